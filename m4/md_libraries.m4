@@ -1,0 +1,17 @@
+# MD_LIBRARIES
+# ------------
+# The libraries memdiag cannot do without.  libunwind-ptrace brings the generic remote unwinder,
+# which needs the architecture's own library named beside it.
+AC_DEFUN([MD_LIBRARIES], [
+PKG_CHECK_MODULES([LIBUNWIND], [libunwind-ptrace libunwind-generic])
+PKG_CHECK_MODULES([LIBELF], [libelf])
+PKG_CHECK_MODULES([EXPAT], [expat])
+PKG_CHECK_MODULES([JANSSON], [jansson])
+PKG_CHECK_MODULES([SMARTCOLS], [smartcols])
+AC_CHECK_FUNC([argp_parse], [],
+	[AC_MSG_ERROR([argp is missing from this C library; memdiag is built with glibc])])
+AC_SUBST([MD_LIBS],
+	["$LIBUNWIND_LIBS $LIBELF_LIBS $EXPAT_LIBS $JANSSON_LIBS $SMARTCOLS_LIBS"])
+AC_SUBST([MD_CFLAGS],
+	["$LIBUNWIND_CFLAGS $LIBELF_CFLAGS $EXPAT_CFLAGS $JANSSON_CFLAGS $SMARTCOLS_CFLAGS"])
+])

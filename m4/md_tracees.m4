@@ -1,0 +1,15 @@
+# MD_TRACEES
+# ----------
+# What the test programs in tests/tracees can be built as: 32-bit, linked against musl.
+# A form that cannot be built is left out, and the test that wanted it skips and says why.
+AC_DEFUN([MD_TRACEES], [
+AC_MSG_CHECKING([whether $CC makes 32-bit programs])
+md_saved_CFLAGS=$CFLAGS
+CFLAGS="$CFLAGS -m32"
+AC_LINK_IFELSE([AC_LANG_PROGRAM()], [md_m32=yes], [md_m32=no])
+CFLAGS=$md_saved_CFLAGS
+AC_MSG_RESULT([$md_m32])
+AM_CONDITIONAL([HAVE_M32], [test "$md_m32" = yes])
+AC_CHECK_PROG([MUSL_GCC], [musl-gcc], [musl-gcc])
+AM_CONDITIONAL([HAVE_MUSL], [test -n "$MUSL_GCC"])
+])

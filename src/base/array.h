@@ -1,0 +1,32 @@
+/*
+ * array: a growing array of one type, doubled when full.
+ *
+ *	struct { struct region *v; size_t nr, room; } found = { 0 };
+ *	struct region *r = array_add(&found);	(NULL: no memory, nothing changed)
+ *	free(found.v);
+ */
+#ifndef MEMDIAG_BASE_ARRAY_H
+#define MEMDIAG_BASE_ARRAY_H
+
+#include <stddef.h>
+
+/*
+ * Make sure that *V, of ROOM elements of SIZE bytes, has space for NR + 1.  Returns 0, or -1 with
+ * everything as it was.
+ */
+int array_grow_(void **v, size_t nr, size_t *room, size_t size);
+
+/* A pointer to a new zeroed element at the end, or NULL when there is no memory. */
+#define array_add(a)                                                                               \
+	({                                                                                         \
+		__typeof__((a)->v) new_ = NULL;                                                    \
+		void *v_ = (a)->v;                                                                 \
+		if (array_grow_(&v_, (a)->nr, &(a)->room, sizeof *(a)->v) == 0) {                  \
+			(a)->v = v_;                                                               \
+			new_ = &(a)->v[(a)->nr++];                                                 \
+			*new_ = (__typeof__(*new_)){ 0 };                                          \
+		}                                                                                  \
+		new_;                                                                              \
+	})
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * text: strings of our own, and strings of strangers.
+ */
+#ifndef MEMDIAG_BASE_TEXT_H
+#define MEMDIAG_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A file read whole: LEN bytes at V, followed by a NUL that is not counted. */
+struct text {
+	char *v;	/* owned; NULL when empty */
+	size_t len;
+};
+
+void text_release(struct text *t);
+#define auto_text __attribute__((cleanup(text_release)))
+
+/*
+ * Read FD to its end into T, which must be zeroed or released.  Returns 0, or -1 with errno set
+ * and T released; EFBIG when there are more than MAX_BYTES.
+ */
+int text_read(struct text *t, int fd, size_t max_bytes);
+
+/*
+ * Write S into BUF (of SIZE bytes, NUL-terminated, cut to fit) so that a terminal can show it:
+ * control bytes and bytes that are not valid UTF-8 become \ooo.  Names of files, threads and
+ * mappings come from strangers and are never printed without this.  Returns BUF.
+ */
+const char *text_printable(const char *s, char *buf, size_t size);
+
+/* Bytes for a person: "512 B", "4.0 KiB", "1.2 GiB" ... into BUF; returns BUF. */
+const char *text_bytes(uint64_t bytes, char *buf, size_t size);
+
+#endif

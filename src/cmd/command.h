@@ -1,0 +1,39 @@
+/*
+ * cmd: one file per command.  A command parses its own options, asks the rooms below for facts,
+ * and prints them.
+ * May use: every room.
+ */
+#ifndef MEMDIAG_CMD_COMMAND_H
+#define MEMDIAG_CMD_COMMAND_H
+
+#include "base/err.h"
+
+/* What a command does to the process it is pointed at; --help prints it. */
+enum command_touch {
+	CMD_READS_TARGET,	/* only looks */
+	CMD_BORROWS_THREAD,	/* stops one thread for about a millisecond and calls libc in it */
+	CMD_CHANGES_TARGET,	/* as above, and the process is meant to be different afterwards */
+};
+
+struct command {
+	const char *name;
+	const char *summary;	/* one line, lower case, no full stop */
+	enum command_touch touch;
+	/* ARGV[0] is "memdiag NAME".  The exit status (ui/ui.h), or -1 with E set. */
+	int (*run)(int argc, char **argv, struct err *e);
+};
+
+/* All commands in the order of the help text, NULL at the end. */
+extern const struct command *const commands[];
+
+/* The command called NAME, NULL if there is none. */
+const struct command *command_find(const char *name);
+
+/* The command whose name is nearest to NAME, at most two letters away, else NULL. */
+const struct command *command_guess(const char *name);
+
+extern const struct command cmd_info;
+extern const struct command cmd_trim;
+extern const struct command cmd_maps;
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * tap: what a unit test says, in the Test Anything Protocol.  A test ends with
+ * "return tap_end();", so a crash shows as a missing plan.
+ */
+#ifndef MEMDIAG_TESTS_TAP_H
+#define MEMDIAG_TESTS_TAP_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static int tap_nr, tap_failed;
+
+static inline bool __attribute__((format(printf, 2, 3)))
+ok(bool is_ok, const char *fmt, ...)
+{
+	char name[512];
+	__builtin_va_list ap;
+
+	__builtin_va_start(ap, fmt);
+	vsnprintf(name, sizeof name, fmt, ap);
+	__builtin_va_end(ap);
+	printf("%sok %d - %s\n", is_ok ? "" : "not ", ++tap_nr, name);
+	tap_failed += !is_ok;
+	return is_ok;
+}
+
+static inline bool
+is_u64(uint64_t got, uint64_t want, const char *name)
+{
+	if (!ok(got == want, "%s", name))
+		printf("#   got %" PRIu64 " (%#" PRIx64 "), want %" PRIu64 " (%#" PRIx64 ")\n", got,
+			got, want, want);
+	return got == want;
+}
+
+static inline bool
+is_str(const char *got, const char *want, const char *name)
+{
+	bool same = got && want ? strcmp(got, want) == 0 : got == want;
+
+	if (!ok(same, "%s", name))
+		printf("#   got '%s', want '%s'\n", got ? got : "(null)", want ? want : "(null)");
+	return same;
+}
+
+static inline int
+tap_end(void)
+{
+	printf("1..%d\n", tap_nr);
+	return tap_failed != 0;
+}
+
+#endif
