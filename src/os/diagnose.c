@@ -1,0 +1,167 @@
+/*
+ * Why a target may not be traced.  The kernel says EPERM for a dozen reasons (kernel/ptrace.c,
+ * __ptrace_may_access; security/yama/yama_lsm.c); /proc tells which one it was.
+ */
+#include <config.h>
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+struct us {
+	uint32_t uid;
+	bool has_ptrace;	/* CAP_SYS_PTRACE is effective */
+	bool has_filter;	/* a seccomp filter is on us */
+};
+
+static struct us
+who_are_we(void)
+{
+	auto_text struct text text = { 0 };
+	auto_fd int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	struct us us = { .uid = geteuid() };
+	const char *line;
+
+	if (fd < 0 || text_read(&text, fd, 1 << 20) < 0)
+		return us;
+	line = strstr(text.v, "\nCapEff:");
+	if (line)
+		us.has_ptrace = strtoull(line + 8, NULL, 16) >> CAP_SYS_PTRACE & 1;
+	line = strstr(text.v, "\nSeccomp:");
+	us.has_filter = line && strtol(line + 9, NULL, 10) == 2;
+	return us;
+}
+
+static long
+yama_scope(void)
+{
+	auto_text struct text text = { 0 };
+	auto_fd int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || text_read(&text, fd, 64) < 0)
+		return 0;
+	return strtol(text.v, NULL, 10);
+}
+
+static void
+lsm_list(char *buf, size_t size)
+{
+	auto_text struct text text = { 0 };
+	auto_fd int fd = open("/sys/kernel/security/lsm", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || text_read(&text, fd, 4096) < 0)
+		snprintf(buf, size, "?");
+	else
+		text_printable(text.v, buf, size);
+}
+
+/* /proc/PID belongs to root when the process is not dumpable (fs/proc/base.c, task_dump_owner). */
+static bool
+is_dumpable(const struct target *t, uint32_t uid)
+{
+	struct stat st;
+
+	return fstatat(t->proc_fd, "status", &st, 0) < 0 || st.st_uid == uid;
+}
+
+static bool
+shares_user_namespace(const struct target *t)
+{
+	struct stat ours, theirs;
+
+	if (stat("/proc/self/ns/user", &ours) < 0 || fstatat(t->proc_fd, "ns/user", &theirs, 0) < 0)
+		return true;	/* cannot be told: do not blame it */
+	return ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
+static int
+refuse(struct err *e, const struct target *t, const char *did, const char *why, const char *help)
+{
+	err_set_kind(e, ERR_PERMISSION, 0, "may not %s: %d (%s) %s", did, t->pid, t->comm, why);
+	e->code = EPERM;
+	return err_hint(e, "%s", help);
+}
+
+static int
+refuse_traced(struct err *e, const struct target *t, const char *did, pid_t tracer)
+{
+	char name[64] = "?", why[128];
+	struct target other = TARGET_NONE;
+	struct err ignored;
+
+	if (target_open(&other, tracer, &ignored) == 0)
+		snprintf(name, sizeof name, "%s", other.comm);
+	target_release(&other);
+	snprintf(why, sizeof why, "is traced by process %d (%s), and only one tracer is allowed",
+		tracer, name);
+	return refuse(e, t, did, why, "End that debugger or tracer first");
+}
+
+static int
+refuse_yama(struct err *e, const struct target *t, const char *did, long scope)
+{
+	switch (scope) {
+	case 1:
+		return refuse(e, t, did, "is not our descendant, and kernel.yama.ptrace_scope is 1",
+			"Run memdiag as root, or: sysctl kernel.yama.ptrace_scope=0");
+	case 2:
+		return refuse(e, t, did, "needs CAP_SYS_PTRACE: kernel.yama.ptrace_scope is 2",
+			"Run memdiag as root");
+	default:
+		return refuse(e, t, did, "is out of reach: kernel.yama.ptrace_scope is 3",
+			"Nobody may trace on this machine until it is rebooted with another setting");
+	}
+}
+
+int
+os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
+{
+	struct us us = who_are_we();
+	long scope = yama_scope();
+	struct os_status s;
+	struct err gone;
+	char why[192], lsm[128];
+
+	if (os_status(t, 0, &s, &gone) < 0) {
+		*e = gone;
+		return -1;
+	}
+	if (s.state == 'Z' && t->mem_tid == t->pid)
+		return err_set_kind(e, ERR_GONE, 0, "process %d (%s) is a zombie: it has ended", t->pid,
+			t->comm);
+	if (s.tracer)
+		return refuse_traced(e, t, did, s.tracer);
+	if (s.uid != us.uid && !us.has_ptrace) {
+		snprintf(why, sizeof why, "belongs to uid %u, and we are uid %u", s.uid, us.uid);
+		return refuse(e, t, did, why,
+			"Run memdiag as that user or as root; in a container, give it "
+			"--cap-add=SYS_PTRACE");
+	}
+	if (!us.has_ptrace && !is_dumpable(t, s.uid))
+		return refuse(e, t, did,
+			"is not dumpable (a set-uid program, file capabilities, or its own prctl)",
+			"CAP_SYS_PTRACE is needed: run memdiag as root");
+	if (!shares_user_namespace(t))
+		return refuse(e, t, did, "lives in a user namespace that is not ours",
+			"Run memdiag on the host as root, or as root inside that namespace");
+	if (scope == 3 || (scope && !us.has_ptrace))
+		return refuse_yama(e, t, did, scope);
+	if (us.has_filter)
+		return refuse(e, t, did, "may be allowed, but a seccomp filter is on memdiag itself",
+			"In a container: --security-opt seccomp=unconfined, or a profile that allows "
+			"ptrace and process_vm_readv");
+	lsm_list(lsm, sizeof lsm);
+	snprintf(why, sizeof why, "is protected by something we cannot see (security modules: %s)",
+		lsm);
+	return refuse(e, t, did, why,
+		"Look at the audit log: SELinux deny_ptrace, an AppArmor ptrace rule, Landlock");
+}

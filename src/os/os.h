@@ -1,0 +1,272 @@
+/*
+ * os: the kernel's side of a target: /proc, its memory, its pages, and ptrace.  The only room that
+ * says ptrace(), waitpid(), process_vm_readv(), ioctl() or "/proc".
+ * May use: base/.
+ */
+#ifndef MEMDIAG_OS_OS_H
+#define MEMDIAG_OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/err.h"
+#include "base/raddr.h"
+#include "base/text.h"
+
+/* ---- the target ---------------------------------------------------------------------------- */
+
+/*
+ * A process that is looked at.  It is held by an open /proc/PID directory: when the process ends,
+ * reads through it fail with ESRCH, even after its number was given to somebody else.
+ */
+struct target {
+	pid_t pid;		/* the thread group, as seen from our PID namespace */
+	pid_t mem_tid;		/* a living thread; the leader unless that is a zombie */
+	int proc_fd;		/* O_PATH of /proc/PID, or of /proc/PID/task/TID if the leader died */
+	int task_fd;		/* O_PATH of /proc/PID/task */
+	int pidfd;		/* -1 where the kernel has none (before 5.3) */
+	uint64_t start_ticks;	/* field 22 of /proc/PID/stat: since boot, in clock ticks */
+	char comm[64];		/* its name, made printable */
+};
+
+/*
+ * Take hold of process PID (a thread's number means its process).  T need not be initialised.
+ * Fails with ERR_GONE when there is none or only a zombie is left, ERR_UNSUPPORTED for a kernel
+ * thread.
+ */
+int target_open(struct target *t, pid_t pid, struct err *e);
+void target_release(struct target *t);
+#define auto_target __attribute__((cleanup(target_release)))
+/* For a declaration before target_open(): a target that target_release() leaves alone. */
+#define TARGET_NONE { .proc_fd = -1, .task_fd = -1, .pidfd = -1 }
+
+/* False once the process has ended (a zombie has ended). */
+bool target_is_alive(const struct target *t);
+
+/*
+ * Read /proc/PID/NAME whole.  TID 0 reads the process's own file, else that of one thread.
+ * Returns 0, or -1 with E and OUT released.
+ */
+int os_proc_read(
+	const struct target *t, pid_t tid, const char *name, struct text *out, struct err *e);
+
+/* Open /proc/PID/NAME (flags as of open(2), O_CLOEXEC is added).  Returns a descriptor or -1. */
+int os_proc_open(const struct target *t, const char *name, int flags, struct err *e);
+
+/* What the symbolic link /proc/PID/NAME points to, into BUF, NUL-terminated; 0 or -1 with E. */
+int os_proc_link(
+	const struct target *t, const char *name, char *buf, size_t size, struct err *e);
+
+/* What /proc/PID/status says.  Fields a kernel does not print stay 0. */
+struct os_status {
+	char state;		/* R S D T t Z X */
+	pid_t tgid, ppid, tracer;
+	uint32_t uid;		/* effective */
+	int nr_threads;
+	int seccomp;		/* 0 none, 1 strict, 2 filter */
+	bool is_kernel_thread;
+	bool has_memory;	/* false for zombies and kernel threads */
+	bool has_shadow_stack;	/* x86_Thread_features names shstk (6.6+) */
+	int nr_pid_namespaces;	/* numbers on the NSpid line, 1 outside of any container */
+	uint64_t vm_size_bytes, vm_peak_bytes, vm_rss_bytes, vm_hwm_bytes;
+	uint64_t rss_anon_bytes, rss_file_bytes, rss_shmem_bytes;
+	uint64_t vm_swap_bytes, vm_pte_bytes, hugetlb_bytes;
+	uint64_t signals_pending;	/* SigPnd | ShdPnd */
+	uint64_t signals_blocked;	/* SigBlk */
+	uint64_t voluntary_switches;
+};
+
+int os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *e);
+
+/* /proc/PID/stat.  Addresses are 0 to a caller that may not trace the target (mm_struct is hidden). */
+struct os_stat {
+	raddr start_stack;	/* field 28 */
+	raddr start_brk;	/* field 47 */
+	raddr arg_start;	/* field 48 */
+	uint64_t start_ticks;	/* field 22 */
+};
+
+int os_stat(const struct target *t, struct os_stat *ret, struct err *e);
+
+/* The thread numbers, in the order of /proc/PID/task.  *RET_TIDS is the caller's to free. */
+int os_threads(const struct target *t, pid_t **ret_tids, size_t *ret_nr, struct err *e);
+
+/* The name of thread TID made printable, "?" if it is gone. */
+const char *os_thread_name(const struct target *t, pid_t tid, char *buf, size_t size);
+
+/*
+ * What thread TID is doing, without stopping it (/proc/PID/task/TID/syscall).
+ */
+struct os_syscall {
+	bool is_running;	/* then nothing else is known */
+	long nr;		/* -1: blocked, but not in a system call (page fault, stopped) */
+	uint64_t arg[6];
+	raddr sp, pc;
+};
+
+int os_thread_syscall(
+	const struct target *t, pid_t tid, struct os_syscall *ret, struct err *e);
+
+/*
+ * The head of thread TID's robust futex list: it lies in glibc's struct pthread, at the top of the
+ * thread's stack.  Works on running threads, stops nobody.  Returns 0 or -1 (no list, no right).
+ */
+int os_robust_list(pid_t tid, raddr *ret_head);
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/*
+ * Copy SIZE bytes of the target.  Returns 0 when all were copied, else -1 with E (EFAULT: some of
+ * the range is not mapped).  Reading a page that is not present maps the zero page there, and a
+ * swapped page comes back from swap: ask os_pages() first where that matters.
+ */
+int os_read(const struct target *t, raddr from, void *to, size_t size, struct err *e);
+
+/* As os_read(), but copies what it can from the start and returns the bytes copied, or -1. */
+ssize_t os_read_some(const struct target *t, raddr from, void *to, size_t size, struct err *e);
+
+/* Write SIZE bytes of ours to the target.  Only inject/ has reason to. */
+int os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e);
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* A run of pages that share the same answer, as large as the kernel tells it. */
+struct os_page_run {
+	raddr start, end;
+	bool is_present;	/* counted in RSS: present and not the zero page */
+	bool is_swapped;	/* and not a guard page (MADV_GUARD_INSTALL) */
+	bool is_guard;
+	bool is_file;		/* file or shared memory page; only if asked for */
+	bool is_huge;		/* part of a transparent huge page; only if asked for */
+};
+
+enum os_pages_by {
+	OS_PAGES_AUTO,		/* the first of these that works */
+	OS_PAGES_SCAN,		/* PAGEMAP_SCAN, 6.7+ */
+	OS_PAGES_PAGEMAP,	/* reads of /proc/PID/pagemap */
+	OS_PAGES_NONE,		/* neither: the caller falls back to smaps, or does without */
+};
+
+/* A reader of page states.  Not safe for two threads. */
+struct os_pages;
+
+/*
+ * Open a reader.  BY other than AUTO forces that way.  Returns 0 with *RET, or -1 with E
+ * (ERR_PERMISSION: which capability is missing).
+ */
+int os_pages_open(
+	struct os_pages **ret, const struct target *t, enum os_pages_by by, struct err *e);
+void os_pages_free(struct os_pages *p);
+enum os_pages_by os_pages_by(const struct os_pages *p);
+
+/*
+ * Call FN for every run of pages in [START, END) that is present, swapped or a guard, in order of
+ * address; pages that are none of these are not mentioned.  With WANT_KIND is_file and is_huge are
+ * filled, at about three times the cost.  The range is walked in pieces with a short pause after
+ * each, so that the target's own mmap and munmap never wait for long.  FN returns 0 to go on; any
+ * other value ends the walk and is returned.  -1 with E on failure.
+ */
+int os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind,
+	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e);
+
+/* ---- ptrace ---------------------------------------------------------------------------------- */
+
+/* Monotonic time in nanoseconds. */
+uint64_t os_now_ns(void);
+void os_sleep_ns(uint64_t ns);
+
+/*
+ * Hold back SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP while a thread is stopped, and make ready
+ * for os_wait(); nests.  os_signals_release() lets what came in meanwhile act.
+ */
+void os_signals_hold(void);
+void os_signals_release(void);
+
+enum os_stop_kind {
+	OS_STOP_TIMEOUT,	/* none: the deadline has passed */
+	OS_STOP_EVENT,		/* asked for by os_interrupt(), or the first stop of a new thread */
+	OS_STOP_GROUP,		/* a SIGSTOP or the like stopped the whole process */
+	OS_STOP_SIGNAL,		/* SIG is about to be delivered */
+	OS_STOP_SYSCALL,	/* entry or exit; see os_resume() */
+	OS_STOP_CLONE,		/* made the thread NEW_TID, which is ours and stops by itself */
+	OS_STOP_EXEC,		/* the process runs another program now */
+	OS_STOP_GONE,		/* the thread has ended */
+};
+
+struct os_stop {
+	enum os_stop_kind kind;
+	int sig;
+	pid_t new_tid;
+};
+
+enum os_resume {
+	OS_RESUME_FREE,		/* PTRACE_CONT */
+	OS_RESUME_TO_SYSCALL,	/* PTRACE_SYSCALL: to the next entry or exit of a system call */
+};
+
+/*
+ * Attach to one thread without stopping it.  New threads of it are attached as well, exec is
+ * reported; never with EXITKILL: if we die, the target runs on.  On EPERM E says why, by
+ * diagnosis: which uid, capability, namespace, LSM or tracer is in the way, and what helps.
+ */
+int os_seize(const struct target *t, pid_t tid, struct err *e);
+
+int os_interrupt(pid_t tid, struct err *e);
+int os_resume(pid_t tid, enum os_resume how, int sig, struct err *e);
+
+/* Wait for TID to stop until DEADLINE_NS of os_now_ns().  0 with *RET, or -1 with E. */
+int os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e);
+
+/* Let a stopped thread go, delivering SIG if not 0.  ESRCH (it has ended) is no error here. */
+int os_detach(pid_t tid, int sig, struct err *e);
+
+/*
+ * A register set of a stopped thread (NT_PRSTATUS, NT_X86_XSTATE ... of elf.h) to or from BUF.
+ * *SIZE is the room and becomes the size.
+ */
+int os_get_regset(pid_t tid, unsigned int type, void *buf, size_t *size, struct err *e);
+int os_set_regset(pid_t tid, unsigned int type, const void *buf, size_t size, struct err *e);
+
+/* The kernel's 64-bit blocked signal mask of a stopped thread. */
+int os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e);
+int os_set_sigmask(pid_t tid, uint64_t mask, struct err *e);
+
+/*
+ * Where the stopped thread's rseq area says it is inside a restartable sequence.  *RET is false
+ * when it has no area or the kernel cannot tell (before 5.13).
+ */
+int os_is_in_rseq(const struct target *t, pid_t tid, bool *ret, struct err *e);
+
+/* Whether system calls of the stopped thread are dispatched to a handler of its own (6.4+). */
+int os_has_syscall_dispatch(pid_t tid, bool *ret, struct err *e);
+
+/* Whether A and B are threads of processes that share one address space (kcmp). */
+bool os_shares_memory(pid_t a, pid_t b);
+
+/* A descriptor of ours for descriptor FD of the target (pidfd_getfd, 5.6+), or -1 with E. */
+int os_dup_fd(const struct target *t, int fd, struct err *e);
+
+/*
+ * Why tracing T is refused, after it was: fills E from what /proc says of the target and of us.
+ * DID is what was tried, as in "attach to thread 12".  Returns -1.
+ */
+int os_diagnose_eperm(const struct target *t, const char *did, struct err *e);
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+/* CPUs this machine has online. */
+int os_nr_cpus(void);
+
+/*
+ * The memory limit and use of the target's cgroup (v2 memory.max, v1 memory.limit_in_bytes), the
+ * tightest on the way to the root that is visible.  Returns 0, or -1 when there is none.
+ */
+int os_cgroup_memory(const struct target *t, uint64_t *ret_limit_bytes, uint64_t *ret_used_bytes);
+
+/* Whether the cgroup of the target is frozen. */
+bool os_is_frozen(const struct target *t);
+
+#endif

@@ -1,0 +1,289 @@
+#include <config.h>
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <linux/rseq.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/debug.h"
+
+/* linux/ptrace.h cannot be included beside sys/ptrace.h; these are newer than some libcs'. */
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f	/* 5.13 */
+#endif
+#define MD_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211	/* 6.4 */
+#ifndef PTRACE_EVENT_STOP
+#define PTRACE_EVENT_STOP 128
+#endif
+
+struct rseq_configuration {
+	uint64_t rseq_abi_pointer;
+	uint32_t rseq_abi_size, signature, flags, pad;
+};
+
+struct dispatch_configuration {
+	uint64_t mode, selector, offset, len;
+};
+
+uint64_t
+os_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void
+os_sleep_ns(uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- signals to ourselves ---- */
+
+static int holds;
+static sigset_t mask_before;
+
+void
+os_signals_hold(void)
+{
+	static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCHLD };
+	sigset_t set;
+
+	if (holds++)
+		return;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+		sigaddset(&set, held[i]);
+	sigprocmask(SIG_BLOCK, &set, &mask_before);
+}
+
+void
+os_signals_release(void)
+{
+	if (--holds == 0)
+		sigprocmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+/* ---- requests ---- */
+
+/* One ptrace request about TID that has no answer but success; DID is for the message. */
+static int
+request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data, const char *did,
+	struct err *e)
+{
+	if (ptrace(what, tid, (void *)addr, (void *)data) >= 0)
+		return 0;
+	return err_set(e, errno, "cannot %s thread %d", did, tid);
+}
+
+int
+os_seize(const struct target *t, pid_t tid, struct err *e)
+{
+	const uintptr_t options =
+		PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+
+	if (request(PTRACE_SEIZE, tid, 0, options, "attach to", e) == 0)
+		return 0;
+	if (e->code == EPERM)
+		return os_diagnose_eperm(t, "attach to it", e);
+	return -1;
+}
+
+int
+os_interrupt(pid_t tid, struct err *e)
+{
+	return request(PTRACE_INTERRUPT, tid, 0, 0, "interrupt", e);
+}
+
+int
+os_resume(pid_t tid, enum os_resume how, int sig, struct err *e)
+{
+	return request(how == OS_RESUME_FREE ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0,
+		(uintptr_t)sig, "resume", e);
+}
+
+int
+os_detach(pid_t tid, int sig, struct err *e)
+{
+	struct err ours;
+
+	if (request(PTRACE_DETACH, tid, 0, (uintptr_t)sig, "detach from", &ours) == 0 ||
+		ours.code == ESRCH)
+		return 0;
+	*e = ours;
+	return -1;
+}
+
+int
+os_get_regset(pid_t tid, unsigned int type, void *buf, size_t *size, struct err *e)
+{
+	struct iovec iov = { buf, *size };
+
+	if (request(PTRACE_GETREGSET, tid, type, (uintptr_t)&iov, "read the registers of", e) < 0)
+		return -1;
+	*size = iov.iov_len;
+	return 0;
+}
+
+int
+os_set_regset(pid_t tid, unsigned int type, const void *buf, size_t size, struct err *e)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, size };
+
+	return request(PTRACE_SETREGSET, tid, type, (uintptr_t)&iov, "set the registers of", e);
+}
+
+int
+os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e)
+{
+	uint64_t mask;
+
+	if (request(PTRACE_GETSIGMASK, tid, sizeof mask, (uintptr_t)&mask,
+		    "read the signal mask of", e) < 0)
+		return -1;
+	*ret = mask;
+	return 0;
+}
+
+int
+os_set_sigmask(pid_t tid, uint64_t mask, struct err *e)
+{
+	return request(PTRACE_SETSIGMASK, tid, sizeof mask, (uintptr_t)&mask,
+		"set the signal mask of", e);
+}
+
+int
+os_is_in_rseq(const struct target *t, pid_t tid, bool *ret, struct err *e)
+{
+	struct rseq_configuration c;
+	uint64_t section = 0;
+
+	*ret = false;
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof c, &c) < 0)
+		return errno == EIO || errno == EINVAL
+			? 0
+			: err_set(e, errno, "cannot read the rseq state of thread %d", tid);
+	if (!c.rseq_abi_pointer)
+		return 0;
+	if (os_read(t, (raddr){ c.rseq_abi_pointer + offsetof(struct rseq, rseq_cs) }, &section,
+		    sizeof section, e) < 0)
+		return -1;
+	*ret = section != 0;
+	return 0;
+}
+
+int
+os_has_syscall_dispatch(pid_t tid, bool *ret, struct err *e)
+{
+	struct dispatch_configuration c;
+
+	*ret = false;
+	if (ptrace(MD_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, tid, sizeof c, &c) < 0)
+		return errno == EIO || errno == EINVAL
+			? 0
+			: err_set(e, errno, "cannot read the syscall dispatch of thread %d", tid);
+	*ret = c.mode != 0;
+	return 0;
+}
+
+bool
+os_shares_memory(pid_t a, pid_t b)
+{
+	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
+}
+
+int
+os_dup_fd(const struct target *t, int fd, struct err *e)
+{
+	long n = t->pidfd < 0 ? (errno = ENOSYS, -1) : syscall(SYS_pidfd_getfd, t->pidfd, fd, 0);
+
+	if (n < 0)
+		return err_set(e, errno, "cannot take a copy of descriptor %d of %d", fd, t->pid);
+	return (int)n;
+}
+
+/* ---- waiting ---- */
+
+static void
+classify(pid_t tid, int status, struct os_stop *ret)
+{
+	int event = status >> 16;
+	unsigned long message = 0;
+
+	*ret = (struct os_stop){ .sig = WIFSTOPPED(status) ? WSTOPSIG(status) : 0 };
+	if (WIFEXITED(status) || WIFSIGNALED(status)) {
+		ret->kind = OS_STOP_GONE;
+		ret->sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	} else if (event == PTRACE_EVENT_STOP) {
+		/* SIGTRAP for an interrupt and a new thread, the stopping signal otherwise. */
+		ret->kind = ret->sig == SIGTRAP ? OS_STOP_EVENT : OS_STOP_GROUP;
+	} else if (event == PTRACE_EVENT_CLONE) {
+		ret->kind = OS_STOP_CLONE;
+		if (ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message) == 0)
+			ret->new_tid = (pid_t)message;
+	} else if (event == PTRACE_EVENT_EXEC) {
+		ret->kind = OS_STOP_EXEC;
+	} else if (ret->sig == (SIGTRAP | 0x80)) {
+		ret->kind = OS_STOP_SYSCALL;
+	} else {
+		ret->kind = OS_STOP_SIGNAL;
+	}
+}
+
+/* Sleep until a child or tracee changed, or DEADLINE_NS. */
+static void
+sleep_for_sigchld(uint64_t deadline_ns)
+{
+	uint64_t now = os_now_ns();
+	uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+	struct timespec t = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigtimedwait(&set, NULL, &t);
+}
+
+int
+os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
+{
+	static const char *const name[] = { "timeout", "event", "group-stop", "signal", "syscall",
+		"clone", "exec", "gone" };
+
+	for (;;) {
+		int status;
+		pid_t got = waitpid(tid, &status, WNOHANG | __WALL);
+
+		if (got == tid) {
+			classify(tid, status, ret);
+			debug("thread %d: %s %d", tid, name[ret->kind], ret->sig);
+			return 0;
+		}
+		if (got < 0 && errno == ECHILD) {	/* taken away by an exec or a reaper */
+			*ret = (struct os_stop){ .kind = OS_STOP_GONE };
+			return 0;
+		}
+		if (got < 0 && errno != EINTR)
+			return err_set(e, errno, "cannot wait for thread %d", tid);
+		if (os_now_ns() >= deadline_ns) {
+			*ret = (struct os_stop){ .kind = OS_STOP_TIMEOUT };
+			return 0;
+		}
+		sleep_for_sigchld(deadline_ns);
+	}
+}
