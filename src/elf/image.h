@@ -1,0 +1,81 @@
+/*
+ * elf: an ELF object that is mapped in a target: its program headers, dynamic symbols, build-id.
+ * Read from the mapped file when that can be reached and is the very one that is mapped, else from
+ * the target's memory; so deleted files, containers and overlays make no difference.
+ * May use: os/, base/.
+ */
+#ifndef MEMDIAG_ELF_IMAGE_H
+#define MEMDIAG_ELF_IMAGE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/raddr.h"
+#include "os/os.h"
+
+struct image;
+
+/*
+ * Open the object whose ELF header is mapped at BASE.  PATH (as /proc/PID/maps prints it), DEV
+ * (makedev) and INODE say which file that was; PATH NULL or a file that is not the same any more
+ * means: read memory.  Returns 0 with *RET, or -1 with E (ENOEXEC: no ELF object is there).
+ */
+int image_open(struct image **ret, const struct target *t, raddr base, const char *path,
+	uint64_t dev, uint64_t inode, struct err *e);
+void image_free(struct image *image);
+static inline void
+image_cleanup(struct image **image)
+{
+	image_free(*image);
+}
+#define auto_image __attribute__((cleanup(image_cleanup)))
+
+/* Whether it was read from memory, because the file is gone, replaced or out of reach. */
+bool image_is_from_memory(const struct image *image);
+
+/* ELF class and machine: ELFCLASS32/64, EM_X86_64 ... */
+int image_class(const struct image *image);
+int image_machine(const struct image *image);
+
+/* What is added to an address in the object to make it one in the target. */
+uint64_t image_bias(const struct image *image);
+
+/* Program headers, with addresses as the object has them. */
+size_t image_nr_phdrs(const struct image *image);
+const Elf64_Phdr *image_phdr(const struct image *image, size_t i);
+
+/* [START, END) of all its PT_LOAD segments in the target, bss included. */
+void image_extent(const struct image *image, raddr *ret_start, raddr *ret_end);
+
+/* DT_SONAME, or NULL.  Owned by the image. */
+const char *image_soname(const struct image *image);
+
+/* The dynamic section in the target; v is 0 if it has none. */
+raddr image_dynamic(const struct image *image);
+
+struct image_symbol {
+	raddr addr;		/* in the target */
+	uint64_t size_bytes;
+	int type;		/* STT_FUNC, STT_OBJECT, STT_GNU_IFUNC ... */
+};
+
+/*
+ * Find the defined dynamic symbol NAME, in its default version if it has several.  Returns 0 with
+ * *RET, or -1 if the object does not define it.
+ */
+int image_find(const struct image *image, const char *name, struct image_symbol *ret);
+
+/*
+ * Call FN for every defined dynamic symbol (any version).  FN returns 0 to go on; another value
+ * ends the walk and is returned.
+ */
+int image_each(const struct image *image,
+	int (*fn)(const char *name, const struct image_symbol *s, void *arg), void *arg);
+
+/* The build-id as lower case hex into BUF; "" if it has none.  Returns BUF. */
+const char *image_build_id(const struct image *image, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * heap: glibc malloc's own account of its heaps.
+ * May use: maps/, elf/, os/, base/.
+ */
+#ifndef MEMDIAG_HEAP_HEAP_H
+#define MEMDIAG_HEAP_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* A <size> or <unsorted> line: free chunks of FROM..TO bytes, flag bits taken off. */
+struct malloc_info_size {
+	uint64_t from_bytes, to_bytes, total_bytes, count;
+	bool is_unsorted;
+};
+
+/* One <heap>, which is one arena. */
+struct malloc_info_heap {
+	unsigned int nr;
+	struct malloc_info_size *size;	/* owned */
+	size_t nr_sizes, room_sizes;
+	bool has_fast;		/* fastbins are gone since 2.43 */
+	uint64_t fast_count, fast_bytes;
+	uint64_t rest_count, rest_bytes;	/* binned and, since 2.31, top */
+	uint64_t system_bytes, max_system_bytes;
+	uint64_t aspace_bytes, mprotect_bytes;
+	uint64_t nr_subheaps;	/* 0 when not printed (main arena; before 2.27) */
+};
+
+struct malloc_info {
+	struct malloc_info_heap *heap;	/* owned; in the document's order, main arena first */
+	size_t nr, room;
+	bool has_mmap;		/* printed since 2.20 */
+	uint64_t mmap_count, mmap_bytes;
+	uint64_t fast_bytes, rest_bytes, system_bytes, max_system_bytes;	/* the totals */
+	bool has_top_in_rest;	/* told by content: free space of the top chunk counts as rest */
+	bool is_cut;		/* the document ended early; what is here is whole heaps */
+	bool is_unsorted_doubtful;	/* BZ 16112 (before 2.19): garbage was seen and left out */
+	char note[160];		/* what else was odd, "" if nothing */
+};
+
+/*
+ * Parse LEN bytes of what malloc_info(0, f) of glibc 2.10 to 2.44 writes into MI, which must be
+ * zeroed or released.  By content, never by version.  The text comes from a stranger: entities,
+ * NULs, endless or unbalanced documents, numbers out of range end in an error or in is_cut.
+ * Returns 0, or -1 with E set and MI released.
+ */
+int malloc_info_parse(struct malloc_info *mi, const char *xml, size_t len, struct err *e);
+void malloc_info_release(struct malloc_info *mi);
+#define auto_malloc_info __attribute__((cleanup(malloc_info_release)))
+
+/* Bytes of the arena that are in use by the program, as malloc counts (tcache counts as used). */
+uint64_t malloc_info_in_use(const struct malloc_info_heap *h);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * inject: call libc inside a living target: pick a thread, prove that it can be borrowed, call, give
+ * it back as it was.
+ * May use: stack/, maps/, elf/, os/, base/.
+ *
+ * A call is dressed as a signal handler: its return address is libc's own sigreturn stub, over a
+ * signal frame that holds the thread's registers.  Whenever memdiag dies, the kernel itself puts
+ * the thread back.  No code is written, nothing executable is mapped, no breakpoint, no single
+ * step.  doc/inject.md draws it.
+ */
+#ifndef MEMDIAG_INJECT_INJECT_H
+#define MEMDIAG_INJECT_INJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "maps/maps.h"
+#include "os/os.h"
+
+enum inject_capture {
+	INJECT_CAPTURE_STREAM,	/* malloc_info writes to a private copy of the stderr stream */
+	INJECT_CAPTURE_FD2,	/* descriptor 2 is redirected to a file meanwhile; stray lines are
+				 * written to where they belonged afterwards */
+};
+
+enum inject_mode {
+	INJECT_MODE_AUTO,	/* helper for a target with several threads, else thread */
+	INJECT_MODE_HELPER,	/* the borrowed thread makes a pthread that does the work */
+	INJECT_MODE_THREAD,	/* the borrowed thread does the work */
+};
+
+struct inject_options {
+	enum inject_capture capture;
+	enum inject_mode mode;
+	uint64_t wait_ns;	/* look for a safe moment this long */
+	uint64_t timeout_ns;	/* then the call may take this long */
+};
+
+/* Everything that is known of a target before anything in it is stopped. */
+struct inject_target;
+
+/*
+ * Learn it: allocator, libc, symbols, arenas.  Stops nothing.  ERR_UNSUPPORTED, with the
+ * allocator's name and what to do instead, when malloc is not glibc's or memdiag cannot call into
+ * this process.  M, O and A are borrowed and must outlive it.
+ */
+int inject_target_new(struct inject_target **ret, const struct target *t, const struct maps *m,
+	const struct objects *o, const struct arenas *a, struct err *e);
+void inject_target_free(struct inject_target *it);
+static inline void
+inject_target_cleanup(struct inject_target **it)
+{
+	inject_target_free(*it);
+}
+#define auto_inject_target __attribute__((cleanup(inject_target_cleanup)))
+
+/* glibc's version as its own banner has it ("2.36"), "" if it cannot be told. */
+const char *inject_libc_version(const struct inject_target *it);
+
+/* How it went. */
+struct inject_report {
+	enum inject_mode mode;	/* HELPER or THREAD */
+	pid_t tid;		/* the thread that was borrowed */
+	uint64_t held_ns;	/* how long it was stopped or at work for us, the last time */
+	uint64_t call_ns;	/* how long the call took; for trim an upper bound of how long the
+				 * arenas were locked, one after the other */
+	int nr_rejected;	/* threads that were looked at or stopped, and let go untouched */
+	bool is_cut;		/* the text is longer than the buffer: its end is missing */
+	uint64_t replayed_bytes;	/* FD2: stray output written to where it belonged */
+};
+
+/*
+ * Call malloc_info(0, stream) in the target.  *OUT is the XML text, the caller's to release.
+ * ERR_NO_SAFE_POINT when no thread could be proven safe within wait_ns; nothing was changed then.
+ */
+int inject_malloc_info(struct inject_target *it, const struct inject_options *opt,
+	struct text *out, struct inject_report *ret, struct err *e);
+
+/* Call malloc_trim(PAD_BYTES) in the target.  Failures as inject_malloc_info(). */
+int inject_malloc_trim(struct inject_target *it, const struct inject_options *opt,
+	uint64_t pad_bytes, struct inject_report *ret, struct err *e);
+
+#endif
