@@ -1,0 +1,100 @@
+/*
+ * The same object read from its file and from memory says the same, and what it says is what the
+ * dynamic linker of this very process says.
+ */
+#define _GNU_SOURCE
+#include <config.h>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "elf/image.h"
+#include "tap.h"
+
+static void
+find_libc(char *path, size_t size, raddr *ret_base)
+{
+	Dl_info info;
+
+	dladdr((void *)malloc_trim, &info);
+	snprintf(path, size, "%s", realpath(info.dli_fname, NULL));
+	*ret_base = (raddr){ (uintptr_t)info.dli_fbase };
+}
+
+static void
+same_as_dlsym(const struct image *im, const char *name)
+{
+	struct image_symbol s = { 0 };
+
+	ok(image_find(im, name, &s) == 0, "%s is found", name);
+	is_u64(s.addr.v, (uintptr_t)dlsym(RTLD_DEFAULT, name), "  at the address dlsym gives");
+}
+
+static int
+count(const char *name, const struct image_symbol *s, void *arg)
+{
+	(void)s;
+	*(int *)arg += strcmp(name, "malloc_info") == 0;
+	return 0;
+}
+
+static void
+check_libc(const struct image *im)
+{
+	struct image_symbol s;
+	int nr = 0;
+
+	is_str(image_soname(im), "libc.so.6", "the soname");
+	same_as_dlsym(im, "malloc");
+	same_as_dlsym(im, "malloc_info");
+	same_as_dlsym(im, "malloc_trim");
+	same_as_dlsym(im, "pthread_create");
+	same_as_dlsym(im, "_IO_2_1_stderr_");
+	ok(image_find(im, "no_such_function", &s) < 0, "what is not there is not found");
+	ok(image_find(im, "__gmon_start__", &s) < 0, "an undefined symbol is not found");
+	image_each(im, count, &nr);
+	is_u64((uint64_t)nr, 1, "a walk over all symbols meets malloc_info once");
+}
+
+int
+main(void)
+{
+	struct target t = TARGET_NONE;
+	struct image *file = NULL, *memory = NULL, *none = NULL;
+	struct err e = { 0 };
+	struct stat st;
+	char path[4096], id[2][64];
+	raddr base, start, end;
+
+	find_libc(path, sizeof path, &base);
+	stat(path, &st);
+	ok(target_open(&t, getpid(), &e) == 0, "we can look at ourselves %s", e.msg);
+	ok(image_open(&file, &t, base, path, st.st_dev, st.st_ino, &e) == 0, "from the file %s", e.msg);
+	ok(!image_is_from_memory(file), "the file was taken");
+	check_libc(file);
+	ok(image_open(&memory, &t, base, path, st.st_dev, st.st_ino + 1, &e) == 0,
+		"from memory, as another file is there now %s", e.msg);
+	ok(image_is_from_memory(memory), "memory was taken");
+	check_libc(memory);
+	image_build_id(file, id[0], sizeof id[0]);
+	image_build_id(memory, id[1], sizeof id[1]);
+	ok(strlen(id[0]) == 40, "a build-id of 20 bytes: %s", id[0]);
+	is_str(id[1], id[0], "the same from memory");
+	image_extent(memory, &start, &end);
+	ok(raddr_in((raddr){ (uintptr_t)malloc_trim }, start, end), "the extent holds malloc_trim");
+	ok(raddr_in((raddr){ (uintptr_t)stderr }, start, end), "and stderr, which is data");
+	ok(image_open(&none, &t, (raddr){ (uintptr_t)path & ~0xfffULL }, NULL, 0, 0, &e) < 0,
+		"memory without an ELF header is refused: %s", e.msg);
+	ok(image_open(&none, &t, (raddr){ 4096 }, NULL, 0, 0, &e) < 0,
+		"so is memory that is not mapped: %s", e.msg);
+	image_free(file);
+	image_free(memory);
+	image_free(NULL);
+	target_release(&t);
+	return tap_end();
+}
