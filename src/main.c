@@ -105,6 +105,8 @@ main(int argc, char **argv)
 
 	/* A reader that went away is an error of the write, told like any other. */
 	signal(SIGPIPE, SIG_IGN);
+	if (ui_keep_standard_files() < 0)
+		return UI_FAILED;
 	if (argc < 2) {
 		print_help(stderr);
 		return UI_USAGE;

@@ -65,12 +65,19 @@ bool ui_parse_duration(const char *text, uint64_t *ret_ns);
 /* ---- output ---------------------------------------------------------------------------------- */
 
 /*
+ * Make sure that descriptors 0, 1 and 2 are taken, before anything is opened: one that was closed
+ * stays unwritable.  0, or -1 when /dev/null cannot be opened.
+ */
+int ui_keep_standard_files(void);
+
+/*
  * Where the data goes.  With -o it is a temporary file beside FILE that ui_output_close() renames,
  * so that FILE is never half written.
  */
 struct ui_output {
 	FILE *f;
-	char *path, *temporary;	/* NULL for stdout */
+	char *path, *temporary;	/* NULL for stdout; no temporary for a device or pipe */
+	bool may_replace;	/* -f */
 	bool is_terminal;
 	bool use_colour;	/* NO_COLOR, CLICOLOR_FORCE, TERM=dumb, not a terminal */
 	int columns;		/* of the terminal, 0 if there is none */

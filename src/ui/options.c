@@ -1,0 +1,183 @@
+#include <config.h>
+
+#include "ui/ui.h"
+
+#include <ctype.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/debug.h"
+#include "base/text.h"
+
+#define DEFAULT_TIMEOUT_NS (UINT64_C(30) * 1000000000)
+/* PID_MAX_LIMIT on 64 bit (include/linux/threads.h): no process can have a greater number. */
+#define PID_MAX 4194304
+
+enum { KEY_TIMEOUT = 0x1000, KEY_DEBUG, KEY_USAGE };
+
+static const struct argp_option options[] = {
+	{ "pid", 'p', "PID", 0, "the process to look at; a bare number means the same", 1 },
+	{ "timeout", KEY_TIMEOUT, "DURATION", 0,
+		"give up after this long: 500ms, 10s, 2m (30s if not given)", 1 },
+	{ NULL, 0, NULL, 0, "Output:", 2 },
+	{ "json", 'j', NULL, 0, "write JSON; sizes are bytes", 2 },
+	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 2 },
+	{ "force", 'f', NULL, 0, "overwrite FILE if it is there", 2 },
+	{ "bytes", 'b', NULL, 0, "sizes as exact numbers of bytes", 2 },
+	{ "quiet", 'q', NULL, 0, "no notes on standard error", 2 },
+	{ "verbose", 'v', NULL, 0, "tell more", 2 },
+	{ NULL, 0, NULL, 0, "Other:", 3 },
+	{ "help", 'h', NULL, 0, "print this help", 3 },
+	{ "usage", KEY_USAGE, NULL, 0, "print a short usage message", 3 },
+	{ "debug", KEY_DEBUG, NULL, 0, "tell what memdiag does, on standard error", 3 },
+	{ 0 },
+};
+
+/* ---- numbers ---- */
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+/* A decimal number and the name of one of UNITS (up to NULL) behind it, in the base unit. */
+static bool
+parse_with_unit(const char *text, const struct unit *units, uint64_t *ret)
+{
+	double value;
+	char *end;
+
+	/* strtod() also takes blanks, signs, hexadecimal and "inf". */
+	if (tolower((unsigned char)text[strspn(text, "0123456789.")]) == 'x' ||
+		 !isdigit((unsigned char)text[0]))
+		return false;
+	value = strtod(text, &end);
+	for (; units->name; units++)
+		if (strcasecmp(end, units->name) == 0)
+			break;
+	if (!units->name || !(value * units->factor < 0x1p63))
+		return false;
+	*ret = (uint64_t)(value * units->factor);
+	return true;
+}
+
+bool
+ui_parse_size(const char *text, uint64_t *ret_bytes)
+{
+	static const struct unit units[] = {
+		{ "", 1 }, { "B", 1 }, { "K", 0x1p10 }, { "KiB", 0x1p10 }, { "M", 0x1p20 },
+		{ "MiB", 0x1p20 }, { "G", 0x1p30 }, { "GiB", 0x1p30 }, { "T", 0x1p40 },
+		{ "TiB", 0x1p40 }, { NULL, 0 },
+	};
+
+	return parse_with_unit(text, units, ret_bytes);
+}
+
+bool
+ui_parse_duration(const char *text, uint64_t *ret_ns)
+{
+	static const struct unit units[] = {
+		{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "m", 60e9 }, { NULL, 0 },
+	};
+
+	return parse_with_unit(text, units, ret_ns);
+}
+
+/* ---- options ---- */
+
+/* argp_error() with an argument of the user's in it, made printable; argp exits with UI_USAGE. */
+static void
+refuse(struct argp_state *state, const char *arg, const char *why)
+{
+	char shown[80];
+
+	argp_error(state, "'%s' %s", text_printable(arg, shown, sizeof shown), why);
+}
+
+static void
+parse_pid(struct argp_state *state, struct ui_options *o, const char *arg)
+{
+	char *end;
+	long n = strtol(arg, &end, 10);
+
+	if (!isdigit((unsigned char)arg[0]) || *end || n < 1 || n > PID_MAX)
+		refuse(state, arg, "is not a process id: that is a number from 1 to 4194304");
+	else if (o->pid && o->pid != n)
+		argp_error(state, "two process ids, %d and %ld: one at a time", (int)o->pid, n);
+	else
+		o->pid = (pid_t)n;
+}
+
+static void
+print_help(struct argp_state *state, unsigned int what)
+{
+	argp_state_help(state, stdout, what & ~(unsigned int)ARGP_HELP_EXIT_OK);
+	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
+}
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct ui_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		if (!o->timeout_ns)
+			o->timeout_ns = DEFAULT_TIMEOUT_NS;
+		return 0;
+	case 'p':
+	case ARGP_KEY_ARG:
+		parse_pid(state, o, arg);
+		return 0;
+	case KEY_TIMEOUT:
+		if (!ui_parse_duration(arg, &o->timeout_ns) || !o->timeout_ns)
+			refuse(state, arg, "is not a duration: say 500ms, 10s or 2m");
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	case 'o':
+		o->output = arg;
+		return 0;
+	case 'f':
+		o->force = true;
+		return 0;
+	case 'b':
+		o->bytes = true;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case 'v':
+		o->verbose++;
+		return 0;
+	case KEY_DEBUG:
+		debug_enable();
+		return 0;
+	case 'h':
+		print_help(state, ARGP_HELP_STD_HELP);
+		return 0;
+	case KEY_USAGE:
+		print_help(state, ARGP_HELP_STD_USAGE);
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->pid && !o->pid_optional)
+			argp_error(state, "which process? use --pid PID");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp ui_options_argp = { .options = options, .parser = parse_option };
+
+void
+ui_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	/* Letters of names are the user's; numbers stay as scripts expect them. */
+	setlocale(LC_CTYPE, "");
+	/* argp wraps each help in a paragraph on arguments that no filter can take out. */
+	setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
+	argp_parse(argp, argc, argv, ARGP_NO_HELP, NULL, input);
+}

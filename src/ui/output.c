@@ -1,0 +1,184 @@
+#include <config.h>
+
+#include "ui/ui.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libsmartcols.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+int
+ui_keep_standard_files(void)
+{
+	int fd;
+
+	/*
+	 * Read-only, also where one writes: a closed stdout must fail as one, and must not become
+	 * the number of the next file that is opened, which may be the memory of the target.
+	 */
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+static bool
+is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+/* NO_COLOR beats CLICOLOR_FORCE, and both beat what the stream is (no-color.org). */
+static bool
+want_colour(bool is_terminal)
+{
+	const char *term = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
+
+	if (is_set("NO_COLOR"))
+		return false;
+	if (force && *force && strcmp(force, "0") != 0)
+		return true;
+	return is_terminal && term && strcmp(term, "dumb") != 0;
+}
+
+static int
+terminal_columns(void)
+{
+	struct libscols_table *table = scols_new_table();	/* asks the terminal, then COLUMNS */
+	int columns = table ? (int)scols_table_get_termwidth(table) : 80;
+
+	scols_unref_table(table);
+	return columns;
+}
+
+/* A temporary file beside O->path, with the rights that open() would have given it. */
+static int
+open_temporary(struct ui_output *o, struct err *e)
+{
+	mode_t mask = umask(0);
+	int fd;
+
+	umask(mask);
+	if (asprintf(&o->temporary, "%s.XXXXXX", o->path) < 0) {
+		o->temporary = NULL;
+		return err_set(e, ENOMEM, "cannot write '%s'", o->path);
+	}
+	fd = mkostemp(o->temporary, O_CLOEXEC);
+	if (fd < 0) {
+		free(o->temporary);
+		o->temporary = NULL;
+		return err_set(e, errno, "cannot create a file beside '%s'", o->path);
+	}
+	fchmod(fd, 0666 & ~mask);
+	o->f = fdopen(fd, "w");
+	if (!o->f) {
+		close(fd);
+		return err_set(e, ENOMEM, "cannot write '%s'", o->path);
+	}
+	return 0;
+}
+
+static int
+open_file(struct ui_output *o, const struct ui_options *opt, struct err *e)
+{
+	struct stat st;
+	bool is_there = stat(opt->output, &st) == 0;
+
+	/* Through a symbolic link, so that it stays one. */
+	o->path = is_there ? realpath(opt->output, NULL) : strdup(opt->output);
+	if (!o->path)
+		return err_set(e, errno, "cannot write '%s'", opt->output);
+	if (is_there && !S_ISREG(st.st_mode)) {	/* a device or a pipe is no file to replace */
+		o->f = fopen(o->path, "we");
+		return o->f ? 0 : err_set(e, errno, "cannot write '%s'", o->path);
+	}
+	if (is_there && !opt->force)
+		return err_set(e, EEXIST, "will not overwrite '%s' without --force", o->path);
+	o->may_replace = opt->force;
+	return open_temporary(o, e);
+}
+
+int
+ui_output_open(struct ui_output *o, const struct ui_options *opt, struct err *e)
+{
+	*o = (struct ui_output){ 0 };
+	if (opt->output && strcmp(opt->output, "-") != 0) {
+		if (open_file(o, opt, e) < 0) {
+			ui_output_release(o);
+			return -1;
+		}
+	} else {
+		o->f = stdout;
+	}
+	o->is_terminal = isatty(fileno(o->f));
+	o->use_colour = want_colour(o->is_terminal);
+	o->columns = o->is_terminal ? terminal_columns() : 0;
+	return 0;
+}
+
+/* Give the temporary file its name.  Somebody else's file of that name is not replaced unasked. */
+static int
+move_into_place(struct ui_output *o, struct err *e)
+{
+	unsigned int flags = o->may_replace ? 0 : RENAME_NOREPLACE;
+	int r = renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->path, flags);
+
+	if (r < 0 && errno == EINVAL)	/* a file system without RENAME_NOREPLACE */
+		r = rename(o->temporary, o->path);
+	if (r < 0)
+		return err_set(e, errno, "cannot rename '%s' to '%s'", o->temporary, o->path);
+	free(o->temporary);
+	o->temporary = NULL;
+	return 0;
+}
+
+int
+ui_output_close(struct ui_output *o, struct err *e)
+{
+	const char *name = o->path ? o->path : "standard output";
+	bool had_error = ferror(o->f);
+	FILE *f = o->f;
+
+	o->f = NULL;
+	errno = 0;	/* what an earlier write failed with is no longer known */
+	if ((f == stdout ? fflush(f) : fclose(f)) || had_error)
+		return err_set(e, errno, "cannot write to %s", name);
+	return o->temporary ? move_into_place(o, e) : 0;
+}
+
+void
+ui_output_release(struct ui_output *o)
+{
+	if (o->f && o->f != stdout)
+		fclose(o->f);
+	if (o->temporary)
+		unlink(o->temporary);
+	free(o->temporary);
+	free(o->path);
+	*o = (struct ui_output){ 0 };
+}
+
+void
+ui_note(const struct ui_options *opt, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (opt->quiet)
+		return;
+	fputs("memdiag: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
