@@ -1,0 +1,56 @@
+#!/bin/sh
+# The bench the other live tests stand on: it must see what it is there to see.
+. "$top_srcdir/tests/live/lib.sh"
+
+inner=20	# the deadline of a script within this one
+
+# Whether a script made of these lines fails, with these words in what it says.
+script_fails()
+{
+	{
+		echo '. "$top_srcdir/tests/live/lib.sh"'
+		cat
+	} >"$dir/script.sh"
+	env -u MEMDIAG_TEST_DEADLINE deadline="$inner" sh "$dir/script.sh" >"$dir/script.out" 2>&1 && return 1
+	cat "$dir/script.out"
+	rm -rf "$(sed -n 's/^# scratch is kept in //p' "$dir/script.out")"
+	grep -q -e "$1" "$dir/script.out"
+}
+
+check 'a failed check is told' script_fails '^not ok 1 - no' <<-'EOF'
+	check no false
+	finish
+EOF
+check 'a killed tracee is told' script_fails '^not ok 1 - lives' <<-'EOF'
+	start_tracee idle
+	kill -KILL "$tracee_pid"
+	check lives end_tracee
+	finish
+EOF
+check 'a tracee that says less than alive is told' script_fails '^not ok 1 - lives' <<-'EOF'
+	start_command sh -c 'echo ready; cat'
+	check lives end_tracee
+	finish
+EOF
+check 'a descriptor more is told' script_fails 'fd 9 /dev/null' <<-'EOF'
+	start_command sh -c 'echo ready; read line; exec 9</dev/null; echo done; cat; echo alive'
+	snapshot "$tracee_pid" "$dir/before"
+	ask open
+	snapshot "$tracee_pid" "$dir/after"
+	check kept same_process "$dir/before" "$dir/after"
+	finish
+EOF
+inner=1
+check 'a script that hangs meets its deadline' script_fails 'deadline of 1 s' <<-'EOF'
+	sleep 30
+	finish
+EOF
+
+start_tracee idle 3
+snapshot "$tracee_pid" "$dir/before"
+check 'it has its threads' test "$(grep -c '^thread' "$dir/before")" -eq 4
+check 'a tracee answers' test "$(ask hello)" = "what is 'hello'?"
+snapshot "$tracee_pid" "$dir/after"
+check 'an untouched process is the same' same_process "$dir/before" "$dir/after"
+check 'the target lives on' end_tracee
+finish

@@ -1,0 +1,249 @@
+# lib: what every live test begins with.  A test reads
+#
+#	#!/bin/sh
+#	deadline=60			# seconds for the whole script; this is the default
+#	. "$top_srcdir/tests/live/lib.sh"
+#	start_tracee idle
+#	check 'maps runs' exits 0 memdiag maps --pid "$tracee_pid"
+#	check 'the target lives on' end_tracee
+#	finish
+#
+# It speaks TAP, waits for words and never for time, and ends by proving that the target still
+# works.  To run one by hand: top_srcdir=SRC top_builddir=BUILD sh SRC/tests/live/NAME.sh
+#
+# Here, for the tests:
+#	$dir			scratch, kept on failure
+#	$TRACEES $MEMDIAG	the test programs, the program
+#	check, skip, skip_all, need, finish
+#	exits, memdiag, json		run a command, memdiag, look into its --json
+#	start_tracee, start_command, ask, end_tracee, wait_for
+#	snapshot, same_process		what a process must have kept
+# shellcheck disable=SC3045,SC2154 # dash, bash, ksh and busybox have ulimit; make sets the rest
+set -u
+export LC_ALL=C
+ulimit -c 0
+: "${deadline:=60}"
+
+# The whole script runs under a deadline: timeout signals the process group, so a command that
+# hangs goes too, and the trap below still says what happened and cleans up.
+if [ -z "${MEMDIAG_TEST_DEADLINE-}" ]; then
+	MEMDIAG_TEST_DEADLINE=$deadline
+	export MEMDIAG_TEST_DEADLINE
+	exec timeout -s XCPU -k 10 "$deadline" sh "$0" "$@"
+fi
+
+TRACEES=$top_builddir/tests/tracees
+MEMDIAG=$top_builddir/memdiag
+dir=$(mktemp -d "${TMPDIR:-/tmp}/memdiag-test.XXXXXX") || exit 99
+chmod 755 "$dir"
+nr_checks=0
+nr_failed=0
+started=
+
+leave()
+{
+	status=$?
+	trap - EXIT
+	for pid in $started; do
+		kill -CONT "$pid" 2>/dev/null
+		kill -KILL "$pid" 2>/dev/null
+	done
+	if [ "$status" -eq 0 ]; then
+		rm -rf "$dir"
+	else
+		echo "# scratch is kept in $dir"
+	fi
+	exit "$status"
+}
+trap leave EXIT
+trap 'echo "# the deadline of $MEMDIAG_TEST_DEADLINE s has passed"; exit 1' XCPU
+trap 'exit 1' HUP INT TERM
+
+# ---- checks ----------------------------------------------------------------------------------
+
+# check WORDS COMMAND...: a test point, ok if COMMAND succeeds.  COMMAND may be a function.
+check()
+{
+	words=$1
+	shift
+	nr_checks=$((nr_checks + 1))
+	if "$@" >"$dir/check.said" 2>&1; then
+		echo "ok $nr_checks - $words"
+	else
+		nr_failed=$((nr_failed + 1))
+		echo "not ok $nr_checks - $words"
+		echo "#   failed: $*"
+		head -n 30 "$dir/check.said" | sed 's/^/#   /'
+	fi
+}
+
+# skip WORDS WHY: a test point that cannot be tried here.
+skip()
+{
+	nr_checks=$((nr_checks + 1))
+	echo "ok $nr_checks - $1 # SKIP $2"
+}
+
+# skip_all WHY: the whole script cannot be tried here.
+skip_all()
+{
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+# need COMMAND...: skip all unless each of them is there.
+need()
+{
+	for command in "$@"; do
+		command -v "$command" >/dev/null || skip_all "$command is not installed"
+	done
+}
+
+finish()
+{
+	echo "1..$nr_checks"
+	[ "$nr_failed" -eq 0 ]
+	exit
+}
+
+# ---- memdiag ---------------------------------------------------------------------------------
+
+# memdiag ARGUMENTS...: run it; what it says stays in $dir/out and $dir/err.
+memdiag()
+{
+	"$MEMDIAG" "$@" >"$dir/out" 2>"$dir/err"
+}
+
+# exits STATUS COMMAND...: whether COMMAND exits with STATUS.
+exits()
+{
+	wanted=$1
+	shift
+	"$@"
+	got=$?
+	[ "$got" -eq "$wanted" ] && return
+	echo "exit status $got, not $wanted"
+	[ "$1" != memdiag ] || cat "$dir/err"
+	return 1
+}
+
+# json FILTER: that part of the last memdiag's --json, as jq prints it.
+json()
+{
+	jq -r "$1" "$dir/out"
+}
+
+# json_is FILTER: whether it is true.
+json_is()
+{
+	jq -e "$1" "$dir/out" >/dev/null || {
+		jq -c . "$dir/out" | cut -c -1000
+		return 1
+	}
+}
+
+# ---- programs to look at ----------------------------------------------------------------------
+
+# wait_for PID FILE WORDS: until FILE has a line that matches WORDS; fails if PID ends before.
+wait_for()
+{
+	until grep -q -e "$3" "$2" 2>/dev/null; do
+		kill -0 "$1" 2>/dev/null || grep -q -e "$3" "$2" || return
+		sleep 0.01
+	done
+}
+
+# start_tracee NAME ARGUMENTS...: start tests/tracees/NAME; returns when it has said "ready".
+# Sets tracee_pid.
+start_tracee()
+{
+	tracee=$1
+	shift
+	start_command "$TRACEES/$tracee" "$@"
+}
+
+# start_command COMMAND...: start any program that speaks the protocol of tests/tracees/tracee.h.
+# Sets tracee_pid, which names its files: $dir/PID.in .out .err and .holder, the process that
+# holds its stdin open.
+start_command()
+{
+	mkfifo "$dir/new.in"
+	# A background job without job control gets /dev/null for stdin: name it.
+	"$@" <"$dir/new.in" >"$dir/new.out" 2>"$dir/new.err" &
+	tracee_pid=$!
+	sleep 1000 >"$dir/new.in" &
+	started="$started $tracee_pid $!"
+	echo $! >"$dir/$tracee_pid.holder"
+	for what in in out err; do
+		mv "$dir/new.$what" "$dir/$tracee_pid.$what"
+	done
+	if ! wait_for "$tracee_pid" "$dir/$tracee_pid.out" '^ready'; then
+		echo "# $* did not get ready"
+		sed 's/^/#   /' "$dir/$tracee_pid.err"
+		exit 1
+	fi
+}
+
+# ask WORDS [PID]: give a tracee a command; prints the line it answers.
+ask()
+{
+	asked=${2:-$tracee_pid}
+	before=$(wc -l <"$dir/$asked.out")
+	echo "$1" >"$dir/$asked.in"
+	until [ "$(wc -l <"$dir/$asked.out")" -gt "$before" ]; do
+		kill -0 "$asked" 2>/dev/null || return
+		sleep 0.01
+	done
+	sed -n "$((before + 1))p" "$dir/$asked.out"
+}
+
+# end_tracee [PID]: close its stdin; it must say "alive" and exit with 0.
+end_tracee()
+{
+	ended=${1:-$tracee_pid}
+	kill "$(cat "$dir/$ended.holder")"
+	wait "$ended" || {
+		echo "exit status $?"
+		cat "$dir/$ended.err"
+		return 1
+	}
+	[ "$(tail -n 1 "$dir/$ended.out")" = alive ] || {
+		tail -n 3 "$dir/$ended.out"
+		return 1
+	}
+}
+
+# ---- what a process must have kept --------------------------------------------------------------
+
+# snapshot PID FILE: descriptors, signal state of each thread, and mappings.  Anonymous memory is
+# one sum, as glibc may keep the stack of a thread that has ended (nptl/allocatestack.c).
+snapshot()
+{
+	{
+		for fd in /proc/"$1"/fd/*; do
+			echo "fd ${fd##*/} $(readlink "$fd")"
+		done
+		for task in /proc/"$1"/task/*; do
+			echo "thread ${task##*/} $(grep -E '^Sig(Blk|Ign|Cgt)|^Tracer' "$task/status" |
+				tr '\n\t' '  ')"
+		done
+		awk '$6 != "" && $6 != "[heap]" { print "map", $1, $2, $3, $6 }' /proc/"$1"/maps
+	} >"$2"
+	awk '$6 == "" { split($1, a, "-"); print a[1], a[2] }' /proc/"$1"/maps |
+		while read -r from to; do
+			echo $((0x$to - 0x$from))
+		done | awk '{ sum += $1 } END { printf "%.0f\n", sum }' >"$2.anon"
+}
+
+# same_process BEFORE AFTER: whether two snapshots are of an unharmed process: all equal, but for
+# at most one cached thread stack with its guard page.
+same_process()
+{
+	diff "$1" "$2" || return
+	more=$(($(cat "$2.anon") - $(cat "$1.anon")))
+	stack=$(($(ulimit -s) * 1024 + $(getconf PAGESIZE)))
+	[ "$more" -eq 0 ] || [ "$more" -eq "$stack" ] || {
+		echo "$more bytes of anonymous memory more"
+		return 1
+	}
+}

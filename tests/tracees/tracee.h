@@ -1,0 +1,112 @@
+/*
+ * tracee: what every program under tests/tracees does.  It lets any process trace it, says "ready"
+ * on stdout, answers each line it reads on stdin with one line, and when stdin ends says "alive"
+ * and exits with 0.
+ *
+ * No stdio: a thread that waits inside fgets() is in the middle of a FILE, and memdiag rightly
+ * refuses to borrow it.
+ */
+#ifndef MEMDIAG_TESTS_TRACEE_H
+#define MEMDIAG_TESTS_TRACEE_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Say that our own assumption failed, and leave. */
+#define tracee_fail(what)                                                                          \
+	do {                                                                                       \
+		perror(what);                                                                      \
+		_exit(99);                                                                         \
+	} while (0)
+
+/* One line on stdout. */
+static inline void __attribute__((format(printf, 1, 2)))
+tracee_say(const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof line - 1, fmt, ap);
+	va_end(ap);
+	line[n] = '\n';
+	if (write(1, line, (size_t)n + 1) != n + 1)
+		tracee_fail("write");
+}
+
+static inline void
+tracee_ready(void)
+{
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	tracee_say("ready");
+}
+
+/* The next command into LINE; false when stdin has ended.  Lines come whole through the pipe. */
+static inline bool
+tracee_command(char *line, size_t size)
+{
+	ssize_t n = read(0, line, size - 1);
+
+	if (n < 0)
+		tracee_fail("read");
+	if (n == 0)
+		return false;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+static inline int
+tracee_end(void)
+{
+	tracee_say("alive");
+	return 0;
+}
+
+/* For a tracee that has nothing to answer: park until stdin ends. */
+static inline int
+tracee_park(void)
+{
+	char line[64];
+
+	while (tracee_command(line, sizeof line))
+		tracee_say("what is '%s'?", line);
+	return tracee_end();
+}
+
+static inline uint64_t
+tracee_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The number in argument AT, or what to take when it is not given. */
+static inline long
+tracee_number(int argc, char **argv, int at, long otherwise)
+{
+	return at < argc ? strtol(argv[at], NULL, 0) : otherwise;
+}
+
+/* Start a thread that nobody joins. */
+static inline void
+tracee_thread(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run, arg) != 0 || pthread_detach(thread) != 0)
+		tracee_fail("pthread_create");
+}
+
+#endif
