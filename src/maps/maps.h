@@ -30,7 +30,7 @@ struct maps {
 	struct region *region;	/* sorted by start, never overlapping */
 	size_t nr;
 	char *text;		/* what the paths point into */
-	uint64_t torn_bytes;	/* dropped because the map changed while it was read */
+	uint64_t torn_bytes;	/* told twice, because the map changed while it was read */
 };
 
 /*
@@ -39,12 +39,19 @@ struct maps {
  */
 int maps_parse(struct maps *m, FILE *f, struct err *e);
 
-/* Read the target's maps.  As maps_parse(). */
+/*
+ * Read the target's maps.  As maps_parse(); a map that changes meanwhile is read again, three times
+ * at most, until its size is what the kernel says it is.
+ */
 int maps_read(struct maps *m, const struct target *t, struct err *e);
 
 /* Free what M owns, not M itself.  Safe on a zeroed or half-built map. */
 void maps_release(struct maps *m);
 #define auto_maps __attribute__((cleanup(maps_release)))
+
+/* Bytes mapped, as VmSize counts: x86-64's [vsyscall] is listed but is not the process's. */
+uint64_t maps_size(const struct maps *m);
+bool region_is_vsyscall(const struct region *r);
 
 /* The region that holds A, or NULL. */
 const struct region *maps_find(const struct maps *m, raddr a);

@@ -1,0 +1,302 @@
+/*
+ * /proc/PID/maps, a line per mapping (fs/proc/task_mmu.c, show_map_vma):
+ *
+ *	start-end prot offset major:minor inode [padding name]
+ *
+ * Numbers are hexadecimal but for the inode.  The name is whatever follows the padding up to the
+ * end of the line; of all bytes only the newline is escaped, as \012.
+ */
+#include <config.h>
+
+#include "maps/maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/array.h"
+#include "base/text.h"
+
+/* x86-64's legacy gate: above 2^63, listed in maps, in no mm_struct and so not in VmSize. */
+#define VSYSCALL_NAME "[vsyscall]"
+
+struct builder {
+	struct region *v;
+	size_t nr, room;
+};
+
+static const signed char hex_value[256] = {
+	['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+	['A'] = 11, 12, 13, 14, 15, 16,
+	['a'] = 11, 12, 13, 14, 15, 16,
+};
+
+/* A hexadecimal number that END_MARK follows: moves *AT behind the mark.  False if it is not so. */
+static bool
+take_hex(const char **at, char end_mark, uint64_t *ret)
+{
+	const char *s = *at;
+	uint64_t n = 0;
+	int digit;
+
+	/* sscanf() and strtoull() would be most of the time of a target with 100,000 mappings. */
+	while ((digit = hex_value[(unsigned char)*s]) != 0) {
+		if (n >> 60)
+			return false;
+		n = n << 4 | (uint64_t)(digit - 1);
+		s++;
+	}
+	if (s == *at || *s != end_mark)
+		return false;
+	*at = s + 1;
+	*ret = n;
+	return true;
+}
+
+static bool
+take_decimal(const char **at, uint64_t *ret)
+{
+	const char *s = *at;
+	uint64_t n = 0;
+
+	for (; *s >= '0' && *s <= '9'; s++)
+		n = n * 10 + (uint64_t)(*s - '0');
+	if (s == *at || (*s != ' ' && *s != '\0'))
+		return false;
+	*at = s;
+	*ret = n;
+	return true;
+}
+
+static bool
+take_prot(const char **at, char prot[5])
+{
+	for (int i = 0; i < 4; i++) {
+		if (!(*at)[i])
+			return false;
+		prot[i] = (*at)[i];
+	}
+	prot[4] = '\0';
+	if ((*at)[4] != ' ')
+		return false;
+	*at += 5;
+	return true;
+}
+
+/* One line, NUL-terminated, whose name R will point into. */
+static bool
+parse_line(struct region *r, const char *at)
+{
+	uint64_t major, minor;
+
+	if (!take_hex(&at, '-', &r->start.v) || !take_hex(&at, ' ', &r->end.v) ||
+		r->start.v >= r->end.v || !take_prot(&at, r->prot) ||
+		!take_hex(&at, ' ', &r->offset_bytes) || !take_hex(&at, ':', &major) ||
+		!take_hex(&at, ' ', &minor) || !take_decimal(&at, &r->inode))
+		return false;
+	r->dev = makedev(major, minor);
+	/* Blanks before the name are padding; those behind it belong to the name. */
+	while (*at == ' ')
+		at++;
+	r->path = *at ? at : NULL;
+	return true;
+}
+
+static int
+parse_lines(struct builder *b, struct text *text, struct err *e)
+{
+	char *line = text->v, *end = text->v + text->len;
+
+	while (line < end) {
+		char *newline = memchr(line, '\n', (size_t)(end - line));
+		struct region *r = array_add(b);
+
+		if (!r)
+			return err_set(e, ENOMEM, "cannot keep the list of mappings");
+		if (newline)
+			*newline = '\0';
+		if (!parse_line(r, line))
+			return err_set(e, 0, "line %zu of the list of mappings is not what Linux writes",
+				b->nr);
+		line = newline ? newline + 1 : end;
+	}
+	return 0;
+}
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct region *x = a, *y = b;
+
+	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
+}
+
+static bool
+is_sorted(const struct builder *b)
+{
+	for (size_t i = 1; i < b->nr; i++)
+		if (b->v[i].start.v < b->v[i - 1].end.v)
+			return false;
+	return true;
+}
+
+/*
+ * The kernel lets go of the map after every page of text, so a mapping that grew, moved or merged
+ * meanwhile may be told twice.  What was told first stays; of a later line only what lies beyond
+ * it is kept.  Returns the bytes that were dropped.
+ */
+static uint64_t
+drop_overlaps(struct builder *b)
+{
+	uint64_t dropped = 0, told_to = 0;
+	size_t kept = 0;
+
+	if (is_sorted(b))
+		return 0;
+	qsort(b->v, b->nr, sizeof *b->v, by_start);
+	for (size_t i = 0; i < b->nr; i++) {
+		struct region r = b->v[i];
+
+		if (r.start.v < told_to) {
+			uint64_t cut = (r.end.v < told_to ? r.end.v : told_to) - r.start.v;
+
+			dropped += cut;
+			r.start.v += cut;
+			if (r.inode)
+				r.offset_bytes += cut;
+		}
+		if (r.start.v == r.end.v)
+			continue;
+		told_to = r.end.v;
+		b->v[kept++] = r;
+	}
+	b->nr = kept;
+	return dropped;
+}
+
+/* TEXT becomes M's, or is released. */
+static int
+parse_text_take(struct maps *m, struct text *text, struct err *e)
+{
+	struct builder b = { 0 };
+
+	*m = (struct maps){ 0 };
+	if (text->len && memchr(text->v, '\0', text->len)) {
+		text_release(text);
+		return err_set(e, 0, "the list of mappings is not text");
+	}
+	if (parse_lines(&b, text, e) < 0) {
+		free(b.v);
+		text_release(text);
+		return -1;
+	}
+	m->torn_bytes = drop_overlaps(&b);
+	m->region = b.v;
+	m->nr = b.nr;
+	m->text = text->v;
+	*text = (struct text){ 0 };
+	return 0;
+}
+
+int
+maps_parse(struct maps *m, FILE *f, struct err *e)
+{
+	auto_text struct text text = { 0 };
+	size_t room = 0;
+	ssize_t n;
+
+	/* There is no NUL in it, so this reads to the end. */
+	n = getdelim(&text.v, &room, '\0', f);
+	if (n < 0 && ferror(f))
+		return err_set(e, errno, "cannot read the list of mappings");
+	text.len = n < 0 ? 0 : (size_t)n;
+	return parse_text_take(m, &text, e);
+}
+
+bool
+region_is_vsyscall(const struct region *r)
+{
+	return !r->inode && r->path && strcmp(r->path, VSYSCALL_NAME) == 0;
+}
+
+uint64_t
+maps_size(const struct maps *m)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < m->nr; i++)
+		if (!region_is_vsyscall(&m->region[i]))
+			bytes += m->region[i].end.v - m->region[i].start.v;
+	return bytes;
+}
+
+static int
+read_once(struct maps *m, const struct target *t, struct err *e)
+{
+	auto_text struct text text = { 0 };
+
+	if (os_proc_read(t, 0, "maps", &text, e) < 0)
+		return -1;
+	if (parse_text_take(m, &text, e) < 0)
+		return err_context(e, "process %d", t->pid);
+	return 0;
+}
+
+/* How often a map that changes while it is read is read again. */
+#define MAPS_TRIES 3
+
+int
+maps_read(struct maps *m, const struct target *t, struct err *e)
+{
+	struct os_status before, after;
+
+	*m = (struct maps){ 0 };
+	for (int i = 0; i < MAPS_TRIES; i++) {
+		uint64_t size;
+
+		maps_release(m);
+		if (os_status(t, 0, &before, e) < 0 || read_once(m, t, e) < 0)
+			goto fail;
+		if (os_status(t, 0, &after, e) < 0)
+			goto fail;
+		if (!m->nr) {	/* what the files of a process say that has ended meanwhile */
+			err_set(e, ESRCH, "process %d has no memory any more", t->pid);
+			goto fail;
+		}
+		size = maps_size(m);
+		if (!m->torn_bytes && (size == before.vm_size_bytes || size == after.vm_size_bytes))
+			break;
+	}
+	return 0;
+fail:
+	maps_release(m);
+	return -1;
+}
+
+void
+maps_release(struct maps *m)
+{
+	free(m->region);
+	free(m->text);
+	*m = (struct maps){ 0 };
+}
+
+const struct region *
+maps_find(const struct maps *m, raddr a)
+{
+	size_t low = 0, high = m->nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct region *r = &m->region[mid];
+
+		if (a.v < r->start.v)
+			high = mid;
+		else if (a.v >= r->end.v)
+			low = mid + 1;
+		else
+			return r;
+	}
+	return NULL;
+}
