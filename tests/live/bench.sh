@@ -53,4 +53,17 @@ check 'a tracee answers' test "$(ask hello)" = "what is 'hello'?"
 snapshot "$tracee_pid" "$dir/after"
 check 'an untouched process is the same' same_process "$dir/before" "$dir/after"
 check 'the target lives on' end_tracee
+
+for words in 'bloat 1' 'busy-main' 'busy-main 2' 'churn 2' 'corrupt ring' 'flood' 'flood 3' \
+	'heartbeat 3 2 1' 'idle-static' 'liar nothing' 'manythreads 20' 'oracle' 'oracle multi' \
+	'parked read 1' 'parked sem 1 multi' 'race 2 threads' 'race 2 exec' 'spin' 'vfork' \
+	'zombie-leader'
+do
+	# shellcheck disable=SC2086 # a name and arguments
+	start_tracee $words
+	check "$words keeps the protocol" end_tracee
+done
+start_tracee oracle
+check 'an oracle that was left alone is intact' test "$(ask check)" = intact
+check 'the oracle lives on' end_tracee
 finish

@@ -1,7 +1,7 @@
 /* idle [THREADS]: threads that wait for a semaphore for ever, besides main. */
-#include <semaphore.h>
-
 #include "tracee.h"
+
+#include <semaphore.h>
 
 static sem_t never;
 

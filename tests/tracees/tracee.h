@@ -9,6 +9,7 @@
 #ifndef MEMDIAG_TESTS_TRACEE_H
 #define MEMDIAG_TESTS_TRACEE_H
 
+#define _GNU_SOURCE 1	/* so include this first */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,0 +1,64 @@
+/*
+ * corrupt WHAT: the heap_info of a thread arena (malloc/arena.c) has been written over, while the
+ * arena is not in use.
+ *
+ *	owner	its arena pointer is garbage
+ *	cycle	the heap says that it came before itself
+ *	size	the size is larger than a heap can be
+ *	ring	the arena's next pointer leads into nothing
+ */
+#include "tracee.h"
+
+#include <semaphore.h>
+
+#define HEAP_MAX_BYTES ((uintptr_t)64 << 20)
+
+struct heap_info {
+	uintptr_t arena, before;
+	size_t size, mapped;
+};
+
+static sem_t filled, never;
+static void *block;
+
+static void *
+make_arena(void *arg)
+{
+	block = malloc(1000);
+	sem_post(&filled);
+	while (sem_wait(&never) != 0)
+		;
+	return arg;
+}
+
+static void
+damage(const char *what)
+{
+	struct heap_info *h =
+		(struct heap_info *)((uintptr_t)block & ~(HEAP_MAX_BYTES - 1));
+	/* struct malloc_state up to next: mutex, flags, have_fastchunks, 10 fastbins, top,
+	 * last_remainder, 254 bins, 4 words of bit map (malloc/malloc.c, 2.27 to 2.42) */
+	uintptr_t *next = (uintptr_t *)(h->arena + 16 + 10 * 8 + 2 * 8 + 254 * 8 + 16);
+
+	if (strcmp(what, "owner") == 0)
+		h->arena = 0x4141414141414141;
+	else if (strcmp(what, "cycle") == 0)
+		h->before = (uintptr_t)h;
+	else if (strcmp(what, "size") == 0)
+		h->size = (size_t)1 << 60;
+	else if (strcmp(what, "ring") == 0)
+		*next = 0x4141414141410000;
+}
+
+int
+main(int argc, char **argv)
+{
+	sem_init(&filled, 0, 0);
+	sem_init(&never, 0, 0);
+	tracee_thread(make_arena, NULL);
+	sem_wait(&filled);
+	damage(argc > 1 ? argv[1] : "");
+	tracee_ready();
+	/* Without exit(), which would free by way of the ring. */
+	_exit(tracee_park());
+}

@@ -1,0 +1,340 @@
+/*
+ * parked KIND MS [multi]: wait MS milliseconds in one blocking system call, and say what came of
+ * it: "kept", or "broken" with the result.  A child process ends the waits that have no timeout
+ * of their own.  With "multi" a second thread waits and main sits inside fgets(), where nobody may
+ * borrow it.  "parked" alone lists the kinds.
+ */
+#include "tracee.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+static long wait_ms;
+static int pair[2];		/* connected sockets: the child speaks into [1] */
+static int semaphores;		/* System V */
+static sem_t *shared;
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+static int listener;
+
+static struct timespec
+wait_time(void)
+{
+	return (struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000 };
+}
+
+static struct timespec
+deadline(clockid_t clock)
+{
+	struct timespec now, wait = wait_time();
+
+	clock_gettime(clock, &now);
+	now.tv_sec += wait.tv_sec + (now.tv_nsec + wait.tv_nsec) / 1000000000;
+	now.tv_nsec = (now.tv_nsec + wait.tv_nsec) % 1000000000;
+	return now;
+}
+
+/* ---- the waits: each returns what its system call did ------------------------------------------ */
+
+static long
+wait_read(void)
+{
+	char c;
+
+	return read(pair[0], &c, 1);
+}
+
+static long
+wait_recv(void)
+{
+	char c;
+
+	return recv(pair[0], &c, 1, 0);
+}
+
+static long
+wait_recv_timeout(void)
+{
+	struct timeval t = { wait_ms / 1000, wait_ms % 1000 * 1000 };
+	char c;
+
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+	return recv(pair[0], &c, 1, 0);
+}
+
+static long
+wait_accept(void)
+{
+	return accept(listener, NULL, NULL) >= 0;
+}
+
+static long
+wait_sem(void)
+{
+	return sem_wait(shared);
+}
+
+static long
+wait_sem_timed(void)
+{
+	struct timespec t = deadline(CLOCK_REALTIME);
+
+	return sem_timedwait(shared, &t);
+}
+
+static long
+wait_poll(void)
+{
+	return poll(NULL, 0, (int)wait_ms);
+}
+
+static long
+wait_ppoll(void)
+{
+	struct timespec t = wait_time();
+
+	return ppoll(NULL, 0, &t, NULL);
+}
+
+static long
+wait_select(void)
+{
+	struct timeval t = { wait_ms / 1000, wait_ms % 1000 * 1000 };
+
+	return select(0, NULL, NULL, NULL, &t);
+}
+
+static long
+wait_nanosleep(void)
+{
+	struct timespec t = wait_time();
+
+	return nanosleep(&t, NULL);
+}
+
+static long
+wait_clock_nanosleep(void)
+{
+	struct timespec t = deadline(CLOCK_MONOTONIC);
+
+	return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+static long
+wait_pause(void)
+{
+	return pause();
+}
+
+static long
+wait_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	return sigwaitinfo(&set, NULL) == SIGUSR2;
+}
+
+static long
+wait_epoll(void)
+{
+	struct epoll_event event;
+
+	return epoll_wait(epoll_create1(0), &event, 1, (int)wait_ms);
+}
+
+static long
+wait_epoll_for_ever(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(0);
+
+	epoll_ctl(epoll, EPOLL_CTL_ADD, pair[0], &event);
+	return epoll_wait(epoll, &event, 1, -1);
+}
+
+static long
+wait_semop(void)
+{
+	struct sembuf down = { .sem_op = -1 };
+
+	return semop(semaphores, &down, 1);
+}
+
+/* ---- how the child ends them ------------------------------------------------------------------ */
+
+static void
+end_socket(void)
+{
+	if (write(pair[1], "x", 1) != 1)
+		tracee_fail("write");
+}
+
+static void
+end_accept(void)
+{
+	if (connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address,
+		    sizeof address) != 0)
+		tracee_fail("connect");
+}
+
+static void
+end_sem(void)
+{
+	sem_post(shared);
+}
+
+static void
+end_pause(void)
+{
+	kill(getppid(), SIGUSR1);
+}
+
+static void
+end_signal(void)
+{
+	kill(getppid(), SIGUSR2);
+}
+
+static void
+end_semop(void)
+{
+	struct sembuf up = { .sem_op = 1 };
+
+	semop(semaphores, &up, 1);
+}
+
+static const struct kind {
+	const char *name;
+	long (*wait)(void);
+	void (*end)(void);	/* NULL: it times out */
+	long result;
+	int error;
+	/*
+	 * The kernel answers these with a plain EINTR when the thread is stopped (signal(7)), so the
+	 * call can only be made again, with its whole timeout.
+	 */
+	bool starts_over;
+} kinds[] = {
+	{ "read", wait_read, end_socket, 1, 0, false },
+	{ "recv", wait_recv, end_socket, 1, 0, false },
+	{ "recv-timeout", wait_recv_timeout, NULL, -1, EAGAIN, true },
+	{ "accept", wait_accept, end_accept, 1, 0, false },
+	{ "sem", wait_sem, end_sem, 0, 0, false },
+	{ "sem-timed", wait_sem_timed, NULL, -1, ETIMEDOUT, false },
+	{ "poll", wait_poll, NULL, 0, 0, false },
+	{ "ppoll", wait_ppoll, NULL, 0, 0, false },
+	{ "select", wait_select, NULL, 0, 0, false },
+	{ "nanosleep", wait_nanosleep, NULL, 0, 0, false },
+	{ "clock_nanosleep", wait_clock_nanosleep, NULL, 0, 0, false },
+	{ "pause", wait_pause, end_pause, -1, EINTR, false },
+	{ "sigwaitinfo", wait_signal, end_signal, 1, 0, false },
+	{ "epoll", wait_epoll, NULL, 0, 0, true },
+	{ "epoll-for-ever", wait_epoll_for_ever, end_socket, 1, 0, false },
+	{ "semop", wait_semop, end_semop, 0, 0, false },
+};
+
+static void
+ignore(int sig)
+{
+	(void)sig;
+}
+
+static void
+prepare(void)
+{
+	struct sigaction a = { .sa_handler = ignore };
+	sigset_t set;
+
+	sigaction(SIGUSR1, &a, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+		tracee_fail("socketpair");
+	snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "parked-%d", getpid());
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+		listen(listener, 1) != 0)
+		tracee_fail("listen");
+	semaphores = semget(IPC_PRIVATE, 1, 0600);
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		-1, 0);
+	if (semaphores < 0 || shared == MAP_FAILED || sem_init(shared, 1, 0) != 0)
+		tracee_fail("semaphores");
+}
+
+static void
+end_later(const struct kind *k)
+{
+	struct timespec t = wait_time();
+
+	if (!k->end || fork() != 0)
+		return;
+	nanosleep(&t, NULL);
+	k->end();
+	_exit(0);
+}
+
+static void *
+wait_and_judge(void *arg)
+{
+	const struct kind *k = arg;
+	uint64_t start_ns = tracee_now_ns();
+	long most_ms = wait_ms + (k->starts_over ? wait_ms : 0) + 400, took_ms, result;
+	int error;
+
+	errno = 0;
+	result = k->wait();
+	error = result == -1 ? errno : 0;
+	took_ms = (long)((tracee_now_ns() - start_ns) / 1000000);
+	if (result == k->result && error == k->error && took_ms >= wait_ms - 5 &&
+		took_ms <= most_ms)
+		tracee_say("kept");
+	else
+		tracee_say("broken: result %ld, error %d, after %ld of %ld ms", result, error,
+			took_ms, wait_ms);
+	semctl(semaphores, 0, IPC_RMID);
+	return NULL;
+}
+
+static int
+run(const struct kind *k, bool is_multi)
+{
+	char line[64];
+
+	prepare();
+	end_later(k);
+	if (!is_multi) {
+		tracee_ready();
+		wait_and_judge((void *)k);
+		return tracee_park();
+	}
+	tracee_thread(wait_and_judge, (void *)k);
+	tracee_ready();
+	while (fgets(line, sizeof line, stdin))
+		;
+	return tracee_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	wait_ms = tracee_number(argc, argv, 2, 0);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (argc < 2)
+			puts(kinds[i].name);
+		else if (strcmp(argv[1], kinds[i].name) == 0)
+			return run(&kinds[i], argc > 3);
+	return argc >= 2;
+}
