@@ -1,0 +1,173 @@
+#include <config.h>
+
+#include "maps/maps.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "elf/image.h"
+
+/* How far behind its first mapping an object's code may begin, in mappings. */
+#define LOOK_AHEAD 16
+
+static bool
+is_same_file(const struct region *a, const struct region *b)
+{
+	return a->inode == b->inode && a->dev == b->dev;
+}
+
+/*
+ * Whether region I looks like the start of a loaded object: the beginning of a file that is also
+ * mapped executable just behind it.  A server may have 60,000 data files mapped; reading each one's
+ * first bytes would be slow, and would pull pages in that the target has not touched.
+ */
+static bool
+is_candidate(const struct maps *m, size_t i)
+{
+	const struct region *first = &m->region[i];
+
+	if (!first->inode || first->offset_bytes || !first->path)
+		return false;
+	for (size_t j = i; j < m->nr && j < i + LOOK_AHEAD; j++) {
+		const struct region *r = &m->region[j];
+
+		if (r->inode && !is_same_file(first, r))
+			return false;
+		if (r->inode && r->prot[2] == 'x')
+			return true;
+	}
+	return false;
+}
+
+/* What the kernel told the program about itself when it started; 0 for what it did not. */
+struct auxv {
+	raddr phdr;	/* in the program */
+	raddr base;	/* of ld.so */
+};
+
+static struct auxv
+read_auxv(const struct target *t)
+{
+	auto_text struct text text = { 0 };
+	struct auxv a = { 0 };
+	uint64_t first;
+	size_t word;
+	struct err e;
+
+	if (os_proc_read(t, 0, "auxv", &text, &e) < 0 || text.len < sizeof first)
+		return a;
+	/* Pairs of words of the target.  Types are small, so a large one is two words of 32 bits. */
+	memcpy(&first, text.v, sizeof first);
+	word = first > UINT32_MAX ? 4 : 8;
+	for (size_t at = 0; at + 2 * word <= text.len; at += 2 * word) {
+		uint64_t type = 0, value = 0;
+
+		memcpy(&type, text.v + at, word);
+		memcpy(&value, text.v + at + word, word);
+		if (type == AT_PHDR)
+			a.phdr.v = value;
+		else if (type == AT_BASE)
+			a.base.v = value;
+	}
+	return a;
+}
+
+/* Names that ld.so has on the architectures of glibc (sysdeps, shlib-versions). */
+static bool
+is_loader_name(const char *soname)
+{
+	return strncmp(soname, "ld-linux", 8) == 0 || strncmp(soname, "ld64.so", 7) == 0 ||
+		strncmp(soname, "ld.so", 5) == 0;
+}
+
+static void
+describe(struct object *o, const struct region *r, const struct auxv *a)
+{
+	const char *soname = image_soname(o->image);
+
+	image_extent(o->image, &o->start, &o->end);
+	o->path = r->path;
+	o->is_executable = raddr_in(a->phdr, o->start, o->end);
+	/* AT_BASE is not there when the user started ld.so itself, with the program as argument. */
+	o->is_loader = a->base.v ? raddr_in(a->base, o->start, o->end)
+				 : soname && is_loader_name(soname);
+	o->is_libc = soname && strcmp(soname, "libc.so.6") == 0;
+}
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct object *x = a, *y = b;
+
+	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
+}
+
+/* A damaged header may claim any extent; no object reaches into the next. */
+static void
+sort_and_clip(struct objects *o)
+{
+	if (o->nr)
+		qsort(o->v, o->nr, sizeof *o->v, by_start);
+	for (size_t i = 1; i < o->nr; i++)
+		if (o->v[i - 1].end.v > o->v[i].start.v)
+			o->v[i - 1].end = o->v[i].start;
+}
+
+int
+objects_find(struct objects *o, const struct maps *m, const struct target *t, struct err *e)
+{
+	struct auxv a = read_auxv(t);
+
+	*o = (struct objects){ 0 };
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct region *r = &m->region[i];
+		struct image *image = NULL;
+		struct object *found;
+		struct err ignored;
+
+		if (!is_candidate(m, i) ||
+			image_open(&image, t, r->start, r->path, r->dev, r->inode, &ignored) < 0)
+			continue;
+		found = array_add(o);
+		if (!found) {
+			image_free(image);
+			objects_release(o);
+			return err_set(e, ENOMEM, "cannot keep the list of objects");
+		}
+		found->image = image;
+		describe(found, r, &a);
+	}
+	sort_and_clip(o);
+	return 0;
+}
+
+void
+objects_release(struct objects *o)
+{
+	for (size_t i = 0; i < o->nr; i++)
+		image_free(o->v[i].image);
+	free(o->v);
+	*o = (struct objects){ 0 };
+}
+
+const struct object *
+objects_at(const struct objects *o, raddr a)
+{
+	size_t low = 0, high = o->nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct object *found = &o->v[mid];
+
+		if (a.v < found->start.v)
+			high = mid;
+		else if (a.v >= found->end.v)
+			low = mid + 1;
+		else
+			return found;
+	}
+	return NULL;
+}

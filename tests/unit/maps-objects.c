@@ -1,0 +1,127 @@
+#include <config.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "maps/maps.h"
+#include "tap.h"
+
+static int in_bss[4096];
+
+static bool
+find(struct maps *m, struct objects *o, struct target *t)
+{
+	struct err e = { 0 };
+
+	if (target_open(t, getpid(), &e) < 0 || maps_read(m, t, &e) < 0 ||
+		objects_find(o, m, t, &e) < 0) {
+		printf("# %s\n", e.msg);
+		return false;
+	}
+	return true;
+}
+
+static void
+test_ourselves(void)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_maps struct maps m = { 0 };
+	auto_objects struct objects o = { 0 };
+	const struct object *us, *libc;
+	int executables = 0, loaders = 0, libcs = 0;
+	bool sorted = true;
+
+	ok(find(&m, &o, &t), "our own objects");
+	us = objects_at(&o, (raddr){ (uintptr_t)in_bss });
+	ok(us && us->is_executable, "our bss lies in the program");
+	libc = objects_at(&o, (raddr){ (uintptr_t)malloc });
+	ok(libc && libc->is_libc, "malloc lies in libc");
+	for (size_t i = 0; i < o.nr; i++) {
+		executables += o.v[i].is_executable;
+		loaders += o.v[i].is_loader;
+		libcs += o.v[i].is_libc;
+		sorted &= !i || o.v[i - 1].end.v <= o.v[i].start.v;
+	}
+	ok(executables == 1 && loaders == 1 && libcs == 1, "one program, one ld.so, one libc");
+	ok(sorted, "sorted and apart");
+	ok(objects_at(&o, (raddr){ (uintptr_t)&m }) == NULL, "the stack is no object");
+	ok(objects_at(&o, (raddr){ 0 }) == NULL, "nor is nothing");
+}
+
+/* A file of one page with TEXT in it, mapped with PROT; *RET_FD is its descriptor. */
+static void *
+map_file(const char *text, int prot, int *ret_fd)
+{
+	int fd = memfd_create("x", 0);
+	void *p;
+
+	if (ftruncate(fd, 4096) < 0 || pwrite(fd, text, strlen(text), 0) < 0)
+		return NULL;
+	p = mmap(NULL, 4096, prot, MAP_PRIVATE, fd, 0);
+	*ret_fd = fd;
+	return p;
+}
+
+/* Whether the page at P is in our page tables (Documentation/admin-guide/mm/pagemap.rst). */
+static bool
+is_present(const void *p)
+{
+	auto_fd int fd = open("/proc/self/pagemap", O_RDONLY);
+	uint64_t entry = 0;
+
+	if (pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)p / 4096 * sizeof entry)) < 0)
+		return true;
+	return entry >> 63;
+}
+
+static void
+test_not_objects(void)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_maps struct maps m = { 0 };
+	auto_objects struct objects o = { 0 };
+	auto_fd int script_fd = -1, cut_fd = -1, data_fd = -1;
+	void *script = map_file("#!/bin/sh\n", PROT_READ | PROT_EXEC, &script_fd);
+	void *cut = map_file("\177ELF\002\001\001", PROT_READ | PROT_EXEC, &cut_fd);
+	void *data = map_file("\177ELF\002\001\001", PROT_READ, &data_fd);
+
+	ok(find(&m, &o, &t), "with files that are no objects");
+	ok(!objects_at(&o, (raddr){ (uintptr_t)script }), "an executable mapping of a script");
+	ok(!objects_at(&o, (raddr){ (uintptr_t)cut }), "an ELF header that is cut");
+	ok(!objects_at(&o, (raddr){ (uintptr_t)data }), "data");
+	ok(!is_present(data), "whose pages nobody has touched");
+}
+
+static void
+test_many(void)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_maps struct maps m = { 0 };
+	auto_objects struct objects o = { 0 };
+	void *last = NULL;
+
+	for (int i = 0; i < 20000; i++) {
+		int fd = -1;
+
+		last = map_file("data", PROT_READ | (i & 1 ? PROT_WRITE : 0), &fd);
+		close(fd);
+		if (last == MAP_FAILED)
+			break;
+	}
+	ok(last != MAP_FAILED, "20,000 files mapped");
+	ok(find(&m, &o, &t), "and looked through");
+	ok(objects_at(&o, (raddr){ (uintptr_t)malloc }) != NULL, "libc is found among them");
+}
+
+int
+main(void)
+{
+	in_bss[0] = 1;
+	test_ourselves();
+	test_not_objects();
+	test_many();
+	return tap_end();
+}
