@@ -1,0 +1,443 @@
+#include <config.h>
+
+#include "heap/heap.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <expat.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/*
+ * Limits to what a target that lies can cost us.  glibc prints at most 137 size lines, about
+ * 10 KiB, for an arena (malloc/malloc.c, __malloc_info: NFASTBINS + NBINS - 1).
+ */
+#define MAX_DOCUMENT_BYTES ((size_t)64 << 20)
+#define MAX_HEAPS 65536
+#define MAX_SIZES 1024
+#define MAX_DEPTH 8
+#define MAX_BYTES (UINT64_C(1) << 57)	/* an address space with five levels of page tables */
+
+/* The low bits of a chunk's size are flags (malloc/malloc.c, SIZE_BITS). */
+#define FLAG_BITS UINT64_C(7)
+
+struct parse {
+	XML_Parser xml;
+	struct malloc_info *mi;
+	struct err *e;
+	int depth;
+	bool in_heap;		/* the last of mi->heap is not whole yet */
+	bool has_failed;	/* E says why */
+};
+
+/* Where the numbers of a <heap> go. */
+static const struct {
+	const char *element, *type, *attribute;
+	size_t offset;
+} heap_field[] = {
+#define F(element, type, attribute, member)                                                        \
+	{ element, type, attribute, offsetof(struct malloc_info_heap, member) }
+	F("total", "fast", "count", fast_count),
+	F("total", "fast", "size", fast_bytes),
+	F("total", "rest", "count", rest_count),
+	F("total", "rest", "size", rest_bytes),
+	F("system", "current", "size", system_bytes),
+	F("system", "max", "size", max_system_bytes),
+	F("aspace", "total", "size", aspace_bytes),
+	F("aspace", "mprotect", "size", mprotect_bytes),
+	F("aspace", "subheaps", "size", nr_subheaps),
+#undef F
+};
+
+static void
+stop(struct parse *p)
+{
+	p->has_failed = true;
+	XML_StopParser(p->xml, XML_FALSE);
+}
+
+static void
+stop_because(struct parse *p, const char *why)
+{
+	err_set(p->e, 0, "malloc_info's text %s (line %lu)", why,
+		(unsigned long)XML_GetCurrentLineNumber(p->xml));
+	stop(p);
+}
+
+static void
+stop_without_memory(struct parse *p)
+{
+	err_set(p->e, ENOMEM, "cannot keep what malloc_info says");
+	stop(p);
+}
+
+static struct malloc_info_heap *
+last_heap(struct parse *p)
+{
+	return &p->mi->heap.v[p->mi->heap.nr - 1];
+}
+
+/* ---- attributes ---- */
+
+static const char *
+attribute(const char **attributes, const char *name)
+{
+	for (; attributes[0]; attributes += 2)
+		if (strcmp(attributes[0], name) == 0)
+			return attributes[1];
+	return "";
+}
+
+/* Whether VALUE is WORD, blanks aside: 2.10 breaks the line inside its attributes. */
+static bool
+is_word(const char *value, const char *word)
+{
+	size_t len = strlen(word);
+
+	value += strspn(value, " ");
+	return strncmp(value, word, len) == 0 && value[len + strspn(value + len, " ")] == '\0';
+}
+
+/* A number of an attribute.  One beyond 64 bits becomes the greatest there is. */
+static uint64_t
+number(struct parse *p, const char **attributes, const char *name)
+{
+	const char *value = attribute(attributes, name);
+	uint64_t n;
+	char *end;
+
+	value += strspn(value, " ");
+	n = strtoull(value, &end, 10);
+	if (!isdigit((unsigned char)value[0]) || end[strspn(end, " ")])
+		stop_because(p, "has something else where a number belongs");
+	return n;
+}
+
+/* ---- elements ---- */
+
+static void
+begin_heap(struct parse *p, const char **attributes)
+{
+	struct malloc_info_heap *h;
+	uint64_t nr = number(p, attributes, "nr");
+
+	if (p->has_failed)
+		return;
+	if (p->in_heap || p->mi->heap.nr >= MAX_HEAPS || nr > MAX_HEAPS) {
+		stop_because(p, "has more heaps than can be");
+		return;
+	}
+	h = array_add(&p->mi->heap);
+	if (!h) {
+		stop_without_memory(p);
+		return;
+	}
+	h->nr = (unsigned int)nr;
+	p->in_heap = true;
+}
+
+static void
+add_size(struct parse *p, const char **attributes, bool is_unsorted)
+{
+	struct malloc_info_heap *h = last_heap(p);
+	struct malloc_info_size *s;
+
+	if (h->size.nr >= MAX_SIZES) {
+		stop_because(p, "has more sizes in one heap than malloc has bins");
+		return;
+	}
+	s = array_add(&h->size);
+	if (!s) {
+		stop_without_memory(p);
+		return;
+	}
+	s->from_bytes = number(p, attributes, "from");
+	s->to_bytes = number(p, attributes, "to");
+	s->total_bytes = number(p, attributes, "total");
+	s->count = number(p, attributes, "count");
+	s->is_unsorted = is_unsorted;
+	/* A fastbin's line is made of its index, a bin's of size words, with PREV_INUSE in them. */
+	s->is_fast = !is_unsorted && !(s->to_bytes & FLAG_BITS);
+}
+
+static void
+add_heap_fields(struct parse *p, const char *element, const char **attributes)
+{
+	struct malloc_info_heap *h = last_heap(p);
+	const char *type = attribute(attributes, "type");
+
+	for (size_t i = 0; i < sizeof heap_field / sizeof *heap_field; i++)
+		if (strcmp(heap_field[i].element, element) == 0 &&
+			is_word(type, heap_field[i].type))
+			*(uint64_t *)(void *)((char *)h + heap_field[i].offset) =
+				number(p, attributes, heap_field[i].attribute);
+	if (strcmp(element, "total") == 0 && is_word(type, "fast"))
+		h->has_fast = true;
+}
+
+/* After the heaps come sums, which we make ourselves, and the mmapped blocks. */
+static void
+add_total(struct parse *p, const char *element, const char **attributes)
+{
+	if (strcmp(element, "total") != 0 || !is_word(attribute(attributes, "type"), "mmap"))
+		return;
+	p->mi->has_mmap = true;
+	p->mi->mmap_count = number(p, attributes, "count");
+	p->mi->mmap_bytes = number(p, attributes, "size");
+	if (p->mi->mmap_bytes > MAX_BYTES)
+		stop_because(p, "says that more is mapped than an address space holds");
+}
+
+static void
+begin_element(void *data, const char *name, const char **attributes)
+{
+	struct parse *p = data;
+
+	if (p->depth == 0 && strcmp(name, "malloc") != 0)
+		stop_because(p, "does not begin with <malloc>");
+	else if (++p->depth > MAX_DEPTH)
+		stop_because(p, "is nested too deeply");
+	else if (strcmp(name, "heap") == 0)
+		begin_heap(p, attributes);
+	else if (!p->in_heap)
+		add_total(p, name, attributes);
+	else if (strcmp(name, "size") == 0)
+		add_size(p, attributes, false);
+	else if (strcmp(name, "unsorted") == 0)
+		add_size(p, attributes, true);
+	else
+		add_heap_fields(p, name, attributes);
+}
+
+/* ---- a whole heap ---- */
+
+/* Whether COUNT chunks of FROM..TO bytes can make up this line's total, and be in this heap. */
+static bool
+is_possible(const struct malloc_info_size *s, uint64_t heap_bytes)
+{
+	uint64_t least, most;
+
+	if (s->from_bytes > s->to_bytes || s->total_bytes > heap_bytes || !s->count)
+		return false;
+	if (__builtin_mul_overflow(s->from_bytes, s->count, &least))
+		return false;
+	if (__builtin_mul_overflow(s->to_bytes, s->count, &most))
+		most = UINT64_MAX;
+	return least <= s->total_bytes && s->total_bytes <= most;
+}
+
+/*
+ * Take the flag bits off a line; returns how many bytes they made.  All chunks of a line are
+ * taken to have the flags of its smallest.
+ */
+static uint64_t
+strip_flags(struct malloc_info_size *s)
+{
+	uint64_t flags = s->is_fast ? 0 : (s->from_bytes & FLAG_BITS) * s->count;
+
+	s->from_bytes &= ~FLAG_BITS;
+	s->to_bytes &= ~FLAG_BITS;
+	s->total_bytes -= flags;
+	return flags;
+}
+
+/*
+ * "rest" must be what the lines of the bins add up to, or since 2.31 (BZ 24026) that and the top
+ * chunk.  If not, the unsorted line's counters were never initialised (BZ 16112, before 2.19), and
+ * rest has the same garbage in it: leave the line out and add up the others.
+ */
+static void
+judge_rest(struct malloc_info *mi, struct malloc_info_heap *h, uint64_t heap_bytes)
+{
+	uint64_t count = 0, bytes = 0;
+	size_t kept = 0;
+
+	h->rest_flags = 0;
+	for (size_t i = 0; i < h->size.nr; i++) {
+		struct malloc_info_size s = h->size.v[i];
+
+		if (!is_possible(&s, heap_bytes))
+			continue;
+		if (!s.is_fast) {
+			count += s.count;
+			bytes += s.total_bytes;
+			h->rest_flags += strip_flags(&s);
+		} else {
+			strip_flags(&s);
+		}
+		h->size.v[kept++] = s;
+	}
+	if (kept == h->size.nr && h->rest_count == count && h->rest_bytes == bytes)
+		return;
+	if (kept == h->size.nr && h->rest_count == count + 1 && h->rest_bytes >= bytes &&
+		h->rest_bytes <= heap_bytes) {
+		mi->has_top_in_rest = true;
+		return;
+	}
+	mi->is_unsorted_doubtful = true;
+	h->size.nr = kept;
+	h->rest_count = count;
+	h->rest_bytes = bytes;
+}
+
+static void
+end_heap(struct parse *p)
+{
+	struct malloc_info *mi = p->mi;
+	struct malloc_info_heap *h = last_heap(p);
+	uint64_t heap_bytes = h->system_bytes > h->max_system_bytes ? h->system_bytes
+								    : h->max_system_bytes;
+
+	p->in_heap = false;
+	if (heap_bytes > MAX_BYTES || h->aspace_bytes > MAX_BYTES || h->mprotect_bytes > MAX_BYTES ||
+		h->fast_bytes > heap_bytes) {
+		stop_because(p, "has a heap with impossible sizes");
+		return;
+	}
+	judge_rest(mi, h, heap_bytes);
+	mi->fast_bytes += h->fast_bytes;
+	mi->rest_bytes += h->rest_bytes;
+	mi->system_bytes += h->system_bytes;
+	mi->max_system_bytes += h->max_system_bytes;
+	if (h->rest_bytes > heap_bytes || mi->max_system_bytes > MAX_BYTES ||
+		mi->system_bytes > MAX_BYTES)
+		stop_because(p, "has more in its heaps than an address space holds");
+}
+
+static void
+end_element(void *data, const char *name)
+{
+	struct parse *p = data;
+
+	p->depth--;
+	if (p->in_heap && strcmp(name, "heap") == 0)
+		end_heap(p);
+}
+
+/* glibc writes none; entities, which grow without end, can only be declared in one. */
+static void
+begin_doctype(void *data, const char *name, const char *system_id, const char *public_id,
+	int has_internal_subset)
+{
+	(void)name;
+	(void)system_id;
+	(void)public_id;
+	(void)has_internal_subset;
+	stop_because(data, "has a DOCTYPE, which glibc never writes");
+}
+
+/* ---- the document ---- */
+
+/*
+ * Copy FROM without its <sizes> and </sizes> tags, returning the length.  They carry nothing, and
+ * glibc's sources of December 2025 wrote the closing one as an opening one (6c8af6a43c).  It is one
+ * copy and one call of expat, so that its work stays linear in the length.
+ */
+static size_t
+copy_without_sizes_tags(char *to, const char *from, size_t len)
+{
+	static const char *const tag[] = { "<sizes>", "</sizes>" };
+	const char *end = from + len;
+	char *start = to;
+
+	while (from < end) {
+		const char *next = memchr(from + 1, '<', (size_t)(end - from - 1));
+		size_t n = (size_t)((next ? next : end) - from);
+		size_t skip = 0;
+
+		for (size_t i = 0; i < 2; i++)
+			if (n >= strlen(tag[i]) && memcmp(from, tag[i], strlen(tag[i])) == 0)
+				skip = strlen(tag[i]);
+		memcpy(to, from + skip, n - skip);
+		to += n - skip;
+		from += n;
+	}
+	return (size_t)(to - start);
+}
+
+static void
+release_heap(struct malloc_info_heap *h)
+{
+	free(h->size.v);
+}
+
+/* The text broke off: keep the heaps that are whole. */
+static int
+keep_whole_heaps(struct parse *p)
+{
+	struct malloc_info *mi = p->mi;
+
+	if (p->in_heap)
+		release_heap(&mi->heap.v[--mi->heap.nr]);
+	if (!mi->heap.nr)
+		return err_set(p->e, 0, "malloc_info's text ends before its first heap does");
+	mi->is_cut = true;
+	snprintf(mi->note, sizeof mi->note, "malloc_info's text ends early, after %zu heaps",
+		mi->heap.nr);
+	return 0;
+}
+
+static int
+feed(struct parse *p, const char *xml, size_t len)
+{
+	void *buffer = XML_GetBuffer(p->xml, (int)len + 1);	/* of 0 there is none */
+	enum XML_Error error;
+
+	if (!buffer)
+		return err_set(p->e, ENOMEM, "cannot parse malloc_info's text");
+	len = copy_without_sizes_tags(buffer, xml, len);
+	if (XML_ParseBuffer(p->xml, (int)len, XML_TRUE) == XML_STATUS_OK && !p->has_failed)
+		return 0;
+	if (p->has_failed)
+		return -1;
+	error = XML_GetErrorCode(p->xml);
+	if (error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN ||
+		error == XML_ERROR_PARTIAL_CHAR)
+		return keep_whole_heaps(p);
+	return err_set(p->e, error == XML_ERROR_NO_MEMORY ? ENOMEM : 0,
+		"malloc_info's text is no XML: %s (line %lu)", XML_ErrorString(error),
+		(unsigned long)XML_GetCurrentLineNumber(p->xml));
+}
+
+int
+malloc_info_parse(struct malloc_info *mi, const char *xml, size_t len, struct err *e)
+{
+	struct parse p = { .mi = mi, .e = e };
+	int r;
+
+	*mi = (struct malloc_info){ 0 };
+	if (len > MAX_DOCUMENT_BYTES)
+		return err_set(e, EFBIG, "malloc_info's text of %zu bytes is not read", len);
+	p.xml = XML_ParserCreate("US-ASCII");
+	if (!p.xml)
+		return err_set(e, ENOMEM, "cannot parse malloc_info's text");
+	XML_SetUserData(p.xml, &p);
+	XML_SetElementHandler(p.xml, begin_element, end_element);
+	XML_SetStartDoctypeDeclHandler(p.xml, begin_doctype);
+	r = feed(&p, xml, len);
+	XML_ParserFree(p.xml);
+	if (r < 0)
+		malloc_info_release(mi);
+	return r;
+}
+
+void
+malloc_info_release(struct malloc_info *mi)
+{
+	for (size_t i = 0; i < mi->heap.nr; i++)
+		release_heap(&mi->heap.v[i]);
+	free(mi->heap.v);
+	*mi = (struct malloc_info){ 0 };
+}
+
+uint64_t
+malloc_info_in_use(const struct malloc_info_heap *h)
+{
+	uint64_t free_bytes = h->fast_bytes + h->rest_bytes - h->rest_flags;
+
+	return h->system_bytes > free_bytes ? h->system_bytes - free_bytes : 0;
+}
