@@ -3,7 +3,11 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/uio.h>
+
+/* Of one process_vm_readv(); the kernel takes 1024 (UIO_MAXIOV). */
+#define PIECES_MAX 512
 
 ssize_t
 os_read_some(const struct target *t, raddr from, void *to, size_t size, struct err *e)
@@ -38,6 +42,44 @@ os_read(const struct target *t, raddr from, void *to, size_t size, struct err *e
 	if ((size_t)n < size)
 		return err_set(e, EFAULT, "cannot read memory of %d at " PRIraddr, t->pid,
 			from.v + (uint64_t)n);
+	return 0;
+}
+
+/* As process_vm_readv() with NR pieces of SIZE bytes.  Returns the pieces that came whole, or -1. */
+static ssize_t
+read_pieces(const struct target *t, const raddr *from, size_t nr, size_t size, void *to)
+{
+	struct iovec local = { to, nr * size }, remote[PIECES_MAX];
+	ssize_t n;
+
+	for (size_t i = 0; i < nr; i++)
+		remote[i] = (struct iovec){ (void *)(uintptr_t)from[i].v, size };
+	n = process_vm_readv(t->mem_tid, &local, 1, remote, nr, 0);
+	return n < 0 ? -1 : n / (ssize_t)size;
+}
+
+int
+os_read_each(const struct target *t, const raddr *from, size_t nr, size_t size, void *to,
+	struct err *e)
+{
+	for (size_t done = 0; done < nr;) {
+		size_t want = nr - done < PIECES_MAX ? nr - done : PIECES_MAX;
+		char *at = (char *)to + done * size;
+		ssize_t got = read_pieces(t, from + done, want, size, at);
+
+		if (got < 0 && errno == EPERM)
+			return os_diagnose_eperm(t, "read its memory", e);
+		if (got < 0 && errno != EFAULT)
+			return err_set(e, errno, "cannot read memory of %d", t->pid);
+		if (got < 0)
+			got = 0;
+		done += (size_t)got;
+		/* The kernel stops at the first piece that it cannot read whole. */
+		if ((size_t)got < want) {
+			memset(at + (size_t)got * size, 0, size);
+			done++;
+		}
+	}
 	return 0;
 }
 

@@ -128,6 +128,13 @@ int os_read(const struct target *t, raddr from, void *to, size_t size, struct er
 /* As os_read(), but copies what it can from the start and returns the bytes copied, or -1. */
 ssize_t os_read_some(const struct target *t, raddr from, void *to, size_t size, struct err *e);
 
+/*
+ * Copy SIZE bytes from each of the NR addresses FROM, one behind the other into TO;
+ * zeroes stand for what is not mapped.  Many small pieces cost a tenth of an os_read() each.
+ */
+int os_read_each(const struct target *t, const raddr *from, size_t nr, size_t size, void *to,
+	struct err *e);
+
 /* Write SIZE bytes of ours to the target.  Only inject/ has reason to. */
 int os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e);
 

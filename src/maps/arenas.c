@@ -1,0 +1,413 @@
+/*
+ * glibc malloc's arenas, told from memory alone: distributions strip main_arena's name, and offsets
+ * kept by version would be wrong for every distribution that backports.  What never changed is the
+ * part of struct malloc_state around its bins (malloc/malloc.c, 2.15 to 2.44):
+ *
+ *	arena ->  +---------------------------+
+ *	          | mutex, flags              |
+ *	          | fast bins, if any ...     |  the size of these is what the releases differ in
+ *	          | top, last_remainder       |
+ *	bins  ->  | 127 x { fd, bk }          |  an empty bin points to itself, seen as a chunk
+ *	          | binmap, 16 bytes          |
+ *	next  ->  | next arena, in a ring     |
+ *	          +---------------------------+
+ */
+#include <config.h>
+
+#include "maps/maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "elf/image.h"
+
+#define NR_BINS 127
+/* A chunk may be on its way into or out of a bin while we look. */
+#define NR_BINS_WANTED 100
+#define BINMAP_BYTES 16
+#define PAGE_BYTES 4096
+/* libc's own is 20 KiB; more comes only from a damaged program header. */
+#define DATA_MAX_BYTES (UINT64_C(1) << 20)
+/* glibc's own limit is 8 for each CPU. */
+#define ARENAS_MAX 16384
+#define MIB (UINT64_C(1) << 20)
+
+/* What the releases and machines differ in. */
+static const struct layout {
+	unsigned int word_bytes;
+	unsigned int bins_offset;	/* in struct malloc_state */
+} layouts[] = {
+	{ 8, 0x70 },	/* 2.26 branch to 2.42 */
+	{ 8, 0x68 },	/* to 2.26.0 */
+	{ 8, 0x18 },	/* since 2.43, which has no fast bins */
+	{ 4, 0x40 },	/* the same for i386 ... */
+	{ 4, 0x3c },	/* 2.26.0: 11 fast bins, as alignment became 16 */
+	{ 4, 0x38 },
+	{ 4, 0x10 },
+};
+
+/*
+ * HEAP_MAX_SIZE (malloc/arena.c).  From 2.35 to 2.41 with glibc.malloc.hugetlb=2 it is four times
+ * the size of a huge page, whether or not there are any.
+ */
+static const struct heap_max {
+	unsigned int word_bytes;
+	uint64_t bytes;
+} heap_maxes[] = { { 8, 64 * MIB }, { 8, 8 * MIB }, { 8, 4096 * MIB }, { 4, MIB }, { 4, 8 * MIB } };
+
+struct search {
+	const struct target *t;
+	const struct maps *m;
+	unsigned int word_bytes;
+	/* libc's data, and our copy of it */
+	raddr data;
+	char *copy;
+	size_t size_bytes;
+	/* what is tried */
+	uint64_t bins_at;	/* main_arena.bins in the data */
+	uint64_t bins_offset;
+	uint64_t heap_max_bytes;
+};
+
+static uint64_t
+word_at(const struct search *s, const char *buf, uint64_t offset)
+{
+	uint64_t word;
+	uint32_t half;
+
+	if (s->word_bytes == sizeof word) {
+		memcpy(&word, buf + offset, sizeof word);
+		return word;
+	}
+	memcpy(&half, buf + offset, sizeof half);
+	return half;
+}
+
+/* From bins to next. */
+static uint64_t
+next_offset(const struct search *s)
+{
+	return (uint64_t)NR_BINS * 2 * s->word_bytes + BINMAP_BYTES;
+}
+
+/* ---- heaps ---- */
+
+struct heap_info {
+	raddr arena, prev;
+	uint64_t size_bytes, mprotect_bytes;
+};
+
+static raddr
+heap_of(const struct search *s, raddr a)
+{
+	return (raddr){ a.v & ~(s->heap_max_bytes - 1) };
+}
+
+static int
+not_a_heap(raddr at, struct err *e)
+{
+	return err_set(e, EFAULT, "what is at " PRIraddr " is no heap of malloc", at.v);
+}
+
+/*
+ * Read SIZE bytes from START, where a heap begins, to BUF, and check that they can be the
+ * heap_info of ARENA.  The page is present: malloc wrote it.  EFAULT: they are not.
+ */
+static int
+read_heap(const struct search *s, raddr start, raddr arena, char *buf, size_t size,
+	struct heap_info *ret, struct err *e)
+{
+	unsigned int w = s->word_bytes;
+
+	if (os_read(s->t, start, buf, size, e) < 0)
+		return -1;
+	ret->arena = (raddr){ word_at(s, buf, 0) };
+	ret->prev = (raddr){ word_at(s, buf, w) };
+	ret->size_bytes = word_at(s, buf, 2 * w);
+	ret->mprotect_bytes = word_at(s, buf, 3 * w);
+	if (ret->arena.v != arena.v || heap_of(s, ret->prev).v != ret->prev.v)
+		return not_a_heap(start, e);
+	if (!ret->size_bytes || ret->size_bytes % PAGE_BYTES || ret->mprotect_bytes % PAGE_BYTES)
+		return not_a_heap(start, e);
+	if (ret->size_bytes > ret->mprotect_bytes || ret->mprotect_bytes > s->heap_max_bytes)
+		return not_a_heap(start, e);
+	return 0;
+}
+
+static int
+add_heap(struct arena *arena, raddr start, const struct heap_info *info, struct err *e)
+{
+	struct arena_heap *bigger =
+		reallocarray(arena->heap, arena->nr_heaps + 1, sizeof *arena->heap);
+
+	if (!bigger)
+		return err_set(e, ENOMEM, "cannot list the heaps of an arena");
+	arena->heap = bigger;
+	arena->heap[arena->nr_heaps++] = (struct arena_heap){
+		.start = start,
+		.size_bytes = info->size_bytes,
+		.mapped_bytes = info->mprotect_bytes,
+	};
+	return 0;
+}
+
+/*
+ * Add the heaps after the first.  Each points to the one before it, and top lies in the newest
+ * (sysmalloc() and heap_trim() keep it so).  EFAULT: the chain does not end at the first heap.
+ */
+static int
+add_later_heaps(const struct search *s, struct arena *arena, raddr top, struct err *e)
+{
+	char buf[4 * sizeof(uint64_t)];
+	raddr at = heap_of(s, top), mark = { 0 };
+	size_t mark_again = 1;
+
+	while (at.v != arena->heap[0].start.v) {
+		struct heap_info info;
+
+		/* A mark set at every doubling of the way is met again if the way is a circle. */
+		if (at.v == mark.v) {
+			arena->nr_heaps = 1;
+			return not_a_heap(at, e);
+		}
+		if (read_heap(s, at, arena->addr, buf, 4 * s->word_bytes, &info, e) < 0 ||
+			add_heap(arena, at, &info, e) < 0)
+			return -1;
+		if (arena->nr_heaps > mark_again) {
+			mark = at;
+			mark_again *= 2;
+		}
+		at = info.prev;
+	}
+	return 0;
+}
+
+/* ---- the ring ---- */
+
+static const struct arena *
+find_arena(const struct arenas *a, raddr addr)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		if (a->v[i].addr.v == addr.v)
+			return &a->v[i];
+	return NULL;
+}
+
+/* struct malloc_state of a thread arena follows the heap_info of its first heap. */
+static bool
+is_behind_heap_info(const struct search *s, raddr addr)
+{
+	uint64_t offset = addr.v - heap_of(s, addr).v;
+
+	/* Four words, six since 2.35; on i386 six since 2.26. */
+	return offset == 4 * s->word_bytes || offset == 6 * s->word_bytes;
+}
+
+/* Add the thread arena at ADDR.  EFAULT: there is none, or its heaps are not in order. */
+static int
+add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *ret_next, struct err *e)
+{
+	char buf[PAGE_BYTES];
+	raddr start = heap_of(s, addr);
+	uint64_t bins = addr.v - start.v + s->bins_offset;
+	size_t size = bins + next_offset(s) + s->word_bytes;
+	struct heap_info info;
+	struct arena *arena;
+
+	if (!is_behind_heap_info(s, addr) || find_arena(a, addr) || a->nr == ARENAS_MAX)
+		return not_a_heap(start, e);
+	if (read_heap(s, start, addr, buf, size, &info, e) < 0)
+		return -1;
+	if (info.prev.v)
+		return not_a_heap(start, e);
+	arena = array_add(a);
+	if (!arena)
+		return err_set(e, ENOMEM, "cannot list the arenas");
+	arena->addr = addr;
+	*ret_next = (raddr){ word_at(s, buf, bins + next_offset(s)) };
+	if (add_heap(arena, start, &info, e) < 0)
+		return -1;
+	return add_later_heaps(
+		s, arena, (raddr){ word_at(s, buf, bins - 2 * s->word_bytes) }, e);
+}
+
+/*
+ * Walk the ring from the main arena into A, as far as it makes sense; is_ring_closed says whether
+ * that was all the way.  -1 with E when the target cannot be read at all.
+ */
+static int
+walk_ring(const struct search *s, struct arenas *a, struct err *e)
+{
+	raddr main_arena = { s->data.v + s->bins_at - s->bins_offset };
+	raddr next = { word_at(s, s->copy, s->bins_at + next_offset(s)) };
+	struct arena *arena;
+
+	if (next.v != main_arena.v && !is_behind_heap_info(s, next))
+		return 0;
+	arena = array_add(a);
+	if (!arena)
+		return err_set(e, ENOMEM, "cannot list the arenas");
+	*arena = (struct arena){ .addr = main_arena, .is_main = true };
+	a->heap_max_bytes = s->heap_max_bytes;
+	while (next.v != main_arena.v)
+		if (add_thread_arena(s, a, next, &next, e) < 0)
+			return e->code == EFAULT ? 0 : -1;
+	a->is_ring_closed = true;
+	return 0;
+}
+
+/* ---- the main arena ---- */
+
+static bool
+is_free_chunk(const struct search *s, uint64_t addr)
+{
+	const struct region *r;
+
+	if (!addr || addr % (2 * s->word_bytes))
+		return false;
+	r = maps_find(s->m, (raddr){ addr });
+	return r && r->prot[1] == 'w';
+}
+
+/*
+ * Whether the two words at OFFSET can be a bin: empty, or with a first and a last chunk.  The
+ * chunks are not looked at: that would bring them back from swap.
+ */
+static bool
+is_bin(const struct search *s, uint64_t offset)
+{
+	uint64_t self = s->data.v + offset - 2 * s->word_bytes;
+	uint64_t fd = word_at(s, s->copy, offset);
+	uint64_t bk = word_at(s, s->copy, offset + s->word_bytes);
+
+	if (fd == self || bk == self)
+		return fd == bk;
+	return is_free_chunk(s, fd) && is_free_chunk(s, bk);
+}
+
+/* Try each layout with the bins at s->bins_at.  A becomes the best of it and what it was before. */
+static int
+try_layouts(struct search *s, struct arenas *a, struct err *e)
+{
+	for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+		for (size_t j = 0; j < sizeof heap_maxes / sizeof *heap_maxes; j++) {
+			auto_arenas struct arenas tried = { 0 };
+
+			if (layouts[i].word_bytes != s->word_bytes ||
+				heap_maxes[j].word_bytes != s->word_bytes)
+				continue;
+			s->bins_offset = layouts[i].bins_offset;
+			s->heap_max_bytes = heap_maxes[j].bytes;
+			if (walk_ring(s, &tried, e) < 0)
+				return -1;
+			if (tried.is_ring_closed || tried.nr > a->nr) {
+				struct arenas worse = *a;
+
+				*a = tried;
+				tried = worse;
+			}
+			if (a->is_ring_closed)
+				return 0;
+		}
+	return 0;
+}
+
+/*
+ * Look for the bins in the data that was copied.  Only a place whose ring closes is right for sure,
+ * for a window of 127 bins moved by a few still holds enough of them.
+ */
+static int
+search_data(struct search *s, struct arenas *a, struct err *e)
+{
+	size_t nr = s->size_bytes / s->word_bytes;
+	size_t past = 2 * NR_BINS;
+	/* nr_good[i]: the bins before word i in steps of two words */
+	auto_free uint32_t *nr_good = calloc(nr + 2, sizeof *nr_good);
+
+	if (!nr_good)
+		return err_set(e, ENOMEM, "cannot look for the main arena");
+	for (size_t i = 0; i + 1 < nr; i++)
+		nr_good[i + 2] = nr_good[i] + is_bin(s, i * s->word_bytes);
+	for (size_t i = 0; i + past + BINMAP_BYTES / s->word_bytes < nr; i++) {
+		if (nr_good[i + past] - nr_good[i] < NR_BINS_WANTED)
+			continue;
+		s->bins_at = i * s->word_bytes;
+		if (try_layouts(s, a, e) < 0)
+			return -1;
+		if (a->is_ring_closed)
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * Look in the writable segments of LIBC.  main_arena has an initialiser (its ring of one), so it is
+ * in the part that comes from the file and not in bss: all of that is in memory since it was
+ * relocated, and reading it changes nothing.
+ */
+static int
+search_libc(struct search *s, const struct image *libc, struct arenas *a, struct err *e)
+{
+	for (size_t i = 0; i < image_nr_phdrs(libc) && !a->is_ring_closed; i++) {
+		const Elf64_Phdr *p = image_phdr(libc, i);
+		auto_free char *copy = NULL;
+		ssize_t n;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_filesz > DATA_MAX_BYTES)
+			continue;
+		copy = malloc(p->p_filesz);
+		if (!copy)
+			return err_set(e, ENOMEM, "cannot look for the main arena");
+		s->data = (raddr){ image_bias(libc) + p->p_vaddr };
+		n = os_read_some(s->t, s->data, copy, p->p_filesz, e);
+		if (n < 0)
+			return -1;
+		s->copy = copy;
+		s->size_bytes = (size_t)n;
+		if (search_data(s, a, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
+	const struct objects *o, struct err *e)
+{
+	auto_arenas struct arenas found = { 0 };
+	const struct object *libc = NULL;
+	struct search s = { .t = t, .m = m };
+
+	for (size_t i = 0; i < o->nr && !libc; i++)
+		if (o->v[i].is_libc)
+			libc = &o->v[i];
+	if (!libc)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "process %d has no glibc mapped", t->pid);
+	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
+	if (search_libc(&s, libc->image, &found, e) < 0)
+		return err_context(e, "looking for malloc's arenas in %d", t->pid);
+	/* A main arena alone that does not lead back to itself was a chance hit. */
+	if (!found.is_ring_closed && found.nr < 2)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"process %d has not used glibc's malloc, or its layout is not known", t->pid);
+	debug("%zu arenas, main at " PRIraddr "%s", found.nr, found.v[0].addr.v,
+		found.is_ring_closed ? "" : ", ring damaged");
+	*a = found;
+	found = (struct arenas){ 0 };
+	return 0;
+}
+
+void
+arenas_release(struct arenas *a)
+{
+	for (size_t i = 0; i < a->nr; i++) {
+		free(a->v[i].heap);
+		free(a->v[i].tid);
+	}
+	free(a->v);
+	*a = (struct arenas){ 0 };
+}
