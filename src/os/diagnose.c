@@ -20,6 +20,7 @@
 struct us {
 	uint32_t uid;
 	bool has_ptrace;	/* CAP_SYS_PTRACE is effective */
+	bool has_read;		/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE is */
 	bool has_filter;	/* a seccomp filter is on us */
 };
 
@@ -34,8 +35,12 @@ who_are_we(void)
 	if (fd < 0 || text_read(&text, fd, 1 << 20) < 0)
 		return us;
 	line = strstr(text.v, "\nCapEff:");
-	if (line)
-		us.has_ptrace = strtoull(line + 8, NULL, 16) >> CAP_SYS_PTRACE & 1;
+	if (line) {
+		uint64_t caps = strtoull(line + 8, NULL, 16);
+
+		us.has_ptrace = caps >> CAP_SYS_PTRACE & 1;
+		us.has_read = (caps >> CAP_DAC_READ_SEARCH | caps >> CAP_DAC_OVERRIDE) & 1;
+	}
 	line = strstr(text.v, "\nSeccomp:");
 	us.has_filter = line && strtol(line + 9, NULL, 10) == 2;
 	return us;
@@ -143,8 +148,14 @@ os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 	if (s.uid != us.uid && !us.has_ptrace) {
 		snprintf(why, sizeof why, "belongs to uid %u, and we are uid %u", s.uid, us.uid);
 		return refuse(e, t, did, why,
-			"Run memdiag as that user or as root; in a container, give it "
-			"--cap-add=SYS_PTRACE");
+			"CAP_SYS_PTRACE is missing: run memdiag as that user or as root; in a "
+			"container, give it --cap-add=SYS_PTRACE");
+	}
+	/* /proc/PID/pagemap and mem are files that only their owner may open. */
+	if (s.uid != us.uid && !us.has_read) {
+		snprintf(why, sizeof why, "belongs to uid %u, and we are uid %u without "
+			"CAP_DAC_READ_SEARCH", s.uid, us.uid);
+		return refuse(e, t, did, why, "Run memdiag as that user or as root");
 	}
 	if (!us.has_ptrace && !is_dumpable(t, s.uid))
 		return refuse(e, t, did,

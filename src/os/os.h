@@ -147,14 +147,14 @@ struct os_page_run {
 	bool is_swapped;	/* and not a guard page (MADV_GUARD_INSTALL) */
 	bool is_guard;
 	bool is_file;		/* file or shared memory page; only if asked for */
-	bool is_huge;		/* part of a transparent huge page; only if asked for */
+	bool is_huge;		/* mapped as a huge page (PAGEMAP_SCAN only) */
 };
 
 enum os_pages_by {
 	OS_PAGES_AUTO,		/* the first of these that works */
 	OS_PAGES_SCAN,		/* PAGEMAP_SCAN, 6.7+ */
-	OS_PAGES_PAGEMAP,	/* reads of /proc/PID/pagemap */
-	OS_PAGES_NONE,		/* neither: the caller falls back to smaps, or does without */
+	OS_PAGES_PAGEMAP,	/* reads of /proc/PID/pagemap: zero pages look like any other */
+	OS_PAGES_NONE,		/* what a reader that could not be opened uses */
 };
 
 /* A reader of page states.  Not safe for two threads. */
@@ -167,14 +167,21 @@ struct os_pages;
 int os_pages_open(
 	struct os_pages **ret, const struct target *t, enum os_pages_by by, struct err *e);
 void os_pages_free(struct os_pages *p);
+static inline void
+os_pages_cleanup(struct os_pages **p)
+{
+	os_pages_free(*p);
+}
+#define auto_pages __attribute__((cleanup(os_pages_cleanup)))
+/* SCAN or PAGEMAP; NONE for NULL. */
 enum os_pages_by os_pages_by(const struct os_pages *p);
 
 /*
  * Call FN for every run of pages in [START, END) that is present, swapped or a guard, in order of
- * address; pages that are none of these are not mentioned.  With WANT_KIND is_file and is_huge are
- * filled, at about three times the cost.  The range is walked in pieces with a short pause after
- * each, so that the target's own mmap and munmap never wait for long.  FN returns 0 to go on; any
- * other value ends the walk and is returned.  -1 with E on failure.
+ * address; pages that are none of these are not mentioned.  With WANT_KIND is_file is filled, at
+ * about three times the cost.  The range is walked in pieces with short pauses, so that the
+ * target's own mmap and munmap never wait for long.  FN returns 0 to go on; any other value ends
+ * the walk and is returned.  -1 with E on failure.
  */
 int os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind,
 	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e);

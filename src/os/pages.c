@@ -1,0 +1,279 @@
+/*
+ * Which pages of a target are present.  PAGEMAP_SCAN (fs/proc/task_mmu.c, 6.7+) tells runs of pages
+ * and skips empty page tables; before it /proc/PID/pagemap has eight bytes for every page.
+ *
+ * Both hold the target's mmap lock while they walk, and whoever wants to map or unmap waits.  So
+ * the walk goes in pieces, and when it has been busy for a while it pauses: without a pause we
+ * would take the lock back before the waiting thread wakes up.
+ */
+#include <config.h>
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define PIECE_BYTES (UINT64_C(64) << 20)
+#define BUSY_NS 500000
+#define PAUSE_NS 50000
+
+/* uapi/linux/fs.h has these since 6.7 (the guard category since 6.15); we build with older ones. */
+#define PAGE_FILE (UINT64_C(1) << 2)
+#define PAGE_PRESENT (UINT64_C(1) << 3)
+#define PAGE_SWAPPED (UINT64_C(1) << 4)
+#define PAGE_ZERO (UINT64_C(1) << 5)
+#define PAGE_HUGE (UINT64_C(1) << 6)
+#define PAGE_GUARD (UINT64_C(1) << 8)
+
+struct page_run {
+	uint64_t start, end, categories;
+};
+
+struct scan_arg {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+	uint64_t inverted_mask, all_mask, any_mask, return_mask;
+};
+
+#define SCAN _IOWR('f', 16, struct scan_arg)
+
+/*
+ * With more than 512 the kernel refills a buffer of its own in the middle, and a walk that ends
+ * normally then says it ended where the buffer was last emptied (6.7 to 6.18, pagemap_scan_pmd_entry
+ * and do_pagemap_scan): going on from there counts pages twice.
+ */
+#define SCAN_RUNS 512
+
+/* Bits of an entry of /proc/PID/pagemap; the guard bit since 6.15. */
+#define ENTRY_PRESENT (UINT64_C(1) << 63)
+#define ENTRY_SWAPPED (UINT64_C(1) << 62)
+#define ENTRY_FILE (UINT64_C(1) << 61)
+#define ENTRY_GUARD (UINT64_C(1) << 58)
+
+struct os_pages {
+	int fd;
+	pid_t pid;
+	enum os_pages_by by;
+	uint64_t guard_mask;	/* PAGE_GUARD if the kernel knows it, else 0 */
+	uint64_t page_bytes;
+	uint64_t busy_ns;	/* since the last pause */
+	union {
+		struct page_run run[SCAN_RUNS];
+		uint64_t *entry;	/* PIECE_BYTES worth of them */
+	};
+};
+
+static int
+scan(struct os_pages *p, uint64_t start, uint64_t end, bool want_kind, uint64_t *ret_end)
+{
+	struct scan_arg a = {
+		.size = sizeof a,
+		.start = start,
+		.end = end,
+		.vec = (uintptr_t)p->run,
+		.vec_len = SCAN_RUNS,
+		.max_pages = PIECE_BYTES / p->page_bytes,
+		/* No zero pages: they are present, but nobody's memory and not counted in RSS. */
+		.inverted_mask = PAGE_ZERO,
+		.all_mask = PAGE_ZERO,
+		.any_mask = PAGE_PRESENT | PAGE_SWAPPED,
+		.return_mask = PAGE_PRESENT | PAGE_SWAPPED | PAGE_HUGE | p->guard_mask |
+			(want_kind ? PAGE_FILE : 0),
+	};
+	int n = ioctl(p->fd, SCAN, &a);
+
+	*ret_end = a.walk_end;
+	return n;
+}
+
+/* A scan of nothing tells whether the kernel can. */
+static bool
+can_scan(struct os_pages *p)
+{
+	uint64_t end;
+
+	p->guard_mask = PAGE_GUARD;
+	if (scan(p, 0, 0, false, &end) == 0)
+		return true;
+	p->guard_mask = 0;
+	return scan(p, 0, 0, false, &end) == 0;
+}
+
+static int
+choose(struct os_pages *p, enum os_pages_by by, struct err *e)
+{
+	if (by != OS_PAGES_PAGEMAP && can_scan(p)) {
+		p->by = OS_PAGES_SCAN;
+		return 0;
+	}
+	if (by == OS_PAGES_SCAN)
+		return err_set_kind(e, ERR_UNSUPPORTED, errno,
+			"this kernel has no PAGEMAP_SCAN (it came with Linux 6.7)");
+	p->entry = malloc(PIECE_BYTES / p->page_bytes * sizeof *p->entry);
+	if (!p->entry)
+		return err_set(e, ENOMEM, "cannot read page tables");
+	p->by = OS_PAGES_PAGEMAP;
+	return 0;
+}
+
+int
+os_pages_open(struct os_pages **ret, const struct target *t, enum os_pages_by by, struct err *e)
+{
+	struct os_pages *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return err_set(e, ENOMEM, "cannot read page tables");
+	p->pid = t->pid;
+	p->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	p->fd = os_proc_open(t, "pagemap", O_RDONLY, e);
+	if (p->fd < 0 && e->kind == ERR_PERMISSION)
+		os_diagnose_eperm(t, "read its page tables", e);
+	if (p->fd < 0 || choose(p, by, e) < 0) {
+		os_pages_free(p);
+		return -1;
+	}
+	*ret = p;
+	return 0;
+}
+
+void
+os_pages_free(struct os_pages *p)
+{
+	if (!p)
+		return;
+	cleanup_fd(&p->fd);
+	if (p->by == OS_PAGES_PAGEMAP)
+		free(p->entry);
+	free(p);
+}
+
+enum os_pages_by
+os_pages_by(const struct os_pages *p)
+{
+	return p ? p->by : OS_PAGES_NONE;
+}
+
+/* The target was kept waiting since START_NS: give way when it adds up. */
+static void
+be_polite(struct os_pages *p, uint64_t start_ns)
+{
+	p->busy_ns += os_now_ns() - start_ns;
+	if (p->busy_ns < BUSY_NS)
+		return;
+	os_sleep_ns(PAUSE_NS);
+	p->busy_ns = 0;
+}
+
+typedef int (*run_fn)(const struct os_page_run *run, void *arg);
+
+static int
+walk_scan(struct os_pages *p, uint64_t at, uint64_t end, bool want_kind, run_fn fn, void *arg,
+	struct err *e)
+{
+	while (at < end) {
+		uint64_t start_ns = os_now_ns(), next;
+		int n = scan(p, at, end, want_kind, &next);
+
+		if (n < 0)
+			return err_set(e, errno, "cannot scan the page tables of %d", p->pid);
+		be_polite(p, start_ns);
+		for (int i = 0; i < n; i++) {
+			const struct page_run *r = &p->run[i];
+			struct os_page_run run = {
+				.start = { r->start },
+				.end = { r->end },
+				.is_present = r->categories & PAGE_PRESENT,
+				.is_guard = r->categories & PAGE_GUARD,
+				.is_swapped = (r->categories & (PAGE_SWAPPED | PAGE_GUARD)) ==
+					PAGE_SWAPPED,
+				.is_file = r->categories & PAGE_FILE,
+				.is_huge = r->categories & PAGE_HUGE,
+			};
+			int stop = fn(&run, arg);
+
+			if (stop)
+				return stop;
+		}
+		if (next <= at)
+			return err_set(e, 0, "the scan of the page tables of %d does not advance", p->pid);
+		at = next;
+	}
+	return 0;
+}
+
+/* What matters of an entry of pagemap: equal for pages of one run, 0 for those of none. */
+static uint64_t
+kind_of(uint64_t entry)
+{
+	if (entry & ENTRY_GUARD)
+		return ENTRY_GUARD;
+	if (!(entry & (ENTRY_PRESENT | ENTRY_SWAPPED)))
+		return 0;
+	return entry & (ENTRY_PRESENT | ENTRY_SWAPPED | ENTRY_FILE);
+}
+
+/* Tell the runs of the NR entries read for the pages from AT on. */
+static int
+tell_entries(struct os_pages *p, uint64_t at, size_t nr, run_fn fn, void *arg)
+{
+	for (size_t i = 0, next; i < nr; i = next) {
+		uint64_t kind = kind_of(p->entry[i]);
+		struct os_page_run run = {
+			.is_present = kind & ENTRY_PRESENT,
+			.is_swapped = kind & ENTRY_SWAPPED,
+			.is_guard = kind & ENTRY_GUARD,
+			.is_file = kind & ENTRY_FILE,
+		};
+		int stop;
+
+		for (next = i + 1; next < nr && kind_of(p->entry[next]) == kind; next++)
+			;
+		if (!kind)
+			continue;
+		run.start.v = at + i * p->page_bytes;
+		run.end.v = at + next * p->page_bytes;
+		stop = fn(&run, arg);
+		if (stop)
+			return stop;
+	}
+	return 0;
+}
+
+static int
+walk_pagemap(
+	struct os_pages *p, uint64_t at, uint64_t end, run_fn fn, void *arg, struct err *e)
+{
+	while (at < end) {
+		uint64_t start_ns = os_now_ns();
+		uint64_t bytes = end - at < PIECE_BYTES ? end - at : PIECE_BYTES;
+		size_t want = bytes / p->page_bytes * sizeof *p->entry;
+		off_t offset = (off_t)(at / p->page_bytes * sizeof *p->entry);
+		ssize_t got = pread(p->fd, p->entry, want, offset);
+		size_t nr;
+		int stop;
+
+		if (got < 0)
+			return err_set(e, errno, "cannot read /proc/%d/pagemap", p->pid);
+		be_polite(p, start_ns);
+		nr = (size_t)got / sizeof *p->entry;
+		if (!nr)	/* it ended meanwhile */
+			return 0;
+		stop = tell_entries(p, at, nr, fn, arg);
+		if (stop)
+			return stop;
+		at += nr * p->page_bytes;
+	}
+	return 0;
+}
+
+int
+os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind, run_fn fn, void *arg,
+	struct err *e)
+{
+	return p->by == OS_PAGES_SCAN ? walk_scan(p, start.v, end.v, want_kind, fn, arg, e)
+				      : walk_pagemap(p, start.v, end.v, fn, arg, e);
+}

@@ -1,0 +1,217 @@
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "tap.h"
+
+#define GUARD_INSTALL 102	/* MADV_GUARD_INSTALL, Linux 6.13 */
+#define PAGE 4096
+#define MANY 3000
+
+/* A letter per page: P present, F present and of a file, G guard, S swapped, '.' nothing. */
+struct picture {
+	uintptr_t start;
+	char page[MANY * 2 + 1];
+	bool is_ordered;
+	uint64_t told_to;
+	bool saw_huge;
+};
+
+static int
+draw(const struct os_page_run *run, void *arg)
+{
+	struct picture *p = arg;
+	char letter = run->is_guard ? 'G' : run->is_swapped ? 'S' : run->is_file ? 'F' : 'P';
+
+	p->is_ordered &= run->start.v >= p->told_to && run->end.v > run->start.v;
+	p->told_to = run->end.v;
+	p->saw_huge |= run->is_huge;
+	for (uint64_t a = run->start.v; a < run->end.v; a += PAGE)
+		p->page[(a - p->start) / PAGE] = letter;
+	return 0;
+}
+
+static bool
+walk(struct picture *p, enum os_pages_by by, const void *start, size_t nr, bool want_kind)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_pages struct os_pages *pages = NULL;
+	uintptr_t at = (uintptr_t)start;
+	struct err e = { 0 };
+
+	*p = (struct picture){ .start = at, .is_ordered = true };
+	memset(p->page, '.', nr);
+	if (target_open(&t, getpid(), &e) == 0 && os_pages_open(&pages, &t, by, &e) == 0 &&
+		os_pages_by(pages) == by &&
+		os_pages_walk(pages, (raddr){ at }, (raddr){ at + nr * PAGE }, want_kind, draw, p,
+			&e) == 0)
+		return p->is_ordered;
+	printf("# %s\n", e.msg);
+	return false;
+}
+
+static char *
+map(size_t nr, int flags)
+{
+	return mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+}
+
+/* Pages: 0 nothing, 1 written, 2 zero page, 3 guard, 4-5 written, 6 nothing, 7 guard. */
+static char *
+make_mixture(bool *ret_has_guard)
+{
+	char *p = map(8, MAP_PRIVATE);
+	volatile char zero = p[2 * PAGE];
+
+	p[1 * PAGE] = p[4 * PAGE] = p[5 * PAGE] = (char)(1 + zero);
+	*ret_has_guard = madvise(p + 3 * PAGE, PAGE, GUARD_INSTALL) == 0 &&
+		madvise(p + 7 * PAGE, PAGE, GUARD_INSTALL) == 0;
+	return p;
+}
+
+static void
+test_mixture(void)
+{
+	bool has_guard;
+	char *p = make_mixture(&has_guard);
+	struct picture pic;
+
+	ok(walk(&pic, OS_PAGES_SCAN, p, 8, false), "scan");
+	is_str(pic.page, has_guard ? ".P.GPP.G" : ".P..PP..", "no zero page, no guard as swapped");
+	ok(walk(&pic, OS_PAGES_PAGEMAP, p, 8, false), "pagemap");
+	is_str(pic.page, has_guard ? ".PPGPP.G" : ".PP.PP..", "pagemap cannot tell zero pages");
+	munmap(p, (size_t)8 * PAGE);
+}
+
+static void
+test_kind(void)
+{
+	char *shared = map(2, MAP_SHARED), *private = map(2, MAP_PRIVATE);
+	struct picture pic;
+
+	shared[0] = private[PAGE] = 1;
+	walk(&pic, OS_PAGES_SCAN, shared, 2, true);
+	is_str(pic.page, "F.", "scan: shared memory is of a file");
+	walk(&pic, OS_PAGES_SCAN, private, 2, true);
+	is_str(pic.page, ".P", "scan: private memory is not");
+	walk(&pic, OS_PAGES_PAGEMAP, shared, 2, true);
+	is_str(pic.page, "F.", "pagemap: shared memory is of a file");
+	walk(&pic, OS_PAGES_SCAN, shared, 2, false);
+	is_str(pic.page, "P.", "not told when not asked for");
+}
+
+/* More runs than one call returns, and none twice: every other page of many. */
+static void
+test_many_runs(void)
+{
+	char *p = map((size_t)2 * MANY, MAP_PRIVATE);
+	static const enum os_pages_by by[] = { OS_PAGES_SCAN, OS_PAGES_PAGEMAP };
+	struct picture pic;
+
+	for (int i = 0; i < MANY; i++)
+		p[(size_t)2 * PAGE * (size_t)i] = 1;
+	for (int k = 0; k < 2; k++) {
+		int right = 0;
+
+		ok(walk(&pic, by[k], p, (size_t)2 * MANY, false), "in order, none twice");
+		for (int i = 0; i < MANY; i++)
+			right += pic.page[2 * i] == 'P' && pic.page[2 * i + 1] == '.';
+		is_u64((uint64_t)right, MANY, "every other page");
+	}
+}
+
+static void
+test_huge(void)
+{
+	size_t huge = (size_t)2 << 20;
+	char *p = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+	char *at = (char *)(((uintptr_t)p + huge - 1) & ~(huge - 1));
+	struct picture pic;
+	FILE *smaps;
+	char line[256];
+	bool is_huge = false;
+
+	madvise(at, huge, MADV_HUGEPAGE);
+	*at = 1;
+	smaps = fopen("/proc/self/smaps_rollup", "r");
+	while (smaps && fgets(line, sizeof line, smaps))
+		is_huge |= strncmp(line, "AnonHugePages:", 14) == 0 && strtoul(line + 14, NULL, 10) >= 2048;
+	if (smaps)
+		fclose(smaps);
+	walk(&pic, OS_PAGES_SCAN, at, huge / PAGE, false);
+	ok(pic.saw_huge == is_huge, "a huge page is told when there is one (here: %s)",
+		is_huge ? "yes" : "no");
+	is_u64(strspn(pic.page, "P"), is_huge ? 512 : 1, "and all of its pages are present");
+}
+
+static int
+stop_at_once(const struct os_page_run *run, void *arg)
+{
+	(void)run;
+	++*(int *)arg;
+	return 7;
+}
+
+static void
+test_stop(void)
+{
+	static const enum os_pages_by by[] = { OS_PAGES_SCAN, OS_PAGES_PAGEMAP };
+	char *p = map(8, MAP_PRIVATE);
+
+	p[0] = p[4 * PAGE] = 1;
+	for (int k = 0; k < 2; k++) {
+		auto_target struct target t = TARGET_NONE;
+		auto_pages struct os_pages *pages = NULL;
+		raddr start = { (uintptr_t)p };
+		int calls = 0;
+		struct err e;
+
+		target_open(&t, getpid(), &e);
+		os_pages_open(&pages, &t, by[k], &e);
+		ok(os_pages_walk(pages, start, raddr_add(start, (uint64_t)8 * PAGE), false, stop_at_once,
+			   &calls, &e) == 7 && calls == 1, "the callback can end the walk");
+	}
+	ok(os_pages_by(NULL) == OS_PAGES_NONE, "no reader reads nothing");
+}
+
+/* A reserve of 16 TiB with one page in it takes no time. */
+static void
+test_reserve(void)
+{
+	size_t bytes = (size_t)1 << 44;
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE, -1, 0);
+	auto_target struct target t = TARGET_NONE;
+	auto_pages struct os_pages *pages = NULL;
+	raddr start = { (uintptr_t)p };
+	int calls = 0;
+	struct err e;
+
+	if (p == MAP_FAILED) {
+		ok(true, "a reserve of 16 TiB # SKIP it cannot be mapped here");
+		return;
+	}
+	p[bytes / 2] = 1;
+	target_open(&t, getpid(), &e);
+	os_pages_open(&pages, &t, OS_PAGES_AUTO, &e);
+	alarm(10);
+	os_pages_walk(pages, start, raddr_add(start, bytes), true, stop_at_once, &calls, &e);
+	alarm(0);
+	is_u64((uint64_t)calls, 1, "one page in a reserve of 16 TiB");
+}
+
+int
+main(void)
+{
+	test_mixture();
+	test_kind();
+	test_many_runs();
+	test_huge();
+	test_stop();
+	test_reserve();
+	return tap_end();
+}
