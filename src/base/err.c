@@ -21,7 +21,7 @@ kind_of(int code)
 	}
 }
 
-static void
+static void __attribute__((format(printf, 4, 0)))
 fill(struct err *e, enum err_kind kind, int code, const char *fmt, va_list ap)
 {
 	size_t len;
