@@ -22,7 +22,7 @@ struct verdict_facts {
 	size_t nr_arenas;
 	uint64_t arena_system_bytes;	/* all arenas */
 	uint64_t arena_resident_bytes;
-	uint64_t in_use_bytes;		/* by the program, without mmapped blocks */
+	uint64_t in_use_bytes;		/* by the program, resident or not, no mmapped blocks */
 	uint64_t free_bytes;		/* fast + rest, resident or not */
 	uint64_t mmap_bytes;		/* blocks malloc mapped one by one */
 	bool has_top_in_rest;		/* false: free_bytes lacks the tops (before 2.31) */
@@ -36,10 +36,9 @@ struct verdict_facts {
 	uint64_t other_anon_rss_bytes;	/* anonymous memory that is nobody's we know */
 	uint64_t unaccounted_bytes;	/* RSS minus all of the accounting's lines, if positive */
 	const char *other_allocator;	/* "jemalloc" ... if one serves malloc; else NULL */
-	/* environment: values as found in /proc/PID/environ, NULL if not set */
-	const char *env_arena_max;	/* MALLOC_ARENA_MAX */
-	const char *env_tunables;	/* GLIBC_TUNABLES */
-	const char *env_trim_threshold;	/* MALLOC_TRIM_THRESHOLD_ */
+	/* the environment it was started with, /proc/PID/environ: NAME=VALUE, NUL, ... */
+	const char *environment;
+	size_t environment_len;
 	/* limits; 0 if there is none */
 	uint64_t cgroup_limit_bytes, cgroup_used_bytes;
 };
@@ -48,13 +47,22 @@ struct verdict {
 	const char *id;		/* stable: doc/verdicts.md */
 	const char *severity;	/* "info", "warning", "critical" */
 	uint64_t bytes;		/* what it is about */
-	char text[400];		/* one or two sentences */
+	char text[400];		/* one or two sentences; fit for a terminal */
 	char action[200];	/* the next command or setting, "" if nothing can be done */
 };
 
 #define VERDICT_MAX 16
 
-/* Judge FACTS: verdicts into V, the weightiest first.  Returns how many, at most VERDICT_MAX. */
+/*
+ * How much of the resident memory of malloc's arenas is free, at least: what the program has in
+ * use cannot take more than all of its bytes.
+ */
+uint64_t verdict_free_resident(const struct verdict_facts *f);
+
+/*
+ * Judge FACTS: verdicts into V, the most severe first, then by bytes.  Returns how many, at most
+ * VERDICT_MAX; none for a healthy program.
+ */
 size_t verdict_judge(const struct verdict_facts *facts, struct verdict v[VERDICT_MAX]);
 
 #endif
