@@ -14,7 +14,7 @@
  */
 #include <config.h>
 
-#include "maps/maps.h"
+#include "maps/arenas-priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -188,8 +188,8 @@ add_later_heaps(const struct search *s, struct arena *arena, raddr top, struct e
 
 /* ---- the ring ---- */
 
-static const struct arena *
-find_arena(const struct arenas *a, raddr addr)
+struct arena *
+arena_at(const struct arenas *a, raddr addr)
 {
 	for (size_t i = 0; i < a->nr; i++)
 		if (a->v[i].addr.v == addr.v)
@@ -218,7 +218,7 @@ add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *re
 	struct heap_info info;
 	struct arena *arena;
 
-	if (!is_behind_heap_info(s, addr) || find_arena(a, addr) || a->nr == ARENAS_MAX)
+	if (!is_behind_heap_info(s, addr) || arena_at(a, addr) || a->nr == ARENAS_MAX)
 		return not_a_heap(start, e);
 	if (read_heap(s, start, addr, buf, size, &info, e) < 0)
 		return -1;
@@ -394,6 +394,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	if (!found.is_ring_closed && found.nr < 2)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"process %d has not used glibc's malloc, or its layout is not known", t->pid);
+	arenas_learn_tls_offset(&found, t, o);
 	debug("%zu arenas, main at " PRIraddr "%s", found.nr, found.v[0].addr.v,
 		found.is_ring_closed ? "" : ", ring damaged");
 	*a = found;

@@ -111,6 +111,8 @@ struct arenas {
 	size_t nr, room;
 	uint64_t heap_max_bytes;	/* HEAP_MAX_SIZE: 64 MiB on 64 bit */
 	bool is_ring_closed;	/* false: memory is damaged or changed; what is here may lack some */
+	int64_t tls_offset_bytes;	/* from a thread's robust list head to the pointer to its
+					 * arena; 0 if that cannot be told */
 };
 
 /*

@@ -1,0 +1,193 @@
+/*
+ * Which thread uses which arena.  glibc keeps the pointer in thread-local storage (thread_arena,
+ * malloc/arena.c), which has no name to look up and no place fixed by any release.  But the kernel
+ * tells where a thread's robust futex list begins, and that is in its struct pthread, beside the
+ * storage; from there to the pointer it is as far in one thread as in the other:
+ *
+ *	+-- static TLS of all objects -------------+-- struct pthread -----------------------+
+ *	| ...  thread_arena  ...                   | tcb, dtv ...  robust_head ...           |
+ *	+------------------------------------------+-----------------------------------------+
+ *	          ^                                                ^
+ *	          +------------- tls_offset_bytes -----------------+  get_robust_list(2)
+ *
+ * That is x86's order; where TLS lies on the other side (arm64) nothing is found, and nothing said.
+ */
+#include <config.h>
+
+#include "maps/arenas-priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "elf/image.h"
+
+/* From the start of struct pthread to robust_head it is 0x2e0 bytes on x86-64. */
+#define PTHREAD_BYTES 0x400
+/* An object with more TLS than this says so by damage. */
+#define TLS_MAX_BYTES (UINT64_C(1) << 20)
+#define WORDS_AT_ONCE 64
+#define NR_SAMPLES 16
+
+/* The robust list heads of NR threads; 0 for one that has none or is gone. */
+static raddr *
+robust_heads(const pid_t *tids, size_t nr, struct err *e)
+{
+	raddr *heads = calloc(nr, sizeof *heads);
+
+	if (!heads)
+		err_set(e, ENOMEM, "cannot list the threads' arenas");
+	for (size_t i = 0; heads && i < nr; i++)
+		os_robust_list(tids[i], &heads[i]);
+	return heads;
+}
+
+/* The word at OFFSET from each of the HEADS; 0 where there is none. */
+static uint64_t *
+words_at(const struct target *t, const raddr *heads, size_t nr, int64_t offset, struct err *e)
+{
+	auto_free raddr *from = calloc(nr, sizeof *from);
+	auto_free uint64_t *words = calloc(nr, sizeof *words);
+
+	if (!from || !words) {
+		err_set(e, ENOMEM, "cannot list the threads' arenas");
+		return NULL;
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (heads[i].v)
+			from[i] = raddr_add(heads[i], (uint64_t)offset);
+	if (os_read_each(t, from, nr, sizeof *words, words, e) < 0)
+		return NULL;
+	return take_ptr(&words);
+}
+
+/* Whether nearly all threads have an arena there, or none yet.  A raw clone() has no TLS of ours. */
+static bool
+threads_agree(const struct arenas *a, const struct target *t, const raddr *heads, size_t nr,
+	int64_t offset)
+{
+	struct err e;
+	auto_free uint64_t *words = words_at(t, heads, nr, offset, &e);
+	size_t nr_bad = 0;
+
+	if (!words)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		nr_bad += words[i] && !arena_at(a, (raddr){ words[i] });
+	return nr_bad * 4 <= nr;
+}
+
+/*
+ * Look for an arena's address in the DEPTH_BYTES before the I-th head, nearest first, so that no
+ * page is read beyond the one that has it.  Returns its offset from the head, or 0.
+ */
+static int64_t
+search_before(const struct arenas *a, const struct target *t, const raddr *heads, size_t nr,
+	size_t i, uint64_t depth_bytes)
+{
+	uint64_t words[WORDS_AT_ONCE];
+	uint64_t depth = 0;
+	struct err e;
+
+	while (heads[i].v && depth < depth_bytes) {
+		depth += sizeof words;
+		if (os_read(t, (raddr){ heads[i].v - depth }, words, sizeof words, &e) < 0)
+			return 0;
+		for (size_t w = WORDS_AT_ONCE; w-- > 0;) {
+			int64_t offset = (int64_t)(w * sizeof *words) - (int64_t)depth;
+
+			if (arena_at(a, (raddr){ words[w] }) &&
+				threads_agree(a, t, heads, nr, offset))
+				return offset;
+		}
+	}
+	return 0;
+}
+
+/* An upper bound of the static TLS of a thread. */
+static uint64_t
+tls_bytes(const struct objects *o)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < o->nr; i++)
+		for (size_t j = 0; j < image_nr_phdrs(o->v[i].image); j++) {
+			const Elf64_Phdr *p = image_phdr(o->v[i].image, j);
+
+			if (p->p_type == PT_TLS && p->p_memsz < TLS_MAX_BYTES)
+				sum += p->p_memsz + p->p_align % TLS_MAX_BYTES;
+		}
+	return sum < TLS_MAX_BYTES ? sum : TLS_MAX_BYTES;
+}
+
+void
+arenas_learn_tls_offset(struct arenas *a, const struct target *t, const struct objects *o)
+{
+	auto_free pid_t *tids = NULL;
+	auto_free raddr *heads = NULL;
+	size_t nr;
+	struct err e;
+
+	if (os_threads(t, &tids, &nr, &e) < 0)
+		return;
+	nr = nr < NR_SAMPLES ? nr : NR_SAMPLES;
+	heads = robust_heads(tids, nr, &e);
+	for (size_t i = 0; heads && i < nr && !a->tls_offset_bytes; i++)
+		a->tls_offset_bytes =
+			search_before(a, t, heads, nr, i, PTHREAD_BYTES + tls_bytes(o));
+	debug("a thread's arena is %" PRId64 " bytes from its robust list head",
+		a->tls_offset_bytes);
+}
+
+static int
+add_thread(struct arena *arena, pid_t tid, struct err *e)
+{
+	pid_t *bigger = reallocarray(arena->tid, arena->nr_tids + 1, sizeof *arena->tid);
+
+	if (!bigger)
+		return err_set(e, ENOMEM, "cannot list the threads of an arena");
+	arena->tid = bigger;
+	arena->tid[arena->nr_tids++] = tid;
+	return 0;
+}
+
+int
+arenas_find_threads(
+	struct arenas *a, const struct target *t, size_t max_threads, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+	auto_free raddr *heads = NULL;
+	auto_free uint64_t *words = NULL;
+	size_t nr;
+
+	if (!a->tls_offset_bytes)
+		return 0;
+	if (os_threads(t, &tids, &nr, e) < 0)
+		return -1;
+	nr = nr < max_threads ? nr : max_threads;
+	heads = robust_heads(tids, nr, e);
+	words = heads ? words_at(t, heads, nr, a->tls_offset_bytes, e) : NULL;
+	if (!words)
+		return -1;
+	for (size_t i = 0; i < nr; i++) {
+		struct arena *arena = arena_at(a, (raddr){ words[i] });
+
+		if (arena && add_thread(arena, tids[i], e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+raddr
+arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid)
+{
+	raddr head, found = { 0 };
+	struct err e;
+
+	if (!a->tls_offset_bytes || os_robust_list(tid, &head) < 0 ||
+		os_read(t, raddr_add(head, (uint64_t)a->tls_offset_bytes), &found.v, sizeof found.v,
+			&e) < 0 || !arena_at(a, found))
+		return (raddr){ 0 };
+	return found;
+}

@@ -1,0 +1,13 @@
+/* arenas-priv: what arenas.c and arena-threads.c share. */
+#ifndef MEMDIAG_MAPS_ARENAS_PRIV_H
+#define MEMDIAG_MAPS_ARENAS_PRIV_H
+
+#include "maps/maps.h"
+
+/* The arena at ADDR, or NULL. */
+struct arena *arena_at(const struct arenas *a, raddr addr);
+
+/* Find out a->tls_offset_bytes; leaves it 0 when it cannot be told. */
+void arenas_learn_tls_offset(struct arenas *a, const struct target *t, const struct objects *o);
+
+#endif
