@@ -65,4 +65,10 @@ void malloc_info_release(struct malloc_info *mi);
  */
 uint64_t malloc_info_in_use(const struct malloc_info_heap *h);
 
+/*
+ * How much of the arena is both free and resident, at least, when RESIDENT_BYTES of it are
+ * resident: what is in use cannot take more than all of its bytes.
+ */
+uint64_t malloc_info_free_resident(const struct malloc_info_heap *h, uint64_t resident_bytes);
+
 #endif

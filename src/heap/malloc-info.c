@@ -434,10 +434,23 @@ malloc_info_release(struct malloc_info *mi)
 	*mi = (struct malloc_info){ 0 };
 }
 
+static uint64_t
+free_bytes(const struct malloc_info_heap *h)
+{
+	return h->fast_bytes + h->rest_bytes - h->rest_flags;
+}
+
 uint64_t
 malloc_info_in_use(const struct malloc_info_heap *h)
 {
-	uint64_t free_bytes = h->fast_bytes + h->rest_bytes - h->rest_flags;
+	return h->system_bytes > free_bytes(h) ? h->system_bytes - free_bytes(h) : 0;
+}
 
-	return h->system_bytes > free_bytes ? h->system_bytes - free_bytes : 0;
+uint64_t
+malloc_info_free_resident(const struct malloc_info_heap *h, uint64_t resident_bytes)
+{
+	uint64_t in_use = malloc_info_in_use(h);
+	uint64_t least = resident_bytes > in_use ? resident_bytes - in_use : 0;
+
+	return least < free_bytes(h) ? least : free_bytes(h);
 }

@@ -87,9 +87,9 @@ ui_parse_duration(const char *text, uint64_t *ret_ns)
 
 /* ---- options ---- */
 
-/* argp_error() with an argument of the user's in it, made printable; argp exits with UI_USAGE. */
-static void
-refuse(struct argp_state *state, const char *arg, const char *why)
+/* argp exits with UI_USAGE. */
+void
+ui_refuse(struct argp_state *state, const char *arg, const char *why)
 {
 	char shown[80];
 
@@ -103,7 +103,7 @@ parse_pid(struct argp_state *state, struct ui_options *o, const char *arg)
 	long n = strtol(arg, &end, 10);
 
 	if (!isdigit((unsigned char)arg[0]) || *end || n < 1 || n > PID_MAX)
-		refuse(state, arg, "is not a process id: that is a number from 1 to 4194304");
+		ui_refuse(state, arg, "is not a process id: that is a number from 1 to 4194304");
 	else if (o->pid && o->pid != n)
 		argp_error(state, "two process ids, %d and %ld: one at a time", (int)o->pid, n);
 	else
@@ -133,7 +133,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_TIMEOUT:
 		if (!ui_parse_duration(arg, &o->timeout_ns) || !o->timeout_ns)
-			refuse(state, arg, "is not a duration: say 500ms, 10s or 2m");
+			ui_refuse(state, arg, "is not a duration: say 500ms, 10s or 2m");
 		return 0;
 	case 'j':
 		o->json = true;

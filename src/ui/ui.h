@@ -55,6 +55,9 @@ extern const struct argp ui_options_argp;
 /* Parse ARGV with ARGP; what argp itself cannot be told (-h, help format) is done here. */
 void ui_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/* Refuse ARG, a stranger's, as argp_error() does: "'ARG' WHY". */
+void ui_refuse(struct argp_state *state, const char *arg, const char *why);
+
 /*
  * A size with an optional suffix K M G T (1024) as in "512K" into *RET; false if TEXT is not one.
  * A duration with ms, s, m (seconds if none) likewise, in nanoseconds.

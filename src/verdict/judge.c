@@ -54,15 +54,6 @@ advise(struct verdict *v, const char *fmt, ...)
 	__builtin_va_end(ap);
 }
 
-uint64_t
-verdict_free_resident(const struct verdict_facts *f)
-{
-	uint64_t resident = f->arena_resident_bytes, least;
-
-	least = resident > f->in_use_bytes ? resident - f->in_use_bytes : 0;
-	return least < f->free_bytes ? least : f->free_bytes;
-}
-
 /* ---- one cause each: true if it is there, with V filled but for the id ---- */
 
 static bool
@@ -85,7 +76,7 @@ judge_limit_near(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_retained(const struct verdict_facts *f, struct verdict *v)
 {
-	uint64_t bytes = verdict_free_resident(f);
+	uint64_t bytes = f->free_resident_bytes;
 
 	if (!f->has_malloc || !weighs(bytes, 16 * MIB, 0.1, f->rss_bytes))
 		return false;
@@ -101,7 +92,7 @@ judge_retained(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_arena_sprawl(const struct verdict_facts *f, struct verdict *v)
 {
-	uint64_t bytes = verdict_free_resident(f);
+	uint64_t bytes = f->free_resident_bytes;
 
 	if (!f->has_malloc || f->nr_arenas <= 8 || f->nr_arenas <= 4 * (size_t)f->nr_cpus ||
 		!weighs(bytes, 64 * MIB, 0.25, f->arena_resident_bytes))
@@ -118,16 +109,13 @@ judge_arena_sprawl(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_live_large(const struct verdict_facts *f, struct verdict *v)
 {
-	uint64_t arenas = f->arena_resident_bytes - verdict_free_resident(f);
-	uint64_t bytes = arenas + f->mmap_bytes;
+	uint64_t bytes = f->arena_resident_bytes - f->free_resident_bytes + f->mmap_bytes;
 
-	if (bytes > f->rss_bytes)	/* a mapped block need not be resident */
-		bytes = f->rss_bytes;
 	if (!f->has_malloc || !weighs(bytes, 256 * MIB, 0.7, f->rss_bytes))
 		return false;
 	v->severity = "info";
 	v->bytes = bytes;
-	say(v, "About %s, %d %% of RSS, is memory that the program allocated and has not freed: data "
+	say(v, "Up to %s, %d %% of RSS, is memory that the program allocated and has not freed: data "
 	       "it needs, or a leak. Trimming does not help.",
 		BYTES(bytes), percent(bytes, f->rss_bytes));
 	advise(v, "see if it grows: memdiag info -p %d --json now and later", (int)f->pid);
@@ -137,20 +125,13 @@ judge_live_large(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_other_allocator(const struct verdict_facts *f, struct verdict *v)
 {
-	bool is_large = weighs(f->other_anon_rss_bytes, 64 * MIB, 0.5, f->rss_bytes);
-
-	if (!f->other_allocator && !is_large)
+	if (!weighs(f->other_anon_rss_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
 	v->severity = "info";
 	v->bytes = f->other_anon_rss_bytes;
-	if (f->other_allocator)
-		say(v, "malloc in this process is %s: glibc's account says nothing about its memory.",
-			f->other_allocator);
-	else
-		say(v, "%s, %d %% of RSS, was mapped by the program itself and not by malloc: a buffer "
-		       "pool, or a runtime with a heap of its own (Java, Go, Node).",
-			BYTES(f->other_anon_rss_bytes),
-			percent(f->other_anon_rss_bytes, f->rss_bytes));
+	say(v, "%s, %d %% of RSS, was mapped by the program itself and not by malloc: a buffer pool, or "
+	       "a runtime with a heap of its own (Java, Go, Node).",
+		BYTES(f->other_anon_rss_bytes), percent(f->other_anon_rss_bytes, f->rss_bytes));
 	advise(v, "memdiag maps -p %d --by=mapping", (int)f->pid);
 	return true;
 }
@@ -204,7 +185,7 @@ judge_env_not_effective(const struct verdict_facts *f, struct verdict *v)
 	char setting[160];
 	uint64_t max;
 
-	if (!f->has_malloc)	/* another allocator has settings of its own */
+	if (!f->has_malloc)
 		return false;
 	v->severity = "warning";
 	if (environment_find_bad(f->environment, f->environment_len, setting, sizeof setting)) {

@@ -20,22 +20,17 @@ struct verdict_facts {
 	/* malloc's own account; has_malloc false: it could not be asked */
 	bool has_malloc;
 	size_t nr_arenas;
-	uint64_t arena_system_bytes;	/* all arenas */
 	uint64_t arena_resident_bytes;
-	uint64_t in_use_bytes;		/* by the program, resident or not, no mmapped blocks */
-	uint64_t free_bytes;		/* fast + rest, resident or not */
-	uint64_t mmap_bytes;		/* blocks malloc mapped one by one */
-	bool has_top_in_rest;		/* false: free_bytes lacks the tops (before 2.31) */
+	uint64_t free_resident_bytes;	/* of it free, at least */
+	uint64_t mmap_bytes;		/* blocks malloc mapped one by one, resident */
 	/* the address space */
 	uint64_t reserve_bytes;		/* mapped, not accessible, no RSS */
 	size_t nr_thread_stacks;
 	uint64_t stack_virt_bytes, stack_rss_bytes;
-	uint64_t huge_bytes;		/* resident in transparent huge pages, heap and anon */
+	uint64_t huge_bytes;		/* resident in transparent huge pages */
 	uint64_t heap_huge_bytes;	/* of which in malloc's heaps */
-	uint64_t file_rss_bytes, shm_rss_bytes;
-	uint64_t other_anon_rss_bytes;	/* anonymous memory that is nobody's we know */
+	uint64_t other_anon_rss_bytes;	/* anonymous memory that malloc did not map */
 	uint64_t unaccounted_bytes;	/* RSS minus all of the accounting's lines, if positive */
-	const char *other_allocator;	/* "jemalloc" ... if one serves malloc; else NULL */
 	/* the environment it was started with, /proc/PID/environ: NAME=VALUE, NUL, ... */
 	const char *environment;
 	size_t environment_len;
@@ -52,12 +47,6 @@ struct verdict {
 };
 
 #define VERDICT_MAX 16
-
-/*
- * How much of the resident memory of malloc's arenas is free, at least: what the program has in
- * use cannot take more than all of its bytes.
- */
-uint64_t verdict_free_resident(const struct verdict_facts *f);
 
 /*
  * Judge FACTS: verdicts into V, the most severe first, then by bytes.  Returns how many, at most

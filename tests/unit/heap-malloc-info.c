@@ -105,6 +105,20 @@ test_flags(void)
 		"lines of fastbins and of bins are told apart");
 }
 
+static void
+test_resident(void)
+{
+	/* 1000 in use, 3000 free of which 3 are flags of 3 chunks */
+	struct malloc_info_heap h = { .system_bytes = 4000, .fast_bytes = 500, .rest_bytes = 2503,
+		.rest_flags = 3 };
+
+	is_u64(malloc_info_in_use(&h), 1000, "in use is what is not free, without the flags");
+	is_u64(malloc_info_free_resident(&h, 4000), 3000, "all resident: all that is free");
+	is_u64(malloc_info_free_resident(&h, 1500), 500, "what cannot be in use must be free");
+	is_u64(malloc_info_free_resident(&h, 1000), 0, "what may be in use may not be counted");
+	is_u64(malloc_info_free_resident(&h, 9999), 3000, "never more than is free");
+}
+
 /* ---- documents of a liar ---- */
 
 #define HEAD "<malloc version=\"1\">\n"
@@ -267,6 +281,7 @@ main(void)
 	for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
 		test_document(&documents[i]);
 	test_flags();
+	test_resident();
 	test_hostile();
 	test_cut();
 	test_own();
