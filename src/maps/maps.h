@@ -135,4 +135,31 @@ int arenas_find_threads(
 /* The arena thread TID uses, read from its TLS; {0} if it has none yet or it cannot be told. */
 raddr arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid);
 
+/* ---- threads: where their stacks are ----------------------------------------------------------- */
+
+struct thread_stack {
+	pid_t tid;		/* 0: its thread has ended, libc keeps it for the next one */
+	raddr start, end;	/* all of it, the guard included */
+	uint64_t guard_bytes;	/* at its low end; 0 for the main thread, whose guard is no mapping */
+	raddr sp;		/* between the guard and here it is unused; 0 if not known */
+	bool is_main;
+	bool is_guess;		/* told by the mapping around SP; else libc or the kernel says so */
+};
+
+struct thread_stacks {
+	struct thread_stack *v;	/* sorted by start, never overlapping */
+	size_t nr, room;
+};
+
+/*
+ * Find the stacks of T's threads, and of ended threads if libc keeps them (glibc's
+ * pthread_create() does for up to 40 MiB), into S, which must be zeroed or released.  A stack that
+ * the program itself made lies where it made it, perhaps in malloc's heap.  Nothing is stopped;
+ * without WANT_SP, sp is known only where it was needed.  A stack that cannot be told is left out.
+ */
+int thread_stacks_find(struct thread_stacks *s, const struct target *t, const struct maps *m,
+	const struct objects *o, bool want_sp, struct err *e);
+void thread_stacks_release(struct thread_stacks *s);
+#define auto_thread_stacks __attribute__((cleanup(thread_stacks_release)))
+
 #endif
