@@ -1,9 +1,9 @@
 # MD_LIBRARIES
 # ------------
-# The libraries memdiag cannot do without.  libunwind-ptrace brings the generic remote unwinder,
-# which needs the architecture's own library named beside it.
+# The libraries memdiag cannot do without.  Of libunwind the remote unwinder is enough: the accessors
+# that libunwind-ptrace would add are our own (src/stack).
 AC_DEFUN([MD_LIBRARIES], [
-PKG_CHECK_MODULES([LIBUNWIND], [libunwind-ptrace libunwind-generic])
+PKG_CHECK_MODULES([LIBUNWIND], [libunwind-generic])
 PKG_CHECK_MODULES([LIBELF], [libelf])
 PKG_CHECK_MODULES([EXPAT], [expat])
 PKG_CHECK_MODULES([JANSSON], [jansson])

@@ -83,6 +83,25 @@ data_at(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type)
 	return elf_getdata_rawchunk(im->elf, (int64_t)offset, size, type);
 }
 
+const unsigned char *
+image_bytes(const struct image *im, raddr at, size_t size)
+{
+	uint64_t vaddr = at.v - im->bias, offset;
+	const Elf64_Phdr *p = load_holding(im, vaddr);
+	const char *file = im->copy;
+	struct err e;
+
+	if (!p || p->p_flags & PF_W || size > p->p_filesz - (vaddr - p->p_vaddr))
+		return NULL;
+	offset = p->p_offset + (vaddr - p->p_vaddr);
+	if (offset + size > im->size_bytes)
+		return NULL;
+	if (im->copy ? os_read(im->target, at, im->copy + offset, size, &e) < 0
+		     : !(file = elf_rawfile(im->elf, NULL)))
+		return NULL;
+	return (const unsigned char *)file + offset;
+}
+
 /* ---- opening ---- */
 
 /* The mapped file, if it can be reached from here and is still the same; else -1. */

@@ -50,6 +50,13 @@ const Elf64_Phdr *image_phdr(const struct image *image, size_t i);
 /* [START, END) of all its PT_LOAD segments in the target, bss included. */
 void image_extent(const struct image *image, raddr *ret_start, raddr *ret_end);
 
+/*
+ * SIZE bytes of a segment that is never written to, as mapped at AT; NULL if they are not all in
+ * one.  Taken from the file where there is one, so that the target's pages are not touched.
+ * Owned by the image.
+ */
+const unsigned char *image_bytes(const struct image *image, raddr at, size_t size);
+
 /* DT_SONAME, or NULL.  Owned by the image. */
 const char *image_soname(const struct image *image);
 
