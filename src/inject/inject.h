@@ -43,12 +43,12 @@ struct inject_options {
 struct inject_target;
 
 /*
- * Learn it: allocator, libc, symbols, arenas.  Stops nothing.  ERR_UNSUPPORTED, with the
- * allocator's name and what to do instead, when malloc is not glibc's or memdiag cannot call into
- * this process.  M, O and A are borrowed and must outlive it.
+ * Learn it: allocator, libc, symbols.  Stops nothing.  ERR_UNSUPPORTED, with the allocator's name
+ * and what to do instead, when malloc is not glibc's or memdiag cannot call into this process: so
+ * ask this before arenas_find().  T and O are borrowed and must outlive it.
  */
-int inject_target_new(struct inject_target **ret, const struct target *t, const struct maps *m,
-	const struct objects *o, const struct arenas *a, struct err *e);
+int inject_target_new(struct inject_target **ret, const struct target *t,
+	const struct objects *o, struct err *e);
 void inject_target_free(struct inject_target *it);
 static inline void
 inject_target_cleanup(struct inject_target **it)
@@ -73,14 +73,16 @@ struct inject_report {
 };
 
 /*
- * Call malloc_info(0, stream) in the target.  *OUT is the XML text, the caller's to release.
+ * Call malloc_info(0, stream) in the target, whose arenas are A.  *OUT is the XML text, the caller's to release.
  * ERR_NO_SAFE_POINT when no thread could be proven safe within wait_ns; nothing was changed then.
  */
-int inject_malloc_info(struct inject_target *it, const struct inject_options *opt,
-	struct text *out, struct inject_report *ret, struct err *e);
+int inject_malloc_info(struct inject_target *it, const struct arenas *a,
+	const struct inject_options *opt, struct text *out, struct inject_report *ret,
+	struct err *e);
 
 /* Call malloc_trim(PAD_BYTES) in the target.  Failures as inject_malloc_info(). */
-int inject_malloc_trim(struct inject_target *it, const struct inject_options *opt,
-	uint64_t pad_bytes, struct inject_report *ret, struct err *e);
+int inject_malloc_trim(struct inject_target *it, const struct arenas *a,
+	const struct inject_options *opt, uint64_t pad_bytes, struct inject_report *ret,
+	struct err *e);
 
 #endif

@@ -1,0 +1,152 @@
+/*
+ * A processor memdiag has no file for: arch_check_process() refuses, so nothing else is reached.
+ */
+#include <config.h>
+
+#include "inject/arch.h"
+
+const char arch_name[] = MD_HOST_CPU;
+const uint64_t arch_red_zone_bytes;
+
+static int
+refuse(struct err *e)
+{
+	return err_set_kind(e, ERR_UNSUPPORTED, 0, "memdiag cannot call into programs on %s yet",
+		arch_name);
+}
+
+int
+arch_check_process(const struct target *t, const struct objects *o, struct err *e)
+{
+	(void)t, (void)o;
+	refuse(e);
+	return err_hint(e, "'memdiag maps' works here");
+}
+
+int
+arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e)
+{
+	(void)tid, (void)ret;
+	return refuse(e);
+}
+
+int
+arch_set_regs(pid_t tid, const struct arch_regs *regs, struct err *e)
+{
+	(void)tid, (void)regs;
+	return refuse(e);
+}
+
+int
+arch_save(pid_t tid, struct arch_thread *ret, struct err *e)
+{
+	(void)tid, (void)ret;
+	return refuse(e);
+}
+
+int
+arch_set_ext(pid_t tid, const struct arch_thread *th, struct err *e)
+{
+	(void)tid, (void)th;
+	return refuse(e);
+}
+
+raddr
+arch_pc(const struct arch_regs *r)
+{
+	return (raddr){ r->word[0] };
+}
+
+raddr
+arch_sp(const struct arch_regs *r)
+{
+	return (raddr){ r->word[0] };
+}
+
+long
+arch_syscall_nr(const struct arch_regs *r)
+{
+	(void)r;
+	return -1;
+}
+
+int64_t
+arch_result(const struct arch_regs *r)
+{
+	(void)r;
+	return -1;
+}
+
+enum arch_restart
+arch_restart(const struct arch_regs *r)
+{
+	(void)r;
+	return ARCH_NO_RESTART;
+}
+
+void
+arch_rewind(struct arch_regs *r)
+{
+	(void)r;
+}
+
+void
+arch_settle(struct arch_regs *r)
+{
+	(void)r;
+}
+
+void
+arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame)
+{
+	(void)r, (void)fn, (void)arg, (void)nr_args, (void)frame;
+}
+
+void
+arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame)
+{
+	(void)r, (void)restorer, (void)frame;
+}
+
+void
+arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
+	const struct arch_thread *th, raddr restorer)
+{
+	(void)top, (void)regs, (void)th, (void)restorer;
+	f->size_bytes = 0;
+}
+
+bool
+arch_is_sigreturn(const struct arch_regs *r, raddr restorer)
+{
+	(void)r, (void)restorer;
+	return false;
+}
+
+raddr
+arch_find_restorer(const struct object *libc)
+{
+	(void)libc;
+	return (raddr){ 0 };
+}
+
+raddr
+arch_errno_address(const struct target *t, const struct object *libc, const struct arch_regs *r)
+{
+	(void)t, (void)libc, (void)r;
+	return (raddr){ 0 };
+}
+
+raddr
+arch_returned_address(const struct object *o, raddr fn)
+{
+	(void)o, (void)fn;
+	return (raddr){ 0 };
+}
+
+bool
+arch_follows_call(const unsigned char *before, size_t nr_bytes)
+{
+	(void)before, (void)nr_bytes;
+	return true;
+}

@@ -1,0 +1,419 @@
+#include <config.h>
+
+#include "inject/arch.h"
+
+#include <cpuid.h>
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+#include "elf/image.h"
+
+const char arch_name[] = "x86-64";
+const uint64_t arch_red_zone_bytes = 128;	/* System V psABI, 3.2.2 */
+
+/* What the kernel leaves in rax of an interrupted call (include/linux/errno.h). */
+enum {
+	ERESTARTSYS = 512,
+	ERESTARTNOINTR = 513,
+	ERESTARTNOHAND = 514,
+	ERESTART_RESTARTBLOCK = 516,
+};
+
+#define FLAG_TRAP 0x100
+#define FLAG_DIRECTION 0x400
+#define FLAG_ALIGNMENT_CHECK 0x40000
+
+static struct user_regs_struct *
+user(struct arch_regs *r)
+{
+	return (struct user_regs_struct *)(void *)r->word;
+}
+
+static const struct user_regs_struct *
+cuser(const struct arch_regs *r)
+{
+	return (const struct user_regs_struct *)(const void *)r->word;
+}
+
+int
+arch_check_process(const struct target *t, const struct objects *o, struct err *e)
+{
+	struct os_status s;
+
+	for (size_t i = 0; i < o->nr; i++)
+		if (o->v[i].is_executable && image_machine(o->v[i].image) != EM_X86_64)
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"%d (%s) is a program for another processor (%s); memdiag can call into "
+				"x86-64 programs only", t->pid, t->comm,
+				image_machine(o->v[i].image) == EM_386 ? "i386" : "not x86-64");
+	if (os_status(t, t->mem_tid, &s, e) < 0)
+		return -1;
+	if (s.has_shadow_stack)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) runs with a shadow stack (CET), and memdiag cannot call into that yet",
+			t->pid, t->comm);
+	return 0;
+}
+
+/* ---- registers ---- */
+
+int
+arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e)
+{
+	ret->size_bytes = sizeof ret->word;
+	if (os_get_regset(tid, NT_PRSTATUS, ret->word, &ret->size_bytes, e) < 0)
+		return -1;
+	/* A thread in 32-bit mode answers with 17 words of 4 bytes. */
+	if (ret->size_bytes != sizeof(struct user_regs_struct))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "thread %d runs 32-bit code", tid);
+	return 0;
+}
+
+int
+arch_set_regs(pid_t tid, const struct arch_regs *regs, struct err *e)
+{
+	return os_set_regset(tid, NT_PRSTATUS, regs->word, regs->size_bytes, e);
+}
+
+int
+arch_save(pid_t tid, struct arch_thread *ret, struct err *e)
+{
+	ret->ext_bytes = sizeof ret->ext;
+	if (arch_get_regs(tid, &ret->regs, e) < 0 ||
+		os_get_regset(tid, NT_X86_XSTATE, ret->ext, &ret->ext_bytes, e) < 0 ||
+		os_get_sigmask(tid, &ret->sigmask, e) < 0)
+		return -1;
+	return 0;
+}
+
+int
+arch_set_ext(pid_t tid, const struct arch_thread *th, struct err *e)
+{
+	return os_set_regset(tid, NT_X86_XSTATE, th->ext, th->ext_bytes, e);
+}
+
+raddr
+arch_pc(const struct arch_regs *r)
+{
+	return (raddr){ cuser(r)->rip };
+}
+
+raddr
+arch_sp(const struct arch_regs *r)
+{
+	return (raddr){ cuser(r)->rsp };
+}
+
+long
+arch_syscall_nr(const struct arch_regs *r)
+{
+	/* Interrupts leave a negative number here (arch/x86/include/asm/ptrace.h). */
+	long nr = (long)cuser(r)->orig_rax;
+
+	return nr < 0 ? -1 : nr;
+}
+
+int64_t
+arch_result(const struct arch_regs *r)
+{
+	return (int64_t)cuser(r)->rax;
+}
+
+/* ---- system calls that were interrupted ---- */
+
+enum arch_restart
+arch_restart(const struct arch_regs *r)
+{
+	if (arch_syscall_nr(r) < 0)
+		return ARCH_NO_RESTART;
+	switch (-arch_result(r)) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+		return ARCH_RESTARTS;
+	case ERESTART_RESTARTBLOCK:
+		return ARCH_RESTARTS_FROM_BLOCK;
+	case EINTR:
+		return ARCH_FAILED_EINTR;
+	default:
+		return ARCH_NO_RESTART;
+	}
+}
+
+void
+arch_rewind(struct arch_regs *r)
+{
+	struct user_regs_struct *u = user(r);
+
+	u->rax = u->orig_rax;
+	u->rip -= 2;	/* the length of the syscall instruction */
+	u->orig_rax = (uint64_t)-1;
+}
+
+void
+arch_settle(struct arch_regs *r)
+{
+	struct user_regs_struct *u = user(r);
+
+	switch (arch_restart(r)) {
+	case ARCH_RESTARTS:
+		arch_rewind(r);
+		break;
+	case ARCH_RESTARTS_FROM_BLOCK:
+		u->rax = (uint64_t)-EINTR;
+		break;
+	case ARCH_NO_RESTART:
+	case ARCH_FAILED_EINTR:
+		break;
+	}
+	u->orig_rax = (uint64_t)-1;
+}
+
+/* ---- calls ---- */
+
+void
+arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame)
+{
+	struct user_regs_struct *u = user(r);
+	unsigned long long *const in[] = { &u->rdi, &u->rsi, &u->rdx, &u->rcx, &u->r8, &u->r9 };
+
+	for (size_t i = 0; i < nr_args && i < sizeof in / sizeof *in; i++)
+		*in[i] = arg[i];
+	u->rax = 0;	/* no vector registers carry arguments */
+	u->rip = fn.v;
+	u->rsp = frame.v;
+	u->eflags &= ~(unsigned long long)(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT_CHECK);
+	u->orig_rax = (uint64_t)-1;
+}
+
+void
+arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame)
+{
+	struct user_regs_struct *u = user(r);
+
+	u->rip = restorer.v;
+	u->rsp = frame.v + 8;	/* as if the frame's return address were popped */
+	u->orig_rax = (uint64_t)-1;
+}
+
+/* ---- the signal frame ---- */
+
+/*
+ * What rt_sigreturn reads (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h, ucontext.h).
+ * siginfo follows in the kernel's own frames and is never read back.
+ *
+ *	lower   +--------------------------+  addr = 16n + 8
+ *	        | return address: restorer |
+ *	        | ucontext                 |
+ *	        |   registers, fpstate ----+--+
+ *	        |   signal mask            |  |
+ *	        +--------------------------+ <+  64n
+ *	        | XSAVE image, magic2      |
+ *	higher  +--------------------------+  <= top
+ */
+struct sigcontext_64 {
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, di, si, bp, bx, dx, ax, cx, sp, ip, flags;
+	uint16_t cs, gs, fs, ss;
+	uint64_t err, trapno, oldmask, cr2, fpstate, reserved1[8];
+};
+
+struct rt_sigframe {
+	uint64_t pretcode;
+	uint64_t uc_flags, uc_link;
+	uint64_t ss_sp;
+	uint32_t ss_flags, pad;
+	uint64_t ss_size;
+	struct sigcontext_64 mc;
+	uint64_t sigmask;
+};
+
+/* uc_flags (uapi/asm/ucontext.h): FP_XSTATE | SIGCONTEXT_SS | STRICT_RESTORE_SS. */
+#define UC_FLAGS 7
+
+/*
+ * No mode of sigaltstack has this value: the kernel refuses it, ignores that, and so leaves the
+ * alternate stack as it is (kernel/signal.c, restore_altstack).
+ */
+#define SS_INVALID 4
+
+/* The bytes at offset 464 of the XSAVE area in a signal frame. */
+struct fpx_sw_bytes {
+	uint32_t magic1, extended_size;
+	uint64_t xfeatures;
+	uint32_t xstate_size, padding[7];
+};
+
+#define XSAVE_SW_OFFSET 464
+#define XSAVE_BV_OFFSET 512	/* which components are not in their initial state */
+#define XSAVE_MIN_BYTES 576
+#define FP_MAGIC1 0x46505853
+#define FP_MAGIC2 0x46505845
+
+/* Where component I of the standard XSAVE format ends (CPUID leaf 0xd). */
+static uint32_t
+component_end(int i)
+{
+	unsigned int size = 0, offset = 0, c, d;
+
+	if (i < 2 || !__get_cpuid_count(0xd, (unsigned int)i, &size, &offset, &c, &d))
+		return XSAVE_MIN_BYTES;
+	return size + offset;
+}
+
+/*
+ * The part of the state that is in use, as a signal frame has it.  It must not be larger than what
+ * the thread is permitted: the kernel would drop all but the legacy part (fpu/signal.c,
+ * check_xstate_in_sigframe).  A component that is in use is permitted.
+ */
+static size_t
+build_fpstate(unsigned char *to, const struct arch_thread *th)
+{
+	struct fpx_sw_bytes sw = { .magic1 = FP_MAGIC1 };
+	uint32_t size = XSAVE_MIN_BYTES, magic2 = FP_MAGIC2;
+	uint64_t in_use, enabled;
+
+	memcpy(&enabled, th->ext + XSAVE_SW_OFFSET, sizeof enabled);	/* ptrace puts XCR0 here */
+	memcpy(&in_use, th->ext + XSAVE_BV_OFFSET, sizeof in_use);
+	for (int i = 2; i < 63; i++)
+		if (in_use >> i & 1 && component_end(i) > size)
+			size = component_end(i);
+	for (int i = 0; i < 63; i++)
+		if (enabled >> i & 1 && component_end(i) <= size)
+			sw.xfeatures |= UINT64_C(1) << i;
+	sw.xstate_size = size;
+	sw.extended_size = size + (uint32_t)sizeof magic2;
+	memcpy(to, th->ext, size);
+	memcpy(to + XSAVE_SW_OFFSET, &sw, sizeof sw);
+	memcpy(to + size, &magic2, sizeof magic2);
+	return size + sizeof magic2;
+}
+
+void
+arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
+	const struct arch_thread *th, raddr restorer)
+{
+	const struct user_regs_struct *u = cuser(regs);
+	unsigned char fpstate[ARCH_MAX_EXT_BYTES + 64];
+	size_t fp_bytes = build_fpstate(fpstate, th);
+	uint64_t fp_addr = (top.v - fp_bytes) & ~UINT64_C(63);
+	struct rt_sigframe frame = {
+		.pretcode = restorer.v,
+		.uc_flags = UC_FLAGS,
+		.ss_flags = SS_INVALID,
+		.mc = {
+			u->r8, u->r9, u->r10, u->r11, u->r12, u->r13, u->r14, u->r15, u->rdi, u->rsi,
+			u->rbp, u->rbx, u->rdx, u->rax, u->rcx, u->rsp, u->rip, u->eflags,
+			(uint16_t)u->cs, 0, 0, (uint16_t)u->ss, .fpstate = fp_addr,
+		},
+		.sigmask = th->sigmask,
+	};
+
+	f->addr.v = ((fp_addr - sizeof frame) & ~UINT64_C(15)) - 8;
+	f->size_bytes = fp_addr + fp_bytes - f->addr.v;
+	memset(f->bytes, 0, f->size_bytes);
+	memcpy(f->bytes, &frame, sizeof frame);
+	memcpy(f->bytes + (fp_addr - f->addr.v), fpstate, fp_bytes);
+}
+
+/* mov $15,%rax; syscall: glibc keeps these bytes because unwinders look for them. */
+static const unsigned char restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+
+bool
+arch_is_sigreturn(const struct arch_regs *r, raddr restorer)
+{
+	return arch_syscall_nr(r) == SYS_rt_sigreturn &&
+		cuser(r)->rip == restorer.v + sizeof restorer_code;
+}
+
+raddr
+arch_find_restorer(const struct object *libc)
+{
+	for (size_t i = 0; i < image_nr_phdrs(libc->image); i++) {
+		const Elf64_Phdr *p = image_phdr(libc->image, i);
+		raddr start = { p->p_vaddr + image_bias(libc->image) };
+		const unsigned char *text, *at;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+			continue;
+		text = image_bytes(libc->image, start, p->p_filesz);
+		at = text ? memmem(text, p->p_filesz, restorer_code, sizeof restorer_code) : NULL;
+		if (at)
+			return raddr_add(start, (uint64_t)(at - text));
+	}
+	return (raddr){ 0 };
+}
+
+/* ---- reading a few instructions ---- */
+
+/* Past an endbr64 at CODE, if there is one. */
+static const unsigned char *
+skip_endbr(const unsigned char *code)
+{
+	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+	return memcmp(code, endbr64, sizeof endbr64) == 0 ? code + sizeof endbr64 : code;
+}
+
+/* The target of a 7-byte instruction "REX.W OPCODE 05 disp32" (RIP-relative, to rax) at CODE. */
+static bool
+rip_relative(const unsigned char *code, unsigned char opcode, uint64_t addr, raddr *ret)
+{
+	int32_t disp;
+
+	if (code[0] != 0x48 || code[1] != opcode || code[2] != 0x05)
+		return false;
+	memcpy(&disp, code + 3, sizeof disp);
+	*ret = (raddr){ addr + 7 + (uint64_t)(int64_t)disp };
+	return true;
+}
+
+raddr
+arch_errno_address(const struct target *t, const struct object *libc, const struct arch_regs *r)
+{
+	/* mov tpoff@GOT(%rip),%rax; add %fs:0,%rax; ret */
+	static const unsigned char add_fs[] = { 0x64, 0x48, 0x03, 0x04, 0x25, 0, 0, 0, 0, 0xc3 };
+	const unsigned char *bytes, *code;
+	struct image_symbol s;
+	uint64_t tpoff;
+	struct err e;
+	raddr slot;
+
+	if (image_find(libc->image, "__errno_location", &s) < 0 ||
+		!(bytes = image_bytes(libc->image, s.addr, 32)))
+		return (raddr){ 0 };
+	code = skip_endbr(bytes);
+	if (!rip_relative(code, 0x8b, s.addr.v + (uint64_t)(code - bytes), &slot) ||
+		memcmp(code + 7, add_fs, sizeof add_fs) != 0 ||
+		os_read(t, slot, &tpoff, sizeof tpoff, &e) < 0)
+		return (raddr){ 0 };
+	return (raddr){ cuser(r)->fs_base + tpoff };
+}
+
+raddr
+arch_returned_address(const struct object *o, raddr fn)
+{
+	const unsigned char *bytes = image_bytes(o->image, fn, 16), *code;
+	raddr ret;
+
+	if (!bytes)
+		return (raddr){ 0 };
+	code = skip_endbr(bytes);
+	if (!rip_relative(code, 0x8d, fn.v + (uint64_t)(code - bytes), &ret) || code[7] != 0xc3)
+		return (raddr){ 0 };
+	return ret;
+}
+
+bool
+arch_follows_call(const unsigned char *before, size_t nr)
+{
+	/* call rel32 is e8 and four bytes; call r/m is ff /2 of two to seven bytes. */
+	if (nr >= 5 && before[nr - 5] == 0xe8)
+		return true;
+	for (size_t len = 2; len <= 7 && len <= nr; len++)
+		if (before[nr - len] == 0xff && (before[nr - len + 1] >> 3 & 7) == 2)
+			return true;
+	return false;
+}

@@ -1,0 +1,128 @@
+/*
+ * arch: what differs between processors in borrowing a thread.  One file arch-NAME.c implements it
+ * for each; arch-none.c refuses.  Registers are kept as the kernel's NT_PRSTATUS has them.
+ */
+#ifndef MEMDIAG_INJECT_ARCH_H
+#define MEMDIAG_INJECT_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/raddr.h"
+#include "maps/maps.h"
+#include "os/os.h"
+
+#define ARCH_MAX_REGS 64
+#define ARCH_MAX_EXT_BYTES 16384	/* AVX-512 takes 2.7 KiB, AMX 11 KiB */
+
+/* The general registers of a thread. */
+struct arch_regs {
+	uint64_t word[ARCH_MAX_REGS];
+	size_t size_bytes;
+};
+
+/* Everything of a thread that a call into libc may change. */
+struct arch_thread {
+	struct arch_regs regs;
+	unsigned char ext[ARCH_MAX_EXT_BYTES];	/* floating point and vector state */
+	size_t ext_bytes;
+	uint64_t sigmask;
+};
+
+/* The processor's name, for messages. */
+extern const char arch_name[];
+
+/* Bytes below the stack pointer that still belong to the interrupted function. */
+extern const uint64_t arch_red_zone_bytes;
+
+/*
+ * Whether memdiag can call into threads of this process at all; looks at what /proc tells.
+ * Returns 0, or -1 with E (ERR_UNSUPPORTED): another architecture, a shadow stack.
+ */
+int arch_check_process(const struct target *t, const struct objects *o, struct err *e);
+
+/* Read and write a stopped thread. */
+int arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e);
+int arch_set_regs(pid_t tid, const struct arch_regs *regs, struct err *e);
+int arch_save(pid_t tid, struct arch_thread *ret, struct err *e);
+int arch_set_ext(pid_t tid, const struct arch_thread *th, struct err *e);
+
+raddr arch_pc(const struct arch_regs *r);
+raddr arch_sp(const struct arch_regs *r);
+
+/* The system call the thread is in or was stopped in, -1 if none. */
+long arch_syscall_nr(const struct arch_regs *r);
+/* At a system call's exit: what it returned. */
+int64_t arch_result(const struct arch_regs *r);
+
+/*
+ * How the kernel would go on with an interrupted system call (kernel/signal.c and the
+ * architecture's): it restarts by itself, or it has already failed with EINTR.
+ */
+enum arch_restart {
+	ARCH_NO_RESTART,	/* not in a system call, or it is finished */
+	ARCH_RESTARTS,		/* by what is in the registers, if they are put back exactly */
+	ARCH_RESTARTS_FROM_BLOCK,	/* and with a timeout that the kernel keeps until the next
+					 * rt_sigreturn or timed call of the thread */
+	ARCH_FAILED_EINTR,
+};
+enum arch_restart arch_restart(const struct arch_regs *r);
+
+/* Change R so that the interrupted system call is made again from its beginning. */
+void arch_rewind(struct arch_regs *r);
+
+/*
+ * Change R to what a signal handler's return would find: the system call is made again, or
+ * returns EINTR where only the kernel could go on with it.
+ */
+void arch_settle(struct arch_regs *r);
+
+/*
+ * Change R, a copy of the thread's own, so that it enters FN with ARGs and finds FRAME (of
+ * arch_build_frame()) to return into.  No system call is left to be restarted.
+ */
+void arch_prepare_call(
+	struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame);
+
+/*
+ * Change R so that the thread, wherever it is now, goes through the restorer into FRAME.  Used where
+ * a system call is skipped: if we die then, the kernel still puts the thread back.
+ */
+void arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame);
+
+/* A signal frame as the kernel would lay it, that a call returns into. */
+struct arch_frame {
+	raddr addr;	/* the stack pointer to enter a function with */
+	size_t size_bytes;
+	unsigned char bytes[ARCH_MAX_EXT_BYTES + 1024];
+};
+
+/*
+ * Build in F the frame that makes the thread go on with REGS, the extended state and the signal mask
+ * of TH, to be written at F->addr, as near below TOP as alignment allows.
+ */
+void arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
+	const struct arch_thread *th, raddr restorer);
+
+/* Whether a thread at a system call's entry is about to return through the frame. */
+bool arch_is_sigreturn(const struct arch_regs *r, raddr restorer);
+
+/* The stub that calls rt_sigreturn: in libc's text, or in the vdso.  {0} if it is not found. */
+raddr arch_find_restorer(const struct object *libc);
+
+/* Where the thread keeps errno; {0} if it cannot be told from __errno_location's code. */
+raddr arch_errno_address(
+	const struct target *t, const struct object *libc, const struct arch_regs *r);
+
+/*
+ * The address that the function at FN in O returns, if it does nothing else (lea; ret); else {0}.
+ */
+raddr arch_returned_address(const struct object *o, raddr fn);
+
+/* Whether the bytes before AT are a call: AT can be a return address. */
+bool arch_follows_call(const unsigned char *before, size_t nr_bytes);
+
+#endif

@@ -1,0 +1,252 @@
+/*
+ * Take a thread, give it back.
+ */
+#include <config.h>
+
+#include "inject/inject-priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/debug.h"
+
+#define STOP_WITHIN_NS 200000000
+#define MAX_TRIES_A_ROUND 8
+
+/* ---- giving back ---- */
+
+/*
+ * The registers that end the borrow.  Put back exactly, the kernel goes on with an interrupted
+ * system call as if nothing had been.  The few calls that an attach breaks off with EINTR are made
+ * again by us, unless a signal waits for the thread: then EINTR is what it would have got anyway.
+ */
+static void
+final_regs(const struct carrier *c, struct arch_regs *ret)
+{
+	struct os_status s;
+	struct err e;
+
+	*ret = c->saved.regs;
+	if (arch_restart(ret) != ARCH_FAILED_EINTR || !pick_is_repeatable(arch_syscall_nr(ret)))
+		return;
+	if (os_status(c->it->target, c->tid, &s, &e) == 0 &&
+		!(s.signals_pending & ~c->saved.sigmask))
+		arch_rewind(ret);
+}
+
+/*
+ * Put everything back and detach, from a stop in which the kernel still looks at what the system
+ * call returned (get_signal(): an event, group or signal stop; not a system call's own).
+ * The mask goes first and the registers last: until then they lead through the frame home.
+ */
+static int
+put_back(struct carrier *c, int sig, struct err *e)
+{
+	struct arch_regs regs;
+
+	final_regs(c, &regs);
+	if (c->is_masked && (os_set_sigmask(c->tid, c->saved.sigmask, e) < 0 ||
+				    arch_set_ext(c->tid, &c->saved, e) < 0))
+		return -1;
+	if (arch_set_regs(c->tid, &regs, e) < 0)
+		return -1;
+	return os_detach(c->tid, sig, e);
+}
+
+/*
+ * From a stop at a system call's entry to one that put_back() can do with.  The call is skipped, and
+ * with the interrupt already waiting not one instruction of the program runs in between.
+ */
+static int
+leave_syscall(struct carrier *c, struct err *e)
+{
+	struct arch_regs before, after;
+
+	if (carrier_turn_back(c, e) < 0 || arch_get_regs(c->tid, &before, e) < 0 ||
+		os_interrupt(c->tid, e) < 0 || os_resume(c->tid, OS_RESUME_FREE, 0, e) < 0 ||
+		carrier_await(c, e) < 0 || arch_get_regs(c->tid, &after, e) < 0)
+		return -1;
+	if (arch_pc(&before).v == arch_pc(&after).v && arch_sp(&before).v == arch_sp(&after).v)
+		return 0;
+	borrow_abandon(c);	/* it is on its way home by itself: hands off */
+	return err_set(e, 0, "thread %d ran on before it was given back", c->tid);
+}
+
+int
+borrow_return(struct carrier *c, struct err *e)
+{
+	struct err ours;
+	raddr slot = c->errno_at;
+
+	if (slot.v && os_write(c->it->target, slot, &c->errno_was, sizeof c->errno_was, &ours) < 0)
+		debug("errno: %s", ours.msg);
+	if (c->stop == OS_STOP_SYSCALL && leave_syscall(c, e) < 0)
+		return -1;
+	if (put_back(c, 0, e) < 0)
+		return -1;
+	c->is_ours = false;
+	c->held_ns = os_now_ns() - c->stopped_ns;
+	return 0;
+}
+
+void
+borrow_abandon(struct carrier *c)
+{
+	struct err e;
+
+	if (!c->is_ours)
+		return;
+	c->is_ours = false;
+	/* A thread that runs cannot be detached from; if it will not stop, our own end detaches. */
+	if (c->stop == OS_STOP_TIMEOUT && carrier_stop(c, &e) < 0)
+		return;
+	if (c->stop == OS_STOP_SIGNAL && c->nr_undo)
+		carrier_turn_back(c, &e);
+	os_detach(c->tid, 0, &e);
+}
+
+/* ---- taking ---- */
+
+enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
+
+/* Stop the thread; anything but our own interrupt is let through first. */
+static enum try
+stop(struct carrier *c, struct reason *why, struct err *e)
+{
+	if (os_seize(c->it->target, c->tid, e) < 0) {
+		snprintf(why->text, sizeof why->text, "it has ended");
+		return e->kind == ERR_GONE ? TRY_REFUSED : TRY_FAILED;
+	}
+	c->is_ours = true;
+	c->stopped_ns = os_now_ns();
+	if (carrier_stop(c, e) < 0) {
+		snprintf(why->text, sizeof why->text, "it does not stop, or has ended");
+		return TRY_REFUSED;
+	}
+	if (c->stop == OS_STOP_GROUP) {
+		snprintf(why->text, sizeof why->text, "the process is being stopped");
+		os_detach(c->tid, 0, e);
+		return TRY_REFUSED;
+	}
+	return TRY_TAKEN;
+}
+
+/* A parked candidate must be where it was seen: else all that was concluded from there is void. */
+static bool
+has_not_moved(const struct candidate *cand, const struct arch_regs *r, struct reason *why)
+{
+	if (!cand->is_parked || (arch_syscall_nr(r) == cand->syscall_nr &&
+					arch_sp(r).v == cand->sp.v && arch_pc(r).v == cand->pc.v))
+		return true;
+	snprintf(why->text, sizeof why->text, "it woke up");
+	return false;
+}
+
+static void
+remember_errno(struct carrier *c)
+{
+	struct err e;
+
+	c->errno_at = arch_errno_address(c->it->target, c->it->libc, &c->saved.regs);
+	if (c->errno_at.v && os_read(c->it->target, c->errno_at, &c->errno_was,
+				     sizeof c->errno_was, &e) < 0)
+		c->errno_at.v = 0;
+}
+
+static enum try
+try_thread(struct carrier *c, struct inject_target *it, const struct candidate *cand,
+	bool allow_leftovers, struct reason *why, struct err *e)
+{
+	enum try result;
+	struct err ours;
+
+	*c = (struct carrier){ .it = it, .tid = cand->tid };
+	result = stop(c, why, e);
+	if (result != TRY_TAKEN)
+		return result;
+	if (arch_save(c->tid, &c->saved, e) < 0) {
+		os_detach(c->tid, 0, &ours);
+		return TRY_FAILED;
+	}
+	if (has_not_moved(cand, &c->saved.regs, why) &&
+		safety_prove(it, c->tid, &c->saved.regs, cand->is_parked, allow_leftovers, why)) {
+		remember_errno(c);
+		if (carrier_begin(c, &ours) == 0)
+			return TRY_TAKEN;
+		snprintf(why->text, sizeof why->text, "its stack has no room for a signal frame");
+	}
+	if (put_back(c, 0, &ours) < 0)
+		debug("thread %d: %s", c->tid, ours.msg);
+	return TRY_REFUSED;
+}
+
+struct search {
+	struct candidates found;
+	struct reason why;	/* of the last thread that was refused after a stop */
+	pid_t tid;		/* that thread, 0 if there was none */
+	uint64_t started_ns, deadline_ns;
+};
+
+static enum try
+try_round(struct carrier *c, struct inject_target *it, struct search *s, int *nr_rejected,
+	struct err *e)
+{
+	/* A running thread must at first be without doubt; later, proven by its frames alone. */
+	bool is_late = os_now_ns() - s->started_ns > (s->deadline_ns - s->started_ns) / 2;
+
+	for (size_t i = 0; i < s->found.nr && i < MAX_TRIES_A_ROUND; i++) {
+		enum try result =
+			try_thread(c, it, &s->found.v[i], is_late, &s->why, e);
+
+		if (result != TRY_REFUSED)
+			return result;
+		s->tid = s->found.v[i].tid;
+		debug("thread %d refused: %s", s->tid, s->why.text);
+		++*nr_rejected;
+	}
+	return TRY_REFUSED;
+}
+
+static int
+no_safe_point(const struct inject_target *it, const struct search *s, uint64_t wait_ns,
+	struct err *e)
+{
+	char name[32];
+
+	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"no thread of %d (%s) could be borrowed safely within %.1f s; nothing was changed",
+		it->target->pid, it->target->comm, (double)wait_ns / 1e9);
+	if (s->tid)
+		err_hint(e, "Last, thread %d (%s) was refused: %s", s->tid,
+			os_thread_name(it->target, s->tid, name, sizeof name), s->why.text);
+	else
+		err_hint(e, "Of %zu threads %zu do something that must not be interrupted; %s",
+			s->found.nr_threads, s->found.nr_refused, s->found.reason.text);
+	return err_hint(e, "Try again, or longer with --wait=30s");
+}
+
+int
+borrow_take(struct carrier *c, struct inject_target *it, const struct inject_options *opt,
+	struct inject_report *report, struct err *e)
+{
+	struct search s = { .started_ns = os_now_ns() };
+	uint64_t pause_ns = 200000;
+	enum try result;
+
+	s.deadline_ns = s.started_ns + opt->wait_ns;
+	for (;;) {
+		candidates_release(&s.found);
+		if (candidates_find(&s.found, it, e) < 0)
+			return -1;
+		result = try_round(c, it, &s, &report->nr_rejected, e);
+		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns)
+			break;
+		os_sleep_ns(pause_ns);
+		if (pause_ns < 10000000)
+			pause_ns += pause_ns / 4;
+	}
+	if (result == TRY_REFUSED)
+		no_safe_point(it, &s, opt->wait_ns, e);
+	candidates_release(&s.found);
+	return result == TRY_TAKEN ? 0 : -1;
+}

@@ -1,0 +1,297 @@
+/*
+ * Calls in a stopped thread.  doc/inject.md draws the frames.
+ */
+#include <config.h>
+
+#include "inject/inject-priv.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/debug.h"
+
+#define STOP_WITHIN_NS 200000000
+
+/*
+ * What stays unblocked during a call: signals that a fault forces.  If they were blocked the kernel
+ * would reset their handlers for the whole process (kernel/signal.c, force_sig_info_to_task).
+ */
+#define BIT(sig) (UINT64_C(1) << ((sig) - 1))
+#define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS))
+
+/* ---- frames ---- */
+
+static raddr
+top_frame(const struct carrier *c)
+{
+	return c->undo[c->nr_undo - 1].frame;
+}
+
+static int
+push_frame(struct carrier *c, const struct arch_regs *regs, const struct undo *undo, struct err *e)
+{
+	struct arch_frame f;
+
+	if (c->nr_undo == MAX_UNDO)
+		return err_set(e, 0, "too much to undo in thread %d", c->tid);
+	arch_build_frame(&f, c->room, regs, &c->saved, c->it->restorer);
+	if (os_write(c->it->target, f.addr, f.bytes, f.size_bytes, e) < 0)
+		return -1;
+	c->room = f.addr;
+	c->undo[c->nr_undo] = *undo;
+	c->undo[c->nr_undo++].frame = f.addr;
+	return 0;
+}
+
+int
+carrier_begin(struct carrier *c, struct err *e)
+{
+	struct arch_regs home = c->saved.regs;
+
+	arch_settle(&home);
+	c->room.v = arch_sp(&c->saved.regs).v - arch_red_zone_bytes;
+	return push_frame(c, &home, &(struct undo){ 0 }, e);
+}
+
+int
+carrier_undo(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	struct arch_regs regs = c->saved.regs;
+	struct undo undo = { .fn = fn, .nr_args = nr_args };
+
+	memcpy(undo.arg, arg, nr_args * sizeof *arg);
+	arch_prepare_call(&regs, fn, arg, nr_args, top_frame(c));
+	return push_frame(c, &regs, &undo, e);
+}
+
+/* ---- running ---- */
+
+bool
+carrier_is_fault(int sig)
+{
+	return sig == SIGABRT || (sig < 32 && FAULTS & BIT(sig));
+}
+
+/* Whether the thread stands at the entry of rt_sigreturn into the topmost frame. */
+static bool
+has_returned(const struct carrier *c, const struct arch_regs *r)
+{
+	struct arch_regs at = *r;
+
+	if (!arch_is_sigreturn(r, c->it->restorer))
+		return false;
+	arch_prepare_return(&at, c->it->restorer, top_frame(c));
+	return arch_sp(&at).v == arch_sp(r).v;
+}
+
+/*
+ * Take in one stop.  Returns 1 when the run is over with *RET, 0 to go on with *RET_SIG, -1 on
+ * failure.
+ */
+static int
+take_stop(struct carrier *c, const struct os_stop *stop, enum carrier_end *ret, int *ret_sig,
+	struct err *e)
+{
+	struct arch_regs regs;
+
+	c->stop = stop->kind;
+	*ret_sig = 0;
+	switch (stop->kind) {
+	case OS_STOP_TIMEOUT:
+		*ret = CARRIER_TIMEOUT;
+		return 1;
+	case OS_STOP_GONE:
+		c->is_ours = false;
+		/* fall through */
+	case OS_STOP_EXEC:
+		*ret = CARRIER_GONE;
+		return 1;
+	case OS_STOP_CLONE:
+		c->new_tid = stop->new_tid;
+		return 0;
+	case OS_STOP_EVENT:
+	case OS_STOP_GROUP:
+		return 0;
+	case OS_STOP_SIGNAL:
+		*ret = CARRIER_FAULT;
+		*ret_sig = stop->sig;
+		return carrier_is_fault(stop->sig);
+	case OS_STOP_SYSCALL:
+		break;
+	}
+	c->is_in_syscall = !c->is_in_syscall;
+	if (arch_get_regs(c->tid, &regs, e) < 0)
+		return -1;
+	if (!c->is_in_syscall) {
+		c->result = arch_result(&regs);
+		return 0;
+	}
+	*ret = CARRIER_RETURNED;
+	return has_returned(c, &regs);
+}
+
+static int
+run(struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, struct err *e)
+{
+	struct os_stop stop;
+	int over, sig = 0;
+
+	do {
+		if (os_resume(c->tid, OS_RESUME_TO_SYSCALL, sig, e) < 0 ||
+			os_wait(c->tid, deadline_ns, &stop, e) < 0)
+			return -1;
+		over = take_stop(c, &stop, ret, &sig, e);
+	} while (!over);
+	return over < 0 ? -1 : 0;
+}
+
+/*
+ * Registers first, then the mask: if we die in between, the call runs with signals allowed and
+ * returns home; the other way round the thread would stay deaf for ever.
+ */
+static int
+enter(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	struct arch_regs regs = c->saved.regs;
+
+	arch_prepare_call(&regs, fn, arg, nr_args, top_frame(c));
+	if (arch_set_regs(c->tid, &regs, e) < 0)
+		return -1;
+	if (c->is_masked)
+		return 0;
+	if (os_set_sigmask(c->tid, ~FAULTS, e) < 0)
+		return -1;
+	c->is_masked = true;
+	return 0;
+}
+
+int
+carrier_call(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, uint64_t deadline_ns,
+	enum carrier_end *ret, struct err *e)
+{
+	if (enter(c, fn, arg, nr_args, e) < 0)
+		return -1;
+	return run(c, deadline_ns, ret, e);
+}
+
+int
+carrier_unwind(struct carrier *c, size_t level, uint64_t deadline_ns, struct err *e)
+{
+	enum carrier_end end;
+
+	while (c->nr_undo > level) {
+		const struct undo *u = &c->undo[--c->nr_undo];
+
+		if (carrier_call(c, u->fn, u->arg, u->nr_args, deadline_ns, &end, e) < 0)
+			return -1;
+		if (end != CARRIER_RETURNED)
+			return carrier_explain(c, end, "putting things back", e);
+	}
+	return 0;
+}
+
+int
+carrier_launch(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	if (enter(c, fn, arg, nr_args, e) < 0)
+		return -1;
+	c->is_in_syscall = false;	/* the next stop is none of a system call */
+	return os_resume(c->tid, OS_RESUME_FREE, 0, e);
+}
+
+/* ---- leaving a call early ---- */
+
+int
+carrier_await(struct carrier *c, struct err *e)
+{
+	uint64_t deadline = os_now_ns() + STOP_WITHIN_NS;
+	struct os_stop stop;
+
+	for (;;) {
+		if (os_wait(c->tid, deadline, &stop, e) < 0)
+			return -1;
+		c->stop = stop.kind;
+		if (stop.kind == OS_STOP_TIMEOUT)
+			return err_set(e, 0, "thread %d does not stop", c->tid);
+		if (stop.kind == OS_STOP_GONE)
+			c->is_ours = false;
+		if (stop.kind == OS_STOP_GONE || stop.kind == OS_STOP_EXEC)
+			return err_set_kind(e, ERR_GONE, 0, "thread %d has ended", c->tid);
+		/* After such a stop no exit stop follows that could be taken for an entry. */
+		c->is_in_syscall = false;
+		if (stop.kind == OS_STOP_EVENT || stop.kind == OS_STOP_GROUP)
+			return 0;
+		if (os_resume(c->tid, OS_RESUME_FREE,
+			    stop.kind == OS_STOP_SIGNAL ? stop.sig : 0, e) < 0)
+			return -1;
+	}
+}
+
+int
+carrier_stop(struct carrier *c, struct err *e)
+{
+	return os_interrupt(c->tid, e) < 0 ? -1 : carrier_await(c, e);
+}
+
+int
+carrier_turn_back(struct carrier *c, struct err *e)
+{
+	struct arch_regs regs;
+
+	if (arch_get_regs(c->tid, &regs, e) < 0)
+		return -1;
+	arch_prepare_return(&regs, c->it->restorer, top_frame(c));
+	return arch_set_regs(c->tid, &regs, e);
+}
+
+/* Whether the stopped thread waits for the lock of an arena: then it holds nothing. */
+static bool
+waits_for_arena(const struct carrier *c)
+{
+	struct os_syscall s;
+	struct err e;
+
+	if (os_thread_syscall(c->it->target, c->tid, &s, &e) < 0 || s.is_running ||
+		s.nr != SYS_futex)
+		return false;
+	for (size_t i = 0; i < c->it->arenas->nr; i++)
+		if (c->it->arenas->v[i].addr.v == s.arg[0])
+			return true;
+	return false;
+}
+
+bool
+carrier_abort(struct carrier *c)
+{
+	bool waits = waits_for_arena(c);	/* asked before it is woken */
+	struct err e;
+
+	if (carrier_stop(c, &e) < 0) {
+		debug("abort: %s", e.msg);
+		return false;
+	}
+	return waits && carrier_turn_back(c, &e) == 0;
+}
+
+int
+carrier_explain(const struct carrier *c, enum carrier_end end, const char *call, struct err *e)
+{
+	switch (end) {
+	case CARRIER_GONE:
+		return err_set_kind(e, ERR_GONE, 0, "%d (%s) ended or ran another program during %s",
+			c->it->target->pid, c->it->target->comm, call);
+	case CARRIER_FAULT:
+		return err_set(e, 0,
+			"%s crashed in thread %d, so the heap of %d (%s) is damaged; the crash was "
+			"stopped and the thread put back, but an arena may stay locked", call, c->tid,
+			c->it->target->pid, c->it->target->comm);
+	case CARRIER_TIMEOUT:
+		return err_set(e, 0, "%s took too long in %d (%s)", call, c->it->target->pid,
+			c->it->target->comm);
+	case CARRIER_RETURNED:
+		break;
+	}
+	return err_set(e, 0, "%s failed in %d (%s)", call, c->it->target->pid, c->it->target->comm);
+}

@@ -1,0 +1,239 @@
+/*
+ * inject-priv: what the files of inject/ share.
+ *
+ *	target.c	what is known before anything stops
+ *	safety.c	what a thread may not be in the middle of; the proof
+ *	pick.c		which threads are worth trying, without stopping any
+ *	borrow.c	stop one, prove it, give it back
+ *	carrier.c	calls in a stopped thread, and their undo list
+ *	helper.c	a pthread of the target's own for the work
+ *	malloc.c	malloc_info and malloc_trim on top of these
+ */
+#ifndef MEMDIAG_INJECT_INJECT_PRIV_H
+#define MEMDIAG_INJECT_INJECT_PRIV_H
+
+#include "inject/arch.h"
+#include "inject/inject.h"
+#include "stack/stack.h"
+
+/* ---- what is known of the target --------------------------------------------------------------- */
+
+/* Code that a borrowed thread may not be in the middle of. */
+struct danger {
+	raddr start, end;
+	const char *what;	/* "malloc", "stdio" ...; static */
+};
+
+struct inject_target {
+	const struct target *target;
+	const struct objects *objects;
+	const struct arenas *arenas;	/* of the call under way */
+	const struct object *libc;
+	char version[16];
+	struct walker *walker;
+	raddr restorer;
+	/* functions of libc; an optional one that is missing is {0} */
+	struct {
+		raddr malloc_info, malloc_trim, fflush;
+		raddr mmap, munmap, ppoll, getppid;
+		raddr pthread_create;			/* optional */
+		raddr memfd_create, fcntl, dup2, close;	/* optional, for INJECT_CAPTURE_FD2 */
+	} fn;
+	raddr stderr_stream;	/* the FILE, _IO_2_1_stderr_ */
+	struct {
+		struct danger *v;
+		size_t nr, room;
+	} dangers;		/* sorted by start */
+};
+
+/* ---- safety.c ---------------------------------------------------------------------------------- */
+
+/* Fill IT's dangers.  0, or -1 with E. */
+int safety_learn(struct inject_target *it, struct err *e);
+
+/* Why a thread was not taken: static text, or text with a name in it. */
+struct reason {
+	char text[96];
+};
+
+/* Whether A points into code that a borrowed thread may not be in; what it is, or NULL. */
+const char *safety_danger_at(const struct inject_target *it, raddr a);
+
+/*
+ * Prove that stopped thread TID may be borrowed: it is at no dangerous place and nobody on its stack
+ * is, it holds no arena's lock, it is in no restartable sequence.  REGS are its registers.
+ * IS_PARKED: it waits in a system call that is known to be harmless.  Words that look like return
+ * addresses into dangerous code but are no frame of a complete walk are leftovers; ALLOW_LEFTOVERS
+ * says whether that proof is enough for a thread that was running.
+ * Returns true, or false with WHY.
+ */
+bool safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
+	bool allow_leftovers, struct reason *why);
+
+/* ---- pick.c ------------------------------------------------------------------------------------ */
+
+struct candidate {
+	pid_t tid;
+	bool is_parked;		/* in a system call of the allow-list; else it is running */
+	long syscall_nr;	/* of a parked one, with its place: proven again after the stop */
+	raddr sp, pc;
+	int rank;		/* lower is better */
+};
+
+struct candidates {
+	struct candidate *v;	/* best first */
+	size_t nr, room;
+	size_t nr_threads;
+	struct reason reason;	/* why a thread is not among them: the last one's */
+	size_t nr_refused;
+};
+
+int candidates_find(struct candidates *c, const struct inject_target *it, struct err *e);
+void candidates_release(struct candidates *c);
+#define auto_candidates __attribute__((cleanup(candidates_release)))
+
+/*
+ * Whether system call NR may be made again from its beginning when an attach has broken it off with
+ * EINTR (signal(7), "interruption of system calls and library functions by stop signals").
+ */
+bool pick_is_repeatable(long nr);
+
+/* ---- carrier.c --------------------------------------------------------------------------------- */
+
+#define MAX_UNDO 8
+
+/* A call that undoes something, and the frame in the target that makes it. */
+struct undo {
+	raddr frame;
+	raddr fn;
+	uint64_t arg[3];
+	size_t nr_args;
+};
+
+/*
+ * A stopped thread that makes calls for us.  Its undo list lies in the target's own memory as signal
+ * frames, each of which undoes one thing and returns into the next, the last one home:
+ *
+ *	call() -> undo N -> ... -> undo 1 -> home
+ *
+ * If we die at any moment the thread runs down that list by itself.  While we live a borrowed thread
+ * never does: rt_sigreturn makes the kernel forget the timeout of an interrupted call (it resets
+ * restart_block), so that the call would end in EINTR.
+ */
+struct carrier {
+	struct inject_target *it;
+	pid_t tid;
+	bool is_helper;
+	bool is_ours;			/* attached, so it has to be let go */
+	struct arch_thread saved;	/* what it was when it came to us */
+	enum os_stop_kind stop;		/* why it is stopped now */
+	bool is_in_syscall;		/* between a system call's entry stop and its exit stop */
+	bool is_masked;
+	raddr room;			/* the next frame goes below this */
+	struct undo undo[MAX_UNDO];	/* undo[0] leads home */
+	size_t nr_undo;
+	pid_t new_tid;			/* a thread it made and we hold, 0 if none */
+	int64_t result;			/* of its last system call */
+	uint64_t stopped_ns;
+	uint64_t held_ns;		/* how long it was ours; 0 until it is given back */
+	raddr errno_at;			/* {0}: not known, and not kept */
+	int32_t errno_was;
+};
+
+enum carrier_end {
+	CARRIER_RETURNED,
+	CARRIER_TIMEOUT,	/* still at it, running */
+	CARRIER_FAULT,		/* a signal of its own doing: stopped at the fault */
+	CARRIER_GONE,		/* the thread or the whole program is no more */
+};
+
+/* Lay the frame that leads home.  The thread must be stopped and saved. */
+int carrier_begin(struct carrier *c, struct err *e);
+
+/* Let FN(ARG...) be called on the way back, before what is on the list already. */
+int carrier_undo(
+	struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
+
+/*
+ * Call FN(ARG...) and wait until it has returned, stopped before the undo list begins.
+ * c->result is what its last system call returned.  -1 with E if ptrace fails.
+ */
+int carrier_call(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	uint64_t deadline_ns, enum carrier_end *ret, struct err *e);
+
+/* As carrier_call(), but with no stop at system calls: let it run and return at once. */
+int carrier_launch(
+	struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
+
+/*
+ * Stop a carrier that runs; or only wait until one that was interrupted has stopped.  -1 with E if
+ * it does not within 200 ms, or has ended.
+ */
+int carrier_stop(struct carrier *c, struct err *e);
+int carrier_await(struct carrier *c, struct err *e);
+
+/* Make the calls of the undo list until LEVEL of them are left; 1 is the way home alone. */
+int carrier_unwind(struct carrier *c, size_t level, uint64_t deadline_ns, struct err *e);
+
+/* Wherever a stopped carrier is, send it down the undo list when it runs next. */
+int carrier_turn_back(struct carrier *c, struct err *e);
+
+/*
+ * A call that does not come back: stop the carrier, and if it only waits for a lock, turn it back.
+ * Returns true if it is on its way home and harmless, false if it had to be left where it is.
+ */
+bool carrier_abort(struct carrier *c);
+
+/* Whether SIG, about to be delivered to a carrier, is of its own doing. */
+bool carrier_is_fault(int sig);
+
+/* Say in E what a call's bad end means. */
+int carrier_explain(
+	const struct carrier *c, enum carrier_end end, const char *call, struct err *e);
+
+/* ---- borrow.c ---------------------------------------------------------------------------------- */
+
+/* Take a thread that is proven safe.  ERR_NO_SAFE_POINT after opt->wait_ns. */
+int borrow_take(struct carrier *c, struct inject_target *it, const struct inject_options *opt,
+	struct inject_report *report, struct err *e);
+
+/*
+ * Give the thread back as it was, down to the system call it waited in, and note held_ns.  It must
+ * be stopped, with nothing left to undo.
+ */
+int borrow_return(struct carrier *c, struct err *e);
+
+/*
+ * Let it go as it is: it runs down the undo list by itself.  Out of a fault it is turned back.  Does
+ * nothing for a carrier that is not ours any more.
+ */
+void borrow_abandon(struct carrier *c);
+
+/* ---- helper.c ---------------------------------------------------------------------------------- */
+
+/* Memory of our own in the target. */
+struct workspace {
+	raddr start;
+	uint64_t size_bytes;
+	raddr stack_top;	/* a stack for calls ends here */
+	raddr data;		/* a page for what calls are given */
+	raddr buffer;		/* what malloc_info writes */
+	uint64_t buffer_bytes;
+};
+
+/* Have C map a workspace with room for BUFFER_BYTES; unmapping it is put on the undo list. */
+int workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes,
+	uint64_t deadline_ns, struct err *e);
+
+/*
+ * Have C make a thread that becomes the carrier H.  Afterwards C has nothing left to undo: the
+ * workspace is H's to unmap.  Returns 0, 1 if the target could not make a thread (C is as before),
+ * or -1 with E.
+ */
+int helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
+	uint64_t deadline_ns, struct err *e);
+
+/* Let H run down its undo list and end; waits a moment for that. */
+void helper_dismiss(struct carrier *h);
+
+#endif

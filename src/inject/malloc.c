@@ -1,0 +1,320 @@
+/*
+ * malloc_info and malloc_trim, called in the target.
+ */
+#include <config.h>
+
+#include "inject/inject-priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/debug.h"
+#include "inject/capture.h"
+
+/* The borrowed thread itself is let go after this, wherever it is: it goes home by itself. */
+#define BORROW_LIMIT_NS 100000000
+
+/*
+ * An arena's lines are at most 137 sizes of about 75 bytes and some totals (malloc_info 4.1); twice
+ * that, and room for arenas that are made meanwhile.  Untouched pages cost nothing.
+ */
+#define INFO_BYTES_PER_ARENA UINT64_C(24576)
+#define INFO_BYTES_MORE 262144
+
+/* ---- a job: what is done with the carrier ---- */
+
+struct job {
+	const struct inject_options *opt;
+	struct inject_report *report;
+	uint64_t deadline_ns;
+	/* malloc_info */
+	struct text *out;
+	/* malloc_trim */
+	uint64_t pad_bytes;
+	/*
+	 * Do it.  The carrier comes stopped, with its undo list laid, and goes stopped in front of
+	 * that list; or running home (stop is OS_STOP_TIMEOUT), or gone.
+	 */
+	int (*run)(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e);
+};
+
+/* The borrowed thread does it all: for programs that have only one. */
+static int
+run_in_thread(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+{
+	struct err undo_err;
+	int failed = job->run(job, c, ws, e);
+
+	job->report->mode = INJECT_MODE_THREAD;
+	if (!c->is_ours || c->stop == OS_STOP_EXEC || c->stop == OS_STOP_TIMEOUT) {
+		borrow_abandon(c);
+		return -1;
+	}
+	if (carrier_unwind(c, 1, os_now_ns() + BORROW_LIMIT_NS, failed ? &undo_err : e) < 0 ||
+		borrow_return(c, failed ? &undo_err : e) < 0) {
+		borrow_abandon(c);
+		return -1;
+	}
+	job->report->held_ns = c->held_ns;
+	return failed;
+}
+
+/* The borrowed thread makes a helper and is free.  1: no helper could be made. */
+static int
+run_in_helper(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+{
+	struct carrier h = { 0 };
+	int status = helper_make(c, ws, &h, os_now_ns() + BORROW_LIMIT_NS, e);
+
+	if (status > 0)
+		return status;
+	job->report->mode = INJECT_MODE_HELPER;
+	job->report->held_ns = c->held_ns;
+	if (status == 0)
+		status = job->run(job, &h, ws, e);
+	borrow_abandon(c);	/* nothing, once it was given back */
+	helper_dismiss(&h);
+	return status;
+}
+
+static bool
+wants_helper(const struct inject_target *it, const struct carrier *c, enum inject_mode mode)
+{
+	struct os_status s;
+	struct err e;
+
+	if (!it->fn.pthread_create.v || mode == INJECT_MODE_THREAD)
+		return false;
+	if (mode == INJECT_MODE_HELPER)
+		return true;
+	/*
+	 * The first pthread_create() ends libc's single-threaded mode for ever: not in a program
+	 * that has one thread.  And in a thread without an arena it would make one.
+	 */
+	return os_status(it->target, 0, &s, &e) == 0 && s.nr_threads > 1 &&
+		arenas_of_thread(it->arenas, it->target, c->tid).v;
+}
+
+static int
+run_borrowed(struct job *job, struct carrier *c, uint64_t buffer_bytes, struct err *e)
+{
+	struct workspace ws;
+	int status = 1;
+
+	job->report->tid = c->tid;
+	if (workspace_map(c, &ws, buffer_bytes, os_now_ns() + BORROW_LIMIT_NS, e) < 0) {
+		borrow_abandon(c);
+		return -1;
+	}
+	job->deadline_ns = os_now_ns() + job->opt->timeout_ns;
+	if (wants_helper(c->it, c, job->opt->mode))
+		status = run_in_helper(job, c, &ws, e);
+	return status > 0 ? run_in_thread(job, c, &ws, e) : status;
+}
+
+static int
+run_job(struct inject_target *it, const struct arenas *a, struct job *job, uint64_t buffer_bytes,
+	struct err *e)
+{
+	struct carrier *c = calloc(1, sizeof *c);
+	int status = -1;
+
+	if (!c)
+		return err_set_kind(e, ERR_FAILED, 0, "no memory");
+	*job->report = (struct inject_report){ 0 };
+	it->arenas = a;
+	os_signals_hold();
+	if (borrow_take(c, it, job->opt, job->report, e) == 0)
+		status = run_borrowed(job, c, buffer_bytes, e);
+	os_signals_release();
+	free(c);
+	return status;
+}
+
+/* ---- malloc_info ---- */
+
+/*
+ * Call malloc_info(0, STREAM).  When it does not come back and only waits for an arena's lock, it
+ * is turned back: it holds nothing then (the text is written between the locks).
+ */
+static int
+call_malloc_info(struct job *job, struct carrier *c, raddr stream, struct err *e)
+{
+	const uint64_t arg[] = { 0, stream.v };
+	uint64_t started = os_now_ns();
+	enum carrier_end end;
+
+	if (carrier_call(c, c->it->fn.malloc_info, arg, 2, job->deadline_ns, &end, e) < 0)
+		return -1;
+	job->report->call_ns = os_now_ns() - started;
+	if (end == CARRIER_RETURNED)
+		return 0;
+	carrier_explain(c, end, "malloc_info", e);
+	if (end != CARRIER_TIMEOUT)
+		return -1;
+	if (carrier_abort(c))
+		return err_hint(e, "It waited for an arena's lock and was turned back; nothing was changed");
+	borrow_abandon(c);
+	return err_hint(e, "It was left to end by itself");
+}
+
+static int
+info_to_stream(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+{
+	struct stream_copy stream;
+
+	if (stream_copy_lay(&stream, c->it, ws, e) < 0 ||
+		call_malloc_info(job, c, stream.file, e) < 0)
+		return -1;
+	return stream_copy_read(&stream, c->it, job->out, &job->report->is_cut, e);
+}
+
+static int
+info_to_fd2(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+{
+	auto_redirect struct redirect r = REDIRECT_NONE;
+	const size_t level = c->nr_undo;
+
+	if (redirect_begin(&r, c, ws, job->deadline_ns, e) < 0 ||
+		call_malloc_info(job, c, c->it->stderr_stream, e) < 0 ||
+		carrier_unwind(c, level, job->deadline_ns, e) < 0)
+		return -1;
+	return redirect_read(&r, job->out, &job->report->replayed_bytes, e);
+}
+
+int
+inject_malloc_info(struct inject_target *it, const struct arenas *a,
+	const struct inject_options *opt, struct text *out, struct inject_report *ret, struct err *e)
+{
+	struct job job = { .opt = opt, .report = ret, .out = out, .run = info_to_stream };
+
+	*out = (struct text){ 0 };
+	if (opt->capture == INJECT_CAPTURE_FD2 || !stream_copy_is_possible(it)) {
+		if (redirect_check(it, e) < 0)
+			return -1;
+		job.run = info_to_fd2;
+	}
+	return run_job(it, a, &job, INFO_BYTES_MORE + a->nr * INFO_BYTES_PER_ARENA, e);
+}
+
+/* ---- malloc_trim ---- */
+
+/*
+ * malloc_trim calls madvise for each free piece with an arena locked, so it runs without stops.  How
+ * then is it known that it is done?  A helper simply ends.  A borrowed thread must not run into its
+ * program: it finds a short sleep on the way back, and is stopped there.  That way goes through an
+ * rt_sigreturn; a thread whose interrupted call needs its restart_block is traced all along instead,
+ * at the cost of two stops for each madvise.
+ */
+static const struct timespec sleep_time = { .tv_nsec = 500000000 };
+
+static int
+lay_sleep(struct carrier *c, const struct workspace *ws, struct err *e)
+{
+	if (os_write(c->it->target, ws->data, &sleep_time, sizeof sleep_time, e) < 0)
+		return -1;
+	return carrier_undo(c, c->it->fn.ppoll, (uint64_t[]){ 0, 0, ws->data.v }, 3, e);
+}
+
+static bool
+sleeps_for_us(const struct carrier *c)
+{
+	struct os_syscall s;
+	struct err e;
+
+	return os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running &&
+		s.nr == SYS_ppoll && s.sp.v > c->room.v &&
+		s.sp.v <= c->undo[c->nr_undo - 2].frame.v;
+}
+
+/* Wait for the helper's end, or for the borrowed thread's sleep. */
+static int
+await_trim(struct job *job, struct carrier *c, struct err *e)
+{
+	uint64_t pause_ns = 20000;
+	struct os_stop stop;
+
+	for (;;) {
+		uint64_t until = c->is_helper ? job->deadline_ns : os_now_ns() + pause_ns;
+
+		if (os_wait(c->tid, until, &stop, e) < 0)
+			return -1;
+		c->stop = stop.kind;
+		switch (stop.kind) {
+		case OS_STOP_GONE:
+			c->is_ours = false;
+			return c->is_helper ? 0 : carrier_explain(c, CARRIER_GONE, "malloc_trim", e);
+		case OS_STOP_EXEC:
+			return carrier_explain(c, CARRIER_GONE, "malloc_trim", e);
+		case OS_STOP_SIGNAL:
+			if (carrier_is_fault(stop.sig))
+				return carrier_explain(c, CARRIER_FAULT, "malloc_trim", e);
+			break;
+		case OS_STOP_TIMEOUT:
+			if (!c->is_helper && sleeps_for_us(c))
+				return carrier_stop(c, e);
+			if (os_now_ns() >= job->deadline_ns)
+				goto late;
+			if (pause_ns < 1000000)
+				pause_ns += pause_ns / 2;
+			continue;
+		default:
+			break;
+		}
+		if (os_resume(c->tid, OS_RESUME_FREE, stop.kind == OS_STOP_SIGNAL ? stop.sig : 0,
+			    e) < 0)
+			return -1;
+	}
+late:
+	carrier_explain(c, CARRIER_TIMEOUT, "malloc_trim", e);
+	return err_hint(e, "It cannot be broken off while it holds an arena's lock: it goes on, and "
+		"ends by itself");
+}
+
+static int
+trim_free(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+{
+	if (!c->is_helper && lay_sleep(c, ws, e) < 0)
+		return -1;
+	if (carrier_launch(c, c->it->fn.malloc_trim, &job->pad_bytes, 1, e) < 0 ||
+		await_trim(job, c, e) < 0)
+		return -1;
+	if (!c->is_helper)
+		c->nr_undo--;	/* the sleep has done its work */
+	return 0;
+}
+
+static int
+trim_traced(struct job *job, struct carrier *c, struct err *e)
+{
+	enum carrier_end end;
+
+	if (carrier_call(c, c->it->fn.malloc_trim, &job->pad_bytes, 1, job->deadline_ns, &end, e) < 0)
+		return -1;
+	return end == CARRIER_RETURNED ? 0 : carrier_explain(c, end, "malloc_trim", e);
+}
+
+static int
+trim(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+{
+	uint64_t started = os_now_ns();
+	bool is_traced = !c->is_helper && arch_restart(&c->saved.regs) == ARCH_RESTARTS_FROM_BLOCK;
+
+	if ((is_traced ? trim_traced(job, c, e) : trim_free(job, c, ws, e)) < 0)
+		return -1;
+	job->report->call_ns = os_now_ns() - started;
+	return 0;
+}
+
+int
+inject_malloc_trim(struct inject_target *it, const struct arenas *a,
+	const struct inject_options *opt, uint64_t pad_bytes, struct inject_report *ret,
+	struct err *e)
+{
+	struct job job = { .opt = opt, .report = ret, .pad_bytes = pad_bytes, .run = trim };
+
+	return run_job(it, a, &job, 0, e);
+}

@@ -1,0 +1,173 @@
+#include <config.h>
+
+#include "inject/inject-priv.h"
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+/* More threads are not asked what they do; among this many some wait. */
+#define MAX_ASKED 256
+
+/*
+ * System calls a thread may be parked in.  How the kernel goes on after an attach decides the class
+ * (signal(7); kernel/futex, fs/select.c, fs/eventpoll.c, ipc/sem.c):
+ *	RESTARTS	made again as if nothing had happened
+ *	CONTINUES	made again with what is left of its timeout
+ *	BREAKS_OFF	returns EINTR, and is made again by us if no signal waits for the thread
+ * Anything else may be under malloc, stdio or in the middle of something that matters.
+ */
+enum park_class { PARK_RESTARTS, PARK_CONTINUES, PARK_BREAKS_OFF, PARK_NOT };
+
+static const struct {
+	long nr;
+	enum park_class class;
+} park[] = {
+	{ SYS_read, PARK_RESTARTS },
+	{ SYS_recvfrom, PARK_RESTARTS },
+	{ SYS_recvmsg, PARK_RESTARTS },
+	{ SYS_accept, PARK_RESTARTS },
+	{ SYS_accept4, PARK_RESTARTS },
+	{ SYS_wait4, PARK_RESTARTS },
+	{ SYS_ppoll, PARK_CONTINUES },
+	{ SYS_pselect6, PARK_CONTINUES },
+	{ SYS_nanosleep, PARK_CONTINUES },
+	{ SYS_clock_nanosleep, PARK_CONTINUES },
+	{ SYS_rt_sigsuspend, PARK_CONTINUES },
+#ifdef SYS_poll	/* what newer architectures leave out */
+	{ SYS_poll, PARK_CONTINUES },
+	{ SYS_select, PARK_CONTINUES },
+	{ SYS_pause, PARK_CONTINUES },
+	{ SYS_epoll_wait, PARK_BREAKS_OFF },
+#endif
+	{ SYS_epoll_pwait, PARK_BREAKS_OFF },
+	{ SYS_semop, PARK_BREAKS_OFF },
+	{ SYS_semtimedop, PARK_BREAKS_OFF },
+	{ SYS_rt_sigtimedwait, PARK_BREAKS_OFF },
+};
+
+bool
+pick_is_repeatable(long nr)
+{
+	/* These break off too when the socket has a timeout (SO_RCVTIMEO). */
+	if (nr == SYS_recvfrom || nr == SYS_recvmsg || nr == SYS_accept || nr == SYS_accept4)
+		return true;
+	for (size_t i = 0; i < sizeof park / sizeof *park; i++)
+		if (park[i].nr == nr)
+			return park[i].class == PARK_BREAKS_OFF;
+	return false;
+}
+
+/* Where libc, ld.so or an arena keeps a lock: who waits for it is in the middle of something. */
+static bool
+is_libc_lock(const struct inject_target *it, raddr word)
+{
+	const struct object *o = objects_at(it->objects, word);
+
+	if (o && (o->is_libc || o->is_loader))
+		return true;
+	for (size_t i = 0; i < it->arenas->nr; i++)
+		if (it->arenas->v[i].addr.v == word.v)
+			return true;
+	return false;
+}
+
+static enum park_class
+park_class_of(const struct inject_target *it, const struct os_syscall *s)
+{
+	int operation = (int)s->arg[1] & FUTEX_CMD_MASK;
+
+	if (s->nr == SYS_futex) {
+		if ((operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) ||
+			is_libc_lock(it, (raddr){ s->arg[0] }))
+			return PARK_NOT;
+		return s->arg[3] ? PARK_CONTINUES : PARK_RESTARTS;
+	}
+	for (size_t i = 0; i < sizeof park / sizeof *park; i++)
+		if (park[i].nr == s->nr)
+			return park[i].class;
+	return PARK_NOT;
+}
+
+/*
+ * Rank: how the system call takes it, then whether the thread has an arena (making a helper
+ * allocates a little; a thread without an arena would make one), then not the first thread, whose
+ * stack may have to grow.
+ */
+static int
+rank_of(const struct inject_target *it, const struct candidate *c, enum park_class class)
+{
+	int rank = (c->is_parked ? (int)class : PARK_NOT) * 4;
+
+	if (c->is_parked && !arenas_of_thread(it->arenas, it->target, c->tid).v)
+		rank += 2;
+	return rank + (c->tid == it->target->pid);
+}
+
+/* Add TID if it is worth a try; say why not otherwise. */
+static int
+consider(struct candidates *cs, const struct inject_target *it, pid_t tid, struct err *e)
+{
+	enum park_class class = PARK_NOT;
+	struct candidate *c;
+	struct os_syscall s;
+	char name[32];
+
+	if (os_thread_syscall(it->target, tid, &s, e) < 0)
+		return e->kind == ERR_GONE ? 0 : -1;
+	if (!s.is_running)
+		class = park_class_of(it, &s);
+	if (!s.is_running && class == PARK_NOT) {
+		snprintf(cs->reason.text, sizeof cs->reason.text,
+			"thread %d (%s) waits in system call %ld, which is not known to be safe", tid,
+			os_thread_name(it->target, tid, name, sizeof name), s.nr);
+		cs->nr_refused++;
+		return 0;
+	}
+	c = array_add(cs);
+	if (!c)
+		return err_set_kind(e, ERR_FAILED, 0, "no memory to list threads");
+	*c = (struct candidate){ .tid = tid, .is_parked = !s.is_running, .syscall_nr = s.nr,
+		.sp = s.sp, .pc = s.pc };
+	c->rank = rank_of(it, c, class);
+	return 0;
+}
+
+static int
+by_rank(const void *a, const void *b)
+{
+	return ((const struct candidate *)a)->rank - ((const struct candidate *)b)->rank;
+}
+
+int
+candidates_find(struct candidates *cs, const struct inject_target *it, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+	size_t nr;
+
+	*cs = (struct candidates){ 0 };
+	if (os_threads(it->target, &tids, &nr, e) < 0)
+		return -1;
+	cs->nr_threads = nr;
+	for (size_t i = 0; i < nr && i < MAX_ASKED; i++) {
+		if (consider(cs, it, tids[i], e) < 0) {
+			candidates_release(cs);
+			return -1;
+		}
+	}
+	if (cs->nr)
+		qsort(cs->v, cs->nr, sizeof *cs->v, by_rank);
+	return 0;
+}
+
+void
+candidates_release(struct candidates *cs)
+{
+	free(cs->v);
+	*cs = (struct candidates){ 0 };
+}

@@ -1,0 +1,328 @@
+/*
+ * The proof that a stopped thread may make calls for us.  What it may be in the middle of is known
+ * from libc's symbols; where it is, from its registers and stack.
+ */
+#include <config.h>
+
+#include "inject/inject-priv.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "elf/image.h"
+
+/* How much of a stack is searched for return addresses. */
+#define SCAN_BYTES 65536
+
+/* Each arena must be seen unlocked once within this time. */
+#define LOCKS_WITHIN_NS 2000000
+
+static int
+add_danger(struct inject_target *it, raddr start, raddr end, const char *what, struct err *e)
+{
+	struct danger *d = array_add(&it->dangers);
+
+	if (!d)
+		return err_set_kind(e, ERR_FAILED, 0, "no memory for the dangerous places");
+	*d = (struct danger){ start, end, what };
+	return 0;
+}
+
+/* ---- malloc's own code ---- */
+
+/*
+ * malloc.c and arena.c are one object file in libc, so one range of addresses.  Exported functions
+ * mark its inside; the static ones before the first of them reach down to the end of the nearest
+ * other exported function (2.36: malloc - 0x40e0), and no farther than this.
+ */
+#define MALLOC_STATIC_BYTES 32768
+
+static const char *const malloc_function[] = {
+	"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc",
+	"pvalloc", "malloc_trim", "malloc_info", "malloc_stats", "malloc_usable_size", "mallinfo",
+	"mallinfo2", "mallopt", "__libc_malloc", "__libc_free", "__libc_calloc", "__libc_realloc",
+	"__libc_memalign", "__malloc_fork_lock_parent",
+};
+
+struct malloc_extent {
+	raddr start, end;	/* the exported functions */
+	raddr below;		/* the end of the nearest other function below START */
+};
+
+static bool
+is_malloc_function(const char *name)
+{
+	for (size_t i = 0; i < sizeof malloc_function / sizeof *malloc_function; i++)
+		if (strcmp(name, malloc_function[i]) == 0)
+			return true;
+	return false;
+}
+
+static int
+note_below(const char *name, const struct image_symbol *s, void *arg)
+{
+	struct malloc_extent *x = arg;
+	raddr end = raddr_add(s->addr, s->size_bytes);
+
+	if (s->type == STT_FUNC && !is_malloc_function(name) && end.v <= x->start.v &&
+		end.v > x->below.v)
+		x->below = end;
+	return 0;
+}
+
+static int
+learn_malloc(struct inject_target *it, struct err *e)
+{
+	struct malloc_extent x = { .start = { UINT64_MAX } };
+	struct image_symbol s;
+
+	for (size_t i = 0; i < sizeof malloc_function / sizeof *malloc_function; i++) {
+		if (image_find(it->libc->image, malloc_function[i], &s) < 0)
+			continue;
+		if (s.addr.v < x.start.v)
+			x.start = s.addr;
+		if (s.addr.v + s.size_bytes > x.end.v)
+			x.end = raddr_add(s.addr, s.size_bytes);
+	}
+	x.below.v = x.start.v - MALLOC_STATIC_BYTES;
+	image_each(it->libc->image, note_below, &x);
+	return add_danger(it, x.below, x.end, "malloc", e);
+}
+
+/* ---- stdio ---- */
+
+/*
+ * The functions a program enters stdio by, without the decorations __, _unlocked, _chk, 64.  What
+ * they call inside libc needs no names: the entry stays on the stack below it.
+ */
+static const char *const stdio_function[] = {
+	"asprintf", "dprintf", "fclose", "fcloseall", "fdopen", "fflush", "fgetc", "fgetpos", "fgets",
+	"fgetwc", "fgetws", "fmemopen", "fopen", "fopencookie", "fprintf", "fputc", "fputs", "fputwc",
+	"fputws", "fread", "freopen", "fscanf", "fseek", "fseeko", "fsetpos", "ftell", "ftello",
+	"fwprintf", "fwrite", "fwscanf", "getc", "getchar", "getdelim", "getline", "gets", "getw",
+	"getwc", "getwchar", "open_memstream", "pclose", "perror", "popen", "printf", "psiginfo",
+	"psignal", "putc", "putchar", "puts", "putw", "putwc", "putwchar", "rewind", "scanf", "setbuf",
+	"setbuffer", "setlinebuf", "setvbuf", "snprintf", "sprintf", "sscanf", "syslog", "tmpfile",
+	"ungetc", "ungetwc", "vasprintf", "vdprintf", "vfprintf", "vfscanf", "vfwprintf", "vprintf",
+	"vscanf", "vsnprintf", "vsprintf", "vsscanf", "vsyslog", "vwprintf", "wprintf", "wscanf",
+};
+
+/* NAME with a prefix of underscores and the endings _chk, _unlocked and 64 taken off, into BUF. */
+static void
+undecorate(const char *name, char *buf, size_t size)
+{
+	static const char *const ending[] = { "_chk", "_unlocked", "64" };
+
+	snprintf(buf, size, "%s", name + strspn(name, "_"));
+	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+		size_t len = strlen(buf), cut = strlen(ending[i]);
+
+		if (len > cut && strcmp(buf + len - cut, ending[i]) == 0)
+			buf[len - cut] = '\0';
+	}
+}
+
+static int
+compare_names(const void *key, const void *name)
+{
+	return strcmp(key, *(const char *const *)name);
+}
+
+static bool
+is_stdio_function(const char *name)
+{
+	char plain[32];
+
+	if (strncmp(name, "_IO_", 4) == 0)
+		return true;
+	undecorate(name, plain, sizeof plain);
+	return bsearch(plain, stdio_function, sizeof stdio_function / sizeof *stdio_function,
+		sizeof *stdio_function, compare_names);
+}
+
+struct learning {
+	struct inject_target *it;
+	struct err *e;
+};
+
+static int
+note_stdio(const char *name, const struct image_symbol *s, void *arg)
+{
+	struct learning *l = arg;
+
+	if (s->type != STT_FUNC || !is_stdio_function(name))
+		return 0;
+	return add_danger(l->it, s->addr, raddr_add(s->addr, s->size_bytes), "stdio", l->e);
+}
+
+/* ---- the list ---- */
+
+static int
+by_start(const void *a, const void *b)
+{
+	uint64_t x = ((const struct danger *)a)->start.v, y = ((const struct danger *)b)->start.v;
+
+	return x < y ? -1 : x > y;
+}
+
+int
+safety_learn(struct inject_target *it, struct err *e)
+{
+	struct learning l = { it, e };
+
+	if (learn_malloc(it, e) < 0 || image_each(it->libc->image, note_stdio, &l) < 0)
+		return -1;
+	for (size_t i = 0; i < it->objects->nr; i++) {
+		const struct object *o = &it->objects->v[i];
+
+		if (o->is_loader && add_danger(it, o->start, o->end, "ld.so", e) < 0)
+			return -1;
+	}
+	qsort(it->dangers.v, it->dangers.nr, sizeof *it->dangers.v, by_start);
+	return 0;
+}
+
+const char *
+safety_danger_at(const struct inject_target *it, raddr a)
+{
+	size_t lo = 0, hi = it->dangers.nr;
+
+	/* Aliases make equal ranges, but none overlap in part. */
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct danger *d = &it->dangers.v[mid];
+
+		if (raddr_in(a, d->start, d->end))
+			return d->what;
+		if (a.v < d->start.v)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return NULL;
+}
+
+/* ---- the proof ---- */
+
+static bool __attribute__((format(printf, 2, 3)))
+refuse(struct reason *why, const char *fmt, ...)
+{
+	__builtin_va_list ap;
+
+	__builtin_va_start(ap, fmt);
+	vsnprintf(why->text, sizeof why->text, fmt, ap);
+	__builtin_va_end(ap);
+	return false;
+}
+
+/* Every frame's code; a return address at a function's very end still belongs to its call. */
+static bool
+frames_are_safe(const struct inject_target *it, const struct stack *s, struct reason *why)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct stack_frame *f = &s->frame[i];
+		const char *what = safety_danger_at(it, (raddr){ f->pc.v - (i != 0) });
+
+		if (f->is_signal || f->pc.v == it->restorer.v)
+			return refuse(why, "it is in a signal handler");
+		if (what)
+			return refuse(why, "it is inside %s", what);
+	}
+	return true;
+}
+
+static bool
+is_return_address(const struct inject_target *it, raddr a)
+{
+	const struct object *o = objects_at(it->objects, a);
+	const unsigned char *before = o ? image_bytes(o->image, (raddr){ a.v - 7 }, 7) : NULL;
+
+	return before && arch_follows_call(before, 7);
+}
+
+/* Every word of the stack up to its first function that could be a return address. */
+static bool
+words_are_safe(const struct inject_target *it, const char *copy, size_t bytes, struct reason *why)
+{
+	for (size_t at = 0; at + 8 <= bytes; at += 8) {
+		const char *what;
+		raddr word;
+
+		memcpy(&word.v, copy + at, sizeof word.v);
+		if (word.v == it->restorer.v)
+			return refuse(why, "a signal handler's return address is on its stack");
+		what = safety_danger_at(it, word);
+		if (what && is_return_address(it, word))
+			return refuse(why, "a return address into %s is on its stack", what);
+	}
+	return true;
+}
+
+static bool
+stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_parked,
+	bool allow_leftovers, struct reason *why)
+{
+	auto_free char *copy = malloc(SCAN_BYTES);
+	raddr sp = arch_sp(regs);
+	struct stack stack;
+	struct err e;
+	ssize_t n = copy ? os_read_some(it->target, sp, copy, SCAN_BYTES, &e) : -1;
+
+	if (n <= 0)
+		return refuse(why, "its stack cannot be read");
+	stack_walk(it->walker, regs->word, sp, copy, (size_t)n, &stack);
+	debug("stack: %zu frames, %s", stack.nr, stack.is_complete ? "complete" : "not complete");
+	if (!frames_are_safe(it, &stack, why))
+		return false;
+	if (stack.is_complete) {
+		uint64_t used = stack.frame[stack.nr - 1].sp.v - sp.v;
+
+		if (is_parked || allow_leftovers)
+			return true;
+		return words_are_safe(it, copy, used < (size_t)n ? used : (size_t)n, why);
+	}
+	if (!is_parked)
+		return refuse(why, "its stack cannot be unwound to the top");
+	return words_are_safe(it, copy, (size_t)n, why);
+}
+
+/*
+ * A lock that is seen free once is not held by a thread that stands still.  Other threads take and
+ * leave theirs meanwhile.
+ */
+static bool
+holds_no_arena(const struct inject_target *it, struct reason *why)
+{
+	uint64_t deadline = os_now_ns() + LOCKS_WITHIN_NS;
+
+	for (size_t i = 0; i < it->arenas->nr; i++) {
+		int32_t mutex = 1;
+		struct err e;
+
+		while (os_read(it->target, it->arenas->v[i].addr, &mutex, sizeof mutex, &e) == 0 &&
+			mutex && os_now_ns() < deadline)
+			;
+		if (mutex)
+			return refuse(why, "arena %zu is locked, perhaps by it", i);
+	}
+	return true;
+}
+
+bool
+safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
+	bool allow_leftovers, struct reason *why)
+{
+	bool is_in_rseq, has_dispatch;
+	struct err e;
+
+	if (os_is_in_rseq(it->target, tid, &is_in_rseq, &e) < 0 || is_in_rseq)
+		return refuse(why, "it is in a restartable sequence");
+	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)
+		return refuse(why, "its system calls are dispatched to the program itself");
+	return stack_is_safe(it, regs, is_parked, allow_leftovers, why) && holds_no_arena(it, why);
+}

@@ -1,0 +1,314 @@
+/*
+ * What can be known of a target before anything in it stops.
+ */
+#include <config.h>
+
+#include "inject/inject-priv.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "elf/image.h"
+
+/* ---- is it one we can do anything with ---- */
+
+static int
+check_state(const struct target *t, struct err *e)
+{
+	struct os_status s;
+
+	if (t->pid == getpid())
+		return err_set_kind(e, ERR_USAGE, 0, "%d is memdiag itself", t->pid);
+	if (os_status(t, t->mem_tid, &s, e) < 0)
+		return -1;
+	if (s.tracer)
+		return os_diagnose_eperm(t, "call into it", e);
+	if (s.state == 'T' || s.state == 't') {
+		err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+			"%d (%s) is stopped (state %c): its threads may hold locks, and nothing can be "
+			"called in it", t->pid, t->comm, s.state);
+		return err_hint(e, "Continue it first: kill -CONT %d", t->pid);
+	}
+	if (os_is_frozen(t)) {
+		err_set_kind(e, ERR_NO_SAFE_POINT, 0, "the cgroup of %d (%s) is frozen", t->pid, t->comm);
+		return err_hint(e, "Thaw it first");
+	}
+	if (s.ppid > 1 && os_shares_memory(t->pid, s.ppid))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) is a vfork child: it runs in the memory of its parent %d; point memdiag "
+			"at that one when the child has run its program", t->pid, t->comm, s.ppid);
+	return 0;
+}
+
+/* ---- who serves malloc ---- */
+
+/* Other allocators: a symbol that only they define, and what they offer themselves. */
+static const struct {
+	const char *symbol, *name, *help;
+} other_allocator[] = {
+	{ "mallctl", "jemalloc",
+		"Ask jemalloc itself: malloc_stats_print(), mallctl(\"arena.4096.purge\"), "
+		"MALLOC_CONF=background_thread:true; in Redis, MEMORY STATS and MEMORY PURGE" },
+	{ "MallocExtension_ReleaseFreeMemory", "tcmalloc",
+		"Ask tcmalloc itself: MallocExtension_GetStats(), "
+		"MallocExtension_ReleaseFreeMemory(), TCMALLOC_RELEASE_RATE" },
+	{ "mi_malloc", "mimalloc",
+		"Ask mimalloc itself: mi_stats_print(), mi_collect(true), MIMALLOC_PURGE_DELAY=0" },
+	{ "scalable_malloc", "tbbmalloc",
+		"Ask tbbmalloc itself: scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS)" },
+};
+
+static int
+refuse_allocator(const struct target *t, const struct object *o, struct err *e)
+{
+	const char *name = NULL, *help = "Ask that allocator itself";
+	char path[256];
+	struct image_symbol s;
+
+	for (size_t i = 0; i < sizeof other_allocator / sizeof *other_allocator; i++) {
+		if (image_find(o->image, other_allocator[i].symbol, &s) == 0) {
+			name = other_allocator[i].name;
+			help = other_allocator[i].help;
+			break;
+		}
+	}
+	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) does not use glibc malloc but %s%s(%s)", t->pid,
+		t->comm, name ? name : "its own", name ? " " : " malloc ",
+		text_printable(o->path, path, sizeof path));
+	return err_hint(e, "%s; 'memdiag maps' works here", help);
+}
+
+static const struct object *
+object_with_dynamic(const struct objects *os, raddr dynamic)
+{
+	for (size_t i = 0; i < os->nr; i++)
+		if (image_dynamic(os->v[i].image).v == dynamic.v)
+			return &os->v[i];
+	return NULL;
+}
+
+/* struct r_debug and struct link_map, as debuggers know them (elf/link.h). */
+struct r_debug_image {
+	int32_t version, pad;
+	uint64_t map, brk;
+	int32_t state;
+};
+
+struct link_map_image {
+	uint64_t addr, name, dynamic, next, prev;
+};
+
+#define MAX_LINK_MAPS 65536
+
+/* DT_DEBUG of the executable: ld.so put the address of its r_debug there. */
+static int
+read_r_debug(const struct inject_target *it, struct r_debug_image *ret)
+{
+	struct err e;
+
+	for (size_t i = 0; i < it->objects->nr; i++) {
+		const struct object *o = &it->objects->v[i];
+		raddr at = image_dynamic(o->image);
+		Elf64_Dyn dyn;
+
+		if (!o->is_executable || !at.v)
+			continue;
+		for (int n = 0; n < 256; n++, at = raddr_add(at, sizeof dyn)) {
+			if (os_read(it->target, at, &dyn, sizeof dyn, &e) < 0 || dyn.d_tag == DT_NULL)
+				return -1;
+			if (dyn.d_tag == DT_DEBUG && dyn.d_un.d_ptr)
+				return os_read(it->target, (raddr){ dyn.d_un.d_ptr }, ret, sizeof *ret, &e);
+		}
+	}
+	return -1;
+}
+
+/* The first object in the dynamic linker's search order that defines malloc. */
+static const struct object *
+find_malloc(const struct inject_target *it)
+{
+	struct r_debug_image debug;
+	struct link_map_image map;
+	struct image_symbol s;
+	struct err e;
+	raddr at;
+
+	if (read_r_debug(it, &debug) < 0)
+		return NULL;
+	at.v = debug.map;
+	for (int n = 0; at.v && n < MAX_LINK_MAPS; n++, at.v = map.next) {
+		const struct object *o;
+
+		if (os_read(it->target, at, &map, sizeof map, &e) < 0)
+			return NULL;
+		o = object_with_dynamic(it->objects, (raddr){ map.dynamic });
+		if (o && image_find(o->image, "malloc", &s) == 0)
+			return o;
+	}
+	return NULL;
+}
+
+static int
+refuse_no_libc(const struct inject_target *it, struct err *e)
+{
+	const struct target *t = it->target;
+
+	for (size_t i = 0; i < it->objects->nr; i++) {
+		const char *soname = image_soname(it->objects->v[i].image);
+		const char *path = it->objects->v[i].path;
+
+		if ((soname && strstr(soname, "musl")) || (path && strstr(path, "musl")))
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"%d (%s) runs with musl, whose malloc cannot be asked or trimmed; "
+				"'memdiag maps' works here", t->pid, t->comm);
+	}
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"%d (%s) has no glibc mapped: it is linked statically, or is not a C program (Go "
+		"brings its own allocator); 'memdiag maps' works here", t->pid, t->comm);
+}
+
+static int
+check_allocator(struct inject_target *it, struct err *e)
+{
+	const struct object *o;
+
+	for (size_t i = 0; i < it->objects->nr; i++)
+		if (it->objects->v[i].is_libc)
+			it->libc = &it->objects->v[i];
+	if (!it->libc)
+		return refuse_no_libc(it, e);
+	o = find_malloc(it);
+	if (!o)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"cannot tell which library serves malloc in %d (%s): the dynamic linker's list "
+			"cannot be read", it->target->pid, it->target->comm);
+	if (!o->is_libc)
+		return refuse_allocator(it->target, o, e);
+	it->libc = o;	/* with dlmopen there may be two: this one serves the program */
+	return 0;
+}
+
+/* ---- addresses ---- */
+
+static int
+find_function(const struct inject_target *it, const char *name, raddr *ret)
+{
+	struct image_symbol s;
+
+	if (image_find(it->libc->image, name, &s) == 0 && s.type == STT_FUNC) {
+		*ret = s.addr;
+		return 0;
+	}
+	/* Before 2.34 the thread functions are in a library of their own. */
+	for (size_t i = 0; i < it->objects->nr; i++) {
+		const char *soname = image_soname(it->objects->v[i].image);
+
+		if (soname && strcmp(soname, "libpthread.so.0") == 0 &&
+			image_find(it->objects->v[i].image, name, &s) == 0 && s.type == STT_FUNC) {
+			*ret = s.addr;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int
+find_functions(struct inject_target *it, struct err *e)
+{
+	const struct {
+		const char *name;
+		raddr *to;
+		bool is_optional;
+	} wanted[] = {
+		{ "malloc_info", &it->fn.malloc_info, false },
+		{ "malloc_trim", &it->fn.malloc_trim, false },
+		{ "fflush", &it->fn.fflush, false },
+		{ "mmap", &it->fn.mmap, false },
+		{ "munmap", &it->fn.munmap, false },
+		{ "ppoll", &it->fn.ppoll, false },
+		{ "getppid", &it->fn.getppid, false },
+		{ "pthread_create", &it->fn.pthread_create, true },
+		{ "memfd_create", &it->fn.memfd_create, true },
+		{ "fcntl", &it->fn.fcntl, true },
+		{ "dup2", &it->fn.dup2, true },
+		{ "close", &it->fn.close, true },
+	};
+	struct image_symbol s;
+
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		if (find_function(it, wanted[i].name, wanted[i].to) < 0 && !wanted[i].is_optional)
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"the libc of %d (%s) has no usable %s()", it->target->pid,
+				it->target->comm, wanted[i].name);
+	/* The variable stderr may be a copy in the executable; the object never is. */
+	if (image_find(it->libc->image, "_IO_2_1_stderr_", &s) < 0)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the libc of %d (%s) has no stderr stream",
+			it->target->pid, it->target->comm);
+	it->stderr_stream = s.addr;
+	it->restorer = arch_find_restorer(it->libc);
+	if (!it->restorer.v)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"the signal return stub was not found in the libc of %d (%s)", it->target->pid,
+			it->target->comm);
+	return 0;
+}
+
+/* gnu_get_libc_version() returns a string in libc's read-only data. */
+static void
+read_version(struct inject_target *it)
+{
+	struct image_symbol s;
+	const unsigned char *text;
+	raddr at;
+
+	if (image_find(it->libc->image, "gnu_get_libc_version", &s) < 0)
+		return;
+	at = arch_returned_address(it->libc, s.addr);
+	text = at.v ? image_bytes(it->libc->image, at, sizeof it->version) : NULL;
+	if (text && memchr(text, '\0', sizeof it->version))
+		text_printable((const char *)text, it->version, sizeof it->version);
+}
+
+/* ---- the target ---- */
+
+int
+inject_target_new(struct inject_target **ret, const struct target *t, const struct objects *o,
+	struct err *e)
+{
+	struct inject_target *it = calloc(1, sizeof *it);
+
+	if (!it)
+		return err_set_kind(e, ERR_FAILED, 0, "no memory");
+	it->target = t;
+	it->objects = o;
+	if (check_state(t, e) < 0 || arch_check_process(t, o, e) < 0 || check_allocator(it, e) < 0 ||
+		find_functions(it, e) < 0 || safety_learn(it, e) < 0 ||
+		walker_new(&it->walker, t, o, e) < 0) {
+		inject_target_free(it);
+		return -1;
+	}
+	read_version(it);
+	*ret = it;
+	return 0;
+}
+
+void
+inject_target_free(struct inject_target *it)
+{
+	if (!it)
+		return;
+	walker_free(it->walker);
+	free(it->dangers.v);
+	free(it);
+}
+
+const char *
+inject_libc_version(const struct inject_target *it)
+{
+	return it->version;
+}
