@@ -162,4 +162,180 @@ int thread_stacks_find(struct thread_stacks *s, const struct target *t, const st
 void thread_stacks_release(struct thread_stacks *s);
 #define auto_thread_stacks __attribute__((cleanup(thread_stacks_release)))
 
+/* ---- leaves: what every stretch of the address space is for -------------------------------------- */
+
+/* What a person asks for first. */
+enum group {
+	GROUP_STACK,
+	GROUP_HEAP,		/* glibc malloc's: main heap, arenas, chunks with a mapping of their own */
+	GROUP_EXE,
+	GROUP_SO,
+	GROUP_FILE,
+	GROUP_SHM,
+	GROUP_ANON,
+	GROUP_RESERVE,		/* address space without memory */
+	GROUP_KERNEL,
+	NR_GROUPS,
+};
+
+enum leaf_kind {
+	LEAF_MAIN_STACK,
+	LEAF_THREAD_STACK,
+	LEAF_STACK_GUARD,
+	LEAF_CACHED_STACK,	/* of a thread that has ended, kept for the next */
+
+	LEAF_MAIN_HEAP,		/* brk */
+	LEAF_ARENA,		/* readable and writable part of a thread arena's heaps */
+	LEAF_ARENA_RESERVE,	/* the rest of their 64 MiB */
+	LEAF_CHUNK,		/* one malloc() with a mapping of its own */
+
+	LEAF_EXE_TEXT,		/* the parts of the program, in the order of LEAF_SO_... */
+	LEAF_EXE_RODATA,
+	LEAF_EXE_RELRO,
+	LEAF_EXE_DATA,
+	LEAF_EXE_BSS,
+	LEAF_EXE_PADDING,
+
+	LEAF_SO_TEXT,
+	LEAF_SO_RODATA,
+	LEAF_SO_RELRO,		/* written by ld.so, then made read-only */
+	LEAF_SO_DATA,
+	LEAF_SO_BSS,
+	LEAF_SO_PADDING,	/* holes between segments */
+
+	LEAF_FILE_PRIVATE,
+	LEAF_FILE_SHARED,
+	LEAF_FILE_DELETED,
+
+	LEAF_SHM_SYSV,
+	LEAF_SHM_POSIX,
+	LEAF_SHM_MEMFD,
+	LEAF_SHM_ANON,		/* MAP_SHARED | MAP_ANONYMOUS */
+	LEAF_SHM_TMPFS,		/* any other file that lives in memory */
+
+	LEAF_HUGETLB,
+	LEAF_NAMED,		/* named by the program: prctl(PR_SET_VMA_ANON_NAME) */
+	LEAF_GO_HEAP,
+	LEAF_JAVA_HEAP,
+	LEAF_JIT,		/* executable and of no file */
+	LEAF_ANON_SMALL,	/* under 1 MiB */
+	LEAF_ANON_MEDIUM,	/* under 64 MiB */
+	LEAF_ANON_LARGE,
+
+	LEAF_RESERVE,		/* PROT_NONE */
+
+	LEAF_VDSO,		/* and whatever else the kernel maps for itself */
+	LEAF_DEVICE,		/* device memory, io_uring, perf, aio, dma-buf */
+	NR_LEAF_KINDS,
+};
+
+enum confidence {
+	CONFIDENCE_GUESS,
+	CONFIDENCE_VERIFIED,	/* a structure in memory was checked */
+	CONFIDENCE_EXACT,	/* the kernel says so */
+};
+
+const char *group_name(enum group g);
+const char *leaf_kind_name(enum leaf_kind k);
+enum group leaf_kind_group(enum leaf_kind k);
+const char *confidence_name(enum confidence c);
+
+/* An interval of addresses; mappings that the kernel has merged are cut again. */
+struct leaf {
+	raddr start, end;
+	uint32_t region;	/* index of the region it is part of */
+	uint8_t kind;		/* enum leaf_kind */
+	uint8_t confidence;	/* enum confidence */
+	int32_t object;		/* index into objects, -1 if none */
+	int32_t arena;		/* index into arenas, -1 if none */
+	pid_t tid;		/* 0 if none */
+	uint64_t rss_bytes;	/* as VmRSS counts: without hugetlb, without zero pages */
+	uint64_t swap_bytes;
+	uint64_t hugetlb_bytes;
+	uint64_t huge_bytes;	/* of RSS, mapped as transparent huge pages */
+	uint64_t pss_bytes, uss_bytes;
+};
+
+/* ---- space: all of an address space --------------------------------------------------------------- */
+
+/* Where the numbers of pages come from. */
+enum space_rss {
+	SPACE_RSS_AUTO,		/* the first of these that works */
+	SPACE_RSS_SCAN,
+	SPACE_RSS_PAGEMAP,
+	SPACE_RSS_SMAPS,	/* a number for each mapping; where it has several leaves, spread */
+	SPACE_RSS_NONE,		/* the numbers are 0 */
+};
+
+struct space_options {
+	enum space_rss rss_from;
+	bool want_pss;		/* reads smaps, which makes the target's mmap() wait */
+};
+
+struct space_totals {
+	uint64_t virt_bytes, rss_bytes, swap_bytes, hugetlb_bytes, huge_bytes;
+	uint64_t pss_bytes, uss_bytes;
+	uint64_t rss_anon_bytes, rss_file_bytes, rss_shmem_bytes;
+};
+
+struct space {
+	struct maps maps;
+	struct objects objects;
+	struct arenas arenas;	/* empty when malloc is not glibc's: see arenas_error */
+	struct err arenas_error;	/* kind is 0 when there are arenas */
+	struct {
+		struct leaf *v;	/* sorted by start; every byte of VmSize is in exactly one */
+		size_t nr, room;
+	} leaves;
+	struct space_totals totals;
+	enum space_rss rss_from;	/* what was used */
+	struct err rss_error;	/* why nothing better was; kind is 0 if nothing failed */
+	bool has_kinds;		/* rss_anon_bytes, rss_file_bytes and rss_shmem_bytes are filled */
+	bool has_pss;
+	struct os_status before, after;	/* the counting of pages */
+};
+
+/*
+ * Read the target's address space and count its pages.  Nothing is stopped.  S need not be
+ * initialised; on failure it is released.  That pages cannot be counted is no failure: rss_from is
+ * SPACE_RSS_NONE then, and rss_error says why.
+ */
+int space_read(struct space *s, const struct target *t, const struct space_options *opt,
+	struct err *e);
+void space_release(struct space *s);
+#define auto_space __attribute__((cleanup(space_release)))
+
+/* A sum of ours and the kernel's own counter of the same. */
+struct identity {
+	const char *name;
+	uint64_t ours_bytes, kernel_bytes;
+	const char *explained_by;	/* NULL if they are equal */
+};
+
+#define NR_IDENTITIES 7
+
+/* Fill RET and return how many there are: those that can be told with what was read. */
+size_t space_identities(const struct space *s, struct identity ret[NR_IDENTITIES]);
+
+/* ---- smaps ----------------------------------------------------------------------------------------- */
+
+/* One mapping of /proc/PID/smaps.  What a kernel does not print is 0. */
+struct smaps_entry {
+	raddr start, end;
+	uint64_t rss_bytes, pss_bytes, swap_bytes, anonymous_bytes;
+	uint64_t private_bytes;	/* clean and dirty: what the process alone has */
+	uint64_t hugetlb_bytes;	/* private and shared */
+	uint64_t anon_huge_bytes;
+	uint64_t page_bytes;	/* KernelPageSize */
+	char flags[128];	/* VmFlags as printed: "rd wr mr mw ..." */
+};
+
+/*
+ * Call FN for every mapping in F, in the format of /proc/PID/smaps.  FN returns 0 to go on; another
+ * value ends it and is returned.  -1 with E for what is not smaps.
+ */
+int smaps_parse(FILE *f, int (*fn)(const struct smaps_entry *entry, void *arg), void *arg,
+	struct err *e);
+bool smaps_has_flag(const struct smaps_entry *entry, const char flag[2]);
+
 #endif

@@ -8,7 +8,7 @@
  */
 #include <config.h>
 
-#include "maps/maps.h"
+#include "maps/maps-priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -84,9 +84,8 @@ take_prot(const char **at, char prot[5])
 	return true;
 }
 
-/* One line, NUL-terminated, whose name R will point into. */
-static bool
-parse_line(struct region *r, const char *at)
+bool
+region_parse(struct region *r, const char *at)
 {
 	uint64_t major, minor;
 
@@ -116,7 +115,7 @@ parse_lines(struct builder *b, struct text *text, struct err *e)
 			return err_set(e, ENOMEM, "cannot keep the list of mappings");
 		if (newline)
 			*newline = '\0';
-		if (!parse_line(r, line))
+		if (!region_parse(r, line))
 			return err_set(e, 0, "line %zu of the list of mappings is not what Linux writes",
 				b->nr);
 		line = newline ? newline + 1 : end;

@@ -186,6 +186,18 @@ enum os_pages_by os_pages_by(const struct os_pages *p);
 int os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind,
 	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e);
 
+/* ---- mappings --------------------------------------------------------------------------------- */
+
+enum os_fs {
+	OS_FS_UNKNOWN,		/* it takes CAP_SYS_ADMIN to tell */
+	OS_FS_TMPFS,		/* memory: tmpfs, memfd, System V, shared anonymous */
+	OS_FS_HUGETLB,		/* pages from the hugetlb pool */
+	OS_FS_OTHER,
+};
+
+/* What kind of file system has the file that is mapped at exactly [START, END). */
+enum os_fs os_mapping_fs(const struct target *t, raddr start, raddr end);
+
 /* ---- ptrace ---------------------------------------------------------------------------------- */
 
 /* Monotonic time in nanoseconds. */

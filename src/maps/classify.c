@@ -1,0 +1,435 @@
+/*
+ * Into which leaf each byte goes.  The first that fits: what the kernel maps for itself, devices,
+ * hugetlb, shared memory, stacks, objects, malloc, files, and what is left by size.
+ */
+#include <config.h>
+
+#include "maps/maps-priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/image.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+struct classifier {
+	struct space *s;
+	const struct target *t;
+	const struct spans *spans;
+	size_t next_span;
+	bool has_java;
+	struct {
+		struct {
+			uint64_t dev;
+			enum os_fs fs;
+		} *v;
+		size_t nr, room;
+	} file_systems;
+	size_t last_fs;		/* index of the one asked for last */
+};
+
+/* What one region is, by itself. */
+struct look {
+	enum leaf_kind kind;
+	enum confidence confidence;
+	int32_t object;
+	pid_t tid;
+	bool is_open;	/* spans may say better */
+};
+
+static bool
+begins(const char *s, const char *with)
+{
+	return strncmp(s, with, strlen(with)) == 0;
+}
+
+static bool
+is_special(const struct region *r)
+{
+	/* A file can be called anything; but names of the kernel's own have no inode. */
+	return !r->inode && !r->dev && r->path && r->path[0] == '[';
+}
+
+bool
+region_is_heap(const struct region *r)
+{
+	return is_special(r) && strcmp(r->path, "[heap]") == 0;
+}
+
+bool
+region_is_anonymous(const struct region *r)
+{
+	return !r->inode && (!r->path || is_special(r));
+}
+
+bool
+region_is_reserve(const struct region *r)
+{
+	return begins(r->prot, "---");
+}
+
+/* ---- the names ---- */
+
+/*
+ * Names that begin with a bracket.  "[anon: glibc: ...]" is written by glibc 2.39+ with
+ * glibc.mem.decorate_maps=1 (sysdeps/unix/sysv/linux/setvmaname.c); it covers what the region was
+ * when it was made, so structures in memory, where there are any, know better.
+ */
+static const struct special {
+	const char *prefix;
+	enum leaf_kind kind;
+	bool is_open;
+	bool has_tid;
+} specials[] = {
+	{ "[heap]", LEAF_MAIN_HEAP, true },
+	{ "[stack:", LEAF_THREAD_STACK, true, true },	/* 3.4 to 4.4 */
+	{ "[stack]", LEAF_MAIN_STACK, true },
+	{ "[anon: glibc: malloc arena", LEAF_ARENA, true },
+	{ "[anon: glibc: malloc", LEAF_CHUNK, true },
+	{ "[anon: glibc: pthread stack: ", LEAF_THREAD_STACK, true, true },
+	{ "[anon: glibc: pthread user stack: ", LEAF_THREAD_STACK, true, true },
+	{ "[anon: glibc: unused stack", LEAF_CACHED_STACK, true },
+	{ "[anon:", LEAF_NAMED, true },
+	{ "[anon_shmem:", LEAF_SHM_ANON, false },
+	{ "[", LEAF_VDSO, false },	/* vdso, vvar, vvar_vclock, vsyscall, uprobes, sigpage ... */
+};
+
+static bool
+by_special_name(struct look *v, const struct region *r)
+{
+	const struct special *s = specials;
+
+	if (!is_special(r))
+		return false;
+	while (!begins(r->path, s->prefix))
+		s++;	/* the last fits all */
+	v->kind = s->kind;
+	v->confidence = CONFIDENCE_EXACT;
+	v->is_open = s->is_open;
+	if (s->has_tid)
+		v->tid = (pid_t)strtol(r->path + strlen(s->prefix), NULL, 10);
+	/* The tail of a named arena that nobody may touch is its reserve. */
+	if (region_is_reserve(r) && s->kind == LEAF_ARENA)
+		v->kind = LEAF_ARENA_RESERVE;
+	return true;
+}
+
+static bool
+is_device_name(const char *path)
+{
+	static const char *const devices[] = { "anon_inode:", "/[aio]", "/dmabuf:", "socket:",
+		"/drm mm object", "/i915" };
+
+	if (begins(path, "/dev/"))
+		return !begins(path, "/dev/shm/") && !begins(path, "/dev/zero") &&
+			!begins(path, "/dev/hugepages/");
+	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+		if (begins(path, devices[i]))
+			return true;
+	return false;
+}
+
+/* ---- files ---- */
+
+/* What a name says of its file system, for those who may not ask the kernel. */
+static enum os_fs
+fs_by_name(const struct region *r)
+{
+	if (major(r->dev) || !r->path)
+		return OS_FS_OTHER;
+	if (begins(r->path, "/anon_hugepage") || begins(r->path, "/dev/hugepages/"))
+		return OS_FS_HUGETLB;
+	if (begins(r->path, "/SYSV") || begins(r->path, "/memfd:") || begins(r->path, "/dev/"))
+		return OS_FS_TMPFS;
+	return OS_FS_OTHER;
+}
+
+/* The file system of R's file.  Asked for once for each: a server may map 60,000 files. */
+static enum os_fs
+fs_of(struct classifier *c, const struct region *r)
+{
+	enum os_fs fs;
+
+	if (c->last_fs < c->file_systems.nr && c->file_systems.v[c->last_fs].dev == r->dev)
+		return c->file_systems.v[c->last_fs].fs;
+	for (c->last_fs = 0; c->last_fs < c->file_systems.nr; c->last_fs++)
+		if (c->file_systems.v[c->last_fs].dev == r->dev)
+			return c->file_systems.v[c->last_fs].fs;
+	fs = major(r->dev) ? OS_FS_OTHER : os_mapping_fs(c->t, r->start, r->end);
+	if (fs == OS_FS_UNKNOWN)
+		fs = fs_by_name(r);
+	if (array_add(&c->file_systems)) {
+		c->file_systems.v[c->last_fs].dev = r->dev;
+		c->file_systems.v[c->last_fs].fs = fs;
+	}
+	return fs;
+}
+
+/*
+ * " (deleted)" is put behind the name by the kernel, but a file may also be called that: then it is
+ * there under that name.
+ */
+static bool
+is_deleted(const struct classifier *c, const struct region *r)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(r->path);
+	auto_free char *name = NULL;
+	auto_fd int fd = -1;
+	struct stat st;
+	struct err e;
+
+	if (len < sizeof mark || strcmp(r->path + len - (sizeof mark - 1), mark) != 0)
+		return false;
+	if (asprintf(&name, "root%s", r->path) < 0) {
+		name = NULL;
+		return true;
+	}
+	fd = os_proc_open(c->t, name, O_PATH, &e);
+	return fd < 0 || fstat(fd, &st) < 0 || st.st_dev != r->dev || st.st_ino != r->inode;
+}
+
+static enum leaf_kind
+shm_kind(const struct region *r)
+{
+	if (begins(r->path, "/SYSV"))
+		return LEAF_SHM_SYSV;
+	if (begins(r->path, "/memfd:"))
+		return LEAF_SHM_MEMFD;
+	if (begins(r->path, "/dev/zero"))
+		return LEAF_SHM_ANON;
+	return begins(r->path, "/dev/shm/") ? LEAF_SHM_POSIX : LEAF_SHM_TMPFS;
+}
+
+/* Whether ld.so has made A read-only after it had written there. */
+static bool
+is_relro(const struct object *o, raddr a)
+{
+	uint64_t vaddr = a.v - image_bias(o->image);
+
+	for (size_t i = 0; i < image_nr_phdrs(o->image); i++) {
+		const Elf64_Phdr *p = image_phdr(o->image, i);
+
+		if (p->p_type == PT_GNU_RELRO && vaddr + 4096 > p->p_vaddr &&
+			vaddr < p->p_vaddr + p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* The part of an object that a mapping of its file is. */
+static enum leaf_kind
+object_part(const struct object *o, const struct region *r)
+{
+	enum leaf_kind part;
+
+	if (r->prot[2] == 'x')
+		part = LEAF_SO_TEXT;
+	else if (r->prot[1] == 'w')
+		part = LEAF_SO_DATA;
+	else if (r->prot[0] != 'r')
+		part = LEAF_SO_PADDING;
+	else
+		part = is_relro(o, r->start) ? LEAF_SO_RELRO : LEAF_SO_RODATA;
+	return o->is_executable ? part - LEAF_SO_TEXT + LEAF_EXE_TEXT : part;
+}
+
+static bool
+by_object(struct classifier *c, struct look *v, const struct region *r)
+{
+	const struct object *o = objects_at(&c->s->objects, r->start);
+
+	if (!o || strcmp(o->path, r->path) != 0)
+		return false;
+	v->kind = object_part(o, r);
+	v->confidence = CONFIDENCE_VERIFIED;
+	v->object = (int32_t)(o - c->s->objects.v);
+	return true;
+}
+
+static void
+by_file(struct classifier *c, struct look *v, const struct region *r)
+{
+	if (by_object(c, v, r))
+		return;
+	v->confidence = CONFIDENCE_EXACT;
+	if (is_device_name(r->path)) {
+		v->kind = LEAF_DEVICE;
+		v->confidence = CONFIDENCE_GUESS;
+		return;
+	}
+	switch (fs_of(c, r)) {
+	case OS_FS_HUGETLB:
+		v->kind = LEAF_HUGETLB;
+		return;
+	case OS_FS_TMPFS:
+		/* Without an ELF header, but executable: code that the program writes itself. */
+		v->kind = r->prot[2] == 'x' ? LEAF_JIT : shm_kind(r);
+		return;
+	default:
+		if (is_deleted(c, r))
+			v->kind = LEAF_FILE_DELETED;
+		else
+			v->kind = r->prot[3] == 's' ? LEAF_FILE_SHARED : LEAF_FILE_PRIVATE;
+	}
+}
+
+/* ---- what has no name ---- */
+
+static void
+by_shape(const struct classifier *c, struct look *v, const struct region *r)
+{
+	uint64_t size = r->end.v - r->start.v;
+
+	v->is_open = true;
+	v->confidence = CONFIDENCE_GUESS;
+	/* Where the Go runtime asks for its arenas (runtime/malloc.go, arenaHint). */
+	if (r->start.v >> 32 == 0xc0 && r->prot[1] == 'w') {
+		v->kind = LEAF_GO_HEAP;
+		return;
+	}
+	/* HotSpot keeps its heap below 32 GiB to have compressed pointers. */
+	if (c->has_java && r->start.v < UINT64_C(32) << 30 && r->prot[1] == 'w') {
+		v->kind = LEAF_JAVA_HEAP;
+		return;
+	}
+	v->confidence = CONFIDENCE_EXACT;
+	if (r->prot[2] == 'x')
+		v->kind = LEAF_JIT;
+	else if (region_is_reserve(r))
+		v->kind = LEAF_RESERVE;
+	else if (size < MIB)
+		v->kind = LEAF_ANON_SMALL;
+	else
+		v->kind = size < 64 * MIB ? LEAF_ANON_MEDIUM : LEAF_ANON_LARGE;
+}
+
+static struct look
+look_at(struct classifier *c, const struct region *r)
+{
+	struct look v = { .object = -1 };
+
+	if (by_special_name(&v, r))
+		return v;
+	/* A private mapping of /dev/zero has no page of any file. */
+	if (r->inode && r->path && strcmp(r->path, "/dev/zero") != 0)
+		by_file(c, &v, r);
+	else
+		by_shape(c, &v, r);
+	return v;
+}
+
+/* ---- leaves ---- */
+
+static int
+add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
+	const struct look *v, int32_t arena)
+{
+	struct leaf *l = array_add(&c->s->leaves);
+
+	if (!l)
+		return -1;
+	l->start.v = start;
+	l->end.v = end;
+	l->region = region;
+	l->kind = (uint8_t)v->kind;
+	l->confidence = (uint8_t)v->confidence;
+	l->object = v->object;
+	l->tid = v->tid;
+	l->arena = arena;
+	return 0;
+}
+
+/* Whether SPAN can be said of a region with such a protection. */
+static bool
+fits(const struct span *span, const struct region *r)
+{
+	if (span->kind == LEAF_ARENA_RESERVE || span->kind == LEAF_STACK_GUARD)
+		return region_is_reserve(r);
+	return true;
+}
+
+static struct look
+look_of(const struct span *span, const struct region *r)
+{
+	struct look look = { span->kind, span->confidence, span->object, span->tid, false };
+
+	if (span->kind == LEAF_SO_BSS && region_is_reserve(r))
+		look.kind = LEAF_SO_PADDING;
+	else if (span->kind == LEAF_EXE_BSS && region_is_reserve(r))
+		look.kind = LEAF_EXE_PADDING;
+	return look;
+}
+
+/* Cut region I at the spans that lie in it. */
+static int
+cut(struct classifier *c, uint32_t i, const struct look *v)
+{
+	const struct region *r = &c->s->maps.region[i];
+	uint64_t at = r->start.v;
+	size_t k = c->next_span;
+
+	for (; k < c->spans->nr && c->spans->v[k].start.v < r->end.v; k++) {
+		const struct span *span = &c->spans->v[k];
+		struct look here = look_of(span, r);
+		uint64_t start = span->start.v > at ? span->start.v : at;
+		uint64_t end = span->end.v < r->end.v ? span->end.v : r->end.v;
+
+		if (!fits(span, r))
+			continue;
+		if (start > at && add_leaf(c, i, at, start, v, -1) < 0)
+			return -1;
+		if (add_leaf(c, i, start, end, &here, span->arena) < 0)
+			return -1;
+		at = end;
+	}
+	return at < r->end.v ? add_leaf(c, i, at, r->end.v, v, -1) : 0;
+}
+
+static bool
+is_java(const struct objects *o)
+{
+	for (size_t i = 0; i < o->nr; i++) {
+		const char *name = strrchr(o->v[i].path, '/');
+
+		if (name && begins(name, "/libjvm.so"))
+			return true;
+	}
+	return false;
+}
+
+static int
+classify_all(struct classifier *c)
+{
+	for (uint32_t i = 0; i < c->s->maps.nr; i++) {
+		const struct region *r = &c->s->maps.region[i];
+		struct look v;
+
+		if (region_is_vsyscall(r))	/* nobody's memory: not in VmSize */
+			continue;
+		v = look_at(c, r);
+		while (c->next_span < c->spans->nr &&
+			c->spans->v[c->next_span].end.v <= r->start.v)
+			c->next_span++;
+		if ((v.is_open ? cut(c, i, &v) : add_leaf(c, i, r->start.v, r->end.v, &v, -1)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+space_classify(struct space *s, const struct spans *spans, const struct target *t, struct err *e)
+{
+	struct classifier c = { .s = s, .t = t, .spans = spans, .has_java = is_java(&s->objects) };
+	int failed = classify_all(&c);
+
+	free(c.file_systems.v);
+	return failed ? err_set(e, ENOMEM, "cannot keep what is where") : 0;
+}

@@ -1,0 +1,53 @@
+/* maps-priv: what the files of maps share about lines, leaves and spans. */
+#ifndef MEMDIAG_MAPS_MAPS_PRIV_H
+#define MEMDIAG_MAPS_MAPS_PRIV_H
+
+#include "maps/maps.h"
+
+/*
+ * Read one NUL-terminated line as /proc/PID/maps and smaps have it into R, whose path will point
+ * into LINE.  False if it is not such a line.
+ */
+bool region_parse(struct region *r, const char *line);
+
+/* Whether the region belongs to no file and nothing the kernel gave a name of its own. */
+bool region_is_anonymous(const struct region *r);
+bool region_is_reserve(const struct region *r);
+bool region_is_heap(const struct region *r);
+
+/* ---- spans: what is known of intervals, whatever mappings they lie in ---- */
+
+struct span {
+	raddr start, end;
+	uint8_t kind, confidence;
+	int32_t object, arena;
+	pid_t tid;
+};
+
+struct spans {
+	struct span *v;	/* sorted by start, never overlapping */
+	size_t nr, room;
+};
+
+#define SPAN_NONE { .object = -1, .arena = -1 }
+
+/* Add to S, which need not be sorted meanwhile.  Returns 0, or -1 when there is no memory. */
+int spans_add(struct spans *s, const struct span *span);
+/* Sort S; of what overlaps the one that starts first stays whole. */
+void spans_settle(struct spans *s);
+/* Add to TOP what BELOW has where TOP has nothing; both settled.  0, or -1: no memory. */
+int spans_lay_under(struct spans *top, const struct spans *below);
+void spans_release(struct spans *s);
+#define auto_spans __attribute__((cleanup(spans_release)))
+
+/*
+ * Everything that is known of S's target beyond its mappings: stacks, heaps, objects.  ST is its
+ * /proc/PID/stat.
+ */
+int spans_find(struct spans *ret, const struct space *s, const struct target *t, struct err *e);
+
+/* Make the leaves of S, without numbers of pages, from its regions and SPANS. */
+int space_classify(
+	struct space *s, const struct spans *spans, const struct target *t, struct err *e);
+
+#endif

@@ -1,0 +1,348 @@
+#include <config.h>
+
+#include "maps/maps-priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* ---- the pages ---- */
+
+/* Where the walk has come to: leaves and runs of pages both come in order of address. */
+struct counter {
+	struct space *s;
+	size_t next;	/* leaf */
+};
+
+static bool
+is_in_memory(const struct leaf *l)
+{
+	return leaf_kind_group(l->kind) == GROUP_SHM;
+}
+
+static void
+count_present(struct space *s, struct leaf *l, const struct os_page_run *run, uint64_t bytes)
+{
+	if (l->kind == LEAF_HUGETLB) {	/* from a pool of its own, and not in VmRSS */
+		l->hugetlb_bytes += bytes;
+		return;
+	}
+	l->rss_bytes += bytes;
+	if (run->is_huge)
+		l->huge_bytes += bytes;
+	if (!run->is_file)
+		s->totals.rss_anon_bytes += bytes;
+	else if (is_in_memory(l))
+		s->totals.rss_shmem_bytes += bytes;
+	else
+		s->totals.rss_file_bytes += bytes;
+}
+
+/* A run of pages: os_pages_walk()'s callback. */
+static int
+count_run(const struct os_page_run *run, void *arg)
+{
+	struct counter *c = arg;
+	struct space *s = c->s;
+
+	while (c->next < s->leaves.nr && s->leaves.v[c->next].end.v <= run->start.v)
+		c->next++;
+	for (size_t i = c->next; i < s->leaves.nr && s->leaves.v[i].start.v < run->end.v; i++) {
+		struct leaf *l = &s->leaves.v[i];
+		uint64_t start = run->start.v > l->start.v ? run->start.v : l->start.v;
+		uint64_t end = run->end.v < l->end.v ? run->end.v : l->end.v;
+
+		if (run->is_present)
+			count_present(s, l, run, end - start);
+		else if (run->is_swapped)
+			l->swap_bytes += end - start;
+	}
+	return 0;
+}
+
+/*
+ * Whose page it is takes the kernel a look at each page's descriptor, and need not be asked in
+ * private memory without a file.  But each change of the question takes a call.
+ */
+#define WANT_KIND_BELOW_BYTES (UINT64_C(1) << 20)
+/* Entries of pagemap that are not worth a read of their own to pass over. */
+#define GAP_BYTES (UINT64_C(1) << 20)
+
+static bool
+wants_kind(const struct region *r)
+{
+	return !region_is_anonymous(r) || r->prot[3] == 's' ||
+		r->end.v - r->start.v < WANT_KIND_BELOW_BYTES;
+}
+
+/*
+ * Whether R's pages need no look.  pagemap costs the same for every page, present or not, and half
+ * of what malloc maps is reserve.
+ */
+static bool
+is_skipped(const struct space *s, const struct region *r)
+{
+	return region_is_vsyscall(r) || (s->rss_from == SPACE_RSS_PAGEMAP &&
+		region_is_anonymous(r) && region_is_reserve(r));
+}
+
+/* Whether the walk of [START, END) that asks for KIND cannot go on over R. */
+static bool
+needs_new_walk(const struct space *s, const struct region *r, raddr end, bool kind)
+{
+	if (s->rss_from == SPACE_RSS_PAGEMAP)
+		return r->start.v - end.v > GAP_BYTES;
+	return wants_kind(r) != kind && !region_is_reserve(r);
+}
+
+static int
+count_pages(struct space *s, struct os_pages *pages, struct err *e)
+{
+	struct counter c = { .s = s };
+	raddr start = { 0 }, end = { 0 };
+	bool kind = false;
+
+	for (size_t i = 0; i < s->maps.nr; i++) {
+		const struct region *r = &s->maps.region[i];
+
+		if (is_skipped(s, r))
+			continue;
+		if (needs_new_walk(s, r, end, kind)) {
+			if (os_pages_walk(pages, start, end, kind, count_run, &c, e) < 0)
+				return -1;
+			start = r->start;
+			kind = wants_kind(r);
+		}
+		end = r->end;
+	}
+	return os_pages_walk(pages, start, end, kind, count_run, &c, e);
+}
+
+/* ---- smaps ---- */
+
+/* BYTES of a mapping's, of which a leaf has PART out of WHOLE. */
+static uint64_t
+share(uint64_t bytes, uint64_t part, uint64_t whole)
+{
+	return part == whole ? bytes : (uint64_t)((double)bytes * (double)part / (double)whole);
+}
+
+/* The leaves that M lies over, [*RET_FIRST, *RET_END); C goes on from there. */
+static void
+leaves_of(struct counter *c, const struct smaps_entry *m, size_t *ret_first, size_t *ret_end)
+{
+	const struct space *s = c->s;
+	size_t end;
+
+	while (c->next < s->leaves.nr && s->leaves.v[c->next].end.v <= m->start.v)
+		c->next++;
+	for (end = c->next; end < s->leaves.nr && s->leaves.v[end].start.v < m->end.v; end++)
+		;
+	*ret_first = c->next;
+	*ret_end = end;
+}
+
+static uint64_t
+overlap(const struct leaf *l, const struct smaps_entry *m)
+{
+	uint64_t start = l->start.v > m->start.v ? l->start.v : m->start.v;
+	uint64_t end = l->end.v < m->end.v ? l->end.v : m->end.v;
+
+	return end - start;
+}
+
+/* The pages of a mapping, spread over its leaves by their size: nothing says where they are. */
+static int
+take_rss(const struct smaps_entry *m, void *arg)
+{
+	struct counter *c = arg;
+	size_t i, end;
+
+	for (leaves_of(c, m, &i, &end); i < end; i++) {
+		struct leaf *l = &c->s->leaves.v[i];
+		uint64_t part = overlap(l, m), whole = m->end.v - m->start.v;
+
+		l->rss_bytes += share(m->rss_bytes, part, whole);
+		l->swap_bytes += share(m->swap_bytes, part, whole);
+		l->hugetlb_bytes += share(m->hugetlb_bytes, part, whole);
+		l->huge_bytes += share(m->anon_huge_bytes, part, whole);
+		if (part != whole)
+			l->confidence = CONFIDENCE_GUESS;
+	}
+	return 0;
+}
+
+/* PSS and USS of a mapping, spread over its leaves as their pages are. */
+static int
+take_pss(const struct smaps_entry *m, void *arg)
+{
+	struct counter *c = arg;
+	uint64_t rss = 0;
+	size_t first, end;
+
+	leaves_of(c, m, &first, &end);
+	for (size_t i = first; i < end; i++)
+		rss += c->s->leaves.v[i].rss_bytes;
+	for (size_t i = first; i < end && rss; i++) {
+		struct leaf *l = &c->s->leaves.v[i];
+
+		l->pss_bytes += share(m->pss_bytes, l->rss_bytes, rss);
+		l->uss_bytes += share(m->private_bytes, l->rss_bytes, rss);
+	}
+	return 0;
+}
+
+/*
+ * The totals of PSS and USS: the sum over the mappings would be too low, as each is cut to whole
+ * kilobytes.
+ */
+static int
+take_rollup(const struct smaps_entry *all, void *arg)
+{
+	struct space *s = arg;
+
+	s->totals.pss_bytes = all->pss_bytes;
+	s->totals.uss_bytes = all->private_bytes;
+	s->has_pss = true;
+	return 0;
+}
+
+static int
+read_smaps(const struct target *t, const char *name,
+	int (*fn)(const struct smaps_entry *entry, void *arg), void *arg, struct err *e)
+{
+	int fd = os_proc_open(t, name, O_RDONLY, e);
+	auto_file FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!f) {
+		cleanup_fd(&fd);
+		return -1;
+	}
+	return smaps_parse(f, fn, arg, e);
+}
+
+static int
+count_pss(struct space *s, const struct target *t, struct err *e)
+{
+	struct counter c = { .s = s };
+
+	if (read_smaps(t, "smaps", take_pss, &c, e) < 0)
+		return -1;
+	return read_smaps(t, "smaps_rollup", take_rollup, s, e);
+}
+
+/* ---- all of it ---- */
+
+static int
+count_by_pages(struct space *s, const struct target *t, enum space_rss from, struct err *e)
+{
+	static const enum os_pages_by by[] = {
+		[SPACE_RSS_AUTO] = OS_PAGES_AUTO,
+		[SPACE_RSS_SCAN] = OS_PAGES_SCAN,
+		[SPACE_RSS_PAGEMAP] = OS_PAGES_PAGEMAP,
+	};
+	auto_pages struct os_pages *pages = NULL;
+
+	if (os_pages_open(&pages, t, by[from], e) < 0)
+		return -1;
+	s->rss_from = os_pages_by(pages) == OS_PAGES_SCAN ? SPACE_RSS_SCAN : SPACE_RSS_PAGEMAP;
+	s->has_kinds = s->rss_from == SPACE_RSS_SCAN;
+	return count_pages(s, pages, e);
+}
+
+static int
+count_by_smaps(struct space *s, const struct target *t, struct err *e)
+{
+	struct counter c = { .s = s };
+
+	s->rss_from = SPACE_RSS_SMAPS;
+	return read_smaps(t, "smaps", take_rss, &c, e);
+}
+
+/* Count the pages as FROM says.  What cannot be is no failure of the whole. */
+static void
+count(struct space *s, const struct target *t, enum space_rss from)
+{
+	struct err *e = &s->rss_error;
+
+	s->rss_from = SPACE_RSS_NONE;
+	if (from == SPACE_RSS_NONE)
+		return;
+	if (from != SPACE_RSS_SMAPS && count_by_pages(s, t, from, e) == 0)
+		return;
+	/* pagemap is for the owner's eyes, smaps for whoever may trace. */
+	if ((from == SPACE_RSS_SMAPS || from == SPACE_RSS_AUTO) && count_by_smaps(s, t, e) == 0)
+		return;
+	s->rss_from = SPACE_RSS_NONE;
+}
+
+static void
+add_up(struct space *s)
+{
+	for (size_t i = 0; i < s->leaves.nr; i++) {
+		const struct leaf *l = &s->leaves.v[i];
+
+		s->totals.rss_bytes += l->rss_bytes;
+		s->totals.swap_bytes += l->swap_bytes;
+		s->totals.hugetlb_bytes += l->hugetlb_bytes;
+		s->totals.huge_bytes += l->huge_bytes;
+	}
+	s->totals.virt_bytes = maps_size(&s->maps);
+}
+
+/* What lies where: everything but the numbers of pages. */
+static int
+find_leaves(struct space *s, const struct target *t, struct err *e)
+{
+	auto_spans struct spans spans = { 0 };
+
+	if (maps_read(&s->maps, t, e) < 0 || objects_find(&s->objects, &s->maps, t, e) < 0)
+		return -1;
+	if (arenas_find(&s->arenas, t, &s->maps, &s->objects, &s->arenas_error) < 0 &&
+		s->arenas_error.kind == ERR_GONE) {
+		*e = s->arenas_error;
+		return -1;
+	}
+	if (spans_find(&spans, s, t, e) < 0)
+		return -1;
+	return space_classify(s, &spans, t, e);
+}
+
+static int
+read_all(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
+{
+	if (find_leaves(s, t, e) < 0 || os_status(t, 0, &s->before, e) < 0)
+		return -1;
+	count(s, t, opt->rss_from);
+	if (os_status(t, 0, &s->after, e) < 0)
+		return -1;
+	/* The page tables of a process that has ended are empty, not an error. */
+	if (!target_is_alive(t))
+		return err_set_kind(e, ERR_GONE, 0, "process %d ended while it was read", t->pid);
+	add_up(s);
+	return opt->want_pss ? count_pss(s, t, e) : 0;
+}
+
+int
+space_read(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
+{
+	*s = (struct space){ 0 };
+	if (read_all(s, t, opt, e) == 0)
+		return 0;
+	space_release(s);
+	return -1;
+}
+
+void
+space_release(struct space *s)
+{
+	free(s->leaves.v);
+	arenas_release(&s->arenas);
+	objects_release(&s->objects);
+	maps_release(&s->maps);
+	*s = (struct space){ 0 };
+}

@@ -1,0 +1,221 @@
+/*
+ * What is known of the address space from elsewhere than the list of mappings: the kernel's brk,
+ * ELF headers, malloc's and the thread library's structures.  Mappings merge and split as they
+ * like, so each of these is an interval of addresses, and they are laid one under the other.
+ */
+#include <config.h>
+
+#include "maps/maps-priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+
+int
+spans_add(struct spans *s, const struct span *span)
+{
+	struct span *added;
+
+	if (span->start.v >= span->end.v)
+		return 0;
+	added = array_add(s);
+	if (!added)
+		return -1;
+	*added = *span;
+	return 0;
+}
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
+}
+
+void
+spans_settle(struct spans *s)
+{
+	uint64_t taken_to = 0;
+	size_t kept = 0;
+
+	if (s->nr)
+		qsort(s->v, s->nr, sizeof *s->v, by_start);
+	for (size_t i = 0; i < s->nr; i++) {
+		struct span span = s->v[i];
+
+		if (span.start.v < taken_to)
+			span.start.v = taken_to;
+		if (span.start.v >= span.end.v)
+			continue;
+		taken_to = span.end.v;
+		s->v[kept++] = span;
+	}
+	s->nr = kept;
+}
+
+int
+spans_lay_under(struct spans *top, const struct spans *below)
+{
+	auto_spans struct spans both = { 0 };
+	size_t t = 0, b = 0;
+	uint64_t done_to = 0;	/* all below this is in BOTH */
+
+	while (t < top->nr || b < below->nr) {
+		uint64_t wall = t < top->nr ? top->v[t].start.v : UINT64_MAX;
+		struct span piece = b < below->nr ? below->v[b] : top->v[t];
+
+		if (piece.start.v < done_to)
+			piece.start.v = done_to;
+		if (b == below->nr || (piece.start.v >= wall && t < top->nr))
+			piece = top->v[t++];
+		else if (piece.end.v <= wall)
+			b++;
+		else
+			piece.end.v = wall;
+		if (spans_add(&both, &piece) < 0)
+			return -1;
+		if (piece.end.v > done_to)
+			done_to = piece.end.v;
+	}
+	free(top->v);
+	*top = both;
+	both = (struct spans){ 0 };
+	return 0;
+}
+
+void
+spans_release(struct spans *s)
+{
+	free(s->v);
+	*s = (struct spans){ 0 };
+}
+
+/* ---- where they come from ---- */
+
+static int
+add_stack(struct spans *s, const struct thread_stack *stack)
+{
+	struct span span = SPAN_NONE;
+
+	span.tid = stack->tid;
+	span.confidence = stack->is_guess ? CONFIDENCE_GUESS : CONFIDENCE_VERIFIED;
+	span.kind = LEAF_STACK_GUARD;
+	span.start = stack->start;
+	span.end = raddr_add(stack->start, stack->guard_bytes);
+	if (spans_add(s, &span) < 0)
+		return -1;
+	if (stack->is_main)
+		span.kind = LEAF_MAIN_STACK;
+	else
+		span.kind = stack->tid ? LEAF_THREAD_STACK : LEAF_CACHED_STACK;
+	span.start = span.end;
+	span.end = stack->end;
+	return spans_add(s, &span);
+}
+
+static int
+add_stacks(struct spans *s, const struct thread_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->nr; i++)
+		if (add_stack(s, &stacks->v[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/*
+ * From start_brk to the end of the last mapping that is called [heap].  The kernel gives that name
+ * to every mapping that touches the brk area, even to a bss that has merged with it.
+ */
+static int
+add_main_heap(struct spans *s, const struct space *space, const struct os_stat *st)
+{
+	struct span span = SPAN_NONE;
+
+	span.start.v = st->start_brk.v & ~UINT64_C(4095);
+	span.kind = LEAF_MAIN_HEAP;
+	span.confidence = CONFIDENCE_EXACT;
+	for (size_t i = 0; i < space->maps.nr; i++)
+		if (region_is_heap(&space->maps.region[i]))
+			span.end = space->maps.region[i].end;
+	for (size_t i = 0; i < space->arenas.nr; i++)
+		if (space->arenas.v[i].is_main)
+			span.arena = (int32_t)i;
+	return span.start.v ? spans_add(s, &span) : 0;
+}
+
+static int
+add_heap(struct spans *s, const struct arena_heap *h, int32_t arena, uint64_t heap_max_bytes)
+{
+	struct span span = SPAN_NONE;
+
+	span.arena = arena;
+	span.confidence = CONFIDENCE_VERIFIED;
+	span.kind = LEAF_ARENA;
+	span.start = h->start;
+	span.end = raddr_add(h->start, h->mapped_bytes);
+	if (spans_add(s, &span) < 0)
+		return -1;
+	/*
+	 * Its neighbour may be a reserve as well, and the kernel merges the two: the heap ends
+	 * where its alignment says, not where the mapping does.
+	 */
+	span.kind = LEAF_ARENA_RESERVE;
+	span.start = span.end;
+	span.end = raddr_add(h->start, heap_max_bytes);
+	return spans_add(s, &span);
+}
+
+static int
+add_arenas(struct spans *s, const struct arenas *a)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		for (size_t k = 0; k < a->v[i].nr_heaps; k++)
+			if (add_heap(s, &a->v[i].heap[k], (int32_t)i, a->heap_max_bytes) < 0)
+				return -1;
+	return 0;
+}
+
+/* All of an object counts as bss here: the mappings of its file say what the rest is. */
+static int
+add_objects(struct spans *s, const struct objects *o)
+{
+	for (size_t i = 0; i < o->nr; i++) {
+		struct span span = SPAN_NONE;
+
+		span.start = o->v[i].start;
+		span.end = o->v[i].end;
+		span.kind = o->v[i].is_executable ? LEAF_EXE_BSS : LEAF_SO_BSS;
+		span.confidence = CONFIDENCE_VERIFIED;
+		span.object = (int32_t)i;
+		if (spans_add(s, &span) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+spans_find(struct spans *ret, const struct space *s, const struct target *t, struct err *e)
+{
+	auto_thread_stacks struct thread_stacks stacks = { 0 };
+	auto_spans struct spans top = { 0 }, heap = { 0 }, arenas = { 0 }, objects = { 0 };
+	struct os_stat st;
+
+	if (os_stat(t, &st, e) < 0 ||
+		thread_stacks_find(&stacks, t, &s->maps, &s->objects, false, e) < 0)
+		return -1;
+	if (add_stacks(&top, &stacks) < 0 || add_objects(&objects, &s->objects) < 0 ||
+		add_main_heap(&heap, s, &st) < 0 || add_arenas(&arenas, &s->arenas) < 0)
+		return err_set(e, ENOMEM, "cannot keep what is where");
+	spans_settle(&top);
+	spans_settle(&objects);
+	spans_settle(&arenas);
+	/* Objects before the heap: where both claim a page, a bss has merged with it. */
+	if (spans_lay_under(&top, &objects) < 0 || spans_lay_under(&top, &heap) < 0 ||
+		spans_lay_under(&top, &arenas) < 0)
+		return err_set(e, ENOMEM, "cannot keep what is where");
+	*ret = top;
+	top = (struct spans){ 0 };
+	return 0;
+}
