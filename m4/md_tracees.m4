@@ -6,7 +6,7 @@ AC_DEFUN([MD_TRACEES], [
 AC_MSG_CHECKING([whether $CC makes 32-bit programs])
 md_saved_CFLAGS=$CFLAGS
 CFLAGS="$CFLAGS -m32"
-AC_LINK_IFELSE([AC_LANG_PROGRAM()], [md_m32=yes], [md_m32=no])
+AC_LINK_IFELSE([AC_LANG_PROGRAM([#include <sys/prctl.h>])], [md_m32=yes], [md_m32=no])
 CFLAGS=$md_saved_CFLAGS
 AC_MSG_RESULT([$md_m32])
 AM_CONDITIONAL([HAVE_M32], [test "$md_m32" = yes])
