@@ -7,11 +7,9 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "child.h"
 #include "heap/heap.h"
 #include "maps/maps.h"
 #include "tap.h"
@@ -19,112 +17,23 @@
 #define NR_THREADS 20
 #define BLOCK_BYTES 100000	/* below the threshold of mmap */
 
-/* ---- a process to look at ---- */
-
-struct child {
-	pid_t pid;
-	FILE *says;	/* its answers */
-	FILE *hears;	/* it ends when this is closed */
-};
-
-/* Run FN in a child; it prints what it wants to say to OUT and returns when IN has ended. */
-static struct child
-child_start(void (*fn)(FILE *out, FILE *in))
+/* Look for the arenas anew. */
+static int
+view_arenas(struct view *v, struct arenas *a)
 {
-	struct child c = { 0 };
-	int out[2], in[2];
+	int status;
 
-	if (pipe(out) < 0 || pipe(in) < 0)
-		abort();
-	fflush(stdout);
-	c.pid = fork();
-	if (!c.pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(out[0]);
-		close(in[1]);
-		fn(fdopen(out[1], "w"), fdopen(in[0], "r"));
-		_exit(0);
-	}
-	close(out[1]);
-	close(in[0]);
-	c.says = fdopen(out[0], "r");
-	c.hears = fdopen(in[1], "w");
-	return c;
-}
-
-/* What it says up to the next line "ready". */
-static char *
-child_says(struct child *c)
-{
-	char *text = NULL, *line = NULL;
-	size_t size, room = 0;
-	FILE *f = open_memstream(&text, &size);
-
-	while (getline(&line, &room, c->says) > 0 && strcmp(line, "ready\n") != 0)
-		fputs(line, f);
-	fclose(f);
-	free(line);
-	return text;
-}
-
-static void
-child_end(struct child *c, const char *name)
-{
-	int status = -1;
-
-	fclose(c->hears);
-	waitpid(c->pid, &status, 0);
-	ok(status == 0, "%s: the child lives on", name);
-	fclose(c->says);
-}
-
-static void
-wait_for_end(FILE *in)
-{
-	while (fgetc(in) != EOF)
-		;
-}
-
-/* ---- what memdiag sees of it ---- */
-
-struct view {
-	struct target t;
-	struct maps m;
-	struct objects o;
-	struct arenas a;
-	struct err e;
-	int status;	/* of arenas_find() */
-};
-
-static void
-view_take(struct view *v, pid_t pid)
-{
-	*v = (struct view){ .t = TARGET_NONE };
-	if (target_open(&v->t, pid, &v->e) < 0 || maps_read(&v->m, &v->t, &v->e) < 0 ||
-		objects_find(&v->o, &v->m, &v->t, &v->e) < 0) {
+	arenas_release(a);
+	status = arenas_find(a, &v->t, &v->m, &v->o, &v->e);
+	if (status < 0)
 		printf("# %s\n", v->e.msg);
-		v->status = -2;
-		return;
-	}
-	v->status = arenas_find(&v->a, &v->t, &v->m, &v->o, &v->e);
-	if (v->status < 0)
-		printf("# %s\n", v->e.msg);
-}
-
-static void
-view_release(struct view *v)
-{
-	arenas_release(&v->a);
-	objects_release(&v->o);
-	maps_release(&v->m);
-	target_release(&v->t);
+	return status;
 }
 
 /* ---- against malloc_info ---- */
 
 static pthread_barrier_t barrier;
 static void *volatile kept[4000];
-static FILE *volatile told;
 
 static void *
 use_arena(void *arg)
@@ -136,7 +45,7 @@ use_arena(void *arg)
 		for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
 			kept[i] = malloc(BLOCK_BYTES);
 	if (arg)
-		fprintf(told, "thread %d %p\n", gettid(), p);
+		printf("thread %d %p\n", gettid(), p);
 	pthread_barrier_wait(&barrier);
 	while (arg)
 		pause();
@@ -145,24 +54,22 @@ use_arena(void *arg)
 
 /* NR_THREADS threads with an arena each, one of them with several heaps.  One thread ends. */
 static void
-many_arenas(FILE *out, FILE *in)
+many_arenas(void *arg)
 {
 	pthread_t thread[NR_THREADS];
 
 	mallopt(M_ARENA_MAX, NR_THREADS + 1);
 	mallopt(M_MMAP_THRESHOLD, 2 * BLOCK_BYTES);
 	pthread_barrier_init(&barrier, NULL, NR_THREADS + 1);
-	told = out;
+	(void)arg;
 	for (int i = 0; i < NR_THREADS; i++)
 		pthread_create(&thread[i], NULL, use_arena,
 			i == 5 ? (void *)kept : i == 7 ? NULL : thread);
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread[7], NULL);
-	malloc_info(0, out);
-	fputs("ready\n", out);
-	fflush(out);
-	wait_for_end(in);
+	malloc_info(0, stdout);
+	child_ready();
 }
 
 static void
@@ -213,47 +120,48 @@ arena_of(const struct arenas *a, pid_t tid)
 
 /* Each "thread TID BLOCK" that the child said: the block lies in the arena of the thread. */
 static void
-same_threads(struct view *v, const char *said)
+same_threads(struct arenas *a, const struct target *t, const char *said)
 {
 	size_t nr = 0, nr_right = 0, nr_right_alone = 0;
 	uint64_t block;
+	struct err e;
 	int tid;
 
-	ok(arenas_find_threads(&v->a, &v->t, 100000, &v->e) == 0, "the threads are found");
+	ok(arenas_find_threads(a, t, 100000, &e) == 0, "the threads are found");
 	for (; (said = strstr(said, "thread ")); said++) {
-		const struct arena *a;
+		const struct arena *used;
 
 		if (sscanf(said, "thread %d %" SCNx64, &tid, &block) != 2)
 			continue;
 		nr++;
-		a = arena_of(&v->a, tid);
-		nr_right += a && holds(a, block);
-		nr_right_alone += a && arenas_of_thread(&v->a, &v->t, tid).v == a->addr.v;
+		used = arena_of(a, tid);
+		nr_right += used && holds(used, block);
+		nr_right_alone += used && arenas_of_thread(a, t, tid).v == used->addr.v;
 	}
 	is_u64(nr, NR_THREADS - 1, "all threads but one are left");
 	is_u64(nr_right, nr, "each has its arena");
 	is_u64(nr_right_alone, nr, "asked alone, too");
-	ok(v->a.nr && v->a.v[0].nr_tids == 1 && v->a.v[0].tid[0] == v->t.pid,
+	ok(a->nr && a->v[0].nr_tids == 1 && a->v[0].tid[0] == t->pid,
 		"the main thread has the main arena");
-	is_u64(arenas_of_thread(&v->a, &v->t, 0x7ffffff0).v, 0, "a thread that is not there has none");
+	is_u64(arenas_of_thread(a, t, 0x7ffffff0).v, 0, "a thread that is not there has none");
 }
 
 static void
 test_many_arenas(void)
 {
-	struct child c = child_start(many_arenas);
-	auto_free char *said = child_says(&c);
-	const char *xml = strstr(said, "<malloc");
+	struct child c = child_start(many_arenas, NULL);
+	const char *xml = strstr(c.said, "<malloc");
+	auto_arenas struct arenas a = { 0 };
 	struct view v;
 
-	view_take(&v, c.pid);
-	is_u64((uint64_t)v.status, 0, "many arenas: found");
-	ok(v.a.is_ring_closed, "the ring is closed");
-	is_u64(v.a.heap_max_bytes, 64 << 20, "heaps are of 64 MiB");
-	same_as_malloc_info(&v.a, xml ? xml : "");
-	same_threads(&v, said);
+	if (view_take(&v, c.pid) && ok(view_arenas(&v, &a) == 0, "many arenas: found")) {
+		ok(a.is_ring_closed, "the ring is closed");
+		is_u64(a.heap_max_bytes, 64 << 20, "heaps are of 64 MiB");
+		same_as_malloc_info(&a, xml ? xml : "");
+		same_threads(&a, &v.t, c.said);
+	}
 	view_release(&v);
-	child_end(&c, "many arenas");
+	ok(child_end(&c), "many arenas: the child lives on");
 }
 
 int

@@ -1,0 +1,118 @@
+/*
+ * child: a process that a unit test looks at: a fork of the test that does something, says lines,
+ * then "ready", and ends with exit status 0 when its stdin ends.
+ */
+#ifndef MEMDIAG_TESTS_CHILD_H
+#define MEMDIAG_TESTS_CHILD_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "maps/maps.h"
+#include "tap.h"
+
+struct child {
+	pid_t pid;
+	char *said;	/* what it said before "ready" */
+	FILE *out, *in;
+};
+
+/* For the child: it has done what it had to. */
+static inline void
+child_ready(void)
+{
+	puts("ready");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+}
+
+static inline char *
+child_listen(FILE *out)
+{
+	char *said = NULL, *line = NULL;
+	size_t size, room = 0;
+	FILE *f = open_memstream(&said, &size);
+
+	while (getline(&line, &room, out) > 0 && strcmp(line, "ready\n") != 0)
+		fputs(line, f);
+	fclose(f);
+	free(line);
+	return said;
+}
+
+/* Start a child that runs DO, with ARG; returns when it is ready or has ended. */
+static inline struct child
+child_start(void (*run)(void *arg), void *arg)
+{
+	struct child c = { 0 };
+	int out[2], in[2];
+
+	if (pipe(out) < 0 || pipe(in) < 0)
+		abort();
+	fflush(stdout);
+	c.pid = fork();
+	if (!c.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		for (int i = 0; i < 2; i++) {
+			close(in[i]);
+			close(out[i]);
+		}
+		run(arg);
+		_exit(0);
+	}
+	close(out[1]);
+	close(in[0]);
+	c.out = fdopen(out[0], "r");
+	c.in = fdopen(in[1], "w");
+	c.said = child_listen(c.out);
+	return c;
+}
+
+/* End it.  Whether it still worked. */
+static inline bool
+child_end(struct child *c)
+{
+	int status = -1;
+
+	fclose(c->in);
+	waitpid(c->pid, &status, 0);
+	fclose(c->out);
+	free(c->said);
+	return status == 0;
+}
+
+/* What memdiag sees of it, up to its arenas. */
+struct view {
+	struct target t;
+	struct maps m;
+	struct objects o;
+	struct err e;
+};
+
+static inline bool
+view_take(struct view *v, pid_t pid)
+{
+	*v = (struct view){ .t = TARGET_NONE };
+	return ok(target_open(&v->t, pid, &v->e) == 0 && maps_read(&v->m, &v->t, &v->e) == 0 &&
+			objects_find(&v->o, &v->m, &v->t, &v->e) == 0,
+		"the child can be looked at %s", v->e.msg);
+}
+
+static inline void
+view_release(struct view *v)
+{
+	objects_release(&v->o);
+	maps_release(&v->m);
+	target_release(&v->t);
+}
+
+#endif

@@ -1,0 +1,232 @@
+/*
+ * The stacks of a child's threads, against what its own pthread_getattr_np() says.
+ */
+#include <config.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "maps/maps.h"
+#include "tap.h"
+
+#define KIB 1024
+
+static pthread_barrier_t barrier;
+
+/* What a thread is to do besides telling of its stack. */
+enum behaviour { PARK, SPIN, END };
+
+static void *
+tell_stack(void *arg)
+{
+	const enum behaviour *behaviour = arg;
+	pthread_attr_t attr;
+	size_t size, guard;
+	void *low;
+
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &low, &size);
+	pthread_attr_getguardsize(&attr, &guard);
+	printf("thread %d %p %p %zu %d\n", *behaviour == END ? 0 : gettid(), low,
+		(void *)((char *)low + size), guard, *behaviour);
+	fflush(stdout);
+	pthread_barrier_wait(&barrier);
+	while (*behaviour == SPIN)
+		;
+	while (*behaviour == PARK)
+		pause();
+	return NULL;
+}
+
+static pthread_t
+start_thread(const pthread_attr_t *attr, const enum behaviour *behaviour)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, attr, tell_stack, (void *)behaviour) != 0)
+		abort();
+	return thread;
+}
+
+/* Threads with a default stack, a small one, one with a large guard, one made by the program. */
+static void
+run_threads(void *arg)
+{
+	static const enum behaviour park = PARK, spin = SPIN, end = END;
+	pthread_attr_t small, guarded, own, merged[2];
+	char *memory = mmap(NULL, 512 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
+	pthread_t ended[2];
+
+	(void)arg;
+	pthread_barrier_init(&barrier, NULL, 10);
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 * KIB);
+	pthread_attr_init(&guarded);
+	pthread_attr_setguardsize(&guarded, 256 * KIB);
+	pthread_attr_init(&own);
+	/* In the middle of memory that is used for something else, too. */
+	pthread_attr_setstack(&own, (char *)malloc(1024 * KIB) + 100 * KIB, 256 * KIB);
+	/* Without a mapping between them, as all stacks are since 2.42. */
+	for (int i = 0; i < 2; i++) {
+		pthread_attr_init(&merged[i]);
+		pthread_attr_setstack(&merged[i], memory + i * 256 * KIB, 256 * KIB);
+		start_thread(&merged[i], &park);
+	}
+	start_thread(NULL, &park);
+	start_thread(NULL, &spin);
+	start_thread(&small, &spin);
+	start_thread(&guarded, &park);
+	start_thread(&own, &park);
+	ended[0] = start_thread(NULL, &end);
+	ended[1] = start_thread(&small, &end);
+	pthread_barrier_wait(&barrier);
+	pthread_join(ended[0], NULL);
+	pthread_join(ended[1], NULL);
+	child_ready();
+}
+
+/* A thread that libc knows nothing of: SP is all there is to go by. */
+static int
+park_raw(void *arg)
+{
+	for (;;)
+		syscall(SYS_pause);
+	return arg != NULL;
+}
+
+static void
+run_raw_thread(void *arg)
+{
+	char *memory = mmap(NULL, 132 * KIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)arg;
+	mprotect(memory + 4 * KIB, 128 * KIB, PROT_READ | PROT_WRITE);
+	printf("raw %d %p\n",
+		clone(park_raw, memory + 132 * KIB,
+			CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, NULL),
+		memory);
+	child_ready();
+}
+
+/* Let TID get to where it parks. */
+static void
+wait_parked(const struct target *t, pid_t tid)
+{
+	struct os_syscall syscall = { .is_running = true };
+	struct err e;
+
+	while (os_thread_syscall(t, tid, &syscall, &e) == 0 && syscall.nr != SYS_pause)
+		os_sleep_ns(100000);
+}
+
+static const struct thread_stack *
+stack_ending_at(const struct thread_stacks *s, uint64_t end)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->v[i].end.v == end)
+			return &s->v[i];
+	return NULL;
+}
+
+/* One "thread TID LOW HIGH GUARD BEHAVIOUR" of the child against ours. */
+static void
+same_stack(const struct thread_stacks *s, const char *line)
+{
+	uint64_t low, high, guard;
+	int tid, behaviour;
+	const struct thread_stack *stack;
+
+	if (!ok(sscanf(line, "thread %d %" SCNx64 " %" SCNx64 " %" SCNu64 " %d", &tid, &low, &high,
+			&guard, &behaviour) == 5, "the child told of a stack"))
+		return;
+	stack = stack_ending_at(s, high);
+	if (!ok(stack, "there is a stack that ends where this one does"))
+		return;
+	is_u64((uint64_t)stack->tid, (uint64_t)tid, tid ? "with its TID" : "kept for the next thread");
+	is_u64(stack->start.v + stack->guard_bytes, low, "it starts behind the guard");
+	is_u64(stack->guard_bytes, guard, "the guard is as large");
+	ok(!stack->is_guess, "that is no guess");
+	if (behaviour == PARK)
+		ok(raddr_in(stack->sp, raddr_add(stack->start, stack->guard_bytes), stack->end),
+			"a parked thread's stack pointer is known");
+	else
+		is_u64(stack->sp.v, 0, "no stack pointer for one that runs or has ended");
+}
+
+static void
+test_threads(void)
+{
+	struct child c = child_start(run_threads, NULL);
+	auto_thread_stacks struct thread_stacks s = { 0 };
+	const char *line = c.said;
+	size_t nr = 0, nr_main = 0;
+	struct view v;
+
+	if (!view_take(&v, c.pid))
+		return;
+	for (; (line = strstr(line, "thread ")); line++) {
+		int tid, behaviour;
+
+		if (sscanf(line, "thread %d %*s %*s %*s %d", &tid, &behaviour) == 2 &&
+			behaviour == PARK)
+			wait_parked(&v.t, tid);
+	}
+	line = c.said;
+	if (!ok(thread_stacks_find(&s, &v.t, &v.m, &v.o, true, &v.e) == 0, "stacks are found"))
+		return;
+	for (; (line = strstr(line, "thread ")); line++, nr++)
+		same_stack(&s, line);
+	for (size_t i = 0; i < s.nr; i++) {
+		const struct region *r = maps_find(&v.m, s.v[i].start);
+
+		if (s.v[i].is_main)
+			nr_main += s.v[i].tid == c.pid && r && strcmp(r->path, "[stack]") == 0;
+		if (i)
+			ok(s.v[i - 1].end.v <= s.v[i].start.v, "stacks are sorted and do not overlap");
+	}
+	is_u64(nr_main, 1, "the main thread has [stack]");
+	is_u64(nr, 9, "the child told of all");
+	is_u64(s.nr, nr + 1, "and there are no more");
+	view_release(&v);
+	ok(child_end(&c), "the child lives on");
+}
+
+static void
+test_raw_thread(void)
+{
+	struct child c = child_start(run_raw_thread, NULL);
+	auto_thread_stacks struct thread_stacks s = { 0 };
+	const struct thread_stack *stack;
+	uint64_t low = 0;
+	struct view v;
+	int tid = 0;
+
+	if (!ok(sscanf(c.said, "raw %d %" SCNx64, &tid, &low) == 2, "a thread made by clone()") ||
+		!view_take(&v, c.pid))
+		return;
+	wait_parked(&v.t, tid);
+	ok(thread_stacks_find(&s, &v.t, &v.m, &v.o, false, &v.e) == 0, "stacks are found");
+	stack = stack_ending_at(&s, low + 132 * KIB);
+	if (ok(stack, "it has a stack")) {
+		is_u64((uint64_t)stack->tid, (uint64_t)tid, "with its TID");
+		is_u64(stack->start.v, low, "the guard included");
+		is_u64(stack->guard_bytes, 4 * KIB, "which is a page");
+		ok(stack->is_guess, "that is a guess");
+	}
+	view_release(&v);
+	ok(child_end(&c), "the child lives on");
+}
+
+int
+main(void)
+{
+	alarm(60);
+	test_threads();
+	test_raw_thread();
+	return tap_end();
+}
