@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -76,15 +75,7 @@ struct search {
 static uint64_t
 word_at(const struct search *s, const char *buf, uint64_t offset)
 {
-	uint64_t word;
-	uint32_t half;
-
-	if (s->word_bytes == sizeof word) {
-		memcpy(&word, buf + offset, sizeof word);
-		return word;
-	}
-	memcpy(&half, buf + offset, sizeof half);
-	return half;
+	return word_from(buf + offset, s->word_bytes);
 }
 
 /* From bins to next. */
@@ -252,6 +243,7 @@ walk_ring(const struct search *s, struct arenas *a, struct err *e)
 	if (!arena)
 		return err_set(e, ENOMEM, "cannot list the arenas");
 	*arena = (struct arena){ .addr = main_arena, .is_main = true };
+	a->word_bytes = s->word_bytes;
 	a->heap_max_bytes = s->heap_max_bytes;
 	while (next.v != main_arena.v)
 		if (add_thread_arena(s, a, next, &next, e) < 0)

@@ -109,6 +109,7 @@ struct arena {
 struct arenas {
 	struct arena *v;
 	size_t nr, room;
+	unsigned int word_bytes;	/* of a pointer in the target: 8 or 4 */
 	uint64_t heap_max_bytes;	/* HEAP_MAX_SIZE: 64 MiB on 64 bit */
 	bool is_ring_closed;	/* false: memory is damaged or changed; what is here may lack some */
 	int64_t tls_offset_bytes;	/* from a thread's robust list head to the pointer to its
@@ -141,6 +142,8 @@ struct thread_stack {
 	pid_t tid;		/* 0: its thread has ended, libc keeps it for the next one */
 	raddr start, end;	/* all of it, the guard included */
 	uint64_t guard_bytes;	/* at its low end; 0 for the main thread, whose guard is no mapping */
+	raddr control;		/* the page with libc's struct pthread, which is behind TLS, at the
+				 * high end; 0 if not known */
 	raddr sp;		/* between the guard and here it is unused; 0 if not known */
 	bool is_main;
 	bool is_guess;		/* told by the mapping around SP; else libc or the kernel says so */
@@ -337,5 +340,28 @@ struct smaps_entry {
 int smaps_parse(FILE *f, int (*fn)(const struct smaps_entry *entry, void *arg), void *arg,
 	struct err *e);
 bool smaps_has_flag(const struct smaps_entry *entry, const char flag[2]);
+
+/* ---- chunks: what malloc mapped one by one -------------------------------------------------------- */
+
+/* A mapping of malloc's for a single block (sysmalloc_mmap(), malloc/malloc.c). */
+struct mmapped_chunk {
+	raddr start, end;	/* pages */
+};
+
+struct mmapped_chunks {
+	struct mmapped_chunk *v;
+	size_t nr, room;
+};
+
+/*
+ * Add to C those from START on, one behind the other, up to the first page that is none or is not
+ * present: what the program mapped there itself hides the ones behind it.  [START, END) must be
+ * private, anonymous, writable and of no other known use; A are the target's arenas.  Reads one
+ * present page for each, and none else.  Returns 0, or -1 with E and C as far as it came.
+ */
+int mmapped_chunks_find(struct mmapped_chunks *c, const struct target *t, struct os_pages *pages,
+	const struct arenas *a, raddr start, raddr end, struct err *e);
+void mmapped_chunks_release(struct mmapped_chunks *c);
+#define auto_mmapped_chunks __attribute__((cleanup(mmapped_chunks_release)))
 
 #endif

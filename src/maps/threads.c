@@ -117,13 +117,14 @@ add_stack(struct finder *f, const struct thread_stack *stack, struct err *e)
 }
 
 static struct thread_stack
-stack_of_record(const struct record *r, pid_t tid)
+stack_of_record(const struct record *r, raddr head, pid_t tid)
 {
 	return (struct thread_stack){
 		.tid = tid,
 		.start = { r->block },
 		.end = { r->block + r->size_bytes },
 		.guard_bytes = r->guard_bytes,
+		.control = { head.v & ~(uint64_t)(PAGE_BYTES - 1) },
 	};
 }
 
@@ -190,7 +191,7 @@ add_living(struct finder *f, struct err *e)
 	if (os_read_each(f->t, from, f->nr, sizeof *record, record, e) < 0)
 		return -1;
 	for (size_t i = 0; i < f->nr; i++) {
-		struct thread_stack stack = stack_of_record(&record[i], f->tids[i]);
+		struct thread_stack stack = stack_of_record(&record[i], f->heads[i], f->tids[i]);
 		int r;
 
 		if (f->tids[i] == f->t->pid)
@@ -239,7 +240,7 @@ add_kept_list(struct finder *f, raddr head, struct node first, struct err *e)
 		if (os_read(f->t, raddr_add(robust, f->record_offset), &record, sizeof record,
 			    &ignored) < 0 || !is_record(f, &record, robust))
 			return 0;
-		stack = stack_of_record(&record, 0);
+		stack = stack_of_record(&record, robust, 0);
 		if (add_stack(f, &stack, e) < 0)
 			return -1;
 	}

@@ -151,6 +151,8 @@ same_stack(const struct thread_stacks *s, const char *line)
 	is_u64(stack->start.v + stack->guard_bytes, low, "it starts behind the guard");
 	is_u64(stack->guard_bytes, guard, "the guard is as large");
 	ok(!stack->is_guess, "that is no guess");
+	ok(stack->control.v < high && high - stack->control.v <= 8 * KIB,
+		"libc's own part is at the high end");
 	if (behaviour == PARK)
 		ok(raddr_in(stack->sp, raddr_add(stack->start, stack->guard_bytes), stack->end),
 			"a parked thread's stack pointer is known");
