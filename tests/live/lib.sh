@@ -174,6 +174,10 @@ start_command()
 	sleep 1000 >"$dir/new.in" &
 	started="$started $tracee_pid $!"
 	echo $! >"$dir/$tracee_pid.holder"
+	# It is opened last, so then the other names are no longer needed.
+	until [ -e "$dir/new.err" ]; do
+		sleep 0.01
+	done
 	for what in in out err; do
 		mv "$dir/new.$what" "$dir/$tracee_pid.$what"
 	done
