@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const struct command *const commands[] = { NULL };
+const struct command *const commands[] = { &cmd_info, &cmd_trim, NULL };
 
 const struct command *
 command_find(const char *name)

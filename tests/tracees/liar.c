@@ -93,8 +93,12 @@ wait_for_ever(void *arg)
 int
 main(int argc, char **argv)
 {
+	void *volatile block;	/* so that the two calls stay */
+
 	what = argc > 1 ? argv[1] : "nothing";
 	sem_init(&never, 0, 0);
+	block = malloc(1);	/* without it there are no arenas to ask about */
+	free(block);
 	replace_malloc_info();
 	if (argc > 2)
 		tracee_thread(wait_for_ever, NULL);

@@ -1,0 +1,214 @@
+#include <config.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "cmd/malloc-target.h"
+
+enum { KEY_PAD = 0x3000 };
+
+struct trim_options {
+	struct ui_options ui;
+	struct inject_options inject;
+	uint64_t pad_bytes;
+};
+
+static const struct argp_option options[] = {
+	{ "pad", KEY_PAD, "SIZE", 0, "leave this much free at the end of the main heap (0)", -3 },
+	{ 0 },
+};
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct trim_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->ui;
+		state->child_inputs[1] = &o->inject;
+		return 0;
+	case KEY_PAD:
+		if (!ui_parse_size(arg, &o->pad_bytes))
+			ui_refuse(state, arg, "is not a size: say 0, 512K or 64M");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = {
+	{ &ui_options_argp, 0, NULL, 0 },
+	{ &borrow_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+	.doc = "Give back what malloc keeps: call malloc_trim() in the process.\n"
+	       "One idle thread is borrowed for less than a millisecond; while the work is done, "
+	       "threads that allocate from the arena just being trimmed wait, 0.2 to 1 ms for each "
+	       "MiB.\v"
+	       "Examples:\n"
+	       "  memdiag trim --pid 1234\n"
+	       "  memdiag trim --pid 1234 --pad 64M\n\n"
+	       "Exit status: 0 done, also when there was nothing to give back, 1 failed, 2 partial, "
+	       "3 no such process, 4 not permitted, 5 target not supported, 6 no safe moment and "
+	       "nothing was changed, 64 usage.",
+};
+
+/* ---- before and after ---- */
+
+struct moment {
+	uint64_t rss_bytes, swap_bytes;
+	bool has_arenas;
+	uint64_t arenas_bytes;	/* resident in arenas */
+};
+
+struct trim {
+	struct malloc_target mt;
+	struct inject_report report;
+	struct moment before, after;
+	uint64_t released_bytes;
+};
+
+/* RSS is read last before the call and first after it. */
+static int
+look(struct moment *m, const struct target *t, bool is_before, struct err *e)
+{
+	static const struct space_options all = { 0 };
+	auto_space struct space s = { 0 };
+	struct os_status status;
+
+	if ((!is_before && os_status(t, 0, &status, e) < 0) || space_read(&s, t, &all, e) < 0 ||
+		(is_before && os_status(t, 0, &status, e) < 0))
+		return -1;
+	m->rss_bytes = status.vm_rss_bytes;
+	m->swap_bytes = status.vm_swap_bytes;
+	m->has_arenas = s.rss_from != SPACE_RSS_NONE && !s.arenas_error.kind;
+	m->arenas_bytes = space_arena_resident(&s, -1);
+	return 0;
+}
+
+static int
+trim(struct trim *t, const struct trim_options *opt, struct err *e)
+{
+	if (malloc_target_open(&t->mt, opt->ui.pid, e) < 0 ||
+		look(&t->before, &t->mt.target, true, e) < 0 ||
+		malloc_target_find_arenas(&t->mt, e) < 0 ||
+		inject_malloc_trim(t->mt.inject, &t->mt.arenas, &opt->inject, opt->pad_bytes,
+			&t->report, e) < 0)
+		return -1;
+	if (look(&t->after, &t->mt.target, false, e) < 0)
+		return err_context(e, "malloc_trim was called, but");
+	if (t->before.rss_bytes > t->after.rss_bytes)
+		t->released_bytes = t->before.rss_bytes - t->after.rss_bytes;
+	return 0;
+}
+
+/* ---- printing ---- */
+
+static int
+add_row(struct ui_table *table, const struct trim_options *opt, const char *name, uint64_t before,
+	uint64_t after, struct err *e)
+{
+	char cell[32];
+
+	return ui_table_row(table, e) < 0 || ui_table_cell(table, name, e) < 0 ||
+			ui_table_cell(table, ui_size(&opt->ui, before, cell, sizeof cell), e) < 0 ||
+			ui_table_cell(table, ui_size(&opt->ui, after, cell, sizeof cell), e) < 0 ||
+			ui_table_cell(table,
+				ui_size_change(&opt->ui, (int64_t)(after - before), cell, sizeof cell),
+				e) < 0
+		? -1 : 0;
+}
+
+static int
+print_text(const struct trim *t, const struct trim_options *opt, struct ui_output *out,
+	struct err *e)
+{
+	auto_table struct ui_table *table = ui_table_new(out);
+	const struct moment *before = &t->before, *after = &t->after;
+	char released[32], borrow[80], locked[32];
+
+	if (!table || ui_table_column(table, "", false, e) < 0 ||
+		ui_table_column(table, "BEFORE", true, e) < 0 ||
+		ui_table_column(table, "AFTER", true, e) < 0 ||
+		ui_table_column(table, "CHANGE", true, e) < 0 ||
+		add_row(table, opt, "RSS", before->rss_bytes, after->rss_bytes, e) < 0 ||
+		add_row(table, opt, "swap", before->swap_bytes, after->swap_bytes, e) < 0)
+		return -1;
+	if (before->has_arenas && after->has_arenas &&
+		add_row(table, opt, "resident in arenas", before->arenas_bytes, after->arenas_bytes,
+			e) < 0)
+		return -1;
+	fprintf(out->f, "%s %d, %zu arenas\n", t->mt.target.comm, (int)t->mt.target.pid,
+		t->mt.arenas.nr);
+	if (ui_table_print(table, e) < 0)
+		return -1;
+	fprintf(out->f, "released %s; %s, arenas were locked for %s at most\n",
+		ui_size(&opt->ui, t->released_bytes, released, sizeof released),
+		borrow_text(&t->report, borrow, sizeof borrow),
+		ui_duration(t->report.call_ns, locked, sizeof locked));
+	return 0;
+}
+
+static json_t *
+moment_json(const struct moment *m)
+{
+	json_t *o = json_pack("{s:I, s:I}", "rss_bytes", (json_int_t)m->rss_bytes, "swap_bytes",
+		(json_int_t)m->swap_bytes);
+
+	if (m->has_arenas)
+		json_object_set_new(o, "arenas_resident_bytes",
+			json_integer((json_int_t)m->arenas_bytes));
+	return o;
+}
+
+static int
+print_json(const struct trim *t, struct ui_output *out, struct err *e)
+{
+	json_t *document = ui_json_new("trim", &t->mt.target), *data;
+	int r;
+
+	data = json_pack("{s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "arenas", (json_int_t)t->mt.arenas.nr,
+		"before", moment_json(&t->before), "after", moment_json(&t->after), "released_bytes",
+		(json_int_t)t->released_bytes, "held_us", (json_int_t)(t->report.held_ns / 1000),
+		"locked_us", (json_int_t)(t->report.call_ns / 1000), "borrow",
+		borrow_json(&t->report));
+	json_object_set_new(document, "data", data);
+	r = ui_json_print(document, out, e);
+	json_decref(document);
+	return r;
+}
+
+static void
+trim_release(struct trim *t)
+{
+	malloc_target_release(&t->mt);
+}
+
+static int
+run(int argc, char **argv, struct err *e)
+{
+	struct trim_options opt = { 0 };
+	__attribute__((cleanup(trim_release))) struct trim t = { .mt = MALLOC_TARGET_NONE };
+	auto_output struct ui_output out = { 0 };
+
+	ui_parse(&argp, argc, argv, &opt);
+	borrow_limit(&opt.inject, &opt.ui);
+	if (ui_output_open(&out, &opt.ui, e) < 0 || trim(&t, &opt, e) < 0)
+		return -1;
+	if ((opt.ui.json ? print_json(&t, &out, e) : print_text(&t, &opt, &out, e)) < 0)
+		return -1;
+	return ui_output_close(&out, e) < 0 ? -1 : UI_DONE;
+}
+
+const struct command cmd_trim = {
+	.name = "trim",
+	.summary = "give back what malloc keeps",
+	.touch = CMD_CHANGES_TARGET,
+	.run = run,
+};

@@ -1,0 +1,375 @@
+#include <config.h>
+
+#include "cmd/info.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define VERDICTS_SHOWN 3
+#define THREADS_NAMED 3
+
+static const struct {
+	const char *name, *label;
+} account[NR_ACCOUNTS] = {
+	[ACCOUNT_IN_USE] = { "malloc_in_use", "in use" },
+	[ACCOUNT_FREE] = { "malloc_free", "free inside malloc" },
+	[ACCOUNT_MMAPPED] = { "malloc_mmapped", "blocks mapped alone" },
+	[ACCOUNT_STACKS] = { "stacks", "stacks" },
+	[ACCOUNT_OTHER_ANON] = { "other_anonymous", "not from malloc" },
+	[ACCOUNT_FILES] = { "files", "program, libraries, files" },
+	[ACCOUNT_SHM] = { "shared_memory", "shared memory" },
+	[ACCOUNT_KERNEL] = { "kernel", "mapped by the kernel" },
+	[ACCOUNT_UNACCOUNTED] = { "unaccounted", "unaccounted" },
+};
+
+const char *
+account_name(enum account_kind kind)
+{
+	return account[kind].name;
+}
+
+/* ---- text ---- */
+
+/* The two that malloc's own account can only bound. */
+static const char *
+bound(enum account_kind kind, const struct account *a)
+{
+	if (!a->bytes[ACCOUNT_FREE])
+		return "";
+	return kind == ACCOUNT_IN_USE ? "at most" : kind == ACCOUNT_FREE ? "at least" : "";
+}
+
+static void
+print_header(const struct info *info, const struct info_options *opt, FILE *f)
+{
+	const struct os_status *status = &info->space.after;
+	const char *version = inject_libc_version(info->mt.inject);
+	char rss[32], swap[32], virt[32];
+
+	fprintf(f, "%s %d (glibc%s%s, %d CPUs)  RSS %s  swap %s  VIRT %s\n", info->mt.target.comm,
+		(int)info->mt.target.pid, *version ? " " : "", version, os_nr_cpus(),
+		ui_size(&opt->ui, status->vm_rss_bytes, rss, sizeof rss),
+		ui_size(&opt->ui, status->vm_swap_bytes, swap, sizeof swap),
+		ui_size(&opt->ui, status->vm_size_bytes, virt, sizeof virt));
+}
+
+static void
+print_account(const struct info *info, const struct info_options *opt, struct ui_output *out,
+	enum account_kind kind)
+{
+	const struct account *a = &info->account;
+	uint64_t rss = info->space.after.vm_rss_bytes;
+	char size[32], bar[64];
+	int width = out->columns > 100 ? 40 : out->columns > 60 ? out->columns - 60 : 0;
+
+	if (!a->bytes[kind])
+		return;
+	/* The one that may be negative, when RSS fell while it was counted. */
+	if (kind == ACCOUNT_UNACCOUNTED)
+		ui_size_change(&opt->ui, a->bytes[kind], size, sizeof size);
+	else
+		ui_size(&opt->ui, (uint64_t)a->bytes[kind], size, sizeof size);
+	ui_bar(rss ? (double)a->bytes[kind] / (double)rss : 0, width, bar, sizeof bar);
+	fprintf(out->f, "  %-26s %8s %14s%s%s\n", account[kind].label, bound(kind, a), size,
+		*bar ? "  " : "", bar);
+}
+
+/* "3: main, worker-1, worker-7", or only how many there are. */
+static void
+threads_text(const struct info *info, const struct arena *a, char *buf, size_t size)
+{
+	char name[64];
+	size_t len;
+
+	snprintf(buf, size, "%zu", a->nr_tids);
+	if (a->nr_tids > THREADS_NAMED)
+		return;
+	for (size_t i = 0; i < a->nr_tids; i++) {
+		len = strlen(buf);
+		snprintf(buf + len, size - len, "%s%s", i ? ", " : ": ",
+			os_thread_name(&info->mt.target, a->tid[i], name, sizeof name));
+	}
+}
+
+static int
+add_row(struct ui_table *t, const struct info *info, const struct info_options *opt,
+	const struct info_arena *row, struct err *e)
+{
+	const struct malloc_info_heap *h = row->heap;
+	const uint64_t sizes[] = { h->system_bytes, h->max_system_bytes, malloc_info_in_use(h),
+		h->fast_bytes, h->rest_bytes };
+	char cell[300];
+
+	snprintf(cell, sizeof cell, "%u", h->nr);
+	if (ui_table_row(t, e) < 0 || ui_table_cell(t, cell, e) < 0)
+		return -1;
+	/* The main arena is one heap, the program's break; for the others glibc counts, or we do. */
+	snprintf(cell, sizeof cell, "%" PRIu64, h->nr_subheaps ? h->nr_subheaps
+			: row->arena && row->arena->nr_heaps ? (uint64_t)row->arena->nr_heaps : 1);
+	if (ui_table_cell(t, cell, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		if (ui_table_cell(t, ui_size(&opt->ui, sizes[i], cell, sizeof cell), e) < 0)
+			return -1;
+	if (!row->arena)	/* new since we looked */
+		return ui_table_cell(t, "?", e) < 0 || ui_table_cell(t, "?", e) < 0 ? -1 : 0;
+	if (ui_table_cell(t, ui_size(&opt->ui, row->resident_bytes, cell, sizeof cell), e) < 0)
+		return -1;
+	threads_text(info, row->arena, cell, sizeof cell);
+	return ui_table_cell(t, cell, e);
+}
+
+static uint64_t
+sort_key(const struct info_arena *row, enum info_sort by)
+{
+	switch (by) {
+	case INFO_BY_RESIDENT:
+		return row->resident_bytes;
+	case INFO_BY_SYSTEM:
+		return row->heap->system_bytes;
+	case INFO_BY_IN_USE:
+		return malloc_info_in_use(row->heap);
+	case INFO_BY_FREE:
+		return row->heap->fast_bytes + row->heap->rest_bytes;
+	case INFO_BY_THREADS:
+		return row->arena ? row->arena->nr_tids : 0;
+	case INFO_BY_NR:
+		break;
+	}
+	return UINT64_MAX - row->heap->nr;	/* the greatest comes first */
+}
+
+static int
+compare_rows(const void *a, const void *b, void *by)
+{
+	const struct info_arena *ra = a, *rb = b;
+	uint64_t ka = sort_key(ra, *(enum info_sort *)by), kb = sort_key(rb, *(enum info_sort *)by);
+
+	if (ka != kb)
+		return ka < kb ? 1 : -1;
+	return ra->heap->nr < rb->heap->nr ? -1 : ra->heap->nr > rb->heap->nr;
+}
+
+static int
+print_arenas(const struct info *info, const struct info_options *opt, struct ui_output *out,
+	struct err *e)
+{
+	static const char *const column[] = { "ARENA", "HEAPS", "SYSTEM", "PEAK", "IN USE", "FAST",
+		"REST", "RESIDENT" };
+	auto_table struct ui_table *t = ui_table_new(out);
+	size_t nr = info->arena.nr, shown = 0;
+	auto_free struct info_arena *row = malloc(nr * sizeof *row);
+	enum info_sort by = opt->sort;
+
+	if (!t || !row)
+		return err_set(e, ENOMEM, "cannot list the arenas");
+	memcpy(row, info->arena.v, nr * sizeof *row);
+	qsort_r(row, nr, sizeof *row, compare_rows, &by);
+	for (size_t i = 0; i < sizeof column / sizeof *column; i++)
+		if (ui_table_column(t, column[i], true, e) < 0)
+			return -1;
+	if (ui_table_column(t, "THREADS", false, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr && (!opt->max_rows || shown < opt->max_rows); i++) {
+		if (opt->arena >= 0 && row[i].heap->nr != opt->arena)
+			continue;
+		if (add_row(t, info, opt, &row[i], e) < 0)
+			return -1;
+		shown++;
+	}
+	fputc('\n', out->f);
+	if (ui_table_print(t, e) < 0)
+		return -1;
+	if (opt->arena < 0 && shown < nr)
+		fprintf(out->f, "and %zu more; -n 0 shows all\n", nr - shown);
+	return 0;
+}
+
+static int
+print_sizes(const struct malloc_info_heap *h, const struct info_options *opt, struct ui_output *out,
+	struct err *e)
+{
+	auto_table struct ui_table *t = ui_table_new(out);
+	char cell[32];
+
+	if (!t)
+		return err_set(e, ENOMEM, "cannot list the sizes");
+	if (ui_table_column(t, "FREE CHUNKS", true, e) < 0 || ui_table_column(t, "FROM", true, e) < 0 ||
+		ui_table_column(t, "TO", true, e) < 0 || ui_table_column(t, "TOTAL", true, e) < 0 ||
+		ui_table_column(t, "BIN", false, e) < 0)
+		return -1;
+	for (size_t i = 0; i < h->size.nr; i++) {
+		const struct malloc_info_size *s = &h->size.v[i];
+
+		snprintf(cell, sizeof cell, "%" PRIu64, s->count);
+		if (ui_table_row(t, e) < 0 || ui_table_cell(t, cell, e) < 0 ||
+			ui_table_cell(t, ui_size(&opt->ui, s->from_bytes, cell, sizeof cell), e) < 0 ||
+			ui_table_cell(t, ui_size(&opt->ui, s->to_bytes, cell, sizeof cell), e) < 0 ||
+			ui_table_cell(t, ui_size(&opt->ui, s->total_bytes, cell, sizeof cell), e) < 0 ||
+			ui_table_cell(t, s->is_unsorted ? "unsorted" : s->is_fast ? "fast" : "", e) < 0)
+			return -1;
+	}
+	fputc('\n', out->f);
+	return ui_table_print(t, e);
+}
+
+static void
+print_verdicts(const struct info *info, FILE *f)
+{
+	for (size_t i = 0; i < info->nr_verdicts && i < VERDICTS_SHOWN; i++) {
+		const struct verdict *v = &info->verdict[i];
+
+		fprintf(f, "%sVERDICT  %s: %s\n", i ? "" : "\n", v->id, v->text);
+		if (*v->action)
+			fprintf(f, "NEXT     %s\n", v->action);
+	}
+}
+
+int
+info_print_text(const struct info *info, const struct info_options *opt, struct ui_output *out,
+	struct err *e)
+{
+	char borrow[80];
+
+	print_header(info, opt, out->f);
+	for (int kind = 0; kind < NR_ACCOUNTS; kind++)
+		print_account(info, opt, out, (enum account_kind)kind);
+	if (print_arenas(info, opt, out, e) < 0)
+		return -1;
+	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], opt, out, e) < 0)
+		return -1;
+	print_verdicts(info, out->f);
+	if (opt->ui.verbose)
+		ui_note(&opt->ui, "%s", borrow_text(&info->report, borrow, sizeof borrow));
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+static json_t *
+bytes_json(uint64_t bytes)
+{
+	return json_integer((json_int_t)bytes);
+}
+
+static json_t *
+accounting_json(const struct account *a)
+{
+	json_t *list = json_array();
+
+	for (int kind = 0; kind < NR_ACCOUNTS; kind++)
+		json_array_append_new(list,
+			json_pack("{s:s, s:I, s:s*}", "kind", account[kind].name, "bytes",
+				(json_int_t)a->bytes[kind], "bound",
+				*bound((enum account_kind)kind, a) ? bound((enum account_kind)kind, a)
+								    : NULL));
+	return list;
+}
+
+static json_t *
+sizes_json(const struct malloc_info_heap *h)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < h->size.nr; i++) {
+		const struct malloc_info_size *s = &h->size.v[i];
+
+		json_array_append_new(list,
+			json_pack("{s:o, s:o, s:o, s:o, s:s}", "from_bytes", bytes_json(s->from_bytes),
+				"to_bytes", bytes_json(s->to_bytes), "total_bytes",
+				bytes_json(s->total_bytes), "count", bytes_json(s->count), "bin",
+				s->is_unsorted ? "unsorted" : s->is_fast ? "fast" : "sorted"));
+	}
+	return list;
+}
+
+static json_t *
+tids_json(const struct arena *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < a->nr_tids; i++)
+		json_array_append_new(list, json_integer(a->tid[i]));
+	return list;
+}
+
+static json_t *
+arena_json(const struct info_arena *row, bool with_sizes)
+{
+	const struct malloc_info_heap *h = row->heap;
+	json_t *o = json_pack("{s:i, s:b, s:I, s:o, s:o, s:o, s:o, s:o}", "index", (int)h->nr, "main",
+		h->nr == 0, "heaps", (json_int_t)h->nr_subheaps, "system_bytes",
+		bytes_json(h->system_bytes), "max_system_bytes", bytes_json(h->max_system_bytes),
+		"in_use_bytes", bytes_json(malloc_info_in_use(h)), "fast_bytes",
+		bytes_json(h->fast_bytes), "rest_bytes", bytes_json(h->rest_bytes));
+
+	if (row->arena) {
+		json_object_set_new(o, "resident_bytes", bytes_json(row->resident_bytes));
+		json_object_set_new(o, "threads", bytes_json(row->arena->nr_tids));
+		json_object_set_new(o, "tids", tids_json(row->arena));
+		json_object_set_new(o, "address", ui_json_address(row->arena->addr));
+	}
+	if (with_sizes)
+		json_object_set_new(o, "sizes", sizes_json(h));
+	return o;
+}
+
+static json_t *
+arenas_json(const struct info *info, const struct info_options *opt)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < info->arena.nr; i++) {
+		const struct info_arena *row = &info->arena.v[i];
+
+		if (opt->arena < 0 || row->heap->nr == opt->arena)
+			json_array_append_new(list, arena_json(row, opt->arena >= 0));
+	}
+	return list;
+}
+
+static json_t *
+verdicts_json(const struct info *info)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < info->nr_verdicts; i++) {
+		const struct verdict *v = &info->verdict[i];
+		json_t *actions = json_array();
+
+		if (*v->action)
+			json_array_append_new(actions, json_string(v->action));
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:o, s:s, s:o}", "id", v->id, "severity", v->severity,
+				"bytes", bytes_json(v->bytes), "text", v->text, "actions", actions));
+	}
+	return list;
+}
+
+int
+info_print_json(const struct info *info, const struct info_options *opt, struct ui_output *out,
+	struct err *e)
+{
+	const struct os_status *status = &info->space.after;
+	json_t *document = ui_json_new("info", &info->mt.target), *data;
+	int r;
+
+	data = json_pack("{s:s, s:i, s:{s:o, s:o, s:o}, s:o, s:o, s:{s:I, s:o}, s:o}", "libc",
+		inject_libc_version(info->mt.inject), "cpus", os_nr_cpus(), "totals", "virt_bytes",
+		bytes_json(status->vm_size_bytes), "rss_bytes", bytes_json(status->vm_rss_bytes),
+		"swap_bytes", bytes_json(status->vm_swap_bytes), "accounting",
+		accounting_json(&info->account), "arenas", arenas_json(info, opt), "mmapped", "count",
+		(json_int_t)info->mi.mmap_count, "bytes", bytes_json(info->mi.mmap_bytes), "borrow",
+		borrow_json(&info->report));
+	json_object_set_new(document, "data", data);
+	json_object_set_new(document, "verdicts", verdicts_json(info));
+	for (size_t i = 0; i < info->warning.nr; i++)
+		ui_json_warn(document, info->is_partial, "%s", info->warning.v[i].text);
+	r = ui_json_print(document, out, e);
+	json_decref(document);
+	return r;
+}

@@ -1,0 +1,84 @@
+/*
+ * info: what memdiag info finds out, between finding it out and printing it.
+ */
+#ifndef MEMDIAG_CMD_INFO_H
+#define MEMDIAG_CMD_INFO_H
+
+#include "cmd/malloc-target.h"
+#include "heap/heap.h"
+#include "verdict/verdict.h"
+
+enum info_sort { INFO_BY_RESIDENT, INFO_BY_NR, INFO_BY_SYSTEM, INFO_BY_IN_USE, INFO_BY_FREE, INFO_BY_THREADS };
+
+struct info_options {
+	struct ui_options ui;
+	struct inject_options inject;
+	long arena;		/* the only one wanted; -1: all of them */
+	size_t max_rows;	/* 0: no limit */
+	enum info_sort sort;
+	bool xml;		/* the document as it is */
+};
+
+/* What every resident byte is for.  The order is the order on the screen. */
+enum account_kind {
+	ACCOUNT_IN_USE,		/* in malloc's arenas and not known to be free */
+	ACCOUNT_FREE,		/* in malloc's arenas and free, at least */
+	ACCOUNT_MMAPPED,	/* blocks that malloc mapped one by one */
+	ACCOUNT_STACKS,
+	ACCOUNT_OTHER_ANON,
+	ACCOUNT_FILES,
+	ACCOUNT_SHM,
+	ACCOUNT_KERNEL,
+	ACCOUNT_UNACCOUNTED,	/* VmRSS minus all of the above; negative if it shrank meanwhile */
+	NR_ACCOUNTS,
+};
+
+struct account {
+	int64_t bytes[NR_ACCOUNTS];
+	size_t count[NR_ACCOUNTS];	/* of mappings and pieces of mappings */
+};
+
+/* A heap of the document and the arena in memory that it is about. */
+struct info_arena {
+	const struct malloc_info_heap *heap;
+	const struct arena *arena;	/* of the space; NULL if it cannot be told */
+	uint64_t resident_bytes;
+};
+
+struct info {
+	struct malloc_target mt;
+	struct inject_report report;
+	struct text xml;
+	struct malloc_info mi;
+	struct space space;	/* read after the call */
+	struct {
+		struct info_arena *v;	/* in the document's order */
+		size_t nr, room;
+	} arena;
+	struct account account;
+	struct verdict verdict[VERDICT_MAX];
+	size_t nr_verdicts;
+	struct {
+		struct {
+			char text[600];
+		} *v;
+		size_t nr, room;
+	} warning;
+	bool is_partial;
+};
+
+/* info-account.c: from what was read to accounts, arenas and verdicts. 0, or -1 with E. */
+int info_match_arenas(struct info *info, struct err *e);
+void info_account(struct info *info);
+void info_judge(struct info *info);
+
+/* info-print.c */
+int info_print_text(const struct info *info, const struct info_options *opt, struct ui_output *out,
+	struct err *e);
+int info_print_json(const struct info *info, const struct info_options *opt, struct ui_output *out,
+	struct err *e);
+
+/* "malloc_in_use" ... for scripts. */
+const char *account_name(enum account_kind kind);
+
+#endif

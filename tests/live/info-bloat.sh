@@ -1,0 +1,73 @@
+#!/bin/sh
+# info on a program that has grown: all of RSS is accounted for, every arena is there, and the
+# sentence at the end leads on.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+start_tracee bloat 64
+
+# The arenas of the document as lines "nr system max fast rest".
+document_arenas()
+{
+	sed -n 's/.*<heap nr="\([0-9]*\)">.*/heap \1/p
+		s/.*<total type="fast" count="[0-9]*" size="\([0-9]*\)".*/fast \1/p
+		s/.*<total type="rest" count="[0-9]*" size="\([0-9]*\)".*/rest \1/p
+		s/.*<system type="current" size="\([0-9]*\)".*/system \1/p
+		s/.*<system type="max" size="\([0-9]*\)".*/max \1/p
+		s/.*<\/heap>.*/end/p' "$dir/xml" |
+		awk '$1 == "end" { print v["heap"], v["system"], v["max"], v["fast"], v["rest"] }
+			{ v[$1] = $2 }'
+}
+
+same_arenas()
+{
+	document_arenas >"$dir/theirs"
+	json '.data.arenas[] | "\(.index) \(.system_bytes) \(.max_system_bytes) \(.fast_bytes) \(.rest_bytes)"' \
+		>"$dir/ours"
+	[ -s "$dir/ours" ] && diff "$dir/theirs" "$dir/ours"
+}
+
+check 'the raw document is given' exits 0 memdiag info --pid "$tracee_pid" --xml
+cp "$dir/out" "$dir/xml"
+check 'it is malloc_info'\''s' grep -q '^<malloc version="1">' "$dir/xml"
+check 'info --json runs' exits 0 memdiag info --pid "$tracee_pid" --json
+check 'the schema is named' json_is '.schema == "memdiag.info/1" and (.partial | not)'
+check 'the accounting sums to RSS' \
+	json_is '([.data.accounting[].bytes] | add) == .data.totals.rss_bytes'
+check 'hardly anything is unaccounted' json_is \
+	'[.data.accounting[] | select(.kind == "unaccounted").bytes | fabs] | max < 1048576'
+check 'every arena is as the document has it' same_arenas
+check 'arenas are made of what is in use and what is free' json_is \
+	'[.data.arenas[] | .in_use_bytes + .fast_bytes + .rest_bytes - .system_bytes | fabs] | max < 65536'
+check 'no arena has more resident than it has mapped' json_is \
+	'[.data.arenas[] | .resident_bytes <= .max_system_bytes + 1048576] | all'
+check 'arenas have what malloc has resident' json_is \
+	'([.data.arenas[].resident_bytes] | add) ==
+	 ([.data.accounting[] | select(.kind == "malloc_in_use" or .kind == "malloc_free").bytes] | add)'
+check 'every thread has its arena' json_is \
+	"([.data.arenas[].threads] | add) == $(find /proc/"$tracee_pid"/task -mindepth 1 -maxdepth 1 | wc -l)"
+check 'what is retained is told' json_is '[.verdicts[].id] | index("retained") != null'
+check 'who was borrowed is told' json_is \
+	'.data.borrow.mode == "helper" and .data.borrow.tid > 0 and .data.borrow.held_us > 0'
+
+check 'the text runs' exits 0 memdiag info "$tracee_pid"
+cp "$dir/out" "$dir/text"
+check 'it begins with the process' grep -q "^bloat $tracee_pid (glibc .*RSS .*VIRT" "$dir/text"
+check 'the next command is there to be copied' grep -qx "NEXT     memdiag trim -p $tracee_pid" "$dir/text"
+check 'no more than three verdicts' test "$(grep -c '^VERDICT' "$dir/text")" -le 3
+check 'no bars in a file' sh -c "! grep -q '##' '$dir/text'"
+check 'nothing on stderr' test ! -s "$dir/err"
+
+check '-n cuts the list' exits 0 memdiag info "$tracee_pid" -n 2
+check 'and says so' grep -q '^and [0-9]* more; -n 0 shows all' "$dir/out"
+check '--sort=nr sorts' exits 0 memdiag info "$tracee_pid" --sort=nr -n 0
+check 'by number' sh -c "awk '/^ARENA/ { on = 1; next } /^\$/ { on = 0 } on { print \$1 }' '$dir/out' >'$dir/nr' &&
+	test -s '$dir/nr' && sort -n -C '$dir/nr'"
+check '--arena shows one' exits 0 memdiag info "$tracee_pid" --arena 1 --json
+check 'with its sizes' json_is '(.data.arenas | length) == 1 and .data.arenas[0].index == 1 and
+	(.data.arenas[0].sizes | length) > 0 and
+	([.data.arenas[0].sizes[].total_bytes] | add) <= .data.arenas[0].system_bytes'
+check 'an arena that is not there is a usage error' exits 64 memdiag info "$tracee_pid" --arena 9999
+check '-b prints bytes' exits 0 memdiag info "$tracee_pid" -b
+check 'and no units in the tables' sh -c "! grep -v ^VERDICT '$dir/out' | grep -q iB"
+check 'the target lives on' end_tracee
+finish

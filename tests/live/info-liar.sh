@@ -1,0 +1,24 @@
+#!/bin/sh
+# info on programs whose malloc_info lies: an error in words, never a crash, never a hang, no byte
+# of theirs on the terminal, and the program is as it was.
+. "$top_srcdir/tests/live/lib.sh"
+[ -x "$TRACEES/liar" ] || skip_all 'the liar is not made for this machine'
+
+quiet_about_escapes()
+{
+	! LC_ALL=C grep -q "$(printf '[\033\007]')" "$dir/out" "$dir/err"
+}
+
+for lie in entities nul unbalanced nonsense numbers nothing; do
+	start_tracee liar "$lie"
+	check "$lie: info fails in words" exits 1 memdiag info --pid "$tracee_pid" --timeout 20s
+	check "$lie: they are memdiag's" grep -q '^memdiag info: ' "$dir/err"
+	check "$lie: no escape byte gets through" quiet_about_escapes
+	check "$lie: nothing is printed as if it were true" test ! -s "$dir/out"
+	check "$lie: the target lives on" end_tracee
+done
+
+start_tracee liar endless
+check 'endless: the time limit holds' exits 1 memdiag info --pid "$tracee_pid" --timeout 1s
+check 'endless: and is told' grep -q '^memdiag info: .' "$dir/err"
+finish

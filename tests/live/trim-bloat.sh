@@ -1,0 +1,39 @@
+#!/bin/sh
+# trim gives back what malloc_trim gives back when the program calls it itself: two twins.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+near()	# near A B BYTES: whether A and B differ by no more than BYTES
+{
+	difference=$(($1 - $2))
+	echo "$1 and $2"
+	[ "${difference#-}" -le "$3" ]
+}
+
+start_tracee bloat 64
+twin=$tracee_pid
+by_itself=$(ask trim "$twin")
+start_tracee bloat 64
+rss=$(ask rss)
+
+check 'trim runs' exits 0 memdiag trim --pid "$tracee_pid" --json
+check 'the schema is named' json_is '.schema == "memdiag.trim/1" and (.partial | not)'
+released=$(json .data.released_bytes)
+check 'it gave back what the twin gave back by itself' near "$released" "$by_itself" 1048576
+check 'which is a lot' test "$released" -gt 4000000
+check 'before is what the program sees' near "$(json .data.before.rss_bytes)" "$rss" 1048576
+check 'after is, too' near "$(json .data.after.rss_bytes)" "$(ask rss)" 1048576
+check 'released is their difference' json_is \
+	'.data.released_bytes == .data.before.rss_bytes - .data.after.rss_bytes'
+check 'the arenas shrank by it' json_is \
+	'(.data.before.arenas_resident_bytes - .data.after.arenas_resident_bytes -
+	  .data.released_bytes | fabs) < 1048576'
+check 'times are told' json_is \
+	'.data.held_us > 0 and .data.locked_us > 0 and .data.borrow.tid > 0'
+check 'a second trim finds nothing and is no error' exits 0 memdiag trim --pid "$tracee_pid"
+check 'the text has before and after' grep -q '^RSS .*iB .*iB' "$dir/out"
+check 'and the times' grep -q '^released .*was held for .*locked for' "$dir/out"
+check 'nothing on stderr' test ! -s "$dir/err"
+check 'the target lives on' end_tracee
+check 'so does the twin' end_tracee "$twin"
+finish
