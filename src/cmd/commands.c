@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const struct command *const commands[] = { &cmd_info, &cmd_trim, NULL };
+const struct command *const commands[] = { &cmd_info, &cmd_trim, &cmd_maps, NULL };
 
 const struct command *
 command_find(const char *name)

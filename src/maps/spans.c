@@ -12,6 +12,8 @@
 
 #include "base/array.h"
 
+#define PAGE_BYTES UINT64_C(4096)
+
 int
 spans_add(struct spans *s, const struct span *span)
 {
@@ -133,7 +135,7 @@ add_main_heap(struct spans *s, const struct space *space, const struct os_stat *
 {
 	struct span span = SPAN_NONE;
 
-	span.start.v = st->start_brk.v & ~UINT64_C(4095);
+	span.start.v = st->start_brk.v & -PAGE_BYTES;
 	span.kind = LEAF_MAIN_HEAP;
 	span.confidence = CONFIDENCE_EXACT;
 	for (size_t i = 0; i < space->maps.nr; i++)
@@ -177,7 +179,10 @@ add_arenas(struct spans *s, const struct arenas *a)
 	return 0;
 }
 
-/* All of an object counts as bss here: the mappings of its file say what the rest is. */
+/*
+ * All of an object counts as bss here: the mappings of its file say what the rest is.  Nobody else
+ * can have the rest of its last page.
+ */
 static int
 add_objects(struct spans *s, const struct objects *o)
 {
@@ -185,7 +190,7 @@ add_objects(struct spans *s, const struct objects *o)
 		struct span span = SPAN_NONE;
 
 		span.start = o->v[i].start;
-		span.end = o->v[i].end;
+		span.end.v = (o->v[i].end.v + PAGE_BYTES - 1) & -PAGE_BYTES;
 		span.kind = o->v[i].is_executable ? LEAF_EXE_BSS : LEAF_SO_BSS;
 		span.confidence = CONFIDENCE_VERIFIED;
 		span.object = (int32_t)i;

@@ -1,0 +1,239 @@
+/* The rows of 'memdiag maps' as JSON, there and back. */
+#include <config.h>
+
+#include "cmd/maps-show.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "ui/ui.h"
+
+static void
+set_bytes(json_t *to, const char *key, uint64_t bytes)
+{
+	json_object_set_new(to, key, json_integer((json_int_t)bytes));
+}
+
+/* Numbers that could not be counted are null, not 0. */
+static void
+set_counted(json_t *to, const char *key, uint64_t bytes, bool is_known)
+{
+	json_object_set_new(to, key, is_known ? json_integer((json_int_t)bytes) : json_null());
+}
+
+static void
+set_where(json_t *to, const struct leaf *l, const struct space *s)
+{
+	const struct region *r = &s->maps.region[l->region];
+
+	json_object_set_new(to, "start", ui_json_address(l->start));
+	json_object_set_new(to, "end", ui_json_address(l->end));
+	json_object_set_new(to, "prot", ui_json_string(r->prot));
+	json_object_set_new(to, "path", r->path ? ui_json_string(r->path) : json_null());
+	json_object_set_new(to, "class", json_string(group_name(leaf_kind_group(l->kind))));
+	json_object_set_new(to, "part", json_string(leaf_kind_name(l->kind)));
+	json_object_set_new(to, "arena", l->arena < 0 ? json_null() : json_integer(l->arena));
+	json_object_set_new(to, "tid", l->tid ? json_integer(l->tid) : json_null());
+}
+
+static json_t *
+row_to_json(const struct row *r, const struct space *s)
+{
+	bool has_rss = s->rss_from != SPACE_RSS_NONE;
+	json_t *row = json_object();
+
+	json_object_set_new(row, "name", ui_json_string(r->name));
+	set_bytes(row, "virt_bytes", r->virt_bytes);
+	set_counted(row, "rss_bytes", r->rss_bytes, has_rss);
+	set_counted(row, "swap_bytes", r->swap_bytes, has_rss);
+	set_counted(row, "hugetlb_bytes", r->hugetlb_bytes, has_rss);
+	set_counted(row, "thp_bytes", r->huge_bytes, has_rss);
+	if (s->has_pss) {
+		set_bytes(row, "pss_bytes", r->pss_bytes);
+		set_bytes(row, "uss_bytes", r->uss_bytes);
+	}
+	set_bytes(row, "count", r->count);
+	json_object_set_new(row, "confidence", json_string(confidence_name(r->confidence)));
+	if (r->leaf)
+		set_where(row, r->leaf, s);
+	return row;
+}
+
+json_t *
+rows_to_json(const struct rows *r, const struct row *const *order, const struct space *s)
+{
+	json_t *groups = json_array(), *parts = NULL;
+
+	for (size_t i = 0; i < r->nr; i++) {
+		json_t *row = row_to_json(order[i], s);
+
+		if (order[i]->parent != NO_PARENT) {
+			json_array_append_new(parts, row);
+			continue;
+		}
+		if (i + 1 < r->nr && order[i + 1]->parent != NO_PARENT) {
+			parts = json_array();
+			json_object_set_new(row, "parts", parts);
+		}
+		json_array_append_new(groups, row);
+	}
+	return groups;
+}
+
+/* ---- and back ---- */
+
+static uint64_t
+bytes_in(json_t *from, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(from, key));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static int
+take_rows(struct rows *r, json_t *groups, size_t parent, struct err *e)
+{
+	size_t i;
+	json_t *from;
+
+	json_array_foreach(groups, i, from) {
+		const char *name = json_string_value(json_object_get(from, "name"));
+		struct row *row = name ? array_add(r) : NULL;
+
+		if (!name)
+			return err_set(e, 0, "a group has no name");
+		if (row)
+			row->name = strdup(name);
+		if (!row || !row->name)
+			return err_set(e, ENOMEM, "cannot keep its groups");
+		row->parent = parent;
+		row->virt_bytes = bytes_in(from, "virt_bytes");
+		row->rss_bytes = bytes_in(from, "rss_bytes");
+		row->swap_bytes = bytes_in(from, "swap_bytes");
+		row->count = bytes_in(from, "count");
+		if (parent == NO_PARENT &&
+			take_rows(r, json_object_get(from, "parts"), r->nr - 1, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+rows_from_json(struct rows *r, json_t *groups, struct err *e)
+{
+	if (!json_is_array(groups))
+		return err_set(e, 0, "it has no groups");
+	if (take_rows(r, groups, NO_PARENT, e) == 0)
+		return 0;
+	rows_release(r);
+	return -1;
+}
+
+/* ---- the document ---- */
+
+static json_t *
+totals_to_json(const struct space *s)
+{
+	const struct space_totals *t = &s->totals;
+	bool has_rss = s->rss_from != SPACE_RSS_NONE;
+	json_t *totals = json_object();
+
+	set_bytes(totals, "virt_bytes", t->virt_bytes);
+	set_bytes(totals, "rss_bytes", has_rss ? t->rss_bytes : s->after.vm_rss_bytes);
+	set_bytes(totals, "swap_bytes", has_rss ? t->swap_bytes : s->after.vm_swap_bytes);
+	set_bytes(totals, "hugetlb_bytes", has_rss ? t->hugetlb_bytes : s->after.hugetlb_bytes);
+	set_counted(totals, "thp_bytes", t->huge_bytes, has_rss);
+	set_bytes(totals, "page_tables_bytes", s->after.vm_pte_bytes);
+	if (s->has_pss) {
+		set_bytes(totals, "pss_bytes", t->pss_bytes);
+		set_bytes(totals, "uss_bytes", t->uss_bytes);
+	}
+	return totals;
+}
+
+static json_t *
+identities_to_json(const struct space *s)
+{
+	struct identity id[NR_IDENTITIES];
+	size_t nr = space_identities(s, id);
+	json_t *identities = json_array();
+
+	for (size_t i = 0; i < nr; i++)
+		json_array_append_new(identities,
+			json_pack("{s:s, s:I, s:I, s:I, s:s?}", "name", id[i].name, "ours_bytes",
+				(json_int_t)id[i].ours_bytes, "kernel_bytes",
+				(json_int_t)id[i].kernel_bytes, "difference_bytes",
+				(json_int_t)(id[i].ours_bytes - id[i].kernel_bytes), "explained_by",
+				id[i].explained_by));
+	return identities;
+}
+
+static json_t *
+changes_to_json(const struct maps_report *report)
+{
+	json_t *changes = json_array();
+
+	for (size_t i = 0; i < report->nr_changes; i++) {
+		const struct row_change *c = &report->change[i];
+		const struct row *r = c->is ? c->is : c->was;
+
+		json_array_append_new(changes,
+			json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", r->name, "virt_bytes",
+				(json_int_t)row_growth(c, SORT_VIRT), "rss_bytes",
+				(json_int_t)row_growth(c, SORT_RSS), "swap_bytes",
+				(json_int_t)row_growth(c, SORT_SWAP), "count",
+				(json_int_t)row_growth(c, SORT_COUNT)));
+	}
+	return changes;
+}
+
+static const char *
+source_name(enum space_rss from)
+{
+	static const char *const names[] = { "auto", "scan", "pagemap", "smaps", "none" };
+
+	return names[from];
+}
+
+int
+maps_show_json(struct ui_output *out, const struct maps_report *report, struct err *e)
+{
+	const struct space *s = report->s;
+	json_auto_t *document = ui_json_new("maps", report->t);
+	json_t *data = json_object_get(document, "data");
+
+	json_object_set_new(data, "by", json_string(rows_by_names[report->by]));
+	json_object_set_new(data, "rss_from", json_string(source_name(s->rss_from)));
+	json_object_set_new(data, "totals", totals_to_json(s));
+	json_object_set_new(data, "groups", json_array());
+	json_object_set_new(data, report->by == BY_MAPPING ? "mappings" : "groups",
+		rows_to_json(report->rows, report->order, s));
+	if (report->since) {
+		json_object_set_new(data, "changes", changes_to_json(report));
+		json_object_set(data, "since", json_object_get(report->since, "generated_at"));
+	}
+	json_object_set_new(data, "identities", identities_to_json(s));
+	if (s->rss_error.kind)
+		ui_json_warn(document, true, "%s", s->rss_error.msg);
+	return ui_json_print(document, out, e);
+}
+
+int
+maps_totals_json(struct ui_output *out, const struct target *t, const struct os_status *s,
+	const struct err *why, struct err *e)
+{
+	json_auto_t *document = ui_json_new("maps", t);
+	json_t *data = json_object_get(document, "data");
+
+	json_object_set_new(data, "totals",
+		json_pack("{s:I, s:I, s:I, s:I, s:I}", "virt_bytes", (json_int_t)s->vm_size_bytes,
+			"rss_bytes", (json_int_t)s->vm_rss_bytes, "swap_bytes",
+			(json_int_t)s->vm_swap_bytes, "hugetlb_bytes",
+			(json_int_t)s->hugetlb_bytes, "page_tables_bytes",
+			(json_int_t)s->vm_pte_bytes));
+	json_object_set_new(data, "groups", json_array());
+	json_object_set_new(data, "identities", json_array());
+	ui_json_warn(document, true, "%s", why->msg);
+	return ui_json_print(document, out, e);
+}

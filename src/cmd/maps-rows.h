@@ -1,0 +1,79 @@
+/*
+ * maps-rows: the leaves of an address space added up, for 'memdiag maps'.
+ */
+#ifndef MEMDIAG_CMD_MAPS_ROWS_H
+#define MEMDIAG_CMD_MAPS_ROWS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "maps/maps.h"
+
+enum rows_by { BY_CLASS, BY_OBJECT, BY_ARENA, BY_THREAD, BY_MAPPING, NR_BY };
+enum rows_sort { SORT_RSS, SORT_VIRT, SORT_SWAP, SORT_COUNT, SORT_NAME, SORT_ADDRESS };
+
+extern const char *const rows_by_names[NR_BY];
+
+/* A class of the user's own: mappings whose path matches. */
+struct user_class {
+	const char *name;
+	const char *glob;
+};
+
+struct user_classes {
+	struct user_class *v;
+	size_t nr, room;
+};
+
+#define NO_PARENT SIZE_MAX
+
+struct row {
+	char *name;		/* owned; raw */
+	size_t parent;		/* index of the row it is a part of, or NO_PARENT */
+	const struct leaf *leaf;	/* BY_MAPPING: the one it stands for */
+	uint64_t virt_bytes, rss_bytes, swap_bytes, hugetlb_bytes, huge_bytes;
+	uint64_t pss_bytes, uss_bytes, count;
+	enum confidence confidence;	/* of the least sure of its leaves */
+};
+
+struct rows {
+	struct row *v;
+	size_t nr, room;
+};
+
+/* Add up the leaves of S.  R must be zeroed or released.  0, or -1 with E and R released. */
+int rows_make(struct rows *r, const struct space *s, const struct target *t, enum rows_by by,
+	const struct user_classes *classes, struct err *e);
+void rows_release(struct rows *r);
+#define auto_rows __attribute__((cleanup(rows_release)))
+
+/*
+ * The rows in the order to print them in: parts behind what they are parts of.  *RET has R->nr
+ * pointers and is the caller's to free.
+ */
+int rows_sort(const struct rows *r, enum rows_sort sort, const struct row ***ret, struct err *e);
+
+/* "groups" of the JSON document, or "mappings" when each row is one. */
+json_t *rows_to_json(const struct rows *r, const struct row *const *order, const struct space *s);
+/* What rows_to_json() wrote as groups, back into R, which must be zeroed or released. */
+int rows_from_json(struct rows *r, json_t *groups, struct err *e);
+
+/* What became of a row: either of the two may be missing. */
+struct row_change {
+	const struct row *was, *is;
+};
+
+/*
+ * Match the rows of two by their names; those that grew most come first.  Both must come from
+ * rows_from_json(), which has names made printable.  *RET is the caller's to free.
+ */
+int rows_compare(const struct rows *was, const struct rows *is, enum rows_sort sort,
+	struct row_change **ret, size_t *ret_nr, struct err *e);
+
+/* By how much the number that SORT goes by grew; it is not SORT_NAME. */
+int64_t row_growth(const struct row_change *c, enum rows_sort sort);
+
+#endif

@@ -1,0 +1,364 @@
+/* 'memdiag maps' for people. */
+#include <config.h>
+
+#include "cmd/maps-show.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define BAR_WIDTH 24
+
+struct shower {
+	struct ui_output *out;
+	const struct ui_options *ui;
+	const struct maps_report *r;
+	const struct space *s;	/* of the report */
+	struct ui_table *table;
+	bool has_rss, has_hugetlb, has_bar;
+	struct err *e;
+	bool failed;	/* E says why */
+};
+
+/* ---- cells ---- */
+
+static void
+column(struct shower *sh, const char *name, bool is_right)
+{
+	if (!sh->failed && ui_table_column(sh->table, name, is_right, sh->e) < 0)
+		sh->failed = true;
+}
+
+static void
+row(struct shower *sh)
+{
+	if (!sh->failed && ui_table_row(sh->table, sh->e) < 0)
+		sh->failed = true;
+}
+
+static void
+cell(struct shower *sh, const char *text)
+{
+	if (!sh->failed && ui_table_cell(sh->table, text, sh->e) < 0)
+		sh->failed = true;
+}
+
+static void
+size_cell(struct shower *sh, uint64_t bytes, bool is_known)
+{
+	char text[32];
+
+	cell(sh, is_known ? ui_size(sh->ui, bytes, text, sizeof text) : "-");
+}
+
+static void
+change_cell(struct shower *sh, int64_t bytes)
+{
+	char text[32];
+
+	cell(sh, ui_size_change(sh->ui, bytes, text, sizeof text));
+}
+
+/* ---- the table ---- */
+
+static void
+number_columns(struct shower *sh)
+{
+	column(sh, "VIRT", true);
+	column(sh, "RSS", true);
+	column(sh, "SWAP", true);
+	if (sh->has_hugetlb)
+		column(sh, "HUGETLB", true);
+	if (sh->s->has_pss) {
+		column(sh, "PSS", true);
+		column(sh, "USS", true);
+	}
+}
+
+static void
+number_cells(struct shower *sh, const struct row *r)
+{
+	size_cell(sh, r->virt_bytes, true);
+	size_cell(sh, r->rss_bytes, sh->has_rss);
+	size_cell(sh, r->swap_bytes, sh->has_rss);
+	if (sh->has_hugetlb)
+		size_cell(sh, r->hugetlb_bytes, sh->has_rss);
+	if (sh->s->has_pss) {
+		size_cell(sh, r->pss_bytes, true);
+		size_cell(sh, r->uss_bytes, true);
+	}
+}
+
+static void
+count_cell(struct shower *sh, uint64_t count)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%" PRIu64, count);
+	cell(sh, text);
+}
+
+/* Paths can be long: they go last, where a terminal cuts them. */
+static bool
+is_name_last(const struct shower *sh)
+{
+	return sh->r->by == BY_OBJECT || sh->r->by == BY_MAPPING;
+}
+
+static void
+columns(struct shower *sh)
+{
+	static const char *const title[NR_BY] = { "CLASS", "OBJECT", "ARENA", "THREAD", "NAME" };
+
+	if (!is_name_last(sh))
+		column(sh, title[sh->r->by], false);
+	if (sh->r->by == BY_MAPPING) {
+		column(sh, "ADDRESS", false);
+		column(sh, "PROT", false);
+	}
+	number_columns(sh);
+	if (sh->r->by == BY_MAPPING)
+		column(sh, "CLASS", false);
+	else
+		column(sh, "COUNT", true);
+	if (is_name_last(sh))
+		column(sh, title[sh->r->by], false);
+	else if (sh->has_bar)
+		column(sh, "", false);
+}
+
+/* What part of the whole R is, by the column that is sorted by. */
+static double
+share(const struct shower *sh, const struct row *r)
+{
+	bool by_virt = sh->r->sort == SORT_VIRT || !sh->has_rss;
+	uint64_t part = by_virt ? r->virt_bytes : r->rss_bytes;
+	uint64_t whole = by_virt ? sh->s->totals.virt_bytes : sh->s->totals.rss_bytes;
+
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static void
+mapping_row(struct shower *sh, const struct row *r)
+{
+	const struct leaf *l = r->leaf;
+	char address[64];
+
+	snprintf(address, sizeof address, "%012" PRIx64 "-%012" PRIx64, l->start.v, l->end.v);
+	row(sh);
+	cell(sh, address);
+	cell(sh, sh->s->maps.region[l->region].prot);
+	number_cells(sh, r);
+	cell(sh, leaf_kind_name(l->kind));
+	cell(sh, r->name);
+}
+
+static void
+group_row(struct shower *sh, const struct row *r)
+{
+	bool is_part = r->parent != NO_PARENT;
+	char bar[BAR_WIDTH + 1];
+	auto_free char *name = NULL;
+
+	if (asprintf(&name, "%s%s", is_part ? "  " : "", r->name) < 0)
+		name = NULL;
+	row(sh);
+	if (!is_name_last(sh))
+		cell(sh, name ? name : "?");
+	number_cells(sh, r);
+	count_cell(sh, r->count);
+	if (is_name_last(sh))
+		cell(sh, name ? name : "?");
+	else if (sh->has_bar)
+		cell(sh, is_part ? "" : ui_bar(share(sh, r), BAR_WIDTH, bar, sizeof bar));
+}
+
+static void
+total_row(struct shower *sh)
+{
+	const struct space_totals *t = &sh->s->totals;
+	struct row total = {
+		.name = (char[]){ "total" },
+		.parent = NO_PARENT,
+		.virt_bytes = t->virt_bytes,
+		.rss_bytes = t->rss_bytes,
+		.swap_bytes = t->swap_bytes,
+		.hugetlb_bytes = t->hugetlb_bytes,
+		.pss_bytes = t->pss_bytes,
+		.uss_bytes = t->uss_bytes,
+		.count = sh->s->leaves.nr,
+	};
+	bool has_bar = sh->has_bar;
+
+	if (sh->r->by == BY_MAPPING)
+		return;
+	sh->has_bar = false;
+	group_row(sh, &total);
+	sh->has_bar = has_bar;
+}
+
+/* A group of one part needs no second line to say so. */
+static bool
+is_only_part(const struct rows *rows, const struct row *r)
+{
+	return r->parent != NO_PARENT && rows->v[r->parent].count == r->count;
+}
+
+static void
+all_rows(struct shower *sh)
+{
+	const struct rows *rows = sh->r->rows;
+	size_t tops = 0;
+
+	for (size_t i = 0; i < rows->nr; i++) {
+		const struct row *r = sh->r->order[i];
+
+		tops += r->parent == NO_PARENT;
+		if (sh->r->limit && tops > sh->r->limit)
+			break;
+		if (sh->r->by == BY_MAPPING)
+			mapping_row(sh, r);
+		else if (!is_only_part(rows, r))
+			group_row(sh, r);
+	}
+	total_row(sh);
+}
+
+/* ---- what grew ---- */
+
+static void
+change_rows(struct shower *sh)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < sh->r->nr_changes; i++) {
+		const struct row_change *c = &sh->r->change[i];
+		const struct row *r = c->is ? c->is : c->was;
+
+		if (!row_growth(c, SORT_VIRT) && !row_growth(c, SORT_RSS) &&
+			!row_growth(c, SORT_SWAP))
+			continue;
+		if (sh->r->limit && shown++ == sh->r->limit)
+			return;
+		row(sh);
+		change_cell(sh, row_growth(c, SORT_VIRT));
+		change_cell(sh, row_growth(c, SORT_RSS));
+		change_cell(sh, row_growth(c, SORT_SWAP));
+		count_cell(sh, c->was ? c->was->count : 0);
+		count_cell(sh, c->is ? c->is->count : 0);
+		cell(sh, r->name);
+	}
+}
+
+static void
+change_columns(struct shower *sh)
+{
+	column(sh, "VIRT", true);
+	column(sh, "RSS", true);
+	column(sh, "SWAP", true);
+	column(sh, "WERE", true);
+	column(sh, "ARE", true);
+	column(sh, "GREW", false);
+}
+
+/* ---- around the table ---- */
+
+static void
+head(struct ui_output *out, const struct ui_options *ui, const struct target *t,
+	const struct os_status *s)
+{
+	char virt[32], rss[32], swap[32];
+
+	fprintf(out->f, "%s %d  VIRT %s  RSS %s  swap %s\n", t->comm, t->pid,
+		ui_size(ui, s->vm_size_bytes, virt, sizeof virt),
+		ui_size(ui, s->vm_rss_bytes, rss, sizeof rss),
+		ui_size(ui, s->vm_swap_bytes, swap, sizeof swap));
+}
+
+/* Names of those that are equal in one line, each of the others in one of its own. */
+static void
+identities(const struct shower *sh)
+{
+	struct identity id[NR_IDENTITIES];
+	size_t nr = space_identities(sh->s, id);
+	const char *comma = "Equal to the kernel's own: ";
+	FILE *f = sh->out->f;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!id[i].explained_by) {
+			fprintf(f, "%s%s", comma, id[i].name);
+			comma = ", ";
+		}
+	if (strcmp(comma, ", ") == 0)
+		fputc('\n', f);
+	for (size_t i = 0; i < nr; i++) {
+		char change[32];
+
+		if (id[i].explained_by)
+			fprintf(f, "Not equal to %s: %s (%s)\n", id[i].name,
+				ui_size_change(sh->ui,
+					(int64_t)(id[i].ours_bytes - id[i].kernel_bytes), change,
+					sizeof change),
+				id[i].explained_by);
+	}
+}
+
+static void
+foot(const struct shower *sh)
+{
+	char tables[32], huge[32];
+
+	fprintf(sh->out->f, "\nPage tables %s, not in RSS",
+		ui_size(sh->ui, sh->s->after.vm_pte_bytes, tables, sizeof tables));
+	if (sh->s->totals.huge_bytes)
+		fprintf(sh->out->f, "; transparent huge pages %s of RSS",
+			ui_size(sh->ui, sh->s->totals.huge_bytes, huge, sizeof huge));
+	fputs(".\n", sh->out->f);
+	identities(sh);
+}
+
+int
+maps_show_text(struct ui_output *out, const struct ui_options *ui,
+	const struct maps_report *report, struct err *e)
+{
+	auto_table struct ui_table *table = ui_table_new(out);
+	const struct space *s = report->s;
+	struct shower sh = {
+		.out = out, .ui = ui, .r = report, .s = s, .table = table, .e = e,
+		.has_rss = s->rss_from != SPACE_RSS_NONE,
+		.has_hugetlb = s->totals.hugetlb_bytes != 0,
+		.has_bar = out->is_terminal && (report->by == BY_CLASS || report->by == BY_ARENA),
+	};
+
+	if (!table)
+		return err_set(e, ENOMEM, "cannot make a table");
+	head(out, ui, report->t, &s->after);
+	if (report->since) {
+		change_columns(&sh);
+		change_rows(&sh);
+	} else {
+		columns(&sh);
+		all_rows(&sh);
+	}
+	if (sh.failed || ui_table_print(table, e) < 0)
+		return -1;
+	foot(&sh);
+	return 0;
+}
+
+void
+maps_totals_text(struct ui_output *out, const struct ui_options *ui, const struct target *t,
+	const struct os_status *s)
+{
+	char anon[32], file[32], shmem[32], tables[32];
+
+	head(out, ui, t, s);
+	fprintf(out->f,
+		"RSS: anonymous %s, files %s, shared memory %s.  Page tables %s, not in RSS.\n",
+		ui_size(ui, s->rss_anon_bytes, anon, sizeof anon),
+		ui_size(ui, s->rss_file_bytes, file, sizeof file),
+		ui_size(ui, s->rss_shmem_bytes, shmem, sizeof shmem),
+		ui_size(ui, s->vm_pte_bytes, tables, sizeof tables));
+}
