@@ -20,14 +20,14 @@
 enum { KEY_ARENA = 0x3000, KEY_SORT, KEY_XML, KEY_CAPTURE };
 
 static const struct argp_option options[] = {
-	{ "arena", KEY_ARENA, "N", 0, "only arena N, with the sizes of its free chunks", -3 },
-	{ "lines", 'n', "N", 0, "at most N arenas; 0 is all of them (16)", -3 },
+	{ "arena", KEY_ARENA, "N", 0, "only arena N, with the sizes of its free chunks", 1 },
+	{ "lines", 'n', "N", 0, "at most N arenas; 0 is all of them (16)", 1 },
 	{ "sort", KEY_SORT, "KEY", 0,
-		"arenas by resident (default), nr, system, in-use, free or threads", -3 },
-	{ "xml", KEY_XML, NULL, 0, "malloc_info's own document and nothing else", -3 },
+		"arenas by resident (default), nr, system, in-use, free or threads", 1 },
+	{ "xml", KEY_XML, NULL, 0, "malloc_info's own document and nothing else", 1 },
 	{ "capture", KEY_CAPTURE, "HOW", 0,
 		"how the text is caught: stream, a private stream (default); fd2, what is written to "
-		"standard error meanwhile", -1 },
+		"standard error meanwhile", 2 },
 	{ 0 },
 };
 
@@ -119,9 +119,7 @@ static const struct argp argp = {
 	       "  memdiag info --pid 1234 --json -o before.json\n"
 	       "  memdiag info --pid 1234 --xml          what malloc_info() itself says\n\n"
 	       "What malloc counts as free need not be resident, and what is resident and free need "
-	       "not go back: 'at most' and 'at least' are meant.\n\n"
-	       "Exit status: 0 done, 1 failed, 2 partial, 3 no such process, 4 not permitted, "
-	       "5 target not supported, 6 no safe moment, 64 usage.",
+	       "not go back: 'at most' and 'at least' are meant.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- finding out ---- */

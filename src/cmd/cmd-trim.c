@@ -15,7 +15,7 @@ struct trim_options {
 };
 
 static const struct argp_option options[] = {
-	{ "pad", KEY_PAD, "SIZE", 0, "leave this much free at the end of the main heap (0)", -3 },
+	{ "pad", KEY_PAD, "SIZE", 0, "leave this much free at the end of the main heap (0)", 1 },
 	{ 0 },
 };
 
@@ -54,9 +54,7 @@ static const struct argp argp = {
 	       "Examples:\n"
 	       "  memdiag trim --pid 1234\n"
 	       "  memdiag trim --pid 1234 --pad 64M\n\n"
-	       "Exit status: 0 done, also when there was nothing to give back, 1 failed, 2 partial, "
-	       "3 no such process, 4 not permitted, 5 target not supported, 6 no safe moment and "
-	       "nothing was changed, 64 usage.",
+	       "That there was nothing to give back is no failure.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- before and after ---- */

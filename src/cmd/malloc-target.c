@@ -11,12 +11,12 @@
 enum { KEY_MODE = 0x2000, KEY_WAIT };
 
 static const struct argp_option options[] = {
-	{ NULL, 0, NULL, 0, "The borrowed thread:", -2 },
+	{ NULL, 0, NULL, 0, "The borrowed thread:", 2 },
 	{ "wait", KEY_WAIT, "DURATION", 0,
-		"look this long for a moment when a thread can be borrowed safely (5s)", -2 },
+		"look this long for a moment when a thread can be borrowed safely (5s)", 2 },
 	{ "mode", KEY_MODE, "MODE", 0,
 		"auto; helper: it makes a thread that does the work; thread: it does the work "
-		"itself, as in a process with one thread", -2 },
+		"itself, as in a process with one thread", 2 },
 	{ 0 },
 };
 

@@ -17,21 +17,22 @@
 
 enum { KEY_TIMEOUT = 0x1000, KEY_DEBUG, KEY_USAGE };
 
+/* A command's own options are of group 0 or 1, those of the borrowed thread of 2. */
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "the process to look at; a bare number means the same", 1 },
+	{ "pid", 'p', "PID", 0, "the process to look at; a bare number means the same", 0 },
 	{ "timeout", KEY_TIMEOUT, "DURATION", 0,
-		"give up after this long: 500ms, 10s, 2m (30s if not given)", 1 },
-	{ NULL, 0, NULL, 0, "Output:", 2 },
-	{ "json", 'j', NULL, 0, "write JSON; sizes are bytes", 2 },
-	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 2 },
-	{ "force", 'f', NULL, 0, "overwrite FILE if it is there", 2 },
-	{ "bytes", 'b', NULL, 0, "sizes as exact numbers of bytes", 2 },
-	{ "quiet", 'q', NULL, 0, "no notes on standard error", 2 },
-	{ "verbose", 'v', NULL, 0, "tell more", 2 },
-	{ NULL, 0, NULL, 0, "Other:", 3 },
-	{ "help", 'h', NULL, 0, "print this help", 3 },
-	{ "usage", KEY_USAGE, NULL, 0, "print a short usage message", 3 },
-	{ "debug", KEY_DEBUG, NULL, 0, "tell what memdiag does, on standard error", 3 },
+		"give up after this long: 500ms, 10s, 2m (30s if not given)", 0 },
+	{ NULL, 0, NULL, 0, "Output:", 3 },
+	{ "json", 'j', NULL, 0, "write JSON; sizes are bytes", 3 },
+	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 3 },
+	{ "force", 'f', NULL, 0, "overwrite FILE if it is there", 3 },
+	{ "bytes", 'b', NULL, 0, "sizes as exact numbers of bytes", 3 },
+	{ "quiet", 'q', NULL, 0, "no notes on standard error", 3 },
+	{ "verbose", 'v', NULL, 0, "tell more", 3 },
+	{ NULL, 0, NULL, 0, "Other:", -1 },
+	{ "help", 'h', NULL, 0, "print this help", -1 },
+	{ "usage", KEY_USAGE, NULL, 0, "print a short usage message", -1 },
+	{ "debug", KEY_DEBUG, NULL, 0, "tell what memdiag does, on standard error", -1 },
 	{ 0 },
 };
 

@@ -31,6 +31,11 @@ enum ui_exit {
 
 enum ui_exit ui_exit_of(const struct err *e);
 
+/* The last paragraph of every command's --help. */
+#define UI_EXIT_STATUS_HELP                                                                        \
+	"Exit status: 0 done, 1 failed, 2 partial, 3 no such process, 4 not permitted, 5 target "  \
+	"not supported, 6 no safe moment and nothing was changed, 64 usage."
+
 /* ---- options that every command takes -------------------------------------------------------- */
 
 struct ui_options {
