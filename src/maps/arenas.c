@@ -198,9 +198,13 @@ is_behind_heap_info(const struct search *s, raddr addr)
 	return offset == 4 * s->word_bytes || offset == 6 * s->word_bytes;
 }
 
-/* Add the thread arena at ADDR.  EFAULT: there is none, or its heaps are not in order. */
+/*
+ * Add the thread arena at ADDR, with its first heap.  *RET_TOP and *RET_NEXT are what it points to.
+ * EFAULT: there is none.
+ */
 static int
-add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *ret_next, struct err *e)
+add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *ret_top,
+	raddr *ret_next, struct err *e)
 {
 	char buf[PAGE_BYTES];
 	raddr start = heap_of(s, addr);
@@ -219,22 +223,21 @@ add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *re
 	if (!arena)
 		return err_set(e, ENOMEM, "cannot list the arenas");
 	arena->addr = addr;
+	*ret_top = (raddr){ word_at(s, buf, bins - 2 * s->word_bytes) };
 	*ret_next = (raddr){ word_at(s, buf, bins + next_offset(s)) };
-	if (add_heap(arena, start, &info, e) < 0)
-		return -1;
-	return add_later_heaps(
-		s, arena, (raddr){ word_at(s, buf, bins - 2 * s->word_bytes) }, e);
+	return add_heap(arena, start, &info, e);
 }
 
 /*
  * Walk the ring from the main arena into A, as far as it makes sense; is_ring_closed says whether
- * that was all the way.  -1 with E when the target cannot be read at all.
+ * that was all of it.  -1 with E when the target cannot be read at all.
  */
 static int
 walk_ring(const struct search *s, struct arenas *a, struct err *e)
 {
 	raddr main_arena = { s->data.v + s->bins_at - s->bins_offset };
-	raddr next = { word_at(s, s->copy, s->bins_at + next_offset(s)) };
+	raddr top, next = { word_at(s, s->copy, s->bins_at + next_offset(s)) };
+	bool is_whole = true;
 	struct arena *arena;
 
 	if (next.v != main_arena.v && !is_behind_heap_info(s, next))
@@ -245,10 +248,16 @@ walk_ring(const struct search *s, struct arenas *a, struct err *e)
 	*arena = (struct arena){ .addr = main_arena, .is_main = true };
 	a->word_bytes = s->word_bytes;
 	a->heap_max_bytes = s->heap_max_bytes;
-	while (next.v != main_arena.v)
-		if (add_thread_arena(s, a, next, &next, e) < 0)
+	while (next.v != main_arena.v) {
+		if (add_thread_arena(s, a, next, &top, &next, e) < 0)
 			return e->code == EFAULT ? 0 : -1;
-	a->is_ring_closed = true;
+		if (add_later_heaps(s, &a->v[a->nr - 1], top, e) < 0) {
+			if (e->code != EFAULT)
+				return -1;
+			is_whole = false;
+		}
+	}
+	a->is_ring_closed = is_whole;
 	return 0;
 }
 

@@ -20,6 +20,7 @@
 struct child {
 	pid_t pid;
 	char *said;	/* what it said before "ready" */
+	bool is_ready;	/* false: it ended first */
 	FILE *out, *in;
 };
 
@@ -33,18 +34,20 @@ child_ready(void)
 		;
 }
 
-static inline char *
-child_listen(FILE *out)
+static inline void
+child_listen(struct child *c)
 {
-	char *said = NULL, *line = NULL;
+	char *line = NULL;
 	size_t size, room = 0;
-	FILE *f = open_memstream(&said, &size);
+	FILE *f = open_memstream(&c->said, &size);
 
-	while (getline(&line, &room, out) > 0 && strcmp(line, "ready\n") != 0)
-		fputs(line, f);
+	while (!c->is_ready && getline(&line, &room, c->out) > 0) {
+		c->is_ready = strcmp(line, "ready\n") == 0;
+		if (!c->is_ready)
+			fputs(line, f);
+	}
 	fclose(f);
 	free(line);
-	return said;
 }
 
 /* Start a child that runs DO, with ARG; returns when it is ready or has ended. */
@@ -73,7 +76,7 @@ child_start(void (*run)(void *arg), void *arg)
 	close(in[0]);
 	c.out = fdopen(out[0], "r");
 	c.in = fdopen(in[1], "w");
-	c.said = child_listen(c.out);
+	child_listen(&c);
 	return c;
 }
 

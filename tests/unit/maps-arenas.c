@@ -7,9 +7,11 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "child.h"
+#include "elf/image.h"
 #include "heap/heap.h"
 #include "maps/maps.h"
 #include "tap.h"
@@ -146,6 +148,143 @@ same_threads(struct arenas *a, const struct target *t, const char *said)
 	is_u64(arenas_of_thread(a, t, 0x7ffffff0).v, 0, "a thread that is not there has none");
 }
 
+/* ---- damage ---- */
+
+static uint64_t
+peek(struct view *v, uint64_t at)
+{
+	uint64_t word = 0;
+
+	if (os_read(&v->t, (raddr){ at }, &word, sizeof word, &v->e) < 0)
+		ok(false, "%s", v->e.msg);
+	return word;
+}
+
+static void
+poke(struct view *v, uint64_t at, uint64_t word)
+{
+	if (os_write(&v->t, (raddr){ at }, &word, sizeof word, &v->e) < 0)
+		ok(false, "%s", v->e.msg);
+}
+
+/* Where in the arena the first word from START to END is. */
+static uint64_t
+word_in_arena(struct view *v, const struct arena *a, uint64_t start, uint64_t end)
+{
+	for (uint64_t at = a->addr.v; at < a->addr.v + 0x900; at += sizeof at)
+		if (peek(v, at) >= start && peek(v, at) < end)
+			return at;
+	ok(false, "the word is in the arena");
+	return a->addr.v;
+}
+
+/* With WORD at AT, only the first NR_KEPT arenas are found and it is said that there may be more. */
+static void
+damaged(struct view *v, const struct arenas *whole, const char *what, uint64_t at, uint64_t word,
+	size_t nr_kept)
+{
+	auto_arenas struct arenas a = { 0 };
+	uint64_t before = peek(v, at);
+	bool same = true;
+
+	poke(v, at, word);
+	if (ok(view_arenas(v, &a) == 0, "%s: arenas are found", what)) {
+		ok(!a.is_ring_closed, "it is said that some may lack");
+		is_u64(a.nr, nr_kept, "what can be trusted is kept");
+		for (size_t i = 0; i < a.nr && i < whole->nr; i++)
+			same &= a.v[i].addr.v == whole->v[i].addr.v &&
+				a.v[i].nr_heaps <= whole->v[i].nr_heaps;
+		ok(same, "nothing was invented");
+	}
+	poke(v, at, before);
+}
+
+static void
+test_damaged_heaps(struct view *v, const struct arenas *a, const struct arena *big)
+{
+	size_t last = big->nr_heaps - 1, at = (size_t)(big - a->v);
+	uint64_t first = big->heap[0].start.v, newest = big->heap[1].start.v;
+	uint64_t oldest = big->heap[last].start.v;
+
+	damaged(v, a, "a first heap of another arena", first, a->v[1].addr.v, at);
+	damaged(v, a, "a first heap with one before it", first + 8, newest, at);
+	damaged(v, a, "a first heap that is huge", first + 16, UINT64_C(1) << 40, at);
+	damaged(v, a, "a first heap of nothing", first + 16, 0, at);
+	damaged(v, a, "a heap of another arena", newest, a->v[1].addr.v, a->nr);
+	damaged(v, a, "a heap of odd size", newest + 16, 0x1001, a->nr);
+	damaged(v, a, "a heap larger than its mapping", newest + 16, 65 << 20, a->nr);
+	damaged(v, a, "a heap mapped beyond its end", newest + 24, 65 << 20, a->nr);
+	damaged(v, a, "a heap after itself", newest + 8, newest, a->nr);
+	damaged(v, a, "a circle of heaps", oldest + 8, newest, a->nr);
+	damaged(v, a, "a small circle of heaps", oldest + 8, oldest, a->nr);
+	damaged(v, a, "a heap after none", newest + 8, 0, a->nr);
+	damaged(v, a, "a heap after what is not mapped", newest + 8, UINT64_C(0x7000) << 32, a->nr);
+	damaged(v, a, "a top that points nowhere", word_in_arena(v, big, newest, newest + (64 << 20)),
+		0x1230, a->nr);
+}
+
+static void
+test_damaged_ring(struct view *v, const struct arenas *a)
+{
+	uint64_t next = word_in_arena(v, &a->v[10], a->v[11].addr.v, a->v[11].addr.v + 1);
+	uint64_t main_next = word_in_arena(v, &a->v[0], a->v[1].addr.v, a->v[1].addr.v + 1);
+	auto_arenas struct arenas none = { 0 };
+
+	damaged(v, a, "a ring that turns back early", next, a->v[5].addr.v, 11);
+	damaged(v, a, "an arena before itself", next, a->v[10].addr.v, 11);
+	damaged(v, a, "a ring that ends", next, 0, 11);
+	damaged(v, a, "a ring into nowhere", next, UINT64_C(0x4141414141414141), 11);
+	damaged(v, a, "a ring into what is not mapped", next, (UINT64_C(0x7000) << 32) + 0x30, 11);
+	damaged(v, a, "an arena that is not where its heap says", next, a->v[6].heap[0].start.v + 0x20, 11);
+	poke(v, main_next, 0x30);
+	ok(view_arenas(v, &none) < 0 && v->e.kind == ERR_UNSUPPORTED && !none.v,
+		"a ring that never begins: nothing is found");
+	poke(v, main_next, a->v[1].addr.v);
+}
+
+/* Bins come and go: some may be in the middle of it, but not all. */
+static void
+test_busy_bins(struct view *v, const struct arenas *a)
+{
+	uint64_t next = word_in_arena(v, &a->v[0], a->v[1].addr.v, a->v[1].addr.v + 1);
+	uint64_t bins = next - 16 - 127 * 16;
+	auto_arenas struct arenas found = { 0 };
+	char before[40 * 16];
+
+	os_read(&v->t, (raddr){ bins }, before, sizeof before, &v->e);
+	for (size_t i = 40; i-- > 20;)
+		poke(v, bins + i * 16, 1);
+	ok(view_arenas(v, &found) == 0 && found.nr == a->nr, "20 bins in use do not hide the arena");
+	for (size_t i = 20; i-- > 0;)
+		poke(v, bins + i * 16, 1);
+	ok(view_arenas(v, &found) < 0 && v->e.kind == ERR_UNSUPPORTED, "with 40 it is no arena");
+	os_write(&v->t, (raddr){ bins }, before, sizeof before, &v->e);
+}
+
+static void
+test_damage(void)
+{
+	struct child c = child_start(many_arenas, NULL);
+	auto_arenas struct arenas a = { 0 }, again = { 0 };
+	const struct arena *big = NULL;
+	struct view v;
+
+	if (!view_take(&v, c.pid) || !ok(view_arenas(&v, &a) == 0, "damage: all is well before"))
+		return;
+	for (size_t i = 0; i < a.nr; i++)
+		if (a.v[i].nr_heaps > 5)
+			big = &a.v[i];
+	if (!ok(big && a.nr == NR_THREADS + 1, "there is an arena of several heaps"))
+		return;
+	test_damaged_heaps(&v, &a, big);
+	test_damaged_ring(&v, &a);
+	test_busy_bins(&v, &a);
+	ok(view_arenas(&v, &again) == 0 && again.is_ring_closed && again.nr == a.nr,
+		"all is well after");
+	view_release(&v);
+	ok(child_end(&c), "damage: the child lives on");
+}
+
 static void
 test_many_arenas(void)
 {
@@ -164,10 +303,286 @@ test_many_arenas(void)
 	ok(child_end(&c), "many arenas: the child lives on");
 }
 
+/* ---- other layouts, made by hand ---- */
+
+#define DATA_AT 0x1000		/* in the fake libc */
+#define DATA_BYTES 0x3000
+#define ARENA_AT 0x420		/* in its data */
+#define MIB (UINT64_C(1) << 20)
+
+struct fake {
+	const char *name;
+	unsigned int word_bytes, bins_offset, heap_info_bytes;
+	uint64_t heap_max_bytes;
+	uint64_t heap_bytes;	/* of each heap */
+};
+
+static const struct fake fakes[] = {
+	{ "2.17 to 2.26.0", 8, 0x68, 0x20, 64 * MIB, 0x21000 },
+	{ "2.26 to 2.34", 8, 0x70, 0x20, 64 * MIB, 0x21000 },
+	{ "2.35 to 2.42", 8, 0x70, 0x30, 64 * MIB, 64 * MIB },
+	{ "huge pages of 2 MiB", 8, 0x70, 0x30, 8 * MIB, 2 * MIB },
+	{ "huge pages of 1 GiB", 8, 0x70, 0x30, 4096 * MIB, 1024 * MIB },
+	{ "since 2.43", 8, 0x18, 0x30, 64 * MIB, 0x21000 },
+	{ "i386 to 2.25", 4, 0x38, 0x10, MIB, 0x21000 },
+	{ "i386 2.26.0", 4, 0x3c, 0x18, MIB, 0x21000 },
+	{ "i386 2.26 to 2.42", 4, 0x40, 0x18, MIB, 0x21000 },
+	{ "i386 since 2.43", 4, 0x10, 0x18, MIB, 0x21000 },
+};
+
+static void
+set_word(const struct fake *f, uint64_t at, uint64_t value)
+{
+	memcpy((void *)(uintptr_t)at, &value, f->word_bytes);	/* little-endian */
+}
+
+/* Its bins, all empty, and where its top and its ring go. */
+static void
+make_arena(const struct fake *f, uint64_t arena, uint64_t top, uint64_t next)
+{
+	uint64_t w = f->word_bytes, bins = arena + f->bins_offset;
+
+	for (uint64_t at = bins; at < bins + 127 * 2 * w; at += 2 * w) {
+		set_word(f, at, at - 2 * w);
+		set_word(f, at + w, at - 2 * w);
+	}
+	set_word(f, bins - 2 * w, top);
+	set_word(f, bins + 127 * 2 * w + 16, next);
+}
+
+static void
+make_heap(const struct fake *f, uint64_t heap, uint64_t arena, uint64_t prev)
+{
+	if (mprotect((void *)(uintptr_t)heap, 0x1000, PROT_READ | PROT_WRITE) < 0)
+		abort();
+	set_word(f, heap, arena);
+	set_word(f, heap + f->word_bytes, prev);
+	set_word(f, heap + 2 * f->word_bytes, f->heap_bytes);
+	set_word(f, heap + 3 * f->word_bytes, f->heap_bytes);
+}
+
+static uint64_t
+reserve(const struct fake *f, uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (f->word_bytes == 4 ? MAP_32BIT : 0),
+		-1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return (uintptr_t)p;
+}
+
+/* The headers of an object with one writable segment, for ELF of BITS. */
+#define MAKE_HEADERS(at, bits, machine)                                                            \
+	do {                                                                                       \
+		Elf##bits##_Ehdr *e_ = (at);                                                       \
+		Elf##bits##_Phdr *p_ = (void *)(e_ + 1);                                           \
+		*e_ = (Elf##bits##_Ehdr){                                                          \
+			.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS##bits, ELFDATA2LSB,             \
+				EV_CURRENT },                                                      \
+			.e_type = ET_DYN,                                                          \
+			.e_machine = (machine),                                                    \
+			.e_version = EV_CURRENT,                                                   \
+			.e_phoff = sizeof *e_,                                                     \
+			.e_ehsize = sizeof *e_,                                                    \
+			.e_phentsize = sizeof *p_,                                                 \
+			.e_phnum = 2,                                                              \
+		};                                                                                 \
+		p_[0].p_type = p_[1].p_type = PT_LOAD;                                             \
+		p_[0].p_align = p_[1].p_align = 0x1000;                                            \
+		p_[0].p_flags = PF_R;                                                              \
+		p_[0].p_filesz = p_[0].p_memsz = DATA_AT;                                          \
+		p_[1].p_flags = PF_R | PF_W;                                                       \
+		p_[1].p_offset = p_[1].p_vaddr = DATA_AT;                                          \
+		p_[1].p_filesz = p_[1].p_memsz = DATA_BYTES;                                       \
+	} while (0)
+
+/* A libc with a main arena, an arena of one heap and one of two; the ring goes round once. */
+static void
+make_fake(void *arg)
+{
+	const struct fake *f = arg;
+	uint64_t libc = reserve(f, DATA_AT + DATA_BYTES), max = f->heap_max_bytes;
+	uint64_t main_arena = libc + DATA_AT + ARENA_AT, wide = max < 64 * MIB ? 64 * max : max;
+	uint64_t heap = (reserve(f, 2 * wide + 3 * max) + wide - 1) & ~(wide - 1);
+	uint64_t one, two, later;
+
+	/* Not aligned to more than they have to be. */
+	if (wide > max)
+		heap += max;
+	one = heap + f->heap_info_bytes;
+	two = heap + max + f->heap_info_bytes;
+	later = heap + 2 * max;
+	mprotect((void *)(uintptr_t)libc, DATA_AT + DATA_BYTES, PROT_READ | PROT_WRITE);
+	if (f->word_bytes == 8)
+		MAKE_HEADERS((void *)(uintptr_t)libc, 64, EM_X86_64);
+	else
+		MAKE_HEADERS((void *)(uintptr_t)libc, 32, EM_386);
+	make_heap(f, heap, one, 0);
+	make_heap(f, heap + max, two, 0);
+	make_heap(f, later, two, heap + max);
+	make_arena(f, main_arena, later + 0x100, two);
+	make_arena(f, two, later + 0x200, one);
+	make_arena(f, one, heap + 0x900, main_arena);
+	printf("%#" PRIx64 " %#" PRIx64 " %#" PRIx64 " %#" PRIx64 "\n", libc, main_arena, one, two);
+	child_ready();
+}
+
+static void
+same_as_fake(const struct fake *f, const struct arenas *a, const uint64_t *wanted)
+{
+	is_u64(a->heap_max_bytes, f->heap_max_bytes, "its heaps are as large as they may be");
+	is_u64(a->word_bytes, f->word_bytes, "its words, too");
+	if (!ok(a->is_ring_closed && a->nr == 3, "three arenas in a ring"))
+		return;
+	is_u64(a->v[0].addr.v, wanted[0], "the main arena");
+	is_u64(a->v[1].addr.v, wanted[2], "then the one after it");
+	is_u64(a->v[2].addr.v, wanted[1], "then the last");
+	is_u64(a->v[0].nr_heaps, 0, "the main arena has no heap");
+	is_u64(a->v[1].nr_heaps, 2, "the second has two");
+	is_u64(a->v[2].nr_heaps, 1, "the third has one");
+	is_u64(a->v[1].heap[1].start.v, wanted[2] - f->heap_info_bytes + f->heap_max_bytes,
+		"the heaps are where they are");
+	is_u64(a->v[1].heap[1].mapped_bytes, f->heap_bytes, "and of their size");
+}
+
+static void
+test_fake(const struct fake *f)
+{
+	struct child c = child_start(make_fake, (void *)f);
+	auto_arenas struct arenas a = { 0 };
+	struct object libc = { .is_libc = true };
+	uint64_t base = 0, at[3];
+	struct view v;
+
+	ok(sscanf(c.said, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64, &base, &at[0], &at[1],
+		   &at[2]) == 4, "%s: made", f->name);
+	if (view_take(&v, c.pid) &&
+		ok(image_open(&libc.image, &v.t, (raddr){ base }, NULL, 0, 0, &v.e) == 0,
+			"the fake is an object %s", v.e.msg)) {
+		struct objects fake = { .v = &libc, .nr = 1 };
+
+		if (ok(arenas_find(&a, &v.t, &v.m, &fake, &v.e) == 0, "arenas %s", v.e.msg))
+			same_as_fake(f, &a, at);
+	}
+	image_free(libc.image);
+	view_release(&v);
+	ok(child_end(&c), "%s: the child lives on", f->name);
+}
+
+/* ---- other programs ---- */
+
+static void
+execute(void *arg)
+{
+	char *const *command = arg;
+
+	execvp(command[0], command);
+}
+
+/* Whether it could be started; says so if not. */
+static bool
+started(const struct child *c, const char *name)
+{
+	if (c->is_ready)
+		return true;
+	ok(true, "%s # SKIP it is not here", name);
+	fclose(c->in);
+	return false;
+}
+
+static void
+test_program(const char **command, unsigned int word_bytes)
+{
+	struct child c = child_start(execute, command);
+	auto_arenas struct arenas a = { 0 };
+	struct view v;
+
+	if (!started(&c, command[0]))
+		return;
+	if (view_take(&v, c.pid) && ok(view_arenas(&v, &a) == 0, "%s: arenas are found", *command)) {
+		ok(a.is_ring_closed, "the ring is closed");
+		is_u64(a.word_bytes, word_bytes, "its words are as wide as they are");
+		ok(arenas_find_threads(&a, &v.t, 100, &v.e) == 0, "its threads are looked at");
+		/* The kernel tells of the list of a 32-bit thread to nobody of 64 bits. */
+		is_u64(a.v[0].nr_tids, word_bytes == 8, "the main thread has the main arena");
+	}
+	view_release(&v);
+	ok(child_end(&c), "%s lives on", *command);
+}
+
+static void
+test_foreign(const char **command)
+{
+	struct child c = child_start(execute, command);
+	auto_arenas struct arenas a = { 0 };
+	struct view v;
+
+	if (!started(&c, command[0]))
+		return;
+	if (view_take(&v, c.pid))
+		ok(view_arenas(&v, &a) < 0 && v.e.kind == ERR_UNSUPPORTED && !a.v,
+			"%s: has no arenas of glibc's", *command);
+	view_release(&v);
+	ok(child_end(&c), "%s lives on", *command);
+}
+
+/* The very test in a process where malloc was told to use huge pages: its heaps are smaller. */
+static void
+test_small_heaps(void)
+{
+	const char *command[] = { "/proc/self/exe", "many", NULL };
+	struct child c;
+	auto_arenas struct arenas a = { 0 };
+	struct view v;
+
+	setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=2", 1);
+	c = child_start(execute, command);
+	unsetenv("GLIBC_TUNABLES");
+	if (view_take(&v, c.pid) && ok(view_arenas(&v, &a) == 0, "hugetlb=2: arenas are found")) {
+		ok(a.is_ring_closed, "the ring is closed");
+		same_as_malloc_info(&a, strstr(c.said, "<malloc"));
+	}
+	view_release(&v);
+	ok(child_end(&c), "hugetlb=2: the child lives on");
+}
+
+static void
+test_programs(void)
+{
+	const char *python[] = { "python3", "-c", "import threading, sys\n"
+		"threading.Thread(target=sys.stdin.read).start()\n"
+		"print('ready', flush=True)", NULL };
+	const char *bash[] = { "bash", "-c", "echo ready; read || :", NULL };
+	char i386[4096], fixed[4096], musl[4096];
+	const char *dir = getenv("top_builddir");
+	const char *idle_i386[] = { i386, "3", NULL }, *idle_static[] = { fixed, NULL };
+	const char *idle_musl[] = { musl, NULL };
+
+	snprintf(i386, sizeof i386, "%s/tests/tracees/idle-i386", dir ? dir : ".");
+	snprintf(fixed, sizeof fixed, "%s/tests/tracees/idle-static", dir ? dir : ".");
+	snprintf(musl, sizeof musl, "%s/tests/tracees/idle-musl", dir ? dir : ".");
+	test_program(python, 8);
+	test_program(bash, 8);
+	test_program(idle_i386, 4);
+	test_foreign(idle_static);
+	test_foreign(idle_musl);
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	alarm(60);
+	if (argc > 1 && strcmp(argv[1], "many") == 0) {
+		many_arenas(NULL);
+		return 0;
+	}
 	test_many_arenas();
+	test_damage();
+	for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++)
+		test_fake(&fakes[i]);
+	test_small_heaps();
+	test_programs();
 	return tap_end();
 }
