@@ -13,6 +13,9 @@
 #define STOP_WITHIN_NS 200000000
 #define MAX_TRIES_A_ROUND 8
 
+/* So often a thread must be safe beyond any doubt; then a complete walk of its stack is enough. */
+#define STRICT_TRIES 16
+
 /* ---- giving back ---- */
 
 /*
@@ -155,7 +158,7 @@ remember_errno(struct carrier *c)
 
 static enum try
 try_thread(struct carrier *c, struct inject_target *it, const struct candidate *cand,
-	bool allow_leftovers, struct reason *why, struct err *e)
+	bool is_strict, struct reason *why, struct err *e)
 {
 	enum try result;
 	struct err ours;
@@ -169,7 +172,7 @@ try_thread(struct carrier *c, struct inject_target *it, const struct candidate *
 		return TRY_FAILED;
 	}
 	if (has_not_moved(cand, &c->saved.regs, why) &&
-		safety_prove(it, c->tid, &c->saved.regs, cand->is_parked, allow_leftovers, why)) {
+		safety_prove(it, c->tid, &c->saved.regs, cand->is_parked, is_strict, why)) {
 		remember_errno(c);
 		if (carrier_begin(c, &ours) == 0)
 			return TRY_TAKEN;
@@ -184,19 +187,16 @@ struct search {
 	struct candidates found;
 	struct reason why;	/* of the last thread that was refused after a stop */
 	pid_t tid;		/* that thread, 0 if there was none */
-	uint64_t started_ns, deadline_ns;
+	uint64_t deadline_ns;
 };
 
 static enum try
 try_round(struct carrier *c, struct inject_target *it, struct search *s, int *nr_rejected,
 	struct err *e)
 {
-	/* A running thread must at first be without doubt; later, proven by its frames alone. */
-	bool is_late = os_now_ns() - s->started_ns > (s->deadline_ns - s->started_ns) / 2;
-
 	for (size_t i = 0; i < s->found.nr && i < MAX_TRIES_A_ROUND; i++) {
-		enum try result =
-			try_thread(c, it, &s->found.v[i], is_late, &s->why, e);
+		enum try result = try_thread(
+			c, it, &s->found.v[i], *nr_rejected < STRICT_TRIES, &s->why, e);
 
 		if (result != TRY_REFUSED)
 			return result;
@@ -229,11 +229,10 @@ int
 borrow_take(struct carrier *c, struct inject_target *it, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
 {
-	struct search s = { .started_ns = os_now_ns() };
+	struct search s = { .deadline_ns = os_now_ns() + opt->wait_ns };
 	uint64_t pause_ns = 200000;
 	enum try result;
 
-	s.deadline_ns = s.started_ns + opt->wait_ns;
 	for (;;) {
 		candidates_release(&s.found);
 		if (candidates_find(&s.found, it, e) < 0)

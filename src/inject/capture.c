@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -120,6 +121,9 @@ stream_copy_read(const struct stream_copy *s, const struct inject_target *it, st
 
 /* ---- descriptor 2 sent to a file meanwhile ---- */
 
+#define SETTLE_NS 3000000
+#define FILE_MAX_BYTES (1 << 30)
+
 int
 redirect_check(const struct inject_target *it, struct err *e)
 {
@@ -175,7 +179,13 @@ redirect_begin(struct redirect *r, struct carrier *c, const struct workspace *ws
 			"memfd_create", e) < 0)
 		return -1;
 	file = (uint64_t)c->result;
-	if (carrier_undo(c, it->fn.close, &file, 1, e) < 0)
+	/*
+	 * Writers of one such file do not wait for each other's file position (fs/open.c sets
+	 * FMODE_ATOMIC_POS for real files only); appending is under the inode's lock.
+	 */
+	if (carrier_undo(c, it->fn.close, &file, 1, e) < 0 ||
+		call_checked(c, it->fn.fcntl, (uint64_t[]){ file, F_SETFL, O_APPEND }, 3, deadline_ns,
+			"fcntl", e) < 0)
 		return -1;
 	r->file_fd = borrow_fd(it->target, (int)file, O_RDONLY, e);
 	if (r->file_fd < 0)
@@ -235,14 +245,37 @@ replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 	return 0;
 }
 
+/*
+ * Read the file whole, into ALL.  A write that had begun before descriptor 2 was sent back may still
+ * be on its way into it, so it must have been quiet for a while.
+ */
+static int
+read_settled(const struct redirect *r, struct text *all, struct err *e)
+{
+	off_t size = -1;
+	struct stat st;
+
+	for (;;) {
+		if (fstat(r->file_fd, &st) < 0)
+			return err_set(e, errno, "cannot read what malloc_info wrote");
+		if (st.st_size == size)
+			break;
+		size = st.st_size;
+		os_sleep_ns(SETTLE_NS);
+	}
+	if (lseek(r->file_fd, 0, SEEK_SET) < 0 || text_read(all, r->file_fd, FILE_MAX_BYTES) < 0)
+		return err_set(e, errno, "cannot read what malloc_info wrote");
+	return 0;
+}
+
 int
 redirect_read(struct redirect *r, struct text *out, uint64_t *ret_replayed_bytes, struct err *e)
 {
 	auto_text struct text all = { 0 };
 	const char *at, *end;
 
-	if (lseek(r->file_fd, 0, SEEK_SET) < 0 || text_read(&all, r->file_fd, 1 << 30) < 0)
-		return err_set(e, errno, "cannot read what malloc_info wrote");
+	if (read_settled(r, &all, e) < 0)
+		return -1;
 	out->v = malloc(all.len + 1);
 	if (!out->v)
 		return err_set(e, ENOMEM, "cannot hold what malloc_info wrote");

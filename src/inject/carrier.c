@@ -13,6 +13,7 @@
 #include "base/debug.h"
 
 #define STOP_WITHIN_NS 200000000
+#define STARVED_NS UINT64_C(2000000000)
 
 /*
  * What stays unblocked during a call: signals that a fault forces.  If they were blocked the kernel
@@ -132,6 +133,27 @@ take_stop(struct carrier *c, const struct os_stop *stop, enum carrier_end *ret, 
 	return has_returned(c, &regs);
 }
 
+/*
+ * Wait for the next stop.  A thread that could run but gets no processor is given more time: to
+ * leave it would not make it any faster.
+ */
+static int
+await_stop(struct carrier *c, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
+{
+	const uint64_t last_ns = deadline_ns + STARVED_NS;
+	struct os_syscall s;
+	struct err ignored;
+
+	for (;;) {
+		if (os_wait(c->tid, deadline_ns, ret, e) < 0)
+			return -1;
+		if (ret->kind != OS_STOP_TIMEOUT || deadline_ns >= last_ns ||
+			os_thread_syscall(c->it->target, c->tid, &s, &ignored) < 0 || !s.is_running)
+			return 0;
+		deadline_ns += STARVED_NS / 20;
+	}
+}
+
 static int
 run(struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, struct err *e)
 {
@@ -140,7 +162,7 @@ run(struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, struct err *
 
 	do {
 		if (os_resume(c->tid, OS_RESUME_TO_SYSCALL, sig, e) < 0 ||
-			os_wait(c->tid, deadline_ns, &stop, e) < 0)
+			await_stop(c, deadline_ns, &stop, e) < 0)
 			return -1;
 		over = take_stop(c, &stop, ret, &sig, e);
 	} while (!over);

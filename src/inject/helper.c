@@ -108,8 +108,8 @@ adopt(struct carrier *h, const struct workspace *ws, uint64_t deadline_ns, struc
 }
 
 int
-helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h, uint64_t deadline_ns,
-	struct err *e)
+helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
+	uint64_t borrow_deadline_ns, uint64_t start_deadline_ns, struct err *e)
 {
 	const struct attr_image attr = { .flags = ATTR_FLAG_DETACHSTATE, .guard_bytes = 4096 };
 	const raddr slot = raddr_add(ws->data, sizeof attr);
@@ -119,7 +119,7 @@ helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h, ui
 	if (os_write(c->it->target, ws->data, &attr, sizeof attr, e) < 0)
 		return -1;
 	c->new_tid = 0;
-	if (carrier_call(c, c->it->fn.pthread_create, arg, 4, deadline_ns, &end, e) < 0)
+	if (carrier_call(c, c->it->fn.pthread_create, arg, 4, borrow_deadline_ns, &end, e) < 0)
 		return -1;
 	if (end != CARRIER_RETURNED)
 		return carrier_explain(c, end, "pthread_create", e);
@@ -129,7 +129,7 @@ helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h, ui
 		.is_ours = true, .stop = OS_STOP_TIMEOUT };
 	if (borrow_return(c, e) < 0)
 		return -1;
-	return adopt(h, ws, deadline_ns, e);
+	return adopt(h, ws, start_deadline_ns, e);
 }
 
 void

@@ -62,13 +62,12 @@ const char *safety_danger_at(const struct inject_target *it, raddr a);
 /*
  * Prove that stopped thread TID may be borrowed: it is at no dangerous place and nobody on its stack
  * is, it holds no arena's lock, it is in no restartable sequence.  REGS are its registers.
- * IS_PARKED: it waits in a system call that is known to be harmless.  Words that look like return
- * addresses into dangerous code but are no frame of a complete walk are leftovers; ALLOW_LEFTOVERS
- * says whether that proof is enough for a thread that was running.
+ * IS_PARKED: it waits in a system call that is known to be harmless.  IS_STRICT: doubts that a
+ * complete walk of its stack has answered already count all the same.
  * Returns true, or false with WHY.
  */
 bool safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
-	bool allow_leftovers, struct reason *why);
+	bool is_strict, struct reason *why);
 
 /* ---- pick.c ------------------------------------------------------------------------------------ */
 
@@ -228,10 +227,10 @@ int workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes
 /*
  * Have C make a thread that becomes the carrier H.  Afterwards C has nothing left to undo: the
  * workspace is H's to unmap.  Returns 0, 1 if the target could not make a thread (C is as before),
- * or -1 with E.
+ * or -1 with E.  One deadline is for C, the other for H to be ready.
  */
 int helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
-	uint64_t deadline_ns, struct err *e);
+	uint64_t borrow_deadline_ns, uint64_t start_deadline_ns, struct err *e);
 
 /* Let H run down its undo list and end; waits a moment for that. */
 void helper_dismiss(struct carrier *h);

@@ -67,7 +67,8 @@ static int
 run_in_helper(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
 {
 	struct carrier h = { 0 };
-	int status = helper_make(c, ws, &h, os_now_ns() + BORROW_LIMIT_NS, e);
+	int status = helper_make(
+		c, ws, &h, os_now_ns() + BORROW_LIMIT_NS, job->deadline_ns, e);
 
 	if (status > 0)
 		return status;
@@ -126,10 +127,10 @@ run_job(struct inject_target *it, const struct arenas *a, struct job *job, uint6
 		return err_set_kind(e, ERR_FAILED, 0, "no memory");
 	*job->report = (struct inject_report){ 0 };
 	it->arenas = a;
-	os_signals_hold();
+	os_urgent_begin();
 	if (borrow_take(c, it, job->opt, job->report, e) == 0)
 		status = run_borrowed(job, c, buffer_bytes, e);
-	os_signals_release();
+	os_urgent_end();
 	free(c);
 	return status;
 }

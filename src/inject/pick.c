@@ -39,6 +39,7 @@ static const struct {
 	{ SYS_nanosleep, PARK_CONTINUES },
 	{ SYS_clock_nanosleep, PARK_CONTINUES },
 	{ SYS_rt_sigsuspend, PARK_CONTINUES },
+	{ SYS_restart_syscall, PARK_CONTINUES },	/* one of these, stopped once before */
 #ifdef SYS_poll	/* what newer architectures leave out */
 	{ SYS_poll, PARK_CONTINUES },
 	{ SYS_select, PARK_CONTINUES },

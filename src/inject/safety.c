@@ -20,7 +20,7 @@
 #define SCAN_BYTES 65536
 
 /* Each arena must be seen unlocked once within this time. */
-#define LOCKS_WITHIN_NS 2000000
+#define LOCKS_WITHIN_NS 200000
 
 static int
 add_danger(struct inject_target *it, raddr start, raddr end, const char *what, struct err *e)
@@ -145,19 +145,45 @@ is_stdio_function(const char *name)
 		sizeof *stdio_function, compare_names);
 }
 
+/* ---- threads and processes ---- */
+
+/*
+ * Functions that may wait for other threads with libc's own locks held: fork takes every arena's,
+ * the others that of the stack cache, which pthread_create needs (nptl/allocatestack.c).
+ */
+static bool
+is_process_function(const char *name)
+{
+	static const char *const function[] = { "fork", "Fork", "vfork", "libc_fork", "posix_spawn",
+		"posix_spawnp", "pthread_create", "pthread_getattr_np" };
+	const char *plain = name + strspn(name, "_");
+
+	if (strncmp(name, "__nptl_", 7) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof function / sizeof *function; i++)
+		if (strcmp(plain, function[i]) == 0)
+			return true;
+	return false;
+}
+
 struct learning {
 	struct inject_target *it;
 	struct err *e;
 };
 
 static int
-note_stdio(const char *name, const struct image_symbol *s, void *arg)
+note_function(const char *name, const struct image_symbol *s, void *arg)
 {
 	struct learning *l = arg;
+	const char *what = NULL;
 
-	if (s->type != STT_FUNC || !is_stdio_function(name))
+	if (s->type != STT_FUNC)
 		return 0;
-	return add_danger(l->it, s->addr, raddr_add(s->addr, s->size_bytes), "stdio", l->e);
+	if (is_stdio_function(name))
+		what = "stdio";
+	else if (is_process_function(name))
+		what = "fork or thread creation";
+	return what ? add_danger(l->it, s->addr, raddr_add(s->addr, s->size_bytes), what, l->e) : 0;
 }
 
 /* ---- the list ---- */
@@ -175,7 +201,7 @@ safety_learn(struct inject_target *it, struct err *e)
 {
 	struct learning l = { it, e };
 
-	if (learn_malloc(it, e) < 0 || image_each(it->libc->image, note_stdio, &l) < 0)
+	if (learn_malloc(it, e) < 0 || image_each(it->libc->image, note_function, &l) < 0)
 		return -1;
 	for (size_t i = 0; i < it->objects->nr; i++) {
 		const struct object *o = &it->objects->v[i];
@@ -236,6 +262,25 @@ frames_are_safe(const struct inject_target *it, const struct stack *s, struct re
 	return true;
 }
 
+/*
+ * A thread that was running may hold any lock inside libc, and most of libc's functions have no
+ * names.  So its whole stack must be the program's own, but for the frames that start a thread.
+ */
+static bool
+frames_are_the_programs(const struct inject_target *it, const struct stack *s, struct reason *why)
+{
+	size_t nr = s->nr - 1;	/* the outermost is _start or clone */
+
+	while (nr && raddr_in(s->frame[nr - 1].pc, it->libc->start, it->libc->end))
+		nr--;
+	if (!nr)
+		return refuse(why, "it starts or ends");
+	while (nr--)
+		if (raddr_in(s->frame[nr].pc, it->libc->start, it->libc->end))
+			return refuse(why, "it is inside libc");
+	return true;
+}
+
 static bool
 is_return_address(const struct inject_target *it, raddr a)
 {
@@ -263,34 +308,6 @@ words_are_safe(const struct inject_target *it, const char *copy, size_t bytes, s
 	return true;
 }
 
-static bool
-stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_parked,
-	bool allow_leftovers, struct reason *why)
-{
-	auto_free char *copy = malloc(SCAN_BYTES);
-	raddr sp = arch_sp(regs);
-	struct stack stack;
-	struct err e;
-	ssize_t n = copy ? os_read_some(it->target, sp, copy, SCAN_BYTES, &e) : -1;
-
-	if (n <= 0)
-		return refuse(why, "its stack cannot be read");
-	stack_walk(it->walker, regs->word, sp, copy, (size_t)n, &stack);
-	debug("stack: %zu frames, %s", stack.nr, stack.is_complete ? "complete" : "not complete");
-	if (!frames_are_safe(it, &stack, why))
-		return false;
-	if (stack.is_complete) {
-		uint64_t used = stack.frame[stack.nr - 1].sp.v - sp.v;
-
-		if (is_parked || allow_leftovers)
-			return true;
-		return words_are_safe(it, copy, used < (size_t)n ? used : (size_t)n, why);
-	}
-	if (!is_parked)
-		return refuse(why, "its stack cannot be unwound to the top");
-	return words_are_safe(it, copy, (size_t)n, why);
-}
-
 /*
  * A lock that is seen free once is not held by a thread that stands still.  Other threads take and
  * leave theirs meanwhile.
@@ -313,9 +330,42 @@ holds_no_arena(const struct inject_target *it, struct reason *why)
 	return true;
 }
 
+/*
+ * A complete walk shows every function the thread is in, and an arena is locked by functions of
+ * malloc only.  Beyond that a strict proof wants no leftover of an earlier call into dangerous code
+ * on its stack, and every lock seen free.  Without a complete walk these are all there is.
+ */
+static bool
+stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_parked, bool is_strict,
+	struct reason *why)
+{
+	auto_free char *copy = malloc(SCAN_BYTES);
+	raddr sp = arch_sp(regs);
+	struct stack stack;
+	struct err e;
+	ssize_t n = copy ? os_read_some(it->target, sp, copy, SCAN_BYTES, &e) : -1;
+	size_t used = n > 0 ? (size_t)n : 0;
+
+	if (!used)
+		return refuse(why, "its stack cannot be read");
+	stack_walk(it->walker, regs->word, sp, copy, used, &stack);
+	debug("stack: %zu frames, %s", stack.nr, stack.is_complete ? "complete" : "not complete");
+	if (!frames_are_safe(it, &stack, why))
+		return false;
+	if (!is_parked && !stack.is_complete)
+		return refuse(why, "its stack cannot be unwound to the top");
+	if (!is_parked && !frames_are_the_programs(it, &stack, why))
+		return false;
+	if (stack.is_complete && (is_parked || !is_strict))
+		return !is_strict || holds_no_arena(it, why);
+	if (stack.is_complete && stack.frame[stack.nr - 1].sp.v - sp.v < used)
+		used = stack.frame[stack.nr - 1].sp.v - sp.v;
+	return words_are_safe(it, copy, used, why) && holds_no_arena(it, why);
+}
+
 bool
 safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
-	bool allow_leftovers, struct reason *why)
+	bool is_strict, struct reason *why)
 {
 	bool is_in_rseq, has_dispatch;
 	struct err e;
@@ -324,5 +374,5 @@ safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, 
 		return refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)
 		return refuse(why, "its system calls are dispatched to the program itself");
-	return stack_is_safe(it, regs, is_parked, allow_leftovers, why) && holds_no_arena(it, why);
+	return stack_is_safe(it, regs, is_parked, is_strict, why);
 }

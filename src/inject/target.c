@@ -105,26 +105,17 @@ struct link_map_image {
 
 #define MAX_LINK_MAPS 65536
 
-/* DT_DEBUG of the executable: ld.so put the address of its r_debug there. */
+/* ld.so exports its r_debug; an executable's DT_DEBUG is missing when ld.so was started by name. */
 static int
 read_r_debug(const struct inject_target *it, struct r_debug_image *ret)
 {
+	struct image_symbol s;
 	struct err e;
 
-	for (size_t i = 0; i < it->objects->nr; i++) {
-		const struct object *o = &it->objects->v[i];
-		raddr at = image_dynamic(o->image);
-		Elf64_Dyn dyn;
-
-		if (!o->is_executable || !at.v)
-			continue;
-		for (int n = 0; n < 256; n++, at = raddr_add(at, sizeof dyn)) {
-			if (os_read(it->target, at, &dyn, sizeof dyn, &e) < 0 || dyn.d_tag == DT_NULL)
-				return -1;
-			if (dyn.d_tag == DT_DEBUG && dyn.d_un.d_ptr)
-				return os_read(it->target, (raddr){ dyn.d_un.d_ptr }, ret, sizeof *ret, &e);
-		}
-	}
+	for (size_t i = 0; i < it->objects->nr; i++)
+		if (it->objects->v[i].is_loader &&
+			image_find(it->objects->v[i].image, "_r_debug", &s) == 0)
+			return os_read(it->target, s.addr, ret, sizeof *ret, &e);
 	return -1;
 }
 

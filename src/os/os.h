@@ -205,11 +205,12 @@ uint64_t os_now_ns(void);
 void os_sleep_ns(uint64_t ns);
 
 /*
- * Hold back SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP while a thread is stopped, and make ready
- * for os_wait(); nests.  os_signals_release() lets what came in meanwhile act.
+ * Around the time in which a thread of the target may be stopped; they nest.  SIGINT, SIGTERM, SIGHUP,
+ * SIGQUIT and SIGTSTP to us are held back until the end, os_wait() is made ready, and our priority
+ * is raised as far as we may: the thread waits for us at every step.
  */
-void os_signals_hold(void);
-void os_signals_release(void);
+void os_urgent_begin(void);
+void os_urgent_end(void);
 
 enum os_stop_kind {
 	OS_STOP_TIMEOUT,	/* none: the deadline has passed */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -53,30 +54,35 @@ os_sleep_ns(uint64_t ns)
 		;
 }
 
-/* ---- signals to ourselves ---- */
+/* ---- ourselves ---- */
 
-static int holds;
+static int nr_urgent;
 static sigset_t mask_before;
+static int nice_before;
 
 void
-os_signals_hold(void)
+os_urgent_begin(void)
 {
 	static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCHLD };
 	sigset_t set;
 
-	if (holds++)
+	if (nr_urgent++)
 		return;
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		sigaddset(&set, held[i]);
 	sigprocmask(SIG_BLOCK, &set, &mask_before);
+	nice_before = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, -20);	/* without CAP_SYS_NICE we stay as we are */
 }
 
 void
-os_signals_release(void)
+os_urgent_end(void)
 {
-	if (--holds == 0)
-		sigprocmask(SIG_SETMASK, &mask_before, NULL);
+	if (--nr_urgent)
+		return;
+	setpriority(PRIO_PROCESS, 0, nice_before);
+	sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }
 
 /* ---- requests ---- */
