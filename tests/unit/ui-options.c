@@ -125,6 +125,7 @@ main(void)
 	refused("--pid=-1", "'-1' is not a process id");
 	refused("-1", "invalid option");
 	refused("9999999999", "'9999999999' is not a process id");
+	refused("4194305", "'4194305' is not a process id");
 	refused("99999999999999999999999", "is not a process id");
 	refused("abc", "'abc' is not a process id");
 	refused("12x", "'12x' is not a process id");

@@ -167,6 +167,8 @@ test_environment(void)
 	only(&f, id, "warning", 0, "MALLOC_ARENA_MAX=2, yet there are 3 arenas");
 	ENVIRONMENT(&f, "MALLOC_ARENA_MAX=2\0GLIBC_TUNABLES=glibc.malloc.arena_max=4");
 	none(&f, "the tunable wins");
+	ENVIRONMENT(&f, "GLIBC_TUNABLES=glibc.malloc.arena_max=4\0MALLOC_ARENA_MAX=2");
+	none(&f, "wherever it stands");
 	ENVIRONMENT(&f, "MALLOC_ARENA_MAX=9\0GLIBC_TUNABLES=x=y:glibc.malloc.arena_max=1");
 	only(&f, id, "warning", 0, "glibc.malloc.arena_max=1, yet");
 	ENVIRONMENT(&f, "MALLOC_ARENA_MAX=0");
