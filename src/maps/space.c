@@ -64,20 +64,8 @@ count_run(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/*
- * Whose page it is takes the kernel a look at each page's descriptor, and need not be asked in
- * private memory without a file.  But each change of the question takes a call.
- */
-#define WANT_KIND_BELOW_BYTES (UINT64_C(1) << 20)
 /* Entries of pagemap that are not worth a read of their own to pass over. */
 #define GAP_BYTES (UINT64_C(1) << 20)
-
-static bool
-wants_kind(const struct region *r)
-{
-	return !region_is_anonymous(r) || r->prot[3] == 's' ||
-		r->end.v - r->start.v < WANT_KIND_BELOW_BYTES;
-}
 
 /*
  * Whether R's pages need no look.  pagemap costs the same for every page, present or not, and half
@@ -90,36 +78,65 @@ is_skipped(const struct space *s, const struct region *r)
 		region_is_anonymous(r) && region_is_reserve(r));
 }
 
-/* Whether the walk of [START, END) that asks for KIND cannot go on over R. */
+/*
+ * What is walked at once.  A mapping costs the kernel about as much as ten pages, and it holds its
+ * lock until the walk ends.
+ */
+#define WALK_REGIONS 1000
+/* Private memory of this size is worth a walk of its own that does not ask whose its pages are. */
+#define LARGE_BYTES (UINT64_C(1) << 20)
+
+struct walk {
+	raddr start, end;
+	size_t nr;	/* regions */
+	bool want_kind;	/* there are pages of files in it */
+	bool has_large;	/* there is private memory in it, and much of it */
+};
+
 static bool
-needs_new_walk(const struct space *s, const struct region *r, raddr end, bool kind)
+has_files(const struct region *r)
 {
-	if (s->rss_from == SPACE_RSS_PAGEMAP)
-		return r->start.v - end.v > GAP_BYTES;
-	return wants_kind(r) != kind && !region_is_reserve(r);
+	return !region_is_anonymous(r) || r->prot[3] == 's';
+}
+
+static bool
+is_large(const struct region *r)
+{
+	return !has_files(r) && !region_is_reserve(r) && r->end.v - r->start.v >= LARGE_BYTES;
+}
+
+static bool
+fits(const struct space *s, const struct walk *w, const struct region *r)
+{
+	if (s->rss_from == SPACE_RSS_PAGEMAP && r->start.v - w->end.v > GAP_BYTES)
+		return false;
+	return w->nr < WALK_REGIONS && !(w->want_kind && is_large(r)) &&
+		!(w->has_large && has_files(r));
 }
 
 static int
 count_pages(struct space *s, struct os_pages *pages, struct err *e)
 {
 	struct counter c = { .s = s };
-	raddr start = { 0 }, end = { 0 };
-	bool kind = false;
+	struct walk w = { 0 };
 
 	for (size_t i = 0; i < s->maps.nr; i++) {
 		const struct region *r = &s->maps.region[i];
 
 		if (is_skipped(s, r))
 			continue;
-		if (needs_new_walk(s, r, end, kind)) {
-			if (os_pages_walk(pages, start, end, kind, count_run, &c, e) < 0)
+		if (!fits(s, &w, r)) {
+			if (os_pages_walk(pages, w.start, w.end, w.want_kind, count_run, &c, e) < 0)
 				return -1;
-			start = r->start;
-			kind = wants_kind(r);
+			w = (struct walk){ 0 };
 		}
-		end = r->end;
+		if (!w.nr++)
+			w.start = r->start;
+		w.end = r->end;
+		w.want_kind |= has_files(r);
+		w.has_large |= is_large(r);
 	}
-	return os_pages_walk(pages, start, end, kind, count_run, &c, e);
+	return os_pages_walk(pages, w.start, w.end, w.want_kind, count_run, &c, e);
 }
 
 /* ---- smaps ---- */

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 
 #define PIECE_BYTES (UINT64_C(64) << 20)
-#define BUSY_NS 500000
+#define BUSY_NS 2000000
 #define PAUSE_NS 50000
 
 /* uapi/linux/fs.h has these since 6.7 (the guard category since 6.15); we build with older ones. */

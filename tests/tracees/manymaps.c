@@ -1,0 +1,73 @@
+/*
+ * manymaps N [FILE]: N mappings of one page each, every page in memory; of FILE, mapped N times
+ * over, if there is one.  "stall MS" maps and unmaps for MS milliseconds and answers the longest
+ * time one round took, in microseconds.
+ */
+#include "tracee.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define PAGE 4096
+
+/* Neighbours of different protection stay apart. */
+static void
+map_anonymous(long n)
+{
+	char *p = mmap(NULL, (size_t)n * PAGE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		tracee_fail("mmap");
+	for (long i = 0; i < n; i += 2)
+		if (mprotect(p + i * PAGE, PAGE, PROT_READ) < 0)
+			tracee_fail("mprotect");
+}
+
+static void
+map_file(long n, const char *file)
+{
+	int fd = open(file, O_RDONLY);
+
+	for (long i = 0; i < n; i++)
+		if (mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0) == MAP_FAILED)
+			tracee_fail("mmap");
+	close(fd);
+}
+
+static void
+stall(long ms)
+{
+	uint64_t start = tracee_now_ns(), now = start, longest = 0;
+
+	while (now - start < (uint64_t)ms * 1000000) {
+		uint64_t before = now;
+		char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		munmap(p, PAGE);
+		now = tracee_now_ns();
+		if (now - before > longest)
+			longest = now - before;
+	}
+	tracee_say("stall %lu us", (unsigned long)(longest / 1000));
+}
+
+int
+main(int argc, char **argv)
+{
+	long n = tracee_number(argc, argv, 1, 1000);
+	char line[64];
+
+	if (argc > 2)
+		map_file(n, argv[2]);
+	else
+		map_anonymous(n);
+	tracee_ready();
+	while (tracee_command(line, sizeof line)) {
+		if (strncmp(line, "stall ", 6) == 0)
+			stall(strtol(line + 6, NULL, 10));
+		else
+			tracee_say("what is '%s'?", line);
+	}
+	return tracee_end();
+}
