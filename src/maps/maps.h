@@ -72,6 +72,7 @@ struct object {
 struct objects {
 	struct object *v;	/* sorted by start */
 	size_t nr, room;
+	raddr vdso;		/* the ELF header of the kernel's own, which is not in V; {0}: none */
 };
 
 /*

@@ -46,6 +46,7 @@ is_candidate(const struct maps *m, size_t i)
 struct auxv {
 	raddr phdr;	/* in the program */
 	raddr base;	/* of ld.so */
+	raddr vdso;
 };
 
 static struct auxv
@@ -71,6 +72,8 @@ read_auxv(const struct target *t)
 			a.phdr.v = value;
 		else if (type == AT_BASE)
 			a.base.v = value;
+		else if (type == AT_SYSINFO_EHDR)
+			a.vdso.v = value;
 	}
 	return a;
 }
@@ -121,7 +124,7 @@ objects_find(struct objects *o, const struct maps *m, const struct target *t, st
 {
 	struct auxv a = read_auxv(t);
 
-	*o = (struct objects){ 0 };
+	*o = (struct objects){ .vdso = a.vdso };
 	for (size_t i = 0; i < m->nr; i++) {
 		const struct region *r = &m->region[i];
 		struct image *image = NULL;

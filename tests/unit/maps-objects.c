@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -49,6 +50,7 @@ test_ourselves(void)
 	ok(sorted, "sorted and apart");
 	ok(objects_at(&o, (raddr){ (uintptr_t)&m }) == NULL, "the stack is no object");
 	ok(objects_at(&o, (raddr){ 0 }) == NULL, "nor is nothing");
+	is_u64(o.vdso.v, getauxval(AT_SYSINFO_EHDR), "where the vdso is");
 }
 
 /* A file of one page with TEXT in it, mapped with PROT; *RET_FD is its descriptor. */
