@@ -6,7 +6,9 @@
 #include "inject/arch.h"
 
 const char arch_name[] = MD_HOST_CPU;
+const int arch_machine;
 const uint64_t arch_red_zone_bytes;
+const bool arch_can_rewind;
 
 static int
 refuse(struct err *e)
@@ -16,11 +18,18 @@ refuse(struct err *e)
 }
 
 int
-arch_check_process(const struct target *t, const struct objects *o, struct err *e)
+arch_check_process(const struct target *t, struct err *e)
 {
-	(void)t, (void)o;
+	(void)t;
 	refuse(e);
 	return err_hint(e, "'memdiag maps' works here");
+}
+
+const char *
+arch_obstacle(pid_t tid)
+{
+	(void)tid;
+	return NULL;
 }
 
 int
@@ -84,6 +93,13 @@ arch_restart(const struct arch_regs *r)
 	return ARCH_NO_RESTART;
 }
 
+bool
+arch_is_still_in(struct arch_regs *r, long nr, raddr sp, raddr pc)
+{
+	(void)r, (void)nr, (void)sp, (void)pc;
+	return false;
+}
+
 void
 arch_rewind(struct arch_regs *r)
 {
@@ -97,9 +113,10 @@ arch_settle(struct arch_regs *r)
 }
 
 void
-arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame)
+arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr restorer,
+	raddr frame)
 {
-	(void)r, (void)fn, (void)arg, (void)nr_args, (void)frame;
+	(void)r, (void)fn, (void)arg, (void)nr_args, (void)restorer, (void)frame;
 }
 
 void
@@ -124,9 +141,9 @@ arch_is_sigreturn(const struct arch_regs *r, raddr restorer)
 }
 
 raddr
-arch_find_restorer(const struct object *libc)
+arch_find_restorer(const struct target *t, const struct objects *o, const struct object *libc)
 {
-	(void)libc;
+	(void)t, (void)o, (void)libc;
 	return (raddr){ 0 };
 }
 
@@ -149,4 +166,11 @@ arch_follows_call(const unsigned char *before, size_t nr_bytes)
 {
 	(void)before, (void)nr_bytes;
 	return true;
+}
+
+raddr
+arch_strip_signature(const struct arch_regs *r, raddr code)
+{
+	(void)r;
+	return code;
 }

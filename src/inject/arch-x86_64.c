@@ -12,7 +12,9 @@
 #include "elf/image.h"
 
 const char arch_name[] = "x86-64";
+const int arch_machine = EM_X86_64;
 const uint64_t arch_red_zone_bytes = 128;	/* System V psABI, 3.2.2 */
+const bool arch_can_rewind = true;
 
 /* What the kernel leaves in rax of an interrupted call (include/linux/errno.h). */
 enum {
@@ -39,16 +41,10 @@ cuser(const struct arch_regs *r)
 }
 
 int
-arch_check_process(const struct target *t, const struct objects *o, struct err *e)
+arch_check_process(const struct target *t, struct err *e)
 {
 	struct os_status s;
 
-	for (size_t i = 0; i < o->nr; i++)
-		if (o->v[i].is_executable && image_machine(o->v[i].image) != EM_X86_64)
-			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"%d (%s) is a program for another processor (%s); memdiag can call into "
-				"x86-64 programs only", t->pid, t->comm,
-				image_machine(o->v[i].image) == EM_386 ? "i386" : "not x86-64");
 	if (os_status(t, t->mem_tid, &s, e) < 0)
 		return -1;
 	if (s.has_shadow_stack)
@@ -56,6 +52,13 @@ arch_check_process(const struct target *t, const struct objects *o, struct err *
 			"%d (%s) runs with a shadow stack (CET), and memdiag cannot call into that yet",
 			t->pid, t->comm);
 	return 0;
+}
+
+const char *
+arch_obstacle(pid_t tid)
+{
+	(void)tid;	/* all of the extended state is in the frame */
+	return NULL;
 }
 
 /* ---- registers ---- */
@@ -143,6 +146,12 @@ arch_restart(const struct arch_regs *r)
 	}
 }
 
+bool
+arch_is_still_in(struct arch_regs *r, long nr, raddr sp, raddr pc)
+{
+	return arch_syscall_nr(r) == nr && arch_sp(r).v == sp.v && arch_pc(r).v == pc.v;
+}
+
 void
 arch_rewind(struct arch_regs *r)
 {
@@ -175,11 +184,13 @@ arch_settle(struct arch_regs *r)
 /* ---- calls ---- */
 
 void
-arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame)
+arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr restorer,
+	raddr frame)
 {
 	struct user_regs_struct *u = user(r);
 	unsigned long long *const in[] = { &u->rdi, &u->rsi, &u->rdx, &u->rcx, &u->r8, &u->r9 };
 
+	(void)restorer;	/* is the frame's first word */
 	for (size_t i = 0; i < nr_args && i < sizeof in / sizeof *in; i++)
 		*in[i] = arg[i];
 	u->rax = 0;	/* no vector registers carry arguments */
@@ -232,12 +243,6 @@ struct rt_sigframe {
 
 /* uc_flags (uapi/asm/ucontext.h): FP_XSTATE | SIGCONTEXT_SS | STRICT_RESTORE_SS. */
 #define UC_FLAGS 7
-
-/*
- * No mode of sigaltstack has this value: the kernel refuses it, ignores that, and so leaves the
- * alternate stack as it is (kernel/signal.c, restore_altstack).
- */
-#define SS_INVALID 4
 
 /* The bytes at offset 464 of the XSAVE area in a signal frame. */
 struct fpx_sw_bytes {
@@ -302,7 +307,7 @@ arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
 	struct rt_sigframe frame = {
 		.pretcode = restorer.v,
 		.uc_flags = UC_FLAGS,
-		.ss_flags = SS_INVALID,
+		.ss_flags = ARCH_SS_FLAGS_INVALID,
 		.mc = {
 			u->r8, u->r9, u->r10, u->r11, u->r12, u->r13, u->r14, u->r15, u->rdi, u->rsi,
 			u->rbp, u->rbx, u->rdx, u->rax, u->rcx, u->rsp, u->rip, u->eflags,
@@ -329,8 +334,9 @@ arch_is_sigreturn(const struct arch_regs *r, raddr restorer)
 }
 
 raddr
-arch_find_restorer(const struct object *libc)
+arch_find_restorer(const struct target *t, const struct objects *o, const struct object *libc)
 {
+	(void)t, (void)o;
 	for (size_t i = 0; i < image_nr_phdrs(libc->image); i++) {
 		const Elf64_Phdr *p = image_phdr(libc->image, i);
 		raddr start = { p->p_vaddr + image_bias(libc->image) };
@@ -416,4 +422,11 @@ arch_follows_call(const unsigned char *before, size_t nr)
 		if (before[nr - len] == 0xff && (before[nr - len + 1] >> 3 & 7) == 2)
 			return true;
 	return false;
+}
+
+raddr
+arch_strip_signature(const struct arch_regs *r, raddr code)
+{
+	(void)r;	/* nothing is signed here */
+	return code;
 }

@@ -1,6 +1,7 @@
 /*
  * arch: what differs between processors in borrowing a thread.  One file arch-NAME.c implements it
- * for each; arch-none.c refuses.  Registers are kept as the kernel's NT_PRSTATUS has them.
+ * for each; arch-none.c refuses.  Registers are kept as the kernel's NT_PRSTATUS has them; behind
+ * those an implementation may keep what it needs besides.
  */
 #ifndef MEMDIAG_INJECT_ARCH_H
 #define MEMDIAG_INJECT_ARCH_H
@@ -32,19 +33,29 @@ struct arch_thread {
 	uint64_t sigmask;
 };
 
-/* The processor's name, for messages. */
+/* The processor's name, for messages, and what it is in an ELF header (EM_X86_64 ...). */
 extern const char arch_name[];
+extern const int arch_machine;
 
 /* Bytes below the stack pointer that still belong to the interrupted function. */
 extern const uint64_t arch_red_zone_bytes;
 
 /*
  * Whether memdiag can call into threads of this process at all; looks at what /proc tells.
- * Returns 0, or -1 with E (ERR_UNSUPPORTED): another architecture, a shadow stack.
+ * Returns 0, or -1 with E (ERR_UNSUPPORTED), as for a shadow stack.
  */
-int arch_check_process(const struct target *t, const struct objects *o, struct err *e);
+int arch_check_process(const struct target *t, struct err *e);
 
-/* Read and write a stopped thread. */
+/*
+ * What stopped thread TID is using that a signal frame of ours does not keep, as words that begin
+ * with "it" (static text); NULL if there is nothing.
+ */
+const char *arch_obstacle(pid_t tid);
+
+/*
+ * Read and write a stopped thread.  Where it stands at a system call's entry and REGS are of
+ * arch_prepare_call() or arch_prepare_return(), the call is skipped.
+ */
 int arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e);
 int arch_set_regs(pid_t tid, const struct arch_regs *regs, struct err *e);
 int arch_save(pid_t tid, struct arch_thread *ret, struct err *e);
@@ -67,12 +78,21 @@ enum arch_restart {
 	ARCH_RESTARTS,		/* by what is in the registers, if they are put back exactly */
 	ARCH_RESTARTS_FROM_BLOCK,	/* and with a timeout that the kernel keeps until the next
 					 * rt_sigreturn or timed call of the thread */
-	ARCH_FAILED_EINTR,
+	ARCH_FAILED_EINTR,	/* and arch_rewind() can undo that */
 };
 enum arch_restart arch_restart(const struct arch_regs *r);
 
-/* Change R so that the interrupted system call is made again from its beginning. */
+/*
+ * Whether thread with registers R, just stopped, still is in the system call NR that it was seen in
+ * with SP and PC (struct os_syscall).  Where the kernel has forgotten the call by then, R gets back
+ * what arch_syscall_nr() and arch_restart() tell, and what makes the kernel go on with it.
+ */
+bool arch_is_still_in(struct arch_regs *r, long nr, raddr sp, raddr pc);
+
+/* Change R so that a call that ARCH_FAILED_EINTR is made again from its beginning. */
 void arch_rewind(struct arch_regs *r);
+/* False where that cannot be done: then a call that would fail must not be interrupted at all. */
+extern const bool arch_can_rewind;
 
 /*
  * Change R to what a signal handler's return would find: the system call is made again, or
@@ -81,17 +101,23 @@ void arch_rewind(struct arch_regs *r);
 void arch_settle(struct arch_regs *r);
 
 /*
- * Change R, a copy of the thread's own, so that it enters FN with ARGs and finds FRAME (of
- * arch_build_frame()) to return into.  No system call is left to be restarted.
+ * Change R, a copy of the thread's own, so that it enters FN with at most six ARGs, returns to
+ * RESTORER and finds FRAME (of arch_build_frame()) there.  No system call is left to be restarted.
  */
-void arch_prepare_call(
-	struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame);
+void arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args,
+	raddr restorer, raddr frame);
 
 /*
  * Change R so that the thread, wherever it is now, goes through the restorer into FRAME.  Used where
  * a system call is skipped: if we die then, the kernel still puts the thread back.
  */
 void arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame);
+
+/*
+ * No mode of sigaltstack has this value: the kernel refuses it, ignores that, and so leaves the
+ * alternate stack as it is (kernel/signal.c, restore_altstack).  For ss_flags in a frame.
+ */
+#define ARCH_SS_FLAGS_INVALID 4
 
 /* A signal frame as the kernel would lay it, that a call returns into. */
 struct arch_frame {
@@ -111,18 +137,22 @@ void arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *r
 bool arch_is_sigreturn(const struct arch_regs *r, raddr restorer);
 
 /* The stub that calls rt_sigreturn: in libc's text, or in the vdso.  {0} if it is not found. */
-raddr arch_find_restorer(const struct object *libc);
+raddr arch_find_restorer(
+	const struct target *t, const struct objects *o, const struct object *libc);
 
 /* Where the thread keeps errno; {0} if it cannot be told from __errno_location's code. */
 raddr arch_errno_address(
 	const struct target *t, const struct object *libc, const struct arch_regs *r);
 
 /*
- * The address that the function at FN in O returns, if it does nothing else (lea; ret); else {0}.
+ * The address that the function at FN in O returns, if it does nothing else; else {0}.
  */
 raddr arch_returned_address(const struct object *o, raddr fn);
 
 /* Whether the bytes before AT are a call: AT can be a return address. */
 bool arch_follows_call(const unsigned char *before, size_t nr_bytes);
+
+/* The code address that a return address on the stack of R's thread stands for. */
+raddr arch_strip_signature(const struct arch_regs *r, raddr code);
 
 #endif

@@ -136,10 +136,9 @@ stop(struct carrier *c, struct reason *why, struct err *e)
 
 /* A parked candidate must be where it was seen: else all that was concluded from there is void. */
 static bool
-has_not_moved(const struct candidate *cand, const struct arch_regs *r, struct reason *why)
+has_not_moved(const struct candidate *cand, struct arch_regs *r, struct reason *why)
 {
-	if (!cand->is_parked || (arch_syscall_nr(r) == cand->syscall_nr &&
-					arch_sp(r).v == cand->sp.v && arch_pc(r).v == cand->pc.v))
+	if (!cand->is_parked || arch_is_still_in(r, cand->syscall_nr, cand->sp, cand->pc))
 		return true;
 	snprintf(why->text, sizeof why->text, "it woke up");
 	return false;

@@ -63,7 +63,7 @@ carrier_undo(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, s
 	struct undo undo = { .fn = fn, .nr_args = nr_args };
 
 	memcpy(undo.arg, arg, nr_args * sizeof *arg);
-	arch_prepare_call(&regs, fn, arg, nr_args, top_frame(c));
+	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
 	return push_frame(c, &regs, &undo, e);
 }
 
@@ -178,7 +178,7 @@ enter(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct e
 {
 	struct arch_regs regs = c->saved.regs;
 
-	arch_prepare_call(&regs, fn, arg, nr_args, top_frame(c));
+	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
 	if (arch_set_regs(c->tid, &regs, e) < 0)
 		return -1;
 	if (c->is_masked)

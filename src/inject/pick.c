@@ -83,6 +83,9 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
 {
 	int operation = (int)s->arg[1] & FUTEX_CMD_MASK;
 
+	/* Its caller would see the EINTR. */
+	if (!arch_can_rewind && pick_is_repeatable(s->nr))
+		return PARK_NOT;
 	if (s->nr == SYS_futex) {
 		if ((operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) ||
 			is_libc_lock(it, (raddr){ s->arg[0] }))

@@ -292,13 +292,15 @@ is_return_address(const struct inject_target *it, raddr a)
 
 /* Every word of the stack up to its first function that could be a return address. */
 static bool
-words_are_safe(const struct inject_target *it, const char *copy, size_t bytes, struct reason *why)
+words_are_safe(const struct inject_target *it, const struct arch_regs *regs, const char *copy,
+	size_t bytes, struct reason *why)
 {
 	for (size_t at = 0; at + 8 <= bytes; at += 8) {
 		const char *what;
 		raddr word;
 
 		memcpy(&word.v, copy + at, sizeof word.v);
+		word = arch_strip_signature(regs, word);
 		if (word.v == it->restorer.v)
 			return refuse(why, "a signal handler's return address is on its stack");
 		what = safety_danger_at(it, word);
@@ -360,16 +362,19 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 		return !is_strict || holds_no_arena(it, why);
 	if (stack.is_complete && stack.frame[stack.nr - 1].sp.v - sp.v < used)
 		used = stack.frame[stack.nr - 1].sp.v - sp.v;
-	return words_are_safe(it, copy, used, why) && holds_no_arena(it, why);
+	return words_are_safe(it, regs, copy, used, why) && holds_no_arena(it, why);
 }
 
 bool
 safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
 	bool is_strict, struct reason *why)
 {
+	const char *obstacle = arch_obstacle(tid);
 	bool is_in_rseq, has_dispatch;
 	struct err e;
 
+	if (obstacle)
+		return refuse(why, "%s", obstacle);
 	if (os_is_in_rseq(it->target, tid, &is_in_rseq, &e) < 0 || is_in_rseq)
 		return refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)

@@ -45,6 +45,23 @@ check_state(const struct target *t, struct err *e)
 	return 0;
 }
 
+/* Programs of 32 bits, and of other processors that are emulated. */
+static int
+check_machine(const struct target *t, const struct objects *o, struct err *e)
+{
+	for (size_t i = 0; i < o->nr; i++) {
+		int machine = image_machine(o->v[i].image);
+
+		if (o->v[i].is_executable && machine != arch_machine)
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"%d (%s) is a program for another processor (%s); memdiag can call into "
+				"%s programs only", t->pid, t->comm,
+				machine == EM_386 ? "i386" : machine == EM_ARM ? "32-bit arm" : "unknown",
+				arch_name);
+	}
+	return 0;
+}
+
 /* ---- who serves malloc ---- */
 
 /* Other allocators: a symbol that only they define, and what they offer themselves. */
@@ -241,10 +258,10 @@ find_functions(struct inject_target *it, struct err *e)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the libc of %d (%s) has no stderr stream",
 			it->target->pid, it->target->comm);
 	it->stderr_stream = s.addr;
-	it->restorer = arch_find_restorer(it->libc);
+	it->restorer = arch_find_restorer(it->target, it->objects, it->libc);
 	if (!it->restorer.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the signal return stub was not found in the libc of %d (%s)", it->target->pid,
+			"the signal return stub of %d (%s) was not found", it->target->pid,
 			it->target->comm);
 	return 0;
 }
@@ -277,7 +294,8 @@ inject_target_new(struct inject_target **ret, const struct target *t, const stru
 		return err_set_kind(e, ERR_FAILED, 0, "no memory");
 	it->target = t;
 	it->objects = o;
-	if (check_state(t, e) < 0 || arch_check_process(t, o, e) < 0 || check_allocator(it, e) < 0 ||
+	if (check_state(t, e) < 0 || arch_check_process(t, e) < 0 ||
+		check_machine(t, o, e) < 0 || check_allocator(it, e) < 0 ||
 		find_functions(it, e) < 0 || safety_learn(it, e) < 0 ||
 		walker_new(&it->walker, t, o, e) < 0) {
 		inject_target_free(it);
