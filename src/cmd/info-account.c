@@ -35,6 +35,7 @@ info_match_arenas(struct info *info, struct err *e)
 		if (nr < 0)
 			continue;
 		row->arena = &info->space.arenas.v[nr];
+		row->has_resident = info->space.rss_from != SPACE_RSS_NONE;
 		row->resident_bytes = space_arena_resident(&info->space, nr);
 	}
 	return 0;
@@ -77,23 +78,41 @@ free_resident(const struct info *info)
 	return bytes;
 }
 
+/*
+ * malloc tells how many bytes it has mapped block by block.  What was not recognised among the
+ * mappings, or lies in the middle of one, is some of the anonymous memory that nobody owns.
+ */
+static int64_t
+unlocated(const struct info *info, uint64_t located_bytes)
+{
+	int64_t other = info->account.bytes[ACCOUNT_OTHER_ANON];
+	int64_t missing = (int64_t)(info->mi.mmap_bytes - located_bytes);
+
+	return missing <= 0 ? 0 : missing < other ? missing : other;
+}
+
 void
 info_account(struct info *info)
 {
 	const struct space *s = &info->space;
 	struct account *a = &info->account;
 	int64_t free_bytes = (int64_t)free_resident(info);
+	uint64_t located_bytes = 0;
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < s->leaves.nr; i++) {
-		enum account_kind kind = account_of(&s->leaves.v[i]);
+		const struct leaf *leaf = &s->leaves.v[i];
 
-		a->bytes[kind] += (int64_t)s->leaves.v[i].rss_bytes;
-		a->count[kind] += s->leaves.v[i].rss_bytes != 0;
-		sum += (int64_t)s->leaves.v[i].rss_bytes;
+		a->bytes[account_of(leaf)] += (int64_t)leaf->rss_bytes;
+		sum += (int64_t)leaf->rss_bytes;
+		if (leaf->kind == LEAF_CHUNK)
+			located_bytes += leaf->end.v - leaf->start.v;
 	}
 	a->bytes[ACCOUNT_IN_USE] -= free_bytes;
 	a->bytes[ACCOUNT_FREE] = free_bytes;
+	a->unlocated_bytes = unlocated(info, located_bytes);
+	a->bytes[ACCOUNT_OTHER_ANON] -= a->unlocated_bytes;
+	a->bytes[ACCOUNT_MMAPPED] += a->unlocated_bytes;
 	a->bytes[ACCOUNT_UNACCOUNTED] = (int64_t)s->after.vm_rss_bytes - sum;
 }
 

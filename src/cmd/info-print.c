@@ -17,7 +17,7 @@ static const struct {
 } account[NR_ACCOUNTS] = {
 	[ACCOUNT_IN_USE] = { "malloc_in_use", "in use" },
 	[ACCOUNT_FREE] = { "malloc_free", "free inside malloc" },
-	[ACCOUNT_MMAPPED] = { "malloc_mmapped", "blocks mapped alone" },
+	[ACCOUNT_MMAPPED] = { "malloc_mmapped", "large blocks" },
 	[ACCOUNT_STACKS] = { "stacks", "stacks" },
 	[ACCOUNT_OTHER_ANON] = { "other_anonymous", "not from malloc" },
 	[ACCOUNT_FILES] = { "files", "program, libraries, files" },
@@ -34,13 +34,22 @@ account_name(enum account_kind kind)
 
 /* ---- text ---- */
 
-/* The two that malloc's own account can only bound. */
+/* Numbers that malloc's account and the pages only bound: one of each pair is too high. */
 static const char *
 bound(enum account_kind kind, const struct account *a)
 {
-	if (!a->bytes[ACCOUNT_FREE])
-		return "";
-	return kind == ACCOUNT_IN_USE ? "at most" : kind == ACCOUNT_FREE ? "at least" : "";
+	switch (kind) {
+	case ACCOUNT_IN_USE:
+		return a->bytes[ACCOUNT_FREE] ? "at most" : NULL;
+	case ACCOUNT_FREE:
+		return "at least";
+	case ACCOUNT_MMAPPED:
+		return a->unlocated_bytes ? "at most" : NULL;
+	case ACCOUNT_OTHER_ANON:
+		return a->unlocated_bytes ? "at least" : NULL;
+	default:
+		return NULL;
+	}
 }
 
 static void
@@ -74,7 +83,8 @@ print_account(const struct info *info, const struct info_options *opt, struct ui
 	else
 		ui_size(&opt->ui, (uint64_t)a->bytes[kind], size, sizeof size);
 	ui_bar(rss ? (double)a->bytes[kind] / (double)rss : 0, width, bar, sizeof bar);
-	fprintf(out->f, "  %-26s %8s %14s%s%s\n", account[kind].label, bound(kind, a), size,
+	fprintf(out->f, "  %-26s %8s %14s%s%s\n", account[kind].label,
+		bound(kind, a) ? bound(kind, a) : "", size,
 		*bar ? "  " : "", bar);
 }
 
@@ -115,12 +125,12 @@ add_row(struct ui_table *t, const struct info *info, const struct info_options *
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		if (ui_table_cell(t, ui_size(&opt->ui, sizes[i], cell, sizeof cell), e) < 0)
 			return -1;
-	if (!row->arena)	/* new since we looked */
-		return ui_table_cell(t, "?", e) < 0 || ui_table_cell(t, "?", e) < 0 ? -1 : 0;
-	if (ui_table_cell(t, ui_size(&opt->ui, row->resident_bytes, cell, sizeof cell), e) < 0)
+	ui_size(&opt->ui, row->resident_bytes, cell, sizeof cell);
+	if (ui_table_cell(t, row->has_resident ? cell : "?", e) < 0)
 		return -1;
-	threads_text(info, row->arena, cell, sizeof cell);
-	return ui_table_cell(t, cell, e);
+	if (row->arena)
+		threads_text(info, row->arena, cell, sizeof cell);
+	return ui_table_cell(t, row->arena ? cell : "?", e);
 }
 
 static uint64_t
@@ -265,8 +275,7 @@ accounting_json(const struct account *a)
 		json_array_append_new(list,
 			json_pack("{s:s, s:I, s:s*}", "kind", account[kind].name, "bytes",
 				(json_int_t)a->bytes[kind], "bound",
-				*bound((enum account_kind)kind, a) ? bound((enum account_kind)kind, a)
-								    : NULL));
+				bound((enum account_kind)kind, a)));
 	return list;
 }
 
@@ -307,8 +316,9 @@ arena_json(const struct info_arena *row, bool with_sizes)
 		"in_use_bytes", bytes_json(malloc_info_in_use(h)), "fast_bytes",
 		bytes_json(h->fast_bytes), "rest_bytes", bytes_json(h->rest_bytes));
 
-	if (row->arena) {
+	if (row->has_resident)
 		json_object_set_new(o, "resident_bytes", bytes_json(row->resident_bytes));
+	if (row->arena) {
 		json_object_set_new(o, "threads", bytes_json(row->arena->nr_tids));
 		json_object_set_new(o, "tids", tids_json(row->arena));
 		json_object_set_new(o, "address", ui_json_address(row->arena->addr));

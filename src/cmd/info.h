@@ -35,13 +35,15 @@ enum account_kind {
 
 struct account {
 	int64_t bytes[NR_ACCOUNTS];
-	size_t count[NR_ACCOUNTS];	/* of mappings and pieces of mappings */
+	/* of OTHER_ANON, counted as MMAPPED: malloc says it has them, but they were not recognised */
+	int64_t unlocated_bytes;
 };
 
 /* A heap of the document and the arena in memory that it is about. */
 struct info_arena {
 	const struct malloc_info_heap *heap;
 	const struct arena *arena;	/* of the space; NULL if it cannot be told */
+	bool has_resident;
 	uint64_t resident_bytes;
 };
 

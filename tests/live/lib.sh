@@ -136,7 +136,8 @@ json()
 # json_is FILTER: whether it is true.
 json_is()
 {
-	jq -e "$1" "$dir/out" >/dev/null || {
+	# Of an empty file jq 1.6 says that everything is true.
+	{ [ -s "$dir/out" ] && jq -e "$1" "$dir/out" >/dev/null; } || {
 		jq -c . "$dir/out" | cut -c -1000
 		return 1
 	}
