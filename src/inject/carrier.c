@@ -13,6 +13,9 @@
 #include "base/debug.h"
 
 #define STOP_WITHIN_NS 200000000
+/* What mmap, the one call made on the thread's own stack, may need of it. */
+#define CALL_BYTES 512
+
 #define STARVED_NS UINT64_C(2000000000)
 
 /*
@@ -51,9 +54,13 @@ carrier_begin(struct carrier *c, struct err *e)
 {
 	struct arch_regs home = c->saved.regs;
 
+	char below[CALL_BYTES];
+
 	arch_settle(&home);
 	c->room.v = arch_sp(&c->saved.regs).v - arch_red_zone_bytes;
-	return push_frame(c, &home, &(struct undo){ 0 }, e);
+	if (push_frame(c, &home, &(struct undo){ 0 }, e) < 0)
+		return -1;
+	return os_read(c->it->target, (raddr){ c->room.v - sizeof below }, below, sizeof below, e);
 }
 
 int

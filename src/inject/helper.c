@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "base/debug.h"
 
@@ -59,14 +58,15 @@ struct attr_image {
 #define ATTR_FLAG_DETACHSTATE 1
 
 /*
- * The new thread stops by itself before its first instruction.  Let it come to getppid(), its start
- * routine: one harmless system call, with the way back into libc's own thread exit on the stack.
+ * The new thread stops by itself before its first instruction.  Its first system call is start_thread's
+ * own (set_robust_list or rseq; nptl/pthread_create.c), made when the thread is all set up and before
+ * its start routine: there it can call for us, and no system call is made that a seccomp filter of the
+ * program does not know.
  */
 static int
 bring_to_start(struct carrier *h, uint64_t deadline_ns, struct err *e)
 {
 	struct os_stop stop;
-	struct arch_regs regs;
 
 	if (os_wait(h->tid, deadline_ns, &stop, e) < 0)
 		return -1;
@@ -77,13 +77,11 @@ bring_to_start(struct carrier *h, uint64_t deadline_ns, struct err *e)
 			return carrier_explain(h, CARRIER_GONE, "pthread_create", e);
 		if (stop.kind == OS_STOP_TIMEOUT)
 			return carrier_explain(h, CARRIER_TIMEOUT, "starting a thread", e);
-		if (stop.kind == OS_STOP_SYSCALL) {
-			h->is_in_syscall = !h->is_in_syscall;
-			if (arch_get_regs(h->tid, &regs, e) < 0)
-				return -1;
-			if (!h->is_in_syscall && arch_syscall_nr(&regs) == SYS_getppid)
-				return 0;
+		if (stop.kind == OS_STOP_SYSCALL && h->is_in_syscall) {
+			h->is_in_syscall = false;
+			return 0;
 		}
+		h->is_in_syscall = stop.kind == OS_STOP_SYSCALL;
 		if (os_resume(h->tid, OS_RESUME_TO_SYSCALL,
 			    stop.kind == OS_STOP_SIGNAL ? stop.sig : 0, e) < 0 ||
 			os_wait(h->tid, deadline_ns, &stop, e) < 0)
@@ -113,7 +111,7 @@ helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
 {
 	const struct attr_image attr = { .flags = ATTR_FLAG_DETACHSTATE, .guard_bytes = 4096 };
 	const raddr slot = raddr_add(ws->data, sizeof attr);
-	const uint64_t arg[] = { slot.v, ws->data.v, c->it->fn.getppid.v, 0 };
+	const uint64_t arg[] = { slot.v, ws->data.v, c->it->fn.labs.v, 0 };
 	enum carrier_end end;
 
 	if (os_write(c->it->target, ws->data, &attr, sizeof attr, e) < 0)

@@ -35,7 +35,8 @@ struct inject_target {
 	/* functions of libc; an optional one that is missing is {0} */
 	struct {
 		raddr malloc_info, malloc_trim, fflush;
-		raddr mmap, munmap, ppoll, getppid;
+		raddr mmap, munmap, ppoll;
+		raddr labs;	/* what a helper is started with: it does nothing */
 		raddr pthread_create;			/* optional */
 		raddr memfd_create, fcntl, dup2, close;	/* optional, for INJECT_CAPTURE_FD2 */
 	} fn;

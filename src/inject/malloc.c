@@ -208,7 +208,8 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
  * then is it known that it is done?  A helper simply ends.  A borrowed thread must not run into its
  * program: it finds a short sleep on the way back, and is stopped there.  That way goes through an
  * rt_sigreturn; a thread whose interrupted call needs its restart_block is traced all along instead,
- * at the cost of two stops for each madvise.
+ * at the cost of two stops for each madvise.  So is one under a seccomp filter, which may not know
+ * the sleep.
  */
 static const struct timespec sleep_time = { .tv_nsec = 500000000 };
 
@@ -288,6 +289,18 @@ trim_free(struct job *job, struct carrier *c, const struct workspace *ws, struct
 	return 0;
 }
 
+static bool
+must_be_traced(const struct carrier *c)
+{
+	struct os_status s;
+	struct err e;
+
+	if (c->is_helper)
+		return false;
+	return arch_restart(&c->saved.regs) == ARCH_RESTARTS_FROM_BLOCK ||
+		os_status(c->it->target, c->tid, &s, &e) < 0 || s.seccomp;
+}
+
 static int
 trim_traced(struct job *job, struct carrier *c, struct err *e)
 {
@@ -302,9 +315,8 @@ static int
 trim(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
 {
 	uint64_t started = os_now_ns();
-	bool is_traced = !c->is_helper && arch_restart(&c->saved.regs) == ARCH_RESTARTS_FROM_BLOCK;
 
-	if ((is_traced ? trim_traced(job, c, e) : trim_free(job, c, ws, e)) < 0)
+	if ((must_be_traced(c) ? trim_traced(job, c, e) : trim_free(job, c, ws, e)) < 0)
 		return -1;
 	job->report->call_ns = os_now_ns() - started;
 	return 0;

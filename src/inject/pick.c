@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "base/array.h"
@@ -92,6 +93,10 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
 			return PARK_NOT;
 		return s->arg[3] ? PARK_CONTINUES : PARK_RESTARTS;
 	}
+	/* Broken off, these would return what they have so far (net/ipv4/tcp.c, tcp_recvmsg_locked). */
+	if ((s->nr == SYS_recvfrom && s->arg[3] & MSG_WAITALL) ||
+		(s->nr == SYS_recvmsg && s->arg[2] & MSG_WAITALL))
+		return PARK_NOT;
 	for (size_t i = 0; i < sizeof park / sizeof *park; i++)
 		if (park[i].nr == s->nr)
 			return park[i].class;

@@ -69,8 +69,8 @@ note_below(const char *name, const struct image_symbol *s, void *arg)
 	struct malloc_extent *x = arg;
 	raddr end = raddr_add(s->addr, s->size_bytes);
 
-	if (s->type == STT_FUNC && !is_malloc_function(name) && end.v <= x->start.v &&
-		end.v > x->below.v)
+	if (s->type == STT_FUNC && end.v <= x->start.v && end.v > x->below.v &&
+		!is_malloc_function(name))
 		x->below = end;
 	return 0;
 }
@@ -118,7 +118,8 @@ undecorate(const char *name, char *buf, size_t size)
 {
 	static const char *const ending[] = { "_chk", "_unlocked", "64" };
 
-	snprintf(buf, size, "%s", name + strspn(name, "_"));
+	buf[size - 1] = '\0';
+	strncpy(buf, name + strspn(name, "_"), size - 1);
 	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
 		size_t len = strlen(buf), cut = strlen(ending[i]);
 

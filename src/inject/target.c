@@ -239,7 +239,7 @@ find_functions(struct inject_target *it, struct err *e)
 		{ "mmap", &it->fn.mmap, false },
 		{ "munmap", &it->fn.munmap, false },
 		{ "ppoll", &it->fn.ppoll, false },
-		{ "getppid", &it->fn.getppid, false },
+		{ "labs", &it->fn.labs, false },
 		{ "pthread_create", &it->fn.pthread_create, true },
 		{ "memfd_create", &it->fn.memfd_create, true },
 		{ "fcntl", &it->fn.fcntl, true },

@@ -44,6 +44,12 @@ os_proc_read(const struct target *t, pid_t tid, const char *name, struct text *o
 	*out = (struct text){ 0 };
 	if (fd >= 0 && text_read(out, fd, PROC_FILE_MAX_BYTES) == 0)
 		return 0;
+	if ((errno == EACCES || errno == EPERM) && strcmp(name, "status") != 0) {
+		char did[64];
+
+		snprintf(did, sizeof did, "read /proc/%d/%s", tid ? tid : t->pid, name);
+		return os_diagnose_eperm(t, did, e);	/* which reads status only */
+	}
 	return err_set(e, gone_or(errno), "cannot read /proc/%d/%s", tid ? tid : t->pid, name);
 }
 
