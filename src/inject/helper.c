@@ -137,6 +137,8 @@ helper_dismiss(struct carrier *h)
 	struct os_syscall s;
 	struct err e;
 
+	if (!h->is_ours)
+		return;
 	borrow_abandon(h);
 	while (os_now_ns() < deadline && os_thread_syscall(h->it->target, h->tid, &s, &e) == 0)
 		os_sleep_ns(50000);

@@ -233,7 +233,10 @@ int workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes
 int helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
 	uint64_t borrow_deadline_ns, uint64_t start_deadline_ns, struct err *e);
 
-/* Let H run down its undo list and end; waits a moment for that. */
+/*
+ * Let H run down its undo list and end; waits a moment for that.  Does nothing for a helper that has
+ * ended or never was.
+ */
 void helper_dismiss(struct carrier *h);
 
 #endif
