@@ -32,7 +32,6 @@ struct classifier {
 		} *v;
 		size_t nr, room;
 	} file_systems;
-	size_t last_fs;		/* index of the one asked for last */
 };
 
 /* What one region is, by itself. */
@@ -97,7 +96,6 @@ static const struct special {
 	{ "[anon: glibc: pthread user stack: ", LEAF_THREAD_STACK, true, true },
 	{ "[anon: glibc: unused stack", LEAF_CACHED_STACK, true },
 	{ "[anon:", LEAF_NAMED, true },
-	{ "[anon_shmem:", LEAF_SHM_ANON, false },
 	{ "[", LEAF_VDSO, false },	/* vdso, vvar, vvar_vclock, vsyscall, uprobes, sigpage ... */
 };
 
@@ -142,34 +140,35 @@ is_device_name(const char *path)
 static enum os_fs
 fs_by_name(const struct region *r)
 {
-	if (major(r->dev) || !r->path)
-		return OS_FS_OTHER;
 	if (begins(r->path, "/anon_hugepage") || begins(r->path, "/dev/hugepages/"))
 		return OS_FS_HUGETLB;
-	if (begins(r->path, "/SYSV") || begins(r->path, "/memfd:") || begins(r->path, "/dev/"))
+	if (begins(r->path, "/SYSV") || begins(r->path, "/memfd:") || begins(r->path, "/dev/") ||
+		begins(r->path, "[anon_shmem:"))
 		return OS_FS_TMPFS;
 	return OS_FS_OTHER;
 }
 
-/* The file system of R's file.  Asked for once for each: a server may map 60,000 files. */
+/* What the kernel says of device DEV.  Asked once for each: a server may map 60,000 files. */
+static enum os_fs
+ask_fs(struct classifier *c, const struct region *r)
+{
+	for (size_t i = 0; i < c->file_systems.nr; i++)
+		if (c->file_systems.v[i].dev == r->dev)
+			return c->file_systems.v[i].fs;
+	if (!array_add(&c->file_systems))
+		return OS_FS_UNKNOWN;
+	c->file_systems.v[c->file_systems.nr - 1].dev = r->dev;
+	return c->file_systems.v[c->file_systems.nr - 1].fs = os_mapping_fs(c->t, r->start, r->end);
+}
+
 static enum os_fs
 fs_of(struct classifier *c, const struct region *r)
 {
-	enum os_fs fs;
+	enum os_fs fs = OS_FS_OTHER;
 
-	if (c->last_fs < c->file_systems.nr && c->file_systems.v[c->last_fs].dev == r->dev)
-		return c->file_systems.v[c->last_fs].fs;
-	for (c->last_fs = 0; c->last_fs < c->file_systems.nr; c->last_fs++)
-		if (c->file_systems.v[c->last_fs].dev == r->dev)
-			return c->file_systems.v[c->last_fs].fs;
-	fs = major(r->dev) ? OS_FS_OTHER : os_mapping_fs(c->t, r->start, r->end);
-	if (fs == OS_FS_UNKNOWN)
-		fs = fs_by_name(r);
-	if (array_add(&c->file_systems)) {
-		c->file_systems.v[c->last_fs].dev = r->dev;
-		c->file_systems.v[c->last_fs].fs = fs;
-	}
-	return fs;
+	if (!major(r->dev))	/* no disk */
+		fs = ask_fs(c, r);
+	return fs == OS_FS_UNKNOWN ? fs_by_name(r) : fs;
 }
 
 /*
@@ -203,7 +202,7 @@ shm_kind(const struct region *r)
 		return LEAF_SHM_SYSV;
 	if (begins(r->path, "/memfd:"))
 		return LEAF_SHM_MEMFD;
-	if (begins(r->path, "/dev/zero"))
+	if (begins(r->path, "/dev/zero") || begins(r->path, "[anon_shmem:"))
 		return LEAF_SHM_ANON;
 	return begins(r->path, "/dev/shm/") ? LEAF_SHM_POSIX : LEAF_SHM_TMPFS;
 }

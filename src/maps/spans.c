@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 
@@ -200,25 +201,122 @@ add_objects(struct spans *s, const struct objects *o)
 	return 0;
 }
 
-int
-spans_find(struct spans *ret, const struct space *s, const struct target *t, struct err *e)
+/* ---- chunks ---- */
+
+/* What malloc serves by mmap() is larger (DEFAULT_MMAP_THRESHOLD_MIN, malloc/malloc.c). */
+#define CHUNK_MIN_BYTES (UINT64_C(128) << 10)
+
+struct seeker {
+	const struct space *space;
+	const struct target *t;
+	struct os_pages *pages;
+	struct mmapped_chunks found;
+};
+
+static bool
+may_hold_chunks(const struct region *r)
+{
+	return region_is_anonymous(r) && !region_is_heap(r) && strcmp(r->prot, "rw-p") == 0;
+}
+
+static int
+seek(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
+{
+	if (start >= end || end - start < CHUNK_MIN_BYTES)
+		return 0;
+	return mmapped_chunks_find(&k->found, k->t, k->pages, &k->space->arenas, (raddr){ start },
+		(raddr){ end }, e);
+}
+
+/* Look in every stretch of private memory that KNOWN leaves open. */
+static int
+seek_all(struct seeker *k, const struct spans *known, struct err *e)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < k->space->maps.nr; i++) {
+		const struct region *r = &k->space->maps.region[i];
+		uint64_t at = r->start.v;
+
+		if (!may_hold_chunks(r))
+			continue;
+		while (next < known->nr && known->v[next].end.v <= at)
+			next++;
+		for (; next < known->nr && known->v[next].start.v < r->end.v; next++) {
+			if (seek(k, at, known->v[next].start.v, e) < 0)
+				return -1;
+			at = known->v[next].end.v;
+			if (at >= r->end.v)
+				break;
+		}
+		if (seek(k, at, r->end.v, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+add_chunks(struct spans *s, const struct space *space, const struct target *t,
+	const struct spans *known, struct err *e)
+{
+	auto_pages struct os_pages *pages = NULL;
+	struct seeker k = { .space = space, .t = t };
+	struct err ignored;
+	int failed;
+
+	/* Without page tables one cannot look without touching: then chunks count as other memory. */
+	if (!space->arenas.nr || os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) < 0)
+		return 0;
+	k.pages = pages;
+	failed = seek_all(&k, known, e);
+	for (size_t i = 0; !failed && i < k.found.nr; i++) {
+		struct span span = SPAN_NONE;
+
+		span.start = k.found.v[i].start;
+		span.end = k.found.v[i].end;
+		span.kind = LEAF_CHUNK;
+		span.confidence = CONFIDENCE_VERIFIED;
+		if (spans_add(s, &span) < 0)
+			failed = err_set(e, ENOMEM, "cannot keep what is where");
+	}
+	mmapped_chunks_release(&k.found);
+	return failed;
+}
+
+/* ---- all of them ---- */
+
+/* Stacks, objects and heaps, in this order: where two claim a page, the first has it. */
+static int
+find_structures(struct spans *top, const struct space *s, const struct target *t, struct err *e)
 {
 	auto_thread_stacks struct thread_stacks stacks = { 0 };
-	auto_spans struct spans top = { 0 }, heap = { 0 }, arenas = { 0 }, objects = { 0 };
+	auto_spans struct spans heap = { 0 }, arenas = { 0 }, objects = { 0 };
 	struct os_stat st;
 
 	if (os_stat(t, &st, e) < 0 ||
 		thread_stacks_find(&stacks, t, &s->maps, &s->objects, false, e) < 0)
 		return -1;
-	if (add_stacks(&top, &stacks) < 0 || add_objects(&objects, &s->objects) < 0 ||
+	if (add_stacks(top, &stacks) < 0 || add_objects(&objects, &s->objects) < 0 ||
 		add_main_heap(&heap, s, &st) < 0 || add_arenas(&arenas, &s->arenas) < 0)
 		return err_set(e, ENOMEM, "cannot keep what is where");
-	spans_settle(&top);
+	spans_settle(top);
 	spans_settle(&objects);
 	spans_settle(&arenas);
-	/* Objects before the heap: where both claim a page, a bss has merged with it. */
-	if (spans_lay_under(&top, &objects) < 0 || spans_lay_under(&top, &heap) < 0 ||
-		spans_lay_under(&top, &arenas) < 0)
+	if (spans_lay_under(top, &objects) < 0 || spans_lay_under(top, &heap) < 0 ||
+		spans_lay_under(top, &arenas) < 0)
+		return err_set(e, ENOMEM, "cannot keep what is where");
+	return 0;
+}
+
+int
+spans_find(struct spans *ret, const struct space *s, const struct target *t, struct err *e)
+{
+	auto_spans struct spans top = { 0 }, chunks = { 0 };
+
+	if (find_structures(&top, s, t, e) < 0 || add_chunks(&chunks, s, t, &top, e) < 0)
+		return -1;
+	spans_settle(&chunks);
+	if (spans_lay_under(&top, &chunks) < 0)
 		return err_set(e, ENOMEM, "cannot keep what is where");
 	*ret = top;
 	top = (struct spans){ 0 };
