@@ -160,9 +160,6 @@ ask(struct info *info, const struct info_options *opt, struct err *e)
 		return -1;
 	if (info->report.is_cut)
 		warn(info, true, "malloc_info's text is longer than there was room for");
-	if (!info->mt.arenas.is_ring_closed)
-		warn(info, true,
-			"the list of arenas in memory is damaged, or changed while it was read");
 	if (info->report.replayed_bytes)
 		warn(info, false,
 			"%" PRIu64 " bytes that the process wrote to standard error meanwhile were "

@@ -105,6 +105,15 @@ threads_text(const struct info *info, const struct arena *a, char *buf, size_t s
 	}
 }
 
+/* The main arena is one heap, the program's break; the heaps of others glibc counts, since 2.27. */
+static uint64_t
+nr_heaps(const struct info_arena *row)
+{
+	if (row->heap->nr_subheaps)
+		return row->heap->nr_subheaps;
+	return row->arena && row->arena->nr_heaps ? row->arena->nr_heaps : 1;
+}
+
 static int
 add_row(struct ui_table *t, const struct info *info, const struct info_options *opt,
 	const struct info_arena *row, struct err *e)
@@ -117,9 +126,7 @@ add_row(struct ui_table *t, const struct info *info, const struct info_options *
 	snprintf(cell, sizeof cell, "%u", h->nr);
 	if (ui_table_row(t, e) < 0 || ui_table_cell(t, cell, e) < 0)
 		return -1;
-	/* The main arena is one heap, the program's break; for the others glibc counts, or we do. */
-	snprintf(cell, sizeof cell, "%" PRIu64, h->nr_subheaps ? h->nr_subheaps
-			: row->arena && row->arena->nr_heaps ? (uint64_t)row->arena->nr_heaps : 1);
+	snprintf(cell, sizeof cell, "%" PRIu64, nr_heaps(row));
 	if (ui_table_cell(t, cell, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -311,7 +318,7 @@ arena_json(const struct info_arena *row, bool with_sizes)
 {
 	const struct malloc_info_heap *h = row->heap;
 	json_t *o = json_pack("{s:i, s:b, s:I, s:o, s:o, s:o, s:o, s:o}", "index", (int)h->nr, "main",
-		h->nr == 0, "heaps", (json_int_t)h->nr_subheaps, "system_bytes",
+		h->nr == 0, "heaps", (json_int_t)nr_heaps(row), "system_bytes",
 		bytes_json(h->system_bytes), "max_system_bytes", bytes_json(h->max_system_bytes),
 		"in_use_bytes", bytes_json(malloc_info_in_use(h)), "fast_bytes",
 		bytes_json(h->fast_bytes), "rest_bytes", bytes_json(h->rest_bytes));

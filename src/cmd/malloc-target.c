@@ -5,6 +5,9 @@
 #include <string.h>
 
 #define DEFAULT_WAIT_NS (UINT64_C(5) * 1000000000)
+/* Arenas that are damaged stay so; those that were just being changed do not. */
+#define ARENA_TRIES 100
+#define ARENA_PAUSE_NS 1000000
 
 /* ---- options ---- */
 
@@ -62,9 +65,9 @@ const struct argp borrow_argp = { .options = options, .parser = parse_option };
 void
 borrow_limit(struct inject_options *inject, const struct ui_options *ui)
 {
-	inject->timeout_ns = ui->timeout_ns;
-	if (inject->wait_ns > ui->timeout_ns)
-		inject->wait_ns = ui->timeout_ns;
+	if (inject->wait_ns > ui->timeout_ns / 2)
+		inject->wait_ns = ui->timeout_ns / 2;
+	inject->timeout_ns = ui->timeout_ns - inject->wait_ns;
 }
 
 /* ---- the target ---- */
@@ -78,10 +81,27 @@ malloc_target_open(struct malloc_target *mt, pid_t pid, struct err *e)
 	return inject_target_new(&mt->inject, &mt->target, &mt->objects, e);
 }
 
+/*
+ * malloc_info() follows the ring of arenas and the chain of heaps in each without asking, holding
+ * the arena's lock (malloc/malloc.c, __malloc_info): damaged ones would end the target or never
+ * let it go.
+ */
 int
 malloc_target_find_arenas(struct malloc_target *mt, struct err *e)
 {
-	return arenas_find(&mt->arenas, &mt->target, &mt->maps, &mt->objects, e);
+	for (int i = 0; i < ARENA_TRIES; i++) {
+		if (i)
+			os_sleep_ns(ARENA_PAUSE_NS);
+		arenas_release(&mt->arenas);
+		if (arenas_find(&mt->arenas, &mt->target, &mt->maps, &mt->objects, e) < 0)
+			return -1;
+		if (mt->arenas.is_ring_closed)
+			return 0;
+	}
+	return err_set_kind(e, ERR_FAILED, 0,
+		"the arenas in the memory of %d (%s) are damaged. malloc would follow them into "
+		"nothing, so it was not called; 'memdiag maps' works here",
+		(int)mt->target.pid, mt->target.comm);
 }
 
 void

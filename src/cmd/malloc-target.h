@@ -29,7 +29,10 @@ struct malloc_target {
  */
 int malloc_target_open(struct malloc_target *mt, pid_t pid, struct err *e);
 
-/* Find the arenas: just before the call, as the proof that a thread is safe looks at their locks. */
+/*
+ * Find the arenas: just before the call, as the proof that a thread is safe looks at their locks.
+ * ERR_FAILED when they are damaged, and malloc had better not be called.
+ */
 int malloc_target_find_arenas(struct malloc_target *mt, struct err *e);
 
 void malloc_target_release(struct malloc_target *mt);
@@ -41,7 +44,7 @@ uint64_t space_arena_resident(const struct space *s, int32_t nr);
 /* The argp child of --mode and --wait; its input is a struct inject_options, zeroed. */
 extern const struct argp borrow_argp;
 
-/* The time limit of the call, once the common options are known too. */
+/* Share out --timeout between the wait and the call, once all options are known. */
 void borrow_limit(struct inject_options *inject, const struct ui_options *ui);
 
 /* The thread that was borrowed and for how long, as in "thread 12 was held for 300 us". */
