@@ -40,6 +40,26 @@ cuser(const struct arch_regs *r)
 	return (const struct user_regs_struct *)(const void *)r->word;
 }
 
+/*
+ * Where each component of the standard XSAVE format ends (CPUID leaf 0xd), 0 if there is none.  Asked
+ * once, before anything is stopped: in a virtual machine one CPUID can take 50 us.
+ */
+static uint32_t xsave_end[63];
+
+static void
+learn_xsave(void)
+{
+	unsigned int low, high, size, offset, c, d;
+	uint64_t enabled;
+
+	if (!__get_cpuid_count(0xd, 0, &low, &size, &c, &high))
+		return;
+	enabled = (uint64_t)high << 32 | low;
+	for (unsigned int i = 2; i < sizeof xsave_end / sizeof *xsave_end; i++)
+		if (enabled >> i & 1 && __get_cpuid_count(0xd, i, &size, &offset, &c, &d))
+			xsave_end[i] = size + offset;
+}
+
 int
 arch_check_process(const struct target *t, struct err *e)
 {
@@ -51,6 +71,7 @@ arch_check_process(const struct target *t, struct err *e)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) runs with a shadow stack (CET), and memdiag cannot call into that yet",
 			t->pid, t->comm);
+	learn_xsave();
 	return 0;
 }
 
@@ -257,15 +278,10 @@ struct fpx_sw_bytes {
 #define FP_MAGIC1 0x46505853
 #define FP_MAGIC2 0x46505845
 
-/* Where component I of the standard XSAVE format ends (CPUID leaf 0xd). */
 static uint32_t
 component_end(int i)
 {
-	unsigned int size = 0, offset = 0, c, d;
-
-	if (i < 2 || !__get_cpuid_count(0xd, (unsigned int)i, &size, &offset, &c, &d))
-		return XSAVE_MIN_BYTES;
-	return size + offset;
+	return i < 2 || !xsave_end[i] ? XSAVE_MIN_BYTES : xsave_end[i];
 }
 
 /*
