@@ -1,0 +1,71 @@
+/*
+ * What a borrowed thread may not be in the middle of: asked of our own libc.
+ */
+#define _GNU_SOURCE
+#include <config.h>
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "inject/inject-priv.h"
+#include "tap.h"
+
+static void
+danger(const struct inject_target *it, const char *function, const char *want)
+{
+	void *at = dlsym(RTLD_DEFAULT, function);
+	const char *got = at ? safety_danger_at(it, (raddr){ (uintptr_t)at + 1 }) : "not found";
+
+	ok(got == want || (got && want && strcmp(got, want) == 0), "%s: %s", function,
+		want ? want : "no danger");
+	if (got != want && !(got && want && strcmp(got, want) == 0))
+		printf("#   got %s\n", got ? got : "no danger");
+}
+
+int
+main(void)
+{
+	static const char *const harmless[] = { "read", "poll", "sem_wait", "sem_timedwait",
+		"pthread_cond_wait", "nanosleep", "epoll_wait", "strlen", "memcpy", "qsort", "getpid",
+		"pthread_join" };
+	static const char *const in_stdio[] = { "printf", "fprintf", "vfprintf", "__printf_chk",
+		"fgets", "fgets_unlocked", "getline", "__getdelim", "fread", "fwrite", "puts", "fflush",
+		"fopen", "fopen64", "_IO_getc", "syslog", "perror", "open_memstream", "popen" };
+	static const char *const in_malloc[] = { "malloc", "free", "calloc", "realloc",
+		"posix_memalign", "malloc_trim", "malloc_info", "mallinfo2" };
+	struct inject_target it = { 0 };
+	struct maps m = { 0 };
+	struct objects o = { 0 };
+	struct target t = TARGET_NONE;
+	struct err e = { 0 };
+
+	ok(target_open(&t, getpid(), &e) == 0 && maps_read(&m, &t, &e) == 0 &&
+		objects_find(&o, &m, &t, &e) == 0, "we know ourselves %s", e.msg);
+	it.target = &t;
+	it.objects = &o;
+	for (size_t i = 0; i < o.nr; i++)
+		if (o.v[i].is_libc)
+			it.libc = &o.v[i];
+	ok(it.libc && safety_learn(&it, &e) == 0, "learned %zu places %s", it.dangers.nr, e.msg);
+	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+		danger(&it, harmless[i], NULL);
+	for (size_t i = 0; i < sizeof in_stdio / sizeof *in_stdio; i++)
+		danger(&it, in_stdio[i], "stdio");
+	for (size_t i = 0; i < sizeof in_malloc / sizeof *in_malloc; i++)
+		danger(&it, in_malloc[i], "malloc");
+	danger(&it, "fork", "fork or thread creation");
+	danger(&it, "pthread_create", "fork or thread creation");
+	danger(&it, "posix_spawn", "fork or thread creation");
+	danger(&it, "__tls_get_addr", "ld.so");
+	free(it.dangers.v);
+	objects_release(&o);
+	maps_release(&m);
+	target_release(&t);
+	return tap_end();
+}
