@@ -267,7 +267,11 @@ report_totals(const struct options *o, const struct target *t, const struct err 
 	auto_output struct ui_output out = { 0 };
 	struct os_status s;
 
-	if (os_status(t, 0, &s, e) < 0 || ui_output_open(&out, &o->ui, e) < 0)
+	if (os_status(t, 0, &s, e) < 0)
+		return -1;
+	if (!s.has_memory)
+		return err_set_kind(e, ERR_GONE, 0, "process %d ended while it was read", t->pid);
+	if (ui_output_open(&out, &o->ui, e) < 0)
 		return -1;
 	ui_note(&o->ui, "only totals: %s", why->msg);
 	if (!o->ui.json)

@@ -40,6 +40,7 @@ struct look {
 	enum confidence confidence;
 	int32_t object;
 	pid_t tid;
+	bool is_tmpfs;	/* its file lives in memory */
 	bool is_open;	/* spans may say better */
 };
 
@@ -256,27 +257,24 @@ by_object(struct classifier *c, struct look *v, const struct region *r)
 static void
 by_file(struct classifier *c, struct look *v, const struct region *r)
 {
+	enum os_fs fs = fs_of(c, r);
+
+	v->is_tmpfs = fs == OS_FS_TMPFS;
 	if (by_object(c, v, r))
 		return;
 	v->confidence = CONFIDENCE_EXACT;
 	if (is_device_name(r->path)) {
 		v->kind = LEAF_DEVICE;
 		v->confidence = CONFIDENCE_GUESS;
-		return;
-	}
-	switch (fs_of(c, r)) {
-	case OS_FS_HUGETLB:
+	} else if (fs == OS_FS_HUGETLB) {
 		v->kind = LEAF_HUGETLB;
-		return;
-	case OS_FS_TMPFS:
+	} else if (v->is_tmpfs) {
 		/* Without an ELF header, but executable: code that the program writes itself. */
 		v->kind = r->prot[2] == 'x' ? LEAF_JIT : shm_kind(r);
-		return;
-	default:
-		if (is_deleted(c, r))
-			v->kind = LEAF_FILE_DELETED;
-		else
-			v->kind = r->prot[3] == 's' ? LEAF_FILE_SHARED : LEAF_FILE_PRIVATE;
+	} else if (is_deleted(c, r)) {
+		v->kind = LEAF_FILE_DELETED;
+	} else {
+		v->kind = r->prot[3] == 's' ? LEAF_FILE_SHARED : LEAF_FILE_PRIVATE;
 	}
 }
 
@@ -342,6 +340,7 @@ add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
 	l->confidence = (uint8_t)v->confidence;
 	l->object = v->object;
 	l->tid = v->tid;
+	l->is_tmpfs = v->is_tmpfs;
 	l->arena = arena;
 	return 0;
 }
@@ -358,7 +357,12 @@ fits(const struct span *span, const struct region *r)
 static struct look
 look_of(const struct span *span, const struct region *r)
 {
-	struct look look = { span->kind, span->confidence, span->object, span->tid, false };
+	struct look look = {
+		.kind = span->kind,
+		.confidence = span->confidence,
+		.object = span->object,
+		.tid = span->tid,
+	};
 
 	if (span->kind == LEAF_SO_BSS && region_is_reserve(r))
 		look.kind = LEAF_SO_PADDING;

@@ -250,6 +250,7 @@ struct leaf {
 	uint32_t region;	/* index of the region it is part of */
 	uint8_t kind;		/* enum leaf_kind */
 	uint8_t confidence;	/* enum confidence */
+	bool is_tmpfs;		/* pages of its file count as RssShmem */
 	int32_t object;		/* index into objects, -1 if none */
 	int32_t arena;		/* index into arenas, -1 if none */
 	pid_t tid;		/* 0 if none */

@@ -18,12 +18,6 @@ struct counter {
 	size_t next;	/* leaf */
 };
 
-static bool
-is_in_memory(const struct leaf *l)
-{
-	return leaf_kind_group(l->kind) == GROUP_SHM;
-}
-
 static void
 count_present(struct space *s, struct leaf *l, const struct os_page_run *run, uint64_t bytes)
 {
@@ -36,7 +30,7 @@ count_present(struct space *s, struct leaf *l, const struct os_page_run *run, ui
 		l->huge_bytes += bytes;
 	if (!run->is_file)
 		s->totals.rss_anon_bytes += bytes;
-	else if (is_in_memory(l))
+	else if (l->is_tmpfs)
 		s->totals.rss_shmem_bytes += bytes;
 	else
 		s->totals.rss_file_bytes += bytes;
@@ -337,8 +331,8 @@ read_all(struct space *s, const struct target *t, const struct space_options *op
 	count(s, t, opt->rss_from);
 	if (os_status(t, 0, &s->after, e) < 0)
 		return -1;
-	/* The page tables of a process that has ended are empty, not an error. */
-	if (!target_is_alive(t))
+	/* The page tables of a process that ends are empty, and that is no error. */
+	if (!target_is_alive(t) || !s->after.has_memory)
 		return err_set_kind(e, ERR_GONE, 0, "process %d ended while it was read", t->pid);
 	add_up(s);
 	return opt->want_pss ? count_pss(s, t, e) : 0;

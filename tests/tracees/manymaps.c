@@ -1,7 +1,7 @@
 /*
  * manymaps N [FILE]: N mappings of one page each, every page in memory; of FILE, mapped N times
- * over, if there is one.  "stall MS" maps and unmaps for MS milliseconds and answers the longest
- * time one round took, in microseconds.
+ * over, if there is one.  "grow MIB" adds executable memory; "stall MS" maps and unmaps for MS
+ * milliseconds and answers the longest time one round took, in microseconds.
  */
 #include "tracee.h"
 
@@ -52,6 +52,15 @@ stall(long ms)
 	tracee_say("stall %lu us", (unsigned long)(longest / 1000));
 }
 
+static void
+grow(size_t mib)
+{
+	if (mmap(NULL, mib << 20, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+		tracee_fail("mmap");
+	tracee_say("grown");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -66,6 +75,8 @@ main(int argc, char **argv)
 	while (tracee_command(line, sizeof line)) {
 		if (strncmp(line, "stall ", 6) == 0)
 			stall(strtol(line + 6, NULL, 10));
+		else if (strncmp(line, "grow ", 5) == 0)
+			grow(strtoul(line + 5, NULL, 10));
 		else
 			tracee_say("what is '%s'?", line);
 	}

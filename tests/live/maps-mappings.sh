@@ -1,0 +1,115 @@
+#!/bin/sh
+# One mapping of each sort: each is in the class it should be, every byte is counted once, and the
+# sums are the kernel's own, whichever way pages are counted.
+. "$top_srcdir/tests/live/lib.sh"
+
+# at NAME: the address of what the tracee calls so.
+at()
+{
+	sed -n "s/^$1 \\([0-9a-f]*\\)-.*/0x\\1/p" "$dir/$tracee_pid.out" | head -n 1
+}
+
+# maps OPTIONS: take a snapshot of the tracee into $dir/out.
+maps()
+{
+	exits 0 memdiag maps --pid "$tracee_pid" --json "$@"
+}
+
+# is NAME FILTER: whether FILTER holds for the mapping.
+is()
+{
+	json_is ".data.mappings[] | select(.start == \"$(at "$1")\") | $2"
+}
+
+equal='[.data.identities[] | select(.difference_bytes != 0)] == []'
+sums='(.data.totals.virt_bytes == ([.data.groups[].virt_bytes] | add)) and
+	(.data.totals.rss_bytes == ([.data.groups[].rss_bytes] | add)) and
+	(.data.groups | all(.parts == null or .virt_bytes == ([.parts[].virt_bytes] | add)))'
+
+# The files must not lie on a tmpfs, where they would be shared memory.
+files=$(mktemp -d "$top_builddir/tests/maps-mappings.XXXXXX")
+trap 'rm -rf "$files"; leave' EXIT
+
+# The test's own pages, given back at the end.
+pool=/proc/sys/vm/nr_hugepages
+had=$(cat "$pool")
+echo 4 2>/dev/null >"$pool"
+start_tracee mappings "$files"
+
+check 'it runs' maps
+check 'every sum equals the counter of the kernel' json_is "$equal"
+check 'every byte is in one group' json_is "$sums"
+check 'VIRT is what status says' json_is ".data.totals.virt_bytes == \
+	$(awk '/^VmSize/ { print $2 * 1024 }' "/proc/$tracee_pid/status")"
+check 'RSS is what status says' json_is ".data.totals.rss_bytes == \
+	$(awk '/^VmRSS/ { print $2 * 1024 }' "/proc/$tracee_pid/status")"
+
+check 'mapping by mapping' maps --by=mapping
+check 'a file, read' is private '.part == "private files" and .rss_bytes > 0'
+check 'a file, written to privately' is written '.part == "private files"'
+check 'a shared file' is shared '.part == "shared files"'
+check 'a newline and an escape in a name are no newline and no escape' \
+	is newline '.path | endswith("/new\\012line\\033[31m")'
+check 'a blank at the end of a name stays' is blank '.path | endswith("/blank ")'
+check 'a file called [heap] is no heap' is heap-file '.part == "shared files"'
+check 'a file called (deleted) is not' is not-deleted '.part == "private files"'
+check 'a deleted file is' is deleted '.part == "deleted files"'
+check 'a path of 3,700 bytes is whole' is deep '(.path | length) > 3700 and (.path | endswith("/deep"))'
+check 'a file mapped twice counts twice' json_is \
+	'[.data.mappings[] | select(.path // "" | endswith("/twice")) | .rss_bytes] == [524288, 524288]'
+check 'shared anonymous memory' is shared-anon '.part == "shared anonymous" and .rss_bytes == 12288'
+check 'System V' is sysv '.part == "System V shm"'
+check 'a memfd with a wild name' is memfd '.part == "memfd" and .path == "/memfd:a/b] [heap] (deleted)"'
+check 'private /dev/zero is anonymous' is dev-zero '.class == "anon" and .rss_bytes == 4096'
+check 'code without a file' is jit '.part == "JIT code"'
+check 'a reserve' is reserve '.class == "reserve" and .rss_bytes == 0'
+check 'zero pages are not resident' is zero-pages '.rss_bytes == 0'
+if grep -q '^guard-pages none' "$dir/$tracee_pid.out"; then
+	skip 'guard pages are not swapped' 'this kernel has no MADV_GUARD_INSTALL'
+else
+	check 'guard pages are not swapped' is guards '.rss_bytes == 4096 and .swap_bytes == 0'
+fi
+if grep -q madvise /sys/kernel/mm/transparent_hugepage/enabled; then
+	check 'a transparent huge page' json_is '[.data.mappings[].thp_bytes] | add >= 2097152'
+else
+	skip 'a transparent huge page' 'transparent huge pages are off'
+fi
+if grep -q '^hugetlb none' "$dir/$tracee_pid.out"; then
+	skip 'hugetlb has a column of its own' 'no page could be had for the hugetlb pool'
+else
+	check 'hugetlb has a column of its own' is hugetlb \
+		'.part == "hugetlb" and .rss_bytes == 0 and .hugetlb_bytes == 2097152'
+fi
+
+check 'classes of the user' maps --class 'mo=*.mo' --class 'mine=*/twice'
+check 'hold what matches' json_is \
+	'([.data.groups[] | select(.name == "mo") | .count] == [1]) and
+	([.data.groups[] | select(.name == "mine") | .count] == [2])'
+check 'and every byte is still in one group' json_is "$sums"
+
+check 'smaps instead' maps --rss-from=smaps
+check 'gives the same sums' json_is ".data.rss_from == \"smaps\" and $equal and ($sums)"
+check 'pagemap instead' maps --rss-from=pagemap
+check 'knows zero pages for the difference' json_is \
+	'.data.rss_from == "pagemap" and ([.data.identities[] | select(.difference_bytes != 0)]
+	| all(.name == "VmRSS" and .difference_bytes >= 2097152 and (.explained_by | test("zero pages"))))'
+check 'no counting at all' maps --rss-from=none
+check 'says so with null' json_is '.data.groups | all(.rss_bytes == null)'
+check 'PSS and USS' maps --pss
+# Other processes come and go that share libc, so PSS is the same within a few pages only.
+pss=$(awk '/^Pss:/ { print $2 * 1024 }' "/proc/$tracee_pid/smaps_rollup")
+check 'are what the kernel says' json_is "(.data.totals.pss_bytes - $pss | fabs) < 65536 and
+	.data.totals.uss_bytes > 2000000 and .data.totals.uss_bytes < .data.totals.pss_bytes and
+	(.data.groups | all(.uss_bytes <= .rss_bytes))"
+
+for by in object arena thread; do
+	check "by $by" maps --by=$by
+	check "every byte is in one $by" json_is "$sums"
+done
+# shellcheck disable=SC2016 # awk's own variables
+check 'no escape reaches a terminal' sh -c '
+	"$1" maps --pid "$2" --by=mapping >"$3" && ! grep -q "$(printf "\033")" "$3"' \
+	sh "$MEMDIAG" "$tracee_pid" "$dir/text"
+check 'the target lives on' end_tracee
+echo "$had" 2>/dev/null >"$pool"
+finish

@@ -1,0 +1,139 @@
+#!/bin/sh
+# Processes of all sorts: whatever it is, each byte is counted once and the kernel agrees; and what
+# may not be seen is said to be so.
+. "$top_srcdir/tests/live/lib.sh"
+need setpriv unshare
+
+sound='([.data.identities[] | select(.difference_bytes != 0)] == []) and
+	(.data.totals.virt_bytes == ([.data.groups[].virt_bytes] | add)) and
+	(.data.totals.rss_bytes == ([.data.groups[].rss_bytes] | add))'
+
+maps()	# maps ARGUMENTS: a snapshot of the tracee
+{
+	exits 0 memdiag maps "$tracee_pid" --json "$@"
+}
+
+whole()	# whole WORDS: maps works on the tracee, and the sums are right
+{
+	check "$1" maps
+	check "$1: every byte is counted, and the kernel agrees" json_is "$sound"
+}
+
+# ---- other kinds of programs ----
+for form in static i386 musl; do
+	if [ -x "$TRACEES/idle-$form" ]; then
+		start_tracee "idle-$form"
+		whole "$form"
+		check "$form: the program and a stack are seen" json_is \
+			'[.data.groups[].name] | index("exe") != null and index("stack") != null'
+		check 'the target lives on' end_tracee
+	else
+		skip "$form" 'this machine cannot build such a program'
+	fi
+done
+start_tracee zombie-leader
+whole 'the first thread has ended'
+check 'the target lives on' end_tracee
+start_tracee manythreads 200
+whole '200 threads'
+check 'thread by thread' maps --by=thread
+check 'are all there' json_is '[.data.groups[].name | select(test("^[0-9]+ "))] | length >= 200'
+check 'the target lives on' end_tracee
+
+# ---- libraries that are hard to reach ----
+library=$(ldd "$MEMDIAG" | awk '/libexpat/ { print $3 }')
+cp "$library" "$dir/libgone.so"
+start_command env LD_PRELOAD="$dir/libgone.so" "$TRACEES/idle"
+rm "$dir/libgone.so"
+whole 'a library that is deleted'
+check 'object by object' maps --by=object
+check 'it is a library still, and deleted' json_is '[.data.groups[] |
+	select(.name | endswith("/libgone.so (deleted)")) | .confidence] == ["verified"]'
+check 'the target lives on' end_tracee
+
+mkdir "$dir/there"
+# shellcheck disable=SC2016 # the inner shell's
+if unshare -m true 2>/dev/null; then
+	start_command unshare -m sh -c 'mount -t tmpfs none "$1/there" &&
+		cp "$2" "$1/there/libthere.so" && LD_PRELOAD="$1/there/libthere.so" exec "$3"' \
+		sh "$dir" "$library" "$TRACEES/idle"
+	whole 'another mount namespace'
+	check 'mapping by mapping' maps --by=mapping
+	check 'a library on a tmpfs out of our sight is a library' json_is '[.data.mappings[] |
+		select(.path // "" | endswith("/libthere.so")) | .class] | unique == [".so"]'
+	check 'the target lives on' end_tracee
+else
+	skip 'another mount namespace' 'none can be made here'
+fi
+
+# ---- who may see what ----
+cp "$MEMDIAG" "$TRACEES/idle" "$dir"
+as_nobody='setpriv --reuid=65534 --regid=65534 --clear-groups'
+
+says()	# says STATUS WORDS COMMAND...: what COMMAND says on stderr
+{
+	says_status=$1
+	says_words=$2
+	shift 2
+	"$@" >"$dir/out" 2>"$dir/err"
+	got=$?
+	[ "$got" -eq "$says_status" ] && grep -q -e "$says_words" "$dir/err" && return
+	echo "exit status $got"
+	cat "$dir/err"
+	return 1
+}
+
+if [ "$(id -u)" -eq 0 ]; then
+	# shellcheck disable=SC2086 # words
+	start_command $as_nobody "$dir/idle"
+	theirs=$tracee_pid
+	# shellcheck disable=SC2086
+	check 'nobody sees their own' sh -c \
+		"$as_nobody '$dir/memdiag' maps '$theirs' --json >'$dir/out'"
+	check 'all of it' json_is "$sound"
+	start_tracee idle
+	# shellcheck disable=SC2086
+	check "nobody sees root's totals only" says 2 'CAP_SYS_PTRACE is missing' \
+		$as_nobody "$dir/memdiag" maps "$tracee_pid" --json
+	check 'and these are right' json_is ".partial and .data.totals.virt_bytes == \
+		$(awk '/^VmSize/ { print $2 * 1024 }' "/proc/$tracee_pid/status") and (.warnings | length) == 1"
+	# shellcheck disable=SC2086
+	check 'as text too' says 2 'CAP_SYS_PTRACE is missing' \
+		$as_nobody "$dir/memdiag" maps "$tracee_pid"
+	check 'with VIRT' grep -q '^idle .* VIRT ' "$dir/out"
+	check 'the target lives on' end_tracee
+	tracee_pid=$theirs
+	check 'without the right to open pagemap it is smaps' says 2 'CAP_DAC_READ_SEARCH' \
+		setpriv --bounding-set=-dac_read_search,-dac_override \
+		"$dir/memdiag" maps "$tracee_pid" --json
+	check 'with all of it' json_is ".partial and .data.rss_from == \"smaps\" and $sound"
+	check 'and never pagemap when it must be' says 2 'CAP_DAC_READ_SEARCH' \
+		setpriv --bounding-set=-dac_read_search,-dac_override \
+		"$dir/memdiag" maps "$tracee_pid" --json --rss-from=scan
+	check 'then RSS is not known, VIRT is' json_is '.data.rss_from == "none" and
+		(.data.groups | all(.rss_bytes == null and .virt_bytes > 0))'
+	check 'the target lives on' end_tracee
+else
+	skip 'who may see what' 'only root can become somebody else'
+fi
+
+# ---- targets that do not hold still ----
+start_tracee churn
+unexplained=0
+for i in 1 2 3 4 5; do
+	memdiag maps "$tracee_pid" --json || unexplained=99
+	json_is '.data.identities | all(.difference_bytes == 0 or .explained_by != "not explained")' ||
+		unexplained=$((unexplained + 1))
+done
+check 'differences of a busy target have a reason' test "$unexplained" -eq 0
+check 'the target lives on' end_tracee
+odd=
+for i in $(seq 40); do
+	sleep "0.00$((i % 10))" &
+	memdiag maps $! --json
+	got=$?
+	case $got in 0 | 3) ;; *) odd="$odd $got" ;; esac
+	wait
+done
+check "a target that ends meanwhile:$odd" test -z "$odd"
+finish
