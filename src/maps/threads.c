@@ -30,6 +30,7 @@
 #define TID_OFFSET 0x10
 /* How far behind robust_head the record is looked for; it is 0x3b0 on x86-64. */
 #define PTHREAD_REST_BYTES 0x800
+#define STEP_BYTES 256
 #define PAGE_BYTES 4096
 /* A mapping larger than that around a stack pointer is not just a stack. */
 #define GUESS_MAX_BYTES (UINT64_C(64) << 20)
@@ -85,21 +86,29 @@ is_record(const struct finder *f, const struct record *r, raddr head)
 		is_anonymous(f->m, r->block, r->block + r->size_bytes);
 }
 
-/* Look for the record in the struct pthread around HEAD. */
+/*
+ * Look for the record in the struct pthread around HEAD, reading no further than it takes: the next
+ * page may be somebody's who never touched it.
+ */
 static void
 learn_record_offset(struct finder *f, raddr head)
 {
 	char rest[PTHREAD_REST_BYTES];
+	uint64_t at = 0;
 	struct record r;
 	struct err e;
-	ssize_t n = os_read_some(f->t, head, rest, sizeof rest, &e);
 
-	for (uint64_t at = 0; at + sizeof r <= (uint64_t)(n < 0 ? 0 : n); at += sizeof r.block) {
-		memcpy(&r, rest + at, sizeof r);
-		if (is_record(f, &r, head)) {
+	for (uint64_t have = 0; have < sizeof rest;) {
+		if (os_read(f->t, raddr_add(head, have), rest + have, STEP_BYTES, &e) < 0)
+			return;
+		have += STEP_BYTES;
+		for (; at + sizeof r <= have; at += sizeof r.block) {
+			memcpy(&r, rest + at, sizeof r);
+			if (!is_record(f, &r, head))
+				continue;
 			f->record_offset = at;
 			debug("a thread's stack is written down %#" PRIx64
-				" bytes behind its robust list head", at);
+			      " bytes behind its robust list head", at);
 			return;
 		}
 	}
@@ -183,7 +192,7 @@ add_living(struct finder *f, struct err *e)
 	if (!from || !record)
 		return err_set(e, ENOMEM, "cannot list the stacks");
 	for (size_t i = 0; i < f->nr && !f->record_offset && i < NR_SAMPLES; i++)
-		if (f->heads[i].v)
+		if (f->heads[i].v && f->tids[i] != f->t->pid)	/* libc did not map main's */
 			learn_record_offset(f, f->heads[i]);
 	for (size_t i = 0; i < f->nr; i++)
 		if (f->heads[i].v)

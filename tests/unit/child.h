@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,6 +117,45 @@ view_release(struct view *v)
 	objects_release(&v->o);
 	maps_release(&v->m);
 	target_release(&v->t);
+}
+
+static inline int
+view_sum_present(const struct os_page_run *run, void *arg)
+{
+	*(uint64_t *)arg += run->end.v - run->start.v;
+	return 0;
+}
+
+/* Of all its pages, the zero page included: that is what a careless look would leave behind. */
+static inline uint64_t
+view_present_bytes(struct view *v)
+{
+	struct os_pages *pages = NULL;
+	uint64_t sum = 0;
+
+	if (os_pages_open(&pages, &v->t, OS_PAGES_PAGEMAP, &v->e) < 0)
+		return 0;
+	for (size_t i = 0; i < v->m.nr; i++) {
+		const struct region *r = &v->m.region[i];
+
+		/* Reserves of terabytes have no pages, and the gate of vsyscall is the kernel's. */
+		if (r->prot[0] == 'r' && r->start.v < UINT64_C(1) << 63)
+			os_pages_walk(pages, r->start, r->end, false, view_sum_present, &sum,
+				&v->e);
+	}
+	os_pages_free(pages);
+	return sum;
+}
+
+/* Let thread TID get to its pause(). */
+static inline void
+view_wait_paused(const struct target *t, pid_t tid)
+{
+	struct os_syscall syscall = { .is_running = true };
+	struct err e;
+
+	while (os_thread_syscall(t, tid, &syscall, &e) == 0 && syscall.nr != SYS_pause)
+		os_sleep_ns(100000);
 }
 
 #endif

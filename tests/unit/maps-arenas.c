@@ -34,8 +34,20 @@ view_arenas(struct view *v, struct arenas *a)
 
 /* ---- against malloc_info ---- */
 
+/*
+ * It lies nearer to struct pthread than libc's own pointer to the arena, and holds an arena, too,
+ * but only in one thread.
+ */
+static __thread volatile uintptr_t decoy = 1;
 static pthread_barrier_t barrier;
 static void *volatile kept[4000];
+
+/* The arena of a block near the start of its heap: the first word of a heap points there. */
+static uintptr_t
+arena_of_block(uintptr_t block)
+{
+	return *(uintptr_t *)(block & ~((UINT64_C(8) << 20) - 1));
+}
 
 static void *
 use_arena(void *arg)
@@ -70,6 +82,7 @@ many_arenas(void *arg)
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread[7], NULL);
+	decoy = arena_of_block((uintptr_t)kept[0]);
 	malloc_info(0, stdout);
 	child_ready();
 }
@@ -118,6 +131,16 @@ arena_of(const struct arenas *a, pid_t tid)
 			if (a->v[i].tid[j] == tid)
 				return &a->v[i];
 	return NULL;
+}
+
+static void
+wait_all_paused(const struct target *t, const char *said)
+{
+	int tid;
+
+	for (; (said = strstr(said, "thread ")); said++)
+		if (sscanf(said, "thread %d", &tid) == 1)
+			view_wait_paused(t, tid);
 }
 
 /* Each "thread TID BLOCK" that the child said: the block lies in the arena of the thread. */
@@ -219,6 +242,10 @@ test_damaged_heaps(struct view *v, const struct arenas *a, const struct arena *b
 	damaged(v, a, "a small circle of heaps", oldest + 8, oldest, a->nr);
 	damaged(v, a, "a heap after none", newest + 8, 0, a->nr);
 	damaged(v, a, "a heap after what is not mapped", newest + 8, UINT64_C(0x7000) << 32, a->nr);
+	/* Something that looks like a heap, but lies where none can be. */
+	for (int i = 0; i < 4; i++)
+		poke(v, newest + 0x8000 + i * 8, peek(v, oldest + i * 8));
+	damaged(v, a, "a heap after one within another", newest + 8, newest + 0x8000, a->nr);
 	damaged(v, a, "a top that points nowhere", word_in_arena(v, big, newest, newest + (64 << 20)),
 		0x1230, a->nr);
 }
@@ -291,13 +318,19 @@ test_many_arenas(void)
 	struct child c = child_start(many_arenas, NULL);
 	const char *xml = strstr(c.said, "<malloc");
 	auto_arenas struct arenas a = { 0 };
+	uint64_t present = 0;
 	struct view v;
 
-	if (view_take(&v, c.pid) && ok(view_arenas(&v, &a) == 0, "many arenas: found")) {
+	if (view_take(&v, c.pid)) {
+		wait_all_paused(&v.t, c.said);
+		present = view_present_bytes(&v);
+	}
+	if (ok(view_arenas(&v, &a) == 0, "many arenas: found")) {
 		ok(a.is_ring_closed, "the ring is closed");
 		is_u64(a.heap_max_bytes, 64 << 20, "heaps are of 64 MiB");
 		same_as_malloc_info(&a, xml ? xml : "");
 		same_threads(&a, &v.t, c.said);
+		is_u64(view_present_bytes(&v), present, "looking made no page present");
 	}
 	view_release(&v);
 	ok(child_end(&c), "many arenas: the child lives on");

@@ -124,30 +124,6 @@ search_end(struct search *s, struct child *c)
 	ok(child_end(c), "the child lives on");
 }
 
-static int
-sum_present(const struct os_page_run *run, void *arg)
-{
-	*(uint64_t *)arg += run->end.v - run->start.v;
-	return 0;
-}
-
-/* The zero page included: that is what a careless look would leave behind. */
-static uint64_t
-present_bytes(struct search *s)
-{
-	struct os_pages *pages = NULL;
-	uint64_t sum = 0;
-
-	os_pages_open(&pages, &s->v.t, OS_PAGES_PAGEMAP, &s->v.e);
-
-	for (size_t i = 0; i < s->v.m.nr; i++)
-		if (may_have_chunks(&s->v.m.region[i]))
-			os_pages_walk(pages, s->v.m.region[i].start, s->v.m.region[i].end, false,
-				sum_present, &sum, &s->v.e);
-	os_pages_free(pages);
-	return sum;
-}
-
 static void
 test_real(void)
 {
@@ -159,7 +135,7 @@ test_real(void)
 	if (!ok(sscanf(c.said, "chunks %" SCNu64 " %" SCNu64, &nr, &bytes) == 2, "mapped blocks") ||
 		!search_begin(&s, c.pid))
 		return;
-	before = present_bytes(&s);
+	before = view_present_bytes(&s.v);
 	for (size_t i = 0; i < s.v.m.nr; i++)
 		if (may_have_chunks(&s.v.m.region[i]))
 			all_read &= search_region(&s, &s.v.m.region[i]);
@@ -169,7 +145,7 @@ test_real(void)
 	is_u64(nr, 8, "malloc mapped what it should");
 	is_u64(s.chunks.nr, nr, "as many as malloc says");
 	is_u64(found, bytes, "as large as malloc says");
-	is_u64(present_bytes(&s), before, "looking made no page present");
+	is_u64(view_present_bytes(&s.v), before, "looking made no page present");
 	search_end(&s, &c);
 }
 
@@ -184,7 +160,7 @@ test_fake(void)
 
 	if (!search_begin(&s, c.pid))
 		return;
-	before = present_bytes(&s);
+	before = view_present_bytes(&s.v);
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
 		const struct region *r = NULL;
 
@@ -199,7 +175,7 @@ test_fake(void)
 		line = strchr(line, '\n');
 		line = line ? line + 1 : NULL;
 	}
-	is_u64(present_bytes(&s), before, "looking made no page present");
+	is_u64(view_present_bytes(&s.v), before, "looking made no page present");
 	search_end(&s, &c);
 }
 

@@ -113,15 +113,16 @@ run_raw_thread(void *arg)
 	child_ready();
 }
 
-/* Let TID get to where it parks. */
+/* As many as the child told of. */
 static void
-wait_parked(const struct target *t, pid_t tid)
+wait_all_parked(const struct target *t, const char *line)
 {
-	struct os_syscall syscall = { .is_running = true };
-	struct err e;
+	int tid, behaviour;
 
-	while (os_thread_syscall(t, tid, &syscall, &e) == 0 && syscall.nr != SYS_pause)
-		os_sleep_ns(100000);
+	for (; (line = strstr(line, "thread ")); line++)
+		if (sscanf(line, "thread %d %*s %*s %*s %d", &tid, &behaviour) == 2 &&
+			behaviour == PARK)
+			view_wait_paused(t, tid);
 }
 
 static const struct thread_stack *
@@ -160,6 +161,15 @@ same_stack(const struct thread_stacks *s, const char *line)
 		is_u64(stack->sp.v, 0, "no stack pointer for one that runs or has ended");
 }
 
+static bool
+is_in_order(const struct thread_stacks *s)
+{
+	for (size_t i = 1; i < s->nr; i++)
+		if (s->v[i - 1].end.v > s->v[i].start.v)
+			return false;
+	return true;
+}
+
 static void
 test_threads(void)
 {
@@ -167,20 +177,16 @@ test_threads(void)
 	auto_thread_stacks struct thread_stacks s = { 0 };
 	const char *line = c.said;
 	size_t nr = 0, nr_main = 0;
+	uint64_t present;
 	struct view v;
 
 	if (!view_take(&v, c.pid))
 		return;
-	for (; (line = strstr(line, "thread ")); line++) {
-		int tid, behaviour;
-
-		if (sscanf(line, "thread %d %*s %*s %*s %d", &tid, &behaviour) == 2 &&
-			behaviour == PARK)
-			wait_parked(&v.t, tid);
-	}
-	line = c.said;
+	wait_all_parked(&v.t, c.said);
+	present = view_present_bytes(&v);
 	if (!ok(thread_stacks_find(&s, &v.t, &v.m, &v.o, true, &v.e) == 0, "stacks are found"))
 		return;
+	is_u64(view_present_bytes(&v), present, "looking made no page present");
 	for (; (line = strstr(line, "thread ")); line++, nr++)
 		same_stack(&s, line);
 	for (size_t i = 0; i < s.nr; i++) {
@@ -188,12 +194,73 @@ test_threads(void)
 
 		if (s.v[i].is_main)
 			nr_main += s.v[i].tid == c.pid && r && strcmp(r->path, "[stack]") == 0;
-		if (i)
-			ok(s.v[i - 1].end.v <= s.v[i].start.v, "stacks are sorted and do not overlap");
 	}
+	ok(is_in_order(&s), "stacks are sorted and do not overlap");
 	is_u64(nr_main, 1, "the main thread has [stack]");
 	is_u64(nr, 9, "the child told of all");
 	is_u64(s.nr, nr + 1, "and there are no more");
+	view_release(&v);
+	ok(child_end(&c), "the child lives on");
+}
+
+/* Look for the stacks with WORD at AT: whatever comes of it, it ends and makes sense. */
+static bool
+survives(struct view *v, uint64_t at, uint64_t word)
+{
+	auto_thread_stacks struct thread_stacks s = { 0 };
+	uint64_t before;
+	bool is_fine;
+
+	if (os_read(&v->t, (raddr){ at }, &before, sizeof before, &v->e) < 0 ||
+		os_write(&v->t, (raddr){ at }, &word, sizeof word, &v->e) < 0)
+		return false;
+	is_fine = thread_stacks_find(&s, &v->t, &v->m, &v->o, false, &v->e) == 0 &&
+		is_in_order(&s);
+	return os_write(&v->t, (raddr){ at }, &before, sizeof before, &v->e) == 0 && is_fine;
+}
+
+/* Damage every word of libc's own part of STACK, in every way that could lead astray. */
+static void
+test_damaged_stack(struct view *v, const struct thread_stack *stack)
+{
+	uint64_t size = stack->end.v - stack->start.v;
+	const uint64_t bad[] = { 0, 1, UINT64_MAX, UINT64_C(0x4141414141414141), 2 * size,
+		stack->start.v - size, stack->control.v };
+	bool all_fine = true;
+
+	for (uint64_t at = stack->control.v; at + sizeof at <= stack->end.v; at += sizeof at) {
+		for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+			all_fine &= survives(v, at, bad[i]);
+		all_fine &= survives(v, at, at);
+	}
+	ok(all_fine, "damage in the stack of %d leads nowhere", stack->tid);
+}
+
+static void
+test_damage(void)
+{
+	struct child c = child_start(run_threads, NULL);
+	auto_thread_stacks struct thread_stacks s = { 0 }, after = { 0 };
+	const struct thread_stack *kept = NULL, *parked = NULL;
+	struct view v;
+
+	if (!view_take(&v, c.pid))
+		return;
+	wait_all_parked(&v.t, c.said);
+	if (!ok(thread_stacks_find(&s, &v.t, &v.m, &v.o, true, &v.e) == 0, "stacks are found"))
+		return;
+	for (size_t i = 0; i < s.nr; i++) {
+		if (!s.v[i].tid)
+			kept = &s.v[i];
+		else if (s.v[i].sp.v && !s.v[i].is_main)
+			parked = &s.v[i];
+	}
+	if (ok(kept && parked, "of ended and of parked threads")) {
+		test_damaged_stack(&v, kept);
+		test_damaged_stack(&v, parked);
+	}
+	ok(thread_stacks_find(&after, &v.t, &v.m, &v.o, false, &v.e) == 0 && after.nr == s.nr,
+		"all is well after");
 	view_release(&v);
 	ok(child_end(&c), "the child lives on");
 }
@@ -211,7 +278,7 @@ test_raw_thread(void)
 	if (!ok(sscanf(c.said, "raw %d %" SCNx64, &tid, &low) == 2, "a thread made by clone()") ||
 		!view_take(&v, c.pid))
 		return;
-	wait_parked(&v.t, tid);
+	view_wait_paused(&v.t, tid);
 	ok(thread_stacks_find(&s, &v.t, &v.m, &v.o, false, &v.e) == 0, "stacks are found");
 	stack = stack_ending_at(&s, low + 132 * KIB);
 	if (ok(stack, "it has a stack")) {
@@ -230,5 +297,6 @@ main(void)
 	alarm(60);
 	test_threads();
 	test_raw_thread();
+	test_damage();
 	return tap_end();
 }
