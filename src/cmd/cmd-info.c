@@ -21,7 +21,7 @@ enum { KEY_ARENA = 0x3000, KEY_SORT, KEY_XML, KEY_CAPTURE };
 
 static const struct argp_option options[] = {
 	{ "arena", KEY_ARENA, "N", 0, "only arena N, with the sizes of its free chunks", 1 },
-	{ "lines", 'n', "N", 0, "at most N arenas; 0 is all of them (16)", 1 },
+	{ "lines", 'n', "N", 0, "print at most N arenas; 0 is all of them (16)", 1 },
 	{ "sort", KEY_SORT, "KEY", 0,
 		"arenas by resident (default), nr, system, in-use, free or threads", 1 },
 	{ "xml", KEY_XML, NULL, 0, "malloc_info's own document and nothing else", 1 },

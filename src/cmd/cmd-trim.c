@@ -1,7 +1,6 @@
 #include <config.h>
 
-#include <inttypes.h>
-#include <string.h>
+#include <errno.h>
 
 #include "cmd/command.h"
 #include "cmd/malloc-target.h"
@@ -176,8 +175,10 @@ print_json(const struct trim *t, struct ui_output *out, struct err *e)
 		(json_int_t)t->released_bytes, "held_us", (json_int_t)(t->report.held_ns / 1000),
 		"locked_us", (json_int_t)(t->report.call_ns / 1000), "borrow",
 		borrow_json(&t->report));
-	json_object_set_new(document, "data", data);
-	r = ui_json_print(document, out, e);
+	if (json_object_set_new(document, "data", data) < 0)
+		r = err_set(e, ENOMEM, "cannot write JSON");
+	else
+		r = ui_json_print(document, out, e);
 	json_decref(document);
 	return r;
 }

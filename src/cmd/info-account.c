@@ -104,6 +104,7 @@ info_account(struct info *info)
 		const struct leaf *leaf = &s->leaves.v[i];
 
 		a->bytes[account_of(leaf)] += (int64_t)leaf->rss_bytes;
+		a->nr_other += account_of(leaf) == ACCOUNT_OTHER_ANON && leaf->rss_bytes;
 		sum += (int64_t)leaf->rss_bytes;
 		if (leaf->kind == LEAF_CHUNK)
 			located_bytes += leaf->end.v - leaf->start.v;

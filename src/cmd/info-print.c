@@ -66,14 +66,31 @@ print_header(const struct info *info, const struct info_options *opt, FILE *f)
 		ui_size(&opt->ui, status->vm_size_bytes, virt, sizeof virt));
 }
 
+/* How many there are of what takes the memory, "" where that says nothing. */
+static const char *
+count_text(const struct info *info, enum account_kind kind, char *buf, size_t size)
+{
+	*buf = '\0';
+	if (kind == ACCOUNT_IN_USE)
+		snprintf(buf, size, "%zu arenas", info->mi.heap.nr);
+	else if (kind == ACCOUNT_MMAPPED)
+		snprintf(buf, size, "%" PRIu64 " blocks", info->mi.mmap_count);
+	else if (kind == ACCOUNT_STACKS)
+		snprintf(buf, size, "%d threads", info->space.after.nr_threads);
+	else if (kind == ACCOUNT_OTHER_ANON)
+		snprintf(buf, size, "%zu pieces", info->account.nr_other);
+	return buf;
+}
+
 static void
 print_account(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	enum account_kind kind)
 {
 	const struct account *a = &info->account;
 	uint64_t rss = info->space.after.vm_rss_bytes;
-	char size[32], bar[64];
-	int width = out->columns > 100 ? 40 : out->columns > 60 ? out->columns - 60 : 0;
+	char size[32], count[48], bar[64], line[256];
+	int width = out->columns > 110 ? 40 : out->columns > 70 ? out->columns - 70 : 0;
+	int n;
 
 	if (!a->bytes[kind])
 		return;
@@ -83,9 +100,12 @@ print_account(const struct info *info, const struct info_options *opt, struct ui
 	else
 		ui_size(&opt->ui, (uint64_t)a->bytes[kind], size, sizeof size);
 	ui_bar(rss ? (double)a->bytes[kind] / (double)rss : 0, width, bar, sizeof bar);
-	fprintf(out->f, "  %-26s %8s %14s%s%s\n", account[kind].label,
-		bound(kind, a) ? bound(kind, a) : "", size,
-		*bar ? "  " : "", bar);
+	count_text(info, kind, count, sizeof count);
+	n = snprintf(line, sizeof line, "  %-26s %8s %14s  %-12s %s", account[kind].label,
+		bound(kind, a) ? bound(kind, a) : "", size, count, bar);
+	while (n > 0 && line[n - 1] == ' ')
+		n--;
+	fprintf(out->f, "%.*s\n", n, line);
 }
 
 /* "3: main, worker-1, worker-7", or only how many there are. */
@@ -235,14 +255,19 @@ print_sizes(const struct malloc_info_heap *h, const struct info_options *opt, st
 }
 
 static void
-print_verdicts(const struct info *info, FILE *f)
+print_verdicts(const struct info *info, const struct ui_output *out)
 {
 	for (size_t i = 0; i < info->nr_verdicts && i < VERDICTS_SHOWN; i++) {
 		const struct verdict *v = &info->verdict[i];
+		const char *colour = strcmp(v->severity, "critical") == 0 ? "\033[1;31m"
+			: strcmp(v->severity, "warning") == 0		  ? "\033[1;33m"
+									  : "\033[1m";
 
-		fprintf(f, "%sVERDICT  %s: %s\n", i ? "" : "\n", v->id, v->text);
+		fprintf(out->f, "%s%sVERDICT%s  %s: %s\n", i ? "" : "\n",
+			out->use_colour ? colour : "", out->use_colour ? "\033[0m" : "", v->id,
+			v->text);
 		if (*v->action)
-			fprintf(f, "NEXT     %s\n", v->action);
+			fprintf(out->f, "NEXT     %s\n", v->action);
 	}
 }
 
@@ -259,7 +284,7 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 		return -1;
 	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], opt, out, e) < 0)
 		return -1;
-	print_verdicts(info, out->f);
+	print_verdicts(info, out);
 	if (opt->ui.verbose)
 		ui_note(&opt->ui, "%s", borrow_text(&info->report, borrow, sizeof borrow));
 	return 0;
@@ -382,8 +407,11 @@ info_print_json(const struct info *info, const struct info_options *opt, struct 
 		accounting_json(&info->account), "arenas", arenas_json(info, opt), "mmapped", "count",
 		(json_int_t)info->mi.mmap_count, "bytes", bytes_json(info->mi.mmap_bytes), "borrow",
 		borrow_json(&info->report));
-	json_object_set_new(document, "data", data);
-	json_object_set_new(document, "verdicts", verdicts_json(info));
+	if (json_object_set_new(document, "data", data) < 0 ||
+		json_object_set_new(document, "verdicts", verdicts_json(info)) < 0) {
+		json_decref(document);
+		return err_set(e, ENOMEM, "cannot write JSON");
+	}
 	for (size_t i = 0; i < info->warning.nr; i++)
 		ui_json_warn(document, info->is_partial, "%s", info->warning.v[i].text);
 	r = ui_json_print(document, out, e);

@@ -35,6 +35,7 @@ enum account_kind {
 
 struct account {
 	int64_t bytes[NR_ACCOUNTS];
+	size_t nr_other;	/* pieces of memory in OTHER_ANON */
 	/* of OTHER_ANON, counted as MMAPPED: malloc says it has them, but they were not recognised */
 	int64_t unlocated_bytes;
 };

@@ -8,11 +8,19 @@ on_terminal()	# on_terminal COMMAND: its output as a terminal of 100 columns get
 	script -qec "stty cols 100; $1" /dev/null </dev/null >"$dir/out"
 }
 
+escape=$(printf '\033')
+export TERM=xterm
+unset NO_COLOR CLICOLOR_FORCE
+
 start_tracee bloat 16
 check 'info runs on a terminal' on_terminal "'$MEMDIAG' info $tracee_pid"
+check 'with colour' grep -q "^$escape\\[1;33mVERDICT$escape" "$dir/out"
+check 'not on a dumb one' on_terminal "TERM=dumb '$MEMDIAG' info $tracee_pid"
+check 'without colour' sh -c "! grep -q '$escape' '$dir/out'"
+check 'nor where colour is not wanted' on_terminal "NO_COLOR=1 '$MEMDIAG' info $tracee_pid"
 check 'with bars' grep -q '  ####' "$dir/out"
 check 'no line is wider than it' awk '{ sub(/\r$/, "") } !/^VERDICT/ && length > 100 { exit 1 }' "$dir/out"
-check 'no escape byte' sh -c "! grep -q '$(printf '\033')' '$dir/out'"
+check 'no escape byte' sh -c "! grep -q '$escape' '$dir/out'"
 check 'the document runs on a terminal' on_terminal "'$MEMDIAG' info $tracee_pid --xml"
 check 'line by line' grep -q '^</malloc>' "$dir/out"
 check 'the target lives on' end_tracee
