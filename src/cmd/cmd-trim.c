@@ -108,29 +108,24 @@ trim(struct trim *t, const struct trim_options *opt, struct err *e)
 /* ---- printing ---- */
 
 static int
-add_row(struct ui_table *table, const struct trim_options *opt, const char *name, uint64_t before,
+add_row(struct ui_table *table, const struct ui_options *opt, const char *name, uint64_t before,
 	uint64_t after, struct err *e)
 {
-	char cell[32];
+	char change[32];
 
-	return ui_table_row(table, e) < 0 || ui_table_cell(table, name, e) < 0 ||
-			ui_table_cell(table, ui_size(&opt->ui, before, cell, sizeof cell), e) < 0 ||
-			ui_table_cell(table, ui_size(&opt->ui, after, cell, sizeof cell), e) < 0 ||
-			ui_table_cell(table,
-				ui_size_change(&opt->ui, (int64_t)(after - before), cell, sizeof cell),
-				e) < 0
-		? -1 : 0;
+	return ui_table_add(table, e, name, UI_SIZE(opt, before), UI_SIZE(opt, after),
+		ui_size_change(opt, (int64_t)(after - before), change, sizeof change), NULL);
 }
 
 static int
-print_text(const struct trim *t, const struct trim_options *opt, struct ui_output *out,
-	struct err *e)
+print_table(const struct moment *before, const struct moment *after, const struct ui_options *opt,
+	struct ui_output *out, struct err *e)
 {
 	auto_table struct ui_table *table = ui_table_new(out);
-	const struct moment *before = &t->before, *after = &t->after;
-	char released[32], borrow[80], locked[32];
 
-	if (!table || ui_table_column(table, "", false, e) < 0 ||
+	if (!table)
+		return err_set(e, ENOMEM, "cannot make a table");
+	if (ui_table_column(table, "", false, e) < 0 ||
 		ui_table_column(table, "BEFORE", true, e) < 0 ||
 		ui_table_column(table, "AFTER", true, e) < 0 ||
 		ui_table_column(table, "CHANGE", true, e) < 0 ||
@@ -138,16 +133,23 @@ print_text(const struct trim *t, const struct trim_options *opt, struct ui_outpu
 		add_row(table, opt, "swap", before->swap_bytes, after->swap_bytes, e) < 0)
 		return -1;
 	if (before->has_arenas && after->has_arenas &&
-		add_row(table, opt, "resident in arenas", before->arenas_bytes, after->arenas_bytes,
-			e) < 0)
+		add_row(table, opt, "resident in arenas", before->arenas_bytes,
+			after->arenas_bytes, e) < 0)
 		return -1;
+	return ui_table_print(table, e);
+}
+
+static int
+print_text(const struct trim *t, const struct ui_options *opt, struct ui_output *out, struct err *e)
+{
+	char borrow[80], locked[32];
+
 	fprintf(out->f, "%s %d, %zu arenas\n", t->mt.target.comm, (int)t->mt.target.pid,
 		t->mt.arenas.nr);
-	if (ui_table_print(table, e) < 0)
+	if (print_table(&t->before, &t->after, opt, out, e) < 0)
 		return -1;
 	fprintf(out->f, "released %s; %s, arenas were locked for %s at most\n",
-		ui_size(&opt->ui, t->released_bytes, released, sizeof released),
-		borrow_text(&t->report, borrow, sizeof borrow),
+		UI_SIZE(opt, t->released_bytes), borrow_text(&t->report, borrow, sizeof borrow),
 		ui_duration(t->report.call_ns, locked, sizeof locked));
 	return 0;
 }
@@ -170,11 +172,11 @@ print_json(const struct trim *t, struct ui_output *out, struct err *e)
 	json_t *document = ui_json_new("trim", &t->mt.target), *data;
 	int r;
 
-	data = json_pack("{s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "arenas", (json_int_t)t->mt.arenas.nr,
-		"before", moment_json(&t->before), "after", moment_json(&t->after), "released_bytes",
-		(json_int_t)t->released_bytes, "held_us", (json_int_t)(t->report.held_ns / 1000),
-		"locked_us", (json_int_t)(t->report.call_ns / 1000), "borrow",
-		borrow_json(&t->report));
+	data = json_pack("{s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "arenas",
+		(json_int_t)t->mt.arenas.nr, "before", moment_json(&t->before), "after",
+		moment_json(&t->after), "released_bytes", (json_int_t)t->released_bytes, "held_us",
+		(json_int_t)(t->report.held_ns / 1000), "locked_us",
+		(json_int_t)(t->report.call_ns / 1000), "borrow", borrow_json(&t->report));
 	if (json_object_set_new(document, "data", data) < 0)
 		r = err_set(e, ENOMEM, "cannot write JSON");
 	else
@@ -200,7 +202,7 @@ run(int argc, char **argv, struct err *e)
 	borrow_limit(&opt.inject, &opt.ui);
 	if (ui_output_open(&out, &opt.ui, e) < 0 || trim(&t, &opt, e) < 0)
 		return -1;
-	if ((opt.ui.json ? print_json(&t, &out, e) : print_text(&t, &opt, &out, e)) < 0)
+	if ((opt.ui.json ? print_json(&t, &out, e) : print_text(&t, &opt.ui, &out, e)) < 0)
 		return -1;
 	return ui_output_close(&out, e) < 0 ? -1 : UI_DONE;
 }

@@ -26,12 +26,6 @@ static const struct {
 	[ACCOUNT_UNACCOUNTED] = { "unaccounted", "unaccounted" },
 };
 
-const char *
-account_name(enum account_kind kind)
-{
-	return account[kind].name;
-}
-
 /* ---- text ---- */
 
 /* Numbers that malloc's account and the pages only bound: one of each pair is too high. */
@@ -57,13 +51,11 @@ print_header(const struct info *info, const struct info_options *opt, FILE *f)
 {
 	const struct os_status *status = &info->space.after;
 	const char *version = inject_libc_version(info->mt.inject);
-	char rss[32], swap[32], virt[32];
 
 	fprintf(f, "%s %d (glibc%s%s, %d CPUs)  RSS %s  swap %s  VIRT %s\n", info->mt.target.comm,
 		(int)info->mt.target.pid, *version ? " " : "", version, os_nr_cpus(),
-		ui_size(&opt->ui, status->vm_rss_bytes, rss, sizeof rss),
-		ui_size(&opt->ui, status->vm_swap_bytes, swap, sizeof swap),
-		ui_size(&opt->ui, status->vm_size_bytes, virt, sizeof virt));
+		UI_SIZE(&opt->ui, status->vm_rss_bytes), UI_SIZE(&opt->ui, status->vm_swap_bytes),
+		UI_SIZE(&opt->ui, status->vm_size_bytes));
 }
 
 /* How many there are of what takes the memory, "" where that says nothing. */
@@ -135,29 +127,20 @@ nr_heaps(const struct info_arena *row)
 }
 
 static int
-add_row(struct ui_table *t, const struct info *info, const struct info_options *opt,
+add_row(struct ui_table *t, const struct info *info, const struct ui_options *opt,
 	const struct info_arena *row, struct err *e)
 {
 	const struct malloc_info_heap *h = row->heap;
-	const uint64_t sizes[] = { h->system_bytes, h->max_system_bytes, malloc_info_in_use(h),
-		h->fast_bytes, h->rest_bytes };
-	char cell[300];
+	char nr[16], heaps[24], threads[300] = "?";
 
-	snprintf(cell, sizeof cell, "%u", h->nr);
-	if (ui_table_row(t, e) < 0 || ui_table_cell(t, cell, e) < 0)
-		return -1;
-	snprintf(cell, sizeof cell, "%" PRIu64, nr_heaps(row));
-	if (ui_table_cell(t, cell, e) < 0)
-		return -1;
-	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		if (ui_table_cell(t, ui_size(&opt->ui, sizes[i], cell, sizeof cell), e) < 0)
-			return -1;
-	ui_size(&opt->ui, row->resident_bytes, cell, sizeof cell);
-	if (ui_table_cell(t, row->has_resident ? cell : "?", e) < 0)
-		return -1;
+	snprintf(nr, sizeof nr, "%u", h->nr);
+	snprintf(heaps, sizeof heaps, "%" PRIu64, nr_heaps(row));
 	if (row->arena)
-		threads_text(info, row->arena, cell, sizeof cell);
-	return ui_table_cell(t, row->arena ? cell : "?", e);
+		threads_text(info, row->arena, threads, sizeof threads);
+	return ui_table_add(t, e, nr, heaps, UI_SIZE(opt, h->system_bytes),
+		UI_SIZE(opt, h->max_system_bytes), UI_SIZE(opt, malloc_info_in_use(h)),
+		UI_SIZE(opt, h->fast_bytes), UI_SIZE(opt, h->rest_bytes),
+		row->has_resident ? UI_SIZE(opt, row->resident_bytes) : "?", threads, NULL);
 }
 
 static uint64_t
@@ -214,7 +197,7 @@ print_arenas(const struct info *info, const struct info_options *opt, struct ui_
 	for (size_t i = 0; i < nr && (!opt->max_rows || shown < opt->max_rows); i++) {
 		if (opt->arena >= 0 && row[i].heap->nr != opt->arena)
 			continue;
-		if (add_row(t, info, opt, &row[i], e) < 0)
+		if (add_row(t, info, &opt->ui, &row[i], e) < 0)
 			return -1;
 		shown++;
 	}
@@ -226,28 +209,34 @@ print_arenas(const struct info *info, const struct info_options *opt, struct ui_
 	return 0;
 }
 
+static const char *
+bin_name(const struct malloc_info_size *s)
+{
+	return s->is_unsorted ? "unsorted" : s->is_fast ? "fast" : "sorted";
+}
+
 static int
-print_sizes(const struct malloc_info_heap *h, const struct info_options *opt, struct ui_output *out,
+print_sizes(const struct malloc_info_heap *h, const struct ui_options *opt, struct ui_output *out,
 	struct err *e)
 {
+	static const char *const column[] = { "FREE CHUNKS", "FROM", "TO", "TOTAL" };
 	auto_table struct ui_table *t = ui_table_new(out);
-	char cell[32];
+	char count[24];
 
 	if (!t)
 		return err_set(e, ENOMEM, "cannot list the sizes");
-	if (ui_table_column(t, "FREE CHUNKS", true, e) < 0 || ui_table_column(t, "FROM", true, e) < 0 ||
-		ui_table_column(t, "TO", true, e) < 0 || ui_table_column(t, "TOTAL", true, e) < 0 ||
-		ui_table_column(t, "BIN", false, e) < 0)
+	for (size_t i = 0; i < sizeof column / sizeof *column; i++)
+		if (ui_table_column(t, column[i], true, e) < 0)
+			return -1;
+	if (ui_table_column(t, "BIN", false, e) < 0)
 		return -1;
 	for (size_t i = 0; i < h->size.nr; i++) {
 		const struct malloc_info_size *s = &h->size.v[i];
 
-		snprintf(cell, sizeof cell, "%" PRIu64, s->count);
-		if (ui_table_row(t, e) < 0 || ui_table_cell(t, cell, e) < 0 ||
-			ui_table_cell(t, ui_size(&opt->ui, s->from_bytes, cell, sizeof cell), e) < 0 ||
-			ui_table_cell(t, ui_size(&opt->ui, s->to_bytes, cell, sizeof cell), e) < 0 ||
-			ui_table_cell(t, ui_size(&opt->ui, s->total_bytes, cell, sizeof cell), e) < 0 ||
-			ui_table_cell(t, s->is_unsorted ? "unsorted" : s->is_fast ? "fast" : "", e) < 0)
+		snprintf(count, sizeof count, "%" PRIu64, s->count);
+		if (ui_table_add(t, e, count, UI_SIZE(opt, s->from_bytes),
+			    UI_SIZE(opt, s->to_bytes), UI_SIZE(opt, s->total_bytes), bin_name(s),
+			    NULL) < 0)
 			return -1;
 	}
 	fputc('\n', out->f);
@@ -259,10 +248,12 @@ print_verdicts(const struct info *info, const struct ui_output *out)
 {
 	for (size_t i = 0; i < info->nr_verdicts && i < VERDICTS_SHOWN; i++) {
 		const struct verdict *v = &info->verdict[i];
-		const char *colour = strcmp(v->severity, "critical") == 0 ? "\033[1;31m"
-			: strcmp(v->severity, "warning") == 0		  ? "\033[1;33m"
-									  : "\033[1m";
+		const char *colour = "\033[1m";
 
+		if (strcmp(v->severity, "critical") == 0)
+			colour = "\033[1;31m";
+		else if (strcmp(v->severity, "warning") == 0)
+			colour = "\033[1;33m";
 		fprintf(out->f, "%s%sVERDICT%s  %s: %s\n", i ? "" : "\n",
 			out->use_colour ? colour : "", out->use_colour ? "\033[0m" : "", v->id,
 			v->text);
@@ -282,7 +273,7 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 		print_account(info, opt, out, (enum account_kind)kind);
 	if (print_arenas(info, opt, out, e) < 0)
 		return -1;
-	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], opt, out, e) < 0)
+	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], &opt->ui, out, e) < 0)
 		return -1;
 	print_verdicts(info, out);
 	if (opt->ui.verbose)
@@ -320,10 +311,10 @@ sizes_json(const struct malloc_info_heap *h)
 		const struct malloc_info_size *s = &h->size.v[i];
 
 		json_array_append_new(list,
-			json_pack("{s:o, s:o, s:o, s:o, s:s}", "from_bytes", bytes_json(s->from_bytes),
-				"to_bytes", bytes_json(s->to_bytes), "total_bytes",
-				bytes_json(s->total_bytes), "count", bytes_json(s->count), "bin",
-				s->is_unsorted ? "unsorted" : s->is_fast ? "fast" : "sorted"));
+			json_pack("{s:o, s:o, s:o, s:o, s:s}", "from_bytes",
+				bytes_json(s->from_bytes), "to_bytes", bytes_json(s->to_bytes),
+				"total_bytes", bytes_json(s->total_bytes), "count",
+				bytes_json(s->count), "bin", bin_name(s)));
 	}
 	return list;
 }
@@ -342,8 +333,8 @@ static json_t *
 arena_json(const struct info_arena *row, bool with_sizes)
 {
 	const struct malloc_info_heap *h = row->heap;
-	json_t *o = json_pack("{s:i, s:b, s:I, s:o, s:o, s:o, s:o, s:o}", "index", (int)h->nr, "main",
-		h->nr == 0, "heaps", (json_int_t)nr_heaps(row), "system_bytes",
+	json_t *o = json_pack("{s:i, s:b, s:I, s:o, s:o, s:o, s:o, s:o}", "index", (int)h->nr,
+		"main", h->nr == 0, "heaps", (json_int_t)nr_heaps(row), "system_bytes",
 		bytes_json(h->system_bytes), "max_system_bytes", bytes_json(h->max_system_bytes),
 		"in_use_bytes", bytes_json(malloc_info_in_use(h)), "fast_bytes",
 		bytes_json(h->fast_bytes), "rest_bytes", bytes_json(h->rest_bytes));
@@ -386,8 +377,9 @@ verdicts_json(const struct info *info)
 		if (*v->action)
 			json_array_append_new(actions, json_string(v->action));
 		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:o, s:s, s:o}", "id", v->id, "severity", v->severity,
-				"bytes", bytes_json(v->bytes), "text", v->text, "actions", actions));
+			json_pack("{s:s, s:s, s:o, s:s, s:o}", "id", v->id, "severity",
+				v->severity, "bytes", bytes_json(v->bytes), "text", v->text,
+				"actions", actions));
 	}
 	return list;
 }
@@ -404,9 +396,9 @@ info_print_json(const struct info *info, const struct info_options *opt, struct 
 		inject_libc_version(info->mt.inject), "cpus", os_nr_cpus(), "totals", "virt_bytes",
 		bytes_json(status->vm_size_bytes), "rss_bytes", bytes_json(status->vm_rss_bytes),
 		"swap_bytes", bytes_json(status->vm_swap_bytes), "accounting",
-		accounting_json(&info->account), "arenas", arenas_json(info, opt), "mmapped", "count",
-		(json_int_t)info->mi.mmap_count, "bytes", bytes_json(info->mi.mmap_bytes), "borrow",
-		borrow_json(&info->report));
+		accounting_json(&info->account), "arenas", arenas_json(info, opt), "mmapped",
+		"count", (json_int_t)info->mi.mmap_count, "bytes", bytes_json(info->mi.mmap_bytes),
+		"borrow", borrow_json(&info->report));
 	if (json_object_set_new(document, "data", data) < 0 ||
 		json_object_set_new(document, "verdicts", verdicts_json(info)) < 0) {
 		json_decref(document);

@@ -8,7 +8,14 @@
 #include "heap/heap.h"
 #include "verdict/verdict.h"
 
-enum info_sort { INFO_BY_RESIDENT, INFO_BY_NR, INFO_BY_SYSTEM, INFO_BY_IN_USE, INFO_BY_FREE, INFO_BY_THREADS };
+enum info_sort {
+	INFO_BY_RESIDENT,
+	INFO_BY_NR,
+	INFO_BY_SYSTEM,
+	INFO_BY_IN_USE,
+	INFO_BY_FREE,
+	INFO_BY_THREADS,
+};
 
 struct info_options {
 	struct ui_options ui;
@@ -36,8 +43,8 @@ enum account_kind {
 struct account {
 	int64_t bytes[NR_ACCOUNTS];
 	size_t nr_other;	/* pieces of memory in OTHER_ANON */
-	/* of OTHER_ANON, counted as MMAPPED: malloc says it has them, but they were not recognised */
-	int64_t unlocated_bytes;
+	int64_t unlocated_bytes;	/* of MMAPPED: malloc says that it has them, but where they
+					 * are was not recognised */
 };
 
 /* A heap of the document and the arena in memory that it is about. */
@@ -80,8 +87,5 @@ int info_print_text(const struct info *info, const struct info_options *opt, str
 	struct err *e);
 int info_print_json(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	struct err *e);
-
-/* "malloc_in_use" ... for scripts. */
-const char *account_name(enum account_kind kind);
 
 #endif

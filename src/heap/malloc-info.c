@@ -293,8 +293,8 @@ end_heap(struct parse *p)
 								    : h->max_system_bytes;
 
 	p->in_heap = false;
-	if (heap_bytes > MAX_BYTES || h->aspace_bytes > MAX_BYTES || h->mprotect_bytes > MAX_BYTES ||
-		h->fast_bytes > heap_bytes) {
+	if (heap_bytes > MAX_BYTES || h->aspace_bytes > MAX_BYTES ||
+		h->mprotect_bytes > MAX_BYTES || h->fast_bytes > heap_bytes) {
 		stop_because(p, "has a heap with impossible sizes");
 		return;
 	}

@@ -53,7 +53,8 @@ ui_json_new(const char *name, const struct target *t)
 	strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &tm);
 	return json_pack("{s:o, s:s, s:s, s:o, s:{}, s:[], s:[], s:b}", "schema",
 		json_sprintf("memdiag.%s/1", name), "memdiag", PACKAGE_VERSION, "generated_at", now,
-		"target", t ? target_of(t) : json_null(), "data", "verdicts", "warnings", "partial", 0);
+		"target", t ? target_of(t) : json_null(), "data", "verdicts", "warnings",
+		"partial", 0);
 }
 
 void

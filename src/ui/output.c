@@ -55,7 +55,8 @@ want_colour(bool is_terminal)
 static int
 terminal_columns(void)
 {
-	struct libscols_table *table = scols_new_table();	/* asks the terminal, then COLUMNS */
+	/* It asks the terminal, then COLUMNS. */
+	struct libscols_table *table = scols_new_table();
 	int columns = table ? (int)scols_table_get_termwidth(table) : 80;
 
 	scols_unref_table(table);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <libsmartcols.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,20 @@ ui_table_cell(struct ui_table *t, const char *text, struct err *e)
 		return no_memory(e);
 	t->cell++;
 	return 0;
+}
+
+int
+ui_table_add(struct ui_table *t, struct err *e, ...)
+{
+	const char *text;
+	int r = ui_table_row(t, e);
+	va_list ap;
+
+	va_start(ap, e);
+	while (r == 0 && (text = va_arg(ap, const char *)))
+		r = ui_table_cell(t, text, e);
+	va_end(ap);
+	return r;
 }
 
 int

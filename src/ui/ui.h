@@ -104,6 +104,8 @@ void ui_note(const struct ui_options *opt, const char *fmt, ...)
 
 /* A size as OPT wants it: "1.2 GiB", or with -b "1288490188".  Into BUF; returns BUF. */
 const char *ui_size(const struct ui_options *opt, uint64_t bytes, char *buf, size_t size);
+/* The same as an expression that needs no buffer; good until the end of the block. */
+#define UI_SIZE(opt, bytes) ui_size((opt), (bytes), (char[32]){ 0 }, 32)
 /* A difference with its sign: "+1.2 GiB", "-3.0 KiB", "0". */
 const char *ui_size_change(const struct ui_options *opt, int64_t bytes, char *buf, size_t size);
 /* A duration: "850 us", "12.3 ms", "1.2 s". */
@@ -128,6 +130,8 @@ int ui_table_column(struct ui_table *t, const char *name, bool is_right, struct 
 /* Begin a row; then call ui_table_cell() for each column.  Text is made printable. */
 int ui_table_row(struct ui_table *t, struct err *e);
 int ui_table_cell(struct ui_table *t, const char *text, struct err *e);
+/* A whole row: its cells, then NULL. */
+int ui_table_add(struct ui_table *t, struct err *e, ...) __attribute__((sentinel));
 int ui_table_print(struct ui_table *t, struct err *e);
 
 /* A bar of SHARE (0..1) of WIDTH columns, into BUF; returns BUF. */
