@@ -34,10 +34,9 @@ check 'a tracee that says less than alive is told' script_fails '^not ok 1 - liv
 EOF
 check 'a descriptor more is told' script_fails 'fd 9 /dev/null' <<-'EOF'
 	start_command sh -c 'echo ready; read line; exec 9</dev/null; echo done; cat; echo alive'
-	snapshot "$tracee_pid" "$dir/before"
+	remember
 	ask open
-	snapshot "$tracee_pid" "$dir/after"
-	check kept same_process "$dir/before" "$dir/after"
+	check kept unharmed
 	finish
 EOF
 inner=1
@@ -47,18 +46,18 @@ check 'a script that hangs meets its deadline' script_fails 'deadline of 1 s' <<
 EOF
 
 start_tracee idle 3
-snapshot "$tracee_pid" "$dir/before"
-check 'it has its threads' test "$(grep -c '^thread' "$dir/before")" -eq 4
+remember
+check 'it has its threads' test "$(grep -c SigBlk "$dir/before")" -eq 4
 check 'a tracee answers' test "$(ask hello)" = "what is 'hello'?"
-snapshot "$tracee_pid" "$dir/after"
-check 'an untouched process is the same' same_process "$dir/before" "$dir/after"
+check 'an untouched process is the same' unharmed
 check 'the target lives on' end_tracee
 
 for words in 'bloat 1' 'busy-main' 'busy-main 2' 'churn 2' 'corrupt ring' 'flood' 'flood 3' \
-	'heartbeat 3 2 1' 'idle-static' 'liar nothing' 'manythreads 20' 'oracle' 'oracle multi' \
-	'parked read 1' 'parked sem 1 multi' 'race 2 threads' 'race 2 exec' 'spin' 'vfork' \
+	'heartbeat 3 2 1' 'idle-static' 'liar nothing' 'logger' 'manythreads 20' 'oracle' \
+	'oracle multi' 'parked read 1' 'parked sem 1 multi' 'race 2 threads' 'race 2 exec' 'spin' 'vfork' \
 	'zombie-leader'
 do
+	[ -x "$TRACEES/${words%% *}" ] || continue	# not made for this architecture
 	# shellcheck disable=SC2086 # a name and arguments
 	start_tracee $words
 	check "$words keeps the protocol" end_tracee

@@ -15,10 +15,10 @@
 #	$dir			scratch, kept on failure
 #	$TRACEES $MEMDIAG	the test programs, the program
 #	check, skip, skip_all, need, finish
-#	exits, memdiag, json		run a command, memdiag, look into its --json
-#	start_tracee, start_command, ask, end_tracee, wait_for
-#	snapshot, same_process		what a process must have kept
-# shellcheck disable=SC3045,SC2154 # dash, bash, ksh and busybox have ulimit; make sets the rest
+#	exits, each_of, memdiag, json	run a command, memdiag, look into its --json
+#	start_tracee, start_command, tell, ask, end_tracee, wait_for
+#	remember, unharmed		what a process must have kept
+# shellcheck disable=SC3043,SC3045,SC2154 # every sh we know has local and ulimit; make sets the rest
 set -u
 export LC_ALL=C
 ulimit -c 0
@@ -38,6 +38,7 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/memdiag-test.XXXXXX") || exit 99
 chmod 755 "$dir"
 nr_checks=0
 nr_failed=0
+nr_started=0
 started=
 
 leave()
@@ -64,7 +65,7 @@ trap 'exit 1' HUP INT TERM
 # check WORDS COMMAND...: a test point, ok if COMMAND succeeds.  COMMAND may be a function.
 check()
 {
-	words=$1
+	local words="$1"
 	shift
 	nr_checks=$((nr_checks + 1))
 	if "$@" >"$dir/check.said" 2>&1; then
@@ -117,7 +118,7 @@ memdiag()
 # exits STATUS COMMAND...: whether COMMAND exits with STATUS.
 exits()
 {
-	wanted=$1
+	local wanted="$1" got
 	shift
 	"$@"
 	got=$?
@@ -125,6 +126,20 @@ exits()
 	echo "exit status $got, not $wanted"
 	[ "$1" != memdiag ] || cat "$dir/err"
 	return 1
+}
+
+# each_of N COMMAND...: run COMMAND N times; all must succeed.
+each_of()
+{
+	local times="$1" time=0
+	shift
+	while [ "$time" -lt "$times" ]; do
+		time=$((time + 1))
+		"$@" || {
+			echo "that was time $time of $times"
+			return 1
+		}
+	done
 }
 
 # json FILTER: that part of the last memdiag's --json, as jq prints it.
@@ -158,9 +173,9 @@ wait_for()
 # Sets tracee_pid.
 start_tracee()
 {
-	tracee=$1
+	local name="$1"
 	shift
-	start_command "$TRACEES/$tracee" "$@"
+	start_command "$TRACEES/$name" "$@"
 }
 
 # start_command COMMAND...: start any program that speaks the protocol of tests/tracees/tracee.h.
@@ -168,19 +183,17 @@ start_tracee()
 # holds its stdin open.
 start_command()
 {
-	mkfifo "$dir/new.in"
+	local stream
+	nr_started=$((nr_started + 1))
+	mkfifo "$dir/$nr_started.in"
 	# A background job without job control gets /dev/null for stdin: name it.
-	"$@" <"$dir/new.in" >"$dir/new.out" 2>"$dir/new.err" &
+	"$@" <"$dir/$nr_started.in" >"$dir/$nr_started.out" 2>"$dir/$nr_started.err" &
 	tracee_pid=$!
-	sleep 1000 >"$dir/new.in" &
+	sleep 1000 >"$dir/$nr_started.in" &
 	started="$started $tracee_pid $!"
 	echo $! >"$dir/$tracee_pid.holder"
-	# It is opened last, so then the other names are no longer needed.
-	until [ -e "$dir/new.err" ]; do
-		sleep 0.01
-	done
-	for what in in out err; do
-		mv "$dir/new.$what" "$dir/$tracee_pid.$what"
+	for stream in in out err; do
+		ln -s $nr_started.$stream "$dir/$tracee_pid.$stream"
 	done
 	if ! wait_for "$tracee_pid" "$dir/$tracee_pid.out" '^ready'; then
 		echo "# $* did not get ready"
@@ -189,31 +202,37 @@ start_command()
 	fi
 }
 
-# ask WORDS [PID]: give a tracee a command; prints the line it answers.
+# tell WORDS [PID]: give a tracee a command.
+tell()
+{
+	echo "$1" >"$dir/${2:-$tracee_pid}.in"
+}
+
+# ask WORDS [PID]: the same; prints the line it answers.
 ask()
 {
-	asked=${2:-$tracee_pid}
-	before=$(wc -l <"$dir/$asked.out")
-	echo "$1" >"$dir/$asked.in"
-	until [ "$(wc -l <"$dir/$asked.out")" -gt "$before" ]; do
-		kill -0 "$asked" 2>/dev/null || return
+	local pid="${2:-$tracee_pid}" nr_lines
+	nr_lines=$(wc -l <"$dir/$pid.out")
+	tell "$1" "$pid"
+	until [ "$(wc -l <"$dir/$pid.out")" -gt "$nr_lines" ]; do
+		kill -0 "$pid" 2>/dev/null || return
 		sleep 0.01
 	done
-	sed -n "$((before + 1))p" "$dir/$asked.out"
+	sed -n "$((nr_lines + 1))p" "$dir/$pid.out"
 }
 
 # end_tracee [PID]: close its stdin; it must say "alive" and exit with 0.
 end_tracee()
 {
-	ended=${1:-$tracee_pid}
-	kill "$(cat "$dir/$ended.holder")"
-	wait "$ended" || {
+	local pid="${1:-$tracee_pid}"
+	kill "$(cat "$dir/$pid.holder")"
+	wait "$pid" || {
 		echo "exit status $?"
-		cat "$dir/$ended.err"
+		cat "$dir/$pid.err"
 		return 1
 	}
-	[ "$(tail -n 1 "$dir/$ended.out")" = alive ] || {
-		tail -n 3 "$dir/$ended.out"
+	[ "$(tail -n 1 "$dir/$pid.out")" = alive ] || {
+		tail -n 3 "$dir/$pid.out"
 		return 1
 	}
 }
@@ -225,13 +244,8 @@ end_tracee()
 snapshot()
 {
 	{
-		for fd in /proc/"$1"/fd/*; do
-			echo "fd ${fd##*/} $(readlink "$fd")"
-		done
-		for task in /proc/"$1"/task/*; do
-			echo "thread ${task##*/} $(grep -E '^Sig(Blk|Ign|Cgt)|^Tracer' "$task/status" |
-				tr '\n\t' '  ')"
-		done
+		find /proc/"$1"/fd -type l -printf 'fd %f %l\n' | sort
+		grep -E '^Sig(Blk|Ign|Cgt)|^Tracer' /proc/"$1"/task/*/status
 		awk '$6 != "" && $6 != "[heap]" { print "map", $1, $2, $3, $6 }' /proc/"$1"/maps
 	} >"$2"
 	awk '$6 == "" { split($1, a, "-"); print a[1], a[2] }' /proc/"$1"/maps |
@@ -240,12 +254,20 @@ snapshot()
 		done | awk '{ sum += $1 } END { printf "%.0f\n", sum }' >"$2.anon"
 }
 
-# same_process BEFORE AFTER: whether two snapshots are of an unharmed process: all equal, but for
-# at most one cached thread stack with its guard page.
-same_process()
+# remember [PID]: what unharmed will compare with.
+remember()
 {
-	diff "$1" "$2" || return
-	more=$(($(cat "$2.anon") - $(cat "$1.anon")))
+	snapshot "${1:-$tracee_pid}" "$dir/before"
+}
+
+# unharmed [PID]: whether the process is as it was, but for at most one cached thread stack with
+# its guard page.
+unharmed()
+{
+	local more stack
+	snapshot "${1:-$tracee_pid}" "$dir/after"
+	diff "$dir/before" "$dir/after" || return
+	more=$(($(cat "$dir/after.anon") - $(cat "$dir/before.anon")))
 	stack=$(($(ulimit -s) * 1024 + $(getconf PAGESIZE)))
 	[ "$more" -eq 0 ] || [ "$more" -eq "$stack" ] || {
 		echo "$more bytes of anonymous memory more"

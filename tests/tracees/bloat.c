@@ -78,16 +78,20 @@ map_a_lot(void)
 		allocate(8 * MIB);
 }
 
-static unsigned long
+/* Exact, while the counters of statm and status are sums of approximate ones (since 6.2). */
+static long
 resident_bytes(void)
 {
-	unsigned long virt, rss;
-	FILE *f = fopen("/proc/self/statm", "r");
+	char line[256];
+	long kib = -1;
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
 
-	if (!f || fscanf(f, "%lu %lu", &virt, &rss) != 2)
-		tracee_fail("/proc/self/statm");
+	while (f && fgets(line, sizeof line, f) && sscanf(line, "Rss: %ld", &kib) != 1)
+		;
+	if (kib < 0)
+		tracee_fail("/proc/self/smaps_rollup");
 	fclose(f);
-	return rss * (unsigned long)sysconf(_SC_PAGESIZE);
+	return kib * 1024;
 }
 
 int
@@ -106,11 +110,13 @@ main(int argc, char **argv)
 	map_a_lot();
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {
-		unsigned long before = resident_bytes();
+		long before = resident_bytes();
 
-		if (strcmp(line, "trim") == 0)
+		if (strcmp(line, "trim") == 0) {
 			malloc_trim(0);
-		tracee_say("%lu", strcmp(line, "trim") == 0 ? before - resident_bytes() : before);
+			before -= resident_bytes();
+		}
+		tracee_say("%ld", before);
 	}
 	return tracee_end();
 }

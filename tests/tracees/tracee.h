@@ -47,6 +47,10 @@ tracee_say(const char *fmt, ...)
 static inline void
 tracee_ready(void)
 {
+	/* Real programs have used malloc; volatile keeps the compiler from leaving it out. */
+	void *volatile block = malloc(1000);
+
+	free(block);
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	tracee_say("ready");
 }

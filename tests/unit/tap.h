@@ -46,6 +46,20 @@ is_str(const char *got, const char *want, const char *name)
 	return same;
 }
 
+/* A test point that cannot be tried here. */
+static inline void
+skip(const char *name, const char *why)
+{
+	printf("ok %d - %s # SKIP %s\n", ++tap_nr, name, why);
+}
+
+/* Whether malloc is a sanitizer's, so that there is nothing of glibc's to be looked at. */
+#ifdef __SANITIZE_ADDRESS__
+#define TAP_MALLOC_IS_SANITIZED true
+#else
+#define TAP_MALLOC_IS_SANITIZED false
+#endif
+
 static inline int
 tap_end(void)
 {

@@ -1,0 +1,21 @@
+#!/bin/sh
+# A target whose main thread, or whose every thread, is inside malloc three quarters of the time:
+# a hundred of a hundred are answered, and none does harm.
+deadline=150
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+answered()
+{
+	exits 0 memdiag info --pid "$tracee_pid" --json &&
+		json_is '.data.arenas | length >= 1'
+}
+
+for threads in 0 2; do
+	start_tracee busy-main $threads
+	before=$(ask count)
+	check "$threads more threads: 100 of 100 answered" each_of 100 answered
+	check "$threads more threads: the target goes on" test "$(ask count)" -gt "$before"
+	check "$threads more threads: it lives on" end_tracee
+done
+finish

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Whatever system call the borrowed thread waits in, it ends as if nobody had been here: its
+# result, no EINTR, its deadline.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+ms=6000
+
+# All wait at the same time, so that this takes as long as one of them.
+pids=
+for kind in $("$TRACEES/parked"); do
+	for how in '' multi; do
+		# shellcheck disable=SC2086 # nothing or a word
+		start_tracee parked "$kind" $ms $how
+		pids="$pids $tracee_pid"
+		echo "$kind${how:+, second thread}" >"$dir/$tracee_pid.name"
+	done
+done
+
+# borrow PID COMMAND...: it must borrow the waiting thread, and not main, which sits in stdio.
+borrow()
+{
+	pid=$1
+	shift
+	exits 0 memdiag "$@" --pid "$pid" --wait 1s --json || return
+	case $(cat "$dir/$pid.name") in
+	*second*) json_is ".. | .borrow? | select(.) | .tid != $pid" ;;
+	esac
+}
+
+# A wait that starts over ends late only if it is disturbed late: go round for more than a second.
+for command in info 'info --capture=fd2' trim; do
+	end=$(($(date +%s) + 1))
+	for pid in $pids; do
+		# shellcheck disable=SC2086 # a command and its options
+		check "$(cat "$dir/$pid.name"): the waiting thread was borrowed for $command" \
+			borrow "$pid" $command
+	done
+	until [ "$(date +%s)" -ge $end ]; do
+		sleep 0.1
+	done
+done
+
+kept()
+{
+	wait_for "$1" "$dir/$1.out" '^kept\|^broken'
+	grep '^broken' "$dir/$1.out"
+	grep -q '^kept' "$dir/$1.out"
+}
+for pid in $pids; do
+	check "$(cat "$dir/$pid.name"): the wait was kept" kept "$pid"
+	check "$(cat "$dir/$pid.name"): the target lives on" end_tracee "$pid"
+done
+finish

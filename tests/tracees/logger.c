@@ -1,0 +1,60 @@
+/*
+ * logger [THREADS]: threads that write numbered lines to stderr, half of them by stdio, a line
+ * about every 100 us each, as a server writes its log.
+ *
+ *	count	-> lines that every thread has written by now
+ *	stop	-> as count, after the last line
+ */
+#include "tracee.h"
+
+#include <stdatomic.h>
+
+static struct { atomic_ulong nr_lines; atomic_bool has_stopped; } *logger;
+static atomic_bool is_stopping;
+
+static void *
+write_lines(void *arg)
+{
+	uintptr_t me = (uintptr_t)arg;
+	struct timespec pause = { 0, 100000 };
+
+	while (!is_stopping) {
+		unsigned long line = logger[me].nr_lines + 1;
+
+		if (me % 2)
+			fprintf(stderr, "thread %lu line %lu\n", (unsigned long)me, line);
+		else
+			dprintf(2, "thread %lu line %lu\n", (unsigned long)me, line);
+		logger[me].nr_lines = line;
+		nanosleep(&pause, NULL);
+	}
+	logger[me].has_stopped = true;
+	return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	long nr = tracee_number(argc, argv, 1, 4);
+	char line[64], counts[512];
+
+	logger = calloc((size_t)nr, sizeof *logger);
+	if (!logger)
+		tracee_fail("calloc");
+	for (long i = 0; i < nr; i++)
+		tracee_thread(write_lines, (void *)(uintptr_t)i);
+	tracee_ready();
+	while (tracee_command(line, sizeof line)) {
+		int n = 0;
+
+		is_stopping = strcmp(line, "stop") == 0;
+		for (long i = 0; i < nr && n < (int)sizeof counts; i++) {
+			while (is_stopping && !logger[i].has_stopped)
+				;
+			n += snprintf(counts + n, sizeof counts - (size_t)n, "%lu ",
+				logger[i].nr_lines);
+		}
+		tracee_say("%s", counts);
+	}
+	return tracee_end();
+}
