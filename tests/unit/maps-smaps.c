@@ -27,7 +27,7 @@ parse_file(struct kept *k, const char *name)
 	auto_file FILE *f = NULL;
 	struct err e;
 
-	snprintf(path, sizeof path, "%s/maps/%s.smaps", TEST_DATA, name);
+	snprintf(path, sizeof path, "%s/smaps/%s.smaps", TEST_DATA, name);
 	f = fopen(path, "r");
 	return f ? smaps_parse(f, keep, k, &e) : -1;
 }
