@@ -100,67 +100,6 @@ refuse_allocator(const struct target *t, const struct object *o, struct err *e)
 	return err_hint(e, "%s; 'memdiag maps' works here", help);
 }
 
-static const struct object *
-object_with_dynamic(const struct objects *os, raddr dynamic)
-{
-	for (size_t i = 0; i < os->nr; i++)
-		if (image_dynamic(os->v[i].image).v == dynamic.v)
-			return &os->v[i];
-	return NULL;
-}
-
-/* struct r_debug and struct link_map, as debuggers know them (elf/link.h). */
-struct r_debug_image {
-	int32_t version, pad;
-	uint64_t map, brk;
-	int32_t state;
-};
-
-struct link_map_image {
-	uint64_t addr, name, dynamic, next, prev;
-};
-
-#define MAX_LINK_MAPS 65536
-
-/* ld.so exports its r_debug; an executable's DT_DEBUG is missing when ld.so was started by name. */
-static int
-read_r_debug(const struct inject_target *it, struct r_debug_image *ret)
-{
-	struct image_symbol s;
-	struct err e;
-
-	for (size_t i = 0; i < it->objects->nr; i++)
-		if (it->objects->v[i].is_loader &&
-			image_find(it->objects->v[i].image, "_r_debug", &s) == 0)
-			return os_read(it->target, s.addr, ret, sizeof *ret, &e);
-	return -1;
-}
-
-/* The first object in the dynamic linker's search order that defines malloc. */
-static const struct object *
-find_malloc(const struct inject_target *it)
-{
-	struct r_debug_image debug;
-	struct link_map_image map;
-	struct image_symbol s;
-	struct err e;
-	raddr at;
-
-	if (read_r_debug(it, &debug) < 0)
-		return NULL;
-	at.v = debug.map;
-	for (int n = 0; at.v && n < MAX_LINK_MAPS; n++, at.v = map.next) {
-		const struct object *o;
-
-		if (os_read(it->target, at, &map, sizeof map, &e) < 0)
-			return NULL;
-		o = object_with_dynamic(it->objects, (raddr){ map.dynamic });
-		if (o && image_find(o->image, "malloc", &s) == 0)
-			return o;
-	}
-	return NULL;
-}
-
 static int
 refuse_no_libc(const struct inject_target *it, struct err *e)
 {
@@ -190,7 +129,7 @@ check_allocator(struct inject_target *it, struct err *e)
 			it->libc = &it->objects->v[i];
 	if (!it->libc)
 		return refuse_no_libc(it, e);
-	o = find_malloc(it);
+	o = objects_malloc(it->objects, it->target);
 	if (!o)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"cannot tell which library serves malloc in %d (%s): the dynamic linker's list "

@@ -375,17 +375,33 @@ search_libc(struct search *s, const struct image *libc, struct arenas *a, struct
 	return 0;
 }
 
+/* dlmopen() and LD_AUDIT bring libcs of their own: then it is the one that serves the program. */
+static const struct object *
+find_libc(const struct objects *o, const struct target *t)
+{
+	const struct object *libc = NULL, *serves;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < o->nr; i++) {
+		if (!o->v[i].is_libc)
+			continue;
+		libc = &o->v[i];
+		nr++;
+	}
+	if (nr < 2)
+		return libc;
+	serves = objects_malloc(o, t);
+	return serves && serves->is_libc ? serves : libc;
+}
+
 int
 arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	const struct objects *o, struct err *e)
 {
 	auto_arenas struct arenas found = { 0 };
-	const struct object *libc = NULL;
+	const struct object *libc = find_libc(o, t);
 	struct search s = { .t = t, .m = m };
 
-	for (size_t i = 0; i < o->nr && !libc; i++)
-		if (o->v[i].is_libc)
-			libc = &o->v[i];
 	if (!libc)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "process %d has no glibc mapped", t->pid);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;

@@ -86,6 +86,12 @@ void objects_release(struct objects *o);
 /* The object that A lies in, or NULL. */
 const struct object *objects_at(const struct objects *o, raddr a);
 
+/*
+ * The object whose malloc() the program calls: the first that defines it in the list of the dynamic
+ * linker, which is the order of search.  NULL if there is none or the list cannot be read.
+ */
+const struct object *objects_malloc(const struct objects *o, const struct target *t);
+
 /* ---- arenas: where glibc malloc keeps its heaps ------------------------------------------------ */
 
 /* One 64 MiB-aligned piece of a thread arena (struct heap_info, malloc/arena.c). */

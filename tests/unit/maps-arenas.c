@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include <errno.h>
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -504,6 +504,47 @@ test_fake(const struct fake *f)
 	ok(child_end(&c), "%s: the child lives on", f->name);
 }
 
+/* ---- two libcs ---- */
+
+/* A second libc that has its own malloc; the program goes on with the first. */
+static void
+load_second_libc(void *arg)
+{
+	void *second = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+	void *(*second_malloc)(size_t) = second ? dlsym(second, "malloc") : NULL;
+
+	(void)arg;
+	if (!second_malloc || !second_malloc(1000))
+		abort();
+	child_ready();
+}
+
+static void
+test_two_libcs(void)
+{
+	struct child c = child_start(load_second_libc, NULL);
+	auto_arenas struct arenas a = { 0 };
+	struct image_symbol s = { 0 };
+	const struct object *serves;
+	size_t nr_libcs = 0;
+	struct view v;
+
+	if (!view_take(&v, c.pid))
+		return;
+	for (size_t i = 0; i < v.o.nr; i++)
+		nr_libcs += v.o.v[i].is_libc;
+	is_u64(nr_libcs, 2, "two libcs: both are there");
+	serves = objects_malloc(&v.o, &v.t);
+	/* A fork has the addresses of its parent. */
+	ok(serves && image_find(serves->image, "malloc_info", &s) == 0 &&
+			s.addr.v == (uintptr_t)malloc_info,
+		"the first serves the program");
+	ok(view_arenas(&v, &a) == 0 && serves && objects_at(&v.o, a.v[0].addr) == serves,
+		"and has the main arena");
+	view_release(&v);
+	ok(child_end(&c), "two libcs: the child lives on");
+}
+
 /* ---- other programs ---- */
 
 static void
@@ -616,6 +657,7 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++)
 		test_fake(&fakes[i]);
 	test_small_heaps();
+	test_two_libcs();
 	test_programs();
 	return tap_end();
 }

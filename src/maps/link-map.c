@@ -1,0 +1,66 @@
+#include <config.h>
+
+#include "maps/maps.h"
+
+#include "elf/image.h"
+
+/* Longer than any list of libraries; what is longer is a circle. */
+#define MAX_LINK_MAPS 65536
+
+/* struct r_debug and struct link_map of a 64-bit process, as debuggers know them (elf/link.h). */
+struct r_debug_image {
+	int32_t version, pad;
+	uint64_t map, brk;
+	int32_t state;
+};
+
+struct link_map_image {
+	uint64_t addr, name, dynamic, next, prev;
+};
+
+static const struct object *
+object_with_dynamic(const struct objects *os, raddr dynamic)
+{
+	for (size_t i = 0; i < os->nr; i++)
+		if (image_dynamic(os->v[i].image).v == dynamic.v)
+			return &os->v[i];
+	return NULL;
+}
+
+/* ld.so exports its r_debug; an executable's DT_DEBUG is missing when ld.so was started by name. */
+static int
+read_r_debug(const struct objects *os, const struct target *t, struct r_debug_image *ret)
+{
+	struct image_symbol s;
+	struct err e;
+
+	for (size_t i = 0; i < os->nr; i++)
+		if (os->v[i].is_loader && image_class(os->v[i].image) == ELFCLASS64 &&
+			image_find(os->v[i].image, "_r_debug", &s) == 0)
+			return os_read(t, s.addr, ret, sizeof *ret, &e);
+	return -1;
+}
+
+const struct object *
+objects_malloc(const struct objects *os, const struct target *t)
+{
+	struct r_debug_image debug;
+	struct link_map_image map;
+	struct image_symbol s;
+	struct err e;
+	raddr at;
+
+	if (read_r_debug(os, t, &debug) < 0)
+		return NULL;
+	at.v = debug.map;
+	for (int n = 0; at.v && n < MAX_LINK_MAPS; n++, at.v = map.next) {
+		const struct object *o;
+
+		if (os_read(t, at, &map, sizeof map, &e) < 0)
+			return NULL;
+		o = object_with_dynamic(os, (raddr){ map.dynamic });
+		if (o && image_find(o->image, "malloc", &s) == 0)
+			return o;
+	}
+	return NULL;
+}
