@@ -112,13 +112,23 @@ borrow_abandon(struct carrier *c)
 
 enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 
+/* The kernel refuses a thread that is just ending as it refuses one we may not trace. */
+static bool
+has_ended(const struct carrier *c)
+{
+	struct os_status s;
+	struct err e;
+
+	return os_status(c->it->target, c->tid, &s, &e) < 0 || s.state == 'Z' || s.state == 'X';
+}
+
 /* Stop the thread; anything but our own interrupt is let through first. */
 static enum try
 stop(struct carrier *c, struct reason *why, struct err *e)
 {
 	if (os_seize(c->it->target, c->tid, e) < 0) {
 		snprintf(why->text, sizeof why->text, "it has ended");
-		return e->kind == ERR_GONE ? TRY_REFUSED : TRY_FAILED;
+		return e->kind == ERR_GONE || has_ended(c) ? TRY_REFUSED : TRY_FAILED;
 	}
 	c->is_ours = true;
 	c->stopped_ns = os_now_ns();
