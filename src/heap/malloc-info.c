@@ -385,15 +385,17 @@ static int
 feed(struct parse *p, const char *xml, size_t len)
 {
 	void *buffer = XML_GetBuffer(p->xml, (int)len + 1);	/* of 0 there is none */
+	enum XML_Status status;
 	enum XML_Error error;
 
 	if (!buffer)
 		return err_set(p->e, ENOMEM, "cannot parse malloc_info's text");
 	len = copy_without_sizes_tags(buffer, xml, len);
-	if (XML_ParseBuffer(p->xml, (int)len, XML_TRUE) == XML_STATUS_OK && !p->has_failed)
-		return 0;
+	status = XML_ParseBuffer(p->xml, (int)len, XML_TRUE);
 	if (p->has_failed)
 		return -1;
+	if (status == XML_STATUS_OK)
+		return p->mi->heap.nr ? 0 : err_set(p->e, 0, "malloc_info's text has no heap in it");
 	error = XML_GetErrorCode(p->xml);
 	if (error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN ||
 		error == XML_ERROR_PARTIAL_CHAR)

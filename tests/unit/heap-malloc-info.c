@@ -165,6 +165,7 @@ test_hostile(void)
 
 	refused("", "ends before its first heap", "nothing");
 	refused("hello\n", "no XML", "no XML");
+	refused(HEAD "</malloc>", "no heap", "no heap, though malloc has at least one arena");
 	refused("<html>\n</html>", "does not begin with <malloc>", "another document");
 	refused("<!DOCTYPE malloc [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]>" HEAD "&b;",
 		"DOCTYPE", "an entity bomb");
