@@ -19,9 +19,6 @@
 #include "cmd/command.h"
 #include "ui/ui.h"
 
-#define MD_STRING_(x) #x
-#define MD_STRING(x) MD_STRING_(x)
-
 static void
 print_help(FILE *f)
 {
@@ -43,10 +40,13 @@ print_help(FILE *f)
 static void
 print_version(void)
 {
-	printf("%s\nLicence MIT: no warranty.\n"
-	       "Built for %s, with libunwind %s, libelf 0.%d, expat %s, jansson %s, libsmartcols %s\n",
-		PACKAGE_STRING, MD_HOST_CPU, MD_STRING(UNW_VERSION_MAJOR) "." MD_STRING(UNW_VERSION_MINOR), _ELFUTILS_VERSION,
-		XML_ExpatVersion(), JANSSON_VERSION, LIBSMARTCOLS_VERSION);
+	const XML_Expat_Version expat = XML_ExpatVersionInfo();
+
+	puts(PACKAGE_STRING "\nLicence MIT: no warranty.");
+	printf("Looks into " MD_HOST_CPU " processes, with expat %d.%d.%d, jansson %s, libelf 0.%d, "
+	       "libsmartcols %s,\nlibunwind %d.%d.\n",
+		expat.major, expat.minor, expat.micro, JANSSON_VERSION, _ELFUTILS_VERSION,
+		LIBSMARTCOLS_VERSION, UNW_VERSION_MAJOR, UNW_VERSION_MINOR);
 }
 
 static void

@@ -32,7 +32,7 @@ enum { KEY_BY = 1, KEY_SORT, KEY_PSS, KEY_DIFF, KEY_CLASS, KEY_RSS_FROM };
 static const struct argp_option options[] = {
 	{ "by", KEY_BY, "WHAT", 0, "add up by class, object, arena, thread or mapping (class)", 1 },
 	{ "sort", KEY_SORT, "COLUMN", 0, "virt, rss, swap, count or name (rss)", 1 },
-	{ "top", 'n', "N", 0, "show the first N only", 1 },
+	{ "lines", 'n', "N", 0, "show the first N only", 1 },
 	{ "class", KEY_CLASS, "NAME=GLOB", 0,
 		"put mappings of files that match GLOB into a class of their own; may be repeated", 1 },
 	{ "pss", KEY_PSS, NULL, 0,

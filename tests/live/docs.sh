@@ -1,0 +1,197 @@
+#!/bin/sh
+# Help texts, man pages, completion and the texts for people know the same commands and options, and
+# what they tell people to run or to read is there.
+. "$top_srcdir/tests/live/lib.sh"
+
+man=$top_srcdir/doc/man
+
+# ---- help, pages, completion -------------------------------------------------------------------
+
+# The options that --help of a command defines, "-b" and "--bytes" each on a line.
+help_options()
+{
+	"$MEMDIAG" "$1" --help |
+		sed -n 's/^ *\(\(-[a-zA-Z]\), \)\{0,1\} *\(--[a-z][a-z-]*\).*/\2\n\3/p' |
+		grep . | sort -u
+}
+
+# Those of them that take an argument.
+help_arguments()
+{
+	"$MEMDIAG" "$1" --help | sed -n 's/^ .*\(--[a-z][a-z-]*\)=.*/\1/p'
+}
+
+# The options in a page's text.
+page_options()
+{
+	sed -e 's/\\-/-/g' -e 's/\\f[BRIP]/ /g' "$man/$1.1" | tr -cs 'a-zA-Z0-9-' '\n' |
+		grep -x -E -e '--[a-z].*|-[a-zA-Z]' | sort -u
+}
+
+page_has_options()
+{
+	help_options "$1" >"$dir/help"
+	page_options "memdiag-$1" >"$dir/page"
+	[ -s "$dir/help" ] && diff "$dir/help" "$dir/page"
+}
+
+# What bash offers for the last of the words.
+offered()
+{
+	PATH=$top_builddir:$PATH bash -c '
+		. "$0"
+		COMP_WORDS=(memdiag "$@")
+		COMP_CWORD=$#
+		_memdiag memdiag "${@: -1}" ""
+		printf "%s\n" "${COMPREPLY[@]}"' "$top_srcdir/completion/bash/memdiag" "$@"
+}
+
+completes_options()
+{
+	help_options "$1" | grep '^--' >"$dir/help"
+	offered "$1" -- | sort -u | diff "$dir/help" -
+}
+
+# Every word that is offered for an option's argument is one that the command takes.
+completes_words()
+{
+	for option in $(help_arguments "$1" | grep -v -x -E -e '--(pid|output|diff)'); do
+		for word in $(offered "$1" "$option" = ''); do
+			"$MEMDIAG" "$1" "$option=$word" --help >/dev/null || return
+			echo "$option=$word"
+		done
+	done >"$dir/words"
+	[ -s "$dir/words" ]
+}
+
+completes_commands()
+{
+	offered '' | grep -v '^-' | sort | diff "$dir/commands" -
+}
+
+completes_processes()
+{
+	offered info --pid = "$1" | grep -q -x -e "$1"
+}
+
+# A process's name is a stranger's, and must not be run as a command.
+completes_names()
+{
+	evil=$dir/names/'$(touch x)'
+	mkdir "$dir/names" && cp "$(command -v sleep)" "$evil" && cd "$dir/names" || return
+	"$evil" 1000 &
+	started="$started $!"
+	until ps -p $! -o comm= | grep -q touch; do
+		kill -0 $! || return
+	done
+	offered info '' | grep touch && [ ! -e x ]
+}
+
+# The options that all commands have, and memdiag's own.
+common_options()
+{
+	"$MEMDIAG" --help | grep -o -e '--[a-z][a-z-]*' | grep -v -x -e --pid
+	echo -V
+	while read -r name; do
+		help_options "$name"
+	done <"$dir/commands" | sort | uniq -c | sed -n "s/^ *$(wc -l <"$dir/commands") //p"
+}
+
+page_has_common_options()
+{
+	common_options | sort -u >"$dir/help"
+	page_options memdiag | grep -v -x -e --cap-add >"$dir/page"	# Docker's
+	diff "$dir/help" "$dir/page"
+}
+
+page_is_clean()
+{
+	groff -man -ww -z "$man/$1.1" >"$dir/warnings" 2>&1
+	cat "$dir/warnings"
+	[ ! -s "$dir/warnings" ]
+}
+
+"$MEMDIAG" --list-commands | sort >"$dir/commands"
+check 'there are commands' test -s "$dir/commands"
+while read -r name; do
+	check "$name --help is there" exits 0 memdiag "$name" --help
+	check "$name --help says nothing on stderr" test ! -s "$dir/err"
+	check "$name --help has examples" grep -q "^  memdiag $name --pid" "$dir/out"
+	check "$name --help fits 80 columns" test -z "$(grep '.\{80\}' "$dir/out")"
+	check "memdiag --help names $name" sh -c "'$MEMDIAG' --help | grep -q '^  $name '"
+	check "memdiag-$name(1) has its options" page_has_options "$name"
+done <"$dir/commands"
+check 'memdiag(1) has the common options' page_has_common_options
+
+for page in "$man"/*.1; do
+	page=$(basename "$page" .1)
+	case $page in
+	memdiag) ;;
+	*) check "$page(1) is about a command" grep -q -x -e "${page#memdiag-}" "$dir/commands" ;;
+	esac
+	if command -v groff >/dev/null; then
+		check "$page(1) formats without a warning" page_is_clean "$page"
+	else
+		skip "$page(1) formats without a warning" 'groff is not installed'
+	fi
+done
+
+if command -v bash >/dev/null && command -v ps >/dev/null; then
+	check 'completion has the commands' completes_commands
+	while read -r name; do
+		check "completion has the options of $name" completes_options "$name"
+		check "$name takes the words of completion" completes_words "$name"
+	done <"$dir/commands"
+	start_tracee idle
+	check 'completion has processes' completes_processes "$tracee_pid"
+	check 'the target lives on' end_tracee
+	check 'completion runs no names' completes_names
+else
+	skip 'completion' 'bash or ps is not installed'
+fi
+
+# ---- texts for people --------------------------------------------------------------------------
+
+# Files of the tree that a text names.  A name with a word in capitals stands for many, and a test
+# that is built is named by its source.
+files_exist()
+{
+	for name in $(grep -o -E '\b(scripts|src|tests|doc|m4|completion)/[]A-Za-z0-9_./*-]*[a-z0-9*/]' "$1" |
+		grep -v -E '(^|[/._-])[A-Z]{3,}([/._-]|$)'); do
+		[ -e "$name" ] || [ -e "$name.c" ] || echo "$name"
+	done >"$dir/missing"
+	cat "$dir/missing"
+	[ ! -s "$dir/missing" ]
+}
+
+# Options behind "memdiag COMMAND" in a text.
+options_exist()
+{
+	grep -o -E '(^|[^a-zA-Z/_-])memdiag [a-z]+( [^`(#]*)?' "$1" | sed 's/^.*memdiag //' |
+		while read -r name rest; do
+			grep -q -x -e "$name" "$dir/commands" || continue
+			help_options "$name" >"$dir/help"
+			for option in $(echo "$rest" | grep -o -E '(^| )--?[a-z][a-z-]*'); do
+				grep -q -x -e "$option" "$dir/help" || echo "memdiag $name $option"
+			done
+		done >"$dir/missing"
+	cat "$dir/missing"
+	[ ! -s "$dir/missing" ]
+}
+
+begins_with_two_commands()
+{
+	grep '^    ' README | sed 's/^ *//; s/ .*//' | head -n 2 >"$dir/first"
+	printf '%s\n' scripts/quickstart scripts/check | diff - "$dir/first"
+}
+
+cd "$top_srcdir" || exit
+for text in README HACKING NEWS doc/*.md; do
+	check "$text names files that exist" files_exist "$text"
+	check "$text names options that exist" options_exist "$text"
+done
+check 'README begins with the two commands' begins_with_two_commands
+while read -r name; do
+	check "README shows $name" grep -q "^ *\$ memdiag $name" README
+done <"$dir/commands"
+finish
