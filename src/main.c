@@ -43,7 +43,7 @@ print_version(void)
 	const XML_Expat_Version expat = XML_ExpatVersionInfo();
 
 	puts(PACKAGE_STRING "\nLicence MIT: no warranty.");
-	printf("Looks into " MD_HOST_CPU " processes, with expat %d.%d.%d, jansson %s, libelf 0.%d, "
+	printf("Calls into " MD_HOST_CPU " processes.  With expat %d.%d.%d, jansson %s, libelf 0.%d, "
 	       "libsmartcols %s,\nlibunwind %d.%d.\n",
 		expat.major, expat.minor, expat.micro, JANSSON_VERSION, _ELFUTILS_VERSION,
 		LIBSMARTCOLS_VERSION, UNW_VERSION_MAJOR, UNW_VERSION_MINOR);
