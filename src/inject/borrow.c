@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/debug.h"
 
@@ -112,14 +113,18 @@ borrow_abandon(struct carrier *c)
 
 enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 
-/* The kernel refuses a thread that is just ending as it refuses one we may not trace. */
+/*
+ * The kernel refuses a thread that is just ending as it refuses one we may not trace.  One that did
+ * not stop when it was tried before is still ours: it is on its way out as well.
+ */
 static bool
-has_ended(const struct carrier *c)
+is_ending(const struct carrier *c)
 {
 	struct os_status s;
 	struct err e;
 
-	return os_status(c->it->target, c->tid, &s, &e) < 0 || s.state == 'Z' || s.state == 'X';
+	return os_status(c->it->target, c->tid, &s, &e) < 0 || s.state == 'Z' || s.state == 'X' ||
+		s.tracer == getpid();
 }
 
 /* Stop the thread; anything but our own interrupt is let through first. */
@@ -128,7 +133,7 @@ stop(struct carrier *c, struct reason *why, struct err *e)
 {
 	if (os_seize(c->it->target, c->tid, e) < 0) {
 		snprintf(why->text, sizeof why->text, "it has ended");
-		return e->kind == ERR_GONE || has_ended(c) ? TRY_REFUSED : TRY_FAILED;
+		return e->kind == ERR_GONE || is_ending(c) ? TRY_REFUSED : TRY_FAILED;
 	}
 	c->is_ours = true;
 	c->stopped_ns = os_now_ns();
