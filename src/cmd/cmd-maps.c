@@ -1,8 +1,10 @@
 #include <config.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -36,7 +38,7 @@ static const struct argp_option options[] = {
 	{ "class", KEY_CLASS, "NAME=GLOB", 0,
 		"put mappings of files that match GLOB into a class of their own; may be repeated", 1 },
 	{ "pss", KEY_PSS, NULL, 0,
-		"PSS and USS too; the target's mmap() waits while the kernel counts them", 1 },
+		"PSS and USS too, as the kernel estimates them; the target's mmap() waits meanwhile", 1 },
 	{ "rss-from", KEY_RSS_FROM, "SOURCE", 0,
 		"auto, scan, pagemap, smaps or none: where the numbers of pages come from (auto)", 1 },
 	{ "diff", KEY_DIFF, "FILE", 0, "what grew since FILE, a saved --json output", 1 },
@@ -313,6 +315,35 @@ look(struct options *o, struct err *e)
 	return report_totals(o, &t, &why, e);
 }
 
+static void
+give_up(int sig)
+{
+	static const char words[] = "memdiag maps: gave up, --timeout has passed\n";
+
+	(void)sig;
+	if (write(STDERR_FILENO, words, sizeof words - 1) < 0) {
+		/* Nobody listens; the exit status tells. */
+	}
+	_exit(UI_FAILED);
+}
+
+/*
+ * A path of the target can lie on a server that does not answer.  Nothing is stopped or changed by
+ * us, so we may leave at any point.
+ */
+static void
+set_deadline(uint64_t ns)
+{
+	struct itimerval timer = {
+		.it_value = { (time_t)(ns / 1000000000), (suseconds_t)(ns / 1000 % 1000000) },
+	};
+
+	if (!timer.it_value.tv_sec && !timer.it_value.tv_usec)
+		timer.it_value.tv_usec = 1;
+	signal(SIGALRM, give_up);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 static int
 run(int argc, char **argv, struct err *e)
 {
@@ -320,6 +351,7 @@ run(int argc, char **argv, struct err *e)
 	int status;
 
 	ui_parse(&argp, argc, argv, &o);
+	set_deadline(o.ui.timeout_ns);
 	status = look(&o, e);
 	free(o.classes.v);
 	return status;

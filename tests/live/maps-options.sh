@@ -83,4 +83,7 @@ check 'a class that is there already' says 64 'is a class already' 1 --class='he
 check 'how many?' says 64 'is not a number of lines' 1 -n x
 check 'mappings have no names to compare' says 64 'mappings have none' 1 --by=mapping --diff=x
 check 'the target lives on' end_tracee
+start_tracee manymaps 30000
+check 'a deadline that is too short' says 1 'gave up, --timeout has passed' "$tracee_pid" --timeout=1ms
+check 'the target lives on' end_tracee
 finish

@@ -1,0 +1,89 @@
+/* Every difference between our sums and the kernel's counters has a name. */
+#include <config.h>
+
+#include "maps/maps.h"
+#include "tap.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static const struct identity *
+find(const struct space *s, struct identity id[NR_IDENTITIES], const char *name)
+{
+	size_t nr = space_identities(s, id);
+
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(id[i].name, name) == 0)
+			return &id[i];
+	return NULL;
+}
+
+static void
+explained(const struct space *s, const char *name, const char *want, const char *words)
+{
+	struct identity id[NR_IDENTITIES];
+	const struct identity *i = find(s, id, name);
+
+	is_str(i ? i->explained_by : "(not there)", want, words);
+}
+
+/* A target of 100 MiB, 10 MiB of it resident, that stands still. */
+static struct space
+still(void)
+{
+	struct space s = { .rss_from = SPACE_RSS_SCAN, .has_kinds = true };
+
+	s.totals.virt_bytes = s.before.vm_size_bytes = s.after.vm_size_bytes = 100 * MIB;
+	s.totals.rss_bytes = s.before.vm_rss_bytes = s.after.vm_rss_bytes = 10 * MIB;
+	s.totals.rss_anon_bytes = s.before.rss_anon_bytes = s.after.rss_anon_bytes = 10 * MIB;
+	s.before.nr_threads = s.after.nr_threads = 1;
+	return s;
+}
+
+int
+main(void)
+{
+	struct identity id[NR_IDENTITIES];
+	struct space s = still();
+
+	is_u64(space_identities(&s, id), 7, "seven of them");
+	for (int i = 0; i < 7; i++)
+		is_str(id[i].explained_by, NULL, id[i].name);
+
+	s.after.vm_rss_bytes += MIB;
+	explained(&s, "VmRSS", NULL, "equal to what it was before we counted is equal");
+	s.totals.rss_bytes += MIB / 2;
+	explained(&s, "VmRSS", "changed while it was read", "neither before nor after");
+
+	s = still();
+	s.totals.rss_bytes -= 4096;
+	explained(&s, "VmRSS", "the kernel's counters lag behind (before Linux 6.16)",
+		"a few pages are counters that lag");
+	s.totals.rss_bytes = 0;
+	s.before.vm_rss_bytes = s.after.vm_rss_bytes = UINT64_C(1) << 40;
+	explained(&s, "VmRSS", "not explained", "a terabyte is no lag");
+
+	s = still();
+	s.rss_from = SPACE_RSS_PAGEMAP;
+	s.totals.rss_bytes += MIB;
+	explained(&s, "VmRSS", "pagemap cannot tell zero pages, and PROT_NONE was left out",
+		"pagemap counts zero pages");
+
+	s = still();
+	s.totals.swap_bytes = MIB;
+	explained(&s, "VmSwap", "guard pages look like swapped ones (before Linux 6.15)",
+		"more swap than the kernel knows is guard pages");
+	s.rss_from = SPACE_RSS_SMAPS;
+	explained(&s, "VmSwap", "smaps counts swapped shared memory, VmSwap does not",
+		"or shared memory, with smaps");
+
+	s = still();
+	s.totals.virt_bytes -= 4096;
+	explained(&s, "VmSize", "not explained", "VIRT that is missing is not explained away");
+	s.maps.torn_bytes = 4096;
+	explained(&s, "VmSize", "changed while it was read", "unless the map was torn");
+
+	s = still();
+	s.rss_from = SPACE_RSS_NONE;
+	is_u64(space_identities(&s, id), 1, "without pages only VIRT can be compared");
+	return tap_end();
+}
