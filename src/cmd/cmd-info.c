@@ -159,7 +159,8 @@ ask(struct info *info, const struct info_options *opt, struct err *e)
 			&info->report, e) < 0)
 		return -1;
 	if (info->report.is_cut)
-		warn(info, true, "malloc_info's text is longer than there was room for");
+		warn(info, true,
+			"malloc_info's text is longer than there was room for: its end is missing");
 	if (info->report.replayed_bytes)
 		warn(info, false,
 			"%" PRIu64 " bytes that the process wrote to standard error meanwhile were "
@@ -198,7 +199,7 @@ understand(struct info *info, const struct info_options *opt, struct err *e)
 	if (opt->arena >= (long)mi->heap.nr)
 		return err_set_kind(e, ERR_USAGE, 0, "there is no arena %ld: they go from 0 to %zu",
 			opt->arena, mi->heap.nr - 1);
-	if (mi->is_cut)
+	if (mi->is_cut && !info->report.is_cut)
 		warn(info, true, "%s", mi->note);
 	if (mi->is_unsorted_doubtful)
 		warn(info, false,

@@ -77,7 +77,7 @@ stream_copy_lay(struct stream_copy *s, const struct inject_target *it, const str
 		.write_end = end,
 		.buf_base = ws->buffer.v,
 		.buf_end = end,
-		.fileno = -1,	/* if it overflows, write() fails and the rest is lost: is_cut */
+		.fileno = -1,	/* if it overflows, the rest is lost: is_cut */
 		.old_offset = -1,
 		.lock = ws->data.v + LOCK_OFFSET,
 		.offset = -1,
@@ -114,8 +114,11 @@ stream_copy_read(const struct stream_copy *s, const struct inject_target *it, st
 	}
 	out->v[len] = '\0';
 	out->len = len;
-	/* _IO_ERR_SEEN (0x20): a write failed, as there is no room and no descriptor. */
-	*ret_is_cut = f.flags & 0x20;
+	/*
+	 * What does not fit is lost after the buffer was filled to its last byte.  _IO_ERR_SEEN does
+	 * not tell: the seek before the write fails first (libio/fileops.c, new_do_write).
+	 */
+	*ret_is_cut = len == s->buffer_bytes;
 	return 0;
 }
 

@@ -18,6 +18,15 @@ for lie in entities nul unbalanced nonsense numbers nothing; do
 	check "$lie: the target lives on" end_tracee
 done
 
+start_tracee liar long
+check 'long: what there was room for is a partial result' exits 2 memdiag info --pid "$tracee_pid"
+check 'long: and says so' grep -q 'text is longer than there was room for' "$dir/err"
+check 'long: heaps are whole' exits 2 memdiag info --pid "$tracee_pid" --json
+check 'long: not all of them are there' json_is \
+	'.partial and (.data.arenas | length | . > 100 and . < 10000)'
+check 'long: the raw document is partial, too' exits 2 memdiag info --pid "$tracee_pid" --xml
+check 'long: the target lives on' end_tracee
+
 start_tracee liar endless
 check 'endless: the time limit holds' exits 1 memdiag info --pid "$tracee_pid" --timeout 1s
 check 'endless: and is told' grep -q '^memdiag info: .' "$dir/err"

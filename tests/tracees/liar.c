@@ -3,6 +3,7 @@
  * libc's, as whoever wants to mislead memdiag could.
  *
  *	huge		a gigabyte
+ *	long		a megabyte, more than memdiag has room for
  *	entities	an entity bomb
  *	nul		bytes of zero and escapes in it
  *	unbalanced	elements that are not closed
@@ -22,10 +23,10 @@ static const char *what;
 static sem_t never;
 
 static void
-tell_much(FILE *f)
+tell_much(FILE *f, long nr_heaps)
 {
 	fputs("<malloc version=\"1\">\n", f);
-	for (long i = 0; i < 10000000; i++)
+	for (long i = 0; i < nr_heaps; i++)
 		fputs("<heap nr=\"0\"><sizes></sizes><total type=\"fast\" count=\"0\" size=\"0\"/>"
 		      "</heap>                              \n", f);
 	fputs("</malloc>\n", f);
@@ -45,7 +46,9 @@ lie(int options, FILE *f)
 {
 	(void)options;
 	if (strcmp(what, "huge") == 0)
-		tell_much(f);
+		tell_much(f, 10000000);
+	else if (strcmp(what, "long") == 0)
+		tell_much(f, 10000);
 	else if (strcmp(what, "entities") == 0)
 		tell_entities(f);
 	else if (strcmp(what, "nul") == 0)
