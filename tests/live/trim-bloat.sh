@@ -10,10 +10,10 @@ near()	# near A B BYTES: whether A and B differ by no more than BYTES
 	[ "${difference#-}" -le "$3" ]
 }
 
-start_tracee bloat 64
+start_tracee bloat 16
 twin=$tracee_pid
 by_itself=$(ask trim "$twin")
-start_tracee bloat 64
+start_tracee bloat 16
 rss=$(ask rss)
 
 check 'trim runs' exits 0 memdiag trim --pid "$tracee_pid" --json
