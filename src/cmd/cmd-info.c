@@ -235,18 +235,21 @@ print_xml(const struct text *xml, const struct ui_output *out)
 		memcpy(piece, xml->v + at, n);
 		piece[n] = '\0';
 		fputs(text_printable(piece, printable, sizeof printable), out->f);
-		if (xml->v[at + n] == '\n' || !xml->v[at + n])
-			n += fputc('\n', out->f) == '\n';
+		if (xml->v[at + n] == '\n' || !xml->v[at + n]) {
+			fputc('\n', out->f);
+			n++;
+		}
 	}
 }
 
 static int
 print(const struct info *info, const struct info_options *opt, struct ui_output *out, struct err *e)
 {
-	if (opt->xml)
-		print_xml(&info->xml, out);
-	else
-		return (opt->ui.json ? info_print_json : info_print_text)(info, opt, out, e);
+	if (opt->ui.json && !opt->xml)
+		return info_print_json(info, opt, out, e);
+	if (!opt->xml)
+		return info_print_text(info, opt, out, e);
+	print_xml(&info->xml, out);
 	return 0;
 }
 
