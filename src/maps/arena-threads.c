@@ -62,7 +62,7 @@ words_at(const struct target *t, const raddr *heads, size_t nr, int64_t offset, 
 	return take_ptr(&words);
 }
 
-/* Whether nearly all threads have an arena there, or none yet.  A raw clone() has no TLS of ours. */
+/* Whether nearly all threads have an arena there or none yet; a raw clone() has no TLS of ours. */
 static bool
 threads_agree(const struct arenas *a, const struct target *t, const raddr *heads, size_t nr,
 	int64_t offset)

@@ -403,14 +403,16 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	struct search s = { .t = t, .m = m };
 
 	if (!libc)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0, "process %d has no glibc mapped", t->pid);
+		return err_set_kind(
+			e, ERR_UNSUPPORTED, 0, "process %d has no glibc mapped", t->pid);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
 	if (search_libc(&s, libc->image, &found, e) < 0)
 		return err_context(e, "looking for malloc's arenas in %d", t->pid);
 	/* A main arena alone that does not lead back to itself was a chance hit. */
 	if (!found.is_ring_closed && found.nr < 2)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"process %d has not used glibc's malloc, or its layout is not known", t->pid);
+			"process %d has not used glibc's malloc, or its layout is not known",
+			t->pid);
 	arenas_learn_tls_offset(&found, t, o);
 	debug("%zu arenas, main at " PRIraddr "%s", found.nr, found.v[0].addr.v,
 		found.is_ring_closed ? "" : ", ring damaged");

@@ -18,7 +18,7 @@
  *	page ->   +---------------------------+
  *	          | nothing, OFFSET bytes     |
  *	chunk ->  | OFFSET                    |  since 2.43 bit 0 says huge page
- *	          | size, with flag 2         |  to the end of the mapping; since 2.43 two words less
+ *	          | size, with flag 2         |  to the end; since 2.43 two words less
  *	block ->  +---------------------------+
  *
  * What aligned_alloc() returns has its own header further on, but the first one is still there.

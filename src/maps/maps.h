@@ -146,7 +146,8 @@ raddr arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid
 /* ---- threads: where their stacks are ----------------------------------------------------------- */
 
 struct thread_stack {
-	pid_t tid;		/* 0: its thread has ended, libc keeps it for the next one */
+	pid_t tid;		/* 0: its thread has ended, libc keeps it for the next one or, if
+				 * nobody joined it, for good */
 	raddr start, end;	/* all of it, the guard included */
 	uint64_t guard_bytes;	/* at its low end; 0 for the main thread, whose guard is no mapping */
 	raddr control;		/* the page with libc's struct pthread, which is behind TLS, at the
@@ -162,8 +163,8 @@ struct thread_stacks {
 };
 
 /*
- * Find the stacks of T's threads, and of ended threads if libc keeps them (glibc's
- * pthread_create() does for up to 40 MiB), into S, which must be zeroed or released.  A stack that
+ * Find the stacks of T's threads, and of ended threads if libc keeps them (glibc does, for up to 40
+ * MiB and for those that were not joined), into S, which must be zeroed or released.  A stack that
  * the program itself made lies where it made it, perhaps in malloc's heap.  Nothing is stopped;
  * without WANT_SP, sp is known only where it was needed.  A stack that cannot be told is left out.
  */

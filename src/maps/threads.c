@@ -3,7 +3,7 @@
  * kernel tells where in struct pthread a thread's robust futex list begins (nptl/descr.h, 2.4 to
  * 2.44; the offsets from there are the same on all machines unless they are named by a variable):
  *
- *	-0x20	list		of all stacks in use, or of those kept for later
+ *	-0x20	list		of the stacks in use, or of those kept for later
  *	-0x10	tid		0 when the thread has ended
  *	    0	robust_head	<- get_robust_list(2)
  *	    +	...		record_offset: differs by release, found by what must hold
@@ -27,7 +27,6 @@
 #include "base/debug.h"
 
 #define LIST_OFFSET 0x20
-#define TID_OFFSET 0x10
 /* How far behind robust_head the record is looked for; it is 0x3b0 on x86-64. */
 #define PTHREAD_REST_BYTES 0x800
 #define STEP_BYTES 256
@@ -35,8 +34,8 @@
 /* A mapping larger than that around a stack pointer is not just a stack. */
 #define GUESS_MAX_BYTES (UINT64_C(64) << 20)
 #define GUARD_MAX_BYTES (UINT64_C(1) << 20)
-/* In all, nptl keeps no more than 40 MiB. */
-#define KEPT_MAX 16384
+/* More than the threads of any process that works. */
+#define LIST_MAX 65536
 #define NR_SAMPLES 16
 /* How far from one list's head another is looked for. */
 #define NEAR_BYTES 128
@@ -45,8 +44,15 @@ struct record {
 	uint64_t block, size_bytes, guard_bytes;
 };
 
+/* As in struct pthread, from LIST_OFFSET on. */
 struct node {
 	uint64_t next, prev;
+	int32_t tid, unused;
+};
+
+struct living {
+	raddr at;
+	struct node node;
 };
 
 struct finder {
@@ -57,6 +63,8 @@ struct finder {
 	pid_t *tids;
 	raddr *heads;		/* the robust list head of each thread, or 0 */
 	size_t nr;
+	struct living *living;	/* sorted by at */
+	size_t nr_living;
 	uint64_t record_offset;	/* from the head; 0 while not known */
 };
 
@@ -215,100 +223,130 @@ add_living(struct finder *f, struct err *e)
 	return 0;
 }
 
-/* ---- stacks that are kept ---- */
+/* ---- threads that have ended ---- */
+
+static int
+by_at(const void *a, const void *b)
+{
+	const struct living *x = a, *y = b;
+
+	return x->at.v < y->at.v ? -1 : x->at.v > y->at.v;
+}
+
+/* Read the list nodes of all living threads at once. */
+static int
+read_living(struct finder *f, struct err *e)
+{
+	auto_free raddr *from = calloc(f->nr, sizeof *from);
+	auto_free struct node *nodes = calloc(f->nr, sizeof *nodes);
+
+	f->living = calloc(f->nr, sizeof *f->living);
+	if (!from || !nodes || !f->living)
+		return err_set(e, ENOMEM, "cannot list the stacks");
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->heads[i].v)
+			from[f->nr_living++] = (raddr){ f->heads[i].v - LIST_OFFSET };
+	if (os_read_each(f->t, from, f->nr_living, sizeof *nodes, nodes, e) < 0)
+		return -1;
+	for (size_t i = 0; i < f->nr_living; i++)
+		f->living[i] = (struct living){ from[i], nodes[i] };
+	qsort(f->living, f->nr_living, sizeof *f->living, by_at);
+	return 0;
+}
+
+/* The list node at AT: read already, or to be read.  False if there is none. */
+static bool
+read_node(const struct finder *f, raddr at, struct node *ret)
+{
+	struct living key = { .at = at };
+	const struct living *known =
+		bsearch(&key, f->living, f->nr_living, sizeof *f->living, by_at);
+	struct err ignored;
+
+	if (known)
+		*ret = known->node;
+	return known || (is_anonymous(f->m, at.v, at.v + 1) &&
+				os_read(f->t, at, ret, sizeof *ret, &ignored) == 0);
+}
+
+/* Add the stack whose list node is at AT.  1 if done, 0 if it is none, -1 with E. */
+static int
+add_ended_stack(struct finder *f, raddr at, struct err *e)
+{
+	raddr robust = raddr_add(at, LIST_OFFSET);
+	struct thread_stack stack;
+	struct record record;
+	struct err ignored;
+
+	if (!f->record_offset)
+		learn_record_offset(f, robust);
+	if (os_read(f->t, raddr_add(robust, f->record_offset), &record, sizeof record,
+		    &ignored) < 0 || !is_record(f, &record, robust))
+		return 0;
+	stack = stack_of_record(&record, robust, 0);
+	return add_stack(f, &stack, e) < 0 ? -1 : 1;
+}
 
 /*
- * Add the stacks of ended threads in the list that would begin at HEAD with FIRST.  A list is told
- * by its nodes pointing back, so it cannot be a circle that misses its head.
+ * Add the stacks of ended threads in the list that would begin at HEAD, NEXT being the first.  A
+ * list is told by its nodes pointing back, so it cannot be a circle that misses its head.
  */
 static int
-add_kept_list(struct finder *f, raddr head, struct node first, struct err *e)
+add_ended_list(struct finder *f, raddr head, raddr next, struct err *e)
 {
-	raddr before = head, at = { first.next };
+	raddr before = head;
+	struct node node;
 
-	for (int i = 0; at.v != head.v && i < KEPT_MAX; i++) {
-		raddr robust = raddr_add(at, LIST_OFFSET);
-		struct thread_stack stack;
-		struct record record;
-		struct {
-			struct node node;
-			int32_t tid;
-		} seen;
-		struct err ignored;
+	for (int i = 0; next.v != head.v && i < LIST_MAX; i++, before = next, next.v = node.next) {
+		int added;
 
-		if (!is_anonymous(f->m, at.v, at.v + 1) ||
-			os_read(f->t, at, &seen, sizeof seen, &ignored) < 0 ||
-			seen.node.prev != before.v)
+		if (!read_node(f, next, &node) || node.prev != before.v)
 			return 0;
-		before = at;
-		at.v = seen.node.next;
-		if (seen.tid > 0)
+		if (node.tid > 0)
 			continue;
-		if (!f->record_offset)
-			learn_record_offset(f, robust);
-		if (os_read(f->t, raddr_add(robust, f->record_offset), &record, sizeof record,
-			    &ignored) < 0 || !is_record(f, &record, robust))
-			return 0;
-		stack = stack_of_record(&record, robust, 0);
-		if (add_stack(f, &stack, e) < 0)
-			return -1;
+		added = add_ended_stack(f, next, e);
+		if (added <= 0)
+			return added;
 	}
 	return 0;
 }
 
-/* Where the lists of living threads begin: the nodes that lie in an object.  Returns how many. */
-static size_t
-find_list_heads(const struct finder *f, const struct node *nodes, raddr *heads, size_t max)
+/* Where a list that living threads are in begins: the one node that lies in an object.  Or 0. */
+static raddr
+find_list_head(const struct finder *f)
 {
-	size_t nr = 0;
+	for (size_t i = 0; i < f->nr_living; i++) {
+		raddr next = { f->living[i].node.next }, prev = { f->living[i].node.prev };
 
-	for (size_t i = 0; i < 2 * f->nr && nr < max; i++) {
-		raddr at = { i % 2 ? nodes[i / 2].prev : nodes[i / 2].next };
-		bool is_known = false;
-
-		for (size_t j = 0; j < nr; j++)
-			is_known |= heads[j].v == at.v;
-		if (!is_known && objects_at(f->o, at))
-			heads[nr++] = at;
+		if (objects_at(f->o, next))
+			return next;
+		if (objects_at(f->o, prev))
+			return prev;
 	}
-	return nr;
+	return (raddr){ 0 };
 }
 
 /*
- * nptl keeps three lists in three variables defined one after the other (stack_used, stack_user,
- * stack_cache: nptl/allocatestack.c, since 2.34 in _rtld_global): so the list of ended threads
- * begins near one that living threads are in.
+ * nptl has three lists in three variables defined one after the other (stack_used, stack_user,
+ * stack_cache: nptl/allocatestack.c, since 2.34 in _rtld_global).  Living threads are in the first
+ * two, and so is one that has ended until somebody joins it; then it is in the third.
  */
 static int
-add_kept(struct finder *f, struct err *e)
+add_ended(struct finder *f, struct err *e)
 {
-	auto_free raddr *from = calloc(f->nr, sizeof *from);
-	auto_free struct node *node = calloc(f->nr, sizeof *node);
 	uint64_t near[2 * NEAR_BYTES / sizeof(uint64_t)];
-	raddr heads[4];
-	size_t nr_heads;
 	struct err ignored;
+	raddr at;
 
-	if (!from || !node)
-		return err_set(e, ENOMEM, "cannot list the stacks");
-	for (size_t i = 0; i < f->nr; i++)
-		if (f->heads[i].v)
-			from[i] = (raddr){ f->heads[i].v - LIST_OFFSET };
-	if (os_read_each(f->t, from, f->nr, sizeof *node, node, e) < 0)
+	if (read_living(f, e) < 0)
 		return -1;
-	nr_heads = find_list_heads(f, node, heads, sizeof heads / sizeof *heads);
-	if (!nr_heads || os_read_some(f->t, (raddr){ heads[0].v - NEAR_BYTES }, near, sizeof near,
-				 &ignored) < (ssize_t)sizeof near)
+	at = find_list_head(f);
+	at.v -= NEAR_BYTES;
+	if (os_read(f->t, at, near, sizeof near, &ignored) < 0)
 		return 0;
-	for (size_t i = 0; i + 1 < sizeof near / sizeof *near; i++) {
-		raddr at = { heads[0].v - NEAR_BYTES + i * sizeof *near };
-		bool is_known = false;
-
-		for (size_t j = 0; j < nr_heads; j++)
-			is_known |= heads[j].v == at.v;
-		if (!is_known && add_kept_list(f, at, (struct node){ near[i], near[i + 1] }, e) < 0)
+	for (size_t i = 0; i < sizeof near / sizeof *near; i++, at.v += sizeof *near)
+		if (add_ended_list(f, at, (raddr){ near[i] }, e) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -352,25 +390,31 @@ find_sp(struct finder *f)
 	}
 }
 
+static int
+find_all(struct finder *f, struct err *e)
+{
+	if (os_threads(f->t, &f->tids, &f->nr, e) < 0)
+		return -1;
+	f->heads = calloc(f->nr, sizeof *f->heads);
+	if (!f->heads)
+		return err_set(e, ENOMEM, "cannot list the stacks");
+	for (size_t i = 0; i < f->nr; i++)
+		os_robust_list(f->tids[i], &f->heads[i]);
+	return add_living(f, e) < 0 || add_ended(f, e) < 0 ? -1 : 0;
+}
+
 int
 thread_stacks_find(struct thread_stacks *s, const struct target *t, const struct maps *m,
 	const struct objects *o, bool want_sp, struct err *e)
 {
 	auto_thread_stacks struct thread_stacks found = { 0 };
-	auto_free pid_t *tids = NULL;
-	auto_free raddr *heads = NULL;
 	struct finder f = { .t = t, .m = m, .o = o, .stacks = &found };
+	int failed = find_all(&f, e);
 
-	if (os_threads(t, &tids, &f.nr, e) < 0)
-		return -1;
-	heads = calloc(f.nr, sizeof *heads);
-	if (!heads)
-		return err_set(e, ENOMEM, "cannot list the stacks");
-	for (size_t i = 0; i < f.nr; i++)
-		os_robust_list(tids[i], &heads[i]);
-	f.tids = tids;
-	f.heads = heads;
-	if (add_living(&f, e) < 0 || add_kept(&f, e) < 0)
+	free(f.tids);
+	free(f.heads);
+	free(f.living);
+	if (failed)
 		return err_context(e, "looking for the stacks of %d", t->pid);
 	put_in_order(&found);
 	if (want_sp)

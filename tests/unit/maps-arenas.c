@@ -201,7 +201,7 @@ word_in_arena(struct view *v, const struct arena *a, uint64_t start, uint64_t en
 	return a->addr.v;
 }
 
-/* With WORD at AT, only the first NR_KEPT arenas are found and it is said that there may be more. */
+/* With WORD at AT only the first NR_KEPT arenas are found, and it is said that some may lack. */
 static void
 damaged(struct view *v, const struct arenas *whole, const char *what, uint64_t at, uint64_t word,
 	size_t nr_kept)
@@ -246,8 +246,8 @@ test_damaged_heaps(struct view *v, const struct arenas *a, const struct arena *b
 	for (int i = 0; i < 4; i++)
 		poke(v, newest + 0x8000 + i * 8, peek(v, oldest + i * 8));
 	damaged(v, a, "a heap after one within another", newest + 8, newest + 0x8000, a->nr);
-	damaged(v, a, "a top that points nowhere", word_in_arena(v, big, newest, newest + (64 << 20)),
-		0x1230, a->nr);
+	damaged(v, a, "a top that points nowhere",
+		word_in_arena(v, big, newest, newest + (64 << 20)), 0x1230, a->nr);
 }
 
 static void
@@ -262,7 +262,8 @@ test_damaged_ring(struct view *v, const struct arenas *a)
 	damaged(v, a, "a ring that ends", next, 0, 11);
 	damaged(v, a, "a ring into nowhere", next, UINT64_C(0x4141414141414141), 11);
 	damaged(v, a, "a ring into what is not mapped", next, (UINT64_C(0x7000) << 32) + 0x30, 11);
-	damaged(v, a, "an arena that is not where its heap says", next, a->v[6].heap[0].start.v + 0x20, 11);
+	damaged(v, a, "an arena that is not where its heap says", next,
+		a->v[6].heap[0].start.v + 0x20, 11);
 	poke(v, main_next, 0x30);
 	ok(view_arenas(v, &none) < 0 && v->e.kind == ERR_UNSUPPORTED && !none.v,
 		"a ring that never begins: nothing is found");
@@ -281,7 +282,8 @@ test_busy_bins(struct view *v, const struct arenas *a)
 	os_read(&v->t, (raddr){ bins }, before, sizeof before, &v->e);
 	for (size_t i = 40; i-- > 20;)
 		poke(v, bins + i * 16, 1);
-	ok(view_arenas(v, &found) == 0 && found.nr == a->nr, "20 bins in use do not hide the arena");
+	ok(view_arenas(v, &found) == 0 && found.nr == a->nr,
+		"20 bins in use do not hide the arena");
 	for (size_t i = 20; i-- > 0;)
 		poke(v, bins + i * 16, 1);
 	ok(view_arenas(v, &found) < 0 && v->e.kind == ERR_UNSUPPORTED, "with 40 it is no arena");
@@ -575,7 +577,8 @@ test_program(const char **command, unsigned int word_bytes)
 
 	if (!started(&c, command[0]))
 		return;
-	if (view_take(&v, c.pid) && ok(view_arenas(&v, &a) == 0, "%s: arenas are found", *command)) {
+	if (view_take(&v, c.pid) &&
+		ok(view_arenas(&v, &a) == 0, "%s: arenas are found", *command)) {
 		ok(a.is_ring_closed, "the ring is closed");
 		is_u64(a.word_bytes, word_bytes, "its words are as wide as they are");
 		ok(arenas_find_threads(&a, &v.t, 100, &v.e) == 0, "its threads are looked at");

@@ -56,7 +56,7 @@ map_chunks(void *arg)
 	child_ready();
 }
 
-/* What malloc of 2.43 and later leaves at the start of its mappings, and what only looks like it. */
+/* What malloc since 2.43 leaves at the start of its mappings, and what only looks like it. */
 static void
 fake_chunks(void *arg)
 {

@@ -19,11 +19,13 @@ static pthread_barrier_t barrier;
 
 /* What a thread is to do besides telling of its stack. */
 enum behaviour { PARK, SPIN, END };
+/* Threads that were made, besides the main one. */
+#define NR_THREADS 10
 
 static void *
 tell_stack(void *arg)
 {
-	const enum behaviour *behaviour = arg;
+	const volatile enum behaviour *behaviour = arg;	/* or clang drops the endless loops */
 	pthread_attr_t attr;
 	size_t size, guard;
 	void *low;
@@ -52,6 +54,16 @@ start_thread(const pthread_attr_t *attr, const enum behaviour *behaviour)
 	return thread;
 }
 
+/* The kernel clears the number in struct pthread as the thread ends. */
+static void
+wait_ended(pthread_t thread)
+{
+	clockid_t clock;
+
+	while (pthread_getcpuclockid(thread, &clock) == 0)
+		sched_yield();
+}
+
 /* Threads with a default stack, a small one, one with a large guard, one made by the program. */
 static void
 run_threads(void *arg)
@@ -60,10 +72,10 @@ run_threads(void *arg)
 	pthread_attr_t small, guarded, own, merged[2];
 	char *memory = mmap(NULL, 512 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		-1, 0);
-	pthread_t ended[2];
+	pthread_t ended[3];
 
 	(void)arg;
-	pthread_barrier_init(&barrier, NULL, 10);
+	pthread_barrier_init(&barrier, NULL, NR_THREADS + 1);
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 64 * KIB);
 	pthread_attr_init(&guarded);
@@ -84,9 +96,11 @@ run_threads(void *arg)
 	start_thread(&own, &park);
 	ended[0] = start_thread(NULL, &end);
 	ended[1] = start_thread(&small, &end);
+	ended[2] = start_thread(NULL, &end);
 	pthread_barrier_wait(&barrier);
 	pthread_join(ended[0], NULL);
 	pthread_join(ended[1], NULL);
+	wait_ended(ended[2]);	/* and never join it */
 	child_ready();
 }
 
@@ -148,7 +162,8 @@ same_stack(const struct thread_stacks *s, const char *line)
 	stack = stack_ending_at(s, high);
 	if (!ok(stack, "there is a stack that ends where this one does"))
 		return;
-	is_u64((uint64_t)stack->tid, (uint64_t)tid, tid ? "with its TID" : "kept for the next thread");
+	is_u64((uint64_t)stack->tid, (uint64_t)tid,
+		tid ? "with its TID" : "kept though its thread has ended");
 	is_u64(stack->start.v + stack->guard_bytes, low, "it starts behind the guard");
 	is_u64(stack->guard_bytes, guard, "the guard is as large");
 	ok(!stack->is_guess, "that is no guess");
@@ -197,7 +212,7 @@ test_threads(void)
 	}
 	ok(is_in_order(&s), "stacks are sorted and do not overlap");
 	is_u64(nr_main, 1, "the main thread has [stack]");
-	is_u64(nr, 9, "the child told of all");
+	is_u64(nr, NR_THREADS, "the child told of all");
 	is_u64(s.nr, nr + 1, "and there are no more");
 	view_release(&v);
 	ok(child_end(&c), "the child lives on");

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Arenas in the map: each with its heaps, whole heaps of 64 MiB however little of them is used, and
+# nothing of them counted elsewhere.
+. "$top_srcdir/tests/live/lib.sh"
+need jq python3
+cat >"$dir/arenas.py" <<'PROGRAM'
+import ctypes, sys, threading
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+filled = threading.Barrier(4)
+end = threading.Event()
+
+def fill(mib):
+    for _ in range(mib * 16):
+        libc.memset(ctypes.c_void_p(libc.malloc(65536)), 1, 65536)
+    filled.wait()
+    end.wait()
+
+threads = [threading.Thread(target=fill, args=(mib,)) for mib in (8, 16, 80)]
+for thread in threads:
+    thread.start()
+filled.wait()
+libc.memset(ctypes.c_void_p(libc.malloc(50 << 20)), 1, 50 << 20)
+print("ready", flush=True)
+sys.stdin.read()
+end.set()
+for thread in threads:
+    thread.join()
+print("alive", flush=True)
+PROGRAM
+
+# class NAME: VIRT of a part of a class
+class()
+{
+	"$MEMDIAG" maps "$tracee_pid" --json |
+		jq "[.data.groups[].parts[]? | select(.name == \"$1\").virt_bytes] | add"
+}
+
+start_command python3 "$dir/arenas.py"
+check 'maps runs' exits 0 memdiag maps "$tracee_pid" --by=arena --json
+check 'there are a main arena, three others, and the rest' json_is \
+	'[.data.groups[].name] | sort ==
+	["arena 1", "arena 2", "arena 3", "main arena", "mmapped chunks", "not malloc"]'
+arenas='[.data.groups[] | select(.name | startswith("arena "))]'
+check 'their heaps are of 64 MiB, two where one is not enough' json_is \
+	"$arenas | map(.virt_bytes / 67108864) | sort == [1, 1, 2]"
+check 'resident is what was filled' json_is \
+	"$arenas | map(.rss_bytes / 8388608 | floor) | sort == [1, 2, 10]"
+check 'the structure was checked' json_is "$arenas | map(.confidence) | unique == [\"verified\"]"
+check 'they add up to what the map by class says' json_is "($arenas | map(.virt_bytes) | add) == \
+	$(class 'thread arenas') + $(class 'arena reserve')"
+check 'the block that is too large for them is found by itself' \
+	test "$(class 'mmapped chunks')" -ge 52428800
+check 'all adds up' json_is \
+	'([.data.groups[].rss_bytes] | add) == .data.totals.rss_bytes'
+check 'the target lives on' end_tracee
+finish
