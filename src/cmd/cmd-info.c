@@ -109,10 +109,11 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
 	.children = children,
+	.args_doc = "[PID]",
 	.doc = "Where the memory of a process is, what malloc keeps in its arenas, and what to do "
 	       "about it.\n"
-	       "One idle thread is borrowed for less than a millisecond to call malloc_info(); no "
-	       "other thread stops.\v"
+	       "One idle thread is borrowed for about a millisecond to call malloc_info(); no other "
+	       "thread stops.\v"
 	       "Examples:\n"
 	       "  memdiag info --pid 1234\n"
 	       "  memdiag info --pid 1234 --arena 3      the free chunks of one arena\n"

@@ -149,7 +149,7 @@ static const struct argp argp = {
 	       "  memdiag maps --pid 1234 --by=object --sort=virt -n 20\n"
 	       "  memdiag maps --pid 1234 --class mo='*.mo' --class mu='*.mu'\n"
 	       "  memdiag maps --pid 1234 --json -o then.json\n"
-	       "  memdiag maps --pid 1234 --diff then.json\n",
+	       "  memdiag maps --pid 1234 --diff then.json\n\n" UI_EXIT_STATUS_HELP,
 	.children = children,
 };
 

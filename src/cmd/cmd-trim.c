@@ -46,10 +46,10 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
 	.children = children,
+	.args_doc = "[PID]",
 	.doc = "Give back what malloc keeps: call malloc_trim() in the process.\n"
-	       "One idle thread is borrowed for less than a millisecond; while the work is done, "
-	       "threads that allocate from the arena just being trimmed wait, 0.2 to 1 ms for each "
-	       "MiB.\v"
+	       "One idle thread is borrowed for about a millisecond.  While an arena is trimmed, "
+	       "threads that allocate from it wait; the more goes back, the longer.\v"
 	       "Examples:\n"
 	       "  memdiag trim --pid 1234\n"
 	       "  memdiag trim --pid 1234 --pad 64M\n\n"

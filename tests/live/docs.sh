@@ -117,6 +117,7 @@ while read -r name; do
 	check "$name --help is there" exits 0 memdiag "$name" --help
 	check "$name --help says nothing on stderr" test ! -s "$dir/err"
 	check "$name --help has examples" grep -q "^  memdiag $name --pid" "$dir/out"
+	check "$name --help has the exit statuses" grep -q '^Exit status: 0 done' "$dir/out"
 	check "$name --help fits 80 columns" test -z "$(grep '.\{80\}' "$dir/out")"
 	check "memdiag --help names $name" sh -c "'$MEMDIAG' --help | grep -q '^  $name '"
 	check "memdiag-$name(1) has its options" page_has_options "$name"
@@ -191,6 +192,17 @@ for text in README HACKING NEWS doc/*.md; do
 	check "$text names options that exist" options_exist "$text"
 done
 check 'README begins with the two commands' begins_with_two_commands
+
+# The runs in README are those of scripts/journeys.
+shows_journeys()
+{
+	sed -n 's/^    \$ \(memdiag .*\)/\1/p' README | sed 's/--pid [0-9]*/--pid PID/' |
+		sort >"$dir/shown"
+	sed -n 's/^show .*\(memdiag .*\)/\1/p' scripts/journeys |
+		sed 's/--pid "[^"]*"/--pid PID/' | sort | diff - "$dir/shown"
+}
+
+check 'README shows the runs of scripts/journeys' shows_journeys
 while read -r name; do
 	check "README shows $name" grep -q "^ *\$ memdiag $name" README
 done <"$dir/commands"

@@ -1,0 +1,35 @@
+#!/bin/sh
+# The runs that README shows can be made again, and say what README says of them.
+deadline=150
+. "$top_srcdir/tests/live/lib.sh"
+
+need mariadbd mariadb mariadb-install-db redis-server redis-cli setpriv
+[ "$(id -u)" -eq 0 ] || skip_all 'only root can start a server as somebody else'
+
+check 'scripts/journeys runs' sh -c "'$top_srcdir/scripts/journeys' '$top_builddir' >'$dir/runs' 2>&1"
+sed 's/^/# /' "$dir/runs"
+
+# run WORDS: what the run whose command has WORDS said.
+run()
+{
+	awk -v words="$1" '/^\$ / { is_wanted = $0 ~ words } is_wanted' "$dir/runs"
+}
+
+# says WORDS PATTERN
+says()
+{
+	run "$1" | grep -q -E -e "$2"
+}
+
+check 'info: the memory is free inside malloc' says 'info.*--lines' '^VERDICT +retained: '
+check 'info: and spread over arenas' says 'info.*--lines' '^VERDICT +arena-sprawl: '
+check 'info: trim comes next' says 'info.*--lines' '^NEXT +memdiag trim -p [0-9]+$'
+check 'trim: hundreds of MiB go back' says 'trim' '^released [0-9]{3}\.[0-9] MiB; '
+check 'maps: VIRT is reserve' says 'maps --pid [0-9]*$' '^reserve +[0-9.]+ TiB +0 B '
+check 'maps: equal to the kernel' says 'maps --pid [0-9]*$' "^Equal to the kernel's own: VmSize, VmRSS,"
+check 'maps: arenas have grown' says '--diff' '^ *\+[0-9.]+ MiB +\+[0-9.]+ MiB .*thread arenas$'
+check 'redis: its allocator is named' says 'info --pid [0-9]*$' 'not use glibc malloc but jemalloc'
+check 'redis: not supported' says 'info --pid [0-9]*$' '^\[exit status 5\]'
+check 'somebody else: the cause' says setpriv 'belongs to uid 0, and we are uid 65534'
+check 'somebody else: not permitted' says setpriv '^\[exit status 4\]'
+finish
