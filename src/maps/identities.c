@@ -63,7 +63,8 @@ rss_reason(const struct space *s)
 {
 	if (s->rss_from == SPACE_RSS_PAGEMAP)
 		return "pagemap cannot tell zero pages, and PROT_NONE was left out";
-	if (apart(s->totals.rss_bytes, s->after.vm_rss_bytes) <= skew_bytes(s))
+	if (s->totals.rss_bytes != s->after.vm_rss_bytes &&
+		apart(s->totals.rss_bytes, s->after.vm_rss_bytes) <= skew_bytes(s))
 		return "the kernel's counters lag behind (before Linux 6.16)";
 	return NULL;
 }
