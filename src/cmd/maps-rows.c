@@ -100,8 +100,10 @@ path_of(const struct adder *a, const struct leaf *l)
 static size_t
 row_by_class(struct adder *a, const struct leaf *l)
 {
-	for (size_t i = 0; i < a->classes->nr; i++)
-		if (fnmatch(a->classes->v[i].glob, path_of(a, l), 0) == 0)
+	const char *path = path_of(a, l);
+
+	for (size_t i = 0; *path && i < a->classes->nr; i++)
+		if (fnmatch(a->classes->v[i].glob, path, 0) == 0)
 			return row_named(a, a->classes->v[i].name);
 	return kind_row(a, l->kind);
 }

@@ -228,7 +228,8 @@ all_rows(struct shower *sh)
 
 /* ---- what grew ---- */
 
-static void
+/* Returns how many rows changed. */
+static size_t
 change_rows(struct shower *sh)
 {
 	size_t shown = 0;
@@ -240,8 +241,9 @@ change_rows(struct shower *sh)
 		if (!row_growth(c, SORT_VIRT) && !row_growth(c, SORT_RSS) &&
 			!row_growth(c, SORT_SWAP))
 			continue;
-		if (sh->r->limit && shown++ == sh->r->limit)
-			return;
+		if (sh->r->limit && shown == sh->r->limit)
+			break;
+		shown++;
 		row(sh);
 		change_cell(sh, row_growth(c, SORT_VIRT));
 		change_cell(sh, row_growth(c, SORT_RSS));
@@ -250,6 +252,7 @@ change_rows(struct shower *sh)
 		count_cell(sh, c->is ? c->is->count : 0);
 		cell(sh, r->name);
 	}
+	return shown;
 }
 
 static void
@@ -337,7 +340,8 @@ maps_show_text(struct ui_output *out, const struct ui_options *ui,
 	head(out, ui, report->t, &s->after);
 	if (report->since) {
 		change_columns(&sh);
-		change_rows(&sh);
+		if (!change_rows(&sh))
+			fputs("Nothing changed.\n", out->f);
 	} else {
 		columns(&sh);
 		all_rows(&sh);

@@ -86,6 +86,9 @@ check 'hold what matches' json_is \
 	'([.data.groups[] | select(.name == "mo") | .count] == [1]) and
 	([.data.groups[] | select(.name == "mine") | .count] == [2])'
 check 'and every byte is still in one group' json_is "$sums"
+check 'a class of everything that has a name' maps --class 'all=*'
+check 'leaves what has none where it was' json_is \
+	'[.data.groups[].name] | contains(["all", "anon", "reserve"]) and index("file") == null'
 
 check 'smaps instead' maps --rss-from=smaps
 check 'gives the same sums' json_is ".data.rss_from == \"smaps\" and $equal and ($sums)"

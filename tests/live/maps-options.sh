@@ -44,6 +44,8 @@ check 'from low to high' json_is '[.data.mappings[].start] | . == (sort_by(lengt
 check 'a saved output' exits 0 memdiag maps "$pid" --json -o "$dir/then.json"
 check 'nothing grew' exits 0 memdiag maps "$pid" --diff "$dir/then.json" --json
 check 'so all changes are 0' json_is '.data.changes | all(.virt_bytes == 0 and .rss_bytes == 0)'
+check 'and the table says so' exits 0 memdiag maps "$pid" --diff "$dir/then.json"
+check 'in words' grep -q '^Nothing changed' "$dir/out"
 check 'the tracee grows' sh -c "[ '$(ask 'grow 8')' = grown ]"
 check 'it is compared' exits 0 memdiag maps "$pid" --diff "$dir/then.json" --json
 check 'what grew comes first, by its size' json_is \
