@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "os/os.h"
@@ -23,6 +22,7 @@ static int played_sigmask(pid_t tid, uint64_t *ret, struct err *e);
 #define os_get_sigmask played_sigmask
 #include "inject/arch-aarch64.c"
 
+#include "elf-page.h"
 #include "tap.h"
 
 #ifdef __aarch64__
@@ -374,62 +374,23 @@ test_follows_call(void)
 	ok(!arch_follows_call((const unsigned char[]){ 1, 0, 0x94 }, 3), "too few bytes");
 }
 
-/* An object of one page of code, as far as image_open() looks. */
-struct object_page {
-	Elf64_Ehdr ehdr;
-	Elf64_Phdr phdr[2];
-	Elf64_Dyn dyn[5];
-	Elf64_Sym sym[3];
-	uint32_t hash[2 + 1 + 3];
-	char str[48];
-	uint32_t code[64];
-	uint64_t got;
-};
-
-static const char errno_name[] = "__errno_location", restorer_name[] = "__kernel_rt_sigreturn";
+static const char *const names[2] = { "__errno_location", "__kernel_rt_sigreturn" };
 
 static void
-fill_page(struct object_page *p)
-{
-	const uint64_t size = sizeof *p;
-
-	*p = (struct object_page){
-		.ehdr = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-			.e_type = ET_DYN, .e_machine = EM_AARCH64, .e_version = EV_CURRENT,
-			.e_phoff = offsetof(struct object_page, phdr), .e_ehsize = sizeof(Elf64_Ehdr),
-			.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2 },
-		.phdr = { { PT_LOAD, PF_R | PF_X, 0, 0, 0, size, size, 4096 },
-			{ PT_DYNAMIC, PF_R, offsetof(struct object_page, dyn),
-				offsetof(struct object_page, dyn), 0, sizeof p->dyn, sizeof p->dyn, 8 } },
-		.dyn = { { DT_SYMTAB, { offsetof(struct object_page, sym) } },
-			{ DT_STRTAB, { offsetof(struct object_page, str) } },
-			{ DT_STRSZ, { sizeof p->str } },
-			{ DT_HASH, { offsetof(struct object_page, hash) } } },
-		.sym = { [1] = { 1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1,
-				offsetof(struct object_page, code), 8 },
-			[2] = { 1 + sizeof errno_name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1,
-				offsetof(struct object_page, code), 8 } },
-		.hash = { 1, 3 },
-	};
-	memcpy(p->str + 1, errno_name, sizeof errno_name);
-	memcpy(p->str + 1 + sizeof errno_name, restorer_name, sizeof restorer_name);
-}
-
-static void
-test_restorer(const struct target *t, struct object_page *page)
+test_restorer(const struct target *t, struct elf_page *page)
 {
 	struct objects o = { .vdso = { (uintptr_t)page } };
 
-	fill_page(page);
+	elf_page_fill(page, EM_AARCH64, names);
 	page->code[0] = 0xd2801168;	/* mov x8, #139 */
 	page->code[1] = 0xd4000001;	/* svc #0 */
 	is_u64(arch_find_restorer(t, &o, NULL).v, (uintptr_t)page->code, "the restorer in a vdso");
 	page->code[0] = 0xd2801148;
 	is_u64(arch_find_restorer(t, &o, NULL).v, 0, "a stub with another number");
 	page->code[0] = 0xd2801168;
-	page->str[1 + sizeof errno_name] = 'x';
+	page->names[1][0] = 'x';
 	is_u64(arch_find_restorer(t, &o, NULL).v, 0, "a vdso without the symbol");
-	memset(page, 0, SELFMAG);
+	memset(page, 0, SELFMAG);	/* the ELF header's first bytes */
 	is_u64(arch_find_restorer(t, &o, NULL).v, 0, "what is no vdso");
 	is_u64(arch_find_restorer(t, &(struct objects){ 0 }, NULL).v, 0, "no vdso at all");
 }
@@ -443,7 +404,7 @@ test_restorer(const struct target *t, struct object_page *page)
 #define BTI_C 0xd503245f
 
 static void
-test_leaves(const struct target *t, struct object_page *page)
+test_leaves(const struct target *t, struct elf_page *page)
 {
 	static const struct {
 		const char *name;
@@ -456,10 +417,10 @@ test_leaves(const struct target *t, struct object_page *page)
 			{ ADRP(0, 1), ADRP(0, (uint32_t)-1), ADD_IMM(1, 0, 0x300), ADRP(2, 0),
 				ADD_IMM(0, 2, 0x300), RET }, true, false },
 		{ "as gcc 12 has it", { ADRP(0, 0),
-			LDR(0, 0, offsetof(struct object_page, got)), MRS_TPIDR(1), ADD(0, 1, 0), RET },
+			LDR(0, 0, offsetof(struct elf_page, got)), MRS_TPIDR(1), ADD(0, 1, 0), RET },
 			false, true },
 		{ "in another order", { MRS_TPIDR(2), ADRP(1, 0), NOP,
-			LDR(1, 1, offsetof(struct object_page, got)), ADD(0, 2, 1), RET }, false, true },
+			LDR(1, 1, offsetof(struct elf_page, got)), ADD(0, 2, 1), RET }, false, true },
 		{ "a register nobody set", { ADD_IMM(0, 7, 0x300), RET }, false, false },
 		{ "nothing in x0", { ADRP(1, 0), RET }, false, false },
 		{ "a load from nowhere", { MRS_TPIDR(0), LDR(0, 0, 8), RET }, false, false },
@@ -473,7 +434,7 @@ test_leaves(const struct target *t, struct object_page *page)
 	struct object o = { 0 };
 	struct err e = { 0 };
 
-	fill_page(page);
+	elf_page_fill(page, EM_AARCH64, names);
 	page->got = 0x40;
 	registers(&r)->tls = 0x7000;
 	ok(image_open(&image, t, (raddr){ (uintptr_t)page }, NULL, 0, 0, &e) == 0, "an object %s", e.msg);
@@ -500,18 +461,16 @@ int
 main(void)
 {
 	auto_target struct target t = TARGET_NONE;
-	struct object_page *page =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct elf_page *page = elf_page_map();
 	struct err e = { 0 };
 
-	_Static_assert(sizeof(struct object_page) <= 4096, "one page");
 	test_registers();
 	test_obstacles();
 	test_frame();
 	test_calls();
 	test_restart();
 	test_follows_call();
-	ok(page != MAP_FAILED && target_open(&t, getpid(), &e) == 0, "our own memory %s", e.msg);
+	ok(page && target_open(&t, getpid(), &e) == 0, "our own memory %s", e.msg);
 	test_restorer(&t, page);
 	test_leaves(&t, page);
 	return tap_end();
