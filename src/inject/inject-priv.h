@@ -106,7 +106,7 @@ bool pick_is_repeatable(long nr);
 struct undo {
 	raddr frame;
 	raddr fn;
-	uint64_t arg[3];
+	uint64_t arg[4];
 	size_t nr_args;
 };
 

@@ -218,7 +218,7 @@ lay_sleep(struct carrier *c, const struct workspace *ws, struct err *e)
 {
 	if (os_write(c->it->target, ws->data, &sleep_time, sizeof sleep_time, e) < 0)
 		return -1;
-	return carrier_undo(c, c->it->fn.ppoll, (uint64_t[]){ 0, 0, ws->data.v }, 3, e);
+	return carrier_undo(c, c->it->fn.ppoll, (uint64_t[]){ 0, 0, ws->data.v, 0 }, 4, e);
 }
 
 static bool

@@ -1,0 +1,59 @@
+/*
+ * malloc_trim in a thread whose registers hold no argument that a system call could take: what we
+ * call on the way must not find them there.
+ */
+#include <config.h>
+
+#include "child.h"
+#include "inject/inject.h"
+
+static volatile int is_over;
+
+static void
+be_over(int sig)
+{
+	(void)sig;
+	is_over = 1;
+}
+
+/* Compute, with an address that is none where a fourth argument goes, until a signal comes. */
+static void
+spin(void *arg)
+{
+	(void)arg;
+	signal(SIGUSR1, be_over);
+	puts("ready");
+	fflush(stdout);
+#if defined __x86_64__
+	__asm__ volatile("1: cmpl $0, %0\n\tje 1b" : : "m"(is_over), "c"(-1L) : "cc");
+#elif defined __aarch64__
+	register long x3 __asm__("x3") = -1;
+
+	__asm__ volatile("1: ldr w9, %0\n\tcbz w9, 1b" : : "m"(is_over), "r"(x3) : "x9");
+#else
+	while (!is_over)
+		;
+#endif
+}
+
+int
+main(void)
+{
+	const struct inject_options opt = { .wait_ns = 5000000000, .timeout_ns = 1000000000 };
+	auto_arenas struct arenas a = { 0 };
+	struct child c = child_start(spin, NULL);
+	struct inject_target *it = NULL;
+	struct inject_report report;
+	struct err e = { 0 };
+	struct view v;
+
+	view_take(&v, c.pid);
+	ok(inject_target_new(&it, &v.t, &v.o, &e) == 0 &&
+		arenas_find(&a, &v.t, &v.m, &v.o, &e) == 0, "and be called into %s", e.msg);
+	ok(inject_malloc_trim(it, &a, &opt, 0, &report, &e) == 0, "malloc_trim comes back %s", e.msg);
+	kill(c.pid, SIGUSR1);
+	ok(child_end(&c), "the child ends well");
+	inject_target_free(it);
+	view_release(&v);
+	return tap_end();
+}
