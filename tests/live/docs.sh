@@ -180,6 +180,16 @@ options_exist()
 	[ ! -s "$dir/missing" ]
 }
 
+# "make TARGET" on the lines to be typed.
+targets_exist()
+{
+	for target in $(sed -n 's/^    make \([a-z-]*\).*/\1/p' "$1" | grep '^[a-z]'); do
+		grep -q "^$target:" "$top_builddir/Makefile" || echo "make $target"
+	done >"$dir/missing"
+	cat "$dir/missing"
+	[ ! -s "$dir/missing" ]
+}
+
 begins_with_two_commands()
 {
 	grep '^    ' README | sed 's/^ *//; s/ .*//' | head -n 2 >"$dir/first"
@@ -190,6 +200,7 @@ cd "$top_srcdir" || exit
 for text in README HACKING NEWS doc/*.md; do
 	check "$text names files that exist" files_exist "$text"
 	check "$text names options that exist" options_exist "$text"
+	check "$text names targets of make that exist" targets_exist "$text"
 done
 check 'README begins with the two commands' begins_with_two_commands
 
