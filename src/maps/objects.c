@@ -34,10 +34,14 @@ is_candidate(const struct maps *m, size_t i)
 	for (size_t j = i; j < m->nr && j < i + LOOK_AHEAD; j++) {
 		const struct region *r = &m->region[j];
 
-		if (r->inode && !is_same_file(first, r))
+		if (!r->inode)
+			continue;
+		if (!is_same_file(first, r))
 			return false;
-		if (r->inode && r->prot[2] == 'x')
+		if (r->prot[2] == 'x')
 			return true;
+		if (j > i && !r->offset_bytes)	/* another start of the same file */
+			return false;
 	}
 	return false;
 }
