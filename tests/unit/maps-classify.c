@@ -103,13 +103,13 @@ test_merged(void)
 	add(&spans, 0x7f0010000000, 0x7f0011000000, LEAF_ARENA_RESERVE);
 	spans_settle(&spans);
 	ok(read_space(&s, "names", &spans), "with spans");
-	leaf_is(&s, 17, 0x7f0000405000, 0x7f0000406000, LEAF_FILE_PRIVATE);
-	leaf_is(&s, 23, 0x7f0001000000, 0x7f0001001000, LEAF_ANON_MEDIUM);
-	leaf_is(&s, 24, 0x7f0001001000, 0x7f0001003000, LEAF_CHUNK);
-	leaf_is(&s, 25, 0x7f0001003000, 0x7f0001004000, LEAF_THREAD_STACK);
-	leaf_is(&s, 26, 0x7f0001004000, 0x7f00011ff000, LEAF_ANON_MEDIUM);
-	leaf_is(&s, 27, 0x7f00011ff000, 0x7f0001200000, LEAF_ARENA);
-	leaf_is(&s, 28, 0x7f0010000000, 0x7f0018000000, LEAF_ANON_LARGE);
+	leaf_is(&s, 19, 0x7f0000405000, 0x7f0000406000, LEAF_FILE_PRIVATE);
+	leaf_is(&s, 25, 0x7f0001000000, 0x7f0001001000, LEAF_ANON_MEDIUM);
+	leaf_is(&s, 26, 0x7f0001001000, 0x7f0001003000, LEAF_CHUNK);
+	leaf_is(&s, 27, 0x7f0001003000, 0x7f0001004000, LEAF_THREAD_STACK);
+	leaf_is(&s, 28, 0x7f0001004000, 0x7f00011ff000, LEAF_ANON_MEDIUM);
+	leaf_is(&s, 29, 0x7f00011ff000, 0x7f0001200000, LEAF_ARENA);
+	leaf_is(&s, 30, 0x7f0010000000, 0x7f0018000000, LEAF_ANON_LARGE);
 }
 
 /* ---- spans, against a map of single addresses ---- */
