@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 
 #define VERDICTS_SHOWN 3
+#define LEAD_COLUMNS 9	/* "VERDICT  " */
 #define THREADS_NAMED 3
 
 static const struct {
@@ -249,16 +250,20 @@ print_verdicts(const struct info *info, const struct ui_output *out)
 	for (size_t i = 0; i < info->nr_verdicts && i < VERDICTS_SHOWN; i++) {
 		const struct verdict *v = &info->verdict[i];
 		const char *colour = "\033[1m";
+		char text[sizeof v->text + 64];
 
 		if (strcmp(v->severity, "critical") == 0)
 			colour = "\033[1;31m";
 		else if (strcmp(v->severity, "warning") == 0)
 			colour = "\033[1;33m";
-		fprintf(out->f, "%s%sVERDICT%s  %s: %s\n", i ? "" : "\n",
-			out->use_colour ? colour : "", out->use_colour ? "\033[0m" : "", v->id,
-			v->text);
-		if (*v->action)
-			fprintf(out->f, "NEXT     %s\n", v->action);
+		fprintf(out->f, "%s%sVERDICT%s  ", i ? "" : "\n", out->use_colour ? colour : "",
+			out->use_colour ? "\033[0m" : "");
+		snprintf(text, sizeof text, "%s: %s", v->id, v->text);
+		ui_wrap(out, LEAD_COLUMNS, text);
+		if (*v->action) {
+			fputs("NEXT     ", out->f);
+			ui_wrap(out, LEAD_COLUMNS, v->action);
+		}
 	}
 }
 

@@ -183,3 +183,24 @@ ui_note(const struct ui_options *opt, const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 }
+
+void
+ui_wrap(const struct ui_output *o, int lead, const char *text)
+{
+	int column = lead;
+
+	while (*text) {
+		int word = (int)strcspn(text, " ");
+
+		if (column > lead) {
+			bool fits = !o->columns || column + 1 + word <= o->columns;
+
+			fprintf(o->f, "%s%*s", fits ? " " : "\n", fits ? 0 : lead, "");
+			column = fits ? column + 1 : lead;
+		}
+		fwrite(text, 1, (size_t)word, o->f);
+		column += word;
+		text += word + strspn(text + word, " ");
+	}
+	fputc('\n', o->f);
+}

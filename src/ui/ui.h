@@ -102,6 +102,12 @@ void ui_output_release(struct ui_output *o);
 void ui_note(const struct ui_options *opt, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * Write TEXT and a newline to O, where LEAD columns of a line are filled already.  On a terminal it
+ * is broken between words, and goes on under its beginning.
+ */
+void ui_wrap(const struct ui_output *o, int lead, const char *text);
+
 /* A size as OPT wants it: "1.2 GiB", or with -b "1288490188".  Into BUF; returns BUF. */
 const char *ui_size(const struct ui_options *opt, uint64_t bytes, char *buf, size_t size);
 /* The same as an expression that needs no buffer; good until the end of the block. */

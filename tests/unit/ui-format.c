@@ -35,6 +35,26 @@ test_units(void)
 }
 
 static void
+test_wrap(void)
+{
+	struct ui_output narrow = { .f = open_memstream(&memory, &memory_size), .columns = 12 };
+	struct ui_output file;
+
+	ui_wrap(&narrow, 4, "one  two three");
+	ui_wrap(&narrow, 4, "incomprehensible, yes");
+	ui_wrap(&narrow, 4, "exactly8 9");
+	fclose(narrow.f);
+	is_str(memory, "one two\n    three\nincomprehensible,\n    yes\nexactly8\n    9\n",
+		"a narrow terminal breaks between words");
+	free(memory);
+	file = (struct ui_output){ .f = open_memstream(&memory, &memory_size) };
+	ui_wrap(&file, 4, "one two three");
+	fclose(file.f);
+	is_str(memory, "one two three\n", "a file does not");
+	free(memory);
+}
+
+static void
 print_table(struct ui_output *o)
 {
 	auto_table struct ui_table *t = ui_table_new(o);
@@ -107,6 +127,7 @@ int
 main(void)
 {
 	test_units();
+	test_wrap();
 	test_table();
 	test_json();
 	return tap_end();
