@@ -147,6 +147,13 @@ view_present_bytes(struct view *v)
 	return sum;
 }
 
+/* What pause() asks the kernel for; newer architectures have no call of that name. */
+#ifdef SYS_pause
+#define CHILD_PAUSE_NR SYS_pause
+#else
+#define CHILD_PAUSE_NR SYS_ppoll
+#endif
+
 /* Let thread TID get to its pause(). */
 static inline void
 view_wait_paused(const struct target *t, pid_t tid)
@@ -154,7 +161,7 @@ view_wait_paused(const struct target *t, pid_t tid)
 	struct os_syscall syscall = { .is_running = true };
 	struct err e;
 
-	while (os_thread_syscall(t, tid, &syscall, &e) == 0 && syscall.nr != SYS_pause)
+	while (os_thread_syscall(t, tid, &syscall, &e) == 0 && syscall.nr != CHILD_PAUSE_NR)
 		os_sleep_ns(100000);
 }
 

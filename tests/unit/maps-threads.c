@@ -109,7 +109,7 @@ static int
 park_raw(void *arg)
 {
 	for (;;)
-		syscall(SYS_pause);
+		syscall(CHILD_PAUSE_NR, NULL, 0, NULL, NULL, 0);
 	return arg != NULL;
 }
 
