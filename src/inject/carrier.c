@@ -292,16 +292,12 @@ waits_for_arena(const struct carrier *c)
 }
 
 bool
-carrier_abort(struct carrier *c)
+carrier_stop_waiting(struct carrier *c)
 {
 	bool waits = waits_for_arena(c);	/* asked before it is woken */
 	struct err e;
 
-	if (carrier_stop(c, &e) < 0) {
-		debug("abort: %s", e.msg);
-		return false;
-	}
-	return waits && carrier_turn_back(c, &e) == 0;
+	return carrier_stop(c, &e) == 0 && waits;
 }
 
 int

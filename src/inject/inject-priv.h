@@ -7,6 +7,7 @@
  *	borrow.c	stop one, prove it, give it back
  *	carrier.c	calls in a stopped thread, and their undo list
  *	helper.c	a pthread of the target's own for the work
+ *	call.c		calls that hold malloc's locks
  *	malloc.c	malloc_info and malloc_trim on top of these
  */
 #ifndef MEMDIAG_INJECT_INJECT_PRIV_H
@@ -178,11 +179,8 @@ int carrier_unwind(struct carrier *c, size_t level, uint64_t deadline_ns, struct
 /* Wherever a stopped carrier is, send it down the undo list when it runs next. */
 int carrier_turn_back(struct carrier *c, struct err *e);
 
-/*
- * A call that does not come back: stop the carrier, and if it only waits for a lock, turn it back.
- * Returns true if it is on its way home and harmless, false if it had to be left where it is.
- */
-bool carrier_abort(struct carrier *c);
+/* Stop a carrier in a call that does not come back.  True if it waited for the lock of an arena. */
+bool carrier_stop_waiting(struct carrier *c);
 
 /* Whether SIG, about to be delivered to a carrier, is of its own doing. */
 bool carrier_is_fault(int sig);
@@ -224,6 +222,25 @@ struct workspace {
 /* Have C map a workspace with room for BUFFER_BYTES; unmapping it is put on the undo list. */
 int workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes,
 	uint64_t deadline_ns, struct err *e);
+
+/* ---- call.c ------------------------------------------------------------------------------------ */
+
+/* A call that may take long, with locks of malloc held. */
+struct long_call {
+	const char *name;
+	raddr fn;
+	uint64_t arg[2];
+	size_t nr_args;
+	bool is_last;	/* a helper has nothing more to do for us afterwards: it ends */
+	uint64_t deadline_ns;
+};
+
+/*
+ * Have C make it.  Afterwards C is stopped, its undo list as before; or it has ended, if the call
+ * was its last.  *RET_NS: how long it took.
+ */
+int long_call_make(const struct long_call *call, struct carrier *c, const struct workspace *ws,
+	uint64_t *ret_ns, struct err *e);
 
 /*
  * Have C make a thread that becomes the carrier H.  Afterwards C has nothing left to undo: the

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "base/debug.h"
 #include "inject/capture.h"
@@ -137,29 +135,15 @@ run_job(struct inject_target *it, const struct arenas *a, struct job *job, uint6
 
 /* ---- malloc_info ---- */
 
-/*
- * Call malloc_info(0, STREAM).  When it does not come back and only waits for an arena's lock, it
- * is turned back: it holds nothing then (the text is written between the locks).
- */
+/* Call malloc_info(0, STREAM). */
 static int
-call_malloc_info(struct job *job, struct carrier *c, raddr stream, struct err *e)
+call_malloc_info(struct job *job, struct carrier *c, const struct workspace *ws, raddr stream,
+	struct err *e)
 {
-	const uint64_t arg[] = { 0, stream.v };
-	uint64_t started = os_now_ns();
-	enum carrier_end end;
+	struct long_call call = { .name = "malloc_info", .fn = c->it->fn.malloc_info,
+		.arg = { 0, stream.v }, .nr_args = 2, .deadline_ns = job->deadline_ns };
 
-	if (carrier_call(c, c->it->fn.malloc_info, arg, 2, job->deadline_ns, &end, e) < 0)
-		return -1;
-	job->report->call_ns = os_now_ns() - started;
-	if (end == CARRIER_RETURNED)
-		return 0;
-	carrier_explain(c, end, "malloc_info", e);
-	if (end != CARRIER_TIMEOUT)
-		return -1;
-	if (carrier_abort(c))
-		return err_hint(e, "It waited for an arena's lock and was turned back; nothing was changed");
-	borrow_abandon(c);
-	return err_hint(e, "It was left to end by itself");
+	return long_call_make(&call, c, ws, &job->report->call_ns, e);
 }
 
 static int
@@ -168,7 +152,7 @@ info_to_stream(struct job *job, struct carrier *c, const struct workspace *ws, s
 	struct stream_copy stream;
 
 	if (stream_copy_lay(&stream, c->it, ws, e) < 0 ||
-		call_malloc_info(job, c, stream.file, e) < 0)
+		call_malloc_info(job, c, ws, stream.file, e) < 0)
 		return -1;
 	return stream_copy_read(&stream, c->it, job->out, &job->report->is_cut, e);
 }
@@ -180,7 +164,7 @@ info_to_fd2(struct job *job, struct carrier *c, const struct workspace *ws, stru
 	const size_t level = c->nr_undo;
 
 	if (redirect_begin(&r, c, ws, job->deadline_ns, e) < 0 ||
-		call_malloc_info(job, c, c->it->stderr_stream, e) < 0 ||
+		call_malloc_info(job, c, ws, c->it->stderr_stream, e) < 0 ||
 		carrier_unwind(c, level, job->deadline_ns, e) < 0)
 		return -1;
 	return redirect_read(&r, job->out, &job->report->replayed_bytes, e);
@@ -203,123 +187,14 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 
 /* ---- malloc_trim ---- */
 
-/*
- * malloc_trim calls madvise for each free piece with an arena locked, so it runs without stops.  How
- * then is it known that it is done?  A helper simply ends.  A borrowed thread must not run into its
- * program: it finds a short sleep on the way back, and is stopped there.  That way goes through an
- * rt_sigreturn; a thread whose interrupted call needs its restart_block is traced all along instead,
- * at the cost of two stops for each madvise.  So is one under a seccomp filter, which may not know
- * the sleep.
- */
-static const struct timespec sleep_time = { .tv_nsec = 500000000 };
-
-static int
-lay_sleep(struct carrier *c, const struct workspace *ws, struct err *e)
-{
-	if (os_write(c->it->target, ws->data, &sleep_time, sizeof sleep_time, e) < 0)
-		return -1;
-	return carrier_undo(c, c->it->fn.ppoll, (uint64_t[]){ 0, 0, ws->data.v, 0 }, 4, e);
-}
-
-static bool
-sleeps_for_us(const struct carrier *c)
-{
-	struct os_syscall s;
-	struct err e;
-
-	return os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running &&
-		s.nr == SYS_ppoll && s.sp.v > c->room.v &&
-		s.sp.v <= c->undo[c->nr_undo - 2].frame.v;
-}
-
-/* Wait for the helper's end, or for the borrowed thread's sleep. */
-static int
-await_trim(struct job *job, struct carrier *c, struct err *e)
-{
-	uint64_t pause_ns = 20000;
-	struct os_stop stop;
-
-	for (;;) {
-		uint64_t until = c->is_helper ? job->deadline_ns : os_now_ns() + pause_ns;
-
-		if (os_wait(c->tid, until, &stop, e) < 0)
-			return -1;
-		c->stop = stop.kind;
-		switch (stop.kind) {
-		case OS_STOP_GONE:
-			c->is_ours = false;
-			return c->is_helper ? 0 : carrier_explain(c, CARRIER_GONE, "malloc_trim", e);
-		case OS_STOP_EXEC:
-			return carrier_explain(c, CARRIER_GONE, "malloc_trim", e);
-		case OS_STOP_SIGNAL:
-			if (carrier_is_fault(stop.sig))
-				return carrier_explain(c, CARRIER_FAULT, "malloc_trim", e);
-			break;
-		case OS_STOP_TIMEOUT:
-			if (!c->is_helper && sleeps_for_us(c))
-				return carrier_stop(c, e);
-			if (os_now_ns() >= job->deadline_ns)
-				goto late;
-			if (pause_ns < 1000000)
-				pause_ns += pause_ns / 2;
-			continue;
-		default:
-			break;
-		}
-		if (os_resume(c->tid, OS_RESUME_FREE, stop.kind == OS_STOP_SIGNAL ? stop.sig : 0,
-			    e) < 0)
-			return -1;
-	}
-late:
-	carrier_explain(c, CARRIER_TIMEOUT, "malloc_trim", e);
-	return err_hint(e, "It cannot be broken off while it holds an arena's lock: it goes on, and "
-		"ends by itself");
-}
-
-static int
-trim_free(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
-{
-	if (!c->is_helper && lay_sleep(c, ws, e) < 0)
-		return -1;
-	if (carrier_launch(c, c->it->fn.malloc_trim, &job->pad_bytes, 1, e) < 0 ||
-		await_trim(job, c, e) < 0)
-		return -1;
-	if (!c->is_helper)
-		c->nr_undo--;	/* the sleep has done its work */
-	return 0;
-}
-
-static bool
-must_be_traced(const struct carrier *c)
-{
-	struct os_status s;
-	struct err e;
-
-	if (c->is_helper)
-		return false;
-	return arch_restart(&c->saved.regs) == ARCH_RESTARTS_FROM_BLOCK ||
-		os_status(c->it->target, c->tid, &s, &e) < 0 || s.seccomp;
-}
-
-static int
-trim_traced(struct job *job, struct carrier *c, struct err *e)
-{
-	enum carrier_end end;
-
-	if (carrier_call(c, c->it->fn.malloc_trim, &job->pad_bytes, 1, job->deadline_ns, &end, e) < 0)
-		return -1;
-	return end == CARRIER_RETURNED ? 0 : carrier_explain(c, end, "malloc_trim", e);
-}
-
 static int
 trim(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
 {
-	uint64_t started = os_now_ns();
+	struct long_call call = { .name = "malloc_trim", .fn = c->it->fn.malloc_trim,
+		.arg = { job->pad_bytes }, .nr_args = 1, .is_last = true,
+		.deadline_ns = job->deadline_ns };
 
-	if ((must_be_traced(c) ? trim_traced(job, c, e) : trim_free(job, c, ws, e)) < 0)
-		return -1;
-	job->report->call_ns = os_now_ns() - started;
-	return 0;
+	return long_call_make(&call, c, ws, &job->report->call_ns, e);
 }
 
 int

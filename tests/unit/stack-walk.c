@@ -24,8 +24,11 @@ wait_here(void)
 		pause();
 }
 
-/* Calls that are not the last thing a function does, so that each keeps its frame. */
-static int __attribute__((noinline, noclone))
+/*
+ * Calls that are not the last thing a function does, so that each keeps its frame; through pointers,
+ * so that no compiler calls a copy.
+ */
+static int
 inner(int n)
 {
 	volatile int keep = n;
@@ -34,18 +37,22 @@ inner(int n)
 	return keep;
 }
 
-static int __attribute__((noinline, noclone))
+static int (*volatile call_inner)(int) = inner;
+
+static int
 outer(int n)
 {
 	volatile int keep = n;
 
-	return inner(keep) + keep;
+	return call_inner(keep) + keep;
 }
+
+static int (*volatile call_outer)(int) = outer;
 
 static void
 on_signal(int sig)
 {
-	outer(sig);
+	call_outer(sig);
 }
 
 static void
@@ -58,7 +65,7 @@ by_signal(void)
 static void
 by_call(void)
 {
-	outer(1);
+	call_outer(1);
 }
 
 /* call_naked(): calls wait_here() from code that no unwind table speaks of. */
