@@ -101,9 +101,11 @@ borrow_abandon(struct carrier *c)
 	if (!c->is_ours)
 		return;
 	c->is_ours = false;
-	/* A thread that runs cannot be detached from; if it will not stop, our own end detaches. */
-	if (c->stop == OS_STOP_TIMEOUT && carrier_stop(c, &e) < 0)
+	/* A thread that runs cannot be detached from. */
+	if (c->stop == OS_STOP_TIMEOUT && carrier_stop(c, &e) < 0) {
+		os_detach_later(c->tid);
 		return;
+	}
 	if (c->stop == OS_STOP_SIGNAL && c->nr_undo)
 		carrier_turn_back(c, &e);
 	os_detach(c->tid, 0, &e);
@@ -139,6 +141,7 @@ stop(struct carrier *c, struct reason *why, struct err *e)
 	c->stopped_ns = os_now_ns();
 	if (carrier_stop(c, e) < 0) {
 		snprintf(why->text, sizeof why->text, "it does not stop, or has ended");
+		os_detach_later(c->tid);
 		return TRY_REFUSED;
 	}
 	if (c->stop == OS_STOP_GROUP) {

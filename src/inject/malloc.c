@@ -25,9 +25,13 @@
 /* ---- a job: what is done with the carrier ---- */
 
 struct job {
+	struct inject_target *it;
 	const struct inject_options *opt;
 	struct inject_report *report;
 	uint64_t deadline_ns;
+	uint64_t buffer_bytes;	/* of the workspace, for what malloc_info writes */
+	int status;
+	struct err *e;
 	/* malloc_info */
 	struct text *out;
 	/* malloc_trim */
@@ -98,13 +102,13 @@ wants_helper(const struct inject_target *it, const struct carrier *c, enum injec
 }
 
 static int
-run_borrowed(struct job *job, struct carrier *c, uint64_t buffer_bytes, struct err *e)
+run_borrowed(struct job *job, struct carrier *c, struct err *e)
 {
 	struct workspace ws;
 	int status = 1;
 
 	job->report->tid = c->tid;
-	if (workspace_map(c, &ws, buffer_bytes, os_now_ns() + BORROW_LIMIT_NS, e) < 0) {
+	if (workspace_map(c, &ws, job->buffer_bytes, os_now_ns() + BORROW_LIMIT_NS, e) < 0) {
 		borrow_abandon(c);
 		return -1;
 	}
@@ -114,23 +118,27 @@ run_borrowed(struct job *job, struct carrier *c, uint64_t buffer_bytes, struct e
 	return status > 0 ? run_in_thread(job, c, &ws, e) : status;
 }
 
-static int
-run_job(struct inject_target *it, const struct arenas *a, struct job *job, uint64_t buffer_bytes,
-	struct err *e)
+static void
+borrow_and_run(void *arg)
 {
+	struct job *job = arg;
 	struct carrier *c = calloc(1, sizeof *c);
-	int status = -1;
 
 	if (!c)
-		return err_set_kind(e, ERR_FAILED, 0, "no memory");
-	*job->report = (struct inject_report){ 0 };
-	it->arenas = a;
-	os_urgent_begin();
-	if (borrow_take(c, it, job->opt, job->report, e) == 0)
-		status = run_borrowed(job, c, buffer_bytes, e);
-	os_urgent_end();
+		job->status = err_set_kind(job->e, ERR_FAILED, 0, "no memory");
+	else if (borrow_take(c, job->it, job->opt, job->report, job->e) == 0)
+		job->status = run_borrowed(job, c, job->e);
 	free(c);
-	return status;
+}
+
+static int
+run_job(struct job *job, const struct arenas *a, struct err *e)
+{
+	*job->report = (struct inject_report){ 0 };
+	job->it->arenas = a;
+	job->status = -1;
+	job->e = e;
+	return os_trace(borrow_and_run, job, e) < 0 ? -1 : job->status;
 }
 
 /* ---- malloc_info ---- */
@@ -174,7 +182,8 @@ int
 inject_malloc_info(struct inject_target *it, const struct arenas *a,
 	const struct inject_options *opt, struct text *out, struct inject_report *ret, struct err *e)
 {
-	struct job job = { .opt = opt, .report = ret, .out = out, .run = info_to_stream };
+	struct job job = { .it = it, .opt = opt, .report = ret, .out = out, .run = info_to_stream,
+		.buffer_bytes = INFO_BYTES_MORE + a->nr * INFO_BYTES_PER_ARENA };
 
 	*out = (struct text){ 0 };
 	if (opt->capture == INJECT_CAPTURE_FD2 || !stream_copy_is_possible(it)) {
@@ -182,7 +191,7 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 			return -1;
 		job.run = info_to_fd2;
 	}
-	return run_job(it, a, &job, INFO_BYTES_MORE + a->nr * INFO_BYTES_PER_ARENA, e);
+	return run_job(&job, a, e);
 }
 
 /* ---- malloc_trim ---- */
@@ -202,7 +211,8 @@ inject_malloc_trim(struct inject_target *it, const struct arenas *a,
 	const struct inject_options *opt, uint64_t pad_bytes, struct inject_report *ret,
 	struct err *e)
 {
-	struct job job = { .opt = opt, .report = ret, .pad_bytes = pad_bytes, .run = trim };
+	struct job job = { .it = it, .opt = opt, .report = ret, .pad_bytes = pad_bytes,
+		.run = trim };
 
-	return run_job(it, a, &job, 0, e);
+	return run_job(&job, a, e);
 }

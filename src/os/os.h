@@ -205,12 +205,12 @@ uint64_t os_now_ns(void);
 void os_sleep_ns(uint64_t ns);
 
 /*
- * Around the time in which a thread of the target may be stopped; they nest.  SIGINT, SIGTERM, SIGHUP,
- * SIGQUIT and SIGTSTP to us are held back until the end, os_wait() is made ready, and our priority
- * is raised as far as we may: the thread waits for us at every step.
+ * Run FN(ARG) in a thread of ours of its own, which may trace.  Meanwhile SIGINT, SIGTERM, SIGHUP,
+ * SIGQUIT and SIGTSTP to us are held back, and our priority is raised as far as we may: a stopped
+ * thread waits for us at every step.  When FN has returned the kernel lets go whatever it still
+ * traces; also threads that run, which cannot be detached from.  Not reentrant.
  */
-void os_urgent_begin(void);
-void os_urgent_end(void);
+int os_trace(void (*fn)(void *arg), void *arg, struct err *e);
 
 enum os_stop_kind {
 	OS_STOP_TIMEOUT,	/* none: the deadline has passed */
@@ -246,6 +246,12 @@ int os_resume(pid_t tid, enum os_resume how, int sig, struct err *e);
 
 /* Wait for TID to stop until DEADLINE_NS of os_now_ns().  0 with *RET, or -1 with E. */
 int os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e);
+
+/*
+ * Let a thread go that was interrupted and has not stopped: as soon as it does, which os_wait() for
+ * any other sees to.  Until then it may hold a lock that others wait for.
+ */
+void os_detach_later(pid_t tid);
 
 /* Let a stopped thread go, delivering SIG if not 0.  ESRCH (it has ended) is no error here. */
 int os_detach(pid_t tid, int sig, struct err *e);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <linux/rseq.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -36,6 +37,11 @@ struct dispatch_configuration {
 	uint64_t mode, selector, offset, len;
 };
 
+/* Threads that were interrupted and have not stopped yet. */
+#define MAX_LATER 64
+static pid_t later[MAX_LATER];
+static size_t nr_later;
+
 uint64_t
 os_now_ns(void)
 {
@@ -56,33 +62,42 @@ os_sleep_ns(uint64_t ns)
 
 /* ---- ourselves ---- */
 
-static int nr_urgent;
-static sigset_t mask_before;
-static int nice_before;
+struct tracing {
+	void (*fn)(void *arg);
+	void *arg;
+};
 
-void
-os_urgent_begin(void)
+static void *
+trace(void *arg)
+{
+	struct tracing *t = arg;
+
+	setpriority(PRIO_PROCESS, 0, -20);	/* this thread's; without CAP_SYS_NICE it stays */
+	t->fn(t->arg);
+	return NULL;
+}
+
+int
+os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 {
 	static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCHLD };
-	sigset_t set;
+	struct tracing t = { fn, arg };
+	sigset_t set, before;
+	pthread_t thread;
+	int failed;
 
-	if (nr_urgent++)
-		return;
+	/* Were it ignored, as nohup and some shells leave it, the kernel would not send it. */
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		sigaddset(&set, held[i]);
-	sigprocmask(SIG_BLOCK, &set, &mask_before);
-	nice_before = getpriority(PRIO_PROCESS, 0);
-	setpriority(PRIO_PROCESS, 0, -20);	/* without CAP_SYS_NICE we stay as we are */
-}
-
-void
-os_urgent_end(void)
-{
-	if (--nr_urgent)
-		return;
-	setpriority(PRIO_PROCESS, 0, nice_before);
-	sigprocmask(SIG_SETMASK, &mask_before, NULL);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	failed = pthread_create(&thread, NULL, trace, &t);
+	if (!failed)
+		pthread_join(thread, NULL);
+	nr_later = 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failed ? err_set(e, failed, "cannot start a thread") : 0;
 }
 
 /* ---- requests ---- */
@@ -265,6 +280,38 @@ sleep_for_sigchld(uint64_t deadline_ns)
 	sigtimedwait(&set, NULL, &t);
 }
 
+void
+os_detach_later(pid_t tid)
+{
+	/* If there is no room the end of os_trace() does it. */
+	if (nr_later < MAX_LATER)
+		later[nr_later++] = tid;
+}
+
+static void
+detach_stopped(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < nr_later; i++) {
+		struct os_stop stop;
+		int status;
+		pid_t got = waitpid(later[i], &status, WNOHANG | __WALL);
+
+		if (got == 0) {
+			later[kept++] = later[i];
+			continue;
+		}
+		if (got != later[i] || !WIFSTOPPED(status))
+			continue;	/* it has ended */
+		classify(later[i], status, &stop);
+		debug("thread %d has stopped at last and is let go", later[i]);
+		ptrace(PTRACE_DETACH, later[i], NULL,
+			(void *)(uintptr_t)(stop.kind == OS_STOP_SIGNAL ? stop.sig : 0));
+	}
+	nr_later = kept;
+}
+
 int
 os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 {
@@ -286,6 +333,7 @@ os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 		}
 		if (got < 0 && errno != EINTR)
 			return err_set(e, errno, "cannot wait for thread %d", tid);
+		detach_stopped();
 		if (os_now_ns() >= deadline_ns) {
 			*ret = (struct os_stop){ .kind = OS_STOP_TIMEOUT };
 			return 0;

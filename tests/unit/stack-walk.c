@@ -107,9 +107,16 @@ start(void (*how)(void))
 	return pid;
 }
 
-/* Stop PID, walk its one thread, let it go. */
+struct walk {
+	pid_t pid;
+	struct stack *stack;
+	struct err *e;
+	bool is_done;
+};
+
+/* Stop its one thread, walk, let it go. */
 static bool
-walk(pid_t pid, struct stack *ret, struct err *e)
+stop_and_walk(pid_t pid, struct stack *ret, struct err *e)
 {
 	static char copy[65536];
 	auto_target struct target t = TARGET_NONE;
@@ -129,7 +136,6 @@ walk(pid_t pid, struct stack *ret, struct err *e)
 		if (os_thread_syscall(&t, pid, &s, e) < 0)
 			return false;
 	} while (s.is_running);
-	os_urgent_begin();
 	if (os_seize(&t, pid, e) < 0 || os_interrupt(pid, e) < 0 ||
 		os_wait(pid, os_now_ns() + 5000000000, &stop, e) < 0 ||
 		os_get_regset(pid, NT_PRSTATUS, regs, &size, e) < 0)
@@ -138,8 +144,23 @@ walk(pid_t pid, struct stack *ret, struct err *e)
 	if (n > 0)
 		stack_walk(w, regs, s.sp, copy, (size_t)n, ret);
 	os_detach(pid, 0, e);
-	os_urgent_end();
 	return n > 0;
+}
+
+static void
+run_walk(void *arg)
+{
+	struct walk *w = arg;
+
+	w->is_done = stop_and_walk(w->pid, w->stack, w->e);
+}
+
+static bool
+walk(pid_t pid, struct stack *ret, struct err *e)
+{
+	struct walk w = { .pid = pid, .stack = ret, .e = e };
+
+	return os_trace(run_walk, &w, e) == 0 && w.is_done;
 }
 
 /* The number of the first frame from FROM on that lies in FN, or -1. */
