@@ -126,7 +126,7 @@ is_ending(const struct carrier *c)
 	struct err e;
 
 	return os_status(c->it->target, c->tid, &s, &e) < 0 || s.state == 'Z' || s.state == 'X' ||
-		s.tracer == getpid();
+		s.tracer == gettid();
 }
 
 /* Stop the thread; anything but our own interrupt is let through first. */
