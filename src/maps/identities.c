@@ -51,7 +51,8 @@ add(struct list *list, const char *name, uint64_t ours, uint64_t before, uint64_
 		i->kernel_bytes = before;
 	if (ours == i->kernel_bytes)
 		return;
-	if (before != after || list->s->maps.torn_bytes)
+	/* A counter may have gone up and come back. */
+	if (before != after || list->s->has_faulted || list->s->maps.torn_bytes)
 		i->explained_by = "changed while it was read";
 	else
 		i->explained_by = otherwise ? otherwise : "not explained";
@@ -84,9 +85,10 @@ space_identities(const struct space *s, struct identity ret[NR_IDENTITIES])
 {
 	const struct space_totals *t = &s->totals;
 	const struct os_status *b = &s->before, *a = &s->after;
+	const struct maps *m = &s->maps;
 	struct list list = { s, ret, 0 };
 
-	add(&list, "VmSize", t->virt_bytes, b->vm_size_bytes, a->vm_size_bytes, NULL);
+	add(&list, "VmSize", t->virt_bytes, m->size_before_bytes, m->size_after_bytes, NULL);
 	if (s->rss_from == SPACE_RSS_NONE)
 		return list.nr;
 	add(&list, "VmRSS", t->rss_bytes, b->vm_rss_bytes, a->vm_rss_bytes, rss_reason(s));

@@ -31,6 +31,7 @@ struct maps {
 	size_t nr;
 	char *text;		/* what the paths point into */
 	uint64_t torn_bytes;	/* told twice, because the map changed while it was read */
+	uint64_t size_before_bytes, size_after_bytes;	/* VmSize around it; 0 if not a target's */
 };
 
 /*
@@ -305,6 +306,7 @@ struct space {
 	bool has_kinds;		/* rss_anon_bytes, rss_file_bytes and rss_shmem_bytes are filled */
 	bool has_pss;
 	struct os_status before, after;	/* the counting of pages */
+	bool has_faulted;	/* in between: pages came, and others may have gone */
 };
 
 /*

@@ -264,6 +264,8 @@ maps_read(struct maps *m, const struct target *t, struct err *e)
 			goto fail;
 		}
 		size = maps_size(m);
+		m->size_before_bytes = before.vm_size_bytes;
+		m->size_after_bytes = after.vm_size_bytes;
 		if (!m->torn_bytes && (size == before.vm_size_bytes || size == after.vm_size_bytes))
 			break;
 	}

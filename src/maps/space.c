@@ -326,11 +326,15 @@ find_leaves(struct space *s, const struct target *t, struct err *e)
 static int
 read_all(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
 {
-	if (find_leaves(s, t, e) < 0 || os_status(t, 0, &s->before, e) < 0)
+	struct os_stat before, after;
+
+	if (find_leaves(s, t, e) < 0 || os_stat(t, &before, e) < 0 ||
+		os_status(t, 0, &s->before, e) < 0)
 		return -1;
 	count(s, t, opt->rss_from);
-	if (os_status(t, 0, &s->after, e) < 0)
+	if (os_status(t, 0, &s->after, e) < 0 || os_stat(t, &after, e) < 0)
 		return -1;
+	s->has_faulted = after.nr_faults != before.nr_faults;
 	/* The page tables of a process that ends are empty, and that is no error. */
 	if (!target_is_alive(t) || !s->after.has_memory)
 		return err_set_kind(e, ERR_GONE, 0, "process %d ended while it was read", t->pid);

@@ -87,6 +87,7 @@ struct os_stat {
 	raddr start_brk;	/* field 47 */
 	raddr arg_start;	/* field 48 */
 	uint64_t start_ticks;	/* field 22 */
+	uint64_t nr_faults;	/* fields 10 and 12: page faults of all threads so far */
 };
 
 int os_stat(const struct target *t, struct os_stat *ret, struct err *e);

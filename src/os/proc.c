@@ -206,6 +206,7 @@ os_stat(const struct target *t, struct os_stat *ret, struct err *e)
 			break;
 		at = end;
 	}
+	ret->nr_faults = field[10] + field[12];
 	ret->start_ticks = field[22];
 	ret->start_stack = (raddr){ field[28] };
 	ret->start_brk = (raddr){ field[47] };

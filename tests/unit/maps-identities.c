@@ -32,7 +32,7 @@ still(void)
 {
 	struct space s = { .rss_from = SPACE_RSS_SCAN, .has_kinds = true };
 
-	s.totals.virt_bytes = s.before.vm_size_bytes = s.after.vm_size_bytes = 100 * MIB;
+	s.totals.virt_bytes = s.maps.size_before_bytes = s.maps.size_after_bytes = 100 * MIB;
 	s.totals.rss_bytes = s.before.vm_rss_bytes = s.after.vm_rss_bytes = 10 * MIB;
 	s.totals.rss_anon_bytes = s.before.rss_anon_bytes = s.after.rss_anon_bytes = 10 * MIB;
 	s.before.nr_threads = s.after.nr_threads = 1;
@@ -61,6 +61,10 @@ main(void)
 	s.totals.rss_bytes = 0;
 	s.before.vm_rss_bytes = s.after.vm_rss_bytes = UINT64_C(1) << 40;
 	explained(&s, "VmRSS", "not explained", "a terabyte is no lag");
+
+	s.has_faulted = true;
+	explained(&s, "VmRSS", "changed while it was read",
+		"but with page faults the counter may have gone up and come back");
 
 	s = still();
 	s.rss_from = SPACE_RSS_PAGEMAP;
