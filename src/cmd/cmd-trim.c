@@ -144,8 +144,8 @@ print_text(const struct trim *t, const struct ui_options *opt, struct ui_output 
 {
 	char borrow[80], locked[32];
 
-	fprintf(out->f, "%s %d, %zu arenas\n", t->mt.target.comm, (int)t->mt.target.pid,
-		t->mt.arenas.nr);
+	fprintf(out->f, "%s %d, %zu arena%s\n", t->mt.target.comm, (int)t->mt.target.pid,
+		t->mt.arenas.nr, t->mt.arenas.nr == 1 ? "" : "s");
 	if (print_table(&t->before, &t->after, opt, out, e) < 0)
 		return -1;
 	fprintf(out->f, "released %s; %s, arenas were locked for %s at most\n",

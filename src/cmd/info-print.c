@@ -63,15 +63,18 @@ print_header(const struct info *info, const struct info_options *opt, FILE *f)
 static const char *
 count_text(const struct info *info, enum account_kind kind, char *buf, size_t size)
 {
+	static const char *const one[NR_ACCOUNTS] = { [ACCOUNT_IN_USE] = "arena",
+		[ACCOUNT_MMAPPED] = "block", [ACCOUNT_STACKS] = "thread",
+		[ACCOUNT_OTHER_ANON] = "piece" };
+	const uint64_t count[NR_ACCOUNTS] = { [ACCOUNT_IN_USE] = info->mi.heap.nr,
+		[ACCOUNT_MMAPPED] = info->mi.mmap_count,
+		[ACCOUNT_STACKS] = (uint64_t)info->space.after.nr_threads,
+		[ACCOUNT_OTHER_ANON] = info->account.nr_other };
+
 	*buf = '\0';
-	if (kind == ACCOUNT_IN_USE)
-		snprintf(buf, size, "%zu arenas", info->mi.heap.nr);
-	else if (kind == ACCOUNT_MMAPPED)
-		snprintf(buf, size, "%" PRIu64 " blocks", info->mi.mmap_count);
-	else if (kind == ACCOUNT_STACKS)
-		snprintf(buf, size, "%d threads", info->space.after.nr_threads);
-	else if (kind == ACCOUNT_OTHER_ANON)
-		snprintf(buf, size, "%zu pieces", info->account.nr_other);
+	if (one[kind])
+		snprintf(buf, size, "%" PRIu64 " %s%s", count[kind], one[kind],
+			count[kind] == 1 ? "" : "s");
 	return buf;
 }
 
