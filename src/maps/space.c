@@ -274,6 +274,20 @@ count_by_smaps(struct space *s, const struct target *t, struct err *e)
 	return read_smaps(t, "smaps", take_rss, &c, e);
 }
 
+/* After a count that failed halfway. */
+static void
+forget_counts(struct space *s)
+{
+	for (size_t i = 0; i < s->leaves.nr; i++) {
+		struct leaf *l = &s->leaves.v[i];
+
+		l->rss_bytes = l->swap_bytes = l->hugetlb_bytes = l->huge_bytes = 0;
+	}
+	s->totals = (struct space_totals){ 0 };
+	s->has_kinds = false;
+	s->rss_from = SPACE_RSS_NONE;
+}
+
 /* Count the pages as FROM says.  What cannot be is no failure of the whole. */
 static void
 count(struct space *s, const struct target *t, enum space_rss from)
@@ -285,10 +299,12 @@ count(struct space *s, const struct target *t, enum space_rss from)
 		return;
 	if (from != SPACE_RSS_SMAPS && count_by_pages(s, t, from, e) == 0)
 		return;
-	/* pagemap is for the owner's eyes, smaps for whoever may trace. */
-	if ((from == SPACE_RSS_SMAPS || from == SPACE_RSS_AUTO) && count_by_smaps(s, t, e) == 0)
+	forget_counts(s);
+	if (e->kind == ERR_GONE)
 		return;
-	s->rss_from = SPACE_RSS_NONE;
+	/* pagemap is for the owner's eyes, smaps for whoever may trace. */
+	if ((from == SPACE_RSS_SMAPS || from == SPACE_RSS_AUTO) && count_by_smaps(s, t, e) < 0)
+		forget_counts(s);
 }
 
 static void
@@ -328,16 +344,21 @@ read_all(struct space *s, const struct target *t, const struct space_options *op
 {
 	struct os_stat before, after;
 
-	if (find_leaves(s, t, e) < 0 || os_stat(t, &before, e) < 0 ||
+	if (os_stat(t, &before, e) < 0 || find_leaves(s, t, e) < 0 ||
 		os_status(t, 0, &s->before, e) < 0)
 		return -1;
 	count(s, t, opt->rss_from);
 	if (os_status(t, 0, &s->after, e) < 0 || os_stat(t, &after, e) < 0)
 		return -1;
 	s->has_faulted = after.nr_faults != before.nr_faults;
-	/* The page tables of a process that ends are empty, and that is no error. */
-	if (!target_is_alive(t) || !s->after.has_memory)
-		return err_set_kind(e, ERR_GONE, 0, "process %d ended while it was read", t->pid);
+	/*
+	 * The page tables of a process that ends are empty, and that is no error; and after execve()
+	 * they are another program's.
+	 */
+	if (!target_is_alive(t) || !s->after.has_memory || s->rss_error.kind == ERR_GONE ||
+		after.start_stack.v != before.start_stack.v)
+		return err_set_kind(e, ERR_GONE, 0,
+			"process %d ended, or began another program, while it was read", t->pid);
 	add_up(s);
 	return opt->want_pss ? count_pss(s, t, e) : 0;
 }

@@ -85,6 +85,17 @@ check 'a class that is there already' says 64 'is a class already' 1 --class='he
 check 'how many?' says 64 'is not a number of lines' 1 -n x
 check 'mappings have no names to compare' says 64 'mappings have none' 1 --by=mapping --diff=x
 check 'the target lives on' end_tracee
+start_tracee bloat
+check 'smaps on mappings that hold several things' exits 0 \
+	memdiag maps "$tracee_pid" --rss-from=smaps --by=mapping --json
+# A leaf that is no whole line of maps is one of several.
+lines=$(sed -n 's/^\([0-9a-f]*\)-\([0-9a-f]*\) .*/"0x\1-0x\2"/p' "/proc/$tracee_pid/maps" | paste -sd, -)
+check 'is a guess for these, and for no other' json_is "[$lines] as \$lines | [.data.mappings[] |
+	{ part: ([.start + \"-\" + .end] - \$lines != []), guess: (.confidence == \"guess\") }] |
+	all(.part == .guess) and any(.guess)"
+check 'whose sum is right' json_is \
+	'[.data.identities[] | select(.difference_bytes != 0)] == []'
+check 'the target lives on' end_tracee
 start_tracee manymaps 30000
 check 'a deadline that is too short' says 1 'gave up, --timeout has passed' "$tracee_pid" --timeout=1ms
 check 'the target lives on' end_tracee
