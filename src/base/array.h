@@ -16,6 +16,21 @@
  */
 int array_grow_(void **v, size_t nr, size_t *room, size_t size);
 
+/* As array_grow_(), to have space for WANT at once. */
+int array_reserve_(void **v, size_t want, size_t *room, size_t size);
+
+/*
+ * Make space for WANT elements in all, where that is known beforehand: a large array is then made
+ * of large pages.  Returns 0, or -1 when there is no memory.
+ */
+#define array_reserve(a, want)                                                                     \
+	({                                                                                         \
+		void *v_ = (a)->v;                                                                 \
+		int failed_ = array_reserve_(&v_, want, &(a)->room, sizeof *(a)->v);               \
+		(a)->v = v_;                                                                       \
+		failed_;                                                                           \
+	})
+
 /* A pointer to a new zeroed element at the end, or NULL when there is no memory. */
 #define array_add(a)                                                                               \
 	({                                                                                         \

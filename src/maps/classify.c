@@ -431,7 +431,7 @@ int
 space_classify(struct space *s, const struct spans *spans, const struct target *t, struct err *e)
 {
 	struct classifier c = { .s = s, .t = t, .spans = spans, .has_java = is_java(&s->objects) };
-	int failed = classify_all(&c);
+	int failed = array_reserve(&s->leaves, s->maps.nr + spans->nr) < 0 || classify_all(&c) < 0;
 
 	free(c.file_systems.v);
 	return failed ? err_set(e, ENOMEM, "cannot keep what is where") : 0;

@@ -102,11 +102,16 @@ region_parse(struct region *r, const char *at)
 	return true;
 }
 
+/* Of a 64-bit target; the lines of a 32-bit one are shorter, but few. */
+#define LINE_MIN_BYTES 49
+
 static int
 parse_lines(struct builder *b, struct text *text, struct err *e)
 {
 	char *line = text->v, *end = text->v + text->len;
 
+	if (array_reserve(b, text->len / LINE_MIN_BYTES + 1) < 0)
+		return err_set(e, ENOMEM, "cannot keep the list of mappings");
 	while (line < end) {
 		char *newline = memchr(line, '\n', (size_t)(end - line));
 		struct region *r = array_add(b);
