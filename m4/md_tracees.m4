@@ -5,10 +5,13 @@
 AC_DEFUN([MD_TRACEES], [
 AC_MSG_CHECKING([whether $CC makes 32-bit programs])
 md_saved_CFLAGS=$CFLAGS
-CFLAGS="$CFLAGS -m32"
+# Debian keeps <asm/*.h> of both widths in the directory of one, where -m32 does not look.
+M32_CFLAGS='-m32 -idirafter /usr/include/x86_64-linux-gnu'
+CFLAGS="$CFLAGS $M32_CFLAGS"
 AC_LINK_IFELSE([AC_LANG_PROGRAM([#include <sys/prctl.h>])], [md_m32=yes], [md_m32=no])
 CFLAGS=$md_saved_CFLAGS
 AC_MSG_RESULT([$md_m32])
+AC_SUBST([M32_CFLAGS])
 AM_CONDITIONAL([HAVE_M32], [test "$md_m32" = yes])
 AC_CHECK_PROG([MUSL_GCC], [musl-gcc], [musl-gcc])
 AM_CONDITIONAL([HAVE_MUSL], [test -n "$MUSL_GCC"])
