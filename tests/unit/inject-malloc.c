@@ -190,10 +190,8 @@ main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 	if (getenv("DBG")) debug_enable();
-	if (TAP_MALLOC_IS_SANITIZED) {
-		skip("calls into a child", "malloc is a sanitizer's here");
+	if (skip_if_sanitized("calls into a child"))
 		return tap_end();
-	}
 	test_one(0, INJECT_MODE_AUTO, INJECT_CAPTURE_STREAM, "one thread");
 	test_one(3, INJECT_MODE_AUTO, INJECT_CAPTURE_STREAM, "four threads");
 	test_one(3, INJECT_MODE_THREAD, INJECT_CAPTURE_STREAM, "four threads, without a helper");

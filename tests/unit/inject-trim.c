@@ -25,7 +25,7 @@ spin(void *arg)
 	puts("ready");
 	fflush(stdout);
 #if defined __x86_64__
-	__asm__ volatile("1: cmpl $0, %0\n\tje 1b" : : "m"(is_over), "c"(-1L) : "cc");
+	__asm__ volatile("1: cmpl $0, %0; je 1b" : : "m"(is_over), "c"(-1L) : "cc");
 #elif defined __aarch64__
 	register long x3 __asm__("x3") = -1;
 
@@ -47,10 +47,8 @@ main(void)
 	struct err e = { 0 };
 	struct view v;
 
-	if (TAP_MALLOC_IS_SANITIZED) {
-		skip("malloc_trim comes back", "malloc is a sanitizer's here");
+	if (skip_if_sanitized("malloc_trim comes back"))
 		return tap_end();
-	}
 	c = child_start(spin, NULL);
 	view_take(&v, c.pid);
 	ok(inject_target_new(&it, &v.t, &v.o, &e) == 0 &&

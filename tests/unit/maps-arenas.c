@@ -655,10 +655,12 @@ main(int argc, char **argv)
 		many_arenas(NULL);
 		return 0;
 	}
-	test_many_arenas();
-	test_damage();
 	for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++)
 		test_fake(&fakes[i]);
+	if (skip_if_sanitized("the arenas of real programs"))
+		return tap_end();
+	test_many_arenas();
+	test_damage();
 	test_small_heaps();
 	test_two_libcs();
 	test_programs();

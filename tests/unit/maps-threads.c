@@ -310,6 +310,8 @@ int
 main(void)
 {
 	alarm(60);
+	if (skip_if_sanitized("the threads of a child"))
+		return tap_end();
 	test_threads();
 	test_raw_thread();
 	test_damage();

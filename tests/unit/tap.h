@@ -53,12 +53,21 @@ skip(const char *name, const char *why)
 	printf("ok %d - %s # SKIP %s\n", ++tap_nr, name, why);
 }
 
-/* Whether malloc is a sanitizer's, so that there is nothing of glibc's to be looked at. */
+/*
+ * For a test of what libc's own malloc and stdio do in this program: true, and WHAT is skipped,
+ * where AddressSanitizer has put its own in front of them.
+ */
+static inline bool
+skip_if_sanitized(const char *what)
+{
 #ifdef __SANITIZE_ADDRESS__
-#define TAP_MALLOC_IS_SANITIZED true
+	skip(what, "malloc and stdio are a sanitizer's here");
+	return true;
 #else
-#define TAP_MALLOC_IS_SANITIZED false
+	(void)what;
+	return false;
 #endif
+}
 
 static inline int
 tap_end(void)
