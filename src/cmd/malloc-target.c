@@ -78,7 +78,7 @@ malloc_target_open(struct malloc_target *mt, pid_t pid, struct err *e)
 	if (target_open(&mt->target, pid, e) < 0 || maps_read(&mt->maps, &mt->target, e) < 0 ||
 		objects_find(&mt->objects, &mt->maps, &mt->target, e) < 0)
 		return -1;
-	return inject_target_new(&mt->inject, &mt->target, &mt->objects, e);
+	return inject_target_new(&mt->inject, &mt->target, &mt->maps, &mt->objects, e);
 }
 
 /*

@@ -11,11 +11,13 @@
 
 #include "base/debug.h"
 
-#define STOP_WITHIN_NS 200000000
 #define MAX_TRIES_A_ROUND 8
 
 /* So often a thread must be safe beyond any doubt; then a complete walk of its stack is enough. */
 #define STRICT_TRIES 16
+
+/* So long only waiting threads are tried, if there are any. */
+#define PARKED_ONLY_NS 500000000
 
 /* ---- giving back ---- */
 
@@ -116,11 +118,11 @@ borrow_abandon(struct carrier *c)
 enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 
 /*
- * The kernel refuses a thread that is just ending as it refuses one we may not trace.  One that did
- * not stop when it was tried before is still ours: it is on its way out as well.
+ * The kernel refuses a thread that is just ending as it refuses one we may not trace; and one that
+ * did not stop when it was tried before, and is ours until it does.
  */
 static bool
-is_ending(const struct carrier *c)
+is_out_of_reach(const struct carrier *c)
 {
 	struct os_status s;
 	struct err e;
@@ -135,21 +137,20 @@ stop(struct carrier *c, struct reason *why, struct err *e)
 {
 	if (os_seize(c->it->target, c->tid, e) < 0) {
 		snprintf(why->text, sizeof why->text, "it has ended");
-		return e->kind == ERR_GONE || is_ending(c) ? TRY_REFUSED : TRY_FAILED;
+		return e->kind == ERR_GONE || is_out_of_reach(c) ? TRY_REFUSED : TRY_FAILED;
 	}
 	c->is_ours = true;
 	c->stopped_ns = os_now_ns();
-	if (carrier_stop(c, e) < 0) {
-		snprintf(why->text, sizeof why->text, "it does not stop, or has ended");
+	if (carrier_stop(c, e) == 0 && c->stop != OS_STOP_GROUP)
+		return TRY_TAKEN;
+	snprintf(why->text, sizeof why->text, "%s",
+		c->stop == OS_STOP_GROUP ? "the process is being stopped"
+					 : "it does not stop, or has ended");
+	if (c->stop == OS_STOP_TIMEOUT)
 		os_detach_later(c->tid);
-		return TRY_REFUSED;
-	}
-	if (c->stop == OS_STOP_GROUP) {
-		snprintf(why->text, sizeof why->text, "the process is being stopped");
+	else if (c->is_ours)
 		os_detach(c->tid, 0, e);
-		return TRY_REFUSED;
-	}
-	return TRY_TAKEN;
+	return TRY_REFUSED;
 }
 
 /* A parked candidate must be where it was seen: else all that was concluded from there is void. */
@@ -181,6 +182,10 @@ try_thread(struct carrier *c, struct inject_target *it, const struct candidate *
 	struct err ours;
 
 	*c = (struct carrier){ .it = it, .tid = cand->tid };
+	if (!candidate_is_unchanged(cand, it)) {
+		snprintf(why->text, sizeof why->text, "it woke up");
+		return TRY_REFUSED;
+	}
 	result = stop(c, why, e);
 	if (result != TRY_TAKEN)
 		return result;
@@ -204,20 +209,35 @@ struct search {
 	struct candidates found;
 	struct reason why;	/* of the last thread that was refused after a stop */
 	pid_t tid;		/* that thread, 0 if there was none */
-	uint64_t deadline_ns;
+	uint64_t started_ns, deadline_ns;
+	size_t nr_rounds;
 };
+
+/*
+ * A thread that runs may be stopped at the beginning of any system call: so it is left alone as long
+ * as there is hope for one that waits.
+ */
+static bool
+is_too_early_for(const struct search *s, const struct candidate *cand)
+{
+	return !cand->is_parked && s->found.v[0].is_parked &&
+		os_now_ns() < s->started_ns + PARKED_ONLY_NS;
+}
 
 static enum try
 try_round(struct carrier *c, struct inject_target *it, struct search *s, int *nr_rejected,
 	struct err *e)
 {
 	for (size_t i = 0; i < s->found.nr && i < MAX_TRIES_A_ROUND; i++) {
-		enum try result = try_thread(
-			c, it, &s->found.v[i], *nr_rejected < STRICT_TRIES, &s->why, e);
+		const struct candidate *cand = &s->found.v[i];
+		enum try result;
 
+		if (is_too_early_for(s, cand))
+			break;	/* and so are all behind it */
+		result = try_thread(c, it, cand, *nr_rejected < STRICT_TRIES, &s->why, e);
 		if (result != TRY_REFUSED)
 			return result;
-		s->tid = s->found.v[i].tid;
+		s->tid = cand->tid;
 		debug("thread %d refused: %s", s->tid, s->why.text);
 		++*nr_rejected;
 	}
@@ -246,16 +266,17 @@ int
 borrow_take(struct carrier *c, struct inject_target *it, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
 {
-	struct search s = { .deadline_ns = os_now_ns() + opt->wait_ns };
+	struct search s = { .started_ns = os_now_ns() };
 	uint64_t pause_ns = 200000;
 	enum try result;
 
+	s.deadline_ns = s.started_ns + opt->wait_ns;
 	for (;;) {
 		candidates_release(&s.found);
-		if (candidates_find(&s.found, it, e) < 0)
+		if (candidates_find(&s.found, it, s.nr_rounds++, e) < 0)
 			return -1;
 		result = try_round(c, it, &s, &report->nr_rejected, e);
-		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns)
+		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns || os_is_asked_to_end())
 			break;
 		os_sleep_ns(pause_ns);
 		if (pause_ns < 10000000)

@@ -14,6 +14,8 @@
 /* How soon the sleep is noticed, at first and at last. */
 #define FIRST_PAUSE_NS 20000
 #define LAST_PAUSE_NS 1000000
+/* How soon a wish to end is noticed. */
+#define LOOK_UP_NS 100000000
 
 static const struct timespec sleep_time = { .tv_nsec = 500000000 };
 
@@ -80,7 +82,8 @@ take_stop(struct carrier *c, const struct os_stop *stop, enum carrier_end *ret, 
 		return 0;
 	case OS_STOP_SIGNAL:
 		*ret = CARRIER_FAULT;
-		if (carrier_is_fault(stop->sig))
+		c->fault_sig = stop->sig;
+		if (carrier_is_fault(stop))
 			return 1;
 		return os_resume(c->tid, OS_RESUME_FREE, stop->sig, e);
 	case OS_STOP_EVENT:
@@ -98,7 +101,7 @@ await_sleep(struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, stru
 {
 	uint64_t pause_ns = FIRST_PAUSE_NS;
 
-	while (os_now_ns() < deadline_ns) {
+	while (os_now_ns() < deadline_ns && !os_is_asked_to_end()) {
 		struct os_stop stop;
 		int over;
 
@@ -140,12 +143,12 @@ call_to_end(const struct long_call *call, struct carrier *c, enum carrier_end *r
 	if (carrier_launch(c, call->fn, call->arg, call->nr_args, e) < 0)
 		return -1;
 	*ret = CARRIER_TIMEOUT;
-	while (!over && os_now_ns() < call->deadline_ns) {
-		if (os_wait(c->tid, call->deadline_ns, &stop, e) < 0)
+	while (!over && os_now_ns() < call->deadline_ns && !os_is_asked_to_end()) {
+		if (os_wait(c->tid, os_now_ns() + LOOK_UP_NS, &stop, e) < 0)
 			return -1;
 		over = take_stop(c, &stop, ret, e);
 	}
-	if (stop.kind == OS_STOP_GONE)
+	if (over && stop.kind == OS_STOP_GONE && !stop.sig && target_is_alive(c->it->target))
 		*ret = CARRIER_RETURNED;
 	return over < 0 ? -1 : 0;
 }

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,11 +127,21 @@ stream_copy_read(const struct stream_copy *s, const struct inject_target *it, st
 /* ---- descriptor 2 sent to a file meanwhile ---- */
 
 #define SETTLE_NS 3000000
+#define MAX_SETTLES 100
+#define REPLAY_MS 2000
 #define FILE_MAX_BYTES (1 << 30)
 
 int
 redirect_check(const struct inject_target *it, struct err *e)
 {
+	struct os_status s;
+
+	if (os_status(it->target, it->target->mem_tid, &s, e) < 0)
+		return -1;
+	if (s.seccomp)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) is under a seccomp filter, which may end it when its descriptor 2 is "
+			"redirected", it->target->pid, it->target->comm);
 	if (it->fn.memfd_create.v && it->fn.fcntl.v && it->fn.dup2.v && it->fn.close.v)
 		return 0;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
@@ -231,12 +243,20 @@ is_ours(const char *s, size_t len)
 	return false;
 }
 
+/*
+ * Write to where descriptor 2 leads; that may be a pipe nobody reads, so never more than fits.
+ */
 static int
 replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 {
-	while (len) {
-		ssize_t n = write(r->old_fd, s, len);
+	struct pollfd p = { .fd = r->old_fd, .events = POLLOUT };
 
+	while (len) {
+		ssize_t n = -1;
+
+		errno = EAGAIN;
+		if (poll(&p, 1, REPLAY_MS) > 0)
+			n = write(r->old_fd, s, len < PIPE_BUF ? len : PIPE_BUF);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -250,7 +270,8 @@ replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 
 /*
  * Read the file whole, into ALL.  A write that had begun before descriptor 2 was sent back may still
- * be on its way into it, so it must have been quiet for a while.
+ * be on its way into it, so it must have been quiet for a while; but not for ever: a child that was
+ * forked meanwhile has it as its own descriptor 2.
  */
 static int
 read_settled(const struct redirect *r, struct text *all, struct err *e)
@@ -258,7 +279,7 @@ read_settled(const struct redirect *r, struct text *all, struct err *e)
 	off_t size = -1;
 	struct stat st;
 
-	for (;;) {
+	for (int i = 0; i < MAX_SETTLES; i++) {
 		if (fstat(r->file_fd, &st) < 0)
 			return err_set(e, errno, "cannot read what malloc_info wrote");
 		if (st.st_size == size)
@@ -277,6 +298,8 @@ redirect_read(struct redirect *r, struct text *out, uint64_t *ret_replayed_bytes
 	auto_text struct text all = { 0 };
 	const char *at, *end;
 
+	if (r->file_fd < 0)
+		return 0;
 	if (read_settled(r, &all, e) < 0)
 		return -1;
 	out->v = malloc(all.len + 1);

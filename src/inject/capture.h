@@ -49,12 +49,12 @@ int redirect_begin(struct redirect *r, struct carrier *c, const struct workspace
 
 /*
  * The document out of what was written; all that others wrote meanwhile is written to where
- * descriptor 2 leads, line by line as it came.
+ * descriptor 2 leads, line by line as it came.  Nothing if redirect_begin() did not come that far.
+ * May take its time: no thread should be held by then.
  */
 int redirect_read(
 	struct redirect *r, struct text *out, uint64_t *ret_replayed_bytes, struct err *e);
 
 void redirect_release(struct redirect *r);
-#define auto_redirect __attribute__((cleanup(redirect_release)))
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "inject/inject-priv.h"
 
-#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,11 +18,17 @@
 #define STARVED_NS UINT64_C(2000000000)
 
 /*
- * What stays unblocked during a call: signals that a fault forces.  If they were blocked the kernel
+ * What stays unblocked during a call.  Signals that a fault forces: if they were blocked the kernel
  * would reset their handlers for the whole process (kernel/signal.c, force_sig_info_to_task).
+ * SIGABRT: abort() sets it to its default when it has to send it twice.  And SIGSETXID, by which
+ * setuid() in one thread asks all others to take part: it holds the lock of the stack cache until
+ * they have, which pthread_create() waits for (nptl/nptl_setxid.c).
  */
 #define BIT(sig) (UINT64_C(1) << ((sig) - 1))
-#define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS))
+#define FAULTS                                                                                     \
+	(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS) |     \
+		BIT(SIGABRT))
+#define UNBLOCKED (FAULTS | BIT(SIGSETXID))
 
 /* ---- frames ---- */
 
@@ -34,33 +39,43 @@ top_frame(const struct carrier *c)
 }
 
 static int
-push_frame(struct carrier *c, const struct arch_regs *regs, const struct undo *undo, struct err *e)
+push_frame(struct carrier *c, const struct arch_frame *f, const struct undo *undo, struct err *e)
 {
-	struct arch_frame f;
-
-	if (c->nr_undo == MAX_UNDO)
-		return err_set(e, 0, "too much to undo in thread %d", c->tid);
-	arch_build_frame(&f, c->room, regs, &c->saved, c->it->restorer);
-	if (os_write(c->it->target, f.addr, f.bytes, f.size_bytes, e) < 0)
+	if (os_write(c->it->target, f->addr, f->bytes, f->size_bytes, e) < 0)
 		return -1;
-	c->room = f.addr;
+	c->room = f->addr;
 	c->undo[c->nr_undo] = *undo;
-	c->undo[c->nr_undo++].frame = f.addr;
+	c->undo[c->nr_undo++].frame = f->addr;
 	return 0;
+}
+
+/* Whether what lies below SP down to FRAME, and some more for a small call, is the same stack. */
+static bool
+has_room(const struct carrier *c, raddr sp, raddr frame)
+{
+	const struct maps *m = c->it->maps;
+	raddr low = { frame.v - CALL_BYTES };
+	char below[CALL_BYTES];
+	struct err e;
+
+	/* A helper's stack is younger than the map. */
+	return maps_find(m, low) == maps_find(m, sp) &&
+		os_read(c->it->target, low, below, sizeof below, &e) == 0;
 }
 
 int
 carrier_begin(struct carrier *c, struct err *e)
 {
 	struct arch_regs home = c->saved.regs;
-
-	char below[CALL_BYTES];
+	raddr sp = arch_sp(&home);
+	struct arch_frame f;
 
 	arch_settle(&home);
-	c->room.v = arch_sp(&c->saved.regs).v - arch_red_zone_bytes;
-	if (push_frame(c, &home, &(struct undo){ 0 }, e) < 0)
-		return -1;
-	return os_read(c->it->target, (raddr){ c->room.v - sizeof below }, below, sizeof below, e);
+	c->room.v = sp.v - arch_red_zone_bytes;
+	arch_build_frame(&f, c->room, &home, &c->saved, c->it->restorer);
+	if (!has_room(c, sp, f.addr))
+		return err_set(e, 0, "no room on the stack of thread %d", c->tid);
+	return push_frame(c, &f, &(struct undo){ 0 }, e);
 }
 
 int
@@ -68,18 +83,22 @@ carrier_undo(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, s
 {
 	struct arch_regs regs = c->saved.regs;
 	struct undo undo = { .fn = fn, .nr_args = nr_args };
+	struct arch_frame f;
 
+	if (c->nr_undo == MAX_UNDO)
+		return err_set(e, 0, "too much to undo in thread %d", c->tid);
 	memcpy(undo.arg, arg, nr_args * sizeof *arg);
 	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
-	return push_frame(c, &regs, &undo, e);
+	arch_build_frame(&f, c->room, &regs, &c->saved, c->it->restorer);
+	return push_frame(c, &f, &undo, e);
 }
 
 /* ---- running ---- */
 
 bool
-carrier_is_fault(int sig)
+carrier_is_fault(const struct os_stop *stop)
 {
-	return sig == SIGABRT || (sig < 32 && FAULTS & BIT(sig));
+	return stop->is_own && stop->sig < SIGSETXID && FAULTS & BIT(stop->sig);
 }
 
 /* Whether the thread stands at the entry of rt_sigreturn into the topmost frame. */
@@ -124,8 +143,8 @@ take_stop(struct carrier *c, const struct os_stop *stop, enum carrier_end *ret, 
 		return 0;
 	case OS_STOP_SIGNAL:
 		*ret = CARRIER_FAULT;
-		*ret_sig = stop->sig;
-		return carrier_is_fault(stop->sig);
+		*ret_sig = c->fault_sig = stop->sig;
+		return carrier_is_fault(stop);
 	case OS_STOP_SYSCALL:
 		break;
 	}
@@ -190,7 +209,7 @@ enter(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct e
 		return -1;
 	if (c->is_masked)
 		return 0;
-	if (os_set_sigmask(c->tid, ~FAULTS, e) < 0)
+	if (os_set_sigmask(c->tid, ~UNBLOCKED, e) < 0)
 		return -1;
 	c->is_masked = true;
 	return 0;
@@ -248,6 +267,8 @@ carrier_await(struct carrier *c, struct err *e)
 			c->is_ours = false;
 		if (stop.kind == OS_STOP_GONE || stop.kind == OS_STOP_EXEC)
 			return err_set_kind(e, ERR_GONE, 0, "thread %d has ended", c->tid);
+		if (stop.kind == OS_STOP_CLONE)
+			os_detach_later(stop.new_tid);
 		/* After such a stop no exit stop follows that could be taken for an entry. */
 		c->is_in_syscall = false;
 		if (stop.kind == OS_STOP_EVENT || stop.kind == OS_STOP_GROUP)
@@ -275,29 +296,22 @@ carrier_turn_back(struct carrier *c, struct err *e)
 	return arch_set_regs(c->tid, &regs, e);
 }
 
-/* Whether the stopped thread waits for the lock of an arena: then it holds nothing. */
-static bool
-waits_for_arena(const struct carrier *c)
-{
-	struct os_syscall s;
-	struct err e;
-
-	if (os_thread_syscall(c->it->target, c->tid, &s, &e) < 0 || s.is_running ||
-		s.nr != SYS_futex)
-		return false;
-	for (size_t i = 0; i < c->it->arenas->nr; i++)
-		if (c->it->arenas->v[i].addr.v == s.arg[0])
-			return true;
-	return false;
-}
-
+/*
+ * Asked before the stop, which the kernel may have forgotten the call by, and after it: in between
+ * the thread may have been woken, and own the lock now.
+ */
 bool
 carrier_stop_waiting(struct carrier *c)
 {
-	bool waits = waits_for_arena(c);	/* asked before it is woken */
+	struct arch_regs regs;
+	struct os_syscall s;
 	struct err e;
+	bool waited = os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running &&
+		s.nr == SYS_futex && safety_is_arena(c->it, (raddr){ s.arg[0] });
 
-	return carrier_stop(c, &e) == 0 && waits;
+	if (carrier_stop(c, &e) < 0 || !waited || arch_get_regs(c->tid, &regs, &e) < 0)
+		return false;
+	return arch_is_still_in(&regs, s.nr, s.sp, s.pc) && arch_restart(&regs) == ARCH_RESTARTS;
 }
 
 int
@@ -308,10 +322,13 @@ carrier_explain(const struct carrier *c, enum carrier_end end, const char *call,
 		return err_set_kind(e, ERR_GONE, 0, "%d (%s) ended or ran another program during %s",
 			c->it->target->pid, c->it->target->comm, call);
 	case CARRIER_FAULT:
-		return err_set(e, 0,
-			"%s crashed in thread %d, so the heap of %d (%s) is damaged; the crash was "
-			"stopped and the thread put back, but an arena may stay locked", call, c->tid,
-			c->it->target->pid, c->it->target->comm);
+		err_set(e, 0, "%s was ended by signal %d (%s) in thread %d of %d (%s)", call,
+			c->fault_sig, strsignal(c->fault_sig), c->tid, c->it->target->pid,
+			c->it->target->comm);
+		if (strncmp(call, "malloc_", 7) == 0 && c->fault_sig != SIGSYS)
+			err_hint(e, "So its heap is damaged; the thread is turned back, but an arena "
+				"may stay locked");
+		return -1;
 	case CARRIER_TIMEOUT:
 		return err_set(e, 0, "%s took too long in %d (%s)", call, c->it->target->pid,
 			c->it->target->comm);

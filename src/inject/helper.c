@@ -16,9 +16,6 @@
 #define WS_DATA_BYTES UINT64_C(4096)
 #define DISMISS_WITHIN_NS 50000000
 
-/* glibc asks every thread to take part in setuid() with this signal (nptl/pthreadP.h). */
-#define SIGSETXID 33
-
 int
 workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes, uint64_t deadline_ns,
 	struct err *e)
@@ -117,10 +114,14 @@ helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
 	if (os_write(c->it->target, ws->data, &attr, sizeof attr, e) < 0)
 		return -1;
 	c->new_tid = 0;
-	if (carrier_call(c, c->it->fn.pthread_create, arg, 4, borrow_deadline_ns, &end, e) < 0)
+	if (os_trace_births(c->tid, true, e) < 0 ||
+		carrier_call(c, c->it->fn.pthread_create, arg, 4, borrow_deadline_ns, &end, e) < 0)
 		return -1;
-	if (end != CARRIER_RETURNED)
+	if (end != CARRIER_RETURNED) {
+		if (c->new_tid)
+			os_detach_later(c->new_tid);
 		return carrier_explain(c, end, "pthread_create", e);
+	}
 	if (!c->new_tid)
 		return 1;	/* EAGAIN: a limit on threads */
 	*h = (struct carrier){ .it = c->it, .tid = c->new_tid, .is_helper = true,

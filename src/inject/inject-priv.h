@@ -17,6 +17,9 @@
 #include "inject/inject.h"
 #include "stack/stack.h"
 
+/* glibc asks every thread to take part in setuid() with this signal (nptl/pthreadP.h). */
+#define SIGSETXID 33
+
 /* ---- what is known of the target --------------------------------------------------------------- */
 
 /* Code that a borrowed thread may not be in the middle of. */
@@ -27,12 +30,15 @@ struct danger {
 
 struct inject_target {
 	const struct target *target;
+	const struct maps *maps;
 	const struct objects *objects;
 	const struct arenas *arenas;	/* of the call under way */
 	const struct object *libc;
+	const struct object *pthread;	/* libpthread.so.0, which libc has swallowed in 2.34; NULL */
 	char version[16];
 	struct walker *walker;
 	raddr restorer;
+	raddr pthread_restorer;	/* libpthread's own, {0} if it has none */
 	/* functions of libc; an optional one that is missing is {0} */
 	struct {
 		raddr malloc_info, malloc_trim, fflush;
@@ -57,6 +63,18 @@ int safety_learn(struct inject_target *it, struct err *e);
 struct reason {
 	char text[96];
 };
+
+/* Whether A lies in libc, or in libpthread or ld.so, which are parts of it. */
+bool safety_is_in_libc(const struct inject_target *it, raddr a);
+
+/* Whether A is an arena, which begins with its lock. */
+bool safety_is_arena(const struct inject_target *it, raddr a);
+
+/*
+ * Whether SP of thread TID is on the stack that libc or the kernel gave it.  Coroutines and handlers
+ * with a stack of their own are elsewhere, and what lies below SP there may be anybody's.
+ */
+bool safety_is_own_stack(const struct inject_target *it, pid_t tid, raddr sp);
 
 /* Whether A points into code that a borrowed thread may not be in; what it is, or NULL. */
 const char *safety_danger_at(const struct inject_target *it, raddr a);
@@ -89,7 +107,13 @@ struct candidates {
 	size_t nr_refused;
 };
 
-int candidates_find(struct candidates *c, const struct inject_target *it, struct err *e);
+/* ROUND: how often it was asked before; of many threads each round looks at others. */
+int candidates_find(
+	struct candidates *c, const struct inject_target *it, size_t round, struct err *e);
+
+/* Whether C still is as it was found, so that it may be interrupted. */
+bool candidate_is_unchanged(const struct candidate *c, const struct inject_target *it);
+
 void candidates_release(struct candidates *c);
 #define auto_candidates __attribute__((cleanup(candidates_release)))
 
@@ -134,6 +158,7 @@ struct carrier {
 	struct undo undo[MAX_UNDO];	/* undo[0] leads home */
 	size_t nr_undo;
 	pid_t new_tid;			/* a thread it made and we hold, 0 if none */
+	int fault_sig;			/* what ended its call, if that ended by a fault */
 	int64_t result;			/* of its last system call */
 	uint64_t stopped_ns;
 	uint64_t held_ns;		/* how long it was ours; 0 until it is given back */
@@ -182,8 +207,8 @@ int carrier_turn_back(struct carrier *c, struct err *e);
 /* Stop a carrier in a call that does not come back.  True if it waited for the lock of an arena. */
 bool carrier_stop_waiting(struct carrier *c);
 
-/* Whether SIG, about to be delivered to a carrier, is of its own doing. */
-bool carrier_is_fault(int sig);
+/* Whether a signal that stopped a carrier is of its own doing, and no one's message to the program. */
+bool carrier_is_fault(const struct os_stop *stop);
 
 /* Say in E what a call's bad end means. */
 int carrier_explain(

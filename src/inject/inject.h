@@ -45,9 +45,9 @@ struct inject_target;
 /*
  * Learn it: allocator, libc, symbols.  Stops nothing.  ERR_UNSUPPORTED, with the allocator's name
  * and what to do instead, when malloc is not glibc's or memdiag cannot call into this process: so
- * ask this before arenas_find().  T and O are borrowed and must outlive it.
+ * ask this before arenas_find().  T, M and O are borrowed and must outlive it.
  */
-int inject_target_new(struct inject_target **ret, const struct target *t,
+int inject_target_new(struct inject_target **ret, const struct target *t, const struct maps *m,
 	const struct objects *o, struct err *e);
 void inject_target_free(struct inject_target *it);
 static inline void

@@ -34,6 +34,7 @@ struct job {
 	struct err *e;
 	/* malloc_info */
 	struct text *out;
+	struct redirect redirect;
 	/* malloc_trim */
 	uint64_t pad_bytes;
 	/*
@@ -168,14 +169,13 @@ info_to_stream(struct job *job, struct carrier *c, const struct workspace *ws, s
 static int
 info_to_fd2(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
 {
-	auto_redirect struct redirect r = REDIRECT_NONE;
 	const size_t level = c->nr_undo;
 
-	if (redirect_begin(&r, c, ws, job->deadline_ns, e) < 0 ||
+	if (redirect_begin(&job->redirect, c, ws, job->deadline_ns, e) < 0 ||
 		call_malloc_info(job, c, ws, c->it->stderr_stream, e) < 0 ||
 		carrier_unwind(c, level, job->deadline_ns, e) < 0)
 		return -1;
-	return redirect_read(&r, job->out, &job->report->replayed_bytes, e);
+	return 0;
 }
 
 int
@@ -183,7 +183,10 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 	const struct inject_options *opt, struct text *out, struct inject_report *ret, struct err *e)
 {
 	struct job job = { .it = it, .opt = opt, .report = ret, .out = out, .run = info_to_stream,
+		.redirect = REDIRECT_NONE,
 		.buffer_bytes = INFO_BYTES_MORE + a->nr * INFO_BYTES_PER_ARENA };
+	struct err replay_err;
+	int failed;
 
 	*out = (struct text){ 0 };
 	if (opt->capture == INJECT_CAPTURE_FD2 || !stream_copy_is_possible(it)) {
@@ -191,7 +194,14 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 			return -1;
 		job.run = info_to_fd2;
 	}
-	return run_job(&job, a, e);
+	failed = run_job(&job, a, e);
+	/* What others wrote is theirs, however the call went. */
+	if (redirect_read(&job.redirect, out, &ret->replayed_bytes, failed ? &replay_err : e) < 0)
+		failed = -1;
+	redirect_release(&job.redirect);
+	if (failed)
+		text_release(out);
+	return failed;
 }
 
 /* ---- malloc_trim ---- */

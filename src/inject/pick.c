@@ -43,7 +43,6 @@ static const struct {
 	{ SYS_pselect6, PARK_CONTINUES },
 	{ SYS_nanosleep, PARK_CONTINUES },
 	{ SYS_clock_nanosleep, PARK_CONTINUES },
-	{ SYS_rt_sigsuspend, PARK_CONTINUES },
 	{ SYS_restart_syscall, PARK_CONTINUES },	/* one of these, stopped once before */
 #ifdef SYS_poll	/* what newer architectures leave out */
 	{ SYS_poll, PARK_CONTINUES },
@@ -60,8 +59,8 @@ static const struct {
 bool
 pick_is_repeatable(long nr)
 {
-	/* These break off too when the socket has a timeout (SO_RCVTIMEO). */
-	if (nr == SYS_recvfrom || nr == SYS_recvmsg || nr == SYS_accept || nr == SYS_accept4)
+	/* These break off too when the socket has a timeout (SO_RCVTIMEO), with nothing taken. */
+	if (nr == SYS_read || nr == SYS_recvfrom || nr == SYS_recvmsg || nr == SYS_accept || nr == SYS_accept4)
 		return true;
 	for (size_t i = 0; i < sizeof park / sizeof *park; i++)
 		if (park[i].nr == nr)
@@ -69,18 +68,30 @@ pick_is_repeatable(long nr)
 	return false;
 }
 
-/* Where libc, ld.so or an arena keeps a lock: who waits for it is in the middle of something. */
+/* Where libc or an arena keeps a lock: who waits for it is in the middle of something. */
 static bool
 is_libc_lock(const struct inject_target *it, raddr word)
 {
-	const struct object *o = objects_at(it->objects, word);
+	return safety_is_in_libc(it, word) || safety_is_arena(it, word);
+}
 
-	if (o && (o->is_libc || o->is_loader))
-		return true;
-	for (size_t i = 0; i < it->arenas->nr; i++)
-		if (it->arenas->v[i].addr.v == word.v)
-			return true;
-	return false;
+/*
+ * Calls that put another signal mask in place while they wait.  Before 5.1 the kernel told that mask
+ * for the thread's own (fcfc2aa0185f, "ptrace: take into account saved_sigmask").
+ */
+static bool
+has_temporary_mask(const struct os_syscall *s)
+{
+	switch (s->nr) {
+	case SYS_ppoll:
+		return s->arg[3];
+	case SYS_epoll_pwait:
+		return s->arg[4];
+	case SYS_pselect6:
+		return s->arg[5];
+	default:
+		return false;
+	}
 }
 
 static enum park_class
@@ -97,6 +108,8 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
 			return PARK_NOT;
 		return s->arg[3] ? PARK_CONTINUES : PARK_RESTARTS;
 	}
+	if (has_temporary_mask(s))
+		return PARK_NOT;
 	/* Broken off, these would return what they have so far (net/ipv4/tcp.c, tcp_recvmsg_locked). */
 	if ((s->nr == SYS_recvfrom && s->arg[3] & MSG_WAITALL) ||
 		(s->nr == SYS_recvmsg && s->arg[2] & MSG_WAITALL))
@@ -108,7 +121,8 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
 }
 
 /*
- * Rank: how the system call takes it, then whether the thread has an arena (making a helper
+ * Rank: how it is scheduled (a helper inherits that: it should not hold arenas at idle priority, nor
+ * trim in real time), how its system call takes it, then whether it has an arena (making a helper
  * allocates a little; a thread without an arena would make one), then not the first thread, whose
  * stack may have to grow.
  */
@@ -117,9 +131,36 @@ rank_of(const struct inject_target *it, const struct candidate *c, enum park_cla
 {
 	int rank = (c->is_parked ? (int)class : PARK_NOT) * 4;
 
+	if (c->is_parked && !os_is_scheduled_plainly(c->tid))
+		rank += 4 * PARK_NOT;
 	if (c->is_parked && !arenas_of_thread(it->arenas, it->target, c->tid).v)
 		rank += 2;
 	return rank + (c->tid == it->target->pid);
+}
+
+/* A thread that waits for a disk is in no hurry to stop. */
+static bool
+is_stoppable(const struct inject_target *it, pid_t tid)
+{
+	struct os_status s;
+	struct err e;
+
+	return os_status(it->target, tid, &s, &e) == 0 && s.tgid == it->target->pid &&
+		(s.state == 'S' || s.state == 'R');
+}
+
+bool
+candidate_is_unchanged(const struct candidate *c, const struct inject_target *it)
+{
+	struct os_syscall s;
+	struct err e;
+
+	if (!is_stoppable(it, c->tid) || os_thread_syscall(it->target, c->tid, &s, &e) < 0)
+		return false;
+	if (c->is_parked)
+		return !s.is_running && s.nr == c->syscall_nr && s.sp.v == c->sp.v &&
+			s.pc.v == c->pc.v;
+	return s.is_running || park_class_of(it, &s) != PARK_NOT;
 }
 
 /* Add TID if it is worth a try; say why not otherwise. */
@@ -135,10 +176,12 @@ consider(struct candidates *cs, const struct inject_target *it, pid_t tid, struc
 		return e->kind == ERR_GONE ? 0 : -1;
 	if (!s.is_running)
 		class = park_class_of(it, &s);
-	if (!s.is_running && class == PARK_NOT) {
+	if (!s.is_running && (class == PARK_NOT || !safety_is_own_stack(it, tid, s.sp))) {
 		snprintf(cs->reason.text, sizeof cs->reason.text,
-			"thread %d (%s) waits in system call %ld, which is not known to be safe", tid,
-			os_thread_name(it->target, tid, name, sizeof name), s.nr);
+			"thread %d (%s) waits in system call %ld%s", tid,
+			os_thread_name(it->target, tid, name, sizeof name), s.nr,
+			class == PARK_NOT ? ", which is not known to be safe"
+					  : " on a stack that is not its own");
 		cs->nr_refused++;
 		return 0;
 	}
@@ -158,7 +201,8 @@ by_rank(const void *a, const void *b)
 }
 
 int
-candidates_find(struct candidates *cs, const struct inject_target *it, struct err *e)
+candidates_find(
+	struct candidates *cs, const struct inject_target *it, size_t round, struct err *e)
 {
 	auto_free pid_t *tids = NULL;
 	size_t nr, nr_best = 0;
@@ -168,11 +212,13 @@ candidates_find(struct candidates *cs, const struct inject_target *it, struct er
 		return -1;
 	cs->nr_threads = nr;
 	for (size_t i = 0; i < nr && i < MAX_ASKED && nr_best < ENOUGH; i++) {
-		if (consider(cs, it, tids[i], e) < 0) {
+		pid_t tid = tids[(round * MAX_ASKED + i) % nr];
+
+		if (consider(cs, it, tid, e) < 0) {
 			candidates_release(cs);
 			return -1;
 		}
-		nr_best += cs->nr && cs->v[cs->nr - 1].tid == tids[i] && !cs->v[cs->nr - 1].rank;
+		nr_best += cs->nr && cs->v[cs->nr - 1].tid == tid && !cs->v[cs->nr - 1].rank;
 	}
 	if (cs->nr)
 		qsort(cs->v, cs->nr, sizeof *cs->v, by_rank);

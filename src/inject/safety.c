@@ -150,13 +150,16 @@ is_stdio_function(const char *name)
 
 /*
  * Functions that may wait for other threads with libc's own locks held: fork takes every arena's,
- * the others that of the stack cache, which pthread_create needs (nptl/allocatestack.c).
+ * the others that of the stack cache, which pthread_create needs (nptl/allocatestack.c).  setuid and
+ * its kin do so in a function without a name, nptl_setxid.
  */
 static bool
 is_process_function(const char *name)
 {
 	static const char *const function[] = { "fork", "Fork", "vfork", "libc_fork", "posix_spawn",
-		"posix_spawnp", "pthread_create", "pthread_getattr_np" };
+		"posix_spawnp", "pthread_create", "pthread_getattr_np", "setuid", "setgid", "seteuid",
+		"setegid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
+		"initgroups" };
 	const char *plain = name + strspn(name, "_");
 
 	if (strncmp(name, "__nptl_", 7) == 0)
@@ -202,7 +205,8 @@ safety_learn(struct inject_target *it, struct err *e)
 {
 	struct learning l = { it, e };
 
-	if (learn_malloc(it, e) < 0 || image_each(it->libc->image, note_function, &l) < 0)
+	if (learn_malloc(it, e) < 0 || image_each(it->libc->image, note_function, &l) < 0 ||
+		(it->pthread && image_each(it->pthread->image, note_function, &l) < 0))
 		return -1;
 	for (size_t i = 0; i < it->objects->nr; i++) {
 		const struct object *o = &it->objects->v[i];
@@ -212,6 +216,40 @@ safety_learn(struct inject_target *it, struct err *e)
 	}
 	qsort(it->dangers.v, it->dangers.nr, sizeof *it->dangers.v, by_start);
 	return 0;
+}
+
+bool
+safety_is_in_libc(const struct inject_target *it, raddr a)
+{
+	const struct object *o = objects_at(it->objects, a);
+
+	return o && (o == it->libc || o == it->pthread || o->is_loader);
+}
+
+bool
+safety_is_arena(const struct inject_target *it, raddr a)
+{
+	for (size_t i = 0; i < it->arenas->nr; i++)
+		if (it->arenas->v[i].addr.v == a.v)
+			return true;
+	return false;
+}
+
+/*
+ * A thread's robust list lies in its struct pthread, at the upper end of its stack; a guard, or other
+ * protection, ends the mapping below.  The first thread's stack has a name.
+ */
+bool
+safety_is_own_stack(const struct inject_target *it, pid_t tid, raddr sp)
+{
+	const struct region *r = maps_find(it->maps, sp);
+	raddr head;
+
+	if (!r || r->prot[1] != 'w')
+		return false;
+	if (r->path && strcmp(r->path, "[stack]") == 0)
+		return tid == it->target->pid;
+	return os_robust_list(tid, &head) == 0 && raddr_in(head, sp, r->end);
 }
 
 const char *
@@ -247,6 +285,12 @@ refuse(struct reason *why, const char *fmt, ...)
 	return false;
 }
 
+static bool
+is_restorer(const struct inject_target *it, raddr a)
+{
+	return a.v == it->restorer.v || (it->pthread && a.v == it->pthread_restorer.v);
+}
+
 /* Every frame's code; a return address at a function's very end still belongs to its call. */
 static bool
 frames_are_safe(const struct inject_target *it, const struct stack *s, struct reason *why)
@@ -255,7 +299,7 @@ frames_are_safe(const struct inject_target *it, const struct stack *s, struct re
 		const struct stack_frame *f = &s->frame[i];
 		const char *what = safety_danger_at(it, (raddr){ f->pc.v - (i != 0) });
 
-		if (f->is_signal || f->pc.v == it->restorer.v)
+		if (f->is_signal || is_restorer(it, f->pc))
 			return refuse(why, "it is in a signal handler");
 		if (what)
 			return refuse(why, "it is inside %s", what);
@@ -272,12 +316,12 @@ frames_are_the_programs(const struct inject_target *it, const struct stack *s, s
 {
 	size_t nr = s->nr - 1;	/* the outermost is _start or clone */
 
-	while (nr && raddr_in(s->frame[nr - 1].pc, it->libc->start, it->libc->end))
+	while (nr && safety_is_in_libc(it, s->frame[nr - 1].pc))
 		nr--;
 	if (!nr)
 		return refuse(why, "it starts or ends");
 	while (nr--)
-		if (raddr_in(s->frame[nr].pc, it->libc->start, it->libc->end))
+		if (safety_is_in_libc(it, s->frame[nr].pc))
 			return refuse(why, "it is inside libc");
 	return true;
 }
@@ -302,7 +346,7 @@ words_are_safe(const struct inject_target *it, const struct arch_regs *regs, con
 
 		memcpy(&word.v, copy + at, sizeof word.v);
 		word = arch_strip_signature(regs, word);
-		if (word.v == it->restorer.v)
+		if (is_restorer(it, word))
 			return refuse(why, "a signal handler's return address is on its stack");
 		what = safety_danger_at(it, word);
 		if (what && is_return_address(it, word))
@@ -376,6 +420,8 @@ safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, 
 
 	if (obstacle)
 		return refuse(why, "%s", obstacle);
+	if (!safety_is_own_stack(it, tid, arch_sp(regs)))
+		return refuse(why, "it runs on another stack than its own");
 	if (os_is_in_rseq(it->target, tid, &is_in_rseq, &e) < 0 || is_in_rseq)
 		return refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)

@@ -145,23 +145,27 @@ check_allocator(struct inject_target *it, struct err *e)
 static int
 find_function(const struct inject_target *it, const char *name, raddr *ret)
 {
+	const struct object *in[] = { it->libc, it->pthread };
 	struct image_symbol s;
 
-	if (image_find(it->libc->image, name, &s) == 0 && s.type == STT_FUNC) {
-		*ret = s.addr;
-		return 0;
-	}
-	/* Before 2.34 the thread functions are in a library of their own. */
-	for (size_t i = 0; i < it->objects->nr; i++) {
-		const char *soname = image_soname(it->objects->v[i].image);
-
-		if (soname && strcmp(soname, "libpthread.so.0") == 0 &&
-			image_find(it->objects->v[i].image, name, &s) == 0 && s.type == STT_FUNC) {
+	for (size_t i = 0; i < 2 && in[i]; i++)
+		if (image_find(in[i]->image, name, &s) == 0 && s.type == STT_FUNC) {
 			*ret = s.addr;
 			return 0;
 		}
-	}
 	return -1;
+}
+
+/* Before 2.34 the thread functions are in a library of their own. */
+static void
+find_pthread(struct inject_target *it)
+{
+	for (size_t i = 0; i < it->objects->nr; i++) {
+		const char *soname = image_soname(it->objects->v[i].image);
+
+		if (soname && strcmp(soname, "libpthread.so.0") == 0)
+			it->pthread = &it->objects->v[i];
+	}
 }
 
 static int
@@ -198,6 +202,8 @@ find_functions(struct inject_target *it, struct err *e)
 			it->target->pid, it->target->comm);
 	it->stderr_stream = s.addr;
 	it->restorer = arch_find_restorer(it->target, it->objects, it->libc);
+	if (it->pthread)
+		it->pthread_restorer = arch_find_restorer(it->target, it->objects, it->pthread);
 	if (!it->restorer.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"the signal return stub of %d (%s) was not found", it->target->pid,
@@ -224,15 +230,17 @@ read_version(struct inject_target *it)
 /* ---- the target ---- */
 
 int
-inject_target_new(struct inject_target **ret, const struct target *t, const struct objects *o,
-	struct err *e)
+inject_target_new(struct inject_target **ret, const struct target *t, const struct maps *m,
+	const struct objects *o, struct err *e)
 {
 	struct inject_target *it = calloc(1, sizeof *it);
 
 	if (!it)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory");
 	it->target = t;
+	it->maps = m;
 	it->objects = o;
+	find_pthread(it);
 	if (check_state(t, e) < 0 || arch_check_process(t, e) < 0 ||
 		check_machine(t, o, e) < 0 || check_allocator(it, e) < 0 ||
 		find_functions(it, e) < 0 || safety_learn(it, e) < 0 ||

@@ -20,7 +20,8 @@
 
 /*
  * A process that is looked at.  It is held by an open /proc/PID directory: when the process ends,
- * reads through it fail with ESRCH, even after its number was given to somebody else.
+ * reads of its files fail with ESRCH, even after its number was given to somebody else.  Its memory
+ * and its threads' registers go by number; ask target_is_alive() where that matters.
  */
 struct target {
 	pid_t pid;		/* the thread group, as seen from our PID namespace */
@@ -227,6 +228,7 @@ enum os_stop_kind {
 struct os_stop {
 	enum os_stop_kind kind;
 	int sig;
+	bool is_own;	/* SIGNAL: a fault of the thread's own, or its own abort(); nobody sent it */
 	pid_t new_tid;
 };
 
@@ -236,11 +238,14 @@ enum os_resume {
 };
 
 /*
- * Attach to one thread without stopping it.  New threads of it are attached as well, exec is
- * reported; never with EXITKILL: if we die, the target runs on.  On EPERM E says why, by
- * diagnosis: which uid, capability, namespace, LSM or tracer is in the way, and what helps.
+ * Attach to one thread without stopping it.  exec is reported; never with EXITKILL: if we die, the
+ * target runs on.  On EPERM E says why, by diagnosis: which uid, capability, namespace, LSM or
+ * tracer is in the way, and what helps.
  */
 int os_seize(const struct target *t, pid_t tid, struct err *e);
+
+/* Whether threads that a stopped thread makes are attached too, from birth (OS_STOP_CLONE). */
+int os_trace_births(pid_t tid, bool want, struct err *e);
 
 int os_interrupt(pid_t tid, struct err *e);
 int os_resume(pid_t tid, enum os_resume how, int sig, struct err *e);
@@ -276,6 +281,12 @@ int os_is_in_rseq(const struct target *t, pid_t tid, bool *ret, struct err *e);
 
 /* Whether system calls of the stopped thread are dispatched to a handler of its own (6.4+). */
 int os_has_syscall_dispatch(pid_t tid, bool *ret, struct err *e);
+
+/* Whether thread TID is scheduled as most are (SCHED_OTHER): neither real time nor batch nor idle. */
+bool os_is_scheduled_plainly(pid_t tid);
+
+/* In os_trace(): whether somebody has asked us to end (SIGINT ...), which is held back still. */
+bool os_is_asked_to_end(void);
 
 /* Whether A and B are threads of processes that share one address space (kcmp). */
 bool os_shares_memory(pid_t a, pid_t b);

@@ -6,6 +6,7 @@
 #include <linux/kcmp.h>
 #include <linux/rseq.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -62,6 +63,20 @@ os_sleep_ns(uint64_t ns)
 
 /* ---- ourselves ---- */
 
+static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
+
+bool
+os_is_asked_to_end(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+		if (held[i] != SIGTSTP && sigismember(&pending, held[i]))
+			return true;
+	return false;
+}
+
 struct tracing {
 	void (*fn)(void *arg);
 	void *arg;
@@ -80,7 +95,6 @@ trace(void *arg)
 int
 os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 {
-	static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCHLD };
 	struct tracing t = { fn, arg };
 	sigset_t set, before;
 	pthread_t thread;
@@ -89,6 +103,7 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	/* Were it ignored, as nohup and some shells leave it, the kernel would not send it. */
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		sigaddset(&set, held[i]);
 	pthread_sigmask(SIG_BLOCK, &set, &before);
@@ -112,13 +127,19 @@ request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data, c
 	return err_set(e, errno, "cannot %s thread %d", did, tid);
 }
 
+#define TRACE_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)
+
+int
+os_trace_births(pid_t tid, bool want, struct err *e)
+{
+	return request(PTRACE_SETOPTIONS, tid, 0, TRACE_OPTIONS | (want ? PTRACE_O_TRACECLONE : 0),
+		"set the options of", e);
+}
+
 int
 os_seize(const struct target *t, pid_t tid, struct err *e)
 {
-	const uintptr_t options =
-		PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
-
-	if (request(PTRACE_SEIZE, tid, 0, options, "attach to", e) == 0)
+	if (request(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS, "attach to", e) == 0)
 		return 0;
 	if (e->code == EPERM)
 		return os_diagnose_eperm(t, "attach to it", e);
@@ -223,6 +244,12 @@ os_has_syscall_dispatch(pid_t tid, bool *ret, struct err *e)
 }
 
 bool
+os_is_scheduled_plainly(pid_t tid)
+{
+	return (sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER;
+}
+
+bool
 os_shares_memory(pid_t a, pid_t b)
 {
 	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
@@ -239,6 +266,8 @@ os_dup_fd(const struct target *t, int fd, struct err *e)
 }
 
 /* ---- waiting ---- */
+
+#define MAX_SLEEP_NS 10000000
 
 static void
 classify(pid_t tid, int status, struct os_stop *ret)
@@ -262,16 +291,25 @@ classify(pid_t tid, int status, struct os_stop *ret)
 	} else if (ret->sig == (SIGTRAP | 0x80)) {
 		ret->kind = OS_STOP_SYSCALL;
 	} else {
+		siginfo_t info = { 0 };
+
 		ret->kind = OS_STOP_SIGNAL;
+		ptrace(PTRACE_GETSIGINFO, tid, NULL, &info);
+		/* The kernel's own codes are positive; abort() sends by tgkill() to itself. */
+		ret->is_own = info.si_code > 0 || (ret->sig == SIGABRT && info.si_code == SI_TKILL);
 	}
 }
 
-/* Sleep until a child or tracee changed, or DEADLINE_NS. */
+/*
+ * Sleep until a child or tracee changed, or DEADLINE_NS.  But not for long: when an exec in another
+ * thread takes a tracee away, no SIGCHLD tells.
+ */
 static void
 sleep_for_sigchld(uint64_t deadline_ns)
 {
 	uint64_t now = os_now_ns();
-	uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+	uint64_t left = deadline_ns <= now ? 0 : deadline_ns - now < MAX_SLEEP_NS ? deadline_ns - now
+										    : MAX_SLEEP_NS;
 	struct timespec t = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
 	sigset_t set;
 

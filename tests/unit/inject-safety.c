@@ -64,6 +64,8 @@ main(void)
 	danger(&it, "fork", "fork or thread creation");
 	danger(&it, "pthread_create", "fork or thread creation");
 	danger(&it, "posix_spawn", "fork or thread creation");
+	danger(&it, "setuid", "fork or thread creation");
+	danger(&it, "setresgid", "fork or thread creation");
 	danger(&it, "__tls_get_addr", "ld.so");
 	free(it.dangers.v);
 	objects_release(&o);

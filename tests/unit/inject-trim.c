@@ -51,7 +51,7 @@ main(void)
 		return tap_end();
 	c = child_start(spin, NULL);
 	view_take(&v, c.pid);
-	ok(inject_target_new(&it, &v.t, &v.o, &e) == 0 &&
+	ok(inject_target_new(&it, &v.t, &v.m, &v.o, &e) == 0 &&
 		arenas_find(&a, &v.t, &v.m, &v.o, &e) == 0, "and be called into %s", e.msg);
 	ok(inject_malloc_trim(it, &a, &opt, 0, &report, &e) == 0, "malloc_trim comes back %s", e.msg);
 	kill(c.pid, SIGUSR1);
