@@ -392,13 +392,13 @@ build_records(struct rt_sigframe *to, const struct arch_thread *th)
 }
 
 void
-arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
+arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs, uint64_t sigmask,
 	const struct arch_thread *th, raddr restorer)
 {
 	const struct registers *u = cregisters(regs);
 	struct rt_sigframe frame = {
 		.ss_flags = ARCH_SS_FLAGS_INVALID,
-		.sigmask = th->sigmask,
+		.sigmask = sigmask,
 		.mc = { .sp = u->sp, .pc = u->pc, .pstate = u->pstate },
 	};
 

@@ -126,10 +126,10 @@ arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame)
 }
 
 void
-arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
+arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs, uint64_t sigmask,
 	const struct arch_thread *th, raddr restorer)
 {
-	(void)top, (void)regs, (void)th, (void)restorer;
+	(void)top, (void)regs, (void)sigmask, (void)th, (void)restorer;
 	f->size_bytes = 0;
 }
 

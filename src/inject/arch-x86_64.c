@@ -313,7 +313,7 @@ build_fpstate(unsigned char *to, const struct arch_thread *th)
 }
 
 void
-arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
+arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs, uint64_t sigmask,
 	const struct arch_thread *th, raddr restorer)
 {
 	const struct user_regs_struct *u = cuser(regs);
@@ -329,7 +329,7 @@ arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
 			u->rbp, u->rbx, u->rdx, u->rax, u->rcx, u->rsp, u->rip, u->eflags,
 			(uint16_t)u->cs, 0, 0, (uint16_t)u->ss, .fpstate = fp_addr,
 		},
-		.sigmask = th->sigmask,
+		.sigmask = sigmask,
 	};
 
 	f->addr.v = ((fp_addr - sizeof frame) & ~UINT64_C(15)) - 8;

@@ -127,11 +127,11 @@ struct arch_frame {
 };
 
 /*
- * Build in F the frame that makes the thread go on with REGS, the extended state and the signal mask
- * of TH, to be written at F->addr, as near below TOP as alignment allows.
+ * Build in F the frame that makes the thread go on with REGS, SIGMASK and the extended state of TH,
+ * to be written at F->addr, as near below TOP as alignment allows.
  */
 void arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs,
-	const struct arch_thread *th, raddr restorer);
+	uint64_t sigmask, const struct arch_thread *th, raddr restorer);
 
 /* Whether a thread at a system call's entry is about to return through the frame. */
 bool arch_is_sigreturn(const struct arch_regs *r, raddr restorer);

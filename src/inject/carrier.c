@@ -72,7 +72,7 @@ carrier_begin(struct carrier *c, struct err *e)
 
 	arch_settle(&home);
 	c->room.v = sp.v - arch_red_zone_bytes;
-	arch_build_frame(&f, c->room, &home, &c->saved, c->it->restorer);
+	arch_build_frame(&f, c->room, &home, c->saved.sigmask, &c->saved, c->it->restorer);
 	if (!has_room(c, sp, f.addr))
 		return err_set(e, 0, "no room on the stack of thread %d", c->tid);
 	return push_frame(c, &f, &(struct undo){ 0 }, e);
@@ -89,7 +89,8 @@ carrier_undo(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, s
 		return err_set(e, 0, "too much to undo in thread %d", c->tid);
 	memcpy(undo.arg, arg, nr_args * sizeof *arg);
 	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
-	arch_build_frame(&f, c->room, &regs, &c->saved, c->it->restorer);
+	/* Signals come in only when it is home. */
+	arch_build_frame(&f, c->room, &regs, ~UNBLOCKED, &c->saved, c->it->restorer);
 	return push_frame(c, &f, &undo, e);
 }
 
@@ -160,8 +161,8 @@ take_stop(struct carrier *c, const struct os_stop *stop, enum carrier_end *ret, 
 }
 
 /*
- * Wait for the next stop.  A thread that could run but gets no processor is given more time: to
- * leave it would not make it any faster.
+ * Wait for the next stop.  Only a thread that waits for somebody else's lock is not given more time:
+ * one that gets no processor, or waits for the kernel's locks, would not be any faster alone.
  */
 static int
 await_stop(struct carrier *c, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
@@ -174,7 +175,8 @@ await_stop(struct carrier *c, uint64_t deadline_ns, struct os_stop *ret, struct 
 		if (os_wait(c->tid, deadline_ns, ret, e) < 0)
 			return -1;
 		if (ret->kind != OS_STOP_TIMEOUT || deadline_ns >= last_ns ||
-			os_thread_syscall(c->it->target, c->tid, &s, &ignored) < 0 || !s.is_running)
+			os_thread_syscall(c->it->target, c->tid, &s, &ignored) < 0 ||
+			(!s.is_running && s.nr == SYS_futex))
 			return 0;
 		deadline_ns += STARVED_NS / 20;
 	}

@@ -246,7 +246,10 @@ inject_target_new(struct inject_target **ret, const struct target *t, const stru
 		find_functions(it, e) < 0 || safety_learn(it, e) < 0 ||
 		walker_new(&it->walker, t, o, e) < 0) {
 		inject_target_free(it);
-		return -1;
+		/* What seemed to be missing in it went away with it. */
+		return target_is_alive(t) ? -1
+					  : err_set_kind(e, ERR_GONE, 0, "process %d has ended",
+						    t->pid);
 	}
 	read_version(it);
 	*ret = it;

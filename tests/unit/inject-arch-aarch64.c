@@ -244,7 +244,7 @@ test_frame(void)
 	play_thread();
 	arch_save(1, &th, &e);
 	memset(&f, 0xff, sizeof f);
-	arch_build_frame(&f, (raddr){ 0x10009 }, &th.regs, &th, (raddr){ 0x9000 });
+	arch_build_frame(&f, (raddr){ 0x10009 }, &th.regs, th.sigmask, &th, (raddr){ 0x9000 });
 	check_frame(&f);
 	is_u64(at(&f, 1120, 8), 0, "the null record");
 	ok(f.size_bytes >= 1128 && f.size_bytes <= 4688, "no larger than the kernel's");
@@ -252,7 +252,7 @@ test_frame(void)
 	give(0x40f, &por, sizeof por);
 	arch_save(1, &th, &e);
 	memset(&f, 0xff, sizeof f);
-	arch_build_frame(&f, (raddr){ 0x10009 }, &th.regs, &th, (raddr){ 0x9000 });
+	arch_build_frame(&f, (raddr){ 0x10009 }, &th.regs, th.sigmask, &th, (raddr){ 0x9000 });
 	check_frame(&f);
 	is_u64(at(&f, 1120, 4), 0x504f4530, "the POR_EL0 record");
 	is_u64(at(&f, 1124, 4), 16, "  its size");

@@ -186,7 +186,7 @@ test_frame(void)
 		memcpy(th.ext + 464, &row[i].enabled, 8);
 		memcpy(th.ext + 512, &row[i].in_use, 8);
 		memset(&f, 0xff, sizeof f);
-		arch_build_frame(&f, top, &th.regs, &th, (raddr){ 0x9000 });
+		arch_build_frame(&f, top, &th.regs, th.sigmask, &th, (raddr){ 0x9000 });
 		ok(f.size_bytes <= sizeof f.bytes, "%s", row[i].name);
 		check_general(&f, top.v);
 		check_extended(&f, &th, row[i].want_features, row[i].want_bytes);
