@@ -27,7 +27,8 @@ wait_for $server "$dir/log" 'ready to accept connections'
 
 # psql, which answers each line of SQL with one.
 mkfifo "$dir/sql"
-psql -X -q -A -t -h "$dir/data" -U tester postgres <"$dir/sql" >"$dir/answers" 2>&1 &
+: >"$dir/answers"
+psql -X -q -A -t -h "$dir/data" -U tester postgres <"$dir/sql" >>"$dir/answers" 2>&1 &
 session=$!
 started="$started $session"
 exec 9>"$dir/sql"
