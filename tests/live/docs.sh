@@ -43,7 +43,7 @@ offered()
 		COMP_WORDS=(memdiag "$@")
 		COMP_CWORD=$#
 		_memdiag memdiag "${@: -1}" ""
-		printf "%s\n" "${COMPREPLY[@]}"' "$top_srcdir/completion/bash/memdiag" "$@"
+		printf "%s\n" "${COMPREPLY[@]}"' "$top_srcdir/scripts/completion/memdiag" "$@"
 }
 
 completes_options()
