@@ -72,13 +72,30 @@ borrow_limit(struct inject_options *inject, const struct ui_options *ui)
 
 /* ---- the target ---- */
 
+/* A process that is ending has no memory any more, and so looks like one of a strange kind. */
+static int
+refuse(const struct malloc_target *mt, struct err *e)
+{
+	const struct target *t = &mt->target;
+	struct os_status s;
+	struct err ignored;
+
+	if (os_status(t, 0, &s, &ignored) == 0 && s.has_memory)
+		return -1;
+	return err_set_kind(
+		e, ERR_GONE, 0, "%d (%s) ended while it was looked at", (int)t->pid, t->comm);
+}
+
 int
 malloc_target_open(struct malloc_target *mt, pid_t pid, struct err *e)
 {
-	if (target_open(&mt->target, pid, e) < 0 || maps_read(&mt->maps, &mt->target, e) < 0 ||
-		objects_find(&mt->objects, &mt->maps, &mt->target, e) < 0)
+	if (target_open(&mt->target, pid, e) < 0)
 		return -1;
-	return inject_target_new(&mt->inject, &mt->target, &mt->maps, &mt->objects, e);
+	if (maps_read(&mt->maps, &mt->target, e) < 0 ||
+		objects_find(&mt->objects, &mt->maps, &mt->target, e) < 0 ||
+		inject_target_new(&mt->inject, &mt->target, &mt->maps, &mt->objects, e) < 0)
+		return refuse(mt, e);
+	return 0;
 }
 
 /*
@@ -94,7 +111,7 @@ malloc_target_find_arenas(struct malloc_target *mt, struct err *e)
 			os_sleep_ns(ARENA_PAUSE_NS);
 		arenas_release(&mt->arenas);
 		if (arenas_find(&mt->arenas, &mt->target, &mt->maps, &mt->objects, e) < 0)
-			return -1;
+			return refuse(mt, e);
 		if (mt->arenas.is_ring_closed)
 			return 0;
 	}

@@ -106,8 +106,8 @@ main(int argc, char **argv)
 		tracee_thread(grow_and_sleep, NULL);
 	for (int i = 0; i < NR_THREADS; i++)
 		sem_wait(&filled);
+	map_a_lot();	/* first: freeing what malloc mapped raises the size from which it does */
 	fill_arena(4 * share_bytes);
-	map_a_lot();
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {
 		long before = resident_bytes();
