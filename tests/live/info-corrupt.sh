@@ -15,8 +15,10 @@ refuses()
 
 for damage in owner cycle size ring; do
 	start_tracee corrupt "$damage"
+	remember
 	check "$damage: info refuses" refuses info --pid "$tracee_pid"
 	check "$damage: trim refuses" refuses trim --pid "$tracee_pid"
+	check "$damage: the target is as before" unharmed
 	check "$damage: the target lives on" end_tracee
 done
 finish
