@@ -11,7 +11,7 @@ answers()
 	check "$1: info" exits 0 memdiag info --pid "$2" --json
 	check "$1: arenas are told" json_is '.data.arenas | length >= 1'
 	check "$1: trim" exits 0 memdiag trim --pid "$2"
-	check "$1: maps" exits 0 memdiag maps --pid "$2" --json
+	check "$1: maps adds up" maps_adds_up "$2"
 	check "$1: it is as before" unharmed "$2"
 }
 

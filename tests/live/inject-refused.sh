@@ -24,7 +24,7 @@ by_name()
 	check "$1: info names it" refused 5 "$2" info --pid "$tracee_pid"
 	check "$1: trim names it" refused 5 "$2" trim --pid "$tracee_pid"
 	check "$1: the target is as before" unharmed
-	check "$1: maps works" exits 0 memdiag maps --pid "$tracee_pid" --json
+	check "$1: maps adds up" maps_adds_up "$tracee_pid"
 	check "$1: the target lives on" end_tracee
 }
 

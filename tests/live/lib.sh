@@ -15,7 +15,8 @@
 #	$dir			scratch, kept on failure
 #	$TRACEES $MEMDIAG	the test programs, the program
 #	check, skip, skip_all, need, finish
-#	exits, each_of, memdiag, json	run a command, memdiag, look into its --json
+#	exits, each_of, memdiag, json, maps_adds_up
+#					run a command, memdiag, look into its --json
 #	start_tracee, start_command, tell, ask, end_tracee, wait_for
 #	remember, unharmed		what a process must have kept
 # shellcheck disable=SC3043,SC3045,SC2154 # every sh we know has local and ulimit; make sets the rest
@@ -156,6 +157,16 @@ json_is()
 		jq -c . "$dir/out" | cut -c -1000
 		return 1
 	}
+}
+
+# maps_adds_up PID: whether memdiag maps comes to the kernel's VmSize and VmRSS, or says by name what
+# changed meanwhile.
+maps_adds_up()
+{
+	exits 0 memdiag maps --pid "$1" --json && json_is '
+		[.data.identities[] | select(.name == "VmSize" or .name == "VmRSS") |
+			.difference_bytes == 0 or
+			(.explained_by | . != null and . != "not explained")] == [true, true]'
 }
 
 # ---- programs to look at ----------------------------------------------------------------------

@@ -18,7 +18,7 @@ check 'info, ten times' each_of 10 working info
 check 'by a helper' json_is '.data.borrow.mode == "helper"'
 check 'info with descriptor 2 redirected, ten times' each_of 10 working info --capture=fd2
 check 'trim, three times' each_of 3 working trim
-check 'maps' working maps
+check 'maps adds up' maps_adds_up "$tracee_pid"
 check 'no stray word on its stderr' test ! -s "$dir/$tracee_pid.err"
 check 'it lives on' end_tracee
 finish

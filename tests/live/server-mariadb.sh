@@ -96,7 +96,7 @@ check 'info, 20 times under load' each_of 20 under_load info
 check 'info with descriptor 2 redirected, 20 times under load' \
 	each_of 20 under_load info --capture=fd2
 check 'trim, 5 times under load' each_of 5 under_load trim
-check 'maps under load' under_load maps
+check 'maps adds up under load' maps_adds_up $server
 rows=$(sql -e 'SELECT COUNT(*) FROM d.t1')
 goes_on()
 {

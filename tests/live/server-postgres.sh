@@ -55,7 +55,7 @@ for command in info 'info --capture=fd2' trim; do
 done
 check 'its only thread was borrowed' json_is '.data.borrow.mode == "thread"'
 check 'the backend is as before' unharmed "$backend"
-check 'maps' exits 0 memdiag maps --pid "$backend" --json
+check 'maps adds up' maps_adds_up "$backend"
 query 'SELECT count(*) + sum(length(s)) FROM t;'
 check 'the transaction goes on' test "$answer" = 20020000
 query 'COMMIT; SELECT count(*) FROM t;'

@@ -14,7 +14,7 @@ for threads in 0 8; do
 		# shellcheck disable=SC2086 # a command and its options
 		check "$threads threads: $command, ten times" each_of 10 working $command
 	done
-	check "$threads threads: maps" working maps
+	check "$threads threads: maps adds up" maps_adds_up "$tracee_pid"
 	check "$threads threads: it is as before" unharmed
 	check "$threads threads: no stray word on its stderr" test ! -s "$dir/$tracee_pid.err"
 	check "$threads threads: it lives on" end_tracee
