@@ -44,7 +44,7 @@ void target_release(struct target *t);
 /* For a declaration before target_open(): a target that target_release() leaves alone. */
 #define TARGET_NONE { .proc_fd = -1, .task_fd = -1, .pidfd = -1 }
 
-/* False once the process has ended (a zombie has ended). */
+/* False once the process has ended (a zombie has ended), or has no memory any more as it ends. */
 bool target_is_alive(const struct target *t);
 
 /*

@@ -134,7 +134,8 @@ target_is_alive(const struct target *t)
 	struct err e;
 
 	/* A pidfd turns readable when the whole thread group has ended (kernel/pid.c, 5.3). */
-	if (t->pidfd >= 0)
-		return poll(&p, 1, 0) == 0;
-	return os_status(t, 0, &s, &e) == 0 && s.state != 'Z' && s.state != 'X';
+	if (t->pidfd >= 0 && poll(&p, 1, 0) != 0)
+		return false;
+	/* Before that its threads end, and the first thing each lets go of is the memory. */
+	return os_status(t, t->mem_tid, &s, &e) == 0 && s.has_memory;
 }
