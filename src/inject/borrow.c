@@ -278,7 +278,7 @@ borrow_take(struct carrier *c, struct inject_target *it, const struct inject_opt
 		result = try_round(c, it, &s, &report->nr_rejected, e);
 		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns || os_is_asked_to_end())
 			break;
-		os_sleep_ns(pause_ns);
+		os_attend(pause_ns);
 		if (pause_ns < 10000000)
 			pause_ns += pause_ns / 4;
 	}

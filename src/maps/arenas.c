@@ -401,13 +401,17 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	auto_arenas struct arenas found = { 0 };
 	const struct object *libc = find_libc(o, t);
 	struct search s = { .t = t, .m = m };
+	struct err why;
 
 	if (!libc)
 		return err_set_kind(
 			e, ERR_UNSUPPORTED, 0, "process %d has no glibc mapped", t->pid);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
-	if (search_libc(&s, libc->image, &found, e) < 0)
+	/* What could not be followed is no failure, and must not look like one in E. */
+	if (search_libc(&s, libc->image, &found, &why) < 0) {
+		*e = why;
 		return err_context(e, "looking for malloc's arenas in %d", t->pid);
+	}
 	/* A main arena alone that does not lead back to itself was a chance hit. */
 	if (!found.is_ring_closed && found.nr < 2)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,

@@ -255,9 +255,12 @@ int os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 
 /*
  * Let a thread go that was interrupted and has not stopped: as soon as it does, which os_wait() for
- * any other sees to.  Until then it may hold a lock that others wait for.
+ * any other and os_attend() see to.  Until then it may hold a lock that others wait for.
  */
 void os_detach_later(pid_t tid);
+
+/* Sleep for NS, letting such threads go meanwhile.  Only in os_trace(). */
+void os_attend(uint64_t ns);
 
 /* Let a stopped thread go, delivering SIG if not 0.  ESRCH (it has ended) is no error here. */
 int os_detach(pid_t tid, int sig, struct err *e);

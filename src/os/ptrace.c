@@ -350,6 +350,17 @@ detach_stopped(void)
 	nr_later = kept;
 }
 
+void
+os_attend(uint64_t ns)
+{
+	uint64_t until = os_now_ns() + ns;
+
+	do {
+		sleep_for_sigchld(until);
+		detach_stopped();
+	} while (os_now_ns() < until);
+}
+
 int
 os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 {
