@@ -236,7 +236,7 @@ static int
 walk_ring(const struct search *s, struct arenas *a, struct err *e)
 {
 	raddr main_arena = { s->data.v + s->bins_at - s->bins_offset };
-	raddr top, next = { word_at(s, s->copy, s->bins_at + next_offset(s)) };
+	raddr top = { 0 }, next = { word_at(s, s->copy, s->bins_at + next_offset(s)) };
 	bool is_whole = true;
 	struct arena *arena;
 
