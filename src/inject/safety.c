@@ -134,40 +134,34 @@ compare_names(const void *key, const void *name)
 	return strcmp(key, *(const char *const *)name);
 }
 
-static bool
-is_stdio_function(const char *name)
-{
-	char plain[32];
-
-	if (strncmp(name, "_IO_", 4) == 0)
-		return true;
-	undecorate(name, plain, sizeof plain);
-	return bsearch(plain, stdio_function, sizeof stdio_function / sizeof *stdio_function,
-		sizeof *stdio_function, compare_names);
-}
-
-/* ---- threads and processes ---- */
-
 /*
  * Functions that may wait for other threads with libc's own locks held: fork takes every arena's,
  * the others that of the stack cache, which pthread_create needs (nptl/allocatestack.c).  setuid and
  * its kin do so in a function without a name, nptl_setxid.
  */
-static bool
-is_process_function(const char *name)
-{
-	static const char *const function[] = { "fork", "Fork", "vfork", "libc_fork", "posix_spawn",
-		"posix_spawnp", "pthread_create", "pthread_getattr_np", "setuid", "setgid", "seteuid",
-		"setegid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
-		"initgroups" };
-	const char *plain = name + strspn(name, "_");
+static const char *const process_function[] = {
+	"Fork", "fork", "initgroups", "libc_fork", "posix_spawn", "posix_spawnp", "pthread_create",
+	"pthread_getattr_np", "setegid", "seteuid", "setgid", "setgroups", "setregid", "setresgid",
+	"setresuid", "setreuid", "setuid", "vfork",
+};
 
+#define IS_AMONG(name, list)                                                                       \
+	(bsearch(name, list, sizeof(list) / sizeof *(list), sizeof *(list), compare_names) != NULL)
+
+/* What a thread inside libc's function NAME is in the middle of, NULL if that does not matter. */
+static const char *
+danger_of(const char *name)
+{
+	char plain[32];
+
+	if (strncmp(name, "_IO_", 4) == 0)
+		return "stdio";
 	if (strncmp(name, "__nptl_", 7) == 0)
-		return true;
-	for (size_t i = 0; i < sizeof function / sizeof *function; i++)
-		if (strcmp(plain, function[i]) == 0)
-			return true;
-	return false;
+		return "fork or thread creation";
+	undecorate(name, plain, sizeof plain);
+	if (IS_AMONG(plain, stdio_function))
+		return "stdio";
+	return IS_AMONG(plain, process_function) ? "fork or thread creation" : NULL;
 }
 
 struct learning {
@@ -179,14 +173,8 @@ static int
 note_function(const char *name, const struct image_symbol *s, void *arg)
 {
 	struct learning *l = arg;
-	const char *what = NULL;
+	const char *what = s->type == STT_FUNC ? danger_of(name) : NULL;
 
-	if (s->type != STT_FUNC)
-		return 0;
-	if (is_stdio_function(name))
-		what = "stdio";
-	else if (is_process_function(name))
-		what = "fork or thread creation";
 	return what ? add_danger(l->it, s->addr, raddr_add(s->addr, s->size_bytes), what, l->e) : 0;
 }
 
