@@ -275,8 +275,10 @@ carrier_await(struct carrier *c, struct err *e)
 		c->is_in_syscall = false;
 		if (stop.kind == OS_STOP_EVENT || stop.kind == OS_STOP_GROUP)
 			return 0;
-		if (os_resume(c->tid, OS_RESUME_FREE,
-			    stop.kind == OS_STOP_SIGNAL ? stop.sig : 0, e) < 0)
+		/* Whatever the stop, the kernel forgets the interrupt by it (kernel/signal.c, ptrace_stop). */
+		if (os_interrupt(c->tid, e) < 0 ||
+			os_resume(c->tid, OS_RESUME_FREE,
+				stop.kind == OS_STOP_SIGNAL ? stop.sig : 0, e) < 0)
 			return -1;
 	}
 }

@@ -23,6 +23,11 @@ complete()
 	[ "$thread" -gt 0 ]
 }
 
+nothing_else()
+{
+	! grep -vE '^thread [0-9]+ line [0-9]+$' "$dir/$tracee_pid.err"
+}
+
 answered()
 {
 	exits 0 memdiag info --pid "$tracee_pid" --capture=fd2 --mode="$1" --json &&
@@ -33,7 +38,16 @@ for mode in helper thread; do
 	start_tracee logger 4
 	check "$mode: ten answers" each_of 10 answered $mode
 	check "$mode: every line of the log is there, once" complete
-	check "$mode: and nothing else" sh -c "! grep -vE '^thread [0-9]+ line [0-9]+$' '$dir/$tracee_pid.err'"
+	check "$mode: and nothing else" nothing_else
 	check "$mode: the target lives on" end_tracee
+
+	# What was caught before malloc_info() had to be given up belongs to the log as well.
+	start_tracee logger 4
+	ask lock >"$dir/counts"
+	check "$mode: a locked arena: malloc_info is given up" \
+		exits 1 memdiag info --pid "$tracee_pid" --capture=fd2 --mode=$mode --timeout 1s
+	check "$mode: a locked arena: every line of the log is there, once" complete
+	check "$mode: a locked arena: and nothing else" nothing_else
+	check "$mode: a locked arena: the target lives on" end_tracee
 done
 finish

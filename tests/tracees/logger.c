@@ -4,6 +4,7 @@
  *
  *	count	-> lines that every thread has written by now
  *	stop	-> as count, after the last line
+ *	lock	-> lock an arena that nobody uses, for ever, so that malloc_info() waits
  */
 #include "tracee.h"
 
@@ -11,6 +12,34 @@
 
 static struct { atomic_ulong nr_lines; atomic_bool has_stopped; } *logger;
 static atomic_bool is_stopping;
+
+/*
+ * A thread's arena lies in heaps at multiples of HEAP_MAX_BYTES, which begin with a pointer to it; it
+ * begins with its mutex (malloc/arena.c, struct heap_info; malloc/malloc.c, struct malloc_state).
+ */
+#define HEAP_MAX_BYTES ((uintptr_t)64 << 20)
+
+static void *
+make_arena(void *arg)
+{
+	uintptr_t block = (uintptr_t)malloc(1000);
+
+	(void)arg;
+	return *(void **)(block & ~(HEAP_MAX_BYTES - 1));
+}
+
+/* After its thread has ended, which would wait for the lock itself. */
+static void
+lock_an_arena(void)
+{
+	pthread_t thread;
+	void *arena;
+
+	if (pthread_create(&thread, NULL, make_arena, NULL) != 0 ||
+		pthread_join(thread, &arena) != 0)
+		tracee_fail("pthread_create");
+	*(atomic_int *)arena = 1;
+}
 
 static void *
 write_lines(void *arg)
@@ -47,6 +76,8 @@ main(int argc, char **argv)
 	while (tracee_command(line, sizeof line)) {
 		int n = 0;
 
+		if (strcmp(line, "lock") == 0)
+			lock_an_arena();
 		is_stopping = strcmp(line, "stop") == 0;
 		for (long i = 0; i < nr && n < (int)sizeof counts; i++) {
 			while (is_stopping && !logger[i].has_stopped)
