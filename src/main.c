@@ -80,6 +80,8 @@ run_command(const struct command *c, int argc, char **argv)
 	status = c->run(argc, argv, &e);
 	if (status >= 0)
 		return status;
+	if (e.code == ESRCH)	/* whatever failed by it, this is why */
+		err_hint(&e, "It has ended meanwhile");
 	fprintf(stderr, "memdiag %s: %s\n", c->name, e.msg);
 	return ui_exit_of(&e);
 }
