@@ -3,8 +3,8 @@
  * on stdout, answers each line it reads on stdin with one line, and when stdin ends says "alive"
  * and exits with 0.
  *
- * No stdio: a thread that waits inside fgets() is in the middle of a FILE, and memdiag rightly
- * refuses to borrow it.
+ * No stdio unless it is meant: a thread that waits inside fgets() is in the middle of a FILE, and
+ * memdiag rightly refuses to borrow it.
  */
 #ifndef MEMDIAG_TESTS_TRACEE_H
 #define MEMDIAG_TESTS_TRACEE_H
@@ -44,13 +44,19 @@ tracee_say(const char *fmt, ...)
 		tracee_fail("write");
 }
 
+/* As the threads of real programs have done; volatile keeps the compiler from leaving it out. */
 static inline void
-tracee_ready(void)
+tracee_use_malloc(void)
 {
-	/* Real programs have used malloc; volatile keeps the compiler from leaving it out. */
 	void *volatile block = malloc(1000);
 
 	free(block);
+}
+
+static inline void
+tracee_ready(void)
+{
+	tracee_use_malloc();
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	tracee_say("ready");
 }
@@ -66,6 +72,19 @@ tracee_command(char *line, size_t size)
 	if (n == 0)
 		return false;
 	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+/*
+ * The same, but waiting inside stdio, where nobody may borrow the thread: for a main that must leave
+ * that to the others.
+ */
+static inline bool
+tracee_command_in_stdio(char *line, size_t size)
+{
+	if (!fgets(line, (int)size, stdin))
+		return false;
 	line[strcspn(line, "\n")] = '\0';
 	return true;
 }

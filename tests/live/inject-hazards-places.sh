@@ -1,0 +1,64 @@
+#!/bin/sh
+# Threads that look as if they could be borrowed and must not be, or not before others.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+# says WORDS COMMAND: the tracee answers COMMAND with a line that matches WORDS.
+says()
+{
+	ask "$2" >"$dir/said"
+	grep -q -e "$1" "$dir/said" || {
+		cat "$dir/said"
+		return 1
+	}
+}
+
+# ---- a small stack inside other memory
+
+start_tracee coroutine
+for command in info trim; do
+	check "a thread on a small stack inside other memory is not borrowed for $command" \
+		exits 6 memdiag $command --pid "$tracee_pid" --wait 100ms
+done
+check 'what lies below the small stack is intact' says '^intact' check
+check 'and the target lives on' end_tracee
+start_tracee coroutine other
+check 'beside it, a thread on a stack of its own is borrowed' \
+	exits 0 memdiag info --pid "$tracee_pid" --json
+check 'and not the one on the small stack' json_is ".data.borrow.tid != $tracee_pid"
+check 'what lies below the small stack is intact, too' says '^intact' check
+check 'and that target lives on' end_tracee
+
+# ---- a system call that an attach would cut short
+
+for how in recv-waitall read-timeout recv-timeout; do
+	start_tracee receiver $how
+	check "$how: 50 of info are answered, or find no safe moment" \
+		each_of 50 exits '0 6' memdiag info --pid "$tracee_pid" --wait 20ms
+	check "$how: no message came short or with EINTR" says '^whole [1-9]' check
+	check "$how: the target lives on" end_tracee
+done
+
+# ---- a thread that gets the processor after all others, or before them
+
+for policy in idle fifo; do
+	if [ $policy = fifo ] && ! chrt --fifo 1 true 2>/dev/null; then
+		skip "$policy: the ordinary thread was borrowed" 'that policy is not to be had here'
+		continue
+	fi
+	start_tracee scheduled $policy
+	ordinary=$(sed -n 's/^ordinary //p' "$dir/$tracee_pid.out")
+	check "$policy: answered" exits 0 memdiag info --pid "$tracee_pid" --json
+	check "$policy: the ordinary thread was borrowed" json_is ".data.borrow.tid == $ordinary"
+	check "$policy: the target lives on" end_tracee
+done
+
+# ---- a filter that kills for a system call the program never made
+
+start_tracee seccomp
+check 'under a system call filter: --capture=fd2 is refused' \
+	exits 5 memdiag info --pid "$tracee_pid" --capture=fd2
+check 'under a system call filter: the reason is told' grep -qi 'filter' "$dir/err"
+check 'under a system call filter: info is answered' exits 0 memdiag info --pid "$tracee_pid"
+check 'under a system call filter: the target lives on' end_tracee
+finish

@@ -1,0 +1,61 @@
+#!/bin/sh
+# setuid() and its like make every thread of a process take part, by a signal that must not be held
+# back, while libc's lock of the thread stacks is held, which pthread_create() needs.
+deadline=90
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+masks()
+{
+	grep -h '^SigBlk' /proc/"$tracee_pid"/task/*/status | sort
+}
+
+goes_on()
+{
+	before=$(ask count)
+	until [ "$(ask count)" -gt "$((before + 10))" ]; do
+		kill -0 "$tracee_pid" || return
+	done
+}
+
+start_tracee setuid 300
+masks >"$dir/masks.before"
+for command in info trim; do
+	check "setuid() in a loop: 50 of $command by a helper end well, or find no safe moment" \
+		each_of 50 exits '0 6' \
+		memdiag $command --pid "$tracee_pid" --mode=helper --wait 300ms
+	check "setuid() in a loop: after $command it goes on" goes_on
+done
+check 'a new thread can call setuid(), too' test "$(ask work)" = 'done'
+masks >"$dir/masks.after"
+check 'the signal masks are as before' diff "$dir/masks.before" "$dir/masks.after"
+check 'the target lives on' end_tracee
+
+# A thread inside setuid() must not be borrowed, however quietly it waits.
+for function in setuid seteuid setgid; do
+	for command in info trim; do
+		start_tracee setuid-waits $function
+		check "a thread waiting in $function() is not borrowed for $command" \
+			exits 6 memdiag $command --pid "$tracee_pid" --wait 200ms
+		check "$function() comes to its end after $command" test "$(ask release)" = 'done'
+		check "the target lives on after $command" end_tracee
+	done
+done
+
+# The thread beside it may be borrowed, but not held: what it cannot do now it leaves undone.
+is_itself()
+{
+	while grep -q '^SigBlk:.*[1-9a-f]' /proc/"$tracee_pid"/task/*/status ||
+		[ "$(find /proc/"$tracee_pid"/task -mindepth 1 -maxdepth 1 | wc -l)" -ne 4 ]; do
+		kill -0 "$tracee_pid" || return
+	done
+}
+for command in info trim; do
+	start_tracee setuid-waits setuid other
+	memdiag $command --pid "$tracee_pid" --wait 200ms
+	check "a thread beside setuid(), after $command: setuid() comes to its end" \
+		test "$(ask release)" = 'done'
+	check "a thread beside setuid(), after $command: the threads are as before" is_itself
+	check "a thread beside setuid(), after $command: the target lives on" end_tracee
+done
+finish
