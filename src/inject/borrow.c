@@ -250,6 +250,10 @@ no_safe_point(const struct inject_target *it, const struct search *s, uint64_t w
 {
 	char name[32];
 
+	if (!target_is_alive(it->target))
+		return err_set_kind(e, ERR_GONE, 0,
+			"process %d (%s) has ended; nothing had been changed", it->target->pid,
+			it->target->comm);
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
 		"no thread of %d (%s) could be borrowed safely within %.1f s; nothing was changed",
 		it->target->pid, it->target->comm, (double)wait_ns / 1e9);
@@ -276,7 +280,8 @@ borrow_take(struct carrier *c, struct inject_target *it, const struct inject_opt
 		if (candidates_find(&s.found, it, s.nr_rounds++, e) < 0)
 			return -1;
 		result = try_round(c, it, &s, &report->nr_rejected, e);
-		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns || os_is_asked_to_end())
+		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns || os_is_asked_to_end() ||
+			!target_is_alive(it->target))
 			break;
 		os_attend(pause_ns);
 		if (pause_ns < 10000000)
