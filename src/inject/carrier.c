@@ -321,6 +321,9 @@ carrier_stop_waiting(struct carrier *c)
 int
 carrier_explain(const struct carrier *c, enum carrier_end end, const char *call, struct err *e)
 {
+	/* The end of a first thread is not told before those of the others have been asked for. */
+	if (end == CARRIER_TIMEOUT && !target_is_alive(c->it->target))
+		end = CARRIER_GONE;
 	switch (end) {
 	case CARRIER_GONE:
 		return err_set_kind(e, ERR_GONE, 0, "%d (%s) ended or ran another program during %s",
