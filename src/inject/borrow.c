@@ -74,8 +74,10 @@ leave_syscall(struct carrier *c, struct err *e)
 		return -1;
 	if (arch_pc(&before).v == arch_pc(&after).v && arch_sp(&before).v == arch_sp(&after).v)
 		return 0;
-	borrow_abandon(c);	/* it is on its way home by itself: hands off */
-	return err_set(e, 0, "thread %d ran on before it was given back", c->tid);
+	/* A signal that is never held back came first; after its handler the frame leads home. */
+	debug("thread %d goes home by itself", c->tid);
+	borrow_abandon(c);
+	return 0;
 }
 
 int
@@ -88,7 +90,7 @@ borrow_return(struct carrier *c, struct err *e)
 		debug("errno: %s", ours.msg);
 	if (c->stop == OS_STOP_SYSCALL && leave_syscall(c, e) < 0)
 		return -1;
-	if (put_back(c, 0, e) < 0)
+	if (c->is_ours && put_back(c, 0, e) < 0)
 		return -1;
 	c->is_ours = false;
 	c->held_ns = os_now_ns() - c->stopped_ns;

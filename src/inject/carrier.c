@@ -102,6 +102,13 @@ carrier_is_fault(const struct os_stop *stop)
 	return stop->is_own && stop->sig < SIGSETXID && FAULTS & BIT(stop->sig);
 }
 
+void
+carrier_note_phase(struct carrier *c, const struct os_stop *stop)
+{
+	c->is_in_syscall =
+		stop->phase == OS_PHASE_UNKNOWN ? !c->is_in_syscall : stop->phase == OS_PHASE_ENTRY;
+}
+
 /* Whether the thread stands at the entry of rt_sigreturn into the topmost frame. */
 static bool
 has_returned(const struct carrier *c, const struct arch_regs *r)
@@ -149,7 +156,7 @@ take_stop(struct carrier *c, const struct os_stop *stop, enum carrier_end *ret, 
 	case OS_STOP_SYSCALL:
 		break;
 	}
-	c->is_in_syscall = !c->is_in_syscall;
+	carrier_note_phase(c, stop);
 	if (arch_get_regs(c->tid, &regs, e) < 0)
 		return -1;
 	if (!c->is_in_syscall) {
@@ -174,6 +181,8 @@ await_stop(struct carrier *c, uint64_t deadline_ns, struct os_stop *ret, struct 
 	for (;;) {
 		if (os_wait(c->tid, deadline_ns, ret, e) < 0)
 			return -1;
+		if (ret->kind == OS_STOP_TIMEOUT && !target_is_alive(c->it->target))
+			ret->kind = OS_STOP_GONE;
 		if (ret->kind != OS_STOP_TIMEOUT || deadline_ns >= last_ns ||
 			os_thread_syscall(c->it->target, c->tid, &s, &ignored) < 0 ||
 			(!s.is_running && s.nr == SYS_futex))

@@ -74,11 +74,11 @@ bring_to_start(struct carrier *h, uint64_t deadline_ns, struct err *e)
 			return carrier_explain(h, CARRIER_GONE, "pthread_create", e);
 		if (stop.kind == OS_STOP_TIMEOUT)
 			return carrier_explain(h, CARRIER_TIMEOUT, "starting a thread", e);
-		if (stop.kind == OS_STOP_SYSCALL && h->is_in_syscall) {
-			h->is_in_syscall = false;
-			return 0;
+		if (stop.kind == OS_STOP_SYSCALL) {
+			carrier_note_phase(h, &stop);
+			if (!h->is_in_syscall)
+				return 0;
 		}
-		h->is_in_syscall = stop.kind == OS_STOP_SYSCALL;
 		if (os_resume(h->tid, OS_RESUME_TO_SYSCALL,
 			    stop.kind == OS_STOP_SIGNAL ? stop.sig : 0, e) < 0 ||
 			os_wait(h->tid, deadline_ns, &stop, e) < 0)

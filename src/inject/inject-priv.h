@@ -207,6 +207,9 @@ int carrier_turn_back(struct carrier *c, struct err *e);
 /* Stop a carrier in a call that does not come back.  True if it waited for the lock of an arena. */
 bool carrier_stop_waiting(struct carrier *c);
 
+/* Note in C which end of a system call STOP is; kernels before 5.3 leave it to be counted. */
+void carrier_note_phase(struct carrier *c, const struct os_stop *stop);
+
 /* Whether a signal that stopped a carrier is of its own doing, and no one's message to the program. */
 bool carrier_is_fault(const struct os_stop *stop);
 

@@ -219,7 +219,7 @@ enum os_stop_kind {
 	OS_STOP_EVENT,		/* asked for by os_interrupt(), or the first stop of a new thread */
 	OS_STOP_GROUP,		/* a SIGSTOP or the like stopped the whole process */
 	OS_STOP_SIGNAL,		/* SIG is about to be delivered */
-	OS_STOP_SYSCALL,	/* entry or exit; see os_resume() */
+	OS_STOP_SYSCALL,	/* at its entry or exit */
 	OS_STOP_CLONE,		/* made the thread NEW_TID, which is ours and stops by itself */
 	OS_STOP_EXEC,		/* the process runs another program now */
 	OS_STOP_GONE,		/* the thread has ended */
@@ -230,6 +230,7 @@ struct os_stop {
 	int sig;
 	bool is_own;	/* SIGNAL: a fault of the thread's own, or its own abort(); nobody sent it */
 	pid_t new_tid;
+	enum { OS_PHASE_UNKNOWN, OS_PHASE_ENTRY, OS_PHASE_EXIT } phase;	/* SYSCALL; unknown before 5.3 */
 };
 
 enum os_resume {

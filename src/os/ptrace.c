@@ -24,6 +24,7 @@
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f	/* 5.13 */
 #endif
+#define MD_PTRACE_GET_SYSCALL_INFO 0x420e	/* 5.3 */
 #define MD_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211	/* 6.4 */
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
@@ -32,6 +33,13 @@
 struct rseq_configuration {
 	uint64_t rseq_abi_pointer;
 	uint32_t rseq_abi_size, signature, flags, pad;
+};
+
+/* The beginning of struct ptrace_syscall_info (linux/ptrace.h): op is 1 at entry, 2 at exit. */
+struct syscall_info {
+	uint8_t op, pad[3];
+	uint32_t arch;
+	uint64_t rest[10];
 };
 
 struct dispatch_configuration {
@@ -289,7 +297,11 @@ classify(pid_t tid, int status, struct os_stop *ret)
 	} else if (event == PTRACE_EVENT_EXEC) {
 		ret->kind = OS_STOP_EXEC;
 	} else if (ret->sig == (SIGTRAP | 0x80)) {
+		struct syscall_info info = { 0 };
+
 		ret->kind = OS_STOP_SYSCALL;
+		if (ptrace(MD_PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof info, &info) > 0)
+			ret->phase = info.op == 1 ? OS_PHASE_ENTRY : OS_PHASE_EXIT;
 	} else {
 		siginfo_t info = { 0 };
 
