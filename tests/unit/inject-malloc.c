@@ -50,7 +50,7 @@ serve(void)
 	char command;
 
 	setvbuf(f, NULL, _IOFBF, sizeof text / 2);
-
+	answer("ready", 5);	/* from here on the heap stays as it is */
 	for (;;) {
 		struct pollfd p = { .fd = 0, .events = POLLIN };
 
@@ -82,7 +82,6 @@ be_child(int nr_threads)
 		blocks[i] = memset(malloc(20000), 1, 20000);
 	for (int i = 0; i < 4000; i++)
 		free(blocks[i]);
-	answer("ready", 5);
 	serve();
 }
 
