@@ -5,9 +5,14 @@ deadline=90
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
+# The masks of all threads, at a moment when none of them is in the handler of that signal.
 masks()
 {
-	grep -h '^SigBlk' /proc/"$tracee_pid"/task/*/status | sort
+	until masks=$(grep -h '^SigBlk' /proc/"$tracee_pid"/task/*/status | sort) &&
+		! echo "$masks" | grep -q 0000000100000000; do
+		kill -0 "$tracee_pid" || return
+	done
+	echo "$masks"
 }
 
 goes_on()
