@@ -3,6 +3,7 @@
 #include "base/debug.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -14,12 +15,6 @@ debug_enable(void)
 {
 	enabled = true;
 	clock_gettime(CLOCK_MONOTONIC, &start);
-}
-
-bool
-debug_is_enabled(void)
-{
-	return enabled;
 }
 
 void

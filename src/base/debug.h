@@ -4,11 +4,8 @@
 #ifndef MEMDIAG_BASE_DEBUG_H
 #define MEMDIAG_BASE_DEBUG_H
 
-#include <stdbool.h>
-
 /* Lines are written only after debug_enable(). */
 void debug_enable(void);
-bool debug_is_enabled(void);
 
 /* One line, with the time since start; nothing when not enabled. */
 void debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
