@@ -1,6 +1,7 @@
 /*
- * heap: glibc malloc's own account of its heaps.
- * May use: maps/, elf/, os/, base/.
+ * heap: glibc malloc's heaps: its own account of them, which malloc_info writes, and ours, read from
+ * memory without running one instruction in the target.
+ * May use: inject/, maps/, elf/, os/, base/.
  */
 #ifndef MEMDIAG_HEAP_HEAP_H
 #define MEMDIAG_HEAP_HEAP_H
@@ -10,6 +11,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/raddr.h"
+#include "base/text.h"
+#include "maps/maps.h"
+#include "os/os.h"
+
+/* ---- malloc_info: glibc's own account, as XML -------------------------------------------------- */
 
 /* A <size> or <unsorted> line: free chunks of FROM..TO bytes, flag bits taken off. */
 struct malloc_info_size {
@@ -70,5 +77,195 @@ uint64_t malloc_info_in_use(const struct malloc_info_heap *h);
  * resident: what is in use cannot take more than all of its bytes.
  */
 uint64_t malloc_info_free_resident(const struct malloc_info_heap *h, uint64_t resident_bytes);
+
+/* ---- layout: what the releases of glibc differ in ---------------------------------------------- */
+
+/* How a thread's cache of free chunks is laid out (struct tcache_perthread_struct, 2.26+). */
+struct heap_tcache_layout {
+	unsigned int nr_bins;		/* 64; 76 since 2.42; 0: this libc has none */
+	unsigned int count_bytes;	/* of one count: 1, 2 since 2.30 */
+	bool counts_down;		/* the counts are slots left (2.42+) */
+	uint64_t chunk_bytes;		/* of the chunk that holds it */
+	bool has_key;			/* the second word of a cached block tells it is one */
+};
+
+/* struct malloc_par: malloc's settings and the account of mapped blocks.  Bytes, if not said else. */
+struct heap_params {
+	uint64_t trim_threshold, top_pad, mmap_threshold;
+	uint64_t arena_test, arena_max;		/* arenas */
+	uint64_t thp_page, hp_page;		/* 0: not used, or not known to this release */
+	uint64_t nr_mmaps, nr_mmaps_max, max_nr_mmaps;
+	bool no_dyn_threshold;			/* thresholds were set, and do not grow any more */
+	uint64_t mmapped, max_mmapped;
+	raddr sbrk_base;
+	uint64_t tcache_count;			/* blocks a bin holds */
+	uint64_t tcache_max;
+};
+
+/* Offsets are from the start of struct malloc_state; 0 is a field that this era lacks. */
+struct heap_layout {
+	const char *era;		/* releases that have it, as in "2.27 to 2.42"; static */
+	unsigned int word_bytes;
+	unsigned int align_bytes;	/* MALLOC_ALIGNMENT */
+	unsigned int heap_info_bytes;	/* 0 if there is no thread arena to tell it by */
+	unsigned int fastbins, nr_fastbins;
+	unsigned int top, bins, binmap, next, next_free, attached, system_mem, max_system;
+	unsigned int state_bytes;
+	bool has_safe_linking;		/* links of fast bins and tcaches are mangled (2.32+) */
+	struct heap_tcache_layout tcache;
+	raddr mp;			/* struct malloc_par; 0 if it was not found */
+	struct heap_params params;	/* as of now; zeroes if mp was not found */
+	char found_by[80];		/* for people: by which signs it was told */
+};
+
+/*
+ * Tell the layout of the malloc whose arenas are A, by its shape and never by its version: branches
+ * of distributions have changed structures.  Nothing is stopped.  ERR_UNSUPPORTED when it is none
+ * that is known.
+ */
+int heap_layout_find(struct heap_layout *ret, const struct target *t, const struct maps *m,
+	const struct objects *o, const struct arenas *a, struct err *e);
+
+/* ---- heap: what is in the arenas --------------------------------------------------------------- */
+
+/* How much a number can be trusted. */
+enum heap_certainty {
+	HEAP_APPROXIMATE,	/* a check failed, or not all could be read */
+	HEAP_CONSISTENT,	/* all checks passed, but it was not stopped, or its lock was taken */
+	HEAP_EXACT,		/* all threads stood still, nobody held its lock, all checks passed */
+};
+const char *heap_certainty_name(enum heap_certainty c);
+
+struct heap_sum {
+	uint64_t count, bytes;	/* chunks, with their headers */
+};
+
+/*
+ * A page of an arena that is resident is of exactly one of these; RETURNED and RESERVED are not
+ * resident.
+ */
+enum heap_page_class {
+	HEAP_PAGE_LIVE,		/* in use, all of it */
+	HEAP_PAGE_MIXED,	/* in use in part; or free with a header that must stay */
+	HEAP_PAGE_TRIMMABLE,	/* malloc_trim(0) gives it back */
+	HEAP_PAGE_CACHED,	/* nothing on it but chunks of tcaches and fast bins, and free ones */
+	HEAP_PAGE_TOP,		/* in a top chunk, and kept by malloc_trim(0): of thread arenas */
+	HEAP_PAGE_RETURNED,	/* free and not resident */
+	HEAP_PAGE_RESERVED,	/* address space that the arena has not used yet */
+	NR_HEAP_PAGE_CLASSES,
+};
+const char *heap_page_class_name(enum heap_page_class c);
+
+/* Chunks of malloc_info's <size> line: of one bin. */
+struct heap_bin {
+	uint64_t count;
+	uint64_t total_bytes;	/* sums and ends of the raw size words, flag bits included, as */
+	uint64_t from_bytes, to_bytes;	/* malloc_info prints them */
+};
+
+#define HEAP_NR_FASTBINS 11
+#define HEAP_NR_BINS 127	/* bin 0 here is bin 1 of glibc: the unsorted one */
+
+/* Chunks by size: steps of 16 bytes to 1 KiB, then a class for each power of two. */
+#define HEAP_NR_SIZES 96
+uint64_t heap_size_from(unsigned int size_class);	/* the smallest chunk of that class */
+unsigned int heap_size_class(uint64_t chunk_bytes);
+
+struct heap_chunk {
+	raddr addr;		/* of its header; the program's pointer is two words further */
+	uint64_t bytes;
+};
+
+/* A contiguous piece of an arena: a heap, or what brk or a mapping gave the main arena. */
+struct heap_segment {
+	raddr start, end;	/* from its first chunk to where it ends; headers are outside */
+	struct heap_sum in_use, free;
+	struct heap_chunk last_in_use;	/* what keeps it from shrinking; bytes 0: nothing */
+	uint64_t below_bytes;		/* free or cached right below that chunk */
+};
+
+#define HEAP_NR_LARGEST 16
+
+struct heap_arena {
+	raddr addr;
+	unsigned int nr;		/* in malloc_info's order */
+	bool is_main;
+	enum heap_certainty certainty;
+	char why[160];			/* it is not exact; "" if it is */
+	int attached;			/* threads, by malloc's count; -1 before 2.23 */
+	bool is_contiguous;		/* brk's only; thread arenas: true */
+	uint64_t system_bytes, max_system_bytes;
+	uint64_t mprotect_bytes;	/* of all heaps; system_bytes for the main arena */
+	struct heap_chunk top;
+	struct heap_sum in_use;		/* with what tcaches hold, as malloc counts */
+	struct heap_sum cached;		/* of which in tcaches */
+	struct heap_sum fast, binned;
+	uint64_t overhead_bytes;	/* heap_infos, malloc_state, fence posts */
+	struct heap_bin fastbin[HEAP_NR_FASTBINS], bin[HEAP_NR_BINS];
+	struct heap_sum used_size[HEAP_NR_SIZES], free_size[HEAP_NR_SIZES];
+	struct heap_chunk largest[HEAP_NR_LARGEST];	/* free, largest first; bytes 0 ends it */
+	struct {
+		struct heap_segment *v;	/* owned; oldest first */
+		size_t nr, room;
+	} segment;
+	/* pages; zeroes, with has_pages false, when they could not be told */
+	bool has_pages;
+	uint64_t page_bytes[NR_HEAP_PAGE_CLASSES];
+	uint64_t resident_bytes, swapped_bytes;
+	uint64_t live_resident_bytes;	/* bytes in use on resident pages, cached ones not counted */
+	uint64_t stranded_bytes;	/* free bytes on MIXED and CACHED pages */
+	struct {			/* what malloc_trim(0) does here */
+		uint64_t rss_bytes;	/* RSS falls by */
+		uint64_t uss_bytes;	/* of which nobody else has the pages; 0 if not known */
+		uint64_t swap_bytes;
+		uint64_t nr_ranges;	/* calls of madvise(), and brk */
+		uint64_t lock_ns;	/* the arena's lock is held, estimated */
+	} trim;
+};
+
+/* A thread's cache. */
+struct heap_thread {
+	pid_t tid;		/* 0: it could not be told whose this is */
+	raddr arena;		/* 0: none yet */
+	struct heap_sum cached;
+};
+
+struct heap {
+	struct heap_layout layout;
+	struct {
+		struct heap_arena *v;	/* owned; in malloc_info's order */
+		size_t nr, room;
+	} arena;
+	struct {
+		struct heap_thread *v;
+		size_t nr, room;
+	} thread;
+	struct {
+		struct mmapped_chunk *v;
+		size_t nr, room;
+	} mmapped;
+	enum heap_certainty certainty;	/* of the least certain arena */
+	unsigned int nr_stops;
+	uint64_t stopped_ns, longest_stop_ns;
+	uint64_t nr_chunks, read_bytes;	/* for --verbose and the benchmark */
+};
+
+struct heap_options {
+	uint64_t max_stop_ns;	/* the longest the target may be stopped at a time; 0: not at all */
+	bool bins_only;		/* free chunks by malloc's lists; no chunk in use is looked at */
+};
+
+/*
+ * Read the heaps of T into H, which must be zeroed or released.  Only pages that are present are
+ * read, so that the target's pages stay as they are.  What could not be read for sure is not left
+ * out but marked in its arena.  Returns 0, or -1 with E and H released.
+ */
+int heap_read(struct heap *h, const struct target *t, const struct maps *m,
+	const struct objects *o, const struct heap_options *opt, struct err *e);
+void heap_release(struct heap *h);
+#define auto_heap __attribute__((cleanup(heap_release)))
+
+/* The document that malloc_info(0, f) of the target's own libc would write, into OUT. */
+int heap_write_xml(const struct heap *h, struct text *out, struct err *e);
 
 #endif
