@@ -100,15 +100,31 @@ static const struct special {
 	{ "[", LEAF_VDSO, false },	/* vdso, vvar, vvar_vclock, vsyscall, uprobes, sigpage ... */
 };
 
-static bool
-by_special_name(struct look *v, const struct region *r)
+/* What the name of R, which is special, says. */
+static const struct special *
+special_of(const struct region *r)
 {
 	const struct special *s = specials;
 
-	if (!is_special(r))
-		return false;
 	while (!begins(r->path, s->prefix))
 		s++;	/* the last fits all */
+	return s;
+}
+
+bool
+region_is_kernels(const struct region *r)
+{
+	return is_special(r) && special_of(r)->kind == LEAF_VDSO;
+}
+
+static bool
+by_special_name(struct look *v, const struct region *r)
+{
+	const struct special *s;
+
+	if (!is_special(r))
+		return false;
+	s = special_of(r);
 	v->kind = s->kind;
 	v->confidence = CONFIDENCE_EXACT;
 	v->is_open = s->is_open;

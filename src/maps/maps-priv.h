@@ -14,6 +14,8 @@ bool region_parse(struct region *r, const char *line);
 bool region_is_anonymous(const struct region *r);
 bool region_is_reserve(const struct region *r);
 bool region_is_heap(const struct region *r);
+/* Whether the kernel maps it for itself: vdso and the like. */
+bool region_is_kernels(const struct region *r);
 
 /* ---- spans: what is known of intervals, whatever mappings they lie in ---- */
 

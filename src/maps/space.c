@@ -87,10 +87,11 @@ struct walk {
 	bool has_large;	/* there is private memory in it, and much of it */
 };
 
+/* vdso has no file, but its pages count in RssFile (mm/memory.c, finish_fault). */
 static bool
 has_files(const struct region *r)
 {
-	return !region_is_anonymous(r) || r->prot[3] == 's';
+	return !region_is_anonymous(r) || r->prot[3] == 's' || region_is_kernels(r);
 }
 
 static bool

@@ -2,7 +2,7 @@
 # Processes of all sorts: whatever it is, each byte is counted once and the kernel agrees; and what
 # may not be seen is said to be so.
 . "$top_srcdir/tests/live/lib.sh"
-need setpriv unshare
+need python3 setpriv unshare
 
 sound='([.data.identities[] | select(.difference_bytes != 0)] == []) and
 	(.data.totals.virt_bytes == ([.data.groups[].virt_bytes] | add)) and
@@ -39,6 +39,29 @@ whole '200 threads'
 check 'thread by thread' maps --by=thread
 check 'are all there' json_is '[.data.groups[].name | select(test("^[0-9]+ "))] | length >= 200'
 check 'the target lives on' end_tracee
+
+# ---- other allocators ----
+# Big and small blocks, made and freed: what lies where differs from one allocator to the next.
+cat >"$dir/blocks.py" <<'PROGRAM'
+import sys
+blocks = [bytes(size) for size in (100, 5000, 300000, 3000000) for _ in range(50)]
+del blocks[::2]
+print("ready", flush=True)
+sys.stdin.read()
+print("alive", flush=True)
+PROGRAM
+for allocator in libtcmalloc_minimal.so.4 libjemalloc.so.2 libmimalloc.so.2; do
+	if ! ldconfig -p | grep -q "$allocator"; then
+		skip "$allocator" 'it is not installed'
+		continue
+	fi
+	start_command env LD_PRELOAD="$allocator" "$TRACEES/idle"
+	whole "$allocator"
+	check 'the target lives on' end_tracee
+	start_command env LD_PRELOAD="$allocator" PYTHONMALLOC=malloc python3 "$dir/blocks.py"
+	whole "$allocator at work"
+	check 'the target lives on' end_tracee
+done
 
 # ---- libraries that are hard to reach ----
 library=$(ldd "$MEMDIAG" | awk '/libexpat/ { print $3 }')
