@@ -265,7 +265,10 @@ int heap_read(struct heap *h, const struct target *t, const struct maps *m,
 void heap_release(struct heap *h);
 #define auto_heap __attribute__((cleanup(heap_release)))
 
-/* The document that malloc_info(0, f) of the target's own libc would write, into OUT. */
+/*
+ * The document that malloc_info(0, f) of the target's own libc would write, into OUT; of a libc
+ * before 2.31 in the form of 2.31.
+ */
 int heap_write_xml(const struct heap *h, struct text *out, struct err *e);
 
 #endif
