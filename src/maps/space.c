@@ -136,11 +136,17 @@ count_pages(struct space *s, struct os_pages *pages, struct err *e)
 
 /* ---- smaps ---- */
 
-/* BYTES of a mapping's, of which a leaf has PART out of WHOLE. */
 static uint64_t
-share(uint64_t bytes, uint64_t part, uint64_t whole)
+scaled(uint64_t bytes, uint64_t part, uint64_t whole)
 {
 	return part == whole ? bytes : (uint64_t)((double)bytes * (double)part / (double)whole);
+}
+
+/* BYTES of a mapping's, of which a leaf has [FROM, TO) out of WHOLE.  No byte is lost between two. */
+static uint64_t
+share(uint64_t bytes, uint64_t from, uint64_t to, uint64_t whole)
+{
+	return scaled(bytes, to, whole) - scaled(bytes, from, whole);
 }
 
 /* The leaves that M lies over, [*RET_FIRST, *RET_END); C goes on from there. */
@@ -172,18 +178,20 @@ static int
 take_rss(const struct smaps_entry *m, void *arg)
 {
 	struct counter *c = arg;
+	uint64_t from = 0, whole = m->end.v - m->start.v;
 	size_t i, end;
 
 	for (leaves_of(c, m, &i, &end); i < end; i++) {
 		struct leaf *l = &c->s->leaves.v[i];
-		uint64_t part = overlap(l, m), whole = m->end.v - m->start.v;
+		uint64_t to = from + overlap(l, m);
 
-		l->rss_bytes += share(m->rss_bytes, part, whole);
-		l->swap_bytes += share(m->swap_bytes, part, whole);
-		l->hugetlb_bytes += share(m->hugetlb_bytes, part, whole);
-		l->huge_bytes += share(m->anon_huge_bytes, part, whole);
-		if (part != whole)
+		l->rss_bytes += share(m->rss_bytes, from, to, whole);
+		l->swap_bytes += share(m->swap_bytes, from, to, whole);
+		l->hugetlb_bytes += share(m->hugetlb_bytes, from, to, whole);
+		l->huge_bytes += share(m->anon_huge_bytes, from, to, whole);
+		if (to - from != whole)
 			l->confidence = CONFIDENCE_GUESS;
+		from = to;
 	}
 	return 0;
 }
@@ -193,7 +201,7 @@ static int
 take_pss(const struct smaps_entry *m, void *arg)
 {
 	struct counter *c = arg;
-	uint64_t rss = 0;
+	uint64_t rss = 0, from = 0;
 	size_t first, end;
 
 	leaves_of(c, m, &first, &end);
@@ -201,9 +209,11 @@ take_pss(const struct smaps_entry *m, void *arg)
 		rss += c->s->leaves.v[i].rss_bytes;
 	for (size_t i = first; i < end && rss; i++) {
 		struct leaf *l = &c->s->leaves.v[i];
+		uint64_t to = from + l->rss_bytes;
 
-		l->pss_bytes += share(m->pss_bytes, l->rss_bytes, rss);
-		l->uss_bytes += share(m->private_bytes, l->rss_bytes, rss);
+		l->pss_bytes += share(m->pss_bytes, from, to, rss);
+		l->uss_bytes += share(m->private_bytes, from, to, rss);
+		from = to;
 	}
 	return 0;
 }
