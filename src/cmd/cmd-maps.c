@@ -347,7 +347,7 @@ set_deadline(uint64_t ns)
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options o = { 0 };
+	struct options o = { .space.want_unused = true };
 	int status;
 
 	ui_parse(&argp, argc, argv, &o);

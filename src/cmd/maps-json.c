@@ -53,6 +53,8 @@ row_to_json(const struct row *r, const struct space *s)
 		set_bytes(row, "pss_bytes", r->pss_bytes);
 		set_bytes(row, "uss_bytes", r->uss_bytes);
 	}
+	if (r->has_unused)
+		set_counted(row, "unused_stack_bytes", r->unused_bytes, rows_know_unused(s));
 	set_bytes(row, "count", r->count);
 	json_object_set_new(row, "confidence", json_string(confidence_name(r->confidence)));
 	if (r->leaf)

@@ -179,6 +179,10 @@ add_leaf(struct row *r, const struct leaf *l)
 	r->pss_bytes += l->pss_bytes;
 	r->uss_bytes += l->uss_bytes;
 	r->count++;
+	if (l->kind == LEAF_STACK_UNUSED || l->kind == LEAF_CACHED_STACK) {
+		r->unused_bytes += l->rss_bytes;
+		r->has_unused = true;
+	}
 	if (l->confidence < r->confidence)
 		r->confidence = l->confidence;
 }
@@ -212,6 +216,12 @@ rows_make(struct rows *r, const struct space *s, const struct target *t, enum ro
 		return 0;
 	rows_release(r);
 	return err_set(e, ENOMEM, "cannot add up the mappings");
+}
+
+bool
+rows_know_unused(const struct space *s)
+{
+	return s->rss_from == SPACE_RSS_SCAN || s->rss_from == SPACE_RSS_PAGEMAP;
 }
 
 void

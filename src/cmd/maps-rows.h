@@ -36,6 +36,8 @@ struct row {
 	const struct leaf *leaf;	/* BY_MAPPING: the one it stands for */
 	uint64_t virt_bytes, rss_bytes, swap_bytes, hugetlb_bytes, huge_bytes;
 	uint64_t pss_bytes, uss_bytes, count;
+	uint64_t unused_bytes;	/* of RSS, in stacks: left over below the stack pointer */
+	bool has_unused;	/* false: no stack pointer is known */
 	enum confidence confidence;	/* of the least sure of its leaves */
 };
 
@@ -47,6 +49,8 @@ struct rows {
 /* Add up the leaves of S.  R must be zeroed or released.  0, or -1 with E and R released. */
 int rows_make(struct rows *r, const struct space *s, const struct target *t, enum rows_by by,
 	const struct user_classes *classes, struct err *e);
+/* Whether the pages of S were counted where they are, so that unused_bytes is right. */
+bool rows_know_unused(const struct space *s);
 void rows_release(struct rows *r);
 #define auto_rows __attribute__((cleanup(rows_release)))
 

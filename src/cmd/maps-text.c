@@ -68,6 +68,8 @@ number_columns(struct shower *sh)
 {
 	column(sh, "VIRT", true);
 	column(sh, "RSS", true);
+	if (sh->r->by == BY_THREAD)
+		column(sh, "UNUSED", true);
 	column(sh, "SWAP", true);
 	if (sh->has_hugetlb)
 		column(sh, "HUGETLB", true);
@@ -82,6 +84,8 @@ number_cells(struct shower *sh, const struct row *r)
 {
 	size_cell(sh, r->virt_bytes, true);
 	size_cell(sh, r->rss_bytes, sh->has_rss);
+	if (sh->r->by == BY_THREAD)
+		size_cell(sh, r->unused_bytes, r->has_unused && rows_know_unused(sh->s));
 	size_cell(sh, r->swap_bytes, sh->has_rss);
 	if (sh->has_hugetlb)
 		size_cell(sh, r->hugetlb_bytes, sh->has_rss);
@@ -194,6 +198,10 @@ total_row(struct shower *sh)
 
 	if (sh->r->by == BY_MAPPING)
 		return;
+	for (size_t i = 0; i < sh->r->rows->nr; i++) {
+		total.unused_bytes += sh->r->rows->v[i].unused_bytes;
+		total.has_unused |= sh->r->rows->v[i].has_unused;
+	}
 	sh->has_bar = false;
 	group_row(sh, &total);
 	sh->has_bar = has_bar;

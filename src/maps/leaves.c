@@ -21,6 +21,8 @@ static const struct {
 } kinds[NR_LEAF_KINDS] = {
 	[LEAF_MAIN_STACK] = { "main stack", GROUP_STACK },
 	[LEAF_THREAD_STACK] = { "thread stacks", GROUP_STACK },
+	[LEAF_STACK_UNUSED] = { "unused stack", GROUP_STACK },
+	[LEAF_STACK_TLS] = { "thread TLS", GROUP_STACK },
 	[LEAF_STACK_GUARD] = { "stack guards", GROUP_STACK },
 	[LEAF_CACHED_STACK] = { "cached stacks", GROUP_STACK },
 	[LEAF_MAIN_HEAP] = { "main heap (brk)", GROUP_HEAP },

@@ -43,10 +43,11 @@ void spans_release(struct spans *s);
 #define auto_spans __attribute__((cleanup(spans_release)))
 
 /*
- * Everything that is known of S's target beyond its mappings: stacks, heaps, objects.  ST is its
- * /proc/PID/stat.
+ * Everything that is known of S's target beyond its mappings: stacks, heaps, objects.  The unused
+ * part of a stack is told apart with WANT_UNUSED only.
  */
-int spans_find(struct spans *ret, const struct space *s, const struct target *t, struct err *e);
+int spans_find(struct spans *ret, const struct space *s, const struct target *t, bool want_unused,
+	struct err *e);
 
 /* Make the leaves of S, without numbers of pages, from its regions and SPANS. */
 int space_classify(

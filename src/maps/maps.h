@@ -151,8 +151,8 @@ struct thread_stack {
 				 * nobody joined it, for good */
 	raddr start, end;	/* all of it, the guard included */
 	uint64_t guard_bytes;	/* at its low end; 0 for the main thread, whose guard is no mapping */
-	raddr control;		/* the page with libc's struct pthread, which is behind TLS, at the
-				 * high end; 0 if not known */
+	raddr tls;		/* the page where static TLS begins; from there to the end it is
+				 * libc's, struct pthread last.  0 if not known */
 	raddr sp;		/* between the guard and here it is unused; 0 if not known */
 	bool is_main;
 	bool is_guess;		/* told by the mapping around SP; else libc or the kernel says so */
@@ -192,7 +192,9 @@ enum group {
 
 enum leaf_kind {
 	LEAF_MAIN_STACK,
-	LEAF_THREAD_STACK,
+	LEAF_THREAD_STACK,	/* one of each thread, whether or not its SP is known */
+	LEAF_STACK_UNUSED,	/* below SP of a thread that waits: what it has there is left over */
+	LEAF_STACK_TLS,		/* static TLS and struct pthread, at the high end */
 	LEAF_STACK_GUARD,
 	LEAF_CACHED_STACK,	/* of a thread that has ended, kept for the next */
 
@@ -283,6 +285,7 @@ enum space_rss {
 struct space_options {
 	enum space_rss rss_from;
 	bool want_pss;		/* reads smaps, which makes the target's mmap() wait */
+	bool want_unused;	/* LEAF_STACK_UNUSED; asks the kernel once for each thread */
 };
 
 struct space_totals {

@@ -334,7 +334,7 @@ add_up(struct space *s)
 
 /* What lies where: everything but the numbers of pages. */
 static int
-find_leaves(struct space *s, const struct target *t, struct err *e)
+find_leaves(struct space *s, const struct target *t, bool want_unused, struct err *e)
 {
 	auto_spans struct spans spans = { 0 };
 
@@ -345,7 +345,7 @@ find_leaves(struct space *s, const struct target *t, struct err *e)
 		*e = s->arenas_error;
 		return -1;
 	}
-	if (spans_find(&spans, s, t, e) < 0)
+	if (spans_find(&spans, s, t, want_unused, e) < 0)
 		return -1;
 	return space_classify(s, &spans, t, e);
 }
@@ -355,7 +355,7 @@ read_all(struct space *s, const struct target *t, const struct space_options *op
 {
 	struct os_stat before, after;
 
-	if (os_stat(t, &before, e) < 0 || find_leaves(s, t, e) < 0 ||
+	if (os_stat(t, &before, e) < 0 || find_leaves(s, t, opt->want_unused, e) < 0 ||
 		os_status(t, 0, &s->before, e) < 0)
 		return -1;
 	count(s, t, opt->rss_from);

@@ -97,25 +97,59 @@ spans_release(struct spans *s)
 
 /* ---- where they come from ---- */
 
+/* What may be written below SP without moving it (x86-64 ABI). */
+#define RED_ZONE_BYTES 128
+
+/* Where STACK, whose frames end at TOP, begins to be used.  Its highest page always is. */
+static raddr
+first_used(const struct thread_stack *stack, raddr top)
+{
+	uint64_t low = stack->start.v + stack->guard_bytes, used = low;
+
+	if (stack->sp.v)
+		used = (stack->sp.v - RED_ZONE_BYTES) & -PAGE_BYTES;
+	if (used > top.v - PAGE_BYTES)
+		used = top.v - PAGE_BYTES;
+	return (raddr){ used > low ? used : low };
+}
+
+static enum leaf_kind
+stack_kind(const struct thread_stack *stack)
+{
+	if (stack->is_main)
+		return LEAF_MAIN_STACK;
+	return stack->tid ? LEAF_THREAD_STACK : LEAF_CACHED_STACK;
+}
+
 static int
 add_stack(struct spans *s, const struct thread_stack *stack)
 {
-	struct span span = SPAN_NONE;
+	raddr low = raddr_add(stack->start, stack->guard_bytes);
+	/* Of a thread that has ended nothing is in use. */
+	raddr top = stack->tls.v && stack->tid ? stack->tls : stack->end;
+	raddr used = first_used(stack, top);
+	const struct {
+		enum leaf_kind kind;
+		raddr start, end;
+	} part[] = {
+		{ LEAF_STACK_GUARD, stack->start, low },
+		{ LEAF_STACK_UNUSED, low, used },
+		{ stack_kind(stack), used, top },
+		{ LEAF_STACK_TLS, top, stack->end },
+	};
 
-	span.tid = stack->tid;
-	span.confidence = stack->is_guess ? CONFIDENCE_GUESS : CONFIDENCE_VERIFIED;
-	span.kind = LEAF_STACK_GUARD;
-	span.start = stack->start;
-	span.end = raddr_add(stack->start, stack->guard_bytes);
-	if (spans_add(s, &span) < 0)
-		return -1;
-	if (stack->is_main)
-		span.kind = LEAF_MAIN_STACK;
-	else
-		span.kind = stack->tid ? LEAF_THREAD_STACK : LEAF_CACHED_STACK;
-	span.start = span.end;
-	span.end = stack->end;
-	return spans_add(s, &span);
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		struct span span = SPAN_NONE;
+
+		span.kind = (uint8_t)part[i].kind;
+		span.confidence = stack->is_guess ? CONFIDENCE_GUESS : CONFIDENCE_VERIFIED;
+		span.tid = stack->tid;
+		span.start = part[i].start;
+		span.end = part[i].end;
+		if (spans_add(s, &span) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int
@@ -287,14 +321,15 @@ add_chunks(struct spans *s, const struct space *space, const struct target *t,
 
 /* Stacks, objects and heaps, in this order: where two claim a page, the first has it. */
 static int
-find_structures(struct spans *top, const struct space *s, const struct target *t, struct err *e)
+find_structures(struct spans *top, const struct space *s, const struct target *t, bool want_unused,
+	struct err *e)
 {
 	auto_thread_stacks struct thread_stacks stacks = { 0 };
 	auto_spans struct spans heap = { 0 }, arenas = { 0 }, objects = { 0 };
 	struct os_stat st;
 
 	if (os_stat(t, &st, e) < 0 ||
-		thread_stacks_find(&stacks, t, &s->maps, &s->objects, false, e) < 0)
+		thread_stacks_find(&stacks, t, &s->maps, &s->objects, want_unused, e) < 0)
 		return -1;
 	if (add_stacks(top, &stacks) < 0 || add_objects(&objects, &s->objects) < 0 ||
 		add_main_heap(&heap, s, &st) < 0 || add_arenas(&arenas, &s->arenas) < 0)
@@ -309,11 +344,12 @@ find_structures(struct spans *top, const struct space *s, const struct target *t
 }
 
 int
-spans_find(struct spans *ret, const struct space *s, const struct target *t, struct err *e)
+spans_find(struct spans *ret, const struct space *s, const struct target *t, bool want_unused,
+	struct err *e)
 {
 	auto_spans struct spans top = { 0 }, chunks = { 0 };
 
-	if (find_structures(&top, s, t, e) < 0 || add_chunks(&chunks, s, t, &top, e) < 0)
+	if (find_structures(&top, s, t, want_unused, e) < 0 || add_chunks(&chunks, s, t, &top, e) < 0)
 		return -1;
 	spans_settle(&chunks);
 	if (spans_lay_under(&top, &chunks) < 0)

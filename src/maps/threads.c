@@ -13,6 +13,12 @@
  *
  * Going by mappings alone would do until 2.41: since 2.42 the guard is no mapping of its own, so
  * neighbouring stacks become one.
+ *
+ * struct pthread lies at the high end of the stack and is itself the end of static TLS:
+ *
+ *	start                        sp                                              end
+ *	| guard |  unused  ..........  | frames ... | static TLS | struct pthread ... |
+ *	                                            tls                  robust_head
  */
 #include <config.h>
 
@@ -34,6 +40,11 @@
 /* A mapping larger than that around a stack pointer is not just a stack. */
 #define GUESS_MAX_BYTES (UINT64_C(64) << 20)
 #define GUARD_MAX_BYTES (UINT64_C(1) << 20)
+/* From the start of struct pthread to robust_head it is 0x2e0 bytes on x86-64. */
+#define PTHREAD_BYTES 0x400
+#define PTHREAD_ALIGN 64
+/* Objects that are looked at for their TLS; those the program was linked with come first. */
+#define MODULES_MAX 64
 /* More than the threads of any process that works. */
 #define LIST_MAX 65536
 #define NR_SAMPLES 16
@@ -42,6 +53,16 @@
 
 struct record {
 	uint64_t block, size_bytes, guard_bytes;
+};
+
+/* How struct pthread begins on x86 (tcbhead_t, sysdeps/x86_64/nptl/tls.h). */
+struct tcb {
+	uint64_t tcb, dtv, self;	/* the first and the last are its own address */
+};
+
+/* An entry of the dtv (sysdeps/generic/dl-dtv.h): where a thread has the TLS of one object. */
+struct dtv {
+	uint64_t at, to_free;
 };
 
 /* As in struct pthread, from LIST_OFFSET on. */
@@ -66,6 +87,7 @@ struct finder {
 	struct living *living;	/* sorted by at */
 	size_t nr_living;
 	uint64_t record_offset;	/* from the head; 0 while not known */
+	uint64_t tls_bytes;	/* from the start of static TLS to the head; 0 if not known */
 };
 
 /* ---- libc's record ---- */
@@ -94,6 +116,49 @@ is_record(const struct finder *f, const struct record *r, raddr head)
 		is_anonymous(f->m, r->block, r->block + r->size_bytes);
 }
 
+/* The struct pthread around HEAD, of which RET is the beginning; 0 if it is not told as on x86. */
+static raddr
+find_tcb(const struct finder *f, raddr head, struct tcb *ret)
+{
+	raddr at = { head.v & -(uint64_t)PTHREAD_ALIGN };
+	struct err ignored;
+
+	for (; at.v + PTHREAD_BYTES > head.v; at.v -= PTHREAD_ALIGN) {
+		if (os_read(f->t, at, ret, sizeof *ret, &ignored) < 0)
+			break;
+		if (ret->tcb == at.v && ret->self == at.v)
+			return at;
+	}
+	return (raddr){ 0 };
+}
+
+/*
+ * Find out how much static TLS the thread of R and HEAD has.  All threads have the same; what the
+ * dtv says to lie elsewhere belongs to objects that were loaded later.
+ */
+static void
+learn_tls_bytes(struct finder *f, const struct record *r, raddr head)
+{
+	struct dtv dtv[MODULES_MAX];
+	struct err ignored;
+	struct tcb tcb;
+	raddr at = find_tcb(f, head, &tcb);
+	uint64_t start = at.v, nr;
+
+	/* The entry before the first has their number, the first a generation. */
+	if (!at.v || os_read(f->t, (raddr){ tcb.dtv - sizeof *dtv }, dtv, sizeof *dtv, &ignored) < 0)
+		return;
+	nr = dtv->at < MODULES_MAX ? dtv->at : MODULES_MAX;
+	if (os_read(f->t, (raddr){ tcb.dtv + sizeof *dtv }, dtv, nr * sizeof *dtv, &ignored) < 0)
+		return;
+	for (uint64_t i = 0; i < nr; i++)
+		if (dtv[i].at >= r->block + r->guard_bytes && dtv[i].at < start)
+			start = dtv[i].at;
+	f->tls_bytes = head.v - start;
+	debug("static TLS begins %#" PRIx64 " bytes before a thread's robust list head",
+		f->tls_bytes);
+}
+
 /*
  * Look for the record in the struct pthread around HEAD, reading no further than it takes: the next
  * page may be somebody's who never touched it.
@@ -117,6 +182,7 @@ learn_record_offset(struct finder *f, raddr head)
 			f->record_offset = at;
 			debug("a thread's stack is written down %#" PRIx64
 			      " bytes behind its robust list head", at);
+			learn_tls_bytes(f, &r, head);
 			return;
 		}
 	}
@@ -134,14 +200,17 @@ add_stack(struct finder *f, const struct thread_stack *stack, struct err *e)
 }
 
 static struct thread_stack
-stack_of_record(const struct record *r, raddr head, pid_t tid)
+stack_of_record(const struct finder *f, const struct record *r, raddr head, pid_t tid)
 {
+	uint64_t low = r->block + r->guard_bytes;
+	uint64_t tls = (head.v - f->tls_bytes) & -(uint64_t)PAGE_BYTES;
+
 	return (struct thread_stack){
 		.tid = tid,
 		.start = { r->block },
 		.end = { r->block + r->size_bytes },
 		.guard_bytes = r->guard_bytes,
-		.control = { head.v & ~(uint64_t)(PAGE_BYTES - 1) },
+		.tls = { tls > low ? tls : low },
 	};
 }
 
@@ -208,7 +277,7 @@ add_living(struct finder *f, struct err *e)
 	if (os_read_each(f->t, from, f->nr, sizeof *record, record, e) < 0)
 		return -1;
 	for (size_t i = 0; i < f->nr; i++) {
-		struct thread_stack stack = stack_of_record(&record[i], f->heads[i], f->tids[i]);
+		struct thread_stack stack = stack_of_record(f, &record[i], f->heads[i], f->tids[i]);
 		int r;
 
 		if (f->tids[i] == f->t->pid)
@@ -283,7 +352,7 @@ add_ended_stack(struct finder *f, raddr at, struct err *e)
 	if (os_read(f->t, raddr_add(robust, f->record_offset), &record, sizeof record,
 		    &ignored) < 0 || !is_record(f, &record, robust))
 		return 0;
-	stack = stack_of_record(&record, robust, 0);
+	stack = stack_of_record(f, &record, robust, 0);
 	return add_stack(f, &stack, e) < 0 ? -1 : 1;
 }
 

@@ -53,4 +53,42 @@ check 'the map by class' exits 0 memdiag maps "$tracee_pid" --json
 check 'has the stack of the thread that has ended as well' json_is \
 	'[.data.groups[].parts[]? | select(.name == "cached stacks").virt_bytes / 65536 | ceil] == [16]'
 check 'the target lives on' end_tracee
+
+# ---- what of a stack is in use ----
+# thread FILTER: of every thread but the first
+thread()
+{
+	json_is "[.data.groups[] | select(.name | test(\"^[0-9]+ \")) |
+		select(.name | startswith(\"$tracee_pid \") | not)] | $1"
+}
+
+# part NAME FILTER
+part()
+{
+	json_is "[.data.groups[].parts[]? | select(.name == \"$1\")][0] | $2"
+}
+
+start_tracee manythreads 3 64
+check 'threads that used more of their stacks once' exits 0 \
+	memdiag maps "$tracee_pid" --by=thread --json
+check 'have it still' thread \
+	'map(.unused_stack_bytes / 1024 | . > 48 and . < 96) == [true, true, true]'
+check 'others do not count' json_is \
+	'.data.groups[] | select(.name == "not stacks") | has("unused_stack_bytes") | not'
+check 'as text' exits 0 memdiag maps "$tracee_pid" --by=thread -b
+check 'in a column' grep -q '^THREAD  *VIRT  *RSS  *UNUSED ' "$dir/out"
+check 'by class' exits 0 memdiag maps "$tracee_pid" --json
+check 'unused stack is a part' part 'unused stack' '.rss_bytes / 1024 | . > 144 and . < 300'
+check 'each thread has one that is used' part 'thread stacks' \
+	'.count == 3 and .rss_bytes == .virt_bytes and .rss_bytes / 1024 < 36'
+check 'and TLS at its end' part 'thread TLS' '.count == 3 and .rss_bytes > 0'
+check 'where smaps must tell, it is not known' exits 0 \
+	memdiag maps "$tracee_pid" --by=thread --json --rss-from=smaps
+check 'and null' thread 'map(.unused_stack_bytes) == [null, null, null]'
+check 'the target lives on' end_tracee
+start_tracee spin
+check 'a thread that runs' exits 0 memdiag maps "$tracee_pid" --by=thread --json
+check 'cannot be asked' json_is \
+	'[.data.groups[] | select(.name | endswith(" spin")) | has("unused_stack_bytes")] == [false]'
+check 'the target lives on' end_tracee
 finish

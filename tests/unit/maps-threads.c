@@ -22,6 +22,9 @@ enum behaviour { PARK, SPIN, END };
 /* Threads that were made, besides the main one. */
 #define NR_THREADS 10
 
+/* Enough that it takes pages below the one with struct pthread. */
+static _Thread_local char tls[12 * KIB];
+
 static void *
 tell_stack(void *arg)
 {
@@ -33,8 +36,9 @@ tell_stack(void *arg)
 	pthread_getattr_np(pthread_self(), &attr);
 	pthread_attr_getstack(&attr, &low, &size);
 	pthread_attr_getguardsize(&attr, &guard);
-	printf("thread %d %p %p %zu %d\n", *behaviour == END ? 0 : gettid(), low,
-		(void *)((char *)low + size), guard, *behaviour);
+	tls[0] = 1;
+	printf("thread %d %p %p %zu %d %p\n", *behaviour == END ? 0 : gettid(), low,
+		(void *)((char *)low + size), guard, *behaviour, (void *)tls);
 	fflush(stdout);
 	pthread_barrier_wait(&barrier);
 	while (*behaviour == SPIN)
@@ -148,16 +152,17 @@ stack_ending_at(const struct thread_stacks *s, uint64_t end)
 	return NULL;
 }
 
-/* One "thread TID LOW HIGH GUARD BEHAVIOUR" of the child against ours. */
+/* One "thread TID LOW HIGH GUARD BEHAVIOUR TLS" of the child against ours. */
 static void
 same_stack(const struct thread_stacks *s, const char *line)
 {
-	uint64_t low, high, guard;
+	uint64_t low, high, guard, tls_at;
 	int tid, behaviour;
 	const struct thread_stack *stack;
 
-	if (!ok(sscanf(line, "thread %d %" SCNx64 " %" SCNx64 " %" SCNu64 " %d", &tid, &low, &high,
-			&guard, &behaviour) == 5, "the child told of a stack"))
+	if (!ok(sscanf(line, "thread %d %" SCNx64 " %" SCNx64 " %" SCNu64 " %d %" SCNx64, &tid,
+			&low, &high, &guard, &behaviour, &tls_at) == 6,
+		    "the child told of a stack"))
 		return;
 	stack = stack_ending_at(s, high);
 	if (!ok(stack, "there is a stack that ends where this one does"))
@@ -167,8 +172,8 @@ same_stack(const struct thread_stacks *s, const char *line)
 	is_u64(stack->start.v + stack->guard_bytes, low, "it starts behind the guard");
 	is_u64(stack->guard_bytes, guard, "the guard is as large");
 	ok(!stack->is_guess, "that is no guess");
-	ok(stack->control.v < high && high - stack->control.v <= 8 * KIB,
-		"libc's own part is at the high end");
+	ok(stack->tls.v <= tls_at && tls_at - stack->tls.v <= 8 * KIB && tls_at < high,
+		"TLS is at the high end");
 	if (behaviour == PARK)
 		ok(raddr_in(stack->sp, raddr_add(stack->start, stack->guard_bytes), stack->end),
 			"a parked thread's stack pointer is known");
@@ -240,10 +245,10 @@ test_damaged_stack(struct view *v, const struct thread_stack *stack)
 {
 	uint64_t size = stack->end.v - stack->start.v;
 	const uint64_t bad[] = { 0, 1, UINT64_MAX, UINT64_C(0x4141414141414141), 2 * size,
-		stack->start.v - size, stack->control.v };
+		stack->start.v - size, stack->tls.v };
 	bool all_fine = true;
 
-	for (uint64_t at = stack->control.v; at + sizeof at <= stack->end.v; at += sizeof at) {
+	for (uint64_t at = stack->tls.v; at + sizeof at <= stack->end.v; at += sizeof at) {
 		for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 			all_fine &= survives(v, at, bad[i]);
 		all_fine &= survives(v, at, at);
