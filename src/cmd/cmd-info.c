@@ -174,7 +174,8 @@ ask(struct info *info, const struct info_options *opt, struct err *e)
 static int
 look(struct info *info, struct err *e)
 {
-	static const struct space_options all = { 0 };
+	const struct space_options all = {
+		.objects = &info->mt.objects, .arenas = &info->mt.arenas };
 	struct space *s = &info->space;
 	struct err why;
 

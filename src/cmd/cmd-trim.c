@@ -73,9 +73,10 @@ struct trim {
 
 /* RSS is read last before the call and first after it. */
 static int
-look(struct moment *m, const struct target *t, bool is_before, struct err *e)
+look(struct moment *m, const struct malloc_target *mt, bool is_before, struct err *e)
 {
-	static const struct space_options all = { 0 };
+	const struct space_options all = { .objects = &mt->objects, .arenas = &mt->arenas };
+	const struct target *t = &mt->target;
 	auto_space struct space s = { 0 };
 	struct os_status status;
 
@@ -93,12 +94,12 @@ static int
 trim(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	if (malloc_target_open(&t->mt, opt->ui.pid, e) < 0 ||
-		look(&t->before, &t->mt.target, true, e) < 0 ||
+		look(&t->before, &t->mt, true, e) < 0 ||
 		malloc_target_find_arenas(&t->mt, e) < 0 ||
 		inject_malloc_trim(t->mt.inject, &t->mt.arenas, &opt->inject, opt->pad_bytes,
 			&t->report, e) < 0)
 		return -1;
-	if (look(&t->after, &t->mt.target, false, e) < 0)
+	if (look(&t->after, &t->mt, false, e) < 0)
 		return err_context(e, "malloc_trim was called, but");
 	if (t->before.rss_bytes > t->after.rss_bytes)
 		t->released_bytes = t->before.rss_bytes - t->after.rss_bytes;

@@ -92,7 +92,7 @@ malloc_target_open(struct malloc_target *mt, pid_t pid, struct err *e)
 	if (target_open(&mt->target, pid, e) < 0)
 		return -1;
 	if (maps_read(&mt->maps, &mt->target, e) < 0 ||
-		objects_find(&mt->objects, &mt->maps, &mt->target, e) < 0 ||
+		objects_find(&mt->objects, &mt->maps, &mt->target, NULL, e) < 0 ||
 		inject_target_new(&mt->inject, &mt->target, &mt->maps, &mt->objects, e) < 0)
 		return refuse(mt, e);
 	return 0;
@@ -110,7 +110,7 @@ malloc_target_find_arenas(struct malloc_target *mt, struct err *e)
 		if (i)
 			os_sleep_ns(ARENA_PAUSE_NS);
 		arenas_release(&mt->arenas);
-		if (arenas_find(&mt->arenas, &mt->target, &mt->maps, &mt->objects, e) < 0)
+		if (arenas_find(&mt->arenas, &mt->target, &mt->maps, &mt->objects, NULL, e) < 0)
 			return refuse(mt, e);
 		if (mt->arenas.is_ring_closed)
 			return 0;

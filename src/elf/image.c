@@ -35,6 +35,7 @@ struct tables {
 };
 
 struct image {
+	size_t nr_owners;
 	Elf *elf;
 	int fd;			/* of the file, -1 when read from memory */
 	char *copy;		/* memory laid out as the file was; sparse, filled as needed */
@@ -248,6 +249,7 @@ image_open(struct image **ret, const struct target *t, raddr base, const char *p
 		return err_set(e, ENOMEM, "cannot open an object");
 	}
 	elf_version(EV_CURRENT);
+	im->nr_owners = 1;
 	im->target = t;
 	im->fd = open_same_file(t, path, dev, inode);
 	if ((im->fd >= 0 ? open_file(im, e) : open_memory(im, base, e)) < 0) {
@@ -259,10 +261,17 @@ image_open(struct image **ret, const struct target *t, raddr base, const char *p
 	return 0;
 }
 
+struct image *
+image_share(struct image *im)
+{
+	im->nr_owners++;
+	return im;
+}
+
 void
 image_free(struct image *im)
 {
-	if (!im)
+	if (!im || --im->nr_owners)
 		return;
 	elf_end(im->elf);
 	cleanup_fd(&im->fd);

@@ -345,6 +345,32 @@ search_data(struct search *s, struct arenas *a, struct err *e)
 	return 0;
 }
 
+/* Look in the SIZE_BYTES at DATA. */
+static int
+search_at(struct search *s, raddr data, size_t size_bytes, struct arenas *a, struct err *e)
+{
+	auto_free char *copy = malloc(size_bytes);
+	ssize_t n;
+
+	if (!copy)
+		return err_set(e, ENOMEM, "cannot look for the main arena");
+	n = os_read_some(s->t, data, copy, size_bytes, e);
+	if (n < 0)
+		return -1;
+	s->data = data;
+	s->copy = copy;
+	s->size_bytes = (size_t)n;
+	return search_data(s, a, e);
+}
+
+/* Look where the main arena was before: its layout is the same, or too large by some bytes. */
+static int
+search_known(struct search *s, const struct arenas *known, struct arenas *a, struct err *e)
+{
+	return search_at(s, known->v[0].addr, layouts[0].bins_offset + next_offset(s) + s->word_bytes,
+		a, e);
+}
+
 /*
  * Look in the writable segments of LIBC.  main_arena has an initialiser (its ring of one), so it is
  * in the part that comes from the file and not in bss: all of that is in memory since it was
@@ -355,21 +381,9 @@ search_libc(struct search *s, const struct image *libc, struct arenas *a, struct
 {
 	for (size_t i = 0; i < image_nr_phdrs(libc) && !a->is_ring_closed; i++) {
 		const Elf64_Phdr *p = image_phdr(libc, i);
-		auto_free char *copy = NULL;
-		ssize_t n;
 
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_filesz > DATA_MAX_BYTES)
-			continue;
-		copy = malloc(p->p_filesz);
-		if (!copy)
-			return err_set(e, ENOMEM, "cannot look for the main arena");
-		s->data = (raddr){ image_bias(libc) + p->p_vaddr };
-		n = os_read_some(s->t, s->data, copy, p->p_filesz, e);
-		if (n < 0)
-			return -1;
-		s->copy = copy;
-		s->size_bytes = (size_t)n;
-		if (search_data(s, a, e) < 0)
+		if (p->p_type == PT_LOAD && p->p_flags & PF_W && p->p_filesz <= DATA_MAX_BYTES &&
+			search_at(s, (raddr){ image_bias(libc) + p->p_vaddr }, p->p_filesz, a, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -396,7 +410,7 @@ find_libc(const struct objects *o, const struct target *t)
 
 int
 arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
-	const struct objects *o, struct err *e)
+	const struct objects *o, const struct arenas *known, struct err *e)
 {
 	auto_arenas struct arenas found = { 0 };
 	const struct object *libc = find_libc(o, t);
@@ -408,7 +422,9 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 			e, ERR_UNSUPPORTED, 0, "process %d has no glibc mapped", t->pid);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
 	/* What could not be followed is no failure, and must not look like one in E. */
-	if (search_libc(&s, libc->image, &found, &why) < 0) {
+	if (known && known->nr && search_known(&s, known, &found, &why) < 0)
+		arenas_release(&found);
+	if (!found.is_ring_closed && search_libc(&s, libc->image, &found, &why) < 0) {
 		*e = why;
 		return err_context(e, "looking for malloc's arenas in %d", t->pid);
 	}
@@ -417,7 +433,9 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"process %d has not used glibc's malloc, or its layout is not known",
 			t->pid);
-	arenas_learn_tls_offset(&found, t, o);
+	found.tls_offset_bytes = known ? known->tls_offset_bytes : 0;
+	if (!found.tls_offset_bytes)
+		arenas_learn_tls_offset(&found, t, o);
 	debug("%zu arenas, main at " PRIraddr "%s", found.nr, found.v[0].addr.v,
 		found.is_ring_closed ? "" : ", ring damaged");
 	*a = found;

@@ -65,6 +65,7 @@ struct object {
 	struct image *image;	/* owned by the list */
 	raddr start, end;	/* all of its segments, bss included */
 	const char *path;	/* as in maps; owned by the map the list was made from */
+	uint64_t dev, inode;
 	bool is_executable;	/* the program itself */
 	bool is_loader;		/* ld.so */
 	bool is_libc;		/* DT_SONAME is libc.so.6 */
@@ -79,8 +80,11 @@ struct objects {
 /*
  * Find the ELF objects in M: every file mapping at offset 0 that begins with an ELF header.  An
  * object that cannot be read is left out.  O must be zeroed or released and must not outlive M.
+ * Those of KNOWN, which the same target had a moment ago (NULL: nothing is known), that are mapped
+ * still are not opened again.
  */
-int objects_find(struct objects *o, const struct maps *m, const struct target *t, struct err *e);
+int objects_find(struct objects *o, const struct maps *m, const struct target *t,
+	const struct objects *known, struct err *e);
 void objects_release(struct objects *o);
 #define auto_objects __attribute__((cleanup(objects_release)))
 
@@ -127,10 +131,11 @@ struct arenas {
 /*
  * Find main_arena by the shape of its bins in libc's writable data, then the ring and the heaps
  * (malloc/malloc.c struct malloc_state, 2.17 to 2.44).  Nothing is stopped.  ERR_UNSUPPORTED when
- * there is no glibc malloc or its layout is not known.
+ * there is no glibc malloc or its layout is not known.  KNOWN, what the same target had a moment ago
+ * (NULL: nothing is known), saves the search; ring and heaps are read again all the same.
  */
 int arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
-	const struct objects *o, struct err *e);
+	const struct objects *o, const struct arenas *known, struct err *e);
 void arenas_release(struct arenas *a);
 #define auto_arenas __attribute__((cleanup(arenas_release)))
 
@@ -286,6 +291,9 @@ struct space_options {
 	enum space_rss rss_from;
 	bool want_pss;		/* reads smaps, which makes the target's mmap() wait */
 	bool want_unused;	/* LEAF_STACK_UNUSED; asks the kernel once for each thread */
+	/* what the target had a moment ago: see objects_find() and arenas_find(); NULL: not known */
+	const struct objects *objects;
+	const struct arenas *arenas;
 };
 
 struct space_totals {

@@ -97,6 +97,8 @@ describe(struct object *o, const struct region *r, const struct auxv *a)
 
 	image_extent(o->image, &o->start, &o->end);
 	o->path = r->path;
+	o->dev = r->dev;
+	o->inode = r->inode;
 	o->is_executable = raddr_in(a->phdr, o->start, o->end);
 	/* AT_BASE is not there when the user started ld.so itself, with the program as argument. */
 	o->is_loader = a->base.v ? raddr_in(a->base, o->start, o->end)
@@ -123,20 +125,34 @@ sort_and_clip(struct objects *o)
 			o->v[i - 1].end = o->v[i].start;
 }
 
+/* The image of the object that begins with R, KNOWN's if it has it; NULL if there is none. */
+static struct image *
+image_of(const struct region *r, const struct target *t, const struct objects *known)
+{
+	const struct object *o = known ? objects_at(known, r->start) : NULL;
+	struct image *image = NULL;
+	struct err ignored;
+
+	if (o && o->start.v == r->start.v && o->inode == r->inode && o->dev == r->dev &&
+		strcmp(o->path, r->path) == 0)
+		return image_share(o->image);
+	image_open(&image, t, r->start, r->path, r->dev, r->inode, &ignored);
+	return image;
+}
+
 int
-objects_find(struct objects *o, const struct maps *m, const struct target *t, struct err *e)
+objects_find(struct objects *o, const struct maps *m, const struct target *t,
+	const struct objects *known, struct err *e)
 {
 	struct auxv a = read_auxv(t);
 
 	*o = (struct objects){ .vdso = a.vdso };
 	for (size_t i = 0; i < m->nr; i++) {
 		const struct region *r = &m->region[i];
-		struct image *image = NULL;
+		struct image *image = is_candidate(m, i) ? image_of(r, t, known) : NULL;
 		struct object *found;
-		struct err ignored;
 
-		if (!is_candidate(m, i) ||
-			image_open(&image, t, r->start, r->path, r->dev, r->inode, &ignored) < 0)
+		if (!image)
 			continue;
 		found = array_add(o);
 		if (!found) {

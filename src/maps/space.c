@@ -334,18 +334,20 @@ add_up(struct space *s)
 
 /* What lies where: everything but the numbers of pages. */
 static int
-find_leaves(struct space *s, const struct target *t, bool want_unused, struct err *e)
+find_leaves(struct space *s, const struct target *t, const struct space_options *opt,
+	struct err *e)
 {
 	auto_spans struct spans spans = { 0 };
 
-	if (maps_read(&s->maps, t, e) < 0 || objects_find(&s->objects, &s->maps, t, e) < 0)
+	if (maps_read(&s->maps, t, e) < 0 ||
+		objects_find(&s->objects, &s->maps, t, opt->objects, e) < 0)
 		return -1;
-	if (arenas_find(&s->arenas, t, &s->maps, &s->objects, &s->arenas_error) < 0 &&
+	if (arenas_find(&s->arenas, t, &s->maps, &s->objects, opt->arenas, &s->arenas_error) < 0 &&
 		s->arenas_error.kind == ERR_GONE) {
 		*e = s->arenas_error;
 		return -1;
 	}
-	if (spans_find(&spans, s, t, want_unused, e) < 0)
+	if (spans_find(&spans, s, t, opt->want_unused, e) < 0)
 		return -1;
 	return space_classify(s, &spans, t, e);
 }
@@ -355,7 +357,7 @@ read_all(struct space *s, const struct target *t, const struct space_options *op
 {
 	struct os_stat before, after;
 
-	if (os_stat(t, &before, e) < 0 || find_leaves(s, t, opt->want_unused, e) < 0 ||
+	if (os_stat(t, &before, e) < 0 || find_leaves(s, t, opt, e) < 0 ||
 		os_status(t, 0, &s->before, e) < 0)
 		return -1;
 	count(s, t, opt->rss_from);

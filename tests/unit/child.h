@@ -107,7 +107,7 @@ view_take(struct view *v, pid_t pid)
 {
 	*v = (struct view){ .t = TARGET_NONE };
 	return ok(target_open(&v->t, pid, &v->e) == 0 && maps_read(&v->m, &v->t, &v->e) == 0 &&
-			objects_find(&v->o, &v->m, &v->t, &v->e) == 0,
+			objects_find(&v->o, &v->m, &v->t, NULL, &v->e) == 0,
 		"the child can be looked at %s", v->e.msg);
 }
 

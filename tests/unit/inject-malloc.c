@@ -152,7 +152,7 @@ test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, con
 	char *own;
 
 	ok(target_open(&t, c.pid, &e) == 0 && maps_read(&m, &t, &e) == 0 &&
-		objects_find(&o, &m, &t, &e) == 0 && arenas_find(&a, &t, &m, &o, &e) == 0 &&
+		objects_find(&o, &m, &t, NULL, &e) == 0 && arenas_find(&a, &t, &m, &o, NULL, &e) == 0 &&
 		inject_target_new(&it, &t, &m, &o, &e) == 0, "%s: the child is known %s", name, e.msg);
 	is_str(inject_libc_version(it), gnu_get_libc_version(), "its libc's version");
 	ok(inject_malloc_info(it, &a, &opt, &out, &report, &e) == 0, "malloc_info %s", e.msg);

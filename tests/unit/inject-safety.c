@@ -48,7 +48,7 @@ main(void)
 	if (skip_if_sanitized("dangerous places in libc"))
 		return tap_end();
 	ok(target_open(&t, getpid(), &e) == 0 && maps_read(&m, &t, &e) == 0 &&
-		objects_find(&o, &m, &t, &e) == 0, "we know ourselves %s", e.msg);
+		objects_find(&o, &m, &t, NULL, &e) == 0, "we know ourselves %s", e.msg);
 	it.target = &t;
 	it.objects = &o;
 	for (size_t i = 0; i < o.nr; i++)

@@ -52,7 +52,7 @@ main(void)
 	c = child_start(spin, NULL);
 	view_take(&v, c.pid);
 	ok(inject_target_new(&it, &v.t, &v.m, &v.o, &e) == 0 &&
-		arenas_find(&a, &v.t, &v.m, &v.o, &e) == 0, "and be called into %s", e.msg);
+		arenas_find(&a, &v.t, &v.m, &v.o, NULL, &e) == 0, "and be called into %s", e.msg);
 	ok(inject_malloc_trim(it, &a, &opt, 0, &report, &e) == 0, "malloc_trim comes back %s", e.msg);
 	kill(c.pid, SIGUSR1);
 	ok(child_end(&c), "the child ends well");

@@ -26,7 +26,7 @@ view_arenas(struct view *v, struct arenas *a)
 	int status;
 
 	arenas_release(a);
-	status = arenas_find(a, &v->t, &v->m, &v->o, &v->e);
+	status = arenas_find(a, &v->t, &v->m, &v->o, NULL, &v->e);
 	if (status < 0)
 		printf("# %s\n", v->e.msg);
 	return status;
@@ -314,6 +314,39 @@ test_damage(void)
 	ok(child_end(&c), "damage: the child lives on");
 }
 
+/* Found again from what KNOWN says, they are what they are without it, which is A. */
+static void
+found_again(const struct view *v, const struct arenas *a, const struct arenas *known)
+{
+	auto_arenas struct arenas again = { 0 };
+	size_t nr_same = 0;
+	struct err e = { 0 };
+
+	if (!ok(arenas_find(&again, &v->t, &v->m, &v->o, known, &e) == 0 && again.is_ring_closed,
+		    "they are found again %s", e.msg))
+		return;
+	for (size_t i = 0; i < a->nr && again.nr == a->nr; i++)
+		nr_same += again.v[i].addr.v == a->v[i].addr.v &&
+			again.v[i].nr_heaps == a->v[i].nr_heaps;
+	is_u64(nr_same, a->nr, "  and are the same");
+	is_u64((uint64_t)again.tls_offset_bytes, (uint64_t)a->tls_offset_bytes,
+		"  threads point to them from the same place");
+}
+
+/* What was known is right, old or wrong. */
+static void
+found_again_from_anything(const struct view *v, const struct arenas *a)
+{
+	struct arena main_arena = a->v[0], elsewhere = { .addr = { 0x1000 } };
+	struct arenas old = { .v = &main_arena, .nr = 1 }, wrong = { .v = &elsewhere, .nr = 1 };
+	struct arenas none = { 0 };
+
+	found_again(v, a, a);
+	found_again(v, a, &old);
+	found_again(v, a, &wrong);
+	found_again(v, a, &none);
+}
+
 static void
 test_many_arenas(void)
 {
@@ -331,6 +364,7 @@ test_many_arenas(void)
 		ok(a.is_ring_closed, "the ring is closed");
 		is_u64(a.heap_max_bytes, 64 << 20, "heaps are of 64 MiB");
 		same_as_malloc_info(&a, xml ? xml : "");
+		found_again_from_anything(&v, &a);
 		same_threads(&a, &v.t, c.said);
 		is_u64(view_present_bytes(&v), present, "looking made no page present");
 	}
@@ -498,7 +532,7 @@ test_fake(const struct fake *f)
 			"the fake is an object %s", v.e.msg)) {
 		struct objects fake = { .v = &libc, .nr = 1 };
 
-		if (ok(arenas_find(&a, &v.t, &v.m, &fake, &v.e) == 0, "arenas %s", v.e.msg))
+		if (ok(arenas_find(&a, &v.t, &v.m, &fake, NULL, &v.e) == 0, "arenas %s", v.e.msg))
 			same_as_fake(f, &a, at);
 	}
 	image_free(libc.image);

@@ -1,5 +1,6 @@
 #include <config.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/image.h"
 #include "maps/maps.h"
 #include "tap.h"
 
@@ -19,7 +21,7 @@ find(struct maps *m, struct objects *o, struct target *t)
 	struct err e = { 0 };
 
 	if (target_open(t, getpid(), &e) < 0 || maps_read(m, t, &e) < 0 ||
-		objects_find(o, m, t, &e) < 0) {
+		objects_find(o, m, t, NULL, &e) < 0) {
 		printf("# %s\n", e.msg);
 		return false;
 	}
@@ -52,6 +54,43 @@ test_ourselves(void)
 	ok(objects_at(&o, (raddr){ (uintptr_t)&m }) == NULL, "the stack is no object");
 	ok(objects_at(&o, (raddr){ 0 }) == NULL, "nor is nothing");
 	is_u64(o.vdso.v, getauxval(AT_SYSINFO_EHDR), "where the vdso is");
+}
+
+/* Images of objects that are mapped still are those of before; what is mapped now is what counts. */
+static void
+test_known(void)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_maps struct maps m = { 0 }, m2 = { 0 };
+	auto_objects struct objects o = { 0 }, o2 = { 0 };
+	void *lib = dlopen("libutil.so.1", RTLD_NOW);
+	size_t nr_shared = 0;
+	const struct object *libc;
+	struct image_symbol s;
+	struct err e = { 0 };
+
+	ok(lib && find(&m, &o, &t), "objects with a library");
+	dlclose(lib);
+	ok(maps_read(&m2, &t, &e) == 0 && objects_find(&o2, &m2, &t, &o, &e) == 0,
+		"and without it %s", e.msg);
+	is_u64(o2.nr, o.nr - 1, "one less");
+	for (size_t i = 0; i < o2.nr; i++) {
+		const struct object *before = objects_at(&o, o2.v[i].start);
+
+		nr_shared += before && before->image == o2.v[i].image;
+	}
+	is_u64(nr_shared, o2.nr, "the others are not opened again");
+	objects_release(&o);
+	maps_release(&m);
+	libc = objects_at(&o2, (raddr){ (uintptr_t)gnu_get_libc_version });
+	ok(libc && libc->is_libc && libc->path && strstr(libc->path, "libc"),
+		"they are described as before");
+	ok(libc && image_find(libc->image, "malloc", &s) == 0, "and outlive the first list");
+	/* At the address of libc there may be another file now. */
+	for (size_t i = 0; i < o2.nr; i++)
+		o2.v[i].inode++;
+	ok(objects_find(&o, &m2, &t, &o2, &e) == 0 && o.nr == o2.nr &&
+			o.v[0].image != o2.v[0].image, "another file is another object");
 }
 
 /* A file of one page with TEXT in it, mapped with PROT; *RET_FD is its descriptor. */
@@ -124,6 +163,7 @@ main(void)
 {
 	in_bss[0] = 1;
 	test_ourselves();
+	test_known();
 	test_not_objects();
 	test_many();
 	return tap_end();
