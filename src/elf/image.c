@@ -84,23 +84,44 @@ data_at(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type)
 	return elf_getdata_rawchunk(im->elf, (int64_t)offset, size, type);
 }
 
-const unsigned char *
-image_bytes(const struct image *im, raddr at, size_t size)
+/*
+ * Where in the file the SIZE bytes of AT are, in one of the segments without FORBIDDEN flags;
+ * -1 if they are not.
+ */
+static int64_t
+file_offset(const struct image *im, raddr at, size_t size, uint32_t forbidden)
 {
 	uint64_t vaddr = at.v - im->bias, offset;
 	const Elf64_Phdr *p = load_holding(im, vaddr);
+
+	if (!p || p->p_flags & forbidden || size > p->p_filesz - (vaddr - p->p_vaddr))
+		return -1;
+	offset = p->p_offset + (vaddr - p->p_vaddr);
+	return offset + size > im->size_bytes ? -1 : (int64_t)offset;
+}
+
+const unsigned char *
+image_bytes(const struct image *im, raddr at, size_t size)
+{
+	int64_t offset = file_offset(im, at, size, PF_W);
 	const char *file = im->copy;
 	struct err e;
 
-	if (!p || p->p_flags & PF_W || size > p->p_filesz - (vaddr - p->p_vaddr))
-		return NULL;
-	offset = p->p_offset + (vaddr - p->p_vaddr);
-	if (offset + size > im->size_bytes)
+	if (offset < 0)
 		return NULL;
 	if (im->copy ? os_read(im->target, at, im->copy + offset, size, &e) < 0
 		     : !(file = elf_rawfile(im->elf, NULL)))
 		return NULL;
 	return (const unsigned char *)file + offset;
+}
+
+const unsigned char *
+image_initial(const struct image *im, raddr at, size_t size)
+{
+	int64_t offset = file_offset(im, at, size, 0);
+	const char *file = im->copy || offset < 0 ? NULL : elf_rawfile(im->elf, NULL);
+
+	return file ? (const unsigned char *)file + offset : NULL;
 }
 
 /* ---- opening ---- */

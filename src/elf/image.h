@@ -59,6 +59,13 @@ void image_extent(const struct image *image, raddr *ret_start, raddr *ret_end);
  */
 const unsigned char *image_bytes(const struct image *image, raddr at, size_t size);
 
+/*
+ * SIZE bytes as the file has them for AT: of a segment that is written to, what they were before
+ * ld.so and the program came.  NULL if they are not all in one segment, or there is no file.
+ * Owned by the image.
+ */
+const unsigned char *image_initial(const struct image *image, raddr at, size_t size);
+
 /* DT_SONAME, or NULL.  Owned by the image. */
 const char *image_soname(const struct image *image);
 

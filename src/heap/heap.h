@@ -87,6 +87,9 @@ struct heap_tcache_layout {
 	bool counts_down;		/* the counts are slots left (2.42+) */
 	uint64_t chunk_bytes;		/* of the chunk that holds it */
 	bool has_key;			/* the second word of a cached block tells it is one */
+	/* From a thread's pointer to its arena (arenas_slot_of_thread()) to its pointer to this,
+	 * which is a null pointer or no heap's before its first use; 0: it could not be told. */
+	int64_t from_slot_bytes;
 };
 
 /* struct malloc_par: malloc's settings and the account of mapped blocks.  Bytes, if not said else. */
@@ -102,9 +105,13 @@ struct heap_params {
 	uint64_t tcache_max;
 };
 
+/* All that came after the first, as far as we know. */
+#define HEAP_ANY_LATER 99
+
 /* Offsets are from the start of struct malloc_state; 0 is a field that this era lacks. */
 struct heap_layout {
-	const char *era;		/* releases that have it, as in "2.27 to 2.42"; static */
+	char era[24];			/* releases that have it, as in "2.27 to 2.42" */
+	unsigned int first, last;	/* the same as numbers: 27 and 42; last may be HEAP_ANY_LATER */
 	unsigned int word_bytes;
 	unsigned int align_bytes;	/* MALLOC_ALIGNMENT */
 	unsigned int heap_info_bytes;	/* 0 if there is no thread arena to tell it by */
@@ -115,7 +122,7 @@ struct heap_layout {
 	struct heap_tcache_layout tcache;
 	raddr mp;			/* struct malloc_par; 0 if it was not found */
 	struct heap_params params;	/* as of now; zeroes if mp was not found */
-	char found_by[80];		/* for people: by which signs it was told */
+	char found_by[160];		/* for people: by which signs it was told */
 };
 
 /*

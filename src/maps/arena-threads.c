@@ -180,14 +180,22 @@ arenas_find_threads(
 }
 
 raddr
+arenas_slot_of_thread(const struct arenas *a, pid_t tid)
+{
+	raddr head;
+
+	if (!a->tls_offset_bytes || os_robust_list(tid, &head) < 0)
+		return (raddr){ 0 };
+	return raddr_add(head, (uint64_t)a->tls_offset_bytes);
+}
+
+raddr
 arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid)
 {
-	raddr head, found = { 0 };
+	raddr slot = arenas_slot_of_thread(a, tid), found = { 0 };
 	struct err e;
 
-	if (!a->tls_offset_bytes || os_robust_list(tid, &head) < 0 ||
-		os_read(t, raddr_add(head, (uint64_t)a->tls_offset_bytes), &found.v, sizeof found.v,
-			&e) < 0 || !arena_at(a, found))
+	if (!slot.v || os_read(t, slot, &found.v, sizeof found.v, &e) < 0 || !arena_at(a, found))
 		return (raddr){ 0 };
 	return found;
 }

@@ -247,6 +247,7 @@ walk_ring(const struct search *s, struct arenas *a, struct err *e)
 		return err_set(e, ENOMEM, "cannot list the arenas");
 	*arena = (struct arena){ .addr = main_arena, .is_main = true };
 	a->word_bytes = s->word_bytes;
+	a->bins_offset = (unsigned int)s->bins_offset;
 	a->heap_max_bytes = s->heap_max_bytes;
 	while (next.v != main_arena.v) {
 		if (add_thread_arena(s, a, next, &top, &next, e) < 0)

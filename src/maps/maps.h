@@ -122,6 +122,7 @@ struct arenas {
 	struct arena *v;
 	size_t nr, room;
 	unsigned int word_bytes;	/* of a pointer in the target: 8 or 4 */
+	unsigned int bins_offset;	/* of the bins in struct malloc_state */
 	uint64_t heap_max_bytes;	/* HEAP_MAX_SIZE: 64 MiB on 64 bit */
 	bool is_ring_closed;	/* false: memory is damaged or changed; what is here may lack some */
 	int64_t tls_offset_bytes;	/* from a thread's robust list head to the pointer to its
@@ -145,6 +146,9 @@ void arenas_release(struct arenas *a);
  */
 int arenas_find_threads(
 	struct arenas *a, const struct target *t, size_t max_threads, struct err *e);
+
+/* Where the pointer to its arena lies in the TLS of thread TID; {0} if that cannot be told. */
+raddr arenas_slot_of_thread(const struct arenas *a, pid_t tid);
 
 /* The arena thread TID uses, read from its TLS; {0} if it has none yet or it cannot be told. */
 raddr arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid);

@@ -1,0 +1,55 @@
+/* layout-priv: what the files that tell malloc's layout share. */
+#ifndef MEMDIAG_HEAP_LAYOUT_PRIV_H
+#define MEMDIAG_HEAP_LAYOUT_PRIV_H
+
+#include <string.h>
+
+#include "heap/heap.h"
+
+/* What is looked at, and the layout as far as it is known. */
+struct look {
+	const struct target *t;
+	const struct maps *m;
+	const struct objects *o;
+	const struct arenas *a;
+	struct os_pages *pages;	/* NULL: which pages are present cannot be told */
+	struct heap_layout *l;
+};
+
+/* A word of the target. */
+static inline uint64_t
+word_at(const struct look *k, const char *at)
+{
+	uint64_t word;
+	uint32_t half;
+
+	if (k->l->word_bytes == sizeof word) {
+		memcpy(&word, at, sizeof word);
+		return word;
+	}
+	memcpy(&half, at, sizeof half);
+	return half;
+}
+
+static inline uint64_t
+round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* Whether A lies in memory that is written to and is no file's. */
+bool look_is_anonymous(const struct look *k, raddr a);
+
+/* Keep to the releases FIRST to LAST, unless that leaves none: a distribution's branch may differ. */
+void look_narrow(struct look *k, unsigned int first, unsigned int last);
+
+/* Add to found_by. */
+void look_note(struct look *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Find l->mp and l->params. */
+void look_for_params(struct look *k);
+
+/* Find l->tcache, and by what is in the caches whether there is safe linking. */
+void look_for_tcache(struct look *k);
+
+#endif

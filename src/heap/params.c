@@ -1,0 +1,235 @@
+/*
+ * malloc's settings, struct malloc_par mp_ (malloc/malloc.c).  Its name is stripped, but it has an
+ * initialiser that nothing else has; and where the file is gone, what it holds by now still has to
+ * fit together.
+ */
+#include <config.h>
+
+#include "heap/layout-priv.h"
+
+#include <stdlib.h>
+
+#include "elf/image.h"
+
+#define PAGE_BYTES 4096
+#define DEFAULT_BYTES 131072	/* DEFAULT_TRIM_THRESHOLD, DEFAULT_TOP_PAD, DEFAULT_MMAP_THRESHOLD */
+#define DEFAULT_MMAPS 65536	/* DEFAULT_MMAP_MAX */
+#define FORM_MAX_BYTES 256
+/* libc's own is 20 KiB; more comes only from a damaged program header. */
+#define DATA_MAX_BYTES (UINT64_C(1) << 20)
+
+/*
+ * The members in their order.  A capital is a word, a small letter an int:
+ *	T trim_threshold  P top_pad  M mmap_threshold  A arena_test  X arena_max
+ *	H thp_pagesize  G hp_pagesize  e thp_mode  f hp_flags
+ *	n n_mmaps  l n_mmaps_max  m max_n_mmaps  d no_dyn_threshold  p pagesize
+ *	Y mmapped_mem  Z max_mmapped_mem  O max_total_mem  B sbrk_base
+ *	K tcache_bins  S tcache_max_bytes  C tcache_count  U tcache_unsorted_limit
+ * Only built without tunables do 2.35 to 2.37 have the one before theirs.
+ */
+static const struct form {
+	unsigned int first, last;
+	const char *members;
+} forms[] = {
+	{ 44, HEAP_ANY_LATER, "TPMAX" "eHGf" "nlmd" "YZ" "B" "KSC" },
+	{ 43, 43, "TPMAX" "HeGf" "nlmd" "YZ" "B" "KSCU" },
+	{ 35, 42, "TPMAX" "HGf" "nlmd" "YZ" "B" "KSCU" },
+	{ 26, 37, "TPMAX" "nlmd" "YZ" "B" "KSCU" },
+	{ 24, 25, "TPMAX" "nlmd" "YZ" "B" },
+	{ 15, 23, "TPMAX" "nlmd" "YZO" "B" },
+	{ 10, 14, "TPMAX" "nlmdp" "YZO" "B" },
+};
+
+/* Values by the letters of their members; 0 for what a form lacks. */
+struct values {
+	uint64_t of[128];
+};
+
+/* Read the members of FORM from AT.  Returns how many bytes they take. */
+static size_t
+read_form(const struct look *k, const struct form *form, const char *at, struct values *ret)
+{
+	size_t word = k->l->word_bytes, end = 0;
+
+	*ret = (struct values){ 0 };
+	for (const char *member = form->members; *member; member++) {
+		bool is_int = *member >= 'a';
+		size_t size = is_int ? sizeof(uint32_t) : word;
+		uint32_t n;
+
+		end = round_up(end, size);
+		memcpy(&n, at + end, sizeof n);
+		ret->of[(unsigned char)*member] = is_int ? n : word_at(k, at + end);
+		end += size;
+	}
+	return round_up(end, word);
+}
+
+static bool
+is_page_size(uint64_t n)
+{
+	return n == 0 || (n >= PAGE_BYTES && (n & (n - 1)) == 0);
+}
+
+/* Whether it is what the initialiser says. */
+static bool
+is_default(const struct values *v)
+{
+	return v->of['T'] == DEFAULT_BYTES && v->of['P'] == DEFAULT_BYTES &&
+		v->of['M'] == DEFAULT_BYTES && v->of['A'] - 1 < 64 && !v->of['X'] &&
+		!v->of['n'] && v->of['l'] == DEFAULT_MMAPS && !v->of['m'] && !v->of['d'] &&
+		!v->of['Y'] && !v->of['Z'] && !v->of['B'];
+}
+
+/* Whether it can be what became of it. */
+static bool
+is_sane(const struct look *k, const struct form *form, const struct values *v)
+{
+	if (!v->of['M'] || v->of['d'] > 1 || v->of['A'] > 4096 || v->of['X'] > (1 << 20) ||
+		v->of['Y'] % PAGE_BYTES || v->of['Z'] % PAGE_BYTES)
+		return false;
+	if (!is_page_size(v->of['H']) || !is_page_size(v->of['G']) || v->of['e'] > 16)
+		return false;
+	if (strchr(form->members, 'p') && (!is_page_size(v->of['p']) || !v->of['p']))
+		return false;
+	if (strchr(form->members, 'K') &&
+		(v->of['K'] > 1024 || v->of['C'] > UINT16_MAX || !v->of['S']))
+		return false;
+	return !v->of['B'] || look_is_anonymous(k, (raddr){ v->of['B'] });
+}
+
+/* Whether V says where the memory from brk begins, as a mapping does there. */
+static bool
+knows_brk(const struct look *k, const struct values *v)
+{
+	const struct region *r = maps_find(k->m, (raddr){ v->of['B'] });
+
+	return r && v->of['B'] - r->start.v < PAGE_BYTES;
+}
+
+/* ---- where it is ---- */
+
+/* A writable segment of the object: as it is, and as it was in the file. */
+struct data {
+	raddr start;
+	char *now;		/* owned; zeroes follow, as many as a form is long */
+	const unsigned char *was;	/* NULL without a file */
+	size_t size_bytes;
+};
+
+static void
+data_release(struct data *d)
+{
+	free(d->now);
+}
+#define auto_data __attribute__((cleanup(data_release)))
+
+static int
+read_data(const struct look *k, const struct image *image, const Elf64_Phdr *p, struct data *d)
+{
+	struct err e;
+	ssize_t n;
+
+	*d = (struct data){ .start = { image_bias(image) + p->p_vaddr } };
+	if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_filesz > DATA_MAX_BYTES)
+		return -1;
+	d->now = calloc(1, p->p_filesz + FORM_MAX_BYTES);
+	n = d->now ? os_read_some(k->t, d->start, d->now, p->p_filesz, &e) : -1;
+	if (n < 0)
+		return -1;
+	d->size_bytes = (size_t)n;
+	d->was = image_initial(image, d->start, d->size_bytes);
+	return 0;
+}
+
+/* The place that fits best so far. */
+struct best {
+	enum { FITS_NOT, FITS_BRK, FITS_DEFAULT, FITS_BOTH } fit;
+	raddr at;
+	bool is_doubtful;	/* another place fits as well */
+	unsigned int first, last;	/* releases of the forms that fit there */
+	struct values values;
+};
+
+/* Try FORM for what is OFFSET bytes into D. */
+static void
+try_form(const struct look *k, const struct form *form, const struct data *d, size_t offset,
+	struct best *best)
+{
+	raddr at = raddr_add(d->start, offset);
+	struct values was, now;
+	size_t size = read_form(k, form, d->now + offset, &now);
+	unsigned int fit = FITS_NOT;
+
+	if (offset + size > d->size_bytes || !is_sane(k, form, &now))
+		return;
+	if (d->was) {
+		read_form(k, form, (const char *)d->was + offset, &was);
+		fit |= is_default(&was) ? FITS_DEFAULT : FITS_NOT;
+	}
+	fit |= knows_brk(k, &now) ? FITS_BRK : FITS_NOT;
+	if (fit > best->fit) {
+		*best = (struct best){ fit, at, false, form->first, form->last, now };
+	} else if (fit && fit == best->fit && at.v == best->at.v) {
+		best->first = form->first < best->first ? form->first : best->first;
+		best->last = form->last > best->last ? form->last : best->last;
+	} else if (fit && fit == best->fit) {
+		best->is_doubtful = true;
+	}
+}
+
+static void
+search_data(const struct look *k, const struct data *d, struct best *best)
+{
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		if (forms[i].last < k->l->first || forms[i].first > k->l->last)
+			continue;
+		for (size_t at = 0; at < d->size_bytes; at += k->l->word_bytes)
+			try_form(k, &forms[i], d, at, best);
+	}
+}
+
+static void
+keep(struct look *k, const struct best *best)
+{
+	const uint64_t *of = best->values.of;
+
+	look_narrow(k, best->first, best->last);
+	k->l->mp = best->at;
+	k->l->params = (struct heap_params){
+		.trim_threshold = of['T'],
+		.top_pad = of['P'],
+		.mmap_threshold = of['M'],
+		.arena_test = of['A'],
+		.arena_max = of['X'],
+		.thp_page = of['H'],
+		.hp_page = of['G'],
+		.nr_mmaps = of['n'],
+		.nr_mmaps_max = of['l'],
+		.max_nr_mmaps = of['m'],
+		.no_dyn_threshold = of['d'],
+		.mmapped = of['Y'],
+		.max_mmapped = of['Z'],
+		.sbrk_base = { of['B'] },
+		.tcache_count = of['C'],
+		.tcache_max = of['S'],
+	};
+	look_note(k, "mp_ by %s",
+		best->fit == FITS_BRK ? "what it holds" : "its initialiser in the file");
+}
+
+void
+look_for_params(struct look *k)
+{
+	const struct object *libc = objects_at(k->o, k->a->v[0].addr);
+	struct best best = { 0 };
+
+	for (size_t i = 0; libc && i < image_nr_phdrs(libc->image); i++) {
+		auto_data struct data d = { 0 };
+
+		if (read_data(k, libc->image, image_phdr(libc->image, i), &d) == 0)
+			search_data(k, &d, &best);
+	}
+	if (best.fit && !best.is_doubtful)
+		keep(k, &best);
+}
