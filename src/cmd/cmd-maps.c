@@ -1,16 +1,14 @@
 #include <config.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cmd/command.h"
+#include "cmd/deadline.h"
 #include "cmd/maps-rows.h"
 #include "cmd/maps-show.h"
 #include "ui/ui.h"
@@ -315,35 +313,6 @@ look(struct options *o, struct err *e)
 	return report_totals(o, &t, &why, e);
 }
 
-static void
-give_up(int sig)
-{
-	static const char words[] = "memdiag maps: gave up, --timeout has passed\n";
-
-	(void)sig;
-	if (write(STDERR_FILENO, words, sizeof words - 1) < 0) {
-		/* Nobody listens; the exit status tells. */
-	}
-	_exit(UI_FAILED);
-}
-
-/*
- * A path of the target can lie on a server that does not answer.  Nothing is stopped or changed by
- * us, so we may leave at any point.
- */
-static void
-set_deadline(uint64_t ns)
-{
-	struct itimerval timer = {
-		.it_value = { (time_t)(ns / 1000000000), (suseconds_t)(ns / 1000 % 1000000) },
-	};
-
-	if (!timer.it_value.tv_sec && !timer.it_value.tv_usec)
-		timer.it_value.tv_usec = 1;
-	signal(SIGALRM, give_up);
-	setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 static int
 run(int argc, char **argv, struct err *e)
 {
@@ -351,7 +320,8 @@ run(int argc, char **argv, struct err *e)
 	int status;
 
 	ui_parse(&argp, argc, argv, &o);
-	set_deadline(o.ui.timeout_ns);
+	/* Nothing is stopped or changed by us, so we may leave at any point. */
+	deadline_set(o.ui.timeout_ns);
 	status = look(&o, e);
 	free(o.classes.v);
 	return status;

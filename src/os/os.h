@@ -208,9 +208,9 @@ void os_sleep_ns(uint64_t ns);
 
 /*
  * Run FN(ARG) in a thread of ours of its own, which may trace.  Meanwhile SIGINT, SIGTERM, SIGHUP,
- * SIGQUIT and SIGTSTP to us are held back, and our priority is raised as far as we may: a stopped
- * thread waits for us at every step.  When FN has returned the kernel lets go whatever it still
- * traces; also threads that run, which cannot be detached from.  Not reentrant.
+ * SIGQUIT, SIGTSTP and SIGALRM to us are held back, and our priority is raised as far as we may: a
+ * stopped thread waits for us at every step.  When FN has returned the kernel lets go whatever it
+ * still traces; also threads that run, which cannot be detached from.  Not reentrant.
  */
 int os_trace(void (*fn)(void *arg), void *arg, struct err *e);
 

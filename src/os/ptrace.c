@@ -71,7 +71,7 @@ os_sleep_ns(uint64_t ns)
 
 /* ---- ourselves ---- */
 
-static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
+static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM };
 
 bool
 os_is_asked_to_end(void)
