@@ -3,7 +3,6 @@
 #include "elf/image.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,28 +124,6 @@ image_initial(const struct image *im, raddr at, size_t size)
 }
 
 /* ---- opening ---- */
-
-/* The mapped file, if it can be reached from here and is still the same; else -1. */
-static int
-open_same_file(const struct target *t, const char *path, uint64_t dev, uint64_t inode)
-{
-	char name[4200];
-	struct stat st;
-	struct err e;
-	int fd;
-
-	if (!path || path[0] != '/' ||
-		(size_t)snprintf(name, sizeof name, "root%s", path) >= sizeof name)
-		return -1;
-	/* Non-blocking: by now the name may belong to a FIFO. */
-	fd = os_proc_open(t, name, O_RDONLY | O_NONBLOCK, &e);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == dev && st.st_ino == inode)
-		return fd;
-	close(fd);
-	return -1;
-}
 
 static int
 read_phdrs(struct image *im, struct err *e)
@@ -272,7 +249,7 @@ image_open(struct image **ret, const struct target *t, raddr base, const char *p
 	elf_version(EV_CURRENT);
 	im->nr_owners = 1;
 	im->target = t;
-	im->fd = open_same_file(t, path, dev, inode);
+	im->fd = os_mapping_open(t, base, path, dev, inode);
 	if ((im->fd >= 0 ? open_file(im, e) : open_memory(im, base, e)) < 0) {
 		image_free(im);
 		return -1;

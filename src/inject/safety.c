@@ -237,7 +237,7 @@ safety_is_own_stack(const struct inject_target *it, pid_t tid, raddr sp)
 		return false;
 	if (r->path && strcmp(r->path, "[stack]") == 0)
 		return tid == it->target->pid;
-	return os_robust_list(tid, &head) == 0 && raddr_in(head, sp, r->end);
+	return os_robust_list(it->target, tid, &head) == 0 && raddr_in(head, sp, r->end);
 }
 
 const char *

@@ -1,12 +1,13 @@
 /* What lies behind a mapping, beyond what its line in /proc/PID/maps says. */
 #include <config.h>
 
-#include "os/os.h"
+#include "os/os-priv.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -56,4 +57,40 @@ os_mapping_fs(const struct target *t, raddr start, raddr end)
 	default:
 		return OS_FS_OTHER;
 	}
+}
+
+/* The file PATH as the process sees it, if it is still the one. */
+static int
+open_by_name(const struct target *t, const char *path, uint64_t dev, uint64_t inode)
+{
+	char name[4200];
+	struct stat st;
+	struct err e;
+	int fd;
+
+	if (!path || path[0] != '/' ||
+		(size_t)snprintf(name, sizeof name, "root%s", path) >= sizeof name)
+		return -1;
+	/* Non-blocking: by now the name may belong to a FIFO. */
+	fd = os_proc_open(t, name, O_RDONLY | O_NONBLOCK, &e);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == dev && st.st_ino == inode)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int
+os_mapping_open(
+	const struct target *t, raddr start, const char *path, uint64_t dev, uint64_t inode)
+{
+	const struct core_mapping *m;
+	int fd;
+
+	if (!t->core)
+		return open_by_name(t, path, dev, inode);
+	m = core_mapping_at(t->core, start);
+	fd = m ? core_file_fd(t->core, m) : -1;
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }

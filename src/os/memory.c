@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "os/os.h"
+#include "os/os-priv.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,6 +14,8 @@ os_read_some(const struct target *t, raddr from, void *to, size_t size, struct e
 {
 	size_t done = 0;
 
+	if (t->core)
+		return core_read_some(t->core, from, to, size, e);
 	while (done < size) {
 		struct iovec local = { (char *)to + done, size - done };
 		struct iovec remote = { (void *)(uintptr_t)(from.v + done), size - done };
@@ -62,6 +64,8 @@ int
 os_read_each(const struct target *t, const raddr *from, size_t nr, size_t size, void *to,
 	struct err *e)
 {
+	if (t->core)
+		return core_read_each(t->core, from, nr, size, to, e);
 	for (size_t done = 0; done < nr;) {
 		size_t want = nr - done < PIECES_MAX ? nr - done : PIECES_MAX;
 		char *at = (char *)to + done * size;
@@ -88,8 +92,11 @@ os_write(const struct target *t, raddr to, const void *from, size_t size, struct
 {
 	struct iovec local = { (void *)(uintptr_t)from, size };
 	struct iovec remote = { (void *)(uintptr_t)to.v, size };
-	ssize_t n = process_vm_writev(t->mem_tid, &local, 1, &remote, 1, 0);
+	ssize_t n;
 
+	if (t->core)
+		return core_refuse(t, "write memory", e);
+	n = process_vm_writev(t->mem_tid, &local, 1, &remote, 1, 0);
 	if (n < 0)
 		return err_set(e, errno, "cannot write memory of %d at " PRIraddr, t->pid, to.v);
 	if ((size_t)n < size)

@@ -1,6 +1,7 @@
 /*
- * os: the kernel's side of a target: /proc, its memory, its pages, and ptrace.  The only room that
- * says ptrace(), waitpid(), process_vm_readv(), ioctl() or "/proc".
+ * os: the kernel's side of a target: /proc, its memory, its pages, and ptrace; or what it wrote of
+ * them into a core file.  The only room that says ptrace(), waitpid(), process_vm_readv(), ioctl()
+ * or "/proc".
  * May use: base/.
  */
 #ifndef MEMDIAG_OS_OS_H
@@ -18,10 +19,13 @@
 
 /* ---- the target ---------------------------------------------------------------------------- */
 
+struct core;
+
 /*
- * A process that is looked at.  It is held by an open /proc/PID directory: when the process ends,
- * reads of its files fail with ESRCH, even after its number was given to somebody else.  Its memory
- * and its threads' registers go by number; ask target_is_alive() where that matters.
+ * A process that is looked at, or the core file of one.  A process is held by an open /proc/PID
+ * directory: when it ends, reads of its files fail with ESRCH, even after its number was given to
+ * somebody else.  Its memory and its threads' registers go by number; ask target_is_alive() where
+ * that matters.
  */
 struct target {
 	pid_t pid;		/* the thread group, as seen from our PID namespace */
@@ -31,6 +35,8 @@ struct target {
 	int pidfd;		/* -1 where the kernel has none (before 5.3) */
 	uint64_t start_ticks;	/* field 22 of /proc/PID/stat: since boot, in clock ticks */
 	char comm[64];		/* its name, made printable */
+	struct core *core;	/* owned; NULL for a process.  Of a core file only pid, mem_tid
+				 * and comm are filled besides */
 };
 
 /*
@@ -39,16 +45,43 @@ struct target {
  * thread.
  */
 int target_open(struct target *t, pid_t pid, struct err *e);
+
+/*
+ * Take the core file PATH for a target: written by the kernel, gcore or systemd-coredump, of an
+ * x86-64, i386 or aarch64 process.  It answers what it can of what is below, and fails with
+ * ERR_UNSUPPORTED where it takes a living process.  What it leaves out because a file has it is read
+ * from that file, if the build-id shows that it is the one: SYSROOT is where to look for files
+ * before they are looked for where they were, NULL for nowhere.  A core file that was cut off is
+ * read as far as it goes.  Not safe for two threads.  T need not be initialised.  Fails with
+ * ERR_UNSUPPORTED for what is no core file or one of another kind.
+ */
+int target_open_core(struct target *t, const char *path, const char *sysroot, struct err *e);
+
+/* What is to be said of a core file. */
+struct os_core_facts {
+	const char *path;	/* as given; owned by the target */
+	int signal;		/* that ended the process, 0 if none did */
+	uint64_t memory_bytes;	/* that were written */
+	uint64_t missing_bytes;	/* of which the file does not have: it was cut off */
+};
+
+/* False when T is a process. */
+bool os_core_facts(const struct target *t, struct os_core_facts *ret);
+
 void target_release(struct target *t);
 #define auto_target __attribute__((cleanup(target_release)))
 /* For a declaration before target_open(): a target that target_release() leaves alone. */
 #define TARGET_NONE { .proc_fd = -1, .task_fd = -1, .pidfd = -1 }
 
-/* False once the process has ended (a zombie has ended), or has no memory any more as it ends. */
+/*
+ * False once the process has ended (a zombie has ended), or has no memory any more as it ends.  A
+ * core file stays.
+ */
 bool target_is_alive(const struct target *t);
 
 /*
- * Read /proc/PID/NAME whole.  TID 0 reads the process's own file, else that of one thread.
+ * Read /proc/PID/NAME whole.  TID 0 reads the process's own file, else that of one thread.  A core
+ * file has maps, in which all is private and files are told apart by made-up inodes, and auxv.
  * Returns 0, or -1 with E and OUT released.
  */
 int os_proc_read(
@@ -116,7 +149,13 @@ int os_thread_syscall(
  * The head of thread TID's robust futex list: it lies in glibc's struct pthread, at the top of the
  * thread's stack.  Works on running threads, stops nobody.  Returns 0 or -1 (no list, no right).
  */
-int os_robust_list(pid_t tid, raddr *ret_head);
+int os_robust_list(const struct target *t, pid_t tid, raddr *ret_head);
+
+/*
+ * The thread pointer of TID, which glibc's struct pthread is found by: in core files of 64 bit only,
+ * for one would have to stop the thread of a process.  Returns 0 or -1.
+ */
+int os_thread_pointer(const struct target *t, pid_t tid, raddr *ret);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -156,6 +195,8 @@ enum os_pages_by {
 	OS_PAGES_AUTO,		/* the first of these that works */
 	OS_PAGES_SCAN,		/* PAGEMAP_SCAN, 6.7+ */
 	OS_PAGES_PAGEMAP,	/* reads of /proc/PID/pagemap: zero pages look like any other */
+	OS_PAGES_HOLES,		/* a core file: holes stand for what was neither present nor swapped */
+	OS_PAGES_NONZERO,	/* one without holes: what has data, which is not all that was present */
 	OS_PAGES_NONE,		/* what a reader that could not be opened uses */
 };
 
@@ -163,7 +204,7 @@ enum os_pages_by {
 struct os_pages;
 
 /*
- * Open a reader.  BY other than AUTO forces that way.  Returns 0 with *RET, or -1 with E
+ * Open a reader.  BY other than AUTO forces that way; a core file has but one.  Returns 0 with *RET, or -1 with E
  * (ERR_PERMISSION: which capability is missing).
  */
 int os_pages_open(
@@ -175,7 +216,7 @@ os_pages_cleanup(struct os_pages **p)
 	os_pages_free(*p);
 }
 #define auto_pages __attribute__((cleanup(os_pages_cleanup)))
-/* SCAN or PAGEMAP; NONE for NULL. */
+/* What AUTO came to; NONE for NULL. */
 enum os_pages_by os_pages_by(const struct os_pages *p);
 
 /*
@@ -199,6 +240,13 @@ enum os_fs {
 
 /* What kind of file system has the file that is mapped at exactly [START, END). */
 enum os_fs os_mapping_fs(const struct target *t, raddr start, raddr end);
+
+/*
+ * Open the file that is mapped at START, if it can be reached and is the very one: of a process by
+ * its name PATH with DEV and INODE, of a core file by the build-id.  Returns a descriptor or -1.
+ */
+int os_mapping_open(
+	const struct target *t, raddr start, const char *path, uint64_t dev, uint64_t inode);
 
 /* ---- ptrace ---------------------------------------------------------------------------------- */
 

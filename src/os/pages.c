@@ -8,7 +8,7 @@
  */
 #include <config.h>
 
-#include "os/os.h"
+#include "os/os-priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,6 +55,7 @@ struct scan_arg {
 #define ENTRY_GUARD (UINT64_C(1) << 58)
 
 struct os_pages {
+	const struct core *core;	/* then there is only BY besides */
 	int fd;
 	pid_t pid;
 	enum os_pages_by by;
@@ -128,6 +129,13 @@ os_pages_open(struct os_pages **ret, const struct target *t, enum os_pages_by by
 	if (!p)
 		return err_set(e, ENOMEM, "cannot read page tables");
 	p->pid = t->pid;
+	p->core = t->core;
+	p->fd = -1;
+	if (p->core) {
+		p->by = p->core->has_holes ? OS_PAGES_HOLES : OS_PAGES_NONZERO;
+		*ret = p;
+		return 0;
+	}
 	p->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	p->fd = os_proc_open(t, "pagemap", O_RDONLY, e);
 	if (p->fd < 0 && e->kind == ERR_PERMISSION)
@@ -274,6 +282,8 @@ int
 os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind, run_fn fn, void *arg,
 	struct err *e)
 {
+	if (p->core)
+		return core_pages_walk(p->core, start, end, fn, arg, e);
 	return p->by == OS_PAGES_SCAN ? walk_scan(p, start.v, end.v, want_kind, fn, arg, e)
 				      : walk_pagemap(p, start.v, end.v, fn, arg, e);
 }

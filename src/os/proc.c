@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "os/os.h"
+#include "os/os-priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -39,8 +39,11 @@ open_at(const struct target *t, pid_t tid, const char *name, int flags)
 int
 os_proc_read(const struct target *t, pid_t tid, const char *name, struct text *out, struct err *e)
 {
-	auto_fd int fd = open_at(t, tid, name, O_RDONLY);
+	auto_fd int fd = -1;
 
+	if (t->core)
+		return core_proc_read(t, tid, name, out, e);
+	fd = open_at(t, tid, name, O_RDONLY);
 	*out = (struct text){ 0 };
 	if (fd >= 0 && text_read(out, fd, PROC_FILE_MAX_BYTES) == 0)
 		return 0;
@@ -56,8 +59,11 @@ os_proc_read(const struct target *t, pid_t tid, const char *name, struct text *o
 int
 os_proc_open(const struct target *t, const char *name, int flags, struct err *e)
 {
-	int fd = open_at(t, 0, name, flags);
+	int fd;
 
+	if (t->core)
+		return core_refuse(t, "open files of its /proc", e);
+	fd = open_at(t, 0, name, flags);
 	if (fd < 0)
 		return err_set(e, errno, "cannot open /proc/%d/%s", t->pid, name);
 	return fd;
@@ -66,8 +72,11 @@ os_proc_open(const struct target *t, const char *name, int flags, struct err *e)
 int
 os_proc_link(const struct target *t, const char *name, char *buf, size_t size, struct err *e)
 {
-	ssize_t n = readlinkat(t->proc_fd, name, buf, size - 1);
+	ssize_t n;
 
+	if (t->core)
+		return core_proc_link(t, name, buf, size, e);
+	n = readlinkat(t->proc_fd, name, buf, size - 1);
 	if (n < 0)
 		return err_set(e, errno, "cannot read the link /proc/%d/%s", t->pid, name);
 	buf[n] = '\0';
@@ -163,6 +172,10 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 	struct os_status s = { .nr_pid_namespaces = 1 };
 	char *line, *rest;
 
+	if (t->core) {
+		core_status(t, ret);
+		return 0;
+	}
 	if (os_proc_read(t, tid, "status", &text, e) < 0)
 		return -1;
 	/* The kernel escapes newlines in Name:, so a line is a line. */
@@ -191,6 +204,10 @@ os_stat(const struct target *t, struct os_stat *ret, struct err *e)
 	const char *at;
 	int i;
 
+	if (t->core) {
+		core_stat(t->core, ret);
+		return 0;
+	}
 	if (os_proc_read(t, 0, "stat", &text, e) < 0)
 		return -1;
 	/* "pid (comm) S ppid ...": comm may hold spaces and parentheses, so begin at the last one. */
@@ -223,10 +240,14 @@ os_threads(const struct target *t, pid_t **ret_tids, size_t *ret_nr, struct err 
 		pid_t *v;
 		size_t nr, room;
 	} found = { 0 };
-	int fd = openat(t->task_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
+	DIR *dir;
+	int fd;
 
+	if (t->core)
+		return core_threads(t->core, ret_tids, ret_nr, e);
+	fd = openat(t->task_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
 		err_set(e, gone_or(errno), "cannot list /proc/%d/task", t->pid);
 		cleanup_fd(&fd);
@@ -261,6 +282,8 @@ os_thread_name(const struct target *t, pid_t tid, char *buf, size_t size)
 	auto_text struct text text = { 0 };
 	struct err e;
 
+	if (t->core)	/* there is but the name of the main thread in it */
+		return text_printable(tid == t->pid ? t->comm : "?", buf, size);
 	if (os_proc_read(t, tid, "comm", &text, &e) < 0)
 		return text_printable("?", buf, size);
 	if (text.len && text.v[text.len - 1] == '\n')
@@ -277,6 +300,8 @@ os_thread_syscall(const struct target *t, pid_t tid, struct os_syscall *ret, str
 	char *at, *end;
 	int n = 0;
 
+	if (t->core)
+		return core_thread_syscall(t->core, tid, ret, e);
 	if (os_proc_read(t, tid, "syscall", &text, e) < 0)
 		return -1;
 	if (strncmp(text.v, "running", 7) == 0) {
@@ -302,12 +327,12 @@ os_thread_syscall(const struct target *t, pid_t tid, struct os_syscall *ret, str
 }
 
 int
-os_robust_list(pid_t tid, raddr *ret_head)
+os_robust_list(const struct target *t, pid_t tid, raddr *ret_head)
 {
 	void *head = NULL;
 	size_t len;
 
-	if (syscall(SYS_get_robust_list, tid, &head, &len) < 0 || !head)
+	if (t->core || syscall(SYS_get_robust_list, tid, &head, &len) < 0 || !head)
 		return -1;
 	*ret_head = (raddr){ (uintptr_t)head };
 	return 0;

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "os/os.h"
+#include "os/os-priv.h"
 
 #include <errno.h>
 #include <linux/kcmp.h>
@@ -147,6 +147,8 @@ os_trace_births(pid_t tid, bool want, struct err *e)
 int
 os_seize(const struct target *t, pid_t tid, struct err *e)
 {
+	if (t->core)
+		return core_refuse(t, "attach to it", e);
 	if (request(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS, "attach to", e) == 0)
 		return 0;
 	if (e->code == EPERM)

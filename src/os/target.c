@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "os/os.h"
+#include "os/os-priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,6 +123,7 @@ target_release(struct target *t)
 	cleanup_fd(&t->proc_fd);
 	cleanup_fd(&t->task_fd);
 	cleanup_fd(&t->pidfd);
+	core_free(t->core);
 	*t = (struct target)TARGET_NONE;
 }
 
@@ -133,6 +134,8 @@ target_is_alive(const struct target *t)
 	struct os_status s;
 	struct err e;
 
+	if (t->core)
+		return true;
 	/* A pidfd turns readable when the whole thread group has ended (kernel/pid.c, 5.3). */
 	if (t->pidfd >= 0 && poll(&p, 1, 0) != 0)
 		return false;

@@ -1,0 +1,187 @@
+/*
+ * The files that were mapped.  A core file has only what was written to of them, and the first page
+ * of each ELF file, in which the build-id is: with it the very file can be told from another of that
+ * name.
+ */
+#include <config.h>
+
+#include "os/os-priv.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/debug.h"
+
+#define HEADER_BYTES 4096
+
+struct build_id {
+	unsigned char v[64];
+	size_t bytes;		/* 0: there is none */
+};
+
+static void
+elf_cleanup(Elf **elf)
+{
+	elf_end(*elf);
+}
+#define auto_elf __attribute__((cleanup(elf_cleanup)))
+
+static bool
+take_build_id(Elf_Data *notes, struct build_id *ret)
+{
+	size_t at = 0, name, desc;
+	GElf_Nhdr h;
+
+	while ((at = gelf_getnote(notes, at, &h, &name, &desc)) > 0) {
+		const char *base = notes->d_buf;
+
+		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 ||
+			memcmp(base + name, "GNU", 4) != 0 || h.n_descsz > sizeof ret->v)
+			continue;
+		memcpy(ret->v, base + desc, h.n_descsz);
+		ret->bytes = h.n_descsz;
+		return true;
+	}
+	return false;
+}
+
+/* By the program headers, of a file or of the first bytes of one. */
+static struct build_id
+build_id_of(Elf *elf)
+{
+	struct build_id id = { .bytes = 0 };
+	size_t nr;
+
+	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &nr) < 0)
+		return id;
+	for (size_t i = 0; i < nr; i++) {
+		Elf_Data *notes;
+		GElf_Phdr p;
+
+		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_NOTE ||
+			p.p_filesz > HEADER_BYTES)
+			continue;
+		notes = elf_getdata_rawchunk(elf, (int64_t)p.p_offset, p.p_filesz,
+			p.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		if (notes && take_build_id(notes, &id))
+			return id;
+	}
+	return id;
+}
+
+/* What the core file has of the beginning of F, as an ELF file; NULL if it is none. */
+static Elf *
+header_in_core(const struct core *c, const struct core_file *f, char head[HEADER_BYTES])
+{
+	struct err e;
+	ssize_t n = f->header.v ? core_read_some(c, f->header, head, HEADER_BYTES, &e) : 0;
+
+	return n > 0 ? elf_memory(head, (size_t)n) : NULL;
+}
+
+/* The file PATH if it has the build-id ID; else -1. */
+static int
+open_if_same(const char *path, const struct build_id *id)
+{
+	auto_elf Elf *elf = NULL;
+	struct build_id found;
+	struct stat st;
+	int fd;
+
+	/* The path comes from a stranger; opening a device may do something. */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	found = build_id_of(elf);
+	if (found.bytes == id->bytes && memcmp(found.v, id->v, id->bytes) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* How a file is stored by its build-id: "ab/cdef..." */
+static void
+name_by_id(const struct build_id *id, char *buf)
+{
+	for (size_t i = 0; i < id->bytes; i++)
+		buf += sprintf(buf, i == 0 ? "%02x/" : "%02x", id->v[i]);
+}
+
+/* Look in the sysroot, in full and as a plain directory of files; then where it was. */
+static int
+find_file(const struct core *c, const struct core_file *f, const struct build_id *id)
+{
+	char by_id[2 * sizeof id->v + 2];
+	const char *base = strrchr(f->path, '/');
+	const struct {
+		const char *directory, *name;
+	} tries[] = {
+		{ c->sysroot, f->path },
+		{ c->sysroot, base },
+		{ c->sysroot, by_id },
+		{ "", f->path },
+		{ "/usr/lib/.build-id", by_id },
+	};
+	int fd = -1;
+
+	name_by_id(id, by_id);
+	for (size_t i = 0; base && fd < 0 && i < sizeof tries / sizeof *tries; i++) {
+		char path[2 * PATH_MAX];
+
+		if (tries[i].directory && (size_t)snprintf(path, sizeof path, "%s/%s",
+				tries[i].directory, tries[i].name) < sizeof path)
+			fd = open_if_same(path, id);
+	}
+	return fd;
+}
+
+int
+core_file_fd(const struct core *c, const struct core_mapping *m)
+{
+	struct core_file *f = &c->file.v[m->file];
+	char head[HEADER_BYTES];
+	auto_elf Elf *elf = NULL;
+	struct build_id id;
+
+	if (f->is_tried)
+		return f->fd;
+	f->is_tried = true;
+	elf = header_in_core(c, f, head);
+	id = build_id_of(elf);
+	if (id.bytes)
+		f->fd = find_file(c, f, &id);
+	if (f->fd < 0)
+		debug("%s: %s", f->path, id.bytes ? "not found" : "the core file has no build-id of it");
+	return f->fd;
+}
+
+unsigned int
+core_mapping_flags(const struct core *c, const struct core_mapping *m)
+{
+	const struct core_file *f = &c->file.v[m->file];
+	char head[HEADER_BYTES];
+	auto_elf Elf *elf = header_in_core(c, f, head);
+	uint64_t vaddr = m->start.v - f->header.v;	/* the first byte is at vaddr 0, or: */
+	bool has_base = false;
+	GElf_Phdr p;
+
+	for (int i = 0; elf && gelf_getphdr(elf, i, &p); i++) {
+		if (p.p_type != PT_LOAD)
+			continue;
+		if (!has_base)
+			vaddr += p.p_vaddr - p.p_offset;
+		has_base = true;
+		if (vaddr >= (p.p_vaddr & -c->page_bytes) && vaddr < p.p_vaddr + p.p_memsz)
+			return p.p_flags & ~(unsigned int)PF_W;
+	}
+	return PF_R;
+}

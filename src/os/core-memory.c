@@ -1,0 +1,241 @@
+/* The memory in a core file, and which of its pages there were. */
+#include <config.h>
+
+#include "os/os-priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* How much is looked through for zeroes at a time. */
+#define PIECE_BYTES (UINT64_C(1) << 20)
+
+/* ---- what is where ---- */
+
+const struct core_segment *
+core_segment_from(const struct core *c, raddr a)
+{
+	size_t low = 0, high = c->segment.nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (c->segment.v[mid].end.v <= a.v)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < c->segment.nr ? &c->segment.v[low] : NULL;
+}
+
+const struct core_mapping *
+core_mapping_at(const struct core *c, raddr a)
+{
+	size_t low = 0, high = c->mapping.nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (c->mapping.v[mid].end.v <= a.v)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < c->mapping.nr && c->mapping.v[low].start.v <= a.v ? &c->mapping.v[low] : NULL;
+}
+
+/* ---- reading ---- */
+
+/* As pread(), but zeroes follow the end of the file up to the end of its last page. */
+static ssize_t
+read_mapped_file(int fd, uint64_t offset, char *to, size_t size, uint64_t page_bytes)
+{
+	uint64_t rest;
+	ssize_t n = pread(fd, to, size, (off_t)offset);
+
+	if (n < 0 || (size_t)n == size)
+		return n;
+	rest = -(offset + (uint64_t)n) & (page_bytes - 1);
+	if (!n && !rest)
+		return 0;
+	if (rest > size - (size_t)n)
+		rest = size - (size_t)n;
+	memset(to + n, 0, rest);
+	return n + (ssize_t)rest;
+}
+
+/* As pread(), from address A, at most to the end of what has the same place; 0: it is nowhere. */
+static ssize_t
+read_once(const struct core *c, raddr a, char *to, size_t size)
+{
+	const struct core_segment *s = core_segment_from(c, a);
+	const struct core_mapping *m;
+	uint64_t skip, left;
+	int fd;
+
+	if (!s || a.v < s->start.v)
+		return 0;
+	skip = a.v - s->start.v;
+	if (skip < s->data_bytes) {
+		left = skip < s->there_bytes ? s->there_bytes - skip : 0;
+		return pread(c->fd, to, size < left ? size : left, (off_t)(s->offset + skip));
+	}
+	m = core_mapping_at(c, a);
+	fd = m ? core_file_fd(c, m) : -1;
+	if (fd < 0)
+		return 0;
+	left = (m->end.v < s->end.v ? m->end.v : s->end.v) - a.v;
+	return read_mapped_file(fd, m->offset_bytes + (a.v - m->start.v), to,
+		size < left ? size : left, c->page_bytes);
+}
+
+ssize_t
+core_read_some(const struct core *c, raddr from, void *to, size_t size, struct err *e)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = read_once(c, raddr_add(from, done), (char *)to + done, size - done);
+
+		if (n < 0)
+			return err_set(e, errno, "cannot read %s", c->path);
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+int
+core_read_each(const struct core *c, const raddr *from, size_t nr, size_t size, void *to,
+	struct err *e)
+{
+	for (size_t i = 0; i < nr; i++) {
+		char *at = (char *)to + i * size;
+		ssize_t n = core_read_some(c, from[i], at, size, e);
+
+		if (n < 0)
+			return -1;
+		if ((size_t)n < size)
+			memset(at, 0, size);
+	}
+	return 0;
+}
+
+/* ---- pages ---- */
+
+struct walk {
+	const struct core *c;
+	int (*fn)(const struct os_page_run *run, void *arg);
+	void *arg;
+	struct err *e;
+	raddr start, end;	/* a run that is not told yet: the next may continue it */
+};
+
+static int
+tell(struct walk *w)
+{
+	struct os_page_run run = { .start = w->start, .end = w->end, .is_present = true };
+
+	return run.start.v < run.end.v ? w->fn(&run, w->arg) : 0;
+}
+
+/* The pages of [START, END) are present. */
+static int
+add_present(struct walk *w, uint64_t start, uint64_t end)
+{
+	uint64_t mask = w->c->page_bytes - 1;
+	int stop = 0;
+
+	start &= ~mask;
+	end = (end + mask) & ~mask;
+	if (start > w->end.v) {
+		stop = tell(w);
+		w->start.v = start;
+	}
+	w->end.v = end;
+	return stop;
+}
+
+/* The part [FROM, TO) of segment S's data, by the holes of the file. */
+static int
+walk_holes(struct walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
+{
+	uint64_t bias = s->start.v - s->offset;	/* from a place in the file to an address */
+
+	while (from < to) {
+		off_t data = lseek(w->c->fd, (off_t)(from - bias), SEEK_DATA);
+		off_t hole = data < 0 ? -1 : lseek(w->c->fd, data, SEEK_HOLE);
+		uint64_t start = (uint64_t)data + bias, end = (uint64_t)hole + bias;
+		int stop;
+
+		if (data < 0 && errno != ENXIO)
+			return err_set(w->e, errno, "cannot find the holes of %s", w->c->path);
+		if (hole < 0 || start >= to)
+			return 0;
+		stop = add_present(w, start, end < to ? end : to);
+		if (stop)
+			return stop;
+		from = end;
+	}
+	return 0;
+}
+
+static bool
+is_zero(const char *at, size_t size)
+{
+	return !size || (!*at && memcmp(at, at + 1, size - 1) == 0);
+}
+
+/* The same by what is not zero. */
+static int
+walk_nonzero(struct walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
+{
+	auto_free char *piece = malloc(PIECE_BYTES);
+	uint64_t page = w->c->page_bytes;
+
+	if (!piece)
+		return err_set(w->e, ENOMEM, "cannot read %s", w->c->path);
+	while (from < to) {
+		uint64_t want = to - from < PIECE_BYTES ? to - from : PIECE_BYTES;
+		ssize_t n = pread(w->c->fd, piece, want, (off_t)(s->offset + (from - s->start.v)));
+
+		if (n < 0)
+			return err_set(w->e, errno, "cannot read %s", w->c->path);
+		if (!n)
+			return 0;
+		for (uint64_t at = 0; at < (uint64_t)n; at += page) {
+			uint64_t len = (uint64_t)n - at < page ? (uint64_t)n - at : page;
+			int stop = is_zero(piece + at, len)
+				? 0 : add_present(w, from + at, from + at + len);
+
+			if (stop)
+				return stop;
+		}
+		from += (uint64_t)n;
+	}
+	return 0;
+}
+
+int
+core_pages_walk(const struct core *c, raddr start, raddr end,
+	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e)
+{
+	struct walk w = { .c = c, .fn = fn, .arg = arg, .e = e };
+	const struct core_segment *s = core_segment_from(c, start);
+
+	for (; s && s < c->segment.v + c->segment.nr && s->start.v < end.v; s++) {
+		uint64_t data_end = s->start.v + s->there_bytes;
+		uint64_t from = start.v > s->start.v ? start.v : s->start.v;
+		uint64_t to = end.v < data_end ? end.v : data_end;
+		int stop = c->has_holes ? walk_holes(&w, s, from, to)
+					: walk_nonzero(&w, s, from, to);
+
+		if (stop)
+			return stop;
+	}
+	return tell(&w);
+}

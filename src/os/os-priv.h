@@ -1,0 +1,110 @@
+/* os-priv: a core file, as the files of os share it. */
+#ifndef MEMDIAG_OS_OS_PRIV_H
+#define MEMDIAG_OS_OS_PRIV_H
+
+#include <libelf.h>
+
+#include "os/os.h"
+
+/* A stretch of memory: one PT_LOAD. */
+struct core_segment {
+	raddr start, end;
+	uint64_t offset;	/* in the file, of ... */
+	uint64_t data_bytes;	/* ... its first bytes; the rest was not written */
+	uint64_t there_bytes;	/* of which the file has, if it was cut off */
+	unsigned int flags;	/* PF_R ... */
+};
+
+/* A mapping of a file: one entry of NT_FILE. */
+struct core_mapping {
+	raddr start, end;
+	uint64_t offset_bytes;	/* into the file */
+	const char *path;	/* in the note */
+	size_t file;		/* index */
+};
+
+struct core_file {
+	const char *path;
+	raddr header;		/* where its beginning is mapped; 0 if nowhere */
+	bool is_tried;
+	int fd;			/* -1: not there or not the one */
+};
+
+struct core_thread {
+	pid_t tid;
+	raddr sp, pc, pointer;	/* 0: not known */
+};
+
+struct core {
+	char *path, *sysroot;	/* owned */
+	int fd;
+	uint64_t file_bytes;
+	Elf *elf;		/* keeps the notes, which paths and auxv point into */
+	const struct core_machine *machine;
+	unsigned int word_bytes;
+	uint64_t page_bytes;
+	bool has_holes;
+	uint32_t uid;
+	pid_t ppid;
+	const char *auxv;
+	size_t auxv_bytes;
+	struct {
+		struct core_segment *v;	/* sorted, never overlapping */
+		size_t nr, room;
+	} segment;
+	struct {
+		struct core_mapping *v;	/* sorted, never overlapping */
+		size_t nr, room;
+	} mapping;
+	struct {
+		struct core_file *v;
+		size_t nr, room;
+	} file;
+	struct {
+		struct core_thread *v;
+		size_t nr, room;
+	} thread;		/* sorted by tid */
+	int signal;		/* that ended it */
+};
+
+void core_free(struct core *c);
+
+/* The value of TYPE in auxv, 0 if it is not there. */
+uint64_t core_auxv(const struct core *c, uint64_t type);
+
+/* NULL: it has none of that number. */
+const struct core_thread *core_thread(const struct core *c, pid_t tid);
+/* The segment that holds A, or the first behind it; NULL if there is none. */
+const struct core_segment *core_segment_from(const struct core *c, raddr a);
+/* The mapping that holds A, or NULL. */
+const struct core_mapping *core_mapping_at(const struct core *c, raddr a);
+
+/* For a core file what os_... says for a process. */
+int core_proc_read(const struct target *t, pid_t tid, const char *name, struct text *out,
+	struct err *e);
+int core_proc_link(
+	const struct target *t, const char *name, char *buf, size_t size, struct err *e);
+void core_status(const struct target *t, struct os_status *ret);
+void core_stat(const struct core *c, struct os_stat *ret);
+int core_threads(const struct core *c, pid_t **ret_tids, size_t *ret_nr, struct err *e);
+int core_thread_syscall(
+	const struct core *c, pid_t tid, struct os_syscall *ret, struct err *e);
+ssize_t core_read_some(const struct core *c, raddr from, void *to, size_t size, struct err *e);
+int core_read_each(const struct core *c, const raddr *from, size_t nr, size_t size, void *to,
+	struct err *e);
+int core_pages_walk(const struct core *c, raddr start, raddr end,
+	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e);
+
+/*
+ * A descriptor of the file of mapping M, if it is found and has the build-id that is in the core
+ * file, else -1.  The core's.
+ */
+int core_file_fd(const struct core *c, const struct core_mapping *m);
+
+/* What a mapping of a file that nobody wrote to may be used for (PF_R ...), by its ELF header. */
+unsigned int core_mapping_flags(const struct core *c, const struct core_mapping *m);
+
+/* WHAT ("stop its threads") takes a living process: fill E, ERR_UNSUPPORTED.  Returns -1. */
+int core_refuse(const struct target *t, const char *what, struct err *e);
+
+#endif
