@@ -16,8 +16,9 @@
 /* So often a thread must be safe beyond any doubt; then a complete walk of its stack is enough. */
 #define STRICT_TRIES 16
 
-/* So long only waiting threads are tried, if there are any. */
+/* So long only waiting threads are tried; and if none has been seen to wait, in any round. */
 #define PARKED_ONLY_NS 500000000
+#define NONE_PARKED_NS 50000000
 
 /* ---- giving back ---- */
 
@@ -213,17 +214,19 @@ struct search {
 	pid_t tid;		/* that thread, 0 if there was none */
 	uint64_t started_ns, deadline_ns;
 	size_t nr_rounds;
+	bool has_seen_parked;	/* in any round */
 };
 
 /*
- * A thread that runs may be stopped at the beginning of any system call: so it is left alone as long
- * as there is hope for one that waits.
+ * A thread that runs may be stopped in any system call, as the kernel says of one that was woken in a
+ * call that it runs: so it is left alone as long as there is hope for one that waits.  None waits for
+ * a moment when all are short of processor, or on the way back to the call we took them from.
  */
 static bool
 is_too_early_for(const struct search *s, const struct candidate *cand)
 {
-	return !cand->is_parked && s->found.v[0].is_parked &&
-		os_now_ns() < s->started_ns + PARKED_ONLY_NS;
+	return !cand->is_parked && os_now_ns() < s->started_ns +
+			(s->has_seen_parked ? PARKED_ONLY_NS : NONE_PARKED_NS);
 }
 
 static enum try
@@ -234,6 +237,7 @@ try_round(struct carrier *c, struct inject_target *it, struct search *s, int *nr
 		const struct candidate *cand = &s->found.v[i];
 		enum try result;
 
+		s->has_seen_parked |= cand->is_parked;
 		if (is_too_early_for(s, cand))
 			break;	/* and so are all behind it */
 		result = try_thread(c, it, cand, *nr_rejected < STRICT_TRIES, &s->why, e);
