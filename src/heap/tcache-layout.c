@@ -203,7 +203,7 @@ read_near(const struct look *k, struct near *ret, size_t max)
 	if (os_threads(k->t, &tids, &nr_tids, &e) < 0)
 		return 0;
 	for (size_t i = 0; i < nr_tids && nr < max; i++) {
-		raddr slot = arenas_slot_of_thread(k->a, tids[i]);
+		raddr slot = arenas_slot_of_thread(k->a, k->t, tids[i]);
 
 		if (slot.v && os_read(k->t, (raddr){ slot.v - NEAR_WORDS * sizeof(uint64_t) },
 				      &ret[nr], sizeof ret[nr], &e) == 0)

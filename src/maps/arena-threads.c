@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "elf/image.h"
+#include "maps/maps-priv.h"
 
 /* From the start of struct pthread to robust_head it is 0x2e0 bytes on x86-64. */
 #define PTHREAD_BYTES 0x400
@@ -29,19 +30,6 @@
 #define TLS_MAX_BYTES (UINT64_C(1) << 20)
 #define WORDS_AT_ONCE 64
 #define NR_SAMPLES 16
-
-/* The robust list heads of NR threads; 0 for one that has none or is gone. */
-static raddr *
-robust_heads(const pid_t *tids, size_t nr, struct err *e)
-{
-	raddr *heads = calloc(nr, sizeof *heads);
-
-	if (!heads)
-		err_set(e, ENOMEM, "cannot list the threads' arenas");
-	for (size_t i = 0; heads && i < nr; i++)
-		os_robust_list(tids[i], &heads[i]);
-	return heads;
-}
 
 /* The word at OFFSET from each of the HEADS; 0 where there is none. */
 static uint64_t *
@@ -132,7 +120,7 @@ arenas_learn_tls_offset(struct arenas *a, const struct target *t, const struct o
 	if (os_threads(t, &tids, &nr, &e) < 0)
 		return;
 	nr = nr < NR_SAMPLES ? nr : NR_SAMPLES;
-	heads = robust_heads(tids, nr, &e);
+	heads = thread_heads(t, tids, nr, &e);
 	for (size_t i = 0; heads && i < nr && !a->tls_offset_bytes; i++)
 		a->tls_offset_bytes =
 			search_before(a, t, heads, nr, i, PTHREAD_BYTES + tls_bytes(o));
@@ -166,7 +154,7 @@ arenas_find_threads(
 	if (os_threads(t, &tids, &nr, e) < 0)
 		return -1;
 	nr = nr < max_threads ? nr : max_threads;
-	heads = robust_heads(tids, nr, e);
+	heads = thread_heads(t, tids, nr, e);
 	words = heads ? words_at(t, heads, nr, a->tls_offset_bytes, e) : NULL;
 	if (!words)
 		return -1;
@@ -180,11 +168,11 @@ arenas_find_threads(
 }
 
 raddr
-arenas_slot_of_thread(const struct arenas *a, pid_t tid)
+arenas_slot_of_thread(const struct arenas *a, const struct target *t, pid_t tid)
 {
-	raddr head;
+	raddr head = a->tls_offset_bytes ? thread_head(t, tid) : (raddr){ 0 };
 
-	if (!a->tls_offset_bytes || os_robust_list(tid, &head) < 0)
+	if (!head.v)
 		return (raddr){ 0 };
 	return raddr_add(head, (uint64_t)a->tls_offset_bytes);
 }
@@ -192,7 +180,7 @@ arenas_slot_of_thread(const struct arenas *a, pid_t tid)
 raddr
 arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid)
 {
-	raddr slot = arenas_slot_of_thread(a, tid), found = { 0 };
+	raddr slot = arenas_slot_of_thread(a, t, tid), found = { 0 };
 	struct err e;
 
 	if (!slot.v || os_read(t, slot, &found.v, sizeof found.v, &e) < 0 || !arena_at(a, found))

@@ -17,6 +17,17 @@ bool region_is_heap(const struct region *r);
 /* Whether the kernel maps it for itself: vdso and the like. */
 bool region_is_kernels(const struct region *r);
 
+/* ---- threads ---- */
+
+/*
+ * The head of thread TID's robust futex list, {0} if it cannot be told.  It lies in struct pthread,
+ * as far from its start and from a variable of TLS in one thread as in the other.
+ */
+raddr thread_head(const struct target *t, pid_t tid);
+
+/* Of NR threads.  The caller's to free; NULL with E when there is no memory. */
+raddr *thread_heads(const struct target *t, const pid_t *tids, size_t nr, struct err *e);
+
 /* ---- spans: what is known of intervals, whatever mappings they lie in ---- */
 
 struct span {

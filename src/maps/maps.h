@@ -148,7 +148,7 @@ int arenas_find_threads(
 	struct arenas *a, const struct target *t, size_t max_threads, struct err *e);
 
 /* Where the pointer to its arena lies in the TLS of thread TID; {0} if that cannot be told. */
-raddr arenas_slot_of_thread(const struct arenas *a, pid_t tid);
+raddr arenas_slot_of_thread(const struct arenas *a, const struct target *t, pid_t tid);
 
 /* The arena thread TID uses, read from its TLS; {0} if it has none yet or it cannot be told. */
 raddr arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid);

@@ -90,10 +90,19 @@ is_loader_name(const char *soname)
 		strncmp(soname, "ld.so", 5) == 0;
 }
 
+/* DT_SONAME; where that cannot be read, as in a core file without its files, what it is mostly. */
+static const char *
+name_of(const struct image *image, const char *path)
+{
+	const char *soname = image_soname(image), *base = strrchr(path, '/');
+
+	return soname || !base ? soname : base + 1;
+}
+
 static void
 describe(struct object *o, const struct region *r, const struct auxv *a)
 {
-	const char *soname = image_soname(o->image);
+	const char *soname = name_of(o->image, r->path);
 
 	image_extent(o->image, &o->start, &o->end);
 	o->path = r->path;

@@ -22,7 +22,7 @@
  */
 #include <config.h>
 
-#include "maps/maps.h"
+#include "maps/maps-priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -464,11 +464,9 @@ find_all(struct finder *f, struct err *e)
 {
 	if (os_threads(f->t, &f->tids, &f->nr, e) < 0)
 		return -1;
-	f->heads = calloc(f->nr, sizeof *f->heads);
+	f->heads = thread_heads(f->t, f->tids, f->nr, e);
 	if (!f->heads)
-		return err_set(e, ENOMEM, "cannot list the stacks");
-	for (size_t i = 0; i < f->nr; i++)
-		os_robust_list(f->tids[i], &f->heads[i]);
+		return -1;
 	return add_living(f, e) < 0 || add_ended(f, e) < 0 ? -1 : 0;
 }
 

@@ -151,7 +151,7 @@ same_caches(struct view *v, const struct arenas *a, const struct heap_layout *l)
 		return;
 	os_threads(&v->t, &tids, &nr, &v->e);
 	for (size_t i = 0; i < nr; i++) {
-		raddr slot = arenas_slot_of_thread(a, tids[i]);
+		raddr slot = arenas_slot_of_thread(a, &v->t, tids[i]);
 		raddr cache = { peek(v, raddr_add(slot, (uint64_t)l->tcache.from_slot_bytes)) };
 
 		nr_right += (peek(v, (raddr){ cache.v - 8 }) & ~UINT64_C(7)) == l->tcache.chunk_bytes;
