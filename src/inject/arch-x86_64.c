@@ -173,14 +173,11 @@ arch_is_still_in(struct arch_regs *r, long nr, raddr sp, raddr pc)
 	return arch_syscall_nr(r) == nr && arch_sp(r).v == sp.v && arch_pc(r).v == pc.v;
 }
 
+/* What the kernel does after the stop with this result (arch_do_signal_or_restart, handle_signal). */
 void
 arch_rewind(struct arch_regs *r)
 {
-	struct user_regs_struct *u = user(r);
-
-	u->rax = u->orig_rax;
-	u->rip -= 2;	/* the length of the syscall instruction */
-	u->orig_rax = (uint64_t)-1;
+	user(r)->rax = (uint64_t)-ERESTARTNOHAND;
 }
 
 void
@@ -190,7 +187,8 @@ arch_settle(struct arch_regs *r)
 
 	switch (arch_restart(r)) {
 	case ARCH_RESTARTS:
-		arch_rewind(r);
+		u->rax = u->orig_rax;
+		u->rip -= 2;	/* the length of the syscall instruction */
 		break;
 	case ARCH_RESTARTS_FROM_BLOCK:
 		u->rax = (uint64_t)-EINTR;

@@ -89,9 +89,13 @@ enum arch_restart arch_restart(const struct arch_regs *r);
  */
 bool arch_is_still_in(struct arch_regs *r, long nr, raddr sp, raddr pc);
 
-/* Change R so that a call that ARCH_FAILED_EINTR is made again from its beginning. */
+/*
+ * Change R, of a thread in an event or signal stop, so that a call that ARCH_FAILED_EINTR is made
+ * again from its beginning; by the kernel, and only if no signal handler of the program runs first.
+ * Then the call fails with EINTR, as it would have anyway.
+ */
 void arch_rewind(struct arch_regs *r);
-/* False where that cannot be done: then a call that would fail must not be interrupted at all. */
+/* False where that cannot be done: then a call that would fail should not be interrupted at all. */
 extern const bool arch_can_rewind;
 
 /*

@@ -23,22 +23,16 @@
 /* ---- giving back ---- */
 
 /*
- * The registers that end the borrow.  Put back exactly, the kernel goes on with an interrupted
- * system call as if nothing had been.  The few calls that an attach breaks off with EINTR are made
- * again by us, unless a signal waits for the thread: then EINTR is what it would have got anyway.
+ * Put back exactly, the kernel goes on with an interrupted system call as if nothing had been.  Only
+ * the few calls that any stop breaks off with EINTR need help.
  */
-static void
-final_regs(const struct carrier *c, struct arch_regs *ret)
+bool
+borrow_mend(struct arch_regs *r)
 {
-	struct os_status s;
-	struct err e;
-
-	*ret = c->saved.regs;
-	if (arch_restart(ret) != ARCH_FAILED_EINTR || !pick_is_repeatable(arch_syscall_nr(ret)))
-		return;
-	if (os_status(c->it->target, c->tid, &s, &e) == 0 &&
-		!(s.signals_pending & ~c->saved.sigmask))
-		arch_rewind(ret);
+	if (arch_restart(r) != ARCH_FAILED_EINTR || !pick_is_repeatable(arch_syscall_nr(r)))
+		return false;
+	arch_rewind(r);
+	return true;
 }
 
 /*
@@ -49,13 +43,10 @@ final_regs(const struct carrier *c, struct arch_regs *ret)
 static int
 put_back(struct carrier *c, int sig, struct err *e)
 {
-	struct arch_regs regs;
-
-	final_regs(c, &regs);
 	if (c->is_masked && (os_set_sigmask(c->tid, c->saved.sigmask, e) < 0 ||
 				    arch_set_ext(c->tid, &c->saved, e) < 0))
 		return -1;
-	if (arch_set_regs(c->tid, &regs, e) < 0)
+	if (arch_set_regs(c->tid, &c->saved.regs, e) < 0)
 		return -1;
 	return os_detach(c->tid, sig, e);
 }
@@ -120,27 +111,16 @@ borrow_abandon(struct carrier *c)
 
 enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 
-/*
- * The kernel refuses a thread that is just ending as it refuses one we may not trace; and one that
- * did not stop when it was tried before, and is ours until it does.
- */
-static bool
-is_out_of_reach(const struct carrier *c)
-{
-	struct os_status s;
-	struct err e;
-
-	return os_status(c->it->target, c->tid, &s, &e) < 0 || s.state == 'Z' || s.state == 'X' ||
-		s.tracer == gettid();
-}
-
 /* Stop the thread; anything but our own interrupt is let through first. */
 static enum try
 stop(struct carrier *c, struct reason *why, struct err *e)
 {
-	if (os_seize(c->it->target, c->tid, e) < 0) {
-		snprintf(why->text, sizeof why->text, "it has ended");
-		return e->kind == ERR_GONE || is_out_of_reach(c) ? TRY_REFUSED : TRY_FAILED;
+	int seized = os_seize(c->it->target, c->tid, false, e);
+
+	if (seized) {
+		snprintf(why->text, sizeof why->text, "%s",
+			seized > 0 ? "it did not stop the last time" : "it has ended");
+		return seized > 0 || e->kind == ERR_GONE ? TRY_REFUSED : TRY_FAILED;
 	}
 	c->is_ours = true;
 	c->stopped_ns = os_now_ns();
@@ -196,6 +176,7 @@ try_thread(struct carrier *c, struct inject_target *it, const struct candidate *
 		os_detach(c->tid, 0, &ours);
 		return TRY_FAILED;
 	}
+	borrow_mend(&c->saved.regs);
 	if (has_not_moved(cand, &c->saved.regs, why) &&
 		safety_prove(it, c->tid, &c->saved.regs, cand->is_parked, is_strict, why)) {
 		remember_errno(c);

@@ -9,6 +9,7 @@
  *	helper.c	a pthread of the target's own for the work
  *	call.c		calls that hold malloc's locks
  *	malloc.c	malloc_info and malloc_trim on top of these
+ *	freeze.c	all threads stopped at once, and given back
  */
 #ifndef MEMDIAG_INJECT_INJECT_PRIV_H
 #define MEMDIAG_INJECT_INJECT_PRIV_H
@@ -230,10 +231,49 @@ int borrow_take(struct carrier *c, struct inject_target *it, const struct inject
 int borrow_return(struct carrier *c, struct err *e);
 
 /*
+ * Change R, the registers of a thread that was just stopped, so that a system call which the stop
+ * has broken off is made again (arch_rewind()).  False: there was none.
+ */
+bool borrow_mend(struct arch_regs *r);
+
+/*
  * Let it go as it is: it runs down the undo list by itself.  Out of a fault it is turned back.  Does
  * nothing for a carrier that is not ours any more.
  */
 void borrow_abandon(struct carrier *c);
+
+/* ---- freeze.c ---------------------------------------------------------------------------------- */
+
+/* One thread of a target that is being stopped. */
+struct frozen {
+	pid_t tid;
+	enum { FROZEN_NOT, FROZEN_STANDS, FROZEN_GONE } state;
+	bool is_born;		/* of one that was ours already, and stands from birth */
+	struct os_stop stop;	/* of one that stands */
+	uint64_t since_ns;	/* it stands since then, or less long */
+};
+
+struct freeze {
+	const struct target *target;
+	struct {
+		struct frozen *v;	/* by tid */
+		size_t nr, room;
+	} thread;
+	uint64_t begun_ns;	/* when we began to attach */
+	uint64_t started_ns;	/* when the first was interrupted */
+	uint64_t still_ns;	/* when the last had stopped */
+	bool has_exec;
+};
+
+/*
+ * Stop all threads of T but EXCEPT (0: none), which must stand still already.  Only in os_trace().
+ * Threads that do not stop in half of MAX_NS: ERR_NO_SAFE_POINT, and all are let go.
+ */
+int freeze_begin(struct freeze *f, const struct target *t, pid_t except, uint64_t max_ns,
+	struct err *e);
+
+/* Let all threads go.  RET may be NULL.  Does nothing the second time. */
+void freeze_end(struct freeze *f, struct inject_freeze *ret);
 
 /* ---- helper.c ---------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /*
- * inject: call libc inside a living target: pick a thread, prove that it can be borrowed, call, give
- * it back as it was.
+ * inject: stop all threads of a living target for a moment; or call libc inside it: pick a thread,
+ * prove that it can be borrowed, call, give it back as it was.
  * May use: stack/, maps/, elf/, os/, base/.
  *
  * A call is dressed as a signal handler: its return address is libc's own sigreturn stub, over a
@@ -19,6 +19,27 @@
 #include "base/text.h"
 #include "maps/maps.h"
 #include "os/os.h"
+
+/* ---- all threads of a target stopped for a moment ---------------------------------------------- */
+
+struct inject_freeze {
+	size_t nr_threads;	/* that stood still */
+	uint64_t still_ns;	/* how long all of them did */
+	uint64_t longest_ns;	/* the longest that one of them did */
+};
+
+/*
+ * Stop every thread of T, call FN, and give every thread back as it was, whatever FN returns, which
+ * is returned.  FN runs in os_trace()'s thread; it must be back by DEADLINE_NS of os_now_ns(), which
+ * is MAX_NS after the first thread was asked to stop.  Works on any program, whatever its libc.
+ * ERR_NO_SAFE_POINT when a thread does not stop in half of that time, as one that waits for a disk,
+ * or for its vfork child; ERR_PERMISSION when somebody else traces it: FN is not called then.
+ */
+int inject_freeze(const struct target *t, uint64_t max_ns,
+	int (*fn)(uint64_t deadline_ns, void *arg, struct err *e), void *arg,
+	struct inject_freeze *ret, struct err *e);
+
+/* ---- calls ------------------------------------------------------------------------------------- */
 
 enum inject_capture {
 	INJECT_CAPTURE_STREAM,	/* malloc_info writes to a private copy of the stderr stream */

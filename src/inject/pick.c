@@ -56,12 +56,27 @@ static const struct {
 	{ SYS_rt_sigtimedwait, PARK_BREAKS_OFF },
 };
 
+/*
+ * More calls that fail with EINTR only if nothing was taken, given or begun.  The first are those on
+ * sockets that have a timeout (SO_RCVTIMEO, SO_SNDTIMEO); not connect(), which goes on by itself.
+ */
+static const long also_repeatable[] = {
+	SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_accept, SYS_accept4,
+	SYS_write, SYS_writev, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_io_getevents,
+#ifdef SYS_io_uring_enter	/* newer than some libcs */
+	SYS_io_uring_enter,
+#endif
+#ifdef SYS_epoll_pwait2
+	SYS_epoll_pwait2,
+#endif
+};
+
 bool
 pick_is_repeatable(long nr)
 {
-	/* These break off too when the socket has a timeout (SO_RCVTIMEO), with nothing taken. */
-	if (nr == SYS_read || nr == SYS_recvfrom || nr == SYS_recvmsg || nr == SYS_accept || nr == SYS_accept4)
-		return true;
+	for (size_t i = 0; i < sizeof also_repeatable / sizeof *also_repeatable; i++)
+		if (also_repeatable[i] == nr)
+			return true;
 	for (size_t i = 0; i < sizeof park / sizeof *park; i++)
 		if (park[i].nr == nr)
 			return park[i].class == PARK_BREAKS_OFF;

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/debug.h"
 
 /* linux/ptrace.h cannot be included beside sys/ptrace.h; these are newer than some libcs'. */
@@ -50,6 +51,15 @@ struct dispatch_configuration {
 #define MAX_LATER 64
 static pid_t later[MAX_LATER];
 static size_t nr_later;
+
+/* Stops that note_changes() was told of, for os_wait(). */
+static struct {
+	struct seen {
+		pid_t tid;
+		int status;
+	} *v;
+	size_t nr, room;
+} seen;
 
 uint64_t
 os_now_ns(void)
@@ -85,6 +95,42 @@ os_is_asked_to_end(void)
 	return false;
 }
 
+/* Take the stop of TID out of those seen, false if there is none. */
+static bool
+take_seen(pid_t tid, int *ret_status)
+{
+	for (size_t i = 0; i < seen.nr; i++)
+		if (seen.v[i].tid == tid) {
+			*ret_status = seen.v[i].status;
+			seen.v[i] = seen.v[--seen.nr];
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Have the kernel forget tracees that have ended, and keep what it tells of others, which cannot be
+ * left out.  The tracing thread has no other children.  A signal handler, but one that runs only
+ * inside seize().
+ */
+static void
+note_changes(int sig)
+{
+	int saved_errno = errno, status, old;
+	pid_t tid;
+
+	(void)sig;
+	while ((tid = waitpid(-1, &status, WNOHANG | __WALL | __WNOTHREAD)) > 0) {
+		struct seen *s;
+
+		take_seen(tid, &old);
+		s = WIFSTOPPED(status) ? array_add(&seen) : NULL;
+		if (s)
+			*s = (struct seen){ tid, status };
+	}
+	errno = saved_errno;
+}
+
 struct tracing {
 	void (*fn)(void *arg);
 	void *arg;
@@ -109,7 +155,7 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	int failed;
 
 	/* Were it ignored, as nohup and some shells leave it, the kernel would not send it. */
-	signal(SIGCHLD, SIG_DFL);
+	signal(SIGCHLD, note_changes);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
@@ -118,7 +164,8 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	failed = pthread_create(&thread, NULL, trace, &t);
 	if (!failed)
 		pthread_join(thread, NULL);
-	nr_later = 0;
+	nr_later = seen.nr = 0;
+	signal(SIGCHLD, SIG_DFL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return failed ? err_set(e, failed, "cannot start a thread") : 0;
 }
@@ -144,16 +191,47 @@ os_trace_births(pid_t tid, bool want, struct err *e)
 		"set the options of", e);
 }
 
-int
-os_seize(const struct target *t, pid_t tid, struct err *e)
+/*
+ * While a thread execs, to seize another waits until it is through (cred_guard_mutex); and it waits
+ * until all other threads are gone, those that we trace until we have seen them go.  So that is done
+ * in a signal handler, in the middle of the request.
+ */
+static int
+seize(pid_t tid, uintptr_t options, struct err *e)
 {
+	sigset_t set;
+	int failed;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	failed = request(PTRACE_SEIZE, tid, 0, options, "attach to", e);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return failed;
+}
+
+int
+os_seize(const struct target *t, pid_t tid, bool with_births, struct err *e)
+{
+	const uintptr_t options = TRACE_OPTIONS | (with_births ? PTRACE_O_TRACECLONE : 0);
+	struct os_status s;
+	struct err ignored;
+
 	if (t->core)
 		return core_refuse(t, "attach to it", e);
-	if (request(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS, "attach to", e) == 0)
+	if (seize(tid, options, e) == 0)
 		return 0;
-	if (e->code == EPERM)
-		return os_diagnose_eperm(t, "attach to it", e);
-	return -1;
+	if (e->code != EPERM)
+		return -1;
+	/* A thread that is just ending is refused like one that we may not trace. */
+	if (os_status(t, tid, &s, &ignored) < 0 || s.state == 'Z' || s.state == 'X')
+		return err_set(e, ESRCH, "cannot attach to thread %d", tid);
+	if (s.tracer == gettid())
+		return 1;
+	/* Another tracer may have gone meanwhile. */
+	if (!s.tracer && seize(tid, options, e) == 0)
+		return 0;
+	return os_diagnose_eperm(t, "attach to it", e);
 }
 
 int
@@ -340,6 +418,13 @@ os_detach_later(pid_t tid)
 		later[nr_later++] = tid;
 }
 
+/* As waitpid() without waiting, for TID alone. */
+static pid_t
+ask(pid_t tid, int *ret_status)
+{
+	return take_seen(tid, ret_status) ? tid : waitpid(tid, ret_status, WNOHANG | __WALL);
+}
+
 static void
 detach_stopped(void)
 {
@@ -348,7 +433,7 @@ detach_stopped(void)
 	for (size_t i = 0; i < nr_later; i++) {
 		struct os_stop stop;
 		int status;
-		pid_t got = waitpid(later[i], &status, WNOHANG | __WALL);
+		pid_t got = ask(later[i], &status);
 
 		if (got == 0) {
 			later[kept++] = later[i];
@@ -383,7 +468,7 @@ os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 
 	for (;;) {
 		int status;
-		pid_t got = waitpid(tid, &status, WNOHANG | __WALL);
+		pid_t got = ask(tid, &status);
 
 		if (got == tid) {
 			classify(tid, status, ret);

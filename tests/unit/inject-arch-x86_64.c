@@ -274,6 +274,9 @@ test_rewind(void)
 
 	ok(arch_can_rewind, "what failed with EINTR can be made again");
 	arch_rewind(&r);
+	ok(arch_restart(&r) == ARCH_RESTARTS && u->rip == 0x5002 && u->orig_rax == 232,
+		"by the kernel");
+	arch_settle(&r);
 	ok(u->rip == 0x5000 && u->rax == 232 && u->orig_rax == (uint64_t)-1, "from its beginning");
 }
 
