@@ -31,7 +31,7 @@ enum { KEY_BY = 1, KEY_SORT, KEY_PSS, KEY_DIFF, KEY_CLASS, KEY_RSS_FROM };
 
 static const struct argp_option options[] = {
 	{ "by", KEY_BY, "WHAT", 0, "add up by class, object, arena, thread or mapping (class)", 1 },
-	{ "sort", KEY_SORT, "COLUMN", 0, "virt, rss, swap, count or name (rss)", 1 },
+	{ "sort", KEY_SORT, "COLUMN", 0, "virt, rss, swap, hugetlb, count or name (rss)", 1 },
 	{ "lines", 'n', "N", 0, "show the first N only", 1 },
 	{ "class", KEY_CLASS, "NAME=GLOB", 0,
 		"put mappings of files that match GLOB into a class of their own; may be repeated", 1 },
@@ -91,7 +91,8 @@ set_limit(struct argp_state *state, struct options *o, const char *arg)
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	static const char *const sorts[] = { "rss", "virt", "swap", "count", "name" };
+	static const char *const sorts[] = { "rss", "virt", "swap", "hugetlb", "count",
+		"name" };
 	static const char *const sources[] = { "auto", "scan", "pagemap", "smaps", "none" };
 	struct options *o = state->input;
 
@@ -104,7 +105,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->has_by = true;
 		return 0;
 	case KEY_SORT:
-		o->sort = (enum rows_sort)choose(state, arg, sorts, 5);
+		o->sort = (enum rows_sort)choose(state, arg, sorts, 6);
 		o->has_sort = true;
 		return 0;
 	case 'n':

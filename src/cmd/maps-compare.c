@@ -61,6 +61,8 @@ number(const struct row *r, enum rows_sort sort)
 		return r->virt_bytes;
 	case SORT_SWAP:
 		return r->swap_bytes;
+	case SORT_HUGETLB:
+		return r->hugetlb_bytes;
 	case SORT_COUNT:
 		return r->count;
 	default:

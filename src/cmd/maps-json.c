@@ -113,6 +113,7 @@ take_rows(struct rows *r, json_t *groups, size_t parent, struct err *e)
 		row->virt_bytes = bytes_in(from, "virt_bytes");
 		row->rss_bytes = bytes_in(from, "rss_bytes");
 		row->swap_bytes = bytes_in(from, "swap_bytes");
+		row->hugetlb_bytes = bytes_in(from, "hugetlb_bytes");
 		row->count = bytes_in(from, "count");
 		if (parent == NO_PARENT &&
 			take_rows(r, json_object_get(from, "parts"), r->nr - 1, e) < 0)
@@ -181,10 +182,11 @@ changes_to_json(const struct maps_report *report)
 		const struct row *r = c->is ? c->is : c->was;
 
 		json_array_append_new(changes,
-			json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", r->name, "virt_bytes",
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "name", r->name, "virt_bytes",
 				(json_int_t)row_growth(c, SORT_VIRT), "rss_bytes",
 				(json_int_t)row_growth(c, SORT_RSS), "swap_bytes",
-				(json_int_t)row_growth(c, SORT_SWAP), "count",
+				(json_int_t)row_growth(c, SORT_SWAP), "hugetlb_bytes",
+				(json_int_t)row_growth(c, SORT_HUGETLB), "count",
 				(json_int_t)row_growth(c, SORT_COUNT)));
 	}
 	return changes;

@@ -260,6 +260,9 @@ compare(const struct row *a, const struct row *b, enum rows_sort sort)
 	case SORT_SWAP:
 		first = descending(a->swap_bytes, b->swap_bytes);
 		break;
+	case SORT_HUGETLB:
+		first = descending(a->hugetlb_bytes, b->hugetlb_bytes);
+		break;
 	case SORT_COUNT:
 		first = descending(a->count, b->count);
 		break;

@@ -13,7 +13,15 @@
 #include "maps/maps.h"
 
 enum rows_by { BY_CLASS, BY_OBJECT, BY_ARENA, BY_THREAD, BY_MAPPING, NR_BY };
-enum rows_sort { SORT_RSS, SORT_VIRT, SORT_SWAP, SORT_COUNT, SORT_NAME, SORT_ADDRESS };
+enum rows_sort {
+	SORT_RSS,
+	SORT_VIRT,
+	SORT_SWAP,
+	SORT_HUGETLB,
+	SORT_COUNT,
+	SORT_NAME,
+	SORT_ADDRESS,
+};
 
 extern const char *const rows_by_names[NR_BY];
 

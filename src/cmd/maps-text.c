@@ -236,6 +236,24 @@ all_rows(struct shower *sh)
 
 /* ---- what grew ---- */
 
+static bool
+is_changed(const struct row_change *c)
+{
+	return row_growth(c, SORT_VIRT) || row_growth(c, SORT_RSS) || row_growth(c, SORT_SWAP) ||
+		row_growth(c, SORT_HUGETLB);
+}
+
+/* Whether there is hugetlb to tell of: now, or when the other was saved. */
+static bool
+has_hugetlb(const struct maps_report *r)
+{
+	bool has = r->s->totals.hugetlb_bytes;
+
+	for (size_t i = 0; i < r->nr_changes; i++)
+		has |= row_growth(&r->change[i], SORT_HUGETLB) != 0;
+	return has;
+}
+
 /* Returns how many rows changed. */
 static size_t
 change_rows(struct shower *sh)
@@ -246,8 +264,7 @@ change_rows(struct shower *sh)
 		const struct row_change *c = &sh->r->change[i];
 		const struct row *r = c->is ? c->is : c->was;
 
-		if (!row_growth(c, SORT_VIRT) && !row_growth(c, SORT_RSS) &&
-			!row_growth(c, SORT_SWAP))
+		if (!is_changed(c))
 			continue;
 		if (sh->r->limit && shown == sh->r->limit)
 			break;
@@ -256,6 +273,8 @@ change_rows(struct shower *sh)
 		change_cell(sh, row_growth(c, SORT_VIRT));
 		change_cell(sh, row_growth(c, SORT_RSS));
 		change_cell(sh, row_growth(c, SORT_SWAP));
+		if (sh->has_hugetlb)
+			change_cell(sh, row_growth(c, SORT_HUGETLB));
 		count_cell(sh, c->was ? c->was->count : 0);
 		count_cell(sh, c->is ? c->is->count : 0);
 		cell(sh, r->name);
@@ -269,6 +288,8 @@ change_columns(struct shower *sh)
 	column(sh, "VIRT", true);
 	column(sh, "RSS", true);
 	column(sh, "SWAP", true);
+	if (sh->has_hugetlb)
+		column(sh, "HUGETLB", true);
 	column(sh, "WERE", true);
 	column(sh, "ARE", true);
 	column(sh, "GREW", false);
@@ -339,7 +360,7 @@ maps_show_text(struct ui_output *out, const struct ui_options *ui,
 	struct shower sh = {
 		.out = out, .ui = ui, .r = report, .s = s, .table = table, .e = e,
 		.has_rss = s->rss_from != SPACE_RSS_NONE,
-		.has_hugetlb = s->totals.hugetlb_bytes != 0,
+		.has_hugetlb = has_hugetlb(report),
 		.has_bar = out->is_terminal && (report->by == BY_CLASS || report->by == BY_ARENA),
 	};
 

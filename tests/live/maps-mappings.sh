@@ -81,10 +81,18 @@ else
 	skip 'a transparent huge page' 'transparent huge pages are off'
 fi
 if grep -q '^hugetlb none' "$dir/$tracee_pid.out"; then
-	skip 'hugetlb has a column of its own' 'no page could be had for the hugetlb pool'
+	skip 'hugetlb has a column of its own, and grows' 'no page could be had for the hugetlb pool'
 else
 	check 'hugetlb has a column of its own' is hugetlb \
 		'.part == "hugetlb" and .rss_bytes == 0 and .hugetlb_bytes == 2097152'
+	maps -o "$dir/then.json"
+	check 'the tracee takes another page of it' test "$(ask touch)" = touched
+	check 'which is compared' maps --diff "$dir/then.json" --sort=hugetlb
+	check 'and has grown' json_is '[.data.changes[] | select(.hugetlb_bytes != 0) |
+		.hugetlb_bytes, .rss_bytes] == [2097152, 0, 2097152, 0] and
+		.data.changes[0].hugetlb_bytes == 2097152'
+	check 'as text' exits 0 memdiag maps "$tracee_pid" --diff "$dir/then.json" --sort=hugetlb
+	check 'in a column' grep -q '^ *0  *0  *0  *+2.0 MiB  *1  *1  hugetlb' "$dir/out"
 fi
 
 check 'classes of the user' maps --class 'mo=*.mo' --class 'mine=*/twice'

@@ -30,7 +30,7 @@ check 'are two groups' lines 2
 check 'exact bytes' exits 0 memdiag maps "$pid" -b
 check 'are what status says' grep -q \
 	"VIRT $(awk '/^VmSize/ { print $2 * 1024 }' "/proc/$pid/status") " "$dir/out"
-for sort in virt rss swap count; do
+for sort in virt rss swap hugetlb count; do
 	check "sorted by $sort" exits 0 memdiag maps "$pid" --by=object --sort=$sort --json
 	case $sort in count) key=count ;; *) key=${sort}_bytes ;; esac
 	check "is in that order" json_is "[.data.groups[].$key] | . == (sort | reverse)"

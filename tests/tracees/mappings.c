@@ -1,6 +1,8 @@
 /*
  * mappings DIR: one mapping of each sort, with files in DIR.  After "ready" it has said a line
  * "NAME START-END" for each that could be made, and "NAME none" for the others.
+ *
+ *	touch	-> uses a second hugetlb page, if it has one
  */
 #include "tracee.h"
 
@@ -17,6 +19,7 @@
 #define GUARD_INSTALL 102	/* MADV_GUARD_INSTALL, Linux 6.13 */
 
 static const char *dir;
+static char *hugetlb;
 
 static void *
 say(const char *name, void *p, size_t size)
@@ -181,11 +184,10 @@ map_pages(void)
 	p = (char *)(((uintptr_t)p + HUGE - 1) & ~(HUGE - 1));
 	madvise(p, HUGE, MADV_HUGEPAGE);
 	p[0] = 1;
-	p = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
-		-1, 0);
-	say("hugetlb", p, 2 * HUGE);
-	if (p != MAP_FAILED)
-		p[0] = 1;
+	hugetlb = map("hugetlb", 2 * HUGE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
+	if (hugetlb != MAP_FAILED)
+		hugetlb[0] = 1;
 }
 
 /* Where the vdso is, and its size; 0 if there is none. */
@@ -228,6 +230,8 @@ move_vdso(void)
 int
 main(int argc, char **argv)
 {
+	char line[64];
+
 	if (argc < 2)
 		return 64;
 	dir = argv[1];
@@ -236,5 +240,10 @@ main(int argc, char **argv)
 	map_memory();
 	map_pages();
 	tracee_ready();
-	return tracee_park();
+	while (tracee_command(line, sizeof line)) {
+		if (hugetlb != MAP_FAILED)
+			hugetlb[HUGE] = 1;
+		tracee_say("touched");
+	}
+	return tracee_end();
 }
