@@ -242,12 +242,14 @@ report(const struct options *o, const struct target *t, const struct space *s, j
 	auto_rows struct rows rows = { 0 }, was = { 0 }, is = { 0 };
 	auto_free const struct row **order = NULL;
 	auto_free struct row_change *change = NULL;
+	auto_repeats struct repeats repeats = { 0 };
 	struct maps_report report = {
 		.t = t, .s = s, .by = o->by, .sort = o->sort, .limit = o->limit, .rows = &rows,
+		.repeats = &repeats,
 	};
 
 	if (rows_make(&rows, s, t, o->by, &o->classes, e) < 0 ||
-		rows_sort(&rows, o->sort, &order, e) < 0)
+		rows_sort(&rows, o->sort, &order, e) < 0 || repeats_find(&repeats, s, e) < 0)
 		return -1;
 	report.order = order;
 	if (old && compare(&report, old, &was, &is, &change, e) < 0)

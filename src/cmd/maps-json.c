@@ -173,6 +173,22 @@ identities_to_json(const struct space *s)
 }
 
 static json_t *
+repeats_to_json(const struct repeats *r, const struct space *s)
+{
+	json_t *repeats = json_array();
+
+	for (size_t i = 0; i < r->nr; i++) {
+		json_t *repeat = json_object();
+
+		json_object_set_new(repeat, "path", ui_json_string(r->v[i].path));
+		set_bytes(repeat, "virt_bytes", r->v[i].virt_bytes);
+		set_counted(repeat, "rss_bytes", r->v[i].rss_bytes, s->rss_from != SPACE_RSS_NONE);
+		json_array_append_new(repeats, repeat);
+	}
+	return repeats;
+}
+
+static json_t *
 changes_to_json(const struct maps_report *report)
 {
 	json_t *changes = json_array();
@@ -217,6 +233,7 @@ maps_show_json(struct ui_output *out, const struct maps_report *report, struct e
 		json_object_set_new(data, "changes", changes_to_json(report));
 		json_object_set(data, "since", json_object_get(report->since, "generated_at"));
 	}
+	json_object_set_new(data, "repeats", repeats_to_json(report->repeats, s));
 	json_object_set_new(data, "identities", identities_to_json(s));
 	if (s->rss_error.kind)
 		ui_json_warn(document, true, "%s", s->rss_error.msg);

@@ -20,6 +20,7 @@ struct maps_report {
 	size_t limit;		/* of lines; 0: none */
 	const struct rows *rows;
 	const struct row *const *order;	/* of rows */
+	const struct repeats *repeats;
 	json_t *since;		/* the document to compare with, or NULL; borrowed */
 	const struct row_change *change;	/* then these are told instead of the rows */
 	size_t nr_changes;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #define BAR_WIDTH 24
 
@@ -337,6 +338,29 @@ identities(const struct shower *sh)
 	}
 }
 
+/* More of them go to --json. */
+#define REPEATS_SHOWN 3
+
+/* Files that are mapped more than once: no sum is wrong, but it is not what it seems. */
+static void
+repeats(const struct shower *sh)
+{
+	const struct repeats *r = sh->r->repeats;
+
+	for (size_t i = 0; i < r->nr && i < REPEATS_SHOWN; i++) {
+		const struct repeat *repeat = &r->v[i];
+		char virt[32], rss[32], path[256];
+
+		ui_size(sh->ui, repeat->virt_bytes, virt, sizeof virt);
+		ui_size(sh->ui, repeat->rss_bytes, rss, sizeof rss);
+		text_printable(repeat->path, path, sizeof path);
+		fprintf(sh->out->f, "Counted again, being mapped again: %s of VIRT, at most %s of "
+			"RSS: %s\n", virt, sh->has_rss ? rss : "-", path);
+	}
+	if (r->nr > REPEATS_SHOWN)
+		fprintf(sh->out->f, "and so of %zu more files\n", r->nr - REPEATS_SHOWN);
+}
+
 static void
 foot(const struct shower *sh)
 {
@@ -348,6 +372,7 @@ foot(const struct shower *sh)
 		fprintf(sh->out->f, "; transparent huge pages %s of RSS",
 			ui_size(sh->ui, sh->s->totals.huge_bytes, huge, sizeof huge));
 	fputs(".\n", sh->out->f);
+	repeats(sh);
 	identities(sh);
 }
 

@@ -346,6 +346,24 @@ struct identity {
 /* Fill RET and return how many there are: those that can be told with what was read. */
 size_t space_identities(const struct space *s, struct identity ret[NR_IDENTITIES]);
 
+/* ---- repeats: files that are mapped more than once ------------------------------------------------ */
+
+struct repeat {
+	const char *path;	/* owned by the space */
+	uint64_t virt_bytes;	/* counted again in VIRT: addresses of what another address has too */
+	uint64_t rss_bytes;	/* counted again in RSS, at most */
+};
+
+struct repeats {
+	struct repeat *v;	/* the largest first */
+	size_t nr, room;
+};
+
+/* Fill R, which must be zeroed or released and must not outlive S.  0, or -1 with E and R released. */
+int repeats_find(struct repeats *r, const struct space *s, struct err *e);
+void repeats_release(struct repeats *r);
+#define auto_repeats __attribute__((cleanup(repeats_release)))
+
 /* ---- smaps ----------------------------------------------------------------------------------------- */
 
 /* One mapping of /proc/PID/smaps.  What a kernel does not print is 0. */

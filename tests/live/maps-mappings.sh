@@ -50,6 +50,11 @@ check 'VIRT is what status says' json_is ".data.totals.virt_bytes == \
 check 'RSS is what status says' json_is ".data.totals.rss_bytes == \
 	$(awk '/^VmRSS/ { print $2 * 1024 }' "/proc/$tracee_pid/status")"
 
+check 'a file that is mapped twice is told of, and no other' json_is '[.data.repeats[] |
+	(.path | endswith("/twice")), .virt_bytes, .rss_bytes] == [true, 524288, 524288]'
+check 'as text' exits 0 memdiag maps "$tracee_pid"
+check 'with its name last' grep -q '^Counted again.* 512.0 KiB of VIRT, .* 512.0 KiB of RSS: .*/twice$' "$dir/out"
+
 check 'mapping by mapping' maps --by=mapping
 check 'a file, read' is private '.part == "private files" and .rss_bytes > 0'
 check 'a file, written to privately' is written '.part == "private files"'
