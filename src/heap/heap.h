@@ -193,12 +193,19 @@ struct heap_segment {
 
 #define HEAP_NR_LARGEST 16
 
+/* Whole pages. */
+struct heap_range {
+	raddr start, end;
+};
+
 struct heap_arena {
 	raddr addr;
 	unsigned int nr;		/* in malloc_info's order */
 	bool is_main;
 	enum heap_certainty certainty;
 	char why[160];			/* it is not exact; "" if it is */
+	bool is_by_lists;		/* chunks in use were not looked at: used_size, the counts of
+					 * in_use, and what pins segments are not known */
 	int attached;			/* threads, by malloc's count; -1 before 2.23 */
 	bool is_contiguous;		/* brk's only; thread arenas: true */
 	uint64_t system_bytes, max_system_bytes;
@@ -225,9 +232,13 @@ struct heap_arena {
 		uint64_t rss_bytes;	/* RSS falls by */
 		uint64_t uss_bytes;	/* of which nobody else has the pages; 0 if not known */
 		uint64_t swap_bytes;
-		uint64_t nr_ranges;	/* calls of madvise(), and brk */
 		uint64_t lock_ns;	/* the arena's lock is held, estimated */
+		struct {
+			struct heap_range *v;	/* owned; madvise() each, the last may be brk's */
+			size_t nr, room;
+		} range;
 	} trim;
+	struct heap_range top_pages;	/* whole pages of the top chunk that it leaves */
 };
 
 /* A thread's cache. */

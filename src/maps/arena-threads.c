@@ -31,21 +31,32 @@
 #define WORDS_AT_ONCE 64
 #define NR_SAMPLES 16
 
+/* Copy the SIZE bytes at OFFSET from each of the HEADS; zeroes where there is none. */
+static int
+read_behind(const struct target *t, const raddr *heads, size_t nr, int64_t offset, size_t size,
+	void *to, struct err *e)
+{
+	auto_free raddr *from = calloc(nr, sizeof *from);
+
+	if (!from)
+		return err_set(e, ENOMEM, "cannot list the threads' arenas");
+	for (size_t i = 0; i < nr; i++)
+		if (heads[i].v)
+			from[i] = raddr_add(heads[i], (uint64_t)offset);
+	return os_read_each(t, from, nr, size, to, e);
+}
+
 /* The word at OFFSET from each of the HEADS; 0 where there is none. */
 static uint64_t *
 words_at(const struct target *t, const raddr *heads, size_t nr, int64_t offset, struct err *e)
 {
-	auto_free raddr *from = calloc(nr, sizeof *from);
 	auto_free uint64_t *words = calloc(nr, sizeof *words);
 
-	if (!from || !words) {
+	if (!words) {
 		err_set(e, ENOMEM, "cannot list the threads' arenas");
 		return NULL;
 	}
-	for (size_t i = 0; i < nr; i++)
-		if (heads[i].v)
-			from[i] = raddr_add(heads[i], (uint64_t)offset);
-	if (os_read_each(t, from, nr, sizeof *words, words, e) < 0)
+	if (read_behind(t, heads, nr, offset, sizeof *words, words, e) < 0)
 		return NULL;
 	return take_ptr(&words);
 }
@@ -165,6 +176,16 @@ arenas_find_threads(
 			return -1;
 	}
 	return 0;
+}
+
+int
+arenas_read_tls(const struct arenas *a, const struct target *t, const pid_t *tids, size_t nr,
+	int64_t offset_bytes, size_t size, void *to, struct err *e)
+{
+	auto_free raddr *heads = thread_heads(t, tids, nr, e);
+
+	return heads ? read_behind(t, heads, nr, a->tls_offset_bytes + offset_bytes, size, to, e)
+		     : -1;
 }
 
 raddr

@@ -1,0 +1,240 @@
+/*
+ * heap-priv: what the files that read heaps share.
+ *
+ *	read.c		the target: stops, tries again, all arenas
+ *	arena.c		one arena: its header, its segments, the proof of the whole
+ *	walk.c		one segment, chunk by chunk
+ *	lists.c		malloc's lists of free chunks
+ *	tcache.c	the threads' caches
+ *	pages.c		what each page is for, and what malloc_trim(0) would give back
+ *	memory.c	the target's memory, as far as it is present
+ */
+#ifndef MEMDIAG_HEAP_HEAP_PRIV_H
+#define MEMDIAG_HEAP_HEAP_PRIV_H
+
+#include "base/word.h"
+#include "heap/heap.h"
+
+/* Flags in the low bits of a chunk's size (malloc/malloc.c). */
+#define PREV_INUSE UINT64_C(1)
+#define IS_MMAPPED UINT64_C(2)
+#define NON_MAIN_ARENA UINT64_C(4)
+#define FLAG_BITS UINT64_C(7)
+
+/* struct malloc_chunk: prev_size, size, fd, bk, fd_nextsize, bk_nextsize. */
+#define CHUNK_WORDS 6
+
+/* ---- memory.c: the target's memory ------------------------------------------------------------- */
+
+/* Runs of pages, sorted; those that are neither present nor swapped are in none. */
+struct page_runs {
+	struct os_page_run *v;	/* owned */
+	size_t nr, room;
+};
+
+/* A stretch of memory that is read in order of address, in pieces that suit how it is used. */
+struct window {
+	const struct target *t;
+	const struct page_runs *runs;
+	size_t at_run;		/* the first that may hold what comes next */
+	char *buf;		/* owned */
+	uint64_t start, end;	/* what is in BUF */
+	size_t want_bytes;	/* to read next */
+	size_t nr_hits;		/* looks into what is in BUF */
+	uint64_t read_bytes;
+	size_t nr_reads;
+};
+
+int window_open(
+	struct window *w, const struct target *t, const struct page_runs *runs, struct err *e);
+void window_close(struct window *w);
+#define auto_window __attribute__((cleanup(window_close)))
+
+/* The slow half of window_at(). */
+const char *window_move(struct window *w, uint64_t addr, size_t size);
+
+/*
+ * SIZE bytes at ADDR, good until the next call, or NULL when their page is not present or cannot be
+ * read.  ADDR never goes down.
+ */
+static inline const char *
+window_at(struct window *w, uint64_t addr, size_t size)
+{
+	if (addr >= w->start && addr + size <= w->end) {
+		w->nr_hits++;
+		return w->buf + (addr - w->start);
+	}
+	return window_move(w, addr, size);
+}
+
+/* ---- marks: chunks that look used and are free, or look binned and are not sorted yet ---------- */
+
+enum mark_kind {
+	MARK_TCACHE,
+	MARK_FAST,
+	MARK_UNSORTED,
+	MARK_BINNED,
+};
+
+struct mark {
+	uint64_t chunk;
+	uint64_t bytes;	/* a free one's size word as it is, with its flags */
+	enum mark_kind kind;
+};
+
+struct marks {
+	struct mark *v;	/* owned */
+	size_t nr, room;
+};
+
+int marks_add(
+	struct marks *m, uint64_t chunk, uint64_t bytes, enum mark_kind kind, struct err *e);
+void marks_sort(struct marks *m);
+/* The index of the first at or above ADDR. */
+size_t marks_from(const struct marks *m, uint64_t addr);
+
+/* ---- the reader -------------------------------------------------------------------------------- */
+
+struct reader {
+	const struct target *t;
+	const struct maps *m;
+	const struct heap_layout *l;
+	const struct arenas *arenas;
+	struct os_pages *pages;	/* NULL: it cannot be told which pages are present */
+	struct marks cached;	/* of all threads, sorted */
+	uint64_t page_bytes;
+	uint64_t deadline_ns;	/* 0: none.  When it is past, what is being read is left */
+	bool is_late;		/* that happened */
+	bool has_swap;		/* the target has pages there */
+	bool is_cache_torn;	/* some of CACHED could not be followed to the end */
+	bool is_stopped;	/* all threads stand still */
+	struct heap *heap;
+};
+
+/* The word of the target at AT in a copy. */
+static inline uint64_t
+word_in(const struct reader *r, const char *at)
+{
+	return word_from(at, r->l->word_bytes);
+}
+
+/* The smallest chunk. */
+static inline uint64_t
+min_chunk_bytes(const struct heap_layout *l)
+{
+	return 4 * l->word_bytes;
+}
+
+/* Whether there is no more time; looked at once in a while only. */
+bool reader_is_late(struct reader *r);
+
+/*
+ * Whether the page at PAGE can be read and nothing changes by it.  What malloc wrote can only be in
+ * memory or in swap, so nothing is asked for a process that has nothing there.
+ */
+bool reader_may_look(struct reader *r, uint64_t page);
+
+/* Add to RUNS those in [START, END). */
+int reader_add_runs(
+	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e);
+
+/* ---- pages.c ----------------------------------------------------------------------------------- */
+
+enum part {
+	PART_USED,	/* in use, or malloc's own */
+	PART_CACHED,	/* in a tcache, or in a fast bin with no free neighbour */
+	PART_FREE,
+	PART_TOP,
+	NR_PARTS,
+};
+
+/* What a segment's pages are for, told from its first byte to its last. */
+struct ledger {
+	struct heap_arena *arena;
+	const struct page_runs *runs;
+	size_t at_run;
+	uint64_t page_bytes;
+	uint64_t page;		/* the one that is being filled */
+	uint64_t filled;	/* bytes of it */
+	uint64_t part[NR_PARTS];
+};
+
+/* Begin at START; what is before it on its page is somebody else's. */
+void ledger_begin(struct ledger *l, struct heap_arena *arena, const struct page_runs *runs,
+	uint64_t page_bytes, uint64_t start);
+
+/* The next BYTES are PART. */
+void ledger_add(struct ledger *l, enum part part, uint64_t bytes);
+
+/* The next BYTES are free, and of them malloc_trim gives back [LO, HI), which are pages. */
+void ledger_add_trim(struct ledger *l, enum part part, uint64_t bytes, uint64_t lo, uint64_t hi);
+
+/* The segment ends here; the rest of the page is somebody else's. */
+void ledger_end(struct ledger *l);
+
+/* ---- walk.c ------------------------------------------------------------------------------------ */
+
+/* The sums over all free chunks and bins that agree when each is linked to by one other. */
+struct link_sums {
+	uint64_t self, fd, bk;
+};
+
+static inline uint64_t
+link_mix(uint64_t v)
+{
+	v *= UINT64_C(0x9e3779b97f4a7c15);
+	return v ^ v >> 32;
+}
+
+static inline void
+link_sums_add(struct link_sums *s, uint64_t self, uint64_t fd, uint64_t bk)
+{
+	s->self += link_mix(self);
+	s->fd += link_mix(fd);
+	s->bk += link_mix(bk);
+}
+
+/*
+ * Walk SEG of ARENA.  IS_LAST: it ends with the top chunk.  Returns 0 when every chunk of it was
+ * sound, else 1 with why in ARENA, or -1 with E.
+ */
+int walk_segment(struct reader *r, struct heap_arena *arena, struct heap_segment *seg, bool is_last,
+	const struct marks *marks, struct link_sums *sums, struct err *e);
+
+/* The index in glibc's terms of the bin for chunks of BYTES: 2 to 126 (bin_index()). */
+unsigned int bin_of(const struct heap_layout *l, uint64_t bytes);
+
+/* Add a chunk with the size word RAW to what malloc_info will say of its bin. */
+void bin_add(struct heap_bin *bin, uint64_t raw);
+
+/* ---- lists.c ----------------------------------------------------------------------------------- */
+
+/*
+ * Add what is in the fast bins and in the unsorted bin of ARENA, whose malloc_state is STATE, to
+ * MARKS, which are sorted then; WANT_ALL: and in all other bins.  Returns 0, 1 with why in ARENA
+ * when a list is damaged, or -1 with E.
+ */
+int lists_mark(struct reader *r, struct heap_arena *arena, const char *state, bool want_all,
+	struct marks *marks, struct err *e);
+
+/* ---- tcache.c ---------------------------------------------------------------------------------- */
+
+/* Fill the heap's threads and the reader's marks of what they have cached. */
+int tcaches_read(struct reader *r, struct err *e);
+
+/* ---- arena.c ----------------------------------------------------------------------------------- */
+
+/*
+ * Read arena A into ARENA, which is zeroed but for nr and may be read again.  BY_LISTS: only what is
+ * in malloc's lists is looked at, which is quicker where most is in use.  0, or -1 with E.
+ */
+int arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
+	struct err *e);
+
+/* Note why ARENA is not exact, if it is the first reason.  Returns 1. */
+int arena_doubt(struct heap_arena *arena, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+void heap_arena_release(struct heap_arena *arena);
+
+#endif

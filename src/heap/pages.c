@@ -1,0 +1,167 @@
+/*
+ * What the pages of an arena are for.  The walk tells the ledger every byte of a segment in order of
+ * address; a page is judged when it is full, whole pages of one part at once.
+ */
+#include <config.h>
+
+#include "heap/heap-priv.h"
+
+#include <errno.h>
+
+#include "base/array.h"
+
+void
+ledger_begin(struct ledger *l, struct heap_arena *arena, const struct page_runs *runs,
+	uint64_t page_bytes, uint64_t start)
+{
+	*l = (struct ledger){ .arena = arena, .runs = runs, .page_bytes = page_bytes };
+	l->page = start & ~(page_bytes - 1);
+	l->filled = start - l->page;
+	l->part[PART_USED] = l->filled;
+}
+
+/* How much of [START, END) is present and how much in swap.  START never goes down. */
+static void
+count(struct ledger *l, uint64_t start, uint64_t end, uint64_t *present, uint64_t *swapped)
+{
+	const struct page_runs *runs = l->runs;
+
+	*present = *swapped = 0;
+	while (l->at_run < runs->nr && runs->v[l->at_run].end.v <= start)
+		l->at_run++;
+	for (size_t i = l->at_run; i < runs->nr && runs->v[i].start.v < end; i++) {
+		const struct os_page_run *run = &runs->v[i];
+		uint64_t from = run->start.v > start ? run->start.v : start;
+		uint64_t to = run->end.v < end ? run->end.v : end;
+
+		*(run->is_present ? present : swapped) += to - from;
+	}
+}
+
+static void
+note(struct ledger *l, enum heap_page_class class, uint64_t bytes)
+{
+	l->arena->page_bytes[class] += bytes;
+}
+
+/* The class of a resident page by what is on it. */
+static enum heap_page_class
+class_of(const struct ledger *l)
+{
+	if (l->part[PART_USED] == l->page_bytes)
+		return HEAP_PAGE_LIVE;
+	if (l->part[PART_USED])
+		return HEAP_PAGE_MIXED;
+	if (l->part[PART_CACHED])
+		return HEAP_PAGE_CACHED;
+	return l->part[PART_TOP] == l->page_bytes ? HEAP_PAGE_TOP : HEAP_PAGE_MIXED;
+}
+
+/* The page is full: judge it and begin the next. */
+static void
+turn(struct ledger *l)
+{
+	uint64_t present, swapped, free = l->part[PART_FREE] + l->part[PART_TOP];
+	enum heap_page_class class = class_of(l);
+
+	count(l, l->page, l->page + l->page_bytes, &present, &swapped);
+	if (present) {
+		note(l, class, l->page_bytes);
+		l->arena->live_resident_bytes += l->part[PART_USED];
+		if (class != HEAP_PAGE_TOP)
+			l->arena->stranded_bytes += free;
+	} else if (!swapped) {
+		note(l, HEAP_PAGE_RETURNED, free);
+	}
+	l->page += l->page_bytes;
+	l->filled = 0;
+	for (int i = 0; i < NR_PARTS; i++)
+		l->part[i] = 0;
+}
+
+/* Whole pages of one part, at the start of a page. */
+static void
+whole_pages(struct ledger *l, enum part part, uint64_t bytes)
+{
+	static const enum heap_page_class class[] = {
+		[PART_USED] = HEAP_PAGE_LIVE,
+		[PART_CACHED] = HEAP_PAGE_CACHED,
+		[PART_FREE] = HEAP_PAGE_MIXED,
+		[PART_TOP] = HEAP_PAGE_TOP,
+	};
+	uint64_t present, swapped;
+
+	count(l, l->page, l->page + bytes, &present, &swapped);
+	note(l, class[part], present);
+	if (part == PART_USED)
+		l->arena->live_resident_bytes += present;
+	else if (part != PART_CACHED)
+		note(l, HEAP_PAGE_RETURNED, bytes - present - swapped);
+	if (part == PART_FREE)
+		l->arena->stranded_bytes += present;
+	l->page += bytes;
+}
+
+void
+ledger_add(struct ledger *l, enum part part, uint64_t bytes)
+{
+	uint64_t room = l->page_bytes - l->filled, whole;
+
+	if (bytes < room) {
+		l->part[part] += bytes;
+		l->filled += bytes;
+		return;
+	}
+	if (l->filled) {
+		l->part[part] += room;
+		turn(l);
+		bytes -= room;
+	}
+	whole = bytes & ~(l->page_bytes - 1);
+	if (whole)
+		whole_pages(l, part, whole);
+	l->part[part] = l->filled = bytes - whole;
+}
+
+void
+ledger_add_trim(struct ledger *l, enum part part, uint64_t bytes, uint64_t lo, uint64_t hi)
+{
+	uint64_t start = l->page + l->filled, present, swapped;
+	struct heap_range *range = array_add(&l->arena->trim.range);
+
+	ledger_add(l, part, lo - start);
+	count(l, lo, hi, &present, &swapped);
+	note(l, HEAP_PAGE_TRIMMABLE, present);
+	note(l, HEAP_PAGE_RETURNED, hi - lo - present - swapped);
+	l->arena->trim.rss_bytes += present;
+	l->arena->trim.swap_bytes += swapped;
+	if (range)
+		*range = (struct heap_range){ { lo }, { hi } };
+	else
+		arena_doubt(l->arena, "there was no memory to list what can be trimmed");
+	l->page = hi;
+	ledger_add(l, part, start + bytes - hi);
+}
+
+void
+ledger_end(struct ledger *l)
+{
+	if (l->filled)
+		ledger_add(l, PART_USED, l->page_bytes - l->filled);
+}
+
+const char *
+heap_page_class_name(enum heap_page_class c)
+{
+	static const char *const name[] = {
+		[HEAP_PAGE_LIVE] = "live",
+		[HEAP_PAGE_MIXED] = "mixed",
+		[HEAP_PAGE_TRIMMABLE] = "trimmable",
+		[HEAP_PAGE_CACHED] = "cached",
+		[HEAP_PAGE_TOP] = "top",
+		[HEAP_PAGE_RETURNED] = "returned",
+		[HEAP_PAGE_RESERVED] = "reserved",
+	};
+
+	return name[c];
+}

@@ -1,0 +1,279 @@
+/*
+ * All arenas of a target.  It is stopped for as long as one stop may last, and what was not read by
+ * then waits for the next; in between it runs for at least as long.  An arena that a thread was at
+ * work in is tried again.  One that no stop is long enough for is read by its lists, and if that
+ * takes too long as well, while the target runs.
+ */
+#include <config.h>
+
+#include "heap/heap-priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "inject/inject.h"
+
+#define TRIES_MAX 5
+#define PAUSE_NS 1000000
+
+/* ---- what the other files ask of the reader ---- */
+
+bool
+reader_is_late(struct reader *r)
+{
+	if (r->deadline_ns && os_now_ns() >= r->deadline_ns)
+		r->is_late = true;
+	return r->is_late;
+}
+
+static int
+see_present(const struct os_page_run *run, void *arg)
+{
+	bool *is_present = arg;
+
+	*is_present |= run->is_present;
+	return 0;
+}
+
+bool
+reader_may_look(struct reader *r, uint64_t addr)
+{
+	uint64_t page = addr & ~(r->page_bytes - 1);
+	bool is_present = false;
+	struct err e;
+
+	if (!r->has_swap || !r->pages)
+		return true;
+	return os_pages_walk(r->pages, (raddr){ page }, (raddr){ page + r->page_bytes }, false,
+		       see_present, &is_present, &e) == 0 && is_present;
+}
+
+static int
+add_run(const struct os_page_run *run, void *arg)
+{
+	struct page_runs *runs = arg;
+	struct os_page_run *copy;
+
+	if (!run->is_present && !run->is_swapped)
+		return 0;
+	copy = array_add(runs);
+	if (!copy)
+		return 1;
+	*copy = *run;
+	return 0;
+}
+
+int
+reader_add_runs(
+	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e)
+{
+	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
+	uint64_t page_end = (end + r->page_bytes - 1) & ~(r->page_bytes - 1);
+	int bad = r->pages ? os_pages_walk(r->pages, (raddr){ start }, (raddr){ page_end }, false,
+				     add_run, runs, e)
+			   : add_run(&all, runs);
+
+	return bad > 0 ? err_set(e, ENOMEM, "cannot list the pages of the heap") : bad;
+}
+
+/* ---- a stop ---- */
+
+/* What is still to be done with an arena. */
+enum state {
+	STATE_WANTED,
+	STATE_TOO_LARGE,	/* for a stop; then by its lists */
+	STATE_HUGE,		/* for that too; then while it runs */
+	STATE_DONE,
+};
+
+struct work {
+	struct reader r;
+	const struct objects *o;
+	const struct arenas *known;	/* as they were before the first stop */
+	const struct heap_options *opt;
+	struct {
+		struct todo {
+			enum state state;
+			unsigned int nr_tries;
+		} *v;
+		size_t nr, room;
+	} todo;		/* parallel to the heap's arenas */
+};
+
+/* Bring the list of arenas up to date: new ones are made at the end of the ring. */
+static int
+sync_arenas(struct work *w, const struct arenas *a, struct err *e)
+{
+	struct heap *h = w->r.heap;
+
+	while (h->arena.nr < a->nr) {
+		struct heap_arena *arena = array_add(&h->arena);
+
+		if (!arena || !array_add(&w->todo))
+			return err_set(e, ENOMEM, "cannot list the arenas");
+		arena->nr = (unsigned int)h->arena.nr - 1;
+	}
+	for (size_t i = 0; i < a->nr; i++) {
+		if (h->arena.v[i].addr.v == a->v[i].addr.v)
+			continue;
+		heap_arena_release(&h->arena.v[i]);
+		h->arena.v[i].addr = a->v[i].addr;
+		w->todo.v[i] = (struct todo){ 0 };
+	}
+	return 0;
+}
+
+/* What became of the I-th arena, which was read as the NR-th of this stop. */
+static void
+judge(struct work *w, size_t i, size_t nr)
+{
+	struct heap_arena *arena = &w->r.heap->arena.v[i];
+	struct todo *todo = &w->todo.v[i];
+
+	if (w->r.is_late && nr)
+		return;	/* the next stop begins with it */
+	if (w->r.is_late)
+		todo->state++;
+	else if (arena->certainty == HEAP_EXACT || ++todo->nr_tries == TRIES_MAX ||
+		!w->r.is_stopped)
+		todo->state = STATE_DONE;
+}
+
+/* Read what is to be done and fits. */
+static int
+read_some(struct work *w, const struct arenas *a, struct err *e)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < a->nr && !w->r.is_late; i++) {
+		bool by_lists = w->opt->bins_only || w->todo.v[i].state == STATE_TOO_LARGE;
+
+		if (w->todo.v[i].state == STATE_DONE ||
+			(w->todo.v[i].state == STATE_HUGE && w->r.is_stopped))
+			continue;
+		if (arena_read(&w->r, &a->v[i], by_lists, &w->r.heap->arena.v[i], e) < 0)
+			return -1;
+		judge(w, i, nr++);
+	}
+	return 0;
+}
+
+/* One look: at all of it when nothing is stopped, else until DEADLINE_NS. */
+static int
+look(uint64_t deadline_ns, void *arg, struct err *e)
+{
+	struct work *w = arg;
+	auto_arenas struct arenas a = { 0 };
+	int result = -1;
+
+	w->r.deadline_ns = deadline_ns;
+	w->r.is_late = false;
+	if (arenas_find(&a, w->r.t, w->r.m, w->o, w->known, e) == 0 &&
+		sync_arenas(w, &a, e) == 0) {
+		w->r.arenas = &a;
+		result = tcaches_read(&w->r, e) < 0 ? -1 : read_some(w, &a, e);
+	}
+	return result;
+}
+
+static bool
+is_all(const struct work *w, enum state least)
+{
+	for (size_t i = 0; i < w->todo.nr; i++)
+		if (w->todo.v[i].state < least)
+			return false;
+	return true;
+}
+
+static int
+look_stopped(struct work *w, struct err *e)
+{
+	struct heap *h = w->r.heap;
+	struct inject_freeze report = { 0 };
+
+	do {
+		uint64_t pause_ns = report.longest_ns;
+
+		if (h->nr_stops)
+			os_sleep_ns(pause_ns > PAUSE_NS ? pause_ns : PAUSE_NS);
+		w->r.is_stopped = true;
+		if (inject_freeze(w->r.t, w->opt->max_stop_ns, look, w, &report, e) < 0)
+			return -1;
+		w->r.is_stopped = false;
+		h->nr_stops++;
+		h->stopped_ns += report.longest_ns;
+		if (report.longest_ns > h->longest_stop_ns)
+			h->longest_stop_ns = report.longest_ns;
+	} while (!is_all(w, STATE_HUGE));
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static void
+sum_up(struct heap *h)
+{
+	h->certainty = HEAP_EXACT;
+	for (size_t i = 0; i < h->arena.nr; i++)
+		if (h->arena.v[i].certainty < h->certainty)
+			h->certainty = h->arena.v[i].certainty;
+}
+
+static int
+read_all(struct work *w, struct err *e)
+{
+	if (w->r.t->core) {
+		w->r.is_stopped = true;
+		return look(0, w, e);
+	}
+	if (w->opt->max_stop_ns && look_stopped(w, e) < 0)
+		return -1;
+	return is_all(w, STATE_DONE) && w->todo.nr ? 0 : look(0, w, e);
+}
+
+int
+heap_read(struct heap *h, const struct target *t, const struct maps *m, const struct objects *o,
+	const struct heap_options *opt, struct err *e)
+{
+	auto_arenas struct arenas a = { 0 };
+	auto_pages struct os_pages *pages = NULL;
+	struct work w = {
+		.r = { .t = t, .m = m, .heap = h },
+		.o = o,
+		.known = &a,
+		.opt = opt,
+	};
+	struct os_status status = { 0 };
+	struct err ours;
+	int result = -1;
+
+	w.r.l = &h->layout;
+	w.r.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ours) < 0)
+		debug("%s", ours.msg);
+	w.r.pages = pages;
+	w.r.has_swap = os_status(t, 0, &status, &ours) == 0 && status.vm_swap_bytes;
+	if (arenas_find(&a, t, m, o, NULL, e) == 0 && heap_layout_find(&h->layout, t, m, o, &a, e) == 0)
+		result = read_all(&w, e);
+	free(w.r.cached.v);
+	free(w.todo.v);
+	if (result < 0)
+		heap_release(h);
+	else
+		sum_up(h);
+	return result;
+}
+
+void
+heap_release(struct heap *h)
+{
+	for (size_t i = 0; i < h->arena.nr; i++)
+		heap_arena_release(&h->arena.v[i]);
+	free(h->arena.v);
+	free(h->thread.v);
+	free(h->mmapped.v);
+	*h = (struct heap){ 0 };
+}

@@ -1,0 +1,481 @@
+/*
+ * The walk over a segment: chunk behind chunk, from its first to its top or fence posts.
+ *
+ *	chunk ->  | prev_size | size | flags |   prev_size is the chunk's before it, if that is free
+ *	          | fd        | bk           |   only in free chunks: links of its bin
+ *	          | ...                      |
+ *	next  ->  | prev_size | size | P     |   P says whether the chunk before is in use
+ *
+ * Chunks in tcaches and fast bins look used; marks tell them.  malloc_trim(0) first puts the fast
+ * ones back (malloc_consolidate()), so free and fast chunks side by side are one piece to it.
+ */
+#include <config.h>
+
+#include "heap/heap-priv.h"
+
+#include <stdlib.h>
+
+struct walk {
+	struct reader *r;
+	struct heap_arena *arena;
+	struct heap_segment *seg;
+	struct window w;
+	struct ledger ledger;
+	struct link_sums *sums;
+	const struct marks *marks;
+	size_t at_mark, at_cached;
+	unsigned int word;	/* bytes */
+	uint64_t addr, raw, bytes;	/* the chunk that is looked at; RAW with its flags */
+	uint64_t fd, bk;
+	/* a piece of free chunks and fast ones before it */
+	uint64_t piece, piece_bytes, piece_free_bytes;
+};
+
+/* ---- bins and sizes ---- */
+
+unsigned int
+bin_of(const struct heap_layout *l, uint64_t bytes)
+{
+	/* On i386 with an alignment of 16 chunk sizes are 16n + 12 (SMALLBIN_CORRECTION). */
+	unsigned int is_odd = l->align_bytes > 2 * l->word_bytes;
+	unsigned int step = l->align_bytes == 16 ? 4 : 3;
+
+	if (bytes < (64 - is_odd) * (uint64_t)l->align_bytes)
+		return (unsigned int)(bytes >> step) + is_odd;
+	if (l->word_bytes == 8 && bytes >> 6 <= 48)
+		return 48 + (unsigned int)(bytes >> 6);
+	if (l->word_bytes == 4 && is_odd && bytes >> 6 <= 45)
+		return 49 + (unsigned int)(bytes >> 6);
+	if (l->word_bytes == 4 && !is_odd && bytes >> 6 <= 38)
+		return 56 + (unsigned int)(bytes >> 6);
+	if (bytes >> 9 <= 20)
+		return 91 + (unsigned int)(bytes >> 9);
+	if (bytes >> 12 <= 10)
+		return 110 + (unsigned int)(bytes >> 12);
+	if (bytes >> 15 <= 4)
+		return 119 + (unsigned int)(bytes >> 15);
+	if (bytes >> 18 <= 2)
+		return 124 + (unsigned int)(bytes >> 18);
+	return 126;
+}
+
+void
+bin_add(struct heap_bin *bin, uint64_t raw)
+{
+	if (!bin->count || raw < bin->from_bytes)
+		bin->from_bytes = raw;
+	if (raw > bin->to_bytes)
+		bin->to_bytes = raw;
+	bin->total_bytes += raw;
+	bin->count++;
+}
+
+unsigned int
+heap_size_class(uint64_t bytes)
+{
+	unsigned int class;
+
+	if (bytes < 1024)
+		return (unsigned int)(bytes / 16);
+	class = 64 + (63 - (unsigned int)__builtin_clzll(bytes)) - 10;
+	return class < HEAP_NR_SIZES ? class : HEAP_NR_SIZES - 1;
+}
+
+uint64_t
+heap_size_from(unsigned int size_class)
+{
+	return size_class < 64 ? size_class * 16 : UINT64_C(1024) << (size_class - 64);
+}
+
+static void
+sum_add(struct heap_sum *s, uint64_t bytes)
+{
+	s->count++;
+	s->bytes += bytes;
+}
+
+static void
+note_largest(struct heap_arena *arena, uint64_t addr, uint64_t bytes)
+{
+	size_t i = HEAP_NR_LARGEST - 1;
+
+	if (bytes <= arena->largest[i].bytes)
+		return;
+	for (; i && arena->largest[i - 1].bytes < bytes; i--)
+		arena->largest[i] = arena->largest[i - 1];
+	arena->largest[i] = (struct heap_chunk){ { addr }, bytes };
+}
+
+/* ---- pieces that malloc_trim(0) sees as one ---- */
+
+/*
+ * mtrim() (malloc/malloc.c, since 2.8): of a free chunk the whole pages behind its header are given
+ * back, if there are any.
+ */
+static bool
+trim_range(const struct walk *w, uint64_t start, uint64_t bytes, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t page = w->r->page_bytes, header = CHUNK_WORDS * (uint64_t)w->word;
+
+	if (bytes <= page - 1 + header)
+		return false;
+	*lo = (start + header + page - 1) & ~(page - 1);
+	*hi = *lo + ((start + bytes - *lo) & ~(page - 1));
+	return *hi > *lo;
+}
+
+static void
+end_piece(struct walk *w)
+{
+	enum part part = w->piece_free_bytes ? PART_FREE : PART_CACHED;
+	uint64_t lo, hi;
+
+	if (trim_range(w, w->piece, w->piece_bytes, &lo, &hi))
+		ledger_add_trim(&w->ledger, part, w->piece_bytes, lo, hi);
+	else
+		ledger_add(&w->ledger, part, w->piece_bytes);
+	w->piece_bytes = w->piece_free_bytes = 0;
+}
+
+static void
+add_to_piece(struct walk *w, uint64_t free_bytes)
+{
+	if (!w->piece_bytes)
+		w->piece = w->addr;
+	w->piece_bytes += w->bytes;
+	w->piece_free_bytes += free_bytes;
+}
+
+/* ---- chunks ---- */
+
+static int
+take_free(struct walk *w, bool is_unsorted)
+{
+	struct heap_arena *arena = w->arena;
+	unsigned int bin = is_unsorted ? 1 : bin_of(w->r->l, w->bytes);
+
+	if (w->raw & NON_MAIN_ARENA || !(w->raw & PREV_INUSE))
+		return arena_doubt(arena, "the free chunk at 0x%" PRIx64 " has odd flags", w->addr);
+	link_sums_add(w->sums, w->addr, w->fd, w->bk);
+	bin_add(&arena->bin[bin - 1], w->raw);
+	sum_add(&arena->binned, w->bytes);
+	sum_add(&arena->free_size[heap_size_class(w->bytes)], w->bytes);
+	sum_add(&w->seg->free, w->bytes);
+	note_largest(arena, w->addr, w->bytes);
+	add_to_piece(w, w->bytes);
+	return 0;
+}
+
+static void
+take_fast(struct walk *w)
+{
+	sum_add(&w->arena->fast, w->bytes);
+	sum_add(&w->arena->free_size[heap_size_class(w->bytes)], w->bytes);
+	sum_add(&w->seg->free, w->bytes);
+	add_to_piece(w, 0);
+}
+
+static void
+take_used(struct walk *w, bool is_cached)
+{
+	struct heap_segment *seg = w->seg;
+	uint64_t below = w->piece_bytes;
+
+	if (w->piece_bytes)
+		end_piece(w);
+	sum_add(&w->arena->in_use, w->bytes);
+	sum_add(&w->arena->used_size[heap_size_class(w->bytes)], w->bytes);
+	if (is_cached) {
+		sum_add(&w->arena->cached, w->bytes);
+		ledger_add(&w->ledger, PART_CACHED, w->bytes);
+		return;
+	}
+	sum_add(&seg->in_use, w->bytes);
+	seg->last_in_use = (struct heap_chunk){ { w->addr }, w->bytes };
+	seg->below_bytes = below;
+	ledger_add(&w->ledger, PART_USED, w->bytes);
+}
+
+/* The mark of the chunk at w->addr, or NULL.  *RET says whether one was passed over. */
+static const struct mark *
+mark_here(const struct marks *m, size_t *at, uint64_t addr, bool *is_missed)
+{
+	while (*at < m->nr && m->v[*at].chunk < addr) {
+		*is_missed = true;
+		++*at;
+	}
+	if (*at < m->nr && m->v[*at].chunk == addr)
+		return &m->v[(*at)++];
+	return NULL;
+}
+
+static int
+take_chunk(struct walk *w, bool is_free)
+{
+	bool is_missed = false;
+	const struct mark *cached =
+		mark_here(&w->r->cached, &w->at_cached, w->addr, &is_missed);
+	const struct mark *mark = mark_here(w->marks, &w->at_mark, w->addr, &is_missed);
+
+	if (is_missed)
+		return arena_doubt(w->arena, "a list leads to no chunk, before 0x%" PRIx64, w->addr);
+	if (is_free ? cached || (mark && mark->kind == MARK_FAST)
+		    : mark && (cached || mark->kind != MARK_FAST))
+		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " is in the wrong list",
+			w->addr);
+	if (is_free)
+		return take_free(w, mark && mark->kind == MARK_UNSORTED);
+	if (mark)
+		take_fast(w);
+	else
+		take_used(w, cached);
+	return 0;
+}
+
+/* ---- the end of a segment ---- */
+
+/*
+ * systrim() (malloc/malloc.c, since 2.19; 2.35 added thp_pagesize): brk goes down to the last whole
+ * page that leaves MINSIZE + 1 bytes of top; if brk still is where malloc left it.
+ */
+static bool
+brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
+{
+	const struct heap_layout *l = w->r->l;
+	uint64_t unit = l->params.thp_page ? l->params.thp_page : w->r->page_bytes;
+	uint64_t end = w->seg->end.v, keep = min_chunk_bytes(l) + 1, page = w->r->page_bytes;
+	const struct region *heap = maps_find(w->r->m, (raddr){ end - 1 });
+	uint64_t extra;
+
+	if (!w->arena->is_contiguous || !heap || heap->end.v > end || end - top <= keep)
+		return false;
+	extra = (end - top - keep) & ~(unit - 1);
+	*lo = (end - extra + page - 1) & ~(page - 1);
+	*hi = end;
+	return extra && *hi > *lo;
+}
+
+/* Free chunks below top become part of it when it is trimmed. */
+static void
+take_top(struct walk *w)
+{
+	uint64_t end = w->seg->end.v, page = w->r->page_bytes, lo, hi;
+	uint64_t top = w->piece_bytes ? w->piece : w->addr;
+
+	if (w->arena->is_main && brk_range(w, top, &lo, &hi)) {
+		ledger_add_trim(&w->ledger, PART_TOP, end - top, lo, hi);
+		return;
+	}
+	ledger_add(&w->ledger, PART_TOP, end - top);
+	lo = (top + min_chunk_bytes(w->r->l) + page - 1) & ~(page - 1);
+	hi = end & ~(page - 1);
+	if (hi > lo)
+		w->arena->top_pages = (struct heap_range){ { lo }, { hi } };
+}
+
+/* Two headers at most that keep free() from looking beyond the end. */
+static int
+take_fence(struct walk *w)
+{
+	uint64_t left = w->seg->end.v - w->addr;
+
+	if (left > 6 * (uint64_t)w->word)
+		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
+	if (w->piece_bytes)
+		end_piece(w);
+	ledger_add(&w->ledger, PART_USED, left);
+	return 0;
+}
+
+/* ---- the walk ---- */
+
+static bool
+is_size(const struct walk *w)
+{
+	return !(w->raw & IS_MMAPPED) && w->bytes % w->r->l->align_bytes == 0 &&
+		w->bytes >= min_chunk_bytes(w->r->l) && w->bytes < w->seg->end.v - w->addr;
+}
+
+/* Remember the links before the window moves on; zeroes if their page is not there. */
+static void
+read_links(struct walk *w)
+{
+	const char *links = window_at(&w->w, w->addr + 2 * w->word, 2 * w->word);
+
+	w->fd = links ? word_in(w->r, links) : 0;
+	w->bk = links ? word_in(w->r, links + w->word) : 0;
+}
+
+static int
+bad_size(const struct walk *w)
+{
+	return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has size 0x%" PRIx64, w->addr, w->raw);
+}
+
+static int
+not_present(const struct walk *w, uint64_t addr)
+{
+	return arena_doubt(w->arena, "the page at 0x%" PRIx64 " is not in memory",
+		addr & ~(w->r->page_bytes - 1));
+}
+
+/* From w->addr to STOP, which is top or where fence posts may be.  0, or 1 with a doubt. */
+static int
+walk_chunks(struct walk *w, uint64_t stop)
+{
+	unsigned int word = w->word;
+	const char *header = window_at(&w->w, w->addr, 2 * word);
+
+	if (!header)
+		return not_present(w, w->addr);
+	w->raw = word_in(w->r, header + word);
+	while (w->addr != stop) {
+		uint64_t raw, prev;
+		bool is_free;
+
+		w->bytes = w->raw & ~FLAG_BITS;
+		if (w->bytes <= 2 * word)
+			return 0;
+		if (!is_size(w))
+			return bad_size(w);
+		read_links(w);
+		header = window_at(&w->w, w->addr + w->bytes, 2 * word);
+		if (!header)
+			return not_present(w, w->addr + w->bytes);
+		prev = word_in(w->r, header);
+		raw = word_in(w->r, header + word);
+		is_free = !(raw & PREV_INUSE);
+		if (is_free && prev != w->bytes)
+			return bad_size(w);
+		if (take_chunk(w, is_free))
+			return 1;
+		w->r->heap->nr_chunks++;
+		w->addr += w->bytes;
+		w->raw = raw;
+		if (!(w->r->heap->nr_chunks & 0xffff) && reader_is_late(w->r))
+			return arena_doubt(w->arena, "there was no time to read all of it");
+	}
+	return 0;
+}
+
+/* ---- by lists ---- */
+
+/* Up to ADDR there are chunks in use, or malloc's own. */
+static void
+take_gap(struct walk *w, uint64_t addr)
+{
+	if (w->addr == addr)
+		return;
+	if (w->piece_bytes)
+		end_piece(w);
+	w->arena->in_use.bytes += addr - w->addr;
+	w->seg->in_use.bytes += addr - w->addr;
+	ledger_add(&w->ledger, PART_USED, addr - w->addr);
+	w->addr = addr;
+}
+
+/* The marked chunk with the lowest address, of both sorts. */
+static const struct mark *
+next_mark(struct walk *w)
+{
+	const struct marks *m = w->marks, *c = &w->r->cached;
+	const struct mark *mark = w->at_mark < m->nr ? &m->v[w->at_mark] : NULL;
+	const struct mark *cached = w->at_cached < c->nr ? &c->v[w->at_cached] : NULL;
+
+	if (!mark || (cached && cached->chunk < mark->chunk)) {
+		w->at_cached += cached != NULL;
+		return cached;
+	}
+	w->at_mark++;
+	return mark;
+}
+
+/* As walk_chunks(), from one marked chunk to the next; what is between them is in use. */
+static int
+skim_chunks(struct walk *w, uint64_t stop)
+{
+	const struct mark *mark;
+
+	for (mark = next_mark(w); mark && mark->chunk < stop; mark = next_mark(w)) {
+		if (mark->chunk < w->addr)
+			return arena_doubt(w->arena, "the lists have chunks that overlap");
+		take_gap(w, mark->chunk);
+		w->raw = mark->bytes;
+		w->bytes = mark->bytes & ~FLAG_BITS;
+		if (!is_size(w))
+			return bad_size(w);
+		if (mark->kind == MARK_TCACHE)
+			take_used(w, true);
+		else if (mark->kind == MARK_FAST)
+			take_fast(w);
+		else if (take_free(w, mark->kind == MARK_UNSORTED))
+			return 1;
+		w->addr += w->bytes;
+	}
+	take_gap(w, stop);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+/* What could not be walked counts as in use, for nothing better is known of it. */
+static void
+give_up(struct walk *w)
+{
+	uint64_t left;
+
+	if (w->piece_bytes)
+		end_piece(w);
+	left = w->seg->end.v - w->addr;
+	w->arena->in_use.bytes += left;
+	ledger_add(&w->ledger, PART_USED, left);
+}
+
+static int
+finish(struct walk *w, bool is_last)
+{
+	if (!is_last)
+		return w->arena->is_by_lists ? 0 : take_fence(w);
+	if (w->addr != w->arena->top.addr.v)
+		return bad_size(w);
+	take_top(w);
+	return 0;
+}
+
+int
+walk_segment(struct reader *r, struct heap_arena *arena, struct heap_segment *seg, bool is_last,
+	const struct marks *marks, struct link_sums *sums, struct err *e)
+{
+	struct page_runs runs = { 0 };
+	struct walk w = {
+		.r = r,
+		.arena = arena,
+		.seg = seg,
+		.sums = sums,
+		.marks = marks,
+		.word = r->l->word_bytes,
+		.addr = seg->start.v,
+		.at_mark = marks_from(marks, seg->start.v),
+		.at_cached = marks_from(&r->cached, seg->start.v),
+	};
+	uint64_t start = seg->start.v & ~(r->page_bytes - 1);
+	int result = -1;
+
+	if (reader_add_runs(r, &runs, start, seg->end.v, e) == 0 &&
+		window_open(&w.w, r->t, &runs, e) == 0) {
+		ledger_begin(&w.ledger, arena, &runs, r->page_bytes, seg->start.v);
+		result = (arena->is_by_lists ? skim_chunks : walk_chunks)(
+				 &w, is_last ? arena->top.addr.v : seg->end.v) ||
+			finish(&w, is_last);
+		if (result)
+			give_up(&w);
+		ledger_end(&w.ledger);
+		r->heap->read_bytes += w.w.read_bytes;
+		window_close(&w.w);
+	}
+	for (size_t i = 0; i < runs.nr; i++)
+		*(runs.v[i].is_present ? &arena->resident_bytes : &arena->swapped_bytes) +=
+			runs.v[i].end.v - runs.v[i].start.v;
+	free(runs.v);
+	return result;
+}
