@@ -24,17 +24,18 @@
  *	H thp_pagesize  G hp_pagesize  e thp_mode  f hp_flags
  *	n n_mmaps  l n_mmaps_max  m max_n_mmaps  d no_dyn_threshold  p pagesize
  *	Y mmapped_mem  Z max_mmapped_mem  O max_total_mem  B sbrk_base
- *	K tcache_bins  S tcache_max_bytes  C tcache_count  U tcache_unsorted_limit
- * Only built without tunables do 2.35 to 2.37 have the one before theirs.
+ *	K tcache_bins  S tcache_max_bytes  C tcache_count, and what follows
+ * Built without tunables, 2.35 to 2.37 have the form before theirs.  The two members of 2.43 before
+ * hp_pagesize changed places on its branch.
  */
 static const struct form {
 	unsigned int first, last;
 	const char *members;
 } forms[] = {
-	{ 44, HEAP_ANY_LATER, "TPMAX" "eHGf" "nlmd" "YZ" "B" "KSC" },
-	{ 43, 43, "TPMAX" "HeGf" "nlmd" "YZ" "B" "KSCU" },
-	{ 35, 42, "TPMAX" "HGf" "nlmd" "YZ" "B" "KSCU" },
-	{ 26, 37, "TPMAX" "nlmd" "YZ" "B" "KSCU" },
+	{ 43, HEAP_ANY_LATER, "TPMAX" "eHGf" "nlmd" "YZ" "B" "KSC" },
+	{ 43, 43, "TPMAX" "HeGf" "nlmd" "YZ" "B" "KSC" },
+	{ 35, 42, "TPMAX" "HGf" "nlmd" "YZ" "B" "KSC" },
+	{ 26, 37, "TPMAX" "nlmd" "YZ" "B" "KSC" },
 	{ 24, 25, "TPMAX" "nlmd" "YZ" "B" },
 	{ 15, 23, "TPMAX" "nlmd" "YZO" "B" },
 	{ 10, 14, "TPMAX" "nlmdp" "YZO" "B" },

@@ -18,6 +18,8 @@
 #	exits, each_of, memdiag, json, maps_adds_up
 #					run a command, memdiag, look into its --json
 #	start_tracee, start_command, tell, ask, end_tracee, wait_for
+#	for_each_release, start_release_tracee, release_program
+#					the same on other releases of glibc
 #	remember, unharmed		what a process must have kept
 # shellcheck disable=SC3043,SC3045,SC2154 # every sh we know has local and ulimit; make sets the rest
 set -u
@@ -248,6 +250,47 @@ end_tracee()
 		tail -n 3 "$dir/$pid.out"
 		return 1
 	}
+}
+
+# ---- other releases of glibc ---------------------------------------------------------------------
+
+# for_each_release FUNCTION: call it once for every release that scripts/glibc-releases has fetched,
+# with $release (2.31), $loader and $libdir set; those that lack are skipped by name.
+for_each_release()
+{
+	"$top_srcdir/scripts/glibc-releases" --offline >"$dir/releases" 2>"$dir/releases.err"
+	sed -n 's/.*not here: //p' "$dir/releases.err" | tr ' ' '\n' >"$dir/releases.missing"
+	while read -r suite <&3; do
+		skip "glibc of Debian $suite" 'not fetched: see scripts/glibc-releases'
+	done 3<"$dir/releases.missing"
+	# The first is the oldest: what is built for it runs on all.
+	read -r release loader libdir <"$dir/releases" || return 0
+	sysroot=${libdir%/lib/*}
+	while read -r release loader libdir <&3; do
+		if [ -e "$sysroot/usr/include/stdio.h" ]; then
+			"$1"
+		else
+			skip "glibc $release" 'the oldest release is not here to build for'
+		fi
+	done 3<"$dir/releases"
+}
+
+# release_program NAME: build tests/tracees/NAME to run on all of the releases; sets $program.
+release_program()
+{
+	program=$dir/$1
+	[ ! -x "$program" ] || return 0
+	# Without -B gcc finds this machine's own libc first, by the way it was built.
+	"${CC:-cc}" --sysroot="$sysroot" -B"$sysroot/usr/lib/${libdir##*/}" -O1 -pthread \
+		-o "$program" "$top_srcdir/tests/tracees/$1.c" -lrt
+}
+
+# start_release_tracee NAME ARGUMENTS...: as start_tracee, on the glibc of $release.
+start_release_tracee()
+{
+	release_program "$1" || exit
+	shift
+	start_command "$loader" --library-path "$libdir" "$program" "$@"
 }
 
 # ---- what a process must have kept --------------------------------------------------------------

@@ -4,76 +4,31 @@
  */
 #include <config.h>
 
-#include <malloc.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "child.h"
 #include "elf/image.h"
 #include "heap/heap.h"
+#include "settings.h"
 #include "tap.h"
-
-#define NR_THREADS 5
-#define KIB ((size_t)1024)
 
 /* ---- against the child's own malloc ---- */
 
-static pthread_barrier_t barrier;
-static void *volatile kept[64];
-
-static void *
-use_malloc(void *arg)
-{
-	void *volatile p = malloc(1000);
-
-	(void)arg;
-	free(p);
-	pthread_barrier_wait(&barrier);
-	pause();
-	return NULL;
-}
-
-/* Whether the link in a free block is what it points to; 40 bytes: a tcache's or a fast bin's. */
 static void
-say_links(void)
+use_here(void *arg)
 {
-	uintptr_t *volatile first = malloc(40), *volatile second = malloc(40);
-	uintptr_t address = (uintptr_t)first;
-
-	free(first);
-	free(second);
-	printf("plain %d\n", *second == address || *second == address - 16);
-}
-
-static void
-use_settings(void *arg)
-{
-	struct mallinfo2 info;
-	pthread_t thread;
-
 	(void)arg;
-	setvbuf(stdout, NULL, _IOLBF, 512);
-	mallopt(M_TRIM_THRESHOLD, 300001);
-	mallopt(M_TOP_PAD, 65537);
-	mallopt(M_MMAP_THRESHOLD, 200003);
-	mallopt(M_MMAP_MAX, 777);
-	mallopt(M_ARENA_TEST, 3);
-	mallopt(M_ARENA_MAX, NR_THREADS + 1);
-	for (int i = 0; i < 5; i++)
-		kept[i] = malloc(300 * KIB);
-	free(kept[4]);
-	say_links();
-	pthread_barrier_init(&barrier, NULL, NR_THREADS + 1);
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_create(&thread, NULL, use_malloc, NULL);
-	pthread_barrier_wait(&barrier);
-	info = mallinfo2();
-	printf("mmaps %zu %zu top %zu\n", info.hblks, info.hblkhd, info.keepcost);
-	malloc_info(0, stdout);
+	settings_use();
 	child_ready();
+}
+
+static void
+execute(void *arg)
+{
+	char **command = arg;
+
+	execvp(command[0], command);
 }
 
 static uint64_t
@@ -87,21 +42,21 @@ peek(struct view *v, raddr at)
 }
 
 static void
-same_state(struct view *v, const struct arenas *a, const struct heap_layout *l, const char *xml)
+same_state(struct view *v, const struct arenas *a, const struct heap_layout *l,
+	const struct malloc_info *mi)
 {
-	auto_malloc_info struct malloc_info mi = { 0 };
 	bool same_system = true, same_max = true, same_attached = true, is_top_at_end = true;
 
-	if (!ok(malloc_info_parse(&mi, xml, strlen(xml), &v->e) == 0 && mi.heap.nr == a->nr &&
-			a->nr == NR_THREADS + 1, "malloc_info has as many arenas as there are"))
+	if (!ok(mi->heap.nr == a->nr && a->nr == SETTINGS_THREADS + 1,
+		    "malloc_info has as many arenas as there are"))
 		return;
 	for (size_t i = 0; i < a->nr; i++) {
 		raddr at = a->v[i].addr;
 		uint64_t top = peek(v, raddr_add(at, l->top));
 		uint64_t size = peek(v, (raddr){ top + 8 }) & ~UINT64_C(7);
 
-		same_system &= peek(v, raddr_add(at, l->system_mem)) == mi.heap.v[i].system_bytes;
-		same_max &= peek(v, raddr_add(at, l->max_system)) == mi.heap.v[i].max_system_bytes;
+		same_system &= peek(v, raddr_add(at, l->system_mem)) == mi->heap.v[i].system_bytes;
+		same_max &= peek(v, raddr_add(at, l->max_system)) == mi->heap.v[i].max_system_bytes;
 		same_attached &= (int)peek(v, raddr_add(at, l->attached)) == 1;
 		if (i)
 			is_top_at_end &= top + size ==
@@ -121,22 +76,18 @@ same_state(struct view *v, const struct arenas *a, const struct heap_layout *l, 
 }
 
 static void
-same_params(const struct heap_params *p, const char *said)
+same_params(const struct heap_params *p, const struct malloc_info *mi)
 {
-	size_t nr = 0, bytes = 0;
-
-	said = strstr(said, "mmaps ");
-	ok(said && sscanf(said, "mmaps %zu %zu", &nr, &bytes) == 2, "the child says its mmaps");
-	is_u64(p->trim_threshold, 300001, "M_TRIM_THRESHOLD");
-	is_u64(p->top_pad, 65537, "M_TOP_PAD");
-	is_u64(p->mmap_threshold, 200003, "M_MMAP_THRESHOLD");
-	is_u64(p->nr_mmaps_max, 777, "M_MMAP_MAX");
-	is_u64(p->arena_test, 3, "M_ARENA_TEST");
-	is_u64(p->arena_max, NR_THREADS + 1, "M_ARENA_MAX");
+	is_u64(p->trim_threshold, SETTINGS_TRIM_THRESHOLD, "M_TRIM_THRESHOLD");
+	is_u64(p->top_pad, SETTINGS_TOP_PAD, "M_TOP_PAD");
+	is_u64(p->mmap_threshold, SETTINGS_MMAP_THRESHOLD, "M_MMAP_THRESHOLD");
+	is_u64(p->nr_mmaps_max, SETTINGS_MMAP_MAX, "M_MMAP_MAX");
+	is_u64(p->arena_test, SETTINGS_ARENA_TEST, "M_ARENA_TEST");
+	is_u64(p->arena_max, SETTINGS_THREADS + 1, "M_ARENA_MAX");
 	ok(p->no_dyn_threshold, "thresholds do not grow any more");
-	is_u64(p->nr_mmaps, nr, "mapped blocks");
-	is_u64(p->mmapped, bytes, "and their bytes");
-	is_u64(p->max_nr_mmaps, nr + 1, "at most there was one more");
+	is_u64(p->nr_mmaps, mi->mmap_count, "mapped blocks are malloc_info's");
+	is_u64(p->mmapped, mi->mmap_bytes, "and their bytes");
+	is_u64(p->max_nr_mmaps, mi->mmap_count + 1, "at most there was one more");
 	ok(p->max_mmapped > p->mmapped, "and their bytes were more");
 }
 
@@ -156,21 +107,24 @@ same_caches(struct view *v, const struct arenas *a, const struct heap_layout *l)
 
 		nr_right += (peek(v, (raddr){ cache.v - 8 }) & ~UINT64_C(7)) == l->tcache.chunk_bytes;
 	}
-	is_u64(nr_right, NR_THREADS + 1, "each thread has its cache");
+	is_u64(nr_right, SETTINGS_THREADS + 1, "each thread has its cache");
 }
 
+/* C is a child that has used malloc as settings.h does. */
 static void
-test_running(void)
+test_running(struct child *c)
 {
-	struct child c = child_start(use_settings, NULL);
-	const char *xml = strstr(c.said, "<malloc");
+	auto_malloc_info struct malloc_info mi = { 0 };
+	const char *xml = strstr(c->said, "<malloc");
 	auto_arenas struct arenas a = { 0 };
 	struct heap_layout l = { 0 };
 	uint64_t present;
 	struct view v;
 
-	if (!view_take(&v, c.pid) ||
-		!ok(arenas_find(&a, &v.t, &v.m, &v.o, NULL, &v.e) == 0, "arenas are found"))
+	if (!view_take(&v, c->pid) ||
+		!ok(arenas_find(&a, &v.t, &v.m, &v.o, NULL, &v.e) == 0, "arenas are found") ||
+		!ok(xml && malloc_info_parse(&mi, xml, strlen(xml), &v.e) == 0,
+			"malloc_info can be read"))
 		return;
 	present = view_present_bytes(&v);
 	if (!ok(heap_layout_find(&l, &v.t, &v.m, &v.o, &a, &v.e) == 0, "the layout is told %s",
@@ -178,19 +132,27 @@ test_running(void)
 		return;
 	printf("# %s: %s\n", l.era, l.found_by);
 	is_u64(view_present_bytes(&v), present, "looking made no page present");
-	same_state(&v, &a, &l, xml ? xml : "");
+	same_state(&v, &a, &l, &mi);
 	ok(l.mp.v, "mp_ is found");
-	same_params(&l.params, c.said);
+	same_params(&l.params, &mi);
 	same_caches(&v, &a, &l);
-	ok(l.has_safe_linking == !strstr(c.said, "plain 1"), "links are as they are");
+	ok(l.has_safe_linking == !strstr(c->said, "plain 1"), "links are as they are");
 	view_release(&v);
-	ok(child_end(&c), "the child lives on");
+	ok(child_end(c), "the child lives on");
 }
 
+/* heap-layout [COMMAND...]: COMMAND is tests/tracees/settings, perhaps of another glibc. */
 int
-main(void)
+main(int argc, char **argv)
 {
-	if (!skip_if_sanitized("the layout of libc's malloc"))
-		test_running();
+	struct child c;
+
+	if (argc > 1) {
+		c = child_start(execute, argv + 1);
+		test_running(&c);
+	} else if (!skip_if_sanitized("the layout of libc's malloc")) {
+		c = child_start(use_here, NULL);
+		test_running(&c);
+	}
 	return tap_end();
 }
