@@ -10,6 +10,17 @@
  */
 bool region_parse(struct region *r, const char *line);
 
+/* Who hears of the regions while they are read. */
+struct maps_listener {
+	void (*begin)(void *arg);	/* from the start: what was told before no longer counts */
+	void (*region)(const struct region *r, void *arg);	/* not sorted yet if the map is torn */
+	void *arg;
+};
+
+/* As maps_read(); LISTENER may be NULL. */
+int maps_read_telling(struct maps *m, const struct target *t,
+	const struct maps_listener *listener, struct err *e);
+
 /* Whether the region belongs to no file and nothing the kernel gave a name of its own. */
 bool region_is_anonymous(const struct region *r);
 bool region_is_reserve(const struct region *r);

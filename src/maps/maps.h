@@ -26,10 +26,12 @@ struct region {
 	const char *path;	/* owned by the map, raw as the kernel wrote it; NULL if none */
 };
 
+struct paths;
+
 struct maps {
 	struct region *region;	/* sorted by start, never overlapping */
 	size_t nr;
-	char *text;		/* what the paths point into */
+	struct paths *paths;	/* what the regions' paths point into */
 	uint64_t torn_bytes;	/* told twice, because the map changed while it was read */
 	uint64_t size_before_bytes, size_after_bytes;	/* VmSize around it; 0 if not a target's */
 };

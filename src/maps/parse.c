@@ -16,15 +16,61 @@
 #include <sys/sysmacros.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 
 /* x86-64's legacy gate: above 2^63, listed in maps, in no mm_struct and so not in VmSize. */
 #define VSYSCALL_NAME "[vsyscall]"
 
+/* Paths do not move once they are kept; a list of pieces, the newest first. */
+struct paths {
+	struct paths *older;
+	size_t used, room;
+	char v[];
+};
+
+#define PATHS_BYTES 65536
+
 struct builder {
 	struct region *v;
 	size_t nr, room;
+	struct paths *paths;
+	const char *last_path;	/* kept last; mappings of one file lie side by side */
+	const struct maps_listener *listener;
 };
+
+static void
+paths_free(struct paths *p)
+{
+	while (p) {
+		struct paths *older = p->older;
+
+		free(p);
+		p = older;
+	}
+}
+
+/* A copy of PATH that lives as long as the map, or NULL when there is no memory. */
+static const char *
+keep_path(struct builder *b, const char *path)
+{
+	size_t size = strlen(path) + 1;
+
+	if (b->last_path && strcmp(b->last_path, path) == 0)
+		return b->last_path;
+	if (!b->paths || b->paths->room - b->paths->used < size) {
+		size_t room = size > PATHS_BYTES ? size : PATHS_BYTES;
+		struct paths *newer = malloc(sizeof *newer + room);
+
+		if (!newer)
+			return NULL;
+		*newer = (struct paths){ .older = b->paths, .room = room };
+		b->paths = newer;
+	}
+	b->last_path = memcpy(b->paths->v + b->paths->used, path, size);
+	b->paths->used += size;
+	return b->last_path;
+}
 
 static const signed char hex_value[256] = {
 	['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
@@ -102,30 +148,68 @@ region_parse(struct region *r, const char *at)
 	return true;
 }
 
-/* Of a 64-bit target; the lines of a 32-bit one are shorter, but few. */
-#define LINE_MIN_BYTES 49
+static int
+take_line(struct builder *b, const char *line, struct err *e)
+{
+	struct region *r = array_add(b);
+
+	if (!r)
+		return err_set(e, ENOMEM, "cannot keep the list of mappings");
+	if (!region_parse(r, line))
+		return err_set(e, 0, "line %zu of the list of mappings is not what Linux writes", b->nr);
+	if (r->path && !(r->path = keep_path(b, r->path)))
+		return err_set(e, ENOMEM, "cannot keep the list of mappings");
+	if (b->listener)
+		b->listener->region(r, b->listener->arg);
+	return 0;
+}
+
+/* Take the lines that TEXT has whole, and leave it the rest. */
+static int
+take_lines(struct builder *b, struct text *text, struct err *e)
+{
+	char *line = text->v, *end = text->v + text->len, *newline;
+
+	if (memchr(text->v, '\0', text->len))
+		return err_set(e, 0, "the list of mappings is not text");
+	while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
+		*newline = '\0';
+		if (take_line(b, line, e) < 0)
+			return -1;
+		line = newline + 1;
+	}
+	text->len = (size_t)(end - line);
+	memmove(text->v, line, text->len);
+	return 0;
+}
+
+/* What is read at once.  The kernel gives a page of text at most, so this is many reads. */
+#define TEXT_BYTES 65536
 
 static int
-parse_lines(struct builder *b, struct text *text, struct err *e)
+take_stream(struct builder *b, FILE *f, struct err *e)
 {
-	char *line = text->v, *end = text->v + text->len;
+	auto_text struct text text = { 0 };
+	size_t room = 0, n;
 
-	if (array_reserve(b, text->len / LINE_MIN_BYTES + 1) < 0)
-		return err_set(e, ENOMEM, "cannot keep the list of mappings");
-	while (line < end) {
-		char *newline = memchr(line, '\n', (size_t)(end - line));
-		struct region *r = array_add(b);
+	do {
+		if (text.len == room) {	/* the first time, or a line fills it all */
+			char *bigger = realloc(text.v, room + TEXT_BYTES + 1);
 
-		if (!r)
-			return err_set(e, ENOMEM, "cannot keep the list of mappings");
-		if (newline)
-			*newline = '\0';
-		if (!region_parse(r, line))
-			return err_set(e, 0, "line %zu of the list of mappings is not what Linux writes",
-				b->nr);
-		line = newline ? newline + 1 : end;
-	}
-	return 0;
+			if (!bigger)
+				return err_set(e, ENOMEM, "cannot keep the list of mappings");
+			text.v = bigger;
+			room += TEXT_BYTES;
+		}
+		n = fread(text.v + text.len, 1, room - text.len, f);
+		if (ferror(f))
+			return err_set(e, errno, "cannot read the list of mappings");
+		text.len += n;
+		if (take_lines(b, &text, e) < 0)
+			return -1;
+	} while (n);
+	text.v[text.len] = '\0';
+	return text.len ? take_line(b, text.v, e) : 0;
 }
 
 static int
@@ -179,43 +263,28 @@ drop_overlaps(struct builder *b)
 	return dropped;
 }
 
-/* TEXT becomes M's, or is released. */
 static int
-parse_text_take(struct maps *m, struct text *text, struct err *e)
+parse_telling(struct maps *m, FILE *f, const struct maps_listener *listener, struct err *e)
 {
-	struct builder b = { 0 };
+	struct builder b = { .listener = listener };
 
 	*m = (struct maps){ 0 };
-	if (text->len && memchr(text->v, '\0', text->len)) {
-		text_release(text);
-		return err_set(e, 0, "the list of mappings is not text");
-	}
-	if (parse_lines(&b, text, e) < 0) {
+	if (take_stream(&b, f, e) < 0) {
 		free(b.v);
-		text_release(text);
+		paths_free(b.paths);
 		return -1;
 	}
 	m->torn_bytes = drop_overlaps(&b);
 	m->region = b.v;
 	m->nr = b.nr;
-	m->text = text->v;
-	*text = (struct text){ 0 };
+	m->paths = b.paths;
 	return 0;
 }
 
 int
 maps_parse(struct maps *m, FILE *f, struct err *e)
 {
-	auto_text struct text text = { 0 };
-	size_t room = 0;
-	ssize_t n;
-
-	/* There is no NUL in it, so this reads to the end. */
-	n = getdelim(&text.v, &room, '\0', f);
-	if (n < 0 && ferror(f))
-		return err_set(e, errno, "cannot read the list of mappings");
-	text.len = n < 0 ? 0 : (size_t)n;
-	return parse_text_take(m, &text, e);
+	return parse_telling(m, f, NULL, e);
 }
 
 bool
@@ -236,13 +305,17 @@ maps_size(const struct maps *m)
 }
 
 static int
-read_once(struct maps *m, const struct target *t, struct err *e)
+read_once(struct maps *m, const struct target *t, const struct maps_listener *listener,
+	struct err *e)
 {
-	auto_text struct text text = { 0 };
+	auto_file FILE *f = os_proc_stream(t, "maps", e);
 
-	if (os_proc_read(t, 0, "maps", &text, e) < 0)
+	if (!f)
 		return -1;
-	if (parse_text_take(m, &text, e) < 0)
+	setvbuf(f, NULL, _IONBF, 0);	/* straight to where it is wanted */
+	if (listener)
+		listener->begin(listener->arg);
+	if (parse_telling(m, f, listener, e) < 0)
 		return err_context(e, "process %d", t->pid);
 	return 0;
 }
@@ -251,7 +324,8 @@ read_once(struct maps *m, const struct target *t, struct err *e)
 #define MAPS_TRIES 3
 
 int
-maps_read(struct maps *m, const struct target *t, struct err *e)
+maps_read_telling(struct maps *m, const struct target *t, const struct maps_listener *listener,
+	struct err *e)
 {
 	struct os_status before, after;
 
@@ -260,7 +334,7 @@ maps_read(struct maps *m, const struct target *t, struct err *e)
 		uint64_t size;
 
 		maps_release(m);
-		if (os_status(t, 0, &before, e) < 0 || read_once(m, t, e) < 0)
+		if (os_status(t, 0, &before, e) < 0 || read_once(m, t, listener, e) < 0)
 			goto fail;
 		if (os_status(t, 0, &after, e) < 0)
 			goto fail;
@@ -280,11 +354,17 @@ fail:
 	return -1;
 }
 
+int
+maps_read(struct maps *m, const struct target *t, struct err *e)
+{
+	return maps_read_telling(m, t, NULL, e);
+}
+
 void
 maps_release(struct maps *m)
 {
 	free(m->region);
-	free(m->text);
+	paths_free(m->paths);
 	*m = (struct maps){ 0 };
 }
 

@@ -237,14 +237,9 @@ static int
 read_smaps(const struct target *t, const char *name,
 	int (*fn)(const struct smaps_entry *entry, void *arg), void *arg, struct err *e)
 {
-	int fd = os_proc_open(t, name, O_RDONLY, e);
-	auto_file FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	auto_file FILE *f = os_proc_stream(t, name, e);
 
-	if (!f) {
-		cleanup_fd(&fd);
-		return -1;
-	}
-	return smaps_parse(f, fn, arg, e);
+	return f ? smaps_parse(f, fn, arg, e) : -1;
 }
 
 static int

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -86,6 +87,9 @@ bool target_is_alive(const struct target *t);
  */
 int os_proc_read(
 	const struct target *t, pid_t tid, const char *name, struct text *out, struct err *e);
+
+/* As os_proc_read(), but to be read bit by bit.  Returns NULL with E on failure. */
+FILE *os_proc_stream(const struct target *t, const char *name, struct err *e);
 
 /* Open /proc/PID/NAME (flags as of open(2), O_CLOEXEC is added).  Returns a descriptor or -1. */
 int os_proc_open(const struct target *t, const char *name, int flags, struct err *e);

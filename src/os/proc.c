@@ -36,6 +36,19 @@ open_at(const struct target *t, pid_t tid, const char *name, int flags)
 	return openat(t->task_fd, path, flags | O_CLOEXEC);
 }
 
+/* Say, by errno, why a file of /proc/PID cannot be read.  Returns -1. */
+static int
+refused(const struct target *t, pid_t tid, const char *name, struct err *e)
+{
+	if ((errno == EACCES || errno == EPERM) && strcmp(name, "status") != 0) {
+		char did[64];
+
+		snprintf(did, sizeof did, "read /proc/%d/%s", tid ? tid : t->pid, name);
+		return os_diagnose_eperm(t, did, e);	/* which reads status only */
+	}
+	return err_set(e, gone_or(errno), "cannot read /proc/%d/%s", tid ? tid : t->pid, name);
+}
+
 int
 os_proc_read(const struct target *t, pid_t tid, const char *name, struct text *out, struct err *e)
 {
@@ -47,13 +60,40 @@ os_proc_read(const struct target *t, pid_t tid, const char *name, struct text *o
 	*out = (struct text){ 0 };
 	if (fd >= 0 && text_read(out, fd, PROC_FILE_MAX_BYTES) == 0)
 		return 0;
-	if ((errno == EACCES || errno == EPERM) && strcmp(name, "status") != 0) {
-		char did[64];
+	return refused(t, tid, name, e);
+}
 
-		snprintf(did, sizeof did, "read /proc/%d/%s", tid ? tid : t->pid, name);
-		return os_diagnose_eperm(t, did, e);	/* which reads status only */
-	}
-	return err_set(e, gone_or(errno), "cannot read /proc/%d/%s", tid ? tid : t->pid, name);
+/* A stream of what there is as text only. */
+static FILE *
+core_stream(const struct target *t, const char *name, struct err *e)
+{
+	auto_text struct text text = { 0 };
+	auto_file FILE *f = NULL;
+
+	if (core_proc_read(t, 0, name, &text, e) < 0)
+		return NULL;
+	f = fmemopen(NULL, text.len + 1, "w+");
+	if (f && fwrite(text.v, 1, text.len, f) == text.len && fseek(f, 0, SEEK_SET) == 0)
+		return take_ptr(&f);
+	err_set(e, errno, "cannot read %s of the core file", name);
+	return NULL;
+}
+
+FILE *
+os_proc_stream(const struct target *t, const char *name, struct err *e)
+{
+	FILE *f;
+	int fd;
+
+	if (t->core)
+		return core_stream(t, name, e);
+	fd = open_at(t, 0, name, O_RDONLY);
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (f)
+		return f;
+	refused(t, 0, name, e);
+	cleanup_fd(&fd);
+	return NULL;
 }
 
 int

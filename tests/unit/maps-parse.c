@@ -1,5 +1,6 @@
 #include <config.h>
 
+#include <stdlib.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ bad(const char *text, const char *name)
 	auto_maps struct maps m = { 0 };
 	struct err e = { 0 };
 
-	ok(parse(&m, text, &e) == -1 && e.kind == ERR_FAILED && !m.region && !m.text, "%s is refused",
+	ok(parse(&m, text, &e) == -1 && e.kind == ERR_FAILED && !m.region && !m.paths, "%s is refused",
 		name);
 }
 
@@ -85,6 +86,39 @@ test_names(void)
 	one(line, path, "a path of 4,095 bytes");
 	one("00010000-00011000 rw-p 00000000 00:00 0          [stack]\n", "[stack]",
 		"a line of a 32-bit process");
+}
+
+/* More lines than are read at once; a line longer than that; the last one without its end. */
+static void
+test_long(void)
+{
+	enum { LINES = 5000, LONG = 200000 };
+	auto_maps struct maps m = { 0 };
+	auto_free char *text = NULL, *path = malloc(LONG);
+	struct err e = { 0 };
+	size_t size, right = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	memset(path, 'p', LONG - 1);
+	path[LONG - 1] = '\0';
+	for (unsigned int i = 0; i < LINES; i++)
+		fprintf(f, "%x000-%x000 r--p 00000000 fe:01 7     /file %u\n", i + 1, i + 2, i / 3);
+	fprintf(f, "%x000-%x000 r--p 00000000 fe:01 7     %s\n", LINES + 1, LINES + 2, path);
+	fprintf(f, "%x000-%x000 r--p 00000000 fe:01 7     /last", LINES + 2, LINES + 3);
+	fclose(f);
+	ok(parse(&m, text, &e) == 0, "a long list");
+	if (!is_u64(m.nr, LINES + 2, "all of its lines"))
+		return;
+	for (unsigned int i = 0; i < LINES; i++) {
+		char want[32];
+
+		snprintf(want, sizeof want, "/file %u", i / 3);
+		right += m.region[i].start.v == (uint64_t)(i + 1) << 12 &&
+			strcmp(m.region[i].path, want) == 0;
+	}
+	is_u64(right, LINES, "each with its own name");
+	ok(strcmp(m.region[LINES].path, path) == 0, "a line that is longer than what is read at once");
+	is_str(m.region[LINES + 1].path, "/last", "the last, without a newline");
 }
 
 static void
@@ -184,6 +218,7 @@ main(void)
 {
 	test_fields();
 	test_names();
+	test_long();
 	test_vsyscall();
 	test_torn();
 	test_bad();
