@@ -75,4 +75,26 @@ int spans_find(struct spans *ret, const struct space *s, const struct target *t,
 int space_classify(
 	struct space *s, const struct spans *spans, const struct target *t, struct err *e);
 
+/* ---- census: the pages of the leaves ---- */
+
+/* Counts the pages of one target.  While the list of its mappings is read a thread may walk them. */
+struct census;
+
+/* BY is as in os_pages_open(), which fails likewise. */
+int census_open(struct census **ret, const struct target *t, enum os_pages_by by, struct err *e);
+void census_free(struct census *c);
+static inline void
+census_cleanup(struct census **c)
+{
+	census_free(*c);
+}
+#define auto_census __attribute__((cleanup(census_cleanup)))
+enum os_pages_by census_by(const struct census *c);
+
+/* Who must hear of all regions before they can be counted; owned by C. */
+const struct maps_listener *census_listener(const struct census *c);
+
+/* Add the pages of what was heard of to S's leaves.  On failure some are counted, others not. */
+int census_count(struct census *c, struct space *s, struct err *e);
+
 #endif

@@ -10,131 +10,13 @@
 
 #include "base/cleanup.h"
 
-/* ---- the pages ---- */
+/* ---- smaps ---- */
 
-/* Where the walk has come to: leaves and runs of pages both come in order of address. */
+/* Where the walk has come to: leaves and mappings both come in order of address. */
 struct counter {
 	struct space *s;
 	size_t next;	/* leaf */
 };
-
-static void
-count_present(struct space *s, struct leaf *l, const struct os_page_run *run, uint64_t bytes)
-{
-	if (l->kind == LEAF_HUGETLB) {	/* from a pool of its own, and not in VmRSS */
-		l->hugetlb_bytes += bytes;
-		return;
-	}
-	l->rss_bytes += bytes;
-	if (run->is_huge)
-		l->huge_bytes += bytes;
-	if (!run->is_file)
-		s->totals.rss_anon_bytes += bytes;
-	else if (l->is_tmpfs)
-		s->totals.rss_shmem_bytes += bytes;
-	else
-		s->totals.rss_file_bytes += bytes;
-}
-
-/* A run of pages: os_pages_walk()'s callback. */
-static int
-count_run(const struct os_page_run *run, void *arg)
-{
-	struct counter *c = arg;
-	struct space *s = c->s;
-
-	while (c->next < s->leaves.nr && s->leaves.v[c->next].end.v <= run->start.v)
-		c->next++;
-	for (size_t i = c->next; i < s->leaves.nr && s->leaves.v[i].start.v < run->end.v; i++) {
-		struct leaf *l = &s->leaves.v[i];
-		uint64_t start = run->start.v > l->start.v ? run->start.v : l->start.v;
-		uint64_t end = run->end.v < l->end.v ? run->end.v : l->end.v;
-
-		if (run->is_present)
-			count_present(s, l, run, end - start);
-		else if (run->is_swapped)
-			l->swap_bytes += end - start;
-	}
-	return 0;
-}
-
-/* Entries of pagemap that are not worth a read of their own to pass over. */
-#define GAP_BYTES (UINT64_C(1) << 20)
-
-/*
- * Whether R's pages need no look.  pagemap costs the same for every page, present or not, and half
- * of what malloc maps is reserve.
- */
-static bool
-is_skipped(const struct space *s, const struct region *r)
-{
-	return region_is_vsyscall(r) || (s->rss_from == SPACE_RSS_PAGEMAP &&
-		region_is_anonymous(r) && region_is_reserve(r));
-}
-
-/*
- * What is walked at once.  A mapping costs the kernel about as much as ten pages, and it holds its
- * lock until the walk ends.
- */
-#define WALK_REGIONS 1000
-/* Private memory of this size is worth a walk of its own that does not ask whose its pages are. */
-#define LARGE_BYTES (UINT64_C(1) << 20)
-
-struct walk {
-	raddr start, end;
-	size_t nr;	/* regions */
-	bool want_kind;	/* there are pages of files in it */
-	bool has_large;	/* there is private memory in it, and much of it */
-};
-
-/* vdso has no file, but its pages count in RssFile (mm/memory.c, finish_fault). */
-static bool
-has_files(const struct region *r)
-{
-	return !region_is_anonymous(r) || r->prot[3] == 's' || region_is_kernels(r);
-}
-
-static bool
-is_large(const struct region *r)
-{
-	return !has_files(r) && !region_is_reserve(r) && r->end.v - r->start.v >= LARGE_BYTES;
-}
-
-static bool
-fits(const struct space *s, const struct walk *w, const struct region *r)
-{
-	if (s->rss_from == SPACE_RSS_PAGEMAP && r->start.v - w->end.v > GAP_BYTES)
-		return false;
-	return w->nr < WALK_REGIONS && !(w->want_kind && is_large(r)) &&
-		!(w->has_large && has_files(r));
-}
-
-static int
-count_pages(struct space *s, struct os_pages *pages, struct err *e)
-{
-	struct counter c = { .s = s };
-	struct walk w = { 0 };
-
-	for (size_t i = 0; i < s->maps.nr; i++) {
-		const struct region *r = &s->maps.region[i];
-
-		if (is_skipped(s, r))
-			continue;
-		if (!fits(s, &w, r)) {
-			if (os_pages_walk(pages, w.start, w.end, w.want_kind, count_run, &c, e) < 0)
-				return -1;
-			w = (struct walk){ 0 };
-		}
-		if (!w.nr++)
-			w.start = r->start;
-		w.end = r->end;
-		w.want_kind |= has_files(r);
-		w.has_large |= is_large(r);
-	}
-	return os_pages_walk(pages, w.start, w.end, w.want_kind, count_run, &c, e);
-}
-
-/* ---- smaps ---- */
 
 static uint64_t
 scaled(uint64_t bytes, uint64_t part, uint64_t whole)
@@ -255,20 +137,11 @@ count_pss(struct space *s, const struct target *t, struct err *e)
 /* ---- all of it ---- */
 
 static int
-count_by_pages(struct space *s, const struct target *t, enum space_rss from, struct err *e)
+count_by_pages(struct space *s, struct census *census, struct err *e)
 {
-	static const enum os_pages_by by[] = {
-		[SPACE_RSS_AUTO] = OS_PAGES_AUTO,
-		[SPACE_RSS_SCAN] = OS_PAGES_SCAN,
-		[SPACE_RSS_PAGEMAP] = OS_PAGES_PAGEMAP,
-	};
-	auto_pages struct os_pages *pages = NULL;
-
-	if (os_pages_open(&pages, t, by[from], e) < 0)
-		return -1;
-	s->rss_from = os_pages_by(pages) == OS_PAGES_SCAN ? SPACE_RSS_SCAN : SPACE_RSS_PAGEMAP;
+	s->rss_from = census_by(census) == OS_PAGES_SCAN ? SPACE_RSS_SCAN : SPACE_RSS_PAGEMAP;
 	s->has_kinds = s->rss_from == SPACE_RSS_SCAN;
-	return count_pages(s, pages, e);
+	return census_count(census, s, e);
 }
 
 static int
@@ -294,16 +167,30 @@ forget_counts(struct space *s)
 	s->rss_from = SPACE_RSS_NONE;
 }
 
+/* Prepare to count the pages as FROM says; NULL: not page by page. */
+static struct census *
+open_census(struct space *s, const struct target *t, enum space_rss from)
+{
+	static const enum os_pages_by by[] = {
+		[SPACE_RSS_AUTO] = OS_PAGES_AUTO,
+		[SPACE_RSS_SCAN] = OS_PAGES_SCAN,
+		[SPACE_RSS_PAGEMAP] = OS_PAGES_PAGEMAP,
+	};
+	struct census *census;
+
+	if (from == SPACE_RSS_SMAPS || from == SPACE_RSS_NONE ||
+		census_open(&census, t, by[from], &s->rss_error) < 0)
+		return NULL;
+	return census;
+}
+
 /* Count the pages as FROM says.  What cannot be is no failure of the whole. */
 static void
-count(struct space *s, const struct target *t, enum space_rss from)
+count(struct space *s, const struct target *t, struct census *census, enum space_rss from)
 {
 	struct err *e = &s->rss_error;
 
-	s->rss_from = SPACE_RSS_NONE;
-	if (from == SPACE_RSS_NONE)
-		return;
-	if (from != SPACE_RSS_SMAPS && count_by_pages(s, t, from, e) == 0)
+	if (census && count_by_pages(s, census, e) == 0)
 		return;
 	forget_counts(s);
 	if (e->kind == ERR_GONE)
@@ -327,14 +214,15 @@ add_up(struct space *s)
 	s->totals.virt_bytes = maps_size(&s->maps);
 }
 
-/* What lies where: everything but the numbers of pages. */
+/* What lies where: everything but the numbers of pages, which CENSUS begins to look at. */
 static int
 find_leaves(struct space *s, const struct target *t, const struct space_options *opt,
-	struct err *e)
+	const struct census *census, struct err *e)
 {
+	const struct maps_listener *listener = census ? census_listener(census) : NULL;
 	auto_spans struct spans spans = { 0 };
 
-	if (maps_read(&s->maps, t, e) < 0 ||
+	if (maps_read_telling(&s->maps, t, listener, e) < 0 ||
 		objects_find(&s->objects, &s->maps, t, opt->objects, e) < 0)
 		return -1;
 	if (arenas_find(&s->arenas, t, &s->maps, &s->objects, opt->arenas, &s->arenas_error) < 0 &&
@@ -350,12 +238,13 @@ find_leaves(struct space *s, const struct target *t, const struct space_options 
 static int
 read_all(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
 {
+	auto_census struct census *census = open_census(s, t, opt->rss_from);
 	struct os_stat before, after;
 
-	if (os_stat(t, &before, e) < 0 || find_leaves(s, t, opt, e) < 0 ||
-		os_status(t, 0, &s->before, e) < 0)
+	if (os_stat(t, &before, e) < 0 || os_status(t, 0, &s->before, e) < 0 ||
+		find_leaves(s, t, opt, census, e) < 0)
 		return -1;
-	count(s, t, opt->rss_from);
+	count(s, t, census, opt->rss_from);
 	if (os_status(t, 0, &s->after, e) < 0 || os_stat(t, &after, e) < 0)
 		return -1;
 	s->has_faulted = after.nr_faults != before.nr_faults;
