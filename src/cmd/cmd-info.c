@@ -12,8 +12,6 @@
 
 /* More rows than that are asked for with -n. */
 #define DEFAULT_ROWS 16
-/* Threads whose arena is looked up: each costs a read of the target. */
-#define MAX_THREADS 4096
 
 /* ---- options ---- */
 
@@ -185,7 +183,7 @@ look(struct info *info, struct err *e)
 		warn(info, true, "what is resident cannot be told: %s", s->rss_error.msg);
 	if (s->arenas_error.kind)
 		warn(info, true, "arenas cannot be told: %s", s->arenas_error.msg);
-	else if (arenas_find_threads(&s->arenas, &info->mt.target, MAX_THREADS, &why) < 0)
+	else if (arenas_find_threads(&s->arenas, &info->mt.target, &s->threads, &why) < 0)
 		warn(info, false, "which threads use which arena cannot be told: %s", why.msg);
 	return 0;
 }

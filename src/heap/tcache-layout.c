@@ -200,7 +200,7 @@ read_near(const struct look *k, struct near *ret, size_t max)
 	size_t nr_tids, nr = 0;
 	struct err e;
 
-	if (os_threads(k->t, &tids, &nr_tids, &e) < 0)
+	if (os_threads(k->t, SIZE_MAX, &tids, &nr_tids, &e) < 0)
 		return 0;
 	for (size_t i = 0; i < nr_tids && nr < max; i++) {
 		raddr slot = arenas_slot_of_thread(k->a, k->t, tids[i]);

@@ -168,8 +168,9 @@ follow_level(struct reader *r, struct links *links, struct err *e)
 /* ---- the threads ---- */
 
 static int
-read_threads(struct reader *r, const pid_t *tids, size_t nr, struct links *links, struct err *e)
+read_threads(struct reader *r, const struct threads *threads, struct links *links, struct err *e)
 {
+	const size_t nr = threads->nr;
 	int64_t offset = r->l->tcache.from_slot_bytes, low = offset < 0 ? offset : 0;
 	size_t size = (size_t)(offset < 0 ? -offset : offset) + r->l->word_bytes;
 	auto_free char *tls = malloc(nr * size);
@@ -177,7 +178,7 @@ read_threads(struct reader *r, const pid_t *tids, size_t nr, struct links *links
 
 	if (!tls || !buf)
 		return err_set(e, ENOMEM, "cannot list what the threads have cached");
-	if (arenas_read_tls(r->arenas, r->t, tids, nr, low, size, tls, e) < 0)
+	if (arenas_read_tls(r->arenas, r->t, threads, low, size, tls, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr; i++) {
 		struct heap_thread *thread = array_add(&r->heap->thread);
@@ -185,7 +186,7 @@ read_threads(struct reader *r, const pid_t *tids, size_t nr, struct links *links
 
 		if (!thread)
 			return err_set(e, ENOMEM, "cannot list the threads");
-		thread->tid = tids[i];
+		thread->tid = threads->v[i].tid;
 		thread->arena.v = word_in(r, slot);
 		if (offset && read_cache(r, word_in(r, slot + offset), buf) &&
 			add_lists(r, links, (uint32_t)i, buf, e) < 0)
@@ -197,18 +198,17 @@ read_threads(struct reader *r, const pid_t *tids, size_t nr, struct links *links
 int
 tcaches_read(struct reader *r, struct err *e)
 {
-	auto_free pid_t *tids = NULL;
+	auto_threads struct threads threads = { 0 };
 	struct links links = { 0 };
-	size_t nr;
 	int result;
 
 	r->cached.nr = r->heap->thread.nr = 0;
 	r->is_cache_torn = false;
 	if (!r->arenas->tls_offset_bytes)
 		return 0;
-	if (os_threads(r->t, &tids, &nr, e) < 0)
+	if (threads_list(&threads, r->t, THREADS_MAX, e) < 0)
 		return -1;
-	result = read_threads(r, tids, nr < THREADS_MAX ? nr : THREADS_MAX, &links, e);
+	result = read_threads(r, &threads, &links, e);
 	while (result == 0 && links.nr)
 		result = follow_level(r, &links, e);
 	free(links.v);

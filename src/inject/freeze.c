@@ -70,7 +70,7 @@ attach_new(struct freeze *f, bool *ret_is_new, struct err *e)
 	size_t nr;
 
 	*ret_is_new = false;
-	if (os_threads(f->target, &tids, &nr, e) < 0)
+	if (os_threads(f->target, SIZE_MAX, &tids, &nr, e) < 0)
 		return -1;
 	while (nr--) {
 		struct frozen *th;

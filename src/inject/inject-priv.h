@@ -104,6 +104,7 @@ struct candidates {
 	struct candidate *v;	/* best first */
 	size_t nr, room;
 	size_t nr_threads;
+	size_t nr_best;		/* than which none can be better */
 	struct reason reason;	/* why a thread is not among them: the last one's */
 	size_t nr_refused;
 };

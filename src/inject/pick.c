@@ -18,6 +18,8 @@
  */
 #define MAX_ASKED 256
 #define ENOUGH 8
+/* Mostly there are enough among so many: the others need not even be listed. */
+#define NR_FIRST 24
 
 /*
  * System calls a thread may be parked in.  How the kernel goes on after an attach decides the class
@@ -215,25 +217,45 @@ by_rank(const void *a, const void *b)
 	return ((const struct candidate *)a)->rank - ((const struct candidate *)b)->rank;
 }
 
+/*
+ * Consider threads of the first MAX until enough are found, those from *DONE on.  1 if there may be
+ * more of them, 0 if not, -1 with E.
+ */
+static int
+consider_first(struct candidates *cs, const struct inject_target *it, size_t max, size_t round,
+	size_t *done, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+
+	if (os_threads(it->target, max, &tids, &cs->nr_threads, e) < 0)
+		return -1;
+	for (; *done < cs->nr_threads && *done < MAX_ASKED; ++*done) {
+		pid_t tid = tids[(round * MAX_ASKED + *done) % cs->nr_threads];
+
+		if (consider(cs, it, tid, e) < 0)
+			return -1;
+		cs->nr_best += cs->nr && cs->v[cs->nr - 1].tid == tid && !cs->v[cs->nr - 1].rank;
+		if (cs->nr_best == ENOUGH)
+			return 0;
+	}
+	return cs->nr_threads == max;
+}
+
 int
 candidates_find(
 	struct candidates *cs, const struct inject_target *it, size_t round, struct err *e)
 {
-	auto_free pid_t *tids = NULL;
-	size_t nr, nr_best = 0;
+	size_t done = 0;
+	int more = 1;
 
 	*cs = (struct candidates){ 0 };
-	if (os_threads(it->target, &tids, &nr, e) < 0)
+	if (!round)
+		more = consider_first(cs, it, NR_FIRST, round, &done, e);
+	if (more > 0)
+		more = consider_first(cs, it, SIZE_MAX, round, &done, e);
+	if (more < 0) {
+		candidates_release(cs);
 		return -1;
-	cs->nr_threads = nr;
-	for (size_t i = 0; i < nr && i < MAX_ASKED && nr_best < ENOUGH; i++) {
-		pid_t tid = tids[(round * MAX_ASKED + i) % nr];
-
-		if (consider(cs, it, tid, e) < 0) {
-			candidates_release(cs);
-			return -1;
-		}
-		nr_best += cs->nr && cs->v[cs->nr - 1].tid == tid && !cs->v[cs->nr - 1].rank;
 	}
 	if (cs->nr)
 		qsort(cs->v, cs->nr, sizeof *cs->v, by_rank);

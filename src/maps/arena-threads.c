@@ -31,50 +31,50 @@
 #define WORDS_AT_ONCE 64
 #define NR_SAMPLES 16
 
-/* Copy the SIZE bytes at OFFSET from each of the HEADS; zeroes where there is none. */
+/* Copy the SIZE bytes at OFFSET from the head of each of THREADS; zeroes where there is none. */
 static int
-read_behind(const struct target *t, const raddr *heads, size_t nr, int64_t offset, size_t size,
+read_behind(const struct target *t, const struct threads *threads, int64_t offset, size_t size,
 	void *to, struct err *e)
 {
-	auto_free raddr *from = calloc(nr, sizeof *from);
+	auto_free raddr *from = calloc(threads->nr, sizeof *from);
 
 	if (!from)
 		return err_set(e, ENOMEM, "cannot list the threads' arenas");
-	for (size_t i = 0; i < nr; i++)
-		if (heads[i].v)
-			from[i] = raddr_add(heads[i], (uint64_t)offset);
-	return os_read_each(t, from, nr, size, to, e);
+	for (size_t i = 0; i < threads->nr; i++)
+		if (threads->v[i].head.v)
+			from[i] = raddr_add(threads->v[i].head, (uint64_t)offset);
+	return os_read_each(t, from, threads->nr, size, to, e);
 }
 
-/* The word at OFFSET from each of the HEADS; 0 where there is none. */
+/* The word at OFFSET from the head of each of THREADS; 0 where there is none. */
 static uint64_t *
-words_at(const struct target *t, const raddr *heads, size_t nr, int64_t offset, struct err *e)
+words_at(const struct target *t, const struct threads *threads, int64_t offset, struct err *e)
 {
-	auto_free uint64_t *words = calloc(nr, sizeof *words);
+	auto_free uint64_t *words = calloc(threads->nr, sizeof *words);
 
 	if (!words) {
 		err_set(e, ENOMEM, "cannot list the threads' arenas");
 		return NULL;
 	}
-	if (read_behind(t, heads, nr, offset, sizeof *words, words, e) < 0)
+	if (read_behind(t, threads, offset, sizeof *words, words, e) < 0)
 		return NULL;
 	return take_ptr(&words);
 }
 
 /* Whether nearly all threads have an arena there or none yet; a raw clone() has no TLS of ours. */
 static bool
-threads_agree(const struct arenas *a, const struct target *t, const raddr *heads, size_t nr,
+threads_agree(const struct arenas *a, const struct target *t, const struct threads *threads,
 	int64_t offset)
 {
 	struct err e;
-	auto_free uint64_t *words = words_at(t, heads, nr, offset, &e);
+	auto_free uint64_t *words = words_at(t, threads, offset, &e);
 	size_t nr_bad = 0;
 
 	if (!words)
 		return false;
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < threads->nr; i++)
 		nr_bad += words[i] && !arena_at(a, (raddr){ words[i] });
-	return nr_bad * 4 <= nr;
+	return nr_bad * 4 <= threads->nr;
 }
 
 /*
@@ -82,22 +82,23 @@ threads_agree(const struct arenas *a, const struct target *t, const raddr *heads
  * page is read beyond the one that has it.  Returns its offset from the head, or 0.
  */
 static int64_t
-search_before(const struct arenas *a, const struct target *t, const raddr *heads, size_t nr,
+search_before(const struct arenas *a, const struct target *t, const struct threads *threads,
 	size_t i, uint64_t depth_bytes)
 {
+	const raddr head = threads->v[i].head;
 	uint64_t words[WORDS_AT_ONCE];
 	uint64_t depth = 0;
 	struct err e;
 
-	while (heads[i].v && depth < depth_bytes) {
+	while (head.v && depth < depth_bytes) {
 		depth += sizeof words;
-		if (os_read(t, (raddr){ heads[i].v - depth }, words, sizeof words, &e) < 0)
+		if (os_read(t, (raddr){ head.v - depth }, words, sizeof words, &e) < 0)
 			return 0;
 		for (size_t w = WORDS_AT_ONCE; w-- > 0;) {
 			int64_t offset = (int64_t)(w * sizeof *words) - (int64_t)depth;
 
 			if (arena_at(a, (raddr){ words[w] }) &&
-				threads_agree(a, t, heads, nr, offset))
+				threads_agree(a, t, threads, offset))
 				return offset;
 		}
 	}
@@ -123,18 +124,14 @@ tls_bytes(const struct objects *o)
 void
 arenas_learn_tls_offset(struct arenas *a, const struct target *t, const struct objects *o)
 {
-	auto_free pid_t *tids = NULL;
-	auto_free raddr *heads = NULL;
-	size_t nr;
+	auto_threads struct threads threads = { 0 };
 	struct err e;
 
-	if (os_threads(t, &tids, &nr, &e) < 0)
+	if (threads_list(&threads, t, NR_SAMPLES, &e) < 0)
 		return;
-	nr = nr < NR_SAMPLES ? nr : NR_SAMPLES;
-	heads = thread_heads(t, tids, nr, &e);
-	for (size_t i = 0; heads && i < nr && !a->tls_offset_bytes; i++)
+	for (size_t i = 0; i < threads.nr && !a->tls_offset_bytes; i++)
 		a->tls_offset_bytes =
-			search_before(a, t, heads, nr, i, PTHREAD_BYTES + tls_bytes(o));
+			search_before(a, t, &threads, i, PTHREAD_BYTES + tls_bytes(o));
 	debug("a thread's arena is %" PRId64 " bytes from its robust list head",
 		a->tls_offset_bytes);
 }
@@ -153,39 +150,29 @@ add_thread(struct arena *arena, pid_t tid, struct err *e)
 
 int
 arenas_find_threads(
-	struct arenas *a, const struct target *t, size_t max_threads, struct err *e)
+	struct arenas *a, const struct target *t, const struct threads *threads, struct err *e)
 {
-	auto_free pid_t *tids = NULL;
-	auto_free raddr *heads = NULL;
 	auto_free uint64_t *words = NULL;
-	size_t nr;
 
 	if (!a->tls_offset_bytes)
 		return 0;
-	if (os_threads(t, &tids, &nr, e) < 0)
-		return -1;
-	nr = nr < max_threads ? nr : max_threads;
-	heads = thread_heads(t, tids, nr, e);
-	words = heads ? words_at(t, heads, nr, a->tls_offset_bytes, e) : NULL;
+	words = words_at(t, threads, a->tls_offset_bytes, e);
 	if (!words)
 		return -1;
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < threads->nr; i++) {
 		struct arena *arena = arena_at(a, (raddr){ words[i] });
 
-		if (arena && add_thread(arena, tids[i], e) < 0)
+		if (arena && add_thread(arena, threads->v[i].tid, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 int
-arenas_read_tls(const struct arenas *a, const struct target *t, const pid_t *tids, size_t nr,
+arenas_read_tls(const struct arenas *a, const struct target *t, const struct threads *threads,
 	int64_t offset_bytes, size_t size, void *to, struct err *e)
 {
-	auto_free raddr *heads = thread_heads(t, tids, nr, e);
-
-	return heads ? read_behind(t, heads, nr, a->tls_offset_bytes + offset_bytes, size, to, e)
-		     : -1;
+	return read_behind(t, threads, a->tls_offset_bytes + offset_bytes, size, to, e);
 }
 
 raddr

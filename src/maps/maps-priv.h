@@ -36,9 +36,6 @@ bool region_is_kernels(const struct region *r);
  */
 raddr thread_head(const struct target *t, pid_t tid);
 
-/* Of NR threads.  The caller's to free; NULL with E when there is no memory. */
-raddr *thread_heads(const struct target *t, const pid_t *tids, size_t nr, struct err *e);
-
 /* ---- spans: what is known of intervals, whatever mappings they lie in ---- */
 
 struct span {

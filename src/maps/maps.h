@@ -117,6 +117,8 @@ struct arena {
 	size_t nr_tids;
 };
 
+struct threads;
+
 /*
  * The arenas in the order of the ring that starts at main_arena, which is malloc_info's order.
  */
@@ -142,19 +144,15 @@ int arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 void arenas_release(struct arenas *a);
 #define auto_arenas __attribute__((cleanup(arenas_release)))
 
-/*
- * Tell which thread uses which arena by the pointer in its TLS, for every thread of the target
- * (at most MAX_THREADS are looked at).
- */
+/* Tell which of THREADS uses which arena by the pointer in its TLS. */
 int arenas_find_threads(
-	struct arenas *a, const struct target *t, size_t max_threads, struct err *e);
+	struct arenas *a, const struct target *t, const struct threads *threads, struct err *e);
 
 /*
  * Copy SIZE bytes from OFFSET_BYTES behind the pointer to its arena in the thread-local storage of
- * each of the NR threads TIDS, one behind the other into TO; zeroes for a thread where there is
- * none.  Returns 0, or -1 with E.  a->tls_offset_bytes must be known.
+ * each of THREADS, one behind the other into TO; zeroes for a thread where there is none.  Returns 0, or -1 with E.  a->tls_offset_bytes must be known.
  */
-int arenas_read_tls(const struct arenas *a, const struct target *t, const pid_t *tids, size_t nr,
+int arenas_read_tls(const struct arenas *a, const struct target *t, const struct threads *threads,
 	int64_t offset_bytes, size_t size, void *to, struct err *e);
 
 /* Where the pointer to its arena lies in the TLS of thread TID; {0} if that cannot be told. */
@@ -163,7 +161,23 @@ raddr arenas_slot_of_thread(const struct arenas *a, const struct target *t, pid_
 /* The arena thread TID uses, read from its TLS; {0} if it has none yet or it cannot be told. */
 raddr arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid);
 
-/* ---- threads: where their stacks are ----------------------------------------------------------- */
+/* ---- threads, and where their stacks are ------------------------------------------------------- */
+
+/* A thread of the target, and where its robust futex list begins, which is in libc's struct pthread. */
+struct thread {
+	pid_t tid;
+	raddr head;	/* {0}: it cannot be told */
+};
+
+struct threads {
+	struct thread *v;
+	size_t nr, room;
+};
+
+/* List the first MAX of T's threads into THREADS, which must be zeroed or released. */
+int threads_list(struct threads *threads, const struct target *t, size_t max, struct err *e);
+void threads_release(struct threads *threads);
+#define auto_threads __attribute__((cleanup(threads_release)))
 
 struct thread_stack {
 	pid_t tid;		/* 0: its thread has ended, libc keeps it for the next one or, if
@@ -183,13 +197,13 @@ struct thread_stacks {
 };
 
 /*
- * Find the stacks of T's threads, and of ended threads if libc keeps them (glibc does, for up to 40
+ * Find the stacks of T's THREADS, and of ended threads if libc keeps them (glibc does, for up to 40
  * MiB and for those that were not joined), into S, which must be zeroed or released.  A stack that
  * the program itself made lies where it made it, perhaps in malloc's heap.  Nothing is stopped;
  * without WANT_SP, sp is known only where it was needed.  A stack that cannot be told is left out.
  */
 int thread_stacks_find(struct thread_stacks *s, const struct target *t, const struct maps *m,
-	const struct objects *o, bool want_sp, struct err *e);
+	const struct objects *o, const struct threads *threads, bool want_sp, struct err *e);
 void thread_stacks_release(struct thread_stacks *s);
 #define auto_thread_stacks __attribute__((cleanup(thread_stacks_release)))
 
@@ -319,6 +333,7 @@ struct space_totals {
 struct space {
 	struct maps maps;
 	struct objects objects;
+	struct threads threads;
 	struct arenas arenas;	/* empty when malloc is not glibc's: see arenas_error */
 	struct err arenas_error;	/* kind is 0 when there are arenas */
 	struct {

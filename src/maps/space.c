@@ -230,6 +230,8 @@ find_leaves(struct space *s, const struct target *t, const struct space_options 
 		*e = s->arenas_error;
 		return -1;
 	}
+	if (threads_list(&s->threads, t, SIZE_MAX, e) < 0)
+		return -1;
 	if (spans_find(&spans, s, t, opt->want_unused, e) < 0)
 		return -1;
 	return space_classify(s, &spans, t, e);
@@ -275,6 +277,7 @@ space_release(struct space *s)
 {
 	free(s->leaves.v);
 	arenas_release(&s->arenas);
+	threads_release(&s->threads);
 	objects_release(&s->objects);
 	maps_release(&s->maps);
 	*s = (struct space){ 0 };

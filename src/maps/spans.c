@@ -329,7 +329,7 @@ find_structures(struct spans *top, const struct space *s, const struct target *t
 	struct os_stat st;
 
 	if (os_stat(t, &st, e) < 0 ||
-		thread_stacks_find(&stacks, t, &s->maps, &s->objects, want_unused, e) < 0)
+		thread_stacks_find(&stacks, t, &s->maps, &s->objects, &s->threads, want_unused, e) < 0)
 		return -1;
 	if (add_stacks(top, &stacks) < 0 || add_objects(&objects, &s->objects) < 0 ||
 		add_main_heap(&heap, s, &st) < 0 || add_arenas(&arenas, &s->arenas) < 0)

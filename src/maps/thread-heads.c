@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* struct pthread has about 0x900 bytes, and this is in its first half. */
 #define PTHREAD_BYTES 0x900
 #define FUTEX_OFFSET -32
@@ -55,14 +57,26 @@ thread_head(const struct target *t, pid_t tid)
 	return head.v ? head : search(t, (raddr){ pointer.v - PTHREAD_BYTES }, tid);
 }
 
-raddr *
-thread_heads(const struct target *t, const pid_t *tids, size_t nr, struct err *e)
+int
+threads_list(struct threads *threads, const struct target *t, size_t max, struct err *e)
 {
-	raddr *heads = calloc(nr, sizeof *heads);
+	auto_free pid_t *tids = NULL;
+	size_t nr;
 
-	if (!heads)
-		err_set(e, ENOMEM, "cannot list the threads");
-	for (size_t i = 0; heads && i < nr; i++)
-		heads[i] = thread_head(t, tids[i]);
-	return heads;
+	if (os_threads(t, max, &tids, &nr, e) < 0)
+		return -1;
+	threads->v = calloc(nr, sizeof *threads->v);
+	if (!threads->v)
+		return err_set(e, ENOMEM, "cannot list the threads of %d", t->pid);
+	threads->nr = threads->room = nr;
+	for (size_t i = 0; i < nr; i++)
+		threads->v[i] = (struct thread){ tids[i], thread_head(t, tids[i]) };
+	return 0;
+}
+
+void
+threads_release(struct threads *threads)
+{
+	free(threads->v);
+	*threads = (struct threads){ 0 };
 }

@@ -81,8 +81,7 @@ struct finder {
 	const struct maps *m;
 	const struct objects *o;
 	struct thread_stacks *stacks;
-	pid_t *tids;
-	raddr *heads;		/* the robust list head of each thread, or 0 */
+	const struct thread *thread;
 	size_t nr;
 	struct living *living;	/* sorted by at */
 	size_t nr_living;
@@ -269,23 +268,25 @@ add_living(struct finder *f, struct err *e)
 	if (!from || !record)
 		return err_set(e, ENOMEM, "cannot list the stacks");
 	for (size_t i = 0; i < f->nr && !f->record_offset && i < NR_SAMPLES; i++)
-		if (f->heads[i].v && f->tids[i] != f->t->pid)	/* libc did not map main's */
-			learn_record_offset(f, f->heads[i]);
+		if (f->thread[i].head.v && f->thread[i].tid != f->t->pid)	/* libc did not map main's */
+			learn_record_offset(f, f->thread[i].head);
 	for (size_t i = 0; i < f->nr; i++)
-		if (f->heads[i].v)
-			from[i] = raddr_add(f->heads[i], f->record_offset);
+		if (f->thread[i].head.v)
+			from[i] = raddr_add(f->thread[i].head, f->record_offset);
 	if (os_read_each(f->t, from, f->nr, sizeof *record, record, e) < 0)
 		return -1;
 	for (size_t i = 0; i < f->nr; i++) {
-		struct thread_stack stack = stack_of_record(f, &record[i], f->heads[i], f->tids[i]);
+		const struct thread *thread = &f->thread[i];
+		struct thread_stack stack =
+			stack_of_record(f, &record[i], thread->head, thread->tid);
 		int r;
 
-		if (f->tids[i] == f->t->pid)
+		if (thread->tid == f->t->pid)
 			r = add_main_stack(f, e);
-		else if (f->record_offset && is_record(f, &record[i], f->heads[i]))
+		else if (f->record_offset && is_record(f, &record[i], thread->head))
 			r = add_stack(f, &stack, e);
 		else
-			r = add_guess(f, f->tids[i], e);
+			r = add_guess(f, thread->tid, e);
 		if (r < 0)
 			return -1;
 	}
@@ -313,8 +314,8 @@ read_living(struct finder *f, struct err *e)
 	if (!from || !nodes || !f->living)
 		return err_set(e, ENOMEM, "cannot list the stacks");
 	for (size_t i = 0; i < f->nr; i++)
-		if (f->heads[i].v)
-			from[f->nr_living++] = (raddr){ f->heads[i].v - LIST_OFFSET };
+		if (f->thread[i].head.v)
+			from[f->nr_living++] = (raddr){ f->thread[i].head.v - LIST_OFFSET };
 	if (os_read_each(f->t, from, f->nr_living, sizeof *nodes, nodes, e) < 0)
 		return -1;
 	for (size_t i = 0; i < f->nr_living; i++)
@@ -459,27 +460,15 @@ find_sp(struct finder *f)
 	}
 }
 
-static int
-find_all(struct finder *f, struct err *e)
-{
-	if (os_threads(f->t, &f->tids, &f->nr, e) < 0)
-		return -1;
-	f->heads = thread_heads(f->t, f->tids, f->nr, e);
-	if (!f->heads)
-		return -1;
-	return add_living(f, e) < 0 || add_ended(f, e) < 0 ? -1 : 0;
-}
-
 int
 thread_stacks_find(struct thread_stacks *s, const struct target *t, const struct maps *m,
-	const struct objects *o, bool want_sp, struct err *e)
+	const struct objects *o, const struct threads *threads, bool want_sp, struct err *e)
 {
 	auto_thread_stacks struct thread_stacks found = { 0 };
-	struct finder f = { .t = t, .m = m, .o = o, .stacks = &found };
-	int failed = find_all(&f, e);
+	struct finder f = { .t = t, .m = m, .o = o, .thread = threads->v, .nr = threads->nr,
+		.stacks = &found };
+	bool failed = add_living(&f, e) < 0 || add_ended(&f, e) < 0;
 
-	free(f.tids);
-	free(f.heads);
 	free(f.living);
 	if (failed)
 		return err_context(e, "looking for the stacks of %d", t->pid);

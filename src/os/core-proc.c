@@ -233,16 +233,17 @@ core_stat(const struct core *c, struct os_stat *ret)
 /* ---- threads ---- */
 
 int
-core_threads(const struct core *c, pid_t **ret_tids, size_t *ret_nr, struct err *e)
+core_threads(const struct core *c, size_t max, pid_t **ret_tids, size_t *ret_nr, struct err *e)
 {
-	pid_t *tids = calloc(c->thread.nr, sizeof *tids);
+	const size_t nr = c->thread.nr < max ? c->thread.nr : max;
+	pid_t *tids = calloc(nr, sizeof *tids);
 
 	if (!tids)
 		return err_set(e, ENOMEM, "cannot list the threads in %s", c->path);
-	for (size_t i = 0; i < c->thread.nr; i++)
+	for (size_t i = 0; i < nr; i++)
 		tids[i] = c->thread.v[i].tid;
 	*ret_tids = tids;
-	*ret_nr = c->thread.nr;
+	*ret_nr = nr;
 	return 0;
 }
 

@@ -86,7 +86,8 @@ int core_proc_link(
 	const struct target *t, const char *name, char *buf, size_t size, struct err *e);
 void core_status(const struct target *t, struct os_status *ret);
 void core_stat(const struct core *c, struct os_stat *ret);
-int core_threads(const struct core *c, pid_t **ret_tids, size_t *ret_nr, struct err *e);
+int core_threads(
+	const struct core *c, size_t max, pid_t **ret_tids, size_t *ret_nr, struct err *e);
 int core_thread_syscall(
 	const struct core *c, pid_t tid, struct os_syscall *ret, struct err *e);
 ssize_t core_read_some(const struct core *c, raddr from, void *to, size_t size, struct err *e);

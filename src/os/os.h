@@ -130,8 +130,12 @@ struct os_stat {
 
 int os_stat(const struct target *t, struct os_stat *ret, struct err *e);
 
-/* The thread numbers, in the order of /proc/PID/task.  *RET_TIDS is the caller's to free. */
-int os_threads(const struct target *t, pid_t **ret_tids, size_t *ret_nr, struct err *e);
+/*
+ * The thread numbers in the order of /proc/PID/task, the first MAX of them: the kernel takes its time
+ * for each.  *RET_TIDS is the caller's to free.
+ */
+int os_threads(
+	const struct target *t, size_t max, pid_t **ret_tids, size_t *ret_nr, struct err *e);
 
 /* The name of thread TID made printable, "?" if it is gone. */
 const char *os_thread_name(const struct target *t, pid_t tid, char *buf, size_t size);

@@ -273,46 +273,66 @@ os_stat(const struct target *t, struct os_stat *ret, struct err *e)
 
 /* ---- threads ---- */
 
-int
-os_threads(const struct target *t, pid_t **ret_tids, size_t *ret_nr, struct err *e)
+struct tids {
+	pid_t *v;
+	size_t nr, room;
+};
+
+/* The name of a thread is its number.  0, or -1 when there is no memory. */
+static int
+add_tid(struct tids *tids, const char *name)
 {
-	struct {
-		pid_t *v;
-		size_t nr, room;
-	} found = { 0 };
-	struct dirent *entry;
-	DIR *dir;
-	int fd;
+	pid_t *tid;
+
+	if (name[0] == '.')
+		return 0;
+	tid = array_add(tids);
+	if (!tid)
+		return -1;
+	*tid = (pid_t)strtol(name, NULL, 10);
+	return 0;
+}
+
+/* As readdir(), which would ask the kernel for a thousand names where a few are wanted. */
+static int
+list_tids(struct tids *tids, int fd, size_t max)
+{
+	enum { ENTRY_BYTES = 32 };	/* of a number of up to 12 digits */
+	_Alignas(struct dirent64) char buf[32768];
+	const size_t size =
+		max < sizeof buf / ENTRY_BYTES - 2 ? (max + 2) * ENTRY_BYTES : sizeof buf;
+	long n;
+
+	while (tids->nr < max && (n = syscall(SYS_getdents64, fd, buf, size)) > 0)
+		for (long at = 0; at < n && tids->nr < max;) {
+			const struct dirent64 *entry = (const void *)(buf + at);
+
+			if (add_tid(tids, entry->d_name) < 0)
+				return -1;
+			at += entry->d_reclen;
+		}
+	return 0;
+}
+
+int
+os_threads(const struct target *t, size_t max, pid_t **ret_tids, size_t *ret_nr, struct err *e)
+{
+	struct tids tids = { 0 };
+	auto_fd int fd = -1;
 
 	if (t->core)
-		return core_threads(t->core, ret_tids, ret_nr, e);
+		return core_threads(t->core, max, ret_tids, ret_nr, e);
 	fd = openat(t->task_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		err_set(e, gone_or(errno), "cannot list /proc/%d/task", t->pid);
-		cleanup_fd(&fd);
-		return -1;
+	if (fd < 0)
+		return err_set(e, gone_or(errno), "cannot list /proc/%d/task", t->pid);
+	if (list_tids(&tids, fd, max) < 0) {
+		free(tids.v);
+		return err_set(e, ENOMEM, "cannot list the threads of %d", t->pid);
 	}
-	while ((entry = readdir(dir))) {
-		pid_t *tid;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		tid = array_add(&found);
-		if (!tid) {
-			closedir(dir);
-			free(found.v);
-			return err_set(e, ENOMEM, "cannot list the threads of %d", t->pid);
-		}
-		*tid = (pid_t)strtol(entry->d_name, NULL, 10);
-	}
-	closedir(dir);
-	if (!found.nr) {
-		free(found.v);
+	if (!tids.nr)
 		return err_set(e, ESRCH, "cannot list /proc/%d/task", t->pid);
-	}
-	*ret_tids = found.v;
-	*ret_nr = found.nr;
+	*ret_tids = tids.v;
+	*ret_nr = tids.nr;
 	return 0;
 }
 

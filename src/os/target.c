@@ -28,7 +28,7 @@ find_living_thread(struct target *t)
 	struct err e;
 	size_t nr;
 
-	if (os_threads(t, &tids, &nr, &e) < 0)
+	if (os_threads(t, SIZE_MAX, &tids, &nr, &e) < 0)
 		return 0;
 	for (size_t i = 0; i < nr; i++)
 		if (os_status(t, tids[i], &s, &e) == 0 && s.has_memory && s.state != 'Z')

@@ -27,7 +27,7 @@ check_still(const struct target *t, struct err *e)
 	auto_free pid_t *tids = NULL;
 	size_t nr;
 
-	if (os_threads(t, &tids, &nr, e) < 0)
+	if (os_threads(t, SIZE_MAX, &tids, &nr, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr; i++) {
 		struct os_status s;

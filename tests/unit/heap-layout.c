@@ -100,7 +100,7 @@ same_caches(struct view *v, const struct arenas *a, const struct heap_layout *l)
 
 	if (!l->tcache.nr_bins)
 		return;
-	os_threads(&v->t, &tids, &nr, &v->e);
+	os_threads(&v->t, SIZE_MAX, &tids, &nr, &v->e);
 	for (size_t i = 0; i < nr; i++) {
 		raddr slot = arenas_slot_of_thread(a, &v->t, tids[i]);
 		raddr cache = { peek(v, raddr_add(slot, (uint64_t)l->tcache.from_slot_bytes)) };

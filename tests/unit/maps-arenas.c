@@ -147,12 +147,14 @@ wait_all_paused(const struct target *t, const char *said)
 static void
 same_threads(struct arenas *a, const struct target *t, const char *said)
 {
+	auto_threads struct threads threads = { 0 };
 	size_t nr = 0, nr_right = 0, nr_right_alone = 0;
 	uint64_t block;
 	struct err e;
 	int tid;
 
-	ok(arenas_find_threads(a, t, 100000, &e) == 0, "the threads are found");
+	ok(threads_list(&threads, t, SIZE_MAX, &e) == 0 &&
+			arenas_find_threads(a, t, &threads, &e) == 0, "the threads are found");
 	for (; (said = strstr(said, "thread ")); said++) {
 		const struct arena *used;
 
@@ -607,6 +609,7 @@ test_program(const char **command, unsigned int word_bytes)
 {
 	struct child c = child_start(execute, command);
 	auto_arenas struct arenas a = { 0 };
+	auto_threads struct threads threads = { 0 };
 	struct view v;
 
 	if (!started(&c, command[0]))
@@ -615,7 +618,9 @@ test_program(const char **command, unsigned int word_bytes)
 		ok(view_arenas(&v, &a) == 0, "%s: arenas are found", *command)) {
 		ok(a.is_ring_closed, "the ring is closed");
 		is_u64(a.word_bytes, word_bytes, "its words are as wide as they are");
-		ok(arenas_find_threads(&a, &v.t, 100, &v.e) == 0, "its threads are looked at");
+		ok(threads_list(&threads, &v.t, SIZE_MAX, &v.e) == 0 &&
+				arenas_find_threads(&a, &v.t, &threads, &v.e) == 0,
+			"its threads are looked at");
 		/* The kernel tells of the list of a 32-bit thread to nobody of 64 bits. */
 		is_u64(a.v[0].nr_tids, word_bytes == 8, "the main thread has the main arena");
 	}

@@ -25,6 +25,16 @@ enum behaviour { PARK, SPIN, END };
 /* Enough that it takes pages below the one with struct pthread. */
 static _Thread_local char tls[12 * KIB];
 
+static int
+find_stacks(struct view *v, bool want_sp, struct thread_stacks *ret)
+{
+	auto_threads struct threads threads = { 0 };
+
+	if (threads_list(&threads, &v->t, SIZE_MAX, &v->e) < 0)
+		return -1;
+	return thread_stacks_find(ret, &v->t, &v->m, &v->o, &threads, want_sp, &v->e);
+}
+
 static void *
 tell_stack(void *arg)
 {
@@ -204,7 +214,7 @@ test_threads(void)
 		return;
 	wait_all_parked(&v.t, c.said);
 	present = view_present_bytes(&v);
-	if (!ok(thread_stacks_find(&s, &v.t, &v.m, &v.o, true, &v.e) == 0, "stacks are found"))
+	if (!ok(find_stacks(&v, true, &s) == 0, "stacks are found"))
 		return;
 	is_u64(view_present_bytes(&v), present, "looking made no page present");
 	for (; (line = strstr(line, "thread ")); line++, nr++)
@@ -234,8 +244,7 @@ survives(struct view *v, uint64_t at, uint64_t word)
 	if (os_read(&v->t, (raddr){ at }, &before, sizeof before, &v->e) < 0 ||
 		os_write(&v->t, (raddr){ at }, &word, sizeof word, &v->e) < 0)
 		return false;
-	is_fine = thread_stacks_find(&s, &v->t, &v->m, &v->o, false, &v->e) == 0 &&
-		is_in_order(&s);
+	is_fine = find_stacks(v, false, &s) == 0 && is_in_order(&s);
 	return os_write(&v->t, (raddr){ at }, &before, sizeof before, &v->e) == 0 && is_fine;
 }
 
@@ -267,7 +276,7 @@ test_damage(void)
 	if (!view_take(&v, c.pid))
 		return;
 	wait_all_parked(&v.t, c.said);
-	if (!ok(thread_stacks_find(&s, &v.t, &v.m, &v.o, true, &v.e) == 0, "stacks are found"))
+	if (!ok(find_stacks(&v, true, &s) == 0, "stacks are found"))
 		return;
 	for (size_t i = 0; i < s.nr; i++) {
 		if (!s.v[i].tid)
@@ -279,7 +288,7 @@ test_damage(void)
 		test_damaged_stack(&v, kept);
 		test_damaged_stack(&v, parked);
 	}
-	ok(thread_stacks_find(&after, &v.t, &v.m, &v.o, false, &v.e) == 0 && after.nr == s.nr,
+	ok(find_stacks(&v, false, &after) == 0 && after.nr == s.nr,
 		"all is well after");
 	view_release(&v);
 	ok(child_end(&c), "the child lives on");
@@ -299,7 +308,7 @@ test_raw_thread(void)
 		!view_take(&v, c.pid))
 		return;
 	view_wait_paused(&v.t, tid);
-	ok(thread_stacks_find(&s, &v.t, &v.m, &v.o, false, &v.e) == 0, "stacks are found");
+	ok(find_stacks(&v, false, &s) == 0, "stacks are found");
 	stack = stack_ending_at(&s, low + 132 * KIB);
 	if (ok(stack, "it has a stack")) {
 		is_u64((uint64_t)stack->tid, (uint64_t)tid, "with its TID");
