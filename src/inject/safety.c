@@ -63,35 +63,30 @@ is_malloc_function(const char *name)
 	return false;
 }
 
-static int
-note_below(const char *name, const struct image_symbol *s, void *arg)
+static void
+find_malloc(const struct image *libc, struct malloc_extent *x)
 {
-	struct malloc_extent *x = arg;
-	raddr end = raddr_add(s->addr, s->size_bytes);
-
-	if (s->type == STT_FUNC && end.v <= x->start.v && end.v > x->below.v &&
-		!is_malloc_function(name))
-		x->below = end;
-	return 0;
-}
-
-static int
-learn_malloc(struct inject_target *it, struct err *e)
-{
-	struct malloc_extent x = { .start = { UINT64_MAX } };
 	struct image_symbol s;
 
+	*x = (struct malloc_extent){ .start = { UINT64_MAX } };
 	for (size_t i = 0; i < sizeof malloc_function / sizeof *malloc_function; i++) {
-		if (image_find(it->libc->image, malloc_function[i], &s) < 0)
+		if (image_find(libc, malloc_function[i], &s) < 0)
 			continue;
-		if (s.addr.v < x.start.v)
-			x.start = s.addr;
-		if (s.addr.v + s.size_bytes > x.end.v)
-			x.end = raddr_add(s.addr, s.size_bytes);
+		if (s.addr.v < x->start.v)
+			x->start = s.addr;
+		if (s.addr.v + s.size_bytes > x->end.v)
+			x->end = raddr_add(s.addr, s.size_bytes);
 	}
-	x.below.v = x.start.v - MALLOC_STATIC_BYTES;
-	image_each(it->libc->image, note_below, &x);
-	return add_danger(it, x.below, x.end, "malloc", e);
+	x->below.v = x->start.v - MALLOC_STATIC_BYTES;
+}
+
+static void
+note_below(struct malloc_extent *x, const char *name, const struct image_symbol *s)
+{
+	raddr end = raddr_add(s->addr, s->size_bytes);
+
+	if (end.v <= x->start.v && end.v > x->below.v && !is_malloc_function(name))
+		x->below = end;
 }
 
 /* ---- stdio ---- */
@@ -112,26 +107,41 @@ static const char *const stdio_function[] = {
 	"vscanf", "vsnprintf", "vsprintf", "vsscanf", "vsyslog", "vwprintf", "wprintf", "wscanf",
 };
 
-/* NAME with a prefix of underscores and the endings _chk, _unlocked and 64 taken off, into BUF. */
-static void
-undecorate(const char *name, char *buf, size_t size)
+/* A part of a name. */
+struct part {
+	const char *v;
+	size_t len;
+};
+
+/* NAME without a prefix of underscores and the endings _chk, _unlocked and 64. */
+static struct part
+undecorate(const char *name)
 {
-	static const char *const ending[] = { "_chk", "_unlocked", "64" };
+	static const struct part ending[] = { { "_chk", 4 }, { "_unlocked", 9 }, { "64", 2 } };
+	const char *plain = name + strspn(name, "_");
+	struct part part = { plain, strlen(plain) };
 
-	buf[size - 1] = '\0';
-	strncpy(buf, name + strspn(name, "_"), size - 1);
 	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
-		size_t len = strlen(buf), cut = strlen(ending[i]);
+		size_t cut = ending[i].len;
 
-		if (len > cut && strcmp(buf + len - cut, ending[i]) == 0)
-			buf[len - cut] = '\0';
+		if (part.len > cut && plain[part.len - 1] == ending[i].v[cut - 1] &&
+			memcmp(plain + part.len - cut, ending[i].v, cut) == 0)
+			part.len -= cut;
 	}
+	return part;
 }
 
 static int
 compare_names(const void *key, const void *name)
 {
-	return strcmp(key, *(const char *const *)name);
+	const struct part *part = key;
+	const char *other = *(const char *const *)name;
+	/* Thousands of names are compared, and mostly their first letters tell. */
+	int order = (unsigned char)part->v[0] - (unsigned char)other[0];
+
+	if (!order)
+		order = strncmp(part->v, other, part->len);
+	return order ? order : -(other[part->len] != '\0');
 }
 
 /*
@@ -152,20 +162,22 @@ static const char *const process_function[] = {
 static const char *
 danger_of(const char *name)
 {
-	char plain[32];
+	struct part plain;
 
 	if (strncmp(name, "_IO_", 4) == 0)
 		return "stdio";
 	if (strncmp(name, "__nptl_", 7) == 0)
 		return "fork or thread creation";
-	undecorate(name, plain, sizeof plain);
-	if (IS_AMONG(plain, stdio_function))
+	plain = undecorate(name);
+	if (IS_AMONG(&plain, stdio_function))
 		return "stdio";
-	return IS_AMONG(plain, process_function) ? "fork or thread creation" : NULL;
+	return IS_AMONG(&plain, process_function) ? "fork or thread creation" : NULL;
 }
 
+/* Libc has thousands of functions: so all is learnt in one go. */
 struct learning {
 	struct inject_target *it;
+	struct malloc_extent malloc;
 	struct err *e;
 };
 
@@ -173,8 +185,12 @@ static int
 note_function(const char *name, const struct image_symbol *s, void *arg)
 {
 	struct learning *l = arg;
-	const char *what = s->type == STT_FUNC ? danger_of(name) : NULL;
+	const char *what;
 
+	if (s->type != STT_FUNC)
+		return 0;
+	note_below(&l->malloc, name, s);
+	what = danger_of(name);
 	return what ? add_danger(l->it, s->addr, raddr_add(s->addr, s->size_bytes), what, l->e) : 0;
 }
 
@@ -191,9 +207,11 @@ by_start(const void *a, const void *b)
 int
 safety_learn(struct inject_target *it, struct err *e)
 {
-	struct learning l = { it, e };
+	struct learning l = { .it = it, .e = e };
 
-	if (learn_malloc(it, e) < 0 || image_each(it->libc->image, note_function, &l) < 0 ||
+	find_malloc(it->libc->image, &l.malloc);
+	if (image_each(it->libc->image, note_function, &l) < 0 ||
+		add_danger(it, l.malloc.below, l.malloc.end, "malloc", e) < 0 ||
 		(it->pthread && image_each(it->pthread->image, note_function, &l) < 0))
 		return -1;
 	for (size_t i = 0; i < it->objects->nr; i++) {
