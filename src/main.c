@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -105,6 +106,8 @@ main(int argc, char **argv)
 	const struct command *c;
 	int at;
 
+	/* Our few threads share one: an arena for each takes longer to make than they work. */
+	mallopt(M_ARENA_MAX, 1);
 	/* A reader that went away is an error of the write, told like any other. */
 	signal(SIGPIPE, SIG_IGN);
 	if (ui_keep_standard_files() < 0)

@@ -52,12 +52,15 @@ learn_xsave(void)
 	unsigned int low, high, size, offset, c, d;
 	uint64_t enabled;
 
-	if (!__get_cpuid_count(0xd, 0, &low, &size, &c, &high))
+	if (__get_cpuid_max(0, NULL) < 0xd)
 		return;
+	__cpuid_count(0xd, 0, low, size, c, high);
 	enabled = (uint64_t)high << 32 | low;
 	for (unsigned int i = 2; i < sizeof xsave_end / sizeof *xsave_end; i++)
-		if (enabled >> i & 1 && __get_cpuid_count(0xd, i, &size, &offset, &c, &d))
+		if (enabled >> i & 1) {
+			__cpuid_count(0xd, i, size, offset, c, d);
 			xsave_end[i] = size + offset;
+		}
 }
 
 int

@@ -73,18 +73,15 @@ open_directories(struct target *t, pid_t pid, struct err *e)
 }
 
 static int
-identify(struct target *t, struct err *e)
+identify(struct target *t, const struct os_status *s, struct err *e)
 {
-	struct os_status s;
 	struct os_stat st;
 
-	if (os_status(t, 0, &s, e) < 0)
-		return -1;
-	if (s.is_kernel_thread)
+	if (s->is_kernel_thread)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d is a kernel thread: it has no memory of its own", t->pid);
 	t->mem_tid = t->pid;
-	if ((s.state == 'Z' || s.state == 'X' || !s.has_memory) && look_through_thread(t, e) < 0)
+	if ((s->state == 'Z' || s->state == 'X' || !s->has_memory) && look_through_thread(t, e) < 0)
 		return -1;
 	if (os_stat(t, &st, e) < 0)
 		return -1;
@@ -109,7 +106,7 @@ target_open(struct target *t, pid_t pid, struct err *e)
 		target_release(t);
 		return target_open(t, tgid, e);
 	}
-	if (identify(t, e) < 0)
+	if (identify(t, &s, e) < 0)
 		goto fail;
 	return 0;
 fail:

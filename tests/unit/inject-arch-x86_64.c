@@ -14,11 +14,12 @@
 #include "os/os.h"
 
 static int played_get(pid_t tid, unsigned int type, void *buf, size_t *size, struct err *e);
-static int played_cpuid(unsigned int leaf, unsigned int sub, unsigned int *a, unsigned int *b,
+static void played_cpuid(unsigned int leaf, unsigned int sub, unsigned int *a, unsigned int *b,
 	unsigned int *c, unsigned int *d);
 
 #define os_get_regset played_get
-#define __get_cpuid_count played_cpuid
+#undef __cpuid_count
+#define __cpuid_count(leaf, sub, a, b, c, d) played_cpuid(leaf, sub, &(a), &(b), &(c), &(d))
 #include "inject/arch-x86_64.c"
 
 #include "elf-page.h"
@@ -43,7 +44,7 @@ enum { ALL_BYTES = 2816 + 8192 };
 #define AMX UINT64_C(0x60000)
 #define APX UINT64_C(0x80000)
 
-static int
+static void
 played_cpuid(unsigned int leaf, unsigned int sub, unsigned int *a, unsigned int *b,
 	unsigned int *c, unsigned int *d)
 {
@@ -58,7 +59,6 @@ played_cpuid(unsigned int leaf, unsigned int sub, unsigned int *a, unsigned int 
 			*b = component[i].offset;
 		}
 	}
-	return 1;
 }
 
 static size_t prstatus_bytes = sizeof(struct user_regs_struct);

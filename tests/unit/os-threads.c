@@ -10,7 +10,7 @@
 #include "os/os.h"
 #include "tap.h"
 
-#define NR_THREADS 200
+#define NR_THREADS 1100
 
 static pthread_barrier_t begin, end;
 static pid_t told[NR_THREADS];
