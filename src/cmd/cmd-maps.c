@@ -158,31 +158,26 @@ static const struct argp argp = {
 static void
 tell_other_target(const struct options *o, const struct target *t, json_t *old)
 {
-	json_t *was = json_object_get(old, "target");
-	json_int_t pid = json_integer_value(json_object_get(was, "pid"));
-	json_int_t start = json_integer_value(json_object_get(was, "start_ticks"));
-	const char *comm = json_string_value(json_object_get(was, "comm"));
-	char name[64];
+	json_auto_t *now = ui_json_new("maps", t);
+	char name[96];
 
-	if (pid != t->pid || (uint64_t)start != t->start_ticks)
-		ui_note(&o->ui, "%s is of another process: %" JSON_INTEGER_FORMAT " (%s)", o->diff,
-			pid, text_printable(comm ? comm : "?", name, sizeof name));
+	if (!saved_is_same_target(old, now))
+		ui_note(&o->ui, "%s is of another process: %s", o->diff,
+			saved_target(old, name, sizeof name));
 }
 
 /* Read the saved output that is to be compared with, and add up by what it is added up by. */
 static int
 read_old(struct options *o, json_t **ret, struct err *e)
 {
-	json_error_t error;
-	json_auto_t *old = json_load_file(o->diff, 0, &error);
-	json_t *data = json_object_get(old, "data");
-	const char *schema = json_string_value(json_object_get(old, "schema"));
-	const char *by = json_string_value(json_object_get(data, "by"));
+	json_auto_t *old = NULL;
+	const char *by;
 	enum rows_by was = 0;
 
-	if (!old)
-		return err_set(e, 0, "cannot read %s, line %d: %s", o->diff, error.line, error.text);
-	if (!schema || strcmp(schema, "memdiag.maps/1") != 0 || !by)
+	if (saved_read(&old, o->diff, e) < 0)
+		return -1;
+	by = json_string_value(json_object_get(json_object_get(old, "data"), "by"));
+	if (strcmp(saved_command(old), "maps") != 0 || !by)
 		return err_set(e, 0, "%s is not what 'memdiag maps --json' writes", o->diff);
 	while (was < BY_MAPPING && strcmp(by, rows_by_names[was]) != 0)
 		was++;
@@ -195,18 +190,27 @@ read_old(struct options *o, json_t **ret, struct err *e)
 	return 0;
 }
 
-/* Fill in what grew since OLD.  WAS and IS own the rows that the changes point to. */
+/* The column of maps_growth that a table is sorted by. */
+static size_t
+growth_column_of(enum rows_sort sort)
+{
+	static const size_t column[] = { [SORT_VIRT] = 0, [SORT_RSS] = 1, [SORT_SWAP] = 2,
+		[SORT_HUGETLB] = 3, [SORT_COUNT] = 4, [SORT_NAME] = GROWTH_BY_NAME, [SORT_ADDRESS] = 0 };
+
+	return column[sort];
+}
+
+/* Fill in what grew since OLD. */
 static int
-compare(struct maps_report *report, json_t *old, struct rows *was, struct rows *is,
-	struct row_change **ret, struct err *e)
+compare(struct maps_report *report, json_t *old, struct growth *growth, struct err *e)
 {
 	json_auto_t *now = rows_to_json(report->rows, report->order, report->s);
 	json_t *then = json_object_get(json_object_get(old, "data"), "groups");
 
-	if (rows_from_json(was, then, e) < 0 || rows_from_json(is, now, e) < 0 ||
-		rows_compare(was, is, report->sort, ret, &report->nr_changes, e) < 0)
+	if (growth_find(growth, &maps_growth, then, now, e) < 0)
 		return err_context(e, "the saved output");
-	report->change = *ret;
+	growth_sort(growth, growth_column_of(report->sort));
+	report->growth = growth;
 	report->since = old;
 	return 0;
 }
@@ -239,9 +243,9 @@ static int
 report(const struct options *o, const struct target *t, const struct space *s, json_t *old,
 	struct err *e)
 {
-	auto_rows struct rows rows = { 0 }, was = { 0 }, is = { 0 };
+	auto_rows struct rows rows = { 0 };
+	auto_growth struct growth growth = { 0 };
 	auto_free const struct row **order = NULL;
-	auto_free struct row_change *change = NULL;
 	auto_repeats struct repeats repeats = { 0 };
 	struct maps_report report = {
 		.t = t, .s = s, .by = o->by, .sort = o->sort, .limit = o->limit, .rows = &rows,
@@ -252,7 +256,7 @@ report(const struct options *o, const struct target *t, const struct space *s, j
 		rows_sort(&rows, o->sort, &order, e) < 0 || repeats_find(&repeats, s, e) < 0)
 		return -1;
 	report.order = order;
-	if (old && compare(&report, old, &was, &is, &change, e) < 0)
+	if (old && compare(&report, old, &growth, e) < 0)
 		return -1;
 	tell_notes(o, s);
 	if (print(o, &report, e) < 0)

@@ -83,55 +83,19 @@ rows_to_json(const struct rows *r, const struct row *const *order, const struct 
 	return groups;
 }
 
-/* ---- and back ---- */
-
-static uint64_t
-bytes_in(json_t *from, const char *key)
-{
-	json_int_t n = json_integer_value(json_object_get(from, key));
-
-	return n > 0 ? (uint64_t)n : 0;
-}
-
-static int
-take_rows(struct rows *r, json_t *groups, size_t parent, struct err *e)
-{
-	size_t i;
-	json_t *from;
-
-	json_array_foreach(groups, i, from) {
-		const char *name = json_string_value(json_object_get(from, "name"));
-		struct row *row = name ? array_add(r) : NULL;
-
-		if (!name)
-			return err_set(e, 0, "a group has no name");
-		if (row)
-			row->name = strdup(name);
-		if (!row || !row->name)
-			return err_set(e, ENOMEM, "cannot keep its groups");
-		row->parent = parent;
-		row->virt_bytes = bytes_in(from, "virt_bytes");
-		row->rss_bytes = bytes_in(from, "rss_bytes");
-		row->swap_bytes = bytes_in(from, "swap_bytes");
-		row->hugetlb_bytes = bytes_in(from, "hugetlb_bytes");
-		row->count = bytes_in(from, "count");
-		if (parent == NO_PARENT &&
-			take_rows(r, json_object_get(from, "parts"), r->nr - 1, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-int
-rows_from_json(struct rows *r, json_t *groups, struct err *e)
-{
-	if (!json_is_array(groups))
-		return err_set(e, 0, "it has no groups");
-	if (take_rows(r, groups, NO_PARENT, e) == 0)
-		return 0;
-	rows_release(r);
-	return -1;
-}
+const struct growth_list maps_growth = {
+	.member = "groups",
+	.title = "GREW",
+	.name = growth_name,
+	.column = {
+		{ "virt_bytes", "VIRT", false },
+		{ "rss_bytes", "RSS", false },
+		{ "swap_bytes", "SWAP", false },
+		{ "hugetlb_bytes", "HUGETLB", true },
+		{ "count", "COUNT", false },
+	},
+	.sort = 1,
+};
 
 /* ---- the document ---- */
 
@@ -188,26 +152,6 @@ repeats_to_json(const struct repeats *r, const struct space *s)
 	return repeats;
 }
 
-static json_t *
-changes_to_json(const struct maps_report *report)
-{
-	json_t *changes = json_array();
-
-	for (size_t i = 0; i < report->nr_changes; i++) {
-		const struct row_change *c = &report->change[i];
-		const struct row *r = c->is ? c->is : c->was;
-
-		json_array_append_new(changes,
-			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "name", r->name, "virt_bytes",
-				(json_int_t)row_growth(c, SORT_VIRT), "rss_bytes",
-				(json_int_t)row_growth(c, SORT_RSS), "swap_bytes",
-				(json_int_t)row_growth(c, SORT_SWAP), "hugetlb_bytes",
-				(json_int_t)row_growth(c, SORT_HUGETLB), "count",
-				(json_int_t)row_growth(c, SORT_COUNT)));
-	}
-	return changes;
-}
-
 static const char *
 source_name(enum space_rss from)
 {
@@ -230,7 +174,7 @@ maps_show_json(struct ui_output *out, const struct maps_report *report, struct e
 	json_object_set_new(data, report->by == BY_MAPPING ? "mappings" : "groups",
 		rows_to_json(report->rows, report->order, s));
 	if (report->since) {
-		json_object_set_new(data, "changes", changes_to_json(report));
+		json_object_set_new(data, "changes", growth_to_json(report->growth));
 		json_object_set(data, "since", json_object_get(report->since, "generated_at"));
 	}
 	json_object_set_new(data, "repeats", repeats_to_json(report->repeats, s));

@@ -70,22 +70,5 @@ int rows_sort(const struct rows *r, enum rows_sort sort, const struct row ***ret
 
 /* "groups" of the JSON document, or "mappings" when each row is one. */
 json_t *rows_to_json(const struct rows *r, const struct row *const *order, const struct space *s);
-/* What rows_to_json() wrote as groups, back into R, which must be zeroed or released. */
-int rows_from_json(struct rows *r, json_t *groups, struct err *e);
-
-/* What became of a row: either of the two may be missing. */
-struct row_change {
-	const struct row *was, *is;
-};
-
-/*
- * Match the rows of two by their names; those that grew most come first.  Both must come from
- * rows_from_json(), which has names made printable.  *RET is the caller's to free.
- */
-int rows_compare(const struct rows *was, const struct rows *is, enum rows_sort sort,
-	struct row_change **ret, size_t *ret_nr, struct err *e);
-
-/* By how much the number that SORT goes by grew; it is not SORT_NAME. */
-int64_t row_growth(const struct row_change *c, enum rows_sort sort);
 
 #endif

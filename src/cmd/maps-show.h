@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "cmd/growth.h"
 #include "cmd/maps-rows.h"
 #include "maps/maps.h"
 #include "ui/ui.h"
@@ -22,9 +23,11 @@ struct maps_report {
 	const struct row *const *order;	/* of rows */
 	const struct repeats *repeats;
 	json_t *since;		/* the document to compare with, or NULL; borrowed */
-	const struct row_change *change;	/* then these are told instead of the rows */
-	size_t nr_changes;
+	const struct growth *growth;	/* then this is told instead of the rows */
 };
+
+/* What of the groups in the document may grow. */
+extern const struct growth_list maps_growth;
 
 /* Print it as a table for people, or as JSON.  0, or -1 with E. */
 int maps_show_text(struct ui_output *out, const struct ui_options *ui,

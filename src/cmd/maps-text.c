@@ -54,14 +54,6 @@ size_cell(struct shower *sh, uint64_t bytes, bool is_known)
 	cell(sh, is_known ? ui_size(sh->ui, bytes, text, sizeof text) : "-");
 }
 
-static void
-change_cell(struct shower *sh, int64_t bytes)
-{
-	char text[32];
-
-	cell(sh, ui_size_change(sh->ui, bytes, text, sizeof text));
-}
-
 /* ---- the table ---- */
 
 static void
@@ -235,67 +227,6 @@ all_rows(struct shower *sh)
 	total_row(sh);
 }
 
-/* ---- what grew ---- */
-
-static bool
-is_changed(const struct row_change *c)
-{
-	return row_growth(c, SORT_VIRT) || row_growth(c, SORT_RSS) || row_growth(c, SORT_SWAP) ||
-		row_growth(c, SORT_HUGETLB);
-}
-
-/* Whether there is hugetlb to tell of: now, or when the other was saved. */
-static bool
-has_hugetlb(const struct maps_report *r)
-{
-	bool has = r->s->totals.hugetlb_bytes;
-
-	for (size_t i = 0; i < r->nr_changes; i++)
-		has |= row_growth(&r->change[i], SORT_HUGETLB) != 0;
-	return has;
-}
-
-/* Returns how many rows changed. */
-static size_t
-change_rows(struct shower *sh)
-{
-	size_t shown = 0;
-
-	for (size_t i = 0; i < sh->r->nr_changes; i++) {
-		const struct row_change *c = &sh->r->change[i];
-		const struct row *r = c->is ? c->is : c->was;
-
-		if (!is_changed(c))
-			continue;
-		if (sh->r->limit && shown == sh->r->limit)
-			break;
-		shown++;
-		row(sh);
-		change_cell(sh, row_growth(c, SORT_VIRT));
-		change_cell(sh, row_growth(c, SORT_RSS));
-		change_cell(sh, row_growth(c, SORT_SWAP));
-		if (sh->has_hugetlb)
-			change_cell(sh, row_growth(c, SORT_HUGETLB));
-		count_cell(sh, c->was ? c->was->count : 0);
-		count_cell(sh, c->is ? c->is->count : 0);
-		cell(sh, r->name);
-	}
-	return shown;
-}
-
-static void
-change_columns(struct shower *sh)
-{
-	column(sh, "VIRT", true);
-	column(sh, "RSS", true);
-	column(sh, "SWAP", true);
-	if (sh->has_hugetlb)
-		column(sh, "HUGETLB", true);
-	column(sh, "WERE", true);
-	column(sh, "ARE", true);
-	column(sh, "GREW", false);
-}
-
 /* ---- around the table ---- */
 
 static void
@@ -376,6 +307,23 @@ foot(const struct shower *sh)
 	identities(sh);
 }
 
+static int
+rows_table(struct shower *sh)
+{
+	columns(sh);
+	all_rows(sh);
+	return sh->failed ? -1 : ui_table_print(sh->table, sh->e);
+}
+
+static int
+growth_table(struct shower *sh)
+{
+	if (growth_is_any(sh->r->growth))
+		return growth_print(sh->r->growth, sh->out, sh->ui, sh->r->limit, sh->e);
+	fputs("Nothing changed.\n", sh->out->f);
+	return 0;
+}
+
 int
 maps_show_text(struct ui_output *out, const struct ui_options *ui,
 	const struct maps_report *report, struct err *e)
@@ -385,22 +333,14 @@ maps_show_text(struct ui_output *out, const struct ui_options *ui,
 	struct shower sh = {
 		.out = out, .ui = ui, .r = report, .s = s, .table = table, .e = e,
 		.has_rss = s->rss_from != SPACE_RSS_NONE,
-		.has_hugetlb = has_hugetlb(report),
+		.has_hugetlb = s->totals.hugetlb_bytes != 0,
 		.has_bar = out->is_terminal && (report->by == BY_CLASS || report->by == BY_ARENA),
 	};
 
 	if (!table)
 		return err_set(e, ENOMEM, "cannot make a table");
 	head(out, ui, report->t, &s->after);
-	if (report->since) {
-		change_columns(&sh);
-		if (!change_rows(&sh))
-			fputs("Nothing changed.\n", out->f);
-	} else {
-		columns(&sh);
-		all_rows(&sh);
-	}
-	if (sh.failed || ui_table_print(table, e) < 0)
+	if ((report->growth ? growth_table(&sh) : rows_table(&sh)) < 0)
 		return -1;
 	foot(&sh);
 	return 0;

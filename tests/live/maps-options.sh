@@ -63,7 +63,7 @@ echo '{"schema": "memdiag.info/1"}' >"$dir/info.json"
 check 'the output of something else' says 1 "is not what 'memdiag maps --json' writes" \
 	"$pid" --diff "$dir/info.json"
 echo '{"schema": "memdiag.maps/1", "data": {"by": "class", "groups": [{}]}}' >"$dir/bad.json"
-check 'a group without a name' says 1 'a group has no name' "$pid" --diff "$dir/bad.json"
+check 'a group without a name' says 1 'a row of its groups has no name' "$pid" --diff "$dir/bad.json"
 echo '{' >"$dir/cut.json"
 check 'a file that is cut' says 1 'cannot read .*cut.json, line' "$pid" --diff "$dir/cut.json"
 check 'no file' says 1 'cannot read .*none.json' "$pid" --diff "$dir/none.json"
