@@ -17,7 +17,6 @@
 
 #define NONCONTIGUOUS 2
 #define FLAGS_OFFSET sizeof(int32_t)
-#define STATE_MAX 4096
 
 int
 arena_doubt(struct heap_arena *arena, const char *fmt, ...)
@@ -56,9 +55,12 @@ heap_certainty_name(enum heap_certainty c)
 /* ---- the header ---- */
 
 static void
-take_header(struct reader *r, struct heap_arena *arena, const char *state)
+take_header(struct scan *s)
 {
+	const struct reader *r = s->r;
 	const struct heap_layout *l = r->l;
+	struct heap_arena *arena = s->arena;
+	const char *state = s->state;
 	int32_t mutex, flags;
 
 	memcpy(&mutex, state, sizeof mutex);
@@ -143,125 +145,229 @@ brk_start(const struct reader *r)
 	return 0;
 }
 
+/* Add the mapping of ADDR as a segment, if it is none yet. */
 static int
-main_segment(struct reader *r, struct heap_arena *arena, struct err *e)
+add_mapping(struct reader *r, struct heap_arena *arena, uint64_t addr, struct err *e)
 {
-	uint64_t start = brk_start(r), end = arena->top.addr.v + arena->top.bytes;
+	const struct region *region = maps_find(r->m, (raddr){ addr });
+	uint64_t top_end = arena->top.addr.v + arena->top.bytes;
 
-	arena->mprotect_bytes = arena->system_bytes;
-	if (start && start < end && end - start <= arena->system_bytes)
-		return add_segment(arena, start, end, e);
-	arena_doubt(arena, "its memory is not in one piece, and only the last of it was read");
-	return 0;
+	/* Empty bins lead to themselves. */
+	if (!region || raddr_in(arena->addr, region->start, region->end))
+		return 0;
+	for (size_t i = 0; i < arena->segment.nr; i++)
+		if (arena->segment.v[i].start.v == region->start.v)
+			return 0;
+	return add_segment(arena, region->start.v,
+		raddr_in(arena->top.addr, region->start, region->end) ? top_end : region->end.v, e);
+}
+
+/*
+ * The main arena when it is not in one piece: brk was in the way of something, so that malloc used
+ * mmap(), or somebody else used brk as well.  Where its pieces begin is not written anywhere; so it
+ * is looked at by lists, in every mapping that one of them leads to.
+ */
+static int
+find_pieces(struct scan *s, struct err *e)
+{
+	struct heap_arena *arena = s->arena;
+	unsigned int word = s->r->l->word_bytes;
+	uint64_t base = brk_start(s->r);
+
+	arena->is_by_lists = s->is_in_pieces = true;
+	if (!arena->why[0])
+		snprintf(arena->why, sizeof arena->why,
+			"its memory is not in one piece, so that it was read by its lists");
+	if (base && add_mapping(s->r, arena, base, e) < 0)
+		return -1;
+	for (unsigned int i = 0; i < 2 * HEAP_NR_BINS; i++)
+		if (add_mapping(s->r, arena,
+			    word_in(s->r, s->state + s->r->l->bins + i * word), e) < 0)
+			return -1;
+	return add_mapping(s->r, arena, arena->top.addr.v, e);
 }
 
 static int
-find_segments(struct reader *r, const struct arena *a, struct heap_arena *arena, struct err *e)
+main_segment(struct scan *s, struct err *e)
 {
-	arena->top.bytes = top_bytes(r, arena);
-	return arena->is_main ? main_segment(r, arena, e) : heap_segments(r, a, arena, e);
+	struct heap_arena *arena = s->arena;
+	uint64_t start = brk_start(s->r), end = arena->top.addr.v + arena->top.bytes;
+
+	arena->mprotect_bytes = arena->system_bytes;
+	if (!s->is_in_pieces && start && start < end && end - start <= arena->system_bytes)
+		return add_segment(arena, start, end, e);
+	return find_pieces(s, e);
+}
+
+static int
+find_segments(struct scan *s, const struct arena *a, struct err *e)
+{
+	s->arena->top.bytes = top_bytes(s->r, s->arena);
+	return s->arena->is_main ? main_segment(s, e) : heap_segments(s->r, a, s->arena, e);
+}
+
+/* ---- pages ---- */
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct os_page_run *x = a, *y = b;
+
+	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
+}
+
+/* The runs of pages of all segments, and how much of them is resident. */
+static int
+find_runs(struct scan *s, struct err *e)
+{
+	struct heap_arena *arena = s->arena;
+	uint64_t page = s->r->page_bytes;
+
+	for (size_t i = 0; i < arena->segment.nr; i++)
+		if (reader_add_runs(s->r, &s->runs, arena->segment.v[i].start.v & ~(page - 1),
+			    arena->segment.v[i].end.v, e) < 0)
+			return -1;
+	if (s->runs.nr)
+		qsort(s->runs.v, s->runs.nr, sizeof *s->runs.v, by_start);
+	for (size_t i = 0; i < s->runs.nr; i++)
+		*(s->runs.v[i].is_present ? &arena->resident_bytes : &arena->swapped_bytes) +=
+			s->runs.v[i].end.v - s->runs.v[i].start.v;
+	return 0;
 }
 
 /* ---- the proof ---- */
 
 static uint64_t
-segments_bytes(const struct reader *r, const struct arena *a, const struct heap_arena *arena)
+segments_bytes(const struct scan *s, const struct arena *a)
 {
+	raddr base = s->r->l->params.sbrk_base;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < a->nr_heaps; i++)
 		sum += a->heap[i].size_bytes;
-	if (arena->is_main && arena->segment.nr)
-		sum = arena->segment.v[0].end.v -
-			(r->l->params.sbrk_base.v ? r->l->params.sbrk_base.v
-						  : arena->segment.v[0].start.v);
+	if (a->is_main && s->arena->segment.nr)
+		sum = s->arena->segment.v[0].end.v -
+			(base.v ? base.v : s->arena->segment.v[0].start.v);
 	return sum;
 }
 
 /* What is neither a chunk nor top is malloc's own: that is the accounting identity. */
 static void
-check_sums(struct reader *r, const struct arena *a, struct heap_arena *arena,
-	const struct marks *marks, const struct link_sums *sums)
+check_sums(struct scan *s, const struct arena *a)
 {
-	uint64_t chunks = arena->in_use.bytes + arena->fast.bytes + arena->binned.bytes +
-		arena->top.bytes;
-	uint64_t nr_fast = 0, nr_unsorted = 0;
+	struct heap_arena *arena = s->arena;
+	uint64_t free = arena->fast.bytes + arena->binned.bytes + arena->top.bytes, nr_fast = 0;
 
-	for (size_t i = 0; i < marks->nr; i++) {
-		nr_fast += marks->v[i].kind == MARK_FAST;
-		nr_unsorted += marks->v[i].kind == MARK_UNSORTED;
-	}
-	if (nr_fast != arena->fast.count || nr_unsorted != arena->bin[0].count)
+	for (unsigned int i = 0; i < s->r->l->nr_fastbins; i++)
+		nr_fast += arena->fastbin[i].count;
+	if (nr_fast != arena->fast.count || s->nr_unsorted != arena->bin[0].count)
 		arena_doubt(arena, "a list leads to memory that is not the arena's");
-	if (!arena->is_by_lists && (sums->self != sums->fd || sums->self != sums->bk))
+	if (!arena->is_by_lists && (s->sums.self != s->sums.fd || s->sums.self != s->sums.bk))
 		arena_doubt(arena, "the free chunks and the lists of them do not agree");
-	if (segments_bytes(r, a, arena) != arena->system_bytes)
+	if (free > arena->system_bytes) {
+		arena_doubt(arena, "its free chunks are more than its memory");
+		return;
+	}
+	/* Between the pieces lies what is not the arena's. */
+	if (s->is_in_pieces)
+		arena->in_use.bytes = arena->system_bytes - free;
+	else if (segments_bytes(s, a) != arena->system_bytes)
 		arena_doubt(arena, "its heaps are not as large as it says");
-	if (chunks > arena->system_bytes)
+	if (arena->in_use.bytes > arena->system_bytes - free)
 		arena_doubt(arena, "its chunks are more than its memory");
 	else
-		arena->overhead_bytes = arena->system_bytes - chunks;
+		arena->overhead_bytes = arena->system_bytes - free - arena->in_use.bytes;
+}
+
+/* Someone was at work in an arena whose header is not what it was. */
+static int
+check_unchanged(struct scan *s, struct err *e)
+{
+	char again[STATE_MAX];
+
+	if (s->r->is_stopped)
+		return 0;
+	if (os_read(s->r->t, s->arena->addr, again, s->r->l->state_bytes, e) < 0)
+		return -1;
+	if (memcmp(s->state, again, s->r->l->state_bytes) != 0)
+		arena_doubt(s->arena, "it changed while it was read");
+	return 0;
 }
 
 /* ---- all of it ---- */
 
 static void
-sum_headers(const struct reader *r, const struct heap_arena *arena, const char *state,
-	struct link_sums *sums)
+sum_headers(struct scan *s)
 {
-	unsigned int word = r->l->word_bytes;
+	unsigned int word = s->r->l->word_bytes;
 
 	for (unsigned int i = 0; i < HEAP_NR_BINS; i++) {
-		unsigned int at = r->l->bins + i * 2 * word;
+		unsigned int at = s->r->l->bins + i * 2 * word;
 
-		link_sums_add(sums, arena->addr.v + at - 2 * word, word_in(r, state + at),
-			word_in(r, state + at + word));
+		link_sums_add(&s->sums, s->arena->addr.v + at - 2 * word,
+			word_in(s->r, s->state + at), word_in(s->r, s->state + at + word));
 	}
 }
 
+/* The segments are known: look at what is in them. */
 static int
-walk_all(struct reader *r, struct heap_arena *arena, const char *state, const struct marks *marks,
-	struct link_sums *sums, struct err *e)
+read_segments(struct scan *s, const struct arena *a, struct err *e)
 {
 	int bad = 0;
 
-	sum_headers(r, arena, state, sums);
-	for (size_t i = 0; i < arena->segment.nr && bad >= 0; i++)
-		bad = walk_segment(r, arena, &arena->segment.v[i], i + 1 == arena->segment.nr,
-			marks, sums, e);
-	return bad < 0 ? -1 : 0;
+	s->map = calloc(s->arena->segment.nr, sizeof *s->map);
+	if (!s->map)
+		return err_set(e, ENOMEM, "cannot list the free chunks");
+	if (find_runs(s, e) < 0 || lists_read(s, e) < 0)
+		return -1;
+	sum_headers(s);
+	for (size_t i = 0; i < s->arena->segment.nr && bad >= 0; i++)
+		bad = walk_segment(s, i, e);
+	if (bad < 0)
+		return -1;
+	check_sums(s, a);
+	return check_unchanged(s, e);
 }
 
-int
-arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
-	struct err *e)
+static void
+scan_release(struct scan *s)
 {
-	char state[STATE_MAX], again[STATE_MAX];
-	struct marks marks = { 0 };
-	struct link_sums sums = { 0 };
-	int result = -1;
+	for (size_t i = 0; s->map && i < s->arena->segment.nr; i++)
+		free(s->map[i]);
+	free(s->map);
+	free(s->runs.v);
+	free(s->marks.v);
+}
+#define auto_scan __attribute__((cleanup(scan_release)))
+
+/* Read A once.  Returns 0, 1 if it has to be read again as one that is IN_PIECES, or -1 with E. */
+static int
+read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces,
+	struct heap_arena *arena, struct err *e)
+{
+	auto_scan struct scan s = { .r = r, .arena = arena, .is_in_pieces = in_pieces };
 
 	heap_arena_release(arena);
 	arena->addr = a->addr;
 	arena->is_main = a->is_main;
 	arena->has_pages = r->pages;
 	arena->is_by_lists = by_lists;
-	if (os_read(r->t, a->addr, state, r->l->state_bytes, e) < 0)
+	if (os_read(r->t, a->addr, s.state, r->l->state_bytes, e) < 0)
 		return -1;
-	take_header(r, arena, state);
+	take_header(&s);
 	/* An arena that nobody has allocated from: top is its empty unsorted bin (initial_top()). */
 	if (!arena->system_bytes)
 		return 0;
-	if (find_segments(r, a, arena, e) == 0 && lists_mark(r, arena, state, by_lists, &marks, e) >= 0)
-		result = walk_all(r, arena, state, &marks, &sums, e);
-	if (result == 0)
-		check_sums(r, a, arena, &marks, &sums);
-	free(marks.v);
-	if (result == 0 && !r->is_stopped) {
-		if (os_read(r->t, a->addr, again, r->l->state_bytes, e) < 0)
-			return -1;
-		if (memcmp(state, again, r->l->state_bytes) != 0)
-			arena_doubt(arena, "it changed while it was read");
-	}
-	return result;
+	if (find_segments(&s, a, e) < 0 || read_segments(&s, a, e) < 0)
+		return -1;
+	return s.is_in_pieces && !in_pieces;
+}
+
+int
+arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
+	struct err *e)
+{
+	int again = read_once(r, a, by_lists, false, arena, e);
+
+	return again == 1 ? read_once(r, a, true, true, arena, e) : again;
 }

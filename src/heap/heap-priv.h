@@ -32,6 +32,9 @@ struct page_runs {
 	size_t nr, room;
 };
 
+/* The index of the first that ends behind ADDR. */
+size_t page_runs_from(const struct page_runs *runs, uint64_t addr);
+
 /* A stretch of memory that is read in order of address, in pieces that suit how it is used. */
 struct window {
 	const struct target *t;
@@ -67,7 +70,7 @@ window_at(struct window *w, uint64_t addr, size_t size)
 	return window_move(w, addr, size);
 }
 
-/* ---- marks: chunks that look used and are free, or look binned and are not sorted yet ---------- */
+/* ---- marks: free chunks that were found in lists ------------------------------------------------ */
 
 enum mark_kind {
 	MARK_TCACHE,
@@ -77,10 +80,21 @@ enum mark_kind {
 };
 
 struct mark {
-	uint64_t chunk;
-	uint64_t bytes;	/* a free one's size word as it is, with its flags */
-	enum mark_kind kind;
+	uint64_t chunk_and_kind;	/* chunks are aligned, so the kind fits in the low bits */
+	uint64_t raw;			/* its size word */
 };
+
+static inline uint64_t
+mark_chunk(const struct mark *m)
+{
+	return m->chunk_and_kind & ~FLAG_BITS;
+}
+
+static inline enum mark_kind
+mark_kind(const struct mark *m)
+{
+	return (enum mark_kind)(m->chunk_and_kind & FLAG_BITS);
+}
 
 struct marks {
 	struct mark *v;	/* owned */
@@ -88,7 +102,7 @@ struct marks {
 };
 
 int marks_add(
-	struct marks *m, uint64_t chunk, uint64_t bytes, enum mark_kind kind, struct err *e);
+	struct marks *m, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct err *e);
 void marks_sort(struct marks *m);
 /* The index of the first at or above ADDR. */
 size_t marks_from(const struct marks *m, uint64_t addr);
@@ -138,6 +152,62 @@ bool reader_may_look(struct reader *r, uint64_t page);
 int reader_add_runs(
 	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e);
 
+/* ---- the look at one arena --------------------------------------------------------------------- */
+
+#define STATE_MAX 4096
+
+/* The sums over all free chunks and bins that agree when each is linked to by one other. */
+struct link_sums {
+	uint64_t self, fd, bk;
+};
+
+static inline uint64_t
+link_mix(uint64_t v)
+{
+	v *= UINT64_C(0x9e3779b97f4a7c15);
+	return v ^ v >> 32;
+}
+
+static inline void
+link_sums_add(struct link_sums *s, uint64_t self, uint64_t fd, uint64_t bk)
+{
+	s->self += link_mix(self);
+	s->fd += link_mix(fd);
+	s->bk += link_mix(bk);
+}
+
+struct scan {
+	struct reader *r;
+	struct heap_arena *arena;
+	char state[STATE_MAX];	/* a copy of its malloc_state */
+	struct page_runs runs;	/* of all its segments */
+	/*
+	 * What is in fast bins and in the unsorted bin: a bit for every place where a chunk can
+	 * begin, a map for every segment, NULL while it is empty.  Less than 1 % of the heap, where
+	 * a list of them could be a tenth.
+	 */
+	uint64_t **map;
+	uint64_t nr_unsorted;
+	struct marks marks;	/* by lists: all free chunks instead, sorted */
+	struct link_sums sums;
+	bool is_in_pieces;	/* memory of others lies in the middle of a segment */
+};
+
+/* The bit of the chunk at ADDR in segment SEG. */
+static inline uint64_t
+map_bit(const struct scan *s, size_t seg, uint64_t addr)
+{
+	return (addr - s->arena->segment.v[seg].start.v) / s->r->l->align_bytes;
+}
+
+static inline bool
+is_marked(const struct scan *s, size_t seg, uint64_t addr)
+{
+	uint64_t bit = map_bit(s, seg, addr);
+
+	return s->map[seg] && s->map[seg][bit / 64] >> bit % 64 & 1;
+}
+
 /* ---- pages.c ----------------------------------------------------------------------------------- */
 
 enum part {
@@ -174,32 +244,11 @@ void ledger_end(struct ledger *l);
 
 /* ---- walk.c ------------------------------------------------------------------------------------ */
 
-/* The sums over all free chunks and bins that agree when each is linked to by one other. */
-struct link_sums {
-	uint64_t self, fd, bk;
-};
-
-static inline uint64_t
-link_mix(uint64_t v)
-{
-	v *= UINT64_C(0x9e3779b97f4a7c15);
-	return v ^ v >> 32;
-}
-
-static inline void
-link_sums_add(struct link_sums *s, uint64_t self, uint64_t fd, uint64_t bk)
-{
-	s->self += link_mix(self);
-	s->fd += link_mix(fd);
-	s->bk += link_mix(bk);
-}
-
 /*
- * Walk SEG of ARENA.  IS_LAST: it ends with the top chunk.  Returns 0 when every chunk of it was
- * sound, else 1 with why in ARENA, or -1 with E.
+ * Walk segment SEG of the arena: chunk by chunk, or if it is looked at by lists from one free chunk
+ * to the next.  Returns 0 when every chunk of it was sound, else 1 with why in the arena.
  */
-int walk_segment(struct reader *r, struct heap_arena *arena, struct heap_segment *seg, bool is_last,
-	const struct marks *marks, struct link_sums *sums, struct err *e);
+int walk_segment(struct scan *s, size_t seg, struct err *e);
 
 /* The index in glibc's terms of the bin for chunks of BYTES: 2 to 126 (bin_index()). */
 unsigned int bin_of(const struct heap_layout *l, uint64_t bytes);
@@ -210,12 +259,10 @@ void bin_add(struct heap_bin *bin, uint64_t raw);
 /* ---- lists.c ----------------------------------------------------------------------------------- */
 
 /*
- * Add what is in the fast bins and in the unsorted bin of ARENA, whose malloc_state is STATE, to
- * MARKS, which are sorted then; WANT_ALL: and in all other bins.  Returns 0, 1 with why in ARENA
- * when a list is damaged, or -1 with E.
+ * Note what is in the fast bins and in the unsorted bin in the maps of S; by lists, what is in all
+ * bins in its marks.  Returns 0, 1 with why in the arena when a list is damaged, or -1 with E.
  */
-int lists_mark(struct reader *r, struct heap_arena *arena, const char *state, bool want_all,
-	struct marks *marks, struct err *e);
+int lists_read(struct scan *s, struct err *e);
 
 /* ---- tcache.c ---------------------------------------------------------------------------------- */
 

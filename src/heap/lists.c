@@ -10,50 +10,80 @@
 
 #include "base/array.h"
 
-#define NR_CACHED 256
-#define CACHE_PAGE UINT64_C(4096)
+#define BLOCK_BYTES UINT64_C(65536)
+#define NR_BLOCKS 64
 
-/* The pages that were read last, each at the place its address says. */
-struct page_cache {
-	struct reader *r;
-	uint64_t page[NR_CACHED];	/* 0: nothing */
+/*
+ * Blocks of memory that were read last, each at the place its address says.  First only the page
+ * that was asked for; the second time all of a block that is present, for the lists of a heap that
+ * was freed in order go through it page by page.
+ */
+struct cache {
+	struct scan *s;
+	struct block {
+		uint64_t start;	/* 0: nothing */
+		uint32_t pages;	/* a bit for each that was read */
+	} block[NR_BLOCKS];
 	char *buf;			/* owned */
 };
 
 static int
-cache_open(struct page_cache *c, struct reader *r, struct err *e)
+cache_open(struct cache *c, struct scan *s, struct err *e)
 {
-	*c = (struct page_cache){ .r = r, .buf = malloc(NR_CACHED * CACHE_PAGE) };
-	return c->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", r->t->pid);
+	*c = (struct cache){ .s = s, .buf = malloc(NR_BLOCKS * BLOCK_BYTES) };
+	return c->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", s->r->t->pid);
 }
 
 static void
-cache_close(struct page_cache *c)
+cache_close(struct cache *c)
 {
 	free(c->buf);
 }
 #define auto_cache __attribute__((cleanup(cache_close)))
 
-/* Two words at ADDR, which is aligned to two words, or NULL. */
-static const char *
-cache_pair(struct page_cache *c, uint64_t addr)
+/* Read what is present of [START, END), whole pages of the block B. */
+static void
+read_present(struct cache *c, struct block *b, uint64_t start, uint64_t end)
 {
-	uint64_t page = addr & ~(CACHE_PAGE - 1);
-	size_t slot = page / CACHE_PAGE % NR_CACHED;
-	char *buf = c->buf + slot * CACHE_PAGE;
+	const struct page_runs *runs = &c->s->runs;
+	char *buf = c->buf + (size_t)(b - c->block) * BLOCK_BYTES;
+	uint64_t page = c->s->r->page_bytes;
 	struct err e;
 
-	if (addr % (2 * c->r->l->word_bytes))
-		return NULL;
-	if (c->page[slot] != page) {
-		c->page[slot] = 0;
-		if (!reader_may_look(c->r, page) ||
-			os_read(c->r->t, (raddr){ page }, buf, CACHE_PAGE, &e) < 0)
-			return NULL;
-		c->page[slot] = page;
-		c->r->heap->read_bytes += CACHE_PAGE;
+	for (size_t i = page_runs_from(runs, start); i < runs->nr && runs->v[i].start.v < end; i++) {
+		uint64_t from = runs->v[i].start.v > start ? runs->v[i].start.v : start;
+		uint64_t to = runs->v[i].end.v < end ? runs->v[i].end.v : end;
+
+		if (!runs->v[i].is_present ||
+			os_read(c->s->r->t, (raddr){ from }, buf + (from - b->start), to - from,
+				&e) < 0)
+			continue;
+		c->s->r->heap->read_bytes += to - from;
+		for (; from < to; from += page)
+			b->pages |= UINT32_C(1) << (from - b->start) / page;
 	}
-	return buf + (addr - page);
+}
+
+/* Two words at ADDR, which is aligned to two words, or NULL. */
+static const char *
+cache_pair(struct cache *c, uint64_t addr)
+{
+	uint64_t start = addr & ~(BLOCK_BYTES - 1), page_bytes = c->s->r->page_bytes;
+	struct block *b = &c->block[start / BLOCK_BYTES % NR_BLOCKS];
+	uint64_t page = addr & ~(page_bytes - 1);
+	uint32_t bit = UINT32_C(1) << (addr - start) / page_bytes;
+
+	if (addr % (2 * c->s->r->l->word_bytes))
+		return NULL;
+	if (b->start != start) {
+		*b = (struct block){ .start = start };
+		read_present(c, b, page, page + page_bytes);
+	} else if (!(b->pages & bit)) {
+		read_present(c, b, start, start + BLOCK_BYTES);
+	}
+	if (!(b->pages & bit))
+		return NULL;
+	return c->buf + (size_t)(b - c->block) * BLOCK_BYTES + (addr - start);
 }
 
 /* A free chunk's size word and links; the links may be on the page behind the header's. */
@@ -62,32 +92,32 @@ struct links {
 };
 
 static bool
-read_links(struct page_cache *c, uint64_t chunk, struct links *ret)
+read_links(struct cache *c, uint64_t chunk, struct links *ret)
 {
-	unsigned int word = c->r->l->word_bytes;
+	unsigned int word = c->s->r->l->word_bytes;
 	const char *pair = cache_pair(c, chunk);
 
 	if (!pair)
 		return false;
-	ret->raw = word_in(c->r, pair + word);
+	ret->raw = word_in(c->s->r, pair + word);
 	pair = cache_pair(c, chunk + 2 * word);
 	if (!pair)
 		return false;
-	ret->fd = word_in(c->r, pair);
-	ret->bk = word_in(c->r, pair + word);
+	ret->fd = word_in(c->s->r, pair);
+	ret->bk = word_in(c->s->r, pair + word);
 	return true;
 }
 
 /* ---- marks ---- */
 
 int
-marks_add(struct marks *m, uint64_t chunk, uint64_t bytes, enum mark_kind kind, struct err *e)
+marks_add(struct marks *m, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct err *e)
 {
 	struct mark *mark = array_add(m);
 
 	if (!mark)
 		return err_set(e, ENOMEM, "cannot list the free chunks");
-	*mark = (struct mark){ .chunk = chunk, .bytes = bytes, .kind = kind };
+	*mark = (struct mark){ .chunk_and_kind = chunk | (uint64_t)kind, .raw = raw };
 	return 0;
 }
 
@@ -96,7 +126,7 @@ by_chunk(const void *a, const void *b)
 {
 	const struct mark *x = a, *y = b;
 
-	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
+	return x->chunk_and_kind < y->chunk_and_kind ? -1 : x->chunk_and_kind > y->chunk_and_kind;
 }
 
 void
@@ -114,7 +144,7 @@ marks_from(const struct marks *m, uint64_t addr)
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
-		if (m->v[mid].chunk < addr)
+		if (mark_chunk(&m->v[mid]) < addr)
 			from = mid + 1;
 		else
 			to = mid;
@@ -122,125 +152,168 @@ marks_from(const struct marks *m, uint64_t addr)
 	return from;
 }
 
+/* ---- what was found ---- */
+
+/* The segment of the arena that holds ADDR, or -1. */
+static ssize_t
+segment_at(const struct heap_arena *arena, uint64_t addr)
+{
+	for (size_t i = arena->segment.nr; i-- > 0;)
+		if (raddr_in((raddr){ addr }, arena->segment.v[i].start, arena->segment.v[i].end))
+			return (ssize_t)i;
+	return -1;
+}
+
+/* Set the bit of the chunk at ADDR.  Returns 0, 1 if it cannot be a chunk or was seen before, or -1. */
+static int
+set_bit(struct scan *s, uint64_t addr, struct err *e)
+{
+	ssize_t seg = segment_at(s->arena, addr);
+	uint64_t bit, bytes;
+
+	if (seg < 0)
+		return 1;
+	bytes = s->arena->segment.v[seg].end.v - s->arena->segment.v[seg].start.v;
+	if (!s->map[seg])
+		s->map[seg] = calloc(bytes / s->r->l->align_bytes / 64 + 1, sizeof **s->map);
+	if (!s->map[seg])
+		return err_set(e, ENOMEM, "cannot list the free chunks");
+	if (is_marked(s, (size_t)seg, addr))
+		return 1;
+	bit = map_bit(s, (size_t)seg, addr);
+	s->map[seg][bit / 64] |= UINT64_C(1) << bit % 64;
+	return 0;
+}
+
+static int
+found(struct scan *s, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct err *e)
+{
+	s->nr_unsorted += kind == MARK_UNSORTED;
+	return s->arena->is_by_lists ? marks_add(&s->marks, chunk, raw, kind, e)
+				     : set_bit(s, chunk, e);
+}
+
 /* ---- the lists ---- */
 
 struct list {
-	struct page_cache *cache;
-	struct heap_arena *arena;
-	struct marks *marks;
-	uint64_t nr_max;	/* more chunks than this the arena cannot have */
+	struct cache *cache;
+	struct scan *s;
+	uint64_t nr, nr_max;	/* chunks so far; more the arena cannot have */
 };
 
+/* What BAD (1, or -1 with E) means for the list NAME. */
 static int
-bad_list(const struct list *l, const char *name, unsigned int nr)
+bad_list(const struct list *l, int bad, const char *name, unsigned int nr)
 {
-	if (l->cache->r->is_late)
-		return arena_doubt(l->arena, "there was no time to read all of it");
-	return arena_doubt(l->arena, "the list of %s %u is damaged, or changed meanwhile", name, nr);
+	if (bad < 0)
+		return -1;
+	if (l->s->r->is_late)
+		return arena_doubt(l->s->arena, "there was no time to read all of it");
+	return arena_doubt(
+		l->s->arena, "the list of %s %u is damaged, or changed meanwhile", name, nr);
 }
 
 static bool
-is_too_long(const struct list *l)
+is_too_long(struct list *l)
 {
-	return l->marks->nr > l->nr_max ||
-		(!(l->marks->nr & 0xfff) && reader_is_late(l->cache->r));
+	return ++l->nr > l->nr_max || (!(l->nr & 0xfff) && reader_is_late(l->s->r));
 }
 
 /* Follow fast bin NR from HEAD.  All of its chunks have one size (fastbin_index()). */
 static int
 follow_fast(struct list *l, unsigned int nr, uint64_t head, struct err *e)
 {
-	const struct reader *r = l->cache->r;
-	unsigned int word = r->l->word_bytes;
-	struct heap_bin *bin = &l->arena->fastbin[nr];
+	const struct heap_layout *layout = l->s->r->l;
+	unsigned int word = layout->word_bytes;
+	struct heap_bin *bin = &l->s->arena->fastbin[nr];
 
 	for (uint64_t chunk = head, next; chunk; chunk = next) {
 		struct links links;
 		uint64_t bytes;
+		int bad;
 
 		if (is_too_long(l) || !read_links(l->cache, chunk, &links) ||
 			(links.raw & ~FLAG_BITS) / (2 * word) != nr + 2)
-			return bad_list(l, "fast bin", nr);
+			return bad_list(l, 1, "fast bin", nr);
 		bytes = links.raw & ~FLAG_BITS;
 		next = links.fd;
-		if (r->l->has_safe_linking)
+		if (layout->has_safe_linking)
 			next ^= (chunk + 2 * word) >> 12;
-		if (marks_add(l->marks, chunk, bytes, MARK_FAST, e) < 0)
-			return -1;
+		bad = found(l->s, chunk, bytes, MARK_FAST, e);
+		if (bad)
+			return bad_list(l, bad, "fast bin", nr);
 		bin->count++;
 		bin->total_bytes += bytes;
 		bin->to_bytes = bytes;
-		bin->from_bytes = bytes - (r->l->align_bytes - 1);
+		bin->from_bytes = bytes - (layout->align_bytes - 1);
 	}
 	return 0;
 }
 
 /* Follow bin NR, as glibc counts, whose header is a chunk at HEAD with FD. */
 static int
-follow_bin(struct list *l, unsigned int nr, uint64_t head, uint64_t fd, enum mark_kind kind,
-	struct err *e)
+follow_bin(struct list *l, unsigned int nr, uint64_t head, uint64_t fd, struct err *e)
 {
+	enum mark_kind kind = nr == 1 ? MARK_UNSORTED : MARK_BINNED;
 	struct links links;
 
 	for (uint64_t chunk = fd, before = head; chunk != head; before = chunk, chunk = links.fd) {
+		int bad;
+
 		if (is_too_long(l) || !read_links(l->cache, chunk, &links) || links.bk != before)
-			return bad_list(l, "bin", nr);
-		if (marks_add(l->marks, chunk, links.raw, kind, e) < 0)
-			return -1;
+			return bad_list(l, 1, "bin", nr);
+		bad = found(l->s, chunk, links.raw, kind, e);
+		if (bad)
+			return bad_list(l, bad, "bin", nr);
 	}
 	return 0;
 }
 
 static int
-follow_fast_bins(struct list *l, const char *state, struct err *e)
+follow_fast_bins(struct list *l, struct err *e)
 {
-	const struct reader *r = l->cache->r;
+	const struct heap_layout *layout = l->s->r->l;
+	int bad = 0;
 
-	for (unsigned int i = 0; i < r->l->nr_fastbins; i++) {
-		int bad = follow_fast(l, i,
-			word_in(r, state + r->l->fastbins + i * r->l->word_bytes), e);
-
-		if (bad)
-			return bad;
-	}
-	return 0;
+	for (unsigned int i = 0; i < layout->nr_fastbins && !bad; i++)
+		bad = follow_fast(l, i,
+			word_in(l->s->r, l->s->state + layout->fastbins + i * layout->word_bytes),
+			e);
+	return bad;
 }
 
 static int
-follow_bins(struct list *l, const char *state, unsigned int last, struct err *e)
+follow_bins(struct list *l, unsigned int last, struct err *e)
 {
-	const struct reader *r = l->cache->r;
-	unsigned int word = r->l->word_bytes;
+	const struct heap_layout *layout = l->s->r->l;
+	unsigned int word = layout->word_bytes;
+	int bad = 0;
 
-	for (unsigned int i = 1; i <= last; i++) {
-		unsigned int at = r->l->bins + (i - 1) * 2 * word;
-		int bad = follow_bin(l, i, l->arena->addr.v + at - 2 * word,
-			word_in(r, state + at), i == 1 ? MARK_UNSORTED : MARK_BINNED, e);
+	for (unsigned int i = 1; i <= last && !bad; i++) {
+		unsigned int at = layout->bins + (i - 1) * 2 * word;
 
-		if (bad)
-			return bad;
+		bad = follow_bin(l, i, l->s->arena->addr.v + at - 2 * word,
+			word_in(l->s->r, l->s->state + at), e);
 	}
-	return 0;
+	return bad;
 }
 
 int
-lists_mark(struct reader *r, struct heap_arena *arena, const char *state, bool want_all,
-	struct marks *marks, struct err *e)
+lists_read(struct scan *s, struct err *e)
 {
-	auto_cache struct page_cache cache;
+	auto_cache struct cache cache;
 	struct list l = {
 		.cache = &cache,
-		.arena = arena,
-		.marks = marks,
-		.nr_max = arena->system_bytes / min_chunk_bytes(r->l) + 1,
+		.s = s,
+		.nr_max = s->arena->system_bytes / min_chunk_bytes(s->r->l) + 1,
 	};
 	int bad;
 
-	if (cache_open(&cache, r, e) < 0)
+	if (cache_open(&cache, s, e) < 0)
 		return -1;
-	bad = follow_fast_bins(&l, state, e);
+	bad = follow_fast_bins(&l, e);
 	if (!bad)
-		bad = follow_bins(&l, state, want_all ? HEAP_NR_BINS : 1, e);
-	marks_sort(marks);
+		bad = follow_bins(&l, s->arena->is_by_lists ? HEAP_NR_BINS : 1, e);
+	marks_sort(&s->marks);
 	return bad;
 }

@@ -18,6 +18,22 @@
 /* A look on every fourth page, and more is read next time; fewer than on every sixteenth, less. */
 #define PAGES_A_HIT 4
 
+size_t
+page_runs_from(const struct page_runs *runs, uint64_t addr)
+{
+	size_t from = 0, to = runs->nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (runs->v[mid].end.v <= addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
 int
 window_open(
 	struct window *w, const struct target *t, const struct page_runs *runs, struct err *e)
@@ -58,6 +74,8 @@ present_end(struct window *w, uint64_t addr)
 	const struct page_runs *runs = w->runs;
 	uint64_t end = addr;
 
+	if (!w->end)
+		w->at_run = page_runs_from(runs, addr);
 	while (w->at_run < runs->nr && runs->v[w->at_run].end.v <= addr)
 		w->at_run++;
 	for (size_t i = w->at_run; i < runs->nr && runs->v[i].is_present; i++) {

@@ -16,6 +16,7 @@ ledger_begin(struct ledger *l, struct heap_arena *arena, const struct page_runs 
 {
 	*l = (struct ledger){ .arena = arena, .runs = runs, .page_bytes = page_bytes };
 	l->page = start & ~(page_bytes - 1);
+	l->at_run = page_runs_from(runs, l->page);
 	l->filled = start - l->page;
 	l->part[PART_USED] = l->filled;
 }

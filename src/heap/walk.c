@@ -6,24 +6,23 @@
  *	          | ...                      |
  *	next  ->  | prev_size | size | P     |   P says whether the chunk before is in use
  *
- * Chunks in tcaches and fast bins look used; marks tell them.  malloc_trim(0) first puts the fast
+ * Chunks in tcaches and fast bins look used; lists tell them.  malloc_trim(0) first puts the fast
  * ones back (malloc_consolidate()), so free and fast chunks side by side are one piece to it.
  */
 #include <config.h>
 
 #include "heap/heap-priv.h"
 
-#include <stdlib.h>
 
 struct walk {
+	struct scan *s;
 	struct reader *r;
 	struct heap_arena *arena;
 	struct heap_segment *seg;
+	size_t seg_nr;
 	struct window w;
 	struct ledger ledger;
-	struct link_sums *sums;
-	const struct marks *marks;
-	size_t at_mark, at_cached;
+	size_t at_mark, at_cached;	/* the next of the marks, of what threads have cached */
 	unsigned int word;	/* bytes */
 	uint64_t addr, raw, bytes;	/* the chunk that is looked at; RAW with its flags */
 	uint64_t fd, bk;
@@ -156,7 +155,7 @@ take_free(struct walk *w, bool is_unsorted)
 
 	if (w->raw & NON_MAIN_ARENA || !(w->raw & PREV_INUSE))
 		return arena_doubt(arena, "the free chunk at 0x%" PRIx64 " has odd flags", w->addr);
-	link_sums_add(w->sums, w->addr, w->fd, w->bk);
+	link_sums_add(&w->s->sums, w->addr, w->fd, w->bk);
 	bin_add(&arena->bin[bin - 1], w->raw);
 	sum_add(&arena->binned, w->bytes);
 	sum_add(&arena->free_size[heap_size_class(w->bytes)], w->bytes);
@@ -196,39 +195,30 @@ take_used(struct walk *w, bool is_cached)
 	ledger_add(&w->ledger, PART_USED, w->bytes);
 }
 
-/* The mark of the chunk at w->addr, or NULL.  *RET says whether one was passed over. */
-static const struct mark *
-mark_here(const struct marks *m, size_t *at, uint64_t addr, bool *is_missed)
+/* Whether the chunk at w->addr is in a thread's cache. */
+static bool
+is_cached_here(struct walk *w)
 {
-	while (*at < m->nr && m->v[*at].chunk < addr) {
-		*is_missed = true;
-		++*at;
-	}
-	if (*at < m->nr && m->v[*at].chunk == addr)
-		return &m->v[(*at)++];
-	return NULL;
+	const struct marks *m = &w->r->cached;
+
+	while (w->at_cached < m->nr && mark_chunk(&m->v[w->at_cached]) < w->addr)
+		w->at_cached++;
+	return w->at_cached < m->nr && mark_chunk(&m->v[w->at_cached]) == w->addr;
 }
 
 static int
 take_chunk(struct walk *w, bool is_free)
 {
-	bool is_missed = false;
-	const struct mark *cached =
-		mark_here(&w->r->cached, &w->at_cached, w->addr, &is_missed);
-	const struct mark *mark = mark_here(w->marks, &w->at_mark, w->addr, &is_missed);
+	bool is_cached = is_cached_here(w), has_mark = is_marked(w->s, w->seg_nr, w->addr);
 
-	if (is_missed)
-		return arena_doubt(w->arena, "a list leads to no chunk, before 0x%" PRIx64, w->addr);
-	if (is_free ? cached || (mark && mark->kind == MARK_FAST)
-		    : mark && (cached || mark->kind != MARK_FAST))
-		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " is in the wrong list",
-			w->addr);
+	if (is_cached && (is_free || has_mark))
+		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " is in two lists", w->addr);
 	if (is_free)
-		return take_free(w, mark && mark->kind == MARK_UNSORTED);
-	if (mark)
+		return take_free(w, has_mark);
+	if (has_mark)
 		take_fast(w);
 	else
-		take_used(w, cached);
+		take_used(w, is_cached);
 	return 0;
 }
 
@@ -279,6 +269,8 @@ take_fence(struct walk *w)
 {
 	uint64_t left = w->seg->end.v - w->addr;
 
+	if (left > 6 * (uint64_t)w->word && w->arena->is_main)
+		w->s->is_in_pieces = true;
 	if (left > 6 * (uint64_t)w->word)
 		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
 	if (w->piece_bytes)
@@ -374,15 +366,15 @@ take_gap(struct walk *w, uint64_t addr)
 	w->addr = addr;
 }
 
-/* The marked chunk with the lowest address, of both sorts. */
+/* The marked chunk with the lowest address, cached ones among them. */
 static const struct mark *
 next_mark(struct walk *w)
 {
-	const struct marks *m = w->marks, *c = &w->r->cached;
+	const struct marks *m = &w->s->marks, *c = &w->r->cached;
 	const struct mark *mark = w->at_mark < m->nr ? &m->v[w->at_mark] : NULL;
 	const struct mark *cached = w->at_cached < c->nr ? &c->v[w->at_cached] : NULL;
 
-	if (!mark || (cached && cached->chunk < mark->chunk)) {
+	if (!mark || (cached && mark_chunk(cached) < mark_chunk(mark))) {
 		w->at_cached += cached != NULL;
 		return cached;
 	}
@@ -396,19 +388,19 @@ skim_chunks(struct walk *w, uint64_t stop)
 {
 	const struct mark *mark;
 
-	for (mark = next_mark(w); mark && mark->chunk < stop; mark = next_mark(w)) {
-		if (mark->chunk < w->addr)
+	for (mark = next_mark(w); mark && mark_chunk(mark) < stop; mark = next_mark(w)) {
+		if (mark_chunk(mark) < w->addr)
 			return arena_doubt(w->arena, "the lists have chunks that overlap");
-		take_gap(w, mark->chunk);
-		w->raw = mark->bytes;
-		w->bytes = mark->bytes & ~FLAG_BITS;
+		take_gap(w, mark_chunk(mark));
+		w->raw = mark->raw;
+		w->bytes = mark->raw & ~FLAG_BITS;
 		if (!is_size(w))
 			return bad_size(w);
-		if (mark->kind == MARK_TCACHE)
+		if (mark_kind(mark) == MARK_TCACHE)
 			take_used(w, true);
-		else if (mark->kind == MARK_FAST)
+		else if (mark_kind(mark) == MARK_FAST)
 			take_fast(w);
-		else if (take_free(w, mark->kind == MARK_UNSORTED))
+		else if (take_free(w, mark_kind(mark) == MARK_UNSORTED))
 			return 1;
 		w->addr += w->bytes;
 	}
@@ -432,50 +424,46 @@ give_up(struct walk *w)
 }
 
 static int
-finish(struct walk *w, bool is_last)
+walk(struct walk *w)
 {
-	if (!is_last)
-		return w->arena->is_by_lists ? 0 : take_fence(w);
-	if (w->addr != w->arena->top.addr.v)
-		return bad_size(w);
-	take_top(w);
+	uint64_t top = w->arena->top.addr.v, end = w->seg->end.v;
+	bool is_last = raddr_in(w->arena->top.addr, w->seg->start, w->seg->end);
+	bool by_lists = w->arena->is_by_lists;
+
+	if ((by_lists ? skim_chunks : walk_chunks)(w, is_last ? top : end))
+		return 1;
+	if (is_last && w->addr == top)
+		take_top(w);
+	else if (is_last || !by_lists)
+		return take_fence(w);
 	return 0;
 }
 
 int
-walk_segment(struct reader *r, struct heap_arena *arena, struct heap_segment *seg, bool is_last,
-	const struct marks *marks, struct link_sums *sums, struct err *e)
+walk_segment(struct scan *s, size_t seg, struct err *e)
 {
-	struct page_runs runs = { 0 };
+	raddr start = s->arena->segment.v[seg].start;
 	struct walk w = {
-		.r = r,
-		.arena = arena,
-		.seg = seg,
-		.sums = sums,
-		.marks = marks,
-		.word = r->l->word_bytes,
-		.addr = seg->start.v,
-		.at_mark = marks_from(marks, seg->start.v),
-		.at_cached = marks_from(&r->cached, seg->start.v),
+		.s = s,
+		.r = s->r,
+		.arena = s->arena,
+		.seg = &s->arena->segment.v[seg],
+		.seg_nr = seg,
+		.word = s->r->l->word_bytes,
+		.addr = start.v,
+		.at_mark = marks_from(&s->marks, start.v),
+		.at_cached = marks_from(&s->r->cached, start.v),
 	};
-	uint64_t start = seg->start.v & ~(r->page_bytes - 1);
-	int result = -1;
+	int bad;
 
-	if (reader_add_runs(r, &runs, start, seg->end.v, e) == 0 &&
-		window_open(&w.w, r->t, &runs, e) == 0) {
-		ledger_begin(&w.ledger, arena, &runs, r->page_bytes, seg->start.v);
-		result = (arena->is_by_lists ? skim_chunks : walk_chunks)(
-				 &w, is_last ? arena->top.addr.v : seg->end.v) ||
-			finish(&w, is_last);
-		if (result)
-			give_up(&w);
-		ledger_end(&w.ledger);
-		r->heap->read_bytes += w.w.read_bytes;
-		window_close(&w.w);
-	}
-	for (size_t i = 0; i < runs.nr; i++)
-		*(runs.v[i].is_present ? &arena->resident_bytes : &arena->swapped_bytes) +=
-			runs.v[i].end.v - runs.v[i].start.v;
-	free(runs.v);
-	return result;
+	if (window_open(&w.w, s->r->t, &s->runs, e) < 0)
+		return -1;
+	ledger_begin(&w.ledger, s->arena, &s->runs, s->r->page_bytes, start.v);
+	bad = walk(&w);
+	if (bad)
+		give_up(&w);
+	ledger_end(&w.ledger);
+	s->r->heap->read_bytes += w.w.read_bytes;
+	window_close(&w.w);
+	return bad;
 }
