@@ -23,9 +23,10 @@ arena_doubt(struct heap_arena *arena, const char *fmt, ...)
 {
 	va_list ap;
 
-	arena->certainty = HEAP_APPROXIMATE;
-	if (arena->why[0])
+	/* The first doubt counts, more than what was noted before. */
+	if (arena->certainty == HEAP_APPROXIMATE)
 		return 1;
+	arena->certainty = HEAP_APPROXIMATE;
 	va_start(ap, fmt);
 	vsnprintf(arena->why, sizeof arena->why, fmt, ap);
 	va_end(ap);
@@ -98,31 +99,9 @@ align_chunk(const struct heap_layout *l, uint64_t addr)
 	return ((addr + header + align - 1) & ~(align - 1)) - header;
 }
 
-/*
- * The heaps of a thread arena, oldest first; maps/ has the first one first and then from the newest
- * down.  In the first one malloc_state is in front of the chunks.
- */
-static int
-heap_segments(struct reader *r, const struct arena *a, struct heap_arena *arena, struct err *e)
-{
-	for (size_t i = 0; i < a->nr_heaps; i++) {
-		const struct arena_heap *heap = &a->heap[i ? a->nr_heaps - i : 0];
-		uint64_t start = heap->start.v + r->l->heap_info_bytes +
-			(i ? 0 : r->l->state_bytes);
-
-		arena->mprotect_bytes += heap->mapped_bytes;
-		arena->page_bytes[HEAP_PAGE_RESERVED] +=
-			r->arenas->heap_max_bytes - heap->size_bytes;
-		if (add_segment(arena, align_chunk(r->l, start), heap->start.v + heap->size_bytes,
-			    e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Bytes of the top chunk by its header; 0 if that cannot be read. */
 static uint64_t
-top_bytes(struct reader *r, const struct heap_arena *arena)
+top_bytes(const struct reader *r, const struct heap_arena *arena)
 {
 	uint64_t word = 0;
 	struct err e;
@@ -133,8 +112,7 @@ top_bytes(struct reader *r, const struct heap_arena *arena)
 	return word_in(r, (const char *)&word) & ~FLAG_BITS;
 }
 
-/* Where brk's memory begins, as malloc remembers or the kernel's name says. */
-static uint64_t
+uint64_t
 brk_start(const struct reader *r)
 {
 	if (r->l->params.sbrk_base.v)
@@ -145,46 +123,101 @@ brk_start(const struct reader *r)
 	return 0;
 }
 
-/* Add the mapping of ADDR as a segment, if it is none yet. */
 static int
-add_mapping(struct reader *r, struct heap_arena *arena, uint64_t addr, struct err *e)
+by_start(const void *a, const void *b)
 {
-	const struct region *region = maps_find(r->m, (raddr){ addr });
-	uint64_t top_end = arena->top.addr.v + arena->top.bytes;
+	const struct os_page_run *x = a, *y = b;
 
-	/* Empty bins lead to themselves. */
-	if (!region || raddr_in(arena->addr, region->start, region->end))
-		return 0;
-	for (size_t i = 0; i < arena->segment.nr; i++)
-		if (arena->segment.v[i].start.v == region->start.v)
-			return 0;
-	return add_segment(arena, region->start.v,
-		raddr_in(arena->top.addr, region->start, region->end) ? top_end : region->end.v, e);
+	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
+}
+
+/* Learn which pages of segment SEG there are. */
+static int
+find_runs(struct scan *s, size_t seg, struct err *e)
+{
+	struct heap_arena *arena = s->arena;
+	uint64_t start = arena->segment.v[seg].start.v & ~(s->r->page_bytes - 1);
+	size_t nr = s->runs.nr;
+
+	if (reader_add_runs(s->r, &s->runs, start, arena->segment.v[seg].end.v, e) < 0)
+		return -1;
+	for (; nr < s->runs.nr; nr++)
+		*(s->runs.v[nr].is_present ? &arena->resident_bytes : &arena->swapped_bytes) +=
+			s->runs.v[nr].end.v - s->runs.v[nr].start.v;
+	if (nr)
+		qsort(s->runs.v, nr, sizeof *s->runs.v, by_start);
+	return 0;
 }
 
 /*
- * The main arena when it is not in one piece: brk was in the way of something, so that malloc used
- * mmap(), or somebody else used brk as well.  Where its pieces begin is not written anywhere; so it
- * is looked at by lists, in every mapping that one of them leads to.
+ * The heaps of a thread arena, oldest first; maps/ has the first one first and then from the newest
+ * down.  In the first one malloc_state is in front of the chunks.
  */
+static int
+heap_segments(struct scan *s, const struct arena *a, struct err *e)
+{
+	const struct reader *r = s->r;
+	struct heap_arena *arena = s->arena;
+
+	for (size_t i = 0; i < a->nr_heaps; i++) {
+		const struct arena_heap *heap = &a->heap[i ? a->nr_heaps - i : 0];
+		uint64_t start = heap->start.v + r->l->heap_info_bytes +
+			(i ? 0 : r->l->state_bytes);
+
+		arena->mprotect_bytes += heap->mapped_bytes;
+		arena->page_bytes[HEAP_PAGE_RESERVED] +=
+			r->arenas->heap_max_bytes - heap->size_bytes;
+		if (add_segment(arena, align_chunk(r->l, start), heap->start.v + heap->size_bytes,
+			    e) < 0 ||
+			find_runs(s, i, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+ssize_t
+segment_at(const struct heap_arena *arena, uint64_t addr)
+{
+	for (size_t i = arena->segment.nr; i-- > 0;)
+		if (raddr_in((raddr){ addr }, arena->segment.v[i].start, arena->segment.v[i].end))
+			return (ssize_t)i;
+	return -1;
+}
+
+/*
+ * The main arena is in pieces when brk was in the way of something, so that malloc used mmap(), or
+ * when somebody else used brk as well.  Where its pieces begin is not written anywhere; so it is
+ * looked at by lists, in every mapping that one of them leads to.
+ */
+int
+scan_add_piece(struct scan *s, uint64_t addr, struct err *e)
+{
+	struct heap_arena *arena = s->arena;
+	struct heap_range piece;
+
+	if (!s->is_in_pieces || segment_at(arena, addr) >= 0)
+		return 0;
+	piece = reader_mapping(s->r, addr);
+	if (!piece.end.v)
+		return 0;
+	if (add_segment(arena, piece.start.v, piece.end.v, e) < 0)
+		return -1;
+	return find_runs(s, arena->segment.nr - 1, e);
+}
+
 static int
 find_pieces(struct scan *s, struct err *e)
 {
 	struct heap_arena *arena = s->arena;
-	unsigned int word = s->r->l->word_bytes;
 	uint64_t base = brk_start(s->r);
 
 	arena->is_by_lists = s->is_in_pieces = true;
 	if (!arena->why[0])
 		snprintf(arena->why, sizeof arena->why,
 			"its memory is not in one piece, so that it was read by its lists");
-	if (base && add_mapping(s->r, arena, base, e) < 0)
+	if (base && scan_add_piece(s, base, e) < 0)
 		return -1;
-	for (unsigned int i = 0; i < 2 * HEAP_NR_BINS; i++)
-		if (add_mapping(s->r, arena,
-			    word_in(s->r, s->state + s->r->l->bins + i * word), e) < 0)
-			return -1;
-	return add_mapping(s->r, arena, arena->top.addr.v, e);
+	return scan_add_piece(s, arena->top.addr.v, e);
 }
 
 static int
@@ -195,7 +228,7 @@ main_segment(struct scan *s, struct err *e)
 
 	arena->mprotect_bytes = arena->system_bytes;
 	if (!s->is_in_pieces && start && start < end && end - start <= arena->system_bytes)
-		return add_segment(arena, start, end, e);
+		return add_segment(arena, start, end, e) < 0 ? -1 : find_runs(s, 0, e);
 	return find_pieces(s, e);
 }
 
@@ -203,36 +236,7 @@ static int
 find_segments(struct scan *s, const struct arena *a, struct err *e)
 {
 	s->arena->top.bytes = top_bytes(s->r, s->arena);
-	return s->arena->is_main ? main_segment(s, e) : heap_segments(s->r, a, s->arena, e);
-}
-
-/* ---- pages ---- */
-
-static int
-by_start(const void *a, const void *b)
-{
-	const struct os_page_run *x = a, *y = b;
-
-	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
-}
-
-/* The runs of pages of all segments, and how much of them is resident. */
-static int
-find_runs(struct scan *s, struct err *e)
-{
-	struct heap_arena *arena = s->arena;
-	uint64_t page = s->r->page_bytes;
-
-	for (size_t i = 0; i < arena->segment.nr; i++)
-		if (reader_add_runs(s->r, &s->runs, arena->segment.v[i].start.v & ~(page - 1),
-			    arena->segment.v[i].end.v, e) < 0)
-			return -1;
-	if (s->runs.nr)
-		qsort(s->runs.v, s->runs.nr, sizeof *s->runs.v, by_start);
-	for (size_t i = 0; i < s->runs.nr; i++)
-		*(s->runs.v[i].is_present ? &arena->resident_bytes : &arena->swapped_bytes) +=
-			s->runs.v[i].end.v - s->runs.v[i].start.v;
-	return 0;
+	return s->arena->is_main ? main_segment(s, e) : heap_segments(s, a, e);
 }
 
 /* ---- the proof ---- */
@@ -318,7 +322,7 @@ read_segments(struct scan *s, const struct arena *a, struct err *e)
 	s->map = calloc(s->arena->segment.nr, sizeof *s->map);
 	if (!s->map)
 		return err_set(e, ENOMEM, "cannot list the free chunks");
-	if (find_runs(s, e) < 0 || lists_read(s, e) < 0)
+	if (lists_read(s, e) < 0)
 		return -1;
 	sum_headers(s);
 	for (size_t i = 0; i < s->arena->segment.nr && bad >= 0; i++)

@@ -77,6 +77,7 @@ enum mark_kind {
 	MARK_FAST,
 	MARK_UNSORTED,
 	MARK_BINNED,
+	MARK_TOP,
 };
 
 struct mark {
@@ -148,6 +149,12 @@ bool reader_is_late(struct reader *r);
  */
 bool reader_may_look(struct reader *r, uint64_t page);
 
+/*
+ * The writable private memory around ADDR that has one name or none, whether or not the kernel has
+ * merged it to one mapping (after fork() it does not); {0, 0} if there is none.
+ */
+struct heap_range reader_mapping(const struct reader *r, uint64_t addr);
+
 /* Add to RUNS those in [START, END). */
 int reader_add_runs(
 	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e);
@@ -190,8 +197,20 @@ struct scan {
 	uint64_t nr_unsorted;
 	struct marks marks;	/* by lists: all free chunks instead, sorted */
 	struct link_sums sums;
-	bool is_in_pieces;	/* memory of others lies in the middle of a segment */
+	bool is_in_pieces;	/* the main arena, with memory of others in between */
 };
+
+/* Where brk's memory begins, as malloc remembers or the kernel's name says; 0: not known. */
+uint64_t brk_start(const struct reader *r);
+
+/*
+ * For an arena that is in pieces: take the mapping of ADDR for one of them, if it is none yet.
+ * Returns 0, or -1 with E.
+ */
+int scan_add_piece(struct scan *s, uint64_t addr, struct err *e);
+
+/* The segment of the arena that holds ADDR, or -1. */
+ssize_t segment_at(const struct heap_arena *arena, uint64_t addr);
 
 /* The bit of the chunk at ADDR in segment SEG. */
 static inline uint64_t

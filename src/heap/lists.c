@@ -154,16 +154,6 @@ marks_from(const struct marks *m, uint64_t addr)
 
 /* ---- what was found ---- */
 
-/* The segment of the arena that holds ADDR, or -1. */
-static ssize_t
-segment_at(const struct heap_arena *arena, uint64_t addr)
-{
-	for (size_t i = arena->segment.nr; i-- > 0;)
-		if (raddr_in((raddr){ addr }, arena->segment.v[i].start, arena->segment.v[i].end))
-			return (ssize_t)i;
-	return -1;
-}
-
 /* Set the bit of the chunk at ADDR.  Returns 0, 1 if it cannot be a chunk or was seen before, or -1. */
 static int
 set_bit(struct scan *s, uint64_t addr, struct err *e)
@@ -260,6 +250,8 @@ follow_bin(struct list *l, unsigned int nr, uint64_t head, uint64_t fd, struct e
 	for (uint64_t chunk = fd, before = head; chunk != head; before = chunk, chunk = links.fd) {
 		int bad;
 
+		if (scan_add_piece(l->s, chunk, e) < 0)
+			return -1;
 		if (is_too_long(l) || !read_links(l->cache, chunk, &links) || links.bk != before)
 			return bad_list(l, 1, "bin", nr);
 		bad = found(l->s, chunk, links.raw, kind, e);
@@ -314,6 +306,8 @@ lists_read(struct scan *s, struct err *e)
 	bad = follow_fast_bins(&l, e);
 	if (!bad)
 		bad = follow_bins(&l, s->arena->is_by_lists ? HEAP_NR_BINS : 1, e);
+	if (!bad && s->arena->is_by_lists)
+		bad = marks_add(&s->marks, s->arena->top.addr.v, s->arena->top.bytes, MARK_TOP, e);
 	marks_sort(&s->marks);
 	return bad;
 }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -77,6 +78,28 @@ reader_add_runs(
 			   : add_run(&all, runs);
 
 	return bad > 0 ? err_set(e, ENOMEM, "cannot list the pages of the heap") : bad;
+}
+
+/* Whether region B is more of what A is, right behind it. */
+static bool
+goes_on(const struct region *a, const struct region *b)
+{
+	return a->end.v == b->start.v && strcmp(a->prot, b->prot) == 0 && !b->inode &&
+		strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
+}
+
+struct heap_range
+reader_mapping(const struct reader *r, uint64_t addr)
+{
+	const struct region *first = maps_find(r->m, (raddr){ addr }), *last = first;
+
+	if (!first || first->inode || strcmp(first->prot, "rw-p") != 0)
+		return (struct heap_range){ 0 };
+	while (first > r->m->region && goes_on(first - 1, first))
+		first--;
+	while (last + 1 < r->m->region + r->m->nr && goes_on(last, last + 1))
+		last++;
+	return (struct heap_range){ first->start, last->end };
 }
 
 /* ---- a stop ---- */

@@ -233,11 +233,13 @@ brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 {
 	const struct heap_layout *l = w->r->l;
 	uint64_t unit = l->params.thp_page ? l->params.thp_page : w->r->page_bytes;
-	uint64_t end = w->seg->end.v, keep = min_chunk_bytes(l) + 1, page = w->r->page_bytes;
-	const struct region *heap = maps_find(w->r->m, (raddr){ end - 1 });
-	uint64_t extra;
+	uint64_t end = w->addr + w->arena->top.bytes, page = w->r->page_bytes;
+	uint64_t keep = min_chunk_bytes(l) + 1, extra;
+	struct heap_range brk = reader_mapping(w->r, brk_start(w->r));
 
-	if (!w->arena->is_contiguous || !heap || heap->end.v > end || end - top <= keep)
+	/* The heap may have grown since the mappings were listed; in pieces its top may be elsewhere. */
+	if (!brk.end.v || (w->s->is_in_pieces ? brk.end.v != end : brk.end.v > end) ||
+		end - top <= keep)
 		return false;
 	extra = (end - top - keep) & ~(unit - 1);
 	*lo = (end - extra + page - 1) & ~(page - 1);
@@ -249,18 +251,20 @@ brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 static void
 take_top(struct walk *w)
 {
-	uint64_t end = w->seg->end.v, page = w->r->page_bytes, lo, hi;
+	uint64_t end = w->addr + w->arena->top.bytes, page = w->r->page_bytes, lo, hi;
 	uint64_t top = w->piece_bytes ? w->piece : w->addr;
 
 	if (w->arena->is_main && brk_range(w, top, &lo, &hi)) {
 		ledger_add_trim(&w->ledger, PART_TOP, end - top, lo, hi);
-		return;
+	} else {
+		ledger_add(&w->ledger, PART_TOP, end - top);
+		lo = (top + min_chunk_bytes(w->r->l) + page - 1) & ~(page - 1);
+		hi = end & ~(page - 1);
+		if (hi > lo)
+			w->arena->top_pages = (struct heap_range){ { lo }, { hi } };
 	}
-	ledger_add(&w->ledger, PART_TOP, end - top);
-	lo = (top + min_chunk_bytes(w->r->l) + page - 1) & ~(page - 1);
-	hi = end & ~(page - 1);
-	if (hi > lo)
-		w->arena->top_pages = (struct heap_range){ { lo }, { hi } };
+	w->piece_bytes = w->piece_free_bytes = 0;
+	w->addr = end;
 }
 
 /* Two headers at most that keep free() from looking beyond the end. */
@@ -285,7 +289,7 @@ static bool
 is_size(const struct walk *w)
 {
 	return !(w->raw & IS_MMAPPED) && w->bytes % w->r->l->align_bytes == 0 &&
-		w->bytes >= min_chunk_bytes(w->r->l) && w->bytes < w->seg->end.v - w->addr;
+		w->bytes >= min_chunk_bytes(w->r->l) && w->bytes <= w->seg->end.v - w->addr;
 }
 
 /* Remember the links before the window moves on; zeroes if their page is not there. */
@@ -328,7 +332,7 @@ walk_chunks(struct walk *w, uint64_t stop)
 		w->bytes = w->raw & ~FLAG_BITS;
 		if (w->bytes <= 2 * word)
 			return 0;
-		if (!is_size(w))
+		if (!is_size(w) || w->addr + w->bytes == w->seg->end.v)
 			return bad_size(w);
 		read_links(w);
 		header = window_at(&w->w, w->addr + w->bytes, 2 * word);
@@ -382,6 +386,28 @@ next_mark(struct walk *w)
 	return mark;
 }
 
+static int
+take_mark(struct walk *w, enum mark_kind kind)
+{
+	switch (kind) {
+	case MARK_TCACHE:
+		take_used(w, true);
+		break;
+	case MARK_FAST:
+		take_fast(w);
+		break;
+	case MARK_TOP:
+		take_top(w);
+		return 0;
+	case MARK_UNSORTED:
+	case MARK_BINNED:
+		if (take_free(w, kind == MARK_UNSORTED))
+			return 1;
+	}
+	w->addr += w->bytes;
+	return 0;
+}
+
 /* As walk_chunks(), from one marked chunk to the next; what is between them is in use. */
 static int
 skim_chunks(struct walk *w, uint64_t stop)
@@ -396,13 +422,8 @@ skim_chunks(struct walk *w, uint64_t stop)
 		w->bytes = mark->raw & ~FLAG_BITS;
 		if (!is_size(w))
 			return bad_size(w);
-		if (mark_kind(mark) == MARK_TCACHE)
-			take_used(w, true);
-		else if (mark_kind(mark) == MARK_FAST)
-			take_fast(w);
-		else if (take_free(w, mark_kind(mark) == MARK_UNSORTED))
+		if (take_mark(w, mark_kind(mark)))
 			return 1;
-		w->addr += w->bytes;
 	}
 	take_gap(w, stop);
 	return 0;
@@ -428,14 +449,14 @@ walk(struct walk *w)
 {
 	uint64_t top = w->arena->top.addr.v, end = w->seg->end.v;
 	bool is_last = raddr_in(w->arena->top.addr, w->seg->start, w->seg->end);
-	bool by_lists = w->arena->is_by_lists;
 
-	if ((by_lists ? skim_chunks : walk_chunks)(w, is_last ? top : end))
+	if (w->arena->is_by_lists)
+		return skim_chunks(w, end);
+	if (walk_chunks(w, is_last ? top : end))
 		return 1;
-	if (is_last && w->addr == top)
-		take_top(w);
-	else if (is_last || !by_lists)
+	if (w->addr != top)
 		return take_fence(w);
+	take_top(w);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "child.h"
 #include "heap/heap.h"
@@ -18,9 +19,17 @@
 #define NR_SLOTS 3000
 #define NR_STEPS 40000
 
+/* What is in the way of brk while the main arena grows. */
+enum obstacle {
+	OBSTACLE_NONE,
+	OBSTACLE_SBRK,		/* somebody else who uses it */
+	OBSTACLE_MAPPING,	/* a mapping right behind it */
+};
+
 struct plan {
 	unsigned int seed;
 	int nr_threads;
+	enum obstacle obstacle;
 };
 
 static pthread_barrier_t barrier;
@@ -66,14 +75,31 @@ step(void **slot, uint32_t *state)
 	*slot = p;
 }
 
+static void
+put_in_the_way(enum obstacle obstacle)
+{
+	uintptr_t brk = (uintptr_t)sbrk(0);
+
+	if (obstacle == OBSTACLE_SBRK)
+		memset(sbrk(100000), 0x11, 100000);
+	else if (obstacle == OBSTACLE_MAPPING)
+		mmap((void *)((brk + 4095) & ~(uintptr_t)4095), 4096, PROT_READ,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static enum obstacle obstacle;
+
 static void *
 work(void *arg)
 {
 	static __thread void *slot[NR_SLOTS];
 	uint32_t state = (uint32_t)(uintptr_t)arg;
 
-	for (int i = 0; i < NR_STEPS; i++)
+	for (int i = 0; i < NR_STEPS; i++) {
+		if (i == NR_STEPS / 2 && getpid() == gettid())
+			put_in_the_way(obstacle);
 		step(&slot[draw(&state) % NR_SLOTS], &state);
+	}
 	/* Let go of most of it, as a server does after its busy hour. */
 	for (int i = 0; i < NR_SLOTS; i++)
 		if (draw(&state) % 8) {
@@ -94,6 +120,7 @@ run(void *arg)
 	const struct plan *plan = arg;
 	pthread_t thread;
 
+	obstacle = plan->obstacle;
 	setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 	setvbuf(stdin, NULL, _IONBF, 0);
 	pthread_barrier_init(&barrier, NULL, (unsigned int)plan->nr_threads);
@@ -206,9 +233,9 @@ lists_agree(const struct heap *walked, const struct heap *listed)
 }
 
 static void
-test_program(unsigned int seed, int nr_threads)
+test_program(unsigned int seed, int nr_threads, enum obstacle in_the_way)
 {
-	struct plan plan = { .seed = seed, .nr_threads = nr_threads };
+	struct plan plan = { .seed = seed, .nr_threads = nr_threads, .obstacle = in_the_way };
 	struct child c = child_start(run, &plan);
 	struct view v;
 	auto_heap struct heap h = { 0 }, listed = { 0 };
@@ -221,6 +248,8 @@ test_program(unsigned int seed, int nr_threads)
 	before = anon_bytes(&v);
 	present = view_present_bytes(&v);
 	ok(read_heap(&h, &v, &opt), "seed %u, %d threads: the heap can be read", seed, nr_threads);
+	ok(h.arena.nr && h.arena.v[0].is_by_lists == (in_the_way != OBSTACLE_NONE),
+		"seed %u: obstacle %d is seen", seed, in_the_way);
 	ok(adds_up(&h), "seed %u: each arena adds up", seed);
 	ok(says_the_same(&h, c.said, &v.e), "seed %u: malloc_info says the same", seed);
 	ok(read_heap(&listed, &v, &by_lists) && says_the_same(&listed, c.said, &v.e) &&
@@ -245,6 +274,8 @@ main(void)
 	if (skip_if_sanitized("heaps of real programs"))
 		return tap_end();
 	for (unsigned int seed = 1; seed <= NR_SEEDS; seed++)
-		test_program(seed, seed % 3 == 0 ? 1 : seed % 4 + 2);
+		test_program(seed, seed % 3 == 0 ? 1 : seed % 4 + 2, OBSTACLE_NONE);
+	test_program(100, 2, OBSTACLE_SBRK);
+	test_program(101, 2, OBSTACLE_MAPPING);
 	return tap_end();
 }
