@@ -136,6 +136,17 @@ identities_to_json(const struct space *s)
 	return identities;
 }
 
+/* Who serves malloc. */
+static json_t *
+malloc_to_json(const struct object *o)
+{
+	const char *name = o ? object_allocator(o) : NULL;
+
+	if (!o)
+		return json_null();
+	return json_pack("{s:s?, s:o}", "name", name, "path", ui_json_string(o->path));
+}
+
 static json_t *
 repeats_to_json(const struct repeats *r, const struct space *s)
 {
@@ -177,6 +188,7 @@ maps_show_json(struct ui_output *out, const struct maps_report *report, struct e
 		json_object_set_new(data, "changes", growth_to_json(report->growth));
 		json_object_set(data, "since", json_object_get(report->since, "generated_at"));
 	}
+	json_object_set_new(data, "malloc", malloc_to_json(s->malloc_object));
 	json_object_set_new(data, "repeats", repeats_to_json(report->repeats, s));
 	json_object_set_new(data, "identities", identities_to_json(s));
 	if (s->rss_error.kind)

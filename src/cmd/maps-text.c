@@ -292,6 +292,20 @@ repeats(const struct shower *sh)
 		fprintf(sh->out->f, "and so of %zu more files\n", r->nr - REPEATS_SHOWN);
 }
 
+/* Where the memory of another malloc is. */
+static void
+other_malloc(const struct shower *sh)
+{
+	const struct object *o = sh->s->malloc_object;
+	const char *name = o ? object_allocator(o) : NULL;
+	char path[256];
+
+	if (o && !o->is_libc)
+		fprintf(sh->out->f, "malloc is %s%s%s%s: its memory is in anon and heap, among the "
+			"program's own.\n", name ? name : "", name ? "'s (" : "",
+			text_printable(o->path, path, sizeof path), name ? ")" : "");
+}
+
 static void
 foot(const struct shower *sh)
 {
@@ -303,6 +317,7 @@ foot(const struct shower *sh)
 		fprintf(sh->out->f, "; transparent huge pages %s of RSS",
 			ui_size(sh->ui, sh->s->totals.huge_bytes, huge, sizeof huge));
 	fputs(".\n", sh->out->f);
+	other_malloc(sh);
 	repeats(sh);
 	identities(sh);
 }

@@ -64,36 +64,31 @@ check_machine(const struct target *t, const struct objects *o, struct err *e)
 
 /* ---- who serves malloc ---- */
 
-/* Other allocators: a symbol that only they define, and what they offer themselves. */
+/* What other allocators offer themselves. */
 static const struct {
-	const char *symbol, *name, *help;
+	const char *name, *help;
 } other_allocator[] = {
-	{ "mallctl", "jemalloc",
+	{ "jemalloc",
 		"Ask jemalloc itself: malloc_stats_print(), mallctl(\"arena.4096.purge\"), "
 		"MALLOC_CONF=background_thread:true; in Redis, MEMORY STATS and MEMORY PURGE" },
-	{ "MallocExtension_ReleaseFreeMemory", "tcmalloc",
+	{ "tcmalloc",
 		"Ask tcmalloc itself: MallocExtension_GetStats(), "
 		"MallocExtension_ReleaseFreeMemory(), TCMALLOC_RELEASE_RATE" },
-	{ "mi_malloc", "mimalloc",
+	{ "mimalloc",
 		"Ask mimalloc itself: mi_stats_print(), mi_collect(true), MIMALLOC_PURGE_DELAY=0" },
-	{ "scalable_malloc", "tbbmalloc",
+	{ "tbbmalloc",
 		"Ask tbbmalloc itself: scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS)" },
 };
 
 static int
 refuse_allocator(const struct target *t, const struct object *o, struct err *e)
 {
-	const char *name = NULL, *help = "Ask that allocator itself";
+	const char *name = object_allocator(o), *help = "Ask that allocator itself";
 	char path[256];
-	struct image_symbol s;
 
-	for (size_t i = 0; i < sizeof other_allocator / sizeof *other_allocator; i++) {
-		if (image_find(o->image, other_allocator[i].symbol, &s) == 0) {
-			name = other_allocator[i].name;
+	for (size_t i = 0; name && i < sizeof other_allocator / sizeof *other_allocator; i++)
+		if (strcmp(name, other_allocator[i].name) == 0)
 			help = other_allocator[i].help;
-			break;
-		}
-	}
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) does not use glibc malloc but %s%s(%s)", t->pid,
 		t->comm, name ? name : "its own", name ? " " : " malloc ",
 		text_printable(o->path, path, sizeof path));

@@ -24,7 +24,7 @@ struct classifier {
 	const struct target *t;
 	const struct spans *spans;
 	size_t next_span;
-	bool has_java;
+	bool has_java, has_mimalloc;
 	struct {
 		struct {
 			uint64_t dev;
@@ -313,6 +313,16 @@ by_shape(const struct classifier *c, struct look *v, const struct region *r)
 		v->kind = LEAF_JAVA_HEAP;
 		return;
 	}
+	/*
+	 * mimalloc asks for addresses where the kernel puts nothing by itself (mi_os_get_aligned_hint,
+	 * src/os.c; not for more than 1 GiB at once).  Other allocators take what the kernel gives
+	 * them, which is where the program's own mappings are.
+	 */
+	if (c->has_mimalloc && r->start.v >= UINT64_C(2) << 40 &&
+		r->start.v < UINT64_C(30) << 40 && r->prot[1] == 'w') {
+		v->kind = LEAF_MIMALLOC_HEAP;
+		return;
+	}
 	v->confidence = CONFIDENCE_EXACT;
 	if (r->prot[2] == 'x')
 		v->kind = LEAF_JIT;
@@ -424,6 +434,14 @@ is_java(const struct objects *o)
 	return false;
 }
 
+static bool
+is_mimalloc(const struct object *o)
+{
+	const char *name = o ? object_allocator(o) : NULL;
+
+	return name && strcmp(name, "mimalloc") == 0;
+}
+
 static int
 classify_all(struct classifier *c)
 {
@@ -446,7 +464,13 @@ classify_all(struct classifier *c)
 int
 space_classify(struct space *s, const struct spans *spans, const struct target *t, struct err *e)
 {
-	struct classifier c = { .s = s, .t = t, .spans = spans, .has_java = is_java(&s->objects) };
+	struct classifier c = {
+		.s = s,
+		.t = t,
+		.spans = spans,
+		.has_java = is_java(&s->objects),
+		.has_mimalloc = is_mimalloc(s->malloc_object),
+	};
 	int failed = array_reserve(&s->leaves, s->maps.nr + spans->nr) < 0 || classify_all(&c) < 0;
 
 	free(c.file_systems.v);

@@ -53,6 +53,7 @@ static const struct {
 	[LEAF_NAMED] = { "named by the program", GROUP_ANON },
 	[LEAF_GO_HEAP] = { "Go heap", GROUP_ANON },
 	[LEAF_JAVA_HEAP] = { "Java heap", GROUP_ANON },
+	[LEAF_MIMALLOC_HEAP] = { "mimalloc heap", GROUP_ANON },
 	[LEAF_JIT] = { "JIT code", GROUP_ANON },
 	[LEAF_ANON_SMALL] = { "anon under 1 MiB", GROUP_ANON },
 	[LEAF_ANON_MEDIUM] = { "anon 1-64 MiB", GROUP_ANON },

@@ -64,3 +64,25 @@ objects_malloc(const struct objects *os, const struct target *t)
 	}
 	return NULL;
 }
+
+const char *
+object_allocator(const struct object *o)
+{
+	/* What only they define, whatever the file is called; the program itself may hold one. */
+	static const struct {
+		const char *symbol, *name;
+	} allocators[] = {
+		{ "mallctl", "jemalloc" },
+		{ "MallocExtension_ReleaseFreeMemory", "tcmalloc" },
+		{ "mi_malloc", "mimalloc" },
+		{ "scalable_malloc", "tbbmalloc" },
+	};
+	struct image_symbol s;
+
+	if (o->is_libc)
+		return "glibc";
+	for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++)
+		if (image_find(o->image, allocators[i].symbol, &s) == 0)
+			return allocators[i].name;
+	return NULL;
+}

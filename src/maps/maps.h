@@ -99,6 +99,9 @@ const struct object *objects_at(const struct objects *o, raddr a);
  */
 const struct object *objects_malloc(const struct objects *o, const struct target *t);
 
+/* Whose malloc O has, which has one: "glibc", "jemalloc" ...; NULL if it is none that we know. */
+const char *object_allocator(const struct object *o);
+
 /* ---- arenas: where glibc malloc keeps its heaps ------------------------------------------------ */
 
 /* One 64 MiB-aligned piece of a thread arena (struct heap_info, malloc/arena.c). */
@@ -264,6 +267,7 @@ enum leaf_kind {
 	LEAF_NAMED,		/* named by the program: prctl(PR_SET_VMA_ANON_NAME) */
 	LEAF_GO_HEAP,
 	LEAF_JAVA_HEAP,
+	LEAF_MIMALLOC_HEAP,
 	LEAF_JIT,		/* executable and of no file */
 	LEAF_ANON_SMALL,	/* under 1 MiB */
 	LEAF_ANON_MEDIUM,	/* under 64 MiB */
@@ -334,6 +338,7 @@ struct space {
 	struct maps maps;
 	struct objects objects;
 	struct threads threads;
+	const struct object *malloc_object;	/* of OBJECTS: objects_malloc() */
 	struct arenas arenas;	/* empty when malloc is not glibc's: see arenas_error */
 	struct err arenas_error;	/* kind is 0 when there are arenas */
 	struct {

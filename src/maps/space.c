@@ -225,6 +225,7 @@ find_leaves(struct space *s, const struct target *t, const struct space_options 
 	if (maps_read_telling(&s->maps, t, listener, e) < 0 ||
 		objects_find(&s->objects, &s->maps, t, opt->objects, e) < 0)
 		return -1;
+	s->malloc_object = objects_malloc(&s->objects, t);
 	if (arenas_find(&s->arenas, t, &s->maps, &s->objects, opt->arenas, &s->arenas_error) < 0 &&
 		s->arenas_error.kind == ERR_GONE) {
 		*e = s->arenas_error;

@@ -32,6 +32,7 @@ for form in static i386 musl; do
 	fi
 done
 start_tracee zombie-leader
+check "glibc's malloc needs no word" sh -c "! '$MEMDIAG' maps $tracee_pid | grep '^malloc is'"
 whole 'the first thread has ended'
 check 'the target lives on' end_tracee
 start_tracee manythreads 200
@@ -60,6 +61,19 @@ for allocator in libtcmalloc_minimal.so.4 libjemalloc.so.2 libmimalloc.so.2; do
 	check 'the target lives on' end_tracee
 	start_command env LD_PRELOAD="$allocator" PYTHONMALLOC=malloc python3 "$dir/blocks.py"
 	whole "$allocator at work"
+	name=${allocator#lib}
+	name=${name%%[._]*}
+	check 'it is told whose malloc that is' json_is \
+		".data.malloc | .name == \"$name\" and (.path | contains(\"$allocator\"))"
+	heap='[.data.groups[].parts[]? | select(.name == "mimalloc heap")]'
+	if [ "$name" = mimalloc ]; then
+		check 'and which memory, by its place' json_is \
+			"$heap | map([.confidence, .rss_bytes > 75000000]) == [[\"guess\", true]]"
+	else
+		check 'but not which memory' json_is "$heap == []"
+	fi
+	check 'as text' exits 0 memdiag maps "$tracee_pid"
+	check 'with where to look for the rest' grep -q "^malloc is $name's (.*$allocator" "$dir/out"
 	check 'the target lives on' end_tracee
 done
 
