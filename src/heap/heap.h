@@ -230,7 +230,7 @@ struct heap_arena {
 	uint64_t stranded_bytes;	/* free bytes on MIXED and CACHED pages */
 	struct {			/* what malloc_trim(0) does here */
 		uint64_t rss_bytes;	/* RSS falls by */
-		uint64_t uss_bytes;	/* of which nobody else has the pages; 0 if not known */
+		uint64_t uss_bytes;	/* of which nobody else has the pages; see has_uss */
 		uint64_t swap_bytes;
 		uint64_t lock_ns;	/* the arena's lock is held, estimated */
 		struct {
@@ -263,6 +263,7 @@ struct heap {
 		size_t nr, room;
 	} mmapped;
 	enum heap_certainty certainty;	/* of the least certain arena */
+	bool has_uss;
 	unsigned int nr_stops;
 	uint64_t stopped_ns, longest_stop_ns;
 	uint64_t nr_chunks, read_bytes;	/* for --verbose and the benchmark */
@@ -270,6 +271,7 @@ struct heap {
 
 struct heap_options {
 	uint64_t max_stop_ns;	/* the longest the target may be stopped at a time; 0: not at all */
+	bool want_uss;		/* tell how much of what trim gives back nobody shares */
 	bool bins_only;		/* free chunks by malloc's lists; no chunk in use is looked at */
 };
 

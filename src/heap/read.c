@@ -236,13 +236,49 @@ look_stopped(struct work *w, struct err *e)
 
 /* ---- all of it ---- */
 
+/*
+ * How long malloc_trim(0) holds the lock of ARENA, estimated: it looks at every free chunk, and the
+ * kernel frees every page.  Medians of a virtual machine of 2023, where the kernel's part is nearly
+ * all of it (scripts/bench/heap).
+ */
+static uint64_t
+lock_ns(const struct heap_arena *arena, uint64_t page_bytes)
+{
+	return arena->binned.count * 50 + arena->trim.range.nr * 700 +
+		(arena->trim.rss_bytes + arena->trim.swap_bytes) / page_bytes * 550;
+}
+
+/* Which of the pages that would be given back nobody else has: of all arenas, or of none. */
+static bool
+find_uss(struct reader *r)
+{
+	for (size_t i = 0; i < r->heap->arena.nr; i++) {
+		struct heap_arena *arena = &r->heap->arena.v[i];
+
+		for (size_t j = 0; j < arena->trim.range.nr; j++) {
+			struct heap_range range = arena->trim.range.v[j];
+			uint64_t bytes;
+			struct err e;
+
+			if (os_pages_exclusive(r->pages, range.start, range.end, &bytes, &e) < 0)
+				return false;
+			arena->trim.uss_bytes += bytes;
+		}
+	}
+	return true;
+}
+
 static void
-sum_up(struct heap *h)
+sum_up(struct heap *h, uint64_t page_bytes)
 {
 	h->certainty = HEAP_EXACT;
-	for (size_t i = 0; i < h->arena.nr; i++)
-		if (h->arena.v[i].certainty < h->certainty)
-			h->certainty = h->arena.v[i].certainty;
+	for (size_t i = 0; i < h->arena.nr; i++) {
+		struct heap_arena *arena = &h->arena.v[i];
+
+		arena->trim.lock_ns = lock_ns(arena, page_bytes);
+		if (arena->certainty < h->certainty)
+			h->certainty = arena->certainty;
+	}
 }
 
 static int
@@ -283,11 +319,13 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 		result = read_all(&w, e);
 	free(w.r.cached.v);
 	free(w.todo.v);
-	if (result < 0)
+	if (result < 0) {
 		heap_release(h);
-	else
-		sum_up(h);
-	return result;
+		return -1;
+	}
+	sum_up(h, w.r.page_bytes);
+	h->has_uss = opt->want_uss && pages && find_uss(&w.r);
+	return 0;
 }
 
 void

@@ -129,6 +129,8 @@ end_piece(struct walk *w)
 	enum part part = w->piece_free_bytes ? PART_FREE : PART_CACHED;
 	uint64_t lo, hi;
 
+	if (!w->piece_bytes)
+		return;
 	if (trim_range(w, w->piece, w->piece_bytes, &lo, &hi))
 		ledger_add_trim(&w->ledger, part, w->piece_bytes, lo, hi);
 	else
@@ -180,8 +182,7 @@ take_used(struct walk *w, bool is_cached)
 	struct heap_segment *seg = w->seg;
 	uint64_t below = w->piece_bytes;
 
-	if (w->piece_bytes)
-		end_piece(w);
+	end_piece(w);
 	sum_add(&w->arena->in_use, w->bytes);
 	sum_add(&w->arena->used_size[heap_size_class(w->bytes)], w->bytes);
 	if (is_cached) {
@@ -277,8 +278,7 @@ take_fence(struct walk *w)
 		w->s->is_in_pieces = true;
 	if (left > 6 * (uint64_t)w->word)
 		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
-	if (w->piece_bytes)
-		end_piece(w);
+	end_piece(w);
 	ledger_add(&w->ledger, PART_USED, left);
 	return 0;
 }
@@ -362,8 +362,7 @@ take_gap(struct walk *w, uint64_t addr)
 {
 	if (w->addr == addr)
 		return;
-	if (w->piece_bytes)
-		end_piece(w);
+	end_piece(w);
 	w->arena->in_use.bytes += addr - w->addr;
 	w->seg->in_use.bytes += addr - w->addr;
 	ledger_add(&w->ledger, PART_USED, addr - w->addr);
@@ -431,31 +430,61 @@ skim_chunks(struct walk *w, uint64_t stop)
 
 /* ---- all of it ---- */
 
-/* What could not be walked counts as in use, for nothing better is known of it. */
-static void
-give_up(struct walk *w)
+/* The first chunk behind w->addr that a list leads to; UINT64_MAX if there is none. */
+static uint64_t
+next_known(const struct walk *w)
 {
-	uint64_t left;
+	const struct marks *cached = &w->r->cached;
+	const uint64_t *map = w->s->map[w->seg_nr];
+	uint64_t nr_bits = map_bit(w->s, w->seg_nr, w->seg->end.v);
+	size_t i = marks_from(cached, w->addr + 1);
+	uint64_t known = i < cached->nr ? mark_chunk(&cached->v[i]) : UINT64_MAX;
 
-	if (w->piece_bytes)
-		end_piece(w);
-	left = w->seg->end.v - w->addr;
-	w->arena->in_use.bytes += left;
-	ledger_add(&w->ledger, PART_USED, left);
+	for (uint64_t bit = map_bit(w->s, w->seg_nr, w->addr) + 1; map && bit < nr_bits; bit++) {
+		uint64_t bits = map[bit / 64] >> bit % 64;
+		uint64_t chunk;
+
+		if (!bits) {
+			bit |= 63;
+			continue;
+		}
+		bit += (unsigned int)__builtin_ctzll(bits);
+		chunk = w->seg->start.v + bit * w->r->l->align_bytes;
+		return chunk < known ? chunk : known;
+	}
+	return known;
+}
+
+/*
+ * Behind a chunk that is none, as while the target runs: go on from the next one that a list leads
+ * to.  What is skipped counts as in use, for nothing better is known of it.
+ */
+static bool
+resync(struct walk *w, uint64_t stop)
+{
+	uint64_t known = next_known(w);
+
+	if (w->r->is_late || w->s->is_in_pieces || known >= stop)
+		return false;
+	take_gap(w, known);
+	return true;
 }
 
 static int
 walk(struct walk *w)
 {
 	uint64_t top = w->arena->top.addr.v, end = w->seg->end.v;
-	bool is_last = raddr_in(w->arena->top.addr, w->seg->start, w->seg->end);
+	uint64_t stop = raddr_in(w->arena->top.addr, w->seg->start, w->seg->end) ? top : end;
 
 	if (w->arena->is_by_lists)
 		return skim_chunks(w, end);
-	if (walk_chunks(w, is_last ? top : end))
-		return 1;
+	while (walk_chunks(w, stop))
+		if (!resync(w, stop))
+			return 1;
 	if (w->addr != top)
 		return take_fence(w);
+	if (top + w->arena->top.bytes != end)
+		return bad_size(w);
 	take_top(w);
 	return 0;
 }
@@ -482,7 +511,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	ledger_begin(&w.ledger, s->arena, &s->runs, s->r->page_bytes, start.v);
 	bad = walk(&w);
 	if (bad)
-		give_up(&w);
+		take_gap(&w, w.seg->end.v);
 	ledger_end(&w.ledger);
 	s->r->heap->read_bytes += w.w.read_bytes;
 	window_close(&w.w);

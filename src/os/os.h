@@ -237,6 +237,13 @@ enum os_pages_by os_pages_by(const struct os_pages *p);
 int os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind,
 	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e);
 
+/*
+ * How many bytes of [START, END), which are pages, are present and nobody else's, into *RET.
+ * ERR_UNSUPPORTED for a core file.
+ */
+int os_pages_exclusive(
+	struct os_pages *p, raddr start, raddr end, uint64_t *ret_bytes, struct err *e);
+
 /* ---- mappings --------------------------------------------------------------------------------- */
 
 enum os_fs {

@@ -53,6 +53,7 @@ struct scan_arg {
 #define ENTRY_SWAPPED (UINT64_C(1) << 62)
 #define ENTRY_FILE (UINT64_C(1) << 61)
 #define ENTRY_GUARD (UINT64_C(1) << 58)
+#define ENTRY_EXCLUSIVE (UINT64_C(1) << 56)
 
 struct os_pages {
 	const struct core *core;	/* then there is only BY besides */
@@ -286,4 +287,30 @@ os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind, run_fn
 		return core_pages_walk(p->core, start, end, fn, arg, e);
 	return p->by == OS_PAGES_SCAN ? walk_scan(p, start.v, end.v, want_kind, fn, arg, e)
 				      : walk_pagemap(p, start.v, end.v, fn, arg, e);
+}
+
+int
+os_pages_exclusive(
+	struct os_pages *p, raddr start, raddr end, uint64_t *ret_bytes, struct err *e)
+{
+	uint64_t entry[512];
+
+	*ret_bytes = 0;
+	if (p->core)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"a core file does not say which pages were shared");
+	for (uint64_t at = start.v; at < end.v;) {
+		uint64_t nr = (end.v - at) / p->page_bytes;
+		size_t want = nr < 512 ? nr * sizeof *entry : sizeof entry;
+		ssize_t got = pread(p->fd, entry, want, (off_t)(at / p->page_bytes * sizeof *entry));
+
+		if (got < (ssize_t)sizeof *entry)
+			return err_set(e, got < 0 ? errno : ESRCH, "cannot read /proc/%d/pagemap",
+				p->pid);
+		for (ssize_t i = 0; i < got / (ssize_t)sizeof *entry; i++)
+			if ((entry[i] & ENTRY_PRESENT) && (entry[i] & ENTRY_EXCLUSIVE))
+				*ret_bytes += p->page_bytes;
+		at += (uint64_t)got / sizeof *entry * p->page_bytes;
+	}
+	return 0;
 }

@@ -30,6 +30,7 @@ struct plan {
 	unsigned int seed;
 	int nr_threads;
 	enum obstacle obstacle;
+	bool has_child;		/* which shares all of its pages */
 };
 
 static pthread_barrier_t barrier;
@@ -128,6 +129,9 @@ run(void *arg)
 	for (int i = 1; i < plan->nr_threads; i++)
 		pthread_create(&thread, NULL, work, (void *)(uintptr_t)(plan->seed * 100 + i));
 	work((void *)(uintptr_t)(plan->seed * 100));
+	if (plan->has_child && fork() == 0)
+		for (prctl(PR_SET_PDEATHSIG, SIGKILL);;)
+			pause();
 	malloc_info(0, stdout);
 	puts("ready");
 	fflush(stdout);
@@ -199,6 +203,16 @@ predicted(const struct heap *h)
 	return sum;
 }
 
+static uint64_t
+predicted_alone(const struct heap *h)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < h->arena.nr; i++)
+		sum += h->arena.v[i].trim.uss_bytes;
+	return sum;
+}
+
 /* The child's document, told by H. */
 static bool
 says_the_same(const struct heap *h, const char *said, struct err *e)
@@ -233,13 +247,18 @@ lists_agree(const struct heap *walked, const struct heap *listed)
 }
 
 static void
-test_program(unsigned int seed, int nr_threads, enum obstacle in_the_way)
+test_program(unsigned int seed, int nr_threads, enum obstacle in_the_way, bool has_child)
 {
-	struct plan plan = { .seed = seed, .nr_threads = nr_threads, .obstacle = in_the_way };
+	struct plan plan = {
+		.seed = seed,
+		.nr_threads = nr_threads,
+		.obstacle = in_the_way,
+		.has_child = has_child,
+	};
 	struct child c = child_start(run, &plan);
 	struct view v;
 	auto_heap struct heap h = { 0 }, listed = { 0 };
-	struct heap_options opt = { .max_stop_ns = 1000000000 }, by_lists = opt;
+	struct heap_options opt = { .max_stop_ns = 1000000000, .want_uss = true }, by_lists = opt;
 	uint64_t before, after, present;
 
 	by_lists.bins_only = true;
@@ -257,6 +276,9 @@ test_program(unsigned int seed, int nr_threads, enum obstacle in_the_way)
 		"seed %u: so do malloc's lists alone", seed);
 	ok(anon_bytes(&v) == before && view_present_bytes(&v) == present,
 		"seed %u: no page came or went by it", seed);
+	ok(h.has_uss && predicted_alone(&h) == (has_child ? 0 : predicted(&h)),
+		"seed %u: of what can be trimmed nobody else has %" PRIu64, seed,
+		predicted_alone(&h));
 	trim_child(&c);
 	after = anon_bytes(&v);
 	ok(before - after == predicted(&h), "seed %u: malloc_trim gave back %" PRIu64 " of %" PRIu64,
@@ -274,8 +296,9 @@ main(void)
 	if (skip_if_sanitized("heaps of real programs"))
 		return tap_end();
 	for (unsigned int seed = 1; seed <= NR_SEEDS; seed++)
-		test_program(seed, seed % 3 == 0 ? 1 : seed % 4 + 2, OBSTACLE_NONE);
-	test_program(100, 2, OBSTACLE_SBRK);
-	test_program(101, 2, OBSTACLE_MAPPING);
+		test_program(seed, seed % 3 == 0 ? 1 : seed % 4 + 2, OBSTACLE_NONE, false);
+	test_program(100, 2, OBSTACLE_SBRK, false);
+	test_program(101, 2, OBSTACLE_MAPPING, false);
+	test_program(102, 2, OBSTACLE_NONE, true);
 	return tap_end();
 }
