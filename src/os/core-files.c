@@ -85,6 +85,22 @@ header_in_core(const struct core *c, const struct core_file *f, char head[HEADER
 	return n > 0 ? elf_memory(head, (size_t)n) : NULL;
 }
 
+/*
+ * Whether the file has its code.  Files of debug information alone have the same build-id, and often
+ * the same name; their sections are there without contents.
+ */
+static bool
+has_code(Elf *elf)
+{
+	for (Elf_Scn *s = elf_nextscn(elf, NULL); s; s = elf_nextscn(elf, s)) {
+		GElf_Shdr h;
+
+		if (gelf_getshdr(s, &h) && h.sh_flags & SHF_EXECINSTR && h.sh_type == SHT_NOBITS)
+			return false;
+	}
+	return true;
+}
+
 /* The file PATH if it has the build-id ID; else -1. */
 static int
 open_if_same(const char *path, const struct build_id *id)
@@ -102,7 +118,7 @@ open_if_same(const char *path, const struct build_id *id)
 		return -1;
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	found = build_id_of(elf);
-	if (found.bytes == id->bytes && memcmp(found.v, id->v, id->bytes) == 0)
+	if (found.bytes == id->bytes && memcmp(found.v, id->v, id->bytes) == 0 && has_code(elf))
 		return fd;
 	close(fd);
 	return -1;
@@ -144,24 +160,32 @@ find_file(const struct core *c, const struct core_file *f, const struct build_id
 	return fd;
 }
 
-int
-core_file_fd(const struct core *c, const struct core_mapping *m)
+static void
+open_file(const struct core *c, struct core_file *f)
 {
-	struct core_file *f = &c->file.v[m->file];
 	char head[HEADER_BYTES];
-	auto_elf Elf *elf = NULL;
-	struct build_id id;
+	auto_elf Elf *elf = header_in_core(c, f, head);
+	struct build_id id = build_id_of(elf);
+	struct stat st;
 
-	if (f->is_tried)
-		return f->fd;
-	f->is_tried = true;
-	elf = header_in_core(c, f, head);
-	id = build_id_of(elf);
 	if (id.bytes)
 		f->fd = find_file(c, f, &id);
-	if (f->fd < 0)
+	if (f->fd >= 0 && fstat(f->fd, &st) == 0)
+		f->mapped_bytes = ((uint64_t)st.st_size + c->page_bytes - 1) & -c->page_bytes;
+	else
 		debug("%s: %s", f->path, id.bytes ? "not found" : "the core file has no build-id of it");
-	return f->fd;
+}
+
+const struct core_file *
+core_file_of(const struct core *c, const struct core_mapping *m)
+{
+	struct core_file *f = &c->file.v[m->file];
+
+	if (!f->is_tried) {
+		f->is_tried = true;	/* first: reading its header in the core file may ask for it */
+		open_file(c, f);
+	}
+	return f->fd < 0 ? NULL : f;
 }
 
 unsigned int

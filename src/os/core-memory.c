@@ -49,22 +49,19 @@ core_mapping_at(const struct core *c, raddr a)
 
 /* ---- reading ---- */
 
-/* As pread(), but zeroes follow the end of the file up to the end of its last page. */
+/* As pread(), but of what a mapping of the file shows. */
 static ssize_t
-read_mapped_file(int fd, uint64_t offset, char *to, size_t size, uint64_t page_bytes)
+read_mapped_file(const struct core_file *f, uint64_t offset, char *to, size_t size)
 {
-	uint64_t rest;
-	ssize_t n = pread(fd, to, size, (off_t)offset);
+	uint64_t left = offset < f->mapped_bytes ? f->mapped_bytes - offset : 0;
+	ssize_t n;
 
-	if (n < 0 || (size_t)n == size)
-		return n;
-	rest = -(offset + (uint64_t)n) & (page_bytes - 1);
-	if (!n && !rest)
-		return 0;
-	if (rest > size - (size_t)n)
-		rest = size - (size_t)n;
-	memset(to + n, 0, rest);
-	return n + (ssize_t)rest;
+	if (size > left)
+		size = left;
+	n = pread(f->fd, to, size, (off_t)offset);
+	if (n >= 0)
+		memset(to + n, 0, size - (size_t)n);
+	return n < 0 ? -1 : (ssize_t)size;
 }
 
 /* As pread(), from address A, at most to the end of what has the same place; 0: it is nowhere. */
@@ -73,8 +70,8 @@ read_once(const struct core *c, raddr a, char *to, size_t size)
 {
 	const struct core_segment *s = core_segment_from(c, a);
 	const struct core_mapping *m;
+	const struct core_file *f;
 	uint64_t skip, left;
-	int fd;
 
 	if (!s || a.v < s->start.v)
 		return 0;
@@ -84,12 +81,12 @@ read_once(const struct core *c, raddr a, char *to, size_t size)
 		return pread(c->fd, to, size < left ? size : left, (off_t)(s->offset + skip));
 	}
 	m = core_mapping_at(c, a);
-	fd = m ? core_file_fd(c, m) : -1;
-	if (fd < 0)
+	f = m ? core_file_of(c, m) : NULL;
+	if (!f)
 		return 0;
 	left = (m->end.v < s->end.v ? m->end.v : s->end.v) - a.v;
-	return read_mapped_file(fd, m->offset_bytes + (a.v - m->start.v), to,
-		size < left ? size : left, c->page_bytes);
+	return read_mapped_file(
+		f, m->offset_bytes + (a.v - m->start.v), to, size < left ? size : left);
 }
 
 ssize_t
@@ -228,7 +225,10 @@ core_pages_walk(const struct core *c, raddr start, raddr end,
 	const struct core_segment *s = core_segment_from(c, start);
 
 	for (; s && s < c->segment.v + c->segment.nr && s->start.v < end.v; s++) {
-		uint64_t data_end = s->start.v + s->there_bytes;
+		/* Half a page is all that may be there of the one where the file was cut off. */
+		uint64_t data_end = s->there_bytes == s->data_bytes
+			? s->start.v + s->data_bytes
+			: (s->start.v + s->there_bytes) & -c->page_bytes;
 		uint64_t from = start.v > s->start.v ? start.v : s->start.v;
 		uint64_t to = end.v < data_end ? end.v : data_end;
 		int stop = c->has_holes ? walk_holes(&w, s, from, to)

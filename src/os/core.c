@@ -66,6 +66,9 @@ not_a_core(const struct core *c, struct err *e)
 
 	if (pread(c->fd, head, sizeof head, 0) < 0)
 		return err_set(e, errno, "cannot read %s", c->path);
+	if (memcmp(head, ELFMAG, SELFMAG) == 0)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%s was cut off within its headers", c->path);
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no core file", c->path);
 	for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
 		if (memcmp(head, packed[i].magic, strlen(packed[i].magic)) == 0)
@@ -78,7 +81,7 @@ check_header(struct core *c, struct err *e)
 {
 	GElf_Ehdr h;
 
-	if (elf_kind(c->elf) != ELF_K_ELF || !gelf_getehdr(c->elf, &h))
+	if (!c->elf || elf_kind(c->elf) != ELF_K_ELF || !gelf_getehdr(c->elf, &h))
 		return not_a_core(c, e);
 	if (h.e_type != ET_CORE)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
@@ -210,6 +213,7 @@ read_notes(struct core *c, struct target *t, const GElf_Phdr *p, struct err *e)
 
 	if (c->thread.nr)
 		return 0;
+	c->notes_offset = p->p_offset;
 	if (p->p_filesz <= NOTES_MAX_BYTES && p->p_offset + p->p_filesz <= c->file_bytes)
 		data = elf_getdata_rawchunk(c->elf, (int64_t)p->p_offset, p->p_filesz, ELF_T_NHDR);
 	if (!data)
@@ -252,12 +256,14 @@ take_segment(struct core *c, const GElf_Phdr *p)
 static int
 read_program_headers(struct core *c, struct target *t, struct err *e)
 {
+	GElf_Ehdr h;
 	size_t nr;
 
 	/* The number of more than 65,534 stands in a section header, which is at the file's end. */
-	if (elf_getphdrnum(c->elf, &nr) < 0 || !nr)
+	if (elf_getphdrnum(c->elf, &nr) < 0 || !gelf_getehdr(c->elf, &h) || nr < h.e_phnum ||
+		nr == PN_XNUM)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s is damaged, or was cut off: its program headers cannot be read", c->path);
+			"%s was cut off: where its memory is cannot be told any more", c->path);
 	for (size_t i = 0; i < nr; i++) {
 		GElf_Phdr p;
 
@@ -401,7 +407,8 @@ add_left_out(struct core *c)
 
 /*
  * Whether there is a hole in what was written of memory.  The kernel leaves one for every page that
- * a mapping does not have (dump_user_range(), fs/coredump.c); gcore and pipes write zeroes.
+ * a mapping does not have (dump_user_range(), fs/coredump.c); gcore and pipes write zeroes.  gcore's
+ * notes come last: if its file has holes, somebody has copied it, and zero pages became holes.
  */
 static bool
 has_holes(const struct core *c)
@@ -420,7 +427,7 @@ has_holes(const struct core *c)
 			end = s->offset + s->there_bytes;
 	}
 	hole = lseek(c->fd, (off_t)first, SEEK_HOLE);
-	return first < end && hole >= 0 && (uint64_t)hole < end;
+	return c->notes_offset < first && first < end && hole >= 0 && (uint64_t)hole < end;
 }
 
 static uint64_t
@@ -448,7 +455,7 @@ open_file(struct core *c, struct err *e)
 	elf_version(EV_CURRENT);
 	/* Not mapped: a file that is cut off while we look would be a fault of ours. */
 	c->elf = elf_begin(c->fd, ELF_C_READ, NULL);
-	return c->elf ? 0 : not_a_core(c, e);
+	return 0;
 }
 
 static int
@@ -517,13 +524,15 @@ bool
 os_core_facts(const struct target *t, struct os_core_facts *ret)
 {
 	const struct core *c = t->core;
+	const struct core_segment *s;
 
 	if (!c)
 		return false;
 	*ret = (struct os_core_facts){ .path = c->path, .signal = c->signal };
+	s = core_segment_from(c, c->thread.v[0].sp);
+	ret->is_filtered = s && s->start.v <= c->thread.v[0].sp.v && !s->data_bytes;
 	for (size_t i = 0; i < c->segment.nr; i++) {
-		const struct core_segment *s = &c->segment.v[i];
-
+		s = &c->segment.v[i];
 		ret->memory_bytes += s->data_bytes;
 		ret->missing_bytes += s->data_bytes - s->there_bytes;
 	}

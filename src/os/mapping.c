@@ -86,11 +86,11 @@ os_mapping_open(
 	const struct target *t, raddr start, const char *path, uint64_t dev, uint64_t inode)
 {
 	const struct core_mapping *m;
-	int fd;
+	const struct core_file *f;
 
 	if (!t->core)
 		return open_by_name(t, path, dev, inode);
 	m = core_mapping_at(t->core, start);
-	fd = m ? core_file_fd(t->core, m) : -1;
-	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	f = m ? core_file_of(t->core, m) : NULL;
+	return f ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;
 }

@@ -28,6 +28,7 @@ struct core_file {
 	raddr header;		/* where its beginning is mapped; 0 if nowhere */
 	bool is_tried;
 	int fd;			/* -1: not there or not the one */
+	uint64_t mapped_bytes;	/* of its pages; the last is filled up with zeroes */
 };
 
 struct core_thread {
@@ -43,7 +44,8 @@ struct core {
 	const struct core_machine *machine;
 	unsigned int word_bytes;
 	uint64_t page_bytes;
-	bool has_holes;
+	uint64_t notes_offset;
+	bool has_holes;		/* where a page was neither present nor swapped */
 	uint32_t uid;
 	pid_t ppid;
 	const char *auxv;
@@ -96,11 +98,8 @@ int core_read_each(const struct core *c, const raddr *from, size_t nr, size_t si
 int core_pages_walk(const struct core *c, raddr start, raddr end,
 	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e);
 
-/*
- * A descriptor of the file of mapping M, if it is found and has the build-id that is in the core
- * file, else -1.  The core's.
- */
-int core_file_fd(const struct core *c, const struct core_mapping *m);
+/* The file of mapping M, open, if it is found and has the build-id that is in C; else NULL. */
+const struct core_file *core_file_of(const struct core *c, const struct core_mapping *m);
 
 /* What a mapping of a file that nobody wrote to may be used for (PF_R ...), by its ELF header. */
 unsigned int core_mapping_flags(const struct core *c, const struct core_mapping *m);

@@ -64,6 +64,7 @@ struct os_core_facts {
 	int signal;		/* that ended the process, 0 if none did */
 	uint64_t memory_bytes;	/* that were written */
 	uint64_t missing_bytes;	/* of which the file does not have: it was cut off */
+	bool is_filtered;	/* not even stacks were written: /proc/PID/coredump_filter is to blame */
 };
 
 /* False when T is a process. */
