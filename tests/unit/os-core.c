@@ -124,7 +124,7 @@ test_threads(const struct target *t)
 	raddr at;
 	size_t nr;
 
-	if (!ok(os_threads(t, &tids, &nr, &e) == 0, "its threads"))
+	if (!ok(os_threads(t, 100, &tids, &nr, &e) == 0, "its threads"))
 		return;
 	is_u64(nr, 3, "are three");
 	ok(tids[0] == 4711 && tids[1] == 4712 && tids[2] == 4713, "in order");
@@ -635,7 +635,7 @@ test_lies(void)
 		"data beyond the memory it is for is none");
 	is_u64((uint64_t)os_read_some(&t, (raddr){ HEAP }, buf, sizeof buf, &e), 2 * CORE_PAGE,
 		"the first segment counts");
-	ok(os_threads(&t, &tids, &nr, &e) == 0 && nr == 1, "half a thread is none");
+	ok(os_threads(&t, 100, &tids, &nr, &e) == 0 && nr == 1, "half a thread is none");
 	ok(os_thread_pointer(&t, 1, &at) == 0 && at.v == UINT64_MAX, "a pointer is but a number");
 	ok(os_proc_read(&t, 0, "auxv", &text, &e) == 0, "half an auxiliary vector");
 	text_release(&text);
