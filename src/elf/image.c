@@ -360,7 +360,7 @@ image_dynamic(const struct image *im)
 
 /* What the dynamic section says, as addresses in the object. */
 struct dynamic {
-	uint64_t symtab, strtab, strsz, gnu_hash, hash, versym, soname;
+	uint64_t symtab, strtab, strsz, gnu_hash, hash, versym, soname, rela, relasz;
 	bool has_soname;
 };
 
@@ -402,6 +402,12 @@ read_dynamic(const struct image *im, struct dynamic *d)
 			break;
 		case DT_VERSYM:
 			d->versym = to_vaddr(im, dyn.d_un.d_ptr);
+			break;
+		case DT_RELA:
+			d->rela = to_vaddr(im, dyn.d_un.d_ptr);
+			break;
+		case DT_RELASZ:
+			d->relasz = dyn.d_un.d_val;
 			break;
 		case DT_SONAME:
 			d->soname = dyn.d_un.d_val;
@@ -616,6 +622,62 @@ image_each(const struct image *im,
 			return stop;
 	}
 	return 0;
+}
+
+/* ---- pointers ---- */
+
+/* Relocations without a symbol are to the object itself. */
+static int
+each_rela(const struct image *im, int (*fn)(raddr at, raddr to, void *arg), void *arg)
+{
+	struct dynamic d = { 0 };
+	GElf_Rela rela;
+	Elf_Data *data;
+	int stop;
+
+	read_dynamic(im, &d);
+	data = d.rela ? data_at(im, d.rela, d.relasz, ELF_T_RELA) : NULL;
+	for (int i = 0; data && gelf_getrela(data, i, &rela); i++)
+		if (GELF_R_SYM(rela.r_info) == 0 &&
+			(stop = fn((raddr){ rela.r_offset + im->bias },
+				 (raddr){ (uint64_t)rela.r_addend + im->bias }, arg)))
+			return stop;
+	return 0;
+}
+
+/* What is where it will be already: in position-dependent programs, and for REL and RELR. */
+static int
+each_word(const struct image *im, const Elf64_Phdr *p,
+	int (*fn)(raddr at, raddr to, void *arg), void *arg)
+{
+	size_t word = im->class == ELFCLASS64 ? sizeof(uint64_t) : sizeof(uint32_t);
+	raddr start = { p->p_vaddr + im->bias }, first, end;
+	const unsigned char *bytes = image_initial(im, start, p->p_filesz);
+	int stop;
+
+	image_extent(im, &first, &end);
+	for (uint64_t at = 0; bytes && at + word <= p->p_filesz; at += word) {
+		uint64_t value = 0;
+
+		memcpy(&value, bytes + at, word);	/* little-endian */
+		value += im->bias;
+		if (raddr_in((raddr){ value }, first, end) &&
+			(stop = fn(raddr_add(start, at), (raddr){ value }, arg)))
+			return stop;
+	}
+	return 0;
+}
+
+int
+image_each_pointer(
+	const struct image *im, int (*fn)(raddr at, raddr to, void *arg), void *arg)
+{
+	int stop = each_rela(im, fn, arg);
+
+	for (size_t i = 0; i < im->nr_phdrs && !stop; i++)
+		if (im->phdr[i].p_type == PT_LOAD && im->phdr[i].p_flags & PF_W)
+			stop = each_word(im, &im->phdr[i], fn, arg);
+	return stop;
 }
 
 /* ---- build-id ---- */

@@ -66,6 +66,15 @@ const unsigned char *image_bytes(const struct image *image, raddr at, size_t siz
  */
 const unsigned char *image_initial(const struct image *image, raddr at, size_t size);
 
+/*
+ * Call FN for every word that is initialised to point into the object itself: the one at AT, to TO.
+ * Words that only look so are among them.  Taken from the relocations and the file, so that it does
+ * not matter what was written there since; without a file, only those that relocations tell in full
+ * (RELA).  FN returns 0 to go on; another value ends the walk and is returned.
+ */
+int image_each_pointer(
+	const struct image *image, int (*fn)(raddr at, raddr to, void *arg), void *arg);
+
 /* DT_SONAME, or NULL.  Owned by the image. */
 const char *image_soname(const struct image *image);
 

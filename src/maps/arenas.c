@@ -31,6 +31,9 @@
 #define PAGE_BYTES 4096
 /* libc's own is 20 KiB; more comes only from a damaged program header. */
 #define DATA_MAX_BYTES (UINT64_C(1) << 20)
+/* What has been is 0x70; nobody knows what will be. */
+#define BINS_OFFSET_MAX 0xc0
+#define NR_HINTS 8
 /* glibc's own limit is 8 for each CPU. */
 #define ARENAS_MAX 16384
 #define MIB (UINT64_C(1) << 20)
@@ -83,6 +86,13 @@ static uint64_t
 next_offset(const struct search *s)
 {
 	return (uint64_t)NR_BINS * 2 * s->word_bytes + BINMAP_BYTES;
+}
+
+/* Before the bins there are at least mutex and flags, top and last_remainder. */
+static unsigned int
+bins_offset_min(const struct search *s)
+{
+	return 2 * sizeof(int32_t) + 2 * s->word_bytes;
 }
 
 /* ---- heaps ---- */
@@ -291,30 +301,57 @@ is_bin(const struct search *s, uint64_t offset)
 	return is_free_chunk(s, fd) && is_free_chunk(s, bk);
 }
 
-/* Try each layout with the bins at s->bins_at.  A becomes the best of it and what it was before. */
+static void
+swap_arenas(struct arenas *a, struct arenas *b)
+{
+	struct arenas was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+/*
+ * Try the bins at s->bins_at, BINS_OFFSET from the start of their arena.  A becomes the best of it
+ * and what it was before.
+ */
+static int
+try_offset(struct search *s, uint64_t bins_offset, struct arenas *a, struct err *e)
+{
+	s->bins_offset = bins_offset;
+	for (size_t i = 0; i < sizeof heap_maxes / sizeof *heap_maxes && !a->is_ring_closed; i++) {
+		auto_arenas struct arenas tried = { 0 };
+
+		if (heap_maxes[i].word_bytes != s->word_bytes)
+			continue;
+		s->heap_max_bytes = heap_maxes[i].bytes;
+		if (walk_ring(s, &tried, e) < 0)
+			return -1;
+		if (tried.is_ring_closed || tried.nr > a->nr)
+			swap_arenas(a, &tried);
+	}
+	return 0;
+}
+
+/*
+ * Try the bins at s->bins_at with every layout.  One that nobody knows must have a ring that closes;
+ * of the others a ring that is damaged is better than none.
+ */
 static int
 try_layouts(struct search *s, struct arenas *a, struct err *e)
 {
-	for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-		for (size_t j = 0; j < sizeof heap_maxes / sizeof *heap_maxes; j++) {
-			auto_arenas struct arenas tried = { 0 };
+	for (size_t i = 0; i < sizeof layouts / sizeof *layouts && !a->is_ring_closed; i++)
+		if (layouts[i].word_bytes == s->word_bytes &&
+			try_offset(s, layouts[i].bins_offset, a, e) < 0)
+			return -1;
+	for (unsigned int offset = bins_offset_min(s);
+		offset <= BINS_OFFSET_MAX && !a->is_ring_closed; offset += s->word_bytes) {
+		auto_arenas struct arenas tried = { 0 };
 
-			if (layouts[i].word_bytes != s->word_bytes ||
-				heap_maxes[j].word_bytes != s->word_bytes)
-				continue;
-			s->bins_offset = layouts[i].bins_offset;
-			s->heap_max_bytes = heap_maxes[j].bytes;
-			if (walk_ring(s, &tried, e) < 0)
-				return -1;
-			if (tried.is_ring_closed || tried.nr > a->nr) {
-				struct arenas worse = *a;
-
-				*a = tried;
-				tried = worse;
-			}
-			if (a->is_ring_closed)
-				return 0;
-		}
+		if (try_offset(s, offset, &tried, e) < 0)
+			return -1;
+		if (tried.is_ring_closed)
+			swap_arenas(a, &tried);
+	}
 	return 0;
 }
 
@@ -346,31 +383,93 @@ search_data(struct search *s, struct arenas *a, struct err *e)
 	return 0;
 }
 
-/* Look in the SIZE_BYTES at DATA. */
-static int
-search_at(struct search *s, raddr data, size_t size_bytes, struct arenas *a, struct err *e)
+/* Copy the SIZE_BYTES at DATA.  The copy is the caller's to free; NULL with E on failure. */
+static char *
+copy_data(struct search *s, raddr data, size_t size_bytes, struct err *e)
 {
 	auto_free char *copy = malloc(size_bytes);
 	ssize_t n;
 
-	if (!copy)
-		return err_set(e, ENOMEM, "cannot look for the main arena");
+	if (!copy) {
+		err_set(e, ENOMEM, "cannot look for the main arena");
+		return NULL;
+	}
 	n = os_read_some(s->t, data, copy, size_bytes, e);
 	if (n < 0)
-		return -1;
+		return NULL;
 	s->data = data;
 	s->copy = copy;
 	s->size_bytes = (size_t)n;
-	return search_data(s, a, e);
+	return take_ptr(&copy);
 }
 
-/* Look where the main arena was before: its layout is the same, or too large by some bytes. */
+/* Look in the SIZE_BYTES at DATA. */
 static int
-search_known(struct search *s, const struct arenas *known, struct arenas *a, struct err *e)
+search_at(struct search *s, raddr data, size_t size_bytes, struct arenas *a, struct err *e)
 {
-	return search_at(s, known->v[0].addr, layouts[0].bins_offset + next_offset(s) + s->word_bytes,
-		a, e);
+	auto_free char *copy = copy_data(s, data, size_bytes, e);
+
+	return copy ? search_data(s, a, e) : -1;
 }
+
+/* ---- by the initialiser ---- */
+
+/* Where main_arena may be, by a pointer to something a fitting way before itself. */
+struct hint {
+	raddr arena;
+	uint64_t bins_offset;
+};
+
+struct hints {
+	const struct search *s;
+	size_t nr;
+	struct hint v[NR_HINTS];
+};
+
+/*
+ * main_arena.next is initialised to &main_arena.  How far apart they are is told here and not taken
+ * from a list: so the arenas of a release that nobody knows yet are found, too.
+ */
+static int
+see_pointer(raddr at, raddr to, void *arg)
+{
+	struct hints *h = arg;
+	uint64_t bins = at.v - to.v - next_offset(h->s);
+
+	if (bins < bins_offset_min(h->s) || bins > BINS_OFFSET_MAX || bins % h->s->word_bytes)
+		return 0;
+	h->v[h->nr++] = (struct hint){ to, bins };
+	return h->nr == NR_HINTS;
+}
+
+static int
+try_hint(struct search *s, const struct hint *hint, struct arenas *a, struct err *e)
+{
+	size_t size = hint->bins_offset + next_offset(s) + s->word_bytes, nr_good = 0;
+	auto_free char *copy = copy_data(s, hint->arena, size, e);
+
+	if (!copy)
+		return -1;
+	s->bins_at = hint->bins_offset;
+	for (size_t i = 0; i < NR_BINS && s->size_bytes == size; i++)
+		nr_good += is_bin(s, s->bins_at + i * 2 * s->word_bytes);
+	return nr_good < NR_BINS_WANTED ? 0 : try_offset(s, hint->bins_offset, a, e);
+}
+
+/* Look where the initialised pointers of LIBC say; what is there must look like it, too. */
+static int
+search_hints(struct search *s, const struct image *libc, struct arenas *a, struct err *e)
+{
+	struct hints h = { .s = s };
+
+	image_each_pointer(libc, see_pointer, &h);
+	for (size_t i = 0; i < h.nr && !a->is_ring_closed; i++)
+		if (try_hint(s, &h.v[i], a, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- by the bins ---- */
 
 /*
  * Look in the writable segments of LIBC.  main_arena has an initialiser (its ring of one), so it is
@@ -390,9 +489,31 @@ search_libc(struct search *s, const struct image *libc, struct arenas *a, struct
 	return 0;
 }
 
-/* dlmopen() and LD_AUDIT bring libcs of their own: then it is the one that serves the program. */
+static bool
+has_interpreter(const struct image *image)
+{
+	for (size_t i = 0; i < image_nr_phdrs(image); i++)
+		if (image_phdr(image, i)->p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+/* A program that asks for no dynamic linker has its malloc in itself. */
 static const struct object *
-find_libc(const struct objects *o, const struct target *t)
+find_static(const struct objects *o)
+{
+	for (size_t i = 0; i < o->nr; i++)
+		if (o->v[i].is_executable && !o->v[i].is_loader && !has_interpreter(o->v[i].image))
+			return &o->v[i];
+	return NULL;
+}
+
+/*
+ * The object whose malloc has the arenas.  dlmopen() and LD_AUDIT bring libcs of their own: then it
+ * is the one that serves the program.
+ */
+static const struct object *
+find_malloc(const struct objects *o, const struct target *t)
 {
 	const struct object *libc = NULL, *serves;
 	size_t nr = 0;
@@ -403,7 +524,9 @@ find_libc(const struct objects *o, const struct target *t)
 		libc = &o->v[i];
 		nr++;
 	}
-	if (nr < 2)
+	if (!nr)
+		return find_static(o);
+	if (nr == 1)
 		return libc;
 	serves = objects_malloc(o, t);
 	return serves && serves->is_libc ? serves : libc;
@@ -414,7 +537,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *known, struct err *e)
 {
 	auto_arenas struct arenas found = { 0 };
-	const struct object *libc = find_libc(o, t);
+	const struct object *libc = find_malloc(o, t);
 	struct search s = { .t = t, .m = m };
 	struct err why;
 
@@ -423,9 +546,12 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 			e, ERR_UNSUPPORTED, 0, "process %d has no glibc mapped", t->pid);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
 	/* What could not be followed is no failure, and must not look like one in E. */
-	if (known && known->nr && search_known(&s, known, &found, &why) < 0)
+	if (known && known->nr &&
+		try_hint(&s, &(struct hint){ known->v[0].addr, known->bins_offset }, &found,
+			&why) < 0)
 		arenas_release(&found);
-	if (!found.is_ring_closed && search_libc(&s, libc->image, &found, &why) < 0) {
+	if ((!found.is_ring_closed && search_hints(&s, libc->image, &found, &why) < 0) ||
+		(!found.is_ring_closed && search_libc(&s, libc->image, &found, &why) < 0)) {
 		*e = why;
 		return err_context(e, "looking for malloc's arenas in %d", t->pid);
 	}

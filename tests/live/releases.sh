@@ -16,9 +16,12 @@ era()
 	esac
 }
 
+# layout_is_told LIBDIR [FILE...]: of settings, on the libc in LIBDIR, which deletes the FILEs.
 layout_is_told()
 {
-	"$top_builddir/tests/unit/heap-layout" "$loader" --library-path "$libdir" "$program" \
+	local from="$1"
+	shift
+	"$top_builddir/tests/unit/heap-layout" "$loader" --library-path "$from" "$program" "$@" \
 		>"$dir/layout" || {
 		cat "$dir/layout"
 		return 1
@@ -26,10 +29,18 @@ layout_is_told()
 	grep "^# $(era): " "$dir/layout"
 }
 
+layout_is_told_without_file()
+{
+	mkdir -p "$dir/lib" && cp "$libdir"/lib*.so.[0-9]* "$dir/lib" &&
+		layout_is_told "$dir/lib" "$dir/lib/libc.so.6" &&
+		grep 'mp_ by what it holds' "$dir/layout"
+}
+
 on_release()
 {
 	release_program settings || exit
-	check "$release: the layout of malloc is right" layout_is_told
+	check "$release: the layout of malloc is right" layout_is_told "$libdir"
+	check "$release: it is without libc's file, too" layout_is_told_without_file
 
 	start_release_tracee bloat 4
 	check "$release: info runs" exits 0 memdiag info --pid "$tracee_pid" --json

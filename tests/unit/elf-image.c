@@ -66,6 +66,62 @@ check_libc(const struct image *im)
 	is_u64((uint64_t)nr, 1, "a walk over all symbols meets malloc_info once");
 }
 
+/* Initialised data of this very program, which has changed since. */
+static void *volatile pointer = (void *)&pointer;
+static volatile uint32_t number = 0x12345678;
+
+static int
+see_pointer(raddr at, raddr to, void *arg)
+{
+	*(int *)arg += at.v == (uintptr_t)&pointer && to.v == (uintptr_t)&pointer;
+	return 0;
+}
+
+static int
+nr_seen(const struct image *im)
+{
+	int nr = 0;
+
+	image_each_pointer(im, see_pointer, &nr);
+	return nr;
+}
+
+static void
+test_initialisers(const struct target *t)
+{
+	struct image *file = NULL, *memory = NULL;
+	const unsigned char *bytes;
+	raddr at = { (uintptr_t)&number };
+	uint32_t initial = 0;
+	char path[4096];
+	struct stat st;
+	Dl_info info;
+	struct err e;
+
+	pointer = NULL;
+	number = 0;
+	dladdr((void *)&number, &info);
+	stat("/proc/self/exe", &st);
+	ok(realpath("/proc/self/exe", path) &&
+			image_open(&file, t, (raddr){ (uintptr_t)info.dli_fbase }, path, st.st_dev,
+				st.st_ino, &e) == 0 &&
+			image_open(&memory, t, (raddr){ (uintptr_t)info.dli_fbase }, NULL, 0, 0,
+				&e) == 0,
+		"this program is an object");
+	bytes = image_initial(file, at, sizeof initial);
+	if (ok(bytes, "its data can be seen as it was"))
+		memcpy(&initial, bytes, sizeof initial);
+	is_u64(initial, 0x12345678, "before it was written to");
+	ok(!image_initial(memory, at, sizeof initial), "memory does not know");
+	ok(!image_initial(file, at, 1 << 20), "nor has the file what is beyond the segment");
+	ok(nr_seen(file) >= 1, "a pointer is seen as it was initialised");
+#ifdef __PIE__
+	ok(nr_seen(memory) == 1, "in memory by its relocation");
+#endif
+	image_free(file);
+	image_free(memory);
+}
+
 int
 main(void)
 {
@@ -97,6 +153,7 @@ main(void)
 		"memory without an ELF header is refused: %s", e.msg);
 	ok(image_open(&none, &t, (raddr){ 4096 }, NULL, 0, 0, &e) < 0,
 		"so is memory that is not mapped: %s", e.msg);
+	test_initialisers(&t);
 	image_free(file);
 	image_free(memory);
 	image_free(NULL);

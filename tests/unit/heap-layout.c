@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "child.h"
 #include "elf/image.h"
+#include "fake-malloc.h"
 #include "heap/heap.h"
 #include "settings.h"
 #include "tap.h"
@@ -141,6 +142,87 @@ test_running(struct child *c)
 	ok(child_end(c), "the child lives on");
 }
 
+/* ---- releases that do not run here ---- */
+
+static void
+same_params_as_fake(const struct fake *f, const struct heap_params *p, uint64_t brk)
+{
+	is_u64(p->trim_threshold, 0x300000, "trim_threshold");
+	is_u64(p->top_pad, 131072, "top_pad");
+	is_u64(p->mmap_threshold, 0x180000, "mmap_threshold");
+	is_u64(p->arena_test, f->word_bytes == 8 ? 8 : 2, "arena_test");
+	is_u64(p->arena_max, 12, "arena_max");
+	is_u64(p->hp_page, f->mp.hp_page ? 0x200000 : 0, "hp_pagesize");
+	ok(p->nr_mmaps == 3 && p->nr_mmaps_max == 65536 && p->max_nr_mmaps == 9 &&
+			p->no_dyn_threshold, "mapped blocks and their limits");
+	ok(p->mmapped == 0x7000 && p->max_mmapped == 0x9000, "and bytes");
+	is_u64(p->sbrk_base.v, brk, "sbrk_base");
+	is_u64(p->tcache_count, !f->mp.tcache ? 0 : f->tcache.counts_down ? 16 : 7, "tcache_count");
+	is_u64(p->tcache_max, !f->mp.tcache ? 0 : f->tcache.counts_down ? 0x411 : 0x408,
+		"tcache_max_bytes");
+}
+
+static void
+same_layout_as_fake(const struct fake *f, const struct heap_layout *l, const struct fake_child *fc)
+{
+	unsigned int w = f->word_bytes;
+
+	is_str(l->era, f->era, "its era");
+	is_u64(l->system_mem, f->system_mem, "system_mem");
+	is_u64(l->state_bytes, f->state_bytes, "the end of the arena");
+	is_u64(l->heap_info_bytes, f->heap_info_bytes, "heap_info");
+	is_u64(l->top, f->bins_offset - 2 * w, "top");
+	is_u64(l->next_free, f->nr_between > 0 ? l->next + w : 0, "next_free");
+	is_u64(l->attached, f->nr_between > 1 ? l->next + 2 * w : 0, "attached_threads");
+	is_u64(l->mp.v, f->mp.sbrk_base ? fc->libc.start.v + FAKE_DATA_AT + FAKE_MP_AT : 0, "mp_");
+	if (f->mp.sbrk_base)
+		same_params_as_fake(f, &l->params, fc->brk);
+	ok(l->tcache.nr_bins == f->tcache.nr_bins && l->tcache.count_bytes == f->tcache.count_bytes &&
+			l->tcache.counts_down == f->tcache.counts_down &&
+			l->tcache.chunk_bytes == f->tcache.chunk_bytes, "the caches' form");
+	ok(l->tcache.has_key == f->tcache.has_key, "and whether blocks have a key");
+	ok(l->has_safe_linking == f->is_mangled, "links");
+}
+
+static void
+test_fake(const struct fake *f, bool has_file)
+{
+	auto_arenas struct arenas a = { 0 };
+	struct heap_layout l = { 0 };
+	struct fake_child fc;
+
+	if (fake_start(&fc, f, has_file)) {
+		struct view *v = &fc.v;
+		struct objects fake = { .v = &fc.libc, .nr = 1 };
+
+		if (ok(arenas_find(&a, &v->t, &v->m, &fake, NULL, &v->e) == 0, "has arenas") &&
+			ok(heap_layout_find(&l, &v->t, &v->m, &fake, &a, &v->e) == 0,
+				"the layout is told %s", v->e.msg)) {
+			printf("# %s: %s\n", l.era, l.found_by);
+			same_layout_as_fake(f, &l, &fc);
+		}
+	}
+	fake_end(&fc);
+}
+
+static void
+test_unknown(void)
+{
+	auto_arenas struct arenas a = { 0 };
+	struct heap_layout l = { 0 };
+	struct fake_child fc;
+
+	if (fake_start(&fc, &fake_unknown, true)) {
+		struct view *v = &fc.v;
+		struct objects fake = { .v = &fc.libc, .nr = 1 };
+
+		ok(arenas_find(&a, &v->t, &v->m, &fake, NULL, &v->e) == 0, "has arenas");
+		ok(heap_layout_find(&l, &v->t, &v->m, &fake, &a, &v->e) < 0 &&
+				v->e.kind == ERR_UNSUPPORTED, "but no layout: %s", v->e.msg);
+	}
+	fake_end(&fc);
+}
+
 /* heap-layout [COMMAND...]: COMMAND is tests/tracees/settings, perhaps of another glibc. */
 int
 main(int argc, char **argv)
@@ -150,7 +232,14 @@ main(int argc, char **argv)
 	if (argc > 1) {
 		c = child_start(execute, argv + 1);
 		test_running(&c);
-	} else if (!skip_if_sanitized("the layout of libc's malloc")) {
+		return tap_end();
+	}
+	for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++) {
+		test_fake(&fakes[i], false);
+		test_fake(&fakes[i], true);
+	}
+	test_unknown();
+	if (!skip_if_sanitized("the layout of libc's malloc")) {
 		c = child_start(use_here, NULL);
 		test_running(&c);
 	}

@@ -12,6 +12,7 @@
 
 #include "child.h"
 #include "elf/image.h"
+#include "fake-malloc.h"
 #include "heap/heap.h"
 #include "maps/maps.h"
 #include "tap.h"
@@ -376,170 +377,39 @@ test_many_arenas(void)
 
 /* ---- other layouts, made by hand ---- */
 
-#define DATA_AT 0x1000		/* in the fake libc */
-#define DATA_BYTES 0x3000
-#define ARENA_AT 0x420		/* in its data */
-#define MIB (UINT64_C(1) << 20)
-
-struct fake {
-	const char *name;
-	unsigned int word_bytes, bins_offset, heap_info_bytes;
-	uint64_t heap_max_bytes;
-	uint64_t heap_bytes;	/* of each heap */
-};
-
-static const struct fake fakes[] = {
-	{ "2.17 to 2.26.0", 8, 0x68, 0x20, 64 * MIB, 0x21000 },
-	{ "2.26 to 2.34", 8, 0x70, 0x20, 64 * MIB, 0x21000 },
-	{ "2.35 to 2.42", 8, 0x70, 0x30, 64 * MIB, 64 * MIB },
-	{ "huge pages of 2 MiB", 8, 0x70, 0x30, 8 * MIB, 2 * MIB },
-	{ "huge pages of 1 GiB", 8, 0x70, 0x30, 4096 * MIB, 1024 * MIB },
-	{ "since 2.43", 8, 0x18, 0x30, 64 * MIB, 0x21000 },
-	{ "i386 to 2.25", 4, 0x38, 0x10, MIB, 0x21000 },
-	{ "i386 2.26.0", 4, 0x3c, 0x18, MIB, 0x21000 },
-	{ "i386 2.26 to 2.42", 4, 0x40, 0x18, MIB, 0x21000 },
-	{ "i386 since 2.43", 4, 0x10, 0x18, MIB, 0x21000 },
-};
-
 static void
-set_word(const struct fake *f, uint64_t at, uint64_t value)
-{
-	memcpy((void *)(uintptr_t)at, &value, f->word_bytes);	/* little-endian */
-}
-
-/* Its bins, all empty, and where its top and its ring go. */
-static void
-make_arena(const struct fake *f, uint64_t arena, uint64_t top, uint64_t next)
-{
-	uint64_t w = f->word_bytes, bins = arena + f->bins_offset;
-
-	for (uint64_t at = bins; at < bins + 127 * 2 * w; at += 2 * w) {
-		set_word(f, at, at - 2 * w);
-		set_word(f, at + w, at - 2 * w);
-	}
-	set_word(f, bins - 2 * w, top);
-	set_word(f, bins + 127 * 2 * w + 16, next);
-}
-
-static void
-make_heap(const struct fake *f, uint64_t heap, uint64_t arena, uint64_t prev)
-{
-	if (mprotect((void *)(uintptr_t)heap, 0x1000, PROT_READ | PROT_WRITE) < 0)
-		abort();
-	set_word(f, heap, arena);
-	set_word(f, heap + f->word_bytes, prev);
-	set_word(f, heap + 2 * f->word_bytes, f->heap_bytes);
-	set_word(f, heap + 3 * f->word_bytes, f->heap_bytes);
-}
-
-static uint64_t
-reserve(const struct fake *f, uint64_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (f->word_bytes == 4 ? MAP_32BIT : 0),
-		-1, 0);
-
-	if (p == MAP_FAILED)
-		abort();
-	return (uintptr_t)p;
-}
-
-/* The headers of an object with one writable segment, for ELF of BITS. */
-#define MAKE_HEADERS(at, bits, machine)                                                            \
-	do {                                                                                       \
-		Elf##bits##_Ehdr *e_ = (at);                                                       \
-		Elf##bits##_Phdr *p_ = (void *)(e_ + 1);                                           \
-		*e_ = (Elf##bits##_Ehdr){                                                          \
-			.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS##bits, ELFDATA2LSB,             \
-				EV_CURRENT },                                                      \
-			.e_type = ET_DYN,                                                          \
-			.e_machine = (machine),                                                    \
-			.e_version = EV_CURRENT,                                                   \
-			.e_phoff = sizeof *e_,                                                     \
-			.e_ehsize = sizeof *e_,                                                    \
-			.e_phentsize = sizeof *p_,                                                 \
-			.e_phnum = 2,                                                              \
-		};                                                                                 \
-		p_[0].p_type = p_[1].p_type = PT_LOAD;                                             \
-		p_[0].p_align = p_[1].p_align = 0x1000;                                            \
-		p_[0].p_flags = PF_R;                                                              \
-		p_[0].p_filesz = p_[0].p_memsz = DATA_AT;                                          \
-		p_[1].p_flags = PF_R | PF_W;                                                       \
-		p_[1].p_offset = p_[1].p_vaddr = DATA_AT;                                          \
-		p_[1].p_filesz = p_[1].p_memsz = DATA_BYTES;                                       \
-	} while (0)
-
-/* A libc with a main arena, an arena of one heap and one of two; the ring goes round once. */
-static void
-make_fake(void *arg)
-{
-	const struct fake *f = arg;
-	uint64_t libc = reserve(f, DATA_AT + DATA_BYTES), max = f->heap_max_bytes;
-	uint64_t main_arena = libc + DATA_AT + ARENA_AT, wide = max < 64 * MIB ? 64 * max : max;
-	uint64_t heap = (reserve(f, 2 * wide + 3 * max) + wide - 1) & ~(wide - 1);
-	uint64_t one, two, later;
-
-	/* Not aligned to more than they have to be. */
-	if (wide > max)
-		heap += max;
-	one = heap + f->heap_info_bytes;
-	two = heap + max + f->heap_info_bytes;
-	later = heap + 2 * max;
-	mprotect((void *)(uintptr_t)libc, DATA_AT + DATA_BYTES, PROT_READ | PROT_WRITE);
-	if (f->word_bytes == 8)
-		MAKE_HEADERS((void *)(uintptr_t)libc, 64, EM_X86_64);
-	else
-		MAKE_HEADERS((void *)(uintptr_t)libc, 32, EM_386);
-	make_heap(f, heap, one, 0);
-	make_heap(f, heap + max, two, 0);
-	make_heap(f, later, two, heap + max);
-	make_arena(f, main_arena, later + 0x100, two);
-	make_arena(f, two, later + 0x200, one);
-	make_arena(f, one, heap + 0x900, main_arena);
-	printf("%#" PRIx64 " %#" PRIx64 " %#" PRIx64 " %#" PRIx64 "\n", libc, main_arena, one, two);
-	child_ready();
-}
-
-static void
-same_as_fake(const struct fake *f, const struct arenas *a, const uint64_t *wanted)
+same_as_fake(const struct fake *f, const struct arenas *a, const struct fake_child *fc)
 {
 	is_u64(a->heap_max_bytes, f->heap_max_bytes, "its heaps are as large as they may be");
 	is_u64(a->word_bytes, f->word_bytes, "its words, too");
+	is_u64(a->bins_offset, f->bins_offset, "its bins are where they are");
 	if (!ok(a->is_ring_closed && a->nr == 3, "three arenas in a ring"))
 		return;
-	is_u64(a->v[0].addr.v, wanted[0], "the main arena");
-	is_u64(a->v[1].addr.v, wanted[2], "then the one after it");
-	is_u64(a->v[2].addr.v, wanted[1], "then the last");
+	is_u64(a->v[0].addr.v, fc->main_arena, "the main arena");
+	is_u64(a->v[1].addr.v, fc->two, "then the one after it");
+	is_u64(a->v[2].addr.v, fc->one, "then the last");
 	is_u64(a->v[0].nr_heaps, 0, "the main arena has no heap");
 	is_u64(a->v[1].nr_heaps, 2, "the second has two");
 	is_u64(a->v[2].nr_heaps, 1, "the third has one");
-	is_u64(a->v[1].heap[1].start.v, wanted[2] - f->heap_info_bytes + f->heap_max_bytes,
+	is_u64(a->v[1].heap[1].start.v, fc->two - f->heap_info_bytes + f->heap_max_bytes,
 		"the heaps are where they are");
 	is_u64(a->v[1].heap[1].mapped_bytes, f->heap_bytes, "and of their size");
 }
 
 static void
-test_fake(const struct fake *f)
+test_fake(const struct fake *f, bool has_file)
 {
-	struct child c = child_start(make_fake, (void *)f);
 	auto_arenas struct arenas a = { 0 };
-	struct object libc = { .is_libc = true };
-	uint64_t base = 0, at[3];
-	struct view v;
+	struct fake_child fc;
 
-	ok(sscanf(c.said, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64, &base, &at[0], &at[1],
-		   &at[2]) == 4, "%s: made", f->name);
-	if (view_take(&v, c.pid) &&
-		ok(image_open(&libc.image, &v.t, (raddr){ base }, NULL, 0, 0, &v.e) == 0,
-			"the fake is an object %s", v.e.msg)) {
-		struct objects fake = { .v = &libc, .nr = 1 };
+	if (fake_start(&fc, f, has_file)) {
+		struct objects fake = { .v = &fc.libc, .nr = 1 };
 
-		if (ok(arenas_find(&a, &v.t, &v.m, &fake, NULL, &v.e) == 0, "arenas %s", v.e.msg))
-			same_as_fake(f, &a, at);
+		if (ok(arenas_find(&a, &fc.v.t, &fc.v.m, &fake, NULL, &fc.v.e) == 0, "arenas %s",
+			    fc.v.e.msg))
+			same_as_fake(f, &a, &fc);
 	}
-	image_free(libc.image);
-	view_release(&v);
-	ok(child_end(&c), "%s: the child lives on", f->name);
+	fake_end(&fc);
 }
 
 /* ---- two libcs ---- */
@@ -673,7 +543,7 @@ test_programs(void)
 	const char *bash[] = { "bash", "-c", "echo ready; read || :", NULL };
 	char i386[4096], fixed[4096], musl[4096];
 	const char *dir = getenv("top_builddir");
-	const char *idle_i386[] = { i386, "3", NULL }, *idle_static[] = { fixed, NULL };
+	const char *idle_i386[] = { i386, "3", NULL }, *idle_static[] = { fixed, "3", NULL };
 	const char *idle_musl[] = { musl, NULL };
 
 	snprintf(i386, sizeof i386, "%s/tests/tracees/idle-i386", dir ? dir : ".");
@@ -682,7 +552,7 @@ test_programs(void)
 	test_program(python, 8);
 	test_program(bash, 8);
 	test_program(idle_i386, 4);
-	test_foreign(idle_static);
+	test_program(idle_static, 8);
 	test_foreign(idle_musl);
 }
 
@@ -694,8 +564,12 @@ main(int argc, char **argv)
 		many_arenas(NULL);
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++)
-		test_fake(&fakes[i]);
+	for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++) {
+		test_fake(&fakes[i], false);
+		test_fake(&fakes[i], true);
+	}
+	test_fake(&fake_unknown, false);
+	test_fake(&fake_unknown, true);
 	if (skip_if_sanitized("the arenas of real programs"))
 		return tap_end();
 	test_many_arenas();
