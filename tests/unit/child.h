@@ -25,13 +25,18 @@ struct child {
 	FILE *out, *in;
 };
 
-/* For the child: it has done what it had to. */
+/*
+ * For the child: it has done what it had to.  Its pages may be counted from now on, so what it needs
+ * to wait is touched before: read() without a buffer of stdio's.
+ */
 static inline void
 child_ready(void)
 {
-	puts("ready");
-	fflush(stdout);
-	while (getchar() != EOF)
+	char c;
+
+	if (read(0, &c, 0) == 0 && puts("ready") != EOF)
+		fflush(stdout);
+	while (read(0, &c, 1) > 0)
 		;
 }
 
