@@ -4,8 +4,8 @@
 need jq setpriv
 [ "$(id -u)" -eq 0 ] || skip_all 'only root can be different users'
 
-# Where another user can reach them.
-cp "$MEMDIAG" "$TRACEES/idle" "$TRACEES/undumpable" "$dir"
+# Where another user can reach them, also if only we may use the build.
+install -m 755 "$MEMDIAG" "$TRACEES/idle" "$TRACEES/undumpable" "$dir"
 nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
 
 # refused WORDS COMMAND...: it exits with 4 and says WORDS.
