@@ -29,16 +29,17 @@ struct fake {
 	uint64_t heap_max_bytes;
 	uint64_t heap_bytes;	/* of each heap */
 	unsigned int nr_between;	/* words from next to system_mem: next_free, attached_threads */
-	/* offsets in mp_; 0: it has none of these (hp_pagesize, tcache), or no mp_ (sbrk_base) */
+	bool is_alone;		/* there is no arena but the main one */
+	/* offsets in mp_; 0: it has none of these (tcache, hp_pagesize ...), or no mp_ (sbrk_base) */
 	struct {
-		unsigned int hp_page, nr_mmaps, mmapped, sbrk_base, tcache;
+		unsigned int nr_mmaps, mmapped, sbrk_base, tcache, hp_page, thp_page, thp_mode;
 	} mp;
 	struct {
 		unsigned int nr_bins, count_bytes, chunk_bytes;
 		bool counts_down, has_key;
 	} tcache;
 	bool is_mangled;
-	/* what the layout is to be */
+	/* what the layout is to be; NULL: it is none that is known */
 	const char *era;
 	unsigned int system_mem, state_bytes;
 };
@@ -52,84 +53,103 @@ static const struct fake fakes[] = {
 	{ "2.10 without PER_THREAD", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 0,
 		.era = "2.10 to 2.14", .system_mem = 0x870, .state_bytes = 0x880 },
 	{ "2.12 with it", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 1,
-		.mp = { 0, 0x28, 0x40, 0x58, 0 },
+		.mp = { 0x28, 0x40, 0x58, 0 },
 		.era = "2.10 to 2.14", .system_mem = 0x878, .state_bytes = 0x888 },
 	{ "2.17", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 1,
-		.mp = { 0, 0x28, 0x38, 0x50, 0 },
+		.mp = { 0x28, 0x38, 0x50, 0 },
 		.era = "2.15 to 2.22", .system_mem = 0x878, .state_bytes = 0x888 },
 	{ "2.23", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0, 0x28, 0x38, 0x50, 0 },
+		.mp = { 0x28, 0x38, 0x50, 0 },
 		.era = "2.22 to 2.23", .system_mem = 0x880, .state_bytes = 0x890 },
 	{ "2.24", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0, 0x28, 0x38, 0x48, 0 },
+		.mp = { 0x28, 0x38, 0x48, 0 },
 		.era = "2.24 to 2.25", .system_mem = 0x880, .state_bytes = 0x890 },
 	{ "2.26.0", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0, 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, false },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, false },
 		.era = "2.26", .system_mem = 0x880, .state_bytes = 0x890 },
 	{ "2.27", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0, 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, false },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, false },
 		.era = "2.26 to 2.29", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.29", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0, 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, true },
 		.era = "2.26 to 2.29", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.31", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0, 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
 		.era = "2.28 to 2.31", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.34", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0, 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.32 to 2.34", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.35 without tunables", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0, 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.37", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.39", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x30, 0x3c, 0x50, 0x60, 0x68 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 }, .tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.42", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x30, 0x3c, 0x50, 0x60, 0x68 }, .tcache = { 76, 2, 0x300, true, true },
+		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 }, .tcache = { 76, 2, 0x300, true, true },
 		.is_mangled = true,
 		.era = "2.42", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.43", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x38, 0x44, 0x58, 0x68, 0x70 }, .tcache = { 76, 2, 0x300, true, true },
+		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38 }, .tcache = { 76, 2, 0x300, true, true },
 		.is_mangled = true,
 		.era = "2.43 or later", .system_mem = 0x830, .state_bytes = 0x840 },
+	{ "2.43 before its branch", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
+		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38, .thp_page = 0x28, .thp_mode = 0x30 },
+		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true,
+		.era = "2.43", .system_mem = 0x830, .state_bytes = 0x840 },
+	{ "2.44", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
+		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38, .thp_page = 0x30, .thp_mode = 0x28 },
+		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true,
+		.era = "2.43 or later", .system_mem = 0x830, .state_bytes = 0x840 },
+	{ "2.27 with links that its branch never had", FAKE_64(0x70), .heap_info_bytes = 0x20,
+		.nr_between = 2, .mp = { 0x28, 0x38, 0x48, 0x50 },
+		.tcache = { 64, 1, 0x250, false, true }, .is_mangled = true,
+		.era = "2.26 to 2.29", .system_mem = 0x888, .state_bytes = 0x898 },
+	{ "2.10, one arena", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 0,
+		.is_alone = true,
+		.era = "2.10 to 2.14", .system_mem = 0x870, .state_bytes = 0x880 },
+	{ "2.17, one arena", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 1,
+		.is_alone = true, .mp = { 0x28, 0x38, 0x50, 0 },
+		.era = "2.15 to 2.22", .system_mem = 0x878, .state_bytes = 0x888 },
+	{ "2.23, one arena", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
+		.is_alone = true, .mp = { 0x28, 0x38, 0x50, 0 },
+		.era = "2.22 to 2.23", .system_mem = 0x880, .state_bytes = 0x890 },
+	{ "a release to come", FAKE_64(0x28), .heap_info_bytes = 0x30, .nr_between = 2 },
+	{ "another one", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 6 },
 	{ "huge pages of 2 MiB", .word_bytes = 8, .bins_offset = 0x70, .heap_info_bytes = 0x30,
 		.heap_max_bytes = 8 * FAKE_MIB, .heap_bytes = 2 * FAKE_MIB, .nr_between = 2,
-		.mp = { 0x30, 0x3c, 0x50, 0x60, 0x68 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 }, .tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "huge pages of 1 GiB", .word_bytes = 8, .bins_offset = 0x70, .heap_info_bytes = 0x30,
 		.heap_max_bytes = 4096 * FAKE_MIB, .heap_bytes = 1024 * FAKE_MIB, .nr_between = 2,
-		.mp = { 0x30, 0x3c, 0x50, 0x60, 0x68 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 }, .tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "i386 2.17", FAKE_32(0x38), .heap_info_bytes = 0x10, .nr_between = 1,
-		.mp = { 0, 0x14, 0x24, 0x30, 0 },
+		.mp = { 0x14, 0x24, 0x30, 0 },
 		.era = "2.15 to 2.22", .system_mem = 0x448, .state_bytes = 0x450 },
 	{ "i386 2.24", FAKE_32(0x38), .heap_info_bytes = 0x10, .nr_between = 2,
-		.mp = { 0, 0x14, 0x24, 0x2c, 0 },
+		.mp = { 0x14, 0x24, 0x2c, 0 },
 		.era = "2.24 to 2.25", .system_mem = 0x44c, .state_bytes = 0x454 },
 	{ "i386 2.26.0", FAKE_32(0x3c), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0, 0x14, 0x24, 0x2c, 0x30 }, .tcache = { 64, 1, 0x150, false, false },
+		.mp = { 0x14, 0x24, 0x2c, 0x30 }, .tcache = { 64, 1, 0x150, false, false },
 		.era = "2.26", .system_mem = 0x450, .state_bytes = 0x458 },
 	{ "i386 2.31", FAKE_32(0x40), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0, 0x14, 0x24, 0x2c, 0x30 }, .tcache = { 64, 2, 0x190, false, true },
+		.mp = { 0x14, 0x24, 0x2c, 0x30 }, .tcache = { 64, 2, 0x190, false, true },
 		.era = "2.28 to 2.31", .system_mem = 0x454, .state_bytes = 0x45c },
 	{ "i386 2.39", FAKE_32(0x40), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0x18, 0x20, 0x30, 0x38, 0x3c }, .tcache = { 64, 2, 0x190, false, true },
+		.mp = { 0x20, 0x30, 0x38, 0x3c, .hp_page = 0x18 }, .tcache = { 64, 2, 0x190, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.41", .system_mem = 0x454, .state_bytes = 0x45c },
 	{ "i386 2.44", FAKE_32(0x10), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0x1c, 0x24, 0x34, 0x3c, 0x40 }, .tcache = { 76, 2, 0x1d0, true, true },
+		.mp = { 0x24, 0x34, 0x3c, 0x40, .hp_page = 0x1c }, .tcache = { 76, 2, 0x1d0, true, true },
 		.is_mangled = true,
 		.era = "2.43 or later", .system_mem = 0x424, .state_bytes = 0x42c },
 };
-
-/* Nobody knows it, but it has arenas in a ring. */
-static const struct fake fake_unknown = { "a release to come", FAKE_64(0x28),
-	.heap_info_bytes = 0x30, .nr_between = 5 };
 
 /* ---- making it ---- */
 
@@ -210,6 +230,10 @@ fake_make_params(const struct fake *f, uint64_t mp, uint64_t sbrk_base)
 	fake_set_word(f, mp + 4 * w, 12);
 	if (f->mp.hp_page)
 		fake_set_word(f, mp + f->mp.hp_page, 0x200000);
+	if (f->mp.thp_page)
+		fake_set_word(f, mp + f->mp.thp_page, 0x400000);
+	if (f->mp.thp_mode)
+		fake_set(mp + f->mp.thp_mode, 3, 4);
 	fake_set(mp + f->mp.nr_mmaps, 3, 4);
 	fake_set(mp + f->mp.nr_mmaps + 8, 9, 4);
 	fake_set(mp + f->mp.nr_mmaps + 12, 1, 4);
@@ -220,24 +244,22 @@ fake_make_params(const struct fake *f, uint64_t mp, uint64_t sbrk_base)
 	fake_set_word(f, mp + f->mp.sbrk_base, sbrk_base);
 }
 
-/* The first chunk of HEAP is a thread's cache with two blocks in a bin. */
+/* The first chunk of HEAP is a thread's cache with a block in a bin. */
 static inline void
 fake_make_tcache(const struct fake *f, uint64_t heap)
 {
 	uint64_t w = f->word_bytes, chunk = heap + (w == 8 ? 0 : 8), block = chunk + 2 * w;
 	uint64_t heads = block + f->tcache.nr_bins * f->tcache.count_bytes;
-	uint64_t one = heap + 0x1010, two = heap + 0x2340;
+	uint64_t in_bin = heap + 0x1010;
 	unsigned int room = f->tcache.counts_down ? 16 : 0;
 
 	fake_set_word(f, chunk + w, f->tcache.chunk_bytes | 1);
 	for (unsigned int i = 0; i < f->tcache.nr_bins; i++)
 		fake_set(block + i * f->tcache.count_bytes,
-			i == 3 ? (room ? room - 2 : 2) : room, f->tcache.count_bytes);
-	fake_set_word(f, heads + 3 * w, one);
-	fake_set_word(f, one, f->is_mangled ? two ^ one >> 12 : two);
-	fake_set_word(f, two, f->is_mangled ? two >> 12 : 0);
-	fake_set_word(f, one + w, f->tcache.has_key ? block : 0x123);
-	fake_set_word(f, two + w, f->tcache.has_key ? block : 0x456);
+			i == 3 ? (room ? room - 1 : 1) : room, f->tcache.count_bytes);
+	fake_set_word(f, heads + 3 * w, in_bin);
+	fake_set_word(f, in_bin, f->is_mangled ? in_bin >> 12 : 0);
+	fake_set_word(f, in_bin + w, f->tcache.has_key ? block : 0x123);
 }
 
 static inline uint64_t
@@ -344,7 +366,11 @@ fake_make(const struct fake *f, bool has_file)
 	fake_make_heap(f, heap, one, 0);
 	fake_make_heap(f, heap + max, two, 0);
 	fake_make_heap(f, later, two, heap + max);
-	fake_make_arena(f, main_arena, later + 0x100, two, FAKE_BRK_BYTES);
+	fake_make_arena(f, main_arena, later + 0x100, f->is_alone ? main_arena : two,
+		FAKE_BRK_BYTES);
+	/* What libc has behind it can be anything. */
+	fake_set_word(f, main_arena + fake_next_offset(f) + (3 + f->nr_between) * f->word_bytes,
+		0x30000000);
 	fake_make_arena(f, two, later + 0x200, one, 2 * f->heap_bytes);
 	fake_make_arena(f, one, heap + 0x900, main_arena, f->heap_bytes);
 	printf("fake %#" PRIx64 " %#" PRIx64 " %#" PRIx64 " %#" PRIx64 " %#" PRIx64 "\n", libc,
