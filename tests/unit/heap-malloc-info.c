@@ -281,7 +281,7 @@ test_own(void)
 int
 main(void)
 {
-	alarm(30);	/* a hang is a failure */
+	alarm(300);	/* a hang is a failure */
 	for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
 		test_document(&documents[i]);
 	test_flags();

@@ -292,7 +292,7 @@ test_program(unsigned int seed, int nr_threads, enum obstacle in_the_way, bool h
 int
 main(void)
 {
-	alarm(120);
+	alarm(300);
 	if (skip_if_sanitized("heaps of real programs"))
 		return tap_end();
 	for (unsigned int seed = 1; seed <= NR_SEEDS; seed++)

@@ -580,7 +580,7 @@ test_programs(void)
 int
 main(int argc, char **argv)
 {
-	alarm(60);
+	alarm(300);
 	if (argc > 1 && strcmp(argv[1], "many") == 0) {
 		many_arenas(NULL);
 		return 0;

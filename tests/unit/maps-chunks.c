@@ -183,7 +183,7 @@ test_fake(void)
 int
 main(void)
 {
-	alarm(60);
+	alarm(300);
 	test_fake();
 	if (!skip_if_sanitized("real blocks"))
 		test_real();

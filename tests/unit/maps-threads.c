@@ -323,7 +323,7 @@ test_raw_thread(void)
 int
 main(void)
 {
-	alarm(60);
+	alarm(300);
 	if (skip_if_sanitized("the threads of a child"))
 		return tap_end();
 	test_threads();
