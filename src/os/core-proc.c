@@ -85,14 +85,14 @@ address_on_stack(const struct core *c)
 static raddr
 find_heap(const struct core *c)
 {
-	const struct core_mapping *program = program_mapping(c), *end = c->mapping.v + c->mapping.nr;
+	const struct core_mapping *program = program_mapping(c);
 	const struct core_segment *s;
-	raddr touched;
+	raddr touched = { 0 };
 
 	if (!program)
 		return (raddr){ 0 };
-	touched = program->end;
-	for (const struct core_mapping *m = program; m < end && m->file == program->file; m++)
+	for (const struct core_mapping *m = program;
+		m < c->mapping.v + c->mapping.nr && m->file == program->file; m++)
 		touched = m->end;
 	s = core_segment_from(c, touched);
 	if (s && s->start.v <= touched.v) {	/* its bss */
