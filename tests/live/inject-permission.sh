@@ -48,7 +48,7 @@ check 'which lives on' end_tracee
 start_tracee idle 2
 if unshare -Ur true 2>/dev/null; then
 	check 'root of another user namespace may not' refused 'user namespace' \
-		unshare -Ur "$MEMDIAG" info --pid "$tracee_pid"
+		unshare -Ur "$dir/memdiag" info --pid "$tracee_pid"
 else
 	skip 'root of another user namespace may not' 'there are no user namespaces here'
 fi

@@ -24,6 +24,7 @@
 # shellcheck disable=SC3043,SC3045,SC2154 # every sh we know has local and ulimit; make sets the rest
 set -u
 export LC_ALL=C
+umask 022
 ulimit -c 0
 : "${deadline:=60}"
 
