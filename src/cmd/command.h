@@ -10,7 +10,9 @@
 
 /* What a command does to the process it is pointed at; --help prints it. */
 enum command_touch {
+	CMD_TOUCHES_NOTHING,	/* has no target */
 	CMD_READS_TARGET,	/* only looks */
+	CMD_STOPS_TARGET,	/* stops it for a bounded time, and runs nothing in it */
 	CMD_BORROWS_THREAD,	/* stops one thread for about a millisecond and calls libc in it */
 	CMD_CHANGES_TARGET,	/* as above, and the process is meant to be different afterwards */
 };
@@ -35,5 +37,8 @@ const struct command *command_guess(const char *name);
 extern const struct command cmd_info;
 extern const struct command cmd_trim;
 extern const struct command cmd_maps;
+extern const struct command cmd_heap;
+extern const struct command cmd_diff;
+extern const struct command cmd_doctor;
 
 #endif

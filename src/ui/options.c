@@ -18,10 +18,13 @@
 enum { KEY_TIMEOUT = 0x1000, KEY_DEBUG, KEY_USAGE };
 
 /* A command's own options are of group 0 or 1, those of the borrowed thread of 2. */
-static const struct argp_option options[] = {
+static const struct argp_option target_options[] = {
 	{ "pid", 'p', "PID", 0, "the process to look at; a bare number means the same", 0 },
 	{ "timeout", KEY_TIMEOUT, "DURATION", 0,
 		"give up after this long: 500ms, 10s, 2m (30s if not given)", 0 },
+	{ 0 },
+};
+static const struct argp_option output_options[] = {
 	{ NULL, 0, NULL, 0, "Output:", 3 },
 	{ "json", 'j', NULL, 0, "write JSON; sizes are bytes", 3 },
 	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 3 },
@@ -86,6 +89,17 @@ ui_parse_duration(const char *text, uint64_t *ret_ns)
 	return parse_with_unit(text, units, ret_ns);
 }
 
+unsigned long
+ui_parse_count(struct argp_state *state, const char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (!isdigit((unsigned char)arg[0]) || *end || n > INT32_MAX)
+		ui_refuse(state, arg, "is not a number");
+	return n;
+}
+
 /* ---- options ---- */
 
 /* argp exits with UI_USAGE. */
@@ -119,12 +133,13 @@ print_help(struct argp_state *state, unsigned int what)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+parse_target(int key, char *arg, struct argp_state *state)
 {
 	struct ui_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
+		state->child_inputs[0] = o;
 		if (!o->timeout_ns)
 			o->timeout_ns = DEFAULT_TIMEOUT_NS;
 		return 0;
@@ -136,6 +151,20 @@ parse_option(int key, char *arg, struct argp_state *state)
 		if (!ui_parse_duration(arg, &o->timeout_ns) || !o->timeout_ns)
 			ui_refuse(state, arg, "is not a duration: say 500ms, 10s or 2m");
 		return 0;
+	case ARGP_KEY_END:
+		if (!o->pid && !o->pid_optional)
+			argp_error(state, "which process? use --pid PID");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static error_t
+parse_output(int key, char *arg, struct argp_state *state)
+{
+	struct ui_options *o = state->input;
+
+	switch (key) {
 	case 'j':
 		o->json = true;
 		return 0;
@@ -163,15 +192,19 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_USAGE:
 		print_help(state, ARGP_HELP_STD_USAGE);
 		return 0;
-	case ARGP_KEY_END:
-		if (!o->pid && !o->pid_optional)
-			argp_error(state, "which process? use --pid PID");
-		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp ui_options_argp = { .options = options, .parser = parse_option };
+const struct argp ui_output_argp = { .options = output_options, .parser = parse_output };
+
+static const struct argp_child target_children[] = { { &ui_output_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp ui_options_argp = {
+	.options = target_options,
+	.parser = parse_target,
+	.children = target_children,
+};
 
 void
 ui_parse(const struct argp *argp, int argc, char **argv, void *input)

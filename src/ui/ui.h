@@ -56,12 +56,17 @@ struct ui_options {
  * --help, -h and --debug.
  */
 extern const struct argp ui_options_argp;
+/* The same for a command that looks at no process: without --pid, --timeout and a bare number. */
+extern const struct argp ui_output_argp;
 
 /* Parse ARGV with ARGP; what argp itself cannot be told (-h, help format) is done here. */
 void ui_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* Refuse ARG, a stranger's, as argp_error() does: "'ARG' WHY". */
 void ui_refuse(struct argp_state *state, const char *arg, const char *why);
+
+/* The number ARG, which is not negative and fits into 31 bits; else as ui_refuse(). */
+unsigned long ui_parse_count(struct argp_state *state, const char *arg);
 
 /*
  * A size with an optional suffix K M G T (1024) as in "512K" into *RET; false if TEXT is not one.
