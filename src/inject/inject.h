@@ -81,6 +81,19 @@ inject_target_cleanup(struct inject_target **it)
 /* glibc's version as its own banner has it ("2.36"), "" if it cannot be told. */
 const char *inject_libc_version(const struct inject_target *it);
 
+/* Which threads could be borrowed at this moment. */
+struct inject_outlook {
+	size_t nr_parked;	/* that wait where they may be borrowed; no more are looked for when
+				 * there are some */
+	size_t nr_running;	/* that might be, if they are stopped outside of malloc */
+	size_t nr_refused;	/* that wait elsewhere */
+	char refused[160];	/* the last of these: who, and why; "" if there is none */
+};
+
+/* Look at the target's threads, stopping none. */
+int inject_outlook(struct inject_target *it, const struct arenas *a, struct inject_outlook *ret,
+	struct err *e);
+
 /* How it went. */
 struct inject_report {
 	enum inject_mode mode;	/* HELPER or THREAD */

@@ -268,3 +268,19 @@ candidates_release(struct candidates *cs)
 	free(cs->v);
 	*cs = (struct candidates){ 0 };
 }
+
+int
+inject_outlook(struct inject_target *it, const struct arenas *a, struct inject_outlook *ret,
+	struct err *e)
+{
+	auto_candidates struct candidates cs = { 0 };
+
+	it->arenas = a;
+	if (candidates_find(&cs, it, 0, e) < 0)
+		return -1;
+	*ret = (struct inject_outlook){ .nr_refused = cs.nr_refused };
+	for (size_t i = 0; i < cs.nr; i++)
+		(*(cs.v[i].is_parked ? &ret->nr_parked : &ret->nr_running))++;
+	snprintf(ret->refused, sizeof ret->refused, "%s", cs.reason.text);
+	return 0;
+}

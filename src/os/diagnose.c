@@ -17,35 +17,6 @@
 
 #include "base/cleanup.h"
 
-struct us {
-	uint32_t uid;
-	bool has_ptrace;	/* CAP_SYS_PTRACE is effective */
-	bool has_read;		/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE is */
-	bool has_filter;	/* a seccomp filter is on us */
-};
-
-static struct us
-who_are_we(void)
-{
-	auto_text struct text text = { 0 };
-	auto_fd int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	struct us us = { .uid = geteuid() };
-	const char *line;
-
-	if (fd < 0 || text_read(&text, fd, 1 << 20) < 0)
-		return us;
-	line = strstr(text.v, "\nCapEff:");
-	if (line) {
-		uint64_t caps = strtoull(line + 8, NULL, 16);
-
-		us.has_ptrace = caps >> CAP_SYS_PTRACE & 1;
-		us.has_read = (caps >> CAP_DAC_READ_SEARCH | caps >> CAP_DAC_OVERRIDE) & 1;
-	}
-	line = strstr(text.v, "\nSeccomp:");
-	us.has_filter = line && strtol(line + 9, NULL, 10) == 2;
-	return us;
-}
-
 static long
 yama_scope(void)
 {
@@ -89,6 +60,31 @@ is_our_user_namespace_first(void)
 	return fd < 0 || text_read(&text, fd, 4096) < 0 ||
 		sscanf(text.v, "%lu %lu %lu", &inside, &outside, &count) != 3 ||
 		(inside == 0 && outside == 0 && count == UINT32_MAX);
+}
+
+void
+os_rights(struct os_rights *ret)
+{
+	auto_text struct text text = { 0 };
+	auto_fd int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	struct os_rights us = { .uid = geteuid() };
+	const char *line;
+
+	us.yama_scope = yama_scope();
+	us.is_first_user_namespace = is_our_user_namespace_first();
+	lsm_list(us.lsm, sizeof us.lsm);
+	*ret = us;
+	if (fd < 0 || text_read(&text, fd, 1 << 20) < 0)
+		return;
+	line = strstr(text.v, "\nCapEff:");
+	if (line) {
+		uint64_t caps = strtoull(line + 8, NULL, 16);
+
+		ret->has_ptrace = caps >> CAP_SYS_PTRACE & 1;
+		ret->has_read = (caps >> CAP_DAC_READ_SEARCH | caps >> CAP_DAC_OVERRIDE) & 1;
+	}
+	line = strstr(text.v, "\nSeccomp:");
+	ret->has_filter = line && strtol(line + 9, NULL, 10) == 2;
 }
 
 static bool
@@ -144,12 +140,12 @@ refuse_yama(struct err *e, const struct target *t, const char *did, long scope)
 int
 os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 {
-	struct us us = who_are_we();
-	long scope = yama_scope();
+	struct os_rights us;
 	struct os_status s;
 	struct err gone;
-	char why[192], lsm[128];
+	char why[192];
 
+	os_rights(&us);
 	if (os_status(t, 0, &s, &gone) < 0) {
 		*e = gone;
 		return -1;
@@ -178,15 +174,14 @@ os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 	if (!shares_user_namespace(t))
 		return refuse(e, t, did, "lives in a user namespace that is not ours",
 			"Run memdiag on the host as root, or as root inside that namespace");
-	if (scope == 3 || (scope && !us.has_ptrace))
-		return refuse_yama(e, t, did, scope);
+	if (us.yama_scope == 3 || (us.yama_scope && !us.has_ptrace))
+		return refuse_yama(e, t, did, us.yama_scope);
 	if (us.has_filter)
 		return refuse(e, t, did, "may be allowed, but a seccomp filter is on memdiag itself",
 			"In a container: --security-opt seccomp=unconfined, or a profile that allows "
 			"ptrace and process_vm_readv");
-	lsm_list(lsm, sizeof lsm);
 	snprintf(why, sizeof why, "is protected by something we cannot see (security modules: %s)",
-		lsm);
+		us.lsm);
 	return refuse(e, t, did, why,
 		"Look at the audit log: SELinux deny_ptrace, an AppArmor ptrace rule, Landlock");
 }

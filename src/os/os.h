@@ -369,6 +369,19 @@ int os_dup_fd(const struct target *t, int fd, struct err *e);
  */
 int os_diagnose_eperm(const struct target *t, const char *did, struct err *e);
 
+/* What we are allowed to do to others, by /proc. */
+struct os_rights {
+	uint32_t uid;		/* effective */
+	bool has_ptrace;	/* CAP_SYS_PTRACE is effective */
+	bool has_read;		/* CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE is */
+	bool has_filter;	/* a seccomp filter is on us */
+	bool is_first_user_namespace;
+	long yama_scope;	/* kernel.yama.ptrace_scope; 0 where there is no Yama */
+	char lsm[128];		/* the security modules, "?" if not known; fit for a terminal */
+};
+
+void os_rights(struct os_rights *ret);
+
 /* ---- the machine ----------------------------------------------------------------------------- */
 
 /* CPUs this machine has online. */
