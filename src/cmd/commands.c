@@ -4,7 +4,15 @@
 
 #include <string.h>
 
-const struct command *const commands[] = { &cmd_info, &cmd_trim, &cmd_maps, NULL };
+const struct command *const commands[] = {
+	&cmd_info,
+	&cmd_trim,
+	&cmd_maps,
+	&cmd_heap,
+	&cmd_diff,
+	&cmd_doctor,
+	NULL,
+};
 
 const struct command *
 command_find(const char *name)

@@ -55,13 +55,12 @@ completes_options()
 # Every word that is offered for an option's argument is one that the command takes.
 completes_words()
 {
-	for option in $(help_arguments "$1" | grep -v -x -E -e '--(pid|output|diff)'); do
+	for option in $(help_arguments "$1" | grep -v -x -E -e '--(pid|output|diff|core|sysroot)'); do
 		for word in $(offered "$1" "$option" = ''); do
 			"$MEMDIAG" "$1" "$option=$word" --help >/dev/null || return
 			echo "$option=$word"
 		done
-	done >"$dir/words"
-	[ -s "$dir/words" ]
+	done >>"$dir/words"
 }
 
 completes_commands()
@@ -87,14 +86,15 @@ completes_names()
 	offered info '' | grep touch && [ ! -e x ]
 }
 
-# The options that all commands have, and memdiag's own.
+# The options that all commands have that look at a process, and memdiag's own.
 common_options()
 {
 	"$MEMDIAG" --help | grep -o -e '--[a-z][a-z-]*' | grep -v -x -e --pid
 	echo -V
+	grep -v -x diff "$dir/commands" >"$dir/lookers"
 	while read -r name; do
 		help_options "$name"
-	done <"$dir/commands" | sort | uniq -c | sed -n "s/^ *$(wc -l <"$dir/commands") //p"
+	done <"$dir/lookers" | sort | uniq -c | sed -n "s/^ *$(wc -l <"$dir/lookers") //p"
 }
 
 page_has_common_options()
@@ -116,7 +116,7 @@ check 'there are commands' test -s "$dir/commands"
 while read -r name; do
 	check "$name --help is there" exits 0 memdiag "$name" --help
 	check "$name --help says nothing on stderr" test ! -s "$dir/err"
-	check "$name --help has examples" grep -q "^  memdiag $name --pid" "$dir/out"
+	check "$name --help has examples" grep -q "^  memdiag $name " "$dir/out"
 	check "$name --help has the exit statuses" grep -q '^Exit status: 0 done' "$dir/out"
 	check "$name --help fits 80 columns" test -z "$(grep '.\{80\}' "$dir/out")"
 	check "memdiag --help names $name" sh -c "'$MEMDIAG' --help | grep -q '^  $name '"
@@ -144,6 +144,7 @@ if command -v bash >/dev/null && command -v ps >/dev/null; then
 		check "$name takes the words of completion" completes_words "$name"
 	done <"$dir/commands"
 	start_tracee idle
+	check 'completion has words' grep -q -x -e '--sort=rss' "$dir/words"
 	check 'completion has processes' completes_processes "$tracee_pid"
 	check 'the target lives on' end_tracee
 	check 'completion runs no names' completes_names

@@ -1,0 +1,122 @@
+#!/bin/sh
+# heap on living processes: equal to what malloc_info says of itself, sums that add up, every table,
+# words it does not know, and a target that is as it was.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+says()	# says STATUS WORDS ARGUMENTS...
+{
+	says_status=$1
+	says_words=$2
+	shift 2
+	exits "$says_status" memdiag heap "$@" && grep -q -e "$says_words" "$dir/err"
+}
+
+# On a machine that is busy with other tests threads take their time to stop.
+budget='--max-stop-ms 5000'
+
+# same_xml OPTIONS...: whether heap --xml is malloc_info's document.
+# shellcheck disable=SC2086 # $budget is two words, here and below
+same_xml()
+{
+	exits 0 memdiag info --xml --pid "$tracee_pid" && mv "$dir/out" "$dir/theirs" &&
+		exits 0 memdiag heap --xml --pid "$tracee_pid" $budget "$@" && diff "$dir/theirs" "$dir/out"
+}
+
+start_tracee bloat 16
+remember
+check 'the document is malloc_info'\''s' same_xml
+check 'and without looking at chunks in use' same_xml --bins-only
+# shellcheck disable=SC2086
+check 'heap runs' exits 0 memdiag heap --pid "$tracee_pid" $budget --json
+check 'its schema is named' json_is '.schema == "memdiag.heap/1" and (.partial | not)'
+check 'nothing is said on stderr' test ! -s "$dir/err"
+check 'all arenas are exact' json_is \
+	'.data.certainty == "exact" and (.data.arenas | length == 13 and all(.certainty == "exact"))'
+check 'each arena adds up to what it has' json_is '.data.arenas | all(.system_bytes == .in_use_bytes +
+	.cached_bytes + .fast_bytes + .binned_bytes + .top_bytes + .overhead_bytes)'
+check 'what it is for adds up to what is resident' json_is \
+	'.data.arenas | all(.resident_bytes == ([.accounting[].bytes] | add))'
+check 'and so do the pages' json_is '.data.arenas | all(.resident_bytes == (.pages |
+	.live_bytes + .mixed_bytes + .trimmable_bytes + .cached_bytes + .top_bytes))'
+check 'in all' json_is '(.data.totals.resident_bytes == ([.data.accounting[].bytes] | add)) and
+	.data.totals.resident_bytes == ([.data.arenas[].resident_bytes] | add)'
+check 'each thread has its arena' json_is '(.data.threads | length == 13) and
+	([.data.threads[].arena] | unique | length == 13)'
+check 'the main arena is under its address' json_is '.data.arenas[0] | .main and .address[:2] == "0x"'
+check 'sizes add up to the chunks in use' json_is '([.data.sizes[].in_use_chunks] | add) ==
+	([.data.arenas[] | .in_use_chunks + .cached_chunks] | add)'
+check 'it was stopped, and not for long' json_is \
+	'.data.stop.times > 0 and .data.stop.longest_us < 5000000'
+check 'not stopped, an idle process is consistent' exits 0 \
+	memdiag heap --pid "$tracee_pid" --no-stop --json
+check 'which is not exact' json_is '.data.certainty == "consistent" and .data.stop.times == 0'
+# shellcheck disable=SC2086
+check 'only the lists' exits 0 memdiag heap --pid "$tracee_pid" $budget --bins-only --json
+check 'do not tell of chunks in use' json_is '.data.sizes | all(has("in_use_chunks") | not)'
+
+# shellcheck disable=SC2086
+check 'the summary' exits 0 memdiag heap --pid "$tracee_pid" $budget
+check 'begins with the process' sh -c "head -n 1 '$dir/out' | grep -q '^bloat $tracee_pid (glibc '"
+check 'says what can be trimmed' grep -q 'free, trimmable .* MiB  in 13 arenas; see memdiag trim' \
+	"$dir/out"
+check 'how sure it is' grep -q '^Arenas: 13 exact. The process was stopped [0-9]* times*, for ' "$dir/out"
+check 'and fits 80 columns' test -z "$(grep '.\{81\}' "$dir/out")"
+# shellcheck disable=SC2086
+check 'all tables' exits 0 memdiag heap --pid "$tracee_pid" $budget --arenas --pages --histogram --free \
+	--pins --threads -n 5 -b
+for column in CERTAINTY RETURNED RESERVED 'CHUNKS FROM' 'FREE CHUNK' 'FREE BELOW' NAME; do
+	check "there is $column" grep -q "$column" "$dir/out"
+done
+check 'five lines of each' sh -c "[ \$(grep -c '^and .* more; -n 0 shows all' '$dir/out') = 5 ]"
+check 'bytes are exact' sh -c "! grep -q 'iB' '$dir/out'"
+check 'the target is as before' unharmed
+check 'and lives on' end_tracee
+
+# ---- mallocs it cannot read ----
+start_tracee idle 2
+check 'a budget of nothing is no stop' exits 0 memdiag heap --pid "$tracee_pid" --max-stop-ms 0 --json
+check 'and said' json_is '.data.stop.times == 0'
+check 'which lives on' end_tracee
+if [ -x "$TRACEES/idle-musl" ]; then
+	start_tracee idle-musl
+	check 'musl has no arenas' exits 5 memdiag heap --pid "$tracee_pid"
+	check 'and lives on' end_tracee
+else
+	skip 'musl has no arenas' 'there is no musl-gcc'
+fi
+
+# ---- cores ----
+if command -v gcore >/dev/null; then
+	start_tracee bloat 4
+	# shellcheck disable=SC2086
+	check 'heap before the core' exits 0 memdiag heap --pid "$tracee_pid" $budget --json
+	cp "$dir/out" "$dir/live.json"
+	check 'a core is made' gcore -o "$dir/core" "$tracee_pid"
+	core=$dir/core.$tracee_pid
+	check 'heap of the core' exits '0 2' memdiag heap --core "$core" --json
+	check 'has the same arenas' sh -c "
+		members='.data.arenas[] | [.index, .address, .system_bytes, .in_use_bytes,
+			.cached_bytes, .fast_bytes, .binned_bytes, .top_bytes]'
+		jq -c \"\$members\" '$dir/live.json' >'$dir/a'; jq -c \"\$members\" '$dir/out' >'$dir/b'
+		[ -s '$dir/a' ] && diff '$dir/a' '$dir/b'"
+	check 'and the same sizes' sh -c "
+		jq .data.sizes '$dir/live.json' >'$dir/a'; jq .data.sizes '$dir/out' | diff '$dir/a' -"
+	check 'its name is told' json_is ".data.core == \"$core\""
+	check 'as text' exits '0 2' memdiag heap --core "$core" --arenas
+	check 'with the file' grep -q "core $core" "$dir/out"
+	check 'the target lives on' end_tracee
+else
+	skip 'heap of a core' 'gcore is not installed'
+fi
+echo text >"$dir/text"
+check 'a core that is none' exits 5 memdiag heap --core "$dir/text"
+check 'a core that is not there' exits 1 memdiag heap --core "$dir/nowhere"
+
+# ---- words it does not know ----
+check 'no process and no core' says 64 'use --pid PID, or --core FILE'
+check 'both' says 64 'not both' 1 --core x
+check 'a sysroot for a process' says 64 'is for --core' 1 --sysroot /
+check 'a stop that is no number' says 64 'is not a number' 1 --max-stop-ms=x
+check 'lines that are no number' says 64 'is not a number' 1 -n x
+finish
