@@ -126,7 +126,7 @@ brk_start(const struct reader *r)
 static int
 by_start(const void *a, const void *b)
 {
-	const struct os_page_run *x = a, *y = b;
+	const struct page_run *x = a, *y = b;
 
 	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
 }

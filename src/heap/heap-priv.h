@@ -26,9 +26,15 @@
 
 /* ---- memory.c: the target's memory ------------------------------------------------------------- */
 
+struct page_run {
+	raddr start, end;
+	bool is_present;	/* else swapped */
+	bool is_alone;		/* nobody else has any of the pages */
+};
+
 /* Runs of pages, sorted; those that are neither present nor swapped are in none. */
 struct page_runs {
-	struct os_page_run *v;	/* owned */
+	struct page_run *v;	/* owned */
 	size_t nr, room;
 };
 

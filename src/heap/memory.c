@@ -67,13 +67,17 @@ adapt(struct window *w)
 	w->nr_hits = 0;
 }
 
-/* The end of the present pages from ADDR on; 0 if the page of ADDR is not present. */
+/*
+ * The end of the present pages from ADDR on; 0 if the page of ADDR is not present.  *IS_ALONE:
+ * nobody else has any of them.
+ */
 static uint64_t
-present_end(struct window *w, uint64_t addr)
+present_end(struct window *w, uint64_t addr, bool *is_alone)
 {
 	const struct page_runs *runs = w->runs;
 	uint64_t end = addr;
 
+	*is_alone = true;
 	if (!w->end)
 		w->at_run = page_runs_from(runs, addr);
 	while (w->at_run < runs->nr && runs->v[w->at_run].end.v <= addr)
@@ -82,6 +86,7 @@ present_end(struct window *w, uint64_t addr)
 		if (runs->v[i].start.v > end)
 			break;
 		end = runs->v[i].end.v;
+		*is_alone &= runs->v[i].is_alone;
 	}
 	return end > addr ? end : 0;
 }
@@ -90,7 +95,8 @@ const char *
 window_move(struct window *w, uint64_t addr, size_t size)
 {
 	uint64_t start = addr & ~(PAGE_BYTES - 1);
-	uint64_t end = present_end(w, addr);
+	bool is_alone;
+	uint64_t end = present_end(w, addr, &is_alone);
 	ssize_t n;
 	struct err e;
 
@@ -100,7 +106,8 @@ window_move(struct window *w, uint64_t addr, size_t size)
 	w->start = w->end = 0;
 	if (end < addr + size)
 		return NULL;
-	n = os_read_some(w->t, (raddr){ start }, w->buf, end - start, &e);
+	n = (is_alone ? os_read_unshared : os_read_some)(
+		w->t, (raddr){ start }, w->buf, end - start, &e);
 	if (n < (ssize_t)(addr + size - start))
 		return NULL;
 	w->start = start;

@@ -31,7 +31,7 @@ count(struct ledger *l, uint64_t start, uint64_t end, uint64_t *present, uint64_
 	while (l->at_run < runs->nr && runs->v[l->at_run].end.v <= start)
 		l->at_run++;
 	for (size_t i = l->at_run; i < runs->nr && runs->v[i].start.v < end; i++) {
-		const struct os_page_run *run = &runs->v[i];
+		const struct page_run *run = &runs->v[i];
 		uint64_t from = run->start.v > start ? run->start.v : start;
 		uint64_t to = run->end.v < end ? run->end.v : end;
 

@@ -19,6 +19,8 @@
 
 #define TRIES_MAX 5
 #define PAUSE_NS 1000000
+/* Of a shorter run the question who else has it costs more than the quick way of reading saves. */
+#define RUN_MIN 65536
 
 /* ---- what the other files ask of the reader ---- */
 
@@ -56,15 +58,27 @@ static int
 add_run(const struct os_page_run *run, void *arg)
 {
 	struct page_runs *runs = arg;
-	struct os_page_run *copy;
+	struct page_run *copy;
 
 	if (!run->is_present && !run->is_swapped)
 		return 0;
 	copy = array_add(runs);
 	if (!copy)
 		return 1;
-	*copy = *run;
+	*copy = (struct page_run){ run->start, run->end, run->is_present, false };
 	return 0;
+}
+
+/* Of a run worth the question: whether its pages may be read the quick way (os_read_unshared()). */
+static bool
+is_alone(struct reader *r, const struct page_run *run)
+{
+	uint64_t bytes = run->end.v - run->start.v, alone;
+	struct err e;
+
+	return run->is_present && bytes >= RUN_MIN && r->pages &&
+		os_pages_exclusive(r->pages, run->start, run->end, &alone, &e) == 0 &&
+		alone == bytes;
 }
 
 int
@@ -73,11 +87,16 @@ reader_add_runs(
 {
 	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
 	uint64_t page_end = (end + r->page_bytes - 1) & ~(r->page_bytes - 1);
+	size_t nr = runs->nr;
 	int bad = r->pages ? os_pages_walk(r->pages, (raddr){ start }, (raddr){ page_end }, false,
 				     add_run, runs, e)
 			   : add_run(&all, runs);
 
-	return bad > 0 ? err_set(e, ENOMEM, "cannot list the pages of the heap") : bad;
+	if (bad)
+		return bad > 0 ? err_set(e, ENOMEM, "cannot list the pages of the heap") : bad;
+	for (; nr < runs->nr; nr++)
+		runs->v[nr].is_alone = is_alone(r, &runs->v[nr]);
+	return 0;
 }
 
 /* Whether region B is more of what A is, right behind it. */

@@ -1,3 +1,10 @@
+/*
+ * The target's memory.  It is read through /proc/PID/mem and not with process_vm_readv(): that pins
+ * the pages, and the kernel gives the target a copy of its own of every page that it shares with a
+ * fork before it pins it (mm/gup.c gup_must_unshare(), 5.19).  A look at a server that has forked
+ * would double its memory.  Only who may trace the target and yet not open its files (CAP_SYS_PTRACE
+ * without CAP_DAC_READ_SEARCH) has no other way.
+ */
 #include <config.h>
 
 #include "os/os-priv.h"
@@ -5,9 +12,33 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
-/* Of one process_vm_readv(); the kernel takes 1024 (UIO_MAXIOV). */
-#define PIECES_MAX 512
+static ssize_t
+read_pinned(const struct target *t, raddr from, void *to, size_t size)
+{
+	struct iovec local = { to, size }, remote = { (void *)(uintptr_t)from.v, size };
+
+	return process_vm_readv(t->mem_tid, &local, 1, &remote, 1, 0);
+}
+
+/* As read(2): EFAULT where nothing is mapped. */
+static ssize_t
+read_piece(const struct target *t, raddr from, void *to, size_t size)
+{
+	ssize_t n;
+
+	if (t->mem_fd < 0)
+		return read_pinned(t, from, to, size);
+	n = pread(t->mem_fd, to, size, (off_t)from.v);
+	/* EINVAL: an address of the kernel's. */
+	if (n < 0 && (errno == EIO || errno == EINVAL))
+		errno = EFAULT;
+	/* At its end: the process has no memory any more, or runs another program. */
+	if (n == 0)
+		errno = ESRCH;
+	return n ? n : -1;
+}
 
 ssize_t
 os_read_some(const struct target *t, raddr from, void *to, size_t size, struct err *e)
@@ -17,21 +48,27 @@ os_read_some(const struct target *t, raddr from, void *to, size_t size, struct e
 	if (t->core)
 		return core_read_some(t->core, from, to, size, e);
 	while (done < size) {
-		struct iovec local = { (char *)to + done, size - done };
-		struct iovec remote = { (void *)(uintptr_t)(from.v + done), size - done };
-		ssize_t n = process_vm_readv(t->mem_tid, &local, 1, &remote, 1, 0);
+		ssize_t n = read_piece(t, raddr_add(from, done), (char *)to + done, size - done);
 
 		if (n > 0) {
 			done += (size_t)n;
 			continue;
 		}
-		if (done || (n < 0 && errno == EFAULT))
+		if (done || errno == EFAULT)
 			break;
 		if (errno == EPERM)
 			return os_diagnose_eperm(t, "read its memory", e);
 		return err_set(e, errno, "cannot read memory of %d at " PRIraddr, t->pid, from.v);
 	}
 	return (ssize_t)done;
+}
+
+ssize_t
+os_read_unshared(const struct target *t, raddr from, void *to, size_t size, struct err *e)
+{
+	ssize_t n = t->core ? -1 : read_pinned(t, from, to, size);
+
+	return n == (ssize_t)size ? n : os_read_some(t, from, to, size, e);
 }
 
 int
@@ -47,42 +84,18 @@ os_read(const struct target *t, raddr from, void *to, size_t size, struct err *e
 	return 0;
 }
 
-/* As process_vm_readv() with NR pieces of SIZE bytes.  Returns the pieces that came whole, or -1. */
-static ssize_t
-read_pieces(const struct target *t, const raddr *from, size_t nr, size_t size, void *to)
-{
-	struct iovec local = { to, nr * size }, remote[PIECES_MAX];
-	ssize_t n;
-
-	for (size_t i = 0; i < nr; i++)
-		remote[i] = (struct iovec){ (void *)(uintptr_t)from[i].v, size };
-	n = process_vm_readv(t->mem_tid, &local, 1, remote, nr, 0);
-	return n < 0 ? -1 : n / (ssize_t)size;
-}
-
 int
 os_read_each(const struct target *t, const raddr *from, size_t nr, size_t size, void *to,
 	struct err *e)
 {
-	if (t->core)
-		return core_read_each(t->core, from, nr, size, to, e);
-	for (size_t done = 0; done < nr;) {
-		size_t want = nr - done < PIECES_MAX ? nr - done : PIECES_MAX;
-		char *at = (char *)to + done * size;
-		ssize_t got = read_pieces(t, from + done, want, size, at);
+	for (size_t i = 0; i < nr; i++) {
+		char *at = (char *)to + i * size;
+		ssize_t n = os_read_some(t, from[i], at, size, e);
 
-		if (got < 0 && errno == EPERM)
-			return os_diagnose_eperm(t, "read its memory", e);
-		if (got < 0 && errno != EFAULT)
-			return err_set(e, errno, "cannot read memory of %d", t->pid);
-		if (got < 0)
-			got = 0;
-		done += (size_t)got;
-		/* The kernel stops at the first piece that it cannot read whole. */
-		if ((size_t)got < want) {
-			memset(at + (size_t)got * size, 0, size);
-			done++;
-		}
+		if (n < 0)
+			return -1;
+		if ((size_t)n < size)
+			memset(at, 0, size);
 	}
 	return 0;
 }

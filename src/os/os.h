@@ -24,15 +24,17 @@ struct core;
 
 /*
  * A process that is looked at, or the core file of one.  A process is held by an open /proc/PID
- * directory: when it ends, reads of its files fail with ESRCH, even after its number was given to
- * somebody else.  Its memory and its threads' registers go by number; ask target_is_alive() where
- * that matters.
+ * directory, and its memory by an open file: when it ends, reads of them fail with ESRCH, even after
+ * its number was given to somebody else.  Writes to its memory and its threads' registers go by
+ * number; ask target_is_alive() where that matters.
  */
 struct target {
 	pid_t pid;		/* the thread group, as seen from our PID namespace */
 	pid_t mem_tid;		/* a living thread; the leader unless that is a zombie */
 	int proc_fd;		/* O_PATH of /proc/PID, or of /proc/PID/task/TID if the leader died */
 	int task_fd;		/* O_PATH of /proc/PID/task */
+	int mem_fd;		/* /proc/PID/mem, which stays that of the program that ran then; -1
+				 * where it may not be opened */
 	int pidfd;		/* -1 where the kernel has none (before 5.3) */
 	uint64_t start_ticks;	/* field 22 of /proc/PID/stat: since boot, in clock ticks */
 	char comm[64];		/* its name, made printable */
@@ -73,7 +75,7 @@ bool os_core_facts(const struct target *t, struct os_core_facts *ret);
 void target_release(struct target *t);
 #define auto_target __attribute__((cleanup(target_release)))
 /* For a declaration before target_open(): a target that target_release() leaves alone. */
-#define TARGET_NONE { .proc_fd = -1, .task_fd = -1, .pidfd = -1 }
+#define TARGET_NONE { .proc_fd = -1, .task_fd = -1, .mem_fd = -1, .pidfd = -1 }
 
 /*
  * False once the process has ended (a zombie has ended), or has no memory any more as it ends.  A
@@ -179,8 +181,15 @@ int os_read(const struct target *t, raddr from, void *to, size_t size, struct er
 ssize_t os_read_some(const struct target *t, raddr from, void *to, size_t size, struct err *e);
 
 /*
+ * As os_read_some(), about twice as fast for many pages at once: for pages that no other process
+ * has (os_pages_exclusive()).  Of shared ones it would give the target copies of its own.
+ */
+ssize_t os_read_unshared(
+	const struct target *t, raddr from, void *to, size_t size, struct err *e);
+
+/*
  * Copy SIZE bytes from each of the NR addresses FROM, one behind the other into TO;
- * zeroes stand for what is not mapped.  Many small pieces cost a tenth of an os_read() each.
+ * zeroes stand for what is not mapped.
  */
 int os_read_each(const struct target *t, const raddr *from, size_t nr, size_t size, void *to,
 	struct err *e);

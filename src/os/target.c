@@ -86,6 +86,7 @@ identify(struct target *t, const struct os_status *s, struct err *e)
 	if (os_stat(t, &st, e) < 0)
 		return -1;
 	t->start_ticks = st.start_ticks;
+	t->mem_fd = openat(t->proc_fd, "mem", O_RDONLY | O_CLOEXEC);
 	os_thread_name(t, t->pid, t->comm, sizeof t->comm);
 	return 0;
 }
@@ -119,6 +120,7 @@ target_release(struct target *t)
 {
 	cleanup_fd(&t->proc_fd);
 	cleanup_fd(&t->task_fd);
+	cleanup_fd(&t->mem_fd);
 	cleanup_fd(&t->pidfd);
 	core_free(t->core);
 	*t = (struct target)TARGET_NONE;

@@ -276,7 +276,10 @@ test_program(unsigned int seed, int nr_threads, enum obstacle in_the_way, bool h
 		"seed %u: so do malloc's lists alone", seed);
 	ok(anon_bytes(&v) == before && view_present_bytes(&v) == present,
 		"seed %u: no page came or went by it", seed);
-	ok(h.has_uss && predicted_alone(&h) == (has_child ? 0 : predicted(&h)),
+	/* What the child has from us and never wrote to is shared with us. */
+	ok(h.has_uss && predicted_alone(&h) <= predicted(&h) &&
+			(has_child ? predicted_alone(&h) == 0
+				   : predicted_alone(&h) > predicted(&h) - 200000),
 		"seed %u: of what can be trimmed nobody else has %" PRIu64, seed,
 		predicted_alone(&h));
 	trim_child(&c);
