@@ -12,7 +12,7 @@
 #include "elf/image.h"
 
 #define PAGE_BYTES 4096
-#define DEFAULT_BYTES 131072	/* DEFAULT_TRIM_THRESHOLD, DEFAULT_TOP_PAD, DEFAULT_MMAP_THRESHOLD */
+#define DEFAULT_BYTES 131072	/* DEFAULT_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD */
 #define DEFAULT_MMAPS 65536	/* DEFAULT_MMAP_MAX */
 #define FORM_MAX_BYTES 256
 /* libc's own is 20 KiB; more comes only from a damaged program header. */

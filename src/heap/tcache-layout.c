@@ -1,6 +1,6 @@
 /*
- * The threads' caches (struct tcache_perthread_struct, malloc/malloc.c): which kind they are of, how
- * a thread's is found, and how free chunks are linked.
+ * The threads' caches (struct tcache_perthread_struct, malloc/malloc.c): which kind they are of,
+ * how a thread's is found, and how free chunks are linked.
  *
  *	chunk -> +---------------------------+
  *	         | previous size, size       |
@@ -64,7 +64,8 @@ sum_present(const struct os_page_run *run, void *arg)
 static bool
 read_present(const struct look *k, raddr at, void *to, size_t size)
 {
-	raddr start = { at.v / PAGE_BYTES * PAGE_BYTES }, end = { round_up(at.v + size, PAGE_BYTES) };
+	raddr start = { at.v / PAGE_BYTES * PAGE_BYTES };
+	raddr end = { round_up(at.v + size, PAGE_BYTES) };
 	uint64_t present = 0;
 	struct err e;
 
@@ -286,7 +287,8 @@ vote_fastbins(const struct look *k, struct votes *v, raddr arena)
 	char heads[HEAP_NR_FASTBINS * sizeof(uint64_t)], buf[sizeof(uint64_t)];
 	struct err e;
 
-	if (os_read(k->t, raddr_add(arena, k->l->fastbins), heads, k->l->nr_fastbins * word, &e) < 0)
+	if (os_read(k->t, raddr_add(arena, k->l->fastbins), heads, k->l->nr_fastbins * word,
+		    &e) < 0)
 		return;
 	for (unsigned int i = 0; i < k->l->nr_fastbins; i++) {
 		raddr chunk = { word_at(k, heads + i * word) };

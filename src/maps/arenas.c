@@ -333,8 +333,8 @@ try_offset(struct search *s, uint64_t bins_offset, struct arenas *a, struct err 
 }
 
 /*
- * Try the bins at s->bins_at with every layout.  One that nobody knows must have a ring that closes;
- * of the others a ring that is damaged is better than none.
+ * Try the bins at s->bins_at with every layout.  One that nobody knows must have a ring that
+ * closes; of the others a ring that is damaged is better than none.
  */
 static int
 try_layouts(struct search *s, struct arenas *a, struct err *e)
@@ -481,9 +481,10 @@ search_libc(struct search *s, const struct image *libc, struct arenas *a, struct
 {
 	for (size_t i = 0; i < image_nr_phdrs(libc) && !a->is_ring_closed; i++) {
 		const Elf64_Phdr *p = image_phdr(libc, i);
+		raddr start = { image_bias(libc) + p->p_vaddr };
 
 		if (p->p_type == PT_LOAD && p->p_flags & PF_W && p->p_filesz <= DATA_MAX_BYTES &&
-			search_at(s, (raddr){ image_bias(libc) + p->p_vaddr }, p->p_filesz, a, e) < 0)
+			search_at(s, start, p->p_filesz, a, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -28,9 +28,9 @@ struct fake {
 	unsigned int word_bytes, bins_offset, heap_info_bytes;
 	uint64_t heap_max_bytes;
 	uint64_t heap_bytes;	/* of each heap */
-	unsigned int nr_between;	/* words from next to system_mem: next_free, attached_threads */
+	unsigned int nr_between;	/* words from next to system_mem: next_free, attached ... */
 	bool is_alone;		/* there is no arena but the main one */
-	/* offsets in mp_; 0: it has none of these (tcache, hp_pagesize ...), or no mp_ (sbrk_base) */
+	/* offsets in mp_; 0: it has none (tcache, hp_pagesize ...), or no mp_ (sbrk_base) */
 	struct {
 		unsigned int nr_mmaps, mmapped, sbrk_base, tcache, hp_page, thp_page, thp_mode;
 	} mp;
@@ -65,43 +65,54 @@ static const struct fake fakes[] = {
 		.mp = { 0x28, 0x38, 0x48, 0 },
 		.era = "2.24 to 2.25", .system_mem = 0x880, .state_bytes = 0x890 },
 	{ "2.26.0", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, false },
+		.mp = { 0x28, 0x38, 0x48, 0x50 },
+		.tcache = { 64, 1, 0x250, false, false },
 		.era = "2.26", .system_mem = 0x880, .state_bytes = 0x890 },
 	{ "2.27", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, false },
+		.mp = { 0x28, 0x38, 0x48, 0x50 },
+		.tcache = { 64, 1, 0x250, false, false },
 		.era = "2.26 to 2.29", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.29", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 },
+		.tcache = { 64, 1, 0x250, false, true },
 		.era = "2.26 to 2.29", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.31", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 },
+		.tcache = { 64, 2, 0x290, false, true },
 		.era = "2.28 to 2.31", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.34", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 },
+		.tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.32 to 2.34", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.35 without tunables", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 },
+		.tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.37", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.39", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 },
+		.tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.42", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 }, .tcache = { 76, 2, 0x300, true, true },
+		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 },
+		.tcache = { 76, 2, 0x300, true, true },
 		.is_mangled = true,
 		.era = "2.42", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.43", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38 }, .tcache = { 76, 2, 0x300, true, true },
+		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38 },
+		.tcache = { 76, 2, 0x300, true, true },
 		.is_mangled = true,
 		.era = "2.43 or later", .system_mem = 0x830, .state_bytes = 0x840 },
 	{ "2.43 before its branch", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38, .thp_page = 0x28, .thp_mode = 0x30 },
+		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38,
+			.thp_page = 0x28, .thp_mode = 0x30 },
 		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true,
 		.era = "2.43", .system_mem = 0x830, .state_bytes = 0x840 },
 	{ "2.44", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38, .thp_page = 0x30, .thp_mode = 0x28 },
+		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38,
+			.thp_page = 0x30, .thp_mode = 0x28 },
 		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true,
 		.era = "2.43 or later", .system_mem = 0x830, .state_bytes = 0x840 },
 	{ "2.27 with links that its branch never had", FAKE_64(0x70), .heap_info_bytes = 0x20,
@@ -121,12 +132,14 @@ static const struct fake fakes[] = {
 	{ "another one", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 6 },
 	{ "huge pages of 2 MiB", .word_bytes = 8, .bins_offset = 0x70, .heap_info_bytes = 0x30,
 		.heap_max_bytes = 8 * FAKE_MIB, .heap_bytes = 2 * FAKE_MIB, .nr_between = 2,
-		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 },
+		.tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "huge pages of 1 GiB", .word_bytes = 8, .bins_offset = 0x70, .heap_info_bytes = 0x30,
 		.heap_max_bytes = 4096 * FAKE_MIB, .heap_bytes = 1024 * FAKE_MIB, .nr_between = 2,
-		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 }, .tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 },
+		.tcache = { 64, 2, 0x290, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "i386 2.17", FAKE_32(0x38), .heap_info_bytes = 0x10, .nr_between = 1,
@@ -136,17 +149,21 @@ static const struct fake fakes[] = {
 		.mp = { 0x14, 0x24, 0x2c, 0 },
 		.era = "2.24 to 2.25", .system_mem = 0x44c, .state_bytes = 0x454 },
 	{ "i386 2.26.0", FAKE_32(0x3c), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0x14, 0x24, 0x2c, 0x30 }, .tcache = { 64, 1, 0x150, false, false },
+		.mp = { 0x14, 0x24, 0x2c, 0x30 },
+		.tcache = { 64, 1, 0x150, false, false },
 		.era = "2.26", .system_mem = 0x450, .state_bytes = 0x458 },
 	{ "i386 2.31", FAKE_32(0x40), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0x14, 0x24, 0x2c, 0x30 }, .tcache = { 64, 2, 0x190, false, true },
+		.mp = { 0x14, 0x24, 0x2c, 0x30 },
+		.tcache = { 64, 2, 0x190, false, true },
 		.era = "2.28 to 2.31", .system_mem = 0x454, .state_bytes = 0x45c },
 	{ "i386 2.39", FAKE_32(0x40), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0x20, 0x30, 0x38, 0x3c, .hp_page = 0x18 }, .tcache = { 64, 2, 0x190, false, true },
+		.mp = { 0x20, 0x30, 0x38, 0x3c, .hp_page = 0x18 },
+		.tcache = { 64, 2, 0x190, false, true },
 		.is_mangled = true,
 		.era = "2.35 to 2.41", .system_mem = 0x454, .state_bytes = 0x45c },
 	{ "i386 2.44", FAKE_32(0x10), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0x24, 0x34, 0x3c, 0x40, .hp_page = 0x1c }, .tcache = { 76, 2, 0x1d0, true, true },
+		.mp = { 0x24, 0x34, 0x3c, 0x40, .hp_page = 0x1c },
+		.tcache = { 76, 2, 0x1d0, true, true },
 		.is_mangled = true,
 		.era = "2.43 or later", .system_mem = 0x424, .state_bytes = 0x42c },
 };
@@ -176,7 +193,8 @@ static inline void
 fake_make_arena(const struct fake *f, uint64_t arena, uint64_t top, uint64_t next,
 	uint64_t system_bytes)
 {
-	uint64_t w = f->word_bytes, bins = arena + f->bins_offset, tail = arena + fake_next_offset(f);
+	uint64_t w = f->word_bytes, bins = arena + f->bins_offset;
+	uint64_t tail = arena + fake_next_offset(f);
 
 	for (uint64_t at = bins; at < bins + 127 * 2 * w; at += 2 * w) {
 		fake_set_word(f, at, at - 2 * w);
@@ -309,8 +327,8 @@ fake_make_headers(const struct fake *f, uint64_t libc)
 }
 
 /*
- * Map a file at LIBC that is as the linker made it: main_arena's ring is of itself, as an address in
- * the object, and mp_ has its defaults.
+ * Map a file at LIBC that is as the linker made it: main_arena's ring is of itself, as an address
+ * in the object, and mp_ has its defaults.
  */
 static inline void
 fake_map_file(const struct fake *f, uint64_t libc)
@@ -335,7 +353,7 @@ fake_map_file(const struct fake *f, uint64_t libc)
 	printf("file %s\n", path);
 }
 
-/* The memory of F: says where libc, main_arena and the two others are.  The ring goes round once. */
+/* The memory of F: says where libc, main_arena, the two others and brk are. */
 static inline void
 fake_make(const struct fake *f, bool has_file)
 {
@@ -413,13 +431,14 @@ fake_start(struct fake_child *fc, const struct fake *f, bool has_file)
 	said = strstr(fc->c.said, "fake ");
 	sscanf(fc->c.said, "file %4095s", fc->path);
 	if (!view_take(&fc->v, fc->c.pid) ||
-		!ok(said && sscanf(said, "fake %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+		!ok(said && sscanf(said,
+				    "fake %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
 				    &base, &fc->main_arena, &fc->one, &fc->two, &fc->brk) == 5,
 			"%s%s: made", f->name, has_file ? ", with a file" : ""))
 		return false;
 	r = maps_find(&fc->v.m, (raddr){ base });
-	if (!ok(r && image_open(&fc->libc.image, &fc->v.t, (raddr){ base }, r->path, r->dev, r->inode,
-			     &fc->v.e) == 0, "the fake is an object %s", fc->v.e.msg))
+	if (!ok(r && image_open(&fc->libc.image, &fc->v.t, (raddr){ base }, r->path, r->dev,
+			     r->inode, &fc->v.e) == 0, "the fake is an object %s", fc->v.e.msg))
 		return false;
 	ok(image_is_from_memory(fc->libc.image) == !has_file, "and read from where it should be");
 	image_extent(fc->libc.image, &fc->libc.start, &fc->libc.end);

@@ -92,7 +92,7 @@ same_params(const struct heap_params *p, const struct malloc_info *mi)
 	ok(p->max_mmapped > p->mmapped, "and their bytes were more");
 }
 
-/* Each thread's cache by its pointer: in a chunk as long as the layout says, and it counts a block. */
+/* Each thread's cache by its pointer: in a chunk as long as the layout says. */
 static void
 same_caches(struct view *v, const struct arenas *a, const struct heap_layout *l)
 {
@@ -106,7 +106,8 @@ same_caches(struct view *v, const struct arenas *a, const struct heap_layout *l)
 		raddr slot = arenas_slot_of_thread(a, &v->t, tids[i]);
 		raddr cache = { peek(v, raddr_add(slot, (uint64_t)l->tcache.from_slot_bytes)) };
 
-		nr_right += (peek(v, (raddr){ cache.v - 8 }) & ~UINT64_C(7)) == l->tcache.chunk_bytes;
+		nr_right += (peek(v, (raddr){ cache.v - 8 }) & ~UINT64_C(7)) ==
+			l->tcache.chunk_bytes;
 	}
 	is_u64(nr_right, SETTINGS_THREADS + 1, "each thread has its cache");
 }
@@ -178,7 +179,8 @@ same_layout_as_fake(const struct fake *f, const struct heap_layout *l, const str
 	is_u64(l->mp.v, f->mp.sbrk_base ? fc->libc.start.v + FAKE_DATA_AT + FAKE_MP_AT : 0, "mp_");
 	if (f->mp.sbrk_base)
 		same_params_as_fake(f, &l->params, fc->brk);
-	ok(l->tcache.nr_bins == f->tcache.nr_bins && l->tcache.count_bytes == f->tcache.count_bytes &&
+	ok(l->tcache.nr_bins == f->tcache.nr_bins &&
+			l->tcache.count_bytes == f->tcache.count_bytes &&
 			l->tcache.counts_down == f->tcache.counts_down &&
 			l->tcache.chunk_bytes == f->tcache.chunk_bytes, "the caches' form");
 	ok(l->tcache.has_key == f->tcache.has_key, "and whether blocks have a key");
@@ -248,7 +250,8 @@ test_fake(const struct fake *f, bool has_file)
 		printf("# %s: %s\n", l.era, l.found_by);
 		same_layout_as_fake(f, &l, &fc);
 		if (f->mp.sbrk_base) {
-			ok(!strstr(l.found_by, "initialiser") == !has_file, "by the file if there is one");
+			ok(!strstr(l.found_by, "initialiser") == !has_file,
+				"by the file if there is one");
 			test_two_params(&fc, &fake, &a, has_file);
 		}
 		if (strcmp(f->name, "2.31") == 0)

@@ -5,141 +5,42 @@
  */
 #include <config.h>
 
-#include <malloc.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include "child.h"
 #include "heap/heap.h"
+#include "random-heap.h"
 #include "tap.h"
 
 #define NR_SEEDS 12
-#define NR_SLOTS 3000
-#define NR_STEPS 40000
 
-/* What is in the way of brk while the main arena grows. */
-enum obstacle {
-	OBSTACLE_NONE,
-	OBSTACLE_SBRK,		/* somebody else who uses it */
-	OBSTACLE_MAPPING,	/* a mapping right behind it */
-};
+/* A program to run in place of this one's child: tests/tracees/random-heap, on another glibc. */
+static char **command;
 
-struct plan {
-	unsigned int seed;
-	int nr_threads;
-	enum obstacle obstacle;
-	bool has_child;		/* which shares all of its pages */
-};
-
-static pthread_barrier_t barrier;
-
-static uint32_t
-draw(uint32_t *state)
-{
-	*state = *state * 1664525 + 1013904223;
-	return *state >> 8;
-}
-
-/* Mostly small, at times large, now and then with a mapping of its own. */
-static size_t
-draw_size(uint32_t *state)
-{
-	uint32_t kind = draw(state) % 100;
-
-	if (kind < 60)
-		return draw(state) % 200;
-	if (kind < 90)
-		return draw(state) % 3000;
-	return kind < 99 ? draw(state) % 60000 : draw(state) % 400000;
-}
-
-static void
-step(void **slot, uint32_t *state)
-{
-	size_t size = draw_size(state);
-	uint32_t kind = draw(state) % 16;
-	void *p = NULL;
-
-	if (kind < 6) {
-		free(*slot);
-	} else if (kind < 8) {
-		p = realloc(*slot, size + 1);
-	} else {
-		free(*slot);
-		p = kind < 10 ? aligned_alloc(64 << (kind & 3), (size & ~(size_t)4095) + 4096)
-			      : malloc(size);
-	}
-	if (p)
-		memset(p, 0x5a, kind & 1 ? 1 : size ? size : 1);
-	*slot = p;
-}
-
-static void
-put_in_the_way(enum obstacle obstacle)
-{
-	uintptr_t brk = (uintptr_t)sbrk(0);
-
-	if (obstacle == OBSTACLE_SBRK)
-		memset(sbrk(100000), 0x11, 100000);
-	else if (obstacle == OBSTACLE_MAPPING)
-		mmap((void *)((brk + 4095) & ~(uintptr_t)4095), 4096, PROT_READ,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-}
-
-static enum obstacle obstacle;
-
-static void *
-work(void *arg)
-{
-	static __thread void *slot[NR_SLOTS];
-	uint32_t state = (uint32_t)(uintptr_t)arg;
-
-	for (int i = 0; i < NR_STEPS; i++) {
-		if (i == NR_STEPS / 2 && getpid() == gettid())
-			put_in_the_way(obstacle);
-		step(&slot[draw(&state) % NR_SLOTS], &state);
-	}
-	/* Let go of most of it, as a server does after its busy hour. */
-	for (int i = 0; i < NR_SLOTS; i++)
-		if (draw(&state) % 8) {
-			free(slot[i]);
-			slot[i] = NULL;
-		}
-	pthread_barrier_wait(&barrier);
-	while (getpid() != gettid())
-		pause();
-	return NULL;
-}
-
-/* Says what malloc_info() does, and trims when it is told to. */
 static void
 run(void *arg)
 {
-	static char buffer[1 << 16], line[16];
-	const struct plan *plan = arg;
-	pthread_t thread;
+	const struct random_heap_plan *plan = arg;
+	char number[4][16], **argv;
+	size_t nr = 0;
 
-	obstacle = plan->obstacle;
-	setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-	setvbuf(stdin, NULL, _IONBF, 0);
-	pthread_barrier_init(&barrier, NULL, (unsigned int)plan->nr_threads);
-	malloc_trim(0);	/* its code is in memory now */
-	for (int i = 1; i < plan->nr_threads; i++)
-		pthread_create(&thread, NULL, work, (void *)(uintptr_t)(plan->seed * 100 + i));
-	work((void *)(uintptr_t)(plan->seed * 100));
-	if (plan->has_child && fork() == 0)
-		for (prctl(PR_SET_PDEATHSIG, SIGKILL);;)
-			pause();
-	malloc_info(0, stdout);
-	puts("ready");
-	fflush(stdout);
-	while (fgets(line, sizeof line, stdin)) {
-		malloc_trim(0);
-		puts("trimmed");
-		fflush(stdout);
+	if (!command) {
+		random_heap_run(plan);
+		return;
 	}
+	while (command[nr])
+		nr++;
+	argv = calloc(nr + 5, sizeof *argv);
+	memcpy(argv, command, nr * sizeof *argv);
+	snprintf(number[0], sizeof number[0], "%u", plan->seed);
+	snprintf(number[1], sizeof number[1], "%d", plan->nr_threads);
+	snprintf(number[2], sizeof number[2], "%d", (int)plan->obstacle);
+	snprintf(number[3], sizeof number[3], "%d", plan->has_child);
+	for (size_t i = 0; i < 4; i++)
+		argv[nr + i] = number[i];
+	execvp(argv[0], argv);
 }
 
 static uint64_t
@@ -247,9 +148,10 @@ lists_agree(const struct heap *walked, const struct heap *listed)
 }
 
 static void
-test_program(unsigned int seed, int nr_threads, enum obstacle in_the_way, bool has_child)
+test_program(
+	unsigned int seed, int nr_threads, enum random_heap_obstacle in_the_way, bool has_child)
 {
-	struct plan plan = {
+	struct random_heap_plan plan = {
 		.seed = seed,
 		.nr_threads = nr_threads,
 		.obstacle = in_the_way,
