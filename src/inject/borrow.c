@@ -196,6 +196,8 @@ struct search {
 	uint64_t started_ns, deadline_ns;
 	size_t nr_rounds;
 	bool has_seen_parked;	/* in any round */
+	bool wants_helper;
+	bool is_locked;		/* no thread can be made at the moment */
 };
 
 /*
@@ -214,6 +216,9 @@ static enum try
 try_round(struct carrier *c, struct inject_target *it, struct search *s, int *nr_rejected,
 	struct err *e)
 {
+	s->is_locked = s->wants_helper && safety_is_making_threads(it);
+	if (s->is_locked)
+		return TRY_REFUSED;
 	for (size_t i = 0; i < s->found.nr && i < MAX_TRIES_A_ROUND; i++) {
 		const struct candidate *cand = &s->found.v[i];
 		enum try result;
@@ -244,7 +249,10 @@ no_safe_point(const struct inject_target *it, const struct search *s, uint64_t w
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
 		"no thread of %d (%s) could be borrowed safely within %.1f s; nothing was changed",
 		it->target->pid, it->target->comm, (double)wait_ns / 1e9);
-	if (s->tid)
+	if (s->is_locked)
+		err_hint(e, "It makes a thread, or is in setuid() or the like, where another thread "
+			"does not take part");
+	else if (s->tid)
 		err_hint(e, "Last, thread %d (%s) was refused: %s", s->tid,
 			os_thread_name(it->target, s->tid, name, sizeof name), s->why.text);
 	else
@@ -257,7 +265,8 @@ int
 borrow_take(struct carrier *c, struct inject_target *it, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
 {
-	struct search s = { .started_ns = os_now_ns() };
+	struct search s = { .started_ns = os_now_ns(),
+		.wants_helper = opt->mode != INJECT_MODE_THREAD };
 	uint64_t pause_ns = 200000;
 	enum try result;
 

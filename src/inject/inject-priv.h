@@ -48,6 +48,7 @@ struct inject_target {
 		raddr pthread_create;			/* optional */
 		raddr memfd_create, fcntl, dup2, close;	/* optional, for INJECT_CAPTURE_FD2 */
 	} fn;
+	raddr stacks_lock;	/* see thread_stacks_lock() */
 	raddr stderr_stream;	/* the FILE, _IO_2_1_stderr_ */
 	struct {
 		struct danger *v;
@@ -64,6 +65,12 @@ int safety_learn(struct inject_target *it, struct err *e);
 struct reason {
 	char text[96];
 };
+
+/*
+ * Whether somebody has the lock that pthread_create() needs, perhaps for long: setuid() keeps it
+ * until all threads have taken part.  False if that cannot be told.
+ */
+bool safety_is_making_threads(const struct inject_target *it);
 
 /* Whether A lies in libc, or in libpthread or ld.so, which are parts of it. */
 bool safety_is_in_libc(const struct inject_target *it, raddr a);

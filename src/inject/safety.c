@@ -225,6 +225,16 @@ safety_learn(struct inject_target *it, struct err *e)
 }
 
 bool
+safety_is_making_threads(const struct inject_target *it)
+{
+	int32_t lock = 0;
+	struct err e;
+
+	return it->stacks_lock.v && os_read(it->target, it->stacks_lock, &lock, sizeof lock, &e) == 0 &&
+		lock;
+}
+
+bool
 safety_is_in_libc(const struct inject_target *it, raddr a)
 {
 	const struct object *o = objects_at(it->objects, a);

@@ -246,6 +246,7 @@ inject_target_new(struct inject_target **ret, const struct target *t, const stru
 					  : err_set_kind(e, ERR_GONE, 0, "process %d has ended",
 						    t->pid);
 	}
+	it->stacks_lock = thread_stacks_lock(t, o);
 	read_version(it);
 	*ret = it;
 	return 0;

@@ -210,6 +210,13 @@ int thread_stacks_find(struct thread_stacks *s, const struct target *t, const st
 void thread_stacks_release(struct thread_stacks *s);
 #define auto_thread_stacks __attribute__((cleanup(thread_stacks_release)))
 
+/*
+ * The word with libc's lock of its lists of stacks, which pthread_create() takes, and setuid() and
+ * its kin until every thread has taken part: 0 when it is free.  {0}: it cannot be told (before 2.34,
+ * or when the first thread has ended).
+ */
+raddr thread_stacks_lock(const struct target *t, const struct objects *o);
+
 /* ---- leaves: what every stretch of the address space is for -------------------------------------- */
 
 /* What a person asks for first. */

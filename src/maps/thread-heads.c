@@ -4,6 +4,7 @@
  * (x86) or ends there (aarch64), and what surrounds the list is the same in every release of 64 bit
  * (nptl/descr.h, 2.4 to 2.44):
  *
+ *	-0x20	list, of all stacks of a kind
  *	-0x10	tid
  *	 -0x8	robust_prev
  *	    0	robust_head.list	<- the head
@@ -22,6 +23,7 @@
 /* struct pthread has about 0x900 bytes, and this is in its first half. */
 #define PTHREAD_BYTES 0x900
 #define FUTEX_OFFSET -32
+#define LIST_OFFSET 0x20
 
 struct around {
 	int32_t tid, unused;
@@ -79,4 +81,42 @@ threads_release(struct threads *threads)
 {
 	free(threads->v);
 	*threads = (struct threads){ 0 };
+}
+
+/* ---- the lists that they are in ---- */
+
+/* The last members of struct rtld_global (sysdeps/generic/ldsodefs.h, 2.34 to 2.44), 64 bit. */
+struct stack_lists {
+	uint64_t user_next, user_prev;	/* stacks that libc did not make: the main thread's is the last */
+	uint64_t cache_next, cache_prev;
+	uint64_t cache_bytes, in_flight;
+	int32_t lock;
+};
+
+/* Whether the list with its head at HEAD, which points to NEXT, goes on there. */
+static bool
+is_list(const struct target *t, raddr head, uint64_t next)
+{
+	uint64_t node[2];
+	struct err e;
+
+	return os_read(t, (raddr){ next }, node, sizeof node, &e) == 0 && node[1] == head.v;
+}
+
+raddr
+thread_stacks_lock(const struct target *t, const struct objects *o)
+{
+	raddr head = thread_head(t, t->pid), main_node = { head.v - LIST_OFFSET }, at;
+	const struct object *loader;
+	struct stack_lists l;
+	struct err e;
+
+	if (!head.v || os_read(t, main_node, &at.v, sizeof at.v, &e) < 0)
+		return (raddr){ 0 };
+	loader = objects_at(o, at);
+	if (!loader || !loader->is_loader || os_read(t, at, &l, sizeof l, &e) < 0 ||
+		l.user_prev != main_node.v || l.cache_bytes % 4096 ||
+		!is_list(t, raddr_add(at, offsetof(struct stack_lists, cache_next)), l.cache_next))
+		return (raddr){ 0 };
+	return raddr_add(at, offsetof(struct stack_lists, lock));
 }
