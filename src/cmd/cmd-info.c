@@ -37,7 +37,7 @@ static const char *const sort_name[] = {
 	[INFO_BY_FREE] = "free",
 	[INFO_BY_THREADS] = "threads",
 };
-static const char *const capture_name[] = {
+const char *const info_capture_name[] = {
 	[INJECT_CAPTURE_STREAM] = "stream",
 	[INJECT_CAPTURE_FD2] = "fd2",
 };
@@ -90,8 +90,8 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->xml = true;
 		return 0;
 	case KEY_CAPTURE:
-		o->inject.capture = (enum inject_capture)choose(state, arg, capture_name,
-			NR(capture_name), "is no way to capture: say stream or fd2");
+		o->inject.capture = (enum inject_capture)choose(state, arg, info_capture_name,
+			NR(info_capture_name), "is no way to capture: say stream or fd2");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -157,6 +157,11 @@ ask(struct info *info, const struct info_options *opt, struct err *e)
 		inject_malloc_info(info->mt.inject, &info->mt.arenas, &opt->inject, &info->xml,
 			&info->report, e) < 0)
 		return -1;
+	if (info->report.capture != opt->inject.capture)
+		warn(info, false,
+			"its standard error stream does not look as glibc makes it, so what "
+			"malloc_info wrote was caught as with --capture=%s",
+			info_capture_name[info->report.capture]);
 	if (info->report.is_cut)
 		warn(info, true,
 			"malloc_info's text is longer than there was room for: its end is missing");

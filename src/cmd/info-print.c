@@ -392,6 +392,15 @@ verdicts_json(const struct info *info)
 	return list;
 }
 
+static json_t *
+borrowed_json(const struct inject_report *r)
+{
+	json_t *object = borrow_json(r);
+
+	json_object_set_new(object, "capture", json_string(info_capture_name[r->capture]));
+	return object;
+}
+
 int
 info_print_json(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	struct err *e)
@@ -406,7 +415,7 @@ info_print_json(const struct info *info, const struct info_options *opt, struct 
 		"swap_bytes", bytes_json(status->vm_swap_bytes), "accounting",
 		accounting_json(&info->account), "arenas", arenas_json(info, opt), "mmapped",
 		"count", (json_int_t)info->mi.mmap_count, "bytes", bytes_json(info->mi.mmap_bytes),
-		"borrow", borrow_json(&info->report));
+		"borrow", borrowed_json(&info->report));
 	if (json_object_set_new(document, "data", data) < 0 ||
 		json_object_set_new(document, "verdicts", verdicts_json(info)) < 0) {
 		json_decref(document);

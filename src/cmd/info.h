@@ -77,6 +77,9 @@ struct info {
 	bool is_partial;
 };
 
+/* "stream" or "fd2". */
+extern const char *const info_capture_name[];
+
 /* info-account.c: from what was read to accounts, arenas and verdicts. 0, or -1 with E. */
 int info_match_arenas(struct info *info, struct err *e);
 void info_account(struct info *info);

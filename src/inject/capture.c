@@ -42,6 +42,7 @@ struct file_image {
 
 _Static_assert(sizeof(struct file_image) == 0xe0, "struct _IO_FILE_plus is 224 bytes");
 
+#define MAX_FILENO (1 << 20)	/* the kernel's limit, fs.nr_open, unless it was raised */
 #define IO_MAGIC 0xfbad0000u
 #define IO_MAGIC_MASK 0xffff0000u
 /* _IO_USER_BUF | _IO_NO_READS | _IO_CURRENTLY_PUTTING | _IO_USER_LOCK (libio/libio.h) */
@@ -61,7 +62,9 @@ stream_copy_is_possible(const struct inject_target *it)
 
 	if (os_read(it->target, it->stderr_stream, &f, sizeof f, &e) < 0)
 		return false;
-	return ((uint32_t)f.flags & IO_MAGIC_MASK) == IO_MAGIC && f.fileno == 2 &&
+	/* The program may have closed it or sent it elsewhere: where it leads is nothing to a copy. */
+	return ((uint32_t)f.flags & IO_MAGIC_MASK) == IO_MAGIC && f.fileno >= -1 &&
+		f.fileno < MAX_FILENO &&
 		raddr_in((raddr){ f.lock }, it->libc->start, it->libc->end) &&
 		raddr_in((raddr){ f.vtable }, it->libc->start, it->libc->end);
 }

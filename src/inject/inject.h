@@ -102,6 +102,8 @@ struct inject_report {
 	uint64_t call_ns;	/* how long the call took; for trim an upper bound of how long the
 				 * arenas were locked, one after the other */
 	int nr_rejected;	/* threads that were looked at or stopped, and let go untouched */
+	enum inject_capture capture;	/* what was used: FD2 as well where a copy of the stream is
+					 * not possible */
 	bool is_cut;		/* the text is longer than the buffer: its end is missing */
 	uint64_t replayed_bytes;	/* FD2: stray output written to where it belonged */
 };

@@ -195,6 +195,7 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 		job.run = info_to_fd2;
 	}
 	failed = run_job(&job, a, e);
+	ret->capture = job.run == info_to_fd2 ? INJECT_CAPTURE_FD2 : INJECT_CAPTURE_STREAM;
 	/* What others wrote is theirs, however the call went. */
 	if (redirect_read(&job.redirect, out, &ret->replayed_bytes, failed ? &replay_err : e) < 0)
 		failed = -1;

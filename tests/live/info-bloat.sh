@@ -51,7 +51,8 @@ check 'every thread has its arena' json_is \
 check 'all that is to be said is there' json_is \
 	'[.verdicts[].id] | contains(["retained", "arena-sprawl", "virt-only", "env-not-effective"])'
 check 'who was borrowed is told' json_is \
-	'.data.borrow.mode == "helper" and .data.borrow.tid > 0 and .data.borrow.held_us > 0'
+	'.data.borrow.mode == "helper" and .data.borrow.tid > 0 and .data.borrow.held_us > 0 and
+	.data.borrow.capture == "stream"'
 
 # What both of them say of the resident memory, in the names of maps.
 json '.data.accounting | map({ (.kind): .bytes }) | add |
