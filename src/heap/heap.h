@@ -264,6 +264,7 @@ struct heap {
 	} mmapped;
 	enum heap_certainty certainty;	/* of the least certain arena */
 	bool has_uss;
+	bool is_resident_least;	/* a core file without holes: zero pages may have been resident, too */
 	unsigned int nr_stops;
 	uint64_t stopped_ns, longest_stop_ns;
 	uint64_t nr_chunks, read_bytes;	/* for --verbose and the benchmark */

@@ -343,6 +343,7 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 		return -1;
 	}
 	sum_up(h, w.r.page_bytes);
+	h->is_resident_least = os_pages_by(pages) == OS_PAGES_NONZERO;
 	h->has_uss = opt->want_uss && pages && find_uss(&w.r);
 	return 0;
 }

@@ -533,6 +533,23 @@ find_malloc(const struct objects *o, const struct target *t)
 	return serves && serves->is_libc ? serves : libc;
 }
 
+/* WHY, unless it is because a core file lacks what it takes. */
+static int
+not_found(const struct target *t, const char *why, struct err *e)
+{
+	struct os_core_facts f = { .missing_bytes = 0 };
+
+	err_set_kind(e, ERR_UNSUPPORTED, 0, "process %d %s", t->pid, why);
+	os_core_facts(t, &f);
+	if (f.missing_bytes)
+		err_hint(e, "But its core file was cut off: %" PRIu64 " of %" PRIu64
+			" bytes of memory are not in it", f.missing_bytes, f.memory_bytes);
+	else if (f.is_filtered)
+		err_hint(e, "But its core file has none of the memory that is of no file: see "
+			"coredump_filter in core(5)");
+	return -1;
+}
+
 int
 arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *known, struct err *e)
@@ -543,8 +560,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	struct err why;
 
 	if (!libc)
-		return err_set_kind(
-			e, ERR_UNSUPPORTED, 0, "process %d has no glibc mapped", t->pid);
+		return not_found(t, "has no glibc mapped", e);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
 	/* What could not be followed is no failure, and must not look like one in E. */
 	if (known && known->nr &&
@@ -558,9 +574,8 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	}
 	/* A main arena alone that does not lead back to itself was a chance hit. */
 	if (!found.is_ring_closed && found.nr < 2)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"process %d has not used glibc's malloc, or its layout is not known",
-			t->pid);
+		return not_found(
+			t, "has not used glibc's malloc, or its layout is not known", e);
 	found.tls_offset_bytes = known ? known->tls_offset_bytes : 0;
 	if (!found.tls_offset_bytes)
 		arenas_learn_tls_offset(&found, t, o);
