@@ -97,16 +97,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = {
-	{ &ui_options_argp, 0, NULL, 0 },
-	{ &borrow_argp, 0, NULL, 0 },
-	{ 0 },
-};
-
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = children,
+	.children = borrow_children,
 	.args_doc = "[PID]",
 	.doc = "Where the memory of a process is, what malloc keeps in its arenas, and what to do "
 	       "about it.\n"

@@ -36,16 +36,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = {
-	{ &ui_options_argp, 0, NULL, 0 },
-	{ &borrow_argp, 0, NULL, 0 },
-	{ 0 },
-};
-
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = children,
+	.children = borrow_children,
 	.args_doc = "[PID]",
 	.doc = "Give back what malloc keeps: call malloc_trim() in the process.\n"
 	       "One idle thread is borrowed for about a millisecond.  While an arena is trimmed, "

@@ -60,7 +60,13 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp borrow_argp = { .options = options, .parser = parse_option };
+static const struct argp borrow_argp = { .options = options, .parser = parse_option };
+
+const struct argp_child borrow_children[] = {
+	{ &ui_options_argp, 0, NULL, 0 },
+	{ &borrow_argp, 0, NULL, 0 },
+	{ 0 },
+};
 
 void
 borrow_limit(struct inject_options *inject, const struct ui_options *ui)

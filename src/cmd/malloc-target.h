@@ -41,8 +41,11 @@ void malloc_target_release(struct malloc_target *mt);
 /* Resident bytes of arena NR of S, of all of them if NR is -1. */
 uint64_t space_arena_resident(const struct space *s, int32_t nr);
 
-/* The argp child of --mode and --wait; its input is a struct inject_options, zeroed. */
-extern const struct argp borrow_argp;
+/*
+ * The argp children of such a command: ui_options_argp, whose input is a struct ui_options, and the
+ * options --mode and --wait, whose input is a struct inject_options, zeroed.
+ */
+extern const struct argp_child borrow_children[];
 
 /* Share out --timeout between the wait and the call, once all options are known. */
 void borrow_limit(struct inject_options *inject, const struct ui_options *ui);

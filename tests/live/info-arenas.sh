@@ -2,32 +2,7 @@
 # Arenas of different sizes: what malloc says of one and what memory shows of it are put together.
 . "$top_srcdir/tests/live/lib.sh"
 need jq python3
-cat >"$dir/sizes.py" <<'PROGRAM'
-import ctypes, sys, threading
-
-libc = ctypes.CDLL(None)
-libc.malloc.restype = ctypes.c_void_p
-filled = threading.Barrier(5)
-end = threading.Event()
-
-def fill(mib):
-    for _ in range(mib * 16):
-        libc.memset(ctypes.c_void_p(libc.malloc(65536)), 1, 65536)
-    filled.wait()
-    end.wait()
-
-threads = [threading.Thread(target=fill, args=(mib,)) for mib in (8, 16, 24, 32)]
-for thread in threads:
-    thread.start()
-filled.wait()
-print("ready", flush=True)
-sys.stdin.read()
-end.set()
-for thread in threads:
-    thread.join()
-print("alive", flush=True)
-PROGRAM
-start_command python3 "$dir/sizes.py"
+start_command python3 "$top_srcdir/tests/tracees/arenas.py" 8 16 24 32
 check 'info runs' exits 0 memdiag info --pid "$tracee_pid" --json
 check 'there are five arenas' json_is '.data.arenas | length == 5'
 check 'of different sizes' json_is \

@@ -3,32 +3,6 @@
 # nothing of them counted elsewhere.
 . "$top_srcdir/tests/live/lib.sh"
 need jq python3
-cat >"$dir/arenas.py" <<'PROGRAM'
-import ctypes, sys, threading
-
-libc = ctypes.CDLL(None)
-libc.malloc.restype = ctypes.c_void_p
-filled = threading.Barrier(4)
-end = threading.Event()
-
-def fill(mib):
-    for _ in range(mib * 16):
-        libc.memset(ctypes.c_void_p(libc.malloc(65536)), 1, 65536)
-    filled.wait()
-    end.wait()
-
-threads = [threading.Thread(target=fill, args=(mib,)) for mib in (8, 16, 80)]
-for thread in threads:
-    thread.start()
-filled.wait()
-libc.memset(ctypes.c_void_p(libc.malloc(50 << 20)), 1, 50 << 20)
-print("ready", flush=True)
-sys.stdin.read()
-end.set()
-for thread in threads:
-    thread.join()
-print("alive", flush=True)
-PROGRAM
 
 # class NAME: VIRT of a part of a class
 class()
@@ -37,7 +11,7 @@ class()
 		jq "[.data.groups[].parts[]? | select(.name == \"$1\").virt_bytes] | add"
 }
 
-start_command python3 "$dir/arenas.py"
+start_command python3 "$top_srcdir/tests/tracees/arenas.py" 8 16 80
 check 'maps runs' exits 0 memdiag maps "$tracee_pid" --by=arena --json
 check 'there are a main arena, three others, and the rest' json_is \
 	'[.data.groups[].name] | sort ==
