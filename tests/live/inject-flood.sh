@@ -1,6 +1,6 @@
 #!/bin/sh
-# A target that handles a thousand signals a second, and one that allocates as fast as it can from
-# eight threads.
+# A target that handles a thousand signals a second, and those that allocate as fast as they can
+# from several threads.
 deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 need jq
@@ -29,6 +29,11 @@ start_tracee flood 3
 check 'signals, four threads: 100 of 100 answered' each_of 100 answered helper
 check 'signals, four threads: they still come' goes_on
 check 'signals, four threads: the target lives on' end_tracee
+
+start_tracee churn 2
+check 'two threads in malloc: 200 of 200 answered' each_of 200 answered 'helper|thread'
+check 'two threads in malloc: they go on' goes_on
+check 'two threads in malloc: the target lives on' end_tracee
 
 start_tracee churn 8
 check 'eight threads in malloc: 20 of 20 answered' each_of 20 answered 'helper|thread'
