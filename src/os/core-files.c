@@ -166,6 +166,7 @@ open_file(const struct core *c, struct core_file *f)
 	char head[HEADER_BYTES];
 	auto_elf Elf *elf = header_in_core(c, f, head);
 	struct build_id id = build_id_of(elf);
+	char name[256];
 	struct stat st;
 
 	if (id.bytes)
@@ -173,7 +174,8 @@ open_file(const struct core *c, struct core_file *f)
 	if (f->fd >= 0 && fstat(f->fd, &st) == 0)
 		f->mapped_bytes = ((uint64_t)st.st_size + c->page_bytes - 1) & -c->page_bytes;
 	else
-		debug("%s: %s", f->path, id.bytes ? "not found" : "the core file has no build-id of it");
+		debug("%s: %s", text_printable(f->path, name, sizeof name),
+			id.bytes ? "not found" : "the core file has no build-id of it");
 }
 
 const struct core_file *
