@@ -11,7 +11,7 @@
 #include "base/array.h"
 
 #define BLOCK_BYTES UINT64_C(65536)
-#define NR_BLOCKS 64
+#define NR_BLOCKS 16
 
 /*
  * Blocks of memory that were read last, each at the place its address says.  First only the page

@@ -21,6 +21,7 @@ struct walk {
 	struct heap_segment *seg;
 	size_t seg_nr;
 	struct window w;
+	size_t nr_reads;		/* of the window, when the time was looked at */
 	struct ledger ledger;
 	size_t at_mark, at_cached;	/* the next of the marks, of what threads have cached */
 	unsigned int word;	/* bytes */
@@ -315,6 +316,14 @@ not_present(const struct walk *w, uint64_t addr)
 		addr & ~(w->r->page_bytes - 1));
 }
 
+/* Asked with every piece that is read: that is often enough, and costs nothing beside it. */
+static bool
+is_late(struct walk *w)
+{
+	w->nr_reads = w->w.nr_reads;
+	return reader_is_late(w->r);
+}
+
 /* From w->addr to STOP, which is top or where fence posts may be.  0, or 1 with a doubt. */
 static int
 walk_chunks(struct walk *w, uint64_t stop)
@@ -348,7 +357,7 @@ walk_chunks(struct walk *w, uint64_t stop)
 		w->r->heap->nr_chunks++;
 		w->addr += w->bytes;
 		w->raw = raw;
-		if (!(w->r->heap->nr_chunks & 0xffff) && reader_is_late(w->r))
+		if (w->w.nr_reads != w->nr_reads && is_late(w))
 			return arena_doubt(w->arena, "there was no time to read all of it");
 	}
 	return 0;

@@ -1,0 +1,25 @@
+/*
+ * peak COMMAND...: run it and print the most memory it had resident, in KiB, on stderr.
+ */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int
+main(int argc, char **argv)
+{
+	pid_t pid = argc > 1 ? fork() : -1;
+	struct rusage use;
+	int status;
+
+	if (pid < 0)
+		return 99;
+	if (pid == 0) {
+		execvp(argv[1], argv + 1);
+		_exit(127);
+	}
+	wait4(pid, &status, 0, &use);
+	fprintf(stderr, "%ld\n", use.ru_maxrss);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
