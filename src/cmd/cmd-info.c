@@ -1,12 +1,9 @@
 #include <config.h>
 
-#include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "cmd/command.h"
 #include "cmd/info.h"
 
@@ -55,17 +52,6 @@ choose(struct argp_state *state, const char *arg, const char *const *list, size_
 	return 0;
 }
 
-static long
-parse_count(struct argp_state *state, const char *arg)
-{
-	char *end;
-	long n = strtol(arg, &end, 10);
-
-	if (!isdigit((unsigned char)arg[0]) || *end || n > INT32_MAX)
-		ui_refuse(state, arg, "is not a number");
-	return n;
-}
-
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
@@ -77,10 +63,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[1] = &o->inject;
 		return 0;
 	case KEY_ARENA:
-		o->arena = parse_count(state, arg);
+		o->arena = (long)ui_parse_count(state, arg);
 		return 0;
 	case 'n':
-		o->max_rows = (size_t)parse_count(state, arg);
+		o->max_rows = ui_parse_count(state, arg);
 		return 0;
 	case KEY_SORT:
 		o->sort = (enum info_sort)choose(state, arg, sort_name, NR(sort_name),
@@ -117,24 +103,10 @@ static const struct argp argp = {
 
 /* ---- finding out ---- */
 
-static void __attribute__((format(printf, 3, 4)))
-warn(struct info *info, bool is_partial, const char *fmt, ...)
-{
-	va_list ap;
-	__typeof__(info->warning.v) w = array_add(&info->warning);
-
-	info->is_partial |= is_partial;
-	if (!w)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(w->text, sizeof w->text, fmt, ap);
-	va_end(ap);
-}
-
 static void
 info_release(struct info *info)
 {
-	free(info->warning.v);
+	warnings_release(&info->warnings);
 	free(info->arena.v);
 	malloc_info_release(&info->mi);
 	text_release(&info->xml);
@@ -152,15 +124,15 @@ ask(struct info *info, const struct info_options *opt, struct err *e)
 			&info->report, e) < 0)
 		return -1;
 	if (info->report.capture != opt->inject.capture)
-		warn(info, false,
+		warn(&info->warnings, false,
 			"its standard error stream does not look as glibc makes it, so what "
 			"malloc_info wrote was caught as with --capture=%s",
 			info_capture_name[info->report.capture]);
 	if (info->report.is_cut)
-		warn(info, true,
+		warn(&info->warnings, true,
 			"malloc_info's text is longer than there was room for: its end is missing");
 	if (info->report.replayed_bytes)
-		warn(info, false,
+		warn(&info->warnings, false,
 			"%" PRIu64 " bytes that the process wrote to standard error meanwhile were "
 			"written to where they belong",
 			info->report.replayed_bytes);
@@ -179,11 +151,11 @@ look(struct info *info, struct err *e)
 	if (space_read(s, &info->mt.target, &all, e) < 0)
 		return -1;
 	if (s->rss_from == SPACE_RSS_NONE)
-		warn(info, true, "what is resident cannot be told: %s", s->rss_error.msg);
+		warn(&info->warnings, true, "what is resident cannot be told: %s", s->rss_error.msg);
 	if (s->arenas_error.kind)
-		warn(info, true, "arenas cannot be told: %s", s->arenas_error.msg);
+		warn(&info->warnings, true, "arenas cannot be told: %s", s->arenas_error.msg);
 	else if (arenas_find_threads(&s->arenas, &info->mt.target, &s->threads, &why) < 0)
-		warn(info, false, "which threads use which arena cannot be told: %s", why.msg);
+		warn(&info->warnings, false, "which threads use which arena cannot be told: %s", why.msg);
 	return 0;
 }
 
@@ -199,13 +171,13 @@ understand(struct info *info, const struct info_options *opt, struct err *e)
 		return err_set_kind(e, ERR_USAGE, 0, "there is no arena %ld: they go from 0 to %zu",
 			opt->arena, mi->heap.nr - 1);
 	if (mi->is_cut && !info->report.is_cut)
-		warn(info, true, "%s", mi->note);
+		warn(&info->warnings, true, "%s", mi->note);
 	if (mi->is_unsorted_doubtful)
-		warn(info, false,
+		warn(&info->warnings, false,
 			"this glibc does not count its unsorted chunks right (BZ 16112): they are left "
 			"out, and in use is too high");
 	else if (!mi->has_top_in_rest)
-		warn(info, false,
+		warn(&info->warnings, false,
 			"this glibc (before 2.31) does not count the top of an arena as free: in use "
 			"is too high by it");
 	if (look(info, e) < 0 || info_match_arenas(info, e) < 0)
@@ -267,9 +239,8 @@ run(int argc, char **argv, struct err *e)
 		return -1;
 	if (print(&info, &opt, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
-	for (size_t i = 0; i < info.warning.nr; i++)
-		ui_note(&opt.ui, "%s", info.warning.v[i].text);
-	return info.is_partial ? UI_PARTIAL : UI_DONE;
+	warnings_tell(&info.warnings, &opt.ui);
+	return info.warnings.is_partial ? UI_PARTIAL : UI_DONE;
 }
 
 const struct command cmd_info = {

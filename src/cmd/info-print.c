@@ -421,8 +421,7 @@ info_print_json(const struct info *info, const struct info_options *opt, struct 
 		json_decref(document);
 		return err_set(e, ENOMEM, "cannot write JSON");
 	}
-	for (size_t i = 0; i < info->warning.nr; i++)
-		ui_json_warn(document, info->is_partial, "%s", info->warning.v[i].text);
+	warnings_add_to(&info->warnings, document);
 	r = ui_json_print(document, out, e);
 	json_decref(document);
 	return r;

@@ -5,6 +5,7 @@
 #define MEMDIAG_CMD_INFO_H
 
 #include "cmd/malloc-target.h"
+#include "cmd/warnings.h"
 #include "heap/heap.h"
 #include "verdict/verdict.h"
 
@@ -68,13 +69,7 @@ struct info {
 	struct account account;
 	struct verdict verdict[VERDICT_MAX];
 	size_t nr_verdicts;
-	struct {
-		struct {
-			char text[600];
-		} *v;
-		size_t nr, room;
-	} warning;
-	bool is_partial;
+	struct warnings warnings;
 };
 
 /* "stream" or "fd2". */
