@@ -273,10 +273,13 @@ check_sums(struct scan *s, const struct arena *a)
 		return;
 	}
 	/* Between the pieces lies what is not the arena's. */
-	if (s->is_in_pieces)
+	if (s->is_in_pieces) {
 		arena->in_use.bytes = arena->system_bytes - free;
-	else if (segments_bytes(s, a) != arena->system_bytes)
+		if (arena->live_resident_bytes > arena->in_use.bytes - arena->cached.bytes)
+			arena->live_resident_bytes = arena->in_use.bytes - arena->cached.bytes;
+	} else if (segments_bytes(s, a) != arena->system_bytes) {
 		arena_doubt(arena, "its heaps are not as large as it says");
+	}
 	if (arena->in_use.bytes > arena->system_bytes - free)
 		arena_doubt(arena, "its chunks are more than its memory");
 	else

@@ -236,7 +236,8 @@ is_marked(const struct scan *s, size_t seg, uint64_t addr)
 /* ---- pages.c ----------------------------------------------------------------------------------- */
 
 enum part {
-	PART_USED,	/* in use, or malloc's own */
+	PART_USED,
+	PART_OWN,	/* malloc's own, or somebody else's */
 	PART_CACHED,	/* in a tcache, or in a fast bin with no free neighbour */
 	PART_FREE,
 	PART_TOP,

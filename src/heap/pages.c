@@ -18,7 +18,7 @@ ledger_begin(struct ledger *l, struct heap_arena *arena, const struct page_runs 
 	l->page = start & ~(page_bytes - 1);
 	l->at_run = page_runs_from(runs, l->page);
 	l->filled = start - l->page;
-	l->part[PART_USED] = l->filled;
+	l->part[PART_OWN] = l->filled;
 }
 
 /* How much of [START, END) is present and how much in swap.  START never goes down. */
@@ -49,9 +49,11 @@ note(struct ledger *l, enum heap_page_class class, uint64_t bytes)
 static enum heap_page_class
 class_of(const struct ledger *l)
 {
-	if (l->part[PART_USED] == l->page_bytes)
+	uint64_t kept = l->part[PART_USED] + l->part[PART_OWN];
+
+	if (kept == l->page_bytes)
 		return HEAP_PAGE_LIVE;
-	if (l->part[PART_USED])
+	if (kept)
 		return HEAP_PAGE_MIXED;
 	if (l->part[PART_CACHED])
 		return HEAP_PAGE_CACHED;
@@ -86,6 +88,7 @@ whole_pages(struct ledger *l, enum part part, uint64_t bytes)
 {
 	static const enum heap_page_class class[] = {
 		[PART_USED] = HEAP_PAGE_LIVE,
+		[PART_OWN] = HEAP_PAGE_LIVE,
 		[PART_CACHED] = HEAP_PAGE_CACHED,
 		[PART_FREE] = HEAP_PAGE_MIXED,
 		[PART_TOP] = HEAP_PAGE_TOP,
@@ -96,7 +99,7 @@ whole_pages(struct ledger *l, enum part part, uint64_t bytes)
 	note(l, class[part], present);
 	if (part == PART_USED)
 		l->arena->live_resident_bytes += present;
-	else if (part != PART_CACHED)
+	if (part == PART_FREE || part == PART_TOP)
 		note(l, HEAP_PAGE_RETURNED, bytes - present - swapped);
 	if (part == PART_FREE)
 		l->arena->stranded_bytes += present;
@@ -148,7 +151,7 @@ void
 ledger_end(struct ledger *l)
 {
 	if (l->filled)
-		ledger_add(l, PART_USED, l->page_bytes - l->filled);
+		ledger_add(l, PART_OWN, l->page_bytes - l->filled);
 }
 
 const char *

@@ -136,6 +136,7 @@ struct work {
 	const struct objects *o;
 	const struct arenas *known;	/* as they were before the first stop */
 	const struct heap_options *opt;
+	uint64_t pause_ns;	/* let it run for so long between two stops */
 	struct {
 		struct todo {
 			enum state state;
@@ -230,27 +231,49 @@ is_all(const struct work *w, enum state least)
 	return true;
 }
 
+/*
+ * Stop it once and look.  Returns 0, 1 if it could not be stopped in time, or -1 with E.  A thread
+ * that waits for a disk or has just been born is one to try again with.
+ */
 static int
-look_stopped(struct work *w, struct err *e)
+look_once(struct work *w, struct err *e)
 {
 	struct heap *h = w->r.heap;
 	struct inject_freeze report = { 0 };
+	int result;
 
-	do {
-		uint64_t pause_ns = report.longest_ns;
-
-		if (h->nr_stops)
-			os_sleep_ns(pause_ns > PAUSE_NS ? pause_ns : PAUSE_NS);
-		w->r.is_stopped = true;
-		if (inject_freeze(w->r.t, w->opt->max_stop_ns, look, w, &report, e) < 0)
-			return -1;
-		w->r.is_stopped = false;
-		h->nr_stops++;
-		h->stopped_ns += report.longest_ns;
-		if (report.longest_ns > h->longest_stop_ns)
-			h->longest_stop_ns = report.longest_ns;
-	} while (!is_all(w, STATE_HUGE));
+	w->r.is_stopped = true;
+	result = inject_freeze(w->r.t, w->opt->max_stop_ns, look, w, &report, e);
+	w->r.is_stopped = false;
+	if (result < 0)
+		return e->kind == ERR_NO_SAFE_POINT ? 1 : -1;
+	h->nr_stops++;
+	h->stopped_ns += report.longest_ns;
+	if (report.longest_ns > h->longest_stop_ns)
+		h->longest_stop_ns = report.longest_ns;
+	w->pause_ns = report.longest_ns > PAUSE_NS ? report.longest_ns : PAUSE_NS;
 	return 0;
+}
+
+/* Stop it until all is read that can be.  What cannot is left for when it runs. */
+static int
+look_stopped(struct work *w, struct err *e)
+{
+	unsigned int nr_refused = 0;
+
+	for (;;) {
+		int result = look_once(w, e);
+
+		if (result < 0)
+			return -1;
+		if (result > 0 && ++nr_refused == TRIES_MAX) {
+			debug("%s", e->msg);
+			return 0;
+		}
+		if (w->todo.nr && is_all(w, STATE_HUGE))
+			return 0;
+		os_sleep_ns(w->pause_ns);
+	}
 }
 
 /* ---- all of it ---- */
@@ -323,6 +346,7 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 		.o = o,
 		.known = &a,
 		.opt = opt,
+		.pause_ns = PAUSE_NS,
 	};
 	struct os_status status = { 0 };
 	struct err ours;

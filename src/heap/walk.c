@@ -280,7 +280,7 @@ take_fence(struct walk *w)
 	if (left > 6 * (uint64_t)w->word)
 		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
 	end_piece(w);
-	ledger_add(&w->ledger, PART_USED, left);
+	ledger_add(&w->ledger, PART_OWN, left);
 	return 0;
 }
 

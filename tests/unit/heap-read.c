@@ -84,6 +84,7 @@ adds_up(const struct heap *h)
 		for (int c = HEAP_PAGE_LIVE; c <= HEAP_PAGE_TOP; c++)
 			sum += a->page_bytes[c];
 		if (sum != a->resident_bytes || a->certainty == HEAP_APPROXIMATE ||
+			a->live_resident_bytes > a->in_use.bytes - a->cached.bytes ||
 			a->in_use.bytes + a->fast.bytes + a->binned.bytes + a->top.bytes +
 					a->overhead_bytes !=
 				a->system_bytes) {
