@@ -203,6 +203,9 @@ warn_of_gaps(struct seen *s, const struct options *o)
 			t.nr_approximate, h->arena.nr);
 	if (!t.has_pages)
 		warn(&s->warnings, true, "what is resident cannot be told");
+	if (h->is_resident_least)
+		warn(&s->warnings, false,
+			"the core file has no holes: what was resident is at least what is said");
 	if (t.nr_by_lists && !o->heap.bins_only)
 		warn(&s->warnings, true, "of %zu of %zu arenas only the lists of free chunks were read",
 			t.nr_by_lists, h->arena.nr);

@@ -1,0 +1,79 @@
+#!/bin/sh
+# heap --core says of a core file what heap says of the process: on every release of glibc, of static
+# programs, with the files elsewhere; and says what lacks in one that was cut off.
+deadline=300
+. "$top_srcdir/tests/live/lib.sh"
+need gcore
+
+# core_of_tracee: what gcore writes of it, and what is said of both.  Sets core.
+core_of_tracee()
+{
+	core=$dir/core.$tracee_pid
+	check "$1: the process" exits 0 memdiag heap --pid "$tracee_pid" --json --max-stop-ms 5000
+	mv "$dir/out" "$dir/live.json"
+	check "$1: its document" exits 0 memdiag heap --pid "$tracee_pid" --xml --max-stop-ms 5000
+	mv "$dir/out" "$dir/live.xml"
+	check "$1: gcore" gcore -o "$dir/core" "$tracee_pid"
+}
+
+# What does not depend on which pages are zero.
+chunks()
+{
+	jq -c '.data | .glibc, (.arenas[] | [.index, .address, .heaps, .system_bytes, .in_use_bytes,
+		.cached_bytes, .fast_bytes, .binned_bytes, .top_bytes, .certainty, .threads]), .sizes' "$1"
+}
+
+same_chunks()
+{
+	chunks "$dir/live.json" >"$dir/a" && chunks "$dir/out" >"$dir/b" &&
+		[ -s "$dir/a" ] && diff "$dir/a" "$dir/b"
+}
+
+core_is_same()
+{
+	core_of_tracee "$1"
+	check "$1: the core file" exits 0 memdiag heap --core "$core" --json
+	check "$1: has the same chunks" same_chunks
+	check "$1: and pages, at least" json_is \
+		'.warnings | map(test("at least what is said")) | any'
+	check "$1: its document" exits 0 memdiag heap --core "$core" --xml
+	check "$1: is the same" cmp "$dir/live.xml" "$dir/out"
+}
+
+on_release()
+{
+	start_release_tracee idle 2
+	core_is_same "glibc $release"
+	check "glibc $release: the process lives on" end_tracee
+	rm -f "$core"
+}
+for_each_release on_release
+
+# ---- cut off ----
+start_tracee idle 2
+core_is_same 'this glibc'
+size=$(stat -c %s "$core")
+truncate -s $((size / 2)) "$core"
+check 'without its notes it is none' exits 5 memdiag heap --core "$core"
+check 'and said why' grep -q 'was cut off' "$dir/err"
+gzip -c "$core" >"$dir/core.gz"
+check 'a packed one' exits 5 memdiag heap --core "$dir/core.gz"
+check 'is to be unpacked' grep -q 'gzip -d' "$dir/err"
+check 'a program' exits 5 memdiag heap --core "$MEMDIAG"
+check 'is none' grep -q 'no core file but a program' "$dir/err"
+check 'a directory' exits 5 memdiag heap --core "$dir"
+check 'the process lives on' end_tracee
+rm -f "$core"
+
+# ---- a program that was somewhere else ----
+mkdir "$dir/was" "$dir/is"
+cp "$TRACEES/idle" "$dir/was/idle"
+start_command "$dir/was/idle" 2
+core_of_tracee 'another place'
+mv "$dir/was/idle" "$dir/is/idle"
+check 'where the program is gone' exits 0 memdiag heap --core "$core" --json
+check 'chunks are the same' same_chunks
+check 'where it is elsewhere' exits 0 memdiag heap --core "$core" --sysroot "$dir/is" --json
+check 'they are the same, too' same_chunks
+check 'the process lives on' end_tracee
+finish
