@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/word.h"
 #include "heap/heap.h"
 
 /* What is looked at, and the layout as far as it is known. */
@@ -16,19 +17,11 @@ struct look {
 	struct heap_layout *l;
 };
 
-/* A word of the target. */
+/* A word of the target, in our copy. */
 static inline uint64_t
 word_at(const struct look *k, const char *at)
 {
-	uint64_t word;
-	uint32_t half;
-
-	if (k->l->word_bytes == sizeof word) {
-		memcpy(&word, at, sizeof word);
-		return word;
-	}
-	memcpy(&half, at, sizeof half);
-	return half;
+	return word_from(at, k->l->word_bytes);
 }
 
 static inline uint64_t

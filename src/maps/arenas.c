@@ -97,11 +97,6 @@ bins_offset_min(const struct search *s)
 
 /* ---- heaps ---- */
 
-struct heap_info {
-	raddr arena, prev;
-	uint64_t size_bytes, mprotect_bytes;
-};
-
 static raddr
 heap_of(const struct search *s, raddr a)
 {
@@ -122,19 +117,10 @@ static int
 read_heap(const struct search *s, raddr start, raddr arena, char *buf, size_t size,
 	struct heap_info *ret, struct err *e)
 {
-	unsigned int w = s->word_bytes;
-
 	if (os_read(s->t, start, buf, size, e) < 0)
 		return -1;
-	ret->arena = (raddr){ word_at(s, buf, 0) };
-	ret->prev = (raddr){ word_at(s, buf, w) };
-	ret->size_bytes = word_at(s, buf, 2 * w);
-	ret->mprotect_bytes = word_at(s, buf, 3 * w);
-	if (ret->arena.v != arena.v || heap_of(s, ret->prev).v != ret->prev.v)
-		return not_a_heap(start, e);
-	if (!ret->size_bytes || ret->size_bytes % PAGE_BYTES || ret->mprotect_bytes % PAGE_BYTES)
-		return not_a_heap(start, e);
-	if (ret->size_bytes > ret->mprotect_bytes || ret->mprotect_bytes > s->heap_max_bytes)
+	if (!heap_info_parse(ret, buf, s->word_bytes, s->heap_max_bytes) ||
+		ret->arena.v != arena.v)
 		return not_a_heap(start, e);
 	return 0;
 }
@@ -163,7 +149,7 @@ add_heap(struct arena *arena, raddr start, const struct heap_info *info, struct 
 static int
 add_later_heaps(const struct search *s, struct arena *arena, raddr top, struct err *e)
 {
-	char buf[4 * sizeof(uint64_t)];
+	char buf[HEAP_INFO_WORDS * sizeof(uint64_t)];
 	raddr at = heap_of(s, top), mark = { 0 };
 	size_t mark_again = 1;
 
@@ -175,7 +161,8 @@ add_later_heaps(const struct search *s, struct arena *arena, raddr top, struct e
 			arena->nr_heaps = 1;
 			return not_a_heap(at, e);
 		}
-		if (read_heap(s, at, arena->addr, buf, 4 * s->word_bytes, &info, e) < 0 ||
+		if (read_heap(s, at, arena->addr, buf,
+			    HEAP_INFO_WORDS * s->word_bytes, &info, e) < 0 ||
 			add_heap(arena, at, &info, e) < 0)
 			return -1;
 		if (arena->nr_heaps > mark_again) {
@@ -198,16 +185,6 @@ arena_at(const struct arenas *a, raddr addr)
 	return NULL;
 }
 
-/* struct malloc_state of a thread arena follows the heap_info of its first heap. */
-static bool
-is_behind_heap_info(const struct search *s, raddr addr)
-{
-	uint64_t offset = addr.v - heap_of(s, addr).v;
-
-	/* Four words, six since 2.35; on i386 six since 2.26. */
-	return offset == 4 * s->word_bytes || offset == 6 * s->word_bytes;
-}
-
 /*
  * Add the thread arena at ADDR, with its first heap.  *RET_TOP and *RET_NEXT are what it points to.
  * EFAULT: there is none.
@@ -223,7 +200,8 @@ add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *re
 	struct heap_info info;
 	struct arena *arena;
 
-	if (!is_behind_heap_info(s, addr) || arena_at(a, addr) || a->nr == ARENAS_MAX)
+	if (!is_behind_heap_info(addr, s->word_bytes, s->heap_max_bytes) || arena_at(a, addr) ||
+		a->nr == ARENAS_MAX)
 		return not_a_heap(start, e);
 	if (read_heap(s, start, addr, buf, size, &info, e) < 0)
 		return -1;
@@ -250,7 +228,8 @@ walk_ring(const struct search *s, struct arenas *a, struct err *e)
 	bool is_whole = true;
 	struct arena *arena;
 
-	if (next.v != main_arena.v && !is_behind_heap_info(s, next))
+	if (next.v != main_arena.v &&
+		!is_behind_heap_info(next, s->word_bytes, s->heap_max_bytes))
 		return 0;
 	arena = array_add(a);
 	if (!arena)

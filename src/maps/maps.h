@@ -137,15 +137,30 @@ struct arenas {
 };
 
 /*
- * Find main_arena by the shape of its bins in libc's writable data, then the ring and the heaps
- * (malloc/malloc.c struct malloc_state, 2.17 to 2.44).  Nothing is stopped.  ERR_UNSUPPORTED when
- * there is no glibc malloc or its layout is not known.  KNOWN, what the same target had a moment ago
- * (NULL: nothing is known), saves the search; ring and heaps are read again all the same.
+ * Find main_arena by its initialiser in the file of libc or of the static program, or by the shape
+ * of its bins in memory, which proves it in any case; then the ring and the heaps (malloc/malloc.c
+ * struct malloc_state).  Nothing is stopped.  ERR_UNSUPPORTED when there is no glibc malloc or its
+ * ring is not one.  KNOWN, what the same target had a moment ago (NULL: nothing is known), saves the
+ * search; ring and heaps are read again all the same.
  */
 int arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *known, struct err *e);
 void arenas_release(struct arenas *a);
 #define auto_arenas __attribute__((cleanup(arenas_release)))
+
+/* Heaps of malloc's that none of the arenas has. */
+struct stray_heaps {
+	size_t nr;
+	uint64_t bytes;
+};
+
+/*
+ * Look for heaps wherever one can begin, and count those that are not of A: the ring is damaged then,
+ * or they are of the malloc of a second libc (dlmopen).  Only pages that PAGES says are present are
+ * read.  An arena that is born meanwhile is a stray, too.
+ */
+void arenas_find_strays(const struct arenas *a, const struct target *t, const struct maps *m,
+	struct os_pages *pages, struct stray_heaps *ret);
 
 /* Tell which of THREADS uses which arena by the pointer in its TLS. */
 int arenas_find_threads(

@@ -253,6 +253,44 @@ test_damaged_heaps(struct view *v, const struct arenas *a, const struct arena *b
 		word_in_arena(v, big, newest, newest + (64 << 20)), 0x1230, a->nr);
 }
 
+static size_t
+nr_heaps(const struct arenas *a, size_t first, size_t end)
+{
+	size_t sum = 0;
+
+	for (size_t i = first; i < end; i++)
+		sum += a->v[i].nr_heaps;
+	return sum;
+}
+
+static uint64_t
+heap_bytes(const struct arenas *a, size_t first, size_t end)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = first; i < end; i++)
+		for (size_t j = 0; j < a->v[i].nr_heaps; j++)
+			sum += a->v[i].heap[j].size_bytes;
+	return sum;
+}
+
+/* So many heaps belong to none of the arenas that are found now. */
+static void
+strays(struct view *v, size_t nr, uint64_t bytes, const char *what)
+{
+	auto_arenas struct arenas a = { 0 };
+	auto_pages struct os_pages *pages = NULL;
+	struct stray_heaps s = { 0 };
+	uint64_t present = view_present_bytes(v);
+
+	view_arenas(v, &a);
+	if (ok(os_pages_open(&pages, &v->t, OS_PAGES_AUTO, &v->e) == 0, "pages can be told"))
+		arenas_find_strays(&a, &v->t, &v->m, pages, &s);
+	is_u64(s.nr, nr, what);
+	is_u64(s.bytes, bytes, "and their bytes");
+	is_u64(view_present_bytes(v), present, "looking made no page present");
+}
+
 static void
 test_damaged_ring(struct view *v, const struct arenas *a)
 {
@@ -267,6 +305,12 @@ test_damaged_ring(struct view *v, const struct arenas *a)
 	damaged(v, a, "a ring into what is not mapped", next, (UINT64_C(0x7000) << 32) + 0x30, 11);
 	damaged(v, a, "an arena that is not where its heap says", next,
 		a->v[6].heap[0].start.v + 0x20, 11);
+	strays(v, 0, 0, "all is well");
+	poke(v, next, 0);
+	strays(v, nr_heaps(a, 11, a->nr), heap_bytes(a, 11, a->nr), "a ring that ends");
+	poke(v, next, a->v[11].addr.v);
+	poke(v, main_next, a->v[8].addr.v);
+	strays(v, nr_heaps(a, 1, 8), heap_bytes(a, 1, 8), "a ring that leaves out some");
 	poke(v, main_next, 0x30);
 	ok(view_arenas(v, &none) < 0 && v->e.kind == ERR_UNSUPPORTED && !none.v,
 		"a ring that never begins: nothing is found");
