@@ -191,6 +191,41 @@ warn_of_other_malloc(struct seen *s)
 			"in glibc's beside it", text_printable(o->path, path, sizeof path));
 }
 
+/* dlmopen() and LD_AUDIT bring one; an arena that nobody has can be of its malloc. */
+static const struct object *
+second_libc(const struct seen *s)
+{
+	for (size_t i = 0; i < s->objects.nr; i++) {
+		const struct object *o = &s->objects.v[i];
+
+		if (o->is_libc && !raddr_in(s->heap.arena.v[0].addr, o->start, o->end))
+			return o;
+	}
+	return NULL;
+}
+
+static void
+warn_of_lacking_arenas(struct seen *s)
+{
+	const struct heap *h = &s->heap;
+	const struct object *libc = second_libc(s);
+	char path[256], bytes[32];
+
+	if (!h->is_ring_closed)
+		warn(&s->warnings, true,
+			"malloc's list of arenas is damaged: there may be more than are shown");
+	if (libc)
+		warn(&s->warnings, false,
+			"a second libc is loaded, %s: what its malloc has is not counted here",
+			text_printable(libc->path, path, sizeof path));
+	if (h->strays.nr)
+		warn(&s->warnings, true,
+			"heaps of malloc that none of these arenas has: %zu, of %s; %s",
+			h->strays.nr, text_bytes(h->strays.bytes, bytes, sizeof bytes),
+			libc ? "they are the second libc's, or memory is damaged"
+			     : "memory is damaged");
+}
+
 static void
 warn_of_gaps(struct seen *s, const struct options *o)
 {
@@ -237,6 +272,7 @@ look(struct seen *s, const struct options *o, struct err *e)
 	warn_of_core(s);
 	if (heap_read(&s->heap, &s->target, &s->maps, &s->objects, &o->heap, e) < 0)
 		return read_headers(s, e);
+	warn_of_lacking_arenas(s);
 	warn_of_gaps(s, o);
 	return 0;
 }

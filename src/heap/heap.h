@@ -263,6 +263,8 @@ struct heap {
 		size_t nr, room;
 	} mmapped;
 	enum heap_certainty certainty;	/* of the least certain arena */
+	bool is_ring_closed;	/* false: memory is damaged, and arenas may lack */
+	struct stray_heaps strays;	/* which no arena here has; see arenas_find_strays() */
 	bool has_uss;
 	bool is_resident_least;	/* a core file without holes: zero pages may have been resident, too */
 	unsigned int nr_stops;

@@ -366,6 +366,9 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 		heap_release(h);
 		return -1;
 	}
+	h->is_ring_closed = a.is_ring_closed;
+	if (pages)
+		arenas_find_strays(&a, t, m, pages, &h->strays);
 	sum_up(h, w.r.page_bytes);
 	h->is_resident_least = os_pages_by(pages) == OS_PAGES_NONZERO;
 	h->has_uss = opt->want_uss && pages && find_uss(&w.r);
