@@ -1,5 +1,5 @@
 /*
- * array: a growing array of one type, doubled when full.
+ * array: a growing array of one type, doubled when full; a large one is made of large pages.
  *
  *	struct { struct region *v; size_t nr, room; } found = { 0 };
  *	struct region *r = array_add(&found);	(NULL: no memory, nothing changed)
@@ -20,8 +20,8 @@ int array_grow_(void **v, size_t nr, size_t *room, size_t size);
 int array_reserve_(void **v, size_t want, size_t *room, size_t size);
 
 /*
- * Make space for WANT elements in all, where that is known beforehand: a large array is then made
- * of large pages.  Returns 0, or -1 when there is no memory.
+ * Make space for WANT elements in all, where that is known beforehand.  Returns 0, or -1 when
+ * there is no memory.
  */
 #define array_reserve(a, want)                                                                     \
 	({                                                                                         \
