@@ -1,6 +1,6 @@
 /*
- * The heaps of thread arenas, and those that no arena has: they begin at multiples of their greatest
- * size, and what they begin with has a shape.
+ * The heaps of thread arenas, and those that no arena has: they begin at multiples of their
+ * greatest size, and what they begin with has a shape.
  */
 #include <config.h>
 
@@ -69,8 +69,8 @@ read_info(const struct sweep *s, raddr at, struct heap_info *ret)
 	bool is_present = false;
 	struct err e;
 
-	return os_pages_walk(s->pages, at, raddr_add(at, PAGE_BYTES), false, see_present, &is_present,
-		       &e) == 0 && is_present &&
+	return os_pages_walk(s->pages, at, raddr_add(at, PAGE_BYTES), false, see_present,
+		       &is_present, &e) == 0 && is_present &&
 		os_read(s->t, at, buf, HEAP_INFO_WORDS * s->a->word_bytes, &e) == 0 &&
 		heap_info_parse(ret, buf, s->a->word_bytes, s->a->heap_max_bytes) &&
 		is_behind_heap_info(ret->arena, s->a->word_bytes, s->a->heap_max_bytes);
