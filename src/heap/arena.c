@@ -33,6 +33,14 @@ arena_doubt(struct heap_arena *arena, const char *fmt, ...)
 	return 1;
 }
 
+/* It may still be right, but not for sure. */
+static void
+note_doubt(struct heap_arena *arena, const char *why)
+{
+	arena->certainty = HEAP_CONSISTENT;
+	snprintf(arena->why, sizeof arena->why, "%s", why);
+}
+
 void
 heap_arena_release(struct heap_arena *arena)
 {
@@ -66,9 +74,13 @@ take_header(struct scan *s)
 
 	memcpy(&mutex, state, sizeof mutex);
 	memcpy(&flags, state + FLAGS_OFFSET, sizeof flags);
-	arena->certainty = r->is_stopped && !mutex ? HEAP_EXACT : HEAP_CONSISTENT;
-	if (r->is_stopped && mutex)
-		snprintf(arena->why, sizeof arena->why, "a thread was at work in it");
+	arena->certainty = HEAP_EXACT;
+	if (!r->is_stopped)
+		note_doubt(arena, "the process ran meanwhile");
+	else if (mutex)
+		note_doubt(arena, "a thread was at work in it");
+	else if (r->is_cache_torn)
+		note_doubt(arena, "a thread was at work in its cache");
 	arena->is_contiguous = !(flags & NONCONTIGUOUS);
 	arena->top.addr.v = word_in(r, state + l->top);
 	arena->attached = l->attached ? (int)word_in(r, state + l->attached) : -1;

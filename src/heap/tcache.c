@@ -75,7 +75,7 @@ is_cache(const struct heap_layout *l, const char *c)
 	return true;
 }
 
-/* Read the cache at ADDR into BUF; false if there is none. */
+/* Read the cache at ADDR into BUF; false if there is none, or one that makes no sense. */
 static bool
 read_cache(struct reader *r, uint64_t addr, char *buf)
 {
@@ -87,8 +87,12 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 		os_read(r->t, (raddr){ addr - l->word_bytes }, &header, sizeof header, &e) < 0)
 		return false;
 	header = word_in(r, (const char *)&header);
-	return (header & ~FLAG_BITS) == l->tcache.chunk_bytes &&
-		os_read(r->t, (raddr){ addr }, buf, cache_bytes(l), &e) == 0 && is_cache(l, buf);
+	if ((header & ~FLAG_BITS) != l->tcache.chunk_bytes)
+		return false;
+	if (os_read(r->t, (raddr){ addr }, buf, cache_bytes(l), &e) == 0 && is_cache(l, buf))
+		return true;
+	r->is_cache_torn = true;
+	return false;
 }
 
 /* ---- the lists ---- */
