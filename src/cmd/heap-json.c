@@ -244,6 +244,7 @@ set_heap(json_t *data, const struct heap_report *r)
 	heap_totals(&totals, h);
 	json_object_set_new(data, "certainty", json_string(heap_certainty_name(h->certainty)));
 	json_object_set_new(data, "layout", layout_json(&h->layout));
+	json_object_set_new(data, "resident_at_least", json_boolean(h->is_resident_least));
 	json_object_set_new(data, "totals", totals_json(&totals));
 	if (totals.has_pages)
 		json_object_set_new(data, "accounting", accounting_json(totals.account_bytes));

@@ -186,7 +186,8 @@ print_resident(const struct shower *sh)
 
 	snprintf(note[HEAP_TRIMMABLE], sizeof note[0], "in %zu arena%s; see memdiag trim",
 		t->nr_trimmable, plural(t->nr_trimmable));
-	fprintf(sh->out->f, "Resident in %zu arena%s:\n", sh->h->arena.nr, plural(sh->h->arena.nr));
+	fprintf(sh->out->f, "Resident in %zu arena%s%s:\n", sh->h->arena.nr,
+		plural(sh->h->arena.nr), sh->h->is_resident_least ? ", at least" : "");
 	for (int i = 0; i < NR_HEAP_ACCOUNTS; i++)
 		line(sh, what[i], t->account_bytes[i],
 			t->resident_bytes ? (double)t->account_bytes[i] / (double)t->resident_bytes

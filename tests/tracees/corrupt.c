@@ -1,11 +1,12 @@
 /*
- * corrupt WHAT: the heap_info of a thread arena (malloc/arena.c) has been written over, while the
- * arena is not in use.
+ * corrupt WHAT: the heap_info of a thread arena (malloc/arena.c), or what is in it, has been written
+ * over, while the arena is not in use.
  *
  *	owner	its arena pointer is garbage
  *	cycle	the heap says that it came before itself
  *	size	the size is larger than a heap can be
  *	ring	the arena's next pointer leads into nothing
+ *	chunk	the size of a chunk in use is garbage
  */
 #include "tracee.h"
 
@@ -48,6 +49,8 @@ damage(const char *what)
 		h->size = (size_t)1 << 60;
 	else if (strcmp(what, "ring") == 0)
 		*next = 0x4141414141410000;
+	else if (strcmp(what, "chunk") == 0)
+		((size_t *)block)[-1] = 0x414141;
 }
 
 int
