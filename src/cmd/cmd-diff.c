@@ -27,7 +27,8 @@ arena_name(json_t *row, char *buf, size_t size)
 	if (json_is_true(json_object_get(row, "main")))
 		snprintf(buf, size, "main arena");
 	else if (address)
-		snprintf(buf, size, "arena %s", text_printable(address, printable, sizeof printable));
+		snprintf(buf, size, "arena %s",
+			text_printable(address, printable, sizeof printable));
 	else if (json_is_integer(index))
 		snprintf(buf, size, "arena %" JSON_INTEGER_FORMAT, json_integer_value(index));
 	else
@@ -234,8 +235,8 @@ check_kind(struct pair *p, const struct options *o, struct err *e)
 			"same kind can be compared", o->file[0], was, o->file[1], is);
 	p->what = comparable_of(is);
 	if (!p->what)
-		return err_set(e, 0, "what 'memdiag %s' writes cannot be compared, only that of info, "
-			"maps and heap", is);
+		return err_set(e, 0, "what 'memdiag %s' writes cannot be compared, only that of "
+			"info, maps and heap", is);
 	return 0;
 }
 
@@ -272,7 +273,8 @@ check_target(struct pair *p, const struct options *o)
 			saved_target(p->was, a, sizeof a), saved_target(p->is, b, sizeof b));
 	for (int i = 0; i < 2; i++)
 		if (json_is_true(json_object_get(document[i], "partial")))
-			warn(&p->warnings, true, "%s is partial: some of it is missing", o->file[i]);
+			warn(&p->warnings, true, "%s is partial: some of it is missing",
+				o->file[i]);
 }
 
 /* All lists that both have into G, which has room for NR_LISTS.  Those it lacks are left empty. */
@@ -343,7 +345,8 @@ show_json(const struct pair *p, const struct growth g[NR_LISTS], struct ui_outpu
 	json_object_set_new(data, "compared", json_string(p->what->command));
 	json_object_set(data, "since", json_object_get(p->was, "generated_at"));
 	json_object_set(data, "until", json_object_get(p->is, "generated_at"));
-	json_object_set_new(data, "same_process", json_boolean(saved_is_same_target(p->was, p->is)));
+	json_object_set_new(data, "same_process",
+		json_boolean(saved_is_same_target(p->was, p->is)));
 	json_object_set_new(data, "changes", changes);
 	for (size_t i = 0; i < NR_LISTS; i++)
 		if (g[i].list)

@@ -125,8 +125,8 @@ look_at_kernel(struct findings *fs)
 		find(fs, "pages", STATE_YES, "are counted by PAGEMAP_SCAN");
 	else if (os_pages_open(&pages, &self, OS_PAGES_PAGEMAP, &e) == 0)
 		find(fs, "pages", STATE_YES,
-			"are counted by pagemap; PAGEMAP_SCAN, which is quicker and tells zero pages "
-			"apart, is of Linux 6.7");
+			"are counted by pagemap; PAGEMAP_SCAN, which is quicker and tells "
+			"zero pages apart, is of Linux 6.7");
 	else
 		find(fs, "pages", STATE_NO, "%s", e.msg);
 	if (self.pidfd < 0)
@@ -148,8 +148,8 @@ look_at_yama(struct findings *fs, const struct os_rights *us)
 			"with another setting");
 	else
 		find(fs, "yama", STATE_NO,
-			"forbids tracing of what is not our descendant (ptrace_scope %ld). Run memdiag "
-			"as root, or: sysctl kernel.yama.ptrace_scope=0", us->yama_scope);
+			"forbids tracing of what is not our descendant (ptrace_scope %ld). Run "
+			"memdiag as root, or: sysctl kernel.yama.ptrace_scope=0", us->yama_scope);
 }
 
 static void
@@ -159,17 +159,18 @@ look_at_rights(struct findings *fs)
 
 	os_rights(&us);
 	if (us.has_ptrace)
-		find(fs, "rights", STATE_YES, "uid %u with CAP_SYS_PTRACE: processes of all users%s",
-			us.uid, us.has_read ? "" : ", but pages only of its own: no CAP_DAC_READ_SEARCH");
+		find(fs, "rights", STATE_YES,
+			"uid %u with CAP_SYS_PTRACE: processes of all users%s", us.uid,
+			us.has_read ? "" : ", but pages only of its own: no CAP_DAC_READ_SEARCH");
 	else
 		find(fs, "rights", STATE_NOTE,
-			"uid %u without CAP_SYS_PTRACE: processes of that user only. For others run "
-			"memdiag as root; in a container, --cap-add=SYS_PTRACE", us.uid);
+			"uid %u without CAP_SYS_PTRACE: processes of that user only. For others "
+			"run memdiag as root; in a container, --cap-add=SYS_PTRACE", us.uid);
 	look_at_yama(fs, &us);
 	if (us.has_filter)
 		find(fs, "seccomp", STATE_NOTE,
-			"a filter is on memdiag itself, as containers have: if calls are refused, try "
-			"--security-opt seccomp=unconfined");
+			"a filter is on memdiag itself, as containers have: if calls are "
+			"refused, try --security-opt seccomp=unconfined");
 	if (!us.is_first_user_namespace)
 		find(fs, "namespace", STATE_NOTE,
 			"memdiag is in a user namespace: processes outside of it are out of reach");
@@ -221,8 +222,8 @@ look_at_process(struct findings *fs, struct seen *s)
 		find(fs, "process", STATE_NO, "%s", e.msg);
 		return;
 	}
-	find(fs, "process", STATE_YES, "%s, uid %u, %d thread%s, state %c%s", s->target.comm, st.uid,
-		st.nr_threads, st.nr_threads == 1 ? "" : "s", st.state,
+	find(fs, "process", STATE_YES, "%s, uid %u, %d thread%s, state %c%s", s->target.comm,
+		st.uid, st.nr_threads, st.nr_threads == 1 ? "" : "s", st.state,
 		st.nr_pid_namespaces > 1 ? ", in a PID namespace of its own" : "");
 	if (st.seccomp)
 		find(fs, "its seccomp", STATE_NOTE,
@@ -247,7 +248,8 @@ look_at_tracing(struct findings *fs, struct seen *s)
 		os_diagnose_eperm(&s->target, "attach to it", &e);
 		find(fs, "tracing", STATE_NO, "%s", e.msg);
 	} else {
-		find(fs, "tracing", STATE_YES, "its threads may be stopped, and nobody else traces it");
+		find(fs, "tracing", STATE_YES,
+			"its threads may be stopped, and nobody else traces it");
 	}
 }
 
@@ -317,12 +319,12 @@ look_at_arenas(struct findings *fs, struct seen *s)
 	s->has_arenas = true;
 	find(fs, "arenas", s->arenas.is_ring_closed ? STATE_YES : STATE_NO, "%zu found%s",
 		s->arenas.nr,
-		s->arenas.is_ring_closed ? "" : ", but their ring is not closed: memory is damaged");
+		s->arenas.is_ring_closed ? "" : ", but their ring is not closed: it is damaged");
 	if (heap_layout_find(&layout, &s->target, &s->maps, &s->objects, &s->arenas, &e) < 0)
 		find(fs, "layout", STATE_NO, "%s", e.msg);
 	else
-		find(fs, "layout", layout.mp.v ? STATE_YES : STATE_NO, "of malloc: as in glibc %s, by %s%s",
-			layout.era, layout.found_by,
+		find(fs, "layout", layout.mp.v ? STATE_YES : STATE_NO,
+			"of malloc: as in glibc %s, by %s%s", layout.era, layout.found_by,
 			layout.mp.v ? "" : "; malloc's settings were not found");
 }
 
@@ -333,31 +335,34 @@ look_at_threads(struct findings *fs, struct seen *s)
 	struct err e;
 
 	if (!s->inject || !s->has_arenas)
-		find(fs, "threads", STATE_UNKNOWN, "which could be borrowed: calls and arenas come first");
+		find(fs, "threads", STATE_UNKNOWN,
+			"which could be borrowed: calls and arenas come first");
 	else if (inject_outlook(s->inject, &s->arenas, &look, &e) < 0)
 		find(fs, "threads", STATE_NO, "%s", e.msg);
 	else if (look.nr_parked)
 		find(fs, "threads", STATE_YES, "%zu or more wait where they can be borrowed",
 			look.nr_parked);
 	else if (look.nr_running)
-		find(fs, "threads", STATE_YES, "%zu run: one that is stopped outside of malloc can be "
-			"borrowed, so it may take some tries", look.nr_running);
+		find(fs, "threads", STATE_YES,
+			"%zu run: one that is stopped outside of malloc can be borrowed, so it may "
+			"take some tries", look.nr_running);
 	else
-		find(fs, "threads", STATE_NO, "none can be borrowed at the moment%s%s. heap and maps "
-			"need none; or try again, with a longer --wait", *look.refused ? ": " : "",
-			look.refused);
+		find(fs, "threads", STATE_NO,
+			"none can be borrowed at the moment%s%s. heap and maps need none; or try "
+			"again, with a longer --wait", *look.refused ? ": " : "", look.refused);
 }
 
 static void
 look_at_cgroup(struct findings *fs, struct seen *s)
 {
 	uint64_t limit, used;
+	char a[32], b[32];
 
 	if (os_cgroup_memory(&s->target, &limit, &used) < 0)
 		find(fs, "cgroup", STATE_NOTE, "sets no limit on its memory");
 	else
 		find(fs, "cgroup", STATE_NOTE, "limits memory to %s, of which %s is used",
-			text_bytes(limit, (char[32]){ 0 }, 32), text_bytes(used, (char[32]){ 0 }, 32));
+			text_bytes(limit, a, sizeof a), text_bytes(used, b, sizeof b));
 }
 
 static void
@@ -384,14 +389,14 @@ show_text(const struct findings *fs, const struct ui_output *out, const struct t
 {
 	for (size_t i = 0; i < fs->nr; i++) {
 		const struct finding *f = &fs->v[i];
-		const char *colour = f->state == STATE_NO ? "\033[1;31m" : "";
+		bool is_red = f->state == STATE_NO && out->use_colour;
 
 		if (i == 0)
 			fputs("This machine\n", out->f);
 		else if (!f->is_of_machine && fs->v[i - 1].is_of_machine)
 			fprintf(out->f, "\nProcess %d (%s)\n", (int)t->pid, t->comm);
-		fprintf(out->f, "  %s%-4s%s %-14s ", out->use_colour ? colour : "",
-			state_name[f->state], out->use_colour && *colour ? "\033[0m" : "", f->about);
+		fprintf(out->f, "  %s%-4s%s %-14s ", is_red ? "\033[1;31m" : "",
+			state_name[f->state], is_red ? "\033[0m" : "", f->about);
 		ui_wrap(out, LEAD_COLUMNS, f->text);
 	}
 }
@@ -408,10 +413,11 @@ show_json(const struct findings *fs, struct ui_output *out, const struct target 
 		const struct finding *f = &fs->v[i];
 
 		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:s, s:o}", "of", f->is_of_machine ? "machine" : "process",
-				"about", f->about, "state",
-				f->state == STATE_UNKNOWN ? "unknown" : state_name[f->state], "text",
-				ui_json_string(f->text)));
+			json_pack("{s:s, s:s, s:s, s:o}", "of",
+				f->is_of_machine ? "machine" : "process", "about", f->about,
+				"state",
+				f->state == STATE_UNKNOWN ? "unknown" : state_name[f->state],
+				"text", ui_json_string(f->text)));
 		if (f->state == STATE_NO)
 			ui_json_warn(document, true, "%s: %s", f->about, f->text);
 	}

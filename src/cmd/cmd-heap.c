@@ -31,7 +31,7 @@ enum { KEY_XML = 0x3000, KEY_CORE, KEY_SYSROOT, KEY_MAX_STOP, KEY_NO_STOP, KEY_B
 
 static const struct argp_option options[] = {
 	{ "arenas", KEY_VIEW + HEAP_ARENAS, NULL, 0, "each arena in a line", 1 },
-	{ "pages", KEY_VIEW + HEAP_PAGES, NULL, 0, "the pages of each arena by what is on them", 1 },
+	{ "pages", KEY_VIEW + HEAP_PAGES, NULL, 0, "the pages of each arena, by use", 1 },
 	{ "histogram", KEY_VIEW + HEAP_HISTOGRAM, NULL, 0, "chunks in use and free, by size", 1 },
 	{ "free", KEY_VIEW + HEAP_FREE, NULL, 0, "the largest free chunks", 1 },
 	{ "pins", KEY_VIEW + HEAP_PINS, NULL, 0,
@@ -121,8 +121,8 @@ static const struct argp argp = {
 	       "  memdiag heap --pid 1234 --no-stop     may be approximate\n"
 	       "  memdiag heap --pid 1234 --json -o monday.json\n"
 	       "  memdiag heap --core core.1234 --pins\n\n"
-	       "An arena is exact: all threads stood still and nobody held its lock; consistent: all "
-	       "checks passed; or approximate. Where any is approximate the exit status is 2.\n\n"
+	       "An arena is exact: all threads stood still and nobody held its lock; consistent: "
+	       "all checks passed; or approximate. If any is approximate the exit status is 2.\n\n"
 	       UI_EXIT_STATUS_HELP,
 };
 
@@ -187,8 +187,8 @@ warn_of_other_malloc(struct seen *s)
 
 	if (o && !o->is_libc)
 		warn(&s->warnings, true,
-			"the program's malloc is not glibc's but that of %s: this is only what lies "
-			"in glibc's beside it", text_printable(o->path, path, sizeof path));
+			"the program's malloc is not glibc's but that of %s: this is only what "
+			"lies in glibc's beside it", text_printable(o->path, path, sizeof path));
 }
 
 /* dlmopen() and LD_AUDIT bring one; an arena that nobody has can be of its malloc. */
@@ -242,7 +242,8 @@ warn_of_gaps(struct seen *s, const struct options *o)
 		warn(&s->warnings, false,
 			"the core file has no holes: what was resident is at least what is said");
 	if (t.nr_by_lists && !o->heap.bins_only)
-		warn(&s->warnings, true, "of %zu of %zu arenas only the lists of free chunks were read",
+		warn(&s->warnings, true,
+			"of %zu of %zu arenas only the lists of free chunks were read",
 			t.nr_by_lists, h->arena.nr);
 	if (!h->layout.mp.v)
 		warn(&s->warnings, true,
@@ -255,7 +256,8 @@ warn_of_core(struct seen *s)
 	struct os_core_facts f;
 
 	if (os_core_facts(&s->target, &f) && f.missing_bytes)
-		warn(&s->warnings, true, "the core file is cut short: %" PRIu64 " bytes are missing",
+		warn(&s->warnings, true,
+			"the core file is cut short: %" PRIu64 " bytes are missing",
 			f.missing_bytes);
 }
 
@@ -285,7 +287,8 @@ print_xml(const struct seen *s, struct ui_output *out, struct err *e)
 	auto_text struct text xml = { 0 };
 
 	if (s->is_unknown)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s", s->warnings.v[s->warnings.nr - 1].text);
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s",
+			s->warnings.v[s->warnings.nr - 1].text);
 	if (heap_write_xml(&s->heap, &xml, e) < 0)
 		return -1;
 	fwrite(xml.v, 1, xml.len, out->f);

@@ -345,11 +345,13 @@ print_row(struct ui_table *t, const struct growth *g, const struct growth_row *r
 	for (size_t c = 0; c < nr_columns(g->list); c++) {
 		if (!is_shown(g, c))
 			continue;
-		if (is_size(&g->list->column[c])
-				? ui_table_cell(t,
-					  ui_size_change(ui, change(row, c), text, sizeof text), e) < 0
-				: count_cell(t, row->was[c], e) < 0 || count_cell(t, row->is[c], e) < 0)
+		if (is_size(&g->list->column[c])) {
+			ui_size_change(ui, change(row, c), text, sizeof text);
+			if (ui_table_cell(t, text, e) < 0)
+				return -1;
+		} else if (count_cell(t, row->was[c], e) < 0 || count_cell(t, row->is[c], e) < 0) {
 			return -1;
+		}
 	}
 	return ui_table_cell(t, row->name, e);
 }

@@ -20,7 +20,8 @@ set(json_t *to, const char *key, uint64_t n)
 static json_t *
 chunk_json(const struct heap_chunk *c)
 {
-	return json_pack("{s:o, s:o}", "address", ui_json_address(c->addr), "bytes", bytes(c->bytes));
+	return json_pack("{s:o, s:o}", "address", ui_json_address(c->addr), "bytes",
+		bytes(c->bytes));
 }
 
 static json_t *

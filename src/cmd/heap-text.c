@@ -151,7 +151,7 @@ print_header(const struct shower *sh)
 static void __attribute__((format(printf, 5, 6)))
 line(const struct shower *sh, const char *what, uint64_t bytes, double share, const char *fmt, ...)
 {
-	int columns = sh->out->columns, width = columns > 110 ? 30 : columns > 80 ? columns - 80 : 0;
+	int more = sh->out->columns - 80, width = more > 30 ? 30 : more > 0 ? more : 0;
 	char note[128], bar[64], text[300];
 	va_list ap;
 	int n;
@@ -223,7 +223,8 @@ print_mmapped(const struct shower *sh)
 {
 	const struct heap_params *p = &sh->h->layout.params;
 
-	fprintf(sh->out->f, "Beside the arenas:\n  %-22s %14s  %" PRIu64 " with mappings of their own\n",
+	fprintf(sh->out->f,
+		"Beside the arenas:\n  %-22s %14s  %" PRIu64 " with mappings of their own\n",
 		"large blocks", UI_SIZE(sh->ui, p->mmapped), p->nr_mmaps);
 }
 
@@ -255,7 +256,7 @@ print_certainty(const struct shower *sh)
 	else
 		fputs(". The process was not stopped.\n", f);
 	if (sh->totals.nr_approximate)
-		fputs(ROUGH " is approximate: a check failed there, or not all could be read.\n", f);
+		fputs(ROUGH " is approximate: a check failed, or not all could be read.\n", f);
 	if (sh->ui->verbose)
 		fprintf(f, "Told by %s; %" PRIu64 " chunks, %s read.\n", h->layout.found_by,
 			h->nr_chunks, UI_SIZE(sh->ui, h->read_bytes));
@@ -301,7 +302,8 @@ arena_row(struct shower *sh, const struct heap_arena *a)
 		AMOUNT(sh, heap_arena_in_use(a), rough),
 		AMOUNT(sh, a->cached.bytes, rough),
 		AMOUNT(sh, a->page_bytes[HEAP_PAGE_TRIMMABLE], rough),
-		AMOUNT(sh, a->stranded_bytes, rough), AMOUNT(sh, a->page_bytes[HEAP_PAGE_TOP], rough),
+		AMOUNT(sh, a->stranded_bytes, rough),
+		AMOUNT(sh, a->page_bytes[HEAP_PAGE_TOP], rough),
 		AMOUNT(sh, a->page_bytes[HEAP_PAGE_RETURNED], rough), NUMBER(a->segment.nr, false),
 		share, heap_certainty_name(a->certainty), NULL);
 }
@@ -512,8 +514,8 @@ show_pins(struct shower *sh)
 					&h->arena.v[i].segment.v[k] };
 	qsort(v, nr, sizeof *v, by_below);
 	shown = shown_of(sh, nr);
-	if (begin(sh, "HEAP", "ARENA", "SIZE", "IN USE", "FREE", "FREE BELOW", "LAST CHUNK", "ITS SIZE",
-		    NULL) < 0)
+	if (begin(sh, "HEAP", "ARENA", "SIZE", "IN USE", "FREE", "FREE BELOW", "LAST CHUNK",
+		    "ITS SIZE", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
 		if (pin_row(sh, &v[i]) < 0)
