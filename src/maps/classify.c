@@ -32,6 +32,11 @@ struct classifier {
 		} *v;
 		size_t nr, room;
 	} file_systems;
+	/* the file with a name as of a deleted one that was asked for last */
+	struct {
+		uint64_t dev, inode;
+		bool is_deleted;
+	} last;
 };
 
 /* What one region is, by itself. */
@@ -193,23 +198,36 @@ fs_of(struct classifier *c, const struct region *r)
  * there under that name.
  */
 static bool
-is_deleted(const struct classifier *c, const struct region *r)
+is_not_there(const struct classifier *c, const struct region *r)
 {
-	static const char mark[] = " (deleted)";
-	size_t len = strlen(r->path);
 	auto_free char *name = NULL;
 	auto_fd int fd = -1;
 	struct stat st;
 	struct err e;
 
-	if (len < sizeof mark || strcmp(r->path + len - (sizeof mark - 1), mark) != 0)
-		return false;
 	if (asprintf(&name, "root%s", r->path) < 0) {
 		name = NULL;
 		return true;
 	}
 	fd = os_proc_open(c->t, name, O_PATH, &e);
 	return fd < 0 || fstat(fd, &st) < 0 || st.st_dev != r->dev || st.st_ino != r->inode;
+}
+
+/* Whether the file of R is deleted; of one that is mapped many times over it is asked once. */
+static bool
+is_deleted(struct classifier *c, const struct region *r)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(r->path);
+
+	if (len < sizeof mark || strcmp(r->path + len - (sizeof mark - 1), mark) != 0)
+		return false;
+	if (c->last.inode != r->inode || c->last.dev != r->dev) {
+		c->last.dev = r->dev;
+		c->last.inode = r->inode;
+		c->last.is_deleted = is_not_there(c, r);
+	}
+	return c->last.is_deleted;
 }
 
 static enum leaf_kind
