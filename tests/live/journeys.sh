@@ -24,6 +24,10 @@ says()
 check 'info: the memory is free inside malloc' says 'info.*--lines' '^VERDICT +retained: '
 check 'info: and spread over arenas' says 'info.*--lines' '^VERDICT +arena-sprawl: '
 check 'info: trim comes next' says 'info.*--lines' '^NEXT +memdiag trim -p [0-9]+$'
+check 'heap: it can be trimmed' says 'heap.*--arenas' '^  free, trimmable +[0-9]{3}\.[0-9] MiB  in '
+check 'heap: to the byte' says 'heap.*--arenas' '^Arenas: [0-9]+ exact\. The process was stopped '
+check 'diff: that is what grew' says 'diff monday' '^ *\+[0-9]{3}\.[0-9] MiB  free trimmable$'
+check 'doctor: what is missing' says 'doctor' '^  no +mappings .*CAP_SYS_PTRACE is missing'
 check 'trim: hundreds of MiB go back' says 'trim' '^released [0-9]{3}\.[0-9] MiB; '
 check 'maps: VIRT is reserve' says 'maps --pid [0-9]*$' '^reserve +[0-9.]+ TiB +0 B '
 check 'maps: equal to the kernel' says 'maps --pid [0-9]*$' "^Equal to the kernel's own: VmSize, VmRSS,"
