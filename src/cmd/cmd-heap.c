@@ -160,6 +160,41 @@ open_target(struct seen *s, const struct options *o, struct err *e)
 	return target_open(&s->target, o->ui.pid, e);
 }
 
+/* The file that the program's malloc is in, made printable into BUF, if that is not libc. */
+static bool
+other_malloc(const struct seen *s, char *buf, size_t size)
+{
+	const struct object *o = objects_malloc(&s->objects, &s->target);
+
+	if (!o || o->is_libc)
+		return false;
+	text_printable(o->path, buf, size);
+	return true;
+}
+
+/* A program can bring its own malloc, and libc's is then used by few ... */
+static void
+warn_of_other_malloc(struct seen *s)
+{
+	char path[256];
+
+	if (other_malloc(s, path, sizeof path))
+		warn(&s->warnings, true,
+			"the program's malloc is not glibc's but that of %s: this is only what "
+			"lies in glibc's beside it", path);
+}
+
+/* ... or by nobody. */
+static int
+refuse(const struct seen *s, struct err *e)
+{
+	char path[256];
+
+	if (e->kind == ERR_UNSUPPORTED && other_malloc(s, path, sizeof path))
+		err_hint(e, "Its malloc is that of %s; 'memdiag maps' works here", path);
+	return -1;
+}
+
 /* The arenas may be told where what is in them cannot. */
 static int
 read_headers(struct seen *s, struct err *e)
@@ -169,26 +204,13 @@ read_headers(struct seen *s, struct err *e)
 
 	if (why.kind != ERR_UNSUPPORTED ||
 		arenas_find(&s->arenas, &s->target, &s->maps, &s->objects, NULL, &ignored) < 0)
-		return -1;
+		return refuse(s, e);
 	/* Without it the threads of each are not told. */
 	if (threads_list(&threads, &s->target, MAX_THREADS, &ignored) == 0)
 		arenas_find_threads(&s->arenas, &s->target, &threads, &ignored);
 	s->is_unknown = true;
 	warn(&s->warnings, true, "%s", why.msg);
 	return 0;
-}
-
-/* A program can bring its own malloc, and libc's is then used by few or by nobody. */
-static void
-warn_of_other_malloc(struct seen *s)
-{
-	const struct object *o = objects_malloc(&s->objects, &s->target);
-	char path[256];
-
-	if (o && !o->is_libc)
-		warn(&s->warnings, true,
-			"the program's malloc is not glibc's but that of %s: this is only what "
-			"lies in glibc's beside it", text_printable(o->path, path, sizeof path));
 }
 
 /* dlmopen() and LD_AUDIT bring one; an arena that nobody has can be of its malloc. */

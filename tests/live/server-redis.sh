@@ -15,7 +15,7 @@ if ! redis-cli -s "$dir/socket" info memory | grep -q mem_allocator:jemalloc; th
 	skip_all 'this redis-server is not built with jemalloc'
 fi
 remember $server
-for command in info trim; do
+for command in info trim heap; do
 	check "$command is refused" exits 5 memdiag $command --pid $server
 	check "$command names jemalloc" grep -q jemalloc "$dir/err"
 done
