@@ -115,12 +115,9 @@ enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 static enum try
 stop(struct carrier *c, struct reason *why, struct err *e)
 {
-	int seized = os_seize(c->it->target, c->tid, false, e);
-
-	if (seized) {
-		snprintf(why->text, sizeof why->text, "%s",
-			seized > 0 ? "it did not stop the last time" : "it has ended");
-		return seized > 0 || e->kind == ERR_GONE ? TRY_REFUSED : TRY_FAILED;
+	if (os_seize(c->it->target, c->tid, e) < 0) {
+		snprintf(why->text, sizeof why->text, "it has ended");
+		return e->kind == ERR_GONE ? TRY_REFUSED : TRY_FAILED;
 	}
 	c->is_ours = true;
 	c->stopped_ns = os_now_ns();

@@ -60,8 +60,8 @@ add(struct freeze *f, pid_t tid)
 }
 
 /*
- * Attach to the threads that are not known yet.  One that was made by a thread of ours is ours
- * already.  The youngest come first: threads that make one and end would else stay ahead of us.
+ * Attach to the threads that are not known yet.  The youngest come first: threads that make one and
+ * end would else stay ahead of us.
  */
 static int
 attach_new(struct freeze *f, bool *ret_is_new, struct err *e)
@@ -74,7 +74,6 @@ attach_new(struct freeze *f, bool *ret_is_new, struct err *e)
 		return -1;
 	while (nr--) {
 		struct frozen *th;
-		int seized;
 
 		if (is_known(f, tids[nr]))
 			continue;
@@ -82,9 +81,7 @@ attach_new(struct freeze *f, bool *ret_is_new, struct err *e)
 		th = add(f, tids[nr]);
 		if (!th)
 			return err_set_kind(e, ERR_FAILED, 0, "no memory to list threads");
-		seized = os_seize(f->target, tids[nr], true, e);
-		th->is_born = seized > 0;
-		if (seized >= 0)
+		if (os_seize(f->target, tids[nr], e) == 0)
 			continue;
 		th->state = FROZEN_GONE;
 		if (e->kind != ERR_GONE)
@@ -119,8 +116,7 @@ note_stop(struct freeze *f, struct frozen *th, const struct os_stop *stop)
 		return;
 	th->state = stop->kind == OS_STOP_GONE ? FROZEN_GONE : FROZEN_STANDS;
 	th->stop = *stop;
-	/* Others may have stopped before they were asked to: for a signal, to give birth, at birth. */
-	if (stop->kind != OS_STOP_EVENT || th->is_born)
+	if (stop->kind != OS_STOP_EVENT)	/* perhaps before it was asked to */
 		th->since_ns = f->begun_ns;
 	if (stop->kind == OS_STOP_EXEC)
 		f->has_exec = true;
@@ -171,7 +167,7 @@ await_all(struct freeze *f, uint64_t deadline_ns, pid_t *ret, struct err *e)
 	return 0;
 }
 
-/* Nobody stands but who was born or got a signal in between, until all are ours. */
+/* Nobody stands, but who gets a signal, until all are ours. */
 static int
 attach_all(struct freeze *f, struct err *e)
 {
@@ -238,18 +234,6 @@ freeze_begin(struct freeze *f, const struct target *t, pid_t except, uint64_t ma
 
 /* ---- letting go ---- */
 
-/* What it had just made may be a process of its own, which is in no list of ours. */
-static void
-let_go(const struct freeze *f, const struct frozen *th)
-{
-	struct err e;
-
-	if (th->stop.kind == OS_STOP_CLONE && !is_known(f, th->stop.new_tid))
-		os_detach_later(th->stop.new_tid);
-	if (os_detach(th->tid, th->stop.kind == OS_STOP_SIGNAL ? th->stop.sig : 0, &e) < 0)
-		debug("thread %d: %s", th->tid, e.msg);
-}
-
 void
 freeze_end(struct freeze *f, struct inject_freeze *ret)
 {
@@ -258,12 +242,14 @@ freeze_end(struct freeze *f, struct inject_freeze *ret)
 	for (size_t i = 0; i < f->thread.nr; i++) {
 		const struct frozen *th = &f->thread.v[i];
 		uint64_t held_ns;
+		struct err e;
 
 		if (th->state == FROZEN_NOT)
 			os_detach_later(th->tid);
 		if (th->state != FROZEN_STANDS)
 			continue;
-		let_go(f, th);
+		if (os_detach(th->tid, th->stop.kind == OS_STOP_SIGNAL ? th->stop.sig : 0, &e) < 0)
+			debug("thread %d: %s", th->tid, e.msg);
 		held_ns = os_now_ns() - th->since_ns;
 		if (held_ns > sum.longest_ns)
 			sum.longest_ns = held_ns;

@@ -256,7 +256,6 @@ void borrow_abandon(struct carrier *c);
 struct frozen {
 	pid_t tid;
 	enum { FROZEN_NOT, FROZEN_STANDS, FROZEN_GONE } state;
-	bool is_born;		/* of one that was ours already, and stands from birth */
 	struct os_stop stop;	/* of one that stands */
 	uint64_t since_ns;	/* it stands since then, or less long */
 };

@@ -313,13 +313,13 @@ enum os_resume {
 
 /*
  * Attach to one thread without stopping it.  exec is reported; never with EXITKILL: if we die, the
- * target runs on.  WITH_BIRTHS: threads that it makes are attached too, from birth (OS_STOP_CLONE).
- * Returns 0, 1 if it is ours already, or -1 with E: ERR_GONE if it is ending.  On EPERM E says why,
- * by diagnosis: which uid, capability, namespace, LSM or tracer is in the way, and what helps.
+ * target runs on.  One that was to be let go by os_detach_later() is kept.  ERR_GONE if it is ending.
+ * On EPERM E says why, by diagnosis: which uid, capability, namespace, LSM or tracer is in the way,
+ * and what helps.
  */
-int os_seize(const struct target *t, pid_t tid, bool with_births, struct err *e);
+int os_seize(const struct target *t, pid_t tid, struct err *e);
 
-/* Whether threads that a stopped thread makes are attached too. */
+/* Whether threads that a stopped thread makes are attached too, from birth (OS_STOP_CLONE). */
 int os_trace_births(pid_t tid, bool want, struct err *e);
 
 int os_interrupt(pid_t tid, struct err *e);

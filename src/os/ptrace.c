@@ -199,7 +199,7 @@ os_trace_births(pid_t tid, bool want, struct err *e)
  * in a signal handler, in the middle of the request.
  */
 static int
-seize(pid_t tid, uintptr_t options, struct err *e)
+seize(pid_t tid, struct err *e)
 {
 	sigset_t set;
 	int failed;
@@ -207,31 +207,41 @@ seize(pid_t tid, uintptr_t options, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	failed = request(PTRACE_SEIZE, tid, 0, options, "attach to", e);
+	failed = request(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS, "attach to", e);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	return failed;
 }
 
-int
-os_seize(const struct target *t, pid_t tid, bool with_births, struct err *e)
+/* Not to be let go later after all. */
+static void
+keep(pid_t tid)
 {
-	const uintptr_t options = TRACE_OPTIONS | (with_births ? PTRACE_O_TRACECLONE : 0);
+	for (size_t i = 0; i < nr_later; i++)
+		if (later[i] == tid)
+			later[i--] = later[--nr_later];
+}
+
+int
+os_seize(const struct target *t, pid_t tid, struct err *e)
+{
 	struct os_status s;
 	struct err ignored;
 
 	if (t->core)
 		return core_refuse(t, "attach to it", e);
-	if (seize(tid, options, e) == 0)
+	if (seize(tid, e) == 0)
 		return 0;
 	if (e->code != EPERM)
 		return -1;
 	/* A thread that is just ending is refused like one that we may not trace. */
 	if (os_status(t, tid, &s, &ignored) < 0 || s.state == 'Z' || s.state == 'X')
 		return err_set(e, ESRCH, "cannot attach to thread %d", tid);
-	if (s.tracer == gettid())
-		return 1;
+	if (s.tracer == gettid()) {
+		keep(tid);
+		return 0;
+	}
 	/* Another tracer may have gone meanwhile. */
-	if (!s.tracer && seize(tid, options, e) == 0)
+	if (!s.tracer && seize(tid, e) == 0)
 		return 0;
 	return os_diagnose_eperm(t, "attach to it", e);
 }

@@ -172,7 +172,7 @@ test_refused(const struct target *t)
 	ok(os_proc_open(t, "maps", O_RDONLY, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
 	ok(os_proc_link(t, "cwd", buf, sizeof buf, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
 	ok(os_write(t, (raddr){ HEAP }, buf, 1, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
-	ok(os_seize(t, 4711, false, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
+	ok(os_seize(t, 4711, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
 	ok(os_robust_list(t, getpid(), &at) < 0, "no thread of ours is taken for one of its");
 }
 

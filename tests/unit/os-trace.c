@@ -27,7 +27,7 @@ stop_child(void *arg)
 	struct os_stop stop;
 	sigset_t pending;
 
-	if (os_seize(&w->t, w->t.pid, false, &w->e) != 0 || os_interrupt(w->t.pid, &w->e) < 0)
+	if (os_seize(&w->t, w->t.pid, &w->e) != 0 || os_interrupt(w->t.pid, &w->e) < 0)
 		return;
 	while (status.state != 't')
 		if (os_status(&w->t, w->t.pid, &status, &w->e) < 0)

@@ -138,7 +138,7 @@ stop_and_walk(pid_t pid, struct stack *ret, struct err *e)
 		if (os_thread_syscall(&t, pid, &s, e) < 0)
 			return false;
 	} while (s.is_running);
-	if (os_seize(&t, pid, false, e) < 0 || os_interrupt(pid, e) < 0 ||
+	if (os_seize(&t, pid, e) < 0 || os_interrupt(pid, e) < 0 ||
 		os_wait(pid, os_now_ns() + 5000000000, &stop, e) < 0 ||
 		os_get_regset(pid, NT_PRSTATUS, regs, &size, e) < 0)
 		return false;
