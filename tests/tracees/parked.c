@@ -2,7 +2,8 @@
  * parked KIND MS [multi]: wait MS milliseconds in one blocking system call, and say what came of
  * it: "kept", or "broken" with the result.  A child process ends the waits that have no timeout
  * of their own.  With "multi" a second thread waits and main sits inside fgets(), where nobody may
- * borrow it.  "parked" alone lists the kinds.
+ * borrow it.  "parked" alone lists the kinds in which a thread may be borrowed, "parked all" the
+ * others too.
  */
 #include "tracee.h"
 
@@ -13,15 +14,17 @@
 #include <sys/epoll.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
 static long wait_ms;
 static int pair[2];		/* connected sockets: the child speaks into [1] */
-static int semaphores;		/* System V */
+static int semaphores, queue;	/* System V */
 static sem_t *shared;
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
 static int listener;
@@ -171,6 +174,38 @@ wait_semop(void)
 	return semop(semaphores, &down, 1);
 }
 
+static long
+wait_send_timeout(void)
+{
+	struct timeval t = { wait_ms / 1000, wait_ms % 1000 * 1000 };
+	char some[4096] = { 0 };
+
+	while (send(pair[0], some, sizeof some, MSG_DONTWAIT) > 0)
+		;
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
+	return send(pair[0], some, sizeof some, 0);
+}
+
+static long
+wait_io_events(void)
+{
+	struct timespec t = wait_time();
+	char event[64];
+	long context = 0;
+
+	if (syscall(SYS_io_setup, 1, &context) != 0)
+		tracee_fail("io_setup");
+	return syscall(SYS_io_getevents, context, 1L, 1L, event, &t);
+}
+
+static long
+wait_message(void)
+{
+	char message[64];
+
+	return msgrcv(queue, message, 8, 0, 0);
+}
+
 /* ---- how the child ends them ------------------------------------------------------------------ */
 
 static void
@@ -214,6 +249,14 @@ end_semop(void)
 	semop(semaphores, &up, 1);
 }
 
+static void
+end_message(void)
+{
+	const long message = 1;
+
+	msgsnd(queue, &message, 0, 0);
+}
+
 static const struct kind {
 	const char *name;
 	long (*wait)(void);
@@ -225,6 +268,7 @@ static const struct kind {
 	 * call can only be made again, with its whole timeout.
 	 */
 	bool starts_over;
+	bool is_not_borrowed;
 } kinds[] = {
 	{ "read", wait_read, end_socket, 1, 0, false },
 	{ "recv", wait_recv, end_socket, 1, 0, false },
@@ -242,6 +286,9 @@ static const struct kind {
 	{ "epoll", wait_epoll, NULL, 0, 0, true },
 	{ "epoll-for-ever", wait_epoll_for_ever, end_socket, 1, 0, false },
 	{ "semop", wait_semop, end_semop, 0, 0, false },
+	{ "send-timeout", wait_send_timeout, NULL, -1, EAGAIN, true, true },
+	{ "io-events", wait_io_events, NULL, 0, 0, true, true },
+	{ "message", wait_message, end_message, 0, 0, false, true },
 };
 
 static void
@@ -270,7 +317,8 @@ prepare(void)
 	semaphores = semget(IPC_PRIVATE, 1, 0600);
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		-1, 0);
-	if (semaphores < 0 || shared == MAP_FAILED || sem_init(shared, 1, 0) != 0)
+	queue = msgget(IPC_PRIVATE, 0600);
+	if (semaphores < 0 || queue < 0 || shared == MAP_FAILED || sem_init(shared, 1, 0) != 0)
 		tracee_fail("semaphores");
 }
 
@@ -305,6 +353,7 @@ wait_and_judge(void *arg)
 		tracee_say("broken: result %ld, error %d, after %ld of %ld ms", result, error,
 			took_ms, wait_ms);
 	semctl(semaphores, 0, IPC_RMID);
+	msgctl(queue, IPC_RMID, NULL);
 	return NULL;
 }
 
@@ -331,14 +380,23 @@ run(const struct kind *k, bool is_multi)
 	return tracee_end();
 }
 
+static int
+list(bool with_all)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (with_all || !kinds[i].is_not_borrowed)
+			puts(kinds[i].name);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
+	if (argc < 3)
+		return list(argc == 2);
 	wait_ms = tracee_number(argc, argv, 2, 0);
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (argc < 2)
-			puts(kinds[i].name);
-		else if (strcmp(argv[1], kinds[i].name) == 0)
+		if (strcmp(argv[1], kinds[i].name) == 0)
 			return run(&kinds[i], argc > 3);
-	return argc >= 2;
+	return 1;
 }

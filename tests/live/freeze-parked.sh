@@ -1,0 +1,46 @@
+#!/bin/sh
+# Whatever system call a thread waits in while all are stopped again and again, it ends as if nobody
+# had been here: its result, no EINTR, its deadline.  Also if whoever stopped it was killed.
+. "$top_srcdir/tests/live/lib.sh"
+ms=12000
+
+# All wait at the same time, so that this takes as long as one of them.
+pids=
+for kind in $("$TRACEES/parked" all); do
+	for how in '' multi; do
+		# shellcheck disable=SC2086 # nothing or a word
+		start_tracee parked "$kind" $ms $how
+		pids="$pids $tracee_pid"
+		echo "$kind${how:+, second thread}" >"$dir/$tracee_pid.name"
+	done
+done
+
+for pid in $pids; do
+	check "$(cat "$dir/$pid.name"): stopped 20 times" \
+		"$top_builddir/tests/unit/freeze" "$pid" 500 20 5000
+done
+
+killed_while_still()
+{
+	"$top_builddir/tests/unit/freeze" "$1" 10000000 1 20000 >"$dir/freeze.out" 2>&1 &
+	freezer=$!
+	wait_for $freezer "$dir/freeze.out" still || return
+	kill -KILL $freezer
+	wait $freezer
+	[ $? -eq 137 ]
+}
+for pid in $pids; do
+	check "$(cat "$dir/$pid.name"): stopped by one who is killed" killed_while_still "$pid"
+done
+
+kept()
+{
+	wait_for "$1" "$dir/$1.out" '^kept\|^broken'
+	grep '^broken' "$dir/$1.out"
+	grep -q '^kept' "$dir/$1.out"
+}
+for pid in $pids; do
+	check "$(cat "$dir/$pid.name"): the wait was kept" kept "$pid"
+	check "$(cat "$dir/$pid.name"): the target lives on" end_tracee "$pid"
+done
+finish

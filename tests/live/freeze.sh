@@ -1,0 +1,134 @@
+#!/bin/sh
+# All threads stopped for a moment and given back: programs of every kind, each as it was before.
+deadline=120
+. "$top_srcdir/tests/live/lib.sh"
+
+freeze()
+{
+	"$top_builddir/tests/unit/freeze" "$@" >"$dir/out" 2>"$dir/err"
+}
+
+# frozen STATUS [HOLD_US [TIMES [MAX_MS]]]
+frozen()
+{
+	status=$1
+	shift
+	exits "$status" freeze "$tracee_pid" "$@" || {
+		cat "$dir/err"
+		return 1
+	}
+}
+
+stood()
+{
+	awk -v want="$1" '$1 != "still" && $1 != want { bad = 1 } END { exit NR < 2 || bad }' "$dir/out" || {
+		cat "$dir/out"
+		return 1
+	}
+}
+
+for name in idle-static idle-musl idle-i386 seccomp; do
+	if [ ! -x "$TRACEES/$name" ]; then
+		skip "$name" 'the compiler cannot make such a program'
+		continue
+	fi
+	start_tracee $name
+	remember
+	check "$name: all threads stand still" frozen 0 1000 20 5000
+	check "$name: the target is as before" unharmed
+	check "$name: the target lives on" end_tracee
+done
+
+# The shortest of ten, as other programs may run here.
+cheap()
+{
+	awk '$1 != "still" { us = $2 / $1; if (!best || us < best) best = us }
+		END { print best " us a thread"; exit !best || best > 25 }' "$dir/out"
+}
+start_tracee manythreads 1500
+remember
+check '1,500 threads: all stand still' frozen 0 0 11 5000
+check '1,500 threads: no thread is left out' stood 1501
+check '1,500 threads: 25 us a thread at most' cheap
+check '1,500 threads: the target is as before' unharmed
+check '1,500 threads: the target lives on' end_tracee
+
+# What the program itself feels is what we say, but for the noise of the machine.
+no_longer_than_told()
+{
+	for round in 1 2 3 4 5; do
+		ask gap >/dev/null
+		freeze "$tracee_pid" 20000 1 5000 || return
+		gap=$(ask gap)
+		told=$(awk '$1 != "still" { print $2 }' "$dir/out")
+		echo "round $round: longest pause $gap us, told $told us"
+		[ "$gap" -ge 20000 ] || return
+		[ "$gap" -gt $((told + 2000)) ] || return 0
+	done
+	return 1
+}
+start_tracee heartbeat 10
+check 'heartbeat: the pause is what is told' no_longer_than_told
+check 'heartbeat: the target lives on' end_tracee
+
+state()
+{
+	awk '$1 == "State:" { print $2 }' "/proc/$1/status"
+}
+settles_in_state()
+{
+	until [ "$(state "$tracee_pid")" = "$1" ]; do
+		sleep 0.01
+	done
+}
+start_tracee idle 3
+kill -STOP "$tracee_pid"
+check 'stopped: it stands still' frozen 0 1000 5 5000
+check 'stopped: it stays stopped' settles_in_state T
+kill -CONT "$tracee_pid"
+check 'stopped: it can go on' settles_in_state S
+check 'stopped: the target lives on' end_tracee
+
+# in_between COMMAND...: what happens while it stands still.
+in_between()
+{
+	"$top_builddir/tests/unit/freeze" "$tracee_pid" 200000 1 5000 >"$dir/freeze.out" &
+	freezer=$!
+	wait_for $freezer "$dir/freeze.out" still && "$@" && wait $freezer
+}
+start_tracee idle 3
+check 'stopped meanwhile' in_between kill -STOP "$tracee_pid"
+check 'stopped meanwhile: it stops afterwards' settles_in_state T
+check 'continued meanwhile' in_between kill -CONT "$tracee_pid"
+check 'continued meanwhile: it goes on' settles_in_state S
+check 'killed meanwhile' in_between kill -KILL "$tracee_pid"
+
+start_tracee zombie-leader
+check 'the first thread has ended: the others stand still' frozen 0 1000 5 5000
+check 'the first thread has ended: the target lives on' end_tracee
+
+start_tracee vfork
+check 'in vfork: given up in time' frozen 6 1000 1 100
+check 'in vfork: it says why' grep -q 'state is D' "$dir/err"
+check 'in vfork: the target lives on' end_tracee
+
+start_tracee idle 2
+"$top_builddir/tests/unit/freeze" "$tracee_pid" 0 0 >"$dir/other.out" &
+other=$!
+wait_for $other "$dir/other.out" still
+check 'two at once: all threads, or it is said who traces it' each_of 50 frozen '0 4' 1000 1 5000
+kill -INT $other
+wait $other
+if command -v strace >/dev/null; then
+	strace -f -o /dev/null -p "$tracee_pid" 2>"$dir/strace.err" &
+	other=$!
+	wait_for $other "$dir/strace.err" attached
+	check 'traced by strace: refused' frozen 4
+	check 'traced by strace: it is named' grep -q 'strace' "$dir/err"
+	kill -INT $other
+	wait $other
+else
+	skip 'traced by strace' 'strace is not installed'
+fi
+check 'traced by another: the target lives on' end_tracee
+finish
