@@ -299,18 +299,16 @@ go_to(struct registers *u, raddr pc, raddr sp)
 }
 
 /*
- * x7 carries no argument: while a thread is stopped at a system call the kernel uses it to say
+ * x7 carries no argument (ARCH_MAX_ARGS): while a thread is stopped at a system call the kernel uses it to say
  * whether this is the entry or the exit, and undoes any change (kernel/ptrace.c, report_syscall).
  */
-#define MAX_ARGS 7
-
 void
 arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args, raddr restorer,
 	raddr frame)
 {
 	struct registers *u = registers(r);
 
-	for (size_t i = 0; i < nr_args && i < MAX_ARGS; i++)
+	for (size_t i = 0; i < nr_args && i < ARCH_MAX_ARGS; i++)
 		u->x[i] = arg[i];
 	u->x[30] = restorer.v;	/* the return address */
 	go_to(u, fn, frame);

@@ -263,8 +263,11 @@ struct rt_sigframe {
 	uint64_t sigmask;
 };
 
-/* uc_flags (uapi/asm/ucontext.h): FP_XSTATE | SIGCONTEXT_SS | STRICT_RESTORE_SS. */
-#define UC_FLAGS 7
+/*
+ * uc_flags (uapi/asm/ucontext.h): FP_XSTATE | SIGCONTEXT_SS | STRICT_RESTORE_SS.  To a function that
+ * returns into the frame this is its seventh argument.
+ */
+#define UC_FLAGS ARCH_SEVENTH_ARG
 
 /* The bytes at offset 464 of the XSAVE area in a signal frame. */
 struct fpx_sw_bytes {

@@ -105,8 +105,15 @@ extern const bool arch_can_rewind;
 void arch_settle(struct arch_regs *r);
 
 /*
- * Change R, a copy of the thread's own, so that it enters FN with at most six ARGs, returns to
- * RESTORER and finds FRAME (of arch_build_frame()) there.  No system call is left to be restarted.
+ * A seventh argument is always this: where it is passed on the stack the frame lies there, and this
+ * is what the frame has in that place.
+ */
+#define ARCH_MAX_ARGS 7
+#define ARCH_SEVENTH_ARG 7
+
+/*
+ * Change R, a copy of the thread's own, so that it enters FN with at most ARCH_MAX_ARGS ARGs, returns
+ * to RESTORER and finds FRAME (of arch_build_frame()) there.  No system call is left to be restarted.
  */
 void arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args,
 	raddr restorer, raddr frame);

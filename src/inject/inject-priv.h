@@ -47,6 +47,7 @@ struct inject_target {
 		raddr labs;	/* what a helper is started with: it does nothing */
 		raddr pthread_create;			/* optional */
 		raddr memfd_create, fcntl, dup2, close;	/* optional, for INJECT_CAPTURE_FD2 */
+		raddr lock, syscall, madvise;		/* optional, for inject_discard() */
 	} fn;
 	raddr stacks_lock;	/* see thread_stacks_lock() */
 	raddr stderr_stream;	/* the FILE, _IO_2_1_stderr_ */
@@ -140,7 +141,7 @@ bool pick_is_repeatable(long nr);
 struct undo {
 	raddr frame;
 	raddr fn;
-	uint64_t arg[4];
+	uint64_t arg[ARCH_MAX_ARGS];
 	size_t nr_args;
 };
 

@@ -121,4 +121,39 @@ int inject_malloc_trim(struct inject_target *it, const struct arenas *a,
 	const struct inject_options *opt, uint64_t pad_bytes, struct inject_report *ret,
 	struct err *e);
 
+/* ---- free pages that malloc_trim() never gives back ----------------------------------------------- */
+
+/* Whole pages of an arena's top chunk. */
+struct inject_range {
+	raddr arena;		/* whose lock makes that chunk stay as it is */
+	raddr start, end;
+};
+
+struct inject_discard {
+	const struct inject_range *range;
+	size_t nr;
+	/*
+	 * Called again and again while the range's arena is locked: whether the pages in R, which is
+	 * what is left of the range, still are free; R may be made smaller.  Must be quick: threads
+	 * of the target may wait for the lock.
+	 */
+	bool (*is_free)(struct inject_range *r, void *arg);
+	void *arg;
+};
+
+struct inject_discarded {
+	uint64_t bytes;		/* address space that was given back, resident or not */
+	uint64_t longest_lock_ns;	/* the longest that a lock was held */
+	size_t nr_busy;		/* ranges left as they were, for their lock was not to be had */
+};
+
+/*
+ * Have the target's arenas A give the memory of WHAT back to the kernel.  No thread is stopped but the
+ * borrowed one; who needs the same arena meanwhile waits, some milliseconds at a time.  What was
+ * done so far is in RET also on failure.
+ */
+int inject_discard(struct inject_target *it, const struct arenas *a,
+	const struct inject_options *opt, const struct inject_discard *what,
+	struct inject_discarded *ret, struct inject_report *report, struct err *e);
+
 #endif

@@ -1,13 +1,16 @@
 /*
- * malloc_info and malloc_trim, called in the target.
+ * malloc_info and malloc_trim called in the target, and what malloc_trim leaves undone.
  */
 #include <config.h>
 
 #include "inject/inject-priv.h"
 
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "base/debug.h"
 #include "inject/capture.h"
@@ -37,6 +40,9 @@ struct job {
 	struct redirect redirect;
 	/* malloc_trim */
 	uint64_t pad_bytes;
+	/* inject_discard() */
+	const struct inject_discard *discard;
+	struct inject_discarded *discarded;
 	/*
 	 * Do it.  The carrier comes stopped, with its undo list laid, and goes stopped in front of
 	 * that list; or running home (stop is OS_STOP_TIMEOUT), or gone.
@@ -226,4 +232,159 @@ inject_malloc_trim(struct inject_target *it, const struct arenas *a,
 		.run = trim };
 
 	return run_job(&job, a, e);
+}
+
+/* ---- giving back pages under the arena's lock ---- */
+
+/*
+ * The lock is taken by the target itself, through libc's own slow way to wait for one, and left by
+ * what is on the undo list then: should we die, it is left all the same, and after the call.  To stop
+ * all threads instead and see the lock free would not do: they run on when we die, with the call
+ * still under way.
+ */
+#define LOCK_WITHIN_NS 20000000
+
+/* So much is given back at a time, in about a millisecond or two. */
+#define DISCARD_BYTES (UINT64_C(8) << 20)
+
+/*
+ * What FUTEX_WAKE_OP does with its seventh argument as val3: store 0; that is how a lock is left.
+ * Then it wakes one who waits for it (val), and no second one (val2).
+ */
+_Static_assert((ARCH_SEVENTH_ARG & ~0xfff) == FUTEX_OP(FUTEX_OP_SET, 0, FUTEX_OP_CMP_EQ, 0),
+	"the lock would not be left");
+
+static int
+promise_unlock(struct carrier *c, raddr mutex, struct err *e)
+{
+	const uint64_t arg[] = { SYS_futex, mutex.v, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 1, 0,
+		mutex.v, ARCH_SEVENTH_ARG };
+
+	return carrier_undo(c, c->it->fn.syscall, arg, 7, e);
+}
+
+/*
+ * Returns 0, 1 if the lock was not to be had in time (C is as before), or -1 with E.  A carrier that
+ * may have it or not must not be turned to anything: it gets it and leaves it by itself.
+ */
+static int
+lock(struct carrier *c, raddr mutex, struct err *e)
+{
+	enum carrier_end end;
+
+	if (promise_unlock(c, mutex, e) < 0 ||
+		carrier_call(c, c->it->fn.lock, &mutex.v, 1, os_now_ns() + LOCK_WITHIN_NS, &end, e) < 0)
+		return -1;
+	if (end == CARRIER_RETURNED)
+		return 0;
+	if (end == CARRIER_TIMEOUT && carrier_stop_waiting(c)) {
+		c->nr_undo--;	/* it has no lock to leave */
+		return carrier_turn_back(c, e) < 0 ? -1 : 1;
+	}
+	if (end == CARRIER_TIMEOUT)
+		borrow_abandon(c);
+	if (end == CARRIER_FAULT)
+		c->nr_undo--;
+	return carrier_explain(c, end, "locking an arena", e);
+}
+
+static int
+discard_pages(struct job *job, struct carrier *c, const struct inject_range *r, struct err *e)
+{
+	const uint64_t arg[] = { r->start.v, r->end.v - r->start.v, MADV_DONTNEED };
+	enum carrier_end end;
+
+	if (carrier_call(c, c->it->fn.madvise, arg, 3, job->deadline_ns, &end, e) < 0)
+		return -1;
+	if (end != CARRIER_RETURNED)
+		return carrier_explain(c, end, "madvise", e);
+	if (c->result < 0)
+		return err_set(e, (int)-c->result, "%d (%s) cannot give back %" PRIu64 " bytes at "
+			PRIraddr, c->it->target->pid, c->it->target->comm, arg[1], arg[0]);
+	job->discarded->bytes += arg[1];
+	return 0;
+}
+
+/* Give back some of *R and cut that off.  Returns as lock(). */
+static int
+discard_some(struct job *job, struct carrier *c, struct inject_range *r, struct err *e)
+{
+	const size_t level = c->nr_undo;
+	struct inject_range part;
+	uint64_t locked_ns;
+	struct err ours;
+	int failed = lock(c, r->arena, e);
+
+	if (failed)
+		return failed;
+	locked_ns = os_now_ns();
+	if (!job->discard->is_free(r, job->discard->arg) || r->start.v >= r->end.v) {
+		r->start = r->end;
+	} else {
+		part = *r;
+		if (part.end.v - part.start.v > DISCARD_BYTES)
+			part.end.v = part.start.v + DISCARD_BYTES;
+		r->start = part.end;
+		failed = discard_pages(job, c, &part, e);
+	}
+	if (c->is_ours && c->stop == OS_STOP_SYSCALL &&
+		carrier_unwind(c, level, os_now_ns() + BORROW_LIMIT_NS, failed ? &ours : e) < 0)
+		failed = -1;
+	locked_ns = os_now_ns() - locked_ns;
+	if (locked_ns > job->discarded->longest_lock_ns)
+		job->discarded->longest_lock_ns = locked_ns;
+	return failed;
+}
+
+static int
+discard(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+{
+	(void)ws;
+	for (size_t i = 0; i < job->discard->nr; i++) {
+		struct inject_range left = job->discard->range[i];
+		int status = 0;
+
+		while (status == 0 && left.start.v < left.end.v) {
+			if (os_now_ns() >= job->deadline_ns || os_is_asked_to_end())
+				return err_set(e, 0, "only %" PRIu64 " bytes could be given back in time",
+					job->discarded->bytes);
+			status = discard_some(job, c, &left, e);
+		}
+		if (status < 0)
+			return -1;
+		job->discarded->nr_busy += (size_t)status;
+	}
+	return 0;
+}
+
+static int
+check_discard(const struct inject_target *it, const struct arenas *a,
+	const struct inject_discard *what, struct err *e)
+{
+	if (!it->fn.lock.v || !it->fn.syscall.v || !it->fn.madvise.v)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"the libc of %d (%s) has no function that waits for an arena's lock",
+			it->target->pid, it->target->comm);
+	for (size_t i = 0; i < what->nr; i++) {
+		const struct inject_range *r = &what->range[i];
+		bool is_known = false;
+
+		for (size_t j = 0; j < a->nr; j++)
+			is_known |= a->v[j].addr.v == r->arena.v;
+		if (!is_known)
+			return err_set(e, 0, "there is no arena at " PRIraddr, r->arena.v);
+	}
+	return 0;
+}
+
+int
+inject_discard(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+	const struct inject_discard *what, struct inject_discarded *ret,
+	struct inject_report *report, struct err *e)
+{
+	struct job job = { .it = it, .opt = opt, .report = report, .discard = what,
+		.discarded = ret, .run = discard };
+
+	*ret = (struct inject_discarded){ 0 };
+	return check_discard(it, a, what, e) < 0 ? -1 : run_job(&job, a, e);
 }

@@ -183,6 +183,9 @@ find_functions(struct inject_target *it, struct err *e)
 		{ "fcntl", &it->fn.fcntl, true },
 		{ "dup2", &it->fn.dup2, true },
 		{ "close", &it->fn.close, true },
+		{ "__lll_lock_wait_private", &it->fn.lock, true },
+		{ "syscall", &it->fn.syscall, true },
+		{ "madvise", &it->fn.madvise, true },
 	};
 	struct image_symbol s;
 
