@@ -85,7 +85,7 @@ struct heap_tcache_layout {
 	unsigned int nr_bins;		/* 64; 76 since 2.42; 0: this libc has none */
 	unsigned int count_bytes;	/* of one count: 1, 2 since 2.30 */
 	bool counts_down;		/* the counts are slots left (2.42+) */
-	uint64_t chunk_bytes;		/* of the chunk that holds it */
+	uint64_t chunk_bytes;		/* of the chunk that holds it, if not a little more */
 	bool has_key;			/* the second word of a cached block tells it is one */
 	/* From a thread's pointer to its arena (arenas_slot_of_thread()) to its pointer to this,
 	 * which is a null pointer or no heap's before its first use; 0: it could not be told. */

@@ -21,7 +21,7 @@
 
 #define PAGE_BYTES 4096
 #define FLAG_BITS UINT64_C(7)
-#define MAX_CHUNK_BYTES 0x300
+#define MAX_COPY_BYTES 0x308
 #define NR_SAMPLES 32
 /* Words before and behind the pointer to the arena. */
 #define NEAR_WORDS 32
@@ -41,7 +41,7 @@ static const struct kind {
 /* A cache, and our copy of its chunk. */
 struct cache {
 	raddr chunk;
-	char copy[MAX_CHUNK_BYTES];
+	char copy[MAX_COPY_BYTES];
 };
 
 struct caches {
@@ -91,6 +91,22 @@ kind_chunk_bytes(const struct look *k, const struct kind *kind)
 	return round_up(kind->nr_bins * (kind->count_bytes + word) + word, k->l->align_bytes);
 }
 
+/* To its end, which is in what is the next chunk's header otherwise. */
+static size_t
+kind_copy_bytes(const struct look *k, const struct kind *kind)
+{
+	return kind_chunk_bytes(k, kind) + k->l->word_bytes;
+}
+
+/* Whether a chunk with SIZE in its header can hold one, and a rest too small for a chunk. */
+static bool
+is_kind_size(const struct look *k, const struct kind *kind, uint64_t size)
+{
+	uint64_t min_chunk_bytes = 4 * k->l->word_bytes;
+
+	return (size & ~FLAG_BITS) - kind_chunk_bytes(k, kind) < min_chunk_bytes;
+}
+
 static uint64_t
 count_of(const struct look *k, const struct kind *kind, const char *chunk, unsigned int bin)
 {
@@ -124,12 +140,9 @@ count_of_empty(const struct look *k, const struct kind *kind, const char *chunk)
 static bool
 is_cache(const struct look *k, const struct kind *kind, const char *chunk)
 {
-	uint64_t size = word_at(k, chunk + k->l->word_bytes) & ~FLAG_BITS, empty;
+	uint64_t empty = count_of_empty(k, kind, chunk);
 	unsigned int nr_torn = 0;
 
-	if (size != kind_chunk_bytes(k, kind))
-		return false;
-	empty = count_of_empty(k, kind, chunk);
 	for (unsigned int bin = 0; bin < kind->nr_bins; bin++) {
 		uint64_t head = head_of(k, kind, chunk, bin);
 
@@ -151,12 +164,11 @@ add_cache(const struct look *k, struct caches *c, raddr at)
 		!read_present(k, at, new->copy, header))
 		return false;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		uint64_t size = kind_chunk_bytes(k, &kinds[i]);
-
 		if ((c->kind && c->kind != &kinds[i]) || kinds[i].first > k->l->last ||
 			kinds[i].last < k->l->first ||
-			(word_at(k, new->copy + header / 2) & ~FLAG_BITS) != size ||
-			!read_present(k, at, new->copy, size) || !is_cache(k, &kinds[i], new->copy))
+			!is_kind_size(k, &kinds[i], word_at(k, new->copy + header / 2)) ||
+			!read_present(k, at, new->copy, kind_copy_bytes(k, &kinds[i])) ||
+			!is_cache(k, &kinds[i], new->copy))
 			continue;
 		c->kind = &kinds[i];
 		new->chunk = at;

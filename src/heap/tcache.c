@@ -33,7 +33,8 @@ struct links {
 static size_t
 cache_bytes(const struct heap_layout *l)
 {
-	return l->tcache.chunk_bytes - 2 * l->word_bytes;
+	/* All but the header; the last word is in what is the next chunk's header otherwise. */
+	return l->tcache.chunk_bytes - l->word_bytes;
 }
 
 /* How many chunks bin I of the cache at C has; COUNT_MAX + 1 if that cannot be. */
@@ -87,7 +88,8 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 		os_read(r->t, (raddr){ addr - l->word_bytes }, &header, sizeof header, &e) < 0)
 		return false;
 	header = word_in(r, (const char *)&header);
-	if ((header & ~FLAG_BITS) != l->tcache.chunk_bytes)
+	/* What would be too small for a chunk of its own was left to it. */
+	if ((header & ~FLAG_BITS) - l->tcache.chunk_bytes >= min_chunk_bytes(l))
 		return false;
 	if (os_read(r->t, (raddr){ addr }, buf, cache_bytes(l), &e) == 0 && is_cache(l, buf))
 		return true;

@@ -195,18 +195,21 @@ test_two_params(struct fake_child *fc, const struct objects *o, const struct are
 	raddr mp = raddr_add(fc->libc.start, FAKE_DATA_AT + FAKE_MP_AT);
 	struct heap_layout l = { 0 };
 	struct view *v = &fc->v;
-	char copy[0x90];
+	char copy[0x90], before[sizeof copy];
+	raddr second = raddr_add(mp, sizeof copy);
 
 	os_read(&v->t, mp, copy, sizeof copy, &v->e);
-	os_write(&v->t, raddr_add(mp, sizeof copy), copy, sizeof copy, &v->e);
+	os_read(&v->t, second, before, sizeof before, &v->e);
+	os_write(&v->t, second, copy, sizeof copy, &v->e);
 	ok(heap_layout_find(&l, &v->t, &v->m, o, a, &v->e) == 0 && l.mp.v == (has_file ? mp.v : 0),
 		"of two like mp_ only a file tells which it is");
+	os_write(&v->t, second, before, sizeof before, &v->e);
 }
 
-/* With WORD at AT in the chunk of the cache, it is none. */
-static void
-no_cache(struct fake_child *fc, const struct objects *o, const struct arenas *a, unsigned int at,
-	uint64_t word, const char *what)
+/* Whether the chunk of the cache is one with WORD at AT in it. */
+static bool
+is_cache_with(struct fake_child *fc, const struct objects *o, const struct arenas *a,
+	unsigned int at, uint64_t word)
 {
 	struct heap_layout l = { 0 };
 	struct view *v = &fc->v;
@@ -214,9 +217,9 @@ no_cache(struct fake_child *fc, const struct objects *o, const struct arenas *a,
 	uint64_t before = peek(v, from);
 
 	os_write(&v->t, from, &word, sizeof word, &v->e);
-	ok(heap_layout_find(&l, &v->t, &v->m, o, a, &v->e) == 0 && !strstr(l.found_by, "tcache"),
-		"no cache: %s", what);
+	ok(heap_layout_find(&l, &v->t, &v->m, o, a, &v->e) == 0, "there is a layout");
 	os_write(&v->t, from, &before, sizeof before, &v->e);
+	return strstr(l.found_by, "tcache");
 }
 
 static void
@@ -224,10 +227,11 @@ test_no_cache(struct fake_child *fc, const struct objects *o, const struct arena
 {
 	uint64_t brk = fc->brk;
 
-	no_cache(fc, o, a, 8, 0x2a1, "of another size");
-	no_cache(fc, o, a, 0x10, 0x0001000100010001, "counts without blocks");
-	no_cache(fc, o, a, 0x90, brk + 8, "a block that is not aligned");
-	no_cache(fc, o, a, 0x90, 0x10, "a block that is nowhere");
+	ok(is_cache_with(fc, o, a, 8, 0x2a1), "a cache, and a rest too small for a chunk");
+	ok(!is_cache_with(fc, o, a, 8, 0x2b1), "none: of another size");
+	ok(!is_cache_with(fc, o, a, 0x10, 0x0001000100010001), "none: counts without blocks");
+	ok(!is_cache_with(fc, o, a, 0x90, brk + 8), "none: a block that is not aligned");
+	ok(!is_cache_with(fc, o, a, 0x90, 0x10), "none: a block that is nowhere");
 }
 
 static void
@@ -256,6 +260,9 @@ test_fake(const struct fake *f, bool has_file)
 		}
 		if (strcmp(f->name, "2.31") == 0)
 			test_no_cache(&fc, &fake, &a);
+		if (strcmp(f->name, "2.42") == 0)
+			ok(!is_cache_with(&fc, &fake, &a, 0x300, 0x10),
+				"none: its very last word is no block");
 	}
 	fake_end(&fc);
 }
