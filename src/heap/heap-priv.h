@@ -6,7 +6,8 @@
  *	walk.c		one segment, chunk by chunk
  *	lists.c		malloc's lists of free chunks
  *	tcache.c	the threads' caches
- *	pages.c		what each page is for, and what malloc_trim(0) would give back
+ *	pages.c		what each page is for, and what malloc_trim() would give back
+ *	trim.c		what that means: for others, for huge pages, and in time
  *	memory.c	the target's memory, as far as it is present
  */
 #ifndef MEMDIAG_HEAP_HEAP_PRIV_H
@@ -114,6 +115,20 @@ void marks_sort(struct marks *m);
 /* The index of the first at or above ADDR. */
 size_t marks_from(const struct marks *m, uint64_t addr);
 
+/* ---- trim.c: what malloc_trim() would do -------------------------------------------------------- */
+
+/* Memory that stays whatever madvise() says: mlock(), mlockall(). */
+struct mlocked {
+	struct heap_range *v;	/* owned; sorted */
+	size_t nr, room;
+};
+
+/* List it; nothing is asked for a process that has none.  0, or -1 with E. */
+int mlocked_find(struct mlocked *l, const struct target *t, struct err *e);
+
+/* Where the first of it in [LO, HI) begins, HI if there is none. */
+uint64_t mlocked_from(const struct mlocked *l, uint64_t lo, uint64_t hi);
+
 /* ---- the reader -------------------------------------------------------------------------------- */
 
 struct reader {
@@ -123,6 +138,8 @@ struct reader {
 	const struct arenas *arenas;
 	struct os_pages *pages;	/* NULL: it cannot be told which pages are present */
 	struct marks cached;	/* of all threads, sorted */
+	struct mlocked mlocked;
+	uint64_t pad_bytes;	/* what malloc_trim() would be given */
 	uint64_t page_bytes;
 	uint64_t deadline_ns;	/* 0: none.  When it is past, what is being read is left */
 	bool is_late;		/* that happened */
@@ -164,6 +181,12 @@ struct heap_range reader_mapping(const struct reader *r, uint64_t addr);
 /* Add to RUNS those in [START, END). */
 int reader_add_runs(
 	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e);
+
+/*
+ * Complete the forecast of all arenas: how long their locks are held, which of the pages are huge,
+ * and, if WANT_USS, which of them nobody else has.
+ */
+void trim_forecast(struct reader *r, bool want_uss);
 
 /* ---- the look at one arena --------------------------------------------------------------------- */
 

@@ -228,11 +228,15 @@ struct heap_arena {
 	uint64_t resident_bytes, swapped_bytes;
 	uint64_t live_resident_bytes;	/* bytes in use on resident pages, cached ones not counted */
 	uint64_t stranded_bytes;	/* free bytes on MIXED and CACHED pages */
-	struct {			/* what malloc_trim(0) does here */
+	struct {			/* what malloc_trim() does here */
 		uint64_t rss_bytes;	/* RSS falls by */
 		uint64_t uss_bytes;	/* of which nobody else has the pages; see has_uss */
 		uint64_t swap_bytes;
 		uint64_t lock_ns;	/* the arena's lock is held, estimated */
+		uint64_t mlocked_bytes;	/* would go as well, but for mlock() */
+		/* Of rss_bytes, on huge pages of which some stays: the kernel keeps them whole until
+		 * it is short of memory. */
+		uint64_t huge_bytes;
 		struct {
 			struct heap_range *v;	/* owned; madvise() each, the last may be brk's */
 			size_t nr, room;
@@ -275,6 +279,7 @@ struct heap {
 struct heap_options {
 	uint64_t max_stop_ns;	/* the longest the target may be stopped at a time; 0: not at all */
 	bool want_uss;		/* tell how much of what trim gives back nobody shares */
+	uint64_t pad_bytes;	/* forecast malloc_trim() of this */
 	bool bins_only;		/* free chunks by malloc's lists; no chunk in use is looked at */
 };
 

@@ -278,49 +278,13 @@ look_stopped(struct work *w, struct err *e)
 
 /* ---- all of it ---- */
 
-/*
- * How long malloc_trim(0) holds the lock of ARENA, estimated: it looks at every free chunk, and the
- * kernel frees every page.  Medians of a virtual machine of 2023, where the kernel's part is nearly
- * all of it (scripts/bench/heap).
- */
-static uint64_t
-lock_ns(const struct heap_arena *arena, uint64_t page_bytes)
-{
-	return arena->binned.count * 50 + arena->trim.range.nr * 700 +
-		(arena->trim.rss_bytes + arena->trim.swap_bytes) / page_bytes * 550;
-}
-
-/* Which of the pages that would be given back nobody else has: of all arenas, or of none. */
-static bool
-find_uss(struct reader *r)
-{
-	for (size_t i = 0; i < r->heap->arena.nr; i++) {
-		struct heap_arena *arena = &r->heap->arena.v[i];
-
-		for (size_t j = 0; j < arena->trim.range.nr; j++) {
-			struct heap_range range = arena->trim.range.v[j];
-			uint64_t bytes;
-			struct err e;
-
-			if (os_pages_exclusive(r->pages, range.start, range.end, &bytes, &e) < 0)
-				return false;
-			arena->trim.uss_bytes += bytes;
-		}
-	}
-	return true;
-}
-
 static void
-sum_up(struct heap *h, uint64_t page_bytes)
+sum_up(struct heap *h)
 {
 	h->certainty = HEAP_EXACT;
-	for (size_t i = 0; i < h->arena.nr; i++) {
-		struct heap_arena *arena = &h->arena.v[i];
-
-		arena->trim.lock_ns = lock_ns(arena, page_bytes);
-		if (arena->certainty < h->certainty)
-			h->certainty = arena->certainty;
-	}
+	for (size_t i = 0; i < h->arena.nr; i++)
+		if (h->arena.v[i].certainty < h->certainty)
+			h->certainty = h->arena.v[i].certainty;
 }
 
 static int
@@ -342,7 +306,7 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 	auto_arenas struct arenas a = { 0 };
 	auto_pages struct os_pages *pages = NULL;
 	struct work w = {
-		.r = { .t = t, .m = m, .heap = h },
+		.r = { .t = t, .m = m, .heap = h, .pad_bytes = opt->pad_bytes },
 		.o = o,
 		.known = &a,
 		.opt = opt,
@@ -357,10 +321,13 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ours) < 0)
 		debug("%s", ours.msg);
 	w.r.pages = pages;
+	if (!t->core && mlocked_find(&w.r.mlocked, t, &ours) < 0)
+		debug("%s", ours.msg);
 	w.r.has_swap = os_status(t, 0, &status, &ours) == 0 && status.vm_swap_bytes;
 	if (arenas_find(&a, t, m, o, NULL, e) == 0 && heap_layout_find(&h->layout, t, m, o, &a, e) == 0)
 		result = read_all(&w, e);
 	free(w.r.cached.v);
+	free(w.r.mlocked.v);
 	free(w.todo.v);
 	if (result < 0) {
 		heap_release(h);
@@ -369,9 +336,9 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 	h->is_ring_closed = a.is_ring_closed;
 	if (pages)
 		arenas_find_strays(&a, t, m, pages, &h->strays);
-	sum_up(h, w.r.page_bytes);
+	sum_up(h);
+	trim_forecast(&w.r, opt->want_uss);
 	h->is_resident_least = os_pages_by(pages) == OS_PAGES_NONZERO;
-	h->has_uss = opt->want_uss && pages && find_uss(&w.r);
 	return 0;
 }
 

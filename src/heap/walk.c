@@ -124,6 +124,17 @@ trim_range(const struct walk *w, uint64_t start, uint64_t bytes, uint64_t *lo, u
 	return *hi > *lo;
 }
 
+/* madvise() ends where memory is locked (mm/madvise.c, can_madv_lru_vma()). */
+static bool
+is_given_back(struct walk *w, uint64_t lo, uint64_t *hi)
+{
+	uint64_t end = mlocked_from(&w->r->mlocked, lo, *hi);
+
+	w->arena->trim.mlocked_bytes += *hi - end;
+	*hi = end;
+	return end > lo;
+}
+
 static void
 end_piece(struct walk *w)
 {
@@ -132,7 +143,7 @@ end_piece(struct walk *w)
 
 	if (!w->piece_bytes)
 		return;
-	if (trim_range(w, w->piece, w->piece_bytes, &lo, &hi))
+	if (trim_range(w, w->piece, w->piece_bytes, &lo, &hi) && is_given_back(w, lo, &hi))
 		ledger_add_trim(&w->ledger, part, w->piece_bytes, lo, hi);
 	else
 		ledger_add(&w->ledger, part, w->piece_bytes);
@@ -228,7 +239,7 @@ take_chunk(struct walk *w, bool is_free)
 
 /*
  * systrim() (malloc/malloc.c, since 2.19; 2.35 added thp_pagesize): brk goes down to the last whole
- * page that leaves MINSIZE + 1 bytes of top; if brk still is where malloc left it.
+ * page that leaves MINSIZE + 1 bytes and the pad of top; if brk still is where malloc left it.
  */
 static bool
 brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
@@ -236,7 +247,7 @@ brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 	const struct heap_layout *l = w->r->l;
 	uint64_t unit = l->params.thp_page ? l->params.thp_page : w->r->page_bytes;
 	uint64_t end = w->addr + w->arena->top.bytes, page = w->r->page_bytes;
-	uint64_t keep = min_chunk_bytes(l) + 1, extra;
+	uint64_t keep = min_chunk_bytes(l) + 1 + w->r->pad_bytes, extra;
 	struct heap_range brk = reader_mapping(w->r, brk_start(w->r));
 
 	/* The heap may have grown since the mappings were listed; in pieces its top may be elsewhere. */

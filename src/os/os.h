@@ -115,6 +115,7 @@ struct os_status {
 	uint64_t vm_size_bytes, vm_peak_bytes, vm_rss_bytes, vm_hwm_bytes;
 	uint64_t rss_anon_bytes, rss_file_bytes, rss_shmem_bytes;
 	uint64_t vm_swap_bytes, vm_pte_bytes, hugetlb_bytes;
+	uint64_t vm_locked_bytes;	/* mlock(), mlockall(): addresses */
 	uint64_t signals_pending;	/* SigPnd | ShdPnd */
 	uint64_t signals_blocked;	/* SigBlk */
 	uint64_t voluntary_switches;

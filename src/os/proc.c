@@ -146,6 +146,7 @@ static const struct {
 	F("RssAnon", FIELD_KB, rss_anon_bytes),
 	F("RssFile", FIELD_KB, rss_file_bytes),
 	F("RssShmem", FIELD_KB, rss_shmem_bytes),
+	F("VmLck", FIELD_KB, vm_locked_bytes),
 	F("VmSwap", FIELD_KB, vm_swap_bytes),
 	F("VmPTE", FIELD_KB, vm_pte_bytes),
 	F("HugetlbPages", FIELD_KB, hugetlb_bytes),
