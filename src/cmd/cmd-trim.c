@@ -1,26 +1,35 @@
 #include <config.h>
 
-#include <errno.h>
-
 #include "cmd/command.h"
-#include "cmd/malloc-target.h"
+#include "cmd/deadline.h"
+#include "cmd/trim.h"
 
-enum { KEY_PAD = 0x3000 };
+#define DEFAULT_MAX_STOP_NS (UINT64_C(200) * 1000000)
+/* Clients that give a server a second get through it, and gigabytes go back in that time. */
+#define DEFAULT_MAX_LOCK_NS (UINT64_C(500) * 1000000)
+#define DEFAULT_ROWS 16
 
-struct trim_options {
-	struct ui_options ui;
-	struct inject_options inject;
-	uint64_t pad_bytes;
-};
+/* ---- options ---- */
+
+enum { KEY_PAD = 0x3000, KEY_MAX_LOCK, KEY_MAX_STOP, KEY_RECHECK, KEY_LINES };
 
 static const struct argp_option options[] = {
+	{ "dry-run", 'n', NULL, 0, "change nothing: predict what would go back, and what it costs", 1 },
 	{ "pad", KEY_PAD, "SIZE", 0, "leave this much free at the end of the main heap (0)", 1 },
+	{ "max-lock", KEY_MAX_LOCK, "DURATION", 0,
+		"do nothing if an arena would be locked for longer (500ms)", 1 },
+	{ "recheck", KEY_RECHECK, "DURATION", 0,
+		"look again so much later, and tell how much came back", 1 },
+	{ "max-stop-ms", KEY_MAX_STOP, "N", 0,
+		"for a prediction stop the process for at most N milliseconds at a time (200)", 1 },
+	{ "lines", KEY_LINES, "N", 0, "with -n print at most N arenas; 0 is all of them (16)", 1 },
 	{ 0 },
 };
 
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
+	static const char no_duration[] = "is not a duration: say 500ms, 10s or 2m";
 	struct trim_options *o = state->input;
 
 	switch (key) {
@@ -28,9 +37,30 @@ parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->ui;
 		state->child_inputs[1] = &o->inject;
 		return 0;
+	case 'n':
+		o->dry_run = true;
+		return 0;
 	case KEY_PAD:
 		if (!ui_parse_size(arg, &o->pad_bytes))
 			ui_refuse(state, arg, "is not a size: say 0, 512K or 64M");
+		return 0;
+	case KEY_MAX_LOCK:
+		if (!ui_parse_duration(arg, &o->max_lock_ns))
+			ui_refuse(state, arg, no_duration);
+		return 0;
+	case KEY_RECHECK:
+		if (!ui_parse_duration(arg, &o->recheck_ns))
+			ui_refuse(state, arg, no_duration);
+		return 0;
+	case KEY_MAX_STOP:
+		o->max_stop_ns = ui_parse_count(state, arg) * UINT64_C(1000000);
+		return 0;
+	case KEY_LINES:
+		o->max_rows = ui_parse_count(state, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (o->dry_run && o->recheck_ns)
+			argp_error(state, "--dry-run changes nothing that --recheck could look at");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -45,25 +75,15 @@ static const struct argp argp = {
 	       "One idle thread is borrowed for about a millisecond.  While an arena is trimmed, "
 	       "threads that allocate from it wait; the more goes back, the longer.\v"
 	       "Examples:\n"
+	       "  memdiag trim -n --pid 1234             what would it give back? changes nothing\n"
 	       "  memdiag trim --pid 1234\n"
-	       "  memdiag trim --pid 1234 --pad 64M\n\n"
+	       "  memdiag trim --pid 1234 --recheck 60   how much came back within a minute?\n"
+	       "  memdiag trim --pid 1234 --pad 64M\n"
+	       "  memdiag trim --pid 1234 --max-lock 2s\n\n"
 	       "That there was nothing to give back is no failure.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- before and after ---- */
-
-struct moment {
-	uint64_t rss_bytes, swap_bytes;
-	bool has_arenas;
-	uint64_t arenas_bytes;	/* resident in arenas */
-};
-
-struct trim {
-	struct malloc_target mt;
-	struct inject_report report;
-	struct moment before, after;
-	uint64_t released_bytes;
-};
 
 /* RSS is read last before the call and first after it. */
 static int
@@ -84,122 +104,104 @@ look(struct moment *m, const struct malloc_target *mt, bool is_before, struct er
 	return 0;
 }
 
+static uint64_t
+minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* The program goes on meanwhile, and may be gone. */
+static void
+look_later(struct trim *t, const struct trim_options *opt)
+{
+	const struct moment *after = &t->after, *later = &t->later;
+	struct err why;
+
+	os_sleep_ns(opt->recheck_ns);
+	if (look(&t->later, &t->mt, false, &why) < 0) {
+		warn(&t->warnings, true, "it could not be looked at again: %s", why.msg);
+		return;
+	}
+	t->has_later = true;
+	t->came_back_bytes = after->has_arenas && later->has_arenas
+		? minus(later->arenas_bytes, after->arenas_bytes)
+		: minus(later->rss_bytes, after->rss_bytes);
+}
+
 static int
 trim(struct trim *t, const struct trim_options *opt, struct err *e)
 {
-	if (malloc_target_open(&t->mt, opt->ui.pid, e) < 0 ||
-		look(&t->before, &t->mt, true, e) < 0 ||
+	if (look(&t->before, &t->mt, true, e) < 0 || trim_allow(t, opt, e) < 0 ||
 		malloc_target_find_arenas(&t->mt, e) < 0 ||
 		inject_malloc_trim(t->mt.inject, &t->mt.arenas, &opt->inject, opt->pad_bytes,
 			&t->report, e) < 0)
 		return -1;
 	if (look(&t->after, &t->mt, false, e) < 0)
 		return err_context(e, "malloc_trim was called, but");
-	if (t->before.rss_bytes > t->after.rss_bytes)
-		t->released_bytes = t->before.rss_bytes - t->after.rss_bytes;
+	t->released_bytes = minus(t->before.rss_bytes, t->after.rss_bytes);
 	return 0;
 }
 
-/* ---- printing ---- */
-
 static int
-add_row(struct ui_table *table, const struct ui_options *opt, const char *name, uint64_t before,
-	uint64_t after, struct err *e)
+predict(struct trim *t, const struct trim_options *opt, struct err *e)
 {
-	char change[32];
+	struct os_status status;
 
-	return ui_table_add(table, e, name, UI_SIZE(opt, before), UI_SIZE(opt, after),
-		ui_size_change(opt, (int64_t)(after - before), change, sizeof change), NULL);
-}
-
-static int
-print_table(const struct moment *before, const struct moment *after, const struct ui_options *opt,
-	struct ui_output *out, struct err *e)
-{
-	auto_table struct ui_table *table = ui_table_new(out);
-
-	if (!table)
-		return err_set(e, ENOMEM, "cannot make a table");
-	if (ui_table_column(table, "", false, e) < 0 ||
-		ui_table_column(table, "BEFORE", true, e) < 0 ||
-		ui_table_column(table, "AFTER", true, e) < 0 ||
-		ui_table_column(table, "CHANGE", true, e) < 0 ||
-		add_row(table, opt, "RSS", before->rss_bytes, after->rss_bytes, e) < 0 ||
-		add_row(table, opt, "swap", before->swap_bytes, after->swap_bytes, e) < 0)
+	deadline_set(opt->ui.timeout_ns);
+	if (trim_foresee(t, opt, e) < 0 || os_status(&t->mt.target, 0, &status, e) < 0)
 		return -1;
-	if (before->has_arenas && after->has_arenas &&
-		add_row(table, opt, "resident in arenas", before->arenas_bytes,
-			after->arenas_bytes, e) < 0)
-		return -1;
-	return ui_table_print(table, e);
-}
-
-static int
-print_text(const struct trim *t, const struct ui_options *opt, struct ui_output *out, struct err *e)
-{
-	char borrow[80], locked[32];
-
-	fprintf(out->f, "%s %d, %zu arena%s\n", t->mt.target.comm, (int)t->mt.target.pid,
-		t->mt.arenas.nr, t->mt.arenas.nr == 1 ? "" : "s");
-	if (print_table(&t->before, &t->after, opt, out, e) < 0)
-		return -1;
-	fprintf(out->f, "released %s; %s, arenas were locked for %s at most\n",
-		UI_SIZE(opt, t->released_bytes), borrow_text(&t->report, borrow, sizeof borrow),
-		ui_duration(t->report.call_ns, locked, sizeof locked));
+	t->before.rss_bytes = status.vm_rss_bytes;
+	t->before.swap_bytes = status.vm_swap_bytes;
 	return 0;
 }
 
-static json_t *
-moment_json(const struct moment *m)
-{
-	json_t *o = json_pack("{s:I, s:I}", "rss_bytes", (json_int_t)m->rss_bytes, "swap_bytes",
-		(json_int_t)m->swap_bytes);
+/* ---- all of it ---- */
 
-	if (m->has_arenas)
-		json_object_set_new(o, "arenas_resident_bytes",
-			json_integer((json_int_t)m->arenas_bytes));
-	return o;
-}
-
+/* Who waits for the second look has the first meanwhile. */
 static int
-print_json(const struct trim *t, struct ui_output *out, struct err *e)
+print(struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e)
 {
-	json_t *document = ui_json_new("trim", &t->mt.target), *data;
-	int r;
-
-	data = json_pack("{s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "arenas",
-		(json_int_t)t->mt.arenas.nr, "before", moment_json(&t->before), "after",
-		moment_json(&t->after), "released_bytes", (json_int_t)t->released_bytes, "held_us",
-		(json_int_t)(t->report.held_ns / 1000), "locked_us",
-		(json_int_t)(t->report.call_ns / 1000), "borrow", borrow_json(&t->report));
-	if (json_object_set_new(document, "data", data) < 0)
-		r = err_set(e, ENOMEM, "cannot write JSON");
-	else
-		r = ui_json_print(document, out, e);
-	json_decref(document);
-	return r;
+	if (!opt->ui.json && trim_print_text(t, opt, out, e) < 0)
+		return -1;
+	fflush(out->f);
+	if (opt->recheck_ns)
+		look_later(t, opt);
+	if (opt->ui.json)
+		return trim_print_json(t, opt, out, e);
+	if (t->has_later)
+		trim_print_later(t, opt, out);
+	return 0;
 }
 
 static void
 trim_release(struct trim *t)
 {
+	warnings_release(&t->warnings);
+	heap_release(&t->forecast.heap);
 	malloc_target_release(&t->mt);
 }
 
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct trim_options opt = { 0 };
+	struct trim_options opt = {
+		.max_lock_ns = DEFAULT_MAX_LOCK_NS,
+		.max_stop_ns = DEFAULT_MAX_STOP_NS,
+		.max_rows = DEFAULT_ROWS,
+	};
 	__attribute__((cleanup(trim_release))) struct trim t = { .mt = MALLOC_TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
 	ui_parse(&argp, argc, argv, &opt);
 	borrow_limit(&opt.inject, &opt.ui);
-	if (ui_output_open(&out, &opt.ui, e) < 0 || trim(&t, &opt, e) < 0)
+	if (ui_output_open(&out, &opt.ui, e) < 0 ||
+		malloc_target_open(&t.mt, opt.ui.pid, e) < 0 ||
+		(opt.dry_run ? predict(&t, &opt, e) : trim(&t, &opt, e)) < 0)
 		return -1;
-	if ((opt.ui.json ? print_json(&t, &out, e) : print_text(&t, &opt.ui, &out, e)) < 0)
+	if (print(&t, &opt, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
-	return ui_output_close(&out, e) < 0 ? -1 : UI_DONE;
+	warnings_tell(&t.warnings, &opt.ui);
+	return t.warnings.is_partial ? UI_PARTIAL : UI_DONE;
 }
 
 const struct command cmd_trim = {

@@ -1,0 +1,24 @@
+#!/bin/sh
+# What trim -n predicts, malloc_trim(0) of other releases of glibc does, to the byte.
+deadline=120
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+comes_true()
+{
+	exits 0 memdiag trim -n --pid "$tracee_pid" --json || return
+	predicted=$(json .data.predicted.rss_bytes)
+	trimmed=$(ask 'trim 0')
+	echo "predicted $predicted, went $trimmed"
+	[ "$predicted" -gt 10000000 ] && [ "$trimmed" -eq "$predicted" ]
+}
+
+on_release()
+{
+	start_release_tracee trimmable 32
+	check "$release: what trim -n predicts comes true to the byte" comes_true
+	check "$release: the target lives on" end_tracee
+}
+
+for_each_release on_release
+finish
