@@ -163,9 +163,10 @@ print(struct trim *t, const struct trim_options *opt, struct ui_output *out, str
 {
 	if (!opt->ui.json && trim_print_text(t, opt, out, e) < 0)
 		return -1;
-	fflush(out->f);
-	if (opt->recheck_ns)
+	if (opt->recheck_ns) {
+		fflush(out->f);
 		look_later(t, opt);
+	}
 	if (opt->ui.json)
 		return trim_print_json(t, opt, out, e);
 	if (t->has_later)
