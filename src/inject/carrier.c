@@ -191,8 +191,8 @@ await_stop(struct carrier *c, uint64_t deadline_ns, struct os_stop *ret, struct 
 	}
 }
 
-static int
-run(struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, struct err *e)
+int
+carrier_go_on(struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, struct err *e)
 {
 	struct os_stop stop;
 	int over, sig = 0;
@@ -232,7 +232,7 @@ carrier_call(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, u
 {
 	if (enter(c, fn, arg, nr_args, e) < 0)
 		return -1;
-	return run(c, deadline_ns, ret, e);
+	return carrier_go_on(c, deadline_ns, ret, e);
 }
 
 int

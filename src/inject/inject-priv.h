@@ -197,6 +197,10 @@ int carrier_undo(
 int carrier_call(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	uint64_t deadline_ns, enum carrier_end *ret, struct err *e);
 
+/* Let one go on with its call that was stopped in the middle of it.  The rest as carrier_call(). */
+int carrier_go_on(
+	struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, struct err *e);
+
 /* As carrier_call(), but with no stop at system calls: let it run and return at once. */
 int carrier_launch(
 	struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);

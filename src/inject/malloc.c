@@ -244,6 +244,9 @@ inject_malloc_trim(struct inject_target *it, const struct arenas *a,
  */
 #define LOCK_WITHIN_NS 20000000
 
+/* One that gets no processor is given more time: with the lock there is nothing better to do. */
+#define STARVED_NS UINT64_C(2000000000)
+
 /* So much is given back at a time, in about a millisecond or two. */
 #define DISCARD_BYTES (UINT64_C(8) << 20)
 
@@ -270,17 +273,24 @@ promise_unlock(struct carrier *c, raddr mutex, struct err *e)
 static int
 lock(struct carrier *c, raddr mutex, struct err *e)
 {
+	const uint64_t last_ns = os_now_ns() + STARVED_NS;
 	enum carrier_end end;
 
 	if (promise_unlock(c, mutex, e) < 0 ||
 		carrier_call(c, c->it->fn.lock, &mutex.v, 1, os_now_ns() + LOCK_WITHIN_NS, &end, e) < 0)
 		return -1;
+	while (end == CARRIER_TIMEOUT && os_now_ns() < last_ns) {
+		if (carrier_stop_waiting(c)) {
+			c->nr_undo--;	/* it has no lock to leave */
+			return carrier_turn_back(c, e) < 0 ? -1 : 1;
+		}
+		if (c->stop != OS_STOP_EVENT && c->stop != OS_STOP_GROUP)
+			break;
+		if (carrier_go_on(c, os_now_ns() + LOCK_WITHIN_NS, &end, e) < 0)
+			return -1;
+	}
 	if (end == CARRIER_RETURNED)
 		return 0;
-	if (end == CARRIER_TIMEOUT && carrier_stop_waiting(c)) {
-		c->nr_undo--;	/* it has no lock to leave */
-		return carrier_turn_back(c, e) < 0 ? -1 : 1;
-	}
 	if (end == CARRIER_TIMEOUT)
 		borrow_abandon(c);
 	if (end == CARRIER_FAULT)
@@ -328,7 +338,7 @@ discard_some(struct job *job, struct carrier *c, struct inject_range *r, struct 
 		failed = discard_pages(job, c, &part, e);
 	}
 	if (c->is_ours && c->stop == OS_STOP_SYSCALL &&
-		carrier_unwind(c, level, os_now_ns() + BORROW_LIMIT_NS, failed ? &ours : e) < 0)
+		carrier_unwind(c, level, os_now_ns() + STARVED_NS, failed ? &ours : e) < 0)
 		failed = -1;
 	locked_ns = os_now_ns() - locked_ns;
 	if (locked_ns > job->discarded->longest_lock_ns)
