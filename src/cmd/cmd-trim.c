@@ -11,10 +11,13 @@
 
 /* ---- options ---- */
 
-enum { KEY_PAD = 0x3000, KEY_MAX_LOCK, KEY_MAX_STOP, KEY_RECHECK, KEY_LINES };
+enum { KEY_PAD = 0x3000, KEY_MAX_LOCK, KEY_MAX_STOP, KEY_RECHECK, KEY_LINES,
+	KEY_TOPS };
 
 static const struct argp_option options[] = {
 	{ "dry-run", 'n', NULL, 0, "change nothing: predict what would go back, and what it costs", 1 },
+	{ "tops", KEY_TOPS, NULL, 0,
+		"also give back the ends of thread arenas, which malloc_trim() leaves", 1 },
 	{ "pad", KEY_PAD, "SIZE", 0, "leave this much free at the end of the main heap (0)", 1 },
 	{ "max-lock", KEY_MAX_LOCK, "DURATION", 0,
 		"do nothing if an arena would be locked for longer (500ms)", 1 },
@@ -39,6 +42,9 @@ parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'n':
 		o->dry_run = true;
+		return 0;
+	case KEY_TOPS:
+		o->tops = true;
 		return 0;
 	case KEY_PAD:
 		if (!ui_parse_size(arg, &o->pad_bytes))
@@ -78,6 +84,7 @@ static const struct argp argp = {
 	       "  memdiag trim -n --pid 1234             what would it give back? changes nothing\n"
 	       "  memdiag trim --pid 1234\n"
 	       "  memdiag trim --pid 1234 --recheck 60   how much came back within a minute?\n"
+	       "  memdiag trim --pid 1234 --tops         with the ends of thread arenas\n"
 	       "  memdiag trim --pid 1234 --pad 64M\n"
 	       "  memdiag trim --pid 1234 --max-lock 2s\n\n"
 	       "That there was nothing to give back is no failure.\n\n" UI_EXIT_STATUS_HELP,
@@ -128,14 +135,33 @@ look_later(struct trim *t, const struct trim_options *opt)
 		: minus(later->rss_bytes, after->rss_bytes);
 }
 
+/* malloc_trim() went well; that the tops did not is no reason not to tell of it. */
+static void
+try_tops(struct trim *t, const struct trim_options *opt)
+{
+	struct err why;
+
+	if (trim_tops(t, opt, &why) < 0)
+		warn(&t->warnings, true, "not all tops of thread arenas were given back: %s", why.msg);
+	else if (t->tops.nr_busy)
+		warn(&t->warnings, true, "the tops of %zu arenas were left, as their locks were not "
+			"to be had", t->tops.nr_busy);
+}
+
 static int
 trim(struct trim *t, const struct trim_options *opt, struct err *e)
 {
-	if (look(&t->before, &t->mt, true, e) < 0 || trim_allow(t, opt, e) < 0 ||
+	const struct malloc_target *mt = &t->mt;
+
+	if (look(&t->before, mt, true, e) < 0 || trim_allow(t, opt, e) < 0 ||
 		malloc_target_find_arenas(&t->mt, e) < 0 ||
-		inject_malloc_trim(t->mt.inject, &t->mt.arenas, &opt->inject, opt->pad_bytes,
+		(opt->tops && heap_layout_find(&t->layout, &mt->target, &mt->maps, &mt->objects,
+				      &mt->arenas, e) < 0) ||
+		inject_malloc_trim(mt->inject, &mt->arenas, &opt->inject, opt->pad_bytes,
 			&t->report, e) < 0)
 		return -1;
+	if (opt->tops)
+		try_tops(t, opt);
 	if (look(&t->after, &t->mt, false, e) < 0)
 		return err_context(e, "malloc_trim was called, but");
 	t->released_bytes = minus(t->before.rss_bytes, t->after.rss_bytes);

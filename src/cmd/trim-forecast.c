@@ -30,7 +30,7 @@ static int
 foresee(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	const struct heap_options how = { .max_stop_ns = opt->max_stop_ns, .want_uss = opt->dry_run,
-		.pad_bytes = opt->pad_bytes, .bins_only = true };
+		.pad_bytes = opt->pad_bytes, .with_tops = opt->tops, .bins_only = true };
 	const struct malloc_target *mt = &t->mt;
 	struct forecast *f = &t->forecast;
 

@@ -67,6 +67,10 @@ print_done(const struct trim *t, const struct trim_options *opt, struct ui_outpu
 		UI_SIZE(&opt->ui, t->released_bytes),
 		borrow_text(&t->report, borrow, sizeof borrow),
 		ui_duration(t->report.call_ns, locked, sizeof locked));
+	if (opt->tops)
+		fprintf(out->f, "with the tops of %zu thread arena%s, locked for %s at a time at most\n",
+			t->nr_tops - t->tops.nr_busy, t->nr_tops - t->tops.nr_busy == 1 ? "" : "s",
+			ui_duration(t->tops.longest_lock_ns, locked, sizeof locked));
 	return 0;
 }
 
@@ -176,6 +180,10 @@ print_forecast(const struct trim *t, const struct trim_options *opt, struct ui_o
 		ui_duration(f->lock_ns, all, sizeof all),
 		ui_duration(f->longest_lock_ns, longest, sizeof longest), f->nr_faults,
 		f->nr_faults == 1 ? "" : "s");
+	if (f->tops_bytes)
+		fprintf(out->f,
+			"The ends of thread arenas stay, %s; --tops gives them back as well.\n",
+			UI_SIZE(&opt->ui, f->tops_bytes));
 	print_caveats(t, opt, out);
 	return 0;
 }
@@ -212,6 +220,14 @@ later_json(const struct trim *t, const struct trim_options *opt)
 }
 
 static json_t *
+tops_json(const struct trim *t)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "count", (json_int_t)t->nr_tops, "busy",
+		(json_int_t)t->tops.nr_busy, "virt_bytes", (json_int_t)t->tops.bytes, "locked_us",
+		(json_int_t)(t->tops.longest_lock_ns / 1000));
+}
+
+static json_t *
 done_json(const struct trim *t, const struct trim_options *opt)
 {
 	json_t *data = json_pack("{s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "arenas",
@@ -220,6 +236,8 @@ done_json(const struct trim *t, const struct trim_options *opt)
 		(json_int_t)(t->report.held_ns / 1000), "locked_us",
 		(json_int_t)(t->report.call_ns / 1000), "borrow", borrow_json(&t->report));
 
+	if (opt->tops)
+		json_object_set_new(data, "tops", tops_json(t));
 	if (t->has_later)
 		json_object_set_new(data, "recheck", later_json(t, opt));
 	return data;
@@ -250,10 +268,10 @@ predicted_json(const struct forecast *f)
 
 	for (size_t i = 0; i < f->heap.arena.nr; i++)
 		json_array_append_new(list, arena_json(&f->heap, &f->heap.arena.v[i]));
-	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "rss_bytes", (json_int_t)f->rss_bytes,
+	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "rss_bytes", (json_int_t)f->rss_bytes,
 		"swap_bytes", (json_int_t)f->swap_bytes, "lock_us", (json_int_t)(f->lock_ns / 1000),
 		"longest_lock_us", (json_int_t)(f->longest_lock_ns / 1000), "page_faults",
-		(json_int_t)f->nr_faults, "certainty", heap_certainty_name(f->heap.certainty),
+		(json_int_t)f->nr_faults, "top_bytes", (json_int_t)f->tops_bytes, "certainty", heap_certainty_name(f->heap.certainty),
 		"arenas", list);
 	if (f->heap.has_uss)
 		json_object_set_new(o, "uss_bytes", json_integer((json_int_t)f->uss_bytes));

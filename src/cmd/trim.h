@@ -12,6 +12,7 @@ struct trim_options {
 	struct ui_options ui;
 	struct inject_options inject;
 	bool dry_run;
+	bool tops;		/* those of thread arenas as well */
 	uint64_t pad_bytes;
 	uint64_t max_lock_ns;	/* no arena may be locked for longer */
 	uint64_t max_stop_ns;	/* nor the process stopped, to make a forecast */
@@ -44,6 +45,9 @@ struct trim {
 	struct forecast forecast;
 	/* without */
 	struct inject_report report;
+	struct heap_layout layout;	/* with --tops */
+	size_t nr_tops;
+	struct inject_discarded tops;
 	uint64_t released_bytes;
 	bool has_later;
 	uint64_t came_back_bytes;
@@ -70,6 +74,9 @@ struct caveat {
 /* Fill RET and return how many there are. */
 size_t trim_caveats(const struct trim *t, const struct trim_options *opt,
 	struct caveat ret[TRIM_CAVEATS]);
+
+/* trim-tops.c: give them back, as far as they are free and nobody holds their lock.  0, or -1. */
+int trim_tops(struct trim *t, const struct trim_options *opt, struct err *e);
 
 /* trim-print.c */
 int trim_print_text(const struct trim *t, const struct trim_options *opt, struct ui_output *out,

@@ -140,6 +140,7 @@ struct reader {
 	struct marks cached;	/* of all threads, sorted */
 	struct mlocked mlocked;
 	uint64_t pad_bytes;	/* what malloc_trim() would be given */
+	bool with_tops;		/* tops of thread arenas are to go back, too */
 	uint64_t page_bytes;
 	uint64_t deadline_ns;	/* 0: none.  When it is past, what is being read is left */
 	bool is_late;		/* that happened */
@@ -181,6 +182,10 @@ struct heap_range reader_mapping(const struct reader *r, uint64_t addr);
 /* Add to RUNS those in [START, END). */
 int reader_add_runs(
 	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e);
+
+/* The whole pages of a top chunk at TOP that ends at END, behind its header; maybe none. */
+struct heap_range top_pages(
+	const struct heap_layout *l, uint64_t page_bytes, uint64_t top, uint64_t end);
 
 /*
  * Complete the forecast of all arenas: how long their locks are held, which of the pages are huge,

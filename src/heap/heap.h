@@ -280,6 +280,7 @@ struct heap_options {
 	uint64_t max_stop_ns;	/* the longest the target may be stopped at a time; 0: not at all */
 	bool want_uss;		/* tell how much of what trim gives back nobody shares */
 	uint64_t pad_bytes;	/* forecast malloc_trim() of this */
+	bool with_tops;		/* forecast that the tops of thread arenas are given back as well */
 	bool bins_only;		/* free chunks by malloc's lists; no chunk in use is looked at */
 };
 
@@ -292,6 +293,13 @@ int heap_read(struct heap *h, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct heap_options *opt, struct err *e);
 void heap_release(struct heap *h);
 #define auto_heap __attribute__((cleanup(heap_release)))
+
+/*
+ * The whole pages of the top chunk of the thread arena at ARENA of T, by its header as it is now;
+ * they stay free while nobody takes the arena's lock.  Returns 0, or -1 if there are none.
+ */
+int heap_top_pages(const struct target *t, const struct heap_layout *l, raddr arena,
+	struct heap_range *ret);
 
 /*
  * The document that malloc_info(0, f) of the target's own libc would write, into OUT; of a libc

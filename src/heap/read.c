@@ -306,7 +306,8 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 	auto_arenas struct arenas a = { 0 };
 	auto_pages struct os_pages *pages = NULL;
 	struct work w = {
-		.r = { .t = t, .m = m, .heap = h, .pad_bytes = opt->pad_bytes },
+		.r = { .t = t, .m = m, .heap = h, .pad_bytes = opt->pad_bytes,
+			.with_tops = opt->with_tops },
 		.o = o,
 		.known = &a,
 		.opt = opt,

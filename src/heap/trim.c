@@ -7,6 +7,7 @@
 #include "heap/heap-priv.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -62,6 +63,35 @@ mlocked_from(const struct mlocked *l, uint64_t lo, uint64_t hi)
 		if (l->v[i].end.v > lo)
 			return l->v[i].start.v > lo ? l->v[i].start.v : lo;
 	return hi;
+}
+
+/* ---- the tops of thread arenas ---- */
+
+struct heap_range
+top_pages(const struct heap_layout *l, uint64_t page_bytes, uint64_t top, uint64_t end)
+{
+	uint64_t lo = (top + min_chunk_bytes(l) + page_bytes - 1) & ~(page_bytes - 1);
+	uint64_t hi = end & ~(page_bytes - 1);
+
+	return hi > lo ? (struct heap_range){ { lo }, { hi } } : (struct heap_range){ 0 };
+}
+
+int
+heap_top_pages(const struct target *t, const struct heap_layout *l, raddr arena,
+	struct heap_range *ret)
+{
+	uint64_t top, size;
+	char word[sizeof(uint64_t)];
+	struct err e;
+
+	if (os_read(t, raddr_add(arena, l->top), word, l->word_bytes, &e) < 0)
+		return -1;
+	top = word_from(word, l->word_bytes);
+	if (os_read(t, (raddr){ top + l->word_bytes }, word, l->word_bytes, &e) < 0)
+		return -1;
+	size = word_from(word, l->word_bytes) & ~FLAG_BITS;
+	*ret = top_pages(l, (uint64_t)sysconf(_SC_PAGESIZE), top, top + size);
+	return ret->end.v ? 0 : -1;
 }
 
 /* ---- what it means ---- */

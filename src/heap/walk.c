@@ -260,21 +260,28 @@ brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 	return extra && *hi > *lo;
 }
 
+/* The top of a thread arena, which malloc_trim() leaves, if it is to go all the same. */
+static bool
+thread_range(struct walk *w, struct heap_range pages, uint64_t *lo, uint64_t *hi)
+{
+	*lo = pages.start.v;
+	*hi = pages.end.v;
+	return w->r->with_tops && *hi > *lo && is_given_back(w, *lo, hi);
+}
+
 /* Free chunks below top become part of it when it is trimmed. */
 static void
 take_top(struct walk *w)
 {
-	uint64_t end = w->addr + w->arena->top.bytes, page = w->r->page_bytes, lo, hi;
+	uint64_t end = w->addr + w->arena->top.bytes, lo, hi;
 	uint64_t top = w->piece_bytes ? w->piece : w->addr;
+	struct heap_range pages = top_pages(w->r->l, w->r->page_bytes, top, end);
 
-	if (w->arena->is_main && brk_range(w, top, &lo, &hi)) {
+	if (w->arena->is_main ? brk_range(w, top, &lo, &hi) : thread_range(w, pages, &lo, &hi)) {
 		ledger_add_trim(&w->ledger, PART_TOP, end - top, lo, hi);
 	} else {
 		ledger_add(&w->ledger, PART_TOP, end - top);
-		lo = (top + min_chunk_bytes(w->r->l) + page - 1) & ~(page - 1);
-		hi = end & ~(page - 1);
-		if (hi > lo)
-			w->arena->top_pages = (struct heap_range){ { lo }, { hi } };
+		w->arena->top_pages = pages;
 	}
 	w->piece_bytes = w->piece_free_bytes = 0;
 	w->addr = end;
