@@ -28,7 +28,9 @@ check 'heap: it can be trimmed' says 'heap.*--arenas' '^  free, trimmable +[0-9]
 check 'heap: to the byte' says 'heap.*--arenas' '^Arenas: [0-9]+ exact\. The process was stopped '
 check 'diff: that is what grew' says 'diff monday' '^ *\+[0-9]{3}\.[0-9] MiB  free trimmable$'
 check 'doctor: what is missing' says 'doctor' '^  no +mappings .*CAP_SYS_PTRACE is missing'
-check 'trim: hundreds of MiB go back' says 'trim' '^released [0-9]{3}\.[0-9] MiB; '
+check 'trim -n: hundreds of MiB would go back' says 'trim -n' '^RSS .* -[0-9]{3}\.[0-9] MiB$'
+check 'trim -n: nothing is in the way' sh -c "! grep -q '^CAVEAT' '$dir/runs'"
+check 'trim: hundreds of MiB go back' says 'trim --pid' '^released [0-9]{3}\.[0-9] MiB; '
 check 'maps: VIRT is reserve' says 'maps --pid [0-9]*$' '^reserve +[0-9.]+ TiB +0 B '
 check 'maps: equal to the kernel' says 'maps --pid [0-9]*$' "^Equal to the kernel's own: VmSize, VmRSS,"
 check 'maps: arenas have grown' says '--diff' '^ *\+[0-9.]+ MiB +\+[0-9.]+ MiB .*thread arenas$'

@@ -95,6 +95,34 @@ under_load()
 check 'info, 20 times under load' each_of 20 under_load info
 check 'info with descriptor 2 redirected, 20 times under load' \
 	each_of 20 under_load info --capture=fd2
+
+# Clients prepare statements and go: what they took is free then, in many arenas.
+leave_free_memory()
+{
+	columns=$(seq 60 | sed "s/.*/REPEAT('&', 3) AS column_&/" | paste -s -d ,)
+	seq 200 | sed "s/.*/PREPARE s& FROM \"SELECT $columns\";/" >"$dir/prepare"
+	clients=
+	for _ in $(seq 16); do
+		sql <"$dir/prepare" >/dev/null &
+		clients="$clients $!"
+	done
+	# shellcheck disable=SC2086 # a list
+	wait $clients
+}
+
+# Within 5 %, while the sessions go on writing.  Of the arenas: the rest of the server grows meanwhile.
+comes_true()
+{
+	leave_free_memory
+	exits '0 2' memdiag trim -n --pid $server --json || return
+	predicted=$(json .data.predicted.rss_bytes)
+	exits 0 memdiag trim --pid $server --json || return
+	went=$(json '.data.before.arenas_resident_bytes - .data.after.arenas_resident_bytes')
+	echo "predicted $predicted, went $went"
+	[ "$predicted" -gt 50000000 ] && [ $((went - predicted)) -lt $((predicted / 20)) ] &&
+		[ $((predicted - went)) -lt $((predicted / 20)) ]
+}
+check 'what trim -n predicts under load comes true' comes_true
 check 'trim, 5 times under load' each_of 5 under_load trim
 check 'maps adds up under load' maps_adds_up $server
 rows=$(sql -e 'SELECT COUNT(*) FROM d.t1')
