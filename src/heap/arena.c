@@ -359,6 +359,22 @@ scan_release(struct scan *s)
 }
 #define auto_scan __attribute__((cleanup(scan_release)))
 
+/* Take A's header, into an arena of which nothing else is known. */
+static int
+begin(struct scan *s, const struct arena *a, bool by_lists, struct err *e)
+{
+	struct heap_arena *arena = s->arena;
+
+	heap_arena_release(arena);
+	arena->addr = a->addr;
+	arena->is_main = a->is_main;
+	arena->is_by_lists = by_lists;
+	if (os_read(s->r->t, a->addr, s->state, s->r->l->state_bytes, e) < 0)
+		return -1;
+	take_header(s);
+	return 0;
+}
+
 /* Read A once.  Returns 0, 1 if it has to be read again as one that is IN_PIECES, or -1 with E. */
 static int
 read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces,
@@ -366,14 +382,9 @@ read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces
 {
 	auto_scan struct scan s = { .r = r, .arena = arena, .is_in_pieces = in_pieces };
 
-	heap_arena_release(arena);
-	arena->addr = a->addr;
-	arena->is_main = a->is_main;
-	arena->has_pages = r->pages;
-	arena->is_by_lists = by_lists;
-	if (os_read(r->t, a->addr, s.state, r->l->state_bytes, e) < 0)
+	if (begin(&s, a, by_lists, e) < 0)
 		return -1;
-	take_header(&s);
+	arena->has_pages = r->pages;
 	/* An arena that nobody has allocated from: top is its empty unsorted bin (initial_top()). */
 	if (!arena->system_bytes)
 		return 0;
@@ -389,4 +400,39 @@ arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_a
 	int again = read_once(r, a, by_lists, false, arena, e);
 
 	return again == 1 ? read_once(r, a, true, true, arena, e) : again;
+}
+
+/* ---- a glance ---- */
+
+static int
+add_present(const struct os_page_run *run, void *arg)
+{
+	uint64_t *bytes = arg;
+
+	*bytes += run->is_present ? run->end.v - run->start.v : 0;
+	return 0;
+}
+
+int
+arena_glance(struct reader *r, const struct arena *a, struct heap_arena *arena, struct err *e)
+{
+	auto_scan struct scan s = { .r = r, .arena = arena };
+	uint64_t end;
+
+	if (begin(&s, a, true, e) < 0)
+		return -1;
+	if (!arena->system_bytes || !r->pages)
+		return 0;
+	arena->top.bytes = top_bytes(r, arena);
+	end = arena->top.addr.v + arena->top.bytes;
+	if (arena->is_main && !arena->is_contiguous) {
+		s.is_in_pieces = true;
+		return find_pieces(&s, e);
+	}
+	/* The arena may have changed in between: then that is no top of a heap. */
+	if (arena->is_main || (arena->top.addr.v ^ (end - 1)) & ~(r->arenas->heap_max_bytes - 1))
+		return 0;
+	arena->top_pages = top_pages(r->l, r->page_bytes, arena->top.addr.v, end);
+	return os_pages_walk(r->pages, arena->top_pages.start, arena->top_pages.end, false,
+		add_present, &arena->page_bytes[HEAP_PAGE_TOP], e);
 }

@@ -332,6 +332,12 @@ int tcaches_read(struct reader *r, struct err *e);
 int arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
 	struct err *e);
 
+/*
+ * Read of arena A only what heap_glance() promises, into ARENA, which is zeroed but for nr.  0, or -1
+ * with E.
+ */
+int arena_glance(struct reader *r, const struct arena *a, struct heap_arena *arena, struct err *e);
+
 /* Note why ARENA is not exact, if it is the first reason.  Returns 1. */
 int arena_doubt(struct heap_arena *arena, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

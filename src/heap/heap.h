@@ -291,6 +291,16 @@ struct heap_options {
  */
 int heap_read(struct heap *h, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct heap_options *opt, struct err *e);
+
+/*
+ * As heap_read(), but of each of the arenas A only the header, the top chunk, and in thread arenas
+ * what is resident of its pages: page_bytes[HEAP_PAGE_TOP], which has_pages does not speak of.  Of a
+ * main arena that is not contiguous also resident_bytes, as far as its pieces are easily found.
+ * Nothing is stopped, and no chunk but the top is looked at.
+ */
+int heap_glance(struct heap *h, const struct target *t, const struct maps *m,
+	const struct objects *o, const struct arenas *a, struct err *e);
+
 void heap_release(struct heap *h);
 #define auto_heap __attribute__((cleanup(heap_release)))
 

@@ -45,4 +45,8 @@ void look_for_params(struct look *k);
 /* Find l->tcache, and by what is in the caches whether there is safe linking. */
 void look_for_tcache(struct look *k);
 
+/* As heap_layout_find(), but the tcache is not looked for, which takes most of the time. */
+int layout_glance(struct heap_layout *ret, const struct target *t, const struct maps *m,
+	const struct objects *o, const struct arenas *a, struct err *e);
+
 #endif

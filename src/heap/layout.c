@@ -235,20 +235,34 @@ name_era(struct heap_layout *l)
 }
 
 int
-heap_layout_find(struct heap_layout *ret, const struct target *t, const struct maps *m,
+layout_glance(struct heap_layout *ret, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *a, struct err *e)
 {
 	struct heap_layout l = { .word_bytes = a->word_bytes };
-	auto_pages struct os_pages *pages = NULL;
 	struct look k = { t, m, o, a, NULL, &l };
-	struct err ignored;
 
 	if (tell_state(&k, e) < 0)
 		return -1;
-	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) == 0)
-		k.pages = pages;
 	tell_heap_info(&k);
 	look_for_params(&k);
+	name_era(&l);
+	*ret = l;
+	return 0;
+}
+
+int
+heap_layout_find(struct heap_layout *ret, const struct target *t, const struct maps *m,
+	const struct objects *o, const struct arenas *a, struct err *e)
+{
+	auto_pages struct os_pages *pages = NULL;
+	struct heap_layout l;
+	struct look k = { t, m, o, a, NULL, &l };
+	struct err ignored;
+
+	if (layout_glance(&l, t, m, o, a, e) < 0)
+		return -1;
+	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) == 0)
+		k.pages = pages;
 	look_for_tcache(&k);
 	name_era(&l);
 	*ret = l;

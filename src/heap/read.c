@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "heap/layout-priv.h"
 #include "inject/inject.h"
 
 #define TRIES_MAX 5
@@ -340,6 +341,44 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 	sum_up(h);
 	trim_forecast(&w.r, opt->want_uss);
 	h->is_resident_least = os_pages_by(pages) == OS_PAGES_NONZERO;
+	return 0;
+}
+
+static int
+glance(struct reader *r, const struct objects *o, struct err *e)
+{
+	const struct arenas *a = r->arenas;
+
+	if (layout_glance(&r->heap->layout, r->t, r->m, o, a, e) < 0)
+		return -1;
+	for (size_t i = 0; i < a->nr; i++) {
+		struct heap_arena *arena = array_add(&r->heap->arena);
+
+		if (!arena)
+			return err_set(e, ENOMEM, "cannot list the arenas");
+		arena->nr = (unsigned int)i;
+		if (arena_glance(r, &a->v[i], arena, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+heap_glance(struct heap *h, const struct target *t, const struct maps *m,
+	const struct objects *o, const struct arenas *a, struct err *e)
+{
+	auto_pages struct os_pages *pages = NULL;
+	struct reader r = { .t = t, .m = m, .l = &h->layout, .arenas = a, .heap = h };
+	struct err ours;
+
+	r.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ours) < 0)
+		debug("%s", ours.msg);
+	r.pages = pages;
+	if (glance(&r, o, e) < 0) {
+		heap_release(h);
+		return -1;
+	}
 	return 0;
 }
 
