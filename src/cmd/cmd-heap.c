@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/debug.h"
 #include "base/text.h"
 #include "cmd/command.h"
 #include "cmd/deadline.h"
 #include "cmd/heap-show.h"
 #include "ui/ui.h"
+#include "verdict/verdict.h"
 
 #define DEFAULT_ROWS 16
 #define ALL_VIEWS (2 * HEAP_PAGES - 1)
@@ -138,6 +140,8 @@ struct seen {
 	bool is_unknown;
 	struct os_status status;
 	bool has_status;
+	struct verdict verdict[VERDICT_MAX];
+	size_t nr_verdicts;
 	struct warnings warnings;
 };
 
@@ -283,6 +287,22 @@ warn_of_core(struct seen *s)
 			f.missing_bytes);
 }
 
+/* The rest of the address space is what the heaps are weighed against; of a core it is not told. */
+static void
+judge(struct seen *s)
+{
+	const struct space_options known = { .objects = &s->objects };
+	auto_verdict_facts struct verdict_facts f = { 0 };
+	auto_space struct space space = { 0 };
+	struct err e;
+	bool has_space = !s->target.core && space_read(&space, &s->target, &known, &e) == 0;
+
+	if (!s->target.core && !has_space)
+		debug("%s", e.msg);
+	verdict_facts_gather(&f, &s->target, has_space ? &space : NULL, &s->heap);
+	s->nr_verdicts = verdict_judge(&f, s->verdict);
+}
+
 static int
 look(struct seen *s, const struct options *o, struct err *e)
 {
@@ -298,6 +318,8 @@ look(struct seen *s, const struct options *o, struct err *e)
 		return read_headers(s, e);
 	warn_of_lacking_arenas(s);
 	warn_of_gaps(s, o);
+	if (!o->xml)
+		judge(s);
 	return 0;
 }
 
@@ -328,6 +350,8 @@ print(const struct seen *s, const struct options *o, struct ui_output *out, stru
 		.arenas = s->is_unknown ? &s->arenas : NULL,
 		.views = o->views,
 		.limit = o->limit,
+		.verdict = s->verdict,
+		.nr_verdicts = s->nr_verdicts,
 		.warnings = &s->warnings,
 	};
 
@@ -343,7 +367,7 @@ run(int argc, char **argv, struct err *e)
 {
 	struct options o = {
 		.ui.pid_optional = true,
-		.heap.max_stop_ns = DEFAULT_MAX_STOP_NS,
+		.heap = { .max_stop_ns = DEFAULT_MAX_STOP_NS, .want_uss = true },
 		.limit = DEFAULT_ROWS,
 	};
 	__attribute__((cleanup(seen_release))) struct seen s = { .target = TARGET_NONE };

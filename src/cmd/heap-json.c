@@ -301,6 +301,8 @@ heap_show_json(struct ui_output *out, const struct heap_report *report, struct e
 		set_headers(data, report->arenas);
 	else
 		set_heap(data, report);
+	json_object_set_new(document, "verdicts",
+		ui_json_verdicts(report->verdict, report->nr_verdicts));
 	warnings_add_to(report->warnings, document);
 	return ui_json_print(document, out, e);
 }

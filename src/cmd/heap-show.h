@@ -7,6 +7,7 @@
 #include "cmd/warnings.h"
 #include "heap/heap.h"
 #include "ui/ui.h"
+#include "verdict/verdict.h"
 
 /* Tables that are printed below the summary. */
 enum heap_view {
@@ -27,6 +28,8 @@ struct heap_report {
 	const struct arenas *arenas;	/* not NULL: the layout is unknown, and H is empty */
 	unsigned int views;		/* of enum heap_view */
 	size_t limit;			/* of lines in each table; 0: none */
+	const struct verdict *verdict;
+	size_t nr_verdicts;
 	const struct warnings *warnings;
 };
 

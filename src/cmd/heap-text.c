@@ -589,5 +589,8 @@ heap_show_text(struct ui_output *out, const struct ui_options *ui,
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
 		if (report->views & views[i].view && show(&sh, views[i].show) < 0)
 			return -1;
+	/* That there is nothing to do takes sure numbers. */
+	if (report->nr_verdicts || (sh.totals.has_pages && !sh.totals.nr_approximate))
+		ui_print_verdicts(out, report->verdict, report->nr_verdicts);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/debug.h"
 
 /*
  * The document begins with the main arena and goes on as the ring does.  A new arena comes right
@@ -119,53 +120,37 @@ info_account(struct info *info)
 
 /* ---- verdicts ---- */
 
-static void
-add_leaf(struct verdict_facts *f, const struct leaf *leaf)
+/* The arena of ROW as it was glanced at; NULL if that is not known. */
+static const struct heap_arena *
+glanced(const struct info *info, const struct heap *h, const struct info_arena *row)
 {
-	enum group group = leaf_kind_group((enum leaf_kind)leaf->kind);
-	uint64_t size = leaf->end.v - leaf->start.v;
+	size_t i = row->arena ? (size_t)(row->arena - info->space.arenas.v) : h->arena.nr;
 
-	if (group == GROUP_RESERVE || leaf->kind == LEAF_ARENA_RESERVE)
-		f->reserve_bytes += size;
-	if (group == GROUP_STACK) {
-		f->stack_virt_bytes += size;
-		f->stack_rss_bytes += leaf->rss_bytes;
-		f->nr_thread_stacks += leaf->kind == LEAF_THREAD_STACK;
-	}
-	f->huge_bytes += leaf->huge_bytes;
-	if (group == GROUP_HEAP)
-		f->heap_huge_bytes += leaf->huge_bytes;
+	return i < h->arena.nr ? &h->arena.v[i] : NULL;
 }
 
 void
 info_judge(struct info *info)
 {
 	const struct space *s = &info->space;
-	const int64_t *bytes = info->account.bytes;
-	int64_t unaccounted = bytes[ACCOUNT_UNACCOUNTED];
-	auto_text struct text environment = { 0 };
-	struct verdict_facts f = {
-		.pid = info->mt.target.pid,
-		.nr_cpus = os_nr_cpus(),
-		.virt_bytes = s->after.vm_size_bytes,
-		.rss_bytes = s->after.vm_rss_bytes,
-		.has_malloc = true,
-		.nr_arenas = info->mi.heap.nr,
-		.arena_resident_bytes = (uint64_t)(bytes[ACCOUNT_IN_USE] + bytes[ACCOUNT_FREE]),
-		.free_resident_bytes = (uint64_t)bytes[ACCOUNT_FREE],
-		.mmap_bytes = (uint64_t)bytes[ACCOUNT_MMAPPED],
-		.other_anon_rss_bytes = (uint64_t)bytes[ACCOUNT_OTHER_ANON],
-		.unaccounted_bytes = unaccounted > 0 ? (uint64_t)unaccounted : 0,
-	};
+	auto_verdict_facts struct verdict_facts f = { 0 };
+	auto_heap struct heap h = { 0 };
 	struct err e;
 
-	for (size_t i = 0; i < s->leaves.nr; i++)
-		add_leaf(&f, &s->leaves.v[i]);
-	/* Settings can be told of all the same if it cannot be read. */
-	if (os_proc_read(&info->mt.target, 0, "environ", &environment, &e) == 0) {
-		f.environment = environment.v;
-		f.environment_len = environment.len;
+	/* What the document does not have: of a layout that is not known, nothing. */
+	if (heap_glance(&h, &info->mt.target, &s->maps, &s->objects, &s->arenas, &e) < 0)
+		debug("%s", e.msg);
+	h.layout.params.nr_mmaps = info->mi.mmap_count;
+	h.layout.params.mmapped = info->mi.mmap_bytes;
+	verdict_facts_gather(&f, &info->mt.target, s, &h);
+	f.has_malloc = true;
+	f.nr_arenas = info->mi.heap.nr;
+	for (size_t i = 0; i < info->arena.nr; i++) {
+		const struct info_arena *row = &info->arena.v[i];
+
+		if (row->has_resident)
+			verdict_facts_add_account(
+				&f, row->heap, glanced(info, &h, row), row->resident_bytes);
 	}
-	os_cgroup_memory(&info->mt.target, &f.cgroup_limit_bytes, &f.cgroup_used_bytes);
 	info->nr_verdicts = verdict_judge(&f, info->verdict);
 }

@@ -9,8 +9,6 @@
 
 #include "base/cleanup.h"
 
-#define VERDICTS_SHOWN 3
-#define LEAD_COLUMNS 9	/* "VERDICT  " */
 #define THREADS_NAMED 3
 
 static const struct {
@@ -247,29 +245,6 @@ print_sizes(const struct malloc_info_heap *h, const struct ui_options *opt, stru
 	return ui_table_print(t, e);
 }
 
-static void
-print_verdicts(const struct info *info, const struct ui_output *out)
-{
-	for (size_t i = 0; i < info->nr_verdicts && i < VERDICTS_SHOWN; i++) {
-		const struct verdict *v = &info->verdict[i];
-		const char *colour = "\033[1m";
-		char text[sizeof v->text + 64];
-
-		if (strcmp(v->severity, "critical") == 0)
-			colour = "\033[1;31m";
-		else if (strcmp(v->severity, "warning") == 0)
-			colour = "\033[1;33m";
-		fprintf(out->f, "%s%sVERDICT%s  ", i ? "" : "\n", out->use_colour ? colour : "",
-			out->use_colour ? "\033[0m" : "");
-		snprintf(text, sizeof text, "%s: %s", v->id, v->text);
-		ui_wrap(out, LEAD_COLUMNS, text);
-		if (*v->action) {
-			fputs("NEXT     ", out->f);
-			ui_wrap(out, LEAD_COLUMNS, v->action);
-		}
-	}
-}
-
 int
 info_print_text(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	struct err *e)
@@ -283,7 +258,8 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 		return -1;
 	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], &opt->ui, out, e) < 0)
 		return -1;
-	print_verdicts(info, out);
+	if (info->nr_verdicts || info->space.rss_from != SPACE_RSS_NONE)
+		ui_print_verdicts(out, info->verdict, info->nr_verdicts);
 	if (opt->ui.verbose)
 		ui_note(&opt->ui, "%s", borrow_text(&info->report, borrow, sizeof borrow));
 	return 0;
@@ -374,25 +350,6 @@ arenas_json(const struct info *info, const struct info_options *opt)
 }
 
 static json_t *
-verdicts_json(const struct info *info)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < info->nr_verdicts; i++) {
-		const struct verdict *v = &info->verdict[i];
-		json_t *actions = json_array();
-
-		if (*v->action)
-			json_array_append_new(actions, json_string(v->action));
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:o, s:s, s:o}", "id", v->id, "severity",
-				v->severity, "bytes", bytes_json(v->bytes), "text", v->text,
-				"actions", actions));
-	}
-	return list;
-}
-
-static json_t *
 borrowed_json(const struct inject_report *r)
 {
 	json_t *object = borrow_json(r);
@@ -417,7 +374,8 @@ info_print_json(const struct info *info, const struct info_options *opt, struct 
 		"count", (json_int_t)info->mi.mmap_count, "bytes", bytes_json(info->mi.mmap_bytes),
 		"borrow", borrowed_json(&info->report));
 	if (json_object_set_new(document, "data", data) < 0 ||
-		json_object_set_new(document, "verdicts", verdicts_json(info)) < 0) {
+		json_object_set_new(document, "verdicts",
+			ui_json_verdicts(info->verdict, info->nr_verdicts)) < 0) {
 		json_decref(document);
 		return err_set(e, ENOMEM, "cannot write JSON");
 	}

@@ -113,6 +113,11 @@ void ui_note(const struct ui_options *opt, const char *fmt, ...)
  */
 void ui_wrap(const struct ui_output *o, int lead, const char *text);
 
+struct verdict;
+
+/* The weightiest three of V, or that there is nothing to do. */
+void ui_print_verdicts(const struct ui_output *o, const struct verdict *v, size_t nr);
+
 /* A size as OPT wants it: "1.2 GiB", or with -b "1288490188".  Into BUF; returns BUF. */
 const char *ui_size(const struct ui_options *opt, uint64_t bytes, char *buf, size_t size);
 /* The same as an expression that needs no buffer; good until the end of the block. */
@@ -160,6 +165,8 @@ json_t *ui_json_new(const char *name, const struct target *t);
 /* Append a warning and, with IS_PARTIAL, set "partial". */
 void ui_json_warn(json_t *document, bool is_partial, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* All of V, for "verdicts". */
+json_t *ui_json_verdicts(const struct verdict *v, size_t nr);
 /* A string whose bytes come from a stranger: made valid UTF-8 as text_printable() does. */
 json_t *ui_json_string(const char *s);
 json_t *ui_json_address(raddr a);

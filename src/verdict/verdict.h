@@ -11,18 +11,62 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/raddr.h"
+#include "base/text.h"
+
+struct heap;
+struct heap_arena;
+struct malloc_info_heap;
+struct space;
+struct target;
 
 /* All sizes in bytes; 0 where nothing is known, unless a has_ says so. */
 struct verdict_facts {
 	pid_t pid;
 	int nr_cpus;
 	uint64_t virt_bytes, rss_bytes, swap_bytes;
-	/* malloc's own account; has_malloc false: it could not be asked */
+	uint64_t locked_bytes;		/* VmLck: mapped and locked into memory */
+	uint64_t hugetlb_bytes;		/* pages of the hugetlb pool, which RSS does not count */
+
+	/* malloc's arenas; has_malloc false: nothing is known of them */
 	bool has_malloc;
+	bool is_bound;			/* what is free and resident is at least that */
 	size_t nr_arenas;
 	uint64_t arena_resident_bytes;
-	uint64_t free_resident_bytes;	/* of it free, at least */
-	uint64_t mmap_bytes;		/* blocks malloc mapped one by one, resident */
+	uint64_t free_bytes;		/* as malloc counts: resident or not */
+	/* free and resident */
+	uint64_t trimmable_bytes;	/* malloc_trim(0) gives it back */
+	uint64_t mlocked_bytes;		/* it would, but for mlock(); 0 if that is not known */
+	uint64_t top_bytes;		/* in tops of thread arenas, which it leaves */
+	uint64_t stranded_bytes;	/* on pages that are in use in part ... */
+	uint64_t mixed_bytes;		/* ... which together are this large */
+	/* of what is trimmable */
+	uint64_t large_bytes;		/* in chunks that by default would have had a mapping */
+	uint64_t main_bytes;		/* in the main arena */
+	uint64_t orphan_bytes;		/* in arenas that no thread uses */
+	uint64_t pinned_bytes;		/* right below a chunk that ends its heap */
+	bool has_shared;
+	uint64_t shared_bytes;		/* other processes have these pages too */
+	/* not resident */
+	uint64_t returned_bytes;	/* free, and given back to the kernel before */
+	uint64_t free_swap_bytes;	/* free and in swap */
+
+	uint64_t cached_bytes;		/* freed, kept by threads for themselves */
+	size_t nr_caches;
+	size_t nr_orphans;		/* arenas that no thread uses */
+	bool is_main_in_pieces;		/* brk was blocked, so mmap() served the main arena */
+	struct {
+		raddr addr;
+		uint64_t bytes;
+	} pin;				/* the chunk in use with most free below it */
+	/* blocks malloc mapped one by one */
+	uint64_t mmap_bytes;		/* resident */
+	uint64_t nr_mmaps, nr_mmaps_max;	/* max 0: not known */
+	/* settings as of now; 0: not known */
+	uint64_t mmap_threshold, trim_threshold;
+	bool no_dyn_threshold;
+	uint64_t hp_page;		/* the heap is made of hugetlb pages */
+
 	/* the address space */
 	uint64_t reserve_bytes;		/* mapped, not accessible, no RSS */
 	size_t nr_thread_stacks;
@@ -32,25 +76,47 @@ struct verdict_facts {
 	uint64_t other_anon_rss_bytes;	/* anonymous memory that malloc did not map */
 	uint64_t unaccounted_bytes;	/* RSS minus all of the accounting's lines, if positive */
 	/* the environment it was started with, /proc/PID/environ: NAME=VALUE, NUL, ... */
-	const char *environment;
-	size_t environment_len;
+	struct text environment;	/* owned */
 	/* limits; 0 if there is none */
 	uint64_t cgroup_limit_bytes, cgroup_used_bytes;
 };
+
+/*
+ * Fill F, which must be zeroed or released, with what SPACE and HEAP say of T: any HEAP, of
+ * heap_read() or of heap_glance().  SPACE may be NULL, of a core file.  Nothing is stopped.  Arenas
+ * that are approximate count for what is sure of them, and is_bound says so.
+ */
+void verdict_facts_gather(struct verdict_facts *f, const struct target *t,
+	const struct space *space, const struct heap *heap);
+
+/*
+ * What malloc's own account of an arena says of it, where ARENA, of heap_glance(), has RESIDENT_BYTES:
+ * bounds, where a heap that was read has numbers.  ARENA may be NULL: it could not be told which it
+ * is.
+ */
+void verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap *account,
+	const struct heap_arena *arena, uint64_t resident_bytes);
+
+void verdict_facts_release(struct verdict_facts *f);
+#define auto_verdict_facts __attribute__((cleanup(verdict_facts_release)))
+
+#define VERDICT_ACTIONS 2
 
 struct verdict {
 	const char *id;		/* stable: doc/verdicts.md */
 	const char *severity;	/* "info", "warning", "critical" */
 	uint64_t bytes;		/* what it is about */
 	char text[400];		/* one or two sentences; fit for a terminal */
-	char action[200];	/* the next command or setting, "" if nothing can be done */
+	/* the next command, then the setting that helps for good; "" where there is none */
+	char action[VERDICT_ACTIONS][160];
 };
 
 #define VERDICT_MAX 16
 
 /*
- * Judge FACTS: verdicts into V, the most severe first, then by bytes.  Returns how many, at most
- * VERDICT_MAX; none for a healthy program.
+ * Judge FACTS: verdicts into V, the most severe first, then by bytes.  Of several causes of the same
+ * bytes only the most particular is named.  Returns how many, at most VERDICT_MAX; none for a
+ * healthy program.
  */
 size_t verdict_judge(const struct verdict_facts *facts, struct verdict v[VERDICT_MAX]);
 

@@ -61,7 +61,8 @@ check 'begins with the process' sh -c "head -n 1 '$dir/out' | grep -q '^bloat $t
 check 'says what can be trimmed' grep -q 'free, trimmable .* MiB  in 13 arenas; see memdiag trim' \
 	"$dir/out"
 check 'how sure it is' grep -q '^Arenas: 13 exact. The process was stopped [0-9]* times*, for ' "$dir/out"
-check 'and fits 80 columns' test -z "$(grep '.\{81\}' "$dir/out")"
+# Sentences are broken to the width of a terminal only.
+check 'and fits 80 columns' test -z "$(grep -v '^[A-Z]*  ' "$dir/out" | grep '.\{81\}')"
 # shellcheck disable=SC2086
 check 'all tables' exits 0 memdiag heap --pid "$tracee_pid" $budget --arenas --pages --histogram --free \
 	--pins --threads -n 5 -b
@@ -69,7 +70,7 @@ for column in CERTAINTY RETURNED RESERVED 'CHUNKS FROM' 'FREE CHUNK' 'FREE BELOW
 	check "there is $column" grep -q "$column" "$dir/out"
 done
 check 'five lines of each' sh -c "[ \$(grep -c '^and .* more; -n 0 shows all' '$dir/out') = 5 ]"
-check 'bytes are exact' sh -c "! grep -q 'iB' '$dir/out'"
+check 'bytes are exact' sh -c "! grep -v '^VERDICT' '$dir/out' | grep -q 'iB'"
 check 'the target is as before' unharmed
 check 'and lives on' end_tracee
 

@@ -21,7 +21,7 @@ says()
 	run "$1" | grep -q -E -e "$2"
 }
 
-check 'info: the memory is free inside malloc' says 'info.*--lines' '^VERDICT +retained: '
+check 'info: the memory is free inside malloc' says 'info.*--lines' '^ +free inside malloc .* [0-9]{3}\.[0-9] MiB'
 check 'info: and spread over arenas' says 'info.*--lines' '^VERDICT +arena-sprawl: '
 check 'info: trim comes next' says 'info.*--lines' '^NEXT +memdiag trim -p [0-9]+$'
 check 'heap: it can be trimmed' says 'heap.*--arenas' '^  free, trimmable +[0-9]{3}\.[0-9] MiB  in '

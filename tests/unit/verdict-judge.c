@@ -19,7 +19,18 @@ static const struct verdict_facts healthy = {
 	.has_malloc = true,
 	.nr_arenas = 3,
 	.arena_resident_bytes = 105 * MIB,
-	.free_resident_bytes = 5 * MIB,
+	.free_bytes = 9 * MIB,
+	.trimmable_bytes = 5 * MIB,
+	.top_bytes = MIB,
+	.stranded_bytes = 3 * MIB,
+	.mixed_bytes = 20 * MIB,
+	.cached_bytes = MIB,
+	.nr_caches = 11,
+	.returned_bytes = 10 * MIB,
+	.nr_mmaps = 20,
+	.nr_mmaps_max = 65536,
+	.mmap_threshold = 128 << 10,
+	.trim_threshold = 128 << 10,
 	.mmap_bytes = 20 * MIB,
 	.reserve_bytes = 100 * MIB,
 	.nr_thread_stacks = 10,
@@ -61,23 +72,86 @@ only(const struct verdict_facts *f, const char *id, const char *severity, uint64
 	ok(strlen(verdicts[0].text) < sizeof verdicts[0].text - 1, "and is not cut");
 }
 
-static void
-test_retained(void)
+/* Healthy but for BYTES that malloc_trim() would give back. */
+static struct verdict_facts
+retaining(uint64_t bytes)
 {
 	struct verdict_facts f = healthy;
 
-	f.free_resident_bytes = 40 * MIB;
+	f.trimmable_bytes = bytes;
+	return f;
+}
+
+static void
+test_retained(void)
+{
+	struct verdict_facts f = retaining(40 * MIB);
+
+	only(&f, "retained", "warning", 40 * MIB, "40.0 MiB, 20 % of RSS");
+	is_str(verdicts[0].action[0], "memdiag trim -p 4711", "the next command is ready to run");
+	f.is_bound = true;
 	only(&f, "retained", "warning", 40 * MIB, "At least 40.0 MiB, 20 % of RSS");
-	is_str(verdicts[0].action, "memdiag trim -p 4711", "the next command is ready to run");
 	f.has_malloc = false;
 	none(&f, "nothing is said of a malloc that was not asked");
-	f = healthy;
+	f = retaining(15 * MIB);
 	f.rss_bytes = 110 * MIB;
-	f.free_resident_bytes = 15 * MIB;
 	none(&f, "a great share of little");
-	f.free_resident_bytes = 25 * MIB;
+	f = retaining(25 * MIB);
 	f.rss_bytes = 4 * GIB;
 	none(&f, "a small share of much");
+}
+
+/* Why it is retained: one cause is named for it, and only if most of it is that. */
+static void
+test_why_retained(void)
+{
+	struct verdict_facts f = retaining(40 * MIB);
+
+	f.mmap_threshold = 30 * MIB;
+	f.large_bytes = 21 * MIB;
+	only(&f, "threshold-grown", "warning", 40 * MIB, "from 128 KiB to 30.0 MiB");
+	is_str(verdicts[0].action[0], "memdiag trim -p 4711", "what to do now");
+	ok(strstr(verdicts[0].action[1], "MALLOC_MMAP_THRESHOLD_=131072"), "and what for good");
+	f.no_dyn_threshold = true;
+	only(&f, "retained", "warning", 40 * MIB, "free inside malloc");
+	f.no_dyn_threshold = false;
+	f.large_bytes = 19 * MIB;
+	only(&f, "retained", "warning", 40 * MIB, "free inside malloc");
+
+	f = retaining(40 * MIB);
+	f.nr_orphans = 3;
+	f.orphan_bytes = 30 * MIB;
+	only(&f, "orphan-arenas", "warning", 30 * MIB, "15 % of RSS, is free in 3 arenas");
+	f.orphan_bytes = 10 * MIB;
+	only(&f, "retained", "warning", 40 * MIB, "free inside malloc");
+
+	f.pinned_bytes = 35 * MIB;
+	f.pin.addr.v = 0x55aa0;
+	f.pin.bytes = 64;
+	only(&f, "pinned", "warning", 35 * MIB, "64 B at 0x55aa0, in use");
+
+	f.has_shared = true;
+	f.shared_bytes = 39 * MIB;
+	only(&f, "fork-shared", "info", 39 * MIB, "39.0 MiB of the 40.0 MiB");
+	f.has_shared = false;
+	only(&f, "pinned", "warning", 35 * MIB, "free below a chunk");
+
+	f.locked_bytes = 190 * MIB;
+	only(&f, "locked", "warning", 30 * MIB, "locked into memory");
+	f.locked_bytes = 170 * MIB;
+	only(&f, "pinned", "warning", 35 * MIB, "free below a chunk");
+	f = healthy;
+	f.mlocked_bytes = 20 * MIB;
+	only(&f, "locked", "warning", 20 * MIB, "20.0 MiB, 10 % of RSS, is free inside malloc and locked");
+	f.trimmable_bytes = 50 * MIB;
+	only(&f, "retained", "warning", 50 * MIB, "free inside malloc");
+
+	f = retaining(40 * MIB);
+	f.is_main_in_pieces = true;
+	f.main_bytes = 40 * MIB;
+	only(&f, "main-in-pieces", "warning", 40 * MIB, "lies in pieces");
+	f.main_bytes = 0;
+	only(&f, "retained", "warning", 40 * MIB, "free inside malloc");
 }
 
 static void
@@ -89,14 +163,77 @@ test_arenas(void)
 	none(&f, "many arenas without free memory");
 	f.rss_bytes = 2 * GIB;
 	f.arena_resident_bytes = 300 * MIB;
-	f.free_resident_bytes = 190 * MIB;
+	f.trimmable_bytes = 210 * MIB;
 	f.nr_cpus = 8;
-	none(&f, "no more arenas than four a CPU");
+	only(&f, "retained", "warning", 210 * MIB, "free inside malloc");
 	f.nr_cpus = 2;
-	only(&f, "arena-sprawl", "warning", 190 * MIB, "32 arenas on 2 CPUs");
+	only(&f, "arena-sprawl", "warning", 210 * MIB, "32 arenas on 2 CPUs");
+	f.main_bytes = 200 * MIB;
+	only(&f, "retained", "warning", 210 * MIB, "free inside malloc");
+	f.main_bytes = 0;
 	f.nr_cpus = 1;
 	f.nr_arenas = 8;
-	none(&f, "eight arenas are never a sprawl");
+	only(&f, "retained", "warning", 210 * MIB, "free inside malloc");
+}
+
+/* What is free and does not go back. */
+static void
+test_kept(void)
+{
+	struct verdict_facts f = healthy;
+
+	f.top_bytes = 20 * MIB;
+	f.trim_threshold = 60 * MIB;
+	only(&f, "tops-stuck", "warning", 20 * MIB, "free() only above 60.0 MiB");
+	is_str(verdicts[0].action[0], "memdiag trim --tops -p 4711", "there is a way");
+	f.rss_bytes = GIB;
+	none(&f, "5 % is wanted");
+
+	f = healthy;
+	f.stranded_bytes = 40 * MIB;
+	f.mixed_bytes = 80 * MIB;
+	only(&f, "fragmented", "warning", 40 * MIB, "pieces smaller than a page");
+	f.mixed_bytes = 50 * MIB;
+	only(&f, "sparse", "warning", 40 * MIB, "they fill 20 %");
+	f.trimmable_bytes = 41 * MIB;
+	only(&f, "retained", "warning", 41 * MIB, "free inside malloc");
+
+	f = healthy;
+	f.cached_bytes = 24 * MIB;
+	f.nr_caches = 100;
+	only(&f, "cache-retained", "warning", 24 * MIB, "caches of 100 threads");
+
+	f = healthy;
+	f.returned_bytes = 110 * MIB;
+	only(&f, "returned", "info", 110 * MIB, "takes no memory");
+	is_str(verdicts[0].action[0], "", "nothing is to be done");
+}
+
+static void
+test_swap_and_pools(void)
+{
+	struct verdict_facts f = healthy;
+
+	f.swap_bytes = 100 * MIB;
+	f.free_swap_bytes = 54 * MIB;
+	only(&f, "swapped", "warning", 54 * MIB, "54.0 MiB of the 100.0 MiB");
+	f.free_swap_bytes = 20 * MIB;
+	none(&f, "10 % of memory and swap is wanted");
+
+	f = healthy;
+	f.hp_page = 2 * MIB;
+	none(&f, "pages of the pool that were wanted, and are not there");
+	f.hugetlb_bytes = 300 * MIB;
+	f.free_bytes = 100 * MIB;
+	only(&f, "hugetlb", "info", 100 * MIB, "pages of 2.0 MiB");
+	f.trimmable_bytes = 100 * MIB;
+	only(&f, "hugetlb", "info", 100 * MIB, "pages of 2.0 MiB");
+
+	f = healthy;
+	f.nr_mmaps = 59000;
+	only(&f, "mmap-limit", "warning", 20 * MIB, "59000 large blocks");
+	f.nr_mmaps = 58000;
+	none(&f, "90 % of the limit is wanted");
 }
 
 static void
@@ -106,10 +243,14 @@ test_large(void)
 
 	f.rss_bytes = GIB;
 	f.arena_resident_bytes = 900 * MIB;
-	f.free_resident_bytes = 10 * MIB;
+	only(&f, "live-large", "info", 910 * MIB, "910.0 MiB, 89 % of RSS");
+	f.is_bound = true;
 	only(&f, "live-large", "info", 910 * MIB, "Up to 910.0 MiB, 89 % of RSS");
 	f.arena_resident_bytes = 700 * MIB;
 	none(&f, "70 % is wanted");
+	f.mmap_bytes = 600 * MIB;
+	f.arena_resident_bytes = 300 * MIB;
+	only(&f, "mmapped-large", "info", 600 * MIB, "in 20 large blocks");
 	f = healthy;
 	f.rss_bytes = GIB;
 	f.other_anon_rss_bytes = 700 * MIB;
@@ -149,8 +290,8 @@ static void
 set_environment(struct verdict_facts *f, const char *env, size_t len)
 {
 	*f = healthy;
-	f->environment = env;
-	f->environment_len = len;
+	f->environment.v = (char *)env;	/* nobody writes to it, or frees it */
+	f->environment.len = len;
 }
 #define ENVIRONMENT(f, s) set_environment((f), (s), sizeof(s) - 1)
 
@@ -221,14 +362,15 @@ test_order(void)
 	f.nr_arenas = 16;
 	f.rss_bytes = GIB;
 	f.arena_resident_bytes = 900 * MIB;
-	f.free_resident_bytes = 800 * MIB;
+	f.trimmable_bytes = 800 * MIB;
 	f.unaccounted_bytes = 120 * MIB;
 	f.huge_bytes = GIB;
 	f.cgroup_used_bytes = GIB;
+	f.top_bytes = f.unaccounted_bytes;
 	ok(verdict_judge(&f, verdicts) == 5, "five at once");
 	is_str(verdicts[0].id, "limit-near", "the critical one first");
-	is_str(verdicts[1].id, "retained", "then warnings by bytes");
-	is_str(verdicts[2].id, "arena-sprawl", "those of equal weight in their own order");
+	is_str(verdicts[1].id, "arena-sprawl", "then warnings by bytes");
+	is_str(verdicts[2].id, "tops-stuck", "those of equal weight in their own order");
 	is_str(verdicts[3].id, "unaccounted", "the small warning after the great");
 	is_str(verdicts[4].id, "thp", "notes last, however great");
 }
@@ -240,7 +382,10 @@ main(void)
 	none(&healthy, "a healthy program");
 	none(&(struct verdict_facts){ 0 }, "no facts");
 	test_retained();
+	test_why_retained();
 	test_arenas();
+	test_kept();
+	test_swap_and_pools();
 	test_large();
 	test_address_space();
 	test_environment();

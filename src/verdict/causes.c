@@ -1,0 +1,558 @@
+/*
+ * What can be the matter, in the order of doc/verdicts.md: a function each, which looks for its
+ * cause in the facts and says it.
+ */
+#include <config.h>
+
+#include "verdict/verdict-priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "verdict/environment.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+/*
+ * Every threshold wants bytes and a share: a high share of little is no trouble, nor is a little
+ * of much.  doc/verdicts.md names them all.
+ */
+static bool
+weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)
+{
+	return bytes >= least && (double)bytes >= share * (double)whole;
+}
+
+/* Sizes in sentences. */
+struct words {
+	char v[32];
+};
+#define BYTES(n) text_bytes((n), (struct words){ { 0 } }.v, sizeof(struct words))
+
+static int
+percent(uint64_t part, uint64_t whole)
+{
+	return whole ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
+}
+
+/* Before a number that is a bound as long as the heap itself was not read. */
+static const char *
+at_least(const struct verdict_facts *f)
+{
+	return f->is_bound ? "At least " : "";
+}
+
+static void __attribute__((format(printf, 4, 5)))
+say(struct verdict *v, const char *severity, uint64_t bytes, const char *fmt, ...)
+{
+	__builtin_va_list ap;
+
+	v->severity = severity;
+	v->bytes = bytes;
+	__builtin_va_start(ap, fmt);
+	vsnprintf(v->text, sizeof v->text, fmt, ap);
+	__builtin_va_end(ap);
+}
+
+/* One more thing that can be done. */
+static void __attribute__((format(printf, 2, 3)))
+advise(struct verdict *v, const char *fmt, ...)
+{
+	size_t i = 0;
+	__builtin_va_list ap;
+
+	while (i < VERDICT_ACTIONS - 1 && *v->action[i])
+		i++;
+	__builtin_va_start(ap, fmt);
+	vsnprintf(v->action[i], sizeof v->action[i], fmt, ap);
+	__builtin_va_end(ap);
+}
+
+static void
+advise_trim(const struct verdict_facts *f, struct verdict *v)
+{
+	advise(v, "memdiag trim -p %d", (int)f->pid);
+}
+
+/* ---- not malloc's ---- */
+
+static bool
+judge_limit_near(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->cgroup_limit_bytes ||
+		!weighs(f->cgroup_used_bytes, 16 * MIB, 0.9, f->cgroup_limit_bytes) ||
+		!weighs(f->rss_bytes, 0, 0.1, f->cgroup_limit_bytes))
+		return false;
+	say(v, "critical", f->cgroup_used_bytes,
+		"Its cgroup uses %s of the %s it may have (%d %%). The kernel kills a process there "
+		"when nothing is left.",
+		BYTES(f->cgroup_used_bytes), BYTES(f->cgroup_limit_bytes),
+		percent(f->cgroup_used_bytes, f->cgroup_limit_bytes));
+	advise(v, "raise the limit (memory.max), or make the process smaller");
+	return true;
+}
+
+static bool
+judge_other_allocator(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->other_anon_rss_bytes, 64 * MIB, 0.5, f->rss_bytes))
+		return false;
+	say(v, "info", f->other_anon_rss_bytes,
+		"%s, %d %% of RSS, was mapped by the program itself and not by malloc: a buffer pool, or "
+		"a runtime with a heap of its own (Java, Go, Node).",
+		BYTES(f->other_anon_rss_bytes), percent(f->other_anon_rss_bytes, f->rss_bytes));
+	advise(v, "memdiag maps -p %d --by=mapping", (int)f->pid);
+	return true;
+}
+
+static bool
+judge_virt_only(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->reserve_bytes, GIB, 0.5, f->virt_bytes))
+		return false;
+	say(v, "info", f->reserve_bytes,
+		"%s of the %s of VIRT is address space that is only reserved: it takes no memory.",
+		BYTES(f->reserve_bytes), BYTES(f->virt_bytes));
+	advise(v, "watch RSS instead, and set no limit on VIRT (ulimit -v)");
+	return true;
+}
+
+/* ---- in use ---- */
+
+static bool
+judge_live_large(const struct verdict_facts *f, struct verdict *v)
+{
+	uint64_t free = f->trimmable_bytes + f->top_bytes + f->stranded_bytes + f->cached_bytes;
+	uint64_t arenas = f->arena_resident_bytes > free ? f->arena_resident_bytes - free : 0;
+	uint64_t bytes = arenas + f->mmap_bytes;
+
+	if (!f->has_malloc || !weighs(bytes, 256 * MIB, 0.7, f->rss_bytes))
+		return false;
+	say(v, "info", bytes,
+		"%s%s, %d %% of RSS, is memory that the program allocated and has not freed: data "
+		"it needs, or a leak. Trimming does not help.",
+		f->is_bound ? "Up to " : "", BYTES(bytes), percent(bytes, f->rss_bytes));
+	advise(v, "see if it grows: memdiag info -p %d --json now and later, then memdiag diff",
+		(int)f->pid);
+	return true;
+}
+
+/* ---- free, and not resident ---- */
+
+static bool
+judge_returned(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->has_malloc || !weighs(f->returned_bytes, 64 * MIB, 0.5, f->rss_bytes))
+		return false;
+	say(v, "info", f->returned_bytes,
+		"%s%s that malloc counts as free was given back to the kernel before, and takes no "
+		"memory: there is nothing to trim in it. malloc's counter of free bytes is not memory.",
+		at_least(f), BYTES(f->returned_bytes));
+	return true;
+}
+
+/* ---- free and resident, on pages of its own: retained, and why ---- */
+
+static bool
+is_retained(const struct verdict_facts *f)
+{
+	return f->has_malloc && weighs(f->trimmable_bytes, 16 * MIB, 0.1, f->rss_bytes);
+}
+
+/* Whether BYTES are most of what is retained: then theirs is the cause to name. */
+static bool
+is_most_of_retained(const struct verdict_facts *f, uint64_t bytes)
+{
+	return is_retained(f) && bytes >= f->trimmable_bytes / 2;
+}
+
+static bool
+judge_retained(const struct verdict_facts *f, struct verdict *v)
+{
+	uint64_t bytes = f->trimmable_bytes;
+
+	if (!is_retained(f))
+		return false;
+	say(v, "warning", bytes,
+		"%s%s, %d %% of RSS, is free inside malloc: the program gave it back, malloc kept "
+		"it. malloc_trim returns %s.",
+		at_least(f), BYTES(bytes), percent(bytes, f->rss_bytes),
+		f->is_bound ? "what lies in whole pages" : "all of that");
+	advise_trim(f, v);
+	return true;
+}
+
+/*
+ * Freeing a block that had a mapping raises the size from which blocks get one to its size, and the
+ * size from which the end of a heap goes back to twice that (malloc/malloc.c, __libc_free(), since
+ * 2.8).  Blocks up to it then leave holes in the heaps.
+ */
+static bool
+judge_threshold_grown(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!is_most_of_retained(f, f->large_bytes) || f->no_dyn_threshold ||
+		f->mmap_threshold <= MALLOC_DEFAULT_THRESHOLD)
+		return false;
+	say(v, "warning", f->trimmable_bytes,
+		"%s%s, %d %% of RSS, is free inside malloc, most of it in large pieces: freeing one "
+		"great block has raised the threshold from which blocks have a mapping of their own, "
+		"and go back when freed, from 128 KiB to %s.",
+		at_least(f), BYTES(f->trimmable_bytes), percent(f->trimmable_bytes, f->rss_bytes),
+		BYTES(f->mmap_threshold));
+	advise_trim(f, v);
+	advise(v, "start it with MALLOC_MMAP_THRESHOLD_=131072, which keeps it there");
+	return true;
+}
+
+/*
+ * The limit is eight arenas a CPU (2.10 to 2.43): more than half of them were made, and share
+ * nothing.
+ */
+static bool
+judge_arena_sprawl(const struct verdict_facts *f, struct verdict *v)
+{
+	uint64_t bytes = f->trimmable_bytes;
+
+	if (!is_retained(f) || f->nr_arenas <= 8 || f->nr_arenas <= 4 * (size_t)f->nr_cpus ||
+		!weighs(bytes, 64 * MIB, 0.25, f->arena_resident_bytes) ||
+		2 * f->main_bytes > bytes)
+		return false;
+	say(v, "warning", bytes,
+		"%zu arenas on %d CPUs each keep free memory of their own: %s%s in all, %d %% of RSS. "
+		"What is free in one arena does not serve threads of another.",
+		f->nr_arenas, f->nr_cpus, f->is_bound ? "at least " : "", BYTES(bytes),
+		percent(bytes, f->rss_bytes));
+	advise_trim(f, v);
+	advise(v, "start it with MALLOC_ARENA_MAX=4");
+	return true;
+}
+
+static bool
+judge_orphan_arenas(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!is_most_of_retained(f, f->orphan_bytes))
+		return false;
+	say(v, "warning", f->orphan_bytes,
+		"%s%s, %d %% of RSS, is free in %zu arenas that no thread uses: their threads have "
+		"ended, and what is free there waits for new ones.",
+		at_least(f), BYTES(f->orphan_bytes), percent(f->orphan_bytes, f->rss_bytes),
+		f->nr_orphans);
+	advise_trim(f, v);
+	advise(v, "keep threads in a pool, or start it with MALLOC_ARENA_MAX=4");
+	return true;
+}
+
+static bool
+judge_pinned(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!is_most_of_retained(f, f->pinned_bytes))
+		return false;
+	say(v, "warning", f->pinned_bytes,
+		"%s%s is free below a chunk that ends its heap and keeps it from shrinking: %s at "
+		PRIraddr ", in use.",
+		at_least(f), BYTES(f->pinned_bytes), BYTES(f->pin.bytes), f->pin.addr.v);
+	advise_trim(f, v);
+	advise(v, "memdiag heap --pins -p %d; then allocate what lives long before what does not",
+		(int)f->pid);
+	return true;
+}
+
+static bool
+judge_fork_shared(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->has_shared || !is_most_of_retained(f, f->shared_bytes))
+		return false;
+	say(v, "info", f->shared_bytes,
+		"%s of the %s that malloc_trim would take off RSS is shared with other processes "
+		"since a fork(): the machine has no more memory free until they trim as well, or end.",
+		BYTES(f->shared_bytes), BYTES(f->trimmable_bytes));
+	advise(v, "trim before fork(), or trim each process that shares it");
+	return true;
+}
+
+/*
+ * What is free and locked, if only sums are known: what is locked is resident, so what is locked
+ * beyond all that is not free must be free.
+ */
+static uint64_t
+locked_by_sums(const struct verdict_facts *f)
+{
+	uint64_t both = f->locked_bytes + f->trimmable_bytes;
+	uint64_t bytes = both > f->rss_bytes ? both - f->rss_bytes : 0;
+
+	return bytes < f->trimmable_bytes ? bytes : f->trimmable_bytes;
+}
+
+/* madvise() fails there, and malloc_trim() does not tell. */
+static bool
+judge_locked(const struct verdict_facts *f, struct verdict *v)
+{
+	uint64_t bytes = f->mlocked_bytes ? f->mlocked_bytes : locked_by_sums(f);
+
+	if (!f->has_malloc || !weighs(bytes, 16 * MIB, 0.1, f->rss_bytes) ||
+		bytes < f->trimmable_bytes / 2)
+		return false;
+	say(v, "warning", bytes,
+		"%s%s, %d %% of RSS, is free inside malloc and locked into memory (mlock, mlockall): "
+		"malloc_trim cannot give back what is locked.",
+		at_least(f), BYTES(bytes), percent(bytes, f->rss_bytes));
+	advise(v, "lock less than all of it: mlock() what must never wait, not mlockall()");
+	return true;
+}
+
+static bool
+judge_hugetlb(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->hp_page || !weighs(f->free_bytes, 16 * MIB, 0.1, f->hugetlb_bytes) ||
+		!weighs(f->hugetlb_bytes, 16 * MIB, 0, 0))
+		return false;
+	say(v, "info", f->free_bytes,
+		"malloc's heaps are made of pages of %s from the hugetlb pool, and %s in them is free: "
+		"malloc_trim gives back only what is a whole page of that size, which is rare.",
+		BYTES(f->hp_page), BYTES(f->free_bytes));
+	advise(v, "start it without glibc.malloc.hugetlb=2 in GLIBC_TUNABLES");
+	return true;
+}
+
+static bool
+judge_main_in_pieces(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->is_main_in_pieces || !is_most_of_retained(f, f->main_bytes))
+		return false;
+	say(v, "warning", f->trimmable_bytes,
+		"%s%s, %d %% of RSS, is free inside malloc, and the main arena lies in pieces: "
+		"something is mapped where its heap would have grown. It never shrinks by itself now.",
+		at_least(f), BYTES(f->trimmable_bytes), percent(f->trimmable_bytes, f->rss_bytes));
+	advise_trim(f, v);
+	advise(v, "memdiag maps -p %d: what lies behind the main heap?", (int)f->pid);
+	return true;
+}
+
+/* ---- free and resident, and malloc_trim() does not help ---- */
+
+/*
+ * malloc_trim() never looks at the top of a thread's arena, and free() only when it is larger than
+ * the trim threshold (malloc/arena.c, heap_trim(), 2.22 and later).
+ */
+static bool
+judge_tops_stuck(const struct verdict_facts *f, struct verdict *v)
+{
+	char threshold[64] = "";
+
+	if (!f->has_malloc || !weighs(f->top_bytes, 16 * MIB, 0.05, f->rss_bytes))
+		return false;
+	if (f->trim_threshold)
+		snprintf(threshold, sizeof threshold, " and free() only above %s",
+			BYTES(f->trim_threshold));
+	say(v, "warning", f->top_bytes,
+		"%s, %d %% of RSS, is free at the ends of thread arenas, where malloc_trim never gives "
+		"back%s.",
+		BYTES(f->top_bytes), percent(f->top_bytes, f->rss_bytes), threshold);
+	advise(v, "memdiag trim --tops -p %d", (int)f->pid);
+	advise(v, "start it with MALLOC_TRIM_THRESHOLD_=131072");
+	return true;
+}
+
+static bool
+is_stranded(const struct verdict_facts *f)
+{
+	return f->has_malloc && weighs(f->stranded_bytes, 16 * MIB, 0.1, f->rss_bytes) &&
+		f->stranded_bytes >= f->trimmable_bytes;
+}
+
+/* How much of the pages with stranded memory is in use. */
+static double
+occupancy(const struct verdict_facts *f)
+{
+	return f->mixed_bytes > f->stranded_bytes
+		? 1 - (double)f->stranded_bytes / (double)f->mixed_bytes
+		: 0;
+}
+
+static bool
+judge_fragmented(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!is_stranded(f))
+		return false;
+	say(v, "warning", f->stranded_bytes,
+		"%s%s, %d %% of RSS, is free in pieces smaller than a page, between blocks in use. "
+		"Trimming does not help; malloc uses it for new blocks of those sizes only.",
+		at_least(f), BYTES(f->stranded_bytes), percent(f->stranded_bytes, f->rss_bytes));
+	advise(v, "memdiag heap --histogram -p %d", (int)f->pid);
+	advise(v, "an allocator that keeps sizes apart (jemalloc, tcmalloc), or pools");
+	return true;
+}
+
+static bool
+judge_sparse(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!is_stranded(f) || occupancy(f) >= 0.25)
+		return false;
+	say(v, "warning", f->stranded_bytes,
+		"%s%s, %d %% of RSS, is free on pages that a few small blocks keep: they fill %d %% of "
+		"them. Trimming does not help as long as these live.",
+		at_least(f), BYTES(f->stranded_bytes), percent(f->stranded_bytes, f->rss_bytes),
+		(int)(occupancy(f) * 100 + 0.5));
+	advise(v, "memdiag heap --histogram -p %d", (int)f->pid);
+	advise(v, "allocate what lives long apart from what does not");
+	return true;
+}
+
+static bool
+judge_cache_retained(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->has_malloc || !weighs(f->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
+		return false;
+	say(v, "warning", f->cached_bytes,
+		"%s, %d %% of RSS, is freed and in the caches of %zu threads, each for itself until it "
+		"ends. malloc counts it as in use, and trimming does not reach it.",
+		BYTES(f->cached_bytes), percent(f->cached_bytes, f->rss_bytes), f->nr_caches);
+	advise(v, "memdiag heap --threads -p %d", (int)f->pid);
+	advise(v, "fewer threads, or start it with GLIBC_TUNABLES=glibc.malloc.tcache_count=2");
+	return true;
+}
+
+static bool
+judge_thp(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->huge_bytes, 64 * MIB, 0.5, f->rss_bytes))
+		return false;
+	say(v, "info", f->huge_bytes,
+		"%s, %d %% of RSS, is in transparent huge pages, %s of it in malloc's heaps. One byte "
+		"in use keeps 2 MiB resident.",
+		BYTES(f->huge_bytes), percent(f->huge_bytes, f->rss_bytes),
+		BYTES(f->heap_huge_bytes));
+	advise(v, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
+	return true;
+}
+
+/* ---- blocks with mappings of their own, swap ---- */
+
+static bool
+judge_mmapped_large(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->has_malloc || !weighs(f->mmap_bytes, 256 * MIB, 0.5, f->rss_bytes))
+		return false;
+	say(v, "info", f->mmap_bytes,
+		"%s, %d %% of RSS, is in %" PRIu64 " large blocks that the program allocated and has "
+		"not freed. Each has a mapping of its own and goes back when it is freed.",
+		BYTES(f->mmap_bytes), percent(f->mmap_bytes, f->rss_bytes), f->nr_mmaps);
+	advise(v, "see if it grows: memdiag info -p %d --json now and later, then memdiag diff",
+		(int)f->pid);
+	return true;
+}
+
+static bool
+judge_mmap_limit(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->nr_mmaps_max || f->nr_mmaps * 10 < f->nr_mmaps_max * 9 ||
+		!weighs(f->mmap_bytes, 16 * MIB, 0, 0))
+		return false;
+	say(v, "warning", f->mmap_bytes,
+		"%" PRIu64 " large blocks have mappings of their own, and %" PRIu64 " may: further ones "
+		"come from the heaps, and leave holes there when freed.",
+		f->nr_mmaps, f->nr_mmaps_max);
+	advise(v, "start it with MALLOC_MMAP_THRESHOLD_=4194304, so that fewer blocks have one");
+	return true;
+}
+
+static bool
+judge_swapped(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->has_malloc ||
+		!weighs(f->free_swap_bytes, 16 * MIB, 0.1, f->rss_bytes + f->swap_bytes))
+		return false;
+	say(v, "warning", f->free_swap_bytes,
+		"%s of the %s that the process has in swap is free inside malloc: trimming frees it "
+		"there, without reading it back.",
+		BYTES(f->free_swap_bytes), BYTES(f->swap_bytes));
+	advise_trim(f, v);
+	return true;
+}
+
+/* ---- threads, settings, the rest ---- */
+
+static bool
+judge_thread_stacks(const struct verdict_facts *f, struct verdict *v)
+{
+	bool is_resident = weighs(f->stack_rss_bytes, 64 * MIB, 0.1, f->rss_bytes);
+
+	if (!is_resident && !weighs(f->stack_virt_bytes, 4 * GIB, 0.5, f->virt_bytes))
+		return false;
+	say(v, is_resident ? "warning" : "info",
+		is_resident ? f->stack_rss_bytes : f->stack_virt_bytes,
+		"%zu thread stacks take %s of VIRT and %s of RSS.", f->nr_thread_stacks,
+		BYTES(f->stack_virt_bytes), BYTES(f->stack_rss_bytes));
+	advise(v, "fewer threads, or smaller stacks (ulimit -s, pthread_attr_setstacksize)");
+	return true;
+}
+
+static bool
+judge_env_not_effective(const struct verdict_facts *f, struct verdict *v)
+{
+	const char *env = f->environment.v;
+	size_t len = f->environment.len;
+	char setting[160];
+	uint64_t max;
+
+	if (!f->has_malloc)
+		return false;
+	if (environment_find_bad(env, len, setting, sizeof setting)) {
+		say(v, "warning", 0,
+			"The environment has %s, which glibc does not know: it has no effect.", setting);
+		advise(v, "man mallopt, ENVIRONMENT VARIABLES, has the names");
+		return true;
+	}
+	if (!environment_arena_max(env, len, &max, setting, sizeof setting) || f->nr_arenas <= max)
+		return false;
+	say(v, "warning", 0,
+		"The environment has %s, yet there are %zu arenas: mallopt() in the program, or a "
+		"set-user-ID start, has overruled it.",
+		setting, f->nr_arenas);
+	return true;
+}
+
+static bool
+judge_unaccounted(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->unaccounted_bytes, 16 * MIB, 0.1, f->rss_bytes))
+		return false;
+	say(v, "warning", f->unaccounted_bytes,
+		"%s, %d %% of RSS, could not be told apart: it changed while it was read, or memdiag "
+		"may not see it.",
+		BYTES(f->unaccounted_bytes), percent(f->unaccounted_bytes, f->rss_bytes));
+	advise(v, "run it again as root; memdiag maps -p %d", (int)f->pid);
+	return true;
+}
+
+const struct cause causes[] = {
+	{ "limit-near", SUBJECT_LIMIT, judge_limit_near },
+	{ "other-allocator", SUBJECT_OTHERS, judge_other_allocator },
+	{ "virt-only", SUBJECT_RESERVE, judge_virt_only },
+	{ "live-large", SUBJECT_LIVE, judge_live_large },
+	{ "returned", SUBJECT_RETURNED, judge_returned },
+	{ "retained", SUBJECT_FREE, judge_retained },
+	{ "threshold-grown", SUBJECT_FREE, judge_threshold_grown },
+	{ "tops-stuck", SUBJECT_TOPS, judge_tops_stuck },
+	{ "arena-sprawl", SUBJECT_FREE, judge_arena_sprawl },
+	{ "orphan-arenas", SUBJECT_FREE, judge_orphan_arenas },
+	{ "pinned", SUBJECT_FREE, judge_pinned },
+	{ "fragmented", SUBJECT_STRANDED, judge_fragmented },
+	{ "sparse", SUBJECT_STRANDED, judge_sparse },
+	{ "cache-retained", SUBJECT_CACHES, judge_cache_retained },
+	{ "thp", SUBJECT_HUGE, judge_thp },
+	{ "fork-shared", SUBJECT_FREE, judge_fork_shared },
+	{ "mmapped-large", SUBJECT_LIVE, judge_mmapped_large },
+	{ "mmap-limit", SUBJECT_MMAP_LIMIT, judge_mmap_limit },
+	{ "locked", SUBJECT_FREE, judge_locked },
+	{ "swapped", SUBJECT_SWAP, judge_swapped },
+	{ "hugetlb", SUBJECT_FREE, judge_hugetlb },
+	{ "main-in-pieces", SUBJECT_FREE, judge_main_in_pieces },
+	{ "thread-stacks", SUBJECT_STACKS, judge_thread_stacks },
+	{ "env-not-effective", SUBJECT_SETTINGS, judge_env_not_effective },
+	{ "unaccounted", SUBJECT_UNKNOWN, judge_unaccounted },
+};
+const size_t nr_causes = sizeof causes / sizeof *causes;

@@ -1,0 +1,43 @@
+/*
+ * verdict-priv: what the rules share with who chooses among them.
+ */
+#ifndef MEMDIAG_VERDICT_VERDICT_PRIV_H
+#define MEMDIAG_VERDICT_VERDICT_PRIV_H
+
+#include "verdict/verdict.h"
+
+/* DEFAULT_MMAP_THRESHOLD_MIN, which is also that of trimming (malloc/malloc.c). */
+#define MALLOC_DEFAULT_THRESHOLD (UINT64_C(128) << 10)
+
+/* What a verdict is about.  Two about the same would say the same twice. */
+enum subject {
+	SUBJECT_LIMIT,
+	SUBJECT_OTHERS,
+	SUBJECT_RESERVE,
+	SUBJECT_LIVE,		/* in use */
+	SUBJECT_RETURNED,
+	SUBJECT_FREE,		/* free, on pages of its own */
+	SUBJECT_TOPS,
+	SUBJECT_STRANDED,	/* free, on pages in use */
+	SUBJECT_CACHES,
+	SUBJECT_HUGE,
+	SUBJECT_SWAP,
+	SUBJECT_MMAP_LIMIT,
+	SUBJECT_STACKS,
+	SUBJECT_SETTINGS,
+	SUBJECT_UNKNOWN,
+	NR_SUBJECTS,
+};
+
+struct cause {
+	const char *id;		/* a promise to scripts: never renamed */
+	enum subject subject;
+	/* True if it is there, with V filled but for the id. */
+	bool (*judge)(const struct verdict_facts *f, struct verdict *v);
+};
+
+/* In the order they are looked for; of one subject the general before the particular. */
+extern const struct cause causes[];
+extern const size_t nr_causes;
+
+#endif
