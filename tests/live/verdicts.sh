@@ -1,0 +1,115 @@
+#!/bin/sh
+# The matrix: a program for each cause, and the verdicts that heap and info give it.  heap names that
+# cause alone; info, which does not look into the heaps, names it too, or the more general one, or
+# nothing, but never another.
+deadline=120
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+# ids FILE: the verdicts in memdiag's output, as words in a line.
+ids()
+{
+	json '[.verdicts[].id] | join(" ")'
+}
+
+# judge KIND INFO: start it and note what is said of it; info says INFO, or 'same'.
+judge()
+{
+	kind=$1
+	start_tracee cause "$kind"
+	by_info=$2
+	[ "$by_info" != same ] || by_info=$kind
+	[ "$by_info" != none ] || by_info=
+	by_heap=$kind
+	[ "$kind" != healthy ] || by_heap= by_info=
+	# On a machine that is busy with other tests threads take their time to stop.
+	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop-ms 5000 --json >"$dir/why" || cat "$dir/why"
+	said_by_heap=$(ids)
+	exits 0 memdiag info --pid "$tracee_pid" --json >"$dir/why" || cat "$dir/why"
+	said_by_info=$(ids)
+	printf '# %-18s %-18s %s\n' "$kind" "${said_by_heap:--}" "${said_by_info:--}"
+	check "heap: $kind: ${by_heap:-nothing}" test "$said_by_heap" = "$by_heap"
+	check "info: $kind: ${by_info:-nothing}" test "$said_by_info" = "$by_info"
+}
+
+# tried KIND INFO: as judge, and the program is as it was.
+tried()
+{
+	judge "$1" "${2:-same}"
+	check "$1: the target lives on" end_tracee
+}
+
+# can_lock: whether memory of a hundred megabytes may be locked.
+can_lock()
+{
+	[ "$(id -u)" -eq 0 ] || [ "$(ulimit -l)" = unlimited ]
+}
+
+# has_huge: whether malloc can be told to want huge pages, and the kernel gives them.
+has_huge()
+{
+	grep -q -e '\[always\]' -e '\[madvise\]' /sys/kernel/mm/transparent_hugepage/enabled &&
+		[ "$(getconf GNU_LIBC_VERSION | sed 's/.*\.//')" -ge 35 ]
+}
+
+printf '# %-18s %-18s %s\n' PROGRAM HEAP INFO
+tried healthy
+tried other-allocator
+tried virt-only
+tried live-large
+tried returned
+tried retained
+tried threshold-grown
+tried tops-stuck
+# Each arena reserves 64 MiB: with so many threads that is a thing to say as well.
+if [ "$(nproc --all)" -le 3 ]; then
+	tried arena-sprawl
+else
+	skip 'arena-sprawl' 'as many arenas as that takes here also reserve a lot'
+fi
+skip 'arena-sprawl with glibc 2.44' 'there it makes no more arenas than there are CPUs'
+tried orphan-arenas
+tried pinned retained
+tried fragmented
+tried sparse
+tried cache-retained none
+if has_huge; then
+	GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+	export GLIBC_TUNABLES
+	tried thp
+	unset GLIBC_TUNABLES
+else
+	skip 'thp' 'no transparent huge pages, or a glibc before 2.35 that does not ask for them'
+fi
+tried fork-shared retained
+tried mmapped-large
+tried mmap-limit
+if can_lock; then
+	tried locked
+else
+	skip 'locked' 'may not lock memory'
+fi
+skip 'swapped' 'takes swap that is slow and free; by facts in tests/unit/verdict-judge'
+skip 'hugetlb' 'takes pages the administrator has set aside; by facts in tests/unit/verdict-judge'
+tried main-in-pieces
+tried thread-stacks
+MALLOC_ARENAS_MAX=1
+export MALLOC_ARENAS_MAX
+tried env-not-effective
+unset MALLOC_ARENAS_MAX
+skip 'limit-near' 'takes a cgroup that is nearly full; by facts in tests/unit/verdict-judge'
+skip 'unaccounted' 'takes memory that may not be seen; by facts in tests/unit/verdict-judge'
+
+start_tracee cause healthy
+check 'heap of a healthy program' exits 0 memdiag heap --pid "$tracee_pid" --max-stop-ms 5000
+check 'ends with that' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
+check 'info of it' exits 0 memdiag info --pid "$tracee_pid"
+check 'as well' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
+end_tracee
+start_tracee cause tops-stuck
+check 'of another, heap says' exits 0 memdiag heap --pid "$tracee_pid" --max-stop-ms 5000
+check 'what is the matter' grep -q '^VERDICT  tops-stuck: .* free() only above 60\.' "$dir/out"
+check 'what to do now' grep -qx "NEXT     memdiag trim --tops -p $tracee_pid" "$dir/out"
+check 'and what for good' grep -qx 'THEN     start it with MALLOC_TRIM_THRESHOLD_=131072' "$dir/out"
+end_tracee
+finish
