@@ -179,14 +179,40 @@ try_form(const struct look *k, const struct form *form, const struct data *d, si
 	}
 }
 
-static void
-search_data(const struct look *k, const struct data *d, struct best *best)
+/* All forms begin with the same three members, of which nearly every place can be told to be none. */
+static bool
+begins_by_default(const struct look *k, const struct data *d, size_t offset)
 {
-	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-		if (forms[i].last < k->l->first || forms[i].first > k->l->last)
+	size_t word = k->l->word_bytes;
+
+	for (size_t i = 0; i < 3; i++)
+		if (!d->was || offset + 3 * word > d->size_bytes ||
+			word_at(k, (const char *)d->was + offset + i * word) != DEFAULT_BYTES)
+			return false;
+	return true;
+}
+
+/* Look at all places; BY_DEFAULT only at those that the file initialises as it does. */
+static void
+search_data(const struct look *k, const struct data *d, bool by_default, struct best *best)
+{
+	for (size_t at = 0; at < d->size_bytes; at += k->l->word_bytes) {
+		if (by_default && !begins_by_default(k, d, at))
 			continue;
-		for (size_t at = 0; at < d->size_bytes; at += k->l->word_bytes)
-			try_form(k, &forms[i], d, at, best);
+		for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+			if (forms[i].last >= k->l->first && forms[i].first <= k->l->last)
+				try_form(k, &forms[i], d, at, best);
+	}
+}
+
+static void
+search(const struct look *k, const struct object *libc, bool by_default, struct best *best)
+{
+	for (size_t i = 0; i < image_nr_phdrs(libc->image); i++) {
+		auto_data struct data d = { 0 };
+
+		if (read_data(k, libc->image, image_phdr(libc->image, i), &d) == 0)
+			search_data(k, &d, by_default, best);
 	}
 }
 
@@ -225,12 +251,11 @@ look_for_params(struct look *k)
 	const struct object *libc = objects_at(k->o, k->a->v[0].addr);
 	struct best best = { 0 };
 
-	for (size_t i = 0; libc && i < image_nr_phdrs(libc->image); i++) {
-		auto_data struct data d = { 0 };
-
-		if (read_data(k, libc->image, image_phdr(libc->image, i), &d) == 0)
-			search_data(k, &d, &best);
-	}
+	if (!libc)
+		return;
+	search(k, libc, true, &best);
+	if (!best.fit)
+		search(k, libc, false, &best);
 	if (best.fit && !best.is_doubtful)
 		keep(k, &best);
 }
