@@ -9,10 +9,12 @@
 
 /* More rows than that are asked for with -n. */
 #define DEFAULT_ROWS 16
+/* A question that threads of a server would notice is not asked. */
+#define DEFAULT_MAX_LOCK_NS 10000000
 
 /* ---- options ---- */
 
-enum { KEY_ARENA = 0x3000, KEY_SORT, KEY_XML, KEY_CAPTURE };
+enum { KEY_ARENA = 0x3000, KEY_SORT, KEY_XML, KEY_CAPTURE, KEY_METHOD, KEY_MAX_LOCK };
 
 static const struct argp_option options[] = {
 	{ "arena", KEY_ARENA, "N", 0, "only arena N, with the sizes of its free chunks", 1 },
@@ -20,6 +22,12 @@ static const struct argp_option options[] = {
 	{ "sort", KEY_SORT, "KEY", 0,
 		"arenas by resident (default), nr, system, in-use, free or threads", 1 },
 	{ "xml", KEY_XML, NULL, 0, "malloc_info's own document and nothing else", 1 },
+	{ "method", KEY_METHOD, "METHOD", 0,
+		"inject: the process calls malloc_info() itself; read: its heaps are read instead; auto: "
+		"what --max-lock says (default)", 1 },
+	{ "max-lock", KEY_MAX_LOCK, "DURATION", 0,
+		"rather read than let malloc_info() lock an arena for longer; nor is the process stopped "
+		"for longer at a time, to be read (10ms)", 1 },
 	{ "capture", KEY_CAPTURE, "HOW", 0,
 		"how the text is caught: stream, a private stream (default); fd2, what is written to "
 		"standard error meanwhile", 2 },
@@ -33,6 +41,11 @@ static const char *const sort_name[] = {
 	[INFO_BY_IN_USE] = "in-use",
 	[INFO_BY_FREE] = "free",
 	[INFO_BY_THREADS] = "threads",
+};
+const char *const info_method_name[] = {
+	[INFO_AUTO] = "auto",
+	[INFO_INJECT] = "inject",
+	[INFO_READ] = "read",
 };
 const char *const info_capture_name[] = {
 	[INJECT_CAPTURE_STREAM] = "stream",
@@ -75,6 +88,14 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_XML:
 		o->xml = true;
 		return 0;
+	case KEY_METHOD:
+		o->method = (enum info_method)choose(state, arg, info_method_name,
+			NR(info_method_name), "is no method: say auto, inject or read");
+		return 0;
+	case KEY_MAX_LOCK:
+		if (!ui_parse_duration(arg, &o->max_lock_ns))
+			ui_refuse(state, arg, "is not a duration: say 500ms, 10s or 2m");
+		return 0;
 	case KEY_CAPTURE:
 		o->inject.capture = (enum inject_capture)choose(state, arg, info_capture_name,
 			NR(info_capture_name), "is no way to capture: say stream or fd2");
@@ -91,7 +112,7 @@ static const struct argp argp = {
 	.doc = "Where the memory of a process is, what malloc keeps in its arenas, and what to do "
 	       "about it.\n"
 	       "One idle thread is borrowed for about a millisecond to call malloc_info(); no other "
-	       "thread stops.\v"
+	       "thread stops. Where that would lock an arena for long, its heaps are read instead.\v"
 	       "Examples:\n"
 	       "  memdiag info --pid 1234\n"
 	       "  memdiag info --pid 1234 --arena 3      the free chunks of one arena\n"
@@ -112,31 +133,6 @@ info_release(struct info *info)
 	text_release(&info->xml);
 	space_release(&info->space);
 	malloc_target_release(&info->mt);
-}
-
-/* The document. */
-static int
-ask(struct info *info, const struct info_options *opt, struct err *e)
-{
-	if (malloc_target_open(&info->mt, opt->ui.pid, e) < 0 ||
-		malloc_target_find_arenas(&info->mt, e) < 0 ||
-		inject_malloc_info(info->mt.inject, &info->mt.arenas, &opt->inject, &info->xml,
-			&info->report, e) < 0)
-		return -1;
-	if (info->report.capture != opt->inject.capture)
-		warn(&info->warnings, false,
-			"its standard error stream does not look as glibc makes it, so what "
-			"malloc_info wrote was caught as with --capture=%s",
-			info_capture_name[info->report.capture]);
-	if (info->report.is_cut)
-		warn(&info->warnings, true,
-			"malloc_info's text is longer than there was room for: its end is missing");
-	if (info->report.replayed_bytes)
-		warn(&info->warnings, false,
-			"%" PRIu64 " bytes that the process wrote to standard error meanwhile were "
-			"written to where they belong",
-			info->report.replayed_bytes);
-	return 0;
 }
 
 /* The memory that it speaks of. */
@@ -227,13 +223,14 @@ print(const struct info *info, const struct info_options *opt, struct ui_output 
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct info_options opt = { .arena = -1, .max_rows = DEFAULT_ROWS };
+	struct info_options opt = { .arena = -1, .max_rows = DEFAULT_ROWS,
+		.max_lock_ns = DEFAULT_MAX_LOCK_NS };
 	__attribute__((cleanup(info_release))) struct info info = { .mt = MALLOC_TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
 	ui_parse(&argp, argc, argv, &opt);
 	borrow_limit(&opt.inject, &opt.ui);
-	if (ui_output_open(&out, &opt.ui, e) < 0 || ask(&info, &opt, e) < 0)
+	if (ui_output_open(&out, &opt.ui, e) < 0 || info_ask(&info, &opt, e) < 0)
 		return -1;
 	if (!opt.xml && understand(&info, &opt, e) < 0)
 		return -1;

@@ -245,11 +245,21 @@ print_sizes(const struct malloc_info_heap *h, const struct ui_options *opt, stru
 	return ui_table_print(t, e);
 }
 
+static const char *
+stop_text(const struct info *info, char *buf, size_t size)
+{
+	char longest[32];
+
+	snprintf(buf, size, "its heaps were read; it was stopped %u times, for %s at most",
+		info->nr_stops, ui_duration(info->longest_stop_ns, longest, sizeof longest));
+	return buf;
+}
+
 int
 info_print_text(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	struct err *e)
 {
-	char borrow[80];
+	char how[80];
 
 	print_header(info, opt, out->f);
 	for (int kind = 0; kind < NR_ACCOUNTS; kind++)
@@ -261,7 +271,9 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 	if (info->nr_verdicts || info->space.rss_from != SPACE_RSS_NONE)
 		ui_print_verdicts(out, info->verdict, info->nr_verdicts);
 	if (opt->ui.verbose)
-		ui_note(&opt->ui, "%s", borrow_text(&info->report, borrow, sizeof borrow));
+		ui_note(&opt->ui, "%s",
+			info->method == INFO_READ ? stop_text(info, how, sizeof how)
+						  : borrow_text(&info->report, how, sizeof how));
 	return 0;
 }
 
@@ -350,12 +362,23 @@ arenas_json(const struct info *info, const struct info_options *opt)
 }
 
 static json_t *
-borrowed_json(const struct inject_report *r)
+borrowed_json(const struct info *info)
 {
-	json_t *object = borrow_json(r);
+	const struct inject_report *r = &info->report;
+	json_t *object;
 
+	if (info->method == INFO_READ)
+		return json_null();
+	object = borrow_json(r);
 	json_object_set_new(object, "capture", json_string(info_capture_name[r->capture]));
 	return object;
+}
+
+static json_t *
+stop_json(const struct info *info)
+{
+	return json_pack("{s:i, s:I}", "count", (int)info->nr_stops, "longest_us",
+		(json_int_t)(info->longest_stop_ns / 1000));
 }
 
 int
@@ -366,13 +389,14 @@ info_print_json(const struct info *info, const struct info_options *opt, struct 
 	json_t *document = ui_json_new("info", &info->mt.target), *data;
 	int r;
 
-	data = json_pack("{s:s, s:i, s:{s:o, s:o, s:o}, s:o, s:o, s:{s:I, s:o}, s:o}", "libc",
+	data = json_pack("{s:s, s:i, s:{s:o, s:o, s:o}, s:o, s:o, s:{s:I, s:o}, s:s, s:o, s:o}", "libc",
 		inject_libc_version(info->mt.inject), "cpus", os_nr_cpus(), "totals", "virt_bytes",
 		bytes_json(status->vm_size_bytes), "rss_bytes", bytes_json(status->vm_rss_bytes),
 		"swap_bytes", bytes_json(status->vm_swap_bytes), "accounting",
 		accounting_json(&info->account), "arenas", arenas_json(info, opt), "mmapped",
 		"count", (json_int_t)info->mi.mmap_count, "bytes", bytes_json(info->mi.mmap_bytes),
-		"borrow", borrowed_json(&info->report));
+		"method", info_method_name[info->method], "borrow", borrowed_json(info), "stop",
+		stop_json(info));
 	if (json_object_set_new(document, "data", data) < 0 ||
 		json_object_set_new(document, "verdicts",
 			ui_json_verdicts(info->verdict, info->nr_verdicts)) < 0) {

@@ -18,6 +18,13 @@ enum info_sort {
 	INFO_BY_THREADS,
 };
 
+/* Where malloc's own account comes from. */
+enum info_method {
+	INFO_AUTO,
+	INFO_INJECT,	/* malloc_info(), called in the process */
+	INFO_READ,	/* the heap reader, which writes the same document */
+};
+
 struct info_options {
 	struct ui_options ui;
 	struct inject_options inject;
@@ -25,6 +32,8 @@ struct info_options {
 	size_t max_rows;	/* 0: no limit */
 	enum info_sort sort;
 	bool xml;		/* the document as it is */
+	enum info_method method;
+	uint64_t max_lock_ns;	/* for AUTO; and the longest stop of READ */
 };
 
 /* What every resident byte is for.  The order is the order on the screen. */
@@ -58,7 +67,10 @@ struct info_arena {
 
 struct info {
 	struct malloc_target mt;
-	struct inject_report report;
+	enum info_method method;	/* INJECT or READ */
+	struct inject_report report;	/* of INJECT */
+	unsigned int nr_stops;		/* of READ */
+	uint64_t longest_stop_ns;
 	struct text xml;
 	struct malloc_info mi;
 	struct space space;	/* read after the call */
@@ -72,8 +84,12 @@ struct info {
 	struct warnings warnings;
 };
 
+extern const char *const info_method_name[];
 /* "stream" or "fd2". */
 extern const char *const info_capture_name[];
+
+/* info-ask.c: learn the process and get its malloc's account, xml.  0, or -1 with E. */
+int info_ask(struct info *info, const struct info_options *opt, struct err *e);
 
 /* info-account.c: from what was read to accounts, arenas and verdicts. 0, or -1 with E. */
 int info_match_arenas(struct info *info, struct err *e);

@@ -312,6 +312,14 @@ int heap_top_pages(const struct target *t, const struct heap_layout *l, raddr ar
 	struct heap_range *ret);
 
 /*
+ * Whether malloc_info() would hold the lock of one of the arenas A for longer than MAX_NS, going
+ * through its free chunks; also when there are too many in all to be counted quickly.  A hint:
+ * nothing is stopped, and lists change.
+ */
+bool heap_is_slow_to_tell(const struct target *t, const struct maps *m, const struct arenas *a,
+	uint64_t max_ns);
+
+/*
  * The document that malloc_info(0, f) of the target's own libc would write, into OUT; of a libc
  * before 2.31 in the form of 2.31.
  */

@@ -1,0 +1,54 @@
+#!/bin/sh
+# info has malloc called in the process, or reads its heaps itself: the answer is the same, and where
+# malloc_info() would lock an arena for long it is not called.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+# what info says of malloc, without what the kernel counts
+account()
+{
+	exits 0 memdiag info --pid "$tracee_pid" --json "$@" || return
+	json '.data | del(.arenas[].resident_bytes) | .arenas, .mmapped'
+}
+
+same_account()
+{
+	account --method=inject >"$dir/inject" && account --method=read >"$dir/read" &&
+		diff "$dir/inject" "$dir/read"
+}
+
+same_xml()
+{
+	for method in inject read; do
+		"$MEMDIAG" info --pid "$tracee_pid" --xml --method=$method >"$dir/$method" || return
+	done
+	cmp "$dir/inject" "$dir/read"
+}
+
+start_tracee bloat 4
+check 'few free chunks: malloc is asked' exits 0 memdiag info --pid "$tracee_pid" --json
+check 'which is told' json_is '.data | .method == "inject" and .borrow.tid > 0 and .stop.count == 0'
+check 'the heaps say the same' same_account
+check 'the documents are the same' same_xml
+remember
+check 'reading changes nothing' exits 0 memdiag info --pid "$tracee_pid" --method=read
+check 'nothing at all' unharmed
+check 'the text is complete' grep -q '^VERDICT' "$dir/out"
+check 'and nothing is to be said' test ! -s "$dir/err"
+check 'but how, if asked' exits 0 memdiag info --pid "$tracee_pid" --method=read -v
+check 'namely' grep -q 'its heaps were read; it was stopped [0-9]* time' "$dir/err"
+check 'no time at all: the heaps are read' exits 0 memdiag info --pid "$tracee_pid" --max-lock 0 --json
+check 'without a stop' json_is '.data | .method == "read" and .stop.count == 0'
+check 'the target lives on' end_tracee
+
+start_tracee chunks 2000000 120 2
+check 'a million free chunks: the heaps are read' exits 0 memdiag info --pid "$tracee_pid" --json
+check 'no thread is borrowed' json_is '.data | .method == "read" and .borrow == null'
+check 'which is said' json_is '.warnings | length == 1 and (.[0] | contains("--max-lock"))'
+check 'it is the whole answer' json_is '.partial | not'
+check 'and the same as of malloc' same_account
+check 'with time enough malloc is asked' \
+	exits 0 memdiag info --pid "$tracee_pid" --max-lock 10s --json
+check 'and not read' json_is '.data.method == "inject"'
+check 'the target lives on' end_tracee
+finish
