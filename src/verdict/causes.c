@@ -38,6 +38,16 @@ percent(uint64_t part, uint64_t whole)
 	return whole ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
 }
 
+/* "12 % of RSS".  A core file does not tell that. */
+static const char *
+share_text(const struct verdict_facts *f, uint64_t bytes, char *buf, size_t size)
+{
+	snprintf(buf, size, "%d %% of %s", percent(bytes, f->rss_bytes),
+		f->is_core ? "what its arenas have" : "RSS");
+	return buf;
+}
+#define SHARE(f, n) share_text((f), (n), (struct words){ { 0 } }.v, sizeof(struct words))
+
 /* Before a number that is a bound as long as the heap itself was not read. */
 static const char *
 at_least(const struct verdict_facts *f)
@@ -71,10 +81,12 @@ advise(struct verdict *v, const char *fmt, ...)
 	__builtin_va_end(ap);
 }
 
+/* The same for a command of ours, as in "trim --tops"; the process of a core file has ended. */
 static void
-advise_trim(const struct verdict_facts *f, struct verdict *v)
+advise_run(const struct verdict_facts *f, struct verdict *v, const char *command)
 {
-	advise(v, "memdiag trim -p %d", (int)f->pid);
+	if (!f->is_core)
+		advise(v, "memdiag %s -p %d", command, (int)f->pid);
 }
 
 /* ---- not malloc's ---- */
@@ -101,10 +113,10 @@ judge_other_allocator(const struct verdict_facts *f, struct verdict *v)
 	if (!weighs(f->other_anon_rss_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
 	say(v, "info", f->other_anon_rss_bytes,
-		"%s, %d %% of RSS, was mapped by the program itself and not by malloc: a buffer pool, or "
+		"%s, %s, was mapped by the program itself and not by malloc: a buffer pool, or "
 		"a runtime with a heap of its own (Java, Go, Node).",
-		BYTES(f->other_anon_rss_bytes), percent(f->other_anon_rss_bytes, f->rss_bytes));
-	advise(v, "memdiag maps -p %d --by=mapping", (int)f->pid);
+		BYTES(f->other_anon_rss_bytes), SHARE(f, f->other_anon_rss_bytes));
+	advise_run(f, v, "maps --by=mapping");
 	return true;
 }
 
@@ -125,18 +137,18 @@ judge_virt_only(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_live_large(const struct verdict_facts *f, struct verdict *v)
 {
-	uint64_t free = f->trimmable_bytes + f->top_bytes + f->stranded_bytes + f->cached_bytes;
+	uint64_t free = f->trimmable_bytes + f->mlocked_bytes + f->top_bytes +
+		f->stranded_bytes + f->cached_bytes;
 	uint64_t arenas = f->arena_resident_bytes > free ? f->arena_resident_bytes - free : 0;
 	uint64_t bytes = arenas + f->mmap_bytes;
 
 	if (!f->has_malloc || !weighs(bytes, 256 * MIB, 0.7, f->rss_bytes))
 		return false;
 	say(v, "info", bytes,
-		"%s%s, %d %% of RSS, is memory that the program allocated and has not freed: data "
+		"%s%s, %s, is memory that the program allocated and has not freed: data "
 		"it needs, or a leak. Trimming does not help.",
-		f->is_bound ? "Up to " : "", BYTES(bytes), percent(bytes, f->rss_bytes));
-	advise(v, "see if it grows: memdiag info -p %d --json now and later, then memdiag diff",
-		(int)f->pid);
+		f->is_bound ? "Up to " : "", BYTES(bytes), SHARE(f, bytes));
+	advise(v, "see if it grows: save --json now and later, then memdiag diff");
 	return true;
 }
 
@@ -177,11 +189,11 @@ judge_retained(const struct verdict_facts *f, struct verdict *v)
 	if (!is_retained(f))
 		return false;
 	say(v, "warning", bytes,
-		"%s%s, %d %% of RSS, is free inside malloc: the program gave it back, malloc kept "
+		"%s%s, %s, is free inside malloc: the program gave it back, malloc kept "
 		"it. malloc_trim returns %s.",
-		at_least(f), BYTES(bytes), percent(bytes, f->rss_bytes),
+		at_least(f), BYTES(bytes), SHARE(f, bytes),
 		f->is_bound ? "what lies in whole pages" : "all of that");
-	advise_trim(f, v);
+	advise_run(f, v, "trim");
 	return true;
 }
 
@@ -197,12 +209,12 @@ judge_threshold_grown(const struct verdict_facts *f, struct verdict *v)
 		f->mmap_threshold <= MALLOC_DEFAULT_THRESHOLD)
 		return false;
 	say(v, "warning", f->trimmable_bytes,
-		"%s%s, %d %% of RSS, is free inside malloc, most of it in large pieces: freeing one "
+		"%s%s, %s, is free inside malloc, most of it in large pieces: freeing one "
 		"great block has raised the threshold from which blocks have a mapping of their own, "
 		"and go back when freed, from 128 KiB to %s.",
-		at_least(f), BYTES(f->trimmable_bytes), percent(f->trimmable_bytes, f->rss_bytes),
+		at_least(f), BYTES(f->trimmable_bytes), SHARE(f, f->trimmable_bytes),
 		BYTES(f->mmap_threshold));
-	advise_trim(f, v);
+	advise_run(f, v, "trim");
 	advise(v, "start it with MALLOC_MMAP_THRESHOLD_=131072, which keeps it there");
 	return true;
 }
@@ -221,11 +233,11 @@ judge_arena_sprawl(const struct verdict_facts *f, struct verdict *v)
 		2 * f->main_bytes > bytes)
 		return false;
 	say(v, "warning", bytes,
-		"%zu arenas on %d CPUs each keep free memory of their own: %s%s in all, %d %% of RSS. "
+		"%zu arenas on %d CPUs each keep free memory of their own: %s%s in all, %s. "
 		"What is free in one arena does not serve threads of another.",
 		f->nr_arenas, f->nr_cpus, f->is_bound ? "at least " : "", BYTES(bytes),
-		percent(bytes, f->rss_bytes));
-	advise_trim(f, v);
+		SHARE(f, bytes));
+	advise_run(f, v, "trim");
 	advise(v, "start it with MALLOC_ARENA_MAX=4");
 	return true;
 }
@@ -236,11 +248,11 @@ judge_orphan_arenas(const struct verdict_facts *f, struct verdict *v)
 	if (!is_most_of_retained(f, f->orphan_bytes))
 		return false;
 	say(v, "warning", f->orphan_bytes,
-		"%s%s, %d %% of RSS, is free in %zu arenas that no thread uses: their threads have "
+		"%s%s, %s, is free in %zu arenas that no thread uses: their threads have "
 		"ended, and what is free there waits for new ones.",
-		at_least(f), BYTES(f->orphan_bytes), percent(f->orphan_bytes, f->rss_bytes),
+		at_least(f), BYTES(f->orphan_bytes), SHARE(f, f->orphan_bytes),
 		f->nr_orphans);
-	advise_trim(f, v);
+	advise_run(f, v, "trim");
 	advise(v, "keep threads in a pool, or start it with MALLOC_ARENA_MAX=4");
 	return true;
 }
@@ -254,9 +266,8 @@ judge_pinned(const struct verdict_facts *f, struct verdict *v)
 		"%s%s is free below a chunk that ends its heap and keeps it from shrinking: %s at "
 		PRIraddr ", in use.",
 		at_least(f), BYTES(f->pinned_bytes), BYTES(f->pin.bytes), f->pin.addr.v);
-	advise_trim(f, v);
-	advise(v, "memdiag heap --pins -p %d; then allocate what lives long before what does not",
-		(int)f->pid);
+	advise_run(f, v, "trim");
+	advise(v, "allocate what lives long before what does not; memdiag heap --pins shows it");
 	return true;
 }
 
@@ -296,9 +307,9 @@ judge_locked(const struct verdict_facts *f, struct verdict *v)
 		bytes < f->trimmable_bytes / 2)
 		return false;
 	say(v, "warning", bytes,
-		"%s%s, %d %% of RSS, is free inside malloc and locked into memory (mlock, mlockall): "
+		"%s%s, %s, is free inside malloc and locked into memory (mlock, mlockall): "
 		"malloc_trim cannot give back what is locked.",
-		at_least(f), BYTES(bytes), percent(bytes, f->rss_bytes));
+		at_least(f), BYTES(bytes), SHARE(f, bytes));
 	advise(v, "lock less than all of it: mlock() what must never wait, not mlockall()");
 	return true;
 }
@@ -323,11 +334,11 @@ judge_main_in_pieces(const struct verdict_facts *f, struct verdict *v)
 	if (!f->is_main_in_pieces || !is_most_of_retained(f, f->main_bytes))
 		return false;
 	say(v, "warning", f->trimmable_bytes,
-		"%s%s, %d %% of RSS, is free inside malloc, and the main arena lies in pieces: "
+		"%s%s, %s, is free inside malloc, and the main arena lies in pieces: "
 		"something is mapped where its heap would have grown. It never shrinks by itself now.",
-		at_least(f), BYTES(f->trimmable_bytes), percent(f->trimmable_bytes, f->rss_bytes));
-	advise_trim(f, v);
-	advise(v, "memdiag maps -p %d: what lies behind the main heap?", (int)f->pid);
+		at_least(f), BYTES(f->trimmable_bytes), SHARE(f, f->trimmable_bytes));
+	advise_run(f, v, "trim");
+	advise(v, "map nothing there at fixed addresses; memdiag maps shows what lies behind the heap");
 	return true;
 }
 
@@ -345,13 +356,13 @@ judge_tops_stuck(const struct verdict_facts *f, struct verdict *v)
 	if (!f->has_malloc || !weighs(f->top_bytes, 16 * MIB, 0.05, f->rss_bytes))
 		return false;
 	if (f->trim_threshold)
-		snprintf(threshold, sizeof threshold, " and free() only above %s",
+		snprintf(threshold, sizeof threshold, ", and free() only above %s",
 			BYTES(f->trim_threshold));
 	say(v, "warning", f->top_bytes,
-		"%s, %d %% of RSS, is free at the ends of thread arenas, where malloc_trim never gives "
+		"%s, %s, is free at the ends of thread arenas, where malloc_trim gives nothing "
 		"back%s.",
-		BYTES(f->top_bytes), percent(f->top_bytes, f->rss_bytes), threshold);
-	advise(v, "memdiag trim --tops -p %d", (int)f->pid);
+		BYTES(f->top_bytes), SHARE(f, f->top_bytes), threshold);
+	advise_run(f, v, "trim --tops");
 	advise(v, "start it with MALLOC_TRIM_THRESHOLD_=131072");
 	return true;
 }
@@ -378,10 +389,10 @@ judge_fragmented(const struct verdict_facts *f, struct verdict *v)
 	if (!is_stranded(f))
 		return false;
 	say(v, "warning", f->stranded_bytes,
-		"%s%s, %d %% of RSS, is free in pieces smaller than a page, between blocks in use. "
+		"%s%s, %s, is free in pieces smaller than a page, between blocks in use. "
 		"Trimming does not help; malloc uses it for new blocks of those sizes only.",
-		at_least(f), BYTES(f->stranded_bytes), percent(f->stranded_bytes, f->rss_bytes));
-	advise(v, "memdiag heap --histogram -p %d", (int)f->pid);
+		at_least(f), BYTES(f->stranded_bytes), SHARE(f, f->stranded_bytes));
+	advise_run(f, v, "heap --histogram");
 	advise(v, "an allocator that keeps sizes apart (jemalloc, tcmalloc), or pools");
 	return true;
 }
@@ -392,11 +403,11 @@ judge_sparse(const struct verdict_facts *f, struct verdict *v)
 	if (!is_stranded(f) || occupancy(f) >= 0.25)
 		return false;
 	say(v, "warning", f->stranded_bytes,
-		"%s%s, %d %% of RSS, is free on pages that a few small blocks keep: they fill %d %% of "
+		"%s%s, %s, is free on pages that a few small blocks keep: they fill %d %% of "
 		"them. Trimming does not help as long as these live.",
-		at_least(f), BYTES(f->stranded_bytes), percent(f->stranded_bytes, f->rss_bytes),
+		at_least(f), BYTES(f->stranded_bytes), SHARE(f, f->stranded_bytes),
 		(int)(occupancy(f) * 100 + 0.5));
-	advise(v, "memdiag heap --histogram -p %d", (int)f->pid);
+	advise_run(f, v, "heap --histogram");
 	advise(v, "allocate what lives long apart from what does not");
 	return true;
 }
@@ -407,10 +418,10 @@ judge_cache_retained(const struct verdict_facts *f, struct verdict *v)
 	if (!f->has_malloc || !weighs(f->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
 		return false;
 	say(v, "warning", f->cached_bytes,
-		"%s, %d %% of RSS, is freed and in the caches of %zu threads, each for itself until it "
+		"%s, %s, is freed and in the caches of %zu threads, each for itself until it "
 		"ends. malloc counts it as in use, and trimming does not reach it.",
-		BYTES(f->cached_bytes), percent(f->cached_bytes, f->rss_bytes), f->nr_caches);
-	advise(v, "memdiag heap --threads -p %d", (int)f->pid);
+		BYTES(f->cached_bytes), SHARE(f, f->cached_bytes), f->nr_caches);
+	advise_run(f, v, "heap --threads");
 	advise(v, "fewer threads, or start it with GLIBC_TUNABLES=glibc.malloc.tcache_count=2");
 	return true;
 }
@@ -421,9 +432,9 @@ judge_thp(const struct verdict_facts *f, struct verdict *v)
 	if (!weighs(f->huge_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
 	say(v, "info", f->huge_bytes,
-		"%s, %d %% of RSS, is in transparent huge pages, %s of it in malloc's heaps. One byte "
+		"%s, %s, is in transparent huge pages, %s of it in malloc's heaps. One byte "
 		"in use keeps 2 MiB resident.",
-		BYTES(f->huge_bytes), percent(f->huge_bytes, f->rss_bytes),
+		BYTES(f->huge_bytes), SHARE(f, f->huge_bytes),
 		BYTES(f->heap_huge_bytes));
 	advise(v, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
 	return true;
@@ -437,11 +448,10 @@ judge_mmapped_large(const struct verdict_facts *f, struct verdict *v)
 	if (!f->has_malloc || !weighs(f->mmap_bytes, 256 * MIB, 0.5, f->rss_bytes))
 		return false;
 	say(v, "info", f->mmap_bytes,
-		"%s, %d %% of RSS, is in %" PRIu64 " large blocks that the program allocated and has "
+		"%s, %s, is in %" PRIu64 " large blocks that the program allocated and has "
 		"not freed. Each has a mapping of its own and goes back when it is freed.",
-		BYTES(f->mmap_bytes), percent(f->mmap_bytes, f->rss_bytes), f->nr_mmaps);
-	advise(v, "see if it grows: memdiag info -p %d --json now and later, then memdiag diff",
-		(int)f->pid);
+		BYTES(f->mmap_bytes), SHARE(f, f->mmap_bytes), f->nr_mmaps);
+	advise(v, "see if it grows: save --json now and later, then memdiag diff");
 	return true;
 }
 
@@ -469,7 +479,7 @@ judge_swapped(const struct verdict_facts *f, struct verdict *v)
 		"%s of the %s that the process has in swap is free inside malloc: trimming frees it "
 		"there, without reading it back.",
 		BYTES(f->free_swap_bytes), BYTES(f->swap_bytes));
-	advise_trim(f, v);
+	advise_run(f, v, "trim");
 	return true;
 }
 
@@ -521,10 +531,11 @@ judge_unaccounted(const struct verdict_facts *f, struct verdict *v)
 	if (!weighs(f->unaccounted_bytes, 16 * MIB, 0.1, f->rss_bytes))
 		return false;
 	say(v, "warning", f->unaccounted_bytes,
-		"%s, %d %% of RSS, could not be told apart: it changed while it was read, or memdiag "
+		"%s, %s, could not be told apart: it changed while it was read, or memdiag "
 		"may not see it.",
-		BYTES(f->unaccounted_bytes), percent(f->unaccounted_bytes, f->rss_bytes));
-	advise(v, "run it again as root; memdiag maps -p %d", (int)f->pid);
+		BYTES(f->unaccounted_bytes), SHARE(f, f->unaccounted_bytes));
+	advise_run(f, v, "maps");
+	advise(v, "run it again as root");
 	return true;
 }
 

@@ -70,9 +70,14 @@ add_unlocated(struct verdict_facts *f, const struct space *s, uint64_t mmapped_b
 	f->mmap_bytes += missing;
 }
 
-/*
- * What mmap() gave the main arena looks like anybody's memory to who does not read the heap.
- */
+/* Of an arena in pieces: what lies next to one may have been taken for more of it. */
+static uint64_t
+pieces_resident(const struct heap_arena *a)
+{
+	return least(a->resident_bytes, a->system_bytes);
+}
+
+/* What mmap() gave the main arena looks like anybody's memory to who does not read the heap. */
 static void
 add_pieces(struct verdict_facts *f, const struct space *s, const struct heap_arena *a)
 {
@@ -81,7 +86,7 @@ add_pieces(struct verdict_facts *f, const struct space *s, const struct heap_are
 	for (size_t i = 0; i < s->leaves.nr; i++)
 		if (s->leaves.v[i].kind == LEAF_MAIN_HEAP)
 			located += s->leaves.v[i].rss_bytes;
-	missing = least(minus(a->resident_bytes, located), f->other_anon_rss_bytes);
+	missing = least(minus(pieces_resident(a), located), f->other_anon_rss_bytes);
 	f->other_anon_rss_bytes -= missing;
 	f->arena_resident_bytes += missing;
 }
@@ -208,7 +213,8 @@ verdict_facts_gather(struct verdict_facts *f, const struct target *t, const stru
 {
 	struct err e;
 
-	*f = (struct verdict_facts){ .pid = t->pid, .nr_cpus = os_nr_cpus() };
+	*f = (struct verdict_facts){
+		.pid = t->pid, .is_core = t->core, .nr_cpus = os_nr_cpus() };
 	add_heap(f, heap);
 	if (space) {
 		add_space(f, space, heap);
@@ -248,8 +254,8 @@ verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap
 	uint64_t resident, stranded, trimmable;
 
 	/* A main arena in pieces has more than a look at the mappings shows. */
-	if (arena && arena->resident_bytes > resident_bytes)
-		resident_bytes = arena->resident_bytes;
+	if (arena && pieces_resident(arena) > resident_bytes)
+		resident_bytes = pieces_resident(arena);
 	resident = minus(malloc_info_free_resident(account, resident_bytes),
 		arena ? arena->page_bytes[HEAP_PAGE_TOP] : 0);
 	sum_sizes(account, &small, &large);

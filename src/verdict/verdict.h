@@ -23,6 +23,7 @@ struct target;
 /* All sizes in bytes; 0 where nothing is known, unless a has_ says so. */
 struct verdict_facts {
 	pid_t pid;
+	bool is_core;			/* nothing can be run on it any more */
 	int nr_cpus;
 	uint64_t virt_bytes, rss_bytes, swap_bytes;
 	uint64_t locked_bytes;		/* VmLck: mapped and locked into memory */

@@ -89,6 +89,10 @@ test_retained(void)
 
 	only(&f, "retained", "warning", 40 * MIB, "40.0 MiB, 20 % of RSS");
 	is_str(verdicts[0].action[0], "memdiag trim -p 4711", "the next command is ready to run");
+	f.is_core = true;
+	only(&f, "retained", "warning", 40 * MIB, "20 % of what its arenas have");
+	is_str(verdicts[0].action[0], "", "of a core file nothing can be trimmed");
+	f.is_core = false;
 	f.is_bound = true;
 	only(&f, "retained", "warning", 40 * MIB, "At least 40.0 MiB, 20 % of RSS");
 	f.has_malloc = false;

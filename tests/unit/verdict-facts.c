@@ -1,0 +1,247 @@
+/* Facts from heaps that were read, from a glance with malloc's own account, and from mappings. */
+#include <config.h>
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "heap/heap.h"
+#include "maps/maps.h"
+#include "os/os.h"
+#include "tap.h"
+#include "verdict/verdict.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * 1024)
+
+static struct target target = TARGET_NONE;
+
+static struct heap_arena *
+add_arena(struct heap *h)
+{
+	struct heap_arena *a = array_add(&h->arena);
+
+	a->nr = (unsigned int)h->arena.nr - 1;
+	a->is_main = !a->nr;
+	a->is_contiguous = true;
+	a->attached = 1;
+	a->certainty = HEAP_EXACT;
+	a->has_pages = true;
+	return a;
+}
+
+static void
+heap_free(struct heap *h)
+{
+	for (size_t i = 0; i < h->arena.nr; i++)
+		free(h->arena.v[i].segment.v);
+	free(h->arena.v);
+	free(h->thread.v);
+}
+
+static void
+add_leaf(struct space *s, enum leaf_kind kind, uint64_t size, uint64_t rss)
+{
+	struct leaf *leaf = array_add(&s->leaves);
+	uint64_t start = s->leaves.nr << 40;
+
+	*leaf = (struct leaf){ .start = { start }, .end = { start + size },
+		.kind = (uint8_t)kind, .rss_bytes = rss, .arena = -1 };
+	s->after.vm_rss_bytes += rss;
+}
+
+/* An arena with pages of every class. */
+static struct heap_arena *
+add_mixed_arena(struct heap *h, uint64_t scale)
+{
+	struct heap_arena *a = add_arena(h);
+
+	a->fast.bytes = scale;
+	a->binned.bytes = 2 * scale;
+	a->top.bytes = 4 * scale;
+	a->stranded_bytes = 8 * scale;
+	a->trim.rss_bytes = 16 * scale;
+	a->trim.uss_bytes = 15 * scale;
+	a->trim.swap_bytes = 32 * scale;
+	a->page_bytes[HEAP_PAGE_MIXED] = 64 * scale;
+	a->page_bytes[HEAP_PAGE_RETURNED] = 128 * scale;
+	a->page_bytes[HEAP_PAGE_TOP] = 256 * scale;
+	a->resident_bytes = 512 * scale;
+	return a;
+}
+
+static void
+test_heap(void)
+{
+	struct heap h = { .has_uss = true };
+	struct verdict_facts f;
+
+	add_mixed_arena(&h, MIB);
+	add_mixed_arena(&h, KIB)->attached = 0;
+	verdict_facts_gather(&f, &target, NULL, &h);
+	ok(f.has_malloc && !f.is_bound, "heaps that were read are no bounds");
+	is_u64(f.nr_arenas, 2, "arenas");
+	is_u64(f.nr_orphans, 1, "one without a thread");
+	is_u64(f.free_bytes, 7 * (MIB + KIB), "free by malloc's count");
+	is_u64(f.trimmable_bytes, 16 * (MIB + KIB), "trimmable");
+	is_u64(f.main_bytes, 16 * MIB, "of which in the main arena");
+	is_u64(f.orphan_bytes, 16 * KIB, "and in the orphan");
+	is_u64(f.shared_bytes, MIB + KIB, "and shared");
+	is_u64(f.stranded_bytes, 8 * (MIB + KIB), "stranded");
+	is_u64(f.mixed_bytes, 64 * (MIB + KIB), "on pages of that size");
+	is_u64(f.top_bytes, 256 * (MIB + KIB), "tops");
+	is_u64(f.returned_bytes, 128 * (MIB + KIB), "given back");
+	is_u64(f.free_swap_bytes, 32 * (MIB + KIB), "in swap");
+	is_u64(f.rss_bytes, 512 * (MIB + KIB), "without mappings, RSS is what arenas have");
+	verdict_facts_release(&f);
+
+	h.arena.v[1].certainty = HEAP_APPROXIMATE;
+	h.has_uss = false;
+	verdict_facts_gather(&f, &target, NULL, &h);
+	ok(f.is_bound, "with one that is approximate they are bounds");
+	is_u64(f.trimmable_bytes, 16 * MIB, "of what is sure");
+	ok(!f.has_shared && !f.shared_bytes, "what is shared is not guessed");
+	verdict_facts_release(&f);
+	heap_free(&h);
+}
+
+static void
+add_segment(struct heap_arena *a, uint64_t at, uint64_t bytes, uint64_t below)
+{
+	*array_add(&a->segment) = (struct heap_segment){
+		.last_in_use = { { at }, bytes }, .below_bytes = below };
+}
+
+static void
+test_chunks(void)
+{
+	struct heap h = { 0 };
+	struct heap_arena *a = add_arena(&h);
+	struct verdict_facts f;
+
+	add_segment(a, 1, 64, 20 * MIB);
+	add_segment(a, 2, 96, 30 * MIB);
+	add_segment(a, 3, 48, 15 * MIB);
+	add_segment(a, 4, 0, 40 * MIB);
+	a->trim.rss_bytes = 50 * MIB;
+	a->free_size[heap_size_class(64 * KIB)].bytes = 7 * MIB;
+	a->free_size[heap_size_class(128 * KIB)].bytes = 10 * MIB;
+	a->free_size[heap_size_class(MIB)].bytes = 20 * MIB;
+	a->top.bytes = MIB;
+	*array_add(&h.thread) = (struct heap_thread){ .cached = { 3, 200 } };
+	*array_add(&h.thread) = (struct heap_thread){ .cached = { 0, 0 } };
+	*array_add(&h.thread) = (struct heap_thread){ .cached = { 1, 100 } };
+	verdict_facts_gather(&f, &target, NULL, &h);
+	is_u64(f.pinned_bytes, 50 * MIB, "below chunks that end a heap, where it is much");
+	is_u64(f.pin.addr.v, 2, "the one with most below it");
+	is_u64(f.pin.bytes, 96, "and its size");
+	is_u64(f.large_bytes, 31 * MIB, "in large chunks and the main top");
+	is_u64(f.cached_bytes, 300, "cached");
+	is_u64(f.nr_caches, 2, "by two threads");
+	verdict_facts_release(&f);
+
+	a->is_main = false;
+	a->trim.rss_bytes = 5 * MIB;
+	verdict_facts_gather(&f, &target, NULL, &h);
+	is_u64(f.large_bytes, 5 * MIB, "no more than can be trimmed");
+	verdict_facts_release(&f);
+
+	a->trim.mlocked_bytes = 6 * MIB;
+	a->stranded_bytes = 8 * MIB;
+	verdict_facts_gather(&f, &target, NULL, &h);
+	is_u64(f.mlocked_bytes, 6 * MIB, "free and locked");
+	is_u64(f.stranded_bytes, 2 * MIB, "is not stranded");
+	verdict_facts_release(&f);
+	heap_free(&h);
+}
+
+static void
+test_space(void)
+{
+	struct heap h = { .layout.params.mmapped = 30 * MIB };
+	struct heap_arena *a = add_arena(&h);
+	struct space s = { 0 };
+	struct verdict_facts f;
+
+	add_leaf(&s, LEAF_MAIN_HEAP, 100 * MIB, 90 * MIB);
+	add_leaf(&s, LEAF_CHUNK, 20 * MIB, 15 * MIB);
+	add_leaf(&s, LEAF_ANON_LARGE, 50 * MIB, 40 * MIB);
+	add_leaf(&s, LEAF_THREAD_STACK, 8 * MIB, 2 * MIB);
+	add_leaf(&s, LEAF_RESERVE, 300 * MIB, 0);
+	add_leaf(&s, LEAF_ARENA_RESERVE, 60 * MIB, 0);
+	s.after.vm_rss_bytes += 3 * MIB;
+	s.after.vm_locked_bytes = 11 * MIB;
+	verdict_facts_gather(&f, &target, &s, &h);
+	is_u64(f.arena_resident_bytes, 90 * MIB, "arenas");
+	is_u64(f.mmap_bytes, 25 * MIB, "large blocks, also those that were not recognised");
+	is_u64(f.other_anon_rss_bytes, 30 * MIB, "which are not others' memory then");
+	is_u64(f.stack_rss_bytes, 2 * MIB, "stacks");
+	is_u64(f.nr_thread_stacks, 1, "of one thread");
+	is_u64(f.reserve_bytes, 360 * MIB, "reserve");
+	is_u64(f.unaccounted_bytes, 3 * MIB, "what was not seen");
+	is_u64(f.locked_bytes, 11 * MIB, "locked");
+	verdict_facts_release(&f);
+
+	a->is_contiguous = false;
+	a->resident_bytes = 110 * MIB;
+	a->system_bytes = 105 * MIB;
+	verdict_facts_gather(&f, &target, &s, &h);
+	ok(f.is_main_in_pieces, "the main arena in pieces");
+	is_u64(f.arena_resident_bytes, 105 * MIB, "has more than brk's, but no more than all of it");
+	is_u64(f.other_anon_rss_bytes, 15 * MIB, "and that is not others' memory");
+	verdict_facts_release(&f);
+	free(s.leaves.v);
+	heap_free(&h);
+}
+
+static void
+test_account(void)
+{
+	struct malloc_info_size sizes[] = {
+		{ .from_bytes = 33, .to_bytes = 1024, .total_bytes = 3 * MIB, .count = 1 },
+		{ .from_bytes = 4000, .to_bytes = 4200, .total_bytes = 5 * MIB, .count = 1 },
+		{ .from_bytes = 200 * KIB, .to_bytes = MIB, .total_bytes = 20 * MIB, .count = 1 },
+	};
+	struct malloc_info_heap account = { .system_bytes = 100 * MIB, .rest_bytes = 60 * MIB };
+	struct heap h = { 0 };
+	struct heap_arena *a = add_arena(&h);
+	struct verdict_facts f = { 0 };
+
+	if (sysconf(_SC_PAGESIZE) != 4096)
+		sizes[0].to_bytes = sizes[1].to_bytes = 1024;
+	account.size.v = sizes;
+	account.size.nr = 3;
+	/* 40 MiB in use and 90 resident: 50 are free and resident at least. */
+	verdict_facts_add_account(&f, &account, NULL, 90 * MIB);
+	ok(f.is_bound, "an account has bounds");
+	is_u64(f.free_bytes, 60 * MIB, "free");
+	is_u64(f.stranded_bytes, 3 * MIB, "in chunks that hold no page");
+	is_u64(f.trimmable_bytes, 47 * MIB, "the rest can be trimmed");
+	is_u64(f.large_bytes, 20 * MIB, "of it large");
+	is_u64(f.orphan_bytes, 0, "of an arena that is not known");
+	is_u64(f.returned_bytes, 0, "and nothing surely given back");
+	verdict_facts_add_account(&f, &account, NULL, 10 * MIB);
+	is_u64(f.trimmable_bytes, 47 * MIB, "another has nothing that is surely resident");
+	is_u64(f.returned_bytes, 50 * MIB, "but what cannot be");
+
+	f = (struct verdict_facts){ 0 };
+	a->is_main = false;
+	a->attached = 0;
+	a->page_bytes[HEAP_PAGE_TOP] = 30 * MIB;
+	verdict_facts_add_account(&f, &account, a, 90 * MIB);
+	is_u64(f.trimmable_bytes, 17 * MIB, "the top of a thread arena is none of it");
+	is_u64(f.orphan_bytes, 17 * MIB, "in an arena without a thread");
+	is_u64(f.large_bytes, 17 * MIB, "large no more than that");
+	heap_free(&h);
+}
+
+int
+main(void)
+{
+	alarm(20);
+	test_heap();
+	test_chunks();
+	test_space();
+	test_account();
+	return tap_end();
+}
