@@ -75,12 +75,10 @@ take_header(struct scan *s)
 	memcpy(&mutex, state, sizeof mutex);
 	memcpy(&flags, state + FLAGS_OFFSET, sizeof flags);
 	arena->certainty = HEAP_EXACT;
-	if (!r->is_stopped)
-		note_doubt(arena, "the process ran meanwhile");
-	else if (mutex)
+	if (r->is_stopped && mutex)
 		note_doubt(arena, "a thread was at work in it");
-	else if (r->is_cache_torn)
-		note_doubt(arena, "a thread was at work in its cache");
+	else if (r->doubt)
+		note_doubt(arena, r->doubt);
 	arena->is_contiguous = !(flags & NONCONTIGUOUS);
 	arena->top.addr.v = word_in(r, state + l->top);
 	arena->attached = l->attached ? (int)word_in(r, state + l->attached) : -1;

@@ -145,7 +145,7 @@ struct reader {
 	uint64_t deadline_ns;	/* 0: none.  When it is past, what is being read is left */
 	bool is_late;		/* that happened */
 	bool has_swap;		/* the target has pages there */
-	bool is_cache_torn;	/* some of CACHED could not be followed to the end */
+	const char *doubt;	/* why nothing that is read now can be exact; NULL if it can */
 	bool is_stopped;	/* all threads stand still */
 	struct heap *heap;
 };

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -122,7 +123,7 @@ reader_mapping(const struct reader *r, uint64_t addr)
 	return (struct heap_range){ first->start, last->end };
 }
 
-/* ---- a stop ---- */
+/* ---- the arenas ---- */
 
 /* What is still to be done with an arena. */
 enum state {
@@ -138,6 +139,7 @@ struct work {
 	const struct arenas *known;	/* as they were before the first stop */
 	const struct heap_options *opt;
 	uint64_t pause_ns;	/* let it run for so long between two stops */
+	struct os_syscall before;	/* what its only thread did before the stop */
 	struct {
 		struct todo {
 			enum state state;
@@ -205,6 +207,91 @@ read_some(struct work *w, const struct arenas *a, struct err *e)
 	return 0;
 }
 
+/*
+ * The layout was told while it ran, when what the caches are told by may have been torn.  Only seldom
+ * so; but without it what is cached would count as in use.
+ */
+static void
+look_for_caches(struct work *w, const struct arenas *a)
+{
+	struct heap_layout again = { 0 };
+	struct err e;
+
+	if (!w->r.is_stopped || w->r.l->tcache.from_slot_bytes)
+		return;
+	if (heap_layout_find(&again, w->r.t, w->r.m, w->o, a, &e) == 0)
+		w->r.heap->layout = again;
+}
+
+/* ---- a thread alone ---- */
+
+/* The thread that has no other beside it; 0 if there are more. */
+static pid_t
+only_thread(const struct target *t)
+{
+	auto_free pid_t *tids = NULL;
+	size_t nr;
+	struct err e;
+
+	return os_threads(t, 2, &tids, &nr, &e) == 0 && nr == 1 ? tids[0] : 0;
+}
+
+/* Of a target of 32 bits the numbers are others; then it is as in a call that is none of malloc's. */
+static bool
+is_call_of_malloc(long nr)
+{
+	switch (nr) {
+	case SYS_brk:
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mprotect:
+	case SYS_mremap:
+	case SYS_madvise:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * One thread alone takes no locks (SINGLE_THREAD_P, since 2.26), and may hold chunks that are in no
+ * list, which nothing tells from chunks in use.  So it must not be in libc, but for a system call
+ * that is none of malloc's.  One that was broken off by our stop and is going to be made again looks
+ * like none; but it is where it was before.  In core files it is not told what threads were doing.
+ */
+static bool
+may_be_in_malloc(const struct work *w)
+{
+	pid_t tid = only_thread(w->r.t);
+	const struct object *object;
+	struct os_syscall now;
+	struct err e;
+
+	if (!tid || w->r.t->core)
+		return false;
+	if (os_thread_syscall(w->r.t, tid, &now, &e) < 0 || now.is_running)
+		return true;
+	if (now.nr >= 0)
+		return is_call_of_malloc(now.nr);
+	if (!w->before.is_running && now.sp.v == w->before.sp.v && !is_call_of_malloc(w->before.nr))
+		return false;
+	object = objects_at(w->o, now.pc);
+	return object && (object->is_libc || object == objects_malloc(w->o, w->r.t));
+}
+
+static void
+note_before(struct work *w)
+{
+	pid_t tid = only_thread(w->r.t);
+	struct err e;
+
+	w->before = (struct os_syscall){ .is_running = true };
+	if (tid && os_thread_syscall(w->r.t, tid, &w->before, &e) < 0)
+		w->before.is_running = true;
+}
+
+/* ---- a stop ---- */
+
 /* One look: at all of it when nothing is stopped, else until DEADLINE_NS. */
 static int
 look(uint64_t deadline_ns, void *arg, struct err *e)
@@ -218,6 +305,10 @@ look(uint64_t deadline_ns, void *arg, struct err *e)
 	if (arenas_find(&a, w->r.t, w->r.m, w->o, w->known, e) == 0 &&
 		sync_arenas(w, &a, e) == 0) {
 		w->r.arenas = &a;
+		look_for_caches(w, &a);
+		w->r.doubt = !w->r.is_stopped ? "the process ran meanwhile"
+			: may_be_in_malloc(w) ? "its only thread, which takes no lock, was at work"
+					      : NULL;
 		result = tcaches_read(&w->r, e) < 0 ? -1 : read_some(w, &a, e);
 	}
 	return result;
@@ -243,6 +334,7 @@ look_once(struct work *w, struct err *e)
 	struct inject_freeze report = { 0 };
 	int result;
 
+	note_before(w);
 	w->r.is_stopped = true;
 	result = inject_freeze(w->r.t, w->opt->max_stop_ns, look, w, &report, e);
 	w->r.is_stopped = false;

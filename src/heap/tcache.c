@@ -76,6 +76,13 @@ is_cache(const struct heap_layout *l, const char *c)
 	return true;
 }
 
+static void
+doubt_cache(struct reader *r)
+{
+	if (!r->doubt)
+		r->doubt = "a thread was at work in its cache";
+}
+
 /* Read the cache at ADDR into BUF; false if there is none, or one that makes no sense. */
 static bool
 read_cache(struct reader *r, uint64_t addr, char *buf)
@@ -93,7 +100,7 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 		return false;
 	if (os_read(r->t, (raddr){ addr }, buf, cache_bytes(l), &e) == 0 && is_cache(l, buf))
 		return true;
-	r->is_cache_torn = true;
+	doubt_cache(r);
 	return false;
 }
 
@@ -163,7 +170,7 @@ follow_level(struct reader *r, struct links *links, struct err *e)
 		return -1;
 	for (size_t i = 0; i < links->nr; i++) {
 		if (!take_link(r, &links->v[i], words + i * size, e))
-			r->is_cache_torn = true;
+			doubt_cache(r);
 		else if (links->v[i].left)
 			links->v[kept++] = links->v[i];
 	}
@@ -180,7 +187,7 @@ read_threads(struct reader *r, const struct threads *threads, struct links *link
 	int64_t offset = r->l->tcache.from_slot_bytes, low = offset < 0 ? offset : 0;
 	size_t size = (size_t)(offset < 0 ? -offset : offset) + r->l->word_bytes;
 	auto_free char *tls = malloc(nr * size);
-	auto_free char *buf = malloc(cache_bytes(r->l));
+	auto_free char *buf = malloc(offset ? cache_bytes(r->l) : 1);
 
 	if (!tls || !buf)
 		return err_set(e, ENOMEM, "cannot list what the threads have cached");
@@ -201,6 +208,19 @@ read_threads(struct reader *r, const struct threads *threads, struct links *link
 	return 0;
 }
 
+/*
+ * Whether each cache there is can be found.  To 2.41 each thread has one from its first malloc() on;
+ * since then from its first block on that fits (malloc/malloc.c, tcache_init()), so where none was
+ * seen there may be none.
+ */
+static bool
+is_known(const struct reader *r)
+{
+	bool has_each = r->l->first >= 26 && r->l->first < 42;
+
+	return r->arenas->tls_offset_bytes && (r->l->tcache.from_slot_bytes || !has_each);
+}
+
 int
 tcaches_read(struct reader *r, struct err *e)
 {
@@ -209,7 +229,8 @@ tcaches_read(struct reader *r, struct err *e)
 	int result;
 
 	r->cached.nr = r->heap->thread.nr = 0;
-	r->is_cache_torn = false;
+	if (!r->doubt && !is_known(r))
+		r->doubt = "it could not be told what its threads have cached";
 	if (!r->arenas->tls_offset_bytes)
 		return 0;
 	if (threads_list(&threads, r->t, THREADS_MAX, e) < 0)

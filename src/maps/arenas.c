@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -37,6 +38,8 @@
 /* glibc's own limit is 8 for each CPU. */
 #define ARENAS_MAX 16384
 #define MIB (UINT64_C(1) << 20)
+/* A heap has not grown by more than this since the mappings were listed. */
+#define BRK_MORE_BYTES (1024 * MIB)
 
 /* What the releases and machines differ in. */
 static const struct layout {
@@ -65,6 +68,7 @@ struct search {
 	const struct target *t;
 	const struct maps *m;
 	unsigned int word_bytes;
+	raddr brk;	/* the end of [heap] when the mappings were listed */
 	/* libc's data, and our copy of it */
 	raddr data;
 	char *copy;
@@ -253,6 +257,16 @@ walk_ring(const struct search *s, struct arenas *a, struct err *e)
 
 /* ---- the main arena ---- */
 
+static raddr
+find_brk(const struct maps *m)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		if (m->region[i].path && strcmp(m->region[i].path, "[heap]") == 0)
+			return m->region[i].end;
+	return (raddr){ 0 };
+}
+
+/* A heap may have grown since the mappings were listed. */
 static bool
 is_free_chunk(const struct search *s, uint64_t addr)
 {
@@ -261,7 +275,7 @@ is_free_chunk(const struct search *s, uint64_t addr)
 	if (!addr || addr % (2 * s->word_bytes))
 		return false;
 	r = maps_find(s->m, (raddr){ addr });
-	return r && r->prot[1] == 'w';
+	return r ? r->prot[1] == 'w' : s->brk.v && addr - s->brk.v < BRK_MORE_BYTES;
 }
 
 /*
@@ -540,6 +554,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 
 	if (!libc)
 		return not_found(t, "has no glibc mapped", e);
+	s.brk = find_brk(m);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
 	/* What could not be followed is no failure, and must not look like one in E. */
 	if (known && known->nr &&
