@@ -130,6 +130,7 @@ info_release(struct info *info)
 	warnings_release(&info->warnings);
 	free(info->arena.v);
 	malloc_info_release(&info->mi);
+	heap_release(&info->heap);
 	text_release(&info->xml);
 	space_release(&info->space);
 	malloc_target_release(&info->mt);

@@ -129,28 +129,39 @@ glanced(const struct info *info, const struct heap *h, const struct info_arena *
 	return i < h->arena.nr ? &h->arena.v[i] : NULL;
 }
 
-void
-info_judge(struct info *info)
+/* malloc was asked: its account, the pages, and what a glance at the arenas adds. */
+static void
+gather_bounds(const struct info *info, struct verdict_facts *f)
 {
 	const struct space *s = &info->space;
-	auto_verdict_facts struct verdict_facts f = { 0 };
 	auto_heap struct heap h = { 0 };
 	struct err e;
 
-	/* What the document does not have: of a layout that is not known, nothing. */
+	/* Of a layout that is not known, nothing. */
 	if (heap_glance(&h, &info->mt.target, &s->maps, &s->objects, &s->arenas, &e) < 0)
 		debug("%s", e.msg);
 	h.layout.params.nr_mmaps = info->mi.mmap_count;
 	h.layout.params.mmapped = info->mi.mmap_bytes;
-	verdict_facts_gather(&f, &info->mt.target, s, &h);
-	f.has_malloc = true;
-	f.nr_arenas = info->mi.heap.nr;
+	verdict_facts_gather(f, &info->mt.target, s, &h);
+	f->has_malloc = true;
+	f->nr_arenas = info->mi.heap.nr;
 	for (size_t i = 0; i < info->arena.nr; i++) {
 		const struct info_arena *row = &info->arena.v[i];
 
 		if (row->has_resident)
 			verdict_facts_add_account(
-				&f, row->heap, glanced(info, &h, row), row->resident_bytes);
+				f, row->heap, glanced(info, &h, row), row->resident_bytes);
 	}
+}
+
+void
+info_judge(struct info *info)
+{
+	auto_verdict_facts struct verdict_facts f = { 0 };
+
+	if (info->method == INFO_READ)
+		verdict_facts_gather(&f, &info->mt.target, &info->space, &info->heap);
+	else
+		gather_bounds(info, &f);
 	info->nr_verdicts = verdict_judge(&f, info->verdict);
 }

@@ -49,15 +49,15 @@ read_heaps(struct info *info, const struct info_options *opt, struct err *e)
 {
 	const struct heap_options how = { .max_stop_ns = opt->max_lock_ns, .bins_only = true };
 	const struct malloc_target *mt = &info->mt;
-	auto_heap struct heap h = { 0 };
+	struct heap *h = &info->heap;
 
 	deadline_set(opt->ui.timeout_ns);
-	if (heap_read(&h, &mt->target, &mt->maps, &mt->objects, &how, e) < 0 ||
-		heap_write_xml(&h, &info->xml, e) < 0)
+	if (heap_read(h, &mt->target, &mt->maps, &mt->objects, &how, e) < 0 ||
+		heap_write_xml(h, &info->xml, e) < 0)
 		return err_context(e, "reading the heaps");
-	info->nr_stops = h.nr_stops;
-	info->longest_stop_ns = h.longest_stop_ns;
-	warn_of_rough(info, &h);
+	info->nr_stops = h->nr_stops;
+	info->longest_stop_ns = h->longest_stop_ns;
+	warn_of_rough(info, h);
 	return 0;
 }
 

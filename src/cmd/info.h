@@ -69,6 +69,7 @@ struct info {
 	struct malloc_target mt;
 	enum info_method method;	/* INJECT or READ */
 	struct inject_report report;	/* of INJECT */
+	struct heap heap;		/* of READ */
 	unsigned int nr_stops;		/* of READ */
 	uint64_t longest_stop_ns;
 	struct text xml;

@@ -105,4 +105,8 @@ check 'what is the matter' grep -q '^VERDICT  tops-stuck: .* free() only above 6
 check 'what to do now' grep -qx "NEXT     memdiag trim --tops -p $tracee_pid" "$dir/out"
 check 'and what for good' grep -qx 'THEN     start it with MALLOC_TRIM_THRESHOLD_=131072' "$dir/out"
 check 'it lives on' end_tracee
+start_tracee cause cache-retained
+check 'info that reads the heaps' exits 0 memdiag info --pid "$tracee_pid" --method=read --max-lock 5s --json
+check 'has the numbers' json_is '[.verdicts[].id] == ["cache-retained"]'
+check 'it lives on' end_tracee
 finish
