@@ -51,4 +51,15 @@ check 'with time enough malloc is asked' \
 	exits 0 memdiag info --pid "$tracee_pid" --max-lock 10s --json
 check 'and not read' json_is '.data.method == "inject"'
 check 'the target lives on' end_tracee
+
+# Chunks that small are in fast bins, whose links other releases write in other ways, or have not.
+on_release()
+{
+	start_release_tracee chunks 1000000 80 2
+	check "$release: half a million in a fast bin" exits 0 memdiag info --pid "$tracee_pid" --json
+	check "$release: the heaps are read" json_is '.data.method == "read"'
+	check "$release: the answer is the same" same_account
+	check "$release: the target lives on" end_tracee
+}
+for_each_release on_release
 finish
