@@ -55,7 +55,7 @@ check 'the target lives on' end_tracee
 # Chunks that small are in fast bins, whose links other releases write in other ways, or have not.
 on_release()
 {
-	start_release_tracee chunks 1000000 80 2
+	start_release_tracee chunks 1000000 80 2 1
 	check "$release: half a million in a fast bin" exits 0 memdiag info --pid "$tracee_pid" --json
 	check "$release: the heaps are read" json_is '.data.method == "read"'
 	check "$release: the answer is the same" same_account

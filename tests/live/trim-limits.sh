@@ -24,6 +24,7 @@ check 'the target lives on' end_tracee
 
 # It uses as much again when the first look is printed.
 start_tracee trimmable 32
+: >"$dir/text"
 "$MEMDIAG" trim --pid "$tracee_pid" --recheck 3 >"$dir/text" 2>"$dir/err" &
 trimmer=$!
 until grep -q '^released' "$dir/text"; do

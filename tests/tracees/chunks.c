@@ -1,6 +1,6 @@
 /*
- * chunks NR BYTES [EVERY]: NR blocks of BYTES each in the main arena, all written to, and every
- * EVERY-th of them freed.
+ * chunks NR BYTES [EVERY [KEEP]]: NR blocks of BYTES each in the main arena, all written to, and every
+ * EVERY-th of them freed.  With KEEP the list of them is not freed, so that fast bins stay full.
  */
 #include "tracee.h"
 
@@ -23,7 +23,8 @@ main(int argc, char **argv)
 	}
 	for (long i = 0; block && every && i < nr; i += every)
 		free(block[i]);
-	free(block);
+	if (!tracee_number(argc, argv, 4, 0))
+		free(block);
 	tracee_ready();
 	return tracee_park();
 }
