@@ -96,11 +96,16 @@ heap_top_pages(const struct target *t, const struct heap_layout *l, raddr arena,
 
 /* ---- what it means ---- */
 
+/* Of an approximate arena more may be free than was seen, up to all of it. */
 static uint64_t
 lock_ns(const struct heap_arena *arena, uint64_t page_bytes)
 {
+	uint64_t bytes = arena->trim.rss_bytes + arena->trim.swap_bytes;
+
+	if (arena->certainty == HEAP_APPROXIMATE)
+		bytes = arena->resident_bytes + arena->swapped_bytes;
 	return arena->binned.count * CHUNK_NS + arena->trim.range.nr * RANGE_NS +
-		(arena->trim.rss_bytes + arena->trim.swap_bytes) / page_bytes * PAGE_NS;
+		bytes / page_bytes * PAGE_NS;
 }
 
 /* What of a range is on huge pages that stick out of it. */
