@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,6 +42,7 @@ view_arenas(struct view *v, struct arenas *a)
  */
 static __thread volatile uintptr_t decoy = 1;
 static pthread_barrier_t barrier;
+static sem_t has_arena;
 static void *volatile kept[4000];
 
 /* The arena of a block near the start of its heap: the first word of a heap points there. */
@@ -55,6 +57,8 @@ use_arena(void *arg)
 {
 	void *volatile p = malloc(1000);	/* volatile: or the compiler does without */
 
+	if (arg == kept)
+		sem_post(&has_arena);
 	pthread_barrier_wait(&barrier);	/* all have their arena */
 	if (arg == kept)
 		for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -67,7 +71,10 @@ use_arena(void *arg)
 	return NULL;
 }
 
-/* NR_THREADS threads with an arena each, one of them with several heaps.  One thread ends. */
+/*
+ * NR_THREADS threads with an arena each, one of them with several heaps.  Its arena is the first, so
+ * the last in the ring, which begins with the newest.  One thread ends.
+ */
 static void
 many_arenas(void *arg)
 {
@@ -76,10 +83,12 @@ many_arenas(void *arg)
 	mallopt(M_ARENA_MAX, NR_THREADS + 1);
 	mallopt(M_MMAP_THRESHOLD, 2 * BLOCK_BYTES);
 	pthread_barrier_init(&barrier, NULL, NR_THREADS + 1);
+	sem_init(&has_arena, 0, 0);
 	(void)arg;
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_create(&thread[i], NULL, use_arena,
-			i == 5 ? (void *)kept : i == 7 ? NULL : thread);
+	pthread_create(&thread[0], NULL, use_arena, (void *)kept);
+	sem_wait(&has_arena);
+	for (int i = 1; i < NR_THREADS; i++)
+		pthread_create(&thread[i], NULL, use_arena, i == 7 ? NULL : thread);
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread[7], NULL);
