@@ -327,9 +327,9 @@ lists_read(struct scan *s, struct err *e)
 /* So many times what one arena may take is added up in all. */
 #define SUM_FACTOR 16
 /* Of the unsorted bin at least so many are looked at to see whether most are large. */
-#define SAMPLE 64
+#define SAMPLE 16
 /* A block that is read whole costs as much as so many pages. */
-#define NR_SINGLE 3
+#define NR_SINGLE 8
 
 struct telling {
 	struct cache *cache;
