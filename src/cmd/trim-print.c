@@ -67,7 +67,7 @@ print_done(const struct trim *t, const struct trim_options *opt, struct ui_outpu
 		UI_SIZE(&opt->ui, t->released_bytes),
 		borrow_text(&t->report, borrow, sizeof borrow),
 		ui_duration(t->report.call_ns, locked, sizeof locked));
-	if (opt->tops)
+	if (t->tops.bytes)
 		fprintf(out->f, "with the tops of %zu thread arena%s, locked for %s at a time at most\n",
 			t->nr_tops - t->tops.nr_busy, t->nr_tops - t->tops.nr_busy == 1 ? "" : "s",
 			ui_duration(t->tops.longest_lock_ns, locked, sizeof locked));
@@ -180,7 +180,7 @@ print_forecast(const struct trim *t, const struct trim_options *opt, struct ui_o
 		ui_duration(f->lock_ns, all, sizeof all),
 		ui_duration(f->longest_lock_ns, longest, sizeof longest), f->nr_faults,
 		f->nr_faults == 1 ? "" : "s");
-	if (f->tops_bytes)
+	if (f->tops_bytes && !opt->tops)
 		fprintf(out->f,
 			"The ends of thread arenas stay, %s; --tops gives them back as well.\n",
 			UI_SIZE(&opt->ui, f->tops_bytes));
