@@ -13,6 +13,7 @@
 #
 # Here, for the tests:
 #	$dir			scratch, kept on failure
+#	$elsewhere		a directory that is removed at the end, whatever comes
 #	$TRACEES $MEMDIAG	the test programs, the program
 #	check, skip, skip_all, need, finish
 #	exits, each_of, memdiag, json, maps_adds_up
@@ -44,6 +45,7 @@ nr_checks=0
 nr_failed=0
 nr_started=0
 started=
+elsewhere=
 
 leave()
 {
@@ -53,6 +55,7 @@ leave()
 		kill -CONT "$pid" 2>/dev/null
 		kill -KILL "$pid" 2>/dev/null
 	done
+	[ -z "$elsewhere" ] || rm -rf "$elsewhere"
 	if [ "$status" -eq 0 ]; then
 		rm -rf "$dir"
 	else

@@ -28,7 +28,7 @@ sums='(.data.totals.virt_bytes == ([.data.groups[].virt_bytes] | add)) and
 
 # The files must not lie on a tmpfs, where they would be shared memory.
 files=$(mktemp -d "$top_builddir/tests/maps-mappings.XXXXXX")
-trap 'rm -rf "$files"; leave' EXIT
+elsewhere=$files
 
 # The test's own pages, given back at the end.
 pool=/proc/sys/vm/nr_hugepages
