@@ -9,6 +9,7 @@ comes_true()
 	exits 0 memdiag trim -n --pid "$tracee_pid" --json || return
 	predicted=$(json .data.predicted.rss_bytes)
 	trimmed=$(ask 'trim 0')
+	printf '# %-8s %12s %12s\n' "$release" "$predicted" "$trimmed" >>"$dir/table"
 	echo "predicted $predicted, went $trimmed"
 	[ "$predicted" -gt 10000000 ] && [ "$trimmed" -eq "$predicted" ]
 }
@@ -21,4 +22,8 @@ on_release()
 }
 
 for_each_release on_release
+if [ -e "$dir/table" ]; then
+	echo '# glibc       predicted         went'
+	cat "$dir/table"
+fi
 finish
