@@ -79,8 +79,7 @@ is_cache(const struct heap_layout *l, const char *c)
 static void
 doubt_cache(struct reader *r)
 {
-	if (!r->doubt)
-		r->doubt = "a thread was at work in its cache";
+	r->cache_doubt = "a thread's cache is damaged, or changed meanwhile";
 }
 
 /* Read the cache at ADDR into BUF; false if there is none, or one that makes no sense. */
@@ -229,8 +228,7 @@ tcaches_read(struct reader *r, struct err *e)
 	int result;
 
 	r->cached.nr = r->heap->thread.nr = 0;
-	if (!r->doubt && !is_known(r))
-		r->doubt = "it could not be told what its threads have cached";
+	r->cache_doubt = is_known(r) ? NULL : "it could not be told what its threads have cached";
 	if (!r->arenas->tls_offset_bytes)
 		return 0;
 	if (threads_list(&threads, r->t, THREADS_MAX, e) < 0)

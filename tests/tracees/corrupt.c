@@ -7,6 +7,10 @@
  *	size	the size is larger than a heap can be
  *	ring	the arena's next pointer leads into nothing
  *	chunk	the size of a chunk in use is garbage
+ *	cut	a free chunk's link leads nowhere
+ *	loop	it leads to the chunk itself
+ *	twice	a block was freed twice, so that a fast bin goes round
+ *	cache	a cached block's link leads nowhere
  */
 #include "tracee.h"
 
@@ -20,12 +24,23 @@ struct heap_info {
 };
 
 static sem_t filled, never;
-static void *block;
+/* In use; free and in the unsorted bin; the newest of a fast bin, and of the thread's cache. */
+static uintptr_t *block, *unsorted, *fast, *cached;
 
 static void *
 make_arena(void *arg)
 {
+	void *small[9];	/* a cache takes seven of them */
+
+	unsorted = malloc(5000);
 	block = malloc(1000);
+	for (int i = 0; i < 9; i++)
+		small[i] = malloc(100);
+	for (int i = 0; i < 9; i++)
+		free(small[i]);
+	cached = small[6];
+	fast = small[8];
+	free(unsorted);
 	sem_post(&filled);
 	while (sem_wait(&never) != 0)
 		;
@@ -50,7 +65,15 @@ damage(const char *what)
 	else if (strcmp(what, "ring") == 0)
 		*next = 0x4141414141410000;
 	else if (strcmp(what, "chunk") == 0)
-		((size_t *)block)[-1] = 0x414141;
+		block[-1] = 0x414141;
+	else if (strcmp(what, "cut") == 0)
+		unsorted[0] = 0;
+	else if (strcmp(what, "loop") == 0)
+		unsorted[0] = (uintptr_t)(unsorted - 2);
+	else if (strcmp(what, "twice") == 0)	/* PROTECT_PTR (malloc/malloc.c, since 2.32) */
+		fast[0] = (uintptr_t)fast >> 12 ^ (uintptr_t)(fast - 2);
+	else if (strcmp(what, "cache") == 0)
+		cached[0] = 0x4141414141414141;
 }
 
 int

@@ -1,0 +1,56 @@
+#!/bin/sh
+# heap on malloc's memory that was written over: what is damaged is marked and never called exact,
+# the rest is told, and the target is as it was.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+# is_marked WHICH: which arenas are approximate, and that it is said why.
+is_marked()
+{
+	json_is "$1 and .partial and (.warnings | length > 0) and .data.certainty == \"approximate\" and
+		(.data.arenas | all(.certainty == \"exact\" or .why != null))"
+}
+
+heap()	# heap STATUS OPTIONS...
+{
+	wanted=$1
+	shift
+	exits "$wanted" memdiag heap --pid "$tracee_pid" --max-stop-ms 5000 --json "$@"
+}
+
+only_second='([.data.arenas[].certainty] == ["exact", "approximate"])'
+for damage in chunk cut loop twice cache; do
+	start_tracee corrupt $damage
+	remember
+	# A cache may hold blocks of every arena, so if one is damaged all are in doubt.
+	which=$only_second
+	[ $damage != cache ] || which='([.data.arenas[].certainty] | unique == ["approximate"])'
+	check "$damage: heap tells a part" heap 2
+	check "$damage: and marks what is in doubt" is_marked "$which"
+	if [ $damage != chunk ]; then
+		check "$damage: by the lists alone it tells a part" heap 2 --bins-only
+		check "$damage: and marks the same" is_marked "$which"
+	fi
+	check "$damage: it does so without a stop" heap 2 --no-stop
+	check "$damage: where nothing is exact" json_is '.data.arenas | all(.certainty != "exact")'
+	check "$damage: the target is as before" unharmed
+	check "$damage: the target lives on" end_tracee
+done
+
+# Where the arenas are is told by these, and with one arena there is no other to hold it against.
+for damage in owner cycle size; do
+	start_tracee corrupt $damage
+	remember
+	check "$damage: heap finds no arenas" heap 5
+	check "$damage: and says so" grep -q 'its layout is not known' "$dir/err"
+	check "$damage: the target is as before" unharmed
+	check "$damage: the target lives on" end_tracee
+done
+
+start_tracee corrupt ring
+remember
+check 'ring: heap tells a part' heap 2
+check 'ring: there may be more' json_is '.partial and any(.warnings[]; test("list of arenas is damaged"))'
+check 'ring: the target is as before' unharmed
+check 'ring: the target lives on' end_tracee
+finish
