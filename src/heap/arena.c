@@ -79,8 +79,8 @@ take_header(struct scan *s)
 		note_doubt(arena, "a thread was at work in it");
 	else if (r->doubt)
 		note_doubt(arena, r->doubt);
-	if (r->cache_doubt)
-		arena_doubt(arena, "%s", r->cache_doubt);
+	if (r->is_cache_torn)
+		arena_doubt(arena, "a thread's cache is damaged, or changed meanwhile");
 	arena->is_contiguous = !(flags & NONCONTIGUOUS);
 	arena->top.addr.v = word_in(r, state + l->top);
 	arena->attached = l->attached ? (int)word_in(r, state + l->attached) : -1;

@@ -146,7 +146,7 @@ struct reader {
 	bool is_late;		/* that happened */
 	bool has_swap;		/* the target has pages there */
 	const char *doubt;	/* why nothing that is read now can be exact; NULL if it can */
-	const char *cache_doubt;	/* why CACHED is not all; NULL if it is */
+	bool is_cache_torn;	/* some of CACHED could not be followed to the end */
 	bool is_stopped;	/* all threads stand still */
 	struct heap *heap;
 };

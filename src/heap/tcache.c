@@ -76,12 +76,6 @@ is_cache(const struct heap_layout *l, const char *c)
 	return true;
 }
 
-static void
-doubt_cache(struct reader *r)
-{
-	r->cache_doubt = "a thread's cache is damaged, or changed meanwhile";
-}
-
 /* Read the cache at ADDR into BUF; false if there is none, or one that makes no sense. */
 static bool
 read_cache(struct reader *r, uint64_t addr, char *buf)
@@ -99,7 +93,7 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 		return false;
 	if (os_read(r->t, (raddr){ addr }, buf, cache_bytes(l), &e) == 0 && is_cache(l, buf))
 		return true;
-	doubt_cache(r);
+	r->is_cache_torn = true;
 	return false;
 }
 
@@ -169,7 +163,7 @@ follow_level(struct reader *r, struct links *links, struct err *e)
 		return -1;
 	for (size_t i = 0; i < links->nr; i++) {
 		if (!take_link(r, &links->v[i], words + i * size, e))
-			doubt_cache(r);
+			r->is_cache_torn = true;
 		else if (links->v[i].left)
 			links->v[kept++] = links->v[i];
 	}
@@ -228,7 +222,9 @@ tcaches_read(struct reader *r, struct err *e)
 	int result;
 
 	r->cached.nr = r->heap->thread.nr = 0;
-	r->cache_doubt = is_known(r) ? NULL : "it could not be told what its threads have cached";
+	r->is_cache_torn = false;
+	if (!r->doubt && !is_known(r))
+		r->doubt = "it could not be told what its threads have cached";
 	if (!r->arenas->tls_offset_bytes)
 		return 0;
 	if (threads_list(&threads, r->t, THREADS_MAX, e) < 0)

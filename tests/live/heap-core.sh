@@ -61,9 +61,28 @@ check 'a packed one' exits 5 memdiag heap --core "$dir/core.gz"
 check 'is to be unpacked' grep -q 'gzip -d' "$dir/err"
 check 'a program' exits 5 memdiag heap --core "$MEMDIAG"
 check 'is none' grep -q 'no core file but a program' "$dir/err"
+printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\004\000\026\000\001\000\000\000' >"$dir/other"
+check 'one that ends in its header' exits 5 memdiag heap --core "$dir/other"
+check 'which is said' grep -q 'cut off within its headers' "$dir/err"
+head -c 40 /dev/zero >>"$dir/other"
+check 'one of another machine' exits 5 memdiag heap --core "$dir/other"
+check 'which is said, too' grep -q 'machine memdiag does not know (ELF machine 22' "$dir/err"
+: >"$dir/empty"
+check 'nothing at all' exits 5 memdiag heap --core "$dir/empty"
+check 'is none either' grep -q 'is no core file' "$dir/err"
 check 'a directory' exits 5 memdiag heap --core "$dir"
 check 'the process lives on' end_tracee
 rm -f "$core"
+
+# ---- of 32 bit ----
+if [ -x "$TRACEES/idle-i386" ]; then
+	start_tracee idle-i386 2
+	core_is_same i386
+	check 'the process lives on' end_tracee
+	rm -f "$core"
+else
+	skip 'a core file of 32 bit' 'there is no compiler for i386'
+fi
 
 # ---- a program that was somewhere else ----
 mkdir "$dir/was" "$dir/is"

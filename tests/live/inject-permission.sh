@@ -22,7 +22,7 @@ refused()
 # shellcheck disable=SC2086 # $nobody is a list of words, here and below
 start_command $nobody "$dir/idle" 2
 own=$tracee_pid
-for command in maps info trim; do
+for command in maps info trim heap; do
 	# shellcheck disable=SC2086
 	check "an unprivileged user may $command an own process" \
 		$nobody "$dir/memdiag" $command --pid "$own" --json
@@ -30,7 +30,7 @@ done
 
 start_tracee idle 2
 remember
-for command in info trim; do
+for command in info trim heap; do
 	# shellcheck disable=SC2086
 	check "but not $command one of root" refused 'uid\|root' \
 		$nobody "$dir/memdiag" $command --pid "$tracee_pid"
