@@ -3,6 +3,7 @@
 #include "elf/image.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,18 +237,30 @@ find_bias(struct image *im, raddr base)
 	}
 }
 
-int
-image_open(struct image **ret, const struct target *t, raddr base, const char *path, uint64_t dev,
-	uint64_t inode, struct err *e)
+static struct image *
+image_new(struct err *e)
 {
 	struct image *im = calloc(1, sizeof *im);
 
 	if (!im || !(im->tables = calloc(1, sizeof *im->tables))) {
 		free(im);
-		return err_set(e, ENOMEM, "cannot open an object");
+		err_set(e, ENOMEM, "cannot open an object");
+		return NULL;
 	}
 	elf_version(EV_CURRENT);
 	im->nr_owners = 1;
+	im->fd = -1;
+	return im;
+}
+
+int
+image_open(struct image **ret, const struct target *t, raddr base, const char *path, uint64_t dev,
+	uint64_t inode, struct err *e)
+{
+	struct image *im = image_new(e);
+
+	if (!im)
+		return -1;
 	im->target = t;
 	im->fd = os_mapping_open(t, base, path, dev, inode);
 	if ((im->fd >= 0 ? open_file(im, e) : open_memory(im, base, e)) < 0) {
@@ -255,6 +268,24 @@ image_open(struct image **ret, const struct target *t, raddr base, const char *p
 		return -1;
 	}
 	find_bias(im, base);
+	*ret = im;
+	return 0;
+}
+
+int
+image_open_file(struct image **ret, const char *path, struct err *e)
+{
+	struct image *im = image_new(e);
+
+	if (!im)
+		return -1;
+	im->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (im->fd < 0)
+		err_set(e, errno, "cannot open %s", path);
+	if (im->fd < 0 || open_file(im, e) < 0) {
+		image_free(im);
+		return -1;
+	}
 	*ret = im;
 	return 0;
 }

@@ -25,6 +25,8 @@ struct image;
  */
 int image_open(struct image **ret, const struct target *t, raddr base, const char *path,
 	uint64_t dev, uint64_t inode, struct err *e);
+/* Open an object that is mapped nowhere, from a file: its addresses are as the file has them. */
+int image_open_file(struct image **ret, const char *path, struct err *e);
 /* One more owner: it is freed when the last one has let go. */
 struct image *image_share(struct image *image);
 void image_free(struct image *image);

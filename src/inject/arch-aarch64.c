@@ -200,6 +200,12 @@ arch_sp(const struct arch_regs *r)
 	return (raddr){ cregisters(r)->sp };
 }
 
+raddr
+arch_thread_pointer(const struct arch_regs *r)
+{
+	return (raddr){ cregisters(r)->tls };
+}
+
 long
 arch_syscall_nr(const struct arch_regs *r)
 {
@@ -517,6 +523,15 @@ leaf_result(struct evaluation *ev, const struct object *o, raddr fn)
 	}
 	return (raddr){ 0 };
 }
+
+const unsigned char arch_call_and_store[] = {
+	0xe1, 0x7b, 0xbf, 0xa9,	/* stp x1, x30, [sp, #-16]! */
+	0x00, 0x00, 0x3f, 0xd6,	/* blr x0 */
+	0xe1, 0x7b, 0xc1, 0xa8,	/* ldp x1, x30, [sp], #16 */
+	0x20, 0x00, 0x00, 0xf9,	/* str x0, [x1] */
+	0xc0, 0x03, 0x5f, 0xd6,	/* ret */
+};
+const size_t arch_call_and_store_bytes = sizeof arch_call_and_store;
 
 raddr
 arch_errno_address(const struct target *t, const struct object *libc, const struct arch_regs *r)

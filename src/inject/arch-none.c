@@ -119,6 +119,16 @@ arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_
 	(void)r, (void)fn, (void)arg, (void)nr_args, (void)restorer, (void)frame;
 }
 
+raddr
+arch_thread_pointer(const struct arch_regs *r)
+{
+	(void)r;
+	return (raddr){ 0 };
+}
+
+const unsigned char arch_call_and_store[] = { 0 };
+const size_t arch_call_and_store_bytes = 0;
+
 void
 arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame)
 {

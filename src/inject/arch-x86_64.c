@@ -134,6 +134,12 @@ arch_sp(const struct arch_regs *r)
 	return (raddr){ cuser(r)->rsp };
 }
 
+raddr
+arch_thread_pointer(const struct arch_regs *r)
+{
+	return (raddr){ cuser(r)->fs_base };
+}
+
 long
 arch_syscall_nr(const struct arch_regs *r)
 {
@@ -371,6 +377,15 @@ arch_find_restorer(const struct target *t, const struct objects *o, const struct
 	}
 	return (raddr){ 0 };
 }
+
+const unsigned char arch_call_and_store[] = {
+	0x56,			/* push %rsi */
+	0xff, 0xd7,		/* call *%rdi */
+	0x5e,			/* pop %rsi */
+	0x48, 0x89, 0x06,	/* mov %rax,(%rsi) */
+	0xc3,			/* ret */
+};
+const size_t arch_call_and_store_bytes = sizeof arch_call_and_store;
 
 /* ---- reading a few instructions ---- */
 

@@ -64,6 +64,9 @@ int arch_set_ext(pid_t tid, const struct arch_thread *th, struct err *e);
 raddr arch_pc(const struct arch_regs *r);
 raddr arch_sp(const struct arch_regs *r);
 
+/* Where the thread's static TLS is, of arch_save(). */
+raddr arch_thread_pointer(const struct arch_regs *r);
+
 /* The system call the thread is in or was stopped in, -1 if none. */
 long arch_syscall_nr(const struct arch_regs *r);
 /* At a system call's exit: what it returned. */
@@ -150,6 +153,13 @@ bool arch_is_sigreturn(const struct arch_regs *r, raddr restorer);
 /* The stub that calls rt_sigreturn: in libc's text, or in the vdso.  {0} if it is not found. */
 raddr arch_find_restorer(
 	const struct target *t, const struct objects *o, const struct object *libc);
+
+/*
+ * A function of two arguments: it calls the first, which takes none, and stores what that returns at
+ * the second.
+ */
+extern const unsigned char arch_call_and_store[];
+extern const size_t arch_call_and_store_bytes;
 
 /* Where the thread keeps errno; {0} if it cannot be told from __errno_location's code. */
 raddr arch_errno_address(

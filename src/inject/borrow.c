@@ -177,6 +177,7 @@ try_thread(struct carrier *c, struct inject_target *it, const struct candidate *
 	if (has_not_moved(cand, &c->saved.regs, why) &&
 		safety_prove(it, c->tid, &c->saved.regs, cand->is_parked, is_strict, why)) {
 		remember_errno(c);
+		c->arena_slot = arenas_slot_of_thread(it->arenas, it->target, c->tid);
 		if (carrier_begin(c, &ours) == 0)
 			return TRY_TAKEN;
 		snprintf(why->text, sizeof why->text, "its stack has no room for a signal frame");

@@ -158,11 +158,11 @@ call_to_end(const struct long_call *call, struct carrier *c, enum carrier_end *r
  * writes between the locks: then it is turned back.  Else it must be left to end by itself.
  */
 static int
-give_up(struct carrier *c, struct err *e)
+give_up(const struct long_call *call, struct carrier *c, struct err *e)
 {
 	struct err ignored;
 
-	if (carrier_stop_waiting(c) && carrier_turn_back(c, &ignored) == 0)
+	if (!call->holds_more && carrier_stop_waiting(c) && carrier_turn_back(c, &ignored) == 0)
 		return err_hint(e, "It waited for an arena's lock and was turned back; nothing was changed");
 	borrow_abandon(c);
 	return err_hint(e, "It was left to end by itself");
@@ -194,5 +194,5 @@ long_call_make(const struct long_call *call, struct carrier *c, const struct wor
 	if (end == CARRIER_RETURNED)
 		return 0;
 	carrier_explain(c, end, call->name, e);
-	return end == CARRIER_TIMEOUT ? give_up(c, e) : -1;
+	return end == CARRIER_TIMEOUT ? give_up(call, c, e) : -1;
 }

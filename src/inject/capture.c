@@ -152,36 +152,6 @@ redirect_check(const struct inject_target *it, struct err *e)
 		"(memfd_create, 2.27)", it->target->pid, it->target->comm);
 }
 
-/* A call whose result counts; -errno is an error told as DID. */
-static int
-call_checked(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr, uint64_t deadline_ns,
-	const char *did, struct err *e)
-{
-	enum carrier_end end;
-
-	if (carrier_call(c, fn, arg, nr, deadline_ns, &end, e) < 0)
-		return -1;
-	if (end != CARRIER_RETURNED)
-		return carrier_explain(c, end, did, e);
-	if (c->result < 0 && c->result > -4096)
-		return err_set(e, (int)-c->result, "%s failed in %d (%s)", did, c->it->target->pid,
-			c->it->target->comm);
-	return 0;
-}
-
-/* A descriptor of ours for the target's FD, by pidfd_getfd or, for files, through /proc. */
-static int
-borrow_fd(const struct target *t, int fd, int flags, struct err *e)
-{
-	char name[32];
-	int ours = os_dup_fd(t, fd, e);
-
-	if (ours >= 0)
-		return ours;
-	snprintf(name, sizeof name, "fd/%d", fd);
-	return os_proc_open(t, name, flags, e);
-}
-
 int
 redirect_begin(struct redirect *r, struct carrier *c, const struct workspace *ws,
 	uint64_t deadline_ns, struct err *e)
@@ -193,7 +163,7 @@ redirect_begin(struct redirect *r, struct carrier *c, const struct workspace *ws
 	uint64_t file, old;
 
 	if (os_write(it->target, at, name, sizeof name, e) < 0 ||
-		call_checked(c, it->fn.memfd_create, (uint64_t[]){ at.v, MFD_CLOEXEC }, 2, deadline_ns,
+		carrier_syscall(c, it->fn.memfd_create, (uint64_t[]){ at.v, MFD_CLOEXEC }, 2, deadline_ns,
 			"memfd_create", e) < 0)
 		return -1;
 	file = (uint64_t)c->result;
@@ -202,14 +172,14 @@ redirect_begin(struct redirect *r, struct carrier *c, const struct workspace *ws
 	 * FMODE_ATOMIC_POS for real files only); appending is under the inode's lock.
 	 */
 	if (carrier_undo(c, it->fn.close, &file, 1, e) < 0 ||
-		call_checked(c, it->fn.fcntl, (uint64_t[]){ file, F_SETFL, O_APPEND }, 3, deadline_ns,
+		carrier_syscall(c, it->fn.fcntl, (uint64_t[]){ file, F_SETFL, O_APPEND }, 3, deadline_ns,
 			"fcntl", e) < 0)
 		return -1;
-	r->file_fd = borrow_fd(it->target, (int)file, O_RDONLY, e);
+	r->file_fd = os_open_fd(it->target, (int)file, O_RDONLY, e);
 	if (r->file_fd < 0)
 		return -1;
-	r->old_fd = borrow_fd(it->target, 2, O_WRONLY | O_APPEND, &ignored);
-	if (call_checked(c, it->fn.fcntl, (uint64_t[]){ 2, F_DUPFD_CLOEXEC, 3 }, 3, deadline_ns,
+	r->old_fd = os_open_fd(it->target, 2, O_WRONLY | O_APPEND, &ignored);
+	if (carrier_syscall(c, it->fn.fcntl, (uint64_t[]){ 2, F_DUPFD_CLOEXEC, 3 }, 3, deadline_ns,
 		    "keeping descriptor 2", e) < 0) {
 		if (e->code != EBADF)
 			return -1;
@@ -223,10 +193,10 @@ redirect_begin(struct redirect *r, struct carrier *c, const struct workspace *ws
 			return -1;
 	}
 	/* What the program has left in its buffer goes where it was meant to; ours to the file. */
-	if (call_checked(c, it->fn.fflush, &it->stderr_stream.v, 1, deadline_ns, "fflush", e) < 0 ||
+	if (carrier_syscall(c, it->fn.fflush, &it->stderr_stream.v, 1, deadline_ns, "fflush", e) < 0 ||
 		carrier_undo(c, it->fn.fflush, &it->stderr_stream.v, 1, e) < 0)
 		return -1;
-	return call_checked(c, it->fn.dup2, (uint64_t[]){ file, 2 }, 2, deadline_ns,
+	return carrier_syscall(c, it->fn.dup2, (uint64_t[]){ file, 2 }, 2, deadline_ns,
 		"redirecting descriptor 2", e);
 }
 

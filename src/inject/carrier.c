@@ -236,6 +236,22 @@ carrier_call(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, u
 }
 
 int
+carrier_syscall(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	uint64_t deadline_ns, const char *did, struct err *e)
+{
+	enum carrier_end end;
+
+	if (carrier_call(c, fn, arg, nr_args, deadline_ns, &end, e) < 0)
+		return -1;
+	if (end != CARRIER_RETURNED)
+		return carrier_explain(c, end, did, e);
+	if (c->result < 0 && c->result > -4096)
+		return err_set(e, (int)-c->result, "%s failed in %d (%s)", did, c->it->target->pid,
+			c->it->target->comm);
+	return 0;
+}
+
+int
 carrier_unwind(struct carrier *c, size_t level, uint64_t deadline_ns, struct err *e)
 {
 	enum carrier_end end;

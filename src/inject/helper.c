@@ -126,9 +126,13 @@ helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
 		return 1;	/* EAGAIN: a limit on threads */
 	*h = (struct carrier){ .it = c->it, .tid = c->new_tid, .is_helper = true,
 		.is_ours = true, .stop = OS_STOP_TIMEOUT };
-	if (borrow_return(c, e) < 0)
+	if (borrow_return(c, e) < 0 || adopt(h, ws, start_deadline_ns, e) < 0)
 		return -1;
-	return adopt(h, ws, start_deadline_ns, e);
+	/* It may have no robust list yet to find it by; but static TLS is the same in all threads. */
+	if (c->arena_slot.v)
+		h->arena_slot.v = c->arena_slot.v - arch_thread_pointer(&c->saved.regs).v +
+			arch_thread_pointer(&h->saved.regs).v;
+	return 0;
 }
 
 void

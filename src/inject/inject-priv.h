@@ -8,7 +8,9 @@
  *	carrier.c	calls in a stopped thread, and their undo list
  *	helper.c	a pthread of the target's own for the work
  *	call.c		calls that hold malloc's locks
+ *	job.c		a carrier and memory for what is to be done, put back afterwards
  *	malloc.c	malloc_info and malloc_trim on top of these
+ *	load.c		a library of ours loaded into the target
  *	freeze.c	all threads stopped at once, and given back
  */
 #ifndef MEMDIAG_INJECT_INJECT_PRIV_H
@@ -36,6 +38,7 @@ struct inject_target {
 	const struct arenas *arenas;	/* of the call under way */
 	const struct object *libc;
 	const struct object *pthread;	/* libpthread.so.0, which libc has swallowed in 2.34; NULL */
+	const struct object *dl;	/* and libdl.so.2 */
 	char version[16];
 	struct walker *walker;
 	raddr restorer;
@@ -48,6 +51,8 @@ struct inject_target {
 		raddr pthread_create;			/* optional */
 		raddr memfd_create, fcntl, dup2, close;	/* optional, for INJECT_CAPTURE_FD2 */
 		raddr lock, syscall, madvise;		/* optional, for inject_discard() */
+		raddr dlopen, dlerror, dlopen_mode;	/* optional, for inject_load() */
+		raddr swab;
 	} fn;
 	raddr stacks_lock;	/* see thread_stacks_lock() */
 	raddr stderr_stream;	/* the FILE, _IO_2_1_stderr_ */
@@ -172,6 +177,7 @@ struct carrier {
 	int64_t result;			/* of its last system call */
 	uint64_t stopped_ns;
 	uint64_t held_ns;		/* how long it was ours; 0 until it is given back */
+	raddr arena_slot;		/* where it keeps which arena it uses; {0}: not known */
 	raddr errno_at;			/* {0}: not known, and not kept */
 	int32_t errno_was;
 };
@@ -196,6 +202,13 @@ int carrier_undo(
  */
 int carrier_call(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	uint64_t deadline_ns, enum carrier_end *ret, struct err *e);
+
+/*
+ * As carrier_call(), of a function that makes one system call, in c->result; -1 with E, told as DID,
+ * also if it does not return or the system call fails.
+ */
+int carrier_syscall(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	uint64_t deadline_ns, const char *did, struct err *e);
 
 /* Let one go on with its call that was stopped in the middle of it.  The rest as carrier_call(). */
 int carrier_go_on(
@@ -305,12 +318,13 @@ int workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes
 
 /* ---- call.c ------------------------------------------------------------------------------------ */
 
-/* A call that may take long, with locks of malloc held. */
+/* A call that may take long, with locks of libc held. */
 struct long_call {
 	const char *name;
 	raddr fn;
 	uint64_t arg[2];
 	size_t nr_args;
+	bool holds_more;	/* it has other locks while it waits for an arena's */
 	bool is_last;	/* a helper has nothing more to do for us afterwards: it ends */
 	uint64_t deadline_ns;
 };
@@ -335,5 +349,27 @@ int helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h
  * ended or never was.
  */
 void helper_dismiss(struct carrier *h);
+
+/* ---- job.c ------------------------------------------------------------------------------------- */
+
+/* Work that is done in the target; the first members are the caller's to fill. */
+struct job {
+	struct inject_target *it;
+	const struct inject_options *opt;
+	struct inject_report *report;
+	uint64_t buffer_bytes;	/* of the workspace */
+	/*
+	 * Do it.  The carrier comes stopped, with its undo list laid, and goes stopped in front of
+	 * that list; or running home (stop is OS_STOP_TIMEOUT), or gone.
+	 */
+	int (*run)(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e);
+	void *arg;		/* run's own */
+	uint64_t deadline_ns;	/* of what RUN does */
+	int status;
+	struct err *e;
+};
+
+/* Have it done in the target, whose arenas are A. */
+int job_run(struct job *job, const struct arenas *a, struct err *e);
 
 #endif

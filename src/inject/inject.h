@@ -156,4 +156,22 @@ int inject_discard(struct inject_target *it, const struct arenas *a,
 	const struct inject_options *opt, const struct inject_discard *what,
 	struct inject_discarded *ret, struct inject_report *report, struct err *e);
 
+/* ---- a library of ours in the target -------------------------------------------------------------- */
+
+struct inject_library {
+	raddr start;		/* of its first segment */
+	bool was_there;		/* it had been loaded before */
+};
+
+/*
+ * Have the target load the shared library PATH as its own dlopen() does, and keep it for ever; where
+ * the target cannot see or read that file, from a copy of it in memory.  A library is known by its
+ * build-id: one that is there already is not loaded again.  The number of A, the target's arenas,
+ * stays what it is.  On failure E has the target's own dlerror(), and nothing stays behind.
+ * ERR_UNSUPPORTED: a library without a build-id; a target under a seccomp filter, which may not know
+ * the system calls of dlopen().
+ */
+int inject_load(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+	const char *path, struct inject_library *ret, struct inject_report *report, struct err *e);
+
 #endif

@@ -140,27 +140,27 @@ check_allocator(struct inject_target *it, struct err *e)
 static int
 find_function(const struct inject_target *it, const char *name, raddr *ret)
 {
-	const struct object *in[] = { it->libc, it->pthread };
+	const struct object *in[] = { it->libc, it->pthread, it->dl };
 	struct image_symbol s;
 
-	for (size_t i = 0; i < 2 && in[i]; i++)
-		if (image_find(in[i]->image, name, &s) == 0 && s.type == STT_FUNC) {
+	for (size_t i = 0; i < sizeof in / sizeof *in; i++)
+		if (in[i] && image_find(in[i]->image, name, &s) == 0 && s.type == STT_FUNC) {
 			*ret = s.addr;
 			return 0;
 		}
 	return -1;
 }
 
-/* Before 2.34 the thread functions are in a library of their own. */
-static void
-find_pthread(struct inject_target *it)
+static const struct object *
+object_named(const struct objects *o, const char *name)
 {
-	for (size_t i = 0; i < it->objects->nr; i++) {
-		const char *soname = image_soname(it->objects->v[i].image);
+	for (size_t i = 0; i < o->nr; i++) {
+		const char *soname = image_soname(o->v[i].image);
 
-		if (soname && strcmp(soname, "libpthread.so.0") == 0)
-			it->pthread = &it->objects->v[i];
+		if (soname && strcmp(soname, name) == 0)
+			return &o->v[i];
 	}
+	return NULL;
 }
 
 static int
@@ -186,6 +186,10 @@ find_functions(struct inject_target *it, struct err *e)
 		{ "__lll_lock_wait_private", &it->fn.lock, true },
 		{ "syscall", &it->fn.syscall, true },
 		{ "madvise", &it->fn.madvise, true },
+		{ "dlopen", &it->fn.dlopen, true },
+		{ "dlerror", &it->fn.dlerror, true },
+		{ "__libc_dlopen_mode", &it->fn.dlopen_mode, true },
+		{ "swab", &it->fn.swab, true },
 	};
 	struct image_symbol s;
 
@@ -238,7 +242,9 @@ inject_target_new(struct inject_target **ret, const struct target *t, const stru
 	it->target = t;
 	it->maps = m;
 	it->objects = o;
-	find_pthread(it);
+	/* Before 2.34 the thread functions, and dlopen, are in libraries of their own. */
+	it->pthread = object_named(o, "libpthread.so.0");
+	it->dl = object_named(o, "libdl.so.2");
 	if (check_state(t, e) < 0 || arch_check_process(t, e) < 0 ||
 		check_machine(t, o, e) < 0 || check_allocator(it, e) < 0 ||
 		find_functions(it, e) < 0 || safety_learn(it, e) < 0 ||

@@ -97,6 +97,13 @@ FILE *os_proc_stream(const struct target *t, const char *name, struct err *e);
 /* Open /proc/PID/NAME (flags as of open(2), O_CLOEXEC is added).  Returns a descriptor or -1. */
 int os_proc_open(const struct target *t, const char *name, int flags, struct err *e);
 
+/*
+ * The name by which thread TID itself can open its descriptor FD, into BUF; it is no other thread's.
+ * Returns 0, or -1 with E.
+ */
+int os_own_fd_name(
+	const struct target *t, pid_t tid, int fd, char *buf, size_t size, struct err *e);
+
 /* What the symbolic link /proc/PID/NAME points to, into BUF, NUL-terminated; 0 or -1 with E. */
 int os_proc_link(
 	const struct target *t, const char *name, char *buf, size_t size, struct err *e);
@@ -112,6 +119,7 @@ struct os_status {
 	bool has_memory;	/* false for zombies and kernel threads */
 	bool has_shadow_stack;	/* x86_Thread_features names shstk (6.6+) */
 	int nr_pid_namespaces;	/* numbers on the NSpid line, 1 outside of any container */
+	pid_t inner_tid;	/* the thread's number in its own namespace; 0 before 4.1 */
 	uint64_t vm_size_bytes, vm_peak_bytes, vm_rss_bytes, vm_hwm_bytes;
 	uint64_t rss_anon_bytes, rss_file_bytes, rss_shmem_bytes;
 	uint64_t vm_swap_bytes, vm_pte_bytes, hugetlb_bytes;
@@ -348,6 +356,12 @@ int os_detach(pid_t tid, int sig, struct err *e);
 int os_get_regset(pid_t tid, unsigned int type, void *buf, size_t *size, struct err *e);
 int os_set_regset(pid_t tid, unsigned int type, const void *buf, size_t size, struct err *e);
 
+/*
+ * Write SIZE bytes to memory of stopped thread TID that need not be writable: code.  Eight bytes are
+ * written in one go, whatever happens to us.
+ */
+int os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
+
 /* The kernel's 64-bit blocked signal mask of a stopped thread. */
 int os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e);
 int os_set_sigmask(pid_t tid, uint64_t mask, struct err *e);
@@ -370,8 +384,11 @@ bool os_is_asked_to_end(void);
 /* Whether A and B are threads of processes that share one address space (kcmp). */
 bool os_shares_memory(pid_t a, pid_t b);
 
-/* A descriptor of ours for descriptor FD of the target (pidfd_getfd, 5.6+), or -1 with E. */
-int os_dup_fd(const struct target *t, int fd, struct err *e);
+/*
+ * A descriptor of ours for descriptor FD of the target, or -1 with E: by pidfd_getfd (5.6+), else
+ * what it leads to is opened anew with FLAGS, which does for files.
+ */
+int os_open_fd(const struct target *t, int fd, int flags, struct err *e);
 
 /*
  * Why tracing T is refused, after it was: fills E from what /proc says of the target and of us.

@@ -155,15 +155,18 @@ static const struct {
 #undef F
 };
 
-static int
-count_numbers(const char *s)
+/* "NSpid:	1234	12	1": from the outermost namespace to the innermost. */
+static void
+take_namespaces(struct os_status *s, const char *numbers)
 {
-	int n = 0;
 	char *end;
+	long tid;
 
-	for (; strtol(s, &end, 10), end != s; s = end)
-		n++;
-	return n;
+	s->nr_pid_namespaces = 0;
+	for (; tid = strtol(numbers, &end, 10), end != numbers; numbers = end) {
+		s->nr_pid_namespaces++;
+		s->inner_tid = (pid_t)tid;
+	}
 }
 
 static void
@@ -197,7 +200,7 @@ status_line(struct os_status *s, const char *key, const char *value)
 	else if (strcmp(key, "Kthread") == 0)	/* 6.12+ */
 		s->is_kernel_thread = strtol(value, NULL, 10) == 1;
 	else if (strcmp(key, "NSpid") == 0)
-		s->nr_pid_namespaces = count_numbers(value);
+		take_namespaces(s, value);
 	else if (strcmp(key, "VmSize") == 0)
 		s->has_memory = true;
 	else if (strcmp(key, "SigPnd") == 0 || strcmp(key, "ShdPnd") == 0)
@@ -384,6 +387,17 @@ os_thread_syscall(const struct target *t, pid_t tid, struct os_syscall *ret, str
 	s.sp = (raddr){ word[n - 2] };
 	s.pc = (raddr){ word[n - 1] };
 	*ret = s;
+	return 0;
+}
+
+int
+os_own_fd_name(const struct target *t, pid_t tid, int fd, char *buf, size_t size, struct err *e)
+{
+	struct os_status s;
+
+	if (os_status(t, tid, &s, e) < 0)
+		return -1;
+	snprintf(buf, size, "/proc/self/task/%d/fd/%d", s.inner_tid ? s.inner_tid : tid, fd);
 	return 0;
 }
 

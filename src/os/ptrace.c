@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -290,6 +291,27 @@ os_set_regset(pid_t tid, unsigned int type, const void *buf, size_t size, struct
 	return request(PTRACE_SETREGSET, tid, type, (uintptr_t)&iov, "set the registers of", e);
 }
 
+/* Unlike a write to /proc/PID/mem this may always be done by a tracer (proc_mem.force_override=, 6.12). */
+int
+os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e)
+{
+	for (size_t at = 0; at < size; at += sizeof(long)) {
+		size_t n = size - at < sizeof(long) ? size - at : sizeof(long);
+		uintptr_t addr = to.v + at;
+		long word = 0;
+
+		errno = 0;
+		if (n < sizeof word)
+			word = ptrace(PTRACE_PEEKTEXT, tid, (void *)addr, NULL);
+		if (errno)
+			return err_set(e, errno, "cannot read code of thread %d", tid);
+		memcpy(&word, (const char *)from + at, n);
+		if (request(PTRACE_POKETEXT, tid, addr, (uintptr_t)word, "write code of", e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int
 os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e)
 {
@@ -356,13 +378,15 @@ os_shares_memory(pid_t a, pid_t b)
 }
 
 int
-os_dup_fd(const struct target *t, int fd, struct err *e)
+os_open_fd(const struct target *t, int fd, int flags, struct err *e)
 {
-	long n = t->pidfd < 0 ? (errno = ENOSYS, -1) : syscall(SYS_pidfd_getfd, t->pidfd, fd, 0);
+	long n = t->pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, t->pidfd, fd, 0);
+	char name[32];
 
-	if (n < 0)
-		return err_set(e, errno, "cannot take a copy of descriptor %d of %d", fd, t->pid);
-	return (int)n;
+	if (n >= 0)
+		return (int)n;
+	snprintf(name, sizeof name, "fd/%d", fd);
+	return os_proc_open(t, name, flags, e);
 }
 
 /* ---- waiting ---- */
