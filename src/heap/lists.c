@@ -346,15 +346,19 @@ add_telling(struct telling *n, uint64_t from, uint64_t to)
 	n->ns += to - from + page < 2 * page ? NEAR_NS : FAR_NS;
 }
 
-/* Add what leads from CHUNK to END, unless half of it is large. */
+/*
+ * Add what leads from CHUNK to END, a bin of the arena at STATE, unless half of it is large.  A chunk
+ * that goes to another bin meanwhile would lead us round in that one for good.
+ */
 static void
-tell_bin(struct telling *n, uint64_t chunk, uint64_t end)
+tell_bin(struct telling *n, raddr state, uint64_t chunk, uint64_t end)
 {
 	uint64_t nr = 0, nr_large = 0, before = end;
 	struct links links;
 
 	for (; chunk != end && n->ns <= n->max_ns; before = chunk, chunk = links.fd) {
-		if (!read_links(n->cache, chunk, &links))
+		if (raddr_in((raddr){ chunk }, state, raddr_add(state, STATE_MAX)) ||
+			!read_links(n->cache, chunk, &links) || links.bk != before)
 			return;
 		add_telling(n, before, chunk);
 		nr_large += (links.raw & ~FLAG_BITS) >= n->large_bytes;
@@ -420,7 +424,7 @@ tell_arena(struct telling *n, const struct arena *a)
 	for (unsigned int i = 1; i <= last; i++) {
 		unsigned int at = as->bins_offset + (i - 1) * 2 * word;
 
-		tell_bin(n, word_in(r, state + at), a->addr.v + at - 2 * word);
+		tell_bin(n, a->addr, word_in(r, state + at), a->addr.v + at - 2 * word);
 	}
 }
 

@@ -7,6 +7,11 @@ redis-server --port 0 --unixsocket "$dir/socket" --save '' --dir "$dir" >"$dir/l
 server=$!
 started="$started $server"
 wait_for $server "$dir/log" 'ready to accept connections'
+sockets()
+{
+	find /proc/$server/fd -lname 'socket:*' | wc -l
+}
+listening=$(sockets)
 answers()
 {
 	[ "$(redis-cli -s "$dir/socket" "$@")" = PONG ]
@@ -14,6 +19,10 @@ answers()
 if ! redis-cli -s "$dir/socket" info memory | grep -q mem_allocator:jemalloc; then
 	skip_all 'this redis-server is not built with jemalloc'
 fi
+# The server closes the connection of the question above when it finds the time.
+until [ "$(sockets)" -eq "$listening" ]; do
+	sleep 0.1
+done
 remember $server
 for command in info trim heap; do
 	check "$command is refused" exits 5 memdiag $command --pid $server
