@@ -7,7 +7,7 @@ need jq
 
 answered()
 {
-	exits 0 memdiag info --pid "$tracee_pid" --json &&
+	exits 0 memdiag info --method=inject --pid "$tracee_pid" --json &&
 		json_is '.data.arenas | length >= 1'
 }
 

@@ -8,7 +8,7 @@ need jq
 # answered MODE: an answer, by a borrow of this mode, and the target goes on.
 answered()
 {
-	exits 0 memdiag info --pid "$tracee_pid" --json &&
+	exits 0 memdiag info --method=inject --pid "$tracee_pid" --json &&
 		json_is "(.data.borrow.mode | test(\"^($1)\$\")) and (.data.arenas | length >= 1)"
 }
 

@@ -19,7 +19,7 @@ era()
 # layout_is_told LIBDIR [FILE...]: of settings, on the libc in LIBDIR, which deletes the FILEs.
 layout_is_told()
 {
-	local from="$1"
+	from=$1
 	shift
 	"$top_builddir/tests/unit/heap-layout" "$loader" --library-path "$from" "$program" "$@" \
 		>"$dir/layout" || {
