@@ -115,7 +115,7 @@ random_heap_work(void *arg)
 	return NULL;
 }
 
-/* Says what malloc_info() does, and trims when it is told to. */
+/* Says what malloc_info() does, and trims when it is told to; any other word it only answers. */
 static inline void
 random_heap_run(const struct random_heap_plan *plan)
 {
@@ -138,8 +138,9 @@ random_heap_run(const struct random_heap_plan *plan)
 	puts("ready");
 	fflush(stdout);
 	while (fgets(line, sizeof line, stdin)) {
-		malloc_trim(0);
-		puts("trimmed");
+		if (strcmp(line, "trim\n") == 0)
+			malloc_trim(0);
+		puts("done");
 		fflush(stdout);
 	}
 }

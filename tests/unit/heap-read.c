@@ -57,12 +57,13 @@ anon_bytes(struct view *v)
 	return s.rss_anon_bytes;
 }
 
+/* Tell the child WORD, and wait for its answer. */
 static void
-trim_child(struct child *c)
+tell_child(struct child *c, const char *word)
 {
 	char line[16];
 
-	fputs("trim\n", c->in);
+	fprintf(c->in, "%s\n", word);
 	fflush(c->in);
 	if (!fgets(line, sizeof line, c->out))
 		puts("# the child has ended");
@@ -174,6 +175,7 @@ test_program(
 	by_lists.bins_only = true;
 	if (!view_take(&v, c.pid))
 		return;
+	tell_child(&c, "hello");	/* what it needs to answer is in memory now */
 	before = anon_bytes(&v);
 	present = view_present_bytes(&v);
 	ok(read_heap(&h, &v, &opt), "seed %u, %d threads: the heap can be read", seed, nr_threads);
@@ -192,7 +194,7 @@ test_program(
 				   : predicted_alone(&h) > predicted(&h) - 200000),
 		"seed %u: of what can be trimmed nobody else has %" PRIu64, seed,
 		predicted_alone(&h));
-	trim_child(&c);
+	tell_child(&c, "trim");
 	after = anon_bytes(&v);
 	compared.programs++;
 	compared.trimmed_bytes += before - after;
