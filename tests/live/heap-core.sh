@@ -74,6 +74,31 @@ check 'a directory' exits 5 memdiag heap --core "$dir"
 check 'the process lives on' end_tracee
 rm -f "$core"
 
+# ---- the kernel's, which has holes ----
+pattern=$(cat /proc/sys/kernel/core_pattern)
+case $pattern in
+*[/%\|]*)
+	skip 'a core file of the kernel' "core_pattern is $pattern"
+	;;
+*)
+	mkdir "$dir/kernel" && cd "$dir/kernel" && ulimit -S -c unlimited
+	start_tracee bloat 32
+	check 'kernel: the process' exits 0 memdiag heap --pid "$tracee_pid" --json --max-stop-ms 5000
+	mv "$dir/out" "$dir/live.json"
+	kill -ABRT "$tracee_pid"
+	wait "$tracee_pid" 2>"$dir/wait"
+	ulimit -S -c 0
+	core=$(ls "$dir/kernel/$pattern"*)
+	check 'kernel: the core file' exits 0 memdiag heap --core "$core" --json
+	check 'kernel: has the same chunks' same_chunks
+	check 'kernel: and the same pages' sh -c "
+		pages='.data.arenas[] | [.resident_bytes, .pages]'
+		jq -c \"\$pages\" '$dir/live.json' >'$dir/a'; jq -c \"\$pages\" '$dir/out' | diff '$dir/a' -"
+	check 'kernel: for sure' json_is '.warnings == []'
+	rm -f "$core"
+	;;
+esac
+
 # ---- of 32 bit ----
 if [ -x "$TRACEES/idle-i386" ]; then
 	start_tracee idle-i386 2

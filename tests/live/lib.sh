@@ -26,7 +26,7 @@
 set -u
 export LC_ALL=C
 umask 022
-ulimit -c 0
+ulimit -S -c 0
 : "${deadline:=60}"
 
 # The whole script runs under a deadline: timeout signals the process group, so a command that

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A Java program with many threads.
 . "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/heap-lib.sh"
 need jq java javac
 
 javac -d "$dir" "$top_srcdir/tests/tracees/Busy.java"
@@ -18,6 +19,8 @@ check 'info, ten times' each_of 10 working info
 check 'by a helper' json_is '.data.borrow.mode == "helper"'
 check 'info with descriptor 2 redirected, ten times' each_of 10 working info --capture=fd2
 check 'trim, three times' each_of 3 working trim
+check_heap java "$tracee_pid"
+check 'it works on' works
 check 'maps adds up' maps_adds_up "$tracee_pid"
 check 'no stray word on its stderr' test ! -s "$dir/$tracee_pid.err"
 check 'it lives on' end_tracee

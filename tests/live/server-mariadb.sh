@@ -2,6 +2,7 @@
 # mariadbd under a write load.
 deadline=120
 . "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/heap-lib.sh"
 PATH=$PATH:/usr/sbin:/usr/libexec
 need jq mariadbd mariadb mariadb-install-db gdb python3
 
@@ -137,6 +138,7 @@ check 'the load goes on' goes_on
 
 touch "$dir/stop"
 wait "$session_1" "$session_2" "$session_3" "$stranger"
+check_heap 'mariadbd after the load' $server
 check 'no session saw an error' sh -c "! grep -v inserted '$dir'/session.*"
 check 'some logins were refused' test "$(grep -c 'Access denied' "$dir/refused")" -gt 10
 check 'the log has each of them' test "$(grep -c 'Access denied' "$log")" -eq \

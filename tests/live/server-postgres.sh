@@ -1,6 +1,7 @@
 #!/bin/sh
 # A PostgreSQL backend in the middle of a transaction: one thread, waiting in epoll_wait.
 . "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/heap-lib.sh"
 for bin in /usr/lib/postgresql/*/bin; do
 	PATH=$bin:$PATH
 done
@@ -55,6 +56,7 @@ for command in info 'info --capture=fd2' trim; do
 done
 check 'its only thread was borrowed' json_is '.data.borrow.mode == "thread"'
 check 'the backend is as before' unharmed "$backend"
+check_heap 'a backend' "$backend"
 check 'maps adds up' maps_adds_up "$backend"
 query 'SELECT count(*) + sum(length(s)) FROM t;'
 check 'the transaction goes on' test "$answer" = 20020000
