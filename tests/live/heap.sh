@@ -74,6 +74,17 @@ check 'bytes are exact' sh -c "! grep -v '^VERDICT' '$dir/out' | grep -q 'iB'"
 check 'the target is as before' unharmed
 check 'and lives on' end_tracee
 
+# ---- memory that a child shares ----
+private()
+{
+	awk '/^Private/ { sum += $2 } END { print sum }' "/proc/$1/smaps_rollup"
+}
+start_tracee trimmable 32 fork
+had=$(private "$tracee_pid")
+check 'a program with a child that shares its memory' exits 0 memdiag heap --pid "$tracee_pid" $budget --json
+check 'shares it as before' test $(($(private "$tracee_pid") - had)) -lt 100
+check 'and lives on' end_tracee
+
 # ---- mallocs it cannot read ----
 start_tracee idle 2
 check 'a budget of nothing is no stop' exits 0 memdiag heap --pid "$tracee_pid" --max-stop-ms 0 --json
