@@ -11,7 +11,7 @@
 #include "random-heap.h"
 #include "tap.h"
 
-#define NR_ROUNDS 120
+#define NR_ROUNDS 60
 
 #ifdef __SANITIZE_ADDRESS__
 /* A child of ours would have the sanitizer's malloc. */
