@@ -33,6 +33,12 @@ arena_doubt(struct heap_arena *arena, const char *fmt, ...)
 	return 1;
 }
 
+int
+arena_doubt_late(struct heap_arena *arena)
+{
+	return arena_doubt(arena, "there was no time to read all of it");
+}
+
 /* It may still be right, but not for sure. */
 static void
 note_doubt(struct heap_arena *arena, const char *why)
@@ -267,6 +273,36 @@ segments_bytes(const struct scan *s, const struct arena *a)
 	return sum;
 }
 
+/*
+ * Between the pieces lies what is not the arena's, and where one mapping holds both, it cannot be
+ * told whose a page is that no list leads to.
+ */
+static void
+check_pieces(struct scan *s, uint64_t free)
+{
+	struct heap_arena *arena = s->arena;
+	uint64_t room = arena->segment.nr * s->r->page_bytes, sum = 0, others, used;
+
+	for (size_t i = 0; i < arena->segment.nr; i++)
+		sum += arena->segment.v[i].end.v - arena->segment.v[i].start.v;
+	arena->has_neighbours = sum > arena->system_bytes + room;
+	if (arena->has_neighbours && arena->certainty == HEAP_EXACT)
+		note_doubt(arena, "it shares mappings with others: not all that is resident need be its");
+	arena->in_use.bytes = arena->system_bytes - free;
+	used = arena->in_use.bytes - arena->cached.bytes;
+	if (arena->cached.bytes > arena->in_use.bytes)
+		used = 0;
+	if (arena->live_resident_bytes > used)
+		arena->live_resident_bytes = used;
+	if (arena->resident_bytes <= arena->system_bytes + room)
+		return;
+	others = arena->resident_bytes - arena->system_bytes - room;
+	if (others > arena->page_bytes[HEAP_PAGE_LIVE])
+		others = arena->page_bytes[HEAP_PAGE_LIVE];
+	arena->resident_bytes -= others;
+	arena->page_bytes[HEAP_PAGE_LIVE] -= others;
+}
+
 /* What is neither a chunk nor top is malloc's own: that is the accounting identity. */
 static void
 check_sums(struct scan *s, const struct arena *a)
@@ -278,20 +314,18 @@ check_sums(struct scan *s, const struct arena *a)
 		nr_fast += arena->fastbin[i].count;
 	if (nr_fast != arena->fast.count || s->nr_unsorted != arena->bin[0].count)
 		arena_doubt(arena, "a list leads to memory that is not the arena's");
+	if (arena->is_by_lists && s->nr_taken != s->marks.nr)
+		arena_doubt(arena, "a free chunk or its top is not in its memory");
 	if (!arena->is_by_lists && (s->sums.self != s->sums.fd || s->sums.self != s->sums.bk))
 		arena_doubt(arena, "the free chunks and the lists of them do not agree");
 	if (free > arena->system_bytes) {
 		arena_doubt(arena, "its free chunks are more than its memory");
 		return;
 	}
-	/* Between the pieces lies what is not the arena's. */
-	if (s->is_in_pieces) {
-		arena->in_use.bytes = arena->system_bytes - free;
-		if (arena->live_resident_bytes > arena->in_use.bytes - arena->cached.bytes)
-			arena->live_resident_bytes = arena->in_use.bytes - arena->cached.bytes;
-	} else if (segments_bytes(s, a) != arena->system_bytes) {
+	if (s->is_in_pieces)
+		check_pieces(s, free);
+	else if (segments_bytes(s, a) != arena->system_bytes)
 		arena_doubt(arena, "its heaps are not as large as it says");
-	}
 	if (arena->in_use.bytes > arena->system_bytes - free)
 		arena_doubt(arena, "its chunks are more than its memory");
 	else
@@ -334,8 +368,10 @@ read_segments(struct scan *s, const struct arena *a, struct err *e)
 {
 	int bad = 0;
 
-	s->map = calloc(s->arena->segment.nr, sizeof *s->map);
-	if (!s->map)
+	/* By lists there are marks instead, and lists may lead to more segments. */
+	if (!s->arena->is_by_lists)
+		s->map = calloc(s->arena->segment.nr, sizeof *s->map);
+	if (!s->arena->is_by_lists && !s->map)
 		return err_set(e, ENOMEM, "cannot list the free chunks");
 	if (lists_read(s, e) < 0)
 		return -1;
@@ -388,7 +424,13 @@ read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces
 	/* An arena that nobody has allocated from: top is its empty unsorted bin (initial_top()). */
 	if (!arena->system_bytes)
 		return 0;
-	if (find_segments(&s, a, e) < 0 || read_segments(&s, a, e) < 0)
+	if (find_segments(&s, a, e) < 0)
+		return -1;
+	if (r->is_late) {
+		arena_doubt_late(arena);
+		return 0;
+	}
+	if (read_segments(&s, a, e) < 0)
 		return -1;
 	return s.is_in_pieces && !in_pieces;
 }

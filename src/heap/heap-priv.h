@@ -30,7 +30,6 @@
 struct page_run {
 	raddr start, end;
 	bool is_present;	/* else swapped */
-	bool is_alone;		/* nobody else has any of the pages */
 };
 
 /* Runs of pages, sorted; those that are neither present nor swapped are in none. */
@@ -45,6 +44,7 @@ size_t page_runs_from(const struct page_runs *runs, uint64_t addr);
 /* A stretch of memory that is read in order of address, in pieces that suit how it is used. */
 struct window {
 	const struct target *t;
+	struct os_pages *pages;	/* NULL: whose pages are cannot be told */
 	const struct page_runs *runs;
 	size_t at_run;		/* the first that may hold what comes next */
 	char *buf;		/* owned */
@@ -55,8 +55,9 @@ struct window {
 	size_t nr_reads;
 };
 
+struct reader;
 int window_open(
-	struct window *w, const struct target *t, const struct page_runs *runs, struct err *e);
+	struct window *w, const struct reader *r, const struct page_runs *runs, struct err *e);
 void window_close(struct window *w);
 #define auto_window __attribute__((cleanup(window_close)))
 
@@ -180,7 +181,7 @@ bool reader_may_look(struct reader *r, uint64_t page);
  */
 struct heap_range reader_mapping(const struct reader *r, uint64_t addr);
 
-/* Add to RUNS those in [START, END). */
+/* Add to RUNS those in [START, END); some may lack when the reader is late then. */
 int reader_add_runs(
 	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e);
 
@@ -228,9 +229,10 @@ struct scan {
 	 * begin, a map for every segment, NULL while it is empty.  Less than 1 % of the heap, where
 	 * a list of them could be a tenth.
 	 */
-	uint64_t **map;
+	uint64_t **map;		/* NULL by lists */
 	uint64_t nr_unsorted;
-	struct marks marks;	/* by lists: all free chunks instead, sorted */
+	struct marks marks;	/* by lists: all free chunks and top instead, sorted */
+	uint64_t nr_taken;	/* of these, in the segments */
 	struct link_sums sums;
 	bool is_in_pieces;	/* the main arena, with memory of others in between */
 };
@@ -342,6 +344,7 @@ int arena_glance(struct reader *r, const struct arena *a, struct heap_arena *are
 /* Note why ARENA is not exact, if it is the first reason.  Returns 1. */
 int arena_doubt(struct heap_arena *arena, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+int arena_doubt_late(struct heap_arena *arena);
 
 void heap_arena_release(struct heap_arena *arena);
 

@@ -138,7 +138,8 @@ int heap_layout_find(struct heap_layout *ret, const struct target *t, const stru
 /* How much a number can be trusted. */
 enum heap_certainty {
 	HEAP_APPROXIMATE,	/* a check failed, or not all could be read */
-	HEAP_CONSISTENT,	/* all checks passed, but it was not stopped, or its lock was taken */
+	HEAP_CONSISTENT,	/* all checks passed, but it was not stopped, its lock was taken, or others
+				 * have pages in its mappings */
 	HEAP_EXACT,		/* all threads stood still, nobody held its lock, all checks passed */
 };
 const char *heap_certainty_name(enum heap_certainty c);
@@ -206,6 +207,8 @@ struct heap_arena {
 	char why[160];			/* it is not exact; "" if it is */
 	bool is_by_lists;		/* chunks in use were not looked at: used_size, the counts of
 					 * in_use, and what pins segments are not known */
+	bool has_neighbours;		/* others have pages in its mappings: what is resident is at
+					 * most what is said */
 	int attached;			/* threads, by malloc's count; -1 before 2.23 */
 	bool is_contiguous;		/* brk's only; thread arenas: true */
 	uint64_t system_bytes, max_system_bytes;

@@ -193,6 +193,7 @@ struct list {
 	struct cache *cache;
 	struct scan *s;
 	uint64_t nr, nr_max;	/* chunks so far; more the arena cannot have */
+	uint64_t passed, passed_at;	/* a chunk, and the NR that it was */
 };
 
 /* What BAD (1, or -1 with E) means for the list NAME. */
@@ -202,7 +203,7 @@ bad_list(const struct list *l, int bad, const char *name, unsigned int nr)
 	if (bad < 0)
 		return -1;
 	if (l->s->r->is_late)
-		return arena_doubt(l->s->arena, "there was no time to read all of it");
+		return arena_doubt_late(l->s->arena);
 	return arena_doubt(
 		l->s->arena, "the list of %s %u is damaged, or changed meanwhile", name, nr);
 }
@@ -210,7 +211,20 @@ bad_list(const struct list *l, int bad, const char *name, unsigned int nr)
 static bool
 is_too_long(struct list *l)
 {
-	return ++l->nr > l->nr_max || (!(l->nr & 0xfff) && reader_is_late(l->s->r));
+	return ++l->nr > l->nr_max || (!(l->nr & 0xff) && reader_is_late(l->s->r));
+}
+
+/* A list with links one way may be a circle: then a chunk set aside at every doubling comes again. */
+static bool
+is_circle(struct list *l, uint64_t chunk)
+{
+	if (chunk == l->passed)
+		return true;
+	if (l->nr >= 2 * l->passed_at) {
+		l->passed = chunk;
+		l->passed_at = l->nr;
+	}
+	return false;
 }
 
 /* Follow fast bin NR from HEAD.  All of its chunks have one size (fastbin_index()). */
@@ -226,7 +240,7 @@ follow_fast(struct list *l, unsigned int nr, uint64_t head, struct err *e)
 		uint64_t bytes;
 		int bad;
 
-		if (is_too_long(l) || !read_links(l->cache, chunk, &links) ||
+		if (is_too_long(l) || is_circle(l, chunk) || !read_links(l->cache, chunk, &links) ||
 			(links.raw & ~FLAG_BITS) / (2 * word) != nr + 2)
 			return bad_list(l, 1, "fast bin", nr);
 		bytes = links.raw & ~FLAG_BITS;

@@ -17,6 +17,8 @@
 #define WINDOW_MAX (UINT64_C(1) << 20)
 /* A look on every fourth page, and more is read next time; fewer than on every sixteenth, less. */
 #define PAGES_A_HIT 4
+/* Of less the question who else has it costs more than the quick way of reading saves. */
+#define ALONE_MIN (UINT64_C(1) << 16)
 
 size_t
 page_runs_from(const struct page_runs *runs, uint64_t addr)
@@ -36,11 +38,12 @@ page_runs_from(const struct page_runs *runs, uint64_t addr)
 
 int
 window_open(
-	struct window *w, const struct target *t, const struct page_runs *runs, struct err *e)
+	struct window *w, const struct reader *r, const struct page_runs *runs, struct err *e)
 {
-	*w = (struct window){ .t = t, .runs = runs, .want_bytes = 16 * PAGE_BYTES };
+	*w = (struct window){
+		.t = r->t, .pages = r->pages, .runs = runs, .want_bytes = 16 * PAGE_BYTES };
 	w->buf = malloc(WINDOW_MAX);
-	return w->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", t->pid);
+	return w->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", r->t->pid);
 }
 
 void
@@ -67,17 +70,13 @@ adapt(struct window *w)
 	w->nr_hits = 0;
 }
 
-/*
- * The end of the present pages from ADDR on; 0 if the page of ADDR is not present.  *IS_ALONE:
- * nobody else has any of them.
- */
+/* The end of the present pages from ADDR on; 0 if the page of ADDR is not present. */
 static uint64_t
-present_end(struct window *w, uint64_t addr, bool *is_alone)
+present_end(struct window *w, uint64_t addr)
 {
 	const struct page_runs *runs = w->runs;
 	uint64_t end = addr;
 
-	*is_alone = true;
 	if (!w->end)
 		w->at_run = page_runs_from(runs, addr);
 	while (w->at_run < runs->nr && runs->v[w->at_run].end.v <= addr)
@@ -86,17 +85,27 @@ present_end(struct window *w, uint64_t addr, bool *is_alone)
 		if (runs->v[i].start.v > end)
 			break;
 		end = runs->v[i].end.v;
-		*is_alone &= runs->v[i].is_alone;
 	}
 	return end > addr ? end : 0;
+}
+
+/* Whether nobody else has any of the pages: then they may be read by os_read_unshared(). */
+static bool
+is_alone(const struct window *w, uint64_t start, uint64_t end)
+{
+	uint64_t alone;
+	struct err e;
+
+	return end - start >= ALONE_MIN && w->pages &&
+		os_pages_exclusive(w->pages, (raddr){ start }, (raddr){ end }, &alone, &e) == 0 &&
+		alone == end - start;
 }
 
 const char *
 window_move(struct window *w, uint64_t addr, size_t size)
 {
 	uint64_t start = addr & ~(PAGE_BYTES - 1);
-	bool is_alone;
-	uint64_t end = present_end(w, addr, &is_alone);
+	uint64_t end = present_end(w, addr);
 	ssize_t n;
 	struct err e;
 
@@ -106,7 +115,7 @@ window_move(struct window *w, uint64_t addr, size_t size)
 	w->start = w->end = 0;
 	if (end < addr + size)
 		return NULL;
-	n = (is_alone ? os_read_unshared : os_read_some)(
+	n = (is_alone(w, start, end) ? os_read_unshared : os_read_some)(
 		w->t, (raddr){ start }, w->buf, end - start, &e);
 	if (n < (ssize_t)(addr + size - start))
 		return NULL;

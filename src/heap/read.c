@@ -21,8 +21,8 @@
 
 #define TRIES_MAX 5
 #define PAUSE_NS 1000000
-/* Of a shorter run the question who else has it costs more than the quick way of reading saves. */
-#define RUN_MIN 65536
+/* Its page tables are looked at for some 10 ms a GiB: so much between two looks at the clock. */
+#define LISTED_BYTES (UINT64_C(128) << 20)
 
 /* ---- what the other files ask of the reader ---- */
 
@@ -67,20 +67,23 @@ add_run(const struct os_page_run *run, void *arg)
 	copy = array_add(runs);
 	if (!copy)
 		return 1;
-	*copy = (struct page_run){ run->start, run->end, run->is_present, false };
+	*copy = (struct page_run){ run->start, run->end, run->is_present };
 	return 0;
 }
 
-/* Of a run worth the question: whether its pages may be read the quick way (os_read_unshared()). */
-static bool
-is_alone(struct reader *r, const struct page_run *run)
+/* Those in [AT, END), as far as there is time. */
+static int
+list_runs(struct reader *r, struct page_runs *runs, uint64_t at, uint64_t end, struct err *e)
 {
-	uint64_t bytes = run->end.v - run->start.v, alone;
-	struct err e;
+	int bad = 0;
 
-	return run->is_present && bytes >= RUN_MIN && r->pages &&
-		os_pages_exclusive(r->pages, run->start, run->end, &alone, &e) == 0 &&
-		alone == bytes;
+	while (at < end && !bad && !reader_is_late(r)) {
+		uint64_t next = end - at > LISTED_BYTES ? at + LISTED_BYTES : end;
+
+		bad = os_pages_walk(r->pages, (raddr){ at }, (raddr){ next }, false, add_run, runs, e);
+		at = next;
+	}
+	return bad;
 }
 
 int
@@ -89,16 +92,9 @@ reader_add_runs(
 {
 	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
 	uint64_t page_end = (end + r->page_bytes - 1) & ~(r->page_bytes - 1);
-	size_t nr = runs->nr;
-	int bad = r->pages ? os_pages_walk(r->pages, (raddr){ start }, (raddr){ page_end }, false,
-				     add_run, runs, e)
-			   : add_run(&all, runs);
+	int bad = r->pages ? list_runs(r, runs, start, page_end, e) : add_run(&all, runs);
 
-	if (bad)
-		return bad > 0 ? err_set(e, ENOMEM, "cannot list the pages of the heap") : bad;
-	for (; nr < runs->nr; nr++)
-		runs->v[nr].is_alone = is_alone(r, &runs->v[nr]);
-	return 0;
+	return bad > 0 ? err_set(e, ENOMEM, "cannot list the pages of the heap") : bad;
 }
 
 /* Whether region B is more of what A is, right behind it. */
@@ -183,8 +179,8 @@ judge(struct work *w, size_t i, size_t nr)
 		return;	/* the next stop begins with it */
 	if (w->r.is_late)
 		todo->state++;
-	else if (arena->certainty == HEAP_EXACT || ++todo->nr_tries == TRIES_MAX ||
-		!w->r.is_stopped)
+	else if (arena->certainty == HEAP_EXACT || arena->has_neighbours || !w->r.is_stopped ||
+		++todo->nr_tries == TRIES_MAX)
 		todo->state = STATE_DONE;
 }
 

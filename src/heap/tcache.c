@@ -15,7 +15,7 @@
 #include "base/debug.h"
 
 #define THREADS_MAX 65536
-/* A count is at most this by its type (uint16_t); glibc.malloc.tcache_count may be that large. */
+/* A count is at most this by its type (uint16_t), if mp_.tcache_count is not known. */
 #define COUNT_MAX 0xffff
 
 /* A list that is followed: of one bin of one thread. */
@@ -37,11 +37,18 @@ cache_bytes(const struct heap_layout *l)
 	return l->tcache.chunk_bytes - l->word_bytes;
 }
 
-/* How many chunks bin I of the cache at C has; COUNT_MAX + 1 if that cannot be. */
+/* How many chunks a bin may have. */
+static uint32_t
+count_max(const struct heap_layout *l)
+{
+	return l->mp.v && l->params.tcache_count < COUNT_MAX ? (uint32_t)l->params.tcache_count
+							     : COUNT_MAX;
+}
+
+/* How many chunks bin I of the cache at C has; more than count_max() if that cannot be. */
 static uint32_t
 count_of(const struct heap_layout *l, const char *c, unsigned int i)
 {
-	uint32_t count;
 	uint16_t half;
 
 	if (l->tcache.count_bytes == 1)
@@ -50,8 +57,7 @@ count_of(const struct heap_layout *l, const char *c, unsigned int i)
 	if (!l->tcache.counts_down)
 		return half;
 	/* Slots left, of mp_.tcache_count. */
-	count = (uint32_t)l->params.tcache_count - half;
-	return count <= COUNT_MAX ? count : COUNT_MAX + 1;
+	return (uint32_t)l->params.tcache_count - half;
 }
 
 static uint64_t
@@ -70,7 +76,7 @@ is_cache(const struct heap_layout *l, const char *c)
 		uint32_t count = count_of(l, c, i);
 		uint64_t head = head_of(l, c, i);
 
-		if (count > COUNT_MAX || !count != !head || head % (2 * l->word_bytes))
+		if (count > count_max(l) || !count != !head || head % (2 * l->word_bytes))
 			return false;
 	}
 	return true;
@@ -157,7 +163,7 @@ follow_level(struct reader *r, struct links *links, struct err *e)
 	if (!from || !words)
 		return err_set(e, ENOMEM, "cannot list what the threads have cached");
 	for (size_t i = 0; i < links->nr; i++)
-		if (reader_may_look(r, links->v[i].entry))
+		if (reader_may_look(r, links->v[i].entry - word))
 			from[i].v = links->v[i].entry - word;
 	if (os_read_each(r->t, from, links->nr, size, words, e) < 0)
 		return -1;
@@ -214,6 +220,16 @@ is_known(const struct reader *r)
 	return r->arenas->tls_offset_bytes && (r->l->tcache.from_slot_bytes || !has_each);
 }
 
+/* Whether a chunk is in two places of caches, as after a double free. */
+static bool
+has_twice(const struct marks *m)
+{
+	for (size_t i = 1; i < m->nr; i++)
+		if (mark_chunk(&m->v[i]) == mark_chunk(&m->v[i - 1]))
+			return true;
+	return false;
+}
+
 int
 tcaches_read(struct reader *r, struct err *e)
 {
@@ -230,10 +246,11 @@ tcaches_read(struct reader *r, struct err *e)
 	if (threads_list(&threads, r->t, THREADS_MAX, e) < 0)
 		return -1;
 	result = read_threads(r, &threads, &links, e);
-	while (result == 0 && links.nr)
+	while (result == 0 && links.nr && !reader_is_late(r))
 		result = follow_level(r, &links, e);
-	free(links.v);
 	marks_sort(&r->cached);
+	r->is_cache_torn |= links.nr || has_twice(&r->cached);
+	free(links.v);
 	debug("%zu threads have %zu chunks cached", r->heap->thread.nr, r->cached.nr);
 	return result;
 }

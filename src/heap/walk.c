@@ -287,15 +287,16 @@ take_top(struct walk *w)
 	w->addr = end;
 }
 
-/* Two headers at most that keep free() from looking beyond the end. */
+/* Two headers at most that keep free() from looking beyond the end; in front of top there are none. */
 static int
-take_fence(struct walk *w)
+take_fence(struct walk *w, uint64_t stop)
 {
 	uint64_t left = w->seg->end.v - w->addr;
+	bool is_odd = left > 6 * (uint64_t)w->word || stop != w->seg->end.v;
 
-	if (left > 6 * (uint64_t)w->word && w->arena->is_main)
+	if (is_odd && w->arena->is_main)
 		w->s->is_in_pieces = true;
-	if (left > 6 * (uint64_t)w->word)
+	if (is_odd)
 		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
 	end_piece(w);
 	ledger_add(&w->ledger, PART_OWN, left);
@@ -376,7 +377,7 @@ walk_chunks(struct walk *w, uint64_t stop)
 		w->addr += w->bytes;
 		w->raw = raw;
 		if (w->w.nr_reads != w->nr_reads && is_late(w))
-			return arena_doubt(w->arena, "there was no time to read all of it");
+			return arena_doubt_late(w->arena);
 	}
 	return 0;
 }
@@ -415,6 +416,7 @@ next_mark(struct walk *w)
 static int
 take_mark(struct walk *w, enum mark_kind kind)
 {
+	w->s->nr_taken += kind != MARK_TCACHE;
 	switch (kind) {
 	case MARK_TCACHE:
 		take_used(w, true);
@@ -423,6 +425,8 @@ take_mark(struct walk *w, enum mark_kind kind)
 		take_fast(w);
 		break;
 	case MARK_TOP:
+		if (!w->s->is_in_pieces && w->addr + w->bytes != w->seg->end.v)
+			return bad_size(w);
 		take_top(w);
 		return 0;
 	case MARK_UNSORTED:
@@ -509,7 +513,7 @@ walk(struct walk *w)
 		if (!resync(w, stop))
 			return 1;
 	if (w->addr != top)
-		return take_fence(w);
+		return take_fence(w, stop);
 	if (top + w->arena->top.bytes != end)
 		return bad_size(w);
 	take_top(w);
@@ -533,7 +537,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	};
 	int bad;
 
-	if (window_open(&w.w, s->r->t, &s->runs, e) < 0)
+	if (window_open(&w.w, s->r, &s->runs, e) < 0)
 		return -1;
 	ledger_begin(&w.ledger, s->arena, &s->runs, s->r->page_bytes, start.v);
 	bad = walk(&w);

@@ -87,7 +87,7 @@ draw_place(const struct heap *h, uint32_t *state)
 	case 1:
 		return raddr_add(seg->start, random_heap_draw(state) % near & ~UINT64_C(7));
 	case 2:
-		return arena->top.addr;
+		return raddr_add(arena->top.addr, 8);
 	default:
 		return raddr_add(seg->start, random_heap_draw(state) % bytes & ~UINT64_C(7));
 	}

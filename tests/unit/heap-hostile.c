@@ -1,0 +1,306 @@
+/*
+ * Heaps that would keep a reader busy for ever, or for longer than it may stop them: large ones, and
+ * those whose damage leads around in circles.
+ */
+#include <config.h>
+
+#include <inttypes.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "child.h"
+#include "heap/heap.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define LONG_NS UINT64_C(5000000000)
+#define SHORT_NS UINT64_C(2000000)
+/* To list the pages of a large heap, and ask who else has them, takes longer. */
+#define OVERTIME_NS UINT64_C(2500000)
+#define NR_TRIES 20
+/* Fast bins of 64 bit have chunks of 32 to 128 bytes; each cache keeps seven of a size first. */
+#define NR_SMALL 8
+#define BLOCK 65000
+
+#ifdef __SANITIZE_ADDRESS__
+int
+main(void)
+{
+	skip("hostile heaps", "the children would have the sanitizer's malloc");
+	return tap_end();
+}
+#else
+
+/* ---- children ---- */
+
+/*
+ * BYTES of blocks, every other one freed again, and chunks in a cache and in a fast bin.  Returns the
+ * last block.
+ */
+static void *
+fill(uint64_t bytes)
+{
+	size_t nr = bytes / BLOCK;
+	static void *volatile small[NR_SMALL];	/* else gcc knows better than to make them */
+	void **block, *last;
+
+	mallopt(M_MMAP_THRESHOLD, INT32_MAX);
+	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
+	block = malloc(nr * sizeof *block);
+	for (size_t i = 0; i < nr; i++)
+		block[i] = memset(malloc(BLOCK), 1, BLOCK);
+	for (size_t i = 0; i < nr; i += 2)
+		free(block[i]);
+	for (int i = 0; i < NR_SMALL; i++)
+		small[i] = malloc(24);
+	last = malloc(BLOCK);
+	for (int i = 0; i < NR_SMALL; i++)
+		free(small[i]);
+	return last;
+}
+
+static pthread_barrier_t has_arena;
+
+static void *
+have_arena(void *arg)
+{
+	*(void **)arg = malloc(BLOCK);
+	pthread_barrier_wait(&has_arena);
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void
+be_large(void *arg)
+{
+	static void *block;
+	pthread_t thread;
+
+	puts("filling");	/* stdio's buffer is a large block, for which fast bins are emptied */
+	pthread_create(&thread, NULL, have_arena, &block);
+	pthread_barrier_wait(&has_arena);
+	fill(*(const uint64_t *)arg);
+	child_ready();
+}
+
+/* Whether one mapping holds both. */
+static bool
+is_one_mapping(const void *a, const void *b)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	uintptr_t start = 0, end = 0;
+
+	while (f && end <= (uintptr_t)a &&
+		fscanf(f, "%" SCNxPTR "-%" SCNxPTR "%*[^\n]", &start, &end) == 2)
+		;
+	if (f)
+		fclose(f);
+	return start <= (uintptr_t)b && (uintptr_t)b < end;
+}
+
+/* brk cannot grow, so malloc maps; until what it maps joins another mapping. */
+static void
+be_in_pieces(void *arg)
+{
+	uint64_t bytes = *(const uint64_t *)arg;
+	uintptr_t brk = ((uintptr_t)sbrk(0) + 65535) & ~(uintptr_t)65535;
+	char *other = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mmap((void *)brk, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	memset(other, 1, bytes);
+	for (int i = 0; i < 200 && !is_one_mapping(fill(MIB), other); i++)
+		;
+	child_ready();
+}
+
+/* ---- damage ---- */
+
+static uint64_t
+word_of(struct view *v, uint64_t at)
+{
+	uint64_t word = 0;
+
+	os_read(&v->t, (raddr){ at }, &word, sizeof word, &v->e);
+	return word;
+}
+
+static void
+set_word(struct view *v, uint64_t at, uint64_t word)
+{
+	if (os_write(&v->t, (raddr){ at }, &word, sizeof word, &v->e) < 0)
+		printf("# %s\n", v->e.msg);
+}
+
+/* The block at BLOCK is followed by itself. */
+static void
+make_circle(struct view *v, const struct heap_layout *l, uint64_t block, uint64_t to)
+{
+	set_word(v, block, l->has_safe_linking ? block >> 12 ^ to : to);
+}
+
+static int
+read_by(struct view *v, struct heap *h, bool by_lists, uint64_t max_stop_ns)
+{
+	struct heap_options opt = { .max_stop_ns = max_stop_ns, .bins_only = by_lists };
+
+	heap_release(h);
+	return heap_read(h, &v->t, &v->m, &v->o, &opt, &v->e);
+}
+
+static uint64_t
+our_peak_bytes(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return (uint64_t)use.ru_maxrss * 1024;
+}
+
+static void
+test_fast_circle(struct view *v)
+{
+	auto_heap struct heap h = { 0 };
+	uint64_t head, link, peak;
+
+	if (read_by(v, &h, true, LONG_NS) < 0 || !h.arena.v[0].fast.count) {
+		skip("a circle of fast chunks", "this libc has no fast bins");
+		return;
+	}
+	head = word_of(v, h.arena.v[0].addr.v + h.layout.fastbins);
+	link = word_of(v, head + 16);
+	make_circle(v, &h.layout, head + 16, head);
+	peak = our_peak_bytes();
+	ok(read_by(v, &h, true, 0) == 0 && h.arena.v[0].certainty == HEAP_APPROXIMATE &&
+			strstr(h.arena.v[0].why, "fast bin"),
+		"a circle of fast chunks is seen");
+	ok(our_peak_bytes() - peak < 32 * MIB, "and takes little memory: %" PRIu64 " MiB",
+		(our_peak_bytes() - peak) / MIB);
+	set_word(v, head + 16, link);
+}
+
+/* In every bin of the first chunk, which is a cache to 2.41, one chunk that is followed by itself. */
+static void
+test_cache_circle(struct view *v)
+{
+	auto_heap struct heap h = { 0 };
+	const struct heap_tcache_layout *l = &h.layout.tcache;
+	uint64_t cache, heads, chunk, was[128];
+
+	if (read_by(v, &h, false, LONG_NS) < 0 || l->counts_down || !h.arena.v[0].cached.count) {
+		skip("a circle of cached chunks", "the cache is not the first chunk");
+		return;
+	}
+	cache = h.arena.v[0].segment.v[0].start.v + 16;
+	heads = cache + l->nr_bins * l->count_bytes;
+	chunk = word_of(v, heads);
+	os_read(&v->t, (raddr){ cache }, was, l->chunk_bytes - 16, &v->e);
+	for (unsigned int i = 0; i < l->nr_bins * l->count_bytes; i += 8)
+		set_word(v, cache + i, UINT64_MAX);
+	for (unsigned int i = 0; i < l->nr_bins; i++)
+		set_word(v, heads + i * 8, chunk);
+	make_circle(v, &h.layout, chunk, chunk);
+	ok(read_by(v, &h, false, LONG_NS) == 0 && h.certainty != HEAP_EXACT &&
+			h.thread.v[0].cached.count < 1000,
+		"a circle of cached chunks is not followed");
+	os_write(&v->t, (raddr){ cache }, was, l->chunk_bytes - 16, &v->e);
+}
+
+/* The top of a thread's arena is where a chunk in use is. */
+static void
+test_false_top(struct view *v)
+{
+	auto_heap struct heap h = { 0 };
+	uint64_t at, was, used;
+
+	if (!ok(read_by(v, &h, false, LONG_NS) == 0 && h.arena.nr == 2 &&
+			    h.arena.v[1].segment.v[0].last_in_use.bytes,
+		    "the last chunk in use is known %s", v->e.msg))
+		return;
+	used = h.arena.v[1].segment.v[0].last_in_use.addr.v;
+	at = h.arena.v[1].addr.v + h.layout.top;
+	was = word_of(v, at);
+	set_word(v, at, used);
+	for (int by_lists = 0; by_lists <= 1; by_lists++)
+		ok(read_by(v, &h, by_lists, LONG_NS) == 0 &&
+				h.arena.v[1].certainty == HEAP_APPROXIMATE,
+			"a false top is seen %s", by_lists ? "by lists" : "by the walk");
+	set_word(v, at, was);
+}
+
+/* ---- time ---- */
+
+/* A stop is over in time even if not all pages can be listed by then. */
+static void
+test_time(struct view *v)
+{
+	auto_heap struct heap h = { 0 };
+	uint64_t shortest = UINT64_MAX;
+
+	if (!ok(read_by(v, &h, false, LONG_NS) == 0 && h.certainty == HEAP_EXACT,
+		    "a large heap is exact with much time %s", v->e.msg))
+		return;
+	/* The machine may have other things to do: one good try is enough. */
+	for (int i = 0; i < NR_TRIES && shortest >= SHORT_NS + OVERTIME_NS; i++)
+		if (read_by(v, &h, false, SHORT_NS) == 0 && h.nr_stops &&
+			h.longest_stop_ns < shortest)
+			shortest = h.longest_stop_ns;
+	ok(shortest < SHORT_NS + OVERTIME_NS,
+		"and is let go when time is up: after %" PRIu64 " us of %" PRIu64,
+		shortest / 1000, SHORT_NS / 1000);
+}
+
+static void
+test_large(void)
+{
+	uint64_t bytes = 256 * MIB;
+	struct child c = child_start(be_large, &bytes);
+	struct view v;
+
+	if (view_take(&v, c.pid)) {
+		test_time(&v);
+		test_fast_circle(&v);
+		test_cache_circle(&v);
+		test_false_top(&v);
+	}
+	view_release(&v);
+	ok(child_end(&c), "the child is well");
+}
+
+static void
+test_pieces(void)
+{
+	uint64_t bytes = 64 * MIB;
+	struct child c = child_start(be_in_pieces, &bytes);
+	auto_heap struct heap h = { 0 };
+	const struct heap_arena *a;
+	uint64_t sum = 0;
+	struct view v;
+
+	if (view_take(&v, c.pid) &&
+		ok(read_by(&v, &h, false, LONG_NS) == 0, "an arena in pieces is read %s", v.e.msg)) {
+		a = &h.arena.v[0];
+		ok(a->certainty == HEAP_CONSISTENT && strstr(a->why, "others"),
+			"that it has neighbours is told: %s", a->why);
+		ok(a->resident_bytes < a->system_bytes + MIB,
+			"%" PRIu64 " bytes of %" PRIu64 " are resident", a->resident_bytes,
+			a->system_bytes);
+		for (int i = 0; i < HEAP_PAGE_RETURNED; i++)
+			sum += a->page_bytes[i];
+		ok(sum == a->resident_bytes, "its pages are as many: %" PRIu64, sum);
+	}
+	view_release(&v);
+	ok(child_end(&c), "the child is well");
+}
+
+int
+main(void)
+{
+	alarm(120);
+	pthread_barrier_init(&has_arena, NULL, 2);
+	test_large();
+	test_pieces();
+	return tap_end();
+}
+#endif
