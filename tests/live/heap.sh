@@ -112,7 +112,7 @@ check 'the target lives on' end_tracee
 
 # ---- cores ----
 if command -v gcore >/dev/null; then
-	start_tracee bloat 4
+	start_tracee idle 2
 	# shellcheck disable=SC2086
 	check 'heap before the core' exits 0 memdiag heap --pid "$tracee_pid" $budget --json
 	cp "$dir/out" "$dir/live.json"
