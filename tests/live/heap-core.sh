@@ -1,6 +1,7 @@
 #!/bin/sh
 # heap --core says of a core file what heap says of the process: on every release of glibc, of static
 # programs, with the files elsewhere; and says what lacks in one that was cut off.
+# shellcheck disable=SC3045 # every sh we know has these limits
 deadline=300
 . "$top_srcdir/tests/live/lib.sh"
 need gcore
