@@ -16,9 +16,10 @@ goes_on()
 
 killed_each_time()
 {
-	when=0
+	stride=$((100 / MEMDIAG_TEST_SHARE))
+	when=$((1 - stride))
 	while [ $when -lt 150 ]; do
-		when=$((when + 1))
+		when=$((when + stride))
 		strace -f -o "$dir/strace" -e trace=ptrace -e "inject=ptrace:signal=SIGKILL:when=$when" \
 			timeout 30 "$top_builddir/tests/unit/discard" "$tracee_pid" >"$dir/out" 2>"$dir/err"
 		grep -q 'killed by SIGKILL' "$dir/strace" || break

@@ -29,10 +29,13 @@ heap_is_exact()
 				.trimmable_bytes + .cached_bytes + .top_bytes)))'
 }
 
-# xml COMMAND PID FILE: its document, into FILE.
+# xml PID FILE COMMAND...: the document of a command of memdiag, into FILE.
 xml()
 {
-	exits 0 memdiag "$1" --xml --pid "$2" && mv "$dir/out" "$3"
+	xml_pid=$1
+	xml_file=$2
+	shift 2
+	exits 0 memdiag "$@" --xml --pid "$xml_pid" && mv "$dir/out" "$xml_file"
 }
 
 # malloc_info_is_same PID: a server has threads that allocate now and then, so heap before
@@ -40,8 +43,9 @@ xml()
 malloc_info_is_same()
 {
 	for try in 1 2 3 4 5 6 7 8 9 10; do
-		xml heap "$1" "$dir/before" && xml info "$1" "$dir/theirs" &&
-			xml heap "$1" "$dir/after" || return
+		xml "$1" "$dir/before" heap --max-stop-ms 5000 &&
+			xml "$1" "$dir/theirs" info --method=inject &&
+			xml "$1" "$dir/after" heap --max-stop-ms 5000 || return
 		! cmp -s "$dir/theirs" "$dir/before" || return 0
 		! cmp -s "$dir/theirs" "$dir/after" || return 0
 	done

@@ -137,10 +137,18 @@ exits()
 	return 1
 }
 
+# some N: of N repetitions those that are to be made: all, or a part for who has no time.
+: "${MEMDIAG_TEST_SHARE:=100}"	# percent
+some()
+{
+	echo $((($1 * MEMDIAG_TEST_SHARE + 99) / 100))
+}
+
 # each_of N COMMAND...: run COMMAND N times; all must succeed.
 each_of()
 {
-	local times="$1" time=0
+	local times time=0
+	times=$(some "$1")
 	shift
 	while [ "$time" -lt "$times" ]; do
 		time=$((time + 1))
