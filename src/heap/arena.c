@@ -375,6 +375,10 @@ read_segments(struct scan *s, const struct arena *a, struct err *e)
 		return err_set(e, ENOMEM, "cannot list the free chunks");
 	if (lists_read(s, e) < 0)
 		return -1;
+	if (s->r->is_late) {
+		arena_doubt_late(s->arena);
+		return 0;
+	}
 	sum_headers(s);
 	for (size_t i = 0; i < s->arena->segment.nr && bad >= 0; i++)
 		bad = walk_segment(s, i, e);
@@ -424,13 +428,7 @@ read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces
 	/* An arena that nobody has allocated from: top is its empty unsorted bin (initial_top()). */
 	if (!arena->system_bytes)
 		return 0;
-	if (find_segments(&s, a, e) < 0)
-		return -1;
-	if (r->is_late) {
-		arena_doubt_late(arena);
-		return 0;
-	}
-	if (read_segments(&s, a, e) < 0)
+	if (find_segments(&s, a, e) < 0 || read_segments(&s, a, e) < 0)
 		return -1;
 	return s.is_in_pieces && !in_pieces;
 }

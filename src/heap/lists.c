@@ -326,7 +326,8 @@ lists_read(struct scan *s, struct err *e)
 		bad = follow_bins(&l, s->arena->is_by_lists ? HEAP_NR_BINS : 1, e);
 	if (!bad && s->arena->is_by_lists)
 		bad = marks_add(&s->marks, s->arena->top.addr.v, s->arena->top.bytes, MARK_TOP, e);
-	marks_sort(&s->marks);
+	if (!s->r->is_late)
+		marks_sort(&s->marks);
 	return bad;
 }
 
