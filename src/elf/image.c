@@ -391,7 +391,7 @@ image_dynamic(const struct image *im)
 
 /* What the dynamic section says, as addresses in the object. */
 struct dynamic {
-	uint64_t symtab, strtab, strsz, gnu_hash, hash, versym, soname, rela, relasz;
+	uint64_t symtab, strtab, strsz, gnu_hash, hash, versym, soname, rela, relasz, jmprel, jmprelsz;
 	bool has_soname;
 };
 
@@ -439,6 +439,12 @@ read_dynamic(const struct image *im, struct dynamic *d)
 			break;
 		case DT_RELASZ:
 			d->relasz = dyn.d_un.d_val;
+			break;
+		case DT_JMPREL:
+			d->jmprel = to_vaddr(im, dyn.d_un.d_ptr);
+			break;
+		case DT_PLTRELSZ:
+			d->jmprelsz = dyn.d_un.d_val;
 			break;
 		case DT_SONAME:
 			d->soname = dyn.d_un.d_val;
@@ -709,6 +715,59 @@ image_each_pointer(
 		if (im->phdr[i].p_type == PT_LOAD && im->phdr[i].p_flags & PF_W)
 			stop = each_word(im, &im->phdr[i], fn, arg);
 	return stop;
+}
+
+/* ---- references ---- */
+
+/*
+ * All symbols, also those that a hash table without exports does not count: by convention the strings
+ * come right behind them.
+ */
+static Elf_Data *
+all_symbols(const struct image *im, const struct tables *tb, const struct dynamic *d)
+{
+	Elf_Data *all = d->strtab > d->symtab
+		? data_at(im, d->symtab, d->strtab - d->symtab, ELF_T_SYM)
+		: NULL;
+
+	return all ? all : tb->sym;
+}
+
+/* Of a table of SIZE bytes at VADDR. */
+static int
+each_reference(const struct image *im, const struct dynamic *d, uint64_t vaddr, uint64_t size,
+	int (*fn)(const char *name, uint32_t type, raddr at, void *arg), void *arg)
+{
+	const struct tables *tb = tables_of(im);
+	Elf_Data *data = tb && vaddr ? data_at(im, vaddr, size, ELF_T_RELA) : NULL;
+	Elf_Data *symbols = data ? all_symbols(im, tb, d) : NULL;
+	GElf_Rela rela;
+	GElf_Sym sym;
+	int stop;
+
+	for (int i = 0; data && gelf_getrela(data, i, &rela); i++) {
+		uint64_t n = GELF_R_SYM(rela.r_info);
+
+		if (n && n < MAX_SYMBOLS && gelf_getsym(symbols, (int)n, &sym) &&
+			sym.st_name < tb->str_bytes && GELF_ST_BIND(sym.st_info) != STB_LOCAL &&
+			(stop = fn(tb->str + sym.st_name, (uint32_t)GELF_R_TYPE(rela.r_info),
+				 (raddr){ rela.r_offset + im->bias }, arg)))
+			return stop;
+	}
+	return 0;
+}
+
+int
+image_each_reference(const struct image *im,
+	int (*fn)(const char *name, uint32_t type, raddr at, void *arg), void *arg)
+{
+	struct dynamic d = { 0 };
+	int stop;
+
+	if (im->class != ELFCLASS64 || !read_dynamic(im, &d))
+		return 0;
+	stop = each_reference(im, &d, d.rela, d.relasz, fn, arg);
+	return stop ? stop : each_reference(im, &d, d.jmprel, d.jmprelsz, fn, arg);
 }
 
 /* ---- build-id ---- */

@@ -77,6 +77,14 @@ const unsigned char *image_initial(const struct image *image, raddr at, size_t s
 int image_each_pointer(
 	const struct image *image, int (*fn)(raddr at, raddr to, void *arg), void *arg);
 
+/*
+ * Call FN for every word that is filled with the address of a symbol NAME which others may define:
+ * the word is AT, the relocation's TYPE is the processor's (R_X86_64_JUMP_SLOT ...).  With RELA only.
+ * FN returns 0 to go on; another value ends the walk and is returned.
+ */
+int image_each_reference(const struct image *image,
+	int (*fn)(const char *name, uint32_t type, raddr at, void *arg), void *arg);
+
 /* DT_SONAME, or NULL.  Owned by the image. */
 const char *image_soname(const struct image *image);
 

@@ -174,4 +174,43 @@ struct inject_library {
 int inject_load(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
 	const char *path, struct inject_library *ret, struct inject_report *report, struct err *e);
 
+/* ---- functions hooked for the whole process -------------------------------------------------------- */
+
+/* A function whose callers, all of them, are to call another one. */
+struct inject_hook {
+	const char *name;	/* of its symbol */
+	raddr function;
+	uint64_t size_bytes;
+	raddr hook;		/* what is to be called instead */
+	raddr real;		/* a pointer of HOOK's, which is given what does as FUNCTION did */
+};
+
+struct inject_hooked {
+	size_t nr_entries;	/* functions whose beginning was changed, or changed back */
+	size_t nr_slots;	/* pointers in global offset tables that were */
+	size_t nr_already;	/* of both, that needed no change */
+	size_t nr_foreign;	/* that somebody else has changed since, and were left as they are */
+	size_t nr_tries;	/* how often all threads were stopped for it */
+	struct inject_freeze freeze;	/* the last time */
+};
+
+/*
+ * Make NR functions (one or more) hooked, in one go while all threads of the target stand still: by a jump at the
+ * function's beginning, so that whoever calls it, in whatever way, is seen; where that cannot be, by
+ * what the global offset tables of all objects have.  What is hooked in the same way already counts
+ * as already.  What it takes besides is laid into 64 KiB of the target's address space, which stay
+ * when the hooks are lifted: a thread may be there still.  Should memdiag die in between, some
+ * functions are hooked and the others are not.
+ * ERR_NO_SAFE_POINT when in opt->wait_ns some thread always was in the middle of the bytes that
+ * change; ERR_UNSUPPORTED when a function has another's jump or breakpoint already, or can be hooked
+ * in neither way.  Then nothing is hooked.
+ */
+int inject_hooks_set(struct inject_target *it, const struct arenas *a,
+	const struct inject_options *opt, const struct inject_hook *hook, size_t nr,
+	struct inject_hooked *ret, struct inject_report *report, struct err *e);
+
+/* Put back every byte.  No hooks set is no failure: nothing is counted then. */
+int inject_hooks_lift(struct inject_target *it, const struct inject_options *opt,
+	struct inject_hooked *ret, struct err *e);
+
 #endif

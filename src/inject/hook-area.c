@@ -1,0 +1,145 @@
+#include <config.h>
+
+#include "inject/hooks.h"
+
+#include <string.h>
+
+#include "base/debug.h"
+
+static const char magic[16] = "memdiag-hooks/1";
+
+/* Below a place the heap may grow, and above it the stack: so far they are left alone. */
+#define GROWTH_BYTES (UINT64_C(1) << 30)
+
+/*
+ * The kernel gives the highest place that is free to who asks next, and we ask for a stack before: so
+ * much is left to it.
+ */
+#define MARGIN_BYTES (UINT64_C(64) << 20)
+
+/* ---- finding ---- */
+
+static int
+read_area(struct hook_area *area, const struct target *t, raddr start, struct err *e)
+{
+	if (os_read(t, start, &area->now, sizeof area->now, e) < 0)
+		return -1;
+	if (area->now.nr_entries > AREA_ENTRIES || area->now.nr_slots > AREA_SLOTS)
+		return err_set(e, 0, "the hooks' own memory in %d is damaged", t->pid);
+	area->start = start;
+	return 0;
+}
+
+/* It may be merged with other anonymous code. */
+int
+hook_area_find(struct hook_area *area, const struct target *t, const struct maps *m, struct err *e)
+{
+	memset(area, 0, sizeof *area);
+	for (size_t i = 0; i < m->nr && !area->start.v; i++) {
+		const struct region *r = &m->region[i];
+		raddr at = { (r->start.v + AREA_BYTES - 1) & ~(AREA_BYTES - 1) };
+
+		if (strncmp(r->prot, "r-xp", 4) != 0 || r->inode)
+			continue;
+		for (; at.v + AREA_BYTES <= r->end.v && !area->start.v; at.v += AREA_BYTES) {
+			char found[sizeof magic];
+			struct err ignored;
+
+			if (os_read(t, at, found, sizeof found, &ignored) == 0 &&
+				memcmp(found, magic, sizeof magic) == 0 &&
+				read_area(area, t, at, e) < 0)
+				return -1;
+		}
+	}
+	area->next = area->now;
+	memcpy(area->next.magic, magic, sizeof magic);
+	return 0;
+}
+
+/* ---- a place ---- */
+
+static bool
+is_named(const struct region *r, const char *name)
+{
+	return r->path && strcmp(r->path, name) == 0;
+}
+
+static bool
+is_near(raddr at, raddr low, raddr high)
+{
+	return high.v < at.v + prologue_reach_bytes && at.v + AREA_BYTES < low.v + prologue_reach_bytes;
+}
+
+/*
+ * A place between the regions BEFORE (which may be NULL) and AFTER, near the latter, where ROOM_BYTES
+ * are free at least.
+ */
+static raddr
+place_between(const struct region *before, const struct region *after, uint64_t room_bytes)
+{
+	uint64_t from = before ? before->end.v : AREA_BYTES, to = after->start.v;
+
+	if (before && is_named(before, "[heap]"))
+		from += GROWTH_BYTES;
+	if (is_named(after, "[stack]"))
+		to -= to < GROWTH_BYTES ? to : GROWTH_BYTES;
+	if (to < from + room_bytes)
+		return (raddr){ 0 };
+	to -= (to - from) / 2 < MARGIN_BYTES ? (to - from) / 2 : MARGIN_BYTES;
+	to = (to - AREA_BYTES) & ~(AREA_BYTES - 1);
+	return (raddr){ to >= from && to < after->start.v ? to : 0 };
+}
+
+static raddr
+place_with_room(const struct maps *m, raddr low, raddr high, uint64_t room_bytes)
+{
+	raddr above = { 0 };
+
+	for (size_t i = m->nr; i-- > 0;) {
+		const struct region *r = &m->region[i];
+		raddr at = place_between(i ? &m->region[i - 1] : NULL, r, room_bytes);
+
+		if (region_is_vsyscall(r) || !at.v || !is_near(at, low, high))
+			continue;
+		if (at.v < low.v)
+			return at;
+		above = at;
+	}
+	return above;
+}
+
+raddr
+hook_area_place(const struct maps *m, raddr low, raddr high)
+{
+	raddr at = place_with_room(m, low, high, 2 * MARGIN_BYTES);
+
+	return at.v ? at : place_with_room(m, low, high, 2 * AREA_BYTES);
+}
+
+/* ---- writing ---- */
+
+bool
+hook_area_has_changed(const struct hook_area *area)
+{
+	return memcmp(&area->now, &area->next, sizeof area->now) != 0;
+}
+
+int
+hook_area_write(struct hook_area *area, const struct carrier *c, struct err *e)
+{
+	const char *now = (const char *)&area->now, *next = (const char *)&area->next;
+	const size_t word = sizeof(uint64_t);
+	size_t nr = 0;
+
+	/* The head, with how many there are, comes last. */
+	for (size_t at = sizeof area->now; at; at -= word) {
+		if (memcmp(now + at - word, next + at - word, word) == 0)
+			continue;
+		if (os_poke(c->tid, raddr_add(area->start, at - word), next + at - word, word, e) < 0)
+			return -1;
+		nr++;
+	}
+	debug("%zu words of the hooks' memory at " PRIraddr " were written", nr, area->start.v);
+	area->now = area->next;
+	return 0;
+}

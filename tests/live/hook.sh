@@ -1,0 +1,178 @@
+#!/bin/sh
+# Functions of libc's are hooked in living programs: every caller is seen, however it calls; lifted,
+# every byte is as it was.  Set twice, lifted twice, lifted without: nothing changes.
+deadline=180
+. "$top_srcdir/tests/live/lib.sh"
+payload=$TRACEES/payload.so
+
+hook()
+{
+	local pid="$1"
+	shift
+	timeout 60 "$top_builddir/tests/unit/hook" "$pid" "$@" >"$dir/out" 2>"$dir/err"
+}
+
+# hooks WANTED COMMAND...: whether hook says "ENTRIES SLOTS ALREADY" as WANTED.
+hooks()
+{
+	local wanted="$1" said
+	shift
+	exits 0 hook "$tracee_pid" "$@" || {
+		cat "$dir/err"
+		return 1
+	}
+	said=$(cut -d ' ' -f 1-3 "$dir/out")
+	cat "$dir/out"
+	[ "$said" = "$wanted" ]
+}
+
+# nr NAME: what the payload has counted.
+nr()
+{
+	hook "$tracee_pid" count "$payload" "$1" && cat "$dir/out"
+}
+
+# same_bytes: whether the code and the tables of all objects are what they were at the first call.
+same_bytes()
+{
+	hook "$tracee_pid" text "$payload" || return
+	[ -s "$dir/out" ] || return
+	[ -e "$dir/$tracee_pid.text" ] || cp "$dir/out" "$dir/$tracee_pid.text"
+	cmp "$dir/out" "$dir/$tracee_pid.text"
+}
+
+# sees N COMMAND [NAME]: whether N more of NAME are counted when the tracee does as COMMAND says.
+sees()
+{
+	local name="${3:-nr_mallocs}" before after
+	before=$(nr "$name") && ask "$2" && after=$(nr "$name") || return
+	echo "$before, then $after"
+	[ $((after - before)) -eq "$1" ]
+}
+
+# ---- all callers ----
+
+start_tracee callers "$TRACEES/caller.so"
+ask later >"$dir/loaded"
+check 'the bytes can be read' same_bytes
+check 'lifted without being set: nothing changes' hooks '0 0 0' lift
+check 'set' hooks '2 0 0' set "$payload" malloc free
+for caller in direct pointer libc later handler; do
+	check "seen: malloc, called: $caller" sees 1 $caller
+	check "seen: free, called: $caller" sees 1 $caller nr_frees
+done
+check 'set twice: nothing changes' hooks '0 0 2' set "$payload" malloc free
+check 'set twice: seen once' sees 1 direct
+check 'lifted' hooks '2 0 0' lift
+check 'lifted: every byte is as it was' same_bytes
+check 'lifted: nothing is seen' sees 0 direct
+check 'lifted twice: nothing changes' hooks '0 0 0' lift
+check 'set again' hooks '2 0 0' set "$payload" malloc free
+check 'set again: seen' sees 1 libc
+check 'lifted again' hooks '2 0 0' lift
+check 'lifted again: every byte is as it was' same_bytes
+check 'the target lives on' end_tracee
+
+start_tracee callers "$TRACEES/caller.so"
+check 'before a library is loaded: set' hooks '2 0 0' set "$payload" malloc free
+ask later >"$dir/loaded"
+check 'what the library calls is seen' sees 1 later
+check 'the target lives on' end_tracee
+
+# ---- by the tables ----
+
+start_tracee callers
+check 'too short for a jump: the bytes can be read' same_bytes
+check 'too short for a jump: set by the tables' hooks '0 1 0' set "$payload" pthread_mutexattr_destroy
+check 'too short for a jump: seen' sees 1 short nr_short
+check 'too short for a jump: set twice' hooks '0 0 1' set "$payload" pthread_mutexattr_destroy
+check 'too short for a jump: lifted' hooks '0 1 0' lift
+check 'too short for a jump: nothing is seen' sees 0 short nr_short
+check 'too short for a jump: every byte is as it was' same_bytes
+check 'both ways at once' hooks '2 1 0' set "$payload" malloc free pthread_mutexattr_destroy
+check 'both ways at once: lifted' hooks '2 1 0' lift
+check 'both ways at once: every byte is as it was' same_bytes
+check 'the target lives on' end_tracee
+
+# ---- under load ----
+
+goes_on()
+{
+	said=$(ask count)
+	until [ "$(ask count)" -gt $((said + 20000)) ]; do
+		kill -0 "$tracee_pid" || return
+	done
+}
+
+all_seen()
+{
+	local before
+	before=$(nr nr_mallocs) && goes_on && [ "$(nr nr_mallocs)" -gt "$((before + 20000))" ]
+}
+
+start_tracee churn 8
+check 'eight busy threads: the bytes can be read' same_bytes
+check 'eight busy threads: set' hooks '2 0 0' set "$payload" malloc free
+check 'eight busy threads: seen' all_seen
+check 'eight busy threads: lifted' hooks '2 0 0' lift
+check 'eight busy threads: every byte is as it was' same_bytes
+check 'eight busy threads: 20 times' hook "$tracee_pid" cycle 20 "$payload" malloc free
+check 'eight busy threads: every byte is as it was' same_bytes
+check 'eight busy threads: go on' goes_on
+check 'the target lives on' end_tracee
+
+start_tracee manythreads 100
+check 'a hundred threads: set' hooks '2 0 0' set "$payload" malloc free
+check 'a hundred threads: lifted' hooks '2 0 0' lift
+check 'the target lives on' end_tracee
+
+# ---- a handler's way back leads into what changes ----
+
+if [ -x "$TRACEES/stepper" ]; then
+	start_tracee stepper
+	check 'in a handler: the bytes can be read' same_bytes
+	exits 0 "$top_builddir/tests/unit/load" "$tracee_pid" "$payload" >"$dir/loaded"
+	check 'in a handler that came inside malloc' test "$(ask step)" = inside
+	export HOOK_WAIT=300000000
+	check 'in a handler: no safe point' exits 6 hook "$tracee_pid" set "$payload" malloc free
+	check 'in a handler: says so' grep -q 'in the middle of what is to change' "$dir/err"
+	unset HOOK_WAIT
+	check 'in a handler: every byte is as it was' same_bytes
+	check 'back from the handler' test "$(ask go)" = "done"
+	check 'back from the handler: set' hooks '2 0 0' set "$payload" malloc free
+	check 'back from the handler: lifted' hooks '2 0 0' lift
+	check 'the target lives on' end_tracee
+else
+	skip "in a handler" 'there is no stepper for this architecture'
+fi
+
+# ---- somebody else is there ----
+
+if command -v gdb >"$dir/where"; then
+	start_tracee callers
+	# A jump of another's: to where nobody will go.
+	gdb -nx -batch -p "$tracee_pid" -ex 'set var *(unsigned char *)&malloc_info = 0xe9' \
+		>"$dir/gdb" 2>&1
+	check "another's jump: the bytes can be read" same_bytes
+	check "another's jump: refused by name" exits 5 hook "$tracee_pid" set "$payload" malloc_info
+	check "another's jump: says so" grep -q "begins with another's jump" "$dir/err"
+	check "another's jump: every byte is as it was" same_bytes
+	check 'the target lives on' end_tracee
+else
+	skip "another's jump" 'gdb is not installed'
+fi
+
+# ---- other releases of glibc ----
+
+on_release()
+{
+	start_release_tracee churn 4
+	check "$release: the bytes can be read" same_bytes
+	check "$release: set" hooks '2 0 0' set "$payload" malloc free
+	check "$release: seen" all_seen
+	check "$release: lifted" hooks '2 0 0' lift
+	check "$release: every byte is as it was" same_bytes
+	check "$release: the target lives on" end_tracee
+}
+for_each_release on_release
+finish
