@@ -92,6 +92,7 @@ check 'stopped: the target lives on' end_tracee
 # in_between COMMAND...: what happens while it stands still.
 in_between()
 {
+	: >"$dir/freeze.out"	# what an earlier one said is no sign
 	"$top_builddir/tests/unit/freeze" "$tracee_pid" 200000 1 5000 >"$dir/freeze.out" &
 	freezer=$!
 	wait_for $freezer "$dir/freeze.out" still && "$@" && wait $freezer
