@@ -120,7 +120,7 @@ look_at_kernel(struct findings *fs)
 	if (os_read(&self, (raddr){ (uintptr_t)&byte }, &byte, sizeof byte, &e) < 0)
 		find(fs, "memory", STATE_NO, "%s", e.msg);
 	else
-		find(fs, "memory", STATE_YES, "of processes can be read (process_vm_readv)");
+		find(fs, "memory", STATE_YES, "of processes can be read (/proc/PID/mem)");
 	if (os_pages_open(&pages, &self, OS_PAGES_SCAN, &e) == 0)
 		find(fs, "pages", STATE_YES, "are counted by PAGEMAP_SCAN");
 	else if (os_pages_open(&pages, &self, OS_PAGES_PAGEMAP, &e) == 0)

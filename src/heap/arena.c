@@ -85,6 +85,8 @@ take_header(struct scan *s)
 		note_doubt(arena, "a thread was at work in it");
 	else if (r->doubt)
 		note_doubt(arena, r->doubt);
+	else if (l->params.hp_page)	/* glibc.malloc.hugetlb=2; madvise() wants such pages whole */
+		note_doubt(arena, "its heaps may be of huge pages, which a trim may not give back");
 	if (r->is_cache_torn)
 		arena_doubt(arena, "a thread's cache is damaged, or changed meanwhile");
 	arena->is_contiguous = !(flags & NONCONTIGUOUS);

@@ -265,10 +265,6 @@ struct heap {
 		struct heap_thread *v;
 		size_t nr, room;
 	} thread;
-	struct {
-		struct mmapped_chunk *v;
-		size_t nr, room;
-	} mmapped;
 	enum heap_certainty certainty;	/* of the least certain arena */
 	bool is_ring_closed;	/* false: memory is damaged, and arenas may lack */
 	struct stray_heaps strays;	/* which no arena here has; see arenas_find_strays() */

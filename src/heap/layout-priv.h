@@ -33,6 +33,9 @@ round_up(uint64_t n, uint64_t to)
 /* Whether A lies in memory that is written to and is no file's. */
 bool look_is_anonymous(const struct look *k, raddr a);
 
+/* Whether one of the arenas is at ADDR. */
+bool look_is_arena(const struct look *k, uint64_t addr);
+
 /* Keep to the releases FIRST to LAST, unless that leaves none: a distribution's branch may differ. */
 void look_narrow(struct look *k, unsigned int first, unsigned int last);
 

@@ -79,8 +79,8 @@ look_note(struct look *k, const char *fmt, ...)
 
 /* ---- struct malloc_state ---- */
 
-static bool
-is_arena(const struct look *k, uint64_t addr)
+bool
+look_is_arena(const struct look *k, uint64_t addr)
 {
 	for (size_t i = 0; i < k->a->nr; i++)
 		if (k->a->v[i].addr.v == addr)
@@ -109,7 +109,7 @@ is_tail(const struct look *k, const struct shape *shape, const struct arena *are
 	}
 	system = word_at(k, tail);
 	max = word_at(k, tail + word);
-	if ((next_free && !is_arena(k, next_free)) || (attached && attached % PAGE_BYTES == 0) ||
+	if ((next_free && !look_is_arena(k, next_free)) || (attached && attached % PAGE_BYTES == 0) ||
 		attached > INT32_MAX || max < system)
 		return false;
 	if (arena->is_main)	/* nothing, if all threads have arenas of their own */

@@ -99,13 +99,16 @@ is_sane(const struct look *k, const struct form *form, const struct values *v)
 	return !v->of['B'] || look_is_anonymous(k, (raddr){ v->of['B'] });
 }
 
-/* Whether V says where the memory from brk begins, as a mapping does there. */
+/*
+ * Whether V says where the memory from brk begins, as a mapping does there.  So does one before an
+ * arena, which libc's data point to as well.
+ */
 static bool
 knows_brk(const struct look *k, const struct values *v)
 {
 	const struct region *r = maps_find(k->m, (raddr){ v->of['B'] });
 
-	return r && v->of['B'] - r->start.v < PAGE_BYTES;
+	return r && v->of['B'] - r->start.v < PAGE_BYTES && !look_is_arena(k, v->of['B']);
 }
 
 /* ---- where it is ---- */

@@ -20,6 +20,8 @@
 #include "inject/inject.h"
 
 #define TRIES_MAX 5
+/* Then what is still to be read is read while the target runs. */
+#define STOPS_MAX 1000
 #define PAUSE_NS 1000000
 /* Its page tables are looked at for some 10 ms a GiB: so much between two looks at the clock. */
 #define LISTED_BYTES (UINT64_C(128) << 20)
@@ -157,6 +159,11 @@ sync_arenas(struct work *w, const struct arenas *a, struct err *e)
 		if (!arena || !array_add(&w->todo))
 			return err_set(e, ENOMEM, "cannot list the arenas");
 		arena->nr = (unsigned int)h->arena.nr - 1;
+	}
+	/* A ring that has become shorter is damaged; what it lost cannot be read again. */
+	while (h->arena.nr > a->nr) {
+		heap_arena_release(&h->arena.v[--h->arena.nr]);
+		w->todo.nr--;
 	}
 	for (size_t i = 0; i < a->nr; i++) {
 		if (h->arena.v[i].addr.v == a->v[i].addr.v)
@@ -359,7 +366,7 @@ look_stopped(struct work *w, struct err *e)
 			debug("%s", e->msg);
 			return 0;
 		}
-		if (w->todo.nr && is_all(w, STATE_HUGE))
+		if ((w->todo.nr && is_all(w, STATE_HUGE)) || w->r.heap->nr_stops == STOPS_MAX)
 			return 0;
 		os_sleep_ns(w->pause_ns);
 	}
@@ -477,6 +484,5 @@ heap_release(struct heap *h)
 		heap_arena_release(&h->arena.v[i]);
 	free(h->arena.v);
 	free(h->thread.v);
-	free(h->mmapped.v);
 	*h = (struct heap){ 0 };
 }
