@@ -155,6 +155,15 @@ struct best {
 	struct values values;
 };
 
+/* Whether SIZE bytes at AT are part of main_arena, whose top may be near the start of brk, too. */
+static bool
+is_in_main_arena(const struct look *k, raddr at, size_t size)
+{
+	raddr main_arena = k->a->v[0].addr;
+
+	return at.v < main_arena.v + k->l->state_bytes && at.v + size > main_arena.v;
+}
+
 /* Try FORM for what is OFFSET bytes into D. */
 static void
 try_form(const struct look *k, const struct form *form, const struct data *d, size_t offset,
@@ -165,7 +174,8 @@ try_form(const struct look *k, const struct form *form, const struct data *d, si
 	size_t size = read_form(k, form, d->now + offset, &now);
 	unsigned int fit = FITS_NOT;
 
-	if (offset + size > d->size_bytes || !is_sane(k, form, &now))
+	if (offset + size > d->size_bytes || !is_sane(k, form, &now) ||
+		is_in_main_arena(k, at, size))
 		return;
 	if (d->was) {
 		read_form(k, form, (const char *)d->was + offset, &was);
