@@ -234,6 +234,9 @@ test_no_cache(struct fake_child *fc, const struct objects *o, const struct arena
 	ok(!is_cache_with(fc, o, a, 0x90, 0x10), "none: a block that is nowhere");
 }
 
+#define AGAIN_MAX 2
+static int nr_again;
+
 static void
 test_fake(const struct fake *f, bool has_file)
 {
@@ -252,6 +255,12 @@ test_fake(const struct fake *f, bool has_file)
 	} else if (ok(heap_layout_find(&l, &v->t, &v->m, &fake, &a, &v->e) == 0,
 			   "the layout is told %s", v->e.msg)) {
 		printf("# %s: %s\n", l.era, l.found_by);
+		/* Without a file an address can make another place fit as well: one in a thousand. */
+		if (f->mp.sbrk_base && !has_file && !l.mp.v && nr_again++ < AGAIN_MAX) {
+			fake_end(&fc);
+			test_fake(f, has_file);
+			return;
+		}
 		same_layout_as_fake(f, &l, &fc);
 		if (f->mp.sbrk_base) {
 			ok(!strstr(l.found_by, "initialiser") == !has_file,
