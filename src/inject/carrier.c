@@ -276,6 +276,12 @@ carrier_launch(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	return os_resume(c->tid, OS_RESUME_FREE, 0, e);
 }
 
+int
+carrier_promise(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	return carrier_undo(c, fn, arg, nr_args, e) < 0 ? -1 : carrier_turn_back(c, e);
+}
+
 /* ---- leaving a call early ---- */
 
 int

@@ -523,7 +523,8 @@ map_area(const struct setting *s, const struct job *job, struct carrier *c, stru
 		    e) < 0)
 		return -1;
 	/* An old kernel takes the address for a wish. */
-	if (carrier_undo(c, c->it->fn.munmap, (uint64_t[]){ (uint64_t)c->result, AREA_BYTES }, 2, e) < 0)
+	if (carrier_promise(c, c->it->fn.munmap, (uint64_t[]){ (uint64_t)c->result, AREA_BYTES }, 2,
+		    e) < 0)
 		return -1;
 	return (uint64_t)c->result == s->area.start.v
 		? 0

@@ -197,6 +197,13 @@ int carrier_undo(
 	struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
 
 /*
+ * The same, and for good: also if C is let go, or we die, before it makes another call.  C must stand
+ * between two calls.
+ */
+int carrier_promise(
+	struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
+
+/*
  * Call FN(ARG...) and wait until it has returned, stopped before the undo list begins.
  * c->result is what its last system call returned.  -1 with E if ptrace fails.
  */

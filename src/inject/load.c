@@ -147,7 +147,7 @@ copy_to_memory(const struct job *job, struct carrier *c, const struct workspace 
 			job->deadline_ns, "memfd_create", e) < 0)
 		return -1;
 	fd = (uint64_t)c->result;
-	if (carrier_undo(c, c->it->fn.close, &fd, 1, e) < 0)
+	if (carrier_promise(c, c->it->fn.close, &fd, 1, e) < 0)
 		return -1;
 	ours = os_open_fd(c->it->target, (int)fd, O_RDWR, e);
 	if (ours < 0 || fill(ours, l->path, e) < 0)
@@ -201,8 +201,8 @@ lend_arena(struct carrier *c, const struct workspace *ws, struct err *e)
 		return -1;
 	if (now.v)
 		return 0;
-	/* Turned to it first: a helper that has made no call yet would still go straight home. */
-	if (carrier_undo(c, it->fn.swab, arg, 3, e) < 0 || carrier_turn_back(c, e) < 0)
+	/* A helper that has made no call yet would else still go straight home. */
+	if (carrier_promise(c, it->fn.swab, arg, 3, e) < 0)
 		return -1;
 	return os_write(it->target, c->arena_slot, &main_arena, sizeof main_arena, e);
 }
@@ -227,7 +227,7 @@ read_dlerror(const struct job *job, struct carrier *c, const struct workspace *w
 	if (carrier_syscall(c, it->fn.mmap, map, 6, job->deadline_ns, "mmap", e) < 0)
 		return -1;
 	code.v = (uint64_t)c->result;
-	if (carrier_undo(c, it->fn.munmap, (uint64_t[]){ code.v, page_bytes }, 2, e) < 0 ||
+	if (carrier_promise(c, it->fn.munmap, (uint64_t[]){ code.v, page_bytes }, 2, e) < 0 ||
 		os_poke(c->tid, code, arch_call_and_store, arch_call_and_store_bytes, e) < 0 ||
 		carrier_call(c, code, arg, 2, job->deadline_ns, &end, e) < 0)
 		return -1;
