@@ -2,6 +2,7 @@
 # SIGKILL whoever hooks functions, or lifts the hooks, before its first, second, third ... ptrace call,
 # write to the target and wait, while threads call these functions: they must go on every time, and
 # the hooks be lifted by another to the last byte.
+# shellcheck disable=SC3043 # every sh we know has local
 deadline=600
 . "$top_srcdir/tests/live/lib.sh"
 need strace

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Functions of libc's are hooked in living programs: every caller is seen, however it calls; lifted,
 # every byte is as it was.  Set twice, lifted twice, lifted without: nothing changes.
+# shellcheck disable=SC3043 # every sh we know has local
 deadline=180
 . "$top_srcdir/tests/live/lib.sh"
 payload=$TRACEES/payload.so

@@ -52,6 +52,8 @@ leave()
 	status=$?
 	trap - EXIT
 	for pid in $started; do
+		# A number may be somebody else's by now: thousands of threads use them up.
+		grep -q "^PPid:	$$\$" "/proc/$pid/status" 2>/dev/null || continue
 		kill -CONT "$pid" 2>/dev/null
 		kill -KILL "$pid" 2>/dev/null
 	done

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A library is loaded into programs of all kinds: it is there, they are as they were, no arena more.
 # What cannot be loaded says why and leaves nothing.
+# shellcheck disable=SC3043 # every sh we know has local
 deadline=180
 . "$top_srcdir/tests/live/lib.sh"
 payload=$TRACEES/payload.so
