@@ -19,7 +19,9 @@ rss=$(ask rss)
 check 'trim runs' exits 0 memdiag trim --pid "$tracee_pid" --json
 check 'the schema is named' json_is '.schema == "memdiag.trim/1" and (.partial | not)'
 released=$(json .data.released_bytes)
-check 'it gave back what the twin gave back by itself' near "$released" "$by_itself" 1048576
+# Which thread came first is not the same in both, and pages at the edges of its blocks are not.
+check 'it gave back what the twin gave back by itself' near "$released" "$by_itself" \
+	$((by_itself / 50))
 check 'which is a lot' test "$released" -gt 4000000
 check 'before is what the program sees' near "$(json .data.before.rss_bytes)" "$rss" 1048576
 check 'after is, too' near "$(json .data.after.rss_bytes)" "$(ask rss)" 1048576
