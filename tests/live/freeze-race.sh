@@ -15,6 +15,7 @@ race_us()
 	status=$?
 	case $status in
 	0 | 3) ;;
+	6) grep -q 'nothing was changed' "$dir/err" || return ;;	# a slow machine: given up in time
 	*)
 		echo "after $2 us: exit status $status"
 		cat "$dir/err"
