@@ -532,6 +532,9 @@ not_found(const struct target *t, const char *why, struct err *e)
 {
 	struct os_core_facts f = { .missing_bytes = 0 };
 
+	/* Of one that is just ending the mappings go first. */
+	if (!t->core && !target_is_alive(t))
+		return err_set_kind(e, ERR_GONE, 0, "process %d (%s) has ended", t->pid, t->comm);
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "process %d %s", t->pid, why);
 	os_core_facts(t, &f);
 	if (f.missing_bytes)
