@@ -51,7 +51,7 @@ for heap in tree.fromstring(text[begin:end]).iter("heap"):
 same_as_gdb()
 {
 	filter='.data.arenas[] | "\(.system_bytes) \(.max_system_bytes) \(.fast_bytes) \(.rest_bytes)"'
-	for try in 1 2 3 4 5; do
+	for nr_gdb_calls in 1 2 3 4 5; do
 		exits 0 memdiag info --pid $server --json || return
 		json "$filter" >"$dir/heaps.before"
 		gdb -nx --batch -p $server -ex 'call (int)malloc_info(0, *(void **)&stderr)' \
@@ -63,7 +63,7 @@ same_as_gdb()
 		for when in before after; do
 			cmp -s "$dir/heaps.$when" "$dir/heaps.gdb" && return
 		done
-		echo "try $try:"
+		echo "try $nr_gdb_calls:"
 		diff "$dir/heaps.before" "$dir/heaps.gdb"
 	done
 	return 1
@@ -144,8 +144,8 @@ check 'some logins were refused' test "$(grep -c 'Access denied' "$dir/refused")
 check 'the log has each of them' test "$(grep -c 'Access denied' "$log")" -eq \
 	"$(grep -c 'Access denied' "$dir/refused")"
 check 'the log has no error' sh -c "! grep -E '\[ERROR\]|Interrupted' '$log'"
-# shellcheck disable=SC2154 # $try is what same_as_gdb took
-check "the log has only gdb's words of malloc_info" test "$(grep -c '<malloc ' "$log")" -eq "$try"
+check "the log has only gdb's words of malloc_info" \
+	test "$(grep -c '<malloc ' "$log")" -eq "$nr_gdb_calls"
 check 'a table is sound' test "$(sql -e 'CHECK TABLE d.t1 EXTENDED' | cut -f 4)" = OK
 check 'the server answers' answers
 sql -e SHUTDOWN
