@@ -121,6 +121,7 @@ struct heap_layout {
 	bool has_safe_linking;		/* links of fast bins and tcaches are mangled (2.32+) */
 	struct heap_tcache_layout tcache;
 	raddr mp;			/* struct malloc_par; 0 if it was not found */
+	const char *mp_members;		/* their order; static text */
 	struct heap_params params;	/* as of now; zeroes if mp was not found */
 	char found_by[160];		/* for people: by which signs it was told */
 };
@@ -281,6 +282,9 @@ struct heap_options {
 	uint64_t pad_bytes;	/* forecast malloc_trim() of this */
 	bool with_tops;		/* forecast that the tops of thread arenas are given back as well */
 	bool bins_only;		/* free chunks by malloc's lists; no chunk in use is looked at */
+	/* If not NULL, called with ARG at each look at the target, while it is stopped if it is. */
+	void (*beside)(void *arg);
+	void *arg;
 };
 
 /*

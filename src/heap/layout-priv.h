@@ -44,6 +44,8 @@ void look_note(struct look *k, const char *fmt, ...) __attribute__((format(print
 
 /* Find l->mp and l->params. */
 void look_for_params(struct look *k);
+/* Bring l->params up to date. */
+void params_read_again(struct heap_layout *l, const struct target *t);
 
 /* Find l->tcache, and by what is in the caches whether there is safe linking. */
 void look_for_tcache(struct look *k);

@@ -48,19 +48,19 @@ struct values {
 
 /* Read the members of FORM from AT.  Returns how many bytes they take. */
 static size_t
-read_form(const struct look *k, const struct form *form, const char *at, struct values *ret)
+read_form(const struct heap_layout *l, const char *members, const char *at, struct values *ret)
 {
-	size_t word = k->l->word_bytes, end = 0;
+	size_t word = l->word_bytes, end = 0;
 
 	*ret = (struct values){ 0 };
-	for (const char *member = form->members; *member; member++) {
+	for (const char *member = members; *member; member++) {
 		bool is_int = *member >= 'a';
 		size_t size = is_int ? sizeof(uint32_t) : word;
 		uint32_t n;
 
 		end = round_up(end, size);
 		memcpy(&n, at + end, sizeof n);
-		ret->of[(unsigned char)*member] = is_int ? n : word_at(k, at + end);
+		ret->of[(unsigned char)*member] = is_int ? n : word_from(at + end, word);
 		end += size;
 	}
 	return round_up(end, word);
@@ -152,6 +152,7 @@ struct best {
 	raddr at;
 	bool is_doubtful;	/* another place fits as well */
 	unsigned int first, last;	/* releases of the forms that fit there */
+	const char *members;	/* of one of them, which have the same values */
 	struct values values;
 };
 
@@ -171,19 +172,19 @@ try_form(const struct look *k, const struct form *form, const struct data *d, si
 {
 	raddr at = raddr_add(d->start, offset);
 	struct values was, now;
-	size_t size = read_form(k, form, d->now + offset, &now);
+	size_t size = read_form(k->l, form->members, d->now + offset, &now);
 	unsigned int fit = FITS_NOT;
 
 	if (offset + size > d->size_bytes || !is_sane(k, form, &now) ||
 		is_in_main_arena(k, at, size))
 		return;
 	if (d->was) {
-		read_form(k, form, (const char *)d->was + offset, &was);
+		read_form(k->l, form->members, (const char *)d->was + offset, &was);
 		fit |= is_default(&was) ? FITS_DEFAULT : FITS_NOT;
 	}
 	fit |= knows_brk(k, &now) ? FITS_BRK : FITS_NOT;
 	if (fit > best->fit) {
-		*best = (struct best){ fit, at, false, form->first, form->last, now };
+		*best = (struct best){ fit, at, false, form->first, form->last, form->members, now };
 	} else if (fit && fit == best->fit && at.v == best->at.v) {
 		best->first = form->first < best->first ? form->first : best->first;
 		best->last = form->last > best->last ? form->last : best->last;
@@ -230,32 +231,50 @@ search(const struct look *k, const struct object *libc, bool by_default, struct 
 }
 
 static void
+fill(struct heap_layout *l, const struct values *v)
+{
+	l->params = (struct heap_params){
+		.trim_threshold = v->of['T'],
+		.top_pad = v->of['P'],
+		.mmap_threshold = v->of['M'],
+		.arena_test = v->of['A'],
+		.arena_max = v->of['X'],
+		.thp_page = v->of['H'],
+		.hp_page = v->of['G'],
+		.nr_mmaps = v->of['n'],
+		.nr_mmaps_max = v->of['l'],
+		.max_nr_mmaps = v->of['m'],
+		.no_dyn_threshold = v->of['d'],
+		.mmapped = v->of['Y'],
+		.max_mmapped = v->of['Z'],
+		.sbrk_base = { v->of['B'] },
+		.tcache_count = v->of['C'],
+		.tcache_max = v->of['S'],
+	};
+}
+
+static void
 keep(struct look *k, const struct best *best)
 {
-	const uint64_t *of = best->values.of;
-
 	look_narrow(k, best->first, best->last);
 	k->l->mp = best->at;
-	k->l->params = (struct heap_params){
-		.trim_threshold = of['T'],
-		.top_pad = of['P'],
-		.mmap_threshold = of['M'],
-		.arena_test = of['A'],
-		.arena_max = of['X'],
-		.thp_page = of['H'],
-		.hp_page = of['G'],
-		.nr_mmaps = of['n'],
-		.nr_mmaps_max = of['l'],
-		.max_nr_mmaps = of['m'],
-		.no_dyn_threshold = of['d'],
-		.mmapped = of['Y'],
-		.max_mmapped = of['Z'],
-		.sbrk_base = { of['B'] },
-		.tcache_count = of['C'],
-		.tcache_max = of['S'],
-	};
+	k->l->mp_members = best->members;
+	fill(k->l, &best->values);
 	look_note(k, "mp_ by %s",
 		best->fit == FITS_BRK ? "what it holds" : "its initialiser in the file");
+}
+
+void
+params_read_again(struct heap_layout *l, const struct target *t)
+{
+	char now[FORM_MAX_BYTES];
+	struct values values;
+	struct err e;
+
+	if (l->mp_members && os_read(t, l->mp, now, sizeof now, &e) == 0) {
+		read_form(l, l->mp_members, now, &values);
+		fill(l, &values);
+	}
 }
 
 void

@@ -309,6 +309,9 @@ look(uint64_t deadline_ns, void *arg, struct err *e)
 		sync_arenas(w, &a, e) == 0) {
 		w->r.arenas = &a;
 		look_for_caches(w, &a);
+		params_read_again(&w->r.heap->layout, w->r.t);
+		if (w->opt->beside)
+			w->opt->beside(w->opt->arg);
 		w->r.doubt = !w->r.is_stopped ? "the process ran meanwhile"
 			: may_be_in_malloc(w) ? "its only thread, which takes no lock, was at work"
 					      : NULL;
