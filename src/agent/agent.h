@@ -1,0 +1,194 @@
+/*
+ * agent: libmemdiag-agent.so, which lives inside a stranger's process, in front of its malloc.  It
+ * counts every block and mapping, and holds a limit.  Its own world: no malloc, stdio, getenv or
+ * errno between a hooked call and its return, and no lock across the real one.  Ready, or
+ * transparent: on any trouble of ours the program gets plain malloc.
+ * May use: wire/, and not even base/.
+ *
+ *	hooks.c		malloc and its kin, as the program calls them
+ *	mappings.c	mmap and its kin
+ *	count.h, count.c	who may take how many bytes
+ *	real.c		the functions behind the hooks
+ *	settings.c	what the environment asks for
+ *	segment.c	where the counters are; fork
+ *	limit.c		what happens at the limit
+ *	say.c		lines on stderr
+ *	api.c		what a program can ask
+ */
+#ifndef MEMDIAG_AGENT_AGENT_H
+#define MEMDIAG_AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "wire/wire.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define EXPORT __attribute__((visibility("default")))
+/* Not inlined, so that a hook's quick way needs no stack frame for its slow one. */
+#define SLOW __attribute__((noinline, cold))
+
+/* What is declared here is no other object's, and so can be used before ld.so has come to us. */
+#pragma GCC visibility push(hidden)
+
+/* ---- the functions behind the hooks (real.c) ---- */
+
+struct real {
+	void *(*malloc)(size_t);
+	void (*free)(void *);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void *(*memalign)(size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	size_t (*malloc_usable_size)(void *);
+	void *(*mmap)(void *, size_t, int, int, int, off_t);
+	int (*munmap)(void *, size_t);
+	void *(*mremap)(void *, size_t, size_t, int, ...);
+	pid_t (*_Fork)(void);
+	int (*pthread_create)(void *, const void *, void *(*)(void *), void *);
+};
+extern struct real real;
+
+/*
+ * Find them: each in the first object behind the agent that has it, as RTLD_NEXT would, which must not
+ * be asked as it may call malloc.  False when malloc is not complete; the agent is transparent then.
+ */
+bool real_find(void);
+
+/* Whether malloc is glibc's, whose chunks have the size in front (sysmalloc, malloc/malloc.c). */
+extern bool real_has_headers;
+
+/* ---- settings (settings.c) ---- */
+
+struct settings {
+	bool is_on;		/* count; false: be transparent */
+	bool is_memtracer;	/* MemTracer's contract: its lines, its sum */
+	bool follows;		/* processes that this one starts are counted, too */
+	enum wire_account account;
+	enum wire_on_limit on_limit;
+	int64_t limit_bytes;	/* INT64_MAX: none */
+	uint64_t interval_ms;	/* of the line on stderr; only with prints */
+	bool prints;
+	const char *segment;	/* the file to use, up to a ';'; NULL: a new one */
+	const char *file;	/* NULL, or a name to which ".PID" is added for one that stays */
+};
+extern struct settings settings;
+
+/*
+ * Read them from the environment the process was started with, which the kernel knows even before
+ * libc does; where there is no /proc, from ENVP.  False: that is not known yet.
+ */
+bool settings_read(char **envp);
+
+/* ---- the life of the agent (agent.c, segment.c) ---- */
+
+/* How hooks count. */
+extern enum agent_mode {
+	AGENT_OFF,		/* not ready, or stopped: hooks do what the real ones do */
+	AGENT_QUICK,		/* usable bytes of a plain glibc, no limit */
+	AGENT_QUICK_REQUESTED,	/* the same with requested bytes */
+	AGENT_GUARDED,		/* all else */
+} agent_mode;
+
+/*
+ * What a thread has for itself: the place of its counters, NULL before its first call; and whether it
+ * is in a hook, so that what the real malloc calls is not counted again.
+ */
+extern __thread struct agent_self {
+	struct wire_thread *place;
+	bool is_inside;
+} agent_self __attribute__((tls_model("initial-exec")));
+
+/* For a hook that cannot count at once: get ready.  NULL: do only what the real one does. */
+struct wire_thread *agent_enter_slowly(void);
+
+/* Map the counters; falls back to some that cannot be shared, so it never fails. */
+void segment_open(void);
+/* In a forked child: counters of its own, which begin with what the parent had. */
+void segment_renew(void);
+/* Have fork() keep the counters of parent and child apart. */
+void segment_watch_forks(void);
+/* In the child of a fork. */
+void segment_after_fork(void);
+
+extern struct wire_segment *segment;
+
+/*
+ * A hook begins and ends with these.  NULL: the call is not ours to count, do what the real one does.
+ */
+static inline struct wire_thread *
+agent_enter(void)
+{
+	struct wire_thread *self;
+
+	/* First, as thread-local storage may not be there before it is true. */
+	if (UNLIKELY(agent_mode == AGENT_OFF))
+		return agent_enter_slowly();
+	self = agent_self.place;
+	if (UNLIKELY(!self || agent_self.is_inside))
+		return agent_enter_slowly();
+	agent_self.is_inside = true;
+	return self;
+}
+
+static inline void
+agent_leave(void)
+{
+	agent_self.is_inside = false;
+}
+
+/* ---- blocks from before there was a malloc (early.c) ---- */
+
+#define EARLY_BYTES 65536
+extern unsigned char early_pool[EARLY_BYTES];
+
+/* Whether ld.so has come to this object, so that it can call others. */
+bool early_is_over(void);
+/* NULL when there is no more. */
+void *early_alloc(size_t alignment, size_t size);
+size_t early_size(const void *block);
+/* What is in OLD to the block TO of SIZE bytes. */
+void early_copy(void *to, const void *old, size_t size);
+/* They look like chunks of glibc with a mapping of their own: such are never freed in a hurry. */
+
+static inline bool
+early_has(const void *block)
+{
+	return (uintptr_t)block - (uintptr_t)early_pool < EARLY_BYTES;
+}
+
+/* ---- at the limit (limit.c) ---- */
+
+/*
+ * BYTES did not fit.  Does what was asked for; if the process goes on, the call must fail with
+ * ENOMEM, for which errno is set.
+ */
+void limit_reached(struct wire_thread *self, size_t bytes);
+/* With BYTES a limit was passed that is only reported. */
+void limit_passed(size_t bytes);
+
+/* ---- talking (say.c) ---- */
+
+/*
+ * A line on descriptor 2: FMT, in which each %u is replaced by the next of the numbers.
+ */
+void say(const char *fmt, const uint64_t *numbers);
+#define SAY(fmt, ...) say(fmt, (const uint64_t[]){ __VA_ARGS__ })
+/* The same for one that names a string, a stranger's. */
+void say_string(const char *before, const char *string);
+
+/* Start the thread that prints MemTracer's line, if that is wanted. */
+void say_periodically(void);
+
+/* Bytes as MemTracer counts them. */
+uint64_t agent_counted_bytes(void);
+
+#pragma GCC visibility pop
+
+#endif

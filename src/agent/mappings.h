@@ -1,0 +1,13 @@
+/*
+ * mappings: what the program has mapped itself, so that unmapping a part of it, or mapping something
+ * over it, counts for what it is.
+ */
+#ifndef MEMDIAG_AGENT_MAPPINGS_H
+#define MEMDIAG_AGENT_MAPPINGS_H
+
+/* Around fork(); in the child nobody holds it, whoever did. */
+void mappings_lock(void);
+void mappings_unlock(void);
+void mappings_forget_lock(void);
+
+#endif

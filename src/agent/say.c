@@ -1,0 +1,129 @@
+#include <config.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/agent.h"
+#include "agent/sys.h"
+
+#define ROOM 512
+
+struct line {
+	char text[ROOM];
+	size_t len;
+};
+
+static void
+add(struct line *l, char c)
+{
+	if (l->len < ROOM - 1)
+		l->text[l->len++] = c;
+}
+
+static void
+add_number(struct line *l, uint64_t n)
+{
+	char digits[20];
+	size_t nr = 0;
+
+	do
+		digits[nr++] = (char)('0' + n % 10);
+	while (n /= 10);
+	while (nr)
+		add(l, digits[--nr]);
+}
+
+/*
+ * In one call, so that lines of several processes do not mix.  Who reads them may have gone: the
+ * signal for that would end the program.
+ */
+static void
+end(struct line *l)
+{
+	const uint64_t sigpipe = UINT64_C(1) << (SIGPIPE - 1);
+	const struct timespec at_once = { 0 };
+	uint64_t was = 0;
+
+	l->text[l->len++] = '\n';
+	sys_call(SYS_rt_sigprocmask, SIG_BLOCK, &sigpipe, &was, sizeof was);
+	if (sys_call(SYS_write, 2, l->text, l->len) == -EPIPE && !(was & sigpipe))
+		sys_call(SYS_rt_sigtimedwait, &sigpipe, NULL, &at_once, sizeof sigpipe);
+	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof was);
+}
+
+void
+say(const char *fmt, const uint64_t *numbers)
+{
+	struct line l = { .len = 0 };
+
+	for (; *fmt; fmt++) {
+		if (fmt[0] == '%' && fmt[1] == 'u') {
+			add_number(&l, *numbers++);
+			fmt++;
+		} else {
+			add(&l, *fmt);
+		}
+	}
+	end(&l);
+}
+
+void
+say_string(const char *before, const char *string)
+{
+	struct line l = { .len = 0 };
+
+	for (; *before; before++)
+		add(&l, *before);
+	for (; *string; string++)
+		add(&l, (unsigned char)*string < ' ' || *string == 0x7f ? '?' : *string);
+	end(&l);
+}
+
+/* ---- MemTracer's line ---- */
+
+static void
+say_counted(void)
+{
+	struct wire_totals sum;
+
+	wire_add_up(segment, segment->nr_threads, &sum);
+	SAY("[MEMTRACER] allocated memory: %u, metadata memory: %u",
+		sum.live_bytes + (uint64_t)segment->base_bytes, sum.nr_live * sizeof(uint64_t));
+}
+
+/* Calls nobody but the kernel. */
+static void *
+print_for_ever(void *arg)
+{
+	/* As MemTracer, which looks at the clock ten times a second. */
+	uint64_t ms = settings.interval_ms > 100 ? settings.interval_ms : 100;
+	struct timespec interval = {
+		.tv_sec = (time_t)(ms / 1000),
+		.tv_nsec = (long)(ms % 1000 * 1000000),
+	};
+
+	for (;;) {
+		sys_call(SYS_nanosleep, &interval, NULL);
+		say_counted();
+	}
+	return arg;
+}
+
+void
+say_periodically(void)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t was = 0;
+	unsigned long thread[1];
+
+	say_counted();
+	/* Before 2.34 it is in another library, which a program of one thread does not have. */
+	if (!real.pthread_create)
+		return;
+	/* The program's signals are for its own threads. */
+	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &was, sizeof all);
+	real.pthread_create(thread, NULL, print_for_ever, NULL);
+	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof was);
+}

@@ -1,0 +1,56 @@
+#include <config.h>
+
+#include "wire/wire.h"
+
+/* The only readers that may run beside the writer. */
+#define READ(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+
+static const struct wire_thread *
+threads_of(const struct wire_segment *s)
+{
+	return (const struct wire_thread *)((const char *)s + WIRE_HEADER_BYTES);
+}
+
+static int64_t
+at_least_0(int64_t n)
+{
+	return n > 0 ? n : 0;
+}
+
+void
+wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
+{
+	const struct wire_thread *t = threads_of(s);
+	int64_t live = 0, peak = 0, most;
+
+	*ret = (struct wire_totals){ 0 };
+	for (uint32_t i = 0; i < nr; i++) {
+		live += READ(t[i].live_bytes);
+		peak += READ(t[i].peak_bytes);
+		ret->nr_freed += READ(t[i].nr_freed);
+		ret->nr_allocated += READ(t[i].nr_allocated);
+	}
+	/*
+	 * Each was read at a moment of its own, so the sum may be of more than there ever was; but
+	 * never was there more than is granted.
+	 */
+	most = READ(s->taken_bytes) - s->base_bytes;
+	live = at_least_0(live < most ? live : most);
+	/* Both are at least the peak. */
+	most = READ(s->taken_peak_bytes) - s->base_bytes;
+	most = peak < most ? peak : most;
+	ret->live_bytes = (uint64_t)live;
+	ret->peak_bytes = (uint64_t)(most > live ? most : live);
+	ret->mapped_bytes = (uint64_t)at_least_0(READ(s->mapped_bytes));
+	ret->nr_live = ret->nr_allocated > ret->nr_freed ? ret->nr_allocated - ret->nr_freed : 0;
+}
+
+bool
+wire_is_valid(const struct wire_segment *s, uint64_t size)
+{
+	return size >= WIRE_HEADER_BYTES && s->magic == WIRE_MAGIC && s->version == WIRE_VERSION &&
+		s->header_bytes == WIRE_HEADER_BYTES &&
+		s->thread_bytes == sizeof(struct wire_thread) &&
+		s->max_threads <= WIRE_MAX_THREADS && s->nr_threads <= s->max_threads &&
+		size >= WIRE_SEGMENT_BYTES(s->nr_threads);
+}

@@ -1,0 +1,60 @@
+/*
+ * around [LIBRARY]: what MemTracer forbids, and calls that come before or beside the usual ones.
+ * LIBRARY allocates in an IFUNC resolver and a constructor.
+ */
+#include "count.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <sys/syscall.h>
+
+static void
+try_forbidden(void)
+{
+	char *path, *text = NULL;
+	char *was = sbrk(0);
+
+	begin_count();
+	path = realpath("/proc/self/../self", NULL);
+	ok(path != NULL, "realpath");
+	free(path);
+	ok(syscall(SYS_getpid) == getpid(), "syscall");
+	ok(sbrk(4096) != (void *)-1 && (char *)sbrk(0) >= was, "sbrk");
+	ok(asprintf(&text, "%d", 5) == 1, "asprintf");
+	free(text);
+	text = strdup("five");
+	free(text);
+	counted(0, "what libc allocates for others");
+}
+
+static void
+try_libraries(const char *library)
+{
+	void *handle;
+	int (*fn)(void);
+
+	begin_count();
+	for (int i = 0; i < 200; i++) {
+		handle = dlopen(library, RTLD_NOW | (i % 2 ? RTLD_DEEPBIND : 0));
+		if (!handle) {
+			ok(false, "dlopen: %s", dlerror());
+			return;
+		}
+		*(void **)&fn = dlsym(handle, "early_answer");
+		if (!fn || fn() != 42 || dlclose(handle) != 0) {
+			ok(false, "the library answers, time %d", i);
+			return;
+		}
+	}
+	ok(true, "dlopen and dlclose, with RTLD_DEEPBIND and without");
+}
+
+int
+main(int argc, char **argv)
+{
+	need_agent();
+	try_forbidden();
+	if (argc > 1)
+		try_libraries(argv[1]);
+	return tap_end();
+}

@@ -1,0 +1,127 @@
+/* exact [requested] [clears]: each call counts for what it is, to the byte. */
+#include "count.h"
+
+static bool requested;
+
+extern void *__libc_malloc(size_t);
+
+/* What BLOCK of SIZE must count for. */
+static long
+worth(size_t size)
+{
+	return requested ? (long)size : (long)malloc_usable_size(block);
+}
+
+#define TAKE(size, call)                                                                           \
+	do {                                                                                       \
+		char what[128];                                                                    \
+		begin_count();                                                                     \
+		block = (call);                                                                    \
+		snprintf(what, sizeof what, "%s of %zu", #call, (size_t)(size));                   \
+		counted(worth(size), what);                                                        \
+		ok((uintptr_t)block % 16 == 0, "%s is aligned", what);                             \
+		memset(block, 0x5a, malloc_usable_size(block));                                    \
+		free(block);                                                                       \
+		snprintf(what, sizeof what, "free after %s of %zu", #call, (size_t)(size));        \
+		counted(0, what);                                                                  \
+	} while (0)
+
+static void
+try_size(size_t size)
+{
+	void *p = NULL;
+
+	TAKE(size, malloc(size));
+	TAKE(size, calloc(1, size));
+	TAKE(size, realloc(NULL, size));
+	TAKE(size, reallocarray(NULL, 1, size));
+	TAKE(size, memalign(256, size));
+	TAKE(size, aligned_alloc(64, size));
+	TAKE(size, valloc(size));
+	TAKE(size, posix_memalign(&p, 4096, size) ? NULL : p);
+	TAKE(size, __libc_malloc(size));
+}
+
+static void
+try_realloc(void)
+{
+	size_t was;
+
+	begin_count();
+	block = realloc(NULL, 10);
+	counted(worth(10), "realloc(NULL, 10)");
+	block = realloc(block, 100);
+	counted(worth(100), "realloc to 100");
+	memset(block, 7, 100);
+	block = realloc(block, 1 << 20);
+	counted(worth(1 << 20), "realloc to 1 MiB");
+	ok(((char *)block)[99] == 7, "what was in it is there");
+	block = realloc(block, 3 << 20);
+	counted(worth(3 << 20), "realloc to 3 MiB");
+	block = realloc(block, 1);
+	counted(worth(1), "realloc to 1");
+	was = memdiag_live_blocks();
+	ok(realloc(block, 0) == NULL, "realloc to 0 frees");
+	counted(0, "realloc to 0");
+	is_u64(memdiag_live_blocks(), was - 1, "and it is a block less");
+}
+
+static void
+try_failures(void)
+{
+	volatile size_t huge = SIZE_MAX, half = SIZE_MAX / 2;
+	void *p = &p;
+
+	begin_count();
+	errno = 0;
+	ok(!malloc(huge) && errno == ENOMEM, "malloc(SIZE_MAX) fails");
+	ok(!malloc(half) && !calloc(half, 3) && !calloc(1, huge), "too large ones fail");
+	errno = 0;
+	ok(!reallocarray(NULL, half, 3) && errno == ENOMEM, "reallocarray that overflows fails");
+	is_u64((uint64_t)posix_memalign(&p, 3, 8), EINVAL, "posix_memalign(3) is refused");
+	is_u64((uint64_t)posix_memalign(&p, 16, half), ENOMEM, "posix_memalign of too much fails");
+	ok(p == &p, "and leaves the pointer alone");
+	free(NULL);
+	block = malloc(10);
+	ok(!realloc(block, half), "realloc to too much fails");
+	free(block);
+	counted(0, "nothing of that");
+	errno = 123;
+	free(malloc(10));
+	ok(errno == 123, "errno is kept");
+	is_u64(malloc_usable_size(NULL), 0, "malloc_usable_size(NULL)");
+}
+
+/* A calloc that clears what mmap has cleared already would make it resident. */
+static void
+try_calloc(void)
+{
+	unsigned char resident[16] = { 0 };
+	size_t size = 64 << 20;
+	char *p = calloc(1, size);
+	char *page = (char *)(((uintptr_t)p + size / 2) & ~(uintptr_t)4095);
+
+	ok(mincore(page, 4 * 4096, resident) == 0 && !(resident[1] & 1),
+		"a large calloc stays untouched");
+	ok(page[5] == 0, "and is zero");
+	free(p);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const size_t sizes[] = { 0, 1, 8, 24, 25, 40, 41, 100, 1000, 1032, 5000, 100000,
+		131072, 200000, 1000000, 50000000 };
+
+	need_agent();
+	requested = is_told(argc, argv, "requested");
+	free(malloc(1));
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		try_size(sizes[i]);
+	try_realloc();
+	try_failures();
+	/* There is a malloc of the tests that does. */
+	if (!is_told(argc, argv, "clears"))
+		try_calloc();
+	return tap_end();
+}

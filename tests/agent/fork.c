@@ -1,0 +1,91 @@
+/* fork [alone]: parent and child count for themselves; with "alone" the child is not counted. */
+#include "count.h"
+
+static void *
+fork_and_wait(void *arg)
+{
+	for (int i = 0; i < 20; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			free(malloc(100000));
+			_exit(memdiag_live_bytes() ? 0 : 1);
+		}
+		waitpid(pid, NULL, 0);
+		free(malloc(100));
+	}
+	return arg;
+}
+
+static bool
+child_says(int (*what)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(what());
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static int
+counts_itself(void)
+{
+	size_t live = memdiag_live_bytes();
+	void *volatile p = malloc(50000);
+	size_t more = memdiag_live_bytes() - live;
+
+	free(p);
+	return live >= 1000000 && more >= 50000 && memdiag_live_bytes() == live ? 0 : 1;
+}
+
+static int
+is_silent(void)
+{
+	size_t live = memdiag_live_bytes();
+	void *volatile p = malloc(50000);
+
+	return p && memdiag_live_bytes() == live ? 0 : 1;
+}
+
+static int
+leaves_much(void)
+{
+	block = malloc(10000000);
+	return !block;
+}
+
+static int
+forks(void)
+{
+	return !child_says(leaves_much);
+}
+
+int
+main(int argc, char **argv)
+{
+	bool alone = is_told(argc, argv, "alone");
+	void *volatile keep = malloc(1000000);
+	pthread_t thread[8];
+
+	need_agent();
+	begin_count();
+	ok(child_says(alone ? is_silent : counts_itself), "what the child says");
+	counted(0, "the parent's count after it");
+	ok(child_says(leaves_much), "a child that takes much");
+	counted(0, "is not the parent's");
+	ok(child_says(forks), "a child that forks");
+	for (int i = 0; i < 8; i++)
+		pthread_create(&thread[i], NULL, fork_and_wait, NULL);
+	for (int i = 0; i < 8; i++)
+		pthread_join(thread[i], NULL);
+	ok(true, "forks in threads");
+	free(keep);
+	begin_count();
+	if (vfork() == 0)
+		_exit(0);
+	free(malloc(10));
+	counted(0, "vfork");
+	ok(system("exit 3") >> 8 == 3, "system()");
+	return tap_end();
+}

@@ -1,0 +1,105 @@
+/* mappings: mmap, munmap and mremap count for what is mapped, whatever is unmapped of it. */
+#include "count.h"
+
+#define PAGE 4096
+
+static void *
+map(void *at, size_t bytes, int flags)
+{
+	return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
+
+static void
+try_plain(void)
+{
+	char *p;
+
+	begin_count();
+	p = map(NULL, 1024, 0);
+	counted(1024, "mmap of 1024");
+	munmap(p, 1024);
+	counted(0, "munmap of it");
+	p = mmap64(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	counted(PAGE, "mmap64");
+	munmap(p, PAGE);
+	counted(0, "munmap of it");
+	p = map(NULL, 1024, 0);
+	munmap(p, PAGE);
+	counted(0, "munmap of its whole page");
+}
+
+static void
+try_parts(void)
+{
+	char *p, *q;
+
+	begin_count();
+	p = map(NULL, 10 * PAGE, 0);
+	munmap(p + 3 * PAGE, 2 * PAGE);
+	counted(8 * PAGE, "munmap in the middle");
+	munmap(p, PAGE);
+	counted(7 * PAGE, "munmap at the beginning");
+	munmap(p, 10 * PAGE);
+	counted(0, "munmap of all, holes included");
+	munmap(p, 10 * PAGE);
+	counted(0, "munmap of what is not mapped");
+	p = map(NULL, 10 * PAGE, 0);
+	q = map(p + 2 * PAGE, 2 * PAGE, MAP_FIXED);
+	ok(q == p + 2 * PAGE, "mapped over a part");
+	counted(10 * PAGE, "counts once");
+	errno = 0;
+	ok(munmap(p + 1, PAGE) == -1 && errno == EINVAL, "a munmap that cannot be");
+	counted(10 * PAGE, "changes nothing");
+	munmap(p, 10 * PAGE);
+	counted(0, "munmap of all");
+	ok(map(NULL, SIZE_MAX / 2 - 5, 0) == MAP_FAILED && errno == ENOMEM, "too much fails");
+	counted(0, "and counts for nothing");
+}
+
+static void
+try_mremap(void)
+{
+	char *p, *q;
+
+	begin_count();
+	p = map(NULL, 4 * PAGE, 0);
+	p = mremap(p, 4 * PAGE, 64 * PAGE, MREMAP_MAYMOVE);
+	counted(64 * PAGE, "mremap that grows");
+	p = mremap(p, 64 * PAGE, 2 * PAGE, 0);
+	counted(2 * PAGE, "mremap that shrinks");
+	q = map(NULL, 8 * PAGE, 0);
+	q = mremap(p, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, q);
+	counted(8 * PAGE, "mremap over another");
+	munmap(q, 8 * PAGE);
+	counted(0, "munmap of both");
+	ok(mremap((void *)PAGE, PAGE, 2 * PAGE, 0) == MAP_FAILED, "a mremap that cannot be");
+	counted(0, "changes nothing");
+}
+
+static void
+try_many(void)
+{
+	enum { NR = 2000 };
+	static char *p[NR];
+
+	begin_count();
+	for (int i = 0; i < NR; i++)
+		p[i] = map(NULL, PAGE * (size_t)(1 + i % 3), 0);
+	counted(PAGE * (NR / 3 * 6L + 1 + 2), "many of them");
+	for (int i = 0; i < NR; i += 2)
+		munmap(p[i], PAGE * (size_t)(1 + i % 3));
+	for (int i = 1; i < NR; i += 2)
+		munmap(p[i], PAGE * (size_t)(1 + i % 3));
+	counted(0, "and none again");
+}
+
+int
+main(void)
+{
+	need_agent();
+	try_plain();
+	try_parts();
+	try_mremap();
+	try_many();
+	return tap_end();
+}

@@ -1,0 +1,127 @@
+/* threads: many at once, many short ones, blocks that others free, and their last words. */
+#include "count.h"
+
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#define NR 64
+
+static void *volatile handed[NR][100];
+static pthread_barrier_t barrier;
+
+static void *
+take_and_hand_on(void *arg)
+{
+	size_t me = (size_t)arg;
+
+	for (int round = 0; round < 20; round++) {
+		for (size_t i = 0; i < 100; i++)
+			handed[me][i] = malloc(i * 50 + round);
+		pthread_barrier_wait(&barrier);
+		for (size_t i = 0; i < 100; i++)
+			free(handed[(me + 1) % NR][i]);
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+static void
+run(void *(*fn)(void *), size_t nr)
+{
+	pthread_t thread[NR];
+
+	for (size_t i = 0; i < nr; i++)
+		pthread_create(&thread[i], NULL, fn, (void *)i);
+	for (size_t i = 0; i < nr; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static pthread_key_t key;
+
+static void
+last_words(void *p)
+{
+	free(p);
+	free(malloc(77));
+}
+
+static void *
+live_shortly(void *arg)
+{
+	free(malloc(1000));
+	pthread_setspecific(key, malloc(50));
+	return arg;
+}
+
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	free(malloc(333));
+}
+
+static jmp_buf back;
+static ucontext_t home, away;
+
+static void
+coroutine(void)
+{
+	for (int i = 0; i < 10; i++) {
+		block = malloc(1000);
+		swapcontext(&away, &home);
+		free(block);
+	}
+}
+
+static void
+try_odd_flows(void)
+{
+	static char stack[1 << 16];
+	void *p;
+
+	begin_count();
+	signal(SIGUSR1, on_signal);
+	for (int i = 0; i < 100; i++)
+		raise(SIGUSR1);
+	counted(0, "malloc in a signal handler");
+	p = malloc(10);
+	if (setjmp(back) == 0)
+		longjmp(back, 1);
+	free(p);
+	counted(0, "longjmp");
+	getcontext(&away);
+	away.uc_stack.ss_sp = stack;
+	away.uc_stack.ss_size = sizeof stack;
+	away.uc_link = &home;
+	makecontext(&away, coroutine, 0);
+	for (int i = 0; i < 11; i++)
+		swapcontext(&home, &away);
+	counted(0, "a coroutine");
+}
+
+int
+main(void)
+{
+	size_t blocks;
+
+	need_agent();
+	pthread_key_create(&key, last_words);
+	pthread_barrier_init(&barrier, NULL, NR);
+	run(take_and_hand_on, NR);	/* now libc has kept what stacks it keeps */
+	begin_count();
+	blocks = memdiag_live_blocks();
+	run(take_and_hand_on, NR);
+	counted(0, "blocks that go from thread to thread");
+	for (int i = 0; i < 100; i++)
+		run(live_shortly, 10);
+	begin_count();
+	for (int i = 0; i < 300; i++)
+		run(live_shortly, 10);
+	counted(0, "three thousand short threads");
+	(void)blocks;
+	ok(memdiag_peak_bytes() >= memdiag_live_bytes(), "the peak is not below what is live");
+	try_odd_flows();
+	return tap_end();
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# MemTracer's contract: its variables, its lines, its exit status, its numbers.
+. "$top_srcdir/tests/live/lib.sh"
+
+AGENT=$top_builddir/libmemdiag-agent.so
+[ -e "$AGENT" ] || skip_all "the agent is not made for this processor"
+exact=$top_builddir/tests/agent/exact
+
+# under VARIABLES COMMAND...: run it with the agent preloaded as one does by hand.
+under()
+{
+	local variables="$1"
+	shift
+	# shellcheck disable=SC2086 # they are words
+	env $variables LD_PRELOAD="${library:-$AGENT}" "$@" >"$dir/out" 2>"$dir/err"
+}
+
+# said WORDS: whether a line of stderr is that, N standing for a number.
+said()
+{
+	grep -q -x -E -e "$(printf '%s' "$1" | sed 's/[][]/\\&/g; s/\bN\b/[0-9]+/g')" "$dir/err" || {
+		cat "$dir/err"
+		return 1
+	}
+}
+
+limit_line='[MEMTRACER] alloc memory:N, allocated_memory: N, memory_limit: N, Memory limit exceeded!'
+
+# The numbers of the line make sense: what there was and what was asked for are more than the limit.
+adds_up()
+{
+	sed -n 's/.*memory:\([0-9]*\), .*: \([0-9]*\), .*: \([0-9]*\), Mem.*/\1 \2 \3/p' "$dir/err" |
+		{ read -r asked had limit && [ "$had" -le "$limit" ] && [ $((asked + had)) -gt "$limit" ]; }
+}
+
+check 'without variables it says nothing' exits 0 under X=1 "$exact"
+check 'nothing on stderr' test ! -s "$dir/err"
+check 'with a limit it runs' exits 0 under MT_MEMORY_LIMIT=1000000000 "$exact" requested
+check 'the first line comes at once' said '[MEMTRACER] allocated memory: N, metadata memory: N'
+check 'a limit of 1000 ends it with 255' exits 255 under MT_MEMORY_LIMIT=1000 "$exact" requested
+check 'and the line says so' said "$limit_line"
+check 'a limit in the middle, too' exits 255 under MT_MEMORY_LIMIT=20000000 "$exact" requested
+check 'with the same line' said "$limit_line"
+check 'whose numbers add up' adds_up
+check 'a limit that is no number' exits 0 under MT_MEMORY_LIMIT=12x "$exact" requested
+check 'is told' said '[MEMTRACER] Invalid environment variable value for MT_MEMORY_LIMIT: 12x'
+check 'an interval that is no number' exits 0 under MT_PRINT_INTERVAL_MS=soon "$exact" requested
+check 'is told by its own name' \
+	said '[MEMTRACER] Invalid environment variable value for MT_PRINT_INTERVAL_MS: soon'
+# The periodic line, as a reader sees it.
+lines_come()
+{
+	mkfifo "$dir/lines"
+	MT_PRINT_INTERVAL_MS=100 LD_PRELOAD=$AGENT sleep 30 2>"$dir/lines" &
+	started="$started $!"
+	head -n 3 "$dir/lines" >"$dir/err"
+	kill $!
+	[ "$(grep -c '^\[MEMTRACER\] allocated memory: ' "$dir/err")" -eq 3 ]
+}
+
+lives_on()
+{
+	mkfifo "$dir/gone"
+	MT_PRINT_INTERVAL_MS=100 LD_PRELOAD=$AGENT sleep 0.5 2>"$dir/gone" &
+	head -n 1 "$dir/gone" >/dev/null
+	wait $!
+}
+
+check 'lines come' lines_come
+check 'a reader of them that goes away is no harm' lives_on
+library=$top_builddir/libmemtracer.so
+check 'by the name of MemTracer it needs no variable' exits 0 under X=1 "$exact" requested
+check 'and talks' said '[MEMTRACER] allocated memory: N, metadata memory: N'
+
+if command -v "${CXX:-c++}" >/dev/null; then
+	check 'a program for its header compiles and links' "${CXX:-c++}" -std=c++17 \
+		-I"$top_srcdir/include" -o "$dir/program" "$top_srcdir/tests/agent/memtracer.cc" \
+		-L"$top_builddir" -lmemtracer -Wl,-rpath,"$top_builddir"
+	check 'and its numbers are right to the byte' "$dir/program"
+else
+	skip 'a program for its header' 'there is no C++ compiler'
+fi
+finish
