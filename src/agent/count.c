@@ -17,7 +17,10 @@
 #define MOST_SLACK (INT64_C(32) << 20)
 /* Less than this is not worth to be taken back again. */
 #define WORTH_SLACK (INT64_C(4) << 10)
-/* Those who were refused may use the reserve for blocks as large as this. */
+/*
+ * Those who were refused may use the reserve for blocks as large as this, until as much as the reserve
+ * is free again beside it: then they need it no more.
+ */
 #define RESERVE_BLOCK 1024
 /* A thread that stays busy so long is stopped, or left it by longjmp(): its grant stays. */
 #define BUSY_NS (UINT64_C(2) * 1000000000)
@@ -273,7 +276,7 @@ count_take_slowly(struct wire_thread *self, int64_t bytes)
 	if (!is_taken)
 		segment->nr_refused++;
 	else if (self->is_refused &&
-		segment->taken_bytes <= segment->limit_bytes - segment->reserve_bytes)
+		segment->taken_bytes <= segment->limit_bytes - 2 * segment->reserve_bytes)
 		self->is_refused = 0;
 	count_unlock();
 	if (is_passed)

@@ -1,6 +1,7 @@
 /*
- * around [LIBRARY]: what MemTracer forbids, and calls that come before or beside the usual ones.
- * LIBRARY allocates in an IFUNC resolver and a constructor.
+ * around [LIBRARY [past]]: what MemTracer forbids, and calls that come before or beside the usual ones.
+ * LIBRARY allocates in an IFUNC resolver and a constructor.  With "past" also blocks that are not the
+ * agent's, where requested bytes are counted and malloc is glibc's.
  */
 #include "count.h"
 
@@ -25,6 +26,31 @@ try_forbidden(void)
 	text = strdup("five");
 	free(text);
 	counted(0, "what libc allocates for others");
+}
+
+/*
+ * A block that was got past the agent, where one of the agent's had been: it counts for what is usable,
+ * not for what the other one was.
+ */
+static void
+try_past(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+	void *volatile keep = malloc(10000);	/* the sum is never told to be less than 0 */
+	void *volatile p;
+	void *(*of_libc)(size_t);
+	long usable;
+
+	*(void **)&of_libc = dlsym(libc, "malloc");
+	p = malloc(501);
+	usable = (long)((((size_t *)p)[-1] & ~(size_t)7) - sizeof(size_t));
+	free(p);
+	begin_count();
+	p = of_libc(501 + sizeof(uint64_t));
+	counted(0, "a block past the agent");
+	free(p);
+	counted(-usable, "is freed by it");
+	free(keep);
 }
 
 static void
@@ -54,6 +80,8 @@ main(int argc, char **argv)
 {
 	need_agent();
 	try_forbidden();
+	if (is_told(argc, argv, "past"))
+		try_past();
 	if (argc > 1)
 		try_libraries(argv[1]);
 	return tap_end();

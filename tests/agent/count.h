@@ -17,9 +17,31 @@
 
 #include "memdiag.h"
 #include "tap.h"
+#include "wire/wire.h"
+
+extern struct wire_segment *memdiag_agent_segment __attribute__((weak));
 
 /* So that no call is left out because nobody uses the block. */
 static void *volatile block;
+
+/* What a compiler leaves out when it is written as free(malloc(n)). */
+static inline void
+take_and_free(size_t size)
+{
+	void *volatile p = malloc(size);
+
+	free(p);
+}
+
+/* Whether malloc says so properly; clang takes it that malloc leaves errno alone. */
+static inline bool
+is_enomem(size_t size)
+{
+	errno = 0;
+	block = malloc(size);
+	__asm__ volatile("" : : : "memory");
+	return !block && errno == ENOMEM;
+}
 
 static inline void
 need_agent(void)

@@ -73,9 +73,9 @@ try_failures(void)
 	void *p = &p;
 
 	begin_count();
-	errno = 0;
-	ok(!malloc(huge) && errno == ENOMEM, "malloc(SIZE_MAX) fails");
-	ok(!malloc(half) && !calloc(half, 3) && !calloc(1, huge), "too large ones fail");
+	ok(is_enomem(huge), "malloc(SIZE_MAX) fails");
+	ok(!(block = malloc(half)) && !(block = calloc(half, 3)) &&
+		!(block = calloc(1, huge)), "too large ones fail");
 	errno = 0;
 	ok(!reallocarray(NULL, half, 3) && errno == ENOMEM, "reallocarray that overflows fails");
 	is_u64((uint64_t)posix_memalign(&p, 3, 8), EINVAL, "posix_memalign(3) is refused");
@@ -87,7 +87,7 @@ try_failures(void)
 	free(block);
 	counted(0, "nothing of that");
 	errno = 123;
-	free(malloc(10));
+	take_and_free(10);
 	ok(errno == 123, "errno is kept");
 	is_u64(malloc_usable_size(NULL), 0, "malloc_usable_size(NULL)");
 }
@@ -115,7 +115,7 @@ main(int argc, char **argv)
 
 	need_agent();
 	requested = is_told(argc, argv, "requested");
-	free(malloc(1));
+	take_and_free(1);
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		try_size(sizes[i]);
 	try_realloc();

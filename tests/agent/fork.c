@@ -8,11 +8,11 @@ fork_and_wait(void *arg)
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			free(malloc(100000));
+			take_and_free(100000);
 			_exit(memdiag_live_bytes() ? 0 : 1);
 		}
 		waitpid(pid, NULL, 0);
-		free(malloc(100));
+		take_and_free(100);
 	}
 	return arg;
 }
@@ -84,7 +84,7 @@ main(int argc, char **argv)
 	begin_count();
 	if (vfork() == 0)
 		_exit(0);
-	free(malloc(10));
+	take_and_free(10);
 	counted(0, "vfork");
 	ok(system("exit 3") >> 8 == 3, "system()");
 	return tap_end();

@@ -1,10 +1,12 @@
 /*
- * limit: 64 threads race for what a limit leaves (LIMIT with on-limit=enomem): never a byte over, and
- * nothing is refused that would fit.
+ * limit [exact|rounds]: 64 threads race for what a limit leaves, with on-limit=enomem: never a byte
+ * over, and nothing is refused that would fit.  "exact" where nobody is granted more than it needs,
+ * "rounds" where malloc rounds up by more than a page.
  */
 #include "count.h"
 
 #define NR 64
+#define PAGE 4096
 
 static size_t limit;
 static pthread_barrier_t filled;	/* twice */
@@ -83,6 +85,89 @@ give(void *chain)
 	return NULL;
 }
 
+/*
+ * With less than a block of 2,000 bytes left for all, a handler still has more than that in small blocks.
+ * There is a malloc of the tests that makes 2,016 bytes of 1,000: six of those fit the reserve.
+ */
+static void
+try_reserve(void)
+{
+	void *chain, *small[6];
+	bool has_all = true;
+
+	take_all(2000, &chain);
+	for (int i = 0; i < 6; i++)
+		has_all &= (small[i] = malloc(1000)) != NULL;
+	ok(has_all, "the reserve is there for a handler");
+	for (int i = 0; i < 6; i++)
+		free(small[i]);
+	give_all(chain);
+}
+
+/*
+ * A thread is seen in the middle of counting: who takes its grant back waits for it, and sees what it
+ * has taken.
+ */
+static pthread_barrier_t parked;
+static struct wire_thread *place;
+static int64_t slack;		/* what it may take without asking */
+static int is_answered;
+
+static void *
+park(void *arg)
+{
+	struct wire_segment *s = memdiag_agent_segment;
+
+	take_and_free(1000);
+	for (uint32_t i = 1; i < s->nr_threads; i++)
+		if (wire_threads(s)[i].tid == (uint32_t)gettid())
+			place = &wire_threads(s)[i];
+	pthread_barrier_wait(&parked);	/* it is known */
+	pthread_barrier_wait(&parked);	/* and no more of use */
+	return arg;
+}
+
+/* Once its grant is gone, it takes what it was about to. */
+static void *
+finish(void *arg)
+{
+	while (__atomic_load_n(&place->granted_bytes, __ATOMIC_ACQUIRE) != INT64_MIN &&
+		!__atomic_load_n(&is_answered, __ATOMIC_ACQUIRE))
+		sched_yield();
+	for (int i = 0; i < 1000; i++)
+		sched_yield();	/* a time in which nobody may go on without it */
+	__atomic_add_fetch(&place->live_bytes, slack, __ATOMIC_RELAXED);
+	__atomic_store_n(&place->is_busy, 0, __ATOMIC_RELEASE);
+	return arg;
+}
+
+static void
+try_busy(void)
+{
+	int64_t reserve = memdiag_agent_segment->reserve_bytes;
+	pthread_t busy, helper;
+	size_t left;
+
+	pthread_barrier_init(&parked, NULL, 2);
+	pthread_create(&busy, NULL, park, NULL);
+	pthread_barrier_wait(&parked);
+	pthread_create(&helper, NULL, finish, NULL);
+	slack = place->granted_bytes - place->live_bytes;
+	ok(slack > 3 * PAGE, "it has something to take: %lld", (long long)slack);
+	__atomic_store_n(&place->is_busy, 1, __ATOMIC_RELEASE);
+	/* It fits unless the thread takes its slack, malloc's rounding to pages included. */
+	left = limit - (size_t)reserve - memdiag_live_bytes() - 2 * PAGE;
+	ok(is_enomem(left), "what a busy thread takes is waited for");
+	__atomic_store_n(&is_answered, 1, __ATOMIC_RELEASE);
+	pthread_join(helper, NULL);
+	__atomic_sub_fetch(&place->live_bytes, slack, __ATOMIC_RELAXED);
+	block = malloc(left);
+	ok(block != NULL, "without that it would have been served");
+	free(block);
+	pthread_barrier_wait(&parked);
+	pthread_join(busy, NULL);
+}
+
 /* What is left is less than the block that was refused, and the reserve. */
 static void
 try_exactly(void)
@@ -96,13 +181,10 @@ try_exactly(void)
 		size = malloc_usable_size(chain);
 		left = limit - memdiag_live_bytes();
 		ok(left < size + 16384 + 16, "no more than a block and the reserve was left");
-		errno = 0;
-		ok(!malloc(10000) && errno == ENOMEM, "errno is ENOMEM");
+		ok(is_enomem(10000), "errno is ENOMEM");
 		ok(mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 			MAP_FAILED, "mmap is refused, too");
-		block = malloc(100);
-		ok(block != NULL, "the reserve is there for a handler");
-		free(block);
+		try_reserve();
 		if (i == 0) {
 			/* Another thread has to find all of what this one gives back. */
 			pthread_create(&thread, NULL, give, chain);
@@ -115,17 +197,18 @@ try_exactly(void)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	pthread_t thread[NR], watcher;
 
 	need_agent();
 	limit = memdiag_limit_bytes();
 	pthread_barrier_init(&filled, NULL, NR);
-	for (int i = 0; i < NR; i++)
-		pthread_create(&thread[i], NULL, race, (void *)(size_t)i);
+	/* First: the others leave no memory for it. */
 	if (pthread_create(&watcher, NULL, watch, NULL) != 0)
 		return 99;
+	for (int i = 0; i < NR; i++)
+		pthread_create(&thread[i], NULL, race, (void *)(size_t)i);
 	for (int i = 0; i < NR; i++)
 		pthread_join(thread[i], NULL);
 	stop = 1;
@@ -134,7 +217,10 @@ main(void)
 		memdiag_peak_bytes(), most, nr_served, nr_refused);
 	ok(nr_refused > 0 && nr_served > nr_refused, "the limit was reached, and not only reached");
 	ok(memdiag_peak_bytes() <= limit, "it was never passed");
+	ok(most <= limit, "nor was it ever seen to be");
 	try_exactly();
+	if (!is_told(argc, argv, "exact") && !is_told(argc, argv, "rounds"))
+		try_busy();
 	ok(memdiag_peak_bytes() <= limit, "it was never passed by one either");
 	return tap_end();
 }

@@ -26,6 +26,9 @@ try_plain(void)
 	p = map(NULL, 1024, 0);
 	munmap(p, PAGE);
 	counted(0, "munmap of its whole page");
+	p = map(NULL, PAGE, 0);
+	munmap(p, 100);
+	counted(0, "munmap of a part of a page, which goes whole");
 }
 
 static void

@@ -21,7 +21,7 @@ tap()
 {
 	local name="$1"
 	shift
-	with_agent "${settings-}" ${launcher-} "$programs/$name" "$@" >"$dir/tap" 2>&1 &&
+	with_agent "${settings-}" timeout 20 ${launcher-} "$programs/$name" "$@" >"$dir/tap" 2>&1 &&
 		grep -q '^1\.\.' "$dir/tap" && ! grep '^not ok' "$dir/tap" || {
 		grep -A 1 '^not ok' "$dir/tap" || tail -n 3 "$dir/tap"
 		return 1
@@ -50,9 +50,9 @@ all()
 	check "$how: exact, requested bytes" tap exact requested ${clears-}
 	check "$how: threads, requested bytes" tap threads
 	settings='on-limit=enomem;limit=12000000'
-	check "$how: limit" tap limit
+	check "$how: limit" tap limit ${grants-}
 	settings='account=requested;on-limit=enomem;limit=9000000'
-	check "$how: limit, requested bytes" tap limit
+	check "$how: limit, requested bytes" tap limit ${grants-}
 	settings='account=requested;on-limit=enomem;limit=100000000'
 	check "$how: mappings, limited" tap mappings
 }
@@ -60,14 +60,18 @@ all()
 also=
 launcher=
 all plain
+settings=account=requested
+check 'blocks that were got past it' tap around "$programs/early.so" past
 also=$programs/early.so
 settings=account=usable
 check 'with a library that allocates before all others' tap exact
 also=
 launcher=$programs/nomap
+grants=exact
 all 'nothing shared'
 also=$programs/reentrant.so
 clears=clears
+grants=rounds
 launcher=
 all 're-entrant'
 finish

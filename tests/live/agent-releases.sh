@@ -50,7 +50,8 @@ release()
 {
 	for name in exact mappings threads fork; do
 		[ -x "$dir/$name" ] || "${CC:-cc}" --sysroot="$sysroot" \
-			-B"$sysroot/usr/lib/${libdir##*/}" -O1 -pthread -I"$top_srcdir/include" \
+			-B"$sysroot/usr/lib/${libdir##*/}" -O1 -pthread \
+			-I"$top_srcdir/include" -I"$top_srcdir/src" \
 			-I"$top_srcdir/tests/unit" -I"$top_srcdir/tests/agent" \
 			-o "$dir/$name" "$top_srcdir/tests/agent/$name.c" || exit
 		check "glibc $release: $name" run_here $name ''
