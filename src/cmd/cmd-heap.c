@@ -12,7 +12,7 @@
 #include "verdict/verdict.h"
 
 #define DEFAULT_ROWS 16
-#define ALL_VIEWS (2 * HEAP_PAGES - 1)
+#define ALL_VIEWS (2 * HEAP_MMAPPED - 1)
 #define DEFAULT_MAX_STOP_NS (UINT64_C(200) * 1000000)
 /* Threads whose arena is looked up when nothing else is known: each costs a read. */
 #define MAX_THREADS 4096
@@ -40,6 +40,8 @@ static const struct argp_option options[] = {
 		"the chunk that keeps a heap from shrinking, and what is free below it", 1 },
 	{ "threads", KEY_VIEW + HEAP_THREADS, NULL, 0,
 		"each thread: its arena, and what it has freed and keeps", 1 },
+	{ "mmapped", KEY_VIEW + HEAP_MMAPPED, NULL, 0,
+		"the largest blocks that have a mapping of their own", 1 },
 	{ "lines", 'n', "N", 0, "at most N lines in each table; 0 is all of them (16)", 1 },
 	{ "xml", KEY_XML, NULL, 0, "the document that malloc_info() would write, nothing else", 1 },
 	{ NULL, 0, NULL, 0, "How it is read:", 2 },
@@ -138,6 +140,7 @@ struct seen {
 	struct heap heap;
 	struct arenas arenas;	/* only if the layout is unknown */
 	bool is_unknown;
+	struct heap_mmapped mmapped;
 	struct os_status status;
 	bool has_status;
 	struct verdict verdict[VERDICT_MAX];
@@ -149,6 +152,7 @@ static void
 seen_release(struct seen *s)
 {
 	warnings_release(&s->warnings);
+	heap_mmapped_release(&s->mmapped);
 	arenas_release(&s->arenas);
 	heap_release(&s->heap);
 	objects_release(&s->objects);
@@ -287,20 +291,27 @@ warn_of_core(struct seen *s)
 			f.missing_bytes);
 }
 
-/* The rest of the address space is what the heaps are weighed against; of a core it is not told. */
-static void
-judge(struct seen *s)
+/*
+ * The rest of the address space: the large blocks are there, and the heaps are weighed against it,
+ * but for a core file, which does not tell all of it.
+ */
+static int
+look_around(struct seen *s, struct err *e)
 {
 	const struct space_options known = { .objects = &s->objects };
 	auto_verdict_facts struct verdict_facts f = { 0 };
 	auto_space struct space space = { 0 };
-	struct err e;
-	bool has_space = !s->target.core && space_read(&space, &s->target, &known, &e) == 0;
+	struct err why;
+	bool has_space = space_read(&space, &s->target, &known, &why) == 0;
 
-	if (!s->target.core && !has_space)
-		debug("%s", e.msg);
-	verdict_facts_gather(&f, &s->target, has_space ? &space : NULL, &s->heap);
+	if (!has_space)
+		debug("%s", why.msg);
+	if (heap_mmapped_find(&s->mmapped, &s->target, &s->heap.layout, has_space ? &space : NULL,
+		    e) < 0)
+		return -1;
+	verdict_facts_gather(&f, &s->target, has_space && !s->target.core ? &space : NULL, &s->heap);
 	s->nr_verdicts = verdict_judge(&f, s->verdict);
+	return 0;
 }
 
 static int
@@ -318,9 +329,7 @@ look(struct seen *s, const struct options *o, struct err *e)
 		return read_headers(s, e);
 	warn_of_lacking_arenas(s);
 	warn_of_gaps(s, o);
-	if (!o->xml)
-		judge(s);
-	return 0;
+	return o->xml ? 0 : look_around(s, e);
 }
 
 /* ---- printing ---- */
@@ -347,6 +356,7 @@ print(const struct seen *s, const struct options *o, struct ui_output *out, stru
 		.core = o->core,
 		.status = s->has_status ? &s->status : NULL,
 		.h = &s->heap,
+		.mmapped = &s->mmapped,
 		.arenas = s->is_unknown ? &s->arenas : NULL,
 		.views = o->views,
 		.limit = o->limit,

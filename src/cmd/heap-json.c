@@ -236,6 +236,45 @@ threads_json(const struct heap_report *r)
 	return list;
 }
 
+/* N, or null if it is not KNOWN. */
+static void
+set_known(json_t *to, const char *key, uint64_t n, bool is_known)
+{
+	json_object_set_new(to, key, is_known ? bytes(n) : json_null());
+}
+
+/* The count and bytes are malloc's own. */
+static json_t *
+mmapped_json(const struct heap_mmapped *m)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	set_known(o, "count", m->account.count, m->has_account);
+	set_known(o, "bytes", m->account.bytes, m->has_account);
+	if (!m->is_listed) {
+		json_decref(list);
+		return o;
+	}
+	for (size_t i = 0; i < m->chunk.nr; i++) {
+		const struct leaf *c = &m->chunk.v[i];
+		json_t *chunk = json_object();
+
+		json_object_set_new(chunk, "start", ui_json_address(c->start));
+		set(chunk, "bytes", c->end.v - c->start.v);
+		set_known(chunk, "resident_bytes", c->rss_bytes, m->has_pages);
+		set_known(chunk, "swapped_bytes", c->swap_bytes, m->has_pages);
+		json_array_append_new(list, chunk);
+	}
+	set(o, "found_count", m->chunk.nr);
+	set(o, "found_bytes", m->bytes);
+	set_known(o, "resident_bytes", m->resident_bytes, m->has_pages);
+	set_known(o, "swapped_bytes", m->swapped_bytes, m->has_pages);
+	json_object_set_new(o, "agrees",
+		m->has_account ? json_boolean(heap_mmapped_agrees(m)) : json_null());
+	json_object_set_new(o, "chunks", list);
+	return o;
+}
+
 static void
 set_heap(json_t *data, const struct heap_report *r)
 {
@@ -249,9 +288,7 @@ set_heap(json_t *data, const struct heap_report *r)
 	json_object_set_new(data, "totals", totals_json(&totals));
 	if (totals.has_pages)
 		json_object_set_new(data, "accounting", accounting_json(totals.account_bytes));
-	json_object_set_new(data, "mmapped",
-		json_pack("{s:o, s:o}", "count", bytes(h->layout.params.nr_mmaps), "bytes",
-			bytes(h->layout.params.mmapped)));
+	json_object_set_new(data, "mmapped", mmapped_json(r->mmapped));
 	json_object_set_new(data, "arenas", arenas_json(h));
 	json_object_set_new(data, "sizes", sizes_json(h, !totals.nr_by_lists));
 	json_object_set_new(data, "threads", threads_json(r));

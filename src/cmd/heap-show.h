@@ -17,6 +17,20 @@ enum heap_view {
 	HEAP_THREADS = 8,
 	HEAP_PINS = 16,
 	HEAP_PAGES = 32,
+	HEAP_MMAPPED = 64,
+};
+
+/* The blocks with mappings of their own: malloc's account of them, and those that were found. */
+struct heap_mmapped {
+	bool has_account;
+	struct heap_sum account;
+	bool is_listed;		/* they were looked for */
+	struct {
+		struct leaf *v;	/* owned; the largest first */
+		size_t nr, room;
+	} chunk;
+	bool has_pages;		/* it can be told what of them is resident and in swap */
+	uint64_t bytes, resident_bytes, swapped_bytes;	/* of those that were found */
 };
 
 /* What there is to tell. */
@@ -25,6 +39,7 @@ struct heap_report {
 	const char *core;		/* the file it was read from, or NULL */
 	const struct os_status *status;	/* NULL: not known, of a core */
 	const struct heap *h;
+	const struct heap_mmapped *mmapped;
 	const struct arenas *arenas;	/* not NULL: the layout is unknown, and H is empty */
 	unsigned int views;		/* of enum heap_view */
 	size_t limit;			/* of lines in each table; 0: none */
@@ -69,6 +84,16 @@ void heap_size_sums(const struct heap *h, unsigned int size_class, struct heap_s
 const struct heap_arena *heap_arena_at(const struct heap *h, raddr addr);
 /* The threads that use A, by malloc's own count or ours; -1 if neither is known. */
 int heap_arena_threads(const struct heap *h, const struct heap_arena *a);
+
+/*
+ * heap-mmapped.c: fill M, which must be zeroed or released, from the space of T, read after its
+ * heap; S may be NULL, then only the account is known.  0, or -1 with E.
+ */
+int heap_mmapped_find(struct heap_mmapped *m, const struct target *t, const struct heap_layout *l,
+	const struct space *s, struct err *e);
+/* Whether those that were found are all that malloc counts. */
+bool heap_mmapped_agrees(const struct heap_mmapped *m);
+void heap_mmapped_release(struct heap_mmapped *m);
 
 /* heap-text.c, heap-json.c: 0, or -1 with E */
 int heap_show_text(struct ui_output *out, const struct ui_options *ui,

@@ -218,14 +218,36 @@ print_account(const struct shower *sh)
 	line(sh, "together", t->system_bytes, 0, "%s", "with headers");
 }
 
+/* How many of the large blocks were found; "" if that is all of them. */
+static const char *
+found_text(const struct heap_mmapped *m, char *buf, size_t size)
+{
+	*buf = '\0';
+	if (!m->is_listed)
+		snprintf(buf, size, "; they could not be looked for");
+	else if (m->has_account && !heap_mmapped_agrees(m))
+		snprintf(buf, size, "; %zu of them found", m->chunk.nr);
+	return buf;
+}
+
+/* By malloc's account, or if there is none by what was found, which may not be all. */
 static void
 print_mmapped(const struct shower *sh)
 {
-	const struct heap_params *p = &sh->h->layout.params;
+	const struct heap_mmapped *m = sh->r->mmapped;
+	bool is_counted = m->has_account, is_known = is_counted || m->is_listed;
+	bool rough = !heap_mmapped_agrees(m);
+	char found[64];
 
-	fprintf(sh->out->f,
-		"Beside the arenas:\n  %-22s %14s  %" PRIu64 " with mappings of their own\n",
-		"large blocks", UI_SIZE(sh->ui, p->mmapped), p->nr_mmaps);
+	fprintf(sh->out->f, "Beside the arenas:\n  %-22s %14s  %s with mappings of their own%s\n",
+		"large blocks",
+		is_known ? AMOUNT(sh, is_counted ? m->account.bytes : m->bytes, !is_counted) : "?",
+		is_known ? NUMBER(is_counted ? m->account.count : m->chunk.nr, !is_counted) : "?",
+		found_text(m, found, sizeof found));
+	if (m->has_pages && m->chunk.nr)
+		fprintf(sh->out->f, "  %-22s %14s%s\n", "resident",
+			AMOUNT(sh, m->resident_bytes, rough),
+			sh->h->is_resident_least ? "  at least" : "");
 }
 
 /* How far the numbers can be trusted, and what that cost the target. */
@@ -523,6 +545,34 @@ show_pins(struct shower *sh)
 	return end(sh, shown, nr);
 }
 
+/* The largest of the blocks that malloc mapped one by one. */
+static int
+show_mmapped(struct shower *sh)
+{
+	const struct heap_mmapped *m = sh->r->mmapped;
+	size_t shown = shown_of(sh, m->chunk.nr);
+
+	if (begin(sh, "MAPPED BLOCK", "SIZE", "RESIDENT", "SWAPPED", NULL) < 0)
+		return -1;
+	for (size_t i = 0; i < shown; i++) {
+		const struct leaf *c = &m->chunk.v[i];
+
+		if (ui_table_add(sh->table, sh->e, ADDRESS(c->start),
+			    AMOUNT(sh, c->end.v - c->start.v, false),
+			    m->has_pages ? AMOUNT(sh, c->rss_bytes, false) : "?",
+			    m->has_pages ? AMOUNT(sh, c->swap_bytes, false) : "?", NULL) < 0)
+			return -1;
+	}
+	if (end(sh, shown, m->chunk.nr) < 0)
+		return -1;
+	if (m->has_account && !heap_mmapped_agrees(m))
+		fprintf(sh->out->f,
+			"malloc counts %" PRIu64 " of %s in all: the others lie behind memory that the "
+			"program mapped itself,\nor they came or went meanwhile.\n",
+			m->account.count, UI_SIZE(sh->ui, m->account.bytes));
+	return 0;
+}
+
 /* ---- an unknown malloc ---- */
 
 static int
@@ -564,6 +614,7 @@ static const struct {
 	{ HEAP_FREE, show_free },
 	{ HEAP_PINS, show_pins },
 	{ HEAP_THREADS, show_threads },
+	{ HEAP_MMAPPED, show_mmapped },
 };
 
 static int

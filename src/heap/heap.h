@@ -134,6 +134,13 @@ struct heap_layout {
 int heap_layout_find(struct heap_layout *ret, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *a, struct err *e);
 
+/*
+ * Read the settings and the account of mapped blocks as they are now; l->mp must be known.  Returns 0,
+ * or -1 with E.
+ */
+int heap_params_read(struct heap_params *ret, const struct target *t, const struct heap_layout *l,
+	struct err *e);
+
 /* ---- heap: what is in the arenas --------------------------------------------------------------- */
 
 /* How much a number can be trusted. */

@@ -230,10 +230,10 @@ search(const struct look *k, const struct object *libc, bool by_default, struct 
 	}
 }
 
-static void
-fill(struct heap_layout *l, const struct values *v)
+static struct heap_params
+params_of(const struct values *v)
 {
-	l->params = (struct heap_params){
+	return (struct heap_params){
 		.trim_threshold = v->of['T'],
 		.top_pad = v->of['P'],
 		.mmap_threshold = v->of['M'],
@@ -259,22 +259,33 @@ keep(struct look *k, const struct best *best)
 	look_narrow(k, best->first, best->last);
 	k->l->mp = best->at;
 	k->l->mp_members = best->members;
-	fill(k->l, &best->values);
+	k->l->params = params_of(&best->values);
 	look_note(k, "mp_ by %s",
 		best->fit == FITS_BRK ? "what it holds" : "its initialiser in the file");
+}
+
+int
+heap_params_read(
+	struct heap_params *ret, const struct target *t, const struct heap_layout *l, struct err *e)
+{
+	char now[FORM_MAX_BYTES] = { 0 };
+	struct values values;
+
+	/* What is behind mp_ may end before the buffer does. */
+	if (os_read_some(t, l->mp, now, sizeof now, e) < 0)
+		return -1;
+	read_form(l, l->mp_members, now, &values);
+	*ret = params_of(&values);
+	return 0;
 }
 
 void
 params_read_again(struct heap_layout *l, const struct target *t)
 {
-	char now[FORM_MAX_BYTES];
-	struct values values;
 	struct err e;
 
-	if (l->mp_members && os_read(t, l->mp, now, sizeof now, &e) == 0) {
-		read_form(l, l->mp_members, now, &values);
-		fill(l, &values);
-	}
+	if (l->mp_members)
+		heap_params_read(&l->params, t, l, &e);
 }
 
 void

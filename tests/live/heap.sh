@@ -85,6 +85,33 @@ check 'a program with a child that shares its memory' exits 0 memdiag heap --pid
 check 'shares it as before' test $(($(private "$tracee_pid") - had)) -lt 100
 check 'and lives on' end_tracee
 
+# ---- blocks with mappings of their own ----
+# They have a page more than what was asked for, and half of each was written to.
+start_tracee large 5
+# shellcheck disable=SC2086
+check 'large blocks' exits 0 memdiag heap --pid "$tracee_pid" $budget --json
+check 'are found one by one, as malloc counts' json_is '.data.mmapped | .agrees and .count == 5 and
+	.found_count == 5 and .bytes == 15 * 1048576 + 5 * 4096 and .bytes == .found_bytes'
+check 'with their sizes' json_is '.data.mmapped.chunks | map(.bytes) ==
+	[5, 4, 3, 2, 1 | . * 1048576 + 4096]'
+check 'and what is resident' json_is '.data.mmapped | (.chunks | map(.resident_bytes) |
+	add) == .resident_bytes and .resident_bytes == 15 * 524288 + 5 * 4096'
+# shellcheck disable=SC2086
+check 'as a table' exits 0 memdiag heap --pid "$tracee_pid" $budget --mmapped -n 2 -b
+check 'the largest first' sh -c "grep -A 1 '^ *MAPPED BLOCK' '$dir/out' |
+	grep -q '^0x[0-9a-f]*000  *5246976  *2625536  *0\$'"
+check 'as many as were asked for' grep -q '^and 3 more; -n 0 shows all' "$dir/out"
+check 'the summary has them' grep -q '^  large blocks  *15749120  5 with mappings of their own$' "$dir/out"
+ask hide >"$dir/answer"
+# shellcheck disable=SC2086
+check 'behind what the program mapped itself' exits 0 memdiag heap --pid "$tracee_pid" $budget --json
+check 'they are not found, which is said' json_is '.data.mmapped | .count == 5 and .found_count == 0 and
+	(.agrees | not)'
+# shellcheck disable=SC2086
+check 'as text' exits 0 memdiag heap --pid "$tracee_pid" $budget --mmapped
+check 'too' grep -q '^  large blocks .* 5 with mappings of their own; 0 of them found$' "$dir/out"
+check 'the target lives on' end_tracee
+
 # ---- mallocs it cannot read ----
 start_tracee idle 2
 check 'a budget of nothing is no stop' exits 0 memdiag heap --pid "$tracee_pid" --max-stop-ms 0 --json

@@ -11,6 +11,13 @@
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
 
+static struct leaf chunk[] = {
+	{ .start = { 0x7f3000000000 }, .end = { 0x7f3002000000 }, .rss_bytes = 3 * MIB },
+	{ .start = { 0x7f3002000000 }, .end = { 0x7f3002100000 }, .swap_bytes = MIB },
+};
+static struct heap_mmapped mmapped = { .has_account = true, .account = { 2, 33 * MIB },
+	.is_listed = true, .chunk = { chunk, 2, 2 }, .has_pages = true, .bytes = 33 * MIB,
+	.resident_bytes = 3 * MIB, .swapped_bytes = MIB };
 static struct target target = TARGET_NONE;
 static struct warnings warnings;
 
@@ -57,8 +64,6 @@ make(struct heap *h, enum heap_certainty second)
 {
 	*h = (struct heap){ .layout = { .era = "2.27 to 2.42", .mp = { 1 } }, .nr_stops = 1,
 		.longest_stop_ns = 12300000 };
-	h->layout.params.nr_mmaps = 2;
-	h->layout.params.mmapped = 33 * MIB;
 	add_arena(h, 1, HEAP_EXACT);
 	add_arena(h, 2, second);
 	*array_add(&h->thread) = (struct heap_thread){ .arena = h->arena.v[1].addr,
@@ -128,7 +133,7 @@ static void
 test_summary(void)
 {
 	struct heap h;
-	struct heap_report r = { .t = &target, .h = &h, .warnings = &warnings };
+	struct heap_report r = { .t = &target, .h = &h, .mmapped = &mmapped, .warnings = &warnings };
 	char *text;
 
 	make(&h, HEAP_EXACT);
@@ -141,7 +146,8 @@ test_summary(void)
 	says(text, "  together                    240.0 MiB  of 303.0 MiB that the arenas have\n");
 	says(text, "  free, given back             51.0 MiB");
 	says(text, "  reserved                     54.0 MiB");
-	says(text, "  large blocks                 33.0 MiB  2 with mappings of their own\n");
+	says(text, "  large blocks                 33.0 MiB  2 with mappings of their own\n"
+		   "  resident                      3.0 MiB\n");
 	says(text, "Arenas: 2 exact. The process was stopped 1 time, for 12.3 ms at most.\n");
 	ok(!strchr(text, '~'), "nothing is marked");
 	free(text);
@@ -158,7 +164,7 @@ static void
 test_tables(void)
 {
 	struct heap h;
-	struct heap_report r = { .t = &target, .h = &h, .warnings = &warnings, .limit = 1,
+	struct heap_report r = { .t = &target, .h = &h, .mmapped = &mmapped, .warnings = &warnings, .limit = 1,
 		.views = HEAP_ARENAS | HEAP_PAGES | HEAP_HISTOGRAM | HEAP_FREE | HEAP_PINS |
 			HEAP_THREADS };
 	char *text;
@@ -189,7 +195,7 @@ static void
 test_json(void)
 {
 	struct heap h;
-	struct heap_report r = { .t = &target, .h = &h, .warnings = &warnings };
+	struct heap_report r = { .t = &target, .h = &h, .mmapped = &mmapped, .warnings = &warnings };
 	char *text;
 
 	make(&h, HEAP_APPROXIMATE);
@@ -203,6 +209,50 @@ test_json(void)
 	release(&h);
 }
 
+/* Blocks with mappings of their own, of which malloc counts more, or has no account. */
+static void
+test_mmapped(void)
+{
+	struct heap h;
+	struct heap_mmapped m = mmapped;
+	struct heap_report r = { .t = &target, .h = &h, .mmapped = &m, .warnings = &warnings,
+		.views = HEAP_MMAPPED };
+	char *text;
+
+	make(&h, HEAP_EXACT);
+	text = shown(&r, false);
+	says(text, "0x7f3000000000  32.0 MiB   3.0 MiB      0 B\n"
+		   "0x7f3002000000   1.0 MiB       0 B  1.0 MiB\n");
+	ok(!strstr(text, "malloc counts"), "malloc counts as many");
+	free(text);
+	m.account.bytes += MIB;
+	ok(!heap_mmapped_agrees(&m), "as many but larger is something else");
+	m.account.count++;
+	text = shown(&r, false);
+	says(text, "34.0 MiB  3 with mappings of their own; 2 of them found\n"
+		   "  resident                     ~3.0 MiB\n");
+	says(text, "\nmalloc counts 3 of 34.0 MiB in all");
+	free(text);
+	text = shown(&r, true);
+	says(text, "\"count\": 3,\n      \"bytes\": 35651584,\n      \"found_count\": 2,");
+	says(text, "\"agrees\": false");
+	free(text);
+	m.has_account = false;
+	text = shown(&r, true);
+	says(text, "\"count\": null,\n      \"bytes\": null,\n      \"found_count\": 2,");
+	says(text, "\"agrees\": null");
+	free(text);
+	text = shown(&r, false);
+	says(text, "~33.0 MiB  ~2 with mappings of their own\n");
+	free(text);
+	m.is_listed = false;
+	m.chunk.nr = 0;
+	text = shown(&r, false);
+	says(text, "             ?  ? with mappings of their own; they could not be looked for\n");
+	free(text);
+	release(&h);
+}
+
 /* The arenas of a malloc that is not known. */
 static void
 test_headers(void)
@@ -212,7 +262,7 @@ test_headers(void)
 		{ .addr = { 0x7f0000000030 }, .heap = &heap, .nr_heaps = 1, .nr_tids = 2 } };
 	struct arenas arenas = { .v = v, .nr = 2 };
 	struct heap h = { 0 };
-	struct heap_report r = { .t = &target, .h = &h, .warnings = &warnings, .arenas = &arenas };
+	struct heap_report r = { .t = &target, .h = &h, .mmapped = &mmapped, .warnings = &warnings, .arenas = &arenas };
 	char *text = shown(&r, false);
 
 	says(text, "layout of this malloc is not known");
@@ -234,6 +284,7 @@ main(void)
 	test_summary();
 	test_tables();
 	test_json();
+	test_mmapped();
 	test_headers();
 	return tap_end();
 }
