@@ -64,9 +64,24 @@ static const struct heap_max {
 	uint64_t bytes;
 } heap_maxes[] = { { 8, 64 * MIB }, { 8, 8 * MIB }, { 8, 4096 * MIB }, { 4, MIB }, { 4, 8 * MIB } };
 
+/* Mappings that are listed again, once, for what is younger than the list we were given. */
+struct younger {
+	struct maps maps;
+	bool is_listed;
+};
+
+static void
+younger_release(struct younger *y)
+{
+	maps_release(&y->maps);
+}
+#define auto_younger __attribute__((cleanup(younger_release)))
+
 struct search {
 	const struct target *t;
 	const struct maps *m;
+	struct younger *younger;
+	uint64_t deadline_ns;	/* 0: none */
 	unsigned int word_bytes;
 	raddr brk;	/* the end of [heap] when the mappings were listed */
 	/* libc's data, and our copy of it */
@@ -113,14 +128,41 @@ not_a_heap(raddr at, struct err *e)
 	return err_set(e, EFAULT, "what is at " PRIraddr " is no heap of malloc", at.v);
 }
 
+static bool
+has_malloc_memory(const struct maps *m, raddr at)
+{
+	const struct region *r = maps_find(m, at);
+
+	return r && region_may_be_malloc(r);
+}
+
 /*
- * Read SIZE bytes from START, where a heap begins, to BUF, and check that they can be the
- * heap_info of ARENA.  The page is present: malloc wrote it.  EFAULT: they are not.
+ * Whether malloc can have what is at AT: a pointer in damaged memory, or of a process that lies, may
+ * lead to a device, or to a file that a dead server has.
+ */
+static bool
+may_be_heap(const struct search *s, raddr at)
+{
+	struct err e;
+
+	if (has_malloc_memory(s->m, at))
+		return true;
+	if (!s->younger->is_listed && maps_read(&s->younger->maps, s->t, &e) < 0)
+		debug("%s", e.msg);
+	s->younger->is_listed = true;
+	return has_malloc_memory(&s->younger->maps, at);
+}
+
+/*
+ * Read SIZE bytes, a page at most, from START, where a heap begins, to BUF, and check that they can
+ * be the heap_info of ARENA.  The page is present: malloc wrote it.  EFAULT: they are not.
  */
 static int
 read_heap(const struct search *s, raddr start, raddr arena, char *buf, size_t size,
 	struct heap_info *ret, struct err *e)
 {
+	if (!may_be_heap(s, start))
+		return not_a_heap(start, e);
 	if (os_read(s->t, start, buf, size, e) < 0)
 		return -1;
 	if (!heap_info_parse(ret, buf, s->word_bytes, s->heap_max_bytes) ||
@@ -146,9 +188,16 @@ add_heap(struct arena *arena, raddr start, const struct heap_info *info, struct 
 	return 0;
 }
 
+static bool
+is_late(const struct search *s)
+{
+	return s->deadline_ns && os_now_ns() >= s->deadline_ns;
+}
+
 /*
  * Add the heaps after the first.  Each points to the one before it, and top lies in the newest
- * (sysmalloc() and heap_trim() keep it so).  EFAULT: the chain does not end at the first heap.
+ * (sysmalloc() and heap_trim() keep it so).  EFAULT: the chain does not end at the first heap, or not
+ * in time.
  */
 static int
 add_later_heaps(const struct search *s, struct arena *arena, raddr top, struct err *e)
@@ -161,7 +210,7 @@ add_later_heaps(const struct search *s, struct arena *arena, raddr top, struct e
 		struct heap_info info;
 
 		/* A mark set at every doubling of the way is met again if the way is a circle. */
-		if (at.v == mark.v) {
+		if (at.v == mark.v || is_late(s)) {
 			arena->nr_heaps = 1;
 			return not_a_heap(at, e);
 		}
@@ -220,9 +269,23 @@ add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *re
 	return add_heap(arena, start, &info, e);
 }
 
+static int
+add_main_arena(const struct search *s, struct arenas *a, raddr addr, struct err *e)
+{
+	struct arena *arena = array_add(a);
+
+	if (!arena)
+		return err_set(e, ENOMEM, "cannot list the arenas");
+	*arena = (struct arena){ .addr = addr, .is_main = true };
+	a->word_bytes = s->word_bytes;
+	a->bins_offset = (unsigned int)s->bins_offset;
+	a->heap_max_bytes = s->heap_max_bytes;
+	return 0;
+}
+
 /*
- * Walk the ring from the main arena into A, as far as it makes sense; is_ring_closed says whether
- * that was all of it.  -1 with E when the target cannot be read at all.
+ * Walk the ring from the main arena into A, as far as it makes sense and there is time;
+ * is_ring_closed says whether that was all of it.  -1 with E when the target cannot be read at all.
  */
 static int
 walk_ring(const struct search *s, struct arenas *a, struct err *e)
@@ -230,19 +293,15 @@ walk_ring(const struct search *s, struct arenas *a, struct err *e)
 	raddr main_arena = { s->data.v + s->bins_at - s->bins_offset };
 	raddr top = { 0 }, next = { word_at(s, s->copy, s->bins_at + next_offset(s)) };
 	bool is_whole = true;
-	struct arena *arena;
 
 	if (next.v != main_arena.v &&
 		!is_behind_heap_info(next, s->word_bytes, s->heap_max_bytes))
 		return 0;
-	arena = array_add(a);
-	if (!arena)
-		return err_set(e, ENOMEM, "cannot list the arenas");
-	*arena = (struct arena){ .addr = main_arena, .is_main = true };
-	a->word_bytes = s->word_bytes;
-	a->bins_offset = (unsigned int)s->bins_offset;
-	a->heap_max_bytes = s->heap_max_bytes;
+	if (add_main_arena(s, a, main_arena, e) < 0)
+		return -1;
 	while (next.v != main_arena.v) {
+		if (is_late(s))
+			return 0;
 		if (add_thread_arena(s, a, next, &top, &next, e) < 0)
 			return e->code == EFAULT ? 0 : -1;
 		if (add_later_heaps(s, &a->v[a->nr - 1], top, e) < 0) {
@@ -551,8 +610,9 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *known, struct err *e)
 {
 	auto_arenas struct arenas found = { 0 };
+	auto_younger struct younger younger = { 0 };
 	const struct object *libc = find_malloc(o, t);
-	struct search s = { .t = t, .m = m };
+	struct search s = { .t = t, .m = m, .younger = &younger };
 	struct err why;
 
 	if (!libc)
@@ -580,6 +640,33 @@ arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 		found.is_ring_closed ? "" : ", ring damaged");
 	*a = found;
 	found = (struct arenas){ 0 };
+	return 0;
+}
+
+int
+arenas_read_again(struct arenas *a, const struct target *t, const struct maps *m,
+	const struct arenas *known, uint64_t deadline_ns, struct err *e)
+{
+	auto_arenas struct arenas found = { 0 };
+	auto_younger struct younger younger = { 0 };
+	struct search s = { .t = t, .m = m, .younger = &younger, .deadline_ns = deadline_ns,
+		.word_bytes = known->word_bytes, .bins_at = known->bins_offset };
+	size_t size = known->bins_offset + next_offset(&s) + s.word_bytes;
+	raddr main_arena = known->v[0].addr;
+	auto_free char *copy = copy_data(&s, main_arena, size, e);
+
+	if (!copy)
+		return -1;
+	if (s.size_bytes < size)
+		return err_set(e, EFAULT, "cannot read the main arena of %d", t->pid);
+	if (try_offset(&s, known->bins_offset, &found, e) < 0)
+		return -1;
+	/* Whatever it leads to, it is where it was. */
+	s.heap_max_bytes = known->heap_max_bytes;
+	if (!found.nr && add_main_arena(&s, &found, main_arena, e) < 0)
+		return -1;
+	found.tls_offset_bytes = known->tls_offset_bytes;
+	swap_arenas(a, &found);
 	return 0;
 }
 

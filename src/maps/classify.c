@@ -75,6 +75,13 @@ region_is_anonymous(const struct region *r)
 }
 
 bool
+region_may_be_malloc(const struct region *r)
+{
+	return r->prot[3] == 'p' && !region_is_kernels(r) &&
+		(region_is_anonymous(r) || (r->path && begins(r->path, "/anon_hugepage")));
+}
+
+bool
 region_is_reserve(const struct region *r)
 {
 	return begins(r->prot, "---");

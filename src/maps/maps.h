@@ -56,6 +56,12 @@ void maps_release(struct maps *m);
 uint64_t maps_size(const struct maps *m);
 bool region_is_vsyscall(const struct region *r);
 
+/*
+ * Whether malloc can have it: private memory of no file, unless of one that stands for huge pages.
+ * The kernel's own and devices' are none.
+ */
+bool region_may_be_malloc(const struct region *r);
+
 /* The region that holds A, or NULL. */
 const struct region *maps_find(const struct maps *m, raddr a);
 
@@ -147,6 +153,14 @@ int arenas_find(struct arenas *a, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *known, struct err *e);
 void arenas_release(struct arenas *a);
 #define auto_arenas __attribute__((cleanup(arenas_release)))
+
+/*
+ * Read ring and heaps of KNOWN, which the same target had a moment ago, again into A, which must be
+ * zeroed or released, until DEADLINE_NS of os_now_ns() (0: none).  Its main arena is there in any
+ * case; what could not be read by then makes the ring one that is not closed.  0, or -1 with E.
+ */
+int arenas_read_again(struct arenas *a, const struct target *t, const struct maps *m,
+	const struct arenas *known, uint64_t deadline_ns, struct err *e);
 
 /* Heaps of malloc's that none of the arenas has. */
 struct stray_heaps {

@@ -243,6 +243,9 @@ os_pages_cleanup(struct os_pages **p)
 	os_pages_free(*p);
 }
 #define auto_pages __attribute__((cleanup(os_pages_cleanup)))
+/* All threads of the target stand still, or run again: then nobody waits for pauses, or somebody does. */
+void os_pages_stopped(struct os_pages *p, bool is_stopped);
+
 /* What AUTO came to; NONE for NULL. */
 enum os_pages_by os_pages_by(const struct os_pages *p);
 

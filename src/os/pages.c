@@ -63,6 +63,7 @@ struct os_pages {
 	uint64_t guard_mask;	/* PAGE_GUARD if the kernel knows it, else 0 */
 	uint64_t page_bytes;
 	uint64_t busy_ns;	/* since the last pause */
+	bool is_stopped;	/* nobody of the target can wait for us */
 	union {
 		struct page_run run[SCAN_RUNS];
 		uint64_t *entry;	/* PIECE_BYTES worth of them */
@@ -166,10 +167,21 @@ os_pages_by(const struct os_pages *p)
 	return p ? p->by : OS_PAGES_NONE;
 }
 
-/* The target was kept waiting since START_NS: give way when it adds up. */
+void
+os_pages_stopped(struct os_pages *p, bool is_stopped)
+{
+	p->is_stopped = is_stopped;
+}
+
+/*
+ * The target was kept waiting since START_NS: give way when it adds up.  But while it is stopped it
+ * waits for the end of that.
+ */
 static void
 be_polite(struct os_pages *p, uint64_t start_ns)
 {
+	if (p->is_stopped)
+		return;
 	p->busy_ns += os_now_ns() - start_ns;
 	if (p->busy_ns < BUSY_NS)
 		return;
