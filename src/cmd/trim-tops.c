@@ -29,7 +29,9 @@ find(struct tops *tops, struct err *e)
 		struct inject_range *range;
 		struct heap_range pages;
 
-		if (a->is_main || heap_top_pages(&mt->target, &tops->trim->layout, a->addr, &pages) < 0)
+		if (a->is_main ||
+			heap_top_pages(&mt->target, &mt->maps, &tops->trim->layout,
+				a->addr, &pages) < 0)
 			continue;
 		range = array_add(&tops->range);
 		if (!range)
@@ -44,9 +46,10 @@ static bool
 is_free(struct inject_range *r, void *arg)
 {
 	const struct tops *tops = arg;
+	const struct malloc_target *mt = &tops->trim->mt;
 	struct heap_range now;
 
-	if (heap_top_pages(&tops->trim->mt.target, &tops->trim->layout, r->arena, &now) < 0)
+	if (heap_top_pages(&mt->target, &mt->maps, &tops->trim->layout, r->arena, &now) < 0)
 		return false;
 	if (r->start.v < now.start.v)
 		r->start = now.start;

@@ -87,8 +87,8 @@ take_header(struct scan *s)
 		note_doubt(arena, r->doubt);
 	else if (l->params.hp_page)	/* glibc.malloc.hugetlb=2; madvise() wants such pages whole */
 		note_doubt(arena, "its heaps may be of huge pages, which a trim may not give back");
-	if (r->is_cache_torn)
-		arena_doubt(arena, "a thread's cache is damaged, or changed meanwhile");
+	if (r->cache_doubt)
+		arena_doubt(arena, "%s", r->cache_doubt);
 	arena->is_contiguous = !(flags & NONCONTIGUOUS);
 	arena->top.addr.v = word_in(r, state + l->top);
 	arena->attached = l->attached ? (int)word_in(r, state + l->attached) : -1;
@@ -98,15 +98,26 @@ take_header(struct scan *s)
 
 /* ---- segments ---- */
 
+/* Add [START, END), and learn which pages of it there are. */
 static int
-add_segment(struct heap_arena *arena, uint64_t start, uint64_t end, struct err *e)
+add_segment(struct scan *s, uint64_t start, uint64_t end, struct err *e)
 {
+	struct heap_arena *arena = s->arena;
 	struct heap_segment *seg = array_add(&arena->segment);
+	struct stretch *stretch = array_add(&s->stretch);
 
-	if (!seg)
+	if (!seg || !stretch)
 		return err_set(e, ENOMEM, "cannot list the heaps of an arena");
 	seg->start.v = start;
 	seg->end.v = end;
+	if (reader_add_runs(s->r, &stretch->runs, start & ~(s->r->page_bytes - 1), end, e) < 0)
+		return -1;
+	for (size_t i = 0; i < stretch->runs.nr; i++) {
+		const struct page_run *run = &stretch->runs.v[i];
+
+		*(run->is_present ? &arena->resident_bytes : &arena->swapped_bytes) +=
+			run->end.v - run->start.v;
+	}
 	return 0;
 }
 
@@ -121,15 +132,13 @@ align_chunk(const struct heap_layout *l, uint64_t addr)
 
 /* Bytes of the top chunk by its header; 0 if that cannot be read. */
 static uint64_t
-top_bytes(const struct reader *r, const struct heap_arena *arena)
+top_bytes(struct reader *r, const struct heap_arena *arena)
 {
-	uint64_t word = 0;
-	struct err e;
+	char word[sizeof(uint64_t)];
 
-	if (os_read(r->t, raddr_add(arena->top.addr, r->l->word_bytes), &word, r->l->word_bytes,
-		    &e) < 0)
+	if (!reader_look(r, arena->top.addr.v + r->l->word_bytes, word, r->l->word_bytes))
 		return 0;
-	return word_in(r, (const char *)&word) & ~FLAG_BITS;
+	return word_in(r, word) & ~FLAG_BITS;
 }
 
 uint64_t
@@ -143,39 +152,14 @@ brk_start(const struct reader *r)
 	return 0;
 }
 
-static int
-by_start(const void *a, const void *b)
-{
-	const struct page_run *x = a, *y = b;
-
-	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
-}
-
-/* Learn which pages of segment SEG there are. */
-static int
-find_runs(struct scan *s, size_t seg, struct err *e)
-{
-	struct heap_arena *arena = s->arena;
-	uint64_t start = arena->segment.v[seg].start.v & ~(s->r->page_bytes - 1);
-	size_t nr = s->runs.nr;
-
-	if (reader_add_runs(s->r, &s->runs, start, arena->segment.v[seg].end.v, e) < 0)
-		return -1;
-	for (; nr < s->runs.nr; nr++)
-		*(s->runs.v[nr].is_present ? &arena->resident_bytes : &arena->swapped_bytes) +=
-			s->runs.v[nr].end.v - s->runs.v[nr].start.v;
-	if (nr)
-		qsort(s->runs.v, nr, sizeof *s->runs.v, by_start);
-	return 0;
-}
-
 /*
  * The heaps of a thread arena, oldest first; maps/ has the first one first and then from the newest
  * down.  In the first one malloc_state is in front of the chunks.
  */
 static int
-heap_segments(struct scan *s, const struct arena *a, struct err *e)
+heap_segments(struct scan *s, struct err *e)
 {
+	const struct arena *a = s->known;
 	const struct reader *r = s->r;
 	struct heap_arena *arena = s->arena;
 
@@ -187,9 +171,7 @@ heap_segments(struct scan *s, const struct arena *a, struct err *e)
 		arena->mprotect_bytes += heap->mapped_bytes;
 		arena->page_bytes[HEAP_PAGE_RESERVED] +=
 			r->arenas->heap_max_bytes - heap->size_bytes;
-		if (add_segment(arena, align_chunk(r->l, start), heap->start.v + heap->size_bytes,
-			    e) < 0 ||
-			find_runs(s, i, e) < 0)
+		if (add_segment(s, align_chunk(r->l, start), heap->start.v + heap->size_bytes, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -212,17 +194,12 @@ segment_at(const struct heap_arena *arena, uint64_t addr)
 int
 scan_add_piece(struct scan *s, uint64_t addr, struct err *e)
 {
-	struct heap_arena *arena = s->arena;
 	struct heap_range piece;
 
-	if (!s->is_in_pieces || segment_at(arena, addr) >= 0)
+	if (!s->is_in_pieces || segment_at(s->arena, addr) >= 0)
 		return 0;
 	piece = reader_mapping(s->r, addr);
-	if (!piece.end.v)
-		return 0;
-	if (add_segment(arena, piece.start.v, piece.end.v, e) < 0)
-		return -1;
-	return find_runs(s, arena->segment.nr - 1, e);
+	return piece.end.v ? add_segment(s, piece.start.v, piece.end.v, e) : 0;
 }
 
 static int
@@ -245,25 +222,32 @@ main_segment(struct scan *s, struct err *e)
 {
 	struct heap_arena *arena = s->arena;
 	uint64_t start = brk_start(s->r), end = arena->top.addr.v + arena->top.bytes;
+	uint64_t memory_end = reader_memory_end(s->r, start);
 
 	arena->mprotect_bytes = arena->system_bytes;
-	if (!s->is_in_pieces && start && start < end && end - start <= arena->system_bytes)
-		return add_segment(arena, start, end, e) < 0 ? -1 : find_runs(s, 0, e);
-	return find_pieces(s, e);
+	if (s->is_in_pieces || !start || start >= end || end - start > arena->system_bytes ||
+		memory_end <= start)
+		return find_pieces(s, e);
+	if (end > memory_end) {
+		arena_doubt(arena, "its top is larger than its memory");
+		end = memory_end;
+	}
+	return add_segment(s, start, end, e);
 }
 
 static int
-find_segments(struct scan *s, const struct arena *a, struct err *e)
+find_segments(struct scan *s, struct err *e)
 {
 	s->arena->top.bytes = top_bytes(s->r, s->arena);
-	return s->arena->is_main ? main_segment(s, e) : heap_segments(s, a, e);
+	return s->arena->is_main ? main_segment(s, e) : heap_segments(s, e);
 }
 
 /* ---- the proof ---- */
 
 static uint64_t
-segments_bytes(const struct scan *s, const struct arena *a)
+segments_bytes(const struct scan *s)
 {
+	const struct arena *a = s->known;
 	raddr base = s->r->l->params.sbrk_base;
 	uint64_t sum = 0;
 
@@ -307,7 +291,7 @@ check_pieces(struct scan *s, uint64_t free)
 
 /* What is neither a chunk nor top is malloc's own: that is the accounting identity. */
 static void
-check_sums(struct scan *s, const struct arena *a)
+check_sums(struct scan *s)
 {
 	struct heap_arena *arena = s->arena;
 	uint64_t free = arena->fast.bytes + arena->binned.bytes + arena->top.bytes, nr_fast = 0;
@@ -326,7 +310,7 @@ check_sums(struct scan *s, const struct arena *a)
 	}
 	if (s->is_in_pieces)
 		check_pieces(s, free);
-	else if (segments_bytes(s, a) != arena->system_bytes)
+	else if (segments_bytes(s) != arena->system_bytes)
 		arena_doubt(arena, "its heaps are not as large as it says");
 	if (arena->in_use.bytes > arena->system_bytes - free)
 		arena_doubt(arena, "its chunks are more than its memory");
@@ -364,75 +348,121 @@ sum_headers(struct scan *s)
 	}
 }
 
-/* The segments are known: look at what is in them. */
 static int
-read_segments(struct scan *s, const struct arena *a, struct err *e)
+walk_segments(struct scan *s, struct err *e)
 {
 	int bad = 0;
 
-	/* By lists there are marks instead, and lists may lead to more segments. */
-	if (!s->arena->is_by_lists)
-		s->map = calloc(s->arena->segment.nr, sizeof *s->map);
-	if (!s->arena->is_by_lists && !s->map)
-		return err_set(e, ENOMEM, "cannot list the free chunks");
-	if (lists_read(s, e) < 0)
-		return -1;
-	if (s->r->is_late) {
-		arena_doubt_late(s->arena);
-		return 0;
-	}
-	sum_headers(s);
 	for (size_t i = 0; i < s->arena->segment.nr && bad >= 0; i++)
 		bad = walk_segment(s, i, e);
-	if (bad < 0)
-		return -1;
-	check_sums(s, a);
-	return check_unchanged(s, e);
+	return bad < 0 ? -1 : 0;
 }
 
 static void
-scan_release(struct scan *s)
+scan_free(struct scan *s)
 {
-	for (size_t i = 0; s->map && i < s->arena->segment.nr; i++)
-		free(s->map[i]);
-	free(s->map);
-	free(s->runs.v);
-	free(s->marks.v);
+	for (size_t i = 0; s && i < s->stretch.nr; i++) {
+		free(s->stretch.v[i].runs.v);
+		free(s->stretch.v[i].map);
+	}
+	if (s) {
+		free(s->stretch.v);
+		free(s->marks.v);
+	}
+	free(s);
 }
-#define auto_scan __attribute__((cleanup(scan_release)))
 
-/* Take A's header, into an arena of which nothing else is known. */
-static int
-begin(struct scan *s, const struct arena *a, bool by_lists, struct err *e)
+static void
+scan_cleanup(struct scan **s)
 {
-	struct heap_arena *arena = s->arena;
+	scan_free(*s);
+}
+#define auto_scan __attribute__((cleanup(scan_cleanup)))
 
+/* Take A's header, into an arena of which nothing else is known.  NULL with E on failure. */
+static struct scan *
+scan_new(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
+	struct err *e)
+{
+	auto_scan struct scan *s = calloc(1, sizeof *s);
+
+	if (!s) {
+		err_set(e, ENOMEM, "cannot read an arena");
+		return NULL;
+	}
+	s->r = r;
+	s->known = a;
+	s->arena = arena;
 	heap_arena_release(arena);
 	arena->addr = a->addr;
 	arena->is_main = a->is_main;
 	arena->is_by_lists = by_lists;
-	if (os_read(s->r->t, a->addr, s->state, s->r->l->state_bytes, e) < 0)
-		return -1;
+	if (os_read(r->t, a->addr, s->state, r->l->state_bytes, e) < 0)
+		return NULL;
 	take_header(s);
+	return take_ptr(&s);
+}
+
+/* What takes no more of the target's memory. */
+static int
+finish(struct scan *s, struct err *e)
+{
+	if (s->arena->is_by_lists &&
+		(marks_sort(&s->marks, s->r, e) < 0 || walk_segments(s, e) < 0))
+		return -1;
+	check_sums(s);
 	return 0;
 }
 
-/* Read A once.  Returns 0, 1 if it has to be read again as one that is IN_PIECES, or -1 with E. */
+int
+arenas_finish(struct reader *r, struct err *e)
+{
+	int failed = 0;
+
+	while (r->unfinished) {
+		auto_scan struct scan *s = r->unfinished;
+
+		r->unfinished = s->next;
+		if (!failed)
+			failed = finish(s, e);
+	}
+	return failed;
+}
+
+/*
+ * Read A once, as one that is IN_PIECES or not.  Returns 0, 1 if it is and has to be read again as
+ * such, or -1 with E.
+ */
 static int
 read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces,
 	struct heap_arena *arena, struct err *e)
 {
-	auto_scan struct scan s = { .r = r, .arena = arena, .is_in_pieces = in_pieces };
+	auto_scan struct scan *s = scan_new(r, a, by_lists, arena, e);
 
-	if (begin(&s, a, by_lists, e) < 0)
+	if (!s)
 		return -1;
+	s->is_in_pieces = in_pieces;
 	arena->has_pages = r->pages;
 	/* An arena that nobody has allocated from: top is its empty unsorted bin (initial_top()). */
 	if (!arena->system_bytes)
 		return 0;
-	if (find_segments(&s, a, e) < 0 || read_segments(&s, a, e) < 0)
+	if (find_segments(s, e) < 0 || lists_read(s, e) < 0)
 		return -1;
-	return s.is_in_pieces && !in_pieces;
+	sum_headers(s);
+	if (!arena->is_by_lists && !r->is_late && walk_segments(s, e) < 0)
+		return -1;
+	if (r->is_late) {
+		arena_doubt_late(arena);
+		return 0;
+	}
+	/* The walk has found that; who goes by the lists finds the pieces on the way. */
+	if (s->is_in_pieces && !arena->is_by_lists)
+		return 1;
+	if (check_unchanged(s, e) < 0)
+		return -1;
+	s->next = r->unfinished;
+	r->unfinished = take_ptr(&s);
+	return 0;
 }
 
 int
@@ -446,35 +476,39 @@ arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_a
 
 /* ---- a glance ---- */
 
+/* Of [START, END) present. */
 static int
-add_present(const struct os_page_run *run, void *arg)
+sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret, struct err *e)
 {
-	uint64_t *bytes = arg;
+	struct page_runs runs = { 0 };
+	int failed = reader_add_runs(r, &runs, start, end, e);
 
-	*bytes += run->is_present ? run->end.v - run->start.v : 0;
-	return 0;
+	for (size_t i = 0; i < runs.nr; i++)
+		*ret += runs.v[i].is_present ? runs.v[i].end.v - runs.v[i].start.v : 0;
+	free(runs.v);
+	return failed;
 }
 
 int
 arena_glance(struct reader *r, const struct arena *a, struct heap_arena *arena, struct err *e)
 {
-	auto_scan struct scan s = { .r = r, .arena = arena };
+	auto_scan struct scan *s = scan_new(r, a, true, arena, e);
 	uint64_t end;
 
-	if (begin(&s, a, true, e) < 0)
+	if (!s)
 		return -1;
 	if (!arena->system_bytes || !r->pages)
 		return 0;
 	arena->top.bytes = top_bytes(r, arena);
 	end = arena->top.addr.v + arena->top.bytes;
 	if (arena->is_main && !arena->is_contiguous) {
-		s.is_in_pieces = true;
-		return find_pieces(&s, e);
+		s->is_in_pieces = true;
+		return find_pieces(s, e);
 	}
 	/* The arena may have changed in between: then that is no top of a heap. */
 	if (arena->is_main || (arena->top.addr.v ^ (end - 1)) & ~(r->arenas->heap_max_bytes - 1))
 		return 0;
 	arena->top_pages = top_pages(r->l, r->page_bytes, arena->top.addr.v, end);
-	return os_pages_walk(r->pages, arena->top_pages.start, arena->top_pages.end, false,
-		add_present, &arena->page_bytes[HEAP_PAGE_TOP], e);
+	return sum_present(r, arena->top_pages.start.v, arena->top_pages.end.v,
+		&arena->page_bytes[HEAP_PAGE_TOP], e);
 }

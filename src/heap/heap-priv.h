@@ -110,9 +110,11 @@ struct marks {
 	size_t nr, room;
 };
 
+struct reader;
 int marks_add(
 	struct marks *m, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct err *e);
-void marks_sort(struct marks *m);
+/* None are left when the reader is late before it is done.  0, or -1 with E. */
+int marks_sort(struct marks *m, struct reader *r, struct err *e);
 /* The index of the first at or above ADDR. */
 size_t marks_from(const struct marks *m, uint64_t addr);
 
@@ -132,9 +134,19 @@ uint64_t mlocked_from(const struct mlocked *l, uint64_t lo, uint64_t hi);
 
 /* ---- the reader -------------------------------------------------------------------------------- */
 
+enum page_state {
+	PAGE_NONE,	/* not present, or nothing that malloc can have */
+	PAGE_SWAPPED,
+	PAGE_PRESENT,
+};
+
+#define NR_ASKED 512
+
+struct scan;
+
 struct reader {
 	const struct target *t;
-	const struct maps *m;
+	const struct maps *m;	/* of the time of the look */
 	const struct heap_layout *l;
 	const struct arenas *arenas;
 	struct os_pages *pages;	/* NULL: it cannot be told which pages are present */
@@ -145,10 +157,14 @@ struct reader {
 	uint64_t page_bytes;
 	uint64_t deadline_ns;	/* 0: none.  When it is past, what is being read is left */
 	bool is_late;		/* that happened */
-	bool has_swap;		/* the target has pages there */
 	const char *doubt;	/* why nothing that is read now can be exact; NULL if it can */
-	bool is_cache_torn;	/* some of CACHED could not be followed to the end */
+	const char *cache_doubt;	/* why CACHED is not right; NULL if it is */
 	bool is_stopped;	/* all threads stand still */
+	struct asked_page {
+		uint64_t page;
+		enum page_state state;
+	} asked[NR_ASKED];	/* in this look, each at the place its address says */
+	struct scan *unfinished;	/* owned; a chain of them */
 	struct heap *heap;
 };
 
@@ -169,11 +185,11 @@ min_chunk_bytes(const struct heap_layout *l)
 /* Whether there is no more time; looked at once in a while only. */
 bool reader_is_late(struct reader *r);
 
-/*
- * Whether the page at PAGE can be read and nothing changes by it.  What malloc wrote can only be in
- * memory or in swap, so nothing is asked for a process that has nothing there.
- */
-bool reader_may_look(struct reader *r, uint64_t page);
+/* Whether the page of ADDR can be malloc's and can be read without a change to the target. */
+enum page_state reader_page(struct reader *r, uint64_t addr);
+
+/* Copy SIZE bytes at ADDR, a page at most, if that can be done so. */
+bool reader_look(struct reader *r, uint64_t addr, void *to, size_t size);
 
 /*
  * The writable private memory around ADDR that has one name or none, whether or not the kernel has
@@ -181,7 +197,12 @@ bool reader_may_look(struct reader *r, uint64_t page);
  */
 struct heap_range reader_mapping(const struct reader *r, uint64_t addr);
 
-/* Add to RUNS those in [START, END); some may lack when the reader is late then. */
+/* Where what can be malloc's ends that begins at or before ADDR; ADDR if it is not in any. */
+uint64_t reader_memory_end(const struct reader *r, uint64_t addr);
+
+/*
+ * Add to RUNS those in [START, END) that can be malloc's; some may lack when the reader is late then.
+ */
 int reader_add_runs(
 	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e);
 
@@ -220,16 +241,23 @@ link_sums_add(struct link_sums *s, uint64_t self, uint64_t fd, uint64_t bk)
 }
 
 struct scan {
+	struct scan *next;	/* in a chain of the unfinished */
 	struct reader *r;
+	const struct arena *known;	/* as maps/ has it */
 	struct heap_arena *arena;
 	char state[STATE_MAX];	/* a copy of its malloc_state */
-	struct page_runs runs;	/* of all its segments */
-	/*
-	 * What is in fast bins and in the unsorted bin: a bit for every place where a chunk can
-	 * begin, a map for every segment, NULL while it is empty.  Less than 1 % of the heap, where
-	 * a list of them could be a tenth.
-	 */
-	uint64_t **map;		/* NULL by lists */
+	struct {
+		struct stretch {
+			struct page_runs runs;
+			/*
+			 * What is in fast bins and in the unsorted bin: a bit for every place where
+			 * a chunk can begin.  Less than 1 % of the heap, where a list of them could
+			 * be a tenth.
+			 */
+			uint64_t *map;	/* NULL while it is empty, and by lists */
+		} *v;
+		size_t nr, room;
+	} stretch;		/* parallel to the arena's segments */
 	uint64_t nr_unsorted;
 	struct marks marks;	/* by lists: all free chunks and top instead, sorted */
 	uint64_t nr_taken;	/* of these, in the segments */
@@ -261,7 +289,7 @@ is_marked(const struct scan *s, size_t seg, uint64_t addr)
 {
 	uint64_t bit = map_bit(s, seg, addr);
 
-	return s->map[seg] && s->map[seg][bit / 64] >> bit % 64 & 1;
+	return s->stretch.v[seg].map && s->stretch.v[seg].map[bit / 64] >> bit % 64 & 1;
 }
 
 /* ---- pages.c ----------------------------------------------------------------------------------- */
@@ -330,10 +358,14 @@ int tcaches_read(struct reader *r, struct err *e);
 
 /*
  * Read arena A into ARENA, which is zeroed but for nr and may be read again.  BY_LISTS: only what is
- * in malloc's lists is looked at, which is quicker where most is in use.  0, or -1 with E.
+ * in malloc's lists is looked at, which is quicker where most is in use; and what needs no more of
+ * the target's memory waits for arenas_finish(), A and ARENA in their places.  0, or -1 with E.
  */
 int arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
 	struct err *e);
+
+/* 0, or -1 with E; nothing is unfinished then. */
+int arenas_finish(struct reader *r, struct err *e);
 
 /*
  * Read of arena A only what heap_glance() promises, into ARENA, which is zeroed but for nr.  0, or -1

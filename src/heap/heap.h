@@ -86,7 +86,6 @@ struct heap_tcache_layout {
 	unsigned int count_bytes;	/* of one count: 1, 2 since 2.30 */
 	bool counts_down;		/* the counts are slots left (2.42+) */
 	uint64_t chunk_bytes;		/* of the chunk that holds it, if not a little more */
-	bool has_key;			/* the second word of a cached block tells it is one */
 	/* From a thread's pointer to its arena (arenas_slot_of_thread()) to its pointer to this,
 	 * which is a null pointer or no heap's before its first use; 0: it could not be told. */
 	int64_t from_slot_bytes;
@@ -116,7 +115,7 @@ struct heap_layout {
 	unsigned int align_bytes;	/* MALLOC_ALIGNMENT */
 	unsigned int heap_info_bytes;	/* 0 if there is no thread arena to tell it by */
 	unsigned int fastbins, nr_fastbins;
-	unsigned int top, bins, binmap, next, next_free, attached, system_mem, max_system;
+	unsigned int top, bins, binmap, next, attached, system_mem, max_system;
 	unsigned int state_bytes;
 	bool has_safe_linking;		/* links of fast bins and tcaches are mangled (2.32+) */
 	struct heap_tcache_layout tcache;
@@ -278,6 +277,8 @@ struct heap {
 	struct stray_heaps strays;	/* which no arena here has; see arenas_find_strays() */
 	bool has_uss;
 	bool is_resident_least;	/* a core file without holes: zero pages may have been resident, too */
+	unsigned int nr_looks;	/* in which arenas were read; threads are as in the last, so that with
+				 * more than one what they have cached need not add up */
 	unsigned int nr_stops;
 	uint64_t stopped_ns, longest_stop_ns;
 	uint64_t nr_chunks, read_bytes;	/* for --verbose and the benchmark */
@@ -318,8 +319,8 @@ void heap_release(struct heap *h);
  * The whole pages of the top chunk of the thread arena at ARENA of T, by its header as it is now;
  * they stay free while nobody takes the arena's lock.  Returns 0, or -1 if there are none.
  */
-int heap_top_pages(const struct target *t, const struct heap_layout *l, raddr arena,
-	struct heap_range *ret);
+int heap_top_pages(const struct target *t, const struct maps *m, const struct heap_layout *l,
+	raddr arena, struct heap_range *ret);
 
 /*
  * Whether malloc_info() would hold the lock of one of the arenas A for longer than MAX_NS, going

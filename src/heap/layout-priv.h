@@ -15,6 +15,7 @@ struct look {
 	const struct arenas *a;
 	struct os_pages *pages;	/* NULL: which pages are present cannot be told */
 	struct heap_layout *l;
+	uint64_t deadline_ns;	/* 0: none */
 };
 
 /* A word of the target, in our copy. */
@@ -47,11 +48,38 @@ void look_for_params(struct look *k);
 /* Bring l->params up to date. */
 void params_read_again(struct heap_layout *l, const struct target *t);
 
-/* Find l->tcache, and by what is in the caches whether there is safe linking. */
+/*
+ * Find l->tcache, and by what is in the caches whether there is safe linking.  What could not be
+ * looked at by the deadline counts as not there.
+ */
 void look_for_tcache(struct look *k);
+
+/* How many blocks bin NR of the cache at C has; since 2.42, how many more may come. */
+static inline unsigned int
+tcache_count(const struct heap_tcache_layout *l, const char *c, unsigned int nr)
+{
+	uint16_t half;
+
+	if (l->count_bytes == 1)
+		return (unsigned char)c[nr];
+	memcpy(&half, c + nr * sizeof half, sizeof half);
+	return half;
+}
+
+/* The first block of bin NR of the cache at C; 0 if it is empty. */
+static inline uint64_t
+tcache_head(const struct heap_layout *l, const struct heap_tcache_layout *tl, const char *c,
+	unsigned int nr)
+{
+	return word_from(c + tl->nr_bins * tl->count_bytes + nr * l->word_bytes, l->word_bytes);
+}
 
 /* As heap_layout_find(), but the tcache is not looked for, which takes most of the time. */
 int layout_glance(struct heap_layout *ret, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *a, struct err *e);
+
+/* The rest of heap_layout_find(), until DEADLINE_NS (0: none). */
+void layout_add_tcache(struct heap_layout *l, const struct target *t, const struct maps *m,
+	const struct arenas *a, uint64_t deadline_ns);
 
 #endif

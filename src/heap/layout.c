@@ -48,7 +48,7 @@ look_is_anonymous(const struct look *k, raddr a)
 {
 	const struct region *r = maps_find(k->m, a);
 
-	return r && r->prot[1] == 'w' && !r->inode;
+	return r && r->prot[1] == 'w' && region_may_be_malloc(r);
 }
 
 void
@@ -162,7 +162,7 @@ use_shape(struct look *k, const struct shape *s)
 	l->binmap = s->bins + NR_BINS * 2 * word;
 	l->next = at = l->binmap + BINMAP_BYTES;
 	if (s->has_next_free)
-		l->next_free = at += word;
+		at += word;
 	if (s->has_attached)
 		l->attached = at += word;
 	l->system_mem = at + word;
@@ -239,7 +239,7 @@ layout_glance(struct heap_layout *ret, const struct target *t, const struct maps
 	const struct objects *o, const struct arenas *a, struct err *e)
 {
 	struct heap_layout l = { .word_bytes = a->word_bytes };
-	struct look k = { t, m, o, a, NULL, &l };
+	struct look k = { t, m, o, a, NULL, &l, 0 };
 
 	if (tell_state(&k, e) < 0)
 		return -1;
@@ -250,21 +250,26 @@ layout_glance(struct heap_layout *ret, const struct target *t, const struct maps
 	return 0;
 }
 
+void
+layout_add_tcache(struct heap_layout *l, const struct target *t, const struct maps *m,
+	const struct arenas *a, uint64_t deadline_ns)
+{
+	auto_pages struct os_pages *pages = NULL;
+	struct look k = { t, m, NULL, a, NULL, l, deadline_ns };
+	struct err ignored;
+
+	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) == 0)
+		k.pages = pages;
+	look_for_tcache(&k);
+	name_era(l);
+}
+
 int
 heap_layout_find(struct heap_layout *ret, const struct target *t, const struct maps *m,
 	const struct objects *o, const struct arenas *a, struct err *e)
 {
-	auto_pages struct os_pages *pages = NULL;
-	struct heap_layout l;
-	struct look k = { t, m, o, a, NULL, &l };
-	struct err ignored;
-
-	if (layout_glance(&l, t, m, o, a, e) < 0)
+	if (layout_glance(ret, t, m, o, a, e) < 0)
 		return -1;
-	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) == 0)
-		k.pages = pages;
-	look_for_tcache(&k);
-	name_era(&l);
-	*ret = l;
+	layout_add_tcache(ret, t, m, a, 0);
 	return 0;
 }

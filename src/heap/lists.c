@@ -12,103 +12,125 @@
 
 #include "base/array.h"
 
-#define BLOCK_BYTES UINT64_C(65536)
-#define NR_BLOCKS 16
+#define SORTED_AT_ONCE 4096
+#define COPY_BYTES UINT64_C(65536)
+#define NR_COPIES 16
 
 /*
- * Blocks of memory that were read last, each at the place its address says.  First only the pages
- * that were asked for; when there are enough of them all of a block that is present, for the lists of
+ * Copies of the memory that was read last, each at the place its address says.  First only the pages
+ * that were asked for; when there are enough of them all of a copy that is present, for the lists of
  * a heap that was freed in order go through it page by page.
  */
-struct cache {
-	struct scan *s;
+struct copies {
+	struct reader *r;
+	const struct scan *s;	/* NULL: of no arena, but of all that can be malloc's */
 	int nr_single;		/* enough */
-	struct block {
+	struct copy {
 		uint64_t start;	/* 0: nothing */
 		uint32_t pages;	/* a bit for each that was read */
-	} block[NR_BLOCKS];
+	} copy[NR_COPIES];
 	char *buf;			/* owned */
+	struct page_runs runs;	/* owned; without an arena */
 };
 
 static int
-cache_open(struct cache *c, struct scan *s, int nr_single, struct err *e)
+copies_open(struct copies *c, struct reader *r, const struct scan *s, int nr_single, struct err *e)
 {
-	*c = (struct cache){
-		.s = s, .nr_single = nr_single, .buf = malloc(NR_BLOCKS * BLOCK_BYTES) };
-	return c->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", s->r->t->pid);
+	*c = (struct copies){
+		.r = r, .s = s, .nr_single = nr_single, .buf = malloc(NR_COPIES * COPY_BYTES) };
+	return c->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", r->t->pid);
 }
 
 static void
-cache_close(struct cache *c)
+copies_close(struct copies *c)
 {
 	free(c->buf);
+	free(c->runs.v);
 }
-#define auto_cache __attribute__((cleanup(cache_close)))
+#define auto_copies __attribute__((cleanup(copies_close)))
 
-/* Read what is present of [START, END), whole pages of the block B. */
-static void
-read_present(struct cache *c, struct block *b, uint64_t start, uint64_t end)
+/* The runs of pages around ADDR, at least those in [START, END); NULL if it has none. */
+static const struct page_runs *
+runs_around(struct copies *c, uint64_t addr, uint64_t start, uint64_t end)
 {
-	const struct page_runs *runs = &c->s->runs;
-	char *buf = c->buf + (size_t)(b - c->block) * BLOCK_BYTES;
-	uint64_t page = c->s->r->page_bytes;
+	ssize_t seg;
 	struct err e;
 
-	for (size_t i = page_runs_from(runs, start); i < runs->nr && runs->v[i].start.v < end; i++) {
+	if (c->s) {
+		seg = segment_at(c->s->arena, addr);
+		return seg < 0 ? NULL : &c->s->stretch.v[seg].runs;
+	}
+	c->runs.nr = 0;
+	return reader_add_runs(c->r, &c->runs, start, end, &e) < 0 ? NULL : &c->runs;
+}
+
+/* Read what is present of [START, END), whole pages of COPY, for what is at ADDR. */
+static void
+read_present(struct copies *c, struct copy *copy, uint64_t addr, uint64_t start, uint64_t end)
+{
+	const struct page_runs *runs = runs_around(c, addr, start, end);
+	char *buf = c->buf + (size_t)(copy - c->copy) * COPY_BYTES;
+	struct err e;
+
+	for (size_t i = runs ? page_runs_from(runs, start) : 0;
+		runs && i < runs->nr && runs->v[i].start.v < end; i++) {
 		uint64_t from = runs->v[i].start.v > start ? runs->v[i].start.v : start;
 		uint64_t to = runs->v[i].end.v < end ? runs->v[i].end.v : end;
 
 		if (!runs->v[i].is_present ||
-			os_read(c->s->r->t, (raddr){ from }, buf + (from - b->start), to - from,
-				&e) < 0)
+			os_read(c->r->t, (raddr){ from }, buf + (from - copy->start), to - from, &e) < 0)
 			continue;
-		c->s->r->heap->read_bytes += to - from;
-		for (; from < to; from += page)
-			b->pages |= UINT32_C(1) << (from - b->start) / page;
+		c->r->heap->read_bytes += to - from;
+		for (; from < to; from += c->r->page_bytes)
+			copy->pages |= UINT32_C(1) << (from - copy->start) / c->r->page_bytes;
 	}
 }
 
-/* Two words at ADDR, which is aligned to two words, or NULL. */
+/* Two words at ADDR, which is aligned to two words, or NULL; that is so when there is no time. */
 static const char *
-cache_pair(struct cache *c, uint64_t addr)
+copies_pair(struct copies *c, uint64_t addr)
 {
-	uint64_t start = addr & ~(BLOCK_BYTES - 1), page_bytes = c->s->r->page_bytes;
-	struct block *b = &c->block[start / BLOCK_BYTES % NR_BLOCKS];
+	uint64_t start = addr & ~(COPY_BYTES - 1), page_bytes = c->r->page_bytes;
+	struct copy *copy = &c->copy[start / COPY_BYTES % NR_COPIES];
 	uint64_t page = addr & ~(page_bytes - 1);
 	uint32_t bit = UINT32_C(1) << (addr - start) / page_bytes;
 
-	if (addr % (2 * c->s->r->l->word_bytes))
+	if (addr % (2 * c->r->l->word_bytes))
 		return NULL;
-	if (b->start != start)
-		*b = (struct block){ .start = start };
-	if (!(b->pages & bit) && __builtin_popcount(b->pages) < c->nr_single)
-		read_present(c, b, page, page + page_bytes);
-	else if (!(b->pages & bit))
-		read_present(c, b, start, start + BLOCK_BYTES);
-	if (!(b->pages & bit))
+	if (copy->start != start)
+		*copy = (struct copy){ .start = start };
+	if (!(copy->pages & bit)) {
+		if (reader_is_late(c->r))
+			return NULL;
+		if (__builtin_popcount(copy->pages) < c->nr_single)
+			read_present(c, copy, addr, page, page + page_bytes);
+		else
+			read_present(c, copy, addr, start, start + COPY_BYTES);
+	}
+	if (!(copy->pages & bit))
 		return NULL;
-	return c->buf + (size_t)(b - c->block) * BLOCK_BYTES + (addr - start);
+	return c->buf + (size_t)(copy - c->copy) * COPY_BYTES + (addr - start);
 }
 
 /* A free chunk's size word and links; the links may be on the page behind the header's. */
-struct links {
+struct free_chunk {
 	uint64_t raw, fd, bk;
 };
 
 static bool
-read_links(struct cache *c, uint64_t chunk, struct links *ret)
+read_chunk(struct copies *c, uint64_t chunk, struct free_chunk *ret)
 {
-	unsigned int word = c->s->r->l->word_bytes;
-	const char *pair = cache_pair(c, chunk);
+	unsigned int word = c->r->l->word_bytes;
+	const char *pair = copies_pair(c, chunk);
 
 	if (!pair)
 		return false;
-	ret->raw = word_in(c->s->r, pair + word);
-	pair = cache_pair(c, chunk + 2 * word);
+	ret->raw = word_in(c->r, pair + word);
+	pair = copies_pair(c, chunk + 2 * word);
 	if (!pair)
 		return false;
-	ret->fd = word_in(c->s->r, pair);
-	ret->bk = word_in(c->s->r, pair + word);
+	ret->fd = word_in(c->r, pair);
+	ret->bk = word_in(c->r, pair + word);
 	return true;
 }
 
@@ -133,11 +155,55 @@ by_chunk(const void *a, const void *b)
 	return x->chunk_and_kind < y->chunk_and_kind ? -1 : x->chunk_and_kind > y->chunk_and_kind;
 }
 
-void
-marks_sort(struct marks *m)
+/* FROM has two sorted halves, the first of NR_FIRST; they become one in TO, if there is time. */
+static void
+merge(struct mark *to, const struct mark *from, size_t nr_first, size_t nr, struct reader *r)
 {
-	if (m->nr)
-		qsort(m->v, m->nr, sizeof *m->v, by_chunk);
+	size_t a = 0, b = nr_first;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!(i & 0xffff) && reader_is_late(r))
+			return;
+		to[i] = b == nr || (a < nr_first && by_chunk(&from[a], &from[b]) <= 0) ? from[a++]
+										  : from[b++];
+	}
+}
+
+/* Merge sorted stretches of WIDTH marks to ones of twice that, from V to SPARE. */
+static void
+merge_all(struct mark *spare, const struct mark *v, size_t nr, size_t width, struct reader *r)
+{
+	for (size_t i = 0; i < nr && !r->is_late; i += 2 * width) {
+		size_t left = nr - i;
+
+		merge(spare + i, v + i, left < width ? left : width,
+			left < 2 * width ? left : 2 * width, r);
+	}
+}
+
+/* qsort() cannot be left when there is no more time, but for a few marks it takes little. */
+int
+marks_sort(struct marks *m, struct reader *r, struct err *e)
+{
+	struct mark *spare = m->nr > SORTED_AT_ONCE ? calloc(m->nr, sizeof *spare) : NULL;
+
+	if (m->nr > SORTED_AT_ONCE && !spare)
+		return err_set(e, ENOMEM, "cannot sort the free chunks");
+	for (size_t i = 0; i < m->nr && !reader_is_late(r); i += SORTED_AT_ONCE)
+		qsort(m->v + i, m->nr - i < SORTED_AT_ONCE ? m->nr - i : SORTED_AT_ONCE,
+			sizeof *m->v, by_chunk);
+	for (size_t width = SORTED_AT_ONCE; width < m->nr && !r->is_late; width *= 2) {
+		struct mark *from = m->v;
+
+		merge_all(spare, from, m->nr, width, r);
+		m->v = spare;
+		m->room = m->nr;
+		spare = from;
+	}
+	free(spare);
+	if (r->is_late)
+		m->nr = 0;
+	return 0;
 }
 
 size_t
@@ -163,19 +229,20 @@ static int
 set_bit(struct scan *s, uint64_t addr, struct err *e)
 {
 	ssize_t seg = segment_at(s->arena, addr);
-	uint64_t bit, bytes;
+	uint64_t bit, bytes, **map;
 
 	if (seg < 0)
 		return 1;
 	bytes = s->arena->segment.v[seg].end.v - s->arena->segment.v[seg].start.v;
-	if (!s->map[seg])
-		s->map[seg] = calloc(bytes / s->r->l->align_bytes / 64 + 1, sizeof **s->map);
-	if (!s->map[seg])
+	map = &s->stretch.v[seg].map;
+	if (!*map)
+		*map = calloc(bytes / s->r->l->align_bytes / 64 + 1, sizeof **map);
+	if (!*map)
 		return err_set(e, ENOMEM, "cannot list the free chunks");
 	if (is_marked(s, (size_t)seg, addr))
 		return 1;
 	bit = map_bit(s, (size_t)seg, addr);
-	s->map[seg][bit / 64] |= UINT64_C(1) << bit % 64;
+	(*map)[bit / 64] |= UINT64_C(1) << bit % 64;
 	return 0;
 }
 
@@ -190,9 +257,9 @@ found(struct scan *s, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct 
 /* ---- the lists ---- */
 
 struct list {
-	struct cache *cache;
+	struct copies *copies;
 	struct scan *s;
-	uint64_t nr, nr_max;	/* chunks so far; more the arena cannot have */
+	uint64_t nr;	/* chunks so far */
 	uint64_t passed, passed_at;	/* a chunk, and the NR that it was */
 };
 
@@ -208,10 +275,13 @@ bad_list(const struct list *l, int bad, const char *name, unsigned int nr)
 		l->s->arena, "the list of %s %u is damaged, or changed meanwhile", name, nr);
 }
 
+/* A list goes on for as long as memory that is there has room for its chunks. */
 static bool
 is_too_long(struct list *l)
 {
-	return ++l->nr > l->nr_max || (!(l->nr & 0xff) && reader_is_late(l->s->r));
+	uint64_t nr_max = l->s->arena->resident_bytes / min_chunk_bytes(l->s->r->l);
+
+	return ++l->nr > nr_max || (!(l->nr & 0xff) && reader_is_late(l->s->r));
 }
 
 /* A list with links one way may be a circle: then a chunk set aside at every doubling comes again. */
@@ -236,15 +306,15 @@ follow_fast(struct list *l, unsigned int nr, uint64_t head, struct err *e)
 	struct heap_bin *bin = &l->s->arena->fastbin[nr];
 
 	for (uint64_t chunk = head, next; chunk; chunk = next) {
-		struct links links;
+		struct free_chunk here;
 		uint64_t bytes;
 		int bad;
 
-		if (is_too_long(l) || is_circle(l, chunk) || !read_links(l->cache, chunk, &links) ||
-			(links.raw & ~FLAG_BITS) / (2 * word) != nr + 2)
+		if (is_too_long(l) || is_circle(l, chunk) || !read_chunk(l->copies, chunk, &here) ||
+			(here.raw & ~FLAG_BITS) / (2 * word) != nr + 2)
 			return bad_list(l, 1, "fast bin", nr);
-		bytes = links.raw & ~FLAG_BITS;
-		next = links.fd;
+		bytes = here.raw & ~FLAG_BITS;
+		next = here.fd;
 		if (layout->has_safe_linking)
 			next ^= (chunk + 2 * word) >> 12;
 		bad = found(l->s, chunk, bytes, MARK_FAST, e);
@@ -263,16 +333,16 @@ static int
 follow_bin(struct list *l, unsigned int nr, uint64_t head, uint64_t fd, struct err *e)
 {
 	enum mark_kind kind = nr == 1 ? MARK_UNSORTED : MARK_BINNED;
-	struct links links;
+	struct free_chunk here;
 
-	for (uint64_t chunk = fd, before = head; chunk != head; before = chunk, chunk = links.fd) {
+	for (uint64_t chunk = fd, before = head; chunk != head; before = chunk, chunk = here.fd) {
 		int bad;
 
 		if (scan_add_piece(l->s, chunk, e) < 0)
 			return -1;
-		if (is_too_long(l) || !read_links(l->cache, chunk, &links) || links.bk != before)
+		if (is_too_long(l) || !read_chunk(l->copies, chunk, &here) || here.bk != before)
 			return bad_list(l, 1, "bin", nr);
-		bad = found(l->s, chunk, links.raw, kind, e);
+		bad = found(l->s, chunk, here.raw, kind, e);
 		if (bad)
 			return bad_list(l, bad, "bin", nr);
 	}
@@ -311,23 +381,17 @@ follow_bins(struct list *l, unsigned int last, struct err *e)
 int
 lists_read(struct scan *s, struct err *e)
 {
-	auto_cache struct cache cache;
-	struct list l = {
-		.cache = &cache,
-		.s = s,
-		.nr_max = s->arena->system_bytes / min_chunk_bytes(s->r->l) + 1,
-	};
+	auto_copies struct copies copies = { 0 };
+	struct list l = { .copies = &copies, .s = s };
 	int bad;
 
-	if (cache_open(&cache, s, 1, e) < 0)
+	if (copies_open(&copies, s->r, s, 1, e) < 0)
 		return -1;
 	bad = follow_fast_bins(&l, e);
 	if (!bad)
 		bad = follow_bins(&l, s->arena->is_by_lists ? HEAP_NR_BINS : 1, e);
 	if (!bad && s->arena->is_by_lists)
 		bad = marks_add(&s->marks, s->arena->top.addr.v, s->arena->top.bytes, MARK_TOP, e);
-	if (!s->r->is_late)
-		marks_sort(&s->marks);
 	return bad;
 }
 
@@ -343,11 +407,11 @@ lists_read(struct scan *s, struct err *e)
 #define SUM_FACTOR 16
 /* Of the unsorted bin at least so many are looked at to see whether most are large. */
 #define SAMPLE 16
-/* A block that is read whole costs as much as so many pages. */
+/* A copy that is read whole costs as much as so many pages. */
 #define NR_SINGLE 8
 
 struct telling {
-	struct cache *cache;
+	struct copies *copies;
 	const struct arenas *arenas;
 	uint64_t ns, max_ns;
 	uint64_t large_bytes;	/* the arena cannot have so many chunks of that size that they matter */
@@ -356,7 +420,7 @@ struct telling {
 static void
 add_telling(struct telling *n, uint64_t from, uint64_t to)
 {
-	uint64_t page = n->cache->s->r->page_bytes;
+	uint64_t page = n->copies->r->page_bytes;
 
 	n->ns += to - from + page < 2 * page ? NEAR_NS : FAR_NS;
 }
@@ -369,14 +433,14 @@ static void
 tell_bin(struct telling *n, raddr state, uint64_t chunk, uint64_t end)
 {
 	uint64_t nr = 0, nr_large = 0, before = end;
-	struct links links;
+	struct free_chunk here;
 
-	for (; chunk != end && n->ns <= n->max_ns; before = chunk, chunk = links.fd) {
+	for (; chunk != end && n->ns <= n->max_ns; before = chunk, chunk = here.fd) {
 		if (raddr_in((raddr){ chunk }, state, raddr_add(state, STATE_MAX)) ||
-			!read_links(n->cache, chunk, &links) || links.bk != before)
+			!read_chunk(n->copies, chunk, &here) || here.bk != before)
 			return;
 		add_telling(n, before, chunk);
-		nr_large += (links.raw & ~FLAG_BITS) >= n->large_bytes;
+		nr_large += (here.raw & ~FLAG_BITS) >= n->large_bytes;
 		if (++nr >= SAMPLE && 2 * nr_large >= nr)
 			return;
 	}
@@ -392,17 +456,17 @@ tell_fast(struct telling *n, uint64_t chunk)
 	unsigned int word = n->arenas->word_bytes;
 	enum { UNKNOWN, PLAIN, MANGLED } how = UNKNOWN;
 	uint64_t before = 0;
-	struct links links;
+	struct free_chunk here;
 
-	while (chunk && n->ns <= n->max_ns && read_links(n->cache, chunk, &links)) {
-		uint64_t mangled = links.fd ^ (chunk + 2 * word) >> 12;
-		bool is_plain = links.fd % (2 * word) == 0, is_mangled = mangled % (2 * word) == 0;
+	while (chunk && n->ns <= n->max_ns && read_chunk(n->copies, chunk, &here)) {
+		uint64_t mangled = here.fd ^ (chunk + 2 * word) >> 12;
+		bool is_plain = here.fd % (2 * word) == 0, is_mangled = mangled % (2 * word) == 0;
 
 		if (how == UNKNOWN && is_plain != is_mangled)
 			how = is_plain ? PLAIN : MANGLED;
 		add_telling(n, before, chunk);
 		before = chunk;
-		chunk = how == PLAIN ? links.fd : mangled;
+		chunk = how == PLAIN ? here.fd : mangled;
 	}
 }
 
@@ -425,7 +489,7 @@ static void
 tell_arena(struct telling *n, const struct arena *a)
 {
 	const struct arenas *as = n->arenas;
-	const struct reader *r = n->cache->s->r;
+	const struct reader *r = n->copies->r;
 	unsigned int word = as->word_bytes, fast = 2 * sizeof(int32_t), last;
 	char state[STATE_MAX];
 	struct err e;
@@ -450,18 +514,16 @@ heap_is_slow_to_tell(const struct target *t, const struct maps *m, const struct 
 	const struct heap_layout layout = {
 		.word_bytes = a->word_bytes, .align_bytes = 2 * a->word_bytes };
 	struct heap heap = { 0 };
-	/* What is in a list is present, or comes back for malloc_info() as well. */
-	struct page_run all = { .end.v = UINT64_MAX, .is_present = true };
-	struct reader r = { .t = t, .l = &layout, .heap = &heap,
+	/* Not with its pages: what is in a list is present, or comes back for malloc_info() as well. */
+	struct reader r = { .t = t, .m = m, .l = &layout, .heap = &heap,
 		.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
-	struct scan s = { .r = &r, .runs = { &all, 1, 1 } };
-	auto_cache struct cache cache = { 0 };
+	auto_copies struct copies copies = { 0 };
 	/* Half of what it may take; its large chunks cannot take the other half. */
-	struct telling n = { .cache = &cache, .arenas = a, .max_ns = max_ns / 2 };
+	struct telling n = { .copies = &copies, .arenas = a, .max_ns = max_ns / 2 };
 	uint64_t sum = 0;
 	struct err e;
 
-	if (cache_open(&cache, &s, NR_SINGLE, &e) < 0)
+	if (copies_open(&copies, &r, NULL, NR_SINGLE, &e) < 0)
 		return false;
 	for (size_t i = 0; i < a->nr; i++) {
 		n.ns = 0;

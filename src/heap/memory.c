@@ -10,6 +10,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 /* Two pages at least: a look may begin on one and end on the next. */
@@ -19,6 +22,166 @@
 #define PAGES_A_HIT 4
 /* Of less the question who else has it costs more than the quick way of reading saves. */
 #define ALONE_MIN (UINT64_C(1) << 16)
+
+/* Page tables are looked at for some 10 ms a GiB: so much between two looks at the clock. */
+#define LISTED_BYTES (UINT64_C(128) << 20)
+
+/* ---- single places ---- */
+
+static int
+see_page(const struct os_page_run *run, void *arg)
+{
+	enum page_state *state = arg;
+
+	*state = run->is_present ? PAGE_PRESENT : run->is_swapped ? PAGE_SWAPPED : *state;
+	return 0;
+}
+
+static enum page_state
+ask_page(struct reader *r, uint64_t page)
+{
+	const struct region *region = maps_find(r->m, (raddr){ page });
+	enum page_state state = PAGE_NONE;
+	struct err e;
+
+	if (!region || !region_may_be_malloc(region))
+		return PAGE_NONE;
+	if (!r->pages)
+		return PAGE_PRESENT;
+	return os_pages_walk(r->pages, (raddr){ page }, (raddr){ page + r->page_bytes }, false,
+		       see_page, &state, &e) < 0 ? PAGE_NONE : state;
+}
+
+enum page_state
+reader_page(struct reader *r, uint64_t addr)
+{
+	uint64_t page = addr & ~(r->page_bytes - 1);
+	struct asked_page *asked = &r->asked[page / r->page_bytes % NR_ASKED];
+
+	/* Nothing is ever at 0, which is also what has not been asked for. */
+	if (asked->page != page)
+		*asked = (struct asked_page){ page, ask_page(r, page) };
+	return asked->state;
+}
+
+bool
+reader_look(struct reader *r, uint64_t addr, void *to, size_t size)
+{
+	struct err e;
+
+	return reader_page(r, addr) == PAGE_PRESENT &&
+		reader_page(r, addr + size - 1) == PAGE_PRESENT &&
+		os_read(r->t, (raddr){ addr }, to, size, &e) == 0;
+}
+
+/* ---- stretches ---- */
+
+static int
+add_run(const struct os_page_run *run, void *arg)
+{
+	struct page_runs *runs = arg;
+	struct page_run *copy;
+
+	if (!run->is_present && !run->is_swapped)
+		return 0;
+	copy = array_add(runs);
+	if (!copy)
+		return 1;
+	*copy = (struct page_run){ run->start, run->end, run->is_present };
+	return 0;
+}
+
+/* Those in [AT, END), of one region, as far as there is time. */
+static int
+list_runs(struct reader *r, struct page_runs *runs, uint64_t at, uint64_t end, struct err *e)
+{
+	struct os_page_run all = { .start = { at }, .end = { end }, .is_present = true };
+	int bad = 0;
+
+	if (!r->pages)
+		return add_run(&all, runs);
+	while (at < end && !bad && !reader_is_late(r)) {
+		uint64_t next = end - at > LISTED_BYTES ? at + LISTED_BYTES : end;
+
+		bad = os_pages_walk(r->pages, (raddr){ at }, (raddr){ next }, false, add_run, runs, e);
+		at = next;
+	}
+	return bad;
+}
+
+/* The index of the first region that ends behind ADDR. */
+static size_t
+region_from(const struct maps *m, uint64_t addr)
+{
+	size_t from = 0, to = m->nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (m->region[mid].end.v <= addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+int
+reader_add_runs(
+	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e)
+{
+	uint64_t page_end = (end + r->page_bytes - 1) & ~(r->page_bytes - 1);
+	int bad = 0;
+
+	for (size_t i = region_from(r->m, start);
+		i < r->m->nr && r->m->region[i].start.v < page_end && !bad; i++) {
+		const struct region *region = &r->m->region[i];
+
+		if (region_may_be_malloc(region))
+			bad = list_runs(r, runs, region->start.v > start ? region->start.v : start,
+				region->end.v < page_end ? region->end.v : page_end, e);
+	}
+	return bad > 0 ? err_set(e, ENOMEM, "cannot list the pages of the heap") : bad;
+}
+
+uint64_t
+reader_memory_end(const struct reader *r, uint64_t addr)
+{
+	uint64_t end = addr;
+
+	for (size_t i = region_from(r->m, addr); i < r->m->nr; i++) {
+		const struct region *region = &r->m->region[i];
+
+		if (region->start.v > end || !region_may_be_malloc(region))
+			break;
+		end = region->end.v;
+	}
+	return end;
+}
+
+/* Whether region B is more of what A is, right behind it. */
+static bool
+goes_on(const struct region *a, const struct region *b)
+{
+	return a->end.v == b->start.v && strcmp(a->prot, b->prot) == 0 && region_may_be_malloc(b) &&
+		strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
+}
+
+struct heap_range
+reader_mapping(const struct reader *r, uint64_t addr)
+{
+	const struct region *first = maps_find(r->m, (raddr){ addr }), *last = first;
+
+	if (!first || !region_may_be_malloc(first) || first->prot[1] != 'w')
+		return (struct heap_range){ 0 };
+	while (first > r->m->region && goes_on(first - 1, first))
+		first--;
+	while (last + 1 < r->m->region + r->m->nr && goes_on(last, last + 1))
+		last++;
+	return (struct heap_range){ first->start, last->end };
+}
+
+/* ---- the window ---- */
 
 size_t
 page_runs_from(const struct page_runs *runs, uint64_t addr)

@@ -23,8 +23,6 @@
 /* Then what is still to be read is read while the target runs. */
 #define STOPS_MAX 1000
 #define PAUSE_NS 1000000
-/* Its page tables are looked at for some 10 ms a GiB: so much between two looks at the clock. */
-#define LISTED_BYTES (UINT64_C(128) << 20)
 
 /* ---- what the other files ask of the reader ---- */
 
@@ -34,91 +32,6 @@ reader_is_late(struct reader *r)
 	if (r->deadline_ns && os_now_ns() >= r->deadline_ns)
 		r->is_late = true;
 	return r->is_late;
-}
-
-static int
-see_present(const struct os_page_run *run, void *arg)
-{
-	bool *is_present = arg;
-
-	*is_present |= run->is_present;
-	return 0;
-}
-
-bool
-reader_may_look(struct reader *r, uint64_t addr)
-{
-	uint64_t page = addr & ~(r->page_bytes - 1);
-	bool is_present = false;
-	struct err e;
-
-	if (!r->has_swap || !r->pages)
-		return true;
-	return os_pages_walk(r->pages, (raddr){ page }, (raddr){ page + r->page_bytes }, false,
-		       see_present, &is_present, &e) == 0 && is_present;
-}
-
-static int
-add_run(const struct os_page_run *run, void *arg)
-{
-	struct page_runs *runs = arg;
-	struct page_run *copy;
-
-	if (!run->is_present && !run->is_swapped)
-		return 0;
-	copy = array_add(runs);
-	if (!copy)
-		return 1;
-	*copy = (struct page_run){ run->start, run->end, run->is_present };
-	return 0;
-}
-
-/* Those in [AT, END), as far as there is time. */
-static int
-list_runs(struct reader *r, struct page_runs *runs, uint64_t at, uint64_t end, struct err *e)
-{
-	int bad = 0;
-
-	while (at < end && !bad && !reader_is_late(r)) {
-		uint64_t next = end - at > LISTED_BYTES ? at + LISTED_BYTES : end;
-
-		bad = os_pages_walk(r->pages, (raddr){ at }, (raddr){ next }, false, add_run, runs, e);
-		at = next;
-	}
-	return bad;
-}
-
-int
-reader_add_runs(
-	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e)
-{
-	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
-	uint64_t page_end = (end + r->page_bytes - 1) & ~(r->page_bytes - 1);
-	int bad = r->pages ? list_runs(r, runs, start, page_end, e) : add_run(&all, runs);
-
-	return bad > 0 ? err_set(e, ENOMEM, "cannot list the pages of the heap") : bad;
-}
-
-/* Whether region B is more of what A is, right behind it. */
-static bool
-goes_on(const struct region *a, const struct region *b)
-{
-	return a->end.v == b->start.v && strcmp(a->prot, b->prot) == 0 && !b->inode &&
-		strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
-}
-
-struct heap_range
-reader_mapping(const struct reader *r, uint64_t addr)
-{
-	const struct region *first = maps_find(r->m, (raddr){ addr }), *last = first;
-
-	if (!first || first->inode || strcmp(first->prot, "rw-p") != 0)
-		return (struct heap_range){ 0 };
-	while (first > r->m->region && goes_on(first - 1, first))
-		first--;
-	while (last + 1 < r->m->region + r->m->nr && goes_on(last, last + 1))
-		last++;
-	return (struct heap_range){ first->start, last->end };
 }
 
 /* ---- the arenas ---- */
@@ -135,6 +48,12 @@ struct work {
 	struct reader r;
 	const struct objects *o;
 	const struct arenas *known;	/* as they were before the first stop */
+	/* of the time of the look */
+	struct maps maps;
+	struct arenas arenas;
+	struct heap_layout layout;	/* as it was told before the caches were looked for */
+	bool has_caches;	/* they were looked for in a stop */
+	size_t nr_begun;	/* arenas in this look */
 	const struct heap_options *opt;
 	uint64_t pause_ns;	/* let it run for so long between two stops */
 	struct os_syscall before;	/* what its only thread did before the stop */
@@ -142,6 +61,7 @@ struct work {
 		struct todo {
 			enum state state;
 			unsigned int nr_tries;
+			bool is_read;	/* in this look, all of it */
 		} *v;
 		size_t nr, room;
 	} todo;		/* parallel to the heap's arenas */
@@ -175,39 +95,41 @@ sync_arenas(struct work *w, const struct arenas *a, struct err *e)
 	return 0;
 }
 
-/* What became of the I-th arena, which was read as the NR-th of this stop. */
-static void
-judge(struct work *w, size_t i, size_t nr)
-{
-	struct heap_arena *arena = &w->r.heap->arena.v[i];
-	struct todo *todo = &w->todo.v[i];
-
-	if (w->r.is_late && nr)
-		return;	/* the next stop begins with it */
-	if (w->r.is_late)
-		todo->state++;
-	else if (arena->certainty == HEAP_EXACT || arena->has_neighbours || !w->r.is_stopped ||
-		++todo->nr_tries == TRIES_MAX)
-		todo->state = STATE_DONE;
-}
-
 /* Read what is to be done and fits. */
 static int
-read_some(struct work *w, const struct arenas *a, struct err *e)
+read_some(struct work *w, struct err *e)
 {
-	size_t nr = 0;
+	for (size_t i = 0; i < w->arenas.nr && !w->r.is_late; i++) {
+		struct todo *todo = &w->todo.v[i];
+		bool by_lists = w->opt->bins_only || todo->state == STATE_TOO_LARGE;
 
-	for (size_t i = 0; i < a->nr && !w->r.is_late; i++) {
-		bool by_lists = w->opt->bins_only || w->todo.v[i].state == STATE_TOO_LARGE;
-
-		if (w->todo.v[i].state == STATE_DONE ||
-			(w->todo.v[i].state == STATE_HUGE && w->r.is_stopped))
+		if (todo->state == STATE_DONE || (todo->state == STATE_HUGE && w->r.is_stopped))
 			continue;
-		if (arena_read(&w->r, &a->v[i], by_lists, &w->r.heap->arena.v[i], e) < 0)
+		if (arena_read(&w->r, &w->arenas.v[i], by_lists, &w->r.heap->arena.v[i], e) < 0 ||
+			(!w->r.deadline_ns && arenas_finish(&w->r, e) < 0))
 			return -1;
-		judge(w, i, nr++);
+		todo->is_read = !w->r.is_late;
+		/* One that had all of the time needs more than that; others wait for the next stop. */
+		if (w->r.is_late && !w->nr_begun)
+			todo->state++;
+		w->nr_begun++;
 	}
 	return 0;
+}
+
+/* What became of the arenas that were read. */
+static void
+judge(struct work *w)
+{
+	for (size_t i = 0; i < w->todo.nr; i++) {
+		const struct heap_arena *arena = &w->r.heap->arena.v[i];
+		struct todo *todo = &w->todo.v[i];
+
+		if (todo->is_read && (arena->certainty == HEAP_EXACT || arena->has_neighbours ||
+			!w->r.is_stopped || ++todo->nr_tries == TRIES_MAX))
+			todo->state = STATE_DONE;
+		todo->is_read = false;
+	}
 }
 
 /*
@@ -215,14 +137,15 @@ read_some(struct work *w, const struct arenas *a, struct err *e)
  * so; but without it what is cached would count as in use.
  */
 static void
-look_for_caches(struct work *w, const struct arenas *a)
+look_for_caches(struct work *w)
 {
-	struct heap_layout again = { 0 };
-	struct err e;
+	struct heap_layout again = w->layout;
 
-	if (!w->r.is_stopped || w->r.l->tcache.from_slot_bytes)
+	if (!w->r.is_stopped || w->has_caches || w->r.l->tcache.from_slot_bytes || again.last < 26)
 		return;
-	if (heap_layout_find(&again, w->r.t, w->r.m, w->o, a, &e) == 0)
+	w->has_caches = true;
+	layout_add_tcache(&again, w->r.t, w->r.m, &w->arenas, w->r.deadline_ns);
+	if (again.tcache.from_slot_bytes)
 		w->r.heap->layout = again;
 }
 
@@ -295,29 +218,65 @@ note_before(struct work *w)
 
 /* ---- a stop ---- */
 
+/* What malloc has now, and what it is looked for in.  It may be late then. */
+static int
+find_all(struct work *w, struct err *e)
+{
+	memset(w->r.asked, 0, sizeof w->r.asked);
+	arenas_release(&w->arenas);
+	maps_release(&w->maps);
+	if (maps_read(&w->maps, w->r.t, e) < 0 || reader_is_late(&w->r))
+		return w->r.is_late ? 0 : -1;
+	w->r.m = &w->maps;
+	if (arenas_read_again(&w->arenas, w->r.t, w->r.m, w->known, w->r.deadline_ns, e) < 0)
+		return -1;
+	/* A list that was cut off is not one of fewer arenas. */
+	return reader_is_late(&w->r) ? 0 : sync_arenas(w, &w->arenas, e);
+}
+
 /* One look: at all of it when nothing is stopped, else until DEADLINE_NS. */
 static int
 look(uint64_t deadline_ns, void *arg, struct err *e)
 {
 	struct work *w = arg;
-	auto_arenas struct arenas a = { 0 };
-	int result = -1;
 
 	w->r.deadline_ns = deadline_ns;
 	w->r.is_late = false;
-	if (arenas_find(&a, w->r.t, w->r.m, w->o, w->known, e) == 0 &&
-		sync_arenas(w, &a, e) == 0) {
-		w->r.arenas = &a;
-		look_for_caches(w, &a);
-		params_read_again(&w->r.heap->layout, w->r.t);
-		if (w->opt->beside)
-			w->opt->beside(w->opt->arg);
-		w->r.doubt = !w->r.is_stopped ? "the process ran meanwhile"
-			: may_be_in_malloc(w) ? "its only thread, which takes no lock, was at work"
-					      : NULL;
-		result = tcaches_read(&w->r, e) < 0 ? -1 : read_some(w, &a, e);
-	}
-	return result;
+	w->nr_begun = 0;
+	if (find_all(w, e) < 0)
+		return -1;
+	if (w->r.is_late)
+		return 0;
+	look_for_caches(w);
+	params_read_again(&w->r.heap->layout, w->r.t);
+	if (w->opt->beside)
+		w->opt->beside(w->opt->arg);
+	w->r.doubt = !w->r.is_stopped ? "the process ran meanwhile"
+		: may_be_in_malloc(w) ? "its only thread, which takes no lock, was at work"
+				      : NULL;
+	return tcaches_read(&w->r, e) < 0 ? -1 : read_some(w, e);
+}
+
+/* What a look that had RESULT has left for when there is no hurry. */
+static int
+finish(struct work *w, int result, struct err *e)
+{
+	struct err ignored;
+
+	w->r.deadline_ns = 0;
+	w->r.is_late = false;
+	if (arenas_finish(&w->r, result < 0 ? &ignored : e) < 0 || result < 0)
+		return -1;
+	judge(w);
+	w->r.heap->nr_looks += w->nr_begun != 0;
+	return 0;
+}
+
+/* While nothing is stopped, or all of it is for good. */
+static int
+look_at_ease(struct work *w, struct err *e)
+{
+	return finish(w, look(0, w, e), e);
 }
 
 static bool
@@ -329,9 +288,18 @@ is_all(const struct work *w, enum state least)
 	return true;
 }
 
+static void
+set_stopped(struct work *w, bool is_stopped)
+{
+	w->r.is_stopped = is_stopped;
+	if (w->r.pages)
+		os_pages_stopped(w->r.pages, is_stopped);
+}
+
 /*
- * Stop it once and look.  Returns 0, 1 if it could not be stopped in time, or -1 with E.  A thread
- * that waits for a disk or has just been born is one to try again with.
+ * Stop it once and look.  Returns 0, 1 with E if it could not be stopped in time, or so late that no
+ * arena could be read, or -1 with E.  A thread that waits for a disk or has just been born is one to
+ * try again with.
  */
 static int
 look_once(struct work *w, struct err *e)
@@ -341,9 +309,10 @@ look_once(struct work *w, struct err *e)
 	int result;
 
 	note_before(w);
-	w->r.is_stopped = true;
+	set_stopped(w, true);
 	result = inject_freeze(w->r.t, w->opt->max_stop_ns, look, w, &report, e);
-	w->r.is_stopped = false;
+	result = finish(w, result, e);
+	set_stopped(w, false);
 	if (result < 0)
 		return e->kind == ERR_NO_SAFE_POINT ? 1 : -1;
 	h->nr_stops++;
@@ -351,7 +320,11 @@ look_once(struct work *w, struct err *e)
 	if (report.longest_ns > h->longest_stop_ns)
 		h->longest_stop_ns = report.longest_ns;
 	w->pause_ns = report.longest_ns > PAUSE_NS ? report.longest_ns : PAUSE_NS;
-	return 0;
+	if (w->nr_begun)
+		return 0;
+	err_set_kind(e, ERR_NO_SAFE_POINT, 0, "it took all of a stop to see what arenas %d has",
+		w->r.t->pid);
+	return 1;
 }
 
 /* Stop it until all is read that can be.  What cannot is left for when it runs. */
@@ -391,11 +364,11 @@ read_all(struct work *w, struct err *e)
 {
 	if (w->r.t->core) {
 		w->r.is_stopped = true;
-		return look(0, w, e);
+		return look_at_ease(w, e);
 	}
 	if (w->opt->max_stop_ns && look_stopped(w, e) < 0)
 		return -1;
-	return is_all(w, STATE_DONE) && w->todo.nr ? 0 : look(0, w, e);
+	return is_all(w, STATE_DONE) && w->todo.nr ? 0 : look_at_ease(w, e);
 }
 
 int
@@ -412,24 +385,28 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 		.opt = opt,
 		.pause_ns = PAUSE_NS,
 	};
-	struct os_status status = { 0 };
 	struct err ours;
 	int result = -1;
 
 	w.r.l = &h->layout;
+	w.r.arenas = &w.arenas;
 	w.r.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ours) < 0)
 		debug("%s", ours.msg);
 	w.r.pages = pages;
 	if (!t->core && mlocked_find(&w.r.mlocked, t, &ours) < 0)
 		debug("%s", ours.msg);
-	w.r.has_swap = os_status(t, 0, &status, &ours) == 0 && status.vm_swap_bytes;
-	if (arenas_find(&a, t, m, o, NULL, e) == 0 && heap_layout_find(&h->layout, t, m, o, &a, e) == 0)
+	if (arenas_find(&a, t, m, o, NULL, e) == 0 && layout_glance(&w.layout, t, m, o, &a, e) == 0) {
+		h->layout = w.layout;
+		layout_add_tcache(&h->layout, t, m, &a, 0);
 		result = read_all(&w, e);
+	}
 	free(w.r.cached.v);
 	free(w.r.mlocked.v);
 	free(w.todo.v);
+	arenas_release(&w.arenas);
 	if (result < 0) {
+		maps_release(&w.maps);
 		heap_release(h);
 		return -1;
 	}
@@ -438,6 +415,7 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 		arenas_find_strays(&a, t, m, pages, &h->strays);
 	sum_up(h);
 	trim_forecast(&w.r, opt->want_uss);
+	maps_release(&w.maps);
 	h->is_resident_least = os_pages_by(pages) == OS_PAGES_NONZERO;
 	return 0;
 }

@@ -23,19 +23,21 @@
 #define FLAG_BITS UINT64_C(7)
 #define MAX_COPY_BYTES 0x308
 #define NR_SAMPLES 32
+/* Of so many threads as many will have a cache: most have one. */
+#define NR_THREADS (4 * NR_SAMPLES)
 /* Words before and behind the pointer to the arena. */
 #define NEAR_WORDS 32
 /* A block may be on its way into or out of a bin while we look. */
 #define NR_TORN 1
 
 static const struct kind {
-	unsigned int nr_bins, count_bytes;
-	bool counts_down;
+	struct heap_tcache_layout l;	/* what it says whatever the size of a word */
 	unsigned int first, last;
 } kinds[] = {
-	{ 76, 2, true, 42, HEAP_ANY_LATER },
-	{ 64, 2, false, 28, 41 },	/* 2.30, and the branches of 2.28 and 2.29 */
-	{ 64, 1, false, 26, 29 },
+	{ { .nr_bins = 76, .count_bytes = 2, .counts_down = true }, 42, HEAP_ANY_LATER },
+	/* 2.30, and the branches of 2.28 and 2.29 */
+	{ { .nr_bins = 64, .count_bytes = 2 }, 28, 41 },
+	{ { .nr_bins = 64, .count_bytes = 1 }, 26, 29 },
 };
 
 /* A cache, and our copy of its chunk. */
@@ -49,6 +51,12 @@ struct caches {
 	size_t nr;
 	struct cache v[NR_SAMPLES];
 };
+
+static bool
+is_late(const struct look *k)
+{
+	return k->deadline_ns && os_now_ns() >= k->deadline_ns;
+}
 
 /* ---- reading what may not be present ---- */
 
@@ -88,7 +96,8 @@ kind_chunk_bytes(const struct look *k, const struct kind *kind)
 {
 	unsigned int word = k->l->word_bytes;
 
-	return round_up(kind->nr_bins * (kind->count_bytes + word) + word, k->l->align_bytes);
+	return round_up(
+		kind->l.nr_bins * (kind->l.count_bytes + word) + word, k->l->align_bytes);
 }
 
 /* To its end, which is in what is the next chunk's header otherwise. */
@@ -107,48 +116,31 @@ is_kind_size(const struct look *k, const struct kind *kind, uint64_t size)
 	return (size & ~FLAG_BITS) - kind_chunk_bytes(k, kind) < min_chunk_bytes;
 }
 
-static uint64_t
-count_of(const struct look *k, const struct kind *kind, const char *chunk, unsigned int bin)
-{
-	const char *counts = chunk + 2 * k->l->word_bytes;
-	uint16_t count;
-
-	if (kind->count_bytes == 1)
-		return (unsigned char)counts[bin];
-	memcpy(&count, counts + bin * sizeof count, sizeof count);
-	return count;
-}
-
-static uint64_t
-head_of(const struct look *k, const struct kind *kind, const char *chunk, unsigned int bin)
-{
-	return word_at(k, chunk + (2 + bin) * k->l->word_bytes + kind->nr_bins * kind->count_bytes);
-}
-
 /* What an empty bin counts: nothing; or all of its room, which is the most that any bin counts. */
-static uint64_t
-count_of_empty(const struct look *k, const struct kind *kind, const char *chunk)
+static unsigned int
+count_of_empty(const struct heap_tcache_layout *l, const char *counts)
 {
-	uint64_t most = 0;
+	unsigned int most = 0;
 
-	for (unsigned int bin = 0; kind->counts_down && bin < kind->nr_bins; bin++)
-		if (count_of(k, kind, chunk, bin) > most)
-			most = count_of(k, kind, chunk, bin);
+	for (unsigned int bin = 0; l->counts_down && bin < l->nr_bins; bin++)
+		if (tcache_count(l, counts, bin) > most)
+			most = tcache_count(l, counts, bin);
 	return most;
 }
 
+/* Whether CHUNK can be a cache, by its heads and by which counts are those of empty bins. */
 static bool
-is_cache(const struct look *k, const struct kind *kind, const char *chunk)
+can_be_cache(const struct look *k, const struct heap_tcache_layout *l, const char *chunk)
 {
-	uint64_t empty = count_of_empty(k, kind, chunk);
-	unsigned int nr_torn = 0;
+	const char *counts = chunk + 2 * k->l->word_bytes;
+	unsigned int empty = count_of_empty(l, counts), nr_torn = 0;
 
-	for (unsigned int bin = 0; bin < kind->nr_bins; bin++) {
-		uint64_t head = head_of(k, kind, chunk, bin);
+	for (unsigned int bin = 0; bin < l->nr_bins; bin++) {
+		uint64_t head = tcache_head(k->l, l, counts, bin);
 
 		if (head && !is_block(k, head))
 			return false;
-		nr_torn += (count_of(k, kind, chunk, bin) == empty) == (head != 0);
+		nr_torn += (tcache_count(l, counts, bin) == empty) == (head != 0);
 	}
 	return nr_torn <= NR_TORN;
 }
@@ -168,7 +160,7 @@ add_cache(const struct look *k, struct caches *c, raddr at)
 			kinds[i].last < k->l->first ||
 			!is_kind_size(k, &kinds[i], word_at(k, new->copy + header / 2)) ||
 			!read_present(k, at, new->copy, kind_copy_bytes(k, &kinds[i])) ||
-			!is_cache(k, &kinds[i], new->copy))
+			!can_be_cache(k, &kinds[i].l, new->copy))
 			continue;
 		c->kind = &kinds[i];
 		new->chunk = at;
@@ -195,7 +187,7 @@ add_first_chunks(const struct look *k, struct caches *c)
 {
 	if (k->l->params.sbrk_base.v)
 		add_cache(k, c, first_chunk(k, k->l->params.sbrk_base));
-	for (size_t i = 1; i < k->a->nr && c->nr < NR_SAMPLES; i++)
+	for (size_t i = 1; i < k->a->nr && c->nr < NR_SAMPLES && !is_late(k); i++)
 		add_cache(k, c, first_chunk(k, raddr_add(k->a->v[i].addr, k->l->state_bytes)));
 }
 
@@ -213,7 +205,7 @@ read_near(const struct look *k, struct near *ret, size_t max)
 	size_t nr_tids, nr = 0;
 	struct err e;
 
-	if (os_threads(k->t, SIZE_MAX, &tids, &nr_tids, &e) < 0)
+	if (os_threads(k->t, NR_THREADS, &tids, &nr_tids, &e) < 0)
 		return 0;
 	for (size_t i = 0; i < nr_tids && nr < max; i++) {
 		raddr slot = arenas_slot_of_thread(k->a, k->t, tids[i]);
@@ -242,7 +234,7 @@ add_by_pointer(struct look *k, struct caches *c)
 	size_t nr = read_near(k, near, NR_SAMPLES);
 	struct caches found = { 0 };
 
-	for (size_t w = 0; w < 2 * NEAR_WORDS; w++) {
+	for (size_t w = 0; w < 2 * NEAR_WORDS && !is_late(k); w++) {
 		found = (struct caches){ 0 };
 		add_by_word(k, &found, near, nr, w);
 		if (found.nr && found.nr >= c->nr) {
@@ -257,7 +249,6 @@ add_by_pointer(struct look *k, struct caches *c)
 
 struct votes {
 	size_t nr_plain, nr_mangled;
-	size_t nr_keys, nr_blocks;
 };
 
 /*
@@ -273,21 +264,18 @@ vote_link(const struct look *k, struct votes *v, raddr at, uint64_t link, unsign
 	v->nr_mangled += !decoded || is_block(k, decoded + before);
 }
 
-/* The first blocks of the bins of C; in a block with a key (2.27's branch), that is where C is. */
+/* The first blocks of the bins of C. */
 static void
 vote_cache(const struct look *k, struct votes *v, const struct kind *kind, const struct cache *c)
 {
 	unsigned int word = k->l->word_bytes;
 
-	for (unsigned int bin = 0; bin < kind->nr_bins; bin++) {
-		raddr block = { head_of(k, kind, c->copy, bin) };
-		char words[2 * sizeof(uint64_t)];
+	for (unsigned int bin = 0; bin < kind->l.nr_bins; bin++) {
+		raddr block = { tcache_head(k->l, &kind->l, c->copy + 2 * word, bin) };
+		char link[sizeof(uint64_t)];
 
-		if (!block.v || !read_present(k, block, words, 2 * word))
-			continue;
-		vote_link(k, v, block, word_at(k, words), 0);
-		v->nr_blocks++;
-		v->nr_keys += word_at(k, words + word) == c->chunk.v + 2 * word;
+		if (block.v && read_present(k, block, link, word))
+			vote_link(k, v, block, word_at(k, link), 0);
 	}
 }
 
@@ -330,14 +318,13 @@ tell_links(struct look *k, const struct caches *c)
 		else
 			look_narrow(k, 0, 31);
 	}
-	if (c->kind)
-		k->l->tcache.has_key = c->kind->count_bytes == 2 || 2 * v.nr_keys > v.nr_blocks;
 }
 
 void
 look_for_tcache(struct look *k)
 {
 	struct caches c = { 0 };
+	int64_t from_slot_bytes;
 
 	add_first_chunks(k, &c);
 	add_by_pointer(k, &c);
@@ -345,9 +332,9 @@ look_for_tcache(struct look *k)
 	if (!c.kind && k->l->first >= 42)
 		c.kind = &kinds[0];
 	if (c.kind) {
-		k->l->tcache.nr_bins = c.kind->nr_bins;
-		k->l->tcache.count_bytes = c.kind->count_bytes;
-		k->l->tcache.counts_down = c.kind->counts_down;
+		from_slot_bytes = k->l->tcache.from_slot_bytes;
+		k->l->tcache = c.kind->l;
+		k->l->tcache.from_slot_bytes = from_slot_bytes;
 		k->l->tcache.chunk_bytes = kind_chunk_bytes(k, c.kind);
 		look_narrow(k, c.kind->first, c.kind->last);
 	}

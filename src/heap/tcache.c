@@ -1,7 +1,6 @@
 /*
  * What the threads have cached (struct tcache_perthread_struct, malloc/malloc.c, since 2.26): counts
- * and heads of lists.  The lists are read level by level, of all threads at once: one by one it
- * would take a system call for every chunk.
+ * and heads of lists, one for each bin.
  */
 #include <config.h>
 
@@ -13,22 +12,13 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "heap/layout-priv.h"
 
 #define THREADS_MAX 65536
 /* A count is at most this by its type (uint16_t), if mp_.tcache_count is not known. */
 #define COUNT_MAX 0xffff
 
-/* A list that is followed: of one bin of one thread. */
-struct link {
-	uint64_t entry;	/* what the program would get: two words behind the header */
-	uint32_t left;
-	uint32_t thread;	/* index into the heap's threads */
-};
-
-struct links {
-	struct link *v;	/* owned */
-	size_t nr, room;
-};
+static const char torn[] = "a thread's cache is damaged, or changed meanwhile";
 
 static size_t
 cache_bytes(const struct heap_layout *l)
@@ -49,32 +39,18 @@ count_max(const struct heap_layout *l)
 static uint32_t
 count_of(const struct heap_layout *l, const char *c, unsigned int i)
 {
-	uint16_t half;
+	uint32_t count = tcache_count(&l->tcache, c, i);
 
-	if (l->tcache.count_bytes == 1)
-		return (unsigned char)c[i];
-	memcpy(&half, c + i * sizeof half, sizeof half);
-	if (!l->tcache.counts_down)
-		return half;
 	/* Slots left, of mp_.tcache_count. */
-	return (uint32_t)l->params.tcache_count - half;
-}
-
-static uint64_t
-head_of(const struct heap_layout *l, const char *c, unsigned int i)
-{
-	unsigned int counts = l->tcache.nr_bins * l->tcache.count_bytes;
-
-	counts = (counts + l->word_bytes - 1) & ~(l->word_bytes - 1);
-	return word_from(c + counts + i * l->word_bytes, l->word_bytes);
+	return l->tcache.counts_down ? (uint32_t)l->params.tcache_count - count : count;
 }
 
 static bool
-is_cache(const struct heap_layout *l, const char *c)
+is_sound(const struct heap_layout *l, const char *c)
 {
 	for (unsigned int i = 0; i < l->tcache.nr_bins; i++) {
 		uint32_t count = count_of(l, c, i);
-		uint64_t head = head_of(l, c, i);
+		uint64_t head = tcache_head(l, &l->tcache, c, i);
 
 		if (count > count_max(l) || !count != !head || head % (2 * l->word_bytes))
 			return false;
@@ -87,123 +63,112 @@ static bool
 read_cache(struct reader *r, uint64_t addr, char *buf)
 {
 	const struct heap_layout *l = r->l;
-	uint64_t header;
-	struct err e;
+	char header[sizeof(uint64_t)];
+	uint64_t size;
 
-	if (!addr || addr % (2 * l->word_bytes) || !reader_may_look(r, addr) ||
-		os_read(r->t, (raddr){ addr - l->word_bytes }, &header, sizeof header, &e) < 0)
+	/* Before its first use the pointer is null or leads to where malloc never writes. */
+	if (addr % (2 * l->word_bytes) || reader_page(r, addr - l->word_bytes) == PAGE_NONE)
 		return false;
-	header = word_in(r, (const char *)&header);
+	if (!reader_look(r, addr - l->word_bytes, header, l->word_bytes)) {
+		r->cache_doubt = "a thread's cache is in swap";
+		return false;
+	}
+	size = word_in(r, header) & ~FLAG_BITS;
 	/* What would be too small for a chunk of its own was left to it. */
-	if ((header & ~FLAG_BITS) - l->tcache.chunk_bytes >= min_chunk_bytes(l))
+	if (size - l->tcache.chunk_bytes >= min_chunk_bytes(l))
 		return false;
-	if (os_read(r->t, (raddr){ addr }, buf, cache_bytes(l), &e) == 0 && is_cache(l, buf))
+	if (reader_look(r, addr, buf, cache_bytes(l)) && is_sound(l, buf))
 		return true;
-	r->is_cache_torn = true;
+	r->cache_doubt = torn;
 	return false;
 }
 
 /* ---- the lists ---- */
 
-static int
-add_lists(struct reader *r, struct links *links, uint32_t thread, const char *cache, struct err *e)
-{
-	for (unsigned int i = 0; i < r->l->tcache.nr_bins; i++) {
-		struct link *link;
-
-		if (!count_of(r->l, cache, i))
-			continue;
-		link = array_add(links);
-		if (!link)
-			return err_set(e, ENOMEM, "cannot list what the threads have cached");
-		*link = (struct link){
-			.entry = head_of(r->l, cache, i),
-			.left = count_of(r->l, cache, i),
-			.thread = thread,
-		};
-	}
-	return 0;
-}
-
 /*
- * The chunk that LINK stands on has the words WORDS: size, next.  Mark it and go on to the next.
- * False when it is none: malloc has gone on meanwhile, or memory is damaged.
+ * Mark the LEFT cached chunks from ENTRY on, which is what the program would get: two words behind
+ * the header.  Returns 0, 1 when one is none: malloc has gone on meanwhile, or memory is damaged; or
+ * -1 with E.
  */
-static bool
-take_link(struct reader *r, struct link *link, const char *words, struct err *e)
+static int
+follow(struct reader *r, struct heap_sum *sum, uint64_t entry, uint32_t left, struct err *e)
 {
 	const struct heap_layout *l = r->l;
-	struct heap_thread *thread = &r->heap->thread.v[link->thread];
-	uint64_t bytes = word_in(r, words) & ~FLAG_BITS;
-	uint64_t next = word_in(r, words + l->word_bytes);
+	unsigned int word = l->word_bytes;
 
-	if (bytes < min_chunk_bytes(l) || bytes % l->align_bytes)
-		return false;
-	if (l->has_safe_linking)
-		next ^= link->entry >> 12;
-	if (marks_add(&r->cached, link->entry - 2 * l->word_bytes, bytes, MARK_TCACHE, e) < 0)
-		return false;
-	thread->cached.count++;
-	thread->cached.bytes += bytes;
-	link->entry = next;
-	link->left--;
+	for (; left; left--) {
+		char words[2 * sizeof(uint64_t)];	/* size, next */
+		uint64_t bytes, next;
+
+		if (entry % (2 * word) || reader_is_late(r) ||
+			!reader_look(r, entry - word, words, 2 * word))
+			return 1;
+		bytes = word_in(r, words) & ~FLAG_BITS;
+		next = word_in(r, words + word);
+		if (bytes < min_chunk_bytes(l) || bytes % l->align_bytes)
+			return 1;
+		if (marks_add(&r->cached, entry - 2 * word, bytes, MARK_TCACHE, e) < 0)
+			return -1;
+		sum->count++;
+		sum->bytes += bytes;
+		entry = l->has_safe_linking ? next ^ entry >> 12 : next;
+	}
 	/* The last one's link is the null pointer. */
-	return !link->left == !next && next % (2 * l->word_bytes) == 0;
+	return entry != 0;
 }
 
-/* Read the next chunk of every list.  Those that have ended or broken off leave LINKS. */
 static int
-follow_level(struct reader *r, struct links *links, struct err *e)
+read_lists(struct reader *r, struct heap_sum *sum, const char *cache, struct err *e)
 {
-	unsigned int word = r->l->word_bytes;
-	size_t size = 2 * word, kept = 0;
-	auto_free raddr *from = calloc(links->nr, sizeof *from);
-	auto_free char *words = calloc(links->nr, size);
+	for (unsigned int i = 0; i < r->l->tcache.nr_bins; i++) {
+		int bad = follow(r, sum, tcache_head(r->l, &r->l->tcache, cache, i),
+			count_of(r->l, cache, i), e);
 
-	if (!from || !words)
-		return err_set(e, ENOMEM, "cannot list what the threads have cached");
-	for (size_t i = 0; i < links->nr; i++)
-		if (reader_may_look(r, links->v[i].entry - word))
-			from[i].v = links->v[i].entry - word;
-	if (os_read_each(r->t, from, links->nr, size, words, e) < 0)
-		return -1;
-	for (size_t i = 0; i < links->nr; i++) {
-		if (!take_link(r, &links->v[i], words + i * size, e))
-			r->is_cache_torn = true;
-		else if (links->v[i].left)
-			links->v[kept++] = links->v[i];
+		if (bad < 0)
+			return -1;
+		if (bad)
+			r->cache_doubt = torn;
 	}
-	links->nr = kept;
 	return 0;
 }
 
 /* ---- the threads ---- */
 
+/* What thread TID has.  BUF has room for a cache. */
 static int
-read_threads(struct reader *r, const struct threads *threads, struct links *links, struct err *e)
+read_thread(struct reader *r, pid_t tid, char *buf, struct err *e)
 {
-	const size_t nr = threads->nr;
-	int64_t offset = r->l->tcache.from_slot_bytes, low = offset < 0 ? offset : 0;
-	size_t size = (size_t)(offset < 0 ? -offset : offset) + r->l->word_bytes;
-	auto_free char *tls = malloc(nr * size);
-	auto_free char *buf = malloc(offset ? cache_bytes(r->l) : 1);
+	struct heap_thread *thread = array_add(&r->heap->thread);
+	int64_t offset = r->l->tcache.from_slot_bytes;
+	raddr slot = arenas_slot_of_thread(r->arenas, r->t, tid);
+	char word[sizeof(uint64_t)];
 
-	if (!tls || !buf)
+	if (!thread)
+		return err_set(e, ENOMEM, "cannot list the threads");
+	thread->tid = tid;
+	if (!slot.v || !reader_look(r, slot.v, word, r->l->word_bytes))
+		return 0;
+	thread->arena.v = word_in(r, word);
+	if (!offset || !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes) ||
+		!read_cache(r, word_in(r, word), buf))
+		return 0;
+	return read_lists(r, &thread->cached, buf, e);
+}
+
+static int
+read_threads(struct reader *r, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+	auto_free char *buf = malloc(cache_bytes(r->l));
+	size_t nr;
+
+	if (!buf)
 		return err_set(e, ENOMEM, "cannot list what the threads have cached");
-	if (arenas_read_tls(r->arenas, r->t, threads, low, size, tls, e) < 0)
+	if (os_threads(r->t, THREADS_MAX, &tids, &nr, e) < 0)
 		return -1;
-	for (size_t i = 0; i < nr; i++) {
-		struct heap_thread *thread = array_add(&r->heap->thread);
-		const char *slot = tls + i * size - low;
-
-		if (!thread)
-			return err_set(e, ENOMEM, "cannot list the threads");
-		thread->tid = threads->v[i].tid;
-		thread->arena.v = word_in(r, slot);
-		if (offset && read_cache(r, word_in(r, slot + offset), buf) &&
-			add_lists(r, links, (uint32_t)i, buf, e) < 0)
+	for (size_t i = 0; i < nr && !reader_is_late(r); i++)
+		if (read_thread(r, tids[i], buf, e) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -233,24 +198,25 @@ has_twice(const struct marks *m)
 int
 tcaches_read(struct reader *r, struct err *e)
 {
-	auto_threads struct threads threads = { 0 };
-	struct links links = { 0 };
-	int result;
+	uint64_t deadline_ns = r->deadline_ns, now_ns = os_now_ns();
 
 	r->cached.nr = r->heap->thread.nr = 0;
-	r->is_cache_torn = false;
+	r->cache_doubt = NULL;
 	if (!r->doubt && !is_known(r))
 		r->doubt = "it could not be told what its threads have cached";
 	if (!r->arenas->tls_offset_bytes)
 		return 0;
-	if (threads_list(&threads, r->t, THREADS_MAX, e) < 0)
+	/* The arenas need their time, too. */
+	if (deadline_ns > now_ns)
+		r->deadline_ns = now_ns + (deadline_ns - now_ns) / 2;
+	if (read_threads(r, e) < 0 || marks_sort(&r->cached, r, e) < 0)
 		return -1;
-	result = read_threads(r, &threads, &links, e);
-	while (result == 0 && links.nr && !reader_is_late(r))
-		result = follow_level(r, &links, e);
-	marks_sort(&r->cached);
-	r->is_cache_torn |= links.nr || has_twice(&r->cached);
-	free(links.v);
+	r->deadline_ns = deadline_ns;
+	if (has_twice(&r->cached))
+		r->cache_doubt = torn;
+	if (r->is_late)
+		r->cache_doubt = "there was no time to read what its threads have cached";
+	r->is_late = false;
 	debug("%zu threads have %zu chunks cached", r->heap->thread.nr, r->cached.nr);
-	return result;
+	return 0;
 }

@@ -77,9 +77,10 @@ top_pages(const struct heap_layout *l, uint64_t page_bytes, uint64_t top, uint64
 }
 
 int
-heap_top_pages(const struct target *t, const struct heap_layout *l, raddr arena,
-	struct heap_range *ret)
+heap_top_pages(const struct target *t, const struct maps *m, const struct heap_layout *l,
+	raddr arena, struct heap_range *ret)
 {
+	const struct region *region;
 	uint64_t top, size;
 	char word[sizeof(uint64_t)];
 	struct err e;
@@ -87,7 +88,8 @@ heap_top_pages(const struct target *t, const struct heap_layout *l, raddr arena,
 	if (os_read(t, raddr_add(arena, l->top), word, l->word_bytes, &e) < 0)
 		return -1;
 	top = word_from(word, l->word_bytes);
-	if (os_read(t, (raddr){ top + l->word_bytes }, word, l->word_bytes, &e) < 0)
+	region = maps_find(m, (raddr){ top });
+	if (!region || !region_may_be_malloc(region) || os_read(t, (raddr){ top + l->word_bytes }, word, l->word_bytes, &e) < 0)
 		return -1;
 	size = word_from(word, l->word_bytes) & ~FLAG_BITS;
 	*ret = top_pages(l, (uint64_t)sysconf(_SC_PAGESIZE), top, top + size);

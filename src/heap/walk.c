@@ -36,7 +36,10 @@ struct walk {
 unsigned int
 bin_of(const struct heap_layout *l, uint64_t bytes)
 {
-	/* On i386 with an alignment of 16 chunk sizes are 16n + 12 (SMALLBIN_CORRECTION). */
+	/*
+	 * On i386 since 2.26 alignment is more than two words, and the smallest chunk of 16 bytes has
+	 * bin 2 all the same (SMALLBIN_CORRECTION).
+	 */
 	unsigned int is_odd = l->align_bytes > 2 * l->word_bytes;
 	unsigned int step = l->align_bytes == 16 ? 4 : 3;
 
@@ -466,7 +469,7 @@ static uint64_t
 next_known(const struct walk *w)
 {
 	const struct marks *cached = &w->r->cached;
-	const uint64_t *map = w->s->map[w->seg_nr];
+	const uint64_t *map = w->s->stretch.v[w->seg_nr].map;
 	uint64_t nr_bits = map_bit(w->s, w->seg_nr, w->seg->end.v);
 	size_t i = marks_from(cached, w->addr + 1);
 	uint64_t known = i < cached->nr ? mark_chunk(&cached->v[i]) : UINT64_MAX;
@@ -524,6 +527,7 @@ int
 walk_segment(struct scan *s, size_t seg, struct err *e)
 {
 	raddr start = s->arena->segment.v[seg].start;
+	const struct page_runs *runs = &s->stretch.v[seg].runs;
 	struct walk w = {
 		.s = s,
 		.r = s->r,
@@ -537,9 +541,10 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	};
 	int bad;
 
-	if (window_open(&w.w, s->r, &s->runs, e) < 0)
+	/* By lists all that is wanted of memory is known already. */
+	if (!s->arena->is_by_lists && window_open(&w.w, s->r, runs, e) < 0)
 		return -1;
-	ledger_begin(&w.ledger, s->arena, &s->runs, s->r->page_bytes, start.v);
+	ledger_begin(&w.ledger, s->arena, runs, s->r->page_bytes, start.v);
 	bad = walk(&w);
 	if (bad)
 		take_gap(&w, w.seg->end.v);
