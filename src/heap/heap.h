@@ -290,6 +290,7 @@ struct heap_options {
 	uint64_t pad_bytes;	/* forecast malloc_trim() of this */
 	bool with_tops;		/* forecast that the tops of thread arenas are given back as well */
 	bool bins_only;		/* free chunks by malloc's lists; no chunk in use is looked at */
+	bool one_look;		/* do not try again with an arena that could not be read exactly */
 	/* If not NULL, called with ARG at each look at the target, while it is stopped if it is. */
 	void (*beside)(void *arg);
 	void *arg;

@@ -296,6 +296,16 @@ set_stopped(struct work *w, bool is_stopped)
 		os_pages_stopped(w->r.pages, is_stopped);
 }
 
+/* Whether each arena was read, however well. */
+static bool
+is_all_seen(const struct work *w)
+{
+	for (size_t i = 0; i < w->todo.nr; i++)
+		if (w->todo.v[i].state != STATE_DONE && !w->todo.v[i].nr_tries)
+			return false;
+	return w->todo.nr;
+}
+
 /*
  * Stop it once and look.  Returns 0, 1 with E if it could not be stopped in time, or so late that no
  * arena could be read, or -1 with E.  A thread that waits for a disk or has just been born is one to
@@ -342,7 +352,8 @@ look_stopped(struct work *w, struct err *e)
 			debug("%s", e->msg);
 			return 0;
 		}
-		if ((w->todo.nr && is_all(w, STATE_HUGE)) || w->r.heap->nr_stops == STOPS_MAX)
+		if ((w->todo.nr && is_all(w, STATE_HUGE)) || w->r.heap->nr_stops == STOPS_MAX ||
+			(w->opt->one_look && is_all_seen(w)))
 			return 0;
 		os_sleep_ns(w->pause_ns);
 	}
@@ -368,7 +379,9 @@ read_all(struct work *w, struct err *e)
 	}
 	if (w->opt->max_stop_ns && look_stopped(w, e) < 0)
 		return -1;
-	return is_all(w, STATE_DONE) && w->todo.nr ? 0 : look_at_ease(w, e);
+	if ((is_all(w, STATE_DONE) && w->todo.nr) || (w->opt->one_look && is_all_seen(w)))
+		return 0;
+	return look_at_ease(w, e);
 }
 
 int
