@@ -5,6 +5,7 @@
 
 #include "inject/hooks.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,11 +55,24 @@ struct changes {
 	bool has_lazy;		/* a slot that ld.so has not filled yet */
 };
 
+/* A function may have several names, and be hooked by each. */
+static bool
+has_change(const struct changes *cs, const struct change *c)
+{
+	for (size_t i = 0; i < cs->nr; i++)
+		if (cs->v[i].at.v == c->at.v)
+			return true;
+	return false;
+}
+
 static int
 add_change(struct changes *cs, const struct change *c, struct err *e)
 {
-	struct change *new = array_add(cs);
+	struct change *new;
 
+	if (c->is_code && has_change(cs, c))
+		return 0;
+	new = array_add(cs);
 	if (!new)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory");
 	*new = *c;
@@ -367,6 +381,17 @@ entry_address(const struct setting *s, uint64_t i, size_t offset)
 		offsetof(struct hook_area_image, entry) + i * sizeof(struct hook_entry) + offset);
 }
 
+/* Where entry number I's function is to jump: to the hook, if a near jump leads so far. */
+static raddr
+first_hop(const struct setting *s, const struct hook_entry *en, uint64_t i)
+{
+	uint64_t from = en->word.at.v, to = en->hook.v;
+
+	return (from > to ? from - to : to - from) < prologue_reach_bytes
+		? en->hook
+		: entry_address(s, i, offsetof(struct hook_entry, stub));
+}
+
 /* What entry number I would be for H.  0, or -1 with *WHY. */
 static int
 make_entry(const struct setting *s, const struct inject_hook *h, const unsigned char *code, uint64_t i,
@@ -382,8 +407,7 @@ make_entry(const struct setting *s, const struct inject_hook *h, const unsigned 
 	prologue_far_jump(en.stub, h->hook);
 	en.word.at = p.at;
 	memcpy(&en.word.original, code + (p.at.v - h->function.v), sizeof en.word.original);
-	en.word.hooked = prologue_patch(en.word.original, p.at,
-		entry_address(s, i, offsetof(struct hook_entry, stub)));
+	en.word.hooked = prologue_patch(en.word.original, p.at, first_hop(s, &en, i));
 	*ret = en;
 	return 0;
 }
@@ -640,4 +664,49 @@ inject_hooks_lift(struct inject_target *it, const struct inject_options *opt,
 	if (!s->changes.nr)
 		return 0;
 	return apply_changes(it->target, &s->maps, &s->changes, true, opt->wait_ns, ret, e);
+}
+
+/* ---- calls that are no caller's ---- */
+
+/* What is compiled from one source file lies together: all of malloc.c takes 16 KiB. */
+#define NEAR_BYTES UINT64_C(32768)
+
+/* Of [*LOW, *HIGH) leave what is in the same segment as AT. */
+static void
+clip_to_segment(const struct image *image, raddr at, raddr *low, raddr *high)
+{
+	for (size_t i = 0; i < image_nr_phdrs(image); i++) {
+		const Elf64_Phdr *p = image_phdr(image, i);
+		raddr start = { image_bias(image) + p->p_vaddr }, end = raddr_add(start, p->p_filesz);
+
+		if (p->p_type != PT_LOAD || !raddr_in(at, start, end))
+			continue;
+		if (low->v < start.v)
+			*low = start;
+		if (high->v > end.v)
+			*high = end;
+	}
+}
+
+void
+inject_inner_calls(const struct objects *o, raddr function, raddr *ret_start, raddr *ret_end)
+{
+	const struct object *object = objects_at(o, function);
+	raddr low = { function.v - NEAR_BYTES }, high = raddr_add(function, NEAR_BYTES);
+	const unsigned char *code;
+	size_t size;
+
+	*ret_start = *ret_end = (raddr){ 0 };
+	if (!object)
+		return;
+	clip_to_segment(object->image, function, &low, &high);
+	size = high.v - low.v;
+	code = image_bytes(object->image, low, size);
+	for (size_t at = 0; code && at < size; at++) {
+		if (!prologue_is_return(code, at, low, function))
+			continue;
+		if (!ret_start->v)
+			*ret_start = raddr_add(low, at);
+		*ret_end = raddr_add(low, at + 1);
+	}
 }

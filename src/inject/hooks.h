@@ -11,7 +11,8 @@
  *		| head: magic, how many        |
  *		+------------------------------+
  *		| entry 0: its record          |
- *		|   stub:  jump to the hook    | <- the function's beginning jumps here
+ *		|   stub:  jump to the hook    | <- the function's beginning jumps here, unless
+ *		|                              |    the hook itself is near enough
  *		|   moved: what stood there, a | <- what the hook's "real" points to
  *		|          jump to the rest    |
  *		| entry 1 ...                  |  once used, an entry stays as it is

@@ -209,6 +209,14 @@ int inject_hooks_set(struct inject_target *it, const struct arenas *a,
 	const struct inject_options *opt, const struct inject_hook *hook, size_t nr,
 	struct inject_hooked *ret, struct inject_report *report, struct err *e);
 
+/*
+ * Where the function at FUNCTION, which lies in one of the objects O, is called directly by what was
+ * compiled together with it: [*RET_START, *RET_END) has all addresses that such calls return to, and
+ * none of other code.  Both {0}: there are none.  Everybody else calls through a table, so that a
+ * program can put a function of its own in between.
+ */
+void inject_inner_calls(const struct objects *o, raddr function, raddr *ret_start, raddr *ret_end);
+
 /* Put back every byte.  No hooks set is no failure: nothing is counted then. */
 int inject_hooks_lift(struct inject_target *it, const struct inject_options *opt,
 	struct inject_hooked *ret, struct err *e);

@@ -31,6 +31,13 @@ prologue_jump_target(uint64_t word, raddr at)
 	return (raddr){ 0 };
 }
 
+bool
+prologue_is_return(const unsigned char *code, size_t at, raddr start, raddr to)
+{
+	(void)code, (void)at, (void)start, (void)to;
+	return false;
+}
+
 void
 prologue_far_jump(unsigned char code[PROLOGUE_FAR_BYTES], raddr to)
 {

@@ -198,6 +198,17 @@ prologue_jump_target(uint64_t word, raddr at)
 }
 
 bool
+prologue_is_return(const unsigned char *code, size_t at, raddr start, raddr to)
+{
+	int32_t rel;
+
+	if (at < JUMP_BYTES || code[at - JUMP_BYTES] != 0xe8)
+		return false;
+	memcpy(&rel, code + at - sizeof rel, sizeof rel);
+	return start.v + at + (uint64_t)(int64_t)rel == to.v;
+}
+
+bool
 prologue_is_slot(uint32_t type)
 {
 	return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_64;

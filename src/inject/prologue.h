@@ -40,6 +40,12 @@ uint64_t prologue_patch(uint64_t was, raddr at, raddr to);
 /* Where a near jump at AT that begins with the bytes of WORD leads; {0} if it is none. */
 raddr prologue_jump_target(uint64_t word, raddr at);
 
+/*
+ * Whether a direct call of the function TO returns to CODE + AT, CODE being what lies at START.  By its
+ * bytes alone, which may be part of something else.
+ */
+bool prologue_is_return(const unsigned char *code, size_t at, raddr start, raddr to);
+
 /* A jump to anywhere, padded. */
 void prologue_far_jump(unsigned char code[PROLOGUE_FAR_BYTES], raddr to);
 
