@@ -4,7 +4,8 @@
 #include "agent/count.h"
 
 enum agent_mode agent_mode;
-__thread struct agent_self agent_self;
+struct wire_thread agent_nobody = { .is_inside = 1 };
+__thread struct agent_self agent_self = { .place = &agent_nobody };
 
 static enum {
 	NOT_YET,
@@ -12,11 +13,14 @@ static enum {
 	STARTED,
 } state;
 
-/* glibc's malloc calls no hooks, so it needs no guard. */
+/* Loaded into a process that ran already: see live.c. */
+static bool is_live;
+
+/* glibc's malloc calls no hooks, so it needs no guard; but for those that its own beginning leads to. */
 static enum agent_mode
 best_mode(void)
 {
-	if (!real_has_headers || settings.limit_bytes != INT64_MAX)
+	if (is_live || !real_has_headers || settings.limit_bytes != INT64_MAX)
 		return AGENT_GUARDED;
 	return settings.account == WIRE_USABLE ? AGENT_QUICK : AGENT_QUICK_REQUESTED;
 }
@@ -31,7 +35,7 @@ start(char **envp)
 	state = STARTING;
 	if (!real_find()) {
 		settings.is_on = false;
-	} else if (!settings_read(envp)) {
+	} else if (!is_live && !settings_read(envp)) {
 		state = NOT_YET;	/* until the constructor */
 		return;
 	}
@@ -39,6 +43,7 @@ start(char **envp)
 	if (!settings.is_on)
 		return;
 	segment_open();
+	segment->way = is_live ? WIRE_LOADED : WIRE_PRELOADED;
 	count_init();
 	agent_mode = best_mode();
 	agent_self.is_inside = true;	/* it may call malloc */
@@ -49,16 +54,22 @@ start(char **envp)
 SLOW struct wire_thread *
 agent_enter_slowly(void)
 {
+	struct wire_thread *self;
+
 	if (!early_is_over())
 		return NULL;
 	if (state == NOT_YET)
 		start(NULL);
-	if (agent_mode == AGENT_OFF || agent_self.is_inside)
+	if (agent_mode == AGENT_OFF || agent_self.place != &agent_nobody || agent_self.is_inside)
 		return NULL;
-	if (!agent_self.place)
-		agent_self.place = count_register();
-	agent_self.is_inside = true;
-	return agent_self.place;
+	self = agent_self.has_none ? NULL : count_register();
+	if (!self) {
+		agent_self.has_none = agent_self.is_inside = true;
+		return count_shared();
+	}
+	agent_self.place = self;
+	agent_set_inside(self, true);
+	return self;
 }
 
 static void __attribute__((constructor))
@@ -66,8 +77,10 @@ begin(int argc, char **argv, char **envp)
 {
 	(void)argc;
 	(void)argv;
-	if (state == NOT_YET)
+	if (state == NOT_YET) {
+		is_live = real_is_behind_libc();
 		start(envp);
+	}
 	if (agent_mode != AGENT_OFF && settings.prints)
 		say_periodically();
 }

@@ -7,6 +7,7 @@
  *
  *	hooks.c		malloc and its kin, as the program calls them
  *	mappings.c	mmap and its kin
+ *	live.c		the hooks of a process that ran already
  *	count.h, count.c	who may take how many bytes
  *	real.c		the functions behind the hooks
  *	settings.c	what the environment asks for
@@ -61,6 +62,9 @@ extern struct real real;
  */
 bool real_find(void);
 
+/* Whether nobody calls our hooks by their names: libc comes first, as when we are loaded later. */
+bool real_is_behind_libc(void);
+
 /* Whether malloc is glibc's, whose chunks have the size in front (sysmalloc, malloc/malloc.c). */
 extern bool real_has_headers;
 
@@ -97,13 +101,17 @@ extern enum agent_mode {
 } agent_mode;
 
 /*
- * What a thread has for itself: the place of its counters, NULL before its first call; and whether it
- * is in a hook, so that what the real malloc calls is not counted again.
+ * What a thread has for itself: the place of its counters, which also says whether it is in a hook, so
+ * that what the real malloc calls is not counted again.
  */
 extern __thread struct agent_self {
+	/* Never NULL, so that one question is enough: agent_nobody, who is always inside, before the
+	 * first call, and for a thread that found no place. */
 	struct wire_thread *place;
-	bool is_inside;
+	bool has_none;			/* all places were taken */
+	bool is_inside;			/* without a place of its own */
 } agent_self __attribute__((tls_model("initial-exec")));
+extern struct wire_thread agent_nobody;
 
 /* For a hook that cannot count at once: get ready.  NULL: do only what the real one does. */
 struct wire_thread *agent_enter_slowly(void);
@@ -119,6 +127,15 @@ void segment_after_fork(void);
 
 extern struct wire_segment *segment;
 
+/* Who stops the process in between sees that as well. */
+static inline void
+agent_set_inside(struct wire_thread *place, bool is_inside)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&place->is_inside, is_inside, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /*
  * A hook begins and ends with these.  NULL: the call is not ours to count, do what the real one does.
  */
@@ -131,16 +148,19 @@ agent_enter(void)
 	if (UNLIKELY(agent_mode == AGENT_OFF))
 		return agent_enter_slowly();
 	self = agent_self.place;
-	if (UNLIKELY(!self || agent_self.is_inside))
+	if (UNLIKELY(self->is_inside))
 		return agent_enter_slowly();
-	agent_self.is_inside = true;
+	agent_set_inside(self, true);
 	return self;
 }
 
 static inline void
 agent_leave(void)
 {
-	agent_self.is_inside = false;
+	if (LIKELY(agent_self.place != &agent_nobody))
+		agent_set_inside(agent_self.place, false);
+	else
+		agent_self.is_inside = false;
 }
 
 /* ---- blocks from before there was a malloc (early.c) ---- */

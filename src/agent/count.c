@@ -40,8 +40,8 @@ count_unlock(void)
 	lock_drop(&lock);
 }
 
-static struct wire_thread *
-shared_place(void)
+struct wire_thread *
+count_shared(void)
 {
 	return wire_threads(segment);
 }
@@ -271,7 +271,7 @@ count_take_slowly(struct wire_thread *self, int64_t bytes)
 	if (take_new_peak(self, bytes))
 		return true;
 	count_lock();
-	is_taken = self == shared_place() ? take_shared(self, bytes) : take_own(self, bytes);
+	is_taken = self == count_shared() ? take_shared(self, bytes) : take_own(self, bytes);
 	is_passed = is_taken && must_report();
 	if (!is_taken)
 		segment->nr_refused++;
@@ -291,7 +291,7 @@ count_give_slowly(struct wire_thread *self, int64_t bytes)
 
 	count_lock();
 	self->live_bytes -= bytes;
-	if (self == shared_place()) {
+	if (self == count_shared()) {
 		set_taken(segment->taken_bytes - bytes);
 	} else {
 		taken = segment->taken_bytes - (self->granted_bytes - self->live_bytes);
@@ -309,6 +309,7 @@ move_in(struct wire_thread *t, uint32_t tid)
 {
 	t->tid = tid;
 	t->is_busy = 0;
+	t->is_inside = 0;
 	t->is_refused = 0;
 	t->first_bytes = t->live_bytes;
 }
@@ -359,7 +360,7 @@ count_register(void)
 	if (t)
 		move_in(t, tid);
 	count_unlock();
-	return t ? t : shared_place();
+	return t;
 }
 
 /* ---- the beginning ---- */
@@ -375,7 +376,7 @@ void
 count_init(void)
 {
 	segment->nr_threads = 1;
-	grant_nothing(shared_place());
+	grant_nothing(count_shared());
 	set_taken(segment->base_bytes);
 	note_peak(segment->base_bytes);
 	find_barrier();
@@ -385,7 +386,7 @@ count_init(void)
 void
 count_init_child(void)
 {
-	struct wire_thread *self = shared_place();
+	struct wire_thread *self = count_shared();
 	uint32_t nr = segment->nr_threads;
 
 	for (uint32_t i = 1; i < nr; i++) {

@@ -18,8 +18,10 @@
 bool count_take_slowly(struct wire_thread *self, int64_t bytes);
 void count_give_slowly(struct wire_thread *self, int64_t bytes);
 
-/* The place of a thread that has none yet. */
+/* A place for a thread that has none yet; NULL: there are no more. */
 struct wire_thread *count_register(void);
+/* The one for those that have none. */
+struct wire_thread *count_shared(void);
 /* Once, when the segment is there; again in a forked child. */
 void count_init(void);
 void count_init_child(void);

@@ -118,7 +118,7 @@ malloc(size_t size)
 	if (UNLIKELY(mode != AGENT_QUICK && mode != AGENT_QUICK_REQUESTED))
 		return malloc_guarded(size);
 	self = agent_self.place;
-	if (UNLIKELY(!self || size > BLOCK_MAX))
+	if (UNLIKELY(self->is_inside || size > BLOCK_MAX))
 		return malloc_guarded(size);
 	if (LIKELY(mode == AGENT_QUICK)) {
 		block = real.malloc(size);
@@ -175,7 +175,7 @@ free(void *block)
 		return;
 	}
 	self = agent_self.place;
-	if (UNLIKELY(!self || chunk_is_mmapped(block))) {
+	if (UNLIKELY(self->is_inside || chunk_is_mmapped(block))) {
 		free_guarded(block);
 		return;
 	}

@@ -24,11 +24,17 @@ struct range {
 static struct lock lock;
 static struct range *ranges;
 static size_t nr_ranges, room;
+static uint32_t nr_starts;	/* of counting, when they were noted */
 
+/* What was mapped and unmapped while nobody counted is not known. */
 void
 mappings_lock(void)
 {
 	lock_take(&lock);
+	if (UNLIKELY(segment->nr_starts != nr_starts)) {
+		nr_starts = segment->nr_starts;
+		nr_ranges = 0;
+	}
 }
 
 void

@@ -157,6 +157,28 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
+static int
+is_libc_or_us(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct symbols s;
+	bool *is_libc = arg;
+
+	(void)size;
+	if (is_us(info))
+		return 1;
+	*is_libc = symbols_open(&s, info) && symbols_find(&s, "gnu_get_libc_version");
+	return *is_libc;
+}
+
+bool
+real_is_behind_libc(void)
+{
+	bool is_libc = false;
+
+	dl_iterate_phdr(is_libc_or_us, &is_libc);
+	return is_libc;
+}
+
 /*
  * A release that puts something else in front of a block, or a debugging malloc with the same name,
  * is found out here.

@@ -227,7 +227,8 @@ segment_after_fork(void)
 	count_forget_lock();
 	mappings_forget_lock();
 	settings.segment = NULL;
-	agent_self.place = NULL;
+	agent_self.place = &agent_nobody;
+	agent_self.has_none = agent_self.is_inside = false;
 	if (!settings.follows) {
 		agent_mode = AGENT_OFF;
 		return;

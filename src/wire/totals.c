@@ -21,6 +21,7 @@ void
 wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
 {
 	const struct wire_thread *t = threads_of(s);
+	const int64_t before = READ(s->before_bytes);
 	int64_t live = 0, peak = 0, most;
 
 	*ret = (struct wire_totals){ 0 };
@@ -35,14 +36,15 @@ wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
 	 * never was there more than is granted.
 	 */
 	most = READ(s->taken_bytes) - s->base_bytes;
-	live = at_least_0(live < most ? live : most);
+	live = at_least_0(before + (live < most ? live : most));
 	/* Both are at least the peak. */
 	most = READ(s->taken_peak_bytes) - s->base_bytes;
 	most = peak < most ? peak : most;
 	ret->live_bytes = (uint64_t)live;
 	ret->peak_bytes = (uint64_t)(most > live ? most : live);
 	ret->mapped_bytes = (uint64_t)at_least_0(READ(s->mapped_bytes));
-	ret->nr_live = ret->nr_allocated > ret->nr_freed ? ret->nr_allocated - ret->nr_freed : 0;
+	ret->nr_live = READ(s->nr_before) + ret->nr_allocated;
+	ret->nr_live = ret->nr_live > ret->nr_freed ? ret->nr_live - ret->nr_freed : 0;
 }
 
 bool

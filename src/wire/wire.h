@@ -32,6 +32,11 @@ enum wire_on_limit {
 	WIRE_REPORT,		/* say so once and go on */
 };
 
+enum wire_way {
+	WIRE_PRELOADED,		/* there from the start, by LD_PRELOAD or linked with it */
+	WIRE_LOADED,		/* into a running process; counts from when memdiag has set the hooks */
+};
+
 /*
  * Counters with one writer, the thread they are of.  They stay when it has ended, and the next thread
  * goes on with them.  A block may be freed by another thread than the one that got it, so what is
@@ -48,7 +53,7 @@ struct wire_thread {
 	uint32_t tid;		/* 0: never used */
 	uint32_t is_busy;	/* between looking at what is granted and using it */
 	uint32_t is_refused;	/* was told that the limit is reached, and may use the reserve */
-	uint32_t reserved;
+	uint32_t is_inside;	/* in a hook: a block may be there and not be counted yet, or the reverse */
 	int64_t first_bytes;	/* live_bytes when the present thread took over */
 	int64_t padding[5];
 };
@@ -75,6 +80,32 @@ struct wire_segment {
 	uint64_t nr_mappings;
 	uint64_t nr_refused;
 	uint32_t is_reported;	/* WIRE_REPORT: has said so */
+	uint32_t way;		/* enum wire_way */
+	/* Of WIRE_LOADED, written by memdiag: */
+	uint32_t is_counting;
+	uint32_t nr_starts;	/* counters begin anew with each */
+	int64_t before_bytes;	/* in use when counting began, and not in any thread's counter */
+	uint64_t nr_before;	/* blocks of these */
+	uint32_t nr_doubtful;	/* of these, so many may be missing, or be too many; UINT32_MAX: any */
+};
+
+/* The dynamic symbol of the agent that tells memdiag what to hook in a running process. */
+#define WIRE_LIVE_SYMBOL "memdiag_agent_live"
+#define WIRE_LIVE_MAGIC UINT64_C(0x316576696c67646d)	/* "mdglive1" */
+#define WIRE_MAX_HOOKS 24
+
+struct wire_hook {
+	char name[24];		/* libc's function; "" ends the list */
+	uint64_t hook;		/* address of what is to be called instead */
+	uint64_t real;		/* of the pointer to what does as the function did */
+};
+
+struct wire_live {
+	uint64_t magic;
+	/* Where libc's malloc calls itself, written by memdiag: calls of free() that come back to
+	 * here are not the program's. */
+	uint64_t inner_start, inner_bytes;
+	struct wire_hook hook[WIRE_MAX_HOOKS];
 };
 
 static inline struct wire_thread *
