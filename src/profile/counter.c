@@ -1,0 +1,114 @@
+/*
+ * The counters of the agent in a process.  They are memory of that process, which may have written
+ * anything there.
+ */
+#include <config.h>
+
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+
+/* ---- where they are ---- */
+
+/* A pointer of the agent's to its segment, whose address is that of the symbol. */
+static int
+follow(const struct target *t, raddr symbol, raddr *ret, struct err *e)
+{
+	return os_read(t, symbol, ret, sizeof *ret, e);
+}
+
+static int
+find(struct counter *c, const struct target *t, const struct objects *o, struct err *e)
+{
+	for (size_t i = 0; i < o->nr; i++) {
+		struct image_symbol segment, live;
+
+		if (image_find(o->v[i].image, WIRE_SYMBOL, &segment) < 0)
+			continue;
+		c->agent = o->v[i].start;
+		if (image_find(o->v[i].image, WIRE_LIVE_SYMBOL, &live) == 0)
+			c->live_at = live.addr;
+		return follow(t, segment.addr, &c->segment_at, e);
+	}
+	return 0;
+}
+
+/* ---- what is in them ---- */
+
+static int
+refuse(const struct target *t, struct err *e)
+{
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"the agent in %d (%s) is of another memdiag, or its counters are damaged", t->pid,
+		t->comm);
+}
+
+/* The number of the process in its own namespace. */
+static pid_t
+inner_pid(const struct target *t)
+{
+	struct os_status s;
+	struct err e;
+
+	return os_status(t, t->pid, &s, &e) == 0 && s.inner_tid ? s.inner_tid : t->pid;
+}
+
+int
+counter_read_again(struct counter *c, const struct target *t, struct err *e)
+{
+	auto_free struct wire_segment *copy = malloc(WIRE_SEGMENT_BYTES(WIRE_MAX_THREADS));
+	uint64_t size;
+
+	if (!copy)
+		return err_set(e, ENOMEM, "cannot copy the counters of %d (%s)", t->pid, t->comm);
+	if (os_read(t, c->segment_at, copy, WIRE_HEADER_BYTES, e) < 0)
+		return err_context(e, "cannot read the counters of %d (%s)", t->pid, t->comm);
+	if (copy->nr_threads > WIRE_MAX_THREADS)
+		return refuse(t, e);
+	size = WIRE_SEGMENT_BYTES(copy->nr_threads);
+	if (!wire_is_valid(copy, size))
+		return refuse(t, e);
+	if (os_read(t, raddr_add(c->segment_at, WIRE_HEADER_BYTES), wire_threads(copy),
+		    size - WIRE_HEADER_BYTES, e) < 0)
+		return err_context(e, "cannot read the counters of %d (%s)", t->pid, t->comm);
+	free(c->segment);
+	c->nr_threads = copy->nr_threads;
+	c->segment = take_ptr(&copy);
+	c->is_parents = (pid_t)c->segment->pid != inner_pid(t);
+	return 0;
+}
+
+int
+counter_read(struct counter *c, const struct target *t, const struct maps *m,
+	const struct objects *o, struct err *e)
+{
+	const struct region *r;
+
+	if (find(c, t, o, e) < 0)
+		return -1;
+	if (!c->segment_at.v)
+		return 0;
+	r = maps_find(m, c->segment_at);
+	if (!r || strncmp(r->prot, "rw", 2) != 0)
+		return refuse(t, e);
+	return counter_read_again(c, t, e);
+}
+
+bool
+counter_is_counting(const struct counter *c)
+{
+	return c->segment && !c->is_parents &&
+		(c->segment->way == WIRE_PRELOADED || c->segment->is_counting);
+}
+
+void
+counter_release(struct counter *c)
+{
+	free(c->segment);
+	*c = (struct counter){ 0 };
+}

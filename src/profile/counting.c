@@ -1,0 +1,376 @@
+/*
+ * Counting begun and ended in a process that runs.
+ */
+#include <config.h>
+
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "elf/image.h"
+#include "heap/heap.h"
+
+/* ---- the target at one moment ---- */
+
+struct sight {
+	const struct target *target;
+	struct maps maps;
+	struct objects objects;
+	struct arenas arenas;
+	struct inject_target *it;
+	struct counter counter;
+};
+
+static void
+sight_release(struct sight *s)
+{
+	counter_release(&s->counter);
+	inject_target_free(s->it);
+	arenas_release(&s->arenas);
+	objects_release(&s->objects);
+	maps_release(&s->maps);
+	*s = (struct sight){ .target = s->target };
+}
+#define auto_sight __attribute__((cleanup(sight_release)))
+
+/* Anew: what is loaded may be more than before. */
+static int
+look(struct sight *s, struct err *e)
+{
+	const struct target *t = s->target;
+
+	sight_release(s);
+	return maps_read(&s->maps, t, e) < 0 || objects_find(&s->objects, &s->maps, t, NULL, e) < 0 ||
+			inject_target_new(&s->it, t, &s->maps, &s->objects, e) < 0 ||
+			arenas_find(&s->arenas, t, &s->maps, &s->objects, NULL, e) < 0 ||
+			counter_read(&s->counter, t, &s->maps, &s->objects, e) < 0
+		? -1
+		: 0;
+}
+
+/* ---- the counters, which nobody writes while nothing is hooked ---- */
+
+static int
+write_counters(const struct sight *s, size_t offset, size_t size, struct err *e)
+{
+	const char *copy = (const char *)s->counter.segment;
+
+	return os_write(s->target, raddr_add(s->counter.segment_at, offset), copy + offset, size, e);
+}
+
+/* The first place is shared, and never has a grant. */
+static void
+begin_anew(struct wire_segment *segment, uint32_t nr_threads)
+{
+	struct wire_thread *t = wire_threads(segment);
+	struct timespec now = { 0 };
+
+	for (uint32_t i = 0; i < nr_threads; i++) {
+		t[i].live_bytes = t[i].peak_bytes = t[i].first_bytes = 0;
+		t[i].nr_allocated = t[i].nr_freed = 0;
+		if (i)
+			t[i].ceiling_bytes = t[i].granted_bytes = t[i].floor_bytes =
+				t[i].slack_bytes = 0;
+	}
+	segment->taken_bytes = segment->taken_peak_bytes = 0;
+	segment->mapped_bytes = segment->mapped_peak_bytes = 0;
+	segment->nr_mappings = 0;
+	segment->before_bytes = 0;
+	segment->nr_before = 0;
+	segment->nr_starts++;
+	clock_gettime(CLOCK_REALTIME, &now);
+	segment->started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int
+reset_counters(struct sight *s, struct err *e)
+{
+	if (counter_read_again(&s->counter, s->target, e) < 0)
+		return -1;
+	begin_anew(s->counter.segment, s->counter.nr_threads);
+	return write_counters(s, 0, WIRE_SEGMENT_BYTES(s->counter.nr_threads), e);
+}
+
+static int
+set_counting(const struct sight *s, bool is_counting, struct err *e)
+{
+	s->counter.segment->is_counting = is_counting;
+	return write_counters(s, offsetof(struct wire_segment, is_counting), sizeof(uint32_t), e);
+}
+
+/* ---- what is to be hooked ---- */
+
+struct hooks {
+	struct wire_live live;	/* as the agent has it */
+	struct inject_hook v[WIRE_MAX_HOOKS];
+	size_t nr;
+};
+
+static int
+read_live(const struct sight *s, struct hooks *h, struct err *e)
+{
+	const struct target *t = s->target;
+
+	if (!s->counter.live_at.v ||
+		os_read(t, s->counter.live_at, &h->live, sizeof h->live, e) < 0 ||
+		h->live.magic != WIRE_LIVE_MAGIC)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the agent in %d (%s) is of another memdiag",
+			t->pid, t->comm);
+	for (size_t i = 0; i < WIRE_MAX_HOOKS; i++)
+		h->live.hook[i].name[sizeof h->live.hook[i].name - 1] = '\0';
+	return 0;
+}
+
+/* A function that has several names has the hook of the first. */
+static raddr
+hook_of(const struct hooks *h, raddr function, uint64_t hook)
+{
+	for (size_t i = 0; i < h->nr; i++)
+		if (h->v[i].function.v == function.v)
+			return h->v[i].hook;
+	return (raddr){ hook };
+}
+
+/* Functions that this libc does not have are left out. */
+static int
+list_hooks(const struct sight *s, struct hooks *h, struct err *e)
+{
+	const struct object *libc = objects_malloc(&s->objects, s->target);
+
+	if (read_live(s, h, e) < 0)
+		return -1;
+	for (size_t i = 0; i < WIRE_MAX_HOOKS && h->live.hook[i].name[0]; i++) {
+		const struct wire_hook *w = &h->live.hook[i];
+		struct image_symbol function;
+
+		if (!libc || image_find(libc->image, w->name, &function) < 0)
+			continue;
+		h->v[h->nr] = (struct inject_hook){ w->name, function.addr, function.size_bytes,
+			hook_of(h, function.addr, w->hook), { w->real } };
+		h->nr++;
+	}
+	return 0;
+}
+
+/* Tell the agent which calls of free() are malloc's own. */
+static int
+tell_inner_calls(const struct sight *s, const struct hooks *h, struct err *e)
+{
+	raddr at = raddr_add(s->counter.live_at, offsetof(struct wire_live, inner_start)), start, end;
+
+	for (size_t i = 0; i < h->nr; i++) {
+		if (strcmp(h->v[i].name, "free") != 0)
+			continue;
+		inject_inner_calls(&s->objects, h->v[i].function, &start, &end);
+		return os_write(s->target, at, (uint64_t[]){ start.v, end.v - start.v },
+			2 * sizeof(uint64_t), e);
+	}
+	return 0;
+}
+
+/* ---- what was in use before ---- */
+
+struct sum {
+	int64_t bytes, nr;
+};
+
+/* How much the counters had when the heap was looked at. */
+struct moment {
+	struct sight *sight;
+	struct sum counted;
+	bool is_known;
+	unsigned int nr_inside;	/* threads in a hook, whose block may be in one sum and not in the other */
+};
+
+static void
+note_counted(void *arg)
+{
+	struct moment *m = arg;
+	struct counter *c = &m->sight->counter;
+	struct err e;
+
+	m->counted = (struct sum){ 0 };
+	m->nr_inside = 0;
+	m->is_known = counter_read_again(c, m->sight->target, &e) == 0;
+	for (uint32_t i = 0; m->is_known && i < c->nr_threads; i++) {
+		const struct wire_thread *t = &wire_threads(c->segment)[i];
+
+		m->counted.bytes += t->live_bytes;
+		m->counted.nr += (int64_t)(t->nr_allocated - t->nr_freed);
+		m->nr_inside += t->is_inside || (!i && t->nr_allocated + t->nr_freed);
+	}
+	m->counted.bytes -= m->is_known ? c->segment->mapped_bytes : 0;
+}
+
+/* Bytes and blocks that the program has, as malloc_usable_size() has them. */
+static struct sum
+in_use(const struct heap *h)
+{
+	const struct heap_params *p = &h->layout.params;
+	const int64_t word = h->layout.word_bytes;
+	struct sum sum = { (int64_t)p->mmapped - 2 * word * (int64_t)p->nr_mmaps,
+		(int64_t)p->nr_mmaps };
+
+	for (size_t i = 0; i < h->arena.nr; i++) {
+		const struct heap_arena *a = &h->arena.v[i];
+		int64_t nr = (int64_t)(a->in_use.count - a->cached.count);
+
+		sum.bytes += (int64_t)(a->in_use.bytes - a->cached.bytes) - word * nr;
+		sum.nr += nr;
+	}
+	/* malloc's own: what each thread's cache is kept in. */
+	sum.bytes -= ((int64_t)h->layout.tcache.chunk_bytes - word) * (int64_t)h->thread.nr;
+	sum.nr -= (int64_t)h->thread.nr;
+	return sum;
+}
+
+/*
+ * How far the heap H may be from what was counted at the moment M, as a rank: 0 is not at all.  Else
+ * by as many blocks as threads were in the middle of something; or by what went on between two stops.
+ */
+static unsigned int
+doubts(const struct heap *h, const struct moment *m)
+{
+	unsigned int nr = m->nr_inside;
+
+	if (!m->is_known || h->nr_stops != 1)
+		return UINT_MAX;
+	for (size_t i = 0; i < h->arena.nr; i++) {
+		if (h->arena.v[i].is_by_lists)
+			return UINT_MAX;
+		nr += h->arena.v[i].certainty != HEAP_EXACT;
+	}
+	return nr;
+}
+
+/* So often, unless it takes too long. */
+#define EXACT_TRIES 50
+
+static int
+find_before(struct sight *s, uint64_t max_stop_ns, struct err *e)
+{
+	struct moment moment = { .sight = s };
+	const struct heap_options opt = { .max_stop_ns = max_stop_ns, .one_look = true,
+		.beside = note_counted, .arg = &moment };
+	struct wire_segment *segment;
+	unsigned int least = UINT_MAX;
+	struct sum before = { 0 };
+	uint64_t stopped_ns = 0;
+
+	for (int i = 0; !i || (i < EXACT_TRIES && least && stopped_ns <= max_stop_ns); i++) {
+		auto_heap struct heap h = { 0 };
+		struct sum now;
+
+		if (heap_read(&h, s->target, &s->maps, &s->objects, &opt, e) < 0)
+			return -1;
+		stopped_ns += h.stopped_ns;
+		now = in_use(&h);
+		if (!i || doubts(&h, &moment) < least)
+			before = (struct sum){ now.bytes - moment.counted.bytes,
+				now.nr - moment.counted.nr };
+		if (doubts(&h, &moment) < least)
+			least = doubts(&h, &moment);
+	}
+	segment = s->counter.segment;
+	segment->before_bytes = before.bytes;
+	segment->nr_before = (uint64_t)before.nr;
+	segment->nr_doubtful = least;
+	return write_counters(s, offsetof(struct wire_segment, is_counting),
+		sizeof *segment - offsetof(struct wire_segment, is_counting), e);
+}
+
+/* ---- starting and stopping ---- */
+
+static int
+load(struct sight *s, const struct inject_options *opt, const char *agent, struct counting *ret,
+	struct err *e)
+{
+	const struct target *t = s->target;
+
+	if (inject_load(s->it, &s->arenas, opt, agent, &ret->library, &ret->load, e) < 0 ||
+		look(s, e) < 0)
+		return -1;
+	if (!s->counter.segment)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"the agent was loaded into %d (%s), but cannot count there", t->pid, t->comm);
+	ret->is_new = true;
+	return 0;
+}
+
+/* A child that nobody wanted to follow.  Its counters are its parent's, and not for it to write to. */
+static int
+refuse_silent(const struct target *t, struct err *e)
+{
+	err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"%d (%s) was forked from a process that the agent counts in, and has no counters of its own",
+		t->pid, t->comm);
+	return err_hint(e, "Begin with its parent stopped counting, or start the program with "
+		"'memdiag run --follow-children'");
+}
+
+static int
+begin(struct sight *s, const struct inject_options *opt, uint64_t max_stop_ns,
+	struct counting *ret, struct err *e)
+{
+	struct inject_hooked lifted;
+	struct hooks h = { .nr = 0 };
+
+	/* What a memdiag that was killed has left. */
+	if (inject_hooks_lift(s->it, opt, &lifted, e) < 0 || reset_counters(s, e) < 0 ||
+		list_hooks(s, &h, e) < 0 || tell_inner_calls(s, &h, e) < 0 ||
+		inject_hooks_set(s->it, &s->arenas, opt, h.v, h.nr, &ret->hooked, &ret->hook, e) < 0)
+		return -1;
+	if (find_before(s, max_stop_ns, e) < 0 || set_counting(s, true, e) < 0) {
+		struct err ignored;
+
+		inject_hooks_lift(s->it, opt, &lifted, &ignored);
+		return -1;
+	}
+	ret->before_bytes = s->counter.segment->before_bytes;
+	ret->nr_doubtful = s->counter.segment->nr_doubtful;
+	return 0;
+}
+
+int
+counting_start(const struct target *t, const struct inject_options *opt, uint64_t max_stop_ns,
+	const char *agent, struct counting *ret, struct err *e)
+{
+	auto_sight struct sight s = { .target = t };
+
+	*ret = (struct counting){ 0 };
+	if (look(&s, e) < 0)
+		return -1;
+	if (!s.counter.agent.v && load(&s, opt, agent, ret, e) < 0)
+		return -1;
+	if (!s.counter.segment || s.counter.is_parents)
+		return refuse_silent(t, e);
+	ret->way = (enum wire_way)s.counter.segment->way;
+	ret->was_so = counter_is_counting(&s.counter);
+	return ret->was_so ? 0 : begin(&s, opt, max_stop_ns, ret, e);
+}
+
+int
+counting_stop(const struct target *t, const struct inject_options *opt, struct counting *ret,
+	struct err *e)
+{
+	auto_sight struct sight s = { .target = t };
+
+	*ret = (struct counting){ 0 };
+	if (look(&s, e) < 0)
+		return -1;
+	if (s.counter.segment)
+		ret->way = (enum wire_way)s.counter.segment->way;
+	if (ret->way == WIRE_PRELOADED && counter_is_counting(&s.counter))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) was started under the agent, and counts until it ends", t->pid, t->comm);
+	/* Also without counters of its own: a child has its parent's hooks. */
+	if (inject_hooks_lift(s.it, opt, &ret->hooked, e) < 0)
+		return -1;
+	ret->was_so = !ret->hooked.nr_entries && !ret->hooked.nr_slots;
+	return s.counter.segment && !s.counter.is_parents ? set_counting(&s, false, e) : 0;
+}
