@@ -275,6 +275,8 @@ check_pieces(struct scan *s, uint64_t free)
 	if (arena->has_neighbours && arena->certainty == HEAP_EXACT)
 		note_doubt(arena, "it shares mappings with others: not all that is resident need be its");
 	arena->in_use.bytes = arena->system_bytes - free;
+	if (s->fence_bytes <= arena->in_use.bytes)
+		arena->in_use.bytes -= s->fence_bytes;
 	used = arena->in_use.bytes - arena->cached.bytes;
 	if (arena->cached.bytes > arena->in_use.bytes)
 		used = 0;

@@ -261,6 +261,7 @@ struct scan {
 	uint64_t nr_unsorted;
 	struct marks marks;	/* by lists: all free chunks and top instead, sorted */
 	uint64_t nr_taken;	/* of these, in the segments */
+	uint64_t fence_bytes;	/* at the ends of segments */
 	struct link_sums sums;
 	bool is_in_pieces;	/* the main arena, with memory of others in between */
 };

@@ -303,16 +303,22 @@ take_fence(struct walk *w, uint64_t stop)
 		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
 	end_piece(w);
 	ledger_add(&w->ledger, PART_OWN, left);
+	w->s->fence_bytes += left;
 	return 0;
 }
 
 /* ---- the walk ---- */
 
 static bool
+fits(const struct walk *w)
+{
+	return w->bytes >= min_chunk_bytes(w->r->l) && w->bytes <= w->seg->end.v - w->addr;
+}
+
+static bool
 is_size(const struct walk *w)
 {
-	return !(w->raw & IS_MMAPPED) && w->bytes % w->r->l->align_bytes == 0 &&
-		w->bytes >= min_chunk_bytes(w->r->l) && w->bytes <= w->seg->end.v - w->addr;
+	return !(w->raw & IS_MMAPPED) && w->bytes % w->r->l->align_bytes == 0 && fits(w);
 }
 
 /* Remember the links before the window moves on; zeroes if their page is not there. */
@@ -441,25 +447,48 @@ take_mark(struct walk *w, enum mark_kind kind)
 	return 0;
 }
 
+/*
+ * Where the fence posts of a heap that top has left begin, which are its last two headers: of two
+ * words, then of two or none (sysmalloc(), malloc/malloc.c).  Its end, if there are none to be seen.
+ */
+static uint64_t
+fence_start(struct walk *w)
+{
+	uint64_t word = w->word, header = 2 * word, end = w->seg->end.v;
+	uint64_t align = w->r->l->align_bytes;
+	uint64_t fence = ((end - 2 * header + header) & ~(align - 1)) - header;
+	const char *posts;
+
+	if (fence < w->addr || raddr_in(w->arena->top.addr, w->seg->start, w->seg->end))
+		return end;
+	posts = window_at(&w->w, fence, 2 * header);
+	if (!posts || (word_in(w->r, posts + word) & ~FLAG_BITS) != header ||
+		(word_in(w->r, posts + header + word) & ~FLAG_BITS & ~header))
+		return end;
+	return fence;
+}
+
 /* As walk_chunks(), from one marked chunk to the next; what is between them is in use. */
 static int
-skim_chunks(struct walk *w, uint64_t stop)
+skim_chunks(struct walk *w)
 {
+	uint64_t end = w->seg->end.v, fence = fence_start(w);
 	const struct mark *mark;
 
-	for (mark = next_mark(w); mark && mark_chunk(mark) < stop; mark = next_mark(w)) {
+	for (mark = next_mark(w); mark && mark_chunk(mark) < end; mark = next_mark(w)) {
 		if (mark_chunk(mark) < w->addr)
 			return arena_doubt(w->arena, "the lists have chunks that overlap");
 		take_gap(w, mark_chunk(mark));
 		w->raw = mark->raw;
 		w->bytes = mark->raw & ~FLAG_BITS;
-		if (!is_size(w))
+		/* The end of top need not be where a chunk could begin (i386). */
+		if (mark_kind(mark) == MARK_TOP ? !fits(w) : !is_size(w) || w->addr + w->bytes > fence)
 			return bad_size(w);
 		if (take_mark(w, mark_kind(mark)))
 			return 1;
 	}
-	take_gap(w, stop);
-	return 0;
+	take_gap(w, fence);
+	return take_fence(w, end);
 }
 
 /* ---- all of it ---- */
@@ -511,7 +540,7 @@ walk(struct walk *w)
 	uint64_t stop = raddr_in(w->arena->top.addr, w->seg->start, w->seg->end) ? top : end;
 
 	if (w->arena->is_by_lists)
-		return skim_chunks(w, end);
+		return skim_chunks(w);
 	while (walk_chunks(w, stop))
 		if (!resync(w, stop))
 			return 1;
