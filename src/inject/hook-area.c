@@ -70,26 +70,47 @@ is_near(raddr at, raddr low, raddr high)
 	return high.v < at.v + prologue_reach_bytes && at.v + AREA_BYTES < low.v + prologue_reach_bytes;
 }
 
-/*
- * A place between the regions BEFORE (which may be NULL) and AFTER, near the latter, where ROOM_BYTES
- * are free at least.
- */
-static raddr
-place_between(const struct region *before, const struct region *after, uint64_t room_bytes)
+/* What is free between two regions, but for what is left alone. */
+struct gap {
+	uint64_t from, to;
+};
+
+static struct gap
+gap_between(const struct region *before, const struct region *after)
 {
-	uint64_t from = before ? before->end.v : AREA_BYTES, to = after->start.v;
+	struct gap g = { before ? before->end.v : AREA_BYTES, after->start.v };
 
 	if (before && is_named(before, "[heap]"))
-		from += GROWTH_BYTES;
+		g.from += GROWTH_BYTES;
 	if (is_named(after, "[stack]"))
-		to -= to < GROWTH_BYTES ? to : GROWTH_BYTES;
-	if (to < from + room_bytes)
-		return (raddr){ 0 };
-	to -= (to - from) / 2 < MARGIN_BYTES ? (to - from) / 2 : MARGIN_BYTES;
-	to = (to - AREA_BYTES) & ~(AREA_BYTES - 1);
-	return (raddr){ to >= from && to < after->start.v ? to : 0 };
+		g.to -= g.to < GROWTH_BYTES ? g.to : GROWTH_BYTES;
+	return g;
 }
 
+static uint64_t
+margin_of(const struct gap *g)
+{
+	return (g->to - g->from) / 2 < MARGIN_BYTES ? (g->to - g->from) / 2 : MARGIN_BYTES;
+}
+
+/* Near the gap's end; near its beginning. */
+static raddr
+high_place(const struct gap *g)
+{
+	uint64_t at = (g->to - margin_of(g) - AREA_BYTES) & ~(AREA_BYTES - 1);
+
+	return (raddr){ at >= g->from && at < g->to ? at : 0 };
+}
+
+static raddr
+low_place(const struct gap *g)
+{
+	uint64_t at = (g->from + margin_of(g) + AREA_BYTES - 1) & ~(AREA_BYTES - 1);
+
+	return (raddr){ at >= g->from && at + AREA_BYTES <= g->to ? at : 0 };
+}
+
+/* Below is better, where the next library is likely to be near as well. */
 static raddr
 place_with_room(const struct maps *m, raddr low, raddr high, uint64_t room_bytes)
 {
@@ -97,9 +118,15 @@ place_with_room(const struct maps *m, raddr low, raddr high, uint64_t room_bytes
 
 	for (size_t i = m->nr; i-- > 0;) {
 		const struct region *r = &m->region[i];
-		raddr at = place_between(i ? &m->region[i - 1] : NULL, r, room_bytes);
+		struct gap g = gap_between(i ? &m->region[i - 1] : NULL, r);
+		raddr at;
 
-		if (region_is_vsyscall(r) || !at.v || !is_near(at, low, high))
+		if (region_is_vsyscall(r) || g.to < g.from + room_bytes)
+			continue;
+		at = high_place(&g);
+		if (!at.v || !is_near(at, low, high))
+			at = low_place(&g);
+		if (!at.v || !is_near(at, low, high))
 			continue;
 		if (at.v < low.v)
 			return at;
