@@ -8,13 +8,20 @@
 static json_t *
 bytes(uint64_t n)
 {
-	return json_integer((json_int_t)n);
+	return ui_json_number(n);
 }
 
 static void
 set(json_t *to, const char *key, uint64_t n)
 {
 	json_object_set_new(to, key, bytes(n));
+}
+
+/* N, or null if it is not KNOWN. */
+static void
+set_known(json_t *to, const char *key, uint64_t n, bool is_known)
+{
+	json_object_set_new(to, key, is_known ? bytes(n) : json_null());
 }
 
 static json_t *
@@ -55,6 +62,7 @@ accounting_json(const uint64_t account_bytes[NR_HEAP_ACCOUNTS])
 
 /* ---- one arena ---- */
 
+/* By the lists it is not known what pins a heap. */
 static json_t *
 heaps_json(const struct heap_arena *a)
 {
@@ -69,7 +77,8 @@ heaps_json(const struct heap_arena *a)
 				"in_use_bytes", bytes(s->in_use.bytes), "free_bytes",
 				bytes(s->free.bytes), "last_in_use",
 				s->last_in_use.bytes ? chunk_json(&s->last_in_use) : json_null(),
-				"free_below_bytes", bytes(s->below_bytes)));
+				"free_below_bytes",
+				a->is_by_lists ? json_null() : bytes(s->below_bytes)));
 	}
 	return list;
 }
@@ -120,8 +129,8 @@ arena_json(const struct heap *h, const struct heap_arena *a)
 	set(o, "in_use_bytes", heap_arena_in_use(a));
 	if (!a->is_by_lists)
 		set(o, "in_use_chunks", a->in_use.count - a->cached.count);
-	set(o, "cached_bytes", a->cached.bytes);
-	set(o, "cached_chunks", a->cached.count);
+	set_known(o, "cached_bytes", a->cached.bytes, h->knows_caches);
+	set_known(o, "cached_chunks", a->cached.count, h->knows_caches);
 	set(o, "fast_bytes", a->fast.bytes);
 	set(o, "fast_chunks", a->fast.count);
 	set(o, "binned_bytes", a->binned.bytes);
@@ -161,13 +170,13 @@ layout_json(const struct heap_layout *l)
 }
 
 static json_t *
-totals_json(const struct heap_totals *t)
+totals_json(const struct heap_totals *t, bool knows_caches)
 {
 	json_t *o = json_object();
 
 	set(o, "system_bytes", t->system_bytes);
 	set(o, "in_use_bytes", t->in_use_bytes);
-	set(o, "cached_bytes", t->cached_bytes);
+	set_known(o, "cached_bytes", t->cached_bytes, knows_caches);
 	set(o, "free_bytes", t->free_bytes);
 	set(o, "top_bytes", t->top_bytes);
 	if (!t->has_pages)
@@ -213,10 +222,11 @@ sizes_json(const struct heap *h, bool has_used)
 	return list;
 }
 
+/* null when the threads' arenas and caches could not be told. */
 static json_t *
 threads_json(const struct heap_report *r)
 {
-	json_t *list = json_array();
+	json_t *list = r->h->thread.nr ? json_array() : json_null();
 
 	for (size_t i = 0; i < r->h->thread.nr; i++) {
 		const struct heap_thread *t = &r->h->thread.v[i];
@@ -229,18 +239,11 @@ threads_json(const struct heap_report *r)
 			t->tid ? ui_json_string(os_thread_name(r->t, t->tid, name, sizeof name))
 			       : json_null());
 		json_object_set_new(o, "arena", a ? bytes(a->nr) : json_null());
-		set(o, "cached_chunks", t->cached.count);
-		set(o, "cached_bytes", t->cached.bytes);
+		set_known(o, "cached_chunks", t->cached.count, r->h->knows_caches);
+		set_known(o, "cached_bytes", t->cached.bytes, r->h->knows_caches);
 		json_array_append_new(list, o);
 	}
 	return list;
-}
-
-/* N, or null if it is not KNOWN. */
-static void
-set_known(json_t *to, const char *key, uint64_t n, bool is_known)
-{
-	json_object_set_new(to, key, is_known ? bytes(n) : json_null());
 }
 
 /* The count and bytes are malloc's own. */
@@ -285,7 +288,7 @@ set_heap(json_t *data, const struct heap_report *r)
 	json_object_set_new(data, "certainty", json_string(heap_certainty_name(h->certainty)));
 	json_object_set_new(data, "layout", layout_json(&h->layout));
 	json_object_set_new(data, "resident_at_least", json_boolean(h->is_resident_least));
-	json_object_set_new(data, "totals", totals_json(&totals));
+	json_object_set_new(data, "totals", totals_json(&totals, h->knows_caches));
 	if (totals.has_pages)
 		json_object_set_new(data, "accounting", accounting_json(totals.account_bytes));
 	json_object_set_new(data, "mmapped", mmapped_json(r->mmapped));

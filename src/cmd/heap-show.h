@@ -53,7 +53,8 @@ enum heap_account {
 	HEAP_IN_USE,
 	HEAP_TRIMMABLE,
 	HEAP_STRANDED,
-	HEAP_TOPS,
+	HEAP_TOPS,		/* of thread arenas */
+	HEAP_MAIN_TOP,		/* if malloc_trim() leaves that as well */
 	HEAP_KEPT,		/* the rest: in caches of threads, and malloc's own headers */
 	NR_HEAP_ACCOUNTS,
 };

@@ -72,12 +72,14 @@ begin(struct shower *sh, ...)
 	return r;
 }
 
-/* Print it, and how many of ALL rows were not SHOWN. */
+/* Print it, and how many of ALL rows were not SHOWN; or NONE, if there are no rows. */
 static int
-end(struct shower *sh, size_t shown, size_t all)
+end(struct shower *sh, size_t shown, size_t all, const char *none)
 {
 	fputc('\n', sh->out->f);
-	if (ui_table_print(sh->table, sh->e) < 0)
+	if (!all)
+		fprintf(sh->out->f, "%s\n", none);
+	else if (ui_table_print(sh->table, sh->e) < 0)
 		return -1;
 	if (shown < all)
 		fprintf(sh->out->f, "and %zu more; -n 0 shows all\n", all - shown);
@@ -175,12 +177,14 @@ print_resident(const struct shower *sh)
 		[HEAP_TRIMMABLE] = "free, trimmable",
 		[HEAP_STRANDED] = "free, stranded",
 		[HEAP_TOPS] = "free, thread tops",
+		[HEAP_MAIN_TOP] = "free, main top",
 		[HEAP_KEPT] = "cached, headers",
 	};
 	const struct heap_totals *t = &sh->totals;
 	char note[NR_HEAP_ACCOUNTS][128] = {
 		[HEAP_STRANDED] = "on pages that are in use in part",
 		[HEAP_TOPS] = "of thread arenas; trim leaves them",
+		[HEAP_MAIN_TOP] = "not where brk ends; trim leaves it",
 		[HEAP_KEPT] = "kept by threads, and malloc's own",
 	};
 
@@ -188,11 +192,14 @@ print_resident(const struct shower *sh)
 		t->nr_trimmable, plural(t->nr_trimmable));
 	fprintf(sh->out->f, "Resident in %zu arena%s%s:\n", sh->h->arena.nr,
 		plural(sh->h->arena.nr), sh->h->is_resident_least ? ", at least" : "");
-	for (int i = 0; i < NR_HEAP_ACCOUNTS; i++)
+	for (int i = 0; i < NR_HEAP_ACCOUNTS; i++) {
+		if (i == HEAP_MAIN_TOP && !t->account_bytes[i])	/* it seldom is */
+			continue;
 		line(sh, what[i], t->account_bytes[i],
 			t->resident_bytes ? (double)t->account_bytes[i] / (double)t->resident_bytes
 					  : 0,
 			"%s", t->account_bytes[i] ? note[i] : "");
+	}
 	line(sh, "together", t->resident_bytes, 0, "of %s that the arenas have",
 		UI_SIZE(sh->ui, t->system_bytes));
 	fputs("Not resident there:\n", sh->out->f);
@@ -212,7 +219,9 @@ print_account(const struct shower *sh)
 	fprintf(sh->out->f, "In %zu arena%s, resident or not:\n", sh->h->arena.nr,
 		plural(sh->h->arena.nr));
 	line(sh, "in use", t->in_use_bytes, 0, "%s", "");
-	line(sh, "cached", t->cached_bytes, 0, "%s", "freed, kept by threads for themselves");
+	if (sh->h->knows_caches)
+		line(sh, "cached", t->cached_bytes, 0, "%s",
+			"freed, kept by threads for themselves");
 	line(sh, "free", t->free_bytes, 0, "%s", "");
 	line(sh, "tops", t->top_bytes, 0, "%s", "free, at the ends of heaps");
 	line(sh, "together", t->system_bytes, 0, "%s", "with headers");
@@ -320,14 +329,22 @@ arena_row(struct shower *sh, const struct heap_arena *a)
 		heap_arena_fragmentation(a) * 100);
 	return ui_table_add(sh->table, sh->e, NUMBER(a->nr, rough),
 		threads < 0 ? "?" : NUMBER((uint64_t)threads, false),
-		AMOUNT(sh, a->system_bytes, false), AMOUNT(sh, a->max_system_bytes, false),
+		AMOUNT(sh, a->system_bytes, rough), AMOUNT(sh, a->max_system_bytes, rough),
 		AMOUNT(sh, heap_arena_in_use(a), rough),
-		AMOUNT(sh, a->cached.bytes, rough),
+		sh->h->knows_caches ? AMOUNT(sh, a->cached.bytes, rough) : "?",
 		AMOUNT(sh, a->page_bytes[HEAP_PAGE_TRIMMABLE], rough),
 		AMOUNT(sh, a->stranded_bytes, rough),
 		AMOUNT(sh, a->page_bytes[HEAP_PAGE_TOP], rough),
 		AMOUNT(sh, a->page_bytes[HEAP_PAGE_RETURNED], rough), NUMBER(a->segment.nr, false),
 		share, heap_certainty_name(a->certainty), NULL);
+}
+
+static void
+print_unknown_caches(const struct shower *sh)
+{
+	if (!sh->h->knows_caches)
+		fputs("What threads have cached could not be told: it counts as in use.\n",
+			sh->out->f);
 }
 
 static int
@@ -344,8 +361,9 @@ show_arenas(struct shower *sh)
 	for (size_t i = 0; i < shown; i++)
 		if (arena_row(sh, order[i]) < 0)
 			return -1;
-	if (end(sh, shown, nr) < 0)
+	if (end(sh, shown, nr, "No arena.") < 0)
 		return -1;
+	print_unknown_caches(sh);
 	for (size_t i = 0; i < shown; i++) {
 		const struct heap_arena *a = order[i];
 
@@ -378,13 +396,14 @@ show_pages(struct shower *sh)
 				    sh->e) < 0)
 				return -1;
 	}
-	return end(sh, shown, nr);
+	return end(sh, shown, nr, "No arena.");
 }
 
 static int
 show_histogram(struct shower *sh)
 {
 	bool rough = sh->totals.nr_approximate, has_used = !sh->totals.nr_by_lists;
+	size_t nr = 0;
 
 	if (begin(sh, "CHUNKS FROM", "TO", "IN USE", "BYTES", "FREE", "BYTES", NULL) < 0)
 		return -1;
@@ -392,8 +411,10 @@ show_histogram(struct shower *sh)
 		struct heap_sum used, free;
 
 		heap_size_sums(sh->h, c, &used, &free);
-		if ((used.count || free.count) &&
-			ui_table_add(sh->table, sh->e, UI_SIZE(sh->ui, heap_size_from(c)),
+		if (!used.count && !free.count)
+			continue;
+		nr++;
+		if (ui_table_add(sh->table, sh->e, UI_SIZE(sh->ui, heap_size_from(c)),
 				c + 1 < HEAP_NR_SIZES ? UI_SIZE(sh->ui, heap_size_from(c + 1) - 1)
 						      : "",
 				has_used ? NUMBER(used.count, rough) : "?",
@@ -402,7 +423,7 @@ show_histogram(struct shower *sh)
 				NULL) < 0)
 			return -1;
 	}
-	if (end(sh, 0, 0) < 0)
+	if (end(sh, nr, nr, "No chunk.") < 0)
 		return -1;
 	if (sh->totals.cached_bytes)
 		fprintf(sh->out->f, "In use, as malloc counts: with %s that threads keep.\n",
@@ -446,7 +467,7 @@ show_free(struct shower *sh)
 			    AMOUNT(sh, v[i].chunk.bytes, is_rough(v[i].arena)),
 			    NUMBER(v[i].arena->nr, false), NULL) < 0)
 			return -1;
-	return end(sh, shown, nr);
+	return end(sh, shown, nr, "No chunk is free.");
 }
 
 static int
@@ -469,8 +490,9 @@ thread_row(struct shower *sh, const struct heap_thread *t)
 	if (t->tid)
 		os_thread_name(sh->r->t, t->tid, name, sizeof name);
 	return ui_table_add(sh->table, sh->e, t->tid ? NUMBER((uint64_t)t->tid, false) : "?",
-		a ? NUMBER(a->nr, false) : "-", NUMBER(t->cached.count, rough),
-		AMOUNT(sh, t->cached.bytes, rough), name, NULL);
+		a ? NUMBER(a->nr, false) : "-",
+		sh->h->knows_caches ? NUMBER(t->cached.count, rough) : "?",
+		sh->h->knows_caches ? AMOUNT(sh, t->cached.bytes, rough) : "?", name, NULL);
 }
 
 static int
@@ -480,12 +502,17 @@ show_threads(struct shower *sh)
 	auto_free const void **order =
 		sorted(sh, sh->h->thread.v, nr, sizeof *sh->h->thread.v, by_cached);
 
+	if (!nr) {
+		fputs("\nWhich arena each thread uses, and what it has cached, could not be told.\n",
+			sh->out->f);
+		return 0;
+	}
 	if (!order || begin(sh, "THREAD", "ARENA", "CACHED", "BYTES", "<NAME", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
 		if (thread_row(sh, order[i]) < 0)
 			return -1;
-	return end(sh, shown, nr);
+	return end(sh, shown, nr, "No thread.");
 }
 
 /* A heap and the arena it is of. */
@@ -516,6 +543,19 @@ pin_row(struct shower *sh, const struct found_segment *f)
 		ADDRESS(s->last_in_use.addr), AMOUNT(sh, s->last_in_use.bytes, rough), NULL);
 }
 
+/* By the lists of free chunks one does not see what is in use at the end of a heap. */
+static int
+print_unknown_pins(const struct shower *sh)
+{
+	if (sh->totals.nr_by_lists)
+		fprintf(sh->out->f,
+			"%sWhat keeps the heaps of %zu of %zu arenas from shrinking is not known: only "
+			"their lists of\nfree chunks were read.\n",
+			sh->totals.nr_by_lists == sh->h->arena.nr ? "\n" : "",
+			sh->totals.nr_by_lists, sh->h->arena.nr);
+	return 0;
+}
+
 /* Heaps in the order of what is free right below the chunk that keeps them from shrinking. */
 static int
 show_pins(struct shower *sh)
@@ -536,13 +576,15 @@ show_pins(struct shower *sh)
 					&h->arena.v[i].segment.v[k] };
 	qsort(v, nr, sizeof *v, by_below);
 	shown = shown_of(sh, nr);
+	if (sh->totals.nr_by_lists == h->arena.nr)
+		return print_unknown_pins(sh);
 	if (begin(sh, "HEAP", "ARENA", "SIZE", "IN USE", "FREE", "FREE BELOW", "LAST CHUNK",
 		    "ITS SIZE", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
 		if (pin_row(sh, &v[i]) < 0)
 			return -1;
-	return end(sh, shown, nr);
+	return end(sh, shown, nr, "No heap has a chunk in use.") < 0 ? -1 : print_unknown_pins(sh);
 }
 
 /* The largest of the blocks that malloc mapped one by one. */
@@ -563,7 +605,7 @@ show_mmapped(struct shower *sh)
 			    m->has_pages ? AMOUNT(sh, c->swap_bytes, false) : "?", NULL) < 0)
 			return -1;
 	}
-	if (end(sh, shown, m->chunk.nr) < 0)
+	if (end(sh, shown, m->chunk.nr, "No block with a mapping of its own was found.") < 0)
 		return -1;
 	if (m->has_account && !heap_mmapped_agrees(m))
 		fprintf(sh->out->f,
@@ -599,7 +641,7 @@ show_headers(struct shower *sh)
 			    NULL) < 0)
 			return -1;
 	}
-	return end(sh, shown, as->nr);
+	return end(sh, shown, as->nr, "No arena.");
 }
 
 /* ---- all of it ---- */

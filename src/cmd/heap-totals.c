@@ -17,6 +17,7 @@ heap_account_name(enum heap_account kind)
 		[HEAP_TRIMMABLE] = "free_trimmable",
 		[HEAP_STRANDED] = "free_stranded",
 		[HEAP_TOPS] = "free_thread_tops",
+		[HEAP_MAIN_TOP] = "free_main_top",
 		[HEAP_KEPT] = "cached_and_headers",
 	};
 
@@ -31,7 +32,8 @@ heap_arena_accounts(const struct heap_arena *a, uint64_t ret_bytes[NR_HEAP_ACCOU
 	ret_bytes[HEAP_IN_USE] = a->live_resident_bytes;
 	ret_bytes[HEAP_TRIMMABLE] = a->page_bytes[HEAP_PAGE_TRIMMABLE];
 	ret_bytes[HEAP_STRANDED] = a->stranded_bytes;
-	ret_bytes[HEAP_TOPS] = a->page_bytes[HEAP_PAGE_TOP];
+	ret_bytes[HEAP_TOPS] = a->is_main ? 0 : a->page_bytes[HEAP_PAGE_TOP];
+	ret_bytes[HEAP_MAIN_TOP] = a->is_main ? a->page_bytes[HEAP_PAGE_TOP] : 0;
 	for (int i = 0; i < HEAP_KEPT; i++)
 		told += ret_bytes[i];
 	ret_bytes[HEAP_KEPT] = minus(a->resident_bytes, told);

@@ -282,7 +282,7 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 static json_t *
 bytes_json(uint64_t bytes)
 {
-	return json_integer((json_int_t)bytes);
+	return ui_json_number(bytes);
 }
 
 static json_t *

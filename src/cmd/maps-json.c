@@ -12,14 +12,14 @@
 static void
 set_bytes(json_t *to, const char *key, uint64_t bytes)
 {
-	json_object_set_new(to, key, json_integer((json_int_t)bytes));
+	json_object_set_new(to, key, ui_json_number(bytes));
 }
 
 /* Numbers that could not be counted are null, not 0. */
 static void
 set_counted(json_t *to, const char *key, uint64_t bytes, bool is_known)
 {
-	json_object_set_new(to, key, is_known ? json_integer((json_int_t)bytes) : json_null());
+	json_object_set_new(to, key, is_known ? ui_json_number(bytes) : json_null());
 }
 
 static void

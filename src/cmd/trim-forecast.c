@@ -21,7 +21,7 @@ add(struct forecast *f, const struct heap_arena *a, uint64_t page_bytes)
 	f->nr_faults += (a->trim.rss_bytes + a->trim.swap_bytes) / page_bytes;
 	f->mlocked_bytes += a->trim.mlocked_bytes;
 	f->huge_bytes += a->trim.huge_bytes;
-	f->tops_bytes += a->page_bytes[HEAP_PAGE_TOP];
+	f->tops_bytes += a->is_main ? 0 : a->page_bytes[HEAP_PAGE_TOP];
 	f->nr_approximate += a->certainty == HEAP_APPROXIMATE;
 }
 

@@ -164,7 +164,8 @@ enum heap_page_class {
 	HEAP_PAGE_MIXED,	/* in use in part; or free with a header that must stay */
 	HEAP_PAGE_TRIMMABLE,	/* malloc_trim(0) gives it back */
 	HEAP_PAGE_CACHED,	/* nothing on it but chunks of tcaches and fast bins, and free ones */
-	HEAP_PAGE_TOP,		/* in a top chunk, and kept by malloc_trim(0): of thread arenas */
+	HEAP_PAGE_TOP,		/* in a top chunk, and kept by malloc_trim(0): of thread arenas, and
+				 * of the main one when it does not end where brk does */
 	HEAP_PAGE_RETURNED,	/* free and not resident */
 	HEAP_PAGE_RESERVED,	/* address space that the arena has not used yet */
 	NR_HEAP_PAGE_CLASSES,
@@ -272,6 +273,7 @@ struct heap {
 		struct heap_thread *v;
 		size_t nr, room;
 	} thread;
+	bool knows_caches;	/* false: what threads have cached counts as in use */
 	enum heap_certainty certainty;	/* of the least certain arena */
 	bool is_ring_closed;	/* false: memory is damaged, and arenas may lack */
 	struct stray_heaps strays;	/* which no arena here has; see arenas_find_strays() */

@@ -202,7 +202,8 @@ tcaches_read(struct reader *r, struct err *e)
 
 	r->cached.nr = r->heap->thread.nr = 0;
 	r->cache_doubt = NULL;
-	if (!r->doubt && !is_known(r))
+	r->heap->knows_caches = is_known(r);
+	if (!r->doubt && !r->heap->knows_caches)
 		r->doubt = "it could not be told what its threads have cached";
 	if (!r->arenas->tls_offset_bytes)
 		return 0;

@@ -13,6 +13,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
+/* The greatest that json_int_t holds. */
+#define NUMBER_MAX INT64_MAX
+
 json_t *
 ui_json_string(const char *s)
 {
@@ -26,6 +29,12 @@ json_t *
 ui_json_address(raddr a)
 {
 	return json_sprintf(PRIraddr, a.v);
+}
+
+json_t *
+ui_json_number(uint64_t n)
+{
+	return json_integer(n < NUMBER_MAX ? (json_int_t)n : NUMBER_MAX);
 }
 
 /* The members of "target". */
@@ -71,10 +80,35 @@ ui_json_warn(json_t *document, bool is_partial, const char *fmt, ...)
 		json_object_set_new(document, "partial", json_true());
 }
 
+/* Whether ui_json_number() has cut a number anywhere in V. */
+static bool
+has_cut(json_t *v)
+{
+	const char *key;
+	json_t *part;
+	size_t i;
+
+	if (json_is_integer(v))
+		return json_integer_value(v) == NUMBER_MAX;
+	json_object_foreach(v, key, part)
+		if (has_cut(part))
+			return true;
+	json_array_foreach(v, i, part)
+		if (has_cut(part))
+			return true;
+	return false;
+}
+
 int
 ui_json_print(json_t *document, struct ui_output *o, struct err *e)
 {
-	auto_free char *text = json_dumps(document, JSON_INDENT(2));
+	auto_free char *text = NULL;
+
+	if (has_cut(document))
+		ui_json_warn(document, false,
+			"a number is larger than can be written here and was cut to %" PRId64
+			": memory is damaged", NUMBER_MAX);
+	text = json_dumps(document, JSON_INDENT(2));
 
 	if (!text)
 		return err_set(e, ENOMEM, "cannot write JSON");

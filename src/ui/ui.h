@@ -170,6 +170,11 @@ json_t *ui_json_verdicts(const struct verdict *v, size_t nr);
 /* A string whose bytes come from a stranger: made valid UTF-8 as text_printable() does. */
 json_t *ui_json_string(const char *s);
 json_t *ui_json_address(raddr a);
+/*
+ * N, or where it is larger than JSON's integers are, their greatest: only memory that was written
+ * over has such numbers.  ui_json_print() adds a warning then.
+ */
+json_t *ui_json_number(uint64_t n);
 /* Write DOCUMENT to O, members in the order they were set. */
 int ui_json_print(json_t *document, struct ui_output *o, struct err *e);
 

@@ -138,7 +138,7 @@ static bool
 judge_live_large(const struct verdict_facts *f, struct verdict *v)
 {
 	uint64_t free = f->trimmable_bytes + f->mlocked_bytes + f->top_bytes +
-		f->stranded_bytes + f->cached_bytes;
+		f->main_top_bytes + f->stranded_bytes + f->cached_bytes;
 	uint64_t arenas = f->arena_resident_bytes > free ? f->arena_resident_bytes - free : 0;
 	uint64_t bytes = arenas + f->mmap_bytes;
 
@@ -193,6 +193,7 @@ judge_retained(const struct verdict_facts *f, struct verdict *v)
 		"it. malloc_trim returns %s.",
 		at_least(f), BYTES(bytes), SHARE(f, bytes),
 		f->is_bound ? "what lies in whole pages" : "all of that");
+	advise_run(f, v, "trim -n");
 	advise_run(f, v, "trim");
 	return true;
 }

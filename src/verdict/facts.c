@@ -170,7 +170,7 @@ add_arena(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest
 {
 	f->nr_orphans += is_orphan(a);
 	f->is_main_in_pieces |= a->is_main && !a->is_contiguous;
-	f->top_bytes += a->page_bytes[HEAP_PAGE_TOP];
+	*(a->is_main ? &f->main_top_bytes : &f->top_bytes) += a->page_bytes[HEAP_PAGE_TOP];
 	if (a->certainty == HEAP_APPROXIMATE || !a->has_pages) {
 		f->is_bound = true;
 		return;

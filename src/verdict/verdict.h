@@ -39,6 +39,7 @@ struct verdict_facts {
 	uint64_t trimmable_bytes;	/* malloc_trim(0) gives it back */
 	uint64_t mlocked_bytes;		/* it would, but for mlock(); 0 if that is not known */
 	uint64_t top_bytes;		/* in tops of thread arenas, which it leaves */
+	uint64_t main_top_bytes;	/* in that of the main arena, which it leaves if brk is not there */
 	uint64_t stranded_bytes;	/* on pages that are in use in part ... */
 	uint64_t mixed_bytes;		/* ... which together are this large */
 	/* of what is trimmable */

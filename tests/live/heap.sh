@@ -1,6 +1,7 @@
 #!/bin/sh
 # heap on living processes: equal to what malloc_info says of itself, sums that add up, every table,
 # words it does not know, and a target that is as it was.
+# shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
@@ -84,6 +85,44 @@ had=$(private "$tracee_pid")
 check 'a program with a child that shares its memory' exits 0 memdiag heap --pid "$tracee_pid" $budget --json
 check 'shares it as before' test $(($(private "$tracee_pid") - had)) -lt 100
 check 'and lives on' end_tracee
+
+# ---- by the lists alone ----
+# By the lists fence posts at the ends of heaps are seen, and i386's odd tops.
+same_account()
+{
+	local members='.data.arenas | map([.certainty, .system_bytes, .in_use_bytes, .overhead_bytes,
+		.binned_bytes, .top_bytes, (.heaps | length)])'
+	# shellcheck disable=SC2086
+	exits 0 memdiag heap --pid "$tracee_pid" $budget --json && json "$members" >"$dir/walked" &&
+		exits 0 memdiag heap --pid "$tracee_pid" $budget --bins-only --json &&
+		json "$members" >"$dir/listed" && diff "$dir/walked" "$dir/listed" &&
+		json_is ".data.arenas | length == 3 and (.[2].heaps | length >= 2)"
+}
+start_tracee idle 2 150000000
+check 'by the lists heaps are as chunk by chunk' same_account
+# shellcheck disable=SC2086
+check 'what pins them' exits 0 memdiag heap --pid "$tracee_pid" $budget --bins-only --pins
+check 'is not known then' grep -q '^What keeps the heaps of 3 of 3 arenas from shrinking is not known' "$dir/out"
+# shellcheck disable=SC2086
+check 'in JSON' exits 0 memdiag heap --pid "$tracee_pid" $budget --bins-only --json
+check 'neither' json_is '[.data.arenas[].heaps[] | .last_in_use, .free_below_bytes] | unique == [null]'
+check 'the target lives on' end_tracee
+if [ -x "$TRACEES/idle-i386" ]; then
+	start_tracee idle-i386 2 3000000
+	check 'i386: by the lists heaps are as chunk by chunk' same_account
+	check 'i386: what threads have cached is not known' json_is '.data |
+		.totals.cached_bytes == null and .threads == null and
+		(.arenas | all(.cached_bytes == null and .cached_chunks == null))'
+	# shellcheck disable=SC2086
+	check 'i386: as text' exits 0 memdiag heap --pid "$tracee_pid" $budget --arenas --threads
+	check 'i386: there is a ?' grep -Eq '^ +0 +1 .*B +\? +' "$dir/out"
+	check 'i386: which is explained' grep -q '^What threads have cached could not be told' "$dir/out"
+	check 'i386: and there are no threads' grep -q '^Which arena each thread uses, .*could not be told' \
+		"$dir/out"
+	check 'i386: the target lives on' end_tracee
+else
+	skip 'by the lists of a program of 32 bit' 'there is no compiler for i386'
+fi
 
 # ---- blocks with mappings of their own ----
 # They have a page more than what was asked for, and half of each was written to.

@@ -62,7 +62,8 @@ add_arena(struct heap *h, uint64_t scale, enum heap_certainty certainty)
 static void
 make(struct heap *h, enum heap_certainty second)
 {
-	*h = (struct heap){ .layout = { .era = "2.27 to 2.42", .mp = { 1 } }, .nr_stops = 1,
+	*h = (struct heap){ .layout = { .era = "2.27 to 2.42", .mp = { 1 } }, .knows_caches = true,
+		.nr_stops = 1,
 		.longest_stop_ns = 12300000 };
 	add_arena(h, 1, HEAP_EXACT);
 	add_arena(h, 2, second);
@@ -117,6 +118,8 @@ test_totals(void)
 		sum += t.account_bytes[i];
 	is_u64(t.resident_bytes, 240 * MIB, "resident bytes are added up");
 	is_u64(sum, 240 * MIB, "what they are for comes to as many");
+	is_u64(t.account_bytes[HEAP_TOPS], 24 * MIB, "tops of thread arenas are for themselves");
+	is_u64(t.account_bytes[HEAP_MAIN_TOP], 12 * MIB, "and so is the main arena's");
 	is_u64(t.account_bytes[HEAP_KEPT], 3 * MIB, "the rest is cached, and headers");
 	is_u64(t.in_use_bytes, 60 * MIB, "cached chunks are not in use");
 	ok(heap_arena_fragmentation(&h.arena.v[0]) == 0.75, "fragmentation is what is not in use");
@@ -142,7 +145,8 @@ test_summary(void)
 	says(text, "  in use                       60.0 MiB\n");
 	says(text, "  free, trimmable             120.0 MiB  in 2 arenas; see memdiag trim\n");
 	says(text, "  free, stranded               21.0 MiB  on pages that are in use in part\n");
-	says(text, "  free, thread tops            36.0 MiB");
+	says(text, "  free, thread tops            24.0 MiB");
+	says(text, "  free, main top               12.0 MiB  not where brk ends; trim leaves it\n");
 	says(text, "  together                    240.0 MiB  of 303.0 MiB that the arenas have\n");
 	says(text, "  free, given back             51.0 MiB");
 	says(text, "  reserved                     54.0 MiB");
@@ -151,8 +155,17 @@ test_summary(void)
 	says(text, "Arenas: 2 exact. The process was stopped 1 time, for 12.3 ms at most.\n");
 	ok(!strchr(text, '~'), "nothing is marked");
 	free(text);
+	h.arena.v[0].page_bytes[HEAP_PAGE_TOP] = 0;
+	text = shown(&r, false);
+	ok(!strstr(text, "main top"), "of which nothing is said when there is none");
+	free(text);
 	h.arena.v[0].has_pages = false;
 	text = shown(&r, false);
+	says(text, "  cached                        3.0 MiB");
+	free(text);
+	h.knows_caches = false;
+	text = shown(&r, false);
+	ok(!strstr(text, "cached"), "nothing is said of caches that are not known");
 	says(text, "In 2 arenas, resident or not:\n");
 	says(text, "  free                        180.0 MiB\n");
 	ok(!strstr(text, "trimmable"), "nothing is said of pages that were not seen");
@@ -171,7 +184,7 @@ test_tables(void)
 
 	make(&h, HEAP_APPROXIMATE);
 	text = shown(&r, false);
-	says(text, "   ~1        3  202.0 MiB  204.0 MiB  ~40.0 MiB  ~2.0 MiB  ~80.0 MiB  ~14.0 MiB  "
+	says(text, "   ~1        3  ~202.0 MiB  ~204.0 MiB  ~40.0 MiB  ~2.0 MiB  ~80.0 MiB  ~14.0 MiB  "
 		   "~24.0 MiB  ~34.0 MiB      1  ~75 %  approximate\nand 1 more; -n 0 shows all\n"
 		   "arena 1: its lock was held\n");
 	says(text, "   ~1  ~22.0 MiB  ~26.0 MiB  ~80.0 MiB  ~8.0 MiB  ~24.0 MiB  ~34.0 MiB  ~36.0 MiB\n");
@@ -187,6 +200,22 @@ test_tables(void)
 	h.arena.v[0].is_by_lists = true;
 	text = shown(&r, false);
 	says(text, "       64 B  79 B       ?      ?   ~12  ~768 B\n");
+	says(text, "\nWhat keeps the heaps of 1 of 2 arenas from shrinking is not known");
+	free(text);
+	h.arena.v[1].is_by_lists = true;
+	h.knows_caches = false;
+	h.arena.v[0].largest[0].bytes = h.arena.v[1].largest[0].bytes = 0;
+	text = shown(&r, false);
+	ok(!strstr(text, "LAST CHUNK"), "what pins no heap that is known is no table");
+	says(text, "\nWhat keeps the heaps of 2 of 2 arenas from shrinking is not known");
+	says(text, "\n\nNo chunk is free.\n");
+	says(text, "  ~40.0 MiB       ?  ~80.0 MiB");
+	says(text, "\nWhat threads have cached could not be told: it counts as in use.\n");
+	says(text, "     ?      1       ?      ?  ?\n");
+	free(text);
+	h.thread.nr = 0;
+	text = shown(&r, false);
+	says(text, "\nWhich arena each thread uses, and what it has cached, could not be told.\n");
 	free(text);
 	release(&h);
 }
@@ -205,6 +234,20 @@ test_json(void)
 	says(text, "\"address\": \"0x7f0004000030\",\n        \"certainty\": \"approximate\",\n"
 		   "        \"why\": \"its lock was held\"");
 	says(text, "\"from_bytes\": 64,\n        \"to_bytes\": 79,\n        \"in_use_chunks\": 10,");
+	says(text, "\"free_below_bytes\": 8388608\n");
+	ok(!strstr(text, "cut to"), "no number is too large");
+	free(text);
+	h.arena.v[1].is_by_lists = true;
+	h.arena.v[1].max_system_bytes = UINT64_MAX;
+	h.knows_caches = false;
+	h.thread.nr = 0;
+	text = shown(&r, true);
+	says(text, "\"free_below_bytes\": null\n");
+	says(text, "\"cached_bytes\": null");
+	says(text, "\"threads\": null");
+	says(text, "\"max_system_bytes\": 9223372036854775807,");
+	says(text, "was cut to 9223372036854775807: memory is damaged");
+	ok(!strstr(text, ": -"), "no number is negative");
 	free(text);
 	release(&h);
 }

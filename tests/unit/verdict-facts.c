@@ -89,7 +89,8 @@ test_heap(void)
 	is_u64(f.shared_bytes, MIB + KIB, "and shared");
 	is_u64(f.stranded_bytes, 8 * (MIB + KIB), "stranded");
 	is_u64(f.mixed_bytes, 64 * (MIB + KIB), "on pages of that size");
-	is_u64(f.top_bytes, 256 * (MIB + KIB), "tops");
+	is_u64(f.top_bytes, 256 * KIB, "tops of thread arenas");
+	is_u64(f.main_top_bytes, 256 * MIB, "and of the main one");
 	is_u64(f.returned_bytes, 128 * (MIB + KIB), "given back");
 	is_u64(f.free_swap_bytes, 32 * (MIB + KIB), "in swap");
 	is_u64(f.rss_bytes, 512 * (MIB + KIB), "without mappings, RSS is what arenas have");

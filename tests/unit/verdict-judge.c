@@ -88,7 +88,8 @@ test_retained(void)
 	struct verdict_facts f = retaining(40 * MIB);
 
 	only(&f, "retained", "warning", 40 * MIB, "40.0 MiB, 20 % of RSS");
-	is_str(verdicts[0].action[0], "memdiag trim -p 4711", "the next command is ready to run");
+	is_str(verdicts[0].action[0], "memdiag trim -n -p 4711", "the next command is ready to run");
+	is_str(verdicts[0].action[1], "memdiag trim -p 4711", "and so is the one after it");
 	f.is_core = true;
 	only(&f, "retained", "warning", 40 * MIB, "20 % of what its arenas have");
 	is_str(verdicts[0].action[0], "", "of a core file nothing can be trimmed");
