@@ -86,6 +86,7 @@ enum mark_kind {
 	MARK_UNSORTED,
 	MARK_BINNED,
 	MARK_TOP,
+	MARK_FENCE,	/* no chunk, but the end of a heap */
 };
 
 struct mark {

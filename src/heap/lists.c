@@ -378,6 +378,36 @@ follow_bins(struct list *l, unsigned int last, struct err *e)
 	return bad;
 }
 
+/*
+ * Mark the fence posts of segment SEG, if it has some.  They are the last two headers of a heap that top
+ * has left: of two words, then of two or none (sysmalloc(), malloc/malloc.c).
+ */
+static int
+mark_fence(struct scan *s, size_t seg, struct err *e)
+{
+	const struct heap_segment *segment = &s->arena->segment.v[seg];
+	uint64_t word = s->r->l->word_bytes, header = 2 * word, end = segment->end.v;
+	uint64_t fence = ((end - header) & ~(uint64_t)(s->r->l->align_bytes - 1)) - header;
+	char posts[4 * sizeof(uint64_t)];
+
+	if (fence < segment->start.v || raddr_in(s->arena->top.addr, segment->start, segment->end) ||
+		!reader_look(s->r, fence, posts, 2 * header) ||
+		(word_in(s->r, posts + word) & ~FLAG_BITS) != header ||
+		(word_in(s->r, posts + header + word) & ~FLAG_BITS & ~header))
+		return 0;
+	return marks_add(&s->marks, fence, end - fence, MARK_FENCE, e);
+}
+
+/* By lists: what ends the heaps. */
+static int
+mark_ends(struct scan *s, struct err *e)
+{
+	for (size_t i = 0; i < s->arena->segment.nr; i++)
+		if (mark_fence(s, i, e) < 0)
+			return -1;
+	return marks_add(&s->marks, s->arena->top.addr.v, s->arena->top.bytes, MARK_TOP, e);
+}
+
 int
 lists_read(struct scan *s, struct err *e)
 {
@@ -391,7 +421,7 @@ lists_read(struct scan *s, struct err *e)
 	if (!bad)
 		bad = follow_bins(&l, s->arena->is_by_lists ? HEAP_NR_BINS : 1, e);
 	if (!bad && s->arena->is_by_lists)
-		bad = marks_add(&s->marks, s->arena->top.addr.v, s->arena->top.bytes, MARK_TOP, e);
+		bad = mark_ends(s, e);
 	return bad;
 }
 

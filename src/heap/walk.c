@@ -290,9 +290,21 @@ take_top(struct walk *w)
 	w->addr = end;
 }
 
-/* Two headers at most that keep free() from looking beyond the end; in front of top there are none. */
+/* Headers that keep free() from looking beyond the end. */
+static void
+take_fence(struct walk *w)
+{
+	uint64_t left = w->seg->end.v - w->addr;
+
+	end_piece(w);
+	ledger_add(&w->ledger, PART_OWN, left);
+	w->s->fence_bytes += left;
+	w->addr = w->seg->end.v;
+}
+
+/* A chunk of no size, before STOP: fence posts are two headers at most, and in front of top are none. */
 static int
-take_fence(struct walk *w, uint64_t stop)
+expect_fence(struct walk *w, uint64_t stop)
 {
 	uint64_t left = w->seg->end.v - w->addr;
 	bool is_odd = left > 6 * (uint64_t)w->word || stop != w->seg->end.v;
@@ -301,9 +313,7 @@ take_fence(struct walk *w, uint64_t stop)
 		w->s->is_in_pieces = true;
 	if (is_odd)
 		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
-	end_piece(w);
-	ledger_add(&w->ledger, PART_OWN, left);
-	w->s->fence_bytes += left;
+	take_fence(w);
 	return 0;
 }
 
@@ -438,6 +448,9 @@ take_mark(struct walk *w, enum mark_kind kind)
 			return bad_size(w);
 		take_top(w);
 		return 0;
+	case MARK_FENCE:
+		take_fence(w);
+		return 0;
 	case MARK_UNSORTED:
 	case MARK_BINNED:
 		if (take_free(w, kind == MARK_UNSORTED))
@@ -447,48 +460,29 @@ take_mark(struct walk *w, enum mark_kind kind)
 	return 0;
 }
 
-/*
- * Where the fence posts of a heap that top has left begin, which are its last two headers: of two
- * words, then of two or none (sysmalloc(), malloc/malloc.c).  Its end, if there are none to be seen.
- */
-static uint64_t
-fence_start(struct walk *w)
-{
-	uint64_t word = w->word, header = 2 * word, end = w->seg->end.v;
-	uint64_t align = w->r->l->align_bytes;
-	uint64_t fence = ((end - 2 * header + header) & ~(align - 1)) - header;
-	const char *posts;
-
-	if (fence < w->addr || raddr_in(w->arena->top.addr, w->seg->start, w->seg->end))
-		return end;
-	posts = window_at(&w->w, fence, 2 * header);
-	if (!posts || (word_in(w->r, posts + word) & ~FLAG_BITS) != header ||
-		(word_in(w->r, posts + header + word) & ~FLAG_BITS & ~header))
-		return end;
-	return fence;
-}
-
 /* As walk_chunks(), from one marked chunk to the next; what is between them is in use. */
 static int
 skim_chunks(struct walk *w)
 {
-	uint64_t end = w->seg->end.v, fence = fence_start(w);
+	uint64_t end = w->seg->end.v;
 	const struct mark *mark;
 
 	for (mark = next_mark(w); mark && mark_chunk(mark) < end; mark = next_mark(w)) {
+		bool is_end = mark_kind(mark) == MARK_TOP || mark_kind(mark) == MARK_FENCE;
+
 		if (mark_chunk(mark) < w->addr)
 			return arena_doubt(w->arena, "the lists have chunks that overlap");
 		take_gap(w, mark_chunk(mark));
 		w->raw = mark->raw;
 		w->bytes = mark->raw & ~FLAG_BITS;
-		/* The end of top need not be where a chunk could begin (i386). */
-		if (mark_kind(mark) == MARK_TOP ? !fits(w) : !is_size(w) || w->addr + w->bytes > fence)
+		/* What ends a heap need not end where a chunk could begin (i386). */
+		if (is_end ? !fits(w) : !is_size(w))
 			return bad_size(w);
 		if (take_mark(w, mark_kind(mark)))
 			return 1;
 	}
-	take_gap(w, fence);
-	return take_fence(w, end);
+	take_gap(w, end);
+	return 0;
 }
 
 /* ---- all of it ---- */
@@ -545,7 +539,7 @@ walk(struct walk *w)
 		if (!resync(w, stop))
 			return 1;
 	if (w->addr != top)
-		return take_fence(w, stop);
+		return expect_fence(w, stop);
 	if (top + w->arena->top.bytes != end)
 		return bad_size(w);
 	take_top(w);
