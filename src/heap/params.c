@@ -82,12 +82,17 @@ is_default(const struct values *v)
 		!v->of['Y'] && !v->of['Z'] && !v->of['B'];
 }
 
-/* Whether it can be what became of it. */
+/*
+ * Whether it can be what became of it.  What is mapped are whole pages; but 2.43 takes the size of the
+ * chunk, which is two words less, off for those of the mapping that it moves (mremap_chunk).
+ */
 static bool
 is_sane(const struct look *k, const struct form *form, const struct values *v)
 {
+	const size_t word = k->l->word_bytes;
+
 	if (!v->of['M'] || v->of['d'] > 1 || v->of['A'] > 4096 || v->of['X'] > (1 << 20) ||
-		v->of['Y'] % PAGE_BYTES || v->of['Z'] % PAGE_BYTES)
+		v->of['Y'] % (2 * word) || v->of['Z'] % (2 * word))
 		return false;
 	if (!is_page_size(v->of['H']) || !is_page_size(v->of['G']) || v->of['e'] > 16)
 		return false;
