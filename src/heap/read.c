@@ -342,14 +342,17 @@ static int
 look_stopped(struct work *w, struct err *e)
 {
 	unsigned int nr_refused = 0;
+	struct err why;
 
 	for (;;) {
-		int result = look_once(w, e);
+		int result = look_once(w, &why);
 
-		if (result < 0)
+		if (result < 0) {
+			*e = why;
 			return -1;
+		}
 		if (result > 0 && ++nr_refused == TRIES_MAX) {
-			debug("%s", e->msg);
+			debug("%s", why.msg);
 			return 0;
 		}
 		if ((w->todo.nr && is_all(w, STATE_HUGE)) || w->r.heap->nr_stops == STOPS_MAX ||

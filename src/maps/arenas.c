@@ -654,13 +654,16 @@ arenas_read_again(struct arenas *a, const struct target *t, const struct maps *m
 	size_t size = known->bins_offset + next_offset(&s) + s.word_bytes;
 	raddr main_arena = known->v[0].addr;
 	auto_free char *copy = copy_data(&s, main_arena, size, e);
+	struct err why;	/* what could not be followed is no failure */
 
 	if (!copy)
 		return -1;
 	if (s.size_bytes < size)
 		return err_set(e, EFAULT, "cannot read the main arena of %d", t->pid);
-	if (try_offset(&s, known->bins_offset, &found, e) < 0)
+	if (try_offset(&s, known->bins_offset, &found, &why) < 0) {
+		*e = why;
 		return -1;
+	}
 	/* Whatever it leads to, it is where it was. */
 	s.heap_max_bytes = known->heap_max_bytes;
 	if (!found.nr && add_main_arena(&s, &found, main_arena, e) < 0)

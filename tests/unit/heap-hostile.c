@@ -294,12 +294,184 @@ test_pieces(void)
 	ok(child_end(&c), "the child is well");
 }
 
+/* ---- lures ---- */
+
+#define HEAP_MAX (64 * MIB)
+#define LURE_BYTES 65536
+
+/*
+ * Memory that malloc does not have, and that nobody has looked at, aligned as a heap is: of a file,
+ * which may be on a dead server, or the child's own, where a look would map a page.
+ */
+static uintptr_t
+make_lure(bool has_file)
+{
+	int fd = has_file ? memfd_create("lure", 0) : -1;
+	char *room = mmap(NULL, 2 * HEAP_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t at = ((uintptr_t)room + HEAP_MAX - 1) & ~(uintptr_t)(HEAP_MAX - 1);
+
+	if (has_file && ftruncate(fd, LURE_BYTES) < 0)
+		abort();
+	if (mmap((void *)at, LURE_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_FIXED | (has_file ? 0 : MAP_ANONYMOUS), fd, 0) == MAP_FAILED)
+		abort();
+	return at;
+}
+
+static void
+have_lures(void *arg)
+{
+	static void *block;
+	pthread_t thread;
+
+	(void)arg;
+	printf("lures %#" PRIxPTR " %#" PRIxPTR "\n", make_lure(true), make_lure(false));
+	fflush(stdout);
+	pthread_create(&thread, NULL, have_arena, &block);
+	pthread_barrier_wait(&has_arena);
+	fill(MIB);
+	child_ready();
+}
+
+/* Bytes of the lure at AT that have pages. */
+static uint64_t
+looked_at(struct view *v, uint64_t at)
+{
+	auto_pages struct os_pages *pages = NULL;
+	uint64_t sum = 0;
+
+	if (os_pages_open(&pages, &v->t, OS_PAGES_PAGEMAP, &v->e) < 0 ||
+		os_pages_walk(pages, (raddr){ at }, raddr_add((raddr){ at }, LURE_BYTES), false,
+			view_sum_present, &sum, &v->e) < 0)
+		return 1;
+	return sum;
+}
+
+static void
+read_heaps(struct view *v, const struct arenas *a)
+{
+	auto_heap struct heap h = { 0 }, glance = { 0 };
+
+	for (int by_lists = 0; by_lists <= 1; by_lists++) {
+		read_by(v, &h, by_lists, LONG_NS);
+		read_by(v, &h, by_lists, 0);
+	}
+	heap_glance(&glance, &v->t, &v->m, &v->o, a, &v->e);
+}
+
+/* What is quicker than to ask for pages first. */
+static void
+look_quickly(struct view *v, const struct arenas *a, const struct heap_layout *l)
+{
+	struct heap_range top;
+
+	heap_is_slow_to_tell(&v->t, &v->m, a, LONG_NS);
+	for (size_t i = 0; i < a->nr; i++)
+		heap_top_pages(&v->t, &v->m, l, a->v[i].addr, &top);
+}
+
+/*
+ * The word at AT leads to the lures: where an arena would be in a heap.  In memory that can be a heap
+ * the search for ARENAS looks for one.
+ */
+static void
+test_lure(struct view *v, const struct arenas *a, const struct heap_layout *l,
+	const uint64_t lure[2], uint64_t at, bool is_of_arenas, const char *name)
+{
+	uint64_t was = word_of(v, at);
+
+	set_word(v, at, lure[0] + l->heap_info_bytes);
+	read_heaps(v, a);
+	look_quickly(v, a, l);
+	set_word(v, at, was);
+	ok(looked_at(v, lure[0]) == 0, "%s: it does not lead into a file", name);
+	if (is_of_arenas)
+		return;
+	set_word(v, at, lure[1] + l->heap_info_bytes);
+	read_heaps(v, a);
+	set_word(v, at, was);
+	ok(looked_at(v, lure[1]) == 0, "%s: nor to memory that has not been used", name);
+}
+
+static void
+test_lures_of(struct view *v, const uint64_t lure[2])
+{
+	auto_arenas struct arenas a = { 0 };
+	auto_heap struct heap h = { 0 };
+	const struct heap_layout *l = &h.layout;
+	uint64_t main_arena, cache;
+
+	if (!ok(arenas_find(&a, &v->t, &v->m, &v->o, NULL, &v->e) == 0 && a.nr == 2 &&
+			    read_by(v, &h, false, LONG_NS) == 0 && h.certainty == HEAP_EXACT,
+		    "the heaps are sound %s", v->e.msg))
+		return;
+	main_arena = a.v[0].addr.v;
+	test_lure(v, &a, l, lure, main_arena + l->top, false, "top");
+	test_lure(v, &a, l, lure, main_arena + l->bins, false, "bin");
+	if (l->fastbins)
+		test_lure(v, &a, l, lure, main_arena + l->fastbins, false, "fast bin");
+	if (l->tcache.nr_bins && !l->tcache.counts_down) {
+		cache = h.arena.v[0].segment.v[0].start.v + 16;
+		test_lure(v, &a, l, lure, cache + l->tcache.nr_bins * l->tcache.count_bytes, false,
+			"cache");
+	}
+	test_lure(v, &a, l, lure, main_arena + l->next, true, "ring");
+	test_lure(v, &a, l, lure, a.v[1].addr.v + l->top, true, "top of a thread's arena");
+}
+
+/* An arena that says it is larger than any memory. */
+static void
+test_false_size(struct view *v)
+{
+	auto_heap struct heap h = { 0 };
+	uint64_t system, max, top, was[3];
+
+	if (!ok(read_by(v, &h, false, LONG_NS) == 0 && h.certainty == HEAP_EXACT,
+		    "the heap is sound again %s", v->e.msg))
+		return;
+	system = h.arena.v[0].addr.v + h.layout.system_mem;
+	top = h.arena.v[0].top.addr.v + 8;
+	max = h.arena.v[0].addr.v + h.layout.max_system;
+	was[0] = word_of(v, system);
+	was[1] = word_of(v, top);
+	was[2] = word_of(v, max);
+	set_word(v, system, UINT64_C(1) << 62);
+	set_word(v, max, UINT64_C(1) << 62);
+	set_word(v, top, UINT64_C(1) << 61 | 1);
+	for (int by_lists = 0; by_lists <= 1; by_lists++)
+		ok(read_by(v, &h, by_lists, 0) == 0 && h.arena.v[0].certainty == HEAP_APPROXIMATE &&
+				h.arena.v[0].segment.nr &&
+				h.arena.v[0].segment.v[0].end.v < UINT64_C(1) << 48,
+			"an arena is no larger than memory: %s", h.arena.nr ? h.arena.v[0].why : v->e.msg);
+	set_word(v, system, was[0]);
+	set_word(v, top, was[1]);
+	set_word(v, max, was[2]);
+}
+
+static void
+test_lures(void)
+{
+	struct child c = child_start(have_lures, NULL);
+	uint64_t lure[2];
+	struct view v;
+
+	if (view_take(&v, c.pid) &&
+		ok(sscanf(c.said, "lures %" SCNx64 " %" SCNx64, &lure[0], &lure[1]) == 2,
+			"there are lures")) {
+		test_lures_of(&v, lure);
+		test_false_size(&v);
+	}
+	view_release(&v);
+	ok(child_end(&c), "the child is well");
+}
+
 int
 main(void)
 {
 	alarm(120);
 	pthread_barrier_init(&has_arena, NULL, 2);
 	test_large();
+	test_lures();
 	test_pieces();
 	return tap_end();
 }

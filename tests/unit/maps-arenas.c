@@ -389,6 +389,25 @@ found_again(const struct view *v, const struct arenas *a, const struct arenas *k
 		"  threads point to them from the same place");
 }
 
+/* Read again they are the same; but when there is no time, only the main arena. */
+static void
+read_again(const struct view *v, const struct arenas *a)
+{
+	auto_arenas struct arenas again = { 0 }, late = { 0 };
+	size_t nr_same = 0;
+	struct err e = { 0 };
+
+	ok(arenas_read_again(&again, &v->t, &v->m, a, 0, &e) == 0 && again.is_ring_closed,
+		"they are read again %s", e.msg);
+	for (size_t i = 0; i < a->nr && again.nr == a->nr; i++)
+		nr_same += again.v[i].addr.v == a->v[i].addr.v &&
+			again.v[i].nr_heaps == a->v[i].nr_heaps;
+	is_u64(nr_same, a->nr, "  and are the same");
+	ok(arenas_read_again(&late, &v->t, &v->m, a, os_now_ns(), &e) == 0 && !late.is_ring_closed &&
+			late.nr == 1 && late.v[0].is_main && late.v[0].addr.v == a->v[0].addr.v,
+		"  but not when it is too late %s", e.msg);
+}
+
 /* What was known is right, old or wrong. */
 static void
 found_again_from_anything(const struct view *v, const struct arenas *a)
@@ -397,6 +416,7 @@ found_again_from_anything(const struct view *v, const struct arenas *a)
 	struct arenas old = { .v = &main_arena, .nr = 1 }, wrong = { .v = &elsewhere, .nr = 1 };
 	struct arenas none = { 0 };
 
+	read_again(v, a);
 	found_again(v, a, a);
 	found_again(v, a, &old);
 	found_again(v, a, &wrong);
