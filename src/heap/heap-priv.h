@@ -9,6 +9,7 @@
  *	pages.c		what each page is for, and what malloc_trim() would give back
  *	trim.c		what that means: for others, for huge pages, and in time
  *	memory.c	the target's memory, as far as it is present
+ *	copies.c	what was read of it last
  */
 #ifndef MEMDIAG_HEAP_HEAP_PRIV_H
 #define MEMDIAG_HEAP_HEAP_PRIV_H
@@ -141,7 +142,8 @@ enum page_state {
 	PAGE_PRESENT,
 };
 
-#define NR_ASKED 512
+#define NR_GROUPS 512
+#define GROUP_PAGES 64
 
 struct scan;
 
@@ -161,10 +163,10 @@ struct reader {
 	const char *doubt;	/* why nothing that is read now can be exact; NULL if it can */
 	const char *cache_doubt;	/* why CACHED is not right; NULL if it is */
 	bool is_stopped;	/* all threads stand still */
-	struct asked_page {
-		uint64_t page;
-		enum page_state state;
-	} asked[NR_ASKED];	/* in this look, each at the place its address says */
+	struct page_group {
+		uint64_t start, page_bytes;	/* 0: not asked for */
+		uint64_t present, swapped;	/* bits */
+	} group[NR_GROUPS];	/* in this look, each at the place its address says */
 	struct scan *unfinished;	/* owned; a chain of them */
 	struct heap *heap;
 };
@@ -293,6 +295,32 @@ is_marked(const struct scan *s, size_t seg, uint64_t addr)
 
 	return s->stretch.v[seg].map && s->stretch.v[seg].map[bit / 64] >> bit % 64 & 1;
 }
+
+/* ---- copies.c ---------------------------------------------------------------------------------- */
+
+#define NR_COPIES 16
+/* A copy that is read whole costs as much as so many pages. */
+#define NR_SINGLE 8
+
+/* Each at the place its address says. */
+struct copies {
+	struct reader *r;
+	const struct scan *s;	/* NULL: not of one arena, but of all that can be malloc's */
+	int nr_single;		/* pages, then all of a copy is read */
+	struct copy {
+		uint64_t start;
+		uint32_t pages;	/* a bit for each that was read */
+	} copy[NR_COPIES];
+	char *buf;		/* owned */
+};
+
+int copies_open(struct copies *c, struct reader *r, const struct scan *s, int nr_single,
+	struct err *e);
+void copies_close(struct copies *c);
+#define auto_copies __attribute__((cleanup(copies_close)))
+
+/* Two words at ADDR, which is aligned to two words, or NULL; that is so when there is no time, too. */
+const char *copies_pair(struct copies *c, uint64_t addr);
 
 /* ---- pages.c ----------------------------------------------------------------------------------- */
 

@@ -145,8 +145,9 @@ int heap_params_read(struct heap_params *ret, const struct target *t, const stru
 /* How much a number can be trusted. */
 enum heap_certainty {
 	HEAP_APPROXIMATE,	/* a check failed, or not all could be read */
-	HEAP_CONSISTENT,	/* all checks passed, but it was not stopped, its lock was taken, or others
-				 * have pages in its mappings */
+	HEAP_CONSISTENT,	/* all checks passed, but it was not stopped, its lock was taken, others
+				 * have pages in its mappings, or it is not known what threads have
+				 * cached */
 	HEAP_EXACT,		/* all threads stood still, nobody held its lock, all checks passed */
 };
 const char *heap_certainty_name(enum heap_certainty c);

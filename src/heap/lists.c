@@ -1,5 +1,5 @@
 /*
- * malloc's lists of free chunks.  They lead all over the heap, so what is read is kept by the page.
+ * malloc's lists of free chunks, and how long malloc_info() takes to go through them.
  */
 #include <config.h>
 
@@ -13,105 +13,6 @@
 #include "base/array.h"
 
 #define SORTED_AT_ONCE 4096
-#define COPY_BYTES UINT64_C(65536)
-#define NR_COPIES 16
-
-/*
- * Copies of the memory that was read last, each at the place its address says.  First only the pages
- * that were asked for; when there are enough of them all of a copy that is present, for the lists of
- * a heap that was freed in order go through it page by page.
- */
-struct copies {
-	struct reader *r;
-	const struct scan *s;	/* NULL: of no arena, but of all that can be malloc's */
-	int nr_single;		/* enough */
-	struct copy {
-		uint64_t start;	/* 0: nothing */
-		uint32_t pages;	/* a bit for each that was read */
-	} copy[NR_COPIES];
-	char *buf;			/* owned */
-	struct page_runs runs;	/* owned; without an arena */
-};
-
-static int
-copies_open(struct copies *c, struct reader *r, const struct scan *s, int nr_single, struct err *e)
-{
-	*c = (struct copies){
-		.r = r, .s = s, .nr_single = nr_single, .buf = malloc(NR_COPIES * COPY_BYTES) };
-	return c->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", r->t->pid);
-}
-
-static void
-copies_close(struct copies *c)
-{
-	free(c->buf);
-	free(c->runs.v);
-}
-#define auto_copies __attribute__((cleanup(copies_close)))
-
-/* The runs of pages around ADDR, at least those in [START, END); NULL if it has none. */
-static const struct page_runs *
-runs_around(struct copies *c, uint64_t addr, uint64_t start, uint64_t end)
-{
-	ssize_t seg;
-	struct err e;
-
-	if (c->s) {
-		seg = segment_at(c->s->arena, addr);
-		return seg < 0 ? NULL : &c->s->stretch.v[seg].runs;
-	}
-	c->runs.nr = 0;
-	return reader_add_runs(c->r, &c->runs, start, end, &e) < 0 ? NULL : &c->runs;
-}
-
-/* Read what is present of [START, END), whole pages of COPY, for what is at ADDR. */
-static void
-read_present(struct copies *c, struct copy *copy, uint64_t addr, uint64_t start, uint64_t end)
-{
-	const struct page_runs *runs = runs_around(c, addr, start, end);
-	char *buf = c->buf + (size_t)(copy - c->copy) * COPY_BYTES;
-	struct err e;
-
-	for (size_t i = runs ? page_runs_from(runs, start) : 0;
-		runs && i < runs->nr && runs->v[i].start.v < end; i++) {
-		uint64_t from = runs->v[i].start.v > start ? runs->v[i].start.v : start;
-		uint64_t to = runs->v[i].end.v < end ? runs->v[i].end.v : end;
-
-		if (!runs->v[i].is_present ||
-			os_read(c->r->t, (raddr){ from }, buf + (from - copy->start), to - from, &e) < 0)
-			continue;
-		c->r->heap->read_bytes += to - from;
-		for (; from < to; from += c->r->page_bytes)
-			copy->pages |= UINT32_C(1) << (from - copy->start) / c->r->page_bytes;
-	}
-}
-
-/* Two words at ADDR, which is aligned to two words, or NULL; that is so when there is no time. */
-static const char *
-copies_pair(struct copies *c, uint64_t addr)
-{
-	uint64_t start = addr & ~(COPY_BYTES - 1), page_bytes = c->r->page_bytes;
-	struct copy *copy = &c->copy[start / COPY_BYTES % NR_COPIES];
-	uint64_t page = addr & ~(page_bytes - 1);
-	uint32_t bit = UINT32_C(1) << (addr - start) / page_bytes;
-
-	if (addr % (2 * c->r->l->word_bytes))
-		return NULL;
-	if (copy->start != start)
-		*copy = (struct copy){ .start = start };
-	if (!(copy->pages & bit)) {
-		if (reader_is_late(c->r))
-			return NULL;
-		if (__builtin_popcount(copy->pages) < c->nr_single)
-			read_present(c, copy, addr, page, page + page_bytes);
-		else
-			read_present(c, copy, addr, start, start + COPY_BYTES);
-	}
-	if (!(copy->pages & bit))
-		return NULL;
-	return c->buf + (size_t)(copy - c->copy) * COPY_BYTES + (addr - start);
-}
-
 /* A free chunk's size word and links; the links may be on the page behind the header's. */
 struct free_chunk {
 	uint64_t raw, fd, bk;
@@ -402,7 +303,7 @@ mark_fence(struct scan *s, size_t seg, struct err *e)
 static int
 mark_ends(struct scan *s, struct err *e)
 {
-	for (size_t i = 0; i < s->arena->segment.nr; i++)
+	for (size_t i = 0; i < s->arena->segment.nr && !reader_is_late(s->r); i++)
 		if (mark_fence(s, i, e) < 0)
 			return -1;
 	return marks_add(&s->marks, s->arena->top.addr.v, s->arena->top.bytes, MARK_TOP, e);
@@ -437,8 +338,6 @@ lists_read(struct scan *s, struct err *e)
 #define SUM_FACTOR 16
 /* Of the unsorted bin at least so many are looked at to see whether most are large. */
 #define SAMPLE 16
-/* A copy that is read whole costs as much as so many pages. */
-#define NR_SINGLE 8
 
 struct telling {
 	struct copies *copies;

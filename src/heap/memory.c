@@ -28,40 +28,73 @@
 
 /* ---- single places ---- */
 
-static int
-see_page(const struct os_page_run *run, void *arg)
+/* The index of the first region that ends behind ADDR. */
+static size_t
+region_from(const struct maps *m, uint64_t addr)
 {
-	enum page_state *state = arg;
+	size_t from = 0, to = m->nr;
 
-	*state = run->is_present ? PAGE_PRESENT : run->is_swapped ? PAGE_SWAPPED : *state;
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (m->region[mid].end.v <= addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/* Note in the group ARG what pages of it are there. */
+static int
+see_pages(const struct os_page_run *run, void *arg)
+{
+	struct page_group *g = arg;
+	uint64_t *bits = run->is_present ? &g->present : &g->swapped;
+
+	for (uint64_t page = run->start.v; page < run->end.v; page += g->page_bytes)
+		if (run->is_present || run->is_swapped)
+			*bits |= UINT64_C(1) << (page - g->start) / g->page_bytes;
 	return 0;
 }
 
-static enum page_state
-ask_page(struct reader *r, uint64_t page)
+static int
+see_region(struct reader *r, struct page_group *g, uint64_t start, uint64_t end)
 {
-	const struct region *region = maps_find(r->m, (raddr){ page });
-	enum page_state state = PAGE_NONE;
+	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
 	struct err e;
 
-	if (!region || !region_may_be_malloc(region))
-		return PAGE_NONE;
-	if (!r->pages)
-		return PAGE_PRESENT;
-	return os_pages_walk(r->pages, (raddr){ page }, (raddr){ page + r->page_bytes }, false,
-		       see_page, &state, &e) < 0 ? PAGE_NONE : state;
+	return r->pages ? os_pages_walk(r->pages, (raddr){ start }, (raddr){ end }, false, see_pages,
+				  g, &e)
+			: see_pages(&all, g);
+}
+
+/* Ask for the pages of the group that begins at START; of one that cannot be asked none are there. */
+static void
+ask_group(struct reader *r, struct page_group *g, uint64_t start)
+{
+	uint64_t end = start + GROUP_PAGES * r->page_bytes;
+
+	*g = (struct page_group){ .start = start, .page_bytes = r->page_bytes };
+	for (size_t i = region_from(r->m, start); i < r->m->nr && r->m->region[i].start.v < end; i++) {
+		const struct region *region = &r->m->region[i];
+
+		if (region_may_be_malloc(region))
+			see_region(r, g, region->start.v > start ? region->start.v : start,
+				region->end.v < end ? region->end.v : end);
+	}
 }
 
 enum page_state
 reader_page(struct reader *r, uint64_t addr)
 {
-	uint64_t page = addr & ~(r->page_bytes - 1);
-	struct asked_page *asked = &r->asked[page / r->page_bytes % NR_ASKED];
+	uint64_t bytes = GROUP_PAGES * r->page_bytes, start = addr & ~(bytes - 1), bit;
+	struct page_group *g = &r->group[start / bytes % NR_GROUPS];
 
-	/* Nothing is ever at 0, which is also what has not been asked for. */
-	if (asked->page != page)
-		*asked = (struct asked_page){ page, ask_page(r, page) };
-	return asked->state;
+	if (g->start != start || !g->page_bytes)
+		ask_group(r, g, start);
+	bit = UINT64_C(1) << (addr - start) / r->page_bytes;
+	return g->present & bit ? PAGE_PRESENT : g->swapped & bit ? PAGE_SWAPPED : PAGE_NONE;
 }
 
 bool
@@ -107,23 +140,6 @@ list_runs(struct reader *r, struct page_runs *runs, uint64_t at, uint64_t end, s
 		at = next;
 	}
 	return bad;
-}
-
-/* The index of the first region that ends behind ADDR. */
-static size_t
-region_from(const struct maps *m, uint64_t addr)
-{
-	size_t from = 0, to = m->nr;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (m->region[mid].end.v <= addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
 }
 
 int

@@ -222,7 +222,7 @@ note_before(struct work *w)
 static int
 find_all(struct work *w, struct err *e)
 {
-	memset(w->r.asked, 0, sizeof w->r.asked);
+	memset(w->r.group, 0, sizeof w->r.group);
 	arenas_release(&w->arenas);
 	maps_release(&w->maps);
 	if (maps_read(&w->maps, w->r.t, e) < 0 || reader_is_late(&w->r))

@@ -91,20 +91,23 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
  * -1 with E.
  */
 static int
-follow(struct reader *r, struct heap_sum *sum, uint64_t entry, uint32_t left, struct err *e)
+follow(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t left, struct err *e)
 {
+	struct reader *r = c->r;
 	const struct heap_layout *l = r->l;
 	unsigned int word = l->word_bytes;
 
 	for (; left; left--) {
-		char words[2 * sizeof(uint64_t)];	/* size, next */
+		const char *pair = copies_pair(c, entry - 2 * word);
 		uint64_t bytes, next;
 
-		if (entry % (2 * word) || reader_is_late(r) ||
-			!reader_look(r, entry - word, words, 2 * word))
+		if (!pair)
 			return 1;
-		bytes = word_in(r, words) & ~FLAG_BITS;
-		next = word_in(r, words + word);
+		bytes = word_in(r, pair + word) & ~FLAG_BITS;
+		pair = copies_pair(c, entry);
+		if (!pair)
+			return 1;
+		next = word_in(r, pair);
 		if (bytes < min_chunk_bytes(l) || bytes % l->align_bytes)
 			return 1;
 		if (marks_add(&r->cached, entry - 2 * word, bytes, MARK_TCACHE, e) < 0)
@@ -118,10 +121,12 @@ follow(struct reader *r, struct heap_sum *sum, uint64_t entry, uint32_t left, st
 }
 
 static int
-read_lists(struct reader *r, struct heap_sum *sum, const char *cache, struct err *e)
+read_lists(struct copies *c, struct heap_sum *sum, const char *cache, struct err *e)
 {
+	struct reader *r = c->r;
+
 	for (unsigned int i = 0; i < r->l->tcache.nr_bins; i++) {
-		int bad = follow(r, sum, tcache_head(r->l, &r->l->tcache, cache, i),
+		int bad = follow(c, sum, tcache_head(r->l, &r->l->tcache, cache, i),
 			count_of(r->l, cache, i), e);
 
 		if (bad < 0)
@@ -136,8 +141,9 @@ read_lists(struct reader *r, struct heap_sum *sum, const char *cache, struct err
 
 /* What thread TID has.  BUF has room for a cache. */
 static int
-read_thread(struct reader *r, pid_t tid, char *buf, struct err *e)
+read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 {
+	struct reader *r = c->r;
 	struct heap_thread *thread = array_add(&r->heap->thread);
 	int64_t offset = r->l->tcache.from_slot_bytes;
 	raddr slot = arenas_slot_of_thread(r->arenas, r->t, tid);
@@ -152,7 +158,7 @@ read_thread(struct reader *r, pid_t tid, char *buf, struct err *e)
 	if (!offset || !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes) ||
 		!read_cache(r, word_in(r, word), buf))
 		return 0;
-	return read_lists(r, &thread->cached, buf, e);
+	return read_lists(c, &thread->cached, buf, e);
 }
 
 static int
@@ -160,14 +166,17 @@ read_threads(struct reader *r, struct err *e)
 {
 	auto_free pid_t *tids = NULL;
 	auto_free char *buf = malloc(cache_bytes(r->l));
+	auto_copies struct copies copies = { 0 };
 	size_t nr;
 
+	if (copies_open(&copies, r, NULL, NR_SINGLE, e) < 0)
+		return -1;
 	if (!buf)
 		return err_set(e, ENOMEM, "cannot list what the threads have cached");
 	if (os_threads(r->t, THREADS_MAX, &tids, &nr, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr && !reader_is_late(r); i++)
-		if (read_thread(r, tids[i], buf, e) < 0)
+		if (read_thread(&copies, tids[i], buf, e) < 0)
 			return -1;
 	return 0;
 }
@@ -195,6 +204,18 @@ has_twice(const struct marks *m)
 	return false;
 }
 
+/* Of half of the caches nothing can be said; without any the arenas still are as malloc counts. */
+static void
+forget(struct reader *r)
+{
+	r->cached.nr = 0;
+	for (size_t i = 0; i < r->heap->thread.nr; i++)
+		r->heap->thread.v[i].cached = (struct heap_sum){ 0 };
+	r->cache_doubt = NULL;
+	if (!r->doubt)
+		r->doubt = "there was no time to read what its threads have cached";
+}
+
 int
 tcaches_read(struct reader *r, struct err *e)
 {
@@ -209,14 +230,14 @@ tcaches_read(struct reader *r, struct err *e)
 		return 0;
 	/* The arenas need their time, too. */
 	if (deadline_ns > now_ns)
-		r->deadline_ns = now_ns + (deadline_ns - now_ns) / 2;
+		r->deadline_ns = deadline_ns - (deadline_ns - now_ns) / 4;
 	if (read_threads(r, e) < 0 || marks_sort(&r->cached, r, e) < 0)
 		return -1;
 	r->deadline_ns = deadline_ns;
-	if (has_twice(&r->cached))
-		r->cache_doubt = torn;
 	if (r->is_late)
-		r->cache_doubt = "there was no time to read what its threads have cached";
+		forget(r);
+	else if (has_twice(&r->cached))
+		r->cache_doubt = torn;
 	r->is_late = false;
 	debug("%zu threads have %zu chunks cached", r->heap->thread.nr, r->cached.nr);
 	return 0;
