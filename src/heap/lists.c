@@ -375,9 +375,16 @@ tell_bin(struct telling *n, raddr state, uint64_t chunk, uint64_t end)
 	}
 }
 
+/* Whether a link can be one to a chunk at ADDR, or the last. */
+static bool
+is_link(struct reader *r, uint64_t addr)
+{
+	return !addr || (addr % (2 * r->l->word_bytes) == 0 && reader_page(r, addr) == PAGE_PRESENT);
+}
+
 /*
  * The same in a fast bin.  Whether its links are mangled (2.32+) is not known; read the wrong way,
- * all but one in sixteen are not aligned.
+ * all but one in sixteen are not aligned, and most of these lead nowhere.
  */
 static void
 tell_fast(struct telling *n, uint64_t chunk)
@@ -389,10 +396,9 @@ tell_fast(struct telling *n, uint64_t chunk)
 
 	while (chunk && n->ns <= n->max_ns && read_chunk(n->copies, chunk, &here)) {
 		uint64_t mangled = here.fd ^ (chunk + 2 * word) >> 12;
-		bool is_plain = here.fd % (2 * word) == 0, is_mangled = mangled % (2 * word) == 0;
 
-		if (how == UNKNOWN && is_plain != is_mangled)
-			how = is_plain ? PLAIN : MANGLED;
+		if (how == UNKNOWN && is_link(n->copies->r, here.fd) != is_link(n->copies->r, mangled))
+			how = is_link(n->copies->r, here.fd) ? PLAIN : MANGLED;
 		add_telling(n, before, chunk);
 		before = chunk;
 		chunk = how == PLAIN ? here.fd : mangled;
