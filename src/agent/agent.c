@@ -1,9 +1,12 @@
 #include <config.h>
 
+#include <sys/auxv.h>
+
 #include "agent/agent.h"
 #include "agent/count.h"
 
 enum agent_mode agent_mode;
+size_t agent_page_bytes;
 struct wire_thread agent_nobody = { .is_inside = 1 };
 __thread struct agent_self agent_self = { .place = &agent_nobody };
 
@@ -33,6 +36,7 @@ static void
 start(char **envp)
 {
 	state = STARTING;
+	agent_page_bytes = getauxval(AT_PAGESZ);
 	if (!real_find()) {
 		settings.is_on = false;
 	} else if (!is_live && !settings_read(envp)) {

@@ -12,6 +12,7 @@
  *	real.c		the functions behind the hooks
  *	settings.c	what the environment asks for
  *	segment.c	where the counters are; fork
+ *	status.c	what the kernel says of the process
  *	limit.c		what happens at the limit
  *	say.c		lines on stderr
  *	api.c		what a program can ask
@@ -113,17 +114,19 @@ extern __thread struct agent_self {
 } agent_self __attribute__((tls_model("initial-exec")));
 extern struct wire_thread agent_nobody;
 
+extern size_t agent_page_bytes;
+
 /* For a hook that cannot count at once: get ready.  NULL: do only what the real one does. */
 struct wire_thread *agent_enter_slowly(void);
 
 /* Map the counters; falls back to some that cannot be shared, so it never fails. */
 void segment_open(void);
-/* In a forked child: counters of its own, which begin with what the parent had. */
-void segment_renew(void);
 /* Have fork() keep the counters of parent and child apart. */
 void segment_watch_forks(void);
-/* In the child of a fork. */
-void segment_after_fork(void);
+/* What it does then: around a fork, and in the child. */
+void segment_before_fork(void);
+void segment_in_parent(void);
+void segment_in_child(void);
 
 extern struct wire_segment *segment;
 
@@ -162,6 +165,11 @@ agent_leave(void)
 	else
 		agent_self.is_inside = false;
 }
+
+/*
+ * What /proc/self/status has behind NAME and a colon, cut off at SIZE; "" if there is none (status.c).
+ */
+void status_value(const char *name, char *ret, size_t size);
 
 /* ---- blocks from before there was a malloc (early.c) ---- */
 

@@ -27,7 +27,7 @@
 #define CHUNK_FLAGS ((size_t)7)
 #define CHUNK_IS_MMAPPED ((size_t)2)
 /* More than this malloc does not round up: a page, and what was too small for a chunk of its own. */
-#define BLOCK_MAX_ROUNDING (4096 + 64)
+#define BLOCK_MAX_ROUNDING (agent_page_bytes + 64)
 
 static inline bool
 chunk_is_mmapped(const void *block)
@@ -95,7 +95,7 @@ block_set_tail(void *block, size_t usable, uint64_t tail)
 	memcpy((char *)block + usable - BLOCK_TAIL, &tail, sizeof tail);
 }
 
-/* Note that a new block counts for SIZE. */
+/* Note that BLOCK counts for SIZE. */
 static inline void
 block_set(void *block, size_t size)
 {

@@ -28,10 +28,10 @@
 static struct lock lock;
 static bool has_barrier;	/* membarrier() works */
 
-void
+bool
 count_lock(void)
 {
-	lock_take(&lock);
+	return lock_take(&lock);
 }
 
 void
@@ -164,7 +164,7 @@ fits(struct wire_thread *self, int64_t need, int64_t bytes)
 {
 	int64_t limit = segment->limit_bytes;
 
-	if (segment->on_limit == WIRE_REPORT)
+	if (segment->on_limit == WIRE_REPORT || need <= 0)
 		return true;
 	if (!(self->is_refused && bytes <= RESERVE_BLOCK))
 		limit -= segment->reserve_bytes;
@@ -270,7 +270,10 @@ count_take_slowly(struct wire_thread *self, int64_t bytes)
 
 	if (take_new_peak(self, bytes))
 		return true;
-	count_lock();
+	if (!count_lock()) {
+		self->live_bytes += bytes;	/* granted with what comes next */
+		return true;
+	}
 	is_taken = self == count_shared() ? take_shared(self, bytes) : take_own(self, bytes);
 	is_passed = is_taken && must_report();
 	if (!is_taken)
@@ -288,9 +291,11 @@ void
 count_give_slowly(struct wire_thread *self, int64_t bytes)
 {
 	int64_t slack, taken;
+	bool is_locked = count_lock();
 
-	count_lock();
 	self->live_bytes -= bytes;
+	if (!is_locked)
+		return;
 	if (self == count_shared()) {
 		set_taken(segment->taken_bytes - bytes);
 	} else {
@@ -350,7 +355,8 @@ count_register(void)
 	uint32_t tid = (uint32_t)sys_call(SYS_gettid, 0);
 	struct wire_thread *t = NULL;
 
-	count_lock();
+	if (!count_lock())
+		return NULL;
 	if (segment->nr_threads == segment->max_threads)
 		t = left_place(tid, segment->nr_threads);
 	else if (segment->nr_threads > PLACES_AT_ONCE)

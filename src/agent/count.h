@@ -25,10 +25,20 @@ struct wire_thread *count_shared(void);
 /* Once, when the segment is there; again in a forked child. */
 void count_init(void);
 void count_init_child(void);
-/* Around fork(); in the child nobody holds it, whoever did. */
-void count_lock(void);
+/* Around fork(); in the child nobody holds it, whoever did.  False: see lock_take(). */
+bool count_lock(void);
 void count_unlock(void);
 void count_forget_lock(void);
+
+/* One block more, or less; several threads may have the first place together. */
+static inline void
+count_block(struct wire_thread *self, uint64_t *counter)
+{
+	if (UNLIKELY(self == count_shared()))
+		__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+	else
+		++*counter;
+}
 
 static inline void
 count_begin(struct wire_thread *self)

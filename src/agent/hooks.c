@@ -62,7 +62,7 @@ hand_out(struct wire_thread *self, void *block, size_t size, int64_t taken)
 		if (UNLIKELY(actual != taken) && !settle(self, block, taken, actual))
 			return NULL;
 	}
-	self->nr_allocated++;
+	count_block(self, &self->nr_allocated);
 	return block;
 }
 
@@ -157,7 +157,7 @@ free_guarded(void *block)
 		counted = block_counted(block, true);
 		real.free(block);
 		count_give(self, counted);
-		self->nr_freed++;
+		count_block(self, &self->nr_freed);
 	}
 	agent_leave();
 }
@@ -215,6 +215,12 @@ calloc(size_t nr, size_t size)
 
 /* ---- realloc ---- */
 
+static bool
+has_limit(void)
+{
+	return settings.limit_bytes != INT64_MAX;
+}
+
 /*
  * With malloc, so that what the new block counts for is known before the old one is gone.  *RET is
  * NULL when it does not fit or there is no memory.
@@ -239,7 +245,7 @@ move(struct wire_thread *self, void *old, int64_t was, size_t size)
 	return block;
 }
 
-/* The most that a block of SIZE, which was WAS, may count for after realloc(). */
+/* The most that a block of SIZE may count for after realloc() by glibc. */
 static int64_t
 most_after(size_t size)
 {
@@ -254,30 +260,37 @@ resize(struct wire_thread *self, void *old, size_t size)
 
 	if (more < 0)
 		more = 0;
+	/* How far another malloc rounds up is not known before. */
+	if (UNLIKELY(!real_has_headers && has_limit() && !block_has_tail() && size))
+		return move(self, old, was, size);
 	if (UNLIKELY(!count_take(self, more))) {
 		if (!block_has_tail())
 			return move(self, old, was, size);
 		limit_reached(self, size);
 		return NULL;
 	}
-	/* realloc(block, 0) frees it, and would not with a tail. */
+	/* realloc(block, 0) frees it, and would not with a tail; of some mallocs it does not. */
 	block = real.realloc(old, size ? block_asked(size) : 0);
 	if (!block) {
 		count_give(self, size ? more : was + more);
-		self->nr_freed += !size;
+		if (!size)
+			count_block(self, &self->nr_freed);
 		return NULL;
 	}
-	if (block_has_tail() && size)
+	if (block_has_tail() && block_usable(block) >= BLOCK_TAIL)
 		block_set(block, size);
-	actual = block_has_tail() && size ? (int64_t)size : (int64_t)block_usable(block);
-	count_give(self, was + more - actual);
+	actual = block_counted(block, false);
+	if (LIKELY(actual <= was + more))
+		count_give(self, was + more - actual);
+	else
+		count_take(self, actual - was - more);	/* there is no limit then */
 	return block;
 }
 
 static SLOW void *
 early_realloc(void *old, size_t size)
 {
-	void *block = malloc(size);
+	void *block = size ? malloc(size) : NULL;
 
 	if (block)
 		early_copy(block, old, size);
@@ -349,16 +362,29 @@ aligned_alloc(size_t alignment, size_t size)
 	return aligned(real.aligned_alloc, alignment, size);
 }
 
+static SLOW int
+early_posix_memalign(void **ret, size_t alignment, size_t size)
+{
+	void *block = early_alloc(alignment, size);
+
+	if (!block)
+		return ENOMEM;
+	*ret = block;
+	return 0;
+}
+
 EXPORT int
 posix_memalign(void **ret, size_t alignment, size_t size)
 {
 	struct wire_thread *self = agent_enter();
-	int saved_errno = errno, failed = ENOMEM;
+	int saved_errno, failed = ENOMEM;
 	void *block = NULL;
 	int64_t taken;
 
 	if (UNLIKELY(!self))
-		return real.posix_memalign ? real.posix_memalign(ret, alignment, size) : ENOMEM;
+		return real.posix_memalign ? real.posix_memalign(ret, alignment, size)
+					   : early_posix_memalign(ret, alignment, size);
+	saved_errno = errno;
 	if (UNLIKELY(size > BLOCK_MAX)) {
 		failed = real.posix_memalign(ret, alignment, size);
 	} else if (LIKELY(ask(self, size, &taken))) {
@@ -449,14 +475,19 @@ EXPORT pid_t _Fork(void);
 EXPORT pid_t
 _Fork(void)
 {
+	bool is_counted = agent_mode != AGENT_OFF;
 	pid_t pid;
 
 	if (!real._Fork) {
 		errno = ENOSYS;
 		return -1;
 	}
+	if (is_counted)
+		segment_before_fork();
 	pid = real._Fork();
-	if (pid == 0 && agent_mode != AGENT_OFF)
-		segment_after_fork();
+	if (is_counted && pid == 0)
+		segment_in_child();
+	else if (is_counted)
+		segment_in_parent();
 	return pid;
 }

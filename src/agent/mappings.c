@@ -27,14 +27,16 @@ static size_t nr_ranges, room;
 static uint32_t nr_starts;	/* of counting, when they were noted */
 
 /* What was mapped and unmapped while nobody counted is not known. */
-void
+bool
 mappings_lock(void)
 {
-	lock_take(&lock);
+	if (!lock_take(&lock))
+		return false;
 	if (UNLIKELY(segment->nr_starts != nr_starts)) {
 		nr_starts = segment->nr_starts;
 		nr_ranges = 0;
 	}
+	return true;
 }
 
 void
@@ -155,30 +157,15 @@ put(uintptr_t start, uintptr_t end)
 static uintptr_t
 page_end(uintptr_t at)
 {
-	return (at + 4095) & ~(uintptr_t)4095;
+	return (at + agent_page_bytes - 1) & ~(uintptr_t)(agent_page_bytes - 1);
 }
 
-/* Something of BYTES is at AT now, for which they are counted.  What was there is not any more. */
-static void
-note_mapped(struct wire_thread *self, void *at, size_t bytes)
-{
-	uintptr_t start = (uintptr_t)at;
-	int64_t over;
-	bool is_known;
-
-	mappings_lock();
-	over = cut(start, page_end(start + bytes));
-	is_known = put(start, start + bytes);
-	segment->nr_mappings++;
-	mappings_unlock();
-	if (!is_known)
-		over += (int64_t)bytes;
-	if (over)
-		count_give(self, over);
-}
-
+/*
+ * Before BYTES at AT are unmapped, moved or mapped over: as soon as they are free another thread may
+ * map something there.  Returns what is counted for them, which it is until they are gone.
+ */
 static int64_t
-note_unmapped(void *at, size_t bytes)
+forget(void *at, size_t bytes)
 {
 	int64_t was;
 
@@ -188,11 +175,53 @@ note_unmapped(void *at, size_t bytes)
 	return was;
 }
 
-/* Reserved addresses take no memory; MemTracer counts them all the same. */
+/* BYTES at AT count; false when there is no memory to remember them. */
 static bool
-counts(int prot, size_t bytes)
+remember(void *at, int64_t bytes)
 {
-	return bytes <= INT64_MAX / 2 && (prot != PROT_NONE || settings.is_memtracer);
+	bool is_known;
+
+	mappings_lock();
+	is_known = put((uintptr_t)at, (uintptr_t)at + (size_t)bytes);
+	mappings_unlock();
+	return is_known;
+}
+
+/*
+ * What was forgotten is there after all.  Holes in it are not known any more, but the sum is right.
+ */
+static void
+take_up_again(struct wire_thread *self, void *at, int64_t was)
+{
+	if (was && !remember(at, was))
+		count_give(self, was);
+}
+
+/* Something new of BYTES is at AT, for which COUNTED are counted so far. */
+static void
+take_up(struct wire_thread *self, void *at, int64_t bytes, int64_t counted)
+{
+	bool is_known = remember(at, bytes);
+
+	__atomic_add_fetch(&segment->nr_mappings, 1, __ATOMIC_RELAXED);
+	count_give(self, counted - (is_known ? bytes : 0));
+}
+
+/*
+ * What takes memory of the process: not reserved addresses, nor what the kernel can drop and read again
+ * from a file.  MemTracer counts them all the same.
+ */
+static bool
+counts(size_t bytes, int prot, int flags)
+{
+	bool is_file = !(flags & MAP_ANONYMOUS);
+
+	if (bytes > INT64_MAX / 2)
+		return false;
+	if (settings.is_memtracer)
+		return true;
+	return prot != PROT_NONE && !(is_file && ((flags & MAP_TYPE) != MAP_PRIVATE ||
+					   !(prot & PROT_WRITE)));
 }
 
 /* ---- hooks ---- */
@@ -213,21 +242,24 @@ static void *
 counted_mmap(struct wire_thread *self, void *at, size_t bytes, int prot, int flags, int fd,
 	off_t offset)
 {
-	bool is_counted = counts(prot, bytes);
+	int64_t was = flags & MAP_FIXED ? forget(at, bytes) : 0;
+	int64_t want = counts(bytes, prot, flags) ? (int64_t)bytes : 0;
+	int64_t more = want > was ? want - was : 0;
 	void *mapped;
 
-	if (is_counted && !count_take(self, (int64_t)bytes)) {
+	if (!count_take(self, more)) {
+		take_up_again(self, at, was);
 		limit_reached(self, bytes);
 		return MAP_FAILED;
 	}
 	mapped = real.mmap(at, bytes, prot, flags, fd, offset);
 	if (mapped == MAP_FAILED) {
-		if (is_counted)
-			count_give(self, (int64_t)bytes);
-	} else if (is_counted) {
-		note_mapped(self, mapped, bytes);
-	} else if (flags & MAP_FIXED) {
-		count_give(self, note_unmapped(mapped, bytes));
+		take_up_again(self, at, was);
+		count_give(self, more);
+	} else if (want) {
+		take_up(self, mapped, want, was + more);
+	} else {
+		count_give(self, was);
 	}
 	return mapped;
 }
@@ -259,10 +291,6 @@ plain_munmap(void *at, size_t bytes)
 	return sys_failed(sys_call(SYS_munmap, at, bytes)) ? -1 : 0;
 }
 
-/*
- * Forgotten first, as another thread may map something there as soon as it is free; but counted until
- * it is.
- */
 EXPORT int
 munmap(void *at, size_t bytes)
 {
@@ -272,56 +300,63 @@ munmap(void *at, size_t bytes)
 
 	if (UNLIKELY(!self))
 		return plain_munmap(at, bytes);
-	was = note_unmapped(at, bytes);
+	was = forget(at, bytes);
 	failed = real.munmap(at, bytes);
-	/* Only a range that is none can fail like this, or one that would have to be split. */
-	if (failed && was) {
-		mappings_lock();
-		if (put((uintptr_t)at, (uintptr_t)at + (size_t)was))
-			was = 0;
-		mappings_unlock();
-	}
-	if (was)
+	/* Only a range that is none can fail, or one that would have to be split. */
+	if (failed)
+		take_up_again(self, at, was);
+	else
 		count_give(self, was);
 	agent_leave();
 	return failed;
 }
 
-/* WANT bytes instead of HAD at OLD. */
+/* Whether the old mapping stays: a second one of shared memory, or one that is left empty. */
+static bool
+keeps_old(size_t had, int flags)
+{
+#ifdef MREMAP_DONTUNMAP
+	if (flags & MREMAP_DONTUNMAP)
+		return true;
+#endif
+	(void)flags;
+	return !had;
+}
+
+/*
+ * WANT bytes instead of HAD at OLD, and at TO.  What did not count so far will not from now on.
+ */
 static void *
 counted_mremap(struct wire_thread *self, void *old, size_t had, size_t want, int flags, void *to)
 {
-	bool keeps = !had;	/* a second one of shared memory */
-	int64_t was;
+	int64_t was = forget(old, had ? had : 1), over = 0, more = 0;
+	bool counts = was > 0 && want <= INT64_MAX / 2;
 	void *mapped;
 
-#ifdef MREMAP_DONTUNMAP
-	keeps = keeps || (flags & MREMAP_DONTUNMAP);
-#endif
-	mappings_lock();
-	was = cut((uintptr_t)old, page_end((uintptr_t)old + had));
-	if (was)
-		put((uintptr_t)old, (uintptr_t)old + (size_t)was);
-	mappings_unlock();
-	if (had && !was)	/* not counted so far, nor from now on */
-		return real.mremap(old, had, want, flags, to);
-	if ((int64_t)want > (keeps ? 0 : was) &&
-		!count_take(self, (int64_t)want - (keeps ? 0 : was))) {
+	if (keeps_old(had, flags)) {
+		take_up_again(self, old, was);
+		was = 0;
+	}
+	if (flags & MREMAP_FIXED)
+		over = forget(to, want);
+	if (counts && (int64_t)want > was + over)
+		more = (int64_t)want - was - over;
+	if (!count_take(self, more)) {
+		take_up_again(self, old, was);
+		take_up_again(self, to, over);
 		limit_reached(self, want);
 		return MAP_FAILED;
 	}
 	mapped = real.mremap(old, had, want, flags, to);
 	if (mapped == MAP_FAILED) {
-		if ((int64_t)want > (keeps ? 0 : was))
-			count_give(self, (int64_t)want - (keeps ? 0 : was));
-		return mapped;
+		take_up_again(self, old, was);
+		take_up_again(self, to, over);
+		count_give(self, more);
+	} else if (counts) {
+		take_up(self, mapped, (int64_t)want, was + over + more);
+	} else {
+		count_give(self, was + over);
 	}
-	if (!keeps) {
-		note_unmapped(old, had);
-		if ((int64_t)want < was)
-			count_give(self, was - (int64_t)want);
-	}
-	note_mapped(self, mapped, want);
 	return mapped;
 }
 

@@ -5,8 +5,10 @@
 #ifndef MEMDIAG_AGENT_MAPPINGS_H
 #define MEMDIAG_AGENT_MAPPINGS_H
 
-/* Around fork(); in the child nobody holds it, whoever did. */
-void mappings_lock(void);
+#include <stdbool.h>
+
+/* Around fork(); in the child nobody holds it, whoever did.  False: see lock_take(). */
+bool mappings_lock(void);
 void mappings_unlock(void);
 void mappings_forget_lock(void);
 

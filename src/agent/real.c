@@ -114,7 +114,8 @@ symbols_find(const struct symbols *s, const char *name)
 
 struct search {
 	bool is_behind_us;	/* from here on objects count */
-	bool has_malloc;
+	/* Where these were found. */
+	uintptr_t malloc_bias, usable_size_bias;
 };
 
 static bool
@@ -134,6 +135,7 @@ is_us(const struct dl_phdr_info *info)
 static int
 look_into(struct dl_phdr_info *info, size_t size, void *arg)
 {
+	bool had_malloc = real.malloc, had_usable_size = real.malloc_usable_size;
 	struct search *search = arg;
 	struct symbols s;
 
@@ -150,10 +152,12 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 		if (!*at)
 			*at = symbols_find(&s, functions[i].name);
 	}
-	if (real.malloc && !search->has_malloc) {
-		search->has_malloc = true;
+	if (real.malloc && !had_malloc) {
+		search->malloc_bias = s.bias;
 		real_has_headers = symbols_find(&s, "gnu_get_libc_version") != 0;
 	}
+	if (real.malloc_usable_size && !had_usable_size)
+		search->usable_size_bias = s.bias;
 	return 0;
 }
 
@@ -210,6 +214,9 @@ real_find(void)
 	if (!real.malloc || !real.free || !real.calloc || !real.realloc || !real.memalign ||
 		!real.aligned_alloc || !real.posix_memalign || !real.valloc || !real.pvalloc ||
 		!real.malloc_usable_size || !real.mmap || !real.munmap || !real.mremap)
+		return false;
+	/* Of another malloc's blocks it tells nonsense (glibc's libmemusage.so has none of its own). */
+	if (search.malloc_bias != search.usable_size_bias)
 		return false;
 	if (real_has_headers)
 		check_headers();

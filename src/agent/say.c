@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -93,20 +94,47 @@ say_counted(void)
 		sum.live_bytes + (uint64_t)segment->base_bytes, sum.nr_live * sizeof(uint64_t));
 }
 
-/* Calls nobody but the kernel. */
+static uint64_t
+now_ms(void)
+{
+	struct timespec t = { 0 };
+
+	sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/*
+ * Whether all of the program's threads have ended.  Without ours the last one would have ended the
+ * process (start_thread in nptl/pthread_create.c).
+ */
+static bool
+is_left_alone(void)
+{
+	char state[2], nr_threads[8];
+
+	status_value("State", state, sizeof state);
+	if (*state != 'Z')	/* the first thread */
+		return false;
+	status_value("Threads", nr_threads, sizeof nr_threads);
+	return strcmp(nr_threads, "2") == 0;
+}
+
+/* As MemTracer, looks at the clock ten times a second. */
 static void *
 print_for_ever(void *arg)
 {
-	/* As MemTracer, which looks at the clock ten times a second. */
-	uint64_t ms = settings.interval_ms > 100 ? settings.interval_ms : 100;
-	struct timespec interval = {
-		.tv_sec = (time_t)(ms / 1000),
-		.tv_nsec = (long)(ms % 1000 * 1000000),
-	};
+	const struct timespec tenth = { .tv_nsec = 100000000 };
+	uint64_t last = now_ms(), now;
 
 	for (;;) {
-		sys_call(SYS_nanosleep, &interval, NULL);
-		say_counted();
+		sys_call(SYS_nanosleep, &tenth, NULL);
+		if (is_left_alone())
+			exit(0);
+		now = now_ms();
+		if (now - last >= settings.interval_ms) {
+			last = now;
+			say_counted();
+		}
 	}
 	return arg;
 }

@@ -36,9 +36,25 @@ may_have_file(void)
 		limit.rlim_cur >= BYTES;
 }
 
+/*
+ * FD with room for all: in a file that is larger than the disk has room for, writing would be SIGBUS for
+ * the program.
+ */
 static long
-grown(long fd)
+with_room(long fd)
 {
+	if (!sys_failed(fd) && sys_failed(sys_call(SYS_fallocate, fd, 0, 0, BYTES))) {
+		sys_call(SYS_close, fd);
+		return -1;
+	}
+	return fd;
+}
+
+static long
+new_memory(void)
+{
+	long fd = sys_call(SYS_memfd_create, "memdiag-agent", MFD_CLOEXEC);
+
 	if (!sys_failed(fd) && sys_failed(sys_call(SYS_ftruncate, fd, BYTES))) {
 		sys_call(SYS_close, fd);
 		return -1;
@@ -76,7 +92,7 @@ given_file(void)
 		sys_call(SYS_close, fd);
 		return -1;
 	}
-	return fd;
+	return with_room(fd);
 }
 
 /* settings.file with the PID behind it: as all the processes of one run have one each. */
@@ -85,6 +101,7 @@ file_that_stays(void)
 {
 	char path[4096], digits[16];
 	size_t n = copy_until(path, sizeof path - sizeof digits - 1, settings.file, '\0'), d = 0;
+	long fd;
 
 	path[n++] = '.';
 	for (long pid = sys_call(SYS_getpid, 0); pid; pid /= 10)
@@ -92,8 +109,14 @@ file_that_stays(void)
 	while (d)
 		path[n++] = digits[--d];
 	path[n] = '\0';
-	return grown(sys_call(
-		SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+	fd = sys_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (sys_failed(fd))
+		return fd;
+	if (sys_failed(with_room(fd))) {
+		sys_call(SYS_unlinkat, AT_FDCWD, path, 0);
+		return -1;
+	}
+	return fd;
 }
 
 static long
@@ -108,7 +131,7 @@ open_file(void)
 	if (sys_failed(fd) && settings.file)
 		fd = file_that_stays();
 	if (sys_failed(fd))
-		fd = grown(sys_call(SYS_memfd_create, "memdiag-agent", MFD_CLOEXEC));
+		fd = new_memory();
 	return fd;
 }
 
@@ -132,21 +155,11 @@ map_new(void *at)
 static uint64_t
 code_bytes(void)
 {
-	static const char name[] = "VmExe:";
-	char status[4096];
-	const char *at;
 	uint64_t kib = 0;
-	long fd = sys_call(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC), n;
+	char value[32];
 
-	if (sys_failed(fd))
-		return 0;
-	n = sys_call(SYS_read, fd, status, sizeof status - 1);
-	sys_call(SYS_close, fd);
-	status[n > 0 ? n : 0] = '\0';
-	at = strstr(status, name);
-	for (at = at ? at + sizeof name - 1 : ""; *at == ' ' || *at == '\t'; at++)
-		;
-	for (; *at >= '0' && *at <= '9'; at++)
+	status_value("VmExe", value, sizeof value);
+	for (const char *at = value; *at >= '0' && *at <= '9'; at++)
 		kib = kib * 10 + (uint64_t)(*at - '0');
 	return kib * 1024;
 }
@@ -194,68 +207,104 @@ segment_open(void)
 /* ---- fork ---- */
 
 /*
- * Put a mapping of our own where the parent's is, with what is in it.  If none is to be had, one
- * that nobody else sees.
+ * What a fork needs to know afterwards.  Who forks holds both locks, unless it is in a signal handler
+ * that interrupted it while it did.
+ */
+static struct {
+	struct agent_self self;
+	bool has_mappings_lock, has_count_lock;
+	struct wire_segment *copy;	/* of the counters, NULL: there is none */
+	size_t copy_bytes;
+} forking;
+
+/*
+ * The child's mapping will be the parent's until it has another, and the parent goes on counting
+ * there.
  */
 static void
-part_from_parent(void)
+copy_counters(void)
 {
-	static unsigned char kept[WIRE_HEADER_BYTES];
-	size_t bytes = (size_t)segment->nr_threads * sizeof(struct wire_thread);
+	size_t bytes = WIRE_SEGMENT_BYTES(segment->nr_threads);
 	long copy;
 
-	if (segment == (struct wire_segment *)fallback)
-		return;		/* fork() has copied it */
-	memcpy(kept, segment, sizeof kept);
+	forking.copy = NULL;
+	if (!settings.follows || segment == (struct wire_segment *)fallback)
+		return;
 	copy = sys_call(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		-1, 0);
-	if (!sys_failed(copy))
-		memcpy((void *)copy, wire_threads(segment), bytes);
-	if (!map_new(segment))
-		sys_call(SYS_mmap, segment, BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	memcpy(segment, kept, sizeof kept);
 	if (sys_failed(copy))
 		return;
-	memcpy(wire_threads(segment), (void *)copy, bytes);
-	sys_call(SYS_munmap, copy, bytes);
+	forking.copy = memcpy((void *)copy, segment, bytes);
+	forking.copy_bytes = bytes;
+}
+
+/*
+ * Put a mapping of our own where the parent's is, with what was in it.  If none is to be had, one
+ * that nobody else sees.
+ */
+static bool
+part_from_parent(void)
+{
+	if (segment == (struct wire_segment *)fallback)
+		return true;	/* fork() has copied it */
+	if (!forking.copy)
+		return false;
+	if (!map_new(segment) &&
+		sys_failed(sys_call(SYS_mmap, segment, BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)))
+		return false;
+	memcpy(segment, forking.copy, forking.copy_bytes);
+	sys_call(SYS_munmap, forking.copy, forking.copy_bytes);
+	return true;
+}
+
+/*
+ * Handlers of others that were there before ours come between these and the fork.  What they allocate
+ * is not counted: in the child it would be for the parent.
+ */
+void
+segment_before_fork(void)
+{
+	bool has_mappings_lock = mappings_lock(), has_count_lock = count_lock();
+
+	forking.has_mappings_lock = has_mappings_lock;
+	forking.has_count_lock = has_count_lock;
+	forking.self = agent_self;
+	agent_self = (struct agent_self){ .place = &agent_nobody, .is_inside = true };
+	copy_counters();
 }
 
 void
-segment_after_fork(void)
+segment_in_parent(void)
+{
+	if (forking.copy)
+		sys_call(SYS_munmap, forking.copy, forking.copy_bytes);
+	agent_self = forking.self;
+	if (forking.has_count_lock)
+		count_unlock();
+	if (forking.has_mappings_lock)
+		mappings_unlock();
+}
+
+void
+segment_in_child(void)
 {
 	count_forget_lock();
 	mappings_forget_lock();
 	settings.segment = NULL;
-	agent_self.place = &agent_nobody;
-	agent_self.has_none = agent_self.is_inside = false;
-	if (!settings.follows) {
+	agent_self = (struct agent_self){ .place = &agent_nobody };
+	if (!settings.follows || !part_from_parent()) {
 		agent_mode = AGENT_OFF;
 		return;
 	}
-	part_from_parent();
 	segment->pid = (uint32_t)sys_call(SYS_getpid, 0);
 	segment->nr_refused = 0;
 	segment->is_reported = 0;
 	count_init_child();
 }
 
-static void
-before_fork(void)
-{
-	mappings_lock();
-	count_lock();
-}
-
-static void
-after_fork(void)
-{
-	count_unlock();
-	mappings_unlock();
-}
-
 void
 segment_watch_forks(void)
 {
-	pthread_atfork(before_fork, after_fork, segment_after_fork);
+	pthread_atfork(segment_before_fork, segment_in_parent, segment_in_child);
 }

@@ -171,8 +171,14 @@ is_compatible(struct dl_phdr_info *info, size_t size, void *arg)
 static const char *
 setting(const char *entry)
 {
-	/* Debugging hooks of malloc before 2.34 put a byte of theirs behind a block. */
-	if (after(entry, "MALLOC_CHECK_="))
+	const char *tunables = after(entry, "GLIBC_TUNABLES=");
+
+	/*
+	 * Debugging hooks of malloc before 2.34 put a byte of theirs behind a block; and huge pages
+	 * (2.35, sysmalloc_mmap in malloc/malloc.c) make it larger than can be told before.
+	 */
+	if (after(entry, "MALLOC_CHECK_=") || (tunables && (strstr(tunables, "malloc.check=") ||
+			strstr(tunables, "malloc.hugetlb="))))
 		real_has_headers = false;
 	memtracer_setting(entry);
 	return after(entry, WIRE_ENVIRONMENT "=");

@@ -15,10 +15,13 @@ int early_answer(void);
 static int (*resolve(void))(void)
 {
 	char *p = malloc(100), *q = calloc(3, 7);
+	void *aligned;
 
 	memset(p, 1, 100);
 	p = realloc(p, 1000);
 	kept = p;
+	if (posix_memalign(&aligned, 256, 10) == 0)
+		free(realloc(aligned, 0));
 	free(q);
 	return answer;
 }

@@ -3,7 +3,18 @@
 
 static bool requested;
 
-extern void *__libc_malloc(size_t);
+/* Weak: none of the libcs has all of these. */
+#define WEAK __attribute__((weak))
+WEAK void *__libc_malloc(size_t);
+WEAK void __libc_free(void *);
+WEAK void *__libc_calloc(size_t, size_t);
+WEAK void *__libc_realloc(void *, size_t);
+WEAK void *__libc_memalign(size_t, size_t);
+WEAK void *__libc_valloc(size_t);
+WEAK void *__libc_pvalloc(size_t);
+WEAK void cfree(void *);
+WEAK void free_sized(void *, size_t);
+WEAK void free_aligned_sized(void *, size_t, size_t);
 
 /* What BLOCK of SIZE must count for. */
 static long
@@ -12,7 +23,8 @@ worth(size_t size)
 	return requested ? (long)size : (long)malloc_usable_size(block);
 }
 
-#define TAKE(size, call)                                                                           \
+#define TAKE(size, call) TAKE_AND_GIVE(size, call, free(block))
+#define TAKE_AND_GIVE(size, call, give)                                                            \
 	do {                                                                                       \
 		char what[128];                                                                    \
 		begin_count();                                                                     \
@@ -21,8 +33,8 @@ worth(size_t size)
 		counted(worth(size), what);                                                        \
 		ok((uintptr_t)block % 16 == 0, "%s is aligned", what);                             \
 		memset(block, 0x5a, malloc_usable_size(block));                                    \
-		free(block);                                                                       \
-		snprintf(what, sizeof what, "free after %s of %zu", #call, (size_t)(size));        \
+		give;                                                                              \
+		snprintf(what, sizeof what, "%s after %s of %zu", #give, #call, (size_t)(size));   \
 		counted(0, what);                                                                  \
 	} while (0)
 
@@ -39,7 +51,13 @@ try_size(size_t size)
 	TAKE(size, aligned_alloc(64, size));
 	TAKE(size, valloc(size));
 	TAKE(size, posix_memalign(&p, 4096, size) ? NULL : p);
-	TAKE(size, __libc_malloc(size));
+	TAKE(size, pvalloc(size));
+	TAKE_AND_GIVE(size, __libc_malloc(size), cfree(block));
+	TAKE_AND_GIVE(size, __libc_calloc(1, size), __libc_free(block));
+	TAKE_AND_GIVE(size, __libc_realloc(NULL, size), free_sized(block, size));
+	TAKE_AND_GIVE(size, __libc_memalign(64, size), free_aligned_sized(block, 64, size));
+	TAKE(size, __libc_valloc(size));
+	TAKE(size, __libc_pvalloc(size));
 }
 
 static void
@@ -60,10 +78,28 @@ try_realloc(void)
 	counted(worth(3 << 20), "realloc to 3 MiB");
 	block = realloc(block, 1);
 	counted(worth(1), "realloc to 1");
+	free(block);
+	block = memalign(4096, 300);
+	block = realloc(block, 5000);
+	counted(worth(5000), "realloc of an aligned block");
+	block = realloc(block, 5000);
+	counted(worth(5000), "realloc to the same");
 	was = memdiag_live_blocks();
 	ok(realloc(block, 0) == NULL, "realloc to 0 frees");
 	counted(0, "realloc to 0");
 	is_u64(memdiag_live_blocks(), was - 1, "and it is a block less");
+}
+
+/* What MemTracer's words behind the block would have hidden. */
+static void
+try_usable(void)
+{
+	block = malloc(1001);
+	ok(malloc_usable_size(block) >= 1001, "malloc_usable_size is no less than was asked for");
+	memset(block, 0xff, malloc_usable_size(block));
+	begin_count();
+	free(block);
+	ok((long)(count_before - memdiag_live_bytes()) >= 1001, "and may be used to the last byte");
 }
 
 static void
@@ -119,6 +155,7 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		try_size(sizes[i]);
 	try_realloc();
+	try_usable();
 	try_failures();
 	/* There is a malloc of the tests that does. */
 	if (!is_told(argc, argv, "clears"))

@@ -1,5 +1,10 @@
-/* fork [alone]: parent and child count for themselves; with "alone" the child is not counted. */
+/*
+ * fork [alone] [_Fork]: parent and child count for themselves; with "alone" the child is not counted.
+ * With "_Fork" libc has that (2.34).
+ */
 #include "count.h"
+
+pid_t _Fork(void) __attribute__((weak));
 
 static void *
 fork_and_wait(void *arg)
@@ -48,6 +53,36 @@ is_silent(void)
 	return p && memdiag_live_bytes() == live ? 0 : 1;
 }
 
+/* The parent has gone on by now. */
+static int
+has_what_there_was(void)
+{
+	return memdiag_live_bytes() == count_before ? 0 : 1;
+}
+
+static void
+try_going_on(pid_t (*how)(void), const char *what)
+{
+	int nr_right = 0, status;
+
+	for (int i = 0; i < 100; i++) {
+		void *volatile more[100];
+		pid_t pid;
+
+		begin_count();
+		pid = how();
+		if (pid == 0)
+			_exit(has_what_there_was());
+		for (int k = 0; k < 100; k++)
+			more[k] = malloc(1000);
+		waitpid(pid, &status, 0);
+		nr_right += status == 0;
+		for (int k = 0; k < 100; k++)
+			free(more[k]);
+	}
+	is_u64((uint64_t)nr_right, 100, what);
+}
+
 static int
 leaves_much(void)
 {
@@ -75,6 +110,10 @@ main(int argc, char **argv)
 	ok(child_says(leaves_much), "a child that takes much");
 	counted(0, "is not the parent's");
 	ok(child_says(forks), "a child that forks");
+	if (!alone)
+		try_going_on(fork, "a child begins with what there was when it was made");
+	if (!alone && _Fork && is_told(argc, argv, "_Fork"))
+		try_going_on(_Fork, "by _Fork, too");
 	for (int i = 0; i < 8; i++)
 		pthread_create(&thread[i], NULL, fork_and_wait, NULL);
 	for (int i = 0; i < 8; i++)

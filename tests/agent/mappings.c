@@ -1,5 +1,10 @@
-/* mappings: mmap, munmap and mremap count for what is mapped, whatever is unmapped of it. */
+/*
+ * mappings [all]: mmap, munmap and mremap count for what is mapped, whatever is unmapped of it.  With
+ * "all" files and reserved addresses count, too.
+ */
 #include "count.h"
+
+#include <fcntl.h>
 
 #define PAGE 4096
 
@@ -79,6 +84,61 @@ try_mremap(void)
 	counted(0, "changes nothing");
 }
 
+/* Of what a file has nothing needs to stay in memory, but for what is written to a copy. */
+static void
+try_files(bool is_all)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	void *p;
+
+	begin_count();
+	p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	counted(is_all ? PAGE : 0, "a file that is read");
+	munmap(p, PAGE);
+	counted(0, "munmap of it");
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	counted(PAGE, "a copy of a file that may be written to");
+	ok(mmap(p, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == p, "and over it");
+	counted(is_all ? PAGE : 0, "the file itself");
+	munmap(p, PAGE);
+	p = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	counted(is_all ? 3 * PAGE : 0, "addresses that are only reserved");
+	ok(map((char *)p + PAGE, PAGE, MAP_FIXED) == (char *)p + PAGE, "one that is taken");
+	counted(is_all ? 3 * PAGE : PAGE, "counts");
+	munmap(p, 3 * PAGE);
+	counted(0, "and none again");
+	close(fd);
+}
+
+/* Threads that move and free mappings, into whose place others map. */
+static void *
+map_and_move(void *arg)
+{
+	for (int i = 0; i < 2000; i++) {
+		char *p = map(NULL, 4 * PAGE, 0);
+
+		p = mremap(p, 4 * PAGE, (size_t)(8 + i % 50) * PAGE, MREMAP_MAYMOVE);
+		munmap(p, (size_t)(8 + i % 50) * PAGE);
+	}
+	return arg;
+}
+
+static void
+try_threads(void)
+{
+	pthread_t thread[4];
+
+	for (int round = 0; round < 2; round++) {
+		/* libc keeps stacks of the first. */
+		begin_count();
+		for (int i = 0; i < 4; i++)
+			pthread_create(&thread[i], NULL, map_and_move, NULL);
+		for (int i = 0; i < 4; i++)
+			pthread_join(thread[i], NULL);
+	}
+	counted(0, "threads that move theirs");
+}
+
 static void
 try_many(void)
 {
@@ -97,12 +157,14 @@ try_many(void)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	need_agent();
 	try_plain();
 	try_parts();
 	try_mremap();
+	try_files(is_told(argc, argv, "all"));
 	try_many();
+	try_threads();
 	return tap_end();
 }

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#define NR 64
+#define NR 100
 
 static void *volatile handed[NR][100];
 static pthread_barrier_t barrier;
@@ -104,13 +104,17 @@ try_odd_flows(void)
 int
 main(void)
 {
+	size_t blocks;
+
 	need_agent();
 	pthread_key_create(&key, last_words);
 	pthread_barrier_init(&barrier, NULL, NR);
 	run(take_and_hand_on, NR);	/* now libc has kept what stacks it keeps */
 	begin_count();
+	blocks = memdiag_live_blocks();
 	run(take_and_hand_on, NR);
 	counted(0, "blocks that go from thread to thread");
+	is_u64(memdiag_live_blocks(), blocks, "and none is counted that is not there");
 	for (int i = 0; i < 100; i++)
 		run(live_shortly, 10);
 	begin_count();

@@ -66,6 +66,17 @@ lives_on()
 	wait $!
 }
 
+# The thread that prints must not be the reason that a process goes on.
+ends()
+{
+	exits 0 timeout -s KILL 10 env MT_PRINT_INTERVAL_MS=100000 LD_PRELOAD="$AGENT" \
+		"$top_builddir/tests/agent/leave" >"$dir/out" 2>"$dir/err" &&
+		[ "$(cat "$dir/out")" = 'at the end' ]
+}
+
+check 'what is mapped counts in full' exits 0 under MT_MEMORY_LIMIT=1000000000 \
+	"$top_builddir/tests/agent/mappings" all
+check 'a process ends with its last thread' ends
 check 'lines come' lines_come
 check 'a reader of them that goes away is no harm' lives_on
 library=$top_builddir/libmemtracer.so

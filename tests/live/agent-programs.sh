@@ -19,9 +19,10 @@ with_agent()
 # tap NAME ARGUMENTS...: whether the program says that all is well.
 tap()
 {
-	local name="$1"
+	local program="$programs/$1"
+	[ -x "$program" ] || program=$dir/$1
 	shift
-	with_agent "${settings-}" timeout 20 ${launcher-} "$programs/$name" "$@" >"$dir/tap" 2>&1 &&
+	with_agent "${settings-}" timeout 20 ${launcher-} "$program" "$@" >"$dir/tap" 2>&1 &&
 		grep -q '^1\.\.' "$dir/tap" && ! grep '^not ok' "$dir/tap" || {
 		grep -A 1 '^not ok' "$dir/tap" || tail -n 3 "$dir/tap"
 		return 1
@@ -43,7 +44,7 @@ all()
 	check "$how: exact" tap exact ${clears-}
 	check "$how: mappings" tap mappings
 	check "$how: threads" tap threads
-	check "$how: fork" tap fork
+	check "$how: fork" tap fork _Fork
 	check "$how: children that are not followed" alone
 	check "$how: around" tap around "$programs/early.so"
 	settings='account=requested'
@@ -55,16 +56,44 @@ all()
 	check "$how: limit, requested bytes" tap limit ${grants-}
 	settings='account=requested;on-limit=enomem;limit=100000000'
 	check "$how: mappings, limited" tap mappings
+	check "$how: resize, requested bytes" tap resize
+	settings='on-limit=enomem;limit=100000000'
+	[ "${grants-}" = rounds ] || check "$how: resize" tap resize
+	settings='on-limit=enomem;limit=50000000'
+	[ ! -x "$dir/cxx" ] || check "$how: C++" tap cxx
 }
+
+# On a disk that is too small for the segment it must not die of writing to it.
+fills_disk()
+{
+	mkdir "$dir/full"
+	unshare --mount sh -c 'mount -t tmpfs -o size=8k none "$0" && exec "$@"' "$dir/full" \
+		env MEMDIAG_AGENT="follow;file=$dir/full/segment" LD_PRELOAD="$AGENT" \
+		"$programs/threads" >"$dir/tap" 2>&1 && ! grep -A 1 '^not ok' "$dir/tap"
+}
+
+if command -v "${CXX:-c++}" >/dev/null; then
+	"${CXX:-c++}" -std=c++17 -O1 -pthread -I"$top_srcdir/include" -I"$top_srcdir/src" \
+		-I"$top_srcdir/tests/unit" -o "$dir/cxx" "$top_srcdir/tests/agent/cxx.cc" || exit
+else
+	skip 'C++' 'there is no C++ compiler'
+fi
 
 also=
 launcher=
 all plain
 settings=account=requested
 check 'blocks that were got past it' tap around "$programs/early.so" past
-also=$programs/early.so
+if [ "$(id -u)" -eq 0 ]; then
+	check 'a disk that is full' fills_disk
+else
+	skip 'a disk that is full' 'mounting one takes root'
+fi
 settings=account=usable
+also=$programs/early.so
 check 'with a library that allocates before all others' tap exact
+also=$programs/atfork.so
+check 'with one that allocates around a fork' tap fork _Fork
 also=
 launcher=$programs/nomap
 grants=exact
