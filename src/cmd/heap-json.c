@@ -123,6 +123,7 @@ arena_json(const struct heap *h, const struct heap_arena *a)
 
 	json_object_set_new(o, "threads", threads < 0 ? json_null() : json_integer(threads));
 	json_object_set_new(o, "contiguous", json_boolean(a->is_contiguous));
+	json_object_set_new(o, "hugetlb", json_boolean(a->is_hugetlb));
 	set(o, "system_bytes", a->system_bytes);
 	set(o, "max_system_bytes", a->max_system_bytes);
 	set(o, "mprotect_bytes", a->mprotect_bytes);

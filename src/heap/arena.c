@@ -85,8 +85,6 @@ take_header(struct scan *s)
 		note_doubt(arena, "a thread was at work in it");
 	else if (r->doubt)
 		note_doubt(arena, r->doubt);
-	else if (l->params.hp_page)	/* glibc.malloc.hugetlb=2; madvise() wants such pages whole */
-		note_doubt(arena, "its heaps may be of huge pages, which a trim may not give back");
 	if (r->cache_doubt)
 		arena_doubt(arena, "%s", r->cache_doubt);
 	arena->is_contiguous = !(flags & NONCONTIGUOUS);
@@ -291,6 +289,18 @@ check_pieces(struct scan *s, uint64_t free)
 	arena->page_bytes[HEAP_PAGE_LIVE] -= others;
 }
 
+/* With glibc.malloc.hugetlb=2 heaps are taken from the pool, as long as it has some (2.35). */
+static void
+see_hugetlb(struct scan *s)
+{
+	struct heap_arena *arena = s->arena;
+
+	for (size_t i = 0; i < arena->segment.nr; i++)
+		arena->is_hugetlb |= reader_hugetlb_page(s->r, arena->segment.v[i].start.v) != 0;
+	if (arena->is_hugetlb && arena->certainty == HEAP_EXACT)
+		note_doubt(arena, "it has pages of the hugetlb pool, which RSS does not count");
+}
+
 /* What is neither a chunk nor top is malloc's own: that is the accounting identity. */
 static void
 check_sums(struct scan *s)
@@ -413,6 +423,7 @@ finish(struct scan *s, struct err *e)
 		(marks_sort(&s->marks, s->r, e) < 0 || walk_segments(s, e) < 0))
 		return -1;
 	check_sums(s);
+	see_hugetlb(s);
 	return 0;
 }
 

@@ -203,6 +203,9 @@ struct heap_range reader_mapping(const struct reader *r, uint64_t addr);
 /* Where what can be malloc's ends that begins at or before ADDR; ADDR if it is not in any. */
 uint64_t reader_memory_end(const struct reader *r, uint64_t addr);
 
+/* The size of the page of ADDR, if it is one of the hugetlb pool; else 0. */
+uint64_t reader_hugetlb_page(const struct reader *r, uint64_t addr);
+
 /*
  * Add to RUNS those in [START, END) that can be malloc's; some may lack when the reader is late then.
  */
@@ -339,6 +342,7 @@ struct ledger {
 	const struct page_runs *runs;
 	size_t at_run;
 	uint64_t page_bytes;
+	bool is_hugetlb;	/* RSS does not count its pages */
 	uint64_t page;		/* the one that is being filled */
 	uint64_t filled;	/* bytes of it */
 	uint64_t part[NR_PARTS];

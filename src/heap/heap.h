@@ -218,6 +218,7 @@ struct heap_arena {
 					 * in_use, and what pins segments are not known */
 	bool has_neighbours;		/* others have pages in its mappings: what is resident is at
 					 * most what is said */
+	bool is_hugetlb;		/* it has pages of the hugetlb pool: resident, but not in RSS */
 	int attached;			/* threads, by malloc's count; -1 before 2.23 */
 	bool is_contiguous;		/* brk's only; thread arenas: true */
 	uint64_t system_bytes, max_system_bytes;

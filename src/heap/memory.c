@@ -197,6 +197,17 @@ reader_mapping(const struct reader *r, uint64_t addr)
 	return (struct heap_range){ first->start, last->end };
 }
 
+uint64_t
+reader_hugetlb_page(const struct reader *r, uint64_t addr)
+{
+	static const char name[] = "/anon_hugepage";	/* mm/hugetlb.c, HUGETLB_ANON_FILE */
+	const struct region *region = maps_find(r->m, (raddr){ addr });
+
+	return region && region->path && strncmp(region->path, name, sizeof name - 1) == 0
+		? r->l->params.hp_page
+		: 0;
+}
+
 /* ---- the window ---- */
 
 size_t

@@ -137,7 +137,7 @@ ledger_add_trim(struct ledger *l, enum part part, uint64_t bytes, uint64_t lo, u
 	count(l, lo, hi, &present, &swapped);
 	note(l, HEAP_PAGE_TRIMMABLE, present);
 	note(l, HEAP_PAGE_RETURNED, hi - lo - present - swapped);
-	l->arena->trim.rss_bytes += present;
+	l->arena->trim.rss_bytes += l->is_hugetlb ? 0 : present;
 	l->arena->trim.swap_bytes += swapped;
 	if (range)
 		*range = (struct heap_range){ { lo }, { hi } };

@@ -125,8 +125,10 @@ judge(struct work *w)
 		const struct heap_arena *arena = &w->r.heap->arena.v[i];
 		struct todo *todo = &w->todo.v[i];
 
-		if (todo->is_read && (arena->certainty == HEAP_EXACT || arena->has_neighbours ||
-			!w->r.is_stopped || ++todo->nr_tries == TRIES_MAX))
+		if (todo->is_read &&
+			(arena->certainty == HEAP_EXACT || arena->has_neighbours ||
+				arena->is_hugetlb || !w->r.is_stopped ||
+				++todo->nr_tries == TRIES_MAX))
 			todo->state = STATE_DONE;
 		todo->is_read = false;
 	}

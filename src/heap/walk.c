@@ -13,6 +13,7 @@
 
 #include "heap/heap-priv.h"
 
+#include <string.h>
 
 struct walk {
 	struct scan *s;
@@ -24,6 +25,7 @@ struct walk {
 	size_t nr_reads;		/* of the window, when the time was looked at */
 	struct ledger ledger;
 	size_t at_mark, at_cached;	/* the next of the marks, of what threads have cached */
+	uint64_t huge_page;	/* bytes of its pages, if they are of the hugetlb pool */
 	unsigned int word;	/* bytes */
 	uint64_t addr, raw, bytes;	/* the chunk that is looked at; RAW with its flags */
 	uint64_t fd, bk;
@@ -127,12 +129,20 @@ trim_range(const struct walk *w, uint64_t start, uint64_t bytes, uint64_t *lo, u
 	return *hi > *lo;
 }
 
-/* madvise() ends where memory is locked (mm/madvise.c, can_madv_lru_vma()). */
+/*
+ * madvise() ends where memory is locked (mm/madvise.c, can_madv_lru_vma()); on pages of the hugetlb
+ * pool it must begin with one, and only whole ones go (madvise_dontneed_free_valid_vma(), 5.18).
+ */
 static bool
 is_given_back(struct walk *w, uint64_t lo, uint64_t *hi)
 {
-	uint64_t end = mlocked_from(&w->r->mlocked, lo, *hi);
+	uint64_t end;
 
+	if (w->huge_page && (lo % w->huge_page || *hi - lo < w->huge_page))
+		return false;
+	if (w->huge_page)
+		*hi -= *hi % w->huge_page;
+	end = mlocked_from(&w->r->mlocked, lo, *hi);
 	w->arena->trim.mlocked_bytes += *hi - end;
 	*hi = end;
 	return end > lo;
@@ -241,6 +251,26 @@ take_chunk(struct walk *w, bool is_free)
 /* ---- the end of a segment ---- */
 
 /*
+ * Whether END is where malloc's brk is.  With glibc.malloc.hugetlb=2 malloc does not use it
+ * (ptmalloc_init(), malloc/arena.c, 2.35), and where brk was blocked from the start the arena begins
+ * in other memory.  Core files do not tell the name.
+ */
+static bool
+ends_at_brk(const struct walk *w, uint64_t end)
+{
+	raddr start = { brk_start(w->r) };
+	const struct region *region = maps_find(w->r->m, start);
+	struct heap_range brk = reader_mapping(w->r, start.v);
+
+	if (w->r->l->params.hp_page || !region || !brk.end.v)
+		return false;
+	if (!w->r->t->core && (!region->path || strcmp(region->path, "[heap]") != 0))
+		return false;
+	/* It may have grown since the mappings were listed; in pieces top may be elsewhere. */
+	return w->s->is_in_pieces ? brk.end.v == end : brk.end.v <= end;
+}
+
+/*
  * systrim() (malloc/malloc.c, since 2.19; 2.35 added thp_pagesize): brk goes down to the last whole
  * page that leaves MINSIZE + 1 bytes and the pad of top; if brk still is where malloc left it.
  */
@@ -251,11 +281,8 @@ brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 	uint64_t unit = l->params.thp_page ? l->params.thp_page : w->r->page_bytes;
 	uint64_t end = w->addr + w->arena->top.bytes, page = w->r->page_bytes;
 	uint64_t keep = min_chunk_bytes(l) + 1 + w->r->pad_bytes, extra;
-	struct heap_range brk = reader_mapping(w->r, brk_start(w->r));
 
-	/* The heap may have grown since the mappings were listed; in pieces its top may be elsewhere. */
-	if (!brk.end.v || (w->s->is_in_pieces ? brk.end.v != end : brk.end.v > end) ||
-		end - top <= keep)
+	if (!ends_at_brk(w, end) || end - top <= keep)
 		return false;
 	extra = (end - top - keep) & ~(unit - 1);
 	*lo = (end - extra + page - 1) & ~(page - 1);
@@ -557,6 +584,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 		.arena = s->arena,
 		.seg = &s->arena->segment.v[seg],
 		.seg_nr = seg,
+		.huge_page = reader_hugetlb_page(s->r, start.v),
 		.word = s->r->l->word_bytes,
 		.addr = start.v,
 		.at_mark = marks_from(&s->marks, start.v),
@@ -568,6 +596,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	if (!s->arena->is_by_lists && window_open(&w.w, s->r, runs, e) < 0)
 		return -1;
 	ledger_begin(&w.ledger, s->arena, runs, s->r->page_bytes, start.v);
+	w.ledger.is_hugetlb = w.huge_page;
 	bad = walk(&w);
 	if (bad)
 		take_gap(&w, w.seg->end.v);

@@ -87,6 +87,52 @@ locks_memory()	# locks_memory WORD
 locks_memory mlock
 locks_memory mlock-half
 
+# ---- pages of the hugetlb pool
+
+# What goes back of the pool is not in RSS, and malloc does not use brk then.
+GLIBC_TUNABLES=glibc.malloc.hugetlb=2 start_tracee trimmable 64
+if grep -q '^HugetlbPages: *[1-9]' "/proc/$tracee_pid/status"; then
+	skip 'an empty pool' 'there are pages in the pool'
+else
+	check 'an empty pool: predicted' predict
+	check 'an empty pool: it is worth while' test "$rss" -gt 20000000
+	check 'an empty pool: of ordinary pages a thread arena is sure' json_is '
+		.data.predicted.arenas | .[1].certainty == "exact" and
+			all(.why // "" | test("hugetlb") | not)'
+	check 'an empty pool: that goes back' goes_back
+fi
+check 'an empty pool: the target lives on' end_tracee
+GLIBC_TUNABLES=glibc.malloc.hugetlb=2 start_tracee trimmable 1
+check 'an arena that begins elsewhere than brk: predicted' predict
+check 'an arena that begins elsewhere than brk: that goes back' goes_back
+check 'an arena that begins elsewhere than brk: the target lives on' end_tracee
+
+huge_bytes()
+{
+	awk '/^HugetlbPages/ { print $2 * 1024 }' "/proc/$tracee_pid/status"
+}
+
+pool=/proc/sys/vm/nr_overcommit_hugepages
+had=$(cat "$pool")
+if echo 64 2>/dev/null >"$pool"; then
+	GLIBC_TUNABLES=glibc.malloc.hugetlb=2 start_tracee trimmable 64
+	echo "$had" >"$pool"
+	if [ "$(huge_bytes)" -gt 0 ]; then
+		check 'pool: predicted' predict
+		check 'pool: it is said that RSS does not count it' json_is '.data.predicted.arenas |
+			all(.certainty == "consistent" and (.why | test("hugetlb")))'
+		check 'pool: that goes back' goes_back
+		# The main arena is in pieces, so that only its lists are read.
+		check 'pool: heap' exits 2 memdiag heap "$tracee_pid" --json
+		check 'pool: says so, too' json_is '.data.arenas | all(.hugetlb)'
+	else
+		skip 'pool' 'no page could be had for the hugetlb pool'
+	fi
+	check 'pool: the target lives on' end_tracee
+else
+	skip 'pool' 'only root can have pages for the hugetlb pool'
+fi
+
 huge=/sys/kernel/mm/transparent_hugepage/enabled
 if grep -q '\[never\]' $huge || [ ! -e $huge ]; then
 	skip 'huge pages' 'the kernel makes none'
