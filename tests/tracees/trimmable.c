@@ -1,7 +1,8 @@
 /*
  * trimmable [MIB [WORD]]: a program that has freed most of what it had, in two arenas.  WORD is what
  * makes trimming it less than it seems: "fork", there is a child that shares it; "mlock", it is
- * locked in memory; "mlock-half", only the main thread's half of it is.
+ * locked in memory; "mlock-half", only the main thread's half of it is.  "apart": what is mapped next
+ * does not merge with libc's memory.
  *
  *	trim PAD	-> bytes that its own malloc_trim(PAD) took off its resident memory
  *	again		-> bytes that using as much memory once more put on it
@@ -112,6 +113,9 @@ main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	sem_init(&filled, 0, 0);
 	sem_init(&never, 0, 0);
+	if (strcmp(word, "apart") == 0 && mmap(NULL, MIB, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+		tracee_fail("mmap");
 	resident_bytes();
 	fill();
 	if (strcmp(word, "mlock-half") == 0 && mlockall(MCL_CURRENT) < 0)
