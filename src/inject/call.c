@@ -112,7 +112,8 @@ await_sleep(struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, stru
 			return over < 0 ? -1 : 0;
 		if (stop.kind == OS_STOP_TIMEOUT && is_asleep(c)) {
 			*ret = CARRIER_RETURNED;
-			return carrier_stop(c, e);
+			/* The call is over; among busy threads it may only lack a processor. */
+			return carrier_stop_by(c, deadline_ns, e);
 		}
 		if (pause_ns < LAST_PAUSE_NS)
 			pause_ns += pause_ns / 2;

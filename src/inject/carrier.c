@@ -284,14 +284,13 @@ carrier_promise(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args
 
 /* ---- leaving a call early ---- */
 
-int
-carrier_await(struct carrier *c, struct err *e)
+static int
+await_interrupt(struct carrier *c, uint64_t deadline_ns, struct err *e)
 {
-	uint64_t deadline = os_now_ns() + STOP_WITHIN_NS;
 	struct os_stop stop;
 
 	for (;;) {
-		if (os_wait(c->tid, deadline, &stop, e) < 0)
+		if (os_wait(c->tid, deadline_ns, &stop, e) < 0)
 			return -1;
 		c->stop = stop.kind;
 		if (stop.kind == OS_STOP_TIMEOUT)
@@ -315,9 +314,25 @@ carrier_await(struct carrier *c, struct err *e)
 }
 
 int
+carrier_await(struct carrier *c, struct err *e)
+{
+	return await_interrupt(c, os_now_ns() + STOP_WITHIN_NS, e);
+}
+
+int
 carrier_stop(struct carrier *c, struct err *e)
 {
 	return os_interrupt(c->tid, e) < 0 ? -1 : carrier_await(c, e);
+}
+
+int
+carrier_stop_by(struct carrier *c, uint64_t deadline_ns, struct err *e)
+{
+	uint64_t soon_ns = os_now_ns() + STOP_WITHIN_NS;
+
+	if (os_interrupt(c->tid, e) < 0)
+		return -1;
+	return await_interrupt(c, deadline_ns > soon_ns ? deadline_ns : soon_ns, e);
 }
 
 int

@@ -231,6 +231,8 @@ int carrier_launch(
  */
 int carrier_stop(struct carrier *c, struct err *e);
 int carrier_await(struct carrier *c, struct err *e);
+/* As carrier_stop(), but it may take until DEADLINE_NS if that is later. */
+int carrier_stop_by(struct carrier *c, uint64_t deadline_ns, struct err *e);
 
 /* Make the calls of the undo list until LEVEL of them are left; 1 is the way home alone. */
 int carrier_unwind(struct carrier *c, size_t level, uint64_t deadline_ns, struct err *e);
