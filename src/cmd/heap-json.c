@@ -297,9 +297,9 @@ set_heap(json_t *data, const struct heap_report *r)
 	json_object_set_new(data, "sizes", sizes_json(h, !totals.nr_by_lists));
 	json_object_set_new(data, "threads", threads_json(r));
 	json_object_set_new(data, "stop",
-		json_pack("{s:i, s:o, s:o}", "times", (int)h->nr_stops, "stopped_us",
+		json_pack("{s:i, s:o, s:o, s:i}", "times", (int)h->nr_stops, "stopped_us",
 			bytes(h->stopped_ns / 1000), "longest_us",
-			bytes(h->longest_stop_ns / 1000)));
+			bytes(h->longest_stop_ns / 1000), "looks", (int)h->nr_looks));
 	json_object_set_new(data, "chunks", bytes(h->nr_chunks));
 	json_object_set_new(data, "read_bytes", bytes(h->read_bytes));
 }

@@ -512,7 +512,12 @@ show_threads(struct shower *sh)
 	for (size_t i = 0; i < shown; i++)
 		if (thread_row(sh, order[i]) < 0)
 			return -1;
-	return end(sh, shown, nr, "No thread.");
+	if (end(sh, shown, nr, "No thread.") < 0)
+		return -1;
+	if (sh->h->nr_looks > 1)
+		fprintf(sh->out->f, "Threads are as in the last of %u looks, arenas as in the last that was "
+			"needed for each: what they have cached need not add up.\n", sh->h->nr_looks);
+	return 0;
 }
 
 /* A heap and the arena it is of. */

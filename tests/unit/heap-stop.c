@@ -158,6 +158,7 @@ test_in_time(struct view *v, struct heap *h)
 	ok(read_late(v, h, false, NOWHERE) && h->certainty == HEAP_EXACT && h->nr_stops == 1,
 		"walked: exact in one stop");
 	ok(seen.nr_analysed == seen.nr_stopped_analysed, "in which the walk is");
+	ok(h->nr_looks == 1, "all is of one moment");
 	ok(!seen.nr_wrong_pauses, "walks over pages do not pause in a stop");
 }
 
@@ -188,6 +189,7 @@ test_late(struct view *v, struct heap *h)
 	is_read = read_late(v, h, false, AT_LISTS);
 	ok(is_read && h->nr_stops == 2, "late with an arena, whole and by its lists: %u stops",
 		h->nr_stops);
+	ok(h->nr_looks == 3, "not all is of one moment: %u looks", h->nr_looks);
 	ok(is_whole(h) && h->certainty == HEAP_CONSISTENT, "and it is read while it runs: %s", why(h));
 }
 
