@@ -436,7 +436,7 @@ arenas_finish(struct reader *r, struct err *e)
 		auto_scan struct scan *s = r->unfinished;
 
 		r->unfinished = s->next;
-		if (!failed)
+		if (!failed && !s->is_cut)
 			failed = finish(s, e);
 	}
 	return failed;
@@ -464,14 +464,13 @@ read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces
 	sum_headers(s);
 	if (!arena->is_by_lists && !r->is_late && walk_segments(s, e) < 0)
 		return -1;
-	if (r->is_late) {
+	s->is_cut = r->is_late;
+	if (s->is_cut)
 		arena_doubt_late(arena);
-		return 0;
-	}
 	/* The walk has found that; who goes by the lists finds the pieces on the way. */
-	if (s->is_in_pieces && !arena->is_by_lists)
+	if (s->is_in_pieces && !arena->is_by_lists && !s->is_cut)
 		return 1;
-	if (check_unchanged(s, e) < 0)
+	if (!s->is_cut && check_unchanged(s, e) < 0)
 		return -1;
 	s->next = r->unfinished;
 	r->unfinished = take_ptr(&s);

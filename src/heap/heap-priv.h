@@ -270,6 +270,7 @@ struct scan {
 	uint64_t fence_bytes;	/* at the ends of segments */
 	struct link_sums sums;
 	bool is_in_pieces;	/* the main arena, with memory of others in between */
+	bool is_cut;		/* there was no time for all of it; to be freed later takes none either */
 };
 
 /* Where brk's memory begins, as malloc remembers or the kernel's name says; 0: not known. */
