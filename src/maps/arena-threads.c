@@ -168,13 +168,6 @@ arenas_find_threads(
 	return 0;
 }
 
-int
-arenas_read_tls(const struct arenas *a, const struct target *t, const struct threads *threads,
-	int64_t offset_bytes, size_t size, void *to, struct err *e)
-{
-	return read_behind(t, threads, a->tls_offset_bytes + offset_bytes, size, to, e);
-}
-
 raddr
 arenas_slot_of_thread(const struct arenas *a, const struct target *t, pid_t tid)
 {

@@ -180,13 +180,6 @@ void arenas_find_strays(const struct arenas *a, const struct target *t, const st
 int arenas_find_threads(
 	struct arenas *a, const struct target *t, const struct threads *threads, struct err *e);
 
-/*
- * Copy SIZE bytes from OFFSET_BYTES behind the pointer to its arena in the thread-local storage of
- * each of THREADS, one behind the other into TO; zeroes for a thread where there is none.  Returns 0, or -1 with E.  a->tls_offset_bytes must be known.
- */
-int arenas_read_tls(const struct arenas *a, const struct target *t, const struct threads *threads,
-	int64_t offset_bytes, size_t size, void *to, struct err *e);
-
 /* Where the pointer to its arena lies in the TLS of thread TID; {0} if that cannot be told. */
 raddr arenas_slot_of_thread(const struct arenas *a, const struct target *t, pid_t tid);
 
