@@ -76,6 +76,9 @@ run_command(const struct command *c, int argc, char **argv)
 	char name[64];
 	int status;
 
+	/* A reader that went away is an error of the write, told like any other. */
+	if (c->touch != CMD_STARTS_PROGRAM)
+		signal(SIGPIPE, SIG_IGN);
 	snprintf(name, sizeof name, "memdiag %s", c->name);
 	argv[0] = name;
 	status = c->run(argc, argv, &e);
@@ -108,8 +111,6 @@ main(int argc, char **argv)
 
 	/* Our few threads share one: an arena for each takes longer to make than they work. */
 	mallopt(M_ARENA_MAX, 1);
-	/* A reader that went away is an error of the write, told like any other. */
-	signal(SIGPIPE, SIG_IGN);
 	if (ui_keep_standard_files() < 0)
 		return UI_FAILED;
 	if (argc < 2) {

@@ -16,6 +16,10 @@ enum err_kind {
 	ERR_UNSUPPORTED,	/* memdiag cannot do this to this target */
 	ERR_NO_SAFE_POINT,	/* no safe moment in time; nothing was changed */
 	ERR_USAGE,		/* the command line asks for something that cannot be */
+	/* Of `run`, which has the exit statuses of its program: so anything of its own is the first. */
+	ERR_NOT_RUN,
+	ERR_NOT_EXECUTABLE,	/* the program is there, and cannot be run */
+	ERR_NOT_FOUND,		/* there is no such program */
 };
 
 struct err {

@@ -15,6 +15,7 @@ enum command_touch {
 	CMD_STOPS_TARGET,	/* stops it for a bounded time, and runs nothing in it */
 	CMD_BORROWS_THREAD,	/* stops one thread for about a millisecond and calls libc in it */
 	CMD_CHANGES_TARGET,	/* as above, and the process is meant to be different afterwards */
+	CMD_STARTS_PROGRAM,	/* which is to find signals as we found them */
 };
 
 struct command {
@@ -40,5 +41,7 @@ extern const struct command cmd_maps;
 extern const struct command cmd_heap;
 extern const struct command cmd_diff;
 extern const struct command cmd_doctor;
+extern const struct command cmd_run;
+extern const struct command cmd_status;
 
 #endif

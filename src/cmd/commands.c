@@ -10,6 +10,8 @@ const struct command *const commands[] = {
 	&cmd_maps,
 	&cmd_heap,
 	&cmd_diff,
+	&cmd_run,
+	&cmd_status,
 	&cmd_doctor,
 	NULL,
 };

@@ -412,6 +412,35 @@ struct os_rights {
 
 void os_rights(struct os_rights *ret);
 
+/* ---- ourselves, and programs that we start ------------------------------------------------------ */
+
+/* The file that we run from, into BUF. */
+int os_own_path(char *buf, size_t size, struct err *e);
+
+/* The name by which others can open descriptor FD of ours, into BUF; returns BUF. */
+const char *os_fd_path(int fd, char *buf, size_t size);
+
+struct os_end {
+	int status;		/* of wait(2) */
+	uint64_t elapsed_ns, user_ns, system_ns;
+	uint64_t max_rss_bytes;
+};
+
+/*
+ * Have FN(ARG) become another program in a child of ours, and wait for its end.  FN finds signals as
+ * we were given them, and returns only if it failed; then its error is ours.  Meanwhile a signal that
+ * somebody sends to us goes on to the child.  Those of the terminal go to both anyway, and do nothing
+ * to us; but when one stops the child we stop as well, so that a shell sees it.  One sent to our
+ * whole process group arrives at the child twice.
+ */
+int os_run_child(
+	int (*fn)(void *arg, struct err *e), void *arg, struct os_end *ret, struct err *e);
+
+/*
+ * What to exit with to have ended as the child did; where that was by a signal this ends us by it.
+ */
+int os_end_as(int wait_status);
+
 /* ---- the machine ----------------------------------------------------------------------------- */
 
 /* CPUs this machine has online. */

@@ -16,6 +16,12 @@ ui_exit_of(const struct err *e)
 		return UI_NO_SAFE_POINT;
 	case ERR_USAGE:
 		return UI_USAGE;
+	case ERR_NOT_RUN:
+		return UI_NOT_RUN;
+	case ERR_NOT_EXECUTABLE:
+		return UI_NOT_EXECUTABLE;
+	case ERR_NOT_FOUND:
+		return UI_NOT_FOUND;
 	case ERR_FAILED:
 		break;
 	}

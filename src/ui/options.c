@@ -206,12 +206,29 @@ const struct argp ui_options_argp = {
 	.children = target_children,
 };
 
-void
-ui_parse(const struct argp *argp, int argc, char **argv, void *input)
+static void
+prepare(void)
 {
 	/* Letters of names are the user's; numbers stay as scripts expect them. */
 	setlocale(LC_CTYPE, "");
 	/* argp wraps each help in a paragraph on arguments that no filter can take out. */
 	setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
+}
+
+void
+ui_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	prepare();
 	argp_parse(argp, argc, argv, ARGP_NO_HELP, NULL, input);
+}
+
+int
+ui_parse_until_word(const struct argp *argp, int argc, char **argv, void *input)
+{
+	int index = argc;
+
+	prepare();
+	/* Nobody takes ARGP_KEY_ARG, so argp ends there and tells where that was. */
+	argp_parse(argp, argc, argv, ARGP_NO_HELP | ARGP_IN_ORDER, &index, input);
+	return index;
 }

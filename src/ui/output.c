@@ -20,10 +20,11 @@ ui_keep_standard_files(void)
 
 	/*
 	 * Read-only, also where one writes: a closed stdout must fail as one, and must not become
-	 * the number of the next file that is opened, which may be the memory of the target.
+	 * the number of the next file that is opened, which may be the memory of the target.  To a
+	 * program that we start it is closed again.
 	 */
 	do
-		fd = open("/dev/null", O_RDONLY);
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd < 0)
 		return -1;
@@ -110,8 +111,9 @@ open_file(struct ui_output *o, const struct ui_options *opt, struct err *e)
 	return open_temporary(o, e);
 }
 
-int
-ui_output_open(struct ui_output *o, const struct ui_options *opt, struct err *e)
+/* To STREAM unless OPT says where. */
+static int
+open_output(struct ui_output *o, const struct ui_options *opt, FILE *stream, struct err *e)
 {
 	*o = (struct ui_output){ 0 };
 	if (opt->output && strcmp(opt->output, "-") != 0) {
@@ -120,12 +122,24 @@ ui_output_open(struct ui_output *o, const struct ui_options *opt, struct err *e)
 			return -1;
 		}
 	} else {
-		o->f = stdout;
+		o->f = stream;
 	}
 	o->is_terminal = isatty(fileno(o->f));
 	o->use_colour = want_colour(o->is_terminal);
 	o->columns = o->is_terminal ? terminal_columns() : 0;
 	return 0;
+}
+
+int
+ui_output_open(struct ui_output *o, const struct ui_options *opt, struct err *e)
+{
+	return open_output(o, opt, stdout, e);
+}
+
+int
+ui_output_open_beside(struct ui_output *o, const struct ui_options *opt, struct err *e)
+{
+	return open_output(o, opt, stderr, e);
 }
 
 /* Give the temporary file its name.  Somebody else's file of that name is not replaced unasked. */
@@ -147,13 +161,14 @@ move_into_place(struct ui_output *o, struct err *e)
 int
 ui_output_close(struct ui_output *o, struct err *e)
 {
-	const char *name = o->path ? o->path : "standard output";
+	const char *name = o->path ? o->path
+		: o->f == stdout ? "standard output" : "standard error";
 	bool had_error = ferror(o->f);
 	FILE *f = o->f;
 
 	o->f = NULL;
 	errno = 0;	/* what an earlier write failed with is no longer known */
-	if ((f == stdout ? fflush(f) : fclose(f)) || had_error)
+	if ((o->path ? fclose(f) : fflush(f)) || had_error)
 		return err_set(e, errno, "cannot write to %s", name);
 	return o->temporary ? move_into_place(o, e) : 0;
 }
@@ -161,7 +176,7 @@ ui_output_close(struct ui_output *o, struct err *e)
 void
 ui_output_release(struct ui_output *o)
 {
-	if (o->f && o->f != stdout)
+	if (o->f && o->path)
 		fclose(o->f);
 	if (o->temporary)
 		unlink(o->temporary);

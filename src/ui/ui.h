@@ -27,6 +27,10 @@ enum ui_exit {
 	UI_UNSUPPORTED = 5,	/* memdiag cannot do this to this target */
 	UI_NO_SAFE_POINT = 6,	/* no safe point in time, nothing changed */
 	UI_USAGE = 64,
+	/* Of `run`, as of env(1) and timeout(1) */
+	UI_NOT_RUN = 125,
+	UI_NOT_EXECUTABLE = 126,
+	UI_NOT_FOUND = 127,
 };
 
 enum ui_exit ui_exit_of(const struct err *e);
@@ -62,6 +66,12 @@ extern const struct argp ui_output_argp;
 /* Parse ARGV with ARGP; what argp itself cannot be told (-h, help format) is done here. */
 void ui_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/*
+ * The same for a command line that goes on with one of somebody else's: options are looked for up to
+ * the first word that is none.  Returns its index, ARGC if there is none.
+ */
+int ui_parse_until_word(const struct argp *argp, int argc, char **argv, void *input);
+
 /* Refuse ARG, a stranger's, as argp_error() does: "'ARG' WHY". */
 void ui_refuse(struct argp_state *state, const char *arg, const char *why);
 
@@ -89,7 +99,7 @@ int ui_keep_standard_files(void);
  */
 struct ui_output {
 	FILE *f;
-	char *path, *temporary;	/* NULL for stdout; no temporary for a device or pipe */
+	char *path, *temporary;	/* NULL for a standard stream; no temporary for a device or pipe */
 	bool may_replace;	/* -f */
 	bool is_terminal;
 	bool use_colour;	/* NO_COLOR, CLICOLOR_FORCE, TERM=dumb, not a terminal */
@@ -97,6 +107,8 @@ struct ui_output {
 };
 
 int ui_output_open(struct ui_output *o, const struct ui_options *opt, struct err *e);
+/* The same for a command whose standard output is its program's: standard error without -o. */
+int ui_output_open_beside(struct ui_output *o, const struct ui_options *opt, struct err *e);
 /* Flush, check that all of it was written (a full disk, a closed pipe), rename.  0 or -1 with E. */
 int ui_output_close(struct ui_output *o, struct err *e);
 /* The net below ui_output_close(): drops what was not closed, removes the temporary file. */

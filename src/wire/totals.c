@@ -2,6 +2,8 @@
 
 #include "wire/wire.h"
 
+#include <stddef.h>
+
 /* The only readers that may run beside the writer. */
 #define READ(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 
@@ -11,23 +13,41 @@ threads_of(const struct wire_segment *s)
 	return (const struct wire_thread *)((const char *)s + WIRE_HEADER_BYTES);
 }
 
+const char *const wire_account_names[] = { "usable", "requested", NULL };
+const char *const wire_on_limit_names[] = { "exit", "enomem", "abort", "signal", "report", NULL };
+
+/* Sums wrap: a segment that is damaged has any numbers. */
+static int64_t
+difference(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
 static int64_t
 at_least_0(int64_t n)
 {
 	return n > 0 ? n : 0;
 }
 
+/* What was there before, and the lesser of SUM and MOST. */
+static uint64_t
+sum_with(uint64_t before, uint64_t sum, int64_t most)
+{
+	return (uint64_t)at_least_0(
+		(int64_t)(before + ((int64_t)sum < most ? sum : (uint64_t)most)));
+}
+
 void
 wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
 {
 	const struct wire_thread *t = threads_of(s);
-	const int64_t before = READ(s->before_bytes);
-	int64_t live = 0, peak = 0, most;
+	const uint64_t before = (uint64_t)READ(s->before_bytes);
+	uint64_t live = 0, peak = 0;
 
 	*ret = (struct wire_totals){ 0 };
 	for (uint32_t i = 0; i < nr; i++) {
-		live += READ(t[i].live_bytes);
-		peak += READ(t[i].peak_bytes);
+		live += (uint64_t)READ(t[i].live_bytes);
+		peak += (uint64_t)READ(t[i].peak_bytes);
 		ret->nr_freed += READ(t[i].nr_freed);
 		ret->nr_allocated += READ(t[i].nr_allocated);
 	}
@@ -35,13 +55,12 @@ wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
 	 * Each was read at a moment of its own, so the sum may be of more than there ever was; but
 	 * never was there more than is granted.
 	 */
-	most = READ(s->taken_bytes) - s->base_bytes;
-	live = at_least_0(before + (live < most ? live : most));
+	ret->live_bytes = sum_with(before, live, difference(READ(s->taken_bytes), s->base_bytes));
 	/* Both are at least the peak. */
-	most = READ(s->taken_peak_bytes) - s->base_bytes;
-	most = peak < most ? peak : most;
-	ret->live_bytes = (uint64_t)live;
-	ret->peak_bytes = (uint64_t)(most > live ? most : live);
+	ret->peak_bytes =
+		sum_with(before, peak, difference(READ(s->taken_peak_bytes), s->base_bytes));
+	if (ret->peak_bytes < ret->live_bytes)
+		ret->peak_bytes = ret->live_bytes;
 	ret->mapped_bytes = (uint64_t)at_least_0(READ(s->mapped_bytes));
 	ret->nr_live = READ(s->nr_before) + ret->nr_allocated;
 	ret->nr_live = ret->nr_live > ret->nr_freed ? ret->nr_live - ret->nr_freed : 0;

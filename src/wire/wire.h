@@ -24,6 +24,13 @@ enum wire_account {
 	WIRE_REQUESTED,		/* what the program asked for */
 };
 
+/* Who has brought the agent in. */
+enum wire_origin {
+	WIRE_BY_PRELOAD,	/* LD_PRELOAD, by hand */
+	WIRE_BY_MEMTRACER,	/* the same with MemTracer's variables or by its name */
+	WIRE_BY_RUN,		/* `memdiag run` */
+};
+
 enum wire_on_limit {
 	WIRE_EXIT,		/* say so and end the process with status 255 */
 	WIRE_ENOMEM,		/* the call fails */
@@ -31,6 +38,10 @@ enum wire_on_limit {
 	WIRE_SIGNAL,		/* SIGTERM once, and the call fails */
 	WIRE_REPORT,		/* say so once and go on */
 };
+
+/* Their names for people and scripts, in that order, NULL at the end. */
+extern const char *const wire_account_names[];
+extern const char *const wire_on_limit_names[];
 
 enum wire_way {
 	WIRE_PRELOADED,		/* there from the start, by LD_PRELOAD or linked with it */

@@ -1,0 +1,254 @@
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cmd/command.h"
+#include "cmd/counted.h"
+#include "cmd/deadline.h"
+
+#define DEFAULT_ROWS 16
+
+struct options {
+	struct ui_options ui;
+	unsigned long max_rows;
+};
+
+/* A thread that has counted. */
+struct row {
+	const struct wire_thread *counters;
+	int64_t bytes;
+	pid_t tid;		/* as we see it; 0: it has ended */
+	char name[64];
+};
+
+struct status {
+	struct target target;
+	struct counted counted;
+	struct row *row;
+	size_t nr;
+};
+
+/* ---- options ---- */
+
+static const struct argp_option options[] = {
+	{ "lines", 'n', "N", 0, "print at most N threads; 0 is all of them (16)", 1 },
+	{ 0 },
+};
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->ui;
+		return 0;
+	case 'n':
+		o->max_rows = ui_parse_count(state, arg);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+	.args_doc = "[PID]",
+	.doc = "What a process that was started with 'memdiag run', or with the agent preloaded, has "
+	       "allocated: bytes, blocks, mappings, the most there was, its limit, and what each "
+	       "thread has.\v"
+	       "Nothing is stopped and nothing is changed in the process.\n\n"
+	       "Examples:\n"
+	       "  memdiag status --pid 1234\n"
+	       "  memdiag status --pid 1234 --json\n\n"
+	       "A block counts for the thread that allocated it until any thread frees it, so what a "
+	       "thread has may be less than nothing; the sum is what counts.\n\n" UI_EXIT_STATUS_HELP,
+};
+
+/* ---- threads ---- */
+
+static void
+status_release(struct status *s)
+{
+	free(s->row);
+	counted_release(&s->counted);
+	target_release(&s->target);
+}
+
+/*
+ * The agent writes down the numbers that threads have in their own namespace, INNER.  Of NR TIDS the
+ * one that is WANTED there, 0 if it is not among them.
+ */
+static pid_t
+find_tid(const pid_t *tids, const pid_t *inner, size_t nr, uint32_t wanted)
+{
+	for (size_t i = 0; i < nr; i++)
+		if ((uint32_t)inner[i] == wanted)
+			return tids[i];
+	return 0;
+}
+
+/* Their numbers in the innermost namespace. */
+static pid_t *
+inner_tids(const struct target *t, const pid_t *tids, size_t nr)
+{
+	pid_t *inner = calloc(nr ? nr : 1, sizeof *inner);
+	struct os_status s;
+	struct err e;
+	bool is_inside = os_status(t, 0, &s, &e) == 0 && s.nr_pid_namespaces > 1;
+
+	for (size_t i = 0; inner && i < nr; i++)
+		inner[i] = is_inside && os_status(t, tids[i], &s, &e) == 0 ? s.inner_tid : tids[i];
+	return inner;
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+/* The first place is that of threads that found none, and of a parent's before a fork. */
+static void
+name_row(struct row *r, const struct status *s, uint32_t i)
+{
+	const char *why = i == 0 ? "(others, or before a fork)" : "(has ended)";
+
+	if (r->tid)
+		os_thread_name(&s->target, r->tid, r->name, sizeof r->name);
+	else
+		snprintf(r->name, sizeof r->name, "%s", why);
+}
+
+static int
+make_rows(struct status *s, struct err *e)
+{
+	const struct counted *c = &s->counted;
+	auto_free pid_t *tids = NULL, *inner = NULL;
+	size_t nr = 0;
+
+	if (os_threads(&s->target, WIRE_MAX_THREADS, &tids, &nr, e) < 0)
+		return -1;
+	inner = inner_tids(&s->target, tids, nr);
+	s->row = calloc(c->nr_threads ? c->nr_threads : 1, sizeof *s->row);
+	if (!s->row || !inner)
+		return err_set(e, ENOMEM, "cannot list the threads");
+	for (uint32_t i = 0; i < c->nr_threads; i++) {
+		struct row *r = &s->row[s->nr];
+
+		r->counters = counted_thread(c, i);
+		if (!r->counters->nr_allocated && !r->counters->live_bytes)
+			continue;
+		r->bytes = counted_thread_bytes(r->counters);
+		r->tid = find_tid(tids, inner, nr, r->counters->tid);
+		name_row(r, s, i);
+		s->nr++;
+	}
+	qsort(s->row, s->nr, sizeof *s->row, by_bytes);
+	return 0;
+}
+
+/* ---- printing ---- */
+
+static int
+print_threads(const struct status *s, const struct options *opt, struct ui_output *out,
+	struct err *e)
+{
+	auto_table struct ui_table *table = ui_table_new(out);
+	size_t nr = opt->max_rows && opt->max_rows < s->nr ? opt->max_rows : s->nr;
+	char tid[16], bytes[32], allocated[32], freed[32];
+
+	if (!table || ui_table_column(table, "TID", true, e) < 0 ||
+		ui_table_column(table, "HAS", true, e) < 0 ||
+		ui_table_column(table, "ALLOCATED", true, e) < 0 ||
+		ui_table_column(table, "FREED", true, e) < 0 ||
+		ui_table_column(table, "THREAD", false, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr; i++) {
+		const struct row *r = &s->row[i];
+
+		snprintf(tid, sizeof tid, r->tid ? "%d" : "-", r->tid);
+		snprintf(allocated, sizeof allocated, "%" PRIu64, r->counters->nr_allocated);
+		snprintf(freed, sizeof freed, "%" PRIu64, r->counters->nr_freed);
+		if (r->bytes < 0)
+			ui_size_change(&opt->ui, r->bytes, bytes, sizeof bytes);
+		else
+			ui_size(&opt->ui, (uint64_t)r->bytes, bytes, sizeof bytes);
+		if (ui_table_add(table, e, tid, bytes, allocated, freed, r->name, NULL) < 0)
+			return -1;
+	}
+	fputc('\n', out->f);
+	if (ui_table_print(table, e) < 0)
+		return -1;
+	if (nr < s->nr)
+		fprintf(out->f, "and %zu more; -n 0 shows all\n", s->nr - nr);
+	return 0;
+}
+
+static int
+print_text(const struct status *s, const struct options *opt, struct ui_output *out, struct err *e)
+{
+	fprintf(out->f, "%s %d\n", s->target.comm, (int)s->target.pid);
+	counted_print(&s->counted, &opt->ui, out->f);
+	return s->nr ? print_threads(s, opt, out, e) : 0;
+}
+
+static json_t *
+row_to_json(const struct row *r)
+{
+	return json_pack("{s:o, s:o, s:I, s:I, s:I}",
+		"tid", r->tid ? json_integer(r->tid) : json_null(),
+		"name", ui_json_string(r->name),
+		"bytes", (json_int_t)r->bytes,
+		"blocks_allocated", (json_int_t)r->counters->nr_allocated,
+		"blocks_freed", (json_int_t)r->counters->nr_freed);
+}
+
+static int
+print_json(const struct status *s, struct ui_output *out, struct err *e)
+{
+	json_auto_t *document = ui_json_new("status", &s->target);
+	json_t *data = json_object_get(document, "data"), *list = json_array();
+
+	for (size_t i = 0; i < s->nr; i++)
+		json_array_append_new(list, row_to_json(&s->row[i]));
+	if (counted_to_json(&s->counted, data, e) < 0)
+		return -1;
+	if (json_object_set_new(data, "threads", list) < 0)
+		return err_set(e, ENOMEM, "cannot write JSON");
+	return ui_json_print(document, out, e);
+}
+
+static int
+run(int argc, char **argv, struct err *e)
+{
+	struct options opt = { .max_rows = DEFAULT_ROWS };
+	__attribute__((cleanup(status_release))) struct status s = { .target = TARGET_NONE };
+	auto_output struct ui_output out = { 0 };
+
+	ui_parse(&argp, argc, argv, &opt);
+	deadline_set(opt.ui.timeout_ns);
+	if (ui_output_open(&out, &opt.ui, e) < 0 || target_open(&s.target, opt.ui.pid, e) < 0 ||
+		counted_read(&s.counted, &s.target, e) < 0 || make_rows(&s, e) < 0)
+		return -1;
+	if ((opt.ui.json ? print_json(&s, &out, e) : print_text(&s, &opt, &out, e)) < 0)
+		return -1;
+	return ui_output_close(&out, e) < 0 ? -1 : UI_DONE;
+}
+
+const struct command cmd_status = {
+	.name = "status",
+	.summary = "what the agent has counted in a process",
+	.touch = CMD_READS_TARGET,
+	.run = run,
+};
