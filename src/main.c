@@ -24,6 +24,7 @@ static void
 print_help(FILE *f)
 {
 	fputs("Usage: memdiag COMMAND --pid PID [OPTION...]\n"
+	      "       memdiag run [OPTION...] PROGRAM [ARGUMENT...]\n"
 	      "Why is this process so big, and what can be done about it without restarting it.\n\n"
 	      "Commands:\n",
 		f);
@@ -32,7 +33,8 @@ print_help(FILE *f)
 	fputs("\nExamples:\n"
 	      "  memdiag info --pid 1234      where the memory is, and what to do\n"
 	      "  memdiag trim --pid 1234      give back what malloc keeps\n"
-	      "  memdiag maps --pid 1234      break down VIRT and RSS\n\n"
+	      "  memdiag maps --pid 1234      break down VIRT and RSS\n"
+	      "  memdiag run --limit 2G -- ./observer\n\n"
 	      "'memdiag COMMAND --help' tells more; so does the manual, memdiag(1).\n"
 	      "Other options: --version, --list-commands.\n",
 		f);

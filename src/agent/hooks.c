@@ -256,6 +256,7 @@ static inline void *
 resize(struct wire_thread *self, void *old, size_t size)
 {
 	int64_t was = block_counted(old, false), more = most_after(size) - was, actual;
+	size_t room = block_usable(old);
 	void *block;
 
 	if (more < 0)
@@ -277,6 +278,9 @@ resize(struct wire_thread *self, void *old, size_t size)
 			count_block(self, &self->nr_freed);
 		return NULL;
 	}
+	/* As MemTracer: a block that gives nothing back counts for what it did. */
+	if (settings.is_memtracer && (int64_t)size < was && size && block_usable(block) == room)
+		size = (size_t)was;
 	if (block_has_tail() && block_usable(block) >= BLOCK_TAIL)
 		block_set(block, size);
 	actual = block_counted(block, false);

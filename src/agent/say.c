@@ -82,7 +82,7 @@ say_string(const char *before, const char *string)
 	end(&l);
 }
 
-/* ---- MemTracer's line ---- */
+/* ---- the line that comes again and again ---- */
 
 static void
 say_counted(void)
@@ -90,8 +90,13 @@ say_counted(void)
 	struct wire_totals sum;
 
 	wire_add_up(segment, segment->nr_threads, &sum);
-	SAY("[MEMTRACER] allocated memory: %u, metadata memory: %u",
-		sum.live_bytes + (uint64_t)segment->base_bytes, sum.nr_live * sizeof(uint64_t));
+	if (settings.is_memtracer)
+		SAY("[MEMTRACER] allocated memory: %u, metadata memory: %u",
+			sum.live_bytes + (uint64_t)segment->base_bytes,
+			sum.nr_live * sizeof(uint64_t));
+	else
+		SAY("memdiag: %u has %u bytes, of them %u mapped, in %u blocks; peak %u",
+			segment->pid, sum.live_bytes, sum.mapped_bytes, sum.nr_live, sum.peak_bytes);
 }
 
 static uint64_t

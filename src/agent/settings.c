@@ -87,7 +87,6 @@ memtracer_setting(const char *entry)
 static void
 our_setting(const char *at)
 {
-	static const char *const on_limit[] = { "exit", "enomem", "abort", "signal", "report" };
 	const char *text;
 	uint64_t n;
 
@@ -97,6 +96,8 @@ our_setting(const char *at)
 		pid = (pid_t)n;
 	else if ((text = after(at, "segment=")))
 		settings.segment = text;
+	else if ((text = after(at, "interval=")))
+		settings.prints = number(text, ';', &settings.interval_ms);
 	else if (after(at, "account=requested"))
 		settings.account = WIRE_REQUESTED;
 	else if (after(at, "follow"))
@@ -104,8 +105,8 @@ our_setting(const char *at)
 	else if ((text = after(at, "file=")))
 		settings.file = text;
 	else if ((text = after(at, "on-limit="))) {
-		for (size_t i = 0; i < sizeof on_limit / sizeof *on_limit; i++)
-			if (after(text, on_limit[i]))
+		for (int i = 0; wire_on_limit_names[i]; i++)
+			if (after(text, wire_on_limit_names[i]))
 				settings.on_limit = (enum wire_on_limit)i;
 	}
 }

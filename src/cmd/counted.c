@@ -149,19 +149,6 @@ name_of(const char *const *names, uint32_t i)
 	return "?";
 }
 
-static const char *const origin_names[] = {
-	[WIRE_BY_PRELOAD] = "preload",
-	[WIRE_BY_MEMTRACER] = "memtracer",
-	[WIRE_BY_RUN] = "run",
-	NULL,
-};
-static const char *const origin_words[] = {
-	[WIRE_BY_PRELOAD] = "the agent was preloaded",
-	[WIRE_BY_MEMTRACER] = "the agent was preloaded for MemTracer's contract",
-	[WIRE_BY_RUN] = "started by memdiag run",
-	NULL,
-};
-
 static const char *
 started_at(const struct wire_segment *s, char *buf, size_t size)
 {
@@ -198,8 +185,8 @@ counted_print(const struct counted *c, const struct ui_options *opt, FILE *f)
 	const struct wire_totals *sum = &c->totals;
 	char when[64];
 
-	fprintf(f, "counted    %s bytes, since %s; %s\n", name_of(wire_account_names, s->account),
-		started_at(s, when, sizeof when), name_of(origin_words, s->origin));
+	fprintf(f, "counted    %s bytes, since %s\n", name_of(wire_account_names, s->account),
+		started_at(s, when, sizeof when));
 	fprintf(f, "live       %s in %" PRIu64 " blocks, and %s mapped\n",
 		UI_SIZE(opt, sum->live_bytes - (sum->mapped_bytes < sum->live_bytes
 						? sum->mapped_bytes : sum->live_bytes)),
@@ -218,8 +205,7 @@ counted_to_json(const struct counted *c, json_t *data, struct err *e)
 	const struct wire_segment *s = c->segment;
 	const struct wire_totals *sum = &c->totals;
 	char when[64];
-	json_t *more = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}",
-		"origin", name_of(origin_names, s->origin),
+	json_t *more = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}",
 		"since", started_at(s, when, sizeof when),
 		"account", name_of(wire_account_names, s->account),
 		"live_bytes", (json_int_t)sum->live_bytes,

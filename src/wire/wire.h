@@ -24,13 +24,6 @@ enum wire_account {
 	WIRE_REQUESTED,		/* what the program asked for */
 };
 
-/* Who has brought the agent in. */
-enum wire_origin {
-	WIRE_BY_PRELOAD,	/* LD_PRELOAD, by hand */
-	WIRE_BY_MEMTRACER,	/* the same with MemTracer's variables or by its name */
-	WIRE_BY_RUN,		/* `memdiag run` */
-};
-
 enum wire_on_limit {
 	WIRE_EXIT,		/* say so and end the process with status 255 */
 	WIRE_ENOMEM,		/* the call fails */

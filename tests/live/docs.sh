@@ -91,7 +91,7 @@ common_options()
 {
 	"$MEMDIAG" --help | grep -o -e '--[a-z][a-z-]*' | grep -v -x -e --pid
 	echo -V
-	grep -v -x diff "$dir/commands" >"$dir/lookers"
+	grep -v -x -e diff -e run "$dir/commands" >"$dir/lookers"
 	while read -r name; do
 		help_options "$name"
 	done <"$dir/lookers" | sort | uniq -c | sed -n "s/^ *$(wc -l <"$dir/lookers") //p"
