@@ -34,7 +34,7 @@ print_help(FILE *f)
 	      "  memdiag info --pid 1234      where the memory is, and what to do\n"
 	      "  memdiag trim --pid 1234      give back what malloc keeps\n"
 	      "  memdiag maps --pid 1234      break down VIRT and RSS\n"
-	      "  memdiag run --limit 2G -- ./observer\n\n"
+	      "  memdiag run ./observer       count every byte it allocates, or hold a limit\n\n"
 	      "'memdiag COMMAND --help' tells more; so does the manual, memdiag(1).\n"
 	      "Other options: --version, --list-commands.\n",
 		f);

@@ -41,6 +41,7 @@ struct run {
 	char segment_path[64];
 	struct wire_segment *segment;	/* NULL: the agent makes one of its own */
 	struct os_end end;
+	const struct wire_segment *counted;	/* at the end; NULL: the agent has not been there */
 };
 
 /* ---- options ---- */
@@ -271,26 +272,26 @@ become(void *arg, struct err *e)
 /* ---- when it has ended ---- */
 
 static void
-print_text(const struct run *r, const struct counted *c, const struct ui_options *opt, FILE *f)
+print_text(const struct run *r, const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
 {
 	char shown[300], elapsed[32];
 
 	fprintf(f, "memdiag: %s: ", text_printable(r->argv[0], shown, sizeof shown));
-	if (!c->segment) {
+	if (!r->counted) {
 		fputs("was not counted: the agent did not start in it\n", f);
 		return;
 	}
 	fprintf(f, "peak %s, at the end %s in %" PRIu64 " blocks, %" PRIu64
-		" blocks allocated; RSS peak %s, %s\n", UI_SIZE(opt, c->totals.peak_bytes),
-		UI_SIZE(opt, c->totals.live_bytes), c->totals.nr_live, c->totals.nr_allocated,
+		" blocks allocated; RSS peak %s, %s\n", UI_SIZE(opt, sum->peak_bytes),
+		UI_SIZE(opt, sum->live_bytes), sum->nr_live, sum->nr_allocated,
 		UI_SIZE(opt, r->end.max_rss_bytes),
 		ui_duration(r->end.elapsed_ns, elapsed, sizeof elapsed));
 	if (opt->verbose)
-		counted_print(c, opt, f);
+		counted_print(r->counted, sum, opt, f);
 }
 
 static int
-print_json(const struct run *r, const struct counted *c, struct ui_output *out, struct err *e)
+print_json(const struct run *r, const struct wire_totals *sum, struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = ui_json_new("run", NULL);
 	json_t *data = json_object_get(document, "data");
@@ -306,36 +307,30 @@ print_json(const struct run *r, const struct counted *c, struct ui_output *out, 
 
 	if (json_object_update_new(data, end) < 0)
 		return err_set(e, ENOMEM, "cannot write JSON");
-	if (!c->segment)
+	if (!r->counted)
 		ui_json_warn(document, true, "not counted: the agent did not start in it");
-	else if (counted_to_json(c, data, e) < 0)
+	else if (counted_to_json(r->counted, sum, data, e) < 0)
 		return -1;
 	return ui_json_print(document, out, e);
 }
 
-/* C stays empty when the agent has not been there. */
-static void
-take_segment(const struct run *r, struct counted *c)
-{
-	void *copy = malloc(SEGMENT_BYTES);
-	struct err e;
-
-	if (!copy)
-		return;
-	memcpy(copy, r->segment, SEGMENT_BYTES);
-	counted_take(c, copy, SEGMENT_BYTES, &e);
-}
-
 static int
-report(const struct run *r, struct ui_output *out, struct err *e)
+report(struct run *r, struct ui_output *out, struct err *e)
 {
 	const struct ui_options *opt = &r->opt->ui;
-	auto_counted struct counted c = { 0 };
+	/* What the program has left behind may write to it still. */
+	auto_free struct wire_segment *copy = malloc(SEGMENT_BYTES);
+	struct wire_totals sum = { 0 };
 
-	take_segment(r, &c);
+	if (copy)
+		memcpy(copy, r->segment, SEGMENT_BYTES);
+	if (copy && wire_is_valid(copy, SEGMENT_BYTES)) {
+		wire_add_up(copy, copy->nr_threads, &sum);
+		r->counted = copy;
+	}
 	if (!opt->json)
-		print_text(r, &c, opt, out->f);
-	else if (print_json(r, &c, out, e) < 0)
+		print_text(r, &sum, opt, out->f);
+	else if (print_json(r, &sum, out, e) < 0)
 		return -1;
 	return ui_output_close(out, e);
 }

@@ -9,6 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/counted.h"
 #include "cmd/deadline.h"
+#include "profile/profile.h"
 
 #define DEFAULT_ROWS 16
 
@@ -27,7 +28,8 @@ struct row {
 
 struct status {
 	struct target target;
-	struct counted counted;
+	struct counter counter;
+	struct wire_totals totals;
 	struct row *row;
 	size_t nr;
 };
@@ -73,15 +75,44 @@ static const struct argp argp = {
 	       "thread has may be less than nothing; the sum is what counts.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* ---- threads ---- */
+/* ---- finding out ---- */
 
 static void
 status_release(struct status *s)
 {
 	free(s->row);
-	counted_release(&s->counted);
+	counter_release(&s->counter);
 	target_release(&s->target);
 }
+
+static int
+read_counters(struct status *s, struct err *e)
+{
+	const struct target *t = &s->target;
+	auto_maps struct maps m = { 0 };
+	auto_objects struct objects o = { 0 };
+
+	if (maps_read(&m, t, e) < 0 || objects_find(&o, &m, t, NULL, e) < 0 ||
+		counter_read(&s->counter, t, &m, &o, e) < 0)
+		return -1;
+	if (!s->counter.agent.v)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) does not have memdiag's agent, so nobody has counted. Start it with "
+			"'memdiag run'; of a process as it is, 'memdiag info' tells what malloc has",
+			t->pid, t->comm);
+	if (s->counter.is_parents)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) is a child of a process that the agent counts in, and is not counted "
+			"itself: see 'memdiag run --follow-children'", t->pid, t->comm);
+	if (!s->counter.segment)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) has memdiag's agent, which does not count: it was not asked to, or "
+			"cannot stand in front of this malloc", t->pid, t->comm);
+	wire_add_up(s->counter.segment, s->counter.nr_threads, &s->totals);
+	return 0;
+}
+
+/* ---- threads ---- */
 
 /*
  * The agent writes down the numbers that threads have in their own namespace, INNER.  Of NR TIDS the
@@ -133,7 +164,7 @@ name_row(struct row *r, const struct status *s, uint32_t i)
 static int
 make_rows(struct status *s, struct err *e)
 {
-	const struct counted *c = &s->counted;
+	const struct counter *c = &s->counter;
 	auto_free pid_t *tids = NULL, *inner = NULL;
 	size_t nr = 0;
 
@@ -146,10 +177,11 @@ make_rows(struct status *s, struct err *e)
 	for (uint32_t i = 0; i < c->nr_threads; i++) {
 		struct row *r = &s->row[s->nr];
 
-		r->counters = counted_thread(c, i);
+		r->counters = &wire_threads(c->segment)[i];
 		if (!r->counters->nr_allocated && !r->counters->live_bytes)
 			continue;
-		r->bytes = counted_thread_bytes(r->counters);
+		r->bytes = (int64_t)((uint64_t)r->counters->live_bytes -
+				     (uint64_t)r->counters->first_bytes);
 		r->tid = find_tid(tids, inner, nr, r->counters->tid);
 		name_row(r, s, i);
 		s->nr++;
@@ -199,7 +231,7 @@ static int
 print_text(const struct status *s, const struct options *opt, struct ui_output *out, struct err *e)
 {
 	fprintf(out->f, "%s %d\n", s->target.comm, (int)s->target.pid);
-	counted_print(&s->counted, &opt->ui, out->f);
+	counted_print(s->counter.segment, &s->totals, &opt->ui, out->f);
 	return s->nr ? print_threads(s, opt, out, e) : 0;
 }
 
@@ -222,7 +254,7 @@ print_json(const struct status *s, struct ui_output *out, struct err *e)
 
 	for (size_t i = 0; i < s->nr; i++)
 		json_array_append_new(list, row_to_json(&s->row[i]));
-	if (counted_to_json(&s->counted, data, e) < 0)
+	if (counted_to_json(s->counter.segment, &s->totals, data, e) < 0)
 		return -1;
 	if (json_object_set_new(data, "threads", list) < 0)
 		return err_set(e, ENOMEM, "cannot write JSON");
@@ -239,7 +271,7 @@ run(int argc, char **argv, struct err *e)
 	ui_parse(&argp, argc, argv, &opt);
 	deadline_set(opt.ui.timeout_ns);
 	if (ui_output_open(&out, &opt.ui, e) < 0 || target_open(&s.target, opt.ui.pid, e) < 0 ||
-		counted_read(&s.counted, &s.target, e) < 0 || make_rows(&s, e) < 0)
+		read_counters(&s, e) < 0 || make_rows(&s, e) < 0)
 		return -1;
 	if ((opt.ui.json ? print_json(&s, &out, e) : print_text(&s, &opt, &out, e)) < 0)
 		return -1;
