@@ -3,6 +3,7 @@
 #include "maps/maps.h"
 
 #include "elf/image.h"
+#include "wire/wire.h"
 
 /* Longer than any list of libraries; what is longer is a circle. */
 #define MAX_LINK_MAPS 65536
@@ -41,12 +42,20 @@ read_r_debug(const struct objects *os, const struct target *t, struct r_debug_im
 	return -1;
 }
 
+/* Memdiag's agent has one as well, and passes each call on to the next. */
+static bool
+has_malloc(const struct object *o)
+{
+	struct image_symbol s;
+
+	return image_find(o->image, "malloc", &s) == 0 && image_find(o->image, WIRE_SYMBOL, &s) < 0;
+}
+
 const struct object *
 objects_malloc(const struct objects *os, const struct target *t)
 {
 	struct r_debug_image debug;
 	struct link_map_image map;
-	struct image_symbol s;
 	struct err e;
 	raddr at;
 
@@ -59,7 +68,7 @@ objects_malloc(const struct objects *os, const struct target *t)
 		if (os_read(t, at, &map, sizeof map, &e) < 0)
 			return NULL;
 		o = object_with_dynamic(os, (raddr){ map.dynamic });
-		if (o && image_find(o->image, "malloc", &s) == 0)
+		if (o && has_malloc(o))
 			return o;
 	}
 	return NULL;

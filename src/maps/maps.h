@@ -1,7 +1,7 @@
 /*
  * maps: the target's address space: the mappings as the kernel lists them, what each stretch of
  * them is for, and how much of it is resident.
- * May use: elf/, os/, base/.
+ * May use: wire/, elf/, os/, base/.
  */
 #ifndef MEMDIAG_MAPS_MAPS_H
 #define MEMDIAG_MAPS_MAPS_H
@@ -100,8 +100,8 @@ void objects_release(struct objects *o);
 const struct object *objects_at(const struct objects *o, raddr a);
 
 /*
- * The object whose malloc() the program calls: the first that defines it in the list of the dynamic
- * linker, which is the order of search.  NULL if there is none or the list cannot be read.
+ * The object whose malloc() the program gets its memory from: the first that defines it in the list of
+ * the dynamic linker, which is the order of search, without memdiag's agent.  NULL if there is none or the list cannot be read.
  */
 const struct object *objects_malloc(const struct objects *o, const struct target *t);
 

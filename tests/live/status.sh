@@ -1,0 +1,73 @@
+#!/bin/sh
+# What the agent has counted in a process, read while it runs; and of those that have no agent.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+[ -e "$top_builddir/libmemdiag-agent.so" ] || skip_all "the agent is not made for this processor"
+
+says()
+{
+	grep -q -e "$1" "$dir/err" || {
+		cat "$dir/err"
+		return 1
+	}
+}
+
+start_command "$MEMDIAG" run -q --limit 2G --on-limit=enomem "$TRACEES/bloat" 4
+remember
+check 'it tells' exits 0 memdiag status --pid "$tracee_pid"
+check 'what there is' grep -q '^live  *[0-9.]* [KMG]iB in [0-9]* blocks, and .* mapped$' "$dir/out"
+check 'the limit' grep -q '^limit  *2.0 GiB, on which: enomem$' "$dir/out"
+check 'and threads' grep -q " bloat$" "$dir/out"
+check 'as JSON' exits 0 memdiag status --pid "$tracee_pid" --json -n 0
+check 'that adds up' json_is '.schema == "memdiag.status/1" and
+	([.data.threads[].bytes] | add) == .data.live_bytes and
+	([.data.threads[].blocks_allocated] | add) == .data.blocks_allocated and
+	([.data.threads[].blocks_freed] | add) == .data.blocks_freed and
+	.data.blocks == .data.blocks_allocated - .data.blocks_freed and
+	.data.peak_bytes >= .data.live_bytes and .data.live_bytes >= .data.mapped_bytes'
+check 'to what malloc itself says' test "$(json '.data.live_bytes - .data.mapped_bytes')" -gt 0
+threads=$(json '.data.threads | length')
+check 'all of its threads' test "$threads" -ge 4
+check '-n takes the first' exits 0 memdiag status --pid "$tracee_pid" -n 1
+check 'and counts the others' grep -q "^and $((threads - 1)) more" "$dir/out"
+check 'a full disk' exits 1 memdiag status --pid "$tracee_pid" -o /dev/full
+check 'nothing has changed' unharmed
+check 'info works on it as on any other' exits 0 memdiag info --pid "$tracee_pid"
+check 'and heap' exits 0 memdiag heap --pid "$tracee_pid"
+check 'and trim' exits 0 memdiag trim --pid "$tracee_pid"
+check 'it lives on' end_tracee
+
+start_tracee idle
+check 'without the agent' exits 5 memdiag status --pid "$tracee_pid"
+check 'that is said' says "$tracee_pid (idle) does not have memdiag's agent"
+check 'it lives on, too' end_tracee
+check 'nobody' exits 3 memdiag status 4194303
+
+# A child that is not followed has its parent's segment still.
+cat >"$dir/forks.py" <<'END'
+import os, sys
+child = os.fork()
+if child:
+    print(child, flush=True)
+    print("ready", flush=True)
+sys.stdin.read()
+if child:
+    os.waitpid(child, 0)
+    print("alive")
+END
+if command -v python3 >/dev/null; then
+	start_command "$MEMDIAG" run -q python3 "$dir/forks.py"
+	child=$(head -n 1 "$dir/$tracee_pid.out")
+	check 'a child that is not followed' exits 5 memdiag status --pid "$child"
+	check 'is not taken for its parent' says 'is a child of a process that the agent counts in'
+	check 'both live on' end_tracee
+	start_command "$MEMDIAG" run -q --follow-children python3 "$dir/forks.py"
+	child=$(head -n 1 "$dir/$tracee_pid.out")
+	check 'one that is followed' exits 0 memdiag status --pid "$child" --json
+	check 'has numbers of its own' json_is '.data.live_bytes > 0'
+	check 'both live on, too' end_tracee
+else
+	skip 'children' 'python3 is not installed'
+fi
+finish
