@@ -1,12 +1,17 @@
 /*
- * memdiag.h: what a program that runs under memdiag's agent can ask it: how much memory it has.
+ * memdiag.h: what a program can ask memdiag's agent, if it runs under it: how much memory it has.
  *
- * The functions are weak: a program links without the agent, and they are null pointers then.
+ *	cc program.c $(pkg-config --cflags --libs memdiag)
+ *	memdiag run ./a.out
  *
- *	if (memdiag_live_bytes && memdiag_live_bytes() > 100000000)
+ *	if (memdiag_live_bytes() > 100000000)
  *		drop_caches();
  *
- * They take no lock, allocate nothing and may be called by any thread at any time.
+ * Without the agent all is 0, and there is no limit.  They take no lock, allocate nothing and may be
+ * called by any thread at any time.
+ *
+ * Who does not want to link with -lmemdiag can define MEMDIAG_WEAK as __attribute__((weak)) before; in
+ * position-independent code the functions are null pointers then where there is no agent.
  */
 #ifndef MEMDIAG_H
 #define MEMDIAG_H
@@ -18,9 +23,11 @@ extern "C" {
 #endif
 
 #ifndef MEMDIAG_WEAK
-#define MEMDIAG_WEAK __attribute__((weak))
+#define MEMDIAG_WEAK
 #endif
 
+/* 1 when the agent is there and counts, else 0. */
+int memdiag_is_counting(void) MEMDIAG_WEAK;
 /* Bytes that were allocated or mapped and not yet given back. */
 size_t memdiag_live_bytes(void) MEMDIAG_WEAK;
 /* Those of them that mmap() mapped. */

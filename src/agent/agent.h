@@ -16,6 +16,7 @@
  *	limit.c		what happens at the limit
  *	say.c		lines on stderr
  *	api.c		what a program can ask
+ *	absent.c	what it is answered without the agent: another library
  */
 #ifndef MEMDIAG_AGENT_AGENT_H
 #define MEMDIAG_AGENT_AGENT_H

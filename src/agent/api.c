@@ -16,6 +16,12 @@ totals(void)
 	return sum;
 }
 
+EXPORT int
+memdiag_is_counting(void)
+{
+	return agent_mode != AGENT_OFF;
+}
+
 EXPORT size_t
 memdiag_live_bytes(void)
 {

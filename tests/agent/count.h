@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MEMDIAG_WEAK __attribute__((weak))
 #include "memdiag.h"
 #include "tap.h"
 #include "wire/wire.h"

@@ -106,7 +106,7 @@ page_has_common_options()
 
 page_is_clean()
 {
-	groff -man -ww -z "$man/$1.1" >"$dir/warnings" 2>&1
+	groff -man -ww -z "$man/$1" >"$dir/warnings" 2>&1
 	cat "$dir/warnings"
 	[ ! -s "$dir/warnings" ]
 }
@@ -131,11 +131,24 @@ for page in "$man"/*.1; do
 	*) check "$page(1) is about a command" grep -q -x -e "${page#memdiag-}" "$dir/commands" ;;
 	esac
 	if command -v groff >/dev/null; then
-		check "$page(1) formats without a warning" page_is_clean "$page"
+		check "$page(1) formats without a warning" page_is_clean "$page.1"
 	else
 		skip "$page(1) formats without a warning" 'groff is not installed'
 	fi
 done
+
+if command -v groff >/dev/null; then
+	check 'memdiag(3) formats without a warning' page_is_clean memdiag.3
+fi
+
+# Each function of the header has its word in the page.
+page_has_functions()
+{
+	grep -o 'memdiag_[a-z_]*(' "$top_srcdir/include/memdiag.h" | sort -u >"$dir/help"
+	grep -o '^\.B .* memdiag_[a-z_]*(' "$man/memdiag.3" | sed 's/.* //' | sort | diff "$dir/help" -
+}
+
+check 'memdiag(3) has the functions of memdiag.h' page_has_functions
 
 if command -v bash >/dev/null && command -v ps >/dev/null; then
 	check 'completion has the commands' completes_commands
