@@ -112,6 +112,9 @@ symbols_find(const struct symbols *s, const char *name)
 	return 0;
 }
 
+/* A pointer to a function of any type, as it is written. */
+typedef uintptr_t __attribute__((may_alias)) address;
+
 struct search {
 	bool is_behind_us;	/* from here on objects count */
 	/* Where these were found. */
@@ -147,7 +150,7 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!search->is_behind_us || !symbols_open(&s, info))
 		return 0;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		uintptr_t *at = (uintptr_t *)((char *)&real + functions[i].at);
+		address *at = (address *)((char *)&real + functions[i].at);
 
 		if (!*at)
 			*at = symbols_find(&s, functions[i].name);
