@@ -44,6 +44,51 @@ check 'that is said' says "$tracee_pid (idle) does not have memdiag's agent"
 check 'it lives on, too' end_tracee
 check 'nobody' exits 3 memdiag status 4194303
 
+# ---- one that lies ----
+
+cat >"$dir/liar.c" <<'END'
+/* What it says of its counters is in its argument. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void *memdiag_agent_segment;
+
+int
+main(int argc, char **argv)
+{
+	uint32_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int kind = argc > 1 ? atoi(argv[1]) : 0;
+
+	memset(page, kind == 2 ? 0xff : 0x80, 8192);
+	memcpy(page, "dmagent1", 8);
+	page[2] = 1;		/* version */
+	page[3] = 4096;
+	page[4] = 128;
+	page[5] = 4096;
+	page[6] = kind == 3 ? 32 : 4096;	/* threads, of which 32 are mapped */
+	page[7] = (uint32_t)getpid();
+	memdiag_agent_segment = kind == 0 ? NULL : kind == 1 ? (void *)4096 : page;
+	munmap(kind == 3 ? NULL : (char *)page + 4096, 4096);
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	puts("alive");
+	return 0;
+}
+END
+"${CC:-cc}" -rdynamic -o "$dir/liar" "$dir/liar.c"
+for kind in 0 1 2 3; do
+	start_command "$dir/liar" $kind
+	check "counters that lie ($kind)" exits '0 1 5' memdiag status --pid "$tracee_pid" --json
+	check 'what it says is whole' sh -c "jq . '$dir/out' >/dev/null && ! grep -q '[[:cntrl:]]' '$dir/err'"
+	check 'as text' exits '0 1 5' memdiag status --pid "$tracee_pid"
+	check 'it lives on' end_tracee
+done
+
 # A child that is not followed has its parent's segment still.
 cat >"$dir/forks.py" <<'END'
 import os, sys
