@@ -43,5 +43,6 @@ extern const struct command cmd_diff;
 extern const struct command cmd_doctor;
 extern const struct command cmd_run;
 extern const struct command cmd_status;
+extern const struct command cmd_count;
 
 #endif

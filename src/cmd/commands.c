@@ -13,6 +13,7 @@ const struct command *const commands[] = {
 	&cmd_run,
 	&cmd_status,
 	&cmd_doctor,
+	&cmd_count,
 	NULL,
 };
 
