@@ -1,0 +1,77 @@
+# count-lib: what the tests of counting in a process that runs share; read after lib.sh.  All are about
+# the ledger tracee_pid, see tests/tracees/ledger.c.
+# shellcheck disable=SC3043,SC2154 # every sh we know has local; lib.sh sets the rest
+
+# count VERB: whether 'memdiag count VERB' changes something.
+count()
+{
+	exits 0 memdiag count "$1" --pid "$tracee_pid" --json &&
+		json_is '.data.entries > 8 and .data.foreign == 0 and (.data.was_so_already | not)'
+}
+
+# count_already VERB: whether it was so already, and nothing is changed.
+count_already()
+{
+	exits 0 memdiag count "$1" --pid "$tracee_pid" --json &&
+		json_is '.data.entries == 0 and .data.slots == 0 and .data.was_so_already'
+}
+
+# status FILTER: of what the agent has counted.
+status()
+{
+	memdiag status --pid "$tracee_pid" --json && json ".data | $1"
+}
+
+# same_bytes: whether the code and the tables of all objects but the agent's are what they were at the
+# first call.
+same_bytes()
+{
+	"$top_builddir/tests/unit/hook" "$tracee_pid" text libmemdiag-agent.so >"$dir/now" &&
+		[ -s "$dir/now" ] || return
+	[ -e "$dir/$tracee_pid.text" ] || cp "$dir/now" "$dir/$tracee_pid.text"
+	cmp "$dir/now" "$dir/$tracee_pid.text"
+}
+
+# rest: bytes and blocks that were counted besides the ledger's: what libc and others have, and keep.
+rest()
+{
+	local sum
+	sum=$(ask sum) || return
+	status "\"\(.live_bytes - .mapped_bytes - ${sum% *}) \(.blocks - ${sum#* })\""
+}
+
+# does COMMAND...: whether it is counted to the byte and the block when the tracee does that.
+does()
+{
+	local before after
+	before=$(rest) && [ "$(ask "$*")" = done ] && after=$(rest) || return
+	echo "besides the ledger: $before, then $after"
+	[ "$before" = "$after" ]
+}
+
+child_changes_nothing()
+{
+	local before
+	before=$(rest) && [ "$(ask fork)" = 0 ] || return
+	echo "$before"
+	[ "$before" = "$(rest)" ]
+}
+
+# agrees_with_heap: whether what was counted is what the heap has, as it is read for a new start.
+agrees_with_heap()
+{
+	local counted
+	counted=$(status '.live_bytes - .mapped_bytes') && count stop && count start || return
+	json '.data | "\(.before_bytes) in use, \(.doubtful_blocks) doubtful"'
+	echo "counted: $counted"
+	json_is ".data.before_bytes == $counted and .data.doubtful_blocks == 0"
+}
+
+# nearly_agrees_with_heap DOUBTFUL: the same, but for so many blocks, each of which may have any size.
+nearly_agrees_with_heap()
+{
+	local counted blocks
+	counted=$(status .blocks) && count stop && count start && blocks=$(status .blocks) || return
+	echo "counted: $counted blocks, $1 of them doubtful; there are $blocks"
+	[ $((counted - blocks)) -le "$1" ] && [ $((blocks - counted)) -le "$1" ]
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# A process that runs begins to count: what it has at that moment, and then every call, wherever it comes
+# from, to the byte.  Stopped, every byte of code is as it was.  Started twice, stopped twice, stopped
+# without a start: that is said, and changes nothing.
+# shellcheck disable=SC3043 # every sh we know has local
+deadline=120
+. "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/count-lib.sh"
+need jq
+# ---- nothing is lost ----
+
+start_tracee ledger
+check 'the bytes can be read' same_bytes
+check 'no agent: status says so' exits 5 memdiag status --pid "$tracee_pid"
+check 'stopped without a start: nothing changes' count_already stop
+check 'no agent is loaded by that' sh -c "! grep -q libmemdiag-agent /proc/$tracee_pid/maps"
+ask "libs 1 $TRACEES/caller.so" >"$dir/said"	# the first takes memory that stays
+check 'start' count start
+check 'what was in use is known to the byte' json_is '.data.doubtful_blocks == 0 and .data.loaded'
+check 'started twice: nothing changes' count_already start
+for command in 'mix 50000' free 'mix 5000' 'crowd 50' 'tls 50' 'signals 100' 'fibers 100' 'jump 100' \
+	'stdio 100' "libs 20 $TRACEES/caller.so"; do
+	# shellcheck disable=SC2086 # words
+	check "counted: ${command%% /*}" does $command
+done
+check 'what was counted is what there is' agrees_with_heap
+ask 'busy 8' >"$dir/said"
+check 'started while eight threads are busy: stop' count stop
+check 'started while eight threads are busy: start' count start
+doubtful=$(json .data.doubtful_blocks)
+ask calm >"$dir/said"
+check 'started while eight threads are busy: no more is doubtful than one block each' \
+	test "$doubtful" -le 8
+check 'started while eight threads are busy: counted' nearly_agrees_with_heap "$doubtful"
+check 'and from then on to the byte' does 'mix 1000'
+check 'stop' count stop
+check 'every byte is as it was' same_bytes
+check 'stopped twice: nothing changes' count_already stop
+check 'it is not counted any more' sh -c '[ "$1" = "$2" ]' sh "$(status .blocks_allocated)" \
+	"$(ask 'mix 100' >"$dir/said"
+	status .blocks_allocated)"
+check 'start again' count start
+check 'counted: again' does mix 1000
+check 'stop again' count stop
+check 'every byte is as it was again' same_bytes
+check 'the target lives on' end_tracee
+
+# ---- mappings ----
+
+mapped_is()
+{
+	[ "$(ask "$1")" = done ] || return
+	status '"\(.mapped_bytes) mapped, \(.mappings_made) made"'
+	json_is ".data.mapped_bytes == $2"
+}
+
+start_tracee ledger
+check 'mappings: start' count start
+check 'mappings: 10 of a MiB' mapped_is 'map 10' $((10 << 20))
+check 'mappings: malloc'"'"'s own are not among them' mapped_is 'mix 20000' $((10 << 20))
+check 'mappings: gone' mapped_is unmap 0
+check 'mappings: some are there' mapped_is 'map 5' $((5 << 20))
+check 'mappings: stop' count stop
+check 'mappings: start again, those before are not known' count start
+check 'mappings: they are given back, which changes nothing' mapped_is unmap 0
+check 'mappings: the target lives on' end_tracee
+
+# ---- children ----
+
+start_tracee ledger
+check 'children: start' count start
+check 'children: what a child does is not its parent'"'"'s' child_changes_nothing
+parent=$tracee_pid
+child=$(ask child)
+check 'children: a child is not counted, and status says so' exits 5 memdiag status --pid "$child"
+check 'children: to start in it is refused' exits 5 memdiag count start --pid "$child"
+check 'children: it has the hooks, which can be lifted' exits 0 memdiag count stop --pid "$child" --json
+check 'children: all of them' json_is ".data.entries > 8"
+check 'children: its parent counts on' does mix 1000
+ask unchild >"$dir/said"
+check 'children: the target lives on' end_tracee "$parent"
+
+finish

@@ -1,0 +1,447 @@
+/*
+ * ledger: a program that keeps account itself of all that it has from malloc and its kin, in usable
+ * bytes, to compare what somebody else has counted with.  Commands:
+ *	sum		answers "BYTES BLOCKS"
+ *	mix N		N calls of all kinds, sizes and alignments
+ *	crowd N		N threads that do the same, one after the other, and leave blocks to the rest
+ *	busy N		N threads begin to, and go on
+ *	calm		they end
+ *	free		gives all back
+ *	tls N		N threads that free and allocate when their thread-local data are destroyed
+ *	signals N	a handler that allocates, N times
+ *	fibers N	coroutines on stacks of their own that allocate, N times
+ *	jump N		longjmp() out of a function that has allocated, N times
+ *	libs N FILE	dlopen() and dlclose(), N times
+ *	stdio N		what libc itself allocates and frees, N times
+ *	map N		N mappings made, moved, cut and given back but for one of a MiB each
+ *	unmap		these, too
+ *	fork		a child that allocates, frees and ends; then answers its status
+ *	child		a child that stays until "unchild"; answers its PID
+ */
+#include "tracee.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#define BLOCKS 20000
+#define MAX_BUSY 64
+#define MAX_MAPPINGS 1000
+#define MIB (UINT64_C(1) << 20)
+
+static void *block[BLOCKS];
+static pthread_mutex_t lock[BLOCKS];	/* of each */
+static volatile bool is_calm;
+static void *mapping[MAX_MAPPINGS];
+static long nr_mappings;
+
+/* ---- all kinds of calls ---- */
+
+static size_t
+any_size(unsigned int *seed)
+{
+	unsigned int kind = (unsigned int)rand_r(seed) % 100;
+
+	if (kind == 0)
+		return 130000 + (size_t)rand_r(seed) % 400000;	/* mappings of their own */
+	if (kind < 10)
+		return (size_t)rand_r(seed) % 30000;
+	return (size_t)rand_r(seed) % 700;
+}
+
+static void *
+new_block(unsigned int *seed)
+{
+	size_t size = any_size(seed);
+	void *volatile p = NULL;
+
+	switch (rand_r(seed) % 12) {
+	case 0:
+		return calloc(1 + size / 8, 8);
+	case 1:
+		return memalign(64, size);
+	case 2:
+		return aligned_alloc(32, (size + 31) & ~(size_t)31);
+	case 3:
+		return posix_memalign((void **)&p, 4096, size % 9000) ? NULL : p;
+	case 4:
+		return valloc(size % 5000);
+	case 5:
+		return realloc(NULL, size);
+	case 6:
+		return reallocarray(NULL, 1 + size / 16, 16);
+	case 7:
+		return strdup("a string that libc copies, in a block that it asks for itself");
+	default:
+		return malloc(size);
+	}
+}
+
+static volatile size_t too_many = SIZE_MAX / 2;	/* so that no compiler sees it */
+
+static void *
+next_block(void *old, unsigned int *seed)
+{
+	void *p;
+
+	switch (rand_r(seed) % 4) {
+	case 0:
+		p = realloc(old, 1 + any_size(seed));
+		return p ? p : old;
+	case 1:
+		/* Fails, and must leave it alone. */
+		p = reallocarray(old, too_many, 4);
+		return p ? p : old;
+	case 2:
+		return realloc(old, 0);		/* frees it */
+	default:
+		free(old);
+		return NULL;
+	}
+}
+
+static void
+mix(long times, unsigned int seed)
+{
+	while (times--) {
+		size_t i = (size_t)rand_r(&seed) % BLOCKS;
+
+		pthread_mutex_lock(&lock[i]);
+		block[i] = block[i] ? next_block(block[i], &seed) : new_block(&seed);
+		pthread_mutex_unlock(&lock[i]);
+	}
+	free(NULL);
+}
+
+static void *
+mix_once(void *arg)
+{
+	mix(500, (unsigned int)(uintptr_t)arg);
+	return NULL;
+}
+
+static void *
+mix_until_calm(void *arg)
+{
+	for (unsigned int seed = (unsigned int)(uintptr_t)arg; !is_calm; seed++)
+		mix(100, seed);
+	return NULL;
+}
+
+static void
+one_after_the_other(long nr, void *(*fn)(void *))
+{
+	static long seed = 1000;
+	pthread_t thread;
+
+	while (nr--) {
+		if (pthread_create(&thread, NULL, fn, (void *)(uintptr_t)seed++))
+			tracee_fail("pthread_create");
+		pthread_join(thread, NULL);
+	}
+}
+
+static void
+begin_or_end(long nr)
+{
+	static pthread_t thread[MAX_BUSY];
+	static long nr_busy;
+
+	is_calm = !nr;
+	for (; nr && nr_busy < nr && nr_busy < MAX_BUSY; nr_busy++)
+		if (pthread_create(&thread[nr_busy], NULL, mix_until_calm, (void *)(uintptr_t)nr_busy))
+			tracee_fail("pthread_create");
+	while (!nr && nr_busy)
+		pthread_join(thread[--nr_busy], NULL);
+}
+
+static void
+free_all(void)
+{
+	for (size_t i = 0; i < BLOCKS; i++) {
+		pthread_mutex_lock(&lock[i]);
+		free(block[i]);
+		block[i] = NULL;
+		pthread_mutex_unlock(&lock[i]);
+	}
+}
+
+/* ---- places where malloc is not expected ---- */
+
+static pthread_key_t key;
+
+static void
+destroy(void *value)
+{
+	void *volatile p = malloc(333);
+
+	free(value);
+	free(p);
+}
+
+static void *
+set_key(void *arg)
+{
+	pthread_setspecific(key, malloc(100));
+	return arg;
+}
+
+static void
+allocate_in_handler(int sig)
+{
+	void *volatile p = malloc((size_t)sig);
+
+	free(p);
+}
+
+static void
+raise_often(long nr)
+{
+	signal(SIGUSR1, allocate_in_handler);
+	while (nr--)
+		raise(SIGUSR1);
+}
+
+static ucontext_t home, fiber;
+static void *fiber_block;
+
+static void
+allocate_in_fiber(void)
+{
+	for (;;) {
+		fiber_block = malloc(500);
+		swapcontext(&fiber, &home);
+		free(fiber_block);
+	}
+}
+
+static void
+switch_often(long nr)
+{
+	static char stack[65536];
+
+	if (!fiber_block) {
+		getcontext(&fiber);
+		fiber.uc_stack.ss_sp = stack;
+		fiber.uc_stack.ss_size = sizeof stack;
+		makecontext(&fiber, allocate_in_fiber, 0);
+	}
+	while (nr--)
+		swapcontext(&home, &fiber);
+}
+
+static jmp_buf back;
+
+static void __attribute__((noinline))
+allocate_and_jump(void)
+{
+	void *volatile p = malloc(700);
+
+	free(p);
+	longjmp(back, 1);
+}
+
+static void
+jump_often(volatile long nr)
+{
+	while (nr-- > 0)
+		if (!setjmp(back))
+			allocate_and_jump();
+}
+
+static void
+load_often(long nr, const char *file)
+{
+	while (nr--) {
+		void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+
+		if (!library)
+			tracee_fail(file);
+		dlclose(library);
+	}
+}
+
+static void
+let_libc_allocate(long nr)
+{
+	while (nr--) {
+		FILE *f = fopen("/dev/null", "w");
+		char *text = NULL;
+		size_t size;
+
+		fprintf(f, "%d", 1);
+		fclose(f);
+		f = open_memstream(&text, &size);
+		fprintf(f, "%5000d", 1);
+		fclose(f);
+		free(text);
+		if (asprintf(&text, "%300d", 1) > 0)
+			free(text);
+	}
+}
+
+/* ---- mappings ---- */
+
+static void *
+map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void
+map_often(long nr)
+{
+	for (long i = 0; i < nr && nr_mappings < MAX_MAPPINGS; i++) {
+		char *p = map(3 * MIB);
+
+		munmap(p + 2 * MIB, MIB);
+		p = mremap(p, 2 * MIB, 4 * MIB, MREMAP_MAYMOVE);
+		munmap(p + MIB, 3 * MIB);
+		mapping[nr_mappings++] = p;
+	}
+}
+
+static void
+unmap_all(void)
+{
+	while (nr_mappings)
+		munmap(mapping[--nr_mappings], MIB);
+}
+
+/* ---- children ---- */
+
+static int
+fork_one(void)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		mix(1000, 5);
+		free_all();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static int child_in = -1;
+
+/* Ends when its end of the pipe is closed. */
+static pid_t
+keep_child(void)
+{
+	int fd[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(fd) < 0)
+		tracee_fail("pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(fd[1]);
+		mix(1000, 6);
+		while (read(fd[0], &c, 1) < 0)
+			;
+		_exit(0);
+	}
+	close(fd[0]);
+	child_in = fd[1];
+	return pid;
+}
+
+/* ---- commands ---- */
+
+static void
+say_sum(void)
+{
+	size_t bytes = malloc_usable_size(fiber_block), nr = fiber_block != NULL;
+
+	for (size_t i = 0; i < BLOCKS; i++)
+		if (block[i]) {
+			bytes += malloc_usable_size(block[i]);
+			nr++;
+		}
+	tracee_say("%zu %zu", bytes, nr);
+}
+
+static void
+answer(char *line)
+{
+	char word[32] = "", file[256] = "";
+	long nr = 0;
+
+	sscanf(line, "%31s %ld %255s", word, &nr, file);
+	if (strcmp(word, "sum") == 0) {
+		say_sum();
+		return;
+	}
+	if (strcmp(word, "fork") == 0) {
+		tracee_say("%d", fork_one());
+		return;
+	}
+	if (strcmp(word, "child") == 0) {
+		tracee_say("%d", (int)keep_child());
+		return;
+	}
+	if (strcmp(word, "mix") == 0)
+		mix(nr, (unsigned int)nr);
+	else if (strcmp(word, "crowd") == 0)
+		one_after_the_other(nr, mix_once);
+	else if (strcmp(word, "busy") == 0)
+		begin_or_end(nr);
+	else if (strcmp(word, "calm") == 0)
+		begin_or_end(0);
+	else if (strcmp(word, "free") == 0)
+		free_all();
+	else if (strcmp(word, "tls") == 0)
+		one_after_the_other(nr, set_key);
+	else if (strcmp(word, "signals") == 0)
+		raise_often(nr);
+	else if (strcmp(word, "fibers") == 0)
+		switch_often(nr);
+	else if (strcmp(word, "jump") == 0)
+		jump_often(nr);
+	else if (strcmp(word, "libs") == 0)
+		load_often(nr, file);
+	else if (strcmp(word, "stdio") == 0)
+		let_libc_allocate(nr);
+	else if (strcmp(word, "map") == 0)
+		map_often(nr);
+	else if (strcmp(word, "unmap") == 0)
+		unmap_all();
+	else if (strcmp(word, "unchild") == 0)
+		close(child_in);
+	tracee_say("done");
+}
+
+/* What is allocated once, at the first use of something, is no part of the ledger. */
+static void
+warm_up(void)
+{
+	pthread_key_create(&key, destroy);
+	one_after_the_other(1, set_key);
+	let_libc_allocate(1);
+	mix(1000, 1);
+}
+
+int
+main(void)
+{
+	char line[512];
+
+	for (size_t i = 0; i < BLOCKS; i++)
+		pthread_mutex_init(&lock[i], NULL);
+	warm_up();
+	tracee_ready();
+	while (tracee_command(line, sizeof line))
+		answer(line);
+	return tracee_end();
+}
