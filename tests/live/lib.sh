@@ -244,7 +244,8 @@ ask()
 	nr_lines=$(wc -l <"$dir/$pid.out")
 	tell "$1" "$pid"
 	until [ "$(wc -l <"$dir/$pid.out")" -gt "$nr_lines" ]; do
-		kill -0 "$pid" 2>/dev/null || return
+		# One that has died is still there, until it is waited for.
+		! grep -q '^State:.Z' "/proc/$pid/status" || return
 		sleep 0.01
 	done
 	sed -n "$((nr_lines + 1))p" "$dir/$pid.out"

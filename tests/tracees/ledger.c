@@ -364,11 +364,12 @@ say_sum(void)
 {
 	size_t bytes = malloc_usable_size(fiber_block), nr = fiber_block != NULL;
 
-	for (size_t i = 0; i < BLOCKS; i++)
-		if (block[i]) {
-			bytes += malloc_usable_size(block[i]);
-			nr++;
-		}
+	for (size_t i = 0; i < BLOCKS; i++) {
+		pthread_mutex_lock(&lock[i]);
+		bytes += malloc_usable_size(block[i]);
+		nr += block[i] != NULL;
+		pthread_mutex_unlock(&lock[i]);
+	}
 	tracee_say("%zu %zu", bytes, nr);
 }
 
