@@ -112,6 +112,7 @@ extern __thread struct agent_self {
 	struct wire_thread *place;
 	bool has_none;			/* all places were taken */
 	bool is_inside;			/* without a place of its own */
+	bool is_forking;		/* between the functions before and after a fork */
 } agent_self __attribute__((tls_model("initial-exec")));
 extern struct wire_thread agent_nobody;
 

@@ -474,12 +474,15 @@ ALSO(__libc_pvalloc, pvalloc);
 
 /* ---- fork by another name ---- */
 
-/* Unlike fork() it calls none of the functions that pthread_atfork() knows (2.34). */
+/*
+ * Unlike fork() it calls none of the functions that pthread_atfork() knows (2.34).  In a process that ran
+ * already fork() comes here, too, and has called them.
+ */
 EXPORT pid_t _Fork(void);
 EXPORT pid_t
 _Fork(void)
 {
-	bool is_counted = agent_mode != AGENT_OFF;
+	bool is_counted = agent_mode != AGENT_OFF && !agent_self.is_forking;
 	pid_t pid;
 
 	if (!real._Fork) {

@@ -270,7 +270,8 @@ segment_before_fork(void)
 	forking.has_mappings_lock = has_mappings_lock;
 	forking.has_count_lock = has_count_lock;
 	forking.self = agent_self;
-	agent_self = (struct agent_self){ .place = &agent_nobody, .is_inside = true };
+	agent_self = (struct agent_self){ .place = &agent_nobody, .is_inside = true,
+		.is_forking = true };
 	copy_counters();
 }
 

@@ -64,8 +64,8 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = children,
 	.args_doc = "[PID]",
-	.doc = "What a process that was started with 'memdiag run', or with the agent preloaded, has "
-	       "allocated: bytes, blocks, mappings, the most there was, its limit, and what each "
+	.doc = "What a process that counts has allocated, be it by 'memdiag run', 'memdiag count start' or "
+	       "the agent preloaded: bytes, blocks, mappings, the most there was, its limit, and what each "
 	       "thread has.\v"
 	       "Nothing is stopped and nothing is changed in the process.\n\n"
 	       "Examples:\n"

@@ -10,10 +10,10 @@ const struct command *const commands[] = {
 	&cmd_maps,
 	&cmd_heap,
 	&cmd_diff,
+	&cmd_count,
 	&cmd_run,
 	&cmd_status,
 	&cmd_doctor,
-	&cmd_count,
 	NULL,
 };
 

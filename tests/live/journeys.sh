@@ -34,6 +34,9 @@ check 'trim: hundreds of MiB go back' says 'trim --pid' '^released [0-9]{3}\.[0-
 check 'maps: VIRT is reserve' says 'maps --pid [0-9]*$' '^reserve +[0-9.]+ TiB +0 B '
 check 'maps: equal to the kernel' says 'maps --pid [0-9]*$' "^Equal to the kernel's own: VmSize, VmRSS,"
 check 'maps: arenas have grown' says '--diff' '^ *\+[0-9.]+ MiB +\+[0-9.]+ MiB .*thread arenas$'
+check 'count: a server begins to' says 'count start' '^mariadbd [0-9]+ counts from now on$'
+check 'count: with what it had' says 'count start' '^in use so far: ~?[0-9.]+ MiB'
+check 'count: and no more' says 'count stop' '^mariadbd [0-9]+ counts no more: '
 check 'redis: its allocator is named' says 'info --pid [0-9]*$' 'not use glibc malloc but jemalloc'
 check 'redis: not supported' says 'info --pid [0-9]*$' '^\[exit status 5\]'
 check 'somebody else: the cause' says setpriv 'belongs to uid 0, and we are uid 65534'
