@@ -7,6 +7,22 @@ deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/count-lib.sh"
 need jq
+
+# ---- what cannot be meant ----
+
+# refused WORDS ARGUMENTS...: whether the command line is, with these words.
+refused()
+{
+	local words="$1"
+	shift
+	exits 64 memdiag count "$@" && grep -q -e "$words" "$dir/err"
+}
+check 'neither start nor stop' refused 'say start or stop' --pid $$
+check 'another word' refused "'begin' is neither start nor stop" begin --pid $$
+check 'no process' refused 'which process' start
+check 'two processes' refused 'one at a time' start $$ 1
+check 'a number that is no process' refused 'is not a process id' start 99999999
+
 # ---- nothing is lost ----
 
 start_tracee ledger

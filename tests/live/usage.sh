@@ -11,8 +11,9 @@ says()	# says STATUS WORDS ARGUMENTS...
 	exits "$says_status" memdiag "$@" && grep -q -e "$says_words" "$dir/err"
 }
 
-# diff and run, which look at no process, have tests of their own; status needs one with the agent.
-for command in $("$MEMDIAG" --list-commands | grep -v -x -e diff -e run -e status); do
+# diff and run, which look at no process, have tests of their own, and so has count, which wants one more
+# word; status needs one with the agent.
+for command in $("$MEMDIAG" --list-commands | grep -v -x -e count -e diff -e run -e status); do
 	[ "$command" = doctor ] || check "$command: no PID" says 64 'which process' $command
 	for pid in 0 -1 9999999999 abc '' 1x '1 2'; do
 		check "$command: PID '$pid'" says 64 'is not a process id' $command "--pid=$pid"
