@@ -139,6 +139,16 @@ prologue_far_jump(unsigned char code[PROLOGUE_FAR_BYTES], raddr to)
 	memcpy(code + sizeof jump, &to.v, sizeof to.v);
 }
 
+/* A jump that lies at AT, near if it can be. */
+static void
+put_jump(unsigned char code[PROLOGUE_FAR_BYTES], uint64_t at, raddr to)
+{
+	if (put_rel32(code + 1, to.v, at + JUMP_BYTES))
+		code[0] = 0xe9;
+	else
+		prologue_far_jump(code, to);
+}
+
 int
 prologue_move(const unsigned char *code, size_t size, raddr fn, raddr to, struct prologue *ret,
 	const char **why)
@@ -168,7 +178,7 @@ prologue_move(const unsigned char *code, size_t size, raddr fn, raddr to, struct
 	*why = "something in it jumps to its beginning";
 	if (!is_never_entered(code, size, fn.v, ret->at.v))
 		return -1;
-	prologue_far_jump(ret->moved + out, raddr_add(fn, from));
+	put_jump(ret->moved + out, to.v + out, raddr_add(fn, from));
 	return 0;
 }
 
