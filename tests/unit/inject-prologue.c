@@ -29,12 +29,11 @@ move(const unsigned char *code, size_t size)
 static bool
 is_moved(const unsigned char *want, size_t size, uint64_t back)
 {
-	uint64_t to;
+	uint64_t jump;
 
-	memcpy(&to, p.moved + size + 6, sizeof to);
+	memcpy(&jump, p.moved + size, sizeof jump);
 	return memcmp(p.moved, want, size) == 0 &&
-		memcmp(p.moved + size, (const unsigned char[]){ 0xff, 0x25, 0, 0, 0, 0 }, 6) == 0 &&
-		to == FN + back;
+		prologue_jump_target(jump, (raddr){ TO + size }).v == FN + back;
 }
 
 #define IS_MOVED(back, ...)                                                                        \
@@ -59,6 +58,24 @@ test_moves(void)
 	ok(MOVE(0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x53) == 0 && p.at.v == FN + 4 &&
 			IS_MOVED(9, 0x55, 0x48, 0x89, 0xe5, 0x53),
 		"the mark for indirect branches stays");
+}
+
+/* Where a near jump does not reach, the address stands behind it. */
+static void
+test_far(void)
+{
+	static const unsigned char code[] = { 0x55, 0x53, 0x41, 0x54, 0x50, 0x90, 0xc3 };
+	static const unsigned char far[] = { 0xff, 0x25, 0, 0, 0, 0 };
+	uint64_t to;
+
+	why = "";
+	if (prologue_move(code, sizeof code, (raddr){ FN }, (raddr){ FN + (UINT64_C(1) << 32) }, &p,
+		    &why) < 0) {
+		ok(false, "far away: %s", why);
+		return;
+	}
+	memcpy(&to, p.moved + 5 + sizeof far, sizeof to);
+	ok(memcmp(p.moved + 5, far, sizeof far) == 0 && to == FN + 5, "far away");
 }
 
 static void
@@ -121,6 +138,7 @@ int
 main(void)
 {
 	test_moves();
+	test_far();
 	test_refusals();
 	test_patch();
 	test_running();
