@@ -50,11 +50,22 @@ struct real {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	size_t (*malloc_usable_size)(void *);
+	/* By their other names, __libc_malloc and so on: libc's own, whoever has put his in front. */
+	void *(*libc_malloc)(size_t);
+	void (*libc_free)(void *);
+	void *(*libc_calloc)(size_t, size_t);
+	void *(*libc_realloc)(void *, size_t);
+	void *(*libc_memalign)(size_t, size_t);
+	void *(*libc_valloc)(size_t);
+	void *(*libc_pvalloc)(size_t);
 	void *(*mmap)(void *, size_t, int, int, int, off_t);
 	int (*munmap)(void *, size_t);
 	void *(*mremap)(void *, size_t, size_t, int, ...);
 	pid_t (*_Fork)(void);
 	int (*pthread_create)(void *, const void *, void *(*)(void *), void *);
+	/* Of another malloc in front of us, whose blocks come to what it does not have; else NULL. */
+	void (*front_free)(void *);
+	void *(*front_realloc)(void *, size_t);
 };
 extern struct real real;
 
@@ -67,7 +78,9 @@ bool real_find(void);
 /* Whether nobody calls our hooks by their names: libc comes first, as when we are loaded later. */
 bool real_is_behind_libc(void);
 
-/* Whether malloc is glibc's, whose chunks have the size in front (sysmalloc, malloc/malloc.c). */
+/* Whether malloc is glibc's. */
+extern bool real_is_glibc;
+/* And, as far as is known, its chunks have the size in front (sysmalloc, malloc/malloc.c). */
 extern bool real_has_headers;
 
 /* ---- settings (settings.c) ---- */

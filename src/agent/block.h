@@ -26,8 +26,11 @@
 /* Of a chunk, in the word before the block (malloc/malloc.c). */
 #define CHUNK_FLAGS ((size_t)7)
 #define CHUNK_IS_MMAPPED ((size_t)2)
-/* More than this malloc does not round up: a page, and what was too small for a chunk of its own. */
-#define BLOCK_MAX_ROUNDING (agent_page_bytes + 64)
+/*
+ * More than this malloc does not round up: pvalloc() to a page, a mapping of its own to another, and what
+ * was too small for a chunk of its own.
+ */
+#define BLOCK_MAX_ROUNDING (2 * agent_page_bytes + 64)
 
 static inline bool
 chunk_is_mmapped(const void *block)

@@ -325,6 +325,15 @@ realloc(void *old, size_t size)
 	return block;
 }
 
+/* Before it is asked who is in front of us. */
+static SLOW void
+get_ready(void)
+{
+	if (agent_enter_slowly())
+		agent_leave();
+}
+
+/* As in libc, whoever's realloc() comes first does it: not every malloc has this. */
 EXPORT void *
 reallocarray(void *old, size_t nr, size_t size)
 {
@@ -332,7 +341,9 @@ reallocarray(void *old, size_t nr, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return realloc(old, size);
+	if (UNLIKELY(!real.malloc))
+		get_ready();
+	return real.front_realloc ? real.front_realloc(old, size) : realloc(old, size);
 }
 
 /* ---- aligned blocks ---- */
@@ -445,13 +456,24 @@ malloc_usable_size(void *block)
 					       : real.malloc_usable_size(block);
 }
 
+static void
+free_by_first(void *block)
+{
+	if (UNLIKELY(!real.malloc))
+		get_ready();
+	if (real.front_free)
+		real.front_free(block);
+	else
+		free(block);
+}
+
 /* C23; in glibc since 2.43. */
 EXPORT void free_sized(void *block, size_t size);
 EXPORT void
 free_sized(void *block, size_t size)
 {
 	(void)size;
-	free(block);
+	free_by_first(block);
 }
 
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
@@ -460,17 +482,65 @@ free_aligned_sized(void *block, size_t alignment, size_t size)
 {
 	(void)alignment;
 	(void)size;
-	free(block);
+	free_by_first(block);
 }
 
 ALSO(cfree, free);
-ALSO(__libc_malloc, malloc);
-ALSO(__libc_free, free);
-ALSO(__libc_calloc, calloc);
-ALSO(__libc_realloc, realloc);
-ALSO(__libc_memalign, memalign);
-ALSO(__libc_valloc, valloc);
-ALSO(__libc_pvalloc, pvalloc);
+
+/*
+ * By these names libraries call libc's own.  Where that is not what is behind us, they lead past us:
+ * what is there may come by them from the inside of a hook (libc_malloc_debug.so does).
+ */
+#define OR_LIBC(name, ...) (real_is_glibc || !real.libc_##name ? name : real.libc_##name)(__VA_ARGS__)
+
+EXPORT void *__libc_malloc(size_t size);
+EXPORT void *
+__libc_malloc(size_t size)
+{
+	return OR_LIBC(malloc, size);
+}
+
+EXPORT void __libc_free(void *block);
+EXPORT void
+__libc_free(void *block)
+{
+	OR_LIBC(free, block);
+}
+
+EXPORT void *__libc_calloc(size_t nr, size_t size);
+EXPORT void *
+__libc_calloc(size_t nr, size_t size)
+{
+	return OR_LIBC(calloc, nr, size);
+}
+
+EXPORT void *__libc_realloc(void *old, size_t size);
+EXPORT void *
+__libc_realloc(void *old, size_t size)
+{
+	return OR_LIBC(realloc, old, size);
+}
+
+EXPORT void *__libc_memalign(size_t alignment, size_t size);
+EXPORT void *
+__libc_memalign(size_t alignment, size_t size)
+{
+	return OR_LIBC(memalign, alignment, size);
+}
+
+EXPORT void *__libc_valloc(size_t size);
+EXPORT void *
+__libc_valloc(size_t size)
+{
+	return OR_LIBC(valloc, size);
+}
+
+EXPORT void *__libc_pvalloc(size_t size);
+EXPORT void *
+__libc_pvalloc(size_t size)
+{
+	return OR_LIBC(pvalloc, size);
+}
 
 /* ---- fork by another name ---- */
 

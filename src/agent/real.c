@@ -7,30 +7,47 @@
 #include "agent/agent.h"
 
 struct real real;
-bool real_has_headers;
+bool real_is_glibc, real_has_headers;
 
-#define FUNCTION(name) { #name, offsetof(struct real, name) }
+enum need {
+	OF_MALLOC,	/* of the same object as malloc */
+	OF_ANY,
+	NONE,
+};
+
+#define FUNCTION(name, need) { #name, offsetof(struct real, name), need }
+#define LIBC_FUNCTION(name) { "__libc_" #name, offsetof(struct real, libc_##name), NONE }
 static const struct function {
 	const char *name;
 	size_t at;	/* in struct real */
+	enum need need;
 } functions[] = {
-	FUNCTION(malloc),
-	FUNCTION(free),
-	FUNCTION(calloc),
-	FUNCTION(realloc),
-	FUNCTION(memalign),
-	FUNCTION(aligned_alloc),
-	FUNCTION(posix_memalign),
-	FUNCTION(valloc),
-	FUNCTION(pvalloc),
-	FUNCTION(malloc_usable_size),
-	FUNCTION(mmap),
-	FUNCTION(munmap),
-	FUNCTION(mremap),
-	FUNCTION(_Fork),
-	FUNCTION(pthread_create),
+	FUNCTION(malloc, OF_MALLOC),
+	FUNCTION(free, OF_MALLOC),
+	FUNCTION(calloc, OF_MALLOC),
+	FUNCTION(realloc, OF_MALLOC),
+	FUNCTION(memalign, OF_MALLOC),
+	FUNCTION(aligned_alloc, OF_MALLOC),
+	FUNCTION(posix_memalign, OF_MALLOC),
+	FUNCTION(malloc_usable_size, OF_MALLOC),
+	FUNCTION(valloc, NONE),
+	FUNCTION(pvalloc, NONE),
+	LIBC_FUNCTION(malloc),
+	LIBC_FUNCTION(free),
+	LIBC_FUNCTION(calloc),
+	LIBC_FUNCTION(realloc),
+	LIBC_FUNCTION(memalign),
+	LIBC_FUNCTION(valloc),
+	LIBC_FUNCTION(pvalloc),
+	FUNCTION(mmap, OF_ANY),
+	FUNCTION(munmap, OF_ANY),
+	FUNCTION(mremap, OF_ANY),
+	FUNCTION(_Fork, NONE),
+	FUNCTION(pthread_create, NONE),
 };
 #undef FUNCTION
+#undef LIBC_FUNCTION
+#define NR_FUNCTIONS (sizeof functions / sizeof *functions)
 
 /* The dynamic symbols of an object, as DT_GNU_HASH has them (glibc: elf/dl-lookup.c, do_lookup_x). */
 struct symbols {
@@ -112,13 +129,10 @@ symbols_find(const struct symbols *s, const char *name)
 	return 0;
 }
 
-/* A pointer to a function of any type, as it is written. */
-typedef uintptr_t __attribute__((may_alias)) address;
-
 struct search {
 	bool is_behind_us;	/* from here on objects count */
-	/* Where these were found. */
-	uintptr_t malloc_bias, usable_size_bias;
+	unsigned int nr;	/* of the present one, from 1 on */
+	unsigned int found_in[NR_FUNCTIONS];	/* numbers of objects, 0: not found */
 };
 
 static bool
@@ -135,33 +149,80 @@ is_us(const struct dl_phdr_info *info)
 	return false;
 }
 
+static void
+look_in_front(const struct symbols *s)
+{
+	uintptr_t of_free = symbols_find(s, "free"), of_realloc = symbols_find(s, "realloc");
+
+	if (real.front_free || !of_free || !of_realloc || symbols_find(s, "gnu_get_libc_version"))
+		return;
+	real.front_free = (void (*)(void *))of_free;
+	real.front_realloc = (void *(*)(void *, size_t))of_realloc;
+}
+
 static int
 look_into(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	bool had_malloc = real.malloc, had_usable_size = real.malloc_usable_size;
 	struct search *search = arg;
 	struct symbols s;
+	uintptr_t at;
 
 	(void)size;
 	if (is_us(info)) {
 		search->is_behind_us = true;
 		return 0;
 	}
-	if (!search->is_behind_us || !symbols_open(&s, info))
+	if (!symbols_open(&s, info))
 		return 0;
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		address *at = (address *)((char *)&real + functions[i].at);
-
-		if (!*at)
-			*at = symbols_find(&s, functions[i].name);
+	if (!search->is_behind_us) {
+		look_in_front(&s);
+		return 0;
 	}
-	if (real.malloc && !had_malloc) {
-		search->malloc_bias = s.bias;
-		real_has_headers = symbols_find(&s, "gnu_get_libc_version") != 0;
+	search->nr++;
+	for (size_t i = 0; i < NR_FUNCTIONS; i++) {
+		if (search->found_in[i])
+			continue;
+		at = symbols_find(&s, functions[i].name);
+		if (!at)
+			continue;
+		memcpy((char *)&real + functions[i].at, &at, sizeof at);
+		search->found_in[i] = search->nr;
+		if (i == 0)
+			real_is_glibc = symbols_find(&s, "gnu_get_libc_version") != 0;
 	}
-	if (real.malloc_usable_size && !had_usable_size)
-		search->usable_size_bias = s.bias;
 	return 0;
+}
+
+/*
+ * Whether there is a malloc that can be counted.  One that leaves functions of its kin to libc has
+ * something of its own in front of its blocks, or will get blocks that are not its own; and of its
+ * blocks libc's malloc_usable_size() tells nonsense.  (glibc's libmemusage.so is such.)
+ */
+static bool
+is_complete(const struct search *search)
+{
+	for (size_t i = 0; i < NR_FUNCTIONS; i++) {
+		if (functions[i].need != NONE && !search->found_in[i])
+			return false;
+		if (functions[i].need == OF_MALLOC && search->found_in[i] != search->found_in[0])
+			return false;
+	}
+	return true;
+}
+
+/* These are old, and new mallocs have none: then libc's would make blocks that they do not know. */
+
+static void *
+make_valloc(size_t size)
+{
+	return real.memalign(agent_page_bytes, size);
+}
+
+static void *
+make_pvalloc(size_t size)
+{
+	return real.memalign(agent_page_bytes,
+		(size + agent_page_bytes - 1) & ~(agent_page_bytes - 1));
 }
 
 static int
@@ -199,8 +260,7 @@ check_headers(void)
 	if (!block)
 		return;
 	size = ((size_t *)block)[-1] & ~(size_t)7;
-	if (size - sizeof size != real.malloc_usable_size(block))
-		real_has_headers = false;
+	real_has_headers = size - sizeof size == real.malloc_usable_size(block);
 	real.free(block);
 }
 
@@ -214,14 +274,13 @@ real_find(void)
 		search.is_behind_us = true;
 		dl_iterate_phdr(look_into, &search);
 	}
-	if (!real.malloc || !real.free || !real.calloc || !real.realloc || !real.memalign ||
-		!real.aligned_alloc || !real.posix_memalign || !real.valloc || !real.pvalloc ||
-		!real.malloc_usable_size || !real.mmap || !real.munmap || !real.mremap)
+	if (!is_complete(&search))
 		return false;
-	/* Of another malloc's blocks it tells nonsense (glibc's libmemusage.so has none of its own). */
-	if (search.malloc_bias != search.usable_size_bias)
-		return false;
-	if (real_has_headers)
+	if (real_is_glibc) {
 		check_headers();
+	} else {
+		real.valloc = make_valloc;
+		real.pvalloc = make_pvalloc;
+	}
 	return true;
 }

@@ -41,14 +41,14 @@ all()
 {
 	local how="$1"
 	settings=account=usable
-	check "$how: exact" tap exact ${clears-}
+	check "$how: exact" tap exact ${other-}
 	check "$how: mappings" tap mappings
 	check "$how: threads" tap threads
 	check "$how: fork" tap fork _Fork
 	check "$how: children that are not followed" alone
 	check "$how: around" tap around "$programs/early.so"
 	settings='account=requested'
-	check "$how: exact, requested bytes" tap exact requested ${clears-}
+	check "$how: exact, requested bytes" tap exact requested ${other-}
 	check "$how: threads, requested bytes" tap threads
 	settings='on-limit=enomem;limit=12000000'
 	check "$how: limit" tap limit ${grants-}
@@ -99,7 +99,7 @@ launcher=$programs/nomap
 grants=exact
 all 'nothing shared'
 also=$programs/reentrant.so
-clears=clears
+other=other
 grants=rounds
 launcher=
 all 're-entrant'
