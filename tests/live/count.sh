@@ -30,12 +30,12 @@ check 'the bytes can be read' same_bytes
 check 'no agent: status says so' exits 5 memdiag status --pid "$tracee_pid"
 check 'stopped without a start: nothing changes' count_already stop
 check 'no agent is loaded by that' sh -c "! grep -q libmemdiag-agent /proc/$tracee_pid/maps"
-ask "libs 1 $TRACEES/caller.so" >"$dir/said"	# the first takes memory that stays
+ask "deep 1 $TRACEES/caller.so" >"$dir/said"	# the first takes memory that stays
 check 'start' count start
 check 'what was in use is known to the byte' json_is '.data.doubtful_blocks == 0 and .data.loaded'
 check 'started twice: nothing changes' count_already start
 for command in 'mix 50000' free 'mix 5000' 'crowd 50' 'tls 50' 'signals 100' 'fibers 100' 'jump 100' \
-	'stdio 100' "libs 20 $TRACEES/caller.so"; do
+	'stdio 100' "libs 20 $TRACEES/caller.so" "deep 20 $TRACEES/caller.so"; do
 	# shellcheck disable=SC2086 # words
 	check "counted: ${command%% /*}" does $command
 done
@@ -60,6 +60,19 @@ check 'counted: again' does mix 1000
 check 'stop again' count stop
 check 'every byte is as it was again' same_bytes
 check 'the target lives on' end_tracee
+
+# ---- exceptions of C++ ----
+
+if command -v "${CXX:-c++}" >/dev/null &&
+	"${CXX:-c++}" -O1 -o "$dir/thrower" "$top_srcdir/tests/tracees/thrower.cc" 2>"$dir/err"; then
+	start_command "$dir/thrower"
+	check 'exceptions: start' count start
+	check 'exceptions: counted' does 'throw 2000'
+	check 'exceptions: stop' count stop
+	check 'exceptions: the target lives on' end_tracee
+else
+	skip 'exceptions' "there is no C++ compiler: $(head -n 1 "$dir/err")"
+fi
 
 # ---- mappings ----
 

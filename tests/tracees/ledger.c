@@ -12,6 +12,7 @@
  *	fibers N	coroutines on stacks of their own that allocate, N times
  *	jump N		longjmp() out of a function that has allocated, N times
  *	libs N FILE	dlopen() and dlclose(), N times
+ *	deep N FILE	the same with RTLD_DEEPBIND, and its caller_use_malloc() is called
  *	stdio N		what libc itself allocates and frees, N times
  *	map N		N mappings made, moved, cut and given back but for one of a MiB each
  *	unmap		these, too
@@ -255,13 +256,18 @@ jump_often(volatile long nr)
 }
 
 static void
-load_often(long nr, const char *file)
+load_often(long nr, const char *file, int flags, const char *function)
 {
 	while (nr--) {
-		void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+		void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | flags);
+		void (*call)(void) = NULL;
 
-		if (!library)
+		if (library && function)
+			*(void **)&call = dlsym(library, function);
+		if (!library || (function && !call))
 			tracee_fail(file);
+		if (call)
+			call();
 		dlclose(library);
 	}
 }
@@ -411,7 +417,9 @@ answer(char *line)
 	else if (strcmp(word, "jump") == 0)
 		jump_often(nr);
 	else if (strcmp(word, "libs") == 0)
-		load_often(nr, file);
+		load_often(nr, file, 0, NULL);
+	else if (strcmp(word, "deep") == 0)
+		load_often(nr, file, RTLD_DEEPBIND, "caller_use_malloc");
 	else if (strcmp(word, "stdio") == 0)
 		let_libc_allocate(nr);
 	else if (strcmp(word, "map") == 0)
