@@ -57,6 +57,26 @@ print_limit(const struct wire_segment *s, const struct ui_options *opt, FILE *f)
 	fputs(s->is_reported ? "; it was passed\n" : "\n", f);
 }
 
+/* Of a large heap that began to count it is not known how many blocks it had. */
+static bool
+knows_blocks(const struct wire_segment *s)
+{
+	return s->nr_doubtful != UINT32_MAX;
+}
+
+/* What was there when a running process began to count. */
+static void
+print_before(const struct wire_segment *s, const struct ui_options *opt, FILE *f)
+{
+	if (s->way != WIRE_LOADED)
+		return;
+	fprintf(f, "before     %s%s", s->nr_doubtful ? "~" : "",
+		UI_SIZE(opt, s->before_bytes > 0 ? (uint64_t)s->before_bytes : 0));
+	if (knows_blocks(s))
+		fprintf(f, " in %s%" PRIu64 " blocks", s->nr_doubtful ? "~" : "", s->nr_before);
+	fputs(" were in use when counting began\n", f);
+}
+
 void
 counted_print(const struct wire_segment *s, const struct wire_totals *sum,
 	const struct ui_options *opt, FILE *f)
@@ -68,18 +88,23 @@ counted_print(const struct wire_segment *s, const struct wire_totals *sum,
 	fprintf(f, "counted    %s bytes, since %s; the agent was %s\n",
 		name_of(wire_account_names, s->account), started_at(s, when, sizeof when),
 		name_of(way_names, s->way));
-	fprintf(f, "live       %s in %" PRIu64 " blocks, and %s mapped\n",
-		UI_SIZE(opt, blocks_bytes), sum->nr_live, UI_SIZE(opt, sum->mapped_bytes));
-	if (s->nr_before)
-		fprintf(f, "before     %s of it, in %" PRIu64 " blocks, when counting began%s\n",
-			UI_SIZE(opt, s->before_bytes > 0 ? (uint64_t)s->before_bytes : 0),
-			s->nr_before, s->nr_doubtful ? "; nearly" : "");
+	fprintf(f, "live       %s%s", s->nr_doubtful ? "~" : "", UI_SIZE(opt, blocks_bytes));
+	if (knows_blocks(s))
+		fprintf(f, " in %s%" PRIu64 " blocks", s->nr_doubtful ? "~" : "", sum->nr_live);
+	fprintf(f, ", and %s mapped\n", UI_SIZE(opt, sum->mapped_bytes));
+	print_before(s, opt, f);
 	fprintf(f, "peak       %s of both\n", UI_SIZE(opt, sum->peak_bytes));
 	fprintf(f, "so far     %" PRIu64 " blocks allocated, %" PRIu64 " freed; %" PRIu64
 		" mappings made\n", sum->nr_allocated, sum->nr_freed, s->nr_mappings);
 	fprintf(f, "code       %s, %s\n", UI_SIZE(opt, s->code_bytes),
 		s->base_bytes ? "counts for the limit" : "not counted");
 	print_limit(s, opt, f);
+}
+
+static json_t *
+blocks_json(const struct wire_segment *s, uint64_t nr)
+{
+	return knows_blocks(s) ? json_integer((json_int_t)nr) : json_null();
 }
 
 int
@@ -93,7 +118,7 @@ counted_to_json(const struct wire_segment *s, const struct wire_totals *sum, jso
 		"refused", (json_int_t)s->nr_refused,
 		"passed", s->is_reported != 0);
 	json_t *more = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:o}",
 		"way", name_of(way_names, s->way),
 		"since", started_at(s, when, sizeof when),
 		"account", name_of(wire_account_names, s->account),
@@ -104,8 +129,9 @@ counted_to_json(const struct wire_segment *s, const struct wire_totals *sum, jso
 		"mapped_peak_bytes", (json_int_t)s->mapped_peak_bytes,
 		"code_bytes", (json_int_t)s->code_bytes,
 		"code_counts", s->base_bytes != 0,
-		"blocks", (json_int_t)sum->nr_live,
-		"blocks_before", (json_int_t)s->nr_before,
+		"blocks", blocks_json(s, sum->nr_live),
+		"blocks_before", blocks_json(s, s->nr_before),
+		"blocks_doubtful", blocks_json(s, s->nr_doubtful),
 		"blocks_allocated", (json_int_t)sum->nr_allocated,
 		"blocks_freed", (json_int_t)sum->nr_freed,
 		"mappings_made", (json_int_t)s->nr_mappings,

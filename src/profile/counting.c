@@ -214,7 +214,10 @@ words_of_mapping(const struct heap_layout *l)
 	return l->first >= 43 ? 3 : 2;
 }
 
-/* Bytes and blocks that the program has, as malloc_usable_size() has them. */
+/*
+ * Bytes and blocks that the program has, as malloc_usable_size() has them.  By lists it is not known how
+ * many blocks there are: then their headers are among the bytes, and none are among the blocks.
+ */
 static struct sum
 in_use(const struct heap *h)
 {
@@ -225,7 +228,7 @@ in_use(const struct heap *h)
 
 	for (size_t i = 0; i < h->arena.nr; i++) {
 		const struct heap_arena *a = &h->arena.v[i];
-		int64_t nr = (int64_t)(a->in_use.count - a->cached.count);
+		int64_t nr = a->is_by_lists ? 0 : (int64_t)(a->in_use.count - a->cached.count);
 
 		sum.bytes += (int64_t)(a->in_use.bytes - a->cached.bytes) - word * nr;
 		sum.nr += nr;
@@ -261,12 +264,30 @@ doubts(const struct heap *h, const struct moment *m)
 /* So often, unless it takes too long. */
 #define EXACT_TRIES 50
 
+/* Chunks of a hundred bytes, and what else is to be done in a stop. */
+#define WALKED_BYTES_PER_NS 2
+
+/* Whether the heap is so large that to walk it would take many long stops. */
+static bool
+is_too_large(const struct sight *s, uint64_t max_stop_ns)
+{
+	auto_heap struct heap h = { 0 };
+	uint64_t bytes = 0;
+	struct err e;
+
+	if (heap_glance(&h, s->target, &s->maps, &s->objects, &s->arenas, &e) < 0)
+		return true;
+	for (size_t i = 0; i < h.arena.nr; i++)
+		bytes += h.arena.v[i].system_bytes;
+	return bytes / WALKED_BYTES_PER_NS > max_stop_ns;
+}
+
 static int
 find_before(struct sight *s, uint64_t max_stop_ns, struct err *e)
 {
 	struct moment moment = { .sight = s };
 	const struct heap_options opt = { .max_stop_ns = max_stop_ns, .one_look = true,
-		.beside = note_counted, .arg = &moment };
+		.bins_only = is_too_large(s, max_stop_ns), .beside = note_counted, .arg = &moment };
 	struct wire_segment *segment;
 	unsigned int least = UINT_MAX;
 	struct sum before = { 0 };
@@ -285,6 +306,8 @@ find_before(struct sight *s, uint64_t max_stop_ns, struct err *e)
 				now.nr - moment.counted.nr };
 		if (doubts(&h, &moment) < least)
 			least = doubts(&h, &moment);
+		if (opt.bins_only)
+			break;
 	}
 	segment = s->counter.segment;
 	segment->before_bytes = before.bytes;

@@ -15,8 +15,18 @@ counts_and_stops()
 	check "$1: the bytes can be read" same_bytes
 	check "$1: start" count start
 	check "$1: it is counted" counted_more
+	check "$1: info, heap and trim work meanwhile" others_work
 	check "$1: stop" count stop
 	check "$1: every byte is as it was" same_bytes
+}
+
+others_work()
+{
+	local command
+	for command in info heap trim; do
+		exits '0 2' memdiag $command --pid "$tracee_pid" --json || return
+	done
+	counted_more
 }
 
 # Until it has been seen to allocate.

@@ -61,6 +61,25 @@ check 'stop again' count stop
 check 'every byte is as it was again' same_bytes
 check 'the target lives on' end_tracee
 
+# ---- a heap that is too large to be walked in a stop ----
+
+# A hundred thousand blocks of 104 bytes; malloc has 112 for each.
+is_rough()
+{
+	exits 0 memdiag count start --pid "$tracee_pid" --json --max-stop-ms 2 &&
+		json_is '.data.doubtful_blocks == null and .data.before_bytes > 10400000 and
+			.data.before_bytes < 11700000' &&
+		status '"\(.blocks), \(.blocks_before)"' | grep -x 'null, null'
+}
+
+start_tracee chunks 100000 104
+check 'too large: started, roughly' is_rough
+check 'too large: said to be' sh -c "'$MEMDIAG' status --pid $tracee_pid | grep -q 'live  *~[0-9.]* MiB, '"
+check 'too large: stopped' count stop
+check 'too large: with longer stops it is exact' count start
+check 'too large: and the blocks are known' json_is '.data.doubtful_blocks == 0'
+check 'too large: the target lives on' end_tracee
+
 # ---- exceptions of C++ ----
 
 if command -v "${CXX:-c++}" >/dev/null &&
