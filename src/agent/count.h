@@ -25,7 +25,7 @@ struct wire_thread *count_shared(void);
 /* Once, when the segment is there; again in a forked child. */
 void count_init(void);
 void count_init_child(void);
-/* Around fork(); in the child nobody holds it, whoever did.  False: see lock_take(). */
+/* Before fork(); in the child nobody holds it, whoever did.  False: see lock_take(). */
 bool count_lock(void);
 void count_unlock(void);
 void count_forget_lock(void);

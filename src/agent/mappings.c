@@ -48,6 +48,11 @@ mappings_unlock(void)
 void
 mappings_forget_lock(void)
 {
+	/* Somebody who is not here was in the middle of it: what was mapped is not known any more. */
+	if (lock.word && lock.owner != &agent_self) {
+		ranges = NULL;
+		nr_ranges = room = 0;
+	}
 	lock = (struct lock){ 0 };
 }
 

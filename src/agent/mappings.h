@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Around fork(); in the child nobody holds it, whoever did.  False: see lock_take(). */
+/* Before fork(); in the child nobody holds it, whoever did.  False: see lock_take(). */
 bool mappings_lock(void);
 void mappings_unlock(void);
 void mappings_forget_lock(void);

@@ -206,15 +206,10 @@ segment_open(void)
 
 /* ---- fork ---- */
 
-/*
- * What a fork needs to know afterwards.  Who forks holds both locks, unless it is in a signal handler
- * that interrupted it while it did.
- */
-static struct {
+/* What a thread that forks needs to know afterwards. */
+static __thread struct {
 	struct agent_self self;
-	bool has_mappings_lock, has_count_lock;
 	struct wire_segment *copy;	/* of the counters, NULL: there is none */
-	size_t copy_bytes;
 } forking;
 
 /*
@@ -224,18 +219,25 @@ static struct {
 static void
 copy_counters(void)
 {
+	bool has_mappings_lock = mappings_lock(), has_count_lock = count_lock();
 	size_t bytes = WIRE_SEGMENT_BYTES(segment->nr_threads);
-	long copy;
+	long copy = sys_call(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	if (!sys_failed(copy))
+		forking.copy = memcpy((void *)copy, segment, bytes);
+	if (has_count_lock)
+		count_unlock();
+	if (has_mappings_lock)
+		mappings_unlock();
+}
+
+static void
+drop_copy(void)
+{
+	if (forking.copy)
+		sys_call(SYS_munmap, forking.copy, WIRE_SEGMENT_BYTES(forking.copy->nr_threads));
 	forking.copy = NULL;
-	if (!settings.follows || segment == (struct wire_segment *)fallback)
-		return;
-	copy = sys_call(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		-1, 0);
-	if (sys_failed(copy))
-		return;
-	forking.copy = memcpy((void *)copy, segment, bytes);
-	forking.copy_bytes = bytes;
 }
 
 /*
@@ -253,38 +255,32 @@ part_from_parent(void)
 		sys_failed(sys_call(SYS_mmap, segment, BYTES, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)))
 		return false;
-	memcpy(segment, forking.copy, forking.copy_bytes);
-	sys_call(SYS_munmap, forking.copy, forking.copy_bytes);
+	memcpy(segment, forking.copy, WIRE_SEGMENT_BYTES(forking.copy->nr_threads));
+	drop_copy();
 	return true;
 }
 
 /*
  * Handlers of others that were there before ours come between these and the fork.  What they allocate
- * is not counted: in the child it would be for the parent.
+ * is not counted: in the child it would be for the parent.  They may also wait for a lock whose holder
+ * allocates, as fork() itself does for stdio's and nss's (2.36, sysdeps/nptl/fork.h): so none of ours is
+ * held meanwhile.
  */
 void
 segment_before_fork(void)
 {
-	bool has_mappings_lock = mappings_lock(), has_count_lock = count_lock();
-
-	forking.has_mappings_lock = has_mappings_lock;
-	forking.has_count_lock = has_count_lock;
 	forking.self = agent_self;
 	agent_self = (struct agent_self){ .place = &agent_nobody, .is_inside = true,
 		.is_forking = true };
-	copy_counters();
+	if (settings.follows && segment != (struct wire_segment *)fallback)
+		copy_counters();
 }
 
 void
 segment_in_parent(void)
 {
-	if (forking.copy)
-		sys_call(SYS_munmap, forking.copy, forking.copy_bytes);
+	drop_copy();
 	agent_self = forking.self;
-	if (forking.has_count_lock)
-		count_unlock();
-	if (forking.has_mappings_lock)
-		mappings_unlock();
 }
 
 void

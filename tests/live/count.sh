@@ -117,6 +117,7 @@ check 'mappings: the target lives on' end_tracee
 
 start_tracee ledger
 check 'children: start' count start
+check 'children: forks that wait for who allocates' does forks 200
 check 'children: what a child does is not its parent'"'"'s' child_changes_nothing
 parent=$tracee_pid
 child=$(ask child)

@@ -17,6 +17,7 @@
  *	map N		N mappings made, moved, cut and given back but for one of a MiB each
  *	unmap		these, too
  *	fork		a child that allocates, frees and ends; then answers its status
+ *	forks N		N forks, before which a handler waits for a lock whose holder allocates
  *	child		a child that stays until "unchild"; answers its PID
  */
 #include "tracee.h"
@@ -338,6 +339,52 @@ fork_one(void)
 	return status;
 }
 
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile bool has_forked;
+
+static void
+lock_before_fork(void)
+{
+	pthread_mutex_lock(&fork_lock);
+}
+
+static void
+unlock_after_fork(void)
+{
+	pthread_mutex_unlock(&fork_lock);
+}
+
+/* Large ones, so that what counts them is not always in a hurry. */
+static void *
+allocate_locked(void *arg)
+{
+	while (!has_forked) {
+		void *volatile p[10];
+
+		pthread_mutex_lock(&fork_lock);
+		for (size_t i = 0; i < 10; i++)
+			p[i] = malloc(100000);
+		for (size_t i = 0; i < 10; i++)
+			free(p[i]);
+		pthread_mutex_unlock(&fork_lock);
+		usleep(100);	/* or it has the lock again before anybody else */
+	}
+	return arg;
+}
+
+static void
+fork_often(long nr)
+{
+	pthread_t thread;
+
+	has_forked = false;
+	pthread_create(&thread, NULL, allocate_locked, NULL);
+	while (nr-- > 0)
+		fork_one();
+	has_forked = true;
+	pthread_join(thread, NULL);
+}
+
 static int child_in = -1;
 
 /* Ends when its end of the pipe is closed. */
@@ -402,6 +449,8 @@ answer(char *line)
 		mix(nr, (unsigned int)nr);
 	else if (strcmp(word, "crowd") == 0)
 		one_after_the_other(nr, mix_once);
+	else if (strcmp(word, "forks") == 0)
+		fork_often(nr);
 	else if (strcmp(word, "busy") == 0)
 		begin_or_end(nr);
 	else if (strcmp(word, "calm") == 0)
@@ -449,6 +498,7 @@ main(void)
 	for (size_t i = 0; i < BLOCKS; i++)
 		pthread_mutex_init(&lock[i], NULL);
 	warm_up();
+	pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
 	tracee_ready();
 	while (tracee_command(line, sizeof line))
 		answer(line);
