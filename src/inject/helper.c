@@ -16,6 +16,20 @@
 #define WS_DATA_BYTES UINT64_C(4096)
 #define DISMISS_WITHIN_NS 50000000
 
+/* What goes past hooks goes past none that were set since. */
+static int
+check_hooks(const struct inject_target *it, struct err *e)
+{
+	uint64_t now;
+
+	if (os_read(it->target, it->mmap_entry, &now, sizeof now, e) < 0)
+		return -1;
+	return now == it->mmap_code ? 0
+				    : err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+					      "somebody has hooked functions of %d (%s) just now, or lifted "
+					      "hooks; nothing was changed", it->target->pid, it->target->comm);
+}
+
 int
 workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes, uint64_t deadline_ns,
 	struct err *e)
@@ -25,7 +39,7 @@ workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes, ui
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0 };
 	enum carrier_end end;
 
-	if (carrier_call(c, c->it->fn.mmap, arg, 6, deadline_ns, &end, e) < 0)
+	if (check_hooks(c->it, e) < 0 || carrier_call(c, c->it->fn.mmap, arg, 6, deadline_ns, &end, e) < 0)
 		return -1;
 	if (end != CARRIER_RETURNED)
 		return carrier_explain(c, end, "mmap", e);

@@ -56,6 +56,22 @@ hook_area_find(struct hook_area *area, const struct target *t, const struct maps
 	return 0;
 }
 
+raddr
+hook_area_past(const struct hook_area *area, const struct target *t, raddr function)
+{
+	for (uint64_t i = 0; i < area->now.nr_entries; i++) {
+		const struct hook_entry *en = &area->now.entry[i];
+		uint64_t now;
+		struct err e;
+
+		if (en->function.v == function.v &&
+			os_read(t, en->word.at, &now, sizeof now, &e) == 0 && now == en->word.hooked)
+			return raddr_add(area->start, (uint64_t)((const char *)en->moved -
+							      (const char *)&area->now));
+	}
+	return function;
+}
+
 /* ---- a place ---- */
 
 static bool

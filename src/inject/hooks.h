@@ -70,6 +70,9 @@ struct hook_area {
 int hook_area_find(struct hook_area *area, const struct target *t, const struct maps *m,
 	struct err *e);
 
+/* What does as FUNCTION does, and is not hooked: itself, if it is not. */
+raddr hook_area_past(const struct hook_area *area, const struct target *t, raddr function);
+
 /*
  * Where an area could be: nothing is mapped there, and all of [LOW, HIGH) is near.  {0} if there is no
  * such place.

@@ -54,6 +54,8 @@ struct inject_target {
 		raddr dlopen, dlerror, dlopen_mode;	/* optional, for inject_load() */
 		raddr swab;
 	} fn;
+	raddr mmap_entry;	/* mmap() as others call it, and how it began when it was looked at: */
+	uint64_t mmap_code;	/* by that somebody's hooks are known */
 	raddr stacks_lock;	/* see thread_stacks_lock() */
 	raddr stderr_stream;	/* the FILE, _IO_2_1_stderr_ */
 	struct {

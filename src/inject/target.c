@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "elf/image.h"
+#include "inject/hooks.h"
 
 /* ---- is it one we can do anything with ---- */
 
@@ -213,6 +215,26 @@ find_functions(struct inject_target *it, struct err *e)
 	return 0;
 }
 
+/*
+ * What the target counts is its own: our mappings are none of it.  And a hook makes system calls besides,
+ * any of which might be taken for the one that we wait for.
+ */
+static int
+go_past_hooks(struct inject_target *it, struct err *e)
+{
+	auto_free struct hook_area *area = malloc(sizeof *area);
+
+	if (!area)
+		return err_set_kind(e, ERR_FAILED, 0, "no memory");
+	it->mmap_entry = it->fn.mmap;
+	if (os_read(it->target, it->mmap_entry, &it->mmap_code, sizeof it->mmap_code, e) < 0 ||
+		hook_area_find(area, it->target, it->maps, e) < 0)
+		return -1;
+	it->fn.mmap = hook_area_past(area, it->target, it->fn.mmap);
+	it->fn.munmap = hook_area_past(area, it->target, it->fn.munmap);
+	return 0;
+}
+
 /* gnu_get_libc_version() returns a string in libc's read-only data. */
 static void
 read_version(struct inject_target *it)
@@ -247,7 +269,7 @@ inject_target_new(struct inject_target **ret, const struct target *t, const stru
 	it->dl = object_named(o, "libdl.so.2");
 	if (check_state(t, e) < 0 || arch_check_process(t, e) < 0 ||
 		check_machine(t, o, e) < 0 || check_allocator(it, e) < 0 ||
-		find_functions(it, e) < 0 || safety_learn(it, e) < 0 ||
+		find_functions(it, e) < 0 || go_past_hooks(it, e) < 0 || safety_learn(it, e) < 0 ||
 		walker_new(&it->walker, t, o, e) < 0) {
 		inject_target_free(it);
 		/* What seemed to be missing in it went away with it. */
