@@ -21,6 +21,26 @@ struct header {			/* in front of a block */
 static struct header *unused[48];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* A child must not find it held by a thread that it does not have. */
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void
+after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void
+begin(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 static struct header *
 take(size_t power)
 {
