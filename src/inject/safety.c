@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/hooks.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -217,9 +217,13 @@ safety_learn(struct inject_target *it, struct err *e)
 	for (size_t i = 0; i < it->objects->nr; i++) {
 		const struct object *o = &it->objects->v[i];
 
-		if (o->is_loader && add_danger(it, o->start, o->end, "ld.so", e) < 0)
+		if ((o->is_loader && add_danger(it, o->start, o->end, "ld.so", e) < 0) ||
+			(object_is_agent(o) && add_danger(it, o->start, o->end, "a hook", e) < 0))
 			return -1;
 	}
+	/* What malloc and the others begin with has been moved there. */
+	if (it->hooks.v && add_danger(it, it->hooks, raddr_add(it->hooks, AREA_BYTES), "a hook", e) < 0)
+		return -1;
 	qsort(it->dangers.v, it->dangers.nr, sizeof *it->dangers.v, by_start);
 	return 0;
 }

@@ -230,6 +230,7 @@ go_past_hooks(struct inject_target *it, struct err *e)
 	if (os_read(it->target, it->mmap_entry, &it->mmap_code, sizeof it->mmap_code, e) < 0 ||
 		hook_area_find(area, it->target, it->maps, e) < 0)
 		return -1;
+	it->hooks = area->start;
 	it->fn.mmap = hook_area_past(area, it->target, it->fn.mmap);
 	it->fn.munmap = hook_area_past(area, it->target, it->fn.munmap);
 	return 0;

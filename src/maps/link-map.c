@@ -42,13 +42,21 @@ read_r_debug(const struct objects *os, const struct target *t, struct r_debug_im
 	return -1;
 }
 
+bool
+object_is_agent(const struct object *o)
+{
+	struct image_symbol s;
+
+	return image_find(o->image, WIRE_SYMBOL, &s) == 0;
+}
+
 /* Memdiag's agent has one as well, and passes each call on to the next. */
 static bool
 has_malloc(const struct object *o)
 {
 	struct image_symbol s;
 
-	return image_find(o->image, "malloc", &s) == 0 && image_find(o->image, WIRE_SYMBOL, &s) < 0;
+	return image_find(o->image, "malloc", &s) == 0 && !object_is_agent(o);
 }
 
 const struct object *

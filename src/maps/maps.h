@@ -105,6 +105,9 @@ const struct object *objects_at(const struct objects *o, raddr a);
  */
 const struct object *objects_malloc(const struct objects *o, const struct target *t);
 
+/* Whether O is memdiag's agent. */
+bool object_is_agent(const struct object *o);
+
 /* Whose malloc O has, which has one: "glibc", "jemalloc" ...; NULL if it is none that we know. */
 const char *object_allocator(const struct object *o);
 

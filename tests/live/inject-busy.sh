@@ -1,7 +1,7 @@
 #!/bin/sh
 # A target whose main thread, or whose every thread, is inside malloc three quarters of the time:
-# a hundred of a hundred are answered, and none does harm.
-deadline=150
+# a hundred of a hundred are answered, and none does harm; nor when it counts, and is in a hook as often.
+deadline=240
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
@@ -16,6 +16,11 @@ for threads in 0 2; do
 	before=$(ask count)
 	check "$threads more threads: 100 of 100 answered" each_of 100 answered
 	check "$threads more threads: the target goes on" test "$(ask count)" -gt "$before"
+	check "$threads more threads: it begins to count" exits 0 memdiag count start --pid "$tracee_pid"
+	before=$(ask count)
+	check "$threads more threads: 50 of 50 answered while it counts" each_of 50 answered
+	check "$threads more threads: it counts no more" exits 0 memdiag count stop --pid "$tracee_pid"
+	check "$threads more threads: the target still goes on" test "$(ask count)" -gt "$before"
 	check "$threads more threads: it lives on" end_tracee
 done
 finish
