@@ -44,16 +44,16 @@ END
 # builds NAME COMPILER OPTIONS...
 builds()
 {
-	local name="$1"
+	program=$dir/$1
 	shift
 	# shellcheck disable=SC2086 # words
-	"$@" -o "$dir/$name" $flags
+	"$@" -o "$program" $flags
 }
 
 # answers LINE COMMAND...
 answers()
 {
-	local line="$1"
+	line=$1
 	shift
 	LD_LIBRARY_PATH=$libdir "$@" >"$dir/out" 2>"$dir/err" || return
 	[ "$(cat "$dir/out")" = "$line" ] || {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -187,17 +188,35 @@ fail(void *arg, struct err *e)
 
 /* ---- tests ---- */
 
+/* Where a core file may be written, and does not stay. */
+static void
+allow_core_file(char *dir)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_CORE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_CORE, &limit);
+	if (!mkdtemp(dir) || chdir(dir) < 0)
+		abort();
+}
+
 static void
 test_ends(void)
 {
+	char dir[] = "/tmp/os-child.XXXXXX";
 	struct runner r = start("exits", false);
 	struct os_end end = { 0 };
 	struct err e = { 0 };
 	int status = end_of(&r);
 
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 7, "its status is ours");
+	allow_core_file(dir);
 	r = start("aborts", false);
 	status = end_of(&r);
+	unlink("core");
+	if (chdir("/") == 0)
+		rmdir(dir);
 	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "so is the signal it ended by");
 	ok(!WCOREDUMP(status), "but we leave no core file");
 	ok(os_run_child(fail, NULL, &end, &e) < 0, "one that cannot be started is an error");
