@@ -1,5 +1,6 @@
 #!/bin/sh
 # MemTracer's contract: its variables, its lines, its exit status, its numbers.
+# shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 
 AGENT=$top_builddir/libmemdiag-agent.so

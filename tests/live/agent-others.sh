@@ -1,6 +1,7 @@
 #!/bin/sh
 # The agent with others that stand in front of libc's malloc: behind it, they are counted; before it,
 # there is nothing to count.  In any order the program works.
+# shellcheck disable=SC3043 # every sh we know has local
 deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The agent in programs that do what is hard to count: preloaded, each as it is, with a malloc that
 # calls itself by the names of the hooks, and where nothing can be shared.
+# shellcheck disable=SC3043 # every sh we know has local
 deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 

@@ -1,5 +1,6 @@
 #!/bin/sh
 # The agent preloaded into real programs: they do what they do without it, and it counts them.
+# shellcheck disable=SC3043 # every sh we know has local
 deadline=600
 . "$top_srcdir/tests/live/lib.sh"
 for bin in /usr/lib/postgresql/*/bin /usr/sbin /usr/libexec; do

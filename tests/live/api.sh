@@ -1,6 +1,7 @@
 #!/bin/sh
 # What programs link with, as it is installed: they get numbers under the agent and plain answers
 # without it, and those written for MemTracer find what they know.
+# shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 
 [ -e "$top_builddir/libmemdiag-agent.so" ] || skip_all "the agent is not made for this processor"

@@ -44,7 +44,7 @@ rest()
 does()
 {
 	local before after
-	before=$(rest) && [ "$(ask "$*")" = done ] && after=$(rest) || return
+	before=$(rest) && [ "$(ask "$*")" = "done" ] && after=$(rest) || return
 	echo "besides the ledger: $before, then $after"
 	[ "$before" = "$after" ]
 }

@@ -97,7 +97,7 @@ fi
 
 mapped_is()
 {
-	[ "$(ask "$1")" = done ] || return
+	[ "$(ask "$1")" = "done" ] || return
 	status '"\(.mapped_bytes) mapped, \(.mappings_made) made"'
 	json_is ".data.mapped_bytes == $2"
 }
