@@ -128,7 +128,7 @@ row_by_arena(struct adder *a, const struct leaf *l)
 
 	if (leaf_kind_group(l->kind) != GROUP_HEAP)
 		return row_named(a, "not malloc");
-	if (l->kind == LEAF_MAIN_HEAP)
+	if (l->kind == LEAF_MAIN_HEAP || l->kind == LEAF_MAIN_PIECE)
 		return row_named(a, "main arena");
 	if (l->arena < 0)
 		return row_named(a, leaf_kind_name(l->kind));

@@ -26,6 +26,7 @@ static const struct {
 	[LEAF_STACK_GUARD] = { "stack guards", GROUP_STACK },
 	[LEAF_CACHED_STACK] = { "cached stacks", GROUP_STACK },
 	[LEAF_MAIN_HEAP] = { "main heap (brk)", GROUP_HEAP },
+	[LEAF_MAIN_PIECE] = { "main heap (mmap)", GROUP_HEAP },
 	[LEAF_ARENA] = { "thread arenas", GROUP_HEAP },
 	[LEAF_ARENA_RESERVE] = { "arena reserve", GROUP_HEAP },
 	[LEAF_CHUNK] = { "mmapped chunks", GROUP_HEAP },

@@ -72,6 +72,31 @@ int spans_find(struct spans *ret, const struct space *s, const struct target *t,
 int space_classify(
 	struct space *s, const struct spans *spans, const struct target *t, struct err *e);
 
+/* ---- pieces: what mmap() gave the main arena because brk did not ---- */
+
+/* Looks for the pieces of one target's main arena. */
+struct piece_search;
+
+/* NULL if A's main arena is contiguous, as most are, or if it cannot be told or looked at. */
+struct piece_search *piece_search_new(
+	const struct target *t, struct os_pages *pages, const struct arenas *a);
+void piece_search_free(struct piece_search *p);
+static inline void
+piece_search_cleanup(struct piece_search **p)
+{
+	piece_search_free(*p);
+}
+#define auto_piece_search __attribute__((cleanup(piece_search_cleanup)))
+
+/* Look at [START, END) from now on, which must be as for mmapped_chunks_find().  0, or -1 with E. */
+int piece_search_in(struct piece_search *p, raddr start, raddr end, struct err *e);
+
+/*
+ * Find the first piece at AT, a page, or behind it, whatever the program has mapped in between.  Only
+ * present pages are read, and no more than 4 GiB by one search: what that leaves is not found.
+ */
+bool piece_search_next(struct piece_search *p, raddr at, raddr *ret_start, raddr *ret_end);
+
 /* ---- census: the pages of the leaves ---- */
 
 /* Counts the pages of one target.  While the list of its mappings is read a thread may walk them. */

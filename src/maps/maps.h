@@ -267,6 +267,7 @@ enum leaf_kind {
 	LEAF_CACHED_STACK,	/* of a thread that has ended, kept for the next */
 
 	LEAF_MAIN_HEAP,		/* brk */
+	LEAF_MAIN_PIECE,	/* what mmap() gave the main arena because brk was in the way */
 	LEAF_ARENA,		/* readable and writable part of a thread arena's heaps */
 	LEAF_ARENA_RESERVE,	/* the rest of their 64 MiB */
 	LEAF_CHUNK,		/* one malloc() with a mapping of its own */

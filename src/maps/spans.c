@@ -97,6 +97,9 @@ spans_release(struct spans *s)
 
 /* ---- where they come from ---- */
 
+/* The ring begins with it. */
+#define MAIN_ARENA 0
+
 /* What may be written below SP without moving it (x86-64 ABI). */
 #define RED_ZONE_BYTES 128
 
@@ -176,9 +179,8 @@ add_main_heap(struct spans *s, const struct space *space, const struct os_stat *
 	for (size_t i = 0; i < space->maps.nr; i++)
 		if (region_is_heap(&space->maps.region[i]))
 			span.end = space->maps.region[i].end;
-	for (size_t i = 0; i < space->arenas.nr; i++)
-		if (space->arenas.v[i].is_main)
-			span.arena = (int32_t)i;
+	if (space->arenas.nr)
+		span.arena = MAIN_ARENA;
 	return span.start.v ? spans_add(s, &span) : 0;
 }
 
@@ -244,7 +246,9 @@ struct seeker {
 	const struct space *space;
 	const struct target *t;
 	struct os_pages *pages;
-	struct mmapped_chunks found;
+	struct piece_search *pieces;	/* NULL: the main arena has none */
+	struct mmapped_chunks chunks;	/* of one stretch */
+	struct spans *spans;
 };
 
 static bool
@@ -254,12 +258,65 @@ may_hold_chunks(const struct region *r)
 }
 
 static int
+add_verified(struct seeker *k, raddr start, raddr end, enum leaf_kind kind, int32_t arena,
+	struct err *e)
+{
+	struct span span = SPAN_NONE;
+
+	span.start = start;
+	span.end = end;
+	span.kind = (uint8_t)kind;
+	span.confidence = CONFIDENCE_VERIFIED;
+	span.arena = arena;
+	return spans_add(k->spans, &span) < 0 ? err_set(e, ENOMEM, "cannot keep what is where") : 0;
+}
+
+/* Add the chunks from *AT on, one behind the other, and move it behind them. */
+static int
+seek_chunks(struct seeker *k, raddr *at, raddr end, struct err *e)
+{
+	k->chunks.nr = 0;
+	if (mmapped_chunks_find(&k->chunks, k->t, k->pages, &k->space->arenas, *at, end, e) < 0)
+		return -1;
+	for (size_t i = 0; i < k->chunks.nr; i++) {
+		const struct mmapped_chunk *chunk = &k->chunks.v[i];
+
+		if (add_verified(k, chunk->start, chunk->end, LEAF_CHUNK, -1, e) < 0)
+			return -1;
+		*at = chunk->end;
+	}
+	return 0;
+}
+
+/* Pieces side by side are one: there may be eight for each megabyte. */
+static int
+add_piece(struct seeker *k, raddr start, raddr end, struct err *e)
+{
+	struct span *last = k->spans->nr ? &k->spans->v[k->spans->nr - 1] : NULL;
+
+	if (!last || last->kind != LEAF_MAIN_PIECE || last->end.v != start.v)
+		return add_verified(k, start, end, LEAF_MAIN_PIECE, MAIN_ARENA, e);
+	last->end = end;
+	return 0;
+}
+
+static int
 seek(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
 {
+	raddr at = { start }, piece;
+
 	if (start >= end || end - start < CHUNK_MIN_BYTES)
 		return 0;
-	return mmapped_chunks_find(&k->found, k->t, k->pages, &k->space->arenas, (raddr){ start },
-		(raddr){ end }, e);
+	if (seek_chunks(k, &at, (raddr){ end }, e) < 0)
+		return -1;
+	if (!k->pieces)
+		return 0;
+	if (piece_search_in(k->pieces, at, (raddr){ end }, e) < 0)
+		return -1;
+	while (piece_search_next(k->pieces, at, &piece, &at))
+		if (add_piece(k, piece, at, e) < 0 || seek_chunks(k, &at, (raddr){ end }, e) < 0)
+			return -1;
+	return 0;
 }
 
 /* Look in every stretch of private memory that KNOWN leaves open. */
@@ -294,7 +351,8 @@ add_chunks(struct spans *s, const struct space *space, const struct target *t,
 	const struct spans *known, struct err *e)
 {
 	auto_pages struct os_pages *pages = NULL;
-	struct seeker k = { .space = space, .t = t };
+	auto_piece_search struct piece_search *pieces = NULL;
+	struct seeker k = { .space = space, .t = t, .spans = s };
 	struct err ignored;
 	int failed;
 
@@ -302,18 +360,9 @@ add_chunks(struct spans *s, const struct space *space, const struct target *t,
 	if (!space->arenas.nr || os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) < 0)
 		return 0;
 	k.pages = pages;
+	k.pieces = pieces = piece_search_new(t, pages, &space->arenas);
 	failed = seek_all(&k, known, e);
-	for (size_t i = 0; !failed && i < k.found.nr; i++) {
-		struct span span = SPAN_NONE;
-
-		span.start = k.found.v[i].start;
-		span.end = k.found.v[i].end;
-		span.kind = LEAF_CHUNK;
-		span.confidence = CONFIDENCE_VERIFIED;
-		if (spans_add(s, &span) < 0)
-			failed = err_set(e, ENOMEM, "cannot keep what is where");
-	}
-	mmapped_chunks_release(&k.found);
+	mmapped_chunks_release(&k.chunks);
 	return failed;
 }
 

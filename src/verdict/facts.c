@@ -77,14 +77,20 @@ pieces_resident(const struct heap_arena *a)
 	return least(a->resident_bytes, a->system_bytes);
 }
 
-/* What mmap() gave the main arena looks like anybody's memory to who does not read the heap. */
+static bool
+is_main_arena(const struct leaf *leaf)
+{
+	return leaf->kind == LEAF_MAIN_HEAP || leaf->kind == LEAF_MAIN_PIECE;
+}
+
+/* A piece that mmap() gave the main arena is not always told from anybody's memory (maps/pieces.c). */
 static void
 add_pieces(struct verdict_facts *f, const struct space *s, const struct heap_arena *a)
 {
 	uint64_t located = 0, missing;
 
 	for (size_t i = 0; i < s->leaves.nr; i++)
-		if (s->leaves.v[i].kind == LEAF_MAIN_HEAP)
+		if (is_main_arena(&s->leaves.v[i]))
 			located += s->leaves.v[i].rss_bytes;
 	missing = least(minus(pieces_resident(a), located), f->other_anon_rss_bytes);
 	f->other_anon_rss_bytes -= missing;

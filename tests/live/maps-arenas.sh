@@ -29,4 +29,20 @@ check 'the block that is too large for them is found by itself' \
 check 'all adds up' json_is \
 	'([.data.groups[].rss_bytes] | add) == .data.totals.rss_bytes'
 check 'the target lives on' end_tracee
+
+# In pieces of mmap(), between which nothing of it is left out.
+start_tracee cause main-in-pieces
+check 'brk is blocked: maps runs' exits 0 memdiag maps "$tracee_pid" --by=arena --json
+main=$(json '.data.groups[] | select(.name == "main arena").virt_bytes')
+check 'its pieces were checked, its brk is the kernel'"'"'s' json_is \
+	'.data.groups[] | select(.name == "main arena").confidence == "verified"'
+check 'all adds up' json_is \
+	'([.data.groups[].rss_bytes] | add) == .data.totals.rss_bytes'
+check 'by class they are told apart, and together as much' \
+	test "$main" -eq $(($(class 'main heap (mmap)') + $(class 'main heap (brk)')))
+check 'info runs' exits '0 2' memdiag info "$tracee_pid" --json
+check 'malloc says the same' json_is ".data.arenas[0].system_bytes == $main"
+check 'next to nothing is not from malloc' json_is \
+	'.data.accounting[] | select(.kind == "other_anonymous").bytes < 1048576'
+check 'the target lives on' end_tracee
 finish

@@ -191,6 +191,12 @@ test_space(void)
 	is_u64(f.arena_resident_bytes, 105 * MIB, "has more than brk's, but no more than all of it");
 	is_u64(f.other_anon_rss_bytes, 15 * MIB, "and that is not others' memory");
 	verdict_facts_release(&f);
+
+	add_leaf(&s, LEAF_MAIN_PIECE, 10 * MIB, 10 * MIB);
+	verdict_facts_gather(&f, &target, &s, &h);
+	is_u64(f.arena_resident_bytes, 105 * MIB, "a piece that was found is part of that");
+	is_u64(f.other_anon_rss_bytes, 25 * MIB, "and not missing from what is others'");
+	verdict_facts_release(&f);
 	free(s.leaves.v);
 	heap_free(&h);
 }
