@@ -24,6 +24,12 @@ name_of(const char *const *names, uint32_t i)
 	return "?";
 }
 
+static bool
+has_stopped(const struct wire_segment *s)
+{
+	return s->way == WIRE_LOADED && !s->is_counting;
+}
+
 static const char *const way_names[] = {
 	[WIRE_PRELOADED] = "preloaded",
 	[WIRE_LOADED] = "loaded",
@@ -88,6 +94,8 @@ counted_print(const struct wire_segment *s, const struct wire_totals *sum,
 	fprintf(f, "counted    %s bytes, since %s; the agent was %s\n",
 		name_of(wire_account_names, s->account), started_at(s, when, sizeof when),
 		name_of(way_names, s->way));
+	if (has_stopped(s))
+		fputs("stopped    it counts no more: what follows is of when it did\n", f);
 	fprintf(f, "live       %s%s", s->nr_doubtful ? "~" : "", UI_SIZE(opt, blocks_bytes));
 	if (knows_blocks(s))
 		fprintf(f, " in %s%" PRIu64 " blocks", s->nr_doubtful ? "~" : "", sum->nr_live);
@@ -118,7 +126,7 @@ counted_to_json(const struct wire_segment *s, const struct wire_totals *sum, jso
 		"refused", (json_int_t)s->nr_refused,
 		"passed", s->is_reported != 0);
 	json_t *more = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:o}",
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:b}",
 		"way", name_of(way_names, s->way),
 		"since", started_at(s, when, sizeof when),
 		"account", name_of(wire_account_names, s->account),
@@ -135,7 +143,8 @@ counted_to_json(const struct wire_segment *s, const struct wire_totals *sum, jso
 		"blocks_allocated", (json_int_t)sum->nr_allocated,
 		"blocks_freed", (json_int_t)sum->nr_freed,
 		"mappings_made", (json_int_t)s->nr_mappings,
-		"limit", limit);
+		"limit", limit,
+		"is_counting", !has_stopped(s));
 
 	if (json_object_update_new(data, more) < 0)
 		return err_set(e, ENOMEM, "cannot write JSON");

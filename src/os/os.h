@@ -143,6 +143,13 @@ struct os_stat {
 int os_stat(const struct target *t, struct os_stat *ret, struct err *e);
 
 /*
+ * Have T for oneself among those that ask so: who changes it in several steps.  *RET is a descriptor,
+ * the caller's to close, which ends it, as its own end does.  0, or -1 with E when another still had
+ * it after WAIT_NS.
+ */
+int os_lock(const struct target *t, uint64_t wait_ns, int *ret, struct err *e);
+
+/*
  * The thread numbers in the order of /proc/PID/task, the first MAX of them: the kernel takes its time
  * for each.  *RET_TIDS is the caller's to free.
  */

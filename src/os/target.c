@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -69,6 +70,31 @@ open_directories(struct target *t, pid_t pid, struct err *e)
 	t->task_fd = openat(t->proc_fd, "task", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->task_fd < 0)
 		return err_set(e, errno == ENOENT ? ESRCH : errno, "cannot open %s/task", path);
+	return 0;
+}
+
+#define LOCK_PAUSE_NS 1000000
+
+/* A file of proc's is the same for all as long as somebody has it open. */
+int
+os_lock(const struct target *t, uint64_t wait_ns, int *ret, struct err *e)
+{
+	const uint64_t end_ns = os_now_ns() + wait_ns;
+	auto_fd int fd = openat(t->task_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(e, errno == ENOENT ? ESRCH : errno, "cannot open the threads of %d (%s)",
+			t->pid, t->comm);
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return err_set(e, errno, "cannot lock %d (%s)", t->pid, t->comm);
+		if (os_now_ns() > end_ns || os_is_asked_to_end())
+			return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+				"another memdiag is at work on %d (%s)", t->pid, t->comm);
+		os_sleep_ns(LOCK_PAUSE_NS);
+	}
+	*ret = fd;
+	fd = -1;	/* theirs now */
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "elf/image.h"
 #include "heap/heap.h"
 
@@ -55,13 +56,16 @@ look(struct sight *s, struct err *e)
 
 /* ---- the counters, which nobody writes while nothing is hooked ---- */
 
+/* [FROM, TO) of the segment. */
 static int
-write_counters(const struct sight *s, size_t offset, size_t size, struct err *e)
+write_counters(const struct sight *s, size_t from, size_t to, struct err *e)
 {
 	const char *copy = (const char *)s->counter.segment;
 
-	return os_write(s->target, raddr_add(s->counter.segment_at, offset), copy + offset, size, e);
+	return os_write(s->target, raddr_add(s->counter.segment_at, from), copy + from, to - from, e);
 }
+
+#define AT(field) offsetof(struct wire_segment, field)
 
 /* The first place is shared, and never has a grant. */
 static void
@@ -93,14 +97,24 @@ reset_counters(struct sight *s, struct err *e)
 	if (counter_read_again(&s->counter, s->target, e) < 0)
 		return -1;
 	begin_anew(s->counter.segment, s->counter.nr_threads);
-	return write_counters(s, 0, WIRE_SEGMENT_BYTES(s->counter.nr_threads), e);
+	/* A thread may be in a hook still since counting ended: what only it writes is left to it. */
+	for (uint32_t i = 0; i < s->counter.nr_threads; i++) {
+		const size_t at = WIRE_SEGMENT_BYTES(i);
+
+		if (write_counters(s, at, at + offsetof(struct wire_thread, tid), e) < 0)
+			return -1;
+	}
+	return write_counters(s, AT(started_ns), AT(code_bytes), e) < 0 ||
+			write_counters(s, AT(taken_bytes), AT(nr_refused), e) < 0
+		? -1
+		: write_counters(s, AT(is_counting), sizeof(struct wire_segment), e);
 }
 
 static int
 set_counting(const struct sight *s, bool is_counting, struct err *e)
 {
 	s->counter.segment->is_counting = is_counting;
-	return write_counters(s, offsetof(struct wire_segment, is_counting), sizeof(uint32_t), e);
+	return write_counters(s, AT(is_counting), AT(nr_starts), e);
 }
 
 /* ---- what is to be hooked ---- */
@@ -313,8 +327,7 @@ find_before(struct sight *s, uint64_t max_stop_ns, struct err *e)
 	segment->before_bytes = before.bytes;
 	segment->nr_before = (uint64_t)before.nr;
 	segment->nr_doubtful = least;
-	return write_counters(s, offsetof(struct wire_segment, is_counting),
-		sizeof *segment - offsetof(struct wire_segment, is_counting), e);
+	return write_counters(s, AT(is_counting), sizeof *segment, e);
 }
 
 /* ---- starting and stopping ---- */
@@ -374,9 +387,10 @@ counting_start(const struct target *t, const struct inject_options *opt, uint64_
 	const char *agent, struct counting *ret, struct err *e)
 {
 	auto_sight struct sight s = { .target = t };
+	auto_fd int lock = -1;
 
 	*ret = (struct counting){ 0 };
-	if (look(&s, e) < 0)
+	if (os_lock(t, opt->wait_ns, &lock, e) < 0 || look(&s, e) < 0)
 		return -1;
 	if (!s.counter.agent.v && load(&s, opt, agent, ret, e) < 0)
 		return -1;
@@ -392,9 +406,10 @@ counting_stop(const struct target *t, const struct inject_options *opt, struct c
 	struct err *e)
 {
 	auto_sight struct sight s = { .target = t };
+	auto_fd int lock = -1;
 
 	*ret = (struct counting){ 0 };
-	if (look(&s, e) < 0)
+	if (os_lock(t, opt->wait_ns, &lock, e) < 0 || look(&s, e) < 0)
 		return -1;
 	if (s.counter.segment)
 		ret->way = (enum wire_way)s.counter.segment->way;

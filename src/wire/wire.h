@@ -54,11 +54,12 @@ struct wire_thread {
 	int64_t floor_bytes;	/* below this some of the grant is given back */
 	uint64_t nr_allocated, nr_freed;	/* blocks; mappings are not among them */
 	int64_t slack_bytes;	/* how much is granted at a time */
+	int64_t first_bytes;	/* live_bytes when the present thread took over */
+	/* Up to here memdiag writes them when counting begins anew; what follows a thread may be using. */
 	uint32_t tid;		/* 0: never used */
 	uint32_t is_busy;	/* between looking at what is granted and using it */
 	uint32_t is_refused;	/* was told that the limit is reached, and may use the reserve */
 	uint32_t is_inside;	/* in a hook: a block may be there and not be counted yet, or the reverse */
-	int64_t first_bytes;	/* live_bytes when the present thread took over */
 	int64_t padding[5];
 };
 

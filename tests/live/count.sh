@@ -55,7 +55,11 @@ check 'stopped twice: nothing changes' count_already stop
 check 'it is not counted any more' sh -c '[ "$1" = "$2" ]' sh "$(status .blocks_allocated)" \
 	"$(ask 'mix 100' >"$dir/said"
 	status .blocks_allocated)"
+check 'and status says so' sh -c '"$1" status --pid "$2" | grep -q "^stopped "' sh "$MEMDIAG" "$tracee_pid"
+check 'as JSON' test "$(status .is_counting)" = false
 check 'start again' count start
+check 'status says nothing of that now' \
+	sh -c '! "$1" status --pid "$2" | grep -q "^stopped "' sh "$MEMDIAG" "$tracee_pid"
 check 'counted: again' does mix 1000
 check 'stop again' count stop
 check 'every byte is as it was again' same_bytes
@@ -92,6 +96,24 @@ if command -v "${CXX:-c++}" >/dev/null &&
 else
 	skip 'exceptions' "there is no C++ compiler: $(head -n 1 "$dir/err")"
 fi
+
+# ---- two memdiags at once ----
+
+# both_start: both succeed, and one of them finds that it counts already.
+both_start()
+{
+	"$MEMDIAG" count start --pid "$tracee_pid" --json >"$dir/one" 2>&1 &
+	"$MEMDIAG" count start --pid "$tracee_pid" --json >"$dir/two" 2>&1
+	wait "$!"
+	cat "$dir/one" "$dir/two"
+	[ "$(cat "$dir/one" "$dir/two" | jq -c .data.was_so_already | sort | tr '\n' ' ')" = 'false true ' ]
+}
+for round in 1 2 3; do
+	start_tracee ledger
+	check "both start, $round" both_start
+	check "both start, $round: counted" does mix 1000
+	check "both start, $round: the target lives on" end_tracee
+done
 
 # ---- mappings ----
 
