@@ -54,7 +54,7 @@ const char *arch_obstacle(pid_t tid);
 
 /*
  * Read and write a stopped thread.  Where it stands at a system call's entry and REGS are of
- * arch_prepare_call() or arch_prepare_return(), the call is skipped.
+ * arch_prepare_call() or arch_prepare_return(), the call is skipped, which a seccomp filter may not like.
  */
 int arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e);
 int arch_set_regs(pid_t tid, const struct arch_regs *regs, struct err *e);

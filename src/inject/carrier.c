@@ -207,23 +207,63 @@ carrier_go_on(struct carrier *c, uint64_t deadline_ns, enum carrier_end *ret, st
 }
 
 /*
- * Registers first, then the mask: if we die in between, the call runs with signals allowed and
+ * Whether the rt_sigreturn that ends a call is skipped: made, it would forget how much of an interrupted
+ * sleep is left.
+ */
+static bool
+must_skip(const struct carrier *c)
+{
+	return !c->is_helper && arch_restart(&c->saved.regs) == ARCH_RESTARTS_FROM_BLOCK;
+}
+
+/*
+ * From its entry to its exit; so the thread is where the topmost frame says.  Skipped, a seccomp filter
+ * would be shown number -1, and may end the process for what it does not list (since 4.8 it is asked
+ * after the stop: arch/x86/entry/common.c, syscall_trace_enter()).
+ */
+static int
+leave_syscall(struct carrier *c, struct err *e)
+{
+	struct os_stop stop;
+
+	if (os_resume(c->tid, OS_RESUME_TO_SYSCALL, 0, e) < 0 ||
+		os_wait(c->tid, os_now_ns() + STARVED_NS, &stop, e) < 0)
+		return -1;
+	c->stop = stop.kind;
+	c->is_in_syscall = false;
+	if (stop.kind == OS_STOP_SYSCALL)
+		return 0;
+	c->is_ours = stop.kind != OS_STOP_GONE;
+	return carrier_explain(c, stop.kind == OS_STOP_TIMEOUT ? CARRIER_TIMEOUT : CARRIER_GONE,
+		"the end of a call", e);
+}
+
+/*
+ * Registers first, then the mask: if we die in between, what they lead to runs with signals allowed and
  * returns home; the other way round the thread would stay deaf for ever.
  */
+static int
+send_to(struct carrier *c, const struct arch_regs *regs, struct err *e)
+{
+	bool leaves = c->is_in_syscall && !must_skip(c);
+
+	if ((leaves && leave_syscall(c, e) < 0) || arch_set_regs(c->tid, regs, e) < 0)
+		return -1;
+	if (c->is_masked && !leaves)	/* a frame puts back its own */
+		return 0;
+	if (os_set_sigmask(c->tid, ~UNBLOCKED, e) < 0)
+		return -1;
+	c->is_masked = true;
+	return 0;
+}
+
 static int
 enter(struct carrier *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
 {
 	struct arch_regs regs = c->saved.regs;
 
 	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
-	if (arch_set_regs(c->tid, &regs, e) < 0)
-		return -1;
-	if (c->is_masked)
-		return 0;
-	if (os_set_sigmask(c->tid, ~UNBLOCKED, e) < 0)
-		return -1;
-	c->is_masked = true;
-	return 0;
+	return send_to(c, &regs, e);
 }
 
 int
@@ -343,7 +383,7 @@ carrier_turn_back(struct carrier *c, struct err *e)
 	if (arch_get_regs(c->tid, &regs, e) < 0)
 		return -1;
 	arch_prepare_return(&regs, c->it->restorer, top_frame(c));
-	return arch_set_regs(c->tid, &regs, e);
+	return send_to(c, &regs, e);
 }
 
 /*

@@ -168,8 +168,8 @@ struct inject_library {
  * the target cannot see or read that file, from a copy of it in memory.  A library is known by its
  * build-id: one that is there already is not loaded again.  The number of A, the target's arenas,
  * stays what it is.  On failure E has the target's own dlerror(), and nothing stays behind.
- * ERR_UNSUPPORTED: a library without a build-id; a target under a seccomp filter, which may not know
- * the system calls of dlopen().
+ * ERR_UNSUPPORTED: a library without a build-id; a target of which a thread is under a seccomp filter,
+ * which may not know the system calls of dlopen().
  */
 int inject_load(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
 	const char *path, struct inject_library *ret, struct inject_report *report, struct err *e);

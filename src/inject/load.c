@@ -292,6 +292,27 @@ load(struct job *job, struct carrier *c, const struct workspace *ws, struct err 
 	return found == 0 ? explain_failure(job, c, ws, e) : found < 0 ? -1 : 0;
 }
 
+/* A filter is a thread's own. */
+static int
+refuse_filter(const struct target *t, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+	size_t nr = 0;
+
+	if (os_threads(t, SIZE_MAX, &tids, &nr, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr; i++) {
+		struct os_status s;
+		struct err gone;
+
+		if (os_status(t, tids[i], &s, &gone) == 0 && s.seccomp)
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"%d (%s) is under a seccomp filter, which may end it when it loads a "
+				"library", t->pid, t->comm);
+	}
+	return 0;
+}
+
 static int
 check_load(const struct inject_target *it, struct load *l, struct err *e)
 {
@@ -308,11 +329,7 @@ check_load(const struct inject_target *it, struct load *l, struct err *e)
 			t->comm);
 	if (os_status(t, t->mem_tid, &s, e) < 0)
 		return -1;
-	if (s.seccomp)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is under a seccomp filter, which may end it when it loads a library",
-			t->pid, t->comm);
-	if (choose_way(t, &s, l, e) < 0)
+	if (refuse_filter(t, e) < 0 || choose_way(t, &s, l, e) < 0)
 		return -1;
 	if (l->is_copied && (!it->fn.memfd_create.v || !it->fn.close.v))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,

@@ -76,4 +76,15 @@ check 'under a system call filter: --capture=fd2 is refused' \
 check 'under a system call filter: the reason is told' grep -qi 'filter' "$dir/err"
 check 'under a system call filter: info is answered' exits 0 memdiag info --pid "$tracee_pid"
 check 'under a system call filter: the target lives on' end_tracee
+
+for who in list thread; do
+	start_tracee seccomp $who
+	check "under one that lists what may be, $who: info is answered" \
+		exits 0 memdiag info --pid "$tracee_pid"
+	check "under one that lists what may be, $who: trim is done" \
+		exits 0 memdiag trim --pid "$tracee_pid"
+	check "under one that lists what may be, $who: count is refused" \
+		exits 5 memdiag count start --pid "$tracee_pid"
+	check "under one that lists what may be, $who: the target lives on" end_tracee
+done
 finish
