@@ -446,5 +446,8 @@ safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, 
 		return refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)
 		return refuse(why, "its system calls are dispatched to the program itself");
+	/* Its calls are skipped, so that the rest of its sleep is kept: see carrier.c. */
+	if (arch_restart(regs) == ARCH_RESTARTS_FROM_BLOCK && os_filters_may_harm(it->target, tid))
+		return refuse(why, "it sleeps under a seccomp filter that may end the process");
 	return stack_is_safe(it, regs, is_parked, is_strict, why);
 }

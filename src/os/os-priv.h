@@ -107,4 +107,12 @@ unsigned int core_mapping_flags(const struct core *c, const struct core_mapping 
 /* WHAT ("stop its threads") takes a living process: fill E, ERR_UNSUPPORTED.  Returns -1. */
 int core_refuse(const struct target *t, const char *what, struct err *e);
 
+/* ---- seccomp.c ---- */
+
+struct sock_filter;
+struct seccomp_data;
+
+/* What the filter F of NR instructions, which the kernel has taken, answers to the call D. */
+uint32_t os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data *d);
+
 #endif

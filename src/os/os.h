@@ -388,6 +388,13 @@ int os_has_syscall_dispatch(pid_t tid, bool *ret, struct err *e);
 /* Whether thread TID is scheduled as most are (SCHED_OTHER): neither real time nor batch nor idle. */
 bool os_is_scheduled_plainly(pid_t tid);
 
+/*
+ * Whether a seccomp filter of thread TID, which is stopped and ours, does more than refuse a system call
+ * of number -1, as one is that is skipped; also when the filters cannot be read, which takes
+ * CAP_SYS_ADMIN.
+ */
+bool os_filters_may_harm(const struct target *t, pid_t tid);
+
 /* In os_trace(): whether somebody has asked us to end (SIGINT ...), which is held back still. */
 bool os_is_asked_to_end(void);
 

@@ -87,4 +87,17 @@ for who in list thread; do
 		exits 5 memdiag count start --pid "$tracee_pid"
 	check "under one that lists what may be, $who: the target lives on" end_tracee
 done
+
+# In poll() the kernel keeps what is left of the wait: only where no filter minds is it borrowed.
+start_tracee seccomp list poll
+check 'a sleeper under a filter that kills: left alone' \
+	exits 6 memdiag info --pid "$tracee_pid" --method=inject --wait=300ms
+check 'a sleeper under a filter that kills: it is said why' grep -q 'sleeps under a seccomp filter' "$dir/err"
+check 'a sleeper under a filter that kills: the target lives on' end_tracee
+start_tracee seccomp refuse poll
+check 'a sleeper under a filter that refuses: info is answered' exits 0 memdiag info --pid "$tracee_pid"
+check 'a sleeper under a filter that refuses: trim is done' exits 0 memdiag trim --pid "$tracee_pid"
+check 'a sleeper under a filter that refuses: the target lives on' end_tracee
+check 'a sleeper under a filter that refuses: it slept on' \
+	sh -c "! grep -q 'broken off' '$dir/$tracee_pid.out'"
 finish

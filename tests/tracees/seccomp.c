@@ -1,12 +1,14 @@
 /*
- * seccomp [list|thread]: a program whose system call filter ends it for memfd_create(), which it never
- * calls; with "list" for all but what it needs; with "thread" so, if a thread of it makes them that
- * waits forever.
+ * seccomp [list|refuse|thread [poll]]: a program whose system call filter ends it for memfd_create(), which
+ * it never calls; with "list" for all but what it needs; with "refuse" such calls fail; with "thread" as
+ * "list", if a thread of it makes them that waits forever.  With "poll" it waits for its commands there.
  */
 #include "tracee.h"
 
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
@@ -24,6 +26,7 @@ static struct sock_filter all_but_one[] = {
 static struct sock_filter listed[] = {
 	LOAD_NUMBER,
 	ON(SYS_read, ALLOW),
+	ON(SYS_poll, ALLOW),
 	ON(SYS_write, ALLOW),
 	ON(SYS_brk, ALLOW),
 	ON(SYS_mmap, ALLOW),
@@ -51,6 +54,22 @@ filter(struct sock_filter *v, size_t size)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
 		tracee_fail("seccomp");
+}
+
+/* Park there instead of in read(): what is left of such a wait the kernel keeps. */
+static int
+park_in_poll(void)
+{
+	struct pollfd p = { .fd = 0, .events = POLLIN };
+	char line[64];
+
+	for (;;) {
+		while (poll(&p, 1, -1) < 0)
+			tracee_say("poll was broken off");
+		if (!tracee_command(line, sizeof line))
+			return tracee_end();
+		tracee_say("what is '%s'?", line);
+	}
 }
 
 static int waits_in[2];
@@ -81,9 +100,11 @@ main(int argc, char **argv)
 		pthread_barrier_wait(&filtered);
 	}
 	tracee_ready();
-	if (strcmp(what, "list") == 0)
+	if (strcmp(what, "refuse") == 0)
+		listed[sizeof listed / sizeof *listed - 1].k = SECCOMP_RET_ERRNO | EPERM;
+	if (strcmp(what, "list") == 0 || strcmp(what, "refuse") == 0)
 		filter(listed, sizeof listed);
 	else if (!*what)
 		filter(all_but_one, sizeof all_but_one);
-	return tracee_park();
+	return argc > 2 ? park_in_poll() : tracee_park();
 }
