@@ -23,8 +23,9 @@ static const char torn[] = "a thread's cache is damaged, or changed meanwhile";
 static size_t
 cache_bytes(const struct heap_layout *l)
 {
-	/* All but the header; the last word is in what is the next chunk's header otherwise. */
-	return l->tcache.chunk_bytes - l->word_bytes;
+	/* All but the header; the last word is in what is the next chunk's header otherwise.  There is none
+	 * before 2.26, and none is read where it was not told. */
+	return l->tcache.chunk_bytes ? l->tcache.chunk_bytes - l->word_bytes : l->word_bytes;
 }
 
 /* How many chunks a bin may have. */
