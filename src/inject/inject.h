@@ -174,6 +174,12 @@ struct inject_library {
 int inject_load(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
 	const char *path, struct inject_library *ret, struct inject_report *report, struct err *e);
 
+/*
+ * ERR_UNSUPPORTED when a thread of T is under a seccomp filter, which may end the process for the system
+ * calls of code of ours.  inject_load() asks it itself, of a library that is not there yet.
+ */
+int inject_refuse_filters(const struct target *t, struct err *e);
+
 /* ---- functions hooked for the whole process -------------------------------------------------------- */
 
 /* A function whose callers, all of them, are to call another one. */

@@ -293,8 +293,8 @@ load(struct job *job, struct carrier *c, const struct workspace *ws, struct err 
 }
 
 /* A filter is a thread's own. */
-static int
-refuse_filter(const struct target *t, struct err *e)
+int
+inject_refuse_filters(const struct target *t, struct err *e)
 {
 	auto_free pid_t *tids = NULL;
 	size_t nr = 0;
@@ -307,8 +307,8 @@ refuse_filter(const struct target *t, struct err *e)
 
 		if (os_status(t, tids[i], &s, &gone) == 0 && s.seccomp)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"%d (%s) is under a seccomp filter, which may end it when it loads a "
-				"library", t->pid, t->comm);
+				"%d (%s) is under a seccomp filter, which may end it for the system calls "
+				"of a library that is loaded into it", t->pid, t->comm);
 	}
 	return 0;
 }
@@ -329,7 +329,7 @@ check_load(const struct inject_target *it, struct load *l, struct err *e)
 			t->comm);
 	if (os_status(t, t->mem_tid, &s, e) < 0)
 		return -1;
-	if (refuse_filter(t, e) < 0 || choose_way(t, &s, l, e) < 0)
+	if (inject_refuse_filters(t, e) < 0 || choose_way(t, &s, l, e) < 0)
 		return -1;
 	if (l->is_copied && (!it->fn.memfd_create.v || !it->fn.close.v))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,

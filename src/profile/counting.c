@@ -91,10 +91,36 @@ begin_anew(struct wire_segment *segment, uint32_t nr_threads)
 	segment->started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/*
+ * Nobody is led into a hook, but a thread may be in one since counting ended, and count there.  Such calls
+ * are over at once, but for one that waits for memory.
+ */
+#define LEFT_TRIES 100
+#define LEFT_PAUSE_NS 10000000
+
+static int
+wait_until_all_have_left(struct sight *s, struct err *e)
+{
+	for (int i = 0; i < LEFT_TRIES; i++) {
+		bool is_inside = false;
+
+		if (counter_read_again(&s->counter, s->target, e) < 0)
+			return -1;
+		for (uint32_t k = 0; k < s->counter.nr_threads; k++)
+			is_inside |= wire_threads(s->counter.segment)[k].is_inside;
+		if (!is_inside)
+			return 0;
+		os_sleep_ns(LEFT_PAUSE_NS);
+	}
+	return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"a thread of %d (%s) is still in a call of malloc that began while it counted before",
+		s->target->pid, s->target->comm);
+}
+
 static int
 reset_counters(struct sight *s, struct err *e)
 {
-	if (counter_read_again(&s->counter, s->target, e) < 0)
+	if (wait_until_all_have_left(s, e) < 0)
 		return -1;
 	begin_anew(s->counter.segment, s->counter.nr_threads);
 	/* A thread may be in a hook still since counting ended: what only it writes is left to it. */
@@ -366,8 +392,8 @@ begin(struct sight *s, const struct inject_options *opt, uint64_t max_stop_ns,
 	struct inject_hooked lifted;
 	struct hooks h = { .nr = 0 };
 
-	/* What a memdiag that was killed has left. */
-	if (inject_hooks_lift(s->it, opt, &lifted, e) < 0 || reset_counters(s, e) < 0 ||
+	/* A filter may have come since the agent was loaded; what a memdiag that was killed has left. */
+	if (inject_refuse_filters(s->target, e) < 0 || inject_hooks_lift(s->it, opt, &lifted, e) < 0 || reset_counters(s, e) < 0 ||
 		list_hooks(s, &h, e) < 0 || tell_inner_calls(s, &h, e) < 0 ||
 		inject_hooks_set(s->it, &s->arenas, opt, h.v, h.nr, &ret->hooked, &ret->hook, e) < 0)
 		return -1;
