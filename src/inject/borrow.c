@@ -52,7 +52,8 @@ put_back(struct carrier *c, int sig, struct err *e)
 }
 
 /*
- * From a stop at a system call's entry to one that put_back() can do with.  With the interrupt already waiting not one instruction of the program runs in between.
+ * From a stop at a system call's entry to one that put_back() can do with.  With the interrupt already
+ * waiting not one instruction of the program runs in between.
  */
 static int
 leave_syscall(struct carrier *c, struct err *e)

@@ -285,7 +285,8 @@ load(struct job *job, struct carrier *c, const struct workspace *ws, struct err 
 	int found;
 
 	snprintf(name, sizeof name, "%s", l->path);
-	if (keep_errno(c, ws, e) < 0 || lend_arena(c, ws, e) < 0 || (l->is_copied && copy_to_memory(job, c, ws, name, e) < 0) ||
+	if (keep_errno(c, ws, e) < 0 || lend_arena(c, ws, e) < 0 ||
+		(l->is_copied && copy_to_memory(job, c, ws, name, e) < 0) ||
 		call_dlopen(job, c, ws, name, e) < 0)
 		return -1;
 	found = look_again(c->it, l, e);

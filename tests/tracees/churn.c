@@ -5,11 +5,13 @@
  */
 #include "tracee.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 
 #define NR_BLOCKS 512
 
 static atomic_ulong nr_checked;
+static atomic_long nr_begun;	/* threads that have their arena by now */
 
 static void
 check_block(const unsigned char *block, size_t size, unsigned char mark)
@@ -27,6 +29,8 @@ churn(void *arg)
 	unsigned char mark = (unsigned char)(uintptr_t)arg;
 	uint32_t random = mark;
 
+	tracee_use_malloc();
+	nr_begun++;
 	for (;;) {
 		size_t i;
 
@@ -52,6 +56,8 @@ main(int argc, char **argv)
 
 	for (long i = 0; i < nr; i++)
 		tracee_thread(churn, (void *)(uintptr_t)(i + 1));
+	while (nr_begun < nr)
+		sched_yield();
 	tracee_ready();
 	while (tracee_command(line, sizeof line))
 		tracee_say("%lu", nr_checked);
