@@ -231,7 +231,10 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 		*colon = '\0';
 		status_line(&s, line, colon + 1);
 	}
-	if (!s.state || !s.tgid)
+	/* In the moment in which it goes it is of no process any more (fs/proc/array.c, pid_alive()). */
+	if (s.state && !s.tgid)
+		return err_set_kind(e, ERR_GONE, 0, "process %d has ended", tid ? tid : t->pid);
+	if (!s.state)
 		return err_set(e, 0, "/proc/%d/status is not what Linux writes", tid ? tid : t->pid);
 	/* Before 6.12 only the flag in stat tells; a kernel thread has no memory and is no zombie. */
 	if (!s.has_memory && s.state != 'Z' && s.state != 'X' && s.ppid == 2)

@@ -189,11 +189,17 @@ maps_adds_up()
 
 # ---- programs to look at ----------------------------------------------------------------------
 
+# lives PID: whether it has not ended; one that nobody has waited for yet has.
+lives()
+{
+	grep -q '^State:.[^XZ]' "/proc/$1/status" 2>/dev/null
+}
+
 # wait_for PID FILE WORDS: until FILE has a line that matches WORDS; fails if PID ends before.
 wait_for()
 {
 	until grep -q -e "$3" "$2" 2>/dev/null; do
-		kill -0 "$1" 2>/dev/null || grep -q -e "$3" "$2" || return
+		lives "$1" || grep -q -e "$3" "$2" || return
 		sleep 0.01
 	done
 }
@@ -222,7 +228,8 @@ start_command()
 	started="$started $tracee_pid $!"
 	echo $! >"$dir/$tracee_pid.holder"
 	for stream in in out err; do
-		ln -s $nr_started.$stream "$dir/$tracee_pid.$stream"
+		# Numbers are used again: an earlier one's may be there.
+		ln -sf $nr_started.$stream "$dir/$tracee_pid.$stream"
 	done
 	if ! wait_for "$tracee_pid" "$dir/$tracee_pid.out" '^ready'; then
 		echo "# $* did not get ready"
@@ -244,8 +251,7 @@ ask()
 	nr_lines=$(wc -l <"$dir/$pid.out")
 	tell "$1" "$pid"
 	until [ "$(wc -l <"$dir/$pid.out")" -gt "$nr_lines" ]; do
-		# One that has died is still there, until it is waited for.
-		! grep -q '^State:.Z' "/proc/$pid/status" || return
+		lives "$pid" || return
 		sleep 0.01
 	done
 	sed -n "$((nr_lines + 1))p" "$dir/$pid.out"
