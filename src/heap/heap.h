@@ -262,6 +262,7 @@ struct heap_arena {
 struct heap_thread {
 	pid_t tid;		/* 0: it could not be told whose this is */
 	raddr arena;		/* 0: none yet */
+	bool has_cache;		/* it has one, in a chunk of malloc's own */
 	struct heap_sum cached;
 };
 

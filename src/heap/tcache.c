@@ -159,6 +159,7 @@ read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 	if (!offset || !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes) ||
 		!read_cache(r, word_in(r, word), buf))
 		return 0;
+	thread->has_cache = true;
 	return read_lists(c, &thread->cached, buf, e);
 }
 

@@ -265,6 +265,7 @@ in_use(const struct heap *h)
 	const int64_t word = h->layout.word_bytes, nr_mmaps = (int64_t)p->nr_mmaps;
 	struct sum sum = { (int64_t)p->mmapped - words_of_mapping(&h->layout) * word * nr_mmaps,
 		nr_mmaps };
+	int64_t nr_caches = 0;
 
 	for (size_t i = 0; i < h->arena.nr; i++) {
 		const struct heap_arena *a = &h->arena.v[i];
@@ -273,9 +274,11 @@ in_use(const struct heap *h)
 		sum.bytes += (int64_t)(a->in_use.bytes - a->cached.bytes) - word * nr;
 		sum.nr += nr;
 	}
-	/* malloc's own: what each thread's cache is kept in. */
-	sum.bytes -= ((int64_t)h->layout.tcache.chunk_bytes - word) * (int64_t)h->thread.nr;
-	sum.nr -= (int64_t)h->thread.nr;
+	/* malloc's own: what each thread's cache is kept in.  One that never allocated has none. */
+	for (size_t i = 0; i < h->thread.nr; i++)
+		nr_caches += h->thread.v[i].has_cache;
+	sum.bytes -= ((int64_t)h->layout.tcache.chunk_bytes - word) * nr_caches;
+	sum.nr -= nr_caches;
 	return sum;
 }
 

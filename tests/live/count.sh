@@ -115,6 +115,18 @@ for round in 1 2 3; do
 	check "both start, $round: the target lives on" end_tracee
 done
 
+# ---- threads that have never allocated ----
+
+# Each other one has a chunk of malloc's own, which the program did not ask for.
+start_tracee ledger
+check 'threads without a block: they wait' test "$(ask 'wait 20')" = 'done'
+check 'threads without a block: start' count start
+check 'threads without a block: what was in use is known' json_is \
+	'.data.before_bytes > 0 and .data.doubtful_blocks == 0'
+check 'threads without a block: they end' test "$(ask wake)" = 'done'
+check 'threads without a block: what was counted is what there is' agrees_with_heap
+check 'threads without a block: the target lives on' end_tracee
+
 # ---- mappings ----
 
 mapped_is()
@@ -132,7 +144,8 @@ check 'mappings: gone' mapped_is unmap 0
 check 'mappings: some are there' mapped_is 'map 5' $((5 << 20))
 check 'mappings: stop' count stop
 check 'mappings: start again, those before are not known' count start
-check 'mappings: they are given back, which changes nothing' mapped_is unmap 0
+check 'mappings: 2 more' mapped_is 'map 2' $((2 << 20))
+check 'mappings: those before are given back, which changes nothing' mapped_is 'unmap 5' $((2 << 20))
 check 'mappings: the target lives on' end_tracee
 
 # ---- children ----

@@ -7,6 +7,8 @@
  *	busy N		N threads begin to, and go on
  *	calm		they end
  *	free		gives all back
+ *	wait N		N threads that wait, and have never allocated
+ *	wake		they end
  *	tls N		N threads that free and allocate when their thread-local data are destroyed
  *	signals N	a handler that allocates, N times
  *	fibers N	coroutines on stacks of their own that allocate, N times
@@ -15,7 +17,7 @@
  *	deep N FILE	the same with RTLD_DEEPBIND, and its caller_use_malloc() is called
  *	stdio N		what libc itself allocates and frees, N times
  *	map N		N mappings made, moved, cut and given back but for one of a MiB each
- *	unmap		these, too
+ *	unmap [N]	these, too: the N oldest, else all
  *	fork		a child that allocates, frees and ends; then answers its status
  *	forks N		N forks, before which a handler waits for a lock whose holder allocates
  *	child		a child that stays until "unchild"; answers its PID
@@ -56,6 +58,10 @@ any_size(unsigned int *seed)
 	return (size_t)rand_r(seed) % 700;
 }
 
+/*
+ * What is aligned is never so large as to have a mapping of its own: malloc's account of these does not
+ * tell what is left out before such a block.
+ */
 static void *
 new_block(unsigned int *seed)
 {
@@ -66,9 +72,9 @@ new_block(unsigned int *seed)
 	case 0:
 		return calloc(1 + size / 8, 8);
 	case 1:
-		return memalign(64, size);
+		return memalign(64, size % 100000);
 	case 2:
-		return aligned_alloc(32, (size + 31) & ~(size_t)31);
+		return aligned_alloc(32, (size % 100000 + 31) & ~(size_t)31);
 	case 3:
 		return posix_memalign((void **)&p, 4096, size % 9000) ? NULL : p;
 	case 4:
@@ -160,6 +166,39 @@ begin_or_end(long nr)
 			tracee_fail("pthread_create");
 	while (!nr && nr_busy)
 		pthread_join(thread[--nr_busy], NULL);
+}
+
+static pthread_t waiting[MAX_BUSY];
+static long nr_waiting;
+static int wakes[2];
+
+static void *
+wait_in_read(void *arg)
+{
+	char c;
+
+	while (read(wakes[0], &c, 1) < 0)
+		;
+	return arg;
+}
+
+static void
+let_wait(long nr)
+{
+	if (pipe(wakes) < 0)
+		tracee_fail("pipe");
+	for (nr_waiting = 0; nr_waiting < nr && nr_waiting < MAX_BUSY; nr_waiting++)
+		if (pthread_create(&waiting[nr_waiting], NULL, wait_in_read, NULL))
+			tracee_fail("pthread_create");
+}
+
+static void
+wake_all(void)
+{
+	close(wakes[1]);
+	while (nr_waiting)
+		pthread_join(waiting[--nr_waiting], NULL);
+	close(wakes[0]);
 }
 
 static void
@@ -316,10 +355,14 @@ map_often(long nr)
 }
 
 static void
-unmap_all(void)
+unmap_oldest(long nr)
 {
-	while (nr_mappings)
-		munmap(mapping[--nr_mappings], MIB);
+	if (nr > nr_mappings)
+		nr = nr_mappings;
+	for (long i = 0; i < nr; i++)
+		munmap(mapping[i], MIB);
+	nr_mappings -= nr;
+	memmove(mapping, mapping + nr, (size_t)nr_mappings * sizeof *mapping);
 }
 
 /* ---- children ---- */
@@ -455,6 +498,10 @@ answer(char *line)
 		begin_or_end(nr);
 	else if (strcmp(word, "calm") == 0)
 		begin_or_end(0);
+	else if (strcmp(word, "wait") == 0)
+		let_wait(nr);
+	else if (strcmp(word, "wake") == 0)
+		wake_all();
 	else if (strcmp(word, "free") == 0)
 		free_all();
 	else if (strcmp(word, "tls") == 0)
@@ -474,7 +521,7 @@ answer(char *line)
 	else if (strcmp(word, "map") == 0)
 		map_often(nr);
 	else if (strcmp(word, "unmap") == 0)
-		unmap_all();
+		unmap_oldest(nr ? nr : nr_mappings);
 	else if (strcmp(word, "unchild") == 0)
 		close(child_in);
 	tracee_say("done");
@@ -495,6 +542,8 @@ main(void)
 {
 	char line[512];
 
+	/* Or the first large block that is freed is the last one with a mapping of its own. */
+	mallopt(M_MMAP_THRESHOLD, 131072);
 	for (size_t i = 0; i < BLOCKS; i++)
 		pthread_mutex_init(&lock[i], NULL);
 	warm_up();
