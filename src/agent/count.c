@@ -78,16 +78,11 @@ grant_nothing(struct wire_thread *t)
 	__atomic_store_n(&t->floor_bytes, INT64_MAX, __ATOMIC_RELAXED);
 }
 
+/* What is granted will be used without asking: so it is part of the most that there may have been. */
 static void
 set_taken(int64_t bytes)
 {
 	__atomic_store_n(&segment->taken_bytes, bytes, __ATOMIC_RELEASE);
-}
-
-/* BYTES are granted, not counting what the present thread is given beyond its need. */
-static void
-note_peak(int64_t bytes)
-{
 	if (bytes > segment->taken_peak_bytes)
 		segment->taken_peak_bytes = bytes;
 }
@@ -216,7 +211,6 @@ take_shared(struct wire_thread *self, int64_t bytes)
 	if (!fits(self, bytes, bytes))
 		return false;
 	set_taken(segment->taken_bytes + bytes);
-	note_peak(segment->taken_bytes);
 	self->live_bytes += bytes;
 	if (self->live_bytes > self->peak_bytes)
 		self->peak_bytes = self->live_bytes;
@@ -233,7 +227,6 @@ take_own(struct wire_thread *self, int64_t bytes)
 	if (!fits(self, live - self->granted_bytes, bytes))
 		return false;
 	taken = segment->taken_bytes + live - self->granted_bytes;
-	note_peak(taken);
 	slack = slack_for(self, bytes, taken);
 	set_taken(taken + slack);
 	self->live_bytes = live;
@@ -384,7 +377,6 @@ count_init(void)
 	segment->nr_threads = 1;
 	grant_nothing(count_shared());
 	set_taken(segment->base_bytes);
-	note_peak(segment->base_bytes);
 	find_barrier();
 }
 

@@ -172,6 +172,21 @@ try_calloc(void)
 	free(p);
 }
 
+/* Blocks that need no new grant each: the most there was is still known, and of one thread exactly. */
+static void
+try_peak(void)
+{
+	static void *many[5000];
+	size_t most;
+
+	for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+		many[i] = malloc(1000);
+	most = memdiag_live_bytes();
+	for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+		free(many[i]);
+	is_u64(memdiag_peak_bytes(), most, "the peak is the most there was");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -182,6 +197,7 @@ main(int argc, char **argv)
 	requested = is_told(argc, argv, "requested");
 	take_and_free(1);
 	is_other = is_told(argc, argv, "other");
+	try_peak();
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		try_size(sizes[i]);
 		try_libc_names(sizes[i]);

@@ -127,6 +127,22 @@ check 'threads without a block: they end' test "$(ask wake)" = 'done'
 check 'threads without a block: what was counted is what there is' agrees_with_heap
 check 'threads without a block: the target lives on' end_tracee
 
+# ---- the peak ----
+
+peaks_and_falls()
+{
+	local most
+	[ "$(ask 'mix 30000')" = "done" ] && most=$(status .live_bytes) && [ "$(ask free)" = "done" ] || return
+	status '"\(.live_bytes) now, at most \(.peak_bytes)"'
+	echo "before: $most"
+	json_is ".data.live_bytes < $most / 2 and .data.peak_bytes >= $most"
+}
+
+start_tracee ledger
+check 'peak: start' count start
+check 'peak: it is kept' peaks_and_falls
+check 'peak: the target lives on' end_tracee
+
 # ---- mappings ----
 
 mapped_is()
