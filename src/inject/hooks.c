@@ -311,13 +311,20 @@ setting_new(struct inject_target *it, struct err *e)
 	return take_ptr(&s);
 }
 
+/* Whether W is IS at the moment; not if its object is no more. */
 static bool
-is_hooked(const struct setting *s, const struct hook_word *w)
+word_is(const struct setting *s, const struct hook_word *w, uint64_t is)
 {
 	uint64_t now;
 	struct err e;
 
-	return os_read(s->it->target, w->at, &now, sizeof now, &e) == 0 && now == w->hooked;
+	return os_read(s->it->target, w->at, &now, sizeof now, &e) == 0 && now == is;
+}
+
+static bool
+is_hooked(const struct setting *s, const struct hook_word *w)
+{
+	return word_is(s, w, w->hooked);
 }
 
 /* Slots that are hooked no more make room. */
@@ -640,6 +647,16 @@ inject_hooks_set(struct inject_target *it, const struct arenas *a, const struct 
 	return failed;
 }
 
+/* Of a function that was hooked for several, one after the other, the first that is added counts. */
+static int
+add_lifting(struct setting *s, const struct hook_word *w, bool is_code, struct err *e)
+{
+	const struct change c = { .at = w->at, .from = w->hooked, .or_from = w->hooked,
+		.to = w->original, .is_code = is_code };
+
+	return add_change(&s->changes, &c, e);
+}
+
 int
 inject_hooks_lift(struct inject_target *it, const struct inject_options *opt,
 	struct inject_hooked *ret, struct err *e)
@@ -651,16 +668,18 @@ inject_hooks_lift(struct inject_target *it, const struct inject_options *opt,
 	if (!s)
 		return -1;
 	now = &s->area.now;
-	for (uint64_t i = 0; i < now->nr_entries + now->nr_slots; i++) {
-		bool is_code = i < now->nr_entries;
-		const struct hook_word *w =
-			is_code ? &now->entry[i].word : &now->slot[i - now->nr_entries];
-
-		if (is_hooked(s, w) &&
-			add_change(&s->changes, &(struct change){ .at = w->at, .from = w->hooked,
-				.or_from = w->hooked, .to = w->original, .is_code = is_code }, e) < 0)
+	for (uint64_t i = 0; i < now->nr_entries; i++)
+		if (is_hooked(s, &now->entry[i].word) &&
+			add_lifting(s, &now->entry[i].word, true, e) < 0)
 			return -1;
-	}
+	/* What is neither as it was nor as we have made it is left, and counted. */
+	for (uint64_t i = 0; i < now->nr_entries; i++)
+		if (!word_is(s, &now->entry[i].word, now->entry[i].word.original) &&
+			add_lifting(s, &now->entry[i].word, true, e) < 0)
+			return -1;
+	for (uint64_t i = 0; i < now->nr_slots; i++)
+		if (is_hooked(s, &now->slot[i]) && add_lifting(s, &now->slot[i], false, e) < 0)
+			return -1;
 	if (!s->changes.nr)
 		return 0;
 	return apply_changes(it->target, &s->maps, &s->changes, true, opt->wait_ns, ret, e);

@@ -163,6 +163,75 @@ else
 	skip "another's jump" 'gdb is not installed'
 fi
 
+# ---- one word cannot be written ----
+
+start_tracee callers
+check 'half of it: the bytes can be read' same_bytes
+export HOOK_FAILS=free
+check 'half of it: not set' exits 1 hook "$tracee_pid" set "$payload" malloc free
+check 'half of it: every byte is as it was' same_bytes
+unset HOOK_FAILS
+check 'set in spite of that' hooks '2 0 0' set "$payload" malloc free
+export HOOK_FAILS=free
+check 'half of it: not lifted' exits 1 hook "$tracee_pid" lift
+check 'half of it: malloc is hooked still' sees 1 direct
+check 'half of it: so is free' sees 1 direct nr_frees
+unset HOOK_FAILS
+check 'lifted in spite of that' hooks '2 0 0' lift
+check 'half of it: every byte is as it was again' same_bytes
+check 'the target lives on' end_tracee
+
+# ---- somebody else changes what is hooked ----
+
+# byte NAME VALUE: whether the first byte of NAME is VALUE from now on; $was is what it was.
+byte()
+{
+	hook "$tracee_pid" byte "$1" "$2" && was=$(cat "$dir/out")
+}
+
+# leaves_one COMMAND...: whether one word is said to be somebody else's.
+leaves_one()
+{
+	hooks "$@" && [ "$(cut -d ' ' -f 6 "$dir/out")" = 1 ]
+}
+
+# meanwhile NAME: before threads are stopped the first time, NAME gets a breakpoint; $dir/was is what was there.
+meanwhile()
+{
+	HOOK_MEANWHILE=$dir/meanwhile
+	export HOOK_MEANWHILE
+	echo "'$top_builddir/tests/unit/hook' $tracee_pid byte $1 204 >'$dir/was'" >"$HOOK_MEANWHILE"
+	chmod +x "$HOOK_MEANWHILE"
+}
+
+# back NAME: it is gone.
+back()
+{
+	unset HOOK_MEANWHILE
+	byte "$1" "$(cat "$dir/was")"
+}
+
+start_tracee callers
+check "somebody's breakpoint: the bytes can be read" same_bytes
+check "somebody's breakpoint: hooked before" hooks '2 0 0' set "$payload" malloc free
+check "somebody's breakpoint: comes" byte malloc 204
+check "somebody's breakpoint: it is left, and that is said" leaves_one '1 0 0' lift
+check "somebody's breakpoint: it is there" byte malloc "$was"
+check "somebody's breakpoint: as it was" test "$was" = 204
+check "somebody's breakpoint: gone, the hook is lifted" hooks '1 0 0' lift
+check "somebody's breakpoint: every byte is as it was" same_bytes
+check "just now: hooked before" hooks '2 0 0' set "$payload" malloc free
+meanwhile malloc
+check 'just now: it is left, and that is said' leaves_one '1 0 0' lift
+check 'just now: gone' back malloc
+check 'just now: lifted' hooks '1 0 0' lift
+meanwhile free
+check 'just now: not set' exits 1 hook "$tracee_pid" set "$payload" malloc free
+check 'just now: says so' grep -q 'has changed just now; nothing was hooked' "$dir/err"
+check 'just now: gone again' back free
+check 'just now: every byte is as it was' same_bytes
+check 'the target lives on' end_tracee
+
 # ---- other releases of glibc ----
 
 on_release()

@@ -4,18 +4,24 @@
  * hook PID cycle TIMES LIBRARY NAME...: set and lift that so often.
  * hook PID lift: lift what is set.
  * hook PID count LIBRARY NAME: the library's number NAME.
+ * hook PID byte NAME VALUE: the first byte of libc's function NAME becomes VALUE, as a debugger would
+ * have it; says what it was.
  * hook PID text LIBRARY: all of the code and of the global offset tables, but the library's, to stdout.
  *
  * set and lift say how many entries and slots changed and how many already were, how often all threads
- * were stopped, and how long one of them was, in nanoseconds a thread; exits as memdiag does.  HOOK_WAIT
- * in the environment is how many nanoseconds to wait for a safe moment.  No test by itself: live tests
- * call it.
+ * were stopped, how long one of them was, in nanoseconds a thread, and how many entries and slots are
+ * somebody else's now; exits as memdiag does.  In the environment are HOOK_WAIT, how many nanoseconds to wait for a safe
+ * moment; HOOK_FAILS, a function whose beginning cannot be written; HOOK_MEANWHILE, a command to run
+ * before threads are first stopped.  No test by itself: live tests call it.
  */
 #include <config.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "elf/image.h"
@@ -25,6 +31,31 @@
 #define MAX_HOOKS 16
 
 static struct inject_options opt = { .wait_ns = 5000000000, .timeout_ns = 10000000000 };
+
+static raddr fails_at;		/* {0}: nowhere */
+static const char *meanwhile;
+
+int __real_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
+int __wrap_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
+int __real_os_trace(void (*fn)(void *arg), void *arg, struct err *e);
+int __wrap_os_trace(void (*fn)(void *arg), void *arg, struct err *e);
+
+int
+__wrap_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e)
+{
+	if (fails_at.v && raddr_in(to, fails_at, raddr_add(fails_at, size)))
+		return err_set(e, EIO, "cannot write code: the test will have it so");
+	return __real_os_poke(tid, to, from, size, e);
+}
+
+int
+__wrap_os_trace(void (*fn)(void *arg), void *arg, struct err *e)
+{
+	if (meanwhile && system(meanwhile) != 0)
+		return err_set(e, 0, "%s", meanwhile);
+	meanwhile = NULL;
+	return __real_os_trace(fn, arg, e);
+}
 
 /* What is known of the target at one moment. */
 struct sight {
@@ -106,8 +137,9 @@ prepare(const struct target *t, const char *library, char **name, size_t nr,
 static void
 say(const struct inject_hooked *h)
 {
-	printf("%zu %zu %zu %zu %" PRIu64 "\n", h->nr_entries, h->nr_slots, h->nr_already, h->nr_tries,
-		h->freeze.nr_threads ? h->freeze.longest_ns / h->freeze.nr_threads : 0);
+	printf("%zu %zu %zu %zu %" PRIu64 " %zu\n", h->nr_entries, h->nr_slots, h->nr_already,
+		h->nr_tries, h->freeze.nr_threads ? h->freeze.longest_ns / h->freeze.nr_threads : 0,
+		h->nr_foreign);
 }
 
 static int
@@ -172,6 +204,35 @@ count(const struct target *t, const char *library, const char *name, struct err 
 	return failed;
 }
 
+static int
+function_of(const struct target *t, const char *name, raddr *ret, struct err *e)
+{
+	struct image_symbol symbol;
+	struct sight s;
+	int failed = look(&s, t, e) < 0 || symbol_of(libc_of(&s.o), "", name, &symbol, e) < 0;
+
+	look_away(&s);
+	if (!failed)
+		*ret = symbol.addr;
+	return failed ? -1 : 0;
+}
+
+static int
+set_byte(const struct target *t, const char *name, const char *value, struct err *e)
+{
+	const unsigned char byte = (unsigned char)atoi(value);
+	unsigned char was;
+	raddr at;
+	auto_fd int fd = os_proc_open(t, "mem", O_RDWR, e);
+
+	if (fd < 0 || function_of(t, name, &at, e) < 0)
+		return -1;
+	if (pread(fd, &was, 1, (off_t)at.v) != 1 || pwrite(fd, &byte, 1, (off_t)at.v) != 1)
+		return err_set(e, errno, "cannot change %s", name);
+	printf("%d\n", was);
+	return 0;
+}
+
 /* Of every object: what is code, and what is written by ld.so alone. */
 static int
 text(const struct target *t, const char *library, struct err *e)
@@ -206,6 +267,8 @@ run(const struct target *t, int argc, char **argv, struct err *e)
 		return set_times(t, strtoul(argv[1], NULL, 0), argv + 2, (size_t)argc - 3, true, e);
 	if (strcmp(what, "count") == 0 && argc == 3)
 		return count(t, argv[1], argv[2], e);
+	if (strcmp(what, "byte") == 0 && argc == 3)
+		return set_byte(t, argv[1], argv[2], e);
 	if (strcmp(what, "text") == 0 && argc == 2)
 		return text(t, argv[1], e);
 	return err_set_kind(e, ERR_USAGE, 0, "what is %s?", what);
@@ -215,12 +278,15 @@ int
 main(int argc, char **argv)
 {
 	auto_target struct target t = TARGET_NONE;
-	const char *wait = getenv("HOOK_WAIT");
+	const char *wait = getenv("HOOK_WAIT"), *fails = getenv("HOOK_FAILS");
 	struct err e = { 0 };
 
 	if (wait)
 		opt.wait_ns = strtoull(wait, NULL, 0);
-	if (argc > 2 && target_open(&t, atoi(argv[1]), &e) == 0 && run(&t, argc - 2, argv + 2, &e) == 0)
+	meanwhile = getenv("HOOK_MEANWHILE");
+	if (argc > 2 && target_open(&t, atoi(argv[1]), &e) == 0 &&
+		(!fails || function_of(&t, fails, &fails_at, &e) == 0) &&
+		run(&t, argc - 2, argv + 2, &e) == 0)
 		return 0;
 	fprintf(stderr, "hook: %s\n", e.msg);
 	return (int)ui_exit_of(&e);
