@@ -7,6 +7,7 @@ deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/count-lib.sh"
 need jq
+AGENT=$top_builddir/libmemdiag-agent.so
 
 # ---- what cannot be meant ----
 
@@ -84,6 +85,24 @@ check 'too large: with longer stops it is exact' count start
 check 'too large: and the blocks are known' json_is '.data.doubtful_blocks == 0'
 check 'too large: the target lives on' end_tracee
 
+# ---- who is in a hook, is marked ----
+
+# is_marked: whether memdiag, when it reads the heap, sees every thread that is in the middle of a call.
+is_marked()
+{
+	ask "marks $AGENT" >"$dir/said" && cat "$dir/said" && grep -q -x '[0-9][0-9][0-9][0-9]* 0' "$dir/said"
+}
+
+if [ -x "$TRACEES/stepper" ]; then
+	start_tracee stepper
+	check 'marks: start' count start
+	check 'marks: none is missing' is_marked
+	check 'marks: stop' count stop
+	check 'marks: the target lives on' end_tracee
+else
+	skip 'marks' 'there is no stepper for this architecture'
+fi
+
 # ---- exceptions of C++ ----
 
 if command -v "${CXX:-c++}" >/dev/null &&
@@ -138,8 +157,18 @@ peaks_and_falls()
 	json_is ".data.live_bytes < $most / 2 and .data.peak_bytes >= $most"
 }
 
+# Of one thread it is exact: what 10000 blocks of 1000 bytes have room for comes to what was there.
+peaks_exactly()
+{
+	local most
+	most=$(($(status .live_bytes) + 10000000)) && [ "$(ask 'small 10000')" = "done" ] || return
+	status '"\(.live_bytes) now, at most \(.peak_bytes)"'
+	json_is ".data.peak_bytes == $most"
+}
+
 start_tracee ledger
 check 'peak: start' count start
+check 'peak: it is exact' peaks_exactly
 check 'peak: it is kept' peaks_and_falls
 check 'peak: the target lives on' end_tracee
 
@@ -163,6 +192,24 @@ check 'mappings: start again, those before are not known' count start
 check 'mappings: 2 more' mapped_is 'map 2' $((2 << 20))
 check 'mappings: those before are given back, which changes nothing' mapped_is 'unmap 5' $((2 << 20))
 check 'mappings: the target lives on' end_tracee
+
+# Who maps while it begins to count: what is in use of malloc's is known all the same.
+start_tracee ledger
+ask 'remap 2' >"$dir/said"
+check 'mappings meanwhile: start' count start
+ask calm >"$dir/said"
+check 'mappings meanwhile: what was counted is what there is' agrees_with_heap
+check 'mappings meanwhile: the target lives on' end_tracee
+
+# ---- a memdiag that was killed before ----
+
+start_tracee ledger
+check 'killed before it said so: start' count start
+ask "says 0 $AGENT" >"$dir/said"
+check 'killed before it said so: the next begins anew' count start
+check 'killed before it said so: counted' does mix 1000
+check 'killed before it said so: what was counted is what there is' agrees_with_heap
+check 'killed before it said so: the target lives on' end_tracee
 
 # ---- children ----
 

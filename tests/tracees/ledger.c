@@ -5,7 +5,9 @@
  *	mix N		N calls of all kinds, sizes and alignments
  *	crowd N		N threads that do the same, one after the other, and leave blocks to the rest
  *	busy N		N threads begin to, and go on
+ *	remap N		N threads that have a mapping of a MiB each, and soon another instead
  *	calm		they end
+ *	small N		N blocks of 1000 bytes by malloc alone, at most 10000, and given back
  *	free		gives all back
  *	wait N		N threads that wait, and have never allocated
  *	wake		they end
@@ -21,6 +23,7 @@
  *	fork		a child that allocates, frees and ends; then answers its status
  *	forks N		N forks, before which a handler waits for a lock whose holder allocates
  *	child		a child that stays until "unchild"; answers its PID
+ *	says N FILE	the agent FILE says that it counts, or with 0 that it does not, whatever it does
  */
 #include "tracee.h"
 
@@ -32,6 +35,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+
+#include "segment.h"
 
 #define BLOCKS 20000
 #define MAX_BUSY 64
@@ -154,15 +159,39 @@ one_after_the_other(long nr, void *(*fn)(void *))
 	}
 }
 
+static void *
+map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void *
+remap_until_calm(void *arg)
+{
+	void *now = map(MIB);
+
+	while (!is_calm) {
+		void *next = map(MIB);
+
+		munmap(now, MIB);
+		now = next;
+		usleep(100);
+	}
+	munmap(now, MIB);
+	return arg;
+}
+
 static void
-begin_or_end(long nr)
+begin_or_end(long nr, void *(*fn)(void *))
 {
 	static pthread_t thread[MAX_BUSY];
 	static long nr_busy;
 
 	is_calm = !nr;
 	for (; nr && nr_busy < nr && nr_busy < MAX_BUSY; nr_busy++)
-		if (pthread_create(&thread[nr_busy], NULL, mix_until_calm, (void *)(uintptr_t)nr_busy))
+		if (pthread_create(&thread[nr_busy], NULL, fn, (void *)(uintptr_t)nr_busy))
 			tracee_fail("pthread_create");
 	while (!nr && nr_busy)
 		pthread_join(thread[--nr_busy], NULL);
@@ -199,6 +228,17 @@ wake_all(void)
 	while (nr_waiting)
 		pthread_join(waiting[--nr_waiting], NULL);
 	close(wakes[0]);
+}
+
+static void
+be_large_for_a_moment(long nr)
+{
+	static void *small[10000];
+
+	for (long i = 0; i < nr && i < 10000; i++)
+		small[i] = malloc(1000);
+	for (long i = 0; i < nr && i < 10000; i++)
+		free(small[i]);
 }
 
 static void
@@ -332,14 +372,6 @@ let_libc_allocate(long nr)
 }
 
 /* ---- mappings ---- */
-
-static void *
-map(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 static void
 map_often(long nr)
@@ -495,13 +527,17 @@ answer(char *line)
 	else if (strcmp(word, "forks") == 0)
 		fork_often(nr);
 	else if (strcmp(word, "busy") == 0)
-		begin_or_end(nr);
+		begin_or_end(nr, mix_until_calm);
+	else if (strcmp(word, "remap") == 0)
+		begin_or_end(nr, remap_until_calm);
 	else if (strcmp(word, "calm") == 0)
-		begin_or_end(0);
+		begin_or_end(0, NULL);
 	else if (strcmp(word, "wait") == 0)
 		let_wait(nr);
 	else if (strcmp(word, "wake") == 0)
 		wake_all();
+	else if (strcmp(word, "small") == 0)
+		be_large_for_a_moment(nr);
 	else if (strcmp(word, "free") == 0)
 		free_all();
 	else if (strcmp(word, "tls") == 0)
@@ -522,6 +558,8 @@ answer(char *line)
 		map_often(nr);
 	else if (strcmp(word, "unmap") == 0)
 		unmap_oldest(nr ? nr : nr_mappings);
+	else if (strcmp(word, "says") == 0)
+		segment_of(file)->is_counting = nr != 0;
 	else if (strcmp(word, "unchild") == 0)
 		close(child_in);
 	tracee_say("done");
