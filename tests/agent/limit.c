@@ -168,6 +168,30 @@ try_busy(void)
 	pthread_join(busy, NULL);
 }
 
+/* Who was refused may use the reserve, but not any more once there was plenty again. */
+static void
+try_plenty(void)
+{
+	void *chain;
+
+	take_all(1000, &chain);
+	ok(limit - memdiag_live_bytes() >= (size_t)memdiag_agent_segment->reserve_bytes,
+		"after plenty the reserve is not for everybody: %zu left", limit - memdiag_live_bytes());
+	give_all(chain);
+}
+
+/* Without a way to take grants back nobody may have more of one than it uses. */
+static void
+try_no_slack(void)
+{
+	struct wire_segment *s = memdiag_agent_segment;
+	uint32_t nr_slack = 0;
+
+	for (uint32_t i = 1; i < s->nr_threads; i++)
+		nr_slack += wire_threads(s)[i].granted_bytes > wire_threads(s)[i].live_bytes;
+	is_u64(nr_slack, 0, "nobody is granted more than it needs");
+}
+
 /* What is left is less than the block that was refused, and the reserve. */
 static void
 try_exactly(void)
@@ -219,6 +243,9 @@ main(int argc, char **argv)
 	ok(memdiag_peak_bytes() <= limit, "it was never passed");
 	ok(most <= limit, "nor was it ever seen to be");
 	try_exactly();
+	try_plenty();
+	if (is_told(argc, argv, "exact"))
+		try_no_slack();
 	if (!is_told(argc, argv, "exact") && !is_told(argc, argv, "rounds"))
 		try_busy();
 	ok(memdiag_peak_bytes() <= limit, "it was never passed by one either");

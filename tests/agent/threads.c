@@ -55,6 +55,63 @@ live_shortly(void *arg)
 	return arg;
 }
 
+/* ---- a place that another thread had ---- */
+
+static const struct wire_thread *
+own_place(void)
+{
+	struct wire_segment *s = memdiag_agent_segment;
+
+	for (uint32_t i = 1; i < s->nr_threads; i++)
+		if (wire_threads(s)[i].tid == (uint32_t)gettid())
+			return &wire_threads(s)[i];
+	return NULL;
+}
+
+static void *
+leave_a_block(void *arg)
+{
+	return malloc((size_t)arg);
+}
+
+static void *
+look_at_own_place(void *arg)
+{
+	void *volatile p = malloc(5000);
+	const struct wire_thread *place = own_place();
+
+	ok(place && place->first_bytes > 0, "a thread has the place of one that left a block");
+	is_u64(place ? (uint64_t)(place->live_bytes - place->first_bytes) : 0,
+		malloc_usable_size(p), "and what it has itself is known");
+	ok(place && !place->is_refused && !place->is_busy, "it was not refused anything yet");
+	free(p);
+	return arg;
+}
+
+/* By now there are so many places that new threads look for one that is left. */
+static void
+try_left_place(void)
+{
+	struct wire_segment *s = memdiag_agent_segment;
+	static void *left[3 * NR];
+	pthread_t thread;
+
+	for (size_t i = 0; i < 3 * NR; i++) {
+		pthread_create(&thread, NULL, leave_a_block, (void *)(uintptr_t)3000);
+		pthread_join(thread, &left[i]);
+	}
+	/* As if they had ended in the middle of something. */
+	for (uint32_t i = 1; i < s->nr_threads; i++)
+		if (wire_threads(s)[i].tid != (uint32_t)gettid())
+			wire_threads(s)[i].is_refused = wire_threads(s)[i].is_busy = 1;
+	pthread_create(&thread, NULL, look_at_own_place, NULL);
+	pthread_join(thread, NULL);
+	for (size_t i = 0; i < 3 * NR; i++)
+		free(left[i]);
+}
+
+/* ---- odd flows ---- */
+
 static void
 on_signal(int sig)
 {
@@ -123,6 +180,7 @@ main(void)
 	counted(0, "three thousand short threads");
 	ok(memdiag_agent_segment->nr_threads < 300, "who go on with each other's places: %u",
 		memdiag_agent_segment->nr_threads);
+	try_left_place();
 	ok(memdiag_peak_bytes() >= memdiag_live_bytes(), "the peak is not below what is live");
 	try_odd_flows();
 	return tap_end();
