@@ -21,9 +21,13 @@ struct range {
 	uintptr_t start, end;
 };
 
+/* Most programs have fewer, and so need no memory of the kernel for it. */
+#define FIRST_RANGES 1024
+
 static struct lock lock;
-static struct range *ranges;
-static size_t nr_ranges, room;
+static struct range first_ranges[FIRST_RANGES];
+static struct range *ranges = first_ranges;
+static size_t nr_ranges, room = FIRST_RANGES;
 static uint32_t nr_starts;	/* of counting, when they were noted */
 
 /* What was mapped and unmapped while nobody counted is not known. */
@@ -49,32 +53,37 @@ void
 mappings_forget_lock(void)
 {
 	/* Somebody who is not here was in the middle of it: what was mapped is not known any more. */
-	if (lock.word && lock.owner != &agent_self) {
-		ranges = NULL;
-		nr_ranges = room = 0;
-	}
+	if (lock.word && lock.owner != &agent_self)
+		nr_ranges = 0;
 	lock = (struct lock){ 0 };
 }
 
 /* ---- the ranges, with the lock held ---- */
 
+static void
+double_room(void)
+{
+	const size_t bytes = room * sizeof *ranges;
+	struct range *old = ranges;
+	long at = sys_call(SYS_mmap, NULL, 2 * bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (sys_failed(at))
+		return;
+	/* In this order: a child may be made in between. */
+	ranges = memcpy((void *)at, old, nr_ranges * sizeof *ranges);
+	room *= 2;
+	if (old != first_ranges)
+		sys_call(SYS_munmap, old, bytes);
+}
+
+/* For two more.  Memory is asked for long before it is needed, so that there may be none for a while. */
 static bool
 make_room(void)
 {
-	size_t want = room ? 2 * room : 4096 / sizeof *ranges;
-	long at;
-
-	if (nr_ranges + 2 <= room)
-		return true;
-	at = room ? sys_call(SYS_mremap, ranges, room * sizeof *ranges, want * sizeof *ranges,
-			    MREMAP_MAYMOVE)
-		  : sys_call(SYS_mmap, NULL, want * sizeof *ranges, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (sys_failed(at))
-		return false;
-	ranges = (struct range *)at;
-	room = want;
-	return true;
+	if (nr_ranges + 2 > room / 2)
+		double_room();
+	return nr_ranges + 2 <= room;
 }
 
 /* The first that begins below END: nr_ranges if none does. */
@@ -107,7 +116,11 @@ erase(size_t at)
 	memmove(&ranges[at], &ranges[at + 1], (--nr_ranges - at) * sizeof *ranges);
 }
 
-/* Forget what lies in [START, END); returns the bytes that were counted for it. */
+/*
+ * Forget what lies in [START, END); returns the bytes that were counted for it.  Of a range with a hole in
+ * it that there is no room for, the upper part is forgotten, too: rather too little is counted than
+ * something that is not there.
+ */
 static int64_t
 cut(uintptr_t start, uintptr_t end)
 {
@@ -116,17 +129,16 @@ cut(uintptr_t start, uintptr_t end)
 
 	while (at < nr_ranges && ranges[at].end > start) {
 		struct range was = ranges[at];
+		bool is_split = was.start < start && was.end > end;
 		uintptr_t from = was.start > start ? was.start : start;
-		uintptr_t to = was.end < end ? was.end : end;
+		uintptr_t to = was.end < end || (is_split && !make_room()) ? was.end : end;
 
-		if (was.start < start && was.end > end && !make_room())
-			return bytes;	/* counted too long rather than too short */
 		bytes += (int64_t)(to - from);
 		erase(at);
 		if (was.start < start)
 			insert(at, was.start, start);
-		if (was.end > end)
-			insert(at++, end, was.end);
+		if (was.end > to)
+			insert(at++, to, was.end);
 		at += was.start < start;
 	}
 	segment->mapped_bytes -= bytes;
@@ -180,16 +192,22 @@ forget(void *at, size_t bytes)
 	return was;
 }
 
-/* BYTES at AT count; false when there is no memory to remember them. */
-static bool
+/*
+ * BYTES at AT count, unless there is no memory to remember them.  Returns how much more that is than before:
+ * something is known of them if the program unmapped it by a system call of its own.
+ */
+static int64_t
 remember(void *at, int64_t bytes)
 {
-	bool is_known;
+	const uintptr_t start = (uintptr_t)at, end = start + (size_t)bytes;
+	int64_t more;
 
 	mappings_lock();
-	is_known = put((uintptr_t)at, (uintptr_t)at + (size_t)bytes);
+	more = -cut(start, page_end(end));
+	if (put(start, end))
+		more += bytes;
 	mappings_unlock();
-	return is_known;
+	return more;
 }
 
 /*
@@ -198,18 +216,16 @@ remember(void *at, int64_t bytes)
 static void
 take_up_again(struct wire_thread *self, void *at, int64_t was)
 {
-	if (was && !remember(at, was))
-		count_give(self, was);
+	if (was)
+		count_give(self, was - remember(at, was));
 }
 
 /* Something new of BYTES is at AT, for which COUNTED are counted so far. */
 static void
 take_up(struct wire_thread *self, void *at, int64_t bytes, int64_t counted)
 {
-	bool is_known = remember(at, bytes);
-
 	__atomic_add_fetch(&segment->nr_mappings, 1, __ATOMIC_RELAXED);
-	count_give(self, counted - (is_known ? bytes : 0));
+	count_give(self, counted - remember(at, bytes));
 }
 
 /*

@@ -1,10 +1,12 @@
 /*
- * mappings [all]: mmap, munmap and mremap count for what is mapped, whatever is unmapped of it.  With
- * "all" files and reserved addresses count, too.
+ * mappings [all] [nomem]: mmap, munmap and mremap count for what is mapped, whatever is unmapped of it.
+ * With "all" files and reserved addresses count, too.  With "nomem" the agent has no memory to remember
+ * thousands of them.
  */
 #include "count.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 #define PAGE 4096
 
@@ -139,21 +141,43 @@ try_threads(void)
 	counted(0, "threads that move theirs");
 }
 
+/* Every second one goes first, so that all are apart. */
 static void
-try_many(void)
+try_many(int nr, bool is_exact)
 {
-	enum { NR = 2000 };
-	static char *p[NR];
+	static char *p[4000];
+	long most;
 
 	begin_count();
-	for (int i = 0; i < NR; i++)
-		p[i] = map(NULL, PAGE * (size_t)(1 + i % 3), 0);
-	counted(PAGE * (NR / 3 * 6L + 1 + 2), "many of them");
-	for (int i = 0; i < NR; i += 2)
-		munmap(p[i], PAGE * (size_t)(1 + i % 3));
-	for (int i = 1; i < NR; i += 2)
-		munmap(p[i], PAGE * (size_t)(1 + i % 3));
+	for (int i = 0; i < nr; i++)
+		p[i] = map(NULL, PAGE * (size_t)(1 + i % 2), 0);
+	counted(PAGE * (nr / 2 * 3L), "many of them");
+	for (int i = 0; i < nr; i += 2)
+		munmap(p[i], PAGE);
+	most = PAGE * (nr / 2 * 2L);
+	if (is_exact)
+		counted(most, "every second one");
+	else
+		ok((long)(memdiag_live_bytes() - count_before) <= most, "no more than there are");
+	for (int i = 1; i < nr; i += 2)
+		munmap(p[i], 2 * PAGE);
 	counted(0, "and none again");
+}
+
+/* What is unmapped past the agent counts until something else is there. */
+static void
+try_past(void)
+{
+	char *p;
+
+	begin_count();
+	p = map(NULL, 5 * PAGE, 0);
+	syscall(SYS_munmap, p + PAGE, 3 * PAGE);
+	ok(map(p + 2 * PAGE, PAGE, MAP_FIXED_NOREPLACE) == p + 2 * PAGE,
+		"mapped where something was unmapped by the system call");
+	counted(5 * PAGE, "counts once");
+	munmap(p, 5 * PAGE);
+	counted(0, "munmap of all");
 }
 
 int
@@ -164,7 +188,9 @@ main(int argc, char **argv)
 	try_parts();
 	try_mremap();
 	try_files(is_told(argc, argv, "all"));
-	try_many();
+	try_past();
+	try_many(1000, true);
+	try_many(4000, !is_told(argc, argv, "nomem"));
 	try_threads();
 	return tap_end();
 }
