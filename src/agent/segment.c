@@ -256,7 +256,6 @@ part_from_parent(void)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)))
 		return false;
 	memcpy(segment, forking.copy, WIRE_SEGMENT_BYTES(forking.copy->nr_threads));
-	drop_copy();
 	return true;
 }
 
@@ -272,7 +271,7 @@ segment_before_fork(void)
 	forking.self = agent_self;
 	agent_self = (struct agent_self){ .place = &agent_nobody, .is_inside = true,
 		.is_forking = true };
-	if (settings.follows && segment != (struct wire_segment *)fallback)
+	if (agent_mode != AGENT_OFF && settings.follows && segment != (struct wire_segment *)fallback)
 		copy_counters();
 }
 
@@ -290,10 +289,12 @@ segment_in_child(void)
 	mappings_forget_lock();
 	settings.segment = NULL;
 	agent_self = (struct agent_self){ .place = &agent_nobody };
-	if (!settings.follows || !part_from_parent()) {
+	if (!settings.follows || !part_from_parent())
 		agent_mode = AGENT_OFF;
+	drop_copy();
+	/* Also when its parent was silent: the counters are somebody else's then. */
+	if (agent_mode == AGENT_OFF)
 		return;
-	}
 	segment->pid = (uint32_t)sys_call(SYS_getpid, 0);
 	segment->nr_refused = 0;
 	segment->is_reported = 0;

@@ -1,76 +1,18 @@
 #!/bin/sh
 # The agent in programs that do what is hard to count: preloaded, each as it is, with a malloc that
-# calls itself by the names of the hooks, and where nothing can be shared.
-# shellcheck disable=SC3043 # every sh we know has local
+# calls itself by the names of the hooks, where nothing can be shared, and where the agent gets no memory.
 deadline=120
 . "$top_srcdir/tests/live/lib.sh"
-
-AGENT=$top_builddir/libmemdiag-agent.so
-[ -e "$AGENT" ] || skip_all "the agent is not made for this processor"
-programs=$top_builddir/tests/agent
-
-# with_agent SETTINGS COMMAND...: run it under the agent.
-with_agent()
-{
-	local settings="$1"
-	shift
-	MEMDIAG_AGENT="follow;$settings" LD_PRELOAD="$AGENT${also:+ $also}" "$@"
-}
-
-# tap NAME ARGUMENTS...: whether the program says that all is well.
-tap()
-{
-	local program="$programs/$1"
-	[ -x "$program" ] || program=$dir/$1
-	shift
-	with_agent "${settings-}" timeout 20 ${launcher-} "$program" "$@" >"$dir/tap" 2>&1 &&
-		grep -q '^1\.\.' "$dir/tap" && ! grep '^not ok' "$dir/tap" || {
-		grep -A 1 '^not ok' "$dir/tap" || tail -n 3 "$dir/tap"
-		return 1
-	}
-}
-
-# The process that was meant is this one, and its children are not.
-alone()
-{
-	sh -c 'MEMDIAG_AGENT="pid=$$" LD_PRELOAD="$0" exec "$@"' "$AGENT${also:+ $also}" \
-		${launcher-} "$programs/fork" alone >"$dir/tap" 2>&1 &&
-		! grep -A 1 '^not ok' "$dir/tap"
-}
-
-all()
-{
-	local how="$1"
-	settings=account=usable
-	check "$how: exact" tap exact ${other-}
-	check "$how: mappings" tap mappings
-	check "$how: threads" tap threads
-	check "$how: fork" tap fork _Fork
-	check "$how: children that are not followed" alone
-	check "$how: around" tap around "$programs/early.so"
-	settings='account=requested'
-	check "$how: exact, requested bytes" tap exact requested ${other-}
-	check "$how: threads, requested bytes" tap threads
-	settings='on-limit=enomem;limit=12000000'
-	check "$how: limit" tap limit ${grants-}
-	settings='account=requested;on-limit=enomem;limit=9000000'
-	check "$how: limit, requested bytes" tap limit ${grants-}
-	settings='account=requested;on-limit=enomem;limit=100000000'
-	check "$how: mappings, limited" tap mappings
-	check "$how: resize, requested bytes" tap resize
-	settings='on-limit=enomem;limit=100000000'
-	[ "${grants-}" = rounds ] || check "$how: resize" tap resize
-	settings='on-limit=enomem;limit=50000000'
-	[ ! -x "$dir/cxx" ] || check "$how: C++" tap cxx
-}
+. "$top_srcdir/tests/live/agent-lib.sh"
 
 # On a disk that is too small for the segment it must not die of writing to it.
 fills_disk()
 {
 	mkdir "$dir/full"
-	unshare --mount sh -c 'mount -t tmpfs -o size=8k none "$0" && exec "$@"' "$dir/full" \
-		env MEMDIAG_AGENT="follow;file=$dir/full/segment" LD_PRELOAD="$AGENT" \
-		"$programs/threads" >"$dir/tap" 2>&1 && ! grep -A 1 '^not ok' "$dir/tap"
+	# shellcheck disable=SC2016 # the inner shell's
+	all_is_well unshare --mount sh -c 'mount -t tmpfs -o size=8k none "$0" && exec "$@"' \
+		"$dir/full" env MEMDIAG_AGENT="follow;file=$dir/full/segment" LD_PRELOAD="$AGENT" \
+		"$programs/threads"
 }
 
 # Who works with its grant takes no barrier; so all must be made to have one when grants are taken back.  A
@@ -82,15 +24,6 @@ makes_barrier()
 		grep -q 'membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED,' "$dir/strace"
 }
 
-if command -v "${CXX:-c++}" >/dev/null; then
-	"${CXX:-c++}" -std=c++17 -O1 -pthread -I"$top_srcdir/include" -I"$top_srcdir/src" \
-		-I"$top_srcdir/tests/unit" -o "$dir/cxx" "$top_srcdir/tests/agent/cxx.cc" || exit
-else
-	skip 'C++' 'there is no C++ compiler'
-fi
-
-also=
-launcher=
 all plain
 settings=account=requested
 check 'blocks that were got past it' tap around "$programs/early.so" past
@@ -113,6 +46,11 @@ also=
 launcher=$programs/nomap
 grants=exact
 all 'nothing shared'
+launcher="$programs/nomem all"
+grants=
+nomem=nomem
+all 'no memory'
+nomem=
 also=$programs/reentrant.so
 other=other
 grants=rounds
