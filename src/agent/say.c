@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,21 +36,41 @@ add_number(struct line *l, uint64_t n)
 		add(l, digits[--nr]);
 }
 
+#define BIT(sig) (UINT64_C(1) << ((sig) - 1))
+/* What a write may bring: nobody reads any more; a file is as large as may be; a terminal of others. */
+#define OF_WRITING (BIT(SIGPIPE) | BIT(SIGXFSZ) | BIT(SIGTTOU))
+
 /*
- * In one call, so that lines of several processes do not mix.  Who reads them may have gone: the
- * signal for that would end the program.
+ * A reader that is slow has a second.  One that does not read at all would keep the program waiting for
+ * ever, where without us it would go on, or at its limit, end.
+ */
+static bool
+is_read(void)
+{
+	struct pollfd p = { .fd = 2, .events = POLLOUT };
+	struct timespec patience = { .tv_sec = 1 };
+	const uint64_t all = UINT64_MAX;
+
+	return sys_call(SYS_ppoll, &p, 1, &patience, &all, sizeof all) != 0;
+}
+
+/*
+ * In one call, so that lines of several processes do not mix.  A line that cannot be written is lost; the
+ * signal that tells so would end the program, and is taken away.  One that was there before is not ours.
  */
 static void
 end(struct line *l)
 {
-	const uint64_t sigpipe = UINT64_C(1) << (SIGPIPE - 1);
 	const struct timespec at_once = { 0 };
-	uint64_t was = 0;
+	const uint64_t blocked = OF_WRITING;
+	uint64_t was = 0, before = 0, ours;
 
 	l->text[l->len++] = '\n';
-	sys_call(SYS_rt_sigprocmask, SIG_BLOCK, &sigpipe, &was, sizeof was);
-	if (sys_call(SYS_write, 2, l->text, l->len) == -EPIPE && !(was & sigpipe))
-		sys_call(SYS_rt_sigtimedwait, &sigpipe, NULL, &at_once, sizeof sigpipe);
+	sys_call(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &was, sizeof was);
+	sys_call(SYS_rt_sigpending, &before, sizeof before);
+	ours = OF_WRITING & ~before;
+	if (is_read() && sys_failed(sys_call(SYS_write, 2, l->text, l->len)))
+		sys_call(SYS_rt_sigtimedwait, &ours, NULL, &at_once, sizeof ours);
 	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof was);
 }
 

@@ -67,6 +67,17 @@ lives_on()
 	wait $!
 }
 
+# One who has it open and does not read: the program does not wait for him.
+is_not_read()
+{
+	mkfifo "$dir/full"
+	exec 3<>"$dir/full"
+	dd if=/dev/zero of="$dir/full" bs=1 oflag=nonblock 2>"$dir/dd"
+	grep -q 'temporarily unavailable' "$dir/dd" &&
+		exits "$1" timeout -s KILL 10 sh -c 'LD_PRELOAD=$0 exec env "$@" 2>&3' "$AGENT" \
+			"$2" "$exact" requested >"$dir/out"
+}
+
 # The thread that prints must not be the reason that a process goes on.
 ends()
 {
@@ -80,6 +91,9 @@ check 'what is mapped counts in full' exits 0 under MT_MEMORY_LIMIT=1000000000 \
 check 'a process ends with its last thread' ends
 check 'lines come' lines_come
 check 'a reader of them that goes away is no harm' lives_on
+check 'one who does not read, neither' is_not_read 0 MT_PRINT_INTERVAL_MS=10
+rm "$dir/full"
+check 'and at the limit it ends as it should' is_not_read 255 MT_MEMORY_LIMIT=1000
 library=$top_builddir/libmemtracer.so
 check 'by the name of MemTracer it needs no variable' exits 0 under X=1 "$exact" requested
 check 'and talks' said '[MEMTRACER] allocated memory: N, metadata memory: N'

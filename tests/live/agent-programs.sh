@@ -27,6 +27,8 @@ makes_barrier()
 all plain
 settings=account=requested
 check 'blocks that were got past it' tap around "$programs/early.so" past
+settings='on-limit=report;limit=20000000'
+check 'lines that cannot be written' tap talk
 if [ "$(id -u)" -eq 0 ]; then
 	check 'a disk that is full' fills_disk
 else
