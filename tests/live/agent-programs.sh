@@ -25,6 +25,8 @@ makes_barrier()
 }
 
 all plain
+settings=account=usable
+check 'no more memory, nor descriptors' tap narrow
 settings=account=requested
 check 'blocks that were got past it' tap around "$programs/early.so" past
 settings='on-limit=report;limit=20000000'
@@ -48,6 +50,8 @@ also=
 launcher=$programs/nomap
 grants=exact
 all 'nothing shared'
+settings=account=usable
+check 'nor any more memory' tap narrow
 launcher="$programs/nomem all"
 grants=
 nomem=nomem
