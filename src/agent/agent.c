@@ -1,11 +1,28 @@
 #include <config.h>
 
 #include <sys/auxv.h>
+#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/count.h"
+#include "agent/sys.h"
 
-enum agent_mode agent_mode;
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18	/* 4.14 */
+#endif
+
+#if defined __aarch64__
+#define MOST_PAGE_BYTES 65536
+#else
+#define MOST_PAGE_BYTES 4096
+#endif
+
+/* Nothing else is on its page. */
+static union {
+	enum agent_mode mode;
+	char page[MOST_PAGE_BYTES];
+} mode_page __attribute__((aligned(MOST_PAGE_BYTES)));
+extern enum agent_mode agent_mode __attribute__((alias("mode_page")));
 size_t agent_page_bytes;
 struct wire_thread agent_nobody = { .is_inside = 1 };
 __thread struct agent_self agent_self = { .place = &agent_nobody };
@@ -18,6 +35,17 @@ static enum {
 
 /* Loaded into a process that ran already: see live.c. */
 static bool is_live;
+
+/*
+ * In a child it is AGENT_OFF, whichever way that was made, until fork() calls segment_in_child().  Of a
+ * child that was made by the system call itself nobody tells us, and it has its parent's counters.  Before
+ * 4.14, and under a filter, it counts there.
+ */
+static void
+turn_off_in_children(void)
+{
+	sys_call(SYS_madvise, &mode_page, sizeof mode_page, MADV_WIPEONFORK);
+}
 
 /* glibc's malloc calls no hooks, so it needs no guard; but for those that its own beginning leads to. */
 static enum agent_mode
@@ -46,9 +74,9 @@ start(char **envp)
 	state = STARTED;
 	if (!settings.is_on)
 		return;
-	segment_open();
-	segment->way = is_live ? WIRE_LOADED : WIRE_PRELOADED;
+	segment_open(is_live ? WIRE_LOADED : WIRE_PRELOADED);
 	count_init();
+	turn_off_in_children();
 	agent_mode = best_mode();
 	agent_self.is_inside = true;	/* it may call malloc */
 	segment_watch_forks();

@@ -135,7 +135,7 @@ extern size_t agent_page_bytes;
 struct wire_thread *agent_enter_slowly(void);
 
 /* Map the counters; falls back to some that cannot be shared, so it never fails. */
-void segment_open(void);
+void segment_open(enum wire_way way);
 /* Have fork() keep the counters of parent and child apart. */
 void segment_watch_forks(void);
 /* What it does then: around a fork, and in the child. */

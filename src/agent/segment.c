@@ -165,7 +165,7 @@ code_bytes(void)
 }
 
 static void
-fill(uint32_t max_threads)
+fill(enum wire_way way, uint32_t max_threads)
 {
 	struct timespec now = { 0 };
 	int64_t reserve = settings.limit_bytes / 64;
@@ -179,6 +179,7 @@ fill(uint32_t max_threads)
 	segment->pid = (uint32_t)sys_call(SYS_getpid, 0);
 	segment->account = settings.account;
 	segment->on_limit = settings.on_limit;
+	segment->way = way;
 	segment->started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	segment->code_bytes = code_bytes();
 	segment->base_bytes = settings.is_memtracer ? (int64_t)segment->code_bytes : 0;
@@ -190,17 +191,31 @@ fill(uint32_t max_threads)
 	__atomic_store_n(&segment->magic, WIRE_MAGIC, __ATOMIC_RELEASE);
 }
 
-void
-segment_open(void)
+/* Memory that nobody else has, at AT or, if that is NULL, anywhere.  NULL: there is none. */
+static struct wire_segment *
+map_private(void *at, size_t bytes)
 {
-	struct wire_segment *mapped = map_new(NULL);
+	long mapped = sys_call(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	return sys_failed(mapped) ? NULL : (struct wire_segment *)mapped;
+}
+
+/*
+ * Of a process that ran already memdiag reads the memory.  So it need not be shared, and then a child is
+ * no harm that was made by the system call itself: live.c does not ask for agent_mode.
+ */
+void
+segment_open(enum wire_way way)
+{
+	struct wire_segment *mapped = way == WIRE_LOADED ? map_private(NULL, BYTES) : map_new(NULL);
 	uint32_t max_threads = mapped ? WIRE_MAX_THREADS : FEW_THREADS;
 
 	if (mapped)
 		segment = mapped;
 	/* A file that was used before an exec() has the counters of that program. */
 	memset(wire_threads(segment), 0, WIRE_SEGMENT_BYTES(max_threads) - WIRE_HEADER_BYTES);
-	fill(max_threads);
+	fill(way, max_threads);
 	memdiag_agent_segment = segment;
 }
 
@@ -209,6 +224,7 @@ segment_open(void)
 /* What a thread that forks needs to know afterwards. */
 static __thread struct {
 	struct agent_self self;
+	enum agent_mode mode;		/* the child has none */
 	struct wire_segment *copy;	/* of the counters, NULL: there is none */
 } forking;
 
@@ -221,11 +237,10 @@ copy_counters(void)
 {
 	bool has_mappings_lock = mappings_lock(), has_count_lock = count_lock();
 	size_t bytes = WIRE_SEGMENT_BYTES(segment->nr_threads);
-	long copy = sys_call(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!sys_failed(copy))
-		forking.copy = memcpy((void *)copy, segment, bytes);
+	forking.copy = map_private(NULL, bytes);
+	if (forking.copy)
+		memcpy(forking.copy, segment, bytes);
 	if (has_count_lock)
 		count_unlock();
 	if (has_mappings_lock)
@@ -251,9 +266,7 @@ part_from_parent(void)
 		return true;	/* fork() has copied it */
 	if (!forking.copy)
 		return false;
-	if (!map_new(segment) &&
-		sys_failed(sys_call(SYS_mmap, segment, BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)))
+	if (!map_new(segment) && !map_private(segment, BYTES))
 		return false;
 	memcpy(segment, forking.copy, WIRE_SEGMENT_BYTES(forking.copy->nr_threads));
 	return true;
@@ -269,6 +282,7 @@ void
 segment_before_fork(void)
 {
 	forking.self = agent_self;
+	forking.mode = agent_mode;
 	agent_self = (struct agent_self){ .place = &agent_nobody, .is_inside = true,
 		.is_forking = true };
 	if (agent_mode != AGENT_OFF && settings.follows && segment != (struct wire_segment *)fallback)
@@ -285,15 +299,17 @@ segment_in_parent(void)
 void
 segment_in_child(void)
 {
+	bool is_counted;
+
 	count_forget_lock();
 	mappings_forget_lock();
 	settings.segment = NULL;
 	agent_self = (struct agent_self){ .place = &agent_nobody };
-	if (!settings.follows || !part_from_parent())
-		agent_mode = AGENT_OFF;
+	/* Of a silent parent the counters are somebody else's. */
+	is_counted = settings.follows && forking.mode != AGENT_OFF && part_from_parent();
+	agent_mode = is_counted ? forking.mode : AGENT_OFF;
 	drop_copy();
-	/* Also when its parent was silent: the counters are somebody else's then. */
-	if (agent_mode == AGENT_OFF)
+	if (!is_counted)
 		return;
 	segment->pid = (uint32_t)sys_call(SYS_getpid, 0);
 	segment->nr_refused = 0;

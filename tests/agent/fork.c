@@ -5,6 +5,9 @@
  */
 #include "count.h"
 
+#include <signal.h>
+#include <sys/syscall.h>
+
 pid_t _Fork(void) __attribute__((weak));
 
 static bool is_nomem;
@@ -96,6 +99,52 @@ try_going_on(pid_t (*how)(void), const char *what)
 	is_u64((uint64_t)nr_right, 100, what);
 }
 
+/* By a system call of the program's own, of which libc, and so the agent, knows nothing. */
+static pid_t
+make_child(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static void
+try_past_libc(void)
+{
+	int status;
+	pid_t pid;
+
+	begin_count();
+	pid = make_child();
+	if (pid == 0) {
+		block = realloc(malloc(10000000), 20000000);
+		block = calloc(1, 10000);
+		block = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		_exit(is_silent());
+	}
+	ok(waitpid(pid, &status, 0) == pid && status == 0, "a child past libc is silent");
+	counted(0, "and none of it is its parent's");
+	pid = make_child();
+	if (pid == 0)
+		_exit(child_says(is_silent) ? 0 : 1);
+	ok(waitpid(pid, &status, 0) == pid && status == 0, "as is its child by fork()");
+	counted(0, "of which nothing is the first one's");
+}
+
+/* It has its parent's memory, and what it takes there is its parent's to give back. */
+static void
+try_vfork(void)
+{
+	static void *volatile taken;
+
+	begin_count();
+	if (vfork() == 0) {
+		taken = malloc(5000);
+		_exit(0);
+	}
+	counted((long)malloc_usable_size(taken), "what a child of vfork() takes");
+	free(taken);
+	counted(0, "is given back by its parent");
+}
+
 static int
 leaves_much(void)
 {
@@ -134,11 +183,8 @@ main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 	ok(true, "forks in threads");
 	free(keep);
-	begin_count();
-	if (vfork() == 0)
-		_exit(0);
-	take_and_free(10);
-	counted(0, "vfork");
+	try_past_libc();
+	try_vfork();
 	ok(system("exit 3") >> 8 == 3, "system()");
 	return tap_end();
 }

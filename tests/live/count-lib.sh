@@ -49,10 +49,11 @@ does()
 	[ "$before" = "$after" ]
 }
 
+# child_changes_nothing COMMAND: whether what a child does that is made by COMMAND is not counted.
 child_changes_nothing()
 {
 	local before
-	before=$(rest) && [ "$(ask fork)" = 0 ] || return
+	before=$(rest) && [ "$(ask "$1")" = 0 ] || return
 	echo "$before"
 	[ "$before" = "$(rest)" ]
 }

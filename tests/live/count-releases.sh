@@ -28,7 +28,7 @@ on_release()
 	check "$release: started again" count_again
 	check "$release: what was counted is what there is" nearly_agrees_with_heap \
 		"$(json .data.doubtful_blocks)"
-	check "$release: what a child does is not its parent's" child_changes_nothing
+	check "$release: what a child does is not its parent's" child_changes_nothing fork
 	check "$release: stop" count stop
 	check "$release: every byte is as it was" same_bytes
 	check "$release: the target lives on" end_tracee

@@ -215,8 +215,10 @@ check 'killed before it said so: the target lives on' end_tracee
 
 start_tracee ledger
 check 'children: start' count start
+check 'children: their parent counts' does mix 1000
 check 'children: forks that wait for who allocates' does forks 200
-check 'children: what a child does is not its parent'"'"'s' child_changes_nothing
+check 'children: what a child does is not its parent'"'"'s' child_changes_nothing fork
+check 'children: nor what one does that libc knows nothing of' child_changes_nothing clone
 parent=$tracee_pid
 child=$(ask child)
 check 'children: a child is not counted, and status says so' exits 5 memdiag status --pid "$child"

@@ -21,6 +21,7 @@
  *	map N		N mappings made, moved, cut and given back but for one of a MiB each
  *	unmap [N]	these, too: the N oldest, else all
  *	fork		a child that allocates, frees and ends; then answers its status
+ *	clone		the same with one that is made by the system call itself
  *	forks N		N forks, before which a handler waits for a lock whose holder allocates
  *	child		a child that stays until "unchild"; answers its PID
  *	says N FILE	the agent FILE says that it counts, or with 0 that it does not, whatever it does
@@ -33,6 +34,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 
@@ -399,10 +401,16 @@ unmap_oldest(long nr)
 
 /* ---- children ---- */
 
-static int
-fork_one(void)
+static pid_t
+clone_past_libc(void)
 {
-	pid_t pid = fork();
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static int
+fork_one(pid_t (*how)(void))
+{
+	pid_t pid = how();
 	int status = -1;
 
 	if (pid == 0) {
@@ -455,7 +463,7 @@ fork_often(long nr)
 	has_forked = false;
 	pthread_create(&thread, NULL, allocate_locked, NULL);
 	while (nr-- > 0)
-		fork_one();
+		fork_one(fork);
 	has_forked = true;
 	pthread_join(thread, NULL);
 }
@@ -513,7 +521,11 @@ answer(char *line)
 		return;
 	}
 	if (strcmp(word, "fork") == 0) {
-		tracee_say("%d", fork_one());
+		tracee_say("%d", fork_one(fork));
+		return;
+	}
+	if (strcmp(word, "clone") == 0) {
+		tracee_say("%d", fork_one(clone_past_libc));
 		return;
 	}
 	if (strcmp(word, "child") == 0) {
