@@ -303,7 +303,7 @@ release_program()
 	[ ! -x "$program" ] || return 0
 	# Without -B gcc finds this machine's own libc first, by the way it was built.
 	"${CC:-cc}" --sysroot="$sysroot" -B"$sysroot/usr/lib/${libdir##*/}" -O1 -pthread \
-		-o "$program" "$top_srcdir/tests/tracees/$1.c" -lrt -ldl
+		-I"$top_srcdir/src" -o "$program" "$top_srcdir/tests/tracees/$1.c" -lrt -ldl
 }
 
 # start_release_tracee NAME ARGUMENTS...: as start_tracee, on the glibc of $release.
