@@ -145,6 +145,49 @@ try_vfork(void)
 	counted(0, "is given back by its parent");
 }
 
+/* ---- forks while other threads map ---- */
+
+#define PAGE 4096
+#define NR_HOLES 4000
+
+static volatile bool is_over;
+
+static void *
+map_until_over(void *arg)
+{
+	while (!is_over)
+		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE);
+	return arg;
+}
+
+static int
+maps_as_well(void)
+{
+	alarm(10);
+	return munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE);
+}
+
+/* There are so many ranges that a thread is most often in the middle of changing the list of them. */
+static void
+try_mapping(void)
+{
+	char *with_holes = mmap(NULL, 2 * NR_HOLES * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread[2];
+	int nr_right = 0;
+
+	for (size_t i = 0; i < NR_HOLES; i++)
+		munmap(with_holes + 2 * i * PAGE, PAGE);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, map_until_over, NULL);
+	for (int i = 0; i < 100; i++)
+		nr_right += child_says(maps_as_well);
+	is_over = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	munmap(with_holes, 2 * NR_HOLES * PAGE);
+	is_u64((uint64_t)nr_right, 100, "children of a parent whose threads map");
+}
+
 static int
 leaves_much(void)
 {
@@ -182,6 +225,7 @@ main(int argc, char **argv)
 	for (int i = 0; i < 8; i++)
 		pthread_join(thread[i], NULL);
 	ok(true, "forks in threads");
+	try_mapping();
 	free(keep);
 	try_past_libc();
 	try_vfork();

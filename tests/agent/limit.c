@@ -1,7 +1,8 @@
 /*
- * limit [exact|rounds]: 64 threads race for what a limit leaves, with on-limit=enomem: never a byte
+ * limit [exact|rounds|stuck]: 64 threads race for what a limit leaves, with on-limit=enomem: never a byte
  * over, and nothing is refused that would fit.  "exact" where nobody is granted more than it needs,
- * "rounds" where malloc rounds up by more than a page.
+ * "rounds" where malloc rounds up by more than a page, "stuck" for a thread that is busy for ever, which
+ * is waited for 2 s.
  */
 #include "count.h"
 
@@ -141,18 +142,47 @@ finish(void *arg)
 	return arg;
 }
 
-static void
-try_busy(void)
+/* A thread that does nothing is parked, as if it were in the middle of something. */
+static pthread_t
+park_one(void)
 {
-	int64_t reserve = memdiag_agent_segment->reserve_bytes;
-	pthread_t busy, helper;
-	size_t left;
+	pthread_t busy;
 
 	pthread_barrier_init(&parked, NULL, 2);
 	pthread_create(&busy, NULL, park, NULL);
 	pthread_barrier_wait(&parked);
-	pthread_create(&helper, NULL, finish, NULL);
 	slack = place->granted_bytes - place->live_bytes;
+	return busy;
+}
+
+/* What it was granted may be used yet, so it stays, and its thread has to ask for everything. */
+static void
+try_stuck(void)
+{
+	pthread_t busy = park_one();
+	int64_t granted = place->granted_bytes;
+
+	__atomic_store_n(&place->is_busy, 1, __ATOMIC_RELEASE);
+	ok(is_enomem(limit - memdiag_live_bytes() - (size_t)slack / 2),
+		"the grant of a thread that stays busy is not for others");
+	ok(place->granted_bytes == granted && place->ceiling_bytes < 0, "it is kept for it");
+	__atomic_store_n(&place->is_busy, 0, __ATOMIC_RELEASE);
+	block = malloc(limit - memdiag_live_bytes() - (size_t)memdiag_agent_segment->reserve_bytes -
+		       2 * PAGE);
+	ok(block != NULL, "until it is busy no more");
+	free(block);
+	pthread_barrier_wait(&parked);
+	pthread_join(busy, NULL);
+}
+
+static void
+try_busy(void)
+{
+	int64_t reserve = memdiag_agent_segment->reserve_bytes;
+	pthread_t busy = park_one(), helper;
+	size_t left;
+
+	pthread_create(&helper, NULL, finish, NULL);
 	ok(slack > 3 * PAGE, "it has something to take: %lld", (long long)slack);
 	__atomic_store_n(&place->is_busy, 1, __ATOMIC_RELEASE);
 	/* It fits unless the thread takes its slack, malloc's rounding to pages included. */
@@ -227,6 +257,10 @@ main(int argc, char **argv)
 
 	need_agent();
 	limit = memdiag_limit_bytes();
+	if (is_told(argc, argv, "stuck")) {
+		try_stuck();
+		return tap_end();
+	}
 	pthread_barrier_init(&filled, NULL, NR);
 	/* First: the others leave no memory for it. */
 	if (pthread_create(&watcher, NULL, watch, NULL) != 0)

@@ -39,6 +39,19 @@ try_plain(void)
 }
 
 static void
+try_peak(void)
+{
+	const struct wire_segment *s = memdiag_agent_segment;
+	int64_t most = s->mapped_bytes + 10000 * PAGE;
+	uint64_t nr = s->nr_mappings;
+
+	munmap(map(NULL, 10000 * PAGE, 0), 10000 * PAGE);
+	is_u64((uint64_t)s->mapped_peak_bytes, (uint64_t)most, "the most that was mapped is known");
+	ok(s->mapped_bytes == most - 10000 * PAGE, "and what is now");
+	is_u64(s->nr_mappings, nr + 1, "and how often");
+}
+
+static void
 try_parts(void)
 {
 	char *p, *q;
@@ -185,6 +198,7 @@ main(int argc, char **argv)
 {
 	need_agent();
 	try_plain();
+	try_peak();
 	try_parts();
 	try_mremap();
 	try_files(is_told(argc, argv, "all"));

@@ -110,6 +110,41 @@ try_left_place(void)
 		free(left[i]);
 }
 
+/* ---- more threads than places ---- */
+
+#define LARGE 1000000
+
+static void *
+have_a_block(void *arg)
+{
+	void *volatile p = malloc(LARGE);
+
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	free(p);
+	return arg;
+}
+
+/* Where the counters cannot be shared with anybody there are few places, and one that the others share. */
+static void
+try_shared_place(void)
+{
+	pthread_t thread[NR - 1];
+	size_t most;
+
+	begin_count();
+	for (size_t i = 0; i < NR - 1; i++)
+		pthread_create(&thread[i], NULL, have_a_block, NULL);
+	pthread_barrier_wait(&barrier);
+	most = memdiag_live_bytes();
+	ok(most - count_before >= (NR - 1) * LARGE, "what many have is counted");
+	pthread_barrier_wait(&barrier);
+	for (size_t i = 0; i < NR - 1; i++)
+		pthread_join(thread[i], NULL);
+	counted(0, "and given back");
+	ok(memdiag_peak_bytes() >= most, "the peak has it");
+}
+
 /* ---- odd flows ---- */
 
 static void
@@ -181,6 +216,7 @@ main(void)
 	ok(memdiag_agent_segment->nr_threads < 300, "who go on with each other's places: %u",
 		memdiag_agent_segment->nr_threads);
 	try_left_place();
+	try_shared_place();
 	ok(memdiag_peak_bytes() >= memdiag_live_bytes(), "the peak is not below what is live");
 	try_odd_flows();
 	return tap_end();

@@ -36,6 +36,10 @@ if [ "$(id -u)" -eq 0 ]; then
 else
 	skip 'a disk that is full' 'mounting one takes root'
 fi
+settings='on-limit=report;limit=50000000'
+check 'a limit that is told' tap report
+settings='on-limit=enomem;limit=12000000'
+check 'a thread that is busy for ever' tap limit stuck
 if command -v strace >/dev/null; then
 	check 'grants are taken back with a barrier for all' makes_barrier
 else

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 
 #include "child.h"
-#include "heap/heap.h"
+#include "heap/heap-priv.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define LONG_NS UINT64_C(5000000000)
@@ -180,6 +180,70 @@ test_fast_circle(struct view *v)
 	set_word(v, head + 16, link);
 }
 
+/* ---- a list that changes ---- */
+
+/*
+ * A process that is not stopped has moved two chunks to another bin, just when a reader was at the first:
+ * that one leads to the second, and the second to the first.  ADDR is where its links are.
+ */
+static struct {
+	uint64_t addr[2], chunk[2];
+	unsigned int nr_seen;
+} moved;
+#define FAR_TOO_OFTEN (64 * MIB / 32)	/* there is no memory for so many chunks */
+
+const char *__real_copies_pair(struct copies *c, uint64_t addr);
+const char *__wrap_copies_pair(struct copies *c, uint64_t addr);
+
+const char *
+__wrap_copies_pair(struct copies *c, uint64_t addr)
+{
+	static uint64_t links[2];
+	int other = addr == moved.addr[0];
+
+	if (!moved.nr_seen || (addr != moved.addr[0] && addr != moved.addr[1]))
+		return __real_copies_pair(c, addr);
+	if (moved.nr_seen++ == 1)	/* the first, before it is moved */
+		return __real_copies_pair(c, addr);
+	links[0] = links[1] = moved.chunk[other];
+	return moved.nr_seen < FAR_TOO_OFTEN ? (const char *)links : NULL;
+}
+
+/* The first bin of the arena at STATE that has several chunks: the first two. */
+static bool
+find_two(struct view *v, const struct heap_layout *l, uint64_t state)
+{
+	for (unsigned int i = 0; i < HEAP_NR_BINS; i++) {
+		uint64_t at = state + l->bins + i * 16;
+
+		moved.chunk[0] = word_of(v, at);
+		moved.chunk[1] = word_of(v, moved.chunk[0] + 16);
+		if (moved.chunk[0] != at - 16 && moved.chunk[1] != at - 16)
+			return true;
+	}
+	return false;
+}
+
+static void
+test_moved(struct view *v)
+{
+	auto_heap struct heap h = { 0 };
+	int failed;
+
+	if (!ok(read_by(v, &h, true, LONG_NS) == 0 && find_two(v, &h.layout, h.arena.v[0].addr.v),
+		    "a bin has two chunks %s", v->e.msg))
+		return;
+	moved.addr[0] = moved.chunk[0] + 16;
+	moved.addr[1] = moved.chunk[1] + 16;
+	moved.nr_seen = 1;
+	failed = read_by(v, &h, true, 0);
+	ok(!failed && h.arena.v[0].certainty == HEAP_APPROXIMATE &&
+			moved.nr_seen > 100 && moved.nr_seen < FAR_TOO_OFTEN,
+		"chunks that are moved while they are read lead nobody round for good: %u were seen",
+		moved.nr_seen);
+	moved.nr_seen = 0;
+}
+
 /* In every bin of the first chunk, which is a cache to 2.41, one chunk that is followed by itself. */
 static void
 test_cache_circle(struct view *v)
@@ -264,6 +328,19 @@ test_large(void)
 		test_cache_circle(&v);
 		test_false_top(&v);
 	}
+	view_release(&v);
+	ok(child_end(&c), "the child is well");
+}
+
+static void
+test_list(void)
+{
+	uint64_t bytes = 8 * MIB;
+	struct child c = child_start(be_large, &bytes);
+	struct view v;
+
+	if (view_take(&v, c.pid))
+		test_moved(&v);
 	view_release(&v);
 	ok(child_end(&c), "the child is well");
 }
@@ -471,6 +548,7 @@ main(void)
 	alarm(120);
 	pthread_barrier_init(&has_arena, NULL, 2);
 	test_large();
+	test_list();
 	test_lures();
 	test_pieces();
 	return tap_end();
