@@ -13,13 +13,6 @@
 #include "agent/block.h"
 #include "agent/count.h"
 
-/* Other names of the same, by which libraries call libc's. */
-#if __has_attribute(copy)
-#define ALSO(name, of) EXPORT __typeof__(of) name __attribute__((alias(#of), copy(of)))
-#else
-#define ALSO(name, of) EXPORT __typeof__(of) name __attribute__((alias(#of)))
-#endif
-
 /* ---- what they share ---- */
 
 /*

@@ -298,11 +298,7 @@ mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
 	return mapped;
 }
 
-#if __has_attribute(copy)
-EXPORT __typeof__(mmap) mmap64 __attribute__((alias("mmap"), copy(mmap)));
-#else
-EXPORT __typeof__(mmap) mmap64 __attribute__((alias("mmap")));
-#endif
+ALSO(mmap64, mmap);
 
 static SLOW int
 plain_munmap(void *at, size_t bytes)

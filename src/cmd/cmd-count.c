@@ -8,9 +8,8 @@
 #include "cmd/agent-file.h"
 #include "cmd/command.h"
 #include "cmd/malloc-target.h"
+#include "heap/heap.h"
 #include "profile/profile.h"
-
-#define DEFAULT_MAX_STOP_NS (UINT64_C(200) * 1000000)
 
 struct count_options {
 	struct ui_options ui;
@@ -114,7 +113,7 @@ print_start(const struct target *t, const struct counting *c, const struct count
 		(int)t->pid, (int)t->pid);
 }
 
-static void
+static int
 print_text(const struct target *t, const struct counting *c, const struct count_options *opt,
 	struct ui_output *out)
 {
@@ -130,6 +129,7 @@ print_text(const struct target *t, const struct counting *c, const struct count_
 	if (c->hooked.nr_foreign)
 		fprintf(out->f, "%zu places that somebody else has changed since were left\n",
 			c->hooked.nr_foreign);
+	return 0;
 }
 
 /* ---- JSON ---- */
@@ -155,7 +155,7 @@ data_json(const struct counting *c, const struct count_options *opt)
 	json_object_set_new(data, "loaded", json_boolean(c->is_new));
 	json_object_set_new(data, "before_bytes", json_integer((json_int_t)c->before_bytes));
 	json_object_set_new(data, "doubtful_blocks", doubtful_json(c->nr_doubtful));
-	json_object_set_new(data, "borrow", borrow_json(&c->hook));
+	json_object_set_new(data, "borrow", borrow_json(&c->borrowed));
 	return data;
 }
 
@@ -176,7 +176,7 @@ print_json(const struct target *t, const struct counting *c, const struct count_
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct count_options opt = { .max_stop_ns = DEFAULT_MAX_STOP_NS };
+	struct count_options opt = { .max_stop_ns = HEAP_DEFAULT_STOP_NS };
 	auto_target struct target t = TARGET_NONE;
 	auto_output struct ui_output out = { 0 };
 	struct counting c;
@@ -190,10 +190,10 @@ run(int argc, char **argv, struct err *e)
 	if ((opt.is_stop ? counting_stop(&t, &opt.inject, &c, e)
 			 : counting_start(&t, &opt.inject, opt.max_stop_ns, agent, &c, e)) < 0)
 		return -1;
-	if (opt.ui.json ? print_json(&t, &c, &opt, &out, e) < 0
-			: (print_text(&t, &c, &opt, &out), 0))
+	if ((opt.ui.json ? print_json(&t, &c, &opt, &out, e) : print_text(&t, &c, &opt, &out)) < 0 ||
+		ui_output_close(&out, e) < 0)
 		return -1;
-	return ui_output_close(&out, e) < 0 ? -1 : UI_DONE;
+	return UI_DONE;
 }
 
 const struct command cmd_count = {

@@ -184,12 +184,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = { { &ui_output_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = children,
+	.children = ui_output_children,
 	.args_doc = "BEFORE AFTER",
 	.doc = "What grew between two outputs of info, maps or heap that were saved with --json.\v"
 	       "Examples:\n"

@@ -34,11 +34,9 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	.parser = parse_option,
-	.children = children,
+	.children = ui_options_children,
 	.args_doc = "[PID]",
 	.doc = "What memdiag can see of a process and do with it, and what is in the way: one line "
 	       "for each. Without a process: what this machine allows.\v"

@@ -13,7 +13,6 @@
 
 #define DEFAULT_ROWS 16
 #define ALL_VIEWS (2 * HEAP_MMAPPED - 1)
-#define DEFAULT_MAX_STOP_NS (UINT64_C(200) * 1000000)
 /* Threads whose arena is looked up when nothing else is known: each costs a read. */
 #define MAX_THREADS 4096
 
@@ -108,12 +107,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = children,
+	.children = ui_options_children,
 	.args_doc = "[PID]",
 	.doc = "What is in the heaps of glibc's malloc: in use, cached, free; and of what is free, "
 	       "what malloc_trim() would give back and what it cannot.\n"
@@ -377,7 +374,7 @@ run(int argc, char **argv, struct err *e)
 {
 	struct options o = {
 		.ui.pid_optional = true,
-		.heap = { .max_stop_ns = DEFAULT_MAX_STOP_NS, .want_uss = true },
+		.heap = { .max_stop_ns = HEAP_DEFAULT_STOP_NS, .want_uss = true },
 		.limit = DEFAULT_ROWS,
 	};
 	__attribute__((cleanup(seen_release))) struct seen s = { .target = TARGET_NONE };

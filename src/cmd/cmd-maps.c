@@ -134,8 +134,6 @@ parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
@@ -149,7 +147,7 @@ static const struct argp argp = {
 	       "  memdiag maps --pid 1234 --class mo='*.mo' --class mu='*.mu'\n"
 	       "  memdiag maps --pid 1234 --json -o then.json\n"
 	       "  memdiag maps --pid 1234 --diff then.json\n\n" UI_EXIT_STATUS_HELP,
-	.children = children,
+	.children = ui_options_children,
 };
 
 /* ---- comparing ---- */

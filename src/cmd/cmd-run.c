@@ -123,12 +123,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = { { &ui_output_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = children,
+	.children = ui_output_children,
 	.args_doc = "[--] PROGRAM [ARGUMENT...]",
 	.doc = "Run a program with the agent in front of its malloc: every block and mapping is "
 	       "counted, and a limit is held to the byte. When it has ended, a line with the numbers "

@@ -57,12 +57,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
-
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = children,
+	.children = ui_options_children,
 	.args_doc = "[PID]",
 	.doc = "What a process that counts has allocated, be it by 'memdiag run', 'memdiag count start' or "
 	       "the agent preloaded: bytes, blocks, mappings, the most there was, its limit, and what each "

@@ -4,7 +4,6 @@
 #include "cmd/deadline.h"
 #include "cmd/trim.h"
 
-#define DEFAULT_MAX_STOP_NS (UINT64_C(200) * 1000000)
 /* Clients that give a server a second get through it, and gigabytes go back in that time. */
 #define DEFAULT_MAX_LOCK_NS (UINT64_C(500) * 1000000)
 #define DEFAULT_ROWS 16
@@ -213,7 +212,7 @@ run(int argc, char **argv, struct err *e)
 {
 	struct trim_options opt = {
 		.max_lock_ns = DEFAULT_MAX_LOCK_NS,
-		.max_stop_ns = DEFAULT_MAX_STOP_NS,
+		.max_stop_ns = HEAP_DEFAULT_STOP_NS,
 		.max_rows = DEFAULT_ROWS,
 	};
 	__attribute__((cleanup(trim_release))) struct trim t = { .mt = MALLOC_TARGET_NONE };

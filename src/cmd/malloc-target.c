@@ -167,6 +167,8 @@ borrow_text(const struct inject_report *r, char *buf, size_t size)
 json_t *
 borrow_json(const struct inject_report *r)
 {
+	if (!r->tid)
+		return json_null();
 	return json_pack("{s:s, s:i, s:I}", "mode", mode_name[r->mode], "tid", (int)r->tid,
 		"held_us", (json_int_t)(r->held_ns / 1000));
 }

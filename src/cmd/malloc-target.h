@@ -52,7 +52,7 @@ void borrow_limit(struct inject_options *inject, const struct ui_options *ui);
 
 /* The thread that was borrowed and for how long, as in "thread 12 was held for 300 us". */
 const char *borrow_text(const struct inject_report *r, char *buf, size_t size);
-/* The same for JSON: {"mode","tid","held_us"}. */
+/* The same for JSON: {"mode","tid","held_us"}, or null if none was. */
 json_t *borrow_json(const struct inject_report *r);
 
 #endif

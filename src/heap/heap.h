@@ -289,6 +289,9 @@ struct heap {
 	uint64_t nr_chunks, read_bytes;	/* for --verbose and the benchmark */
 };
 
+/* What a command stops a target for at a time unless it is told otherwise. */
+#define HEAP_DEFAULT_STOP_NS (UINT64_C(200) * 1000000)
+
 struct heap_options {
 	uint64_t max_stop_ns;	/* the longest the target may be stopped at a time; 0: not at all */
 	bool want_uss;		/* tell how much of what trim gives back nobody shares */

@@ -15,13 +15,6 @@
 
 /* ---- where they are ---- */
 
-/* A pointer of the agent's to its segment, whose address is that of the symbol. */
-static int
-follow(const struct target *t, raddr symbol, raddr *ret, struct err *e)
-{
-	return os_read(t, symbol, ret, sizeof *ret, e);
-}
-
 static int
 find(struct counter *c, const struct target *t, const struct objects *o, struct err *e)
 {
@@ -33,7 +26,8 @@ find(struct counter *c, const struct target *t, const struct objects *o, struct 
 		c->agent = o->v[i].start;
 		if (image_find(o->v[i].image, WIRE_LIVE_SYMBOL, &live) == 0)
 			c->live_at = live.addr;
-		return follow(t, segment.addr, &c->segment_at, e);
+		/* It points to the segment. */
+		return os_read(t, segment.addr, &c->segment_at, sizeof c->segment_at, e);
 	}
 	return 0;
 }

@@ -123,7 +123,7 @@ reset_counters(struct sight *s, struct err *e)
 	if (wait_until_all_have_left(s, e) < 0)
 		return -1;
 	begin_anew(s->counter.segment, s->counter.nr_threads);
-	/* A thread may be in a hook still since counting ended: what only it writes is left to it. */
+	/* A thread that was just before its hook may have come in since: what only it writes is left to it. */
 	for (uint32_t i = 0; i < s->counter.nr_threads; i++) {
 		const size_t at = WIRE_SEGMENT_BYTES(i);
 
@@ -331,30 +331,30 @@ find_before(struct sight *s, uint64_t max_stop_ns, struct err *e)
 	struct moment moment = { .sight = s };
 	const struct heap_options opt = { .max_stop_ns = max_stop_ns, .one_look = true,
 		.bins_only = is_too_large(s, max_stop_ns), .beside = note_counted, .arg = &moment };
+	const int tries = opt.bins_only ? 1 : EXACT_TRIES;
 	struct wire_segment *segment;
 	unsigned int least = UINT_MAX;
 	struct sum before = { 0 };
 	uint64_t stopped_ns = 0;
 
-	for (int i = 0; !i || (i < EXACT_TRIES && least && stopped_ns <= max_stop_ns); i++) {
+	for (int i = 0; i < tries && least && stopped_ns <= max_stop_ns; i++) {
 		auto_heap struct heap h = { 0 };
-		struct sum now;
+		unsigned int nr_doubtful;
 
 		if (heap_read(&h, s->target, &s->maps, &s->objects, &opt, e) < 0)
 			return -1;
 		stopped_ns += h.stopped_ns;
-		now = in_use(&h);
-		if (!i || doubts(&h, &moment) < least)
-			before = (struct sum){ now.bytes - moment.counted.bytes,
-				now.nr - moment.counted.nr };
-		if (doubts(&h, &moment) < least)
-			least = doubts(&h, &moment);
-		if (opt.bins_only)
-			break;
+		nr_doubtful = doubts(&h, &moment);
+		if (i && nr_doubtful >= least)
+			continue;
+		least = nr_doubtful;
+		before = in_use(&h);
+		before.bytes -= moment.counted.bytes;
+		before.nr -= moment.counted.nr;
 	}
 	segment = s->counter.segment;
 	segment->before_bytes = before.bytes;
-	segment->nr_before = (uint64_t)before.nr;
+	segment->nr_before = before.nr > 0 ? (uint64_t)before.nr : 0;
 	segment->nr_doubtful = least;
 	return write_counters(s, AT(is_counting), sizeof *segment, e);
 }
@@ -366,8 +366,9 @@ load(struct sight *s, const struct inject_options *opt, const char *agent, struc
 	struct err *e)
 {
 	const struct target *t = s->target;
+	struct inject_library library;
 
-	if (inject_load(s->it, &s->arenas, opt, agent, &ret->library, &ret->load, e) < 0 ||
+	if (inject_load(s->it, &s->arenas, opt, agent, &library, &ret->borrowed, e) < 0 ||
 		look(s, e) < 0)
 		return -1;
 	if (!s->counter.segment)
@@ -392,6 +393,7 @@ static int
 begin(struct sight *s, const struct inject_options *opt, uint64_t max_stop_ns,
 	struct counting *ret, struct err *e)
 {
+	struct inject_report borrowed;
 	struct inject_hooked lifted;
 	struct hooks h = { .nr = 0 };
 
@@ -399,8 +401,10 @@ begin(struct sight *s, const struct inject_options *opt, uint64_t max_stop_ns,
 	if (inject_refuse_filters(s->target, e) < 0 ||
 		inject_hooks_lift(s->it, opt, &lifted, e) < 0 || reset_counters(s, e) < 0 ||
 		list_hooks(s, &h, e) < 0 || tell_inner_calls(s, &h, e) < 0 ||
-		inject_hooks_set(s->it, &s->arenas, opt, h.v, h.nr, &ret->hooked, &ret->hook, e) < 0)
+		inject_hooks_set(s->it, &s->arenas, opt, h.v, h.nr, &ret->hooked, &borrowed, e) < 0)
 		return -1;
+	if (borrowed.tid)
+		ret->borrowed = borrowed;
 	if (find_before(s, max_stop_ns, e) < 0 || set_counting(s, true, e) < 0) {
 		struct err ignored;
 

@@ -50,9 +50,8 @@ struct counting {
 	bool is_new;		/* the agent was loaded just now */
 	int64_t before_bytes;	/* that was in use when it began; usable bytes */
 	uint32_t nr_doubtful;	/* blocks by which that may be wrong; UINT32_MAX: any */
-	struct inject_library library;
 	struct inject_hooked hooked;
-	struct inject_report load, hook;	/* threads that were borrowed */
+	struct inject_report borrowed;	/* the thread, for the hooks or else to load the agent; no tid: none */
 };
 
 /*

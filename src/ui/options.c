@@ -196,15 +196,17 @@ parse_output(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp ui_output_argp = { .options = output_options, .parser = parse_output };
+static const struct argp output_argp = { .options = output_options, .parser = parse_output };
 
-static const struct argp_child target_children[] = { { &ui_output_argp, 0, NULL, 0 }, { 0 } };
+const struct argp_child ui_output_children[] = { { &output_argp, 0, NULL, 0 }, { 0 } };
 
 const struct argp ui_options_argp = {
 	.options = target_options,
 	.parser = parse_target,
-	.children = target_children,
+	.children = ui_output_children,
 };
+
+const struct argp_child ui_options_children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
 
 static void
 prepare(void)

@@ -55,13 +55,14 @@ struct ui_options {
 };
 
 /*
- * The argp child that parses them: name it in .children and pass a struct ui_options, zeroed, as
- * the child's input.  It takes one bare number as the PID, checks that there is one, and provides
- * --help, -h and --debug.
+ * The argp child that parses them, and the .children of a command that has no other: pass a struct
+ * ui_options, zeroed, as the child's input.  It takes one bare number as the PID, checks that there is
+ * one, and provides --help, -h and --debug.
  */
 extern const struct argp ui_options_argp;
+extern const struct argp_child ui_options_children[];
 /* The same for a command that looks at no process: without --pid, --timeout and a bare number. */
-extern const struct argp ui_output_argp;
+extern const struct argp_child ui_output_children[];
 
 /* Parse ARGV with ARGP; what argp itself cannot be told (-h, help format) is done here. */
 void ui_parse(const struct argp *argp, int argc, char **argv, void *input);
