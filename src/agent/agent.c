@@ -83,6 +83,16 @@ start(char **envp)
 	agent_self.is_inside = false;
 }
 
+/*
+ * Who has all that the thread has that waits for it, but another number.  A place with that would be taken for
+ * left, and given to another thread.
+ */
+static bool
+is_vfork_child(void)
+{
+	return (uint32_t)sys_call(SYS_getpid, 0) != segment->pid;
+}
+
 SLOW struct wire_thread *
 agent_enter_slowly(void)
 {
@@ -94,14 +104,17 @@ agent_enter_slowly(void)
 		start(NULL);
 	if (agent_mode == AGENT_OFF || agent_self.place != &agent_nobody || agent_self.is_inside)
 		return NULL;
-	self = agent_self.has_none ? NULL : count_register();
-	if (!self) {
-		agent_self.has_none = agent_self.is_inside = true;
-		return count_shared();
+	if (!agent_self.has_none && !is_vfork_child()) {
+		self = count_register();
+		if (self) {
+			agent_self.place = self;
+			agent_set_inside(self, true);
+			return self;
+		}
+		agent_self.has_none = true;
 	}
-	agent_self.place = self;
-	agent_set_inside(self, true);
-	return self;
+	agent_self.is_inside = true;
+	return count_shared();
 }
 
 static void __attribute__((constructor))

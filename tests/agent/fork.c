@@ -145,6 +145,31 @@ try_vfork(void)
 	counted(0, "is given back by its parent");
 }
 
+/* A thread whose first call it is: its place must not have the child's number, who soon ends. */
+static void *
+allocate_first_in_child(void *ret_has_place)
+{
+	const struct wire_thread *place = wire_threads(memdiag_agent_segment);
+	uint32_t nr;
+
+	try_vfork();
+	nr = memdiag_agent_segment->nr_threads;
+	for (uint32_t i = 1; i < nr; i++)
+		*(bool *)ret_has_place |= place[i].tid == (uint32_t)gettid();
+	return NULL;
+}
+
+static void
+try_vfork_first(void)
+{
+	bool has_place = false;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, allocate_first_in_child, &has_place);
+	pthread_join(thread, NULL);
+	ok(has_place, "a thread that did so first has a place of its own then");
+}
+
 /* ---- forks while other threads map ---- */
 
 #define PAGE 4096
@@ -229,6 +254,7 @@ main(int argc, char **argv)
 	free(keep);
 	try_past_libc();
 	try_vfork();
+	try_vfork_first();
 	ok(system("exit 3") >> 8 == 3, "system()");
 	return tap_end();
 }
