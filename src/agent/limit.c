@@ -55,6 +55,18 @@ dump_core(void)
 	send(SIGABRT);
 }
 
+/*
+ * A handler is the program's: what it allocates counts, and it may leave by longjmp().  So we are not in a
+ * hook meanwhile.
+ */
+static void
+terminate(void)
+{
+	agent_leave();
+	sys_call(SYS_kill, sys_call(SYS_getpid, 0), SIGTERM);
+	agent_enter();
+}
+
 void
 limit_reached(struct wire_thread *self, size_t bytes)
 {
@@ -74,7 +86,7 @@ limit_reached(struct wire_thread *self, size_t bytes)
 	case WIRE_SIGNAL:
 		if (!__atomic_exchange_n(&is_sent, true, __ATOMIC_RELAXED)) {
 			say_reached(bytes);
-			sys_call(SYS_kill, sys_call(SYS_getpid, 0), SIGTERM);
+			terminate();
 		}
 		break;
 	}

@@ -31,6 +31,8 @@ settings=account=requested
 check 'blocks that were got past it' tap around "$programs/early.so" past
 settings='on-limit=report;limit=20000000'
 check 'lines that cannot be written' tap talk
+settings='on-limit=signal;limit=20000000'
+check 'a signal whose handler does not return' tap signal
 if [ "$(id -u)" -eq 0 ]; then
 	check 'a disk that is full' fills_disk
 else
