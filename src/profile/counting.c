@@ -325,8 +325,9 @@ is_too_large(const struct sight *s, uint64_t max_stop_ns)
 	return bytes / WALKED_BYTES_PER_NS > max_stop_ns;
 }
 
+/* Unless HAS_ALL_CALLS the counters, too, will be wrong by any number. */
 static int
-find_before(struct sight *s, uint64_t max_stop_ns, struct err *e)
+find_before(struct sight *s, uint64_t max_stop_ns, bool has_all_calls, struct err *e)
 {
 	struct moment moment = { .sight = s };
 	const struct heap_options opt = { .max_stop_ns = max_stop_ns, .one_look = true,
@@ -355,7 +356,7 @@ find_before(struct sight *s, uint64_t max_stop_ns, struct err *e)
 	segment = s->counter.segment;
 	segment->before_bytes = before.bytes;
 	segment->nr_before = before.nr > 0 ? (uint64_t)before.nr : 0;
-	segment->nr_doubtful = least;
+	segment->nr_doubtful = has_all_calls ? least : UINT32_MAX;
 	return write_counters(s, AT(is_counting), sizeof *segment, e);
 }
 
@@ -405,7 +406,8 @@ begin(struct sight *s, const struct inject_options *opt, uint64_t max_stop_ns,
 		return -1;
 	if (borrowed.tid)
 		ret->borrowed = borrowed;
-	if (find_before(s, max_stop_ns, e) < 0 || set_counting(s, true, e) < 0) {
+	/* A library that is loaded later has slots of its own; so it may free what it was not seen to get. */
+	if (find_before(s, max_stop_ns, !ret->hooked.nr_slots, e) < 0 || set_counting(s, true, e) < 0) {
 		struct err ignored;
 
 		inject_hooks_lift(s->it, opt, &lifted, &ignored);
