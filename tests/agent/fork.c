@@ -12,23 +12,26 @@ pid_t _Fork(void) __attribute__((weak));
 
 static bool is_nomem;
 
-/* The counters that it sees are not its own, and stay as they are. */
+static bool
+has_counters(void)
+{
+	return memdiag_is_counting() || memdiag_agent_segment->pid == (uint32_t)getpid();
+}
+
+/* Its parent waits for it. */
 static int
 is_silent(void)
 {
 	size_t live = memdiag_live_bytes();
 	void *volatile p = malloc(50000);
 
-	return p && memdiag_live_bytes() == live && !memdiag_is_counting() &&
-			memdiag_agent_segment->pid != (uint32_t)getpid()
-		? 0
-		: 1;
+	return p && memdiag_live_bytes() == live && !has_counters() ? 0 : 1;
 }
 
 static int
 child_is(bool is_right)
 {
-	return is_nomem && !memdiag_is_counting() ? is_silent() : !is_right;
+	return is_right || (is_nomem && !has_counters()) ? 0 : 1;
 }
 
 static void *

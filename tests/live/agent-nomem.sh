@@ -17,7 +17,7 @@ one_by_one()
 			return 1
 		}
 		nr=$(sed -n 's/^nomem: //p' "$dir/tap")
-		n=$((n < 20 ? n + 1 : n + 29))
+		n=$((n < 12 ? n + 1 : n + 97))
 	done
 	[ "$nr" -gt 0 ]
 }
