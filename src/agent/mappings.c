@@ -328,16 +328,15 @@ munmap(void *at, size_t bytes)
 	return failed;
 }
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4	/* 5.7 */
+#endif
+
 /* Whether the old mapping stays: a second one of shared memory, or one that is left empty. */
 static bool
 keeps_old(size_t had, int flags)
 {
-#ifdef MREMAP_DONTUNMAP
-	if (flags & MREMAP_DONTUNMAP)
-		return true;
-#endif
-	(void)flags;
-	return !had;
+	return !had || flags & MREMAP_DONTUNMAP;
 }
 
 /*
@@ -384,7 +383,8 @@ mremap(void *old, size_t had, size_t want, int flags, ...)
 	void *mapped, *to = NULL;
 	va_list ap;
 
-	if (flags & MREMAP_FIXED) {
+	/* Of the latter it is a wish (mm/mremap.c). */
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
 		va_start(ap, flags);
 		to = va_arg(ap, void *);
 		va_end(ap);

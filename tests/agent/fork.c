@@ -72,11 +72,20 @@ counts_itself(void)
 	return child_is(live >= 1000000 && more >= 50000 && memdiag_live_bytes() == live);
 }
 
-/* The parent has gone on by now. */
+static size_t blocks_before;
+
+/* The parent has gone on by now; and what it had at most is not the child's. */
 static int
 has_what_there_was(void)
 {
-	return child_is(memdiag_live_bytes() == count_before);
+	const size_t live = memdiag_live_bytes();
+	const bool is_begun = live == count_before && memdiag_live_blocks() == blocks_before &&
+		memdiag_peak_bytes() == live;
+	void *volatile p = malloc(10000000);
+	const size_t most = memdiag_live_bytes();
+
+	free(p);
+	return child_is(is_begun && memdiag_peak_bytes() == most);
 }
 
 static void
@@ -89,6 +98,7 @@ try_going_on(pid_t (*how)(void), const char *what)
 		pid_t pid;
 
 		begin_count();
+		blocks_before = memdiag_live_blocks();
 		pid = how();
 		if (pid == 0)
 			_exit(has_what_there_was());
@@ -253,7 +263,8 @@ main(int argc, char **argv)
 	for (int i = 0; i < 8; i++)
 		pthread_join(thread[i], NULL);
 	ok(true, "forks in threads");
-	try_mapping();
+	if (!is_nomem)
+		try_mapping();
 	free(keep);
 	try_past_libc();
 	try_vfork();

@@ -175,6 +175,26 @@ try_stuck(void)
 	pthread_join(busy, NULL);
 }
 
+/* What another thread was granted is not its child's to keep for it. */
+static void
+try_child(void)
+{
+	pthread_t idle = park_one();
+	int status;
+	pid_t pid;
+
+	ok(slack > 3 * PAGE, "another thread has something to take: %lld", (long long)slack);
+	pid = fork();
+	if (pid == 0) {
+		block = malloc(limit - memdiag_live_bytes() -
+			       (size_t)memdiag_agent_segment->reserve_bytes - 2 * PAGE);
+		_exit(!block);
+	}
+	ok(waitpid(pid, &status, 0) == pid && status == 0, "which a child has for itself");
+	pthread_barrier_wait(&parked);
+	pthread_join(idle, NULL);
+}
+
 static void
 try_busy(void)
 {
@@ -280,8 +300,10 @@ main(int argc, char **argv)
 	try_plenty();
 	if (is_told(argc, argv, "exact"))
 		try_no_slack();
-	if (!is_told(argc, argv, "exact") && !is_told(argc, argv, "rounds"))
+	if (!is_told(argc, argv, "exact") && !is_told(argc, argv, "rounds")) {
 		try_busy();
+		try_child();
+	}
 	ok(memdiag_peak_bytes() <= limit, "it was never passed by one either");
 	return tap_end();
 }

@@ -97,13 +97,67 @@ try_mremap(void)
 	counted(0, "munmap of both");
 	ok(mremap((void *)PAGE, PAGE, 2 * PAGE, 0) == MAP_FAILED, "a mremap that cannot be");
 	counted(0, "changes nothing");
+	p = map(NULL, 2 * PAGE, 0);
+	ok(mremap(p, PAGE, 2 * PAGE, 0) == MAP_FAILED, "one that has no room where it is");
+	munmap(p, 2 * PAGE);
+	counted(0, "is not forgotten");
+}
+
+/* What was there stays, and the new one comes besides. */
+static void
+try_copies(void)
+{
+	char *p, *q;
+
+	begin_count();
+	p = map(NULL, PAGE, 0);
+	q = map(NULL, 100 * PAGE, 0);
+	munmap(q, 100 * PAGE);
+	/* Without MREMAP_FIXED the address is a wish, as it is for mmap(). */
+	q += 50 * PAGE;
+	ok(mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, q) == q,
+		"mremap that leaves the old one goes to where it is wished");
+	counted(2 * PAGE, "counts for both");
+	munmap(p, PAGE);
+	munmap(q, PAGE);
+	counted(0, "munmap of both");
+	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return;		/* nothing shared: that is what is tried */
+	q = mremap(p, 0, PAGE, MREMAP_MAYMOVE);
+	counted(2 * PAGE, "a second mapping of shared memory");
+	munmap(p, PAGE);
+	munmap(q, PAGE);
+	counted(0, "munmap of both");
+}
+
+/* Of a kind that does not count, to where something is that does. */
+static void
+try_over(bool is_all)
+{
+	char *p, *q;
+
+	begin_count();
+	p = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	q = map(NULL, 2 * PAGE, 0);
+	ok(mremap(p, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q, "mremap of a reserve");
+	counted(is_all ? 2 * PAGE : 0, "over what counted");
+	munmap(q, 2 * PAGE);
+	counted(0, "munmap of it");
+	p = map(NULL, 4 * PAGE, 0);
+	errno = 0;
+	ok(mmap(p, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, -1, 0) == MAP_FAILED &&
+		errno == EBADF, "a mmap over it that fails");
+	counted(4 * PAGE, "changes nothing");
+	munmap(p, 4 * PAGE);
+	counted(0, "munmap of it");
 }
 
 /* Of what a file has nothing needs to stay in memory, but for what is written to a copy. */
 static void
 try_files(bool is_all)
 {
-	int fd = open("/proc/self/exe", O_RDONLY);
+	int fd = open("/proc/self/exe", O_RDONLY), memory = memfd_create("file", 0);
 	void *p;
 
 	begin_count();
@@ -116,12 +170,17 @@ try_files(bool is_all)
 	ok(mmap(p, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == p, "and over it");
 	counted(is_all ? PAGE : 0, "the file itself");
 	munmap(p, PAGE);
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	counted(is_all && p != MAP_FAILED ? PAGE : 0, "a file that is written to");
+	if (p != MAP_FAILED)
+		munmap(p, PAGE);
 	p = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	counted(is_all ? 3 * PAGE : 0, "addresses that are only reserved");
 	ok(map((char *)p + PAGE, PAGE, MAP_FIXED) == (char *)p + PAGE, "one that is taken");
 	counted(is_all ? 3 * PAGE : PAGE, "counts");
 	munmap(p, 3 * PAGE);
 	counted(0, "and none again");
+	close(memory);
 	close(fd);
 }
 
@@ -201,6 +260,8 @@ main(int argc, char **argv)
 	try_peak();
 	try_parts();
 	try_mremap();
+	try_copies();
+	try_over(is_told(argc, argv, "all"));
 	try_files(is_told(argc, argv, "all"));
 	try_past();
 	try_many(1000, true);

@@ -5,11 +5,12 @@
 #include "count.h"
 
 #define MB 1000000
+#define REACH (1 << 26)	/* more than any of them, and whole pages */
 
 int
 main(void)
 {
-	char *volatile p, *volatile q;
+	char *volatile p, *volatile q, *reserved;
 
 	need_agent();
 	p = malloc(60 * MB);
@@ -33,8 +34,17 @@ main(void)
 	ok(mremap(p, 75 * MB, 95 * MB, MREMAP_MAYMOVE) == MAP_FAILED, "but not of 95");
 	ok(mmap(p, 70 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p,
 		"a mapping over it needs no more room");
+	errno = 0;
+	ok(mmap(p, 120 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+		MAP_FAILED && errno == ENOMEM, "a larger one over it is refused");
 	munmap(p, 75 * MB);
 	free(q);
+	reserved = mmap(NULL, 2 * REACH, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mmap(reserved, 45 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	q = mmap(reserved + REACH, 45 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	ok(mremap(p, 45 * MB, 50 * MB, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q,
+		"one that is moved over another needs no room but its own");
+	munmap(reserved, 2 * REACH);
 	free(block);
 	ok(memdiag_live_bytes() < MB, "and all is given back");
 	return tap_end();

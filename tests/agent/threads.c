@@ -145,6 +145,43 @@ try_shared_place(void)
 	ok(memdiag_peak_bytes() >= most, "the peak has it");
 }
 
+/* ---- who allocates, and who frees ---- */
+
+static void *volatile goods[100];
+
+static void *
+free_goods(void *two)
+{
+	for (int round = 0; round < 100; round++) {
+		pthread_barrier_wait(two);
+		for (int i = 0; i < 100; i++)
+			free(goods[i]);
+		pthread_barrier_wait(two);
+	}
+	return NULL;
+}
+
+/* What each has seen at most comes to hundreds of MB, but there never was more than a few. */
+static void
+try_producer(void)
+{
+	size_t most = memdiag_peak_bytes() + 40 * LARGE;
+	pthread_barrier_t two;
+	pthread_t thread;
+
+	pthread_barrier_init(&two, NULL, 2);
+	pthread_create(&thread, NULL, free_goods, &two);
+	for (int round = 0; round < 100; round++) {
+		for (int i = 0; i < 100; i++)
+			goods[i] = malloc(50000);
+		pthread_barrier_wait(&two);
+		pthread_barrier_wait(&two);
+	}
+	pthread_join(thread, NULL);
+	ok(memdiag_peak_bytes() < most, "what is handed on is not there twice: %zu of %zu",
+		memdiag_peak_bytes(), most);
+}
+
 /* ---- odd flows ---- */
 
 static void
@@ -216,6 +253,7 @@ main(void)
 	ok(memdiag_agent_segment->nr_threads < 300, "who go on with each other's places: %u",
 		memdiag_agent_segment->nr_threads);
 	try_left_place();
+	try_producer();
 	try_shared_place();
 	ok(memdiag_peak_bytes() >= memdiag_live_bytes(), "the peak is not below what is live");
 	try_odd_flows();
