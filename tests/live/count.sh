@@ -66,6 +66,39 @@ check 'stop again' count stop
 check 'every byte is as it was again' same_bytes
 check 'the target lives on' end_tracee
 
+# ---- in words ----
+
+# says WORDS ARGUMENTS...: whether count has a line like that.
+says()
+{
+	local words="$1"
+	shift
+	exits 0 memdiag count "$@" && grep -q -x -e "$words" "$dir/out" || {
+		cat "$dir/out"
+		return 1
+	}
+}
+
+start_tracee ledger
+check 'in words: none' says "ledger $tracee_pid does not count; nothing was changed" stop "$tracee_pid"
+check 'in words: start' says "ledger $tracee_pid counts from now on" start "$tracee_pid"
+check 'in words: how many functions' grep -q \
+	'^1[0-9] functions lead to the agent, which was loaded; 1 thread stood still for ' "$dir/out"
+check 'in words: what is in use' grep -q -x 'in use so far: [0-9.]* MiB' "$dir/out"
+check 'in words: again' says \
+	"ledger $tracee_pid counts already, since 'memdiag count start'; nothing was changed" start "$tracee_pid"
+"$top_builddir/tests/unit/hook" "$tracee_pid" byte valloc 204 >"$dir/was"
+check 'in words: a breakpoint' says '1 places that somebody else has changed since were left' stop "$tracee_pid"
+"$top_builddir/tests/unit/hook" "$tracee_pid" byte valloc "$(cat "$dir/was")" >"$dir/said"
+check 'in words: stop' says "ledger $tracee_pid counts no more: what was changed in it is as it was" \
+	stop "$tracee_pid"
+check 'in words: the target lives on' end_tracee
+start_command "$MEMDIAG" run -q "$TRACEES/idle"
+check 'in words: preloaded' says \
+	"idle $tracee_pid counts already, since it was started; nothing was changed" start "$tracee_pid"
+check 'in words: which cannot be stopped' exits 5 memdiag count stop "$tracee_pid"
+check 'in words: it lives on' end_tracee
+
 # ---- a heap that is too large to be walked in a stop ----
 
 # A hundred thousand blocks of 104 bytes; malloc has 112 for each.
@@ -79,9 +112,13 @@ is_rough()
 
 start_tracee chunks 100000 104
 check 'too large: started, roughly' is_rough
+check 'too large: start it once more, in words' count stop
+check 'too large: nothing is said of blocks' says 'in use so far: ~[0-9.]* MiB' start --pid "$tracee_pid" \
+	--max-stop-ms 2
 check 'too large: said to be' sh -c "'$MEMDIAG' status --pid $tracee_pid | grep -q 'live  *~[0-9.]* MiB, '"
 check 'too large: stopped' count stop
-check 'too large: with longer stops it is exact' count start
+check 'too large: with longer stops it is exact' exits 0 \
+	memdiag count start --pid "$tracee_pid" --json --max-stop-ms 1000
 check 'too large: and the blocks are known' json_is '.data.doubtful_blocks == 0'
 check 'too large: the target lives on' end_tracee
 

@@ -123,6 +123,10 @@ check 'or dumps core' exits 134 memdiag run --limit 30M --on-limit=abort python3
 check 'or goes on' exits 0 memdiag run --limit 30M --on-limit=report python3 -c "$hungry"
 check 'to the end' grep -q full "$dir/out"
 check 'and that is said once' test "$(grep -c 'exceeded! Going on' "$dir/err")" -eq 1
+check 'with -v all is told' exits 1 memdiag run -v --limit 30M --on-limit=enomem python3 -c "$hungry"
+check 'of the limit, too' says '^limit  *30.0 MiB, on which: enomem; [1-9][0-9]* calls were refused$'
+check 'and of one that is passed' exits 0 memdiag run -v --limit 30M --on-limit=report python3 -c "$hungry"
+check 'that it was' says '^limit  *30.0 MiB, on which: report; it was passed$'
 check 'lines come' memdiag run --print-interval 100 sleep 0.35
 check 'at once and then' test "$(grep -c '^memdiag: [0-9]* has [0-9]* bytes' "$dir/err")" -ge 3
 check 'JSON' memdiag run --json -o "$dir/json" -f python3 -c 'print([0] * 3)'
@@ -135,6 +139,51 @@ check 'JSON of one that was killed' exits 137 memdiag run --limit 1G --json -o "
 cp "$dir/json" "$dir/out"
 check 'has them, too' json_is '.data.signal == 9 and .data.exit_status == null and .data.blocks > 0 and
 	.data.limit == {"bytes": 1073741824, "on_limit": "exit", "refused": 0, "passed": false}'
+
+check 'JSON of a limit that was passed' exits 0 memdiag run --limit 30M --on-limit=report --json \
+	-o "$dir/json" -f python3 -c "$hungry"
+cp "$dir/json" "$dir/out"
+check 'says so' json_is '.data.limit.passed and .data.limit.refused == 0'
+check 'JSON of one that was refused' exits 1 memdiag run --limit 30M --on-limit=enomem --json \
+	-o "$dir/json" -f python3 -c "$hungry"
+cp "$dir/json" "$dir/out"
+check 'says how often' json_is '.data.limit.refused > 0 and (.data.limit.passed | not)'
+check 'with -q, JSON is written all the same' exits 0 memdiag run -q --json true
+cp "$dir/err" "$dir/out"
+check 'where a line would be' json_is '.data.program == "true" and .data.exit_status == 0'
+check 'and a file' exits 0 memdiag run -q -o "$dir/quietly" true
+check 'if there is one' grep -q '^memdiag: true: peak' "$dir/quietly"
+check 'what it was told before is not told twice' test \
+	"$(MEMDIAG_AGENT='limit=1' "$MEMDIAG" run -q env | grep -c '^MEMDIAG_AGENT=')" -eq 1
+
+# Who reads what we say has gone before the program ends.
+loses_reader()
+{
+	{
+		"$MEMDIAG" run sh -c "until [ -e '$dir/gone' ]; do sleep 0.01; done; exit 7" 2>&1
+		echo $? >"$dir/status"
+	} | {
+		exec <&-
+		: >"$dir/gone"
+	}
+	cat "$dir/status"
+	[ "$(cat "$dir/status")" -eq 7 ]
+}
+check 'a reader that has gone is no reason to end in another way' loses_reader
+
+# Its malloc has something in front of its blocks that only it knows.
+memusage=$(ldconfig -p | sed -n 's/.*(libc6,x86-64).* => //p' | grep '/libc\.so\.6$' | head -n 1)
+memusage=${memusage%/*}/libmemusage.so
+if [ -e "$memusage" ]; then
+	LD_PRELOAD=$memusage check 'a malloc that cannot be counted' exits 0 memdiag run true
+	check 'is told not to be' says '^memdiag: true: was not counted: the agent did not start in it$'
+	LD_PRELOAD=$memusage check 'as JSON' exits 0 memdiag run --json -o "$dir/json" -f true
+	cp "$dir/json" "$dir/out"
+	check 'it is part of an answer' json_is '.partial and (.data | has("live_bytes") | not) and
+		(.warnings[0] | tostring | contains("not counted"))'
+else
+	skip 'a malloc that cannot be counted' 'libmemusage.so is not installed'
+fi
 
 # ---- what is refused ---------------------------------------------------------------------------
 

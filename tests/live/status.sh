@@ -44,6 +44,70 @@ check 'that is said' says "$tracee_pid (idle) does not have memdiag's agent"
 check 'it lives on, too' end_tracee
 check 'nobody' exits 3 memdiag status 4194303
 
+# ---- what it says ----
+
+# line WORDS: whether text of the last memdiag has a line that is that.
+line()
+{
+	grep -q -x -e "$1" "$dir/out" || {
+		cat "$dir/out"
+		return 1
+	}
+}
+
+# Threads that have gone and left blocks, which another frees.
+start_command "$MEMDIAG" run -q "$TRACEES/ledger"
+ask 'map 3' >"$dir/said"
+ask 'crowd 5' >"$dir/said"
+ask free >"$dir/said"
+check 'JSON' exits 0 memdiag status --pid "$tracee_pid" --json
+check 'has mappings' json_is '.data.mapped_bytes == 3145728 and .data.mappings_made == 6 and
+	.data.mapped_peak_bytes > .data.mapped_bytes'
+check 'the code' json_is '.data.code_bytes > 4000 and (.data.code_counts | not)'
+check 'threads, the largest first' json_is '[.data.threads[].bytes] | . == (sort | reverse) and length > 5'
+check 'what is left of those that have gone' json_is \
+	'[.data.threads[] | select(.tid == null) | .name] | length > 4 and unique == ["(has ended)"]'
+check 'and one that has less than nothing' json_is \
+	".data.threads[-1] | .tid == $tracee_pid and .name == \"ledger\" and .bytes < 0"
+in_blocks=$(json '"\(.data.live_bytes - .data.mapped_bytes) in \(.data.blocks)"')
+less=$(json '.data.threads[-1].bytes')
+code=$(json .data.code_bytes)
+check 'text' exits 0 memdiag status --pid "$tracee_pid" -b
+check 'says what is in blocks, and what is mapped' line "live  *$in_blocks blocks, and 3145728 mapped"
+check 'how many mappings' line 'so far .*; 6 mappings made'
+check 'that there is no limit' line 'limit  *none'
+check 'the code, too' line "code  *$code, not counted"
+check 'since when' line "counted  *usable bytes, since $(date -u +%Y)-.*Z; the agent was preloaded"
+check 'and nothing of when counting began, which was at once' sh -c "! grep -q ^before '$dir/out'"
+check 'no number for a thread that has gone' line ' *-  *[0-9]*  *[0-9]*  *[0-9]*  (has ended)'
+check 'and the number of one that is there' line " *$tracee_pid  *$less  *[0-9]*  *[0-9]*  ledger"
+check 'text for people' exits 0 memdiag status --pid "$tracee_pid"
+check 'has a sign, and a unit' line " *$tracee_pid  *-[0-9.]* [KM]iB .*"
+# So many that they have the places of others: what these left is not theirs.
+ask 'crowd 150' >"$dir/said"
+check 'threads in places of others' exits 0 memdiag status --pid "$tracee_pid" --json -n 0
+check 'have but what is theirs' json_is '([.data.threads[].bytes] | add) != .data.live_bytes'
+check 'it lives on' end_tracee
+
+start_command env MT_MEMORY_LIMIT=2000000000 LD_PRELOAD="$top_builddir/libmemdiag-agent.so" "$TRACEES/ledger"
+check 'under the variables of MemTracer' exits 0 memdiag status --pid "$tracee_pid" -b
+check 'the code counts' line 'code  *[1-9][0-9]*, counts for the limit'
+check 'and what was asked for' line 'counted  *requested bytes, .*'
+check 'it lives on' end_tracee
+
+# Numbers are of the namespace of who reads them.
+if [ "$(id -u)" -eq 0 ]; then
+	start_command unshare --pid --fork "$MEMDIAG" run -q "$TRACEES/ledger"
+	inner=$(cat "/proc/$tracee_pid/task/$tracee_pid/children")
+	inner=${inner% }
+	check 'in a namespace of its own' exits 0 memdiag status --pid "$inner" --json
+	check 'it has the number that we know' json_is \
+		".data.threads[0] | .tid == $inner and .name == \"ledger\""
+	check 'it lives on' end_tracee
+else
+	skip 'a namespace of its own' 'it takes root'
+fi
+
 # ---- one that lies ----
 
 cat >"$dir/liar.c" <<'END'
