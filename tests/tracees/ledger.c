@@ -8,8 +8,10 @@
  *	remap N		N threads that have a mapping of a MiB each, and soon another instead
  *	calm		they end
  *	small N		N blocks of 1000 bytes by malloc alone, at most 10000, and given back
+ *	hand N		N times 100 blocks of 50000 bytes, which another thread gives back
  *	free		gives all back
  *	wait N		N threads that wait, and have never allocated
+ *	doze N		N threads that wait, and have allocated before
  *	wake		they end
  *	tls N		N threads that free and allocate when their thread-local data are destroyed
  *	signals N	a handler that allocates, N times
@@ -131,6 +133,8 @@ mix(long times, unsigned int seed)
 		pthread_mutex_unlock(&lock[i]);
 	}
 	free(NULL);
+	if (malloc(too_many))
+		tracee_fail("too many");
 }
 
 static void *
@@ -202,25 +206,32 @@ begin_or_end(long nr, void *(*fn)(void *))
 static pthread_t waiting[MAX_BUSY];
 static long nr_waiting;
 static int wakes[2];
+static pthread_barrier_t all_wait;
 
 static void *
-wait_in_read(void *arg)
+wait_in_read(void *has_allocated)
 {
 	char c;
 
+	if (has_allocated)
+		tracee_use_malloc();
+	pthread_barrier_wait(&all_wait);
 	while (read(wakes[0], &c, 1) < 0)
 		;
-	return arg;
+	return NULL;
 }
 
 static void
-let_wait(long nr)
+let_wait(long nr, bool has_allocated)
 {
-	if (pipe(wakes) < 0)
+	if (pipe(wakes) < 0 || nr > MAX_BUSY ||
+		pthread_barrier_init(&all_wait, NULL, (unsigned int)nr + 1) != 0)
 		tracee_fail("pipe");
-	for (nr_waiting = 0; nr_waiting < nr && nr_waiting < MAX_BUSY; nr_waiting++)
-		if (pthread_create(&waiting[nr_waiting], NULL, wait_in_read, NULL))
+	for (nr_waiting = 0; nr_waiting < nr; nr_waiting++)
+		if (pthread_create(&waiting[nr_waiting], NULL, wait_in_read,
+			    (void *)(uintptr_t)has_allocated))
 			tracee_fail("pthread_create");
+	pthread_barrier_wait(&all_wait);
 }
 
 static void
@@ -241,6 +252,37 @@ be_large_for_a_moment(long nr)
 		small[i] = malloc(1000);
 	for (long i = 0; i < nr && i < 10000; i++)
 		free(small[i]);
+}
+
+static void *goods[100];
+static pthread_barrier_t hand;	/* of two */
+
+static void *
+give_back(void *times)
+{
+	for (long nr = (long)(uintptr_t)times; nr-- > 0;) {
+		pthread_barrier_wait(&hand);
+		for (size_t i = 0; i < 100; i++)
+			free(goods[i]);
+		pthread_barrier_wait(&hand);
+	}
+	return NULL;
+}
+
+static void
+hand_over(long times)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&hand, NULL, 2);
+	pthread_create(&thread, NULL, give_back, (void *)(uintptr_t)times);
+	while (times-- > 0) {
+		for (size_t i = 0; i < 100; i++)
+			goods[i] = malloc(50000);
+		pthread_barrier_wait(&hand);
+		pthread_barrier_wait(&hand);
+	}
+	pthread_join(thread, NULL);
 }
 
 static void
@@ -545,11 +587,15 @@ answer(char *line)
 	else if (strcmp(word, "calm") == 0)
 		begin_or_end(0, NULL);
 	else if (strcmp(word, "wait") == 0)
-		let_wait(nr);
+		let_wait(nr, false);
+	else if (strcmp(word, "doze") == 0)
+		let_wait(nr, true);
 	else if (strcmp(word, "wake") == 0)
 		wake_all();
 	else if (strcmp(word, "small") == 0)
 		be_large_for_a_moment(nr);
+	else if (strcmp(word, "hand") == 0)
+		hand_over(nr);
 	else if (strcmp(word, "free") == 0)
 		free_all();
 	else if (strcmp(word, "tls") == 0)
