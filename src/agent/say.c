@@ -129,6 +129,20 @@ now_ms(void)
 }
 
 /*
+ * False while the first thread has a list of robust mutexes, which libc gives it (nptl, __tls_init_tp) and the
+ * kernel takes away when it ends.  That can be asked without a descriptor: the program might not find one where
+ * it was to be, as after close(0).
+ */
+static bool
+may_have_ended(void)
+{
+	void *list = NULL;
+	size_t size;
+
+	return sys_failed(sys_call(SYS_get_robust_list, sys_call(SYS_getpid, 0), &list, &size)) || !list;
+}
+
+/*
  * Whether all of the program's threads have ended.  Without ours the last one would have ended the
  * process (start_thread in nptl/pthread_create.c).
  */
@@ -137,6 +151,8 @@ is_left_alone(void)
 {
 	char state[2], nr_threads[8];
 
+	if (!may_have_ended())
+		return false;
 	status_value("State", state, sizeof state);
 	if (*state != 'Z')	/* the first thread */
 		return false;

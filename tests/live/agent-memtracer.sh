@@ -59,6 +59,21 @@ lines_come()
 	[ "$(grep -c '^\[MEMTRACER\] allocated memory: ' "$dir/err")" -eq 3 ]
 }
 
+# A descriptor of ours would be one that the program does not find where it was to be: from its first line
+# on, which is after the text was measured, there is none.
+opens_nothing()
+{
+	mkfifo "$dir/opened"
+	strace -f -e trace=open,openat -o "$dir/strace" -E MT_PRINT_INTERVAL_MS=100 -E LD_PRELOAD="$AGENT" \
+		sleep 30 2>"$dir/opened" &
+	started="$started $!"
+	head -n 4 "$dir/opened" >"$dir/err"
+	kill "$(sed -n '1s/ .*//p' "$dir/strace")"
+	wait $!
+	cat "$dir/err" "$dir/strace"
+	[ "$(grep -c '"/proc/self/status"' "$dir/strace")" -eq 1 ]
+}
+
 lives_on()
 {
 	mkfifo "$dir/gone"
@@ -90,6 +105,11 @@ check 'what is mapped counts in full' exits 0 under MT_MEMORY_LIMIT=1000000000 \
 	"$top_builddir/tests/agent/mappings" all
 check 'a process ends with its last thread' ends
 check 'lines come' lines_come
+if command -v strace >/dev/null; then
+	check 'and between them nothing is opened' opens_nothing
+else
+	skip 'and between them nothing is opened' 'strace is not installed'
+fi
 check 'a reader of them that goes away is no harm' lives_on
 check 'one who does not read, neither' is_not_read 0 MT_PRINT_INTERVAL_MS=10
 rm "$dir/full"
