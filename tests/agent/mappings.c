@@ -10,6 +10,10 @@
 
 #define PAGE 4096
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4	/* 5.7 */
+#endif
+
 static void *
 map(void *at, size_t bytes, int flags)
 {
