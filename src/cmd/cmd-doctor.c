@@ -225,7 +225,8 @@ look_at_process(struct findings *fs, struct seen *s)
 		st.nr_pid_namespaces > 1 ? ", in a PID namespace of its own" : "");
 	if (st.seccomp)
 		find(fs, "its seccomp", STATE_NOTE,
-			"a filter is on it: --capture=fd2 is refused, all else works");
+			"a filter is on it: --capture=fd2 is refused, and count where the filter would "
+			"end the process");
 	if (os_is_frozen(&s->target))
 		find(fs, "freezer", STATE_NO, "its cgroup is frozen: thaw it before calls");
 	if (st.state == 'T' || st.state == 't')

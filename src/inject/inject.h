@@ -175,7 +175,7 @@ int inject_load(struct inject_target *it, const struct arenas *a, const struct i
 	const char *path, struct inject_library *ret, struct inject_report *report, struct err *e);
 
 /*
- * ERR_UNSUPPORTED when a thread of T is under a seccomp filter, which may end the process for the system
+ * ERR_UNSUPPORTED when a thread of T is under a seccomp filter that would end the process for the system
  * calls of code of ours.  inject_load() asks it itself, of a library that is not there yet.
  */
 int inject_refuse_filters(const struct target *t, struct err *e);

@@ -293,27 +293,6 @@ load(struct job *job, struct carrier *c, const struct workspace *ws, struct err 
 	return found == 0 ? explain_failure(job, c, ws, e) : found < 0 ? -1 : 0;
 }
 
-/* A filter is a thread's own. */
-int
-inject_refuse_filters(const struct target *t, struct err *e)
-{
-	auto_free pid_t *tids = NULL;
-	size_t nr = 0;
-
-	if (os_threads(t, SIZE_MAX, &tids, &nr, e) < 0)
-		return -1;
-	for (size_t i = 0; i < nr; i++) {
-		struct os_status s;
-		struct err gone;
-
-		if (os_status(t, tids[i], &s, &gone) == 0 && s.seccomp)
-			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"%d (%s) is under a seccomp filter, which may end it for the system calls "
-				"of a library that is loaded into it", t->pid, t->comm);
-	}
-	return 0;
-}
-
 static int
 check_load(const struct inject_target *it, struct load *l, struct err *e)
 {

@@ -430,6 +430,17 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 	return words_are_safe(it, regs, copy, used, why) && holds_no_arena(it, why);
 }
 
+/* Its calls are skipped, so that the rest of its sleep is kept: see carrier.c. */
+static bool
+may_harm_sleeper(const struct target *t, pid_t tid)
+{
+	static const struct os_call skipped = { .nr = -1 };
+	auto_filters struct os_filters f = { 0 };
+	struct err e;
+
+	return os_filters_add(&f, t, tid, &e) < 0 || os_filters_harm(&f, &skipped);
+}
+
 bool
 safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
 	bool is_strict, struct reason *why)
@@ -446,8 +457,7 @@ safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, 
 		return refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)
 		return refuse(why, "its system calls are dispatched to the program itself");
-	/* Its calls are skipped, so that the rest of its sleep is kept: see carrier.c. */
-	if (arch_restart(regs) == ARCH_RESTARTS_FROM_BLOCK && os_filters_may_harm(it->target, tid))
+	if (arch_restart(regs) == ARCH_RESTARTS_FROM_BLOCK && may_harm_sleeper(it->target, tid))
 		return refuse(why, "it sleeps under a seccomp filter that may end the process");
 	return stack_is_safe(it, regs, is_parked, is_strict, why);
 }

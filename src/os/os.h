@@ -388,15 +388,40 @@ int os_has_syscall_dispatch(pid_t tid, bool *ret, struct err *e);
 /* Whether thread TID is scheduled as most are (SCHED_OTHER): neither real time nor batch nor idle. */
 bool os_is_scheduled_plainly(pid_t tid);
 
-/*
- * Whether a seccomp filter of thread TID, which is stopped and ours, does more than refuse a system call
- * of number -1, as one is that is skipped; also when the filters cannot be read, which takes
- * CAP_SYS_ADMIN.
- */
-bool os_filters_may_harm(const struct target *t, pid_t tid);
-
 /* In os_trace(): whether somebody has asked us to end (SIGINT ...), which is held back still. */
 bool os_is_asked_to_end(void);
+
+/* ---- seccomp filters ----------------------------------------------------------------------------- */
+
+struct os_filter {
+	pid_t tid;		/* a thread that has it */
+	struct sock_filter *code;
+	size_t nr;
+};
+
+/* Filters of any threads of a target, each once. */
+struct os_filters {
+	struct os_filter *v;
+	size_t nr, room;
+};
+
+struct os_call {
+	const char *name;
+	long nr;		/* -1: one that is skipped */
+	uint64_t arg[6];
+};
+
+/*
+ * Add those of thread TID, which is stopped and ours.  -1 with E, also when they cannot be read: that takes
+ * CAP_SYS_ADMIN, and that we have no filter ourselves (kernel/seccomp.c, seccomp_get_filter()).
+ */
+int os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, struct err *e);
+
+/* One of F that does more than refuse CALL: it may end the thread for it.  NULL: there is none. */
+const struct os_filter *os_filters_harm(const struct os_filters *f, const struct os_call *call);
+
+void os_filters_release(struct os_filters *f);
+#define auto_filters __attribute__((cleanup(os_filters_release)))
 
 /* Whether A and B are threads of processes that share one address space (kcmp). */
 bool os_shares_memory(pid_t a, pid_t b);

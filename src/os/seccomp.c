@@ -1,5 +1,5 @@
 /*
- * What a thread's seccomp filters say of a system call that is none.
+ * What the seccomp filters of threads say of a system call before it is made.
  */
 #include <config.h>
 
@@ -9,8 +9,11 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+
+#include "base/array.h"
 
 #ifndef PTRACE_SECCOMP_GET_FILTER
 #define PTRACE_SECCOMP_GET_FILTER 0x420c	/* 4.4 */
@@ -106,7 +109,58 @@ os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data 
 	return SECCOMP_RET_KILL_THREAD;
 }
 
-/* ---- those of a thread ---- */
+/* ---- those of threads ---- */
+
+static bool
+is_there(const struct os_filters *f, const struct sock_filter *code, size_t nr)
+{
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->v[i].nr == nr && memcmp(f->v[i].code, code, nr * sizeof *code) == 0)
+			return true;
+	return false;
+}
+
+static int
+add(struct os_filters *f, pid_t tid, const struct sock_filter *code, size_t nr)
+{
+	struct sock_filter *copy = malloc(nr * sizeof *copy);
+	struct os_filter *new = copy ? array_add(f) : NULL;
+
+	if (!new) {
+		free(copy);
+		return -1;
+	}
+	memcpy(copy, code, nr * sizeof *copy);
+	*new = (struct os_filter){ tid, copy, nr };
+	return 0;
+}
+
+int
+os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, struct err *e)
+{
+	struct sock_filter code[BPF_MAXINSNS];
+	struct os_status s;
+	struct err ignored;
+	uintptr_t i = 0;
+	long nr;
+
+	if (os_status(t, tid, &s, &ignored) == 0 && !s.seccomp)
+		return 0;
+	/* What is answered is of the present moment: a filter can be added, but none be taken away. */
+	while ((nr = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, NULL)) > 0) {
+		if (nr > BPF_MAXINSNS ||
+			ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, code) != nr)
+			break;
+		if (!is_there(f, code, (size_t)nr) && add(f, tid, code, (size_t)nr) < 0)
+			return err_set(e, ENOMEM, "cannot copy the seccomp filters of thread %d", tid);
+		i++;
+	}
+	if (nr < 0 && errno == ENOENT && i)
+		return 0;
+	err_set(e, errno, "cannot read the seccomp filters of thread %d of %d (%s)", tid, t->pid, t->comm);
+	return e->code != EACCES ? -1 : err_hint(e, "That takes CAP_SYS_ADMIN, and that memdiag is "
+		"under no filter itself: in a container, give it --security-opt seccomp=unconfined");
+}
 
 static bool
 is_harmless(uint32_t answer)
@@ -121,24 +175,23 @@ is_harmless(uint32_t answer)
 	}
 }
 
-bool
-os_filters_may_harm(const struct target *t, pid_t tid)
+const struct os_filter *
+os_filters_harm(const struct os_filters *f, const struct os_call *call)
 {
-	static const struct seccomp_data none = { .nr = -1, .arch = NATIVE_ARCH };
-	struct sock_filter f[BPF_MAXINSNS];
-	struct os_status s;
-	struct err e;
-	long nr = 0;
+	struct seccomp_data d = { .nr = (int)call->nr, .arch = NATIVE_ARCH };
 
-	if (os_status(t, tid, &s, &e) == 0 && !s.seccomp)
-		return false;
-	for (uintptr_t i = 0; nr >= 0; i++) {
-		nr = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, NULL);
-		if (nr < 0)
-			return errno != ENOENT || !i;
-		if (nr > BPF_MAXINSNS || ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, f) != nr ||
-			!is_harmless(os_filter_run(f, (size_t)nr, &none)))
-			return true;
-	}
-	return false;
+	memcpy(d.args, call->arg, sizeof d.args);
+	for (size_t i = 0; i < f->nr; i++)
+		if (!is_harmless(os_filter_run(f->v[i].code, f->v[i].nr, &d)))
+			return &f->v[i];
+	return NULL;
+}
+
+void
+os_filters_release(struct os_filters *f)
+{
+	for (size_t i = 0; i < f->nr; i++)
+		free(f->v[i].code);
+	free(f->v);
+	*f = (struct os_filters){ 0 };
 }

@@ -399,7 +399,7 @@ begin(struct sight *s, const struct inject_options *opt, uint64_t max_stop_ns,
 	struct hooks h = { .nr = 0 };
 
 	/* A filter may have come since the agent was loaded; what a memdiag that was killed has left. */
-	if (inject_refuse_filters(s->target, e) < 0 ||
+	if ((!ret->is_new && inject_refuse_filters(s->target, e) < 0) ||
 		inject_hooks_lift(s->it, opt, &lifted, e) < 0 || reset_counters(s, e) < 0 ||
 		list_hooks(s, &h, e) < 0 || tell_inner_calls(s, &h, e) < 0 ||
 		inject_hooks_set(s->it, &s->arenas, opt, h.v, h.nr, &ret->hooked, &borrowed, e) < 0)

@@ -267,6 +267,26 @@ check 'threads with a cache: those after them are counted' does crowd 20
 check 'threads with a cache: what was counted is what there is' agrees_with_heap
 check 'threads with a cache: the target lives on' end_tracee
 
+# ---- system call filters ----
+
+# The program is ended for any call that memdiag has not asked the filter about.
+counts_threads()
+{
+	local before after
+	before=$(status .blocks_allocated) && [ "$(ask 'threads 150')" = "done" ] &&
+		after=$(status .blocks_allocated) || return
+	echo "$before blocks, then $after"
+	[ "$after" -ge $((before + 300)) ]
+}
+
+start_tracee seccomp load
+check 'a filter: start' count start
+check 'a filter: threads are counted' counts_threads
+check 'a filter: stop' count stop
+check 'a filter: start again' count start
+check 'a filter: stop again' count stop
+check 'a filter: the target lives on' end_tracee
+
 # ---- the peak ----
 
 peaks_and_falls()

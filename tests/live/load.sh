@@ -120,8 +120,19 @@ fi
 # ---- what is refused beforehand ----
 
 start_tracee seccomp
-check 'seccomp: refused' refused 5 'under a seccomp filter' "$tracee_pid" "$payload"
-check 'seccomp: the target lives on' end_tracee
+check 'a filter that kills for one call: refused' refused 5 'would end it for memfd_create()' "$tracee_pid" \
+	"$payload"
+check 'a filter that kills for one call: the target lives on' end_tracee
+start_tracee seccomp thread
+check 'a filter of one thread: refused' refused 5 "on thread [0-9]*, would end it for" "$tracee_pid" "$payload"
+check 'a filter of one thread: the target lives on' end_tracee
+start_tracee seccomp load
+check 'a filter that lets a load pass: loads' loads new thread "$tracee_pid" "$payload"
+check 'a filter that lets a load pass: the target lives on' end_tracee
+start_tracee seccomp refuse
+check 'a filter that only refuses: it is said that it cannot be' refused 1 'Operation not permitted' \
+	"$tracee_pid" "$payload"
+check 'a filter that only refuses: the target lives on' end_tracee
 for form in static musl; do
 	if [ -x "$TRACEES/idle-$form" ]; then
 		start_tracee idle-$form

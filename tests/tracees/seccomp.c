@@ -1,7 +1,9 @@
 /*
- * seccomp [list|refuse|thread [poll]]: a program whose system call filter ends it for memfd_create(), which
- * it never calls; with "list" for all but what it needs; with "refuse" such calls fail; with "thread" as
- * "list", if a thread of it makes them that waits forever.  With "poll" it waits for its commands there.
+ * seccomp [list|load|refuse|thread [poll]]: a program whose system call filter ends it for memfd_create(),
+ * which it never calls; with "list" for all but what it needs, with "load" and what memdiag says that a
+ * library takes; with "refuse" such calls fail; with "thread" as "list", if a thread of it makes them that
+ * waits forever.  With "poll" it waits for its commands there.
+ *	threads N	N threads at a time that allocate, twice
  */
 #include "tracee.h"
 
@@ -46,6 +48,12 @@ static struct sock_filter listed[] = {
 	RETURN(KILL_PROCESS),
 };
 
+static const long load_calls[] = {
+#define CALL(name) SYS_##name,
+#define CALL_WITH(name, ...) SYS_##name,
+#include "inject/load-calls.def"
+};
+
 static void
 filter(struct sock_filter *v, size_t size)
 {
@@ -54,6 +62,24 @@ filter(struct sock_filter *v, size_t size)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
 		tracee_fail("seccomp");
+}
+
+static void
+filter_for_load(void)
+{
+	struct sock_filter all[sizeof listed / sizeof *listed + 2 * sizeof load_calls / sizeof *load_calls];
+	const size_t nr = sizeof listed / sizeof *listed - 1;
+	struct sock_filter *at = all + nr;
+
+	memcpy(all, listed, nr * sizeof *all);
+	for (size_t i = 0; i < sizeof load_calls / sizeof *load_calls; i++) {
+		const struct sock_filter pass[] = { ON((unsigned int)load_calls[i], ALLOW) };
+
+		*at++ = pass[0];
+		*at++ = pass[1];
+	}
+	*at++ = listed[nr];
+	filter(all, (size_t)(at - all) * sizeof *all);
 }
 
 /* Park there instead of in read(): what is left of such a wait the kernel keeps. */
@@ -86,6 +112,49 @@ filter_thread(void *arg)
 	return read(waits_in[0], &c, 1) == 0 ? NULL : arg;
 }
 
+static pthread_barrier_t all_allocate;
+
+static void *
+allocate(void *arg)
+{
+	tracee_use_malloc();
+	pthread_barrier_wait(&all_allocate);
+	return arg;
+}
+
+static void
+run_threads(size_t nr)
+{
+	pthread_t thread[200];
+
+	pthread_barrier_init(&all_allocate, NULL, (unsigned int)nr);
+	for (size_t i = 0; i < nr && i < sizeof thread / sizeof *thread; i++)
+		if (pthread_create(&thread[i], NULL, allocate, NULL))
+			tracee_fail("pthread_create");
+	for (size_t i = 0; i < nr && i < sizeof thread / sizeof *thread; i++)
+		pthread_join(thread[i], NULL);
+	pthread_barrier_destroy(&all_allocate);
+}
+
+static int
+park(void)
+{
+	char line[64];
+
+	while (tracee_command(line, sizeof line)) {
+		unsigned int nr = 0;
+
+		if (sscanf(line, "threads %u", &nr) == 1 && nr && nr <= 200) {
+			run_threads(nr);
+			run_threads(nr);
+			tracee_say("done");
+		} else {
+			tracee_say("what is '%s'?", line);
+		}
+	}
+	return tracee_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -99,12 +168,16 @@ main(int argc, char **argv)
 		pthread_create(&thread, NULL, filter_thread, NULL);
 		pthread_barrier_wait(&filtered);
 	}
+	if (strcmp(what, "load") == 0)
+		run_threads(150);	/* the first ones ask the kernel more */
 	tracee_ready();
 	if (strcmp(what, "refuse") == 0)
 		listed[sizeof listed / sizeof *listed - 1].k = SECCOMP_RET_ERRNO | EPERM;
 	if (strcmp(what, "list") == 0 || strcmp(what, "refuse") == 0)
 		filter(listed, sizeof listed);
+	else if (strcmp(what, "load") == 0)
+		filter_for_load();
 	else if (!*what)
 		filter(all_but_one, sizeof all_but_one);
-	return argc > 2 ? park_in_poll() : tracee_park();
+	return argc > 2 ? park_in_poll() : park();
 }
