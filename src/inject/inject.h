@@ -223,6 +223,12 @@ int inject_hooks_set(struct inject_target *it, const struct arenas *a,
  */
 void inject_inner_calls(const struct objects *o, raddr function, raddr *ret_start, raddr *ret_end);
 
+/*
+ * Whether thread TID, which stands in inject_freeze(), is in the middle of a call of malloc or its kin;
+ * true if that cannot be told.
+ */
+bool inject_is_in_malloc(const struct inject_target *it, pid_t tid);
+
 /* Put back every byte.  No hooks set is no failure: nothing is counted then. */
 int inject_hooks_lift(struct inject_target *it, const struct inject_options *opt,
 	struct inject_hooked *ret, struct err *e);

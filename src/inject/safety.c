@@ -461,3 +461,55 @@ safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, 
 		return refuse(why, "it sleeps under a seccomp filter that may end the process");
 	return stack_is_safe(it, regs, is_parked, is_strict, why);
 }
+
+/* ---- malloc alone ---- */
+
+static const struct danger *
+malloc_code(const struct inject_target *it)
+{
+	for (size_t i = 0; i < it->dangers.nr; i++)
+		if (strcmp(it->dangers.v[i].what, "malloc") == 0)
+			return &it->dangers.v[i];
+	return NULL;
+}
+
+static bool
+has_word_in(const struct arch_regs *regs, const char *copy, size_t bytes, const struct danger *d)
+{
+	for (size_t at = 0; at + 8 <= bytes; at += 8) {
+		raddr word;
+
+		memcpy(&word.v, copy + at, sizeof word.v);
+		if (raddr_in(arch_strip_signature(regs, word), d->start, d->end))
+			return true;
+	}
+	return false;
+}
+
+/* To walk a stack takes longer than to see that there is nothing to be found on it. */
+bool
+inject_is_in_malloc(const struct inject_target *it, pid_t tid)
+{
+	const struct danger *code = malloc_code(it);
+	auto_free char *copy = malloc(SCAN_BYTES);
+	struct arch_regs regs;
+	struct stack stack;
+	struct err e;
+	ssize_t n;
+
+	if (!code || !copy)
+		return true;
+	if (arch_get_regs(tid, &regs, &e) < 0)
+		return false;	/* it has ended */
+	if (raddr_in(arch_pc(&regs), code->start, code->end))
+		return true;
+	n = os_read_some(it->target, arch_sp(&regs), copy, SCAN_BYTES, &e);
+	if (n > 0 && !has_word_in(&regs, copy, (size_t)n, code))
+		return false;
+	stack_walk(it->walker, regs.word, arch_sp(&regs), copy, n > 0 ? (size_t)n : 0, &stack);
+	for (size_t i = 1; i < stack.nr; i++)
+		if (raddr_in((raddr){ stack.frame[i].pc.v - !stack.frame[i - 1].is_signal }, code->start,
+			    code->end))
+			return true;
+	return !stack.is_complete;
+}

@@ -225,7 +225,48 @@ struct moment {
 	struct sum counted;
 	bool is_known;
 	unsigned int nr_inside;	/* threads in a hook, whose block may be in one sum and not in the other */
+	pid_t *unmarked;	/* owned; threads that may be in a call from before there were hooks */
+	size_t nr_unmarked;
 };
+
+static void
+moment_release(struct moment *m)
+{
+	free(m->unmarked);
+}
+#define auto_moment __attribute__((cleanup(moment_release)))
+
+/* Whether thread TID has come to the agent since counting began. */
+static bool
+has_come(const struct counter *c, pid_t tid)
+{
+	for (uint32_t i = 1; i < c->nr_threads; i++) {
+		const struct wire_thread *t = &wire_threads(c->segment)[i];
+
+		if (t->tid == (uint32_t)tid && (t->is_inside || t->nr_allocated + t->nr_freed))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A thread that was in malloc when it was hooked is not marked there, and what it takes or gives back is
+ * not counted.  One that is seen elsewhere once comes by the hooks ever after.
+ */
+static void
+note_unmarked(struct moment *m)
+{
+	const struct sight *s = m->sight;
+	size_t nr = 0;
+	struct err e;
+
+	if (!m->unmarked && os_threads(s->target, SIZE_MAX, &m->unmarked, &m->nr_unmarked, &e) < 0)
+		m->is_known = false;
+	for (size_t i = 0; i < m->nr_unmarked; i++)
+		if (inject_is_in_malloc(s->it, m->unmarked[i]) && !has_come(&s->counter, m->unmarked[i]))
+			m->unmarked[nr++] = m->unmarked[i];
+	m->nr_unmarked = nr;
+}
 
 static void
 note_counted(void *arg)
@@ -245,6 +286,8 @@ note_counted(void *arg)
 		m->nr_inside += t->is_inside || (!i && t->nr_allocated + t->nr_freed);
 	}
 	m->counted.bytes -= m->is_known ? c->segment->mapped_bytes : 0;
+	if (m->is_known)
+		note_unmarked(m);
 }
 
 /* The words of a mapping that are not the block's: the header; since 2.43 as many are lost at its end. */
@@ -289,7 +332,7 @@ in_use(const struct heap *h)
 static unsigned int
 doubts(const struct heap *h, const struct moment *m)
 {
-	unsigned int nr = m->nr_inside;
+	unsigned int nr = m->nr_inside + (unsigned int)m->nr_unmarked;
 
 	if (!m->is_known || h->nr_stops != 1)
 		return UINT_MAX;
@@ -329,7 +372,7 @@ is_too_large(const struct sight *s, uint64_t max_stop_ns)
 static int
 find_before(struct sight *s, uint64_t max_stop_ns, bool has_all_calls, struct err *e)
 {
-	struct moment moment = { .sight = s };
+	auto_moment struct moment moment = { .sight = s };
 	const struct heap_options opt = { .max_stop_ns = max_stop_ns, .one_look = true,
 		.bins_only = is_too_large(s, max_stop_ns), .beside = note_counted, .arg = &moment };
 	const int tries = opt.bins_only ? 1 : EXACT_TRIES;

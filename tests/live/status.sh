@@ -175,6 +175,8 @@ if command -v python3 >/dev/null; then
 	child=$(head -n 1 "$dir/$tracee_pid.out")
 	check 'one that is followed' exits 0 memdiag status --pid "$child" --json
 	check 'has numbers of its own' json_is '.data.live_bytes > 0'
+	check 'of which most are from before' json_is \
+		'[.data.threads[].name] | index("(others, or before a fork)") != null'
 	check 'both live on, too' end_tracee
 else
 	skip 'children' 'python3 is not installed'

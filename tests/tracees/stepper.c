@@ -2,6 +2,7 @@
  * stepper: a thread that calls malloc in single steps.
  *
  *	step		it is interrupted in malloc's first bytes, and stays in the handler	-> inside
+ *	deeper		the same behind these
  *	go		the handler returns, and so does malloc					-> done
  *	marks FILE	FILE is the agent, which counts here.  Answers how many steps of calls were
  *			inside libc, and how often the agent's mark that the thread is in a hook was
@@ -18,6 +19,9 @@
 
 #define FLAG_TRAP 0x100
 #define JUMP_BYTES 5	/* so much of a function a hook overwrites */
+#define DEEPER 32	/* here nothing is overwritten, and malloc has not done much */
+
+static volatile bool is_deeper;
 
 static uint64_t function;
 static int to_thread[2];
@@ -39,7 +43,8 @@ stepped(int sig, siginfo_t *info, void *context)
 	uint64_t pc = (uint64_t)reg[REG_RIP];
 
 	(void)sig, (void)info;
-	if (pc <= function || pc >= function + JUMP_BYTES)
+	if (is_deeper ? pc < function + DEEPER || pc >= function + 2 * DEEPER
+		      : pc <= function || pc >= function + JUMP_BYTES)
 		return;
 	reg[REG_EFL] &= ~FLAG_TRAP;
 	tracee_say("inside");
@@ -174,10 +179,14 @@ main(void)
 	on_trap(stepped);
 	tracee_thread(call_in_steps, NULL);
 	tracee_ready();
-	while (tracee_command(line, sizeof line))
-		if (strncmp(line, "marks ", 6) == 0)
+	while (tracee_command(line, sizeof line)) {
+		if (strncmp(line, "marks ", 6) == 0) {
 			say_marks(line + 6);
-		else if (write(to_thread[1], "", 1) != 1)
+			continue;
+		}
+		is_deeper = strcmp(line, "deeper") == 0;
+		if (write(to_thread[1], "", 1) != 1)
 			tracee_fail("write");
+	}
 	return tracee_end();
 }
