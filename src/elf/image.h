@@ -1,5 +1,5 @@
 /*
- * elf: an ELF object that is mapped in a target: its program headers, dynamic symbols, build-id.
+ * elf: an ELF object that is mapped in a target: its program headers, symbols, relocations, build-id.
  * Read from the mapped file when that can be reached and is the very one that is mapped, else from
  * the target's memory; so deleted files, containers and overlays make no difference.
  * May use: os/, base/.
@@ -44,6 +44,9 @@ bool image_is_from_memory(const struct image *image);
 int image_class(const struct image *image);
 int image_machine(const struct image *image);
 
+/* Whether it is a program that asks for no dynamic linker. */
+bool image_is_static(const struct image *image);
+
 /* What is added to an address in the object to make it one in the target. */
 uint64_t image_bias(const struct image *image);
 
@@ -85,6 +88,29 @@ int image_each_pointer(
 int image_each_reference(const struct image *image,
 	int (*fn)(const char *name, uint32_t type, raddr at, void *arg), void *arg);
 
+/* What the dynamic linker does to a word at AT when it has the object in memory. */
+struct image_relocation {
+	raddr at;
+	uint32_t type;		/* the processor's (R_X86_64_JUMP_SLOT ...) */
+	int64_t addend;
+	bool has_symbol;	/* else it is the object itself */
+	const char *name;	/* of the symbol, NULL if that cannot be told; owned by the image */
+	bool is_local, is_defined;
+	uint64_t value;		/* of a symbol that is defined, as the object has it */
+};
+
+/*
+ * Call FN for every relocation with an addend (RELA).  FN returns 0 to go on; another value ends the walk
+ * and is returned.
+ */
+int image_each_relocation(const struct image *image,
+	int (*fn)(const struct image_relocation *r, void *arg), void *arg);
+/* Whether there are others (REL, RELR). */
+bool image_has_other_relocations(const struct image *image);
+
+/* The pointers to what the dynamic linker calls in the end, DT_INIT_ARRAY: *RET_NR words at *RET. */
+void image_initialisers(const struct image *image, raddr *ret, size_t *ret_nr);
+
 /* DT_SONAME, or NULL.  Owned by the image. */
 const char *image_soname(const struct image *image);
 
@@ -92,19 +118,24 @@ const char *image_soname(const struct image *image);
 raddr image_dynamic(const struct image *image);
 
 struct image_symbol {
-	raddr addr;		/* in the target */
+	raddr addr;		/* in the target; STT_TLS: in the object's thread-local storage */
 	uint64_t size_bytes;
 	int type;		/* STT_FUNC, STT_OBJECT, STT_GNU_IFUNC ... */
+	bool is_local;		/* only of a static program */
 };
 
 /*
- * Find the defined dynamic symbol NAME, in its default version if it has several.  Returns 0 with
- * *RET, or -1 if the object does not define it.
+ * Find the defined dynamic symbol NAME, in its default version if it has several; in a static program any
+ * symbol of its file, but none that is local and there several times.  Returns 0 with *RET, or -1 if the
+ * object does not define it.
  */
 int image_find(const struct image *image, const char *name, struct image_symbol *ret);
 
+/* Whether any symbols of it are known: a static program may have been stripped of all. */
+bool image_has_symbols(const struct image *image);
+
 /*
- * Call FN for every defined dynamic symbol (any version).  FN returns 0 to go on; another value
+ * Call FN for every defined dynamic symbol (any version); in a static program for every symbol.  FN returns 0 to go on; another value
  * ends the walk and is returned.
  */
 int image_each(const struct image *image,

@@ -1,0 +1,51 @@
+/* image-priv: what the files that read an object share. */
+#ifndef MEMDIAG_ELF_IMAGE_PRIV_H
+#define MEMDIAG_ELF_IMAGE_PRIV_H
+
+#include <gelf.h>
+
+#include "elf/image.h"
+
+/*
+ * The tables of PT_DYNAMIC, or of a static program's file, read at the first question about symbols: most
+ * objects are never asked.
+ */
+struct tables {
+	enum { TABLES_UNREAD, TABLES_READ, TABLES_MISSING } state;
+	Elf_Data *sym, *versym;	/* versym is NULL without symbol versions */
+	const char *str;
+	size_t str_bytes;	/* the last of them is a NUL */
+	uint32_t nr_symbols;
+	const char *soname;	/* NULL or into str */
+	bool is_whole;		/* of the file's sections: local symbols are among them, and no hash */
+	/* DT_GNU_HASH; NULL if the object has only DT_HASH */
+	const uint32_t *bucket, *chain;
+	uint32_t nr_buckets, first_hashed;
+};
+
+struct image {
+	size_t nr_owners;
+	Elf *elf;
+	int fd;			/* of the file, -1 when read from memory */
+	char *copy;		/* memory laid out as the file was; sparse, filled as needed */
+	size_t size_bytes;	/* of the file or the copy */
+	const struct target *target;
+	uint64_t bias;
+	Elf64_Phdr *phdr;
+	size_t nr_phdrs;
+	int class, machine;
+	struct tables *tables;
+};
+
+/* ---- image.c ---- */
+
+/*
+ * The SIZE bytes that the object has at VADDR, as libelf data of TYPE; NULL if they are not all in
+ * one segment or cannot be read.
+ */
+Elf_Data *image_data(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type);
+
+/* The first program header of TYPE, or NULL. */
+const Elf64_Phdr *image_phdr_of_type(const struct image *im, uint32_t type);
+
+#endif
