@@ -13,6 +13,7 @@
  *	settings.c	what the environment asks for
  *	segment.c	where the counters are; fork
  *	status.c	what the kernel says of the process
+ *	string.c	memory and strings
  *	limit.c		what happens at the limit
  *	say.c		lines on stderr
  *	api.c		what a program can ask

@@ -4,6 +4,8 @@
  */
 #include <config.h>
 
+#include <string.h>
+
 #include "agent/agent.h"
 
 unsigned char early_pool[EARLY_BYTES] __attribute__((aligned(16)));
@@ -43,14 +45,10 @@ early_size(const void *block)
 	return ((const size_t *)block)[-1] >> 4;
 }
 
-/* memcpy() is libc's, and not to be called yet. */
 void
 early_copy(void *to, const void *old, size_t size)
 {
-	const unsigned char *from = old;
-	volatile unsigned char *at = to;	/* or the compiler makes a memcpy() of it */
 	size_t had = early_size(old);
 
-	for (size_t i = 0; i < had && i < size; i++)
-		at[i] = from[i];
+	memcpy(to, old, had < size ? had : size);
 }
