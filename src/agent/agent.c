@@ -24,8 +24,7 @@ static union {
 } mode_page __attribute__((aligned(MOST_PAGE_BYTES)));
 extern enum agent_mode agent_mode __attribute__((alias("mode_page")));
 size_t agent_page_bytes;
-struct wire_thread agent_nobody = { .is_inside = 1 };
-__thread struct agent_self agent_self = { .place = &agent_nobody };
+__thread struct agent_self agent_self;
 
 static enum {
 	NOT_YET,
@@ -102,7 +101,7 @@ agent_enter_slowly(void)
 		return NULL;
 	if (state == NOT_YET)
 		start(NULL);
-	if (agent_mode == AGENT_OFF || agent_self.place != &agent_nobody || agent_self.is_inside)
+	if (agent_mode == AGENT_OFF || agent_self.place || agent_self.is_inside)
 		return NULL;
 	if (!agent_self.has_none && !is_vfork_child()) {
 		self = count_register();

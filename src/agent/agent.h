@@ -124,17 +124,15 @@ extern enum agent_mode {
 
 /*
  * What a thread has for itself: the place of its counters, which also says whether it is in a hook, so
- * that what the real malloc calls is not counted again.
+ * that what the real malloc calls is not counted again.  All is zero at first: in a static program nobody
+ * would make it anything else.
  */
 extern __thread struct agent_self {
-	/* Never NULL, so that one question is enough: agent_nobody, who is always inside, before the
-	 * first call, and for a thread that found no place. */
-	struct wire_thread *place;
+	struct wire_thread *place;	/* NULL before the first call, or if it found none */
 	bool has_none;			/* all places were taken */
 	bool is_inside;			/* without a place of its own */
 	bool is_forking;		/* between the functions before and after a fork */
 } agent_self __attribute__((tls_model("initial-exec")));
-extern struct wire_thread agent_nobody;
 
 extern size_t agent_page_bytes;
 
@@ -173,7 +171,7 @@ agent_enter(void)
 	if (UNLIKELY(agent_mode == AGENT_OFF))
 		return agent_enter_slowly();
 	self = agent_self.place;
-	if (UNLIKELY(self->is_inside))
+	if (UNLIKELY(!self || self->is_inside))
 		return agent_enter_slowly();
 	agent_set_inside(self, true);
 	return self;
@@ -182,7 +180,7 @@ agent_enter(void)
 static inline void
 agent_leave(void)
 {
-	if (LIKELY(agent_self.place != &agent_nobody))
+	if (LIKELY(agent_self.place))
 		agent_set_inside(agent_self.place, false);
 	else
 		agent_self.is_inside = false;

@@ -111,7 +111,7 @@ malloc(size_t size)
 	if (UNLIKELY(mode != AGENT_QUICK && mode != AGENT_QUICK_REQUESTED))
 		return malloc_guarded(size);
 	self = agent_self.place;
-	if (UNLIKELY(self->is_inside || size > BLOCK_MAX))
+	if (UNLIKELY(!self || self->is_inside || size > BLOCK_MAX))
 		return malloc_guarded(size);
 	if (LIKELY(mode == AGENT_QUICK)) {
 		block = real.malloc(size);
@@ -168,7 +168,7 @@ free(void *block)
 		return;
 	}
 	self = agent_self.place;
-	if (UNLIKELY(self->is_inside || chunk_is_mmapped(block))) {
+	if (UNLIKELY(!self || self->is_inside || chunk_is_mmapped(block))) {
 		free_guarded(block);
 		return;
 	}

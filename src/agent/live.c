@@ -68,7 +68,7 @@ live_malloc(size_t size)
 	int64_t live;
 	void *block;
 
-	if (UNLIKELY(self->is_inside))
+	if (UNLIKELY(!self || self->is_inside))
 		return malloc(size);
 	agent_set_inside(self, true);
 	block = real.malloc(size);
@@ -90,7 +90,7 @@ free_slowly(void *block, const void *caller)
 
 	if (!is_inner(caller)) {
 		free(block);
-	} else if (self->is_inside) {	/* or nobody, who is not to be seen as busy */
+	} else if (!self || self->is_inside) {
 		real.free(block);
 	} else {
 		agent_set_inside(self, true);
@@ -107,6 +107,10 @@ live_free(void *block)
 
 	if (UNLIKELY(!block))
 		return;
+	if (UNLIKELY(!self)) {
+		free_slowly(block, __builtin_return_address(0));
+		return;
+	}
 	live = self->live_bytes - (int64_t)chunk_usable(block);
 	if (UNLIKELY(self->is_inside || chunk_is_mmapped(block) || live < self->floor_bytes ||
 		    is_inner(__builtin_return_address(0)))) {

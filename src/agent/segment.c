@@ -283,8 +283,7 @@ segment_before_fork(void)
 {
 	forking.self = agent_self;
 	forking.mode = agent_mode;
-	agent_self = (struct agent_self){ .place = &agent_nobody, .is_inside = true,
-		.is_forking = true };
+	agent_self = (struct agent_self){ .is_inside = true, .is_forking = true };
 	if (agent_mode != AGENT_OFF && settings.follows && segment != (struct wire_segment *)fallback)
 		copy_counters();
 }
@@ -304,7 +303,7 @@ segment_in_child(void)
 	count_forget_lock();
 	mappings_forget_lock();
 	settings.segment = NULL;
-	agent_self = (struct agent_self){ .place = &agent_nobody };
+	agent_self = (struct agent_self){ .place = NULL };
 	/* Of a silent parent the counters are somebody else's. */
 	is_counted = settings.follows && forking.mode != AGENT_OFF && part_from_parent();
 	agent_mode = is_counted ? forking.mode : AGENT_OFF;
