@@ -298,7 +298,8 @@ look_at_malloc(struct findings *fs, struct seen *s)
 			text_printable(o->path, path, sizeof path), o->is_libc ? " (glibc)" : "");
 	else
 		find(fs, "allocator", STATE_UNKNOWN, "which library serves malloc cannot be told");
-	if (inject_target_new(&s->inject, &s->target, &s->maps, &s->objects, &e) < 0)
+	if (inject_target_new(&s->inject, &s->target, &s->maps, &s->objects, &e) < 0 ||
+		inject_check_calls(s->inject, &e) < 0)
 		find(fs, "calls", STATE_NO, "%s", e.msg);
 	else
 		find(fs, "calls", STATE_YES, "malloc_info and malloc_trim can be called: glibc %s",

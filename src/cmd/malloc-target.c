@@ -99,7 +99,8 @@ malloc_target_open(struct malloc_target *mt, pid_t pid, struct err *e)
 		return -1;
 	if (maps_read(&mt->maps, &mt->target, e) < 0 ||
 		objects_find(&mt->objects, &mt->maps, &mt->target, NULL, e) < 0 ||
-		inject_target_new(&mt->inject, &mt->target, &mt->maps, &mt->objects, e) < 0)
+		inject_target_new(&mt->inject, &mt->target, &mt->maps, &mt->objects, e) < 0 ||
+		inject_check_calls(mt->inject, e) < 0)
 		return refuse(mt, e);
 	return 0;
 }

@@ -129,6 +129,24 @@ arch_thread_pointer(const struct arch_regs *r)
 const unsigned char arch_call_and_store[] = { 0 };
 const size_t arch_call_and_store_bytes = 0;
 
+const unsigned char arch_make_syscall[] = { 0 };
+const size_t arch_make_syscall_bytes = 0, arch_make_syscall_offset = 0;
+const struct arch_spare arch_spare = { .bytes = 0 };
+
+bool
+arch_is_control_block(const uint64_t block[ARCH_BLOCK_WORDS], raddr tp)
+{
+	(void)block, (void)tp;
+	return false;
+}
+
+bool
+arch_relocate(const struct image_relocation *r, uint64_t base, uint64_t *ret)
+{
+	(void)r, (void)base, (void)ret;
+	return false;
+}
+
 void
 arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame)
 {

@@ -387,6 +387,63 @@ const unsigned char arch_call_and_store[] = {
 };
 const size_t arch_call_and_store_bytes = sizeof arch_call_and_store;
 
+const unsigned char arch_make_syscall[] = {
+	0x48, 0x8b, 0x36,	/* mov (%rsi),%rsi */
+	0x89, 0xf8,		/* mov %edi,%eax */
+	0x48, 0x89, 0xf7,	/* mov %rsi,%rdi */
+	0x48, 0x89, 0xd6,	/* mov %rdx,%rsi */
+	0x48, 0x89, 0xca,	/* mov %rcx,%rdx */
+	0x4d, 0x89, 0xc2,	/* mov %r8,%r10 */
+	0x0f, 0x05,		/* syscall */
+	0x49, 0x89, 0x01,	/* mov %rax,(%r9) */
+	0xc3,			/* ret */
+};
+const size_t arch_make_syscall_offset = 3;
+const size_t arch_make_syscall_bytes = sizeof arch_make_syscall;
+
+/* ---- a library in a program without a dynamic linker ---- */
+
+/*
+ * tcbhead_t (sysdeps/x86_64/nptl/tls.h): 512 bytes at 0x80 that ld.so saved vector registers in, in shared
+ * programs only, until 2.23, and that have stayed because others know the size; struct pthread goes on at
+ * 0x2c0, with its robust_head at 0x2e0.  A new stack is zero there, one of the program's own is made so
+ * (nptl/allocatestack.c), and one that is used again keeps what was there.
+ */
+const struct arch_spare arch_spare = { .offset = 0x80, .bytes = 512, .head = 0x2e0 };
+
+/* It points to itself twice: as tcb and as self. */
+bool
+arch_is_control_block(const uint64_t block[ARCH_BLOCK_WORDS], raddr tp)
+{
+	return block[0] == tp.v && block[2] == tp.v;
+}
+
+bool
+arch_relocate(const struct image_relocation *r, uint64_t base, uint64_t *ret)
+{
+	const uint64_t symbol = r->is_defined ? base + r->value : 0, addend = (uint64_t)r->addend;
+
+	if (r->has_symbol && !r->name)
+		return false;
+	switch (r->type) {
+	case R_X86_64_RELATIVE:
+		*ret = base + addend;
+		return true;
+	case R_X86_64_64:
+		*ret = symbol + addend;
+		return true;
+	case R_X86_64_GLOB_DAT:
+	case R_X86_64_JUMP_SLOT:
+		*ret = symbol;
+		return true;
+	case R_X86_64_TPOFF64:
+		*ret = arch_spare.offset + r->value + addend;
+		return !r->has_symbol || r->is_defined;
+	default:
+		return false;
+	}
+}
+
 /* ---- reading a few instructions ---- */
 
 /* Past an endbr64 at CODE, if there is one. */
@@ -411,6 +468,23 @@ rip_relative(const unsigned char *code, unsigned char opcode, uint64_t addr, rad
 	return true;
 }
 
+/* Its thread-local words end where the thread pointer points to (csu/libc-tls.c, __libc_setup_tls). */
+static raddr
+errno_of_static(const struct image *image, const struct arch_regs *r)
+{
+	struct image_symbol s;
+
+	for (size_t i = 0; i < image_nr_phdrs(image); i++) {
+		const Elf64_Phdr *p = image_phdr(image, i);
+		uint64_t align = p->p_align ? p->p_align : 1;
+
+		if (p->p_type == PT_TLS && image_find(image, "errno", &s) == 0 && s.type == STT_TLS)
+			return (raddr){ cuser(r)->fs_base - (p->p_memsz + align - 1) / align * align +
+				s.addr.v };
+	}
+	return (raddr){ 0 };
+}
+
 raddr
 arch_errno_address(const struct target *t, const struct object *libc, const struct arch_regs *r)
 {
@@ -422,6 +496,8 @@ arch_errno_address(const struct target *t, const struct object *libc, const stru
 	struct err e;
 	raddr slot;
 
+	if (image_is_static(libc->image))
+		return errno_of_static(libc->image, r);
 	if (image_find(libc->image, "__errno_location", &s) < 0 ||
 		!(bytes = image_bytes(libc->image, s.addr, 32)))
 		return (raddr){ 0 };

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/raddr.h"
+#include "elf/image.h"
 #include "maps/maps.h"
 #include "os/os.h"
 
@@ -161,7 +162,35 @@ raddr arch_find_restorer(
 extern const unsigned char arch_call_and_store[];
 extern const size_t arch_call_and_store_bytes;
 
-/* Where the thread keeps errno; {0} if it cannot be told from __errno_location's code. */
+/*
+ * Code of two functions.  The one at OFFSET makes the system call that its first argument is the number of,
+ * with the next four, and stores at the sixth what the kernel returns.  The one at the beginning does as
+ * much, but its second argument is the address of what it stands for.
+ */
+extern const unsigned char arch_make_syscall[];
+extern const size_t arch_make_syscall_bytes, arch_make_syscall_offset;
+
+/*
+ * Words of a thread's control block that libc has no use for, BYTES at OFFSET from the thread pointer, if
+ * the list of robust mutexes is HEAD from there; zeroes at first, in every thread.  BYTES is 0 where there
+ * are none.
+ */
+struct arch_spare {
+	uint64_t offset, bytes, head;
+};
+extern const struct arch_spare arch_spare;
+
+/* Whether the control block that begins with the words at BLOCK, and lies at TP, looks like one. */
+#define ARCH_BLOCK_WORDS 3
+bool arch_is_control_block(const uint64_t block[ARCH_BLOCK_WORDS], raddr tp);
+
+/*
+ * What R makes of its word in an object that is to be where it says plus BASE.  A symbol that the object
+ * does not define is 0.  False if R is of a kind that is not known here.
+ */
+bool arch_relocate(const struct image_relocation *r, uint64_t base, uint64_t *ret);
+
+/* Where the thread keeps errno; {0} if it cannot be told. */
 raddr arch_errno_address(
 	const struct target *t, const struct object *libc, const struct arch_regs *r);
 

@@ -708,9 +708,9 @@ clip_to_segment(const struct image *image, raddr at, raddr *low, raddr *high)
 }
 
 void
-inject_inner_calls(const struct objects *o, raddr function, raddr *ret_start, raddr *ret_end)
+inject_inner_calls(const struct inject_target *it, raddr function, raddr *ret_start, raddr *ret_end)
 {
-	const struct object *object = objects_at(o, function);
+	const struct object *object = objects_at(it->objects, function);
 	raddr low = { function.v - NEAR_BYTES }, high = raddr_add(function, NEAR_BYTES);
 	const unsigned char *code;
 	size_t size;
@@ -718,6 +718,10 @@ inject_inner_calls(const struct objects *o, raddr function, raddr *ret_start, ra
 	*ret_start = *ret_end = (raddr){ 0 };
 	if (!object)
 		return;
+	if (inject_is_static(it)) {	/* where others call directly, too */
+		low = it->malloc_start;
+		high = it->malloc_end;
+	}
 	clip_to_segment(object->image, function, &low, &high);
 	size = high.v - low.v;
 	code = image_bytes(object->image, low, size);

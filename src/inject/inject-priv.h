@@ -54,6 +54,7 @@ struct inject_target {
 		raddr dlopen, dlerror, dlopen_mode;	/* optional, for inject_load() */
 		raddr swab;
 	} fn;
+	raddr malloc_start, malloc_end;	/* malloc's own code, and at its beginning perhaps some more */
 	raddr hooks;		/* the memory of hooks, set or lifted; {0}: there never were any */
 	raddr mmap_entry;	/* mmap() as others call it, and how it began when it was looked at: */
 	uint64_t mmap_code;	/* by that somebody's hooks are known */

@@ -78,6 +78,15 @@ inject_target_cleanup(struct inject_target **it)
 }
 #define auto_inject_target __attribute__((cleanup(inject_target_cleanup)))
 
+/* Whether its libc is in the program itself: then no function can be asked for by name. */
+bool inject_is_static(const struct inject_target *it);
+
+/*
+ * Whether malloc_info and malloc_trim can be called in it: not in a static program.  Asked for by what
+ * calls them.  0, or -1 with E (ERR_UNSUPPORTED).
+ */
+int inject_check_calls(const struct inject_target *it, struct err *e);
+
 /* glibc's version as its own banner has it ("2.36"), "" if it cannot be told. */
 const char *inject_libc_version(const struct inject_target *it);
 
@@ -175,6 +184,17 @@ int inject_load(struct inject_target *it, const struct arenas *a, const struct i
 	const char *path, struct inject_library *ret, struct inject_report *report, struct err *e);
 
 /*
+ * The same in a program that has no dynamic linker (inject_is_static()): memdiag puts the library there
+ * itself.  Nobody looks up what the library does not define: it is NULL, also functions.  Its
+ * thread-local words are zeroes at first, and of a thread that has ended the next one finds them that has
+ * the same stack.  When all is there FN is called, with where the library begins, to tell the library what
+ * it must know; then the library's constructors are.  Should FN fail, nothing stays behind.
+ */
+int inject_place(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+	const char *path, int (*fn)(raddr start, void *arg, struct err *e), void *arg,
+	struct inject_library *ret, struct inject_report *report, struct err *e);
+
+/*
  * ERR_UNSUPPORTED when a thread of T is under a seccomp filter that would end the process for the system
  * calls of code of ours.  inject_load() asks it itself, of a library that is not there yet.
  */
@@ -216,12 +236,13 @@ int inject_hooks_set(struct inject_target *it, const struct arenas *a,
 	struct inject_hooked *ret, struct inject_report *report, struct err *e);
 
 /*
- * Where the function at FUNCTION, which lies in one of the objects O, is called directly by what was
- * compiled together with it: [*RET_START, *RET_END) has all addresses that such calls return to, and
+ * Where the function at FUNCTION, which is of libc's malloc, is called directly by what was compiled
+ * together with it: [*RET_START, *RET_END) has all addresses that such calls return to, and
  * none of other code.  Both {0}: there are none.  Everybody else calls through a table, so that a
  * program can put a function of its own in between.
  */
-void inject_inner_calls(const struct objects *o, raddr function, raddr *ret_start, raddr *ret_end);
+void inject_inner_calls(const struct inject_target *it, raddr function, raddr *ret_start,
+	raddr *ret_end);
 
 /*
  * Whether thread TID, which stands in inject_freeze(), is in the middle of a call of malloc or its kin;

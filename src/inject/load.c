@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/load.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,20 +23,6 @@
 
 /* What dlopen() itself adds to the flags for __libc_dlopen_mode() (include/dlfcn.h, __RTLD_DLOPEN). */
 #define DLOPEN_MODE_FLAG 0x80000000u
-
-/* Where things lie in the page at ws->data; the first bytes are long_call_make()'s. */
-#define ZERO_OFFSET 1024
-#define RESULT_OFFSET 1032
-#define ERRNO_OFFSET 1040
-#define PATH_OFFSET 1048
-#define PATH_BYTES (4096 - PATH_OFFSET)
-
-struct load {
-	const char *path;	/* ours, absolute */
-	const char *build_id;
-	bool is_copied;		/* the target is given a copy in memory */
-	struct inject_library *ret;
-};
 
 /* ---- is it there ---- */
 
@@ -127,6 +113,22 @@ fill(int to, const char *path, struct err *e)
 	return 0;
 }
 
+int
+load_write_name(const struct load *l, const struct carrier *c, raddr at, struct err *e)
+{
+	const char *base = strrchr(l->path, '/') + 1;
+
+	return os_write(c->it->target, at, base, strlen(base) + 1, e);
+}
+
+int
+load_fill(const struct load *l, const struct carrier *c, int fd, struct err *e)
+{
+	auto_fd int ours = os_open_fd(c->it->target, fd, O_RDWR, e);
+
+	return ours < 0 ? -1 : fill(ours, l->path, e);
+}
+
 /*
  * The name under which C can open the copy, into NAME.  It has the thread's number in it: dlopen()
  * takes what has the name of a library that is loaded for that library (elf/dl-load.c,
@@ -137,22 +139,17 @@ copy_to_memory(const struct job *job, struct carrier *c, const struct workspace 
 	struct err *e)
 {
 	const struct load *l = job->arg;
-	const raddr at = raddr_add(ws->data, PATH_OFFSET);
-	const char *base = strrchr(l->path, '/') + 1;
+	const raddr at = raddr_add(ws->data, LOAD_PATH_OFFSET);
 	uint64_t fd;
-	auto_fd int ours = -1;
 
-	if (os_write(c->it->target, at, base, strlen(base) + 1, e) < 0 ||
+	if (load_write_name(l, c, at, e) < 0 ||
 		carrier_syscall(c, c->it->fn.memfd_create, (uint64_t[]){ at.v, MFD_CLOEXEC }, 2,
 			job->deadline_ns, "memfd_create", e) < 0)
 		return -1;
 	fd = (uint64_t)c->result;
-	if (carrier_promise(c, c->it->fn.close, &fd, 1, e) < 0)
+	if (carrier_promise(c, c->it->fn.close, &fd, 1, e) < 0 || load_fill(l, c, (int)fd, e) < 0)
 		return -1;
-	ours = os_open_fd(c->it->target, (int)fd, O_RDWR, e);
-	if (ours < 0 || fill(ours, l->path, e) < 0)
-		return -1;
-	return os_own_fd_name(c->it->target, c->tid, (int)fd, name, PATH_BYTES, e);
+	return os_own_fd_name(c->it->target, c->tid, (int)fd, name, LOAD_PATH_BYTES, e);
 }
 
 /*
@@ -162,7 +159,7 @@ copy_to_memory(const struct job *job, struct carrier *c, const struct workspace 
 static int
 keep_errno(struct carrier *c, const struct workspace *ws, struct err *e)
 {
-	const raddr at = raddr_add(ws->data, ERRNO_OFFSET);
+	const raddr at = raddr_add(ws->data, LOAD_ERRNO_OFFSET);
 	const uint64_t arg[] = { at.v, c->errno_at.v, sizeof c->errno_was };
 	char swapped[sizeof c->errno_was];
 
@@ -186,7 +183,7 @@ static int
 lend_arena(struct carrier *c, const struct workspace *ws, struct err *e)
 {
 	const struct inject_target *it = c->it;
-	const uint64_t arg[] = { ws->data.v + ZERO_OFFSET, c->arena_slot.v, sizeof(uint64_t) };
+	const uint64_t arg[] = { ws->data.v + LOAD_ZERO_OFFSET, c->arena_slot.v, sizeof(uint64_t) };
 	const raddr main_arena = it->arenas->v[0].addr;
 	raddr now;
 
@@ -209,26 +206,36 @@ lend_arena(struct carrier *c, const struct workspace *ws, struct err *e)
 
 /* ---- loading ---- */
 
+int
+load_map_code(const struct job *job, struct carrier *c, const unsigned char *code, size_t size,
+	raddr *ret, struct err *e)
+{
+	const struct inject_target *it = c->it;
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t map[] = { 0, page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		(uint64_t)-1, 0 };
+
+	if (carrier_syscall(c, it->fn.mmap, map, 6, job->deadline_ns, "mmap", e) < 0)
+		return -1;
+	ret->v = (uint64_t)c->result;
+	if (carrier_promise(c, it->fn.munmap, (uint64_t[]){ ret->v, page_bytes }, 2, e) < 0)
+		return -1;
+	return os_poke(c->tid, *ret, code, size, e);
+}
+
 /* What dlerror() says in C, which stands after a dlopen() that failed. */
 static int
 read_dlerror(const struct job *job, struct carrier *c, const struct workspace *ws, char *text,
 	size_t size, struct err *e)
 {
 	const struct inject_target *it = c->it;
-	const raddr slot = raddr_add(ws->data, RESULT_OFFSET);
+	const raddr slot = raddr_add(ws->data, LOAD_RESULT_OFFSET);
 	const uint64_t arg[] = { it->fn.dlerror.v, slot.v };
-	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	const uint64_t map[] = { 0, page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-		(uint64_t)-1, 0 };
 	enum carrier_end end;
 	raddr code, said;
 	ssize_t n;
 
-	if (carrier_syscall(c, it->fn.mmap, map, 6, job->deadline_ns, "mmap", e) < 0)
-		return -1;
-	code.v = (uint64_t)c->result;
-	if (carrier_promise(c, it->fn.munmap, (uint64_t[]){ code.v, page_bytes }, 2, e) < 0 ||
-		os_poke(c->tid, code, arch_call_and_store, arch_call_and_store_bytes, e) < 0 ||
+	if (load_map_code(job, c, arch_call_and_store, arch_call_and_store_bytes, &code, e) < 0 ||
 		carrier_call(c, code, arg, 2, job->deadline_ns, &end, e) < 0)
 		return -1;
 	if (end != CARRIER_RETURNED)
@@ -261,7 +268,7 @@ call_dlopen(const struct job *job, struct carrier *c, const struct workspace *ws
 	struct err *e)
 {
 	const struct inject_target *it = c->it;
-	const raddr at = raddr_add(ws->data, PATH_OFFSET);
+	const raddr at = raddr_add(ws->data, LOAD_PATH_OFFSET);
 	uint64_t flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
 	struct long_call call = { .name = "dlopen", .fn = it->fn.dlopen, .nr_args = 2,
 		.holds_more = true, .deadline_ns = job->deadline_ns };
@@ -281,7 +288,7 @@ static int
 load(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
 {
 	struct load *l = job->arg;
-	char name[PATH_BYTES];
+	char name[LOAD_PATH_BYTES];
 	int found;
 
 	snprintf(name, sizeof name, "%s", l->path);
@@ -294,23 +301,58 @@ load(struct job *job, struct carrier *c, const struct workspace *ws, struct err 
 }
 
 static int
-check_load(const struct inject_target *it, struct load *l, struct err *e)
+check(const struct inject_target *it, struct load *l, struct err *e)
 {
 	const struct target *t = it->target;
 	struct os_status s;
 
-	if (strlen(l->path) >= PATH_BYTES)
+	if (strlen(l->path) >= LOAD_PATH_BYTES)
 		return err_set(e, ENAMETOOLONG, "cannot load %s", l->path);
 	if (!*l->build_id)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%s has no build-id, by which it would be known again in a process", l->path);
+	if (os_status(t, t->mem_tid, &s, e) < 0)
+		return -1;
+	return inject_refuse_filters(t, e) < 0 ? -1 : choose_way(t, &s, l, e);
+}
+
+int
+load_open(struct load *l, const struct inject_target *it, const char *path,
+	struct inject_library *ret, struct err *e)
+{
+	const struct object *there;
+
+	*l = (struct load){ .path = realpath(path, NULL), .ret = ret };
+	*ret = (struct inject_library){ 0 };
+	if (!l->path)
+		return err_set(e, errno, "cannot find %s", path);
+	if (image_open_file(&l->image, l->path, e) < 0)
+		return -1;
+	image_build_id(l->image, l->build_id, sizeof l->build_id);
+	there = *l->build_id ? object_with_id(it->objects, l->build_id) : NULL;
+	if (there) {
+		*ret = (struct inject_library){ there->start, true };
+		return 1;
+	}
+	return check(it, l, e);
+}
+
+void
+load_release(struct load *l)
+{
+	image_free(l->image);
+	free(l->path);
+	*l = (struct load){ .path = NULL };
+}
+
+static int
+check_dlopen(const struct inject_target *it, const struct load *l, struct err *e)
+{
+	const struct target *t = it->target;
+
 	if (!it->fn.dlopen.v && !it->fn.dlopen_mode.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the libc of %d (%s) has no dlopen()", t->pid,
 			t->comm);
-	if (os_status(t, t->mem_tid, &s, e) < 0)
-		return -1;
-	if (inject_refuse_filters(t, e) < 0 || choose_way(t, &s, l, e) < 0)
-		return -1;
 	if (l->is_copied && (!it->fn.memfd_create.v || !it->fn.close.v))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) cannot open %s, and its libc is too old to be given a copy in memory "
@@ -322,24 +364,12 @@ int
 inject_load(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
 	const char *path, struct inject_library *ret, struct inject_report *report, struct err *e)
 {
-	auto_image struct image *image = NULL;
-	auto_free char *absolute = realpath(path, NULL);
-	char build_id[128];
-	struct load l = { absolute, build_id, false, ret };
+	auto_load struct load l = { .path = NULL };
 	struct job job = { .it = it, .opt = opt, .report = report, .run = load, .arg = &l };
-	const struct object *there;
+	int status = load_open(&l, it, path, ret, e);
 
 	*report = (struct inject_report){ 0 };
-	*ret = (struct inject_library){ 0 };
-	if (!absolute)
-		return err_set(e, errno, "cannot find %s", path);
-	if (image_open_file(&image, absolute, e) < 0)
-		return -1;
-	image_build_id(image, build_id, sizeof build_id);
-	there = *build_id ? object_with_id(it->objects, build_id) : NULL;
-	if (there) {
-		*ret = (struct inject_library){ there->start, true };
-		return 0;
-	}
-	return check_load(it, &l, e) < 0 ? -1 : job_run(&job, a, e);
+	if (status)
+		return status < 0 ? -1 : 0;
+	return check_dlopen(it, &l, e) < 0 ? -1 : job_run(&job, a, e);
 }

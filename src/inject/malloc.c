@@ -76,6 +76,8 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 	int failed;
 
 	*out = (struct text){ 0 };
+	if (inject_check_calls(it, e) < 0)
+		return -1;
 	if (opt->capture == INJECT_CAPTURE_FD2 || !stream_copy_is_possible(it)) {
 		if (redirect_check(it, e) < 0)
 			return -1;
@@ -112,7 +114,7 @@ inject_malloc_trim(struct inject_target *it, const struct arenas *a,
 {
 	struct job job = { .it = it, .opt = opt, .report = ret, .run = trim, .arg = &pad_bytes };
 
-	return job_run(&job, a, e);
+	return inject_check_calls(it, e) < 0 ? -1 : job_run(&job, a, e);
 }
 
 /* ---- giving back pages under the arena's lock ---- */

@@ -85,11 +85,14 @@ pick_is_repeatable(long nr)
 	return false;
 }
 
-/* Where libc or an arena keeps a lock: who waits for it is in the middle of something. */
+/*
+ * Where libc or an arena keeps a lock: who waits for it is in the middle of something.  In a static
+ * program libc's words cannot be told from the program's own.  But what is called there takes no lock.
+ */
 static bool
 is_libc_lock(const struct inject_target *it, raddr word)
 {
-	return safety_is_in_libc(it, word) || safety_is_arena(it, word);
+	return (!inject_is_static(it) && safety_is_in_libc(it, word)) || safety_is_arena(it, word);
 }
 
 /*

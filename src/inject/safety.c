@@ -189,7 +189,9 @@ note_function(const char *name, const struct image_symbol *s, void *arg)
 
 	if (s->type != STT_FUNC)
 		return 0;
-	note_below(&l->malloc, name, s);
+	/* What is local may be malloc's. */
+	if (!s->is_local)
+		note_below(&l->malloc, name, s);
 	what = danger_of(name);
 	return what ? add_danger(l->it, s->addr, raddr_add(s->addr, s->size_bytes), what, l->e) : 0;
 }
@@ -214,6 +216,8 @@ safety_learn(struct inject_target *it, struct err *e)
 		add_danger(it, l.malloc.below, l.malloc.end, "malloc", e) < 0 ||
 		(it->pthread && image_each(it->pthread->image, note_function, &l) < 0))
 		return -1;
+	it->malloc_start = l.malloc.below;
+	it->malloc_end = l.malloc.end;
 	for (size_t i = 0; i < it->objects->nr; i++) {
 		const struct object *o = &it->objects->v[i];
 
@@ -415,6 +419,9 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 
 	if (!used)
 		return refuse(why, "its stack cannot be read");
+	/* What it is to call there makes system calls and takes no lock: any signal handler may. */
+	if (inject_is_static(it))
+		return true;
 	stack_walk(it->walker, regs->word, sp, copy, used, &stack);
 	debug("stack: %zu frames, %s", stack.nr, stack.is_complete ? "complete" : "not complete");
 	if (!frames_are_safe(it, &stack, why))

@@ -98,6 +98,18 @@ refuse_allocator(const struct target *t, const struct object *o, struct err *e)
 }
 
 static int
+refuse_static(const struct target *t, const struct image *image, struct err *e)
+{
+	if (!image_has_symbols(image))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) is linked statically, and its symbols were stripped: where its malloc "
+			"begins cannot be told; 'memdiag maps' works here", t->pid, t->comm);
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"%d (%s) is linked statically, and its malloc is not glibc's (Go brings its own "
+		"allocator); 'memdiag maps' works here", t->pid, t->comm);
+}
+
+static int
 refuse_no_libc(const struct inject_target *it, struct err *e)
 {
 	const struct target *t = it->target;
@@ -111,9 +123,11 @@ refuse_no_libc(const struct inject_target *it, struct err *e)
 				"%d (%s) runs with musl, whose malloc cannot be asked or trimmed; "
 				"'memdiag maps' works here", t->pid, t->comm);
 	}
+	for (size_t i = 0; i < it->objects->nr; i++)
+		if (it->objects->v[i].is_executable && image_is_static(it->objects->v[i].image))
+			return refuse_static(t, it->objects->v[i].image, e);
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) has no glibc mapped: it is linked statically, or is not a C program (Go "
-		"brings its own allocator); 'memdiag maps' works here", t->pid, t->comm);
+		"%d (%s) has no glibc mapped; 'memdiag maps' works here", t->pid, t->comm);
 }
 
 static int
@@ -166,6 +180,35 @@ object_named(const struct objects *o, const char *name)
 }
 
 static int
+find_stderr(struct inject_target *it, struct err *e)
+{
+	struct image_symbol s;
+
+	/* The variable stderr may be a copy in the executable; the object never is. */
+	if (image_find(it->libc->image, "_IO_2_1_stderr_", &s) < 0)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the libc of %d (%s) has no stderr stream",
+			it->target->pid, it->target->comm);
+	it->stderr_stream = s.addr;
+	return 0;
+}
+
+static int
+find_restorers(struct inject_target *it, struct err *e)
+{
+	it->restorer = arch_find_restorer(it->target, it->objects, it->libc);
+	if (it->pthread)
+		it->pthread_restorer = arch_find_restorer(it->target, it->objects, it->pthread);
+	return it->restorer.v ? 0
+			      : err_set_kind(e, ERR_UNSUPPORTED, 0,
+				      "the signal return stub of %d (%s) was not found", it->target->pid,
+				      it->target->comm);
+}
+
+/*
+ * A static program has only those of libc's functions that it uses.  What needs more of them is not
+ * offered there, nor what would make it load a libc: its dlopen() does (elf/dl-support.c).
+ */
+static int
 find_functions(struct inject_target *it, struct err *e)
 {
 	const struct {
@@ -173,11 +216,11 @@ find_functions(struct inject_target *it, struct err *e)
 		raddr *to;
 		bool is_optional;
 	} wanted[] = {
+		{ "mmap", &it->fn.mmap, false },
+		{ "munmap", &it->fn.munmap, false },
 		{ "malloc_info", &it->fn.malloc_info, false },
 		{ "malloc_trim", &it->fn.malloc_trim, false },
 		{ "fflush", &it->fn.fflush, false },
-		{ "mmap", &it->fn.mmap, false },
-		{ "munmap", &it->fn.munmap, false },
 		{ "ppoll", &it->fn.ppoll, false },
 		{ "labs", &it->fn.labs, false },
 		{ "pthread_create", &it->fn.pthread_create, true },
@@ -193,26 +236,16 @@ find_functions(struct inject_target *it, struct err *e)
 		{ "__libc_dlopen_mode", &it->fn.dlopen_mode, true },
 		{ "swab", &it->fn.swab, true },
 	};
-	struct image_symbol s;
+	const size_t nr = inject_is_static(it) ? 2 : sizeof wanted / sizeof *wanted;
 
-	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+	for (size_t i = 0; i < nr; i++)
 		if (find_function(it, wanted[i].name, wanted[i].to) < 0 && !wanted[i].is_optional)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
 				"the libc of %d (%s) has no usable %s()", it->target->pid,
 				it->target->comm, wanted[i].name);
-	/* The variable stderr may be a copy in the executable; the object never is. */
-	if (image_find(it->libc->image, "_IO_2_1_stderr_", &s) < 0)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the libc of %d (%s) has no stderr stream",
-			it->target->pid, it->target->comm);
-	it->stderr_stream = s.addr;
-	it->restorer = arch_find_restorer(it->target, it->objects, it->libc);
-	if (it->pthread)
-		it->pthread_restorer = arch_find_restorer(it->target, it->objects, it->pthread);
-	if (!it->restorer.v)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the signal return stub of %d (%s) was not found", it->target->pid,
-			it->target->comm);
-	return 0;
+	if (find_restorers(it, e) < 0)
+		return -1;
+	return inject_is_static(it) ? 0 : find_stderr(it, e);
 }
 
 /*
@@ -292,6 +325,23 @@ inject_target_free(struct inject_target *it)
 	walker_free(it->walker);
 	free(it->dangers.v);
 	free(it);
+}
+
+bool
+inject_is_static(const struct inject_target *it)
+{
+	return image_is_static(it->libc->image);
+}
+
+int
+inject_check_calls(const struct inject_target *it, struct err *e)
+{
+	if (!inject_is_static(it))
+		return 0;
+	err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"%d (%s) is linked statically, and has not all of the functions that it takes to call "
+		"malloc_info and malloc_trim", it->target->pid, it->target->comm);
+	return err_hint(e, "'memdiag heap', 'maps' and 'count' work here");
 }
 
 const char *

@@ -542,21 +542,12 @@ search_libc(struct search *s, const struct image *libc, struct arenas *a, struct
 	return 0;
 }
 
-static bool
-has_interpreter(const struct image *image)
-{
-	for (size_t i = 0; i < image_nr_phdrs(image); i++)
-		if (image_phdr(image, i)->p_type == PT_INTERP)
-			return true;
-	return false;
-}
-
 /* A program that asks for no dynamic linker has its malloc in itself. */
 static const struct object *
 find_static(const struct objects *o)
 {
 	for (size_t i = 0; i < o->nr; i++)
-		if (o->v[i].is_executable && !o->v[i].is_loader && !has_interpreter(o->v[i].image))
+		if (o->v[i].is_executable && image_is_static(o->v[i].image))
 			return &o->v[i];
 	return NULL;
 }

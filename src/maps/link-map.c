@@ -59,14 +59,27 @@ has_malloc(const struct object *o)
 	return image_find(o->image, "malloc", &s) == 0 && !object_is_agent(o);
 }
 
+/* Whatever it loads later, its own calls are bound to what is in it. */
+static const struct object *
+static_program(const struct objects *os)
+{
+	for (size_t i = 0; i < os->nr; i++)
+		if (os->v[i].is_executable && image_is_static(os->v[i].image))
+			return &os->v[i];
+	return NULL;
+}
+
 const struct object *
 objects_malloc(const struct objects *os, const struct target *t)
 {
+	const struct object *program = static_program(os);
 	struct r_debug_image debug;
 	struct link_map_image map;
 	struct err e;
 	raddr at;
 
+	if (program)
+		return has_malloc(program) ? program : NULL;
 	if (read_r_debug(os, t, &debug) < 0)
 		return NULL;
 	at.v = debug.map;

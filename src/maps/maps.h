@@ -76,7 +76,7 @@ struct object {
 	uint64_t dev, inode;
 	bool is_executable;	/* the program itself */
 	bool is_loader;		/* ld.so */
-	bool is_libc;		/* DT_SONAME is libc.so.6 */
+	bool is_libc;		/* DT_SONAME is libc.so.6, or it is a program that has glibc in itself */
 };
 
 struct objects {
@@ -101,7 +101,8 @@ const struct object *objects_at(const struct objects *o, raddr a);
 
 /*
  * The object whose malloc() the program gets its memory from: the first that defines it in the list of
- * the dynamic linker, which is the order of search, without memdiag's agent.  NULL if there is none or the list cannot be read.
+ * the dynamic linker, which is the order of search, without memdiag's agent; or a static program itself.
+ * NULL if there is none or the list cannot be read.
  */
 const struct object *objects_malloc(const struct objects *o, const struct target *t);
 

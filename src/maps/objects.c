@@ -99,6 +99,20 @@ name_of(const struct image *image, const char *path)
 	return soname || !base ? soname : base + 1;
 }
 
+/*
+ * Whether a program has glibc in itself, and its malloc: nobody else's has a malloc_info(), and it comes
+ * out of the same file as malloc (malloc/malloc.c).
+ */
+static bool
+has_glibc(const struct image *image)
+{
+	struct image_symbol malloc, alias, info;
+
+	return image_is_static(image) && image_find(image, "malloc", &malloc) == 0 &&
+		image_find(image, "__libc_malloc", &alias) == 0 && malloc.addr.v == alias.addr.v &&
+		image_find(image, "malloc_info", &info) == 0;
+}
+
 static void
 describe(struct object *o, const struct region *r, const struct auxv *a)
 {
@@ -112,7 +126,7 @@ describe(struct object *o, const struct region *r, const struct auxv *a)
 	/* AT_BASE is not there when the user started ld.so itself, with the program as argument. */
 	o->is_loader = a->base.v ? raddr_in(a->base, o->start, o->end)
 				 : soname && is_loader_name(soname);
-	o->is_libc = soname && strcmp(soname, "libc.so.6") == 0;
+	o->is_libc = (soname && strcmp(soname, "libc.so.6") == 0) || has_glibc(o->image);
 }
 
 static int

@@ -206,7 +206,7 @@ tell_inner_calls(const struct sight *s, const struct hooks *h, struct err *e)
 	for (size_t i = 0; i < h->nr; i++) {
 		if (strcmp(h->v[i].name, "free") != 0)
 			continue;
-		inject_inner_calls(&s->objects, h->v[i].function, &start, &end);
+		inject_inner_calls(s->it, h->v[i].function, &start, &end);
 		return os_write(s->target, at, (uint64_t[]){ start.v, end.v - start.v },
 			2 * sizeof(uint64_t), e);
 	}

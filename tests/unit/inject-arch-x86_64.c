@@ -375,6 +375,39 @@ test_leaves(const struct target *t, struct elf_page *page)
 	is_u64(arch_find_restorer(t, NULL, &o).v, 0, "another system call's stub");
 }
 
+/* ---- a library that memdiag itself puts somewhere ---- */
+
+static uint64_t
+relocated(struct image_relocation r)
+{
+	uint64_t word = 1;
+
+	return arch_relocate(&r, 0x7000, &word) ? word : UINT64_MAX;
+}
+
+#define SYMBOL .has_symbol = true, .name = "symbol"
+#define DEFINED SYMBOL, .is_defined = true, .value = 0x234
+static void
+test_relocate(void)
+{
+	is_u64(relocated((struct image_relocation){ .type = R_X86_64_RELATIVE, .addend = 0x123 }), 0x7123,
+		"an address in the library");
+	is_u64(relocated((struct image_relocation){ .type = R_X86_64_64, .addend = 8, DEFINED }), 0x723c,
+		"a symbol's, and some more");
+	is_u64(relocated((struct image_relocation){ .type = R_X86_64_GLOB_DAT, .addend = 8, DEFINED }),
+		0x7234, "a symbol's alone");
+	is_u64(relocated((struct image_relocation){ .type = R_X86_64_JUMP_SLOT, SYMBOL }), 0,
+		"that of one that nobody has");
+	is_u64(relocated((struct image_relocation){ .type = R_X86_64_TPOFF64, .addend = 8 }), 0x88,
+		"a thread's own word");
+	is_u64(relocated((struct image_relocation){ .type = R_X86_64_TPOFF64, SYMBOL }), UINT64_MAX,
+		"not if nobody has it");
+	is_u64(relocated((struct image_relocation){ .type = R_X86_64_64, .has_symbol = true }), UINT64_MAX,
+		"nor of a symbol that is not known");
+	is_u64(relocated((struct image_relocation){ .type = R_X86_64_DTPMOD64, DEFINED }), UINT64_MAX,
+		"nor of another kind");
+}
+
 int
 main(void)
 {
@@ -390,5 +423,6 @@ main(void)
 	test_follows_call();
 	ok(page && target_open(&t, getpid(), &e) == 0, "our own memory %s", e.msg);
 	test_leaves(&t, page);
+	test_relocate();
 	return tap_end();
 }
