@@ -63,7 +63,7 @@ static void
 start(char **envp)
 {
 	state = STARTING;
-	agent_page_bytes = getauxval(AT_PAGESZ);
+	agent_page_bytes = live_page_bytes() ? live_page_bytes() : getauxval(AT_PAGESZ);
 	if (!real_find()) {
 		settings.is_on = false;
 	} else if (!is_live && !settings_read(envp)) {
@@ -122,7 +122,7 @@ begin(int argc, char **argv, char **envp)
 	(void)argc;
 	(void)argv;
 	if (state == NOT_YET) {
-		is_live = real_is_behind_libc();
+		is_live = live_page_bytes() || real_is_behind_libc();
 		start(envp);
 	}
 	if (agent_mode != AGENT_OFF && settings.prints)

@@ -90,6 +90,12 @@ extern bool real_is_glibc;
 /* And, as far as is known, its chunks have the size in front (sysmalloc, malloc/malloc.c). */
 extern bool real_has_headers;
 
+/*
+ * The size of a page, if memdiag itself has put us into a program that has no dynamic linker, and has told
+ * us what is behind the hooks; else 0.  Nothing of libc can be called by its name then (live.c).
+ */
+size_t live_page_bytes(void);
+
 /* ---- settings (settings.c) ---- */
 
 struct settings {

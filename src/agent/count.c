@@ -337,25 +337,59 @@ left_place(uint32_t tid, uint32_t tries)
 	return NULL;
 }
 
+/*
+ * In a static program a thread that has ended leaves its words to the next one on the same stack
+ * (inject_place() in memdiag's inject/): so its place goes to that one and to nobody else.  No two threads
+ * have the same list at once.
+ */
+static struct wire_thread *
+place_of_stack(void)
+{
+	struct wire_thread *t = wire_threads(segment);
+	const uint32_t nr = segment->nr_threads;
+	uint64_t list = 0, size;
+
+	sys_call(SYS_get_robust_list, 0, &list, &size);
+	if (!list)
+		return NULL;
+	for (uint32_t i = 1; i < nr; i++)
+		if (t[i].robust_list == list)
+			return &t[i];
+	if (nr == segment->max_threads)
+		return NULL;
+	t[nr].robust_list = list;
+	segment->nr_threads++;
+	return &t[nr];
+}
+
 /* The first hundred threads have a place without asking who has ended. */
 #define PLACES_AT_ONCE 100
 /* So many are asked whether they have ended, as long as there are new places. */
 #define LOOKS_AT_ONCE 32
 
-struct wire_thread *
-count_register(void)
+static struct wire_thread *
+place_of_thread(uint32_t tid)
 {
-	uint32_t tid = (uint32_t)sys_call(SYS_gettid, 0);
 	struct wire_thread *t = NULL;
 
-	if (!count_lock())
-		return NULL;
 	if (segment->nr_threads == segment->max_threads)
 		t = left_place(tid, segment->nr_threads);
 	else if (segment->nr_threads > PLACES_AT_ONCE)
 		t = left_place(tid, LOOKS_AT_ONCE);
 	if (!t && segment->nr_threads < segment->max_threads)
 		t = &wire_threads(segment)[segment->nr_threads++];
+	return t;
+}
+
+struct wire_thread *
+count_register(void)
+{
+	uint32_t tid = (uint32_t)sys_call(SYS_gettid, 0);
+	struct wire_thread *t;
+
+	if (!count_lock())
+		return NULL;
+	t = live_page_bytes() ? place_of_stack() : place_of_thread(tid);
 	if (t)
 		move_in(t, tid);
 	count_unlock();

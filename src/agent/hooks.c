@@ -392,7 +392,8 @@ posix_memalign(void **ret, size_t alignment, size_t size)
 	if (UNLIKELY(!self))
 		return real.posix_memalign ? real.posix_memalign(ret, alignment, size)
 					   : early_posix_memalign(ret, alignment, size);
-	saved_errno = errno;
+	/* Only a limit of ours changes it. */
+	saved_errno = has_limit() ? errno : 0;
 	if (UNLIKELY(size > BLOCK_MAX)) {
 		failed = real.posix_memalign(ret, alignment, size);
 	} else if (LIKELY(ask(self, size, &taken))) {
@@ -404,7 +405,8 @@ posix_memalign(void **ret, size_t alignment, size_t size)
 			failed = ENOMEM;
 	}
 	agent_leave();
-	errno = saved_errno;
+	if (has_limit())
+		errno = saved_errno;
 	return failed;
 }
 

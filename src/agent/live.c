@@ -33,11 +33,18 @@ static struct wire_live live = {
 		HOOK(munmap),
 		HOOK(mremap),
 		HOOK(_Fork),
+		{ "malloc_usable_size", 0, (uintptr_t)&real.malloc_usable_size },
 	},
 };
 #undef HOOK
 /* For memdiag to find it by. */
 extern EXPORT struct wire_live agent_live __asm__(WIRE_LIVE_SYMBOL) __attribute__((alias("live")));
+
+size_t
+live_page_bytes(void)
+{
+	return live.page_bytes;
+}
 
 /*
  * A thread that ends frees what its tcache holds (tcache_thread_shutdown, malloc/malloc.c, 2.26 to

@@ -269,6 +269,10 @@ real_find(void)
 {
 	struct search search = { 0 };
 
+	if (live_page_bytes()) {	/* all of it was found by who has put us here */
+		real_is_glibc = real_has_headers = true;
+		return true;
+	}
 	dl_iterate_phdr(look_into, &search);
 	if (!real.malloc) {	/* loaded into a running process we are the last in the list */
 		search.is_behind_us = true;

@@ -316,8 +316,10 @@ segment_in_child(void)
 	count_init_child();
 }
 
+/* In a static program _Fork() is hooked, and is what fork() calls (2.34). */
 void
 segment_watch_forks(void)
 {
-	pthread_atfork(segment_before_fork, segment_in_parent, segment_in_child);
+	if (!live_page_bytes())
+		pthread_atfork(segment_before_fork, segment_in_parent, segment_in_child);
 }

@@ -125,6 +125,27 @@ find_tid(const pid_t *tids, const pid_t *inner, size_t nr, uint32_t wanted)
 	return 0;
 }
 
+/* Who has the stack that the place with LIST is for; 0 if nobody has it now. */
+static pid_t
+find_owner(const raddr *lists, const pid_t *tids, size_t nr, uint64_t list)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (lists[i].v == list)
+			return tids[i];
+	return 0;
+}
+
+static raddr *
+robust_lists(const struct target *t, const pid_t *tids, size_t nr)
+{
+	raddr *lists = calloc(nr ? nr : 1, sizeof *lists);
+
+	for (size_t i = 0; lists && i < nr; i++)
+		if (os_robust_list(t, tids[i], &lists[i]) < 0)
+			lists[i] = (raddr){ 0 };
+	return lists;
+}
+
 /* Their numbers in the innermost namespace. */
 static pid_t *
 inner_tids(const struct target *t, const pid_t *tids, size_t nr)
@@ -164,13 +185,15 @@ make_rows(struct status *s, struct err *e)
 {
 	const struct counter *c = &s->counter;
 	auto_free pid_t *tids = NULL, *inner = NULL;
+	auto_free raddr *lists = NULL;
 	size_t nr = 0;
 
 	if (os_threads(&s->target, WIRE_MAX_THREADS, &tids, &nr, e) < 0)
 		return -1;
 	inner = inner_tids(&s->target, tids, nr);
+	lists = robust_lists(&s->target, tids, nr);
 	s->row = calloc(c->nr_threads ? c->nr_threads : 1, sizeof *s->row);
-	if (!s->row || !inner)
+	if (!s->row || !inner || !lists)
 		return err_set(e, ENOMEM, "cannot list the threads");
 	for (uint32_t i = 0; i < c->nr_threads; i++) {
 		struct row *r = &s->row[s->nr];
@@ -180,7 +203,9 @@ make_rows(struct status *s, struct err *e)
 			continue;
 		r->bytes = (int64_t)((uint64_t)r->counters->live_bytes -
 				     (uint64_t)r->counters->first_bytes);
-		r->tid = find_tid(tids, inner, nr, r->counters->tid);
+		r->tid = r->counters->robust_list
+			? find_owner(lists, tids, nr, r->counters->robust_list)
+			: find_tid(tids, inner, nr, r->counters->tid);
 		name_row(r, s, i);
 		s->nr++;
 	}

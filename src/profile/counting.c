@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "elf/image.h"
@@ -188,7 +189,7 @@ list_hooks(const struct sight *s, struct hooks *h, struct err *e)
 		const struct wire_hook *w = &h->live.hook[i];
 		struct image_symbol function;
 
-		if (!libc || image_find(libc->image, w->name, &function) < 0)
+		if (!w->hook || !libc || image_find(libc->image, w->name, &function) < 0)
 			continue;
 		h->v[h->nr] = (struct inject_hook){ w->name, function.addr, function.size_bytes,
 			hook_of(h, function.addr, w->hook), { w->real } };
@@ -403,6 +404,103 @@ find_before(struct sight *s, uint64_t max_stop_ns, bool has_all_calls, struct er
 	return write_counters(s, AT(is_counting), sizeof *segment, e);
 }
 
+/* ---- a program without a dynamic linker ---- */
+
+/* What the agent is to be told when it is there, found out before. */
+struct introduction {
+	const struct target *target;
+	uint64_t live;		/* where its struct wire_live is, from its beginning on */
+	raddr function[WIRE_MAX_HOOKS];
+};
+
+/* Only where there is no fork() there is no _Fork(). */
+static int
+find_function(const struct sight *s, const char *name, raddr *ret, struct err *e)
+{
+	const struct object *program = objects_malloc(&s->objects, s->target);
+	struct image_symbol function;
+
+	if (program && image_find(program->image, name, &function) == 0)
+		*ret = function.addr;
+	else if (strcmp(name, "_Fork") != 0)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) is linked statically, and has no %s()",
+			s->target->pid, s->target->comm, name);
+	return 0;
+}
+
+static int
+prepare(struct introduction *in, const struct sight *s, const char *agent, struct err *e)
+{
+	auto_image struct image *image = NULL;
+	const struct wire_live *live = NULL;
+	struct image_symbol symbol;
+
+	*in = (struct introduction){ .target = s->target };
+	if (image_open_file(&image, agent, e) < 0)
+		return -1;
+	if (image_find(image, WIRE_LIVE_SYMBOL, &symbol) == 0)
+		live = (const struct wire_live *)(const void *)image_initial(
+			image, symbol.addr, sizeof *live);
+	if (!live || live->magic != WIRE_LIVE_MAGIC)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is of another memdiag", agent);
+	in->live = symbol.addr.v;
+	for (size_t i = 0; i < WIRE_MAX_HOOKS && live->hook[i].name[0]; i++)
+		if (find_function(s, live->hook[i].name, &in->function[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* Tell the agent, which begins at START, what it would have looked up. */
+static int
+introduce(raddr start, void *arg, struct err *e)
+{
+	const struct introduction *in = arg;
+	const raddr at = raddr_add(start, in->live);
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct wire_live live;
+
+	if (os_read(in->target, at, &live, sizeof live, e) < 0)
+		return -1;
+	for (size_t i = 0; i < WIRE_MAX_HOOKS; i++)
+		if (in->function[i].v && os_write(in->target, (raddr){ live.hook[i].real },
+						 &in->function[i], sizeof in->function[i], e) < 0)
+			return -1;
+	return os_write(in->target, raddr_add(at, offsetof(struct wire_live, page_bytes)), &page_bytes,
+		sizeof page_bytes, e);
+}
+
+/*
+ * Before 2.34 fork() is not made with _Fork(), and debugging may put something behind a block; variables
+ * that programs could set to functions are known by then (malloc/hooks.c).
+ */
+static int
+check_release(const struct sight *s, struct err *e)
+{
+	const struct target *t = s->target;
+	const struct object *program = objects_malloc(&s->objects, t);
+	struct image_symbol old;
+
+	if (!program || image_find(program->image, "__malloc_hook", &old) < 0)
+		return 0;
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"%d (%s) is linked statically with a glibc older than 2.34, in which memdiag does not count",
+		t->pid, t->comm);
+}
+
+static int
+bring(const struct sight *s, const struct inject_options *opt, const char *agent,
+	struct inject_report *report, struct err *e)
+{
+	struct inject_library library;
+	struct introduction in;
+
+	if (!inject_is_static(s->it))
+		return inject_load(s->it, &s->arenas, opt, agent, &library, report, e);
+	if (check_release(s, e) < 0 || prepare(&in, s, agent, e) < 0)
+		return -1;
+	return inject_place(s->it, &s->arenas, opt, agent, introduce, &in, &library, report, e);
+}
+
 /* ---- starting and stopping ---- */
 
 static int
@@ -410,10 +508,8 @@ load(struct sight *s, const struct inject_options *opt, const char *agent, struc
 	struct err *e)
 {
 	const struct target *t = s->target;
-	struct inject_library library;
 
-	if (inject_load(s->it, &s->arenas, opt, agent, &library, &ret->borrowed, e) < 0 ||
-		look(s, e) < 0)
+	if (bring(s, opt, agent, &ret->borrowed, e) < 0 || look(s, e) < 0)
 		return -1;
 	if (!s->counter.segment)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,

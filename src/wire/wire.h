@@ -60,7 +60,12 @@ struct wire_thread {
 	uint32_t is_busy;	/* between looking at what is granted and using it */
 	uint32_t is_refused;	/* was told that the limit is reached, and may use the reserve */
 	uint32_t is_inside;	/* in a hook: a block may be there and not be counted yet, or the reverse */
-	int64_t padding[5];
+	/*
+	 * Its list of robust mutexes, as the kernel knows it, if that is what the place is for: in a static
+	 * program it is that of a thread's stack, for all who have it one after the other.  Else 0.
+	 */
+	uint64_t robust_list;
+	int64_t padding[4];
 };
 
 struct wire_segment {
@@ -96,12 +101,12 @@ struct wire_segment {
 
 /* The dynamic symbol of the agent that tells memdiag what to hook in a running process. */
 #define WIRE_LIVE_SYMBOL "memdiag_agent_live"
-#define WIRE_LIVE_MAGIC UINT64_C(0x316576696c67646d)	/* "mdglive1" */
+#define WIRE_LIVE_MAGIC UINT64_C(0x326576696c67646d)	/* "mdglive2" */
 #define WIRE_MAX_HOOKS 24
 
 struct wire_hook {
 	char name[24];		/* libc's function; "" ends the list */
-	uint64_t hook;		/* address of what is to be called instead */
+	uint64_t hook;		/* address of what is to be called instead; 0: it is called as ever */
 	uint64_t real;		/* of the pointer to what does as the function did */
 };
 
@@ -110,6 +115,11 @@ struct wire_live {
 	/* Where libc's malloc calls itself, written by memdiag: calls of free() that come back to
 	 * here are not the program's. */
 	uint64_t inner_start, inner_bytes;
+	/*
+	 * Written before the agent's constructor runs, in a program without a dynamic linker: the size of a
+	 * page.  Every REAL is filled by then, for nobody else can find what it is to point to.
+	 */
+	uint64_t page_bytes;
 	struct wire_hook hook[WIRE_MAX_HOOKS];
 };
 

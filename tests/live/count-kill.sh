@@ -7,7 +7,6 @@ deadline=600
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/count-lib.sh"
 need jq strace
-nr_tried=0
 
 # killed SYSCALL WHEN ARGUMENTS...: false when it gets through before.
 killed()
@@ -23,6 +22,11 @@ is_well()
 {
 	ask sum >"$dir/said" && exits 0 memdiag count stop --pid "$tracee_pid" && same_bytes &&
 		ask sum >"$dir/said"
+}
+
+has_one_agent()
+{
+	[ "$(grep -c 'r-xp.*libmemdiag-agent' "/proc/$tracee_pid/maps")" -eq 1 ]
 }
 
 counts_again()
@@ -51,16 +55,29 @@ killed_each_time()
 	is_well && counts_again && [ $nr -gt 0 ] && [ $when -lt 2000 ]
 }
 
-start_tracee ledger
-ask 'busy 2' >"$dir/said"
-check 'the bytes can be read' same_bytes
-for syscall in ptrace wait4; do
-	check "start, killed at each $syscall" killed_each_time '' $syscall start 4
-	check "stop, killed at each $syscall" killed_each_time start $syscall stop 4
-done
-check 'start, killed at each process_vm_writev' killed_each_time '' process_vm_writev start 1
-ask calm >"$dir/said"
-check 'the target lives on' end_tracee
-echo "# tried $nr_tried"
-check 'enough was tried' test "$nr_tried" -ge 50
+# all_of_it NAME: kill memdiag in every way beside the tracee NAME.
+all_of_it()
+{
+	start_tracee "$1"
+	ask 'busy 2' >"$dir/said"
+	nr_tried=0
+	check "$1: the bytes can be read" same_bytes
+	for syscall in ptrace wait4; do
+		check "$1: start, killed at each $syscall" killed_each_time '' $syscall start 4
+		check "$1: stop, killed at each $syscall" killed_each_time start $syscall stop 4
+	done
+	check "$1: start, killed at each process_vm_writev" killed_each_time '' process_vm_writev start 1
+	ask calm >"$dir/said"
+	check "$1: it has one agent" has_one_agent
+	check "$1: the target lives on" end_tracee
+	echo "# tried $nr_tried"
+	check "$1: enough was tried" test "$nr_tried" -ge 50
+}
+
+all_of_it ledger
+if [ "$(uname -m)" = x86_64 ]; then
+	all_of_it ledger-static	# where memdiag puts the agent itself
+else
+	skip 'a static program' 'memdiag counts in such on x86-64 only'
+fi
 finish

@@ -233,12 +233,5 @@ start_command env LD_PRELOAD=libmemusage.so MEMUSAGE_OUTPUT="$dir/memusage" "$TR
 check 'with memusage: refused, as malloc is not libc'"'"'s' \
 	exits 5 memdiag count start --pid "$tracee_pid"
 check 'with memusage: the target lives on' end_tracee
-if [ -x "$TRACEES/idle-static" ]; then
-	start_tracee idle-static
-	check 'a static program: refused' exits 5 memdiag count start --pid "$tracee_pid"
-	check 'a static program: the target lives on' end_tracee
-else
-	skip 'a static program' 'there is none'
-fi
 
 finish

@@ -4,6 +4,8 @@
  *	sum		answers "BYTES BLOCKS"
  *	mix N		N calls of all kinds, sizes and alignments
  *	crowd N		N threads that do the same, one after the other, and leave blocks to the rest
+ *	throng N	N threads at once
+ *	stacks N	N threads one after the other, each on a stack of the program's own, full of garbage
  *	busy N		N threads begin to, and go on
  *	remap N		N threads that have a mapping of a MiB each, and soon another instead
  *	calm		they end
@@ -45,6 +47,8 @@
 #define BLOCKS 20000
 #define MAX_BUSY 64
 #define MAX_MAPPINGS 1000
+#define MAX_THRONG 1000
+#define STACK_BYTES 65536
 #define MIB (UINT64_C(1) << 20)
 
 static void *block[BLOCKS];
@@ -145,6 +149,13 @@ mix_once(void *arg)
 }
 
 static void *
+mix_little(void *arg)
+{
+	mix(20, (unsigned int)(uintptr_t)arg);
+	return NULL;
+}
+
+static void *
 mix_until_calm(void *arg)
 {
 	for (unsigned int seed = (unsigned int)(uintptr_t)arg; !is_calm; seed++)
@@ -187,6 +198,44 @@ remap_until_calm(void *arg)
 	}
 	munmap(now, MIB);
 	return arg;
+}
+
+static void
+all_at_once(long nr)
+{
+	static pthread_t thread[MAX_THRONG];
+
+	if (nr > MAX_THRONG)
+		nr = MAX_THRONG;
+	for (long i = 0; i < nr; i++)
+		if (pthread_create(&thread[i], NULL, mix_little, (void *)(uintptr_t)i))
+			tracee_fail("pthread_create");
+	while (nr--)
+		pthread_join(thread[nr], NULL);
+}
+
+static void
+on_own_stacks(long nr)
+{
+	char *stacks = mmap(NULL, (size_t)nr * STACK_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (stacks == MAP_FAILED)
+		tracee_fail("mmap");
+	pthread_attr_init(&attr);
+	for (long i = 0; i < nr; i++) {
+		char *stack = stacks + (size_t)i * STACK_BYTES;
+
+		memset(stack + STACK_BYTES - 8192, 0xff, 8192);
+		if (pthread_attr_setstack(&attr, stack, STACK_BYTES) ||
+			pthread_create(&thread, &attr, mix_little, (void *)(uintptr_t)i))
+			tracee_fail("pthread_create");
+		pthread_join(thread, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	munmap(stacks, (size_t)nr * STACK_BYTES);
 }
 
 static void
@@ -457,6 +506,8 @@ fork_one(pid_t (*how)(void))
 
 	if (pid == 0) {
 		mix(1000, 5);
+		/* On the stacks that threads of its parent had. */
+		one_after_the_other(2, mix_once);
 		free_all();
 		_exit(0);
 	}
@@ -578,6 +629,10 @@ answer(char *line)
 		mix(nr, (unsigned int)nr);
 	else if (strcmp(word, "crowd") == 0)
 		one_after_the_other(nr, mix_once);
+	else if (strcmp(word, "throng") == 0)
+		all_at_once(nr);
+	else if (strcmp(word, "stacks") == 0)
+		on_own_stacks(nr);
 	else if (strcmp(word, "forks") == 0)
 		fork_often(nr);
 	else if (strcmp(word, "busy") == 0)

@@ -122,6 +122,30 @@ test_initialisers(const struct target *t)
 	image_free(memory);
 }
 
+/* Whose symbols are in sections of its file; of static-pie libc's malloc is a local one. */
+static void
+check_static(const char *name)
+{
+	static const char *const wanted[] = { "main", "malloc", "munmap", "malloc_info" };
+	const char *build = getenv("top_builddir");
+	struct image *im = NULL;
+	struct image_symbol s;
+	char path[4096];
+	struct err e;
+
+	snprintf(path, sizeof path, "%s/tests/tracees/%s", build ? build : ".", name);
+	if (!ok(image_open_file(&im, path, &e) == 0, "%s can be opened", name))
+		return;
+	ok(image_is_static(im) && image_has_symbols(im), "  it is static, with symbols");
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		ok(image_find(im, wanted[i], &s) == 0 && s.type == STT_FUNC && s.size_bytes,
+			"  %s is found", wanted[i]);
+	ok(image_find(im, "errno", &s) == 0 && s.type == STT_TLS && s.addr.v < 4096,
+		"  errno is found, by its offset");
+	ok(image_find(im, "ledger.c", &s) < 0, "  the name of a source file is none");
+	image_free(im);
+}
+
 int
 main(void)
 {
@@ -137,6 +161,9 @@ main(void)
 	ok(target_open(&t, getpid(), &e) == 0, "we can look at ourselves %s", e.msg);
 	ok(image_open(&file, &t, base, path, st.st_dev, st.st_ino, &e) == 0, "from the file %s", e.msg);
 	ok(!image_is_from_memory(file), "the file was taken");
+	ok(!image_is_static(file), "libc is no static program");
+	check_static("ledger-static");
+	check_static("ledger-static-pie");
 	check_libc(file);
 	ok(image_open(&memory, &t, base, path, st.st_dev, st.st_ino + 1, &e) == 0,
 		"from memory, as another file is there now %s", e.msg);
