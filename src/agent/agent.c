@@ -36,9 +36,9 @@ static enum {
 static bool is_live;
 
 /*
- * In a child it is AGENT_OFF, whichever way that was made, until fork() calls segment_in_child().  Of a
- * child that was made by the system call itself nobody tells us, and it has its parent's counters.  Before
- * 4.14, and under a filter, it counts there.
+ * In a child it is AGENT_OFF, whichever way that was made, until fork() calls segment_in_child().
+ * Of a child that was made by the system call itself nobody tells us, and it has its parent's
+ * counters.  Before 4.14, and under a filter, it counts there.
  */
 static void
 turn_off_in_children(void)
@@ -83,8 +83,8 @@ start(char **envp)
 }
 
 /*
- * Who has all that the thread has that waits for it, but another number.  A place with that would be taken for
- * left, and given to another thread.
+ * Who has all that the thread has that waits for it, but another number.  A place with that would be
+ * taken for left, and given to another thread.
  */
 static bool
 is_vfork_child(void)

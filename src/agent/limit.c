@@ -56,8 +56,8 @@ dump_core(void)
 }
 
 /*
- * A handler is the program's: what it allocates counts, and it may leave by longjmp().  So we are not in a
- * hook meanwhile.
+ * A handler is the program's: what it allocates counts, and it may leave by longjmp().  So we are not
+ * in a hook meanwhile.
  */
 static void
 terminate(void)

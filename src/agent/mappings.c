@@ -77,7 +77,7 @@ double_room(void)
 		sys_call(SYS_munmap, old, bytes);
 }
 
-/* For two more.  Memory is asked for long before it is needed, so that there may be none for a while. */
+/* For two more.  Memory is asked for long before it is needed: there may be none for a while. */
 static bool
 make_room(void)
 {
@@ -117,9 +117,9 @@ erase(size_t at)
 }
 
 /*
- * Forget what lies in [START, END); returns the bytes that were counted for it.  Of a range with a hole in
- * it that there is no room for, the upper part is forgotten, too: rather too little is counted than
- * something that is not there.
+ * Forget what lies in [START, END); returns the bytes that were counted for it.  Of a range with a
+ * hole in it that there is no room for, the upper part is forgotten, too: rather too little is counted
+ * than something that is not there.
  */
 static int64_t
 cut(uintptr_t start, uintptr_t end)
@@ -193,8 +193,8 @@ forget(void *at, size_t bytes)
 }
 
 /*
- * BYTES at AT count, unless there is no memory to remember them.  Returns how much more that is than before:
- * something is known of them if the program unmapped it by a system call of its own.
+ * BYTES at AT count, unless there is no memory to remember them.  Returns how much more that is than
+ * before: something is known of them if the program unmapped it by a system call of its own.
  */
 static int64_t
 remember(void *at, int64_t bytes)

@@ -37,12 +37,12 @@ add_number(struct line *l, uint64_t n)
 }
 
 #define BIT(sig) (UINT64_C(1) << ((sig) - 1))
-/* What a write may bring: nobody reads any more; a file is as large as may be; a terminal of others. */
+/* What a write may bring: nobody reads; the file is as large as may be; the terminal is others'. */
 #define OF_WRITING (BIT(SIGPIPE) | BIT(SIGXFSZ) | BIT(SIGTTOU))
 
 /*
- * A reader that is slow has a second.  One that does not read at all would keep the program waiting for
- * ever, where without us it would go on, or at its limit, end.
+ * A reader that is slow has a second.  One that does not read at all would keep the program waiting
+ * for ever, where without us it would go on, or at its limit, end.
  */
 static bool
 is_read(void)
@@ -55,8 +55,9 @@ is_read(void)
 }
 
 /*
- * In one call, so that lines of several processes do not mix.  A line that cannot be written is lost; the
- * signal that tells so would end the program, and is taken away.  One that was there before is not ours.
+ * In one call, so that lines of several processes do not mix.  A line that cannot be written is lost;
+ * the signal that tells so would end the program, and is taken away.  One that was there before is
+ * not ours.
  */
 static void
 end(struct line *l)
@@ -129,9 +130,9 @@ now_ms(void)
 }
 
 /*
- * False while the first thread has a list of robust mutexes, which libc gives it (nptl, __tls_init_tp) and the
- * kernel takes away when it ends.  That can be asked without a descriptor: the program might not find one where
- * it was to be, as after close(0).
+ * False while the first thread has a list of robust mutexes, which libc gives it (2.36, __tls_init_tp)
+ * and the kernel takes away when it ends (futex_cleanup in kernel/futex/core.c).  That can be asked
+ * without a descriptor: the program might not find one where it was to be, as after close(0).
  */
 static bool
 may_have_ended(void)
@@ -139,7 +140,8 @@ may_have_ended(void)
 	void *list = NULL;
 	size_t size;
 
-	return sys_failed(sys_call(SYS_get_robust_list, sys_call(SYS_getpid, 0), &list, &size)) || !list;
+	return sys_failed(sys_call(SYS_get_robust_list, sys_call(SYS_getpid, 0), &list, &size)) ||
+		!list;
 }
 
 /*

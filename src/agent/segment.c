@@ -202,8 +202,8 @@ map_private(void *at, size_t bytes)
 }
 
 /*
- * Of a process that ran already memdiag reads the memory.  So it need not be shared, and then a child is
- * no harm that was made by the system call itself: live.c does not ask for agent_mode.
+ * Of a process that ran already memdiag reads the memory.  So it need not be shared, and then a child
+ * is no harm that was made by the system call itself: live.c does not ask for agent_mode.
  */
 void
 segment_open(enum wire_way way)

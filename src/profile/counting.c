@@ -545,7 +545,7 @@ begin(struct sight *s, const struct inject_options *opt, uint64_t max_stop_ns,
 		return -1;
 	if (borrowed.tid)
 		ret->borrowed = borrowed;
-	/* A library that is loaded later has slots of its own; so it may free what it was not seen to get. */
+	/* A library that is loaded later has slots of its own: it may free what it was not seen to get. */
 	if (find_before(s, max_stop_ns, !ret->hooked.nr_slots, e) < 0 || set_counting(s, true, e) < 0) {
 		struct err ignored;
 

@@ -1,8 +1,8 @@
 /*
- * nomem all|N COMMAND...: run it where the kernel has no memory for the agent: all that the agent maps
- * itself fails, or the Nth of it alone, counted over all the processes.  What the program and libc map
- * is there.  Whose call it is, is told by the address that it comes from.  In the end it says on stderr
- * how many there were.
+ * nomem all|N COMMAND...: run it where the kernel has no memory for the agent: all that the agent
+ * maps itself fails, or the Nth of it alone, counted over all the processes.  What the program and
+ * libc map is there.  Whose call it is, is told by the address that it comes from.  In the end it
+ * says on stderr how many there were.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>

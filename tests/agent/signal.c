@@ -1,6 +1,6 @@
 /*
- * signal: at a limit of 20 MB the agent sends a SIGTERM, once (on-limit=signal), in the middle of a call.
- * Its handler may allocate, and need not return.
+ * signal: at a limit of 20 MB the agent sends a SIGTERM, once (on-limit=signal), in the middle of a
+ * call.  Its handler may allocate, and need not return.
  */
 #include "count.h"
 

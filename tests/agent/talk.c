@@ -1,6 +1,6 @@
 /*
- * talk: at a limit of 20 MB that is only reported (on-limit=report) the agent says a line on stderr, whatever
- * that is, and the program finds its signals as they were.
+ * talk: at a limit of 20 MB that is only reported (on-limit=report) the agent says a line on stderr,
+ * whatever that is, and the program finds its signals as they were.
  */
 #include "count.h"
 

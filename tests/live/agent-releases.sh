@@ -1,5 +1,6 @@
 #!/bin/sh
 # The agent is one file for all releases of glibc from 2.17 on.
+deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 
 AGENT=$top_builddir/libmemdiag-agent.so
