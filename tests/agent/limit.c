@@ -6,6 +6,8 @@
  */
 #include "count.h"
 
+#include <fcntl.h>
+
 #define NR 64
 #define PAGE 4096
 
@@ -230,6 +232,38 @@ try_plenty(void)
 	give_all(chain);
 }
 
+static long
+resident_pages(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+	long pages = 0;
+
+	if (read(fd, text, sizeof text - 1) > 0)
+		sscanf(text, "%*d %ld", &pages);
+	close(fd);
+	return pages;
+}
+
+/* Where it is only known how large a block is when it is there, it is made; so it must not stay. */
+static void
+try_refused(void)
+{
+	long before = 0, after;
+	void *chain;
+
+	take_all(10000, &chain);
+	for (int i = 0; i < 6000; i++) {
+		if (i == 1000)
+			before = resident_pages();
+		block = malloc(10000);
+	}
+	after = resident_pages();
+	ok(!block && before && after - before < 1000,
+		"what was refused is not there: %ld pages, then %ld", before, after);
+	give_all(chain);
+}
+
 /* Without a way to take grants back nobody may have more of one than it uses. */
 static void
 try_no_slack(void)
@@ -298,6 +332,7 @@ main(int argc, char **argv)
 	ok(most <= limit, "nor was it ever seen to be");
 	try_exactly();
 	try_plenty();
+	try_refused();
 	if (is_told(argc, argv, "exact"))
 		try_no_slack();
 	if (!is_told(argc, argv, "exact") && !is_told(argc, argv, "rounds")) {
