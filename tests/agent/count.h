@@ -7,6 +7,7 @@
 
 #define _GNU_SOURCE 1	/* so include this first */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -84,6 +85,46 @@ counted(long want, const char *what)
 	if (!ok(got == want, "%s", what))
 		printf("#   counted %ld, want %ld\n", got, want);
 	return got == want;
+}
+
+/* As many small blocks as there are, each linked to the last. */
+static inline size_t
+take_all(size_t size, void **ret_chain)
+{
+	size_t nr = 0;
+	void **p;
+
+	*ret_chain = NULL;
+	while ((p = (void **)malloc(size))) {
+		*p = *ret_chain;
+		*ret_chain = p;
+		nr++;
+	}
+	return nr;
+}
+
+static inline void
+give_all(void *chain)
+{
+	while (chain) {
+		void *next = *(void **)chain;
+
+		free(chain);
+		chain = next;
+	}
+}
+
+static inline long
+resident_pages(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+	long pages = 0;
+
+	if (read(fd, text, sizeof text - 1) > 0)
+		sscanf(text, "%*d %ld", &pages);
+	close(fd);
+	return pages;
 }
 
 #endif

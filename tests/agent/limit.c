@@ -6,8 +6,6 @@
  */
 #include "count.h"
 
-#include <fcntl.h>
-
 #define NR 64
 #define PAGE 4096
 
@@ -52,33 +50,6 @@ race(void *arg)
 	for (int i = 0; i < 32; i++)
 		free(mine[i]);
 	return NULL;
-}
-
-/* As many small blocks as there are, each linked to the last. */
-static size_t
-take_all(size_t size, void **ret_chain)
-{
-	size_t nr = 0;
-	void **p;
-
-	*ret_chain = NULL;
-	while ((p = malloc(size))) {
-		*p = *ret_chain;
-		*ret_chain = p;
-		nr++;
-	}
-	return nr;
-}
-
-static void
-give_all(void *chain)
-{
-	while (chain) {
-		void *next = *(void **)chain;
-
-		free(chain);
-		chain = next;
-	}
 }
 
 static void *
@@ -230,19 +201,6 @@ try_plenty(void)
 	ok(limit - memdiag_live_bytes() >= (size_t)memdiag_agent_segment->reserve_bytes,
 		"after plenty the reserve is not for everybody: %zu left", limit - memdiag_live_bytes());
 	give_all(chain);
-}
-
-static long
-resident_pages(void)
-{
-	char text[64] = "";
-	int fd = open("/proc/self/statm", O_RDONLY);
-	long pages = 0;
-
-	if (read(fd, text, sizeof text - 1) > 0)
-		sscanf(text, "%*d %ld", &pages);
-	close(fd);
-	return pages;
 }
 
 /* Where it is only known how large a block is when it is there, it is made; so it must not stay. */

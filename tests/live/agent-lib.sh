@@ -65,8 +65,10 @@ all()
 	check "$how: threads, requested bytes" $each tap threads
 	settings='on-limit=enomem;limit=12000000'
 	check "$how: limit" $each tap limit $grants
+	check "$how: resize at it" $each tap grow
 	settings='account=requested;on-limit=enomem;limit=9000000'
 	check "$how: limit, requested bytes" $each tap limit $grants
+	check "$how: resize at it, requested bytes" $each tap grow
 	settings='account=requested;on-limit=enomem;limit=100000000'
 	check "$how: mappings, limited" $each tap mappings $nomem
 	check "$how: resize, requested bytes" $each tap resize
