@@ -223,7 +223,6 @@ apply_once(struct applying *a, struct err *e)
 	a->report->nr_tries++;
 	if (freeze_begin(&f, a->target, 0, MAX_STOP_NS, e) < 0)
 		return e->kind == ERR_NO_SAFE_POINT ? 0 : -1;
-	a->report->nr_already = a->report->nr_foreign = 0;
 	status = look_at_threads(a, &f, &tid, e);
 	if (status > 0 && (look_at_words(a, e) < 0 || write_words(a, tid, e) < 0))
 		status = -1;

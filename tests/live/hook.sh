@@ -95,6 +95,51 @@ check 'both ways at once: lifted' hooks '2 1 0' lift
 check 'both ways at once: every byte is as it was' same_bytes
 check 'the target lives on' end_tracee
 
+# ---- by another library ----
+
+# another LIBRARY: a library that does the same, and is not the same.
+another()
+{
+	"${CC:-cc}" -O1 -shared -fPIC -nostdlib -Wl,--build-id -o "$1" "$top_srcdir/tests/tracees/payload.c"
+}
+
+start_tracee callers
+check 'another library: it is made' another "$dir/another.so"
+check 'another library: set by the first' hooks '2 1 0' set "$payload" malloc free pthread_mutexattr_destroy
+check 'another library: refused meanwhile' exits 5 hook "$tracee_pid" set "$dir/another.so" malloc
+check 'another library: says by whom' grep -q 'malloc() .* is hooked already, by .*/payload.so' "$dir/err"
+check 'another library: lifted' hooks '2 1 0' lift
+check 'another library: set' hooks '2 1 0' set "$dir/another.so" malloc free pthread_mutexattr_destroy
+payload=$dir/another.so
+check 'another library: sees calls' sees 1 direct
+check 'another library: sees those of the tables' sees 1 short nr_short
+payload=$TRACEES/payload.so
+check 'another library: the first sees none' sees 0 direct
+check 'another library: lifted, too' hooks '2 1 0' lift
+check 'another library: the target lives on' end_tracee
+
+# ---- what happens meanwhile ----
+
+# The first call through a slot comes when it is known what the slot has, and it is not changed yet.
+start_tracee callers
+HOOK_MEANWHILE=$dir/calls
+export HOOK_MEANWHILE
+echo "echo short >'$dir/$tracee_pid.in'
+until [ \"\$(wc -l <'$dir/$tracee_pid.out')\" -gt 1 ]; do sleep 0.01; done" >"$HOOK_MEANWHILE"
+chmod +x "$HOOK_MEANWHILE"
+check 'a slot is filled meanwhile: set' hooks '0 1 0' set "$payload" pthread_mutexattr_destroy
+unset HOOK_MEANWHILE
+check 'a slot is filled meanwhile: it was' test "$(wc -l <"$dir/$tracee_pid.out")" -eq 2
+check 'a slot is filled meanwhile: seen' sees 1 short nr_short
+check 'a slot is filled meanwhile: lifted' hooks '0 1 0' lift
+check 'in the first bytes: set' hooks '2 0 0' set "$payload" malloc free
+check 'in the first bytes: lifted' hooks '2 0 0' lift
+export HOOK_STANDS=malloc
+check 'in the first bytes: a thread is waited for' hooks '2 0 0' set "$payload" malloc free
+check 'in the first bytes: to go on' test "$(cut -d ' ' -f 4 "$dir/out")" -ge 2
+unset HOOK_STANDS
+check 'in the first bytes: the target lives on' end_tracee
+
 # ---- under load ----
 
 goes_on()
@@ -220,6 +265,10 @@ check "somebody's breakpoint: it is there" byte malloc "$was"
 check "somebody's breakpoint: as it was" test "$was" = 204
 check "somebody's breakpoint: gone, the hook is lifted" hooks '1 0 0' lift
 check "somebody's breakpoint: every byte is as it was" same_bytes
+byte malloc_info 204
+check "somebody's breakpoint: to hook there is refused" exits 5 hook "$tracee_pid" set "$payload" malloc_info
+check "somebody's breakpoint: says so" grep -q 'a debugger has a breakpoint there' "$dir/err"
+byte malloc_info "$was"
 check "just now: hooked before" hooks '2 0 0' set "$payload" malloc free
 meanwhile malloc
 check 'just now: it is left, and that is said' leaves_one '1 0 0' lift

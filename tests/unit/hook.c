@@ -11,8 +11,9 @@
  * set and lift say how many entries and slots changed and how many already were, how often all threads
  * were stopped, how long one of them was, in nanoseconds a thread, and how many entries and slots are
  * somebody else's now; exits as memdiag does.  In the environment are HOOK_WAIT, how many nanoseconds to wait for a safe
- * moment; HOOK_FAILS, a function whose beginning cannot be written; HOOK_MEANWHILE, a command to run
- * before threads are first stopped.  No test by itself: live tests call it.
+ * moment; HOOK_FAILS, a function whose beginning cannot be written; HOOK_STANDS, one in whose first bytes a
+ * thread seems to be at the first look; HOOK_MEANWHILE, a command to run before threads are first
+ * stopped.  No test by itself: live tests call it.
  */
 #include <config.h>
 
@@ -25,6 +26,7 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "inject/arch.h"
 #include "inject/inject.h"
 #include "ui/ui.h"
 
@@ -32,11 +34,13 @@
 
 static struct inject_options opt = { .wait_ns = 5000000000, .timeout_ns = 10000000000 };
 
-static raddr fails_at;		/* {0}: nowhere */
+static raddr fails_at, stands_at;	/* {0}: nowhere */
 static const char *meanwhile;
 
 int __real_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
 int __wrap_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
+raddr __real_arch_pc(const struct arch_regs *regs);
+raddr __wrap_arch_pc(const struct arch_regs *regs);
 int __real_os_trace(void (*fn)(void *arg), void *arg, struct err *e);
 int __wrap_os_trace(void (*fn)(void *arg), void *arg, struct err *e);
 
@@ -46,6 +50,15 @@ __wrap_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e
 	if (fails_at.v && raddr_in(to, fails_at, raddr_add(fails_at, size)))
 		return err_set(e, EIO, "cannot write code: the test will have it so");
 	return __real_os_poke(tid, to, from, size, e);
+}
+
+raddr
+__wrap_arch_pc(const struct arch_regs *regs)
+{
+	const raddr at = stands_at;
+
+	stands_at.v = 0;
+	return at.v ? raddr_add(at, 2) : __real_arch_pc(regs);
 }
 
 int
@@ -278,7 +291,8 @@ int
 main(int argc, char **argv)
 {
 	auto_target struct target t = TARGET_NONE;
-	const char *wait = getenv("HOOK_WAIT"), *fails = getenv("HOOK_FAILS");
+	const char *wait = getenv("HOOK_WAIT"), *fails = getenv("HOOK_FAILS"),
+		   *stands = getenv("HOOK_STANDS");
 	struct err e = { 0 };
 
 	if (wait)
@@ -286,6 +300,7 @@ main(int argc, char **argv)
 	meanwhile = getenv("HOOK_MEANWHILE");
 	if (argc > 2 && target_open(&t, atoi(argv[1]), &e) == 0 &&
 		(!fails || function_of(&t, fails, &fails_at, &e) == 0) &&
+		(!stands || function_of(&t, stands, &stands_at, &e) == 0) &&
 		run(&t, argc - 2, argv + 2, &e) == 0)
 		return 0;
 	fprintf(stderr, "hook: %s\n", e.msg);
