@@ -26,20 +26,6 @@ check 'a number that is no process' refused 'is not a process id' start 99999999
 
 # ---- nothing is lost ----
 
-# start_in_time: begin until it is known how many blocks are doubtful: on a machine that has much else to do
-# not all threads may be stopped in time.  Sets doubtful.
-start_in_time()
-{
-	local try
-	for try in 1 2 3 4 5 6 7 8 9 10; do
-		count start && doubtful=$(json .data.doubtful_blocks) || return
-		[ "$doubtful" = null ] || return 0
-		echo "try $try"
-		count stop || return
-	done
-	return 1
-}
-
 start_tracee ledger
 check 'the bytes can be read' same_bytes
 check 'no agent: status says so' exits 5 memdiag status --pid "$tracee_pid"
