@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "inject/hooks.h"
 
 struct place {
 	struct load load;
@@ -248,12 +249,14 @@ map(const struct job *job, struct carrier *c, raddr at, uint64_t bytes, uint64_t
 static int
 reserve(struct place *p, const struct job *job, struct carrier *c, struct err *e)
 {
-	raddr start, end;
+	raddr start, end, at;
 
 	image_extent(p->load.image, &start, &end);
 	p->reserved_bytes = page_ceil(p, end.v) - page_floor(p, start.v);
-	if (map(job, c, (raddr){ 0 }, p->reserved_bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE,
-		    (uint64_t)-1, 0, e) < 0)
+	/* A wish: near the program, so that what is hooked there needs no second jump. */
+	at = hook_area_place(c->it->maps, c->it->libc->start, c->it->libc->end);
+	if (map(job, c, at, p->reserved_bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0,
+		    e) < 0)
 		return -1;
 	p->reserved.v = (uint64_t)c->result;
 	p->base = p->reserved.v - page_floor(p, start.v);

@@ -90,3 +90,13 @@ nearly_agrees_with_heap()
 	echo "counted: $counted blocks, $1 of them doubtful; there are $blocks"
 	[ $((counted - blocks)) -le "$1" ] && [ $((blocks - counted)) -le "$1" ]
 }
+
+# counts_threads: whether what the threads of the tracee seccomp allocate is counted.
+counts_threads()
+{
+	local before after
+	before=$(status .blocks_allocated) && [ "$(ask 'threads 150')" = "done" ] &&
+		after=$(status .blocks_allocated) || return
+	echo "$before blocks, then $after"
+	[ "$after" -ge $((before + 300)) ]
+}

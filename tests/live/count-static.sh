@@ -116,6 +116,14 @@ else
 	skip 'hidden' "no mount namespaces here: $(cat "$dir/err")"
 fi
 
+# ---- a filter that ends it for all that memdiag does not say it will do ----
+
+start_tracee seccomp-static load
+check 'a filter: start' count start
+check 'a filter: threads are counted' counts_threads
+check 'a filter: stop' count stop
+check 'a filter: the target lives on' end_tracee
+
 # ---- a child goes on when its parent is no more counted ----
 
 start_tracee ledger-static
