@@ -22,6 +22,8 @@
  *	libs N FILE	dlopen() and dlclose(), N times
  *	deep N FILE	the same with RTLD_DEEPBIND, and its caller_use_malloc() is called
  *	stdio N		what libc itself allocates and frees, N times
+ *	scratch N	libc's scratch buffers, which next to malloc call free() directly, N times; answers "none" where
+ *			they cannot be called
  *	map N		N mappings made, moved, cut and given back but for one of a MiB each
  *	unmap [N]	these, too: the N oldest, else all
  *	fork		a child that allocates, frees and ends; then answers its status
@@ -464,6 +466,36 @@ let_libc_allocate(long nr)
 	}
 }
 
+/* include/scratch_buffer.h (2.36).  Only in a static program what libc hides is there. */
+struct scratch_buffer {
+	void *data;
+	size_t bytes;
+	char space[1024] __attribute__((aligned(16)));
+};
+#if defined STATIC
+extern bool __libc_scratch_buffer_set_array_size(struct scratch_buffer *b, size_t nr, size_t bytes)
+	__attribute__((weak));
+#else
+static bool (*const __libc_scratch_buffer_set_array_size)(struct scratch_buffer *, size_t, size_t);
+#endif
+
+static bool
+use_scratch(long nr)
+{
+	if (!__libc_scratch_buffer_set_array_size)
+		return false;
+	while (nr--) {
+		struct scratch_buffer b = { b.space, sizeof b.space, "" };
+
+		/* The second call frees what the first has allocated. */
+		if (!__libc_scratch_buffer_set_array_size(&b, 100, 100) ||
+			!__libc_scratch_buffer_set_array_size(&b, 200, 100))
+			tracee_fail("scratch buffer");
+		free(b.data);
+	}
+	return true;
+}
+
 /* ---- mappings ---- */
 
 static void
@@ -611,6 +643,10 @@ answer(char *line)
 	sscanf(line, "%31s %ld %255s", word, &nr, file);
 	if (strcmp(word, "sum") == 0) {
 		say_sum();
+		return;
+	}
+	if (strcmp(word, "scratch") == 0) {
+		tracee_say(use_scratch(nr) ? "done" : "none");
 		return;
 	}
 	if (strcmp(word, "fork") == 0) {
