@@ -120,8 +120,15 @@ check 'another library: the target lives on' end_tracee
 
 # ---- what happens meanwhile ----
 
-# The first call through a slot comes when it is known what the slot has, and it is not changed yet.
 start_tracee callers
+check 'in the first bytes: set' hooks '2 0 0' set "$payload" malloc free
+check 'in the first bytes: lifted' hooks '2 0 0' lift
+export HOOK_STANDS=malloc
+check 'in the first bytes: a thread is waited for' hooks '2 0 0' set "$payload" malloc free
+check 'in the first bytes: to go on' test "$(cut -d ' ' -f 4 "$dir/out")" -ge 2
+unset HOOK_STANDS
+check 'in the first bytes: lifted again' hooks '2 0 0' lift
+# The first call through a slot comes when it is known what the slot has, and it is not changed yet.
 HOOK_MEANWHILE=$dir/calls
 export HOOK_MEANWHILE
 echo "echo short >'$dir/$tracee_pid.in'
@@ -131,14 +138,7 @@ check 'a slot is filled meanwhile: set' hooks '0 1 0' set "$payload" pthread_mut
 unset HOOK_MEANWHILE
 check 'a slot is filled meanwhile: it was' test "$(wc -l <"$dir/$tracee_pid.out")" -eq 2
 check 'a slot is filled meanwhile: seen' sees 1 short nr_short
-check 'a slot is filled meanwhile: lifted' hooks '0 1 0' lift
-check 'in the first bytes: set' hooks '2 0 0' set "$payload" malloc free
-check 'in the first bytes: lifted' hooks '2 0 0' lift
-export HOOK_STANDS=malloc
-check 'in the first bytes: a thread is waited for' hooks '2 0 0' set "$payload" malloc free
-check 'in the first bytes: to go on' test "$(cut -d ' ' -f 4 "$dir/out")" -ge 2
-unset HOOK_STANDS
-check 'in the first bytes: the target lives on' end_tracee
+check 'a slot is filled meanwhile: the target lives on' end_tracee
 
 # ---- under load ----
 
