@@ -341,7 +341,7 @@ doubts(const struct heap *h, const struct moment *m)
 	if (h->layout.params.mmapped % 4096)
 		nr += (unsigned int)h->layout.params.nr_mmaps;
 	for (size_t i = 0; i < h->arena.nr; i++) {
-		if (h->arena.v[i].is_by_lists)
+		if (h->arena.v[i].is_by_lists || h->arena.v[i].certainty == HEAP_APPROXIMATE)
 			return UINT_MAX;
 		nr += h->arena.v[i].certainty != HEAP_EXACT;
 	}

@@ -327,7 +327,13 @@ check 'mappings: malloc'"'"'s own are not among them' mapped_is 'mix 20000' $((1
 check 'mappings: gone' mapped_is unmap 0
 check 'mappings: some are there' mapped_is 'map 5' $((5 << 20))
 check 'mappings: stop' count stop
+began=$(status .since)
+until [ "$(date -u +%Y-%m-%dT%H:%M:%SZ)" != "$began" ]; do sleep 0.02; done
 check 'mappings: start again, those before are not known' count start
+check 'mappings: all begins anew' test "$(status '[.mapped_bytes, .mapped_peak_bytes, .mappings_made,
+	.blocks_allocated, .blocks_freed, .live_bytes - .before_bytes, .peak_bytes - .before_bytes,
+	.blocks - .blocks_before] | unique | tostring')" = '[0]'
+check 'mappings: at another time' test "$(status .since)" != "$began"
 check 'mappings: 2 more' mapped_is 'map 2' $((2 << 20))
 check 'mappings: those before are given back, which changes nothing' mapped_is 'unmap 5' $((2 << 20))
 check 'mappings: the target lives on' end_tracee
