@@ -33,6 +33,28 @@ refused_calls()
 	exits 5 memdiag "$1" --pid "$tracee_pid" && grep -q 'is linked statically' "$dir/err"
 }
 
+# starts_surely: begin until nothing is doubtful: on a machine that has much else to do the only thread may
+# not be back where it waits each time that the heap is looked at.
+starts_surely()
+{
+	local try
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		count start || return
+		[ "$(json .data.doubtful_blocks)" != 0 ] || return 0
+		echo "try $try: $(json .data.doubtful_blocks) doubtful"
+		count stop || return
+	done
+	return 1
+}
+
+is_what_there_is()
+{
+	local counted
+	counted=$(status '.live_bytes - .mapped_bytes') && count stop && starts_surely || return
+	echo "counted: $counted, there are $(json .data.before_bytes)"
+	json_is ".data.before_bytes == $counted"
+}
+
 # share_no_places: threads at work have stacks that others had before, while new ones get theirs.
 share_no_places()
 {
@@ -69,8 +91,8 @@ counts()
 	check "$words: no agent is put there by that" sh -c '! grep -q libmemdiag-agent "$1"' sh \
 		"/proc/$tracee_pid/maps"
 	ask 'throng 100' >"$dir/said"	# libc keeps some stacks, and blocks that belong to them
-	check "$words: start" count start
-	check "$words: the agent was put there" json_is .data.loaded
+	check "$words: start" starts_surely
+	check "$words: the agent was put there" test "$(nr_agents)" -eq 1
 	check "$words: started twice: nothing changes" count_already start
 	for command in 'mix 50000' 'crowd 1000' free 'mix 5000' 'throng 100' 'tls 50' 'signals 100' \
 		'fibers 100' 'jump 100' 'stdio 100' 'stacks 300' 'throng 100' 'forks 20'; do
@@ -83,7 +105,7 @@ counts()
 		check "$words: counted: scratch 100" does 'scratch 100'
 	fi
 	check "$words: counted: no two threads at one place" share_no_places
-	check "$words: what was counted is what there is" agrees_with_heap
+	check "$words: what was counted is what there is" is_what_there_is
 	check "$words: what a child does is not its parent's" child_changes_nothing fork
 	check "$words: nor what one does that libc knows nothing of" child_changes_nothing clone
 	check "$words: heap works meanwhile" exits 0 memdiag heap --pid "$tracee_pid"
