@@ -226,6 +226,7 @@ struct moment {
 	struct sum counted;
 	bool is_known;
 	unsigned int nr_inside;	/* threads in a hook, whose block may be in one sum and not in the other */
+	bool has_first;		/* one of these is in its first call since counting began */
 	pid_t *unmarked;	/* owned; threads that may be in a call from before there were hooks */
 	size_t nr_unmarked;
 };
@@ -278,13 +279,16 @@ note_counted(void *arg)
 
 	m->counted = (struct sum){ 0 };
 	m->nr_inside = 0;
+	m->has_first = false;
 	m->is_known = counter_read_again(c, m->sight->target, &e) == 0;
 	for (uint32_t i = 0; m->is_known && i < c->nr_threads; i++) {
 		const struct wire_thread *t = &wire_threads(c->segment)[i];
+		const bool has_counted = t->nr_allocated + t->nr_freed;
 
 		m->counted.bytes += t->live_bytes;
 		m->counted.nr += (int64_t)(t->nr_allocated - t->nr_freed);
-		m->nr_inside += t->is_inside || (!i && t->nr_allocated + t->nr_freed);
+		m->nr_inside += t->is_inside || (!i && has_counted);
+		m->has_first |= t->is_inside && !has_counted;
 	}
 	m->counted.bytes -= m->is_known ? c->segment->mapped_bytes : 0;
 	if (m->is_known)
@@ -333,9 +337,13 @@ in_use(const struct heap *h)
 static unsigned int
 doubts(const struct heap *h, const struct moment *m)
 {
-	unsigned int nr = m->nr_inside + (unsigned int)m->nr_unmarked;
+	unsigned int nr = m->nr_inside;
 
-	if (!m->is_known || h->nr_stops != 1)
+	/*
+	 * In its first call a thread makes its cache, of memory that may have been another's cache and
+	 * looks like that for a moment (tcache_init(), malloc/malloc.c, 2.26 to 2.44).
+	 */
+	if (!m->is_known || h->nr_stops != 1 || m->has_first || m->nr_unmarked)
 		return UINT_MAX;
 	/* 2.43 loses count when it moves a mapping, by a few words; then it is no more pages. */
 	if (h->layout.params.mmapped % 4096)
