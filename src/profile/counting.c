@@ -343,7 +343,7 @@ doubts(const struct heap *h, const struct moment *m)
 	 * In its first call a thread makes its cache, of memory that may have been another's cache and
 	 * looks like that for a moment (tcache_init(), malloc/malloc.c, 2.26 to 2.44).
 	 */
-	if (!m->is_known || h->nr_stops != 1 || m->has_first || m->nr_unmarked)
+	if (!m->is_known || h->nr_stops != 1 || !h->knows_caches || m->has_first || m->nr_unmarked)
 		return UINT_MAX;
 	/* 2.43 loses count when it moves a mapping, by a few words; then it is no more pages. */
 	if (h->layout.params.mmapped % 4096)
