@@ -214,6 +214,7 @@ forget(struct reader *r)
 	for (size_t i = 0; i < r->heap->thread.nr; i++)
 		r->heap->thread.v[i].cached = (struct heap_sum){ 0 };
 	r->cache_doubt = NULL;
+	r->heap->knows_caches = false;
 	if (!r->doubt)
 		r->doubt = "there was no time to read what its threads have cached";
 }

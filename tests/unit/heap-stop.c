@@ -186,6 +186,7 @@ test_late(struct view *v, struct heap *h)
 	ok(is_read && h->certainty == HEAP_CONSISTENT && strstr(why(h), "no time") &&
 			strstr(why(h), "cached"), "late with the threads: %s", why(h));
 	ok(is_whole(h) && h->nr_stops < 10, "and the arenas are read all the same");
+	ok(!h->knows_caches, "and then nothing is said of what they have cached");
 	is_read = read_late(v, h, false, AT_LISTS);
 	ok(is_read && h->nr_stops == 2, "late with an arena, whole and by its lists: %u stops",
 		h->nr_stops);
