@@ -62,16 +62,17 @@ try_little_room(void)
 	give_all(chain);
 }
 
-/* BLOCK becomes one of SIZE, or not; it counts for what it is then. */
+/* OLD becomes one of SIZE, or not; it counts for what it is then. */
 static void *
 try_resize(void *old, size_t size, const char *what)
 {
+	void *volatile kept = old;	/* it may stay: the compiler thinks it is gone */
 	long was = (long)malloc_usable_size(old);
 
 	begin_count();
 	block = realloc(old, size);
 	counted(block ? (long)malloc_usable_size(block) - was : 0, what);
-	return block ? block : old;
+	return block ? block : kept;
 }
 
 static void

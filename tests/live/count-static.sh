@@ -115,7 +115,7 @@ counts()
 	ask 'busy 4' >"$dir/said"
 	check "$words: status tells who is at work" busy_are_told
 	check "$words: while four threads are busy: stop" count stop
-	check "$words: while four threads are busy: start" count start
+	check "$words: while four threads are busy: start" start_in_time
 	ask calm >"$dir/said"
 	check "$words: and from then on to the byte" does 'mix 1000'
 	check "$words: more stacks than there are places" does 'stacks 5000'

@@ -189,10 +189,11 @@ maps_adds_up()
 
 # ---- programs to look at ----------------------------------------------------------------------
 
-# lives PID: whether it has not ended; one that nobody has waited for yet has.
+# lives PID: whether it has not ended; one that nobody has waited for yet has, unless other threads of it
+# go on.
 lives()
 {
-	grep -q '^State:.[^XZ]' "/proc/$1/status" 2>/dev/null
+	grep -q -e '^State:.[^XZ]' -e '^Threads:.\([2-9]\|[0-9][0-9]\)' "/proc/$1/status" 2>/dev/null
 }
 
 # wait_for PID FILE WORDS: until FILE has a line that matches WORDS; fails if PID ends before.
