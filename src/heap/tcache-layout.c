@@ -226,19 +226,23 @@ add_by_word(const struct look *k, struct caches *c, const struct near *near, siz
 			add_cache(k, c, (raddr){ near[i].word[w] - 2 * k->l->word_bytes });
 }
 
-/* C becomes the caches that threads have a pointer to, if the most of these are at one place. */
+/*
+ * C becomes the caches that threads have a pointer to, if the most of these are at one place.  Of threads
+ * that have ended C may have more than there are threads now.
+ */
 static void
 add_by_pointer(struct look *k, struct caches *c)
 {
 	struct near near[NR_SAMPLES];
-	size_t nr = read_near(k, near, NR_SAMPLES);
+	size_t nr = read_near(k, near, NR_SAMPLES), least = c->nr < nr ? c->nr : nr;
 	struct caches found = { 0 };
 
 	for (size_t w = 0; w < 2 * NEAR_WORDS && !is_late(k); w++) {
 		found = (struct caches){ 0 };
 		add_by_word(k, &found, near, nr, w);
-		if (found.nr && found.nr >= c->nr) {
+		if (found.nr && found.nr >= least) {
 			*c = found;
+			least = found.nr;
 			k->l->tcache.from_slot_bytes =
 				((int64_t)w - NEAR_WORDS) * (int64_t)sizeof(uint64_t);
 		}

@@ -206,6 +206,18 @@ echo text >"$dir/text"
 check 'a core that is none' exits 5 memdiag heap --core "$dir/text"
 check 'a core that is not there' exits 1 memdiag heap --core "$dir/nowhere"
 
+# ---- threads that have ended ----
+
+# What they leave in their arenas may look like caches, of which there are more than threads then; by chance.
+knows_caches()
+{
+	start_tracee ledger
+	[ "$(ask 'throng 100')" = "done" ] && exits 0 memdiag heap --pid "$tracee_pid" --json &&
+		json_is '.data.totals.cached_bytes > 0' && end_tracee
+}
+
+check 'threads that have ended: what is cached is known' each_of 12 knows_caches
+
 # ---- words it does not know ----
 check 'no process and no core' says 64 'use --pid PID, or --core FILE'
 check 'both' says 64 'not both' 1 --core x
