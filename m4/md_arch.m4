@@ -1,6 +1,6 @@
 # MD_ARCH
 # -------
-# Which file of src/inject/arch-*.c is built.  Every command but those that call into the target
+# Which file of src/arch/*.c is built.  Every command but those that call into the target
 # works anywhere; an architecture without a file gets arch-none.c, which refuses by name.
 AC_DEFUN([MD_ARCH], [
 AC_CANONICAL_HOST

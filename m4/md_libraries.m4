@@ -1,26 +1,34 @@
 # MD_LIBRARIES
 # ------------
-# The libraries memdiag cannot do without.  Of libunwind the remote unwinder is enough: the accessors
-# that libunwind-ptrace would add are our own (src/stack).
+# The libraries memdiag cannot do without, Zydis, zstd, and protoc-c, which compiles src/report/pprof.proto.  Of libunwind
+# the remote unwinder is enough: the accessors that libunwind-ptrace would add are our own (src/stack).
 AC_DEFUN([MD_LIBRARIES], [
 PKG_CHECK_MODULES([LIBUNWIND], [libunwind-generic])
 PKG_CHECK_MODULES([LIBELF], [libelf])
+PKG_CHECK_MODULES([LIBDW], [libdw])
+PKG_CHECK_MODULES([ZLIB], [zlib])
+PKG_CHECK_MODULES([PROTOBUF_C], [libprotobuf-c])
+AC_PATH_PROG([PROTOC_C], [protoc-c], [no])
+AS_IF([test "$PROTOC_C" = no],
+	[AC_MSG_ERROR([protoc-c is missing; Debian has it as protobuf-c-compiler, Fedora as protobuf-c-compiler])])
+dnl Without a .pc file, and only static.
+AC_CHECK_HEADER([libiberty/demangle.h], [],
+	[AC_MSG_ERROR([libiberty is missing; Debian has it as libiberty-dev, Fedora as binutils-devel])])
+AC_CHECK_LIB([iberty], [rust_demangle_callback], [:],
+	[AC_MSG_ERROR([libiberty is missing; Debian has it as libiberty-dev, Fedora as binutils-devel])])
 PKG_CHECK_MODULES([EXPAT], [expat])
+md_saved_CPPFLAGS=$CPPFLAGS
+CPPFLAGS="$CPPFLAGS $EXPAT_CFLAGS"
+AC_CHECK_DECLS([XML_GetCurrentLineNumber64], [], [], [[#include <expat.h>]])
+CPPFLAGS=$md_saved_CPPFLAGS
 PKG_CHECK_MODULES([JANSSON], [jansson])
 PKG_CHECK_MODULES([SMARTCOLS], [smartcols])
-# Zydis has no .pc file in Debian 12.  Its interface is that of release 4.
-ZYDIS_LIBS=
-AS_IF([test "$md_arch" = x86_64], [
-	AC_CHECK_DECL([ZYDIS_STACK_WIDTH_64], [],
-		[AC_MSG_ERROR([Zydis 4 is needed; Debian has it as libzydis-dev])],
-		[[#include <Zydis/Zydis.h>]])
-	AC_CHECK_LIB([Zydis], [ZydisDecoderDecodeFull], [ZYDIS_LIBS=-lZydis],
-		[AC_MSG_ERROR([cannot link with Zydis])])
-])
+MD_ZYDIS
+MD_ZSTD
 AC_CHECK_FUNC([argp_parse], [],
 	[AC_MSG_ERROR([argp is missing from this C library; memdiag is built with glibc])])
 AC_SUBST([MD_LIBS],
-	["-pthread $LIBUNWIND_LIBS $LIBELF_LIBS $EXPAT_LIBS $JANSSON_LIBS $SMARTCOLS_LIBS $ZYDIS_LIBS"])
+	["-pthread -lm $LIBUNWIND_LIBS $LIBDW_LIBS $LIBELF_LIBS $ZLIB_LIBS $PROTOBUF_C_LIBS -liberty $EXPAT_LIBS $JANSSON_LIBS $SMARTCOLS_LIBS $ZSTD_LIBS $ZYDIS_LIBS"])
 AC_SUBST([MD_CFLAGS],
-	["-pthread $LIBUNWIND_CFLAGS $LIBELF_CFLAGS $EXPAT_CFLAGS $JANSSON_CFLAGS $SMARTCOLS_CFLAGS"])
+	["-pthread $LIBUNWIND_CFLAGS $LIBDW_CFLAGS $LIBELF_CFLAGS $ZLIB_CFLAGS $PROTOBUF_C_CFLAGS $EXPAT_CFLAGS $JANSSON_CFLAGS $SMARTCOLS_CFLAGS $ZSTD_CFLAGS"])
 ])

@@ -3,6 +3,14 @@
 # What the test programs in tests/tracees can be built as: 32-bit, linked against musl.
 # A form that cannot be built is left out, and the test that wanted it skips and says why.
 AC_DEFUN([MD_TRACEES], [
+# Before glibc 2.34 these were in libraries of their own.
+md_saved_LIBS=$LIBS
+LIBS=
+AC_SEARCH_LIBS([dlopen], [dl])
+AC_SEARCH_LIBS([timer_create], [rt])
+TEST_LIBS=$LIBS
+LIBS=$md_saved_LIBS
+AC_SUBST([TEST_LIBS])
 AC_MSG_CHECKING([whether $CC makes 32-bit programs])
 md_saved_CFLAGS=$CFLAGS
 # Debian keeps <asm/*.h> of both widths in the directory of one, where -m32 does not look.

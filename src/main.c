@@ -17,7 +17,9 @@
 #include <libsmartcols.h>
 #include <libunwind.h>
 
+#include "base/text.h"
 #include "cmd/command.h"
+#include "os/self.h"
 #include "ui/ui.h"
 
 static void
@@ -35,28 +37,30 @@ print_help(FILE *f)
 	      "  memdiag trim --pid 1234      give back what malloc keeps\n"
 	      "  memdiag maps --pid 1234      break down VIRT and RSS\n"
 	      "  memdiag run ./observer       count every byte it allocates, or hold a limit\n\n"
-	      "'memdiag COMMAND --help' tells more; so does the manual, memdiag(1).\n"
+	      "'memdiag COMMAND --help' says more; so does the manual, memdiag(1).\n"
 	      "Other options: --version, --list-commands.\n",
 		f);
 }
 
 static void
-print_version(void)
+print_version(FILE *f)
 {
 	const XML_Expat_Version expat = XML_ExpatVersionInfo();
 
-	puts(PACKAGE_STRING "\nLicence MIT: no warranty.");
-	printf("Calls into " MD_HOST_CPU " processes.  With expat %d.%d.%d, jansson %s, libelf 0.%d, "
-	       "libsmartcols %s,\nlibunwind %d.%d.\n",
+	fputs(PACKAGE_STRING "\nLicence MIT: no warranty.\n", f);
+	fprintf(f,
+		"Calls into " MD_HOST_CPU
+		" processes.  With expat %d.%d.%d, jansson %s, libelf 0.%d, "
+		"libsmartcols %s,\nlibunwind %d.%d.\n",
 		expat.major, expat.minor, expat.micro, JANSSON_VERSION, _ELFUTILS_VERSION,
 		LIBSMARTCOLS_VERSION, UNW_VERSION_MAJOR, UNW_VERSION_MINOR);
 }
 
 static void
-list_commands(void)
+list_commands(FILE *f)
 {
 	for (size_t i = 0; commands[i]; i++)
-		puts(commands[i]->name);
+		fprintf(f, "%s\n", commands[i]->name);
 }
 
 static int
@@ -64,7 +68,10 @@ unknown_command(const char *name)
 {
 	const struct command *guess = command_guess(name);
 
-	fprintf(stderr, "memdiag: there is no command '%s'", name);
+	char shown[80];
+
+	fprintf(stderr, "memdiag: there is no command '%s'",
+		text_printable(name, shown, sizeof shown));
 	if (guess)
 		fprintf(stderr, "; did you mean '%s'?", guess->name);
 	fputs("\nTry 'memdiag --help'.\n", stderr);
@@ -78,31 +85,115 @@ run_command(const struct command *c, int argc, char **argv)
 	char name[64];
 	int status;
 
-	/* A reader that went away is an error of the write, told like any other. */
-	if (c->touch != CMD_STARTS_PROGRAM)
+	/* A reader that went away is found when the output is closed: ui_output_close(). */
+	if (c->touch != CMD_STARTS_PROGRAM) {
 		signal(SIGPIPE, SIG_IGN);
+		/* A write beyond RLIMIT_FSIZE fails instead: a thread may be borrowed just then. */
+		signal(SIGXFSZ, SIG_IGN);
+	}
+	if (c->touch != CMD_STARTS_PROGRAM && c->touch != CMD_TOUCHES_NOTHING)
+		os_die_first();
 	snprintf(name, sizeof name, "memdiag %s", c->name);
 	argv[0] = name;
 	status = c->run(argc, argv, &e);
 	if (status >= 0)
 		return status;
-	if (e.code == ESRCH)	/* whatever failed by it, this is why */
+	if (e.code == ESRCH) /* whatever failed by it, this is why */
 		err_hint(&e, "It has ended meanwhile");
 	fprintf(stderr, "memdiag %s: %s\n", c->name, e.msg);
 	return ui_exit_of(&e);
 }
 
+/* ---- what stands before the command ---- */
+
+/* The command line up to its command, which every command parses again with its own options. */
+struct front {
+	struct ui_options ui;
+	int command_at; /* its index, 0 if none */
+};
+
+enum { KEY_LIST_COMMANDS = 0x4000, KEY_USAGE };
+
+static const struct argp_option front_options[] = {
+	{ "help", 'h', NULL, 0, "print this help", -1 },
+	{ "usage", KEY_USAGE, NULL, 0, "print this help", -1 },
+	{ "version", 'V', NULL, 0, "print the version", -1 },
+	{ "list-commands", KEY_LIST_COMMANDS, NULL, 0, "print the names of all commands", -1 },
+	{ 0 },
+};
+
+static void
+print_and_exit(void (*print)(FILE *f))
+{
+	print(stdout);
+	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
+}
+
+static error_t
+parse_front(int key, char *arg, struct argp_state *state)
+{
+	struct front *front = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &front->ui;
+		return 0;
+	case 'h':
+	case KEY_USAGE:
+		print_and_exit(print_help);
+		return 0;
+	case 'V':
+		print_and_exit(print_version);
+		return 0;
+	case KEY_LIST_COMMANDS:
+		print_and_exit(list_commands);
+		return 0;
+	case ARGP_KEY_ARG:
+		/* A number is a PID. */
+		if (arg[strspn(arg, "0123456789,")] == '\0' && *arg)
+			return ARGP_ERR_UNKNOWN;
+		front->command_at = state->next - 1;
+		state->next = state->argc;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
 /*
- * The command may stand after options ("memdiag --pid 1 info"): the first word that names one is
- * it, and it is taken out.  Returns its index, 0 if there is none.
+ * The index of the word that is the command, 0 if none.  The options that all commands
+ * have may stand before it, and a word that is the argument of one is no command: "-o trim info".
  */
 static int
 find_command(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
-		if (command_find(argv[i]))
-			return i;
-	return 0;
+	static const struct argp argp = {
+		.options = front_options,
+		.parser = parse_front,
+		.children = ui_options_children,
+	};
+	static char name[] = "memdiag";
+	struct front front = { .ui = { .pid_optional = true, .takes_several = true } };
+
+	argv[0] = name; /* for argp's messages */
+	ui_parse_in_order(&argp, argc, argv, &front);
+	free(front.ui.asked.v);
+	return front.command_at;
+}
+
+/* memdiag help COMMAND */
+static int
+help(int argc, char **argv)
+{
+	static char option[] = "--help";
+	const struct command *c = argc > 2 ? command_find(argv[2]) : NULL;
+	char *forward[] = { argv[0], option, NULL };
+
+	if (argc > 2 && !c)
+		return unknown_command(argv[2]);
+	if (c)
+		return run_command(c, 2, forward);
+	print_and_exit(print_help);
+	return UI_DONE;
 }
 
 int
@@ -119,29 +210,16 @@ main(int argc, char **argv)
 		print_help(stderr);
 		return UI_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		static char help[] = "--help";
-
-		if (argc > 2 && command_find(argv[2])) {	/* memdiag help COMMAND */
-			char *forward[] = { argv[0], help, NULL };
-
-			return run_command(command_find(argv[2]), 2, forward);
-		}
-		print_help(stdout);
-		return fflush(stdout) ? UI_FAILED : UI_DONE;
-	}
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
-		print_version();
-		return fflush(stdout) ? UI_FAILED : UI_DONE;
-	}
-	if (!strcmp(argv[1], "--list-commands")) {
-		list_commands();
-		return fflush(stdout) ? UI_FAILED : UI_DONE;
-	}
+	if (strcmp(argv[1], "help") == 0)
+		return help(argc, argv);
 	at = find_command(argc, argv);
-	if (!at)
-		return unknown_command(argv[1]);
+	if (!at) {
+		fputs("memdiag: which command?\nTry 'memdiag --help'.\n", stderr);
+		return UI_USAGE;
+	}
 	c = command_find(argv[at]);
+	if (!c)
+		return unknown_command(argv[at]);
 	memmove(&argv[at], &argv[at + 1], (size_t)(argc - at) * sizeof *argv);
 	return run_command(c, argc - 1, argv);
 }

@@ -6,15 +6,16 @@
 
 #include <cstddef>
 
-namespace memtracer {
+namespace memtracer
+{
 
 /* Bytes that the program has requested and not given back, with those of its code. */
 std::size_t allocated_memory();
 /* Bytes that counting takes: a word for each block. */
 std::size_t meta_memory();
-/* The limit, the largest number if there is none. */
+/* The limit, the largest number if no limit is set. */
 std::size_t memory_limit();
 
-}
+} // namespace memtracer
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * absent: what a program that asks gets where there is no agent.  This is all of libmemdiag.so, which
- * such a program is linked with; the agent is preloaded in front of it, and has the same functions.
+ * absent: what a program that asks gets where there is no agent.  This is all of libmemdiag.so,
+ * which such a program is linked with; the agent is preloaded in front of it, and has the same
+ * functions.
  */
 #include "memdiag.h"
 
+#include <errno.h>
 #include <stdint.h>
 
 int
@@ -40,4 +42,79 @@ size_t
 memdiag_limit_bytes(void)
 {
 	return SIZE_MAX;
+}
+
+size_t
+memdiag_allocated_bytes(void)
+{
+	return 0;
+}
+
+size_t
+memdiag_allocated_blocks(void)
+{
+	return 0;
+}
+
+size_t
+memdiag_thread_allocated_bytes(void)
+{
+	return 0;
+}
+
+size_t
+memdiag_thread_freed_bytes(void)
+{
+	return 0;
+}
+
+size_t
+memdiag_thread_allocated_blocks(void)
+{
+	return 0;
+}
+
+void
+memdiag_reset_peak(void)
+{
+}
+
+static int
+refuse(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+int
+memdiag_set_limit(size_t bytes)
+{
+	(void)bytes;
+	return refuse();
+}
+
+int
+memdiag_record_start(enum memdiag_record_mode mode)
+{
+	(void)mode;
+	return refuse();
+}
+
+int
+memdiag_record_stop(void)
+{
+	return refuse();
+}
+
+int
+memdiag_record_is_on(void)
+{
+	return 0;
+}
+
+int
+memdiag_record_report(int fd)
+{
+	(void)fd;
+	return refuse();
 }

@@ -1,30 +1,17 @@
+/*
+ * agent: its life.  The first call of a hook makes it ready, and the first of each thread gives
+ * that a place.
+ */
 #include <config.h>
 
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/count.h"
+#include "agent/pages.h"
+#include "agent/profile.h"
 #include "agent/sys.h"
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18	/* 4.14 */
-#endif
-
-#if defined __aarch64__
-#define MOST_PAGE_BYTES 65536
-#else
-#define MOST_PAGE_BYTES 4096
-#endif
-
-/* Nothing else is on its page. */
-static union {
-	enum agent_mode mode;
-	char page[MOST_PAGE_BYTES];
-} mode_page __attribute__((aligned(MOST_PAGE_BYTES)));
-extern enum agent_mode agent_mode __attribute__((alias("mode_page")));
-size_t agent_page_bytes;
-__thread struct agent_self agent_self;
+#include "agent/thread.h"
 
 static enum {
 	NOT_YET,
@@ -36,60 +23,52 @@ static enum {
 static bool is_live;
 
 /*
- * In a child it is AGENT_OFF, whichever way that was made, until fork() calls segment_in_child().
- * Of a child that was made by the system call itself nobody tells us, and it has its parent's
- * counters.  Before 4.14, and under a filter, it counts there.
- */
-static void
-turn_off_in_children(void)
-{
-	sys_call(SYS_madvise, &mode_page, sizeof mode_page, MADV_WIPEONFORK);
-}
-
-/* glibc's malloc calls no hooks, so it needs no guard; but for those that its own beginning leads to. */
-static enum agent_mode
-best_mode(void)
-{
-	if (is_live || !real_has_headers || settings.limit_bytes != INT64_MAX)
-		return AGENT_GUARDED;
-	return settings.account == WIRE_USABLE ? AGENT_QUICK : AGENT_QUICK_REQUESTED;
-}
-
-/*
  * The first call of a hook does it, which is long before our constructor: ld.so and the
- * constructors of other libraries call malloc.  There is one thread then.
+ * constructors of other libraries call malloc.  The process has one thread then.
  */
 static void
 start(char **envp)
 {
 	state = STARTING;
-	agent_page_bytes = live_page_bytes() ? live_page_bytes() : getauxval(AT_PAGESZ);
+	if (!agent_is_static)
+		agent_page_bytes = getauxval(AT_PAGESZ);
+	if (is_live)
+		pages_unlock();
 	if (!real_find()) {
-		settings.is_on = false;
+		settings_is_on = false;
 	} else if (!is_live && !settings_read(envp)) {
-		state = NOT_YET;	/* until the constructor */
+		state = NOT_YET; /* until the constructor */
 		return;
 	}
+	/* It may free a block by a size that does not include the tail. */
+	if (real_has_unhooked)
+		settings.account = WIRE_USABLE;
 	state = STARTED;
-	if (!settings.is_on)
+	agent_has_started = true;
+	if (!settings_is_on)
 		return;
 	segment_open(is_live ? WIRE_LOADED : WIRE_PRELOADED);
+	segment->has_unhooked = real_has_unhooked && !is_live;
+	place_init();
 	count_init();
-	turn_off_in_children();
-	agent_mode = best_mode();
-	agent_self.is_inside = true;	/* it may call malloc */
-	segment_watch_forks();
+	mode_turn_off_in_children();
+	mode_choose();
+	agent_self.is_inside = true; /* it may call malloc */
+	fork_watch();
+	if (!is_live && settings.profiles && profile_begin())
+		mode_note(settings.records ? WIRE_NOTE_ALL : WIRE_NOTE_SAMPLES);
 	agent_self.is_inside = false;
 }
 
 /*
- * Who has all that the thread has that waits for it, but another number.  A place with that would be
- * taken for left, and given to another thread.
+ * A vfork child has all that the thread has that waits for it, but another number.  A place with
+ * that number would be taken for left, and given to another thread.  In the thread's descriptor
+ * there is still the other.
  */
 static bool
 is_vfork_child(void)
 {
-	return (uint32_t)sys_call(SYS_getpid, 0) != segment->pid;
+	return !thread_knows_id && (uint32_t)sys_call(SYS_getpid, 0) != segment->pid;
 }
 
 SLOW struct wire_thread *
@@ -104,7 +83,7 @@ agent_enter_slowly(void)
 	if (agent_mode == AGENT_OFF || agent_self.place || agent_self.is_inside)
 		return NULL;
 	if (!agent_self.has_none && !is_vfork_child()) {
-		self = count_register();
+		self = place_register();
 		if (self) {
 			agent_self.place = self;
 			agent_set_inside(self, true);
@@ -113,18 +92,14 @@ agent_enter_slowly(void)
 		agent_self.has_none = true;
 	}
 	agent_self.is_inside = true;
-	return count_shared();
+	return place_shared();
 }
 
-static void __attribute__((constructor))
-begin(int argc, char **argv, char **envp)
+void
+agent_begin(char **envp)
 {
-	(void)argc;
-	(void)argv;
-	if (state == NOT_YET) {
-		is_live = live_page_bytes() || real_is_behind_libc();
-		start(envp);
-	}
-	if (agent_mode != AGENT_OFF && settings.prints)
-		say_periodically();
+	if (state != NOT_YET)
+		return;
+	is_live = agent_is_static || real_is_behind_libc();
+	start(envp);
 }

@@ -5,21 +5,34 @@
 
 #include "memdiag.h"
 
+#include <errno.h>
+
 #include "agent/agent.h"
+#include "agent/count.h"
+#include "agent/heap-file.h"
+#include "agent/recording.h"
+
+/* In a child that is not followed the counters are its parent's. */
+static bool
+counts(void)
+{
+	return mode_counts();
+}
 
 static struct wire_totals
 totals(void)
 {
-	struct wire_totals sum;
+	struct wire_totals sum = { 0 };
 
-	wire_add_up(segment, segment->nr_threads, &sum);
+	if (counts())
+		count_add_up(&sum);
 	return sum;
 }
 
 EXPORT int
 memdiag_is_counting(void)
 {
-	return agent_mode != AGENT_OFF;
+	return counts();
 }
 
 EXPORT size_t
@@ -47,10 +60,120 @@ memdiag_peak_bytes(void)
 }
 
 EXPORT size_t
+memdiag_allocated_bytes(void)
+{
+	return totals().allocated_bytes;
+}
+
+EXPORT size_t
+memdiag_allocated_blocks(void)
+{
+	return totals().nr_allocated;
+}
+
+/* ---- of this thread ---- */
+
+/* A thread that shares its place with others has nothing of its own. */
+static const struct wire_thread *
+own_place(void)
+{
+	static const struct wire_thread none;
+
+	return counts() && agent_self.place ? agent_self.place : &none;
+}
+
+EXPORT size_t
+memdiag_thread_allocated_bytes(void)
+{
+	const struct wire_thread *t = own_place();
+
+	return (size_t)t->live_bytes + t->freed_bytes;
+}
+
+EXPORT size_t
+memdiag_thread_freed_bytes(void)
+{
+	return own_place()->freed_bytes;
+}
+
+EXPORT size_t
+memdiag_thread_allocated_blocks(void)
+{
+	return own_place()->nr_allocated;
+}
+
+/* ---- what can be changed ---- */
+
+EXPORT void
+memdiag_reset_peak(void)
+{
+	if (counts())
+		count_reset_peak();
+}
+
+EXPORT size_t
 memdiag_limit_bytes(void)
 {
-	return segment->limit_bytes && segment->limit_bytes != INT64_MAX
-		? (size_t)segment->limit_bytes : SIZE_MAX;
+	return counts() && segment->limit_bytes && segment->limit_bytes != INT64_MAX
+		? (size_t)segment->limit_bytes
+		: SIZE_MAX;
+}
+
+EXPORT int
+memdiag_set_limit(size_t bytes)
+{
+	if (!counts()) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (!bytes) {
+		errno = EINVAL;
+		return -1;
+	}
+	/* Without a limit so far, the action at the limit is not set. */
+	if (segment->limit_bytes == INT64_MAX)
+		segment->on_limit = settings.on_limit = WIRE_ENOMEM;
+	if (!count_set_limit(bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- a record of every allocation ---- */
+
+/* 0, or -1 with errno. */
+static int
+answer(int error)
+{
+	if (!error)
+		return 0;
+	errno = error;
+	return -1;
+}
+
+EXPORT int
+memdiag_record_start(enum memdiag_record_mode mode)
+{
+	return answer(mode == MEMDIAG_RECORD_MEM_FAST ? recording_start() : EINVAL);
+}
+
+EXPORT int
+memdiag_record_stop(void)
+{
+	return answer(recording_stop());
+}
+
+EXPORT int
+memdiag_record_is_on(void)
+{
+	return recording_is_on();
+}
+
+EXPORT int
+memdiag_record_report(int fd)
+{
+	return answer(agent_mode == AGENT_OFF ? ENOSYS : heap_file_write_to(fd));
 }
 
 /* namespace memtracer, as the C++ ABI of both processors names it. */
@@ -58,7 +181,7 @@ EXPORT size_t memtracer_allocated_memory(void) __asm__("_ZN9memtracer16allocated
 size_t
 memtracer_allocated_memory(void)
 {
-	return agent_counted_bytes();
+	return counts() ? agent_counted_bytes() : 0;
 }
 
 EXPORT size_t memtracer_meta_memory(void) __asm__("_ZN9memtracer11meta_memoryEv");

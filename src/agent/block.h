@@ -23,12 +23,12 @@
 /* Larger ones are refused by every malloc (PTRDIFF_MAX), and would overflow what is added here. */
 #define BLOCK_MAX ((size_t)1 << 46)
 #define BLOCK_TAIL sizeof(uint64_t)
-/* Of a chunk, in the word before the block (malloc/malloc.c). */
+/* Flags of a chunk, in the word before the block (malloc/malloc.c). */
 #define CHUNK_FLAGS ((size_t)7)
 #define CHUNK_IS_MMAPPED ((size_t)2)
 /*
- * More than this malloc does not round up: pvalloc() to a page, a mapping of its own to another, and what
- * was too small for a chunk of its own.
+ * More than this malloc does not round up: pvalloc() to a page, a mapping of its own to another,
+ * and what was too small for a chunk of its own.
  */
 #define BLOCK_MAX_ROUNDING (2 * agent_page_bytes + 64)
 
@@ -38,14 +38,14 @@ chunk_is_mmapped(const void *block)
 	return ((const size_t *)block)[-1] & CHUNK_IS_MMAPPED;
 }
 
-/* Of one that is not mmapped, whose last word is in the next chunk. */
+/* The size of a chunk that is not mmapped, whose last word is in the next chunk. */
 static inline size_t
 chunk_usable(const void *block)
 {
 	return (((const size_t *)block)[-1] & ~CHUNK_FLAGS) - sizeof(size_t);
 }
 
-/* What glibc's malloc(SIZE) has room for, at least: request2size() there. */
+/* The room of glibc's malloc(SIZE), at least: request2size() there. */
 static inline size_t
 chunk_least_usable(size_t size)
 {
@@ -78,14 +78,14 @@ block_check(const void *block)
 	return ((uint64_t)(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15)) >> 48 << 48;
 }
 
-/* What to ask of malloc for a block of SIZE. */
+/* The size to request from malloc for a block of SIZE. */
 static inline size_t
 block_asked(size_t size)
 {
 	return block_has_tail() ? size + BLOCK_TAIL : size;
 }
 
-/* What a block of SIZE counts for, at least. */
+/* The bytes that a block of SIZE counts for, at least. */
 static inline int64_t
 block_least(size_t size)
 {
@@ -105,7 +105,10 @@ block_set(void *block, size_t size)
 	block_set_tail(block, block_usable(block), size | block_check(block));
 }
 
-/* What BLOCK counts for.  With IS_LAST it is about to be freed, and forgets. */
+/*
+ * The bytes that BLOCK counts for.  With IS_LAST it is about to be freed, and its record is
+ * cleared.
+ */
 static inline int64_t
 block_counted(void *block, bool is_last)
 {
@@ -116,7 +119,7 @@ block_counted(void *block, bool is_last)
 		return (int64_t)usable;
 	memcpy(&tail, (char *)block + usable - BLOCK_TAIL, sizeof tail);
 	tail ^= block_check(block);
-	/* A check of 16 bits alone might be met by chance. */
+	/* A check of 16 bits alone might match by chance. */
 	if (tail > usable - BLOCK_TAIL ||
 		(real_has_headers && usable - tail > BLOCK_TAIL + BLOCK_MAX_ROUNDING))
 		return (int64_t)usable;

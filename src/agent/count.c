@@ -3,30 +3,45 @@
 #include "agent/count.h"
 
 #include <linux/membarrier.h>
-#include <errno.h>
+#include <signal.h>
 #include <time.h>
 
 #include "agent/lock.h"
 
 /*
- * What a thread is granted beyond its need, at least; less makes threads meet too often.  At most:
- * the largest block that glibc serves from a heap (DEFAULT_MMAP_THRESHOLD_MAX, malloc/malloc.c), as
- * larger ones cost a system call anyway.
+ * The slack of a grant: what a thread may take beyond its need.  With less than LEAST_SLACK threads
+ * contend for the lock too often.  MOST_SLACK is the largest block that glibc serves from a heap
+ * (DEFAULT_MMAP_THRESHOLD_MAX, malloc/malloc.c): larger blocks cost a system call anyway.
  */
 #define LEAST_SLACK (INT64_C(64) << 10)
 #define MOST_SLACK (INT64_C(32) << 20)
-/* Less than this is not worth to be taken back again. */
+/*
+ * Grants are part of the peak, since other threads do not see how much of a grant is used.  A grant
+ * that would raise the peak is limited: all slack together to 1/PEAK_PART of the taken bytes, but
+ * at least LEAST_PEAK_SLACK for each thread.
+ */
+#define PEAK_PART 512
+#define LEAST_PEAK_SLACK (INT64_C(2) << 10)
+/* The slack of a thread that has to ask for more although it has some: see recall_slack(). */
+#define RECALLED INT64_C(-1)
+/*
+ * Near a limit a thread is granted no slack if its share is less than this: taking it back would
+ * cost more than it saves.
+ */
 #define WORTH_SLACK (INT64_C(4) << 10)
 /*
- * Those who were refused may use the reserve for blocks as large as this, until as much as the reserve
- * is free again beside it: then they need it no more.
+ * A thread that was refused may use the reserve for blocks of up to this size, until twice the
+ * reserve is free below the limit.
  */
 #define RESERVE_BLOCK 1024
-/* A thread that stays busy so long is stopped, or left it by longjmp(): its grant stays. */
+/*
+ * A thread that is busy for longer is stopped, or has left the call by longjmp(): it keeps its
+ * grant.
+ */
 #define BUSY_NS (UINT64_C(2) * 1000000000)
 
 static struct lock lock;
-static bool has_barrier;	/* membarrier() works */
+static bool has_barrier; /* membarrier() works */
 
 bool
 count_lock(void)
@@ -38,12 +53,6 @@ void
 count_unlock(void)
 {
 	lock_drop(&lock);
-}
-
-struct wire_thread *
-count_shared(void)
-{
-	return wire_threads(segment);
 }
 
 static int64_t
@@ -69,22 +78,60 @@ grant(struct wire_thread *t, int64_t live_bytes, int64_t slack_bytes)
 	__atomic_store_n(&t->floor_bytes, live_bytes - 2 * slack_bytes, __ATOMIC_RELAXED);
 }
 
-/* T can neither take nor give without the lock. */
+/*
+ * Make T take the lock for its next block.  granted_bytes stays, to show how much of it is unused.
+ */
 static void
-grant_nothing(struct wire_thread *t)
+suspend_grant(struct wire_thread *t)
 {
-	__atomic_store_n(&t->granted_bytes, INT64_MIN, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->ceiling_bytes, INT64_MIN, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->floor_bytes, INT64_MAX, __ATOMIC_RELAXED);
 }
 
-/* What is granted will be used without asking: so it is part of the most that there may have been. */
-static void
-set_taken(int64_t bytes)
+static bool
+is_suspended(const struct wire_thread *t)
 {
-	__atomic_store_n(&segment->taken_bytes, bytes, __ATOMIC_RELEASE);
-	if (bytes > segment->taken_peak_bytes)
-		segment->taken_peak_bytes = bytes;
+	return __atomic_load_n(&t->floor_bytes, __ATOMIC_RELAXED) == INT64_MAX;
+}
+
+static void
+raise_to(int64_t *peak, int64_t bytes)
+{
+	int64_t was = __atomic_load_n(peak, __ATOMIC_RELAXED);
+
+	while (bytes > was &&
+		!__atomic_compare_exchange_n(
+			peak, &was, bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/*
+ * Take BYTES from what is left below LIMIT.  A grant is used without asking, so it counts for
+ * taken_peak_bytes from here on.
+ */
+static bool
+reserve(int64_t bytes, int64_t limit)
+{
+	int64_t taken = __atomic_load_n(&segment->taken_bytes, __ATOMIC_RELAXED);
+
+	do {
+		if (bytes > 0 && (bytes > limit || taken > limit - bytes))
+			return false;
+	} while (!__atomic_compare_exchange_n(&segment->taken_bytes, &taken, taken + bytes, true,
+		__ATOMIC_RELEASE, __ATOMIC_RELAXED));
+	if (!family_take(bytes, limit != INT64_MAX)) {
+		__atomic_sub_fetch(&segment->taken_bytes, bytes, __ATOMIC_RELEASE);
+		return false;
+	}
+	raise_to(&segment->taken_peak_bytes, taken + bytes);
+	return true;
+}
+
+static void
+release(int64_t bytes)
+{
+	__atomic_sub_fetch(&segment->taken_bytes, bytes, __ATOMIC_RELEASE);
+	family_take(-bytes, false);
 }
 
 /* ---- taking grants back ---- */
@@ -119,54 +166,68 @@ wait_until_idle(const struct wire_thread *t)
 }
 
 /*
- * Take from every thread what it was granted and does not use.  Afterwards taken_bytes is the exact
- * sum, and no thread can take or give without the lock.
+ * Take the unused part of every thread's grant back.  Afterwards taken_bytes is the exact sum, and
+ * a thread needs the lock to take or give.
  */
 static void
-revoke(struct wire_thread *self)
+take_back(struct wire_thread *self)
 {
 	struct wire_thread *t = wire_threads(segment);
 	uint32_t nr = segment->nr_threads;
-	int64_t was, taken = segment->taken_bytes;
 
-	for (uint32_t i = 1; i < nr; i++) {
-		t[i].slack_bytes = t[i].granted_bytes;	/* kept there for a moment */
-		grant_nothing(&t[i]);
-	}
+	for (uint32_t i = 1; i < nr; i++)
+		suspend_grant(&t[i]);
 	/*
-	 * Now each thread has seen that it has none, or is seen to be busy with the old one.  Nobody
-	 * has slack where there is no barrier.
+	 * After the barrier each thread sees that its grant is suspended, or shows by is_busy that
+	 * it uses the old one.  Without membarrier() no thread was granted slack.
 	 */
 	if (has_barrier)
 		sys_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	for (uint32_t i = 1; i < nr; i++) {
-		was = t[i].slack_bytes;
 		t[i].slack_bytes = 0;
-		if (&t[i] != self && !wait_until_idle(&t[i])) {
-			t[i].granted_bytes = was;	/* and it has to ask */
-			continue;
-		}
-		taken -= was - live_of(&t[i]);
+		if (&t[i] != self && !wait_until_idle(&t[i]))
+			continue; /* it has to ask */
+		release(t[i].granted_bytes - live_of(&t[i]));
 		grant(&t[i], live_of(&t[i]), 0);
 	}
-	set_taken(taken);
 }
 
 /* ---- the slow ways ---- */
 
-static bool
-fits(struct wire_thread *self, int64_t need, int64_t bytes)
+/* The limit for SELF and a block or mapping of BYTES. */
+static int64_t
+limit_for(const struct wire_thread *self, int64_t bytes)
 {
-	int64_t limit = segment->limit_bytes;
-
-	if (segment->on_limit == WIRE_REPORT || need <= 0)
-		return true;
-	if (!(self->is_refused && bytes <= RESERVE_BLOCK))
-		limit -= segment->reserve_bytes;
-	return need <= limit && segment->taken_bytes <= limit - need;
+	if (segment->on_limit == WIRE_REPORT)
+		return INT64_MAX;
+	if (self->is_refused && bytes <= RESERVE_BLOCK)
+		return segment->limit_bytes;
+	return segment->limit_bytes - segment->reserve_bytes;
 }
 
-/* How much a thread that takes or gives BYTES is to have beyond its need, which makes TAKEN in all. */
+/*
+ * The part of SLACK that hardly raises the peak if TAKEN bytes are taken so far.  A thread that
+ * allocates one block of BYTES after the other should not need the lock for each.
+ */
+static int64_t
+within_peak(int64_t slack, int64_t bytes, int64_t taken)
+{
+	const int64_t nr = segment->nr_threads, seen = segment->seen_peak_bytes;
+	int64_t most = taken / PEAK_PART / nr;
+	const int64_t room =
+		segment->base_bytes + seen + seen / (PEAK_PART / 8) + bytes / 8 - taken;
+
+	/* The peak of one thread is exact whatever its slack is. */
+	if (nr <= 2)
+		return slack;
+	if (most < LEAST_PEAK_SLACK)
+		most = LEAST_PEAK_SLACK;
+	if (most < room)
+		most = room;
+	return slack < most ? slack : most;
+}
+
+/* The slack for a thread that takes or gives BYTES, after which TAKEN bytes are taken in all. */
 static int64_t
 slack_for(struct wire_thread *self, int64_t bytes, int64_t taken)
 {
@@ -178,14 +239,17 @@ slack_for(struct wire_thread *self, int64_t bytes, int64_t taken)
 		slack = LEAST_SLACK;
 	if (slack > MOST_SLACK)
 		slack = MOST_SLACK;
+	slack = within_peak(slack, bytes, taken);
 	if (segment->limit_bytes != INT64_MAX && !segment->is_reported) {
-		/* Four times: so that all threads can go on for a while. */
-		share = (segment->limit_bytes - segment->reserve_bytes - taken) / 4 /
-			segment->nr_threads;
-		if (slack > share)
-			slack = share;
-		if (slack < WORTH_SLACK || !has_barrier)
+		/* A quarter of each thread's share, so that the others can go on for a while. */
+		share = segment->limit_bytes - segment->reserve_bytes - taken;
+		if (share > family_share())
+			share = family_share();
+		share = share / 4 / segment->nr_threads;
+		if (share < WORTH_SLACK || !has_barrier)
 			slack = 0;
+		else if (slack > share)
+			slack = share;
 	}
 	self->slack_bytes = slack;
 	return slack;
@@ -198,41 +262,107 @@ must_report(void)
 	if (segment->on_limit != WIRE_REPORT || segment->is_reported ||
 		segment->taken_bytes <= segment->limit_bytes)
 		return false;
-	revoke(NULL);
+	take_back(NULL);
 	segment->is_reported = segment->taken_bytes > segment->limit_bytes;
 	return segment->is_reported;
+}
+
+/* Counters that several threads have. */
+static void
+add_shared(struct wire_thread *self, int64_t bytes)
+{
+	raise_to(&self->peak_bytes, __atomic_add_fetch(&self->live_bytes, bytes, __ATOMIC_RELAXED));
+}
+
+/*
+ * Make threads with a large grant from before ask again when they want more; they are granted
+ * little then.  The caller holds the lock.
+ */
+static void
+recall_slack(uint32_t nr)
+{
+	struct wire_thread *t = wire_threads(segment);
+
+	for (uint32_t i = 1; i < nr; i++) {
+		const int64_t live = live_of(&t[i]);
+
+		if (is_suspended(&t[i]) || t[i].slack_bytes == RECALLED ||
+			t[i].granted_bytes - live <= LEAST_PEAK_SLACK)
+			continue;
+		__atomic_store_n(&t[i].slack_bytes, RECALLED, __ATOMIC_RELAXED);
+		__atomic_store_n(&t[i].ceiling_bytes, live, __ATOMIC_RELAXED);
+	}
+}
+
+/*
+ * If there may be more live bytes than ever, note how many there are.  Returns how much of the
+ * grants is unused; other threads go on meanwhile, so that is an estimate.
+ */
+static int64_t
+note_peak(void)
+{
+	const struct wire_thread *t = wire_threads(segment);
+	const int64_t taken = segment->taken_bytes - segment->base_bytes;
+	const uint32_t nr = segment->nr_threads;
+	int64_t live = 0;
+
+	if (taken <= segment->seen_peak_bytes)
+		return 0;
+	for (uint32_t i = 0; i < nr; i++)
+		live += live_of(&t[i]);
+	raise_to(&segment->seen_peak_bytes, live);
+	return taken - live;
+}
+
+static void
+watch_peak(void)
+{
+	const uint32_t nr = segment->nr_threads;
+	const int64_t slack = note_peak();
+
+	if (nr > 2 && slack > segment->taken_bytes / (PEAK_PART / 4) + nr * LEAST_PEAK_SLACK)
+		recall_slack(nr);
 }
 
 static bool
 take_shared(struct wire_thread *self, int64_t bytes)
 {
-	if (!fits(self, bytes, bytes))
-		revoke(self);
-	if (!fits(self, bytes, bytes))
-		return false;
-	set_taken(segment->taken_bytes + bytes);
-	self->live_bytes += bytes;
-	if (self->live_bytes > self->peak_bytes)
-		self->peak_bytes = self->live_bytes;
+	const int64_t limit = limit_for(self, bytes);
+
+	if (!reserve(bytes, limit)) {
+		take_back(self);
+		if (!reserve(bytes, limit))
+			return false;
+	}
+	add_shared(self, bytes);
+	watch_peak();
 	return true;
+}
+
+/* The part that fits. */
+static int64_t
+reserve_slack(struct wire_thread *self, int64_t bytes)
+{
+	const int64_t slack = slack_for(self, bytes, segment->taken_bytes);
+
+	return reserve(slack, limit_for(self, bytes)) ? slack : 0;
 }
 
 static bool
 take_own(struct wire_thread *self, int64_t bytes)
 {
-	int64_t live = live_of(self) + bytes, slack, taken;
+	const int64_t live = live_of(self) + bytes, limit = limit_for(self, bytes);
 
-	if (!fits(self, live - self->granted_bytes, bytes))
-		revoke(self);
-	if (!fits(self, live - self->granted_bytes, bytes))
-		return false;
-	taken = segment->taken_bytes + live - self->granted_bytes;
-	slack = slack_for(self, bytes, taken);
-	set_taken(taken + slack);
+	if (!reserve(live - self->granted_bytes, limit)) {
+		take_back(self);
+		if (!reserve(live - self->granted_bytes, limit))
+			return false;
+	}
 	self->live_bytes = live;
 	if (live > self->peak_bytes)
 		self->peak_bytes = live;
-	grant(self, live, slack);
+	watch_peak();
+	grant(self, live, reserve_slack(self, bytes));
 	return true;
 }
 
@@ -245,7 +375,9 @@ take_new_peak(struct wire_thread *self, int64_t bytes)
 
 	count_begin(self);
 	live = self->live_bytes + bytes;
-	is_granted = live <= __atomic_load_n(&self->granted_bytes, __ATOMIC_RELAXED);
+	is_granted = !is_suspended(self) &&
+		__atomic_load_n(&self->slack_bytes, __ATOMIC_RELAXED) != RECALLED &&
+		live <= __atomic_load_n(&self->granted_bytes, __ATOMIC_RELAXED);
 	if (is_granted) {
 		__atomic_store_n(&self->live_bytes, live, __ATOMIC_RELAXED);
 		self->peak_bytes = live;
@@ -256,18 +388,18 @@ take_new_peak(struct wire_thread *self, int64_t bytes)
 	return is_granted;
 }
 
-bool
+enum count_answer
 count_take_slowly(struct wire_thread *self, int64_t bytes)
 {
 	bool is_taken, is_passed;
 
 	if (take_new_peak(self, bytes))
-		return true;
+		return COUNT_TAKEN;
 	if (!count_lock()) {
-		self->live_bytes += bytes;	/* granted with what comes next */
-		return true;
+		self->live_bytes += bytes; /* granted with what comes next */
+		return COUNT_TAKEN;
 	}
-	is_taken = self == count_shared() ? take_shared(self, bytes) : take_own(self, bytes);
+	is_taken = self == place_shared() ? take_shared(self, bytes) : take_own(self, bytes);
 	is_passed = is_taken && must_report();
 	if (!is_taken)
 		segment->nr_refused++;
@@ -276,124 +408,196 @@ count_take_slowly(struct wire_thread *self, int64_t bytes)
 		self->is_refused = 0;
 	count_unlock();
 	if (is_passed)
-		limit_passed((size_t)bytes);
-	return is_taken;
+		return COUNT_PASSED;
+	return is_taken ? COUNT_TAKEN : COUNT_REFUSED;
 }
 
 void
 count_give_slowly(struct wire_thread *self, int64_t bytes)
 {
-	int64_t slack, taken;
-	bool is_locked = count_lock();
-
-	self->live_bytes -= bytes;
-	if (!is_locked)
+	if (self == place_shared()) {
+		add_shared(self, -bytes);
+		release(bytes);
 		return;
-	if (self == count_shared()) {
-		set_taken(segment->taken_bytes - bytes);
-	} else {
-		taken = segment->taken_bytes - (self->granted_bytes - self->live_bytes);
-		slack = slack_for(self, bytes, taken);
-		set_taken(taken + slack);
-		grant(self, self->live_bytes, slack);
 	}
+	if (!count_lock()) {
+		self->live_bytes -= bytes;
+		return;
+	}
+	self->live_bytes -= bytes;
+	release(self->granted_bytes - self->live_bytes);
+	grant(self, self->live_bytes, reserve_slack(self, bytes));
 	count_unlock();
 }
 
-/* ---- places ---- */
+/* ---- mappings ---- */
+
+/* Move MARK to TO, unless another thread suspends the grant meanwhile: then MARK stays NONE. */
+static void
+move_mark(int64_t *mark, int64_t none, int64_t to)
+{
+	int64_t was = __atomic_load_n(mark, __ATOMIC_RELAXED);
+
+	if (was != none)
+		__atomic_compare_exchange_n(
+			mark, &was, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/*
+ * Add BYTES, which may be negative, to SELF's live bytes and to its grant: the unused part stays
+ * the same.
+ */
+static void
+shift(struct wire_thread *self, int64_t bytes)
+{
+	const int64_t live = own_fetch_add(&self->live_bytes, bytes) + bytes;
+	const int64_t granted = own_fetch_add(&self->granted_bytes, bytes) + bytes;
+
+	if (live > self->peak_bytes)
+		self->peak_bytes = live;
+	move_mark(&self->floor_bytes, INT64_MAX, self->floor_bytes + bytes);
+	move_mark(&self->ceiling_bytes, INT64_MIN,
+		granted < self->peak_bytes ? granted : self->peak_bytes);
+}
 
 static void
-move_in(struct wire_thread *t, uint32_t tid)
+add_mapped(int64_t bytes)
 {
-	t->tid = tid;
-	t->is_busy = 0;
-	t->is_inside = 0;
-	t->is_refused = 0;
-	t->first_bytes = t->live_bytes;
+	__atomic_add_fetch(&segment->mapped_bytes, bytes, __ATOMIC_RELAXED);
 }
 
+/*
+ * False: the bytes do not fit, or grants are being taken back. is_busy shows memdiag, if it stops
+ * the process here, that the two sums of this thread do not agree.
+ */
 static bool
-has_ended(uint32_t tid)
+change_at_once(struct wire_thread *self, int64_t bytes, int64_t limit)
 {
-	return sys_call(SYS_tgkill, segment->pid, tid, 0) == -ESRCH;
-}
+	const uint32_t was_busy = self->is_busy;
+	bool is_done;
 
-/*
- * A place whose thread has ended, among TRIES from where the last look ended.  NULL: there is none.
- */
-static struct wire_thread *
-left_place(uint32_t tid, uint32_t tries)
-{
-	static uint32_t at;
-	struct wire_thread *t = wire_threads(segment);
-	uint32_t nr = segment->nr_threads;
-
-	for (uint32_t i = 0; i < tries; i++) {
-		at = at + 1 < nr ? at + 1 : 1;
-		/* A number is given to a new thread only after the old one has ended. */
-		if (t[at].tid == tid || has_ended(t[at].tid))
-			return &t[at];
+	if (self == place_shared()) {
+		is_done = reserve(bytes, limit);
+		if (is_done) {
+			add_shared(self, bytes);
+			add_mapped(bytes);
+		}
+		return is_done;
 	}
-	return NULL;
+	count_begin(self);
+	is_done = !is_suspended(self) && (bytes < 0 || reserve(bytes, limit));
+	if (is_done) {
+		shift(self, bytes);
+		add_mapped(bytes);
+	}
+	if (is_done && bytes < 0)
+		release(-bytes);
+	__atomic_store_n(&self->is_busy, was_busy, __ATOMIC_RELEASE);
+	return is_done;
+}
+
+/* All signals are blocked, also that of cancellation, so the lock is always released. */
+static enum count_answer
+change_with_lock(struct wire_thread *self, int64_t bytes)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t was = 0;
+	enum count_answer answer = COUNT_TAKEN;
+
+	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &was, sizeof was);
+	if (bytes < 0)
+		count_give_slowly(self, -bytes);
+	else
+		answer = count_take_slowly(self, bytes);
+	if (answer != COUNT_REFUSED)
+		add_mapped(bytes);
+	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof was);
+	return answer;
+}
+
+/* A mapping of less than 1/MAPPING_PART of the peak does not make us look for a new one. */
+#define MAPPING_PART 128
+
+enum count_answer
+count_take_mapping(struct wire_thread *self, int64_t bytes)
+{
+	const bool may_report = segment->on_limit == WIRE_REPORT && !segment->is_reported;
+	enum count_answer answer = COUNT_TAKEN;
+
+	if (bytes == 0)
+		return COUNT_TAKEN;
+	if (!change_at_once(
+		    self, bytes, may_report ? segment->limit_bytes : limit_for(self, bytes)))
+		answer = change_with_lock(self, bytes);
+	if (answer != COUNT_REFUSED && bytes > segment->seen_peak_bytes / MAPPING_PART)
+		note_peak();
+	return answer;
+}
+
+enum count_answer
+count_change_mapping(struct wire_thread *self, int64_t bytes)
+{
+	if (!bytes || change_at_once(self, bytes, INT64_MAX))
+		return COUNT_TAKEN;
+	return change_with_lock(self, bytes);
+}
+
+/* ---- what a program asks for ---- */
+
+/* A thread may use its grant unseen, so there may be more than note_peak() has found. */
+void
+count_add_up(struct wire_totals *ret)
+{
+	wire_add_up(segment, segment->nr_threads, ret);
+	raise_to(&segment->seen_peak_bytes, (int64_t)ret->live_bytes - segment->before_bytes);
 }
 
 /*
- * In a static program a thread that has ended leaves its words to the next one on the same stack
- * (inject_place() in memdiag's inject/): so its place goes to that one and to nobody else.  No two threads
- * have the same list at once.
+ * A block that another thread is adding at this moment is missed, as in every peak of several
+ * threads.
  */
-static struct wire_thread *
-place_of_stack(void)
+void
+count_reset_peak(void)
 {
 	struct wire_thread *t = wire_threads(segment);
 	const uint32_t nr = segment->nr_threads;
-	uint64_t list = 0, size;
-
-	sys_call(SYS_get_robust_list, 0, &list, &size);
-	if (!list)
-		return NULL;
-	for (uint32_t i = 1; i < nr; i++)
-		if (t[i].robust_list == list)
-			return &t[i];
-	if (nr == segment->max_threads)
-		return NULL;
-	t[nr].robust_list = list;
-	segment->nr_threads++;
-	return &t[nr];
-}
-
-/* The first hundred threads have a place without asking who has ended. */
-#define PLACES_AT_ONCE 100
-/* So many are asked whether they have ended, as long as there are new places. */
-#define LOOKS_AT_ONCE 32
-
-static struct wire_thread *
-place_of_thread(uint32_t tid)
-{
-	struct wire_thread *t = NULL;
-
-	if (segment->nr_threads == segment->max_threads)
-		t = left_place(tid, segment->nr_threads);
-	else if (segment->nr_threads > PLACES_AT_ONCE)
-		t = left_place(tid, LOOKS_AT_ONCE);
-	if (!t && segment->nr_threads < segment->max_threads)
-		t = &wire_threads(segment)[segment->nr_threads++];
-	return t;
-}
-
-struct wire_thread *
-count_register(void)
-{
-	uint32_t tid = (uint32_t)sys_call(SYS_gettid, 0);
-	struct wire_thread *t;
 
 	if (!count_lock())
-		return NULL;
-	t = live_page_bytes() ? place_of_stack() : place_of_thread(tid);
-	if (t)
-		move_in(t, tid);
+		return;
+	recall_slack(nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		const int64_t live = live_of(&t[i]);
+
+		__atomic_store_n(&t[i].peak_bytes, live, __ATOMIC_RELAXED);
+		if (!is_suspended(&t[i]) && t[i].ceiling_bytes > live)
+			__atomic_store_n(&t[i].ceiling_bytes, live, __ATOMIC_RELAXED);
+	}
+	/* Without a limit other threads do not set is_busy. */
+	if (mode_of_counter() == AGENT_GUARDED || nr <= 2)
+		take_back(NULL);
+	__atomic_store_n(&segment->taken_peak_bytes, segment->taken_bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&segment->mapped_peak_bytes, segment->mapped_bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&segment->seen_peak_bytes, 0, __ATOMIC_RELAXED);
+	note_peak();
 	count_unlock();
-	return t;
+}
+
+/*
+ * Grants may be above the new limit, so they are taken back.  A thread in a call that began without
+ * a limit has not set is_busy; from then on the sum may be wrong by its block.
+ */
+bool
+count_set_limit(int64_t bytes)
+{
+	if (!count_lock())
+		return false;
+	settings.limit_bytes = segment->limit_bytes = bytes;
+	segment->is_reported = 0;
+	segment_set_reserve();
+	mode_choose();
+	take_back(NULL);
+	count_unlock();
+	return true;
 }
 
 /* ---- the beginning ---- */
@@ -401,16 +605,15 @@ count_register(void)
 static void
 find_barrier(void)
 {
-	has_barrier = !sys_failed(sys_call(
-		SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
+	has_barrier = !sys_failed(
+		sys_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
 }
 
 void
 count_init(void)
 {
-	segment->nr_threads = 1;
-	grant_nothing(count_shared());
-	set_taken(segment->base_bytes);
+	suspend_grant(place_shared());
+	segment->taken_bytes = segment->taken_peak_bytes = segment->base_bytes;
 	find_barrier();
 }
 
@@ -418,18 +621,19 @@ count_init(void)
 void
 count_init_child(void)
 {
-	struct wire_thread *self = count_shared();
+	struct wire_thread *self = place_shared();
 	uint32_t nr = segment->nr_threads;
 
 	for (uint32_t i = 1; i < nr; i++) {
 		self->live_bytes += wire_threads(segment)[i].live_bytes;
 		self->nr_allocated += wire_threads(segment)[i].nr_allocated;
 		self->nr_freed += wire_threads(segment)[i].nr_freed;
+		self->freed_bytes += wire_threads(segment)[i].freed_bytes;
 		wire_threads(segment)[i] = (struct wire_thread){ 0 };
 	}
 	self->peak_bytes = live_of(self);
 	segment->nr_threads = 1;
-	set_taken(segment->base_bytes + live_of(self));
-	segment->taken_peak_bytes = segment->taken_bytes;
+	segment->taken_bytes = segment->taken_peak_bytes = segment->base_bytes + live_of(self);
+	segment->seen_peak_bytes = live_of(self);
 	find_barrier();
 }

@@ -12,8 +12,8 @@ unsigned char early_pool[EARLY_BYTES] __attribute__((aligned(16)));
 
 static size_t used;
 /*
- * Volatile: the compiler knows its value, but not that it is another until it has been relocated: 0,
- * or what the linker left there.
+ * Volatile: the compiler knows its value, but not that it is another until it has been relocated:
+ * 0, or what the linker left there.
  */
 static void *const volatile itself = (void *)&itself;
 
@@ -35,7 +35,7 @@ early_alloc(size_t alignment, size_t size)
 	if (size > EARLY_BYTES || at - from > EARLY_BYTES - size)
 		return NULL;
 	used = at - from + size;
-	((size_t *)at)[-1] = (size << 4) | 2;	/* IS_MMAPPED */
+	((size_t *)at)[-1] = (size << 4) | 2; /* IS_MMAPPED */
 	return (void *)at;
 }
 

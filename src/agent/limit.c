@@ -1,7 +1,12 @@
 #include <config.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include "agent/agent.h"
 #include "agent/count.h"
@@ -12,24 +17,68 @@ agent_counted_bytes(void)
 {
 	struct wire_totals sum;
 
-	wire_add_up(segment, segment->nr_threads, &sum);
+	count_add_up(&sum);
 	return sum.live_bytes + (uint64_t)segment->base_bytes;
+}
+
+/* Its name, for a text in which % means something. */
+static void
+own_name(char name[16])
+{
+	sys_call(SYS_prctl, PR_GET_NAME, name);
+	for (size_t i = 0; i < 15 && name[i]; i++)
+		if (name[i] == '%' || (unsigned char)name[i] < ' ' || (unsigned char)name[i] > '~')
+			name[i] = '?';
+}
+
+/*
+ * The limit, and what there was without the BYTES that did not fit; AFTER is what becomes of that.
+ */
+static void
+say_limit(size_t bytes, const char *after)
+{
+	char text[256] = "[MEMTRACER] alloc memory:%u, allocated_memory: %u, memory_limit: %u, "
+			 "Memory limit exceeded!",
+	     name[16] = "";
+
+	if (settings_is_memtracer) {
+		say(strcat(text, after),
+			(const uint64_t[]){
+				bytes, agent_counted_bytes(), (uint64_t)segment->limit_bytes });
+		return;
+	}
+	own_name(name);
+	strcpy(text, "memdiag: ");
+	strcat(strcat(text, name),
+		" (%u): a call for %u bytes does not fit the limit of %u bytes, of which %u "
+		"are in use");
+	if (family_share() != INT64_MAX)
+		strcat(text, " by this process");
+	say(strcat(*after ? strcat(text, ".") : text, after),
+		(const uint64_t[]){ (uint64_t)sys_call(SYS_getpid, 0), bytes,
+			(uint64_t)segment->limit_bytes, agent_counted_bytes() });
 }
 
 static void
 say_reached(size_t bytes)
 {
-	SAY("[MEMTRACER] alloc memory:%u, allocated_memory: %u, memory_limit: %u, "
-	    "Memory limit exceeded!",
-		bytes, agent_counted_bytes(), (uint64_t)segment->limit_bytes);
+	say_limit(bytes, "");
 }
 
 void
-limit_passed(size_t bytes)
+limit_passed(int64_t bytes)
 {
-	SAY("[MEMTRACER] alloc memory:%u, allocated_memory: %u, memory_limit: %u, "
-	    "Memory limit exceeded! Going on.",
-		bytes, agent_counted_bytes(), (uint64_t)segment->limit_bytes);
+	say_limit((size_t)bytes, " Going on.");
+}
+
+bool
+limit_take(struct wire_thread *self, int64_t bytes)
+{
+	const enum count_answer answer = count_take_slowly(self, bytes);
+
+	if (answer == COUNT_PASSED)
+		limit_passed(bytes);
+	return answer != COUNT_REFUSED;
 }
 
 static void
@@ -56,15 +105,65 @@ dump_core(void)
 }
 
 /*
- * A handler is the program's: what it allocates counts, and it may leave by longjmp().  So we are not
- * in a hook meanwhile.
+ * A handler is the program's: what it allocates counts, and it may leave by longjmp().  So we are
+ * not in a hook meanwhile.
  */
 static void
-terminate(void)
+terminate(const struct wire_thread *self)
 {
-	agent_leave();
+	const bool was_inside = self->is_inside || agent_self.is_inside;
+
+	if (was_inside)
+		agent_leave();
 	sys_call(SYS_kill, sys_call(SYS_getpid, 0), SIGTERM);
-	agent_enter();
+	if (was_inside)
+		agent_enter();
+}
+
+/* musl and others have another lock, or none that is known. */
+const char *gnu_get_libc_version(void) __attribute__((weak));
+
+/*
+ * Whether any thread, this one included, is using F.  Its lock begins with a word that is 0 while
+ * it is free (sysdeps/nptl/stdio-lock.h, 2.2 to 2.44). ftrylockfile() alone does not show it, as it
+ * succeeds in the owner.
+ */
+static bool
+is_in_use(FILE *f)
+{
+	return *(const volatile int *)f->_lock || ftrylockfile(f) != 0;
+}
+
+static bool
+takes_output(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	const struct timespec patience = { .tv_sec = 1 };
+	const uint64_t all = UINT64_MAX;
+
+	return sys_call(SYS_ppoll, &p, 1, &patience, &all, sizeof all) == 1;
+}
+
+/*
+ * Output of the program in the buffer of stdout would be lost.  It is written only if that is safe:
+ * if no thread, this one included, is in the middle of using it, and it is a file and not a
+ * function of the program's.
+ */
+static void
+flush_output(void)
+{
+	const uint64_t of_writing = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1) |
+		UINT64_C(1) << (SIGTTOU - 1);
+	FILE *const f = gnu_get_libc_version ? stdout : NULL;
+	int fd;
+
+	if (!f || is_in_use(f))
+		return;
+	/* The process is about to end with a status of its own. */
+	sys_call(SYS_rt_sigprocmask, SIG_BLOCK, &of_writing, NULL, sizeof of_writing);
+	fd = fileno_unlocked(f);
+	if (fd >= 0 && takes_output(fd))
+		fflush_unlocked(f);
 }
 
 void
@@ -75,7 +174,8 @@ limit_reached(struct wire_thread *self, size_t bytes)
 	self->is_refused = 1;
 	switch (segment->on_limit) {
 	case WIRE_EXIT:
-		/* Not exit(): what it runs may want memory, and locks that we stand in. */
+		/* Not exit(): its handlers may need memory, and locks that this thread holds. */
+		flush_output();
 		say_reached(bytes);
 		for (;;)
 			sys_call(SYS_exit_group, 255);
@@ -86,7 +186,7 @@ limit_reached(struct wire_thread *self, size_t bytes)
 	case WIRE_SIGNAL:
 		if (!__atomic_exchange_n(&is_sent, true, __ATOMIC_RELAXED)) {
 			say_reached(bytes);
-			terminate();
+			terminate(self);
 		}
 		break;
 	}

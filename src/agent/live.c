@@ -1,6 +1,8 @@
 /*
  * live: the hooks of a process that ran already when the agent was loaded.  There the beginnings of
- * libc's functions lead to them, so what libc calls inside itself comes, too.
+ * libc's functions lead to them, so what libc calls inside itself comes, too.  malloc() and free()
+ * have hooks of their own here; a block that is no plain one of a heap is left to those of hooks.c.
+ * Where malloc is not glibc's the hooks are others (others.c).
  */
 #include <config.h>
 
@@ -9,34 +11,12 @@
 #include <sys/mman.h>
 
 #include "agent/agent.h"
-#include "agent/block.h"
-#include "agent/count.h"
+#include "agent/block-hooks.h"
+#include "agent/mapping-hooks.h"
+#include "agent/others.h"
+#include "agent/request.h"
 
-static void *live_malloc(size_t size);
-static void live_free(void *block);
-pid_t _Fork(void);	/* unistd.h of 2.34 has it */
-
-#define HOOK(name) { #name, (uintptr_t)name, (uintptr_t)&real.name }
-static struct wire_live live = {
-	.magic = WIRE_LIVE_MAGIC,
-	.hook = {
-		{ "malloc", (uintptr_t)live_malloc, (uintptr_t)&real.malloc },
-		{ "free", (uintptr_t)live_free, (uintptr_t)&real.free },
-		HOOK(calloc),
-		HOOK(realloc),
-		HOOK(memalign),
-		HOOK(aligned_alloc),
-		HOOK(posix_memalign),
-		HOOK(valloc),
-		HOOK(pvalloc),
-		HOOK(mmap),
-		HOOK(munmap),
-		HOOK(mremap),
-		HOOK(_Fork),
-		{ "malloc_usable_size", 0, (uintptr_t)&real.malloc_usable_size },
-	},
-};
-#undef HOOK
+static struct wire_live live;
 /* For memdiag to find it by. */
 extern EXPORT struct wire_live agent_live __asm__(WIRE_LIVE_SYMBOL) __attribute__((alias("live")));
 
@@ -56,47 +36,30 @@ is_inner(const void *caller)
 	return (uintptr_t)caller - live.inner_start < live.inner_bytes;
 }
 
-static SLOW void *
-count_slowly(struct wire_thread *self, void *block)
-{
-	if (block) {
-		count_add(self, (int64_t)block_usable(block));
-		self->nr_allocated++;
-	}
-	agent_set_inside(self, false);
-	return block;
-}
-
-/* All that is done for a block of a heap is to add the size that is in front of it. */
-static void *
-live_malloc(size_t size)
+/* SLOWLY is the hook for all that is not as usual. */
+INLINE void *
+malloc_for(unsigned int jobs, void *(*slowly)(size_t), size_t size)
 {
 	struct wire_thread *self = agent_self.place;
-	int64_t live;
 	void *block;
 
 	if (UNLIKELY(!self || self->is_inside))
-		return malloc(size);
+		return slowly(size);
 	agent_set_inside(self, true);
-	block = real.malloc(size);
-	if (UNLIKELY(!block || chunk_is_mmapped(block)))
-		return count_slowly(self, block);
-	live = self->live_bytes + (int64_t)chunk_usable(block);
-	if (UNLIKELY(live > self->ceiling_bytes))
-		return count_slowly(self, block);
-	__atomic_store_n(&self->live_bytes, live, __ATOMIC_RELAXED);
-	self->nr_allocated++;
+	block = event_taken(jobs, self, real.malloc(event_asked(jobs, size)), size, NULL);
 	agent_set_inside(self, false);
 	return block;
 }
 
 static SLOW void
-free_slowly(void *block, const void *caller)
+free_slowly(void (*slowly)(void *), void *block, const void *caller)
 {
 	struct wire_thread *self = agent_self.place;
 
-	if (!is_inner(caller)) {
-		free(block);
+	if (agent_is_off()) { /* a child without hooks of its own */
+		real.free(block);
+	} else if (!is_inner(caller)) {
+		slowly(block);
 	} else if (!self || self->is_inside) {
 		real.free(block);
 	} else {
@@ -106,27 +69,117 @@ free_slowly(void *block, const void *caller)
 	}
 }
 
-static void
-live_free(void *block)
+INLINE void
+free_for(unsigned int jobs, void (*slowly)(void *), void *block)
 {
 	struct wire_thread *self = agent_self.place;
-	int64_t live;
 
 	if (UNLIKELY(!block))
 		return;
-	if (UNLIKELY(!self)) {
-		free_slowly(block, __builtin_return_address(0));
-		return;
-	}
-	live = self->live_bytes - (int64_t)chunk_usable(block);
-	if (UNLIKELY(self->is_inside || chunk_is_mmapped(block) || live < self->floor_bytes ||
+	if (UNLIKELY(!self || self->is_inside || chunk_is_mmapped(block) ||
 		    is_inner(__builtin_return_address(0)))) {
-		free_slowly(block, __builtin_return_address(0));
+		free_slowly(slowly, block, __builtin_return_address(0));
 		return;
 	}
 	agent_set_inside(self, true);
-	__atomic_store_n(&self->live_bytes, live, __ATOMIC_RELAXED);
-	self->nr_freed++;
+	block = event_giving(jobs, self, block, NULL);
 	real.free(block);
 	agent_set_inside(self, false);
 }
+
+/* ---- the sets of jobs ---- */
+
+static void *
+malloc_counted(size_t size)
+{
+	return malloc_for(JOB_COUNT_QUICKLY, malloc, size);
+}
+
+static void
+free_counted(void *block)
+{
+	free_for(JOB_COUNT_QUICKLY, free, block);
+}
+
+static void *
+malloc_both(size_t size)
+{
+	return malloc_for(JOB_COUNT_QUICKLY | JOB_SAMPLE, malloc_both_slowly, size);
+}
+
+static void
+free_both(void *block)
+{
+	free_for(JOB_COUNT_QUICKLY | JOB_SAMPLE, free_both_slowly, block);
+}
+
+static void *
+malloc_recorded(size_t size)
+{
+	return malloc_for(JOB_RECORD, malloc_recorded_slowly, size);
+}
+
+static void
+free_recorded(void *block)
+{
+	free_for(JOB_RECORD, free_recorded_slowly, block);
+}
+
+static void *
+malloc_all(size_t size)
+{
+	return malloc_for(JOB_COUNT_QUICKLY | JOB_RECORD, malloc_all_slowly, size);
+}
+
+static void
+free_all(void *block)
+{
+	free_for(JOB_COUNT_QUICKLY | JOB_RECORD, free_all_slowly, block);
+}
+
+pid_t _Fork(void); /* unistd.h of 2.34 has it */
+
+/* clang-format off: one line each */
+#define AT(function) ((uintptr_t)(function))
+#define HOOK(name, counted, sampled, both, recorded, all)                                          \
+	{                                                                                          \
+#name,                                                                             \
+			{ AT(counted), AT(sampled), AT(both), AT(recorded), AT(all) },             \
+				AT(&real.name)                                                     \
+	}
+#define BLOCK(name) HOOK(name, name, name##_sampled, name##_both, name##_recorded, name##_all)
+#define MAPPING(name) HOOK(name, name, name##_sampled, name##_both, name##_sampled, name##_both)
+static struct wire_live live = {
+	.magic = WIRE_LIVE_MAGIC,
+	.request = AT(request_serve),
+	.noting_at = AT(&agent_mode) + MODE_NOTING_AT,
+	.libc_at = AT(&agent_libc),
+	.hook = {
+		HOOK(malloc, malloc_counted, malloc_sampled, malloc_both, malloc_recorded,
+			malloc_all),
+		HOOK(free, free_counted, free_sampled, free_both, free_recorded, free_all),
+		BLOCK(calloc),
+		BLOCK(realloc),
+		BLOCK(memalign),
+		BLOCK(aligned_alloc),
+		BLOCK(posix_memalign),
+		BLOCK(valloc),
+		BLOCK(pvalloc),
+		MAPPING(mmap),
+		MAPPING(munmap),
+		MAPPING(mremap),
+		MAPPING(mprotect),
+		HOOK(_Fork, _Fork, _Fork, _Fork, _Fork, _Fork),
+		HOOK(malloc_usable_size, NULL, NULL, NULL, NULL, NULL),
+	},
+	.others = AT(others_hooks),
+	.mode_at = AT(&agent_mode),
+	.mode = {
+		[WIRE_JOBS_COUNT] = AGENT_GUARDED,
+		[WIRE_JOBS_SAMPLE] = AGENT_UNCOUNTED_GUARDED | AGENT_SAMPLES,
+		[WIRE_JOBS_BOTH] = AGENT_GUARDED | AGENT_SAMPLES,
+		[WIRE_JOBS_RECORD] = AGENT_UNCOUNTED_GUARDED | AGENT_RECORDS,
+		[WIRE_JOBS_COUNT_AND_RECORD] = AGENT_GUARDED | AGENT_RECORDS,
+	},
+};
+/* clang-format on */

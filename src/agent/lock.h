@@ -1,5 +1,5 @@
 /*
- * lock: a mutex that calls nobody.  Never held across a call of the program's or libc's.
+ * lock: a mutex that calls no other function.  Never held across a call of the program's or libc's.
  */
 #ifndef MEMDIAG_AGENT_LOCK_H
 #define MEMDIAG_AGENT_LOCK_H
@@ -10,8 +10,34 @@
 #include "agent/agent.h"
 #include "agent/sys.h"
 
+/*
+ * Take WORD: 0 free, 1 held, 2 held and another thread waits.  A waiting thread sleeps: one with a
+ * real-time priority that spun would never let the holder have its processor.
+ */
+static inline void
+lock_take_word(uint32_t *word)
+{
+	uint32_t seen = 0;
+
+	if (__atomic_compare_exchange_n(word, &seen, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	if (seen != 2)
+		seen = __atomic_exchange_n(word, 2, __ATOMIC_ACQUIRE);
+	while (seen) {
+		sys_call(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, NULL);
+		seen = __atomic_exchange_n(word, 2, __ATOMIC_ACQUIRE);
+	}
+}
+
+static inline void
+lock_drop_word(uint32_t *word)
+{
+	if (__atomic_exchange_n(word, 0, __ATOMIC_RELEASE) == 2)
+		sys_call(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL);
+}
+
 struct lock {
-	int word;	/* 0 free, 1 held, 2 held and somebody waits */
+	uint32_t word;
 	const struct agent_self *owner;
 };
 
@@ -19,19 +45,9 @@ struct lock {
 static inline bool
 lock_take(struct lock *l)
 {
-	int seen = 0;
-
 	if (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) == &agent_self)
 		return false;
-	if (!__atomic_compare_exchange_n(
-		    &l->word, &seen, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-		if (seen != 2)
-			seen = __atomic_exchange_n(&l->word, 2, __ATOMIC_ACQUIRE);
-		while (seen) {
-			sys_call(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, 2, NULL);
-			seen = __atomic_exchange_n(&l->word, 2, __ATOMIC_ACQUIRE);
-		}
-	}
+	lock_take_word(&l->word);
 	__atomic_store_n(&l->owner, &agent_self, __ATOMIC_RELAXED);
 	return true;
 }
@@ -40,8 +56,7 @@ static inline void
 lock_drop(struct lock *l)
 {
 	__atomic_store_n(&l->owner, NULL, __ATOMIC_RELAXED);
-	if (__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) == 2)
-		sys_call(SYS_futex, &l->word, FUTEX_WAKE_PRIVATE, 1, NULL);
+	lock_drop_word(&l->word);
 }
 
 #endif

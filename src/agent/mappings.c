@@ -1,251 +1,97 @@
+/*
+ * mappings: mmap and related functions.  Each makes the real call, and reports the event to the
+ * jobs (event.h).
+ */
 #include <config.h>
-
-#include "agent/mappings.h"
 
 #include <errno.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "agent/agent.h"
-#include "agent/count.h"
-#include "agent/lock.h"
+#include "agent/event.h"
+#include "agent/mapping-hooks.h"
 #include "agent/sys.h"
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4 /* 5.7 */
+#endif
+
+/* ---- whose calls they are ---- */
+
 /*
- * [start, end) as the program asked for it: END need not be the end of a page.  Sorted, the highest
- * first: the kernel maps downwards, so a new one is most often the last.  They never overlap;
- * neighbours are one.
+ * Whether the call that returns to CALLER may be the program's, not one that libc makes for itself.
  */
-struct range {
-	uintptr_t start, end;
-};
-
-/* Most programs have fewer, and so need no memory of the kernel for it. */
-#define FIRST_RANGES 1024
-
-static struct lock lock;
-static struct range first_ranges[FIRST_RANGES];
-static struct range *ranges = first_ranges;
-static size_t nr_ranges, room = FIRST_RANGES;
-static uint32_t nr_starts;	/* of counting, when they were noted */
-
-/* What was mapped and unmapped while nobody counted is not known. */
-bool
-mappings_lock(void)
+static inline bool
+is_programs(uintptr_t caller)
 {
-	if (!lock_take(&lock))
-		return false;
-	if (UNLIKELY(segment->nr_starts != nr_starts)) {
-		nr_starts = segment->nr_starts;
-		nr_ranges = 0;
+	return !agent_is_libc(caller);
+}
+
+/*
+ * As agent_enter(), but the thread is not marked: it may leave a system call by longjmp().  Where
+ * only samples are taken nothing is to be done for libc.
+ */
+INLINE struct wire_thread *
+enter_unmarked(unsigned int jobs, bool is_noted)
+{
+	struct wire_thread *self;
+
+	if (jobs == JOB_SAMPLE ? !is_noted
+			       : !(jobs & JOB_SAMPLE) && mode_of_counter() >= AGENT_UNCOUNTED)
+		return NULL;
+	/* First, as thread-local storage may not be there before it is true. */
+	self = LIKELY(agent_mode != AGENT_OFF) ? agent_self.place : NULL;
+	if (UNLIKELY(!self || self->is_inside)) {
+		/* A signal handler; but in a static program, or another malloc, it may be that. */
+		if (jobs & JOB_SAMPLE && is_noted && self && !agent_is_static && real_is_glibc)
+			sample_lose_mapping();
+		self = agent_enter();
+		if (self)
+			agent_leave();
 	}
-	return true;
+	return self;
 }
 
-void
-mappings_unlock(void)
+static SLOW void
+get_ready(void)
 {
-	lock_drop(&lock);
+	if (agent_enter_slowly())
+		agent_leave();
 }
 
-void
-mappings_forget_lock(void)
+/* Whether a call by name is to be noted.  The first call of all is, too. */
+static inline bool
+is_sampled(void)
 {
-	/* Somebody who is not here was in the middle of it: what was mapped is not known any more. */
-	if (lock.word && lock.owner != &agent_self)
-		nr_ranges = 0;
-	lock = (struct lock){ 0 };
+	if (UNLIKELY(agent_mode == AGENT_OFF && !agent_has_started))
+		get_ready();
+	return UNLIKELY(agent_mode >= AGENT_SAMPLES);
 }
 
-/* ---- the ranges, with the lock held ---- */
-
-static void
-double_room(void)
-{
-	const size_t bytes = room * sizeof *ranges;
-	struct range *old = ranges;
-	long at = sys_call(SYS_mmap, NULL, 2 * bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (sys_failed(at))
-		return;
-	/* In this order: a child may be made in between. */
-	ranges = memcpy((void *)at, old, nr_ranges * sizeof *ranges);
-	room *= 2;
-	if (old != first_ranges)
-		sys_call(SYS_munmap, old, bytes);
-}
-
-/* For two more.  Memory is asked for long before it is needed: there may be none for a while. */
-static bool
-make_room(void)
-{
-	if (nr_ranges + 2 > room / 2)
-		double_room();
-	return nr_ranges + 2 <= room;
-}
-
-/* The first that begins below END: nr_ranges if none does. */
-static size_t
-find_below(uintptr_t end)
-{
-	size_t low = 0, high = nr_ranges;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges[middle].start < end)
-			high = middle;
-		else
-			low = middle + 1;
+/*
+ * For each function one hook for each set of jobs; and the one that the program calls by name, or
+ * that counts alone.
+ */
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+#define DEFINE_HOOKS(type, name, parameters, ...)                                                  \
+	type name##_sampled parameters                                                             \
+	{                                                                                          \
+		return name##_for(JOB_SAMPLE, CALLER, __VA_ARGS__);                                \
+	}                                                                                          \
+	type name##_both parameters                                                                \
+	{                                                                                          \
+		return name##_for(JOB_COUNT | JOB_SAMPLE, CALLER, __VA_ARGS__);                    \
+	}                                                                                          \
+	EXPORT type name parameters                                                                \
+	{                                                                                          \
+		if (is_sampled())                                                                  \
+			return mode_counts() ? name##_both(__VA_ARGS__)                            \
+					     : name##_sampled(__VA_ARGS__);                        \
+		return name##_for(JOB_COUNT, 0, __VA_ARGS__);                                      \
 	}
-	return low;
-}
 
-static void
-insert(size_t at, uintptr_t start, uintptr_t end)
-{
-	memmove(&ranges[at + 1], &ranges[at], (nr_ranges++ - at) * sizeof *ranges);
-	ranges[at] = (struct range){ start, end };
-}
-
-static void
-erase(size_t at)
-{
-	memmove(&ranges[at], &ranges[at + 1], (--nr_ranges - at) * sizeof *ranges);
-}
-
-/*
- * Forget what lies in [START, END); returns the bytes that were counted for it.  Of a range with a
- * hole in it that there is no room for, the upper part is forgotten, too: rather too little is counted
- * than something that is not there.
- */
-static int64_t
-cut(uintptr_t start, uintptr_t end)
-{
-	size_t at = find_below(end);
-	int64_t bytes = 0;
-
-	while (at < nr_ranges && ranges[at].end > start) {
-		struct range was = ranges[at];
-		bool is_split = was.start < start && was.end > end;
-		uintptr_t from = was.start > start ? was.start : start;
-		uintptr_t to = was.end < end || (is_split && !make_room()) ? was.end : end;
-
-		bytes += (int64_t)(to - from);
-		erase(at);
-		if (was.start < start)
-			insert(at, was.start, start);
-		if (was.end > to)
-			insert(at++, to, was.end);
-		at += was.start < start;
-	}
-	segment->mapped_bytes -= bytes;
-	return bytes;
-}
-
-/* Remember [START, END), of which nothing is known; false when there is no memory for it. */
-static bool
-put(uintptr_t start, uintptr_t end)
-{
-	size_t at;
-
-	if (!make_room())
-		return false;
-	at = find_below(end);
-	segment->mapped_bytes += (int64_t)(end - start);
-	if (segment->mapped_bytes > segment->mapped_peak_bytes)
-		segment->mapped_peak_bytes = segment->mapped_bytes;
-	if (at < nr_ranges && ranges[at].end == start) {
-		start = ranges[at].start;
-		erase(at);
-	}
-	if (at > 0 && ranges[at - 1].start == end) {
-		ranges[at - 1].start = start;
-		return true;
-	}
-	insert(at, start, end);
-	return true;
-}
-
-/* ---- counting ---- */
-
-static uintptr_t
-page_end(uintptr_t at)
-{
-	return (at + agent_page_bytes - 1) & ~(uintptr_t)(agent_page_bytes - 1);
-}
-
-/*
- * Before BYTES at AT are unmapped, moved or mapped over: as soon as they are free another thread may
- * map something there.  Returns what is counted for them, which it is until they are gone.
- */
-static int64_t
-forget(void *at, size_t bytes)
-{
-	int64_t was;
-
-	mappings_lock();
-	was = cut((uintptr_t)at, page_end((uintptr_t)at + bytes));
-	mappings_unlock();
-	return was;
-}
-
-/*
- * BYTES at AT count, unless there is no memory to remember them.  Returns how much more that is than
- * before: something is known of them if the program unmapped it by a system call of its own.
- */
-static int64_t
-remember(void *at, int64_t bytes)
-{
-	const uintptr_t start = (uintptr_t)at, end = start + (size_t)bytes;
-	int64_t more;
-
-	mappings_lock();
-	more = -cut(start, page_end(end));
-	if (put(start, end))
-		more += bytes;
-	mappings_unlock();
-	return more;
-}
-
-/*
- * What was forgotten is there after all.  Holes in it are not known any more, but the sum is right.
- */
-static void
-take_up_again(struct wire_thread *self, void *at, int64_t was)
-{
-	if (was)
-		count_give(self, was - remember(at, was));
-}
-
-/* Something new of BYTES is at AT, for which COUNTED are counted so far. */
-static void
-take_up(struct wire_thread *self, void *at, int64_t bytes, int64_t counted)
-{
-	__atomic_add_fetch(&segment->nr_mappings, 1, __ATOMIC_RELAXED);
-	count_give(self, counted - remember(at, bytes));
-}
-
-/*
- * What takes memory of the process: not reserved addresses, nor what the kernel can drop and read again
- * from a file.  MemTracer counts them all the same.
- */
-static bool
-counts(size_t bytes, int prot, int flags)
-{
-	bool is_file = !(flags & MAP_ANONYMOUS);
-
-	if (bytes > INT64_MAX / 2)
-		return false;
-	if (settings.is_memtracer)
-		return true;
-	return prot != PROT_NONE && !(is_file && ((flags & MAP_TYPE) != MAP_PRIVATE ||
-					   !(prot & PROT_WRITE)));
-}
-
-/* ---- hooks ---- */
+/* ---- mmap ---- */
 
 /* Before ld.so has come to us there is no other way, and errno cannot be set. */
 static SLOW void *
@@ -259,46 +105,32 @@ plain_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
 	return sys_failed(mapped) ? MAP_FAILED : (void *)mapped;
 }
 
-static void *
-counted_mmap(struct wire_thread *self, void *at, size_t bytes, int prot, int flags, int fd,
+INLINE void *
+mmap_for(unsigned int jobs, uintptr_t caller, void *at, size_t bytes, int prot, int flags, int fd,
 	off_t offset)
 {
-	int64_t was = flags & MAP_FIXED ? forget(at, bytes) : 0;
-	int64_t want = counts(bytes, prot, flags) ? (int64_t)bytes : 0;
-	int64_t more = want > was ? want - was : 0;
-	void *mapped;
-
-	if (!count_take(self, more)) {
-		take_up_again(self, at, was);
-		limit_reached(self, bytes);
-		return MAP_FAILED;
-	}
-	mapped = real.mmap(at, bytes, prot, flags, fd, offset);
-	if (mapped == MAP_FAILED) {
-		take_up_again(self, at, was);
-		count_give(self, more);
-	} else if (want) {
-		take_up(self, mapped, want, was + more);
-	} else {
-		count_give(self, was);
-	}
-	return mapped;
-}
-
-EXPORT void *
-mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
-{
-	struct wire_thread *self = agent_enter();
+	const bool is_noted = jobs & JOB_SAMPLE && is_programs(caller);
+	/* A call that can only fail is passed on unexamined. */
+	struct wire_thread *self = bytes <= INT64_MAX / 2 ? enter_unmarked(jobs, is_noted) : NULL;
+	const struct map_call m = { at, bytes, prot, flags, fd };
+	struct event_mapping e;
 	void *mapped;
 
 	if (UNLIKELY(!self))
 		return plain_mmap(at, bytes, prot, flags, fd, offset);
-	mapped = counted_mmap(self, at, bytes, prot, flags, fd, offset);
-	agent_leave();
+	if (!event_may_map(jobs, self, &m, is_noted, &e))
+		return MAP_FAILED;
+	mapped = real.mmap(at, bytes, prot, flags, fd, offset);
+	event_mapped(jobs, &m, mapped, &e);
 	return mapped;
 }
 
+DEFINE_HOOKS(void *, mmap, (void *at, size_t bytes, int prot, int flags, int fd, off_t offset), at,
+	bytes, prot, flags, fd, offset)
+
 ALSO(mmap64, mmap);
+
+/* ---- munmap ---- */
 
 static SLOW int
 plain_munmap(void *at, size_t bytes)
@@ -308,93 +140,138 @@ plain_munmap(void *at, size_t bytes)
 	return sys_failed(sys_call(SYS_munmap, at, bytes)) ? -1 : 0;
 }
 
-EXPORT int
-munmap(void *at, size_t bytes)
+INLINE int
+munmap_for(unsigned int jobs, uintptr_t caller, void *at, size_t bytes)
 {
-	struct wire_thread *self = agent_enter();
-	int64_t was;
+	const bool is_noted = jobs & JOB_SAMPLE && is_programs(caller);
+	struct wire_thread *self = enter_unmarked(jobs, is_noted);
+	struct event_mapping e;
 	int failed;
 
 	if (UNLIKELY(!self))
 		return plain_munmap(at, bytes);
-	was = forget(at, bytes);
+	event_unmapping(jobs, self, at, bytes, is_noted, &e);
 	failed = real.munmap(at, bytes);
-	/* Only a range that is none can fail, or one that would have to be split. */
-	if (failed)
-		take_up_again(self, at, was);
-	else
-		count_give(self, was);
-	agent_leave();
+	event_unmapped(jobs, at, bytes, failed, &e);
 	return failed;
 }
 
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4	/* 5.7 */
-#endif
+DEFINE_HOOKS(int, munmap, (void *at, size_t bytes), at, bytes)
 
-/* Whether the old mapping stays: a second one of shared memory, or one that is left empty. */
-static bool
-keeps_old(size_t had, int flags)
-{
-	return !had || flags & MREMAP_DONTUNMAP;
-}
+/* ---- mremap ---- */
 
-/*
- * WANT bytes instead of HAD at OLD, and at TO.  What did not count so far will not from now on.
- */
-static void *
-counted_mremap(struct wire_thread *self, void *old, size_t had, size_t want, int flags, void *to)
+INLINE void *
+mremap_for(unsigned int jobs, uintptr_t caller, const struct remap_call *r)
 {
-	int64_t was = forget(old, had ? had : 1), over = 0, more = 0;
-	bool counts = was > 0 && want <= INT64_MAX / 2;
+	const bool is_noted = jobs & JOB_SAMPLE && is_programs(caller);
+	struct wire_thread *self = r->want <= INT64_MAX / 2 ? enter_unmarked(jobs, is_noted) : NULL;
+	struct event_remap e;
 	void *mapped;
 
-	if (keeps_old(had, flags)) {
-		take_up_again(self, old, was);
-		was = 0;
-	}
-	if (flags & MREMAP_FIXED)
-		over = forget(to, want);
-	if (counts && (int64_t)want > was + over)
-		more = (int64_t)want - was - over;
-	if (!count_take(self, more)) {
-		take_up_again(self, old, was);
-		take_up_again(self, to, over);
-		limit_reached(self, want);
+	if (UNLIKELY(!self)) {
+		if (real.mremap)
+			return real.mremap(r->old, r->had, r->want, r->flags, r->to);
 		return MAP_FAILED;
 	}
-	mapped = real.mremap(old, had, want, flags, to);
-	if (mapped == MAP_FAILED) {
-		take_up_again(self, old, was);
-		take_up_again(self, to, over);
-		count_give(self, more);
-	} else if (counts) {
-		take_up(self, mapped, (int64_t)want, was + over + more);
-	} else {
-		count_give(self, was + over);
-	}
+	if (!event_may_remap(jobs, self, r, is_noted, &e))
+		return MAP_FAILED;
+	mapped = real.mremap(r->old, r->had, r->want, r->flags, r->to);
+	event_remapped(jobs, r, mapped, &e);
 	return mapped;
+}
+
+/* For the latter the address is a hint (mm/mremap.c). */
+#define READ_REMAP(r, old, had, want, flags)                                                       \
+	struct remap_call r = { old, had, want, flags, NULL };                                     \
+	va_list ap;                                                                                \
+                                                                                                   \
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {                                           \
+		va_start(ap, flags);                                                               \
+		r.to = va_arg(ap, void *);                                                         \
+		va_end(ap);                                                                        \
+	}
+
+void *
+mremap_sampled(void *old, size_t had, size_t want, int flags, ...)
+{
+	READ_REMAP(r, old, had, want, flags)
+	return mremap_for(JOB_SAMPLE, CALLER, &r);
+}
+
+void *
+mremap_both(void *old, size_t had, size_t want, int flags, ...)
+{
+	READ_REMAP(r, old, had, want, flags)
+	return mremap_for(JOB_COUNT | JOB_SAMPLE, CALLER, &r);
 }
 
 EXPORT void *
 mremap(void *old, size_t had, size_t want, int flags, ...)
 {
-	struct wire_thread *self = agent_enter();
-	void *mapped, *to = NULL;
-	va_list ap;
-
-	/* Of the latter it is a wish (mm/mremap.c). */
-	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
-		va_start(ap, flags);
-		to = va_arg(ap, void *);
-		va_end(ap);
-	}
-	if (UNLIKELY(!self)) {
-		if (real.mremap)
-			return real.mremap(old, had, want, flags, to);
-		return MAP_FAILED;
-	}
-	mapped = counted_mremap(self, old, had, want, flags, to);
-	agent_leave();
-	return mapped;
+	READ_REMAP(r, old, had, want, flags)
+	if (is_sampled())
+		return mode_counts() ? mremap_for(JOB_COUNT | JOB_SAMPLE, CALLER, &r)
+				     : mremap_for(JOB_SAMPLE, CALLER, &r);
+	return mremap_for(JOB_COUNT, 0, &r);
 }
+#undef READ_REMAP
+
+/* ---- mprotect ---- */
+
+/* With it pkey_mprotect() is mprotect(). */
+#define NO_PKEY (-1)
+
+static int
+real_mprotect(void *at, size_t bytes, int prot, int pkey)
+{
+	long failed;
+
+	if (pkey != NO_PKEY && real.pkey_mprotect)
+		return real.pkey_mprotect(at, bytes, prot, pkey);
+	if (pkey == NO_PKEY && real.mprotect)
+		return real.mprotect(at, bytes, prot);
+	failed = sys_call(SYS_pkey_mprotect, at, bytes, prot, pkey);
+	if (sys_failed(failed) && early_is_over())
+		errno = (int)-failed;
+	return sys_failed(failed) ? -1 : 0;
+}
+
+/*
+ * Why it failed.  In a static program there is no errno that the agent can find: at a hole it is
+ * ENOMEM.
+ */
+static SLOW int
+error_of_protect(void)
+{
+	return agent_is_static ? ENOMEM : errno;
+}
+
+INLINE int
+pkey_mprotect_for(unsigned int jobs, uintptr_t caller, void *at, size_t bytes, int prot, int pkey)
+{
+	const bool is_noted = jobs & JOB_SAMPLE && is_programs(caller);
+	struct wire_thread *self = enter_unmarked(jobs, is_noted);
+	struct event_mapping e;
+	int failed, error;
+
+	if (UNLIKELY(!self))
+		return real_mprotect(at, bytes, prot, pkey);
+	if (!event_may_protect(jobs, self, at, bytes, prot, &e))
+		return -1;
+	failed = real_mprotect(at, bytes, prot, pkey);
+	error = UNLIKELY(failed) ? error_of_protect() : 0;
+	event_protected(jobs, self, at, bytes, prot, error, is_noted, &e);
+	return failed;
+}
+
+INLINE int
+mprotect_for(unsigned int jobs, uintptr_t caller, void *at, size_t bytes, int prot)
+{
+	return pkey_mprotect_for(jobs, caller, at, bytes, prot, NO_PKEY);
+}
+
+DEFINE_HOOKS(int, mprotect, (void *at, size_t bytes, int prot), at, bytes, prot)
+DEFINE_HOOKS(
+	int, pkey_mprotect, (void *at, size_t bytes, int prot, int pkey), at, bytes, prot, pkey)
+#undef DEFINE_HOOKS
+#undef CALLER

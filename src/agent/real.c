@@ -7,54 +7,55 @@
 #include "agent/agent.h"
 
 struct real real;
-bool real_is_glibc, real_has_headers;
+bool real_is_glibc, real_has_headers, real_has_unhooked;
+enum real_operators real_operators;
 
 enum need {
-	OF_MALLOC,	/* of the same object as malloc */
+	OF_MALLOC, /* of the same object as malloc */
 	OF_ANY,
 	NONE,
 };
 
-#define FUNCTION(name, need) { #name, offsetof(struct real, name), need }
-#define LIBC_FUNCTION(name) { "__libc_" #name, offsetof(struct real, libc_##name), NONE }
+#define FUNCTION(name, need)                                                                       \
+	{                                                                                          \
+#name, offsetof(struct real, name), need                                           \
+	}
+#define LIBC_FUNCTION(name)                                                                        \
+	{                                                                                          \
+		"__libc_" #name, offsetof(struct real, libc_##name), NONE                          \
+	}
+#define OPERATOR_FUNCTION(name)                                                                    \
+	{ #name, offsetof(struct real, operator) + OPERATOR##name * sizeof real.operator[0], NONE },
 static const struct function {
 	const char *name;
-	size_t at;	/* in struct real */
+	size_t at; /* in struct real */
 	enum need need;
-} functions[] = {
-	FUNCTION(malloc, OF_MALLOC),
-	FUNCTION(free, OF_MALLOC),
-	FUNCTION(calloc, OF_MALLOC),
-	FUNCTION(realloc, OF_MALLOC),
-	FUNCTION(memalign, OF_MALLOC),
-	FUNCTION(aligned_alloc, OF_MALLOC),
-	FUNCTION(posix_memalign, OF_MALLOC),
-	FUNCTION(malloc_usable_size, OF_MALLOC),
-	FUNCTION(valloc, NONE),
-	FUNCTION(pvalloc, NONE),
-	LIBC_FUNCTION(malloc),
-	LIBC_FUNCTION(free),
-	LIBC_FUNCTION(calloc),
-	LIBC_FUNCTION(realloc),
-	LIBC_FUNCTION(memalign),
-	LIBC_FUNCTION(valloc),
-	LIBC_FUNCTION(pvalloc),
-	FUNCTION(mmap, OF_ANY),
-	FUNCTION(munmap, OF_ANY),
-	FUNCTION(mremap, OF_ANY),
-	FUNCTION(_Fork, NONE),
-	FUNCTION(pthread_create, NONE),
-};
+} functions[] = { FUNCTION(malloc, OF_MALLOC), FUNCTION(free, OF_MALLOC),
+	FUNCTION(calloc, OF_MALLOC), FUNCTION(realloc, OF_MALLOC), FUNCTION(memalign, OF_MALLOC),
+	FUNCTION(aligned_alloc, OF_MALLOC), FUNCTION(posix_memalign, OF_MALLOC),
+	FUNCTION(malloc_usable_size, OF_MALLOC), FUNCTION(valloc, NONE), FUNCTION(pvalloc, NONE),
+	LIBC_FUNCTION(malloc), LIBC_FUNCTION(free), LIBC_FUNCTION(calloc), LIBC_FUNCTION(realloc),
+	LIBC_FUNCTION(memalign), LIBC_FUNCTION(valloc), LIBC_FUNCTION(pvalloc),
+	FUNCTION(mmap, OF_ANY), FUNCTION(munmap, OF_ANY), FUNCTION(mremap, OF_ANY),
+	FUNCTION(mprotect, OF_ANY), FUNCTION(pkey_mprotect, NONE), FUNCTION(_Fork, NONE),
+	FUNCTION(execve, NONE), FUNCTION(execvpe, NONE), FUNCTION(fexecve, NONE),
+	FUNCTION(posix_spawn, NONE), FUNCTION(posix_spawnp, NONE), FUNCTION(pthread_create, NONE),
+	FUNCTION(_dl_find_object, NONE), REAL_OPERATORS(OPERATOR_FUNCTION) };
 #undef FUNCTION
 #undef LIBC_FUNCTION
+#undef OPERATOR_FUNCTION
 #define NR_FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* The dynamic symbols of an object, as DT_GNU_HASH has them (glibc: elf/dl-lookup.c, do_lookup_x). */
+/*
+ * The dynamic symbols of an object, as DT_GNU_HASH has them (glibc: elf/dl-lookup.c, do_lookup_x).
+ */
 struct symbols {
 	uintptr_t bias;
 	const char *names;
-	const ElfW(Sym) *v;
+	const char *soname; /* NULL if it has none */
+	const ElfW(Sym) * v;
 	const uint32_t *buckets, *chains;
+	const ElfW(Half) * versions; /* of each symbol; NULL if it has none */
 	uint32_t nr_buckets, first;
 };
 
@@ -63,7 +64,7 @@ struct symbols {
  * written to (the vDSO; since 2.35 DL_RO_DYN_SECTION).
  */
 static const void *
-address_of(const struct symbols *s, const ElfW(Dyn) *d)
+address_of(const struct symbols *s, const ElfW(Dyn) * d)
 {
 	uintptr_t at = d->d_un.d_ptr;
 
@@ -73,7 +74,7 @@ address_of(const struct symbols *s, const ElfW(Dyn) *d)
 static bool
 symbols_open(struct symbols *s, const struct dl_phdr_info *info)
 {
-	const ElfW(Dyn) *d = NULL;
+	const ElfW(Dyn) *d = NULL, *soname = NULL;
 	const uint32_t *hash = NULL;
 
 	*s = (struct symbols){ .bias = info->dlpi_addr };
@@ -87,9 +88,15 @@ symbols_open(struct symbols *s, const struct dl_phdr_info *info)
 			s->v = address_of(s, d);
 		else if (d->d_tag == DT_GNU_HASH)
 			hash = address_of(s, d);
+		else if (d->d_tag == DT_VERSYM)
+			s->versions = address_of(s, d);
+		else if (d->d_tag == DT_SONAME)
+			soname = d;
 	}
 	if (!hash || !s->names || !s->v)
 		return false;
+	if (soname)
+		s->soname = s->names + soname->d_un.d_val;
 	s->nr_buckets = hash[0];
 	s->first = hash[1];
 	/* hash[2] is the number of words of the bloom filter, which stands before the buckets. */
@@ -108,11 +115,15 @@ hash_of(const char *name)
 	return h;
 }
 
-/* The function NAME that the object defines, 0 if it does not. */
+/* Not the default version: for programs that were linked with an older release. */
+#define VERSION_IS_OLD 0x8000
+
+/* The address of NAME, of TYPE, if the object itself defines it; 0 if it does not. */
 static uintptr_t
-symbols_find(const struct symbols *s, const char *name)
+symbols_find_typed(const struct symbols *s, const char *name, unsigned int type)
 {
 	uint32_t h = hash_of(name), i = s->buckets[h % s->nr_buckets], chain;
+	uintptr_t old = 0;
 
 	if (i < s->first)
 		return 0;
@@ -121,33 +132,181 @@ symbols_find(const struct symbols *s, const char *name)
 
 		chain = s->chains[i - s->first];
 		if ((chain | 1) == (h | 1) && symbol->st_shndx != SHN_UNDEF &&
-			ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-			strcmp(s->names + symbol->st_name, name) == 0)
-			return s->bias + symbol->st_value;
+			ELF64_ST_TYPE(symbol->st_info) == type &&
+			strcmp(s->names + symbol->st_name, name) == 0) {
+			if (!s->versions || !(s->versions[i] & VERSION_IS_OLD))
+				return s->bias + symbol->st_value;
+			old = s->bias + symbol->st_value;
+		}
 		i++;
 	} while (!(chain & 1));
-	return 0;
+	return old;
+}
+
+static uintptr_t
+symbols_find(const struct symbols *s, const char *name)
+{
+	return symbols_find_typed(s, name, STT_FUNC);
+}
+
+uintptr_t
+real_symbol(const struct dl_phdr_info *info, const char *name, unsigned int type)
+{
+	struct symbols s;
+
+	return symbols_open(&s, info) ? symbols_find_typed(&s, name, type) : 0;
 }
 
 struct search {
-	bool is_behind_us;	/* from here on objects count */
-	unsigned int nr;	/* of the present one, from 1 on */
-	unsigned int found_in[NR_FUNCTIONS];	/* numbers of objects, 0: not found */
+	bool is_behind_us;		     /* from here on objects count */
+	bool has_replaced;		     /* operators new and delete */
+	unsigned int nr;		     /* of the present one, from 1 on */
+	unsigned int found_in[NR_FUNCTIONS]; /* numbers of objects, 0: not found */
+};
+
+/* ---- operator new and delete ---- */
+
+static const char *const operators[] = {
+#define X(name) #name,
+	REAL_OPERATORS(X)
+#undef X
 };
 
 static bool
-is_us(const struct dl_phdr_info *info)
+is_operator(const struct function *f)
 {
-	uintptr_t here = (uintptr_t)&real_find;
+	return f->at - offsetof(struct real, operator) < sizeof real.operator;
+}
 
+static bool
+has_operators(const struct symbols *s)
+{
+	for (size_t i = 0; i < NR_OPERATORS; i++)
+		if (symbols_find(s, operators[i]))
+			return true;
+	return false;
+}
+
+static bool
+is_cxx_library(const struct symbols *s)
+{
+	static const char *const names[] = { "libstdc++.so", "libc++.so", "libc++abi.so" };
+
+	for (size_t i = 0; s->soname && i < sizeof names / sizeof *names; i++)
+		if (strncmp(s->soname, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool
+holds(const struct dl_phdr_info *info, uintptr_t address)
+{
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
-		if (p->p_type == PT_LOAD && here - info->dlpi_addr - p->p_vaddr < p->p_memsz)
+		if (p->p_type == PT_LOAD && address - info->dlpi_addr - p->p_vaddr < p->p_memsz)
 			return true;
 	}
 	return false;
 }
+
+static bool
+is_us(const struct dl_phdr_info *info)
+{
+	return holds(info, (uintptr_t)&real_find);
+}
+
+struct cxx_search {
+	const char *name;
+	uintptr_t caller; /* 0: the library alone */
+	uintptr_t of_caller, of_library, of_another;
+};
+
+static int
+look_for_cxx(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct cxx_search *search = arg;
+	struct symbols s;
+	uintptr_t at, *found;
+
+	(void)size;
+	at = !is_us(info) && symbols_open(&s, info) ? symbols_find(&s, search->name) : 0;
+	if (!at)
+		return 0;
+	if (search->caller && holds(info, search->caller)) {
+		search->of_caller = at;
+		return 1;
+	}
+	found = is_cxx_library(&s) ? &search->of_library : &search->of_another;
+	if (!*found)
+		*found = at;
+	return 0;
+}
+
+void (*real_find_cxx(const char *name, const void *caller))(void)
+{
+	struct cxx_search search = { .name = name, .caller = (uintptr_t)caller };
+	uintptr_t found;
+
+	if (!agent_is_static)
+		dl_iterate_phdr(look_for_cxx, &search);
+	found = search.of_caller ? search.of_caller : search.of_library;
+	if (!found && caller)
+		found = search.of_another;
+	return (void (*)(void))found;
+}
+
+/* ---- functions of another malloc's own ---- */
+
+/* jemalloc's; and of tcmalloc's and mimalloc's those that have one of PARTS in their name. */
+static bool
+is_unhooked(const char *name)
+{
+	static const char *const jemalloc[] = { "mallocx", "rallocx", "xallocx", "dallocx",
+		"sdallocx" };
+	static const char *const parts[] = { "alloc", "free", "new", "delete", "dup" };
+
+	for (size_t i = 0; i < sizeof jemalloc / sizeof *jemalloc; i++)
+		if (strcmp(name, jemalloc[i]) == 0)
+			return true;
+	if (strncmp(name, "tc_", 3) != 0 && strncmp(name, "mi_", 3) != 0)
+		return false;
+	if (strstr(name, "size") || strstr(name, "stats") || strstr(name, "mode"))
+		return false;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (strstr(name, parts[i]))
+			return true;
+	return false;
+}
+
+/*
+ * How many symbols there are: linkers put the names right behind them.  The hash table knows only
+ * those that are defined.
+ */
+static size_t
+nr_symbols(const struct symbols *s)
+{
+	const uintptr_t start = (uintptr_t)s->v, end = (uintptr_t)s->names;
+
+	return end > start ? (end - start) / sizeof *s->v : s->first;
+}
+
+static int
+look_for_unhooked(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	bool *ret = arg;
+	struct symbols s;
+
+	(void)size;
+	if (is_us(info) || !symbols_open(&s, info) ||
+		symbols_find(&s, "malloc") == (uintptr_t)real.malloc)
+		return 0;
+	for (size_t i = 1; i < nr_symbols(&s) && !*ret; i++)
+		*ret = s.v[i].st_shndx == SHN_UNDEF && is_unhooked(s.names + s.v[i].st_name);
+	return *ret;
+}
+
+/* ---- all of them ---- */
 
 static void
 look_in_front(const struct symbols *s)
@@ -175,6 +334,7 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!symbols_open(&s, info))
 		return 0;
 	if (!search->is_behind_us) {
+		search->has_replaced |= has_operators(&s);
 		look_in_front(&s);
 		return 0;
 	}
@@ -185,18 +345,22 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 		at = symbols_find(&s, functions[i].name);
 		if (!at)
 			continue;
-		memcpy((char *)&real + functions[i].at, &at, sizeof at);
 		search->found_in[i] = search->nr;
+		if (is_operator(&functions[i]) && search->nr == search->found_in[0])
+			continue; /* the same as malloc() and free() */
+		memcpy((char *)&real + functions[i].at, &at, sizeof at);
 		if (i == 0)
 			real_is_glibc = symbols_find(&s, "gnu_get_libc_version") != 0;
+		if (is_operator(&functions[i]))
+			search->has_replaced |= !is_cxx_library(&s);
 	}
 	return 0;
 }
 
 /*
- * Whether there is a malloc that can be counted.  One that leaves functions of its kin to libc has
- * something of its own in front of its blocks, or will get blocks that are not its own; and of its
- * blocks libc's malloc_usable_size() tells nonsense.  (glibc's libmemusage.so is such.)
+ * Whether there is a malloc that can be counted.  A malloc that leaves related functions to libc
+ * has a header of its own in front of its blocks, or will get blocks that are not its own; and
+ * libc's malloc_usable_size() is wrong for its blocks.  (glibc's libmemusage.so is such.)
  */
 static bool
 is_complete(const struct search *search)
@@ -221,8 +385,8 @@ make_valloc(size_t size)
 static void *
 make_pvalloc(size_t size)
 {
-	return real.memalign(agent_page_bytes,
-		(size + agent_page_bytes - 1) & ~(agent_page_bytes - 1));
+	return real.memalign(
+		agent_page_bytes, (size + agent_page_bytes - 1) & ~(agent_page_bytes - 1));
 }
 
 static int
@@ -247,6 +411,9 @@ real_is_behind_libc(void)
 	return is_libc;
 }
 
+/* glibc's size for one byte: MINSIZE in malloc/malloc.c, without the word of the size. */
+#define LEAST_USABLE 24
+
 /*
  * A release that puts something else in front of a block, or a debugging malloc with the same name,
  * is found out here.
@@ -254,13 +421,16 @@ real_is_behind_libc(void)
 static void
 check_headers(void)
 {
-	void *block = real.malloc(24);
+	void *block = real.malloc(1);
 	size_t size;
 
 	if (!block)
 		return;
-	size = ((size_t *)block)[-1] & ~(size_t)7;
-	real_has_headers = size - sizeof size == real.malloc_usable_size(block);
+	/* Another malloc by the same name (valgrind's) may have nothing to read there. */
+	if (real.malloc_usable_size(block) == LEAST_USABLE) {
+		size = ((size_t *)block)[-1] & ~(size_t)7;
+		real_has_headers = size - sizeof size == LEAST_USABLE;
+	}
 	real.free(block);
 }
 
@@ -269,15 +439,16 @@ real_find(void)
 {
 	struct search search = { 0 };
 
-	if (live_page_bytes()) {	/* all of it was found by who has put us here */
+	if (agent_is_static) { /* all of it was found by the memdiag that put us here */
 		real_is_glibc = real_has_headers = true;
 		return true;
 	}
 	dl_iterate_phdr(look_into, &search);
-	if (!real.malloc) {	/* loaded into a running process we are the last in the list */
+	if (!real.malloc) { /* loaded into a running process we are the last in the list */
 		search.is_behind_us = true;
 		dl_iterate_phdr(look_into, &search);
 	}
+	real_operators = search.has_replaced ? REAL_OPERATORS_REPLACED : REAL_OPERATORS_PLAIN;
 	if (!is_complete(&search))
 		return false;
 	if (real_is_glibc) {
@@ -285,6 +456,7 @@ real_find(void)
 	} else {
 		real.valloc = make_valloc;
 		real.pvalloc = make_pvalloc;
+		dl_iterate_phdr(look_for_unhooked, &real_has_unhooked);
 	}
 	return true;
 }

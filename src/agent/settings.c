@@ -10,33 +10,13 @@
 
 #define MAX_ENVIRONMENT (1 << 20)
 
-struct settings settings = {
-	.is_on = true,
+struct wire_settings settings = {
 	.limit_bytes = INT64_MAX,
 	.interval_ms = 5000,
 };
+bool settings_is_on = true, settings_is_counting = true, settings_is_memtracer;
 
-static pid_t pid;	/* the first, 0: it was not `memdiag run` who asks */
-
-/* Decimal digits, and nothing else up to END or NUL. */
-static bool
-number(const char *text, char end, uint64_t *ret)
-{
-	uint64_t n = 0;
-
-	if (*text == end || !*text)
-		return false;
-	for (; *text && *text != end; text++) {
-		if (*text < '0' || *text > '9' ||
-			__builtin_mul_overflow(n, 10, &n) ||
-			__builtin_add_overflow(n, (uint64_t)(*text - '0'), &n))
-			return false;
-	}
-	*ret = n;
-	return true;
-}
-
-/* What follows PREFIX in TEXT, or NULL. */
+/* The text behind PREFIX in TEXT, or NULL. */
 static const char *
 after(const char *text, const char *prefix)
 {
@@ -45,13 +25,20 @@ after(const char *text, const char *prefix)
 	return strncmp(text, prefix, len) == 0 ? text + len : NULL;
 }
 
-static int64_t
-to_bytes(uint64_t n)
-{
-	return n < INT64_MAX ? (int64_t)n : INT64_MAX;
-}
-
 /* ---- MemTracer's ---- */
+
+/* MemTracer's variables in the environment; used only if there are no settings of memdiag's own. */
+static const char *memtracer_limit, *memtracer_interval;
+
+static void
+memtracer_entry(const char *entry)
+{
+	const char *text = after(entry, "MT_MEMORY_LIMIT=");
+
+	memtracer_limit = text ? text : memtracer_limit;
+	text = after(entry, "MT_PRINT_INTERVAL_MS=");
+	memtracer_interval = text ? text : memtracer_interval;
+}
 
 static void
 memtracer_number(const char *name, const char *text, uint64_t *ret)
@@ -59,75 +46,37 @@ memtracer_number(const char *name, const char *text, uint64_t *ret)
 	static const char bad[] = "[MEMTRACER] Invalid environment variable value for ";
 	char before[sizeof bad + 32];
 
-	settings.is_memtracer = true;
-	if (number(text, '\0', ret))
+	if (wire_number(text, '\0', ret))
 		return;
 	memcpy(before, bad, sizeof bad);
 	strcat(strcat(before, name), ": ");
 	say_string(before, text);
 }
 
+/* Under memdiag's own settings they have no effect, and no message. */
 static void
-memtracer_setting(const char *entry)
+memtracer_settings(void)
 {
-	const char *text = after(entry, "MT_MEMORY_LIMIT=");
 	uint64_t n = UINT64_MAX;
 
-	if (text) {
-		memtracer_number("MT_MEMORY_LIMIT", text, &n);
-		settings.limit_bytes = to_bytes(n);
+	settings_is_memtracer |= memtracer_limit || memtracer_interval;
+	if (memtracer_limit) {
+		memtracer_number("MT_MEMORY_LIMIT", memtracer_limit, &n);
+		settings.limit_bytes = wire_limit(n);
 	}
-	text = after(entry, "MT_PRINT_INTERVAL_MS=");
-	if (text)
-		memtracer_number("MT_PRINT_INTERVAL_MS", text, &settings.interval_ms);
-}
-
-/* ---- memdiag's: WORD=VALUE;WORD=VALUE... ---- */
-
-static void
-our_setting(const char *at)
-{
-	const char *text;
-	uint64_t n;
-
-	if ((text = after(at, "limit=")) && number(text, ';', &n))
-		settings.limit_bytes = to_bytes(n);
-	else if ((text = after(at, "pid=")) && number(text, ';', &n))
-		pid = (pid_t)n;
-	else if ((text = after(at, "segment=")))
-		settings.segment = text;
-	else if ((text = after(at, "interval=")))
-		settings.prints = number(text, ';', &settings.interval_ms);
-	else if (after(at, "account=requested"))
+	if (memtracer_interval)
+		memtracer_number("MT_PRINT_INTERVAL_MS", memtracer_interval, &settings.interval_ms);
+	if (settings_is_memtracer) {
 		settings.account = WIRE_REQUESTED;
-	else if (after(at, "follow"))
-		settings.follows = true;
-	else if ((text = after(at, "file=")))
-		settings.file = text;
-	else if ((text = after(at, "on-limit="))) {
-		for (int i = 0; wire_on_limit_names[i]; i++)
-			if (after(text, wire_on_limit_names[i]))
-				settings.on_limit = (enum wire_on_limit)i;
-	}
-}
-
-/* The file name is the last word, and may have anything in it. */
-static void
-our_settings(const char *text)
-{
-	while (text && *text) {
-		our_setting(text);
-		text = settings.file ? NULL : strchr(text, ';');
-		if (text)
-			text++;
+		settings.follows = settings.prints = true;
 	}
 }
 
 /* ---- where they are from ---- */
 
 /*
- * libc's environ is not there yet when ld.so calls malloc, so the kernel's is read.  It stays mapped:
- * settings point into it.
+ * libc's environ is not there yet when ld.so calls malloc, so the kernel's is read.  It stays
+ * mapped: settings point into it.
  */
 static const char *
 read_environment(size_t *ret_size)
@@ -176,12 +125,13 @@ setting(const char *entry)
 
 	/*
 	 * Debugging hooks of malloc before 2.34 put a byte of theirs behind a block; and huge pages
-	 * (2.35, sysmalloc_mmap in malloc/malloc.c) make it larger than can be told before.
+	 * (2.35, sysmalloc_mmap in malloc/malloc.c) make it larger than can be predicted.
 	 */
-	if (after(entry, "MALLOC_CHECK_=") || (tunables && (strstr(tunables, "malloc.check=") ||
-			strstr(tunables, "malloc.hugetlb="))))
+	if (after(entry, "MALLOC_CHECK_=") ||
+		(tunables &&
+			(strstr(tunables, "malloc.check=") || strstr(tunables, "malloc.hugetlb="))))
 		real_has_headers = false;
-	memtracer_setting(entry);
+	memtracer_entry(entry);
 	return after(entry, WIRE_ENVIRONMENT "=");
 }
 
@@ -189,19 +139,20 @@ static void
 conclude(const char *ours)
 {
 	if (!ours) {
-		if (settings.is_memtracer) {
-			settings.account = WIRE_REQUESTED;
-			settings.follows = settings.prints = true;
-		}
+		memtracer_settings();
 		return;
 	}
-	settings.is_memtracer = false;
-	settings.limit_bytes = INT64_MAX;
-	our_settings(ours);
-	if (pid != sys_call(SYS_getpid, 0)) {
-		settings.is_on = settings.follows;
+	settings_is_memtracer = false;
+	wire_settings_read(&settings, ours);
+	if (settings.pid != (uint64_t)sys_call(SYS_getpid, 0)) {
+		/* The environment that asks for a profile does not have the PID. */
+		settings_is_on = settings.follows || (settings.profiles && !settings.pid);
 		settings.segment = NULL;
 	}
+	settings_is_counting = !settings.profiles || settings.counts || settings.prints ||
+		settings.limit_bytes != INT64_MAX;
+	if (!settings_is_counting)
+		settings.account = WIRE_USABLE; /* blocks have no tails */
 }
 
 bool
@@ -210,7 +161,7 @@ settings_read(char **envp)
 	const char *environment, *ours = NULL, *found;
 	size_t size = 0;
 
-	settings.is_memtracer = dl_iterate_phdr(is_compatible, (void *)(uintptr_t)&settings_read);
+	settings_is_memtracer = dl_iterate_phdr(is_compatible, (void *)(uintptr_t)&settings_read);
 	environment = read_environment(&size);
 	for (const char *e = environment; e && e < environment + size; e += strlen(e) + 1) {
 		found = setting(e);

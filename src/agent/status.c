@@ -6,7 +6,7 @@
 #include "agent/agent.h"
 #include "agent/sys.h"
 
-/* Where the line of NAME has its value, "" if there is none. */
+/* The value in the line of NAME, "" if none. */
 static const char *
 find_value(const char *text, const char *name)
 {

@@ -1,16 +1,17 @@
 /*
- * string: what the agent needs of string.h, its own: libc's may not be there to be called, before ld.so has
- * come to us and in a static program, or may be those of somebody else, who has put his in front.
+ * string: the agent's own functions of string.h: libc's may not be callable, before ld.so has
+ * relocated the agent and in a static program, or may be those of another library that has put its
+ * own in front.
  */
 #include <config.h>
 
 #include <stdint.h>
 #include <string.h>
 
-/* The linker takes what is hidden for its own, whoever else has such a function. */
+/* The linker binds a hidden function to the agent, even if another object has one of that name. */
 #pragma GCC visibility push(hidden)
 
-/* In a loop: it is none that the compiler has a function for, which would be the one it is in. */
+/* In a loop: the compiler would replace it by a call of the very function that it is in. */
 #define NO_FUNCTION __asm__ volatile("")
 
 /* ---- memory ---- */
@@ -31,6 +32,9 @@ memcpy(void *restrict to, const void *restrict from, size_t size)
 	return to;
 }
 
+/* Eight bytes of whatever type: stores through it may change any object. */
+typedef uint64_t __attribute__((may_alias)) any_word;
+
 static void
 copy_forward(unsigned char *to, const unsigned char *from, size_t size)
 {
@@ -39,7 +43,7 @@ copy_forward(unsigned char *to, const unsigned char *from, size_t size)
 	if (((uintptr_t)to | (uintptr_t)from) % sizeof(uint64_t) == 0) {
 		for (; size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
 			NO_FUNCTION;
-			*(uint64_t *)(void *)(to + i) = *(const uint64_t *)(const void *)(from + i);
+			*(any_word *)(void *)(to + i) = *(const any_word *)(const void *)(from + i);
 		}
 	}
 	for (; i < size; i++) {
@@ -59,7 +63,7 @@ copy_backward(unsigned char *to, const unsigned char *from, size_t size)
 	while (size) {
 		NO_FUNCTION;
 		size -= sizeof(uint64_t);
-		*(uint64_t *)(void *)(to + size) = *(const uint64_t *)(const void *)(from + size);
+		*(any_word *)(void *)(to + size) = *(const any_word *)(const void *)(from + size);
 	}
 }
 
@@ -89,7 +93,10 @@ memset(void *to, int byte, size_t size)
 	return to;
 }
 
-/* ---- strings ---- */
+/*
+ * ---- strings ----
+ * Names in brackets are macros as well since glibc 2.43: C23's, that give back const for const.
+ */
 
 static size_t
 length(const char *s)
@@ -138,15 +145,13 @@ strncmp(const char *a, const char *b, size_t size)
 	return compare(a, b, size);
 }
 
-char *
-strchr(const char *s, int c)
+char *(strchr)(const char *s, int c)
 {
 	s = first(s, (char)c);
 	return *s == (char)c ? (char *)(uintptr_t)s : NULL;
 }
 
-char *
-strrchr(const char *s, int c)
+char *(strrchr)(const char *s, int c)
 {
 	const char *found = NULL;
 
@@ -165,8 +170,24 @@ strspn(const char *s, const char *among)
 	return n;
 }
 
+size_t
+strcspn(const char *s, const char *among)
+{
+	size_t n = 0;
+
+	while (s[n] && !*first(among, s[n]))
+		n++;
+	return n;
+}
+
 char *
-strstr(const char *s, const char *wanted)
+strcpy(char *restrict to, const char *restrict from)
+{
+	copy_forward((unsigned char *)to, (const unsigned char *)from, length(from) + 1);
+	return to;
+}
+
+char *(strstr)(const char *s, const char *wanted)
 {
 	const size_t len = length(wanted);
 
@@ -179,7 +200,8 @@ strstr(const char *s, const char *wanted)
 char *
 strcat(char *restrict to, const char *restrict from)
 {
-	copy_forward((unsigned char *)to + length(to), (const unsigned char *)from, length(from) + 1);
+	copy_forward(
+		(unsigned char *)to + length(to), (const unsigned char *)from, length(from) + 1);
 	return to;
 }
 

@@ -44,6 +44,32 @@ sys_call6(long nr, long a, long b, long c, long d, long e, long f)
 #error "the agent knows the system calls of x86-64 and aarch64 only"
 #endif
 
+/*
+ * Add N to what only this thread writes, and return what was there.  Not atomic for other CPUs, but
+ * a signal handler comes before or after it.
+ */
+static inline int64_t
+own_fetch_add(int64_t *at, int64_t n)
+{
+#if defined __x86_64__
+	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*at) : : "memory", "cc");
+	return n;
+#else
+	return __atomic_fetch_add(at, n, __ATOMIC_RELAXED);
+#endif
+}
+
+/* The same with 0 put there. */
+static inline int64_t
+own_take(int64_t *at)
+{
+	const int64_t seen = *at, was = own_fetch_add(at, -seen);
+
+	if (was != seen) /* a handler has taken it meanwhile */
+		own_fetch_add(at, seen - was);
+	return was;
+}
+
 #define SYS_ARG(x) ((long)(uintptr_t)(x))
 #define sys_call(nr, ...) sys_call_(nr, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define sys_call_(nr, a, b, c, d, e, f, ...)                                                       \

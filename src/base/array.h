@@ -16,7 +16,7 @@
  */
 int array_grow_(void **v, size_t nr, size_t *room, size_t size);
 
-/* As array_grow_(), to have space for WANT at once. */
+/* As array_grow_(), with space for WANT elements in one step. */
 int array_reserve_(void **v, size_t want, size_t *room, size_t size);
 
 /*

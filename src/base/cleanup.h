@@ -1,6 +1,6 @@
 /*
- * cleanup: locals that free what they own when their block ends.  A room that hands out an owned
- * thing defines auto_THING beside THING_free(); these are the ones libc should have.
+ * cleanup: locals that free what they own when their block ends.  A room that returns an owned
+ * object defines auto_THING next to THING_free(); the ones here are for libc's objects.
  */
 #ifndef MEMDIAG_BASE_CLEANUP_H
 #define MEMDIAG_BASE_CLEANUP_H

@@ -1,31 +1,31 @@
 /*
- * err: what failed, in words for a person and a code for the caller.  No allocation, no owner: it
- * lies on somebody's stack, and a message is cut at 511 bytes by choice.
+ * err: a failure, in words for a person and a code for the caller.  No allocation, no owner: it
+ * lies on a caller's stack, and a message is cut at 511 bytes by choice.
  */
 #ifndef MEMDIAG_BASE_ERR_H
 #define MEMDIAG_BASE_ERR_H
 
 /*
- * What kind of failure it was.  The command line turns these into exit statuses (ui/ui.h), so one
- * kind has one remedy.
+ * The kind of failure.  The command line turns these into exit statuses (ui/ui.h), so one kind has
+ * one remedy.
  */
 enum err_kind {
-	ERR_FAILED = 1,		/* anything without a kind of its own */
-	ERR_GONE,		/* no such process, or it ended or exec'ed meanwhile */
-	ERR_PERMISSION,		/* not allowed to look at it */
-	ERR_UNSUPPORTED,	/* memdiag cannot do this to this target */
-	ERR_NO_SAFE_POINT,	/* no safe moment in time; nothing was changed */
-	ERR_USAGE,		/* the command line asks for something that cannot be */
-	/* Of `run`, which has the exit statuses of its program: so anything of its own is the first. */
+	ERR_FAILED = 1,	   /* anything without a kind of its own */
+	ERR_GONE,	   /* no such process, or it ended or exec'ed meanwhile */
+	ERR_PERMISSION,	   /* no permission to read or trace it */
+	ERR_UNSUPPORTED,   /* memdiag cannot do this to this target */
+	ERR_NO_SAFE_POINT, /* no safe moment in time; nothing was changed */
+	ERR_USAGE,	   /* the command line asks for something that cannot be */
+	/* Errors of `run`, before its program runs: then it returns the program's status. */
 	ERR_NOT_RUN,
-	ERR_NOT_EXECUTABLE,	/* the program is there, and cannot be run */
-	ERR_NOT_FOUND,		/* there is no such program */
+	ERR_NOT_EXECUTABLE, /* the program is there, and cannot be run */
+	ERR_NOT_FOUND,	    /* there is no such program */
 };
 
 struct err {
-	int code;		/* errno value, 0 while nothing failed or none fits */
-	enum err_kind kind;	/* 0 while nothing failed */
-	char msg[512];		/* one or more sentences, no newline at the end */
+	int code;	    /* errno value, 0 while nothing failed or none fits */
+	enum err_kind kind; /* 0 while nothing failed */
+	char msg[512];	    /* one or more sentences, no newline at the end */
 };
 
 /*
@@ -34,8 +34,7 @@ struct err {
  * derives the kind from CODE: ESRCH is ERR_GONE, EPERM and EACCES are ERR_PERMISSION.  Neither
  * keeps what was in E before, and E may not be one of the arguments.
  */
-int err_set(struct err *e, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int err_set_kind(struct err *e, enum err_kind kind, int code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -3,7 +3,6 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +51,7 @@ fail:
 	return -1;
 }
 
-/* The length of the valid UTF-8 sequence at S (RFC 3629), 0 if there is none or it is a control. */
+/* The length of the valid UTF-8 sequence at S (RFC 3629), 0 if none or it is a control. */
 static size_t
 printable_length(const unsigned char *s)
 {
@@ -76,7 +75,7 @@ printable_length(const unsigned char *s)
 		c = c << 6 | (s[i] & 0x3f);
 	}
 	if ((n == 2 && c < 0xa0) || (n == 3 && c < 0x800) || (n == 4 && c < 0x10000))
-		return 0;	/* C1 control, or longer than it need be */
+		return 0; /* C1 control, or longer than it need be */
 	/* Surrogates, and the marks that turn the direction of text or end a line. */
 	if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) || (c >= 0x200e && c <= 0x200f) ||
 		(c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
@@ -84,25 +83,42 @@ printable_length(const unsigned char *s)
 	return n;
 }
 
-const char *
-text_printable(const char *s, char *buf, size_t size)
+/* As text_printable(); with IS_EXACT as text_escape(). */
+static const char *
+escape(const char *s, char *buf, size_t size, bool is_exact)
 {
 	size_t out = 0;
 
 	while (*s) {
+		bool is_backslash = is_exact && *s == '\\';
 		size_t n = printable_length((const unsigned char *)s);
+		size_t wanted = is_backslash ? 2 : n ? n : 4;
 
-		if (out + (n ? n : 4) >= size)
+		if (out + wanted >= size)
 			break;
-		if (n)
+		if (is_backslash)
+			memcpy(buf + out, "\\\\", 2);
+		else if (n)
 			memcpy(buf + out, s, n);
 		else
 			snprintf(buf + out, size - out, "\\%03o", (unsigned char)*s);
-		out += n ? n : 4;
+		out += wanted;
 		s += n ? n : 1;
 	}
 	buf[out] = '\0';
 	return buf;
+}
+
+const char *
+text_printable(const char *s, char *buf, size_t size)
+{
+	return escape(s, buf, size, false);
+}
+
+const char *
+text_escape(const char *s, char *buf, size_t size)
+{
+	return escape(s, buf, size, true);
 }
 
 const char *

@@ -1,6 +1,4 @@
-/*
- * text: strings of our own, and strings of strangers.
- */
+/* text: memdiag's own strings, and untrusted strings. */
 #ifndef MEMDIAG_BASE_TEXT_H
 #define MEMDIAG_BASE_TEXT_H
 
@@ -9,7 +7,7 @@
 
 /* A file read whole: LEN bytes at V, followed by a NUL that is not counted. */
 struct text {
-	char *v;	/* owned; NULL when empty */
+	char *v; /* owned; NULL when empty */
 	size_t len;
 };
 
@@ -25,9 +23,16 @@ int text_read(struct text *t, int fd, size_t max_bytes);
 /*
  * Write S into BUF (of SIZE bytes, NUL-terminated, cut to fit) so that a terminal can show it:
  * control bytes and bytes that are not valid UTF-8 become \ooo.  Names of files, threads and
- * mappings come from strangers and are never printed without this.  Returns BUF.
+ * mappings are untrusted and never printed without this.  Returns BUF.
  */
 const char *text_printable(const char *s, char *buf, size_t size);
+
+/*
+ * As text_printable(), but a backslash becomes two, so that two names that differ never look alike
+ * (unless they were cut).  For names in documents that programs read.  Text that is escaped already
+ * may go through text_printable(), but not through this again.
+ */
+const char *text_escape(const char *s, char *buf, size_t size);
 
 /* Bytes for a person: "512 B", "4.0 KiB", "1.2 GiB" ... into BUF; returns BUF. */
 const char *text_bytes(uint64_t bytes, char *buf, size_t size);

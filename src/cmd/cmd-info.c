@@ -1,11 +1,13 @@
 #include <config.h>
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "ask/borrow.h"
+#include "ask/info.h"
+#include "base/cleanup.h"
 #include "cmd/command.h"
-#include "cmd/info.h"
+#include "cmd/several.h"
+#include "view/info.h"
 
 /* More rows than that are asked for with -n. */
 #define DEFAULT_ROWS 16
@@ -23,14 +25,20 @@ static const struct argp_option options[] = {
 		"arenas by resident (default), nr, system, in-use, free or threads", 1 },
 	{ "xml", KEY_XML, NULL, 0, "malloc_info's own document and nothing else", 1 },
 	{ "method", KEY_METHOD, "METHOD", 0,
-		"inject: the process calls malloc_info() itself; read: its heaps are read instead; auto: "
-		"what --max-lock says (default)", 1 },
+		"inject: the process calls malloc_info() itself; read: its heaps are read instead; "
+		"auto: "
+		"what --max-lock says (default)",
+		1 },
 	{ "max-lock", KEY_MAX_LOCK, "DURATION", 0,
-		"rather read than let malloc_info() lock an arena for longer; nor is the process stopped "
-		"for longer at a time, to be read (10ms)", 1 },
+		"rather read than let malloc_info() lock an arena for longer; nor is the process "
+		"stopped "
+		"for longer at a time, to be read (10ms)",
+		1 },
 	{ "capture", KEY_CAPTURE, "HOW", 0,
-		"how the text is caught: stream, a private stream (default); fd2, what is written to "
-		"standard error meanwhile", 2 },
+		"how the text is caught: stream, a private stream (default); fd2, what is written "
+		"to "
+		"standard error meanwhile",
+		2 },
 	{ 0 },
 };
 
@@ -41,29 +49,8 @@ static const char *const sort_name[] = {
 	[INFO_BY_IN_USE] = "in-use",
 	[INFO_BY_FREE] = "free",
 	[INFO_BY_THREADS] = "threads",
+	NULL,
 };
-const char *const info_method_name[] = {
-	[INFO_AUTO] = "auto",
-	[INFO_INJECT] = "inject",
-	[INFO_READ] = "read",
-};
-const char *const info_capture_name[] = {
-	[INJECT_CAPTURE_STREAM] = "stream",
-	[INJECT_CAPTURE_FD2] = "fd2",
-};
-#define NR(list) (sizeof(list) / sizeof *(list))
-
-/* The index of ARG in LIST; else argp exits, saying WHY. */
-static size_t
-choose(struct argp_state *state, const char *arg, const char *const *list, size_t nr,
-	const char *why)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (strcmp(arg, list[i]) == 0)
-			return i;
-	ui_refuse(state, arg, why);
-	return 0;
-}
 
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
@@ -74,6 +61,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->ui;
 		state->child_inputs[1] = &o->inject;
+		state->child_inputs[2] = &o->malloc;
 		return 0;
 	case KEY_ARENA:
 		o->arena = (long)ui_parse_count(state, arg);
@@ -82,23 +70,28 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->max_rows = ui_parse_count(state, arg);
 		return 0;
 	case KEY_SORT:
-		o->sort = (enum info_sort)choose(state, arg, sort_name, NR(sort_name),
+		o->sort = (enum info_sort)ui_word_option(state, arg, sort_name,
 			"is no key: say resident, nr, system, in-use, free or threads");
 		return 0;
 	case KEY_XML:
 		o->xml = true;
 		return 0;
 	case KEY_METHOD:
-		o->method = (enum info_method)choose(state, arg, info_method_name,
-			NR(info_method_name), "is no method: say auto, inject or read");
+		o->method = (enum info_method)ui_word_option(
+			state, arg, info_method_name, "is no method: say auto, inject or read");
 		return 0;
 	case KEY_MAX_LOCK:
-		if (!ui_parse_duration(arg, &o->max_lock_ns))
-			ui_refuse(state, arg, "is not a duration: say 500ms, 10s or 2m");
+		o->max_lock_ns = ui_duration_option(state, arg);
 		return 0;
 	case KEY_CAPTURE:
-		o->inject.capture = (enum inject_capture)choose(state, arg, info_capture_name,
-			NR(info_capture_name), "is no way to capture: say stream or fd2");
+		o->inject.capture = (enum inject_capture)ui_word_option(
+			state, arg, info_capture_name, "is no way to capture: say stream or fd2");
+		return 0;
+	case ARGP_KEY_END:
+		if (ui_is_several(&o->ui) && (o->xml || o->arena >= 0))
+			argp_error(state, "--arena and --xml take one process");
+		if (o->xml && o->ui.json)
+			argp_error(state, "--xml and --json: one document at a time");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -107,137 +100,104 @@ parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = borrow_children,
-	.args_doc = "[PID]",
+	.children = borrow_several_malloc_children,
+	.args_doc = "[PID...]",
 	.doc = "Where the memory of a process is, what malloc keeps in its arenas, and what to do "
 	       "about it.\n"
-	       "One idle thread is borrowed for about a millisecond to call malloc_info(); no other "
-	       "thread stops. Where that would lock an arena for long, its heaps are read instead.\v"
+	       "One idle thread is borrowed for about a millisecond to call malloc_info(); no "
+	       "other "
+	       "thread stops. Where that would lock an arena for long, its heaps are read "
+	       "instead.\v"
 	       "Examples:\n"
 	       "  memdiag info --pid 1234\n"
 	       "  memdiag info --pid 1234 --arena 3      the free chunks of one arena\n"
+	       "  memdiag info --pid postgres --all      a line for each, and the total\n"
 	       "  memdiag info --pid 1234 --json -o before.json\n"
 	       "  memdiag info --pid 1234 --xml          what malloc_info() itself says\n\n"
-	       "What malloc counts as free need not be resident, and what is resident and free need "
-	       "not go back: 'at most' and 'at least' are meant.\n\n" UI_EXIT_STATUS_HELP,
+	       "Memory that malloc counts as free may not be resident, and free resident memory "
+	       "may not go back to the kernel: 'at most' and 'at least' are bounds, not "
+	       "estimates.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* ---- finding out ---- */
-
-static void
-info_release(struct info *info)
-{
-	warnings_release(&info->warnings);
-	free(info->arena.v);
-	malloc_info_release(&info->mi);
-	heap_release(&info->heap);
-	text_release(&info->xml);
-	space_release(&info->space);
-	malloc_target_release(&info->mt);
-}
-
-/* The memory that it speaks of. */
-static int
-look(struct info *info, struct err *e)
-{
-	const struct space_options all = {
-		.objects = &info->mt.objects, .arenas = &info->mt.arenas };
-	struct space *s = &info->space;
-	struct err why;
-
-	if (space_read(s, &info->mt.target, &all, e) < 0)
-		return -1;
-	if (s->rss_from == SPACE_RSS_NONE)
-		warn(&info->warnings, true, "what is resident cannot be told: %s", s->rss_error.msg);
-	if (s->arenas_error.kind)
-		warn(&info->warnings, true, "arenas cannot be told: %s", s->arenas_error.msg);
-	else if (arenas_find_threads(&s->arenas, &info->mt.target, &s->threads, &why) < 0)
-		warn(&info->warnings, false, "which threads use which arena cannot be told: %s", why.msg);
-	return 0;
-}
-
-/* What it means. */
-static int
-understand(struct info *info, const struct info_options *opt, struct err *e)
-{
-	const struct malloc_info *mi = &info->mi;
-
-	if (malloc_info_parse(&info->mi, info->xml.v, info->xml.len, e) < 0)
-		return -1;
-	if (opt->arena >= (long)mi->heap.nr)
-		return err_set_kind(e, ERR_USAGE, 0, "there is no arena %ld: they go from 0 to %zu",
-			opt->arena, mi->heap.nr - 1);
-	if (mi->is_cut && !info->report.is_cut)
-		warn(&info->warnings, true, "%s", mi->note);
-	if (mi->is_unsorted_doubtful)
-		warn(&info->warnings, false,
-			"this glibc does not count its unsorted chunks right (BZ 16112): they are left "
-			"out, and in use is too high");
-	else if (!mi->has_top_in_rest)
-		warn(&info->warnings, false,
-			"this glibc (before 2.31) does not count the top of an arena as free: in use "
-			"is too high by it");
-	if (look(info, e) < 0 || info_match_arenas(info, e) < 0)
-		return -1;
-	info_account(info);
-	info_judge(info);
-	return 0;
-}
-
 /* ---- printing ---- */
-
-/* Raw for a program; for a terminal without the bytes that would drive it. */
-static void
-print_xml(const struct text *xml, const struct ui_output *out)
-{
-	char piece[1000], printable[4 * sizeof piece];
-
-	if (!out->is_terminal) {
-		fwrite(xml->v, 1, xml->len, out->f);
-		return;
-	}
-	for (size_t at = 0, n; at < xml->len; at += n) {
-		n = strcspn(xml->v + at, "\n");	/* or a NUL; the text ends with one */
-		if (n > sizeof piece - 1)
-			n = sizeof piece - 1;
-		memcpy(piece, xml->v + at, n);
-		piece[n] = '\0';
-		fputs(text_printable(piece, printable, sizeof printable), out->f);
-		if (xml->v[at + n] == '\n' || !xml->v[at + n]) {
-			fputc('\n', out->f);
-			n++;
-		}
-	}
-}
 
 static int
 print(const struct info *info, const struct info_options *opt, struct ui_output *out, struct err *e)
 {
-	if (opt->ui.json && !opt->xml)
-		return info_print_json(info, opt, out, e);
+	json_auto_t *document = NULL;
+
+	if (opt->ui.json) {
+		document = info_to_json(info, opt, e);
+		return document ? ui_json_print(document, out, e) : -1;
+	}
 	if (!opt->xml)
 		return info_print_text(info, opt, out, e);
-	print_xml(&info->xml, out);
+	info_print_xml(info, out);
 	return 0;
+}
+
+/* ---- several processes ---- */
+
+static const struct several_column columns[] = {
+	{ "RSS", "data.totals.rss_bytes", "rss_bytes", SEVERAL_BYTES },
+	{ "SWAP", "data.totals.swap_bytes", "swap_bytes", SEVERAL_BYTES },
+	{ "IN USE", "data.accounting.malloc_in_use.bytes", "malloc_in_use_bytes", SEVERAL_BYTES },
+	{ "FREE", "data.accounting.malloc_free.bytes", "malloc_free_bytes", SEVERAL_BYTES },
+	{ "LARGE", "data.accounting.malloc_mmapped.bytes", "malloc_mmapped_bytes", SEVERAL_BYTES },
+	{ "STACKS", "data.accounting.stacks.bytes", "stacks_bytes", SEVERAL_BYTES },
+	{ "OTHER", "data.accounting.other_anonymous.bytes", "other_anonymous_bytes",
+		SEVERAL_BYTES },
+	{ "FILES", "data.accounting.files.bytes", "files_bytes", SEVERAL_BYTES },
+	{ "SHM", "data.accounting.shared_memory.bytes", "shared_memory_bytes", SEVERAL_BYTES },
+	{ "ARENAS", "data.arena_count", "arena_count", SEVERAL_COUNT },
+	{ 0 },
+};
+
+static json_t *
+info_of_one(pid_t pid, void *arg, struct err *e)
+{
+	struct info_options opt = *(struct info_options *)arg;
+	auto_info struct info info = { .mt = MALLOC_TARGET_NONE };
+
+	opt.ui.pid = pid;
+	if (info_ask(&info, &opt, e) < 0 || info_understand(&info, &opt, e) < 0)
+		return NULL;
+	return info_to_json(&info, &opt, e);
+}
+
+static int
+run_several(struct info_options *opt, struct err *e)
+{
+	const struct several what = { "info", "asking malloc", columns, opt->max_rows, info_of_one,
+		opt };
+
+	return several_run(&what, &opt->ui, e);
 }
 
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct info_options opt = { .arena = -1, .max_rows = DEFAULT_ROWS,
-		.max_lock_ns = DEFAULT_MAX_LOCK_NS };
-	__attribute__((cleanup(info_release))) struct info info = { .mt = MALLOC_TARGET_NONE };
+	struct info_options opt = {
+		.arena = -1, .max_rows = DEFAULT_ROWS, .max_lock_ns = DEFAULT_MAX_LOCK_NS
+	};
+	auto_progress struct ui_progress *progress = NULL;
+	auto_info struct info info = { .mt = MALLOC_TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
 	ui_parse(&argp, argc, argv, &opt);
 	borrow_limit(&opt.inject, &opt.ui);
-	if (ui_output_open(&out, &opt.ui, e) < 0 || info_ask(&info, &opt, e) < 0)
+	if (ui_is_several(&opt.ui))
+		return run_several(&opt, e);
+	progress = ui_progress_begin(&opt.ui, "asking malloc");
+	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
+		info_ask(&info, &opt, e) < 0)
 		return -1;
-	if (!opt.xml && understand(&info, &opt, e) < 0)
+	if (!opt.xml && info_understand(&info, &opt, e) < 0)
 		return -1;
+	ui_progress_end(take_ptr(&progress));
 	if (print(&info, &opt, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
-	warnings_tell(&info.warnings, &opt.ui);
+	warnings_print(&info.warnings, &opt.ui);
 	return info.warnings.is_partial ? UI_PARTIAL : UI_DONE;
 }
 

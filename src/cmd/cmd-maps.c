@@ -1,20 +1,36 @@
 #include <config.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "account/place.h"
+#include "account/processes.h"
+#include "account/rows.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cmd/command.h"
-#include "cmd/deadline.h"
-#include "cmd/maps-rows.h"
-#include "cmd/maps-show.h"
+#include "cmd/several.h"
+#include "diff/growth.h"
+#include "diff/saved-maps.h"
+#include "heap/heap.h"
+#include "os/os.h"
+#include "os/rights.h"
+#include "ui/deadline.h"
 #include "ui/ui.h"
+#include "ui/warnings.h"
+#include "view/maps-place.h"
+#include "view/maps-processes.h"
+#include "view/maps.h"
 
 /* smaps of more than this makes the target's mmap() wait for tens of milliseconds. */
 #define PSS_WARN_BYTES (UINT64_C(4) << 30)
+
+/* Some 450,000 mappings; by default a process can have 65,530. */
+#define OWN_WARN_BYTES (UINT64_C(64) << 20)
 
 struct options {
 	struct ui_options ui;
@@ -22,78 +38,198 @@ struct options {
 	enum rows_sort sort;
 	size_t limit;
 	struct space_options space;
-	struct user_classes classes;
-	const char *diff;	/* file name */
-	bool has_by, has_sort;
+	struct selection selection;
+	unsigned int extras; /* bits of enum extra */
+	const char *diff;    /* file name */
+	raddr at;
+	bool has_by, has_sort, has_several, has_at;
 };
 
-enum { KEY_BY = 1, KEY_SORT, KEY_PSS, KEY_DIFF, KEY_CLASS, KEY_RSS_FROM };
+enum {
+	KEY_BY = 1,
+	KEY_SORT,
+	KEY_PSS,
+	KEY_DIFF,
+	KEY_CLASS,
+	KEY_RSS_FROM,
+	KEY_AT,
+	KEY_OBJECT,
+	KEY_COLUMNS,
+	KEY_RANGE
+};
 
 static const struct argp_option options[] = {
 	{ "by", KEY_BY, "WHAT", 0, "add up by class, object, arena, thread or mapping (class)", 1 },
-	{ "sort", KEY_SORT, "COLUMN", 0, "virt, rss, swap, hugetlb, count or name (rss)", 1 },
-	{ "lines", 'n', "N", 0, "show the first N only", 1 },
-	{ "class", KEY_CLASS, "NAME=GLOB", 0,
-		"put mappings of files that match GLOB into a class of their own; may be repeated", 1 },
+	{ "sort", KEY_SORT, "COLUMN", 0,
+		"virt, rss, swap, hugetlb, count or name; pss, uss, dirty, locked or thp if "
+		"--columns has it (rss)",
+		1 },
+	{ "lines", 'n', "N", 0, "at most N lines in each table; 0 is all of them (0)", 1 },
+	{ "at", KEY_AT, "ADDR", 0, "what lies at address ADDR (hexadecimal), and nothing else", 1 },
+	{ "class", KEY_CLASS, "CLASS|NAME=GLOB", 0,
+		"print this class only (heap, 'thread stacks', ...); or put mappings of files that "
+		"match GLOB into a class NAME; may be repeated",
+		1 },
+	{ "object", KEY_OBJECT, "GLOB", 0,
+		"print objects only whose name, with or without its directory, matches GLOB", 1 },
+	{ "range", KEY_RANGE, "START-END", 0, "print these addresses only (hexadecimal)", 1 },
 	{ "pss", KEY_PSS, NULL, 0,
-		"PSS and USS too, as the kernel estimates them; the target's mmap() waits meanwhile", 1 },
+		"PSS and USS too, as the kernel estimates them; the target's mmap() waits "
+		"meanwhile",
+		1 },
+	{ "columns", KEY_COLUMNS, "LIST", 0,
+		"more columns: pss, uss, dirty, locked (by mlock()) and thp (on transparent huge "
+		"pages); all but thp make the target's mmap() wait as --pss does, which is pss,uss",
+		1 },
 	{ "rss-from", KEY_RSS_FROM, "SOURCE", 0,
-		"auto, scan, pagemap, smaps or none: where the numbers of pages come from (auto)", 1 },
+		"auto, scan, pagemap, smaps or none: where the numbers of pages come from (auto)",
+		1 },
 	{ "diff", KEY_DIFF, "FILE", 0, "what grew since FILE, a saved --json output", 1 },
 	{ 0 },
 };
 
-/* The index of ARG in NAMES, of which there are NR; ends the program if it is none of them. */
-static int
-choose(struct argp_state *state, const char *arg, const char *const *names, int nr)
-{
-	for (int i = 0; i < nr; i++)
-		if (strcmp(arg, names[i]) == 0)
-			return i;
-	ui_refuse(state, arg, "is not one of the words --help names");
-	return 0;
-}
-
+/* NAME=GLOB makes a class. */
 static void
-add_class(struct argp_state *state, struct user_classes *classes, char *arg)
+make_class(struct argp_state *state, struct selection *sel, char *name, const char *glob)
 {
-	char *equals = strchr(arg, '=');
 	struct user_class *c;
 
-	if (!equals || equals == arg || !equals[1]) {
-		ui_refuse(state, arg, "is not NAME=GLOB, as in mo='*.mo'");
-		return;
-	}
-	*equals = '\0';
-	for (int g = 0; g < NR_GROUPS; g++)
-		if (strcmp(arg, group_name(g)) == 0)
-			ui_refuse(state, arg, "is a class already");
-	c = array_add(classes);
-	if (!c) {
+	if (!*name || !*glob)
+		ui_refuse(state, name, "is not NAME=GLOB, as in mo='*.mo'");
+	if (selection_knows_class(&(struct selection){ 0 }, name))
+		ui_refuse(state, name, "is a class already");
+	c = array_add(&sel->own);
+	if (c)
+		*c = (struct user_class){ name, glob };
+	else
 		argp_failure(state, UI_FAILED, ENOMEM, "cannot keep classes");
-		return;
-	}
-	c->name = arg;
-	c->glob = equals + 1;
 }
 
 static void
-set_limit(struct argp_state *state, struct options *o, const char *arg)
+add_class(struct argp_state *state, struct selection *sel, char *arg)
+{
+	char *equals = strchr(arg, '=');
+	const char **c;
+
+	if (equals) {
+		*equals = '\0';
+		make_class(state, sel, arg, equals + 1);
+		return;
+	}
+	c = array_add(&sel->classes);
+	if (c)
+		*c = arg;
+	else
+		argp_failure(state, UI_FAILED, ENOMEM, "cannot keep classes");
+}
+
+/* A class may be made behind the option that chooses it, so this is asked at the end. */
+static void
+check_classes(struct argp_state *state, const struct selection *sel)
+{
+	char text[256] = "is not a class: there are";
+	size_t len = strlen(text);
+
+	for (int g = 0; g < NR_GROUPS; g++)
+		len += (size_t)snprintf(text + len, sizeof text - len, "%s %s", g ? "," : "",
+			group_name((enum group)g));
+	snprintf(text + len, sizeof text - len, ", their parts, and those that NAME=GLOB makes");
+	for (size_t i = 0; i < sel->classes.nr; i++)
+		if (!selection_knows_class(sel, sel->classes.v[i]))
+			ui_refuse(state, sel->classes.v[i], text);
+}
+
+/* LIST is "dirty,thp", and is taken apart. */
+static void
+add_columns(struct argp_state *state, struct options *o, char *list)
+{
+	for (char *name; (name = strsep(&list, ","));) {
+		int x = 0;
+
+		while (x < NR_EXTRAS && strcmp(name, extra_columns[x].name) != 0)
+			x++;
+		if (x == NR_EXTRAS) {
+			ui_refuse(state, name,
+				"is not a column: there are pss, uss, dirty, locked and thp");
+			return;
+		}
+		o->extras |= 1U << x;
+		o->space.want_pss |= extra_columns[x].is_of_smaps;
+	}
+}
+
+/* The address that TEXT begins with; *RET_END is behind it.  False if none. */
+static bool
+parse_address(const char *text, raddr *ret, const char **ret_end)
 {
 	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
 
-	if (arg[0] < '0' || arg[0] > '9' || *end || !n)
-		ui_refuse(state, arg, "is not a number of lines");
-	o->limit = n;
+	/* strtoull() also takes blanks and signs. */
+	errno = 0;
+	ret->v = strtoull(text, &end, 16);
+	*ret_end = end;
+	return isxdigit((unsigned char)text[0]) && !errno;
+}
+
+static void
+set_address(struct argp_state *state, struct options *o, const char *arg)
+{
+	const char *end;
+
+	if (!parse_address(arg, &o->at, &end) || *end)
+		ui_refuse(state, arg, "is not an address: say 7f12345678 or 0x7f12345678");
+	o->has_at = true;
+}
+
+static void
+set_range(struct argp_state *state, struct options *o, const char *arg)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct selection *sel = &o->selection;
+	const char *end;
+
+	if (!parse_address(arg, &sel->start, &end) || *end != '-' ||
+		!parse_address(end + 1, &sel->end, &end) || *end || sel->end.v <= sel->start.v)
+		ui_refuse(state, arg, "is not a range: say START-END, as in /proc/PID/maps");
+	sel->start.v -= sel->start.v % page;
+	sel->end.v -= 1 + (sel->end.v - 1) % page; /* first down: it may be the last address */
+	sel->end.v += page;
+	sel->has_range = true;
+	o->space.cut[0] = sel->start;
+	o->space.cut[1] = sel->end;
+}
+
+static void
+check_options(struct argp_state *state, struct options *o)
+{
+	const struct selection *sel = &o->selection;
+	bool by_extra = o->has_sort && o->sort >= SORT_PSS && o->sort <= SORT_THP;
+
+	o->has_several = ui_is_several(&o->ui);
+	check_classes(state, sel);
+	if (o->has_several && (o->has_by || o->diff || o->has_at || sel->has_range))
+		argp_error(state, "--at, --by, --diff and --range take one process");
+	if (o->has_several && sel->own.nr && !sel->classes.nr)
+		argp_error(state,
+			"of several processes no class has a line: choose NAME of --class "
+			"NAME=GLOB by --class NAME");
+	if (o->has_at && (o->has_by || o->diff || sel->own.nr || !selection_is_all(sel)))
+		argp_error(state,
+			"--at looks at one address, --by, --class, --object, --range and --diff at "
+			"several");
+	if (by_extra && (!(o->extras & 1U << (o->sort - SORT_PSS)) || o->diff))
+		argp_error(state,
+			"what --columns adds is known with --columns (or --pss) only, and not "
+			"compared by --diff");
 }
 
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	static const char *const sorts[] = { "rss", "virt", "swap", "hugetlb", "count",
-		"name" };
-	static const char *const sources[] = { "auto", "scan", "pagemap", "smaps", "none" };
+	static const char *const sorts[] = { "rss", "virt", "swap", "hugetlb", "count", "name",
+		"pss", "uss", "dirty", "locked", "thp", NULL };
+	static const char unknown_word[] = "is not one of the words --help names";
+	static const char *const sources[] = { "auto", "scan", "pagemap", "smaps", "none", NULL };
 	struct options *o = state->input;
 
 	switch (key) {
@@ -101,32 +237,44 @@ parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->ui;
 		return 0;
 	case KEY_BY:
-		o->by = (enum rows_by)choose(state, arg, rows_by_names, NR_BY);
+		o->by = (enum rows_by)ui_word_option(state, arg, rows_by_names, unknown_word);
 		o->has_by = true;
 		return 0;
 	case KEY_SORT:
-		o->sort = (enum rows_sort)choose(state, arg, sorts, 6);
+		o->sort = (enum rows_sort)ui_word_option(state, arg, sorts, unknown_word);
 		o->has_sort = true;
 		return 0;
 	case 'n':
-		set_limit(state, o, arg);
+		o->limit = ui_parse_count(state, arg);
 		return 0;
 	case KEY_CLASS:
-		add_class(state, &o->classes, arg);
+		add_class(state, &o->selection, arg);
+		return 0;
+	case KEY_OBJECT:
+		o->selection.object = arg;
+		return 0;
+	case KEY_RANGE:
+		set_range(state, o, arg);
+		return 0;
+	case KEY_AT:
+		set_address(state, o, arg);
 		return 0;
 	case KEY_PSS:
-		o->space.want_pss = true;
+		add_columns(state, o, (char[]){ "pss,uss" });
+		return 0;
+	case KEY_COLUMNS:
+		add_columns(state, o, arg);
 		return 0;
 	case KEY_RSS_FROM:
-		o->space.rss_from = (enum space_rss)choose(state, arg, sources, 5);
+		o->space.rss_from =
+			(enum space_rss)ui_word_option(state, arg, sources, unknown_word);
 		return 0;
 	case KEY_DIFF:
 		o->diff = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (o->diff && o->has_by && o->by == BY_MAPPING)
-			argp_error(state, "--diff matches names, and mappings have none of their own");
-		if (!o->has_sort && o->by == BY_MAPPING)
+		check_options(state, o);
+		if (!o->has_sort && o->by == BY_MAPPING && !o->diff)
 			o->sort = SORT_ADDRESS;
 		return 0;
 	default:
@@ -137,7 +285,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.args_doc = "[PID]",
+	.args_doc = "[PID...]",
 	.doc = "Break down the address space of a process: every byte of VIRT, RSS and swap is in "
 	       "exactly one class.  The sums are compared with the kernel's own counters.\v"
 	       "Nothing is stopped and nothing is changed in the process.\n\n"
@@ -145,16 +293,21 @@ static const struct argp argp = {
 	       "  memdiag maps --pid 1234\n"
 	       "  memdiag maps --pid 1234 --by=object --sort=virt -n 20\n"
 	       "  memdiag maps --pid 1234 --class mo='*.mo' --class mu='*.mu'\n"
+	       "  memdiag maps --pid 1234 --class heap --by=mapping\n"
+	       "  memdiag maps --pid 1234 --object 'libc.so.*'\n"
+	       "  memdiag maps --pid 1234 --at 0x7f31c2a04010\n"
+	       "  memdiag maps --pid postgres --all --pss\n"
+	       "  memdiag maps --pid 1234 --columns=dirty,locked,thp --sort=dirty\n"
 	       "  memdiag maps --pid 1234 --json -o then.json\n"
 	       "  memdiag maps --pid 1234 --diff then.json\n\n" UI_EXIT_STATUS_HELP,
-	.children = ui_options_children,
+	.children = ui_several_children,
 };
 
 /* ---- comparing ---- */
 
 /* The file may well be of another process; that is worth a word. */
 static void
-tell_other_target(const struct options *o, const struct target *t, json_t *old)
+warn_of_other_target(const struct options *o, const struct target *t, json_t *old)
 {
 	json_auto_t *now = ui_json_new("maps", t);
 	char name[96];
@@ -168,56 +321,24 @@ tell_other_target(const struct options *o, const struct target *t, json_t *old)
 static int
 read_old(struct options *o, json_t **ret, struct err *e)
 {
-	json_auto_t *old = NULL;
-	const char *by;
-	enum rows_by was = 0;
+	json_auto_t *filter = selection_to_json(&o->selection);
 
-	if (saved_read(&old, o->diff, e) < 0)
-		return -1;
-	by = json_string_value(json_object_get(json_object_get(old, "data"), "by"));
-	if (strcmp(saved_command(old), "maps") != 0 || !by)
-		return err_set(e, 0, "%s is not what 'memdiag maps --json' writes", o->diff);
-	while (was < BY_MAPPING && strcmp(by, rows_by_names[was]) != 0)
-		was++;
-	if (was == BY_MAPPING)
-		return err_set(e, 0, "%s is not by class, object, arena or thread", o->diff);
-	if (o->has_by && was != o->by)
-		return err_set_kind(e, ERR_USAGE, 0, "%s is by %s", o->diff, rows_by_names[was]);
-	o->by = was;
-	*ret = json_incref(old);
-	return 0;
-}
-
-/* The column of maps_growth that a table is sorted by. */
-static size_t
-growth_column_of(enum rows_sort sort)
-{
-	static const size_t column[] = { [SORT_VIRT] = 0, [SORT_RSS] = 1, [SORT_SWAP] = 2,
-		[SORT_HUGETLB] = 3, [SORT_COUNT] = 4, [SORT_NAME] = GROWTH_BY_NAME, [SORT_ADDRESS] = 0 };
-
-	return column[sort];
-}
-
-/* Fill in what grew since OLD. */
-static int
-compare(struct maps_report *report, json_t *old, struct growth *growth, struct err *e)
-{
-	json_auto_t *now = rows_to_json(report->rows, report->order, report->s);
-	json_t *then = json_object_get(json_object_get(old, "data"), "groups");
-
-	if (growth_find(growth, &maps_growth, then, now, e) < 0)
-		return err_context(e, "the saved output");
-	growth_sort(growth, growth_column_of(report->sort));
-	report->growth = growth;
-	report->since = old;
-	return 0;
+	return saved_maps_read(ret, &o->by, o->diff, o->has_by, filter, e);
 }
 
 /* ---- running ---- */
 
 static void
-tell_notes(const struct options *o, const struct space *s)
+print_notes(const struct options *o, const struct space *s)
 {
+	uint64_t own = space_own_bytes(s);
+
+	if (own > OWN_WARN_BYTES)
+		ui_note(&o->ui,
+			"memdiag needs %" PRIu64
+			" MiB of memory for %zu mappings: do not run it in a small "
+			"memory cgroup",
+			own >> 20, s->process->maps.nr);
 	if (s->rss_error.kind && s->rss_from == SPACE_RSS_NONE)
 		ui_note(&o->ui, "pages were not counted: %s", s->rss_error.msg);
 	else if (s->rss_error.kind)
@@ -237,6 +358,22 @@ print(const struct options *o, const struct maps_report *report, struct err *e)
 	return ui_output_close(&out, e);
 }
 
+/* Nothing of T is selected by its object or address; a class may well be empty. */
+static int
+refuse_selection(const struct options *o, const struct target *t, struct err *e)
+{
+	const struct selection *sel = &o->selection;
+	char object[96], where[64] = "";
+
+	if (sel->has_range)
+		snprintf(where, sizeof where, " within %" PRIx64 "-%" PRIx64, sel->start.v,
+			sel->end.v);
+	if (!sel->object)
+		return err_set(e, 0, "nothing of %d is mapped%s", t->pid, where);
+	return err_set(e, 0, "%d has no object called '%s'%s; --by=object lists them", t->pid,
+		text_printable(sel->object, object, sizeof object), where);
+}
+
 static int
 report(const struct options *o, const struct target *t, const struct space *s, json_t *old,
 	struct err *e)
@@ -244,30 +381,61 @@ report(const struct options *o, const struct target *t, const struct space *s, j
 	auto_rows struct rows rows = { 0 };
 	auto_growth struct growth growth = { 0 };
 	auto_free const struct row **order = NULL;
+	auto_free uint32_t *leaves = NULL;
 	auto_repeats struct repeats repeats = { 0 };
 	struct maps_report report = {
-		.t = t, .s = s, .by = o->by, .sort = o->sort, .limit = o->limit, .rows = &rows,
+		.t = t,
+		.s = s,
+		.by = o->by,
+		.sort = o->sort,
+		.limit = o->limit,
+		.selection = &o->selection,
+		.extras = o->extras,
+		.rows = &rows,
 		.repeats = &repeats,
 	};
 
-	if (rows_make(&rows, s, t, o->by, &o->classes, e) < 0 ||
-		rows_sort(&rows, o->sort, &order, e) < 0 || repeats_find(&repeats, s, e) < 0)
+	if (!o->selection.classes.nr && !selection_is_any(&o->selection, s))
+		return refuse_selection(o, t, e);
+	if (o->by == BY_MAPPING
+			? leaves_sort(s, &o->selection, o->sort, &leaves, &report.nr_leaves, e) < 0
+			: rows_make(&rows, s, t, o->by, &o->selection, e) < 0 ||
+				rows_sort(&rows, o->sort, &order, e) < 0)
+		return -1;
+	if (repeats_find(&repeats, s, e) < 0)
 		return -1;
 	report.order = order;
-	if (old && compare(&report, old, &growth, e) < 0)
+	report.leaves = leaves;
+	if (old && maps_compare(&report, old, &growth, e) < 0)
 		return -1;
-	tell_notes(o, s);
+	print_notes(o, s);
 	if (print(o, &report, e) < 0)
 		return -1;
 	return s->rss_error.kind ? UI_PARTIAL : UI_DONE;
 }
 
-/*
- * We may not see the mappings, but everybody may read the totals.  WHY says what was in the way.
- */
+/* The use of one address. */
 static int
-report_totals(const struct options *o, const struct target *t, const struct err *why,
-	struct err *e)
+report_place(const struct options *o, const struct target *t, const struct space *s, struct err *e)
+{
+	auto_output struct ui_output out = { 0 };
+	struct place place;
+
+	if (place_find(&place, s, o->at, e) < 0 || ui_output_open(&out, &o->ui, e) < 0)
+		return -1;
+	print_notes(o, s);
+	if (!o->ui.json)
+		maps_place_text(&out, &o->ui, &place, s, t);
+	else if (maps_place_json(&out, &place, s, t, e) < 0)
+		return -1;
+	if (ui_output_close(&out, e) < 0)
+		return -1;
+	return s->rss_error.kind ? UI_PARTIAL : UI_DONE;
+}
+
+/* The mappings are unreadable, but all users may read the totals.  WHY is the reason. */
+static int
+report_totals(const struct options *o, const struct target *t, const struct err *why, struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
 	struct os_status s;
@@ -293,13 +461,16 @@ warn_of_pss(const struct options *o, const struct target *t)
 	struct err e;
 
 	if (o->space.want_pss && os_status(t, 0, &s, &e) == 0 && s.vm_rss_bytes > PSS_WARN_BYTES)
-		ui_note(&o->ui, "--pss: mmap() and munmap() in %d wait while the kernel counts %" PRIu64
-			" GiB", t->pid, s.vm_rss_bytes >> 30);
+		ui_note(&o->ui,
+			"smaps: mmap() and munmap() in %d wait while the kernel counts %" PRIu64
+			" GiB",
+			t->pid, s.vm_rss_bytes >> 30);
 }
 
 static int
-look(struct options *o, struct err *e)
+show_one(struct options *o, struct err *e)
 {
+	auto_progress struct ui_progress *progress = NULL;
 	auto_target struct target t = TARGET_NONE;
 	auto_space struct space s = { 0 };
 	json_auto_t *old = NULL;
@@ -308,27 +479,116 @@ look(struct options *o, struct err *e)
 	if ((o->diff && read_old(o, &old, e) < 0) || target_open(&t, o->ui.pid, e) < 0)
 		return -1;
 	if (old)
-		tell_other_target(o, &t, old);
+		warn_of_other_target(o, &t, old);
 	warn_of_pss(o, &t);
-	if (space_read(&s, &t, &o->space, e) == 0)
-		return report(o, &t, &s, old, e);
-	if (e->kind != ERR_PERMISSION)
+	progress = ui_progress_begin(&o->ui, "reading the address space");
+	if (space_read(&s, &t, &o->space, e) == 0) {
+		ui_progress_end(take_ptr(&progress));
+		return o->has_at ? report_place(o, &t, &s, e) : report(o, &t, &s, old, e);
+	}
+	if (e->kind != ERR_PERMISSION || o->has_at || !selection_is_all(&o->selection))
 		return -1;
 	os_diagnose_eperm(&t, "read its mappings", &why);
 	return report_totals(o, &t, &why, e);
 }
 
+/* ---- several processes ---- */
+
+/*
+ * Read the address space of T into S, which is not read if that is forbidden: then W has a warning.
+ */
+static int
+read_space(struct space *s, bool *ret_is_read, struct os_status *ret, const struct options *o,
+	const struct target *t, struct warnings *w, struct err *e)
+{
+	warn_of_pss(o, t);
+	*ret_is_read = space_read(s, t, &o->space, e) == 0;
+	if (!*ret_is_read && (e->kind != ERR_PERMISSION || !selection_is_all(&o->selection)))
+		return -1;
+	if (!*ret_is_read)
+		warnings_add(w, true, "%d (%s): only totals: %s", (int)t->pid, t->comm, e->msg);
+	else if (s->rss_error.kind)
+		warnings_add(w, true, "%d (%s): %s", (int)t->pid, t->comm, s->rss_error.msg);
+	if (!*ret_is_read)
+		return os_status(t, 0, ret, e);
+	*ret = s->after;
+	return 0;
+}
+
+struct adder {
+	const struct options *o;
+	struct process_sums sums;
+	struct warnings warnings;
+};
+
+/* Add the line of T.  That its mappings may not be read is a warning. */
+static int
+add_process(const struct target *t, void *arg, struct err *e)
+{
+	struct adder *a = arg;
+	auto_space struct space s = { 0 };
+	struct process_sum *sum;
+	struct os_status status;
+	bool is_read;
+
+	if (read_space(&s, &is_read, &status, a->o, t, &a->warnings, e) < 0)
+		return -1;
+	sum = array_add(&a->sums);
+	if (!sum)
+		return err_set(e, ENOMEM, "cannot keep the processes");
+	*sum = process_sum_of(t, is_read ? &s : NULL, &a->o->selection, &status);
+	return 0;
+}
+
+static int
+print_all(const struct options *o, const struct adder *a, struct err *e)
+{
+	auto_output struct ui_output out = { 0 };
+
+	if (ui_output_open(&out, &o->ui, e) < 0)
+		return -1;
+	if ((o->ui.json ? maps_processes_json(
+				  &out, &a->sums, &o->selection, o->space.want_pss, &a->warnings, e)
+			: maps_processes_text(&out, &o->ui, &a->sums, &o->selection, o->extras,
+				  o->limit, e)) < 0)
+		return -1;
+	return ui_output_close(&out, e);
+}
+
+static int
+show_several(const struct options *o, struct err *e)
+{
+	struct ui_progress *progress = ui_progress_begin(&o->ui, "reading the address spaces");
+	struct adder a = { .o = o };
+	int failed = several_each(&o->ui.asked, add_process, &a, &a.warnings, e), status;
+
+	ui_progress_end(progress);
+	process_sums_sort(&a.sums, o->sort);
+	failed = failed || print_all(o, &a, e) < 0;
+	status = failed ? -1 : a.warnings.is_partial ? UI_PARTIAL : UI_DONE;
+	if (!failed)
+		warnings_print(&a.warnings, &o->ui);
+	free(a.sums.v);
+	warnings_release(&a.warnings);
+	return status;
+}
+
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options o = { .space.want_unused = true };
+	struct options o = { .space = {
+				     .want_unused = true, .count_mmapped = malloc_count_mmapped } };
 	int status;
 
 	ui_parse(&argp, argc, argv, &o);
-	/* Nothing is stopped or changed by us, so we may leave at any point. */
+	/* memdiag stops and changes nothing, so it may end at any point. */
 	deadline_set(o.ui.timeout_ns);
-	status = look(&o, e);
-	free(o.classes.v);
+	if (ui_find_processes(&o.ui, e) < 0)
+		status = -1;
+	else
+		status = o.has_several ? show_several(&o, e) : show_one(&o, e);
+	free(o.ui.asked.v);
+	selection_release(&o.selection);
 	return status;
 }
 

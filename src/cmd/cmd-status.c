@@ -3,13 +3,22 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "agentctl/agentctl.h"
+#include "agentctl/sampler-memory.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
-#include "cmd/counted.h"
-#include "cmd/deadline.h"
-#include "profile/profile.h"
+#include "cmd/several.h"
+#include "glibc/process.h"
+#include "noting/log-record.h"
+#include "os/os.h"
+#include "os/rights.h"
+#include "os/threads.h"
+#include "ui/deadline.h"
+#include "ui/warnings.h"
+#include "view/counted.h"
+#include "view/family.h"
+#include "view/logged.h"
 
 #define DEFAULT_ROWS 16
 
@@ -22,7 +31,7 @@ struct options {
 struct row {
 	const struct wire_thread *counters;
 	int64_t bytes;
-	pid_t tid;		/* as we see it; 0: it has ended */
+	pid_t tid; /* as we see it; 0: it has ended */
 	char name[64];
 };
 
@@ -30,6 +39,10 @@ struct status {
 	struct target target;
 	struct counter counter;
 	struct wire_totals totals;
+	struct sampler_memory sampler;
+	struct logged log; /* of a record */
+	struct warnings warnings;
+	struct family family; /* none if it is alone */
 	struct row *row;
 	size_t nr;
 };
@@ -60,17 +73,20 @@ parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = ui_options_children,
-	.args_doc = "[PID]",
-	.doc = "What a process that counts has allocated, be it by 'memdiag run', 'memdiag count start' or "
-	       "the agent preloaded: bytes, blocks, mappings, the most there was, its limit, and what each "
-	       "thread has.\v"
+	.children = ui_several_children,
+	.args_doc = "[PID...]",
+	.doc = "Print what the agent has counted in a process that was started with 'memdiag run', "
+	       "passed to 'memdiag count start', or had the agent preloaded: bytes, blocks, "
+	       "mappings, the peak, its limit, and what each thread has.\v"
 	       "Nothing is stopped and nothing is changed in the process.\n\n"
 	       "Examples:\n"
 	       "  memdiag status --pid 1234\n"
-	       "  memdiag status --pid 1234 --json\n\n"
-	       "A block counts for the thread that allocated it until any thread frees it, so what a "
-	       "thread has may be less than nothing; the sum is what counts.\n\n" UI_EXIT_STATUS_HELP,
+	       "  memdiag status --pid 1234 --json\n"
+	       "  memdiag status --pid worker --all\n\n"
+	       "A block counts for the thread that allocated it until any thread frees it, so what "
+	       "a "
+	       "thread has may be less than nothing; the sum is what "
+	       "counts.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- finding out ---- */
@@ -79,6 +95,8 @@ static void
 status_release(struct status *s)
 {
 	free(s->row);
+	warnings_release(&s->warnings);
+	family_release(&s->family);
 	counter_release(&s->counter);
 	target_release(&s->target);
 }
@@ -87,34 +105,46 @@ static int
 read_counters(struct status *s, struct err *e)
 {
 	const struct target *t = &s->target;
-	auto_maps struct maps m = { 0 };
-	auto_objects struct objects o = { 0 };
+	auto_process struct process p = { 0 };
+	struct err why;
 
-	if (maps_read(&m, t, e) < 0 || objects_find(&o, &m, t, NULL, e) < 0 ||
-		counter_read(&s->counter, t, &m, &o, e) < 0)
+	if (process_read(&p, t, e) < 0 || counter_read(&s->counter, &p, e) < 0)
 		return -1;
 	if (!s->counter.agent.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) does not have memdiag's agent, so nobody has counted. Start it with "
-			"'memdiag run'; of a process as it is, 'memdiag info' tells what malloc has",
+			"%d (%s) does not have memdiag's agent: there are no counters. Start it "
+			"with "
+			"'memdiag run'; of a process as it is, 'memdiag info' shows what malloc "
+			"has",
 			t->pid, t->comm);
 	if (s->counter.is_parents)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is a child of a process that the agent counts in, and is not counted "
-			"itself: see 'memdiag run --follow-children'", t->pid, t->comm);
+			"%d (%s) is a child of a process that the agent counts in, and is not "
+			"counted "
+			"itself: see 'memdiag run --follow-children'",
+			t->pid, t->comm);
 	if (!s->counter.segment)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) has memdiag's agent, which does not count: it was not asked to, or "
-			"cannot stand in front of this malloc", t->pid, t->comm);
+			"%d (%s) has memdiag's agent, which does not count: it was not asked to, "
+			"or "
+			"cannot stand in front of this malloc",
+			t->pid, t->comm);
 	wire_add_up(s->counter.segment, s->counter.nr_threads, &s->totals);
-	return 0;
+	/* It is printed beside the counters, which need nothing of it. */
+	if (sampler_memory_read(&s->sampler, &p, &s->counter, &why) < 0)
+		warnings_add(
+			&s->warnings, true, "cannot determine what the sampler takes: %s", why.msg);
+	if (s->counter.sites_at.v)
+		log_record_look(t, s->counter.sites_at, &s->log);
+	logged_warn(&s->log, &s->warnings);
+	return family_find(&s->family, t, &p.objects, e);
 }
 
 /* ---- threads ---- */
 
 /*
- * The agent writes down the numbers that threads have in their own namespace, INNER.  Of NR TIDS the
- * one that is WANTED there, 0 if it is not among them.
+ * The agent writes down the numbers that threads have in their own namespace, INNER.  Returns the
+ * one of NR TIDS that is WANTED there, 0 if none is.
  */
 static pid_t
 find_tid(const pid_t *tids, const pid_t *inner, size_t nr, uint32_t wanted)
@@ -125,7 +155,7 @@ find_tid(const pid_t *tids, const pid_t *inner, size_t nr, uint32_t wanted)
 	return 0;
 }
 
-/* Who has the stack that the place with LIST is for; 0 if nobody has it now. */
+/* The thread on the stack of the place with LIST; 0 if none now. */
 static pid_t
 find_owner(const raddr *lists, const pid_t *tids, size_t nr, uint64_t list)
 {
@@ -202,7 +232,7 @@ make_rows(struct status *s, struct err *e)
 		if (!r->counters->nr_allocated && !r->counters->live_bytes)
 			continue;
 		r->bytes = (int64_t)((uint64_t)r->counters->live_bytes -
-				     (uint64_t)r->counters->first_bytes);
+			(uint64_t)r->counters->first_bytes);
 		r->tid = r->counters->robust_list
 			? find_owner(lists, tids, nr, r->counters->robust_list)
 			: find_tid(tids, inner, nr, r->counters->tid);
@@ -216,8 +246,8 @@ make_rows(struct status *s, struct err *e)
 /* ---- printing ---- */
 
 static int
-print_threads(const struct status *s, const struct options *opt, struct ui_output *out,
-	struct err *e)
+print_threads(
+	const struct status *s, const struct options *opt, struct ui_output *out, struct err *e)
 {
 	auto_table struct ui_table *table = ui_table_new(out);
 	size_t nr = opt->max_rows && opt->max_rows < s->nr ? opt->max_rows : s->nr;
@@ -246,7 +276,7 @@ print_threads(const struct status *s, const struct options *opt, struct ui_outpu
 	if (ui_table_print(table, e) < 0)
 		return -1;
 	if (nr < s->nr)
-		fprintf(out->f, "and %zu more; -n 0 shows all\n", s->nr - nr);
+		ui_print_more(out->f, s->nr - nr);
 	return 0;
 }
 
@@ -255,22 +285,29 @@ print_text(const struct status *s, const struct options *opt, struct ui_output *
 {
 	fprintf(out->f, "%s %d\n", s->target.comm, (int)s->target.pid);
 	counted_print(s->counter.segment, &s->totals, &opt->ui, out->f);
-	return s->nr ? print_threads(s, opt, out, e) : 0;
+	counted_print_sampler(&s->sampler, &opt->ui, out->f);
+	logged_print(&s->log, &opt->ui, out->f);
+	if (s->nr && print_threads(s, opt, out, e) < 0)
+		return -1;
+	if (s->family.nr < 2)
+		return 0;
+	fputc('\n', out->f);
+	family_print_sum(&s->family, &opt->ui, out->f);
+	return family_print(&s->family, &opt->ui, out, opt->max_rows, "-n 0", e);
 }
 
 static json_t *
 row_to_json(const struct row *r)
 {
-	return json_pack("{s:o, s:o, s:I, s:I, s:I}",
-		"tid", r->tid ? json_integer(r->tid) : json_null(),
-		"name", ui_json_string(r->name),
-		"bytes", (json_int_t)r->bytes,
-		"blocks_allocated", (json_int_t)r->counters->nr_allocated,
+	return json_pack("{s:o, s:o, s:I, s:I, s:I}", "tid",
+		r->tid ? json_integer(r->tid) : json_null(), "name", ui_json_text(r->name), "bytes",
+		(json_int_t)r->bytes, "blocks_allocated", (json_int_t)r->counters->nr_allocated,
 		"blocks_freed", (json_int_t)r->counters->nr_freed);
 }
 
-static int
-print_json(const struct status *s, struct ui_output *out, struct err *e)
+/* The document, the caller's; NULL with E. */
+static json_t *
+status_to_json(const struct status *s, struct err *e)
 {
 	json_auto_t *document = ui_json_new("status", &s->target);
 	json_t *data = json_object_get(document, "data"), *list = json_array();
@@ -278,11 +315,69 @@ print_json(const struct status *s, struct ui_output *out, struct err *e)
 	for (size_t i = 0; i < s->nr; i++)
 		json_array_append_new(list, row_to_json(&s->row[i]));
 	if (counted_to_json(s->counter.segment, &s->totals, data, e) < 0)
-		return -1;
-	if (json_object_set_new(data, "threads", list) < 0)
-		return err_set(e, ENOMEM, "cannot write JSON");
-	return ui_json_print(document, out, e);
+		return NULL;
+	if (s->family.nr && family_to_json(&s->family, data, e) < 0)
+		return NULL;
+	if (json_object_set_new(data, "sampler", counted_sampler_to_json(&s->sampler)) < 0 ||
+		json_object_set_new(data, "log", logged_json(&s->log)) < 0 ||
+		json_object_set_new(data, "threads", list) < 0) {
+		err_set(e, ENOMEM, "cannot write JSON");
+		return NULL;
+	}
+	warnings_to_json(&s->warnings, document);
+	return json_incref(document);
 }
+
+static int
+print_json(const struct status *s, struct ui_output *out, struct err *e)
+{
+	json_auto_t *document = status_to_json(s, e);
+
+	return document ? ui_json_print(document, out, e) : -1;
+}
+
+static int
+read_status(struct status *s, pid_t pid, struct err *e)
+{
+	if (target_open(&s->target, pid, e) < 0 || os_check_memory(&s->target, e) < 0 ||
+		read_counters(s, e) < 0)
+		return -1;
+	return make_rows(s, e);
+}
+
+/* ---- several processes ---- */
+
+static const struct several_column columns[] = {
+	{ "RSS", "process.rss_bytes", "rss_bytes", SEVERAL_BYTES },
+	{ "HAS", "data.live_bytes", "live_bytes", SEVERAL_BYTES },
+	{ "PEAK", "data.peak_bytes", "peak_bytes", SEVERAL_BYTES },
+	{ "MAPPED", "data.mapped_bytes", "mapped_bytes", SEVERAL_BYTES },
+	{ "BLOCKS", "data.blocks", "blocks", SEVERAL_COUNT },
+	{ "ALLOCATED", "data.blocks_allocated", "blocks_allocated", SEVERAL_COUNT },
+	{ "FREED", "data.blocks_freed", "blocks_freed", SEVERAL_COUNT },
+	{ 0 },
+};
+
+static json_t *
+status_of_one(pid_t pid, void *arg, struct err *e)
+{
+	const struct options *opt = arg;
+	__attribute__((cleanup(status_release))) struct status s = { .target = TARGET_NONE };
+
+	deadline_set(opt->ui.timeout_ns);
+	return read_status(&s, pid, e) < 0 ? NULL : status_to_json(&s, e);
+}
+
+static int
+run_several(struct options *opt, struct err *e)
+{
+	const struct several what = { "status", "reading the counters", columns, opt->max_rows,
+		status_of_one, opt };
+
+	return several_run(&what, &opt->ui, e);
+}
+
+/* ---- all of it ---- */
 
 static int
 run(int argc, char **argv, struct err *e)
@@ -293,12 +388,17 @@ run(int argc, char **argv, struct err *e)
 
 	ui_parse(&argp, argc, argv, &opt);
 	deadline_set(opt.ui.timeout_ns);
-	if (ui_output_open(&out, &opt.ui, e) < 0 || target_open(&s.target, opt.ui.pid, e) < 0 ||
-		read_counters(&s, e) < 0 || make_rows(&s, e) < 0)
+	if (ui_is_several(&opt.ui))
+		return run_several(&opt, e);
+	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
+		read_status(&s, opt.ui.pid, e) < 0)
 		return -1;
 	if ((opt.ui.json ? print_json(&s, &out, e) : print_text(&s, &opt, &out, e)) < 0)
 		return -1;
-	return ui_output_close(&out, e) < 0 ? -1 : UI_DONE;
+	if (ui_output_close(&out, e) < 0)
+		return -1;
+	warnings_print(&s.warnings, &opt.ui);
+	return s.warnings.is_partial ? UI_PARTIAL : UI_DONE;
 }
 
 const struct command cmd_status = {

@@ -1,26 +1,25 @@
 /*
  * cmd: one file per command.  A command parses its own options, asks the rooms below for facts,
  * and prints them.
- * May use: every room.
  */
 #ifndef MEMDIAG_CMD_COMMAND_H
 #define MEMDIAG_CMD_COMMAND_H
 
 #include "base/err.h"
 
-/* What a command does to the process it is pointed at; --help prints it. */
+/* The effect of a command on its target; --help prints it. */
 enum command_touch {
-	CMD_TOUCHES_NOTHING,	/* has no target */
-	CMD_READS_TARGET,	/* only looks */
-	CMD_STOPS_TARGET,	/* stops it for a bounded time, and runs nothing in it */
-	CMD_BORROWS_THREAD,	/* stops one thread for about a millisecond and calls libc in it */
-	CMD_CHANGES_TARGET,	/* as above, and the process is meant to be different afterwards */
-	CMD_STARTS_PROGRAM,	/* which is to find signals as we found them */
+	CMD_TOUCHES_NOTHING, /* has no target */
+	CMD_READS_TARGET,    /* only looks */
+	CMD_STOPS_TARGET,    /* stops it for a bounded time, and runs nothing in it */
+	CMD_BORROWS_THREAD,  /* stops one thread for about a millisecond and calls libc in it */
+	CMD_CHANGES_TARGET,  /* as above, and the process is meant to be different afterwards */
+	CMD_STARTS_PROGRAM,  /* which is to find signals as we found them */
 };
 
 struct command {
 	const char *name;
-	const char *summary;	/* one line, lower case, no full stop */
+	const char *summary; /* one line, lower case, no full stop */
 	enum command_touch touch;
 	/* ARGV[0] is "memdiag NAME".  The exit status (ui/ui.h), or -1 with E set. */
 	int (*run)(int argc, char **argv, struct err *e);
@@ -29,20 +28,10 @@ struct command {
 /* All commands in the order of the help text, NULL at the end. */
 extern const struct command *const commands[];
 
-/* The command called NAME, NULL if there is none. */
+/* The command called NAME, NULL if none. */
 const struct command *command_find(const char *name);
 
 /* The command whose name is nearest to NAME, at most two letters away, else NULL. */
 const struct command *command_guess(const char *name);
-
-extern const struct command cmd_info;
-extern const struct command cmd_trim;
-extern const struct command cmd_maps;
-extern const struct command cmd_heap;
-extern const struct command cmd_diff;
-extern const struct command cmd_doctor;
-extern const struct command cmd_run;
-extern const struct command cmd_status;
-extern const struct command cmd_count;
 
 #endif

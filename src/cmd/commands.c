@@ -4,18 +4,29 @@
 
 #include <string.h>
 
-const struct command *const commands[] = {
-	&cmd_info,
-	&cmd_trim,
-	&cmd_maps,
-	&cmd_heap,
-	&cmd_diff,
-	&cmd_count,
-	&cmd_run,
-	&cmd_status,
-	&cmd_doctor,
-	NULL,
-};
+/* Every command, in the order of the help text: cmd_NAME is at the end of cmd-NAME.c. */
+#define COMMANDS(X)                                                                                \
+	X(info)                                                                                    \
+	X(trim)                                                                                    \
+	X(maps)                                                                                    \
+	X(heap)                                                                                    \
+	X(stacks)                                                                                  \
+	X(diff)                                                                                    \
+	X(count)                                                                                   \
+	X(profile)                                                                                 \
+	X(record)                                                                                  \
+	X(run)                                                                                     \
+	X(report)                                                                                  \
+	X(timeline)                                                                                \
+	X(status)                                                                                  \
+	X(doctor)
+
+#define DECLARE(name) extern const struct command cmd_##name;
+#define POINTER(name) &cmd_##name,
+
+COMMANDS(DECLARE)
+
+const struct command *const commands[] = { COMMANDS(POINTER) NULL };
 
 const struct command *
 command_find(const char *name)

@@ -6,18 +6,21 @@
 
 #include "elf/image.h"
 
+struct target;
+
 /*
- * The tables of PT_DYNAMIC, or of a static program's file, read at the first question about symbols: most
- * objects are never asked.
+ * The tables of PT_DYNAMIC, or of a static program's file, read at the first question about
+ * symbols: most objects are never asked.
  */
 struct tables {
 	enum { TABLES_UNREAD, TABLES_READ, TABLES_MISSING } state;
-	Elf_Data *sym, *versym;	/* versym is NULL without symbol versions */
+	Elf_Data *sym, *versym; /* versym is NULL without symbol versions */
 	const char *str;
-	size_t str_bytes;	/* the last of them is a NUL */
+	size_t str_bytes; /* the last of them is a NUL */
 	uint32_t nr_symbols;
-	const char *soname;	/* NULL or into str */
-	bool is_whole;		/* of the file's sections: local symbols are among them, and no hash */
+	const char *soname; /* NULL or into str */
+	/* of the file's sections: includes local symbols, and has no hash */
+	bool is_whole;
 	/* DT_GNU_HASH; NULL if the object has only DT_HASH */
 	const uint32_t *bucket, *chain;
 	uint32_t nr_buckets, first_hashed;
@@ -26,10 +29,11 @@ struct tables {
 struct image {
 	size_t nr_owners;
 	Elf *elf;
-	int fd;			/* of the file, -1 when read from memory */
-	char *copy;		/* memory laid out as the file was; sparse, filled as needed */
-	size_t size_bytes;	/* of the file or the copy */
+	int fd;		   /* of the file, -1 when read from memory */
+	char *copy;	   /* memory laid out as the file was; sparse, filled as needed */
+	size_t size_bytes; /* of the file or the copy */
 	const struct target *target;
+	bool has_holes; /* pages may be missing in memory that are nowhere else */
 	uint64_t bias;
 	Elf64_Phdr *phdr;
 	size_t nr_phdrs;

@@ -9,9 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/mapping.h"
+#include "os/memory.h"
 
 /* No object has a file larger than this; a header that says so is damaged. */
 #define IMAGE_MAX_BYTES (UINT64_C(8) << 30)
@@ -31,6 +34,17 @@ load_holding(const struct image *im, uint64_t vaddr)
 	return NULL;
 }
 
+/*
+ * A page of a file on a disk costs the target nothing: it is in the page cache, or comes into it.
+ * A page of a file in memory may be a hole, which a read would fill.
+ */
+static int
+read_memory(const struct image *im, raddr from, void *to, size_t size, struct err *e)
+{
+	return im->has_holes ? os_read_present(im->target, from, to, size, e)
+			     : os_read(im->target, from, to, size, e);
+}
+
 Elf_Data *
 image_data(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type)
 {
@@ -44,14 +58,14 @@ image_data(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type)
 	if (offset + size > im->size_bytes)
 		return NULL;
 	if (im->copy &&
-		os_read(im->target, (raddr){ vaddr + im->bias }, im->copy + offset, size, &e) < 0)
+		read_memory(im, (raddr){ vaddr + im->bias }, im->copy + offset, size, &e) < 0)
 		return NULL;
 	return elf_getdata_rawchunk(im->elf, (int64_t)offset, size, type);
 }
 
 /*
- * Where in the file the SIZE bytes of AT are, in one of the segments without FORBIDDEN flags;
- * -1 if they are not.
+ * The offset in the file of the SIZE bytes of AT, in one of the segments without FORBIDDEN flags;
+ * -1 if none.
  */
 static int64_t
 file_offset(const struct image *im, raddr at, size_t size, uint32_t forbidden)
@@ -74,10 +88,23 @@ image_bytes(const struct image *im, raddr at, size_t size)
 
 	if (offset < 0)
 		return NULL;
-	if (im->copy ? os_read(im->target, at, im->copy + offset, size, &e) < 0
+	if (im->copy ? read_memory(im, at, im->copy + offset, size, &e) < 0
 		     : !(file = elf_rawfile(im->elf, NULL)))
 		return NULL;
 	return (const unsigned char *)file + offset;
+}
+
+int
+image_read(const struct image *im, raddr at, void *buf, size_t size)
+{
+	int64_t offset = file_offset(im, at, size, PF_W);
+	struct err e;
+
+	if (offset < 0)
+		return -1;
+	if (im->copy)
+		return os_read(im->target, at, buf, size, &e);
+	return pread(im->fd, buf, size, offset) == (ssize_t)size ? 0 : -1;
 }
 
 const unsigned char *
@@ -119,12 +146,19 @@ read_phdrs(struct image *im, struct err *e)
 static int
 open_file(struct image *im, struct err *e)
 {
+	char magic[SELFMAG];
 	struct stat st;
 
 	if (fstat(im->fd, &st) < 0)
 		return err_set(e, errno, "cannot examine the mapped file");
 	im->size_bytes = (size_t)st.st_size;
-	im->elf = elf_begin(im->fd, ELF_C_READ_MMAP, NULL);
+	/*
+	 * A page of a file in memory that is read through a mapping becomes real (mm/shmem.c,
+	 * shmem_fault()); one that is read with read() does not.
+	 */
+	if (pread(im->fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
+		memcmp(magic, ELFMAG, SELFMAG) == 0)
+		im->elf = elf_begin(im->fd, im->has_holes ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
 	if (!im->elf || elf_kind(im->elf) != ELF_K_ELF)
 		return err_set(e, ENOEXEC, "not an ELF file");
 	return read_phdrs(im, e);
@@ -153,15 +187,18 @@ file_extent(const struct image *im, uint64_t *ret_size, struct err *e)
 }
 
 /*
- * The headers come first, to learn the size; then they are laid into a sparse copy of that size,
- * to which image_data() adds the tables that are asked for.
+ * Most files that are mapped at their beginning and executable are no objects, so of a file the
+ * first page is looked at only if the target has it.  The headers come first, to learn the size;
+ * then they are laid into a sparse copy of that size, to which image_data() adds the tables that
+ * are asked for.
  */
 static int
-open_memory(struct image *im, raddr base, struct err *e)
+open_memory(struct image *im, raddr base, const char *path, struct err *e)
 {
 	char head[4096];
 	uint64_t size = 0;
-	ssize_t n = os_read_some(im->target, base, head, sizeof head, e);
+	ssize_t n = (path ? os_read_present_some : os_read_some)(
+		im->target, base, head, sizeof head, e);
 
 	if (n < 0)
 		return -1;
@@ -195,7 +232,7 @@ find_bias(struct image *im, raddr base)
 	for (size_t i = 0; i < im->nr_phdrs; i++) {
 		const Elf64_Phdr *p = &im->phdr[i];
 
-		if (p->p_type == PT_LOAD) {	/* the first one is the lowest (ELF gABI) */
+		if (p->p_type == PT_LOAD) { /* the first one is the lowest (ELF gABI) */
 			im->bias = base.v - (p->p_vaddr - p->p_offset);
 			return;
 		}
@@ -219,16 +256,17 @@ image_new(struct err *e)
 }
 
 int
-image_open(struct image **ret, const struct target *t, raddr base, const char *path, uint64_t dev,
-	uint64_t inode, struct err *e)
+image_open(struct image **ret, const struct target *t, raddr base, raddr end, const char *path,
+	uint64_t dev, uint64_t inode, struct err *e)
 {
 	struct image *im = image_new(e);
 
 	if (!im)
 		return -1;
 	im->target = t;
-	im->fd = os_mapping_open(t, base, path, dev, inode);
-	if ((im->fd >= 0 ? open_file(im, e) : open_memory(im, base, e)) < 0) {
+	im->has_holes = path && !major(dev); /* without a path it is the kernel's own */
+	im->fd = os_mapping_open(t, base, end, path, dev, inode);
+	if ((im->fd >= 0 ? open_file(im, e) : open_memory(im, base, path, e)) < 0) {
 		image_free(im);
 		return -1;
 	}
@@ -366,7 +404,8 @@ image_build_id(const struct image *im, char *buf, size_t size)
 
 		if (p->p_type != PT_NOTE)
 			continue;
-		data = image_data(im, p->p_vaddr, p->p_filesz, p->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		data = image_data(
+			im, p->p_vaddr, p->p_filesz, p->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 		while (data && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0) {
 			const unsigned char *id = (const unsigned char *)data->d_buf + desc;
 

@@ -1,19 +1,22 @@
-/*
- * What an object says of itself in its tables: symbols, pointers, references.
- */
+/* The tables of an object: symbols, pointers, references. */
 #include <config.h>
 
 #include "elf/image-priv.h"
 
 #include <string.h>
 
+#ifndef DT_RELR
+#define DT_RELR 36 /* glibc 2.36 */
+#endif
+
 #define MAX_SYMBOLS (UINT32_C(1) << 24)
 
 /* ---- the dynamic section ---- */
 
-/* What the dynamic section says, as addresses in the object. */
+/* The content of the dynamic section, as addresses in the object. */
 struct dynamic {
-	uint64_t symtab, strtab, strsz, gnu_hash, hash, versym, soname, rela, relasz, jmprel, jmprelsz;
+	uint64_t symtab, strtab, strsz, gnu_hash, hash, versym, soname, rela, relasz, jmprel,
+		jmprelsz;
 	uint64_t init_array, init_arraysz;
 	bool has_soname, is_program, has_other_relocations;
 };
@@ -102,8 +105,8 @@ words_at(const struct image *im, uint64_t vaddr, uint64_t nr)
 }
 
 /*
- * DT_GNU_HASH: four words, a Bloom filter, the buckets, one hash per symbol.  The number of symbols
- * is told only by the end mark (bit 0) of the chain that begins last.
+ * DT_GNU_HASH: four words, a Bloom filter, the buckets, one hash per symbol.  Only the end mark
+ * (bit 0) of the chain that begins last shows the number of symbols.
  */
 static bool
 read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
@@ -124,7 +127,7 @@ read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 	for (uint32_t i = 0; i < tb->nr_buckets; i++)
 		if (tb->bucket[i] > last)
 			last = tb->bucket[i];
-	if (last < tb->first_hashed) {	/* nothing is exported */
+	if (last < tb->first_hashed) { /* nothing is exported */
 		tb->nr_symbols = tb->first_hashed;
 		return true;
 	}
@@ -165,8 +168,8 @@ read_dynamic_tables(const struct image *im, struct tables *tb)
 		!(d.hash && read_sysv_hash(im, d.hash, tb)))
 		return false;
 	str = image_data(im, d.strtab, d.strsz, ELF_T_BYTE);
-	tb->sym = image_data(im, d.symtab, tb->nr_symbols * gelf_fsize(im->elf, ELF_T_SYM, 1, EV_CURRENT),
-		ELF_T_SYM);
+	tb->sym = image_data(im, d.symtab,
+		tb->nr_symbols * gelf_fsize(im->elf, ELF_T_SYM, 1, EV_CURRENT), ELF_T_SYM);
 	if (!str || !tb->sym || ((char *)str->d_buf)[str->d_size - 1] != '\0')
 		return false;
 	tb->str = str->d_buf;
@@ -178,7 +181,10 @@ read_dynamic_tables(const struct image *im, struct tables *tb)
 	return true;
 }
 
-/* Nobody looks anything up in a static program: what it has is in its file alone, unless it was stripped. */
+/*
+ * A static program needs no symbols at run time: they are in its file alone, unless it was
+ * stripped.
+ */
 static bool
 read_whole_tables(const struct image *im, struct tables *tb)
 {
@@ -200,6 +206,29 @@ read_whole_tables(const struct image *im, struct tables *tb)
 	tb->str_bytes = str->d_size;
 	tb->is_whole = true;
 	return true;
+}
+
+int
+image_section(const struct image *im, const char *name, raddr *ret, uint64_t *ret_bytes)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (im->copy || elf_getshdrstrndx(im->elf, &names) < 0)
+		return -1;
+	while ((section = elf_nextscn(im->elf, section))) {
+		const char *its_name = gelf_getshdr(section, &header)
+			? elf_strptr(im->elf, names, header.sh_name)
+			: NULL;
+
+		if (!its_name || strcmp(its_name, name) != 0 || !(header.sh_flags & SHF_ALLOC))
+			continue;
+		ret->v = im->bias + header.sh_addr;
+		*ret_bytes = header.sh_size;
+		return 0;
+	}
+	return -1;
 }
 
 bool
@@ -235,6 +264,22 @@ image_has_symbols(const struct image *im)
 	return tables_of(im) != NULL;
 }
 
+int
+image_each_needed(const struct image *im, int (*fn)(const char *name, void *arg), void *arg)
+{
+	const Elf64_Phdr *p = image_phdr_of_type(im, PT_DYNAMIC);
+	const struct tables *tb = tables_of(im);
+	Elf_Data *data = p ? image_data(im, p->p_vaddr, p->p_filesz, ELF_T_DYN) : NULL;
+	GElf_Dyn dyn;
+	int status = 0;
+
+	for (int i = 0; data && tb && !status && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL;
+		i++)
+		if (dyn.d_tag == DT_NEEDED && dyn.d_un.d_val < tb->str_bytes)
+			status = fn(tb->str + dyn.d_un.d_val, arg);
+	return status;
+}
+
 const char *
 image_soname(const struct image *im)
 {
@@ -267,7 +312,7 @@ symbol_at(const struct image *im, const struct tables *tb, uint32_t i, const cha
 	if (tb->versym)
 		gelf_getversym(tb->versym, (int)i, &version);
 	*ret_name = tb->str + sym.st_name;
-	*ret_is_default = !(version & 0x8000);	/* VERSYM_HIDDEN: only asked for by version */
+	*ret_is_default = !(version & 0x8000); /* VERSYM_HIDDEN: only asked for by version */
 	*ret = (struct image_symbol){
 		.addr = { sym.st_value + (GELF_ST_TYPE(sym.st_info) == STT_TLS ? 0 : im->bias) },
 		.size_bytes = sym.st_size,
@@ -277,7 +322,7 @@ symbol_at(const struct image *im, const struct tables *tb, uint32_t i, const cha
 	return true;
 }
 
-/* As the dynamic linker hashes names for DT_GNU_HASH (elf/dl-lookup.c, dl_new_hash). */
+/* The hash of a name for DT_GNU_HASH (elf/dl-lookup.c, dl_new_hash). */
 static uint32_t
 gnu_hash(const char *name)
 {
@@ -303,10 +348,10 @@ is_default_symbol(const struct image *im, const struct tables *tb, uint32_t i, c
 	return true;
 }
 
-/* What is local is hidden from other files, and may be there several times: then it is nobody's. */
+/* A local symbol is hidden from other files, and may exist several times: then none is taken. */
 static int
-find_in_whole(const struct image *im, const struct tables *tb, const char *name,
-	struct image_symbol *ret)
+find_in_whole(
+	const struct image *im, const struct tables *tb, const char *name, struct image_symbol *ret)
 {
 	struct image_symbol s, local = { .type = STT_NOTYPE };
 	size_t nr_locals = 0;
@@ -337,7 +382,7 @@ image_find(const struct image *im, const char *name, struct image_symbol *ret)
 		return -1;
 	if (tb->is_whole)
 		return find_in_whole(im, tb, name, ret);
-	if (!tb->bucket) {	/* only DT_HASH: old or small objects */
+	if (!tb->bucket) { /* only DT_HASH: old or small objects */
 		for (i = 1; i < tb->nr_symbols; i++)
 			if (is_default_symbol(im, tb, i, name, ret))
 				return 0;
@@ -357,12 +402,10 @@ image_find(const struct image *im, const char *name, struct image_symbol *ret)
 	return -1;
 }
 
-int
-image_each(const struct image *im,
+static int
+each_in(const struct image *im, const struct tables *tb,
 	int (*fn)(const char *name, const struct image_symbol *s, void *arg), void *arg)
 {
-	const struct tables *tb = tables_of(im);
-
 	for (uint32_t i = 1; tb && i < tb->nr_symbols; i++) {
 		struct image_symbol s;
 		const char *name;
@@ -375,11 +418,27 @@ image_each(const struct image *im,
 	return 0;
 }
 
+int
+image_each(const struct image *im,
+	int (*fn)(const char *name, const struct image_symbol *s, void *arg), void *arg)
+{
+	return each_in(im, tables_of(im), fn, arg);
+}
+
+int
+image_each_in_file(const struct image *im,
+	int (*fn)(const char *name, const struct image_symbol *s, void *arg), void *arg)
+{
+	struct tables tb = { 0 };
+
+	return read_whole_tables(im, &tb) ? each_in(im, &tb, fn, arg) : 0;
+}
+
 /* ---- relocations ---- */
 
 /*
- * All symbols, also those that a hash table without exports does not count: by convention the strings
- * come right behind them.
+ * All symbols, also those that a hash table without exports does not count: by convention the
+ * strings come right behind them.
  */
 static Elf_Data *
 all_symbols(const struct image *im, const struct tables *tb, const struct dynamic *d)
@@ -393,7 +452,8 @@ all_symbols(const struct image *im, const struct tables *tb, const struct dynami
 
 /* The symbol that R_INFO names; nothing if it names none. */
 static void
-fill_in_symbol(const struct tables *tb, Elf_Data *symbols, uint64_t info, struct image_relocation *r)
+fill_in_symbol(
+	const struct tables *tb, Elf_Data *symbols, uint64_t info, struct image_relocation *r)
 {
 	uint64_t n = GELF_R_SYM(info);
 	GElf_Sym sym;
@@ -407,7 +467,7 @@ fill_in_symbol(const struct tables *tb, Elf_Data *symbols, uint64_t info, struct
 	r->value = sym.st_value;
 }
 
-/* Of a table of SIZE bytes at VADDR. */
+/* A table of SIZE bytes at VADDR. */
 static int
 each_in_table(const struct image *im, const struct dynamic *d, uint64_t vaddr, uint64_t size,
 	int (*fn)(const struct image_relocation *r, void *arg), void *arg)
@@ -434,8 +494,8 @@ each_in_table(const struct image *im, const struct dynamic *d, uint64_t vaddr, u
 }
 
 int
-image_each_relocation(const struct image *im,
-	int (*fn)(const struct image_relocation *r, void *arg), void *arg)
+image_each_relocation(
+	const struct image *im, int (*fn)(const struct image_relocation *r, void *arg), void *arg)
 {
 	struct dynamic d = { 0 };
 	int stop;
@@ -481,10 +541,10 @@ note_pointer(const struct image_relocation *r, void *arg)
 	return r->has_symbol ? 0 : w->fn(r->at, (raddr){ (uint64_t)r->addend + w->bias }, w->arg);
 }
 
-/* What is where it will be already: in position-dependent programs, and for REL and RELR. */
+/* The word has its final value already: in position-dependent programs, and for REL and RELR. */
 static int
-each_word(const struct image *im, const Elf64_Phdr *p,
-	int (*fn)(raddr at, raddr to, void *arg), void *arg)
+each_word(const struct image *im, const Elf64_Phdr *p, int (*fn)(raddr at, raddr to, void *arg),
+	void *arg)
 {
 	size_t word = im->class == ELFCLASS64 ? sizeof(uint64_t) : sizeof(uint32_t);
 	raddr start = { p->p_vaddr + im->bias }, first, end;
@@ -495,7 +555,7 @@ each_word(const struct image *im, const Elf64_Phdr *p,
 	for (uint64_t at = 0; bytes && at + word <= p->p_filesz; at += word) {
 		uint64_t value = 0;
 
-		memcpy(&value, bytes + at, word);	/* little-endian */
+		memcpy(&value, bytes + at, word); /* little-endian */
 		value += im->bias;
 		if (raddr_in((raddr){ value }, first, end) &&
 			(stop = fn(raddr_add(start, at), (raddr){ value }, arg)))
@@ -505,8 +565,7 @@ each_word(const struct image *im, const Elf64_Phdr *p,
 }
 
 int
-image_each_pointer(
-	const struct image *im, int (*fn)(raddr at, raddr to, void *arg), void *arg)
+image_each_pointer(const struct image *im, int (*fn)(raddr at, raddr to, void *arg), void *arg)
 {
 	struct pointer_walk w = { im->bias, fn, arg };
 	int stop = image_each_relocation(im, note_pointer, &w);

@@ -7,37 +7,16 @@
 #include "heap/heap-priv.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "os/clock.h"
+#include "os/memory.h"
 
 #define NONCONTIGUOUS 2
 #define FLAGS_OFFSET sizeof(int32_t)
-
-int
-arena_doubt(struct heap_arena *arena, const char *fmt, ...)
-{
-	va_list ap;
-
-	/* The first doubt counts, more than what was noted before. */
-	if (arena->certainty == HEAP_APPROXIMATE)
-		return 1;
-	arena->certainty = HEAP_APPROXIMATE;
-	va_start(ap, fmt);
-	vsnprintf(arena->why, sizeof arena->why, fmt, ap);
-	va_end(ap);
-	return 1;
-}
-
-int
-arena_doubt_late(struct heap_arena *arena)
-{
-	return arena_doubt(arena, "there was no time to read all of it");
-}
 
 /* It may still be right, but not for sure. */
 static void
@@ -73,7 +52,7 @@ static void
 take_header(struct scan *s)
 {
 	const struct reader *r = s->r;
-	const struct heap_layout *l = r->l;
+	const struct malloc_layout *l = r->l;
 	struct heap_arena *arena = s->arena;
 	const char *state = s->state;
 	int32_t mutex, flags;
@@ -86,7 +65,7 @@ take_header(struct scan *s)
 	else if (r->doubt)
 		note_doubt(arena, r->doubt);
 	if (r->cache_doubt)
-		arena_doubt(arena, "%s", r->cache_doubt);
+		heap_arena_doubt(arena, "%s", r->cache_doubt);
 	arena->is_contiguous = !(flags & NONCONTIGUOUS);
 	arena->top.addr.v = word_in(r, state + l->top);
 	arena->attached = l->attached ? (int)word_in(r, state + l->attached) : -1;
@@ -96,36 +75,17 @@ take_header(struct scan *s)
 
 /* ---- segments ---- */
 
-/* Add [START, END), and learn which pages of it there are. */
+/* The bytes of [START, END) that are present. */
 static int
-add_segment(struct scan *s, uint64_t start, uint64_t end, struct err *e)
+sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret, struct err *e)
 {
-	struct heap_arena *arena = s->arena;
-	struct heap_segment *seg = array_add(&arena->segment);
-	struct stretch *stretch = array_add(&s->stretch);
+	struct page_runs runs = { 0 };
+	int failed = reader_add_runs(r, &runs, start, end, e);
 
-	if (!seg || !stretch)
-		return err_set(e, ENOMEM, "cannot list the heaps of an arena");
-	seg->start.v = start;
-	seg->end.v = end;
-	if (reader_add_runs(s->r, &stretch->runs, start & ~(s->r->page_bytes - 1), end, e) < 0)
-		return -1;
-	for (size_t i = 0; i < stretch->runs.nr; i++) {
-		const struct page_run *run = &stretch->runs.v[i];
-
-		*(run->is_present ? &arena->resident_bytes : &arena->swapped_bytes) +=
-			run->end.v - run->start.v;
-	}
-	return 0;
-}
-
-/* The first chunk at or above ADDR whose block is aligned. */
-static uint64_t
-align_chunk(const struct heap_layout *l, uint64_t addr)
-{
-	uint64_t header = 2 * l->word_bytes, align = l->align_bytes;
-
-	return ((addr + header + align - 1) & ~(align - 1)) - header;
+	for (size_t i = 0; i < runs.nr; i++)
+		*ret += runs.v[i].is_present ? runs.v[i].end.v - runs.v[i].start.v : 0;
+	free(runs.v);
+	return failed;
 }
 
 /* Bytes of the top chunk by its header; 0 if that cannot be read. */
@@ -139,15 +99,29 @@ top_bytes(struct reader *r, const struct heap_arena *arena)
 	return word_in(r, word) & ~FLAG_BITS;
 }
 
-uint64_t
-brk_start(const struct reader *r)
+/*
+ * heap_trim() (malloc/arena.c) makes a heap smaller with madvise(), which gives nothing back of
+ * what is locked: that is resident still, behind the end of the heap.
+ */
+static int
+add_behind(struct scan *s, const struct arena_heap *heap, struct err *e)
 {
-	if (r->l->params.sbrk_base.v)
-		return align_chunk(r->l, r->l->params.sbrk_base.v);
-	for (size_t i = 0; i < r->m->nr; i++)
-		if (r->m->region[i].path && strcmp(r->m->region[i].path, "[heap]") == 0)
-			return r->m->region[i].start.v;
-	return 0;
+	struct heap_arena *arena = s->arena;
+	struct page_runs runs = { 0 };
+	int failed = 0;
+
+	if (heap->mapped_bytes > heap->size_bytes)
+		failed = reader_add_runs(s->r, &runs, heap->start.v + heap->size_bytes,
+			heap->start.v + heap->mapped_bytes, e);
+	for (size_t i = 0; i < runs.nr && !failed && s->r->pages; i++) {
+		uint64_t bytes = runs.v[i].end.v - runs.v[i].start.v;
+
+		arena->page_bytes[HEAP_PAGE_RESERVED] -= bytes;
+		arena->page_bytes[HEAP_PAGE_BEHIND] += runs.v[i].is_present ? bytes : 0;
+		*(runs.v[i].is_present ? &arena->resident_bytes : &arena->swapped_bytes) += bytes;
+	}
+	free(runs.v);
+	return failed;
 }
 
 /*
@@ -163,56 +137,131 @@ heap_segments(struct scan *s, struct err *e)
 
 	for (size_t i = 0; i < a->nr_heaps; i++) {
 		const struct arena_heap *heap = &a->heap[i ? a->nr_heaps - i : 0];
-		uint64_t start = heap->start.v + r->l->heap_info_bytes +
-			(i ? 0 : r->l->state_bytes);
+		uint64_t start =
+			heap->start.v + r->l->heap_info_bytes + (i ? 0 : r->l->state_bytes);
 
 		arena->mprotect_bytes += heap->mapped_bytes;
 		arena->page_bytes[HEAP_PAGE_RESERVED] +=
 			r->arenas->heap_max_bytes - heap->size_bytes;
-		if (add_segment(s, align_chunk(r->l, start), heap->start.v + heap->size_bytes, e) < 0)
+		if (add_behind(s, heap, e) < 0)
+			return -1;
+		if (scan_add_segment(s, scan_align_chunk(r->l, start),
+			    heap->start.v + heap->size_bytes, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-ssize_t
-segment_at(const struct heap_arena *arena, uint64_t addr)
-{
-	for (size_t i = arena->segment.nr; i-- > 0;)
-		if (raddr_in((raddr){ addr }, arena->segment.v[i].start, arena->segment.v[i].end))
-			return (ssize_t)i;
-	return -1;
-}
-
-/*
- * The main arena is in pieces when brk was in the way of something, so that malloc used mmap(), or
- * when somebody else used brk as well.  Where its pieces begin is not written anywhere; so it is
- * looked at by lists, in every mapping that one of them leads to.
- */
-int
-scan_add_piece(struct scan *s, uint64_t addr, struct err *e)
-{
-	struct heap_range piece;
-
-	if (!s->is_in_pieces || segment_at(s->arena, addr) >= 0)
-		return 0;
-	piece = reader_mapping(s->r, addr);
-	return piece.end.v ? add_segment(s, piece.start.v, piece.end.v, e) : 0;
-}
-
+/* Not all of its pieces are known. */
 static int
-find_pieces(struct scan *s, struct err *e)
+rough_pieces(struct scan *s, struct err *e)
 {
 	struct heap_arena *arena = s->arena;
 	uint64_t base = brk_start(s->r);
 
-	arena->is_by_lists = s->is_in_pieces = true;
-	if (!arena->why[0])
-		snprintf(arena->why, sizeof arena->why,
-			"its memory is not in one piece, so that it was read by its lists");
+	arena->is_by_lists = s->is_rough = s->r->wants_pieces = true;
 	if (base && scan_add_piece(s, base, e) < 0)
 		return -1;
 	return scan_add_piece(s, arena->top.addr.v, e);
+}
+
+/*
+ * Another user of brk owns what lies between two pieces, from START to END, but malloc counts it.
+ */
+static int
+add_foreign(struct scan *s, uint64_t start, uint64_t end, struct err *e)
+{
+	uint64_t page = s->r->page_bytes, resident = 0;
+
+	s->arena->foreign.bytes += end - start;
+	if (sum_present(s->r, (start + page - 1) & ~(page - 1), end & ~(page - 1), &resident, e) <
+		0)
+		return -1;
+	s->arena->foreign.resident_bytes += resident;
+	return 0;
+}
+
+/*
+ * Add the memory that other users took from brk before malloc continued behind it: it counts as
+ * malloc's until brk fails for the first time (sysmalloc(), malloc/malloc.c). Returns 0, 1 if the
+ * pieces are still less than malloc counts, or -1 with E.
+ */
+static int
+add_foreign_gaps(struct scan *s, struct err *e)
+{
+	const struct main_pieces *p = &s->r->pieces;
+	uint64_t brk = brk_start(s->r), brk_end = reader_memory_end(s->r, brk);
+	const struct heap_arena *arena = s->arena;
+
+	for (size_t i = 0; i + 1 < p->nr; i++) {
+		uint64_t gap = p->v[i].end.v, end = p->v[i + 1].start.v;
+
+		if (s->pieces_bytes + arena->foreign.bytes >= arena->system_bytes)
+			break;
+		if (end > gap && p->v[i].start.v >= brk && p->v[i + 1].end.v <= brk_end &&
+			add_foreign(s, gap, end, e) < 0)
+			return -1;
+	}
+	return s->pieces_bytes + arena->foreign.bytes != arena->system_bytes;
+}
+
+/*
+ * The current end of piece I: only the one with top may have grown, if it is the last that brk
+ * gave.
+ */
+static uint64_t
+piece_end(const struct scan *s, size_t i)
+{
+	const struct main_piece *p = &s->r->pieces.v[i];
+	const struct heap_chunk *top = &s->arena->top;
+	bool has_top = raddr_in(top->addr, p->start, p->end);
+
+	return has_top && top->addr.v + top->bytes > p->end.v ? top->addr.v + top->bytes : p->end.v;
+}
+
+/*
+ * The bytes that malloc counts in front of its first chunk, if brk did not begin at a multiple of
+ * the alignment (sysmalloc(), front_misalign): another user took an odd number of bytes before.
+ * Programs may do that, and ld.so until 2.34 did for GLIBC_TUNABLES (elf/dl-tunables.c).
+ */
+static uint64_t
+odd_bytes(const struct reader *r)
+{
+	uint64_t base = r->l->params.sbrk_base.v;
+
+	return base ? scan_align_chunk(r->l, base) - base : 0;
+}
+
+/*
+ * Pieces side by side are one segment, with fence posts in it: there may be eight for each
+ * megabyte.
+ */
+static int
+piece_segments(struct scan *s, struct err *e)
+{
+	const struct main_pieces *p = &s->r->pieces;
+	raddr top = s->arena->top.addr;
+	bool has_top = false;
+	int lacks;
+
+	s->is_in_pieces = true;
+	s->pieces_bytes = odd_bytes(s->r);
+	for (size_t i = 0, first = 0; i < p->nr; i++) {
+		uint64_t end = piece_end(s, i);
+
+		has_top |= raddr_in(top, p->v[i].start, (raddr){ end });
+		s->pieces_bytes += end - p->v[i].start.v;
+		if (i + 1 < p->nr && p->v[i + 1].start.v == end)
+			continue;
+		if (scan_add_segment(s, scan_align_chunk(s->r->l, p->v[first].start.v), end, e) < 0)
+			return -1;
+		first = i + 1;
+	}
+	lacks = add_foreign_gaps(s, e);
+	if (lacks < 0 || (has_top && !lacks))
+		return lacks;
+	s->arena->foreign.bytes = s->arena->foreign.resident_bytes = 0;
+	return rough_pieces(s, e);
 }
 
 static int
@@ -223,14 +272,14 @@ main_segment(struct scan *s, struct err *e)
 	uint64_t memory_end = reader_memory_end(s->r, start);
 
 	arena->mprotect_bytes = arena->system_bytes;
-	if (s->is_in_pieces || !start || start >= end || end - start > arena->system_bytes ||
-		memory_end <= start)
-		return find_pieces(s, e);
+	if (s->is_in_pieces || !arena->is_contiguous || !start || start >= end ||
+		end - start > arena->system_bytes || memory_end <= start)
+		return piece_segments(s, e);
 	if (end > memory_end) {
-		arena_doubt(arena, "its top is larger than its memory");
+		heap_arena_doubt(arena, "its top is larger than its memory");
 		end = memory_end;
 	}
-	return add_segment(s, start, end, e);
+	return scan_add_segment(s, start, end, e);
 }
 
 static int
@@ -258,20 +307,29 @@ segments_bytes(const struct scan *s)
 }
 
 /*
- * Between the pieces lies what is not the arena's, and where one mapping holds both, it cannot be
- * told whose a page is that no list leads to.
+ * Pieces are missing: mappings that lists lead to may hold memory of others, and the owner of a
+ * page that no list leads to is unknown.
  */
 static void
-check_pieces(struct scan *s, uint64_t free)
+check_rough(struct scan *s, uint64_t free)
 {
 	struct heap_arena *arena = s->arena;
 	uint64_t room = arena->segment.nr * s->r->page_bytes, sum = 0, others, used;
+	char found[32], all[32];
 
 	for (size_t i = 0; i < arena->segment.nr; i++)
 		sum += arena->segment.v[i].end.v - arena->segment.v[i].start.v;
+	arena->found_bytes = sum < arena->system_bytes ? sum : arena->system_bytes;
+	if (sum + room < arena->system_bytes)
+		heap_arena_doubt(arena,
+			"its memory is not in one piece, and only %s of %s were found",
+			text_bytes(sum, found, sizeof found),
+			text_bytes(arena->system_bytes, all, sizeof all));
 	arena->has_neighbours = sum > arena->system_bytes + room;
-	if (arena->has_neighbours && arena->certainty == HEAP_EXACT)
-		note_doubt(arena, "it shares mappings with others: not all that is resident need be its");
+	if (arena->certainty == HEAP_EXACT)
+		note_doubt(arena,
+			"its memory is not in one piece and may share mappings with others': "
+			"not all that is resident need be its");
 	arena->in_use.bytes = arena->system_bytes - free;
 	if (s->fence_bytes <= arena->in_use.bytes)
 		arena->in_use.bytes -= s->fence_bytes;
@@ -289,7 +347,7 @@ check_pieces(struct scan *s, uint64_t free)
 	arena->page_bytes[HEAP_PAGE_LIVE] -= others;
 }
 
-/* With glibc.malloc.hugetlb=2 heaps are taken from the pool, as long as it has some (2.35). */
+/* With glibc.malloc.hugetlb=2 heaps come from the hugetlb pool as long as it has pages (2.35). */
 static void
 see_hugetlb(struct scan *s)
 {
@@ -301,31 +359,47 @@ see_hugetlb(struct scan *s)
 		note_doubt(arena, "it has pages of the hugetlb pool, which RSS does not count");
 }
 
-/* What is neither a chunk nor top is malloc's own: that is the accounting identity. */
+/* Now that all runs are known, what is in the unsorted bin. */
+static void
+check_runs(struct scan *s)
+{
+	unsigned int at = s->r->l->bins, word = s->r->l->word_bytes;
+
+	if (!runs_follow(
+		    &s->runs, s->arena->addr.v + at - 2 * word, word_in(s->r, s->state + at)) ||
+		!runs_sum_up(&s->runs, s->arena->bin))
+		heap_arena_doubt(s->arena, "the list of bin 1 is damaged, or changed meanwhile");
+	s->nr_unsorted = s->arena->bin[0].count;
+}
+
+/* The accounting identity: bytes that are neither a chunk nor top are malloc's own. */
 static void
 check_sums(struct scan *s)
 {
 	struct heap_arena *arena = s->arena;
 	uint64_t free = arena->fast.bytes + arena->binned.bytes + arena->top.bytes, nr_fast = 0;
 
+	if (s->runs.is_used)
+		check_runs(s);
 	for (unsigned int i = 0; i < s->r->l->nr_fastbins; i++)
 		nr_fast += arena->fastbin[i].count;
 	if (nr_fast != arena->fast.count || s->nr_unsorted != arena->bin[0].count)
-		arena_doubt(arena, "a list leads to memory that is not the arena's");
+		heap_arena_doubt(arena, "a list leads to memory that is not the arena's");
 	if (arena->is_by_lists && s->nr_taken != s->marks.nr)
-		arena_doubt(arena, "a free chunk or its top is not in its memory");
+		heap_arena_doubt(arena, "a free chunk or its top is not in its memory");
 	if (!arena->is_by_lists && (s->sums.self != s->sums.fd || s->sums.self != s->sums.bk))
-		arena_doubt(arena, "the free chunks and the lists of them do not agree");
+		heap_arena_doubt(arena, "the free chunks and the lists of them do not agree");
 	if (free > arena->system_bytes) {
-		arena_doubt(arena, "its free chunks are more than its memory");
+		heap_arena_doubt(arena, "its free chunks are more than its memory");
 		return;
 	}
-	if (s->is_in_pieces)
-		check_pieces(s, free);
-	else if (segments_bytes(s) != arena->system_bytes)
-		arena_doubt(arena, "its heaps are not as large as it says");
+	arena->found_bytes = s->is_in_pieces ? arena->system_bytes : segments_bytes(s);
+	if (s->is_rough)
+		check_rough(s, free);
+	else if (arena->found_bytes != arena->system_bytes)
+		heap_arena_doubt(arena, "its heaps are not as large as it says");
 	if (arena->in_use.bytes > arena->system_bytes - free)
-		arena_doubt(arena, "its chunks are more than its memory");
+		heap_arena_doubt(arena, "its chunks are more than its memory");
 	else
 		arena->overhead_bytes = arena->system_bytes - free - arena->in_use.bytes;
 }
@@ -341,7 +415,7 @@ check_unchanged(struct scan *s, struct err *e)
 	if (os_read(s->r->t, s->arena->addr, again, s->r->l->state_bytes, e) < 0)
 		return -1;
 	if (memcmp(s->state, again, s->r->l->state_bytes) != 0)
-		arena_doubt(s->arena, "it changed while it was read");
+		heap_arena_doubt(s->arena, "it changed while it was read");
 	return 0;
 }
 
@@ -380,6 +454,7 @@ scan_free(struct scan *s)
 	if (s) {
 		free(s->stretch.v);
 		free(s->marks.v);
+		free(s->runs.v);
 	}
 	free(s);
 }
@@ -415,7 +490,23 @@ scan_new(struct reader *r, const struct arena *a, bool by_lists, struct heap_are
 	return take_ptr(&s);
 }
 
-/* What takes no more of the target's memory. */
+/* Each resident page has a class, unless a chunk that lies across others hid some. */
+static void
+check_pages(struct scan *s)
+{
+	struct heap_arena *arena = s->arena;
+	char known[32], all[32];
+	uint64_t sum = 0;
+
+	for (int i = HEAP_PAGE_LIVE; i <= HEAP_PAGE_BEHIND; i++)
+		sum += arena->page_bytes[i];
+	if (arena->has_pages && arena->system_bytes && sum != arena->resident_bytes)
+		heap_arena_doubt(arena, "of %s that are resident the use of %s was found",
+			text_bytes(arena->resident_bytes, all, sizeof all),
+			text_bytes(sum, known, sizeof known));
+}
+
+/* The steps that read no more of the target's memory. */
 static int
 finish(struct scan *s, struct err *e)
 {
@@ -424,11 +515,12 @@ finish(struct scan *s, struct err *e)
 		return -1;
 	check_sums(s);
 	see_hugetlb(s);
+	check_pages(s);
 	return 0;
 }
 
 int
-arenas_finish(struct reader *r, struct err *e)
+reader_finish_arenas(struct reader *r, struct err *e)
 {
 	int failed = 0;
 
@@ -442,34 +534,89 @@ arenas_finish(struct reader *r, struct err *e)
 	return failed;
 }
 
+/* How an arena is read. */
+struct manner {
+	bool by_lists;
+	bool in_pieces;	       /* the main arena turned out to be so */
+	bool follows_unsorted; /* the walk could not keep what is in the unsorted bin */
+};
+
 /*
- * Read A once, as one that is IN_PIECES or not.  Returns 0, 1 if it is and has to be read again as
- * such, or -1 with E.
+ * A walk copies all of an arena once.  Lists that copy a part of it take less, but each of their
+ * chunks takes as long as a walk does for some hundred bytes, and where they follow no order pages
+ * are copied again and again.  So they are given up for a walk when they have copied a third of the
+ * arena, or have a chunk for 8 KiB of it.  In a small arena it is not worth it, and in one that is
+ * hardly resident the bits of a walk take too much memory.
+ */
+#define READ_SHARE 3
+#define READ_LEAST (UINT64_C(4) << 20)
+#define WIDE 8
+#define BYTES_PER_MARK 8192
+#define MARKS_LEAST 8192
+#define WALKED_BYTES_PER_NS 2
+
+/* Set how far lists are followed before a walk takes less; it may have no time, though. */
+static void
+bound_lists(struct scan *s)
+{
+	const struct reader *r = s->r;
+	uint64_t resident = s->arena->resident_bytes;
+	uint64_t marks = resident / BYTES_PER_MARK, bytes = resident / READ_SHARE;
+
+	s->max_marks = MARKS_MAX;
+	s->max_read_bytes = UINT64_MAX;
+	if (s->is_rough || r->has_no_walk || s->arena->system_bytes / WIDE > resident ||
+		(r->deadline_ns && os_now_ns() + resident / WALKED_BYTES_PER_NS > r->deadline_ns))
+		return;
+	marks = marks > MARKS_LEAST ? marks : MARKS_LEAST;
+	s->max_marks = marks < MARKS_MAX ? marks : MARKS_MAX;
+	s->max_read_bytes = r->heap->read_bytes + (bytes > READ_LEAST ? bytes : READ_LEAST);
+}
+
+/*
+ * Read A once, in the manner HOW.  Returns 0, 1 if HOW was changed and it has to be read again, or
+ * -1 with E.
  */
 static int
-read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces,
-	struct heap_arena *arena, struct err *e)
+read_once(struct reader *r, const struct arena *a, struct manner *how, struct heap_arena *arena,
+	struct err *e)
 {
-	auto_scan struct scan *s = scan_new(r, a, by_lists, arena, e);
+	auto_scan struct scan *s = scan_new(r, a, how->by_lists, arena, e);
 
 	if (!s)
 		return -1;
-	s->is_in_pieces = in_pieces;
+	s->is_in_pieces = how->in_pieces;
+	s->follows_unsorted = how->follows_unsorted;
 	arena->has_pages = r->pages;
-	/* An arena that nobody has allocated from: top is its empty unsorted bin (initial_top()). */
+	/* An arena without any allocation: top is its empty unsorted bin (initial_top()). */
 	if (!arena->system_bytes)
 		return 0;
-	if (find_segments(s, e) < 0 || lists_read(s, e) < 0)
+	if (find_segments(s, e) < 0)
 		return -1;
+	bound_lists(s);
+	if (lists_read(s, e) < 0)
+		return -1;
+	/* The lists are too long. */
+	if (s->has_too_many && !s->is_rough) {
+		how->by_lists = false;
+		return 1;
+	}
 	sum_headers(s);
 	if (!arena->is_by_lists && !r->is_late && walk_segments(s, e) < 0)
 		return -1;
 	s->is_cut = r->is_late;
 	if (s->is_cut)
-		arena_doubt_late(arena);
-	/* The walk has found that; who goes by the lists finds the pieces on the way. */
-	if (s->is_in_pieces && !arena->is_by_lists && !s->is_cut)
+		heap_arena_doubt_late(arena);
+	if (s->runs.has_too_many && !s->is_cut) {
+		how->follows_unsorted = true;
 		return 1;
+	}
+	/* The walk has found posts where none can be. */
+	if (s->is_in_pieces && !how->in_pieces && arena->is_contiguous && !arena->is_by_lists &&
+		!s->is_cut) {
+		how->in_pieces = true;
+		return 1;
+	}
 	if (!s->is_cut && check_unchanged(s, e) < 0)
 		return -1;
 	s->next = r->unfinished;
@@ -478,31 +625,23 @@ read_once(struct reader *r, const struct arena *a, bool by_lists, bool in_pieces
 }
 
 int
-arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
+reader_read_arena(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
 	struct err *e)
 {
-	int again = read_once(r, a, by_lists, false, arena, e);
+	struct manner how = { .by_lists = by_lists };
+	int again;
 
-	return again == 1 ? read_once(r, a, true, true, arena, e) : again;
+	do
+		again = read_once(r, a, &how, arena, e);
+	while (again > 0);
+	return again;
 }
 
-/* ---- a glance ---- */
-
-/* Of [START, END) present. */
-static int
-sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret, struct err *e)
-{
-	struct page_runs runs = { 0 };
-	int failed = reader_add_runs(r, &runs, start, end, e);
-
-	for (size_t i = 0; i < runs.nr; i++)
-		*ret += runs.v[i].is_present ? runs.v[i].end.v - runs.v[i].start.v : 0;
-	free(runs.v);
-	return failed;
-}
+/* ---- headers only ---- */
 
 int
-arena_glance(struct reader *r, const struct arena *a, struct heap_arena *arena, struct err *e)
+reader_glance_arena(
+	struct reader *r, const struct arena *a, struct heap_arena *arena, struct err *e)
 {
 	auto_scan struct scan *s = scan_new(r, a, true, arena, e);
 	uint64_t end;
@@ -515,7 +654,7 @@ arena_glance(struct reader *r, const struct arena *a, struct heap_arena *arena, 
 	end = arena->top.addr.v + arena->top.bytes;
 	if (arena->is_main && !arena->is_contiguous) {
 		s->is_in_pieces = true;
-		return find_pieces(s, e);
+		return rough_pieces(s, e);
 	}
 	/* The arena may have changed in between: then that is no top of a heap. */
 	if (arena->is_main || (arena->top.addr.v ^ (end - 1)) & ~(r->arenas->heap_max_bytes - 1))

@@ -10,13 +10,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "os/memory.h"
+#include "os/os.h"
+
 #define COPY_BYTES UINT64_C(65536)
 
 int
 copies_open(struct copies *c, struct reader *r, const struct scan *s, int nr_single, struct err *e)
 {
 	*c = (struct copies){
-		.r = r, .s = s, .nr_single = nr_single, .buf = malloc(NR_COPIES * COPY_BYTES) };
+		.r = r, .s = s, .nr_single = nr_single, .buf = malloc(NR_COPIES * COPY_BYTES)
+	};
 	return c->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", r->t->pid);
 }
 
@@ -40,7 +44,7 @@ read_pages(struct copies *c, struct copy *copy, uint64_t from, uint64_t to)
 		copy->pages |= UINT32_C(1) << (from - copy->start) / c->r->page_bytes;
 }
 
-/* Read what is present of [START, END), which are pages of COPY, as the runs of a segment tell. */
+/* Read the present pages of [START, END), which belong to COPY, as the runs of a segment show. */
 static void
 read_runs(struct copies *c, struct copy *copy, const struct page_runs *runs, uint64_t start,
 	uint64_t end)
@@ -51,7 +55,7 @@ read_runs(struct copies *c, struct copy *copy, const struct page_runs *runs, uin
 				runs->v[i].end.v < end ? runs->v[i].end.v : end);
 }
 
-/* The same as the reader tells. */
+/* The same, as the reader knows it. */
 static void
 read_present(struct copies *c, struct copy *copy, uint64_t start, uint64_t end)
 {

@@ -1,11 +1,10 @@
 #include <config.h>
 
-#include "heap/heap.h"
+#include "heap/malloc-info.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <expat.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@
 #define MAX_HEAPS 65536
 #define MAX_SIZES 1024
 #define MAX_DEPTH 8
-#define MAX_BYTES (UINT64_C(1) << 57)	/* an address space with five levels of page tables */
+#define MAX_BYTES (UINT64_C(1) << 57) /* an address space with five levels of page tables */
 
 /* The low bits of a chunk's size are flags (malloc/malloc.c, SIZE_BITS). */
 #define FLAG_BITS UINT64_C(7)
@@ -30,17 +29,19 @@ struct parse {
 	struct malloc_info *mi;
 	struct err *e;
 	int depth;
-	bool in_heap;		/* the last of mi->heap is not whole yet */
-	bool has_failed;	/* E says why */
+	bool in_heap;	 /* the last of mi->heap is not whole yet */
+	bool has_failed; /* E says why */
 };
 
-/* Where the numbers of a <heap> go. */
+/* The destination of the numbers of a <heap>. */
 static const struct {
 	const char *element, *type, *attribute;
 	size_t offset;
 } heap_field[] = {
 #define F(element, type, attribute, member)                                                        \
-	{ element, type, attribute, offsetof(struct malloc_info_heap, member) }
+	{                                                                                          \
+		element, type, attribute, offsetof(struct malloc_info_heap, member)                \
+	}
 	F("total", "fast", "count", fast_count),
 	F("total", "fast", "size", fast_bytes),
 	F("total", "rest", "count", rest_count),
@@ -60,11 +61,20 @@ stop(struct parse *p)
 	XML_StopParser(p->xml, XML_FALSE);
 }
 
+static unsigned long
+line_number(const struct parse *p)
+{
+#if HAVE_DECL_XML_GETCURRENTLINENUMBER64
+	return (unsigned long)XML_GetCurrentLineNumber64(p->xml);
+#else /* expat before 2.9 */
+	return (unsigned long)XML_GetCurrentLineNumber(p->xml);
+#endif
+}
+
 static void
 stop_because(struct parse *p, const char *why)
 {
-	err_set(p->e, 0, "malloc_info's text %s (line %lu)", why,
-		(unsigned long)XML_GetCurrentLineNumber(p->xml));
+	err_set(p->e, 0, "malloc_info's text %s (line %lu)", why, line_number(p));
 	stop(p);
 }
 
@@ -289,8 +299,8 @@ end_heap(struct parse *p)
 {
 	struct malloc_info *mi = p->mi;
 	struct malloc_info_heap *h = last_heap(p);
-	uint64_t heap_bytes = h->system_bytes > h->max_system_bytes ? h->system_bytes
-								    : h->max_system_bytes;
+	uint64_t heap_bytes =
+		h->system_bytes > h->max_system_bytes ? h->system_bytes : h->max_system_bytes;
 
 	p->in_heap = false;
 	if (heap_bytes > MAX_BYTES || h->aspace_bytes > MAX_BYTES ||
@@ -333,9 +343,9 @@ begin_doctype(void *data, const char *name, const char *system_id, const char *p
 /* ---- the document ---- */
 
 /*
- * Copy FROM without its <sizes> and </sizes> tags, returning the length.  They carry nothing, and
- * glibc's sources of December 2025 wrote the closing one as an opening one (6c8af6a43c).  It is one
- * copy and one call of expat, so that its work stays linear in the length.
+ * Copy FROM without its <sizes> and </sizes> tags; returns the length.  The tags carry no data, and
+ * glibc's sources of December 2025 wrote the closing one as an opening one (6c8af6a43c).  One copy
+ * and one call of expat keep its work linear in the length.
  */
 static size_t
 copy_without_sizes_tags(char *to, const char *from, size_t len)
@@ -384,7 +394,7 @@ keep_whole_heaps(struct parse *p)
 static int
 feed(struct parse *p, const char *xml, size_t len)
 {
-	void *buffer = XML_GetBuffer(p->xml, (int)len + 1);	/* of 0 there is none */
+	void *buffer = XML_GetBuffer(p->xml, (int)len + 1); /* for 0 bytes it returns NULL */
 	enum XML_Status status;
 	enum XML_Error error;
 
@@ -395,14 +405,15 @@ feed(struct parse *p, const char *xml, size_t len)
 	if (p->has_failed)
 		return -1;
 	if (status == XML_STATUS_OK)
-		return p->mi->heap.nr ? 0 : err_set(p->e, 0, "malloc_info's text has no heap in it");
+		return p->mi->heap.nr ? 0
+				      : err_set(p->e, 0, "malloc_info's text has no heap in it");
 	error = XML_GetErrorCode(p->xml);
 	if (error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN ||
 		error == XML_ERROR_PARTIAL_CHAR)
 		return keep_whole_heaps(p);
 	return err_set(p->e, error == XML_ERROR_NO_MEMORY ? ENOMEM : 0,
 		"malloc_info's text is no XML: %s (line %lu)", XML_ErrorString(error),
-		(unsigned long)XML_GetCurrentLineNumber(p->xml));
+		line_number(p));
 }
 
 int

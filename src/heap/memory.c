@@ -13,24 +13,43 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/pages.h"
+
+bool
+reader_is_late(struct reader *r)
+{
+	if (r->deadline_ns && os_now_ns() >= r->deadline_ns)
+		r->is_late = true;
+	return r->is_late;
+}
 
 #define PAGE_BYTES UINT64_C(4096)
-/* Two pages at least: a look may begin on one and end on the next. */
+/* Two pages at least: a sample may begin on one and end on the next. */
 #define WINDOW_MIN (2 * PAGE_BYTES)
 #define WINDOW_MAX (UINT64_C(1) << 20)
-/* A look on every fourth page, and more is read next time; fewer than on every sixteenth, less. */
+/*
+ * A sample on every fourth page: read more the next time; fewer than on every sixteenth: read less.
+ */
 #define PAGES_A_HIT 4
-/* Of less the question who else has it costs more than the quick way of reading saves. */
+/*
+ * Below this size the question which pages are shared costs more than the quick way of reading
+ * saves.
+ */
 #define ALONE_MIN (UINT64_C(1) << 16)
 
-/* Page tables are looked at for some 10 ms a GiB: so much between two looks at the clock. */
+/*
+ * The kernel scans page tables for some 10 ms a GiB: the amount between two readings of the clock.
+ */
 #define LISTED_BYTES (UINT64_C(128) << 20)
 
 /* ---- single places ---- */
 
 /* The index of the first region that ends behind ADDR. */
 static size_t
-region_from(const struct maps *m, uint64_t addr)
+region_from(const struct regions *m, uint64_t addr)
 {
 	size_t from = 0, to = m->nr;
 
@@ -64,19 +83,22 @@ see_region(struct reader *r, struct page_group *g, uint64_t start, uint64_t end)
 	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
 	struct err e;
 
-	return r->pages ? os_pages_walk(r->pages, (raddr){ start }, (raddr){ end }, false, see_pages,
-				  g, &e)
-			: see_pages(&all, g);
+	return r->pages
+		? os_pages_walk(r->pages, (raddr){ start }, (raddr){ end }, false, see_pages, g, &e)
+		: see_pages(&all, g);
 }
 
-/* Ask for the pages of the group that begins at START; of one that cannot be asked none are there. */
+/*
+ * Ask for the pages of the group that begins at START; of one that cannot be asked none are there.
+ */
 static void
 ask_group(struct reader *r, struct page_group *g, uint64_t start)
 {
 	uint64_t end = start + GROUP_PAGES * r->page_bytes;
 
 	*g = (struct page_group){ .start = start, .page_bytes = r->page_bytes };
-	for (size_t i = region_from(r->m, start); i < r->m->nr && r->m->region[i].start.v < end; i++) {
+	for (size_t i = region_from(r->m, start); i < r->m->nr && r->m->region[i].start.v < end;
+		i++) {
 		const struct region *region = &r->m->region[i];
 
 		if (region_may_be_malloc(region))
@@ -136,7 +158,8 @@ list_runs(struct reader *r, struct page_runs *runs, uint64_t at, uint64_t end, s
 	while (at < end && !bad && !reader_is_late(r)) {
 		uint64_t next = end - at > LISTED_BYTES ? at + LISTED_BYTES : end;
 
-		bad = os_pages_walk(r->pages, (raddr){ at }, (raddr){ next }, false, add_run, runs, e);
+		bad = os_pages_walk(
+			r->pages, (raddr){ at }, (raddr){ next }, false, add_run, runs, e);
 		at = next;
 	}
 	return bad;
@@ -183,6 +206,26 @@ goes_on(const struct region *a, const struct region *b)
 		strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
 }
 
+/* The part of RANGE around ADDR that belongs to no thread arena; {0, 0} if ADDR is in one. */
+static struct heap_range
+between_heaps(const struct reader *r, uint64_t addr, struct heap_range range)
+{
+	uint64_t max = r->arenas->heap_max_bytes;
+
+	for (size_t i = 0; i < r->arenas->nr; i++)
+		for (size_t k = 0; k < r->arenas->v[i].nr_heaps; k++) {
+			uint64_t start = r->arenas->v[i].heap[k].start.v;
+
+			if (addr - start < max)
+				return (struct heap_range){ 0 };
+			if (start < addr && start + max > range.start.v)
+				range.start.v = start + max;
+			if (start > addr && start < range.end.v)
+				range.end.v = start;
+		}
+	return range;
+}
+
 struct heap_range
 reader_mapping(const struct reader *r, uint64_t addr)
 {
@@ -194,13 +237,13 @@ reader_mapping(const struct reader *r, uint64_t addr)
 		first--;
 	while (last + 1 < r->m->region + r->m->nr && goes_on(last, last + 1))
 		last++;
-	return (struct heap_range){ first->start, last->end };
+	return between_heaps(r, addr, (struct heap_range){ first->start, last->end });
 }
 
 uint64_t
 reader_hugetlb_page(const struct reader *r, uint64_t addr)
 {
-	static const char name[] = "/anon_hugepage";	/* mm/hugetlb.c, HUGETLB_ANON_FILE */
+	static const char name[] = "/anon_hugepage"; /* mm/hugetlb.c, HUGETLB_ANON_FILE */
 	const struct region *region = maps_find(r->m, (raddr){ addr });
 
 	return region && region->path && strncmp(region->path, name, sizeof name - 1) == 0
@@ -227,11 +270,11 @@ page_runs_from(const struct page_runs *runs, uint64_t addr)
 }
 
 int
-window_open(
-	struct window *w, const struct reader *r, const struct page_runs *runs, struct err *e)
+window_open(struct window *w, const struct reader *r, const struct page_runs *runs, struct err *e)
 {
 	*w = (struct window){
-		.t = r->t, .pages = r->pages, .runs = runs, .want_bytes = 16 * PAGE_BYTES };
+		.t = r->t, .pages = r->pages, .runs = runs, .want_bytes = 16 * PAGE_BYTES
+	};
 	w->buf = malloc(WINDOW_MAX);
 	return w->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", r->t->pid);
 }
@@ -279,7 +322,7 @@ present_end(struct window *w, uint64_t addr)
 	return end > addr ? end : 0;
 }
 
-/* Whether nobody else has any of the pages: then they may be read by os_read_unshared(). */
+/* Whether no other process has any of the pages: then os_read_unshared() may read them. */
 static bool
 is_alone(const struct window *w, uint64_t start, uint64_t end)
 {

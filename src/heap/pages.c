@@ -1,12 +1,10 @@
 /*
- * What the pages of an arena are for.  The walk tells the ledger every byte of a segment in order of
- * address; a page is judged when it is full, whole pages of one part at once.
+ * The use of an arena's pages.  The walk reports every byte of a segment to the ledger in order of
+ * address; a page is classed when it is full, whole pages of one part at once.
  */
 #include <config.h>
 
 #include "heap/heap-priv.h"
-
-#include <errno.h>
 
 #include "base/array.h"
 
@@ -107,15 +105,10 @@ whole_pages(struct ledger *l, enum part part, uint64_t bytes)
 }
 
 void
-ledger_add(struct ledger *l, enum part part, uint64_t bytes)
+ledger_turn(struct ledger *l, enum part part, uint64_t bytes)
 {
 	uint64_t room = l->page_bytes - l->filled, whole;
 
-	if (bytes < room) {
-		l->part[part] += bytes;
-		l->filled += bytes;
-		return;
-	}
 	if (l->filled) {
 		l->part[part] += room;
 		turn(l);
@@ -142,7 +135,7 @@ ledger_add_trim(struct ledger *l, enum part part, uint64_t bytes, uint64_t lo, u
 	if (range)
 		*range = (struct heap_range){ { lo }, { hi } };
 	else
-		arena_doubt(l->arena, "there was no memory to list what can be trimmed");
+		heap_arena_doubt(l->arena, "there was no memory to list what can be trimmed");
 	l->page = hi;
 	ledger_add(l, part, start + bytes - hi);
 }
@@ -163,6 +156,7 @@ heap_page_class_name(enum heap_page_class c)
 		[HEAP_PAGE_TRIMMABLE] = "trimmable",
 		[HEAP_PAGE_CACHED] = "cached",
 		[HEAP_PAGE_TOP] = "top",
+		[HEAP_PAGE_BEHIND] = "behind",
 		[HEAP_PAGE_RETURNED] = "returned",
 		[HEAP_PAGE_RESERVED] = "reserved",
 	};

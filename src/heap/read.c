@@ -16,55 +16,53 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "heap/layout-priv.h"
-#include "inject/inject.h"
+#include "glibc/layout-priv.h"
+#include "glibc/process.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/threads.h"
+#include "stop/stop.h"
 
 #define TRIES_MAX 5
 /* Then what is still to be read is read while the target runs. */
 #define STOPS_MAX 1000
 #define PAUSE_NS 1000000
-
-/* ---- what the other files ask of the reader ---- */
-
-bool
-reader_is_late(struct reader *r)
-{
-	if (r->deadline_ns && os_now_ns() >= r->deadline_ns)
-		r->is_late = true;
-	return r->is_late;
-}
+/* Pieces that were not found by then are never found. */
+#define SEARCHES_MAX 3
 
 /* ---- the arenas ---- */
 
-/* What is still to be done with an arena. */
+/* The steps that an arena still needs. */
 enum state {
 	STATE_WANTED,
-	STATE_TOO_LARGE,	/* for a stop; then by its lists */
-	STATE_HUGE,		/* for that too; then while it runs */
+	STATE_TOO_LARGE, /* for a stop; then by its lists */
+	STATE_HUGE,	 /* for that too; then while it runs */
 	STATE_DONE,
 };
 
 struct work {
 	struct reader r;
-	const struct objects *o;
-	const struct arenas *known;	/* as they were before the first stop */
-	/* of the time of the look */
-	struct maps maps;
+	const struct process *process; /* as it was before the first stop */
+	bool is_fresh;		       /* its mappings, or those below, were read just now */
+	/* of the time of the read */
+	struct regions maps;
 	struct arenas arenas;
-	struct heap_layout layout;	/* as it was told before the caches were looked for */
-	bool has_caches;	/* they were looked for in a stop */
-	size_t nr_begun;	/* arenas in this look */
+	struct malloc_layout layout; /* as it was found before the caches were searched for */
+	bool has_caches;	     /* they were looked for in a stop */
+	size_t nr_begun;	     /* arenas in this read */
+	unsigned int nr_searches;    /* for pieces of the main arena */
 	const struct heap_options *opt;
-	uint64_t pause_ns;	/* let it run for so long between two stops */
-	struct os_syscall before;	/* what its only thread did before the stop */
+	uint64_t pause_ns;	  /* let the target run this long between two stops */
+	struct os_syscall before; /* what its only thread did before the stop */
 	struct {
 		struct todo {
 			enum state state;
 			unsigned int nr_tries;
-			bool is_read;	/* in this look, all of it */
-		} *v;
+			bool is_read; /* in this read, all of it */
+		} * v;
 		size_t nr, room;
-	} todo;		/* parallel to the heap's arenas */
+	} todo; /* parallel to the heap's arenas */
 };
 
 /* Bring the list of arenas up to date: new ones are made at the end of the ring. */
@@ -105,11 +103,15 @@ read_some(struct work *w, struct err *e)
 
 		if (todo->state == STATE_DONE || (todo->state == STATE_HUGE && w->r.is_stopped))
 			continue;
-		if (arena_read(&w->r, &w->arenas.v[i], by_lists, &w->r.heap->arena.v[i], e) < 0 ||
-			(!w->r.deadline_ns && arenas_finish(&w->r, e) < 0))
+		w->r.has_no_walk = todo->state == STATE_TOO_LARGE;
+		if (reader_read_arena(&w->r, &w->arenas.v[i], by_lists, &w->r.heap->arena.v[i], e) <
+				0 ||
+			(!w->r.deadline_ns && reader_finish_arenas(&w->r, e) < 0))
 			return -1;
 		todo->is_read = !w->r.is_late;
-		/* One that had all of the time needs more than that; others wait for the next stop. */
+		/*
+		 * One that had all of the time needs more than that; others wait for the next stop.
+		 */
 		if (w->r.is_late && !w->nr_begun)
 			todo->state++;
 		w->nr_begun++;
@@ -117,7 +119,7 @@ read_some(struct work *w, struct err *e)
 	return 0;
 }
 
-/* What became of the arenas that were read. */
+/* The result for each arena that was read. */
 static void
 judge(struct work *w)
 {
@@ -126,34 +128,34 @@ judge(struct work *w)
 		struct todo *todo = &w->todo.v[i];
 
 		if (todo->is_read &&
-			(arena->certainty == HEAP_EXACT || arena->has_neighbours ||
-				arena->is_hugetlb || !w->r.is_stopped ||
-				++todo->nr_tries == TRIES_MAX))
+			(arena->certainty == HEAP_EXACT ||
+				(arena->has_neighbours && w->nr_searches) || arena->is_hugetlb ||
+				!w->r.is_stopped || ++todo->nr_tries == TRIES_MAX))
 			todo->state = STATE_DONE;
 		todo->is_read = false;
 	}
 }
 
 /*
- * The layout was told while it ran, when what the caches are told by may have been torn.  Only seldom
- * so; but without it what is cached would count as in use.
+ * The layout was found while the target ran, when the data that show the caches may have been torn.
+ * That is rare; but without the caches their chunks would count as in use.
  */
 static void
-look_for_caches(struct work *w)
+find_caches(struct work *w)
 {
-	struct heap_layout again = w->layout;
+	struct malloc_layout again = w->layout;
 
 	if (!w->r.is_stopped || w->has_caches || w->r.l->tcache.from_slot_bytes || again.last < 26)
 		return;
 	w->has_caches = true;
-	layout_add_tcache(&again, w->r.t, w->r.m, &w->arenas, w->r.deadline_ns);
+	malloc_layout_add_tcache(&again, w->r.t, w->r.m, &w->arenas, w->r.deadline_ns);
 	if (again.tcache.from_slot_bytes)
 		w->r.heap->layout = again;
 }
 
 /* ---- a thread alone ---- */
 
-/* The thread that has no other beside it; 0 if there are more. */
+/* The only thread; 0 if there are more. */
 static pid_t
 only_thread(const struct target *t)
 {
@@ -164,7 +166,7 @@ only_thread(const struct target *t)
 	return os_threads(t, 2, &tids, &nr, &e) == 0 && nr == 1 ? tids[0] : 0;
 }
 
-/* Of a target of 32 bits the numbers are others; then it is as in a call that is none of malloc's. */
+/* For a 32-bit target the numbers differ; then treat it as a call that malloc does not make. */
 static bool
 is_call_of_malloc(long nr)
 {
@@ -182,10 +184,11 @@ is_call_of_malloc(long nr)
 }
 
 /*
- * One thread alone takes no locks (SINGLE_THREAD_P, since 2.26), and may hold chunks that are in no
- * list, which nothing tells from chunks in use.  So it must not be in libc, but for a system call
- * that is none of malloc's.  One that was broken off by our stop and is going to be made again looks
- * like none; but it is where it was before.  In core files it is not told what threads were doing.
+ * A single thread takes no locks (SINGLE_THREAD_P, since 2.26), and may hold chunks that are in no
+ * list, which look like chunks in use.  So it must not be in libc, except in a system call that
+ * malloc does not make.  A call that our stop has interrupted and that the kernel will restart
+ * looks like no call; but the thread is at the same place as before.  Core files do not show what
+ * threads were doing.
  */
 static bool
 may_be_in_malloc(const struct work *w)
@@ -203,8 +206,9 @@ may_be_in_malloc(const struct work *w)
 		return is_call_of_malloc(now.nr);
 	if (!w->before.is_running && now.sp.v == w->before.sp.v && !is_call_of_malloc(w->before.nr))
 		return false;
-	object = objects_at(w->o, now.pc);
-	return object && (object->is_libc || object == objects_malloc(w->o, w->r.t));
+	object = objects_at(&w->process->objects, now.pc);
+	return object &&
+		(object->is_libc || object == objects_malloc(&w->process->objects, w->r.t));
 }
 
 static void
@@ -218,27 +222,82 @@ note_before(struct work *w)
 		w->before.is_running = true;
 }
 
+/* ---- the mappings ---- */
+
+/*
+ * Have w->r.m be the mappings as they are now.  Once a target is stopped only what is read then is
+ * true of it; a core file stays as it is.
+ */
+static int
+read_maps(struct work *w, struct err *e)
+{
+	const bool is_true = w->r.t->core || (w->is_fresh && !w->r.is_stopped);
+
+	w->is_fresh = false;
+	if (is_true)
+		return 0;
+	w->r.m = &w->maps;
+	maps_release(&w->maps);
+	return maps_read(&w->maps, w->r.t, e);
+}
+
+/* ---- the pieces of the main arena ---- */
+
+/*
+ * Look for them while the target runs: that takes as long as to read the headers of all chunks in
+ * them. malloc keeps those that it has, so what is found now is true in the next stop, if the sum
+ * is.
+ */
+static void
+find_pieces(struct work *w)
+{
+	struct reader *r = &w->r;
+	const struct arenas *a = w->arenas.nr ? &w->arenas : &w->process->arenas;
+	uint64_t system_bytes;
+	struct err e;
+
+	if (!r->pages || w->opt->one_look || w->nr_searches == SEARCHES_MAX)
+		return;
+	if (!r->wants_pieces && (w->nr_searches || main_arena_is_contiguous(r->t, a)))
+		return;
+	r->wants_pieces = false;
+	w->nr_searches++;
+	w->is_fresh = false;
+	if (read_maps(w, &e) < 0)
+		return;
+	w->is_fresh = true;
+	system_bytes = main_system_bytes(r, a);
+	if (main_pieces_find(&r->pieces, r->t, r->m, r->pages, a, (raddr){ brk_start(r) },
+		    system_bytes, &e) < 0)
+		debug("%s", e.msg);
+	debug("the main arena has %zu pieces", r->pieces.nr);
+}
+
 /* ---- a stop ---- */
 
-/* What malloc has now, and what it is looked for in.  It may be late then. */
+/*
+ * Read malloc's current state and the regions to search for it.  The time may be used up
+ * afterwards.
+ */
 static int
 find_all(struct work *w, struct err *e)
 {
 	memset(w->r.group, 0, sizeof w->r.group);
 	arenas_release(&w->arenas);
-	maps_release(&w->maps);
-	if (maps_read(&w->maps, w->r.t, e) < 0 || reader_is_late(&w->r))
-		return w->r.is_late ? 0 : -1;
-	w->r.m = &w->maps;
-	if (arenas_read_again(&w->arenas, w->r.t, w->r.m, w->known, w->r.deadline_ns, e) < 0)
+	if (read_maps(w, e) < 0)
+		return -1;
+	if (reader_is_late(&w->r))
+		return 0;
+	if (arenas_read_again(
+		    &w->arenas, w->r.t, w->r.m, &w->process->arenas, w->r.deadline_ns, e) < 0)
 		return -1;
 	/* A list that was cut off is not one of fewer arenas. */
 	return reader_is_late(&w->r) ? 0 : sync_arenas(w, &w->arenas, e);
 }
 
-/* One look: at all of it when nothing is stopped, else until DEADLINE_NS. */
+/* Read once: all of it when nothing is stopped, else until DEADLINE_NS. */
 static int
-look(uint64_t deadline_ns, void *arg, struct err *e)
+read_once(uint64_t deadline_ns, void *arg, struct err *e)
 {
 	struct work *w = arg;
 
@@ -249,17 +308,17 @@ look(uint64_t deadline_ns, void *arg, struct err *e)
 		return -1;
 	if (w->r.is_late)
 		return 0;
-	look_for_caches(w);
-	params_read_again(&w->r.heap->layout, w->r.t);
+	find_caches(w);
+	malloc_params_read_again(&w->r.heap->layout, w->r.t);
 	if (w->opt->beside)
-		w->opt->beside(w->opt->arg);
+		w->opt->beside(w->r.m, w->opt->arg);
 	w->r.doubt = !w->r.is_stopped ? "the process ran meanwhile"
 		: may_be_in_malloc(w) ? "its only thread, which takes no lock, was at work"
 				      : NULL;
 	return tcaches_read(&w->r, e) < 0 ? -1 : read_some(w, e);
 }
 
-/* What a look that had RESULT has left for when there is no hurry. */
+/* The work that a stop with RESULT has left for later, when no thread is stopped. */
 static int
 finish(struct work *w, int result, struct err *e)
 {
@@ -267,18 +326,22 @@ finish(struct work *w, int result, struct err *e)
 
 	w->r.deadline_ns = 0;
 	w->r.is_late = false;
-	if (arenas_finish(&w->r, result < 0 ? &ignored : e) < 0 || result < 0)
+	if (reader_finish_arenas(&w->r, result < 0 ? &ignored : e) < 0 || result < 0)
 		return -1;
 	judge(w);
 	w->r.heap->nr_looks += w->nr_begun != 0;
 	return 0;
 }
 
-/* While nothing is stopped, or all of it is for good. */
+/*
+ * While nothing is stopped, or all of it is for good.  The second read knows the pieces that the
+ * first missed.
+ */
 static int
-look_at_ease(struct work *w, struct err *e)
+read_running(struct work *w, struct err *e)
 {
-	return finish(w, look(0, w, e), e);
+	find_pieces(w);
+	return finish(w, read_once(0, w, e), e);
 }
 
 static bool
@@ -309,20 +372,21 @@ is_all_seen(const struct work *w)
 }
 
 /*
- * Stop it once and look.  Returns 0, 1 with E if it could not be stopped in time, or so late that no
- * arena could be read, or -1 with E.  A thread that waits for a disk or has just been born is one to
- * try again with.
+ * Stop the target once and read.  Returns 0, 1 with E if it could not be stopped in time, or so
+ * late that no arena could be read, or -1 with E.  Try again after a thread that waited for a disk
+ * or was just created.
  */
 static int
-look_once(struct work *w, struct err *e)
+stop_and_read(struct work *w, struct err *e)
 {
 	struct heap *h = w->r.heap;
-	struct inject_freeze report = { 0 };
+	struct stop_report report = { 0 };
 	int result;
 
+	find_pieces(w);
 	note_before(w);
 	set_stopped(w, true);
-	result = inject_freeze(w->r.t, w->opt->max_stop_ns, look, w, &report, e);
+	result = stop_threads(w->r.t, w->opt->max_stop_ns, read_once, w, &report, e);
 	result = finish(w, result, e);
 	set_stopped(w, false);
 	if (result < 0)
@@ -339,15 +403,15 @@ look_once(struct work *w, struct err *e)
 	return 1;
 }
 
-/* Stop it until all is read that can be.  What cannot is left for when it runs. */
+/* Stop it until all that can be read then is; the rest is read while it runs. */
 static int
-look_stopped(struct work *w, struct err *e)
+read_stopped(struct work *w, struct err *e)
 {
 	unsigned int nr_refused = 0;
 	struct err why;
 
 	for (;;) {
-		int result = look_once(w, &why);
+		int result = stop_and_read(w, &why);
 
 		if (result < 0) {
 			*e = why;
@@ -380,26 +444,30 @@ read_all(struct work *w, struct err *e)
 {
 	if (w->r.t->core) {
 		w->r.is_stopped = true;
-		return look_at_ease(w, e);
+		return read_running(w, e) < 0 ? -1 : w->r.wants_pieces ? read_running(w, e) : 0;
 	}
-	if (w->opt->max_stop_ns && look_stopped(w, e) < 0)
+	if (w->opt->max_stop_ns && read_stopped(w, e) < 0)
 		return -1;
 	if ((is_all(w, STATE_DONE) && w->todo.nr) || (w->opt->one_look && is_all_seen(w)))
 		return 0;
-	return look_at_ease(w, e);
+	return read_running(w, e);
 }
 
 int
-heap_read(struct heap *h, const struct target *t, const struct maps *m, const struct objects *o,
-	const struct heap_options *opt, struct err *e)
+heap_read(struct heap *h, const struct process *p, const struct heap_options *opt, struct err *e)
 {
-	auto_arenas struct arenas a = { 0 };
+	const struct target *t = p->target;
+	/* P's mappings and objects, with the arenas as they are now. */
+	struct process now = { .target = t, .maps = p->maps, .objects = p->objects };
 	auto_pages struct os_pages *pages = NULL;
 	struct work w = {
-		.r = { .t = t, .m = m, .heap = h, .pad_bytes = opt->pad_bytes,
+		.r = { .t = t,
+			.m = &now.maps,
+			.heap = h,
+			.pad_bytes = opt->pad_bytes,
 			.with_tops = opt->with_tops },
-		.o = o,
-		.known = &a,
+		.process = &now,
+		.is_fresh = opt->is_fresh,
 		.opt = opt,
 		.pause_ns = PAUSE_NS,
 	};
@@ -414,23 +482,27 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 	w.r.pages = pages;
 	if (!t->core && mlocked_find(&w.r.mlocked, t, &ours) < 0)
 		debug("%s", ours.msg);
-	if (arenas_find(&a, t, m, o, NULL, e) == 0 && layout_glance(&w.layout, t, m, o, &a, e) == 0) {
+	if (process_find_arenas(&now, p, e) == 0 &&
+		malloc_layout_find_basic(&w.layout, &now, e) == 0) {
 		h->layout = w.layout;
-		layout_add_tcache(&h->layout, t, m, &a, 0);
+		malloc_layout_add_tcache(&h->layout, t, &now.maps, &now.arenas, 0);
 		result = read_all(&w, e);
 	}
 	free(w.r.cached.v);
 	free(w.r.mlocked.v);
+	main_pieces_release(&w.r.pieces);
 	free(w.todo.v);
 	arenas_release(&w.arenas);
 	if (result < 0) {
+		arenas_release(&now.arenas);
 		maps_release(&w.maps);
 		heap_release(h);
 		return -1;
 	}
-	h->is_ring_closed = a.is_ring_closed;
+	h->is_ring_closed = now.arenas.is_ring_closed;
 	if (pages)
-		arenas_find_strays(&a, t, m, pages, &h->strays);
+		arenas_find_strays(&now.arenas, t, &now.maps, pages, &h->strays);
+	arenas_release(&now.arenas);
 	sum_up(h);
 	trim_forecast(&w.r, opt->want_uss);
 	maps_release(&w.maps);
@@ -439,11 +511,11 @@ heap_read(struct heap *h, const struct target *t, const struct maps *m, const st
 }
 
 static int
-glance(struct reader *r, const struct objects *o, struct err *e)
+read_tops(struct reader *r, const struct process *p, struct err *e)
 {
-	const struct arenas *a = r->arenas;
+	const struct arenas *a = &p->arenas;
 
-	if (layout_glance(&r->heap->layout, r->t, r->m, o, a, e) < 0)
+	if (malloc_layout_find_basic(&r->heap->layout, p, e) < 0)
 		return -1;
 	for (size_t i = 0; i < a->nr; i++) {
 		struct heap_arena *arena = array_add(&r->heap->arena);
@@ -451,25 +523,27 @@ glance(struct reader *r, const struct objects *o, struct err *e)
 		if (!arena)
 			return err_set(e, ENOMEM, "cannot list the arenas");
 		arena->nr = (unsigned int)i;
-		if (arena_glance(r, &a->v[i], arena, e) < 0)
+		if (reader_glance_arena(r, &a->v[i], arena, e) < 0)
 			return -1;
 	}
-	return 0;
+	malloc_layout_add_tcache(&r->heap->layout, r->t, r->m, a, 0);
+	return tcaches_glance(r, e);
 }
 
 int
-heap_glance(struct heap *h, const struct target *t, const struct maps *m,
-	const struct objects *o, const struct arenas *a, struct err *e)
+heap_read_tops(struct heap *h, const struct process *p, struct err *e)
 {
 	auto_pages struct os_pages *pages = NULL;
-	struct reader r = { .t = t, .m = m, .l = &h->layout, .arenas = a, .heap = h };
+	struct reader r = {
+		.t = p->target, .m = &p->maps, .l = &h->layout, .arenas = &p->arenas, .heap = h
+	};
 	struct err ours;
 
 	r.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ours) < 0)
+	if (os_pages_open(&pages, p->target, OS_PAGES_AUTO, &ours) < 0)
 		debug("%s", ours.msg);
 	r.pages = pages;
-	if (glance(&r, o, e) < 0) {
+	if (read_tops(&r, p, e) < 0) {
 		heap_release(h);
 		return -1;
 	}

@@ -1,6 +1,6 @@
 /*
- * What the threads have cached (struct tcache_perthread_struct, malloc/malloc.c, since 2.26): counts
- * and heads of lists, one for each bin.
+ * The threads' caches (struct tcache_perthread_struct, malloc/malloc.c, since 2.26): counts and
+ * heads of lists, one for each bin.
  */
 #include <config.h>
 
@@ -12,25 +12,33 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "heap/layout-priv.h"
+#include "glibc/layout-priv.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/threads.h"
 
 #define THREADS_MAX 65536
 /* A count is at most this by its type (uint16_t), if mp_.tcache_count is not known. */
 #define COUNT_MAX 0xffff
 
+/* Bins of one size each (malloc/malloc.c, TCACHE_SMALL_BINS). */
+#define NR_EXACT 64
+
 static const char torn[] = "a thread's cache is damaged, or changed meanwhile";
 
 static size_t
-cache_bytes(const struct heap_layout *l)
+cache_bytes(const struct malloc_layout *l)
 {
-	/* All but the header; the last word is in what is the next chunk's header otherwise.  There is none
-	 * before 2.26, and none is read where it was not told. */
+	/*
+	 * All but the header; otherwise the last word is in the next chunk's header.  Before 2.26
+	 * there is no cache; without a known layout none is read.
+	 */
 	return l->tcache.chunk_bytes ? l->tcache.chunk_bytes - l->word_bytes : l->word_bytes;
 }
 
 /* How many chunks a bin may have. */
 static uint32_t
-count_max(const struct heap_layout *l)
+count_max(const struct malloc_layout *l)
 {
 	return l->mp.v && l->params.tcache_count < COUNT_MAX ? (uint32_t)l->params.tcache_count
 							     : COUNT_MAX;
@@ -38,7 +46,7 @@ count_max(const struct heap_layout *l)
 
 /* How many chunks bin I of the cache at C has; more than count_max() if that cannot be. */
 static uint32_t
-count_of(const struct heap_layout *l, const char *c, unsigned int i)
+count_of(const struct malloc_layout *l, const char *c, unsigned int i)
 {
 	uint32_t count = tcache_count(&l->tcache, c, i);
 
@@ -47,7 +55,7 @@ count_of(const struct heap_layout *l, const char *c, unsigned int i)
 }
 
 static bool
-is_sound(const struct heap_layout *l, const char *c)
+is_sound(const struct malloc_layout *l, const char *c)
 {
 	for (unsigned int i = 0; i < l->tcache.nr_bins; i++) {
 		uint32_t count = count_of(l, c, i);
@@ -59,11 +67,11 @@ is_sound(const struct heap_layout *l, const char *c)
 	return true;
 }
 
-/* Read the cache at ADDR into BUF; false if there is none, or one that makes no sense. */
+/* Read the cache at ADDR into BUF; false if none, or an inconsistent one. */
 static bool
 read_cache(struct reader *r, uint64_t addr, char *buf)
 {
-	const struct heap_layout *l = r->l;
+	const struct malloc_layout *l = r->l;
 	char header[sizeof(uint64_t)];
 	uint64_t size;
 
@@ -75,7 +83,7 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 		return false;
 	}
 	size = word_in(r, header) & ~FLAG_BITS;
-	/* What would be too small for a chunk of its own was left to it. */
+	/* A remainder too small for a chunk of its own stays with the chunk. */
 	if (size - l->tcache.chunk_bytes >= min_chunk_bytes(l))
 		return false;
 	if (reader_look(r, addr, buf, cache_bytes(l)) && is_sound(l, buf))
@@ -87,15 +95,15 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 /* ---- the lists ---- */
 
 /*
- * Mark the LEFT cached chunks from ENTRY on, which is what the program would get: two words behind
- * the header.  Returns 0, 1 when one is none: malloc has gone on meanwhile, or memory is damaged; or
- * -1 with E.
+ * Mark the LEFT cached chunks from ENTRY on, which points at what the program would get: two words
+ * behind the header.  Returns 0, 1 if an entry is no chunk (malloc has gone on meanwhile, or memory
+ * is damaged), or -1 with E.
  */
 static int
-follow(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t left, struct err *e)
+follow_cache(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t left, struct err *e)
 {
 	struct reader *r = c->r;
-	const struct heap_layout *l = r->l;
+	const struct malloc_layout *l = r->l;
 	unsigned int word = l->word_bytes;
 
 	for (; left; left--) {
@@ -127,7 +135,7 @@ read_lists(struct copies *c, struct heap_sum *sum, const char *cache, struct err
 	struct reader *r = c->r;
 
 	for (unsigned int i = 0; i < r->l->tcache.nr_bins; i++) {
-		int bad = follow(c, sum, tcache_head(r->l, &r->l->tcache, cache, i),
+		int bad = follow_cache(c, sum, tcache_head(r->l, &r->l->tcache, cache, i),
 			count_of(r->l, cache, i), e);
 
 		if (bad < 0)
@@ -140,7 +148,21 @@ read_lists(struct copies *c, struct heap_sum *sum, const char *cache, struct err
 
 /* ---- the threads ---- */
 
-/* What thread TID has.  BUF has room for a cache. */
+/*
+ * Whether the thread may have a cache.  A thread that has ended has freed its cache, or its TLS is
+ * unreadable; and a worker thread of the kernel, such as io_uring's, never calls malloc.
+ */
+static bool
+may_have_cache(const struct target *t, pid_t tid)
+{
+	struct os_status status = { 0 };
+	struct err e;
+
+	return !os_is_kernel_worker(t, tid) &&
+		(t->core || (os_status(t, tid, &status, &e) == 0 && status.has_memory));
+}
+
+/* Read the cache of thread TID.  BUF has room for it. */
 static int
 read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 {
@@ -153,8 +175,10 @@ read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 	if (!thread)
 		return err_set(e, ENOMEM, "cannot list the threads");
 	thread->tid = tid;
-	if (!slot.v || !reader_look(r, slot.v, word, r->l->word_bytes))
+	if (!slot.v || !reader_look(r, slot.v, word, r->l->word_bytes)) {
+		r->heap->nr_unknown_caches += may_have_cache(r->t, tid);
 		return 0;
+	}
 	thread->arena.v = word_in(r, word);
 	if (!offset || !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes) ||
 		!read_cache(r, word_in(r, word), buf))
@@ -184,9 +208,9 @@ read_threads(struct reader *r, struct err *e)
 }
 
 /*
- * Whether each cache there is can be found.  To 2.41 each thread has one from its first malloc() on;
- * since then from its first block on that fits (malloc/malloc.c, tcache_init()), so where none was
- * seen there may be none.
+ * Whether each cache there is can be found.  To 2.41 each thread has one from its first malloc()
+ * on; since then from its first block on that fits (malloc/malloc.c, tcache_init()), so where none
+ * was seen there may be none.
  */
 static bool
 is_known(const struct reader *r)
@@ -206,7 +230,7 @@ has_twice(const struct marks *m)
 	return false;
 }
 
-/* Of half of the caches nothing can be said; without any the arenas still are as malloc counts. */
+/* Half a cache proves nothing; without any the arenas still are as malloc counts. */
 static void
 forget(struct reader *r)
 {
@@ -219,16 +243,68 @@ forget(struct reader *r)
 		r->doubt = "there was no time to read what its threads have cached";
 }
 
+/*
+ * The bytes in a cache by its counts: a lower bound, as the large bins of 2.42 hold chunks of
+ * several sizes.  The lists are not followed.
+ */
+static struct heap_sum
+count_cache(const struct malloc_layout *l, const char *cache)
+{
+	struct heap_sum sum = { 0 };
+
+	for (unsigned int i = 0; i < l->tcache.nr_bins; i++) {
+		uint32_t nr = count_of(l, cache, i);
+		uint64_t bytes = min_chunk_bytes(l) +
+			(uint64_t)(i < NR_EXACT ? i : NR_EXACT - 1) * l->align_bytes;
+
+		sum.count += nr;
+		sum.bytes += nr * bytes;
+	}
+	return sum;
+}
+
+int
+tcaches_glance(struct reader *r, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+	auto_free char *buf = malloc(cache_bytes(r->l));
+	int64_t offset = r->l->tcache.from_slot_bytes;
+	size_t nr;
+
+	if (!buf)
+		return err_set(e, ENOMEM, "cannot list what the threads have cached");
+	if (!r->arenas->tls_offset_bytes || !offset)
+		return 0;
+	if (os_threads(r->t, THREADS_MAX, &tids, &nr, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr; i++) {
+		raddr slot = arenas_slot_of_thread(r->arenas, r->t, tids[i]);
+		char word[sizeof(uint64_t)];
+		struct heap_thread *thread;
+
+		if (!slot.v || !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes) ||
+			!read_cache(r, word_in(r, word), buf))
+			continue;
+		thread = array_add(&r->heap->thread);
+		if (!thread)
+			return err_set(e, ENOMEM, "cannot list the threads");
+		*thread = (struct heap_thread){
+			.tid = tids[i], .has_cache = true, .cached = count_cache(r->l, buf)
+		};
+	}
+	return 0;
+}
+
 int
 tcaches_read(struct reader *r, struct err *e)
 {
 	uint64_t deadline_ns = r->deadline_ns, now_ns = os_now_ns();
 
-	r->cached.nr = r->heap->thread.nr = 0;
+	r->cached.nr = r->heap->thread.nr = r->heap->nr_unknown_caches = 0;
 	r->cache_doubt = NULL;
 	r->heap->knows_caches = is_known(r);
 	if (!r->doubt && !r->heap->knows_caches)
-		r->doubt = "it could not be told what its threads have cached";
+		r->doubt = "what its threads have cached is unknown";
 	if (!r->arenas->tls_offset_bytes)
 		return 0;
 	/* The arenas need their time, too. */
@@ -241,6 +317,8 @@ tcaches_read(struct reader *r, struct err *e)
 		forget(r);
 	else if (has_twice(&r->cached))
 		r->cache_doubt = torn;
+	if (r->heap->nr_unknown_caches && r->l->last >= 26 && !r->doubt)
+		r->doubt = "it is not known what some of its threads have cached";
 	r->is_late = false;
 	debug("%zu threads have %zu chunks cached", r->heap->thread.nr, r->cached.nr);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * What malloc_trim() would do: which pages it cannot give back, and what giving back the others
- * means.  Which those are the walk has told.
+ * The effect of malloc_trim(): the pages that it cannot return, which the walk has found, and the
+ * cost of returning the others.
  */
 #include <config.h>
 
@@ -11,11 +11,15 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "regions/smaps.h"
 
 /*
- * What an arena's lock is held for, at the median of a virtual machine of 2023 with 4 KiB pages
- * (scripts/bench/trim): malloc looks at a free chunk, the kernel is called for a range, and frees
- * a page.
+ * How long each step holds an arena's lock, as the median of a virtual machine of 2023 with 4 KiB
+ * pages (scripts/bench/trim): malloc looks at a free chunk, the kernel is called for a range, and
+ * frees a page.
  */
 #define CHUNK_NS 40
 #define RANGE_NS 800
@@ -68,7 +72,7 @@ mlocked_from(const struct mlocked *l, uint64_t lo, uint64_t hi)
 /* ---- the tops of thread arenas ---- */
 
 struct heap_range
-top_pages(const struct heap_layout *l, uint64_t page_bytes, uint64_t top, uint64_t end)
+top_pages(const struct malloc_layout *l, uint64_t page_bytes, uint64_t top, uint64_t end)
 {
 	uint64_t lo = (top + min_chunk_bytes(l) + page_bytes - 1) & ~(page_bytes - 1);
 	uint64_t hi = end & ~(page_bytes - 1);
@@ -77,7 +81,7 @@ top_pages(const struct heap_layout *l, uint64_t page_bytes, uint64_t top, uint64
 }
 
 int
-heap_top_pages(const struct target *t, const struct maps *m, const struct heap_layout *l,
+heap_top_pages(const struct target *t, const struct regions *m, const struct malloc_layout *l,
 	raddr arena, struct heap_range *ret)
 {
 	const struct region *region;
@@ -89,7 +93,8 @@ heap_top_pages(const struct target *t, const struct maps *m, const struct heap_l
 		return -1;
 	top = word_from(word, l->word_bytes);
 	region = maps_find(m, (raddr){ top });
-	if (!region || !region_may_be_malloc(region) || os_read(t, (raddr){ top + l->word_bytes }, word, l->word_bytes, &e) < 0)
+	if (!region || !region_may_be_malloc(region) ||
+		os_read(t, (raddr){ top + l->word_bytes }, word, l->word_bytes, &e) < 0)
 		return -1;
 	size = word_from(word, l->word_bytes) & ~FLAG_BITS;
 	*ret = top_pages(l, (uint64_t)sysconf(_SC_PAGESIZE), top, top + size);
@@ -98,7 +103,7 @@ heap_top_pages(const struct target *t, const struct maps *m, const struct heap_l
 
 /* ---- what it means ---- */
 
-/* Of an approximate arena more may be free than was seen, up to all of it. */
+/* An approximate arena may have more free than was seen, up to all of it. */
 static uint64_t
 lock_ns(const struct heap_arena *arena, uint64_t page_bytes)
 {
@@ -110,9 +115,9 @@ lock_ns(const struct heap_arena *arena, uint64_t page_bytes)
 		bytes / page_bytes * PAGE_NS;
 }
 
-/* What of a range is on huge pages that stick out of it. */
+/* The part of a range on huge pages that extend beyond it. */
 struct edges {
-	uint64_t head_end, tail_start;	/* between them every huge page lies within the range */
+	uint64_t head_end, tail_start; /* between them every huge page lies within the range */
 	uint64_t bytes;
 };
 
@@ -148,7 +153,7 @@ find_huge(struct reader *r, struct heap_range range, uint64_t *bytes, struct err
 }
 
 static int
-look_at_ranges(struct reader *r, struct heap_arena *arena, struct err *e)
+measure_ranges(struct reader *r, struct heap_arena *arena, struct err *e)
 {
 	for (size_t i = 0; i < arena->trim.range.nr; i++) {
 		struct heap_range range = arena->trim.range.v[i];
@@ -173,7 +178,7 @@ trim_forecast(struct reader *r, bool want_uss)
 		struct heap_arena *arena = &h->arena.v[i];
 
 		arena->trim.lock_ns = lock_ns(arena, r->page_bytes);
-		if (h->has_uss && look_at_ranges(r, arena, &e) < 0)
+		if (h->has_uss && measure_ranges(r, arena, &e) < 0)
 			h->has_uss = false;
 	}
 }

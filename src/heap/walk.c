@@ -6,14 +6,16 @@
  *	          | ...                      |
  *	next  ->  | prev_size | size | P     |   P says whether the chunk before is in use
  *
- * Chunks in tcaches and fast bins look used; lists tell them.  malloc_trim(0) first puts the fast
- * ones back (malloc_consolidate()), so free and fast chunks side by side are one piece to it.
+ * Chunks in tcaches and fast bins look used; the lists show them.  malloc_trim(0) first puts the
+ * fast ones back (malloc_consolidate()), so free and fast chunks side by side are one piece to it.
  */
 #include <config.h>
 
 #include "heap/heap-priv.h"
 
 #include <string.h>
+
+#include "os/os.h"
 
 struct walk {
 	struct scan *s;
@@ -22,58 +24,21 @@ struct walk {
 	struct heap_segment *seg;
 	size_t seg_nr;
 	struct window w;
-	size_t nr_reads;		/* of the window, when the time was looked at */
+	size_t nr_reads; /* of the window, when the time was looked at */
 	struct ledger ledger;
-	size_t at_mark, at_cached;	/* the next of the marks, of what threads have cached */
-	uint64_t huge_page;	/* bytes of its pages, if they are of the hugetlb pool */
-	unsigned int word;	/* bytes */
-	uint64_t addr, raw, bytes;	/* the chunk that is looked at; RAW with its flags */
+	size_t at_mark, at_cached; /* the next of the marks, of what threads have cached */
+	uint64_t huge_page;	   /* bytes of its pages, if they are of the hugetlb pool */
+	bool has_map;		   /* something of it is in fast bins or the unsorted bin */
+	unsigned int word;	   /* bytes */
+	/* a division for each chunk would be the dearest part of the walk */
+	uint64_t align_mask;
+	uint64_t addr, raw, bytes; /* the chunk that is looked at; RAW with its flags */
 	uint64_t fd, bk;
 	/* a piece of free chunks and fast ones before it */
 	uint64_t piece, piece_bytes, piece_free_bytes;
 };
 
 /* ---- bins and sizes ---- */
-
-unsigned int
-bin_of(const struct heap_layout *l, uint64_t bytes)
-{
-	/*
-	 * On i386 since 2.26 alignment is more than two words, and the smallest chunk of 16 bytes has
-	 * bin 2 all the same (SMALLBIN_CORRECTION).
-	 */
-	unsigned int is_odd = l->align_bytes > 2 * l->word_bytes;
-	unsigned int step = l->align_bytes == 16 ? 4 : 3;
-
-	if (bytes < (64 - is_odd) * (uint64_t)l->align_bytes)
-		return (unsigned int)(bytes >> step) + is_odd;
-	if (l->word_bytes == 8 && bytes >> 6 <= 48)
-		return 48 + (unsigned int)(bytes >> 6);
-	if (l->word_bytes == 4 && is_odd && bytes >> 6 <= 45)
-		return 49 + (unsigned int)(bytes >> 6);
-	if (l->word_bytes == 4 && !is_odd && bytes >> 6 <= 38)
-		return 56 + (unsigned int)(bytes >> 6);
-	if (bytes >> 9 <= 20)
-		return 91 + (unsigned int)(bytes >> 9);
-	if (bytes >> 12 <= 10)
-		return 110 + (unsigned int)(bytes >> 12);
-	if (bytes >> 15 <= 4)
-		return 119 + (unsigned int)(bytes >> 15);
-	if (bytes >> 18 <= 2)
-		return 124 + (unsigned int)(bytes >> 18);
-	return 126;
-}
-
-void
-bin_add(struct heap_bin *bin, uint64_t raw)
-{
-	if (!bin->count || raw < bin->from_bytes)
-		bin->from_bytes = raw;
-	if (raw > bin->to_bytes)
-		bin->to_bytes = raw;
-	bin->total_bytes += raw;
-	bin->count++;
-}
 
 unsigned int
 heap_size_class(uint64_t bytes)
@@ -148,7 +113,7 @@ is_given_back(struct walk *w, uint64_t lo, uint64_t *hi)
 	return end > lo;
 }
 
-static void
+static inline void
 end_piece(struct walk *w)
 {
 	enum part part = w->piece_free_bytes ? PART_FREE : PART_CACHED;
@@ -163,7 +128,7 @@ end_piece(struct walk *w)
 	w->piece_bytes = w->piece_free_bytes = 0;
 }
 
-static void
+static inline void
 add_to_piece(struct walk *w, uint64_t free_bytes)
 {
 	if (!w->piece_bytes)
@@ -174,16 +139,23 @@ add_to_piece(struct walk *w, uint64_t free_bytes)
 
 /* ---- chunks ---- */
 
-static int
+static inline int
 take_free(struct walk *w, bool is_unsorted)
 {
 	struct heap_arena *arena = w->arena;
 	unsigned int bin = is_unsorted ? 1 : bin_of(w->r->l, w->bytes);
 
 	if (w->raw & NON_MAIN_ARENA || !(w->raw & PREV_INUSE))
-		return arena_doubt(arena, "the free chunk at 0x%" PRIx64 " has odd flags", w->addr);
+		return heap_arena_doubt(
+			arena, "the free chunk at 0x%" PRIx64 " has odd flags", w->addr);
 	link_sums_add(&w->s->sums, w->addr, w->fd, w->bk);
-	bin_add(&arena->bin[bin - 1], w->raw);
+	if (!w->s->runs.is_used)
+		bin_add(&arena->bin[bin - 1], w->raw);
+	else if (is_unsorted)
+		return heap_arena_doubt(
+			arena, "the chunk at 0x%" PRIx64 " is in two lists", w->addr);
+	else if (!runs_add(&w->s->runs, w->addr, w->raw, w->fd, w->bk, bin))
+		return 1;
 	sum_add(&arena->binned, w->bytes);
 	sum_add(&arena->free_size[heap_size_class(w->bytes)], w->bytes);
 	sum_add(&w->seg->free, w->bytes);
@@ -201,7 +173,7 @@ take_fast(struct walk *w)
 	add_to_piece(w, 0);
 }
 
-static void
+static inline void
 take_used(struct walk *w, bool is_cached)
 {
 	struct heap_segment *seg = w->seg;
@@ -222,7 +194,7 @@ take_used(struct walk *w, bool is_cached)
 }
 
 /* Whether the chunk at w->addr is in a thread's cache. */
-static bool
+static inline bool
 is_cached_here(struct walk *w)
 {
 	const struct marks *m = &w->r->cached;
@@ -232,13 +204,15 @@ is_cached_here(struct walk *w)
 	return w->at_cached < m->nr && mark_chunk(&m->v[w->at_cached]) == w->addr;
 }
 
-static int
+static inline int
 take_chunk(struct walk *w, bool is_free)
 {
-	bool is_cached = is_cached_here(w), has_mark = is_marked(w->s, w->seg_nr, w->addr);
+	bool is_cached = is_cached_here(w);
+	bool has_mark = w->has_map && is_marked(w->s, w->seg_nr, w->addr);
 
 	if (is_cached && (is_free || has_mark))
-		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " is in two lists", w->addr);
+		return heap_arena_doubt(
+			w->arena, "the chunk at 0x%" PRIx64 " is in two lists", w->addr);
 	if (is_free)
 		return take_free(w, has_mark);
 	if (has_mark)
@@ -251,9 +225,10 @@ take_chunk(struct walk *w, bool is_free)
 /* ---- the end of a segment ---- */
 
 /*
- * Whether END is where malloc's brk is.  With glibc.malloc.hugetlb=2 malloc does not use it
- * (ptmalloc_init(), malloc/arena.c, 2.35), and where brk was blocked from the start the arena begins
- * in other memory.  Core files do not tell the name.
+ * Whether END is malloc's brk.  libc's variable shows it; without that the mapping does. With
+ * glibc.malloc.hugetlb=2 malloc does not use brk (ptmalloc_init(), malloc/arena.c, 2.35), and if
+ * brk was blocked from the start the arena begins in other memory.  Core files do not have the
+ * name.
  */
 static bool
 ends_at_brk(const struct walk *w, uint64_t end)
@@ -264,6 +239,8 @@ ends_at_brk(const struct walk *w, uint64_t end)
 
 	if (w->r->l->params.hp_page || !region || !brk.end.v)
 		return false;
+	if (arenas_brk(w->r->arenas, w->r->t).v)
+		return arenas_brk(w->r->arenas, w->r->t).v == end;
 	if (!w->r->t->core && (!region->path || strcmp(region->path, "[heap]") != 0))
 		return false;
 	/* It may have grown since the mappings were listed; in pieces top may be elsewhere. */
@@ -277,7 +254,7 @@ ends_at_brk(const struct walk *w, uint64_t end)
 static bool
 brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 {
-	const struct heap_layout *l = w->r->l;
+	const struct malloc_layout *l = w->r->l;
 	uint64_t unit = l->params.thp_page ? l->params.thp_page : w->r->page_bytes;
 	uint64_t end = w->addr + w->arena->top.bytes, page = w->r->page_bytes;
 	uint64_t keep = min_chunk_bytes(l) + 1 + w->r->pad_bytes, extra;
@@ -317,71 +294,98 @@ take_top(struct walk *w)
 	w->addr = end;
 }
 
+/* The end of the heap or piece that has fence posts at w->addr. */
+static uint64_t
+fence_end(const struct walk *w)
+{
+	uint64_t page = w->r->page_bytes, posts = 4 * (uint64_t)w->word;
+	uint64_t end = (w->addr + posts + page - 1) & ~(page - 1);
+
+	return w->s->is_in_pieces && end < w->seg->end.v ? end : w->seg->end.v;
+}
+
 /* Headers that keep free() from looking beyond the end. */
 static void
 take_fence(struct walk *w)
 {
-	uint64_t left = w->seg->end.v - w->addr;
+	uint64_t bytes = fence_end(w) - w->addr;
 
 	end_piece(w);
-	ledger_add(&w->ledger, PART_OWN, left);
-	w->s->fence_bytes += left;
-	w->addr = w->seg->end.v;
+	ledger_add(&w->ledger, PART_OWN, bytes);
+	w->s->fence_bytes += bytes;
+	w->addr += bytes;
 }
 
-/* A chunk of no size, before STOP: fence posts are two headers at most, and in front of top are none. */
+/* A chunk of size 0 before STOP: fence posts are two headers at most, and none precede top. */
 static int
 expect_fence(struct walk *w, uint64_t stop)
 {
-	uint64_t left = w->seg->end.v - w->addr;
-	bool is_odd = left > 6 * (uint64_t)w->word || stop != w->seg->end.v;
+	uint64_t left = fence_end(w) - w->addr;
+	bool is_odd =
+		left > 6 * (uint64_t)w->word || (stop != w->seg->end.v && !w->s->is_in_pieces);
 
 	if (is_odd && w->arena->is_main)
 		w->s->is_in_pieces = true;
 	if (is_odd)
-		return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
+		return heap_arena_doubt(
+			w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
 	take_fence(w);
 	return 0;
 }
 
 /* ---- the walk ---- */
 
-static bool
+static inline bool
 fits(const struct walk *w)
 {
 	return w->bytes >= min_chunk_bytes(w->r->l) && w->bytes <= w->seg->end.v - w->addr;
 }
 
-static bool
+static inline bool
 is_size(const struct walk *w)
 {
-	return !(w->raw & IS_MMAPPED) && w->bytes % w->r->l->align_bytes == 0 && fits(w);
+	return !(w->raw & IS_MMAPPED) && !(w->bytes & w->align_mask) && fits(w);
 }
 
-/* Remember the links before the window moves on; zeroes if their page is not there. */
-static void
-read_links(struct walk *w)
+/* The links of the chunk, which lie at LINKS in the window; zeroes if their page is not there. */
+static inline void
+take_links(struct walk *w, const char *links)
 {
-	const char *links = window_at(&w->w, w->addr + 2 * w->word, 2 * w->word);
-
 	w->fd = links ? word_in(w->r, links) : 0;
 	w->bk = links ? word_in(w->r, links + w->word) : 0;
+}
+
+/*
+ * The header of the next chunk, NULL if it is not there.  The links of this one, which only a free
+ * one has, are taken before the window moves on.
+ */
+static inline const char *
+next_chunk_header(struct walk *w)
+{
+	uint64_t next = w->addr + w->bytes;
+
+	if (!window_has(&w->w, next, 2 * w->word))
+		take_links(w, window_at(&w->w, w->addr + 2 * w->word, 2 * w->word));
+	else if (!(word_in(w->r, window_at(&w->w, next, 2 * w->word) + w->word) & PREV_INUSE))
+		take_links(w, w->w.buf + (w->addr + 2 * w->word - w->w.start));
+	return window_at(&w->w, next, 2 * w->word);
 }
 
 static int
 bad_size(const struct walk *w)
 {
-	return arena_doubt(w->arena, "the chunk at 0x%" PRIx64 " has size 0x%" PRIx64, w->addr, w->raw);
+	return heap_arena_doubt(
+		w->arena, "the chunk at 0x%" PRIx64 " has size 0x%" PRIx64, w->addr, w->raw);
 }
 
 static int
 not_present(const struct walk *w, uint64_t addr)
 {
-	return arena_doubt(w->arena, "the page at 0x%" PRIx64 " is not in memory",
+	return heap_arena_doubt(w->arena, "the page at 0x%" PRIx64 " is not in memory",
 		addr & ~(w->r->page_bytes - 1));
 }
 
-/* Asked with every piece that is read: that is often enough, and costs nothing beside it. */
+/* Checked with every piece that is read: that is often enough, and its cost is negligible. */
 static bool
 is_late(struct walk *w)
 {
@@ -389,7 +393,10 @@ is_late(struct walk *w)
 	return reader_is_late(w->r);
 }
 
-/* From w->addr to STOP, which is top or where fence posts may be.  0, or 1 with a doubt. */
+/*
+ * From w->addr to STOP, which is top or the possible place of fence posts.  0, or 1 with an
+ * inconsistency.
+ */
 static int
 walk_chunks(struct walk *w, uint64_t stop)
 {
@@ -408,8 +415,7 @@ walk_chunks(struct walk *w, uint64_t stop)
 			return 0;
 		if (!is_size(w) || w->addr + w->bytes == w->seg->end.v)
 			return bad_size(w);
-		read_links(w);
-		header = window_at(&w->w, w->addr + w->bytes, 2 * word);
+		header = next_chunk_header(w);
 		if (!header)
 			return not_present(w, w->addr + w->bytes);
 		prev = word_in(w->r, header);
@@ -423,7 +429,7 @@ walk_chunks(struct walk *w, uint64_t stop)
 		w->addr += w->bytes;
 		w->raw = raw;
 		if (w->w.nr_reads != w->nr_reads && is_late(w))
-			return arena_doubt_late(w->arena);
+			return heap_arena_doubt_late(w->arena);
 	}
 	return 0;
 }
@@ -443,7 +449,7 @@ take_gap(struct walk *w, uint64_t addr)
 	w->addr = addr;
 }
 
-/* The marked chunk with the lowest address, cached ones among them. */
+/* The marked chunk with the lowest address, cached chunks included. */
 static const struct mark *
 next_mark(struct walk *w)
 {
@@ -487,7 +493,7 @@ take_mark(struct walk *w, enum mark_kind kind)
 	return 0;
 }
 
-/* As walk_chunks(), from one marked chunk to the next; what is between them is in use. */
+/* As walk_chunks(), from one marked chunk to the next; the bytes between them are in use. */
 static int
 skim_chunks(struct walk *w)
 {
@@ -498,11 +504,11 @@ skim_chunks(struct walk *w)
 		bool is_end = mark_kind(mark) == MARK_TOP || mark_kind(mark) == MARK_FENCE;
 
 		if (mark_chunk(mark) < w->addr)
-			return arena_doubt(w->arena, "the lists have chunks that overlap");
+			return heap_arena_doubt(w->arena, "the lists have chunks that overlap");
 		take_gap(w, mark_chunk(mark));
 		w->raw = mark->raw;
 		w->bytes = mark->raw & ~FLAG_BITS;
-		/* What ends a heap need not end where a chunk could begin (i386). */
+		/* The end of a heap need not be a place where a chunk could begin (i386). */
 		if (is_end ? !fits(w) : !is_size(w))
 			return bad_size(w);
 		if (take_mark(w, mark_kind(mark)))
@@ -514,7 +520,7 @@ skim_chunks(struct walk *w)
 
 /* ---- all of it ---- */
 
-/* The first chunk behind w->addr that a list leads to; UINT64_MAX if there is none. */
+/* The first chunk behind w->addr that a list leads to; UINT64_MAX if none. */
 static uint64_t
 next_known(const struct walk *w)
 {
@@ -540,37 +546,49 @@ next_known(const struct walk *w)
 }
 
 /*
- * Behind a chunk that is none, as while the target runs: go on from the next one that a list leads
- * to.  What is skipped counts as in use, for nothing better is known of it.
+ * The walk has met an invalid chunk, as happens while the target runs: continue at the next one
+ * that a list leads to.  The bytes that are skipped count as in use, as no more is known.
  */
 static bool
 resync(struct walk *w, uint64_t stop)
 {
 	uint64_t known = next_known(w);
 
-	if (w->r->is_late || w->s->is_in_pieces || known >= stop)
+	if (w->r->is_late || (w->s->is_in_pieces && w->arena->is_contiguous) ||
+		w->s->runs.has_too_many || known >= stop)
 		return false;
 	take_gap(w, known);
 	return true;
 }
 
+/* One heap, or of a segment of several pieces the next one. */
 static int
-walk(struct walk *w)
+walk_piece(struct walk *w)
 {
 	uint64_t top = w->arena->top.addr.v, end = w->seg->end.v;
-	uint64_t stop = raddr_in(w->arena->top.addr, w->seg->start, w->seg->end) ? top : end;
+	uint64_t stop = top >= w->addr && top < end ? top : end;
 
-	if (w->arena->is_by_lists)
-		return skim_chunks(w);
 	while (walk_chunks(w, stop))
 		if (!resync(w, stop))
 			return 1;
 	if (w->addr != top)
 		return expect_fence(w, stop);
-	if (top + w->arena->top.bytes != end)
+	if (w->s->is_in_pieces ? w->arena->top.bytes > end - top : top + w->arena->top.bytes != end)
 		return bad_size(w);
 	take_top(w);
 	return 0;
+}
+
+static int
+walk(struct walk *w)
+{
+	int bad = 0;
+
+	if (w->arena->is_by_lists)
+		return skim_chunks(w);
+	while (!bad && w->addr < w->seg->end.v)
+		bad = walk_piece(w);
+	return bad;
 }
 
 int
@@ -585,7 +603,9 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 		.seg = &s->arena->segment.v[seg],
 		.seg_nr = seg,
 		.huge_page = reader_hugetlb_page(s->r, start.v),
+		.has_map = s->stretch.v[seg].map,
 		.word = s->r->l->word_bytes,
+		.align_mask = s->r->l->align_bytes - 1,
 		.addr = start.v,
 		.at_mark = marks_from(&s->marks, start.v),
 		.at_cached = marks_from(&s->r->cached, start.v),
@@ -595,6 +615,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	/* By lists all that is wanted of memory is known already. */
 	if (!s->arena->is_by_lists && window_open(&w.w, s->r, runs, e) < 0)
 		return -1;
+	runs_close(&s->runs);
 	ledger_begin(&w.ledger, s->arena, runs, s->r->page_bytes, start.v);
 	w.ledger.is_hugetlb = w.huge_page;
 	bad = walk(&w);

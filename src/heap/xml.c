@@ -97,7 +97,7 @@ static void
 print_arena(FILE *f, const struct heap *h, const struct heap_arena *a, const struct totals *t)
 {
 	fprintf(f, "<heap nr=\"%u\">\n<sizes>\n", a->nr);
-	for (size_t i = 0; i < h->layout.nr_fastbins && i < HEAP_NR_FASTBINS; i++)
+	for (size_t i = 0; i < h->layout.nr_fastbins && i < MALLOC_NR_FASTBINS; i++)
 		print_size(f, "size", &a->fastbin[i]);
 	for (size_t i = 1; i < HEAP_NR_BINS; i++)
 		print_size(f, "size", &a->bin[i]);

@@ -7,73 +7,71 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/debug.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/threads.h"
 
 #define MAX_TRIES_A_ROUND 8
 
-/* So often a thread must be safe beyond any doubt; then a complete walk of its stack is enough. */
+#define UNDO_WITHIN_NS 100000000
+
+/* After this many refusals for uncertain reasons a complete walk of its stack is enough. */
 #define STRICT_TRIES 16
 
-/* So long only waiting threads are tried; and if none has been seen to wait, in any round. */
+/* Only waiting threads are tried for this long; if none has been seen to wait, in any round. */
 #define PARKED_ONLY_NS 500000000
 #define NONE_PARKED_NS 50000000
 
 /* ---- giving back ---- */
 
 /*
- * Put back exactly, the kernel goes on with an interrupted system call as if nothing had been.  Only
- * the few calls that any stop breaks off with EINTR need help.
- */
-bool
-borrow_mend(struct arch_regs *r)
-{
-	if (arch_restart(r) != ARCH_FAILED_EINTR || !pick_is_repeatable(arch_syscall_nr(r)))
-		return false;
-	arch_rewind(r);
-	return true;
-}
-
-/*
  * Put everything back and detach, from a stop in which the kernel still looks at what the system
- * call returned (get_signal(): an event, group or signal stop; not a system call's own).
- * The mask goes first and the registers last: until then they lead through the frame home.
+ * call returned (get_signal(): an event, group or signal stop; not a system call's own). The mask
+ * goes first and the registers last: until then they lead through the frame to the interrupted
+ * call.
  */
 static int
-put_back(struct carrier *c, int sig, struct err *e)
+put_back(struct worker *c, int sig, struct err *e)
 {
-	if (c->is_masked && (os_set_sigmask(c->tid, c->saved.sigmask, e) < 0 ||
-				    arch_set_ext(c->tid, &c->saved, e) < 0))
+	if (c->is_masked &&
+		(os_set_sigmask(c->tid, c->saved.sigmask, e) < 0 ||
+			arch_set_ext(c->tid, &c->saved, e) < 0))
 		return -1;
+	if (c->is_masked)
+		timeout_record(&c->timeout, c->it->target, c->tid);
+	timeout_renew(&c->timeout, c->it->target, &c->saved.regs);
 	if (arch_set_regs(c->tid, &c->saved.regs, e) < 0)
 		return -1;
 	return os_detach(c->tid, sig, e);
 }
 
 /*
- * From a stop at a system call's entry to one that put_back() can do with.  With the interrupt already
- * waiting not one instruction of the program runs in between.
+ * Move from a stop at a system call's entry to one that put_back() can use.  As the interrupt is
+ * already pending, not one instruction of the program runs in between.
  */
 static int
-leave_syscall(struct carrier *c, struct err *e)
+leave_syscall(struct worker *c, struct err *e)
 {
 	struct arch_regs before, after;
 
-	if (carrier_turn_back(c, e) < 0 || arch_get_regs(c->tid, &before, e) < 0 ||
+	if (worker_turn_back(c, e) < 0 || arch_get_regs(c->tid, &before, e) < 0 ||
 		os_interrupt(c->tid, e) < 0 || os_resume(c->tid, OS_RESUME_FREE, 0, e) < 0 ||
-		carrier_await(c, e) < 0 || arch_get_regs(c->tid, &after, e) < 0)
+		worker_await(c, e) < 0 || arch_get_regs(c->tid, &after, e) < 0)
 		return -1;
 	if (arch_pc(&before).v == arch_pc(&after).v && arch_sp(&before).v == arch_sp(&after).v)
 		return 0;
-	/* A signal that is never held back came first; after its handler the frame leads home. */
-	debug("thread %d goes home by itself", c->tid);
+	/* A signal that is never blocked came first; after its handler the frame leads back. */
+	debug("thread %d returns by itself", c->tid);
 	borrow_abandon(c);
 	return 0;
 }
 
 int
-borrow_return(struct carrier *c, struct err *e)
+borrow_return(struct worker *c, struct err *e)
 {
 	struct err ours;
 	raddr slot = c->errno_at;
@@ -89,8 +87,66 @@ borrow_return(struct carrier *c, struct err *e)
 	return 0;
 }
 
+/* Whether R is of a thread that waits again in the call that it was borrowed in. */
+static bool
+waits_again(const struct worker *c, struct arch_regs *r)
+{
+	const struct arch_regs *own = &c->saved.regs;
+	const long nr = arch_syscall_nr(own);
+
+	return nr >= 0 && arch_is_still_in(r, nr, arch_sp(own), arch_pc(own)) &&
+		arch_restart(r) != ARCH_NO_RESTART;
+}
+
+/*
+ * C was stopped by an interrupt while it ran freely, and may be back in the program: let it
+ * continue its call there, as borrow_return() does, or whatever call it is in by now.
+ */
+static int
+settle_home(const struct worker *c, struct err *e)
+{
+	struct timeout new = { .seen.is_running = true };
+	struct arch_regs regs, before;
+
+	if (arch_get_regs(c->tid, &regs, e) < 0)
+		return -1;
+	before = regs;
+	if (waits_again(c, &regs)) {
+		regs = c->saved.regs;
+		timeout_record(&c->timeout, c->it->target, c->tid);
+		timeout_renew(&c->timeout, c->it->target, &regs);
+	} else {
+		timeout_settle(&new, c->it->target, c->tid, &regs);
+	}
+	return memcmp(before.word, regs.word, regs.size_bytes) == 0
+		? 0
+		: arch_set_regs(c->tid, &regs, e);
+}
+
+int
+borrow_meet(struct worker *c, struct err *e)
+{
+	if (settle_home(c, e) < 0 || os_detach(c->tid, 0, e) < 0)
+		return -1;
+	c->is_ours = false;
+	c->held_ns = os_now_ns() - c->stopped_ns;
+	return 0;
+}
+
 void
-borrow_abandon(struct carrier *c)
+borrow_end(struct worker *c)
+{
+	struct err e;
+
+	if (c->is_ours && c->stop == OS_STOP_SYSCALL && c->is_in_syscall &&
+		(worker_unwind(c, 1, os_now_ns() + UNDO_WITHIN_NS, &e) < 0 ||
+			borrow_return(c, &e) < 0))
+		debug("thread %d: %s", c->tid, e.msg);
+	borrow_abandon(c);
+}
+
+void
+borrow_abandon(struct worker *c)
 {
 	struct err e;
 
@@ -98,12 +154,14 @@ borrow_abandon(struct carrier *c)
 		return;
 	c->is_ours = false;
 	/* A thread that runs cannot be detached from. */
-	if (c->stop == OS_STOP_TIMEOUT && carrier_stop(c, &e) < 0) {
+	if (c->stop == OS_STOP_TIMEOUT && worker_stop(c, &e) < 0) {
 		os_detach_later(c->tid);
 		return;
 	}
 	if (c->stop == OS_STOP_SIGNAL && c->nr_undo)
-		carrier_turn_back(c, &e);
+		worker_turn_back(c, &e);
+	if (c->stop == OS_STOP_EVENT && !c->is_helper)
+		settle_home(c, &e);
 	os_detach(c->tid, 0, &e);
 }
 
@@ -113,7 +171,7 @@ enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 
 /* Stop the thread; anything but our own interrupt is let through first. */
 static enum try
-stop(struct carrier *c, struct reason *why, struct err *e)
+stop(struct worker *c, struct reason *why, struct err *e)
 {
 	if (os_seize(c->it->target, c->tid, e) < 0) {
 		snprintf(why->text, sizeof why->text, "it has ended");
@@ -121,7 +179,7 @@ stop(struct carrier *c, struct reason *why, struct err *e)
 	}
 	c->is_ours = true;
 	c->stopped_ns = os_now_ns();
-	if (carrier_stop(c, e) == 0 && c->stop != OS_STOP_GROUP)
+	if (worker_stop_starved(c, e) == 0 && c->stop != OS_STOP_GROUP)
 		return TRY_TAKEN;
 	snprintf(why->text, sizeof why->text, "%s",
 		c->stop == OS_STOP_GROUP ? "the process is being stopped"
@@ -144,24 +202,89 @@ has_not_moved(const struct candidate *cand, struct arch_regs *r, struct reason *
 }
 
 static void
-remember_errno(struct carrier *c)
+remember_errno(struct worker *c)
 {
 	struct err e;
 
 	c->errno_at = arch_errno_address(c->it->target, c->it->libc, &c->saved.regs);
-	if (c->errno_at.v && os_read(c->it->target, c->errno_at, &c->errno_was,
-				     sizeof c->errno_was, &e) < 0)
+	if (c->errno_at.v &&
+		os_read(c->it->target, c->errno_at, &c->errno_was, sizeof c->errno_was, &e) < 0)
 		c->errno_at.v = 0;
 }
 
+/*
+ * A signal that would be delivered next belongs to the thread, above all one of a fault or trap
+ * that it has just met: our calls would take it.
+ */
+static bool
+awaits_signal(const struct worker *c, struct reason *why)
+{
+	struct os_status s;
+	struct err e;
+
+	if (os_status(c->it->target, c->tid, &s, &e) == 0 &&
+		!(s.signals_pending & ~c->saved.sigmask))
+		return false;
+	snprintf(why->text, sizeof why->text, "a signal is about to be delivered to it");
+	return true;
+}
+
+/*
+ * Whether a call that it waits in can be made again with what is left of its timeout: asked before
+ * the stop.
+ */
+static bool
+can_wait_again(struct worker *c, struct reason *why)
+{
+	timeout_look(&c->timeout, c->it->target, c->tid);
+	if (!c->timeout.is_lost && !c->timeout.is_of_socket)
+		return true;
+	snprintf(why->text, sizeof why->text, "it waits with a timeout that memdiag cannot keep");
+	return false;
+}
+
+static bool
+may_call_allocator(const struct worker *c, struct reason *why)
+{
+	const struct inject_allocator *a = c->it->allocator;
+
+	if (!a || a->may_be_called(a, c->it->target, c->tid, arch_thread_pointer(&c->saved.regs)))
+		return true;
+	snprintf(why->text, sizeof why->text, "it has not used %s yet", a->name);
+	return false;
+}
+
+/*
+ * Whether stopped and saved C is where CAND was, and may make calls.  Its timeout is settled
+ * whatever comes.
+ */
+static bool
+prove(struct worker *c, const struct candidate *cand, bool is_strict, struct reason *why)
+{
+	struct inject_target *it = c->it;
+	bool has_moved = !has_not_moved(cand, &c->saved.regs, why);
+
+	timeout_settle(&c->timeout, it->target, c->tid, &c->saved.regs);
+	if (has_moved || awaits_signal(c, why))
+		return false;
+	if (c->timeout.kind == TIMEOUT_UNKNOWN) {
+		snprintf(why->text, sizeof why->text, "what is left of its timeout is not known");
+		return false;
+	}
+	return safety_prove(it, c->tid, &c->saved.regs, cand->is_parked, is_strict, why) &&
+		may_call_allocator(c, why);
+}
+
 static enum try
-try_thread(struct carrier *c, struct inject_target *it, const struct candidate *cand,
-	bool is_strict, struct reason *why, struct err *e)
+try_thread(struct worker *c, struct inject_target *it, const struct candidate *cand, bool is_strict,
+	struct reason *why, struct err *e)
 {
 	enum try result;
 	struct err ours;
 
-	*c = (struct carrier){ .it = it, .tid = cand->tid };
+	*c = (struct worker){ .it = it, .tid = cand->tid };
+	if (!can_wait_again(c, why))
+		return TRY_REFUSED;
 	if (!candidate_is_unchanged(cand, it)) {
 		snprintf(why->text, sizeof why->text, "it woke up");
 		return TRY_REFUSED;
@@ -173,12 +296,10 @@ try_thread(struct carrier *c, struct inject_target *it, const struct candidate *
 		os_detach(c->tid, 0, &ours);
 		return TRY_FAILED;
 	}
-	borrow_mend(&c->saved.regs);
-	if (has_not_moved(cand, &c->saved.regs, why) &&
-		safety_prove(it, c->tid, &c->saved.regs, cand->is_parked, is_strict, why)) {
+	if (prove(c, cand, is_strict, why)) {
 		remember_errno(c);
 		c->arena_slot = arenas_slot_of_thread(it->arenas, it->target, c->tid);
-		if (carrier_begin(c, &ours) == 0)
+		if (worker_begin(c, &ours) == 0)
 			return TRY_TAKEN;
 		snprintf(why->text, sizeof why->text, "its stack has no room for a signal frame");
 	}
@@ -189,29 +310,31 @@ try_thread(struct carrier *c, struct inject_target *it, const struct candidate *
 
 struct search {
 	struct candidates found;
-	struct reason why;	/* of the last thread that was refused after a stop */
-	pid_t tid;		/* that thread, 0 if there was none */
+	struct reason why; /* of the last thread that was refused after a stop */
+	pid_t tid;	   /* that thread, 0 if there was none */
 	uint64_t started_ns, deadline_ns;
 	size_t nr_rounds;
-	bool has_seen_parked;	/* in any round */
+	bool has_seen_parked; /* in any round */
 	bool wants_helper;
-	bool is_locked;		/* no thread can be made at the moment */
+	bool is_locked;			/* no thread can be made at the moment */
+	uint64_t state, state_since_ns; /* of all threads, and since when */
 };
 
 /*
- * A thread that runs may be stopped in any system call, as the kernel says of one that was woken in a
- * call that it runs: so it is left alone as long as there is hope for one that waits.  None waits for
- * a moment when all are short of processor, or on the way back to the call we took them from.
+ * A thread that runs may be stopped in any system call, as the kernel says of one that was woken in
+ * a call that it runs: so it is left alone as long as there is hope for one that waits.  None waits
+ * for a moment when all are short of processor, or on the way back to the call we took them from.
  */
 static bool
 is_too_early_for(const struct search *s, const struct candidate *cand)
 {
-	return !cand->is_parked && os_now_ns() < s->started_ns +
-			(s->has_seen_parked ? PARKED_ONLY_NS : NONE_PARKED_NS);
+	return !cand->is_parked &&
+		os_now_ns() <
+		s->started_ns + (s->has_seen_parked ? PARKED_ONLY_NS : NONE_PARKED_NS);
 }
 
 static enum try
-try_round(struct carrier *c, struct inject_target *it, struct search *s, int *nr_rejected,
+try_round(struct worker *c, struct inject_target *it, struct search *s, int *nr_rejected,
 	struct err *e)
 {
 	s->is_locked = s->wants_helper && safety_is_making_threads(it);
@@ -223,7 +346,7 @@ try_round(struct carrier *c, struct inject_target *it, struct search *s, int *nr
 
 		s->has_seen_parked |= cand->is_parked;
 		if (is_too_early_for(s, cand))
-			break;	/* and so are all behind it */
+			break; /* and so are all behind it */
 		result = try_thread(c, it, cand, *nr_rejected < STRICT_TRIES, &s->why, e);
 		if (result != TRY_REFUSED)
 			return result;
@@ -234,9 +357,30 @@ try_round(struct carrier *c, struct inject_target *it, struct search *s, int *nr
 	return TRY_REFUSED;
 }
 
+/* The reason for the refusal, for people. */
+static const char *
+obstacle(const struct search *s)
+{
+	if (s->is_locked)
+		return "it makes a thread, or is in setuid() or the like";
+	return s->tid ? s->why.text : s->found.reason.text;
+}
+
+/* Whether no thread has done anything for so long that another try is useless. */
+static bool
+is_settled(struct search *s, const struct inject_options *opt)
+{
+	const uint64_t now_ns = os_now_ns();
+
+	if (s->found.nr_running || s->found.state != s->state || !s->state_since_ns) {
+		s->state = s->found.state;
+		s->state_since_ns = now_ns;
+	}
+	return opt->settle_ns && now_ns - s->state_since_ns >= opt->settle_ns;
+}
+
 static int
-no_safe_point(const struct inject_target *it, const struct search *s, uint64_t wait_ns,
-	struct err *e)
+no_safe_point(const struct inject_target *it, const struct search *s, struct err *e)
 {
 	char name[32];
 
@@ -246,9 +390,10 @@ no_safe_point(const struct inject_target *it, const struct search *s, uint64_t w
 			it->target->comm);
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
 		"no thread of %d (%s) could be borrowed safely within %.1f s; nothing was changed",
-		it->target->pid, it->target->comm, (double)wait_ns / 1e9);
+		it->target->pid, it->target->comm, (double)(os_now_ns() - s->started_ns) / 1e9);
 	if (s->is_locked)
-		err_hint(e, "It makes a thread, or is in setuid() or the like, where another thread "
+		err_hint(e,
+			"It makes a thread, or is in setuid() or the like, where another thread "
 			"does not take part");
 	else if (s->tid)
 		err_hint(e, "Last, thread %d (%s) was refused: %s", s->tid,
@@ -260,7 +405,7 @@ no_safe_point(const struct inject_target *it, const struct search *s, uint64_t w
 }
 
 int
-borrow_take(struct carrier *c, struct inject_target *it, const struct inject_options *opt,
+borrow_take(struct worker *c, struct inject_target *it, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
 {
 	struct search s = { .started_ns = os_now_ns(),
@@ -275,14 +420,16 @@ borrow_take(struct carrier *c, struct inject_target *it, const struct inject_opt
 			return -1;
 		result = try_round(c, it, &s, &report->nr_rejected, e);
 		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns || os_is_asked_to_end() ||
-			!target_is_alive(it->target))
+			!target_is_alive(it->target) || is_settled(&s, opt))
 			break;
+		if (opt->waiting)
+			opt->waiting(obstacle(&s), os_now_ns() - s.started_ns);
 		os_attend(pause_ns);
 		if (pause_ns < 10000000)
 			pause_ns += pause_ns / 4;
 	}
 	if (result == TRY_REFUSED)
-		no_safe_point(it, &s, opt->wait_ns, e);
+		no_safe_point(it, &s, e);
 	candidates_release(&s.found);
 	return result == TRY_TAKEN ? 0 : -1;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,12 +15,18 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/debug.h"
+#include "os/clock.h"
+#include "os/descriptors.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/processes.h"
 
 /* ---- a private copy of the stderr stream ---- */
 
 /*
- * struct _IO_FILE and the vtable pointer behind it (libio/bits/types/struct_FILE.h, libioP.h): these
- * fields lie where they do on 64 bit from 2.1 on.
+ * struct _IO_FILE and the vtable pointer behind it (libio/bits/types/struct_FILE.h, libioP.h):
+ * these fields lie where they do on 64 bit from 2.1 on.
  */
 struct file_image {
 	int32_t flags, pad;
@@ -42,7 +49,7 @@ struct file_image {
 
 _Static_assert(sizeof(struct file_image) == 0xe0, "struct _IO_FILE_plus is 224 bytes");
 
-#define MAX_FILENO (1 << 20)	/* the kernel's limit, fs.nr_open, unless it was raised */
+#define MAX_FILENO (1 << 20) /* the kernel's limit, fs.nr_open, unless it was raised */
 #define IO_MAGIC 0xfbad0000u
 #define IO_MAGIC_MASK 0xffff0000u
 /* _IO_USER_BUF | _IO_NO_READS | _IO_CURRENTLY_PUTTING | _IO_USER_LOCK (libio/libio.h) */
@@ -55,14 +62,16 @@ _Static_assert(sizeof(struct file_image) == 0xe0, "struct _IO_FILE_plus is 224 b
 #define NAME_OFFSET 256
 
 bool
-stream_copy_is_possible(const struct inject_target *it)
+inject_can_copy_stream(const struct inject_target *it)
 {
 	struct file_image f;
 	struct err e;
 
 	if (os_read(it->target, it->stderr_stream, &f, sizeof f, &e) < 0)
 		return false;
-	/* The program may have closed it or sent it elsewhere: where it leads is nothing to a copy. */
+	/*
+	 * The program may have closed it or sent it elsewhere: where it leads is nothing to a copy.
+	 */
 	return ((uint32_t)f.flags & IO_MAGIC_MASK) == IO_MAGIC && f.fileno >= -1 &&
 		f.fileno < MAX_FILENO &&
 		raddr_in((raddr){ f.lock }, it->libc->start, it->libc->end) &&
@@ -82,12 +91,12 @@ stream_copy_lay(struct stream_copy *s, const struct inject_target *it, const str
 		.write_end = end,
 		.buf_base = ws->buffer.v,
 		.buf_end = end,
-		.fileno = -1,	/* if it overflows, the rest is lost: is_cut */
+		.fileno = -1, /* if it overflows, the rest is lost: is_cut */
 		.old_offset = -1,
 		.lock = ws->data.v + LOCK_OFFSET,
 		.offset = -1,
 		.wide_data = ws->data.v + WIDE_OFFSET,
-		.mode = -1,	/* bytes, not wide characters */
+		.mode = -1, /* bytes, not wide characters */
 	};
 
 	if (os_read(it->target, it->stderr_stream, &theirs, sizeof theirs, e) < 0)
@@ -120,8 +129,8 @@ stream_copy_read(const struct stream_copy *s, const struct inject_target *it, st
 	out->v[len] = '\0';
 	out->len = len;
 	/*
-	 * What does not fit is lost after the buffer was filled to its last byte.  _IO_ERR_SEEN does
-	 * not tell: the seek before the write fails first (libio/fileops.c, new_do_write).
+	 * Output beyond the last byte of the buffer is lost.  _IO_ERR_SEEN does not show it: the
+	 * seek before the write fails first (libio/fileops.c, new_do_write).
 	 */
 	*ret_is_cut = len == s->buffer_bytes;
 	return 0;
@@ -134,6 +143,96 @@ stream_copy_read(const struct stream_copy *s, const struct inject_target *it, st
 #define REPLAY_MS 2000
 #define FILE_MAX_BYTES (1 << 30)
 
+/* How /proc/PID/fd shows the file of redirect_begin(). */
+#define FILE_NAME "memdiag-stderr"
+#define FILE_LINK "/memfd:" FILE_NAME
+
+/*
+ * The time that a thread may take to undo the changes of a killed memdiag: it sleeps SLEEP_NS
+ * meanwhile (call.c).
+ */
+#define UNDO_WITHIN_NS UINT64_C(2000000000)
+#define UNDO_PAUSE_NS 20000000
+
+/*
+ * The kept descriptor's number lies this far above the highest in use: open() returns no such
+ * number meanwhile, so the call that closes it can be on the undo list before it exists.
+ */
+#define KEPT_ABOVE 64
+
+/*
+ * Descriptor 2 may be anything in a program that has closed it: a connection of a client, a data
+ * file.  While it leads elsewhere a recv() fails, and a write is lost to the file.
+ */
+static bool
+is_for_output(const struct os_descriptor *d)
+{
+	if (S_ISCHR(d->mode))
+		return true;
+	return (S_ISREG(d->mode) || S_ISFIFO(d->mode)) &&
+		((d->flags & O_ACCMODE) == O_WRONLY || d->flags & O_APPEND);
+}
+
+static bool
+is_ours(const struct target *t, int fd)
+{
+	struct os_descriptor d;
+	struct err gone;
+
+	return os_descriptor(t, fd, &d, &gone) == 0 &&
+		strncmp(d.name, FILE_LINK, strlen(FILE_LINK)) == 0;
+}
+
+/*
+ * The thread that a killed memdiag had borrowed puts descriptor 2 back by itself and closes the
+ * descriptors that it has opened, some time after malloc_info: until then their numbers must not be
+ * given to another file.
+ */
+static void
+await_undo(const struct target *t)
+{
+	const uint64_t end_ns = os_now_ns() + UNDO_WITHIN_NS;
+	bool is_left = true;
+
+	while (is_left && os_now_ns() < end_ns) {
+		auto_free int *fd = NULL;
+		struct err e;
+		size_t nr;
+
+		is_left = false;
+		if (os_descriptors(t, &fd, &nr, &e) < 0)
+			return;
+		for (size_t i = 0; i < nr; i++)
+			is_left |= is_ours(t, fd[i]);
+		if (is_left)
+			os_sleep_ns(UNDO_PAUSE_NS);
+	}
+}
+
+static int
+check_descriptor(const struct target *t, struct err *e)
+{
+	struct os_descriptor d;
+	char name[64];
+
+	await_undo(t);
+	if (os_descriptor(t, 2, &d, e) < 0)
+		return e->code == ENOENT ? 0 : -1;
+	if (is_ours(t, 2))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"cannot redirect descriptor 2 of %d (%s): a memdiag that was killed has "
+			"left it "
+			"redirected already, and what it was is not known",
+			t->pid, t->comm);
+	if (is_for_output(&d))
+		return 0;
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"cannot redirect descriptor 2 of %d (%s): it is %s, which the program may read "
+		"from or "
+		"send to; use --capture=stream, which leaves it alone",
+		t->pid, t->comm, text_printable(d.name, name, sizeof name));
+}
+
 int
 redirect_check(const struct inject_target *it, struct err *e)
 {
@@ -143,66 +242,140 @@ redirect_check(const struct inject_target *it, struct err *e)
 		return -1;
 	if (s.seccomp)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is under a seccomp filter, which may end it when its descriptor 2 is "
-			"redirected", it->target->pid, it->target->comm);
+			"%d (%s) is under a seccomp filter, which may end it when its descriptor 2 "
+			"is "
+			"redirected",
+			it->target->pid, it->target->comm);
+	/* The kernel counts the file in memory as one (mm/filemap.c, generic_write_checks()). */
+	if (os_file_size_limit(it->target) < FILE_MAX_BYTES)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"cannot redirect descriptor 2 of %d (%s): its files may not be larger than "
+			"%" PRIu64 " bytes (ulimit -f), and a write beyond that ends it",
+			it->target->pid, it->target->comm, os_file_size_limit(it->target));
+	if (check_descriptor(it->target, e) < 0)
+		return -1;
 	if (it->fn.memfd_create.v && it->fn.fcntl.v && it->fn.dup2.v && it->fn.close.v)
 		return 0;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"the libc of %d (%s) is too old to redirect its stderr to a file in memory "
-		"(memfd_create, 2.27)", it->target->pid, it->target->comm);
+		"(memfd_create, 2.27)",
+		it->target->pid, it->target->comm);
+}
+
+/*
+ * A memdiag that was killed between memfd_create() and the frame that closes its file has left it
+ * open.  As the target is claimed, no running memdiag owns such a file.
+ */
+static int
+close_left_over(struct redirect *r, struct worker *c, const int *fd, size_t nr,
+	uint64_t deadline_ns, struct err *e)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (!is_ours(c->it->target, fd[i]))
+			continue;
+		debug("descriptor %d was left by a memdiag that was killed", fd[i]);
+		if (worker_syscall(c, c->it->fn.close, (uint64_t[]){ (uint64_t)fd[i] }, 1,
+			    deadline_ns, "closing a file that was left", e) < 0)
+			return -1;
+		r->nr_left_over++;
+	}
+	return 0;
+}
+
+/* Above all of FD, and not to be reached by those who open files meanwhile. */
+static uint64_t
+number_to_keep(const int *fd, size_t nr)
+{
+	int highest = 2;
+
+	for (size_t i = 0; i < nr; i++)
+		if (fd[i] > highest)
+			highest = fd[i];
+	return (uint64_t)highest + KEPT_ABOVE;
+}
+
+/*
+ * Keep what descriptor 2 is as NUMBER, with all that brings it back on the undo list.  It is closed
+ * there before it is made: if we are killed in between, nothing stays.
+ */
+static int
+keep_descriptor(struct worker *c, uint64_t number, uint64_t deadline_ns, struct err *e)
+{
+	const struct inject_target *it = c->it;
+
+	if (worker_undo(c, it->fn.close, &number, 1, e) < 0)
+		return -1;
+	if (worker_syscall(c, it->fn.fcntl, (uint64_t[]){ 2, F_DUPFD_CLOEXEC, number }, 3,
+		    deadline_ns, "keeping descriptor 2", e) < 0) {
+		if (e->code == EINVAL)
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"cannot keep descriptor 2 of %d (%s): number %" PRIu64
+				" is above its "
+				"limit of open files (ulimit -n)",
+				it->target->pid, it->target->comm, number);
+		if (e->code != EBADF)
+			return -1;
+		/* It is closed: afterwards it is closed again. */
+		return worker_undo(c, it->fn.close, (uint64_t[]){ 2 }, 1, e);
+	}
+	if ((uint64_t)c->result != number) {
+		uint64_t other = (uint64_t)c->result;
+
+		c->nr_undo--; /* the number belongs to another file now */
+		return worker_syscall(c, it->fn.close, &other, 1, deadline_ns, "close", e) < 0
+			? -1
+			: err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+				  "cannot keep descriptor 2 of %d (%s): it opens files too quickly",
+				  it->target->pid, it->target->comm);
+	}
+	return worker_undo(c, it->fn.dup2, (uint64_t[]){ number, 2 }, 2, e);
 }
 
 int
-redirect_begin(struct redirect *r, struct carrier *c, const struct workspace *ws,
+redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 	uint64_t deadline_ns, struct err *e)
 {
-	static const char name[] = "memdiag-stderr";
+	static const char name[] = FILE_NAME;
 	const struct inject_target *it = c->it;
 	const raddr at = raddr_add(ws->data, NAME_OFFSET);
+	auto_free int *fd = NULL;
 	struct err ignored;
-	uint64_t file, old;
+	uint64_t file;
+	size_t nr;
 
-	if (os_write(it->target, at, name, sizeof name, e) < 0 ||
-		carrier_syscall(c, it->fn.memfd_create, (uint64_t[]){ at.v, MFD_CLOEXEC }, 2, deadline_ns,
-			"memfd_create", e) < 0)
+	if (os_descriptors(it->target, &fd, &nr, e) < 0 ||
+		close_left_over(r, c, fd, nr, deadline_ns, e) < 0 ||
+		os_write(it->target, at, name, sizeof name, e) < 0 ||
+		worker_syscall(c, it->fn.memfd_create, (uint64_t[]){ at.v, MFD_CLOEXEC }, 2,
+			deadline_ns, "memfd_create", e) < 0)
 		return -1;
 	file = (uint64_t)c->result;
 	/*
 	 * Writers of one such file do not wait for each other's file position (fs/open.c sets
 	 * FMODE_ATOMIC_POS for real files only); appending is under the inode's lock.
 	 */
-	if (carrier_undo(c, it->fn.close, &file, 1, e) < 0 ||
-		carrier_syscall(c, it->fn.fcntl, (uint64_t[]){ file, F_SETFL, O_APPEND }, 3, deadline_ns,
-			"fcntl", e) < 0)
+	if (worker_undo(c, it->fn.close, &file, 1, e) < 0 ||
+		worker_syscall(c, it->fn.fcntl, (uint64_t[]){ file, F_SETFL, O_APPEND }, 3,
+			deadline_ns, "fcntl", e) < 0)
 		return -1;
 	r->file_fd = os_open_fd(it->target, (int)file, O_RDONLY, e);
 	if (r->file_fd < 0)
 		return -1;
 	r->old_fd = os_open_fd(it->target, 2, O_WRONLY | O_APPEND, &ignored);
-	if (carrier_syscall(c, it->fn.fcntl, (uint64_t[]){ 2, F_DUPFD_CLOEXEC, 3 }, 3, deadline_ns,
-		    "keeping descriptor 2", e) < 0) {
-		if (e->code != EBADF)
-			return -1;
-		/* It is closed: afterwards it is closed again. */
-		if (carrier_undo(c, it->fn.close, (uint64_t[]){ 2 }, 1, e) < 0)
-			return -1;
-	} else {
-		old = (uint64_t)c->result;
-		if (carrier_undo(c, it->fn.close, &old, 1, e) < 0 ||
-			carrier_undo(c, it->fn.dup2, (uint64_t[]){ old, 2 }, 2, e) < 0)
-			return -1;
-	}
-	/* What the program has left in its buffer goes where it was meant to; ours to the file. */
-	if (carrier_syscall(c, it->fn.fflush, &it->stderr_stream.v, 1, deadline_ns, "fflush", e) < 0 ||
-		carrier_undo(c, it->fn.fflush, &it->stderr_stream.v, 1, e) < 0)
+	if (keep_descriptor(c, number_to_keep(fd, nr), deadline_ns, e) < 0)
 		return -1;
-	return carrier_syscall(c, it->fn.dup2, (uint64_t[]){ file, 2 }, 2, deadline_ns,
+	/* Output in the program's buffer goes to the log; memdiag's to the file. */
+	if (worker_syscall(c, it->fn.fflush, &it->stderr_stream.v, 1, deadline_ns, "fflush", e) <
+			0 ||
+		worker_undo(c, it->fn.fflush, &it->stderr_stream.v, 1, e) < 0)
+		return -1;
+	return worker_syscall(c, it->fn.dup2, (uint64_t[]){ file, 2 }, 2, deadline_ns,
 		"redirecting descriptor 2", e);
 }
 
-/* Whether the line at S is one that malloc_info writes. */
+/* Whether malloc_info writes lines like the one at S. */
 static bool
-is_ours(const char *s, size_t len)
+is_line_of_malloc(const char *s, size_t len)
 {
 	static const char *const begin[] = { "<malloc version=", "<heap nr=", "<sizes>", "</sizes>",
 		"<size from=", "<unsorted from=", "<total type=", "<system type=", "<aspace type=",
@@ -216,9 +389,7 @@ is_ours(const char *s, size_t len)
 	return false;
 }
 
-/*
- * Write to where descriptor 2 leads; that may be a pipe nobody reads, so never more than fits.
- */
+/* Write to the old descriptor 2; that may be a pipe without a reader, so never more than fits. */
 static int
 replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 {
@@ -233,8 +404,10 @@ replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_set(e, errno, "%zu bytes of the program's own output came in between "
-				"and cannot be written back", len);
+			return err_set(e, errno,
+				"%zu bytes of the program's own output came in between "
+				"and cannot be written back",
+				len);
 		s += n;
 		len -= (size_t)n;
 	}
@@ -242,9 +415,9 @@ replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 }
 
 /*
- * Read the file whole, into ALL.  A write that had begun before descriptor 2 was sent back may still
- * be on its way into it, so it must have been quiet for a while; but not for ever: a child that was
- * forked meanwhile has it as its own descriptor 2.
+ * Read the file whole, into ALL.  A write that had begun before descriptor 2 was sent back may
+ * still be on its way into it, so it must have been quiet for a while; but not for ever: a child
+ * that was forked meanwhile has it as its own descriptor 2.
  */
 static int
 read_settled(const struct redirect *r, struct text *all, struct err *e)
@@ -265,14 +438,31 @@ read_settled(const struct redirect *r, struct text *all, struct err *e)
 	return 0;
 }
 
+/*
+ * A call that was given up is undone by its thread alone, if that did not stop in time: what is
+ * written until descriptor 2 is back belongs to the log, too.
+ */
+static void
+await_back(const struct target *t)
+{
+	const uint64_t end_ns = os_now_ns() + UNDO_WITHIN_NS;
+
+	while (is_ours(t, 2) && os_now_ns() < end_ns)
+		os_sleep_ns(SETTLE_NS);
+}
+
 int
-redirect_read(struct redirect *r, struct text *out, uint64_t *ret_replayed_bytes, struct err *e)
+redirect_read(struct redirect *r, const struct inject_target *it, struct text *out,
+	struct inject_report *ret, struct err *e)
 {
 	auto_text struct text all = { 0 };
 	const char *at, *end;
 
+	ret->nr_left_over = r->nr_left_over;
 	if (r->file_fd < 0)
 		return 0;
+	await_back(it->target);
+	ret->nr_children = os_children_with(it->target, 2, r->file_fd, &ret->child);
 	if (read_settled(r, &all, e) < 0)
 		return -1;
 	out->v = malloc(all.len + 1);
@@ -281,14 +471,14 @@ redirect_read(struct redirect *r, struct text *out, uint64_t *ret_replayed_bytes
 	for (at = all.v; at < all.v + all.len; at = end) {
 		end = memchr(at, '\n', (size_t)(all.v + all.len - at));
 		end = end ? end + 1 : all.v + all.len;
-		if (is_ours(at, (size_t)(end - at))) {
+		if (is_line_of_malloc(at, (size_t)(end - at))) {
 			memcpy(out->v + out->len, at, (size_t)(end - at));
 			out->len += (size_t)(end - at);
 			continue;
 		}
 		if (r->old_fd >= 0 && replay(r, at, (size_t)(end - at), e) < 0)
 			return -1;
-		*ret_replayed_bytes += (uint64_t)(end - at);
+		ret->replayed_bytes += (uint64_t)(end - at);
 	}
 	out->v[out->len] = '\0';
 	return 0;

@@ -6,7 +6,7 @@
 
 #include "inject/inject-priv.h"
 
-/* ---- a private copy of the stderr stream ------------------------------------------------------- */
+/* ---- a private copy of the stderr stream ----------------------------------------------------- */
 
 /* The address of its FILE in the target, and of its buffer. */
 struct stream_copy {
@@ -14,37 +14,38 @@ struct stream_copy {
 	uint64_t buffer_bytes;
 };
 
-/*
- * Whether libc's stderr object looks as struct _IO_FILE_plus has looked from 2.17 to 2.44: only then
- * can a copy of it be made.
- */
-bool stream_copy_is_possible(const struct inject_target *it);
-
 /* Lay a stream into the workspace that keeps all it is given in the buffer.  0 or -1 with E. */
 int stream_copy_lay(struct stream_copy *s, const struct inject_target *it,
 	const struct workspace *ws, struct err *e);
 
-/* What was written to it; *RET_IS_CUT when the buffer was too small.  OUT is the caller's. */
+/* The output to it; *RET_IS_CUT if the buffer was too small.  OUT is the caller's. */
 int stream_copy_read(const struct stream_copy *s, const struct inject_target *it, struct text *out,
 	bool *ret_is_cut, struct err *e);
 
-/* ---- descriptor 2 sent to a file meanwhile ------------------------------------------------------ */
+/* ---- descriptor 2 sent to a file meanwhile --------------------------------------------------- */
 
 struct redirect {
-	int file_fd;	/* of ours, for the file */
-	int old_fd;	/* of ours, for what descriptor 2 was; -1 if it was closed */
+	int file_fd;	     /* of ours, for the file */
+	int old_fd;	     /* of ours, for what descriptor 2 was; -1 if it was closed */
+	size_t nr_left_over; /* files of a memdiag that was killed, which were closed */
 };
 
-#define REDIRECT_NONE { .file_fd = -1, .old_fd = -1 }
+#define REDIRECT_NONE                                                                              \
+	{                                                                                          \
+		.file_fd = -1, .old_fd = -1                                                        \
+	}
 
-/* Whether the target's libc and the kernel have what it takes. */
+/*
+ * Whether the target's libc and the kernel support it, and its descriptor 2 is a kind that may be
+ * redirected for a moment: not a socket, not a data file. 0, or -1 with E (ERR_UNSUPPORTED).
+ */
 int redirect_check(const struct inject_target *it, struct err *e);
 
 /*
  * Send the target's descriptor 2 to a file in memory.  Flushing stderr, sending descriptor 2 back
  * and closing is put on C's undo list.
  */
-int redirect_begin(struct redirect *r, struct carrier *c, const struct workspace *ws,
+int redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 	uint64_t deadline_ns, struct err *e);
 
 /*
@@ -52,8 +53,8 @@ int redirect_begin(struct redirect *r, struct carrier *c, const struct workspace
  * descriptor 2 leads, line by line as it came.  Nothing if redirect_begin() did not come that far.
  * May take its time: no thread should be held by then.
  */
-int redirect_read(
-	struct redirect *r, struct text *out, uint64_t *ret_replayed_bytes, struct err *e);
+int redirect_read(struct redirect *r, const struct inject_target *it, struct text *out,
+	struct inject_report *ret, struct err *e);
 
 void redirect_release(struct redirect *r);
 

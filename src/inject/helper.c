@@ -6,17 +6,33 @@
 
 #include "inject/inject-priv.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
-#include "base/debug.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/threads.h"
 
 #define WS_STACK_BYTES UINT64_C(131072)
 #define WS_DATA_BYTES UINT64_C(4096)
 #define DISMISS_WITHIN_NS 50000000
+#define START_WITHIN_NS UINT64_C(5000000000)
 
-/* What goes past hooks goes past none that were set since. */
+/*
+ * A helper's own stack: struct pthread, the program's thread-local words, the way into and out of
+ * start_thread() and a signal frame.  What it calls for us has the workspace's. libc keeps the
+ * stack when the thread ends, and under mlockall(MCL_FUTURE) all of it is resident: so it is small.
+ */
+#define HELPER_STACK_BYTES (2 * (uint64_t)PTHREAD_STACK_MIN)
+
+/* Fail if hooks were set since the last check. */
 static int
 check_hooks(const struct inject_target *it, struct err *e)
 {
@@ -24,28 +40,47 @@ check_hooks(const struct inject_target *it, struct err *e)
 
 	if (os_read(it->target, it->mmap_entry, &now, sizeof now, e) < 0)
 		return -1;
-	return now == it->mmap_code ? 0
-				    : err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-					      "somebody has hooked functions of %d (%s) just now, or lifted "
-					      "hooks; nothing was changed", it->target->pid, it->target->comm);
+	return now == it->mmap_code
+		? 0
+		: err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+			  "another tool has just hooked functions of %d (%s), or lifted "
+			  "hooks; nothing was changed",
+			  it->target->pid, it->target->comm);
+}
+
+/* Trying again is of no use, but nothing was changed: another way may do. */
+static int
+refuse_room(const struct worker *c, uint64_t size_bytes, struct err *e)
+{
+	const struct target *t = c->it->target;
+	const int code = (int)-c->result;
+
+	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"%d (%s) cannot map %llu bytes for the call: %s; nothing was changed", t->pid,
+		t->comm, (unsigned long long)size_bytes, strerror(code));
+	if (code == ENOMEM)
+		err_hint(e, "RLIMIT_AS, RLIMIT_DATA or vm.max_map_count forbids it");
+	if (code == EAGAIN)
+		err_hint(e, "RLIMIT_MEMLOCK forbids it");
+	return -1;
 }
 
 int
-workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes, uint64_t deadline_ns,
+workspace_map(struct worker *c, struct workspace *ws, uint64_t buffer_bytes, uint64_t deadline_ns,
 	struct err *e)
 {
 	const uint64_t size = WS_STACK_BYTES + WS_DATA_BYTES + buffer_bytes;
 	const uint64_t arg[] = { 0, size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0 };
-	enum carrier_end end;
+	enum worker_end end;
 
-	if (check_hooks(c->it, e) < 0 || carrier_call(c, c->it->fn.mmap, arg, 6, deadline_ns, &end, e) < 0)
+	if (check_hooks(c->it, e) < 0 ||
+		worker_call(c, c->it->fn.mmap, arg, 6, deadline_ns, &end, e) < 0)
 		return -1;
-	if (end != CARRIER_RETURNED)
-		return carrier_explain(c, end, "mmap", e);
+	if (end != WORKER_RETURNED)
+		return worker_explain(c, end, "mmap", e);
 	if (c->result < 0 && c->result > -4096)
-		return err_set(e, (int)-c->result, "%d (%s) cannot map %llu bytes for the call",
-			c->it->target->pid, c->it->target->comm, (unsigned long long)size);
+		return refuse_room(c, size, e);
 	ws->start = (raddr){ (uint64_t)c->result };
 	ws->size_bytes = size;
 	ws->stack_top = raddr_add(ws->start, WS_STACK_BYTES);
@@ -54,7 +89,7 @@ workspace_map(struct carrier *c, struct workspace *ws, uint64_t buffer_bytes, ui
 	ws->buffer_bytes = buffer_bytes;
 	/* From here on its own stack gets nothing more than a signal would leave there. */
 	c->room = ws->stack_top;
-	return carrier_undo(c, c->it->fn.munmap, (uint64_t[]){ ws->start.v, size }, 2, e);
+	return worker_undo(c, c->it->fn.munmap, (uint64_t[]){ ws->start.v, size }, 2, e);
 }
 
 /* struct pthread_attr (nptl/internaltypes.h); the same since 2.1, later fields are 0. */
@@ -62,20 +97,38 @@ struct attr_image {
 	int32_t sched_priority, sched_policy;
 	int32_t flags;
 	uint64_t guard_bytes;
-	uint64_t stack_addr, stack_bytes;	/* 0: the program's default */
+	uint64_t stack_addr, stack_bytes; /* 0: the program's default */
 	uint64_t later[2];
 };
 
 #define ATTR_FLAG_DETACHSTATE 1
+#define NO_CALL_YET INT64_MIN /* as the result of a system call */
 
 /*
- * The new thread stops by itself before its first instruction.  Its first system call is start_thread's
- * own (set_robust_list or rseq; nptl/pthread_create.c), made when the thread is all set up and before
- * its start routine: there it can call for us, and no system call is made that a seccomp filter of the
- * program does not know.
+ * Whether thread TID, which is stopped at a system call's exit, is in the start routine that
+ * helper_make() gives it where libc has one for that: the only caller there of
+ * rt_sigprocmask(SIG_BLOCK). start_thread() itself says SIG_SETMASK.
+ */
+static bool
+is_in_start_routine(const struct worker *h)
+{
+	struct os_syscall s;
+	struct err e;
+
+	return os_thread_syscall(h->it->target, h->tid, &s, &e) == 0 && !s.is_running &&
+		s.nr == SYS_rt_sigprocmask && s.arg[0] == SIG_BLOCK;
+}
+
+/*
+ * Let the new thread H, which stops by itself before its first instruction, run to where it can
+ * call for us: where other threads may call setuid(), which waits for every thread that glibc has
+ * made and not let go yet, with the lock of the thread stacks held (nptl/nptl_setxid.c,
+ * setxid_mark_thread).  Since 2.32 glibc lets a thread go right before its start routine
+ * (nptl/pthread_create.c, start_thread), so that routine must make a system call; before 2.32 it
+ * does so ahead of its own first system call.
  */
 static int
-bring_to_start(struct carrier *h, uint64_t deadline_ns, struct err *e)
+bring_to_start(struct worker *h, uint64_t deadline_ns, struct err *e)
 {
 	struct os_stop stop;
 
@@ -85,12 +138,12 @@ bring_to_start(struct carrier *h, uint64_t deadline_ns, struct err *e)
 		h->stop = stop.kind;
 		h->is_ours = stop.kind != OS_STOP_GONE;
 		if (stop.kind == OS_STOP_GONE || stop.kind == OS_STOP_EXEC)
-			return carrier_explain(h, CARRIER_GONE, "pthread_create", e);
+			return worker_explain(h, WORKER_GONE, "pthread_create", e);
 		if (stop.kind == OS_STOP_TIMEOUT)
-			return carrier_explain(h, CARRIER_TIMEOUT, "starting a thread", e);
+			return worker_explain(h, WORKER_TIMEOUT, "starting a thread", e);
 		if (stop.kind == OS_STOP_SYSCALL) {
-			carrier_note_phase(h, &stop);
-			if (!h->is_in_syscall)
+			worker_note_phase(h, &stop);
+			if (!h->is_in_syscall && (!h->it->fn.sigblock.v || is_in_start_routine(h)))
 				return 0;
 		}
 		if (os_resume(h->tid, OS_RESUME_TO_SYSCALL,
@@ -100,49 +153,89 @@ bring_to_start(struct carrier *h, uint64_t deadline_ns, struct err *e)
 	}
 }
 
-/* It was born with the mask of C; only the signal that setuid() in another thread needs gets in. */
+/*
+ * It was born with the mask of C; only the signal that setuid() in another thread needs gets in.
+ * Its own stack may be the smallest that libc makes: it gets nothing more than a signal would leave
+ * there.
+ */
 static int
-adopt(struct carrier *h, const struct workspace *ws, uint64_t deadline_ns, struct err *e)
+adopt(struct worker *h, const struct workspace *ws, uint64_t deadline_ns, struct err *e)
 {
 	if (bring_to_start(h, deadline_ns, e) < 0 || arch_save(h->tid, &h->saved, e) < 0)
 		return -1;
+	/* It is to hold the locks of arenas for as short as can be; and it ends soon. */
+	os_hurry(h->tid);
 	h->saved.sigmask &= ~(UINT64_C(1) << (SIGSETXID - 1));
 	if (os_set_sigmask(h->tid, h->saved.sigmask, e) < 0)
 		return -1;
 	h->is_masked = true;
-	if (carrier_begin(h, e) < 0)
+	if (worker_begin(h, e) < 0)
 		return -1;
-	return carrier_undo(
-		h, h->it->fn.munmap, (uint64_t[]){ ws->start.v, ws->size_bytes }, 2, e);
+	h->room = ws->stack_top;
+	return worker_undo(h, h->it->fn.munmap, (uint64_t[]){ ws->start.v, ws->size_bytes }, 2, e);
 }
 
-int
-helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
-	uint64_t borrow_deadline_ns, uint64_t start_deadline_ns, struct err *e)
+/*
+ * Have C make a detached thread with a stack of STACK_BYTES (0: as large as the program's others).
+ * Returns 0 with C->new_tid, 1 if libc refused, or -1 with E.
+ */
+static int
+make_thread(struct worker *c, const struct workspace *ws, uint64_t stack_bytes,
+	uint64_t deadline_ns, struct err *e)
 {
-	const struct attr_image attr = { .flags = ATTR_FLAG_DETACHSTATE, .guard_bytes = 4096 };
+	const struct attr_image attr = {
+		.flags = ATTR_FLAG_DETACHSTATE, .guard_bytes = 4096, .stack_bytes = stack_bytes
+	};
 	const raddr slot = raddr_add(ws->data, sizeof attr);
-	const uint64_t arg[] = { slot.v, ws->data.v, c->it->fn.labs.v, 0 };
-	enum carrier_end end;
+	const raddr start = c->it->fn.sigblock.v ? c->it->fn.sigblock : c->it->fn.labs;
+	const uint64_t arg[] = { slot.v, ws->data.v, start.v, 0 };
+	enum worker_end end;
 
 	if (os_write(c->it->target, ws->data, &attr, sizeof attr, e) < 0)
 		return -1;
 	c->new_tid = 0;
-	if (os_trace_births(c->tid, true, e) < 0 ||
-		carrier_call(c, c->it->fn.pthread_create, arg, 4, borrow_deadline_ns, &end, e) < 0)
+	c->result = NO_CALL_YET;
+	if (worker_call(c, c->it->fn.pthread_create, arg, 4, deadline_ns, &end, e) < 0)
 		return -1;
-	if (end != CARRIER_RETURNED) {
-		if (c->new_tid)
-			os_detach_later(c->new_tid);
-		return carrier_explain(c, end, "pthread_create", e);
-	}
-	if (!c->new_tid)
-		return 1;	/* EAGAIN: a limit on threads */
-	*h = (struct carrier){ .it = c->it, .tid = c->new_tid, .is_helper = true,
-		.is_ours = true, .stop = OS_STOP_TIMEOUT };
-	if (borrow_return(c, e) < 0 || adopt(h, ws, start_deadline_ns, e) < 0)
+	if (end == WORKER_RETURNED)
+		return !c->new_tid;
+	if (c->new_tid)
+		os_detach_later(c->new_tid);
+	return worker_explain(c, end, "pthread_create", e);
+}
+
+int
+helper_make(struct worker *c, const struct workspace *ws, struct worker *h,
+	uint64_t borrow_deadline_ns, struct err *e)
+{
+	int status;
+
+	if (os_trace_births(c->tid, true, e) < 0)
 		return -1;
-	/* It may have no robust list yet to find it by; but static TLS is the same in all threads. */
+	status = make_thread(c, ws, HELPER_STACK_BYTES, borrow_deadline_ns, e);
+	/*
+	 * The program's thread-local words alone are larger: glibc says so before its first system
+	 * call (nptl/allocatestack.c, EINVAL).  If it fails later a larger stack is of no use, and
+	 * glibc would keep it.
+	 */
+	if (status > 0 && c->result == NO_CALL_YET)
+		status = make_thread(c, ws, 0, borrow_deadline_ns, e);
+	if (status)
+		return status;
+	*h = (struct worker){ .it = c->it,
+		.tid = c->new_tid,
+		.is_helper = true,
+		.is_ours = true,
+		.stop = OS_STOP_TIMEOUT };
+	/*
+	 * Until it is adopted nothing would unmap the workspace: that is not left to the user's
+	 * deadline.
+	 */
+	if (borrow_return(c, e) < 0 || adopt(h, ws, os_now_ns() + START_WITHIN_NS, e) < 0)
+		return -1;
+	/*
+	 * It may have no robust list yet to find it by; but static TLS is the same in all threads.
+	 */
 	if (c->arena_slot.v)
 		h->arena_slot.v = c->arena_slot.v - arch_thread_pointer(&c->saved.regs).v +
 			arch_thread_pointer(&h->saved.regs).v;
@@ -150,7 +243,7 @@ helper_make(struct carrier *c, const struct workspace *ws, struct carrier *h,
 }
 
 void
-helper_dismiss(struct carrier *h)
+helper_dismiss(struct worker *h)
 {
 	uint64_t deadline = os_now_ns() + DISMISS_WITHIN_NS;
 	struct os_syscall s;

@@ -1,5 +1,5 @@
 /*
- * Work that is done in the target: borrow a thread, give the work a carrier and memory of its own,
+ * Work that is done in the target: borrow a thread, give the work a worker and memory of its own,
  * and put all back.
  */
 #include <config.h>
@@ -8,22 +8,39 @@
 
 #include <stdlib.h>
 
-/* The borrowed thread itself is let go after this, wherever it is: it goes home by itself. */
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+
+const char *const inject_mode_name[] = {
+	[INJECT_MODE_AUTO] = "auto",
+	[INJECT_MODE_HELPER] = "helper",
+	[INJECT_MODE_THREAD] = "thread",
+	NULL,
+};
+
+/*
+ * The borrowed thread itself is let go after this, wherever it is: it returns to the program by
+ * itself.
+ */
 #define BORROW_LIMIT_NS 100000000
 
 /* The borrowed thread does it all: for programs that have only one. */
 static int
-run_in_thread(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+run_in_thread(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	struct err undo_err;
 	int failed = job->run(job, c, ws, e);
 
 	job->report->mode = INJECT_MODE_THREAD;
+	job->report->held_ns = c->held_ns;
+	if (!failed && !c->is_ours)
+		return 0; /* it returned to the program by itself */
 	if (!c->is_ours || c->stop == OS_STOP_EXEC || c->stop == OS_STOP_TIMEOUT) {
 		borrow_abandon(c);
 		return -1;
 	}
-	if (carrier_unwind(c, 1, os_now_ns() + BORROW_LIMIT_NS, failed ? &undo_err : e) < 0 ||
+	if (worker_unwind(c, 1, os_now_ns() + BORROW_LIMIT_NS, failed ? &undo_err : e) < 0 ||
 		borrow_return(c, failed ? &undo_err : e) < 0) {
 		borrow_abandon(c);
 		return -1;
@@ -34,11 +51,10 @@ run_in_thread(struct job *job, struct carrier *c, const struct workspace *ws, st
 
 /* The borrowed thread makes a helper and is free.  1: no helper could be made. */
 static int
-run_in_helper(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+run_in_helper(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
-	struct carrier h = { 0 };
-	int status = helper_make(
-		c, ws, &h, os_now_ns() + BORROW_LIMIT_NS, job->deadline_ns, e);
+	struct worker h = { 0 };
+	int status = helper_make(c, ws, &h, os_now_ns() + BORROW_LIMIT_NS, e);
 
 	if (status > 0)
 		return status;
@@ -46,14 +62,16 @@ run_in_helper(struct job *job, struct carrier *c, const struct workspace *ws, st
 	job->report->held_ns = c->held_ns;
 	if (status == 0)
 		status = job->run(job, &h, ws, e);
-	borrow_abandon(c);	/* nothing, once it was given back */
+	borrow_end(c); /* nothing, once it was given back */
 	helper_dismiss(&h);
 	return status;
 }
 
 static bool
-wants_helper(const struct inject_target *it, const struct carrier *c, enum inject_mode mode)
+wants_helper(const struct job *job, const struct worker *c)
 {
+	const enum inject_mode mode = job->opt->mode;
+	const struct inject_target *it = c->it;
 	struct os_status s;
 	struct err e;
 
@@ -63,34 +81,76 @@ wants_helper(const struct inject_target *it, const struct carrier *c, enum injec
 		return true;
 	/*
 	 * The first pthread_create() ends libc's single-threaded mode for ever: not in a program
-	 * that has one thread.  And in a thread without an arena it would make one.
+	 * that has one thread.  And in a thread without an arena it would make one.  Of another
+	 * allocator it is known that C has used it; a helper has not, so only dlopen() takes one.
 	 */
-	return os_status(it->target, 0, &s, &e) == 0 && s.nr_threads > 1 &&
-		arenas_of_thread(it->arenas, it->target, c->tid).v;
+	if (os_status(it->target, 0, &s, &e) < 0 || s.nr_threads == 1)
+		return false;
+	return it->allocator ? job->is_loading
+			     : arenas_of_thread(it->arenas, it->target, c->tid).v != 0;
+}
+
+/*
+ * Whether C is to do the work itself, as no helper does.  Not if a helper was demanded; and not for
+ * dlopen() in a program with more threads: it waits for ld.so's lock, which another thread may hold
+ * that in turn waits for this one.
+ */
+static bool
+may_run_in_thread(const struct job *job, const struct worker *c)
+{
+	struct os_status s;
+	struct err e;
+
+	if (job->opt->mode == INJECT_MODE_HELPER)
+		return !c->it->fn.pthread_create.v;
+	return !job->is_loading || job->opt->mode == INJECT_MODE_THREAD ||
+		(os_status(c->it->target, 0, &s, &e) == 0 && s.nr_threads == 1);
+}
+
+/* Give C back with nothing done. */
+static int
+refuse_thread(struct worker *c, struct err *e)
+{
+	const struct target *t = c->it->target;
+	struct err ignored;
+
+	if (worker_unwind(c, 1, os_now_ns() + BORROW_LIMIT_NS, &ignored) < 0 ||
+		borrow_return(c, &ignored) < 0)
+		borrow_abandon(c);
+	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"%d (%s) could not make the thread that would do it: a limit on threads (pids.max, "
+		"RLIMIT_NPROC) or "
+		"on address space is in the way, or the borrowed thread has not used malloc yet; "
+		"nothing was changed",
+		t->pid, t->comm);
+	return err_hint(
+		e, "With --mode=thread the borrowed thread does it, for which the others may wait");
 }
 
 static int
-run_borrowed(struct job *job, struct carrier *c, struct err *e)
+run_borrowed(struct job *job, struct worker *c, struct err *e)
 {
 	struct workspace ws;
 	int status = 1;
 
 	job->report->tid = c->tid;
 	if (workspace_map(c, &ws, job->buffer_bytes, os_now_ns() + BORROW_LIMIT_NS, e) < 0) {
-		borrow_abandon(c);
+		borrow_end(c);
 		return -1;
 	}
 	job->deadline_ns = os_now_ns() + job->opt->timeout_ns;
-	if (wants_helper(c->it, c, job->opt->mode))
+	if (wants_helper(job, c))
 		status = run_in_helper(job, c, &ws, e);
-	return status > 0 ? run_in_thread(job, c, &ws, e) : status;
+	if (status <= 0)
+		return status;
+	return may_run_in_thread(job, c) ? run_in_thread(job, c, &ws, e) : refuse_thread(c, e);
 }
 
 static void
 borrow_and_run(void *arg)
 {
 	struct job *job = arg;
-	struct carrier *c = calloc(1, sizeof *c);
+	struct worker *c = calloc(1, sizeof *c);
 
 	if (!c)
 		job->status = err_set_kind(job->e, ERR_FAILED, 0, "no memory");
@@ -104,7 +164,11 @@ job_run(struct job *job, const struct arenas *a, struct err *e)
 {
 	*job->report = (struct inject_report){ 0 };
 	job->it->arenas = a;
+	job->it->needs_arena =
+		job->is_loading && job->opt->mode != INJECT_MODE_THREAD && !job->it->allocator;
 	job->status = -1;
 	job->e = e;
+	if (surroundings_check(job->it->target, job->opt, job->needed_bytes, e) < 0)
+		return -1;
 	return os_trace(borrow_and_run, job, e) < 0 ? -1 : job->status;
 }

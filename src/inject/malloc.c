@@ -6,14 +6,14 @@
 #include "inject/inject-priv.h"
 
 #include <linux/futex.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "base/debug.h"
 #include "inject/capture.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/ptrace.h"
 
 /*
  * An arena's lines are at most 137 sizes of about 75 bytes and some totals (malloc_info 4.1); twice
@@ -31,17 +31,20 @@ struct info {
 
 /* Call malloc_info(0, STREAM). */
 static int
-call_malloc_info(struct job *job, struct carrier *c, const struct workspace *ws, raddr stream,
-	struct err *e)
+call_malloc_info(
+	struct job *job, struct worker *c, const struct workspace *ws, raddr stream, struct err *e)
 {
-	struct long_call call = { .name = "malloc_info", .fn = c->it->fn.malloc_info,
-		.arg = { 0, stream.v }, .nr_args = 2, .deadline_ns = job->deadline_ns };
+	struct long_call call = { .name = "malloc_info",
+		.fn = c->it->fn.malloc_info,
+		.arg = { 0, stream.v },
+		.nr_args = 2,
+		.deadline_ns = job->deadline_ns };
 
 	return long_call_make(&call, c, ws, &job->report->call_ns, e);
 }
 
 static int
-info_to_stream(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+info_to_stream(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const struct info *info = job->arg;
 	struct stream_copy stream;
@@ -53,24 +56,41 @@ info_to_stream(struct job *job, struct carrier *c, const struct workspace *ws, s
 }
 
 static int
-info_to_fd2(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+info_to_fd2(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const size_t level = c->nr_undo;
 	struct info *info = job->arg;
 
 	if (redirect_begin(&info->redirect, c, ws, job->deadline_ns, e) < 0 ||
 		call_malloc_info(job, c, ws, c->it->stderr_stream, e) < 0 ||
-		carrier_unwind(c, level, job->deadline_ns, e) < 0)
+		worker_unwind(c, level, job->deadline_ns, e) < 0)
 		return -1;
 	return 0;
 }
 
+static int
+check_stream(const struct inject_target *it, struct err *e)
+{
+	if (inject_can_copy_stream(it))
+		return 0;
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"cannot copy the standard error stream of %d (%s): it does not look as glibc makes "
+		"it; "
+		"use --method=read, which needs none, or --capture=fd2",
+		it->target->pid, it->target->comm);
+}
+
 int
 inject_malloc_info(struct inject_target *it, const struct arenas *a,
-	const struct inject_options *opt, struct text *out, struct inject_report *ret, struct err *e)
+	const struct inject_options *opt, struct text *out, struct inject_report *ret,
+	struct err *e)
 {
 	struct info info = { out, REDIRECT_NONE };
-	struct job job = { .it = it, .opt = opt, .report = ret, .run = info_to_stream, .arg = &info,
+	struct job job = { .it = it,
+		.opt = opt,
+		.report = ret,
+		.run = info_to_stream,
+		.arg = &info,
 		.buffer_bytes = INFO_BYTES_MORE + a->nr * INFO_BYTES_PER_ARENA };
 	struct err replay_err;
 	int failed;
@@ -78,15 +98,14 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 	*out = (struct text){ 0 };
 	if (inject_check_calls(it, e) < 0)
 		return -1;
-	if (opt->capture == INJECT_CAPTURE_FD2 || !stream_copy_is_possible(it)) {
-		if (redirect_check(it, e) < 0)
-			return -1;
+	if (opt->capture == INJECT_CAPTURE_FD2)
 		job.run = info_to_fd2;
-	}
+	if ((opt->capture == INJECT_CAPTURE_FD2 ? redirect_check(it, e) : check_stream(it, e)) < 0)
+		return -1;
 	failed = job_run(&job, a, e);
-	ret->capture = job.run == info_to_fd2 ? INJECT_CAPTURE_FD2 : INJECT_CAPTURE_STREAM;
-	/* What others wrote is theirs, however the call went. */
-	if (redirect_read(&info.redirect, out, &ret->replayed_bytes, failed ? &replay_err : e) < 0)
+	ret->capture = opt->capture;
+	/* Output of others is passed on, however the call ended. */
+	if (redirect_read(&info.redirect, it, out, ret, failed ? &replay_err : e) < 0)
 		failed = -1;
 	redirect_release(&info.redirect);
 	if (failed)
@@ -97,11 +116,14 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 /* ---- malloc_trim ---- */
 
 static int
-trim(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+trim(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const uint64_t *pad_bytes = job->arg;
-	struct long_call call = { .name = "malloc_trim", .fn = c->it->fn.malloc_trim,
-		.arg = { *pad_bytes }, .nr_args = 1, .is_last = true,
+	struct long_call call = { .name = "malloc_trim",
+		.fn = c->it->fn.malloc_trim,
+		.arg = { *pad_bytes },
+		.nr_args = 1,
+		.is_last = true,
 		.deadline_ns = job->deadline_ns };
 
 	return long_call_make(&call, c, ws, &job->report->call_ns, e);
@@ -126,87 +148,90 @@ struct discarding {
 
 /*
  * The lock is taken by the target itself, through libc's own slow way to wait for one, and left by
- * what is on the undo list then: should we die, it is left all the same, and after the call.  To stop
- * all threads instead and see the lock free would not do: they run on when we die, with the call
- * still under way.
+ * what is on the undo list then: should we die, it is left all the same, and after the call.  To
+ * stop all threads instead and see the lock free would not do: they run on when we die, with the
+ * call still under way.
  */
 #define LOCK_WITHIN_NS 20000000
 
 /* One that gets no processor is given more time: with the lock there is nothing better to do. */
 #define STARVED_NS UINT64_C(2000000000)
 
-/* So much is given back at a time, in about a millisecond or two. */
+/* The amount that is returned at a time, in about a millisecond or two. */
 #define DISCARD_BYTES (UINT64_C(8) << 20)
 
 /*
- * What FUTEX_WAKE_OP does with its seventh argument as val3: store 0; that is how a lock is left.
- * Then it wakes one who waits for it (val), and no second one (val2).
+ * The seventh argument of FUTEX_WAKE_OP, val3: store 0, which unlocks. Then it wakes one waiter
+ * (val), and no second one (val2).
  */
 _Static_assert((ARCH_SEVENTH_ARG & ~0xfff) == FUTEX_OP(FUTEX_OP_SET, 0, FUTEX_OP_CMP_EQ, 0),
 	"the lock would not be left");
 
 static int
-promise_unlock(struct carrier *c, raddr mutex, struct err *e)
+promise_unlock(struct worker *c, raddr mutex, struct err *e)
 {
 	const uint64_t arg[] = { SYS_futex, mutex.v, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 1, 0,
 		mutex.v, ARCH_SEVENTH_ARG };
 
-	return carrier_undo(c, c->it->fn.syscall, arg, 7, e);
+	return worker_undo(c, c->it->fn.syscall, arg, 7, e);
 }
 
 /*
- * Returns 0, 1 if the lock was not to be had in time (C is as before), or -1 with E.  A carrier that
- * may have it or not must not be turned to anything: it gets it and leaves it by itself.
+ * Returns 0, 1 if the lock could not be taken in time (C is as before), or -1 with E.  A worker
+ * that may or may not have the lock must not be given another call: it takes and releases the lock
+ * by itself.
  */
 static int
-lock(struct carrier *c, raddr mutex, struct err *e)
+lock(struct worker *c, raddr mutex, struct err *e)
 {
 	const uint64_t last_ns = os_now_ns() + STARVED_NS;
-	enum carrier_end end;
+	enum worker_end end;
 
 	if (promise_unlock(c, mutex, e) < 0 ||
-		carrier_call(c, c->it->fn.lock, &mutex.v, 1, os_now_ns() + LOCK_WITHIN_NS, &end, e) < 0)
+		worker_call(c, c->it->fn.lock, &mutex.v, 1, os_now_ns() + LOCK_WITHIN_NS, &end, e) <
+			0)
 		return -1;
-	while (end == CARRIER_TIMEOUT && os_now_ns() < last_ns) {
-		if (carrier_stop_waiting(c)) {
-			c->nr_undo--;	/* it has no lock to leave */
-			return carrier_turn_back(c, e) < 0 ? -1 : 1;
+	while (end == WORKER_TIMEOUT && os_now_ns() < last_ns) {
+		if (worker_stop_waiting(c)) {
+			c->nr_undo--; /* it has no lock to leave */
+			return worker_turn_back(c, e) < 0 ? -1 : 1;
 		}
 		if (c->stop != OS_STOP_EVENT && c->stop != OS_STOP_GROUP)
 			break;
-		if (carrier_go_on(c, os_now_ns() + LOCK_WITHIN_NS, &end, e) < 0)
+		if (worker_go_on(c, os_now_ns() + LOCK_WITHIN_NS, &end, e) < 0)
 			return -1;
 	}
-	if (end == CARRIER_RETURNED)
+	if (end == WORKER_RETURNED)
 		return 0;
-	if (end == CARRIER_TIMEOUT)
+	if (end == WORKER_TIMEOUT)
 		borrow_abandon(c);
-	if (end == CARRIER_FAULT)
+	if (end == WORKER_FAULT)
 		c->nr_undo--;
-	return carrier_explain(c, end, "locking an arena", e);
+	return worker_explain(c, end, "locking an arena", e);
 }
 
 static int
-discard_pages(struct job *job, struct carrier *c, const struct inject_range *r, struct err *e)
+discard_pages(struct job *job, struct worker *c, const struct inject_range *r, struct err *e)
 {
 	const uint64_t arg[] = { r->start.v, r->end.v - r->start.v, MADV_DONTNEED };
 	const struct discarding *d = job->arg;
-	enum carrier_end end;
+	enum worker_end end;
 
-	if (carrier_call(c, c->it->fn.madvise, arg, 3, job->deadline_ns, &end, e) < 0)
+	if (worker_call(c, c->it->fn.madvise, arg, 3, job->deadline_ns, &end, e) < 0)
 		return -1;
-	if (end != CARRIER_RETURNED)
-		return carrier_explain(c, end, "madvise", e);
+	if (end != WORKER_RETURNED)
+		return worker_explain(c, end, "madvise", e);
 	if (c->result < 0)
-		return err_set(e, (int)-c->result, "%d (%s) cannot give back %" PRIu64 " bytes at "
-			PRIraddr, c->it->target->pid, c->it->target->comm, arg[1], arg[0]);
+		return err_set(e, (int)-c->result,
+			"%d (%s) cannot give back %" PRIu64 " bytes at " PRIraddr,
+			c->it->target->pid, c->it->target->comm, arg[1], arg[0]);
 	d->done->bytes += arg[1];
 	return 0;
 }
 
 /* Give back some of *R and cut that off.  Returns as lock(). */
 static int
-discard_some(struct job *job, struct carrier *c, struct inject_range *r, struct err *e)
+discard_some(struct job *job, struct worker *c, struct inject_range *r, struct err *e)
 {
 	const struct discarding *d = job->arg;
 	const size_t level = c->nr_undo;
@@ -228,7 +253,7 @@ discard_some(struct job *job, struct carrier *c, struct inject_range *r, struct 
 		failed = discard_pages(job, c, &part, e);
 	}
 	if (c->is_ours && c->stop == OS_STOP_SYSCALL &&
-		carrier_unwind(c, level, os_now_ns() + STARVED_NS, failed ? &ours : e) < 0)
+		worker_unwind(c, level, os_now_ns() + STARVED_NS, failed ? &ours : e) < 0)
 		failed = -1;
 	locked_ns = os_now_ns() - locked_ns;
 	if (locked_ns > d->done->longest_lock_ns)
@@ -237,7 +262,7 @@ discard_some(struct job *job, struct carrier *c, struct inject_range *r, struct 
 }
 
 static int
-discard(struct job *job, struct carrier *c, const struct workspace *ws, struct err *e)
+discard(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const struct discarding *d = job->arg;
 
@@ -248,7 +273,8 @@ discard(struct job *job, struct carrier *c, const struct workspace *ws, struct e
 
 		while (status == 0 && left.start.v < left.end.v) {
 			if (os_now_ns() >= job->deadline_ns || os_is_asked_to_end())
-				return err_set(e, 0, "only %" PRIu64 " bytes could be given back in time",
+				return err_set(e, 0,
+					"only %" PRIu64 " bytes could be given back in time",
 					d->done->bytes);
 			status = discard_some(job, c, &left, e);
 		}

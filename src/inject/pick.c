@@ -5,20 +5,23 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "os/machine.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/threads.h"
 
 /*
- * No more threads than this are asked what they do, and no more once so many are found that could
- * not be better: in a large program that saves most of the time.
+ * The number of threads that are examined, and of good candidates after which the search ends: in a
+ * large program that saves most of the time.
  */
 #define MAX_ASKED 256
 #define ENOUGH 8
-/* Mostly there are enough among so many: the others need not even be listed. */
+/* Usually this many have enough candidates: the others need not even be listed. */
 #define NR_FIRST 24
 
 /*
@@ -45,8 +48,8 @@ static const struct {
 	{ SYS_pselect6, PARK_CONTINUES },
 	{ SYS_nanosleep, PARK_CONTINUES },
 	{ SYS_clock_nanosleep, PARK_CONTINUES },
-	{ SYS_restart_syscall, PARK_CONTINUES },	/* one of these, stopped once before */
-#ifdef SYS_poll	/* what newer architectures leave out */
+	{ SYS_restart_syscall, PARK_CONTINUES }, /* one of these, stopped once before */
+#ifdef SYS_poll					 /* what newer architectures leave out */
 	{ SYS_poll, PARK_CONTINUES },
 	{ SYS_select, PARK_CONTINUES },
 	{ SYS_pause, PARK_CONTINUES },
@@ -59,35 +62,9 @@ static const struct {
 };
 
 /*
- * More calls that fail with EINTR only if nothing was taken, given or begun.  The first are those on
- * sockets that have a timeout (SO_RCVTIMEO, SO_SNDTIMEO); not connect(), which goes on by itself.
- */
-static const long also_repeatable[] = {
-	SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_accept, SYS_accept4,
-	SYS_write, SYS_writev, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_io_getevents,
-#ifdef SYS_io_uring_enter	/* newer than some libcs */
-	SYS_io_uring_enter,
-#endif
-#ifdef SYS_epoll_pwait2
-	SYS_epoll_pwait2,
-#endif
-};
-
-bool
-pick_is_repeatable(long nr)
-{
-	for (size_t i = 0; i < sizeof also_repeatable / sizeof *also_repeatable; i++)
-		if (also_repeatable[i] == nr)
-			return true;
-	for (size_t i = 0; i < sizeof park / sizeof *park; i++)
-		if (park[i].nr == nr)
-			return park[i].class == PARK_BREAKS_OFF;
-	return false;
-}
-
-/*
- * Where libc or an arena keeps a lock: who waits for it is in the middle of something.  In a static
- * program libc's words cannot be told from the program's own.  But what is called there takes no lock.
+ * The address of a lock of libc or of an arena: a thread that waits for one is in the middle of a
+ * call.  In a static program libc's words cannot be distinguished from the program's own.  But the
+ * functions that are called there take no lock.
  */
 static bool
 is_libc_lock(const struct inject_target *it, raddr word)
@@ -96,8 +73,8 @@ is_libc_lock(const struct inject_target *it, raddr word)
 }
 
 /*
- * Calls that put another signal mask in place while they wait.  Before 5.1 the kernel told that mask
- * for the thread's own (fcfc2aa0185f, "ptrace: take into account saved_sigmask").
+ * Calls that set another signal mask while they wait.  Before 5.1 the kernel reported that mask as
+ * the thread's own (fcfc2aa0185f, "ptrace: take into account saved_sigmask").
  */
 static bool
 has_temporary_mask(const struct os_syscall *s)
@@ -120,7 +97,7 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
 	int operation = (int)s->arg[1] & FUTEX_CMD_MASK;
 
 	/* Its caller would see the EINTR. */
-	if (!arch_can_rewind && pick_is_repeatable(s->nr))
+	if (!arch_can_rewind && timeout_is_repeatable(s->nr))
 		return PARK_NOT;
 	if (s->nr == SYS_futex) {
 		if ((operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) ||
@@ -128,9 +105,12 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
 			return PARK_NOT;
 		return s->arg[3] ? PARK_CONTINUES : PARK_RESTARTS;
 	}
-	if (has_temporary_mask(s))
+	if (has_temporary_mask(s) && os_linux_version() < OS_LINUX(5, 1))
 		return PARK_NOT;
-	/* Broken off, these would return what they have so far (net/ipv4/tcp.c, tcp_recvmsg_locked). */
+	/*
+	 * Broken off, these would return what they have so far (net/ipv4/tcp.c,
+	 * tcp_recvmsg_locked).
+	 */
 	if ((s->nr == SYS_recvfrom && s->arg[3] & MSG_WAITALL) ||
 		(s->nr == SYS_recvmsg && s->arg[2] & MSG_WAITALL))
 		return PARK_NOT;
@@ -141,21 +121,27 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
 }
 
 /*
- * Rank: how it is scheduled (a helper inherits that: it should not hold arenas at idle priority, nor
- * trim in real time), how its system call takes it, then whether it has an arena (making a helper
- * allocates a little; a thread without an arena would make one), then not the first thread, whose
- * stack may have to grow.
+ * Rank, the lowest first: a parked thread of usual scheduling with an arena; one without an arena;
+ * one of unusual scheduling; a running thread.  A helper inherits the scheduling: it should not
+ * hold arenas at idle priority, nor trim in real time.  In a thread without an arena no helper can
+ * be made, since that allocates and would make an arena: where the call needs a helper, such a
+ * thread is the last resort.  Among equals: a wait without a timeout before one with a timeout,
+ * then how its system call takes it, then not the first thread, whose stack may have to grow.
  */
+#define RANK_TIER (4 * PARK_NOT)
 static int
-rank_of(const struct inject_target *it, const struct candidate *c, enum park_class class)
+rank_of(const struct inject_target *it, const struct candidate *c, enum park_class class,
+	bool has_timeout)
 {
-	int rank = (c->is_parked ? (int)class : PARK_NOT) * 4;
+	int rank = c->tid == it->target->pid;
 
-	if (c->is_parked && !os_is_scheduled_plainly(c->tid))
-		rank += 4 * PARK_NOT;
-	if (c->is_parked && !arenas_of_thread(it->arenas, it->target, c->tid).v)
-		rank += 2;
-	return rank + (c->tid == it->target->pid);
+	if (!arenas_of_thread(it->arenas, it->target, c->tid).v)
+		rank += RANK_TIER * (it->needs_arena ? 4 : 1);
+	if (!c->is_parked)
+		return rank + RANK_TIER * 3;
+	if (!os_is_scheduled_plainly(c->tid))
+		rank += RANK_TIER * 2;
+	return rank + ((int)class + (has_timeout ? PARK_NOT : 0)) * 2;
 }
 
 /* A thread that waits for a disk is in no hurry to stop. */
@@ -183,6 +169,17 @@ candidate_is_unchanged(const struct candidate *c, const struct inject_target *it
 	return s.is_running || park_class_of(it, &s) != PARK_NOT;
 }
 
+/* Take what TID does into the state by which two rounds are compared. */
+static void
+note_state(struct candidates *cs, pid_t tid, const struct os_syscall *s)
+{
+	const uint64_t word[] = { (uint64_t)tid, (uint64_t)s->nr, s->sp.v, s->pc.v };
+
+	cs->nr_running += s->is_running;
+	for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+		cs->state = (cs->state ^ word[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+}
+
 /* Add TID if it is worth a try; say why not otherwise. */
 static int
 consider(struct candidates *cs, const struct inject_target *it, pid_t tid, struct err *e)
@@ -190,16 +187,19 @@ consider(struct candidates *cs, const struct inject_target *it, pid_t tid, struc
 	enum park_class class = PARK_NOT;
 	struct candidate *c;
 	struct os_syscall s;
-	char name[32];
+	char name[32], call[48];
 
 	if (os_thread_syscall(it->target, tid, &s, e) < 0)
 		return e->kind == ERR_GONE ? 0 : -1;
+	note_state(cs, tid, &s);
+	if ((s.is_running || !s.sp.v) && os_is_kernel_worker(it->target, tid))
+		return 0;
 	if (!s.is_running)
 		class = park_class_of(it, &s);
 	if (!s.is_running && (class == PARK_NOT || !safety_is_own_stack(it, tid, s.sp))) {
-		snprintf(cs->reason.text, sizeof cs->reason.text,
-			"thread %d (%s) waits in system call %ld%s", tid,
-			os_thread_name(it->target, tid, name, sizeof name), s.nr,
+		snprintf(cs->reason.text, sizeof cs->reason.text, "thread %d (%s) waits in %s%s",
+			tid, os_thread_name(it->target, tid, name, sizeof name),
+			os_call_name(s.nr, call, sizeof call),
 			class == PARK_NOT ? ", which is not known to be safe"
 					  : " on a stack that is not its own");
 		cs->nr_refused++;
@@ -208,9 +208,10 @@ consider(struct candidates *cs, const struct inject_target *it, pid_t tid, struc
 	c = array_add(cs);
 	if (!c)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory to list threads");
-	*c = (struct candidate){ .tid = tid, .is_parked = !s.is_running, .syscall_nr = s.nr,
-		.sp = s.sp, .pc = s.pc };
-	c->rank = rank_of(it, c, class);
+	*c = (struct candidate){
+		.tid = tid, .is_parked = !s.is_running, .syscall_nr = s.nr, .sp = s.sp, .pc = s.pc
+	};
+	c->rank = rank_of(it, c, class, !s.is_running && timeout_is_finite(&s));
 	return 0;
 }
 
@@ -245,8 +246,7 @@ consider_first(struct candidates *cs, const struct inject_target *it, size_t max
 }
 
 int
-candidates_find(
-	struct candidates *cs, const struct inject_target *it, size_t round, struct err *e)
+candidates_find(struct candidates *cs, const struct inject_target *it, size_t round, struct err *e)
 {
 	size_t done = 0;
 	int more = 1;
@@ -273,8 +273,8 @@ candidates_release(struct candidates *cs)
 }
 
 int
-inject_outlook(struct inject_target *it, const struct arenas *a, struct inject_outlook *ret,
-	struct err *e)
+inject_outlook(
+	struct inject_target *it, const struct arenas *a, struct inject_outlook *ret, struct err *e)
 {
 	auto_candidates struct candidates cs = { 0 };
 

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "inject/hooks.h"
+#include "inject/inject-priv.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -15,6 +15,12 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "elf/image.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/threads.h"
+#include "patch/patch.h"
 
 /* How much of a stack is searched for return addresses. */
 #define SCAN_BYTES 65536
@@ -42,16 +48,18 @@ add_danger(struct inject_target *it, raddr start, raddr end, const char *what, s
  */
 #define MALLOC_STATIC_BYTES 32768
 
+/* clang-format off */
 static const char *const malloc_function[] = {
-	"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc",
-	"pvalloc", "malloc_trim", "malloc_info", "malloc_stats", "malloc_usable_size", "mallinfo",
-	"mallinfo2", "mallopt", "__libc_malloc", "__libc_free", "__libc_calloc", "__libc_realloc",
-	"__libc_memalign", "__malloc_fork_lock_parent",
+	"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign",
+	"valloc", "pvalloc", "malloc_trim", "malloc_info", "malloc_stats", "malloc_usable_size",
+	"mallinfo", "mallinfo2", "mallopt", "__libc_malloc", "__libc_free", "__libc_calloc",
+	"__libc_realloc", "__libc_memalign", "__malloc_fork_lock_parent",
 };
+/* clang-format on */
 
 struct malloc_extent {
-	raddr start, end;	/* the exported functions */
-	raddr below;		/* the end of the nearest other function below START */
+	raddr start, end; /* the exported functions */
+	raddr below;	  /* the end of the nearest other function below START */
 };
 
 static bool
@@ -95,17 +103,20 @@ note_below(struct malloc_extent *x, const char *name, const struct image_symbol 
  * The functions a program enters stdio by, without the decorations __, _unlocked, _chk, 64.  What
  * they call inside libc needs no names: the entry stays on the stack below it.
  */
+/* clang-format off */
 static const char *const stdio_function[] = {
-	"asprintf", "dprintf", "fclose", "fcloseall", "fdopen", "fflush", "fgetc", "fgetpos", "fgets",
-	"fgetwc", "fgetws", "fmemopen", "fopen", "fopencookie", "fprintf", "fputc", "fputs", "fputwc",
-	"fputws", "fread", "freopen", "fscanf", "fseek", "fseeko", "fsetpos", "ftell", "ftello",
-	"fwprintf", "fwrite", "fwscanf", "getc", "getchar", "getdelim", "getline", "gets", "getw",
-	"getwc", "getwchar", "open_memstream", "pclose", "perror", "popen", "printf", "psiginfo",
-	"psignal", "putc", "putchar", "puts", "putw", "putwc", "putwchar", "rewind", "scanf", "setbuf",
-	"setbuffer", "setlinebuf", "setvbuf", "snprintf", "sprintf", "sscanf", "syslog", "tmpfile",
-	"ungetc", "ungetwc", "vasprintf", "vdprintf", "vfprintf", "vfscanf", "vfwprintf", "vprintf",
-	"vscanf", "vsnprintf", "vsprintf", "vsscanf", "vsyslog", "vwprintf", "wprintf", "wscanf",
+	"asprintf", "dprintf", "fclose", "fcloseall", "fdopen", "fflush", "fgetc", "fgetpos",
+	"fgets", "fgetwc", "fgetws", "fmemopen", "fopen", "fopencookie", "fprintf", "fputc",
+	"fputs", "fputwc", "fputws", "fread", "freopen", "fscanf", "fseek", "fseeko", "fsetpos",
+	"ftell", "ftello", "fwprintf", "fwrite", "fwscanf", "getc", "getchar", "getdelim",
+	"getline", "gets", "getw", "getwc", "getwchar", "open_memstream", "pclose", "perror",
+	"popen", "printf", "psiginfo", "psignal", "putc", "putchar", "puts", "putw", "putwc",
+	"putwchar", "rewind", "scanf", "setbuf", "setbuffer", "setlinebuf", "setvbuf", "snprintf",
+	"sprintf", "sscanf", "syslog", "tmpfile", "ungetc", "ungetwc", "vasprintf", "vdprintf",
+	"vfprintf", "vfscanf", "vfwprintf", "vprintf", "vscanf", "vsnprintf", "vsprintf",
+	"vsscanf", "vsyslog", "vwprintf", "wprintf", "wscanf",
 };
+/* clang-format on */
 
 /* A part of a name. */
 struct part {
@@ -136,7 +147,7 @@ compare_names(const void *key, const void *name)
 {
 	const struct part *part = key;
 	const char *other = *(const char *const *)name;
-	/* Thousands of names are compared, and mostly their first letters tell. */
+	/* Thousands of names are compared, and their first letters usually differ. */
 	int order = (unsigned char)part->v[0] - (unsigned char)other[0];
 
 	if (!order)
@@ -146,19 +157,24 @@ compare_names(const void *key, const void *name)
 
 /*
  * Functions that may wait for other threads with libc's own locks held: fork takes every arena's,
- * the others that of the stack cache, which pthread_create needs (nptl/allocatestack.c).  setuid and
- * its kin do so in a function without a name, nptl_setxid.
+ * the others that of the stack cache, which pthread_create needs (nptl/allocatestack.c). setuid and
+ * related functions do so in a function without a name, nptl_setxid.
  */
+/* clang-format off */
 static const char *const process_function[] = {
-	"Fork", "fork", "initgroups", "libc_fork", "posix_spawn", "posix_spawnp", "pthread_create",
-	"pthread_getattr_np", "setegid", "seteuid", "setgid", "setgroups", "setregid", "setresgid",
-	"setresuid", "setreuid", "setuid", "vfork",
+	"Fork", "fork", "initgroups", "libc_fork", "posix_spawn", "posix_spawnp",
+	"pthread_create", "pthread_getattr_np", "setegid", "seteuid", "setgid", "setgroups",
+	"setregid", "setresgid", "setresuid", "setreuid", "setuid", "vfork",
 };
+/* clang-format on */
 
 #define IS_AMONG(name, list)                                                                       \
 	(bsearch(name, list, sizeof(list) / sizeof *(list), sizeof *(list), compare_names) != NULL)
 
-/* What a thread inside libc's function NAME is in the middle of, NULL if that does not matter. */
+/*
+ * The work that a thread inside libc's function NAME is in the middle of, NULL if it does not
+ * matter.
+ */
 static const char *
 danger_of(const char *name)
 {
@@ -189,7 +205,7 @@ note_function(const char *name, const struct image_symbol *s, void *arg)
 
 	if (s->type != STT_FUNC)
 		return 0;
-	/* What is local may be malloc's. */
+	/* A local function may be malloc's. */
 	if (!s->is_local)
 		note_below(&l->malloc, name, s);
 	what = danger_of(name);
@@ -206,6 +222,15 @@ by_start(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static int
+add_allocator(struct inject_target *it, const struct inject_allocator *a, struct err *e)
+{
+	for (size_t i = 0; i < a->nr_code; i++)
+		if (add_danger(it, a->code[i].start, a->code[i].end, a->name, e) < 0)
+			return -1;
+	return 0;
+}
+
 int
 safety_learn(struct inject_target *it, struct err *e)
 {
@@ -216,17 +241,20 @@ safety_learn(struct inject_target *it, struct err *e)
 		add_danger(it, l.malloc.below, l.malloc.end, "malloc", e) < 0 ||
 		(it->pthread && image_each(it->pthread->image, note_function, &l) < 0))
 		return -1;
+	if (it->allocator && add_allocator(it, it->allocator, e) < 0)
+		return -1;
 	it->malloc_start = l.malloc.below;
 	it->malloc_end = l.malloc.end;
-	for (size_t i = 0; i < it->objects->nr; i++) {
-		const struct object *o = &it->objects->v[i];
+	for (size_t i = 0; i < it->process->objects.nr; i++) {
+		const struct object *o = &it->process->objects.v[i];
 
 		if ((o->is_loader && add_danger(it, o->start, o->end, "ld.so", e) < 0) ||
 			(object_is_agent(o) && add_danger(it, o->start, o->end, "a hook", e) < 0))
 			return -1;
 	}
-	/* What malloc and the others begin with has been moved there. */
-	if (it->hooks.v && add_danger(it, it->hooks, raddr_add(it->hooks, AREA_BYTES), "a hook", e) < 0)
+	/* The first instructions of malloc and other hooked functions were moved there. */
+	if (it->hooks.v &&
+		add_danger(it, it->hooks, raddr_add(it->hooks, PATCH_BYTES), "a hook", e) < 0)
 		return -1;
 	qsort(it->dangers.v, it->dangers.nr, sizeof *it->dangers.v, by_start);
 	return 0;
@@ -238,14 +266,14 @@ safety_is_making_threads(const struct inject_target *it)
 	int32_t lock = 0;
 	struct err e;
 
-	return it->stacks_lock.v && os_read(it->target, it->stacks_lock, &lock, sizeof lock, &e) == 0 &&
-		lock;
+	return it->stacks_lock.v &&
+		os_read(it->target, it->stacks_lock, &lock, sizeof lock, &e) == 0 && lock;
 }
 
 bool
 safety_is_in_libc(const struct inject_target *it, raddr a)
 {
-	const struct object *o = objects_at(it->objects, a);
+	const struct object *o = objects_at(&it->process->objects, a);
 
 	return o && (o == it->libc || o == it->pthread || o->is_loader);
 }
@@ -260,13 +288,13 @@ safety_is_arena(const struct inject_target *it, raddr a)
 }
 
 /*
- * A thread's robust list lies in its struct pthread, at the upper end of its stack; a guard, or other
- * protection, ends the mapping below.  The first thread's stack has a name.
+ * A thread's robust list lies in its struct pthread, at the upper end of its stack; a guard, or
+ * other protection, ends the mapping below.  The first thread's stack has a name.
  */
 bool
 safety_is_own_stack(const struct inject_target *it, pid_t tid, raddr sp)
 {
-	const struct region *r = maps_find(it->maps, sp);
+	const struct region *r = maps_find(&it->process->maps, sp);
 	raddr head;
 
 	if (!r || r->prot[1] != 'w')
@@ -298,8 +326,7 @@ safety_danger_at(const struct inject_target *it, raddr a)
 
 /* ---- the proof ---- */
 
-static bool __attribute__((format(printf, 2, 3)))
-refuse(struct reason *why, const char *fmt, ...)
+static bool __attribute__((format(printf, 2, 3))) refuse(struct reason *why, const char *fmt, ...)
 {
 	__builtin_va_list ap;
 
@@ -338,7 +365,7 @@ frames_are_safe(const struct inject_target *it, const struct stack *s, struct re
 static bool
 frames_are_the_programs(const struct inject_target *it, const struct stack *s, struct reason *why)
 {
-	size_t nr = s->nr - 1;	/* the outermost is _start or clone */
+	size_t nr = s->nr - 1; /* the outermost is _start or clone */
 
 	while (nr && safety_is_in_libc(it, s->frame[nr - 1].pc))
 		nr--;
@@ -353,7 +380,7 @@ frames_are_the_programs(const struct inject_target *it, const struct stack *s, s
 static bool
 is_return_address(const struct inject_target *it, raddr a)
 {
-	const struct object *o = objects_at(it->objects, a);
+	const struct object *o = objects_at(&it->process->objects, a);
 	const unsigned char *before = o ? image_bytes(o->image, (raddr){ a.v - 7 }, 7) : NULL;
 
 	return before && arch_follows_call(before, 7);
@@ -407,8 +434,8 @@ holds_no_arena(const struct inject_target *it, struct reason *why)
  * on its stack, and every lock seen free.  Without a complete walk these are all there is.
  */
 static bool
-stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_parked, bool is_strict,
-	struct reason *why)
+stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_parked,
+	bool is_strict, struct reason *why)
 {
 	auto_free char *copy = malloc(SCAN_BYTES);
 	raddr sp = arch_sp(regs);
@@ -419,8 +446,11 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 
 	if (!used)
 		return refuse(why, "its stack cannot be read");
-	/* What it is to call there makes system calls and takes no lock: any signal handler may. */
-	if (inject_is_static(it))
+	/*
+	 * The functions that are called there make system calls and take no lock: any signal
+	 * handler may do the same.
+	 */
+	if (image_is_static(it->libc->image))
 		return true;
 	stack_walk(it->walker, regs->word, sp, copy, used, &stack);
 	debug("stack: %zu frames, %s", stack.nr, stack.is_complete ? "complete" : "not complete");
@@ -435,17 +465,6 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 	if (stack.is_complete && stack.frame[stack.nr - 1].sp.v - sp.v < used)
 		used = stack.frame[stack.nr - 1].sp.v - sp.v;
 	return words_are_safe(it, regs, copy, used, why) && holds_no_arena(it, why);
-}
-
-/* Its calls are skipped, so that the rest of its sleep is kept: see carrier.c. */
-static bool
-may_harm_sleeper(const struct target *t, pid_t tid)
-{
-	static const struct os_call skipped = { .nr = -1 };
-	auto_filters struct os_filters f = { 0 };
-	struct err e;
-
-	return os_filters_add(&f, t, tid, &e) < 0 || os_filters_harm(&f, &skipped);
 }
 
 bool
@@ -464,8 +483,6 @@ safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, 
 		return refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)
 		return refuse(why, "its system calls are dispatched to the program itself");
-	if (arch_restart(regs) == ARCH_RESTARTS_FROM_BLOCK && may_harm_sleeper(it->target, tid))
-		return refuse(why, "it sleeps under a seccomp filter that may end the process");
 	return stack_is_safe(it, regs, is_parked, is_strict, why);
 }
 
@@ -507,7 +524,7 @@ inject_is_in_malloc(const struct inject_target *it, pid_t tid)
 	if (!code || !copy)
 		return true;
 	if (arch_get_regs(tid, &regs, &e) < 0)
-		return false;	/* it has ended */
+		return false; /* it has ended */
 	if (raddr_in(arch_pc(&regs), code->start, code->end))
 		return true;
 	n = os_read_some(it->target, arch_sp(&regs), copy, SCAN_BYTES, &e);
@@ -515,8 +532,8 @@ inject_is_in_malloc(const struct inject_target *it, pid_t tid)
 		return false;
 	stack_walk(it->walker, regs.word, arch_sp(&regs), copy, n > 0 ? (size_t)n : 0, &stack);
 	for (size_t i = 1; i < stack.nr; i++)
-		if (raddr_in((raddr){ stack.frame[i].pc.v - !stack.frame[i - 1].is_signal }, code->start,
-			    code->end))
+		if (raddr_in((raddr){ stack.frame[i].pc.v - !stack.frame[i - 1].is_signal },
+			    code->start, code->end))
 			return true;
-	return !stack.is_complete;
+	return !stack.is_complete && !os_is_kernel_worker(it->target, tid);
 }

@@ -1,26 +1,28 @@
-/*
- * What can be known of a target before anything in it stops.
- */
+/* The facts about a target that are known before any of its threads stops. */
 #include <config.h>
 
 #include "inject/inject-priv.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
-#include "inject/hooks.h"
+#include "glibc/threads.h"
+#include "os/cgroup.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/processes.h"
+#include "os/rights.h"
+#include "patch/patch.h"
 
 /* ---- is it one we can do anything with ---- */
 
-static int
-check_state(const struct target *t, struct err *e)
+int
+inject_check_state(const struct target *t, struct err *e)
 {
 	struct os_status s;
 
@@ -32,18 +34,23 @@ check_state(const struct target *t, struct err *e)
 		return os_diagnose_eperm(t, "call into it", e);
 	if (s.state == 'T' || s.state == 't') {
 		err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-			"%d (%s) is stopped (state %c): its threads may hold locks, and nothing can be "
-			"called in it", t->pid, t->comm, s.state);
+			"%d (%s) is stopped (state %c): its threads may hold locks, and nothing "
+			"can be "
+			"called in it",
+			t->pid, t->comm, s.state);
 		return err_hint(e, "Continue it first: kill -CONT %d", t->pid);
 	}
 	if (os_is_frozen(t)) {
-		err_set_kind(e, ERR_NO_SAFE_POINT, 0, "the cgroup of %d (%s) is frozen", t->pid, t->comm);
-		return err_hint(e, "Thaw it first");
+		err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+			"the cgroup of %d (%s), or one above it, is frozen", t->pid, t->comm);
+		return err_hint(e, "Thaw the cgroup first (cgroup.freeze, or freezer.state)");
 	}
 	if (s.ppid > 1 && os_shares_memory(t->pid, s.ppid))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is a vfork child: it runs in the memory of its parent %d; point memdiag "
-			"at that one when the child has run its program", t->pid, t->comm, s.ppid);
+			"%d (%s) is a vfork child: it runs in the memory of its parent %d; point "
+			"memdiag "
+			"at that one when the child has run its program",
+			t->pid, t->comm, s.ppid);
 	return 0;
 }
 
@@ -56,9 +63,13 @@ check_machine(const struct target *t, const struct objects *o, struct err *e)
 
 		if (o->v[i].is_executable && machine != arch_machine)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"%d (%s) is a program for another processor (%s); memdiag can call into "
-				"%s programs only", t->pid, t->comm,
-				machine == EM_386 ? "i386" : machine == EM_ARM ? "32-bit arm" : "unknown",
+				"%d (%s) is a program for another processor (%s); memdiag can call "
+				"into "
+				"%s programs only",
+				t->pid, t->comm,
+				machine == EM_386	    ? "i386"
+					: machine == EM_ARM ? "32-bit arm"
+							    : "unknown",
 				arch_name);
 	}
 	return 0;
@@ -66,18 +77,24 @@ check_machine(const struct target *t, const struct objects *o, struct err *e)
 
 /* ---- who serves malloc ---- */
 
-/* What other allocators offer themselves. */
+/* Functions that only other allocators export. */
 static const struct {
 	const char *name, *help;
 } other_allocator[] = {
+	{ "heaptrack",
+		"It passes on each call to the malloc behind it, which cannot be seen from here: "
+		"end the "
+		"recording and start the program without it" },
 	{ "jemalloc",
-		"Ask jemalloc itself: malloc_stats_print(), mallctl(\"arena.4096.purge\"), "
-		"MALLOC_CONF=background_thread:true; in Redis, MEMORY STATS and MEMORY PURGE" },
+		"'memdiag info', 'trim' and 'profile' ask jemalloc itself (with --malloc=auto), "
+		"where it is a library or the program has symbols" },
 	{ "tcmalloc",
 		"Ask tcmalloc itself: MallocExtension_GetStats(), "
-		"MallocExtension_ReleaseFreeMemory(), TCMALLOC_RELEASE_RATE" },
+		"MallocExtension_ReleaseFreeMemory(), TCMALLOC_RELEASE_RATE; 'memdiag count' and "
+		"'profile' work, if it is a library" },
 	{ "mimalloc",
-		"Ask mimalloc itself: mi_stats_print(), mi_collect(true), MIMALLOC_PURGE_DELAY=0" },
+		"Ask mimalloc itself: mi_stats_print(), mi_collect(true), "
+		"MIMALLOC_PURGE_DELAY=0; 'memdiag count' and 'profile' work, if it is a library" },
 	{ "tbbmalloc",
 		"Ask tbbmalloc itself: scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS)" },
 };
@@ -91,8 +108,8 @@ refuse_allocator(const struct target *t, const struct object *o, struct err *e)
 	for (size_t i = 0; name && i < sizeof other_allocator / sizeof *other_allocator; i++)
 		if (strcmp(name, other_allocator[i].name) == 0)
 			help = other_allocator[i].help;
-	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) does not use glibc malloc but %s%s(%s)", t->pid,
-		t->comm, name ? name : "its own", name ? " " : " malloc ",
+	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) does not use glibc malloc but %s%s(%s)",
+		t->pid, t->comm, name ? name : "its own", name ? " " : " malloc ",
 		text_printable(o->path, path, sizeof path));
 	return err_hint(e, "%s; 'memdiag maps' works here", help);
 }
@@ -100,13 +117,24 @@ refuse_allocator(const struct target *t, const struct object *o, struct err *e)
 static int
 refuse_static(const struct target *t, const struct image *image, struct err *e)
 {
+	if (image_is_from_memory(image))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) is linked statically, and its file, which has its symbols, cannot "
+			"be "
+			"opened from here; run memdiag as root where the process runs; 'memdiag "
+			"maps' "
+			"works here",
+			t->pid, t->comm);
 	if (!image_has_symbols(image))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is linked statically, and its symbols were stripped: where its malloc "
-			"begins cannot be told; 'memdiag maps' works here", t->pid, t->comm);
+			"%d (%s) is linked statically and stripped of its symbols: cannot find its "
+			"malloc; "
+			"'memdiag maps' works here",
+			t->pid, t->comm);
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"%d (%s) is linked statically, and its malloc is not glibc's (Go brings its own "
-		"allocator); 'memdiag maps' works here", t->pid, t->comm);
+		"allocator); 'memdiag maps' works here",
+		t->pid, t->comm);
 }
 
 static int
@@ -114,40 +142,59 @@ refuse_no_libc(const struct inject_target *it, struct err *e)
 {
 	const struct target *t = it->target;
 
-	for (size_t i = 0; i < it->objects->nr; i++) {
-		const char *soname = image_soname(it->objects->v[i].image);
-		const char *path = it->objects->v[i].path;
+	for (size_t i = 0; i < it->process->objects.nr; i++) {
+		const char *soname = image_soname(it->process->objects.v[i].image);
+		const char *path = it->process->objects.v[i].path;
 
 		if ((soname && strstr(soname, "musl")) || (path && strstr(path, "musl")))
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
 				"%d (%s) runs with musl, whose malloc cannot be asked or trimmed; "
-				"'memdiag maps' works here", t->pid, t->comm);
+				"'memdiag maps' works here",
+				t->pid, t->comm);
 	}
-	for (size_t i = 0; i < it->objects->nr; i++)
-		if (it->objects->v[i].is_executable && image_is_static(it->objects->v[i].image))
-			return refuse_static(t, it->objects->v[i].image, e);
+	for (size_t i = 0; i < it->process->objects.nr; i++)
+		if (it->process->objects.v[i].is_executable &&
+			image_is_static(it->process->objects.v[i].image))
+			return refuse_static(t, it->process->objects.v[i].image, e);
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"%d (%s) has no glibc mapped; 'memdiag maps' works here", t->pid, t->comm);
+}
+
+/* Whose threads and errno the borrowed thread has would not be known (dlmopen). */
+static int
+refuse_several_libcs(const struct inject_target *it, struct err *e)
+{
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"%d (%s) has %s and more than one libc: nothing of it can be called; 'memdiag "
+		"maps' works here",
+		it->target->pid, it->target->comm, it->allocator->name);
 }
 
 static int
 check_allocator(struct inject_target *it, struct err *e)
 {
 	const struct object *o;
+	size_t nr_libcs = 0;
 
-	for (size_t i = 0; i < it->objects->nr; i++)
-		if (it->objects->v[i].is_libc)
-			it->libc = &it->objects->v[i];
+	for (size_t i = 0; i < it->process->objects.nr; i++)
+		if (it->process->objects.v[i].is_libc) {
+			it->libc = &it->process->objects.v[i];
+			nr_libcs++;
+		}
 	if (!it->libc)
 		return refuse_no_libc(it, e);
-	o = objects_malloc(it->objects, it->target);
+	if (it->allocator)
+		return nr_libcs == 1 ? 0 : refuse_several_libcs(it, e);
+	o = objects_malloc(&it->process->objects, it->target);
 	if (!o)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot tell which library serves malloc in %d (%s): the dynamic linker's list "
-			"cannot be read", it->target->pid, it->target->comm);
+			"cannot find the library that provides malloc in %d (%s): the dynamic "
+			"linker's list "
+			"cannot be read",
+			it->target->pid, it->target->comm);
 	if (!o->is_libc)
 		return refuse_allocator(it->target, o, e);
-	it->libc = o;	/* with dlmopen there may be two: this one serves the program */
+	it->libc = o; /* with dlmopen there may be two: this one serves the program */
 	return 0;
 }
 
@@ -186,8 +233,9 @@ find_stderr(struct inject_target *it, struct err *e)
 
 	/* The variable stderr may be a copy in the executable; the object never is. */
 	if (image_find(it->libc->image, "_IO_2_1_stderr_", &s) < 0)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the libc of %d (%s) has no stderr stream",
-			it->target->pid, it->target->comm);
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"the libc of %d (%s) has no stderr stream", it->target->pid,
+			it->target->comm);
 	it->stderr_stream = s.addr;
 	return 0;
 }
@@ -195,13 +243,29 @@ find_stderr(struct inject_target *it, struct err *e)
 static int
 find_restorers(struct inject_target *it, struct err *e)
 {
-	it->restorer = arch_find_restorer(it->target, it->objects, it->libc);
+	it->restorer = arch_find_restorer(it->target, &it->process->objects, it->libc);
 	if (it->pthread)
-		it->pthread_restorer = arch_find_restorer(it->target, it->objects, it->pthread);
+		it->pthread_restorer =
+			arch_find_restorer(it->target, &it->process->objects, it->pthread);
 	return it->restorer.v ? 0
 			      : err_set_kind(e, ERR_UNSUPPORTED, 0,
-				      "the signal return stub of %d (%s) was not found", it->target->pid,
-				      it->target->comm);
+					"the signal return stub of %d (%s) was not found",
+					it->target->pid, it->target->comm);
+}
+
+/*
+ * sigblock() makes a single system call, which since 2.32 each new thread makes by itself, so that
+ * every seccomp filter that lets the program have threads knows it. pthread_sigmask() is in libc
+ * since 2.32 as well (nptl/Versions), and was in libpthread before.
+ */
+static void
+find_start_routine(struct inject_target *it)
+{
+	struct image_symbol s;
+
+	if (image_find(it->libc->image, "pthread_sigmask", &s) == 0 &&
+		image_find(it->libc->image, "sigblock", &s) == 0 && s.type == STT_FUNC)
+		it->fn.sigblock = s.addr;
 }
 
 /*
@@ -243,29 +307,30 @@ find_functions(struct inject_target *it, struct err *e)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
 				"the libc of %d (%s) has no usable %s()", it->target->pid,
 				it->target->comm, wanted[i].name);
+	find_start_routine(it);
 	if (find_restorers(it, e) < 0)
 		return -1;
 	return inject_is_static(it) ? 0 : find_stderr(it, e);
 }
 
 /*
- * What the target counts is its own: our mappings are none of it.  And a hook makes system calls besides,
- * any of which might be taken for the one that we wait for.
+ * The counters of the target exclude our mappings.  And a hook makes system calls besides, any of
+ * which might be taken for the one that we wait for.
  */
 static int
 go_past_hooks(struct inject_target *it, struct err *e)
 {
-	auto_free struct hook_area *area = malloc(sizeof *area);
+	auto_free struct patch_area *area = malloc(sizeof *area);
 
 	if (!area)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory");
 	it->mmap_entry = it->fn.mmap;
 	if (os_read(it->target, it->mmap_entry, &it->mmap_code, sizeof it->mmap_code, e) < 0 ||
-		hook_area_find(area, it->target, it->maps, e) < 0)
+		patch_area_find(area, it->target, &it->process->maps, e) < 0)
 		return -1;
 	it->hooks = area->start;
-	it->fn.mmap = hook_area_past(area, it->target, it->fn.mmap);
-	it->fn.munmap = hook_area_past(area, it->target, it->fn.munmap);
+	it->fn.mmap = patch_area_past(area, it->target, it->fn.mmap);
+	it->fn.munmap = patch_area_past(area, it->target, it->fn.munmap);
 	return 0;
 }
 
@@ -288,30 +353,44 @@ read_version(struct inject_target *it)
 /* ---- the target ---- */
 
 int
-inject_target_new(struct inject_target **ret, const struct target *t, const struct maps *m,
-	const struct objects *o, struct err *e)
+inject_target_new(struct inject_target **ret, const struct process *p, struct err *e)
 {
+	return inject_check_state(p->target, e) < 0 ? -1 : inject_target_learn(ret, p, e);
+}
+
+int
+inject_target_learn(struct inject_target **ret, const struct process *p, struct err *e)
+{
+	return inject_target_learn_other(ret, p, NULL, e);
+}
+
+int
+inject_target_learn_other(struct inject_target **ret, const struct process *p,
+	const struct inject_allocator *a, struct err *e)
+{
+	const struct target *t = p->target;
+	const struct objects *o = &p->objects;
 	struct inject_target *it = calloc(1, sizeof *it);
 
 	if (!it)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory");
 	it->target = t;
-	it->maps = m;
-	it->objects = o;
+	it->process = p;
+	it->allocator = a;
 	/* Before 2.34 the thread functions, and dlopen, are in libraries of their own. */
 	it->pthread = object_named(o, "libpthread.so.0");
 	it->dl = object_named(o, "libdl.so.2");
-	if (check_state(t, e) < 0 || arch_check_process(t, e) < 0 ||
-		check_machine(t, o, e) < 0 || check_allocator(it, e) < 0 ||
-		find_functions(it, e) < 0 || go_past_hooks(it, e) < 0 || safety_learn(it, e) < 0 ||
+	if (arch_check_process(t, e) < 0 || check_machine(t, o, e) < 0 ||
+		check_allocator(it, e) < 0 || find_functions(it, e) < 0 ||
+		go_past_hooks(it, e) < 0 || safety_learn(it, e) < 0 ||
 		walker_new(&it->walker, t, o, e) < 0) {
 		inject_target_free(it);
-		/* What seemed to be missing in it went away with it. */
-		return target_is_alive(t) ? -1
-					  : err_set_kind(e, ERR_GONE, 0, "process %d has ended",
-						    t->pid);
+		/* The object that seemed to lack something was unmapped meanwhile. */
+		return target_is_alive(t)
+			? -1
+			: err_set_kind(e, ERR_GONE, 0, "process %d has ended", t->pid);
 	}
-	it->stacks_lock = thread_stacks_lock(t, o);
+	it->stacks_lock = stack_cache_lock(t, o);
 	read_version(it);
 	*ret = it;
 	return 0;
@@ -339,8 +418,10 @@ inject_check_calls(const struct inject_target *it, struct err *e)
 	if (!inject_is_static(it))
 		return 0;
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) is linked statically, and has not all of the functions that it takes to call "
-		"malloc_info and malloc_trim", it->target->pid, it->target->comm);
+		"%d (%s) is linked statically, and has not all of the functions that it takes to "
+		"call "
+		"malloc_info and malloc_trim",
+		it->target->pid, it->target->comm);
 	return err_hint(e, "'memdiag heap', 'maps' and 'count' work here");
 }
 

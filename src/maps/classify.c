@@ -16,6 +16,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "os/mapping.h"
+#include "os/os.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -29,7 +31,7 @@ struct classifier {
 		struct {
 			uint64_t dev;
 			enum os_fs fs;
-		} *v;
+		} * v;
 		size_t nr, room;
 	} file_systems;
 	/* the file with a name as of a deleted one that was asked for last */
@@ -39,52 +41,21 @@ struct classifier {
 	} last;
 };
 
-/* What one region is, by itself. */
+/* The class of one region, by itself. */
 struct look {
 	enum leaf_kind kind;
 	enum confidence confidence;
 	int32_t object;
 	pid_t tid;
-	bool is_tmpfs;	/* its file lives in memory */
-	bool is_open;	/* spans may say better */
+	bool is_tmpfs; /* its file lives in memory */
+	bool is_continued;
+	bool is_open; /* spans may say better */
 };
 
 static bool
 begins(const char *s, const char *with)
 {
 	return strncmp(s, with, strlen(with)) == 0;
-}
-
-static bool
-is_special(const struct region *r)
-{
-	/* A file can be called anything; but names of the kernel's own have no inode. */
-	return !r->inode && !r->dev && r->path && r->path[0] == '[';
-}
-
-bool
-region_is_heap(const struct region *r)
-{
-	return is_special(r) && strcmp(r->path, "[heap]") == 0;
-}
-
-bool
-region_is_anonymous(const struct region *r)
-{
-	return !r->inode && (!r->path || is_special(r));
-}
-
-bool
-region_may_be_malloc(const struct region *r)
-{
-	return r->prot[3] == 'p' && !region_is_kernels(r) &&
-		(region_is_anonymous(r) || (r->path && begins(r->path, "/anon_hugepage")));
-}
-
-bool
-region_is_reserve(const struct region *r)
-{
-	return begins(r->prot, "---");
 }
 
 /* ---- the names ---- */
@@ -101,7 +72,7 @@ static const struct special {
 	bool has_tid;
 } specials[] = {
 	{ "[heap]", LEAF_MAIN_HEAP, true },
-	{ "[stack:", LEAF_THREAD_STACK, true, true },	/* 3.4 to 4.4 */
+	{ "[stack:", LEAF_THREAD_STACK, true, true }, /* 3.4 to 4.4 */
 	{ "[stack]", LEAF_MAIN_STACK, true },
 	{ "[anon: glibc: malloc arena", LEAF_ARENA, true },
 	{ "[anon: glibc: malloc", LEAF_CHUNK, true },
@@ -109,24 +80,19 @@ static const struct special {
 	{ "[anon: glibc: pthread user stack: ", LEAF_THREAD_STACK, true, true },
 	{ "[anon: glibc: unused stack", LEAF_CACHED_STACK, true },
 	{ "[anon:", LEAF_NAMED, true },
-	{ "[", LEAF_VDSO, false },	/* vdso, vvar, vvar_vclock, vsyscall, uprobes, sigpage ... */
+	/* vdso, vvar, vvar_vclock, vsyscall, uprobes, sigpage ... */
+	{ "[", LEAF_VDSO, false },
 };
 
-/* What the name of R, which is special, says. */
+/* The class by the special name of R. */
 static const struct special *
 special_of(const struct region *r)
 {
 	const struct special *s = specials;
 
 	while (!begins(r->path, s->prefix))
-		s++;	/* the last fits all */
+		s++; /* the last fits all */
 	return s;
-}
-
-bool
-region_is_kernels(const struct region *r)
-{
-	return is_special(r) && special_of(r)->kind == LEAF_VDSO;
 }
 
 static bool
@@ -134,7 +100,7 @@ by_special_name(struct look *v, const struct region *r)
 {
 	const struct special *s;
 
-	if (!is_special(r))
+	if (!region_is_special(r))
 		return false;
 	s = special_of(r);
 	v->kind = s->kind;
@@ -142,7 +108,7 @@ by_special_name(struct look *v, const struct region *r)
 	v->is_open = s->is_open;
 	if (s->has_tid)
 		v->tid = (pid_t)strtol(r->path + strlen(s->prefix), NULL, 10);
-	/* The tail of a named arena that nobody may touch is its reserve. */
+	/* The inaccessible tail of a named arena is its reserve. */
 	if (region_is_reserve(r) && s->kind == LEAF_ARENA)
 		v->kind = LEAF_ARENA_RESERVE;
 	return true;
@@ -151,8 +117,8 @@ by_special_name(struct look *v, const struct region *r)
 static bool
 is_device_name(const char *path)
 {
-	static const char *const devices[] = { "anon_inode:", "/[aio]", "/dmabuf:", "socket:",
-		"/drm mm object", "/i915" };
+	static const char *const devices[] = { "anon_inode:", "/[aio]",
+		"/dmabuf:", "socket:", "/drm mm object", "/i915" };
 
 	if (begins(path, "/dev/"))
 		return !begins(path, "/dev/shm/") && !begins(path, "/dev/zero") &&
@@ -165,7 +131,7 @@ is_device_name(const char *path)
 
 /* ---- files ---- */
 
-/* What a name says of its file system, for those who may not ask the kernel. */
+/* The file system by a name, for callers that may not ask the kernel. */
 static enum os_fs
 fs_by_name(const struct region *r)
 {
@@ -177,7 +143,10 @@ fs_by_name(const struct region *r)
 	return OS_FS_OTHER;
 }
 
-/* What the kernel says of device DEV.  Asked once for each: a server may map 60,000 files. */
+/*
+ * The file system of device DEV, from the kernel.  Asked once for each: a server may map 60,000
+ * files.
+ */
 static enum os_fs
 ask_fs(struct classifier *c, const struct region *r)
 {
@@ -187,7 +156,8 @@ ask_fs(struct classifier *c, const struct region *r)
 	if (!array_add(&c->file_systems))
 		return OS_FS_UNKNOWN;
 	c->file_systems.v[c->file_systems.nr - 1].dev = r->dev;
-	return c->file_systems.v[c->file_systems.nr - 1].fs = os_mapping_fs(c->t, r->start, r->end);
+	return c->file_systems.v[c->file_systems.nr - 1].fs =
+		       os_mapping_fs(c->t, r->start, r->end, r->dev);
 }
 
 static enum os_fs
@@ -195,7 +165,7 @@ fs_of(struct classifier *c, const struct region *r)
 {
 	enum os_fs fs = OS_FS_OTHER;
 
-	if (!major(r->dev))	/* no disk */
+	if (!major(r->dev)) /* no disk */
 		fs = ask_fs(c, r);
 	return fs == OS_FS_UNKNOWN ? fs_by_name(r) : fs;
 }
@@ -216,6 +186,8 @@ is_not_there(const struct classifier *c, const struct region *r)
 		name = NULL;
 		return true;
 	}
+	if (!os_file_answers(c->t, name, r->dev))
+		return true;
 	fd = os_proc_open(c->t, name, O_PATH, &e);
 	return fd < 0 || fstat(fd, &st) < 0 || st.st_dev != r->dev || st.st_ino != r->inode;
 }
@@ -285,13 +257,13 @@ object_part(const struct object *o, const struct region *r)
 static bool
 by_object(struct classifier *c, struct look *v, const struct region *r)
 {
-	const struct object *o = objects_at(&c->s->objects, r->start);
+	const struct object *o = objects_at(&c->s->process->objects, r->start);
 
 	if (!o || strcmp(o->path, r->path) != 0)
 		return false;
 	v->kind = object_part(o, r);
 	v->confidence = CONFIDENCE_VERIFIED;
-	v->object = (int32_t)(o - c->s->objects.v);
+	v->object = (int32_t)(o - c->s->process->objects.v);
 	return true;
 }
 
@@ -321,6 +293,14 @@ by_file(struct classifier *c, struct look *v, const struct region *r)
 
 /* ---- what has no name ---- */
 
+enum leaf_kind
+leaf_of_size(uint64_t bytes)
+{
+	if (bytes < MIB)
+		return LEAF_ANON_SMALL;
+	return bytes < 64 * MIB ? LEAF_ANON_MEDIUM : LEAF_ANON_LARGE;
+}
+
 static void
 by_shape(const struct classifier *c, struct look *v, const struct region *r)
 {
@@ -328,7 +308,7 @@ by_shape(const struct classifier *c, struct look *v, const struct region *r)
 
 	v->is_open = true;
 	v->confidence = CONFIDENCE_GUESS;
-	/* Where the Go runtime asks for its arenas (runtime/malloc.go, arenaHint). */
+	/* The address where the Go runtime asks for its arenas (runtime/malloc.go, arenaHint). */
 	if (r->start.v >> 32 == 0xc0 && r->prot[1] == 'w') {
 		v->kind = LEAF_GO_HEAP;
 		return;
@@ -339,24 +319,20 @@ by_shape(const struct classifier *c, struct look *v, const struct region *r)
 		return;
 	}
 	/*
-	 * mimalloc asks for addresses where the kernel puts nothing by itself (mi_os_get_aligned_hint,
-	 * src/os.c; not for more than 1 GiB at once).  Other allocators take what the kernel gives
-	 * them, which is where the program's own mappings are.
+	 * mimalloc asks for addresses where the kernel puts nothing by itself
+	 * (mi_os_get_aligned_hint, src/os.c; not for more than 1 GiB at once).  Other allocators
+	 * take what the kernel gives them, which is where the program's own mappings are.
 	 */
-	if (c->has_mimalloc && r->start.v >= UINT64_C(2) << 40 &&
-		r->start.v < UINT64_C(30) << 40 && r->prot[1] == 'w') {
+	if (c->has_mimalloc && r->start.v >= UINT64_C(2) << 40 && r->start.v < UINT64_C(30) << 40 &&
+		r->prot[1] == 'w') {
 		v->kind = LEAF_MIMALLOC_HEAP;
 		return;
 	}
 	v->confidence = CONFIDENCE_EXACT;
 	if (r->prot[2] == 'x')
 		v->kind = LEAF_JIT;
-	else if (region_is_reserve(r))
-		v->kind = LEAF_RESERVE;
-	else if (size < MIB)
-		v->kind = LEAF_ANON_SMALL;
 	else
-		v->kind = size < 64 * MIB ? LEAF_ANON_MEDIUM : LEAF_ANON_LARGE;
+		v->kind = region_is_reserve(r) ? LEAF_RESERVE : leaf_of_size(size);
 }
 
 static struct look
@@ -367,7 +343,7 @@ look_at(struct classifier *c, const struct region *r)
 	if (by_special_name(&v, r))
 		return v;
 	/* A private mapping of /dev/zero has no page of any file. */
-	if (r->inode && r->path && strcmp(r->path, "/dev/zero") != 0)
+	if (region_has_file(r) && r->path && strcmp(r->path, "/dev/zero") != 0)
 		by_file(c, &v, r);
 	else
 		by_shape(c, &v, r);
@@ -377,8 +353,8 @@ look_at(struct classifier *c, const struct region *r)
 /* ---- leaves ---- */
 
 static int
-add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
-	const struct look *v, int32_t arena)
+add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end, const struct look *v,
+	int32_t arena)
 {
 	struct leaf *l = array_add(&c->s->leaves);
 
@@ -392,6 +368,7 @@ add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
 	l->object = v->object;
 	l->tid = v->tid;
 	l->is_tmpfs = v->is_tmpfs;
+	l->is_continued = v->is_continued;
 	l->arena = arena;
 	return 0;
 }
@@ -400,9 +377,7 @@ add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
 static bool
 fits(const struct span *span, const struct region *r)
 {
-	if (span->kind == LEAF_ARENA_RESERVE || span->kind == LEAF_STACK_GUARD)
-		return region_is_reserve(r);
-	return true;
+	return span->kind != LEAF_ARENA_RESERVE || region_is_reserve(r);
 }
 
 static struct look
@@ -413,6 +388,7 @@ look_of(const struct span *span, const struct region *r)
 		.confidence = span->confidence,
 		.object = span->object,
 		.tid = span->tid,
+		.is_continued = span->start.v < r->start.v,
 	};
 
 	if (span->kind == LEAF_SO_BSS && region_is_reserve(r))
@@ -426,7 +402,7 @@ look_of(const struct span *span, const struct region *r)
 static int
 cut(struct classifier *c, uint32_t i, const struct look *v)
 {
-	const struct region *r = &c->s->maps.region[i];
+	const struct region *r = &c->s->process->maps.region[i];
 	uint64_t at = r->start.v;
 	size_t k = c->next_span;
 
@@ -470,15 +446,14 @@ is_mimalloc(const struct object *o)
 static int
 classify_all(struct classifier *c)
 {
-	for (uint32_t i = 0; i < c->s->maps.nr; i++) {
-		const struct region *r = &c->s->maps.region[i];
+	for (uint32_t i = 0; i < c->s->process->maps.nr; i++) {
+		const struct region *r = &c->s->process->maps.region[i];
 		struct look v;
 
-		if (region_is_vsyscall(r))	/* nobody's memory: not in VmSize */
+		if (region_is_vsyscall(r)) /* no process memory: not in VmSize */
 			continue;
 		v = look_at(c, r);
-		while (c->next_span < c->spans->nr &&
-			c->spans->v[c->next_span].end.v <= r->start.v)
+		while (c->next_span < c->spans->nr && c->spans->v[c->next_span].end.v <= r->start.v)
 			c->next_span++;
 		if ((v.is_open ? cut(c, i, &v) : add_leaf(c, i, r->start.v, r->end.v, &v, -1)) < 0)
 			return -1;
@@ -493,10 +468,11 @@ space_classify(struct space *s, const struct spans *spans, const struct target *
 		.s = s,
 		.t = t,
 		.spans = spans,
-		.has_java = is_java(&s->objects),
+		.has_java = is_java(&s->process->objects),
 		.has_mimalloc = is_mimalloc(s->malloc_object),
 	};
-	int failed = array_reserve(&s->leaves, s->maps.nr + spans->nr) < 0 || classify_all(&c) < 0;
+	int failed = array_reserve(&s->leaves, s->process->maps.nr + spans->nr) < 0 ||
+		classify_all(&c) < 0;
 
 	free(c.file_systems.v);
 	return failed ? err_set(e, ENOMEM, "cannot keep what is where") : 0;

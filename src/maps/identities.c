@@ -1,28 +1,12 @@
 /*
- * Our sums beside the kernel's counters.  They are equal on a process that stands still; where they
- * are not, the difference has a name.
+ * Our sums compared with the kernel's counters.  They are equal if the process stands still; each
+ * difference has a name.
  */
 #include <config.h>
 
 #include "maps/maps.h"
 
-#include <stdlib.h>
-
-/*
- * Before 6.16 VmRSS is read without the part that each CPU (6.2+) or thread (before) still holds
- * back: at most a batch of max(32, 2 * CPUs) pages a CPU for each of three counters
- * (lib/percpu_counter.c), or 64 pages a thread (mm/memory.c, SPLIT_RSS).
- */
-static uint64_t
-skew_bytes(const struct space *s)
-{
-	uint64_t cpus = (uint64_t)os_nr_cpus();
-	uint64_t batch = 2 * cpus > 32 ? 2 * cpus : 32;
-	uint64_t per_thread = 64 * (uint64_t)s->after.nr_threads;
-	uint64_t pages = batch * cpus > per_thread ? batch * cpus : per_thread;
-
-	return 3 * pages * 4096;
-}
+#include "os/machine.h"
 
 static uint64_t
 apart(uint64_t a, uint64_t b)
@@ -37,8 +21,8 @@ struct list {
 };
 
 /*
- * Add one: ours, and the kernel's counter before and after we counted.  OTHERWISE is the reason
- * that is to be given when the counter stood still, NULL if there is none.
+ * Add one: our sum, and the kernel's counter before and after we counted.  OTHERWISE is the reason
+ * that is given when the counter stood still, NULL if none.
  */
 static void
 add(struct list *list, const char *name, uint64_t ours, uint64_t before, uint64_t after,
@@ -52,7 +36,7 @@ add(struct list *list, const char *name, uint64_t ours, uint64_t before, uint64_
 	if (ours == i->kernel_bytes)
 		return;
 	/* A counter may have gone up and come back. */
-	if (before != after || list->s->has_faulted || list->s->maps.torn_bytes)
+	if (before != after || list->s->has_faulted || list->s->process->maps.torn_bytes)
 		i->explained_by = "changed while it was read";
 	else
 		i->explained_by = otherwise ? otherwise : "not explained";
@@ -63,9 +47,11 @@ static const char *
 rss_reason(const struct space *s)
 {
 	if (s->rss_from == SPACE_RSS_PAGEMAP)
-		return "pagemap cannot tell zero pages, and PROT_NONE was left out";
+		return "pagemap does not show which pages are the zero page, and PROT_NONE was "
+		       "left out";
 	if (s->totals.rss_bytes != s->after.vm_rss_bytes &&
-		apart(s->totals.rss_bytes, s->after.vm_rss_bytes) <= skew_bytes(s))
+		apart(s->totals.rss_bytes, s->after.vm_rss_bytes) <=
+			os_rss_lag(s->linux_version, (uint64_t)s->after.nr_threads))
 		return "the kernel's counters lag behind (before Linux 6.16)";
 	return NULL;
 }
@@ -75,7 +61,7 @@ swap_reason(const struct space *s)
 {
 	if (s->rss_from == SPACE_RSS_SMAPS)
 		return "smaps counts swapped shared memory, VmSwap does not";
-	if (s->totals.swap_bytes > s->after.vm_swap_bytes)
+	if (s->linux_version < OS_LINUX(6, 15) && s->totals.swap_bytes > s->after.vm_swap_bytes)
 		return "guard pages look like swapped ones (before Linux 6.15)";
 	return NULL;
 }
@@ -85,7 +71,7 @@ space_identities(const struct space *s, struct identity ret[NR_IDENTITIES])
 {
 	const struct space_totals *t = &s->totals;
 	const struct os_status *b = &s->before, *a = &s->after;
-	const struct maps *m = &s->maps;
+	const struct regions *m = &s->process->maps;
 	struct list list = { s, ret, 0 };
 
 	add(&list, "VmSize", t->virt_bytes, m->size_before_bytes, m->size_after_bytes, NULL);

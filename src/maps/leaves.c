@@ -3,6 +3,8 @@
 
 #include "maps/maps.h"
 
+#include <string.h>
+
 static const char *const group_names[NR_GROUPS] = {
 	[GROUP_STACK] = "stack",
 	[GROUP_HEAP] = "heap",
@@ -28,6 +30,7 @@ static const struct {
 	[LEAF_MAIN_HEAP] = { "main heap (brk)", GROUP_HEAP },
 	[LEAF_MAIN_PIECE] = { "main heap (mmap)", GROUP_HEAP },
 	[LEAF_ARENA] = { "thread arenas", GROUP_HEAP },
+	[LEAF_ARENA_SHRUNK] = { "shrunk arena ends", GROUP_HEAP },
 	[LEAF_ARENA_RESERVE] = { "arena reserve", GROUP_HEAP },
 	[LEAF_CHUNK] = { "mmapped chunks", GROUP_HEAP },
 	[LEAF_EXE_TEXT] = { "exe text", GROUP_EXE },
@@ -74,6 +77,21 @@ const char *
 leaf_kind_name(enum leaf_kind k)
 {
 	return kinds[k].name;
+}
+
+const char *
+leaf_label(const char *name)
+{
+	static const char *const labels[NR_LEAF_KINDS] = {
+		[LEAF_ANON_SMALL] = "anon mappings under 1 MiB",
+		[LEAF_ANON_MEDIUM] = "anon mappings of 1-64 MiB",
+		[LEAF_ANON_LARGE] = "anon mappings over 64 MiB",
+	};
+
+	for (int k = 0; k < NR_LEAF_KINDS; k++)
+		if (labels[k] && strcmp(name, kinds[k].name) == 0)
+			return labels[k];
+	return name;
 }
 
 enum group

@@ -4,30 +4,46 @@
  */
 #include <config.h>
 
-#include "maps/maps.h"
+#include "maps/maps-priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 
-/* What of a file one leaf maps.  Small, for a server may map 60,000 files. */
+/* The part of a file that one leaf maps.  Small, for a server may map 60,000 files. */
 struct piece {
-	uint64_t inode, offset;
+	uint64_t offset;
 	const struct leaf *leaf;
+	uint32_t file; /* index into the files */
 };
 
+/*
+ * A file, and where its pieces begin in the sorted list.  Segments of System V and other memory
+ * without a name are files of one file system, and the inode of a segment is its shmid (ipc/shm.c
+ * newseg()): it may be that of a memfd as well.
+ */
+struct file {
+	uint64_t dev, inode;
+	bool is_sysv;
+	uint32_t next; /* in its bucket: index + 1, 0 at the end */
+	size_t nr;     /* pieces */
+};
+
+/* All pieces in the order of addresses, and the files they are of. */
 struct pieces {
-	struct piece *v;
-	size_t nr, room;
+	struct {
+		struct piece *v;
+		size_t nr, room;
+	} piece;
+	struct {
+		struct file *v;
+		size_t nr, room;
+	} file;
+	uint32_t *bucket;  /* of files: index + 1, 0 if empty */
+	size_t nr_buckets; /* a power of 2 */
 };
-
-static const struct region *
-region_of(const struct space *s, const struct piece *p)
-{
-	return &s->maps.region[p->leaf->region];
-}
 
 static uint64_t
 end_of(const struct piece *p)
@@ -44,57 +60,132 @@ has_file_pages(const struct space *s, const struct leaf *l)
 	case GROUP_SO:
 	case GROUP_FILE:
 	case GROUP_SHM:
-		return s->maps.region[l->region].inode;
+		return region_has_file(&s->process->maps.region[l->region]);
 	default:
-		return l->is_tmpfs;	/* code that a JIT writes at another address */
+		return l->is_tmpfs; /* code that a JIT writes at another address */
 	}
+}
+
+static int
+pieces_init(struct pieces *p, size_t nr_leaves)
+{
+	p->nr_buckets = 1;
+	while (p->nr_buckets < nr_leaves)
+		p->nr_buckets *= 2;
+	p->bucket = calloc(p->nr_buckets, sizeof *p->bucket);
+	return p->bucket ? 0 : -1;
+}
+
+static void
+pieces_release(struct pieces *p)
+{
+	free(p->piece.v);
+	free(p->file.v);
+	free(p->bucket);
+}
+
+static bool
+is_sysv(const struct region *r)
+{
+	return r->path && strncmp(r->path, "/SYSV", 5) == 0;
+}
+
+static bool
+is_file_of(const struct file *f, const struct region *r)
+{
+	return f->inode == r->inode && f->dev == r->dev && f->is_sysv == is_sysv(r);
+}
+
+/* The index of R's file, which is added if it is new; UINT32_MAX: no memory. */
+static uint32_t
+file_of(struct pieces *p, const struct region *r)
+{
+	/* The golden ratio spreads numbers that follow each other (Knuth, 6.4). */
+	uint64_t hash = (r->inode ^ r->dev << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	uint32_t *bucket = &p->bucket[hash & (p->nr_buckets - 1)];
+	struct file *f;
+
+	for (uint32_t i = *bucket; i; i = p->file.v[i - 1].next)
+		if (is_file_of(&p->file.v[i - 1], r))
+			return i - 1;
+	f = array_add(&p->file);
+	if (!f)
+		return UINT32_MAX;
+	*f = (struct file){
+		.dev = r->dev, .inode = r->inode, .is_sysv = is_sysv(r), .next = *bucket
+	};
+	*bucket = (uint32_t)p->file.nr;
+	return *bucket - 1;
 }
 
 static int
 add_piece(struct pieces *p, const struct space *s, const struct leaf *l)
 {
-	const struct region *r = &s->maps.region[l->region];
-	struct piece *piece = array_add(p);
+	const struct region *r = &s->process->maps.region[l->region];
+	struct piece *piece = array_add(&p->piece);
+	uint32_t file = piece ? file_of(p, r) : UINT32_MAX;
 
-	if (!piece)
+	if (file == UINT32_MAX)
 		return -1;
-	piece->inode = r->inode;
-	piece->offset = r->offset_bytes + (l->start.v - r->start.v);
-	piece->leaf = l;
+	p->file.v[file].nr++;
+	*piece = (struct piece){ r->offset_bytes + (l->start.v - r->start.v), l, file };
+	return 0;
+}
+
+/* Put the pieces of each file side by side; of one file they stay in the order of addresses. */
+static int
+group_by_file(struct pieces *p)
+{
+	struct piece *sorted = malloc(p->piece.nr * sizeof *sorted);
+	size_t *next = malloc(p->file.nr * sizeof *next), at = 0;
+
+	for (size_t i = 0; next && i < p->file.nr; i++) {
+		next[i] = at;
+		at += p->file.v[i].nr;
+	}
+	for (size_t i = 0; sorted && next && i < p->piece.nr; i++)
+		sorted[next[p->piece.v[i].file]++] = p->piece.v[i];
+	free(next);
+	if (!sorted || !next) {
+		free(sorted);
+		return -1;
+	}
+	free(p->piece.v);
+	p->piece.v = sorted;
 	return 0;
 }
 
 static int
-by_place(const void *a, const void *b, void *space)
+by_offset(const void *a, const void *b)
 {
 	const struct piece *x = a, *y = b;
-	uint64_t dev_x, dev_y;
 
-	if (x->inode != y->inode)
-		return x->inode < y->inode ? -1 : 1;
-	dev_x = region_of(space, x)->dev;
-	dev_y = region_of(space, y)->dev;
-	if (dev_x != dev_y)
-		return dev_x < dev_y ? -1 : 1;
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
 	return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
 }
 
-static bool
-is_same_file(const struct space *s, const struct piece *a, const struct piece *b)
+/* Most files are mapped once, or in order; then nothing need be sorted. */
+static void
+sort_by_offset(struct piece *p, size_t nr)
 {
-	return a->inode == b->inode && region_of(s, a)->dev == region_of(s, b)->dev;
+	for (size_t i = 1; i < nr; i++)
+		if (p[i].offset < p[i - 1].offset) {
+			qsort(p, nr, sizeof *p, by_offset);
+			return;
+		}
 }
 
-/* The segments of an object overlap in their first and last pages: that is how it is mapped once. */
+/*
+ * The segments of an object overlap in their first and last pages: that is how it is mapped once.
+ */
 static bool
 is_same_object(const struct piece *a, const struct piece *b)
 {
 	return a->leaf->object >= 0 && a->leaf->object == b->leaf->object;
 }
 
-/* What P has again of what the pieces before it, of which FARTHEST reaches farthest, have already. */
+/* The bytes of P that the pieces before it, of which FARTHEST reaches farthest, have already. */
 static uint64_t
 again(const struct piece *farthest, const struct piece *p)
 {
@@ -107,7 +198,7 @@ again(const struct piece *farthest, const struct piece *p)
 static int
 add_file(struct repeats *r, const struct space *s, const struct piece *p, size_t nr)
 {
-	struct repeat sum = { .path = region_of(s, p)->path }, *new;
+	struct repeat sum = { .path = s->process->maps.region[p->leaf->region].path }, *new;
 	const struct piece *farthest = p;
 
 	for (size_t i = 1; i < nr; i++) {
@@ -130,17 +221,19 @@ add_file(struct repeats *r, const struct space *s, const struct piece *p, size_t
 static int
 find_all(struct repeats *r, struct pieces *p, const struct space *s)
 {
-	size_t nr;
+	struct piece *at;
 
+	if (pieces_init(p, s->leaves.nr) < 0)
+		return -1;
 	for (size_t i = 0; i < s->leaves.nr; i++)
 		if (has_file_pages(s, &s->leaves.v[i]) && add_piece(p, s, &s->leaves.v[i]) < 0)
 			return -1;
-	if (p->nr)
-		qsort_r(p->v, p->nr, sizeof *p->v, by_place, (void *)(uintptr_t)s);
-	for (size_t i = 0; i < p->nr; i += nr) {
-		for (nr = 1; i + nr < p->nr && is_same_file(s, &p->v[i], &p->v[i + nr]); nr++)
-			;
-		if (add_file(r, s, &p->v[i], nr) < 0)
+	if (p->piece.nr && group_by_file(p) < 0)
+		return -1;
+	at = p->piece.v;
+	for (size_t i = 0; i < p->file.nr; at += p->file.v[i++].nr) {
+		sort_by_offset(at, p->file.v[i].nr);
+		if (p->file.v[i].nr > 1 && add_file(r, s, at, p->file.v[i].nr) < 0)
 			return -1;
 	}
 	return 0;
@@ -162,10 +255,10 @@ repeats_find(struct repeats *r, const struct space *s, struct err *e)
 	struct pieces pieces = { 0 };
 	int failed = find_all(r, &pieces, s);
 
-	free(pieces.v);
+	pieces_release(&pieces);
 	if (failed) {
 		repeats_release(r);
-		return err_set(e, ENOMEM, "cannot tell what is mapped more than once");
+		return err_set(e, ENOMEM, "cannot find what is mapped more than once");
 	}
 	if (r->nr)
 		qsort(r->v, r->nr, sizeof *r->v, largest_first);

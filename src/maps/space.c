@@ -3,19 +3,22 @@
 #include "maps/maps-priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "os/machine.h"
+#include "os/os.h"
+#include "regions/smaps.h"
 
 /* ---- smaps ---- */
 
-/* Where the walk has come to: leaves and mappings both come in order of address. */
+/* The position of the walk: leaves and mappings both come in order of address. */
 struct counter {
 	struct space *s;
-	size_t next;	/* leaf */
+	size_t next; /* leaf */
 };
 
 static uint64_t
@@ -24,7 +27,9 @@ scaled(uint64_t bytes, uint64_t part, uint64_t whole)
 	return part == whole ? bytes : (uint64_t)((double)bytes * (double)part / (double)whole);
 }
 
-/* BYTES of a mapping's, of which a leaf has [FROM, TO) out of WHOLE.  No byte is lost between two. */
+/*
+ * BYTES of a mapping's, of which a leaf has [FROM, TO) out of WHOLE.  No byte is lost between two.
+ */
 static uint64_t
 share(uint64_t bytes, uint64_t from, uint64_t to, uint64_t whole)
 {
@@ -78,7 +83,12 @@ take_rss(const struct smaps_entry *m, void *arg)
 	return 0;
 }
 
-/* PSS and USS of a mapping, spread over its leaves as their pages are. */
+/*
+ * PSS, USS, dirty and locked pages of a mapping, spread over its leaves as their pages are.  The
+ * kernel cuts each mapping's PSS to whole kilobytes, so the sum is too low by less than that for
+ * each of them;
+ * smaps_rollup has the exact sum, but walks all pages once more, and the target's mmap() waits.
+ */
 static int
 take_pss(const struct smaps_entry *m, void *arg)
 {
@@ -95,31 +105,22 @@ take_pss(const struct smaps_entry *m, void *arg)
 
 		l->pss_bytes += share(m->pss_bytes, from, to, rss);
 		l->uss_bytes += share(m->private_bytes, from, to, rss);
+		l->dirty_bytes += share(m->dirty_bytes, from, to, rss);
+		l->locked_bytes += share(m->locked_bytes, from, to, rss);
 		from = to;
 	}
-	return 0;
-}
-
-/*
- * The totals of PSS and USS: the sum over the mappings would be too low, as each is cut to whole
- * kilobytes.
- */
-static int
-take_rollup(const struct smaps_entry *all, void *arg)
-{
-	struct space *s = arg;
-
-	s->totals.pss_bytes = all->pss_bytes;
-	s->totals.uss_bytes = all->private_bytes;
-	s->has_pss = true;
+	c->s->totals.pss_bytes += m->pss_bytes;
+	c->s->totals.uss_bytes += m->private_bytes;
+	c->s->totals.dirty_bytes += m->dirty_bytes;
+	c->s->totals.locked_bytes += m->locked_bytes;
 	return 0;
 }
 
 static int
-read_smaps(const struct target *t, const char *name,
-	int (*fn)(const struct smaps_entry *entry, void *arg), void *arg, struct err *e)
+read_smaps(const struct target *t, int (*fn)(const struct smaps_entry *entry, void *arg), void *arg,
+	struct err *e)
 {
-	auto_file FILE *f = os_proc_stream(t, name, e);
+	auto_file FILE *f = os_proc_stream(t, "smaps", e);
 
 	return f ? smaps_parse(f, fn, arg, e) : -1;
 }
@@ -129,19 +130,21 @@ count_pss(struct space *s, const struct target *t, struct err *e)
 {
 	struct counter c = { .s = s };
 
-	if (read_smaps(t, "smaps", take_pss, &c, e) < 0)
+	if (read_smaps(t, take_pss, &c, e) < 0)
 		return -1;
-	return read_smaps(t, "smaps_rollup", take_rollup, s, e);
+	s->has_pss = true;
+	return 0;
 }
 
 /* ---- all of it ---- */
 
 static int
-count_by_pages(struct space *s, struct census *census, struct err *e)
+count_by_pages(struct space *s, struct leaf_pages *leaf_pages, struct err *e)
 {
-	s->rss_from = census_by(census) == OS_PAGES_SCAN ? SPACE_RSS_SCAN : SPACE_RSS_PAGEMAP;
+	s->rss_from =
+		leaf_pages_by(leaf_pages) == OS_PAGES_SCAN ? SPACE_RSS_SCAN : SPACE_RSS_PAGEMAP;
 	s->has_kinds = s->rss_from == SPACE_RSS_SCAN;
-	return census_count(census, s, e);
+	return leaf_pages_count(leaf_pages, s, e);
 }
 
 static int
@@ -150,7 +153,7 @@ count_by_smaps(struct space *s, const struct target *t, struct err *e)
 	struct counter c = { .s = s };
 
 	s->rss_from = SPACE_RSS_SMAPS;
-	return read_smaps(t, "smaps", take_rss, &c, e);
+	return read_smaps(t, take_rss, &c, e);
 }
 
 /* After a count that failed halfway. */
@@ -168,34 +171,34 @@ forget_counts(struct space *s)
 }
 
 /* Prepare to count the pages as FROM says; NULL: not page by page. */
-static struct census *
-open_census(struct space *s, const struct target *t, enum space_rss from)
+static struct leaf_pages *
+open_leaf_pages(struct space *s, const struct target *t, enum space_rss from)
 {
 	static const enum os_pages_by by[] = {
 		[SPACE_RSS_AUTO] = OS_PAGES_AUTO,
 		[SPACE_RSS_SCAN] = OS_PAGES_SCAN,
 		[SPACE_RSS_PAGEMAP] = OS_PAGES_PAGEMAP,
 	};
-	struct census *census;
+	struct leaf_pages *leaf_pages = NULL;
 
 	if (from == SPACE_RSS_SMAPS || from == SPACE_RSS_NONE ||
-		census_open(&census, t, by[from], &s->rss_error) < 0)
+		leaf_pages_open(&leaf_pages, t, by[from], &s->rss_error) < 0)
 		return NULL;
-	return census;
+	return leaf_pages;
 }
 
-/* Count the pages as FROM says.  What cannot be is no failure of the whole. */
+/* Count the pages as FROM says.  Pages that cannot be counted do not fail the whole. */
 static void
-count(struct space *s, const struct target *t, struct census *census, enum space_rss from)
+count(struct space *s, const struct target *t, struct leaf_pages *leaf_pages, enum space_rss from)
 {
 	struct err *e = &s->rss_error;
 
-	if (census && count_by_pages(s, census, e) == 0)
+	if (leaf_pages && count_by_pages(s, leaf_pages, e) == 0)
 		return;
 	forget_counts(s);
 	if (e->kind == ERR_GONE)
 		return;
-	/* pagemap is for the owner's eyes, smaps for whoever may trace. */
+	/* pagemap is readable by the owner only, smaps by a process that may trace. */
 	if ((from == SPACE_RSS_SMAPS || from == SPACE_RSS_AUTO) && count_by_smaps(s, t, e) < 0)
 		forget_counts(s);
 }
@@ -211,49 +214,99 @@ add_up(struct space *s)
 		s->totals.hugetlb_bytes += l->hugetlb_bytes;
 		s->totals.huge_bytes += l->huge_bytes;
 	}
-	s->totals.virt_bytes = maps_size(&s->maps);
+	s->totals.virt_bytes = maps_size(&s->process->maps);
 }
 
-/* What lies where: everything but the numbers of pages, which CENSUS begins to look at. */
+/* Read T into s->own.  Succeeds also if its arenas cannot be found. */
+static int
+read_process(struct space *s, const struct target *t, const struct process *known,
+	const struct maps_listener *listener, struct err *e)
+{
+	struct err ignored;
+
+	s->own = calloc(1, sizeof *s->own);
+	if (!s->own)
+		return err_set(e, errno, "cannot keep the mappings of %d", t->pid);
+	if (process_read_with(s->own, t, known, listener, e) < 0)
+		return -1;
+	process_find_arenas(s->own, known, &ignored);
+	return 0;
+}
+
+/* s->process: that of OPT, which LISTENER has not heard of yet, or T as it is now. */
+static int
+take_process(struct space *s, const struct target *t, const struct space_options *opt,
+	const struct maps_listener *listener, struct err *e)
+{
+	s->process = opt->process;
+	if (!s->process) {
+		if (read_process(s, t, opt->known, listener, e) < 0)
+			return -1;
+		s->process = s->own;
+	} else if (listener) {
+		listener->begin(listener->arg);
+		for (size_t i = 0; i < s->process->maps.nr; i++)
+			listener->region(&s->process->maps.region[i], listener->arg);
+	}
+	return 0;
+}
+
+/* The use of each range: everything but the numbers of pages, which PAGES begins to read. */
 static int
 find_leaves(struct space *s, const struct target *t, const struct space_options *opt,
-	const struct census *census, struct err *e)
+	struct leaf_pages *leaf_pages, struct err *e)
 {
-	const struct maps_listener *listener = census ? census_listener(census) : NULL;
 	auto_spans struct spans spans = { 0 };
 
-	if (maps_read_telling(&s->maps, t, listener, e) < 0 ||
-		objects_find(&s->objects, &s->maps, t, opt->objects, e) < 0)
+	if (take_process(s, t, opt, leaf_pages ? leaf_pages_listener(leaf_pages) : NULL, e) < 0)
 		return -1;
-	s->malloc_object = objects_malloc(&s->objects, t);
-	if (arenas_find(&s->arenas, t, &s->maps, &s->objects, opt->arenas, &s->arenas_error) < 0 &&
-		s->arenas_error.kind == ERR_GONE) {
-		*e = s->arenas_error;
+	s->malloc_object = objects_malloc(&s->process->objects, t);
+	if (s->process->arenas_error.kind == ERR_GONE) {
+		*e = s->process->arenas_error;
 		return -1;
 	}
 	if (threads_list(&s->threads, t, SIZE_MAX, e) < 0)
 		return -1;
-	if (spans_find(&spans, s, t, opt->want_unused, e) < 0)
+	if (spans_find(&spans, s, t, opt, leaf_pages, e) < 0)
 		return -1;
 	return space_classify(s, &spans, t, e);
+}
+
+/* Have the leaf that AT lies in end there, and another begin. */
+static int
+cut_leaf(struct space *s, raddr at, struct err *e)
+{
+	size_t i = 0;
+
+	while (i < s->leaves.nr && s->leaves.v[i].end.v <= at.v)
+		i++;
+	if (i == s->leaves.nr || s->leaves.v[i].start.v >= at.v)
+		return 0;
+	if (!array_add(&s->leaves))
+		return err_set(e, ENOMEM, "cannot keep the mappings");
+	memmove(&s->leaves.v[i + 1], &s->leaves.v[i], (s->leaves.nr - i - 1) * sizeof *s->leaves.v);
+	s->leaves.v[i].end = s->leaves.v[i + 1].start = at;
+	s->leaves.v[i + 1].is_continued = true;
+	return 0;
 }
 
 static int
 read_all(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
 {
-	auto_census struct census *census = open_census(s, t, opt->rss_from);
+	auto_leaf_pages struct leaf_pages *leaf_pages = open_leaf_pages(s, t, opt->rss_from);
 	struct os_stat before, after;
 
 	if (os_stat(t, &before, e) < 0 || os_status(t, 0, &s->before, e) < 0 ||
-		find_leaves(s, t, opt, census, e) < 0)
+		find_leaves(s, t, opt, leaf_pages, e) < 0 || cut_leaf(s, opt->cut[0], e) < 0 ||
+		cut_leaf(s, opt->cut[1], e) < 0)
 		return -1;
-	count(s, t, census, opt->rss_from);
+	count(s, t, leaf_pages, opt->rss_from);
 	if (os_status(t, 0, &s->after, e) < 0 || os_stat(t, &after, e) < 0)
 		return -1;
 	s->has_faulted = after.nr_faults != before.nr_faults;
 	/*
-	 * The page tables of a process that ends are empty, and that is no error; and after execve()
-	 * they are another program's.
+	 * The page tables of a process that ends are empty, and that is no error; and after
+	 * execve() they are another program's.
 	 */
 	if (!target_is_alive(t) || !s->after.has_memory || s->rss_error.kind == ERR_GONE ||
 		after.start_stack.v != before.start_stack.v)
@@ -266,20 +319,27 @@ read_all(struct space *s, const struct target *t, const struct space_options *op
 int
 space_read(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
 {
-	*s = (struct space){ 0 };
+	*s = (struct space){ .linux_version = os_linux_version() };
 	if (read_all(s, t, opt, e) == 0)
 		return 0;
 	space_release(s);
 	return -1;
 }
 
+uint64_t
+space_own_bytes(const struct space *s)
+{
+	return s->process->maps.nr * sizeof *s->process->maps.region +
+		s->leaves.nr * sizeof *s->leaves.v;
+}
+
 void
 space_release(struct space *s)
 {
 	free(s->leaves.v);
-	arenas_release(&s->arenas);
 	threads_release(&s->threads);
-	objects_release(&s->objects);
-	maps_release(&s->maps);
+	if (s->own)
+		process_release(s->own);
+	free(s->own);
 	*s = (struct space){ 0 };
 }

@@ -1,17 +1,21 @@
 /*
- * What is known of the address space from elsewhere than the list of mappings: the kernel's brk,
- * ELF headers, malloc's and the thread library's structures.  Mappings merge and split as they
- * like, so each of these is an interval of addresses, and they are laid one under the other.
+ * Knowledge of the address space from sources other than the list of mappings: the kernel's brk,
+ * ELF headers, malloc's and the thread library's structures.  As mappings merge and split, each of
+ * these is an interval of addresses, and they are laid one under the other.
  */
 #include <config.h>
 
 #include "maps/maps-priv.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "elf/image.h"
+#include "glibc/chunks.h"
+#include "os/os.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 
@@ -63,7 +67,7 @@ spans_lay_under(struct spans *top, const struct spans *below)
 {
 	auto_spans struct spans both = { 0 };
 	size_t t = 0, b = 0;
-	uint64_t done_to = 0;	/* all below this is in BOTH */
+	uint64_t done_to = 0; /* all below this is in BOTH */
 
 	while (t < top->nr || b < below->nr) {
 		uint64_t wall = t < top->nr ? top->v[t].start.v : UINT64_MAX;
@@ -97,17 +101,23 @@ spans_release(struct spans *s)
 
 /* ---- where they come from ---- */
 
+static raddr
+page_up(raddr a)
+{
+	return (raddr){ (a.v + PAGE_BYTES - 1) & -PAGE_BYTES };
+}
+
 /* The ring begins with it. */
 #define MAIN_ARENA 0
 
-/* What may be written below SP without moving it (x86-64 ABI). */
+/* The bytes that may be written below SP without moving it (x86-64 ABI). */
 #define RED_ZONE_BYTES 128
 
-/* Where STACK, whose frames end at TOP, begins to be used.  Its highest page always is. */
+/* The lowest used address of STACK, whose frames end at TOP.  Its highest page always is used. */
 static raddr
 first_used(const struct thread_stack *stack, raddr top)
 {
-	uint64_t low = stack->start.v + stack->guard_bytes, used = low;
+	uint64_t low = page_up(stack->start).v + stack->guard_bytes, used = low;
 
 	if (stack->sp.v)
 		used = (stack->sp.v - RED_ZONE_BYTES) & -PAGE_BYTES;
@@ -127,18 +137,20 @@ stack_kind(const struct thread_stack *stack)
 static int
 add_stack(struct spans *s, const struct thread_stack *stack)
 {
-	raddr low = raddr_add(stack->start, stack->guard_bytes);
-	/* Of a thread that has ended nothing is in use. */
-	raddr top = stack->tls.v && stack->tid ? stack->tls : stack->end;
+	/* One that the program made begins and ends anywhere; struct pthread is at its end. */
+	raddr start = page_up(stack->start), end = page_up(stack->end);
+	raddr low = raddr_add(start, stack->guard_bytes);
+	/* The stack of a thread that has ended is unused. */
+	raddr top = stack->tls.v && stack->tid ? stack->tls : end;
 	raddr used = first_used(stack, top);
 	const struct {
 		enum leaf_kind kind;
 		raddr start, end;
 	} part[] = {
-		{ LEAF_STACK_GUARD, stack->start, low },
+		{ LEAF_STACK_GUARD, start, low },
 		{ LEAF_STACK_UNUSED, low, used },
 		{ stack_kind(stack), used, top },
-		{ LEAF_STACK_TLS, top, stack->end },
+		{ LEAF_STACK_TLS, top, end },
 	};
 
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
@@ -155,33 +167,72 @@ add_stack(struct spans *s, const struct thread_stack *stack)
 	return 0;
 }
 
+/* Those stacks that are guesses go to GUESSES: they may take nothing from what is known. */
 static int
-add_stacks(struct spans *s, const struct thread_stacks *stacks)
+add_stacks(struct spans *s, struct spans *guesses, const struct thread_stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->nr; i++)
-		if (add_stack(s, &stacks->v[i]) < 0)
+		if (add_stack(stacks->v[i].is_guess ? guesses : s, &stacks->v[i]) < 0)
 			return -1;
 	return 0;
 }
 
 /*
- * From start_brk to the end of the last mapping that is called [heap].  The kernel gives that name
- * to every mapping that touches the brk area, even to a bss that has merged with it.
+ * From start_brk to the end of malloc's part of it, or if that is unknown of the last mapping that
+ * is called [heap].  The kernel gives that name to every mapping that touches the brk area, even to
+ * a bss or another mapping that has merged with it.
  */
 static int
-add_main_heap(struct spans *s, const struct space *space, const struct os_stat *st)
+add_main_heap(struct spans *s, const struct space *space, raddr malloc_start, raddr malloc_end)
 {
 	struct span span = SPAN_NONE;
 
-	span.start.v = st->start_brk.v & -PAGE_BYTES;
+	span.start.v = malloc_start.v & -PAGE_BYTES;
 	span.kind = LEAF_MAIN_HEAP;
 	span.confidence = CONFIDENCE_EXACT;
-	for (size_t i = 0; i < space->maps.nr; i++)
-		if (region_is_heap(&space->maps.region[i]))
-			span.end = space->maps.region[i].end;
-	if (space->arenas.nr)
+	for (size_t i = 0; i < space->process->maps.nr; i++)
+		if (region_is_heap(&space->process->maps.region[i]))
+			span.end = space->process->maps.region[i].end;
+	if (space->process->arenas.nr)
 		span.arena = MAIN_ARENA;
+	if (malloc_end.v > span.start.v && malloc_end.v < span.end.v)
+		span.end = malloc_end;
 	return span.start.v ? spans_add(s, &span) : 0;
+}
+
+/* Memory of which only the size is known. */
+static int
+add_unknown(struct spans *s, raddr start, raddr end)
+{
+	struct span span = SPAN_NONE;
+
+	span.start = start;
+	span.end = end;
+	span.kind = (uint8_t)leaf_of_size(end.v - start.v);
+	span.confidence = CONFIDENCE_VERIFIED;
+	return spans_add(s, &span);
+}
+
+/*
+ * The memory before and behind it under that name: the program's own sbrk(), or a mapping that
+ * begins where brk ends.  A bss that has merged with it lies above in the order of spans.
+ */
+static int
+add_around_main_heap(struct spans *s, const struct space *space, raddr start, raddr end)
+{
+	for (size_t i = 0; i < space->process->maps.nr && end.v; i++) {
+		const struct region *r = &space->process->maps.region[i];
+
+		if (!region_is_heap(r))
+			continue;
+		if (r->start.v < start.v &&
+			add_unknown(s, r->start, r->end.v < start.v ? r->end : start) < 0)
+			return -1;
+		if (r->end.v > end.v &&
+			add_unknown(s, r->start.v > end.v ? r->start : end, r->end) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int
@@ -193,6 +244,15 @@ add_heap(struct spans *s, const struct arena_heap *h, int32_t arena, uint64_t he
 	span.confidence = CONFIDENCE_VERIFIED;
 	span.kind = LEAF_ARENA;
 	span.start = h->start;
+	span.end = raddr_add(h->start, h->size_bytes);
+	if (spans_add(s, &span) < 0)
+		return -1;
+	/*
+	 * free() shortens a heap with madvise(MADV_DONTNEED) (malloc/arena.c shrink_heap()), which
+	 * fails where pages are locked: they stay, and are malloc's again when the heap grows.
+	 */
+	span.kind = LEAF_ARENA_SHRUNK;
+	span.start = span.end;
 	span.end = raddr_add(h->start, h->mapped_bytes);
 	if (spans_add(s, &span) < 0)
 		return -1;
@@ -216,50 +276,96 @@ add_arenas(struct spans *s, const struct arenas *a)
 	return 0;
 }
 
+static bool
+is_of(const struct region *r, const struct object *o)
+{
+	return r && r->inode == o->inode && r->dev == o->dev && r->path &&
+		strcmp(r->path, o->path) == 0;
+}
+
 /*
- * All of an object counts as bss here: the mappings of its file say what the rest is.  Nobody else
- * can have the rest of its last page.
+ * Add the part of segment P of object I beyond its file, up to the end of its last page, which no
+ * other mapping can have.  If the segment itself is not mapped from the file, as by a program that
+ * only reads the object, the memory has another use.
  */
 static int
-add_objects(struct spans *s, const struct objects *o)
+add_bss(struct spans *s, const struct space *space, size_t i, const Elf64_Phdr *p)
 {
-	for (size_t i = 0; i < o->nr; i++) {
-		struct span span = SPAN_NONE;
+	const struct object *o = &space->process->objects.v[i];
+	raddr start = { image_bias(o->image) + p->p_vaddr };
+	struct span span = SPAN_NONE;
 
-		span.start = o->v[i].start;
-		span.end.v = (o->v[i].end.v + PAGE_BYTES - 1) & -PAGE_BYTES;
-		span.kind = o->v[i].is_executable ? LEAF_EXE_BSS : LEAF_SO_BSS;
-		span.confidence = CONFIDENCE_VERIFIED;
-		span.object = (int32_t)i;
-		if (spans_add(s, &span) < 0)
-			return -1;
+	if (p->p_type != PT_LOAD || p->p_memsz <= p->p_filesz)
+		return 0;
+	if (p->p_filesz &&
+		!is_of(maps_find(&space->process->maps, raddr_add(start, p->p_filesz - 1)), o))
+		return 0;
+	span.start = p->p_filesz ? page_up(raddr_add(start, p->p_filesz))
+				 : (raddr){ start.v & -PAGE_BYTES };
+	span.end = page_up(raddr_add(start, p->p_memsz));
+	span.kind = o->is_executable ? LEAF_EXE_BSS : LEAF_SO_BSS;
+	span.confidence = CONFIDENCE_VERIFIED;
+	span.object = (int32_t)i;
+	return span.end.v <= page_up(o->end).v ? spans_add(s, &span) : 0;
+}
+
+static int
+add_objects(struct spans *s, const struct space *space)
+{
+	for (size_t i = 0; i < space->process->objects.nr; i++) {
+		const struct image *image = space->process->objects.v[i].image;
+
+		for (size_t k = 0; k < image_nr_phdrs(image); k++)
+			if (add_bss(s, space, i, image_phdr(image, k)) < 0)
+				return -1;
 	}
 	return 0;
 }
 
 /* ---- chunks ---- */
 
-/* What malloc serves by mmap() is larger (DEFAULT_MMAP_THRESHOLD_MIN, malloc/malloc.c). */
+/*
+ * The size from which malloc uses mmap() is larger (DEFAULT_MMAP_THRESHOLD_MIN, malloc/malloc.c).
+ */
 #define CHUNK_MIN_BYTES (UINT64_C(128) << 10)
+#define MISSING_PAGES 1000000
+#define UNKNOWN_PAGES 8192
+#define MANY_MAPPINGS 2000
 
 struct seeker {
 	const struct space *space;
 	const struct target *t;
 	struct os_pages *pages;
-	struct piece_search *pieces;	/* NULL: the main arena has none */
-	struct mmapped_chunks chunks;	/* of one stretch */
+	struct piece_search *pieces;  /* NULL: the main arena has none */
+	struct mmapped_chunks chunks; /* of one stretch */
 	struct spans *spans;
+	raddr malloc_start, malloc_end; /* of the main heap, as far as brk gave it */
+	uint64_t nr_chunks, nr_wanted;	/* found; that malloc's account has, if HAS_WANTED */
+	bool has_wanted;
+	bool is_thorough;      /* those that are missing are worth a long search */
+	uint64_t budget_pages; /* that may be tried for those that are missing */
+	uint64_t found_to;     /* where the last chunk that was found ends */
+	raddr limit;	       /* where those end at the latest that are looked for */
+	int (*seek)(struct seeker *k, uint64_t start, uint64_t end, struct err *e);
 };
 
+/* Whether malloc itself says that it has none, so that no memory need be read to look for them. */
 static bool
-may_hold_chunks(const struct region *r)
+has_no_chunks(const struct seeker *k)
 {
-	return region_is_anonymous(r) && !region_is_heap(r) && strcmp(r->prot, "rw-p") == 0;
+	return k->has_wanted && !k->nr_wanted;
+}
+
+static bool
+may_hold_chunks(const struct seeker *k, const struct region *r)
+{
+	return region_is_anonymous(r) && strcmp(r->prot, "rw-p") == 0 &&
+		(!region_is_heap(r) || (k->malloc_end.v && r->end.v > k->malloc_end.v));
 }
 
 static int
-add_verified(struct seeker *k, raddr start, raddr end, enum leaf_kind kind, int32_t arena,
-	struct err *e)
+add_verified(
+	struct seeker *k, raddr start, raddr end, enum leaf_kind kind, int32_t arena, struct err *e)
 {
 	struct span span = SPAN_NONE;
 
@@ -271,21 +377,48 @@ add_verified(struct seeker *k, raddr start, raddr end, enum leaf_kind kind, int3
 	return spans_add(k->spans, &span) < 0 ? err_set(e, ENOMEM, "cannot keep what is where") : 0;
 }
 
-/* Add the chunks from *AT on, one behind the other, and move it behind them. */
+/* Add the chunks that were found, and move *AT behind them. */
 static int
-seek_chunks(struct seeker *k, raddr *at, raddr end, struct err *e)
+add_found(struct seeker *k, raddr *at, struct err *e)
 {
-	k->chunks.nr = 0;
-	if (mmapped_chunks_find(&k->chunks, k->t, k->pages, &k->space->arenas, *at, end, e) < 0)
-		return -1;
 	for (size_t i = 0; i < k->chunks.nr; i++) {
 		const struct mmapped_chunk *chunk = &k->chunks.v[i];
 
 		if (add_verified(k, chunk->start, chunk->end, LEAF_CHUNK, -1, e) < 0)
 			return -1;
 		*at = chunk->end;
+		k->found_to = chunk->end.v;
 	}
+	k->nr_chunks += k->chunks.nr;
 	return 0;
+}
+
+/* Add the chunks from *AT on, one behind the other, and move it behind them. */
+static int
+seek_chunks(struct seeker *k, raddr *at, raddr end, struct err *e)
+{
+	k->chunks.nr = 0;
+	if (has_no_chunks(k))
+		return 0;
+	if (mmapped_chunks_find(&k->chunks, k->t, k->pages, &k->space->process->arenas, *at, end,
+		    k->limit, e) < 0)
+		return -1;
+	return add_found(k, at, e);
+}
+
+/* Chunks between what the program has mapped itself, which the kernel has merged with them. */
+static int
+seek_missing(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
+{
+	raddr at = { start };
+
+	k->chunks.nr = 0;
+	if (start >= end || !k->budget_pages || (k->has_wanted && k->nr_chunks >= k->nr_wanted))
+		return 0;
+	if (mmapped_chunks_search(&k->chunks, k->t, k->pages, &k->space->process->arenas, at,
+		    (raddr){ end }, k->limit, &k->budget_pages, e) < 0)
+		return -1;
+	return add_found(k, &at, e);
 }
 
 /* Pieces side by side are one: there may be eight for each megabyte. */
@@ -305,11 +438,11 @@ seek(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
 {
 	raddr at = { start }, piece;
 
-	if (start >= end || end - start < CHUNK_MIN_BYTES)
+	if (start >= end || k->limit.v - start < CHUNK_MIN_BYTES)
 		return 0;
 	if (seek_chunks(k, &at, (raddr){ end }, e) < 0)
 		return -1;
-	if (!k->pieces)
+	if (!k->pieces || at.v >= end)
 		return 0;
 	if (piece_search_in(k->pieces, at, (raddr){ end }, e) < 0)
 		return -1;
@@ -319,89 +452,228 @@ seek(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
 	return 0;
 }
 
+/*
+ * The end of the mappings that continue behind I without a gap: a chunk that is partly locked has
+ * several.
+ */
+static uint64_t
+mappings_end(const struct seeker *k, size_t i)
+{
+	const struct regions *m = &k->space->process->maps;
+
+	while (i + 1 < m->nr && m->region[i + 1].start.v == m->region[i].end.v &&
+		may_hold_chunks(k, &m->region[i + 1]))
+		i++;
+	return m->region[i].end.v;
+}
+
+/* Look in [START, END), which is not known; chunks may go on up to LIMIT. */
+static int
+seek_between(struct seeker *k, uint64_t start, uint64_t end, uint64_t limit, struct err *e)
+{
+	if (start < k->found_to)
+		start = k->found_to;
+	k->limit.v = limit;
+	return k->seek(k, start, end, e);
+}
+
 /* Look in every stretch of private memory that KNOWN leaves open. */
 static int
 seek_all(struct seeker *k, const struct spans *known, struct err *e)
 {
+	uint64_t mapped_to = 0;
 	size_t next = 0;
 
-	for (size_t i = 0; i < k->space->maps.nr; i++) {
-		const struct region *r = &k->space->maps.region[i];
-		uint64_t at = r->start.v;
+	k->found_to = 0;
+	for (size_t i = 0; i < k->space->process->maps.nr; i++) {
+		const struct region *r = &k->space->process->maps.region[i];
+		uint64_t at = r->start.v, limit;
 
-		if (!may_hold_chunks(r))
+		if (!may_hold_chunks(k, r))
 			continue;
 		while (next < known->nr && known->v[next].end.v <= at)
 			next++;
 		for (; next < known->nr && known->v[next].start.v < r->end.v; next++) {
-			if (seek(k, at, known->v[next].start.v, e) < 0)
+			uint64_t start = known->v[next].start.v;
+
+			if (seek_between(k, at, start, start, e) < 0)
 				return -1;
 			at = known->v[next].end.v;
 			if (at >= r->end.v)
 				break;
 		}
-		if (seek(k, at, r->end.v, e) < 0)
+		if (r->start.v >= mapped_to)
+			mapped_to = mappings_end(k, i);
+		limit = mapped_to;
+		if (next < known->nr && known->v[next].start.v < limit)
+			limit = known->v[next].start.v;
+		if (seek_between(k, at, r->end.v, limit, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int
-add_chunks(struct spans *s, const struct space *space, const struct target *t,
-	const struct spans *known, struct err *e)
+/*
+ * How many pages may be tried: where malloc says that chunks are missing a million, which takes a
+ * second; where that is not known few, and none in an address space of very many mappings.
+ */
+static uint64_t
+missing_budget(const struct seeker *k)
 {
-	auto_pages struct os_pages *pages = NULL;
+	if (k->has_wanted && k->nr_chunks >= k->nr_wanted)
+		return 0;
+	if (k->is_thorough)
+		return MISSING_PAGES;
+	return k->space->process->maps.nr < MANY_MAPPINGS ? UNKNOWN_PAGES : 0;
+}
+
+static int
+add_missing(struct seeker *k, const struct spans *known, struct err *e)
+{
+	auto_spans struct spans all = { 0 };
+
+	k->budget_pages = missing_budget(k);
+	if (!k->budget_pages)
+		return 0;
+	spans_settle(k->spans);
+	for (size_t i = 0; i < known->nr; i++)
+		if (spans_add(&all, &known->v[i]) < 0)
+			return err_set(e, ENOMEM, "cannot keep what is where");
+	if (spans_lay_under(&all, k->spans) < 0)
+		return err_set(e, ENOMEM, "cannot keep what is where");
+	k->seek = seek_missing;
+	return seek_all(k, &all, e);
+}
+
+static int
+add_chunks(struct seeker *k, const struct spans *known, struct err *e)
+{
 	auto_piece_search struct piece_search *pieces = NULL;
-	struct seeker k = { .space = space, .t = t, .spans = s };
-	struct err ignored;
 	int failed;
 
-	/* Without page tables one cannot look without touching: then chunks count as other memory. */
-	if (!space->arenas.nr || os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) < 0)
+	/*
+	 * Without page tables one cannot look without touching: then chunks count as other memory.
+	 */
+	if (!k->space->process->arenas.nr || !k->pages)
 		return 0;
-	k.pages = pages;
-	k.pieces = pieces = piece_search_new(t, pages, &space->arenas);
-	failed = seek_all(&k, known, e);
-	mmapped_chunks_release(&k.chunks);
-	return failed;
+	k->pieces = pieces = piece_search_new(k->t, k->pages, &k->space->process->arenas);
+	if (!pieces && has_no_chunks(k))
+		return 0;
+	k->seek = seek;
+	failed = seek_all(k, known, e) < 0 || add_missing(k, known, e) < 0;
+	mmapped_chunks_release(&k->chunks);
+	return failed ? -1 : 0;
 }
 
 /* ---- all of them ---- */
 
-/* Stacks, objects and heaps, in this order: where two claim a page, the first has it. */
+/*
+ * The memory that other users took from brk between two parts of malloc's heap.  A page that both
+ * have is malloc's.
+ */
 static int
-find_structures(struct spans *top, const struct space *s, const struct target *t, bool want_unused,
-	struct err *e)
+add_gaps(struct spans *s, const struct seeker *k, struct err *e)
+{
+	auto_main_pieces struct main_pieces gaps = { 0 };
+
+	if (!k->pages || !k->malloc_end.v)
+		return 0;
+	if (main_gaps_find(&gaps, k->t, k->pages, &k->space->process->arenas, k->malloc_start,
+		    k->malloc_end, e) < 0)
+		return -1;
+	for (size_t i = 0; i < gaps.nr; i++) {
+		raddr from = page_up(gaps.v[i].start), to = { gaps.v[i].end.v & -PAGE_BYTES };
+
+		if (from.v < to.v && add_unknown(s, from, to) < 0)
+			return err_set(e, ENOMEM, "cannot keep what is where");
+	}
+	return 0;
+}
+
+/*
+ * Stacks, objects and heaps, in this order: where two claim a page, the first has it.  GUESSES are
+ * what the last may claim.
+ */
+static int
+find_structures(struct spans *top, struct spans *guesses, struct spans *around, struct seeker *k,
+	bool want_unused, struct err *e)
 {
 	auto_thread_stacks struct thread_stacks stacks = { 0 };
-	auto_spans struct spans heap = { 0 }, arenas = { 0 }, objects = { 0 };
+	auto_spans struct spans heap = { 0 }, arenas = { 0 }, objects = { 0 }, gaps = { 0 };
+	const struct space *s = k->space;
 	struct os_stat st;
 
-	if (os_stat(t, &st, e) < 0 ||
-		thread_stacks_find(&stacks, t, &s->maps, &s->objects, &s->threads, want_unused, e) < 0)
+	if (os_stat(k->t, &st, e) < 0 ||
+		thread_stacks_find(&stacks, k->t, &s->process->maps, &s->process->objects,
+			&s->threads, want_unused, e) < 0)
 		return -1;
-	if (add_stacks(top, &stacks) < 0 || add_objects(&objects, &s->objects) < 0 ||
-		add_main_heap(&heap, s, &st) < 0 || add_arenas(&arenas, &s->arenas) < 0)
+	k->malloc_start = st.start_brk;
+	if (s->process->arenas.nr)
+		main_heap_find(k->t, k->pages, &s->process->arenas, st.start_brk, &k->malloc_start,
+			&k->malloc_end);
+	if (add_stacks(top, guesses, &stacks) < 0 || add_objects(&objects, s) < 0 ||
+		add_main_heap(&heap, s, k->malloc_start, k->malloc_end) < 0 ||
+		add_around_main_heap(around, s, k->malloc_start, k->malloc_end) < 0 ||
+		add_arenas(&arenas, &s->process->arenas) < 0)
 		return err_set(e, ENOMEM, "cannot keep what is where");
+	if (add_gaps(&gaps, k, e) < 0)
+		return -1;
 	spans_settle(top);
+	spans_settle(guesses);
 	spans_settle(&objects);
 	spans_settle(&arenas);
-	if (spans_lay_under(top, &objects) < 0 || spans_lay_under(top, &heap) < 0 ||
-		spans_lay_under(top, &arenas) < 0)
+	if (spans_lay_under(top, &objects) < 0 || spans_lay_under(top, &gaps) < 0 ||
+		spans_lay_under(top, &heap) < 0 || spans_lay_under(top, &arenas) < 0)
 		return err_set(e, ENOMEM, "cannot keep what is where");
 	return 0;
 }
 
-int
-spans_find(struct spans *ret, const struct space *s, const struct target *t, bool want_unused,
-	struct err *e)
+/* A second libc (dlmopen) has an account of its own, which memdiag does not read. */
+static bool
+has_one_libc(const struct objects *o)
 {
-	auto_spans struct spans top = { 0 }, chunks = { 0 };
+	size_t nr = 0;
 
-	if (find_structures(&top, s, t, want_unused, e) < 0 || add_chunks(&chunks, s, t, &top, e) < 0)
+	for (size_t i = 0; i < o->nr; i++)
+		nr += o->v[i].is_libc;
+	return nr == 1;
+}
+
+/* Learn from malloc's account how many chunks there are. */
+static void
+ask_account(struct seeker *k, const struct space_options *opt)
+{
+	const struct space *s = k->space;
+
+	k->nr_wanted = opt->nr_mmapped;
+	k->has_wanted = k->is_thorough = opt->nr_mmapped;
+	if (!k->has_wanted && opt->count_mmapped && s->process->arenas.nr)
+		k->has_wanted = opt->count_mmapped(s->process, &k->nr_wanted);
+	if (!k->nr_wanted && !has_one_libc(&s->process->objects))
+		k->has_wanted = false;
+}
+
+int
+spans_find(struct spans *ret, const struct space *s, const struct target *t,
+	const struct space_options *opt, struct leaf_pages *leaf_pages, struct err *e)
+{
+	auto_spans struct spans top = { 0 }, chunks = { 0 }, guesses = { 0 }, around = { 0 };
+	auto_pages struct os_pages *pages = NULL;
+	struct seeker k = { .space = s, .t = t, .spans = &chunks };
+	struct err ignored;
+
+	if (s->process->arenas.nr && os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) < 0)
+		pages = NULL;
+	if (pages && leaf_pages)
+		leaf_pages_lend(leaf_pages, pages);
+	k.pages = pages;
+	ask_account(&k, opt);
+	if (find_structures(&top, &guesses, &around, &k, opt->want_unused, e) < 0 ||
+		add_chunks(&k, &top, e) < 0)
 		return -1;
 	spans_settle(&chunks);
-	if (spans_lay_under(&top, &chunks) < 0)
+	if (spans_lay_under(&top, &chunks) < 0 || spans_lay_under(&top, &guesses) < 0 ||
+		spans_lay_under(&top, &around) < 0)
 		return err_set(e, ENOMEM, "cannot keep what is where");
 	*ret = top;
 	top = (struct spans){ 0 };

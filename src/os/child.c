@@ -1,17 +1,20 @@
 #include <config.h>
 
-#include "os/os.h"
+#include "os/self.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/debug.h"
+#include "os/clock.h"
 
 int
 os_own_path(char *buf, size_t size, struct err *e)
@@ -19,7 +22,8 @@ os_own_path(char *buf, size_t size, struct err *e)
 	ssize_t n = readlink("/proc/self/exe", buf, size);
 
 	if (n < 0 || (size_t)n >= size)
-		return err_set(e, n < 0 ? errno : ENAMETOOLONG, "cannot tell where memdiag is");
+		return err_set(
+			e, n < 0 ? errno : ENAMETOOLONG, "cannot find where memdiag is installed");
 	buf[n] = '\0';
 	return 0;
 }
@@ -31,17 +35,27 @@ os_fd_path(int fd, char *buf, size_t size)
 	return buf;
 }
 
+void
+os_die_first(void)
+{
+	static const char most[] = "1000"; /* OOM_SCORE_ADJ_MAX, uapi/linux/oom.h */
+	auto_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, most, sizeof most - 1) < 0)
+		debug("the OOM killer does not prefer us: %s", strerror(errno));
+}
+
 /* ---- starting ---- */
 
-/* As we were found. */
+/* The signal state at the start of memdiag. */
 struct signals {
 	sigset_t blocked;
 	struct sigaction child;
 };
 
 /*
- * Hold back all, to be waited for.  A parent of ours may have SIGCHLD ignored, and then nobody could
- * wait for a child.
+ * Block all signals, to be waited for.  memdiag's parent may have set SIGCHLD to be ignored, and
+ * then no child could be waited for.
  */
 static void
 signals_hold(struct signals *was)
@@ -61,7 +75,10 @@ signals_restore(const struct signals *was)
 	sigprocmask(SIG_SETMASK, &was->blocked, NULL);
 }
 
-/* The child tells why it could not become another program by a pipe, which closes if it does. */
+/*
+ * If the child cannot execute the program, it sends the reason through a pipe, which closes if it
+ * can.
+ */
 static _Noreturn void
 be_child(int (*fn)(void *arg, struct err *e), void *arg, int to, const struct signals *was)
 {
@@ -69,7 +86,7 @@ be_child(int (*fn)(void *arg, struct err *e), void *arg, int to, const struct si
 
 	signals_restore(was);
 	fn(arg, &e);
-	/* Who is to read it has ended, or is told nothing but that there is less than an error. */
+	/* The reader has ended, or gets less than a whole error. */
 	_exit(write(to, &e, sizeof e) == (ssize_t)sizeof e ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
@@ -107,7 +124,11 @@ start(int (*fn)(void *arg, struct err *e), void *arg, const struct signals *was,
 
 struct child {
 	pid_t pid;
+	void (*tick)(void *arg); /* NULL: none */
+	void *tick_arg;
+	uint64_t every_ns;
 	bool is_stopped;
+	bool was_left; /* we have stopped with it, and no SIGCONT has come since */
 	int status;
 	struct rusage usage;
 };
@@ -124,40 +145,63 @@ is_by_terminal(int stop_signal)
  * stop when a key is pressed for that, and whether the child does so is the child's to decide.
  */
 static bool
-look_at(struct child *c)
+collect_status(struct child *c)
 {
 	while (wait4(c->pid, &c->status, WNOHANG | WUNTRACED | WCONTINUED, &c->usage) == c->pid) {
 		if (WIFEXITED(c->status) || WIFSIGNALED(c->status))
 			return true;
 		c->is_stopped = WIFSTOPPED(c->status);
 		if (c->is_stopped && is_by_terminal(WSTOPSIG(c->status)))
-			raise(SIGSTOP);
+			c->was_left = raise(SIGSTOP) == 0;
 	}
 	return false;
 }
 
-/* A process has sent it to us, and it was not the child. */
+/*
+ * A process has sent it to us, and it was not the child.  A shell sends the SIGCONT that makes us
+ * go on to the whole job; then the child has it, unless it still is stopped.
+ */
 static bool
-is_to_be_passed_on(const siginfo_t *s, const struct child *c)
+is_to_be_passed_on(const siginfo_t *s, struct child *c)
 {
-	if (s->si_code > 0 || s->si_pid == c->pid)
-		return false;
-	/* A shell sends it to the whole job. */
-	return s->si_signo != SIGCONT || c->is_stopped;
+	const bool is_of_job = s->si_signo == SIGCONT && c->was_left && !c->is_stopped;
+
+	if (s->si_signo == SIGCONT)
+		c->was_left = false;
+	return s->si_code <= 0 && s->si_pid != c->pid && !is_of_job;
+}
+
+/* The next signal; false: there was none until the tick was due, and that was done. */
+static bool
+next_signal(const struct child *c, siginfo_t *ret)
+{
+	const struct timespec every = { .tv_sec = (time_t)(c->every_ns / 1000000000),
+		.tv_nsec = (long)(c->every_ns % 1000000000) };
+	sigset_t all;
+
+	sigfillset(&all);
+	if (!c->tick)
+		return sigwaitinfo(&all, ret) >= 0;
+	if (sigtimedwait(&all, ret, &every) >= 0)
+		return true;
+	if (errno == EAGAIN)
+		c->tick(c->tick_arg);
+	return false;
 }
 
 static void
 wait_for_end(struct child *c)
 {
-	sigset_t all;
 	siginfo_t s;
 
-	sigfillset(&all);
-	while (!look_at(c)) {
-		if (sigwaitinfo(&all, &s) < 0 || s.si_signo == SIGCHLD)
+	while (!collect_status(c)) {
+		if (!next_signal(c, &s) || s.si_signo == SIGCHLD)
 			continue;
-		/* What a signal has just done to the child must be known before it is sent again. */
-		if (look_at(c))
+		/*
+		 * The effect of a signal on the child must be known before the signal is sent
+		 * again.
+		 */
+		if (collect_status(c))
 			return;
 		if (is_to_be_passed_on(&s, c))
 			kill(c->pid, s.si_signo);
@@ -173,7 +217,14 @@ to_ns(const struct timeval *t)
 int
 os_run_child(int (*fn)(void *arg, struct err *e), void *arg, struct os_end *ret, struct err *e)
 {
-	struct child c = { 0 };
+	return os_run_child_ticking(fn, arg, NULL, NULL, 0, ret, e);
+}
+
+int
+os_run_child_ticking(int (*fn)(void *arg, struct err *e), void *arg, void (*tick)(void *arg),
+	void *tick_arg, uint64_t every_ns, struct os_end *ret, struct err *e)
+{
+	struct child c = { .tick = tick, .tick_arg = tick_arg, .every_ns = every_ns };
 	struct signals was;
 	uint64_t begin_ns = os_now_ns();
 	int failed;
@@ -185,6 +236,7 @@ os_run_child(int (*fn)(void *arg, struct err *e), void *arg, struct os_end *ret,
 	signals_restore(&was);
 	if (failed)
 		return -1;
+	ret->pid = c.pid;
 	ret->status = c.status;
 	ret->elapsed_ns = os_now_ns() - begin_ns;
 	ret->user_ns = to_ns(&c.usage.ru_utime);
@@ -212,5 +264,5 @@ os_end_as(int wait_status)
 		sigprocmask(SIG_UNBLOCK, &only, NULL);
 		raise(sig);
 	}
-	return 128 + sig;	/* as a shell says it */
+	return 128 + sig; /* as a shell says it */
 }

@@ -1,7 +1,7 @@
 /*
- * The files that were mapped.  A core file has only what was written to of them, and the first page
- * of each ELF file, in which the build-id is: with it the very file can be told from another of that
- * name.
+ * The files that were mapped.  A core file has only the pages of them that were written to, and the
+ * first page of each ELF file, which has the build-id: by it the very file can be distinguished
+ * from another of that name.
  */
 #include <config.h>
 
@@ -15,14 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/debug.h"
 
 #define HEADER_BYTES 4096
 
 struct build_id {
 	unsigned char v[64];
-	size_t bytes;		/* 0: there is none */
+	size_t bytes; /* 0: none */
 };
 
 static void
@@ -75,19 +74,21 @@ build_id_of(Elf *elf)
 	return id;
 }
 
-/* What the core file has of the beginning of F, as an ELF file; NULL if it is none. */
+/* The beginning of F in the core file, as an ELF file; NULL if it is not there. */
 static Elf *
 header_in_core(const struct core *c, const struct core_file *f, char head[HEADER_BYTES])
 {
-	struct err e;
-	ssize_t n = f->header.v ? core_read_some(c, f->header, head, HEADER_BYTES, &e) : 0;
+	const struct core_segment *s = f->header.v ? core_segment_from(c, f->header) : NULL;
+	ssize_t n = s && s->start.v <= f->header.v
+		? core_read_segment(c, s, f->header, head, HEADER_BYTES)
+		: 0;
 
 	return n > 0 ? elf_memory(head, (size_t)n) : NULL;
 }
 
 /*
- * Whether the file has its code.  Files of debug information alone have the same build-id, and often
- * the same name; their sections are there without contents.
+ * Whether the file has its code.  Files of debug information alone have the same build-id, and
+ * often the same name; their sections are there without contents.
  */
 static bool
 has_code(Elf *elf)
@@ -110,7 +111,7 @@ open_if_same(const char *path, const struct build_id *id)
 	struct stat st;
 	int fd;
 
-	/* The path comes from a stranger; opening a device may do something. */
+	/* The path is untrusted; opening a device may have effects. */
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return -1;
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -153,8 +154,9 @@ find_file(const struct core *c, const struct core_file *f, const struct build_id
 	for (size_t i = 0; base && fd < 0 && i < sizeof tries / sizeof *tries; i++) {
 		char path[2 * PATH_MAX];
 
-		if (tries[i].directory && (size_t)snprintf(path, sizeof path, "%s/%s",
-				tries[i].directory, tries[i].name) < sizeof path)
+		if (tries[i].directory &&
+			(size_t)snprintf(path, sizeof path, "%s/%s", tries[i].directory,
+				tries[i].name) < sizeof path)
 			fd = open_if_same(path, id);
 	}
 	return fd;
@@ -184,7 +186,7 @@ core_file_of(const struct core *c, const struct core_mapping *m)
 	struct core_file *f = &c->file.v[m->file];
 
 	if (!f->is_tried) {
-		f->is_tried = true;	/* first: reading its header in the core file may ask for it */
+		f->is_tried = true;
 		open_file(c, f);
 	}
 	return f->fd < 0 ? NULL : f;
@@ -196,7 +198,7 @@ core_mapping_flags(const struct core *c, const struct core_mapping *m)
 	const struct core_file *f = &c->file.v[m->file];
 	char head[HEADER_BYTES];
 	auto_elf Elf *elf = header_in_core(c, f, head);
-	uint64_t vaddr = m->start.v - f->header.v;	/* the first byte is at vaddr 0, or: */
+	uint64_t vaddr = m->start.v - f->header.v; /* the first byte is at vaddr 0, or: */
 	bool has_base = false;
 	GElf_Phdr p;
 

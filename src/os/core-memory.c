@@ -9,47 +9,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/pages.h"
 
 /* How much is looked through for zeroes at a time. */
 #define PIECE_BYTES (UINT64_C(1) << 20)
 
-/* ---- what is where ---- */
-
-const struct core_segment *
-core_segment_from(const struct core *c, raddr a)
-{
-	size_t low = 0, high = c->segment.nr;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->segment.v[mid].end.v <= a.v)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < c->segment.nr ? &c->segment.v[low] : NULL;
-}
-
-const struct core_mapping *
-core_mapping_at(const struct core *c, raddr a)
-{
-	size_t low = 0, high = c->mapping.nr;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->mapping.v[mid].end.v <= a.v)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < c->mapping.nr && c->mapping.v[low].start.v <= a.v ? &c->mapping.v[low] : NULL;
-}
-
 /* ---- reading ---- */
 
-/* As pread(), but of what a mapping of the file shows. */
+/* As pread(), from the part that a mapping of the file has. */
 static ssize_t
 read_mapped_file(const struct core_file *f, uint64_t offset, char *to, size_t size)
 {
@@ -64,22 +31,19 @@ read_mapped_file(const struct core_file *f, uint64_t offset, char *to, size_t si
 	return n < 0 ? -1 : (ssize_t)size;
 }
 
-/* As pread(), from address A, at most to the end of what has the same place; 0: it is nowhere. */
+/* As pread(), from address A, at most to the end of the same piece; 0: no piece has it. */
 static ssize_t
 read_once(const struct core *c, raddr a, char *to, size_t size)
 {
 	const struct core_segment *s = core_segment_from(c, a);
 	const struct core_mapping *m;
 	const struct core_file *f;
-	uint64_t skip, left;
+	uint64_t left;
 
 	if (!s || a.v < s->start.v)
 		return 0;
-	skip = a.v - s->start.v;
-	if (skip < s->data_bytes) {
-		left = skip < s->there_bytes ? s->there_bytes - skip : 0;
-		return pread(c->fd, to, size < left ? size : left, (off_t)(s->offset + skip));
-	}
+	if (a.v - s->start.v < s->data_bytes)
+		return core_read_segment(c, s, a, to, size);
 	m = core_mapping_at(c, a);
 	f = m ? core_file_of(c, m) : NULL;
 	if (!f)
@@ -107,8 +71,8 @@ core_read_some(const struct core *c, raddr from, void *to, size_t size, struct e
 }
 
 int
-core_read_each(const struct core *c, const raddr *from, size_t nr, size_t size, void *to,
-	struct err *e)
+core_read_each(
+	const struct core *c, const raddr *from, size_t nr, size_t size, void *to, struct err *e)
 {
 	for (size_t i = 0; i < nr; i++) {
 		char *at = (char *)to + i * size;
@@ -129,11 +93,11 @@ struct walk {
 	int (*fn)(const struct os_page_run *run, void *arg);
 	void *arg;
 	struct err *e;
-	raddr start, end;	/* a run that is not told yet: the next may continue it */
+	raddr start, end; /* a run that is not reported yet: the next may continue it */
 };
 
 static int
-tell(struct walk *w)
+report_present(struct walk *w)
 {
 	struct os_page_run run = { .start = w->start, .end = w->end, .is_present = true };
 
@@ -150,7 +114,7 @@ add_present(struct walk *w, uint64_t start, uint64_t end)
 	start &= ~mask;
 	end = (end + mask) & ~mask;
 	if (start > w->end.v) {
-		stop = tell(w);
+		stop = report_present(w);
 		w->start.v = start;
 	}
 	w->end.v = end;
@@ -161,7 +125,7 @@ add_present(struct walk *w, uint64_t start, uint64_t end)
 static int
 walk_holes(struct walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
 {
-	uint64_t bias = s->start.v - s->offset;	/* from a place in the file to an address */
+	uint64_t bias = s->start.v - s->offset; /* from a place in the file to an address */
 
 	while (from < to) {
 		off_t data = lseek(w->c->fd, (off_t)(from - bias), SEEK_DATA);
@@ -207,7 +171,8 @@ walk_nonzero(struct walk *w, const struct core_segment *s, uint64_t from, uint64
 		for (uint64_t at = 0; at < (uint64_t)n; at += page) {
 			uint64_t len = (uint64_t)n - at < page ? (uint64_t)n - at : page;
 			int stop = is_zero(piece + at, len)
-				? 0 : add_present(w, from + at, from + at + len);
+				? 0
+				: add_present(w, from + at, from + at + len);
 
 			if (stop)
 				return stop;
@@ -231,11 +196,11 @@ core_pages_walk(const struct core *c, raddr start, raddr end,
 			: (s->start.v + s->there_bytes) & -c->page_bytes;
 		uint64_t from = start.v > s->start.v ? start.v : s->start.v;
 		uint64_t to = end.v < data_end ? end.v : data_end;
-		int stop = c->has_holes ? walk_holes(&w, s, from, to)
-					: walk_nonzero(&w, s, from, to);
+		int stop =
+			c->has_holes ? walk_holes(&w, s, from, to) : walk_nonzero(&w, s, from, to);
 
 		if (stop)
 			return stop;
 	}
-	return tell(&w);
+	return report_present(&w);
 }

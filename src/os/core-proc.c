@@ -1,4 +1,4 @@
-/* What /proc says of a process, said of a core file. */
+/* The facts that /proc reports of a process, taken from a core file. */
 #include <config.h>
 
 #include "os/os-priv.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "os/threads.h"
 
 /* The kernel's own gate of x86-64 and whatever else lies in its half. */
 #define USER_END (UINT64_C(1) << 63)
@@ -20,7 +20,8 @@ int
 core_refuse(const struct target *t, const char *what, struct err *e)
 {
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot %s: %s is a core file, and that takes a living process", what, t->core->path);
+		"cannot %s: %s is a core file, and that takes a living process", what,
+		t->core->path);
 }
 
 uint64_t
@@ -63,9 +64,9 @@ program_mapping(const struct core *c)
 
 /* ---- maps ---- */
 
-/* The names the kernel would show, told by where it put things. */
+/* The names that the kernel would show, derived from the order of the mappings. */
 struct names {
-	raddr stack, vdso, heap;	/* in the segments that have them; 0: none */
+	raddr stack, vdso, heap; /* in the segments that have them; 0: none */
 };
 
 /* Something the kernel puts onto the stack of a program that begins (fs/binfmt_elf.c). */
@@ -78,9 +79,9 @@ address_on_stack(const struct core *c)
 }
 
 /*
- * The first memory of no file behind the program that does not touch it: what touches it is its bss.
- * When a program is run without randomisation, brk begins where bss ends and both are one; then
- * nothing tells.
+ * The first anonymous memory behind the program that does not touch it: memory that touches it is
+ * its bss.  If a program is run without randomisation, brk begins where bss ends and both are one;
+ * then they cannot be distinguished.
  */
 static raddr
 find_heap(const struct core *c)
@@ -95,7 +96,7 @@ find_heap(const struct core *c)
 		m < c->mapping.v + c->mapping.nr && m->file == program->file; m++)
 		touched = m->end;
 	s = core_segment_from(c, touched);
-	if (s && s->start.v <= touched.v) {	/* its bss */
+	if (s && s->start.v <= touched.v) { /* its bss */
 		touched = s->end;
 		s = core_segment_from(c, touched);
 	}
@@ -181,7 +182,8 @@ core_proc_read(const struct target *t, pid_t tid, const char *name, struct text 
 	if (!tid && strcmp(name, "auxv") == 0 && c->auxv_bytes) {
 		out->v = malloc(c->auxv_bytes + 1);
 		if (!out->v)
-			return err_set(e, ENOMEM, "cannot read the auxiliary vector in %s", c->path);
+			return err_set(
+				e, ENOMEM, "cannot read the auxiliary vector in %s", c->path);
 		memcpy(out->v, c->auxv, c->auxv_bytes);
 		out->v[c->auxv_bytes] = '\0';
 		out->len = c->auxv_bytes;
@@ -208,7 +210,7 @@ core_status(const struct target *t, struct os_status *ret)
 	const struct core *c = t->core;
 
 	*ret = (struct os_status){
-		.state = 'T',	/* it stands still */
+		.state = 'T', /* it stands still */
 		.tgid = t->pid,
 		.ppid = c->ppid,
 		.uid = c->uid,
@@ -245,6 +247,15 @@ core_threads(const struct core *c, size_t max, pid_t **ret_tids, size_t *ret_nr,
 	*ret_tids = tids;
 	*ret_nr = nr;
 	return 0;
+}
+
+/* gcore has it among the threads, without registers (arch/x86/kernel/process.c, copy_thread()). */
+bool
+core_is_kernel_worker(const struct core *c, pid_t tid)
+{
+	const struct core_thread *thread = core_thread(c, tid);
+
+	return thread && !thread->sp.v && !thread->pc.v;
 }
 
 int

@@ -28,13 +28,16 @@
 /* 60,000 threads have 200 MB of notes. */
 #define NOTES_MAX_BYTES (UINT64_C(1) << 30)
 
-/* Where struct elf_prstatus and elf_prpsinfo of a machine have what is of use (linux/elfcore.h). */
+/*
+ * The offsets of the members of struct elf_prstatus and elf_prpsinfo of a machine that are used
+ * (linux/elfcore.h).
+ */
 struct core_machine {
 	int machine, class;
 	const char *name;
 	struct {
 		unsigned int bytes, signal, tid, sp, pc;
-		unsigned int pointer;	/* 0: in a note of its own, or nowhere */
+		unsigned int pointer; /* 0: in a note of its own, or nowhere */
 	} status;
 	struct {
 		unsigned int uid, pid, ppid, name;
@@ -45,34 +48,42 @@ struct core_machine {
 #define COMM_BYTES 16
 
 static const struct core_machine machines[] = {
-	{ EM_X86_64, ELFCLASS64, "x86-64", { 336, 12, 32, 264, 240, 280 }, { 16, 24, 28, 40 }, false },
-	{ EM_AARCH64, ELFCLASS64, "aarch64", { 392, 12, 32, 360, 368, 0 }, { 16, 24, 28, 40 }, false },
+	{ EM_X86_64, ELFCLASS64, "x86-64", { 336, 12, 32, 264, 240, 280 }, { 16, 24, 28, 40 },
+		false },
+	{ EM_AARCH64, ELFCLASS64, "aarch64", { 392, 12, 32, 360, 368, 0 }, { 16, 24, 28, 40 },
+		false },
 	{ EM_386, ELFCLASS32, "i386", { 144, 12, 24, 132, 120, 0 }, { 8, 12, 16, 28 }, true },
 };
 
 /* ---- is it a core file ---- */
 
-/* What has such a beginning, as a hint. */
+/* The file formats with these first bytes, as a hint. */
 static int
 not_a_core(const struct core *c, struct err *e)
 {
 	static const struct {
 		const char *magic, *unpack;
 	} packed[] = {
-		{ "\x28\xb5\x2f\xfd", "zstd -d" }, { "\xfd" "7zXZ", "xz -d" },
-		{ "\x1f\x8b", "gzip -d" }, { "\x04\x22\x4d\x18", "lz4 -d" }, { "BZh", "bzip2 -d" },
+		{ "\x28\xb5\x2f\xfd", "zstd -d" },
+		{ "\xfd"
+		  "7zXZ",
+			"xz -d" },
+		{ "\x1f\x8b", "gzip -d" },
+		{ "\x04\x22\x4d\x18", "lz4 -d" },
+		{ "BZh", "bzip2 -d" },
 	};
 	char head[8] = "";
 
 	if (pread(c->fd, head, sizeof head, 0) < 0)
 		return err_set(e, errno, "cannot read %s", c->path);
 	if (memcmp(head, ELFMAG, SELFMAG) == 0)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s was cut off within its headers", c->path);
+		return err_set_kind(
+			e, ERR_UNSUPPORTED, 0, "%s was cut off within its headers", c->path);
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no core file", c->path);
 	for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
 		if (memcmp(head, packed[i].magic, strlen(packed[i].magic)) == 0)
-			return err_hint(e, "It is compressed: unpack it with %s first", packed[i].unpack);
+			return err_hint(
+				e, "It is compressed: unpack it with %s first", packed[i].unpack);
 	return -1;
 }
 
@@ -84,16 +95,17 @@ check_header(struct core *c, struct err *e)
 	if (!c->elf || elf_kind(c->elf) != ELF_K_ELF || !gelf_getehdr(c->elf, &h))
 		return not_a_core(c, e);
 	if (h.e_type != ET_CORE)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s is no core file but %s", c->path,
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no core file but %s", c->path,
 			h.e_type == ET_REL ? "an object file" : "a program or a library");
 	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
 		if (h.e_machine == machines[i].machine && h.e_ident[EI_CLASS] == machines[i].class)
 			c->machine = &machines[i];
 	if (!c->machine || h.e_ident[EI_DATA] != ELFDATA2LSB)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s is the core file of a machine memdiag does not know (ELF machine %d, %s)",
-			c->path, h.e_machine, h.e_ident[EI_CLASS] == ELFCLASS64 ? "64 bit" : "32 bit");
+			"%s is the core file of a machine memdiag does not know (ELF machine %d, "
+			"%s)",
+			c->path, h.e_machine,
+			h.e_ident[EI_CLASS] == ELFCLASS64 ? "64 bit" : "32 bit");
 	c->word_bytes = c->machine->class == ELFCLASS64 ? 8 : 4;
 	return 0;
 }
@@ -124,7 +136,7 @@ take_thread(struct core *c, const char *note)
 
 	if (!thread)
 		return -1;
-	if (c->thread.nr == 1)	/* the one that was hit comes first */
+	if (c->thread.nr == 1) /* the one that was hit comes first */
 		c->signal = (int16_t)read_number(note + m->status.signal, 2);
 	thread->tid = (pid_t)read_number(note + m->status.tid, 4);
 	thread->sp.v = read_number(note + m->status.sp, c->word_bytes);
@@ -145,7 +157,7 @@ take_process(struct core *c, struct target *t, const char *note, size_t len)
 	t->pid = (pid_t)note_number(note, len, m->info.pid, 4);
 	if (m->info.name + COMM_BYTES <= len)
 		memcpy(name, note + m->info.name, COMM_BYTES);
-	text_printable(name, t->comm, sizeof t->comm);
+	text_escape(name, t->comm, sizeof t->comm);
 }
 
 /*
@@ -219,7 +231,8 @@ read_notes(struct core *c, struct target *t, const GElf_Phdr *p, struct err *e)
 	if (!data)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%s was cut off: it has %" PRIu64 " bytes, and its notes would be %" PRIu64
-			" bytes from %" PRIu64 " on", c->path, c->file_bytes, p->p_filesz, p->p_offset);
+			" bytes from %" PRIu64 " on",
+			c->path, c->file_bytes, p->p_filesz, p->p_offset);
 	while ((at = gelf_getnote(data, at, &h, &name, &desc)) > 0) {
 		const char *base = data->d_buf;
 
@@ -263,7 +276,7 @@ read_program_headers(struct core *c, struct target *t, struct err *e)
 	if (elf_getphdrnum(c->elf, &nr) < 0 || !gelf_getehdr(c->elf, &h) || nr < h.e_phnum ||
 		nr == PN_XNUM)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s was cut off: where its memory is cannot be told any more", c->path);
+			"%s was cut off: cannot find the memory in it", c->path);
 	for (size_t i = 0; i < nr; i++) {
 		GElf_Phdr p;
 
@@ -288,7 +301,7 @@ segment_by_start(const void *a, const void *b)
 	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
 }
 
-/* Of segments that overlap, which a sane file has none of, the first one counts. */
+/* If segments overlap, which happens in no valid file, the first one counts. */
 static void
 sort_segments(struct core *c)
 {
@@ -328,8 +341,7 @@ sort_mappings(struct core *c)
 	for (size_t i = 0; i < c->mapping.nr; i++) {
 		const struct core_mapping *m = &c->mapping.v[i];
 
-		if (m->start.v < m->end.v &&
-			(!kept || m->start.v >= c->mapping.v[kept - 1].end.v))
+		if (m->start.v < m->end.v && (!kept || m->start.v >= c->mapping.v[kept - 1].end.v))
 			c->mapping.v[kept++] = *m;
 	}
 	c->mapping.nr = kept;
@@ -390,7 +402,8 @@ add_left_out(struct core *c)
 		if (next && next->start.v < m->end.v)
 			continue;
 		left_out[nr++] = (struct core_segment){
-			.start = m->start, .end = m->end, .flags = core_mapping_flags(c, m) };
+			.start = m->start, .end = m->end, .flags = core_mapping_flags(c, m)
+		};
 	}
 	for (size_t i = 0; i < nr; i++) {
 		struct core_segment *s = array_add(&c->segment);
@@ -406,9 +419,9 @@ add_left_out(struct core *c)
 /* ---- pages ---- */
 
 /*
- * Whether there is a hole in what was written of memory.  The kernel leaves one for every page that
- * a mapping does not have (dump_user_range(), fs/coredump.c); gcore and pipes write zeroes.  gcore's
- * notes come last: if its file has holes, somebody has copied it, and zero pages became holes.
+ * Whether there is a hole in the memory that was written.  The kernel leaves one for every page
+ * that a mapping does not have (dump_user_range(), fs/coredump.c); gcore and pipes write zeroes.
+ * gcore's notes come last: if its file has holes, it was copied, and zero pages became holes.
  */
 static bool
 has_holes(const struct core *c)
@@ -453,7 +466,7 @@ open_file(struct core *c, struct err *e)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no regular file", c->path);
 	c->file_bytes = (uint64_t)st.st_size;
 	elf_version(EV_CURRENT);
-	/* Not mapped: a file that is cut off while we look would be a fault of ours. */
+	/* Not mapped: if a file is truncated while we read it, a mapping would raise SIGBUS. */
 	c->elf = elf_begin(c->fd, ELF_C_READ, NULL);
 	return 0;
 }
@@ -472,7 +485,7 @@ read_core(struct core *c, struct target *t, struct err *e)
 	c->page_bytes = page_size(c);
 	if (list_files(c) < 0 || add_left_out(c) < 0)
 		return err_set(e, ENOMEM, "cannot list the files in %s", c->path);
-	if (!t->pid)	/* there was no NT_PRPSINFO; mostly the main thread has the lowest number */
+	if (!t->pid) /* there was no NT_PRPSINFO; mostly the main thread has the lowest number */
 		t->pid = c->thread.v[0].tid;
 	t->mem_tid = t->pid;
 	c->has_holes = has_holes(c);
@@ -480,26 +493,6 @@ read_core(struct core *c, struct target *t, struct err *e)
 		c->machine->name, c->segment.nr, c->file.nr, c->thread.nr,
 		c->has_holes ? "with" : "no");
 	return 0;
-}
-
-int
-target_open_core(struct target *t, const char *path, const char *sysroot, struct err *e)
-{
-	struct core *c = calloc(1, sizeof *c);
-
-	*t = (struct target)TARGET_NONE;
-	if (!c)
-		return err_set(e, ENOMEM, "cannot open %s", path);
-	t->core = c;
-	c->fd = -1;
-	c->path = strdup(path);
-	c->sysroot = sysroot ? strdup(sysroot) : NULL;
-	if (!c->path || (sysroot && !c->sysroot))
-		err_set(e, ENOMEM, "cannot open %s", path);
-	else if (read_core(c, t, e) == 0)
-		return 0;
-	target_release(t);
-	return -1;
 }
 
 void
@@ -520,6 +513,42 @@ core_free(struct core *c)
 	free(c);
 }
 
+int
+target_open_core(struct target *t, const char *path, const char *sysroot, struct err *e)
+{
+	struct core *c = calloc(1, sizeof *c);
+
+	*t = (struct target)TARGET_NONE;
+	if (!c)
+		return err_set(e, ENOMEM, "cannot open %s", path);
+	t->core = c;
+	c->fd = -1;
+	c->path = strdup(path);
+	c->sysroot = sysroot ? strdup(sysroot) : NULL;
+	if (!c->path || (sysroot && !c->sysroot))
+		err_set(e, ENOMEM, "cannot open %s", path);
+	else if (read_core(c, t, e) == 0)
+		return 0;
+	core_free(c);
+	*t = (struct target)TARGET_NONE;
+	return -1;
+}
+
+/* Whether the first page of a mapped file was written: by its ELF header the file is known. */
+static bool
+has_headers(const struct core *c)
+{
+	for (size_t i = 0; i < c->mapping.nr; i++) {
+		const struct core_mapping *m = &c->mapping.v[i];
+		const struct core_segment *s =
+			m->offset_bytes ? NULL : core_segment_from(c, m->start);
+
+		if (s && s->start.v <= m->start.v && m->start.v < s->start.v + s->data_bytes)
+			return true;
+	}
+	return false;
+}
+
 bool
 os_core_facts(const struct target *t, struct os_core_facts *ret)
 {
@@ -531,6 +560,7 @@ os_core_facts(const struct target *t, struct os_core_facts *ret)
 	*ret = (struct os_core_facts){ .path = c->path, .signal = c->signal };
 	s = core_segment_from(c, c->thread.v[0].sp);
 	ret->is_filtered = s && s->start.v <= c->thread.v[0].sp.v && !s->data_bytes;
+	ret->lacks_headers = c->mapping.nr && !has_headers(c);
 	for (size_t i = 0; i < c->segment.nr; i++) {
 		s = &c->segment.v[i];
 		ret->memory_bytes += s->data_bytes;

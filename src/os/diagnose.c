@@ -1,10 +1,10 @@
 /*
- * Why a target may not be traced.  The kernel says EPERM for a dozen reasons (kernel/ptrace.c,
- * __ptrace_may_access; security/yama/yama_lsm.c); /proc tells which one it was.
+ * The reason why a target may not be traced.  The kernel returns EPERM for a dozen reasons
+ * (kernel/ptrace.c, __ptrace_may_access; security/yama/yama_lsm.c); /proc shows which one it was.
  */
 #include <config.h>
 
-#include "os/os.h"
+#include "os/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/os.h"
 
 static long
 yama_scope(void)
@@ -67,7 +68,7 @@ os_rights(struct os_rights *ret)
 {
 	auto_text struct text text = { 0 };
 	auto_fd int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	struct os_rights us = { .uid = geteuid() };
+	struct os_rights us = { .uid = geteuid(), .gid = getegid() };
 	const char *line;
 
 	us.yama_scope = yama_scope();
@@ -80,6 +81,7 @@ os_rights(struct os_rights *ret)
 	if (line) {
 		uint64_t caps = strtoull(line + 8, NULL, 16);
 
+		ret->capabilities = caps;
 		ret->has_ptrace = caps >> CAP_SYS_PTRACE & 1;
 		ret->has_read = (caps >> CAP_DAC_READ_SEARCH | caps >> CAP_DAC_OVERRIDE) & 1;
 	}
@@ -99,7 +101,8 @@ shares_user_namespace(const struct target *t)
 }
 
 static int
-refuse(struct err *e, const struct target *t, const char *did, const char *why, const char *help)
+refuse_access(
+	struct err *e, const struct target *t, const char *did, const char *why, const char *help)
 {
 	err_set_kind(e, ERR_PERMISSION, 0, "may not %s: %d (%s) %s", did, t->pid, t->comm, why);
 	e->code = EPERM;
@@ -109,16 +112,30 @@ refuse(struct err *e, const struct target *t, const char *did, const char *why, 
 static int
 refuse_traced(struct err *e, const struct target *t, const char *did, pid_t tracer)
 {
-	char name[64] = "?", why[128];
-	struct target other = TARGET_NONE;
-	struct err ignored;
+	char path[32], name[64] = "?", why[128];
+	auto_text struct text text = { 0 };
+	auto_fd int fd = -1;
 
-	if (target_open(&other, tracer, &ignored) == 0)
-		snprintf(name, sizeof name, "%s", other.comm);
-	target_release(&other);
+	snprintf(path, sizeof path, "/proc/%d/comm", tracer);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && text_read(&text, fd, 64) == 0) {
+		text.v[strcspn(text.v, "\n")] = '\0';
+		text_printable(text.v, name, sizeof name);
+	}
 	snprintf(why, sizeof why, "is traced by process %d (%s), and only one tracer is allowed",
 		tracer, name);
-	return refuse(e, t, did, why, "End that debugger or tracer first");
+	return refuse_access(e, t, did, why, "End that debugger or tracer first");
+}
+
+/*
+ * The users that could do it, for one that is not root, or that is and still lacks a capability.
+ */
+static const char *
+who_may(const struct os_rights *us)
+{
+	return us->uid ? "Run memdiag as root; in a container, give it --cap-add=SYS_PTRACE"
+		       : "memdiag is root, but lacks CAP_SYS_PTRACE: in a container, give it "
+			 "--cap-add=SYS_PTRACE";
 }
 
 static int
@@ -126,15 +143,58 @@ refuse_yama(struct err *e, const struct target *t, const char *did, long scope)
 {
 	switch (scope) {
 	case 1:
-		return refuse(e, t, did, "is not our descendant, and kernel.yama.ptrace_scope is 1",
+		return refuse_access(e, t, did,
+			"is not a child of memdiag, and kernel.yama.ptrace_scope is 1",
 			"Run memdiag as root, or: sysctl kernel.yama.ptrace_scope=0");
 	case 2:
-		return refuse(e, t, did, "needs CAP_SYS_PTRACE: kernel.yama.ptrace_scope is 2",
+		return refuse_access(e, t, did,
+			"needs CAP_SYS_PTRACE: kernel.yama.ptrace_scope is 2",
 			"Run memdiag as root");
 	default:
-		return refuse(e, t, did, "is out of reach: kernel.yama.ptrace_scope is 3",
-			"Nobody may trace on this machine until it is rebooted with another setting");
+		return refuse_access(e, t, did, "is out of reach: kernel.yama.ptrace_scope is 3",
+			"Tracing is off on this machine until it is rebooted with another setting");
 	}
+}
+
+/*
+ * Whether one of IDS is not OURS: the real, the effective and the saved one must be
+ * (__ptrace_may_access()).
+ */
+static bool
+find_other(const uint32_t ids[3], uint32_t ours, uint32_t *ret)
+{
+	for (int i = 0; i < 3; i++)
+		if (ids[i] != ours) {
+			*ret = ids[i];
+			return true;
+		}
+	return false;
+}
+
+/* Fails, with E, if the target is of another user or group and we lack the capability for that. */
+static int
+check_owner(const struct target *t, const struct os_status *s, const struct os_rights *us,
+	const char *did, struct err *e)
+{
+	uint32_t other;
+	char why[256];
+
+	if (us->has_ptrace)
+		return 0;
+	if (find_other(s->uids, us->uid, &other)) {
+		snprintf(why, sizeof why, "belongs to uid %u, and we are uid %u", other, us->uid);
+		return refuse_access(e, t, did, why,
+			"CAP_SYS_PTRACE is missing: run memdiag as that user or as root; in a "
+			"container, give it --cap-add=SYS_PTRACE");
+	}
+	if (find_other(s->gids, us->gid, &other)) {
+		snprintf(why, sizeof why, "runs with gid %u, and memdiag with gid %u", other,
+			us->gid);
+		return refuse_access(e, t, did, why,
+			"CAP_SYS_PTRACE is missing: run memdiag with that group (sg) "
+			"or as root; in a container, give it --cap-add=SYS_PTRACE");
+	}
+	return 0;
 }
 
 int
@@ -143,7 +203,7 @@ os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 	struct os_rights us;
 	struct os_status s;
 	struct err gone;
-	char why[192];
+	char why[256];
 
 	os_rights(&us);
 	if (os_status(t, 0, &s, &gone) < 0) {
@@ -151,37 +211,46 @@ os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 		return -1;
 	}
 	if (s.state == 'Z' && t->mem_tid == t->pid)
-		return err_set_kind(e, ERR_GONE, 0, "process %d (%s) is a zombie: it has ended", t->pid,
-			t->comm);
+		return err_set_kind(e, ERR_GONE, 0, "process %d (%s) is a zombie: it has ended",
+			t->pid, t->comm);
 	if (s.tracer)
 		return refuse_traced(e, t, did, s.tracer);
-	if (s.uid != us.uid && !us.has_ptrace) {
-		snprintf(why, sizeof why, "belongs to uid %u, and we are uid %u", s.uid, us.uid);
-		return refuse(e, t, did, why,
-			"CAP_SYS_PTRACE is missing: run memdiag as that user or as root; in a "
-			"container, give it --cap-add=SYS_PTRACE");
-	}
+	if (check_owner(t, &s, &us, did, e) < 0)
+		return -1;
 	/* /proc/PID/pagemap and mem are files that only their owner may open. */
 	if (s.uid != us.uid && !us.has_read) {
-		snprintf(why, sizeof why, "belongs to uid %u, and we are uid %u without "
-			"CAP_DAC_READ_SEARCH", s.uid, us.uid);
-		return refuse(e, t, did, why, "Run memdiag as that user or as root");
+		snprintf(why, sizeof why,
+			"belongs to uid %u, and we are uid %u without "
+			"CAP_DAC_READ_SEARCH",
+			s.uid, us.uid);
+		return refuse_access(e, t, did, why, "Run memdiag as that user or as root");
 	}
+	/*
+	 * __ptrace_may_access(): a tracer without the capability must have all that the target has.
+	 */
+	if (!us.has_ptrace && s.capabilities & ~us.capabilities)
+		return refuse_access(
+			e, t, did, "has capabilities that memdiag does not have", who_may(&us));
 	if (!us.has_ptrace && !is_dumpable(t, s.uid))
-		return refuse(e, t, did,
+		return refuse_access(e, t, did,
 			"is not dumpable (a set-uid program, file capabilities, or its own prctl)",
 			"CAP_SYS_PTRACE is needed: run memdiag as root");
 	if (!shares_user_namespace(t))
-		return refuse(e, t, did, "lives in a user namespace that is not ours",
+		return refuse_access(e, t, did, "is in another user namespace than memdiag",
 			"Run memdiag on the host as root, or as root inside that namespace");
 	if (us.yama_scope == 3 || (us.yama_scope && !us.has_ptrace))
 		return refuse_yama(e, t, did, us.yama_scope);
 	if (us.has_filter)
-		return refuse(e, t, did, "may be allowed, but a seccomp filter is on memdiag itself",
-			"In a container: --security-opt seccomp=unconfined, or a profile that allows "
+		return refuse_access(e, t, did,
+			"may be allowed, but a seccomp filter applies to memdiag itself",
+			"In a container: --security-opt seccomp=unconfined, or a profile that "
+			"allows "
 			"ptrace and process_vm_readv");
-	snprintf(why, sizeof why, "is protected by something we cannot see (security modules: %s)",
-		us.lsm);
-	return refuse(e, t, did, why,
-		"Look at the audit log: SELinux deny_ptrace, an AppArmor ptrace rule, Landlock");
+	snprintf(why, sizeof why,
+		"was traced by another process a moment ago, or is protected by a security "
+		"module (the kernel has: %s)",
+		strcmp(us.lsm, "?") ? us.lsm : "list not readable");
+	return refuse_access(e, t, did, why,
+		"Try again; else look at the audit log: SELinux, an AppArmor ptrace rule, "
+		"Landlock");
 }

@@ -1,14 +1,29 @@
 #include <config.h>
 
-#include "os/os.h"
+#include "os/machine.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
+
+unsigned int
+os_linux_version(void)
+{
+	unsigned int major, minor;
+	struct utsname u;
+
+	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return 0;
+	return OS_LINUX(major, minor);
+}
 
 int
 os_nr_cpus(void)
@@ -18,105 +33,65 @@ os_nr_cpus(void)
 	return n > 0 ? (int)n : 1;
 }
 
-/* Read the number in file DIR/NAME; false if there is none ("max" is none). */
-static bool
-read_number(const char *dir, const char *name, uint64_t *ret)
+/*
+ * Before 6.16 VmRSS is read without the part that each CPU (6.2+) or thread (before) still holds
+ * back: at most a batch of max(32, 2 * CPUs) pages a CPU for each of three counters
+ * (lib/percpu_counter.c), or 64 pages a thread (mm/memory.c, SPLIT_RSS).
+ */
+uint64_t
+os_rss_lag(unsigned int linux_version, uint64_t nr_threads)
 {
-	auto_text struct text text = { 0 };
-	auto_fd int fd = -1;
-	char path[4096], *end;
+	uint64_t cpus = (uint64_t)os_nr_cpus(), batch = 2 * cpus > 32 ? 2 * cpus : 32;
+	uint64_t per_thread = 64 * nr_threads;
+	uint64_t pages = batch * cpus > per_thread ? batch * cpus : per_thread;
 
-	if ((size_t)snprintf(path, sizeof path, "%s/%s", dir, name) >= sizeof path)
-		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || text_read(&text, fd, 4096) < 0 || !text.v)
-		return false;
-	*ret = strtoull(text.v, &end, 10);
-	return end != text.v;
+	return linux_version < OS_LINUX(6, 16) ? 3 * pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* v1 says "no limit" with a number near 2^63 (mm/page_counter.c). */
-#define CGROUP_NO_LIMIT (UINT64_C(1) << 60)
-
-/* Go up from MOUNT/PATH and keep the limit that leaves the least room. */
-static bool
-tightest(const char *mount, char *path, const char *limit_name, const char *used_name,
-	uint64_t *ret_limit, uint64_t *ret_used)
+double
+os_slowdown(void)
 {
-	bool found = false;
+	auto_file FILE *f = fopen("/proc/loadavg", "re");
+	unsigned int nr_running;
+	double slowdown;
 
-	for (;;) {
-		char dir[4096];
-		uint64_t limit, used;
-		char *slash;
-
-		snprintf(dir, sizeof dir, "%s%s", mount, path);
-		if (read_number(dir, limit_name, &limit) && limit < CGROUP_NO_LIMIT &&
-			read_number(dir, used_name, &used) && (!found || limit < *ret_limit)) {
-			*ret_limit = limit;
-			*ret_used = used;
-			found = true;
-		}
-		slash = strrchr(path, '/');
-		if (!slash)
-			return found;
-		*slash = '\0';
-	}
-}
-
-/* The path in "0::/path" (v2), or in the line of the v1 CONTROLLER; false if there is none. */
-static bool
-cgroup_path(const char *text, const char *controller, char *buf, size_t size)
-{
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-		const char *names, *path;
-		size_t len;
-
-		line += *line == '\n';
-		names = strchr(line, ':');
-		path = names ? strchr(names + 1, ':') : NULL;
-		if (!path)
-			return false;
-		len = (size_t)(path - names - 1);
-		if (len != strlen(controller) || strncmp(names + 1, controller, len) != 0)
-			continue;
-		snprintf(buf, size, "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
-		return true;
-	}
-	return false;
-}
-
-int
-os_cgroup_memory(const struct target *t, uint64_t *ret_limit_bytes, uint64_t *ret_used_bytes)
-{
-	auto_text struct text text = { 0 };
-	char path[2048];
-	struct err e;
-
-	if (os_proc_read(t, 0, "cgroup", &text, &e) < 0)
-		return -1;
-	if (cgroup_path(text.v, "memory", path, sizeof path) &&
-		tightest("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes",
-			"memory.usage_in_bytes", ret_limit_bytes, ret_used_bytes))
-		return 0;
-	if (cgroup_path(text.v, "", path, sizeof path) &&
-		tightest("/sys/fs/cgroup", path, "memory.max", "memory.current", ret_limit_bytes,
-			ret_used_bytes))
-		return 0;
-	return -1;
+	/* We are one of those that run; the thread that is meant takes our place. */
+	if (!f || fscanf(f, "%*s %*s %*s %u/", &nr_running) != 1)
+		return 1;
+	slowdown = (double)nr_running / os_nr_cpus();
+	return slowdown > 1 ? slowdown : 1;
 }
 
 bool
-os_is_frozen(const struct target *t)
+os_may_hurry(void)
+{
+	int before;
+
+	errno = 0;
+	before = getpriority(PRIO_PROCESS, 0);
+	if (errno || setpriority(PRIO_PROCESS, 0, before - 1) < 0)
+		return false;
+	return setpriority(PRIO_PROCESS, 0, before) == 0;
+}
+
+int
+os_thp_setting(char *buf, size_t size)
 {
 	auto_text struct text text = { 0 };
-	char path[2048], dir[4096];
-	uint64_t frozen;
-	struct err e;
+	auto_fd int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+	const char *word;
 
-	if (os_proc_read(t, 0, "cgroup", &text, &e) < 0 ||
-		!cgroup_path(text.v, "", path, sizeof path))
-		return false;
-	snprintf(dir, sizeof dir, "/sys/fs/cgroup%s", path);
-	return read_number(dir, "cgroup.freeze", &frozen) && frozen == 1;
+	if (fd < 0 || text_read(&text, fd, 4096) < 0 || !(word = strchr(text.v, '[')))
+		return -1;
+	snprintf(buf, size, "%.*s", (int)strcspn(word + 1, "]"), word + 1);
+	return 0;
+}
+
+uint64_t
+os_max_mappings(void)
+{
+	auto_file FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+	uint64_t nr;
+
+	return f && fscanf(f, "%" SCNu64, &nr) == 1 ? nr : 0;
 }

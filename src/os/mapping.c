@@ -1,4 +1,4 @@
-/* What lies behind a mapping, beyond what its line in /proc/PID/maps says. */
+/* Facts about a mapping beyond its line in /proc/PID/maps. */
 #include <config.h>
 
 #include "os/os-priv.h"
@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/mapping.h"
 
 /* uapi/linux/fs.h, 6.11+; our headers may be older. */
 struct procmap_query {
@@ -23,7 +25,7 @@ struct procmap_query {
 
 #define QUERY _IOWR('f', 17, struct procmap_query)
 
-/* The size of the pages in the mapping at START, 0 if the kernel cannot tell. */
+/* The size of the pages in the mapping at START, 0 if the kernel does not know. */
 static uint64_t
 page_bytes(const struct target *t, raddr start)
 {
@@ -34,9 +36,28 @@ page_bytes(const struct target *t, raddr start)
 	return fd >= 0 && ioctl(fd, QUERY, &q) == 0 ? q.page_bytes : 0;
 }
 
-enum os_fs
-os_mapping_fs(const struct target *t, raddr start, raddr end)
+static enum os_fs
+fs_of_type(const char *type)
 {
+	if (strcmp(type, "rootfs") == 0) /* tmpfs or ramfs */
+		return OS_FS_UNKNOWN;
+	if (strcmp(type, "tmpfs") == 0 || strcmp(type, "devtmpfs") == 0)
+		return OS_FS_TMPFS;
+	return strcmp(type, "hugetlbfs") == 0 ? OS_FS_HUGETLB : OS_FS_OTHER;
+}
+
+static enum os_fs
+mounted_fs(const struct target *t, uint64_t dev)
+{
+	char type[64];
+
+	return os_mounted_type(t, dev, type, sizeof type) < 0 ? OS_FS_UNKNOWN : fs_of_type(type);
+}
+
+enum os_fs
+os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev)
+{
+	enum os_fs mounted;
 	char name[64];
 	struct err e;
 	struct statfs s;
@@ -44,8 +65,13 @@ os_mapping_fs(const struct target *t, raddr start, raddr end)
 
 	if (page_bytes(t, start) > (uint64_t)sysconf(_SC_PAGESIZE))
 		return OS_FS_HUGETLB;
+	mounted = mounted_fs(t, dev);
+	if (mounted != OS_FS_UNKNOWN)
+		return mounted;
 	/* The link leads to the very file, with any name or none; root alone may follow it. */
 	snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, start.v, end.v);
+	if (!os_file_answers(t, name, dev))
+		return OS_FS_OTHER;
 	fd = os_proc_open(t, name, O_PATH, &e);
 	if (fd < 0 || fstatfs(fd, &s) < 0)
 		return OS_FS_UNKNOWN;
@@ -59,17 +85,15 @@ os_mapping_fs(const struct target *t, raddr start, raddr end)
 	}
 }
 
-/* The file PATH as the process sees it, if it is still the one. */
+/* The file /proc/PID/NAME, if it is still the one. */
 static int
-open_by_name(const struct target *t, const char *path, uint64_t dev, uint64_t inode)
+open_file(const struct target *t, const char *name, uint64_t dev, uint64_t inode)
 {
-	char name[4200];
 	struct stat st;
 	struct err e;
 	int fd;
 
-	if (!path || path[0] != '/' ||
-		(size_t)snprintf(name, sizeof name, "root%s", path) >= sizeof name)
+	if (!os_file_answers(t, name, dev))
 		return -1;
 	/* Non-blocking: by now the name may belong to a FIFO. */
 	fd = os_proc_open(t, name, O_RDONLY | O_NONBLOCK, &e);
@@ -82,14 +106,41 @@ open_by_name(const struct target *t, const char *path, uint64_t dev, uint64_t in
 }
 
 int
-os_mapping_open(
-	const struct target *t, raddr start, const char *path, uint64_t dev, uint64_t inode)
+os_file_open(const struct target *t, const char *path, uint64_t dev, uint64_t inode)
+{
+	char name[4200];
+
+	if (!path || path[0] != '/' ||
+		(size_t)snprintf(name, sizeof name, "root%s", path) >= sizeof name)
+		return -1;
+	return open_file(t, name, dev, inode);
+}
+
+/* A file with any name or none.  Others than root may not follow the link. */
+static int
+open_by_place(const struct target *t, raddr start, raddr end, uint64_t dev, uint64_t inode)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, start.v, end.v);
+	return open_file(t, name, dev, inode);
+}
+
+int
+os_mapping_open(const struct target *t, raddr start, raddr end, const char *path, uint64_t dev,
+	uint64_t inode)
 {
 	const struct core_mapping *m;
 	const struct core_file *f;
 
-	if (!t->core)
-		return open_by_name(t, path, dev, inode);
+	if (!t->core) {
+		int fd = os_file_open(t, path, dev, inode);
+
+		/* The kernel writes paths as we see them: one in a chroot begins outside of it. */
+		if (fd < 0 && path && path[0] == '/')
+			fd = open_file(t, path, dev, inode);
+		return fd < 0 && end.v ? open_by_place(t, start, end, dev, inode) : fd;
+	}
 	m = core_mapping_at(t->core, start);
 	f = m ? core_file_of(t->core, m) : NULL;
 	return f ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;

@@ -1,9 +1,9 @@
 /*
  * The target's memory.  It is read through /proc/PID/mem and not with process_vm_readv(): that pins
  * the pages, and the kernel gives the target a copy of its own of every page that it shares with a
- * fork before it pins it (mm/gup.c gup_must_unshare(), 5.19).  A look at a server that has forked
- * would double its memory.  Only who may trace the target and yet not open its files (CAP_SYS_PTRACE
- * without CAP_DAC_READ_SEARCH) has no other way.
+ * fork before it pins it (mm/gup.c gup_must_unshare(), 5.19).  Reading a server that has forked
+ * would double its memory.  Only a process that may trace the target and yet not open its files
+ * (CAP_SYS_PTRACE without CAP_DAC_READ_SEARCH) has no other way.
  */
 #include <config.h>
 
@@ -13,6 +13,9 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "os/memory.h"
+#include "os/rights.h"
 
 static ssize_t
 read_pinned(const struct target *t, raddr from, void *to, size_t size)
@@ -58,6 +61,15 @@ os_read_some(const struct target *t, raddr from, void *to, size_t size, struct e
 			break;
 		if (errno == EPERM)
 			return os_diagnose_eperm(t, "read its memory", e);
+		/*
+		 * The memory is that of the program that it was opened for (fs/proc/base.c,
+		 * mem_open()).
+		 */
+		if (errno == ESRCH && target_is_alive(t)) {
+			err_set_kind(e, ERR_GONE, 0, "%d (%s) has executed another program", t->pid,
+				t->comm);
+			return err_hint(e, "Run memdiag again to look at that one");
+		}
 		return err_set(e, errno, "cannot read memory of %d at " PRIraddr, t->pid, from.v);
 	}
 	return (ssize_t)done;
@@ -84,18 +96,126 @@ os_read(const struct target *t, raddr from, void *to, size_t size, struct err *e
 	return 0;
 }
 
+/* ---- pages that are there ---- */
+
+#define PAGES_AT_ONCE 512
+
+/* The entries of up to PAGES_AT_ONCE pages from PAGE on; returns how many were read, -1 with E. */
+static ssize_t
+read_entries(const struct target *t, uint64_t page, size_t nr, uint64_t *entry, struct err *e)
+{
+	const raddr at = { page * (uint64_t)sysconf(_SC_PAGESIZE) };
+	ssize_t n;
+	char byte;
+
+	if (nr > PAGES_AT_ONCE)
+		nr = PAGES_AT_ONCE;
+	n = pread(t->pagemap_fd, entry, nr * sizeof *entry, (off_t)(page * sizeof *entry));
+	if (n >= (ssize_t)sizeof *entry)
+		return n / (ssize_t)sizeof *entry;
+	if (n < 0)
+		return err_set(e, errno, "cannot read the page tables of %d", t->pid);
+	/* AT is no address of a process, or the process has ended: a read of it says which. */
+	return os_read(t, at, &byte, sizeof byte, e) < 0
+		? -1
+		: err_set(e, EFAULT, "cannot read the page tables of %d", t->pid);
+}
+
+/* A page that looks like a guard page is read: a real guard page fails. */
+static bool
+is_there(uint64_t entry)
+{
+	return entry & ENTRY_PRESENT || (entry & ENTRY_SWAPPED && !(entry & ENTRY_GUARD));
+}
+
+/* Copy SIZE bytes of pages that are there by their pagemap entries ENTRY; zeroes for the others. */
+static ssize_t
+read_pages(const struct target *t, raddr from, char *to, size_t size, const uint64_t *entry,
+	uint64_t page_bytes, struct err *e)
+{
+	const uint64_t first = from.v / page_bytes;
+	ssize_t there = 0;
+
+	memset(to, 0, size);
+	for (size_t at = 0, next; at < size; at = next) {
+		bool is_present = is_there(entry[(from.v + at) / page_bytes - first]);
+		ssize_t n;
+
+		next = at;
+		do
+			next += page_bytes - (from.v + next) % page_bytes;
+		while (next < size &&
+			is_there(entry[(from.v + next) / page_bytes - first]) == is_present);
+		if (next > size)
+			next = size;
+		if (!is_present)
+			continue;
+		n = os_read_some(t, raddr_add(from, at), to + at, next - at, e);
+		if (n < 0)
+			return -1;
+		there += n;
+	}
+	return there;
+}
+
+ssize_t
+os_read_present_some(const struct target *t, raddr from, void *to, size_t size, struct err *e)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t entry[PAGES_AT_ONCE];
+	ssize_t there = 0;
+
+	if (t->pagemap_fd < 0) {
+		memset(to, 0, size);
+		return os_read_some(t, from, to, size, e);
+	}
+	for (size_t done = 0; done < size;) {
+		raddr at = raddr_add(from, done);
+		uint64_t page = at.v / page_bytes;
+		uint64_t nr = (at.v + (size - done) - 1) / page_bytes - page + 1;
+		ssize_t got = read_entries(t, page, nr, entry, e), n;
+		size_t bytes;
+
+		if (got < 0)
+			return -1;
+		bytes = (page + (uint64_t)got) * page_bytes - at.v;
+		if (bytes > size - done)
+			bytes = size - done;
+		n = read_pages(t, at, (char *)to + done, bytes, entry, page_bytes, e);
+		if (n < 0)
+			return -1;
+		there += n;
+		done += bytes;
+	}
+	return there;
+}
+
 int
-os_read_each(const struct target *t, const raddr *from, size_t nr, size_t size, void *to,
-	struct err *e)
+os_read_present(const struct target *t, raddr from, void *to, size_t size, struct err *e)
+{
+	ssize_t n = os_read_present_some(t, from, to, size, e);
+
+	if (n < 0)
+		return -1;
+	return (size_t)n == size
+		? 0
+		: err_set(e, EFAULT,
+			  "cannot read memory of %d at " PRIraddr ": not all of it is present",
+			  t->pid, from.v);
+}
+
+int
+os_read_each(
+	const struct target *t, const raddr *from, size_t nr, size_t size, void *to, struct err *e)
 {
 	for (size_t i = 0; i < nr; i++) {
 		char *at = (char *)to + i * size;
-		ssize_t n = os_read_some(t, from[i], at, size, e);
 
-		if (n < 0)
+		if (os_read_present_some(t, from[i], at, size, e) >= 0)
+			continue;
+		if (e->code != EFAULT)
 			return -1;
-		if ((size_t)n < size)
-			memset(at, 0, size);
+		memset(at, 0, size); /* no address of a process */
 	}
 	return 0;
 }
@@ -116,4 +236,17 @@ os_write(const struct target *t, raddr to, const void *from, size_t size, struct
 		return err_set(e, EFAULT, "cannot write memory of %d at " PRIraddr, t->pid,
 			to.v + (uint64_t)n);
 	return 0;
+}
+
+int
+os_check_memory(const struct target *t, struct err *e)
+{
+	struct err why;
+	char byte;
+
+	/* Whether we may is asked before whether anything is there. */
+	if (t->core || os_read(t, (raddr){ 0 }, &byte, sizeof byte, &why) == 0 ||
+		why.kind != ERR_PERMISSION)
+		return 0;
+	return os_diagnose_eperm(t, "read its memory", e);
 }

@@ -1,10 +1,10 @@
 /*
- * Which pages of a target are present.  PAGEMAP_SCAN (fs/proc/task_mmu.c, 6.7+) tells runs of pages
- * and skips empty page tables; before it /proc/PID/pagemap has eight bytes for every page.
+ * The present pages of a target.  PAGEMAP_SCAN (fs/proc/task_mmu.c, 6.7+) reports runs of pages and
+ * skips empty page tables; before it /proc/PID/pagemap has eight bytes for every page.
  *
- * Both hold the target's mmap lock while they walk, and whoever wants to map or unmap waits.  So
- * the walk goes in pieces, and when it has been busy for a while it pauses: without a pause we
- * would take the lock back before the waiting thread wakes up.
+ * Both hold the target's mmap lock while they walk, and threads that map or unmap wait for it.  So
+ * the walk goes in pieces, and after some time it pauses: without a pause we would take the lock
+ * back before the waiting thread wakes up.
  */
 #include <config.h>
 
@@ -17,6 +17,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/clock.h"
+#include "os/pages.h"
+#include "os/rights.h"
 
 #define PIECE_BYTES (UINT64_C(64) << 20)
 #define BUSY_NS 2000000
@@ -43,30 +46,33 @@ struct scan_arg {
 
 /*
  * With more than 512 the kernel refills a buffer of its own in the middle, and a walk that ends
- * normally then says it ended where the buffer was last emptied (6.7 to 6.18, pagemap_scan_pmd_entry
- * and do_pagemap_scan): going on from there counts pages twice.
+ * normally then says it ended where the buffer was last emptied (6.7 to 6.18,
+ * pagemap_scan_pmd_entry and do_pagemap_scan): going on from there counts pages twice.  In a target
+ * that runs, fewer end a scan, and give the lock back, after about as long as smaps holds it for
+ * one mapping.
  */
 #define SCAN_RUNS 512
-
-/* Bits of an entry of /proc/PID/pagemap; the guard bit since 6.15. */
-#define ENTRY_PRESENT (UINT64_C(1) << 63)
-#define ENTRY_SWAPPED (UINT64_C(1) << 62)
-#define ENTRY_FILE (UINT64_C(1) << 61)
-#define ENTRY_GUARD (UINT64_C(1) << 58)
-#define ENTRY_EXCLUSIVE (UINT64_C(1) << 56)
+#define SCAN_RUNS_RUNNING 32
+/* A scan that found nothing but took longer than this reaches less far the next time. */
+#define SCAN_LONG_NS 100000
+#define REACH_MAX (UINT64_C(1) << 47)
 
 struct os_pages {
-	const struct core *core;	/* then there is only BY besides */
+	const struct core *core; /* then there is only BY besides */
 	int fd;
 	pid_t pid;
 	enum os_pages_by by;
-	uint64_t guard_mask;	/* PAGE_GUARD if the kernel knows it, else 0 */
+	uint64_t guard_mask; /* PAGE_GUARD if the kernel knows it, else 0 */
 	uint64_t page_bytes;
-	uint64_t busy_ns;	/* since the last pause */
-	bool is_stopped;	/* nobody of the target can wait for us */
+	uint64_t busy_ns;     /* since the last pause */
+	uint64_t reach_bytes; /* of addresses that one scan may pass over; PIECE_BYTES at least */
+	bool is_stopped;      /* no thread of the target can wait for us */
+	const struct os_page_run *known; /* all runs below KNOWN_END; borrowed */
+	size_t nr_known;
+	uint64_t known_end;
 	union {
 		struct page_run run[SCAN_RUNS];
-		uint64_t *entry;	/* PIECE_BYTES worth of them */
+		uint64_t *entry; /* PIECE_BYTES worth of them */
 	};
 };
 
@@ -78,9 +84,12 @@ scan(struct os_pages *p, uint64_t start, uint64_t end, bool want_kind, uint64_t 
 		.start = start,
 		.end = end,
 		.vec = (uintptr_t)p->run,
-		.vec_len = SCAN_RUNS,
+		.vec_len = p->is_stopped ? SCAN_RUNS : SCAN_RUNS_RUNNING,
 		.max_pages = PIECE_BYTES / p->page_bytes,
-		/* No zero pages: they are present, but nobody's memory and not counted in RSS. */
+		/*
+		 * Without zero pages: they are present, but take no memory and are not counted in
+		 * RSS.
+		 */
 		.inverted_mask = PAGE_ZERO,
 		.all_mask = PAGE_ZERO,
 		.any_mask = PAGE_PRESENT | PAGE_SWAPPED,
@@ -93,7 +102,7 @@ scan(struct os_pages *p, uint64_t start, uint64_t end, bool want_kind, uint64_t 
 	return n;
 }
 
-/* A scan of nothing tells whether the kernel can. */
+/* A scan of nothing shows whether the kernel supports it. */
 static bool
 can_scan(struct os_pages *p)
 {
@@ -133,6 +142,7 @@ os_pages_open(struct os_pages **ret, const struct target *t, enum os_pages_by by
 	p->pid = t->pid;
 	p->core = t->core;
 	p->fd = -1;
+	p->reach_bytes = PIECE_BYTES;
 	if (p->core) {
 		p->by = p->core->has_holes ? OS_PAGES_HOLES : OS_PAGES_NONZERO;
 		*ret = p;
@@ -191,16 +201,41 @@ be_polite(struct os_pages *p, uint64_t start_ns)
 
 typedef int (*run_fn)(const struct os_page_run *run, void *arg);
 
+/*
+ * The end of a scan from AT.  The kernel passes quickly over addresses without page tables, and
+ * there may be terabytes of them; but empty page tables take it a microsecond each, and no run ends
+ * the scan.
+ */
+static uint64_t
+reach_from(const struct os_pages *p, uint64_t at, uint64_t end)
+{
+	return end - at > p->reach_bytes ? at + p->reach_bytes : end;
+}
+
+/* Only a scan that found nothing in all of its reach shows that a longer one is cheap. */
+static void
+adapt_reach(struct os_pages *p, uint64_t passed_bytes, uint64_t took_ns)
+{
+	if (took_ns > SCAN_LONG_NS)
+		p->reach_bytes /= 2;
+	else if (passed_bytes >= p->reach_bytes && took_ns < SCAN_LONG_NS / 4 &&
+		p->reach_bytes < REACH_MAX)
+		p->reach_bytes *= 2;
+	if (p->reach_bytes < PIECE_BYTES)
+		p->reach_bytes = PIECE_BYTES;
+}
+
 static int
 walk_scan(struct os_pages *p, uint64_t at, uint64_t end, bool want_kind, run_fn fn, void *arg,
 	struct err *e)
 {
 	while (at < end) {
 		uint64_t start_ns = os_now_ns(), next;
-		int n = scan(p, at, end, want_kind, &next);
+		int n = scan(p, at, reach_from(p, at, end), want_kind, &next);
 
 		if (n < 0)
 			return err_set(e, errno, "cannot scan the page tables of %d", p->pid);
+		adapt_reach(p, next - at, os_now_ns() - start_ns);
 		be_polite(p, start_ns);
 		for (int i = 0; i < n; i++) {
 			const struct page_run *r = &p->run[i];
@@ -220,13 +255,17 @@ walk_scan(struct os_pages *p, uint64_t at, uint64_t end, bool want_kind, run_fn 
 				return stop;
 		}
 		if (next <= at)
-			return err_set(e, 0, "the scan of the page tables of %d does not advance", p->pid);
+			return err_set(
+				e, 0, "the scan of the page tables of %d does not advance", p->pid);
 		at = next;
 	}
 	return 0;
 }
 
-/* What matters of an entry of pagemap: equal for pages of one run, 0 for those of none. */
+/*
+ * The relevant bits of an entry of pagemap: equal for pages of one run, 0 for pages outside of
+ * runs.
+ */
 static uint64_t
 kind_of(uint64_t entry)
 {
@@ -237,9 +276,9 @@ kind_of(uint64_t entry)
 	return entry & (ENTRY_PRESENT | ENTRY_SWAPPED | ENTRY_FILE);
 }
 
-/* Tell the runs of the NR entries read for the pages from AT on. */
+/* Report the runs of the NR entries read for the pages from AT on. */
 static int
-tell_entries(struct os_pages *p, uint64_t at, size_t nr, run_fn fn, void *arg)
+report_entries(struct os_pages *p, uint64_t at, size_t nr, run_fn fn, void *arg)
 {
 	for (size_t i = 0, next; i < nr; i = next) {
 		uint64_t kind = kind_of(p->entry[i]);
@@ -265,8 +304,7 @@ tell_entries(struct os_pages *p, uint64_t at, size_t nr, run_fn fn, void *arg)
 }
 
 static int
-walk_pagemap(
-	struct os_pages *p, uint64_t at, uint64_t end, run_fn fn, void *arg, struct err *e)
+walk_pagemap(struct os_pages *p, uint64_t at, uint64_t end, run_fn fn, void *arg, struct err *e)
 {
 	while (at < end) {
 		uint64_t start_ns = os_now_ns();
@@ -281,12 +319,57 @@ walk_pagemap(
 			return err_set(e, errno, "cannot read /proc/%d/pagemap", p->pid);
 		be_polite(p, start_ns);
 		nr = (size_t)got / sizeof *p->entry;
-		if (!nr)	/* it ended meanwhile */
+		if (!nr) /* it ended meanwhile */
 			return 0;
-		stop = tell_entries(p, at, nr, fn, arg);
+		stop = report_entries(p, at, nr, fn, arg);
 		if (stop)
 			return stop;
 		at += nr * p->page_bytes;
+	}
+	return 0;
+}
+
+/* ---- what was seen already ---- */
+
+void
+os_pages_know(struct os_pages *p, const struct os_page_run *runs, size_t nr, raddr end)
+{
+	p->known = runs;
+	p->nr_known = nr;
+	p->known_end = end.v;
+}
+
+/* The first known run that ends behind ADDR. */
+static size_t
+known_from(const struct os_pages *p, raddr addr)
+{
+	size_t low = 0, high = p->nr_known;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (p->known[middle].end.v <= addr.v)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int
+walk_known(const struct os_pages *p, raddr start, raddr end, run_fn fn, void *arg)
+{
+	for (size_t i = known_from(p, start); i < p->nr_known && p->known[i].start.v < end.v; i++) {
+		struct os_page_run run = p->known[i];
+		int stop;
+
+		if (run.start.v < start.v)
+			run.start = start;
+		if (run.end.v > end.v)
+			run.end = end;
+		stop = fn(&run, arg);
+		if (stop)
+			return stop;
 	}
 	return 0;
 }
@@ -295,6 +378,8 @@ int
 os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind, run_fn fn, void *arg,
 	struct err *e)
 {
+	if (!want_kind && end.v <= p->known_end)
+		return walk_known(p, start, end, fn, arg);
 	if (p->core)
 		return core_pages_walk(p->core, start, end, fn, arg, e);
 	return p->by == OS_PAGES_SCAN ? walk_scan(p, start.v, end.v, want_kind, fn, arg, e)
@@ -302,23 +387,23 @@ os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind, run_fn
 }
 
 int
-os_pages_exclusive(
-	struct os_pages *p, raddr start, raddr end, uint64_t *ret_bytes, struct err *e)
+os_pages_exclusive(struct os_pages *p, raddr start, raddr end, uint64_t *ret_bytes, struct err *e)
 {
 	uint64_t entry[512];
 
 	*ret_bytes = 0;
 	if (p->core)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"a core file does not say which pages were shared");
+		return err_set_kind(
+			e, ERR_UNSUPPORTED, 0, "a core file does not say which pages were shared");
 	for (uint64_t at = start.v; at < end.v;) {
 		uint64_t nr = (end.v - at) / p->page_bytes;
 		size_t want = nr < 512 ? nr * sizeof *entry : sizeof entry;
-		ssize_t got = pread(p->fd, entry, want, (off_t)(at / p->page_bytes * sizeof *entry));
+		ssize_t got =
+			pread(p->fd, entry, want, (off_t)(at / p->page_bytes * sizeof *entry));
 
 		if (got < (ssize_t)sizeof *entry)
-			return err_set(e, got < 0 ? errno : ESRCH, "cannot read /proc/%d/pagemap",
-				p->pid);
+			return err_set(
+				e, got < 0 ? errno : ESRCH, "cannot read /proc/%d/pagemap", p->pid);
 		for (ssize_t i = 0; i < got / (ssize_t)sizeof *entry; i++)
 			if ((entry[i] & ENTRY_PRESENT) && (entry[i] & ENTRY_EXCLUSIVE))
 				*ret_bytes += p->page_bytes;

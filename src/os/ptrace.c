@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,13 +23,24 @@
 
 #include "base/array.h"
 #include "base/debug.h"
+#include "os/clock.h"
+#include "os/descriptors.h"
+#include "os/memory.h"
+#include "os/processes.h"
+#include "os/ptrace.h"
+#include "os/rights.h"
 
-/* linux/ptrace.h cannot be included beside sys/ptrace.h; these are newer than some libcs'. */
+/*
+ * linux/ptrace.h cannot be included together with sys/ptrace.h; these are newer than some libcs'.
+ */
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
-#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f	/* 5.13 */
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f /* 5.13 */
 #endif
-#define MD_PTRACE_GET_SYSCALL_INFO 0x420e	/* 5.3 */
-#define MD_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211	/* 6.4 */
+#define MD_PTRACE_GET_SYSCALL_INFO 0x420e /* 5.3 */
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438 /* 5.6; the same number everywhere */
+#endif
+#define MD_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211 /* 6.4 */
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
 #endif
@@ -54,22 +66,34 @@ struct dispatch_configuration {
 static pid_t later[MAX_LATER];
 static size_t nr_later;
 
-/* Stops that note_changes() was told of, for os_wait(). */
+/* Stops that note_changes() has collected, for os_wait(). */
 static struct {
 	struct seen {
 		pid_t tid;
 		int status;
-	} *v;
+	} * v;
 	size_t nr, room;
 } seen;
+
+static uint64_t
+clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
 
 uint64_t
 os_now_ns(void)
 {
-	struct timespec t;
+	return clock_ns(CLOCK_MONOTONIC);
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+uint64_t
+os_coarse_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 void
@@ -85,6 +109,18 @@ os_sleep_ns(uint64_t ns)
 
 static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM };
 
+/*
+ * A signal that is ignored, as SIGHUP is under nohup, becomes pending all the same while it is
+ * blocked.
+ */
+static bool
+is_ignored(int sig)
+{
+	struct sigaction action;
+
+	return sigaction(sig, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 bool
 os_is_asked_to_end(void)
 {
@@ -92,12 +128,20 @@ os_is_asked_to_end(void)
 
 	sigpending(&pending);
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
-		if (held[i] != SIGTSTP && sigismember(&pending, held[i]))
+		if (held[i] != SIGTSTP && sigismember(&pending, held[i]) && !is_ignored(held[i]))
 			return true;
 	return false;
 }
 
-/* Take the stop of TID out of those seen, false if there is none. */
+static atomic_bool is_tracing;
+
+bool
+os_is_tracing(void)
+{
+	return is_tracing;
+}
+
+/* Remove the stop of TID from those collected; false if none. */
 static bool
 take_seen(pid_t tid, int *ret_status)
 {
@@ -111,9 +155,9 @@ take_seen(pid_t tid, int *ret_status)
 }
 
 /*
- * Have the kernel forget tracees that have ended, and keep what it tells of others, which cannot be
- * left out.  The tracing thread has no other children.  A signal handler, but one that runs only
- * inside seize().
+ * Collect tracees that have ended, so that the kernel forgets them, and keep the stops of others,
+ * which waitpid() returns as well.  The tracing thread has no other children.  A signal handler,
+ * but one that runs only inside seize().
  */
 static void
 note_changes(int sig)
@@ -143,8 +187,8 @@ trace(void *arg)
 {
 	struct tracing *t = arg;
 
-	setpriority(PRIO_PROCESS, 0, -20);	/* this thread's; without CAP_SYS_NICE it stays */
-	prctl(PR_SET_TIMERSLACK, 1);	/* pauses are shorter than the 50 us that it is else */
+	setpriority(PRIO_PROCESS, 0, -20); /* this thread's; without CAP_SYS_NICE it stays */
+	prctl(PR_SET_TIMERSLACK, 1);	   /* pauses are shorter than the 50 us that it is else */
 	t->fn(t->arg);
 	return NULL;
 }
@@ -164,9 +208,13 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		sigaddset(&set, held[i]);
 	pthread_sigmask(SIG_BLOCK, &set, &before);
+	debug_hold();
+	is_tracing = true;
 	failed = pthread_create(&thread, NULL, trace, &t);
 	if (!failed)
 		pthread_join(thread, NULL);
+	is_tracing = false;
+	debug_let_go();
 	nr_later = seen.nr = 0;
 	signal(SIGCHLD, SIG_DFL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -196,8 +244,8 @@ os_trace_births(pid_t tid, bool want, struct err *e)
 
 /*
  * While a thread execs, to seize another waits until it is through (cred_guard_mutex); and it waits
- * until all other threads are gone, those that we trace until we have seen them go.  So that is done
- * in a signal handler, in the middle of the request.
+ * until all other threads are gone, those that we trace until we have seen them go.  So that is
+ * done in a signal handler, in the middle of the request.
  */
 static int
 seize(pid_t tid, struct err *e)
@@ -213,7 +261,7 @@ seize(pid_t tid, struct err *e)
 	return failed;
 }
 
-/* Not to be let go later after all. */
+/* Remove it from those that are let go later. */
 static void
 keep(pid_t tid)
 {
@@ -256,8 +304,8 @@ os_interrupt(pid_t tid, struct err *e)
 int
 os_resume(pid_t tid, enum os_resume how, int sig, struct err *e)
 {
-	return request(how == OS_RESUME_FREE ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0,
-		(uintptr_t)sig, "resume", e);
+	return request(how == OS_RESUME_FREE ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0, (uintptr_t)sig,
+		"resume", e);
 }
 
 int
@@ -291,7 +339,10 @@ os_set_regset(pid_t tid, unsigned int type, const void *buf, size_t size, struct
 	return request(PTRACE_SETREGSET, tid, type, (uintptr_t)&iov, "set the registers of", e);
 }
 
-/* Unlike a write to /proc/PID/mem this may always be done by a tracer (proc_mem.force_override=, 6.12). */
+/*
+ * Unlike a write to /proc/PID/mem this may always be done by a tracer (proc_mem.force_override=,
+ * 6.12).
+ */
 int
 os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e)
 {
@@ -327,8 +378,8 @@ os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e)
 int
 os_set_sigmask(pid_t tid, uint64_t mask, struct err *e)
 {
-	return request(PTRACE_SETSIGMASK, tid, sizeof mask, (uintptr_t)&mask,
-		"set the signal mask of", e);
+	return request(
+		PTRACE_SETSIGMASK, tid, sizeof mask, (uintptr_t)&mask, "set the signal mask of", e);
 }
 
 int
@@ -369,6 +420,12 @@ bool
 os_is_scheduled_plainly(pid_t tid)
 {
 	return (sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER;
+}
+
+void
+os_hurry(pid_t tid)
+{
+	setpriority(PRIO_PROCESS, (id_t)tid, -20);
 }
 
 bool
@@ -430,14 +487,15 @@ classify(pid_t tid, int status, struct os_stop *ret)
 
 /*
  * Sleep until a child or tracee changed, or DEADLINE_NS.  But not for long: when an exec in another
- * thread takes a tracee away, no SIGCHLD tells.
+ * thread takes a tracee away, the kernel sends no SIGCHLD.
  */
 static void
 sleep_for_sigchld(uint64_t deadline_ns)
 {
 	uint64_t now = os_now_ns();
-	uint64_t left = deadline_ns <= now ? 0 : deadline_ns - now < MAX_SLEEP_NS ? deadline_ns - now
-										    : MAX_SLEEP_NS;
+	uint64_t left = deadline_ns <= now	   ? 0
+		: deadline_ns - now < MAX_SLEEP_NS ? deadline_ns - now
+						   : MAX_SLEEP_NS;
 	struct timespec t = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
 	sigset_t set;
 
@@ -476,7 +534,7 @@ detach_stopped(void)
 			continue;
 		}
 		if (got != later[i] || !WIFSTOPPED(status))
-			continue;	/* it has ended */
+			continue; /* it has ended */
 		classify(later[i], status, &stop);
 		debug("thread %d has stopped at last and is let go", later[i]);
 		ptrace(PTRACE_DETACH, later[i], NULL,
@@ -511,7 +569,7 @@ os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 			debug("thread %d: %s %d", tid, name[ret->kind], ret->sig);
 			return 0;
 		}
-		if (got < 0 && errno == ECHILD) {	/* taken away by an exec or a reaper */
+		if (got < 0 && errno == ECHILD) { /* taken away by an exec or a reaper */
 			*ret = (struct os_stop){ .kind = OS_STOP_GONE };
 			return 0;
 		}

@@ -1,6 +1,4 @@
-/*
- * What the seccomp filters of threads say of a system call before it is made.
- */
+/* The answer of the seccomp filters of threads to a system call, found before it is made. */
 #include <config.h>
 
 #include "os/os-priv.h"
@@ -14,12 +12,13 @@
 #include <sys/ptrace.h>
 
 #include "base/array.h"
+#include "os/seccomp.h"
 
 #ifndef PTRACE_SECCOMP_GET_FILTER
-#define PTRACE_SECCOMP_GET_FILTER 0x420c	/* 4.4 */
+#define PTRACE_SECCOMP_GET_FILTER 0x420c /* 4.4 */
 #endif
 #ifndef SECCOMP_RET_USER_NOTIF
-#define SECCOMP_RET_USER_NOTIF 0x7fc00000u	/* 5.0 */
+#define SECCOMP_RET_USER_NOTIF 0x7fc00000u /* 5.0 */
 #endif
 
 #if defined __x86_64__
@@ -28,7 +27,7 @@
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/* ---- running a filter (kernel/seccomp.c, seccomp_check_filter(): what there may be in one) ---- */
+/* ---- running a filter (kernel/seccomp.c, seccomp_check_filter(): what there may be in one) --- */
 
 struct machine {
 	uint32_t a, x, memory[BPF_MEMWORDS];
@@ -38,17 +37,28 @@ static uint32_t
 calculated(uint16_t code, uint32_t a, uint32_t b)
 {
 	switch (BPF_OP(code)) {
-	case BPF_ADD: return a + b;
-	case BPF_SUB: return a - b;
-	case BPF_MUL: return a * b;
-	case BPF_DIV: return b ? a / b : 0;
-	case BPF_AND: return a & b;
-	case BPF_OR: return a | b;
-	case BPF_XOR: return a ^ b;
-	case BPF_LSH: return b < 32 ? a << b : 0;
-	case BPF_RSH: return b < 32 ? a >> b : 0;
-	case BPF_NEG: return -a;
-	default: return 0;
+	case BPF_ADD:
+		return a + b;
+	case BPF_SUB:
+		return a - b;
+	case BPF_MUL:
+		return a * b;
+	case BPF_DIV:
+		return b ? a / b : 0;
+	case BPF_AND:
+		return a & b;
+	case BPF_OR:
+		return a | b;
+	case BPF_XOR:
+		return a ^ b;
+	case BPF_LSH:
+		return b < 32 ? a << b : 0;
+	case BPF_RSH:
+		return b < 32 ? a >> b : 0;
+	case BPF_NEG:
+		return -a;
+	default:
+		return 0;
 	}
 }
 
@@ -56,11 +66,16 @@ static bool
 holds(uint16_t code, uint32_t a, uint32_t b)
 {
 	switch (BPF_OP(code)) {
-	case BPF_JEQ: return a == b;
-	case BPF_JGT: return a > b;
-	case BPF_JGE: return a >= b;
-	case BPF_JSET: return a & b;
-	default: return false;
+	case BPF_JEQ:
+		return a == b;
+	case BPF_JGT:
+		return a > b;
+	case BPF_JGE:
+		return a >= b;
+	case BPF_JSET:
+		return a & b;
+	default:
+		return false;
 	}
 }
 
@@ -74,10 +89,14 @@ loaded(const struct machine *m, const struct sock_filter *f, const struct seccom
 		if (f->k <= sizeof *d - sizeof word)
 			memcpy(&word, (const char *)d + f->k, sizeof word);
 		return word;
-	case BPF_LEN: return sizeof *d;
-	case BPF_IMM: return f->k;
-	case BPF_MEM: return m->memory[f->k % BPF_MEMWORDS];
-	default: return 0;
+	case BPF_LEN:
+		return sizeof *d;
+	case BPF_IMM:
+		return f->k;
+	case BPF_MEM:
+		return m->memory[f->k % BPF_MEMWORDS];
+	default:
+		return 0;
 	}
 }
 
@@ -92,18 +111,32 @@ os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data 
 		uint32_t b = BPF_SRC(i->code) == BPF_X ? m.x : i->k;
 
 		switch (BPF_CLASS(i->code)) {
-		case BPF_LD: m.a = loaded(&m, i, d); break;
-		case BPF_LDX: m.x = loaded(&m, i, d); break;
-		case BPF_ST: m.memory[i->k % BPF_MEMWORDS] = m.a; break;
-		case BPF_STX: m.memory[i->k % BPF_MEMWORDS] = m.x; break;
-		case BPF_ALU: m.a = calculated(i->code, m.a, b); break;
-		case BPF_JMP:
-			pc += BPF_OP(i->code) == BPF_JA ? i->k
-				: holds(i->code, m.a, b) ? i->jt : i->jf;
+		case BPF_LD:
+			m.a = loaded(&m, i, d);
 			break;
-		case BPF_RET: return BPF_RVAL(i->code) == BPF_A ? m.a : i->k;
-		case BPF_MISC: *(BPF_MISCOP(i->code) == BPF_TAX ? &m.x : &m.a) =
-				BPF_MISCOP(i->code) == BPF_TAX ? m.a : m.x; break;
+		case BPF_LDX:
+			m.x = loaded(&m, i, d);
+			break;
+		case BPF_ST:
+			m.memory[i->k % BPF_MEMWORDS] = m.a;
+			break;
+		case BPF_STX:
+			m.memory[i->k % BPF_MEMWORDS] = m.x;
+			break;
+		case BPF_ALU:
+			m.a = calculated(i->code, m.a, b);
+			break;
+		case BPF_JMP:
+			pc += BPF_OP(i->code) == BPF_JA	 ? i->k
+				: holds(i->code, m.a, b) ? i->jt
+							 : i->jf;
+			break;
+		case BPF_RET:
+			return BPF_RVAL(i->code) == BPF_A ? m.a : i->k;
+		case BPF_MISC:
+			*(BPF_MISCOP(i->code) == BPF_TAX ? &m.x : &m.a) =
+				BPF_MISCOP(i->code) == BPF_TAX ? m.a : m.x;
+			break;
 		}
 	}
 	return SECCOMP_RET_KILL_THREAD;
@@ -146,20 +179,25 @@ os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, struct e
 
 	if (os_status(t, tid, &s, &ignored) == 0 && !s.seccomp)
 		return 0;
-	/* What is answered is of the present moment: a filter can be added, but none be taken away. */
+	/* The answer holds now: a filter can be added later, but not removed. */
 	while ((nr = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, NULL)) > 0) {
 		if (nr > BPF_MAXINSNS ||
 			ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, code) != nr)
 			break;
 		if (!is_there(f, code, (size_t)nr) && add(f, tid, code, (size_t)nr) < 0)
-			return err_set(e, ENOMEM, "cannot copy the seccomp filters of thread %d", tid);
+			return err_set(
+				e, ENOMEM, "cannot copy the seccomp filters of thread %d", tid);
 		i++;
 	}
 	if (nr < 0 && errno == ENOENT && i)
 		return 0;
-	err_set(e, errno, "cannot read the seccomp filters of thread %d of %d (%s)", tid, t->pid, t->comm);
-	return e->code != EACCES ? -1 : err_hint(e, "That takes CAP_SYS_ADMIN, and that memdiag is "
-		"under no filter itself: in a container, give it --security-opt seccomp=unconfined");
+	err_set(e, errno, "cannot read the seccomp filters of thread %d of %d (%s)", tid, t->pid,
+		t->comm);
+	return e->code != EACCES ? -1
+				 : err_hint(e,
+					   "That takes CAP_SYS_ADMIN, and that memdiag is "
+					   "under no filter itself: in a container, give it "
+					   "--security-opt seccomp=unconfined");
 }
 
 static bool

@@ -7,12 +7,11 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/threads.h"
 
 static int
 pidfd_open(pid_t pid)
@@ -27,7 +26,7 @@ find_living_thread(struct target *t)
 	auto_free pid_t *tids = NULL;
 	struct os_status s;
 	struct err e;
-	size_t nr;
+	size_t nr = 0;
 
 	if (os_threads(t, SIZE_MAX, &tids, &nr, &e) < 0)
 		return 0;
@@ -39,7 +38,7 @@ find_living_thread(struct target *t)
 
 /* The leader has ended while other threads run on: its files are empty, theirs are not. */
 static int
-look_through_thread(struct target *t, struct err *e)
+open_living_thread(struct target *t, struct err *e)
 {
 	char name[32];
 	pid_t tid = find_living_thread(t);
@@ -47,7 +46,8 @@ look_through_thread(struct target *t, struct err *e)
 
 	if (!tid)
 		return err_set_kind(e, ERR_GONE, 0,
-			"process %d is a zombie: it has ended and only waits for its parent", t->pid);
+			"process %d is a zombie: it has ended and only waits for its parent",
+			t->pid);
 	snprintf(name, sizeof name, "%d", tid);
 	fd = openat(t->task_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -73,46 +73,22 @@ open_directories(struct target *t, pid_t pid, struct err *e)
 	return 0;
 }
 
-#define LOCK_PAUSE_NS 1000000
-
-/* A file of proc's is the same for all as long as somebody has it open. */
-int
-os_lock(const struct target *t, uint64_t wait_ns, int *ret, struct err *e)
-{
-	const uint64_t end_ns = os_now_ns() + wait_ns;
-	auto_fd int fd = openat(t->task_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return err_set(e, errno == ENOENT ? ESRCH : errno, "cannot open the threads of %d (%s)",
-			t->pid, t->comm);
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return err_set(e, errno, "cannot lock %d (%s)", t->pid, t->comm);
-		if (os_now_ns() > end_ns || os_is_asked_to_end())
-			return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-				"another memdiag is at work on %d (%s)", t->pid, t->comm);
-		os_sleep_ns(LOCK_PAUSE_NS);
-	}
-	*ret = fd;
-	fd = -1;	/* theirs now */
-	return 0;
-}
-
 static int
 identify(struct target *t, const struct os_status *s, struct err *e)
 {
-	struct os_stat st;
+	struct os_stat st = { 0 };
 
 	if (s->is_kernel_thread)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d is a kernel thread: it has no memory of its own", t->pid);
 	t->mem_tid = t->pid;
-	if ((s->state == 'Z' || s->state == 'X' || !s->has_memory) && look_through_thread(t, e) < 0)
+	if ((s->state == 'Z' || s->state == 'X' || !s->has_memory) && open_living_thread(t, e) < 0)
 		return -1;
 	if (os_stat(t, &st, e) < 0)
 		return -1;
 	t->start_ticks = st.start_ticks;
 	t->mem_fd = openat(t->proc_fd, "mem", O_RDONLY | O_CLOEXEC);
+	t->pagemap_fd = openat(t->proc_fd, "pagemap", O_RDONLY | O_CLOEXEC);
 	os_thread_name(t, t->pid, t->comm, sizeof t->comm);
 	return 0;
 }
@@ -127,7 +103,7 @@ target_open(struct target *t, pid_t pid, struct err *e)
 	t->pidfd = pidfd_open(pid);
 	if (open_directories(t, pid, e) < 0 || os_status(t, 0, &s, e) < 0)
 		goto fail;
-	if (s.tgid != pid) {	/* a thread's number: hold its process */
+	if (s.tgid != pid) { /* a thread's number: hold its process */
 		pid_t tgid = s.tgid;
 
 		target_release(t);
@@ -141,12 +117,37 @@ fail:
 	return -1;
 }
 
+int
+target_reopen(struct target *t, struct err *e)
+{
+	auto_fd int mem = t->mem_fd < 0 ? -1 : openat(t->proc_fd, "mem", O_RDONLY | O_CLOEXEC);
+	auto_fd int pidfd = -1;
+
+	if (mem < 0 && t->mem_fd >= 0)
+		return err_set(e, errno == ENOENT ? ESRCH : errno, "cannot open /proc/%d/mem",
+			(int)t->pid);
+	if (t->pidfd >= 0) {
+		pidfd = pidfd_open(t->pid);
+		/* Its number is no other's as long as it is there. */
+		if (pidfd < 0 || !target_is_alive(t))
+			return err_set(e, pidfd < 0 ? errno : ESRCH, "cannot hold process %d",
+				(int)t->pid);
+	}
+	cleanup_fd(&t->mem_fd);
+	cleanup_fd(&t->pidfd);
+	t->mem_fd = mem;
+	t->pidfd = pidfd;
+	mem = pidfd = -1;
+	return 0;
+}
+
 void
 target_release(struct target *t)
 {
 	cleanup_fd(&t->proc_fd);
 	cleanup_fd(&t->task_fd);
 	cleanup_fd(&t->mem_fd);
+	cleanup_fd(&t->pagemap_fd);
 	cleanup_fd(&t->pidfd);
 	core_free(t->core);
 	*t = (struct target)TARGET_NONE;
@@ -162,8 +163,11 @@ target_is_alive(const struct target *t)
 	if (t->core)
 		return true;
 	/* A pidfd turns readable when the whole thread group has ended (kernel/pid.c, 5.3). */
-	if (t->pidfd >= 0 && poll(&p, 1, 0) != 0)
+	if (t->pidfd >= 0 && poll(&p, 1, 0) > 0)
 		return false;
-	/* Before that its threads end, and the first thing each lets go of is the memory. */
-	return os_status(t, t->mem_tid, &s, &e) == 0 && s.has_memory;
+	/*
+	 * Before that its threads end, and the first thing each lets go of is the memory.  What
+	 * cannot be read, as memdiag lacks memory or descriptors, says nothing about the process.
+	 */
+	return os_status(t, t->mem_tid, &s, &e) < 0 ? e.kind != ERR_GONE : s.has_memory;
 }

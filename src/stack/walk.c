@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/debug.h"
 #include "elf/image.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "regions/regions.h"
+#include "stack/index.h"
+#include "stack/rules.h"
 
 /*
  * libunwind exports this for callers with their own find_proc_info (perf is one), without declaring
@@ -18,42 +22,138 @@
 extern int dwarf_search_unwind_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
 	unw_proc_info_t *pi, int need_unwind_info, void *arg);
 
-/* Where one object keeps its unwind table; PT_GNU_EH_FRAME, .eh_frame_hdr. */
+/* The place of one object's unwind table; PT_GNU_EH_FRAME, .eh_frame_hdr. */
 struct table {
-	bool is_read;
-	unw_dyn_info_t info;	/* format is 0 if the object has none that can be searched */
+	bool is_read, is_indexed;
+	unw_dyn_info_t info;	  /* format is 0 if the object has none that can be searched */
+	struct stack_index index; /* in its place, where the object has no .eh_frame_hdr */
 };
+
+/*
+ * libunwind reads the index as memory of the target: that of table N is at INDEX_AT + N *
+ * INDEX_BYTES, where no user's memory is on any processor.
+ */
+#define INDEX_AT (UINT64_C(1) << 63)
+#define INDEX_BYTES (UINT64_C(1) << 36)
+
+#define PAGE_BYTES 4096
+/* The frames that matter to those who must know all of them. */
+#define NEAR_FRAMES 256
+
+/*
+ * The words that libunwind may read for a frame and for a stack.  A frame takes some hundred, or
+ * some thousand in the longest functions; damaged tables may lead to any number.
+ */
+#define MAX_READS_OF_FRAME ((size_t)1 << 18)
+#define MAX_READS ((size_t)1 << 22)
 
 struct walker {
 	const struct target *target;
 	const struct objects *objects;
+	struct object vdso; /* the kernel's own object, for stack_walk_far(); image NULL: none */
+	bool has_opened_vdso;
 	unw_addr_space_t as;
-	struct table *table;	/* one for each object */
+	struct table *table; /* one for each object, and the vdso's */
 	/* of the walk under way */
 	const uint64_t *regs;
 	raddr sp;
 	const char *copy;
 	size_t copy_bytes;
-	bool has_missed;	/* some frame has no table: libunwind guesses from there on */
+	bool has_missed; /* some frame has no table: libunwind guesses from there on */
+	size_t nr_reads, nr_reads_before; /* all, and those before this frame */
+	/* of stack_walk_far() */
+	const struct stack_source *source; /* NULL: of stack_walk() */
+	bool is_beyond;
+	raddr page_at; /* what PAGE has; {0}: nothing */
+	char page[PAGE_BYTES];
 };
 
+/* The object that A lies in, or NULL; *RET is its table. */
+static const struct object *
+object_at(struct walker *w, raddr a, struct table **ret)
+{
+	const struct object *o = objects_at(w->objects, a);
+
+	if (!o && w->source && w->vdso.image && raddr_in(a, w->vdso.start, w->vdso.end))
+		o = &w->vdso;
+	*ret = &w->table[o && o != &w->vdso ? (size_t)(o - w->objects->v) : w->objects->nr];
+	return o;
+}
+
 /* ---- memory ---- */
+
+static bool
+is_late(const struct walker *w)
+{
+	return w->source->deadline_ns && os_now_ns() > w->source->deadline_ns;
+}
+
+/* Read a thread that stands still, page by page: the words of a stack lie near each other. */
+static int
+read_held(struct walker *w, uint64_t addr, uint64_t *ret)
+{
+	const raddr page = { addr & ~(uint64_t)(PAGE_BYTES - 1) };
+	struct err e;
+
+	if (page.v != w->page_at.v) {
+		w->page_at.v = 0;
+		if (is_late(w) || os_read_present(w->target, page, w->page, PAGE_BYTES, &e) < 0)
+			return -1;
+		w->page_at = page;
+	}
+	memcpy(ret, w->page + (addr - page.v), sizeof *ret);
+	return 0;
+}
+
+/* Read a word that neither the copy nor a file has, as it is now. */
+static int
+read_live(struct walker *w, uint64_t addr, uint64_t *ret)
+{
+	const struct region *r;
+	struct err e;
+
+	if (!w->source)
+		return os_read(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
+	r = maps_find(w->source->maps, (raddr){ addr });
+	if (!r || r->prot[0] != 'r')
+		return -1;
+	/* Code that a compiler may write is no stack, but a stack may be executable. */
+	if (r->prot[1] == 'w' && (r->prot[2] != 'x' || raddr_in(w->sp, r->start, r->end)))
+		w->is_beyond = true;
+	if (w->source->is_held && addr % sizeof *ret == 0)
+		return read_held(w, addr, ret);
+	return os_read_present(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
+}
+
+static int
+read_index(const struct walker *w, uint64_t addr, uint64_t *ret)
+{
+	const uint64_t table = (addr - INDEX_AT) / INDEX_BYTES;
+	const uint64_t at = (addr - INDEX_AT) % INDEX_BYTES / sizeof *ret;
+
+	if (table > w->objects->nr || at >= w->table[table].index.entries.nr)
+		return -1;
+	memcpy(ret, &w->table[table].index.entries.v[at], sizeof *ret);
+	return 0;
+}
 
 static int
 read_word(struct walker *w, uint64_t addr, uint64_t *ret)
 {
 	const struct object *o;
 	const unsigned char *bytes;
-	struct err e;
+	struct table *table;
 
 	if (addr >= w->sp.v && addr + sizeof *ret <= w->sp.v + w->copy_bytes) {
 		memcpy(ret, w->copy + (addr - w->sp.v), sizeof *ret);
 		return 0;
 	}
-	o = objects_at(w->objects, (raddr){ addr });
+	if (addr >= INDEX_AT)
+		return read_index(w, addr, ret);
+	o = object_at(w, (raddr){ addr }, &table);
 	bytes = o ? image_bytes(o->image, (raddr){ addr }, sizeof *ret) : NULL;
 	if (!bytes)
-		return os_read(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
+		return read_live(w, addr, ret);
 	memcpy(ret, bytes, sizeof *ret);
 	return 0;
 }
@@ -61,13 +161,18 @@ read_word(struct walker *w, uint64_t addr, uint64_t *ret)
 static int
 access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int is_write, void *arg)
 {
+	struct walker *w = arg;
+
 	(void)as;
-	return is_write || read_word(arg, addr, value) < 0 ? -UNW_EINVAL : 0;
+	if (is_write || ++w->nr_reads > MAX_READS ||
+		w->nr_reads - w->nr_reads_before > MAX_READS_OF_FRAME)
+		return -UNW_EINVAL;
+	return read_word(w, addr, value) < 0 ? -UNW_EINVAL : 0;
 }
 
 /* ---- registers ---- */
 
-/* Where libunwind's register REG stands among the words of NT_PRSTATUS, -1 if it does not. */
+/* The index of libunwind's register REG in NT_PRSTATUS, -1 if it has none. */
 static int
 regset_index(unw_regnum_t reg)
 {
@@ -101,7 +206,7 @@ static int
 access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int is_write, void *arg)
 {
 	(void)as, (void)reg, (void)value, (void)is_write, (void)arg;
-	return -UNW_EBADREG;	/* no CFA is computed from one */
+	return -UNW_EBADREG; /* no CFA is computed from one */
 }
 
 /* ---- unwind tables ---- */
@@ -134,21 +239,72 @@ read_table(struct walker *w, const struct object *o, unw_dyn_info_t *di)
 	di->u.rti.table_len = (uint32_t)count * UINT64_C(8) / sizeof(unw_word_t);
 }
 
+/*
+ * Make up for a table that the linker has not made.  Only stack_walk_far() wants that: a thread of
+ * such a program is never proven safe.
+ */
+static void
+make_index(struct walker *w, const struct object *o, struct table *table)
+{
+	unw_dyn_info_t *di = &table->info;
+
+	table->is_indexed = true;
+	stack_index_make(&table->index, o->image);
+	if (!table->index.entries.nr)
+		return;
+	di->format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	di->start_ip = o->start.v;
+	di->end_ip = o->end.v;
+	di->u.rti.segbase = table->index.base.v;
+	di->u.rti.table_data = INDEX_AT + (uint64_t)(table - w->table) * INDEX_BYTES;
+	di->u.rti.table_len =
+		table->index.entries.nr * sizeof *table->index.entries.v / sizeof(unw_word_t);
+}
+
+/*
+ * The result of dwarf_search_unwind_table(), as struct dwarf_cie_info begins in all releases of
+ * libunwind (include/dwarf.h of 1.1 to 1.8).
+ */
+struct found_rules {
+	unw_word_t cie_start, cie_end, fde_start, fde_end, code_align, data_align, return_column;
+};
+
+static bool
+are_rules_sound(const struct object *o, const unw_proc_info_t *pi)
+{
+	struct found_rules found;
+	struct stack_rules r;
+
+	if (pi->unwind_info_size < (int)sizeof found)
+		return false;
+	memcpy(&found, pi->unwind_info, sizeof found);
+	r.return_column = found.return_column;
+	r.cie_bytes = found.cie_end - found.cie_start;
+	r.fde_bytes = found.fde_end - found.fde_start;
+	r.cie = image_bytes(o->image, (raddr){ found.cie_start }, r.cie_bytes);
+	r.fde = image_bytes(o->image, (raddr){ found.fde_start }, r.fde_bytes);
+	return r.cie && r.fde && stack_rules_are_sound(&r);
+}
+
 static int
-find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need_unwind_info,
-	void *arg)
+find_proc_info(
+	unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need_unwind_info, void *arg)
 {
 	struct walker *w = arg;
-	const struct object *o = objects_at(w->objects, (raddr){ ip });
-	struct table *table = o ? &w->table[o - w->objects->v] : NULL;
+	struct table *table;
+	const struct object *o = object_at(w, (raddr){ ip }, &table);
 	int status = -UNW_ENOINFO;
 
-	if (table && !table->is_read) {
+	if (o && !table->is_read) {
 		read_table(w, o, &table->info);
 		table->is_read = true;
 	}
-	if (table && table->info.format == UNW_INFO_FORMAT_REMOTE_TABLE)
+	if (o && !table->info.format && w->source && !table->is_indexed)
+		make_index(w, o, table);
+	if (o && table->info.format == UNW_INFO_FORMAT_REMOTE_TABLE)
 		status = dwarf_search_unwind_table(as, ip, &table->info, pi, need_unwind_info, w);
+	if (status >= 0 && need_unwind_info && !(pi->unwind_info && are_rules_sound(o, pi)))
+		status = -UNW_ENOINFO;
 	if (status < 0)
 		w->has_missed = true;
 	return status;
@@ -157,7 +313,7 @@ find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need
 static void
 put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
 {
-	(void)as, (void)pi, (void)arg;	/* libunwind frees what dwarf_search_unwind_table() made */
+	(void)as, (void)pi, (void)arg; /* libunwind frees what dwarf_search_unwind_table() made */
 }
 
 /* ---- what libunwind asks for and we have no use for ---- */
@@ -196,16 +352,31 @@ static unw_accessors_t accessors = {
 
 /* ---- the walk ---- */
 
+/* Without it a thread that asks for the time has an unknown caller. */
+static void
+open_vdso(struct walker *w)
+{
+	struct object *o = &w->vdso;
+	struct err ignored;
+
+	if (w->has_opened_vdso)
+		return;
+	w->has_opened_vdso = true;
+	if (w->objects->vdso.v &&
+		image_open(&o->image, w->target, w->objects->vdso, (raddr){ 0 }, NULL, 0, 0,
+			&ignored) == 0)
+		image_extent(o->image, &o->start, &o->end);
+}
+
 int
-walker_new(
-	struct walker **ret, const struct target *t, const struct objects *o, struct err *e)
+walker_new(struct walker **ret, const struct target *t, const struct objects *o, struct err *e)
 {
 	struct walker *w = calloc(1, sizeof *w);
 
 	if (w) {
 		w->target = t;
 		w->objects = o;
-		w->table = calloc(o->nr ? o->nr : 1, sizeof *w->table);
+		w->table = calloc(o->nr + 1, sizeof *w->table);
 		w->as = unw_create_addr_space(&accessors, 0);
 	}
 	if (!w || !w->table || !w->as) {
@@ -225,21 +396,65 @@ walker_free(struct walker *w)
 		return;
 	if (w->as)
 		unw_destroy_addr_space(w->as);
+	image_free(w->vdso.image);
+	for (size_t i = 0; w->table && i <= w->objects->nr; i++)
+		free(w->table[i].index.entries.v);
 	free(w->table);
 	free(w);
 }
 
+/*
+ * Whether PC is where a signal handler returns to, which calls rt_sigreturn.  libunwind reports it
+ * for the next frame, in some releases.
+ */
 static bool
-add_frame(unw_cursor_t *c, struct stack *s)
+is_trampoline(struct walker *w, uint64_t pc)
+{
+#if defined __x86_64__
+	/* mov, syscall */
+	static const unsigned char code[] = "\x48\xc7\xc0\x0f\0\0\0\x0f\x05";
+#elif defined __aarch64__
+	/* mov, svc */
+	static const unsigned char code[] = "\x68\x11\x80\xd2\x01\0\0\xd4";
+#else
+	static const unsigned char code[] = "";
+#endif
+	uint64_t word[2] = { 0, 0 };
+
+	return sizeof code > 1 && pc && read_word(w, pc, &word[0]) == 0 &&
+		memcmp(word, code, 8) == 0 &&
+		(sizeof code - 1 == 8 ||
+			(read_word(w, pc + 8, &word[1]) == 0 &&
+				memcmp(word, code, sizeof code - 1) == 0));
+}
+
+static bool
+add_frame(struct walker *w, unw_cursor_t *c, struct stack *s, size_t max)
 {
 	struct stack_frame *f = &s->frame[s->nr];
 
-	if (s->nr == STACK_MAX_FRAMES || unw_get_reg(c, UNW_REG_IP, &f->pc.v) < 0 ||
+	if (s->nr == max || unw_get_reg(c, UNW_REG_IP, &f->pc.v) < 0 ||
 		unw_get_reg(c, UNW_REG_SP, &f->sp.v) < 0)
 		return false;
-	f->is_signal = unw_is_signal_frame(c) > 0;
+	f->is_signal = is_trampoline(w, f->pc.v);
+	f->is_guess = false;
 	s->nr++;
 	return true;
+}
+
+/* False: there is nothing to unwind. */
+static bool
+begin(struct walker *w, const uint64_t *regs, const struct stack_source *source, unw_cursor_t *c,
+	struct stack *ret)
+{
+	w->regs = regs;
+	w->source = source;
+	w->has_missed = w->is_beyond = false;
+	w->nr_reads = w->nr_reads_before = 0;
+	w->page_at.v = 0;
+	ret->nr = 0;
+	ret->is_complete = ret->is_cut = ret->is_beyond = false;
+	return unw_init_remote(c, w->as, w) == 0;
 }
 
 void
@@ -249,19 +464,114 @@ stack_walk(struct walker *w, const uint64_t *regs, raddr sp, const char *copy, s
 	unw_cursor_t c;
 	int status;
 
-	w->regs = regs;
 	w->sp = sp;
 	w->copy = copy;
 	w->copy_bytes = copy_bytes;
-	w->has_missed = false;
-	ret->nr = 0;
-	ret->is_complete = false;
-	if (unw_init_remote(&c, w->as, w) < 0)
+	if (!begin(w, regs, NULL, &c, ret))
 		return;
 	do {
-		if (!add_frame(&c, ret))
+		if (!add_frame(w, &c, ret, NEAR_FRAMES))
 			return;
+		/* Some releases of libunwind mark the frame behind the trampoline. */
+		ret->frame[ret->nr - 1].is_signal |= unw_is_signal_frame(&c) > 0;
+		w->nr_reads_before = w->nr_reads;
 		status = unw_step(&c);
 	} while (status > 0 && !w->has_missed);
 	ret->is_complete = status == 0 && !w->has_missed;
+}
+
+/* ---- further, by the frame pointer ---- */
+
+#if defined __x86_64__
+enum { REG_FP = 6, NR_REGS = 17 }; /* rbp; rip is the last one */
+#elif defined __aarch64__
+enum { REG_FP = 29, NR_REGS = 33 };
+#else
+enum { REG_FP = 0, NR_REGS = 0 };
+#endif
+
+static bool
+is_code(const struct walker *w, uint64_t addr)
+{
+	const struct region *r = maps_find(w->source->maps, (raddr){ addr });
+
+	return r && r->prot[2] == 'x';
+}
+
+/*
+ * Fill REGS, as NT_PRSTATUS has them, with those of the caller of C's frame: its own frame pointer
+ * and the return address are where the frame pointer points to, on x86-64 and on aarch64.
+ * libunwind takes the PC of a cursor that begins for an exact one, so it gets the call's last byte.
+ */
+static bool
+find_caller(struct walker *w, unw_cursor_t *c, uint64_t *regs)
+{
+	uint64_t value[NR_REGS + 1] = { 0 }, fp, sp, caller_fp, ra;
+
+	/* All of them first: C may read them from REGS. */
+	for (int i = 0; i < NR_REGS; i++)
+		unw_get_reg(c, i, &value[i]);
+	if (!NR_REGS || unw_get_reg(c, REG_FP, &fp) < 0 || unw_get_reg(c, UNW_REG_SP, &sp) < 0 ||
+		fp < sp || fp % sizeof fp || read_word(w, fp, &caller_fp) < 0 ||
+		read_word(w, fp + 8, &ra) < 0 || !is_code(w, ra - 1))
+		return false;
+	for (int i = 0; i < NR_REGS; i++)
+		regs[regset_index(i)] = value[i];
+	regs[regset_index(REG_FP)] = caller_fp;
+	regs[regset_index(UNW_TDEP_SP)] = fp + 16;
+	regs[regset_index(UNW_TDEP_IP)] = ra - 1;
+	return true;
+}
+
+/*
+ * From C, a trampoline if that IS_SIGNAL, to its caller: 1, with *IS_GUESS if that is one, 0 if
+ * there is none, -1 if it is unknown.  REGS is room for registers.
+ */
+static int
+step_far(struct walker *w, unw_cursor_t *c, bool is_signal, uint64_t *regs, bool *is_guess)
+{
+	unw_cursor_t before = *c;
+	int status;
+
+	w->has_missed = false;
+	w->nr_reads_before = w->nr_reads;
+	status = unw_step(c);
+	*is_guess = false;
+	/* The trampoline of a signal handler is recognised by its code. */
+	if (status >= 0 && (!w->has_missed || (status > 0 && is_signal)))
+		return status > 0;
+	if (!find_caller(w, &before, regs))
+		return -1;
+	w->regs = regs;
+	*is_guess = true;
+	return unw_init_remote(c, w->as, w) == 0 ? 1 : -1;
+}
+
+void
+stack_walk_far(struct walker *w, const struct stack_source *s, struct stack *ret)
+{
+	uint64_t regs[STACK_MAX_REGS];
+	unw_cursor_t c;
+	bool is_guess = false;
+	int status = 1;
+
+	open_vdso(w);
+	memcpy(regs, s->regs, sizeof regs);
+	w->sp = s->sp;
+	w->copy = s->copy;
+	w->copy_bytes = s->copy_bytes;
+	if (!begin(w, s->regs, s, &c, ret))
+		return;
+	while (status > 0 && add_frame(w, &c, ret, STACK_MAX_FRAMES)) {
+		if (is_guess) {
+			ret->frame[ret->nr - 1].pc.v++;
+			ret->frame[ret->nr - 1].is_guess = true;
+		}
+		if (is_late(w))
+			break;
+		status = step_far(w, &c, ret->frame[ret->nr - 1].is_signal, regs, &is_guess);
+	}
+	ret->is_complete = status == 0;
+	ret->is_cut = status > 0 || (status < 0 && (is_late(w) || w->nr_reads > MAX_READS));
+	ret->is_beyond = w->is_beyond;
 }

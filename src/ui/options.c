@@ -3,11 +3,13 @@
 #include "ui/ui.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/debug.h"
 #include "base/text.h"
 
@@ -15,13 +17,23 @@
 /* PID_MAX_LIMIT on 64 bit (include/linux/threads.h): no process can have a greater number. */
 #define PID_MAX 4194304
 
-enum { KEY_TIMEOUT = 0x1000, KEY_DEBUG, KEY_USAGE };
+enum { KEY_TIMEOUT = 0x1000, KEY_DEBUG, KEY_USAGE, KEY_ALL };
 
 /* A command's own options are of group 0 or 1, those of the borrowed thread of 2. */
 static const struct argp_option target_options[] = {
-	{ "pid", 'p', "PID", 0, "the process to look at; a bare number means the same", 0 },
+	{ "pid", 'p', "PID", 0,
+		"the process to look at: its number, or its name if no other process has it; "
+		"without -p a bare word means the same",
+		0 },
 	{ "timeout", KEY_TIMEOUT, "DURATION", 0,
 		"give up after this long: 500ms, 10s, 2m (30s if not given)", 0 },
+	{ 0 },
+};
+static const struct argp_option several_options[] = {
+	{ "all", KEY_ALL, NULL, 0,
+		"with -p NAME: all processes of that name; several processes are a line each, and "
+		"a total",
+		0 },
 	{ 0 },
 };
 static const struct argp_option output_options[] = {
@@ -31,11 +43,11 @@ static const struct argp_option output_options[] = {
 	{ "force", 'f', NULL, 0, "overwrite FILE if it is there", 3 },
 	{ "bytes", 'b', NULL, 0, "sizes as exact numbers of bytes", 3 },
 	{ "quiet", 'q', NULL, 0, "no notes on standard error", 3 },
-	{ "verbose", 'v', NULL, 0, "tell more", 3 },
+	{ "verbose", 'v', NULL, 0, "print more", 3 },
 	{ NULL, 0, NULL, 0, "Other:", -1 },
 	{ "help", 'h', NULL, 0, "print this help", -1 },
 	{ "usage", KEY_USAGE, NULL, 0, "print a short usage message", -1 },
-	{ "debug", KEY_DEBUG, NULL, 0, "tell what memdiag does, on standard error", -1 },
+	{ "debug", KEY_DEBUG, NULL, 0, "print what memdiag does, on standard error", -1 },
 	{ 0 },
 };
 
@@ -55,7 +67,7 @@ parse_with_unit(const char *text, const struct unit *units, uint64_t *ret)
 
 	/* strtod() also takes blanks, signs, hexadecimal and "inf". */
 	if (tolower((unsigned char)text[strspn(text, "0123456789.")]) == 'x' ||
-		 !isdigit((unsigned char)text[0]))
+		!isdigit((unsigned char)text[0]))
 		return false;
 	value = strtod(text, &end);
 	for (; units->name; units++)
@@ -71,9 +83,21 @@ bool
 ui_parse_size(const char *text, uint64_t *ret_bytes)
 {
 	static const struct unit units[] = {
-		{ "", 1 }, { "B", 1 }, { "K", 0x1p10 }, { "KiB", 0x1p10 }, { "M", 0x1p20 },
-		{ "MiB", 0x1p20 }, { "G", 0x1p30 }, { "GiB", 0x1p30 }, { "T", 0x1p40 },
-		{ "TiB", 0x1p40 }, { NULL, 0 },
+		{ "", 1 },
+		{ "B", 1 },
+		{ "K", 0x1p10 },
+		{ "KB", 0x1p10 },
+		{ "KiB", 0x1p10 },
+		{ "M", 0x1p20 },
+		{ "MB", 0x1p20 },
+		{ "MiB", 0x1p20 },
+		{ "G", 0x1p30 },
+		{ "GB", 0x1p30 },
+		{ "GiB", 0x1p30 },
+		{ "T", 0x1p40 },
+		{ "TB", 0x1p40 },
+		{ "TiB", 0x1p40 },
+		{ NULL, 0 },
 	};
 
 	return parse_with_unit(text, units, ret_bytes);
@@ -83,10 +107,26 @@ bool
 ui_parse_duration(const char *text, uint64_t *ret_ns)
 {
 	static const struct unit units[] = {
-		{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "m", 60e9 }, { NULL, 0 },
+		{ "", 1e9 },
+		{ "s", 1e9 },
+		{ "ms", 1e6 },
+		{ "us", 1e3 },
+		{ "m", 60e9 },
+		{ "h", 3600e9 },
+		{ NULL, 0 },
 	};
 
 	return parse_with_unit(text, units, ret_ns);
+}
+
+int
+ui_word_option(struct argp_state *state, const char *arg, const char *const *names, const char *why)
+{
+	for (int i = 0; names[i]; i++)
+		if (strcmp(arg, names[i]) == 0)
+			return i;
+	ui_refuse(state, arg, why);
+	return 0;
 }
 
 unsigned long
@@ -100,6 +140,26 @@ ui_parse_count(struct argp_state *state, const char *arg)
 	return n;
 }
 
+uint64_t
+ui_size_option(struct argp_state *state, const char *arg)
+{
+	uint64_t bytes = 0;
+
+	if (!ui_parse_size(arg, &bytes))
+		ui_refuse(state, arg, "is not a size: say 512K, 64M or 2G");
+	return bytes;
+}
+
+uint64_t
+ui_duration_option(struct argp_state *state, const char *arg)
+{
+	uint64_t ns = 0;
+
+	if (!ui_parse_duration(arg, &ns))
+		ui_refuse(state, arg, "is not a duration: say 500ms, 10s, 2m or 1h");
+	return ns;
+}
+
 /* ---- options ---- */
 
 /* argp exits with UI_USAGE. */
@@ -111,18 +171,54 @@ ui_refuse(struct argp_state *state, const char *arg, const char *why)
 	argp_error(state, "'%s' %s", text_printable(arg, shown, sizeof shown), why);
 }
 
+/* Add a process that was not named yet. */
 static void
-parse_pid(struct argp_state *state, struct ui_options *o, const char *arg)
+add_process(struct argp_state *state, struct ui_options *o, struct ui_process new)
 {
-	char *end;
-	long n = strtol(arg, &end, 10);
+	struct ui_process *p;
 
-	if (!isdigit((unsigned char)arg[0]) || *end || n < 1 || n > PID_MAX)
-		ui_refuse(state, arg, "is not a process id: that is a number from 1 to 4194304");
-	else if (o->pid && o->pid != n)
-		argp_error(state, "two process ids, %d and %ld: one at a time", (int)o->pid, n);
+	for (size_t i = 0; i < o->asked.nr; i++) {
+		p = &o->asked.v[i];
+		if (p->pid == new.pid && (new.pid || strcmp(p->name, new.name) == 0))
+			return;
+	}
+	if (o->asked.nr && !o->takes_several)
+		argp_error(state,
+			"two processes: one at a time; maps, info, heap, trim and status take "
+			"several");
+	p = array_add(&o->asked);
+	if (!p)
+		argp_failure(state, UI_FAILED, ENOMEM, "cannot keep the processes");
 	else
-		o->pid = (pid_t)n;
+		*p = new;
+}
+
+/* A number is always a PID. */
+static bool
+is_number(const char *arg)
+{
+	return arg[strspn(arg, "0123456789,+- ")] == '\0';
+}
+
+void
+ui_process_option(struct argp_state *state, struct ui_options *o, const char *arg)
+{
+	const char *at = arg;
+	char *end;
+	long n;
+
+	if (!is_number(arg)) {
+		add_process(state, o, (struct ui_process){ .name = arg });
+		return;
+	}
+	do {
+		n = strtol(at, &end, 10);
+		if (!isdigit((unsigned char)at[0]) || (*end && *end != ',') || n < 1 || n > PID_MAX)
+			ui_refuse(state, arg,
+				"is not a process id: that is a number from 1 to 4194304");
+		add_process(state, o, (struct ui_process){ .pid = (pid_t)n });
+		at = end + 1;
+	} while (*end);
 }
 
 static void
@@ -145,15 +241,54 @@ parse_target(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'p':
 	case ARGP_KEY_ARG:
-		parse_pid(state, o, arg);
+		ui_process_option(state, o, arg);
 		return 0;
 	case KEY_TIMEOUT:
-		if (!ui_parse_duration(arg, &o->timeout_ns) || !o->timeout_ns)
-			ui_refuse(state, arg, "is not a duration: say 500ms, 10s or 2m");
+		o->timeout_ns = ui_duration_option(state, arg);
+		if (!o->timeout_ns)
+			ui_refuse(state, arg, "is no time at all: say 500ms, 10s or 2m");
 		return 0;
 	case ARGP_KEY_END:
-		if (!o->pid && !o->pid_optional)
-			argp_error(state, "which process? use --pid PID");
+		if (!o->asked.nr && !o->pid_optional)
+			argp_error(state, "which process? use --pid PID, or --pid NAME");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+bool
+ui_is_several(const struct ui_options *o)
+{
+	return o->all_of_name || o->asked.nr > 1;
+}
+
+static bool
+has_name(const struct ui_processes *asked)
+{
+	for (size_t i = 0; i < asked->nr; i++)
+		if (!asked->v[i].pid)
+			return true;
+	return false;
+}
+
+static error_t
+parse_several(int key, char *arg, struct argp_state *state)
+{
+	struct ui_options *o = state->input;
+
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = o;
+		o->takes_several = true;
+		return 0;
+	case KEY_ALL:
+		o->all_of_name = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->all_of_name && !has_name(&o->asked))
+			argp_error(
+				state, "--all is for the name of processes, as in -p NAME --all");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -196,9 +331,9 @@ parse_output(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp output_argp = { .options = output_options, .parser = parse_output };
+const struct argp ui_output_argp = { .options = output_options, .parser = parse_output };
 
-const struct argp_child ui_output_children[] = { { &output_argp, 0, NULL, 0 }, { 0 } };
+const struct argp_child ui_output_children[] = { { &ui_output_argp, 0, NULL, 0 }, { 0 } };
 
 const struct argp ui_options_argp = {
 	.options = target_options,
@@ -208,20 +343,41 @@ const struct argp ui_options_argp = {
 
 const struct argp_child ui_options_children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
 
+const struct argp ui_several_argp = {
+	.options = several_options,
+	.parser = parse_several,
+	.children = ui_options_children,
+};
+
+const struct argp_child ui_several_children[] = { { &ui_several_argp, 0, NULL, 0 }, { 0 } };
+
+/* The behaviour that argp cannot be configured for. */
 static void
-prepare(void)
+parse(const struct argp *argp, int argc, char **argv, unsigned int flags, int *index, void *input)
 {
+	static const char format[] = "ARGP_HELP_FMT";
+	const bool is_free = !getenv(format);
+
 	/* Letters of names are the user's; numbers stay as scripts expect them. */
 	setlocale(LC_CTYPE, "");
 	/* argp wraps each help in a paragraph on arguments that no filter can take out. */
-	setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
+	if (is_free)
+		setenv(format, "no-dup-args-note", 1);
+	argp_parse(argp, argc, argv, flags | ARGP_NO_HELP, index, input);
+	if (is_free) /* programs that we start find the environment as we did */
+		unsetenv(format);
 }
 
 void
 ui_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
-	prepare();
-	argp_parse(argp, argc, argv, ARGP_NO_HELP, NULL, input);
+	parse(argp, argc, argv, 0, NULL, input);
+}
+
+void
+ui_parse_in_order(const struct argp *argp, int argc, char **argv, void *input)
+{
+	parse(argp, argc, argv, ARGP_IN_ORDER, NULL, input);
 }
 
 int
@@ -229,8 +385,7 @@ ui_parse_until_word(const struct argp *argp, int argc, char **argv, void *input)
 {
 	int index = argc;
 
-	prepare();
-	/* Nobody takes ARGP_KEY_ARG, so argp ends there and tells where that was. */
-	argp_parse(argp, argc, argv, ARGP_NO_HELP | ARGP_IN_ORDER, &index, input);
+	/* No parser takes ARGP_KEY_ARG, so argp ends there and returns the index. */
+	parse(argp, argc, argv, ARGP_IN_ORDER, &index, input);
 	return index;
 }

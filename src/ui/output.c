@@ -5,13 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libsmartcols.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/text.h"
 
 int
 ui_keep_standard_files(void)
@@ -53,18 +52,20 @@ want_colour(bool is_terminal)
 	return is_terminal && term && strcmp(term, "dumb") != 0;
 }
 
-static int
-terminal_columns(void)
+void
+ui_output_measure(struct ui_output *o)
 {
-	/* It asks the terminal, then COLUMNS. */
-	struct libscols_table *table = scols_new_table();
-	int columns = table ? (int)scols_table_get_termwidth(table) : 80;
+	/* It asks the terminal, then COLUMNS and LINES. */
+	struct libscols_table *table = o->is_terminal ? scols_new_table() : NULL;
 
+	if (!o->is_terminal)
+		return;
+	o->columns = table ? (int)scols_table_get_termwidth(table) : 80;
+	o->rows = table ? (int)scols_table_get_termheight(table) : 24;
 	scols_unref_table(table);
-	return columns;
 }
 
-/* A temporary file beside O->path, with the rights that open() would have given it. */
+/* A temporary file in the directory of O->path, with the rights that open() would have given it. */
 static int
 open_temporary(struct ui_output *o, struct err *e)
 {
@@ -101,7 +102,7 @@ open_file(struct ui_output *o, const struct ui_options *opt, struct err *e)
 	o->path = is_there ? realpath(opt->output, NULL) : strdup(opt->output);
 	if (!o->path)
 		return err_set(e, errno, "cannot write '%s'", opt->output);
-	if (is_there && !S_ISREG(st.st_mode)) {	/* a device or a pipe is no file to replace */
+	if (is_there && !S_ISREG(st.st_mode)) { /* a device or a pipe is no file to replace */
 		o->f = fopen(o->path, "we");
 		return o->f ? 0 : err_set(e, errno, "cannot write '%s'", o->path);
 	}
@@ -126,7 +127,7 @@ open_output(struct ui_output *o, const struct ui_options *opt, FILE *stream, str
 	}
 	o->is_terminal = isatty(fileno(o->f));
 	o->use_colour = want_colour(o->is_terminal);
-	o->columns = o->is_terminal ? terminal_columns() : 0;
+	ui_output_measure(o);
 	return 0;
 }
 
@@ -142,14 +143,14 @@ ui_output_open_beside(struct ui_output *o, const struct ui_options *opt, struct 
 	return open_output(o, opt, stderr, e);
 }
 
-/* Give the temporary file its name.  Somebody else's file of that name is not replaced unasked. */
+/* Give the temporary file its name.  An existing file of that name is replaced only on request. */
 static int
 move_into_place(struct ui_output *o, struct err *e)
 {
 	unsigned int flags = o->may_replace ? 0 : RENAME_NOREPLACE;
 	int r = renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->path, flags);
 
-	if (r < 0 && errno == EINVAL)	/* a file system without RENAME_NOREPLACE */
+	if (r < 0 && errno == EINVAL) /* a file system without RENAME_NOREPLACE */
 		r = rename(o->temporary, o->path);
 	if (r < 0)
 		return err_set(e, errno, "cannot rename '%s' to '%s'", o->temporary, o->path);
@@ -158,18 +159,29 @@ move_into_place(struct ui_output *o, struct err *e)
 	return 0;
 }
 
+/* Whether F is a pipe or socket without a reader, as after "| head". */
+static bool
+has_no_reader(FILE *f)
+{
+	struct pollfd p = { .fd = fileno(f) };
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP);
+}
+
 int
 ui_output_close(struct ui_output *o, struct err *e)
 {
 	const char *name = o->path ? o->path
-		: o->f == stdout ? "standard output" : "standard error";
+		: o->f == stdout   ? "standard output"
+				   : "standard error";
 	bool had_error = ferror(o->f);
 	FILE *f = o->f;
 
 	o->f = NULL;
-	errno = 0;	/* what an earlier write failed with is no longer known */
+	errno = 0; /* what an earlier write failed with is no longer known */
 	if ((o->path ? fclose(f) : fflush(f)) || had_error)
-		return err_set(e, errno, "cannot write to %s", name);
+		return !o->path && has_no_reader(f) ? 0
+						    : err_set(e, errno, "cannot write to %s", name);
 	return o->temporary ? move_into_place(o, e) : 0;
 }
 
@@ -192,6 +204,7 @@ ui_note(const struct ui_options *opt, const char *fmt, ...)
 
 	if (opt->quiet)
 		return;
+	ui_progress_clear();
 	fputs("memdiag: ", stderr);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);

@@ -13,9 +13,11 @@
 
 struct ui_table {
 	struct libscols_table *scols;
-	struct libscols_column *last_text;	/* the column that may be cut */
-	struct libscols_line *row;		/* being filled */
-	size_t cell;				/* the next one in it */
+	struct libscols_column *last_text; /* the column that may be cut */
+	struct libscols_line *row;	   /* being filled */
+	size_t cell;			   /* the next one in it */
+	FILE *f;
+	bool has_unknown;
 };
 
 static int
@@ -37,9 +39,10 @@ ui_table_new(const struct ui_output *o)
 		return NULL;
 	}
 	scols_table_set_stream(t->scols, o->f);
+	t->f = o->f;
 	/* Elsewhere than on a terminal nothing is cut: the reader may be a script. */
-	scols_table_set_termforce(t->scols,
-		o->is_terminal ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
+	scols_table_set_termforce(
+		t->scols, o->is_terminal ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
 	if (o->is_terminal)
 		scols_table_set_termwidth(t->scols, (size_t)o->columns);
 	return t;
@@ -78,14 +81,29 @@ ui_table_row(struct ui_table *t, struct err *e)
 int
 ui_table_cell(struct ui_table *t, const char *text, struct err *e)
 {
-	size_t size = strlen(text) * 4 + 2;	/* each byte may become \ooo */
+	size_t size = strlen(text) * 4 + 2; /* each byte may become \ooo */
 	auto_free char *printable = malloc(size);
 
 	if (!printable ||
 		scols_line_set_data(t->row, t->cell, text_printable(text, printable, size)) < 0)
 		return no_memory(e);
 	t->cell++;
+	t->has_unknown |= strcmp(text, "?") == 0;
 	return 0;
+}
+
+int
+ui_table_cell_marked(struct ui_table *t, const char *text, bool is_guess, struct err *e)
+{
+	auto_free char *marked = NULL;
+
+	if (!is_guess)
+		return ui_table_cell(t, text, e);
+	if (asprintf(&marked, "%s ?", text) < 0) {
+		marked = NULL;
+		return no_memory(e);
+	}
+	return ui_table_cell(t, marked, e);
 }
 
 int
@@ -109,5 +127,14 @@ ui_table_print(struct ui_table *t, struct err *e)
 		scols_column_set_flags(t->last_text, SCOLS_FL_TRUNC);
 	if (scols_print_table(t->scols) < 0)
 		return no_memory(e);
+	if (t->has_unknown)
+		fputs(UI_UNKNOWN_LEGEND, t->f);
 	return 0;
+}
+
+void
+ui_print_more(FILE *f, size_t nr_more)
+{
+	if (nr_more)
+		fprintf(f, "and %zu more; -n 0 shows all\n", nr_more);
 }

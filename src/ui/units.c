@@ -17,6 +17,13 @@ ui_size(const struct ui_options *opt, uint64_t bytes, char *buf, size_t size)
 }
 
 const char *
+ui_mark(const char *text, bool is_rough, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s", is_rough ? "~" : "", text);
+	return buf;
+}
+
+const char *
 ui_size_change(const struct ui_options *opt, int64_t bytes, char *buf, size_t size)
 {
 	char amount[32];

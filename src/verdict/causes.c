@@ -1,6 +1,6 @@
 /*
- * What can be the matter, in the order of doc/verdicts.md: a function each, which looks for its
- * cause in the facts and says it.
+ * The causes, in the order of doc/verdicts.md: one function each, which looks for its cause in the
+ * facts and describes it.
  */
 #include <config.h>
 
@@ -28,7 +28,7 @@ weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)
 
 /* Sizes in sentences. */
 struct words {
-	char v[32];
+	char v[40];
 };
 #define BYTES(n) text_bytes((n), (struct words){ { 0 } }.v, sizeof(struct words))
 
@@ -38,7 +38,7 @@ percent(uint64_t part, uint64_t whole)
 	return whole ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
 }
 
-/* "12 % of RSS".  A core file does not tell that. */
+/* "12 % of RSS".  A core file has no RSS. */
 static const char *
 share_text(const struct verdict_facts *f, uint64_t bytes, char *buf, size_t size)
 {
@@ -68,8 +68,7 @@ say(struct verdict *v, const char *severity, uint64_t bytes, const char *fmt, ..
 }
 
 /* One more thing that can be done. */
-static void __attribute__((format(printf, 2, 3)))
-advise(struct verdict *v, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) advise(struct verdict *v, const char *fmt, ...)
 {
 	size_t i = 0;
 	__builtin_va_list ap;
@@ -99,7 +98,8 @@ judge_limit_near(const struct verdict_facts *f, struct verdict *v)
 		!weighs(f->rss_bytes, 0, 0.1, f->cgroup_limit_bytes))
 		return false;
 	say(v, "critical", f->cgroup_used_bytes,
-		"Its cgroup uses %s of the %s it may have (%d %%). The kernel kills a process there "
+		"Its cgroup uses %s of the %s it may have (%d %%). The kernel kills a process "
+		"there "
 		"when nothing is left.",
 		BYTES(f->cgroup_used_bytes), BYTES(f->cgroup_limit_bytes),
 		percent(f->cgroup_used_bytes, f->cgroup_limit_bytes));
@@ -107,16 +107,140 @@ judge_limit_near(const struct verdict_facts *f, struct verdict *v)
 	return true;
 }
 
+/* Whose the anonymous memory is that malloc did not map, as far as that is known. */
+static const char *
+whose_memory(const struct verdict_facts *f, char *buf, size_t size)
+{
+	const uint64_t all = f->other_anon_rss_bytes;
+	const char *whose =
+		"was mapped by the program itself and not by malloc: a buffer pool, or a "
+		"runtime with a heap of its own.";
+
+	if (2 * f->java_bytes >= all)
+		whose = "is anonymous memory that is not malloc's, most of it the heap of Java.";
+	else if (2 * f->go_bytes >= all)
+		whose = "is anonymous memory that is not malloc's, most of it the heap of Go.";
+	else if (2 * f->sbrk_bytes >= all)
+		whose = "the program has taken itself, most of it by sbrk(): an allocator of its "
+			"own.";
+	if (2 * f->forbidden_bytes >= all)
+		snprintf(buf, size,
+			"%s Of it %s is resident and may not be accessed (PROT_NONE): "
+			"madvise(MADV_DONTNEED) would free it.",
+			whose, BYTES(f->forbidden_bytes));
+	else
+		snprintf(buf, size, "%s", whose);
+	return buf;
+}
+
 static bool
 judge_other_allocator(const struct verdict_facts *f, struct verdict *v)
 {
+	char words[300];
+
 	if (!weighs(f->other_anon_rss_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
-	say(v, "info", f->other_anon_rss_bytes,
-		"%s, %s, was mapped by the program itself and not by malloc: a buffer pool, or "
-		"a runtime with a heap of its own (Java, Go, Node).",
-		BYTES(f->other_anon_rss_bytes), SHARE(f, f->other_anon_rss_bytes));
+	say(v, "info", f->other_anon_rss_bytes, "%s, %s, %s", BYTES(f->other_anon_rss_bytes),
+		SHARE(f, f->other_anon_rss_bytes), whose_memory(f, words, sizeof words));
 	advise_run(f, v, "maps --by=mapping");
+	if (2 * f->java_bytes >= f->other_anon_rss_bytes && !f->is_core)
+		advise(v, "jcmd %d GC.heap_info shows how much of it is in use; -Xmx bounds it",
+			(int)f->pid);
+	return true;
+}
+
+/* The memory of a process that is neither malloc's nor mapped by it without a file. */
+
+static bool
+judge_shared_memory(const struct verdict_facts *f, struct verdict *v)
+{
+	uint64_t bytes = f->sysv_bytes + f->memfd_bytes + f->other_shm_bytes;
+
+	if (!weighs(bytes, 64 * MIB, 0.5, f->rss_bytes))
+		return false;
+	say(v, "info", bytes,
+		"%s, %s, is shared memory (System V %s, memfd %s, other %s). It counts in the RSS "
+		"of "
+		"each process that maps it, and trimming does not reach it.",
+		BYTES(bytes), SHARE(f, bytes), BYTES(f->sysv_bytes), BYTES(f->memfd_bytes),
+		BYTES(f->other_shm_bytes));
+	advise_run(f, v, "maps --pss");
+	advise(v,
+		"its size is a setting of the program; ipcs -m and /dev/shm show what is left "
+		"over");
+	return true;
+}
+
+static bool
+judge_mapped_files(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->file_bytes, 64 * MIB, 0.5, f->rss_bytes))
+		return false;
+	say(v, "info", f->file_bytes,
+		"%s, %s, is pages of files that the program has mapped. The kernel drops them when "
+		"memory is short, and reads them again.",
+		BYTES(f->file_bytes), SHARE(f, f->file_bytes));
+	advise_run(f, v, "maps --by=object");
+	return true;
+}
+
+static bool
+judge_changed_files(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->changed_file_bytes, 64 * MIB, 0.5, f->rss_bytes))
+		return false;
+	say(v, "info", f->changed_file_bytes,
+		"%s, %s, is copies of file pages: the program has changed them in private mappings "
+		"of "
+		"files. No file has them, so they stay until they are unmapped.",
+		BYTES(f->changed_file_bytes), SHARE(f, f->changed_file_bytes));
+	advise_run(f, v, "maps --by=object");
+	return true;
+}
+
+static bool
+judge_static_data(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->static_bytes, 64 * MIB, 0.5, f->rss_bytes))
+		return false;
+	say(v, "info", f->static_bytes,
+		"%s, %s, is static variables (.data, .bss) of the program and its libraries. Their "
+		"size "
+		"is fixed when it is built; malloc has no part in it.",
+		BYTES(f->static_bytes), SHARE(f, f->static_bytes));
+	advise_run(f, v, "maps --by=object");
+	return true;
+}
+
+static bool
+judge_page_tables(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->page_table_bytes, 64 * MIB, 0.25, f->rss_bytes))
+		return false;
+	say(v, "warning", f->page_table_bytes,
+		"Its page tables take %s, which RSS (%s) does not count: pages far apart are in "
+		"use, or "
+		"much shared memory is mapped in small pages.",
+		BYTES(f->page_table_bytes), BYTES(f->rss_bytes));
+	advise_run(f, v, "maps");
+	advise(v,
+		"use huge pages for shared buffers (huge_pages in PostgreSQL, large-pages in "
+		"MySQL)");
+	return true;
+}
+
+static bool
+judge_children(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->children_rss_bytes, 64 * MIB, 1.25, f->rss_bytes))
+		return false;
+	say(v, "info", f->children_rss_bytes,
+		"%s more is the RSS of %zu process%s that it has started, where this one has %s. "
+		"What "
+		"they share counts in each; the largest is %d.",
+		BYTES(f->children_rss_bytes), f->nr_children, f->nr_children == 1 ? "" : "es",
+		BYTES(f->rss_bytes), (int)f->largest_child);
+	advise(v, "memdiag info -p %d", (int)f->largest_child);
 	return true;
 }
 
@@ -126,19 +250,29 @@ judge_virt_only(const struct verdict_facts *f, struct verdict *v)
 	if (!weighs(f->reserve_bytes, GIB, 0.5, f->virt_bytes))
 		return false;
 	say(v, "info", f->reserve_bytes,
-		"%s of the %s of VIRT is address space that is only reserved: it takes no memory.",
+		"%s of the %s of VIRT is address space without memory: it is reserved and not "
+		"resident.",
 		BYTES(f->reserve_bytes), BYTES(f->virt_bytes));
+	v->rank = VERDICT_OF_ADDRESSES;
 	advise(v, "watch RSS instead, and set no limit on VIRT (ulimit -v)");
 	return true;
 }
 
 /* ---- in use ---- */
 
+/* Data and a leak look alike: they differ in how they grow, and in what allocates them. */
+static void
+advise_growth(const struct verdict_facts *f, struct verdict *v)
+{
+	advise(v, "see if it grows: save --json now and later, then memdiag diff");
+	advise_run(f, v, "profile --seconds 60");
+}
+
 static bool
 judge_live_large(const struct verdict_facts *f, struct verdict *v)
 {
-	uint64_t free = f->trimmable_bytes + f->mlocked_bytes + f->top_bytes +
-		f->main_top_bytes + f->stranded_bytes + f->cached_bytes;
+	uint64_t free = f->trimmable_bytes + f->mlocked_bytes + f->top_bytes + f->main_top_bytes +
+		f->stranded_bytes + f->cached_bytes;
 	uint64_t arenas = f->arena_resident_bytes > free ? f->arena_resident_bytes - free : 0;
 	uint64_t bytes = arenas + f->mmap_bytes;
 
@@ -148,7 +282,7 @@ judge_live_large(const struct verdict_facts *f, struct verdict *v)
 		"%s%s, %s, is memory that the program allocated and has not freed: data "
 		"it needs, or a leak. Trimming does not help.",
 		f->is_bound ? "Up to " : "", BYTES(bytes), SHARE(f, bytes));
-	advise(v, "see if it grows: save --json now and later, then memdiag diff");
+	advise_growth(f, v);
 	return true;
 }
 
@@ -160,9 +294,12 @@ judge_returned(const struct verdict_facts *f, struct verdict *v)
 	if (!f->has_malloc || !weighs(f->returned_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
 	say(v, "info", f->returned_bytes,
-		"%s%s that malloc counts as free was given back to the kernel before, and takes no "
-		"memory: there is nothing to trim in it. malloc's counter of free bytes is not memory.",
+		"%s%s that malloc counts as free takes no memory: it was given back to the kernel, "
+		"or "
+		"never used. There is nothing to trim in it. malloc's counter of free bytes is not "
+		"memory.",
 		at_least(f), BYTES(f->returned_bytes));
+	v->rank = VERDICT_OF_ADDRESSES;
 	return true;
 }
 
@@ -211,7 +348,8 @@ judge_threshold_grown(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	say(v, "warning", f->trimmable_bytes,
 		"%s%s, %s, is free inside malloc, most of it in large pieces: freeing one "
-		"great block has raised the threshold from which blocks have a mapping of their own, "
+		"great block has raised the threshold from which blocks have a mapping of their "
+		"own, "
 		"and go back when freed, from 128 KiB to %s.",
 		at_least(f), BYTES(f->trimmable_bytes), SHARE(f, f->trimmable_bytes),
 		BYTES(f->mmap_threshold));
@@ -251,8 +389,7 @@ judge_orphan_arenas(const struct verdict_facts *f, struct verdict *v)
 	say(v, "warning", f->orphan_bytes,
 		"%s%s, %s, is free in %zu arenas that no thread uses: their threads have "
 		"ended, and what is free there waits for new ones.",
-		at_least(f), BYTES(f->orphan_bytes), SHARE(f, f->orphan_bytes),
-		f->nr_orphans);
+		at_least(f), BYTES(f->orphan_bytes), SHARE(f, f->orphan_bytes), f->nr_orphans);
 	advise_run(f, v, "trim");
 	advise(v, "keep threads in a pool, or start it with MALLOC_ARENA_MAX=4");
 	return true;
@@ -264,8 +401,8 @@ judge_pinned(const struct verdict_facts *f, struct verdict *v)
 	if (!is_most_of_retained(f, f->pinned_bytes))
 		return false;
 	say(v, "warning", f->pinned_bytes,
-		"%s%s is free below a chunk that ends its heap and keeps it from shrinking: %s at "
-		PRIraddr ", in use.",
+		"%s%s is free below a chunk that ends its heap and keeps it from shrinking: %s "
+		"at " PRIraddr ", in use.",
 		at_least(f), BYTES(f->pinned_bytes), BYTES(f->pin.bytes), f->pin.addr.v);
 	advise_run(f, v, "trim");
 	advise(v, "allocate what lives long before what does not; memdiag heap --pins shows it");
@@ -279,15 +416,16 @@ judge_fork_shared(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	say(v, "info", f->shared_bytes,
 		"%s of the %s that malloc_trim would take off RSS is shared with other processes "
-		"since a fork(): the machine has no more memory free until they trim as well, or end.",
+		"since a fork(): the machine has no more memory free until they trim as well, or "
+		"end.",
 		BYTES(f->shared_bytes), BYTES(f->trimmable_bytes));
 	advise(v, "trim before fork(), or trim each process that shares it");
 	return true;
 }
 
 /*
- * What is free and locked, if only sums are known: what is locked is resident, so what is locked
- * beyond all that is not free must be free.
+ * The bytes that are free and locked, if only sums are known: locked memory is resident, so locked
+ * bytes beyond all that are not free must be free.
  */
 static uint64_t
 locked_by_sums(const struct verdict_facts *f)
@@ -298,7 +436,7 @@ locked_by_sums(const struct verdict_facts *f)
 	return bytes < f->trimmable_bytes ? bytes : f->trimmable_bytes;
 }
 
-/* madvise() fails there, and malloc_trim() does not tell. */
+/* madvise() fails there, and malloc_trim() does not report it. */
 static bool
 judge_locked(const struct verdict_facts *f, struct verdict *v)
 {
@@ -322,7 +460,8 @@ judge_hugetlb(const struct verdict_facts *f, struct verdict *v)
 		!weighs(f->hugetlb_bytes, 16 * MIB, 0, 0))
 		return false;
 	say(v, "info", f->free_bytes,
-		"malloc's heaps are made of pages of %s from the hugetlb pool, and %s in them is free: "
+		"malloc's heaps are made of pages of %s from the hugetlb pool, and %s in them is "
+		"free: "
 		"malloc_trim gives back only what is a whole page of that size, which is rare.",
 		BYTES(f->hp_page), BYTES(f->free_bytes));
 	advise(v, "start it without glibc.malloc.hugetlb=2 in GLIBC_TUNABLES");
@@ -336,10 +475,13 @@ judge_main_in_pieces(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	say(v, "warning", f->trimmable_bytes,
 		"%s%s, %s, is free inside malloc, and the main arena lies in pieces: "
-		"something is mapped where its heap would have grown. It never shrinks by itself now.",
+		"something is mapped where its heap would have grown. It never shrinks by itself "
+		"now.",
 		at_least(f), BYTES(f->trimmable_bytes), SHARE(f, f->trimmable_bytes));
 	advise_run(f, v, "trim");
-	advise(v, "map nothing there at fixed addresses; memdiag maps shows what lies behind the heap");
+	advise(v,
+		"map nothing there at fixed addresses; memdiag maps shows what lies behind the "
+		"heap");
 	return true;
 }
 
@@ -363,7 +505,8 @@ judge_tops_stuck(const struct verdict_facts *f, struct verdict *v)
 		"%s, %s, is free at the ends of thread arenas, where malloc_trim gives nothing "
 		"back%s.",
 		BYTES(f->top_bytes), SHARE(f, f->top_bytes), threshold);
-	advise_run(f, v, "trim --tops");
+	if (f->has_trim_of_tops)
+		advise_run(f, v, "trim --tops");
 	advise(v, "start it with MALLOC_TRIM_THRESHOLD_=131072");
 	return true;
 }
@@ -419,12 +562,47 @@ judge_cache_retained(const struct verdict_facts *f, struct verdict *v)
 	if (!f->has_malloc || !weighs(f->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
 		return false;
 	say(v, "warning", f->cached_bytes,
-		"%s, %s, is freed and in the caches of %zu threads, each for itself until it "
+		"%s%s, %s, is freed and in the caches of %zu threads, each for itself until it "
 		"ends. malloc counts it as in use, and trimming does not reach it.",
-		BYTES(f->cached_bytes), SHARE(f, f->cached_bytes), f->nr_caches);
+		f->is_bound ? "About " : "", BYTES(f->cached_bytes), SHARE(f, f->cached_bytes),
+		f->nr_caches);
 	advise_run(f, v, "heap --threads");
 	advise(v, "fewer threads, or start it with GLIBC_TUNABLES=glibc.malloc.tcache_count=2");
 	return true;
+}
+
+static bool
+asks_for_huge_heaps(const struct verdict_facts *f)
+{
+	static const char setting[] = "glibc.malloc.hugetlb=1";
+
+	return f->environment.v &&
+		memmem(f->environment.v, f->environment.len, setting, sizeof setting - 1);
+}
+
+/* The party that has asked for huge pages, and so can do without. */
+static void
+advise_against_huge(const struct verdict_facts *f, struct verdict *v)
+{
+	if (2 * f->heap_huge_bytes >= f->huge_bytes && asks_for_huge_heaps(f)) {
+		advise(v, "start it without glibc.malloc.hugetlb=1 in GLIBC_TUNABLES");
+		return;
+	}
+	if (2 * f->java_huge_bytes >= f->huge_bytes && f->thp != VERDICT_THP_ALWAYS) {
+		advise(v, "start java with -XX:-UseTransparentHugePages");
+		return;
+	}
+	if (f->thp == VERDICT_THP_MADVISE)
+		advise(v,
+			"the program asks for them with madvise(MADV_HUGEPAGE): leave that out, or "
+			"undo it with MADV_NOHUGEPAGE");
+	else
+		advise(v,
+			"for this program only: prctl(PR_SET_THP_DISABLE, 1) before it is started");
+	if (f->thp == VERDICT_THP_ALWAYS)
+		advise(v,
+			"for all programs: echo madvise > "
+			"/sys/kernel/mm/transparent_hugepage/enabled");
 }
 
 static bool
@@ -435,9 +613,10 @@ judge_thp(const struct verdict_facts *f, struct verdict *v)
 	say(v, "info", f->huge_bytes,
 		"%s, %s, is in transparent huge pages, %s of it in malloc's heaps. One byte "
 		"in use keeps 2 MiB resident.",
-		BYTES(f->huge_bytes), SHARE(f, f->huge_bytes),
-		BYTES(f->heap_huge_bytes));
-	advise(v, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
+		BYTES(f->huge_bytes), SHARE(f, f->huge_bytes), BYTES(f->heap_huge_bytes));
+	/* as heaps, in use or free, they have verdicts of their own */
+	v->rank = VERDICT_ASIDE;
+	advise_against_huge(f, v);
 	return true;
 }
 
@@ -452,7 +631,7 @@ judge_mmapped_large(const struct verdict_facts *f, struct verdict *v)
 		"%s, %s, is in %" PRIu64 " large blocks that the program allocated and has "
 		"not freed. Each has a mapping of its own and goes back when it is freed.",
 		BYTES(f->mmap_bytes), SHARE(f, f->mmap_bytes), f->nr_mmaps);
-	advise(v, "see if it grows: save --json now and later, then memdiag diff");
+	advise_growth(f, v);
 	return true;
 }
 
@@ -463,7 +642,8 @@ judge_mmap_limit(const struct verdict_facts *f, struct verdict *v)
 		!weighs(f->mmap_bytes, 16 * MIB, 0, 0))
 		return false;
 	say(v, "warning", f->mmap_bytes,
-		"%" PRIu64 " large blocks have mappings of their own, and %" PRIu64 " may: further ones "
+		"%" PRIu64 " large blocks have mappings of their own, and %" PRIu64
+		" may: further ones "
 		"come from the heaps, and leave holes there when freed.",
 		f->nr_mmaps, f->nr_mmaps_max);
 	advise(v, "start it with MALLOC_MMAP_THRESHOLD_=4194304, so that fewer blocks have one");
@@ -477,7 +657,8 @@ judge_swapped(const struct verdict_facts *f, struct verdict *v)
 		!weighs(f->free_swap_bytes, 16 * MIB, 0.1, f->rss_bytes + f->swap_bytes))
 		return false;
 	say(v, "warning", f->free_swap_bytes,
-		"%s of the %s that the process has in swap is free inside malloc: trimming frees it "
+		"%s of the %s that the process has in swap is free inside malloc: trimming frees "
+		"it "
 		"there, without reading it back.",
 		BYTES(f->free_swap_bytes), BYTES(f->swap_bytes));
 	advise_run(f, v, "trim");
@@ -497,6 +678,7 @@ judge_thread_stacks(const struct verdict_facts *f, struct verdict *v)
 		is_resident ? f->stack_rss_bytes : f->stack_virt_bytes,
 		"%zu thread stacks take %s of VIRT and %s of RSS.", f->nr_thread_stacks,
 		BYTES(f->stack_virt_bytes), BYTES(f->stack_rss_bytes));
+	v->rank = is_resident ? VERDICT_OF_MEMORY : VERDICT_OF_ADDRESSES;
 	advise(v, "fewer threads, or smaller stacks (ulimit -s, pthread_attr_setstacksize)");
 	return true;
 }
@@ -511,9 +693,11 @@ judge_env_not_effective(const struct verdict_facts *f, struct verdict *v)
 
 	if (!f->has_malloc)
 		return false;
+	v->rank = VERDICT_ASIDE;
 	if (environment_find_bad(env, len, setting, sizeof setting)) {
 		say(v, "warning", 0,
-			"The environment has %s, which glibc does not know: it has no effect.", setting);
+			"The environment has %s, which glibc does not know: it has no effect.",
+			setting);
 		advise(v, "man mallopt, ENVIRONMENT VARIABLES, has the names");
 		return true;
 	}
@@ -532,8 +716,8 @@ judge_unaccounted(const struct verdict_facts *f, struct verdict *v)
 	if (!weighs(f->unaccounted_bytes, 16 * MIB, 0.1, f->rss_bytes))
 		return false;
 	say(v, "warning", f->unaccounted_bytes,
-		"%s, %s, could not be told apart: it changed while it was read, or memdiag "
-		"may not see it.",
+		"%s, %s, has no known use: it changed while it was read, or memdiag may not "
+		"see it.",
 		BYTES(f->unaccounted_bytes), SHARE(f, f->unaccounted_bytes));
 	advise_run(f, v, "maps");
 	advise(v, "run it again as root");
@@ -543,6 +727,12 @@ judge_unaccounted(const struct verdict_facts *f, struct verdict *v)
 const struct cause causes[] = {
 	{ "limit-near", SUBJECT_LIMIT, judge_limit_near },
 	{ "other-allocator", SUBJECT_OTHERS, judge_other_allocator },
+	{ "shared-memory", SUBJECT_SHARED, judge_shared_memory },
+	{ "mapped-files", SUBJECT_FILES, judge_mapped_files },
+	{ "changed-files", SUBJECT_FILES, judge_changed_files },
+	{ "static-data", SUBJECT_STATIC, judge_static_data },
+	{ "page-tables", SUBJECT_PAGE_TABLES, judge_page_tables },
+	{ "children", SUBJECT_CHILDREN, judge_children },
 	{ "virt-only", SUBJECT_RESERVE, judge_virt_only },
 	{ "live-large", SUBJECT_LIVE, judge_live_large },
 	{ "returned", SUBJECT_RETURNED, judge_returned },

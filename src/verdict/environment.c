@@ -13,16 +13,20 @@
 #define MAX_SETTING 128
 
 /* The variables and tunables of elf/dl-tunables.list and malloc/malloc.c, 2.10 to 2.44. */
+/* clang-format off */
 static const char *const variable[] = {
 	"MALLOC_ARENA_MAX", "MALLOC_ARENA_TEST", "MALLOC_CHECK_", "MALLOC_MMAP_MAX_",
 	"MALLOC_MMAP_THRESHOLD_", "MALLOC_PERTURB_", "MALLOC_TOP_PAD_", "MALLOC_TRACE",
 	"MALLOC_TRIM_THRESHOLD_", NULL,
 };
+/* clang-format on */
+/* clang-format off */
 static const char *const tunable[] = {
 	"arena_max", "arena_test", "check", "hugetlb", "mmap_max", "mmap_threshold", "mxfast",
 	"perturb", "tcache_count", "tcache_max", "tcache_unsorted_limit", "top_pad",
 	"trim_threshold", NULL,
 };
+/* clang-format on */
 
 static bool
 is_in(const char *const *list, const char *name)
@@ -35,7 +39,7 @@ is_in(const char *const *list, const char *name)
 
 /*
  * Copy the next entry of the list at *AT, which ends at END and is separated by SEPARATOR, into
- * BUF of MAX_SETTING bytes, and step over it.  False at the end.  What does not fit is cut.
+ * BUF of MAX_SETTING bytes, and step over it.  False at the end.  A longer entry is cut.
  */
 static bool
 next_entry(const char **at, const char *end, char separator, char *buf)
@@ -70,7 +74,7 @@ is_number(const char *value, uint64_t *ret)
 /* ---- one setting at a time ---- */
 
 struct setting {
-	char text[MAX_SETTING];	/* NAME=VALUE as it stands there */
+	char text[MAX_SETTING]; /* NAME=VALUE as it stands there */
 	const char *name, *value;
 	bool is_tunable;
 };
@@ -88,8 +92,7 @@ split(struct setting *s, char *work)
 
 /* Call FN for every variable, and for every tunable inside GLIBC_TUNABLES, until it says true. */
 static bool
-each_setting(const char *env, size_t len,
-	bool (*fn)(const struct setting *s, void *arg), void *arg)
+each_setting(const char *env, size_t len, bool (*fn)(const struct setting *s, void *arg), void *arg)
 {
 	const char *end = env + len;
 
@@ -134,7 +137,7 @@ is_bad(const struct setting *s, void *arg)
 	uint64_t n;
 
 	if (s->is_tunable) {
-		/* Also what was meant to be one: "malloc.arena_max", "glibc.malloc.arenas_max". */
+		/* Includes misspelt ones: "malloc.arena_max", "glibc.malloc.arenas_max". */
 		if (!strstr(s->name, "malloc"))
 			return false;
 		if (strncmp(s->name, PREFIX, strlen(PREFIX)) == 0 &&

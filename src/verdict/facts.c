@@ -1,15 +1,21 @@
-/* From what was read to the numbers that causes are judged by. */
+/* From the data to the numbers that causes are judged by. */
 #include <config.h>
 
 #include "verdict/verdict-priv.h"
 
+#include <string.h>
 #include <unistd.h>
 
+#include "account/sums.h"
 #include "heap/heap.h"
+#include "heap/malloc-info.h"
 #include "maps/maps.h"
+#include "os/cgroup.h"
+#include "os/machine.h"
 #include "os/os.h"
+#include "os/processes.h"
 
-/* What keeps less than that from going back is not worth a name. */
+/* A cause that keeps less than that from being returned is not named. */
 #define PINNED_MIN (UINT64_C(16) << 20)
 
 /* The links at the start of a free chunk, which are never given back. */
@@ -29,92 +35,164 @@ least(uint64_t a, uint64_t b)
 
 /* ---- the address space ---- */
 
-static void
-add_leaf(struct verdict_facts *f, const struct leaf *leaf)
+/* Pages of files that are not changed as a rule. */
+static bool
+is_code(enum leaf_kind kind)
 {
-	enum group group = leaf_kind_group((enum leaf_kind)leaf->kind);
-	uint64_t size = leaf->end.v - leaf->start.v;
+	return kind == LEAF_EXE_TEXT || kind == LEAF_EXE_RODATA || kind == LEAF_SO_TEXT ||
+		kind == LEAF_SO_RODATA;
+}
 
-	if (group == GROUP_RESERVE || leaf->kind == LEAF_ARENA_RESERVE)
-		f->reserve_bytes += size;
-	if (group == GROUP_RESERVE || group == GROUP_ANON)
-		f->other_anon_rss_bytes += leaf->rss_bytes;
-	if (group == GROUP_STACK) {
-		f->stack_virt_bytes += size;
-		f->stack_rss_bytes += leaf->rss_bytes;
-		f->nr_thread_stacks += leaf->kind == LEAF_THREAD_STACK;
-	}
-	f->huge_bytes += leaf->huge_bytes;
-	if (group == GROUP_HEAP)
-		f->heap_huge_bytes += leaf->huge_bytes;
-	if (leaf->kind == LEAF_CHUNK)
-		f->mmap_bytes += leaf->rss_bytes;
-	else if (group == GROUP_HEAP)
-		f->arena_resident_bytes += leaf->rss_bytes;
+static uint64_t
+rss_of(const struct space_sums *sums, enum leaf_kind kind)
+{
+	return sums->kind[kind].rss_bytes;
+}
+
+static void
+add_kinds(struct verdict_facts *f, const struct space_sums *sums)
+{
+	f->java_bytes = rss_of(sums, LEAF_JAVA_HEAP);
+	f->java_huge_bytes = sums->kind[LEAF_JAVA_HEAP].huge_bytes;
+	f->go_bytes = rss_of(sums, LEAF_GO_HEAP);
+	f->static_bytes = rss_of(sums, LEAF_EXE_DATA) + rss_of(sums, LEAF_EXE_BSS) +
+		rss_of(sums, LEAF_SO_DATA) + rss_of(sums, LEAF_SO_BSS);
+	f->file_bytes = sums->group[GROUP_FILE].rss_bytes;
+	f->sysv_bytes = rss_of(sums, LEAF_SHM_SYSV);
+	f->memfd_bytes = rss_of(sums, LEAF_SHM_MEMFD);
+	f->other_shm_bytes = rss_of(sums, LEAF_SHM_POSIX) + rss_of(sums, LEAF_SHM_ANON) +
+		rss_of(sums, LEAF_SHM_TMPFS);
+	f->nr_thread_stacks = sums->kind[LEAF_THREAD_STACK].nr;
+	f->mmap_bytes = rss_of(sums, LEAF_CHUNK);
+	for (int kind = 0; kind < NR_LEAF_KINDS; kind++)
+		if (leaf_kind_group((enum leaf_kind)kind) != GROUP_FILE &&
+			!is_code((enum leaf_kind)kind))
+			f->huge_bytes += sums->kind[kind].huge_bytes;
+}
+
+static void
+add_groups(struct verdict_facts *f, const struct space_sums *sums)
+{
+	const struct leaf_sum *reserve = &sums->group[GROUP_RESERVE];
+	const struct leaf_sum *arenas = &sums->kind[LEAF_ARENA_RESERVE];
+	const struct leaf_sum *stacks = &sums->group[GROUP_STACK];
+	const struct leaf_sum *heap = &sums->group[GROUP_HEAP];
+
+	/* PROT_NONE says who may touch it, not that it has no memory. */
+	f->reserve_bytes = minus(reserve->size_bytes, reserve->rss_bytes) +
+		minus(arenas->size_bytes, arenas->rss_bytes);
+	f->forbidden_bytes = reserve->rss_bytes;
+	f->other_anon_rss_bytes = reserve->rss_bytes + sums->group[GROUP_ANON].rss_bytes;
+	f->stack_virt_bytes = stacks->size_bytes;
+	f->stack_rss_bytes = stacks->rss_bytes;
+	f->heap_huge_bytes = heap->huge_bytes;
+	f->arena_resident_bytes = minus(heap->rss_bytes, rss_of(sums, LEAF_CHUNK));
 }
 
 /*
- * malloc tells how many bytes it has mapped block by block.  What was not recognised among the
- * mappings, or lies in the middle of one, is some of the anonymous memory that nobody owns.
+ * malloc counts the bytes that it has mapped block by block.  Those that were not recognised among
+ * the mappings, or lie in the middle of one, are part of the anonymous memory without an owner.
  */
 static void
-add_unlocated(struct verdict_facts *f, const struct space *s, uint64_t mmapped_bytes)
+add_unlocated(struct verdict_facts *f, const struct space_sums *sums, const struct malloc_layout *l)
 {
-	uint64_t located = 0, missing;
+	const struct leaf_sum *chunks = &sums->kind[LEAF_CHUNK];
+	uint64_t missing;
 
-	for (size_t i = 0; i < s->leaves.nr; i++)
-		if (s->leaves.v[i].kind == LEAF_CHUNK)
-			located += s->leaves.v[i].end.v - s->leaves.v[i].start.v;
-	missing = least(minus(mmapped_bytes, located), f->other_anon_rss_bytes);
+	if (malloc_is_all_mmapped(l, &l->params, chunks->nr_things, chunks->size_bytes))
+		return;
+	missing = least(minus(l->params.mmapped, chunks->size_bytes), f->other_anon_rss_bytes);
 	f->other_anon_rss_bytes -= missing;
 	f->mmap_bytes += missing;
 }
 
-/* Of an arena in pieces: what lies next to one may have been taken for more of it. */
+/* For an arena in pieces: memory next to a piece may have been taken for a part of it. */
 static uint64_t
 pieces_resident(const struct heap_arena *a)
 {
 	return least(a->resident_bytes, a->system_bytes);
 }
 
-static bool
-is_main_arena(const struct leaf *leaf)
+/* Resident in the main arena, as far as its pieces were found. */
+static uint64_t
+main_resident(const struct space_sums *sums)
 {
-	return leaf->kind == LEAF_MAIN_HEAP || leaf->kind == LEAF_MAIN_PIECE;
+	return rss_of(sums, LEAF_MAIN_HEAP) + rss_of(sums, LEAF_MAIN_PIECE);
 }
 
-/* A piece that mmap() gave the main arena is not always told from anybody's memory (maps/pieces.c). */
+/*
+ * A piece that mmap() gave the main arena cannot always be distinguished from other memory
+ * (glibc/pieces.c).
+ */
 static void
-add_pieces(struct verdict_facts *f, const struct space *s, const struct heap_arena *a)
+add_pieces(struct verdict_facts *f, const struct space_sums *sums, const struct heap_arena *a)
 {
-	uint64_t located = 0, missing;
+	uint64_t missing =
+		least(minus(pieces_resident(a), main_resident(sums)), f->other_anon_rss_bytes);
 
-	for (size_t i = 0; i < s->leaves.nr; i++)
-		if (is_main_arena(&s->leaves.v[i]))
-			located += s->leaves.v[i].rss_bytes;
-	missing = least(minus(pieces_resident(a), located), f->other_anon_rss_bytes);
 	f->other_anon_rss_bytes -= missing;
 	f->arena_resident_bytes += missing;
+}
+
+/*
+ * brk's memory outside malloc's heaps is the program's own: it has called sbrk() itself.  So are
+ * bytes of the main arena there beyond those that malloc took; a main arena in pieces has more than
+ * brk.
+ */
+static void
+add_own_sbrk(struct verdict_facts *f, const struct space_sums *sums, const struct heap_arena *main)
+{
+	uint64_t surplus;
+
+	f->sbrk_bytes = sums->own_sbrk.rss_bytes;
+	if (f->is_main_in_pieces || !main->system_bytes)
+		return;
+	surplus = minus(main_resident(sums), main->system_bytes - main->foreign.bytes);
+	f->sbrk_bytes += surplus;
+	f->arena_resident_bytes = minus(f->arena_resident_bytes, surplus);
+	f->other_anon_rss_bytes += surplus;
+}
+
+/*
+ * The kernel counts a page of a private file mapping as anonymous once it was changed; so does it
+ * all other anonymous memory, which is known.
+ */
+static void
+add_changed_files(struct verdict_facts *f, const struct space_sums *sums, uint64_t rss_anon_bytes)
+{
+	uint64_t rest = rss_anon_bytes;
+
+	for (int kind = 0; kind < NR_LEAF_KINDS; kind++) {
+		enum group group = leaf_kind_group((enum leaf_kind)kind);
+
+		if (group != GROUP_SHM && group != GROUP_FILE && !is_code((enum leaf_kind)kind))
+			rest = minus(rest, sums->kind[kind].rss_bytes);
+	}
+	f->changed_file_bytes =
+		least(rest, rss_of(sums, LEAF_FILE_PRIVATE) + rss_of(sums, LEAF_FILE_DELETED));
 }
 
 static void
 add_space(struct verdict_facts *f, const struct space *s, const struct heap *h)
 {
-	uint64_t sum = 0;
+	struct space_sums sums;
 
+	space_sums(&sums, s, NULL);
 	f->virt_bytes = s->after.vm_size_bytes;
 	f->rss_bytes = s->after.vm_rss_bytes;
 	f->swap_bytes = s->after.vm_swap_bytes;
 	f->locked_bytes = s->after.vm_locked_bytes;
 	f->hugetlb_bytes = s->after.hugetlb_bytes;
-	for (size_t i = 0; i < s->leaves.nr; i++) {
-		add_leaf(f, &s->leaves.v[i]);
-		sum += s->leaves.v[i].rss_bytes;
-	}
-	f->unaccounted_bytes = minus(f->rss_bytes, sum);
-	add_unlocated(f, s, h->layout.params.mmapped);
+	f->page_table_bytes = s->after.vm_pte_bytes;
+	f->unaccounted_bytes = minus(f->rss_bytes, sums.all.rss_bytes);
+	add_kinds(f, &sums);
+	add_groups(f, &sums);
+	add_unlocated(f, &sums, &h->layout);
 	if (f->is_main_in_pieces)
-		add_pieces(f, s, &h->arena.v[0]);
+		add_pieces(f, &sums, &h->arena.v[0]);
+	if (h->arena.nr)
+		add_own_sbrk(f, &sums, &h->arena.v[0]);
+	add_changed_files(f, &sums, s->after.rss_anon_bytes);
 }
 
 /* ---- the heaps ---- */
@@ -137,7 +215,7 @@ add_pins(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest)
 	}
 }
 
-/* What is trimmable is not told by size: the large chunks' share of it is at most all of it. */
+/* Trimmable bytes are not known by size: the large chunks' share of them is at most all of them. */
 static uint64_t
 large_bytes(const struct heap_arena *a)
 {
@@ -154,13 +232,13 @@ is_orphan(const struct heap_arena *a)
 	return !a->is_main && a->attached == 0;
 }
 
-/* An arena all of whose pages were told. */
+/* An arena of which all pages are known. */
 static void
 add_pages(struct verdict_facts *f, const struct heap_arena *a)
 {
 	f->trimmable_bytes += a->trim.rss_bytes;
-	f->mlocked_bytes += a->trim.mlocked_bytes;
-	/* What is locked is on pages of its own all the same. */
+	f->mlocked_bytes += a->trim.mlocked_bytes + a->page_bytes[HEAP_PAGE_BEHIND];
+	/* Locked bytes are on pages of their own all the same. */
 	f->stranded_bytes += minus(a->stranded_bytes, a->trim.mlocked_bytes);
 	f->mixed_bytes += minus(a->page_bytes[HEAP_PAGE_MIXED], a->trim.mlocked_bytes);
 	f->large_bytes += large_bytes(a);
@@ -189,7 +267,7 @@ add_arena(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest
 static void
 add_heap(struct verdict_facts *f, const struct heap *h)
 {
-	const struct heap_params *p = &h->layout.params;
+	const struct malloc_params *p = &h->layout.params;
 	uint64_t largest_pin = 0;
 
 	f->has_malloc = h->arena.nr;
@@ -213,14 +291,26 @@ add_heap(struct verdict_facts *f, const struct heap *h)
 
 /* ---- all of it ---- */
 
+static enum verdict_thp
+thp_setting(void)
+{
+	char word[32];
+
+	if (os_thp_setting(word, sizeof word) < 0)
+		return VERDICT_THP_UNKNOWN;
+	return !strcmp(word, "always")	   ? VERDICT_THP_ALWAYS
+		: !strcmp(word, "madvise") ? VERDICT_THP_MADVISE
+		: !strcmp(word, "never")   ? VERDICT_THP_NEVER
+					   : VERDICT_THP_UNKNOWN;
+}
+
 void
 verdict_facts_gather(struct verdict_facts *f, const struct target *t, const struct space *space,
 	const struct heap *heap)
 {
 	struct err e;
 
-	*f = (struct verdict_facts){
-		.pid = t->pid, .is_core = t->core, .nr_cpus = os_nr_cpus() };
+	*f = (struct verdict_facts){ .pid = t->pid, .is_core = t->core, .nr_cpus = os_nr_cpus() };
 	add_heap(f, heap);
 	if (space) {
 		add_space(f, space, heap);
@@ -231,16 +321,22 @@ verdict_facts_gather(struct verdict_facts *f, const struct target *t, const stru
 	}
 	if (t->core)
 		return;
-	/* Settings can be told of all the same if it cannot be read. */
+	/* Settings can be reported even if it is unreadable. */
 	os_proc_read(t, 0, "environ", &f->environment, &e);
 	os_cgroup_memory(t, &f->cgroup_limit_bytes, &f->cgroup_used_bytes);
+	f->nr_children = os_descendants(t, &f->children_rss_bytes, &f->largest_child);
+	f->thp = thp_setting();
 }
 
-/* Free chunks that have no whole page inside, and those that would have had a mapping. */
+/*
+ * Free chunks that have no whole page inside, those that would have had a mapping, and of the
+ * others how much at least is whole pages behind their links.
+ */
 static void
-sum_sizes(const struct malloc_info_heap *account, uint64_t *small, uint64_t *large)
+sum_sizes(const struct malloc_info_heap *account, uint64_t *small, uint64_t *large, uint64_t *whole)
 {
 	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t lost = LINKS_BYTES + 2 * (page_bytes - 1);
 
 	for (size_t i = 0; i < account->size.nr; i++) {
 		const struct malloc_info_size *s = &account->size.v[i];
@@ -249,6 +345,8 @@ sum_sizes(const struct malloc_info_heap *account, uint64_t *small, uint64_t *lar
 			*small += s->total_bytes;
 		if (s->from_bytes >= MALLOC_DEFAULT_THRESHOLD)
 			*large += s->total_bytes;
+		if (s->from_bytes > lost)
+			*whole += minus(s->total_bytes, s->count * lost);
 	}
 }
 
@@ -256,24 +354,25 @@ void
 verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap *account,
 	const struct heap_arena *arena, uint64_t resident_bytes)
 {
-	uint64_t free = account->fast_bytes + account->rest_bytes, small = 0, large = 0;
-	uint64_t resident, stranded, trimmable;
+	uint64_t free = account->fast_bytes + account->rest_bytes, small = 0, large = 0, whole = 0;
+	uint64_t gone, trimmable, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	/* A main arena in pieces has more than a look at the mappings shows. */
+	/* A main arena in pieces has more than the mappings show directly. */
 	if (arena && pieces_resident(arena) > resident_bytes)
 		resident_bytes = pieces_resident(arena);
-	resident = minus(malloc_info_free_resident(account, resident_bytes),
-		arena ? arena->page_bytes[HEAP_PAGE_TOP] : 0);
-	sum_sizes(account, &small, &large);
-	if (arena && arena->is_main)
+	sum_sizes(account, &small, &large, &whole);
+	if (arena && arena->is_main) {
 		large += arena->top.bytes;
-	stranded = least(small, resident);
-	trimmable = resident - stranded;
+		whole += arena->is_contiguous ? minus(arena->top.bytes, 2 * page_bytes) : 0;
+	}
+	/* Bytes that are not resident may all be on these pages. */
+	gone = minus(account->system_bytes, resident_bytes);
+	trimmable = minus(whole, gone);
 	f->is_bound = true;
 	f->free_bytes += free;
 	f->returned_bytes += minus(free, resident_bytes);
-	f->stranded_bytes += stranded;
-	f->mixed_bytes += stranded ? minus(resident_bytes, trimmable) : 0;
+	f->stranded_bytes += minus(small, gone);
+	f->mixed_bytes += small > gone ? minus(resident_bytes, trimmable) : 0;
 	f->trimmable_bytes += trimmable;
 	f->large_bytes += least(large, trimmable);
 	f->main_bytes += arena && arena->is_main ? trimmable : 0;

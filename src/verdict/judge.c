@@ -17,19 +17,29 @@ severity(const struct verdict *v)
 }
 
 static bool
-is_weightier(const struct verdict *a, const struct verdict *b)
+is_critical(const struct verdict *v)
 {
-	if (severity(a) != severity(b))
-		return severity(a) < severity(b);
-	return a->bytes > b->bytes;
+	return severity(v) == 0;
 }
 
-static void
-insert(struct verdict v[VERDICT_MAX], size_t nr, const struct verdict *new)
+static bool
+is_weightier(const struct verdict *a, const struct verdict *b)
+{
+	if (is_critical(a) != is_critical(b))
+		return is_critical(a);
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	if (a->rank != VERDICT_OF_MEMORY && severity(a) != severity(b))
+		return severity(a) < severity(b);
+	return a->bytes != b->bytes ? a->bytes > b->bytes : severity(a) < severity(b);
+}
+
+void
+verdict_insert(struct verdict v[VERDICT_MAX], size_t nr, const struct verdict *new)
 {
 	size_t at = nr;
 
-	/* Of equals the last to come is the first in the table. */
+	/* Verdicts are added from the end of the table: among equals, the table's first leads. */
 	for (; at && !is_weightier(&v[at - 1], new); at--)
 		v[at] = v[at - 1];
 	v[at] = *new;
@@ -42,14 +52,14 @@ verdict_judge(const struct verdict_facts *facts, struct verdict v[VERDICT_MAX])
 	bool is_said[NR_SUBJECTS] = { false };
 	size_t nr = 0;
 
-	/* From the last: the more particular cause of a subject is there first, and speaks for it. */
+	/* From the last: the more specific cause of a subject comes first, and covers it. */
 	for (size_t i = nr_causes; i-- > 0;) {
 		struct verdict new = { .id = causes[i].id };
 
 		if (is_said[causes[i].subject] || !causes[i].judge(facts, &new))
 			continue;
 		is_said[causes[i].subject] = true;
-		insert(v, nr++, &new);
+		verdict_insert(v, nr++, &new);
 	}
 	return nr;
 }

@@ -1,6 +1,4 @@
-/*
- * verdict-priv: what the rules share with who chooses among them.
- */
+/* verdict-priv: shared by the rules and the function that chooses among them. */
 #ifndef MEMDIAG_VERDICT_VERDICT_PRIV_H
 #define MEMDIAG_VERDICT_VERDICT_PRIV_H
 
@@ -9,16 +7,21 @@
 /* DEFAULT_MMAP_THRESHOLD_MIN, which is also that of trimming (malloc/malloc.c). */
 #define MALLOC_DEFAULT_THRESHOLD (UINT64_C(128) << 10)
 
-/* What a verdict is about.  Two about the same would say the same twice. */
+/* The subject of a verdict.  Two about the same would say the same twice. */
 enum subject {
 	SUBJECT_LIMIT,
 	SUBJECT_OTHERS,
+	SUBJECT_SHARED,
+	SUBJECT_FILES,
+	SUBJECT_STATIC,
+	SUBJECT_PAGE_TABLES,
+	SUBJECT_CHILDREN,
 	SUBJECT_RESERVE,
-	SUBJECT_LIVE,		/* in use */
+	SUBJECT_LIVE, /* in use */
 	SUBJECT_RETURNED,
-	SUBJECT_FREE,		/* free, on pages of its own */
+	SUBJECT_FREE, /* free, on pages of its own */
 	SUBJECT_TOPS,
-	SUBJECT_STRANDED,	/* free, on pages in use */
+	SUBJECT_STRANDED, /* free, on pages in use */
 	SUBJECT_CACHES,
 	SUBJECT_HUGE,
 	SUBJECT_SWAP,
@@ -30,11 +33,14 @@ enum subject {
 };
 
 struct cause {
-	const char *id;		/* a promise to scripts: never renamed */
+	const char *id; /* a promise to scripts: never renamed */
 	enum subject subject;
 	/* True if it is there, with V filled but for the id. */
 	bool (*judge)(const struct verdict_facts *f, struct verdict *v);
 };
+
+/* Put NEW where it belongs among the NR verdicts of V. */
+void verdict_insert(struct verdict v[VERDICT_MAX], size_t nr, const struct verdict *new);
 
 /* In the order they are looked for; of one subject the general before the particular. */
 extern const struct cause causes[];

@@ -4,7 +4,11 @@
 
 #include <stddef.h>
 
-/* The only readers that may run beside the writer. */
+/* Kept out of the header, which C++ includes as well. */
+_Static_assert(sizeof(struct wire_process) == 64 && WIRE_FAMILY_BYTES % 65536 == 4096,
+	"the segments begin at a page");
+
+/* The only readers that may run while the writer does. */
 #define READ(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 
 static const struct wire_thread *
@@ -14,6 +18,7 @@ threads_of(const struct wire_segment *s)
 }
 
 const char *const wire_account_names[] = { "usable", "requested", NULL };
+const char *const wire_live_set_names[] = { "array", "table", NULL };
 const char *const wire_on_limit_names[] = { "exit", "enomem", "abort", "signal", "report", NULL };
 
 /* Sums wrap: a segment that is damaged has any numbers. */
@@ -29,7 +34,7 @@ at_least_0(int64_t n)
 	return n > 0 ? n : 0;
 }
 
-/* What was there before, and the lesser of SUM and MOST. */
+/* The bytes from before, and the lesser of SUM and MOST. */
 static uint64_t
 sum_with(uint64_t before, uint64_t sum, int64_t most)
 {
@@ -49,6 +54,7 @@ wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
 		live += (uint64_t)READ(t[i].live_bytes);
 		peak += (uint64_t)READ(t[i].peak_bytes);
 		ret->nr_freed += READ(t[i].nr_freed);
+		ret->allocated_bytes += READ(t[i].freed_bytes);
 		ret->nr_allocated += READ(t[i].nr_allocated);
 	}
 	/*
@@ -56,12 +62,21 @@ wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
 	 * never was there more than is granted.
 	 */
 	ret->live_bytes = sum_with(before, live, difference(READ(s->taken_bytes), s->base_bytes));
-	/* Both are at least the peak. */
+	/*
+	 * The sum of the threads' peaks and what is granted are upper bounds, of several threads
+	 * far above the peak.  There the sum was noted whenever it might have been more than ever
+	 * before.
+	 */
+	if (nr > 2 && READ(s->seen_peak_bytes) < (int64_t)peak)
+		peak = (uint64_t)READ(s->seen_peak_bytes);
 	ret->peak_bytes =
 		sum_with(before, peak, difference(READ(s->taken_peak_bytes), s->base_bytes));
 	if (ret->peak_bytes < ret->live_bytes)
 		ret->peak_bytes = ret->live_bytes;
+	ret->allocated_bytes += live;
 	ret->mapped_bytes = (uint64_t)at_least_0(READ(s->mapped_bytes));
+	ret->grown_bytes = difference((int64_t)live, (int64_t)ret->mapped_bytes);
+	ret->nr_grown = difference((int64_t)ret->nr_allocated, (int64_t)ret->nr_freed);
 	ret->nr_live = READ(s->nr_before) + ret->nr_allocated;
 	ret->nr_live = ret->nr_live > ret->nr_freed ? ret->nr_live - ret->nr_freed : 0;
 }

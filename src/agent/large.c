@@ -1,0 +1,192 @@
+#include <config.h>
+
+#include "agent/large.h"
+
+#include <string.h>
+
+#include "agent/sites.h"
+#include "agent/sys.h"
+
+/* Frames of a stack, and stacks, that are printed. */
+#define MAX_FRAMES 32
+#define MAX_STACKS 64
+/* The part of a path that a line has room for. */
+#define MAX_PATH_BYTES 300
+
+/* One thread at a time has it. */
+static struct {
+	int is_taken;
+	const struct wire_sites *of; /* which sites the rest is about */
+	uint32_t nr_seen;
+	uint32_t stack[MAX_STACKS], nr_stacks;
+	char line[MAX_PATH_BYTES + 64];
+	size_t len;
+} large;
+
+static void
+add_char(char c)
+{
+	if (large.len < sizeof large.line - 1)
+		large.line[large.len++] = c;
+	large.line[large.len] = '\0';
+}
+
+static void
+add_hex(uint64_t n)
+{
+	char digits[16];
+	size_t nr = 0;
+
+	do
+		digits[nr++] = "0123456789abcdef"[n & 15];
+	while (n >>= 4);
+	add_char('0');
+	add_char('x');
+	while (nr)
+		add_char(digits[--nr]);
+}
+
+/* A number of hexadecimal digits at *AT, which is moved behind it and the character after it. */
+static uint64_t
+read_hex(const char **at, const char *end)
+{
+	uint64_t n = 0;
+
+	for (; *at < end; (*at)++) {
+		if (**at >= '0' && **at <= '9')
+			n = n * 16 + (uint64_t)(**at - '0');
+		else if (**at >= 'a' && **at <= 'f')
+			n = n * 16 + (uint64_t)(**at - 'a' + 10);
+		else
+			break;
+	}
+	*at += *at < end;
+	return n;
+}
+
+/* "START-END PERM OFFSET ... PATH": add "PATH+OFFSET" if ADDRESS is in that.  Whether it is. */
+static bool
+add_if_in(const char *at, const char *end, uint64_t address)
+{
+	const uint64_t from = read_hex(&at, end), to = read_hex(&at, end);
+	uint64_t offset;
+
+	if (address < from || address >= to || end - at < 5)
+		return false;
+	at += 5; /* PERM */
+	offset = read_hex(&at, end);
+	while (at < end && *at != '/')
+		at++;
+	for (int i = 0; at < end && i < MAX_PATH_BYTES; i++)
+		add_char(*at++);
+	add_char('+');
+	add_hex(address - from + offset);
+	return true;
+}
+
+static void
+print_frame(uint64_t address)
+{
+	const uint32_t which = sites->maps_now & 1;
+	const char *at = wire_maps(sites, which), *end = at + sites->maps_bytes[which], *line;
+
+	large.len = 0;
+	for (line = at; line < end; line = at + 1) {
+		for (at = line; at < end && *at != '\n';)
+			at++;
+		if (add_if_in(line, at, address))
+			break;
+	}
+	if (!large.len)
+		add_hex(address);
+	say_string("    ", large.line);
+}
+
+/* A function of an interpreter. */
+static void
+print_function(uint32_t number)
+{
+	char text[WIRE_MAX_TEXT_BYTES];
+	uint32_t line;
+	const char *name = sites_function(number, text, &line);
+
+	if (name)
+		say_string("    ", name);
+}
+
+static bool
+is_new(uint32_t node)
+{
+	for (uint32_t i = 0; i < large.nr_stacks; i++)
+		if (large.stack[i] == node)
+			return false;
+	if (large.nr_stacks == MAX_STACKS)
+		return false;
+	large.stack[large.nr_stacks++] = node;
+	return true;
+}
+
+static void
+print(const struct wire_large *l)
+{
+	unsigned int nr = 0;
+
+	if (!is_new(l->node))
+		return;
+	SAY("memdiag: %u, thread %u: a call for %u bytes", sites->pid, l->tid, l->bytes);
+	if (l->node == UINT32_MAX)
+		return;
+	for (uint32_t node = l->node; node && nr < MAX_FRAMES;
+		node = wire_nodes(sites)[node].parent) {
+		const uint64_t address = wire_nodes(sites)[node].address;
+
+		if (wire_label_of(address) == WIRE_LABEL_CODE)
+			print_function((uint32_t)wire_label_value(address));
+		/* In front of the return address: in the line of the call. */
+		else if (wire_label_of(address) == WIRE_LABEL_NONE)
+			print_frame(address - 1);
+		else
+			continue;
+		nr++;
+	}
+}
+
+static void
+print_all(void)
+{
+	const struct wire_triggers *t = &sites->triggers;
+	const uint32_t nr = __atomic_load_n(&t->nr_large, __ATOMIC_ACQUIRE);
+
+	if (large.of != sites) {
+		large.of = sites;
+		large.nr_seen = large.nr_stacks = 0;
+	}
+	if (nr - large.nr_seen > WIRE_NR_LARGE)
+		large.nr_seen = nr - WIRE_NR_LARGE;
+	for (; large.nr_seen != nr; large.nr_seen++) {
+		const struct wire_large *l = &t->large[(large.nr_seen + 1) % WIRE_NR_LARGE];
+		const uint32_t number = __atomic_load_n(&l->number, __ATOMIC_ACQUIRE);
+
+		if (!number) /* it is just being written */
+			return;
+		if (number == large.nr_seen + 1)
+			print(l);
+	}
+}
+
+void
+large_print(void)
+{
+	if (__atomic_exchange_n(&large.is_taken, 1, __ATOMIC_ACQUIRE))
+		return;
+	print_all();
+	__atomic_store_n(&large.is_taken, 0, __ATOMIC_RELEASE);
+}
+
+/* Its sites may lie where its parent's were. */
+void
+large_begin_child(void)
+{
+	large.of = NULL;
+	__atomic_store_n(&large.is_taken, 0, __ATOMIC_RELEASE);
+}

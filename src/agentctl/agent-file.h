@@ -1,0 +1,14 @@
+/*
+ * agent-file: the agent that belongs to this memdiag.
+ */
+#ifndef MEMDIAG_AGENTCTL_AGENT_FILE_H
+#define MEMDIAG_AGENTCTL_AGENT_FILE_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* The absolute path of libmemdiag-agent.so, into BUF.  0, or -1 with E when it is nowhere. */
+int agent_file_find(char *buf, size_t size, struct err *e);
+
+#endif

@@ -1,0 +1,508 @@
+/*
+ * Counting begun and ended in a process that runs.
+ */
+#include <config.h>
+
+#include "agentctl/agentctl-priv.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/debug.h"
+#include "elf/image.h"
+#include "glibc/process.h"
+#include "heap/heap.h"
+#include "load/load.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/threads.h"
+
+/* ---- the counters, which no thread writes while nothing is hooked ---- */
+
+#define AT(field) offsetof(struct wire_segment, field)
+
+/* The first place is shared, and never has a grant. */
+static void
+begin_anew(struct wire_segment *segment, uint32_t nr_threads)
+{
+	struct wire_thread *t = wire_threads(segment);
+	struct timespec now = { 0 };
+
+	for (uint32_t i = 0; i < nr_threads; i++) {
+		t[i].live_bytes = t[i].peak_bytes = t[i].first_bytes = 0;
+		t[i].nr_allocated = t[i].nr_freed = 0;
+		if (i)
+			t[i].ceiling_bytes = t[i].granted_bytes = t[i].floor_bytes =
+				t[i].slack_bytes = 0;
+	}
+	segment->taken_bytes = segment->taken_peak_bytes = 0;
+	segment->mapped_bytes = segment->mapped_peak_bytes = 0;
+	segment->nr_mappings = 0;
+	segment->before_bytes = 0;
+	segment->nr_before = 0;
+	segment->seen_peak_bytes = 0;
+	segment->has_no_before = 0;
+	segment->nr_starts++;
+	clock_gettime(CLOCK_REALTIME, &now);
+	segment->started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * No call leads into a hook any more, but a thread may be in one since counting ended, and count
+ * there. Such calls are over as soon as the thread gets a processor, except one that waits for
+ * memory.
+ */
+#define LEFT_TRIES 500
+#define LEFT_PAUSE_NS 10000000
+
+static int
+wait_until_all_have_left(struct host *s, struct err *e)
+{
+	for (int i = 0; i < LEFT_TRIES; i++) {
+		bool is_inside = false;
+
+		if (counter_read_again(&s->counter, s->target, e) < 0)
+			return -1;
+		for (uint32_t k = 0; k < s->counter.nr_threads; k++)
+			is_inside |= wire_threads(s->counter.segment)[k].is_inside;
+		if (!is_inside)
+			return 0;
+		os_sleep_ns(LEFT_PAUSE_NS);
+	}
+	return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"a thread of %d (%s) is still in a call of malloc that began while it counted "
+		"before",
+		s->target->pid, s->target->comm);
+}
+
+static int
+reset_counters(struct host *s, struct err *e)
+{
+	if (wait_until_all_have_left(s, e) < 0)
+		return -1;
+	begin_anew(s->counter.segment, s->counter.nr_threads);
+	/*
+	 * A thread that was just before its hook may have come in since: what only it writes is
+	 * left to it.
+	 */
+	for (uint32_t i = 0; i < s->counter.nr_threads; i++) {
+		const size_t at = WIRE_SEGMENT_BYTES(i);
+
+		if (host_write(s, at, at + offsetof(struct wire_thread, tid), e) < 0)
+			return -1;
+	}
+	return host_write(s, AT(started_ns), AT(code_bytes), e) < 0 ||
+			host_write(s, AT(taken_bytes), AT(nr_refused), e) < 0
+		? -1
+		: host_write(s, AT(is_counting), sizeof(struct wire_segment), e);
+}
+
+static int
+set_counting(const struct host *s, bool is_counting, struct err *e)
+{
+	s->counter.segment->is_counting = is_counting;
+	return host_write(s, AT(is_counting), AT(nr_starts), e);
+}
+
+/* ---- what was in use before ---- */
+
+struct sum {
+	int64_t bytes, nr;
+};
+
+/* How much the counters had when the heap was looked at. */
+struct moment {
+	struct host *seen;
+	struct sum counted;
+	bool is_known;
+	/* threads in a hook, whose block may be in one sum and not in the other */
+	unsigned int nr_inside;
+	bool has_first;		     /* one of these is in its first call since counting began */
+	struct malloc_layout layout; /* zeroes if it is not known */
+	struct large_blocks large;
+	bool is_large_known; /* all of them could be searched for */
+	/* owned; threads that may be in a call from before there were hooks */
+	pid_t *unmarked;
+	size_t nr_unmarked;
+};
+
+static void
+moment_release(struct moment *m)
+{
+	free(m->unmarked);
+}
+#define auto_moment __attribute__((cleanup(moment_release)))
+
+/* Whether thread TID has come to the agent since counting began. */
+static bool
+has_come(const struct counter *c, pid_t tid)
+{
+	for (uint32_t i = 1; i < c->nr_threads; i++) {
+		const struct wire_thread *t = &wire_threads(c->segment)[i];
+
+		if (t->tid == (uint32_t)tid && (t->is_inside || t->nr_allocated + t->nr_freed))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A thread that was in malloc when it was hooked is not marked there, and what it takes or gives
+ * back is not counted.  One that is seen elsewhere once comes by the hooks ever after.
+ */
+static void
+note_unmarked(struct moment *m)
+{
+	const struct host *s = m->seen;
+	size_t nr = 0;
+	struct err e;
+
+	if (!m->unmarked && os_threads(s->target, SIZE_MAX, &m->unmarked, &m->nr_unmarked, &e) < 0)
+		m->is_known = false;
+	for (size_t i = 0; i < m->nr_unmarked; i++)
+		if (inject_is_in_malloc(s->it, m->unmarked[i]) &&
+			!has_come(&s->counter, m->unmarked[i]))
+			m->unmarked[nr++] = m->unmarked[i];
+	m->nr_unmarked = nr;
+}
+
+/* Whether there are blocks with mappings of their own, or that is not known. */
+static bool
+has_large(const struct moment *m)
+{
+	struct malloc_params now;
+	struct err e;
+
+	return !m->layout.mp.v || malloc_params_read(&now, m->seen->target, &m->layout, &e) < 0 ||
+		now.nr_mmaps;
+}
+
+static void
+note_counted(const struct regions *maps, void *arg)
+{
+	struct moment *m = arg;
+	struct counter *c = &m->seen->counter;
+	struct err e;
+
+	m->counted = (struct sum){ 0 };
+	m->nr_inside = 0;
+	m->has_first = false;
+	m->is_known = counter_read_again(c, m->seen->target, &e) == 0;
+	for (uint32_t i = 0; m->is_known && i < c->nr_threads; i++) {
+		const struct wire_thread *t = &wire_threads(c->segment)[i];
+		const bool has_counted = t->nr_allocated + t->nr_freed;
+
+		m->counted.bytes += t->live_bytes;
+		m->counted.nr += (int64_t)(t->nr_allocated - t->nr_freed);
+		m->nr_inside += t->is_inside || t->is_busy || (!i && has_counted);
+		m->has_first |= t->is_inside && !has_counted;
+	}
+	m->counted.bytes -= m->is_known ? c->segment->mapped_bytes : 0;
+	m->large = (struct large_blocks){ 0 };
+	m->is_large_known = has_large(m) &&
+		large_blocks_find(&m->large, m->seen->target, maps, &m->seen->process.arenas);
+	debug("%zu blocks with mappings of their own, %" PRIu64 " bytes", m->large.nr,
+		m->large.bytes);
+	if (m->is_known)
+		note_unmarked(m);
+}
+
+/*
+ * Whether those that were found are all that malloc has: then it is known what aligned ones leave
+ * out.
+ */
+static bool
+has_all_large(const struct heap *h, const struct moment *m)
+{
+	const struct malloc_params *p = &h->layout.params;
+
+	return !p->nr_mmaps ||
+		(m->is_large_known &&
+			malloc_is_all_mmapped(&h->layout, p, m->large.nr, m->large.bytes));
+}
+
+/*
+ * The words of a mapping that are not the block's: the header; since 2.43 as many are lost at its
+ * end.
+ */
+static int64_t
+words_of_mapping(const struct malloc_layout *l)
+{
+	return l->first >= 43 ? 3 : 2;
+}
+
+/*
+ * Bytes of the mapped blocks, as malloc_usable_size() has them, if nothing that aligned ones leave
+ * out in front counts as theirs. malloc's account may be too high since 2.43, even where no block
+ * is left.
+ */
+static int64_t
+large_bytes(const struct heap *h, const struct moment *m)
+{
+	const struct malloc_params *p = &h->layout.params;
+	uint64_t bytes = has_all_large(h, m) ? m->large.bytes - m->large.lead_bytes : p->mmapped;
+
+	if (!p->nr_mmaps)
+		return 0;
+	return (int64_t)bytes -
+		words_of_mapping(&h->layout) * (int64_t)(h->layout.word_bytes * p->nr_mmaps);
+}
+
+/*
+ * The bytes and blocks that the program has, as malloc_usable_size() counts them.  By lists the
+ * number of blocks is unknown: then their headers are included in the bytes, and no blocks are
+ * counted.
+ */
+static struct sum
+in_use(const struct heap *h, const struct moment *m)
+{
+	const int64_t word = h->layout.word_bytes;
+	struct sum sum = { large_bytes(h, m), (int64_t)h->layout.params.nr_mmaps };
+	int64_t nr_caches = 0;
+
+	for (size_t i = 0; i < h->arena.nr; i++) {
+		const struct heap_arena *a = &h->arena.v[i];
+		int64_t nr = a->is_by_lists ? 0 : (int64_t)(a->in_use.count - a->cached.count);
+
+		sum.bytes += (int64_t)(a->in_use.bytes - a->cached.bytes) - word * nr;
+		sum.nr += nr;
+	}
+	/* malloc's own: what each thread's cache is kept in.  One that never allocated has none. */
+	for (size_t i = 0; i < h->thread.nr; i++)
+		nr_caches += h->thread.v[i].has_cache;
+	sum.bytes -= ((int64_t)h->layout.tcache.chunk_bytes - word) * nr_caches;
+	sum.nr -= nr_caches;
+	return sum;
+}
+
+/*
+ * How far the heap H may be from what was counted at the moment M, as a rank: 0 is not at all.
+ * Else by as many blocks as threads were in the middle of something; or by what went on between two
+ * stops.
+ */
+static unsigned int
+doubts(const struct heap *h, const struct moment *m)
+{
+	unsigned int nr = m->nr_inside;
+
+	/*
+	 * In its first call a thread makes its cache, of memory that may have been another's cache
+	 * and looks like that for a moment (tcache_init(), malloc/malloc.c, 2.26 to 2.44).
+	 */
+	if (!m->is_known || h->nr_stops != 1 || !h->knows_caches || m->has_first || m->nr_unmarked)
+		return UINT_MAX;
+	/* Any of them may be aligned. */
+	if (!has_all_large(h, m))
+		nr += (unsigned int)h->layout.params.nr_mmaps;
+	for (size_t i = 0; i < h->arena.nr; i++) {
+		if (h->arena.v[i].is_by_lists || h->arena.v[i].certainty == HEAP_APPROXIMATE)
+			return UINT_MAX;
+		nr += h->arena.v[i].certainty != HEAP_EXACT;
+	}
+	return nr;
+}
+
+/*
+ * The heap is read this often, unless that stops the target for too long in all.  As long as any
+ * number of blocks is uncertain it is read until UNSURE_NS are over: a thread in the middle of a
+ * call may get no processor.
+ */
+#define EXACT_TRIES 50
+#define UNSURE_NS UINT64_C(2000000000)
+/*
+ * Threads run for at least this long between two stops, and for this many times as long as the stop
+ * was.
+ */
+#define EXACT_PAUSE_NS UINT64_C(5000000)
+#define PAUSE_TIMES 4
+
+/* Chunks of a hundred bytes, and what else is to be done in a stop. */
+#define WALKED_BYTES_PER_NS 2
+
+/* Whether the heap is so large that a walk would take many long stops. *RET is its layout. */
+static bool
+is_too_large(const struct host *s, uint64_t max_stop_ns, struct malloc_layout *ret)
+{
+	auto_heap struct heap h = { 0 };
+	uint64_t bytes = 0;
+	struct err e;
+
+	if (heap_read_tops(&h, &s->process, &e) < 0)
+		return true;
+	*ret = h.layout;
+	for (size_t i = 0; i < h.arena.nr; i++)
+		bytes += h.arena.v[i].system_bytes;
+	return bytes / WALKED_BYTES_PER_NS > max_stop_ns;
+}
+
+/* The bytes in use when counting began, by the best of several tries. */
+struct guess {
+	struct sum before;
+	unsigned int nr_doubtful, nr_tries;
+	uint64_t begun_ns, stopped_ns, last_stop_ns;
+};
+
+static int
+guess_again(struct guess *g, struct moment *m, const struct heap_options *opt, struct err *e)
+{
+	const struct host *s = m->seen;
+	auto_heap struct heap h = { 0 };
+	unsigned int nr_doubtful;
+
+	if (heap_read(&h, &s->process, opt, e) < 0)
+		return -1;
+	g->last_stop_ns = h.stopped_ns;
+	g->stopped_ns += h.stopped_ns;
+	nr_doubtful = doubts(&h, m);
+	debug("try %u: %u blocks are uncertain; threads: %u in a hook, %zu perhaps in an earlier "
+	      "call",
+		g->nr_tries, nr_doubtful, m->nr_inside, m->nr_unmarked);
+	if (g->nr_tries++ && nr_doubtful >= g->nr_doubtful)
+		return 0;
+	g->nr_doubtful = nr_doubtful;
+	g->before = in_use(&h, m);
+	g->before.bytes -= m->counted.bytes;
+	g->before.nr -= m->counted.nr;
+	return 0;
+}
+
+static bool
+is_good_enough(const struct guess *g, const struct heap_options *opt)
+{
+	if (!g->nr_doubtful || opt->bins_only)
+		return true;
+	if (g->nr_doubtful == UINT_MAX)
+		return os_now_ns() - g->begun_ns > UNSURE_NS;
+	return g->nr_tries >= EXACT_TRIES || g->stopped_ns > opt->max_stop_ns;
+}
+
+static void
+let_run(const struct guess *g)
+{
+	const uint64_t ns = PAUSE_TIMES * g->last_stop_ns;
+
+	os_sleep_ns(ns > EXACT_PAUSE_NS ? ns : EXACT_PAUSE_NS);
+}
+
+/* Unless HAS_ALL_CALLS the counters, too, will be wrong by any number. */
+static int
+find_before(struct host *s, uint64_t max_stop_ns, bool has_all_calls, struct err *e)
+{
+	auto_moment struct moment moment = { .seen = s };
+	const struct heap_options opt = { .max_stop_ns = max_stop_ns,
+		.one_look = true,
+		.bins_only = is_too_large(s, max_stop_ns, &moment.layout),
+		.beside = note_counted,
+		.arg = &moment };
+	struct guess g = { .begun_ns = os_now_ns() };
+	struct wire_segment *segment;
+
+	for (;;) {
+		if (guess_again(&g, &moment, &opt, e) < 0)
+			return -1;
+		if (is_good_enough(&g, &opt))
+			break;
+		let_run(&g);
+	}
+	segment = s->counter.segment;
+	segment->before_bytes = g.before.bytes;
+	segment->nr_before = g.before.nr > 0 ? (uint64_t)g.before.nr : 0;
+	segment->nr_doubtful = has_all_calls ? g.nr_doubtful : UINT32_MAX;
+	return host_write(s, AT(is_counting), sizeof *segment, e);
+}
+
+/* Another malloc does not say what is in use to the byte. */
+static int
+leave_before_unknown(const struct host *s, struct err *e)
+{
+	struct wire_segment *segment = s->counter.segment;
+
+	segment->has_no_before = 1;
+	segment->nr_doubtful = 0;
+	return host_write(s, AT(nr_doubtful), AT(noting), e) < 0
+		? -1
+		: host_write(s, AT(has_no_before), AT(has_unhooked), e);
+}
+
+/* ---- starting and stopping ---- */
+
+static int
+begin(struct host *s, const struct inject_options *opt, uint64_t max_stop_ns, struct counting *ret,
+	struct err *e)
+{
+	struct inject_report borrowed;
+
+	if (host_prepare(s, opt, ret->is_new, e) < 0 || reset_counters(s, e) < 0 ||
+		host_set_hooks(s, true, host_noting(s), opt, &ret->hooked, &borrowed, e) < 0)
+		return -1;
+	if (borrowed.tid)
+		ret->borrowed = borrowed;
+	/*
+	 * A library that is loaded later has slots of its own: it may free what it was not seen to
+	 * get.
+	 */
+	if ((s->is_other ? leave_before_unknown(s, e)
+			 : find_before(s, max_stop_ns, !ret->hooked.nr_slots, e)) < 0 ||
+		set_counting(s, true, e) < 0) {
+		struct hook_report lifted;
+		struct err ignored;
+
+		host_end_job(s, false, host_noting(s), opt, &lifted, &ignored);
+		return -1;
+	}
+	ret->has_no_before = s->is_other;
+	ret->before_bytes = s->counter.segment->before_bytes;
+	ret->nr_doubtful = s->counter.segment->nr_doubtful;
+	return 0;
+}
+
+int
+counting_start(const struct target *t, const struct inject_options *opt, uint64_t max_stop_ns,
+	const char *agent, struct counting *ret, struct err *e)
+{
+	auto_host struct host s = { .target = t };
+	struct host_arrival arrival;
+
+	*ret = (struct counting){ 0 };
+	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0)
+		return -1;
+	if (!counter_is_counting(&s.counter) && hook_check(t, e) < 0)
+		return err_hint(e, "'memdiag run' counts from a program's start");
+	if (host_bring_agent(&s, opt, agent, &arrival, e) < 0)
+		return -1;
+	ret->is_new = arrival.is_new;
+	ret->borrowed = arrival.borrowed;
+	ret->nr_children = arrival.borrowed.nr_children;
+	ret->child = arrival.borrowed.child;
+	ret->way = (enum wire_way)s.counter.segment->way;
+	ret->was_so = counter_is_counting(&s.counter);
+	return ret->was_so ? 0 : begin(&s, opt, max_stop_ns, ret, e);
+}
+
+int
+counting_stop(const struct target *t, const struct inject_options *opt, struct counting *ret,
+	struct err *e)
+{
+	auto_host struct host s = { .target = t };
+	bool was_counting;
+
+	*ret = (struct counting){ 0 };
+	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0)
+		return -1;
+	if (s.counter.segment)
+		ret->way = (enum wire_way)s.counter.segment->way;
+	if (ret->way == WIRE_PRELOADED && counter_is_counting(&s.counter))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) was started under the agent, and counts until it ends", t->pid,
+			t->comm);
+	was_counting = counter_is_counting(&s.counter);
+	if (host_end_job(&s, false, host_noting(&s), opt, &ret->hooked, e) < 0)
+		return -1;
+	ret->was_so = !was_counting && !ret->hooked.nr_entries && !ret->hooked.nr_slots;
+	return s.counter.segment && !s.counter.is_parents ? set_counting(&s, false, e) : 0;
+}

@@ -1,0 +1,95 @@
+#include <config.h>
+
+#include "agentctl/profiles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* 121 MiB each, of which only what is used takes memory. */
+static const struct wire_sites_size size = { UINT32_C(1) << 20, UINT32_C(1) << 18,
+	PROFILES_LOG_BLOCKS };
+
+static struct wire_profiles
+head(void)
+{
+	return (struct wire_profiles){
+		.magic = WIRE_PROFILES_MAGIC,
+		.slot_bytes = wire_sites_make(NULL, &size),
+		.size = size,
+		.max_slots = WIRE_MAX_PROFILES,
+	};
+}
+
+uint64_t
+profiles_offset(uint32_t i)
+{
+	const struct wire_profiles p = head();
+
+	return wire_profile_offset(&p, i);
+}
+
+int
+profiles_make(int *ret_fd, struct err *e)
+{
+	const off_t bytes = (off_t)profiles_offset(WIRE_MAX_PROFILES);
+	const struct wire_profiles p = head();
+	struct rlimit most;
+	auto_fd int fd = -1;
+
+	/* To make a larger file would be a signal. */
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < (rlim_t)bytes)
+		return err_set(e, EFBIG,
+			"cannot make a file in memory for the profile: ulimit -f is too low");
+	fd = memfd_create(WIRE_PROFILES_NAME, MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, bytes) < 0 || pwrite(fd, &p, sizeof p, 0) != (ssize_t)sizeof p)
+		return err_set(e, errno, "cannot make a file in memory for the profile");
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+uint32_t
+profiles_nr(int fd, uint32_t *ret_lost)
+{
+	struct wire_profiles p;
+
+	*ret_lost = 0;
+	if (pread(fd, &p, sizeof p, 0) != (ssize_t)sizeof p)
+		return 0;
+	if (p.nr_taken <= WIRE_MAX_PROFILES)
+		return p.nr_taken;
+	*ret_lost = p.nr_taken - WIRE_MAX_PROFILES;
+	return WIRE_MAX_PROFILES;
+}
+
+struct wire_sites *
+profiles_map(int fd, uint32_t i)
+{
+	return profiles_map_at(fd, profiles_offset(i));
+}
+
+struct wire_sites *
+profiles_map_at(int fd, uint64_t offset)
+{
+	struct wire_sites *s = mmap(NULL, WIRE_SITES_HEADER_BYTES, PROT_READ | PROT_WRITE,
+		MAP_SHARED, fd, (off_t)offset);
+
+	if (s == MAP_FAILED)
+		return NULL;
+	if (wire_sites_is_valid(s, UINT64_MAX))
+		return s;
+	profiles_unmap(s);
+	return NULL;
+}
+
+void
+profiles_unmap(struct wire_sites *s)
+{
+	munmap(s, WIRE_SITES_HEADER_BYTES);
+}

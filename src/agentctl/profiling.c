@@ -1,0 +1,250 @@
+/*
+ * Sampling begun and ended in a process that runs.
+ */
+#include <config.h>
+
+#include "agentctl/agentctl-priv.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+#include "elf/image.h"
+#include "load/load.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "wire/log.h"
+#include "wire/sites.h"
+
+/*
+ * Room for the sites: of a file of 224 MiB only what is used takes memory.  Where the target may
+ * not have so much of addresses, a file of 3 MiB.  A log comes on top of it, of 1 MiB at most
+ * there.
+ */
+static const struct wire_sites_size sizes[] = {
+	{ WIRE_SITES_MAX_NODES, WIRE_SITES_MAX_SITES, WIRE_LOG_MAX_BLOCKS },
+	{ UINT32_C(1) << 16, UINT32_C(1) << 13, 64 },
+};
+
+static struct wire_sites_size
+size_for(const struct profiling_wanted *wanted, struct wire_sites_size most)
+{
+	const uint64_t nr = wanted->log_bytes / WIRE_LOG_BLOCK_BYTES;
+
+	if (nr < most.nr_log_blocks)
+		most.nr_log_blocks = (uint32_t)nr;
+	return most;
+}
+
+/* Where the agent's request_serve() is. */
+static int
+find_request(const struct host *s, raddr *ret, struct err *e)
+{
+	return os_read(s->target,
+		raddr_add(s->counter.live_at, offsetof(struct wire_live, request)), ret,
+		sizeof *ret, e);
+}
+
+/* Add the addresses that the agent cannot find in a program without a dynamic linker. */
+static void
+describe_program(const struct host *s, struct wire_request *r)
+{
+	const struct object *program = objects_malloc(&s->process.objects, s->target);
+	raddr frames;
+
+	if (!inject_is_static(s->it) || !program)
+		return;
+	r->program = program->start.v;
+	r->vdso = s->process.objects.vdso.v;
+	if (image_section(program->image, ".eh_frame", &frames, &r->frames_bytes) == 0)
+		r->frames = frames.v;
+}
+
+/* Have the agent get ready.  1: it has no memory for so much. */
+static int
+request(const struct host *s, const struct inject_options *opt, raddr fn,
+	const struct profiling_wanted *wanted, const struct wire_sites_size *size,
+	struct profiling *p, int *ret_fd, struct err *e)
+{
+	struct wire_request r = { .max_nodes = size->max_nodes,
+		.max_sites = size->max_sites,
+		.nr_log_blocks = size->nr_log_blocks,
+		.opens_log = wanted->opens_log,
+		.max_bytes = wanted->max_bytes,
+		.live_set = wanted->live_set,
+		.period_bytes = wanted->period_bytes,
+		.triggers = wanted->triggers };
+	struct library_call call = { .name = "a function of the agent",
+		.fn = fn,
+		.block = &r,
+		.block_bytes = sizeof r,
+		.file_name = WIRE_SITES_NAME,
+		.file_bytes = wire_sites_make(NULL, size),
+		.fd_there = &r.fd,
+		.ret_fd = ret_fd };
+
+	describe_program(s, &r);
+	if (load_call(s->it, &s->process.arenas, opt, &call, &p->borrowed, e) < 0)
+		return -1;
+	if (r.is_done)
+		return 0;
+	close(*ret_fd);
+	*ret_fd = -1;
+	return 1;
+}
+
+static int
+get_ready(const struct host *s, const struct inject_options *opt,
+	const struct profiling_wanted *wanted, struct profiling *p, int *ret_fd, struct err *e)
+{
+	struct wire_sites_size size;
+	int status = 1;
+	raddr fn;
+
+	if (find_request(s, &fn, e) < 0)
+		return -1;
+	for (size_t i = 0; status > 0 && i < sizeof sizes / sizeof *sizes; i++) {
+		size = size_for(wanted, sizes[i]);
+		status = request(s, opt, fn, wanted, &size, p, ret_fd, e);
+	}
+	if (status <= 0)
+		return status;
+	return err_set_kind(e, ERR_FAILED, 0,
+		"the agent in %d (%s) cannot begin: it has no memory, a thread is held up while it "
+		"notes something, or the program begins or ends a record itself",
+		s->target->pid, s->target->comm);
+}
+
+static int
+set_noting(const struct host *s, enum wire_noting noting, struct err *e)
+{
+	s->counter.segment->noting = noting;
+	return host_write(s, offsetof(struct wire_segment, noting),
+		offsetof(struct wire_segment, noting) + sizeof s->counter.segment->noting, e);
+}
+
+static enum wire_noting
+noting_of(uint64_t period_bytes)
+{
+	return period_bytes ? WIRE_NOTE_SAMPLES : WIRE_NOTE_ALL;
+}
+
+/* One of them at a time. */
+static int
+refuse_other(const struct host *s, uint64_t period_bytes, struct err *e)
+{
+	const enum wire_noting now = host_noting(s);
+
+	if (now == WIRE_NOTE_NOTHING || now == noting_of(period_bytes))
+		return 0;
+	err_set_kind(e, ERR_FAILED, 0, "%d (%s) is being %s", s->target->pid, s->target->comm,
+		now == WIRE_NOTE_ALL ? "recorded" : "profiled");
+	return err_hint(e, "'memdiag %s stop -p %d' ends that",
+		now == WIRE_NOTE_ALL ? "record" : "profile", s->target->pid);
+}
+
+/* A record keeps its note of each block by the place of glibc's chunk. */
+static int
+refuse_record(const struct host *s, struct err *e)
+{
+	err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"%d (%s) uses %s, and record is for glibc's malloc alone", s->target->pid,
+		s->target->comm, s->other.inject.name);
+	return err_hint(e, "'memdiag profile --rate 1 --sampler=agent' notes each block, too");
+}
+
+static int
+begin(struct host *s, const struct inject_options *opt, const struct profiling_wanted *wanted,
+	struct profiling *p, int *ret_fd, struct err *e)
+{
+	const enum wire_noting noting = noting_of(wanted->period_bytes);
+	const bool counts = counter_is_counting(&s->counter);
+	struct inject_report borrowed;
+	struct hook_report lifted;
+	struct err ignored;
+
+	if (host_prepare(s, opt, p->is_new, e) < 0 || get_ready(s, opt, wanted, p, ret_fd, e) < 0)
+		return -1;
+	/*
+	 * Last: of a memdiag that is killed there may be hooks without a mark, never the reverse.
+	 */
+	if (host_set_hooks(s, counts, noting, opt, &p->hooked, &borrowed, e) == 0) {
+		if (set_noting(s, noting, e) == 0)
+			return 0;
+		host_end_job(s, counts, WIRE_NOTE_NOTHING, opt, &lifted, &ignored);
+	}
+	close(*ret_fd);
+	*ret_fd = -1;
+	return -1;
+}
+
+int
+profiling_start(const struct target *t, const struct inject_options *opt,
+	const struct profiling_wanted *wanted, const char *agent, struct profiling *ret,
+	int *ret_fd, struct err *e)
+{
+	auto_host struct host s = { .target = t };
+	struct host_arrival arrival;
+
+	*ret = (struct profiling){ .period_bytes = wanted->period_bytes,
+		.triggers = wanted->triggers };
+	*ret_fd = -1;
+	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0 ||
+		(!host_is_preloaded(&s) && hook_check(t, e) < 0))
+		return -1;
+	if (s.is_other && noting_of(wanted->period_bytes) == WIRE_NOTE_ALL)
+		return refuse_record(&s, e);
+	if (host_bring_agent(&s, opt, agent, &arrival, e) < 0)
+		return -1;
+	ret->is_new = arrival.is_new;
+	ret->nr_children = arrival.borrowed.nr_children;
+	ret->child = arrival.borrowed.child;
+	if (refuse_other(&s, wanted->period_bytes, e) < 0)
+		return -1;
+	ret->was_so = host_noting(&s);
+	return ret->was_so ? 0 : begin(&s, opt, wanted, ret, ret_fd, e);
+}
+
+/* Have the agent give back what a record takes: 4 bytes for 16 of the heap.  False: it was not. */
+static bool
+give_back(struct host *s, const struct inject_options *opt)
+{
+	struct wire_request r = { .is_end = true };
+	struct library_call call = { .name = "a function of the agent",
+		.block = &r,
+		.block_bytes = sizeof r,
+		.may_be_borrowed = true };
+	struct inject_report borrowed;
+	struct err ignored;
+
+	/* Its functions are not hooked as they were. */
+	return host_look(s, &ignored) == 0 && find_request(s, &call.fn, &ignored) == 0 &&
+		load_call(s->it, &s->process.arenas, opt, &call, &borrowed, &ignored) == 0 &&
+		r.is_done;
+}
+
+int
+profiling_stop(const struct target *t, const struct inject_options *opt, uint64_t period_bytes,
+	struct profiling *ret, struct err *e)
+{
+	auto_host struct host s = { .target = t };
+	bool counts, was_noting;
+
+	*ret = (struct profiling){ .period_bytes = period_bytes };
+	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0 ||
+		refuse_other(&s, period_bytes, e) < 0)
+		return -1;
+	counts = counter_is_counting(&s.counter);
+	was_noting = host_noting(&s);
+	/*
+	 * Before the hooks are lifted: a memdiag that is killed in between leaves hooks, which the
+	 * next start or stop lifts.
+	 */
+	if (was_noting && set_noting(&s, WIRE_NOTE_NOTHING, e) < 0)
+		return -1;
+	if ((was_noting || !counts) &&
+		host_end_job(&s, counts, WIRE_NOTE_NOTHING, opt, &ret->hooked, e) < 0)
+		return -1;
+	ret->was_so = !was_noting && !ret->hooked.nr_entries && !ret->hooked.nr_slots;
+	ret->keeps_memory = was_noting && !period_bytes && !give_back(&s, opt);
+	return 0;
+}

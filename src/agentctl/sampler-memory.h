@@ -1,0 +1,26 @@
+/*
+ * sampler-memory: how much memory the sampler takes in a process.
+ */
+#ifndef MEMDIAG_AGENTCTL_SAMPLER_MEMORY_H
+#define MEMDIAG_AGENTCTL_SAMPLER_MEMORY_H
+
+#include "agentctl/agentctl.h"
+#include "base/err.h"
+#include "wire/memory.h"
+
+struct sampler_memory {
+	bool is_there;	  /* false: nothing was ever sampled */
+	bool is_sampling; /* samples are taken now */
+	bool is_partial;  /* there is more than the agent could note */
+	uint64_t resident_bytes[WIRE_NR_MEMORY_KINDS];
+	uint64_t total_bytes; /* resident, of all kinds */
+};
+
+/*
+ * Find out that of P, whose counters C are.  Nothing is stopped.  0, or -1 with E: ERR_UNSUPPORTED
+ * if the agent's list is damaged, or what the kernel says of pages cannot be read.
+ */
+int sampler_memory_read(
+	struct sampler_memory *m, const struct process *p, const struct counter *c, struct err *e);
+
+#endif

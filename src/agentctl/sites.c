@@ -1,0 +1,343 @@
+#include <config.h>
+
+#include "agentctl/sites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agentctl/agentctl.h"
+#include "os/memory.h"
+#include "os/os.h"
+
+/* Where it is read from. */
+struct source {
+	const struct target *target; /* NULL: from the file */
+	raddr at;
+	int fd;
+	uint64_t offset; /* in the file */
+};
+
+static int
+read_part(const struct source *s, uint64_t offset, void *to, size_t size, struct err *e)
+{
+	char *at = to;
+
+	offset += s->offset;
+	if (s->target)
+		return os_read(s->target, raddr_add(s->at, offset), to, size, e);
+	while (size) {
+		const ssize_t n = pread(s->fd, at, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_set(e, n ? errno : EIO, "cannot read the sites of a profile");
+		at += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static void *
+read_array(const struct source *s, uint64_t offset, uint32_t nr, size_t size, struct err *e)
+{
+	void *v = malloc(nr * size);
+
+	if (!v) {
+		err_set(e, ENOMEM, "cannot copy the sites of a profile");
+		return NULL;
+	}
+	if (read_part(s, offset, v, nr * size, e) == 0)
+		return v;
+	free(v);
+	return NULL;
+}
+
+static uint32_t
+lesser(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Which code is mapped, if the agent has noted that, and does not just now write it anew. */
+static int
+read_maps(
+	struct sites_copy *c, const struct source *s, const struct wire_sites *head, struct err *e)
+{
+	const uint32_t which = head->maps_now & 1;
+	const uint32_t bytes = lesser(head->maps_bytes[which], WIRE_MAPS_BYTES);
+
+	c->maps = malloc(bytes + 1);
+	if (!c->maps)
+		return err_set(e, ENOMEM, "cannot copy the sites of a profile");
+	c->maps[bytes] = '\0';
+	return read_part(s, head->maps_at + which * WIRE_MAPS_BYTES, c->maps, bytes, e);
+}
+
+/*
+ * Threads hold back some of what they add to the sum of all, of which the peak is: where the sites
+ * have more now, that is the most.
+ */
+static void
+raise_peak(struct sites_copy *c)
+{
+	uint64_t live;
+
+	if (c->head.period_bytes)
+		return;
+	live = sites_add_up(c).live.bytes;
+	if (live > INT64_MAX || (int64_t)live <= c->head.peak_bytes)
+		return;
+	c->head.peak_bytes = (int64_t)live;
+	/* No site has kept a peak of that. */
+	c->head.epoch++;
+}
+
+/* The head, then the sites, then the nodes: so each site has its nodes. */
+static int
+read_all(struct sites_copy *c, const struct source *s, struct err *e)
+{
+	struct wire_sites later;
+
+	*c = (struct sites_copy){ .at = s->at };
+	if (read_part(s, 0, &c->head, sizeof c->head, e) < 0)
+		return -1;
+	if (!wire_sites_is_valid(&c->head, UINT64_MAX))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"the sites of the profile are of another memdiag, or damaged");
+	c->nr_sites = lesser(c->head.nr_sites, c->head.max_sites);
+	c->site = read_array(s, c->head.sites_at, c->nr_sites, sizeof *c->site, e);
+	if (!c->site || read_part(s, 0, &later, sizeof later, e) < 0)
+		return -1;
+	c->nr_nodes = lesser(later.nr_nodes, c->head.max_nodes);
+	c->node = read_array(s, c->head.nodes_at, c->nr_nodes, sizeof *c->node, e);
+	if (!c->node || read_maps(c, s, &later, e) < 0)
+		return -1;
+	raise_peak(c);
+	return 0;
+}
+
+int
+sites_read_file(struct sites_copy *c, int fd, struct err *e)
+{
+	return read_all(c, &(struct source){ .fd = fd }, e);
+}
+
+int
+sites_read_part(struct sites_copy *c, int fd, uint64_t offset, struct err *e)
+{
+	return read_all(c, &(struct source){ .fd = fd, .offset = offset }, e);
+}
+
+int
+sites_read_target(struct sites_copy *c, const struct target *t, raddr at, struct err *e)
+{
+	return read_all(c, &(struct source){ .target = t, .at = at, .fd = -1 }, e);
+}
+
+int
+sites_read_process(struct sites_copy *c, const struct process *p, struct err *e)
+{
+	auto_counter struct counter counter = { 0 };
+	const struct target *t = p->target;
+
+	*c = (struct sites_copy){ .nr_nodes = 0 };
+	if (counter_read(&counter, p, e) < 0)
+		return -1;
+	if (counter.sites_at.v && !counter.is_parents)
+		return sites_read_target(c, t, counter.sites_at, e);
+	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) has no profile", t->pid, t->comm);
+	return err_hint(e, "'memdiag profile start -p %d' begins one", t->pid);
+}
+
+int
+sites_count_dump(const struct sites_copy *c, const struct target *t, struct err *e)
+{
+	const raddr at = raddr_add(c->at, offsetof(struct wire_sites, nr_dumps));
+	uint32_t nr;
+
+	/* As it is now: others may have written files since it was copied. */
+	if (os_read(t, at, &nr, sizeof nr, e) < 0)
+		return -1;
+	nr++;
+	return os_write(t, at, &nr, sizeof nr, e);
+}
+
+void
+sites_release(struct sites_copy *c)
+{
+	free(c->node);
+	free(c->site);
+	free(c->maps);
+	*c = (struct sites_copy){ .nr_nodes = 0 };
+}
+
+/* False: the stack has more frames than any. */
+static bool
+add_frame(struct sites_stack *s, uint64_t address)
+{
+	switch (wire_label_of(address)) {
+	case WIRE_LABEL_NONE:
+	case WIRE_LABEL_CODE:
+		if (s->nr == WIRE_MAX_PATH)
+			return false;
+		s->frame[s->nr++] = address;
+		return true;
+	case WIRE_LABEL_SIZE:
+		s->size_bytes = wire_label_value(address);
+		return true;
+	case WIRE_LABEL_THREAD:
+		s->tid = (uint32_t)wire_label_value(address);
+		return true;
+	case WIRE_LABEL_CUT:
+		s->is_cut = true;
+		return true;
+	case WIRE_LABEL_MAPPED:
+		s->is_mapped = true;
+		return true;
+	case WIRE_LABEL_TEXT:
+	case WIRE_LABEL_LINE:
+		return false;
+	}
+	return false;
+}
+
+/* No path is longer, unless it is a ring: the process may have written anything there. */
+#define MAX_NODES_OF_PATH (WIRE_MAX_PATH + 8)
+
+bool
+sites_stack(const struct sites_copy *c, uint32_t site, struct sites_stack *ret)
+{
+	const uint32_t node = c->site[site].node;
+
+	if (!sites_stack_of_node(c, node, ret))
+		return false;
+	ret->is_mapped |= site == WIRE_SITE_OF_NO_MAPPING;
+	return node || site == WIRE_SITE_OF_NONE || site == WIRE_SITE_OF_NO_MAPPING;
+}
+
+bool
+sites_stack_of_node(const struct sites_copy *c, uint32_t node, struct sites_stack *ret)
+{
+	unsigned int left = MAX_NODES_OF_PATH;
+
+	ret->nr = ret->tid = ret->leaf = 0;
+	ret->size_bytes = 0;
+	ret->is_cut = ret->is_mapped = false;
+	for (; node; node = c->node[node].parent) {
+		if (!left-- || node >= c->nr_nodes || !add_frame(ret, c->node[node].address))
+			return false;
+		if (ret->nr && !ret->leaf)
+			ret->leaf = node;
+	}
+	return true;
+}
+
+/* The nodes of a text up to NODE, the last one first.  0: C is damaged there. */
+static uint32_t
+text_path(const struct sites_copy *c, uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
+{
+	uint32_t nr = 0;
+
+	for (; node; node = c->node[node].parent) {
+		if (nr == WIRE_MAX_TEXT_NODES || node >= c->nr_nodes ||
+			wire_label_of(c->node[node].address) != WIRE_LABEL_TEXT)
+			return 0;
+		path[nr++] = node;
+	}
+	return nr;
+}
+
+bool
+sites_code(const struct sites_copy *c, uint64_t frame, struct sites_code *ret)
+{
+	const uint64_t number = wire_label_value(frame);
+	uint32_t path[WIRE_MAX_TEXT_NODES], nr;
+	char *at = ret->text;
+
+	if (!number || number >= c->nr_nodes ||
+		wire_label_of(c->node[number].address) != WIRE_LABEL_LINE)
+		return false;
+	ret->line = (uint32_t)wire_label_value(c->node[number].address);
+	nr = text_path(c, c->node[number].parent, path);
+	if (!nr)
+		return false;
+	while (nr--)
+		for (int shift = 8 * (WIRE_TEXT_BYTES - 1); shift >= 0; shift -= 8)
+			*at++ = (char)(c->node[path[nr]].address >> shift);
+	*at = '\0';
+	ret->file = ret->text;
+	ret->function = memchr(ret->text, '\0', (size_t)(at - ret->text));
+	if (!ret->function || ++ret->function >= at || !*ret->function)
+		return false;
+	return true;
+}
+
+static void
+add(struct wire_amount *to, struct wire_amount a)
+{
+	to->units += a.units;
+	to->bytes += a.bytes;
+}
+
+enum site_kind { SITE_OF_BLOCKS, SITE_OF_MAPPINGS, SITE_WITHOUT_STACK };
+
+/* The kind of SITE: all labels but that of a cut stack are below its frames. */
+static enum site_kind
+kind_of(const struct sites_copy *c, uint32_t site)
+{
+	unsigned int left = MAX_NODES_OF_PATH;
+	enum site_kind kind = SITE_WITHOUT_STACK;
+
+	if (site == WIRE_SITE_OF_NO_MAPPING)
+		return SITE_OF_MAPPINGS;
+	for (uint32_t node = c->site[site].node; node && node < c->nr_nodes && left--;
+		node = c->node[node].parent) {
+		const enum wire_label label = wire_label_of(c->node[node].address);
+
+		if (label == WIRE_LABEL_MAPPED)
+			return SITE_OF_MAPPINGS;
+		if (label == WIRE_LABEL_NONE || label == WIRE_LABEL_CODE)
+			return SITE_OF_BLOCKS;
+		if (label == WIRE_LABEL_CUT)
+			kind = SITE_OF_BLOCKS;
+	}
+	return kind;
+}
+
+struct sites_sum
+sites_add_up(const struct sites_copy *c)
+{
+	struct sites_sum sum = { .live = { 0 } };
+
+	for (uint32_t i = 1; i < c->nr_sites; i++) {
+		const enum site_kind kind = kind_of(c, i);
+
+		if (kind == SITE_OF_MAPPINGS)
+			continue;
+		add(&sum.allocated, c->site[i].allocated);
+		add(&sum.live, wire_site_live(&c->site[i]));
+		add(&sum.temporary, c->site[i].temporary);
+		if (kind == SITE_WITHOUT_STACK)
+			add(&sum.no_stack, c->site[i].allocated);
+	}
+	/* Not of the sites' own counters: one of them may have changed while they were copied. */
+	sum.freed.units = sum.allocated.units - sum.live.units;
+	sum.freed.bytes = sum.allocated.bytes - sum.live.bytes;
+	return sum;
+}
+
+int64_t
+sites_blocks(struct wire_amount a)
+{
+	return (int64_t)wire_objects(a);
+}
+
+int64_t
+sites_bytes(struct wire_amount a)
+{
+	return a.bytes > INT64_MAX ? INT64_MAX : (int64_t)a.bytes;
+}

@@ -1,0 +1,166 @@
+#include <config.h>
+
+#include <string.h>
+
+#include "ask/borrow.h"
+#include "cmd/command.h"
+#include "noting/noting.h"
+#include "noting/overhead.h"
+#include "noting/profile.h"
+#include "reporting/record-report.h"
+#include "wire/wire.h"
+
+/* ---- options ---- */
+
+enum { KEY_MODE = 0x3200, KEY_FILES };
+
+static const struct argp_option options[] = {
+	{ "mode", KEY_MODE, "MODE", 0,
+		"mem-fast: sums by site, in memory (default); log-fast: and each event in files in "
+		"the directory --output; mem-record and log-record: the same with --live-set "
+		"table; "
+		"closed: nothing.  Or how a thread is borrowed: auto, helper, thread",
+		1 },
+	{ "files", KEY_FILES, "NUMBER", 0,
+		"files of the log that stay, of 100 MB each (10); with status also while it is "
+		"written",
+		1 },
+	{ 0 },
+};
+
+static void
+parse_mode(struct argp_state *state, struct profile_options *o, const char *arg)
+{
+	static const struct {
+		char name[12];
+		enum record_mode mode;
+		enum wire_live_set live_set;
+	} modes[] = {
+		{ "mem-fast", RECORD_MEM_FAST, WIRE_LIVE_ARRAY },
+		{ "mem-record", RECORD_MEM_FAST, WIRE_LIVE_TABLE },
+		{ "log-fast", RECORD_LOG_FAST, WIRE_LIVE_ARRAY },
+		{ "log-record", RECORD_LOG_FAST, WIRE_LIVE_TABLE },
+		{ "closed", RECORD_CLOSED, WIRE_LIVE_ARRAY },
+	};
+
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+		if (strcmp(arg, modes[i].name) == 0) {
+			o->mode = modes[i].mode;
+			if (modes[i].live_set)
+				o->overhead.live_set = modes[i].live_set;
+			o->has_mode = true;
+			return;
+		}
+	if (!borrow_mode(&o->inject, arg))
+		ui_refuse(state, arg,
+			"is not a mode: say mem-fast, mem-record, log-fast, log-record or closed, "
+			"or "
+			"auto, helper or thread");
+}
+
+static uint32_t
+parse_files(struct argp_state *state, const char *arg)
+{
+	uint64_t nr;
+
+	if (!wire_number(arg, '\0', &nr) || !nr || nr > 1000000)
+		ui_refuse(state, arg, "is no number of files");
+	return (uint32_t)nr;
+}
+
+static void
+check(struct argp_state *state, const struct profile_options *o)
+{
+	const bool begins = o->verb == PROFILE_START || o->verb == PROFILE_ONE_SHOT;
+
+	if (o->has_mode && !begins)
+		argp_error(
+			state, "--mode is for a record that begins, or for start while it goes on");
+	if (o->mode == RECORD_CLOSED && o->verb == PROFILE_ONE_SHOT)
+		argp_error(state, "--mode closed ends a record: say start --mode closed, or stop");
+	if (o->files && o->verb != PROFILE_STATUS && !(begins && o->mode == RECORD_LOG_FAST))
+		argp_error(state, "--files is for --mode log-fast, and for status");
+}
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct profile_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = o;
+		state->child_inputs[1] = &o->ui;
+		state->child_inputs[2] = &o->inject;
+		state->child_inputs[3] = &o->overhead;
+		return 0;
+	case KEY_MODE:
+		parse_mode(state, o, arg);
+		return 0;
+	case KEY_FILES:
+		o->files = parse_files(state, arg);
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		check(state, o);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = {
+	{ &noting_argp, 0, NULL, 0 },
+	{ &ui_options_argp, 0, NULL, 0 },
+	{ &borrow_argp, 0, NULL, 0 },
+	{ &overhead_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION\nreport PID|FILE",
+	.doc = "Record every allocation of a process, from now on, with the stack that made it.\n"
+	       "As 'memdiag profile', but all blocks are noted and not samples, so all numbers are "
+	       "exact: a pair of malloc() and free() takes some tens of nanoseconds more.  Blocks "
+	       "that were there before are not part of it.  The file is named "
+	       "PREFIX.PID.SEQ.KINDn.TIME.heap (--output PREFIX, default 'memdiag'), and 'memdiag "
+	       "report' reads it.  'memdiag record report' shows which lines of code have how much "
+	       "now, and what has grown since it was called last; it has a --help of its own.  "
+	       "'memdiag run --record' records a program from its first call on.\n"
+	       "With --mode log-fast each event is also written to files in the directory "
+	       "--output, by a process in the background or, with --seconds, by this one: "
+	       "'memdiag timeline DIR' shows when memory grew, and by whom.\v"
+	       "Examples:\n"
+	       "  memdiag record --pid 1234 --seconds 60\n"
+	       "  memdiag record start --pid 1234\n"
+	       "  memdiag record report --pid 1234 --save before.heap\n"
+	       "  memdiag record report --pid 1234 --since before.heap\n"
+	       "  memdiag record stop --pid 1234\n"
+	       "  memdiag record start --pid 1234 --mode log-fast -o logs\n"
+	       "  memdiag record status --pid 1234 --files 20\n\n"
+	       "Starting or stopping twice prints a note and changes "
+	       "nothing.\n\n" UI_EXIT_STATUS_HELP,
+};
+
+static int
+run(int argc, char **argv, struct err *e)
+{
+	struct profile_options opt = { .period_bytes = 0 };
+	const int report_at = record_report_at(argc, argv);
+
+	if (report_at) {
+		memmove(&argv[report_at], &argv[report_at + 1],
+			(size_t)(argc - report_at) * sizeof *argv);
+		return record_report_run(argc - 1, argv, e);
+	}
+	ui_parse(&argp, argc, argv, &opt);
+	return noting_run(&opt, e);
+}
+
+const struct command cmd_record = {
+	.name = "record",
+	.summary = "record every allocation of a running process exactly",
+	.touch = CMD_CHANGES_TARGET,
+	.run = run,
+};

@@ -1,0 +1,224 @@
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "cmd/command.h"
+#include "reporting/reporting.h"
+#include "glibc/process.h"
+#include "os/os.h"
+#include "os/rights.h"
+#include "profile/stacks.h"
+#include "report/folded.h"
+#include "ui/claim.h"
+#include "ui/deadline.h"
+#include "ui/ui.h"
+#include "ui/warnings.h"
+#include "view/stacks.h"
+
+#define DEFAULT_MAX_STOP_NS UINT64_C(200000000)
+
+/* ---- options ---- */
+
+struct options {
+	struct ui_options ui;
+	struct {
+		pid_t *v;
+		size_t nr, room;
+	} tids;
+	uint64_t max_stop_ns;
+	bool without_lines;
+	int format; /* FORMAT_TEXT, FORMAT_JSON or FORMAT_FOLDED */
+};
+
+enum { KEY_THREAD = 0x5000, KEY_FORMAT, KEY_NO_LINES, KEY_MAX_STOP };
+
+static const struct argp_option options[] = {
+	{ "thread", KEY_THREAD, "TID[,TID...]", 0, "only these threads", 1 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "write text, json or folded (text)", 1 },
+	{ "no-lines", KEY_NO_LINES, NULL, 0,
+		"functions only, by tables of symbols: debug information is not read", 1 },
+	{ "max-stop", KEY_MAX_STOP, "DURATION", 0, "stop a thread for at most DURATION (200ms)",
+		1 },
+	{ 0 },
+};
+
+static void
+add_threads(struct argp_state *state, struct options *o, char *arg)
+{
+	char *rest = NULL;
+
+	for (char *word = strtok_r(arg, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+		unsigned long tid = ui_parse_count(state, word);
+		pid_t *added = array_add(&o->tids);
+
+		if (!tid)
+			ui_refuse(state, word, "is not the number of a thread");
+		if (!added)
+			argp_error(state, "no memory");
+		*added = (pid_t)tid;
+	}
+	if (!o->tids.nr)
+		argp_error(state, "which thread? say --thread TID");
+}
+
+/* The formats of a report that need no sums of memory. */
+static int
+parse_format(struct argp_state *state, const char *arg)
+{
+	static const char *const names[] = { "text", "json", "folded", NULL };
+	static const int formats[] = { FORMAT_TEXT, FORMAT_JSON, FORMAT_FOLDED };
+
+	return formats[ui_word_option(state, arg, names, "is not text, json or folded")];
+}
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->ui;
+		return 0;
+	case KEY_THREAD:
+		add_threads(state, o, arg);
+		return 0;
+	case KEY_FORMAT:
+		o->format = parse_format(state, arg);
+		return 0;
+	case KEY_NO_LINES:
+		o->without_lines = true;
+		return 0;
+	case KEY_MAX_STOP:
+		o->max_stop_ns = ui_duration_option(state, arg);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = ui_options_children,
+	.args_doc = "[PID]",
+	.doc = "Where each thread is: its stack of calls, with functions, inlined ones, and lines "
+	       "where the program has debug information. Threads with the same stack are shown "
+	       "together.\n"
+	       "Nothing runs in the process. One thread after the other is stopped while its stack "
+	       "is "
+	       "copied, for microseconds, and unwound when it runs again.\v"
+	       "Examples:\n"
+	       "  memdiag stacks --pid 1234\n"
+	       "  memdiag stacks --pid 1234 --thread 1240,1241\n"
+	       "  memdiag stacks --pid 1234 --json\n"
+	       "  memdiag stacks --pid 1234 --format=folded | flamegraph.pl > now.svg\n\n"
+	       "Threads are not stopped at the same moment. A frame marked [by frame pointer] is a "
+	       "guess: its callee has no unwind table.\n\n" UI_EXIT_STATUS_HELP,
+};
+
+/* ---- the work ---- */
+
+struct work {
+	struct target target;
+	struct process process;
+	struct stacks stacks;
+	struct warnings warnings;
+};
+
+static void
+work_release(struct work *w)
+{
+	warnings_release(&w->warnings);
+	stacks_release(&w->stacks);
+	process_release(&w->process);
+	target_release(&w->target);
+}
+
+static void
+warn(struct work *w)
+{
+	const struct stacks *s = &w->stacks;
+
+	reporting_warn(&w->warnings, s->p);
+	if (s->nr_late)
+		warnings_add(&w->warnings, true, "%zu thread%s could not be stopped in time: %s",
+			s->nr_late, s->nr_late == 1 ? "" : "s", s->late.msg);
+}
+
+static int
+read_stacks(struct work *w, const struct options *o, struct err *e)
+{
+	const struct stacks_options how = { o->tids.v, o->tids.nr, o->max_stop_ns,
+		o->without_lines };
+
+	if (target_open(&w->target, o->ui.pid, e) < 0 || os_check_memory(&w->target, e) < 0 ||
+		process_read(&w->process, &w->target, e) < 0 || ui_claim(&w->target, &o->ui, e) < 0)
+		return -1;
+	if (stacks_read(&w->stacks, &w->process, &how, e) < 0)
+		return -1;
+	target_unclaim(&w->target);
+	warn(w);
+	return 0;
+}
+
+/* A line for each stack by the names of its functions, with the number of threads. */
+static int
+print_folded(const struct work *w, struct ui_output *out, struct err *e)
+{
+	const struct calls_options all = { .has_allocators = true };
+	auto_calls struct calls c = { 0 };
+
+	return calls_make(&c, w->stacks.p, &all, e) < 0 ? -1 : folded_write(&c, out->f, e);
+}
+
+static int
+print_json(const struct work *w, struct ui_output *out, struct err *e)
+{
+	json_auto_t *document = ui_json_new("stacks", &w->target);
+
+	if (stacks_to_json(&w->stacks, json_object_get(document, "data"), e) < 0)
+		return -1;
+	warnings_to_json(&w->warnings, document);
+	return ui_json_print(document, out, e);
+}
+
+static int
+print(const struct work *w, const struct options *o, struct ui_output *out, struct err *e)
+{
+	if (o->ui.json || o->format == FORMAT_JSON)
+		return print_json(w, out, e);
+	if (o->format == FORMAT_FOLDED)
+		return print_folded(w, out, e);
+	return stacks_print(&w->stacks, &w->target, out, e);
+}
+
+static int
+run(int argc, char **argv, struct err *e)
+{
+	struct options o = { .max_stop_ns = DEFAULT_MAX_STOP_NS, .format = -1 };
+	__attribute__((cleanup(work_release))) struct work w = { .target = TARGET_NONE };
+	auto_output struct ui_output out = { 0 };
+	auto_free pid_t *tids = NULL;
+
+	ui_parse(&argp, argc, argv, &o);
+	tids = o.tids.v;
+	if (o.ui.json && o.format >= 0 && o.format != FORMAT_JSON)
+		return err_set_kind(e, ERR_USAGE, 0, "--json and --format: one format at a time");
+	deadline_set(o.ui.timeout_ns);
+	if (ui_find_process(&o.ui, e) < 0 || ui_output_open(&out, &o.ui, e) < 0 ||
+		read_stacks(&w, &o, e) < 0 || print(&w, &o, &out, e) < 0 ||
+		ui_output_close(&out, e) < 0)
+		return -1;
+	warnings_print(&w.warnings, &o.ui);
+	return w.warnings.is_partial ? UI_PARTIAL : UI_DONE;
+}
+
+const struct command cmd_stacks = {
+	.name = "stacks",
+	.summary = "where each thread of a process is: stacks of calls",
+	.touch = CMD_STOPS_TARGET,
+	.run = run,
+};

@@ -1,0 +1,208 @@
+#include <config.h>
+
+#include "cmd/several.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/os.h"
+
+/* ---- one after another ---- */
+
+struct done {
+	pid_t *v;
+	size_t nr, room;
+};
+
+static bool
+is_done(const struct done *done, pid_t pid)
+{
+	for (size_t i = 0; i < done->nr; i++)
+		if (done->v[i] == pid)
+			return true;
+	return false;
+}
+
+/* Call FN for the process that has the thread PID, unless that was done. */
+static int
+do_one(struct done *done, pid_t pid, several_fn *fn, void *arg, struct err *e)
+{
+	auto_target struct target t = TARGET_NONE;
+	pid_t *new;
+
+	if (target_open(&t, pid, e) < 0)
+		return -1;
+	if (is_done(done, t.pid))
+		return 0;
+	if (fn(&t, arg, e) < 0)
+		return -1;
+	new = array_add(done);
+	if (!new)
+		return err_set(e, ENOMEM, "cannot keep the processes");
+	*new = t.pid;
+	return 0;
+}
+
+int
+several_each(const struct ui_processes *asked, several_fn *fn, void *arg, struct warnings *w,
+	struct err *e)
+{
+	struct done done = { 0 };
+	bool failed = false;
+
+	for (size_t i = 0; !failed && i < asked->nr; i++) {
+		const pid_t pid = asked->v[i].pid;
+
+		if (do_one(&done, pid, fn, arg, e) == 0)
+			continue;
+		failed = e->kind == ERR_USAGE || e->code == ENOMEM;
+		warnings_add(w, true, "%d is left out: %s", (int)pid, e->msg);
+	}
+	free(done.v);
+	return failed || !done.nr ? -1 : 0;
+}
+
+/* ---- documents ---- */
+
+struct collector {
+	const struct several *what;
+	json_t *documents;
+	bool is_json;
+};
+
+/* For a table keep only lists of numbers by kind: there may be hundreds of processes. */
+static void
+drop_lists(json_t *data)
+{
+	const char *key;
+	json_t *member;
+	void *next;
+
+	json_object_foreach_safe(data, next, key, member)
+	{
+		if (json_is_array(member) && !json_object_get(json_array_get(member, 0), "kind"))
+			json_object_del(data, key);
+	}
+}
+
+static int
+add_document(const struct target *t, void *arg, struct err *e)
+{
+	struct collector *c = arg;
+	json_t *document = c->what->to_json(t->pid, c->what->arg, e);
+
+	if (!document)
+		return -1;
+	if (!c->is_json)
+		drop_lists(json_object_get(document, "data"));
+	if (json_array_append_new(c->documents, document) < 0)
+		return err_set(e, ENOMEM, "cannot keep the processes");
+	return 0;
+}
+
+/* ---- order ---- */
+
+static json_int_t
+rss_of(json_t *document)
+{
+	return json_integer_value(
+		json_object_get(json_object_get(document, "process"), "rss_bytes"));
+}
+
+static int
+by_rss(const void *a, const void *b)
+{
+	json_int_t x = rss_of(*(json_t *const *)a), y = rss_of(*(json_t *const *)b);
+
+	return (x < y) - (x > y);
+}
+
+/* DOCUMENTS, the largest process first; NULL if there is no memory. */
+static json_t *
+sorted(json_t *documents)
+{
+	const size_t nr = json_array_size(documents);
+	auto_free json_t **v = malloc((nr + 1) * sizeof *v);
+	json_t *ret = json_array();
+
+	for (size_t i = 0; v && i < nr; i++)
+		v[i] = json_array_get(documents, i);
+	if (v)
+		qsort(v, nr, sizeof *v, by_rss);
+	for (size_t i = 0; v && i < nr; i++)
+		json_array_append(ret, v[i]);
+	if (json_array_size(ret) == nr)
+		return ret;
+	json_decref(ret);
+	return NULL;
+}
+
+/* ---- all of it ---- */
+
+/* The warnings of each process; the first with some words stands for all that have them. */
+static void
+print_warnings(json_t *documents, const struct ui_options *ui, bool *ret_is_partial)
+{
+	json_auto_t *printed = json_object();
+	json_t *document, *warning;
+	size_t i, k;
+
+	json_array_foreach(documents, i, document)
+	{
+		json_t *target = json_object_get(document, "target");
+
+		*ret_is_partial |= json_is_true(json_object_get(document, "partial"));
+		json_array_foreach(json_object_get(document, "warnings"), k, warning)
+		{
+			const char *text = json_string_value(warning);
+
+			if (!text || json_object_get(printed, text))
+				continue;
+			json_object_set_new(printed, text, json_true());
+			ui_note(ui, "%" JSON_INTEGER_FORMAT " (%s): %s",
+				json_integer_value(json_object_get(target, "pid")),
+				json_string_value(json_object_get(target, "comm")), text);
+		}
+	}
+}
+
+static int
+print(const struct several *what, const struct ui_options *ui, json_t *documents,
+	const struct warnings *w, struct ui_output *out, struct err *e)
+{
+	if ((ui->json ? several_print_json(out, what->command, what->columns, documents, w, e)
+		      : several_print_text(out, ui, what->columns, documents, what->limit, e)) < 0)
+		return -1;
+	return ui_output_close(out, e);
+}
+
+int
+several_run(const struct several *what, struct ui_options *ui, struct err *e)
+{
+	auto_progress struct ui_progress *progress = ui_progress_begin(ui, what->progress);
+	json_auto_t *documents = json_array(), *in_order = NULL;
+	struct collector collector = { what, documents, ui->json };
+	auto_warnings struct warnings w = { 0 };
+	auto_output struct ui_output out = { 0 };
+	bool is_partial;
+	int failed;
+
+	failed = ui_find_processes(ui, e) < 0 || ui_output_open(&out, ui, e) < 0 ||
+		several_each(&ui->asked, add_document, &collector, &w, e) < 0;
+	free(ui->asked.v);
+	ui->asked = (struct ui_processes){ 0 };
+	ui_progress_end(take_ptr(&progress));
+	if (failed)
+		return -1;
+	in_order = sorted(documents);
+	if (!in_order)
+		return err_set(e, ENOMEM, "cannot sort the processes");
+	if (print(what, ui, in_order, &w, &out, e) < 0)
+		return -1;
+	is_partial = w.is_partial;
+	print_warnings(in_order, ui, &is_partial);
+	warnings_print(&w, ui);
+	return is_partial ? UI_PARTIAL : UI_DONE;
+}

@@ -1,0 +1,202 @@
+/*
+ * Mappings have no names, and the kernel joins and cuts them: which one was which is found by what
+ * they are for and where they lie.
+ */
+#include <config.h>
+
+#include "diff/mappings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+/* The member that growth_mapping_name() reads. */
+#define NAME "memdiag.name"
+
+struct mapping {
+	uint64_t start, end;
+	const char *part, *path; /* of ROW */
+	json_t *row;		 /* borrowed */
+	bool is_matched;
+};
+
+/* ---- the mappings of a document ---- */
+
+static bool
+address_in(json_t *row, const char *member, uint64_t *ret)
+{
+	const char *text = json_string_value(json_object_get(row, member));
+	char *end;
+
+	if (!text)
+		return false;
+	*ret = strtoull(text, &end, 16);
+	return end != text && !*end;
+}
+
+static bool
+take_row(struct mapping *m, json_t *row)
+{
+	const char *part = json_string_value(json_object_get(row, "part"));
+	const char *path = json_string_value(json_object_get(row, "path"));
+
+	*m = (struct mapping){ .part = part, .path = path ? path : "", .row = row };
+	return part && address_in(row, "start", &m->start) && address_in(row, "end", &m->end);
+}
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
+				    : (x->end > y->end) - (x->end < y->end);
+}
+
+static int
+by_end(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	return x->end != y->end ? (x->end > y->end) - (x->end < y->end) : by_start(a, b);
+}
+
+/* The NR rows of LIST into *RET, sorted by address, the caller's to free. */
+static int
+take_rows(json_t *list, struct mapping **ret, size_t *ret_nr, struct err *e)
+{
+	const size_t nr = json_array_size(list);
+	auto_free struct mapping *v = malloc((nr + 1) * sizeof *v);
+
+	if (!json_is_array(list))
+		return err_set(e, 0, "it has no mappings");
+	if (!v)
+		return err_set(e, ENOMEM, "cannot compare");
+	for (size_t i = 0; i < nr; i++)
+		if (!take_row(&v[i], json_array_get(list, i)))
+			return err_set(e, 0, "a row of its mappings has no address or class");
+	qsort(v, nr, sizeof *v, by_start);
+	*ret = take_ptr(&v);
+	*ret_nr = nr;
+	return 0;
+}
+
+/* ---- which was which ---- */
+
+static int
+set_name(const struct mapping *from, json_t *row, const char *what, struct err *e)
+{
+	char part[64], path[4096];
+	auto_free char *name = NULL;
+
+	if (asprintf(&name, "%012" PRIx64 "-%012" PRIx64 "  %s%s%s%s", from->start, from->end,
+		    text_printable(from->part, part, sizeof part), *from->path ? "  " : "",
+		    text_printable(from->path, path, sizeof path), what) < 0) {
+		name = NULL;
+		return err_set(e, ENOMEM, "cannot compare");
+	}
+	return json_object_set_new(row, NAME, json_string(name)) < 0
+		? err_set(e, ENOMEM, "cannot compare")
+		: 0;
+}
+
+static bool
+is_same_kind(const struct mapping *a, const struct mapping *b)
+{
+	return strcmp(a->part, b->part) == 0 && strcmp(a->path, b->path) == 0;
+}
+
+/* Both get the name of the later one. */
+static int
+match(struct mapping *was, struct mapping *is, struct err *e)
+{
+	was->is_matched = is->is_matched = true;
+	return set_name(is, was->row, "", e) < 0 || set_name(is, is->row, "", e) < 0 ? -1 : 0;
+}
+
+/*
+ * Match what FITS among those that are not matched yet.  ORDER is that of both lists; it says
+ * which of two that do not fit is passed over.
+ */
+static int
+match_all(struct mapping *was, size_t nr_was, struct mapping *is, size_t nr_is,
+	bool (*fits)(const struct mapping *a, const struct mapping *b),
+	int (*order)(const void *a, const void *b), struct err *e)
+{
+	size_t i = 0, k = 0;
+
+	while (i < nr_was && k < nr_is) {
+		if (was[i].is_matched) {
+			i++;
+		} else if (is[k].is_matched) {
+			k++;
+		} else if (fits(&was[i], &is[k]) && is_same_kind(&was[i], &is[k])) {
+			if (match(&was[i++], &is[k++], e) < 0)
+				return -1;
+		} else if (order(&was[i], &is[k]) < 0) {
+			i++;
+		} else {
+			k++;
+		}
+	}
+	return 0;
+}
+
+static bool
+start_together(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start;
+}
+
+static bool
+end_together(const struct mapping *a, const struct mapping *b)
+{
+	return a->end == b->end;
+}
+
+static bool
+overlap(const struct mapping *a, const struct mapping *b)
+{
+	return a->start < b->end && b->start < a->end;
+}
+
+static int
+name_rest(struct mapping *v, size_t nr, const char *what, struct err *e)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!v[i].is_matched && set_name(&v[i], v[i].row, what, e) < 0)
+			return -1;
+	return 0;
+}
+
+int
+growth_match_mappings(json_t *was, json_t *is, struct err *e)
+{
+	auto_free struct mapping *a = NULL, *b = NULL;
+	size_t nr_a, nr_b;
+
+	if (take_rows(was, &a, &nr_a, e) < 0 || take_rows(is, &b, &nr_b, e) < 0)
+		return -1;
+	/* A heap grows at its end; stacks, and what mmap() adds to its last area, at the start. */
+	if (match_all(a, nr_a, b, nr_b, start_together, by_start, e) < 0)
+		return -1;
+	qsort(a, nr_a, sizeof *a, by_end);
+	qsort(b, nr_b, sizeof *b, by_end);
+	if (match_all(a, nr_a, b, nr_b, end_together, by_end, e) < 0 ||
+		match_all(a, nr_a, b, nr_b, overlap, by_end, e) < 0)
+		return -1;
+	return name_rest(a, nr_a, " (gone)", e) < 0 || name_rest(b, nr_b, " (new)", e) < 0 ? -1 : 0;
+}
+
+const char *
+growth_mapping_name(json_t *row, char *buf, size_t size)
+{
+	const char *name = json_string_value(json_object_get(row, NAME));
+
+	return name ? text_printable(name, buf, size) : NULL;
+}

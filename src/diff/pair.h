@@ -1,0 +1,32 @@
+/*
+ * pair: two outputs that were saved with --json, and what grew between them.
+ */
+#ifndef MEMDIAG_DIFF_PAIR_H
+#define MEMDIAG_DIFF_PAIR_H
+
+#include <jansson.h>
+
+#include "diff/growth.h"
+#include "diff/lists.h"
+#include "ui/warnings.h"
+
+struct saved_pair {
+	const char *file[2]; /* borrowed */
+	json_t *was, *is;    /* owned */
+	const struct comparable *what;
+	struct growth growth[COMPARABLE_LISTS]; /* without a list: one of them lacks it */
+	struct warnings warnings;
+};
+
+/*
+ * Read the files BEFORE and AFTER, and compare all lists that both have.  There is a warning if one
+ * is partial or lacks a list, or if they are of two processes.  P must be zeroed, and is to be
+ * released in any case; it refers to the names of the files.  0, or -1 with E: a file is no output
+ * of memdiag, they are not of one kind, or nothing in them can be compared.
+ */
+int saved_pair_compare(struct saved_pair *p, const char *before, const char *after, struct err *e);
+
+void saved_pair_release(struct saved_pair *p);
+#define auto_saved_pair __attribute__((cleanup(saved_pair_release)))
+
+#endif

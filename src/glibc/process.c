@@ -1,0 +1,45 @@
+#include <config.h>
+
+#include "glibc/process.h"
+
+int
+process_read_with(struct process *p, const struct target *t, const struct process *known,
+	const struct maps_listener *listener, struct err *e)
+{
+	*p = (struct process){ .target = t };
+	if (maps_read_with(&p->maps, t, listener, e) == 0 &&
+		objects_find(&p->objects, &p->maps, t, known ? &known->objects : NULL, e) == 0)
+		return 0;
+	process_release(p);
+	return -1;
+}
+
+int
+process_read(struct process *p, const struct target *t, struct err *e)
+{
+	return process_read_with(p, t, NULL, NULL, e);
+}
+
+int
+process_find_arenas(struct process *p, const struct process *known, struct err *e)
+{
+	const bool has_known = known && known->arenas.nr;
+	struct arenas found = { 0 };
+
+	p->arenas_error.kind = 0;
+	if (arenas_find(&found, p->target, &p->maps, &p->objects, has_known ? &known->arenas : NULL,
+		    &p->arenas_error) < 0)
+		*e = p->arenas_error;
+	arenas_release(&p->arenas);
+	p->arenas = found;
+	return p->arenas_error.kind ? -1 : 0;
+}
+
+void
+process_release(struct process *p)
+{
+	arenas_release(&p->arenas);
+	objects_release(&p->objects);
+	maps_release(&p->maps);
+	*p = (struct process){ .target = p->target };
+}

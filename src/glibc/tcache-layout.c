@@ -1,0 +1,350 @@
+/*
+ * The threads' caches (struct tcache_perthread_struct, malloc/malloc.c): which kind they are of,
+ * how a thread's is found, and how free chunks are linked.
+ *
+ *	chunk -> +---------------------------+
+ *	         | previous size, size       |
+ *	block -> +---------------------------+
+ *	         | counts, one for each bin  |  of blocks; since 2.42 of room that is left
+ *	         | heads, one for each bin   |  first block, NULL if the bin is empty
+ *	         +---------------------------+
+ *
+ * The pointer to a thread's cache lies near that to its arena in its TLS: both are of malloc.c.
+ */
+#include <config.h>
+
+#include "glibc/layout-priv.h"
+
+#include "base/cleanup.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/pages.h"
+#include "os/threads.h"
+
+#define PAGE_BYTES 4096
+#define FLAG_BITS UINT64_C(7)
+#define MAX_COPY_BYTES 0x308
+#define NR_SAMPLES 32
+/* The size of the sample: most threads have a tcache. */
+#define NR_THREADS (4 * NR_SAMPLES)
+/* Words before and behind the pointer to the arena. */
+#define NEAR_WORDS 32
+/* A block may be on its way into or out of a bin while we look. */
+#define NR_TORN 1
+
+static const struct kind {
+	struct tcache_layout l; /* what it says whatever the size of a word */
+	unsigned int first, last;
+} kinds[] = {
+	{ { .nr_bins = 76, .count_bytes = 2, .counts_down = true }, 42, MALLOC_ANY_LATER },
+	/* 2.30, and the branches of 2.28 and 2.29 */
+	{ { .nr_bins = 64, .count_bytes = 2 }, 28, 41 },
+	{ { .nr_bins = 64, .count_bytes = 1 }, 26, 29 },
+};
+
+/* A cache, and our copy of its chunk. */
+struct cache {
+	raddr chunk;
+	char copy[MAX_COPY_BYTES];
+};
+
+struct caches {
+	const struct kind *kind; /* of all of them; NULL: not known yet */
+	size_t nr;
+	struct cache v[NR_SAMPLES];
+};
+
+static bool
+is_late(const struct look *k)
+{
+	return k->deadline_ns && os_now_ns() >= k->deadline_ns;
+}
+
+/* ---- reading what may not be present ---- */
+
+static int
+sum_present(const struct os_page_run *run, void *arg)
+{
+	if (run->is_present)
+		*(uint64_t *)arg += run->end.v - run->start.v;
+	return 0;
+}
+
+/* Read SIZE bytes at AT, if that changes nothing in the target. */
+static bool
+read_present(const struct look *k, raddr at, void *to, size_t size)
+{
+	raddr start = { at.v / PAGE_BYTES * PAGE_BYTES };
+	raddr end = { round_up(at.v + size, PAGE_BYTES) };
+	uint64_t present = 0;
+	struct err e;
+
+	return k->pages && look_is_anonymous(k, at) &&
+		os_pages_walk(k->pages, start, end, false, sum_present, &present, &e) == 0 &&
+		present >= end.v - start.v && os_read(k->t, at, to, size, &e) == 0;
+}
+
+/* Whether P can point to a block of malloc's. */
+static bool
+is_block(const struct look *k, uint64_t p)
+{
+	return p % k->l->align_bytes == 0 && look_is_anonymous(k, (raddr){ p });
+}
+
+/* ---- caches ---- */
+
+static uint64_t
+kind_chunk_bytes(const struct look *k, const struct kind *kind)
+{
+	unsigned int word = k->l->word_bytes;
+
+	return round_up(kind->l.nr_bins * (kind->l.count_bytes + word) + word, k->l->align_bytes);
+}
+
+/* To its end, which is in what is the next chunk's header otherwise. */
+static size_t
+kind_copy_bytes(const struct look *k, const struct kind *kind)
+{
+	return kind_chunk_bytes(k, kind) + k->l->word_bytes;
+}
+
+/* Whether a chunk with SIZE in its header can hold one, and a rest too small for a chunk. */
+static bool
+is_kind_size(const struct look *k, const struct kind *kind, uint64_t size)
+{
+	uint64_t min_chunk_bytes = 4 * k->l->word_bytes;
+
+	return (size & ~FLAG_BITS) - kind_chunk_bytes(k, kind) < min_chunk_bytes;
+}
+
+/* The count of an empty bin: 0; or all of its room, which is the largest count of any bin. */
+static unsigned int
+count_of_empty(const struct tcache_layout *l, const char *counts)
+{
+	unsigned int most = 0;
+
+	for (unsigned int bin = 0; l->counts_down && bin < l->nr_bins; bin++)
+		if (tcache_count(l, counts, bin) > most)
+			most = tcache_count(l, counts, bin);
+	return most;
+}
+
+/* Whether CHUNK can be a cache, by its heads and by which counts are those of empty bins. */
+static bool
+can_be_cache(const struct look *k, const struct tcache_layout *l, const char *chunk)
+{
+	const char *counts = chunk + 2 * k->l->word_bytes;
+	unsigned int empty = count_of_empty(l, counts), nr_torn = 0;
+
+	for (unsigned int bin = 0; bin < l->nr_bins; bin++) {
+		uint64_t head = tcache_head(k->l, l, counts, bin);
+
+		if (head && !is_block(k, head))
+			return false;
+		nr_torn += (tcache_count(l, counts, bin) == empty) == (head != 0);
+	}
+	return nr_torn <= NR_TORN;
+}
+
+/* Add the chunk at AT to C if it is a cache; of the kind that C has, once it has one. */
+static bool
+add_cache(const struct look *k, struct caches *c, raddr at)
+{
+	struct cache *new = &c->v[c->nr];
+	unsigned int header = 2 * k->l->word_bytes;
+
+	if (c->nr == NR_SAMPLES || at.v % k->l->word_bytes ||
+		!read_present(k, at, new->copy, header))
+		return false;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if ((c->kind && c->kind != &kinds[i]) || kinds[i].first > k->l->last ||
+			kinds[i].last < k->l->first ||
+			!is_kind_size(k, &kinds[i], word_at(k, new->copy + header / 2)) ||
+			!read_present(k, at, new->copy, kind_copy_bytes(k, &kinds[i])) ||
+			!can_be_cache(k, &kinds[i].l, new->copy))
+			continue;
+		c->kind = &kinds[i];
+		new->chunk = at;
+		c->nr++;
+		return true;
+	}
+	return false;
+}
+
+/* ---- by the first chunks ---- */
+
+/* The first chunk of a heap whose headers end at END: its block is aligned. */
+static raddr
+first_chunk(const struct look *k, raddr end)
+{
+	unsigned int header = 2 * k->l->word_bytes;
+
+	return (raddr){ round_up(end.v + header, k->l->align_bytes) - header };
+}
+
+/* To 2.41 a thread's first malloc() makes its cache: often that is the first chunk of an arena. */
+static void
+add_first_chunks(const struct look *k, struct caches *c)
+{
+	if (k->l->params.sbrk_base.v)
+		add_cache(k, c, first_chunk(k, k->l->params.sbrk_base));
+	for (size_t i = 1; i < k->a->nr && c->nr < NR_SAMPLES && !is_late(k); i++)
+		add_cache(k, c, first_chunk(k, raddr_add(k->a->v[i].addr, k->l->state_bytes)));
+}
+
+/* ---- by the threads' pointers ---- */
+
+struct near {
+	uint64_t word[2 * NEAR_WORDS];
+};
+
+/* Read the words around the threads' pointers to their arenas.  Returns for how many threads. */
+static size_t
+read_near(const struct look *k, struct near *ret, size_t max)
+{
+	auto_free pid_t *tids = NULL;
+	size_t nr_tids, nr = 0;
+	struct err e;
+
+	if (os_threads(k->t, NR_THREADS, &tids, &nr_tids, &e) < 0)
+		return 0;
+	for (size_t i = 0; i < nr_tids && nr < max; i++) {
+		raddr slot = arenas_slot_of_thread(k->a, k->t, tids[i]);
+
+		if (slot.v &&
+			os_read(k->t, (raddr){ slot.v - NEAR_WORDS * sizeof(uint64_t) }, &ret[nr],
+				sizeof ret[nr], &e) == 0)
+			nr++;
+	}
+	return nr;
+}
+
+/* Add the caches that word W near the threads' pointers points to. */
+static void
+add_by_word(const struct look *k, struct caches *c, const struct near *near, size_t nr, size_t w)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (is_block(k, near[i].word[w]))
+			add_cache(k, c, (raddr){ near[i].word[w] - 2 * k->l->word_bytes });
+}
+
+/*
+ * C becomes the caches that threads have a pointer to, if the most of these are at one place.  Of
+ * threads that have ended C may have more than there are threads now.
+ */
+static void
+add_by_pointer(struct look *k, struct caches *c)
+{
+	struct near near[NR_SAMPLES];
+	size_t nr = read_near(k, near, NR_SAMPLES), least = c->nr < nr ? c->nr : nr;
+	struct caches found = { 0 };
+
+	for (size_t w = 0; w < 2 * NEAR_WORDS && !is_late(k); w++) {
+		found = (struct caches){ 0 };
+		add_by_word(k, &found, near, nr, w);
+		if (found.nr && found.nr >= least) {
+			*c = found;
+			least = found.nr;
+			k->l->tcache.from_slot_bytes =
+				((int64_t)w - NEAR_WORDS) * (int64_t)sizeof(uint64_t);
+		}
+	}
+}
+
+/* ---- links ---- */
+
+struct votes {
+	size_t nr_plain, nr_mangled;
+};
+
+/*
+ * LINK was read at AT and leads to a place BEFORE bytes before a block.  An old link is a pointer;
+ * one since 2.32 is xor'ed with its own address (PROTECT_PTR).
+ */
+static void
+vote_link(const struct look *k, struct votes *v, raddr at, uint64_t link, unsigned int before)
+{
+	uint64_t decoded = link ^ (at.v >> 12);
+
+	v->nr_plain += !link || is_block(k, link + before);
+	v->nr_mangled += !decoded || is_block(k, decoded + before);
+}
+
+/* The first blocks of the bins of C. */
+static void
+vote_cache(const struct look *k, struct votes *v, const struct kind *kind, const struct cache *c)
+{
+	unsigned int word = k->l->word_bytes;
+
+	for (unsigned int bin = 0; bin < kind->l.nr_bins; bin++) {
+		raddr block = { tcache_head(k->l, &kind->l, c->copy + 2 * word, bin) };
+		char link[sizeof(uint64_t)];
+
+		if (block.v && read_present(k, block, link, word))
+			vote_link(k, v, block, word_at(k, link), 0);
+	}
+}
+
+/* The first chunks of the fast bins of ARENA; their links are to chunks. */
+static void
+vote_fastbins(const struct look *k, struct votes *v, raddr arena)
+{
+	unsigned int word = k->l->word_bytes, header = 2 * word;
+	char heads[MALLOC_NR_FASTBINS * sizeof(uint64_t)], buf[sizeof(uint64_t)];
+	struct err e;
+
+	if (os_read(k->t, raddr_add(arena, k->l->fastbins), heads, k->l->nr_fastbins * word, &e) <
+		0)
+		return;
+	for (unsigned int i = 0; i < k->l->nr_fastbins; i++) {
+		raddr chunk = { word_at(k, heads + i * word) };
+		raddr block = raddr_add(chunk, header);
+
+		if (chunk.v && is_block(k, block.v) && read_present(k, block, buf, word))
+			vote_link(k, v, block, word_at(k, buf), header);
+	}
+}
+
+static void
+find_links(struct look *k, const struct caches *c)
+{
+	struct votes v = { 0 };
+
+	for (size_t i = 0; i < c->nr; i++)
+		vote_cache(k, &v, c->kind, &c->v[i]);
+	for (size_t i = 0; k->l->fastbins && i < k->a->nr && i < NR_SAMPLES; i++)
+		vote_fastbins(k, &v, k->a->v[i].addr);
+	if (v.nr_plain == v.nr_mangled) {
+		k->l->has_safe_linking = k->l->first >= 32;
+	} else {
+		k->l->has_safe_linking = v.nr_mangled > v.nr_plain;
+		look_note(k, "%s links", k->l->has_safe_linking ? "mangled" : "plain");
+		if (k->l->has_safe_linking)
+			look_narrow(k, 32, MALLOC_ANY_LATER);
+		else
+			look_narrow(k, 0, 31);
+	}
+}
+
+void
+look_for_tcache(struct look *k)
+{
+	struct caches c = { 0 };
+	int64_t from_slot_bytes;
+
+	add_first_chunks(k, &c);
+	add_by_pointer(k, &c);
+	/* Only one kind is possible, even if no thread has a cache at the moment. */
+	if (!c.kind && k->l->first >= 42)
+		c.kind = &kinds[0];
+	if (c.kind) {
+		from_slot_bytes = k->l->tcache.from_slot_bytes;
+		k->l->tcache = c.kind->l;
+		k->l->tcache.from_slot_bytes = from_slot_bytes;
+		k->l->tcache.chunk_bytes = kind_chunk_bytes(k, c.kind);
+		look_narrow(k, c.kind->first, c.kind->last);
+	}
+	if (c.nr)
+		look_note(k, "tcache of 0x%" PRIx64, k->l->tcache.chunk_bytes);
+	find_links(k, &c);
+}

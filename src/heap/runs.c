@@ -1,0 +1,139 @@
+/*
+ * A long unsorted bin.  Following it would copy most of the heap a second time, or where its order
+ * is random many times.  But chunks that were freed in the order of their addresses follow each
+ * other in the list as they do in memory: the walk keeps one run for all of them, and at its end
+ * the list is followed from run to run.  Where the order is random, that is a run for each chunk.
+ *
+ *	in memory:	a  b  c  .  d  e  .  f
+ *	runs:		[a  b  c]   [d  e]   [f]
+ *	the list:	head -> d -> e -> a -> b -> c -> head;  f is in another bin
+ */
+#include <config.h>
+
+#include "heap/heap-priv.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+
+/* Some 10 MiB.  With more of them the list is followed after all. */
+#define RUNS_MAX (UINT64_C(1) << 17)
+
+/*
+ * The last run if CHUNK, which is above all that were added since the last runs_close(), goes on
+ * there; else NULL. A run of several chunks goes on in its direction only: the other link of its
+ * highest chunk leads into it.
+ */
+static struct free_run *
+run_of(struct free_runs *r, uint64_t chunk, uint64_t fd, uint64_t bk)
+{
+	struct free_run *last = r->nr ? &r->v[r->nr - 1] : NULL;
+
+	if (!r->is_open)
+		return NULL;
+	if (r->last_fd == chunk && bk == last->high) {
+		last->exit = fd;
+		return last;
+	}
+	if (r->last_bk == chunk && fd == last->high) {
+		last->entry = chunk;
+		return last;
+	}
+	return NULL;
+}
+
+bool
+runs_add(struct free_runs *r, uint64_t chunk, uint64_t raw, uint64_t fd, uint64_t bk,
+	unsigned int bin)
+{
+	struct free_run *run = run_of(r, chunk, fd, bk);
+
+	if (!run) {
+		run = r->nr < RUNS_MAX ? array_add(r) : NULL;
+		r->has_too_many = !run;
+		if (!run)
+			return false;
+		*run = (struct free_run){ .low = chunk, .entry = chunk, .exit = fd, .bin = bin };
+	}
+	run->high = chunk;
+	if (run->bin != bin)
+		run->bin = 0;
+	bin_add(&run->sums, raw);
+	r->last_fd = fd;
+	r->last_bk = bk;
+	r->is_open = true;
+	return true;
+}
+
+void
+runs_close(struct free_runs *r)
+{
+	r->is_open = false;
+}
+
+static int
+by_low(const void *a, const void *b)
+{
+	const struct free_run *x = a, *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/* The run that contains CHUNK; NULL if none. */
+static struct free_run *
+run_at(const struct free_runs *r, uint64_t chunk)
+{
+	size_t from = 0, to = r->nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (r->v[mid].high < chunk)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < r->nr && r->v[from].low <= chunk ? &r->v[from] : NULL;
+}
+
+bool
+runs_follow(struct free_runs *r, uint64_t head, uint64_t first)
+{
+	if (r->nr)
+		qsort(r->v, r->nr, sizeof *r->v, by_low);
+	for (uint64_t chunk = first; chunk != head;) {
+		struct free_run *run = run_at(r, chunk);
+
+		if (!run || run->entry != chunk || run->is_unsorted)
+			return false;
+		run->is_unsorted = true;
+		chunk = run->exit;
+	}
+	return true;
+}
+
+static void
+add_sums(struct heap_bin *bin, const struct heap_bin *more)
+{
+	if (!bin->count || more->from_bytes < bin->from_bytes)
+		bin->from_bytes = more->from_bytes;
+	if (more->to_bytes > bin->to_bytes)
+		bin->to_bytes = more->to_bytes;
+	bin->total_bytes += more->total_bytes;
+	bin->count += more->count;
+}
+
+bool
+runs_sum_up(const struct free_runs *r, struct heap_bin bin[HEAP_NR_BINS])
+{
+	bool is_sound = true;
+
+	for (size_t i = 0; i < r->nr; i++) {
+		const struct free_run *run = &r->v[i];
+
+		/* Chunks of several bins' sizes can only be in the unsorted one. */
+		is_sound &= run->is_unsorted || run->bin;
+		add_sums(&bin[run->is_unsorted || !run->bin ? 0 : run->bin - 1], &run->sums);
+	}
+	return is_sound;
+}

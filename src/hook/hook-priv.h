@@ -1,0 +1,61 @@
+/*
+ * hook-priv: what the files of hook/ share.
+ *
+ *	slots.c		pointers in global offset tables
+ *	words.c		words that change while all threads stand
+ *	hook.c		setting and lifting
+ */
+#ifndef MEMDIAG_HOOK_HOOK_PRIV_H
+#define MEMDIAG_HOOK_HOOK_PRIV_H
+
+#include "hook/hook.h"
+#include "inject/job.h"
+#include "patch/patch.h"
+
+struct target;
+
+/* ---- slots.c ------------------------------------------------------------------------------ */
+
+/*
+ * Add to AREA's next slots the words of all of the target's objects O that have, or will have, the
+ * address of HOOK's function, but for those of the object that has the hook.  0, or -1 with E.
+ */
+int hook_slots_find(struct patch_area *area, const struct inject_target *it,
+	const struct objects *o, const struct hook *hook, struct err *e);
+
+/* ---- words.c ------------------------------------------------------------------------------ */
+
+struct word_change {
+	raddr at;
+	uint64_t from, to;
+	uint64_t or_from; /* as good: what ld.so makes of FROM */
+	bool is_code;
+	size_t nr_bytes; /* of code: the number of them that belong to a hook */
+	bool is_left;	 /* has been TO already, or is changed by another tool */
+	uint64_t was;
+};
+
+struct word_changes {
+	struct word_change *v;
+	size_t nr, room;
+	raddr low, high; /* around those of code */
+	bool has_lazy;	 /* a slot that ld.so has not filled yet */
+};
+
+/*
+ * Add a copy of C to CS, unless CS has that word of code already.  CS->v is the caller's to free.
+ * 0, or -1 with E.
+ */
+int hook_words_add(struct word_changes *cs, const struct word_change *c, struct err *e);
+
+/*
+ * Write all words of CS while all threads of T stand, none of them in the middle of what changes; M
+ * is T's maps.  It is tried again for WAIT_NS nanoseconds.  A word that is not as it should be is
+ * an error when hooks are set, and is left as it is when they are lifted (IS_LIFTING).  REPORT gets
+ * how many changed and how long threads stood.  Returns 0, or -1 with E and all words as they were:
+ * ERR_NO_SAFE_POINT if time was up.
+ */
+int hook_words_write(const struct target *t, const struct regions *m, struct word_changes *cs,
+	bool is_lifting, uint64_t wait_ns, struct hook_report *report, struct err *e);
+
+#endif

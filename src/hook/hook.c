@@ -1,0 +1,694 @@
+/*
+ * Functions hooked for the whole process, and given back.
+ */
+#include <config.h>
+
+#include "hook/hook-priv.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "base/text.h"
+#include "elf/image.h"
+#include "glibc/process.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000 /* 4.17 */
+#endif
+
+/* ld.so has put what it found into a slot by then. */
+#define FIXUP_NS 2000000
+
+/* ---- what is to change ---- */
+
+/* The word that changes, behind the longest instruction. */
+#define MAX_SEEN_BYTES 24
+#define LEAST_CODE_BYTES 16
+#define INT3 0xcc
+
+struct setting {
+	struct inject_target *it;
+	struct process process;
+	struct patch_area area;
+	bool is_new; /* the area */
+	struct word_changes changes;
+};
+
+static void
+setting_free(struct setting **s)
+{
+	if (!*s)
+		return;
+	process_release(&(*s)->process);
+	free((*s)->changes.v);
+	free(*s);
+}
+#define auto_setting __attribute__((cleanup(setting_free)))
+
+/* The target's current mappings, which may be more than when IT was made. */
+static struct setting *
+setting_new(struct inject_target *it, struct err *e)
+{
+	auto_setting struct setting *s = calloc(1, sizeof *s);
+
+	if (!s) {
+		err_set_kind(e, ERR_FAILED, 0, "no memory");
+		return NULL;
+	}
+	s->it = it;
+	if (process_read_with(&s->process, it->target, it->process, NULL, e) < 0 ||
+		patch_area_find(&s->area, it->target, &s->process.maps, e) < 0)
+		return NULL;
+	return take_ptr(&s);
+}
+
+/* Whether W is IS at the moment; not if its object is unmapped. */
+static bool
+word_is(const struct setting *s, const struct patch_word *w, uint64_t is)
+{
+	uint64_t now;
+	struct err e;
+
+	return os_read(s->it->target, w->at, &now, sizeof now, &e) == 0 && now == is;
+}
+
+static bool
+is_hooked(const struct setting *s, const struct patch_word *w)
+{
+	return word_is(s, w, w->hooked);
+}
+
+/* Slots that are not hooked any more make room. */
+static void
+drop_old_slots(struct setting *s)
+{
+	struct patch_area_image *next = &s->area.next;
+	uint64_t kept = 0;
+
+	for (uint64_t i = 0; i < next->nr_slots; i++)
+		if (is_hooked(s, &next->slot[i]))
+			next->slot[kept++] = next->slot[i];
+	next->nr_slots = kept;
+}
+
+static const char *
+owner_of(const struct setting *s, raddr a, char *buf, size_t size)
+{
+	const struct region *r = maps_find(&s->process.maps, a);
+
+	return text_printable(r && r->path ? r->path : "memory of no file", buf, size);
+}
+
+static uint64_t
+first_word(const unsigned char *code)
+{
+	uint64_t word;
+
+	memcpy(&word, code, sizeof word);
+	return word;
+}
+
+/* Byte number AT of its code, of which SEEN is in memory, is not that of its file. */
+static int
+refuse_foreign(const struct setting *s, const struct hook *h, const unsigned char *seen, size_t at,
+	struct err *e)
+{
+	const struct target *t = s->it->target;
+	const raddr to = prologue_jump_target(first_word(seen), h->function);
+	char path[256], where[32] = "";
+
+	if (to.v) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%s() of %d (%s) already begins with a jump of another "
+			"tool, to " PRIraddr " in %s",
+			h->name, t->pid, t->comm, to.v, owner_of(s, to, path, sizeof path));
+		return err_hint(e, "Stop the other profiler or debugger first");
+	}
+	if (at)
+		snprintf(where, sizeof where, "+%zu", at);
+	if (seen[at] == INT3) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"cannot hook %s() of %d (%s): a breakpoint or a kernel "
+			"probe (uprobe) is set at %s%s",
+			h->name, t->pid, t->comm, h->name, where);
+		return err_hint(e,
+			"Remove it first: 'perf probe --list', 'bpftrace' and "
+			"/sys/kernel/tracing/uprobe_events show who has set one");
+	}
+	err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"cannot hook %s() of %d (%s): its code at %s%s differs from its "
+		"file",
+		h->name, t->pid, t->comm, h->name, where);
+	return err_hint(e, "Stop the other profiler or debugger first");
+}
+
+/* The entry that H's function is hooked with at the moment, or NULL. */
+static const struct patch_entry *
+entry_in_use(const struct setting *s, const struct hook *h)
+{
+	for (uint64_t i = 0; i < s->area.now.nr_entries; i++) {
+		const struct patch_entry *en = &s->area.now.entry[i];
+
+		if (en->function.v == h->function.v && is_hooked(s, &en->word))
+			return en;
+	}
+	return NULL;
+}
+
+static raddr
+entry_address(const struct setting *s, uint64_t i, size_t offset)
+{
+	return raddr_add(s->area.start,
+		offsetof(struct patch_area_image, entry) + i * sizeof(struct patch_entry) + offset);
+}
+
+/* The address that the function of EN is to jump to: the hook, if a near jump reaches it. */
+static raddr
+first_hop(const struct patch_entry *en, raddr stub)
+{
+	uint64_t from = en->word.at.v, to = en->hook.v;
+
+	return (from > to ? from - to : to - from) < prologue_reach_bytes ? en->hook : stub;
+}
+
+/* Entry number I for H.  0, or -1 with *WHY. */
+static int
+make_entry(const struct setting *s, const struct hook *h, const unsigned char *code, uint64_t i,
+	struct patch_entry *ret, const char **why)
+{
+	const raddr stub = entry_address(s, i, offsetof(struct patch_entry, stub));
+	struct patch_entry en = { .function = h->function, .hook = h->hook };
+	struct prologue p;
+
+	if (prologue_move(code, h->size_bytes, h->function, h->nr_args,
+		    entry_address(s, i, offsetof(struct patch_entry, moved)), &p, why) < 0)
+		return -1;
+	prologue_stub(&p, en.stub, stub, entry_address(s, i, offsetof(struct patch_entry, hook)));
+	memcpy(en.moved, p.moved, sizeof en.moved);
+	en.word.at = p.at;
+	memcpy(&en.word.original, code + (p.at.v - h->function.v), sizeof en.word.original);
+	en.word.hooked = prologue_patch(&p, en.word.original,
+		p.nr_undo && !p.is_undone_there ? stub : first_hop(&en, stub));
+	*ret = en;
+	return 0;
+}
+
+/*
+ * Find or add the entry for H. 0 with *RET, 1 if the function's beginning cannot be changed (*WHY),
+ * -1 with E.
+ */
+static int
+plan_entry(struct setting *s, const struct hook *h, const unsigned char *code, uint64_t *ret,
+	const char **why, struct err *e)
+{
+	struct patch_area_image *next = &s->area.next;
+
+	for (uint64_t i = 0; i <= next->nr_entries && i < PATCH_ENTRIES; i++) {
+		struct patch_entry en;
+
+		if (make_entry(s, h, code, i, &en, why) < 0)
+			return 1;
+		if (i < next->nr_entries && memcmp(&en, &next->entry[i], sizeof en) != 0)
+			continue;
+		next->entry[i] = en;
+		if (i == next->nr_entries)
+			next->nr_entries++;
+		*ret = i;
+		return 0;
+	}
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"%d (%s) was hooked by too many libraries; it must be started anew first",
+		s->it->target->pid, s->it->target->comm);
+}
+
+/* H's function is called by FROM now on; pass that to the hook. */
+static int
+write_real_of(const struct setting *s, const struct hook *h, raddr real, struct err *e)
+{
+	raddr now;
+
+	if (os_read(s->it->target, h->real, &now, sizeof now, e) < 0)
+		return -1;
+	return now.v == real.v ? 0 : os_write(s->it->target, h->real, &real, sizeof real, e);
+}
+
+/* The value of W's slot before it is set: another hook of ours, or the original. */
+static uint64_t
+slot_before(const struct setting *s, const struct patch_word *w)
+{
+	const struct patch_area_image *now = &s->area.now;
+
+	for (uint64_t i = 0; i < now->nr_slots; i++)
+		if (now->slot[i].at.v == w->at.v && now->slot[i].hooked != w->hooked &&
+			is_hooked(s, &now->slot[i]))
+			return now->slot[i].hooked;
+	return w->original;
+}
+
+static int
+plan_slots(struct setting *s, const struct hook *h, const char *why, struct err *e)
+{
+	struct patch_area_image *next = &s->area.next;
+	const uint64_t before = next->nr_slots;
+	bool has_some = false;
+
+	if (hook_slots_find(&s->area, s->it, &s->process.objects, h, e) < 0)
+		return -1;
+	for (uint64_t i = 0; i < next->nr_slots; i++) {
+		const struct patch_word *w = &next->slot[i];
+		struct word_change c = { .at = w->at, .to = w->hooked, .or_from = h->function.v };
+
+		if (w->hooked != h->hook.v)
+			continue;
+		has_some = true;
+		c.from = slot_before(s, w);
+		s->changes.has_lazy |= c.from == w->original && w->original != h->function.v;
+		if (hook_words_add(&s->changes, &c, e) < 0)
+			return -1;
+	}
+	debug("%s: %s; %" PRIu64 " slots", h->name, why, next->nr_slots - before);
+	if (!has_some)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%s() of %d (%s) cannot be hooked: %s, and no "
+			"object has a pointer to it",
+			h->name, s->it->target->pid, s->it->target->comm, why);
+	return write_real_of(s, h, h->function, e);
+}
+
+/*
+ * A function's code as its file has it: a probe that is set in memory must not be moved along. What
+ * follows a short function may belong to the word that changes.
+ */
+static unsigned char *
+read_code(const struct setting *s, const struct hook *h, size_t *ret_size, struct err *e)
+{
+	const struct object *o = objects_at(&s->process.objects, h->function);
+	const size_t size = h->size_bytes < LEAST_CODE_BYTES ? LEAST_CODE_BYTES : h->size_bytes;
+	auto_free unsigned char *code = malloc(size);
+
+	if (!o || !code || image_read(o->image, h->function, code, size) < 0) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0, "cannot read the code of %s() of %d (%s)",
+			h->name, s->it->target->pid, s->it->target->comm);
+		return NULL;
+	}
+	*ret_size = size;
+	return take_ptr(&code);
+}
+
+/*
+ * Whether the function is as in its file, up to where EN changes it. Only the first byte of an
+ * instruction that stays may be a probe's or a debugger's.
+ */
+static int
+see_code(const struct setting *s, const struct hook *h, const unsigned char *code, size_t size,
+	const struct patch_entry *en, struct err *e)
+{
+	const size_t kept = (size_t)(en->word.at.v - h->function.v);
+	const size_t changed = kept + sizeof en->word.original;
+	unsigned char seen[MAX_SEEN_BYTES];
+
+	size = size < sizeof seen ? size : sizeof seen;
+	if (changed > size || os_read(s->it->target, h->function, seen, size, e) < 0)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"cannot read the code of %s() of %d (%s)", h->name, s->it->target->pid,
+			s->it->target->comm);
+	for (size_t i = 0; i < changed; i++)
+		if (seen[i] != code[i] && (i || !kept || seen[i] != INT3))
+			return refuse_foreign(s, h, seen, i, e);
+	return 0;
+}
+
+/*
+ * Whether the code begins with a jump out of its object.  One within is the compiler's: in 2.43
+ * memalign() is a jump to what it shares with malloc() (Debian's 2.43-7).
+ */
+static bool
+leads_out(const struct setting *s, const struct hook *h, const unsigned char *code)
+{
+	const raddr to = prologue_jump_target(first_word(code), h->function);
+
+	return to.v &&
+		objects_at(&s->process.objects, to) != objects_at(&s->process.objects, h->function);
+}
+
+/*
+ * Find or add the entry for H, whose function OLD is in use for, or NULL.  As plan_entry().
+ */
+static int
+plan_code(struct setting *s, const struct hook *h, const struct patch_entry *old, uint64_t *ret,
+	const char **why, struct err *e)
+{
+	size_t size;
+	auto_free unsigned char *code = read_code(s, h, &size, e);
+	int status;
+
+	if (!code)
+		return -1;
+	if (!old && (code[0] == INT3 || leads_out(s, h, code)))
+		return refuse_foreign(s, h, code, 0, e); /* there was no file */
+	status = plan_entry(s, h, code, ret, why, e);
+	if (status != 0 || old)
+		return status;
+	return see_code(s, h, code, size, &s->area.next.entry[*ret], e);
+}
+
+/* Whether A and B are of one library. */
+static bool
+is_same_object(const struct setting *s, raddr a, raddr b)
+{
+	return objects_at(&s->process.objects, a) &&
+		objects_at(&s->process.objects, a) == objects_at(&s->process.objects, b);
+}
+
+static int
+plan(struct setting *s, const struct hook *h, struct err *e)
+{
+	const struct target *t = s->it->target;
+	const struct patch_entry *old = entry_in_use(s, h), *en = old;
+	const char *why = "";
+	char path[256];
+	uint64_t i = 0;
+	int status;
+
+	if (old && old->hook.v != h->hook.v && !is_same_object(s, old->hook, h->hook))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%s() of %d (%s) is hooked already, by %s", h->name, t->pid, t->comm,
+			owner_of(s, old->hook, path, sizeof path));
+	if (!old || old->hook.v != h->hook.v) {
+		status = plan_code(s, h, old, &i, &why, e);
+		if (status != 0)
+			return status < 0 ? -1 : plan_slots(s, h, why, e);
+		en = &s->area.next.entry[i];
+	}
+	return hook_words_add(&s->changes,
+		&(struct word_change){ .at = en->word.at,
+			.from = old ? old->word.hooked : en->word.original,
+			.to = en->word.hooked,
+			.or_from = en->word.original,
+			.is_code = true,
+			.nr_bytes = prologue_patch_bytes(en->word.hooked) },
+		e);
+}
+
+int
+hook_check(const struct target *t, struct err *e)
+{
+	if (!prologue_obstacle)
+		return 0;
+	return err_set_kind(e, ERR_UNSUPPORTED, 0, "cannot hook the functions of %d (%s): %s",
+		t->pid, t->comm, prologue_obstacle);
+}
+
+/* ---- memory for it ---- */
+
+static int
+place_area(struct setting *s, const struct hook *hook, size_t nr, struct err *e)
+{
+	raddr low = hook[0].function, high = low;
+
+	if (s->area.start.v)
+		return 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (hook[i].function.v < low.v)
+			low = hook[i].function;
+		if (hook[i].function.v > high.v)
+			high = hook[i].function;
+	}
+	s->is_new = true;
+	s->area.start = patch_area_place(&s->process.maps, low, high);
+	return s->area.start.v
+		? 0
+		: err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) has no room for hooks near %s()",
+			  s->it->target->pid, s->it->target->comm, hook[0].name);
+}
+
+static int
+map_area(const struct setting *s, const struct job *job, struct worker *c, struct err *e)
+{
+	const uint64_t arg[] = { s->area.start.v, PATCH_BYTES, PROT_READ | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1,
+		0 };
+
+	if (worker_syscall(c, c->it->fn.mmap, arg, 6, job->deadline_ns, "mapping the hooks' memory",
+		    e) < 0)
+		return -1;
+	/* An old kernel takes the address for a wish. */
+	if (worker_promise(c, c->it->fn.munmap, (uint64_t[]){ (uint64_t)c->result, PATCH_BYTES }, 2,
+		    e) < 0)
+		return -1;
+	return (uint64_t)c->result == s->area.start.v
+		? 0
+		: err_set(e, EEXIST, "cannot map memory near the functions to hook");
+}
+
+/* It stays: once it has been written it is not for this thread to undo. */
+static int
+lay_area(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+{
+	struct setting *s = job->arg;
+
+	(void)ws;
+	if ((s->is_new && map_area(s, job, c, e) < 0) || patch_area_write(&s->area, c->tid, e) < 0)
+		return -1;
+	if (s->is_new)
+		c->nr_undo--;
+	return worker_turn_back(c, e);
+}
+
+/* ---- setting and lifting ---- */
+
+static int
+write_all_reals(const struct setting *s, const struct hook *hook, size_t nr, struct err *e)
+{
+	for (size_t n = 0; n < nr; n++)
+		for (uint64_t i = 0; i < s->area.next.nr_entries; i++) {
+			const struct patch_entry *en = &s->area.next.entry[i];
+
+			if (en->function.v == hook[n].function.v && en->hook.v == hook[n].hook.v &&
+				write_real_of(s, &hook[n],
+					entry_address(s, i, offsetof(struct patch_entry, moved)),
+					e) < 0)
+				return -1;
+		}
+	return 0;
+}
+
+/*
+ * A thread that was in the middle of its first call through a slot has by now put there what it had
+ * found before (elf/dl-runtime.c, _dl_fixup).
+ */
+static int
+apply_again(struct setting *s, uint64_t wait_ns, struct err *e)
+{
+	struct hook_report ignored = { 0 };
+
+	os_sleep_ns(FIXUP_NS);
+	return hook_words_write(
+		s->it->target, &s->process.maps, &s->changes, false, wait_ns, &ignored, e);
+}
+
+/* If one function was hooked for several, one after the other, the first that is added counts. */
+static int
+add_lifting(struct setting *s, const struct patch_word *w, bool is_code, struct err *e)
+{
+	const struct word_change c = { .at = w->at,
+		.from = w->hooked,
+		.or_from = w->hooked,
+		.to = w->original,
+		.is_code = is_code,
+		.nr_bytes = is_code ? prologue_patch_bytes(w->hooked) : 0 };
+
+	return hook_words_add(&s->changes, &c, e);
+}
+
+static bool
+is_among(const struct hook *hook, size_t nr, raddr function)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (hook[i].function.v == function.v)
+			return true;
+	return false;
+}
+
+static bool
+is_planned(const struct setting *s, raddr at)
+{
+	for (size_t i = 0; i < s->changes.nr; i++)
+		if (s->changes.v[i].at.v == at.v)
+			return true;
+	return false;
+}
+
+/* Slots that lead to LIBRARY, a hook of it, and are not led to another one. */
+static int
+lift_other_slots(struct setting *s, raddr library, struct err *e)
+{
+	const struct patch_area_image *now = &s->area.now;
+
+	for (uint64_t i = 0; i < now->nr_slots; i++) {
+		const struct patch_word *w = &now->slot[i];
+
+		if (is_hooked(s, w) && !is_planned(s, w->at) &&
+			is_same_object(s, (raddr){ w->hooked }, library) &&
+			add_lifting(s, w, false, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Hooks of the same library that are not among those to be set. */
+static int
+lift_others(struct setting *s, const struct hook *hook, size_t nr, struct err *e)
+{
+	const struct patch_area_image *now = &s->area.now;
+
+	for (uint64_t i = 0; i < now->nr_entries; i++) {
+		const struct patch_entry *en = &now->entry[i];
+
+		if (is_hooked(s, &en->word) && !is_among(hook, nr, en->function) &&
+			is_same_object(s, en->hook, hook[0].hook) &&
+			add_lifting(s, &en->word, true, e) < 0)
+			return -1;
+	}
+	return lift_other_slots(s, hook[0].hook, e);
+}
+
+static int
+set_once(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+	const struct hook *hook, size_t nr, struct hook_report *ret, struct inject_report *report,
+	struct err *e)
+{
+	auto_setting struct setting *s = setting_new(it, e);
+	struct job job = { .it = it, .opt = opt, .report = report, .run = lay_area, .arg = s };
+
+	*ret = (struct hook_report){ 0 };
+	*report = (struct inject_report){ 0 };
+	if (!s || place_area(s, hook, nr, e) < 0)
+		return -1;
+	drop_old_slots(s);
+	for (size_t i = 0; i < nr; i++)
+		if (plan(s, &hook[i], e) < 0)
+			return -1;
+	if (lift_others(s, hook, nr, e) < 0)
+		return -1;
+	if (patch_area_has_changed(&s->area) && job_run(&job, a, e) < 0)
+		return -1;
+	if (write_all_reals(s, hook, nr, e) < 0)
+		return -1;
+	if (hook_words_write(
+		    it->target, &s->process.maps, &s->changes, false, opt->wait_ns, ret, e) < 0)
+		return -1;
+	return s->changes.has_lazy ? apply_again(s, opt->wait_ns, e) : 0;
+}
+
+/* A range that was free when the maps were read may be taken by now. */
+#define PLACE_TRIES 4
+
+int
+hook_set(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+	const struct hook *hook, size_t nr, struct hook_report *ret, struct inject_report *report,
+	struct err *e)
+{
+	int failed, nr_tries = 0;
+
+	do
+		failed = set_once(it, a, opt, hook, nr, ret, report, e);
+	while (failed && e->code == EEXIST && ++nr_tries < PLACE_TRIES);
+	return failed;
+}
+
+int
+hook_lift(struct inject_target *it, const struct inject_options *opt, struct hook_report *ret,
+	struct err *e)
+{
+	auto_setting struct setting *s = setting_new(it, e);
+	const struct patch_area_image *now;
+
+	*ret = (struct hook_report){ 0 };
+	if (!s)
+		return -1;
+	now = &s->area.now;
+	for (uint64_t i = 0; i < now->nr_entries; i++)
+		if (is_hooked(s, &now->entry[i].word) &&
+			add_lifting(s, &now->entry[i].word, true, e) < 0)
+			return -1;
+	/* A word that is neither the original nor ours is left, and counted. */
+	for (uint64_t i = 0; i < now->nr_entries; i++)
+		if (!word_is(s, &now->entry[i].word, now->entry[i].word.original) &&
+			add_lifting(s, &now->entry[i].word, true, e) < 0)
+			return -1;
+	for (uint64_t i = 0; i < now->nr_slots; i++)
+		if (is_hooked(s, &now->slot[i]) && add_lifting(s, &now->slot[i], false, e) < 0)
+			return -1;
+	if (!s->changes.nr)
+		return 0;
+	return hook_words_write(
+		it->target, &s->process.maps, &s->changes, true, opt->wait_ns, ret, e);
+}
+
+/* ---- calls that are no caller's ---- */
+
+/* The code of one source file lies together: all of malloc.c takes 16 KiB. */
+#define NEAR_BYTES UINT64_C(32768)
+
+/* Reduce [*LOW, *HIGH) to the part in the same segment as AT. */
+static void
+clip_to_segment(const struct image *image, raddr at, raddr *low, raddr *high)
+{
+	for (size_t i = 0; i < image_nr_phdrs(image); i++) {
+		const Elf64_Phdr *p = image_phdr(image, i);
+		raddr start = { image_bias(image) + p->p_vaddr },
+		      end = raddr_add(start, p->p_filesz);
+
+		if (p->p_type != PT_LOAD || !raddr_in(at, start, end))
+			continue;
+		if (low->v < start.v)
+			*low = start;
+		if (high->v > end.v)
+			*high = end;
+	}
+}
+
+void
+hook_inner_calls(const struct inject_target *it, raddr function, raddr *ret_start, raddr *ret_end)
+{
+	const struct object *object = objects_at(&it->process->objects, function);
+	raddr low = { function.v - NEAR_BYTES }, high = raddr_add(function, NEAR_BYTES);
+	const unsigned char *code;
+	size_t size;
+
+	*ret_start = *ret_end = (raddr){ 0 };
+	if (!object)
+		return;
+	if (inject_is_static(it)) { /* where others call directly, too */
+		low = it->malloc_start;
+		high = it->malloc_end;
+	}
+	clip_to_segment(object->image, function, &low, &high);
+	size = high.v - low.v;
+	code = image_bytes(object->image, low, size);
+	for (size_t at = 0; code && at < size; at++) {
+		if (!prologue_is_return(code, at, low, function))
+			continue;
+		if (!ret_start->v)
+			*ret_start = raddr_add(low, at);
+		*ret_end = raddr_add(low, at + 1);
+	}
+}
+
+void
+hook_libc_code(const struct inject_target *it, raddr *ret_start, raddr *ret_end)
+{
+	const bool is_static = inject_is_static(it);
+
+	*ret_start = is_static ? it->malloc_start : it->libc->start;
+	*ret_end = is_static ? it->malloc_end : it->libc->end;
+}

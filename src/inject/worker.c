@@ -1,0 +1,582 @@
+/*
+ * Calls in a stopped thread.  doc/inject.md draws the frames.
+ */
+#include <config.h>
+
+#include "inject/inject-priv.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/threads.h"
+
+#define STOP_WITHIN_NS 200000000
+/* The room that mmap, the one call made on the thread's own stack, may need on it. */
+#define CALL_BYTES 512
+
+#define STARVED_NS UINT64_C(2000000000)
+
+#ifndef SYS_clone3
+#define SYS_clone3 435 /* since Linux 5.3, on all processors */
+#endif
+
+/*
+ * The signals that are not blocked during a call, unless the thread itself blocks them.  Signals
+ * that a fault forces: if they were blocked the kernel would reset their handlers for the whole
+ * process (kernel/signal.c, force_sig_info_to_task).  SIGABRT: abort() sets it to its default when
+ * it has to send it twice.  And SIGSETXID, by which setuid() in one thread asks all others to take
+ * part: it holds the lock of the stack cache until they have, which pthread_create() waits for
+ * (nptl/nptl_setxid.c).
+ */
+#define BIT(sig) (UINT64_C(1) << ((sig)-1))
+#define FAULTS                                                                                     \
+	(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS) |     \
+		BIT(SIGABRT))
+#define UNBLOCKED (FAULTS | BIT(SIGSETXID))
+
+static uint64_t
+mask_of_calls(const struct worker *c)
+{
+	return ~UNBLOCKED | c->saved.sigmask;
+}
+
+/* ---- frames ---- */
+
+static raddr
+top_frame(const struct worker *c)
+{
+	return c->undo[c->nr_undo - 1].frame;
+}
+
+static int
+push_frame(struct worker *c, const struct arch_frame *f, const struct undo *undo, struct err *e)
+{
+	if (os_write(c->it->target, f->addr, f->bytes, f->size_bytes, e) < 0)
+		return -1;
+	c->room = f->addr;
+	c->undo[c->nr_undo] = *undo;
+	c->undo[c->nr_undo++].frame = f->addr;
+	return 0;
+}
+
+/* Whether what lies below SP down to FRAME, and some more for a small call, is the same stack. */
+static bool
+has_room(const struct worker *c, raddr sp, raddr frame)
+{
+	const struct regions *m = &c->it->process->maps;
+	raddr low = { frame.v - CALL_BYTES };
+	char below[CALL_BYTES];
+	struct err e;
+
+	/* A helper's stack is younger than the map. */
+	return maps_find(m, low) == maps_find(m, sp) &&
+		os_read(c->it->target, low, below, sizeof below, &e) == 0;
+}
+
+int
+worker_begin(struct worker *c, struct err *e)
+{
+	struct arch_regs own = c->saved.regs;
+	raddr sp = arch_sp(&own);
+	struct arch_frame f;
+
+	arch_settle(&own);
+	c->room.v = sp.v - arch_red_zone_bytes;
+	if (raddr_in(c->timeout.at, (raddr){ c->room.v - TIMEOUT_BYTES }, c->room))
+		c->room.v -= TIMEOUT_BYTES;
+	arch_build_frame(&f, c->room, &own, c->saved.sigmask, &c->saved, c->it->restorer);
+	if (!has_room(c, sp, f.addr))
+		return err_set(e, 0, "no room on the stack of thread %d", c->tid);
+	return push_frame(c, &f, &(struct undo){ 0 }, e);
+}
+
+int
+worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	struct arch_regs regs = c->saved.regs;
+	struct undo undo = { .fn = fn, .nr_args = nr_args };
+	struct arch_frame f;
+
+	if (c->nr_undo == MAX_UNDO)
+		return err_set(e, 0, "too much to undo in thread %d", c->tid);
+	memcpy(undo.arg, arg, nr_args * sizeof *arg);
+	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
+	/* Signals are delivered only after the return to the program. */
+	arch_build_frame(&f, c->room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
+	return push_frame(c, &f, &undo, e);
+}
+
+/* ---- running ---- */
+
+bool
+worker_is_fault(const struct os_stop *stop)
+{
+	return stop->is_own && stop->sig < SIGSETXID && FAULTS & BIT(stop->sig);
+}
+
+void
+worker_note_phase(struct worker *c, const struct os_stop *stop)
+{
+	c->is_in_syscall =
+		stop->phase == OS_PHASE_UNKNOWN ? !c->is_in_syscall : stop->phase == OS_PHASE_ENTRY;
+}
+
+/* Whether the thread stands at the entry of rt_sigreturn into the topmost frame. */
+static bool
+has_returned(const struct worker *c, const struct arch_regs *r)
+{
+	struct arch_regs at = *r;
+
+	if (!arch_is_sigreturn(r, c->it->restorer))
+		return false;
+	arch_prepare_return(&at, c->it->restorer, top_frame(c));
+	return arch_sp(&at).v == arch_sp(r).v;
+}
+
+/*
+ * The address of the word that S, clone() or clone3(), has the kernel clear when the new thread
+ * ends; {0}: none.
+ */
+static raddr
+cleared_at_end(const struct worker *c, const struct os_syscall *s)
+{
+	uint64_t args[3]; /* struct clone_args (linux/sched.h): flags, pidfd, child_tid */
+	struct err e;
+
+	if (s->nr == SYS_clone)
+		return (raddr){ s->arg[0] & CLONE_CHILD_CLEARTID ? s->arg[arch_clone_child_tid]
+								 : 0 };
+	if (os_read(c->it->target, (raddr){ s->arg[0] }, args, sizeof args, &e) < 0)
+		return (raddr){ 0 };
+	return (raddr){ args[0] & CLONE_CHILD_CLEARTID ? args[2] : 0 };
+}
+
+/*
+ * The kernel has refused to make a thread: clear that word, as if the thread had ended. glibc 2.43
+ * takes it for the state of the thread and keeps its stack for ever while it is not 0
+ * (nptl/pthread_create.c, create_thread; nptl/nptl-stack.h, __nptl_stack_in_use).  In earlier
+ * releases it is the thread's number, which is 0 still.  Should that fail, the stack stays.
+ */
+static void
+end_unborn(const struct worker *c)
+{
+	const uint32_t ended = 0;
+	struct os_syscall s;
+	struct err e;
+	raddr word = { 0 };
+
+	if (os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running)
+		word = cleared_at_end(c, &s);
+	if (word.v)
+		os_write(c->it->target, word, &ended, sizeof ended, &e);
+}
+
+/*
+ * A refusal for good: after ENOSYS glibc tries another system call, and a signal has the kernel
+ * make it again.
+ */
+static bool
+is_refused_birth(const struct worker *c, const struct arch_regs *r)
+{
+	const long nr = arch_syscall_nr(r);
+
+	return (nr == SYS_clone || nr == SYS_clone3) &&
+		(c->result == -EAGAIN || c->result == -ENOMEM || c->result == -EPERM);
+}
+
+/*
+ * Take in one stop.  Returns 1 when the run is over with *RET, 0 to go on with *RET_SIG, -1 on
+ * failure.
+ */
+static int
+take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, int *ret_sig,
+	struct err *e)
+{
+	struct arch_regs regs;
+
+	c->stop = stop->kind;
+	*ret_sig = 0;
+	switch (stop->kind) {
+	case OS_STOP_TIMEOUT:
+		*ret = WORKER_TIMEOUT;
+		return 1;
+	case OS_STOP_GONE:
+		c->is_ours = false;
+		/* fall through */
+	case OS_STOP_EXEC:
+		*ret = WORKER_GONE;
+		return 1;
+	case OS_STOP_CLONE:
+		c->new_tid = stop->new_tid;
+		return 0;
+	case OS_STOP_EVENT:
+	case OS_STOP_GROUP:
+		return 0;
+	case OS_STOP_SIGNAL:
+		*ret = WORKER_FAULT;
+		*ret_sig = c->fault_sig = stop->sig;
+		return worker_is_fault(stop);
+	case OS_STOP_SYSCALL:
+		break;
+	}
+	worker_note_phase(c, stop);
+	if (arch_get_regs(c->tid, &regs, e) < 0)
+		return -1;
+	if (!c->is_in_syscall) {
+		c->result = arch_result(&regs);
+		if (is_refused_birth(c, &regs))
+			end_unborn(c);
+		return 0;
+	}
+	*ret = WORKER_RETURNED;
+	return has_returned(c, &regs);
+}
+
+/*
+ * Wait for the next stop.  Only a thread that waits for another thread's lock gets no more time:
+ * one that gets no processor, or waits for the kernel's locks, would not be faster alone.
+ */
+static int
+await_stop(struct worker *c, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
+{
+	const uint64_t last_ns = deadline_ns + STARVED_NS;
+	struct os_syscall s;
+	struct err ignored;
+
+	for (;;) {
+		if (os_wait(c->tid, deadline_ns, ret, e) < 0)
+			return -1;
+		if (ret->kind == OS_STOP_TIMEOUT && !target_is_alive(c->it->target))
+			ret->kind = OS_STOP_GONE;
+		if (ret->kind != OS_STOP_TIMEOUT || deadline_ns >= last_ns ||
+			os_thread_syscall(c->it->target, c->tid, &s, &ignored) < 0 ||
+			(!s.is_running && s.nr == SYS_futex))
+			return 0;
+		deadline_ns += STARVED_NS / 20;
+	}
+}
+
+int
+worker_go_on(struct worker *c, uint64_t deadline_ns, enum worker_end *ret, struct err *e)
+{
+	struct os_stop stop;
+	int over, sig = 0;
+
+	do {
+		if (os_resume(c->tid, OS_RESUME_TO_SYSCALL, sig, e) < 0 ||
+			await_stop(c, deadline_ns, &stop, e) < 0)
+			return -1;
+		over = take_stop(c, &stop, ret, &sig, e);
+	} while (!over);
+	return over < 0 ? -1 : 0;
+}
+
+/*
+ * Run from the entry of a system call to its exit; so the thread is where the topmost frame says.
+ * If the call were skipped, a seccomp filter would be shown number -1, and may end the process for
+ * calls it does not list (since 4.8 it is asked after the stop: arch/x86/entry/common.c,
+ * syscall_trace_enter()).
+ */
+static int
+leave_syscall(struct worker *c, struct err *e)
+{
+	struct os_stop stop;
+
+	if (os_resume(c->tid, OS_RESUME_TO_SYSCALL, 0, e) < 0 ||
+		os_wait(c->tid, os_now_ns() + STARVED_NS, &stop, e) < 0)
+		return -1;
+	c->stop = stop.kind;
+	c->is_in_syscall = false;
+	if (stop.kind == OS_STOP_SYSCALL)
+		return 0;
+	c->is_ours = stop.kind != OS_STOP_GONE;
+	return worker_explain(c, stop.kind == OS_STOP_TIMEOUT ? WORKER_TIMEOUT : WORKER_GONE,
+		"the end of a call", e);
+}
+
+/*
+ * Registers first, then the mask: if memdiag dies in between, the frames that they lead to run with
+ * signals allowed and return to the program; in the other order the thread would block all signals
+ * for ever.
+ */
+static int
+send_to(struct worker *c, const struct arch_regs *regs, struct err *e)
+{
+	bool leaves = c->is_in_syscall;
+
+	if ((leaves && leave_syscall(c, e) < 0) || arch_set_regs(c->tid, regs, e) < 0)
+		return -1;
+	if (c->is_masked && !leaves) /* a frame puts back its own */
+		return 0;
+	if (os_set_sigmask(c->tid, mask_of_calls(c), e) < 0)
+		return -1;
+	c->is_masked = true;
+	return 0;
+}
+
+static int
+enter(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	struct arch_regs regs = c->saved.regs;
+
+	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
+	return send_to(c, &regs, e);
+}
+
+int
+worker_call(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, uint64_t deadline_ns,
+	enum worker_end *ret, struct err *e)
+{
+	if (enter(c, fn, arg, nr_args, e) < 0)
+		return -1;
+	return worker_go_on(c, deadline_ns, ret, e);
+}
+
+int
+worker_syscall(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	uint64_t deadline_ns, const char *did, struct err *e)
+{
+	enum worker_end end;
+
+	if (worker_call(c, fn, arg, nr_args, deadline_ns, &end, e) < 0)
+		return -1;
+	if (end != WORKER_RETURNED)
+		return worker_explain(c, end, did, e);
+	if (c->result < 0 && c->result > -4096)
+		return err_set(e, (int)-c->result, "%s failed in %d (%s)", did, c->it->target->pid,
+			c->it->target->comm);
+	return 0;
+}
+
+int
+worker_unwind(struct worker *c, size_t level, uint64_t deadline_ns, struct err *e)
+{
+	enum worker_end end;
+
+	while (c->nr_undo > level) {
+		const struct undo *u = &c->undo[--c->nr_undo];
+
+		if (worker_call(c, u->fn, u->arg, u->nr_args, deadline_ns, &end, e) < 0)
+			return -1;
+		if (end != WORKER_RETURNED)
+			return worker_explain(c, end, "putting things back", e);
+	}
+	return 0;
+}
+
+int
+worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	if (enter(c, fn, arg, nr_args, e) < 0)
+		return -1;
+	c->is_in_syscall = false; /* the next stop does not belong to a system call */
+	return os_resume(c->tid, OS_RESUME_FREE, 0, e);
+}
+
+/*
+ * Lay the frames of NEXT below ROOM, the first to be made at the bottom, the last one returning
+ * into *RET, which becomes the first one's.
+ */
+static int
+lay_next(const struct worker *c, const struct next_call *next, size_t nr_next, raddr room,
+	raddr *ret, struct err *e)
+{
+	struct arch_frame f;
+
+	while (nr_next--) {
+		const struct next_call *call = &next[nr_next];
+		struct arch_regs regs = c->saved.regs;
+
+		arch_prepare_call(&regs, call->fn, call->arg, call->nr_args, c->it->restorer, *ret);
+		arch_build_frame(&f, room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
+		if (os_write(c->it->target, f.addr, f.bytes, f.size_bytes, e) < 0)
+			return -1;
+		room = *ret = f.addr;
+	}
+	return 0;
+}
+
+int
+worker_launch_with(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	const struct next_call *next, size_t nr_next, raddr room, struct err *e)
+{
+	struct undo *top = &c->undo[c->nr_undo - 1];
+	const raddr kept = top->frame;
+	int failed;
+
+	/* The call returns into the first of these frames, and the last of them into the top. */
+	if (lay_next(c, next, nr_next, room, &top->frame, e) < 0) {
+		top->frame = kept;
+		return -1;
+	}
+	failed = worker_launch(c, fn, arg, nr_args, e);
+	top->frame = kept;
+	return failed;
+}
+
+int
+worker_promise(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	return worker_undo(c, fn, arg, nr_args, e) < 0 ? -1 : worker_turn_back(c, e);
+}
+
+/* ---- leaving a call early ---- */
+
+static int
+await_interrupt(struct worker *c, uint64_t deadline_ns, struct err *e)
+{
+	struct os_stop stop;
+
+	for (;;) {
+		if (os_wait(c->tid, deadline_ns, &stop, e) < 0)
+			return -1;
+		c->stop = stop.kind;
+		if (stop.kind == OS_STOP_TIMEOUT)
+			return err_set(e, 0, "thread %d does not stop", c->tid);
+		if (stop.kind == OS_STOP_GONE)
+			c->is_ours = false;
+		if (stop.kind == OS_STOP_GONE || stop.kind == OS_STOP_EXEC)
+			return err_set_kind(e, ERR_GONE, 0, "thread %d has ended", c->tid);
+		if (stop.kind == OS_STOP_CLONE)
+			os_detach_later(stop.new_tid);
+		/* After such a stop no exit stop follows that could be taken for an entry. */
+		c->is_in_syscall = false;
+		if (stop.kind == OS_STOP_EVENT || stop.kind == OS_STOP_GROUP)
+			return 0;
+		/*
+		 * Every stop makes the kernel forget the interrupt (kernel/signal.c, ptrace_stop).
+		 */
+		if (os_interrupt(c->tid, e) < 0 ||
+			os_resume(c->tid, OS_RESUME_FREE,
+				stop.kind == OS_STOP_SIGNAL ? stop.sig : 0, e) < 0)
+			return -1;
+	}
+}
+
+int
+worker_await(struct worker *c, struct err *e)
+{
+	return await_interrupt(c, os_now_ns() + STOP_WITHIN_NS, e);
+}
+
+int
+worker_stop(struct worker *c, struct err *e)
+{
+	return os_interrupt(c->tid, e) < 0 ? -1 : worker_await(c, e);
+}
+
+/*
+ * How long the thread has had a processor so far, the first number of schedstat; 0 if that is not
+ * shown.
+ */
+static uint64_t
+cpu_time_ns(const struct worker *c)
+{
+	auto_text struct text text = { 0 };
+	struct err e;
+
+	return os_proc_read(c->it->target, c->tid, "schedstat", &text, &e) < 0
+		? 0
+		: strtoull(text.v, NULL, 10);
+}
+
+/* A thread that has a processor and does not stop is in an uninterruptible place. */
+int
+worker_stop_starved(struct worker *c, struct err *e)
+{
+	const uint64_t last_ns = os_now_ns() + STARVED_NS;
+	uint64_t had_ns = cpu_time_ns(c);
+	int failed = worker_stop(c, e);
+	struct os_status s;
+	struct err ignored;
+
+	while (failed && c->stop == OS_STOP_TIMEOUT && os_now_ns() < last_ns &&
+		os_status(c->it->target, c->tid, &s, &ignored) == 0 && s.state == 'R' &&
+		cpu_time_ns(c) - had_ns < STOP_WITHIN_NS / 8)
+		failed = worker_await(c, e);
+	return failed;
+}
+
+int
+worker_keep_errno(struct worker *c, raddr at, struct err *e)
+{
+	const uint64_t arg[] = { at.v, c->errno_at.v, sizeof c->errno_was };
+	char swapped[sizeof c->errno_was];
+
+	if (c->is_helper || !c->errno_at.v || !c->it->fn.swab.v)
+		return 0;
+	swab(&c->errno_was, swapped, sizeof swapped);
+	if (os_write(c->it->target, at, swapped, sizeof swapped, e) < 0)
+		return -1;
+	return worker_undo(c, c->it->fn.swab, arg, 3, e);
+}
+
+int
+worker_turn_back(struct worker *c, struct err *e)
+{
+	struct arch_regs regs;
+
+	if (arch_get_regs(c->tid, &regs, e) < 0)
+		return -1;
+	arch_prepare_return(&regs, c->it->restorer, top_frame(c));
+	return send_to(c, &regs, e);
+}
+
+/*
+ * Asked before the stop, which the kernel may have forgotten the call by, and after it: in between
+ * the thread may have been woken, and own the lock now.
+ */
+bool
+worker_stop_waiting(struct worker *c)
+{
+	struct arch_regs regs;
+	struct os_syscall s;
+	struct err e;
+	bool waited = os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running &&
+		s.nr == SYS_futex && safety_is_arena(c->it, (raddr){ s.arg[0] });
+
+	if (worker_stop(c, &e) < 0 || !waited || arch_get_regs(c->tid, &regs, &e) < 0)
+		return false;
+	return arch_is_still_in(&regs, s.nr, s.sp, s.pc) && arch_restart(&regs) == ARCH_RESTARTS;
+}
+
+int
+worker_explain(const struct worker *c, enum worker_end end, const char *call, struct err *e)
+{
+	/*
+	 * The kernel reports the end of a first thread only after those of the others have been
+	 * collected.
+	 */
+	if (end == WORKER_TIMEOUT && !target_is_alive(c->it->target))
+		end = WORKER_GONE;
+	switch (end) {
+	case WORKER_GONE:
+		return err_set_kind(e, ERR_GONE, 0,
+			"%d (%s) ended or ran another program during %s", c->it->target->pid,
+			c->it->target->comm, call);
+	case WORKER_FAULT:
+		err_set(e, 0, "%s was ended by signal %d (%s) in thread %d of %d (%s)", call,
+			c->fault_sig, strsignal(c->fault_sig), c->tid, c->it->target->pid,
+			c->it->target->comm);
+		if (strncmp(call, "malloc_", 7) == 0 && c->fault_sig != SIGSYS)
+			err_hint(e,
+				"So its heap is damaged; the thread is turned back, but an arena "
+				"may stay locked");
+		return -1;
+	case WORKER_TIMEOUT:
+		return err_set(e, 0, "%s took too long in %d (%s)", call, c->it->target->pid,
+			c->it->target->comm);
+	case WORKER_RETURNED:
+		break;
+	}
+	return err_set(e, 0, "%s failed in %d (%s)", call, c->it->target->pid, c->it->target->comm);
+}

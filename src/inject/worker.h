@@ -1,0 +1,150 @@
+/*
+ * worker: calls in a stopped thread of the target, and the list of calls that undo them.
+ */
+#ifndef MEMDIAG_INJECT_WORKER_H
+#define MEMDIAG_INJECT_WORKER_H
+
+#include "inject/target.h"
+#include "os/ptrace.h"
+#include "stop/timeout.h"
+
+#define MAX_UNDO 8
+
+/* A call that undoes something, and the frame in the target that makes it. */
+struct undo {
+	raddr frame;
+	raddr fn;
+	uint64_t arg[ARCH_MAX_ARGS];
+	size_t nr_args;
+};
+
+/*
+ * A stopped thread that makes calls for us.  Its undo list lies in the target's own memory as
+ * signal frames, each of which undoes one thing and returns into the next; the last one is the
+ * return frame:
+ *
+ *	call() -> undo N -> ... -> undo 1 -> back
+ *
+ * If we die at any moment the thread runs down that list by itself.  The return frame makes the
+ * interrupted system call again with what was left of its timeout: rt_sigreturn makes the kernel
+ * forget that (it resets restart_block), so that a call it was to continue would end in EINTR.
+ */
+struct worker {
+	struct inject_target *it;
+	pid_t tid;
+	bool is_helper;
+	bool is_ours;		  /* attached, so it has to be let go */
+	struct arch_thread saved; /* what it was when it came to us */
+	struct timeout timeout;	  /* of the call that it waits in */
+	enum os_stop_kind stop;	  /* why it is stopped now */
+	bool is_in_syscall;	  /* between a system call's entry stop and its exit stop */
+	bool is_masked;
+	raddr room;		    /* the next frame goes below this */
+	struct undo undo[MAX_UNDO]; /* undo[0] leads back to the program */
+	size_t nr_undo;
+	pid_t new_tid;	/* a thread it made and we hold, 0 if none */
+	int fault_sig;	/* what ended its call, if that ended by a fault */
+	int64_t result; /* of its last system call */
+	uint64_t stopped_ns;
+	uint64_t held_ns; /* how long it was ours; 0 until it is given back */
+	raddr arena_slot; /* where it keeps which arena it uses; {0}: not known */
+	raddr errno_at;	  /* {0}: not known, and not kept */
+	int32_t errno_was;
+};
+
+enum worker_end {
+	WORKER_RETURNED,
+	WORKER_TIMEOUT, /* still at it, running */
+	WORKER_FAULT,	/* a signal of its own doing: stopped at the fault */
+	WORKER_GONE,	/* the thread or the whole program has ended */
+};
+
+/* Lay the frame that leads back to the program.  The thread must be stopped and saved. */
+int worker_begin(struct worker *c, struct err *e);
+
+/* Let FN(ARG...) be called on the way back, before what is on the list already. */
+int worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
+
+/*
+ * The same, and for good: also if C is let go, or we die, before it makes another call.  C must
+ * stand between two calls.
+ */
+int worker_promise(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
+
+/*
+ * Call FN(ARG...) and wait until it has returned, stopped before the undo list begins.
+ * c->result is what its last system call returned.  -1 with E if ptrace fails.
+ */
+int worker_call(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	uint64_t deadline_ns, enum worker_end *ret, struct err *e);
+
+/*
+ * As worker_call(), for a function that makes one system call, in c->result; -1 with E, which
+ * names DID, also if it does not return or the system call fails.
+ */
+int worker_syscall(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	uint64_t deadline_ns, const char *did, struct err *e);
+
+/* Let one go on with its call that was stopped in the middle of it.  The rest as worker_call(). */
+int worker_go_on(struct worker *c, uint64_t deadline_ns, enum worker_end *ret, struct err *e);
+
+/* As worker_call(), but with no stop at system calls: let it run and return immediately. */
+int worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
+
+/* A call that follows on another. */
+struct next_call {
+	raddr fn;
+	uint64_t arg[ARCH_MAX_ARGS];
+	size_t nr_args;
+};
+
+/*
+ * As worker_launch(); but the way back leads through the calls NEXT, one after the other, before
+ * the undo list.  Their frames are laid below ROOM, and the stack of all calls is below these.
+ */
+int worker_launch_with(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	const struct next_call *next, size_t nr_next, raddr room, struct err *e);
+
+/*
+ * Stop a worker that runs; or only wait until one that was interrupted has stopped.  -1 with E if
+ * it does not within 200 ms, or has ended.
+ */
+int worker_stop(struct worker *c, struct err *e);
+int worker_await(struct worker *c, struct err *e);
+/*
+ * As worker_stop(), but a thread that only lacks a processor has 2 s: on its own it would find
+ * that its call has failed.
+ */
+int worker_stop_starved(struct worker *c, struct err *e);
+
+/*
+ * Make the calls of the undo list until LEVEL of them are left; 1 is only the way back to the
+ * program.
+ */
+int worker_unwind(struct worker *c, size_t level, uint64_t deadline_ns, struct err *e);
+
+/*
+ * Put errno of a borrowed thread back on the way to the program, from four bytes at AT, with the
+ * one old function of libc's that copies and has no variants (swab).  Does nothing if the address
+ * of errno is unknown.
+ */
+int worker_keep_errno(struct worker *c, raddr at, struct err *e);
+
+/* Wherever a stopped worker is, send it down the undo list when it runs next. */
+int worker_turn_back(struct worker *c, struct err *e);
+
+/* Stop a worker in a call that does not come back.  True if it waited for the lock of an arena. */
+bool worker_stop_waiting(struct worker *c);
+
+/* Note in C which end of a system call STOP is; kernels before 5.3 leave it to be counted. */
+void worker_note_phase(struct worker *c, const struct os_stop *stop);
+
+/*
+ * Whether a signal that stopped a worker is of its own doing, and no one's message to the program.
+ */
+bool worker_is_fault(const struct os_stop *stop);
+
+/* Say in E what a call's bad end means. */
+int worker_explain(const struct worker *c, enum worker_end end, const char *call, struct err *e);
+
+#endif

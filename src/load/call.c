@@ -1,0 +1,106 @@
+/*
+ * A call of a function of a library of ours in the target.
+ */
+#include <config.h>
+
+#include "load/load-priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/memfd.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/descriptors.h"
+#include "os/memory.h"
+#include "os/os.h"
+
+#define BLOCK_OFFSET LOAD_PATH_OFFSET
+#define BLOCK_BYTES LOAD_PATH_BYTES
+
+/* Make the file as large as it is to be, for good: what is mapped stays there. */
+static int
+settle(int fd, const struct library_call *call, struct err *e)
+{
+	if (!call->file_bytes)
+		return 0;
+	if (ftruncate(fd, (off_t)call->file_bytes) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return err_set(e, errno, "cannot make a file of %" PRIu64 " bytes in memory",
+			call->file_bytes);
+	return 0;
+}
+
+/* Have C open it; the undo list closes it there. */
+static int
+open_file(struct library_call *call, const struct load_calls *calls, const struct job *job,
+	struct worker *c, struct err *e)
+{
+	const struct target *t = c->it->target;
+	const raddr name = raddr_add(calls->words, LOAD_PATH_OFFSET);
+	const uint64_t arg[] = { name.v, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0 };
+
+	if (load_promise_close(calls, c, e) < 0 ||
+		os_write(t, name, call->file_name, strlen(call->file_name) + 1, e) < 0 ||
+		load_make_syscall(calls, job, c, SYS_memfd_create, arg, LOAD_FD_OFFSET,
+			"memfd_create", e) < 0)
+		return -1;
+	*call->fd_there = c->result;
+	*call->ret_fd = os_open_fd(t, (int)c->result, O_RDWR, e);
+	return *call->ret_fd < 0 ? -1 : settle(*call->ret_fd, call, e);
+}
+
+static int
+make_call(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+{
+	struct library_call *call = job->arg;
+	const raddr block = raddr_add(ws->data, BLOCK_OFFSET);
+	struct long_call to = { .name = call->name,
+		.fn = call->fn,
+		.arg = { block.v },
+		.nr_args = 1,
+		.holds_more = true,
+		.deadline_ns = job->deadline_ns };
+	struct load_calls calls;
+
+	if (load_calls_begin(&calls, job, c, ws, e) < 0 ||
+		(call->file_name && open_file(call, &calls, job, c, e) < 0))
+		return -1;
+	if (call->prepare) {
+		call->prepare(call, block);
+		memcpy(to.arg, call->arg, sizeof to.arg);
+		to.nr_args = call->nr_args;
+	}
+	if (os_write(c->it->target, block, call->block, call->block_bytes, e) < 0 ||
+		long_call_make(&to, c, ws, &job->report->call_ns, e) < 0)
+		return -1;
+	return os_read(c->it->target, block, call->block, call->block_bytes, e);
+}
+
+int
+load_call(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+	struct library_call *call, struct inject_report *report, struct err *e)
+{
+	struct job job = { .it = it,
+		.opt = opt,
+		.report = report,
+		.run = make_call,
+		.arg = call,
+		.needed_bytes = LOAD_ROOM_BYTES,
+		/* To wait for a lock of ld.so, which can be only where there is one. */
+		.is_loading = !inject_is_static(it) && !call->may_be_borrowed };
+
+	*report = (struct inject_report){ 0 };
+	if (call->ret_fd)
+		*call->ret_fd = -1;
+	if (job_run(&job, a, e) == 0)
+		return 0;
+	if (call->ret_fd && *call->ret_fd >= 0) {
+		close(*call->ret_fd);
+		*call->ret_fd = -1;
+	}
+	return -1;
+}

@@ -1,0 +1,114 @@
+/*
+ * Whether the seccomp filters of a target let pass what is done in it.
+ */
+#include <config.h>
+
+#include "load/load.h"
+
+#include <errno.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/seccomp.h"
+#include "os/threads.h"
+#include "stop/stop.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000 /* 4.17 */
+#endif
+
+#define MAX_STOP_NS 200000000
+
+#define CALL(name) { #name, SYS_##name, { 0 } },
+#define CALL_WITH(name, ...) { #name, SYS_##name, { __VA_ARGS__ } },
+static const struct os_call load_calls[] = {
+#include "load/calls.def"
+};
+#undef CALL
+#undef CALL_WITH
+
+/* ---- copying them ---- */
+
+struct filters {
+	const struct target *target;
+	struct os_filters found;
+};
+
+/* Copy the filters of all threads, as a thread may have its own. */
+static int
+copy(uint64_t deadline_ns, void *arg, struct err *e)
+{
+	struct filters *fs = arg;
+	auto_free pid_t *tids = NULL;
+	size_t nr = 0;
+
+	if (os_threads(fs->target, SIZE_MAX, &tids, &nr, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr; i++) {
+		if (os_now_ns() > deadline_ns)
+			return err_set(e, ETIMEDOUT,
+				"there are too many threads to read the seccomp filters of");
+		if (os_filters_add(&fs->found, fs->target, tids[i], e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* 1 if a thread of T has a filter, 0 if none has, -1 with E. */
+static int
+has_filters(const struct target *t, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+	size_t nr = 0;
+
+	if (os_threads(t, SIZE_MAX, &tids, &nr, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr; i++) {
+		struct os_status s;
+		struct err gone;
+
+		if (os_status(t, tids[i], &s, &gone) == 0 && s.seccomp)
+			return 1;
+	}
+	return 0;
+}
+
+/* ---- judging them ---- */
+
+static int
+judge(const struct filters *fs, struct err *e)
+{
+	for (size_t i = 0; i < sizeof load_calls / sizeof *load_calls; i++) {
+		const struct os_call *call = &load_calls[i];
+		const struct os_filter *harms = os_filters_harm(&fs->found, call);
+
+		if (!harms)
+			continue;
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"a seccomp filter of %d (%s), on thread %d, would end it for %s(), which a "
+			"library "
+			"that is loaded into it may call",
+			fs->target->pid, fs->target->comm, (int)harms->tid, call->name);
+		return -1;
+	}
+	return 0;
+}
+
+int
+load_refuse_filters(const struct target *t, struct err *e)
+{
+	struct filters fs = { .target = t };
+	struct stop_report report;
+	int failed = has_filters(t, e);
+
+	if (failed <= 0)
+		return failed;
+	failed = stop_threads(t, MAX_STOP_NS, copy, &fs, &report, e) < 0 ? -1 : judge(&fs, e);
+	os_filters_release(&fs.found);
+	return failed;
+}

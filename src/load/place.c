@@ -1,0 +1,349 @@
+/*
+ * A shared library of ours put into a program that has no dynamic linker: memdiag does what that
+ * would do.  The borrowed thread maps the file's segments; what is to be written is made here.
+ */
+#include <config.h>
+
+#include "load/load-priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/threads.h"
+#include "patch/patch.h"
+
+struct place {
+	struct load load;
+	uint64_t page_bytes;
+	const Elf64_Phdr *written; /* the one segment that is, */
+	unsigned char *data;	   /* and what is in it in the end, to the end of a page */
+	uint64_t data_bytes;
+	struct load_calls calls;
+	uint64_t fd;	/* of the library there */
+	raddr reserved; /* where its addresses begin, */
+	uint64_t reserved_bytes;
+	uint64_t base; /* and what is added to them */
+	int (*fn)(raddr start, void *arg, struct err *e);
+	void *arg;
+};
+
+static void
+place_release(struct place *p)
+{
+	load_release(&p->load);
+	free(p->data);
+}
+
+static uint64_t
+page_floor(const struct place *p, uint64_t address)
+{
+	return address & ~(p->page_bytes - 1);
+}
+
+static uint64_t
+page_ceil(const struct place *p, uint64_t address)
+{
+	return page_floor(p, address + p->page_bytes - 1);
+}
+
+/* ---- what is written ---- */
+
+struct relocating {
+	const struct place *place;
+	uint64_t base;
+	struct err *e;
+};
+
+static int
+relocate_one(const struct image_relocation *r, void *arg)
+{
+	const struct relocating *x = arg;
+	const struct place *p = x->place;
+	const uint64_t at = r->at.v - p->written->p_vaddr;
+	uint64_t word;
+
+	if (!arch_relocate(r, x->base, &word))
+		return err_set_kind(x->e, ERR_UNSUPPORTED, 0,
+			"%s has relocations of a kind (%u) that "
+			"only a dynamic linker knows",
+			p->load.path, (unsigned int)r->type);
+	if (at > p->written->p_filesz - sizeof word)
+		return err_set_kind(x->e, ERR_UNSUPPORTED, 0,
+			"%s has relocations where it is not written to", p->load.path);
+	memcpy(p->data + at, &word, sizeof word);
+	return 0;
+}
+
+static int
+relocate(struct place *p, uint64_t base, struct err *e)
+{
+	struct relocating x = { p, base, e };
+
+	return image_each_relocation(p->load.image, relocate_one, &x);
+}
+
+/* ---- can it be done ---- */
+
+/* As ld.so's: zeroes behind the bytes of the file. */
+static int
+copy_data(struct place *p, struct err *e)
+{
+	const unsigned char *bytes =
+		image_initial(p->load.image, (raddr){ p->written->p_vaddr }, p->written->p_filesz);
+
+	p->data_bytes =
+		page_ceil(p, p->written->p_vaddr + p->written->p_filesz) - p->written->p_vaddr;
+	p->data = bytes ? calloc(1, p->data_bytes) : NULL;
+	if (!p->data)
+		return err_set(e, 0, "cannot copy %s", p->load.path);
+	memcpy(p->data, bytes, p->written->p_filesz);
+	return 0;
+}
+
+static int
+check_segments(struct place *p, struct err *e)
+{
+	for (size_t i = 0; i < image_nr_phdrs(p->load.image); i++) {
+		const Elf64_Phdr *s = image_phdr(p->load.image, i);
+		bool is_good = true;
+
+		if (s->p_type == PT_LOAD && s->p_flags & PF_W) {
+			is_good = !p->written && s->p_filesz >= sizeof(uint64_t);
+			p->written = s;
+		} else if (s->p_type == PT_LOAD) {
+			is_good = s->p_memsz == s->p_filesz;
+		} else if (s->p_type == PT_TLS) {
+			is_good = !s->p_filesz && s->p_memsz <= arch_spare.bytes;
+		}
+		if (!is_good)
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"%s has segments that only a dynamic linker knows", p->load.path);
+	}
+	return p->written ? 0 : err_set(e, 0, "%s is not written to", p->load.path);
+}
+
+/*
+ * Whether the words of a thread's control block that are to be the library's own thread-local ones
+ * are as they were at first.  A thread without a list of robust mutexes is not one of libc's, or
+ * not yet.
+ */
+static int
+check_thread(const struct target *t, pid_t tid, size_t *nr_seen, struct err *e)
+{
+	uint64_t block[ARCH_BLOCK_WORDS], spare[60];
+	struct err gone;
+	raddr head, tp;
+
+	_Static_assert(sizeof spare <= 480, "more than the processors have");
+	if (os_robust_list(t, tid, &head) < 0 || !head.v)
+		return 0;
+	tp.v = head.v - arch_spare.head;
+	if (os_read(t, tp, block, sizeof block, &gone) < 0 ||
+		os_read(t, raddr_add(tp, arch_spare.offset), spare, sizeof spare, &gone) < 0)
+		return 0;
+	if (!arch_is_control_block(block, tp))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"the threads of %d (%s) are not like glibc's", t->pid, t->comm);
+	for (size_t i = 0; i < sizeof spare / sizeof *spare; i++)
+		if (spare[i])
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"the program uses the words of thread %d "
+				"of %d (%s) that a library needs there",
+				tid, t->pid, t->comm);
+	++*nr_seen;
+	return 0;
+}
+
+static int
+check_threads(const struct target *t, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+	size_t nr = 0, nr_seen = 0;
+
+	if (os_threads(t, SIZE_MAX, &tids, &nr, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr; i++)
+		if (check_thread(t, tids[i], &nr_seen, e) < 0)
+			return -1;
+	return nr_seen ? 0
+		       : err_set_kind(e, ERR_UNSUPPORTED, 0, "cannot find the threads of %d (%s)",
+				 t->pid, t->comm);
+}
+
+static int
+check_place(const struct inject_target *it, struct place *p, struct err *e)
+{
+	raddr ignored;
+	size_t nr;
+
+	p->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	if (!arch_spare.bytes)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) is linked statically, and on %s "
+			"memdiag puts no library into such a program",
+			it->target->pid, it->target->comm, arch_name);
+	image_initialisers(p->load.image, &ignored, &nr);
+	if (image_has_other_relocations(p->load.image) || !nr)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%s has other relocations than are known here, or no constructor",
+			p->load.path);
+	if (check_segments(p, e) < 0 || copy_data(p, e) < 0 || relocate(p, 0, e) < 0)
+		return -1;
+	return check_threads(it->target, e);
+}
+
+/* ---- in the target ---- */
+
+static int
+map(const struct job *job, struct worker *c, raddr at, uint64_t bytes, uint64_t prot,
+	uint64_t flags, uint64_t fd, uint64_t offset, struct err *e)
+{
+	const uint64_t arg[] = { at.v, bytes, prot, MAP_PRIVATE | flags, fd, offset };
+
+	return worker_syscall(
+		c, c->it->fn.mmap, arg, 6, job->deadline_ns, "mapping the library", e);
+}
+
+/* Unmapping all of it is on the undo list. */
+static int
+reserve(struct place *p, const struct job *job, struct worker *c, struct err *e)
+{
+	raddr start, end, at;
+
+	image_extent(p->load.image, &start, &end);
+	p->reserved_bytes = page_ceil(p, end.v) - page_floor(p, start.v);
+	/* A wish: near the program, so that what is hooked there needs no second jump. */
+	at = patch_area_place(&c->it->process->maps, c->it->libc->start, c->it->libc->end);
+	if (map(job, c, at, p->reserved_bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE,
+		    (uint64_t)-1, 0, e) < 0)
+		return -1;
+	p->reserved.v = (uint64_t)c->result;
+	p->base = p->reserved.v - page_floor(p, start.v);
+	return worker_promise(
+		c, c->it->fn.munmap, (uint64_t[]){ p->reserved.v, p->reserved_bytes }, 2, e);
+}
+
+static int
+map_segment(const struct place *p, const struct job *job, struct worker *c, const Elf64_Phdr *s,
+	struct err *e)
+{
+	const uint64_t prot = (s->p_flags & PF_R ? PROT_READ : 0) |
+		(s->p_flags & PF_W ? PROT_WRITE : 0) | (s->p_flags & PF_X ? PROT_EXEC : 0);
+	const uint64_t start = page_floor(p, s->p_vaddr),
+		       end = page_ceil(p, s->p_vaddr + s->p_filesz),
+		       end_of_zeroes = page_ceil(p, s->p_vaddr + s->p_memsz);
+
+	if (map(job, c, (raddr){ p->base + start }, end - start, prot, MAP_FIXED, p->fd,
+		    page_floor(p, s->p_offset), e) < 0)
+		return -1;
+	return end == end_of_zeroes ? 0
+				    : map(job, c, (raddr){ p->base + end }, end_of_zeroes - end,
+					      prot, MAP_FIXED | MAP_ANONYMOUS, (uint64_t)-1, 0, e);
+}
+
+static int
+map_segments(const struct place *p, const struct job *job, struct worker *c, struct err *e)
+{
+	for (size_t i = 0; i < image_nr_phdrs(p->load.image); i++) {
+		const Elf64_Phdr *s = image_phdr(p->load.image, i);
+
+		if (s->p_type == PT_LOAD && map_segment(p, job, c, s, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The memory that the program must not write to after it has been relocated. */
+static int
+protect(const struct place *p, const struct job *job, struct worker *c, struct err *e)
+{
+	for (size_t i = 0; i < image_nr_phdrs(p->load.image); i++) {
+		const Elf64_Phdr *s = image_phdr(p->load.image, i);
+		const uint64_t start = page_floor(p, s->p_vaddr),
+			       end = page_floor(p, s->p_vaddr + s->p_memsz);
+
+		if (s->p_type == PT_GNU_RELRO &&
+			load_make_syscall(&p->calls, job, c, SYS_mprotect,
+				(uint64_t[]){ p->base + start, end - start, PROT_READ },
+				LOAD_RESULT_OFFSET, "mprotect", e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * The constructors, in their order, without arguments.  To unmap the library is the topmost of the
+ * undo list, until the last of them is called: that one finishes also if we die, and the library is
+ * ready then.
+ */
+static int
+initialise(const struct place *p, const struct job *job, struct worker *c, struct err *e)
+{
+	const uint64_t none[] = { 0, 0, 0 };
+	const size_t level = c->nr_undo;
+	enum worker_end end = WORKER_RETURNED;
+	raddr at, fn;
+	size_t nr;
+
+	image_initialisers(p->load.image, &at, &nr);
+	for (size_t i = 0; i < nr && end == WORKER_RETURNED; i++) {
+		if (os_read(c->it->target, (raddr){ p->base + at.v + i * sizeof fn }, &fn,
+			    sizeof fn, e) < 0)
+			return -1;
+		c->nr_undo -= i == nr - 1;
+		if (worker_call(c, fn, none, 3, job->deadline_ns, &end, e) < 0)
+			return -1;
+	}
+	if (end == WORKER_RETURNED)
+		return 0;
+	c->nr_undo = level;
+	return worker_explain(c, end, "a constructor of the library", e);
+}
+
+static int
+place(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+{
+	struct place *p = job->arg;
+	size_t level;
+
+	if (load_calls_begin(&p->calls, job, c, ws, e) < 0 || reserve(p, job, c, e) < 0)
+		return -1;
+	level = c->nr_undo;
+	if (load_open_there(&p->load, &p->calls, job, c, &p->fd, e) < 0 ||
+		map_segments(p, job, c, e) < 0 ||
+		worker_unwind(c, level, job->deadline_ns, e) < 0 || relocate(p, p->base, e) < 0 ||
+		os_write(c->it->target, (raddr){ p->base + p->written->p_vaddr }, p->data,
+			p->data_bytes, e) < 0 ||
+		protect(p, job, c, e) < 0 || p->fn(p->reserved, p->arg, e) < 0 ||
+		initialise(p, job, c, e) < 0)
+		return -1;
+	p->load.ret->start = p->reserved;
+	return 0;
+}
+
+int
+load_place(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+	const char *path, int (*fn)(raddr start, void *arg, struct err *e), void *arg,
+	struct loaded_library *ret, struct inject_report *report, struct err *e)
+{
+	__attribute__((cleanup(place_release))) struct place p = { .fn = fn, .arg = arg };
+	struct job job = { .it = it,
+		.opt = opt,
+		.report = report,
+		.run = place,
+		.arg = &p,
+		.needed_bytes = LOAD_ROOM_BYTES };
+	int status = load_open(&p.load, it, path, ret, e);
+
+	*report = (struct inject_report){ 0 };
+	if (status)
+		return status < 0 ? -1 : 0;
+	return check_place(it, &p, e) < 0 ? -1 : job_run(&job, a, e);
+}

@@ -1,0 +1,53 @@
+/*
+ * drain: takes the events of a log out of the blocks that the threads of a process append to
+ * (wire/log.h), in the order of time.  Nothing in the process waits for it, and all that it reads
+ * may be damaged: whatever is there, it ends, and what comes out is what an event can be.
+ */
+#ifndef MEMDIAG_LOG_DRAIN_H
+#define MEMDIAG_LOG_DRAIN_H
+
+#include <stdbool.h>
+
+#include "log/source.h"
+#include "log/writer.h"
+
+struct log_sink {
+	void *context;
+	/*
+	 * NR events at V, in the order of time.  0, or -1 with E: the drain cannot be used any
+	 * more.
+	 */
+	int (*add)(void *context, const struct log_event *v, size_t nr, struct err *e);
+};
+
+struct log_drain;
+
+/*
+ * The log of S, which is copied, and whose head says that it is at LOG_AT and that it has room for
+ * MAX_SITES.  The caller frees *RET.  0, or -1 with E: ERR_UNSUPPORTED, it is no log.
+ */
+int log_drain_new(struct log_drain **ret, const struct log_source *s, const struct wire_sites *head,
+	struct err *e);
+void log_drain_free(struct log_drain *d);
+
+/*
+ * Read what was appended before NOW_NS, a value of os_coarse_ns() from before this call, and give
+ * the blocks back that are full and read.  IS_LAST: all of it, as nobody appends any more; times
+ * after NOW_NS make no sense then, and become that one. Events of
+ * one tick of that clock come out in turns, a few of each thread, but none that frees what has not
+ * come out yet, unless events were dropped.  A time that is less
+ * than one that came out before, as of a thread that was held up, becomes that one.  0, or -1 with
+ * E: of the source, or of SINK.
+ */
+int log_drain_round(struct log_drain *d, uint64_t now_ns, bool is_last, const struct log_sink *sink,
+	struct err *e);
+
+struct log_drain_state {
+	uint64_t nr_events;		    /* that came out so far */
+	uint64_t nr_damaged;		    /* words that are no event, and blocks that are none */
+	uint64_t nr_dropped, dropped_bytes; /* see struct wire_log */
+	uint64_t last_ns;		    /* the time of the last event; 0: there was none */
+};
+struct log_drain_state log_drain_state(const struct log_drain *d);
+
+#endif

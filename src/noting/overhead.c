@@ -1,0 +1,48 @@
+#include <config.h>
+
+#include "noting/overhead.h"
+
+#include <string.h>
+
+#include "agentctl/agentctl.h"
+#include "ui/ui.h"
+
+enum { KEY_MAX_OVERHEAD = 0x3300, KEY_LIVE_SET };
+
+static const struct argp_option options[] = {
+	{ "max-overhead", KEY_MAX_OVERHEAD, "SIZE", 0,
+		"a record takes no more memory than SIZE (8M or more), but for some KiB for each "
+		"thread; what finds no room is counted (any)",
+		1 },
+	{ "live-set", KEY_LIVE_SET, "KIND", 0,
+		"how a record finds a live block: array, which is fast and takes a quarter of the "
+		"heap; table, which is slower and takes 13 to 35 bytes for each block (array)",
+		1 },
+	{ 0 },
+};
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct overhead_options *o = state->input;
+
+	switch (key) {
+	case KEY_MAX_OVERHEAD:
+		o->is_any = true;
+		o->max_bytes = ui_size_option(state, arg);
+		if (o->max_bytes < PROFILING_LEAST_BYTES)
+			ui_refuse(state, arg, "is too little for a record: 8M is the least");
+		return 0;
+	case KEY_LIVE_SET:
+		o->is_any = true;
+		for (unsigned int i = 0; wire_live_set_names[i]; i++)
+			if (strcmp(arg, wire_live_set_names[i]) == 0) {
+				o->live_set = (enum wire_live_set)i;
+				return 0;
+			}
+		ui_refuse(state, arg, "is neither array nor table");
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp overhead_argp = { .options = options, .parser = parse_option };

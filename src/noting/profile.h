@@ -1,0 +1,46 @@
+/*
+ * profile: the options of 'memdiag profile' and 'memdiag record', for what does the work: noting.c
+ * with the agent's sampler and recorder, profile-jemalloc.c with jemalloc's own profiler.
+ */
+#ifndef MEMDIAG_NOTING_PROFILE_H
+#define MEMDIAG_NOTING_PROFILE_H
+
+#include "noting/overhead.h"
+#include "noting/triggers.h"
+#include "inject/inject.h"
+#include "profile/other.h"
+#include "ui/ui.h"
+#include "view/profiled.h"
+
+enum record_mode {
+	RECORD_MEM_FAST, /* sums by site, in memory */
+	RECORD_LOG_FAST, /* and each event in files */
+	RECORD_CLOSED,	 /* nothing */
+};
+
+struct profile_options {
+	struct ui_options ui;
+	struct inject_options inject;
+	enum malloc_choice malloc;
+	bool by_agent; /* the agent takes the samples, also where jemalloc could */
+	enum profile_verb verb;
+	bool has_verb, has_period;
+	uint64_t period_bytes; /* of samples; 0: a record */
+	uint64_t seconds_ns;   /* 0: not given */
+	const char *prefix;    /* of the file's name */
+	bool symbols_inside;
+	bool at_exit; /* sample until the process ends */
+	struct trigger_options triggers;
+	struct overhead_options overhead; /* of a record */
+	enum record_mode mode;		  /* of a record */
+	bool has_mode;
+	uint32_t files; /* of a log that stay; 0: not given */
+};
+
+/* ---- profile-jemalloc.c ---- */
+
+/* Do what OPT says to T, which P is of.  0, or -1 with E. */
+int profile_jemalloc(const struct target *t, struct profile_other *p,
+	const struct profile_options *opt, struct profiled *ret, struct err *e);
+
+#endif

@@ -1,0 +1,391 @@
+/*
+ * The limits that the cgroups of a target set: memory, processor time, and whether it may run at
+ * all.  In v2 one hierarchy has all controllers; in v1 each has its own.  A limit may be set in any
+ * ancestor.
+ */
+#include <config.h>
+
+#include "os/os-priv.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "os/cgroup.h"
+#include "os/clock.h"
+
+/* v1 says "no limit" with a number near 2^63 (mm/page_counter.c). */
+#define NO_LIMIT (UINT64_C(1) << 60)
+
+#define THROTTLE_LOOKS 12
+#define THROTTLE_PAUSE_NS 20000000
+
+/* ---- files ---- */
+
+static int
+read_file(const char *dir, const char *name, struct text *ret)
+{
+	auto_fd int fd = -1;
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof path, "%s/%s", dir, name) >= sizeof path)
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 || text_read(ret, fd, 65536) < 0 || !ret->v ? -1 : 0;
+}
+
+/* Read the number in file DIR/NAME; false if it has none ("max" is no number). */
+static bool
+read_number(const char *dir, const char *name, uint64_t *ret)
+{
+	auto_text struct text text = { 0 };
+	char *end;
+
+	if (read_file(dir, name, &text) < 0)
+		return false;
+	*ret = strtoull(text.v, &end, 10);
+	return end != text.v;
+}
+
+/* The number behind KEY and a space at the beginning of a line; 0 if none. */
+static uint64_t
+number_of(const struct text *text, const char *key)
+{
+	const size_t len = strlen(key);
+
+	for (const char *line = text->v; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return strtoull(line + len + 1, NULL, 10);
+	}
+	return 0;
+}
+
+/* ---- where the cgroup of a target is ---- */
+
+/*
+ * Whether NAME is one of the names in the LEN bytes at LIST, between commas.  The empty list has
+ * "".
+ */
+static bool
+is_listed(const char *list, size_t len, const char *name)
+{
+	const char *end = list + len;
+
+	for (;;) {
+		size_t n = 0;
+
+		while (list + n < end && list[n] != ',')
+			n++;
+		if (n == strlen(name) && memcmp(list, name, n) == 0)
+			return true;
+		if (list + n >= end)
+			return false;
+		list += n + 1;
+	}
+}
+
+/* The path in "0::/path" (v2), or in the line of the v1 CONTROLLER; false if none. */
+static bool
+path_of(const struct target *t, const char *controller, char *buf, size_t size)
+{
+	auto_text struct text text = { 0 };
+	struct err e;
+
+	if (os_proc_read(t, 0, "cgroup", &text, &e) < 0)
+		return false;
+	for (const char *line = text.v; line && *line; line = strchr(line, '\n')) {
+		const char *names, *path;
+
+		line += *line == '\n';
+		names = strchr(line, ':');
+		path = names ? strchr(names + 1, ':') : NULL;
+		if (!path)
+			return false;
+		if (!is_listed(names + 1, (size_t)(path - names - 1), controller))
+			continue;
+		snprintf(buf, size, "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
+		return true;
+	}
+	return false;
+}
+
+/* The mount point of a hierarchy: a line of /proc/self/mountinfo (proc(5)). */
+struct mount {
+	char root[PATH_MAX], point[PATH_MAX];
+};
+
+/* Whether LINE mounts the hierarchy of the v1 CONTROLLER, or of v2 for "". */
+static bool
+parse_mount(const char *line, const char *controller, struct mount *ret)
+{
+	char type[32], options[512];
+	const char *rest = strstr(line, " - ");
+
+	if (!rest || sscanf(rest, " - %31s %*s %511s", type, options) != 2 ||
+		sscanf(line, "%*s %*s %*s %4095s %4095s", ret->root, ret->point) != 2)
+		return false;
+	if (!*controller)
+		return strcmp(type, "cgroup2") == 0;
+	return strcmp(type, "cgroup") == 0 && is_listed(options, strlen(options), controller);
+}
+
+static bool
+find_mount(const char *controller, struct mount *ret)
+{
+	auto_file FILE *f = fopen("/proc/self/mountinfo", "re");
+	auto_free char *line = NULL;
+	size_t size = 0;
+
+	while (f && getline(&line, &size, f) > 0)
+		if (parse_mount(line, controller, ret))
+			return true;
+	return false;
+}
+
+/* The directory of a target's cgroup, and how much of that is the mount point. */
+struct place {
+	char dir[2 * PATH_MAX];
+	size_t mount_len;
+};
+
+static bool
+find_place(const struct target *t, const char *controller, struct place *ret)
+{
+	char path[PATH_MAX];
+	struct mount mount;
+	size_t root_len;
+
+	if (!path_of(t, controller, path, sizeof path) || !find_mount(controller, &mount))
+		return false;
+	/* A container may see its own part of the hierarchy only, at its usual place. */
+	root_len = strcmp(mount.root, "/") == 0 ? 0 : strlen(mount.root);
+	if (root_len &&
+		(strncmp(path, mount.root, root_len) != 0 ||
+			(path[root_len] && path[root_len] != '/')))
+		root_len = strlen(path);
+	snprintf(ret->dir, sizeof ret->dir, "%s%s", mount.point, path + root_len);
+	ret->mount_len = strlen(mount.point);
+	return true;
+}
+
+/* To the parent; false at the top. */
+static bool
+go_up(struct place *p)
+{
+	char *slash = strrchr(p->dir, '/');
+
+	if (!slash || (size_t)(slash - p->dir) < p->mount_len)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+/* ---- memory ---- */
+
+/* The names of the memory controller's files. */
+struct memory_names {
+	const char *controller, *limit, *high, *used;
+	const char *inactive, *active, *dirty, *writeback; /* of all descendants, too */
+};
+
+static const struct memory_names memory_names[] = {
+	{ "memory", "memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "total_inactive_file",
+		"total_active_file", "total_dirty", "total_writeback" },
+	{ "", "memory.max", "memory.high", "memory.current", "inactive_file", "active_file",
+		"file_dirty", "file_writeback" },
+};
+
+static uint64_t
+minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/*
+ * Note the limit of the group in DIR if it leaves less room than what is there, which HAS_ONE says.
+ */
+static bool
+note_limit(const char *dir, const struct memory_names *m, bool has_one, uint64_t *ret_limit,
+	uint64_t *ret_used)
+{
+	auto_text struct text stat = { 0 };
+	uint64_t limit, used;
+
+	if (!read_number(dir, m->limit, &limit) || limit >= NO_LIMIT ||
+		!read_number(dir, m->used, &used))
+		return has_one;
+	if (read_file(dir, "memory.stat", &stat) == 0)
+		used = minus(used, number_of(&stat, m->inactive));
+	if (!has_one || minus(limit, used) < minus(*ret_limit, *ret_used)) {
+		*ret_limit = limit;
+		*ret_used = used;
+	}
+	return true;
+}
+
+int
+os_cgroup_memory(const struct target *t, uint64_t *ret_limit_bytes, uint64_t *ret_used_bytes)
+{
+	for (size_t i = 0; i < sizeof memory_names / sizeof *memory_names; i++) {
+		bool has_one = false;
+		struct place p;
+
+		if (!find_place(t, memory_names[i].controller, &p))
+			continue;
+		do
+			has_one = note_limit(
+				p.dir, &memory_names[i], has_one, ret_limit_bytes, ret_used_bytes);
+		while (go_up(&p));
+		if (has_one)
+			return 0;
+	}
+	return -1;
+}
+
+/* The memory that the kernel takes from the group in DIR before it kills: clean file pages. */
+static uint64_t
+reclaimable(const char *dir, const struct memory_names *m)
+{
+	auto_text struct text stat = { 0 };
+
+	if (read_file(dir, "memory.stat", &stat) < 0)
+		return 0;
+	return minus(number_of(&stat, m->inactive) + number_of(&stat, m->active),
+		number_of(&stat, m->dirty) + number_of(&stat, m->writeback));
+}
+
+/* Note in RET if the group in DIR has less room than that, by its limit NAME. */
+static void
+note_room(
+	const char *dir, const struct memory_names *m, const char *name, struct os_memory_room *ret)
+{
+	uint64_t limit, used, room;
+
+	if (!name || !read_number(dir, name, &limit) || limit >= NO_LIMIT ||
+		!read_number(dir, m->used, &used))
+		return;
+	room = minus(limit + reclaimable(dir, m), used);
+	if (room < ret->bytes)
+		*ret = (struct os_memory_room){ room, limit, name };
+}
+
+void
+os_memory_room(const struct target *t, struct os_memory_room *ret)
+{
+	*ret = (struct os_memory_room){ .bytes = UINT64_MAX };
+	for (size_t i = 0; i < sizeof memory_names / sizeof *memory_names; i++) {
+		struct place p;
+
+		if (!find_place(t, memory_names[i].controller, &p))
+			continue;
+		do {
+			note_room(p.dir, &memory_names[i], memory_names[i].limit, ret);
+			note_room(p.dir, &memory_names[i], memory_names[i].high, ret);
+		} while (go_up(&p));
+	}
+}
+
+/* ---- processor time ---- */
+
+static void
+note_quota(const char *dir, struct os_cpu_quota *ret)
+{
+	auto_text struct text text = { 0 };
+	uint64_t quota_us, period_us;
+
+	if (read_file(dir, "cpu.max", &text) == 0) {
+		if (sscanf(text.v, "%" SCNu64 " %" SCNu64, &quota_us, &period_us) != 2)
+			return; /* "max 100000" */
+	} else if (!read_number(dir, "cpu.cfs_quota_us", &quota_us) || quota_us >= NO_LIMIT ||
+		!read_number(dir, "cpu.cfs_period_us", &period_us)) {
+		return; /* -1 means no number, too */
+	}
+	if (!ret->period_us || quota_us * ret->period_us < ret->quota_us * period_us)
+		*ret = (struct os_cpu_quota){ quota_us, period_us };
+}
+
+bool
+os_cpu_quota(const struct target *t, struct os_cpu_quota *ret)
+{
+	static const char *const controller[] = { "cpu", "" };
+
+	*ret = (struct os_cpu_quota){ 0 };
+	for (size_t i = 0; i < sizeof controller / sizeof *controller; i++) {
+		struct place p;
+
+		if (!find_place(t, controller[i], &p))
+			continue;
+		do
+			note_quota(p.dir, ret);
+		while (go_up(&p));
+	}
+	return ret->period_us != 0;
+}
+
+/* How often the target's cgroups have had to wait for a new period. */
+static uint64_t
+nr_throttled(const struct target *t)
+{
+	static const char *const controller[] = { "cpu", "" };
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < sizeof controller / sizeof *controller; i++) {
+		struct place p;
+
+		if (!find_place(t, controller[i], &p))
+			continue;
+		do {
+			auto_text struct text stat = { 0 };
+
+			if (read_file(p.dir, "cpu.stat", &stat) == 0)
+				nr += number_of(&stat, "nr_throttled");
+		} while (go_up(&p));
+	}
+	return nr;
+}
+
+bool
+os_is_throttled(const struct target *t)
+{
+	const uint64_t before = nr_throttled(t);
+
+	/* A period is 100 ms, mostly. */
+	for (int i = 0; i < THROTTLE_LOOKS; i++) {
+		os_sleep_ns(THROTTLE_PAUSE_NS);
+		if (nr_throttled(t) != before)
+			return true;
+	}
+	return false;
+}
+
+/* ---- the freezer ---- */
+
+/*
+ * In v2 a group is frozen if any of its ancestors is to be; "frozen" in its own events follows when
+ * all of its processes are.  In v1 the state of a group is that of its ancestors as well.
+ */
+bool
+os_is_frozen(const struct target *t)
+{
+	auto_text struct text state = { 0 };
+	uint64_t wanted;
+	struct place p;
+
+	if (find_place(t, "freezer", &p) && read_file(p.dir, "freezer.state", &state) == 0 &&
+		(strncmp(state.v, "FROZEN", 6) == 0 || strncmp(state.v, "FREEZING", 8) == 0))
+		return true;
+	if (!find_place(t, "", &p))
+		return false;
+	text_release(&state);
+	if (read_file(p.dir, "cgroup.events", &state) == 0 && number_of(&state, "frozen"))
+		return true;
+	do
+		if (read_number(p.dir, "cgroup.freeze", &wanted) && wanted)
+			return true;
+	while (go_up(&p));
+	return false;
+}

@@ -1,0 +1,46 @@
+/*
+ * mapping: the files that are mapped in a target, and their file systems.
+ */
+#ifndef MEMDIAG_OS_MAPPING_H
+#define MEMDIAG_OS_MAPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/raddr.h"
+
+struct target;
+
+enum os_fs {
+	/* not mounted where the process sees it, and it takes CAP_SYS_ADMIN to ask */
+	OS_FS_UNKNOWN,
+	OS_FS_TMPFS,   /* memory: tmpfs, memfd, System V, shared anonymous */
+	OS_FS_HUGETLB, /* pages from the hugetlb pool */
+	OS_FS_OTHER,
+};
+
+/* The kind of file system, device DEV, of the file that is mapped at exactly [START, END). */
+enum os_fs os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev);
+
+/*
+ * Whether the file NAME below /proc/PID, of device DEV, can be opened and read without waiting for
+ * a server that does not answer.  Asked once for each device, in a child process that may hang in
+ * our place; files of disks are not asked.
+ */
+bool os_file_answers(const struct target *t, const char *name, uint64_t dev);
+
+/*
+ * Open the file of DEV and INODE if the process finds it by the name PATH.  Returns a descriptor or
+ * -1, which also means that the process has another file of that name, or none.
+ */
+int os_file_open(const struct target *t, const char *path, uint64_t dev, uint64_t inode);
+
+/*
+ * Open the file that is mapped at exactly [START, END), if it can be reached and is the very one:
+ * of a process by its name PATH with DEV and INODE, or by its place, which takes a capability; of a
+ * core file by the build-id.  END is {0} where it is not known.  Returns a descriptor or -1.
+ */
+int os_mapping_open(const struct target *t, raddr start, raddr end, const char *path, uint64_t dev,
+	uint64_t inode);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * memory: reading and writing what a target has in memory.
+ */
+#ifndef MEMDIAG_OS_MEMORY_H
+#define MEMDIAG_OS_MEMORY_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/raddr.h"
+
+struct target;
+
+/*
+ * Copy SIZE bytes of the target.  Returns 0 when all were copied, else -1 with E (EFAULT: some of
+ * the range is not mapped).  Reading a page that is not present maps the zero page there, and a
+ * swapped page comes back from swap: ask os_pages() first where that matters.
+ */
+int os_read(const struct target *t, raddr from, void *to, size_t size, struct err *e);
+
+/* As os_read(), but copies the readable bytes from the start and returns their number, or -1. */
+ssize_t os_read_some(const struct target *t, raddr from, void *to, size_t size, struct err *e);
+
+/*
+ * As os_read_some(), about twice as fast for many pages at once: for pages that no other process
+ * has (os_pages_exclusive()).  If they are shared, the kernel would give the target copies of its
+ * own.
+ */
+ssize_t os_read_unshared(const struct target *t, raddr from, void *to, size_t size, struct err *e);
+
+/*
+ * As os_read(), but only from pages that the target has, in memory or in swap: reading another one
+ * would give it a page (of a hole in shared memory a page of real memory), or wait for a handler of
+ * userfaultfd.  EFAULT when a page is missing.  Where page tables may not be read it is os_read().
+ */
+int os_read_present(const struct target *t, raddr from, void *to, size_t size, struct err *e);
+
+/* As os_read_present(), but missing pages are zeroes in TO.  Returns the other bytes, or -1. */
+ssize_t os_read_present_some(
+	const struct target *t, raddr from, void *to, size_t size, struct err *e);
+
+/*
+ * Copy SIZE bytes from each of the NR addresses FROM, one behind the other into TO, as
+ * os_read_present_some().
+ */
+int os_read_each(
+	const struct target *t, const raddr *from, size_t nr, size_t size, void *to, struct err *e);
+
+/* Write SIZE bytes of ours to the target.  Only inject/ has reason to. */
+int os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e);
+
+#endif

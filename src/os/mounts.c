@@ -1,0 +1,55 @@
+/* File systems by the devices of mapped files. */
+#include <config.h>
+
+#include "os/os-priv.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/*
+ * Whether DEV is the kernel's own tmpfs, which has all memory that is shared without a file system,
+ * and is mounted nowhere (mm/shmem.c, shm_mnt): a file of ours there says so.
+ */
+static bool
+is_kernels_tmpfs(uint64_t dev)
+{
+	auto_fd int fd = (int)syscall(SYS_memfd_create, "memdiag", 1 /* MFD_CLOEXEC */);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == dev;
+}
+
+/*
+ * Any user may read the list of mounts, without waiting for a server that does not answer.  A line
+ * is "ID PARENT MAJOR:MINOR ... - TYPE ..." (proc(5)).
+ */
+int
+os_mounted_type(const struct target *t, uint64_t dev, char *buf, size_t size)
+{
+	auto_free char *line = NULL;
+	struct err e;
+	auto_file FILE *f = os_proc_stream(t, "mountinfo", &e);
+	unsigned int major, minor;
+	size_t room = 0;
+
+	while (f && getline(&line, &room, f) > 0) {
+		const char *dash = strstr(line, " - ");
+		char type[64];
+
+		if (dash && sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 &&
+			makedev(major, minor) == dev && sscanf(dash, " - %63s", type) == 1) {
+			snprintf(buf, size, "%s", type);
+			return 0;
+		}
+	}
+	if (!is_kernels_tmpfs(dev))
+		return -1;
+	snprintf(buf, size, "tmpfs");
+	return 0;
+}

@@ -1,0 +1,152 @@
+/* Processes found by their name. */
+#include <config.h>
+
+#include "os/os-priv.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/processes.h"
+
+/* TASK_COMM_LEN of the kernel's include/linux/sched.h, without the NUL: comm is cut to that. */
+#define COMM_LENGTH 15
+
+struct found {
+	struct os_named *v;
+	size_t nr, room;
+};
+
+/* The base name of the program that T runs, into BUF; false if it may not be read. */
+static bool
+program_name(const struct target *t, char *buf, size_t size)
+{
+	char path[PATH_MAX];
+	const char *base;
+	struct err e;
+
+	if (os_proc_link(t, "exe", path, sizeof path, &e) < 0)
+		return false;
+	base = strrchr(path, '/');
+	snprintf(buf, size, "%s", base ? base + 1 : path);
+	return true;
+}
+
+/* The kernel marks a program that was removed; but a file may really have such a name. */
+static bool
+is_program(const char *program, const char *name)
+{
+	const size_t length = strlen(name);
+
+	return strncmp(program, name, length) == 0 &&
+		(!program[length] || strcmp(program + length, " (deleted)") == 0);
+}
+
+/* Whether T is called NAME by its comm, which is cut, or by the file that it runs. */
+static bool
+is_called(const struct target *t, const char *name)
+{
+	auto_text struct text comm = { 0 };
+	char program[PATH_MAX];
+	struct err e;
+
+	if (os_proc_read(t, 0, "comm", &comm, &e) < 0)
+		return false;
+	if (comm.len && comm.v[comm.len - 1] == '\n')
+		comm.v[comm.len - 1] = '\0';
+	if (comm.v && strcmp(comm.v, name) == 0)
+		return true;
+	if (program_name(t, program, sizeof program))
+		return is_program(program, name);
+	return comm.v && strlen(name) > COMM_LENGTH && strncmp(comm.v, name, COMM_LENGTH) == 0 &&
+		!comm.v[COMM_LENGTH];
+}
+
+/* The arguments of T with blanks between them, else its name, into BUF. */
+static void
+command_line(const struct target *t, char *buf, size_t size)
+{
+	auto_fd int fd = -1;
+	ssize_t n;
+	struct err e;
+
+	fd = os_proc_open(t, "cmdline", O_RDONLY, &e);
+	n = fd < 0 ? 0 : read(fd, buf, size - 1);
+	if (n <= 0) {
+		snprintf(buf, size, "[%s]", t->comm);
+		return;
+	}
+	while (n > 1 && !buf[n - 1])
+		n--;
+	buf[n] = '\0';
+	for (ssize_t i = 0; i < n; i++)
+		if (!buf[i])
+			buf[i] = ' ';
+}
+
+/*
+ * Add process PID if it is called NAME.  One that ends meanwhile is left out.  -1 when there is no
+ * memory.
+ */
+static int
+add_if_called(struct found *found, pid_t pid, const char *name)
+{
+	const uint64_t now = os_boot_ticks(), hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	auto_target struct target t = TARGET_NONE;
+	struct os_status status;
+	struct os_named *n;
+	struct err e;
+
+	/* A zombie cannot be opened, nor a thread of the kernel. */
+	if (pid == getpid() || target_open(&t, pid, &e) < 0 || !is_called(&t, name) ||
+		os_status(&t, 0, &status, &e) < 0)
+		return 0;
+	n = array_add(found);
+	if (!n)
+		return -1;
+	n->pid = pid;
+	n->age_s = now > t.start_ticks ? (now - t.start_ticks) / hz : 0;
+	n->rss_bytes = status.vm_rss_bytes;
+	command_line(&t, n->command, sizeof n->command);
+	return 0;
+}
+
+static int
+compare_pids(const void *a, const void *b)
+{
+	const struct os_named *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+int
+os_processes_named(const char *name, struct os_named **ret, size_t *ret_nr, struct err *e)
+{
+	struct found found = { 0 };
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int failed = 0;
+
+	if (!proc)
+		return err_set(e, errno, "cannot list /proc");
+	while (!failed && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			failed = add_if_called(&found, (pid_t)atoi(entry->d_name), name);
+	closedir(proc);
+	if (failed) {
+		free(found.v);
+		return err_set(e, ENOMEM, "cannot list the processes called '%s'", name);
+	}
+	if (found.nr)
+		qsort(found.v, found.nr, sizeof *found.v, compare_pids);
+	*ret = found.v;
+	*ret_nr = found.nr;
+	return 0;
+}

@@ -1,0 +1,59 @@
+/*
+ * self: memdiag itself, and the programs that it starts.
+ */
+#ifndef MEMDIAG_OS_SELF_H
+#define MEMDIAG_OS_SELF_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* The file that we run from, into BUF. */
+int os_own_path(char *buf, size_t size, struct err *e);
+
+/*
+ * Have the OOM killer take us before any other process, also where we are in the target's cgroup.
+ * Not for a process that starts programs: they would inherit it.
+ */
+void os_die_first(void);
+
+/*
+ * Have FN(ARG, READY) go on in a process of its own, *RET, that nobody waits for: in a session of
+ * its own, without a terminal, its input and output /dev/null, in the root directory, with no
+ * descriptors but those that are closed on exec, as ours are.  FN calls os_background_ready(READY),
+ * with NULL or what went wrong; that is waited for, and returned.
+ */
+int os_background(void (*fn)(void *arg, int ready), void *arg, pid_t *ret, struct err *e);
+void os_background_ready(int ready, const struct err *e);
+
+/* The name by which others can open descriptor FD of ours, into BUF; returns BUF. */
+const char *os_fd_path(int fd, char *buf, size_t size);
+
+struct os_end {
+	pid_t pid;
+	int status; /* of wait(2) */
+	uint64_t elapsed_ns, user_ns, system_ns;
+	uint64_t max_rss_bytes;
+};
+
+/*
+ * Have FN(ARG) execute another program in a child, and wait for its end.  FN finds signals as
+ * memdiag was given them, and returns only if it failed; then its error is returned.  Meanwhile a
+ * signal that is sent to memdiag is passed on to the child.  Those of the terminal go to both
+ * anyway, and memdiag ignores them; but when one stops the child memdiag stops as well, so that a
+ * shell sees it.  One sent to the whole process group arrives at the child twice.
+ */
+int os_run_child(int (*fn)(void *arg, struct err *e), void *arg, struct os_end *ret, struct err *e);
+
+/* The same, and call TICK(TICK_ARG) every EVERY_NS meanwhile. */
+int os_run_child_ticking(int (*fn)(void *arg, struct err *e), void *arg, void (*tick)(void *arg),
+	void *tick_arg, uint64_t every_ns, struct os_end *ret, struct err *e);
+
+/*
+ * The exit status with which memdiag ends as the child did; if that was by a signal this ends
+ * memdiag by it.
+ */
+int os_end_as(int wait_status);
+
+#endif

@@ -1,0 +1,276 @@
+#include <config.h>
+
+#include "profile/collect.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "os/os.h"
+#include "os/threads.h"
+#include "regions/regions.h"
+
+/* ---- what a sample has ---- */
+
+enum {
+	ALLOCATED_OBJECTS, /* of the usual types */
+	ALLOCATED_SPACE,
+	IN_USE_OBJECTS,
+	IN_USE_SPACE,
+	PEAK_OBJECTS,
+	PEAK_SPACE,
+	TEMPORARY_OBJECTS,
+	TEMPORARY_SPACE,
+	MAPPED_OBJECTS,
+	MAPPED_SPACE,
+	MAPPED_ALLOCATED_OBJECTS,
+	MAPPED_ALLOCATED_SPACE,
+	NR_TYPES,
+};
+
+static int
+add_types(struct profile *p, struct err *e)
+{
+	return profile_add_usual_types(p, e) < 0 ||
+			profile_add_type(p, "peak_objects", "count", e) < 0 ||
+			profile_add_type(p, "peak_space", "bytes", e) < 0 ||
+			profile_add_type(p, "temporary_objects", "count", e) < 0 ||
+			profile_add_type(p, "temporary_space", "bytes", e) < 0 ||
+			profile_add_type(p, "mapped_objects", "count", e) < 0 ||
+			profile_add_type(p, "mapped_space", "bytes", e) < 0 ||
+			profile_add_type(p, "mapped_alloc_objects", "count", e) < 0 ||
+			profile_add_type(p, "mapped_alloc_space", "bytes", e) < 0
+		? -1
+		: 0;
+}
+
+static void
+set(int64_t *values, int type, struct wire_amount a)
+{
+	values[type] = sites_blocks(a);
+	values[type + 1] = sites_bytes(a);
+}
+
+/* ---- samples ---- */
+
+struct collecting {
+	struct profile *p;
+	const struct sites_copy *sites;
+	const struct target *target; /* NULL: the process has ended */
+};
+
+/* Threads that have ended, and a process that has, have no names. */
+static int
+add_thread(const struct collecting *c, uint32_t tid, uint32_t *ret, struct err *e)
+{
+	char comm[OS_COMM_BYTES] = "";
+
+	*ret = 0;
+	if (!tid)
+		return 0;
+	if (c->target)
+		os_thread_comm(c->target, (pid_t)tid, comm);
+	return profile_thread(c->p, tid, comm, ret, e);
+}
+
+int
+profile_add_no_room(struct profile *p, bool is_cut, uint32_t *ret, struct err *e)
+{
+	return profile_add_frame(p, 0, true, 0, ret, e) < 0
+		? -1
+		: profile_add_line(p, *ret,
+			  is_cut ? "[unknown stack]" : "[no room for more stacks]", "", 0, e);
+}
+
+int
+profile_add_site_frame(struct profile *p, const struct sites_copy *c, uint64_t address,
+	uint32_t *ret, struct err *e)
+{
+	struct sites_code code;
+
+	if (profile_frame(p, address, false, ret, e) < 0)
+		return -1;
+	if (wire_label_of(address) != WIRE_LABEL_CODE || p->frames.v[*ret].nr_lines ||
+		!sites_code(c, address, &code))
+		return 0;
+	return profile_add_line(p, *ret, code.function, code.file, code.line, e);
+}
+
+static int
+add_stack(const struct collecting *c, const struct sites_stack *s, uint32_t *ret, struct err *e)
+{
+	uint32_t frame[WIRE_MAX_PATH];
+
+	if (!s->nr && profile_add_no_room(c->p, s->is_cut, frame, e) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->nr; i++)
+		if (profile_add_site_frame(c->p, c->sites, s->frame[i], &frame[i], e) < 0)
+			return -1;
+	return profile_stack(c->p, frame, s->nr ? s->nr : 1, ret, e);
+}
+
+static void
+set_all(int64_t *values, const struct wire_sites *head, const struct wire_site *site,
+	bool is_mapped)
+{
+	if (is_mapped) {
+		set(values, MAPPED_OBJECTS, wire_site_live(site));
+		set(values, MAPPED_ALLOCATED_OBJECTS, site->allocated);
+		return;
+	}
+	set(values, ALLOCATED_OBJECTS, site->allocated);
+	set(values, IN_USE_OBJECTS, wire_site_live(site));
+	set(values, PEAK_OBJECTS, wire_site_peak(head, site));
+	set(values, TEMPORARY_OBJECTS, site->temporary);
+}
+
+static int
+add_site(const struct collecting *c, uint32_t i, struct err *e)
+{
+	const struct wire_site *site = &c->sites->site[i];
+	struct profile_sample sample = { .stack = 0 };
+	struct sites_stack stack;
+	int64_t values[NR_TYPES] = { 0 };
+
+	if (!site->allocated.units || !sites_stack(c->sites, i, &stack))
+		return 0;
+	set_all(values, &c->sites->head, site, stack.is_mapped);
+	sample.size_bytes = stack.size_bytes;
+	return add_stack(c, &stack, &sample.stack, e) < 0 ||
+			add_thread(c, stack.tid, &sample.thread_1, e) < 0
+		? -1
+		: profile_add_sample(c->p, sample, values, e);
+}
+
+/* ---- what is mapped ---- */
+
+int
+profile_add_mappings(struct profile *p, const struct process *process, struct err *e)
+{
+	for (size_t i = 0; i < process->maps.nr; i++) {
+		const struct region *r = &process->maps.region[i];
+		const struct object *o = objects_at(&process->objects, r->start);
+		char id[128] = "";
+
+		if (r->prot[2] != 'x' || !r->path)
+			continue;
+		if (o)
+			image_build_id(o->image, id, sizeof id);
+		if (profile_add_mapping(p, r->start.v, r->end.v, r->offset_bytes, r->path, id, e) <
+			0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The build-id of the file that was mapped at R, unless it is another file by now; else "". */
+static void
+find_build_id(const struct region *r, char *ret, size_t size)
+{
+	auto_image struct image *image = NULL;
+	struct err ignored;
+	struct stat st;
+
+	*ret = '\0';
+	if (stat(r->path, &st) == 0 && st.st_ino == r->inode &&
+		image_open_file(&image, r->path, &ignored) == 0)
+		image_build_id(image, ret, size);
+}
+
+/* The same of a process that has ended, by the text TEXT. */
+static int
+add_noted_mappings(struct profile *p, char *text, struct err *e)
+{
+	char *rest = NULL, id[128];
+	struct region r;
+
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (!region_parse(&r, line) || r.prot[2] != 'x' || !r.path)
+			continue;
+		find_build_id(&r, id, sizeof id);
+		if (profile_add_mapping(p, r.start.v, r.end.v, r.offset_bytes, r.path, id, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+profile_map(struct profile *p, const struct sites_copy *sites, const struct process *process,
+	struct err *e)
+{
+	auto_free char *text = NULL;
+
+	if (process)
+		return profile_add_mappings(p, process, e);
+	text = strdup(sites->maps);
+	return text ? add_noted_mappings(p, text, e) : err_set(e, ENOMEM, "cannot make a profile");
+}
+
+/* ---- what is missing ---- */
+
+static int
+add_comments(struct profile *p, const struct sites_copy *sites, struct err *e)
+{
+	const struct wire_sites *head = &sites->head;
+	const struct {
+		uint64_t nr;
+		const char *text;
+	} of[] = {
+		{ !*sites->maps,
+			"blocks that were allocated before the profile began are not part of it" },
+		{ head->nr_lost, "samples were lost in signal handlers" },
+		{ head->nr_forgotten, "blocks count as in use for good: no memory to know them" },
+		{ head->nr_missed, "blocks that signal handlers freed count as in use" },
+		{ wire_objects(head->no_room),
+			"blocks were not recorded: --max-overhead was reached, or there was no "
+			"memory" },
+		{ wire_objects(sites_add_up(sites).no_stack),
+			"blocks share one row: there was no room for their stacks" },
+		{ head->nr_mappings_lost,
+			"calls of mmap and related functions, of signal handlers or without room, "
+			"were not noted" },
+	};
+	char text[160];
+
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		if (!of[i].nr)
+			continue;
+		if (i)
+			snprintf(text, sizeof text, "%" PRIu64 " %s", of[i].nr, of[i].text);
+		else
+			snprintf(text, sizeof text, "%s", of[i].text);
+		if (profile_comment(p, text, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+int
+profile_collect(struct profile **ret, const struct sites_copy *sites, const struct process *process,
+	struct err *e)
+{
+	auto_profile struct profile *p = profile_new();
+	const struct collecting c = { p, sites, process ? process->target : NULL };
+
+	if (!p)
+		return err_set(e, ENOMEM, "cannot make a profile");
+	if (add_types(p, e) < 0)
+		return -1;
+	for (uint32_t i = 1; i < sites->nr_sites; i++)
+		if (add_site(&c, i, e) < 0)
+			return -1;
+	if (profile_map(p, sites, process, e) < 0 || add_comments(p, sites, e) < 0)
+		return -1;
+	p->period_bytes = (int64_t)sites->head.period_bytes;
+	p->pid = process ? process->target->pid : (pid_t)sites->head.pid;
+	p->time_ns = sites->head.started_ns;
+	profile_find_mappings(p);
+	*ret = take_ptr(&p);
+	return 0;
+}

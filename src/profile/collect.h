@@ -1,0 +1,31 @@
+/*
+ * profile: what a sampler has noted, as a profile that reports and files are made of.
+ */
+#ifndef MEMDIAG_PROFILE_COLLECT_H
+#define MEMDIAG_PROFILE_COLLECT_H
+
+#include "agentctl/sites.h"
+#include "glibc/process.h"
+#include "report/profile.h"
+
+/*
+ * Make a profile of C: blocks and bytes in use, allocated, at the peak, and temporary; mappings in
+ * use and so far, always, so that profiles with and without can be compared.  PROCESS
+ * says what is mapped, and names threads if it still runs; NULL: it has ended, and C knows what was
+ * mapped.  *RET is the caller's to free.  0, or -1 with E.
+ */
+int profile_collect(struct profile **ret, const struct sites_copy *c, const struct process *process,
+	struct err *e);
+
+/* Parts of it: the code that PROCESS has mapped; and the frame (*RET) of what found no
+ * room or, with IS_CUT, of a stack of which no frame is known. */
+int profile_add_mappings(struct profile *p, const struct process *process, struct err *e);
+/* The same, or if PROCESS is NULL as C knows it. */
+int profile_map(struct profile *p, const struct sites_copy *c, const struct process *process,
+	struct err *e);
+int profile_add_no_room(struct profile *p, bool is_cut, uint32_t *ret, struct err *e);
+/* The frame at ADDRESS of C, which may be an interpreter's function, into P. */
+int profile_add_site_frame(struct profile *p, const struct sites_copy *c, uint64_t address,
+	uint32_t *ret, struct err *e);
+
+#endif

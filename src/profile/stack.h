@@ -1,0 +1,17 @@
+/*
+ * stack: one stack of a profile that is being taken, in words.
+ */
+#ifndef MEMDIAG_PROFILE_STACK_H
+#define MEMDIAG_PROFILE_STACK_H
+
+#include "agentctl/sites.h"
+#include "glibc/process.h"
+
+/*
+ * The functions of the stack that ends at NODE of C, the innermost first, a line for each with
+ * INDENT in front; P as for profile_collect().  *RET is the caller's to free.  0, or -1 with E.
+ */
+int profile_stack_text(char **ret, const struct sites_copy *c, uint32_t node,
+	const struct process *p, const char *indent, struct err *e);
+
+#endif

@@ -1,0 +1,72 @@
+#include <config.h>
+
+#include "profile/wait.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "os/clock.h"
+
+/* How often it is seen whether the process has ended. */
+#define LOOK_NS UINT64_C(100000000)
+
+static const int held[] = { SIGINT, SIGTERM, SIGHUP };
+
+/* One that nobody wants to hear of is left alone, as under nohup. */
+static void
+held_signals(sigset_t *ret)
+{
+	sigemptyset(ret);
+	for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+		struct sigaction was;
+
+		if (sigaction(held[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+			sigaddset(ret, held[i]);
+	}
+}
+
+void
+profile_hold_signals(void)
+{
+	sigset_t set;
+
+	held_signals(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+enum profile_wait
+profile_wait(const struct target *t, uint64_t ns)
+{
+	const uint64_t end_ns = os_now_ns() + ns;
+	sigset_t set;
+
+	held_signals(&set);
+	for (;;) {
+		const uint64_t now_ns = os_now_ns();
+		const uint64_t left_ns = now_ns < end_ns ? end_ns - now_ns : 0;
+		const struct timespec some = { .tv_nsec = (long)(left_ns < LOOK_NS ? left_ns
+										   : LOOK_NS) };
+
+		if (t && !target_is_alive(t))
+			return PROFILE_WAIT_ENDED;
+		if (sigtimedwait(&set, NULL, &some) > 0)
+			return PROFILE_WAIT_ASKED;
+		if (!left_ns)
+			return PROFILE_WAIT_OVER;
+	}
+}
+
+bool
+profile_maps_file(const struct process *p, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	for (size_t i = 0; i < p->maps.nr; i++)
+		if (p->maps.region[i].inode == st.st_ino && p->maps.region[i].dev == st.st_dev)
+			return true;
+	return false;
+}

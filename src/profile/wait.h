@@ -1,0 +1,25 @@
+/*
+ * wait: let a process run while it is sampled.
+ */
+#ifndef MEMDIAG_PROFILE_WAIT_H
+#define MEMDIAG_PROFILE_WAIT_H
+
+#include "glibc/process.h"
+#include "os/os.h"
+
+enum profile_wait {
+	PROFILE_WAIT_OVER,
+	PROFILE_WAIT_ASKED, /* SIGINT, SIGTERM or SIGHUP: it is enough */
+	PROFILE_WAIT_ENDED, /* the process has ended */
+};
+
+/* Hold back those signals from now on, so that none of them leaves hooks behind. */
+void profile_hold_signals(void);
+
+/* Wait for NS nanoseconds, or until one of these signals comes, or T ends, which may be NULL. */
+enum profile_wait profile_wait(const struct target *t, uint64_t ns);
+
+/* Whether P maps the file FD, of samples: if not, it has become another program meanwhile. */
+bool profile_maps_file(const struct process *p, int fd);
+
+#endif

@@ -1,0 +1,128 @@
+#include <config.h>
+
+#include "regions/objects.h"
+
+#include "elf/image.h"
+#include "os/memory.h"
+#include "wire/wire.h"
+
+/* Longer than any list of libraries; what is longer is a circle. */
+#define MAX_LINK_MAPS 65536
+
+/* struct r_debug and struct link_map of a 64-bit process, as debuggers know them (elf/link.h). */
+struct r_debug_image {
+	int32_t version, pad;
+	uint64_t map, brk;
+	int32_t state;
+};
+
+struct link_map_image {
+	uint64_t addr, name, dynamic, next, prev;
+};
+
+static const struct object *
+object_with_dynamic(const struct objects *os, raddr dynamic)
+{
+	for (size_t i = 0; i < os->nr; i++)
+		if (image_dynamic(os->v[i].image).v == dynamic.v)
+			return &os->v[i];
+	return NULL;
+}
+
+/* ld.so exports its r_debug; an executable's DT_DEBUG is missing when ld.so was started by name. */
+static int
+read_r_debug(const struct objects *os, const struct target *t, struct r_debug_image *ret)
+{
+	struct image_symbol s;
+	struct err e;
+
+	for (size_t i = 0; i < os->nr; i++)
+		if (os->v[i].is_loader && image_class(os->v[i].image) == ELFCLASS64 &&
+			image_find(os->v[i].image, "_r_debug", &s) == 0)
+			return os_read_present(t, s.addr, ret, sizeof *ret, &e);
+	return -1;
+}
+
+bool
+object_is_agent(const struct object *o)
+{
+	struct image_symbol s;
+
+	return image_find(o->image, WIRE_SYMBOL, &s) == 0;
+}
+
+/* Memdiag's agent has one as well, and passes each call on to the next. */
+static bool
+has_malloc(const struct object *o)
+{
+	struct image_symbol s;
+
+	return image_find(o->image, "malloc", &s) == 0 && !object_is_agent(o);
+}
+
+/* Its own calls are bound to its own functions, whatever it loads later. */
+static const struct object *
+static_program(const struct objects *os)
+{
+	for (size_t i = 0; i < os->nr; i++)
+		if (os->v[i].is_executable && image_is_static(os->v[i].image))
+			return &os->v[i];
+	return NULL;
+}
+
+const struct object *
+objects_malloc(const struct objects *os, const struct target *t)
+{
+	const struct object *program = static_program(os);
+	struct r_debug_image debug;
+	struct link_map_image map;
+	struct err e;
+	raddr at;
+
+	if (program)
+		return has_malloc(program) ? program : NULL;
+	if (read_r_debug(os, t, &debug) < 0)
+		return NULL;
+	at.v = debug.map;
+	for (int n = 0; at.v && n < MAX_LINK_MAPS; n++, at.v = map.next) {
+		const struct object *o;
+
+		if (os_read_present(t, at, &map, sizeof map, &e) < 0)
+			return NULL;
+		o = object_with_dynamic(os, (raddr){ map.dynamic });
+		/*
+		 * Until 2.31 ld.so exports one as well, for itself (elf/dl-minimal.c); libc's comes
+		 * first.
+		 */
+		if (o && !o->is_loader && has_malloc(o))
+			return o;
+	}
+	return NULL;
+}
+
+const char *
+object_allocator(const struct object *o)
+{
+	/*
+	 * Symbols that only this library defines, whatever the file is called; the program itself
+	 * may define them.
+	 */
+	static const struct {
+		const char *symbol, *name;
+	} allocators[] = {
+		/* It passes on mimalloc's functions as well, so it comes first. */
+		{ "heaptrack_malloc", "heaptrack" },
+		{ "mallctl", "jemalloc" },
+		{ "MallocExtension_ReleaseFreeMemory", "tcmalloc" },
+		{ "mi_malloc", "mimalloc" },
+		{ "scalable_malloc", "tbbmalloc" },
+	};
+	struct image_symbol s;
+
+	if (o->is_libc)
+		return "glibc";
+	for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++)
+		if (image_find(o->image, allocators[i].symbol, &s) == 0)
+			return allocators[i].name;
+	return NULL;
+}

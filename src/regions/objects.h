@@ -1,0 +1,57 @@
+/*
+ * objects: the ELF files that are mapped in a target, and whose malloc() it uses.
+ */
+#ifndef MEMDIAG_REGIONS_OBJECTS_H
+#define MEMDIAG_REGIONS_OBJECTS_H
+
+#include "regions/regions.h"
+
+struct image;
+struct target;
+
+struct object {
+	struct image *image; /* owned by the list */
+	raddr start, end;    /* all of its segments, bss included */
+	const char *path;    /* as in maps; owned by the map the list was made from */
+	uint64_t dev, inode;
+	bool is_executable; /* the program itself */
+	bool is_loader;	    /* ld.so */
+	/* DT_SONAME is libc.so.6, or it is a program that has glibc in itself */
+	bool is_libc;
+};
+
+struct objects {
+	struct object *v; /* sorted by start */
+	size_t nr, room;
+	/* the ELF header of the kernel's own, which is not in V; {0}: none */
+	raddr vdso;
+};
+
+/*
+ * Find the ELF objects in M: every file mapping at offset 0 that begins with an ELF header.  An
+ * object that cannot be read is left out.  O must be zeroed or released and must not outlive M.
+ * Those of KNOWN, which the same target had a moment ago (NULL: nothing is known), that are mapped
+ * still are not opened again.
+ */
+int objects_find(struct objects *o, const struct regions *m, const struct target *t,
+	const struct objects *known, struct err *e);
+void objects_release(struct objects *o);
+#define auto_objects __attribute__((cleanup(objects_release)))
+
+/* The object that A lies in, or NULL. */
+const struct object *objects_at(const struct objects *o, raddr a);
+
+/*
+ * The object whose malloc() the program gets its memory from: the first that defines it in the list
+ * of the dynamic linker, which is the order of search, without memdiag's agent; or a static program
+ * itself.  NULL if none or the list cannot be read.
+ */
+const struct object *objects_malloc(const struct objects *o, const struct target *t);
+
+/* Whether O is memdiag's agent. */
+bool object_is_agent(const struct object *o);
+
+/* The owner of the malloc that O defines: "glibc", "jemalloc" ...; NULL if it is unknown. */
+const char *object_allocator(const struct object *o);
+
+#endif

@@ -1,0 +1,490 @@
+#include <config.h>
+
+#include "report/calls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "report/allocators.h"
+#include "report/hash.h"
+
+const char *const calls_by_names[] = { "function", "line", "object", NULL };
+
+enum { MATCH_FOCUS = 1, MATCH_IGNORE = 2, MATCH_HIDE = 4 };
+
+struct filter {
+	regex_t regex;
+	bool is_set;
+};
+
+/* The state while paths are made. */
+struct maker {
+	struct calls *c;
+	struct hash by_name;
+	struct hash by_group[2]; /* of threads, of sizes */
+	struct filter filter[3]; /* in the order of MATCH_ */
+	struct {
+		uint8_t *v; /* MATCH_ of each node */
+		size_t nr, room;
+	} matches;
+	/* Nodes of frame I, inside out: from first[I] to first[I + 1]. */
+	struct {
+		uint32_t *v;
+		size_t nr, room;
+	} of_frames;
+	size_t *first;
+	uint16_t *nr_allocators; /* of each frame: innermost nodes that are allocators */
+	uint32_t *seen;		 /* by node: the last path that it was in + 1 */
+	struct {
+		uint32_t *v; /* nodes of a stack, the leaf first */
+		size_t nr, room;
+	} path;
+};
+
+static void
+maker_release(struct maker *m)
+{
+	for (size_t i = 0; i < 3; i++)
+		if (m->filter[i].is_set)
+			regfree(&m->filter[i].regex);
+	hash_release(&m->by_name);
+	hash_release(&m->by_group[0]);
+	hash_release(&m->by_group[1]);
+	free(m->matches.v);
+	free(m->of_frames.v);
+	free(m->first);
+	free(m->nr_allocators);
+	free(m->seen);
+	free(m->path.v);
+}
+#define auto_maker __attribute__((cleanup(maker_release)))
+
+void
+calls_release(struct calls *c)
+{
+	for (size_t i = 0; i < c->nodes.nr; i++)
+		free((char *)(uintptr_t)c->nodes.v[i].name);
+	free(c->nodes.v);
+	free(c->paths.v);
+	free(c->steps.v);
+	free(c->threads.v);
+	free(c->sizes.v);
+	*c = (struct calls){ 0 };
+}
+
+static int
+no_memory(struct err *e)
+{
+	return err_set(e, ENOMEM, "cannot add up the profile");
+}
+
+/* ---- filters ---- */
+
+static int
+compile(struct filter *f, const char *option, const char *pattern, struct err *e)
+{
+	char why[128];
+	int r;
+
+	if (!pattern)
+		return 0;
+	r = regcomp(&f->regex, pattern, REG_EXTENDED | REG_NOSUB);
+	if (r) {
+		regerror(r, &f->regex, why, sizeof why);
+		return err_set_kind(
+			e, ERR_USAGE, 0, "--%s: not a regular expression: %s", option, why);
+	}
+	f->is_set = true;
+	return 0;
+}
+
+static uint8_t
+match(const struct maker *m, const struct calls_node *node)
+{
+	const char *text[] = { node->name, node->file, node->object };
+	uint8_t found = 0;
+
+	for (size_t i = 0; i < 3; i++)
+		for (size_t k = 0; m->filter[i].is_set && k < 3; k++)
+			if (regexec(&m->filter[i].regex, text[k], 0, NULL, 0) == 0)
+				found |= (uint8_t)(1u << i);
+	return found;
+}
+
+/* ---- nodes ---- */
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The node called NAME, which is taken over, or one like LIKE. */
+static int
+find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *ret, struct err *e)
+{
+	auto_free char *owned = name;
+	struct calls *c = m->c;
+	uint32_t hash;
+	const struct hash_slot *slot;
+	struct calls_node *node;
+	uint8_t *matches;
+
+	if (!name)
+		return no_memory(e);
+	hash = hash_bytes(name, strlen(name));
+	for (size_t at = hash; (slot = hash_next(&m->by_name, hash, &at));)
+		if (strcmp(c->nodes.v[slot->number_1 - 1].name, name) == 0) {
+			*ret = slot->number_1 - 1;
+			return 0;
+		}
+	node = array_add(&c->nodes);
+	if (!node)
+		return no_memory(e);
+	*node = *like;
+	node->name = take_ptr(&owned);
+	matches = array_add(&m->matches);
+	if (!matches || hash_add(&m->by_name, hash, c->nodes.nr - 1) < 0)
+		return no_memory(e);
+	*matches = match(m, node);
+	*ret = (uint32_t)(c->nodes.nr - 1);
+	return 0;
+}
+
+/* The name of FRAME where it has none: where it is in its object. */
+static char *
+name_of_place(const struct profile *p, const struct profile_frame *frame)
+{
+	const struct profile_mapping *m =
+		frame->mapping_1 ? &p->mappings.v[frame->mapping_1 - 1] : NULL;
+	uint64_t pc = profile_frame_pc(frame);
+	char *name;
+	int r;
+
+	if (m && *m->path)
+		r = asprintf(&name, "%s+0x%" PRIx64, base_name(m->path),
+			pc - m->start + m->offset_bytes);
+	else
+		r = asprintf(&name, "0x%" PRIx64, pc);
+	return r < 0 ? NULL : name;
+}
+
+static char *
+name_of_line(const struct calls_node *node)
+{
+	char *name;
+	int r;
+
+	if (!*node->file)
+		return strdup(node->function);
+	r = asprintf(&name, "%s %s:%" PRIu32, node->function, base_name(node->file), node->line);
+	return r < 0 ? NULL : name;
+}
+
+static int
+add_node(struct maker *m, char *name, const struct calls_node *like, struct err *e)
+{
+	uint32_t *node = array_add(&m->of_frames);
+
+	if (!node) {
+		free(name);
+		return no_memory(e);
+	}
+	return find_node(m, name, like, node, e);
+}
+
+static const char *
+object_of(const struct profile *p, const struct profile_frame *frame)
+{
+	return frame->mapping_1 ? p->mappings.v[frame->mapping_1 - 1].path : "";
+}
+
+/* The nodes of frame I, and which of them are allocators. */
+static int
+add_frame(struct maker *m, size_t i, struct err *e)
+{
+	const struct profile *p = m->c->p;
+	const struct profile_frame *frame = &p->frames.v[i];
+	struct calls_node like = { .object = object_of(p, frame), .function = "", .file = "" };
+	bool is_library = is_allocator_library(like.object);
+	enum calls_by by = m->c->options.by;
+
+	m->first[i] = m->of_frames.nr;
+	for (size_t k = 0; k < frame->nr_lines; k++) {
+		const struct profile_line *line = &p->lines.v[frame->first_line + k];
+
+		like.function = p->functions.v[line->function].name;
+		like.file = p->functions.v[line->function].file;
+		like.line = line->line;
+		if (is_allocator(like.function) || is_library)
+			m->nr_allocators[i] = (uint16_t)(k + 1);
+		if (by != CALLS_BY_OBJECT &&
+			add_node(m,
+				by == CALLS_BY_LINE ? name_of_line(&like) : strdup(like.function),
+				&like, e) < 0)
+			return -1;
+	}
+	if (is_library && !frame->nr_lines)
+		m->nr_allocators[i] = 1;
+	if (by == CALLS_BY_OBJECT) {
+		/* One node for all of its lines. */
+		m->nr_allocators[i] = m->nr_allocators[i] && m->nr_allocators[i] >= frame->nr_lines;
+		return add_node(
+			m, strdup(*like.object ? base_name(like.object) : "[unknown]"), &like, e);
+	}
+	return frame->nr_lines ? 0 : add_node(m, name_of_place(p, frame), &like, e);
+}
+
+static int
+add_frames(struct maker *m, struct err *e)
+{
+	size_t nr = m->c->p->frames.nr;
+
+	m->first = calloc(nr + 1, sizeof *m->first);
+	m->nr_allocators = calloc(nr + 1, sizeof *m->nr_allocators);
+	if (!m->first || !m->nr_allocators)
+		return no_memory(e);
+	for (size_t i = 0; i < nr; i++)
+		if (add_frame(m, i, e) < 0)
+			return -1;
+	m->first[nr] = m->of_frames.nr;
+	m->seen = calloc(m->c->nodes.nr + 1, sizeof *m->seen);
+	return m->seen ? 0 : no_memory(e);
+}
+
+/* ---- paths ---- */
+
+/*
+ * Where the user's part of STACK begins, as frame and node in it: behind the outermost allocator,
+ * for whatever that calls is its own affair.  A stack of nothing else keeps its root.
+ */
+static void
+find_user(const struct maker *m, const struct profile_stack *stack, size_t *ret_frame,
+	size_t *ret_node)
+{
+	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
+	size_t i = stack->nr;
+
+	*ret_frame = 0;
+	*ret_node = 0;
+	if (m->c->options.has_allocators)
+		return;
+	while (i > 0 && !m->nr_allocators[frames[i - 1]])
+		i--;
+	if (!i)
+		return;
+	*ret_frame = i - 1;
+	*ret_node = m->nr_allocators[frames[i - 1]];
+	if (m->first[frames[i - 1]] + *ret_node < m->first[frames[i - 1] + 1])
+		return;
+	*ret_node = 0;
+	if (i < stack->nr)
+		*ret_frame = i;
+}
+
+/* Put the nodes of STACK into m->path; MATCH_ of any of them are returned in *RET. */
+static int
+make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, struct err *e)
+{
+	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
+	size_t from, skip;
+
+	m->path.nr = 0;
+	*ret = 0;
+	find_user(m, stack, &from, &skip);
+	for (size_t i = from; i < stack->nr; i++, skip = 0)
+		for (size_t k = m->first[frames[i]] + skip; k < m->first[frames[i] + 1]; k++) {
+			uint32_t node = m->of_frames.v[k], *step;
+
+			*ret |= m->matches.v[node];
+			if (m->matches.v[node] & MATCH_HIDE)
+				continue;
+			/* Calls within an object are no step from one to another. */
+			if (m->c->options.by == CALLS_BY_OBJECT && m->path.nr &&
+				m->path.v[m->path.nr - 1] == node)
+				continue;
+			step = array_add(&m->path);
+			if (!step)
+				return no_memory(e);
+			*step = node;
+		}
+	return 0;
+}
+
+static int
+add_to_group(struct calls_groups *groups, struct hash *h, struct calls_group like, struct err *e)
+{
+	uint32_t hash = hash_pair(like.thread_1, like.size_bytes);
+	const struct hash_slot *slot;
+	struct calls_group *g;
+
+	for (size_t at = hash; (slot = hash_next(h, hash, &at));) {
+		g = &groups->v[slot->number_1 - 1];
+		if (g->thread_1 == like.thread_1 && g->size_bytes == like.size_bytes) {
+			g->value = profile_sum(g->value, like.value);
+			return 0;
+		}
+	}
+	g = array_add(groups);
+	if (!g || hash_add(h, hash, groups->nr - 1) < 0)
+		return no_memory(e);
+	*g = like;
+	return 0;
+}
+
+/* Add m->path with VALUE: the whole of it to its leaf, and once to each node. */
+static int
+add_path(struct maker *m, int64_t value, struct err *e)
+{
+	struct calls *c = m->c;
+	struct calls_path *path = array_add(&c->paths);
+	struct calls_node *leaf = m->path.nr ? &c->nodes.v[m->path.v[0]] : NULL;
+
+	/* One at least, so that a path without steps has a place, too. */
+	if (!path ||
+		(c->steps.room - c->steps.nr <= m->path.nr &&
+			array_reserve(&c->steps, 2 * (c->steps.nr + m->path.nr) + 1) < 0))
+		return no_memory(e);
+	*path = (struct calls_path){ c->steps.nr, (uint32_t)m->path.nr, value };
+	c->shown = profile_sum(c->shown, value);
+	if (leaf)
+		leaf->flat = profile_sum(leaf->flat, value);
+	for (size_t i = m->path.nr; i-- > 0;) {
+		uint32_t node = m->path.v[i];
+
+		c->steps.v[c->steps.nr++] = node;
+		if (m->seen[node] == c->paths.nr)
+			continue;
+		m->seen[node] = (uint32_t)c->paths.nr;
+		c->nodes.v[node].cum = profile_sum(c->nodes.v[node].cum, value);
+	}
+	return 0;
+}
+
+static int
+add_samples(struct maker *m, struct err *e)
+{
+	const struct profile *p = m->c->p;
+	bool has_focus = m->filter[0].is_set;
+	auto_free bool *is_counted = calloc(p->stacks.nr + 1, sizeof *is_counted);
+	uint8_t found;
+
+	if (!is_counted)
+		return no_memory(e);
+	for (size_t i = 0; i < p->samples.nr; i++) {
+		const struct profile_sample *s = &p->samples.v[i];
+		int64_t value = profile_values(p, i)[m->c->options.type];
+
+		if (!value)
+			continue;
+		m->c->total = profile_sum(m->c->total, value < 0 ? -value : value);
+		if (make_path(m, &p->stacks.v[s->stack], &found, e) < 0)
+			return -1;
+		if ((found & MATCH_IGNORE) || (has_focus && !(found & MATCH_FOCUS)))
+			continue;
+		m->c->nr_stacks += !is_counted[s->stack];
+		is_counted[s->stack] = true;
+		if (add_path(m, value, e) < 0 ||
+			(s->thread_1 &&
+				add_to_group(&m->c->threads, &m->by_group[0],
+					(struct calls_group){ s->thread_1, 0, value }, e) < 0) ||
+			(s->size_bytes &&
+				add_to_group(&m->c->sizes, &m->by_group[1],
+					(struct calls_group){ 0, s->size_bytes, value }, e) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static int
+by_value(const void *a, const void *b)
+{
+	const struct calls_group *x = a, *y = b;
+
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes < y->size_bytes ? -1 : 1;
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	return (x->thread_1 > y->thread_1) - (x->thread_1 < y->thread_1);
+}
+
+static void
+sort_groups(struct calls_groups *groups)
+{
+	if (groups->nr)
+		qsort(groups->v, groups->nr, sizeof *groups->v, by_value);
+}
+
+int
+calls_make(struct calls *c, const struct profile *p, const struct calls_options *options,
+	struct err *e)
+{
+	auto_maker struct maker m = { .c = c };
+
+	c->p = p;
+	c->options = *options;
+	if (compile(&m.filter[0], "focus", options->focus, e) < 0 ||
+		compile(&m.filter[1], "ignore", options->ignore, e) < 0 ||
+		compile(&m.filter[2], "hide", options->hide, e) < 0 || add_frames(&m, e) < 0 ||
+		add_samples(&m, e) < 0)
+		return -1;
+	sort_groups(&c->threads);
+	sort_groups(&c->sizes);
+	return 0;
+}
+
+struct order {
+	const struct calls *c;
+	bool by_cum;
+};
+
+/* By size, not by sign: of a difference, what shrank most is as interesting as what grew. */
+static int
+compare_sizes(int64_t a, int64_t b)
+{
+	uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a, y = b < 0 ? -(uint64_t)b : (uint64_t)b;
+
+	return (x < y) - (x > y);
+}
+
+static int
+by_flat(const void *a, const void *b, void *arg)
+{
+	const struct order *o = arg;
+	const struct calls_node *x = &o->c->nodes.v[*(const uint32_t *)a];
+	const struct calls_node *y = &o->c->nodes.v[*(const uint32_t *)b];
+	int r = o->by_cum ? compare_sizes(x->cum, y->cum) : compare_sizes(x->flat, y->flat);
+
+	if (!r)
+		r = o->by_cum ? compare_sizes(x->flat, y->flat) : compare_sizes(x->cum, y->cum);
+	return r ? r : strcmp(x->name, y->name);
+}
+
+uint32_t *
+calls_order(const struct calls *c, bool by_cum)
+{
+	uint32_t *order = calloc(c->nodes.nr + 1, sizeof *order);
+	struct order how = { c, by_cum };
+
+	for (size_t i = 0; order && i < c->nodes.nr; i++)
+		order[i] = (uint32_t)i;
+	if (order)
+		qsort_r(order, c->nodes.nr, sizeof *order, by_flat, &how);
+	return order;
+}
+
+double
+calls_share(const struct calls *c, int64_t value)
+{
+	return c->total ? (double)value / (double)c->total : 0;
+}

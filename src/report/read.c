@@ -1,0 +1,69 @@
+#include <config.h>
+
+#include "report/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "report/report-priv.h"
+
+#define MAX_FILE_BYTES ((size_t)4 << 30)
+
+/* The name of DATA's format if it is one that is often given by mistake, or NULL. */
+static const char *
+foreign_kind(const char *data, size_t len)
+{
+	static const struct {
+		const char *begins, *is;
+	} kinds[] = {
+		{ "{", "JSON" },
+		{ "\x7f"
+		  "ELF",
+			"a program or library" },
+		{ "PERFILE2", "of perf" },
+		{ "heaptrack", "of heaptrack" },
+		{ "v ", "of heaptrack" },
+		{ "desc:", "of massif" },
+		{ "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first" },
+	};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (len >= strlen(kinds[i].begins) &&
+			memcmp(data, kinds[i].begins, strlen(kinds[i].begins)) == 0)
+			return kinds[i].is;
+	return NULL;
+}
+
+int
+profile_parse(struct profile **ret, const char *name, const char *data, size_t len, struct err *e)
+{
+	auto_profile struct profile *p = profile_new();
+	const char *kind = foreign_kind(data, len);
+
+	if (!p)
+		return err_set(e, ENOMEM, "cannot read '%s'", name);
+	if (!len)
+		return err_set(e, 0, "cannot read '%s': it is empty", name);
+	if (kind)
+		return err_set(e, 0, "cannot read '%s': it is no profile, but %s", name, kind);
+	if ((heap_is_text(data, len) ? heap_parse : pprof_parse)(p, name, data, len, e) < 0)
+		return -1;
+	*ret = take_ptr(&p);
+	return 0;
+}
+
+int
+profile_read(struct profile **ret, const char *path, struct err *e)
+{
+	auto_text struct text text = { 0 };
+	bool is_stdin = strcmp(path, "-") == 0;
+	auto_fd int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0 || text_read(&text, fd, MAX_FILE_BYTES) < 0)
+		return err_set(e, errno, "cannot read '%s'", path);
+	return profile_parse(ret, is_stdin ? "standard input" : path, text.v, text.len, e);
+}

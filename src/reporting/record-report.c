@@ -1,0 +1,127 @@
+#include <config.h>
+
+#include "reporting/record-report.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "reporting/report-work.h"
+
+/* ---- options ---- */
+
+enum { KEY_SINCE = 0x2300, KEY_SAVE };
+
+static const struct argp_option options[] = {
+	{ "since", KEY_SINCE, "LAST", 0,
+		"show what has grown since LAST, a file that --save or 'memdiag record dump' wrote",
+		1 },
+	{ "save", KEY_SAVE, "FILE", 0,
+		"write what was read to FILE as well, for --since; FILE may be LAST, which it "
+		"replaces",
+		1 },
+	{ 0 },
+};
+
+/* A number is a process; all else is left to --pid, as it may be the name of a file. */
+static error_t
+parse_word(struct report_work *w, char *arg, struct argp_state *state)
+{
+	if (isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")])
+		return ARGP_ERR_UNKNOWN;
+	if (w->file)
+		argp_error(state, "two files: one at a time; --since subtracts another");
+	w->file = arg;
+	return 0;
+}
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct report_work *w = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &w->ui;
+		state->child_inputs[1] = w;
+		return 0;
+	case KEY_SINCE:
+		w->base = arg;
+		return 0;
+	case KEY_SAVE:
+		w->save = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		return parse_word(w, arg, state);
+	case ARGP_KEY_END:
+		if (!w->file && !w->ui.asked.nr)
+			argp_error(state, "which record? say --pid PID, FILE or DIRECTORY");
+		if (w->file && w->ui.asked.nr)
+			argp_error(state, "a file and a process: one at a time");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = {
+	{ &ui_options_argp, 0, NULL, 0 },
+	{ &report_work_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+	.args_doc = "PID\nFILE\nDIRECTORY",
+	.doc = "Which lines of code have how much memory now, of what was recorded: bytes and "
+	       "blocks that are in use, the largest first.  Nothing in the process is stopped.\v"
+	       "Examples:\n"
+	       "  memdiag record report --pid 1234 --save before.heap\n"
+	       "  memdiag record report --pid 1234 --since before.heap\n"
+	       "  memdiag record report --pid 1234 --format=tree\n"
+	       "  memdiag record report after.heap --since before.heap\n\n"
+	       "FLAT and BLOCKS are what a line allocated itself, CUM with what it called; SUM% "
+	       "adds up FLAT%.\n\n" UI_EXIT_STATUS_HELP,
+};
+
+/* ---- the command ---- */
+
+/* Whether OPTION, which all commands have and which may stand before the verb, has an argument. */
+static bool
+takes_argument(const char *option)
+{
+	static const char *const names[] = { "-p", "--pid", "-o", "--output", "--timeout" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return false;
+}
+
+int
+record_report_at(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (*argv[i] != '-')
+			return strcmp(argv[i], "report") == 0 ? i : 0;
+		i += takes_argument(argv[i]);
+	}
+	return 0;
+}
+
+int
+record_report_run(int argc, char **argv, struct err *e)
+{
+	static char name[] = "memdiag record report";
+	struct report_work w = {
+		.ui = { .pid_optional = true },
+		.reporting = REPORTING_BEGIN,
+		.is_record = true,
+	};
+
+	argv[0] = name; /* for argp's messages */
+	w.reporting.calls.by = CALLS_BY_LINE;
+	w.reporting.with_blocks = true;
+	ui_parse(&argp, argc, argv, &w);
+	return report_work_run(&w, e);
+}

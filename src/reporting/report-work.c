@@ -1,0 +1,274 @@
+#include <config.h>
+
+#include "reporting/report-work.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agentctl/agentctl.h"
+#include "agentctl/sites.h"
+#include "base/text.h"
+#include "glibc/process.h"
+#include "os/os.h"
+#include "os/threads.h"
+#include "profile/collect.h"
+#include "report/write.h"
+#include "ui/deadline.h"
+
+/* Words for --value, and what types begin with. */
+static const struct {
+	const char *word, *prefix;
+} values[] = {
+	{ "in-use", "inuse" },
+	{ "allocated", "alloc" },
+	{ "peak", "peak" },
+	{ "temporary", "temporary" },
+	{ "mapped", "mapped" },
+	{ "mapped-allocated", "mapped_alloc" },
+};
+
+/* ---- options ---- */
+
+enum { KEY_FORMAT = 0x2200, KEY_VALUE };
+
+static const struct argp_option options[] = {
+	{ "format", KEY_FORMAT, "FORMAT", 0,
+		"write text, tree (of calls), flame (graph, SVG), html, graph (of calls, SVG, by "
+		"dot of graphviz), dot, json, pprof, heap or folded",
+		2 },
+	{ "value", KEY_VALUE, "VALUE", 0,
+		"add up in-use, allocated, peak or temporary memory of malloc, mapped or "
+		"mapped-allocated memory of mmap, or a type of the file (in-use)",
+		3 },
+	{ 0 },
+};
+
+void
+report_work_set_format(struct argp_state *state, struct report_work *w, enum report_format format)
+{
+	if (w->reporting.format >= 0 && w->reporting.format != (int)format)
+		argp_error(state, "two formats: one at a time");
+	w->reporting.format = (int)format;
+}
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct report_work *w = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &w->reporting;
+		return 0;
+	case KEY_FORMAT:
+		report_work_set_format(state, w,
+			(enum report_format)ui_word_option(
+				state, arg, report_format_names, "is not a format"));
+		return 0;
+	case KEY_VALUE:
+		w->value = arg;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = { { &reporting_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp report_work_argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+};
+
+/* ---- which values ---- */
+
+/* The type that the words ask for, into BUF; that of the file by default. */
+static const char *
+type_name(const struct report_work *w, const struct profile *p, char *buf, size_t size)
+{
+	const char *shown = p->types.v[p->default_type].name, *prefix = w->value;
+	const char *under = strrchr(shown, '_');
+
+	for (size_t i = 0; prefix && i < sizeof values / sizeof *values; i++)
+		if (strcmp(values[i].word, prefix) == 0) {
+			snprintf(buf, size, "%s_%s", values[i].prefix,
+				w->reporting.objects ? "objects" : "space");
+			return buf;
+		}
+	if (prefix)
+		snprintf(buf, size, "%s", prefix);
+	else if (w->reporting.objects && under)
+		snprintf(buf, size, "%.*s_objects", (int)(under - shown), shown);
+	else
+		snprintf(buf, size, "%s", shown);
+	return buf;
+}
+
+static int
+find_type(const struct report_work *w, const struct profile *p, size_t *ret, struct err *e)
+{
+	char name[128], shown[128], has[256] = "", one[64];
+	int type = profile_find_type(p, type_name(w, p, name, sizeof name));
+
+	if (type >= 0) {
+		*ret = (size_t)type;
+		return 0;
+	}
+	for (size_t i = 0; i < p->types.nr; i++) {
+		size_t len = strlen(has);
+
+		snprintf(has + len, sizeof has - len, "%s%s", i ? ", " : "",
+			text_printable(p->types.v[i].name, one, sizeof one));
+	}
+	return err_set_kind(e, ERR_USAGE, 0, "'%s' has no values of type %s; it has %s", w->file,
+		text_printable(name, shown, sizeof shown), has);
+}
+
+/* ---- reading ---- */
+
+/* Longer than any name takes. */
+#define NO_DEADLINE_NS (UINT64_C(1) << 61)
+
+/* Copy what was noted in P, which is a record if that IS_RECORD. */
+static int
+read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
+	struct warnings *warn_to, struct err *e)
+{
+	auto_counter struct counter counter = { 0 };
+	const struct target *t = p->target;
+
+	if (!is_record)
+		return sites_read_process(ret, p, e);
+	if (counter_read(&counter, p, e) < 0)
+		return -1;
+	if (!counter.sites_at.v || counter.is_parents) {
+		err_set_kind(
+			e, ERR_UNSUPPORTED, 0, "%d (%s) has not been recorded", t->pid, t->comm);
+		return err_hint(e, "'memdiag record start -p %d' begins to", t->pid);
+	}
+	if (sites_read_target(ret, t, counter.sites_at, e) < 0)
+		return -1;
+	if (ret->head.period_bytes) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a profile",
+			t->pid, t->comm);
+		return err_hint(e, "'memdiag report --pid %d' shows it", t->pid);
+	}
+	if (counter.segment->noting != WIRE_NOTE_ALL)
+		warnings_add(warn_to, false,
+			"%d (%s) is not recorded any more: these numbers are from when it was "
+			"stopped",
+			t->pid, t->comm);
+	return 0;
+}
+
+/* Read the sites of the process asked for, without a stop; its name and PID into NAME. */
+static int
+read_process(struct profile **ret, struct report_work *w, char *name, size_t size,
+	struct warnings *warn_to, struct err *e)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_process struct process p = { .target = &t };
+	auto_sites struct sites_copy sites = { .nr_nodes = 0 };
+
+	if (w->ui.timeout_ns)
+		deadline_set(w->ui.timeout_ns);
+	if (ui_find_process(&w->ui, e) < 0 || target_open(&t, w->ui.pid, e) < 0 ||
+		process_read(&p, &t, e) < 0 || read_sites(&sites, &p, w->is_record, warn_to, e) < 0)
+		return -1;
+	snprintf(name, size, "%s %d", t.comm, (int)t.pid);
+	w->file = name;
+	/* Names may take longer to find, and are not read from the process. */
+	if (w->ui.timeout_ns)
+		deadline_set(NO_DEADLINE_NS);
+	return profile_collect(ret, &sites, &p, e) < 0 ||
+			symbols_find(*ret, &w->reporting.symbols, e) < 0
+		? -1
+		: 0;
+}
+
+/* Whether A and B are two moments of one record; what a file does not say is no difference. */
+static bool
+is_same_record(const struct profile *a, const struct profile *b)
+{
+	return (!a->pid || !b->pid || a->pid == b->pid) &&
+		(!a->time_ns || !b->time_ns || a->time_ns == b->time_ns);
+}
+
+static int
+subtract(struct profile *p, const struct report_work *w, const char *type, struct warnings *warn_to,
+	struct err *e)
+{
+	auto_profile struct profile *base = NULL;
+
+	if (reporting_read(&base, w->base, &w->reporting, &w->ui, e) < 0)
+		return -1;
+	reporting_warn(warn_to, base);
+	if (w->is_record && !is_same_record(p, base)) {
+		err_set_kind(e, ERR_USAGE, 0,
+			"'%s' is from another process, or from before the record was begun anew",
+			w->base);
+		return err_hint(e, "'memdiag report NEW --base OLD' compares any two");
+	}
+	return profile_subtract(p, base, type, e) < 0
+		? err_context(e, "cannot compare '%s' with '%s'", w->file, w->base)
+		: 0;
+}
+
+/* ---- the work ---- */
+
+/* Write P into OUT, which gets its name when it is closed; nothing if W saves nothing. */
+static int
+save(const struct profile *p, const struct report_work *w, struct ui_output *out, struct err *e)
+{
+	struct ui_options to = w->ui;
+
+	if (!w->save)
+		return 0;
+	to.output = w->save;
+	to.force |= w->base && strcmp(w->base, w->save) == 0;
+	return ui_output_open(out, &to, e) < 0 ? -1 : heap_write(p, out->f, true, e);
+}
+
+/* Comments of a record that begin with a number say how much is missing. */
+static void
+warn_of_missing(struct warnings *warn_to, const struct profile *p)
+{
+	char text[160];
+
+	for (size_t i = 0; i < p->comments.nr; i++)
+		if (isdigit((unsigned char)*p->comments.v[i]))
+			warnings_add(warn_to, false, "%s",
+				text_printable(p->comments.v[i], text, sizeof text));
+}
+
+int
+report_work_run(struct report_work *w, struct err *e)
+{
+	struct reporting *r = &w->reporting;
+	auto_profile struct profile *p = NULL;
+	auto_warnings struct warnings warnings = { 0 };
+	auto_output struct ui_output out = { 0 }, saved = { 0 };
+	struct report_view v = { .ui = &w->ui };
+	char name[OS_COMM_BYTES + 16];
+
+	if (reporting_begin(r, &w->ui, e) < 0 ||
+		(w->file ? reporting_read(&p, w->file, r, &w->ui, e)
+			 : read_process(&p, w, name, sizeof name, &warnings, e)) < 0 ||
+		find_type(w, p, &r->calls.type, e) < 0)
+		return -1;
+	reporting_warn(&warnings, p);
+	if (w->is_record)
+		warn_of_missing(&warnings, p);
+	if (save(p, w, &saved, e) < 0 ||
+		(w->base && subtract(p, w, p->types.v[r->calls.type].name, &warnings, e) < 0))
+		return -1;
+	v.p = p;
+	v.file = w->file;
+	v.base = w->base;
+	if (ui_output_open(&out, &w->ui, e) < 0 || reporting_write(&v, r, &warnings, &out, e) < 0 ||
+		ui_output_close(&out, e) < 0 || (w->save && ui_output_close(&saved, e) < 0))
+		return -1;
+	warnings_print(&warnings, &w->ui);
+	return warnings.is_partial ? UI_PARTIAL : UI_DONE;
+}

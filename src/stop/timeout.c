@@ -1,0 +1,550 @@
+/*
+ * Timeouts of calls that a stop breaks off.  Many calls take a timeout that counts from their
+ * beginning, and a call that is made again would count anew.  So what is left is written into the
+ * call:
+ *
+ *	in a register		poll, epoll_wait
+ *	in memory of ours	nanosleep, sigtimedwait ...: the caller's own timeout may be a
+ *				constant
+ *	where the kernel does	select, ppoll: it updates the caller's timeout whenever such a call
+ *				ends
+ *
+ * The timeout of a socket (SO_RCVTIMEO) is none of the call's arguments, so it does start anew.
+ * But for recv() it is kept in memory of ours when the call was to end, and memdiag ends it when it
+ * stops the thread after that.
+ *
+ * When the call began is read before the stop (os_thread_asleep()).
+ */
+#include <config.h>
+
+#include "stop/timeout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/debug.h"
+#include "os/clock.h"
+#include "os/descriptors.h"
+#include "os/memory.h"
+#include "os/os.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+/*
+ * A thread that waits for longer than its timeout plus this does something else: the clock must be
+ * wrong.
+ */
+#define IMPLAUSIBLE_NS UINT64_C(1000000000)
+/* The rest is rounded up to milliseconds, and read some microseconds late. */
+#define ROUNDED_NS UINT64_C(3000000)
+
+/* ---- which calls ---- */
+
+#define NO_ARG (-1)
+
+/*
+ * The argument that holds a timeout, its form, and the argument that the kernel writes the rest to.
+ */
+static const struct timed_call {
+	long nr;
+	int arg;
+	enum timeout_form form;
+	int rest_arg;
+} timed_call[] = {
+#ifdef SYS_poll /* what newer architectures leave out */
+	{ SYS_poll, 2, TIMEOUT_MS, NO_ARG },
+	{ SYS_epoll_wait, 3, TIMEOUT_MS, NO_ARG },
+	{ SYS_select, 4, TIMEOUT_TIMEVAL, 4 },
+#endif
+	{ SYS_epoll_pwait, 3, TIMEOUT_MS, NO_ARG },
+	{ SYS_ppoll, 2, TIMEOUT_TIMESPEC, 2 },
+	{ SYS_pselect6, 4, TIMEOUT_TIMESPEC, 4 },
+	{ SYS_nanosleep, 0, TIMEOUT_TIMESPEC, 1 },
+	{ SYS_clock_nanosleep, 2, TIMEOUT_TIMESPEC, 3 },
+	{ SYS_futex, 3, TIMEOUT_TIMESPEC, NO_ARG },
+	{ SYS_rt_sigtimedwait, 2, TIMEOUT_TIMESPEC, NO_ARG },
+	{ SYS_semtimedop, 3, TIMEOUT_TIMESPEC, NO_ARG },
+	{ SYS_io_getevents, 4, TIMEOUT_TIMESPEC, NO_ARG },
+#ifdef SYS_epoll_pwait2
+	{ SYS_epoll_pwait2, 3, TIMEOUT_TIMESPEC, NO_ARG },
+#endif
+};
+
+static const struct timed_call *
+call_of(long nr)
+{
+	for (size_t i = 0; i < sizeof timed_call / sizeof *timed_call; i++)
+		if (timed_call[i].nr == nr)
+			return &timed_call[i];
+	return NULL;
+}
+
+/* Whether the kernel updates the caller's timeout itself (fs/select.c, poll_select_finish()). */
+static bool
+is_updated(const struct timed_call *c)
+{
+	return c->rest_arg == c->arg;
+}
+
+/* A point in time stays right when the call is made again. */
+static bool
+is_absolute(const struct os_syscall *s)
+{
+	if (s->nr == SYS_clock_nanosleep)
+		return s->arg[1] & TIMER_ABSTIME;
+	return s->nr == SYS_futex && ((int)s->arg[1] & FUTEX_CMD_MASK) != FUTEX_WAIT;
+}
+
+bool
+timeout_is_finite(const struct os_syscall *s)
+{
+	const struct timed_call *c = call_of(s->nr);
+
+	if (!c || is_absolute(s))
+		return s->nr == SYS_restart_syscall; /* mostly; what it was is not shown */
+	return c->form == TIMEOUT_MS ? (int32_t)s->arg[c->arg] >= 0 : s->arg[c->arg] != 0;
+}
+
+/* Clocks that stand still while the thread sleeps, or while the process does (CPU time). */
+static bool
+has_other_clock(const struct os_syscall *s)
+{
+	return s->nr == SYS_clock_nanosleep && (int)s->arg[0] != CLOCK_REALTIME &&
+		(int)s->arg[0] != CLOCK_MONOTONIC && (int)s->arg[0] != CLOCK_BOOTTIME;
+}
+
+static int
+read_time(const struct target *t, raddr at, enum timeout_form form, uint64_t *ret_ns)
+{
+	int64_t part[2]; /* struct timespec, struct timeval */
+	struct err e;
+
+	if (os_read(t, at, part, sizeof part, &e) < 0 || part[0] < 0 || part[1] < 0)
+		return -1;
+	*ret_ns = (uint64_t)part[0] * SECOND_NS +
+		(uint64_t)part[1] * (form == TIMEOUT_TIMEVAL ? 1000 : 1);
+	return 0;
+}
+
+static int
+read_timeout(const struct target *t, const struct os_syscall *s, uint64_t *ret_ns)
+{
+	const struct timed_call *c = call_of(s->nr);
+
+	if (c->form != TIMEOUT_MS)
+		return read_time(t, (raddr){ s->arg[c->arg] }, c->form, ret_ns);
+	*ret_ns = (uint64_t)(uint32_t)s->arg[c->arg] * 1000000;
+	return 0;
+}
+
+/* ---- before the stop ---- */
+
+/*
+ * Stopped once before, by whomever, a call is continued as restart_syscall, with its first
+ * arguments still in the registers.  One call of those that are is poll(), and one without a
+ * timeout can be made again.
+ */
+static bool
+is_endless_poll(const struct target *t, pid_t tid, const struct os_syscall *s)
+{
+	auto_text struct text where = { 0 };
+	struct err e;
+
+	return (int32_t)s->arg[2] < 0 && os_proc_read(t, tid, "wchan", &where, &e) == 0 &&
+		strstr(where.v, "poll");
+}
+
+/* The option that is the timeout of call NR on a socket; such a call fails with EINTR for any stop
+ * (net/core/sock.h, sock_intr_errno()).  0: it has none. */
+static int
+option_of(long nr)
+{
+	static const long receives[] = { SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg,
+		SYS_recvmmsg, SYS_accept, SYS_accept4 };
+	static const long sends[] = { SYS_write, SYS_writev, SYS_sendto, SYS_sendmsg,
+		SYS_sendmmsg };
+
+	for (size_t i = 0; i < sizeof receives / sizeof *receives; i++)
+		if (receives[i] == nr)
+			return SO_RCVTIMEO;
+	for (size_t i = 0; i < sizeof sends / sizeof *sends; i++)
+		if (sends[i] == nr)
+			return SO_SNDTIMEO;
+	return 0;
+}
+
+/* The timeout of the socket that S waits on, 0 if none. */
+static uint64_t
+socket_timeout(const struct target *t, const struct os_syscall *s)
+{
+	const int option = option_of(s->nr);
+	struct timeval limit = { 0 };
+	socklen_t size = sizeof limit;
+	char name[32], link[64];
+	struct err e;
+	int fd;
+
+	if (!option)
+		return 0;
+	snprintf(name, sizeof name, "fd/%d", (int)s->arg[0]);
+	if (os_proc_link(t, name, link, sizeof link, &e) < 0 || strncmp(link, "socket:", 7) != 0)
+		return 0;
+	fd = os_open_fd(t, (int)s->arg[0], O_RDONLY, &e);
+	if (fd < 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, option, &limit, &size) < 0)
+		limit = (struct timeval){ 0 };
+	close(fd);
+	return (uint64_t)limit.tv_sec * SECOND_NS + (uint64_t)limit.tv_usec * 1000;
+}
+
+void
+timeout_look(struct timeout *w, const struct target *t, pid_t tid)
+{
+	const struct os_syscall *s = &w->seen;
+	struct os_asleep asleep;
+	struct err e;
+
+	*w = (struct timeout){ .seen.is_running = true };
+	if (os_thread_syscall(t, tid, &w->seen, &e) < 0 || s->is_running)
+		return;
+	if (s->nr == SYS_restart_syscall) {
+		w->is_endless_poll = is_endless_poll(t, tid, s);
+		w->is_lost = !w->is_endless_poll;
+		return;
+	}
+	w->is_of_socket = socket_timeout(t, s) != 0;
+	if (!w->is_of_socket && !timeout_is_finite(s))
+		return;
+	if (os_thread_asleep(t, tid, &asleep, &e) < 0 ||
+		(!w->is_of_socket && read_timeout(t, s, &w->whole_ns) < 0)) {
+		w->is_lost = true;
+		return;
+	}
+	w->since_ns = asleep.since_ns;
+	w->nr_sleeps = asleep.nr_sleeps;
+}
+
+/* ---- after the stop ---- */
+
+/*
+ * Whether the thread is in this very call since before timeout_look(): it has been stopped since,
+ * which counts as one sleep, and has not slept otherwise.
+ */
+static bool
+is_same_call(
+	const struct timeout *w, const struct target *t, pid_t tid, const struct os_syscall *now)
+{
+	struct os_status s;
+	struct err e;
+
+	return w->since_ns && w->seen.nr == now->nr && w->seen.sp.v == now->sp.v &&
+		memcmp(w->seen.arg, now->arg, sizeof now->arg) == 0 &&
+		os_status(t, tid, &s, &e) == 0 && s.voluntary_switches == w->nr_sleeps + 1;
+}
+
+/* The address of memory for a rest that no argument has room for: {0} if none. */
+static raddr
+place_of(const struct target *t, pid_t tid, const struct arch_regs *r)
+{
+	const raddr tp = arch_thread_pointer(r);
+	uint64_t block[ARCH_BLOCK_WORDS];
+	struct err e;
+	raddr head;
+
+	if (!arch_spare.bytes)
+		return (raddr){ (arch_sp(r).v - arch_red_zone_bytes - sizeof(struct timespec)) &
+			~UINT64_C(15) };
+	if (os_robust_list(t, tid, &head) < 0 || head.v != tp.v + arch_spare.head ||
+		os_read(t, tp, block, sizeof block, &e) < 0 || !arch_is_control_block(block, tp))
+		return (raddr){ 0 };
+	return raddr_add(tp, arch_spare.timeout);
+}
+
+/*
+ * The record of a call that has been made again: when it is to end, and how often the thread had
+ * slept by then.  If it has slept once more, it is still in that call; or in the next, if that one
+ * did not have to sleep.  So the timeout must be the one that was written as well: the same
+ * address, or a number of milliseconds that is not the caller's own.
+ */
+struct record {
+	uint64_t deadline_ns, nr_sleeps;
+};
+
+struct spare {
+	int64_t time[2]; /* struct timespec; or milliseconds and the stack pointer */
+	struct record record;
+};
+
+_Static_assert(sizeof(struct spare) == ARCH_SPARE_TIMEOUT_BYTES, "it has the place that there is");
+
+static raddr
+record_of(const struct timeout *w)
+{
+	return raddr_add(w->spare, offsetof(struct spare, record));
+}
+
+static bool
+is_ours(const struct timeout *w, const struct os_syscall *s, const struct spare *spare)
+{
+	const struct timed_call *c = call_of(s->nr);
+
+	if (c->form != TIMEOUT_MS)
+		return s->arg[c->arg] == w->spare.v;
+	return spare->time[0] == (int64_t)s->arg[c->arg] && (uint64_t)spare->time[1] == s->sp.v;
+}
+
+/*
+ * When the call is to end if it was made again: better than any sum, as the clocks of processors
+ * stand still while the host of a virtual machine runs something else.
+ */
+static bool
+is_recorded(const struct timeout *w, const struct target *t, const struct os_syscall *s,
+	uint64_t whole_ns, uint64_t *ret_ns)
+{
+	const uint64_t about_ns = w->since_ns + whole_ns;
+	struct spare spare;
+	struct err e;
+
+	if (!arch_spare.bytes || !w->spare.v ||
+		os_read(t, w->spare, &spare, sizeof spare, &e) < 0 || !is_ours(w, s, &spare) ||
+		spare.record.nr_sleeps + 1 != w->nr_sleeps ||
+		spare.record.deadline_ns > about_ns + ROUNDED_NS ||
+		spare.record.deadline_ns + IMPLAUSIBLE_NS < about_ns)
+		return false;
+	*ret_ns = spare.record.deadline_ns;
+	return true;
+}
+
+void
+timeout_record(const struct timeout *w, const struct target *t, pid_t tid)
+{
+	struct record r = { .deadline_ns = w->deadline_ns };
+	struct os_status s;
+	struct err e;
+
+	if ((w->kind != TIMEOUT_KNOWN && w->kind != TIMEOUT_OF_SOCKET) || !arch_spare.bytes ||
+		!w->spare.v || os_status(t, tid, &s, &e) < 0)
+		return;
+	r.nr_sleeps = s.voluntary_switches;
+	if (os_write(t, record_of(w), &r, sizeof r, &e) < 0)
+		debug("thread %d: %s", tid, e.msg);
+}
+
+/*
+ * When the call is to end; 0 if that is not known.  A call that the thread was not seen in before
+ * has begun since, or was about to end: where the kernel keeps what is left, it knows better.
+ */
+static uint64_t
+deadline_of(const struct timeout *w, const struct target *t, pid_t tid, const struct os_syscall *s,
+	enum arch_restart restart)
+{
+	const struct timed_call *c = call_of(s->nr);
+	const uint64_t now = os_now_ns();
+	uint64_t ns = w->whole_ns, deadline_ns;
+
+	/* To this the kernel has written the rest when it broke off. */
+	if (restart != ARCH_FAILED_EINTR && c->rest_arg != NO_ARG && s->arg[c->rest_arg])
+		return read_time(t, (raddr){ s->arg[c->rest_arg] }, c->form, &ns) < 0 ? 0
+										      : now + ns;
+	if (w->is_lost || has_other_clock(s))
+		return 0;
+	if (!is_same_call(w, t, tid, s)) {
+		if (restart == ARCH_RESTARTS_FROM_BLOCK)
+			return 0;
+		return read_timeout(t, s, &ns) < 0 ? 0 : now + ns;
+	}
+	if (is_recorded(w, t, s, ns, &deadline_ns))
+		return deadline_ns;
+	return now > w->since_ns + ns + IMPLAUSIBLE_NS ? 0 : w->since_ns + ns;
+}
+
+static bool
+learn_deadline(struct timeout *w, const struct target *t, pid_t tid, const struct os_syscall *s,
+	enum arch_restart restart)
+{
+	const struct timed_call *c = call_of(s->nr);
+
+	w->deadline_ns = deadline_of(w, t, tid, s, restart);
+	w->arg = c->arg;
+	w->form = c->form;
+	w->caller_ms = (uint32_t)s->arg[c->arg];
+	if (c->form != TIMEOUT_MS)
+		w->at = is_updated(c) && restart != ARCH_FAILED_EINTR ? (raddr){ s->arg[c->arg] }
+								      : w->spare;
+	return w->deadline_ns && (c->form == TIMEOUT_MS || w->at.v);
+}
+
+/*
+ * A recv() has the address of the record as its last argument, which the kernel ignores as there is
+ * no address to return (net/socket.c, __sys_recvfrom()), and which libc sets to NULL: so another
+ * call is recognised.
+ */
+static void
+settle_socket(struct timeout *w, const struct target *t, pid_t tid, const struct os_syscall *s,
+	uint64_t whole_ns, struct arch_regs *r)
+{
+	struct record record;
+	struct err e;
+
+	arch_rewind(r, s->nr);
+	if (s->nr != SYS_recvfrom || s->arg[4] || !arch_spare.bytes || !w->spare.v ||
+		!is_same_call(w, t, tid, s) ||
+		os_read(t, record_of(w), &record, sizeof record, &e) < 0)
+		return;
+	w->kind = TIMEOUT_OF_SOCKET;
+	w->deadline_ns = w->since_ns + whole_ns;
+	if (s->arg[5] == record_of(w).v && record.nr_sleeps + 1 == w->nr_sleeps)
+		w->deadline_ns = record.deadline_ns;
+	arch_set_arg(r, 5, record_of(w).v);
+}
+
+static struct os_syscall
+call_in(const struct arch_regs *r)
+{
+	struct os_syscall s = { .nr = arch_syscall_nr(r), .sp = arch_sp(r), .pc = arch_pc(r) };
+
+	for (int i = 0; i < 6; i++)
+		s.arg[i] = arch_arg(r, i);
+	return s;
+}
+
+/*
+ * Calls that fail with EINTR only if nothing was taken, given or begun.  Those on sockets do so
+ * when the socket has a timeout (SO_RCVTIMEO, SO_SNDTIMEO); not connect(), which goes on by itself.
+ */
+/* clang-format off */
+static const long repeatable[] = {
+	SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_accept, SYS_accept4,
+	SYS_write, SYS_writev, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_io_getevents,
+	SYS_epoll_pwait, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait,
+#ifdef SYS_epoll_wait	/* newer architectures leave it out */
+	SYS_epoll_wait,
+#endif
+#ifdef SYS_io_uring_enter	/* newer than some libcs */
+	SYS_io_uring_enter,
+#endif
+#ifdef SYS_epoll_pwait2
+	SYS_epoll_pwait2,
+#endif
+};
+/* clang-format on */
+
+bool
+timeout_is_repeatable(long nr)
+{
+	for (size_t i = 0; i < sizeof repeatable / sizeof *repeatable; i++)
+		if (repeatable[i] == nr)
+			return true;
+	return false;
+}
+
+/* The same of a call whose timeout could not be updated: it did nothing else. */
+static bool
+is_repeatable(long nr)
+{
+	const struct timed_call *c = call_of(nr);
+
+	return timeout_is_repeatable(nr) || (c && is_updated(c));
+}
+
+/* A call that only the kernel could continue. */
+static void
+settle_restarted(struct timeout *w, struct arch_regs *r)
+{
+#ifdef SYS_poll
+	if (w->is_endless_poll && (int32_t)arch_arg(r, 2) < 0) {
+		arch_rewind(r, SYS_poll);
+		return;
+	}
+#endif
+	w->kind = TIMEOUT_UNKNOWN;
+	(void)r;
+}
+
+void
+timeout_settle(struct timeout *w, const struct target *t, pid_t tid, struct arch_regs *r)
+{
+	const enum arch_restart restart = arch_restart(r);
+	const struct os_syscall s = call_in(r);
+	uint64_t whole_ns;
+	bool has_failed;
+
+	w->kind = TIMEOUT_NONE;
+	if (restart == ARCH_NO_RESTART || (restart == ARCH_FAILED_EINTR && !is_repeatable(s.nr)))
+		return;
+	if (s.nr == SYS_restart_syscall) {
+		settle_restarted(w, r);
+		return;
+	}
+	has_failed = restart == ARCH_FAILED_EINTR;
+	whole_ns = has_failed ? socket_timeout(t, &s) : 0;
+	if (whole_ns || timeout_is_finite(&s))
+		w->spare = place_of(t, tid, r);
+	if (whole_ns) {
+		settle_socket(w, t, tid, &s, whole_ns, r);
+		timeout_renew(w, t, r);
+		timeout_record(w, t, tid);
+		return;
+	}
+	if (timeout_is_finite(&s))
+		w->kind = learn_deadline(w, t, tid, &s, restart) ? TIMEOUT_KNOWN : TIMEOUT_UNKNOWN;
+	else if (restart == ARCH_RESTARTS_FROM_BLOCK && !call_of(s.nr))
+		w->kind = TIMEOUT_UNKNOWN;
+	/* The kernel knows the rest that is unknown here, unless the call has failed already. */
+	if (has_failed || (restart == ARCH_RESTARTS_FROM_BLOCK && w->kind != TIMEOUT_UNKNOWN))
+		arch_rewind(r, s.nr);
+	timeout_renew(w, t, r);
+	timeout_record(w, t, tid);
+}
+
+/* The milliseconds in the argument and in the record, so that is_ours() finds them equal. */
+static void
+renew_ms(const struct timeout *w, const struct target *t, uint64_t left_ns, struct arch_regs *r)
+{
+	const uint64_t ms = (left_ns + 999999) / 1000000;
+	const int64_t beside[2] = { ms == w->caller_ms ? -1 : (int64_t)ms, (int64_t)arch_sp(r).v };
+	struct err e;
+
+	if (arch_spare.bytes && w->spare.v)
+		os_write(t, w->spare, beside, sizeof beside, &e);
+	arch_set_arg(r, w->arg, ms);
+}
+
+static void
+renew_time(const struct timeout *w, const struct target *t, uint64_t left_ns, struct arch_regs *r)
+{
+	int64_t part[2] = { (int64_t)(left_ns / SECOND_NS), (int64_t)(left_ns % SECOND_NS) };
+	struct err e;
+
+	if (w->form == TIMEOUT_TIMEVAL)
+		part[1] /= 1000;
+	if (os_write(t, w->at, part, sizeof part, &e) < 0)
+		debug("timeout: %s", e.msg);
+	else
+		arch_set_arg(r, w->arg, w->at.v);
+}
+
+void
+timeout_renew(const struct timeout *w, const struct target *t, struct arch_regs *r)
+{
+	const uint64_t now = os_now_ns();
+	uint64_t left_ns = w->deadline_ns > now ? w->deadline_ns - now : 0;
+
+	if (w->kind == TIMEOUT_OF_SOCKET && !left_ns)
+		arch_set_result(r, -EAGAIN);
+	if (w->kind != TIMEOUT_KNOWN)
+		return;
+	if (w->form == TIMEOUT_MS)
+		renew_ms(w, t, left_ns, r);
+	else
+		renew_time(w, t, left_ns + (w->form == TIMEOUT_TIMEVAL ? 999 : 0), r);
+}

@@ -1,0 +1,85 @@
+#include <config.h>
+
+#include "ui/deadline.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "os/clock.h"
+#include "os/ptrace.h"
+#include "ui/ui.h"
+
+/* After this time another thread ends the process. */
+#define GRACE_NS UINT64_C(1000000000)
+
+static _Atomic uint64_t end_ns;
+
+static void __attribute__((noreturn)) end(void)
+{
+	static const char words[] = "memdiag: gave up, --timeout has passed\n";
+
+	ui_progress_clear();
+	if (write(STDERR_FILENO, words, sizeof words - 1) < 0) {
+		/* Standard error is closed; the exit status is enough. */
+	}
+	_exit(UI_FAILED);
+}
+
+static void
+give_up(int sig)
+{
+	(void)sig;
+	end();
+}
+
+/*
+ * A thread that waits for a file system runs no handler, and with a signal pending that has one,
+ * SIGTERM does not end it either (kernel/signal.c, wants_signal()): exit_group() of another thread
+ * does.
+ */
+static void *
+watch(void *arg)
+{
+	for (;;) {
+		uint64_t now_ns = os_now_ns();
+
+		if (now_ns < end_ns + GRACE_NS)
+			os_sleep_ns(end_ns + GRACE_NS - now_ns);
+		/* it is asked to end, and lets all threads go first */
+		else if (os_is_tracing())
+			os_sleep_ns(GRACE_NS / 10);
+		else
+			end();
+	}
+	return arg;
+}
+
+static void
+start_watch(void)
+{
+	pthread_t thread;
+
+	if (thread_start(&thread, watch, NULL))
+		pthread_detach(thread);
+}
+
+void
+deadline_set(uint64_t ns)
+{
+	struct itimerval timer = {
+		.it_value = { (time_t)(ns / 1000000000), (suseconds_t)(ns / 1000 % 1000000) },
+	};
+	const bool is_first = !end_ns;
+
+	if (!timer.it_value.tv_sec && !timer.it_value.tv_usec)
+		timer.it_value.tv_usec = 1;
+	end_ns = os_now_ns() + ns;
+	signal(SIGALRM, give_up);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	if (is_first)
+		start_watch();
+}

@@ -1,0 +1,103 @@
+#include <config.h>
+
+#include "unwind/cache.h"
+
+struct unwind_entry *unwind_cache;
+
+static uint64_t nr_found;
+
+/* ---- the tables ---- */
+
+static unwind_rule
+find(uintptr_t pc)
+{
+	struct unwind_object o;
+	struct unwind_row row;
+	enum unwind_kind kind = RULE_NONE;
+	const enum unwind_found found = unwind_find_object(pc, &o);
+
+	if (found == FOUND && unwind_find_row(&o, pc, &row))
+		return unwind_rule_of(&row, pc);
+	if (found == FOUND && unwind_is_trampoline(&o, pc + 1))
+		kind = RULE_TRAMPOLINE;
+	else if (found == FOUND_UNKNOWN)
+		kind = RULE_UNKNOWN;
+	return unwind_rule_make(kind, false, 0, 0, 0);
+}
+
+/* ---- the cache ---- */
+
+static bool
+is_free(const struct unwind_entry *e, uint64_t generation)
+{
+	return __atomic_load_n(&e->generation, __ATOMIC_RELAXED) != generation;
+}
+
+/*
+ * One that nobody needs, else either, by chance: so two that are needed in turns both stay now
+ * and then.
+ */
+static struct unwind_entry *
+choose(struct unwind_entry *e, uint64_t generation)
+{
+	if (is_free(e, generation))
+		return e;
+	return is_free(e + 1, generation) || (nr_found & 1) ? e + 1 : e;
+}
+
+/*
+ * Does nothing while another thread writes there, or this is a signal handler that has interrupted
+ * such a write.
+ */
+static void
+put(struct unwind_entry *set, uint64_t key, uint64_t generation, unwind_rule rule)
+{
+	struct unwind_entry *e = choose(set, generation);
+	uint64_t version = __atomic_load_n(&e->version, __ATOMIC_RELAXED);
+
+	if ((version & 1) ||
+		!__atomic_compare_exchange_n(&e->version, &version, version + 1, false,
+			__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&e->pc, key, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->generation, generation, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->rule, rule, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->version, version + 2, __ATOMIC_RELEASE);
+}
+
+unwind_rule __attribute__((noinline, cold))
+unwind_look_up(uintptr_t pc, bool is_exact, uint64_t generation)
+{
+	const uintptr_t key = pc - !is_exact;
+	const unwind_rule rule = find(key);
+
+	__atomic_store_n(&nr_found, nr_found + 1, __ATOMIC_RELAXED);
+	if (generation && unwind_rule_kind(rule) != RULE_UNKNOWN)
+		put(unwind_set_of(pc), key, generation, rule);
+	return rule;
+}
+
+bool
+unwind_start(const struct unwind_host *h)
+{
+	unwind_objects_start(h);
+	if (!unwind_cache)
+		unwind_cache = h->map(UNWIND_CACHE_ENTRIES * sizeof *unwind_cache);
+	return unwind_cache != NULL;
+}
+
+void
+unwind_read_status(struct unwind_status *ret)
+{
+	const struct unwind_status none = { 0 };
+
+	*ret = none;
+	unwind_objects_status(ret);
+	ret->nr_found = __atomic_load_n(&nr_found, __ATOMIC_RELAXED);
+	if (!unwind_cache)
+		return;
+	ret->cache_bytes = UNWIND_CACHE_ENTRIES * sizeof *unwind_cache;
+	for (unsigned int i = 0; i < UNWIND_CACHE_ENTRIES; i++)
+		ret->nr_rules += unwind_cache[i].generation != 0;
+}

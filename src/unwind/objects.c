@@ -1,0 +1,421 @@
+#include <config.h>
+
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+
+#include "unwind/unwind-priv.h"
+
+static struct unwind_host host;
+
+/* ---- one object ---- */
+
+static uintptr_t
+page_floor(uintptr_t at)
+{
+	return at & ~(uintptr_t)(host.page_bytes - 1);
+}
+
+static void
+add_span(struct unwind_object *o, uintptr_t bias, const ElfW(Phdr) * p)
+{
+	const uintptr_t start = page_floor(bias + p->p_vaddr);
+
+	/* Not p_memsz: what is behind the file's bytes is zeroes. */
+	if (o->nr_spans < UNWIND_NR_SPANS && (p->p_flags & PF_R))
+		o->span[o->nr_spans++] = (struct unwind_span){ (const uint8_t *)start,
+			(const uint8_t *)(bias + p->p_vaddr + p->p_filesz) };
+}
+
+bool
+unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs, size_t nr)
+{
+	const ElfW(Phdr) *p = phdrs;
+
+	ret->start = UINTPTR_MAX;
+	ret->end = 0;
+	ret->header = NULL;
+	ret->index = NULL;
+	ret->nr_index = 0;
+	ret->nr_spans = 0;
+	ret->is_permanent = false;
+	for (size_t i = 0; i < nr; i++) {
+		if (p[i].p_type == PT_GNU_EH_FRAME)
+			ret->header = (const uint8_t *)(bias + p[i].p_vaddr);
+		if (p[i].p_type != PT_LOAD)
+			continue;
+		add_span(ret, bias, &p[i]);
+		if (page_floor(bias + p[i].p_vaddr) < ret->start)
+			ret->start = page_floor(bias + p[i].p_vaddr);
+		if (bias + p[i].p_vaddr + p[i].p_memsz > ret->end)
+			ret->end = bias + p[i].p_vaddr + p[i].p_memsz;
+	}
+	return ret->start < ret->end;
+}
+
+/* The object whose ELF header is mapped at HEADER. Its program headers must be in the same page. */
+static bool
+init_from_header(struct unwind_object *ret, const void *header)
+{
+	const ElfW(Ehdr) *e = header;
+	const ElfW(Phdr) * p;
+	uintptr_t first = UINTPTR_MAX;
+	uint32_t magic;
+
+	__builtin_memcpy(&magic, e->e_ident, sizeof magic);
+	if (magic != 0x464c457f /* ELFMAG */ || e->e_phentsize != sizeof *p ||
+		e->e_phoff > host.page_bytes ||
+		e->e_phoff + e->e_phnum * sizeof *p > host.page_bytes)
+		return false;
+	p = (const void *)((uintptr_t)header + e->e_phoff);
+	for (int i = 0; i < e->e_phnum; i++)
+		if (p[i].p_type == PT_LOAD && p[i].p_vaddr < first)
+			first = page_floor(p[i].p_vaddr);
+	return first != UINTPTR_MAX &&
+		unwind_object_init(ret, (uintptr_t)header - first, p, e->e_phnum);
+}
+
+static bool
+object_has(const struct unwind_object *o, const void *at)
+{
+	return (uintptr_t)at >= o->start && (uintptr_t)at < o->end;
+}
+
+/* In one of the segments, as others may be mapped in the gaps. */
+static bool
+has_bytes(const struct unwind_object *o, uintptr_t at)
+{
+	for (uint32_t i = 0; i < o->nr_spans; i++)
+		if (at >= (uintptr_t)o->span[i].start && at < (uintptr_t)o->span[i].end)
+			return true;
+	return false;
+}
+
+/* ---- ld.so's counters ---- */
+
+/*
+ * Whether something was loaded or unloaded since, without a call: ld.so counts in struct
+ * rtld_global (sysdeps/generic/ldsodefs.h, glibc 2.17 to 2.43):
+ *
+ *	_dl_ns[0]	_ns_loaded, _ns_nloaded, ...	the first object, and how many there are
+ *	_dl_ns[1] to [15]
+ *	_dl_nns
+ *	_dl_load_lock
+ *	_dl_load_write_lock				held while dl_iterate_phdr() calls us
+ *	_dl_load_tls_lock				since 2.35
+ *	_dl_load_adds					how many have ever been loaded
+ *
+ * Both numbers together are never the same for two sets of objects: between two that are loaded
+ * objects become fewer. They are recognised by what they must be during such a call; where they
+ * are not, nothing is cached.
+ */
+static const uint64_t *nr_ever;
+static const uint32_t *nr_now;
+
+/* Without these: how often objects were noted anew. */
+static uint64_t nr_notes = 1;
+
+uint64_t
+unwind_generation(void)
+{
+	if (UNWIND_LIKELY(nr_ever && nr_now))
+		return __atomic_load_n(nr_ever, __ATOMIC_RELAXED) << 32 |
+			__atomic_load_n(nr_now, __ATOMIC_RELAXED);
+	return host.can_unload ? 0 : __atomic_load_n(&nr_notes, __ATOMIC_ACQUIRE);
+}
+
+/* A recursive mutex that is held once. Before 2.34 ld.so only counts while there are no threads. */
+static bool
+is_held(const char *at)
+{
+	uint32_t word[5]; /* lock, count, owner, users, kind */
+
+	__builtin_memcpy(word, at, sizeof word);
+	return word[1] == 1 && word[4] == PTHREAD_MUTEX_RECURSIVE;
+}
+
+static void
+find_counters(const char *start, const char *end, const struct dl_phdr_info *info,
+	const struct link_map *first)
+{
+	const size_t lock = sizeof(pthread_mutex_t);
+	const uint64_t nr = info->dlpi_adds - info->dlpi_subs;
+	const uint32_t *now = NULL;
+
+	for (const char *at = start; at + 3 * lock <= end; at += sizeof(uint64_t)) {
+		const uint64_t *word = (const void *)at;
+
+		if (!now && *word == (uintptr_t)first && (uint32_t)word[1] &&
+			(uint32_t)word[1] <= nr)
+			now = (const void *)&word[1];
+		if (!now || !is_held(at))
+			continue;
+		word = (const void *)(at + lock);
+		if (*word != info->dlpi_adds)
+			word = (const void *)(at + 2 * lock);
+		if (*word != info->dlpi_adds)
+			continue;
+		nr_now = now;
+		nr_ever = word;
+		return;
+	}
+}
+
+static const struct r_debug *
+debug_of(const struct dl_phdr_info *info)
+{
+	const ElfW(Dyn) *d = NULL;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_DEBUG)
+			return (const void *)(uintptr_t)d->d_un.d_ptr;
+	return NULL;
+}
+
+/* INFO is ld.so: look in what it can write to. */
+static void
+search_loader(const struct dl_phdr_info *info, const struct link_map *first)
+{
+	for (int i = 0; i < info->dlpi_phnum && !nr_ever; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const char *start = (const char *)(info->dlpi_addr + p->p_vaddr);
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_W))
+			find_counters((const char *)(((uintptr_t)start + 7) & ~(uintptr_t)7),
+				start + p->p_memsz, info, first);
+	}
+}
+
+/* ---- the table of noted objects ---- */
+
+/* The first that is noted. It is never unloaded. */
+static struct unwind_object program;
+
+static struct {
+	uint32_t is_noting;
+	uint32_t version; /* odd while V changes */
+	uint32_t nr, capacity;
+	uint64_t generation, bytes;
+	struct unwind_object *v;
+} table;
+
+/* A pass over the objects. */
+struct pass {
+	uint32_t nr;
+	bool is_filling;
+	const struct r_debug *debug;
+};
+
+static void
+note(struct pass *pass, const struct unwind_object *o)
+{
+	if (pass->is_filling && pass->nr < table.capacity) {
+		table.v[pass->nr] = *o;
+		/* The program, ld.so, libc, and this. */
+		table.v[pass->nr].is_permanent = pass->nr == 0 || !host.can_unload ||
+			object_has(o, (const void *)(uintptr_t)&unwind_generation) ||
+			object_has(o, (const void *)(uintptr_t)host.iterate) ||
+			(pass->debug && object_has(o, (const void *)pass->debug->r_ldbase));
+	}
+	pass->nr++;
+}
+
+static int
+note_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct pass *pass = arg;
+	struct unwind_object o;
+
+	if (!pass->nr)
+		pass->debug = debug_of(info);
+	if (unwind_object_init(&o, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum)) {
+		if (!pass->nr && !program.nr_spans)
+			program = o;
+		if (!nr_ever && host.can_unload && pass->debug &&
+			object_has(&o, (const void *)pass->debug->r_ldbase) &&
+			size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+			search_loader(info, pass->debug->r_map);
+		note(pass, &o);
+	}
+	return 0;
+}
+
+/* The one index that is made: of a program that is linked statically. */
+static struct unwind_object indexed;
+
+static void
+note_image(struct pass *pass, const struct unwind_image *image)
+{
+	struct unwind_object o;
+
+	if (!init_from_header(&o, image->header))
+		return;
+	if (!o.header && image->frames && !indexed.nr_index) {
+		indexed = o;
+		unwind_index_make(&indexed, image->frames, image->frames_bytes, host.map);
+	}
+	if (!o.header && o.start == indexed.start) {
+		o.index = indexed.index;
+		o.nr_index = indexed.nr_index;
+	}
+	note(pass, &o);
+}
+
+static uint32_t
+go_over_objects(bool is_filling)
+{
+	struct pass pass = { .is_filling = is_filling };
+
+	if (host.iterate)
+		host.iterate(note_object, &pass);
+	for (size_t i = 0; !host.iterate && i < host.nr_images; i++)
+		note_image(&pass, &host.image[i]);
+	return pass.nr;
+}
+
+/* Room for NR objects and some that may come meanwhile. */
+static bool
+reserve(uint32_t nr)
+{
+	const size_t bytes = 2 * (size_t)nr * sizeof *table.v;
+	struct unwind_object *v;
+
+	if (nr <= table.capacity)
+		return true;
+	v = host.map(bytes);
+	if (!v)
+		return false;
+	/*
+	 * A hook may be reading the old one: it stays. There are twice as many each time, so it
+	 * is no more in all.
+	 */
+	table.v = v;
+	table.capacity = 2 * nr;
+	table.bytes += bytes;
+	return true;
+}
+
+void
+unwind_note_objects(void)
+{
+	uint32_t nr;
+
+	if (__atomic_exchange_n(&table.is_noting, 1, __ATOMIC_ACQUIRE))
+		return;
+	nr = go_over_objects(false);
+	if (!host.find_object) {
+		__atomic_store_n(&table.version, table.version + 1, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		table.generation = unwind_generation();
+		nr = reserve(nr) ? go_over_objects(true) : 0;
+		table.nr = nr < table.capacity ? nr : table.capacity;
+		__atomic_store_n(&nr_notes, nr_notes + 1, __ATOMIC_RELEASE);
+		if (!host.can_unload)
+			table.generation = nr_notes;
+		__atomic_store_n(&table.version, table.version + 1, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&table.is_noting, 0, __ATOMIC_RELEASE);
+}
+
+void
+unwind_begin_child(void)
+{
+	__atomic_store_n(&table.is_noting, 0, __ATOMIC_RELEASE);
+	if (!(table.version & 1))
+		return;
+	table.nr = 0;
+	table.generation = UINT64_MAX; /* not that of now: objects are unknown, not absent */
+	__atomic_store_n(&table.version, table.version + 1, __ATOMIC_RELEASE);
+}
+
+void
+unwind_objects_start(const struct unwind_host *h)
+{
+	host = *h;
+	unwind_note_objects();
+}
+
+void
+unwind_objects_status(struct unwind_status *ret)
+{
+	ret->objects_bytes = table.bytes;
+	ret->nr_objects = table.nr;
+	ret->is_cached = unwind_generation() != 0;
+}
+
+/* ---- finding ---- */
+
+static enum unwind_found
+find_noted(uintptr_t pc, struct unwind_object *ret)
+{
+	const uint32_t version = __atomic_load_n(&table.version, __ATOMIC_ACQUIRE);
+	enum unwind_found found;
+	const struct unwind_object *v = table.v;
+	const uint32_t nr = table.nr;
+
+	if (version & 1)
+		return FOUND_UNKNOWN;
+	found = table.generation == unwind_generation() ? FOUND_NONE : FOUND_UNKNOWN;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!has_bytes(&v[i], pc))
+			continue;
+		*ret = v[i];
+		if (found == FOUND_NONE || ret->is_permanent)
+			found = FOUND;
+		break;
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&table.version, __ATOMIC_RELAXED) == version ? found : FOUND_UNKNOWN;
+}
+
+/* struct dl_find_object of <link.h>, which older releases of glibc do not have. */
+struct found_object {
+	uint64_t flags;
+	void *start, *end;
+	struct link_map *map;
+	void *header; /* PT_GNU_EH_FRAME */
+	uint64_t reserved[8];
+};
+
+static bool
+ask(uintptr_t at, struct found_object *ret)
+{
+	return host.find_object((void *)at, (struct dl_find_object *)(void *)ret) == 0;
+}
+
+/*
+ * Read the object that ld.so found from the ELF header at its start. If there is a gap between its
+ * segments, each is found separately (glibc: elf/dl-find_object.c, l_contiguous); then the header
+ * is in another one.
+ */
+static bool
+init_from_found(struct unwind_object *ret, const struct found_object *found)
+{
+	struct found_object first;
+
+	if (init_from_header(ret, found->start))
+		return true;
+	return ask(found->map->l_addr, &first) && first.map == found->map &&
+		first.start == (void *)found->map->l_addr && init_from_header(ret, first.start);
+}
+
+enum unwind_found
+unwind_find_object(uintptr_t pc, struct unwind_object *ret)
+{
+	struct found_object found;
+
+	if (!host.find_object)
+		return find_noted(pc, ret);
+	if (has_bytes(&program, pc)) {
+		*ret = program;
+		return FOUND;
+	}
+	if (!ask(pc, &found))
+		return FOUND_NONE;
+	if (!init_from_found(ret, &found))
+		unwind_object_init(ret, 0, NULL, 0);
+	return FOUND;
+}

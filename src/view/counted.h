@@ -1,0 +1,30 @@
+/*
+ * counted: what the agent has counted in a process, for people and as JSON.
+ */
+#ifndef MEMDIAG_VIEW_COUNTED_H
+#define MEMDIAG_VIEW_COUNTED_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "agentctl/sampler-memory.h"
+#include "ui/ui.h"
+#include "wire/wire.h"
+
+/* The lines about all threads together: of S, a copy, which comes to SUM. */
+void counted_print(const struct wire_segment *s, const struct wire_totals *sum,
+	const struct ui_options *opt, FILE *f);
+/* Explain the mark of approximate numbers, if there are any. */
+void counted_print_legend(uint32_t nr_doubtful, FILE *f);
+/* The same for calls that are not counted. */
+void counted_print_unhooked(const struct wire_segment *s, FILE *f);
+/* The same into the object DATA. */
+int counted_to_json(
+	const struct wire_segment *s, const struct wire_totals *sum, json_t *data, struct err *e);
+
+/* The memory of the sampler; no line, and null, if nothing was ever sampled. */
+void counted_print_sampler(const struct sampler_memory *m, const struct ui_options *opt, FILE *f);
+json_t *counted_sampler_to_json(const struct sampler_memory *m);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * diff: what 'memdiag diff' prints.
+ */
+#ifndef MEMDIAG_VIEW_DIFF_H
+#define MEMDIAG_VIEW_DIFF_H
+
+#include "diff/pair.h"
+#include "ui/ui.h"
+
+/*
+ * Print what grew in P, as tables of at most LIMIT lines each (0: no limit), or as JSON.  0, or -1
+ * with E.
+ */
+int diff_show_text(struct ui_output *out, const struct ui_options *ui, const struct saved_pair *p,
+	size_t limit, struct err *e);
+int diff_show_json(struct ui_output *out, const struct saved_pair *p, struct err *e);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * family: the processes of one `memdiag run --follow-children`, for people and as JSON.
+ */
+#ifndef MEMDIAG_VIEW_FAMILY_H
+#define MEMDIAG_VIEW_FAMILY_H
+
+#include <jansson.h>
+
+#include "agentctl/agentctl.h"
+#include "ui/ui.h"
+
+/* A line about all together. */
+void family_print_sum(const struct family *f, const struct ui_options *opt, FILE *to);
+/* A table of at most MAX_ROWS of them, 0: all; OPTION is the one that shows all. */
+int family_print(const struct family *f, const struct ui_options *opt, struct ui_output *out,
+	size_t max_rows, const char *option, struct err *e);
+/* The same, and all of them, into the object DATA. */
+int family_to_json(const struct family *f, json_t *data, struct err *e);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * heap: what 'memdiag heap' prints of the heaps that were read.
+ */
+#ifndef MEMDIAG_VIEW_HEAP_H
+#define MEMDIAG_VIEW_HEAP_H
+
+#include "account/checks.h"
+#include "account/mmapped.h"
+#include "account/totals.h"
+#include "ask/heap.h"
+#include "heap/heap.h"
+#include "os/os.h"
+#include "ui/ui.h"
+#include "ui/warnings.h"
+#include "verdict/verdict.h"
+
+/* Tables that are printed below the summary. */
+enum heap_view {
+	HEAP_ARENAS = 1,
+	HEAP_HISTOGRAM = 2,
+	HEAP_FREE = 4,
+	HEAP_THREADS = 8,
+	HEAP_PINS = 16,
+	HEAP_PAGES = 32,
+	HEAP_MMAPPED = 64,
+};
+
+/* The data to print. */
+struct heap_report {
+	const struct target *t;
+	const char *core;		/* the file it was read from, or NULL */
+	const struct os_status *status; /* NULL: not known, of a core */
+	const struct heap *h;
+	const struct heap_mmapped *mmapped;
+	const struct checks *checks;
+	const struct arenas *arenas; /* not NULL: the layout is unknown, and H is empty */
+	unsigned int views;	     /* of enum heap_view */
+	size_t limit;		     /* of lines in each table; 0: none */
+	const struct verdict *verdict;
+	size_t nr_verdicts;
+	const struct warnings *warnings;
+};
+
+/* heap.c */
+
+/*
+ * All of S, which must outlive the report, with the tables of VIEWS (enum heap_view), of at most
+ * LIMIT lines each; 0: no limit.
+ */
+struct heap_report heap_report_of(const struct heap_answer *s, unsigned int views, size_t limit);
+/* The document that malloc_info() would write.  0, or -1 with E if S has no heaps. */
+int heap_print_xml(const struct heap_answer *s, struct ui_output *out, struct err *e);
+
+/* heap-text.c: 0, or -1 with E */
+int heap_show_text(struct ui_output *out, const struct ui_options *ui,
+	const struct heap_report *report, struct err *e);
+/* heap-json.c: the document, the caller's; NULL with E. */
+json_t *heap_to_json(const struct heap_report *report, struct err *e);
+
+#endif

@@ -1,0 +1,409 @@
+/* 'memdiag maps' for people. */
+#include <config.h>
+
+#include "view/maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/sums.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "os/machine.h"
+#include "view/growth.h"
+
+#define BAR_WIDTH 24
+
+struct shower {
+	struct ui_output *out;
+	const struct ui_options *ui;
+	const struct maps_report *r;
+	const struct space *s; /* of the report */
+	struct ui_table *table;
+	bool has_rss, has_hugetlb, has_bar;
+	bool has_guess; /* in a row that was shown */
+	size_t nr_more; /* groups that were not shown */
+	struct err *e;
+	bool failed; /* E says why */
+};
+
+/* ---- cells ---- */
+
+static void
+column(struct shower *sh, const char *name, bool is_right)
+{
+	if (!sh->failed && ui_table_column(sh->table, name, is_right, sh->e) < 0)
+		sh->failed = true;
+}
+
+static void
+row(struct shower *sh)
+{
+	if (!sh->failed && ui_table_row(sh->table, sh->e) < 0)
+		sh->failed = true;
+}
+
+static void
+cell(struct shower *sh, const char *text)
+{
+	if (!sh->failed && ui_table_cell(sh->table, text, sh->e) < 0)
+		sh->failed = true;
+}
+
+/* A name; SH notes whether one of them was a guess. */
+static void
+name_cell(struct shower *sh, const char *text, enum confidence confidence)
+{
+	bool is_guess = confidence == CONFIDENCE_GUESS;
+
+	sh->has_guess |= is_guess;
+	if (!sh->failed && ui_table_cell_marked(sh->table, text, is_guess, sh->e) < 0)
+		sh->failed = true;
+}
+
+static void
+size_cell(struct shower *sh, uint64_t bytes, bool is_known)
+{
+	char text[32];
+
+	cell(sh, is_known ? ui_size(sh->ui, bytes, text, sizeof text) : "?");
+}
+
+/* Only threads have one. */
+static void
+unused_cell(struct shower *sh, const struct row *r)
+{
+	if (r->has_unused)
+		size_cell(sh, r->unused_bytes, rows_know_unused(sh->s));
+	else
+		cell(sh, "-");
+}
+
+/* ---- the table ---- */
+
+static void
+number_columns(struct shower *sh)
+{
+	column(sh, "VIRT", true);
+	column(sh, "RSS", true);
+	if (sh->r->by == BY_THREAD)
+		column(sh, "UNUSED", true);
+	column(sh, "SWAP", true);
+	if (sh->has_hugetlb)
+		column(sh, "HUGETLB", true);
+	for (int x = 0; x < NR_EXTRAS; x++)
+		if (sh->r->extras & 1U << x)
+			column(sh, extra_columns[x].title, true);
+}
+
+static void
+number_cells(struct shower *sh, const struct row *r)
+{
+	size_cell(sh, r->sum.size_bytes, true);
+	size_cell(sh, r->sum.rss_bytes, sh->has_rss);
+	if (sh->r->by == BY_THREAD)
+		unused_cell(sh, r);
+	size_cell(sh, r->sum.swap_bytes, sh->has_rss);
+	if (sh->has_hugetlb)
+		size_cell(sh, r->sum.hugetlb_bytes, sh->has_rss);
+	for (int x = 0; x < NR_EXTRAS; x++)
+		if (sh->r->extras & 1U << x)
+			size_cell(sh, r->sum.extra_bytes[x], extra_is_known(sh->s, (enum extra)x));
+}
+
+static void
+count_cell(struct shower *sh, uint64_t count)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%" PRIu64, count);
+	cell(sh, text);
+}
+
+/* Paths can be long: they go last, where a terminal cuts them. */
+static bool
+is_name_last(const struct shower *sh)
+{
+	return sh->r->by == BY_OBJECT;
+}
+
+static void
+columns(struct shower *sh)
+{
+	static const char *const title[NR_BY] = { "CLASS", "OBJECT", "ARENA", "THREAD" };
+
+	if (!is_name_last(sh))
+		column(sh, title[sh->r->by], false);
+	number_columns(sh);
+	column(sh, "COUNT", true);
+	if (is_name_last(sh))
+		column(sh, title[sh->r->by], false);
+	else if (sh->has_bar)
+		column(sh, "", false);
+}
+
+/* The share of R in the whole, by the column that is sorted by. */
+static double
+share(const struct shower *sh, const struct row *r)
+{
+	bool by_virt = sh->r->sort == SORT_VIRT || !sh->has_rss;
+	uint64_t part = by_virt ? r->sum.size_bytes : r->sum.rss_bytes;
+	uint64_t whole = by_virt ? sh->s->totals.virt_bytes : sh->s->totals.rss_bytes;
+
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static void
+group_row(struct shower *sh, const struct row *r)
+{
+	bool is_part = r->parent != NO_PARENT;
+	char bar[BAR_WIDTH + 1];
+	auto_free char *name = NULL;
+
+	if (asprintf(&name, "%s%s", is_part ? "  " : "", leaf_label(r->name)) < 0)
+		name = NULL;
+	row(sh);
+	if (!is_name_last(sh))
+		name_cell(sh, name ? name : "?", r->confidence);
+	number_cells(sh, r);
+	count_cell(sh, r->sum.nr);
+	if (is_name_last(sh))
+		name_cell(sh, name ? name : "?", r->confidence);
+	else if (sh->has_bar)
+		cell(sh, is_part ? "" : ui_bar(share(sh, r), BAR_WIDTH, bar, sizeof bar));
+}
+
+static void
+total_row(struct shower *sh)
+{
+	struct row total = row_of_all(sh->s, sh->r->selection);
+	bool has_bar = sh->has_bar;
+
+	total.confidence = CONFIDENCE_EXACT; /* the guess is where it is shared out */
+	sh->has_bar = false;
+	group_row(sh, &total);
+	sh->has_bar = has_bar;
+}
+
+/* A group of one part needs no second line to say so. */
+static bool
+is_only_part(const struct rows *rows, const struct row *r)
+{
+	return r->parent != NO_PARENT && rows->v[r->parent].sum.nr == r->sum.nr;
+}
+
+static void
+all_rows(struct shower *sh)
+{
+	const struct rows *rows = sh->r->rows;
+	size_t tops = 0;
+
+	for (size_t i = 0; i < rows->nr; i++) {
+		const struct row *r = sh->r->order[i];
+
+		tops += r->parent == NO_PARENT;
+		if (sh->r->limit && tops > sh->r->limit)
+			sh->nr_more += r->parent == NO_PARENT;
+		else if (!is_only_part(rows, r))
+			group_row(sh, r);
+	}
+	total_row(sh);
+}
+
+/* ---- around the table ---- */
+
+static void
+head(struct ui_output *out, const struct ui_options *ui, const struct target *t,
+	const struct os_status *s)
+{
+	char virt[32], rss[32], swap[32];
+
+	fprintf(out->f, "%s %d  VIRT %s  RSS %s  swap %s\n", t->comm, t->pid,
+		ui_size(ui, s->vm_size_bytes, virt, sizeof virt),
+		ui_size(ui, s->vm_rss_bytes, rss, sizeof rss),
+		ui_size(ui, s->vm_swap_bytes, swap, sizeof swap));
+}
+
+void
+maps_selection_text(FILE *f, const struct selection *sel)
+{
+	const char *comma = "Only ";
+	char text[256];
+
+	for (size_t i = 0; i < sel->classes.nr; i++, comma = ", ")
+		fprintf(f, "%s%s", comma, text_printable(sel->classes.v[i], text, sizeof text));
+	if (sel->object)
+		fprintf(f, "%sobjects called %s", comma[0] == ',' ? " in " : comma,
+			text_printable(sel->object, text, sizeof text));
+	if (sel->has_range)
+		fprintf(f, "%s%" PRIx64 "-%" PRIx64,
+			comma[0] == ',' || sel->object ? " within " : comma, sel->start.v,
+			sel->end.v);
+	if (!selection_is_all(sel))
+		fputs(":\n", f);
+}
+
+/* Names of those that are equal in one line, each of the others in one of its own. */
+static void
+identities(const struct shower *sh)
+{
+	struct identity id[NR_IDENTITIES];
+	size_t nr = space_identities(sh->s, id);
+	const char *comma = "Equal to the kernel's own: ";
+	FILE *f = sh->out->f;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!id[i].explained_by) {
+			fprintf(f, "%s%s", comma, id[i].name);
+			comma = ", ";
+		}
+	if (strcmp(comma, ", ") == 0)
+		fputc('\n', f);
+	for (size_t i = 0; i < nr; i++) {
+		char change[32];
+
+		if (id[i].explained_by)
+			fprintf(f, "Not equal to %s: %s (%s)\n", id[i].name,
+				ui_size_change(sh->ui,
+					(int64_t)(id[i].ours_bytes - id[i].kernel_bytes), change,
+					sizeof change),
+				id[i].explained_by);
+	}
+}
+
+/* More of them go to --json. */
+#define REPEATS_SHOWN 3
+
+/* Files that are mapped more than once: no sum is wrong, but it is not what it seems. */
+static void
+print_repeats(const struct shower *sh)
+{
+	const struct repeats *r = sh->r->repeats;
+
+	for (size_t i = 0; i < r->nr && i < REPEATS_SHOWN; i++) {
+		const struct repeat *repeat = &r->v[i];
+		char virt[32], rss[32], path[256];
+
+		ui_size(sh->ui, repeat->virt_bytes, virt, sizeof virt);
+		ui_size(sh->ui, repeat->rss_bytes, rss, sizeof rss);
+		text_printable(repeat->path, path, sizeof path);
+		fprintf(sh->out->f,
+			"Mapped more than once: %s of VIRT, at most %s of "
+			"RSS: %s\n",
+			virt, sh->has_rss ? rss : "?", path);
+	}
+	if (r->nr > REPEATS_SHOWN)
+		fprintf(sh->out->f, "and %zu more files; --json lists all\n",
+			r->nr - REPEATS_SHOWN);
+}
+
+/* The memory of another malloc. */
+static void
+other_malloc(const struct shower *sh)
+{
+	const struct object *o = sh->s->malloc_object;
+	const char *name = o ? object_allocator(o) : NULL;
+	char path[256];
+
+	if (o && !o->is_libc)
+		fprintf(sh->out->f,
+			"malloc is %s%s%s%s: its memory is in anon and heap, among the "
+			"program's own.\n",
+			name ? name : "", name ? "'s (" : "",
+			text_printable(o->path, path, sizeof path), name ? ")" : "");
+}
+
+static void
+foot(const struct shower *sh)
+{
+	char tables[32], huge[32];
+
+	fprintf(sh->out->f, "\nPage tables %s, not in RSS",
+		ui_size(sh->ui, sh->s->after.vm_pte_bytes, tables, sizeof tables));
+	if (sh->s->totals.huge_bytes)
+		fprintf(sh->out->f, "; transparent huge pages %s of RSS",
+			ui_size(sh->ui, sh->s->totals.huge_bytes, huge, sizeof huge));
+	fprintf(sh->out->f, "; %" PRIu64 " of ", space_nr_mappings(sh->s));
+	if (os_max_mappings())
+		fprintf(sh->out->f, "%" PRIu64 " mappings.\n", os_max_mappings());
+	else
+		fputs("? mappings.\n", sh->out->f);
+	other_malloc(sh);
+	print_repeats(sh);
+	identities(sh);
+}
+
+static int
+rows_table(struct shower *sh)
+{
+	if (sh->r->by == BY_MAPPING) {
+		maps_show_mappings(sh->out, sh->ui, sh->r);
+		return 0;
+	}
+	columns(sh);
+	all_rows(sh);
+	if (sh->failed || ui_table_print(sh->table, sh->e) < 0)
+		return -1;
+	ui_print_more(sh->out->f, sh->nr_more);
+	if (sh->has_guess)
+		fputs(UI_GUESS_LEGEND, sh->out->f);
+	return 0;
+}
+
+static int
+growth_table(struct shower *sh)
+{
+	const struct growth *g = sh->r->growth;
+	bool is_any = growth_is_any(g), is_missing;
+
+	if (is_any && growth_print(g, sh->out, sh->ui, sh->r->limit, sh->e) < 0)
+		return -1;
+	is_missing = growth_print_missing(g, sh->out->f);
+	if (!is_any)
+		fputs(is_missing ? "Nothing else changed.\n" : "Nothing changed.\n", sh->out->f);
+	return 0;
+}
+
+int
+maps_show_text(struct ui_output *out, const struct ui_options *ui, const struct maps_report *report,
+	struct err *e)
+{
+	auto_table struct ui_table *table = ui_table_new(out);
+	const struct space *s = report->s;
+	struct shower sh = {
+		.out = out,
+		.ui = ui,
+		.r = report,
+		.s = s,
+		.table = table,
+		.e = e,
+		.has_rss = s->rss_from != SPACE_RSS_NONE,
+		.has_hugetlb = s->totals.hugetlb_bytes != 0,
+		.has_bar = out->is_terminal && (report->by == BY_CLASS || report->by == BY_ARENA),
+	};
+
+	if (!table)
+		return err_set(e, ENOMEM, "cannot make a table");
+	head(out, ui, report->t, &s->after);
+	maps_selection_text(out->f, report->selection);
+	if ((report->growth ? growth_table(&sh) : rows_table(&sh)) < 0)
+		return -1;
+	foot(&sh);
+	return 0;
+}
+
+void
+maps_totals_text(struct ui_output *out, const struct ui_options *ui, const struct target *t,
+	const struct os_status *s)
+{
+	char anon[32], file[32], shmem[32], tables[32];
+
+	head(out, ui, t, s);
+	fprintf(out->f,
+		"RSS: anonymous %s, files %s, shared memory %s.  Page tables %s, not in RSS.\n",
+		ui_size(ui, s->rss_anon_bytes, anon, sizeof anon),
+		ui_size(ui, s->rss_file_bytes, file, sizeof file),
+		ui_size(ui, s->rss_shmem_bytes, shmem, sizeof shmem),
+		ui_size(ui, s->vm_pte_bytes, tables, sizeof tables));
+}

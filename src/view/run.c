@@ -1,0 +1,124 @@
+#include <config.h>
+
+#include "view/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/wait.h>
+
+#include "base/text.h"
+#include "view/counted.h"
+#include "view/family.h"
+
+#define MAX_PROCESS_ROWS 16
+
+/*
+ * The part of the RSS peak that was not counted, if it is more than a program, its libraries and
+ * their data take: then the limit did not cover all of it.  0: less than that.
+ */
+#define USUAL_UNCOUNTED_BYTES (UINT64_C(128) << 20)
+
+static uint64_t
+uncounted_bytes(const struct run_report *r)
+{
+	const uint64_t rss = r->end->max_rss_bytes, peak = r->sum.peak_bytes;
+
+	return rss > peak + peak / 2 + USUAL_UNCOUNTED_BYTES ? rss - peak : 0;
+}
+
+static void
+print_uncounted(const struct run_report *r, const struct ui_options *opt, FILE *f)
+{
+	const uint64_t bytes = uncounted_bytes(r);
+
+	if (bytes)
+		fprintf(f,
+			"memdiag: %s of the RSS peak were not counted: files, stacks, System V "
+			"shared memory, "
+			"other processes that it started, or memory that it got by its own system "
+			"calls\n",
+			UI_SIZE(opt, bytes));
+}
+
+/* The bytes counted in blocks, and in mappings. */
+static void
+print_live(const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
+{
+	const uint64_t blocks_bytes =
+		sum->live_bytes > sum->mapped_bytes ? sum->live_bytes - sum->mapped_bytes : 0;
+
+	fprintf(f, "%s in %" PRIu64 " blocks", UI_SIZE(opt, blocks_bytes), sum->nr_live);
+	if (sum->mapped_bytes)
+		fprintf(f, " and %s mapped", UI_SIZE(opt, sum->mapped_bytes));
+}
+
+int
+run_print_text(const struct run_report *r, const struct ui_options *opt, struct ui_output *out,
+	struct err *e)
+{
+	const struct wire_totals *sum = &r->sum;
+	char shown[300], elapsed[32];
+	FILE *f = out->f;
+
+	fprintf(f, "memdiag: %s: ", text_printable(r->program, shown, sizeof shown));
+	if (!r->counted) {
+		fputs("was not counted: the agent did not start in it\n", f);
+		return 0;
+	}
+	fprintf(f, "peak %s, at the end ", UI_SIZE(opt, sum->peak_bytes));
+	print_live(sum, opt, f);
+	fprintf(f, ", %" PRIu64 " blocks allocated", sum->nr_allocated);
+	if (r->counted->nr_refused)
+		fprintf(f, ", %" PRIu64 " call%s refused", r->counted->nr_refused,
+			r->counted->nr_refused == 1 ? "" : "s");
+	fprintf(f, "; RSS peak of the largest process %s, %s\n",
+		UI_SIZE(opt, r->end->max_rss_bytes),
+		ui_duration(r->end->elapsed_ns, elapsed, sizeof elapsed));
+	print_uncounted(r, opt, f);
+	if (r->counted->has_unhooked)
+		fputs("memdiag: ", f);
+	counted_print_unhooked(r->counted, f);
+	if (opt->verbose)
+		counted_print(r->counted, sum, opt, f);
+	if (!r->family || (r->family->nr < 2 && !r->has_limit_for_all))
+		return 0;
+	fputs("memdiag: ", f);
+	family_print_sum(r->family, opt, f);
+	return family_print(r->family, opt, out, opt->verbose ? 0 : MAX_PROCESS_ROWS, "-v", e);
+}
+
+/* How the program ended. */
+static json_t *
+end_json(const struct run_report *r)
+{
+	const struct os_end *end = r->end;
+	const int status = end->status;
+
+	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "program",
+		ui_json_string(r->program), "exit_status",
+		WIFEXITED(status) ? json_integer(WEXITSTATUS(status)) : json_null(), "signal",
+		WIFSIGNALED(status) ? json_integer(WTERMSIG(status)) : json_null(), "elapsed_ns",
+		(json_int_t)end->elapsed_ns, "user_ns", (json_int_t)end->user_ns, "system_ns",
+		(json_int_t)end->system_ns, "max_rss_bytes", (json_int_t)end->max_rss_bytes);
+}
+
+json_t *
+run_to_json(const struct run_report *r, struct err *e)
+{
+	json_auto_t *document = ui_json_new("run", NULL);
+	json_t *data = json_object_get(document, "data");
+
+	if (json_object_update_new(data, end_json(r)) < 0) {
+		err_set(e, ENOMEM, "cannot write JSON");
+		return NULL;
+	}
+	if (!r->counted)
+		ui_json_warn(document, true, "not counted: the agent did not start in it");
+	else if (counted_to_json(r->counted, &r->sum, data, e) < 0)
+		return NULL;
+	if (r->counted && uncounted_bytes(r))
+		ui_json_warn(document, false, "much of the RSS peak was not counted");
+	if (r->family && family_to_json(r->family, data, e) < 0)
+		return NULL;
+	return json_incref(document);
+}

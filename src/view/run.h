@@ -1,0 +1,30 @@
+/*
+ * run: what 'memdiag run' prints when the program has ended.
+ */
+#ifndef MEMDIAG_VIEW_RUN_H
+#define MEMDIAG_VIEW_RUN_H
+
+#include <jansson.h>
+
+#include "agentctl/agentctl.h"
+#include "os/self.h"
+#include "ui/ui.h"
+#include "wire/wire.h"
+
+/* The data to print. */
+struct run_report {
+	const char *program;
+	const struct os_end *end;
+	const struct wire_segment *counted; /* NULL: the agent did not start in it */
+	struct wire_totals sum;		    /* of COUNTED */
+	const struct family *family;	    /* NULL: children were not followed */
+	bool has_limit_for_all;
+};
+
+/* A line for people, and a table of the processes if there were several.  0, or -1 with E. */
+int run_print_text(const struct run_report *r, const struct ui_options *opt, struct ui_output *out,
+	struct err *e);
+/* The document, the caller's; NULL with E. */
+json_t *run_to_json(const struct run_report *r, struct err *e);
+
+#endif
