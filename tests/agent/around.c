@@ -1,7 +1,7 @@
 /*
- * around [LIBRARY [past]]: what MemTracer forbids, and calls that come before or beside the usual ones.
- * LIBRARY allocates in an IFUNC resolver and a constructor.  With "past" also blocks that are not the
- * agent's, where requested bytes are counted and malloc is glibc's.
+ * around [LIBRARY [past]]: what MemTracer forbids, and calls that come before or beside the usual
+ * ones.  LIBRARY allocates in an IFUNC resolver and a constructor.  With "past" also blocks that
+ * are not the agent's, where requested bytes are counted and malloc is glibc's.
  */
 #include "count.h"
 
@@ -32,19 +32,19 @@ try_forbidden(void)
 }
 
 /*
- * A block that was got past the agent, where one of the agent's had been: it counts for what is usable,
- * not for what the other one was.
+ * A block that was got past the agent, where one of the agent's had been: it counts for what is
+ * usable, not for what the other one was.
  */
 static void
 try_past(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-	void *volatile keep = malloc(10000);	/* the sum is never told to be less than 0 */
+	void *volatile keep = malloc(10000); /* the sum is never reported as less than 0 */
 	void *volatile p;
 	void *(*of_libc)(size_t);
 	long usable;
 
-	*(void **)&of_libc = dlsym(libc, "malloc");
+	of_libc = (void *(*)(size_t))dlsym(libc, "malloc");
 	p = malloc(501);
 	usable = (long)((((size_t *)p)[-1] & ~(size_t)7) - sizeof(size_t));
 	free(p);
@@ -67,7 +67,7 @@ load_library(void *name)
 		handle = dlopen(name, RTLD_NOW | (i % 2 ? RTLD_DEEPBIND : 0));
 		if (!handle)
 			return dlerror();
-		*(void **)&fn = dlsym(handle, "early_answer");
+		fn = (int (*)(void))dlsym(handle, "early_answer");
 		if (!fn || fn() != 42 || dlclose(handle) != 0)
 			return (void *)"it does not answer";
 		take_and_free(100);

@@ -1,6 +1,6 @@
 /*
- * A library that wants memory in handlers around fork(), and has announced them before anybody called
- * malloc: so they come in between the agent's.
+ * A library that wants memory in handlers around fork(), and has announced them before anybody
+ * called malloc: so they come in between the agent's.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
- * count: what the tests of the agent share.  They run with the agent preloaded, and ask it what it has
- * counted.
+ * count: what the tests of the agent share.  They run with the agent preloaded, and ask it what it
+ * has counted.
  */
 #ifndef MEMDIAG_TESTS_COUNT_H
 #define MEMDIAG_TESTS_COUNT_H
 
-#define _GNU_SOURCE 1	/* so include this first */
+#define _GNU_SOURCE 1 /* so include this first */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -19,14 +19,17 @@
 #define MEMDIAG_WEAK __attribute__((weak))
 #include "memdiag.h"
 #include "tap.h"
+#include "wire/sites.h"
 #include "wire/wire.h"
 
 extern struct wire_segment *memdiag_agent_segment __attribute__((weak));
+/* The sites of a profile; NULL if none is taken. */
+extern struct wire_sites *memdiag_agent_sites __attribute__((weak));
 
 /* So that no call is left out because nobody uses the block. */
 static void *volatile block;
 
-/* What a compiler leaves out when it is written as free(malloc(n)). */
+/* Allocate and free: a compiler leaves out free(malloc(n)). */
 static inline void
 take_and_free(size_t size)
 {

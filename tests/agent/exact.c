@@ -19,7 +19,7 @@ WEAK void cfree(void *);
 WEAK void free_sized(void *, size_t);
 WEAK void free_aligned_sized(void *, size_t, size_t);
 
-/* What BLOCK of SIZE must count for. */
+/* The bytes that BLOCK of SIZE must count for. */
 static long
 worth(size_t size)
 {
@@ -33,6 +33,16 @@ is_aligned(size_t size)
 	return (uintptr_t)block % (is_other && size < 16 ? 8 : 16) == 0;
 }
 
+/* Its first and its last bytes: to touch all of a large one takes longer than all the rest. */
+static void
+fill(void)
+{
+	const size_t size = malloc_usable_size(block), some = size < 200000 ? size : 200000;
+
+	memset(block, 0x5a, some);
+	memset((char *)block + size - some, 0x5a, some);
+}
+
 #define TAKE(size, call) TAKE_AND_GIVE(size, call, free(block))
 #define TAKE_AND_GIVE(size, call, give)                                                            \
 	do {                                                                                       \
@@ -42,7 +52,7 @@ is_aligned(size_t size)
 		snprintf(what, sizeof what, "%s of %zu", #call, (size_t)(size));                   \
 		counted(worth(size), what);                                                        \
 		ok(is_aligned(size), "%s is aligned", what);                                       \
-		memset(block, 0x5a, malloc_usable_size(block));                                    \
+		fill();                                                                            \
 		give;                                                                              \
 		snprintf(what, sizeof what, "%s after %s of %zu", #give, #call, (size_t)(size));   \
 		counted(0, what);                                                                  \
@@ -119,7 +129,7 @@ try_realloc(void)
 	is_u64(memdiag_live_blocks(), was - 1, "and it is a block less");
 }
 
-/* What MemTracer's words behind the block would have hidden. */
+/* The usable bytes behind the block, which MemTracer would have used for its own words. */
 static void
 try_usable(void)
 {
@@ -139,8 +149,8 @@ try_failures(void)
 
 	begin_count();
 	ok(is_enomem(huge) || (is_other && !block), "malloc(SIZE_MAX) fails");
-	ok(!(block = malloc(half)) && !(block = calloc(half, 3)) &&
-		!(block = calloc(1, huge)), "too large ones fail");
+	ok(!(block = malloc(half)) && !(block = calloc(half, 3)) && !(block = calloc(1, huge)),
+		"too large ones fail");
 	errno = 0;
 	ok(!reallocarray(NULL, half, 3) && errno == ENOMEM, "reallocarray that overflows fails");
 	is_u64((uint64_t)posix_memalign(&p, 3, 8), EINVAL, "posix_memalign(3) is refused");
@@ -153,7 +163,13 @@ try_failures(void)
 	counted(0, "nothing of that");
 	errno = 123;
 	take_and_free(10);
-	ok(errno == 123, "errno is kept");
+	block = realloc(calloc(1, 10), 1000);
+	free(block);
+	block = memalign(64, 10);
+	free(block);
+	free(posix_memalign(&p, 64, 10) == 0 ? p : NULL);
+	__asm__ volatile("" : : : "memory"); /* the compiler thinks that it knows errno */
+	ok(errno == 123, "calls that succeed keep errno");
 	is_u64(malloc_usable_size(NULL), 0, "malloc_usable_size(NULL)");
 }
 
@@ -172,7 +188,9 @@ try_calloc(void)
 	free(p);
 }
 
-/* Blocks that need no new grant each: the most there was is still known, and of one thread exactly. */
+/*
+ * Blocks that need no new grant each: the most there was is still known, and of one thread exactly.
+ */
 static void
 try_peak(void)
 {

@@ -1,7 +1,7 @@
 /*
- * fork [alone] [_Fork] [nomem]: parent and child count for themselves; with "alone" the child is not
- * counted.  With "_Fork" libc has that (2.34).  With "nomem" a child need not be counted, as there may be
- * no memory for it.
+ * fork [alone] [_Fork] [nomem]: parent and child count for themselves; with "alone" the child is
+ * not counted.  With "_Fork" libc has that (2.34).  With "nomem" a child need not be counted, as
+ * there may be no memory for it.
  */
 #include "count.h"
 
@@ -37,7 +37,7 @@ child_is(bool is_right)
 static void *
 fork_and_wait(void *arg)
 {
-	for (int i = 0; i < 20; i++) {
+	for (int i = tap_share(20); i; i--) {
 		pid_t pid = fork();
 
 		if (pid == 0) {
@@ -91,9 +91,10 @@ has_what_there_was(void)
 static void
 try_going_on(pid_t (*how)(void), const char *what)
 {
+	const int rounds = tap_share(100);
 	int nr_right = 0, status;
 
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < rounds; i++) {
 		void *volatile more[100];
 		pid_t pid;
 
@@ -109,7 +110,7 @@ try_going_on(pid_t (*how)(void), const char *what)
 		for (int k = 0; k < 100; k++)
 			free(more[k]);
 	}
-	is_u64((uint64_t)nr_right, 100, what);
+	is_u64((uint64_t)nr_right, (uint64_t)rounds, what);
 }
 
 /* By a system call of the program's own, of which libc, and so the agent, knows nothing. */
@@ -201,29 +202,33 @@ map_until_over(void *arg)
 static int
 maps_as_well(void)
 {
-	alarm(10);
+	alarm(300);
 	return munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE);
 }
 
-/* There are so many ranges that a thread is most often in the middle of changing the list of them. */
+/*
+ * There are so many ranges that a thread is most often in the middle of changing the list of them.
+ */
 static void
 try_mapping(void)
 {
-	char *with_holes = mmap(NULL, 2 * NR_HOLES * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *with_holes =
+		mmap(NULL, 2 * NR_HOLES * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_t thread[2];
+	const int rounds = tap_share(100);
 	int nr_right = 0;
 
 	for (size_t i = 0; i < NR_HOLES; i++)
 		munmap(with_holes + 2 * i * PAGE, PAGE);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&thread[i], NULL, map_until_over, NULL);
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < rounds; i++)
 		nr_right += child_says(maps_as_well);
 	is_over = true;
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	munmap(with_holes, 2 * NR_HOLES * PAGE);
-	is_u64((uint64_t)nr_right, 100, "children of a parent whose threads map");
+	is_u64((uint64_t)nr_right, (uint64_t)rounds, "children of a parent whose threads map");
 }
 
 static int

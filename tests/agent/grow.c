@@ -1,6 +1,6 @@
 /*
- * grow: realloc() at a limit (on-limit=enomem), of whatever malloc: a block grows as long as there is room,
- * keeps what is in it, and is left as it was where there is none.
+ * grow: realloc() at a limit (on-limit=enomem), of whatever malloc: a block grows as long as there
+ * is room, keeps what is in it, and is left as it was where there is none.
  */
 #include "count.h"
 
@@ -66,7 +66,7 @@ try_little_room(void)
 static void *
 try_resize(void *old, size_t size, const char *what)
 {
-	void *volatile kept = old;	/* it may stay: the compiler thinks it is gone */
+	void *volatile kept = old; /* it may stay: the compiler thinks it is gone */
 	long was = (long)malloc_usable_size(old);
 
 	begin_count();
@@ -95,8 +95,8 @@ try_no_room(void)
 	after = resident_pages();
 	ok(!block && q[99] == 5, "a block is as it was when there is no room");
 	counted(0, "and so is what is counted");
-	ok(before && after - before < 1000, "what could not be used is not there: %ld pages, then %ld",
-		before, after);
+	ok(before && after - before < 1000,
+		"what could not be used is not there: %ld pages, then %ld", before, after);
 	q = try_resize(q, 20000, "one for which there may be room");
 	give_all(chain);
 	take_all(24, &chain);

@@ -17,7 +17,8 @@ counts_itself(void)
 
 	free(p);
 	if (!memdiag_is_counting())
-		return p && !more && memdiag_agent_segment->pid != (uint32_t)getpid() ? SILENT : FAILS;
+		return p && !more && memdiag_agent_segment->pid != (uint32_t)getpid() ? SILENT
+										      : FAILS;
 	return p && more >= 500 && memdiag_live_bytes() == live &&
 			memdiag_agent_segment->pid == (uint32_t)getpid()
 		? COUNTS

@@ -49,8 +49,8 @@ run(void *arg)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		fail("no_new_privs");
-	listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+	listener = (int)syscall(
+		SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 	if (listener < 0)
 		fail("seccomp");
 	pthread_barrier_wait(&is_filtered);
@@ -116,7 +116,7 @@ answer(unsigned long which)
 		struct seccomp_notif_resp r = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
 
 		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n) != 0)
-			continue;	/* who asked was killed */
+			continue; /* who asked was killed */
 		r.id = n.id;
 		if (is_agent((pid_t)n.pid, n.data.instruction_pointer) &&
 			(++nr == which || !which)) {

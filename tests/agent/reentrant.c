@@ -1,6 +1,6 @@
 /*
- * A malloc behind the agent that calls itself by the names that the agent has: what it does inside must
- * not be counted again.  Powers of two, never given back to the kernel.
+ * A malloc behind the agent that calls itself by the names that the agent has: what it does inside
+ * must not be counted again.  Powers of two, never given back to the kernel.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-struct header {			/* in front of a block */
-	struct header *next;	/* of free ones */
-	char *base;		/* where its power of two begins */
+struct header {		     /* in front of a block */
+	struct header *next; /* of free ones */
+	char *base;	     /* where its power of two begins */
 	size_t usable;
 	size_t power;
 };
@@ -69,8 +69,9 @@ memalign(size_t alignment, size_t size)
 		return NULL;
 	}
 	h = take(power);
-	base = h ? h->base : mmap(NULL, (size_t)1 << power, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	base = h ? h->base
+		 : mmap(NULL, (size_t)1 << power, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
 		return NULL;
 	at = ((uintptr_t)base + sizeof *h + alignment - 1) & ~(uintptr_t)(alignment - 1);
@@ -82,7 +83,7 @@ memalign(size_t alignment, size_t size)
 void *
 malloc(size_t size)
 {
-	return memalign(16, size);	/* by the agent's name */
+	return memalign(16, size); /* by the agent's name */
 }
 
 void

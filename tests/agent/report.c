@@ -1,15 +1,15 @@
 /*
- * report: a limit that is only told (on-limit=report) is told when it is passed, and not when it has only
- * been handed out to threads that do not use it.
+ * report: a limit that is only told (on-limit=report) is told when it is passed, and not when it
+ * has only been handed out to threads that do not use it.
  */
 #include "count.h"
 
 #define NR 8
-#define ROOM 100000	/* more than a block is rounded up by */
+#define ROOM 20000 /* more than a block is rounded up by */
 
 static pthread_barrier_t barrier;
 
-/* What it is granted for this block it keeps. */
+/* Allocate and free, and keep the grant for the block. */
 static void *
 have_a_grant(void *arg)
 {

@@ -5,7 +5,7 @@
 #include "count.h"
 
 #define MB 1000000
-#define REACH (1 << 26)	/* more than any of them, and whole pages */
+#define REACH (1 << 26) /* more than any of them, and whole pages */
 
 int
 main(void)
@@ -36,12 +36,15 @@ main(void)
 		"a mapping over it needs no more room");
 	errno = 0;
 	ok(mmap(p, 120 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-		MAP_FAILED && errno == ENOMEM, "a larger one over it is refused");
+				MAP_FAILED &&
+			errno == ENOMEM,
+		"a larger one over it is refused");
 	munmap(p, 75 * MB);
 	free(q);
 	reserved = mmap(NULL, 2 * REACH, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	p = mmap(reserved, 45 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	q = mmap(reserved + REACH, 45 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	q = mmap(reserved + REACH, 45 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		0);
 	ok(mremap(p, 45 * MB, 50 * MB, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q,
 		"one that is moved over another needs no room but its own");
 	munmap(reserved, 2 * REACH);

@@ -125,7 +125,10 @@ have_a_block(void *arg)
 	return arg;
 }
 
-/* Where the counters cannot be shared with anybody there are few places, and one that the others share. */
+/*
+ * Where the counters cannot be shared with anybody there are few places, and one that the others
+ * share.
+ */
 static void
 try_shared_place(void)
 {
@@ -161,7 +164,7 @@ free_goods(void *two)
 	return NULL;
 }
 
-/* What each has seen at most comes to hundreds of MB, but there never was more than a few. */
+/* The threads' own peaks add up to hundreds of MB, but no more than a few were ever live. */
 static void
 try_producer(void)
 {
@@ -238,7 +241,7 @@ main(void)
 	need_agent();
 	pthread_key_create(&key, last_words);
 	pthread_barrier_init(&barrier, NULL, NR);
-	run(take_and_hand_on, NR);	/* now libc has kept what stacks it keeps */
+	run(take_and_hand_on, NR); /* now libc has kept what stacks it keeps */
 	begin_count();
 	blocks = memdiag_live_blocks();
 	run(take_and_hand_on, NR);

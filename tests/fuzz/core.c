@@ -1,6 +1,6 @@
 /*
- * Whatever a core file says, it is refused or answers: with mappings in order, pages within them, and
- * memory as long as it was asked for at most.
+ * Whatever a core file says, it is refused or answers: with mappings in order, pages within them,
+ * and memory as long as it was asked for at most.
  */
 #define _GNU_SOURCE
 #include <config.h>
@@ -13,6 +13,9 @@
 #include "base/cleanup.h"
 #include "heap/heap.h"
 #include "maps/maps.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/pages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,29 +50,28 @@ check_region(const struct target *t, struct os_pages *pages, const struct region
 }
 
 static void
-look_for_malloc(const struct target *t, const struct maps *m)
+look_for_malloc(struct process *p)
 {
-	auto_objects struct objects o = { 0 };
 	auto_threads struct threads threads = { 0 };
-	auto_arenas struct arenas a = { 0 };
 	auto_thread_stacks struct thread_stacks s = { 0 };
-	struct heap_layout layout;
+	const struct target *t = p->target;
+	struct malloc_layout layout;
 	struct err e = { 0 };
 
-	if (objects_find(&o, m, t, NULL, &e) < 0 || threads_list(&threads, t, 1000, &e) < 0)
-		abort();	/* nothing here is an error but a lack of memory */
-	objects_malloc(&o, t);
-	thread_stacks_find(&s, t, m, &o, &threads, true, &e);
-	if (arenas_find(&a, t, m, &o, NULL, &e) < 0)
+	if (threads_list(&threads, t, 1000, &e) < 0)
+		abort(); /* nothing here is an error but a lack of memory */
+	objects_malloc(&p->objects, t);
+	thread_stacks_find(&s, t, &p->maps, &p->objects, &threads, true, &e);
+	if (process_find_arenas(p, NULL, &e) < 0)
 		return;
-	arenas_find_threads(&a, t, &threads, &e);
-	heap_layout_find(&layout, t, m, &o, &a, &e);
+	arenas_find_threads(&p->arenas, t, &threads, &e);
+	malloc_layout_find(&layout, p, &e);
 }
 
 static void
 look_at(const struct target *t)
 {
-	auto_maps struct maps m = { 0 };
+	auto_process struct process p = { 0 };
 	auto_pages struct os_pages *pages = NULL;
 	struct os_core_facts facts;
 	struct err e = { 0 };
@@ -77,15 +79,16 @@ look_at(const struct target *t)
 
 	if (!os_core_facts(t, &facts) || facts.missing_bytes > facts.memory_bytes)
 		abort();
-	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &e) < 0 || maps_read(&m, t, &e) < 0)
+	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &e) < 0 || process_read(&p, t, &e) < 0)
 		abort();
-	for (size_t i = 0; i < m.nr; i++) {
-		if (m.region[i].start.v < end.v || m.region[i].end.v <= m.region[i].start.v)
+	for (size_t i = 0; i < p.maps.nr; i++) {
+		if (p.maps.region[i].start.v < end.v ||
+			p.maps.region[i].end.v <= p.maps.region[i].start.v)
 			abort();
-		end = m.region[i].end;
-		check_region(t, pages, &m.region[i]);
+		end = p.maps.region[i].end;
+		check_region(t, pages, &p.maps.region[i]);
 	}
-	look_for_malloc(t, &m);
+	look_for_malloc(&p);
 }
 
 int

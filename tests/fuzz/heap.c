@@ -11,7 +11,10 @@
 
 #include "base/cleanup.h"
 #include "core-file.h"
+#include "glibc/process.h"
 #include "heap/heap-priv.h"
+#include "os/os.h"
+#include "os/pages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,9 +27,10 @@ static struct area {
 	size_t nr_pages;
 	char *bytes;
 } areas[] = {
-	{ .start = UINT64_C(0x7f5500000000), .nr_pages = 1 },	/* main_arena, and what libc has for a thread */
-	{ .start = UINT64_C(0x555555000000), .nr_pages = 16 },	/* brk's */
-	{ .start = UINT64_C(0x7e0000000000), .nr_pages = 16 },	/* a thread arena's */
+	/* main_arena, and what libc has for a thread */
+	{ .start = UINT64_C(0x7f5500000000), .nr_pages = 1 },
+	{ .start = UINT64_C(0x555555000000), .nr_pages = 16 }, /* brk's */
+	{ .start = UINT64_C(0x7e0000000000), .nr_pages = 16 }, /* a thread arena's */
 };
 #define NR_AREAS (sizeof areas / sizeof *areas)
 #define LIBC areas[0].start
@@ -42,13 +46,29 @@ static struct area {
 #define LIST_HEAD (PTHREAD + 0x2e0)
 #define ARENA_SLOT (PTHREAD - 0x80)
 
-static const struct heap_layout layout = {
-	.first = 36, .last = 36, .word_bytes = WORD, .align_bytes = 16, .heap_info_bytes = 0x30,
-	.fastbins = 0x10, .nr_fastbins = 10, .top = 0x60, .bins = 0x70, .binmap = 0x860,
-	.next = 0x870, .attached = 0x880, .system_mem = 0x888, .max_system = 0x890,
-	.state_bytes = 0x898, .has_safe_linking = true,
-	.tcache = { .nr_bins = 64, .count_bytes = 2, .chunk_bytes = 0x290, .from_slot_bytes = WORD },
-	.mp = { 1 }, .params = { .tcache_count = 7 },
+static const struct malloc_layout layout = {
+	.first = 36,
+	.last = 36,
+	.word_bytes = WORD,
+	.align_bytes = 16,
+	.heap_info_bytes = 0x30,
+	.fastbins = 0x10,
+	.nr_fastbins = 10,
+	.top = 0x60,
+	.bins = 0x70,
+	.binmap = 0x860,
+	.next = 0x870,
+	.attached = 0x880,
+	.system_mem = 0x888,
+	.max_system = 0x890,
+	.state_bytes = 0x898,
+	.has_safe_linking = true,
+	.tcache = { .nr_bins = 64,
+		.count_bytes = 2,
+		.chunk_bytes = 0x290,
+		.from_slot_bytes = WORD },
+	.mp = { 1 },
+	.params = { .tcache_count = 7 },
 };
 
 static void
@@ -74,13 +94,19 @@ put_in_bin(uint64_t arena, unsigned int nr, uint64_t chunk, uint64_t bytes)
 	put(chunk + bytes, bytes);
 }
 
-/* What each arena has, one behind the other; the rest is top. */
+/* The chunks of each arena, one after the other; the rest is top. */
 static const struct plan {
 	enum { USED, UNSORTED, BINNED, FAST } kind;
 	uint64_t bytes;
 } plans[] = {
-	{ USED, 0x290 }, { USED, 0x50 }, { UNSORTED, 0x500 }, { USED, 0x30 }, { FAST, 0x40 },
-	{ USED, 0x40 }, { BINNED, 0x3000 }, { USED, 0x20 },
+	{ USED, 0x290 },
+	{ USED, 0x50 },
+	{ UNSORTED, 0x500 },
+	{ USED, 0x30 },
+	{ FAST, 0x40 },
+	{ USED, 0x40 },
+	{ BINNED, 0x3000 },
+	{ USED, 0x20 },
 };
 
 /* Chunks from FIRST to END, with FLAGS where they are in use. */
@@ -111,7 +137,8 @@ static void
 put_arena(uint64_t arena, uint64_t first, uint64_t end, uint64_t flags, uint64_t next)
 {
 	for (unsigned int i = 0; i < 2 * HEAP_NR_BINS; i++)
-		put(arena + layout.bins + i * WORD, arena + layout.bins + (i & ~1u) * WORD - 2 * WORD);
+		put(arena + layout.bins + i * WORD,
+			arena + layout.bins + (i & ~1u) * WORD - 2 * WORD);
 	put_chunks(arena, first, end, flags);
 	put(arena + layout.next, next);
 	put(arena + layout.attached, 1);
@@ -152,7 +179,7 @@ put_all(void)
 /* ---- changes ---- */
 
 struct change {
-	uint16_t place;		/* which word */
+	uint16_t place; /* which word */
 	uint8_t kind, unused;
 	uint32_t value;
 };
@@ -181,7 +208,7 @@ apply(const struct change *c)
 	case 5:
 		word += (uint64_t)(int32_t)c->value;
 		break;
-	case 6:	/* a mangled link */
+	case 6: /* a mangled link */
 		word = (areas[i].start + at) >> 12 ^ (BRK + value % HEAP_BYTES);
 		break;
 	default:
@@ -190,7 +217,7 @@ apply(const struct change *c)
 	memcpy(areas[i].bytes + at, &word, WORD);
 }
 
-/* ---- what is told ---- */
+/* ---- malloc_info ---- */
 
 static void
 check_arena(const struct heap_arena *a)
@@ -206,9 +233,11 @@ check_arena(const struct heap_arena *a)
 			abort();
 	if (a->certainty == HEAP_APPROXIMATE)
 		return;
-	if (a->system_bytes && (sum != a->resident_bytes ||
-		a->in_use.bytes + a->fast.bytes + a->binned.bytes + a->top.bytes +
-				a->overhead_bytes != a->system_bytes))
+	if (a->system_bytes &&
+		(sum != a->resident_bytes ||
+			a->in_use.bytes + a->fast.bytes + a->binned.bytes + a->top.bytes +
+					a->overhead_bytes !=
+				a->system_bytes))
 		abort();
 }
 
@@ -221,12 +250,13 @@ read_arenas(struct reader *r, bool by_lists, bool is_sound)
 	for (size_t i = 0; i < r->arenas->nr; i++) {
 		struct heap_arena arena = { 0 };
 
-		if (arena_read(r, &r->arenas->v[i], by_lists, &arena, &e) < 0 ||
-			arenas_finish(r, &e) < 0)
-			abort();	/* nothing here is an error but a lack of memory */
+		if (reader_read_arena(r, &r->arenas->v[i], by_lists, &arena, &e) < 0 ||
+			reader_finish_arenas(r, &e) < 0)
+			abort(); /* nothing here is an error but a lack of memory */
 		check_arena(&arena);
-		if (is_sound && (arena.certainty != HEAP_EXACT || arena.binned.count != 2 ||
-			arena.fast.count != 1 || arena.cached.count != arena.is_main))
+		if (is_sound &&
+			(arena.certainty != HEAP_EXACT || arena.binned.count != 2 ||
+				arena.fast.count != 1 || arena.cached.count != arena.is_main))
 			abort();
 		heap_arena_release(&arena);
 	}
@@ -236,17 +266,26 @@ read_arenas(struct reader *r, bool by_lists, bool is_sound)
 }
 
 static void
-read_heap(const struct target *t, const struct maps *m, bool is_sound)
+read_heap(const struct target *t, const struct regions *m, bool is_sound)
 {
 	auto_arenas struct arenas a = { 0 };
 	auto_pages struct os_pages *pages = NULL;
 	struct arena main_arena = { .addr = { MAIN_ARENA }, .is_main = true };
-	struct arenas known = { .v = &main_arena, .nr = 1, .word_bytes = WORD,
-		.bins_offset = layout.bins, .heap_max_bytes = UINT64_C(64) << 20,
+	struct arenas known = { .v = &main_arena,
+		.nr = 1,
+		.word_bytes = WORD,
+		.bins_offset = layout.bins,
+		.heap_max_bytes = UINT64_C(64) << 20,
 		.tls_offset_bytes = (int64_t)(ARENA_SLOT - LIST_HEAD) };
 	auto_heap struct heap h = { .layout = layout };
-	struct reader r = { .t = t, .m = m, .l = &h.layout, .arenas = &a, .page_bytes = CORE_PAGE,
-		.is_stopped = true, .with_tops = true, .heap = &h };
+	struct reader r = { .t = t,
+		.m = m,
+		.l = &h.layout,
+		.arenas = &a,
+		.page_bytes = CORE_PAGE,
+		.is_stopped = true,
+		.with_tops = true,
+		.heap = &h };
 	struct err e = { 0 };
 
 	h.layout.params.sbrk_base.v = BRK;
@@ -258,7 +297,8 @@ read_heap(const struct target *t, const struct maps *m, bool is_sound)
 		abort();
 	read_arenas(&r, false, is_sound);
 	read_arenas(&r, true, is_sound);
-	heap_is_slow_to_tell(t, m, &a, 1000000);
+	heap_malloc_info_is_slow(
+		&(struct process){ .target = t, .maps = *m, .arenas = a }, 1000000);
 	free(r.cached.v);
 }
 
@@ -266,7 +306,7 @@ static void
 read_core(const char *path, bool is_sound)
 {
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct maps m = { 0 };
+	auto_maps struct regions m = { 0 };
 	struct err e = { 0 };
 
 	if (target_open_core(&t, path, NULL, &e) < 0 || maps_read(&m, &t, &e) < 0)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "heap/heap.h"
+#include "heap/malloc-info.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

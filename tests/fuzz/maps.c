@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "maps/maps-priv.h"
+#include "os/os.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,27 +23,29 @@ check_leaves(struct space *s)
 		const struct leaf *l = &s->leaves.v[i];
 
 		if (l->start.v < end || l->end.v <= l->start.v ||
-			maps_find(&s->maps, l->start) != &s->maps.region[l->region])
+			maps_find(&s->process->maps, l->start) !=
+				&s->process->maps.region[l->region])
 			abort();
 		sum += l->end.v - l->start.v;
 		end = l->end.v;
 	}
-	if (sum != maps_size(&s->maps))
+	if (sum != maps_size(&s->process->maps))
 		abort();
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	auto_space struct space s = { 0 };
+	auto_process struct process p = { 0 };
+	auto_space struct space s = { .process = &p };
 	auto_file FILE *f = fmemopen((void *)(uintptr_t)data, size, "r");
 	struct err e = { 0 };
 
 	if (!f)
 		return 0;
-	if (maps_parse(&s.maps, f, &e) == 0)
+	if (maps_parse(&p.maps, f, &e) == 0)
 		check_leaves(&s);
-	else if (s.maps.region || s.maps.paths || !e.msg[0])
+	else if (p.maps.region || p.maps.paths || !e.msg[0])
 		abort();
 	return 0;
 }

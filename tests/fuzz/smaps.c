@@ -1,11 +1,11 @@
-/* Whatever smaps says, it is refused or told mapping by mapping. */
+/* Any smaps is refused or read mapping by mapping. */
 #include <config.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "maps/maps.h"
+#include "regions/smaps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

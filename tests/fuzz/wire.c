@@ -1,5 +1,6 @@
 /*
- * Whatever a process has where its counters are to be, it is refused or can be added up and printed.
+ * Whatever a process has where its counters are to be, it is refused or can be added up and
+ * printed.
  */
 #include <config.h>
 
@@ -7,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cmd/counted.h"
+#include "view/counted.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 # agent-lib: what the tests of the agent in programs of tests/agent/ share; read after lib.sh.  They set
-#	$settings	what the agent is told
+#	$settings	the agent's settings
 #	$launcher	what the program is run by
 #	$also		libraries that are loaded with the agent
 #	$other		"other" where malloc is not glibc's
@@ -38,15 +38,15 @@ tap()
 	local program="$programs/$1"
 	[ -x "$program" ] || program=$dir/$1
 	shift
-	all_is_well with_agent timeout 20 "$program" "$@"
+	all_is_well with_agent timeout 300 "$program" "$@"
 }
 
-# The process that was meant is this one, and its children are not.
+# alone PROGRAM: the process that was meant is this one, and its children are not.
 alone()
 {
 	# shellcheck disable=SC2016 # sh's own number
 	all_is_well $launcher sh -c 'MEMDIAG_AGENT="pid=$$" LD_PRELOAD="$0" exec "$@"' \
-		"$AGENT${also:+ $also}" "$programs/fork" alone
+		"$AGENT${also:+ $also}" "$programs/$1" alone
 }
 
 # all HOW [EACH]: all programs; EACH COMMAND runs one, as often as it likes.
@@ -58,7 +58,7 @@ all()
 	check "$how: mappings" $each tap mappings $nomem
 	check "$how: threads" $each tap threads
 	check "$how: fork" $each tap fork _Fork $nomem
-	check "$how: children that are not followed" $each alone
+	check "$how: children that are not followed" $each alone fork
 	check "$how: around" $each tap around "$programs/early.so"
 	settings='account=requested'
 	check "$how: exact, requested bytes" $each tap exact requested $other
@@ -76,6 +76,27 @@ all()
 	[ "$grants" = rounds ] || check "$how: resize" $each tap resize
 	settings='on-limit=enomem;limit=50000000'
 	[ ! -x "$dir/cxx" ] || check "$how: C++" $each tap cxx
+}
+
+# each_way: all programs where nothing can be shared, where the agent gets no memory, and with a malloc that calls
+# itself by the names of the hooks.
+each_way()
+{
+	launcher=$programs/nomap
+	grants=exact
+	all 'nothing shared'
+	settings=account=usable
+	check 'nothing shared: no more memory, nor descriptors' tap narrow
+	launcher="$programs/nomem all"
+	grants=
+	nomem=nomem
+	all 'no memory'
+	nomem=
+	also=$programs/reentrant.so
+	other=other
+	grants=rounds
+	launcher=
+	all 're-entrant'
 }
 
 if command -v "${CXX:-c++}" >/dev/null; then

@@ -2,7 +2,6 @@
 # The agent where the kernel refuses it one single mapping: each program again and again, with the first
 # that fails, the second, and so on; of those that a program makes hundreds of not each.
 # shellcheck disable=SC3043 # every sh we know has local
-deadline=540
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/agent-lib.sh"
 

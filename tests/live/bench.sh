@@ -2,7 +2,7 @@
 # The bench the other live tests stand on: it must see what it is there to see.
 . "$top_srcdir/tests/live/lib.sh"
 
-inner=20	# the deadline of a script within this one
+inner=600	# the deadline of a script within this one
 
 # Whether a script made of these lines fails, with these words in what it says.
 script_fails()
@@ -17,22 +17,22 @@ script_fails()
 	grep -q -e "$1" "$dir/script.out"
 }
 
-check 'a failed check is told' script_fails '^not ok 1 - no' <<-'EOF'
+check 'a failed check is reported' script_fails '^not ok 1 - no' <<-'EOF'
 	check no false
 	finish
 EOF
-check 'a killed tracee is told' script_fails '^not ok 1 - lives' <<-'EOF'
+check 'a killed tracee is reported' script_fails '^not ok 1 - lives' <<-'EOF'
 	start_tracee idle
 	kill -KILL "$tracee_pid"
 	check lives end_tracee
 	finish
 EOF
-check 'a tracee that says less than alive is told' script_fails '^not ok 1 - lives' <<-'EOF'
+check 'a tracee that says less than alive is reported' script_fails '^not ok 1 - lives' <<-'EOF'
 	start_command sh -c 'echo ready; cat'
 	check lives end_tracee
 	finish
 EOF
-check 'a descriptor more is told' script_fails 'fd 9 /dev/null' <<-'EOF'
+check 'a descriptor more is reported' script_fails 'fd 9 /dev/null' <<-'EOF'
 	start_command sh -c 'echo ready; read line; exec 9</dev/null; echo done; cat; echo alive'
 	remember
 	ask open

@@ -3,20 +3,10 @@
 # count, or count no more: the process must go on every time, and the next memdiag stop it to the last
 # byte, or make it count as if nothing had been.
 # shellcheck disable=SC3043 # every sh we know has local
-deadline=600
 . "$top_srcdir/tests/live/lib.sh"
+need_hooks
 . "$top_srcdir/tests/live/count-lib.sh"
 need jq strace
-
-# killed SYSCALL WHEN ARGUMENTS...: false when it gets through before.
-killed()
-{
-	local syscall="$1" when="$2"
-	shift 2
-	strace -f -o "$dir/strace" -e "trace=$syscall" -e "inject=$syscall:signal=SIGKILL:when=$when" \
-		"$MEMDIAG" "$@" --pid "$tracee_pid" >"$dir/out" 2>"$dir/err"
-	grep -q 'killed by SIGKILL' "$dir/strace"
-}
 
 is_well()
 {
@@ -36,23 +26,20 @@ counts_again()
 		count stop
 }
 
-# killed_each_time BEFORE SYSCALL VERB STEP: at every STEPth.
-killed_each_time()
+is_well_and_counts()
 {
-	local before="$1" syscall="$2" verb="$3" step="$4" when=1 nr=0
-	while [ $when -lt 2000 ]; do
-		[ -z "$before" ] || exits 0 memdiag count "$before" --pid "$tracee_pid" || return
-		killed "$syscall" $when count "$verb" || break
-		nr=$((nr + 1))
-		is_well || {
-			echo "that was $syscall number $when"
-			return 1
-		}
-		when=$((when + step))
-	done
-	nr_tried=$((nr_tried + nr))
-	echo "killed $nr times"
-	is_well && counts_again && [ $nr -gt 0 ] && [ $when -lt 2000 ]
+	is_well && exits 0 memdiag count start --pid "$tracee_pid"
+}
+
+# killed_verb VERB SYSCALL STEP: at every STEPth while it starts, or stops.
+killed_verb()
+{
+	local well=is_well
+	if [ "$1" = stop ]; then
+		well=is_well_and_counts
+		exits 0 memdiag count start --pid "$tracee_pid" || return
+	fi
+	killed_each_time "$2" "$3" $well "$MEMDIAG" count "$1" --pid "$tracee_pid" && is_well && counts_again
 }
 
 # all_of_it NAME: kill memdiag in every way beside the tracee NAME.
@@ -63,10 +50,10 @@ all_of_it()
 	nr_tried=0
 	check "$1: the bytes can be read" same_bytes
 	for syscall in ptrace wait4; do
-		check "$1: start, killed at each $syscall" killed_each_time '' $syscall start 4
-		check "$1: stop, killed at each $syscall" killed_each_time start $syscall stop 4
+		check "$1: start, killed at each $syscall" killed_verb start $syscall 4
+		check "$1: stop, killed at each $syscall" killed_verb stop $syscall 4
 	done
-	check "$1: start, killed at each process_vm_writev" killed_each_time '' process_vm_writev start 1
+	check "$1: start, killed at each process_vm_writev" killed_verb start process_vm_writev 1
 	ask calm >"$dir/said"
 	check "$1: it has one agent" has_one_agent
 	check "$1: the target lives on" end_tracee

@@ -5,14 +5,14 @@
 # count VERB: whether 'memdiag count VERB' changes something.
 count()
 {
-	exits 0 memdiag count "$1" --pid "$tracee_pid" --json &&
+	exits 0 patiently memdiag count "$1" --pid "$tracee_pid" --json &&
 		json_is '.data.entries > 8 and .data.foreign == 0 and (.data.was_so_already | not)'
 }
 
 # count_already VERB: whether it was so already, and nothing is changed.
 count_already()
 {
-	exits 0 memdiag count "$1" --pid "$tracee_pid" --json &&
+	exits 0 patiently memdiag count "$1" --pid "$tracee_pid" --json &&
 		json_is '.data.entries == 0 and .data.slots == 0 and .data.was_so_already'
 }
 
@@ -62,11 +62,25 @@ child_changes_nothing()
 # not all threads may be stopped in time.  Sets doubtful.
 start_in_time()
 {
-	local try
-	for try in 1 2 3 4 5 6 7 8 9 10; do
+	local try=0
+	while [ $((try += 1)) -le 50 ]; do
 		count start && doubtful=$(json .data.doubtful_blocks) || return
 		[ "$doubtful" = null ] || return 0
 		echo "try $try"
+		count stop || return
+	done
+	return 1
+}
+
+# starts_surely: begin until nothing is uncertain. On a loaded machine a thread may be in the middle of a call each
+# time that memdiag reads the heap.
+starts_surely()
+{
+	local try=0
+	while [ $((try += 1)) -le 50 ]; do
+		count start || return
+		[ "$(json .data.doubtful_blocks)" != 0 ] || return 0
+		echo "try $try: $(json .data.doubtful_blocks) doubtful"
 		count stop || return
 	done
 	return 1

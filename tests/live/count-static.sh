@@ -1,10 +1,10 @@
 #!/bin/sh
 # Counting in programs that are linked statically, at a fixed address and at any: memdiag puts the agent
 # there itself.  Exact to the byte, whatever stacks threads have; stopped, every byte of code is as it was.
-# Of those in which it cannot count nothing is changed.  With the glibc that the compiler has alone.
+# Programs in which it cannot count are not changed.  With the glibc that the compiler has alone.
 # shellcheck disable=SC3043 # every sh we know has local
-deadline=120
 . "$top_srcdir/tests/live/lib.sh"
+need_hooks
 . "$top_srcdir/tests/live/count-lib.sh"
 need jq
 case $(uname -m) in
@@ -12,8 +12,8 @@ x86_64) ;;
 *) skip_all 'memdiag counts in static programs on x86-64 only' ;;
 esac
 
-# busy_are_told: of those who are at work status tells the number, though others had their stacks before.
-busy_are_told()
+# busy_are_reported: of those who are at work status tells the number, though others had their stacks before.
+busy_are_reported()
 {
 	local tid
 	status '.threads[] | select(.tid) | .tid' >"$dir/told" || return
@@ -31,20 +31,6 @@ busy_are_told()
 refused_calls()
 {
 	exits 5 memdiag "$1" --pid "$tracee_pid" && grep -q 'is linked statically' "$dir/err"
-}
-
-# starts_surely: begin until nothing is doubtful: on a machine that has much else to do the only thread may
-# not be back where it waits each time that the heap is looked at.
-starts_surely()
-{
-	local try
-	for try in 1 2 3 4 5 6 7 8 9 10; do
-		count start || return
-		[ "$(json .data.doubtful_blocks)" != 0 ] || return 0
-		echo "try $try: $(json .data.doubtful_blocks) doubtful"
-		count stop || return
-	done
-	return 1
 }
 
 is_what_there_is()
@@ -113,7 +99,7 @@ counts()
 	check "$words: info is refused, as before" refused_calls info
 	check "$words: trim is refused, as before" refused_calls trim
 	ask 'busy 4' >"$dir/said"
-	check "$words: status tells who is at work" busy_are_told
+	check "$words: status tells who is at work" busy_are_reported
 	check "$words: while four threads are busy: stop" count stop
 	check "$words: while four threads are busy: start" start_in_time
 	ask calm >"$dir/said"
@@ -195,16 +181,16 @@ refused()
 
 strip -o "$dir/stripped" "$TRACEES/ledger-static"
 start_command "$dir/stripped"
-refused 'its symbols were stripped: where its malloc begins cannot be told' stripped
+refused 'stripped of its symbols: cannot find its malloc' stripped
 start_tracee taken-static
-refused 'somebody uses the words of thread' taken
+refused 'the program uses the words of thread' taken
 start_tracee old-static
 refused 'with a glibc older than 2.34' old
 
 if "${CC:-cc}" -pthread -static -o "$dir/jemalloc" "$top_srcdir/tests/tracees/idle.c" \
 	-Wl,--whole-archive -ljemalloc -Wl,--no-whole-archive -lstdc++ -lm 2>"$dir/err"; then
 	start_command "$dir/jemalloc"
-	refused "its malloc is not glibc's" jemalloc
+	refused 'has jemalloc linked into the program' jemalloc
 else
 	skip 'jemalloc' "it cannot be linked statically: $(head -n 1 "$dir/err")"
 fi

@@ -1,15 +1,7 @@
 #!/bin/sh
-# What grew between two saved outputs, and files that cannot be compared.
+# Growth between two saved outputs, and files that cannot be compared.
 . "$top_srcdir/tests/live/lib.sh"
 need jq
-
-says()	# says STATUS WORDS ARGUMENTS...
-{
-	says_status=$1
-	says_words=$2
-	shift 2
-	exits "$says_status" memdiag diff "$@" && grep -q -e "$says_words" "$dir/err"
-}
 
 # saved NAME COMMAND OPTIONS...: what memdiag says of the tracee now, into $dir/NAME.json.
 saved()
@@ -33,19 +25,28 @@ done
 check 'nothing grew in the same' exits 0 memdiag diff "$dir/maps.1.json" "$dir/maps.1.json"
 check 'it says so' grep -q -x 'Nothing changed.' "$dir/out"
 check 'maps are compared' exits 0 memdiag diff "$dir/maps.1.json" "$dir/maps.2.json" --json
-check 'as maps --diff does' json_is '
+check 'the changes are those of maps --diff' json_is '
 	.data.compared == "maps" and .data.same_process and .partial == false and
 	.data.changes.groups[0].virt_bytes == 8388608 and
 	.data.changes.groups[0].rss_bytes == 8388608'
 check 'it is of the process' json_is ".target.pid == $tracee_pid"
 check 'as text' exits 0 memdiag diff "$dir/maps.1.json" "$dir/maps.2.json"
-check 'with names' grep -q '+8.0 MiB  *+8.0 MiB .*JIT code' "$dir/out"
-check 'back again it shrank' exits 0 memdiag diff "$dir/maps.2.json" "$dir/maps.1.json"
-check 'with a minus' grep -q '[-]8.0 MiB  *-8.0 MiB .*JIT code' "$dir/out"
+check 'the table has names and signs' grep -q '+8.0 MiB  *+8.0 MiB .*JIT code' "$dir/out"
+check 'compared backwards, it shrank' exits 0 memdiag diff "$dir/maps.2.json" "$dir/maps.1.json"
+check 'what shrank has a minus' grep -q '[-]8.0 MiB  *-8.0 MiB .*JIT code' "$dir/out"
+# A change of a guess is a guess, whichever side it is on.
+check 'nothing that is sure is marked' sh -c "! grep -q '?' '$dir/out'"
+check 'a guess' sh -c "jq '(.. | objects | select(has(\"confidence\"))).confidence = \"guess\"' \
+	'$dir/maps.2.json' >'$dir/guess.json'"
+for files in 'maps.1 guess' 'guess maps.1'; do
+	check "$files" exits 0 memdiag diff "$dir/${files% *}.json" "$dir/${files#* }.json"
+	check 'its line is marked' grep -q '8.0 MiB .*JIT code ?' "$dir/out"
+	check 'what the mark means' grep -q '^? marks a guess' "$dir/out"
+done
 check 'info is compared' exits 0 memdiag diff "$dir/info.1.json" "$dir/info.2.json" --json
 check 'what the memory is for' json_is '[.data.changes.accounting[] |
 	select(.name == "other anonymous") | .bytes >= 8388608] == [true]'
-check 'and arenas' json_is '.data.changes.arenas[0].name == "main arena"'
+check 'changed arenas are listed' json_is '.data.changes.arenas[0].name == "main arena"'
 check 'the target lives on' end_tracee
 
 # ---- documents of all kinds ----
@@ -79,48 +80,56 @@ check 'as text' exits 0 memdiag diff "$dir/heap.1.json" "$dir/heap.2.json"
 check 'counts before and after' grep -q '+50 B  *10  *30  *0  64 B to 79 B' "$dir/out"
 
 document heap '{"mmapped": {"count": 1, "bytes": 1}}' >"$dir/less.json"
-check 'a list that one lacks' says 2 'less.json has no arenas: that is not compared' \
+check 'no mark is explained if none is printed' sh -c "! grep -q 'marks a guess' '$dir/out'"
+check 'a list that one lacks' exits_saying 2 'less.json has no arenas: that is not compared' memdiag diff \
 	"$dir/heap.1.json" "$dir/less.json"
 document heap '{}' >"$dir/none.json"
-check 'all that one lacks' says 1 'nothing that can be compared' "$dir/heap.1.json" "$dir/none.json"
+check 'all that one lacks' exits_saying 1 'nothing that can be compared' memdiag diff "$dir/heap.1.json" "$dir/none.json"
 heap 10 100 | sed 's/"partial": false/"partial": true/' >"$dir/partial.json"
-check 'one that is partial' says 2 'partial.json is partial' "$dir/heap.1.json" "$dir/partial.json"
+check 'one that is partial' exits_saying 2 'partial.json is partial' memdiag diff "$dir/heap.1.json" "$dir/partial.json"
 document heap '{"accounting": [{"bytes": 1}]}' >"$dir/bad.json"
-check 'a row without a name' says 1 'a row of its accounting has no name' "$dir/bad.json" \
+check 'a row without a name' exits_saying 1 'a row of its accounting has no name' memdiag diff "$dir/bad.json" \
 	"$dir/bad.json"
 document heap '{"accounting": [1, null, "x", [], {"kind": "a", "bytes": "x"}]}' >"$dir/odd.json"
-check 'rows that are none' says 1 'has no name' "$dir/odd.json" "$dir/odd.json"
+check 'rows that are none' exits_saying 1 'has no name' memdiag diff "$dir/odd.json" "$dir/odd.json"
 document heap '{"accounting": 1}' >"$dir/number.json"
-check 'a list that is none' says 1 'it has no accounting' "$dir/number.json" "$dir/number.json"
+check 'a file that is not a list' exits_saying 1 'it has no accounting' memdiag diff "$dir/number.json" "$dir/number.json"
 printf '%s' "$(document heap '{"accounting": [{"kind": "a\u001b[31mb", "bytes": 1}]}')" >"$dir/esc.1.json"
 sed 's/"bytes": 1/"bytes": 9223372036854775807/' "$dir/esc.1.json" >"$dir/esc.2.json"
 check 'names that would drive a terminal' exits 2 memdiag diff "$dir/esc.1.json" "$dir/esc.2.json"
-check 'do not' sh -c "! grep -q '$(printf '\033')' '$dir/out' && grep -q '\\\\033' '$dir/out'"
+check 'control characters are escaped in the table' \
+	sh -c "! grep -q '$(printf '\033')' '$dir/out' && grep -q '\\\\033' '$dir/out'"
 heap 10 100 | sed 's/"pid": 1/"pid": 2/' >"$dir/other.json"
-check 'two processes' says 0 'of two processes: 1 (x) and 2 (x)' "$dir/heap.1.json" "$dir/other.json"
-check 'two commands' says 1 "maps.1.json is of 'memdiag maps', .*info.1.json of 'memdiag info'" \
+check 'two processes' exits_saying 0 'of two processes: 1 (x) and 2 (x)' memdiag diff "$dir/heap.1.json" "$dir/other.json"
+heap 10 100 | sed 's/"start_ticks": 5/"start_ticks": 6/' >"$dir/reused.json"
+check 'a PID that was given to a later process' exits_saying 0 'of two processes: 1 (x) and 1 (x)' memdiag diff \
+	"$dir/heap.1.json" "$dir/reused.json"
+check 'two documents with equal PIDs are diffed as JSON' exits 0 memdiag diff "$dir/heap.1.json" \
+	"$dir/reused.json" --json
+check 'their processes differ by start time' json_is '.data.same_process == false'
+check 'two commands' exits_saying 1 "maps.1.json is of 'memdiag maps', .*info.1.json of 'memdiag info'" memdiag diff \
 	"$dir/maps.1.json" "$dir/info.1.json"
 document trim '{}' >"$dir/trim.json"
-check 'a command that has no lists' says 1 "what 'memdiag trim' writes cannot be compared" \
+check 'a command that has no lists' exits_saying 1 "what 'memdiag trim' writes cannot be compared" memdiag diff \
 	"$dir/trim.json" "$dir/trim.json"
-check 'maps by two things' says 1 'added up by class and by object' "$dir/maps.1.json" \
+check 'maps by two things' exits_saying 1 'added up by class and by object' memdiag diff "$dir/maps.1.json" \
 	"$dir/object.1.json"
-check 'maps by mapping' says 1 'by mapping and by mapping' "$dir/mapping.1.json" \
-	"$dir/mapping.1.json"
+check 'maps by mapping' exits 0 memdiag diff "$dir/mapping.1.json" "$dir/mapping.1.json" --json
+check 'mappings that did not change' json_is '.data.changes.mappings | length > 5 and all(.rss_bytes == 0)'
 head -c 1000 "$dir/maps.1.json" >"$dir/cut.json"
-check 'a file that is cut' says 1 'cannot read .*cut.json, line' "$dir/maps.1.json" "$dir/cut.json"
+check 'a file that is cut' exits_saying 1 'cannot read .*cut.json, line' memdiag diff "$dir/maps.1.json" "$dir/cut.json"
 echo 'memdiag' >"$dir/text.json"
-check 'a file that is no JSON' says 1 'cannot read .*text.json, line 1' "$dir/text.json" \
+check 'a file that is no JSON' exits_saying 1 'cannot read .*text.json, line 1' memdiag diff "$dir/text.json" \
 	"$dir/maps.1.json"
 echo '{"schema": "other/1"}' >"$dir/schema.json"
-check 'JSON of somebody else' says 1 'is not what memdiag writes' "$dir/schema.json" \
+check 'JSON of somebody else' exits_saying 1 'is not what memdiag writes' memdiag diff "$dir/schema.json" \
 	"$dir/maps.1.json"
 echo '[]' >"$dir/array.json"
-check 'JSON that is no object' says 1 'is not what memdiag writes' "$dir/array.json" \
+check 'JSON that is no object' exits_saying 1 'is not what memdiag writes' memdiag diff "$dir/array.json" \
 	"$dir/maps.1.json"
-check 'no file' says 1 'cannot read .*nowhere.json' "$dir/maps.1.json" "$dir/nowhere.json"
-check 'a directory' says 1 'cannot read' "$dir/maps.1.json" "$dir"
-check 'one file' says 64 'which two files' "$dir/maps.1.json"
-check 'three files' says 64 'more than two' 1 2 3
-check 'no process is looked at' says 64 'unrecognized option' --pid 1 2 3
+check 'no file' exits_saying 1 'cannot read .*nowhere.json' memdiag diff "$dir/maps.1.json" "$dir/nowhere.json"
+check 'a directory' exits_saying 1 'cannot read' memdiag diff "$dir/maps.1.json" "$dir"
+check 'one file' exits_saying 64 'which two files' memdiag diff "$dir/maps.1.json"
+check 'three files' exits_saying 64 'more than two' memdiag diff 1 2 3
+check 'no process is looked at' exits_saying 64 'unrecognized option' memdiag diff --pid 1 2 3
 finish

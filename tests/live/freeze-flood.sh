@@ -1,13 +1,12 @@
 #!/bin/sh
 # Threads that get a thousand signals a second each, and threads that come and go, while all are
 # stopped again and again.
-deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 
 freeze()
 {
 	# With time enough for threads that wait for a processor.
-	"$top_builddir/tests/unit/freeze" "$tracee_pid" "$@" 5000 >"$dir/out" || {
+	"$top_builddir/tests/unit/stop" "$tracee_pid" "$@" 5000 >"$dir/out" || {
 		tail -n 1 "$dir/out"
 		return 1
 	}

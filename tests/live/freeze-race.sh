@@ -1,13 +1,12 @@
 #!/bin/sh
 # The target execs, exits, forks or ends threads at every moment of a stop of all its threads.
-deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 
 race_us()
 {
 	what=$1
 	start_tracee race "$3" "$what" "$2"
-	"$top_builddir/tests/unit/freeze" "$tracee_pid" 100 20 5000 >"$dir/out" 2>"$dir/err" &
+	"$top_builddir/tests/unit/stop" "$tracee_pid" 100 20 5000 >"$dir/out" 2>"$dir/err" &
 	freezer=$!
 	wait_for $freezer "$dir/out" still
 	tell go
@@ -36,7 +35,7 @@ at_every_moment()
 	us=0
 	while [ $us -le 3000 ]; do
 		race_us "$1" $us "$2" || return
-		us=$((us + 100))
+		us=$((us + 100 * 100 / MEMDIAG_TEST_SHARE))
 	done
 }
 

@@ -1,11 +1,10 @@
 #!/bin/sh
 # All threads stopped for a moment and given back: programs of every kind, each as it was before.
-deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 
 freeze()
 {
-	"$top_builddir/tests/unit/freeze" "$@" >"$dir/out" 2>"$dir/err"
+	"$top_builddir/tests/unit/stop" "$@" >"$dir/out" 2>"$dir/err"
 }
 
 # frozen STATUS [HOLD_US [TIMES [MAX_MS]]]
@@ -53,22 +52,32 @@ check '1,500 threads: 25 us a thread at most' cheap
 check '1,500 threads: the target is as before' unharmed
 check '1,500 threads: the target lives on' end_tracee
 
-# What the program itself feels is what we say, but for the noise of the machine.
-no_longer_than_told()
+# queued_us: how long all of its threads have waited for a processor (Documentation/scheduler/sched-stats.rst).
+queued_us()
 {
-	for round in 1 2 3 4 5; do
+	cat /proc/"$tracee_pid"/task/*/schedstat 2>/dev/null |
+		awk '{ ns += $2 } END { printf "%.0f\n", ns / 1000 }'
+}
+
+# The pause that the program itself measures is the one that is reported, but for the time in which other programs
+# had the processor.
+is_as_reported()
+{
+	for round in 1 2 3 4 5 6 7 8 9 10; do
 		ask gap >/dev/null
+		queued=$(queued_us)
 		freeze "$tracee_pid" 20000 1 5000 || return
 		gap=$(ask gap)
-		told=$(awk '$1 != "still" { print $2 }' "$dir/out")
-		echo "round $round: longest pause $gap us, told $told us"
+		queued=$(($(queued_us) - queued))
+		reported=$(awk '$1 != "still" { print $2 }' "$dir/out")
+		echo "round $round: longest pause $gap us, reported $reported us, waited for a processor $queued us"
 		[ "$gap" -ge 20000 ] || return
-		[ "$gap" -gt $((told + 2000)) ] || return 0
+		[ "$gap" -gt $((reported + queued + 2000)) ] || return 0
 	done
 	return 1
 }
 start_tracee heartbeat 10
-check 'heartbeat: the pause is what is told' no_longer_than_told
+check 'heartbeat: its longest pause is the one that is reported' is_as_reported
 check 'heartbeat: the target lives on' end_tracee
 
 state()
@@ -93,7 +102,7 @@ check 'stopped: the target lives on' end_tracee
 in_between()
 {
 	: >"$dir/freeze.out"	# what an earlier one said is no sign
-	"$top_builddir/tests/unit/freeze" "$tracee_pid" 200000 1 5000 >"$dir/freeze.out" &
+	"$top_builddir/tests/unit/stop" "$tracee_pid" 200000 1 5000 >"$dir/freeze.out" &
 	freezer=$!
 	wait_for $freezer "$dir/freeze.out" still && "$@" && wait $freezer
 }
@@ -114,7 +123,7 @@ check 'in vfork: it says why' grep -q 'state is D' "$dir/err"
 check 'in vfork: the target lives on' end_tracee
 
 start_tracee idle 2
-"$top_builddir/tests/unit/freeze" "$tracee_pid" 0 0 >"$dir/other.out" &
+"$top_builddir/tests/unit/stop" "$tracee_pid" 0 0 >"$dir/other.out" &
 other=$!
 wait_for $other "$dir/other.out" still
 check 'two at once: all threads, or it is said who traces it' each_of 50 frozen '0 4' 1000 1 5000

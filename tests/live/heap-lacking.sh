@@ -47,7 +47,7 @@ PROGRAM
 
 start_command python3 "$dir/lacking.py" none
 check 'heap reads a program with four arenas' exits 0 memdiag heap "$tracee_pid" --json
-check 'and finds nothing amiss' json_is '(.data.arenas | length == 4) and .warnings == []'
+check 'heap of a program with four arenas has no warnings' json_is '(.data.arenas | length == 4) and .warnings == []'
 check 'the target lives on' end_tracee
 
 start_command python3 "$dir/lacking.py" second

@@ -2,17 +2,9 @@
 # The heap reader on each release of glibc: heap --xml is to the byte what its malloc_info says of
 # itself, of an ordered program and of random ones, and what its malloc_trim gives back is as
 # forecast.  Ends with a table.
-deadline=300
 . "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/heap-lib.sh"
 need jq
-
-# same_xml OPTIONS...: whether the two documents are the same.
-same_xml()
-{
-	exits 0 memdiag info --xml --pid "$tracee_pid" && mv "$dir/out" "$dir/theirs" &&
-		exits 0 memdiag heap --xml --pid "$tracee_pid" --max-stop-ms 5000 "$@" &&
-		diff "$dir/theirs" "$dir/out"
-}
 
 # The unit test of the reader, on random programs of this release.
 random_heaps()
@@ -36,7 +28,7 @@ on_release()
 	check "$release: the document is malloc_info's" same_xml
 	arenas=$(grep -c '<heap ' "$dir/out")
 	check "$release: and by the lists alone" same_xml --bins-only
-	check "$release: heap runs" exits 0 memdiag heap --pid "$tracee_pid" --max-stop-ms 5000 --json
+	check "$release: heap runs" exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json
 	check "$release: all arenas are exact" json_is '.data.certainty == "exact"'
 	check "$release: each adds up" json_is '.data.arenas | all(.system_bytes == .in_use_bytes +
 		.cached_bytes + .fast_bytes + .binned_bytes + .top_bytes + .overhead_bytes)'

@@ -3,34 +3,9 @@
 # write to the target and wait, while threads call these functions: they must go on every time, and
 # the hooks be lifted by another to the last byte.
 # shellcheck disable=SC3043 # every sh we know has local
-deadline=600
 . "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/hook-lib.sh"
 need strace
-payload=$TRACEES/payload.so
-nr_tried=0
-
-hook()
-{
-	timeout 60 "$top_builddir/tests/unit/hook" "$tracee_pid" "$@" >"$dir/out" 2>"$dir/err"
-}
-
-# killed SYSCALL WHEN ARGUMENTS...: false when it gets through before.
-killed()
-{
-	local syscall="$1" when="$2"
-	shift 2
-	strace -f -o "$dir/strace" -e "trace=$syscall" -e "inject=$syscall:signal=SIGKILL:when=$when" \
-		"$top_builddir/tests/unit/hook" "$tracee_pid" "$@" >"$dir/out" 2>"$dir/err"
-	grep -q 'killed by SIGKILL' "$dir/strace"
-}
-
-goes_on()
-{
-	said=$(ask count)
-	until [ "$(ask count)" -gt $((said + 1000)) ]; do
-		! grep -q 'State:.Z' "/proc/$tracee_pid/status" || return
-	done
-}
 
 text()
 {
@@ -39,14 +14,14 @@ text()
 
 is_well()
 {
-	goes_on && hook lift && goes_on && text after && cmp "$dir/text.before" "$dir/text.after"
+	goes_on 1000 && hook lift && goes_on 1000 && text after && cmp "$dir/text.before" "$dir/text.after"
 }
 
 start()
 {
 	start_tracee churn 3
-	# What the functions are reached by must not be looked up for the first time later.
-	"$top_builddir/tests/unit/load" "$tracee_pid" "$payload" >"$dir/out" && goes_on && text before
+	# The symbols of the functions must not be looked up for the first time later.
+	"$top_builddir/tests/unit/load" "$tracee_pid" "$payload" >"$dir/out" && goes_on 1000 && text before
 }
 
 has_area()
@@ -54,31 +29,30 @@ has_area()
 	grep -q 'r-xp 00000000 00:00 0 $' "/proc/$tracee_pid/maps"
 }
 
-# A program that has the memory for hooks is exchanged for another that has not, unless KEEPS.
-killed_each_time()
+# A program that has the memory for hooks is exchanged for another that has not.
+is_well_and_new()
 {
-	local keeps="$1" before="$2" syscall="$3" when=0
-	shift 3
-	while [ $when -lt 500 ]; do
-		when=$((when + 1))
-		[ -z "$before" ] || hook set "$payload" malloc free || return
-		killed "$syscall" $when "$@" || break
-		nr_tried=$((nr_tried + 1))
-		is_well || {
-			echo "that was $syscall number $when"
-			cat "$dir/err"
-			return 1
-		}
-		[ -n "$keeps" ] || ! has_area || { end_tracee && start; } || return
-	done
-	echo "killed $((when - 1)) times"
-	is_well && [ $when -gt 1 ] && [ $when -lt 500 ]
+	is_well && { ! has_area || { end_tracee && start; }; }
+}
+
+is_well_and_set()
+{
+	is_well && hook set "$payload" malloc free
+}
+
+# killed_hooking WELL SYSCALL COMMAND...
+killed_hooking()
+{
+	local well="$1" syscall="$2"
+	shift 2
+	[ "$1" = set ] || hook set "$payload" malloc free || return
+	killed_each_time "$syscall" 1 "$well" "$top_builddir/tests/unit/hook" PID "$@" && is_well
 }
 
 for syscall in ptrace process_vm_writev wait4; do
 	start
 	check "set for the first time, killed at each $syscall" \
-		killed_each_time '' '' $syscall set "$payload" malloc free
+		killed_hooking is_well_and_new $syscall set "$payload" malloc free
 	check 'the target lives on' end_tracee
 done
 start
@@ -86,8 +60,8 @@ check 'set' hook set "$payload" malloc free
 check 'lifted' hook lift
 for syscall in ptrace wait4; do
 	check "set again, killed at each $syscall" \
-		killed_each_time keeps '' $syscall set "$payload" malloc free
-	check "lifted, killed at each $syscall" killed_each_time keeps set $syscall lift
+		killed_hooking is_well $syscall set "$payload" malloc free
+	check "lifted, killed at each $syscall" killed_hooking is_well_and_set $syscall lift
 done
 check 'the target lives on' end_tracee
 echo "# tried $nr_tried"

@@ -2,45 +2,9 @@
 # Functions of libc's are hooked in living programs: every caller is seen, however it calls; lifted,
 # every byte is as it was.  Set twice, lifted twice, lifted without: nothing changes.
 # shellcheck disable=SC3043 # every sh we know has local
-deadline=180
 . "$top_srcdir/tests/live/lib.sh"
-payload=$TRACEES/payload.so
-
-hook()
-{
-	local pid="$1"
-	shift
-	timeout 60 "$top_builddir/tests/unit/hook" "$pid" "$@" >"$dir/out" 2>"$dir/err"
-}
-
-# hooks WANTED COMMAND...: whether hook says "ENTRIES SLOTS ALREADY" as WANTED.
-hooks()
-{
-	local wanted="$1" said
-	shift
-	exits 0 hook "$tracee_pid" "$@" || {
-		cat "$dir/err"
-		return 1
-	}
-	said=$(cut -d ' ' -f 1-3 "$dir/out")
-	cat "$dir/out"
-	[ "$said" = "$wanted" ]
-}
-
-# nr NAME: what the payload has counted.
-nr()
-{
-	hook "$tracee_pid" count "$payload" "$1" && cat "$dir/out"
-}
-
-# same_bytes: whether the code and the tables of all objects are what they were at the first call.
-same_bytes()
-{
-	hook "$tracee_pid" text "$payload" || return
-	[ -s "$dir/out" ] || return
-	[ -e "$dir/$tracee_pid.text" ] || cp "$dir/out" "$dir/$tracee_pid.text"
-	cmp "$dir/out" "$dir/$tracee_pid.text"
-}
+need_hooks
+. "$top_srcdir/tests/live/hook-lib.sh"
 
 # sees N COMMAND [NAME]: whether N more of NAME are counted when the tracee does as COMMAND says.
 sees()
@@ -93,6 +57,22 @@ check 'too short for a jump: every byte is as it was' same_bytes
 check 'both ways at once' hooks '2 1 0' set "$payload" malloc free pthread_mutexattr_destroy
 check 'both ways at once: lifted' hooks '2 1 0' lift
 check 'both ways at once: every byte is as it was' same_bytes
+check 'fewer than before: set' hooks '2 1 0' set "$payload" malloc free pthread_mutexattr_destroy
+check 'fewer than before: the others are let go, the table as well' hooks '1 1 1' set "$payload" malloc
+check 'fewer than before: those are not seen' sees 0 short nr_short
+check 'fewer than before: that one is' sees 1 direct
+check 'fewer than before: and back' hooks '1 1 1' set "$payload" malloc free pthread_mutexattr_destroy
+check 'fewer than before: seen again' sees 1 short nr_short
+export HOOK_PREFIX=other_
+check 'led to another hook: set' hooks '2 1 0' set "$payload" pthread_mutexattr_destroy
+unset HOOK_PREFIX
+check 'led to another hook: that one sees' sees 1 short nr_other_short
+check 'led to another hook: the first does not' sees 0 short nr_short
+check 'led to another hook: and back' hooks '0 1 0' set "$payload" pthread_mutexattr_destroy
+check 'led to another hook: seen' sees 1 short nr_short
+check 'led to another hook: lifted' hooks '0 1 0' lift
+check 'led to another hook: nothing is seen' sees 0 short nr_short
+check 'led to another hook: every byte is as it was' same_bytes
 check 'the target lives on' end_tracee
 
 # ---- by another library ----
@@ -106,7 +86,7 @@ another()
 start_tracee callers
 check 'another library: it is made' another "$dir/another.so"
 check 'another library: set by the first' hooks '2 1 0' set "$payload" malloc free pthread_mutexattr_destroy
-check 'another library: refused meanwhile' exits 5 hook "$tracee_pid" set "$dir/another.so" malloc
+check 'another library: refused meanwhile' exits 5 hook set "$dir/another.so" malloc
 check 'another library: says by whom' grep -q 'malloc() .* is hooked already, by .*/payload.so' "$dir/err"
 check 'another library: lifted' hooks '2 1 0' lift
 check 'another library: set' hooks '2 1 0' set "$dir/another.so" malloc free pthread_mutexattr_destroy
@@ -142,29 +122,15 @@ check 'a slot is filled meanwhile: the target lives on' end_tracee
 
 # ---- under load ----
 
-goes_on()
-{
-	said=$(ask count)
-	until [ "$(ask count)" -gt $((said + 20000)) ]; do
-		kill -0 "$tracee_pid" || return
-	done
-}
-
-all_seen()
-{
-	local before
-	before=$(nr nr_mallocs) && goes_on && [ "$(nr nr_mallocs)" -gt "$((before + 20000))" ]
-}
-
 start_tracee churn 8
 check 'eight busy threads: the bytes can be read' same_bytes
 check 'eight busy threads: set' hooks '2 0 0' set "$payload" malloc free
 check 'eight busy threads: seen' all_seen
 check 'eight busy threads: lifted' hooks '2 0 0' lift
 check 'eight busy threads: every byte is as it was' same_bytes
-check 'eight busy threads: 20 times' hook "$tracee_pid" cycle 20 "$payload" malloc free
+check 'eight busy threads: 20 times' hook cycle "$(some 20)" "$payload" malloc free
 check 'eight busy threads: every byte is as it was' same_bytes
-check 'eight busy threads: go on' goes_on
+check 'eight busy threads: go on' goes_on 20000
 check 'the target lives on' end_tracee
 
 start_tracee manythreads 100
@@ -180,7 +146,7 @@ if [ -x "$TRACEES/stepper" ]; then
 	exits 0 "$top_builddir/tests/unit/load" "$tracee_pid" "$payload" >"$dir/loaded"
 	check 'in a handler that came inside malloc' test "$(ask step)" = inside
 	export HOOK_WAIT=300000000
-	check 'in a handler: no safe point' exits 6 hook "$tracee_pid" set "$payload" malloc free
+	check 'in a handler: no safe point' exits 6 hook set "$payload" malloc free
 	check 'in a handler: says so' grep -q 'in the middle of what is to change' "$dir/err"
 	unset HOOK_WAIT
 	check 'in a handler: every byte is as it was' same_bytes
@@ -200,8 +166,8 @@ if command -v gdb >"$dir/where"; then
 	gdb -nx -batch -p "$tracee_pid" -ex 'set var *(unsigned char *)&malloc_info = 0xe9' \
 		>"$dir/gdb" 2>&1
 	check "another's jump: the bytes can be read" same_bytes
-	check "another's jump: refused by name" exits 5 hook "$tracee_pid" set "$payload" malloc_info
-	check "another's jump: says so" grep -q "begins with another's jump" "$dir/err"
+	check "another's jump: refused by name" exits 5 hook set "$payload" malloc_info
+	check "another's jump: says so" grep -q 'already begins with a jump of another tool' "$dir/err"
 	check "another's jump: every byte is as it was" same_bytes
 	check 'the target lives on' end_tracee
 else
@@ -213,12 +179,12 @@ fi
 start_tracee callers
 check 'half of it: the bytes can be read' same_bytes
 export HOOK_FAILS=free
-check 'half of it: not set' exits 1 hook "$tracee_pid" set "$payload" malloc free
+check 'half of it: not set' exits 1 hook set "$payload" malloc free
 check 'half of it: every byte is as it was' same_bytes
 unset HOOK_FAILS
 check 'set in spite of that' hooks '2 0 0' set "$payload" malloc free
 export HOOK_FAILS=free
-check 'half of it: not lifted' exits 1 hook "$tracee_pid" lift
+check 'half of it: not lifted' exits 1 hook lift
 check 'half of it: malloc is hooked still' sees 1 direct
 check 'half of it: so is free' sees 1 direct nr_frees
 unset HOOK_FAILS
@@ -228,10 +194,10 @@ check 'the target lives on' end_tracee
 
 # ---- somebody else changes what is hooked ----
 
-# byte NAME VALUE: whether the first byte of NAME is VALUE from now on; $was is what it was.
+# byte NAME[+N] VALUE: whether byte number N of NAME is VALUE from now on; $was is what it was.
 byte()
 {
-	hook "$tracee_pid" byte "$1" "$2" && was=$(cat "$dir/out")
+	hook byte "$1" "$2" && was=$(cat "$dir/out")
 }
 
 # leaves_one COMMAND...: whether one word is said to be somebody else's.
@@ -259,39 +225,37 @@ back()
 start_tracee callers
 check "somebody's breakpoint: the bytes can be read" same_bytes
 check "somebody's breakpoint: hooked before" hooks '2 0 0' set "$payload" malloc free
-check "somebody's breakpoint: comes" byte malloc 204
+check "somebody's breakpoint: comes" byte malloc+3 204
 check "somebody's breakpoint: it is left, and that is said" leaves_one '1 0 0' lift
-check "somebody's breakpoint: it is there" byte malloc "$was"
+check "somebody's breakpoint: it is there" byte malloc+3 "$was"
 check "somebody's breakpoint: as it was" test "$was" = 204
 check "somebody's breakpoint: gone, the hook is lifted" hooks '1 0 0' lift
 check "somebody's breakpoint: every byte is as it was" same_bytes
-byte malloc_info 204
-check "somebody's breakpoint: to hook there is refused" exits 5 hook "$tracee_pid" set "$payload" malloc_info
-check "somebody's breakpoint: says so" grep -q 'a debugger has a breakpoint there' "$dir/err"
-byte malloc_info "$was"
+byte malloc_info+3 204
+check "somebody's breakpoint: to hook there is refused" exits 5 hook set "$payload" malloc_info
+check "somebody's breakpoint: says so" \
+	grep -q 'a breakpoint or a kernel probe (uprobe) is set at malloc_info+3' "$dir/err"
+byte malloc_info+3 "$was"
 check "just now: hooked before" hooks '2 0 0' set "$payload" malloc free
-meanwhile malloc
+meanwhile malloc+3
 check 'just now: it is left, and that is said' leaves_one '1 0 0' lift
-check 'just now: gone' back malloc
+check 'just now: gone' back malloc+3
 check 'just now: lifted' hooks '1 0 0' lift
-meanwhile free
-check 'just now: not set' exits 1 hook "$tracee_pid" set "$payload" malloc free
+meanwhile free+4
+check 'just now: not set' exits 1 hook set "$payload" malloc free
 check 'just now: says so' grep -q 'has changed just now; nothing was hooked' "$dir/err"
-check 'just now: gone again' back free
+check 'just now: gone again' back free+4
 check 'just now: every byte is as it was' same_bytes
+# On an instruction that stays where it is a breakpoint is nobody's trouble.
+byte malloc 204
+first=$was
+check 'on the first instruction: hooked all the same' hooks '2 0 0' set "$payload" malloc free
+check 'on the first instruction: gone' byte malloc "$first"
+check 'on the first instruction: it was left' test "$was" = 204
+check 'on the first instruction: what it replaced was not moved along' sees 1 direct
+byte malloc 204
+check 'on the first instruction: lifted with another' hooks '2 0 0' lift
+check 'on the first instruction: gone, too' byte malloc "$first"
+check 'on the first instruction: every byte is as it was' same_bytes
 check 'the target lives on' end_tracee
-
-# ---- other releases of glibc ----
-
-on_release()
-{
-	start_release_tracee churn 4
-	check "$release: the bytes can be read" same_bytes
-	check "$release: set" hooks '2 0 0' set "$payload" malloc free
-	check "$release: seen" all_seen
-	check "$release: lifted" hooks '2 0 0' lift
-	check "$release: every byte is as it was" same_bytes
-	check "$release: the target lives on" end_tracee
-}
-for_each_release on_release
 finish

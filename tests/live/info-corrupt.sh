@@ -1,6 +1,6 @@
 #!/bin/sh
 # Arenas that were written over: malloc would follow them into nothing, so it is not called at all.
-# With one arena left it cannot even be told whether it is malloc's.
+# With one arena left nothing even shows whether it is malloc's.
 . "$top_srcdir/tests/live/lib.sh"
 
 refuses()

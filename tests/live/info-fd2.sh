@@ -41,7 +41,7 @@ for mode in helper thread; do
 	check "$mode: and nothing else" nothing_else
 	check "$mode: the target lives on" end_tracee
 
-	# What was caught before malloc_info() had to be given up belongs to the log as well.
+	# Output that was caught before malloc_info() had to be given up belongs to the log as well.
 	start_tracee logger 4
 	ask lock >"$dir/counts"
 	check "$mode: a locked arena: malloc_info is given up" \

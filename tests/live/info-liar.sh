@@ -29,10 +29,10 @@ check 'long: the target lives on' end_tracee
 
 start_tracee liar endless
 check 'endless: the time limit holds' exits 1 memdiag info --pid "$tracee_pid" --timeout 1s
-check 'endless: and is told' grep -q '^memdiag info: .' "$dir/err"
+check 'endless: and is reported' grep -q '^memdiag info: .' "$dir/err"
 
 start_tracee liar crash threads
-check 'crash: it is told' exits 1 memdiag info --pid "$tracee_pid" --timeout 5s
+check 'crash: it is reported' exits 1 memdiag info --pid "$tracee_pid" --timeout 5s
 check 'crash: the target answers' test "$(ask hello)" = "what is 'hello'?"
 check 'crash: the target lives on' end_tracee
 finish

@@ -27,16 +27,18 @@ same_xml()
 
 start_tracee bloat 4
 check 'few free chunks: malloc is asked' exits 0 memdiag info --pid "$tracee_pid" --json
-check 'which is told' json_is '.data | .method == "inject" and .borrow.tid > 0 and .stop.count == 0'
+check 'few free chunks: method and borrowed thread are shown' \
+	json_is '.data | .method == "inject" and .borrow.tid > 0 and .stop.count == 0'
 check 'the heaps say the same' same_account
 check 'the documents are the same' same_xml
 remember
 check 'reading changes nothing' exits 0 memdiag info --pid "$tracee_pid" --method=read
-check 'nothing at all' unharmed
+check 'reading the heaps leaves the target as it was' unharmed
 check 'the text is complete' grep -q '^VERDICT' "$dir/out"
-check 'and nothing is to be said' test ! -s "$dir/err"
-check 'but how, if asked' exits 0 memdiag info --pid "$tracee_pid" --method=read -v
-check 'namely' grep -q 'its heaps were read; it was stopped [0-9]* time' "$dir/err"
+check 'reading prints nothing on stderr' test ! -s "$dir/err"
+check 'with -v info says how it has read the heaps' exits 0 memdiag info --pid "$tracee_pid" --method=read -v
+check '-v shows that the heaps were read' \
+	grep -q 'its heaps were read; it was stopped [0-9]* time' "$dir/err"
 check 'no time at all: the heaps are read' exits 0 memdiag info --pid "$tracee_pid" --max-lock 0 --json
 check 'without a stop' json_is '.data | .method == "read" and .stop.count == 0'
 check 'the target lives on' end_tracee
@@ -44,12 +46,13 @@ check 'the target lives on' end_tracee
 start_tracee chunks 2000000 120 2
 check 'a million free chunks: the heaps are read' exits 0 memdiag info --pid "$tracee_pid" --json
 check 'no thread is borrowed' json_is '.data | .method == "read" and .borrow == null'
-check 'which is said' json_is '.warnings | length == 1 and (.[0] | contains("--max-lock"))'
+check 'a million free chunks: a warning names --max-lock' \
+	json_is '.warnings | length == 1 and (.[0] | contains("--max-lock"))'
 check 'it is the whole answer' json_is '.partial | not'
-check 'and the same as of malloc' same_account
+check 'a million free chunks: reading gives the same account as malloc' same_account
 check 'with time enough malloc is asked' \
 	exits 0 memdiag info --pid "$tracee_pid" --max-lock 10s --json
-check 'and not read' json_is '.data.method == "inject"'
+check 'with time enough the heaps are not read' json_is '.data.method == "inject"'
 check 'the target lives on' end_tracee
 
 # Chunks that small are in fast bins, whose links other releases write in other ways, or have not.
@@ -62,4 +65,7 @@ on_release()
 	check "$release: the target lives on" end_tracee
 }
 for_each_release on_release
+
+check 'two documents at once are refused' exits_saying 64 'one document at a time' \
+	memdiag info --pid 1 --xml --json
 finish

@@ -1,7 +1,6 @@
 #!/bin/sh
 # setuid() and its like make every thread of a process take part, by a signal that must not be held
 # back, while libc's lock of the thread stacks is held, which pthread_create() needs.
-deadline=90
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
@@ -15,14 +14,6 @@ masks()
 	echo "$masks"
 }
 
-goes_on()
-{
-	before=$(ask count)
-	until [ "$(ask count)" -gt "$((before + 10))" ]; do
-		kill -0 "$tracee_pid" || return
-	done
-}
-
 start_tracee setuid 300
 masks >"$dir/masks.before"
 for command in info trim; do
@@ -30,7 +21,7 @@ for command in info trim; do
 	check "setuid() in a loop: 50 of $command by a helper end well, or give up" \
 		each_of 50 exits '0 1 6' \
 		memdiag $command --pid "$tracee_pid" --mode=helper --wait 300ms
-	check "setuid() in a loop: after $command it goes on" goes_on
+	check "setuid() in a loop: after $command it goes on" goes_on 10
 done
 check 'a new thread can call setuid(), too' test "$(ask work)" = 'done'
 masks >"$dir/masks.after"
@@ -64,10 +55,12 @@ cannot()
 		exits 6 "$@" && grep -q 'setuid() or the like' "$dir/err"
 	fi
 }
-for command in info trim; do
+for command in 'info --method=inject' trim; do
 	start_tracee setuid-waits setuid other
+	# shellcheck disable=SC2086 # words
 	check "a thread beside setuid(): $command does not have it make one" \
 		cannot memdiag $command --pid "$tracee_pid" --wait 200ms
+	# shellcheck disable=SC2086 # words
 	check "a thread beside setuid(): it does the work of $command itself" \
 		exits 0 memdiag $command --pid "$tracee_pid" --mode=thread
 	check "a thread beside setuid(), after $command: setuid() comes to its end" \

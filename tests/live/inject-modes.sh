@@ -18,7 +18,7 @@ try()
 
 start_tracee idle
 try 'one thread' thread info
-check 'one thread: an arena is told' json_is '.data.arenas | length == 1'
+check 'one thread: an arena is reported' json_is '.data.arenas | length == 1'
 try 'one thread, descriptor 2' thread info --capture=fd2
 check 'one thread, descriptor 2: the same arena' json_is '.data.arenas | length == 1'
 try 'one thread, trim' thread trim
@@ -33,6 +33,6 @@ try 'six threads, in the thread' thread info --mode=thread
 try 'six threads, in the thread, descriptor 2' thread info --mode=thread --capture=fd2
 try 'six threads, trim' helper trim
 try 'six threads, trim in the thread' thread trim --mode=thread
-check 'no stray word on its stderr' test ! -s "$dir/$tracee_pid.err"
+check 'nothing on its stderr' test ! -s "$dir/$tracee_pid.err"
 check 'six threads live on' end_tracee
 finish

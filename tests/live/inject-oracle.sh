@@ -29,7 +29,7 @@ for how in '' multi; do
 	check "${how:-single}: the target lives on" end_tracee
 done
 
-# Two at once: the second must wait or be refused, and harm nothing.
+# Two at once: the second must wait or be refused, and change nothing.
 start_tracee oracle multi
 together()
 {
@@ -48,6 +48,6 @@ together()
 	done
 	is_intact
 }
-check 'two memdiags at once do no harm' each_of 5 together
-check 'and the target lives on' end_tracee
+check 'two memdiags at once leave the target intact' each_of 5 together
+check 'the target of two memdiags lives on' end_tracee
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may look at whom: each refusal names its cause and what helps, and exits with 4.
+# Permissions: each refusal names its cause and what helps, and exits with 4.
 . "$top_srcdir/tests/live/lib.sh"
 need jq setpriv
 [ "$(id -u)" -eq 0 ] || skip_all 'only root can be different users'
@@ -7,17 +7,6 @@ need jq setpriv
 # Where another user can reach them, also if only we may use the build.
 install -m 755 "$MEMDIAG" "$TRACEES/idle" "$TRACEES/undumpable" "$dir"
 nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
-
-# refused WORDS COMMAND...: it exits with 4 and says WORDS.
-refused()
-{
-	pattern=$1
-	shift
-	"$@" >"$dir/out" 2>"$dir/err"
-	status=$?
-	cat "$dir/err"
-	[ $status -eq 4 ] && grep -qi -e "$pattern" "$dir/err"
-}
 
 # shellcheck disable=SC2086 # $nobody is a list of words, here and below
 start_command $nobody "$dir/idle" 2
@@ -28,33 +17,71 @@ for command in maps info trim heap; do
 		$nobody "$dir/memdiag" $command --pid "$own" --json
 done
 
+# A process of the same user, and of another group.
+start_command setpriv --reuid=65534 --regid=65533 --clear-groups "$dir/idle" 2
+for command in info trim heap; do
+	# shellcheck disable=SC2086
+	check "$command: nor one that runs with another group" exits_saying 4 'gid 65533, and memdiag with gid 65534' captured \
+		$nobody "$dir/memdiag" $command --pid "$tracee_pid"
+done
+check 'the target with another group lives on' end_tracee
+
 start_tracee idle 2
 remember
 for command in info trim heap; do
 	# shellcheck disable=SC2086
-	check "but not $command one of root" refused 'uid\|root' \
+	check "but not $command one of root" exits_saying 4 'uid\|root' captured \
 		$nobody "$dir/memdiag" $command --pid "$tracee_pid"
 done
-check 'which is as before' unharmed
-check 'and lives on' end_tracee
+check 'the target of root is as before' unharmed
+check 'the target of root lives on' end_tracee
 
 # shellcheck disable=SC2086
 start_command $nobody "$dir/undumpable"
 # shellcheck disable=SC2086
-check 'nor one of its own that may not be dumped' refused 'dumpable' \
+check "a process of one's own that may not be dumped is refused" exits_saying 4 'dumpable' captured \
 	$nobody "$dir/memdiag" info --pid "$tracee_pid"
-check 'which lives on' end_tracee
+check 'the target that may not be dumped lives on' end_tracee
+
+# Root, as in a container: what cannot be read is not taken for a program of another kind.
+start_tracee idle 2
+for command in info trim heap status 'count start' 'count stop'; do
+	# shellcheck disable=SC2086 # words
+	check "root without the capability may not $command" exits_saying 4 'CAP_SYS_PTRACE' captured \
+		setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace "$MEMDIAG" $command \
+		--pid "$tracee_pid"
+	check "$command: and is not told to become root" sh -c "! grep -qi 'as root' '$dir/err'"
+done
+check 'doctor says so' exits 2 setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace \
+	"$MEMDIAG" doctor --pid "$tracee_pid" -o "$dir/doctor"
+check 'doctor notes its own missing capability' \
+	grep -q 'note rights *root without CAP_SYS_PTRACE' "$dir/doctor"
+check 'doctor does not advise root to run it as root' sh -c "! grep -qi 'as root' '$dir/doctor'"
+check 'the target of root without the capability lives on' end_tracee
+
+# A static program in a chroot: its file is there under the path that the kernel prints.
+if "${CC:-cc}" -static -O1 -pthread -I"$top_srcdir/src" -o "$dir/static" \
+	"$top_srcdir/tests/tracees/idle.c" 2>"$dir/cc"; then
+	mkdir "$dir/jail"
+	cp "$dir/static" "$dir/jail"
+	start_command chroot --userspec=65534:65534 "$dir/jail" /static 1
+	# shellcheck disable=SC2086
+	check 'a static program in a chroot' exits 0 $nobody "$dir/memdiag" heap --pid "$tracee_pid"
+	check 'a static program in a chroot lives on' end_tracee
+else
+	skip 'a static program in a chroot' 'no static libc'
+fi
 
 start_tracee idle 2
 if unshare -Ur true 2>/dev/null; then
-	check 'root of another user namespace may not' refused 'user namespace' \
+	check 'root of another user namespace may not' exits_saying 4 'user namespace' captured \
 		unshare -Ur "$dir/memdiag" info --pid "$tracee_pid"
 else
 	skip 'root of another user namespace may not' 'there are no user namespaces here'
 fi
-check 'which leaves it alive' end_tracee
+check 'the target that another user namespace asked for lives on' end_tracee
 
-# A kernel with Yama, as far as memdiag can tell: its setting is there and ptrace says EPERM.
+# A kernel with Yama, as far as memdiag can see: its setting is there and ptrace says EPERM.
 under_yama()
 {
 	scope=$1
@@ -68,13 +95,13 @@ if command -v strace >/dev/null && under_yama 1 true 2>/dev/null; then
 	deny='strace -f -o /dev/null -e trace=ptrace -e inject=ptrace:error=EPERM'
 	# shellcheck disable=SC2086 # lists of words
 	{
-		check 'Yama 1 is named' refused 'yama.*1\|ptrace_scope.*1' \
+		check 'Yama 1 is named' exits_saying 4 'yama.*1\|ptrace_scope.*1' captured \
 			under_yama 1 $nobody $deny "$dir/memdiag" info --pid "$own"
-		check 'Yama 2 is named' refused 'CAP_SYS_PTRACE' \
+		check 'Yama 2 is named' exits_saying 4 'CAP_SYS_PTRACE' captured \
 			under_yama 2 $nobody $deny "$dir/memdiag" info --pid "$own"
-		check 'Yama 3 is named' refused 'reboot' \
+		check 'Yama 3 is named' exits_saying 4 'reboot' captured \
 			under_yama 3 $deny "$dir/memdiag" info --pid "$own"
-		check 'a filter of our own is named' refused 'seccomp' \
+		check 'a filter of our own is named' exits_saying 4 'seccomp' captured \
 			$nobody $deny --seccomp-bpf "$dir/memdiag" info --pid "$own"
 	}
 else

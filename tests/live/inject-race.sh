@@ -1,6 +1,5 @@
 #!/bin/sh
 # The target execs, exits, forks or ends threads at every moment of a borrow.
-deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 
 # race_us WHAT US THREADS: memdiag runs while the target does WHAT after US microseconds.
@@ -9,7 +8,7 @@ race_us()
 	what=$1
 	start_tracee race "$3" "$what" "$2"
 	tell go
-	memdiag info --pid "$tracee_pid" --wait 200ms --timeout 5s
+	memdiag info --pid "$tracee_pid" --wait 200ms --timeout 60s
 	status=$?
 	case $what-$status in
 	*-[036]) ;;
@@ -34,7 +33,7 @@ at_every_moment()
 	us=0
 	while [ $us -le 9000 ]; do
 		race_us "$1" $us "$2" || return
-		us=$((us + 300))
+		us=$((us + 300 * 100 / MEMDIAG_TEST_SHARE))
 	done
 }
 

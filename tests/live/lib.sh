@@ -1,7 +1,7 @@
 # lib: what every live test begins with.  A test reads
 #
 #	#!/bin/sh
-#	deadline=60			# seconds for the whole script; this is the default
+#	deadline=1800			# seconds for the whole script, only to end one that hangs; the default
 #	. "$top_srcdir/tests/live/lib.sh"
 #	start_tracee idle
 #	check 'maps runs' exits 0 memdiag maps --pid "$tracee_pid"
@@ -15,10 +15,12 @@
 #	$dir			scratch, kept on failure
 #	$elsewhere		a directory that is removed at the end, whatever comes
 #	$TRACEES $MEMDIAG	the test programs, the program
-#	check, skip, skip_all, need, finish
-#	exits, each_of, memdiag, json, maps_adds_up
-#					run a command, memdiag, look into its --json
-#	start_tracee, start_command, tell, ask, end_tracee, wait_for
+#	check, skip, skip_all, need, need_hooks, finish
+#	exits, exits_saying, says, each_of, memdiag, patiently, json, json_is, maps_adds_up
+#					run a command, memdiag, look into its stderr and its --json
+#	killed_at, killed_each_time	kill a command before a system call
+#	captured			run any command as memdiag is
+#	start_tracee, start_command, tell, ask, goes_on, end_tracee, wait_for, soon
 #	for_each_release, start_release_tracee, release_program
 #					the same on other releases of glibc
 #	remember, unharmed		what a process must have kept
@@ -27,7 +29,7 @@ set -u
 export LC_ALL=C
 umask 022
 ulimit -S -c 0
-: "${deadline:=60}"
+: "${deadline:=1800}"
 
 # The whole script runs under a deadline: timeout signals the process group, so a command that
 # hangs goes too, and the trap below still says what happened and cleans up.
@@ -71,18 +73,43 @@ trap 'exit 1' HUP INT TERM
 
 # ---- checks ----------------------------------------------------------------------------------
 
+# The subject of the checks, with which their names end: the process that was started last, and the last command of
+# memdiag.
+about_process=
+about_command=
+
+# shorten WORDS...: sets $short to WORDS without directories, the numbers of processes, and scripts.
+shorten()
+{
+	local word
+	short=
+	for word in "$@"; do
+		word=${word##*/}
+		case $word in
+		*[!A-Za-z0-9_=.,:+@%-]*) word=... ;;
+		*[!0-9]* | '' | ? | ??) ;;
+		*) [ "$word" != "${tracee_pid-}" ] || word=PID ;;
+		esac
+		short="$short $word"
+	done
+	short=${short# }
+}
+
 # check WORDS COMMAND...: a test point, ok if COMMAND succeeds.  COMMAND may be a function.
 check()
 {
-	local words="$1"
+	local words="$1" about
 	shift
 	nr_checks=$((nr_checks + 1))
 	if "$@" >"$dir/check.said" 2>&1; then
-		echo "ok $nr_checks - $words"
+		about=$about_process${about_command:+; $about_command}
+		echo "ok $nr_checks - $words${about:+ [${about#; }]}"
 	else
 		nr_failed=$((nr_failed + 1))
-		echo "not ok $nr_checks - $words"
+		about=$about_process${about_command:+; $about_command}
+		echo "not ok $nr_checks - $words${about:+ [${about#; }]}"
 		echo "#   failed: $*"
+		[ -s "$dir/check.said" ] || cat "$dir/err" >"$dir/check.said" 2>/dev/null
 		head -n 30 "$dir/check.said" | sed 's/^/#   /'
 	fi
 }
@@ -109,6 +136,18 @@ need()
 	done
 }
 
+# has_hooks: whether this memdiag can hook functions, which 'memdiag count' needs.
+has_hooks()
+{
+	grep -q '^#define HAVE_ZYDIS 1' "$top_builddir/config.h"
+}
+
+# need_hooks: skip all unless it can.
+need_hooks()
+{
+	has_hooks || skip_all 'this memdiag was built without Zydis: it hooks no functions'
+}
+
 finish()
 {
 	echo "1..$nr_checks"
@@ -118,10 +157,42 @@ finish()
 
 # ---- memdiag ---------------------------------------------------------------------------------
 
-# memdiag ARGUMENTS...: run it; what it says stays in $dir/out and $dir/err.
+# memdiag ARGUMENTS...: run it; what it prints stays in $dir/out and $dir/err.  It may stop a process for 10 s
+# unless ARGUMENTS have a limit: on a busy machine the threads get a processor late, and a test that expects an exact
+# answer must not depend on that.
 memdiag()
 {
+	local command="${1-}"
+	shorten "$@"
+	about_command=$short
+	case " $* " in
+	*' --max-stop'* | *' --no-stop '* | *' --core'*) ;;
+	' heap '* | ' trim '* | ' stacks '*)	# count start would make more attempts, not longer ones
+		shift
+		set -- "$command" --max-stop=10s "$@"
+		;;
+	esac
 	"$MEMDIAG" "$@" >"$dir/out" 2>"$dir/err"
+}
+
+# patiently memdiag ARGUMENTS...: run it again if a call in the target took too long: on a busy machine the threads of a
+# program that allocates all the time may hold malloc's lock without a processor.
+patiently()
+{
+	local status=1 nr=0
+	while [ $nr -lt 20 ]; do
+		nr=$((nr + 1))
+		"$@"
+		status=$?
+		[ $status -eq 1 ] && grep -q 'took too long' "$dir/err" || break
+	done
+	return $status
+}
+
+# captured COMMAND...: any other command, as memdiag runs.
+captured()
+{
+	"$@" >"$dir/out" 2>"$dir/err"
 }
 
 # exits STATUS COMMAND...: whether COMMAND exits with STATUS; '0 6' is either.
@@ -135,8 +206,84 @@ exits()
 	*" $got "*) return ;;
 	esac
 	echo "exit status $got, not $wanted"
-	[ "$1" != memdiag ] || cat "$dir/err"
+	case $1 in
+	memdiag | captured | patiently) cat "$dir/err" ;;
+	esac
 	return 1
+}
+
+# says WORDS: whether stderr of the last memdiag has a line that matches WORDS.
+says()
+{
+	grep -q -e "$1" "$dir/err" || {
+		cat "$dir/err"
+		return 1
+	}
+}
+
+# exits_saying STATUS WORDS COMMAND...: both.
+exits_saying()
+{
+	local status="$1" words="$2"
+	shift 2
+	exits "$status" "$@" && says "$words"
+}
+
+# killed_at N SYSCALL COMMAND...: run COMMAND, which gets SIGKILL before its Nth SYSCALL.  A word PID of it stands for
+# $tracee_pid.  Returns 0 if it was killed, 1 if it made fewer calls and ended with one of $good_statuses, else 2.
+good_statuses='0 2'
+killed_at()
+{
+	local when="$1" syscall="$2" status word
+	shift 2
+	for word in "$@"; do
+		shift
+		[ "$word" != PID ] || word=$tracee_pid
+		set -- "$@" "$word"
+	done
+	strace -f -o "$dir/strace" -e "trace=$syscall" -e "inject=$syscall:signal=SIGKILL:when=$when" \
+		"$@" >"$dir/out" 2>"$dir/err"
+	status=$?
+	! grep -q 'killed by SIGKILL' "$dir/strace" || return 0
+	case " $good_statuses " in
+	*" $status "*) return 1 ;;
+	esac
+	return 2
+}
+
+# killed_each_time SYSCALL STEP WELL COMMAND...: COMMAND gets SIGKILL before its first SYSCALL, before the one STEP
+# later, and so on until it ends well.  The function WELL must succeed after each time.  Adds to $nr_tried.
+# A COMMAND that fails, or ends well without any SYSCALL, found the target still busy with what the killed one had
+# left: that is no end, so it runs again.
+nr_tried=0
+killed_each_time()
+{
+	local syscall="$1" step="$2" well="$3" when=1 nr=0 nr_failed_runs=0 ended
+	shift 3
+	while :; do
+		killed_at $when "$syscall" "$@"
+		ended=$?
+		if [ $ended -eq 0 ]; then
+			nr=$((nr + 1))
+			$well && [ $nr -lt 500 ] || {
+				echo "killed at $syscall number $when"
+				return 1
+			}
+			when=$((when + step))
+		elif [ $ended -eq 1 ] && grep -q "$syscall(" "$dir/strace"; then
+			break
+		else
+			nr_failed_runs=$((nr_failed_runs + 1))
+			[ $nr_failed_runs -lt 50 ] || {
+				echo "it failed $nr_failed_runs times, at last:"
+				cat "$dir/err"
+				return 1
+			}
+		fi
+	done
+	nr_tried=$((nr_tried + nr))
+	echo "killed $nr times, failed $nr_failed_runs times"
+	[ $nr -gt 0 ]
 }
 
 # some N: of N repetitions those that are to be made: all, or a part for who has no time.
@@ -170,7 +317,7 @@ json()
 # json_is FILTER: whether it is true.
 json_is()
 {
-	# Of an empty file jq 1.6 says that everything is true.
+	# For an empty file jq 1.6 says that everything is true.
 	{ [ -s "$dir/out" ] && jq -e "$1" "$dir/out" >/dev/null; } || {
 		jq -c . "$dir/out" | cut -c -1000
 		return 1
@@ -205,6 +352,28 @@ wait_for()
 	done
 }
 
+# soon COMMAND...: until COMMAND succeeds, for what happens by itself within moments, if at all; fails if $tracee_pid
+# ends before, and after half a minute of looking, so that a test that fails says so at once: later ones in the same
+# script look for a second only.
+looks=1500
+soon()
+{
+	local nr=0
+	until "$@"; do
+		lives "$tracee_pid" || {
+			"$@"
+			return
+		}
+		nr=$((nr + 1))
+		[ "$nr" -lt "$looks" ] || {
+			looks=50
+			echo "it did not come: $*"
+			return 1
+		}
+		sleep 0.02
+	done
+}
+
 # start_tracee NAME ARGUMENTS...: start tests/tracees/NAME; returns when it has said "ready".
 # Sets tracee_pid.
 start_tracee()
@@ -220,6 +389,9 @@ start_tracee()
 start_command()
 {
 	local stream
+	shorten "$@"
+	about_process=$short
+	about_command=
 	nr_started=$((nr_started + 1))
 	mkfifo "$dir/$nr_started.in"
 	# A background job without job control gets /dev/null for stdin: name it.
@@ -239,10 +411,10 @@ start_command()
 	fi
 }
 
-# tell WORDS [PID]: give a tracee a command.
+# tell WORDS [PID]: give a tracee a command.  Opened for both, as opening a pipe whose reader has ended would wait.
 tell()
 {
-	echo "$1" >"$dir/${2:-$tracee_pid}.in"
+	echo "$1" 1<>"$dir/${2:-$tracee_pid}.in"
 }
 
 # ask WORDS [PID]: the same; prints the line it answers.
@@ -256,6 +428,16 @@ ask()
 		sleep 0.01
 	done
 	sed -n "$((nr_lines + 1))p" "$dir/$pid.out"
+}
+
+# goes_on N [COMMAND]: until COMMAND (count) is answered with N more than the first time; fails if the tracee ends.
+goes_on()
+{
+	local more="$1" command="${2:-count}" first now
+	first=$(ask "$command") || return
+	until now=$(ask "$command") && [ "$now" -gt $((first + more)) ]; do
+		lives "$tracee_pid" || return
+	done
 }
 
 # end_tracee [PID]: close its stdin; it must say "alive" and exit with 0.
@@ -276,8 +458,19 @@ end_tracee()
 
 # ---- other releases of glibc ---------------------------------------------------------------------
 
+# releases_of SET: of the lines of stdin, from the oldest release to the newest, those of SET.
+releases_of()
+{
+	case $1 in
+	ends) sed -n '1p; $p' ;;
+	between) sed '1d; $d' ;;
+	*) cat ;;
+	esac
+}
+
 # for_each_release FUNCTION: call it once for every release that scripts/glibc-releases has fetched,
-# with $release (2.31), $loader and $libdir set; those that lack are skipped by name.
+# with $release (2.31), $loader and $libdir set; those that lack are skipped by name.  'make check' takes the
+# oldest and the newest (MEMDIAG_TEST_RELEASES=ends), releases-between.sh the others.
 for_each_release()
 {
 	"$top_srcdir/scripts/glibc-releases" --offline >"$dir/releases" 2>"$dir/releases.err"
@@ -288,13 +481,14 @@ for_each_release()
 	# The first is the oldest: what is built for it runs on all.
 	read -r release loader libdir <"$dir/releases" || return 0
 	sysroot=${libdir%/lib/*}
+	releases_of "${MEMDIAG_TEST_RELEASES:-all}" <"$dir/releases" >"$dir/releases.set"
 	while read -r release loader libdir <&3; do
 		if [ -e "$sysroot/usr/include/stdio.h" ]; then
 			"$1"
 		else
 			skip "glibc $release" 'the oldest release is not here to build for'
 		fi
-	done 3<"$dir/releases"
+	done 3<"$dir/releases.set"
 }
 
 # release_program NAME: build tests/tracees/NAME to run on all of the releases; sets $program.
@@ -322,7 +516,8 @@ start_release_tracee()
 snapshot()
 {
 	{
-		find /proc/"$1"/fd -type l -printf 'fd %f %l\n' | sort
+		# malloc itself opens that for a moment when a heap shrinks (check_may_shrink_heap()).
+		find /proc/"$1"/fd -type l ! -lname /proc/sys/vm/overcommit_memory -printf 'fd %f %l\n' | sort
 		grep -E '^Sig(Blk|Ign|Cgt)|^Tracer' /proc/"$1"/task/*/status
 		awk '$6 != "" && $6 != "[heap]" { print "map", $1, $2, $3, $6 }' /proc/"$1"/maps
 	} >"$2"
@@ -339,14 +534,14 @@ remember()
 }
 
 # unharmed [PID]: whether the process is as it was, but for at most one cached thread stack with
-# its guard page.
+# its guard page, of the size that a helper has.
 unharmed()
 {
 	local more stack
 	snapshot "${1:-$tracee_pid}" "$dir/after"
 	diff "$dir/before" "$dir/after" || return
 	more=$(($(cat "$dir/after.anon") - $(cat "$dir/before.anon")))
-	stack=$(($(ulimit -s) * 1024 + $(getconf PAGESIZE)))
+	stack=$((32768 + $(getconf PAGESIZE)))
 	[ "$more" -eq 0 ] || [ "$more" -eq "$stack" ] || {
 		echo "$more bytes of anonymous memory more"
 		return 1

@@ -1,8 +1,7 @@
 #!/bin/sh
 # A library is loaded into programs of all kinds: it is there, they are as they were, no arena more.
-# What cannot be loaded says why and leaves nothing.
+# A library that cannot be loaded: the reason is printed and nothing stays.
 # shellcheck disable=SC3043 # every sh we know has local
-deadline=180
 . "$top_srcdir/tests/live/lib.sh"
 payload=$TRACEES/payload.so
 
@@ -72,7 +71,7 @@ in_tracee()
 	check "$words: the target lives on" end_tracee
 }
 
-# What load says of the mode when nothing had to be done.
+# The mode that load reports when nothing had to be done.
 mode_of_none=thread
 
 in_tracee 'one thread' thread idle

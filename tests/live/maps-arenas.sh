@@ -23,7 +23,7 @@ check 'resident is what was filled' json_is \
 	"$arenas | map(.rss_bytes / 8388608 | floor) | sort == [1, 2, 10]"
 check 'the structure was checked' json_is "$arenas | map(.confidence) | unique == [\"verified\"]"
 check 'they add up to what the map by class says' json_is "($arenas | map(.virt_bytes) | add) == \
-	$(class 'thread arenas') + $(class 'arena reserve')"
+	$(class 'thread arenas') + $(class 'shrunk arena ends') + $(class 'arena reserve')"
 check 'the block that is too large for them is found by itself' \
 	test "$(class 'mmapped chunks')" -ge 52428800
 check 'all adds up' json_is \
@@ -38,11 +38,25 @@ check 'its pieces were checked, its brk is the kernel'"'"'s' json_is \
 	'.data.groups[] | select(.name == "main arena").confidence == "verified"'
 check 'all adds up' json_is \
 	'([.data.groups[].rss_bytes] | add) == .data.totals.rss_bytes'
-check 'by class they are told apart, and together as much' \
+check 'by class they are distinguished, with the same sum' \
 	test "$main" -eq $(($(class 'main heap (mmap)') + $(class 'main heap (brk)')))
 check 'info runs' exits '0 2' memdiag info "$tracee_pid" --json
 check 'malloc says the same' json_is ".data.arenas[0].system_bytes == $main"
 check 'next to nothing is not from malloc' json_is \
 	'.data.accounting[] | select(.kind == "other_anonymous").bytes < 1048576'
+check 'the target lives on' end_tracee
+
+# Where pages are locked a heap gets shorter and keeps them.
+start_tracee locked-heap
+if grep -q '^locked none' "$dir/$tracee_pid.out"; then
+	skip 'what lies behind the end of a locked heap' 'it takes CAP_IPC_LOCK'
+else
+	check 'locked: maps runs' exits 0 memdiag maps "$tracee_pid" --json
+	check 'what lies behind the end of a heap has a class' json_is '[.data.groups[].parts[]? |
+		select(.name == "shrunk arena ends").rss_bytes] | add > 15000000'
+	check 'the heap of another thread arena is short' json_is '[.data.groups[].parts[]? |
+		select(.name == "thread arenas").virt_bytes] | add < 1000000'
+	check 'all adds up' json_is '[.data.identities[] | select(.difference_bytes != 0)] == []'
+fi
 check 'the target lives on' end_tracee
 finish

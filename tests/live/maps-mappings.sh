@@ -33,7 +33,7 @@ elsewhere=$files
 # The test's own pages, given back at the end.
 pool=/proc/sys/vm/nr_hugepages
 had=$(cat "$pool")
-echo 4 2>/dev/null >"$pool"
+echo 6 2>/dev/null >"$pool"
 start_tracee mappings "$files"
 
 check 'it runs' maps
@@ -50,17 +50,17 @@ check 'VIRT is what status says' json_is ".data.totals.virt_bytes == \
 check 'RSS is what status says' json_is ".data.totals.rss_bytes == \
 	$(awk '/^VmRSS/ { print $2 * 1024 }' "/proc/$tracee_pid/status")"
 
-check 'a file that is mapped twice is told of, and no other' json_is '[.data.repeats[] |
+check 'a file that is mapped twice is reported, and no other' json_is '[.data.repeats[] |
 	(.path | endswith("/twice")), .virt_bytes, .rss_bytes] == [true, 524288, 524288]'
 check 'as text' exits 0 memdiag maps "$tracee_pid"
-check 'with its name last' grep -q '^Counted again.* 512.0 KiB of VIRT, .* 512.0 KiB of RSS: .*/twice$' "$dir/out"
+check 'with its name last' grep -q '^Mapped more than once.* 512.0 KiB of VIRT, .* 512.0 KiB of RSS: .*/twice$' "$dir/out"
 
 check 'mapping by mapping' maps --by=mapping
 check 'a file, read' is private '.part == "private files" and .rss_bytes > 0'
 check 'a file, written to privately' is written '.part == "private files"'
 check 'a shared file' is shared '.part == "shared files"'
 check 'a newline and an escape in a name are no newline and no escape' \
-	is newline '.path | endswith("/new\\012line\\033[31m")'
+	is newline '.path | endswith("/new\\\\012line\\033[31m")'
 check 'a blank at the end of a name stays' is blank '.path | endswith("/blank ")'
 check 'a file called [heap] is no heap' is heap-file '.part == "shared files"'
 check 'a file called (deleted) is not' is not-deleted '.part == "private files"'
@@ -69,7 +69,18 @@ check 'a path of 3,700 bytes is whole' is deep '(.path | length) > 3700 and (.pa
 check 'a file mapped twice counts twice' json_is \
 	'[.data.mappings[] | select(.path // "" | endswith("/twice")) | .rss_bytes] == [524288, 524288]'
 check 'shared anonymous memory' is shared-anon '.part == "shared anonymous" and .rss_bytes == 12288'
-check 'System V' is sysv '.part == "System V shm"'
+check 'System V' is sysv '.part == "System V shm" and .rss_bytes == 4096'
+if grep -q '^sysv-huge none' "$dir/$tracee_pid.out"; then
+	skip 'System V with huge pages' 'no page could be had for the hugetlb pool'
+else
+	check 'System V with huge pages' is sysv-huge \
+		'.part == "hugetlb" and .rss_bytes == 0 and .hugetlb_bytes == 2097152'
+fi
+if grep -q '^shmid 0' "$dir/$tracee_pid.out"; then
+	check 'whose inodes are 0' grep -q ' 0  *.SYSV' "/proc/$tracee_pid/maps"
+else
+	skip 'whose inodes are 0' 'it takes CAP_SYS_ADMIN to make an IPC namespace'
+fi
 check 'a memfd with a wild name' is memfd '.part == "memfd" and .path == "/memfd:a/b] [heap] (deleted)"'
 check 'private /dev/zero is anonymous' is dev-zero '.class == "anon" and .rss_bytes == 4096'
 check 'code without a file' is jit '.part == "JIT code"'
@@ -93,11 +104,13 @@ else
 	maps -o "$dir/then.json"
 	check 'the tracee takes another page of it' test "$(ask touch)" = touched
 	check 'which is compared' maps --diff "$dir/then.json" --sort=hugetlb
-	check 'and has grown' json_is '[.data.changes[] | select(.hugetlb_bytes != 0) |
+	check 'the hugetlb pages of the later maps have grown' \
+		json_is '[.data.changes[] | select(.hugetlb_bytes != 0) |
 		.hugetlb_bytes, .rss_bytes] == [2097152, 0, 2097152, 0] and
 		.data.changes[0].hugetlb_bytes == 2097152'
 	check 'as text' exits 0 memdiag maps "$tracee_pid" --diff "$dir/then.json" --sort=hugetlb
-	check 'in a column' grep -q '^ *0  *0  *0  *+2.0 MiB  *1  *1  hugetlb' "$dir/out"
+	check 'hugetlb pages have a column in the comparison' \
+		grep -q '^ *0  *0  *0  *+2.0 MiB  *[12]  *[12]  hugetlb' "$dir/out"
 fi
 
 check 'classes of the user' maps --class 'mo=*.mo' --class 'mine=*/twice'
@@ -114,10 +127,12 @@ check 'gives the same sums' json_is ".data.rss_from == \"smaps\" and $equal and 
 check 'pagemap instead' maps --rss-from=pagemap
 check 'knows zero pages for the difference' json_is \
 	'.data.rss_from == "pagemap" and ([.data.identities[] | select(.difference_bytes != 0)]
-	| all(.name == "VmRSS" and .difference_bytes >= 2097152 and (.explained_by | test("zero pages"))))'
+	| all(.name == "VmRSS" and .difference_bytes >= 2097152 and (.explained_by | test("zero page"))))'
 check 'no counting at all' maps --rss-from=none
-check 'says so with null' json_is '.data.groups | all(.rss_bytes == null)'
+check 'unknown RSS is null in JSON' json_is '.data.groups | all(.rss_bytes == null)'
 check 'PSS and USS' maps --pss
+check 'of one walk of the pages' sh -c "strace -f -o '$dir/trace' '$MEMDIAG' maps $tracee_pid --pss >/dev/null &&
+	! grep -q smaps_rollup '$dir/trace' && [ \$(grep -c '\"smaps\"' '$dir/trace') -eq 1 ]"
 # Other processes come and go that share libc, so PSS is the same within a few pages only.
 pss=$(awk '/^Pss:/ { print $2 * 1024 }' "/proc/$tracee_pid/smaps_rollup")
 check 'are what the kernel says' json_is "(.data.totals.pss_bytes - $pss | fabs) < 65536 and

@@ -44,7 +44,7 @@ for tid in $tids; do
 done
 check 'the main thread has its own' json_is \
 	"[.data.groups[] | select(.name == \"$tracee_pid python3\")] | length == 1"
-check 'names cannot harm a terminal' json_is '[.data.groups[].name |
+check 'names cannot control a terminal' json_is '[.data.groups[].name |
 	select(endswith(" plain") or endswith(" evil\\033[31m") or endswith(" two\\012lines"))] |
 	length == 3'
 check 'all adds up' json_is \
@@ -82,7 +82,7 @@ check 'unused stack is a part' part 'unused stack' '.rss_bytes / 1024 | . > 144 
 check 'each thread has one that is used' part 'thread stacks' \
 	'.count == 3 and .rss_bytes == .virt_bytes and .rss_bytes / 1024 < 36'
 check 'and TLS at its end' part 'thread TLS' '.count == 3 and .rss_bytes > 0'
-check 'where smaps must tell, it is not known' exits 0 \
+check 'with smaps alone it is not known' exits 0 \
 	memdiag maps "$tracee_pid" --by=thread --json --rss-from=smaps
 check 'and null' thread 'map(.unused_stack_bytes) == [null, null, null]'
 check 'the target lives on' end_tracee

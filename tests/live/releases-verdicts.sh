@@ -1,6 +1,5 @@
 #!/bin/sh
 # The causes that tests/live/verdicts.sh proves on this machine's glibc, on other releases.
-deadline=400
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 kinds='other-allocator virt-only live-large returned retained threshold-grown tops-stuck orphan-arenas
@@ -14,7 +13,7 @@ kinds='other-allocator virt-only live-large returned retained threshold-grown to
 names()
 {
 	# On a machine that is busy with other tests threads take their time to stop.
-	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop-ms 5000 --json &&
+	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json &&
 		[ "$(json '[.verdicts[].id] | join(" ")')" = "$1" ] || {
 		json '.verdicts[] | "\(.id): \(.text)"'
 		return 1

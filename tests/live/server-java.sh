@@ -22,6 +22,6 @@ check 'trim, three times' each_of 3 working trim
 check_heap java "$tracee_pid"
 check 'it works on' works
 check 'maps adds up' maps_adds_up "$tracee_pid"
-check 'no stray word on its stderr' test ! -s "$dir/$tracee_pid.err"
+check 'nothing on its stderr' test ! -s "$dir/$tracee_pid.err"
 check 'it lives on' end_tracee
 finish

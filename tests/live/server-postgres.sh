@@ -61,8 +61,39 @@ check 'maps adds up' maps_adds_up "$backend"
 query 'SELECT count(*) + sum(length(s)) FROM t;'
 check 'the transaction goes on' test "$answer" = 20020000
 query 'COMMIT; SELECT count(*) FROM t;'
-check 'and commits' test "$answer" = 20000
+check 'the transaction commits, and all rows are there' test "$answer" = 20000
 check 'info on the postmaster' exits 0 memdiag info --pid $server
+
+# The launchers and writers were forked in a signal handler, or wait with a signal mask: info reads where it must.
+others=0
+for pid in $(cat "/proc/$server/task/$server/children"); do
+	name=$(tr '\0' ' ' <"/proc/$pid/cmdline")
+	[ "$pid" -ne "$backend" ] || continue
+	others=$((others + 1))
+	check "info on $name" exits 0 memdiag info --pid "$pid" --json
+	check 'heap finds the arenas of the process' json_is '.data.arenas | length > 0'
+done
+check 'launchers and writers were asked' test $others -ge 3
+
+# All of the server at once.  A session that ended meanwhile would be left out: none does.
+all="$server $(cat "/proc/$server/task/$server/children")"
+for command in info heap 'trim -n' trim maps; do
+	# shellcheck disable=SC2086 # several words
+	check "$command of all processes" exits '0 2' memdiag $command $all --json
+	# Launchers have no moment at which a call is safe.
+	check "$command: all are there, or named as left out" json_is "[.data.processes[] | (.target.pid // .pid)] as \$there |
+		[.warnings[] | select(test(\"is left out\")) | split(\" \")[0] | tonumber] as \$out |
+		(\$there + \$out | sort) == ([$(echo $all | tr ' ' ,)] | sort) and (\$there | index($backend)) != null"
+	check "$command: the largest is the first" json_is '
+		[.data.processes[] | (.process.rss_bytes // .rss_bytes)] | . == (sort | reverse)'
+done
+# shellcheck disable=SC2086
+check 'info adds up what malloc has in all processes' exits '0 2' memdiag info $all --json
+check 'the total is the sum of the processes' json_is '.data.totals.malloc_in_use_bytes ==
+	([.data.processes[].data.accounting[] | select(.kind == "malloc_in_use") | .bytes] | add) and
+	.data.totals.rss_bytes == ([.data.processes[].data.totals.rss_bytes] | add)'
+query 'SELECT count(*) FROM t;'
+check 'the session still answers' test "$answer" = 20000
 exec 9>&-
 check 'the session ends' wait $session
 check 'the log has no error' sh -c "! grep -E 'ERROR|FATAL|PANIC|WARNING' '$dir/log'"

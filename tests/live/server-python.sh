@@ -17,7 +17,7 @@ for threads in 0 8; do
 	done
 	check "$threads threads: maps adds up" maps_adds_up "$tracee_pid"
 	check "$threads threads: it is as before" unharmed
-	check "$threads threads: no stray word on its stderr" test ! -s "$dir/$tracee_pid.err"
+	check "$threads threads: nothing on its stderr" test ! -s "$dir/$tracee_pid.err"
 	check "$threads threads: it lives on" end_tracee
 done
 

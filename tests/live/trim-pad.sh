@@ -9,7 +9,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.mallopt(M_TRIM_THRESHOLD, 1 << 30)
-libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
+libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)	# all that 2.31 takes (malloc.c, do_set_mmap_threshold)
 blocks = [ctypes.c_void_p(libc.malloc(1 << 20)) for _ in range(48)]
 for block in blocks:
     libc.memset(block, 1, 1 << 20)

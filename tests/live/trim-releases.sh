@@ -1,6 +1,5 @@
 #!/bin/sh
-# What trim -n predicts, malloc_trim(0) of other releases of glibc does, to the byte.
-deadline=120
+# malloc_trim(0) of other releases of glibc does what trim -n predicts, to the byte.
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 

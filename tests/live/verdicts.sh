@@ -2,7 +2,6 @@
 # The matrix: a program for each cause, and the verdicts that heap and info give it.  heap names that
 # cause alone; info, which does not look into the heaps, names it too, or the more general one, or
 # nothing, but never another.
-deadline=120
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
@@ -22,7 +21,7 @@ tried()
 	by_heap=$kind
 	[ "$kind" != healthy ] || by_heap='' by_info=''
 	# On a machine that is busy with other tests threads take their time to stop.
-	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop-ms 5000 --json >"$dir/why" || cat "$dir/why"
+	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json >"$dir/why" || cat "$dir/why"
 	said_by_heap=$(ids)
 	exits 0 memdiag info --pid "$tracee_pid" --json >"$dir/why" || cat "$dir/why"
 	said_by_info=$(ids)
@@ -32,13 +31,27 @@ tried()
 	check "$kind: the target lives on" end_tracee
 }
 
+# says_of ID KIND WORDS [ID]...: KIND gives these verdicts, by heap and by info, and the first has WORDS.
+says_of()
+{
+	id=$1 kind=$2 words=$3
+	shift 3
+	start_tracee cause "$kind"
+	for command in heap info; do
+		exits '0 2' memdiag $command --pid "$tracee_pid" --json >"$dir/why" || cat "$dir/why"
+		check "$command: $kind: $id $*" test "$(ids)" = "$id${1+ $*}"
+		check "$command: $kind: $words" json_is ".verdicts[0].text | contains(\"$words\")"
+	done
+	check "$kind: the target lives on" end_tracee
+}
+
 # can_lock: whether memory of a hundred megabytes may be locked.
 can_lock()
 {
 	[ "$(id -u)" -eq 0 ] || grep -q '^Max locked memory *unlimited' /proc/self/limits
 }
 
-# has_huge: whether malloc can be told to want huge pages, and the kernel gives them.
+# has_huge: whether malloc can be set to use huge pages, and the kernel gives them.
 has_huge()
 {
 	grep -q -e '\[always\]' -e '\[madvise\]' /sys/kernel/mm/transparent_hugepage/enabled &&
@@ -49,6 +62,26 @@ printf '# %-18s %-18s %s\n' PROGRAM HEAP INFO
 tried healthy
 tried other-allocator
 tried virt-only
+says_of other-allocator own-sbrk 'by sbrk()'
+says_of other-allocator sbrk-between 'by sbrk()'
+says_of other-allocator forbidden 'may not be accessed (PROT_NONE)' virt-only
+tried shared-memory
+for directory in /var/tmp . "$dir"; do
+	case $(stat -f -c %T "$directory") in
+	tmpfs | nfs | overlayfs | UNKNOWN*) ;;
+	*) CAUSE_FILES=$directory ;;
+	esac
+done
+if [ -n "${CAUSE_FILES-}" ]; then
+	export CAUSE_FILES
+	tried mapped-files
+	tried changed-files
+else
+	skip 'mapped-files, changed-files' 'no file system on a disk here'
+fi
+tried static-data
+tried page-tables
+tried children
 tried live-large
 tried returned
 tried retained
@@ -65,7 +98,7 @@ tried orphan-arenas
 tried pinned retained
 tried fragmented
 tried sparse
-tried cache-retained none
+tried cache-retained
 if has_huge; then
 	GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 	export GLIBC_TUNABLES
@@ -74,7 +107,7 @@ if has_huge; then
 else
 	skip 'thp' 'no transparent huge pages, or a glibc before 2.35 that does not ask for them'
 fi
-tried fork-shared retained
+tried fork-shared
 tried mmapped-large
 tried mmap-limit
 if can_lock; then
@@ -94,19 +127,19 @@ skip 'limit-near' 'takes a cgroup that is nearly full; by facts in tests/unit/ve
 skip 'unaccounted' 'takes memory that may not be seen; by facts in tests/unit/verdict-judge'
 
 start_tracee cause healthy
-check 'heap of a healthy program' exits 0 memdiag heap --pid "$tracee_pid" --max-stop-ms 5000
+check 'heap of a healthy program' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms
 check 'ends with that' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
 check 'info of it' exits 0 memdiag info --pid "$tracee_pid"
 check 'as well' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
 check 'it lives on' end_tracee
 start_tracee cause tops-stuck
-check 'of another, heap says' exits 0 memdiag heap --pid "$tracee_pid" --max-stop-ms 5000
-check 'what is the matter' grep -q '^VERDICT  tops-stuck: .* free() only above 60\.' "$dir/out"
+check 'of another, heap says' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms
+check 'the diagnosis' grep -q '^VERDICT  tops-stuck: .* free() only above 60\.' "$dir/out"
 check 'what to do now' grep -qx "NEXT     memdiag trim --tops -p $tracee_pid" "$dir/out"
-check 'and what for good' grep -qx 'THEN     start it with MALLOC_TRIM_THRESHOLD_=131072' "$dir/out"
+check 'the verdict has the permanent setting' grep -qx 'THEN     start it with MALLOC_TRIM_THRESHOLD_=131072' "$dir/out"
 check 'it lives on' end_tracee
 start_tracee cause cache-retained
 check 'info that reads the heaps' exits 0 memdiag info --pid "$tracee_pid" --method=read --max-lock 5s --json
-check 'has the numbers' json_is '[.verdicts[].id] == ["cache-retained"]'
+check 'info that reads the heaps: the verdict is cache-retained' json_is '[.verdicts[].id] == ["cache-retained"]'
 check 'it lives on' end_tracee
 finish

@@ -14,7 +14,7 @@
 
 #define NR_THREADS 12
 #define MIB ((size_t)1 << 20)
-#define RUN 256		/* blocks freed or kept together: about 256 KiB, so whole pages get free */
+#define RUN 256 /* blocks freed or kept together: about 256 KiB, so whole pages get free */
 
 static sem_t filled, never;
 static size_t share_bytes;
@@ -67,9 +67,10 @@ grow_and_sleep(void *arg)
 static void
 map_a_lot(void)
 {
-	void *anon = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	void *reserve = mmap(NULL, 1024 * MIB, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *anon =
+		mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *reserve = mmap(
+		NULL, 1024 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (anon == MAP_FAILED || reserve == MAP_FAILED)
 		tracee_fail("mmap");
@@ -106,7 +107,7 @@ main(int argc, char **argv)
 		tracee_thread(grow_and_sleep, NULL);
 	for (int i = 0; i < NR_THREADS; i++)
 		sem_wait(&filled);
-	map_a_lot();	/* first: freeing what malloc mapped raises the size from which it does */
+	map_a_lot(); /* first: freeing what malloc mapped raises the size from which it does */
 	fill_arena(4 * share_bytes);
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {

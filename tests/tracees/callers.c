@@ -17,7 +17,7 @@ static void *(*volatile saved_malloc)(size_t);
 static void (*volatile saved_free)(void *);
 
 static void
-call_once(int sig)
+on_signal(int sig)
 {
 	(void)sig;
 	tracee_use_malloc();
@@ -46,7 +46,7 @@ main(int argc, char **argv)
 
 	saved_malloc = malloc;
 	saved_free = free;
-	signal(SIGUSR1, call_once);
+	signal(SIGUSR1, on_signal);
 	pthread_mutexattr_init(&attr);
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {

@@ -1,19 +1,22 @@
 /*
  * cause KIND: a program with one thing the matter with its memory, named as the verdict that says
- * so (doc/verdicts.md), and nothing else.  "cause healthy" has none.
+ * so (doc/verdicts.md), and nothing else.  "cause healthy" has none; others are named after what
+ * they do.
  */
 #include "tracee.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/mman.h>
 
 #define MIB ((size_t)1 << 20)
-#define BLOCK 1000		/* bytes; about four on a page */
-#define RUN 64			/* blocks that are freed or kept together: below 128 KiB */
+#define BLOCK 1000 /* bytes; about four on a page */
+#define RUN 64	   /* blocks that are freed or kept together: below 128 KiB */
 
 static sem_t done, never;
+static char large_array[128 * MIB]; /* nobody but static_data() touches it */
 static pthread_barrier_t together;
 
 static void *
@@ -139,6 +142,11 @@ fork_shared(void)
 static void
 locked(void)
 {
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	/* Locked, it would be resident. */
+	munmap((void *)(((uintptr_t)large_array + page - 1) & ~(page - 1)),
+		sizeof large_array / page * page - page);
 	retain(64 * MIB);
 	if (mlockall(MCL_CURRENT) != 0)
 		tracee_fail("mlockall");
@@ -329,6 +337,131 @@ other_allocator(void)
 	map(128 * MIB, PROT_READ | PROT_WRITE);
 }
 
+/* Much of brk, which malloc knows nothing of. */
+static void
+own_sbrk(void)
+{
+	char *p = sbrk(128 * MIB);
+
+	if (p == (void *)-1)
+		tracee_fail("sbrk");
+	memset(p, 0x5a, 128 * MIB);
+}
+
+/* The same between two parts of malloc's heap: malloc counts it as its own. */
+static void
+sbrk_between(void)
+{
+	fill(8 * MIB, BLOCK, 1, 1);
+	own_sbrk();
+	fill(8 * MIB, BLOCK, 1, 1);
+}
+
+static void
+forbidden(void)
+{
+	char *p = mmap(NULL, 128 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		tracee_fail("mmap");
+	memset(p, 0x5a, 128 * MIB);
+	mprotect(p, 128 * MIB, PROT_NONE);
+	map(4096 * MIB, PROT_NONE);
+}
+
+/* Map FD, of 128 MiB, and write a byte to each page, or read one. */
+static void
+map_file(int fd, int flags, bool writes)
+{
+	volatile char *p;
+
+	if (fd < 0 || ftruncate(fd, 128 * MIB) < 0)
+		tracee_fail("a file");
+	p = mmap(NULL, 128 * MIB, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (p == MAP_FAILED)
+		tracee_fail("mmap");
+	for (size_t i = 0; i < 128 * MIB; i += 4096)
+		if (writes)
+			p[i] = 1;
+		else
+			(void)p[i];
+	close(fd);
+}
+
+static void
+shared_memory(void)
+{
+	map_file(memfd_create("cause", 0), MAP_SHARED, true);
+}
+
+/* The test says where there are files that are not in memory. */
+static int
+new_file(void)
+{
+	const char *directory = getenv("CAUSE_FILES");
+
+	return open(directory ? directory : ".", O_TMPFILE | O_RDWR, 0600);
+}
+
+static void
+mapped_files(void)
+{
+	map_file(new_file(), MAP_SHARED, false);
+}
+
+static void
+changed_files(void)
+{
+	map_file(new_file(), MAP_PRIVATE, true);
+}
+
+static void
+static_data(void)
+{
+	memset(large_array, 0x5a, sizeof large_array);
+}
+
+/* Read one page in each 2 MiB: a page of page tables each, and none of memory. */
+static void
+page_tables(void)
+{
+	const size_t step = 2 * MIB, size = 20000 * step;
+	volatile char *p =
+		mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		tracee_fail("mmap");
+	madvise((void *)(uintptr_t)p, size, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < size; i += step)
+		(void)p[i];
+}
+
+static void
+children(void)
+{
+	int ready[2];
+	char c;
+
+	if (pipe(ready) < 0)
+		tracee_fail("pipe");
+	switch (fork()) {
+	case -1:
+		tracee_fail("fork");
+	case 0:
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		map(128 * MIB, PROT_READ | PROT_WRITE);
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		while (getppid() != 1)
+			pause();
+		_exit(0);
+	}
+	if (read(ready[0], &c, 1) != 1)
+		tracee_fail("a child");
+	close(ready[0]);
+	close(ready[1]);
+}
+
 static void
 virt_only(void)
 {
@@ -339,28 +472,19 @@ static const struct {
 	const char *kind;
 	void (*make)(void);
 } kinds[] = {
-	{ "healthy", healthy },
-	{ "other-allocator", other_allocator },
-	{ "virt-only", virt_only },
-	{ "live-large", live_large },
-	{ "returned", returned },
-	{ "retained", retained },
-	{ "threshold-grown", threshold_grown },
-	{ "tops-stuck", tops_stuck },
-	{ "arena-sprawl", arena_sprawl },
-	{ "orphan-arenas", orphan_arenas },
-	{ "pinned", pinned },
-	{ "fragmented", fragmented },
-	{ "sparse", sparse },
-	{ "cache-retained", cache_retained },
-	{ "thp", thp },
-	{ "fork-shared", fork_shared },
-	{ "mmapped-large", mmapped_large },
-	{ "mmap-limit", mmap_limit },
-	{ "locked", locked },
-	{ "main-in-pieces", main_in_pieces },
+	{ "healthy", healthy }, { "other-allocator", other_allocator }, { "own-sbrk", own_sbrk },
+	{ "sbrk-between", sbrk_between }, { "forbidden", forbidden },
+	{ "shared-memory", shared_memory }, { "mapped-files", mapped_files },
+	{ "changed-files", changed_files }, { "static-data", static_data },
+	{ "page-tables", page_tables }, { "children", children }, { "virt-only", virt_only },
+	{ "live-large", live_large }, { "returned", returned }, { "retained", retained },
+	{ "threshold-grown", threshold_grown }, { "tops-stuck", tops_stuck },
+	{ "arena-sprawl", arena_sprawl }, { "orphan-arenas", orphan_arenas }, { "pinned", pinned },
+	{ "fragmented", fragmented }, { "sparse", sparse }, { "cache-retained", cache_retained },
+	{ "thp", thp }, { "fork-shared", fork_shared }, { "mmapped-large", mmapped_large },
+	{ "mmap-limit", mmap_limit }, { "locked", locked }, { "main-in-pieces", main_in_pieces },
 	{ "thread-stacks", thread_stacks },
-	{ "env-not-effective", healthy },	/* the environment has it */
+	{ "env-not-effective", healthy }, /* the environment has it */
 };
 
 int

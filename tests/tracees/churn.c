@@ -11,7 +11,7 @@
 #define NR_BLOCKS 512
 
 static atomic_ulong nr_checked;
-static atomic_long nr_begun;	/* threads that have their arena by now */
+static atomic_long nr_begun; /* threads that have their arena by now */
 
 static void
 check_block(const unsigned char *block, size_t size, unsigned char mark)
@@ -25,7 +25,10 @@ check_block(const unsigned char *block, size_t size, unsigned char mark)
 static void *
 churn(void *arg)
 {
-	struct { unsigned char *at; size_t size; } block[NR_BLOCKS] = { 0 };
+	struct {
+		unsigned char *at;
+		size_t size;
+	} block[NR_BLOCKS] = { 0 };
 	unsigned char mark = (unsigned char)(uintptr_t)arg;
 	uint32_t random = mark;
 

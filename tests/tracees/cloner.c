@@ -2,29 +2,25 @@
  * cloner: one thread makes threads all the time, each of which ends at once.  main waits inside
  * stdio, so that nobody may be borrowed for longer than a moment.
  *
- *	longest	-> the longest time from pthread_create() to the thread's first line, in milliseconds
+ *	begun	-> "all", when every thread that was made before has begun
  */
 #include "tracee.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 
 #define MAX_ALIVE 64
 
-static atomic_int nr_alive;
-static atomic_ullong longest_ns;
+/* Threads that were made and have not begun: before the last question, and since. */
+static atomic_int nr_alive[2];
+static atomic_int now;
 
 static void *
 be_born(void *arg)
 {
-	uint64_t *made_ns = arg, ns = tracee_now_ns() - *made_ns;
-	unsigned long long before = longest_ns;
+	atomic_int *nr = arg;
 
-	while (ns > before && !atomic_compare_exchange_weak(&longest_ns, &before, ns))
-		;
-	free(made_ns);
-	nr_alive--;
+	--*nr;
 	return NULL;
 }
 
@@ -32,18 +28,29 @@ static void *
 make_for_ever(void *arg)
 {
 	for (;;) {
-		uint64_t *made_ns = malloc(sizeof *made_ns);
 		pthread_t thread;
+		atomic_int *nr;
 
-		while (nr_alive >= MAX_ALIVE)
+		while (nr_alive[0] + nr_alive[1] >= MAX_ALIVE)
 			sched_yield();
-		nr_alive++;
-		*made_ns = tracee_now_ns();
-		if (pthread_create(&thread, NULL, be_born, made_ns) != 0)
+		nr = &nr_alive[now];
+		++*nr;
+		if (pthread_create(&thread, NULL, be_born, nr) != 0)
 			tracee_fail("pthread_create");
 		pthread_detach(thread);
 	}
 	return arg;
+}
+
+static const char *
+await_all(void)
+{
+	int before = now;
+
+	now = !before;
+	while (nr_alive[before])
+		sched_yield();
+	return "all";
 }
 
 int
@@ -54,6 +61,6 @@ main(void)
 	tracee_thread(make_for_ever, NULL);
 	tracee_ready();
 	while (tracee_command_in_stdio(line, sizeof line))
-		tracee_say("%llu", longest_ns / 1000000);
+		tracee_say("%s", await_all());
 	return tracee_end();
 }

@@ -1,7 +1,8 @@
 /*
- * coroutine [other]: main waits on a small stack inside other memory, as coroutines and green threads
- * do, with a little room left.  Below that stack lies data of the program.  With "other" a thread
- * waits on a stack of its own.  (Linked with -z now: to bind a symbol takes more than that room.)
+ * coroutine [other]: main waits on a small stack inside other memory, as coroutines and green
+ * threads do, with a little room left.  Below that stack lies data of the program.  With "other" a
+ * thread waits on a stack of its own.  (Linked with -z now: to bind a symbol takes more than that
+ * room.)
  *
  *	check	-> "intact", or how many bytes of that data have changed
  */
@@ -24,8 +25,7 @@ static char line[64];
 static bool has_line;
 
 /* Wait for commands with ROOM_BYTES left of the small stack; they are obeyed outside. */
-static void __attribute__((noinline))
-wait_inside(void)
+static void __attribute__((noinline)) wait_inside(void)
 {
 	do {
 		has_line = tracee_command(line, sizeof line);

@@ -1,19 +1,23 @@
 /*
- * corrupt WHAT: the heap_info of a thread arena (malloc/arena.c), or what is in it, has been written
- * over, while the arena is not in use.
+ * corrupt WHAT: the heap_info of a thread arena (malloc/arena.c), or what is in it, has been
+ * written over, while the arena is not in use.
  *
  *	owner	its arena pointer is garbage
  *	cycle	the heap says that it came before itself
  *	size	the size is larger than a heap can be
  *	ring	the arena's next pointer leads into nothing
+ *	account	the arena says that it has a megabyte more than its heap
  *	chunk	the size of a chunk in use is garbage
  *	cut	a free chunk's link leads nowhere
  *	loop	it leads to the chunk itself
- *	twice	a block was freed twice, so that a fast bin goes round
+ *	twice	a block was freed twice, so that a fast bin goes round; it says "no fast bins" where
+ *		malloc has
+ *		none (since 2.43), and it is the cache that does
  *	cache	a cached block's link leads nowhere
  */
 #include "tracee.h"
 
+#include <gnu/libc-version.h>
 #include <semaphore.h>
 
 #define HEAP_MAX_BYTES ((uintptr_t)64 << 20)
@@ -24,13 +28,16 @@ struct heap_info {
 };
 
 static sem_t filled, never;
-/* In use; free and in the unsorted bin; the newest of a fast bin, and of the thread's cache. */
+/*
+ * In use; free and in the unsorted bin; the newest of a fast bin, if malloc has any, and one of the
+ * thread's cache.
+ */
 static uintptr_t *block, *unsorted, *fast, *cached;
 
 static void *
 make_arena(void *arg)
 {
-	void *small[9];	/* a cache takes seven of them */
+	void *small[9]; /* a cache takes seven of them; since 2.43 all */
 
 	unsorted = malloc(5000);
 	block = malloc(1000);
@@ -50,12 +57,17 @@ make_arena(void *arg)
 static void
 damage(const char *what)
 {
-	struct heap_info *h =
-		(struct heap_info *)((uintptr_t)block & ~(HEAP_MAX_BYTES - 1));
-	/* struct malloc_state up to next: mutex, flags, have_fastchunks, 10 fastbins, top,
-	 * last_remainder, 254 bins, 4 words of bit map (malloc/malloc.c, 2.27 to 2.42) */
-	uintptr_t *next = (uintptr_t *)(h->arena + 16 + 10 * 8 + 2 * 8 + 254 * 8 + 16);
+	struct heap_info *h = (struct heap_info *)((uintptr_t)block & ~(HEAP_MAX_BYTES - 1));
+	/*
+	 * struct malloc_state up to next: mutex, flags, have_fastchunks and 10 fastbins to 2.42,
+	 * top, last_remainder, 254 bins, 4 words of bit map (malloc/malloc.c, 2.27 to 2.44)
+	 */
+	bool has_fast_bins = strverscmp(gnu_get_libc_version(), "2.43") < 0;
+	uintptr_t before_top = has_fast_bins ? 16 + 10 * 8 : 8;
+	uintptr_t *next = (uintptr_t *)(h->arena + before_top + 2 * 8 + 254 * 8 + 16);
 
+	if (!has_fast_bins)
+		tracee_say("no fast bins");
 	if (strcmp(what, "owner") == 0)
 		h->arena = 0x4141414141414141;
 	else if (strcmp(what, "cycle") == 0)
@@ -64,13 +76,16 @@ damage(const char *what)
 		h->size = (size_t)1 << 60;
 	else if (strcmp(what, "ring") == 0)
 		*next = 0x4141414141410000;
+	/* behind next_free and attached_threads: system_mem and its peak */
+	else if (strcmp(what, "account") == 0)
+		next[3] = next[4] += 1 << 20;
 	else if (strcmp(what, "chunk") == 0)
 		block[-1] = 0x414141;
 	else if (strcmp(what, "cut") == 0)
 		unsorted[0] = 0;
 	else if (strcmp(what, "loop") == 0)
 		unsorted[0] = (uintptr_t)(unsorted - 2);
-	else if (strcmp(what, "twice") == 0)	/* PROTECT_PTR (malloc/malloc.c, since 2.32) */
+	else if (strcmp(what, "twice") == 0) /* PROTECT_PTR (malloc/malloc.c, since 2.32) */
 		fast[0] = (uintptr_t)fast >> 12 ^ (uintptr_t)(fast - 2);
 	else if (strcmp(what, "cache") == 0)
 		cached[0] = 0x4141414141414141;

@@ -44,7 +44,7 @@ start_timer(void)
 static void *
 wait_in_the_rain(void *arg)
 {
-	void *volatile block = malloc(1000);	/* gives the thread an arena */
+	void *volatile block = malloc(1000); /* gives the thread an arena */
 
 	start_timer();
 	sem_wait(&never);

@@ -1,6 +1,6 @@
 /*
- * idle [THREADS [BYTES]]: threads with an arena each that wait for ever, besides main.  Each has taken
- * BYTES, in blocks of which it has freed every third.
+ * idle [THREADS [BYTES]]: threads with an arena each that wait for ever, besides main.  Each has
+ * taken BYTES, in blocks of which it has freed every third.
  */
 #include "tracee.h"
 
@@ -28,7 +28,7 @@ fill_heaps(void)
 static void *
 wait_for_ever(void *arg)
 {
-	void *volatile block = malloc(1000);	/* makes the arena */
+	void *volatile block = malloc(1000); /* makes the arena */
 
 	fill_heaps();
 	sem_post(&ready);

@@ -1,6 +1,8 @@
 /*
  * large NR: as many blocks with mappings of their own, of 1 to NR MiB, half of each written to.
- *	hide	-> maps a page of its own right below them, which the kernel takes for more of the same
+ *	hide	-> maps a page of its own right below them, which the kernel takes for more of the
+ *		same
+ *	spoil	-> overwrites the header of the lowest of them
  */
 #include "tracee.h"
 
@@ -40,8 +42,11 @@ main(int argc, char **argv)
 	}
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {
-		hide();
-		tracee_say("hidden");
+		if (strcmp(line, "hide") == 0)
+			hide();
+		else
+			memset(lowest, 0, 16);
+		tracee_say("done");
 	}
 	return tracee_end();
 }

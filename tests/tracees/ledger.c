@@ -1,13 +1,17 @@
 /*
- * ledger: a program that keeps account itself of all that it has from malloc and its kin, in usable
- * bytes, to compare what somebody else has counted with.  Commands:
+ * ledger: a program that keeps account itself of all that it has from malloc and related functions,
+ * in usable bytes, to compare what somebody else has counted with.  With the argument "far", what
+ * is loaded later lies far from libc.  Commands:
  *	sum		answers "BYTES BLOCKS"
  *	mix N		N calls of all kinds, sizes and alignments
- *	crowd N		N threads that do the same, one after the other, and leave blocks to the rest
+ *	crowd N		N threads that do the same, one after the other, and leave blocks to the
+ *			rest
  *	throng N	N threads at once
- *	stacks N	N threads one after the other, each on a stack of the program's own, full of garbage
- *	busy N		N threads begin to, and go on
- *	remap N		N threads that have a mapping of a MiB each, and soon another instead
+ *	stacks N	N threads one after the other, each on a stack of the program's own, full of
+ *			garbage
+ *	busy N		N threads begin to, and go on; answers when each has done something
+ *	remap N		N threads that have a mapping of a MiB each, and soon another instead; the
+ *			same
  *	calm		they end
  *	small N		N blocks of 1000 bytes by malloc alone, at most 10000, and given back
  *	hand N		N times 100 blocks of 50000 bytes, which another thread gives back
@@ -22,7 +26,8 @@
  *	libs N FILE	dlopen() and dlclose(), N times
  *	deep N FILE	the same with RTLD_DEEPBIND, and its caller_use_malloc() is called
  *	stdio N		what libc itself allocates and frees, N times
- *	scratch N	libc's scratch buffers, which next to malloc call free() directly, N times; answers "none" where
+ *	scratch N	libc's scratch buffers, which next to malloc call free() directly, N times;
+ *			answers "none" where
  *			they cannot be called
  *	map N		N mappings made, moved, cut and given back but for one of a MiB each
  *	unmap [N]	these, too: the N oldest, else all
@@ -30,7 +35,8 @@
  *	clone		the same with one that is made by the system call itself
  *	forks N		N forks, before which a handler waits for a lock whose holder allocates
  *	child		a child that stays until "unchild"; answers its PID
- *	says N FILE	the agent FILE says that it counts, or with 0 that it does not, whatever it does
+ *	says N FILE	the agent FILE says that it counts, or with 0 that it does not, whatever it
+ *			does
  */
 #include "tracee.h"
 
@@ -54,8 +60,9 @@
 #define MIB (UINT64_C(1) << 20)
 
 static void *block[BLOCKS];
-static pthread_mutex_t lock[BLOCKS];	/* of each */
+static pthread_mutex_t lock[BLOCKS]; /* of each */
 static volatile bool is_calm;
+static long nr_at_work; /* threads that have begun */
 static void *mapping[MAX_MAPPINGS];
 static long nr_mappings;
 
@@ -67,15 +74,15 @@ any_size(unsigned int *seed)
 	unsigned int kind = (unsigned int)rand_r(seed) % 100;
 
 	if (kind == 0)
-		return 130000 + (size_t)rand_r(seed) % 400000;	/* mappings of their own */
+		return 130000 + (size_t)rand_r(seed) % 400000; /* mappings of their own */
 	if (kind < 10)
 		return (size_t)rand_r(seed) % 30000;
 	return (size_t)rand_r(seed) % 700;
 }
 
 /*
- * What is aligned is never so large as to have a mapping of its own: malloc's account of these does not
- * tell what is left out before such a block.
+ * Aligned blocks are never so large as to have mappings of their own: malloc's statistics of these
+ * do not contain the bytes left out in front of the block.
  */
 static void *
 new_block(unsigned int *seed)
@@ -105,7 +112,7 @@ new_block(unsigned int *seed)
 	}
 }
 
-static volatile size_t too_many = SIZE_MAX / 2;	/* so that no compiler sees it */
+static volatile size_t too_many = SIZE_MAX / 2; /* so that no compiler sees it */
 
 static void *
 next_block(void *old, unsigned int *seed)
@@ -121,7 +128,7 @@ next_block(void *old, unsigned int *seed)
 		p = reallocarray(old, too_many, 4);
 		return p ? p : old;
 	case 2:
-		return realloc(old, 0);		/* frees it */
+		return realloc(old, 0); /* frees it */
 	default:
 		free(old);
 		return NULL;
@@ -131,7 +138,7 @@ next_block(void *old, unsigned int *seed)
 static void
 mix(long times, unsigned int seed)
 {
-	void *volatile refused;	/* or the compiler leaves the call out, and has it succeed */
+	void *volatile refused; /* or the compiler leaves the call out, and has it succeed */
 
 	while (times--) {
 		size_t i = (size_t)rand_r(&seed) % BLOCKS;
@@ -160,9 +167,17 @@ mix_little(void *arg)
 	return NULL;
 }
 
+static void
+note_at_work(void)
+{
+	__atomic_add_fetch(&nr_at_work, 1, __ATOMIC_RELAXED);
+}
+
 static void *
 mix_until_calm(void *arg)
 {
+	mix(100, (unsigned int)(uintptr_t)arg);
+	note_at_work();
 	for (unsigned int seed = (unsigned int)(uintptr_t)arg; !is_calm; seed++)
 		mix(100, seed);
 	return NULL;
@@ -194,6 +209,7 @@ remap_until_calm(void *arg)
 {
 	void *now = map(MIB);
 
+	note_at_work();
 	while (!is_calm) {
 		void *next = map(MIB);
 
@@ -253,8 +269,12 @@ begin_or_end(long nr, void *(*fn)(void *))
 	for (; nr && nr_busy < nr && nr_busy < MAX_BUSY; nr_busy++)
 		if (pthread_create(&thread[nr_busy], NULL, fn, (void *)(uintptr_t)nr_busy))
 			tracee_fail("pthread_create");
+	while (nr && __atomic_load_n(&nr_at_work, __ATOMIC_RELAXED) < nr_busy)
+		usleep(1000);
 	while (!nr && nr_busy)
 		pthread_join(thread[--nr_busy], NULL);
+	if (!nr)
+		nr_at_work = 0;
 }
 
 static pthread_t waiting[MAX_BUSY];
@@ -309,7 +329,7 @@ be_large_for_a_moment(long nr)
 }
 
 static void *goods[100];
-static pthread_barrier_t hand;	/* of two */
+static pthread_barrier_t hand; /* of two */
 
 static void *
 give_back(void *times)
@@ -416,8 +436,7 @@ switch_often(long nr)
 
 static jmp_buf back;
 
-static void __attribute__((noinline))
-allocate_and_jump(void)
+static void __attribute__((noinline)) allocate_and_jump(void)
 {
 	void *volatile p = malloc(700);
 
@@ -441,7 +460,7 @@ load_often(long nr, const char *file, int flags, const char *function)
 		void (*call)(void) = NULL;
 
 		if (library && function)
-			*(void **)&call = dlsym(library, function);
+			call = (void (*)(void))dlsym(library, function);
 		if (!library || (function && !call))
 			tracee_fail(file);
 		if (call)
@@ -578,7 +597,7 @@ allocate_locked(void *arg)
 		for (size_t i = 0; i < 10; i++)
 			free(p[i]);
 		pthread_mutex_unlock(&fork_lock);
-		usleep(100);	/* or it has the lock again before anybody else */
+		usleep(100); /* or it has the lock again before anybody else */
 	}
 	return arg;
 }
@@ -717,7 +736,7 @@ answer(char *line)
 	tracee_say("done");
 }
 
-/* What is allocated once, at the first use of something, is no part of the ledger. */
+/* Blocks that are allocated once, at the first use of something, are no part of the ledger. */
 static void
 warm_up(void)
 {
@@ -727,11 +746,22 @@ warm_up(void)
 	mix(1000, 1);
 }
 
+/* So much that no near jump leads across it. */
+static void
+reserve_below_libc(void)
+{
+	if (mmap(NULL, 3072 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) ==
+		MAP_FAILED)
+		tracee_fail("mmap");
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	char line[512];
 
+	if (argc > 1 && strcmp(argv[1], "far") == 0)
+		reserve_below_libc();
 	/* Or the first large block that is freed is the last one with a mapping of its own. */
 	mallopt(M_MMAP_THRESHOLD, 131072);
 	for (size_t i = 0; i < BLOCKS; i++)

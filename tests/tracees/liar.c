@@ -28,7 +28,8 @@ tell_much(FILE *f, long nr_heaps)
 	fputs("<malloc version=\"1\">\n", f);
 	for (long i = 0; i < nr_heaps; i++)
 		fputs("<heap nr=\"0\"><sizes></sizes><total type=\"fast\" count=\"0\" size=\"0\"/>"
-		      "</heap>                              \n", f);
+		      "</heap>                              \n",
+			f);
 	fputs("</malloc>\n", f);
 }
 
@@ -52,7 +53,8 @@ lie(int options, FILE *f)
 	else if (strcmp(what, "entities") == 0)
 		tell_entities(f);
 	else if (strcmp(what, "nul") == 0)
-		fwrite("<malloc version=\"\33[2J\0\">\n<heap nr=\"0\">\0</heap></malloc>", 1, 54, f);
+		fwrite("<malloc version=\"\33[2J\0\">\n<heap nr=\"0\">\0</heap></malloc>", 1, 54,
+			f);
 	else if (strcmp(what, "unbalanced") == 0)
 		fputs("<malloc version=\"1\"><heap nr=\"0\"><sizes><heap nr=\"1\"></malloc>", f);
 	else if (strcmp(what, "nonsense") == 0)
@@ -60,7 +62,8 @@ lie(int options, FILE *f)
 	else if (strcmp(what, "numbers") == 0)
 		fputs("<malloc version=\"1\"><heap nr=\"-1\"><sizes><size from=\"99999999999999999"
 		      "999999\" to=\"-5\" total=\"x\" count=\"18446744073709551616\"/></sizes>"
-		      "<system type=\"current\" size=\"-1\"/></heap></malloc>", f);
+		      "<system type=\"current\" size=\"-1\"/></heap></malloc>",
+			f);
 	else if (strcmp(what, "endless") == 0)
 		while (sem_wait(&never) != 0)
 			;
@@ -96,11 +99,11 @@ wait_for_ever(void *arg)
 int
 main(int argc, char **argv)
 {
-	void *volatile block;	/* so that the two calls stay */
+	void *volatile block; /* so that the two calls stay */
 
 	what = argc > 1 ? argv[1] : "nothing";
 	sem_init(&never, 0, 0);
-	block = malloc(1);	/* without it there are no arenas to ask about */
+	block = malloc(1); /* without it there are no arenas to ask about */
 	free(block);
 	replace_malloc_info();
 	if (argc > 2)

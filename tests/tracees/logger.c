@@ -4,18 +4,29 @@
  *
  *	count	-> lines that every thread has written by now
  *	stop	-> as count, after the last line
- *	lock	-> lock an arena that nobody uses, for ever, so that malloc_info() waits
+ *	find	-> find an arena that nobody uses
+ *	lock	-> lock that one, so that malloc_info() waits
+ * SIGUSR1 opens that lock: whichever thread is free takes it.
  */
 #include "tracee.h"
 
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 
-static struct { atomic_ulong nr_lines; atomic_bool has_stopped; } *logger;
+static struct {
+	atomic_ulong nr_lines;
+	atomic_bool has_stopped;
+} * logger;
 static atomic_bool is_stopping;
+static atomic_int *locked;
 
 /*
- * A thread's arena lies in heaps at multiples of HEAP_MAX_BYTES, which begin with a pointer to it; it
- * begins with its mutex (malloc/arena.c, struct heap_info; malloc/malloc.c, struct malloc_state).
+ * A thread's arena lies in heaps at multiples of HEAP_MAX_BYTES, which begin with a pointer to it;
+ * it begins with its mutex (malloc/arena.c, struct heap_info; malloc/malloc.c, struct
+ * malloc_state).
  */
 #define HEAP_MAX_BYTES ((uintptr_t)64 << 20)
 
@@ -30,7 +41,7 @@ make_arena(void *arg)
 
 /* After its thread has ended, which would wait for the lock itself. */
 static void
-lock_an_arena(void)
+find_an_arena(void)
 {
 	pthread_t thread;
 	void *arena;
@@ -38,7 +49,15 @@ lock_an_arena(void)
 	if (pthread_create(&thread, NULL, make_arena, NULL) != 0 ||
 		pthread_join(thread, &arena) != 0)
 		tracee_fail("pthread_create");
-	*(atomic_int *)arena = 1;
+	locked = arena;
+}
+
+static void
+unlock_it(int sig)
+{
+	(void)sig;
+	*locked = 0;
+	syscall(SYS_futex, locked, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 static void *
@@ -47,6 +66,8 @@ write_lines(void *arg)
 	uintptr_t me = (uintptr_t)arg;
 	struct timespec pause = { 0, 100000 };
 
+	/* A thread without an arena may be given the one that is locked. */
+	tracee_use_malloc();
 	while (!is_stopping) {
 		unsigned long line = logger[me].nr_lines + 1;
 
@@ -65,25 +86,32 @@ int
 main(int argc, char **argv)
 {
 	long nr = tracee_number(argc, argv, 1, 4);
+	struct sigaction unlock = { .sa_handler = unlock_it, .sa_flags = SA_RESTART };
 	char line[64], counts[512];
 
+	sigaction(SIGUSR1, &unlock, NULL);
 	logger = calloc((size_t)nr, sizeof *logger);
 	if (!logger)
 		tracee_fail("calloc");
 	for (long i = 0; i < nr; i++)
 		tracee_thread(write_lines, (void *)(uintptr_t)i);
+	for (long i = 0; i < nr; i++)
+		while (!logger[i].nr_lines)
+			usleep(1000);
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {
 		int n = 0;
 
+		if (!locked && (strcmp(line, "find") == 0 || strcmp(line, "lock") == 0))
+			find_an_arena();
 		if (strcmp(line, "lock") == 0)
-			lock_an_arena();
+			*locked = 1;
 		is_stopping = strcmp(line, "stop") == 0;
 		for (long i = 0; i < nr && n < (int)sizeof counts; i++) {
 			while (is_stopping && !logger[i].has_stopped)
 				;
-			n += snprintf(counts + n, sizeof counts - (size_t)n, "%lu ",
-				logger[i].nr_lines);
+			n += snprintf(
+				counts + n, sizeof counts - (size_t)n, "%lu ", logger[i].nr_lines);
 		}
 		tracee_say("%s", counts);
 	}

@@ -1,7 +1,9 @@
 /*
  * manymaps N [FILE]: N mappings of one page each, every page in memory; of FILE, mapped N times
- * over, if there is one.  "grow MIB" adds executable memory; "stall MS" maps and unmaps for MS
- * milliseconds and answers the longest time one round took, in microseconds.
+ * over, if there is one. manymaps N mixed FILE: large and small private memory, FILE, shared memory
+ * and reserves in turns, a page or two of each in memory.  "grow MIB" adds executable memory;
+ * "stall MS" maps and unmaps for MS milliseconds and answers the longest time one round took, in
+ * microseconds.
  */
 #include "tracee.h"
 
@@ -35,6 +37,49 @@ map_file(long n, const char *file)
 	close(fd);
 }
 
+static char *
+map(size_t size, int prot, int flags, int fd)
+{
+	char *p = mmap(NULL, size, prot, flags, fd, 0);
+
+	if (p == MAP_FAILED)
+		tracee_fail("mmap");
+	return p;
+}
+
+/* No two of a kind are neighbours, so the kernel merges none. */
+static void
+map_mixed(long n, const char *file)
+{
+	int fd = open(file, O_RDONLY);
+	volatile char sum = 0;
+
+	for (long i = 0; i < n; i++) {
+		size_t size = PAGE * (1 + (size_t)(i * 7 % 100));
+		char *p;
+
+		switch (i % 4) {
+		case 0:
+			p = map(size + 128 * 1024, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1);
+			p[0] = p[size] = 1;
+			break;
+		case 1:
+			p = map(PAGE, PROT_READ, i % 8 == 1 ? MAP_PRIVATE : MAP_SHARED, fd);
+			sum = (char)(sum + p[0]);
+			break;
+		case 2:
+			p = map(size, PROT_READ | PROT_WRITE,
+				(i % 8 == 2 ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS, -1);
+			p[size - 1] = 1;
+			break;
+		default:
+			map(size * 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		}
+	}
+	close(fd);
+}
+
 static void
 stall(long ms)
 {
@@ -42,7 +87,8 @@ stall(long ms)
 
 	while (now - start < (uint64_t)ms * 1000000) {
 		uint64_t before = now;
-		char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(
+			NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		munmap(p, PAGE);
 		now = tracee_now_ns();
@@ -67,7 +113,9 @@ main(int argc, char **argv)
 	long n = tracee_number(argc, argv, 1, 1000);
 	char line[64];
 
-	if (argc > 2)
+	if (argc > 3)
+		map_mixed(n, argv[3]);
+	else if (argc > 2)
 		map_file(n, argv[2]);
 	else
 		map_anonymous(n);

@@ -11,8 +11,7 @@ static sem_t never, used;
 static long once_kib;
 
 /* A frame of 1 KiB and more each time. */
-static int __attribute__((noinline))
-use_stack(long kib)
+static int __attribute__((noinline)) use_stack(long kib)
 {
 	volatile char frame[1024] = { 1 };
 

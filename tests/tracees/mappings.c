@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -16,7 +17,7 @@
 #define PAGE 4096
 #define MIB ((size_t)1 << 20)
 #define HUGE (2 * MIB)
-#define GUARD_INSTALL 102	/* MADV_GUARD_INSTALL, Linux 6.13 */
+#define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL, Linux 6.13 */
 
 static const char *dir;
 static char *hugetlb;
@@ -146,15 +147,24 @@ map_files(void)
 static void
 map_memory(void)
 {
-	int id = shmget(IPC_PRIVATE, MIB, IPC_CREAT | 0600);
+	/* The first of a namespace has number 0, and so has its inode. */
+	int id = unshare(CLONE_NEWIPC), huge;
 	int fd = memfd_create("a/b] [heap]", 0), zero = open("/dev/zero", O_RDWR);
 	char *p = map("shared-anon", MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
 
 	memset(p, 1, 3 * PAGE);
+	id = shmget(IPC_PRIVATE, MIB, IPC_CREAT | 0600);
+	tracee_say("shmid %d", id);
 	p = say("sysv", shmat(id, NULL, 0), MIB);
 	if (p != MAP_FAILED)
 		p[0] = 1;
 	shmctl(id, IPC_RMID, NULL);
+	unshare(CLONE_NEWIPC);
+	huge = shmget(IPC_PRIVATE, HUGE, IPC_CREAT | SHM_HUGETLB | 0600);
+	p = say("sysv-huge", huge < 0 ? MAP_FAILED : shmat(huge, NULL, 0), HUGE);
+	if (p != MAP_FAILED)
+		p[0] = 1;
+	shmctl(huge, IPC_RMID, NULL);
 	if (ftruncate(fd, (off_t)MIB) < 0)
 		tracee_fail("memfd");
 	p = map("memfd", MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
@@ -190,7 +200,7 @@ map_pages(void)
 		hugetlb[0] = 1;
 }
 
-/* Where the vdso is, and its size; 0 if there is none. */
+/* Where the vdso is, and its size; 0 if none. */
 static size_t
 find_vdso(char **ret_start)
 {
@@ -216,8 +226,8 @@ move_vdso(void)
 {
 	char *vdso, *to = MAP_FAILED;
 	size_t size = find_vdso(&vdso);
-	char *p = mmap(NULL, 2 * MIB + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		-1, 0);
+	char *p = mmap(
+		NULL, 2 * MIB + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		tracee_fail("mmap");

@@ -16,11 +16,11 @@
 
 /* Read and written by oracle_read(): keep the offsets. */
 struct registers {
-	uint64_t gpr[9];	/*   0: rbx rbp r8 r9 r10 r12 r13 r14 r15 */
-	uint64_t red_zone[16];	/*  72: below the stack pointer */
-	uint64_t ymm[16][4];	/* 200 */
-	uint32_t mxcsr;		/* 712 */
-	uint16_t x87_control;	/* 716 */
+	uint64_t gpr[9];       /*   0: rbx rbp r8 r9 r10 r12 r13 r14 r15 */
+	uint64_t red_zone[16]; /*  72: below the stack pointer */
+	uint64_t ymm[16][4];   /* 200 */
+	uint32_t mxcsr;	       /* 712 */
+	uint16_t x87_control;  /* 716 */
 	uint16_t unused;
 };
 
@@ -29,18 +29,17 @@ struct state {
 	sigset_t mask;
 	stack_t altstack;
 	int error;
-	uint64_t fds;			/* bit per open descriptor */
-	uint64_t action[65][4];		/* struct kernel_sigaction */
+	uint64_t fds;		/* bit per open descriptor */
+	uint64_t action[65][4]; /* struct kernel_sigaction */
 };
 
 /*
  * long oracle_read(int fd, void *buf, size_t size, const struct registers *, struct registers *):
  * read(2) with the one register file in place, and the other filled right after.
  */
-long oracle_read(int fd, void *buf, size_t size, const struct registers *before,
-	struct registers *after);
-__asm__(
-	".text\n"
+long oracle_read(
+	int fd, void *buf, size_t size, const struct registers *before, struct registers *after);
+__asm__(".text\n"
 	".globl oracle_read\n"
 	".type oracle_read, @function\n"
 	"oracle_read:\n"
@@ -70,9 +69,9 @@ __asm__(
 	"	mov 48(%rax), %r13\n"
 	"	mov 56(%rax), %r14\n"
 	"	mov 64(%rax), %r15\n"
-	"	xor %eax, %eax\n"		/* __NR_read */
+	"	xor %eax, %eax\n" /* __NR_read */
 	"	syscall\n"
-	"	mov 16(%rsp), %rcx\n"		/* AFTER, as pushed */
+	"	mov 16(%rsp), %rcx\n" /* AFTER, as pushed */
 	"	mov %rbx, 0(%rcx)\n"
 	"	mov %rbp, 8(%rcx)\n"
 	"	mov %r8, 16(%rcx)\n"
@@ -100,8 +99,7 @@ __asm__(
 	".endr\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size oracle_read, . - oracle_read\n"
-);
+	".size oracle_read, . - oracle_read\n");
 
 static unsigned char *block[NR_BLOCKS];
 
@@ -151,8 +149,8 @@ fill(struct registers *r)
 
 	for (size_t i = 0; i < sizeof *r; i++)
 		bytes[i] = (unsigned char)(i * 37 + 11);
-	r->mxcsr = 0x1f80 | 0x6000;	/* round towards zero, all exceptions masked */
-	r->x87_control = 0x0c7f;	/* round towards zero, 24 bits */
+	r->mxcsr = 0x1f80 | 0x6000; /* round towards zero, all exceptions masked */
+	r->x87_control = 0x0c7f;    /* round towards zero, 24 bits */
 	r->unused = 0;
 }
 
@@ -173,18 +171,18 @@ static const char *
 difference(const struct state *a, const struct state *b)
 {
 #define DIFFERS(field) memcmp(&a->field, &b->field, sizeof a->field) != 0
-	return DIFFERS(registers.gpr)	    ? "general registers differ"
-	       : DIFFERS(registers.red_zone)    ? "red zone differs"
-	       : DIFFERS(registers.ymm)	    ? "vector registers differ"
-	       : DIFFERS(registers.mxcsr)	    ? "MXCSR differs"
-	       : DIFFERS(registers.x87_control) ? "x87 control word differs"
-	       : DIFFERS(mask)		    ? "signal mask differs"
-	       : DIFFERS(altstack)	    ? "alternate signal stack differs"
-	       : DIFFERS(error)		    ? "errno differs"
-	       : DIFFERS(fds)		    ? "descriptors differ"
-	       : DIFFERS(action)	    ? "signal dispositions differ"
-	       : !is_heap_intact()	    ? "heap is damaged"
-					    : "intact";
+	return DIFFERS(registers.gpr)		 ? "general registers differ"
+		: DIFFERS(registers.red_zone)	 ? "red zone differs"
+		: DIFFERS(registers.ymm)	 ? "vector registers differ"
+		: DIFFERS(registers.mxcsr)	 ? "MXCSR differs"
+		: DIFFERS(registers.x87_control) ? "x87 control word differs"
+		: DIFFERS(mask)			 ? "signal mask differs"
+		: DIFFERS(altstack)		 ? "alternate signal stack differs"
+		: DIFFERS(error)		 ? "errno differs"
+		: DIFFERS(fds)			 ? "descriptors differ"
+		: DIFFERS(action)		 ? "signal dispositions differ"
+		: !is_heap_intact()		 ? "heap is damaged"
+						 : "intact";
 #undef DIFFERS
 }
 

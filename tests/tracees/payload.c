@@ -1,13 +1,13 @@
 /*
- * payload: a library that counts calls of functions that are hooked: hook_NAME is to be called instead
- * of NAME, and finds that in real_NAME.
+ * payload: a library that counts calls of functions that are hooked: hook_NAME is to be called
+ * instead of NAME, and finds that in real_NAME.
  */
 #include <stddef.h>
 
 /* Each thread's own, as an agent would have it: a few words of static TLS. */
 static __thread unsigned long nr_here __attribute__((tls_model("initial-exec")));
 
-unsigned long nr_mallocs, nr_frees, nr_short;
+unsigned long nr_mallocs, nr_frees, nr_short, nr_other_short;
 void *(*real_malloc)(size_t size);
 void (*real_free)(void *block);
 int (*real_malloc_info)(int options, void *stream);
@@ -35,6 +35,14 @@ int
 hook_pthread_mutexattr_destroy(void *attr)
 {
 	__atomic_add_fetch(&nr_short, 1, __ATOMIC_RELAXED);
+	return real_pthread_mutexattr_destroy(attr);
+}
+
+/* For those that are led from one hook to another. */
+int
+other_pthread_mutexattr_destroy(void *attr)
+{
+	__atomic_add_fetch(&nr_other_short, 1, __ATOMIC_RELAXED);
 	return real_pthread_mutexattr_destroy(attr);
 }
 

@@ -1,6 +1,6 @@
 /*
- * pretender: a static program that memdiag must not count in.  TAKEN: somebody uses the words of a thread
- * that libc has no use for.  OLD: it has what only a glibc before 2.34 has.
+ * pretender: a static program that memdiag must not count in.  TAKEN: somebody uses the words of a
+ * thread that libc has no use for.  OLD: it has what only a glibc before 2.34 has.
  */
 #include "tracee.h"
 

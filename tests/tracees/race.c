@@ -1,7 +1,9 @@
 /*
  * race THREADS WHAT US: with waiting threads around, do WHAT some US microseconds after the first
- * line on stdin: exec (itself, without threads), exit, exit_group (by another thread), fork.
- * "race THREADS threads" makes and ends threads all the time.
+ * line on stdin: exec (itself, without threads), exec_by_other (thread), exit, exit_group (by
+ * another thread), fork.
+ * "race THREADS threads" makes and ends threads all the time.  "race THREADS execs US" executes
+ * itself by another thread after US microseconds, again and again until stdin ends.
  */
 #include "tracee.h"
 
@@ -63,12 +65,43 @@ spin_for(long us)
 		;
 }
 
+static void *
+begin_again(void *self)
+{
+	execl("/proc/self/exe", (char *)self, "0", "none", (char *)NULL);
+	tracee_fail("exec");
+	return NULL;
+}
+
+static void *
+begin_execs(void *argv)
+{
+	execv("/proc/self/exe", argv);
+	tracee_fail("exec");
+	return NULL;
+}
+
+/* Another thread does, as long as stdin has nothing. */
+static void
+begin_again_after(long us, char **argv)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+
+	if (poll(&in, 1, 0) > 0)
+		return;
+	usleep((useconds_t)us);
+	tracee_thread(begin_execs, argv);
+	wait_for_ever(NULL);
+}
+
 static void
 act(const char *what, char *self)
 {
 	if (strcmp(what, "exec") == 0) {
-		execl("/proc/self/exe", self, "0", "none", (char *)NULL);
-		tracee_fail("exec");
+		begin_again(self);
+	} else if (strcmp(what, "exec_by_other") == 0) {
+		tracee_thread(begin_again, self);
+		wait_for_ever(NULL);
 	} else if (strcmp(what, "exit") == 0) {
 		exit(tracee_end());
 	} else if (strcmp(what, "exit_group") == 0) {
@@ -92,6 +125,8 @@ main(int argc, char **argv)
 	if (strcmp(what, "threads") == 0)
 		tracee_thread(make_one_and_end, NULL);
 	tracee_ready();
+	if (strcmp(what, "execs") == 0)
+		begin_again_after(tracee_number(argc, argv, 3, 0), argv);
 	if (!tracee_command(line, sizeof line))
 		return tracee_end();
 	spin_for(tracee_number(argc, argv, 3, 0));

@@ -1,8 +1,8 @@
 /*
  * rain [THREADS]: a child process sends every thread a thousand numbered signals a second, and each
- * thread takes note of any that is missing or comes twice.  Half of the threads wait on a semaphore,
- * the others in epoll_wait().  One thread more waits in epoll_wait() while signals come that nobody
- * listens to: that wait must never end.
+ * thread takes note of any that is missing or comes twice.  Half of the threads wait on a
+ * semaphore, the others in epoll_wait().  One thread more waits in epoll_wait() while signals come
+ * that nobody listens to: that wait must never end.
  *
  *	count	-> how many signals came, once all that were sent have; or what was wrong
  */
@@ -20,10 +20,10 @@
 #define PERIOD_NS 1000000
 
 static struct shared {
-	pid_t tid[MAX_THREADS + 1];	/* the last is the deaf one's */
-	atomic_long nr_sent;		/* to each thread */
+	pid_t tid[MAX_THREADS + 1]; /* the last is the deaf one's */
+	atomic_long nr_sent;	    /* to each thread */
 	atomic_bool is_paused, has_paused;
-} *shared;
+} * shared;
 
 static long nr_threads;
 static sem_t never;
@@ -130,7 +130,8 @@ main(int argc, char **argv)
 	nr_threads = tracee_number(argc, argv, 1, 5) | 1;
 	if (nr_threads > MAX_THREADS)
 		return 1;
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(
+		NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		tracee_fail("mmap");
 	sem_init(&never, 0, 0);

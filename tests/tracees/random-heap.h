@@ -1,6 +1,6 @@
 /*
  * random-heap: a program that does random things to its heaps; each seed is another one.  It says
- * what malloc_info() does, and trims when it is told to.  For tests/tracees/random-heap.c, which
+ * what malloc_info() does, and trims on command.  For tests/tracees/random-heap.c, which
  * runs on any glibc, and for unit tests.
  */
 #ifndef MEMDIAG_TESTS_RANDOM_HEAP_H
@@ -21,18 +21,18 @@
 #define RANDOM_HEAP_SLOTS 3000
 #define RANDOM_HEAP_STEPS 40000
 
-/* What is in the way of brk while the main arena grows. */
+/* An obstacle to brk while the main arena grows. */
 enum random_heap_obstacle {
 	OBSTACLE_NONE,
-	OBSTACLE_SBRK,		/* somebody else who uses it */
-	OBSTACLE_MAPPING,	/* a mapping right behind it */
+	OBSTACLE_SBRK,	  /* the program itself uses it */
+	OBSTACLE_MAPPING, /* a mapping right behind it */
 };
 
 struct random_heap_plan {
 	unsigned int seed;
 	int nr_threads;
 	enum random_heap_obstacle obstacle;
-	bool has_child;		/* which shares all of its pages */
+	bool has_child; /* which shares all of its pages */
 };
 
 static pthread_barrier_t random_heap_barrier;
@@ -115,7 +115,7 @@ random_heap_work(void *arg)
 	return NULL;
 }
 
-/* Says what malloc_info() does, and trims when it is told to; any other word it only answers. */
+/* Says what malloc_info() does, and trims on command; any other word it only answers. */
 static inline void
 random_heap_run(const struct random_heap_plan *plan)
 {
@@ -126,10 +126,10 @@ random_heap_run(const struct random_heap_plan *plan)
 	setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 	setvbuf(stdin, NULL, _IONBF, 0);
 	pthread_barrier_init(&random_heap_barrier, NULL, (unsigned int)plan->nr_threads);
-	malloc_trim(0);	/* its code is in memory now */
+	malloc_trim(0); /* its code is in memory now */
 	for (int i = 1; i < plan->nr_threads; i++)
-		pthread_create(&thread, NULL, random_heap_work,
-			(void *)(uintptr_t)(plan->seed * 100 + i));
+		pthread_create(
+			&thread, NULL, random_heap_work, (void *)(uintptr_t)(plan->seed * 100 + i));
 	random_heap_work((void *)(uintptr_t)(plan->seed * 100));
 	if (plan->has_child && fork() == 0)
 		for (prctl(PR_SET_PDEATHSIG, SIGKILL);;)

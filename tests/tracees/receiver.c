@@ -1,8 +1,8 @@
 /*
  * receiver HOW: one thread receives messages, another sends each in two pieces with a moment in
- * between.  HOW is recv-waitall, which wants the whole message, or read-timeout, recv-timeout, which
- * wait for one byte on a socket with a timeout (SO_RCVTIMEO).  No signal is ever handled here, so none
- * may come short or with EINTR.  main waits inside stdio.
+ * between.  HOW is recv-waitall, which wants the whole message, or read-timeout, recv-timeout,
+ * which wait for one byte on a socket with a timeout (SO_RCVTIMEO).  No signal is ever handled
+ * here, so none may come short or with EINTR. main waits inside stdio.
  *
  *	check	-> "broken" with the first that did, or "whole" with the number of messages
  */
@@ -17,7 +17,7 @@
 
 static int pair[2];
 static size_t want_bytes;
-static int flags = -1;	/* -1: read(), not recv() */
+static int flags = -1; /* -1: read(), not recv() */
 static atomic_ulong nr_messages;
 static char broken[64];
 static atomic_bool is_broken;

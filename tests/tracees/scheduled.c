@@ -1,6 +1,6 @@
 /*
- * scheduled POLICY: two threads wait, the first under POLICY, which is idle or fifo, the second under
- * the ordinary one; main waits inside stdio.  Before "ready" it says "ordinary TID".
+ * scheduled POLICY: two threads wait, the first under POLICY, which is idle or fifo, the second
+ * under the ordinary one; main waits inside stdio.  Before "ready" it says "ordinary TID".
  */
 #include "tracee.h"
 
@@ -12,7 +12,7 @@
 static sem_t is_waiting;
 
 static void *
-wait_for_ever(void *arg)
+be_scheduled(void *arg)
 {
 	int policy = (int)(intptr_t)arg;
 	struct sched_param p = { .sched_priority = policy == SCHED_FIFO };
@@ -23,9 +23,7 @@ wait_for_ever(void *arg)
 	if (policy == SCHED_OTHER)
 		tracee_say("ordinary %ld", syscall(SYS_gettid));
 	sem_post(&is_waiting);
-	for (;;)
-		poll(NULL, 0, -1);
-	return arg;
+	return tracee_wait_for_ever(arg);
 }
 
 int
@@ -35,9 +33,9 @@ main(int argc, char **argv)
 	char line[64];
 
 	sem_init(&is_waiting, 0, 0);
-	tracee_thread(wait_for_ever, (void *)(intptr_t)policy);
+	tracee_thread(be_scheduled, (void *)(intptr_t)policy);
 	sem_wait(&is_waiting);
-	tracee_thread(wait_for_ever, (void *)(intptr_t)SCHED_OTHER);
+	tracee_thread(be_scheduled, (void *)(intptr_t)SCHED_OTHER);
 	sem_wait(&is_waiting);
 	tracee_ready();
 	while (tracee_command_in_stdio(line, sizeof line))

@@ -1,8 +1,8 @@
 /*
- * seccomp [list|load|refuse|thread [poll]]: a program whose system call filter ends it for memfd_create(),
- * which it never calls; with "list" for all but what it needs, with "load" and what memdiag says that a
- * library takes; with "refuse" such calls fail; with "thread" as "list", if a thread of it makes them that
- * waits forever.  With "poll" it waits for its commands there.
+ * seccomp [list|load|refuse|thread [poll]]: a program whose system call filter ends it for
+ * memfd_create(), which it never calls; with "list" for all but what it needs, with "load" and what
+ * memdiag says that a library takes; with "refuse" such calls fail; with "thread" as "list", if a
+ * thread of it makes them that waits forever.  With "poll" it waits for its commands there.
  *	threads N	N threads at a time that allocate, twice
  */
 #include "tracee.h"
@@ -24,7 +24,7 @@ static struct sock_filter all_but_one[] = {
 	RETURN(ALLOW),
 };
 
-/* What malloc, threads and tracee.h take. */
+/* The system calls of malloc, threads and tracee.h. */
 static struct sock_filter listed[] = {
 	LOAD_NUMBER,
 	ON(SYS_read, ALLOW),
@@ -51,7 +51,7 @@ static struct sock_filter listed[] = {
 static const long load_calls[] = {
 #define CALL(name) SYS_##name,
 #define CALL_WITH(name, ...) SYS_##name,
-#include "inject/load-calls.def"
+#include "load/calls.def"
 };
 
 static void
@@ -67,7 +67,8 @@ filter(struct sock_filter *v, size_t size)
 static void
 filter_for_load(void)
 {
-	struct sock_filter all[sizeof listed / sizeof *listed + 2 * sizeof load_calls / sizeof *load_calls];
+	struct sock_filter
+		all[sizeof listed / sizeof *listed + 2 * sizeof load_calls / sizeof *load_calls];
 	const size_t nr = sizeof listed / sizeof *listed - 1;
 	struct sock_filter *at = all + nr;
 
@@ -169,7 +170,7 @@ main(int argc, char **argv)
 		pthread_barrier_wait(&filtered);
 	}
 	if (strcmp(what, "load") == 0)
-		run_threads(150);	/* the first ones ask the kernel more */
+		run_threads(150); /* the first ones ask the kernel more */
 	tracee_ready();
 	if (strcmp(what, "refuse") == 0)
 		listed[sizeof listed / sizeof *listed - 1].k = SECCOMP_RET_ERRNO | EPERM;

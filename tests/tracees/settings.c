@@ -1,6 +1,6 @@
 /*
- * settings [FILE...]: see settings.h; then parked.  First the FILEs are deleted, as an upgrade of libc
- * does under those who have it mapped.
+ * settings [FILE...]: see settings.h; then parked.  First the FILEs are deleted, as an upgrade of
+ * libc does under those who have it mapped.
  */
 #include "tracee.h"
 

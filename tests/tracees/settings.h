@@ -39,11 +39,17 @@ settings_thread(void *arg)
 static inline void
 settings_say_links(void)
 {
-	uintptr_t *volatile first = malloc(40), *volatile second = malloc(40);
-	uintptr_t address = (uintptr_t)first;
+	volatile uintptr_t *volatile first, *volatile second;
+	uintptr_t address;
 
-	free(first);
-	free(second);
+	/* So that both have room in the cache. */
+	for (int i = 0; i < 8; i++)
+		settings_kept[0] = malloc(40);
+	first = malloc(40);
+	second = malloc(40);
+	address = (uintptr_t)first;
+	free((void *)first);
+	free((void *)second);
 	/* In a fast bin links are to chunks, whose blocks are two words further. */
 	printf("plain %d\n", *second == address || *second == address - 2 * sizeof address);
 }
@@ -57,7 +63,9 @@ settings_map(void)
 	free(settings_kept[SETTINGS_NR_MAPPED]);
 }
 
-/* As many threads as SETTINGS_THREADS stay, with an arena each.  Writes malloc_info()'s document. */
+/*
+ * As many threads as SETTINGS_THREADS stay, with an arena each.  Writes malloc_info()'s document.
+ */
 static inline void
 settings_use(void)
 {

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
-#define SIGSETXID 33	/* nptl/pthreadP.h; glibc's own functions leave it alone */
+#define SIGSETXID 33 /* nptl/pthreadP.h; glibc's own functions leave it alone */
 
 static const struct function {
 	const char *name;

@@ -7,7 +7,7 @@
 #include <malloc.h>
 
 #define BLOCK ((size_t)100000)
-#define NR_BLOCKS 900	/* more than a heap holds */
+#define NR_BLOCKS 900 /* more than a heap holds */
 
 static void *
 grow_and_shrink(void *arg)

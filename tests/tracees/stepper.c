@@ -1,9 +1,10 @@
 /*
  * stepper: a thread that calls malloc in single steps.
  *
- *	step		it is interrupted in malloc's first bytes, and stays in the handler	-> inside
+ *	step		it is interrupted behind malloc's second instruction, and stays in the
+ *			handler -> inside
  *	deeper		the same behind these
- *	go		the handler returns, and so does malloc					-> done
+ *	go		the handler returns, and so does malloc -> done
  *	marks FILE	FILE is the agent, which counts here.  Answers how many steps of calls were
  *			inside libc, and how often the agent's mark that the thread is in a hook was
  *			missing there or when what it counts changed
@@ -18,8 +19,9 @@
 #include "segment.h"
 
 #define FLAG_TRAP 0x100
-#define JUMP_BYTES 5	/* so much of a function a hook overwrites */
-#define DEEPER 32	/* here nothing is overwritten, and malloc has not done much */
+#define FIRST_BYTES                                                                                \
+	16 /* a hook leaves the first instruction in place, and overwrites some of the next */
+#define DEEPER 32 /* here nothing is overwritten, and malloc has not done much */
 
 static volatile bool is_deeper;
 
@@ -41,42 +43,60 @@ stepped(int sig, siginfo_t *info, void *context)
 {
 	greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
 	uint64_t pc = (uint64_t)reg[REG_RIP];
+	static int nr_first;
 
 	(void)sig, (void)info;
-	if (is_deeper ? pc < function + DEEPER || pc >= function + 2 * DEEPER
-		      : pc <= function || pc >= function + JUMP_BYTES)
+	if (pc > function && pc < function + FIRST_BYTES)
+		nr_first++;
+	else
+		nr_first = 0;
+	if (is_deeper ? pc < function + DEEPER || pc >= function + 2 * DEEPER : nr_first != 2)
 		return;
 	reg[REG_EFL] &= ~FLAG_TRAP;
 	tracee_say("inside");
 	await();
 }
 
-static inline void __attribute__((always_inline))
-begin_steps(void)
+static inline void __attribute__((always_inline)) begin_steps(void)
 {
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushf; orq %0, (%%rsp); popf; lea 128(%%rsp), %%rsp"
-			 : : "i"(FLAG_TRAP) : "memory", "cc");
+	__asm__ volatile(
+		"lea -128(%%rsp), %%rsp; pushf; orq %0, (%%rsp); popf; lea 128(%%rsp), %%rsp"
+		:
+		: "i"(FLAG_TRAP)
+		: "memory", "cc");
 }
 
-static inline void __attribute__((always_inline))
-end_steps(void)
+static inline void __attribute__((always_inline)) end_steps(void)
 {
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushf; andq %0, (%%rsp); popf; lea 128(%%rsp), %%rsp"
-			 : : "i"(~FLAG_TRAP) : "memory", "cc");
+	__asm__ volatile(
+		"lea -128(%%rsp), %%rsp; pushf; andq %0, (%%rsp); popf; lea 128(%%rsp), %%rsp"
+		:
+		: "i"(~FLAG_TRAP)
+		: "memory", "cc");
 }
 
 static void
 on_trap(void (*handler)(int, siginfo_t *, void *))
 {
-	const struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
+	const struct sigaction action = { .sa_sigaction = handler,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 	if (sigaction(SIGTRAP, &action, NULL) < 0)
 		tracee_fail("sigaction");
 }
 
+/*
+ * Each signal frame lies where the one before did: what is left of an old one would look like one
+ * in use.
+ */
 static void *
 call_in_steps(void *arg)
 {
+	static char handlers[65536];
+	const stack_t stack = { .ss_sp = handlers, .ss_size = sizeof handlers };
+
+	if (sigaltstack(&stack, NULL) < 0)
+		tracee_fail("sigaltstack");
 	for (;;) {
 		void *volatile block;
 
@@ -91,11 +111,11 @@ call_in_steps(void *arg)
 
 /* ---- marks ---- */
 
-static const struct wire_thread *place;		/* the agent's of this thread */
-static struct wire_thread was;			/* a step before */
-static uint64_t libc_start, libc_end;		/* its code */
+static const struct wire_thread *place; /* the agent's of this thread */
+static struct wire_thread was;		/* a step before */
+static uint64_t libc_start, libc_end;	/* its code */
 static unsigned long nr_inside, nr_missing;
-static bool was_outside;
+static uint64_t entered_at; /* where libc was entered last */
 
 static int
 find_libc(struct dl_phdr_info *info, size_t size, void *arg)
@@ -125,7 +145,7 @@ own_place(const char *agent)
 	tracee_fail("no place");
 }
 
-/* A function that is hooked begins with a jump, which comes in front of the mark. */
+/* The first instructions of a function that is hooked, up to the jump, come before the mark. */
 static void
 look_at_mark(int sig, siginfo_t *info, void *context)
 {
@@ -134,11 +154,15 @@ look_at_mark(int sig, siginfo_t *info, void *context)
 
 	(void)sig, (void)info;
 	nr_inside += is_in_libc;
-	if (!place->is_inside && ((is_in_libc && !was_outside) ||
-		place->live_bytes != was.live_bytes || place->nr_allocated != was.nr_allocated ||
-		place->nr_freed != was.nr_freed))
+	if (is_in_libc && !entered_at)
+		entered_at = pc;
+	else if (!is_in_libc)
+		entered_at = 0;
+	if (!place->is_inside &&
+		((is_in_libc && pc - entered_at >= FIRST_BYTES) ||
+			place->live_bytes != was.live_bytes ||
+			place->nr_allocated != was.nr_allocated || place->nr_freed != was.nr_freed))
 		nr_missing++;
-	was_outside = !is_in_libc;
 	was = *place;
 }
 
@@ -148,11 +172,11 @@ say_marks(const char *agent)
 {
 	void *volatile block[4];
 
-	tracee_use_malloc();	/* the first call gives it its place */
+	tracee_use_malloc(); /* the first call gives it its place */
 	place = own_place(agent);
 	dl_iterate_phdr(find_libc, NULL);
 	nr_inside = nr_missing = 0;
-	was_outside = true;
+	entered_at = 0;
 	was = *place;
 	on_trap(look_at_mark);
 	begin_steps();

@@ -34,7 +34,10 @@ expect(const unsigned char *block, size_t size, unsigned char byte)
 static void
 fill_top(uint32_t *random, unsigned char mark)
 {
-	struct { unsigned char *at; size_t size; } block[NR_BLOCKS];
+	struct {
+		unsigned char *at;
+		size_t size;
+	} block[NR_BLOCKS];
 
 	for (int i = 0; i < NR_BLOCKS; i++) {
 		*random = *random * 1664525 + 1013904223;
@@ -107,7 +110,7 @@ main(int argc, char **argv)
 
 	nr_threads = tracee_number(argc, argv, 1, 8);
 	mallopt(M_ARENA_MAX, (int)tracee_number(argc, argv, 2, nr_threads + 1));
-	mallopt(M_TRIM_THRESHOLD, 1 << 30);	/* the top is not trimmed by itself */
+	mallopt(M_TRIM_THRESHOLD, 1 << 30); /* the top is not trimmed by itself */
 	mallopt(M_MMAP_THRESHOLD, 1 << 24);
 	sem_init(&go, 0, 0);
 	sem_init(&done, 0, 0);

@@ -9,7 +9,8 @@
 #ifndef MEMDIAG_TESTS_TRACEE_H
 #define MEMDIAG_TESTS_TRACEE_H
 
-#define _GNU_SOURCE 1	/* so include this first */
+#define _GNU_SOURCE 1 /* so include this first */
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,8 +30,7 @@
 	} while (0)
 
 /* One line on stdout. */
-static inline void __attribute__((format(printf, 1, 2)))
-tracee_say(const char *fmt, ...)
+static inline void __attribute__((format(printf, 1, 2))) tracee_say(const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;
@@ -77,8 +77,8 @@ tracee_command(char *line, size_t size)
 }
 
 /*
- * The same, but waiting inside stdio, where nobody may borrow the thread: for a main that must leave
- * that to the others.
+ * The same, but waiting inside stdio, where nobody may borrow the thread: for a main that must
+ * leave that to the others.
  */
 static inline bool
 tracee_command_in_stdio(char *line, size_t size)
@@ -121,6 +121,15 @@ static inline long
 tracee_number(int argc, char **argv, int at, long otherwise)
 {
 	return at < argc ? strtol(argv[at], NULL, 0) : otherwise;
+}
+
+/* For a thread that has nothing to do: where memdiag may borrow it, if it has used malloc. */
+static inline void *
+tracee_wait_for_ever(void *arg)
+{
+	for (;;)
+		poll(NULL, 0, -1);
+	return arg;
 }
 
 /* Start a thread that nobody joins. */

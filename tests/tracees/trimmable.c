@@ -1,8 +1,9 @@
 /*
- * trimmable [MIB [WORD]]: a program that has freed most of what it had, in two arenas.  WORD is what
- * makes trimming it less than it seems: "fork", there is a child that shares it; "mlock", it is
- * locked in memory; "mlock-half", only the main thread's half of it is.  "apart": what is mapped next
- * does not merge with libc's memory.
+ * trimmable [MIB [WORD]]: a program that has freed most of what it had, in two arenas.  WORD is
+ * what makes trimming it less than it seems: "fork", there is a child that shares it; "mlock", it
+ * is locked in memory; "mlock-half", only the main thread's half of it is.  "apart": what is mapped
+ * next does not merge with libc's memory; "changing": a thread fills a heap and trims it, again and
+ * again.
  *
  *	trim PAD	-> bytes that its own malloc_trim(PAD) took off its resident memory
  *	again		-> bytes that using as much memory once more put on it
@@ -18,17 +19,23 @@
 
 #define MIB ((size_t)1 << 20)
 #define BLOCK 1000
-#define RUN 40		/* blocks freed or kept together: about ten pages */
+#define RUN 40 /* blocks freed or kept together: about ten pages */
 
 static size_t nr_blocks;
 static sem_t filled, never;
 
-/* Some blocks stay among those that are freed, and the end of the heap is free. */
+/*
+ * Some blocks stay among those that are freed, and the end of the heap is free. glibc 2.43 makes a
+ * thread's tcache at its first free() (malloc/malloc.c, tcache_free_init), which would put it at
+ * the end.
+ */
 static void
 fill(void)
 {
-	char **block = calloc(nr_blocks, sizeof *block);
+	char **block;
 
+	tracee_use_malloc();
+	block = calloc(nr_blocks, sizeof *block);
 	if (!block)
 		tracee_fail("calloc");
 	for (size_t i = 0; i < nr_blocks; i++) {
@@ -50,6 +57,18 @@ fill_and_sleep(void *arg)
 	sem_post(&filled);
 	while (sem_wait(&never) != 0)
 		;
+	return arg;
+}
+
+static void *
+fill_and_trim(void *arg)
+{
+	for (;;) {
+		fill();
+		usleep(150000);
+		malloc_trim(0);
+		usleep(150000);
+	}
 	return arg;
 }
 
@@ -113,8 +132,8 @@ main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	sem_init(&filled, 0, 0);
 	sem_init(&never, 0, 0);
-	if (strcmp(word, "apart") == 0 && mmap(NULL, MIB, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+	if (strcmp(word, "apart") == 0 &&
+		mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
 		tracee_fail("mmap");
 	resident_bytes();
 	fill();
@@ -126,10 +145,13 @@ main(int argc, char **argv)
 		tracee_fail("mlockall");
 	if (strcmp(word, "fork") == 0)
 		child = make_child();
+	if (strcmp(word, "changing") == 0)
+		tracee_thread(fill_and_trim, NULL);
 	tracee_ready();
 	while (tracee_command(line, sizeof line))
-		tracee_say("%ld", strncmp(line, "trim ", 5) == 0 ? trim(strtoul(line + 5, NULL, 0))
-								 : use_again());
+		tracee_say("%ld",
+			strncmp(line, "trim ", 5) == 0 ? trim(strtoul(line + 5, NULL, 0))
+						       : use_again());
 	if (child) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);

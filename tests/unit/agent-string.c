@@ -16,6 +16,10 @@
 #define strlen own_strlen
 #define strcmp own_strcmp
 #define strncmp own_strncmp
+/* Macros since glibc 2.43. */
+#undef strchr
+#undef strrchr
+#undef strstr
 #define strchr own_strchr
 #define strrchr own_strrchr
 #define strspn own_strspn
@@ -103,7 +107,7 @@ copies(void)
 	return true;
 }
 
-/* Of few letters, so that much is found. */
+/* A string of few letters, so that much is found. */
 static void
 any_string(char *to, size_t max)
 {

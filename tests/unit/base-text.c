@@ -47,7 +47,7 @@ test_err(void)
 int
 main(void)
 {
-	char small[6];
+	char small[6], long_enough[32];
 
 	printable("plain [heap] name", "plain [heap] name", "plain text stays");
 	printable("a\nb\033[31m", "a\\012b\\033[31m", "newline and escape are shown as octal");
@@ -56,8 +56,17 @@ main(void)
 	printable("\302\233x", "\\302\\233x", "a C1 control is no letter");
 	printable("\342\200\256x", "\\342\\200\\256x", "nor is a mark that turns the text around");
 	printable("\300\257", "\\300\\257", "nor an overlong form");
+	is_str(text_printable("a\\012", long_enough, sizeof long_enough), "a\\012",
+		"a backslash is shown as it is");
+	is_str(text_escape("a\\012", long_enough, sizeof long_enough), "a\\\\012",
+		"or escaped as well");
+	is_str(text_escape("a\n", long_enough, sizeof long_enough), "a\\012",
+		"so that a newline differs from what looks like its escape");
+	is_str(text_escape("\\\\\\", small, sizeof small), "\\\\\\\\",
+		"an escaped backslash is not cut in two");
 	is_str(text_printable("abcdefgh", small, sizeof small), "abcde", "cut to fit");
-	is_str(text_printable("abcd\n", small, sizeof small), "abcd", "an escape is not cut in two");
+	is_str(text_printable("abcd\n", small, sizeof small), "abcd",
+		"an escape is not cut in two");
 	bytes(0, "0 B");
 	bytes(1023, "1023 B");
 	bytes(1024, "1.0 KiB");

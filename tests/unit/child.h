@@ -5,6 +5,7 @@
 #ifndef MEMDIAG_TESTS_CHILD_H
 #define MEMDIAG_TESTS_CHILD_H
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,19 +16,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "maps/maps.h"
+#include "glibc/process.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/threads.h"
 #include "tap.h"
 
 struct child {
 	pid_t pid;
-	char *said;	/* what it said before "ready" */
-	bool is_ready;	/* false: it ended first */
+	char *said;    /* what it said before "ready" */
+	bool is_ready; /* false: it ended first */
 	FILE *out, *in;
 };
 
 /*
- * For the child: it has done what it had to.  Its pages may be counted from now on, so what it needs
- * to wait is touched before: read() without a buffer of stdio's.
+ * For the child: it has done what it had to.  Its pages may be counted from now on, so what it
+ * needs to wait is touched before: read() without a buffer of stdio's.
  */
 static inline void
 child_ready(void)
@@ -63,7 +68,8 @@ child_start(void (*run)(void *arg), void *arg)
 	struct child c = { 0 };
 	int out[2], in[2];
 
-	if (pipe(out) < 0 || pipe(in) < 0)
+	/* A child that is started later must not hold the stdin of this one open. */
+	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(in, O_CLOEXEC) < 0)
 		abort();
 	fflush(stdout);
 	c.pid = fork();
@@ -99,11 +105,10 @@ child_end(struct child *c)
 	return status == 0;
 }
 
-/* What memdiag sees of it, up to its arenas. */
+/* The child as memdiag sees it, up to its arenas. */
 struct view {
 	struct target t;
-	struct maps m;
-	struct objects o;
+	struct process p;
 	struct err e;
 };
 
@@ -111,16 +116,14 @@ static inline bool
 view_take(struct view *v, pid_t pid)
 {
 	*v = (struct view){ .t = TARGET_NONE };
-	return ok(target_open(&v->t, pid, &v->e) == 0 && maps_read(&v->m, &v->t, &v->e) == 0 &&
-			objects_find(&v->o, &v->m, &v->t, NULL, &v->e) == 0,
+	return ok(target_open(&v->t, pid, &v->e) == 0 && process_read(&v->p, &v->t, &v->e) == 0,
 		"the child can be looked at %s", v->e.msg);
 }
 
 static inline void
 view_release(struct view *v)
 {
-	objects_release(&v->o);
-	maps_release(&v->m);
+	process_release(&v->p);
 	target_release(&v->t);
 }
 
@@ -131,28 +134,72 @@ view_sum_present(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* Of all its pages, the zero page included: that is what a careless look would leave behind. */
+/* Whether thread TID is blocked in a system call, or gone. */
+static inline bool
+view_is_blocked(const struct target *t, pid_t tid)
+{
+	struct os_syscall syscall = { 0 };
+	struct err e;
+
+	return os_thread_syscall(t, tid, &syscall, &e) < 0 ||
+		(!syscall.is_running && syscall.nr >= 0);
+}
+
+/*
+ * Wait until all threads of the child are blocked in a system call: on a loaded machine one that
+ * has said "ready" may be preempted on its way there, and touch pages later.
+ */
+static inline void
+view_settle(const struct target *t)
+{
+	bool is_settled = false;
+	size_t nr = 0;
+	struct err e;
+
+	for (int times = 0; !is_settled && times < 100000; times++) {
+		pid_t *tids = NULL;
+
+		is_settled = os_threads(t, SIZE_MAX, &tids, &nr, &e) == 0;
+		for (size_t i = 0; is_settled && i < nr; i++)
+			is_settled = view_is_blocked(t, tids[i]);
+		free(tids);
+		if (!is_settled)
+			os_sleep_ns(100000);
+	}
+}
+
+/*
+ * Bytes of all its present pages, with the zero page: careless reading would leave these behind.
+ * The child has settled, but for threads that compute and touch no page.
+ */
 static inline uint64_t
-view_present_bytes(struct view *v)
+view_count_present(struct view *v)
 {
 	struct os_pages *pages = NULL;
 	uint64_t sum = 0;
 
 	if (os_pages_open(&pages, &v->t, OS_PAGES_PAGEMAP, &v->e) < 0)
 		return 0;
-	for (size_t i = 0; i < v->m.nr; i++) {
-		const struct region *r = &v->m.region[i];
+	for (size_t i = 0; i < v->p.maps.nr; i++) {
+		const struct region *r = &v->p.maps.region[i];
 
 		/* Reserves of terabytes have no pages, and the gate of vsyscall is the kernel's. */
 		if (r->prot[0] == 'r' && r->start.v < UINT64_C(1) << 63)
-			os_pages_walk(pages, r->start, r->end, false, view_sum_present, &sum,
-				&v->e);
+			os_pages_walk(
+				pages, r->start, r->end, false, view_sum_present, &sum, &v->e);
 	}
 	os_pages_free(pages);
 	return sum;
 }
 
-/* What pause() asks the kernel for; newer architectures have no call of that name. */
+static inline uint64_t
+view_present_bytes(struct view *v)
+{
+	view_settle(&v->t);
+	return view_count_present(v);
+}
+
+/* The system call that pause() makes; newer architectures have none of that name. */
 #ifdef SYS_pause
 #define CHILD_PAUSE_NR SYS_pause
 #else

@@ -28,17 +28,20 @@ struct core_maker {
 	struct core_maker_segment {
 		uint64_t start, bytes, data_bytes;
 		uint32_t flags;
-		const char *data;	/* NULL: nothing but holes */
-		const char *pages;	/* "d.d": which pages of DATA are written; NULL: all */
+		const char *data;  /* NULL: nothing but holes */
+		const char *pages; /* "d.d": which pages of DATA are written; NULL: all */
 	} segment[CORE_MAX_SEGMENTS];
 	size_t nr_segments;
 	char notes[CORE_MAX_NOTES];
 	size_t notes_bytes;
-	uint64_t memory_offset;		/* where memory begins in the file; 0: behind the notes */
-	bool has_notes_last;		/* as gcore does it */
+	uint64_t memory_offset; /* where memory begins in the file; 0: behind the notes */
+	bool has_notes_last;	/* as gcore does it */
 };
 
-#define CORE_MAKER { .class = ELFCLASS64, .machine = EM_X86_64 }
+#define CORE_MAKER                                                                                 \
+	{                                                                                          \
+		.class = ELFCLASS64, .machine = EM_X86_64                                          \
+	}
 
 static inline void
 core_add_note(struct core_maker *m, const char *name, uint32_t type, const void *desc, size_t bytes)
@@ -114,8 +117,8 @@ static inline void
 core_add_segment(struct core_maker *m, uint64_t start, uint64_t bytes, uint32_t flags,
 	const char *data, uint64_t data_bytes, const char *pages)
 {
-	m->segment[m->nr_segments++] = (struct core_maker_segment){
-		start, bytes, data_bytes, flags, data, pages };
+	m->segment[m->nr_segments++] =
+		(struct core_maker_segment){ start, bytes, data_bytes, flags, data, pages };
 }
 
 static inline size_t
@@ -124,13 +127,21 @@ core_write_header(const struct core_maker *m, int fd)
 	size_t nr = m->nr_segments + 1;
 	Elf64_Ehdr h = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 				 EV_CURRENT },
-		.e_type = ET_CORE, .e_machine = (Elf64_Half)m->machine, .e_version = EV_CURRENT,
-		.e_ehsize = sizeof h, .e_phoff = sizeof h, .e_phentsize = sizeof(Elf64_Phdr),
+		.e_type = ET_CORE,
+		.e_machine = (Elf64_Half)m->machine,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof h,
+		.e_phoff = sizeof h,
+		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = (Elf64_Half)nr };
 	Elf32_Ehdr h32 = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS32, ELFDATA2LSB,
 				   EV_CURRENT },
-		.e_type = ET_CORE, .e_machine = (Elf32_Half)m->machine, .e_version = EV_CURRENT,
-		.e_ehsize = sizeof h32, .e_phoff = sizeof h32, .e_phentsize = sizeof(Elf32_Phdr),
+		.e_type = ET_CORE,
+		.e_machine = (Elf32_Half)m->machine,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof h32,
+		.e_phoff = sizeof h32,
+		.e_phentsize = sizeof(Elf32_Phdr),
 		.e_phnum = (Elf32_Half)nr };
 
 	if (m->class == ELFCLASS64)
@@ -142,7 +153,8 @@ static inline size_t
 core_write_phdr(const struct core_maker *m, int fd, size_t at, const Elf64_Phdr *p)
 {
 	Elf32_Phdr p32 = { p->p_type, (Elf32_Off)p->p_offset, (Elf32_Addr)p->p_vaddr, 0,
-		(Elf32_Word)p->p_filesz, (Elf32_Word)p->p_memsz, p->p_flags, (Elf32_Word)p->p_align };
+		(Elf32_Word)p->p_filesz, (Elf32_Word)p->p_memsz, p->p_flags,
+		(Elf32_Word)p->p_align };
 
 	if (m->class == ELFCLASS64)
 		return at + (size_t)pwrite(fd, p, sizeof *p, (off_t)at);
@@ -156,8 +168,9 @@ core_write(const struct core_maker *m, const char *path, bool fill)
 	static const char zeroes[CORE_PAGE];
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	size_t at = core_write_header(m, fd);
-	size_t notes = at + (m->nr_segments + 1) * (m->class == ELFCLASS64 ? sizeof(Elf64_Phdr)
-									    : sizeof(Elf32_Phdr));
+	size_t notes = at +
+		(m->nr_segments + 1) *
+			(m->class == ELFCLASS64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
 	uint64_t offset = m->memory_offset
 		? m->memory_offset
 		: (notes + m->notes_bytes + CORE_PAGE - 1) / CORE_PAGE * CORE_PAGE;
@@ -169,16 +182,21 @@ core_write(const struct core_maker *m, const char *path, bool fill)
 		notes = offset;
 		offset = CORE_PAGE;
 	}
-	at = core_write_phdr(m, fd, at, &(Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = notes,
-						.p_filesz = m->notes_bytes });
+	at = core_write_phdr(m, fd, at,
+		&(Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = notes, .p_filesz = m->notes_bytes });
 	if (fd < 0 || pwrite(fd, m->notes, m->notes_bytes, (off_t)notes) < 0)
 		abort();
 	for (size_t i = 0; i < m->nr_segments; i++) {
 		const struct core_maker_segment *s = &m->segment[i];
 
-		at = core_write_phdr(m, fd, at, &(Elf64_Phdr){ .p_type = PT_LOAD,
-			.p_offset = offset, .p_vaddr = s->start, .p_filesz = s->data_bytes,
-			.p_memsz = s->bytes, .p_flags = s->flags, .p_align = CORE_PAGE });
+		at = core_write_phdr(m, fd, at,
+			&(Elf64_Phdr){ .p_type = PT_LOAD,
+				.p_offset = offset,
+				.p_vaddr = s->start,
+				.p_filesz = s->data_bytes,
+				.p_memsz = s->bytes,
+				.p_flags = s->flags,
+				.p_align = CORE_PAGE });
 		for (uint64_t k = 0; k < s->data_bytes; k += CORE_PAGE) {
 			bool is_there = s->data && (!s->pages || s->pages[k / CORE_PAGE] == 'd');
 			const char *page = is_there ? s->data + k : zeroes;

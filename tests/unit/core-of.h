@@ -18,8 +18,8 @@
 #define CORE_PATH_BYTES (PATH_MAX + 256)
 
 /*
- * For the child: let the kernel write its core file into DIR, where nothing else is.  False where it writes them elsewhere:
- * that is a setting of the machine, and ours to leave alone.
+ * For the child: let the kernel write its core file into DIR, where nothing else is.  False where
+ * it writes them elsewhere: that is a setting of the machine, and ours to leave alone.
  */
 static inline bool
 core_allow(const char *dir)
@@ -34,7 +34,7 @@ core_allow(const char *dir)
 	return is_here && setrlimit(RLIMIT_CORE, &limit) == 0 && chdir(dir) == 0;
 }
 
-/* The path of the one file in DIR into PATH; false if there is none. */
+/* The path of the one file in DIR into PATH; false if none. */
 static inline bool
 core_path(const char *dir, char path[CORE_PATH_BYTES])
 {
@@ -51,7 +51,9 @@ core_path(const char *dir, char path[CORE_PATH_BYTES])
 	return found;
 }
 
-/* End the child PID, which has done core_allow(DIR), by a signal; its core file's path into PATH. */
+/*
+ * End the child PID, which has done core_allow(DIR), by a signal; its core file's path into PATH.
+ */
 static inline bool
 core_by_kernel(pid_t pid, const char *dir, char path[CORE_PATH_BYTES])
 {

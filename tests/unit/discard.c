@@ -1,8 +1,8 @@
 /*
  * discard PID [TIMES]: give back the tops of all thread arenas of PID, TIMES times.  Says for each
  * time how many bytes of them were resident before and after, what was given back, how many ranges
- * were busy, and the longest time a lock was held in microseconds; exits as memdiag does.  No test by
- * itself: live tests call it.
+ * were busy, and the longest time a lock was held in microseconds; exits as memdiag does.  No test
+ * by itself: live tests call it.
  */
 #include <config.h>
 
@@ -11,13 +11,17 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "glibc/process.h"
 #include "heap/heap.h"
 #include "inject/inject.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/pages.h"
 #include "ui/ui.h"
 
 struct tops {
 	const struct target *target;
-	struct heap_layout layout;
+	struct malloc_layout layout;
 	uint64_t page_bytes;
 	struct {
 		struct inject_range *v;
@@ -47,7 +51,8 @@ is_free(struct inject_range *r, void *arg)
 {
 	struct inject_range now;
 
-	if (top_pages(arg, r->arena, &now) < 0 || now.end.v <= r->start.v || now.start.v >= r->end.v)
+	if (top_pages(arg, r->arena, &now) < 0 || now.end.v <= r->start.v ||
+		now.start.v >= r->end.v)
 		return false;
 	if (now.start.v > r->start.v)
 		r->start = now.start;
@@ -71,13 +76,14 @@ resident_bytes(const struct tops *t, struct os_pages *pages)
 	struct err e;
 
 	for (size_t i = 0; i < t->range.nr; i++)
-		os_pages_walk(pages, t->range.v[i].start, t->range.v[i].end, false, add_up, &sum, &e);
+		os_pages_walk(
+			pages, t->range.v[i].start, t->range.v[i].end, false, add_up, &sum, &e);
 	return sum;
 }
 
 static int
-discard_once(struct tops *t, struct inject_target *it, const struct arenas *a, struct os_pages *pages,
-	struct err *e)
+discard_once(struct tops *t, struct inject_target *it, const struct arenas *a,
+	struct os_pages *pages, struct err *e)
 {
 	const struct inject_options opt = { .wait_ns = 5000000000, .timeout_ns = 5000000000 };
 	struct inject_discard what = { .is_free = is_free, .arg = t };
@@ -89,7 +95,8 @@ discard_once(struct tops *t, struct inject_target *it, const struct arenas *a, s
 	for (size_t i = 0; i < a->nr; i++) {
 		struct inject_range r, *new;
 
-		if (!a->v[i].is_main && top_pages(t, a->v[i].addr, &r) == 0 && (new = array_add(&t->range)))
+		if (!a->v[i].is_main && top_pages(t, a->v[i].addr, &r) == 0 &&
+			(new = array_add(&t->range)))
 			*new = r;
 	}
 	what.range = t->range.v;
@@ -106,22 +113,19 @@ static int
 discard(pid_t pid, unsigned long times, struct err *e)
 {
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct maps m = { 0 };
-	auto_objects struct objects o = { 0 };
-	auto_arenas struct arenas a = { 0 };
+	auto_process struct process p = { 0 };
 	auto_inject_target struct inject_target *it = NULL;
 	auto_pages struct os_pages *pages = NULL;
 	struct tops tops = { .target = &t, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
 	int failed = 0;
 
-	if (target_open(&t, pid, e) < 0 || maps_read(&m, &t, e) < 0 ||
-		objects_find(&o, &m, &t, NULL, e) < 0 || inject_target_new(&it, &t, &m, &o, e) < 0 ||
-		arenas_find(&a, &t, &m, &o, NULL, e) < 0 ||
-		heap_layout_find(&tops.layout, &t, &m, &o, &a, e) < 0 ||
+	if (target_open(&t, pid, e) < 0 || process_read(&p, &t, e) < 0 ||
+		inject_target_new(&it, &p, e) < 0 || process_find_arenas(&p, NULL, e) < 0 ||
+		malloc_layout_find(&tops.layout, &p, e) < 0 ||
 		os_pages_open(&pages, &t, OS_PAGES_AUTO, e) < 0)
 		return -1;
 	while (times-- && !failed)
-		failed = discard_once(&tops, it, &a, pages, e);
+		failed = discard_once(&tops, it, &p.arenas, pages, e);
 	free(tops.range.v);
 	return failed;
 }

@@ -14,11 +14,11 @@
 
 #include "child.h"
 #include "elf/image.h"
-#include "maps/maps.h"
+#include "glibc/arenas.h"
 
-#define FAKE_DATA_AT 0x1000	/* in the fake libc */
+#define FAKE_DATA_AT 0x1000 /* in the fake libc */
 #define FAKE_DATA_BYTES 0x3000
-#define FAKE_MP_AT 0x80		/* in its data */
+#define FAKE_MP_AT 0x80 /* in its data */
 #define FAKE_ARENA_AT 0x420
 #define FAKE_BRK_BYTES 0x21000
 #define FAKE_MIB (UINT64_C(1) << 20)
@@ -27,9 +27,9 @@ struct fake {
 	const char *name;
 	unsigned int word_bytes, bins_offset, heap_info_bytes;
 	uint64_t heap_max_bytes;
-	uint64_t heap_bytes;	/* of each heap */
-	unsigned int nr_between;	/* words from next to system_mem: next_free, attached ... */
-	bool is_alone;		/* there is no arena but the main one */
+	uint64_t heap_bytes;	 /* of each heap */
+	unsigned int nr_between; /* words from next to system_mem: next_free, attached ... */
+	bool is_alone;		 /* there is no arena but the main one */
 	/* offsets in mp_; 0: it has none (tcache, hp_pagesize ...), or no mp_ (sbrk_base) */
 	struct {
 		unsigned int nr_mmaps, mmapped, sbrk_base, tcache, hp_page, thp_page, thp_mode;
@@ -39,133 +39,120 @@ struct fake {
 		bool counts_down, has_key;
 	} tcache;
 	bool is_mangled;
-	/* what the layout is to be; NULL: it is none that is known */
+	/* what the layout is to be; NULL: an unknown one */
 	const char *era;
 	unsigned int system_mem, state_bytes;
 };
 
-#define FAKE_64(bins) .word_bytes = 8, .bins_offset = (bins), .heap_max_bytes = 64 * FAKE_MIB, \
+#define FAKE_64(bins)                                                                              \
+	.word_bytes = 8, .bins_offset = (bins), .heap_max_bytes = 64 * FAKE_MIB,                   \
 	.heap_bytes = FAKE_BRK_BYTES
-#define FAKE_32(bins) .word_bytes = 4, .bins_offset = (bins), .heap_max_bytes = FAKE_MIB, \
+#define FAKE_32(bins)                                                                              \
+	.word_bytes = 4, .bins_offset = (bins), .heap_max_bytes = FAKE_MIB,                        \
 	.heap_bytes = FAKE_BRK_BYTES
 
 static const struct fake fakes[] = {
 	{ "2.10 without PER_THREAD", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 0,
 		.era = "2.10 to 2.14", .system_mem = 0x870, .state_bytes = 0x880 },
 	{ "2.12 with it", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 1,
-		.mp = { 0x28, 0x40, 0x58, 0 },
-		.era = "2.10 to 2.14", .system_mem = 0x878, .state_bytes = 0x888 },
+		.mp = { 0x28, 0x40, 0x58, 0 }, .era = "2.10 to 2.14", .system_mem = 0x878,
+		.state_bytes = 0x888 },
 	{ "2.17", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 1,
-		.mp = { 0x28, 0x38, 0x50, 0 },
-		.era = "2.15 to 2.22", .system_mem = 0x878, .state_bytes = 0x888 },
+		.mp = { 0x28, 0x38, 0x50, 0 }, .era = "2.15 to 2.22", .system_mem = 0x878,
+		.state_bytes = 0x888 },
 	{ "2.23", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x50, 0 },
-		.era = "2.22 to 2.23", .system_mem = 0x880, .state_bytes = 0x890 },
+		.mp = { 0x28, 0x38, 0x50, 0 }, .era = "2.22 to 2.23", .system_mem = 0x880,
+		.state_bytes = 0x890 },
 	{ "2.24", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0 },
-		.era = "2.24 to 2.25", .system_mem = 0x880, .state_bytes = 0x890 },
+		.mp = { 0x28, 0x38, 0x48, 0 }, .era = "2.24 to 2.25", .system_mem = 0x880,
+		.state_bytes = 0x890 },
 	{ "2.26.0", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 },
-		.tcache = { 64, 1, 0x250, false, false },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, false },
 		.era = "2.26", .system_mem = 0x880, .state_bytes = 0x890 },
 	{ "2.27", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 },
-		.tcache = { 64, 1, 0x250, false, false },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, false },
 		.era = "2.26 to 2.29", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.29", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 },
-		.tcache = { 64, 1, 0x250, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 1, 0x250, false, true },
 		.era = "2.26 to 2.29", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.31", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 },
-		.tcache = { 64, 2, 0x290, false, true },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
 		.era = "2.28 to 2.31", .system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.34", FAKE_64(0x70), .heap_info_bytes = 0x20, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 },
-		.tcache = { 64, 2, 0x290, false, true },
-		.is_mangled = true,
-		.era = "2.32 to 2.34", .system_mem = 0x888, .state_bytes = 0x898 },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
+		.is_mangled = true, .era = "2.32 to 2.34", .system_mem = 0x888,
+		.state_bytes = 0x898 },
 	{ "2.35 without tunables", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x28, 0x38, 0x48, 0x50 },
-		.tcache = { 64, 2, 0x290, false, true },
-		.is_mangled = true,
-		.era = "2.35 to 2.37", .system_mem = 0x888, .state_bytes = 0x898 },
+		.mp = { 0x28, 0x38, 0x48, 0x50 }, .tcache = { 64, 2, 0x290, false, true },
+		.is_mangled = true, .era = "2.35 to 2.37", .system_mem = 0x888,
+		.state_bytes = 0x898 },
 	{ "2.39", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
 		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 },
-		.tcache = { 64, 2, 0x290, false, true },
-		.is_mangled = true,
-		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
+		.tcache = { 64, 2, 0x290, false, true }, .is_mangled = true, .era = "2.35 to 2.41",
+		.system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.42", FAKE_64(0x70), .heap_info_bytes = 0x30, .nr_between = 2,
 		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 },
-		.tcache = { 76, 2, 0x300, true, true },
-		.is_mangled = true,
-		.era = "2.42", .system_mem = 0x888, .state_bytes = 0x898 },
+		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true, .era = "2.42",
+		.system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.43", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
 		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38 },
-		.tcache = { 76, 2, 0x300, true, true },
-		.is_mangled = true,
-		.era = "2.43 or later", .system_mem = 0x830, .state_bytes = 0x840 },
+		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true, .era = "2.43 or later",
+		.system_mem = 0x830, .state_bytes = 0x840 },
 	{ "2.43 before its branch", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38,
-			.thp_page = 0x28, .thp_mode = 0x30 },
-		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true,
-		.era = "2.43", .system_mem = 0x830, .state_bytes = 0x840 },
+		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38, .thp_page = 0x28,
+			.thp_mode = 0x30 },
+		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true, .era = "2.43",
+		.system_mem = 0x830, .state_bytes = 0x840 },
 	{ "2.44", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 2,
-		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38,
-			.thp_page = 0x30, .thp_mode = 0x28 },
-		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true,
-		.era = "2.43 or later", .system_mem = 0x830, .state_bytes = 0x840 },
+		.mp = { 0x44, 0x58, 0x68, 0x70, .hp_page = 0x38, .thp_page = 0x30,
+			.thp_mode = 0x28 },
+		.tcache = { 76, 2, 0x300, true, true }, .is_mangled = true, .era = "2.43 or later",
+		.system_mem = 0x830, .state_bytes = 0x840 },
 	{ "2.27 with links that its branch never had", FAKE_64(0x70), .heap_info_bytes = 0x20,
 		.nr_between = 2, .mp = { 0x28, 0x38, 0x48, 0x50 },
-		.tcache = { 64, 1, 0x250, false, true }, .is_mangled = true,
-		.era = "2.26 to 2.29", .system_mem = 0x888, .state_bytes = 0x898 },
+		.tcache = { 64, 1, 0x250, false, true }, .is_mangled = true, .era = "2.26 to 2.29",
+		.system_mem = 0x888, .state_bytes = 0x898 },
 	{ "2.10, one arena", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 0,
-		.is_alone = true,
-		.era = "2.10 to 2.14", .system_mem = 0x870, .state_bytes = 0x880 },
+		.is_alone = true, .era = "2.10 to 2.14", .system_mem = 0x870,
+		.state_bytes = 0x880 },
 	{ "2.17, one arena", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 1,
-		.is_alone = true, .mp = { 0x28, 0x38, 0x50, 0 },
-		.era = "2.15 to 2.22", .system_mem = 0x878, .state_bytes = 0x888 },
+		.is_alone = true, .mp = { 0x28, 0x38, 0x50, 0 }, .era = "2.15 to 2.22",
+		.system_mem = 0x878, .state_bytes = 0x888 },
 	{ "2.23, one arena", FAKE_64(0x68), .heap_info_bytes = 0x20, .nr_between = 2,
-		.is_alone = true, .mp = { 0x28, 0x38, 0x50, 0 },
-		.era = "2.22 to 2.23", .system_mem = 0x880, .state_bytes = 0x890 },
+		.is_alone = true, .mp = { 0x28, 0x38, 0x50, 0 }, .era = "2.22 to 2.23",
+		.system_mem = 0x880, .state_bytes = 0x890 },
 	{ "a release to come", FAKE_64(0x28), .heap_info_bytes = 0x30, .nr_between = 2 },
 	{ "another one", FAKE_64(0x18), .heap_info_bytes = 0x30, .nr_between = 6 },
 	{ "huge pages of 2 MiB", .word_bytes = 8, .bins_offset = 0x70, .heap_info_bytes = 0x30,
 		.heap_max_bytes = 8 * FAKE_MIB, .heap_bytes = 2 * FAKE_MIB, .nr_between = 2,
 		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 },
-		.tcache = { 64, 2, 0x290, false, true },
-		.is_mangled = true,
-		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
+		.tcache = { 64, 2, 0x290, false, true }, .is_mangled = true, .era = "2.35 to 2.41",
+		.system_mem = 0x888, .state_bytes = 0x898 },
 	{ "huge pages of 1 GiB", .word_bytes = 8, .bins_offset = 0x70, .heap_info_bytes = 0x30,
 		.heap_max_bytes = 4096 * FAKE_MIB, .heap_bytes = 1024 * FAKE_MIB, .nr_between = 2,
 		.mp = { 0x3c, 0x50, 0x60, 0x68, .hp_page = 0x30 },
-		.tcache = { 64, 2, 0x290, false, true },
-		.is_mangled = true,
-		.era = "2.35 to 2.41", .system_mem = 0x888, .state_bytes = 0x898 },
+		.tcache = { 64, 2, 0x290, false, true }, .is_mangled = true, .era = "2.35 to 2.41",
+		.system_mem = 0x888, .state_bytes = 0x898 },
 	{ "i386 2.17", FAKE_32(0x38), .heap_info_bytes = 0x10, .nr_between = 1,
-		.mp = { 0x14, 0x24, 0x30, 0 },
-		.era = "2.15 to 2.22", .system_mem = 0x448, .state_bytes = 0x450 },
+		.mp = { 0x14, 0x24, 0x30, 0 }, .era = "2.15 to 2.22", .system_mem = 0x448,
+		.state_bytes = 0x450 },
 	{ "i386 2.24", FAKE_32(0x38), .heap_info_bytes = 0x10, .nr_between = 2,
-		.mp = { 0x14, 0x24, 0x2c, 0 },
-		.era = "2.24 to 2.25", .system_mem = 0x44c, .state_bytes = 0x454 },
+		.mp = { 0x14, 0x24, 0x2c, 0 }, .era = "2.24 to 2.25", .system_mem = 0x44c,
+		.state_bytes = 0x454 },
 	{ "i386 2.26.0", FAKE_32(0x3c), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0x14, 0x24, 0x2c, 0x30 },
-		.tcache = { 64, 1, 0x150, false, false },
+		.mp = { 0x14, 0x24, 0x2c, 0x30 }, .tcache = { 64, 1, 0x150, false, false },
 		.era = "2.26", .system_mem = 0x450, .state_bytes = 0x458 },
 	{ "i386 2.31", FAKE_32(0x40), .heap_info_bytes = 0x18, .nr_between = 2,
-		.mp = { 0x14, 0x24, 0x2c, 0x30 },
-		.tcache = { 64, 2, 0x190, false, true },
+		.mp = { 0x14, 0x24, 0x2c, 0x30 }, .tcache = { 64, 2, 0x190, false, true },
 		.era = "2.28 to 2.31", .system_mem = 0x454, .state_bytes = 0x45c },
 	{ "i386 2.39", FAKE_32(0x40), .heap_info_bytes = 0x18, .nr_between = 2,
 		.mp = { 0x20, 0x30, 0x38, 0x3c, .hp_page = 0x18 },
-		.tcache = { 64, 2, 0x190, false, true },
-		.is_mangled = true,
-		.era = "2.35 to 2.41", .system_mem = 0x454, .state_bytes = 0x45c },
+		.tcache = { 64, 2, 0x190, false, true }, .is_mangled = true, .era = "2.35 to 2.41",
+		.system_mem = 0x454, .state_bytes = 0x45c },
 	{ "i386 2.44", FAKE_32(0x10), .heap_info_bytes = 0x18, .nr_between = 2,
 		.mp = { 0x24, 0x34, 0x3c, 0x40, .hp_page = 0x1c },
-		.tcache = { 76, 2, 0x1d0, true, true },
-		.is_mangled = true,
-		.era = "2.43 or later", .system_mem = 0x424, .state_bytes = 0x42c },
+		.tcache = { 76, 2, 0x1d0, true, true }, .is_mangled = true, .era = "2.43 or later",
+		.system_mem = 0x424, .state_bytes = 0x42c },
 };
 
 /* ---- making it ---- */
@@ -173,7 +160,7 @@ static const struct fake fakes[] = {
 static inline void
 fake_set(uint64_t at, uint64_t value, size_t size)
 {
-	memcpy((void *)(uintptr_t)at, &value, size);	/* little-endian */
+	memcpy((void *)(uintptr_t)at, &value, size); /* little-endian */
 }
 
 static inline void
@@ -190,8 +177,8 @@ fake_next_offset(const struct fake *f)
 
 /* Its bins, all empty, where its top and its ring go, and SYSTEM_BYTES. */
 static inline void
-fake_make_arena(const struct fake *f, uint64_t arena, uint64_t top, uint64_t next,
-	uint64_t system_bytes)
+fake_make_arena(
+	const struct fake *f, uint64_t arena, uint64_t top, uint64_t next, uint64_t system_bytes)
 {
 	uint64_t w = f->word_bytes, bins = arena + f->bins_offset;
 	uint64_t tail = arena + fake_next_offset(f);
@@ -203,7 +190,7 @@ fake_make_arena(const struct fake *f, uint64_t arena, uint64_t top, uint64_t nex
 	fake_set_word(f, bins - 2 * w, top);
 	fake_set_word(f, tail, next);
 	if (f->nr_between > 1)
-		fake_set_word(f, tail + 2 * w, 1);	/* attached_threads */
+		fake_set_word(f, tail + 2 * w, 1); /* attached_threads */
 	fake_set_word(f, tail + (1 + f->nr_between) * w, system_bytes);
 	fake_set_word(f, tail + (2 + f->nr_between) * w, system_bytes + 0x1000);
 }
@@ -255,7 +242,7 @@ fake_make_params(const struct fake *f, uint64_t mp, uint64_t sbrk_base)
 	fake_set(mp + f->mp.nr_mmaps, 3, 4);
 	fake_set(mp + f->mp.nr_mmaps + 8, 9, 4);
 	fake_set(mp + f->mp.nr_mmaps + 12, 1, 4);
-	if (f->mp.mmapped - f->mp.nr_mmaps > 16)	/* 2.12, or padding */
+	if (f->mp.mmapped - f->mp.nr_mmaps > 16) /* 2.12, or padding */
 		fake_set(mp + f->mp.nr_mmaps + 16, 4096 * !f->mp.hp_page, 4);
 	fake_set_word(f, mp + f->mp.mmapped, 0x7000);
 	fake_set_word(f, mp + f->mp.mmapped + w, 0x9000);
@@ -273,8 +260,8 @@ fake_make_tcache(const struct fake *f, uint64_t heap)
 
 	fake_set_word(f, chunk + w, f->tcache.chunk_bytes | 1);
 	for (unsigned int i = 0; i < f->tcache.nr_bins; i++)
-		fake_set(block + i * f->tcache.count_bytes,
-			i == 3 ? (room ? room - 1 : 1) : room, f->tcache.count_bytes);
+		fake_set(block + i * f->tcache.count_bytes, i == 3 ? (room ? room - 1 : 1) : room,
+			f->tcache.count_bytes);
 	fake_set_word(f, heads + 3 * w, in_bin);
 	fake_set_word(f, in_bin, f->is_mangled ? in_bin >> 12 : 0);
 	fake_set_word(f, in_bin + w, f->tcache.has_key ? block : 0x123);
@@ -384,9 +371,9 @@ fake_make(const struct fake *f, bool has_file)
 	fake_make_heap(f, heap, one, 0);
 	fake_make_heap(f, heap + max, two, 0);
 	fake_make_heap(f, later, two, heap + max);
-	fake_make_arena(f, main_arena, later + 0x100, f->is_alone ? main_arena : two,
-		FAKE_BRK_BYTES);
-	/* What libc has behind it can be anything. */
+	fake_make_arena(
+		f, main_arena, later + 0x100, f->is_alone ? main_arena : two, FAKE_BRK_BYTES);
+	/* The data of libc behind it can be anything. */
 	fake_set_word(f, main_arena + fake_next_offset(f) + (3 + f->nr_between) * f->word_bytes,
 		0x30000000);
 	fake_make_arena(f, two, later + 0x200, one, 2 * f->heap_bytes);
@@ -431,14 +418,18 @@ fake_start(struct fake_child *fc, const struct fake *f, bool has_file)
 	said = strstr(fc->c.said, "fake ");
 	sscanf(fc->c.said, "file %4095s", fc->path);
 	if (!view_take(&fc->v, fc->c.pid) ||
-		!ok(said && sscanf(said,
-				    "fake %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
-				    &base, &fc->main_arena, &fc->one, &fc->two, &fc->brk) == 5,
+		!ok(said &&
+				sscanf(said,
+					"fake %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+					" %" SCNx64,
+					&base, &fc->main_arena, &fc->one, &fc->two, &fc->brk) == 5,
 			"%s%s: made", f->name, has_file ? ", with a file" : ""))
 		return false;
-	r = maps_find(&fc->v.m, (raddr){ base });
-	if (!ok(r && image_open(&fc->libc.image, &fc->v.t, (raddr){ base }, r->path, r->dev,
-			     r->inode, &fc->v.e) == 0, "the fake is an object %s", fc->v.e.msg))
+	r = maps_find(&fc->v.p.maps, (raddr){ base });
+	if (!ok(r &&
+			    image_open(&fc->libc.image, &fc->v.t, (raddr){ base }, r->end, r->path,
+				    r->dev, r->inode, &fc->v.e) == 0,
+		    "the fake is an object %s", fc->v.e.msg))
 		return false;
 	ok(image_is_from_memory(fc->libc.image) == !has_file, "and read from where it should be");
 	image_extent(fc->libc.image, &fc->libc.start, &fc->libc.end);

@@ -26,20 +26,22 @@
 #define NR_SHARED 64
 /* malloc may give a chunk that is this much larger than what was asked for, header and all. */
 #define CHUNK_MORE 64
-/* What a thread may have cached: a bit more than that. */
+/* A thread caches chunks up to a bit less than this. */
 #define CACHED_MAX 1100
-/* What is wrong is shown so often. */
-#define TOLD_MAX 5
+/* Errors that are printed at most. */
+#define PRINTED_MAX 5
 #define HEAP_BYTES ((uintptr_t)64 << 20)
 
 struct amount {
-	atomic_llong count, bytes;	/* of chunks */
+	atomic_llong count, bytes; /* of chunks */
 };
 
-/* A thread and its arena: blocks of it are freed, and had again from caches, by other threads, too. */
+/*
+ * A thread and its arena: blocks of it are freed, and had again from caches, by other threads, too.
+ */
 struct worker {
-	struct amount has;	/* of the arena, whoever has it */
-	struct amount flight;	/* may be in use besides */
+	struct amount has;    /* of the arena, whoever has it */
+	struct amount flight; /* may be in use besides */
 	atomic_bool is_at_rest;
 	uint64_t arena;
 };
@@ -48,9 +50,9 @@ struct worker {
 static struct shared {
 	atomic_bool is_busy, is_over;
 	int nr_threads;
-	struct amount flight;	/* of any arena, as what is cached can be of another thread's */
+	struct amount flight; /* of any arena, as what is cached can be of another thread's */
 	struct worker worker[THREADS_MAX];
-} *shared;
+} * shared;
 
 /* ---- the child ---- */
 
@@ -92,7 +94,7 @@ static void *
 take(struct worker *w, size_t align, size_t size)
 {
 	struct amount *flight = size <= CACHED_MAX ? &shared->flight : &w->flight;
-	/* What aligned_alloc() cuts off in front and behind is in use for a moment. */
+	/* The parts that aligned_alloc() cuts off in front and behind are in use for a moment. */
 	long long count = align ? 3 : 1, most = (long long)(size + 2 * align + CHUNK_MORE);
 	void *p;
 
@@ -185,6 +187,11 @@ work(uint32_t nr)
 	void *first = malloc(1);
 
 	w->arena = arena_of_block(first);
+	/*
+	 * Since 2.42 the first free() makes the thread's cache, whose chunk is part of what is in
+	 * use at rest.
+	 */
+	free(first);
 	pthread_barrier_wait(&arenas_are_known);
 	for (int i = 0; i < NR_SLOTS; i++)
 		slot[i] = take(w, 0, draw_size(&state));
@@ -230,7 +237,7 @@ be_busy(void *arg)
 /* ---- the account at the moment an arena is read ---- */
 
 struct account {
-	uint64_t arena;			/* the worker's */
+	uint64_t arena; /* the worker's */
 	long long count, bytes;
 	long long flight_count, flight_bytes;
 	/* what is in use besides, and what malloc has for itself, when all are at rest */
@@ -252,19 +259,19 @@ copy_account(int i)
 	account[i].flight_bytes = w->flight.bytes + shared->flight.bytes;
 }
 
-int __real_arena_read(struct reader *r, const struct arena *a, bool by_lists,
+int __real_reader_read_arena(struct reader *r, const struct arena *a, bool by_lists,
 	struct heap_arena *arena, struct err *e);
-int __wrap_arena_read(struct reader *r, const struct arena *a, bool by_lists,
+int __wrap_reader_read_arena(struct reader *r, const struct arena *a, bool by_lists,
 	struct heap_arena *arena, struct err *e);
 
 int
-__wrap_arena_read(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
-	struct err *e)
+__wrap_reader_read_arena(struct reader *r, const struct arena *a, bool by_lists,
+	struct heap_arena *arena, struct err *e)
 {
 	for (int i = 0; i < shared->nr_threads; i++)
 		if (account[i].arena == a->addr.v)
 			copy_account(i);
-	return __real_arena_read(r, a, by_lists, arena, e);
+	return __real_reader_read_arena(r, a, by_lists, arena, e);
 }
 
 /* ---- the test ---- */
@@ -281,7 +288,8 @@ static bool
 read_heap(struct heap *h, struct view *v, const struct heap_options *opt)
 {
 	heap_release(h);
-	if (maps_read(&v->m, &v->t, &v->e) == 0 && heap_read(h, &v->t, &v->m, &v->o, opt, &v->e) == 0)
+	process_release(&v->p);
+	if (process_read(&v->p, &v->t, &v->e) == 0 && heap_read(h, &v->p, opt, &v->e) == 0)
 		return true;
 	printf("# %s\n", v->e.msg);
 	return false;
@@ -296,15 +304,15 @@ arena_of(const struct heap *h, uint64_t addr)
 	return NULL;
 }
 
-/* What is in use besides the blocks of each worker.  Whether all is known. */
+/* Account for chunks in use besides the workers' blocks.  False if some arena is not known. */
 static bool
 take_base(const struct heap *h)
 {
 	memset(account, 0, sizeof account);
 	for (int i = 0; i < shared->nr_threads; i++) {
 		/* Alone, main has the main arena. */
-		uint64_t addr = shared->nr_threads == 1 ? h->arena.v[0].addr.v
-							: shared->worker[i].arena;
+		uint64_t addr =
+			shared->nr_threads == 1 ? h->arena.v[0].addr.v : shared->worker[i].arena;
 		const struct heap_arena *arena = arena_of(h, addr);
 
 		if (!arena || arena->certainty != HEAP_EXACT)
@@ -333,15 +341,16 @@ is_right(const struct heap_arena *arena, const struct account *a)
 {
 	long long count = (long long)(arena->in_use.count - arena->cached.count) - a->rest_count;
 	long long bytes = (long long)(arena->in_use.bytes - arena->cached.bytes) - a->rest_bytes;
-	static int nr_told;
+	static int nr_printed;
 
 	if (is_between(bytes, a->bytes, a->flight_bytes) &&
 		(arena->is_by_lists || is_between(count, a->count, a->flight_count)) &&
 		(arena->segment.nr != a->nr_segments || arena->overhead_bytes == a->overhead_bytes))
 		return true;
-	if (nr_told++ >= TOLD_MAX)
+	if (nr_printed++ >= PRINTED_MAX)
 		return false;
-	printf("# arena %u: %lld chunks, %lld bytes, of its own %" PRIu64 "; really %lld to %lld, %lld "
+	printf("# arena %u: %lld chunks, %lld bytes, of its own %" PRIu64
+	       "; really %lld to %lld, %lld "
 	       "to %lld, %" PRIu64 "\n",
 		arena->nr, count, bytes, arena->overhead_bytes, a->count,
 		a->count + a->flight_count, a->bytes, a->bytes + a->flight_bytes,
@@ -396,7 +405,8 @@ read_often(struct view *v, const struct heap_options *opt, int nr_reads, const c
 		ok(t.nr[HEAP_EXACT] * 2 > nr_reads * shared->nr_threads,
 			"%d threads, %s: and most is exact", shared->nr_threads, how);
 	else
-		ok(t.nr[HEAP_EXACT] == 0, "%d threads, %s: nothing is exact", shared->nr_threads, how);
+		ok(t.nr[HEAP_EXACT] == 0, "%d threads, %s: nothing is exact", shared->nr_threads,
+			how);
 }
 
 /* At rest again the account must be right to the byte. */
@@ -437,8 +447,8 @@ test_threads(int nr_threads, int nr_reads)
 			shared->worker[i].is_at_rest = false;
 		shared->is_busy = true;
 		read_often(&v, &walked, nr_reads, "stopped");
-		read_often(&v, &listed, (nr_reads + 3) / 4, "stopped, by lists");
-		read_often(&v, &unstopped, (nr_reads + 3) / 4, "not stopped");
+		read_often(&v, &listed, nr_reads, "stopped, by lists");
+		read_often(&v, &unstopped, nr_reads, "not stopped");
 		ask_at_rest(&v, &walked);
 	}
 	shared->is_over = true;
@@ -449,12 +459,14 @@ test_threads(int nr_threads, int nr_reads)
 int
 main(int argc, char **argv)
 {
+	/* "most is exact" takes a number of reads: with a share of them it would be chance. */
 	int nr_reads = argc > 1 ? atoi(argv[1]) : 20;
 
-	alarm(300);
+	alarm(1800);
 	if (skip_if_sanitized("heaps of busy programs"))
 		return tap_end();
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(
+		NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		return 99;
 	/* First, before this program has other arenas that the child's caches have chunks of. */

@@ -1,6 +1,6 @@
 /*
  * The heaps in a core file are those that the process had: to the byte in the kernel's, with pages
- * told as far as they can be in gcore's, and marked where a file was cut off.
+ * known as far as possible in gcore's, and marked where a file was cut off.
  */
 #include <config.h>
 
@@ -16,6 +16,9 @@
 #include "child.h"
 #include "core-of.h"
 #include "heap/heap.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/threads.h"
 #include "tap.h"
 
 #define NR_THREADS 3
@@ -35,7 +38,7 @@ use_malloc(void *arg)
 		size_t size = (i * 7919 + (size_t)arg) % 9000;
 
 		block[i] = malloc(size);
-		memset(block[i], i % 5 ? 0x5a : 0, size);	/* some are all zeroes */
+		memset(block[i], i % 5 ? 0x5a : 0, size); /* some are all zeroes */
 	}
 	for (size_t i = 0; i < NR_BLOCKS; i++)
 		if (i % 3 || i > NR_BLOCKS / 2)
@@ -118,8 +121,7 @@ view_core(struct view *v, const char *path)
 {
 	*v = (struct view){ .t = TARGET_NONE };
 	return ok(target_open_core(&v->t, path, NULL, &v->e) == 0 &&
-			maps_read(&v->m, &v->t, &v->e) == 0 &&
-			objects_find(&v->o, &v->m, &v->t, NULL, &v->e) == 0,
+			process_read(&v->p, &v->t, &v->e) == 0,
 		"%s can be looked at %s", path, v->e.msg);
 }
 
@@ -128,8 +130,7 @@ read_heap(struct heap *h, struct view *v)
 {
 	static const struct heap_options opt = { .max_stop_ns = 1000000000, .want_uss = true };
 
-	return ok(heap_read(h, &v->t, &v->m, &v->o, &opt, &v->e) == 0, "its heaps can be read %s",
-		v->e.msg);
+	return ok(heap_read(h, &v->p, &opt, &v->e) == 0, "its heaps can be read %s", v->e.msg);
 }
 
 static void
@@ -152,7 +153,8 @@ same(const struct heap *live, const struct heap *core, const char *said, bool by
 	ok(has_same_threads(live, core), "threads cache the same");
 	ok(core->certainty == HEAP_EXACT, "nothing is more certain than what cannot move");
 	ok(core->is_resident_least == !by_kernel, "it is said when there may have been more pages");
-	ok(core->nr_stops == 0 && !core->has_uss, "nothing was stopped, what was shared is not known");
+	ok(core->nr_stops == 0 && !core->has_uss,
+		"nothing was stopped, what was shared is not known");
 	ok(heap_write_xml(core, &xml, &e) == 0 && strcmp(xml.v, strchr(said, '<')) == 0,
 		"malloc_info would have said the same");
 }
@@ -208,7 +210,8 @@ test_cut_arena(const struct heap *live, const char *path, size_t i, uint64_t kep
 
 	if (view_core(&v, path) && os_core_facts(&v.t, &facts) && read_heap(&h, &v) &&
 		is_u64(h.arena.nr, live->arena.nr, "all arenas are seen")) {
-		is_u64(facts.missing_bytes, was.p_filesz - kept_bytes, "it is said what is missing");
+		is_u64(facts.missing_bytes, was.p_filesz - kept_bytes,
+			"it is said what is missing");
 		for (size_t k = 0; k < h.arena.nr; k++)
 			if (k == i)
 				ok(h.arena.v[k].certainty == HEAP_APPROXIMATE,
@@ -223,7 +226,7 @@ test_cut_arena(const struct heap *live, const char *path, size_t i, uint64_t kep
 	put_back(path, end, &was, at);
 }
 
-/* What is gone first is libc's, for it lies high: then there is nothing to begin with. */
+/* libc's memory lies high, so it is the first to be cut off: then no arena can be found. */
 static void
 test_cut(const char *path)
 {
@@ -234,7 +237,7 @@ test_cut(const char *path)
 	if (stat(path, &st) < 0 || truncate(path, st.st_size / 2) < 0)
 		abort();
 	if (view_core(&v, path))
-		ok(heap_read(&h, &v.t, &v.m, &v.o, &(struct heap_options){ 0 }, &v.e) < 0 &&
+		ok(heap_read(&h, &v.p, &(struct heap_options){ 0 }, &v.e) < 0 &&
 				v.e.kind == ERR_UNSUPPORTED && strstr(v.e.msg, "cut off"),
 			"half of it is of no use: %s", v.e.msg);
 	view_release(&v);
@@ -283,7 +286,7 @@ test(struct child *c, const char *dir, const char *kernel_dir)
 	if (!read_heap(&live, &v))
 		return;
 	is_u64(live.arena.nr, NR_THREADS, "an arena for each thread");
-	ok(!live.is_resident_least, "of a process all pages can be told");
+	ok(!live.is_resident_least, "all pages of a process are known");
 	view_release(&v);
 	if (core_by_gcore(c->pid, dir, path))
 		test_core(&live, strchr(c->said, '<'), path, false);
@@ -291,7 +294,8 @@ test(struct child *c, const char *dir, const char *kernel_dir)
 		skip("gcore's is as the process", "there is no gcore");
 	if (strstr(c->said, "no core"))
 		return skip("the kernel's is as the process", "it writes core files elsewhere");
-	if (!ok(core_by_kernel(c->pid, kernel_dir, path), "it ends, and the kernel writes a core file"))
+	if (!ok(core_by_kernel(c->pid, kernel_dir, path),
+		    "it ends, and the kernel writes a core file"))
 		return;
 	c->pid = 0;
 	test_core(&live, strchr(c->said, '<'), path, true);
@@ -311,7 +315,7 @@ run_filtered(void *dir)
 	child_ready();
 }
 
-/* A process whose memory the kernel was told to leave out. */
+/* A process whose memory the kernel was asked to leave out. */
 static void
 test_filtered(const char *dir)
 {
@@ -328,7 +332,7 @@ test_filtered(const char *dir)
 	if (!ok(core_by_kernel(c.pid, dir, path), "a core file without memory"))
 		return;
 	if (view_core(&v, path))
-		ok(heap_read(&h, &v.t, &v.m, &v.o, &(struct heap_options){ 0 }, &v.e) < 0 &&
+		ok(heap_read(&h, &v.p, &(struct heap_options){ 0 }, &v.e) < 0 &&
 				v.e.kind == ERR_UNSUPPORTED && strstr(v.e.msg, "coredump_filter"),
 			"is of no use: %s", v.e.msg);
 	view_release(&v);

@@ -9,7 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "heap/heap.h"
+#include "heap/malloc-info.h"
+#include "old-libc.h"
 #include "tap.h"
 
 static bool
@@ -23,7 +24,8 @@ parse_file(struct malloc_info *mi, const char *name)
 	snprintf(path, sizeof path, "%s/malloc_info/%s", TEST_DATA, name);
 	fd = open(path, O_RDONLY);
 	if (!ok(fd >= 0 && text_read(&text, fd, 1 << 20) == 0 &&
-			malloc_info_parse(mi, text.v, text.len, &e) == 0, "%s is read", name))
+			    malloc_info_parse(mi, text.v, text.len, &e) == 0,
+		    "%s is read", name))
 		printf("# %s\n", e.msg);
 	return mi->heap.nr > 0;
 }
@@ -33,7 +35,7 @@ struct expect {
 	size_t nr_heaps;
 	bool has_fast, has_mmap, has_top, is_doubtful;
 	uint64_t fast_bytes, rest_bytes, system_bytes, max_system_bytes, mmap_count, mmap_bytes;
-	size_t nr_sizes;	/* of the first heap */
+	size_t nr_sizes; /* of the first heap */
 	uint64_t main_in_use, last_in_use, last_subheaps;
 };
 
@@ -102,15 +104,16 @@ test_flags(void)
 	ok(s->from_bytes == 4096 && s->to_bytes == 8192 && s->total_bytes == 12288 && s->count == 2,
 		"flag bits are taken off sizes and totals");
 	ok(mi.heap.v[0].size.v[0].is_fast && !mi.heap.v[0].size.v[1].is_fast,
-		"lines of fastbins and of bins are told apart");
+		"lines of fastbins and of bins are distinguished");
 }
 
 static void
 test_resident(void)
 {
 	/* 1000 in use, 3000 free of which 3 are flags of 3 chunks */
-	struct malloc_info_heap h = { .system_bytes = 4000, .fast_bytes = 500, .rest_bytes = 2503,
-		.rest_flags = 3 };
+	struct malloc_info_heap h = {
+		.system_bytes = 4000, .fast_bytes = 500, .rest_bytes = 2503, .rest_flags = 3
+	};
 
 	is_u64(malloc_info_in_use(&h), 1000, "in use is what is not free, without the flags");
 	is_u64(malloc_info_free_resident(&h, 4000), 3000, "all resident: all that is free");
@@ -124,7 +127,8 @@ test_resident(void)
 #define HEAD "<malloc version=\"1\">\n"
 #define HEAP                                                                                       \
 	"<heap nr=\"0\">\n<sizes>\n</sizes>\n<total type=\"rest\" count=\"1\" size=\"1000\"/>\n"   \
-	"<system type=\"current\" size=\"4096\"/>\n<system type=\"max\" size=\"4096\"/>\n</heap>\n"
+	"<system type=\"current\" size=\"4096\"/>\n<system type=\"max\" "                          \
+	"size=\"4096\"/>\n</heap>\n"
 
 static void
 refused_n(const char *xml, size_t len, const char *words, const char *name)
@@ -133,7 +137,8 @@ refused_n(const char *xml, size_t len, const char *words, const char *name)
 	struct err e = { 0 };
 	int r = malloc_info_parse(&mi, xml, len, &e);
 
-	if (!ok(r == -1 && strstr(e.msg, words) && !mi.heap.v && !mi.heap.nr, "%s: '%s'", name, words))
+	if (!ok(r == -1 && strstr(e.msg, words) && !mi.heap.v && !mi.heap.nr, "%s: '%s'", name,
+		    words))
 		printf("# returned %d: %s\n", r, e.msg);
 	malloc_info_release(&mi);
 }
@@ -146,7 +151,8 @@ refused(const char *xml, const char *words, const char *name)
 
 /* BEFORE, then N times PIECE, then nothing more. */
 static void
-refused_repeated(const char *before, const char *piece, size_t n, const char *words, const char *name)
+refused_repeated(
+	const char *before, const char *piece, size_t n, const char *words, const char *name)
 {
 	size_t len = strlen(before), step = strlen(piece);
 	auto_free char *xml = malloc(len + n * step + 1);
@@ -172,7 +178,7 @@ test_hostile(void)
 	refused(HEAD "<heap nr=\"&x;\">", "no XML", "an entity nobody declared");
 	refused_n(nul, sizeof nul - 1, "no XML", "a NUL");
 	refused(HEAD "\377\376", "no XML", "bytes that are no text");
-	refused("<?xml version=\"1.0\" encoding=\"UTF-16\"?>" HEAD "\361" , "no XML",
+	refused("<?xml version=\"1.0\" encoding=\"UTF-16\"?>" HEAD "\361", "no XML",
 		"an encoding of its own choice");
 	refused(HEAD HEAP "</heap></malloc>", "no XML", "unbalanced tags");
 	refused(HEAD HEAP "</malloc><malloc>", "no XML", "more after the end");
@@ -186,17 +192,17 @@ test_hostile(void)
 	refused(HEAD "<heap nr=\"0\"><total type=\"fast\" count=\"1\" size=\"1\"/></heap>",
 		"impossible sizes", "more free than there is");
 	refused(HEAD "<heap nr=\"0\">"
-		"<size from=\"65\" to=\"65\" total=\"4095\" count=\"63\"/>"
-		"<size from=\"65\" to=\"65\" total=\"4095\" count=\"63\"/>"
-		"<system type=\"max\" size=\"4096\"/></heap>",
+		     "<size from=\"65\" to=\"65\" total=\"4095\" count=\"63\"/>"
+		     "<size from=\"65\" to=\"65\" total=\"4095\" count=\"63\"/>"
+		     "<system type=\"max\" size=\"4096\"/></heap>",
 		"more in its heaps", "bins that hold more than the heap");
 	refused(HEAD "<total type=\"mmap\" count=\"1\" size=\"999999999999999999\"/>",
 		"more is mapped", "mmapped blocks beyond an address space");
 	refused_repeated(HEAD, "<a>", 1000000, "nested too deeply", "a million open tags");
 	refused_repeated(HEAD, HEAP, 70000, "more heaps than", "too many heaps");
 	refused_repeated(HEAD "<heap nr=\"0\">",
-		"<size from=\"1\" to=\"1\" total=\"1\" count=\"1\"/>", 2000, "more sizes in one heap",
-		"too many sizes");
+		"<size from=\"1\" to=\"1\" total=\"1\" count=\"1\"/>", 2000,
+		"more sizes in one heap", "too many sizes");
 	refused_repeated(HEAD "<a b=\"", "x<sizes>", 4000000, "ends before",
 		"one tag of megabytes, in linear time");
 	refused_n(HEAD, (size_t)2 << 30, "is not read", "gigabytes");
@@ -211,13 +217,17 @@ test_cut(void)
 	size_t len, nr_wrong = 0;
 
 	for (len = 0; len < strlen(HEAD HEAP HEAP "</malloc>"); len++) {
-		size_t want = len < strlen(HEAD HEAP) - 1 ? 0 : len < strlen(HEAD HEAP HEAP) - 1 ? 1 : 2;
+		size_t want = len < strlen(HEAD HEAP) - 1  ? 0
+			: len < strlen(HEAD HEAP HEAP) - 1 ? 1
+							   : 2;
 		int r = malloc_info_parse(&mi, whole, len, &e);
 
-		nr_wrong += want ? r != 0 || !mi.is_cut || mi.heap.nr != want || !mi.note[0] : r != -1;
+		nr_wrong +=
+			want ? r != 0 || !mi.is_cut || mi.heap.nr != want || !mi.note[0] : r != -1;
 		malloc_info_release(&mi);
 	}
-	is_u64(nr_wrong, 0, "cut at any byte, the heaps that are whole are kept and is_cut says so");
+	is_u64(nr_wrong, 0,
+		"cut at any byte, the heaps that are whole are kept and is_cut says so");
 	ok(malloc_info_parse(&mi, whole, strlen(whole), &e) == 0 && !mi.is_cut && mi.heap.nr == 2,
 		"whole it is not cut");
 }
@@ -258,7 +268,7 @@ test_own(void)
 	for (size_t i = 0; i < 3; i++)
 		pthread_create(&thread[i], NULL, allocate, NULL);
 	pthread_barrier_wait(&barrier);
-	setvbuf(f, buffer, _IOFBF, sizeof buffer);	/* so that writing does not allocate */
+	setvbuf(f, buffer, _IOFBF, sizeof buffer); /* so that writing does not allocate */
 	malloc_info(0, f);
 	fflush(f);
 	m = mallinfo2();
@@ -281,7 +291,7 @@ test_own(void)
 int
 main(void)
 {
-	alarm(300);	/* a hang is a failure */
+	alarm(300); /* a hang is a failure */
 	for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
 		test_document(&documents[i]);
 	test_flags();

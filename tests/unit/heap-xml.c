@@ -10,10 +10,10 @@
 #include "heap/heap.h"
 #include "tap.h"
 
-/* What the lines of a recorded document are read into. */
+/* The state while the lines of a recorded document are read. */
 struct reader {
 	struct heap *h;
-	struct heap_arena *a;	/* of the <heap> we are in, NULL outside */
+	struct heap_arena *a; /* of the <heap> we are in, NULL outside */
 	unsigned int nr_fast, nr_bins;
 };
 
@@ -30,7 +30,7 @@ read_size(struct reader *r, const char *line)
 		return false;
 	if (!strcmp(element, "unsorted"))
 		to = &r->a->bin[0];
-	else if (b.to_bytes % 16 == 0)	/* no flag bit: a fastbin */
+	else if (b.to_bytes % 16 == 0) /* no flag bit: a fastbin */
 		to = &r->a->fastbin[r->nr_fast++];
 	else
 		to = &r->a->bin[++r->nr_bins];
@@ -82,7 +82,7 @@ end_arena(struct reader *r)
 static void
 read_line(struct reader *r, const char *line)
 {
-	struct heap_params *p = &r->h->layout.params;
+	struct malloc_params *p = &r->h->layout.params;
 
 	if (!strncmp(line, "<heap nr=", 9))
 		begin_arena(r);

@@ -1,19 +1,18 @@
 /*
- * hook PID set LIBRARY NAME...: have PID load LIBRARY and hook each function NAME of libc's with the
- * library's hook_NAME.
- * hook PID cycle TIMES LIBRARY NAME...: set and lift that so often.
- * hook PID lift: lift what is set.
- * hook PID count LIBRARY NAME: the library's number NAME.
- * hook PID byte NAME VALUE: the first byte of libc's function NAME becomes VALUE, as a debugger would
- * have it; says what it was.
- * hook PID text LIBRARY: all of the code and of the global offset tables, but the library's, to stdout.
+ * hook PID set LIBRARY NAME...: have PID load LIBRARY and hook each function NAME of libc's with
+ * the library's hook_NAME. hook PID cycle TIMES LIBRARY NAME...: set and lift that so often. hook
+ * PID lift: lift what is set. hook PID count LIBRARY NAME: the library's number NAME. hook PID byte
+ * NAME[+N] [VALUE]: byte number N (0) of libc's function NAME becomes VALUE, as a debugger would do
+ * it; says what it was.  Without VALUE it only says what it is. hook PID text LIBRARY: all of the
+ * code and of the global offset tables, but the library's, to stdout.
  *
- * set and lift say how many entries and slots changed and how many already were, how often all threads
- * were stopped, how long one of them was, in nanoseconds a thread, and how many entries and slots are
- * somebody else's now; exits as memdiag does.  In the environment are HOOK_WAIT, how many nanoseconds to wait for a safe
- * moment; HOOK_FAILS, a function whose beginning cannot be written; HOOK_STANDS, one in whose first bytes a
- * thread seems to be at the first look; HOOK_MEANWHILE, a command to run before threads are first
- * stopped.  No test by itself: live tests call it.
+ * set and lift say how many entries and slots changed and how many already were, how often all
+ * threads were stopped, how long one of them was, in nanoseconds a thread, and how many entries and
+ * slots are somebody else's now; exits as memdiag does.  In the environment are HOOK_WAIT, how many
+ * nanoseconds to wait for a safe moment; HOOK_FAILS, a function whose beginning cannot be written;
+ * HOOK_STANDS, one in whose first bytes a thread seems to be at the first look; HOOK_MEANWHILE, a
+ * command to run before threads are first stopped; HOOK_PREFIX, what the names of hooks begin with
+ * (hook_).  No test by itself: live tests call it.
  */
 #include <config.h>
 
@@ -26,21 +25,33 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
-#include "inject/arch.h"
-#include "inject/inject.h"
+#include "arch/arch.h"
+#include "glibc/process.h"
+#include "hook/hook.h"
+#include "load/load.h"
+#include "os/memory.h"
+#include "os/os.h"
 #include "ui/ui.h"
 
 #define MAX_HOOKS 16
+/*
+ * Inside the jump, which lies behind a first instruction of one to four bytes: in glibc 2.36 that
+ * has two, in 2.43 three.
+ */
+#define STANDS_AT_BYTE 5
 
 static struct inject_options opt = { .wait_ns = 5000000000, .timeout_ns = 10000000000 };
 
-static raddr fails_at, stands_at;	/* {0}: nowhere */
+static raddr fails_at, stands_at; /* {0}: nowhere */
+static const char *hooks = "hook_";
 static const char *meanwhile;
 
 int __real_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
 int __wrap_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
 raddr __real_arch_pc(const struct arch_regs *regs);
 raddr __wrap_arch_pc(const struct arch_regs *regs);
+int __real_os_detach(pid_t tid, int sig, struct err *e);
+int __wrap_os_detach(pid_t tid, int sig, struct err *e);
 int __real_os_trace(void (*fn)(void *arg), void *arg, struct err *e);
 int __wrap_os_trace(void (*fn)(void *arg), void *arg, struct err *e);
 
@@ -55,10 +66,15 @@ __wrap_os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e
 raddr
 __wrap_arch_pc(const struct arch_regs *regs)
 {
-	const raddr at = stands_at;
+	return stands_at.v ? raddr_add(stands_at, STANDS_AT_BYTE) : __real_arch_pc(regs);
+}
 
+/* The first look is over when a thread is let go. */
+int
+__wrap_os_detach(pid_t tid, int sig, struct err *e)
+{
 	stands_at.v = 0;
-	return at.v ? raddr_add(at, 2) : __real_arch_pc(regs);
+	return __real_os_detach(tid, sig, e);
 }
 
 int
@@ -70,32 +86,27 @@ __wrap_os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	return __real_os_trace(fn, arg, e);
 }
 
-/* What is known of the target at one moment. */
-struct sight {
-	struct maps m;
-	struct objects o;
-	struct arenas a;
+/* The target as it was read at one moment. */
+struct seen {
+	struct process p;
 	struct inject_target *it;
 };
 
 static int
-look(struct sight *s, const struct target *t, struct err *e)
+look(struct seen *s, const struct target *t, struct err *e)
 {
-	*s = (struct sight){ 0 };
-	return maps_read(&s->m, t, e) < 0 || objects_find(&s->o, &s->m, t, NULL, e) < 0 ||
-			inject_target_new(&s->it, t, &s->m, &s->o, e) < 0 ||
-			arenas_find(&s->a, t, &s->m, &s->o, NULL, e) < 0
+	*s = (struct seen){ 0 };
+	return process_read(&s->p, t, e) < 0 || inject_target_new(&s->it, &s->p, e) < 0 ||
+			process_find_arenas(&s->p, NULL, e) < 0
 		? -1
 		: 0;
 }
 
 static void
-look_away(struct sight *s)
+look_away(struct seen *s)
 {
 	inject_target_free(s->it);
-	arenas_release(&s->a);
-	objects_release(&s->o);
-	maps_release(&s->m);
+	process_release(&s->p);
 }
 
 static int
@@ -121,14 +132,14 @@ libc_of(const struct objects *o)
 
 /* Load LIBRARY, and fill HOOK for each of the NR names. */
 static int
-prepare(const struct target *t, const char *library, char **name, size_t nr,
-	struct inject_hook *hook, struct err *e)
+prepare(const struct target *t, const char *library, char **name, size_t nr, struct hook *hook,
+	struct err *e)
 {
-	struct inject_library loaded;
+	struct loaded_library loaded;
 	struct inject_report report;
-	struct sight s;
+	struct seen s;
 	int failed = look(&s, t, e) < 0 ||
-		inject_load(s.it, &s.a, &opt, library, &loaded, &report, e) < 0;
+		load_library(s.it, &s.p.arenas, &opt, library, &loaded, &report, e) < 0;
 
 	look_away(&s);
 	if (failed || look(&s, t, e) < 0)
@@ -136,33 +147,35 @@ prepare(const struct target *t, const char *library, char **name, size_t nr,
 	for (size_t i = 0; i < nr && !failed; i++) {
 		struct image_symbol function, to, real;
 
-		failed = symbol_of(libc_of(&s.o), "", name[i], &function, e) < 0 ||
-			symbol_of(objects_at(&s.o, loaded.start), "hook_", name[i], &to, e) < 0 ||
-			symbol_of(objects_at(&s.o, loaded.start), "real_", name[i], &real, e) < 0;
+		failed = symbol_of(libc_of(&s.p.objects), "", name[i], &function, e) < 0 ||
+			symbol_of(objects_at(&s.p.objects, loaded.start), hooks, name[i], &to, e) <
+				0 ||
+			symbol_of(objects_at(&s.p.objects, loaded.start), "real_", name[i], &real,
+				e) < 0;
 		if (!failed)
-			hook[i] = (struct inject_hook){ name[i], function.addr, function.size_bytes,
-				to.addr, real.addr };
+			hook[i] = (struct hook){ name[i], function.addr, function.size_bytes,
+				PROLOGUE_ANY_ARGS, to.addr, real.addr };
 	}
 	look_away(&s);
 	return failed ? -1 : 0;
 }
 
 static void
-say(const struct inject_hooked *h)
+say(const struct hook_report *h)
 {
 	printf("%zu %zu %zu %zu %" PRIu64 " %zu\n", h->nr_entries, h->nr_slots, h->nr_already,
-		h->nr_tries, h->freeze.nr_threads ? h->freeze.longest_ns / h->freeze.nr_threads : 0,
+		h->nr_tries, h->stop.nr_threads ? h->stop.longest_ns / h->stop.nr_threads : 0,
 		h->nr_foreign);
 }
 
 static int
-set(const struct target *t, const struct inject_hook *hook, size_t nr, struct err *e)
+set(const struct target *t, const struct hook *hook, size_t nr, struct err *e)
 {
 	struct inject_report report;
-	struct inject_hooked hooked;
-	struct sight s;
+	struct hook_report hooked;
+	struct seen s;
 	int failed = look(&s, t, e) < 0 ||
-		inject_hooks_set(s.it, &s.a, &opt, hook, nr, &hooked, &report, e) < 0;
+		hook_set(s.it, &s.p.arenas, &opt, hook, nr, &hooked, &report, e) < 0;
 
 	look_away(&s);
 	if (!failed)
@@ -173,9 +186,9 @@ set(const struct target *t, const struct inject_hook *hook, size_t nr, struct er
 static int
 lift(const struct target *t, struct err *e)
 {
-	struct inject_hooked hooked;
-	struct sight s;
-	int failed = look(&s, t, e) < 0 || inject_hooks_lift(s.it, &opt, &hooked, e) < 0;
+	struct hook_report hooked;
+	struct seen s;
+	int failed = look(&s, t, e) < 0 || hook_lift(s.it, &opt, &hooked, e) < 0;
 
 	look_away(&s);
 	if (!failed)
@@ -187,7 +200,7 @@ static int
 set_times(const struct target *t, unsigned long times, char **arg, size_t nr, bool is_cycle,
 	struct err *e)
 {
-	struct inject_hook hook[MAX_HOOKS];
+	struct hook hook[MAX_HOOKS];
 
 	if (nr > MAX_HOOKS || prepare(t, arg[0], arg + 1, nr, hook, e) < 0)
 		return -1;
@@ -203,12 +216,12 @@ count(const struct target *t, const char *library, const char *name, struct err 
 	auto_free char *path = realpath(library, NULL);
 	struct image_symbol symbol;
 	unsigned long value;
-	struct sight s;
+	struct seen s;
 	int failed = look(&s, t, e);
 
-	for (size_t i = 0; i < s.o.nr && !failed; i++)
-		if (path && strcmp(s.o.v[i].path, path) == 0) {
-			failed = symbol_of(&s.o.v[i], "", name, &symbol, e) < 0 ||
+	for (size_t i = 0; i < s.p.objects.nr && !failed; i++)
+		if (path && strcmp(s.p.objects.v[i].path, path) == 0) {
+			failed = symbol_of(&s.p.objects.v[i], "", name, &symbol, e) < 0 ||
 				os_read(t, symbol.addr, &value, sizeof value, e) < 0;
 			if (!failed)
 				printf("%lu\n", value);
@@ -221,8 +234,9 @@ static int
 function_of(const struct target *t, const char *name, raddr *ret, struct err *e)
 {
 	struct image_symbol symbol;
-	struct sight s;
-	int failed = look(&s, t, e) < 0 || symbol_of(libc_of(&s.o), "", name, &symbol, e) < 0;
+	struct seen s;
+	int failed =
+		look(&s, t, e) < 0 || symbol_of(libc_of(&s.p.objects), "", name, &symbol, e) < 0;
 
 	look_away(&s);
 	if (!failed)
@@ -233,24 +247,28 @@ function_of(const struct target *t, const char *name, raddr *ret, struct err *e)
 static int
 set_byte(const struct target *t, const char *name, const char *value, struct err *e)
 {
-	const unsigned char byte = (unsigned char)atoi(value);
+	const unsigned char byte = value ? (unsigned char)atoi(value) : 0;
+	const char *plus = strchr(name, '+');
+	auto_free char *function = strndup(name, strcspn(name, "+"));
 	unsigned char was;
 	raddr at;
 	auto_fd int fd = os_proc_open(t, "mem", O_RDWR, e);
 
-	if (fd < 0 || function_of(t, name, &at, e) < 0)
+	if (fd < 0 || !function || function_of(t, function, &at, e) < 0)
 		return -1;
-	if (pread(fd, &was, 1, (off_t)at.v) != 1 || pwrite(fd, &byte, 1, (off_t)at.v) != 1)
+	at = raddr_add(at, plus ? strtoul(plus + 1, NULL, 0) : 0);
+	if (pread(fd, &was, 1, (off_t)at.v) != 1 ||
+		(value && pwrite(fd, &byte, 1, (off_t)at.v) != 1))
 		return err_set(e, errno, "cannot change %s", name);
 	printf("%d\n", was);
 	return 0;
 }
 
-/* Of every object: what is code, and what is written by ld.so alone. */
+/* Print of every object its code, and the pages that only ld.so writes. */
 static int
 text(const struct target *t, const char *library, struct err *e)
 {
-	auto_maps struct maps m = { 0 };
+	auto_maps struct regions m = { 0 };
 
 	if (maps_read(&m, t, e) < 0)
 		return -1;
@@ -280,8 +298,8 @@ run(const struct target *t, int argc, char **argv, struct err *e)
 		return set_times(t, strtoul(argv[1], NULL, 0), argv + 2, (size_t)argc - 3, true, e);
 	if (strcmp(what, "count") == 0 && argc == 3)
 		return count(t, argv[1], argv[2], e);
-	if (strcmp(what, "byte") == 0 && argc == 3)
-		return set_byte(t, argv[1], argv[2], e);
+	if (strcmp(what, "byte") == 0 && argc > 1)
+		return set_byte(t, argv[1], argc > 2 ? argv[2] : NULL, e);
 	if (strcmp(what, "text") == 0 && argc == 2)
 		return text(t, argv[1], e);
 	return err_set_kind(e, ERR_USAGE, 0, "what is %s?", what);
@@ -298,6 +316,8 @@ main(int argc, char **argv)
 	if (wait)
 		opt.wait_ns = strtoull(wait, NULL, 0);
 	meanwhile = getenv("HOOK_MEANWHILE");
+	if (getenv("HOOK_PREFIX"))
+		hooks = getenv("HOOK_PREFIX");
 	if (argc > 2 && target_open(&t, atoi(argv[1]), &e) == 0 &&
 		(!fails || function_of(&t, fails, &fails_at, &e) == 0) &&
 		(!stands || function_of(&t, stands, &stands_at, &e) == 0) &&

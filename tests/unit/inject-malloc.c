@@ -16,18 +16,20 @@
 #include <unistd.h>
 
 #include "base/debug.h"
+#include "glibc/process.h"
 #include "inject/inject.h"
+#include "os/os.h"
 #include "tap.h"
 
 struct child {
 	pid_t pid;
-	int to, from;	/* commands to it, answers from it */
+	int to, from; /* commands to it, answers from it */
 };
 
 static void *
 wait_for_ever(void *arg)
 {
-	free(malloc(100));	/* so that it has an arena */
+	free(malloc(100)); /* so that it has an arena */
 	pthread_barrier_wait(arg);
 	for (;;)
 		pause();
@@ -50,12 +52,12 @@ serve(void)
 	char command;
 
 	setvbuf(f, NULL, _IOFBF, sizeof text / 2);
-	answer("ready", 5);	/* from here on the heap stays as it is */
+	answer("ready", 5); /* from here on the heap stays as it is */
 	for (;;) {
 		struct pollfd p = { .fd = 0, .events = POLLIN };
 
 		if (poll(&p, 1, -1) < 0)
-			_exit(errno == EINTR ? 7 : 8);	/* nothing may break this off */
+			_exit(errno == EINTR ? 7 : 8); /* nothing may break this off */
 		if (read(0, &command, 1) != 1 || command == 'q')
 			_exit(0);
 		rewind(f);
@@ -136,26 +138,27 @@ ask(struct child *c, char command)
 static void
 test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, const char *name)
 {
-	struct inject_options opt = { .capture = capture, .mode = mode,
-		.wait_ns = 5000000000, .timeout_ns = 5000000000 };
+	struct inject_options opt = {
+		.capture = capture, .mode = mode, .wait_ns = 5000000000, .timeout_ns = 5000000000
+	};
 	struct child c = start(nr_threads);
 	struct inject_report report;
 	struct inject_target *it = NULL;
 	struct target t = TARGET_NONE;
-	struct maps m = { 0 };
-	struct objects o = { 0 };
-	struct arenas a = { 0 };
+	struct process p = { 0 };
 	struct text out = { 0 };
 	struct os_status before, after;
 	struct err e = { 0 };
 	int status = -1;
 	char *own;
 
-	ok(target_open(&t, c.pid, &e) == 0 && maps_read(&m, &t, &e) == 0 &&
-		objects_find(&o, &m, &t, NULL, &e) == 0 && arenas_find(&a, &t, &m, &o, NULL, &e) == 0 &&
-		inject_target_new(&it, &t, &m, &o, &e) == 0, "%s: the child is known %s", name, e.msg);
+	ok(target_open(&t, c.pid, &e) == 0 && process_read(&p, &t, &e) == 0 &&
+			process_find_arenas(&p, NULL, &e) == 0 &&
+			inject_target_new(&it, &p, &e) == 0,
+		"%s: the child is known %s", name, e.msg);
 	is_str(inject_libc_version(it), gnu_get_libc_version(), "its libc's version");
-	ok(inject_malloc_info(it, &a, &opt, &out, &report, &e) == 0, "malloc_info %s", e.msg);
+	ok(inject_malloc_info(it, &p.arenas, &opt, &out, &report, &e) == 0, "malloc_info %s",
+		e.msg);
 	printf("# mode %d, thread %d, held %.3f ms, call %.3f ms, refused %d\n", report.mode,
 		report.tid, (double)report.held_ns / 1e6, (double)report.call_ns / 1e6,
 		report.nr_rejected);
@@ -163,12 +166,13 @@ test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, con
 	ok(own && strcmp(out.v, own) == 0, "the same text as the child writes itself");
 	ok(!report.is_cut, "nothing was cut off");
 	os_status(&t, 0, &before, &e);
-	ok(inject_malloc_trim(it, &a, &opt, 0, &report, &e) == 0, "malloc_trim %s", e.msg);
+	ok(inject_malloc_trim(it, &p.arenas, &opt, 0, &report, &e) == 0, "malloc_trim %s", e.msg);
 	printf("# mode %d, thread %d, held %.3f ms, call %.3f ms, refused %d\n", report.mode,
 		report.tid, (double)report.held_ns / 1e6, (double)report.call_ns / 1e6,
 		report.nr_rejected);
 	os_status(&t, 0, &after, &e);
-	ok(after.vm_rss_bytes + (60 << 20) < before.vm_rss_bytes, "60 MiB and more were given back");
+	ok(after.vm_rss_bytes + (60 << 20) < before.vm_rss_bytes,
+		"60 MiB and more were given back");
 	is_u64((uint64_t)after.nr_threads, (uint64_t)nr_threads + 1, "no thread is left behind");
 	is_u64(after.signals_blocked, before.signals_blocked, "no signal is left blocked");
 	ask(&c, 'q');
@@ -176,9 +180,7 @@ test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, con
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ends well (%#x)", status);
 	text_release(&out);
 	inject_target_free(it);
-	arenas_release(&a);
-	objects_release(&o);
-	maps_release(&m);
+	process_release(&p);
 	target_release(&t);
 	free(own);
 }
@@ -188,7 +190,8 @@ main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
-	if (getenv("DBG")) debug_enable();
+	if (getenv("DBG"))
+		debug_enable();
 	if (skip_if_sanitized("calls into a child"))
 		return tap_end();
 	test_one(0, INJECT_MODE_AUTO, INJECT_CAPTURE_STREAM, "one thread");

@@ -1,5 +1,5 @@
 /*
- * What a borrowed thread may not be in the middle of: asked of our own libc.
+ * Functions that a borrowed thread may not be in: asked of our own libc.
  */
 #define _GNU_SOURCE
 #include <config.h>
@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "glibc/process.h"
 #include "inject/inject-priv.h"
+#include "os/os.h"
 #include "tap.h"
 
 static void
@@ -32,28 +34,28 @@ int
 main(void)
 {
 	static const char *const harmless[] = { "read", "poll", "sem_wait", "sem_timedwait",
-		"pthread_cond_wait", "nanosleep", "epoll_wait", "strlen", "memcpy", "qsort", "getpid",
-		"pthread_join" };
+		"pthread_cond_wait", "nanosleep", "epoll_wait", "strlen", "memcpy", "qsort",
+		"getpid", "pthread_join" };
 	static const char *const in_stdio[] = { "printf", "fprintf", "vfprintf", "__printf_chk",
-		"fgets", "fgets_unlocked", "getline", "__getdelim", "fread", "fwrite", "puts", "fflush",
-		"fopen", "fopen64", "_IO_getc", "syslog", "perror", "open_memstream", "popen" };
+		"fgets", "fgets_unlocked", "getline", "__getdelim", "fread", "fwrite", "puts",
+		"fflush", "fopen", "fopen64", "_IO_getc", "syslog", "perror", "open_memstream",
+		"popen" };
 	static const char *const in_malloc[] = { "malloc", "free", "calloc", "realloc",
-		"posix_memalign", "malloc_trim", "malloc_info", "mallinfo2" };
+		"posix_memalign", "malloc_trim", "malloc_info", "mallinfo" };
 	struct inject_target it = { 0 };
-	struct maps m = { 0 };
-	struct objects o = { 0 };
+	struct process p = { 0 };
 	struct target t = TARGET_NONE;
 	struct err e = { 0 };
 
 	if (skip_if_sanitized("dangerous places in libc"))
 		return tap_end();
-	ok(target_open(&t, getpid(), &e) == 0 && maps_read(&m, &t, &e) == 0 &&
-		objects_find(&o, &m, &t, NULL, &e) == 0, "we know ourselves %s", e.msg);
+	ok(target_open(&t, getpid(), &e) == 0 && process_read(&p, &t, &e) == 0,
+		"we know ourselves %s", e.msg);
 	it.target = &t;
-	it.objects = &o;
-	for (size_t i = 0; i < o.nr; i++)
-		if (o.v[i].is_libc)
-			it.libc = &o.v[i];
+	it.process = &p;
+	for (size_t i = 0; i < p.objects.nr; i++)
+		if (p.objects.v[i].is_libc)
+			it.libc = &p.objects.v[i];
 	ok(it.libc && safety_learn(&it, &e) == 0, "learned %zu places %s", it.dangers.nr, e.msg);
 	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
 		danger(&it, harmless[i], NULL);
@@ -62,14 +64,15 @@ main(void)
 	for (size_t i = 0; i < sizeof in_malloc / sizeof *in_malloc; i++)
 		danger(&it, in_malloc[i], "malloc");
 	danger(&it, "fork", "fork or thread creation");
+#if __GLIBC_PREREQ(2, 34) /* before, in another library than libc */
 	danger(&it, "pthread_create", "fork or thread creation");
+#endif
 	danger(&it, "posix_spawn", "fork or thread creation");
 	danger(&it, "setuid", "fork or thread creation");
 	danger(&it, "setresgid", "fork or thread creation");
 	danger(&it, "__tls_get_addr", "ld.so");
 	free(it.dangers.v);
-	objects_release(&o);
-	maps_release(&m);
+	process_release(&p);
 	target_release(&t);
 	return tap_end();
 }

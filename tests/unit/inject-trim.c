@@ -16,7 +16,7 @@ be_over(int sig)
 	is_over = 1;
 }
 
-/* Compute, with an address that is none where a fourth argument goes, until a signal comes. */
+/* Compute, with an invalid address where a fourth argument goes, until a signal comes. */
 static void
 spin(void *arg)
 {
@@ -51,9 +51,11 @@ main(void)
 		return tap_end();
 	c = child_start(spin, NULL);
 	view_take(&v, c.pid);
-	ok(inject_target_new(&it, &v.t, &v.m, &v.o, &e) == 0 &&
-		arenas_find(&a, &v.t, &v.m, &v.o, NULL, &e) == 0, "and be called into %s", e.msg);
-	ok(inject_malloc_trim(it, &a, &opt, 0, &report, &e) == 0, "malloc_trim comes back %s", e.msg);
+	ok(inject_target_new(&it, &v.p, &e) == 0 &&
+			arenas_find(&a, &v.t, &v.p.maps, &v.p.objects, NULL, &e) == 0,
+		"and be called into %s", e.msg);
+	ok(inject_malloc_trim(it, &a, &opt, 0, &report, &e) == 0, "malloc_trim comes back %s",
+		e.msg);
 	kill(c.pid, SIGUSR1);
 	ok(child_end(&c), "the child ends well");
 	inject_target_free(it);

@@ -1,8 +1,8 @@
 /*
  * load PID LIBRARY [helper|thread]: have PID load LIBRARY.  Says where it is, whether it was there
- * before, in which mode it was loaded, how many arenas there were before and after, and how long the
- * borrowed thread was held in microseconds; exits as memdiag does.  No test by itself: live tests
- * call it.
+ * before, in which mode it was loaded, how many arenas there were before and after, and how long
+ * the borrowed thread was held in microseconds; exits as memdiag does.  No test by itself: live
+ * tests call it.
  */
 #include <config.h>
 
@@ -10,39 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/inject.h"
+#include "glibc/process.h"
+#include "load/load.h"
+#include "os/os.h"
 #include "ui/ui.h"
 
 static enum inject_mode
 mode_named(const char *name)
 {
-	return strcmp(name, "helper") == 0 ? INJECT_MODE_HELPER
-	     : strcmp(name, "thread") == 0 ? INJECT_MODE_THREAD
-					   : INJECT_MODE_AUTO;
+	return strcmp(name, "helper") == 0    ? INJECT_MODE_HELPER
+		: strcmp(name, "thread") == 0 ? INJECT_MODE_THREAD
+					      : INJECT_MODE_AUTO;
 }
 
 static int
 load(pid_t pid, const char *path, enum inject_mode mode, struct err *e)
 {
-	const struct inject_options opt = { .mode = mode, .wait_ns = 5000000000,
-		.timeout_ns = 10000000000 };
+	const struct inject_options opt = {
+		.mode = mode, .wait_ns = 5000000000, .timeout_ns = 10000000000
+	};
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct maps m = { 0 };
-	auto_objects struct objects o = { 0 };
-	auto_arenas struct arenas before = { 0 }, after = { 0 };
+	auto_process struct process p = { 0 };
+	auto_arenas struct arenas after = { 0 };
 	auto_inject_target struct inject_target *it = NULL;
-	struct inject_library library;
+	struct loaded_library library;
 	struct inject_report report;
 
-	if (target_open(&t, pid, e) < 0 || maps_read(&m, &t, e) < 0 ||
-		objects_find(&o, &m, &t, NULL, e) < 0 || inject_target_new(&it, &t, &m, &o, e) < 0 ||
-		arenas_find(&before, &t, &m, &o, NULL, e) < 0 ||
-		inject_load(it, &before, &opt, path, &library, &report, e) < 0 ||
-		arenas_find(&after, &t, &m, &o, &before, e) < 0)
+	if (target_open(&t, pid, e) < 0 || process_read(&p, &t, e) < 0 ||
+		inject_target_new(&it, &p, e) < 0 || process_find_arenas(&p, NULL, e) < 0 ||
+		load_library(it, &p.arenas, &opt, path, &library, &report, e) < 0 ||
+		arenas_find(&after, &t, &p.maps, &p.objects, &p.arenas, e) < 0)
 		return -1;
 	printf("%#" PRIx64 " %s %s %zu %zu %" PRIu64 "\n", library.start.v,
 		library.was_there ? "there" : "new",
-		report.mode == INJECT_MODE_HELPER ? "helper" : "thread", before.nr, after.nr,
+		report.mode == INJECT_MODE_HELPER ? "helper" : "thread", p.arenas.nr, after.nr,
 		report.held_ns / 1000);
 	return 0;
 }

@@ -6,20 +6,23 @@
 
 #include "base/cleanup.h"
 #include "maps/maps-priv.h"
+#include "os/os.h"
 #include "tap.h"
 
 static bool
 read_space(struct space *s, const char *name, const struct spans *spans)
 {
-	struct target nobody = TARGET_NONE;	/* the kernel cannot be asked about it */
+	struct target nobody = TARGET_NONE; /* the kernel cannot be asked about it */
 	char path[512];
 	auto_file FILE *f = NULL;
 	struct err e = { 0 };
 
-	*s = (struct space){ 0 };
+	*s = (struct space){ .own = calloc(1, sizeof *s->own) };
+	s->process = s->own;
 	snprintf(path, sizeof path, "%s/maps/%s.maps", TEST_DATA, name);
 	f = fopen(path, "r");
-	if (f && maps_parse(&s->maps, f, &e) == 0 && space_classify(s, spans, &nobody, &e) == 0)
+	if (f && s->own && maps_parse(&s->own->maps, f, &e) == 0 &&
+		space_classify(s, spans, &nobody, &e) == 0)
 		return true;
 	printf("# %s: %s\n", path, e.msg);
 	return false;
@@ -50,7 +53,7 @@ fixture(const char *name)
 	is_u64(s.leaves.nr, i, "no leaf too many");
 	for (i = 0; i < s.leaves.nr; i++)
 		sum += s.leaves.v[i].end.v - s.leaves.v[i].start.v;
-	is_u64(sum, maps_size(&s.maps), "every byte once");
+	is_u64(sum, maps_size(&s.process->maps), "every byte once");
 }
 
 static void
@@ -175,10 +178,10 @@ test_edge(void)
 
 	add(&top, UINT64_MAX - 4096, UINT64_MAX, LEAF_CHUNK);
 	add(&below, UINT64_MAX - 8192, UINT64_MAX, LEAF_ARENA);
-	alarm(5);
+	limit_cpu(5);
 	ok(spans_lay_under(&top, &below) == 0 && top.nr == 2 && top.v[0].kind == LEAF_ARENA,
 		"the end of the address space");
-	alarm(0);
+	limit_cpu(0);
 }
 
 int

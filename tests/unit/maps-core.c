@@ -1,6 +1,6 @@
 /*
- * What is found in a core file is what was found in the process: in the kernel's, in gcore's, and
- * where the files that were mapped are gone.
+ * A core file gives the same results as its process: the kernel's, gcore's, and one whose mapped
+ * files are gone.
  */
 #define _GNU_SOURCE
 #include <config.h>
@@ -19,6 +19,11 @@
 #include "elf/image.h"
 #include "heap/heap.h"
 #include "maps/maps.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/threads.h"
 #include "tap.h"
 
 #define NR_THREADS 3
@@ -40,7 +45,7 @@ use_arena(void *arg)
 
 		memset(p, i + 1, 30000);
 	}
-	if (arg)	/* a list of robust mutexes that is not empty */
+	if (arg) /* a list of robust mutexes that is not empty */
 		pthread_mutex_lock(&robust);
 	printf("thread %d\n", gettid());
 	pthread_barrier_wait(&barrier);
@@ -66,7 +71,7 @@ run(void *dir)
 	pthread_barrier_wait(&barrier);
 	p = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(p + MIB, 1, MIB);
-	p = malloc(2 * MIB);	/* a mapping of its own, half of it used */
+	p = malloc(2 * MIB); /* a mapping of its own, half of it used */
 	memset(p, 1, MIB);
 	child_ready();
 }
@@ -77,10 +82,9 @@ run(void *dir)
 struct finding {
 	struct view v;
 	struct threads threads;
-	struct arenas arenas;
-	struct heap_layout layout;
+	struct malloc_layout layout;
 	struct thread_stacks stacks;
-	raddr serves;		/* the object whose malloc() is called; 0: not known */
+	raddr serves; /* the object whose malloc() is called; 0: not known */
 	bool is_found;
 };
 
@@ -91,16 +95,15 @@ find(struct finding *f)
 	struct err *e = &v->e;
 	const struct object *serves;
 
-	f->is_found = ok(maps_read(&v->m, &v->t, e) == 0 &&
-			objects_find(&v->o, &v->m, &v->t, NULL, e) == 0 &&
-			arenas_find(&f->arenas, &v->t, &v->m, &v->o, NULL, e) == 0 &&
-			threads_list(&f->threads, &v->t, 1000, e) == 0 &&
-			arenas_find_threads(&f->arenas, &v->t, &f->threads, e) == 0 &&
-			heap_layout_find(&f->layout, &v->t, &v->m, &v->o, &f->arenas, e) == 0 &&
-			thread_stacks_find(&f->stacks, &v->t, &v->m, &v->o, &f->threads,
-				true, e) == 0,
-		"all is found %s", e->msg);
-	serves = objects_malloc(&v->o, &v->t);
+	f->is_found =
+		ok(process_read(&v->p, &v->t, e) == 0 && process_find_arenas(&v->p, NULL, e) == 0 &&
+				threads_list(&f->threads, &v->t, 1000, e) == 0 &&
+				arenas_find_threads(&v->p.arenas, &v->t, &f->threads, e) == 0 &&
+				malloc_layout_find(&f->layout, &v->p, e) == 0 &&
+				thread_stacks_find(&f->stacks, &v->t, &v->p.maps, &v->p.objects,
+					&f->threads, true, e) == 0,
+			"all is found %s", e->msg);
+	serves = objects_malloc(&v->p.objects, &v->t);
 	if (serves)
 		f->serves = serves->start;
 }
@@ -109,7 +112,6 @@ static void
 finding_release(struct finding *f)
 {
 	thread_stacks_release(&f->stacks);
-	arenas_release(&f->arenas);
 	threads_release(&f->threads);
 	view_release(&f->v);
 }
@@ -121,17 +123,43 @@ open_core(struct finding *f, const char *path, const char *sysroot)
 	struct err *e = &f->v.e;
 
 	*f = (struct finding){ .v = { .t = TARGET_NONE } };
-	if (!ok(target_open_core(&f->v.t, path, sysroot, e) == 0, "%s is a target %s", path, e->msg))
+	if (!ok(target_open_core(&f->v.t, path, sysroot, e) == 0, "%s is a target %s", path,
+		    e->msg))
 		return false;
 	find(f);
 	return f->is_found;
 }
 
-/* What a core file has no name for, or gcore leaves out. */
+/* Whether a core file has no name for R, or gcore leaves it out. */
 static bool
 is_special(const struct region *r)
 {
 	return region_is_vsyscall(r) || (r->path && strncmp(r->path, "[vvar", 5) == 0);
+}
+
+/*
+ * Whether PID has asked that R be in no core file (MADV_DONTDUMP), by smaps: from glibc 2.41 on a
+ * process has a page of random numbers (MAP_DROPPABLE) that is so.
+ */
+static bool
+is_left_out(pid_t pid, const struct region *r)
+{
+	char line[512], name[64];
+	bool is_here = false, is_left_out = false;
+	unsigned long start, end;
+	FILE *f;
+
+	snprintf(name, sizeof name, "/proc/%d/smaps", (int)pid);
+	f = fopen(name, "r");
+	while (f && fgets(line, sizeof line, f)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			is_here = start == r->start.v;
+		else if (is_here && strncmp(line, "VmFlags:", 8) == 0)
+			is_left_out = strstr(line, " dd") != NULL;
+	}
+	if (f)
+		fclose(f);
+	return is_left_out;
 }
 
 static bool
@@ -140,7 +168,7 @@ is_same_name(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* IS_EXACT: down to the protection, which gcore does not tell of what cannot be read. */
+/* IS_EXACT: down to the protection, which gcore does not write for memory that cannot be read. */
 static bool
 is_same_region(const struct region *a, const struct region *b, bool is_exact)
 {
@@ -151,14 +179,14 @@ is_same_region(const struct region *a, const struct region *b, bool is_exact)
 }
 
 static void
-same_maps(const struct maps *live, const struct maps *core, bool is_exact)
+same_maps(pid_t pid, const struct regions *live, const struct regions *core, bool is_exact)
 {
 	size_t nr = 0, nr_live = 0, nr_core = 0;
 
 	for (size_t i = 0; i < live->nr; i++) {
 		const struct region *r = &live->region[i];
 
-		if (is_special(r))
+		if (is_special(r) || is_left_out(pid, r))
 			continue;
 		nr_live++;
 		if (is_same_region(r, maps_find(core, r->start), is_exact))
@@ -179,7 +207,7 @@ same_maps(const struct maps *live, const struct maps *core, bool is_exact)
 static void
 same_objects(const struct finding *live, const struct finding *core, bool has_files)
 {
-	const struct objects *a = &live->v.o, *b = &core->v.o;
+	const struct objects *a = &live->v.p.objects, *b = &core->v.p.objects;
 	bool same = true;
 
 	if (!is_u64(b->nr, a->nr, "as many objects"))
@@ -197,7 +225,8 @@ same_objects(const struct finding *live, const struct finding *core, bool has_fi
 	}
 	ok(same, "which are the same ones");
 	is_u64(core->serves.v, has_files ? live->serves.v : 0,
-		has_files ? "one of them serves malloc" : "without files nobody knows whose malloc()");
+		has_files ? "one of them serves malloc"
+			  : "without files malloc's library is unknown");
 	ok(a->vdso.v == b->vdso.v, "the same vdso");
 }
 
@@ -217,7 +246,7 @@ is_same_arena(const struct arena *a, const struct arena *b)
 static void
 same_arenas(const struct finding *live, const struct finding *core)
 {
-	const struct arenas *a = &live->arenas, *b = &core->arenas;
+	const struct arenas *a = &live->v.p.arenas, *b = &core->v.p.arenas;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < a->nr && i < b->nr; i++)
@@ -248,23 +277,28 @@ same_stacks(const struct thread_stacks *a, const struct thread_stacks *b)
 	is_u64(nr, a->nr, "each of its thread");
 }
 
-/* Where all of it can be told: memory that belongs to nobody else. */
+/* Memory of which all is known: it belongs to no other process. */
 static bool
 is_private(const struct region *r)
 {
 	return !r->inode && r->prot[1] == 'w' && (!r->path || strcmp(r->path, "[heap]") == 0);
 }
 
+/*
+ * Guards are no memory: from 2.42 on glibc makes those of stacks inside the mapping
+ * (nptl/allocatestack.c).
+ */
 static int
 sum_run(const struct os_page_run *run, void *arg)
 {
-	*(uint64_t *)arg += run->end.v - run->start.v;
+	*(uint64_t *)arg += run->is_guard ? 0 : run->end.v - run->start.v;
 	return 0;
 }
 
-/* Pages of private memory: as many as there were, or fewer where zero pages cannot be told. */
+/* Pages of private memory: as many as there were, or fewer where zero pages are unknown. */
 static void
-same_pages(struct finding *core, const uint64_t *live_bytes, const struct maps *live, bool is_exact)
+same_pages(
+	struct finding *core, const uint64_t *live_bytes, const struct regions *live, bool is_exact)
 {
 	auto_pages struct os_pages *pages = NULL;
 	size_t nr = 0, nr_same = 0;
@@ -286,7 +320,7 @@ same_pages(struct finding *core, const uint64_t *live_bytes, const struct maps *
 			printf("# %" PRIx64 ": %" PRIu64 " bytes of %" PRIu64 "\n", r->start.v,
 				bytes, live_bytes[i]);
 	}
-	ok(os_pages_by(pages) == (is_exact ? OS_PAGES_HOLES : OS_PAGES_NONZERO), "pages are told");
+	ok(os_pages_by(pages) == (is_exact ? OS_PAGES_HOLES : OS_PAGES_NONZERO), "pages are known");
 	is_u64(nr_same, nr, is_exact ? "those that were present" : "of those that were present");
 	ok(sum > 80 * MIB, "of %" PRIu64 " bytes", sum);
 }
@@ -309,8 +343,8 @@ same_memory(struct finding *a, struct finding *b)
 	size_t nr_different = 0;
 	bool same = true;
 
-	for (size_t i = 0; i < a->v.m.nr; i++) {
-		const struct region *r = &a->v.m.region[i];
+	for (size_t i = 0; i < a->v.p.maps.nr; i++) {
+		const struct region *r = &a->v.p.maps.region[i];
 
 		if (!is_private(r))
 			continue;
@@ -322,19 +356,19 @@ same_memory(struct finding *a, struct finding *b)
 			nr_different += same ? count_different(x, y, (size_t)got) : 0;
 		}
 	}
-	ok(same && nr_different <= (NR_THREADS + 1) * 32, "memory is the same in both (%zu bytes not)",
-		nr_different);
+	ok(same && nr_different <= (NR_THREADS + 1) * 32,
+		"memory is the same in both (%zu bytes not)", nr_different);
 }
 
 static void
 same(const struct finding *live, struct finding *core, const uint64_t *live_bytes, bool by_kernel,
 	bool has_files)
 {
-	same_maps(&live->v.m, &core->v.m, by_kernel);
+	same_maps(live->v.t.pid, &live->v.p.maps, &core->v.p.maps, by_kernel);
 	same_objects(live, core, has_files);
 	same_arenas(live, core);
 	same_stacks(&live->stacks, &core->stacks);
-	same_pages(core, live_bytes, &live->v.m, by_kernel);
+	same_pages(core, live_bytes, &live->v.p.maps, by_kernel);
 }
 
 /* ---- without files ---- */
@@ -349,8 +383,8 @@ rename_objects(const struct finding *live, const char *path)
 
 	if (notes == MAP_FAILED)
 		return false;
-	for (size_t i = 0; i < live->v.o.nr; i++) {
-		const char *name = live->v.o.v[i].path;
+	for (size_t i = 0; i < live->v.p.objects.nr; i++) {
+		const char *name = live->v.p.objects.v[i].path;
 		size_t len = strlen(name) + 1;
 		char *at = notes, *end = notes + notes_max;
 
@@ -376,9 +410,9 @@ test_without_files(const struct finding *live, const char *path)
 {
 	char libc[PATH_MAX] = "";
 
-	for (size_t i = 0; i < live->v.o.nr; i++)
-		if (live->v.o.v[i].is_libc)
-			snprintf(libc, sizeof libc, "%s", live->v.o.v[i].path);
+	for (size_t i = 0; i < live->v.p.objects.nr; i++)
+		if (live->v.p.objects.v[i].is_libc)
+			snprintf(libc, sizeof libc, "%s", live->v.p.objects.v[i].path);
 	if (!ok(rename_objects(live, path), "its files are nowhere"))
 		return;
 	{
@@ -393,7 +427,7 @@ test_without_files(const struct finding *live, const char *path)
 		auto_finding struct finding f;
 
 		if (open_core(&f, path, dirname(libc))) {
-			ok(nr_from_memory(&f.v.o) < f.v.o.nr,
+			ok(nr_from_memory(&f.v.p.objects) < f.v.p.objects.nr,
 				"those in the sysroot are found");
 			same_arenas(live, &f);
 		}
@@ -402,7 +436,7 @@ test_without_files(const struct finding *live, const char *path)
 
 /* ---- all of it ---- */
 
-/* What is present of each region, by PAGEMAP_SCAN: without zero pages. */
+/* Count the present bytes of each region by PAGEMAP_SCAN: without zero pages. */
 static bool
 count_pages(const struct finding *f, uint64_t *bytes)
 {
@@ -411,10 +445,10 @@ count_pages(const struct finding *f, uint64_t *bytes)
 
 	if (os_pages_open(&pages, &f->v.t, OS_PAGES_SCAN, &e) < 0)
 		return false;
-	for (size_t i = 0; i < f->v.m.nr; i++)
-		if (is_private(&f->v.m.region[i]))
-			os_pages_walk(pages, f->v.m.region[i].start, f->v.m.region[i].end, false,
-				sum_run, &bytes[i], &e);
+	for (size_t i = 0; i < f->v.p.maps.nr; i++)
+		if (is_private(&f->v.p.maps.region[i]))
+			os_pages_walk(pages, f->v.p.maps.region[i].start, f->v.p.maps.region[i].end,
+				false, sum_run, &bytes[i], &e);
 	return true;
 }
 
@@ -449,10 +483,10 @@ test(struct child *c, const char *dir, const char *kernel_dir)
 		return;
 	wait_all_asleep(&live.v.t, c->said);
 	find(&live);
-	bytes = calloc(live.v.m.nr, sizeof *bytes);
+	bytes = calloc(live.v.p.maps.nr, sizeof *bytes);
 	if (!live.is_found || !bytes || !count_pages(&live, bytes))
 		return (void)skip("core files are compared", "this kernel has no PAGEMAP_SCAN");
-	is_u64(live.arenas.nr, NR_THREADS + 1, "it has an arena for each thread");
+	is_u64(live.v.p.arenas.nr, NR_THREADS + 1, "it has an arena for each thread");
 
 	has_gcore = core_by_gcore(c->pid, dir, gcore_path);
 	if (!has_gcore)
@@ -462,7 +496,8 @@ test(struct child *c, const char *dir, const char *kernel_dir)
 	has_kernel = strstr(c->said, "no core") == NULL;
 	if (!has_kernel)
 		return skip("the kernel's is as the process", "it writes core files elsewhere");
-	if (!ok(core_by_kernel(c->pid, kernel_dir, path), "it ends, and the kernel writes a core file"))
+	if (!ok(core_by_kernel(c->pid, kernel_dir, path),
+		    "it ends, and the kernel writes a core file"))
 		return;
 	c->pid = 0;
 	if (open_core(&kernel, path, NULL))

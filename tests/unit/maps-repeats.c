@@ -1,4 +1,4 @@
-/* What is counted again because a file is mapped more than once. */
+/* Memory that is counted again because a file is mapped more than once. */
 #include <config.h>
 
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 /* A space of mappings that a test adds one behind the other. */
 struct made {
 	struct space s;
+	struct process process;
 	struct region region[16];
 	struct leaf leaf[16];
 };
@@ -22,12 +23,13 @@ map(struct made *m, const char *path, uint64_t inode, uint64_t offset, uint64_t 
 	struct leaf *l = &m->leaf[i];
 	struct region *r = &m->region[i];
 
-	m->s.maps.region = m->region;
+	m->process.maps.region = m->region;
+	m->s.process = &m->process;
 	m->s.leaves.v = m->leaf;
 	r->start.v = l->start.v = (i + 1) << 32;
 	r->end.v = l->end.v = r->start.v + bytes;
 	r->offset_bytes = offset;
-	r->dev = 1;
+	r->dev = path != NULL;
 	r->inode = inode;
 	r->path = path;
 	l->region = (uint32_t)i;
@@ -123,7 +125,7 @@ test_order(void)
 		map(&m, "/more", 3, 0, 128 * KIB, 128 * KIB);
 	}
 	ok(repeats_find(&r, &m.s, &e) == 0, "of several files");
-	is_u64(r.nr, 3, "all are told");
+	is_u64(r.nr, 3, "all are reported");
 	repeat_is(&r, 0, "/more", 128 * KIB, 128 * KIB);
 	repeat_is(&r, 1, "/rss", 64 * KIB, 64 * KIB);
 	repeat_is(&r, 2, "/virt", 1024 * KIB, 0);

@@ -1,6 +1,6 @@
 /*
- * A program that we start and wait for: how it ends, which signals reach it and how often, and that a
- * shell sees it stop.
+ * A program that we start and wait for: how it ends, which signals reach it and how often, and that
+ * a shell sees it stop.
  */
 #include <config.h>
 
@@ -14,14 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/os.h"
+#include "os/self.h"
 #include "tap.h"
 
 /* A runner is a child of the test that runs a program; what both say comes by one pipe. */
 struct runner {
 	pid_t pid;
-	int from;	/* what they say */
-	int to;		/* their terminal, if they have one */
+	int from; /* what they say */
+	int to;	  /* their terminal, if they have one */
 };
 
 static int said_to;
@@ -70,7 +70,9 @@ run(const char *name)
 	return os_end_as(end.status);
 }
 
-/* In a process group of its own, as a shell starts a job; IS_ON_TERMINAL: in the foreground of one. */
+/*
+ * In a process group of its own, as a shell starts a job; IS_ON_TERMINAL: in the foreground of one.
+ */
 static struct runner
 start(const char *name, bool is_on_terminal)
 {
@@ -265,8 +267,8 @@ test_terminal(void)
 	struct runner r = start("counts", true);
 
 	ok(hears(&r, "ready "), "a program on a terminal");
-	ok(write(r.to, "\003", 1) == 1 && hears(&r, "int "), "is told of the interrupt key");
-	/* What we would have passed on by mistake comes before this. */
+	ok(write(r.to, "\003", 1) == 1 && hears(&r, "int "), "gets the interrupt key's signal");
+	/* A signal that we passed on by mistake would come before this. */
 	kill(r.pid, SIGTERM);
 	ok(hears(&r, "1 0."), "once");
 	ok(end_of(&r) == 0, "and we wait for its end");
@@ -290,15 +292,17 @@ test_stopping(void)
 		"sent to us alone it is the same");
 	kill(r.pid, SIGCONT);
 	ok(hears(&r, "cont "), "and goes on when we do");
+	kill(r.pid, SIGCONT);
+	ok(hears(&r, "cont "), "one that comes while all runs is passed on");
 	kill(r.pid, SIGTERM);
-	ok(hears(&r, "0 2."), "told once each time");
+	ok(hears(&r, "0 3."), "once each time");
 	ok(end_of(&r) == 0, "to its end");
 }
 
 int
 main(int argc, char **argv)
 {
-	alarm(30);
+	alarm(300);
 	if (argc > 2) {
 		said_to = atoi(argv[2]);
 		return be_program(argv[1]);

@@ -1,6 +1,6 @@
 /*
- * Core files as targets: what is in them is told, what is not is refused, and nothing that is written
- * in them does harm.
+ * Core files as targets: what is in them is read, what is not is refused, and nothing that is
+ * written in them causes a crash.
  */
 #include <config.h>
 
@@ -15,13 +15,18 @@
 
 #include "base/cleanup.h"
 #include "core-file.h"
+#include "os/mapping.h"
+#include "os/memory.h"
 #include "os/os.h"
+#include "os/pages.h"
+#include "os/ptrace.h"
+#include "os/threads.h"
 #include "tap.h"
 
 #define PROGRAM UINT64_C(0x400000)
 #define BSS (PROGRAM + program_bytes)
 #define HEAP UINT64_C(0x1000000)
-#define NEXT (HEAP + 8 * CORE_PAGE)	/* right behind it */
+#define NEXT (HEAP + 8 * CORE_PAGE) /* right behind it */
 #define UNTOUCHED UINT64_C(0x7f0000000000)
 #define STACK UINT64_C(0x7ffff0000000)
 
@@ -104,14 +109,16 @@ test_process(const struct target *t)
 	is_u64(facts.missing_bytes, 0, "nothing is missing");
 	ok(!facts.is_filtered, "stacks were written");
 	ok(os_status(t, 0, &s, &e) == 0 && s.has_memory && s.tgid == 4711 && s.ppid == 1 &&
-			s.uid == 1000 && s.nr_threads == 3, "its status");
+			s.uid == 1000 && s.nr_threads == 3,
+		"its status");
 	is_u64(s.vm_size_bytes, (2 + 1 + 8 + 1 + 4 + 2 + 1 + 1 + 1) * CORE_PAGE, "its size");
 	ok(os_stat(t, &stat, &e) == 0, "its stat");
 	is_u64(stat.start_stack.v, STACK + 0x123, "an address in its stack");
 	is_u64(stat.start_brk.v, HEAP, "where its heap is");
 	ok(os_proc_link(t, "exe", exe, sizeof exe, &e) == 0, "its program is known");
 	is_str(exe, program, "by name");
-	is_str(os_thread_name(t, 4711, name, sizeof name), "some \\033name", "the main thread's name");
+	is_str(os_thread_name(t, 4711, name, sizeof name), "some \\033name",
+		"the main thread's name");
 	is_str(os_thread_name(t, 4712, name, sizeof name), "?", "no other is known");
 }
 
@@ -132,7 +139,8 @@ test_threads(const struct target *t)
 	ok(os_thread_pointer(t, 4713, &at) == 0 && at.v == 0x9000, "each its own");
 	ok(os_thread_pointer(t, 4714, &at) < 0, "another has none");
 	ok(os_thread_syscall(t, 4711, &syscall, &e) == 0 && !syscall.is_running &&
-			syscall.nr == -1 && syscall.sp.v == STACK + 0x100 && syscall.pc.v == 0x401000,
+			syscall.nr == -1 && syscall.sp.v == STACK + 0x100 &&
+			syscall.pc.v == 0x401000,
 		"and registers");
 	ok(os_thread_syscall(t, 1, &syscall, &e) < 0, "another has none: %s", e.msg);
 }
@@ -152,7 +160,8 @@ test_maps(const struct target *t)
 		    "7f0000010000-7f0000012000 r--p 00003000 00:00 1 /srv/a\\012b\n"
 		    "7f0000018000-7f0000019000 r--p 00000000 00:00 2 /srv/c\n"
 		    "7f0000020000-7f0000021000 r-xp 00000000 00:00 0 [vdso]\n"
-		    "7ffff0000000-7ffff0001000 rw-p 00000000 00:00 0 [stack]\n", program) < 0)
+		    "7ffff0000000-7ffff0001000 rw-p 00000000 00:00 0 [stack]\n",
+		    program) < 0)
 		abort();
 	ok(os_proc_read(t, 0, "maps", &text, &e) == 0, "its mappings %s", e.msg);
 	is_str(text.v, wanted.v, "are as the kernel would list them");
@@ -167,10 +176,11 @@ test_refused(const struct target *t)
 	char buf[8] = "";
 
 	ok(os_proc_read(t, 0, "cgroup", &text, &e) < 0 && e.kind == ERR_UNSUPPORTED,
-		"what it does not tell: %s", e.msg);
+		"what it does not have: %s", e.msg);
 	ok(os_proc_read(t, 4711, "maps", &text, &e) < 0, "nor of a thread");
 	ok(os_proc_open(t, "maps", O_RDONLY, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
-	ok(os_proc_link(t, "cwd", buf, sizeof buf, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
+	ok(os_proc_link(t, "cwd", buf, sizeof buf, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s",
+		e.msg);
 	ok(os_write(t, (raddr){ HEAP }, buf, 1, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
 	ok(os_seize(t, 4711, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
 	ok(os_robust_list(t, getpid(), &at) < 0, "no thread of ours is taken for one of its");
@@ -190,24 +200,26 @@ test_read(const struct target *t)
 	ok(memcmp(buf + CORE_PAGE, pages + CORE_PAGE, 2 * CORE_PAGE) == 0, "what was written is");
 	ok(memcmp(buf + 8 * CORE_PAGE, pages, CORE_PAGE) == 0, "in the next segment, too");
 	ok(os_read(t, (raddr){ HEAP + 5 * CORE_PAGE + 17 }, buf, 9, &e) == 0 &&
-			memcmp(buf, pages + 5 * CORE_PAGE + 17, 9) == 0, "a few bytes within");
+			memcmp(buf, pages + 5 * CORE_PAGE + 17, 9) == 0,
+		"a few bytes within");
 	is_u64((uint64_t)os_read_some(t, (raddr){ NEXT + 4000 }, buf, 200, &e), 96,
 		"up to where it ends");
-	ok(os_read(t, (raddr){ NEXT + 4000 }, buf, 97, &e) < 0 && e.code == EFAULT, "no further: %s",
-		e.msg);
+	ok(os_read(t, (raddr){ NEXT + 4000 }, buf, 97, &e) < 0 && e.code == EFAULT,
+		"no further: %s", e.msg);
 	ok(os_read(t, (raddr){ HEAP - 1 }, buf, 1, &e) < 0 && e.code == EFAULT, "nor before");
 	ok(os_read(t, (raddr){ UINT64_MAX - 3 }, buf, 8, &e) < 0, "nor around the end");
 	ok(os_read(t, (raddr){ UNTOUCHED }, buf, 1, &e) < 0 && e.code == EFAULT,
 		"what was not written cannot be read");
 	ok(os_read(t, (raddr){ DATA_FILE }, buf, 1, &e) < 0 &&
 			os_read(t, (raddr){ OTHER_FILE }, buf, 1, &e) < 0,
-		"nor can what a file has that cannot be told for sure");
-	ok(os_read_each(t, each, 4, 8, buf, &e) == 0 &&
-			memcmp(buf, pages + CORE_PAGE, 8) == 0 && memcmp(buf + 8, zeroes, 16) == 0 &&
-			memcmp(buf + 24, pages + 5 * CORE_PAGE, 8) == 0, "many pieces at once");
+		"nor can memory that a file may or may not have");
+	ok(os_read_each(t, each, 4, 8, buf, &e) == 0 && memcmp(buf, pages + CORE_PAGE, 8) == 0 &&
+			memcmp(buf + 8, zeroes, 16) == 0 &&
+			memcmp(buf + 24, pages + 5 * CORE_PAGE, 8) == 0,
+		"many pieces at once");
 }
 
-/* What a walk told, as text. */
+/* Add RUN to the text of a walk. */
 static int
 note_run(const struct os_page_run *run, void *arg)
 {
@@ -236,7 +248,8 @@ runs(const struct target *t, uint64_t start, uint64_t end, const char *wanted, c
 
 	ok(os_pages_open(&p, t, OS_PAGES_AUTO, &e) == 0 &&
 			os_pages_walk(p, (raddr){ start }, (raddr){ end }, false, note_run, text,
-				&e) == 0, "pages can be told %s", e.msg);
+				&e) == 0,
+		"pages can be found %s", e.msg);
 	is_str(text, wanted, what);
 }
 
@@ -254,13 +267,16 @@ test_pages(const struct target *t)
 	runs(t, HEAP + 2 * CORE_PAGE, HEAP + 5 * CORE_PAGE, "1002000-1003000 ",
 		"of a part only what is in it");
 	runs(t, UNTOUCHED, UNTOUCHED + 4 * CORE_PAGE, "", "none of what was not written");
-	runs(t, 0, UINT64_MAX, "400000-401000 1001000-1003000 1005000-1006000 1007000-1009000 "
-		"7f0000020000-7f0000021000 7ffff0000000-7ffff0001000 ", "of all there is");
+	runs(t, 0, UINT64_MAX,
+		"400000-401000 1001000-1003000 1005000-1006000 1007000-1009000 "
+		"7f0000020000-7f0000021000 7ffff0000000-7ffff0001000 ",
+		"of all there is");
 	if (os_pages_open(&p, t, OS_PAGES_AUTO, &e) < 0)
 		return;
-	ok(os_pages_by(p) == OS_PAGES_HOLES, "told by holes");
-	is_u64((uint64_t)os_pages_walk(p, (raddr){ 0 }, (raddr){ STACK }, false, stop_at_second, &nr,
-		       &e), 7, "a walk can be ended");
+	ok(os_pages_by(p) == OS_PAGES_HOLES, "found by holes");
+	is_u64((uint64_t)os_pages_walk(
+		       p, (raddr){ 0 }, (raddr){ STACK }, false, stop_at_second, &nr, &e),
+		7, "a walk can be ended");
 	is_u64((uint64_t)nr, 2, "at once");
 }
 
@@ -273,7 +289,7 @@ test_without_holes(void)
 
 	if (!open_core(&t, NULL) || os_pages_open(&p, &t, OS_PAGES_AUTO, &e) < 0)
 		return;
-	ok(os_pages_by(p) == OS_PAGES_NONZERO, "without holes pages are told by what is in them");
+	ok(os_pages_by(p) == OS_PAGES_NONZERO, "without holes pages are found by their contents");
 	runs(&t, HEAP, NEXT + CORE_PAGE, "1001000-1003000 1005000-1006000 1008000-1009000 ",
 		"zeroes count as nothing");
 	runs(&t, HEAP + 2 * CORE_PAGE, HEAP + 5 * CORE_PAGE, "1002000-1003000 ",
@@ -293,14 +309,14 @@ reads_program(const struct target *t)
 	memset(got, 'x', program_bytes);
 	return pread(fd, want, program_bytes, 0) > 0 &&
 		os_read_some(t, (raddr){ PROGRAM }, got, program_bytes, &e) ==
-			(ssize_t)program_bytes - CORE_PAGE &&
+		(ssize_t)program_bytes - CORE_PAGE &&
 		memcmp(got, want, program_bytes - CORE_PAGE) == 0;
 }
 
 static bool
 opens_program(const struct target *t)
 {
-	auto_fd int fd = os_mapping_open(t, (raddr){ PROGRAM }, NULL, 0, 0);
+	auto_fd int fd = os_mapping_open(t, (raddr){ PROGRAM }, (raddr){ 0 }, NULL, 0, 0);
 
 	return fd >= 0;
 }
@@ -398,7 +414,7 @@ test_cut(void)
 	uint64_t whole = core_write(&m, in_dir("cut"), false);
 	char buf[CORE_PAGE];
 
-	/* Of 13 pages the last three are gone, and half of the one before. */
+	/* The last three of 13 pages are gone, and half of the one before. */
 	if (truncate(path, (off_t)(whole - 3 * CORE_PAGE - CORE_PAGE / 2)) < 0 ||
 		!open_core(&t, NULL))
 		return;
@@ -406,7 +422,8 @@ test_cut(void)
 		"it is said how much is missing");
 	is_u64(facts.memory_bytes, 12 * CORE_PAGE, "of how much");
 	ok(os_read(&t, (raddr){ HEAP + 5 * CORE_PAGE }, buf, CORE_PAGE, &e) == 0 &&
-			memcmp(buf, pages + 5 * CORE_PAGE, CORE_PAGE) == 0, "what is there can be read");
+			memcmp(buf, pages + 5 * CORE_PAGE, CORE_PAGE) == 0,
+		"what is there can be read");
 	is_u64((uint64_t)os_read_some(&t, (raddr){ HEAP + 7 * CORE_PAGE }, buf, CORE_PAGE, &e),
 		CORE_PAGE / 2, "up to where the file ends");
 	ok(os_read(&t, (raddr){ STACK }, buf, 1, &e) < 0, "what is not cannot");
@@ -423,7 +440,7 @@ test_cut(void)
 	ok(true, "a file that ends before its notes do: %s", e.msg);
 }
 
-/* ---- what is none ---- */
+/* ---- files that are not core files ---- */
 
 static void
 refuses(const char *file, enum err_kind kind, const char *words)
@@ -530,9 +547,11 @@ test_machine(int class, int machine, const char *what, bool has_pointer)
 	is_u64((uint64_t)t.pid, 12, "its number");
 	is_str(t.comm, "foreign", "its name");
 	ok(os_thread_syscall(&t, 12, &syscall, &e) == 0 && syscall.sp.v == 0x2000800 &&
-			syscall.pc.v == 0x401000, "its registers");
+			syscall.pc.v == 0x401000,
+		"its registers");
 	ok((os_thread_pointer(&t, 12, &at) == 0) == has_pointer &&
-			at.v == (has_pointer ? 0x2000900 : 0), "its thread pointer");
+			at.v == (has_pointer ? 0x2000900 : 0),
+		"its thread pointer");
 	ok(os_read(&t, (raddr){ 0x2000010 }, buf, 8, &e) == 0 && memcmp(buf, pages + 16, 8) == 0,
 		"its memory");
 }
@@ -551,14 +570,15 @@ test_large(void)
 	core_write(&m, in_dir("large"), false);
 	if (open_core(&t, NULL)) {
 		ok(os_read(&t, (raddr){ STACK + 24 }, buf, 8, &e) == 0 &&
-				memcmp(buf, pages + 24, 8) == 0, "memory beyond 4 GiB of a file");
+				memcmp(buf, pages + 24, 8) == 0,
+			"memory beyond 4 GiB of a file");
 		runs(&t, HEAP, NEXT, "1001000-1003000 1005000-1006000 1007000-1008000 ",
 			"and its pages");
 	}
 	unlink(path);
 }
 
-/* More segments than e_phnum can tell: the number is in a section header at the end. */
+/* More segments than e_phnum can hold: the number is in a section header at the end. */
 static void
 test_many_segments(void)
 {
@@ -568,9 +588,15 @@ test_many_segments(void)
 	struct core_maker m = CORE_MAKER;
 	Elf64_Ehdr h = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 				 EV_CURRENT },
-		.e_type = ET_CORE, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-		.e_ehsize = sizeof h, .e_phoff = sizeof h, .e_phentsize = sizeof *p,
-		.e_phnum = PN_XNUM, .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 1 };
+		.e_type = ET_CORE,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof h,
+		.e_phoff = sizeof h,
+		.e_phentsize = sizeof *p,
+		.e_phnum = PN_XNUM,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 1 };
 	Elf64_Shdr s = { .sh_info = NR + 1, .sh_size = 1 };
 	off_t at = sizeof h + (NR + 1) * sizeof *p, data;
 	struct err e = { 0 };
@@ -580,10 +606,14 @@ test_many_segments(void)
 	core_add_thread(&m, 1, 0, 0, 0);
 	data = (at + (off_t)m.notes_bytes + CORE_PAGE) & -(off_t)CORE_PAGE;
 	h.e_shoff = (Elf64_Off)data + CORE_PAGE;
-	p[0] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = (Elf64_Off)at, .p_filesz = m.notes_bytes };
+	p[0] = (Elf64_Phdr){
+		.p_type = PT_NOTE, .p_offset = (Elf64_Off)at, .p_filesz = m.notes_bytes
+	};
 	for (int i = 1; i <= NR; i++)
-		p[i] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_offset = (Elf64_Off)data,
-			.p_vaddr = (Elf64_Addr)i * 2 * CORE_PAGE, .p_memsz = CORE_PAGE,
+		p[i] = (Elf64_Phdr){ .p_type = PT_LOAD,
+			.p_offset = (Elf64_Off)data,
+			.p_vaddr = (Elf64_Addr)i * 2 * CORE_PAGE,
+			.p_memsz = CORE_PAGE,
 			.p_filesz = i == NR ? CORE_PAGE : 0 };
 	if (pwrite(fd, &h, sizeof h, 0) < 0 || pwrite(fd, p, (NR + 1) * sizeof *p, sizeof h) < 0 ||
 		pwrite(fd, m.notes, m.notes_bytes, at) < 0 ||
@@ -592,7 +622,8 @@ test_many_segments(void)
 		abort();
 	if (open_core(&t, NULL))
 		ok(os_read(&t, (raddr){ UINT64_C(2) * NR * CORE_PAGE }, buf, 8, &e) == 0 &&
-				memcmp(buf, pages, 8) == 0, "the last of %d segments", NR);
+				memcmp(buf, pages, 8) == 0,
+			"the last of %d segments", NR);
 	if (ftruncate(fd, data + CORE_PAGE) < 0)
 		abort();
 	refuses(path, ERR_UNSUPPORTED, "cut off");
@@ -628,14 +659,16 @@ test_lies(void)
 	if (!open_core(&t, NULL))
 		return;
 	ok(os_proc_read(&t, 0, "maps", &text, &e) == 0, "mappings");
-	is_str(text.v, "01000000-01002000 -w-p 00000000 00:00 0 \n"
-		"01008000-01008010 r--p 00000000 00:00 0 \n", "that overlap or wrap are left out");
+	is_str(text.v,
+		"01000000-01002000 -w-p 00000000 00:00 0 \n"
+		"01008000-01008010 r--p 00000000 00:00 0 \n",
+		"that overlap or wrap are left out");
 	text_release(&text);
 	is_u64((uint64_t)os_read_some(&t, (raddr){ NEXT }, buf, 64, &e), 16,
-		"data beyond the memory it is for is none");
+		"data beyond the memory it is for is ignored");
 	is_u64((uint64_t)os_read_some(&t, (raddr){ HEAP }, buf, sizeof buf, &e), 2 * CORE_PAGE,
 		"the first segment counts");
-	ok(os_threads(&t, 100, &tids, &nr, &e) == 0 && nr == 1, "half a thread is none");
+	ok(os_threads(&t, 100, &tids, &nr, &e) == 0 && nr == 1, "half a thread is no thread");
 	ok(os_thread_pointer(&t, 1, &at) == 0 && at.v == UINT64_MAX, "a pointer is but a number");
 	ok(os_proc_read(&t, 0, "auxv", &text, &e) == 0, "half an auxiliary vector");
 	text_release(&text);
@@ -653,7 +686,8 @@ test_filtered(void)
 	core_add_segment(&m, STACK, CORE_PAGE, PF_R | PF_W, NULL, 0, NULL);
 	core_write(&m, in_dir("filtered"), false);
 	if (open_core(&t, NULL))
-		ok(os_core_facts(&t, &facts) && facts.is_filtered, "that stacks are left out is said");
+		ok(os_core_facts(&t, &facts) && facts.is_filtered,
+			"that stacks are left out is said");
 }
 
 int

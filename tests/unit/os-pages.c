@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/memory.h"
 #include "os/os.h"
+#include "os/pages.h"
 #include "tap.h"
 
-#define GUARD_INSTALL 102	/* MADV_GUARD_INSTALL, Linux 6.13 */
+#define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL, Linux 6.13 */
 #define PAGE 4096
 #define MANY 3000
 
@@ -83,7 +86,7 @@ test_mixture(void)
 	ok(walk(&pic, OS_PAGES_SCAN, p, 8, false), "scan");
 	is_str(pic.page, has_guard ? ".P.GPP.G" : ".P..PP..", "no zero page, no guard as swapped");
 	ok(walk(&pic, OS_PAGES_PAGEMAP, p, 8, false), "pagemap");
-	is_str(pic.page, has_guard ? ".PPGPP.G" : ".PP.PP..", "pagemap cannot tell zero pages");
+	is_str(pic.page, has_guard ? ".PPGPP.G" : ".PP.PP..", "pagemap cannot show zero pages");
 	munmap(p, (size_t)8 * PAGE);
 }
 
@@ -101,7 +104,7 @@ test_kind(void)
 	walk(&pic, OS_PAGES_PAGEMAP, shared, 2, true);
 	is_str(pic.page, "F.", "pagemap: shared memory is of a file");
 	walk(&pic, OS_PAGES_SCAN, shared, 2, false);
-	is_str(pic.page, "P.", "not told when not asked for");
+	is_str(pic.page, "P.", "not reported when not asked for");
 }
 
 /* More runs than one call returns, and none twice: every other page of many. */
@@ -139,12 +142,12 @@ test_huge(void)
 	*at = 1;
 	smaps = fopen("/proc/self/smaps_rollup", "r");
 	while (smaps && fgets(line, sizeof line, smaps))
-		is_huge |= strncmp(line, "AnonHugePages:", 14) == 0 && strtoul(line + 14, NULL, 10) >= 2048;
+		is_huge |= strncmp(line, "AnonHugePages:", 14) == 0 &&
+			strtoul(line + 14, NULL, 10) >= 2048;
 	if (smaps)
 		fclose(smaps);
 	walk(&pic, OS_PAGES_SCAN, at, huge / PAGE, false);
-	ok(pic.saw_huge == is_huge, "a huge page is told when there is one (here: %s)",
-		is_huge ? "yes" : "no");
+	ok(pic.saw_huge == is_huge, "a huge page is reported (here: %s)", is_huge ? "yes" : "no");
 	is_u64(strspn(pic.page, "P"), is_huge ? 512 : 1, "and all of its pages are present");
 }
 
@@ -172,8 +175,10 @@ test_stop(void)
 
 		target_open(&t, getpid(), &e);
 		os_pages_open(&pages, &t, by[k], &e);
-		ok(os_pages_walk(pages, start, raddr_add(start, (uint64_t)8 * PAGE), false, stop_at_once,
-			   &calls, &e) == 7 && calls == 1, "the callback can end the walk");
+		ok(os_pages_walk(pages, start, raddr_add(start, (uint64_t)8 * PAGE), false,
+			   stop_at_once, &calls, &e) == 7 &&
+				calls == 1,
+			"the callback can end the walk");
 	}
 	ok(os_pages_by(NULL) == OS_PAGES_NONE, "no reader reads nothing");
 }
@@ -198,16 +203,65 @@ test_reserve(void)
 	p[bytes / 2] = 1;
 	target_open(&t, getpid(), &e);
 	os_pages_open(&pages, &t, OS_PAGES_AUTO, &e);
-	alarm(10);
+	limit_cpu(10);
 	os_pages_walk(pages, start, raddr_add(start, bytes), true, stop_at_once, &calls, &e);
-	alarm(0);
+	limit_cpu(0);
 	is_u64((uint64_t)calls, 1, "one page in a reserve of 16 TiB");
+}
+
+/* The blocks of file FD: each is a page. */
+static uint64_t
+file_bytes(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : UINT64_MAX;
+}
+
+/* Reads that give the target no page: of a file in memory one would take real memory. */
+static void
+test_read_present(void)
+{
+	int fd = memfd_create("holes", 0);
+	auto_target struct target t = TARGET_NONE;
+	char buf[4 * PAGE];
+	struct picture p;
+	struct err e;
+	char *pages = ftruncate(fd, sizeof buf) < 0
+		? NULL
+		: mmap(NULL, sizeof buf, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	raddr at = { (uintptr_t)pages };
+
+	memset(pages + PAGE, 'x', PAGE);
+	target_open(&t, getpid(), &e);
+	is_u64((uint64_t)os_read_present_some(&t, at, buf, sizeof buf, &e), PAGE,
+		"one page of four is read");
+	ok(!buf[PAGE - 1] && buf[PAGE] == 'x' && buf[2 * PAGE - 1] == 'x' && !buf[2 * PAGE] &&
+			!buf[sizeof buf - 1],
+		"the others are zeroes");
+	is_u64((uint64_t)os_read_present_some(&t, raddr_add(at, PAGE - 10), buf, 20, &e), 10,
+		"ten bytes of it");
+	ok(!buf[9] && buf[10] == 'x', "where they belong");
+	ok(os_read_present(&t, raddr_add(at, PAGE), buf, PAGE, &e) == 0,
+		"all of a page that is there");
+	ok(os_read_present(&t, raddr_add(at, PAGE), buf, PAGE + 1, &e) < 0 && e.code == EFAULT,
+		"and not a byte more");
+	ok(os_read_each(&t, (raddr[]){ at, raddr_add(at, PAGE), { UINT64_MAX - 100 } }, 3, 8, buf,
+		   &e) == 0 &&
+			!buf[0] && buf[8] == 'x' && !buf[16],
+		"each is zeroes or what is there");
+	is_u64(file_bytes(fd), PAGE, "the file has the one page that it had");
+	walk(&p, OS_PAGES_PAGEMAP, pages, 4, false);
+	is_str(p.page, ".F..", "and so has the process");
+	ok(os_read(&t, at, buf, PAGE, &e) == 0 && file_bytes(fd) == 2 * PAGE,
+		"other reads make one");
 }
 
 int
 main(void)
 {
 	test_mixture();
+	test_read_present();
 	test_kind();
 	test_many_runs();
 	test_huge();

@@ -14,40 +14,47 @@
 #define LD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RET(k) BPF_STMT(BPF_RET | BPF_K, k)
 #define RUN(...)                                                                                   \
-	os_filter_run((const struct sock_filter[]){ __VA_ARGS__ },                                  \
-		sizeof((const struct sock_filter[]){ __VA_ARGS__ }) / sizeof(struct sock_filter), &call)
+	os_filter_run((const struct sock_filter[]){ __VA_ARGS__ },                                 \
+		sizeof((const struct sock_filter[]){ __VA_ARGS__ }) / sizeof(struct sock_filter),  \
+		&call)
 
-static const struct seccomp_data call = { .nr = -1, .arch = 0x1234, .args = { 0x1122334455667788 } };
+static const struct seccomp_data call = {
+	.nr = -1, .arch = 0x1234, .args = { 0x1122334455667788 }
+};
 
 static void
 test_jumps(void)
 {
 	is_u64(RUN(RET(7)), 7, "the answer alone");
-	is_u64(RUN(LD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1), RET(1), RET(2)), 1,
-		"equal");
-	is_u64(RUN(LD(nr), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 1, 0), RET(1), RET(2)), 2,
-		"at least: -1 is a large number, as that of another ABI");
+	is_u64(RUN(LD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1), RET(1), RET(2)),
+		1, "equal");
+	is_u64(RUN(LD(nr), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 1, 0), RET(1), RET(2)),
+		2, "at least: -1 is a large number, as that of another ABI");
 	is_u64(RUN(LD(arch), BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 0x1234, 1, 0), RET(1), RET(2)), 1,
 		"greater: not, when equal");
 	is_u64(RUN(LD(arch), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x30, 0, 1), RET(1), RET(2)), 1,
 		"any bit");
 	is_u64(RUN(BPF_STMT(BPF_JMP | BPF_JA, 1), RET(1), RET(2)), 2, "always");
-	is_u64(RUN(LD(args[0]), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x55667788, 0, 1), RET(1), RET(2)), 1,
-		"half an argument");
+	is_u64(RUN(LD(args[0]), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x55667788, 0, 1), RET(1),
+		       RET(2)),
+		1, "half an argument");
 	is_u64(RUN(LD(nr)), SECCOMP_RET_KILL_THREAD, "without an answer it is not let through");
 }
 
 static void
 test_arithmetic(void)
 {
-	is_u64(RUN(LD(arch), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf0), BPF_STMT(BPF_RET | BPF_A, 0)), 0x30,
-		"and");
-	is_u64(RUN(BPF_STMT(BPF_LD | BPF_IMM, 5), BPF_STMT(BPF_ST, 3), BPF_STMT(BPF_LD | BPF_IMM, 9),
-		       BPF_STMT(BPF_LDX | BPF_MEM, 3), BPF_STMT(BPF_ALU | BPF_SUB | BPF_X, 0),
-		       BPF_STMT(BPF_RET | BPF_A, 0)), 4, "memory, and a register less another");
+	is_u64(RUN(LD(arch), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf0),
+		       BPF_STMT(BPF_RET | BPF_A, 0)),
+		0x30, "and");
+	is_u64(RUN(BPF_STMT(BPF_LD | BPF_IMM, 5), BPF_STMT(BPF_ST, 3),
+		       BPF_STMT(BPF_LD | BPF_IMM, 9), BPF_STMT(BPF_LDX | BPF_MEM, 3),
+		       BPF_STMT(BPF_ALU | BPF_SUB | BPF_X, 0), BPF_STMT(BPF_RET | BPF_A, 0)),
+		4, "memory, and a register less another");
 	is_u64(RUN(BPF_STMT(BPF_LD | BPF_IMM, 6), BPF_STMT(BPF_MISC | BPF_TAX, 0),
 		       BPF_STMT(BPF_LD | BPF_IMM, 1), BPF_STMT(BPF_MISC | BPF_TXA, 0),
-		       BPF_STMT(BPF_RET | BPF_A, 0)), 6, "there and back");
+		       BPF_STMT(BPF_RET | BPF_A, 0)),
+		6, "there and back");
 	is_u64(RUN(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0), BPF_STMT(BPF_RET | BPF_A, 0)),
 		sizeof(struct seccomp_data), "the length");
 }

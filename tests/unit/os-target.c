@@ -1,18 +1,23 @@
 /*
- * A process that is held stays the one that was taken hold of, though its number be given to another.
+ * A process that is held stays the one that was taken hold of, though its number be given to
+ * another.
  */
 #define _GNU_SOURCE
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/memory.h"
 #include "os/os.h"
 #include "tap.h"
 
@@ -35,13 +40,69 @@ end(pid_t pid)
 static pid_t
 fork_as(pid_t pid)
 {
-	struct clone_args args = { .exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid,
-		.set_tid_size = 1 };
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1
+	};
 	long got = syscall(SYS_clone3, &args, sizeof args);
 
 	if (got == 0)
 		wait_for_ever();
 	return (pid_t)got;
+}
+
+/* A process that goes on as another program has not ended, and its memory is that of the other. */
+static void
+test_exec(void)
+{
+	struct target t = TARGET_NONE;
+	struct err e = { 0 };
+	int go[2], word = 7;
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		exit(99);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(go[0], &byte, 1) == 1)
+			execl("/bin/sleep", "sleep", "1000", (char *)NULL);
+		_exit(99);
+	}
+	ok(target_open(&t, pid, &e) == 0 &&
+			os_read(&t, (raddr){ (uintptr_t)&word }, &word, sizeof word, &e) == 0,
+		"exec: the memory of a child is read %s", e.msg);
+	if (write(go[1], "", 1) != 1)
+		exit(99);
+	while (os_read(&t, (raddr){ (uintptr_t)&word }, &word, sizeof word, &e) == 0)
+		usleep(1000);
+	ok(e.kind == ERR_GONE && strstr(e.msg, "has executed another program"),
+		"exec: then it says why not: %s", e.msg);
+	ok(target_is_alive(&t), "exec: it lives");
+	end(pid);
+	e = (struct err){ 0 };
+	ok(os_read(&t, (raddr){ (uintptr_t)&word }, &word, sizeof word, &e) < 0 && e.code == ESRCH,
+		"exec: and later it has ended: %s", e.msg);
+	target_release(&t);
+	close(go[0]);
+	close(go[1]);
+}
+
+/* T lives, and memdiag cannot open files. */
+static void
+test_no_descriptors(const struct target *t)
+{
+	struct rlimit was, none;
+	struct os_status s;
+	struct err e = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &was);
+	none = was;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_NOFILE, &none);
+	ok(os_status(t, 0, &s, &e) < 0 && e.code == EMFILE, "its status cannot be read: %s", e.msg);
+	ok(target_is_alive(t), "that is not taken for its end");
+	setrlimit(RLIMIT_NOFILE, &was);
 }
 
 int
@@ -51,12 +112,15 @@ main(void)
 	struct text text = { 0 };
 	struct os_status s;
 	struct err e = { 0 };
-	pid_t pid = fork();
+	pid_t pid;
 
+	test_exec();
+	pid = fork();
 	if (pid == 0)
 		wait_for_ever();
 	ok(target_open(&t, pid, &e) == 0, "a child is held %s", e.msg);
 	ok(target_is_alive(&t), "it lives");
+	test_no_descriptors(&t);
 	end(pid);
 	ok(!target_is_alive(&t), "it has ended");
 	if (fork_as(pid) != pid) {

@@ -8,15 +8,16 @@
 #include <unistd.h>
 
 #include "os/os.h"
+#include "os/threads.h"
 #include "tap.h"
 
 #define NR_THREADS 1100
 
 static pthread_barrier_t begin, end;
-static pid_t told[NR_THREADS];
+static pid_t reported[NR_THREADS];
 
 static void *
-tell(void *arg)
+report_tid(void *arg)
 {
 	*(pid_t *)arg = gettid();
 	pthread_barrier_wait(&begin);
@@ -44,7 +45,7 @@ test_list(const struct target *t)
 
 	ok(os_threads(t, SIZE_MAX, &tids, &nr, &e) == 0, "threads are listed %s", e.msg);
 	for (size_t i = 0; i < NR_THREADS; i++)
-		nr_listed += is_listed(told[i], tids, nr);
+		nr_listed += is_listed(reported[i], tids, nr);
 	is_u64(nr_listed, NR_THREADS, "every thread is, and once");
 	ok(is_listed(getpid(), tids, nr), "and the main one");
 	ok(os_threads(t, 7, &first, &nr_first, &e) == 0, "some are listed %s", e.msg);
@@ -66,7 +67,7 @@ main(void)
 	pthread_barrier_init(&begin, NULL, NR_THREADS + 1);
 	pthread_barrier_init(&end, NULL, NR_THREADS + 1);
 	for (size_t i = 0; i < NR_THREADS; i++)
-		if (pthread_create(&thread[i], NULL, tell, &told[i]) != 0)
+		if (pthread_create(&thread[i], NULL, report_tid, &reported[i]) != 0)
 			abort();
 	pthread_barrier_wait(&begin);
 	if (ok(target_open(&t, getpid(), &e) == 0, "a process with many threads %s", e.msg))

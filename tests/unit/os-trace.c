@@ -1,7 +1,7 @@
 /*
- * Stops are told by SIGCHLD, also to a program that was started with it ignored, as nohup and some
- * shells leave it: the kernel would not send it then (kernel/signal.c, do_notify_parent_cldstop), and
- * each stop would be noticed only when a wait is over.
+ * Stops are reported by SIGCHLD, also to a program that was started with it ignored, as nohup and
+ * some shells leave it: the kernel would not send it then (kernel/signal.c,
+ * do_notify_parent_cldstop), and each stop would be noticed only when a wait is over.
  */
 #include <config.h>
 
@@ -9,12 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/os.h"
+#include "os/ptrace.h"
 #include "tap.h"
 
 struct work {
 	struct target t;
-	bool is_stopped, is_told;
+	bool is_stopped, is_reported;
 	struct err e;
 };
 
@@ -24,7 +26,7 @@ stop_child(void *arg)
 {
 	struct work *w = arg;
 	struct os_status status = { 0 };
-	struct os_stop stop;
+	struct os_stop stop = { 0 };
 	sigset_t pending;
 
 	if (os_seize(&w->t, w->t.pid, &w->e) != 0 || os_interrupt(w->t.pid, &w->e) < 0)
@@ -33,7 +35,7 @@ stop_child(void *arg)
 		if (os_status(&w->t, w->t.pid, &status, &w->e) < 0)
 			return;
 	sigpending(&pending);
-	w->is_told = sigismember(&pending, SIGCHLD);
+	w->is_reported = sigismember(&pending, SIGCHLD);
 	w->is_stopped = os_wait(w->t.pid, os_now_ns() + 1000000000, &stop, &w->e) == 0 &&
 		stop.kind == OS_STOP_EVENT;
 	os_detach(w->t.pid, 0, &w->e);
@@ -54,7 +56,7 @@ test_disposition(void (*disposition)(int), const char *name)
 	if (ok(target_open(&w.t, pid, &e) == 0 && os_trace(stop_child, &w, &e) == 0,
 		    "%s: a child is traced %s", name, e.msg)) {
 		ok(w.is_stopped, "%s: it stops %s", name, w.e.msg);
-		ok(w.is_told, "%s: and that is told", name);
+		ok(w.is_reported, "%s: and that is reported", name);
 	}
 	target_release(&w.t);
 	kill(pid, SIGKILL);
@@ -64,7 +66,7 @@ test_disposition(void (*disposition)(int), const char *name)
 int
 main(void)
 {
-	alarm(60);
+	alarm(300);
 	test_disposition(SIG_DFL, "SIGCHLD as usual");
 	test_disposition(SIG_IGN, "SIGCHLD ignored");
 	return tap_end();

@@ -10,13 +10,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/threads.h"
 #include "stack/stack.h"
 #include "tap.h"
 
 static int ready_fd;
 
-static void __attribute__((noinline))
-wait_here(void)
+static void __attribute__((noinline)) wait_here(void)
 {
 	if (write(ready_fd, "r", 1) != 1)
 		_exit(1);
@@ -25,8 +29,8 @@ wait_here(void)
 }
 
 /*
- * Calls that are not the last thing a function does, so that each keeps its frame; through pointers,
- * so that no compiler calls a copy; small, with any sanitizer.
+ * Calls that are not the last thing a function does, so that each keeps its frame; through
+ * pointers, so that no compiler calls a copy; small, with any sanitizer.
  */
 #define PLAIN __attribute__((no_sanitize("address", "undefined")))
 
@@ -74,7 +78,8 @@ by_call(void)
 void call_naked(void (*fn)(void));
 #if defined __x86_64__
 __asm__(".text\n.globl call_naked\n.type call_naked,@function\ncall_naked:\n"
-	"	sub $8,%rsp\n	call *%rdi\n	add $8,%rsp\n	ret\n.size call_naked,.-call_naked\n");
+	"	sub $8,%rsp\n	call *%rdi\n	add $8,%rsp\n	ret\n.size "
+	"call_naked,.-call_naked\n");
 #elif defined __aarch64__
 __asm__(".text\n.globl call_naked\n.type call_naked,@function\ncall_naked:\n"
 	"	str x30,[sp,#-16]!\n	blr x0\n	ldr x30,[sp],#16\n	ret\n"
@@ -122,7 +127,7 @@ stop_and_walk(pid_t pid, struct stack *ret, struct err *e)
 {
 	static char copy[65536];
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct maps m = { 0 };
+	auto_maps struct regions m = { 0 };
 	auto_objects struct objects o = { 0 };
 	auto_walker struct walker *w = NULL;
 	uint64_t regs[64];
@@ -134,7 +139,7 @@ stop_and_walk(pid_t pid, struct stack *ret, struct err *e)
 	if (target_open(&t, pid, e) < 0 || maps_read(&m, &t, e) < 0 ||
 		objects_find(&o, &m, &t, NULL, e) < 0 || walker_new(&w, &t, &o, e) < 0)
 		return false;
-	do {	/* "ready" is written just before it waits */
+	do { /* "ready" is written just before it waits */
 		if (os_thread_syscall(&t, pid, &s, e) < 0)
 			return false;
 	} while (s.is_running);

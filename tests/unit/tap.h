@@ -9,12 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 static int tap_nr, tap_failed;
 
-static inline bool __attribute__((format(printf, 2, 3)))
-ok(bool is_ok, const char *fmt, ...)
+static inline bool __attribute__((format(printf, 2, 3))) ok(bool is_ok, const char *fmt, ...)
 {
 	char name[512];
 	__builtin_va_list ap;
@@ -67,6 +68,27 @@ skip_if_sanitized(const char *what)
 	(void)what;
 	return false;
 #endif
+}
+
+/*
+ * SIGPROF ends this program after so many SECONDS of processor time (0: never), which a busy
+ * machine does not make longer.
+ */
+static inline void
+limit_cpu(int seconds)
+{
+	const struct itimerval limit = { .it_value = { .tv_sec = seconds } };
+
+	setitimer(ITIMER_PROF, &limit, NULL);
+}
+
+/* The share of NR repetitions to make; tests/live/lib.sh has the same in some(). */
+static inline int
+tap_share(int nr)
+{
+	const char *percent = getenv("MEMDIAG_TEST_SHARE");
+
+	return percent ? (nr * atoi(percent) + 99) / 100 : nr;
 }
 
 static inline int

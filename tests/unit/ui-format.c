@@ -62,10 +62,12 @@ print_table(struct ui_output *o)
 
 	ok(t && ui_table_column(t, "SIZE", true, &e) == 0 &&
 			ui_table_column(t, "NAME", false, &e) == 0 && ui_table_row(t, &e) == 0 &&
-			ui_table_cell(t, "7", &e) == 0 && ui_table_cell(t, "a\033[31m\nb", &e) == 0 &&
-			ui_table_row(t, &e) == 0 && ui_table_cell(t, "12345", &e) == 0 &&
+			ui_table_cell(t, "7", &e) == 0 &&
+			ui_table_cell(t, "a\033[31m\nb", &e) == 0 && ui_table_row(t, &e) == 0 &&
+			ui_table_cell(t, "12345", &e) == 0 &&
 			ui_table_cell(t, "a name that is longer than the terminal", &e) == 0 &&
-			ui_table_print(t, &e) == 0, "a table is printed");
+			ui_table_print(t, &e) == 0,
+		"a table is printed");
 }
 
 static void
@@ -75,12 +77,14 @@ test_table(void)
 
 	print_table(&o);
 	fclose(o.f);
-	is_str(memory, " SIZE  NAME\n    7  a\\033[31m\\012b\n"
+	is_str(memory,
+		" SIZE  NAME\n    7  a\\033[31m\\012b\n"
 		"12345  a name that is longer than the terminal\n",
 		"numbers to the right, strange bytes shown, nothing cut");
 	free(memory);
-	o = (struct ui_output){ .f = open_memstream(&memory, &memory_size), .is_terminal = true,
-		.columns = 20 };
+	o = (struct ui_output){
+		.f = open_memstream(&memory, &memory_size), .is_terminal = true, .columns = 20
+	};
 	print_table(&o);
 	fclose(o.f);
 	ok(strstr(memory, "12345  a name that i") && !strstr(memory, "terminal"),
@@ -99,6 +103,9 @@ test_json(void)
 	json_object_set_new(data, "z_bytes", ui_json_number(INT64_MAX - 1));
 	json_object_set_new(data, "a", ui_json_address((raddr){ UINT64_MAX }));
 	json_object_set_new(data, "name", ui_json_string("x\033\377\"y"));
+	json_object_set_new(data, "byte", ui_json_string("\377"));
+	json_object_set_new(data, "escape", ui_json_string("\\377"));
+	json_object_set_new(data, "text", ui_json_text("\\377"));
 	ui_json_warn(document, false, "only a %s", "note\n");
 	ok(json_is_false(json_object_get(document, "partial")), "a warning alone is not partial");
 	ui_json_warn(document, true, "half");
@@ -111,13 +118,20 @@ test_json(void)
 	is_str(json_string_value(json_object_get(back, "memdiag")), PACKAGE_VERSION, "version");
 	ok(json_is_null(json_object_get(back, "target")), "no target is null");
 	ok(json_is_true(json_object_get(back, "partial")) &&
-			json_array_size(json_object_get(back, "warnings")) == 2, "partial, two warnings");
+			json_array_size(json_object_get(back, "warnings")) == 2,
+		"partial, two warnings");
 	data = json_object_get(back, "data");
 	is_u64((uint64_t)json_integer_value(json_object_get(data, "z_bytes")), INT64_MAX - 1,
 		"a large size is exact");
 	is_str(json_string_value(json_object_get(data, "a")), "0xffffffffffffffff", "an address");
 	is_str(json_string_value(json_object_get(data, "name")), "x\\033\\377\"y",
 		"a stranger's bytes");
+	is_str(json_string_value(json_object_get(data, "byte")), "\\377",
+		"a byte that is no character");
+	is_str(json_string_value(json_object_get(data, "escape")), "\\\\377",
+		"differs from a name that looks like its escape");
+	is_str(json_string_value(json_object_get(data, "text")), "\\377",
+		"text is not escaped again");
 	ok(strstr(memory, "z_bytes") < strstr(memory, "\"a\""), "members keep their order");
 	json_decref(back);
 	free(memory);

@@ -67,7 +67,8 @@ helps(const char *arg)
 	char *argv[] = { name, copy, NULL };
 
 	ok(parse_in_child(argv, 2) == 0 && strstr(said, "--pid=PID") &&
-			strstr(said, "Examples: none."), "%s prints the help and exits 0", arg);
+			strstr(said, "Examples: none."),
+		"%s prints the help and exits 0", arg);
 	ok(!strstr(said, "Mandatory or optional arguments"), "without argp's note on arguments");
 	free(copy);
 }
@@ -81,10 +82,46 @@ test_good(void)
 	struct ui_options o = { 0 };
 
 	ui_parse(&plain, 8, argv, &o);
-	is_u64((uint64_t)o.pid, 4711, "a bare number is the PID, and may be said twice");
+	is_u64(o.asked.nr, 1, "the PID may be said twice");
+	is_u64((uint64_t)o.asked.v[0].pid, 4711, "a bare number is a PID");
+	free(o.asked.v);
 	ok(o.json && o.force && o.bytes && o.quiet && o.verbose == 2, "flags");
 	is_str(o.output, "x", "-o");
 	is_u64(o.timeout_ns, 1500000000, "--timeout");
+}
+
+static void
+test_names(void)
+{
+	char a0[] = "memdiag test", a1[] = "7zip", a2[] = "-p7,8", a3[] = "-p", a4[] = "a,b",
+	     a5[] = "8", a6[] = "7zip";
+	char *argv[] = { a0, a1, a2, a3, a4, a5, a6, NULL };
+	struct ui_options o = { .takes_several = true };
+
+	ui_parse(&plain, 7, argv, &o);
+	is_u64(o.asked.nr, 4, "processes are each kept once");
+	/* argp takes options first. */
+	ok(o.asked.nr == 4 && o.asked.v[0].pid == 7 && o.asked.v[1].pid == 8 && !o.asked.v[2].pid &&
+			strcmp(o.asked.v[2].name, "a,b") == 0 &&
+			strcmp(o.asked.v[3].name, "7zip") == 0,
+		"numbers are PIDs, all else is a name");
+	free(o.asked.v);
+}
+
+static void
+test_find(void)
+{
+	struct ui_options o = { 0 };
+	struct err e = { 0 };
+
+	ok(ui_find_process(&o, &e) == 0 && o.pid == 0, "nobody was asked for: nobody is found");
+	o.asked.v = calloc(1, sizeof *o.asked.v);
+	o.asked.nr = o.asked.room = 1;
+	o.asked.v[0].name = "ui-options";
+	ok(ui_find_process(&o, &e) < 0 && e.kind == ERR_GONE &&
+			strstr(e.msg, "called 'ui-options'"),
+		"a program does not find itself by its name");
+	ok(!o.asked.v, "and keeps nothing");
 }
 
 static void
@@ -96,6 +133,7 @@ test_numbers(void)
 	ok(ui_parse_size("0", &n) && n == 0, "0");
 	ok(ui_parse_size("1.5GiB", &n) && n == UINT64_C(3) << 29, "1.5GiB");
 	ok(ui_parse_size("2t", &n) && n == UINT64_C(2) << 40, "2t");
+	ok(ui_parse_size("64MB", &n) && n == 64 << 20, "64MB is 64M");
 	n = 7;
 	ok(!ui_parse_size("", &n) && !ui_parse_size("-1", &n) && !ui_parse_size("1Q", &n) &&
 			!ui_parse_size("0X10", &n) && !ui_parse_size("inf", &n) &&
@@ -106,6 +144,7 @@ test_numbers(void)
 	ok(ui_parse_duration("250ms", &n) && n == 250000000, "250ms");
 	ok(ui_parse_duration("3", &n) && n == UINT64_C(3000000000), "seconds if no unit");
 	ok(ui_parse_duration("2m", &n) && n == UINT64_C(120000000000), "2m is minutes");
+	ok(ui_parse_duration("1h", &n) && n == UINT64_C(3600000000000), "1h is an hour");
 	ok(!ui_parse_duration("5K", &n), "5K is no duration");
 }
 
@@ -119,6 +158,7 @@ main(void)
 
 	ui_parse(&plain, 2, argv, &o);
 	is_u64(o.timeout_ns, UINT64_C(30000000000), "30 s if nothing is said");
+	free(o.asked.v);
 	test_good();
 	refused(NULL, "which process?");
 	refused("--pid=0", "'0' is not a process id");
@@ -127,21 +167,26 @@ main(void)
 	refused("9999999999", "'9999999999' is not a process id");
 	refused("4194305", "'4194305' is not a process id");
 	refused("99999999999999999999999", "is not a process id");
-	refused("abc", "'abc' is not a process id");
-	refused("12x", "'12x' is not a process id");
+	refused("1,", "'1,' is not a process id");
+	refused("1,,2", "'1,,2' is not a process id");
+	refused("1,2", "two processes: one at a time");
 	refused(" 12", "is not a process id");
 	refused("+12", "is not a process id");
 	refused("--pid=", "'' is not a process id");
-	refused("\033[31m\n", "'\\033[31m\\012' is not a process id");
+	refused("--timeout=\033[31m\n", "'\\033[31m\\012' is not a duration");
 	refused("--timeout=soon", "'soon' is not a duration");
-	refused("--timeout=0", "'0' is not a duration");
+	refused("--timeout=0", "'0' is no time at all");
 	refused("--frobnicate", "unrecognized option");
 	two[2] = strdup("2");
 	ok(parse_in_child(two, 3) == UI_USAGE && strstr(said, "one at a time"),
 		"two process ids are refused");
+	ok(strstr(said, "maps, info, heap, trim and status take several"),
+		"and the commands that take them are named");
 	free(two[2]);
 	helps("--help");
 	helps("-h");
+	test_names();
+	test_find();
 	test_numbers();
 	return tap_end();
 }

@@ -78,7 +78,8 @@ test_file(void)
 	is_str(content(path), "two", "with the new words");
 	snprintf(link, sizeof link, "%s/link", dir);
 	ok(symlink(path, link) == 0 && write_to(link, true, "three", &e) == 0 &&
-			lstat(link, &st) == 0 && S_ISLNK(st.st_mode), "a symbolic link stays one");
+			lstat(link, &st) == 0 && S_ISLNK(st.st_mode),
+		"a symbolic link stays one");
 	is_str(content(path), "three", "and what it points to is written");
 	unlink(link);
 	opt.force = true;

@@ -1,4 +1,4 @@
-/* Facts from heaps that were read, from a glance with malloc's own account, and from mappings. */
+/* Facts from heaps that were read, without chunks, with malloc's own account, and from mappings. */
 #include <config.h>
 
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "heap/heap.h"
+#include "heap/malloc-info.h"
 #include "maps/maps.h"
 #include "os/os.h"
 #include "tap.h"
@@ -45,8 +46,11 @@ add_leaf(struct space *s, enum leaf_kind kind, uint64_t size, uint64_t rss)
 	struct leaf *leaf = array_add(&s->leaves);
 	uint64_t start = s->leaves.nr << 40;
 
-	*leaf = (struct leaf){ .start = { start }, .end = { start + size },
-		.kind = (uint8_t)kind, .rss_bytes = rss, .arena = -1 };
+	*leaf = (struct leaf){ .start = { start },
+		.end = { start + size },
+		.kind = (uint8_t)kind,
+		.rss_bytes = rss,
+		.arena = -1 };
 	s->after.vm_rss_bytes += rss;
 }
 
@@ -109,8 +113,8 @@ test_heap(void)
 static void
 add_segment(struct heap_arena *a, uint64_t at, uint64_t bytes, uint64_t below)
 {
-	*array_add(&a->segment) = (struct heap_segment){
-		.last_in_use = { { at }, bytes }, .below_bytes = below };
+	*array_add(&a->segment) =
+		(struct heap_segment){ .last_in_use = { { at }, bytes }, .below_bytes = below };
 }
 
 static void
@@ -161,7 +165,8 @@ test_space(void)
 {
 	struct heap h = { .layout.params.mmapped = 30 * MIB };
 	struct heap_arena *a = add_arena(&h);
-	struct space s = { 0 };
+	const struct process none = { .maps.nr = 0 };
+	struct space s = { .process = &none };
 	struct verdict_facts f;
 
 	add_leaf(&s, LEAF_MAIN_HEAP, 100 * MIB, 90 * MIB);
@@ -183,12 +188,30 @@ test_space(void)
 	is_u64(f.locked_bytes, 11 * MIB, "locked");
 	verdict_facts_release(&f);
 
+	h.layout = (struct malloc_layout){
+		.first = 43, .word_bytes = 8, .params = { .nr_mmaps = 1, .mmapped = 20 * MIB + 320 }
+	};
+	verdict_facts_gather(&f, &target, &s, &h);
+	is_u64(f.mmap_bytes, 15 * MIB, "large blocks without what glibc 2.43 counts too much");
+	is_u64(f.other_anon_rss_bytes, 40 * MIB, "which is not taken from others' memory");
+	verdict_facts_release(&f);
+	h.layout = (struct malloc_layout){ .params.mmapped = 30 * MIB };
+
+	/* malloc took 60 of brk's 90 MiB: the rest is the program's. */
+	a->system_bytes = 60 * MIB;
+	verdict_facts_gather(&f, &target, &s, &h);
+	is_u64(f.arena_resident_bytes, 60 * MIB, "arenas have no more than malloc took");
+	is_u64(f.sbrk_bytes, 30 * MIB, "the rest of brk is the program's");
+	is_u64(f.other_anon_rss_bytes, 60 * MIB, "and others' memory");
+	verdict_facts_release(&f);
+
 	a->is_contiguous = false;
 	a->resident_bytes = 110 * MIB;
 	a->system_bytes = 105 * MIB;
 	verdict_facts_gather(&f, &target, &s, &h);
 	ok(f.is_main_in_pieces, "the main arena in pieces");
-	is_u64(f.arena_resident_bytes, 105 * MIB, "has more than brk's, but no more than all of it");
+	is_u64(f.arena_resident_bytes, 105 * MIB,
+		"has more than brk's, but no more than all of it");
 	is_u64(f.other_anon_rss_bytes, 15 * MIB, "and that is not others' memory");
 	verdict_facts_release(&f);
 
@@ -199,6 +222,47 @@ test_space(void)
 	verdict_facts_release(&f);
 	free(s.leaves.v);
 	heap_free(&h);
+}
+
+/* Memory that is neither malloc's nor plain anonymous memory. */
+static void
+test_kinds(void)
+{
+	struct heap h = { 0 };
+	const struct process none = { .maps.nr = 0 };
+	struct space s = { .process = &none };
+	struct verdict_facts f;
+
+	add_leaf(&s, LEAF_RESERVE, 300 * MIB, 100 * MIB);
+	add_leaf(&s, LEAF_JAVA_HEAP, 50 * MIB, 40 * MIB);
+	add_leaf(&s, LEAF_SHM_SYSV, 9 * MIB, 3 * MIB);
+	add_leaf(&s, LEAF_SHM_MEMFD, 9 * MIB, 5 * MIB);
+	add_leaf(&s, LEAF_SHM_ANON, 9 * MIB, 7 * MIB);
+	add_leaf(&s, LEAF_FILE_PRIVATE, 90 * MIB, 60 * MIB);
+	add_leaf(&s, LEAF_FILE_SHARED, 90 * MIB, 20 * MIB);
+	add_leaf(&s, LEAF_EXE_BSS, 90 * MIB, 30 * MIB);
+	add_leaf(&s, LEAF_EXE_TEXT, 9 * MIB, 9 * MIB);
+	for (size_t i = 0; i < s.leaves.nr; i++)
+		s.leaves.v[i].huge_bytes = 2 * MIB;
+	/* All that has no file, and 45 MiB of the private file. */
+	s.after.rss_anon_bytes = (100 + 40 + 30 + 45) * MIB;
+	s.after.vm_pte_bytes = 4 * MIB;
+	verdict_facts_gather(&f, &target, &s, &h);
+	is_u64(f.reserve_bytes, 200 * MIB, "what is resident is no mere address space");
+	is_u64(f.forbidden_bytes, 100 * MIB, "though nobody may access it");
+	is_u64(f.other_anon_rss_bytes, 140 * MIB, "it is memory like the other");
+	is_u64(f.java_bytes, 40 * MIB, "of which Java's");
+	is_u64(f.sysv_bytes, 3 * MIB, "System V");
+	is_u64(f.memfd_bytes, 5 * MIB, "memfd");
+	is_u64(f.other_shm_bytes, 7 * MIB, "other shared memory");
+	is_u64(f.file_bytes, 80 * MIB, "files");
+	is_u64(f.changed_file_bytes, 45 * MIB, "of which changed copies");
+	is_u64(f.static_bytes, 30 * MIB, "static variables");
+	is_u64(f.page_table_bytes, 4 * MIB, "page tables");
+	is_u64(f.huge_bytes, 12 * MIB, "huge pages, but for those of files and code");
+	is_u64(f.java_huge_bytes, 2 * MIB, "of which Java's");
+	verdict_facts_release(&f);
+	free(s.leaves.v);
 }
 
 static void
@@ -213,42 +277,54 @@ test_account(void)
 	struct heap h = { 0 };
 	struct heap_arena *a = add_arena(&h);
 	struct verdict_facts f = { 0 };
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t large = 18 * MIB - 2 * (page_bytes - 1) - 48;
 
-	if (sysconf(_SC_PAGESIZE) != 4096)
+	if (page_bytes != 4096)
 		sizes[0].to_bytes = sizes[1].to_bytes = 1024;
 	account.size.v = sizes;
 	account.size.nr = 3;
-	/* 40 MiB in use and 90 resident: 50 are free and resident at least. */
-	verdict_facts_add_account(&f, &account, NULL, 90 * MIB);
+	/*
+	 * 2 MiB are not resident, and may be of any free chunk; of each large one less than two
+	 * pages stay.
+	 */
+	verdict_facts_add_account(&f, &account, NULL, 98 * MIB);
 	ok(f.is_bound, "an account has bounds");
 	is_u64(f.free_bytes, 60 * MIB, "free");
-	is_u64(f.stranded_bytes, 3 * MIB, "in chunks that hold no page");
-	is_u64(f.trimmable_bytes, 47 * MIB, "the rest can be trimmed");
-	is_u64(f.large_bytes, 20 * MIB, "of it large");
+	is_u64(f.stranded_bytes, MIB, "in chunks that hold no page");
+	is_u64(f.trimmable_bytes, large, "whole pages of large ones can be trimmed");
+	is_u64(f.large_bytes, large, "of it large");
 	is_u64(f.orphan_bytes, 0, "of an arena that is not known");
 	is_u64(f.returned_bytes, 0, "and nothing surely given back");
 	verdict_facts_add_account(&f, &account, NULL, 10 * MIB);
-	is_u64(f.trimmable_bytes, 47 * MIB, "another has nothing that is surely resident");
+	is_u64(f.trimmable_bytes, large, "another has nothing that is surely resident");
 	is_u64(f.returned_bytes, 50 * MIB, "but what cannot be");
 
 	f = (struct verdict_facts){ 0 };
 	a->is_main = false;
 	a->attached = 0;
 	a->page_bytes[HEAP_PAGE_TOP] = 30 * MIB;
-	verdict_facts_add_account(&f, &account, a, 90 * MIB);
-	is_u64(f.trimmable_bytes, 17 * MIB, "the top of a thread arena is none of it");
-	is_u64(f.orphan_bytes, 17 * MIB, "in an arena without a thread");
-	is_u64(f.large_bytes, 17 * MIB, "large no more than that");
+	verdict_facts_add_account(&f, &account, a, 98 * MIB);
+	is_u64(f.trimmable_bytes, large, "the top of a thread arena does not count");
+	is_u64(f.orphan_bytes, large, "in an arena without a thread");
+
+	f = (struct verdict_facts){ 0 };
+	a->is_main = a->is_contiguous = true;
+	a->top.bytes = 16 * MIB;
+	verdict_facts_add_account(&f, &account, a, 98 * MIB);
+	is_u64(f.trimmable_bytes, large + 16 * MIB - 2 * page_bytes,
+		"that of the main arena goes back");
 	heap_free(&h);
 }
 
 int
 main(void)
 {
-	alarm(20);
+	alarm(300);
 	test_heap();
 	test_chunks();
 	test_space();
+	test_kinds();
 	test_account();
 	return tap_end();
 }

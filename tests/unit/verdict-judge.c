@@ -88,7 +88,8 @@ test_retained(void)
 	struct verdict_facts f = retaining(40 * MIB);
 
 	only(&f, "retained", "warning", 40 * MIB, "40.0 MiB, 20 % of RSS");
-	is_str(verdicts[0].action[0], "memdiag trim -n -p 4711", "the next command is ready to run");
+	is_str(verdicts[0].action[0], "memdiag trim -n -p 4711",
+		"the next command is ready to run");
 	is_str(verdicts[0].action[1], "memdiag trim -p 4711", "and so is the one after it");
 	f.is_core = true;
 	only(&f, "retained", "warning", 40 * MIB, "20 % of what its arenas have");
@@ -147,7 +148,8 @@ test_why_retained(void)
 	only(&f, "pinned", "warning", 35 * MIB, "free below a chunk");
 	f = healthy;
 	f.mlocked_bytes = 20 * MIB;
-	only(&f, "locked", "warning", 20 * MIB, "20.0 MiB, 10 % of RSS, is free inside malloc and locked");
+	only(&f, "locked", "warning", 20 * MIB,
+		"20.0 MiB, 10 % of RSS, is free inside malloc and locked");
 	f.trimmable_bytes = 50 * MIB;
 	only(&f, "retained", "warning", 50 * MIB, "free inside malloc");
 
@@ -181,7 +183,7 @@ test_arenas(void)
 	only(&f, "retained", "warning", 210 * MIB, "free inside malloc");
 }
 
-/* What is free and does not go back. */
+/* Free memory that does not go back. */
 static void
 test_kept(void)
 {
@@ -189,8 +191,13 @@ test_kept(void)
 
 	f.top_bytes = 20 * MIB;
 	f.trim_threshold = 60 * MIB;
+	f.has_trim_of_tops = true;
 	only(&f, "tops-stuck", "warning", 20 * MIB, "free() only above 60.0 MiB");
 	is_str(verdicts[0].action[0], "memdiag trim --tops -p 4711", "there is a way");
+	f.has_trim_of_tops = false;
+	only(&f, "tops-stuck", "warning", 20 * MIB, "free() only above 60.0 MiB");
+	is_str(verdicts[0].action[0], "start it with MALLOC_TRIM_THRESHOLD_=131072",
+		"and none where its libc cannot do it");
 	f.rss_bytes = GIB;
 	none(&f, "5 % is wanted");
 
@@ -207,10 +214,12 @@ test_kept(void)
 	f.cached_bytes = 24 * MIB;
 	f.nr_caches = 100;
 	only(&f, "cache-retained", "warning", 24 * MIB, "caches of 100 threads");
+	f.is_bound = true;
+	only(&f, "cache-retained", "warning", 24 * MIB, "About 24.0 MiB, 12 % of RSS");
 
 	f = healthy;
 	f.returned_bytes = 110 * MIB;
-	only(&f, "returned", "info", 110 * MIB, "takes no memory");
+	only(&f, "returned", "info", 110 * MIB, "or never used");
 	is_str(verdicts[0].action[0], "", "nothing is to be done");
 }
 
@@ -260,6 +269,85 @@ test_large(void)
 	f.rss_bytes = GIB;
 	f.other_anon_rss_bytes = 700 * MIB;
 	only(&f, "other-allocator", "info", 700 * MIB, "mapped by the program itself");
+	f.forbidden_bytes = 600 * MIB;
+	only(&f, "other-allocator", "info", 700 * MIB,
+		"600.0 MiB is resident and may not be accessed");
+	f.forbidden_bytes = 0;
+	f.sbrk_bytes = 400 * MIB;
+	only(&f, "other-allocator", "info", 700 * MIB, "by sbrk()");
+	f.java_bytes = 500 * MIB;
+	only(&f, "other-allocator", "info", 700 * MIB, "the heap of Java");
+	is_str(verdicts[0].action[1],
+		"jcmd 4711 GC.heap_info shows how much of it is in use; -Xmx bounds it",
+		"with Java's own");
+}
+
+/* Memory that is neither malloc's nor mapped without a file, and what RSS does not count. */
+static void
+test_other_memory(void)
+{
+	struct verdict_facts f = healthy;
+
+	f.memfd_bytes = 80 * MIB;
+	f.sysv_bytes = 30 * MIB;
+	only(&f, "shared-memory", "info", 110 * MIB,
+		"System V 30.0 MiB, memfd 80.0 MiB, other 0 B");
+	f.sysv_bytes = 10 * MIB;
+	none(&f, "half of RSS is wanted");
+
+	f = healthy;
+	f.file_bytes = 120 * MIB;
+	only(&f, "mapped-files", "info", 120 * MIB, "The kernel drops them");
+	f.changed_file_bytes = 110 * MIB;
+	only(&f, "changed-files", "info", 110 * MIB, "until they are unmapped");
+
+	f = healthy;
+	f.static_bytes = 150 * MIB;
+	only(&f, "static-data", "info", 150 * MIB, "75 % of RSS, is static variables");
+
+	f = healthy;
+	f.page_table_bytes = 90 * MIB;
+	only(&f, "page-tables", "warning", 90 * MIB, "take 90.0 MiB, which RSS (200.0 MiB)");
+	f.page_table_bytes = 40 * MIB;
+	none(&f, "64 MiB is wanted");
+
+	f = healthy;
+	f.nr_children = 12;
+	f.children_rss_bytes = 900 * MIB;
+	f.largest_child = 4720;
+	only(&f, "children", "info", 900 * MIB, "900.0 MiB more is the RSS of 12 processes");
+	is_str(verdicts[0].action[0], "memdiag info -p 4720", "where to look next");
+	f.children_rss_bytes = 220 * MIB;
+	none(&f, "children that are as large as it");
+}
+
+/* NEXT names the setting by which the program asks for huge pages; the machine's is for all. */
+static void
+test_huge_pages(void)
+{
+	struct verdict_facts f = healthy;
+	char env[] = "A=1\0GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
+
+	f.huge_bytes = 150 * MIB;
+	f.thp = VERDICT_THP_ALWAYS;
+	only(&f, "thp", "info", 150 * MIB, "75 % of RSS");
+	ok(strstr(verdicts[0].action[0], "PR_SET_THP_DISABLE"), "for this program alone");
+	ok(strstr(verdicts[0].action[1], "echo madvise"), "and for all");
+	f.thp = VERDICT_THP_MADVISE;
+	only(&f, "thp", "info", 150 * MIB, "75 % of RSS");
+	ok(strstr(verdicts[0].action[0], "MADV_HUGEPAGE"), "where only those have them that ask");
+	is_str(verdicts[0].action[1], "", "the setting is not to be changed to what it is");
+	f.java_huge_bytes = 100 * MIB;
+	verdict_judge(&f, verdicts);
+	is_str(verdicts[0].action[0], "start java with -XX:-UseTransparentHugePages",
+		"Java's heap");
+	f.java_huge_bytes = 0;
+	f.heap_huge_bytes = 140 * MIB;
+	f.environment.v = env;
+	f.environment.len = sizeof env;
+	verdict_judge(&f, verdicts);
+	is_str(verdicts[0].action[0], "start it without glibc.malloc.hugetlb=1 in GLIBC_TUNABLES",
+		"malloc's own setting");
 }
 
 static void
@@ -269,7 +357,7 @@ test_address_space(void)
 
 	f.virt_bytes = 10 * GIB;
 	f.reserve_bytes = 9 * GIB;
-	only(&f, "virt-only", "info", 9 * GIB, "takes no memory");
+	only(&f, "virt-only", "info", 9 * GIB, "address space without memory");
 	f = healthy;
 	f.stack_rss_bytes = 70 * MIB;
 	only(&f, "thread-stacks", "warning", 70 * MIB, "10 thread stacks take");
@@ -277,9 +365,6 @@ test_address_space(void)
 	f.virt_bytes = 13 * GIB;
 	f.stack_virt_bytes = 12 * GIB;
 	only(&f, "thread-stacks", "info", 12 * GIB, "12.0 GiB of VIRT");
-	f = healthy;
-	f.huge_bytes = 150 * MIB;
-	only(&f, "thp", "info", 150 * MIB, "75 % of RSS");
 	f = healthy;
 	f.unaccounted_bytes = 30 * MIB;
 	only(&f, "unaccounted", "warning", 30 * MIB, "15 % of RSS");
@@ -295,7 +380,7 @@ static void
 set_environment(struct verdict_facts *f, const char *env, size_t len)
 {
 	*f = healthy;
-	f->environment.v = (char *)env;	/* nobody writes to it, or frees it */
+	f->environment.v = (char *)env; /* nobody writes to it, or frees it */
 	f->environment.len = len;
 }
 #define ENVIRONMENT(f, s) set_environment((f), (s), sizeof(s) - 1)
@@ -306,8 +391,9 @@ test_environment(void)
 	static const char *const id = "env-not-effective";
 	struct verdict_facts f;
 
-	ENVIRONMENT(&f, "HOME=/\0MALLOC_ARENA_MAX=3\0GLIBC_TUNABLES=glibc.malloc.tcache_count=0:"
-			"glibc.rtld.nns=4\0X=MALLOC_Y");
+	ENVIRONMENT(&f,
+		"HOME=/\0MALLOC_ARENA_MAX=3\0GLIBC_TUNABLES=glibc.malloc.tcache_count=0:"
+		"glibc.rtld.nns=4\0X=MALLOC_Y");
 	none(&f, "settings that work");
 	ENVIRONMENT(&f, "A=b\0MALLOC_ARENA_MAX=2\0");
 	only(&f, id, "warning", 0, "MALLOC_ARENA_MAX=2, yet there are 3 arenas");
@@ -372,18 +458,23 @@ test_order(void)
 	f.huge_bytes = GIB;
 	f.cgroup_used_bytes = GIB;
 	f.top_bytes = f.unaccounted_bytes;
-	ok(verdict_judge(&f, verdicts) == 5, "five at once");
+	f.virt_bytes = 10 * GIB;
+	f.reserve_bytes = 9 * GIB;
+	f.other_anon_rss_bytes = 600 * MIB;
+	ok(verdict_judge(&f, verdicts) == 7, "seven at once");
 	is_str(verdicts[0].id, "limit-near", "the critical one first");
-	is_str(verdicts[1].id, "arena-sprawl", "then warnings by bytes");
-	is_str(verdicts[2].id, "tops-stuck", "those of equal weight in their own order");
-	is_str(verdicts[3].id, "unaccounted", "the small warning after the great");
-	is_str(verdicts[4].id, "thp", "notes last, however great");
+	is_str(verdicts[1].id, "arena-sprawl", "then by bytes");
+	is_str(verdicts[2].id, "other-allocator", "whatever the severity");
+	is_str(verdicts[3].id, "tops-stuck", "those of equal weight in their own order");
+	is_str(verdicts[4].id, "unaccounted", "the small one after the great");
+	is_str(verdicts[5].id, "thp", "what is about the same bytes again");
+	is_str(verdicts[6].id, "virt-only", "and addresses last, however many");
 }
 
 int
 main(void)
 {
-	alarm(20);
+	alarm(300);
 	none(&healthy, "a healthy program");
 	none(&(struct verdict_facts){ 0 }, "no facts");
 	test_retained();
@@ -392,6 +483,8 @@ main(void)
 	test_kept();
 	test_swap_and_pools();
 	test_large();
+	test_other_memory();
+	test_huge_pages();
 	test_address_space();
 	test_environment();
 	test_long_environment();

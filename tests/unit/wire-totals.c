@@ -1,5 +1,6 @@
 /*
- * The counters of a process that may have written anything there: which are believed, and what they come to.
+ * The counters of a process that may have written anything there: which are believed, and what they
+ * come to.
  */
 #include <config.h>
 
@@ -18,9 +19,14 @@ static void
 begin(void)
 {
 	memset(&u, 0, sizeof u);
-	u.s = (struct wire_segment){ .magic = WIRE_MAGIC, .version = WIRE_VERSION,
-		.header_bytes = WIRE_HEADER_BYTES, .thread_bytes = sizeof(struct wire_thread),
-		.max_threads = 4, .nr_threads = 4, .taken_bytes = 1000, .taken_peak_bytes = 2000 };
+	u.s = (struct wire_segment){ .magic = WIRE_MAGIC,
+		.version = WIRE_VERSION,
+		.header_bytes = WIRE_HEADER_BYTES,
+		.thread_bytes = sizeof(struct wire_thread),
+		.max_threads = 4,
+		.nr_threads = 4,
+		.taken_bytes = 1000,
+		.taken_peak_bytes = 2000 };
 }
 
 /* Behind the end of a file nothing may be looked at. */
@@ -51,7 +57,8 @@ test_valid(void)
 	ok(wire_is_valid(&u.s, sizeof u), "a segment");
 	ok(!wire_is_valid(&u.s, sizeof u - 1), "one whose threads are cut off");
 	u.s.nr_threads = 3;
-	ok(wire_is_valid(&u.s, sizeof u - sizeof(struct wire_thread)), "places that nobody has need not be there");
+	ok(wire_is_valid(&u.s, sizeof u - sizeof(struct wire_thread)),
+		"places that nobody has need not be there");
 	u.s.nr_threads = 0;
 	ok(!wire_is_valid(&u.s, WIRE_HEADER_BYTES - 1), "one without all of its head");
 	REFUSED(u.s.magic++, "another magic");
@@ -77,13 +84,20 @@ test_sum(void)
 	struct wire_thread *t = wire_threads(&u.s);
 
 	begin();
-	t[1] = (struct wire_thread){ .live_bytes = 500, .peak_bytes = 800, .nr_allocated = 9, .nr_freed = 2 };
-	t[3] = (struct wire_thread){ .live_bytes = -100, .peak_bytes = 50, .nr_allocated = 1, .nr_freed = 3 };
+	t[1] = (struct wire_thread){
+		.live_bytes = 500, .peak_bytes = 800, .nr_allocated = 9, .nr_freed = 2
+	};
+	t[3] = (struct wire_thread){
+		.live_bytes = -100, .peak_bytes = 50, .nr_allocated = 1, .nr_freed = 3
+	};
 	u.s.mapped_bytes = 70;
 	u.s.before_bytes = 10000;
 	u.s.nr_before = 20;
+	u.s.seen_peak_bytes = 820;
+	is_u64(sum().peak_bytes, 10820, "the most that was seen, of all threads together");
+	u.s.seen_peak_bytes = INT64_MAX;
 	is_u64(sum().live_bytes, 10400, "what is live, with what was there before");
-	is_u64(sum().peak_bytes, 10850, "the most, of all threads together");
+	is_u64(sum().peak_bytes, 10850, "not more than the most of each");
 	is_u64(sum().mapped_bytes, 70, "mappings");
 	is_u64(sum().nr_live, 25, "blocks, with those from before");
 	t[1].live_bytes = 5000;

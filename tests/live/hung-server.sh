@@ -1,0 +1,67 @@
+#!/bin/sh
+# A target whose program and libraries lie on a file system whose server does not answer: here one of FUSE
+# whose process is stopped.  Nothing waits for it, and what is read from memory is read.
+. "$top_srcdir/tests/live/lib.sh"
+need jq squashfuse mksquashfs
+[ -w /dev/fuse ] || skip_all 'no /dev/fuse here'
+loader=$(sed -n 's|.* \(/.*/ld-linux[^ ]*\)$|\1|p' /proc/self/maps | head -n 1)
+libc=$(sed -n 's|.* \(/.*/libc\.so\.6\)$|\1|p' /proc/self/maps | head -n 1)
+[ -n "$loader" ] && [ -n "$libc" ] || skip_all 'this shell does not use glibc'
+
+elsewhere=$(mktemp -d "${TMPDIR:-/tmp}/memdiag-hung.XXXXXX")
+mkdir "$elsewhere/files" "$elsewhere/mnt"
+cp "$loader" "$elsewhere/files/ld.so"
+cp "$libc" "$elsewhere/files/libc.so.6"
+cp "$TRACEES/idle" "$elsewhere/files/idle"
+mksquashfs "$elsewhere/files" "$elsewhere/image" -quiet >"$dir/mksquashfs" 2>&1 ||
+	skip_all 'mksquashfs makes no image'
+squashfuse -f "$elsewhere/image" "$elsewhere/mnt" >"$dir/squashfuse" 2>&1 &
+server=$!
+unmount()
+{
+	status=$?
+	kill -CONT "$server" 2>/dev/null
+	for pid in $started; do
+		kill -KILL "$pid" 2>/dev/null
+	done
+	wait 2>/dev/null
+	umount -l "$elsewhere/mnt" 2>/dev/null
+	kill -KILL "$server" 2>/dev/null
+	(exit $status)
+	leave
+}
+until [ -e "$elsewhere/mnt/idle" ]; do
+	lives "$server" || skip_all 'squashfuse does not mount here'
+	sleep 0.01
+done
+# The server ends when it is unmounted, which the end waits for.
+finish_unmounted()
+{
+	umount -l "$elsewhere/mnt" 2>/dev/null
+	finish
+}
+trap unmount EXIT
+
+start_command "$elsewhere/mnt/ld.so" --library-path "$elsewhere/mnt" "$elsewhere/mnt/idle" 2
+kill -STOP "$server"
+# Each waits a second for the server, so those that change nothing wait together.
+for command in heap doctor; do
+	"$MEMDIAG" $command --pid "$tracee_pid" --timeout 30s --json >"$dir/$command" 2>&1 &
+	started="$started $!"
+	eval "${command}_pid=$!"
+done
+check 'maps adds up' maps_adds_up "$tracee_pid"
+check 'maps --by=object answers' exits 0 memdiag maps --pid "$tracee_pid" --by=object
+check 'maps --by=object names the program by its path' grep -q mnt/ld.so "$dir/out"
+check 'heap answers' exits '0 2' wait "$heap_pid"
+check 'doctor answers' exits '0 2' wait "$doctor_pid"
+# The data needed for calls of libc may lie on pages that only the server has.
+for command in info trim 'count start'; do
+	# shellcheck disable=SC2086 # words
+	check "$command answers, or says what is missing" \
+		exits '0 2 5' memdiag $command --pid "$tracee_pid" --timeout 30s
+	check "$command did not wait for the server" sh -c "! grep -q 'gave up' '$dir/err'"
+done
+kill -CONT "$server"
+check 'the target lives on' end_tracee
+finish_unmounted

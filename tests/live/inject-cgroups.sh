@@ -1,0 +1,169 @@
+#!/bin/sh
+# A target whose cgroup has no memory left, is frozen, or has used up its processor time: nothing is called in it.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+groups=
+leave_groups()
+{
+	for group in $groups; do
+		rmdir "$group" 2>/dev/null
+	done
+}
+
+# mounted CONTROLLER: where its hierarchy is, of v1, or v2 for ''; with the controller of v2 in it if there is one.
+mounted()
+{
+	awk -v want="$1" '
+		{ for (i = 7; $i != "-"; i++); type = $(i + 1); n = split($(i + 3), option, ",") }
+		want == "" && type == "cgroup2" { print $5; exit }
+		want != "" && type == "cgroup" { for (j = 1; j <= n; j++) if (option[j] == want) { print $5; exit } }
+	' /proc/self/mountinfo
+}
+
+# new_group CONTROLLER [NAME]: make one; sets $group.  Fails where that cannot be done.
+new_group()
+{
+	# shellcheck disable=SC3043 # dash has it
+	local mount
+	mount=$(mounted "$1")
+	[ -n "$mount" ] || {
+		mount=$(mounted '')
+		[ -n "$mount" ] && grep -qw "$1" "$mount/cgroup.subtree_control" || return
+	}
+	group=$mount/memdiag-test.$$${2-}
+	mkdir "$group" 2>/dev/null && groups="$group $groups"
+}
+
+# start_in GROUP COMMAND...: as start_command.
+start_in()
+{
+	# shellcheck disable=SC3043 # dash has it
+	local into="$1"
+	shift
+	# shellcheck disable=SC2016 # of that shell
+	start_command sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$into" "$@"
+}
+
+refused()
+{
+	exits 6 memdiag "$@" --pid "$tracee_pid" && grep -q -e "$reason" "$dir/err" && grep -q 'nothing was changed' "$dir/err"
+}
+
+# It answers all the same, from the heaps.
+read_instead()
+{
+	exits 0 memdiag info --pid "$tracee_pid" --json && json_is '.data.method == "read"' &&
+		json_is ".warnings | map(select(test(\"$reason\"))) | length == 1"
+}
+asked()
+{
+	exits 0 memdiag info --pid "$tracee_pid" --json && json_is '.data.method == "inject"'
+}
+
+# ---- memory
+
+limit_room()	# KIB above what it uses
+{
+	if [ -e "$group/memory.max" ]; then
+		echo $(($(cat "$group/memory.current") + $1 * 1024)) >"$group/memory.max"
+	else
+		echo $(($(cat "$group/memory.usage_in_bytes") + $1 * 1024)) >"$group/memory.limit_in_bytes"
+	fi
+}
+if new_group memory; then
+	for threads in 0 3; do
+		start_in "$group" "$TRACEES/awkward" threads=$threads
+		reason='left below memory'
+		limit_room 300
+		check "memory, $threads threads: trim is refused" refused trim
+		check "memory, $threads threads: info reads" read_instead
+		! has_hooks || check "memory, $threads threads: count is refused" refused count start
+		check "memory, $threads threads: doctor knows" \
+			exits '0 2' memdiag doctor "$tracee_pid" --json
+		check "memory, $threads threads: and says how much is left" json_is '
+			.data.findings | map(select(.about == "room" and (.text | test("[0-9.]+ KiB"))))
+			| length == 1'
+		limit_room 100000
+		check "memory, $threads threads: with room info asks" asked
+		if has_hooks; then
+			check "memory, $threads threads: and count starts" \
+				exits 0 memdiag count start --pid "$tracee_pid"
+		else
+			skip "memory, $threads threads: count" 'this memdiag was built without Zydis'
+		fi
+		check "memory, $threads threads: the target lives on" end_tracee
+	done
+else
+	skip 'memory' 'no cgroup of the memory controller can be made here'
+fi
+
+# ---- the freezer
+
+# frozen WORDS FILE ON OFF
+frozen()
+{
+	reason='frozen'
+	echo "$3" >"$2"
+	for command in info trim 'count start'; do
+		# shellcheck disable=SC2086 # two words
+		check "$1: $command is refused" exits 6 memdiag $command --pid "$tracee_pid" --timeout 4s
+		check "$1: $command says why" grep -q frozen "$dir/err"
+	done
+	check "$1: doctor says so" exits 2 memdiag doctor --pid "$tracee_pid" --json
+	check "$1: in its own line" json_is '.data.findings | map(select(.about == "freezer" and
+		.state == "no")) | length == 1'
+	echo "$4" >"$2"
+	check "$1: thawed, info works" exits 0 memdiag info --pid "$tracee_pid"
+	check "$1: the target lives on" end_tracee
+}
+if group=$(mounted '')/memdiag-test.$$ && mkdir "$group" 2>/dev/null && [ -e "$group/cgroup.freeze" ] &&
+	mkdir "$group/below"; then
+	groups="$group/below $group $groups"
+	start_in "$group/below" "$TRACEES/awkward"
+	frozen 'its own cgroup (v2)' "$group/below/cgroup.freeze" 1 0
+	start_in "$group/below" "$TRACEES/awkward"
+	frozen 'the cgroup above (v2)' "$group/cgroup.freeze" 1 0
+else
+	skip 'freezer of v2' 'no cgroup of v2 can be made here'
+fi
+if [ -n "$(mounted freezer)" ] && new_group freezer .v1 && mkdir "$group/below"; then
+	groups="$group/below $groups"
+	start_in "$group/below" "$TRACEES/awkward"
+	frozen 'its own cgroup (v1)' "$group/below/freezer.state" FROZEN THAWED
+	start_in "$group/below" "$TRACEES/awkward"
+	frozen 'the cgroup above (v1)' "$group/freezer.state" FROZEN THAWED
+else
+	skip 'freezer of v1' 'no such cgroup can be made here'
+fi
+
+# ---- processor time
+
+if new_group cpu .cpu; then
+	start_in "$group" "$TRACEES/awkward"
+	# shellcheck disable=SC2016 # of that shell
+	sh -c 'echo $$ >"$1/cgroup.procs"; while :; do :; done' sh "$group" &
+	busy=$!
+	started="$started $busy"
+	if [ -e "$group/cpu.max" ]; then
+		echo '10000 100000' >"$group/cpu.max"
+	else
+		echo 10000 >"$group/cpu.cfs_quota_us"
+	fi
+	reason='processor time'
+	check 'a quota that is used up: trim is refused' refused trim
+	check 'a quota that is used up: info does not ask' exits '0 6' memdiag info --pid "$tracee_pid" --json
+	check 'a quota that is used up: it did not' sh -c "! grep -q '\"inject\"' '$dir/out'"
+	check 'a quota that is used up: doctor knows' exits '0 2' memdiag doctor "$tracee_pid" --json
+	check 'a quota that is used up: and says which' json_is '
+		.data.findings | map(select(.about == "cpu quota" and (.text | test("10 ms of each 100 ms"))))
+		| length == 1'
+	kill "$busy"
+	wait "$busy" 2>/dev/null
+	check 'a quota that is not used up: info asks' asked
+	check 'a quota: the target lives on' end_tracee
+else
+	skip 'processor time' 'no cgroup of the cpu controller can be made here'
+fi
+leave_groups
+finish

@@ -1,0 +1,294 @@
+#!/bin/sh
+# doc/json.md lists the members that --json prints, of each command: no member is missing, none is made up, and
+# each has its type.
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+
+doc=$top_srcdir/doc/json.md
+
+# ---- what the document says ----------------------------------------------------------------------
+
+# Tables of "| `path` | type | ..." below headings of one word in backquotes: "## `info`" is a command, and
+# "### `stop`" a shape, which is the type of other members; "(all)" stands for the members of a shape.  Writes
+# "command path types", tab-separated, with all shapes in full.
+cat >"$dir/members.awk" <<'PROGRAM'
+/^#+ `[a-z-]+`$/ { name = $2; gsub(/`/, "", name); if ($1 == "##") is_command[name] = 1; next }
+/^#/ { name = ""; next }
+name != "" && /^\| (`|\(all\))/ {
+	split($0, cell, / *\| */)
+	gsub(/`/, "", cell[2])
+	if ((name, cell[2]) in type) { print "twice:", name, cell[2] > "/dev/stderr"; failed = 1 }
+	type[name, cell[2]] = cell[3]
+	list[name] = list[name] " " cell[2]
+	is_used[cell[3]] = 1
+}
+function write_member(command, path, t, null)
+{
+	if (t ~ / or null$/) { null = " null"; sub(/ or null$/, "", t) }
+	if (t ~ /^list of /) {
+		print command "\t" path "\tarray" null
+		sub(/^list of /, "", t)
+		write_member(command, path "[]", t)
+	} else if (t in list) {
+		print command "\t" path "\tobject" null
+		write(command, path ".", t)
+	} else {
+		print command "\t" path "\t" t null
+	}
+}
+function write(command, prefix, shape, member, nr, i)
+{
+	nr = split(list[shape], member, " ")
+	for (i = 1; i <= nr; i++)
+		if (member[i] == "(all)")
+			write(command, prefix, type[shape, member[i]])
+		else
+			write_member(command, prefix member[i], type[shape, member[i]])
+}
+END {
+	for (command in is_command) {
+		write(command, "", "document")
+		write(command, "data.", command)
+	}
+	exit failed
+}
+PROGRAM
+
+documented()
+{
+	awk -f "$dir/members.awk" "$doc" >"$dir/documented" && [ -s "$dir/documented" ]
+}
+
+# ---- what memdiag prints -------------------------------------------------------------------------
+
+# The members of the document on standard input, as "path type"; an element of a list is "list[]".
+members()
+{
+	jq -r '. as $document | paths as $p |
+		($p | map(if type == "number" then "[]" else "." + . end) | join("")[1:]) as $path |
+		(getpath($p) as $v | $v | type |
+			if . == "number" and ($v | floor) == $v then "integer" else . end) as $type |
+		"\($path)\t\($type)"' | sort -u
+}
+
+# prints STATUS COMMAND...: run it; its members are added to those that were seen.
+prints()
+{
+	exits "$@" || return
+	cat "$dir/err"
+	sed -n '1,/"schema"/s/.*"schema": "memdiag\.\([a-z]*\)\/1".*/\1/p' "$dir/out" >"$dir/schema"
+	members <"$dir/out" | sed "s/^/$(cat "$dir/schema")	/" >>"$dir/seen"
+	[ -s "$dir/schema" ]
+}
+
+# runs OPTIONS...: 'memdiag run', whose standard output is the program's.
+runs()
+{
+	"$MEMDIAG" run "$@" --json -f -o "$dir/out" -- true 2>"$dir/err"
+}
+
+# With --profile --output is for its files.
+runs_profiled()
+{
+	"$MEMDIAG" run --profile --json -o "$dir/p" -- true 2>"$dir/out"
+	: >"$dir/err"
+}
+
+# The same with a log, whose files --output is for.
+runs_logged()
+{
+	"$MEMDIAG" run --record=log-fast --json -o "$dir/logs" -- true 2>"$dir/out"
+	: >"$dir/err"
+}
+
+child_of()
+{
+	sed 's/ .*//' "/proc/$1/task/$1/children"
+}
+
+# left_out WORDS WHY: members that only it prints are not looked for.
+nr_left_out=0
+left_out()
+{
+	nr_left_out=$((nr_left_out + 1))
+	skip "$@"
+}
+
+: >"$dir/seen"
+check 'the document has tables' documented
+
+start_tracee bloat 2
+two=$tracee_pid
+start_tracee bloat 4
+pid=$tracee_pid
+check 'info' prints 0 memdiag info "$pid" --json
+check 'info --arena' prints 0 memdiag info "$pid" --json --arena 1 --method=inject
+cp "$dir/out" "$dir/info.json"
+check 'info by reading' prints 0 memdiag info "$pid" --json --method=read
+for by in class object arena thread mapping; do
+	check "maps --by=$by" prints 0 memdiag maps "$pid" --json --by=$by
+done
+check 'maps --class' prints 0 memdiag maps "$pid" --json --class heap --object '*' --range 0-ffffffffffffff
+check 'maps --pss' prints 0 memdiag maps "$pid" --json --pss
+check 'maps --by=mapping --pss' prints 0 memdiag maps "$pid" --json --by=mapping --pss
+check 'maps --rss-from=none' prints 0 memdiag maps "$pid" --json --rss-from=none
+check 'maps' prints 0 memdiag maps "$pid" --json
+cp "$dir/out" "$dir/maps.json"
+check 'maps --at' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*libc[.]so.*//p' "/proc/$pid/maps" | head -n 1)" --json
+check 'maps --at of a heap' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*[[]heap]$//p' "/proc/$pid/maps")" --json
+check 'maps --at of a stack' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*[[]stack]$//p' "/proc/$pid/maps")" --json
+check 'maps of two processes' prints 0 memdiag maps "$pid" $$ --pss --json
+for command in info heap 'trim -n' trim; do
+	# shellcheck disable=SC2086 # a command and its options
+	check "$command of two processes" prints 0 memdiag $command "$pid" "$two" --json
+done
+check 'maps --diff' prints 0 memdiag maps "$pid" --json --diff "$dir/maps.json"
+check 'stacks' prints 0 memdiag stacks "$pid" --json
+check 'heap' prints 0 memdiag heap "$pid" --json
+cp "$dir/out" "$dir/heap.json"
+check 'trim -n' prints 0 memdiag trim -n "$pid" --json
+check 'trim' prints 0 memdiag trim "$pid" --json --tops --recheck 1ms
+check 'doctor' prints '0 2' memdiag doctor "$pid" --json
+check 'maps --by=mapping' prints 0 memdiag maps "$pid" --json --by=mapping
+cp "$dir/out" "$dir/mappings.json"
+for command in info maps mappings heap; do
+	check "diff of $command" prints 0 memdiag diff "$dir/$command.json" "$dir/$command.json" --json
+done
+check 'report' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/ours.heap" --by=line --json
+check 'report of a file without names' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/jemalloc-threads.heap" \
+	--json --base "$top_srcdir/tests/data/report_heap/jemalloc-threads.heap"
+check 'report of threads without ids' prints 0 memdiag report \
+	"$top_srcdir/tests/data/report_heap/jemalloc-threads.heap" --json
+check 'report of one without mappings' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/go-text.heap" --json
+for options in '' --peak '--from 100ms --to end'; do
+	# shellcheck disable=SC2086 # options
+	check "timeline $options" prints 0 memdiag timeline "$top_srcdir/tests/data/report_heaptrack/version-2.txt" $options --json
+	# shellcheck disable=SC2086 # options
+	check "timeline of a log $options" prints 0 memdiag timeline "$top_srcdir/tests/data/history_log/mapped" $options --json
+done
+if command -v gcore >/dev/null; then
+	check 'gcore' gcore -o "$dir/core" "$pid"
+	check 'heap --core' prints 0 memdiag heap --core "$dir/core.$pid" --json
+else
+	left_out 'heap --core' 'gcore is not installed'
+fi
+check 'the target lives on' end_tracee
+check 'the second target lives on' end_tracee "$two"
+
+library=$(find /usr/lib /usr/lib64 -name 'libjemalloc.so.2' 2>/dev/null | head -n 1)
+if [ -n "$library" ]; then
+	start_command env MALLOC_CONF=prof:true,prof_active:false LD_PRELOAD="$library" "$TRACEES/jemalloc" 2
+	check 'info of jemalloc' prints 0 memdiag info "$tracee_pid" --json
+	check 'trim -n of jemalloc' prints 0 memdiag trim -n "$tracee_pid" --json
+	check 'trim of jemalloc' prints 0 memdiag trim "$tracee_pid" --json
+	check 'profile start of jemalloc' prints 0 memdiag profile start "$tracee_pid" --json
+	check 'profile status of jemalloc' prints 0 memdiag profile status "$tracee_pid" --json
+	check 'profile stop of jemalloc' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/p"
+	check 'the target lives on' end_tracee
+else
+	left_out 'info and trim of jemalloc' 'libjemalloc is not installed'
+fi
+
+start_tracee trimmable 8 fork
+check 'trim -n of a process with a child' prints 0 memdiag trim -n "$tracee_pid" --json
+check 'the target lives on' end_tracee
+
+# With a file that is mapped twice.
+start_tracee mappings "$dir"
+check 'maps of one with many mappings' prints '0 2' memdiag maps "$tracee_pid" --json
+check 'the target lives on' end_tracee
+
+# Whose arena is damaged.
+start_tracee corrupt chunk
+check 'heap of a damaged one' prints 2 memdiag heap "$tracee_pid" --json
+check 'the target lives on' end_tracee
+start_tracee corrupt cut
+check 'trim -n of a damaged one' prints '0 2' memdiag trim -n "$tracee_pid" --json
+check 'the target lives on' end_tracee
+start_tracee spin
+# It predicts again if the process has run meanwhile, which a busy machine may not let it do.
+predicts_again()
+{
+	while prints 0 memdiag trim -n "$tracee_pid" --json; do
+		! jq -e '.data.predicted.again' "$dir/out" >"$dir/again" || return 0
+	done
+	return 1
+}
+check 'trim -n of one that runs' predicts_again
+check 'the target lives on' end_tracee
+
+if [ -e "$top_builddir/libmemdiag-agent.so" ]; then
+	check 'run' prints 0 runs --follow-children --limit 64M
+	check 'run --profile' prints 0 runs_profiled
+	check 'run --record=log-fast' prints 0 runs_logged
+	start_command "$MEMDIAG" run -q --follow-children --limit 64M --limit-total 128M -- "$TRACEES/idle" 2
+	check 'status of two processes' prints 2 memdiag status "$(child_of "$tracee_pid")" 4194304 --json
+	check 'status of a family' prints 0 memdiag status "$(child_of "$tracee_pid")" --json
+	check 'the target lives on' end_tracee
+else
+	left_out 'run and status' 'the agent is not made for this processor'
+fi
+if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
+	start_tracee ledger
+	check 'profile start' prints 0 memdiag profile start --rate 1 "$tracee_pid" --json
+	check 'the ledger works' test "$(ask 'mix 100')" = "done"
+	check 'status of a profiled process' prints 0 memdiag status "$tracee_pid" --json
+	check 'info of a profiled process' prints 0 memdiag info "$tracee_pid" --json
+	check 'profile stop' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/r"
+	check 'count start' prints 0 memdiag count start "$tracee_pid" --json
+	check 'status' prints 0 memdiag status "$tracee_pid" --json
+	check 'count stop' prints 0 memdiag count stop "$tracee_pid" --json
+	check 'record start' prints 0 memdiag record start "$tracee_pid" --json
+	check 'record status' prints 0 memdiag record status "$tracee_pid" --json
+	check 'record dump' prints 0 memdiag record dump "$tracee_pid" --json -o "$dir/w"
+	check 'record stop' prints 0 memdiag record stop "$tracee_pid" --json -o "$dir/w"
+	check 'record start with a log' prints 0 memdiag record start --mode log-fast "$tracee_pid" --json -o "$dir/log"
+	check 'status with a log' prints 0 memdiag status "$tracee_pid" --json
+	check 'record status with a log' prints 0 memdiag record status "$tracee_pid" --json
+	check 'record stop with a log' prints 0 memdiag record stop "$tracee_pid" --json
+	check 'profile start' prints 0 memdiag profile start "$tracee_pid" --json
+	check 'profile status' prints 0 memdiag profile status "$tracee_pid" --json
+	check 'profile dump' prints 0 memdiag profile dump "$tracee_pid" --json -o "$dir/p"
+	check 'profile stop' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/p"
+	check 'profile' prints 0 memdiag profile -s 100ms "$tracee_pid" --json -o "$dir/q"
+	check 'the target lives on' end_tracee
+else
+	left_out 'count' 'this memdiag hooks no functions'
+fi
+
+# ---- both ways -----------------------------------------------------------------------------------
+
+# Every member that was printed is documented, with its type.  An integer is a number as well.
+all_documented()
+{
+	sort -u "$dir/seen" | awk -F '\t' '
+		NR == FNR { type[$1, $2] = " " $3 " "; next }
+		!(($1, $2) in type) { print "not in doc/json.md:", $1, $2, $3; failed = 1; next }
+		index(type[$1, $2], " " $3 " ") || $3 == "integer" && index(type[$1, $2], " number ") { next }
+		{ print "another type:", $1, $2, $3 ", not" type[$1, $2]; failed = 1 }
+		END { exit failed }' "$dir/documented" -
+}
+
+# Every member that is documented was printed by its command; of the envelope, by any command.
+all_printed()
+{
+	awk -F '\t' '
+		NR == FNR { printed[$1, $2] = 1; printed[$2] = 1; next }
+		$2 ~ /^data/ && ($1, $2) in printed { next }
+		$2 !~ /^data/ && $2 in printed { next }
+		# The documents of several processes have the members that the document of one has.
+		{ rest = $2 }
+		sub(/^data\.processes\[\]\./, "", rest) && (($1, rest) in printed || rest in printed) { next }
+		# The report of a timeline has the members that any report has.
+		$1 == "timeline" && sub(/^data\.report\./, "data.", rest) && ("report", rest) in printed { next }
+		{ print "never printed:", $1, $2; failed = 1 }
+		END { exit failed }' "$dir/seen" "$dir/documented"
+}
+
+check 'all members that are printed are documented' all_documented
+if [ "$nr_left_out" -eq 0 ]; then
+	check 'all members that are documented are printed' all_printed
+else
+	skip 'all members that are documented are printed' 'not all commands could run'
+fi
+finish

@@ -1,0 +1,424 @@
+#!/bin/sh
+# memdiag record --mode log-fast: each event is in the files, whoever ends what, and the program waits for nothing.
+# shellcheck disable=SC3043,SC2034,SC2154 # every sh we know has local; lib.sh reads and sets the rest
+. "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/count-lib.sh"
+. "$top_srcdir/tests/live/profile-lib.sh"
+. "$top_srcdir/tests/live/record-lib.sh"
+. "$top_srcdir/tests/live/log-lib.sh"
+[ -e "$top_builddir/libmemdiag-agent.so" ] || skip_all "the agent is not made for this processor"
+need jq
+need_hooks
+build_truth
+
+# ---- begun and ended ----
+
+start_command "$truth"
+check 'a log begins' begins_log
+check 'a second one is refused' exits_saying 1 'is being written already' \
+	memdiag record start --mode log-fast -o "$dir/logs" --pid "$tracee_pid"
+check 'and so it is all by itself' exits_saying 1 'is being written already' \
+	memdiag record -s 1 --mode log-fast -o "$dir/logs" --pid "$tracee_pid"
+check 'threads allocate, and free what others have' told 'play 1 20000 3'
+check 'how many files stay can be changed' memdiag record status --files 3 --pid "$tracee_pid"
+check 'it is seen' log_is '.data.log | .max_files == 3 and .is_open and .is_written and .error == 0'
+check 'its writer gets on' until_log '.data.log.round_age_ns < 5000000000'
+check 'status has the same' exits 0 memdiag status --pid "$tracee_pid" --json
+check 'of the log' json_is ".data.log | .writer == $writer and .is_open and .is_written and .max_files == 3 and .files == 1 and
+	.directory == \"$(realpath "$dir/logs")\" and .dropped == 0 and .events > 40000 and .file_bytes > 0"
+check 'and for people' exits 0 memdiag status --pid "$tracee_pid"
+check 'who writes it' grep -q "^written  by process $writer, [0-9.]* [mu]*s ago; at most 3 files stay$" "$dir/out"
+check 'into which files' grep -q '^log      [0-9]* events, .* in 1 file in .*/logs$' "$dir/out"
+kill -STOP "$writer"
+check 'one that is stopped is seen' until_log '.data.log.round_age_ns > 5000000000'
+check 'and said' exits_saying 0 "process $writer has not written the log for [0-9.]* s" \
+	memdiag record status --pid "$tracee_pid"
+check 'also by status' exits_saying 0 'has not written the log' memdiag status --pid "$tracee_pid"
+kill -CONT "$writer"
+check 'it goes on' until_log '.data.log.round_age_ns < 5000000000'
+check 'its process waits in the background' grep -q '^NSsid:.*'"$writer"'$' "/proc/$writer/status"
+check 'and takes little memory' awk '/^VmRSS/ { exit !($2 < 20000) }' "/proc/$writer/status"
+check 'the record ends' record stop
+check 'the log has all of it' log_is_whole
+check 'nobody writes any more' log_is '.data.log | (.is_written or .is_open) | not'
+check 'its process has ended' gone "$writer"
+check 'there is a file' test "$(log_files)" = 1
+check 'that nobody else can read' test "$(stat -c %a "$dir/logs" "$dir/logs"/*.mlog*)" = '700
+600'
+check 'no other file was written' test -z "$(find . "$dir" -maxdepth 1 -name "*.$tracee_pid.*.heap")"
+check 'another one may follow' begins_log
+check 'and have all' told 'play 2 5000 2'
+check 'and be ended by its mode' memdiag record start --mode closed --pid "$tracee_pid" --json
+check 'in files of its own' log_is_whole
+check 'two then' test "$(log_files)" = 2
+
+# ---- other modes ----
+
+check 'a record in memory' record start --mode mem-fast
+check 'becomes one with a log' begins_log
+check 'that has what follows' told 'play 3 5000 0'
+check 'and becomes one in memory again' exits 0 memdiag record start --mode mem-fast --pid "$tracee_pid"
+check 'which is said' grep -q 'goes on to be recorded in memory; its log has ended' "$dir/out"
+check 'it goes on' log_is '.data | .is_recording and (.log | (.is_written or .is_open) | not)'
+check 'until its end' record stop -o "$dir/memory"
+check 'a mode that there is not' exits_saying 64 'is not a mode' memdiag record start --mode slow --pid "$tracee_pid"
+check 'no number of files' exits_saying 64 'is no number of files' memdiag record status --files 0 --pid "$tracee_pid"
+check 'files of a record without a log' exits_saying 64 'is for --mode log-fast' \
+	memdiag record start --files 3 --pid "$tracee_pid"
+
+# ---- who writes is ended ----
+
+check 'a log begins again' begins_log
+kill -TERM "$writer"
+check 'SIGTERM ends it' gone "$writer"
+check 'and the log has its end' exits 0 memdiag timeline "$dir/logs"
+check 'the record goes on without' log_is '.data | .is_recording and (.log | (.is_written or .is_open) | not)'
+check 'the next log begins a record anew' begins_log
+check 'and has events' told 'play 3 2000 1'
+check 'in its file' until_log '.data.log.events > 0'
+kill -KILL "$writer"
+gone "$writer"
+check 'SIGKILL is seen' log_is '.data.log | .is_open and (.is_written | not)'
+check 'and said' exits 0 memdiag record status --pid "$tracee_pid"
+check 'so' grep -q 'nobody writes the log any more' "$dir/out"
+check 'the program waits for nobody' told 'play 4 20000 3'
+check 'the log is known to end early' exits 2 memdiag timeline "$dir/logs"
+check 'by its file' grep -q 'has no end: its writer was ended' "$dir/err"
+check 'its end is partial' exits 2 memdiag record stop --pid "$tracee_pid" --json
+check 'and it is said how many events are missing' json_is '.partial and
+	(.warnings[0] | test("the log ends early: its writer, process [0-9]+, was ended after 20")) and
+	(.data | .log.is_cut and .log.missing >= 20000 and .log.missing + .log.events + .log.dropped ==
+		.noted.allocated.blocks + .noted.freed.blocks)'
+check 'a log begins once more' begins_log
+check 'and has what follows' told 'play 5 5000 3'
+check 'to its end' record stop
+check 'all of it' log_is_whole
+
+# ---- who writes is stuck, or fails ----
+
+# is_stuck: whether its end waits for a writer that does nothing, and says so.
+is_stuck()
+{
+	kill -STOP "$writer" && told 'play 6 2000 2' && exits 2 memdiag record stop --timeout 2 --pid "$tracee_pid" --json &&
+		json_is '.partial and (.data.log | .is_written and .is_cut and .missing >= 2000)' &&
+		json_is ".warnings[0] | test(\"^process $writer does not end to write the log: it lacks up to [0-9]{4,} events\")"
+}
+
+check 'a log begins whose writer will be stuck' begins_log
+check 'that is said at the end' is_stuck
+check 'another log is refused meanwhile' exits_saying 1 'is being written already' \
+	memdiag record start --mode log-fast -o "$dir/logs" --pid "$tracee_pid"
+kill -CONT "$writer"
+check 'it ends when it goes on' gone "$writer"
+check 'and its log is whole then' exits 0 memdiag timeline "$dir/logs"
+
+if command -v prlimit >"$dir/err"; then
+	check 'a log begins whose writer gets no memory' begins_log
+	prlimit --pid "$writer" --as=1 --data=1
+	check 'threads allocate' told 'play 8 300 200'
+	check 'it fails' gone "$writer"
+	check 'and nothing is appended any more' log_is '.data | .is_recording and (.log | .error == 12 and
+		(.is_open or .is_written | not))'
+	check 'it is said' memdiag record status --pid "$tracee_pid"
+	check 'why' grep -q 'the log has ended early: Cannot allocate memory' "$dir/out"
+	check 'its end is partial, too' exits 2 memdiag record stop --pid "$tracee_pid" --json
+	check 'with what is missing' json_is '.partial and .data.log.is_cut and .data.log.missing > 0'
+else
+	skip 'a writer that fails' 'no prlimit'
+fi
+
+# ---- who begins it is killed ----
+
+# child_of PID: sets $child to the first one that it has.
+child_of()
+{
+	child=
+	until [ -n "$child" ]; do
+		[ -e "/proc/$1" ] || return
+		# It has no end of line.
+		read -r child _ <"/proc/$1/task/$1/children" || :
+	done
+}
+
+# starter_killed: when the writer has just been forked, and has not called setsid() yet.
+starter_killed()
+{
+	local starter
+	strace -f -o "$dir/strace" -e trace=setsid -e inject=setsid:delay_enter=300000 \
+		sh -c 'echo $$ >"$0"; exec "$@"' "$dir/starter" \
+		"$MEMDIAG" record start --mode log-fast -o "$dir/logs" --pid "$tracee_pid" >"$dir/out" 2>"$dir/err" &
+	soon test -s "$dir/starter" && read -r starter <"$dir/starter" && child_of "$starter" && writer=$child || return
+	kill -KILL "$starter"
+	until_log ".data.log | .is_written and .writer == $writer"
+}
+
+if command -v strace >"$dir/err"; then
+	check 'who begins a log is killed, and it is written' starter_killed
+	check 'it has what follows' told 'play 6 5000 2'
+	check 'another memdiag can end it' memdiag record stop --timeout 5 --pid "$tracee_pid" --json
+	check 'and has all of it' log_is_whole
+	check 'then nobody writes it' gone "$writer"
+else
+	skip 'who begins a log is killed' 'no strace'
+fi
+
+# ---- all by itself ----
+
+once()
+{
+	"$MEMDIAG" record -s 600 --mode log-fast -o "$dir/once" --pid "$tracee_pid" --json >"$dir/once.out" 2>"$dir/err" &
+	recorder=$!
+	until_log '.data.log.is_written' && told 'play 6 5000 2' && kill -TERM $recorder && wait $recorder &&
+		cp "$dir/once.out" "$dir/out"
+}
+
+check 'a record for a time, ended early' once
+check 'has all' log_is_whole
+check 'the record is over' log_is '.data.is_recording | not'
+
+# ---- files that cannot be written ----
+
+check 'a directory in none' exits_saying 1 'cannot make the directory' \
+	memdiag record start --mode log-fast -o "$dir/none/logs" --pid "$tracee_pid"
+: >"$dir/plain"
+check 'a file' exits_saying 1 'cannot write the log into' \
+	memdiag record start --mode log-fast -o "$dir/plain" --pid "$tracee_pid"
+check 'nothing is recorded' log_is '.data.is_recording | not'
+check 'a log whose directory goes' begins_log
+mv "$dir/logs" "$dir/moved"
+: >"$dir/logs"
+rm -rf "$dir/moved"
+check 'is seen' until_log '.data.log.error == 20'
+check 'while events are lost' told 'play 7 5000 2'
+check 'which are counted' until_log '.data.log.lost > 0'
+rm "$dir/logs"
+check 'and it goes on in a new one' until_log '.data.log.error == 0'
+check 'it is said at the end' exits 0 memdiag record stop --pid "$tracee_pid"
+check 'how many' grep -q '^lost  *[0-9][0-9]* events, as no file could be written' "$dir/out"
+
+# in_small COMMAND...: with a file system of 64 KiB at $dir/small.
+in_small()
+{
+	mkdir -p "$dir/small"
+	unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs -o size=64k none "$0" && exec "$@"' "$dir/small" "$@"
+}
+
+if unshare -m true 2>"$dir/err"; then
+	in_small "$MEMDIAG" record -s 600 --mode log-fast -o "$dir/small" --pid "$tracee_pid" >"$dir/small.out" 2>"$dir/small.err" &
+	recorder=$!
+	check 'a full disk: a log begins' until_log '.data.log.is_written'
+	check 'a full disk: the program goes on' told 'play 8 60000 2'
+	check 'a full disk: events are lost, and counted' until_log '.data.log.lost > 0'
+	kill -TERM "$(json .data.log.writer)"
+	wait $recorder
+	check 'a full disk: it fails' test $? = 1
+	check 'a full disk: it is said' grep -q 'events are missing in the log: .*No space left on device' "$dir/small.err"
+else
+	skip 'a full disk' 'no mount namespaces'
+fi
+check 'the target lives on' end_tracee
+
+# ---- the program ends ----
+
+start_command "$truth"
+check 'a program that ends: a log begins' begins_log
+check 'a program that ends: it works' told 'play 1 20000 3'
+check 'a program that ends: it does' end_tracee
+check 'a program that ends: nobody waits for it' gone "$writer"
+
+start_command sh -c 'echo ready; read -r x; exec "$0"' "$truth"
+check 'exec: a log begins' begins_log
+tell go
+check 'exec: nobody writes any more' gone "$writer"
+check 'exec: the program works' told 'play 1 100 1'
+check 'exec: and lives on' end_tracee
+
+# ---- a program from its start on ----
+
+# of_run SEED THREADS: the log of a run is what the program has kept account of.
+of_run()
+{
+	rm -rf "$dir/run"
+	start_command "$MEMDIAG" run --record=log-fast --json -o "$dir/run" -- "$truth" && told "play $1 20000 $2" &&
+		told "save $dir/account" && end_tracee && cp "$dir/$nr_started.err" "$dir/out" &&
+		json_is '.data.profile.log | .events > 0 and .dropped + .lost + .unmatched + .damaged == 0' &&
+		[ "$(log_files "$dir/run")" = 1 ]
+}
+
+# is_truth FILE: whether the functions of FILE have allocated, and have in use, what the account says.
+is_truth()
+{
+	recorded "$1" 'allocated in-use' >"$dir/recorded"
+	grep '^site_' "$dir/account" | cut -d' ' -f1-5 >"$dir/wanted"
+	awk '{ n += $3 } END { exit !(n > 100) }' "$dir/wanted" && diff "$dir/wanted" "$dir/recorded"
+}
+
+check 'run: a log of one thread' of_run 1 0
+check 'run: it is what the program says' is_truth "$(find "$dir/run" -type f)"
+check 'run: a log of threads that free what others have' of_run 2 3
+check 'run: it is what the program says, to the byte' is_truth "$(find "$dir/run" -type f)"
+
+# in_time SECONDS: the log of a program whose clock is that much ahead begins now, and is not longer than it ran.
+in_time()
+{
+	local from
+
+	rm -rf "$dir/run"
+	from=$(date -u +%s) && exits 0 memdiag run --record=log-fast --json -o "$dir/run" -- \
+		unshare -T --monotonic "$1" sh -c 'exit 0' || return
+	for f in "$dir/run"/*; do
+		exits 0 memdiag timeline --json "$f" && json_is '.data.duration_ns < 100e9' &&
+			[ "$(date -u -d "$(json '.data.comments[0]' | sed 's/.*, from \([^.]*\).*/\1/')" +%s)" -ge "$from" ] || return
+	done
+}
+
+# records_in_time: the same of the tracee, which runs already.
+records_in_time()
+{
+	local from
+
+	rm -rf "$dir/logs"
+	from=$(date -u +%s)
+	begins_log && told 'play 1 5000 0' && record stop && log_is_whole &&
+		exits 0 memdiag timeline --json "$dir/logs" && json_is '.data.duration_ns < 100e9 and
+			([.data.intervals[] | select(.allocated.blocks > 0)] | length) > 0 and .data.peak_time_ns <= .data.duration_ns' &&
+		[ "$(date -u -d "$(json '.data.comments[0]' | sed 's/.*, from \([^.]*\).*/\1/')" +%s)" -ge "$from" ] &&
+		json_is '.data.peak_time_ns > 0'
+}
+
+# begins_in_time SECONDS: of a process whose clock is that much ahead.
+begins_in_time()
+{
+	start_command unshare -T --monotonic "$1" "$truth"
+	[ "$(readlink /proc/self/ns/time)" != "$(readlink "/proc/$tracee_pid/ns/time")" ] && records_in_time
+}
+
+# parent_in_time: of a process that has made another clock for its children, and has none of them.
+parent_in_time()
+{
+	start_command python3 -c '
+import ctypes, sys
+ctypes.CDLL(None).unshare(0x80)  # CLONE_NEWTIME
+with open("/proc/self/timens_offsets", "w") as f:
+    f.write("monotonic 500 0")
+print("ready", flush=True)
+for line in sys.stdin:
+    kept = [bytes(10000 + i) for i in range(100)]
+    print("done", flush=True)
+print("alive", flush=True)'
+	[ "$(readlink "/proc/$tracee_pid/ns/time")" != "$(readlink "/proc/$tracee_pid/ns/time_for_children")" ] && records_in_time
+}
+
+if unshare -T true 2>"$dir/err"; then
+	for seconds in -500 500; do
+		check "a process whose clock differs by $seconds s" begins_in_time $seconds
+		check "a process whose clock differs by $seconds s lives on" end_tracee
+	done
+	check 'a process whose children will have another clock' parent_in_time
+	check 'a process whose children will have another clock lives on' end_tracee
+	check 'run: a program whose clock is behind' in_time -500
+	check 'run: a program whose clock is ahead' in_time 500
+else
+	skip 'processes whose clock differs' 'no time namespaces'
+	skip 'run: a program whose clock is behind' 'no time namespaces'
+	skip 'run: a program whose clock is ahead' 'no time namespaces'
+fi
+
+# is_written_by_run: whether status says that 'memdiag run' writes the log of its program.
+is_written_by_run()
+{
+	child_of "$tracee_pid" && exits 0 memdiag status "$child" --json &&
+		json_is ".data.log | .is_written and .writer == $tracee_pid"
+}
+
+rm -rf "$dir/run"
+start_command "$MEMDIAG" run -q --record=log-fast -o "$dir/run" -- "$truth"
+check 'run: status says who writes the log' soon is_written_by_run
+check 'run: the program lives on' end_tracee
+
+check 'run: a mode that does not exist' exits_saying 125 'is not a mode' memdiag run --record=slow -- "$truth"
+
+# Many children that end at once, whose logs are closed while the program goes on.
+cat >"$dir/children" <<'END'
+i=0
+while [ $i -lt 150 ]; do
+	/bin/true
+	i=$((i + 1))
+done
+i=0
+until [ "$(ls "/proc/$PPID/fd" | wc -l)" -lt 20 ]; do
+	i=$((i + 1))
+	[ $i -lt 500 ] || exit 1
+	sleep 0.02
+done
+sleep 1
+END
+
+many_children()
+{
+	# shellcheck disable=SC3045 # every sh we know has it
+	(ulimit -n 50 && "$MEMDIAG" run --follow-children --record=log-fast -o "$dir/many" -- sh "$dir/children") \
+		>"$dir/out" 2>"$dir/err"
+}
+
+# logs_of NAME: the files of that program.
+logs_of()
+{
+	for file in "$dir"/many/*; do
+		zstd -dcq "$file" 2>/dev/null | head -c 300 | grep -aq "$1" && echo "$file"
+	done
+}
+
+# The whole run took longer than 1 s, and each of them a moment.
+are_short()
+{
+	for file in $(logs_of true); do
+		"$MEMDIAG" timeline --json "$file" >"$dir/timeline" || return
+		jq -e '.data.duration_ns < 1000000000' "$dir/timeline" >/dev/null && continue
+		echo "# $file" && jq -c .data.duration_ns "$dir/timeline" && return 1
+	done
+}
+
+check 'run: many children, and few descriptors' many_children
+check 'run: each has its file' test "$(logs_of true | wc -l)" = 150
+check 'run: that ends when the child does' are_short
+
+# Its file is the only one of these that it can be asked for by.
+names_own()
+{
+	own=$(sed -n 's/^NEXT     memdiag timeline //p' "$dir/err") && [ -f "$own" ] && [ "$(logs_of 'sh' | grep -cxF "$own")" = 1 ]
+}
+
+# of_many: a directory with more logs than files that may be open.
+of_many()
+{
+	# shellcheck disable=SC3045 # every sh we know has it
+	(ulimit -n 50 && "$MEMDIAG" timeline "$dir/many") >"$dir/out" 2>"$dir/err"
+}
+
+check 'run: what is next is the log of the program itself' names_own
+check 'run: the directory can be read' of_many
+cat "$dir/out" "$dir/err" >"$dir/all"
+check 'run: that it has other logs is said' grep -q '[1-9][0-9]* other logs are in .*name a file' "$dir/all"
+check 'run: all were looked at' test "$(grep -c 'not read' "$dir/all")" = 0
+
+# ---- with small files only ----
+
+# limited_start: nothing that memdiag writes in a process may be cut off by memdiag's own limit.
+limited_start()
+{
+	(
+		ulimit -f 20
+		timeout 30 "$MEMDIAG" record start --pid "$tracee_pid" >"$dir/out" 2>"$dir/err"
+	)
+	status=$?
+	cat "$dir/out" "$dir/err"
+	[ "$status" -lt 10 ]
+}
+start_command "$truth"
+check 'RLIMIT_FSIZE: memdiag does not die of it' limited_start
+check 'RLIMIT_FSIZE: the program works' told 'play 9 1000 2'
+check 'RLIMIT_FSIZE: without it a record begins' memdiag record start --pid "$tracee_pid"
+check 'RLIMIT_FSIZE: and ends' record stop
+check 'RLIMIT_FSIZE: the program lives on' end_tracee
+finish

@@ -1,0 +1,168 @@
+/*
+ * Cgroups of version 2 from files of our own: what a controller's files say has not to be here, nor
+ * the right to make a group.
+ */
+#define _GNU_SOURCE
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/cgroup.h"
+#include "os/os.h"
+#include "os/os-priv.h"
+#include "tap.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static char root[] = "/tmp/os-cgroup-XXXXXX";
+static struct target t = TARGET_NONE;
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+
+/* The mounts that memdiag sees: of version 2 only, at our directory. */
+FILE *
+__wrap_fopen(const char *path, const char *mode)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f;
+
+	if (strcmp(path, "/proc/self/mountinfo") != 0)
+		return __real_fopen(path, mode);
+	f = open_memstream(&text, &len);
+	fprintf(f,
+		"22 28 0:21 / /proc rw - proc proc rw\n30 28 0:26 / %s rw,nosuid - cgroup2 cgroup2 "
+		"rw\n",
+		root);
+	fclose(f);
+	f = tmpfile();
+	if (f) {
+		fputs(text, f);
+		rewind(f);
+	}
+	free(text);
+	return f;
+}
+
+int __wrap_os_proc_read(
+	const struct target *target, pid_t tid, const char *name, struct text *text, struct err *e);
+
+/* The target is two groups below the top. */
+int
+__wrap_os_proc_read(
+	const struct target *target, pid_t tid, const char *name, struct text *text, struct err *e)
+{
+	static const char cgroup[] = "0::/system/service\n";
+
+	(void)target;
+	(void)tid;
+	if (strcmp(name, "cgroup") != 0)
+		return err_set(e, 0, "no file %s", name);
+	text->v = strdup(cgroup);
+	text->len = strlen(cgroup);
+	return text->v ? 0 : -1;
+}
+
+/* Write WORDS to file NAME of group GROUP. */
+static void
+set(const char *group, const char *name, const char *words)
+{
+	char path[200];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s%s/%s", root, group, name);
+	f = fopen(path, "w");
+	if (!f || fputs(words, f) < 0 || fclose(f) != 0)
+		exit(99);
+}
+
+static void
+test_memory(void)
+{
+	struct os_memory_room room;
+	uint64_t limit = 0, used = 0;
+
+	set("/system/service", "memory.max", "max\n");
+	set("/system/service", "memory.high", "max\n");
+	set("/system/service", "memory.current", "52428800\n");
+	set("/system", "memory.max", "max\n");
+	set("/system", "memory.current", "62914560\n");
+	ok(os_cgroup_memory(&t, &limit, &used) < 0, "max is no limit");
+	os_memory_room(&t, &room);
+	ok(room.bytes == UINT64_MAX, "and leaves all room");
+	set("/system/service", "memory.max", "104857600\n");
+	ok(os_cgroup_memory(&t, &limit, &used) == 0, "a limit is found");
+	is_u64(limit, 100 * MIB, "as it is");
+	is_u64(used, 50 * MIB, "with what is used");
+	set("/system/service", "memory.stat",
+		"anon 1000\ninactive_file 10485760\nactive_file 4194304\n"
+		"file_dirty 1048576\nfile_writeback 0\n");
+	ok(os_cgroup_memory(&t, &limit, &used) == 0 && used == 40 * MIB,
+		"inactive page cache is not in use");
+	os_memory_room(&t, &room);
+	is_u64(room.bytes, 63 * MIB, "room is what the kernel can have, but for dirty pages");
+	ok(strcmp(room.limit_name, "memory.max") == 0, "and its limit is named");
+	set("/system/service", "memory.high", "57671680\n");
+	os_memory_room(&t, &room);
+	ok(room.bytes == 18 * MIB && strcmp(room.limit_name, "memory.high") == 0,
+		"memory.high is one, too");
+	set("/system", "memory.max", "67108864\n");
+	ok(os_cgroup_memory(&t, &limit, &used) == 0 && limit == 64 * MIB && used == 60 * MIB,
+		"the group above with less room counts");
+	os_memory_room(&t, &room);
+	is_u64(room.bytes, 4 * MIB, "also for the room");
+}
+
+static void
+test_cpu(void)
+{
+	struct os_cpu_quota quota;
+
+	set("/system/service", "cpu.max", "max 100000\n");
+	ok(!os_cpu_quota(&t, &quota), "max is no quota");
+	set("/system/service", "cpu.max", "50000 100000\n");
+	ok(os_cpu_quota(&t, &quota) && quota.quota_us == 50000 && quota.period_us == 100000,
+		"a quota is found");
+	set("/system", "cpu.max", "20000 200000\n");
+	ok(os_cpu_quota(&t, &quota) && quota.quota_us == 20000 && quota.period_us == 200000,
+		"the group above with less counts");
+}
+
+static void
+test_freezer(void)
+{
+	set("/system/service", "cgroup.events", "populated 1\nfrozen 0\n");
+	set("/system/service", "cgroup.freeze", "0\n");
+	ok(!os_is_frozen(&t), "not frozen");
+	set("/system", "cgroup.freeze", "1\n");
+	ok(os_is_frozen(&t), "the group above is to be frozen");
+	set("/system", "cgroup.freeze", "0\n");
+	set("/system/service", "cgroup.events", "populated 1\nfrozen 1\n");
+	ok(os_is_frozen(&t), "it is frozen");
+}
+
+int
+main(void)
+{
+	char path[200];
+
+	if (!mkdtemp(root))
+		return 99;
+	snprintf(path, sizeof path, "%s/system", root);
+	if (mkdir(path, 0700) < 0)
+		return 99;
+	snprintf(path, sizeof path, "%s/system/service", root);
+	if (mkdir(path, 0700) < 0)
+		return 99;
+	test_memory();
+	test_cpu();
+	test_freezer();
+	snprintf(path, sizeof path, "rm -r %s", root);
+	if (system(path) != 0)
+		return 99;
+	return tap_end();
+}
