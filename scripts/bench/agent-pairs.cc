@@ -1,9 +1,11 @@
 /*
- * Pairs of malloc and free, and of new and delete: nanoseconds of CPU that one takes, by size and
- * number of threads.  Prints "NAME/SIZE/THREADS NANOSECONDS".  With an argument it says "ready" first,
- * and waits for a line.
+ * Pairs of malloc and free, of new and delete, and of mmap and munmap: nanoseconds of CPU that one takes,
+ * by size and number of threads.  Prints "NAME/SIZE/THREADS NANOSECONDS".  With an argument it says "ready" first,
+ * and waits for a line.  PAIRS_MOST=BYTES: only malloc, up to this size.  PAIRS_DEPTH=N: below so many more frames.
+ * PAIRS_THREADS=N: with so many threads, too, up to 64.
  */
 #include <pthread.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@ struct row {
 	void (*pair)(std::size_t size);
 	std::size_t size;
 	long nr_pairs;
+	int depth;
 	pthread_barrier_t begin;
 };
 
@@ -45,6 +48,13 @@ new_delete(std::size_t size)
 	::operator delete(block);
 }
 
+/* No page of it is touched: the kernel has the least to do, so this shows the most that a hook adds. */
+static void
+map_unmap(std::size_t size)
+{
+	munmap(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), size);
+}
+
 static double
 cpu_ns()
 {
@@ -52,6 +62,18 @@ cpu_ns()
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+/* Pairs of R, below DEPTH more frames. */
+static __attribute__((noinline)) void
+batch_below(const struct row *r, int depth)
+{
+	if (depth > 0)
+		batch_below(r, depth - 1);
+	else
+		for (long i = 0; i < r->nr_pairs; i++)
+			r->pair(r->size);
+	__asm__ volatile(""); /* not a loop instead of a call */
 }
 
 /* The quickest batch: others were disturbed. */
@@ -66,8 +88,7 @@ measure(void *arg)
 		pthread_barrier_wait(&r->begin);
 		double before = cpu_ns();
 
-		for (long i = 0; i < r->nr_pairs; i++)
-			r->pair(r->size);
+		batch_below(r, r->depth);
 		double took = (cpu_ns() - before) / static_cast<double>(r->nr_pairs);
 
 		*best = took < *best ? took : *best;
@@ -75,11 +96,19 @@ measure(void *arg)
 	return best;
 }
 
+static int
+number(const char *variable, int otherwise)
+{
+	const char *text = std::getenv(variable);
+
+	return text ? std::atoi(text) : otherwise;
+}
+
 static void
 print_row(const char *name, void (*pair)(std::size_t size), std::size_t size, unsigned nr_threads)
 {
-	struct row r = { pair, size, size >= 1 << 30 ? 400 : 100000, {} };
-	pthread_t thread[2];
+	struct row r = { pair, size, size >= 1 << 30 ? 400 : 100000, number("PAIRS_DEPTH", 0), {} };
+	pthread_t thread[64];
 	double sum = 0;
 
 	pthread_barrier_init(&r.begin, nullptr, nr_threads);
@@ -111,13 +140,25 @@ int
 main(int argc, char **)
 {
 	static const std::size_t sizes[] = { 8, 64, 512, 1024, 1 << 20, 8 << 20, 1 << 30 };
+	static const std::size_t mapped_sizes[] = { 4096, 1 << 20 };
+
+	const std::size_t most = static_cast<std::size_t>(number("PAIRS_MOST", 0));
 
 	if (argc > 1)
 		wait_for_line();
-	for (unsigned nr_threads = 1; nr_threads <= 2; nr_threads++) {
+	const unsigned counts[] = { 1, 2, static_cast<unsigned>(number("PAIRS_THREADS", 2)) };
+
+	for (unsigned i = 0; i < (counts[2] > 2 ? 3 : 2); i++) {
+		const unsigned nr_threads = counts[i] > 64 ? 64 : counts[i];
+
 		for (std::size_t size : sizes)
-			print_row("MallocFree", malloc_free, size, nr_threads);
+			if (!most || size <= most)
+				print_row("MallocFree", malloc_free, size, nr_threads);
+		if (most)
+			continue;
 		for (std::size_t size : sizes)
 			print_row("NewDelete", new_delete, size, nr_threads);
+		for (std::size_t size : mapped_sizes)
+			print_row("MmapMunmap", map_unmap, size, nr_threads);
 	}
 }

@@ -1,4 +1,4 @@
-# What the benches share.  A bench is called with the folder memdiag was built in ('.') and the
+# Functions that the benches share.  A bench is called with the folder memdiag was built in ('.') and the
 # number of rounds; it sets $program to the tracee it measures on and sources this file.
 # shellcheck shell=sh
 

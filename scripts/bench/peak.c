@@ -1,5 +1,6 @@
 /*
- * peak COMMAND...: run it and print the most memory it had resident, in KiB, on stderr.
+ * peak COMMAND...: run it and print on stderr the most memory it had resident, in KiB, and how much
+ * processor time it took, in microseconds.
  */
 #include <stdio.h>
 #include <sys/resource.h>
@@ -20,6 +21,8 @@ main(int argc, char **argv)
 		_exit(127);
 	}
 	wait4(pid, &status, 0, &use);
-	fprintf(stderr, "%ld\n", use.ru_maxrss);
+	fprintf(stderr, "%ld %lld\n", use.ru_maxrss,
+		(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000LL + use.ru_utime.tv_usec +
+			use.ru_stime.tv_usec);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
