@@ -1,0 +1,222 @@
+# check-lib: the parts of scripts/check and scripts/check-long.  A script changes to the top of the
+# source, reads this file, and then says
+#
+#	begin				make the folder for logs, build/SCRIPT-logs
+#	step NAME COMMAND...		one check, passed if COMMAND succeeds
+#	tests NAME DIRECTORY VARIABLE MAKE-WORD...
+#					make MAKE-WORDs in DIRECTORY; VARIABLE is the variable of make that lists the test
+#					programs, and each of their results counts
+#	end_if_failed			end here, as what follows would fail as well
+#	finish				run again the test programs that failed, and print the sum
+#
+# A test program that fails is run again by itself at the end, twice.  If it passes both times it is
+# FLAKY and counts neither as passed nor as failed; its first log is in flaky/ in the folder for logs.
+# More than $most_flaky of them fail the check.
+# shellcheck shell=sh
+top=$PWD
+logs=$top/build/${0##*/}-logs
+jobs=$(nproc)
+most_flaky=5
+failure='^(FAIL|XPASS|ERROR):'
+
+begin()
+{
+	exec </dev/null
+	rm -rf "$logs"
+	mkdir -p "$logs/flaky" "$logs/first" || exit
+	: >"$logs/results"
+	: >"$logs/failed"
+}
+
+# started NAME, took: the name and time when a step begins, and the seconds since then.
+started()
+{
+	start=$(date +%s)
+	echo "$(date +%T) $1"
+}
+
+took()
+{
+	echo "$(($(date +%s) - start)) s"
+}
+
+# result WORD NAME REMARK...: a line of the sum, as automake's tests print them.
+result()
+{
+	echo "$1: $2" >>"$logs/results"
+	echo "$@" | sed 's/ /: /'
+}
+
+# note_result NAME STATUS: NAME passed or failed as a whole; $logs/NAME.log is its output.
+note_result()
+{
+	if [ "$2" -eq 0 ]; then
+		result PASS "$1" "($(took))"
+	else
+		result FAIL "$1" "($(took))"
+		tail -n 40 "$logs/$1.log" | sed 's/^/    /'
+	fi
+}
+
+step()
+{
+	name=$1
+	shift
+	started "$name"
+	("$@") >"$logs/$name.log" 2>&1
+	note_result "$name" $?
+}
+
+tests()
+{
+	log=$1
+	shift
+	make "$@" >"$log" 2>&1
+}
+
+tests()
+{
+	name=$1 tested=$2 variable=$3
+	shift 3
+	printf '%s\n' -C "$tested" "$@" >"$logs/$name.words"
+	started "$name"
+	make -C "$tested" -j"$jobs" "$@" >"$logs/$name.log" 2>&1
+	status=$?
+	grep -E '^(PASS|FAIL|XPASS|XFAIL|ERROR|SKIP):' "$logs/$name.log" >"$logs/$name.results"
+	grep -E '^SKIP:' "$logs/$name.results"
+	# "FAIL: tests/live/heap.sh 3 - words": the second word is the program.
+	failed=$(awk -v failure="$failure" '$0 ~ failure && !seen[$2]++ { print $2 }' "$logs/$name.results")
+	if [ $status -ne 0 ] && [ -z "$failed" ]; then
+		note_result "$name" $status
+	fi
+	for program in $failed; do
+		echo "$name $variable $program" >>"$logs/failed"
+		cp "$tested/${program%.sh}.log" "$(first_log "$name" "$program")"
+		grep -E "$failure $program( |\$)" "$logs/$name.results" | sed 's/^/    first run: /'
+	done
+	echo "$name: $(grep -c '^PASS' "$logs/$name.results") passed ($(took))"
+}
+
+# first_log NAME PROGRAM: the path of the log of the first run.
+first_log()
+{
+	echo "$logs/first/$1-$(echo "${2%.sh}" | tr / -).log"
+}
+
+# passes NAME VARIABLE PROGRAM: run one test program of a run of tests by itself.
+passes()
+{
+	{
+		cat "$logs/$1.words"
+		echo "$2=$3"
+	} | xargs -d '\n' make >"$logs/again-$1.log" 2>&1 &&
+		grep -q '^PASS:' "$logs/again-$1.log" && ! grep -qE "$failure" "$logs/again-$1.log"
+}
+
+# forget NAME PROGRAM: leave the results of PROGRAM out of the sum.
+forget()
+{
+	awk -v program="$2" '$2 != program' "$logs/$1.results" >"$logs/kept" &&
+		mv "$logs/kept" "$logs/$1.results"
+}
+
+run_failed_again()
+{
+	nr_failed=$(wc -l <"$logs/failed")
+	[ "$nr_failed" -gt 0 ] || return 0
+	if [ "$nr_failed" -gt $most_flaky ]; then
+		echo "$nr_failed test programs failed, more than $most_flaky: none is run again"
+		return
+	fi
+	while read -r name variable program; do
+		started "$name: $program again"
+		if passes "$name" "$variable" "$program" && passes "$name" "$variable" "$program"; then
+			forget "$name" "$program"
+			mv "$(first_log "$name" "$program")" "$logs/flaky/"
+			echo "$name: $program" >>"$logs/flaky/names"
+		fi
+		took
+	done <"$logs/failed"
+}
+
+# show_failed: the failures that count, with what the tests printed about them.
+show_failed()
+{
+	cat "$logs/results" "$logs"/*.results | grep -E "$failure"
+	for log in "$logs"/first/*.log; do
+		[ -e "$log" ] || continue
+		echo "${log##*/}:"
+		grep -A 12 '^not ok' "$log" | head -n 60 | sed 's/^/    /'
+		tail -n 3 "$log" | sed 's/^/    /'
+	done
+}
+
+# count WORDS: how many results are one of WORDS.
+count()
+{
+	cat "$logs/results" "$logs"/*.results 2>/dev/null | grep -cE "^($1):"
+}
+
+# sum: the closing line, and the end of the script.
+sum()
+{
+	show_failed
+	[ ! -e "$logs/flaky/names" ] || sed 's/^/FLAKY: /' "$logs/flaky/names"
+	nr_failed=$(count 'FAIL|XPASS|ERROR')
+	echo "$(count 'PASS|XFAIL') passed, $nr_failed failed, $(count SKIP) skipped"
+	[ "$nr_failed" -eq 0 ]
+	exit
+}
+
+end_if_failed()
+{
+	[ "$(count 'FAIL|XPASS|ERROR')" -eq 0 ] || sum
+}
+
+finish()
+{
+	run_failed_again
+	sum
+}
+
+# ---- what both scripts build -------------------------------------------------------------------
+
+# prepare: install what is missing and make configure.
+prepare()
+{
+	step install-deps scripts/install-deps build test
+	# Those that are not available are skipped by name in the tests.
+	scripts/glibc-releases >"$logs/glibc-releases.log" 2>&1 ||
+		grep '^glibc-releases:' "$logs/glibc-releases.log"
+	if [ ! -x configure ] || [ -n "$(find configure.ac m4/md_*.m4 -newer configure)" ]; then
+		step bootstrap ./bootstrap
+	fi
+}
+
+# configured NAME CONFIGURE-ARGUMENTS...: go to build/check-NAME.
+configured()
+{
+	directory=$top/build/check-$1
+	shift
+	mkdir -p "$directory" && cd "$directory" || return
+	[ -f Makefile ] || "$top/configure" -q "$@"
+}
+
+# build NAME CONFIGURE-ARGUMENTS...: everything, the test programs too.
+build()
+{
+	configured "$@" && make -j"$jobs" && make -j"$jobs" check TESTS=
+}
+
+# In a container the checkout may belong to another user, for whom git does nothing else.
+git()
+{
+	command git -c safe.directory="$top" "$@"
+}
+
+check_clean()
+{
+	changes=$(git status --porcelain) || return
+	echo "$changes"
+	[ -z "$changes" ]
+}
