@@ -1,13 +1,16 @@
 # check-lib: the parts of scripts/check and scripts/check-long.  A script changes to the top of the
 # source, reads this file, and then says
 #
-#	begin				make the folder for logs, build/SCRIPT-logs
+#	adopt "$@"			see the processes that tests have left; first of all
+#	begin				make the folder for logs, build/SCRIPT-logs, and TMPDIR
 #	step NAME COMMAND...		one check, passed if COMMAND succeeds
 #	tests NAME DIRECTORY VARIABLE MAKE-WORD...
 #					make MAKE-WORDs in DIRECTORY; VARIABLE is the variable of make that lists the test
 #					programs, and each of their results counts
 #	end_if_failed			end here, as what follows would fail as well
-#	finish				run again the test programs that failed, and print the sum
+#	machine_is_known		the machine is as it should be at the end
+#	finish				run again the test programs that failed, look whether the machine is as it was,
+#					and print the sum
 #
 # A test program that fails is run again by itself at the end, twice.  If it passes both times it is
 # FLAKY and counts neither as passed nor as failed; its first log is in flaky/ in the folder for logs.
@@ -17,7 +20,23 @@ top=$PWD
 logs=$top/build/${0##*/}-logs
 jobs=$(nproc)
 most_flaky=5
+longest_wait=300	# seconds that something may need to end
 failure='^(FAIL|XPASS|ERROR):'
+
+# adopt: become the parent of each process whose own parent has ended, so that those that tests have
+# left are seen: prctl(PR_SET_CHILD_SUBREAPER, 1), which execve() keeps.
+adopt()
+{
+	case ${MEMDIAG_CHECK_ADOPTS-} in "$$" | 0) return ;; esac
+	export MEMDIAG_CHECK_ADOPTS=$$
+	! command -v perl >/dev/null || exec perl -e '
+		my %prctl = (x86_64 => 157, aarch64 => 167);
+		chomp(my $machine = `uname -m`);
+		$ENV{MEMDIAG_CHECK_ADOPTS} = 0
+			unless exists $prctl{$machine} && syscall($prctl{$machine}, 36, 1, 0, 0, 0) == 0;
+		exec @ARGV or die' sh "scripts/${0##*/}" "$@"
+	MEMDIAG_CHECK_ADOPTS=0
+}
 
 begin()
 {
@@ -26,6 +45,11 @@ begin()
 	mkdir -p "$logs/flaky" "$logs/first" || exit
 	: >"$logs/results"
 	: >"$logs/failed"
+	# Any user may make files in it, as in /tmp; at the end it must be empty.
+	TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/memdiag-check.XXXXXX") && chmod 1777 "$TMPDIR" || exit
+	export TMPDIR
+	trap 'rmdir "$TMPDIR" 2>/dev/null' EXIT
+	trap 'exit 1' HUP INT TERM
 }
 
 # started NAME, took: the name and time when a step begins, and the seconds since then.
@@ -69,13 +93,6 @@ step()
 
 tests()
 {
-	log=$1
-	shift
-	make "$@" >"$log" 2>&1
-}
-
-tests()
-{
 	name=$1 tested=$2 variable=$3
 	shift 3
 	printf '%s\n' -C "$tested" "$@" >"$logs/$name.words"
@@ -86,7 +103,10 @@ tests()
 	grep -E '^SKIP:' "$logs/$name.results"
 	# "FAIL: tests/live/heap.sh 3 - words": the second word is the program.
 	failed=$(awk -v failure="$failure" '$0 ~ failure && !seen[$2]++ { print $2 }' "$logs/$name.results")
-	if [ $status -ne 0 ] && [ -z "$failed" ]; then
+	if [ ! -s "$logs/$name.results" ]; then
+		echo "no test has run" >>"$logs/$name.log"
+		note_result "$name" 1
+	elif [ $status -ne 0 ] && [ -z "$failed" ]; then
 		note_result "$name" $status
 	fi
 	for program in $failed; do
@@ -173,9 +193,54 @@ end_if_failed()
 	[ "$(count 'FAIL|XPASS|ERROR')" -eq 0 ] || sum
 }
 
+# ---- the machine is left as it was found ---------------------------------------------------------
+
+machine_is_known()
+{
+	scripts/machine-state >"$logs/machine-before"
+}
+
+# adopted: the processes that were left, a line for each.
+adopted()
+{
+	[ "$MEMDIAG_CHECK_ADOPTS" = $$ ] || return 0
+	# This awk is a child, too.
+	awk -v parent=$$ '
+		FNR == 1 { name = $2 }
+		/^State:/ { state = $2 }
+		/^Pid:/ { pid = $2 }
+		/^PPid:/ && $2 == parent && state !~ /[ZX]/ && name !~ /awk$/ { print "process", pid, name }
+	' /proc/[0-9]*/status 2>/dev/null
+}
+
+# is_as_it_was: otherwise prints what is not.  Called without a subshell, which adopted would print.
+is_as_it_was()
+{
+	adopted
+	scripts/machine-state >"$logs/machine-after"
+	diff "$logs/machine-before" "$logs/machine-after"
+	# A test program that fails keeps its files.
+	[ -s "$logs/failed" ] || find "$TMPDIR" -mindepth 1 -maxdepth 1
+}
+
+# What has just been told to end needs a moment.
+check_machine()
+{
+	started machine
+	until is_as_it_was >"$logs/machine.log" 2>&1 && [ ! -s "$logs/machine.log" ]; do
+		if [ $(($(date +%s) - start)) -gt $longest_wait ]; then
+			note_result machine 1
+			return
+		fi
+		sleep 1
+	done
+	note_result machine 0
+}
+
 finish()
 {
 	run_failed_again
+	check_machine
 	sum
 }
 

@@ -120,8 +120,9 @@ done
 check 'a file of massif is written' exits 0 memdiag timeline "$recording" --format=massif -o "$dir/massif.out"
 check 'snapshots have the local maxima' sh -c "grep '^time=\|^mem_heap_B=' '$dir/massif.out' | paste -sd ' ' |
 	grep -x 'time=10 mem_heap_B=1200 time=110 mem_heap_B=1300 time=200 mem_heap_B=132 time=300 mem_heap_B=132'"
+# ms_print leaves a file in TMPDIR.
 if command -v ms_print >/dev/null; then
-	check 'ms_print reads it' sh -c "ms_print '$dir/massif.out' >'$dir/printed'"
+	check 'ms_print reads it' sh -c "TMPDIR='$dir' ms_print '$dir/massif.out' >'$dir/printed'"
 	check 'ms_print has the peak' grep -q '^  1 *110 *1,300 *1,300 ' "$dir/printed"
 	check 'ms_print has the stacks' sh -c "sed -n '/^  1 *110/,/^  2 /p' '$dir/printed' |
 		grep -q '^->100.00% (1,300B) 0x0: leaf (/src/main.c:20)'"
@@ -234,7 +235,7 @@ else
 		check 'at most 100 snapshots' [ "$(grep -c ^snapshot= "$dir/python.out")" -le 100 ]
 		check 'one snapshot is the peak' [ "$(grep -c ^heap_tree=peak "$dir/python.out")" -eq 1 ]
 		! command -v ms_print >/dev/null ||
-			check 'ms_print reads that of python3' sh -c "ms_print '$dir/python.out' | grep -q 'Detailed snapshots'"
+			check 'ms_print reads that of python3' sh -c "TMPDIR='$dir' ms_print '$dir/python.out' | grep -q 'Detailed snapshots'"
 	else
 		skip 'python3: maxima, moments and growth' 'heaptrack is not installed'
 	fi

@@ -1,0 +1,209 @@
+#!/bin/sh
+# scripts/check-lib.sh: a test program that fails is run again, and what it has left is seen.
+# shellcheck disable=SC3043 # every sh we know has local
+. "$top_srcdir/tests/live/lib.sh"
+
+# A source of its own: check scripts/try, a Makefile whose test programs print what plan/PROGRAM has
+# for this run, one line a run, and the state of a machine in a file.
+source=$dir/source
+mkdir -p "$source/scripts" "$source/tests"
+cp "$top_srcdir/scripts/check-lib.sh" "$source/scripts/"
+cat >"$source/scripts/machine-state" <<-'END'
+	#!/bin/sh
+	cat state
+END
+chmod +x "$source/scripts/machine-state"
+cat >"$source/scripts/try" <<-'END'
+	#!/bin/sh
+	cd "$(dirname "$0")/.." || exit
+	. scripts/check-lib.sh
+	adopt "$@"
+	begin
+	machine_is_known
+	longest_wait=${wait:-0}
+	steps()
+	{
+		step one sh -c "$1"
+		end_if_failed
+		tests some tests TESTS check
+	}
+	steps "$@"
+	finish
+END
+printf 'check:\n\t%s\n' '@for t in $(TESTS); do sh run $$t; done; test ! -e status || exit `cat status`' \
+	>"$source/tests/Makefile"
+cat >"$source/tests/run" <<-'END'
+	echo again >>"runs-$1"
+	nr=$(wc -l <"runs-$1")
+	sed -n "${nr}p" "plan-$1" | tee "$1.log" | tr '+' '\n' | sed "s/..*/&: $1 1 - words/"
+	[ ! -e "do-$1" ] || . "./do-$1"
+END
+
+# plan PROGRAM RESULT...: its results, a word for each run; a+b are two of one run.
+plan()
+{
+	local program="$1"
+	shift
+	printf '%s\n' "$@" >"$source/tests/plan-$program"
+	programs="$programs $program"
+}
+
+# fresh: no program, no trace of the last run.
+fresh()
+{
+	rm -rf "$source/build" "$source"/tests/*-* "$source/tests/status"
+	programs=
+	echo as ever >"$source/state"
+}
+
+# try [COMMAND]: run the check; COMMAND is its first step.
+try()
+{
+	env -u MEMDIAG_CHECK_ADOPTS TMPDIR="$dir" MAKEFLAGS= TESTS="$programs" sh "$source/scripts/try" "${1:-true}" \
+		>"$dir/out" 2>"$dir/err"
+}
+
+# gives STATUS LAST-LINE [COMMAND]: whether the check ends so.
+gives()
+{
+	local status=0
+	try "${3-}" || status=$?
+	cat "$dir/out" "$dir/err"
+	[ $status -eq "$1" ] && [ "$(tail -n 1 "$dir/out")" = "$2" ]
+}
+
+printed()
+{
+	grep -qx -e "$1" "$dir/out"
+}
+
+not_printed()
+{
+	! grep -q -e "$1" "$dir/out"
+}
+
+fresh
+plan good PASS+PASS+SKIP+XFAIL
+check 'all is well' gives 0 '5 passed, 0 failed, 1 skipped'
+check 'nothing is left in TMPDIR' [ -z "$(find "$dir" -name 'memdiag-check.*')" ]
+
+fresh
+plan good PASS
+plan chance PASS+FAIL PASS+PASS PASS
+check 'failed, passed, passed: the check passes' gives 0 '3 passed, 0 failed, 0 skipped'
+check 'it is named' printed 'FLAKY: some: chance'
+check 'it counts neither as passed nor as failed' not_printed '^FAIL'
+check 'the log of its first run is kept' grep -q FAIL "$source/build/try-logs/flaky/some-chance.log"
+
+fresh
+plan good PASS
+plan broken FAIL PASS FAIL
+check 'failed, passed, failed: the check fails' gives 1 '3 passed, 1 failed, 0 skipped'
+check 'its failure is printed' printed 'FAIL: broken 1 - words'
+check 'it is not flaky' not_printed FLAKY
+
+fresh
+plan broken ERROR FAIL
+check 'failed twice: the check fails' gives 1 '2 passed, 1 failed, 0 skipped'
+check 'it is not run a third time' [ "$(wc -l <"$source/tests/runs-broken")" -eq 2 ]
+
+fresh
+plan broken FAIL SKIP PASS
+check 'skipped when run again is not passed' gives 1 '2 passed, 1 failed, 0 skipped'
+
+fresh
+plan broken XPASS XPASS
+check 'an unexpected pass is a failure' gives 1 '2 passed, 1 failed, 0 skipped'
+
+fresh
+for program in a b c d e; do
+	plan $program FAIL PASS PASS
+done
+check 'five that are flaky' gives 0 '2 passed, 0 failed, 0 skipped'
+check 'are named' [ "$(grep -c '^FLAKY: some: [a-e]$' "$dir/out")" -eq 5 ]
+
+fresh
+for program in a b c d e f; do
+	plan $program FAIL PASS PASS
+done
+check 'six that fail are too many' gives 1 '2 passed, 6 failed, 0 skipped'
+check 'none is run again' [ "$(cat "$source"/tests/runs-? | wc -l)" -eq 6 ]
+
+fresh
+plan good PASS
+echo 2 >"$source/tests/status"
+check 'make fails without a failed test' gives 1 '3 passed, 1 failed, 0 skipped'
+check 'the run is named' printed 'FAIL: some (.* s)'
+
+fresh
+plan none ''
+check 'no test ran' gives 1 '2 passed, 1 failed, 0 skipped'
+
+fresh
+plan good PASS
+check 'a step fails' gives 1 '0 passed, 1 failed, 0 skipped' 'echo the cause; exit 3'
+check 'its output is printed' printed '    the cause'
+check 'what follows is not run' [ ! -e "$source/tests/runs-good" ]
+
+fresh
+plan good PASS
+echo 'echo changed >>../state' >"$source/tests/do-good"
+check 'the machine is changed' gives 1 '2 passed, 1 failed, 0 skipped'
+check 'the change is printed' printed '    > changed'
+
+fresh
+plan good PASS
+echo ': >"$TMPDIR/left"' >"$source/tests/do-good"
+check 'a file is left' gives 1 '2 passed, 1 failed, 0 skipped'
+check 'it is named' printed '    .*/memdiag-check\..*/left'
+
+fresh
+plan good PASS
+echo '{ sleep 1000 & echo $! >sleeper; } >/dev/null 2>&1' >"$source/tests/do-good"
+if command -v perl >/dev/null; then
+	check 'a process is left' gives 1 '2 passed, 1 failed, 0 skipped'
+	check 'it is named' printed "    process $(cat "$source/tests/sleeper") sleep"
+	kill "$(cat "$source/tests/sleeper")"
+	fresh
+	plan good PASS
+	echo '{ sleep 0.5 & } >/dev/null 2>&1' >"$source/tests/do-good"
+	export wait=300
+	check 'one that ends is none' gives 0 '3 passed, 0 failed, 0 skipped'
+else
+	skip 'a process is left' 'perl is not here'
+fi
+
+# ---- the state of this machine ----
+
+cp "$top_srcdir/scripts/machine-state" "$source/scripts/"
+state()
+{
+	TMPDIR=$dir "$source/scripts/machine-state" >"$dir/$1"
+}
+
+# seen WORDS: whether the state now has another line with WORDS than before.
+seen()
+{
+	state after
+	diff "$dir/before" "$dir/after" | tee /dev/stderr | grep -q "^[<>].*$1"
+}
+
+state before
+check 'the state has /dev/null' grep -q '^/dev/null c [0-7]* 0:0' "$dir/before"
+check 'the state has sysctls' grep -q '^/proc/sys/vm/overcommit_memory:[0-2]$' "$dir/before"
+check 'the state has mounts' grep -q '^mount .* /proc ' "$dir/before"
+check 'the state has files of the system' grep -q '^/etc/passwd f 644 0:0 ' "$dir/before"
+elsewhere=/dev/shm/left-by-$$
+: >$elsewhere
+check 'a new file is seen' seen "$elsewhere f"
+chmod 600 $elsewhere
+state before
+chmod 640 $elsewhere
+check 'its mode is seen' seen "$elsewhere f 640"
+if id=$(ipcmk -M 4096 | grep -o '[0-9]*$'); then
+	check 'a segment is seen' seen "System V shm .* $id "
+	ipcrm -m "$id"
+else
+	skip 'a segment is seen' 'no System V memory here'
+fi
+finish
