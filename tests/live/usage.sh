@@ -31,6 +31,9 @@ for command in $("$MEMDIAG" --list-commands | grep -v -x -e count -e profile -e 
 		[ \$? = 1 ] && [ \"\$(cat '$dir/file')\" = mine ] && grep -q -e --force '$dir/err'"
 	check "$command: unless --force" sh -c \
 		"'$MEMDIAG' $command '$tracee_pid' -o '$dir/file' -f && ! grep -q mine '$dir/file'"
+	null=$(stat -c '%A %u:%g %t:%T' /dev/null)
+	check "$command: a device is written to, not replaced" exits 0 memdiag $command "$tracee_pid" -f -o /dev/null
+	check "$command: it keeps its mode and owner" [ "$(stat -c '%A %u:%g %t:%T' /dev/null)" = "$null" ]
 	check "$command: a full disk" exits_saying 1 'No space left' memdiag $command "$tracee_pid" -o /dev/full
 	check "$command: a full stdout" sh -c \
 		"'$MEMDIAG' $command '$tracee_pid' 2>'$dir/err' >/dev/full
