@@ -273,6 +273,32 @@ build()
 	configured "$@" && make -j"$jobs" && make -j"$jobs" check TESTS=
 }
 
+configure_asan()
+{
+	configured asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer'
+}
+
+build_asan()
+{
+	configure_asan && make -j"$jobs" && make -j"$jobs" check TESTS=
+}
+
+# LeakSanitizer traces its own process, which a container may forbid.
+leaks_are_detectable()
+{
+	echo 'int main(void) { return 0; }' >"$logs/leak.c"
+	gcc -fsanitize=address -o "$logs/leak" "$logs/leak.c" && "$logs/leak"
+}
+
+# asan_words: the word of make with which tests run as the sanitizers need it.
+asan_words()
+{
+	leaks=0
+	! leaks_are_detectable >"$logs/leaks.log" 2>&1 || leaks=1
+	echo "TESTS_ENVIRONMENT=export ASAN_OPTIONS=detect_leaks=$leaks:abort_on_error=1" \
+		"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1;"
+}
+
 # In a container the checkout may belong to another user, for whom git does nothing else.
 git()
 {

@@ -161,11 +161,11 @@ storm()
 		done
 }
 check 'threads that come and go' each_of 20 storm
-killed()
+killed()	# killed SECONDS: that is when
 {
 	"$MEMDIAG" stacks "$tracee_pid" >/dev/null 2>&1 &
 	victim=$!
-	sleep "0.00$(($(od -An -N1 -tu1 /dev/urandom) % 10))$1"
+	sleep "$1"
 	kill -KILL "$victim" 2>/dev/null
 	wait "$victim"
 	first=$(ask spins) && [ "${first% spins}" -gt 0 ] && until [ "$(ask spins)" != "$first" ]; do :; done
@@ -175,7 +175,7 @@ kill_it()
 	nr=0
 	while [ $nr -lt "$(some 50)" ]; do
 		nr=$((nr + 1))
-		killed $((nr % 10)) || return
+		killed "0.00$((nr * 7 % 10))$((nr / 5))" || return	# 0.7 to 10 ms
 	done
 }
 check 'it goes on after memdiag was killed at any moment' kill_it
