@@ -278,11 +278,6 @@ configure_asan()
 	configured asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer'
 }
 
-build_asan()
-{
-	configure_asan && make -j"$jobs" && make -j"$jobs" check TESTS=
-}
-
 # LeakSanitizer traces its own process, which a container may forbid.
 leaks_are_detectable()
 {
