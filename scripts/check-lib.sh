@@ -97,10 +97,12 @@ tests()
 	shift 3
 	printf '%s\n' -C "$tested" "$@" >"$logs/$name.words"
 	started "$name"
-	make -C "$tested" -j"$jobs" "$@" >"$logs/$name.log" 2>&1
+	# -O: without it the results of two programs that run at once may share a line, and one of them is not seen.
+	make -O -C "$tested" -j"$jobs" "$@" >"$logs/$name.log" 2>&1
 	status=$?
 	grep -E '^(PASS|FAIL|XPASS|XFAIL|ERROR|SKIP):' "$logs/$name.log" >"$logs/$name.results"
 	grep -E '^SKIP:' "$logs/$name.results"
+	check_total
 	# "FAIL: tests/live/heap.sh 3 - words": the second word is the program.
 	failed=$(awk -v failure="$failure" '$0 ~ failure && !seen[$2]++ { print $2 }' "$logs/$name.results")
 	if [ ! -s "$logs/$name.results" ]; then
@@ -115,6 +117,14 @@ tests()
 		grep -E "$failure $program( |\$)" "$logs/$name.results" | sed 's/^/    first run: /'
 	done
 	echo "$name: $(grep -c '^PASS' "$logs/$name.results") passed ($(took))"
+}
+
+# check_total: all results of the run $name were seen: automake's own sums, which it has from files, are their number.
+check_total()
+{
+	total=$(awk '$1 " " $2 == "# TOTAL:" { sum += $3 } END { print sum + 0 }' "$logs/$name.log")
+	seen=$(wc -l <"$logs/$name.results")
+	[ "$seen" -eq "$total" ] || result FAIL "$name" "$seen results were seen, but there are $total"
 }
 
 # first_log NAME PROGRAM: the path of the log of the first run.

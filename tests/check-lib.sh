@@ -30,12 +30,13 @@ cat >"$source/scripts/try" <<-'END'
 	steps "$@"
 	finish
 END
-printf 'check:\n\t%s\n' '@for t in $(TESTS); do sh run $$t; done; test ! -e status || exit `cat status`' \
-	>"$source/tests/Makefile"
+printf 'check:\n\t%s\n' '@for t in $(TESTS); do sh run $$t; done; echo "# TOTAL: `cat total`"; \
+	test ! -e status || exit `cat status`' >"$source/tests/Makefile"
 cat >"$source/tests/run" <<-'END'
 	echo again >>"runs-$1"
 	nr=$(wc -l <"runs-$1")
-	sed -n "${nr}p" "plan-$1" | tee "$1.log" | tr '+' '\n' | sed "s/..*/&: $1 1 - words/"
+	sed -n "${nr}p" "plan-$1" | tr '+' '\n' | sed "s/..*/&: $1 1 - words/" | tee "$1.log"
+	echo $(($(cat total) + $(grep -c : "$1.log"))) >total
 	[ ! -e "do-$1" ] || . "./do-$1"
 END
 
@@ -54,6 +55,7 @@ fresh()
 	rm -rf "$source/build" "$source"/tests/*-* "$source/tests/status"
 	programs=
 	echo as ever >"$source/state"
+	echo 0 >"$source/tests/total"
 }
 
 # try [COMMAND]: run the check; COMMAND is its first step.
@@ -172,6 +174,26 @@ if command -v perl >/dev/null; then
 else
 	skip 'a process is left' 'perl is not here'
 fi
+
+fresh
+plan good PASS
+echo 1 >"$source/tests/total"
+check 'a result that was not seen is a failure' gives 1 '3 passed, 1 failed, 0 skipped'
+check 'the number is printed' printed 'FAIL: some 1 results were seen, but there are 2'
+
+# The first program has printed half a line when the second one prints its own.
+fresh
+cat >"$source/tests/Makefile" <<'END'
+check:
+	@$(MAKE) one two
+	@echo '# TOTAL: 3'
+one:
+	@printf 'PASS: one 1 - is'; touch half; until [ -e whole ]; do sleep 0.01; done; echo ' whole'
+two:
+	@until [ -e half ]; do sleep 0.01; done; echo 'PASS: two 1 - is whole'; echo 'SKIP: two 2 - nothing'; touch whole
+END
+sed -i 's/^\. scripts.*/&; jobs=2/' "$source/scripts/try"
+check 'two programs at once: each result has its line' gives 0 '4 passed, 0 failed, 1 skipped'
 
 # ---- the state of this machine ----
 

@@ -573,13 +573,15 @@ find_malloc(const struct objects *o, const struct target *t)
 
 /* WHY, unless it is because a core file lacks what it takes. */
 static int
-not_found(const struct target *t, const char *why, struct err *e)
+not_found(const struct target *t, const struct objects *o, const char *why, struct err *e)
 {
 	struct os_core_facts f = { .missing_bytes = 0 };
 
 	/* The mappings of a process that is just ending go first. */
 	if (!t->core && !target_is_alive(t))
 		return err_set_kind(e, ERR_GONE, 0, "process %d (%s) has ended", t->pid, t->comm);
+	if (objects_check_loaded(o, t, e) < 0)
+		return -1;
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "process %d %s", t->pid, why);
 	os_core_facts(t, &f);
 	if (f.missing_bytes)
@@ -631,7 +633,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct regions *m,
 	struct err why;
 
 	if (!libc)
-		return not_found(t, "has no glibc mapped", e);
+		return not_found(t, o, "has no glibc mapped", e);
 	s.brk = find_brk(m);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
 	/* A pointer that cannot be followed must not set E: the search goes on. */
@@ -646,7 +648,8 @@ arenas_find(struct arenas *a, const struct target *t, const struct regions *m,
 	}
 	/* A main arena alone that does not lead back to itself was a chance hit. */
 	if (!found.is_ring_closed && found.nr < 2)
-		return not_found(t, "has not used glibc's malloc, or its layout is not known", e);
+		return not_found(
+			t, o, "has not used glibc's malloc, or its layout is not known", e);
 	found.tls_offset_bytes = known ? known->tls_offset_bytes : 0;
 	found.brk_at = known ? known->brk_at : find_brk_at(libc);
 	if (!found.tls_offset_bytes)

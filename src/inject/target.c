@@ -156,6 +156,8 @@ refuse_no_libc(const struct inject_target *it, struct err *e)
 		if (it->process->objects.v[i].is_executable &&
 			image_is_static(it->process->objects.v[i].image))
 			return refuse_static(t, it->process->objects.v[i].image, e);
+	if (objects_check_loaded(&it->process->objects, t, e) < 0)
+		return -1;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"%d (%s) has no glibc mapped; 'memdiag maps' works here", t->pid, t->comm);
 }
@@ -186,6 +188,8 @@ check_allocator(struct inject_target *it, struct err *e)
 	if (it->allocator)
 		return nr_libcs == 1 ? 0 : refuse_several_libcs(it, e);
 	o = objects_malloc(&it->process->objects, it->target);
+	if (!o && objects_check_loaded(&it->process->objects, it->target, e) < 0)
+		return -1;
 	if (!o)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"cannot find the library that provides malloc in %d (%s): the dynamic "

@@ -2,8 +2,11 @@
 
 #include "regions/objects.h"
 
+#include <link.h>
+
 #include "elf/image.h"
 #include "os/memory.h"
+#include "os/os.h"
 #include "wire/wire.h"
 
 /* Longer than any list of libraries; what is longer is a circle. */
@@ -41,6 +44,24 @@ read_r_debug(const struct objects *os, const struct target *t, struct r_debug_im
 			image_find(os->v[i].image, "_r_debug", &s) == 0)
 			return os_read_present(t, s.addr, ret, sizeof *ret, &e);
 	return -1;
+}
+
+/*
+ * glibc's ld.so sets version, RT_ADD before the first library, and RT_CONSISTENT after the last
+ * relocation (elf/rtld.c, dl_main(), 2.36).
+ */
+int
+objects_check_loaded(const struct objects *os, const struct target *t, struct err *e)
+{
+	struct r_debug_image debug;
+
+	if (t->core || read_r_debug(os, t, &debug) < 0 ||
+		(debug.version && debug.map && debug.state == RT_CONSISTENT))
+		return 0;
+	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"the libraries of %d (%s) are still being loaded: its malloc is not known yet",
+		t->pid, t->comm);
+	return err_hint(e, "Run memdiag again when the program has begun");
 }
 
 bool

@@ -48,6 +48,12 @@ const struct object *objects_at(const struct objects *o, raddr a);
  */
 const struct object *objects_malloc(const struct objects *o, const struct target *t);
 
+/*
+ * Fail (ERR_NO_SAFE_POINT) if the dynamic linker still loads libraries into T: what is not found in
+ * O may come.  0 if it has done so, if there is none, or if its state cannot be read.
+ */
+int objects_check_loaded(const struct objects *o, const struct target *t, struct err *e);
+
 /* Whether O is memdiag's agent. */
 bool object_is_agent(const struct object *o);
 

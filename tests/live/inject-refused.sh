@@ -42,6 +42,41 @@ for form in static musl i386; do
 	esac
 done
 
+# loading LIBRARY: a program whose dynamic linker has loaded LIBRARY ('': none), and then waits until the next one, which
+# is a pipe, is written to.
+loading()
+{
+	local first="${1:+after ${1##*/}}"
+	first=${first:-first}
+	mkfifo "$dir/late.so"
+	# shellcheck disable=SC2016 # the inner shell's
+	start_command sh -c 'echo ready; LD_PRELOAD="$1 $2" exec "$3" 2' sh "$1" "$dir/late.so" "$TRACEES/idle"
+	until grep -q "$TRACEES/idle" "/proc/$tracee_pid/maps" && grep -q "${1:-/ld}" "/proc/$tracee_pid/maps"; do
+		lives "$tracee_pid" || break
+		sleep 0.01
+	done
+	for command in info trim heap 'count start'; do
+		[ "$command" != 'count start' ] || has_hooks || continue
+		# shellcheck disable=SC2086 # words
+		check "loading $first: $command" exits_saying 6 'idle) are still being loaded' memdiag $command --pid "$tracee_pid"
+	done
+	echo >"$dir/late.so"
+	check "loading $first: it begins" soon runs
+	check "loading $first: then its malloc is known" exits 0 memdiag info --pid "$tracee_pid"
+	check "loading $first: it lives on" end_tracee
+	rm "$dir/late.so"
+}
+
+# runs: whether the program that the shell has become says that it is ready, too.
+runs()
+{
+	[ "$(grep -c '^ready' "$dir/$tracee_pid.out")" -eq 2 ]
+}
+
+libc=$(ldd "$TRACEES/idle" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
+loading ''
+loading "$libc"
+
 start_tracee idle 2
 kill -STOP "$tracee_pid"
 wait_for "$tracee_pid" "/proc/$tracee_pid/status" '^State:.T'

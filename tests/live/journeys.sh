@@ -17,7 +17,11 @@ run()
 # says WORDS PATTERN
 says()
 {
-	run "$1" | grep -q -E -e "$2"
+	run "$1" >"$dir/run"
+	grep -q -E -e "$2" "$dir/run" || {
+		cat "$dir/run"
+		return 1
+	}
 }
 
 check 'info: the memory is free inside malloc' says 'info.*--lines' '^ +free inside malloc .* [0-9]{3}\.[0-9] MiB'
