@@ -7,7 +7,7 @@
 need jq
 
 # On a machine that is busy with other tests threads take their time to stop.
-budget='--max-stop 5000ms'
+budget='--max-stop 300s'
 
 # shellcheck disable=SC2086 # $budget is two words, here and below
 start_tracee bloat 16
