@@ -38,7 +38,7 @@ tap()
 	local program="$programs/$1"
 	[ -x "$program" ] || program=$dir/$1
 	shift
-	all_is_well with_agent timeout 300 "$program" "$@"
+	all_is_well with_agent timeout 600 "$program" "$@"
 }
 
 # alone PROGRAM: the process that was meant is this one, and its children are not.

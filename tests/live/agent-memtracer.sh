@@ -56,7 +56,7 @@ with_threads="$AGENT libpthread.so.0"
 lines_come()
 {
 	mkfifo "$dir/lines"
-	MT_PRINT_INTERVAL_MS=100 LD_PRELOAD=$with_threads sleep 30 2>"$dir/lines" &
+	MT_PRINT_INTERVAL_MS=100 LD_PRELOAD=$with_threads sleep "$deadline" 2>"$dir/lines" &
 	started="$started $!"
 	head -n 3 "$dir/lines" >"$dir/err"
 	kill $!
@@ -69,7 +69,7 @@ opens_nothing()
 {
 	mkfifo "$dir/opened"
 	strace -f -e trace=open,openat -o "$dir/strace" -E MT_PRINT_INTERVAL_MS=100 -E LD_PRELOAD="$with_threads" \
-		sleep 30 2>"$dir/opened" &
+		sleep "$deadline" 2>"$dir/opened" &
 	started="$started $!"
 	head -n 4 "$dir/opened" >"$dir/err"
 	kill "$(sed -n '1s/ .*//p' "$dir/strace")"
@@ -93,14 +93,14 @@ is_not_read()
 	exec 3<>"$dir/full"
 	dd if=/dev/zero of="$dir/full" bs=1 oflag=nonblock 2>"$dir/dd"
 	grep -q 'temporarily unavailable' "$dir/dd" &&
-		exits "$1" timeout -s KILL 200 sh -c 'LD_PRELOAD=$0 exec env "$@" 2>&3' "$AGENT" \
+		exits "$1" timeout -s KILL 600 sh -c 'LD_PRELOAD=$0 exec env "$@" 2>&3' "$AGENT" \
 			"$2" "$exact" requested >"$dir/out"
 }
 
 # The thread that prints must not be the reason that a process goes on.
 ends()
 {
-	exits 0 timeout -s KILL 200 env MT_PRINT_INTERVAL_MS=100000 LD_PRELOAD="$AGENT" \
+	exits 0 timeout -s KILL 600 env MT_PRINT_INTERVAL_MS=1800000 LD_PRELOAD="$AGENT" \
 		"$top_builddir/tests/agent/leave" >"$dir/out" 2>"$dir/err" &&
 		[ "$(cat "$dir/out")" = 'at the end' ]
 }

@@ -34,7 +34,7 @@ ${CC:-cc} -x c -O1 -D_GNU_SOURCE -DHOST="\"$dir/fail.so\"" -o "$dir/fail" "$sour
 # operators, too, but not all (mimalloc), a program that replaces some of them is given blocks of both.
 pool()
 {
-	MEMDIAG_AGENT="follow;${settings:-account=usable}" LD_PRELOAD="$1" timeout 60 "$dir/$2" 2>&1 || echo "status $?"
+	MEMDIAG_AGENT="follow;${settings:-account=usable}" LD_PRELOAD="$1" timeout 600 "$dir/$2" 2>&1 || echo "status $?"
 }
 
 # as_before PROGRAM BEFORE BEHIND: whether they are called as often as without the agent.
@@ -58,7 +58,7 @@ all_is_well()
 {
 	local behind="$1"
 	shift
-	MEMDIAG_AGENT="follow;$settings" LD_PRELOAD="$AGENT $behind" timeout 300 "$@" >"$dir/tap" 2>&1 &&
+	MEMDIAG_AGENT="follow;$settings" LD_PRELOAD="$AGENT $behind" timeout 600 "$@" >"$dir/tap" 2>&1 &&
 		grep -q '^1\.\.' "$dir/tap" && ! grep -q '^not ok' "$dir/tap" || {
 		grep -A 1 '^not ok' "$dir/tap" || tail -n 3 "$dir/tap"
 		return 1

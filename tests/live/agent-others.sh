@@ -14,7 +14,7 @@ tap()
 {
 	local libraries="$1" settings="$2" program="$3"
 	shift 3
-	MEMDIAG_AGENT="follow;$settings" LD_PRELOAD="$libraries" timeout 300 "$programs/$program" "$@" \
+	MEMDIAG_AGENT="follow;$settings" LD_PRELOAD="$libraries" timeout 600 "$programs/$program" "$@" \
 		>"$dir/tap" 2>"$dir/tap.err" && grep -q '^1\.\.' "$dir/tap" &&
 		! grep -A 1 '^not ok' "$dir/tap" || {
 		grep -A 1 '^not ok' "$dir/tap" || tail -n 3 "$dir/tap" "$dir/tap.err"
@@ -25,7 +25,7 @@ tap()
 # Whether sort prints the same as without an agent.  It calls reallocarray(), which jemalloc lacks.
 works()
 {
-	MEMDIAG_AGENT="follow;$1" LD_PRELOAD="$2" timeout 300 sort -n "$dir/numbers" \
+	MEMDIAG_AGENT="follow;$1" LD_PRELOAD="$2" timeout 600 sort -n "$dir/numbers" \
 		>"$dir/sorted" 2>"$dir/sort.err" && cmp "$dir/sorted" "$dir/expected"
 }
 

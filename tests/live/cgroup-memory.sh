@@ -21,14 +21,10 @@ mkdir "$group" 2>/dev/null || skip_all 'no memory cgroup may be made here'
 drop_group()
 {
 	status=$?
-	tries=0
 	for pid in $started; do
 		kill -KILL "$pid" 2>/dev/null
 	done
-	until rmdir "$group" 2>/dev/null || [ $tries -ge 100 ]; do
-		tries=$((tries + 1))
-		sleep 0.05
-	done
+	eventually rmdir "$group" >/dev/null 2>&1
 	started=
 	(exit $status)
 	leave

@@ -5,7 +5,7 @@
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 # Long stops are harmless here.
-budget='--max-stop 5000ms'
+budget='--max-stop 300s'
 
 holds()	# holds NAMES COMMAND...: that these were compared, and agree
 {

@@ -62,13 +62,17 @@ child_changes_nothing()
 # not all threads may be stopped in time.  Sets doubtful.
 start_in_time()
 {
-	local try=0
-	while [ $((try += 1)) -le 50 ]; do
+	local try=0 end
+	clock
+	end=$((now + patience))
+	while [ "$now" -lt "$end" ]; do
 		count start && doubtful=$(json .data.doubtful_blocks) || return
 		[ "$doubtful" = null ] || return 0
-		echo "try $try"
+		echo "try $((try += 1))"
 		count stop || return
+		clock
 	done
+	patience=2
 	return 1
 }
 
@@ -76,13 +80,17 @@ start_in_time()
 # time that memdiag reads the heap.
 starts_surely()
 {
-	local try=0
-	while [ $((try += 1)) -le 50 ]; do
+	local try=0 end
+	clock
+	end=$((now + patience))
+	while [ "$now" -lt "$end" ]; do
 		count start || return
 		[ "$(json .data.doubtful_blocks)" != 0 ] || return 0
-		echo "try $try: $(json .data.doubtful_blocks) doubtful"
+		echo "try $((try += 1)): $(json .data.doubtful_blocks) doubtful"
 		count stop || return
+		clock
 	done
+	patience=2
 	return 1
 }
 

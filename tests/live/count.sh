@@ -162,8 +162,8 @@ check 'far: the target lives on' end_tracee
 # both_start: both succeed, and one of them finds that it counts already.
 both_start()
 {
-	"$MEMDIAG" count start --pid "$tracee_pid" --json >"$dir/one" 2>"$dir/one.err" &
-	"$MEMDIAG" count start --pid "$tracee_pid" --json >"$dir/two" 2>"$dir/two.err"
+	"$MEMDIAG" count start --wait=300s --timeout=600s --pid "$tracee_pid" --json >"$dir/one" 2>"$dir/one.err" &
+	"$MEMDIAG" count start --wait=300s --timeout=600s --pid "$tracee_pid" --json >"$dir/two" 2>"$dir/two.err"
 	wait "$!"
 	cat "$dir/one" "$dir/two" "$dir/one.err" "$dir/two.err"
 	[ "$(cat "$dir/one" "$dir/two" | jq -c .data.was_so_already | sort | tr '\n' ' ')" = 'false true ' ]

@@ -11,7 +11,7 @@ threads_go_on()
 
 start_tracee tops 8 3
 check 'killed at each ptrace' killed_each_time ptrace $((100 / MEMDIAG_TEST_SHARE)) threads_go_on \
-	timeout 30 "$top_builddir/tests/unit/discard" "$tracee_pid"
+	timeout 600 "$top_builddir/tests/unit/discard" "$tracee_pid"
 check 'it was killed often' test "$nr_tried" -ge "$(some 20)"
 check 'all blocks are good' ask rest
 check 'it still can be done' "$top_builddir/tests/unit/discard" "$tracee_pid"

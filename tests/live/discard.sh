@@ -6,7 +6,7 @@
 # With a limit, as a lock that is left behind would make all wait for ever.
 discard()
 {
-	timeout 200 "$top_builddir/tests/unit/discard" "$@" >"$dir/out" || {
+	timeout 600 "$top_builddir/tests/unit/discard" "$@" >"$dir/out" || {
 		cat "$dir/out"
 		return 1
 	}

@@ -6,7 +6,7 @@
 freeze()
 {
 	# With time enough for threads that wait for a processor.
-	"$top_builddir/tests/unit/stop" "$tracee_pid" "$@" 5000 >"$dir/out" || {
+	"$top_builddir/tests/unit/stop" "$tracee_pid" "$@" 300000 >"$dir/out" || {
 		tail -n 1 "$dir/out"
 		return 1
 	}

@@ -17,12 +17,12 @@ done
 
 for pid in $pids; do
 	check "$(cat "$dir/$pid.name"): stopped 20 times" \
-		"$top_builddir/tests/unit/stop" "$pid" 500 20 5000
+		"$top_builddir/tests/unit/stop" "$pid" 500 20 300000
 done
 
 killed_while_still()
 {
-	"$top_builddir/tests/unit/stop" "$1" 10000000 1 20000 >"$dir/freeze.out" 2>&1 &
+	"$top_builddir/tests/unit/stop" "$1" 1000000000 1 2000000 >"$dir/freeze.out" 2>&1 &
 	freezer=$!
 	wait_for $freezer "$dir/freeze.out" still || return
 	kill -KILL $freezer

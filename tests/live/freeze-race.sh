@@ -6,7 +6,7 @@ race_us()
 {
 	what=$1
 	start_tracee race "$3" "$what" "$2"
-	"$top_builddir/tests/unit/stop" "$tracee_pid" 100 20 5000 >"$dir/out" 2>"$dir/err" &
+	"$top_builddir/tests/unit/stop" "$tracee_pid" 100 20 300000 >"$dir/out" 2>"$dir/err" &
 	freezer=$!
 	wait_for $freezer "$dir/out" still
 	tell go

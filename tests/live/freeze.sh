@@ -33,22 +33,23 @@ for name in idle-static idle-musl idle-i386 seccomp; do
 	fi
 	start_tracee $name
 	remember
-	check "$name: all threads stand still" frozen 0 1000 20 5000
+	check "$name: all threads stand still" frozen 0 1000 20 300000
 	check "$name: the target is as before" unharmed
 	check "$name: the target lives on" end_tracee
 done
 
-# The shortest of ten, as other programs may run here.
+# The shortest of ten, and of as many times as it takes: other programs may run here.
 cheap()
 {
+	freeze "$tracee_pid" 0 11 300000 || return
 	awk '$1 != "still" { us = $2 / $1; if (!best || us < best) best = us }
 		END { print best " us a thread"; exit !best || best > 25 }' "$dir/out"
 }
 start_tracee manythreads 1500
 remember
-check '1,500 threads: all stand still' frozen 0 0 11 5000
+check '1,500 threads: all stand still' frozen 0 0 11 300000
 check '1,500 threads: no thread is left out' stood 1501
-check '1,500 threads: 25 us a thread at most' cheap
+check '1,500 threads: 25 us a thread at most' soon cheap
 check '1,500 threads: the target is as before' unharmed
 check '1,500 threads: the target lives on' end_tracee
 
@@ -63,21 +64,19 @@ queued_us()
 # had the processor.
 is_as_reported()
 {
-	for round in 1 2 3 4 5 6 7 8 9 10; do
-		ask gap >/dev/null
-		queued=$(queued_us)
-		freeze "$tracee_pid" 20000 1 5000 || return
-		gap=$(ask gap)
-		queued=$(($(queued_us) - queued))
-		reported=$(awk '$1 != "still" { print $2 }' "$dir/out")
-		echo "round $round: longest pause $gap us, reported $reported us, waited for a processor $queued us"
-		[ "$gap" -ge 20000 ] || return
-		[ "$gap" -gt $((reported + queued + 2000)) ] || return 0
-	done
-	return 1
+	ask gap >/dev/null
+	queued=$(queued_us)
+	freeze "$tracee_pid" 20000 1 300000 || return
+	gap=$(ask gap)
+	queued=$(($(queued_us) - queued))
+	reported=$(awk '$1 != "still" { print $2 }' "$dir/out")
+	echo "longest pause $gap us, reported $reported us, waited for a processor $queued us"
+	[ "$gap" -ge 20000 ] || { echo 'the pause was too short'; touch "$dir/too_short"; }
+	[ "$gap" -le $((reported + queued + 2000)) ]
 }
 start_tracee heartbeat 10
-check 'heartbeat: its longest pause is the one that is reported' is_as_reported
+check 'heartbeat: its longest pause is the one that is reported' soon is_as_reported
+check 'heartbeat: each pause was as long as it had to be' test ! -e "$dir/too_short"
 check 'heartbeat: the target lives on' end_tracee
 
 state()
@@ -92,7 +91,7 @@ settles_in_state()
 }
 start_tracee idle 3
 kill -STOP "$tracee_pid"
-check 'stopped: it stands still' frozen 0 1000 5 5000
+check 'stopped: it stands still' frozen 0 1000 5 300000
 check 'stopped: it stays stopped' settles_in_state T
 kill -CONT "$tracee_pid"
 check 'stopped: it can go on' settles_in_state S
@@ -102,7 +101,7 @@ check 'stopped: the target lives on' end_tracee
 in_between()
 {
 	: >"$dir/freeze.out"	# what an earlier one said is no sign
-	"$top_builddir/tests/unit/stop" "$tracee_pid" 200000 1 5000 >"$dir/freeze.out" &
+	"$top_builddir/tests/unit/stop" "$tracee_pid" 200000 1 300000 >"$dir/freeze.out" &
 	freezer=$!
 	wait_for $freezer "$dir/freeze.out" still && "$@" && wait $freezer
 }
@@ -114,7 +113,7 @@ check 'continued meanwhile: it goes on' settles_in_state S
 check 'killed meanwhile' in_between kill -KILL "$tracee_pid"
 
 start_tracee zombie-leader
-check 'the first thread has ended: the others stand still' frozen 0 1000 5 5000
+check 'the first thread has ended: the others stand still' frozen 0 1000 5 300000
 check 'the first thread has ended: the target lives on' end_tracee
 
 start_tracee vfork
@@ -126,7 +125,7 @@ start_tracee idle 2
 "$top_builddir/tests/unit/stop" "$tracee_pid" 0 0 >"$dir/other.out" &
 other=$!
 wait_for $other "$dir/other.out" still
-check 'two at once: all threads, or it is said who traces it' each_of 50 frozen '0 4' 1000 1 5000
+check 'two at once: all threads, or it is said who traces it' each_of 50 frozen '0 4' 1000 1 300000
 kill -INT $other
 wait $other
 if command -v strace >/dev/null; then

@@ -24,9 +24,9 @@ lacks_stacks()
 core_of_tracee()
 {
 	core=$dir/core.$tracee_pid
-	check "$1: the process" exits 0 memdiag heap --pid "$tracee_pid" --json --max-stop 5000ms
+	check "$1: the process" exits 0 memdiag heap --pid "$tracee_pid" --json --max-stop 300s
 	mv "$dir/out" "$dir/live.json"
-	check "$1: its document" exits 0 memdiag heap --pid "$tracee_pid" --xml --max-stop 5000ms
+	check "$1: its document" exits 0 memdiag heap --pid "$tracee_pid" --xml --max-stop 300s
 	mv "$dir/out" "$dir/live.xml"
 	check "$1: gcore" write_core
 }
@@ -117,7 +117,7 @@ case $pattern in
 *)
 	mkdir "$dir/kernel" && cd "$dir/kernel" && ulimit -S -c unlimited
 	start_tracee bloat 32
-	check 'kernel: the process' exits 0 memdiag heap --pid "$tracee_pid" --json --max-stop 5000ms
+	check 'kernel: the process' exits 0 memdiag heap --pid "$tracee_pid" --json --max-stop 300s
 	mv "$dir/out" "$dir/live.json"
 	kill -ABRT "$tracee_pid"
 	wait "$tracee_pid" 2>"$dir/wait"

@@ -20,7 +20,7 @@ heap()	# heap STATUS OPTIONS...
 {
 	wanted=$1
 	shift
-	exits "$wanted" memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json "$@"
+	exits "$wanted" memdiag heap --pid "$tracee_pid" --max-stop 300s --json "$@"
 }
 
 only_second='([.data.arenas[].certainty] == ["exact", "approximate"])'

@@ -12,7 +12,7 @@ can_lock()
 # are_found NR WORDS: that heap finds as many in the tracee as malloc says, which is NR.
 are_found()
 {
-	check "$2: heap runs" exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json
+	check "$2: heap runs" exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --json
 	echo "# $(json '.data.mmapped | del(.chunks) | tostring')"
 	check "$2: every block is found" json_is ".data.mmapped | .count == $1 and .found_count == $1"
 	check "$2: with its size" json_is '(.data.mmapped | .agrees and .bytes == .found_bytes) and (.data.checks | all(.holds))'

@@ -14,17 +14,17 @@ in_use_is()	# in_use_is BYTES
 # Memory that the program took between two parts of the heap is its own, for each command.
 says_foreign()
 {
-	exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json
+	exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --json
 	check 'far: heap says what the program took itself' json_is '.data.arenas[0] |
 		.foreign_sbrk_bytes == 67108864 and .foreign_sbrk_resident_bytes == 67108864 and
 		.overhead_bytes >= .foreign_sbrk_bytes'
 	check 'far: and finds all that malloc counts' json_is '.data.checks | all(.holds)'
-	exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms
+	exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s
 	check 'far: the text has it' grep -q '^  taken with sbrk()  *64\.0 MiB  the program' "$dir/out"
 	exits 0 memdiag info --pid "$tracee_pid"
 	check 'far: info says that malloc counts it' grep -q 'the program took 64\.0 MiB itself with sbrk()' "$dir/err"
 	check 'far: and does not' grep -q '^  not from malloc  *6[4-9]\.[0-9] MiB' "$dir/out"
-	exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json
+	exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --json
 }
 
 heap_bytes()
@@ -56,7 +56,7 @@ goes_back()
 for kind in hidden fast neighbour foreign far pool behind; do
 	start_tracee split-heap $kind
 	in_use=$(ask count)
-	check "$kind: heap runs" exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json
+	check "$kind: heap runs" exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --json
 	check "$kind: it is exact" json_is '.data.certainty == "exact"'
 	check "$kind: every chunk was looked at" in_use_is "$in_use"
 	check "$kind: it adds up" json_is '.data.arenas | all(.system_bytes == .in_use_bytes +
@@ -77,12 +77,12 @@ if ! grep -q 'Max locked memory *unlimited' /proc/self/limits && [ "$(id -u)" -n
 	skip 'shrunk' 'memory may not be locked here'
 else
 	start_tracee split-heap shrunk
-	check 'shrunk: heap runs' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json
+	check 'shrunk: heap runs' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --json
 	check 'shrunk: what stayed is counted' json_is '.data.arenas[1].pages.behind_bytes > 15000000'
 	check 'shrunk: and not as reserve' json_is '.data.arenas[1].pages |
 		.reserved_bytes + .behind_bytes < 67108864'
 	check 'shrunk: it adds up' json_is '.data.arenas | all(.resident_bytes == ([.accounting[].bytes] | add))'
-	check 'shrunk: the text has it' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --pages
+	check 'shrunk: the text has it' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --pages
 	check 'shrunk: in a line of its own' grep -q '^  behind heaps  *1[0-9]\.[0-9] MiB' "$dir/out"
 	check 'shrunk: the target lives on' end_tracee
 fi
@@ -90,11 +90,11 @@ fi
 # ---- a thread that cannot be asked
 
 start_tracee split-heap stranger
-check 'stranger: heap runs' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json
+check 'stranger: heap runs' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --json
 check 'stranger: what it has cached is not known' json_is '.data.threads_with_unknown_cache == 1'
 check 'stranger: so nothing is exact' json_is '.data.arenas | all(.certainty == "consistent" and
 	(.why | test("cached")))'
-check 'stranger: the text says it' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --arenas
+check 'stranger: the text says it' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --arenas
 check 'stranger: of how many' grep -q '^What 1 thread has cached is not known' "$dir/out"
 check 'stranger: the target lives on' end_tracee
 finish

@@ -26,7 +26,7 @@ race_us()	# race_us WHAT US OPTIONS...
 	shift 2
 	start_tracee race 3 "$what" "$us"
 	tell go
-	memdiag heap --pid "$tracee_pid" --json --timeout 60s "$@"
+	memdiag heap --pid "$tracee_pid" --json "$@"
 	said_well $? "$what" "$us" || return
 	[ "$what" != exec ] || until [ "$(grep -c ready "$dir/$tracee_pid.out")" -eq 2 ]; do
 		kill -0 "$tracee_pid" || return
@@ -58,7 +58,7 @@ killed()
 	ms=$1
 	shift
 	start_tracee bloat 64
-	memdiag heap --pid "$tracee_pid" --json --timeout 60s "$@" &
+	memdiag heap --pid "$tracee_pid" --json "$@" &
 	reader=$!
 	sleep "0.0$ms"
 	kill -KILL "$tracee_pid"

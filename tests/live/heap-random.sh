@@ -51,7 +51,7 @@ adds_up()
 
 same_xml()	# same_xml OPTIONS...
 {
-	exits 0 memdiag heap --xml --pid "$tracee_pid" --max-stop 5000ms "$@" &&
+	exits 0 memdiag heap --xml --pid "$tracee_pid" --max-stop 300s "$@" &&
 		cmp "$dir/xml" "$dir/out" || wrong "malloc_info differs $*"
 }
 
@@ -61,7 +61,7 @@ trim_keeps_its_word()
 	local predicted went reason
 	exits 0 memdiag info --pid "$tracee_pid" --json || wrong 'no info'
 	reason=$(json '[.verdicts[] | select(.actions[] | test("memdiag trim -p")) | .bytes] | add // 0')
-	exits 0 memdiag trim -n --pid "$tracee_pid" --max-stop 5000ms --json || wrong 'no forecast'
+	exits 0 memdiag trim -n --pid "$tracee_pid" --max-stop 300s --json || wrong 'no forecast'
 	predicted=$(json .data.predicted.rss_bytes)
 	went=$(ask trim)
 	[ "$predicted" -eq "$went" ] || wrong "predicted $predicted, went $went"
@@ -77,7 +77,7 @@ try_seed()
 	start_tracee any-heap "$seed" "$dir/xml"
 	unset GLIBC_TUNABLES
 	status=0
-	exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json || wrong 'heap fails'
+	exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --json || wrong 'heap fails'
 	adds_up
 	ledger_is_kept
 	same_xml

@@ -13,7 +13,7 @@ copied()
 try()	# try ORDER NR
 {
 	start_tracee unsorted "$1" "$2"
-	check "$1: heap runs" exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json
+	check "$1: heap runs" exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --json
 	check "$1: it is exact" json_is '.data.certainty == "exact" and (.data.checks | all(.holds))'
 	echo "# $1: $(copied) % of the heap were copied"
 	case $1 in

@@ -46,7 +46,7 @@ start_command "$elsewhere/mnt/ld.so" --library-path "$elsewhere/mnt" "$elsewhere
 kill -STOP "$server"
 # Each waits a second for the server, so those that change nothing wait together.
 for command in heap doctor; do
-	"$MEMDIAG" $command --pid "$tracee_pid" --timeout 30s --json >"$dir/$command" 2>&1 &
+	"$MEMDIAG" $command --pid "$tracee_pid" --timeout 600s --json >"$dir/$command" 2>&1 &
 	started="$started $!"
 	eval "${command}_pid=$!"
 done
@@ -59,7 +59,7 @@ check 'doctor answers' exits '0 2' wait "$doctor_pid"
 for command in info trim 'count start'; do
 	# shellcheck disable=SC2086 # words
 	check "$command answers, or says what is missing" \
-		exits '0 2 5' memdiag $command --pid "$tracee_pid" --timeout 30s
+		exits '0 2 5' memdiag $command --pid "$tracee_pid" --timeout 600s
 	check "$command did not wait for the server" sh -c "! grep -q 'gave up' '$dir/err'"
 done
 kill -CONT "$server"

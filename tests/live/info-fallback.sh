@@ -17,10 +17,12 @@ done
 dash=$(command -v dash) || dash=
 if [ -n "$dash" ] && [ "$(uname -m)" = x86_64 ]; then
 	# shellcheck disable=SC2016 # of that shell
-	"$dash" -c 'trap : USR1; sleep 1000 & echo $! >"$1"; wait' sh "$dir/sleeper" &
+	"$dash" -c 'trap : USR1; sleep 100000 & echo $! >"$1"; wait' sh "$dir/sleeper" &
 	waiting=$!
 	started="$started $waiting"
-	if timeout 60 sh -c "until grep -q '^130 ' /proc/$waiting/syscall; do sleep 0.01; done"; then
+	# 61 is wait4.
+	wait_for $waiting "/proc/$waiting/syscall" '^\(130\|61\) '
+	if [ -s "$dir/sleeper" ] && grep -q '^130 ' "/proc/$waiting/syscall"; then
 		check 'sigsuspend: info answers' exits 0 memdiag info --pid $waiting --json
 		check 'sigsuspend: from the heaps' json_is '.data.method == "read"'
 		check 'sigsuspend: it was not stopped' json_is '[.data | .. | objects | select(has("longest_us")) | .count] == [0]'

@@ -47,7 +47,7 @@ in_turn()
 	for who in 1 2 3 4; do
 		# shellcheck disable=SC2034 # it counts
 		for run in 1 2 3; do
-			"$MEMDIAG" info --pid "$tracee_pid" --capture=fd2 -q >"$dir/many.$who" 2>&1 ||
+			"$MEMDIAG" info --wait=300s --timeout=600s --pid "$tracee_pid" --capture=fd2 -q >"$dir/many.$who" 2>&1 ||
 				cat "$dir/many.$who" >>"$dir/many.failed"
 		done &
 		pids="$pids $!"
@@ -64,7 +64,7 @@ check 'four at once: the log goes where it went' same_descriptors
 
 # Another has it and does not give it up: here flock(1), which takes the same lock.
 if command -v flock >/dev/null; then
-	flock "/proc/$tracee_pid/mem" sh -c 'echo locked; exec sleep 1000' >"$dir/locked" &
+	flock "/proc/$tracee_pid/mem" sh -c 'echo locked; exec sleep 100000' >"$dir/locked" &
 	holder=$!
 	until grep -q locked "$dir/locked"; do
 		sleep 0.01
@@ -79,7 +79,7 @@ if command -v flock >/dev/null; then
 	for command in maps doctor 'heap --no-stop'; do
 		# shellcheck disable=SC2086 # words
 		check "another memdiag has it: $command need not wait" \
-			exits '0 2' memdiag $command --pid "$tracee_pid" --timeout 50s
+			exits '0 2' memdiag $command --pid "$tracee_pid"
 	done
 	# The lock is the sleep's as well, which has its descriptor.
 	kill "$(sed 's/ .*//' "/proc/$holder/task/$holder/children")" "$holder" 2>/dev/null

@@ -45,7 +45,7 @@ for mode in helper thread; do
 	start_tracee logger 4
 	ask lock >"$dir/counts"
 	check "$mode: a locked arena: malloc_info is given up" \
-		exits 1 memdiag info --pid "$tracee_pid" --capture=fd2 --mode=$mode --timeout 1s
+		exits_at_limit 1 memdiag info --pid "$tracee_pid" --capture=fd2 --mode=$mode
 	check "$mode: a locked arena: every line of the log is there, once" complete
 	check "$mode: a locked arena: and nothing else" nothing_else
 	check "$mode: a locked arena: the target lives on" end_tracee

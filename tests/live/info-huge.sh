@@ -9,7 +9,7 @@
 gives_up()
 {
 	local status
-	timeout 20 "$MEMDIAG" info --pid "$tracee_pid" --timeout 2s >"$dir/out" 2>"$dir/err"
+	timeout 600 "$MEMDIAG" info --pid "$tracee_pid" --timeout 2s >"$dir/out" 2>"$dir/err"
 	status=$?
 	cat "$dir/err"
 	case $status in

@@ -11,7 +11,7 @@ quiet_about_escapes()
 
 for lie in entities nul unbalanced nonsense numbers nothing; do
 	start_tracee liar "$lie"
-	check "$lie: info fails in words" exits 1 memdiag info --pid "$tracee_pid" --timeout 20s
+	check "$lie: info fails in words" exits 1 memdiag info --pid "$tracee_pid"
 	check "$lie: they are memdiag's" grep -q '^memdiag info: ' "$dir/err"
 	check "$lie: no escape byte gets through" quiet_about_escapes
 	check "$lie: nothing is printed as if it were true" test ! -s "$dir/out"
@@ -28,11 +28,11 @@ check 'long: the raw document is partial, too' exits 2 memdiag info --pid "$trac
 check 'long: the target lives on' end_tracee
 
 start_tracee liar endless
-check 'endless: the time limit holds' exits 1 memdiag info --pid "$tracee_pid" --timeout 1s
+check 'endless: the time limit holds' exits_at_limit 1 memdiag info --pid "$tracee_pid"
 check 'endless: and is reported' grep -q '^memdiag info: .' "$dir/err"
 
 start_tracee liar crash threads
-check 'crash: it is reported' exits 1 memdiag info --pid "$tracee_pid" --timeout 5s
+check 'crash: it is reported' exits 1 memdiag info --pid "$tracee_pid"
 check 'crash: the target answers' test "$(ask hello)" = "what is 'hello'?"
 check 'crash: the target lives on' end_tracee
 finish

@@ -20,7 +20,7 @@ same_account()
 same_xml()
 {
 	for method in inject read; do
-		"$MEMDIAG" info --pid "$tracee_pid" --xml --method=$method >"$dir/$method" || return
+		"$MEMDIAG" info --wait=300s --timeout=600s --pid "$tracee_pid" --xml --method=$method >"$dir/$method" || return
 	done
 	cmp "$dir/inject" "$dir/read"
 }

@@ -7,7 +7,7 @@ need jq
 
 answered()
 {
-	exits 0 patiently memdiag info --method=inject --wait=100s --timeout=250s --pid "$tracee_pid" --json &&
+	exits 0 patiently memdiag info --method=inject --wait=300s --timeout=600s --pid "$tracee_pid" --json &&
 		json_is '.data.arenas | length >= 1'
 }
 
@@ -16,10 +16,10 @@ for threads in 0 2; do
 	before=$(ask count)
 	check "$threads more threads: 100 of 100 answered" each_of 100 answered
 	check "$threads more threads: the target goes on" test "$(ask count)" -gt "$before"
-	check "$threads more threads: it begins to count" exits 0 patiently memdiag count start --wait=100s --timeout=250s --pid "$tracee_pid"
+	check "$threads more threads: it begins to count" exits 0 patiently memdiag count start --wait=300s --timeout=600s --pid "$tracee_pid"
 	before=$(ask count)
 	check "$threads more threads: 50 of 50 answered while it counts" each_of 50 answered
-	check "$threads more threads: counting ends" exits 0 patiently memdiag count stop --wait=100s --timeout=250s --pid "$tracee_pid"
+	check "$threads more threads: counting ends" exits 0 patiently memdiag count stop --wait=300s --timeout=600s --pid "$tracee_pid"
 	check "$threads more threads: the target still goes on" test "$(ask count)" -gt "$before"
 	check "$threads more threads: it lives on" end_tracee
 done

@@ -107,7 +107,7 @@ frozen()
 	echo "$3" >"$2"
 	for command in info trim 'count start'; do
 		# shellcheck disable=SC2086 # two words
-		check "$1: $command is refused" exits 6 memdiag $command --pid "$tracee_pid" --timeout 4s
+		check "$1: $command is refused" exits 6 memdiag $command --pid "$tracee_pid" --wait 2s
 		check "$1: $command says why" grep -q frozen "$dir/err"
 	done
 	check "$1: doctor says so" exits 2 memdiag doctor --pid "$tracee_pid" --json

@@ -7,7 +7,7 @@ need jq
 # answered MODE: an answer, by a borrow of this mode, and the target goes on.
 answered()
 {
-	exits 0 patiently memdiag info --method=inject --wait=100s --timeout=250s --pid "$tracee_pid" --json &&
+	exits 0 patiently memdiag info --method=inject --wait=300s --timeout=600s --pid "$tracee_pid" --json &&
 		json_is "(.data.borrow.mode | test(\"^($1)\$\")) and (.data.arenas | length >= 1)"
 }
 
@@ -28,7 +28,7 @@ check 'two threads in malloc: the target lives on' end_tracee
 
 start_tracee churn 8
 check 'eight threads in malloc: 20 of 20 answered' each_of 20 answered 'helper|thread'
-check 'eight threads in malloc: trim, too' each_of 5 exits 0 patiently memdiag trim --wait=100s --timeout=250s --pid "$tracee_pid"
+check 'eight threads in malloc: trim, too' each_of 5 exits 0 patiently memdiag trim --wait=300s --timeout=600s --pid "$tracee_pid"
 check 'eight threads in malloc: they go on' goes_on 10
 check 'eight threads in malloc: the target lives on' end_tracee
 finish

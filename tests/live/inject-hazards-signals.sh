@@ -8,7 +8,7 @@ env --default-signal=INT true 2>/dev/null || skip_all 'this env cannot set signa
 
 borrow()
 {
-	env --ignore-signal=CHLD "$MEMDIAG" info --pid "$tracee_pid" --json >"$dir/out" || return
+	env --ignore-signal=CHLD "$MEMDIAG" info --wait=300s --timeout=600s --pid "$tracee_pid" --json >"$dir/out" || return
 	json_is '.data.borrow.held_us > 0'
 }
 
@@ -26,7 +26,7 @@ done
 ended_by()
 {
 	rm -f "$dir/err"
-	env --default-signal="$1" "$MEMDIAG" info --debug --method=inject --pid "$tracee_pid" --wait 100s --timeout 200s \
+	env --default-signal="$1" "$MEMDIAG" info --debug --method=inject --pid "$tracee_pid" --wait 900s --timeout 1800s \
 		>"$dir/out" 2>"$dir/err" &
 	memdiag_pid=$!
 	started="$started $memdiag_pid"
@@ -37,7 +37,7 @@ ended_by()
 	status=$?
 	took_ms=$((($(date +%s%N) - before) / 1000000))
 	echo "exit status $status after $took_ms ms"
-	[ $status -ne 0 ] && [ $took_ms -lt 50000 ]
+	[ $status -ne 0 ] && [ $took_ms -lt 450000 ]
 }
 start_tracee parked sem 1 multi
 wait_for "$tracee_pid" "$dir/$tracee_pid.out" '^kept'

@@ -40,7 +40,7 @@ if "$TRACEES/slow-read" </dev/null >"$dir/probe.out" 2>&1; then
 	start_tracee slow-read
 	check 'a thread in a read that cannot be interrupted: memdiag tries' \
 		searching env --default-signal=INT "$MEMDIAG" info --method=inject --debug --pid "$tracee_pid" \
-		--wait 100s --timeout 200s
+		--wait 900s --timeout 1800s
 	check 'the thread in the read goes on as soon as it can' goes_on_meanwhile bring
 	check 'memdiag has borrowed no thread' ends_when_asked
 	check 'the target of the read lives on' end_tracee
@@ -69,7 +69,7 @@ start_tracee cloner
 check 'a thread that makes threads: memdiag tries, slowly' \
 	searching env --default-signal=INT strace -f -o "$dir/strace" -e trace=ptrace \
 	-e inject=ptrace:delay_exit=2000:when=1..40 \
-	"$MEMDIAG" info --method=inject --debug --pid "$tracee_pid" --wait 100s --timeout 200s
+	"$MEMDIAG" info --method=inject --debug --pid "$tracee_pid" --wait 900s --timeout 1800s
 check 'a thread that makes threads: none of them was left stopped' all_go_on
 check 'a thread that makes threads: memdiag has borrowed none' ends_when_asked "$(memdiag_under_strace)"
 check 'a thread that makes threads: the target lives on' end_tracee

@@ -23,7 +23,7 @@ begin()
 	local setting="$1"
 	shift
 	ask lock >"$dir/said"
-	env "$setting" "$MEMDIAG" "$@" --pid "$tracee_pid" --timeout 150s --json >"$dir/out" 2>"$dir/err" &
+	env "$setting" "$MEMDIAG" "$@" --pid "$tracee_pid" --timeout 1800s --json >"$dir/out" 2>"$dir/err" &
 	memdiag_pid=$!
 	started="$started $memdiag_pid"
 	until thread_in_call >"$dir/caller"; do

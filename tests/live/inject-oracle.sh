@@ -33,9 +33,9 @@ done
 start_tracee oracle multi
 together()
 {
-	"$MEMDIAG" info --pid "$tracee_pid" >"$dir/out.1" 2>"$dir/err.1" &
+	"$MEMDIAG" info --wait=300s --timeout=600s --pid "$tracee_pid" >"$dir/out.1" 2>"$dir/err.1" &
 	one=$!
-	"$MEMDIAG" info --pid "$tracee_pid" >"$dir/out.2" 2>"$dir/err.2" &
+	"$MEMDIAG" info --wait=300s --timeout=600s --pid "$tracee_pid" >"$dir/out.2" 2>"$dir/err.2" &
 	for each in $one $!; do
 		wait "$each"
 		case $? in

@@ -25,7 +25,7 @@ borrow()
 	if [ "$*" != info ] && grep -q '^kept' "$dir/$pid.out"; then
 		return
 	fi
-	exits 0 memdiag "$@" --pid "$pid" --wait 10s --json || return
+	exits 0 memdiag "$@" --pid "$pid" --json || return
 	case $(cat "$dir/$pid.name") in
 	*second*) json_is ".. | .borrow? | select(.) | .tid != $pid" ;;
 	esac

@@ -8,7 +8,7 @@ race_us()
 	what=$1
 	start_tracee race "$3" "$what" "$2"
 	tell go
-	memdiag info --pid "$tracee_pid" --wait 200ms --timeout 60s
+	memdiag info --pid "$tracee_pid" --wait 200ms --timeout 600s
 	status=$?
 	case $what-$status in
 	*-[036]) ;;

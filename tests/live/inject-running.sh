@@ -6,7 +6,7 @@ need jq
 works()
 {
 	before=$(ask count)
-	exits 0 patiently memdiag info --method=inject --wait=100s --timeout=250s --pid "$tracee_pid" --json || return
+	exits 0 patiently memdiag info --method=inject --wait=300s --timeout=600s --pid "$tracee_pid" --json || return
 	json_is '.data.arenas | length >= 1' || return
 	[ "$(ask count)" -gt "$before" ]
 }

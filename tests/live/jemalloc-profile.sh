@@ -106,7 +106,7 @@ check 'names inside' exits_saying 5 'symbols-inside' memdiag profile start --sym
 interrupted()
 {
 	local early
-	env --default-signal "$MEMDIAG" profile --pid "$tracee_pid" --seconds 1h -o "$prefix" >"$dir/early" 2>&1 &
+	env --default-signal "$MEMDIAG" profile --wait=300s --timeout=600s --pid "$tracee_pid" --seconds 1h -o "$prefix" >"$dir/early" 2>&1 &
 	early=$!
 	until profile status && json_is .data.is_profiling; do
 		lives $early || return

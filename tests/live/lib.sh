@@ -9,18 +9,19 @@
 #	finish
 #
 # It speaks TAP, waits for words and never for time, and ends by proving that the target still
-# works.  To run one by hand: top_srcdir=SRC top_builddir=BUILD sh SRC/tests/live/NAME.sh
+# works.  A deadline only ends a hang, and is 300 s or more: a loaded machine may be a hundred times slower.
+# To run one by hand: top_srcdir=SRC top_builddir=BUILD sh SRC/tests/live/NAME.sh
 #
 # Here, for the tests:
 #	$dir			scratch, kept on failure
 #	$elsewhere		a directory that is removed at the end, whatever comes
 #	$TRACEES $MEMDIAG	the test programs, the program
 #	check, skip, skip_all, need, need_hooks, finish
-#	exits, exits_saying, says, each_of, memdiag, patiently, json, json_is, maps_adds_up
+#	exits, exits_saying, exits_at_limit, says, each_of, memdiag, patiently, json, json_is, maps_adds_up
 #					run a command, memdiag, look into its stderr and its --json
 #	killed_at, killed_each_time	kill a command before a system call
 #	captured			run any command as memdiag is
-#	start_tracee, start_command, tell, ask, goes_on, end_tracee, wait_for, soon
+#	start_tracee, start_command, tell, ask, goes_on, end_tracee, wait_for, soon, eventually
 #	for_each_release, start_release_tracee, release_program
 #					the same on other releases of glibc
 #	remember, unharmed		what a process must have kept
@@ -157,9 +158,10 @@ finish()
 
 # ---- memdiag ---------------------------------------------------------------------------------
 
-# memdiag ARGUMENTS...: run it; what it prints stays in $dir/out and $dir/err.  It may stop a process for 10 s
-# unless ARGUMENTS have a limit: on a busy machine the threads get a processor late, and a test that expects an exact
-# answer must not depend on that.
+# memdiag ARGUMENTS...: run it; what it prints stays in $dir/out and $dir/err.  Where ARGUMENTS have no limit, it may take
+# 600 s, look for a thread to borrow for half of them, and stop a process for as long: on a busy machine the threads get
+# a processor late, and a test that expects an answer must not depend on that.  A search that is expected to fail, by
+# "exits 6", takes as long as memdiag lets it by itself.
 memdiag()
 {
 	local command="${1-}"
@@ -169,7 +171,22 @@ memdiag()
 	*' --max-stop'* | *' --no-stop '* | *' --core'*) ;;
 	' heap '* | ' trim '* | ' stacks '*)	# count start would make more attempts, not longer ones
 		shift
-		set -- "$command" --max-stop=10s "$@"
+		set -- "$command" --max-stop=300s "$@"
+		;;
+	esac
+	case " $* ${wanted-} " in
+	*' --wait'* | *' --timeout'* | *' --core'* | *' --help '* | *' 6 '*) ;;
+	' info '* | ' trim '* | ' count st'* | ' profile st'* | ' profile dump '* | ' record st'*)
+		shift
+		set -- "$command" --wait=300s "$@"
+		;;
+	esac
+	case " $* " in
+	*' --timeout'* | *' --core'*) ;;
+	' count st'* | ' doctor '* | ' heap '* | ' info '* | ' maps '* | ' profile st'* | ' profile dump '* | ' record st'* | \
+		' stacks '* | ' status '* | ' trim '*)
+		shift
+		set -- "$command" --timeout=600s "$@"
 		;;
 	esac
 	"$MEMDIAG" "$@" >"$dir/out" 2>"$dir/err"
@@ -229,6 +246,18 @@ exits_saying()
 	exits "$status" "$@" && says "$words"
 }
 
+# exits_at_limit STATUS memdiag ARGUMENTS...: whether it exits with STATUS by a --timeout that passes while it waits for
+# something that does not come.  On a busy machine it may pass before memdiag waits for that: then a longer one is tried.
+exits_at_limit()
+{
+	local status="$1" limit
+	shift
+	for limit in 1s 10s 100s 600s; do
+		! exits "$status" "$@" "--timeout=$limit" || return 0
+	done
+	return 1
+}
+
 # killed_at N SYSCALL COMMAND...: run COMMAND, which gets SIGKILL before its Nth SYSCALL.  A word PID of it stands for
 # $tracee_pid.  Returns 0 if it was killed, 1 if it made fewer calls and ended with one of $good_statuses, else 2.
 good_statuses='0 2'
@@ -258,7 +287,7 @@ killed_at()
 nr_tried=0
 killed_each_time()
 {
-	local syscall="$1" step="$2" well="$3" when=1 nr=0 nr_failed_runs=0 ended
+	local syscall="$1" step="$2" well="$3" when=1 nr=0 nr_failed_runs=0 ended end=
 	shift 3
 	while :; do
 		killed_at $when "$syscall" "$@"
@@ -269,12 +298,14 @@ killed_each_time()
 				echo "killed at $syscall number $when"
 				return 1
 			}
-			when=$((when + step))
+			when=$((when + step)) end=
 		elif [ $ended -eq 1 ] && grep -q "$syscall(" "$dir/strace"; then
 			break
 		else
 			nr_failed_runs=$((nr_failed_runs + 1))
-			[ $nr_failed_runs -lt 50 ] || {
+			clock
+			: "${end:=$((now + 300))}"
+			[ "$now" -lt "$end" ] || {
 				echo "it failed $nr_failed_runs times, at last:"
 				cat "$dir/err"
 				return 1
@@ -352,26 +383,45 @@ wait_for()
 	done
 }
 
-# soon COMMAND...: until COMMAND succeeds, for what happens by itself within moments, if at all; fails if $tracee_pid
-# ends before, and after half a minute of looking, so that a test that fails says so at once: later ones in the same
-# script look for a second only.
-looks=1500
-soon()
+# clock: sets $now to the seconds since the machine was started.
+clock()
 {
-	local nr=0
+	read -r now _ </proc/uptime
+	now=${now%%.*}
+}
+
+# eventually COMMAND...: until COMMAND succeeds, for what happens by itself within moments, if at all.  It fails after
+# 300 s, so that a test ends that fails; later ones in the same script then look for two seconds only.
+patience=300
+eventually()
+{
+	local end
+	clock
+	end=$((now + patience))
 	until "$@"; do
-		lives "$tracee_pid" || {
-			"$@"
-			return
-		}
-		nr=$((nr + 1))
-		[ "$nr" -lt "$looks" ] || {
-			looks=50
+		clock
+		[ "$now" -lt "$end" ] || {
+			patience=2
 			echo "it did not come: $*"
 			return 1
 		}
 		sleep 0.02
 	done
+}
+
+# soon COMMAND...: the same of $tracee_pid; fails if that ends before.
+soon()
+{
+	eventually succeeds_or_ends "$@" && [ "$has_succeeded" = yes ]
+}
+
+# succeeds_or_ends COMMAND...: whether COMMAND succeeds, which sets has_succeeded, or $tracee_pid has ended.
+succeeds_or_ends()
+{
+	has_succeeded=yes
+	! "$@" || return 0
+	! lives "$tracee_pid" || return 1
+	"$@" || has_succeeded=no
 }
 
 # start_tracee NAME ARGUMENTS...: start tests/tracees/NAME; returns when it has said "ready".
@@ -397,7 +447,7 @@ start_command()
 	# A background job without job control gets /dev/null for stdin: name it.
 	"$@" <"$dir/$nr_started.in" >"$dir/$nr_started.out" 2>"$dir/$nr_started.err" &
 	tracee_pid=$!
-	sleep 1000 >"$dir/$nr_started.in" &
+	sleep "$MEMDIAG_TEST_DEADLINE" >"$dir/$nr_started.in" &
 	started="$started $tracee_pid $!"
 	echo $! >"$dir/$tracee_pid.holder"
 	for stream in in out err; do

@@ -36,7 +36,8 @@ log_is_whole()
 # gone PID: until that process has ended.
 gone()
 {
-	while [ -e "/proc/$1" ]; do
+	# Its number may be another program's by now.
+	while grep -qsx memdiag "/proc/$1/comm"; do
 		sleep 0.01
 	done
 }

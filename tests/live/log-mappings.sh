@@ -37,15 +37,16 @@ log_ends()
 	"$MEMDIAG" timeline --json "$log" 2>"$dir/timeline.err" | jq .data.duration_ns
 }
 
-# until_log_has_account: until the log, which is written, has all that the tracee did, or goes on for 2 s without it.
+# until_log_has_account: until the log, which is written, has all that the tracee did, or goes on for 300 s without it.
 # Then $quiet_ns is in an interval of 100 ms in which the tracee does nothing, once this returns.
 until_log_has_account()
 {
 	local end late
-	late=$(($(log_ends) + 2000000000))
+	late=$(($(log_ends) + patience * 1000000000))
 	until is_account "$log" >"$dir/differences" 2>&1; do
 		[ "$(log_ends)" -lt $late ] || {
 			cat "$dir/differences"
+			patience=2
 			return 1
 		}
 		lives "$tracee_pid" || return

@@ -59,7 +59,7 @@ start_watching()
 # begins_inside MODE: a log of the tracee, on the disk.
 begins_inside()
 {
-	captured inside "$MEMDIAG" record start --mode "$1" --files 3 -o "$logs" --pid "$tracee_pid"
+	captured inside "$MEMDIAG" record start --wait=300s --timeout=600s --mode "$1" --files 3 -o "$logs" --pid "$tracee_pid"
 }
 
 # churn_until FILTER: the program works until that is so of the status.

@@ -14,18 +14,21 @@ nr_reads()
 }
 
 # reads N COMMAND...: whether it is N times.  On a busy machine a target may not have gone on yet since it was looked
-# at last, and is looked at once more than it takes: so once of ten times is enough.
+# at last, and is looked at once more than it takes: so it is tried again.
 reads()
 {
-	local wanted="$1" try=0
+	soon reads_now "$@"
+}
+
+reads_now()
+{
+	local times="$1"
 	shift
-	while [ $try -lt 10 ]; do
-		try=$((try + 1))
-		nr_reads "$@" || return
-		[ "$nr" -ne "$wanted" ] || return 0
-		echo "read $nr times, not $wanted"
-	done
-	return 1
+	nr_reads "$@" || return
+	[ "$nr" -eq "$times" ] || {
+		echo "read $nr times, not $times"
+		return 1
+	}
 }
 
 start_tracee idle

@@ -62,11 +62,11 @@ check 'a total is of all' sh -c "
 
 check 'a name that several have' exits_saying 64 'choose one by its PID, or all of them by --all' memdiag maps "$name"
 check 'a name of no process' exits_saying 3 'no process called' memdiag maps no-such-name --all
-check 'one process has ended' exits_saying 2 '4194303 is left out' memdiag maps "$one,4194303"
+check 'one process has ended' exits_saying 2 '4194304 is left out' memdiag maps "$one,4194304"
 check 'but not the other' grep -q "^ *$one " "$dir/out"
-check 'as JSON' exits 2 memdiag maps "$one,4194303" --json
+check 'as JSON' exits 2 memdiag maps "$one,4194304" --json
 check 'it is partial' json_is '.partial and (.warnings | length == 1) and (.data.processes | length == 1)'
-check 'all have ended' exits_saying 3 'no process 4194302' memdiag maps 4194303 4194302
+check 'all have ended' exits_saying 3 'no process 4194304' memdiag maps 4194304 4194304
 check '--all of a number' exits_saying 64 'is for the name' memdiag maps "$one" --all
 for option in --by=object --range=1-2 --diff=x; do
 	check "$option" exits_saying 64 'take one process' memdiag maps "$one,$two" $option

@@ -257,7 +257,7 @@ dumps()
 {
 	local i=0
 	while [ $i -lt "$1" ]; do
-		"$MEMDIAG" profile dump -q -o "$dir/run/p" --pid "$tracee_pid" || return
+		"$MEMDIAG" profile dump --wait=300s --timeout=600s -q -o "$dir/run/p" --pid "$tracee_pid" || return
 		i=$((i + 1))
 	done
 }

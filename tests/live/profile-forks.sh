@@ -149,7 +149,7 @@ runs()
 	rm -rf "$dir/run"
 	mkdir "$dir/run"
 	env MEMDIAG_AGENT="profile;rate=1;profile-prefix=$dir/run/p;$1" LD_PRELOAD="$agent" \
-		timeout -k 1 60 "$dir/forks" "$2" "$nr"
+		timeout -k 60 600 "$dir/forks" "$2" "$nr"
 }
 
 # runs_under_memdiag HOW: the same by memdiag run.
@@ -157,7 +157,7 @@ runs_under_memdiag()
 {
 	rm -rf "$dir/run"
 	mkdir "$dir/run"
-	memdiag run --profile=1 --follow-children -o "$dir/run/p" -- timeout -k 1 60 "$dir/forks" "$1" "$nr"
+	memdiag run --profile=1 --follow-children -o "$dir/run/p" -- timeout -k 60 600 "$dir/forks" "$1" "$nr"
 }
 
 # have: whether each child has a file, with its blocks in use and at one place.  What ended in it that its parent had

@@ -5,7 +5,7 @@
 # profile WORDS...: memdiag profile of the tracee, as JSON.
 profile()
 {
-	memdiag profile "$@" --wait=100s --timeout=250s --pid "$tracee_pid" --json
+	memdiag profile "$@" --wait=300s --timeout=600s --pid "$tracee_pid" --json
 }
 
 # written: the file that the last profile wrote.

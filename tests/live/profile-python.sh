@@ -108,7 +108,7 @@ each_python()
 	check "$name: the target lives on" end_tracee
 	# Its memory is gone then, but the names are in the file.
 	start_command "$1" "$top_srcdir/tests/tracees/functions.py" 1
-	env --default-signal "$MEMDIAG" profile --pid "$tracee_pid" --seconds 1h --rate 1 -o "$dir/r" >"$dir/early" 2>&1 &
+	env --default-signal "$MEMDIAG" profile --wait=300s --timeout=600s --pid "$tracee_pid" --seconds 1h --rate 1 -o "$dir/r" >"$dir/early" 2>&1 &
 	early=$!
 	until profile status && json_is .data.is_profiling; do
 		lives "$tracee_pid" || break

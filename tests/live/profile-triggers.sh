@@ -32,7 +32,7 @@ begins()
 		;;
 	live)
 		start_command "$takes" && talks=$dir/talks || return
-		env --default-signal "$MEMDIAG" profile --pid "$tracee_pid" --at-exit --rate 1 -o "$dir/run/p" "$@" \
+		env --default-signal "$MEMDIAG" profile --wait=300s --timeout=600s --pid "$tracee_pid" --at-exit --rate 1 -o "$dir/run/p" "$@" \
 			>"$dir/written" 2>"$talks" &
 		memdiag_pid=$!
 		until exits 0 memdiag profile status --pid "$tracee_pid" --json && json_is .data.is_profiling; do

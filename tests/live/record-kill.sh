@@ -48,7 +48,7 @@ killed_in_record()
 	local recorder
 	start_command "$truth" && told "busy $1" || return
 	rm -f "$dir"/killed.*.heap
-	"$MEMDIAG" record --seconds 60 -o "$dir/killed" --json --pid "$tracee_pid" >"$dir/out" 2>"$dir/err" &
+	"$MEMDIAG" record --seconds 1800 -o "$dir/killed" --json --pid "$tracee_pid" >"$dir/out" 2>"$dir/err" &
 	recorder=$!
 	until_recording || return
 	moment
@@ -74,7 +74,7 @@ until_recording()
 recorder_killed()
 {
 	local recorder
-	"$MEMDIAG" record --seconds 60 -o "$dir/left" --json --pid "$tracee_pid" >"$dir/left.out" 2>"$dir/left.err" &
+	"$MEMDIAG" record --seconds 1800 -o "$dir/left" --json --pid "$tracee_pid" >"$dir/left.out" 2>"$dir/left.err" &
 	recorder=$!
 	[ -z "${1-}" ] || until_recording || return
 	moment

@@ -13,7 +13,7 @@ build_truth()
 # record WORDS...: memdiag record of the tracee, as JSON.
 record()
 {
-	memdiag record "$@" --wait=100s --timeout=250s --pid "$tracee_pid" --json
+	memdiag record "$@" --wait=300s --timeout=600s --pid "$tracee_pid" --json
 }
 
 # told COMMAND: whether the tracee has done it.

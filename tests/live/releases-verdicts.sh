@@ -13,7 +13,7 @@ kinds='other-allocator virt-only live-large returned retained threshold-grown to
 names()
 {
 	# On a machine that is busy with other tests threads take their time to stop.
-	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json &&
+	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop 300s --json &&
 		[ "$(json '[.verdicts[].id] | join(" ")')" = "$1" ] || {
 		json '.verdicts[] | "\(.id): \(.text)"'
 		return 1

@@ -14,7 +14,7 @@ acts()
 	svg) sed '$d' "$dir/h.svg" && echo "<script><![CDATA[$script]]></script></svg>" ;;
 	html) head -n -2 "$dir/h.html" && echo "<script>$script</script></body></html>" ;;
 	esac >"$dir/page.$1"
-	timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$dir/chromium" \
+	timeout 600 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$dir/chromium" \
 		--virtual-time-budget=5000 --dump-dom "file://$dir/page.$1${3-}" >"$dir/dom" 2>"$dir/chromium.err"
 	grep -q 'data-ready=' "$dir/dom" || {
 		tail -n 5 "$dir/chromium.err"

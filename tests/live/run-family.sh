@@ -45,7 +45,7 @@ new_sum()
 }
 new_sum
 check 'in words: the limit of each' exits 255 memdiag run --follow-children --limit 100K -- sh -c "
-	'$family' race 9 1 '$dir/sum'; exit \$?" 
+	'$family' race 9 300 '$dir/sum'; exit \$?" 
 check 'in words: without --follow-children no table' sh -c "'$MEMDIAG' run --json -o '$dir/alone' true 2>'$dir/err' &&
 	jq -e '.data | has(\"family\") | not' '$dir/alone' >'$dir/said'"
 
@@ -77,14 +77,20 @@ most()
 # races N MIB LIMIT: whether N processes that want MIB each never have more than LIMIT MiB, but come near it.
 races()
 {
-	new_sum
-	exits 0 memdiag run --limit-total "$3M" --on-limit=enomem --json -f -o "$dir/race" -- sh -c "
-		for i in $(seq "$1" | tr '\n' ' '); do '$family' race $2 2 '$dir/sum' & done; wait" || return
-	echo "most: $(most) of $(($3 * MIB))"
-	jq -c '.data.family | del(.processes)' "$dir/race"
-	[ "$(most)" -le $(($3 * MIB)) ] && [ "$(most)" -gt $(($3 * MIB * 3 / 4)) ] && jq -e ".data.family |
-		.refused > 0 and .peak_at_most_bytes <= $(($3 * MIB)) and .limit_bytes == $(($3 * MIB))" \
-		"$dir/race" >/dev/null
+	local seconds
+	# On a busy machine they come near it later.
+	for seconds in 2 20 200; do
+		new_sum
+		exits 0 memdiag run --limit-total "$3M" --on-limit=enomem --json -f -o "$dir/race" -- sh -c "
+			for i in $(seq "$1" | tr '\n' ' '); do '$family' race $2 $seconds '$dir/sum' & done; wait" || return
+		echo "most: $(most) of $(($3 * MIB))"
+		jq -c '.data.family | del(.processes)' "$dir/race"
+		[ "$(most)" -le $(($3 * MIB)) ] && jq -e ".data.family |
+			.peak_at_most_bytes <= $(($3 * MIB)) and .limit_bytes == $(($3 * MIB))" "$dir/race" >/dev/null || return
+		[ "$(most)" -le $(($3 * MIB * 3 / 4)) ] || ! jq -e '.data.family.refused > 0' "$dir/race" >/dev/null || return 0
+		rm "$dir/race"
+	done
+	return 1
 }
 check 'a limit for all: 2 processes' races 2 40 50
 check 'a limit for all: 8 processes' races 8 40 64
@@ -120,9 +126,9 @@ END
 "${CC:-cc}" -o "$dir/taker" "$dir/taker.c"
 check 'a limit for all: what killed processes had is there again' inherits
 check 'a limit for all: exit at the limit' exits 255 memdiag run --limit-total 5M -- sh -c \
-	"'$family' race 9 1 '$dir/sum'; exit \$?"
+	"'$family' race 9 300 '$dir/sum'; exit \$?"
 check 'a limit for all: --quiet holds it, too' sh -c "'$MEMDIAG' run -q --limit-total 5M -- sh -c \
-	\"'$family' race 9 1 '$dir/sum'; exit \\\$?\" 2>'$dir/err'; [ \$? -eq 255 ]"
+	\"'$family' race 9 300 '$dir/sum'; exit \\\$?\" 2>'$dir/err'; [ \$? -eq 255 ]"
 check 'a limit that is not a size' exits 125 memdiag run --limit-total=x true
 check 'a file that may not be so large' sh -c "ulimit -f 100; '$MEMDIAG' run --follow-children true 2>'$dir/err'
 	[ \$? -eq 125 ] && grep -q 'ulimit -f is too low' '$dir/err'"

@@ -49,7 +49,7 @@ for command in info heap 'trim -n' trim; do
 	check "$command: the same as JSON" exits 2 memdiag $command "$one" $nobody "$two" --json
 	check "$command: is partial" json_is '.partial and (.warnings | length) == 1 and (.data.processes | length) == 2'
 	# shellcheck disable=SC2086
-	check "$command: none exists" exits_saying 3 'there is no process' memdiag $command $nobody 4194303
+	check "$command: none exists" exits_saying 3 'there is no process' memdiag $command $nobody $nobody
 	# shellcheck disable=SC2086
 	check "$command: a thread and its process" exits 0 memdiag $command "$two" "$(ls "/proc/$two/task" | tail -n 1)" --json
 	check "$command: are one process" json_is "[.data.processes[].target.pid] == [$two]"

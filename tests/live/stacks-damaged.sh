@@ -6,7 +6,7 @@ need jq python3
 # No walk takes long; a signal would be held back while a thread is stopped.
 patient_stacks()
 {
-	captured timeout -s KILL 60 "$MEMDIAG" stacks --max-stop=10s "$tracee_pid" "$@"
+	captured timeout -s KILL 900 "$MEMDIAG" stacks --max-stop=300s --timeout=600s "$tracee_pid" "$@"
 }
 
 # functions_of TID: the program's own functions on its stack, the innermost first.
@@ -44,7 +44,7 @@ done
 start_tracee odd-tables stdio
 for command in info trim; do
 	check "misleading tables: $command" exits '0 6' captured \
-		timeout -s KILL 60 "$MEMDIAG" $command --wait=1s "$tracee_pid"
+		timeout -s KILL 900 "$MEMDIAG" $command --timeout=600s --wait=1s "$tracee_pid"
 done
 check 'misleading tables: it lives on after info and trim' end_tracee
 

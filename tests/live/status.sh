@@ -27,7 +27,7 @@ check 'the threads that -n hides are counted' grep -q "^and $((threads - 1)) mor
 check 'a full disk' exits 1 memdiag status --pid "$tracee_pid" -o /dev/full
 check 'nothing has changed' unharmed
 check 'info works on it as on any other' exits 0 memdiag info --pid "$tracee_pid"
-check 'heap works beside the agent' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms
+check 'heap works beside the agent' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s
 check 'trim works beside the agent' exits 0 memdiag trim --pid "$tracee_pid"
 check 'it lives on' end_tracee
 
@@ -35,7 +35,7 @@ start_tracee idle
 check 'without the agent' exits 5 memdiag status --pid "$tracee_pid"
 check 'a process without the agent is named' says "$tracee_pid (idle) does not have memdiag's agent"
 check 'a process without the agent lives on' end_tracee
-check 'status of a missing process' exits 3 memdiag status 4194303
+check 'status of a missing process' exits 3 memdiag status 4194304
 
 # ---- what it says ----
 

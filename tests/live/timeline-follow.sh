@@ -31,8 +31,8 @@ check 'a process that was not recorded is refused' exits_saying 5 'has not been 
 check 'a record in memory' record start
 check 'has no log either' exits_saying 5 'has no log: its record is in memory' memdiag timeline "$tracee_pid"
 check 'its record ends' record stop -o "$dir/memory"
-check 'a process that there is not' exits_saying 3 "there is no process 4194303. 'memdiag timeline DIR' reads" \
-	memdiag timeline -p 4194303
+check 'a process that there is not' exits_saying 3 "there is no process 4194304. 'memdiag timeline DIR' reads" \
+	memdiag timeline -p 4194304
 check 'a word that is neither a file nor a process' exits_saying 3 'Nor is there a file of that name' \
 	memdiag timeline not-a-process
 check 'a file that there is not' exits_saying 1 'No such file' memdiag timeline "$dir/none"

@@ -33,7 +33,7 @@ check 'standard input is read' sh -c "'$MEMDIAG' timeline - --json <'$recording'
 
 mkfifo "$dir/pipe"
 for command in timeline report; do
-	timeout 60 cat "$recording" >"$dir/pipe" &
+	timeout 600 cat "$recording" >"$dir/pipe" &
 	check "a pipe is read by $command" exits 0 memdiag $command "$dir/pipe" --json
 	wait
 	check "a pipe has the same in $command" json_is '(.data.live.bytes // .data.total) == 132'

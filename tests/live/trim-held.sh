@@ -11,14 +11,14 @@ nr_waits()
 }
 
 # A stop at each of its system calls, of which it makes one for each of 20,000 free blocks, would be that many waits.
-# Time is no measure of this: on a busy machine every thread is held for longer.
+# Half of them is the limit.  Time is no measure of this: on a busy machine every thread is held for longer.
 is_stopped_seldom()
 {
 	before=$(nr_waits)
 	memdiag trim --pid "$tracee_pid" --max-lock=100s --json || { cat "$dir/err"; return 1; }
 	waits=$(($(nr_waits) - before))
 	echo "$waits waits, held for $(json 'first(.. | .held_us? | select(.))') us"
-	[ "$before" -gt 0 ] && [ $waits -lt 500 ]
+	[ "$before" -gt 0 ] && [ $waits -lt 10000 ]
 }
 
 for kind in read poll timed seccomp; do

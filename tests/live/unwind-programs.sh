@@ -13,7 +13,7 @@ walked()
 	local whole="$1"
 	shift
 	rm -f "$dir/report"
-	UNWIND_REPORT=$dir/report LD_PRELOAD=$library timeout 200 "$@" >"$dir/out" 2>"$dir/err" </dev/null || {
+	UNWIND_REPORT=$dir/report LD_PRELOAD=$library timeout 1200 "$@" >"$dir/out" 2>"$dir/err" </dev/null || {
 		tail -n 5 "$dir/err"
 		return 1
 	}

@@ -50,7 +50,7 @@ spelled_as()
 	2) wrote "$2" "$3" "-o$2" --json "$3" "$tracee_pid" ;;
 	3) wrote "$2" "$3" -jo "$2" "$tracee_pid" "$3" ;;
 	4) wrote "$2" "$3" --output "$2" -qvj "$3" -p "$tracee_pid" ;;
-	5) wrote "$2" "$3" "--outp=$2" --timeout 20s -p "$tracee_pid" -j -- "$3" ;;
+	5) wrote "$2" "$3" "--outp=$2" --timeout 600s -p "$tracee_pid" -j -- "$3" ;;
 	esac
 }
 

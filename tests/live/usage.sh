@@ -12,13 +12,13 @@ for command in $("$MEMDIAG" --list-commands | grep -v -x -e count -e profile -e 
 	done
 	case $command in
 	maps | info | heap | trim | status)
-		check "$command: two PIDs that do not exist" exits_saying 3 'no process 4194304' memdiag $command 4194303 4194304
+		check "$command: two PIDs that do not exist" exits_saying 3 'no process 4194304' memdiag $command 4194304,4194304
 		;;
 	*) check "$command: two PIDs" exits_saying 64 'one at a time' memdiag $command 1 2 ;;
 	esac
 	check "$command: the name of no process" exits_saying 3 "no process called '1x'" memdiag $command --pid=1x
 	check "$command: a bare name of no process" exits_saying 3 "no process called 'no such'" memdiag $command 'no such'
-	check "$command: a PID that does not exist" exits_saying 3 'no process 4194303' memdiag $command 4194303
+	check "$command: a PID that does not exist" exits_saying 3 'no process 4194304' memdiag $command 4194304
 	check "$command: an unknown option" exits_saying 64 'unrecognized option' memdiag $command --frobnicate 1
 	check "$command: an option that wants an argument" exits_saying 64 'requires an argument' memdiag $command --timeout
 	check "$command: help" exits 0 memdiag $command --help

@@ -21,7 +21,7 @@ tried()
 	by_heap=$kind
 	[ "$kind" != healthy ] || by_heap='' by_info=''
 	# On a machine that is busy with other tests threads take their time to stop.
-	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop 5000ms --json >"$dir/why" || cat "$dir/why"
+	exits '0 2' memdiag heap --pid "$tracee_pid" --max-stop 300s --json >"$dir/why" || cat "$dir/why"
 	said_by_heap=$(ids)
 	exits 0 memdiag info --pid "$tracee_pid" --json >"$dir/why" || cat "$dir/why"
 	said_by_info=$(ids)
@@ -127,13 +127,13 @@ skip 'limit-near' 'takes a cgroup that is nearly full; by facts in tests/unit/ve
 skip 'unaccounted' 'takes memory that may not be seen; by facts in tests/unit/verdict-judge'
 
 start_tracee cause healthy
-check 'heap of a healthy program' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms
+check 'heap of a healthy program' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s
 check 'ends with that' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
 check 'info of it' exits 0 memdiag info --pid "$tracee_pid"
 check 'as well' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
 check 'it lives on' end_tracee
 start_tracee cause tops-stuck
-check 'of another, heap says' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 5000ms
+check 'of another, heap says' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s
 check 'the diagnosis' grep -q '^VERDICT  tops-stuck: .* free() only above 60\.' "$dir/out"
 check 'what to do now' grep -qx "NEXT     memdiag trim --tops -p $tracee_pid" "$dir/out"
 check 'the verdict has the permanent setting' grep -qx 'THEN     start it with MALLOC_TRIM_THRESHOLD_=131072' "$dir/out"

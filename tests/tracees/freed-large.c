@@ -19,7 +19,7 @@
 	((uintptr_t)64 << 20) /* each begins at a multiple (HEAP_MAX_SIZE, malloc/arena.c) */
 #define LEAD_BYTES ((size_t)1 << 20)
 #define CODE_BYTES 16
-#define MAX_WAITS 30000
+#define MAX_WAITS 300000
 
 static unsigned char code[CODE_BYTES]; /* of malloc() before it is hooked */
 static const void *code_at;

@@ -152,11 +152,12 @@ view_is_blocked(const struct target *t, pid_t tid)
 static inline void
 view_settle(const struct target *t)
 {
+	const uint64_t end_ns = os_now_ns() + UINT64_C(300000000000);
 	bool is_settled = false;
 	size_t nr = 0;
 	struct err e;
 
-	for (int times = 0; !is_settled && times < 100000; times++) {
+	while (!is_settled && os_now_ns() < end_ns) {
 		pid_t *tids = NULL;
 
 		is_settled = os_threads(t, SIZE_MAX, &tids, &nr, &e) == 0;

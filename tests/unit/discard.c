@@ -85,7 +85,7 @@ static int
 discard_once(struct tops *t, struct inject_target *it, const struct arenas *a,
 	struct os_pages *pages, struct err *e)
 {
-	const struct inject_options opt = { .wait_ns = 5000000000, .timeout_ns = 5000000000 };
+	const struct inject_options opt = { .wait_ns = 300000000000, .timeout_ns = 300000000000 };
 	struct inject_discard what = { .is_free = is_free, .arg = t };
 	struct inject_discarded done;
 	struct inject_report report;

@@ -427,8 +427,8 @@ ask_at_rest(struct view *v, const struct heap_options *opt)
 static void
 test_threads(int nr_threads, int nr_reads)
 {
-	const struct heap_options walked = { .max_stop_ns = 1000000000 },
-				  listed = { .max_stop_ns = 1000000000, .bins_only = true },
+	const struct heap_options walked = { .max_stop_ns = 300000000000 },
+				  listed = { .max_stop_ns = 300000000000, .bins_only = true },
 				  unstopped = { 0 };
 	auto_heap struct heap h = { 0 };
 	struct child c;

@@ -128,7 +128,7 @@ view_core(struct view *v, const char *path)
 static bool
 read_heap(struct heap *h, struct view *v)
 {
-	static const struct heap_options opt = { .max_stop_ns = 1000000000, .want_uss = true };
+	static const struct heap_options opt = { .max_stop_ns = 300000000000, .want_uss = true };
 
 	return ok(heap_read(h, &v->p, &opt, &v->e) == 0, "its heaps can be read %s", v->e.msg);
 }

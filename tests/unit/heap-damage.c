@@ -188,7 +188,7 @@ damage(struct view *v, const struct heap *sound, const struct heap_options *opt,
 static void
 test_damage(struct view *v, bool by_lists)
 {
-	struct heap_options opt = { .max_stop_ns = 1000000000, .bins_only = by_lists };
+	struct heap_options opt = { .max_stop_ns = 300000000000, .bins_only = by_lists };
 	const char *how = by_lists ? "by lists" : "walked";
 	auto_heap struct heap sound = { 0 };
 	size_t nr_lies = 0, nr_unseen = 0;

@@ -181,7 +181,7 @@ test_program(
 	struct child c = child_start(run, &plan);
 	struct view v;
 	auto_heap struct heap h = { 0 }, listed = { 0 };
-	struct heap_options opt = { .max_stop_ns = 1000000000, .want_uss = true }, by_lists = opt;
+	struct heap_options opt = { .max_stop_ns = 300000000000, .want_uss = true }, by_lists = opt;
 	uint64_t before, after, present;
 
 	by_lists.bins_only = true;

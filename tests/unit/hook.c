@@ -40,7 +40,7 @@
  */
 #define STANDS_AT_BYTE 5
 
-static struct inject_options opt = { .wait_ns = 5000000000, .timeout_ns = 10000000000 };
+static struct inject_options opt = { .wait_ns = 300000000000, .timeout_ns = 300000000000 };
 
 static raddr fails_at, stands_at; /* {0}: nowhere */
 static const char *hooks = "hook_";

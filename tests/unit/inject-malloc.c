@@ -138,9 +138,10 @@ ask(struct child *c, char command)
 static void
 test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, const char *name)
 {
-	struct inject_options opt = {
-		.capture = capture, .mode = mode, .wait_ns = 5000000000, .timeout_ns = 5000000000
-	};
+	struct inject_options opt = { .capture = capture,
+		.mode = mode,
+		.wait_ns = 300000000000,
+		.timeout_ns = 300000000000 };
 	struct child c = start(nr_threads);
 	struct inject_report report;
 	struct inject_target *it = NULL;

@@ -39,7 +39,7 @@ spin(void *arg)
 int
 main(void)
 {
-	const struct inject_options opt = { .wait_ns = 5000000000, .timeout_ns = 1000000000 };
+	const struct inject_options opt = { .wait_ns = 300000000000, .timeout_ns = 300000000000 };
 	auto_arenas struct arenas a = { 0 };
 	struct child c;
 	struct inject_target *it = NULL;

@@ -27,7 +27,7 @@ static int
 load(pid_t pid, const char *path, enum inject_mode mode, struct err *e)
 {
 	const struct inject_options opt = {
-		.mode = mode, .wait_ns = 5000000000, .timeout_ns = 10000000000
+		.mode = mode, .wait_ns = 300000000000, .timeout_ns = 300000000000
 	};
 	auto_target struct target t = TARGET_NONE;
 	auto_process struct process p = { 0 };

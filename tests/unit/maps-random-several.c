@@ -14,7 +14,7 @@
 #define PROCESSES_MAX 4
 #define ADDRESSES 6
 /* The kernel itself changes pages now and then; differing results are read again this often. */
-#define TIMES_MAX 20
+#define TRIES_NS UINT64_C(300000000000)
 /* Greater than any PID: PID_MAX_LIMIT of include/linux/threads.h is the first that nobody has. */
 #define NOBODY "4194304"
 
@@ -81,7 +81,9 @@ is_quiet(struct several *s)
 static bool
 try_quiet(struct several *s, bool (*try)(struct several *s))
 {
-	for (int times = 0; times < TIMES_MAX; times++) {
+	const uint64_t end_ns = os_now_ns() + TRIES_NS;
+
+	while (os_now_ns() < end_ns) {
 		uint64_t before = state;
 
 		if (!read_all(s, s->before))

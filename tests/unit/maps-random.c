@@ -173,7 +173,7 @@ try_commands(struct trial *x)
 		char line[512];
 		int status;
 
-		snprintf(line, sizeof line, "timeout 30 %s/memdiag %s --pid %d >%s/said 2>&1",
+		snprintf(line, sizeof line, "timeout 600 %s/memdiag %s --pid %d >%s/said 2>&1",
 			x->space.builddir, commands[i], x->c.pid, x->space.dir);
 		status = system(line);
 		if (!WIFEXITED(status) || WEXITSTATUS(status) >= 124)

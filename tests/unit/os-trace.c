@@ -36,7 +36,7 @@ stop_child(void *arg)
 			return;
 	sigpending(&pending);
 	w->is_reported = sigismember(&pending, SIGCHLD);
-	w->is_stopped = os_wait(w->t.pid, os_now_ns() + 1000000000, &stop, &w->e) == 0 &&
+	w->is_stopped = os_wait(w->t.pid, os_now_ns() + 300000000000, &stop, &w->e) == 0 &&
 		stop.kind == OS_STOP_EVENT;
 	os_detach(w->t.pid, 0, &w->e);
 }

@@ -144,7 +144,7 @@ stop_and_walk(pid_t pid, struct stack *ret, struct err *e)
 			return false;
 	} while (s.is_running);
 	if (os_seize(&t, pid, e) < 0 || os_interrupt(pid, e) < 0 ||
-		os_wait(pid, os_now_ns() + 5000000000, &stop, e) < 0 ||
+		os_wait(pid, os_now_ns() + 300000000000, &stop, e) < 0 ||
 		os_get_regset(pid, NT_PRSTATUS, regs, &size, e) < 0)
 		return false;
 	n = os_read_some(&t, s.sp, copy, sizeof copy, e);

@@ -10,7 +10,7 @@
 #include "tap.h"
 #include "ui/ui.h"
 
-#define A_WHILE_MS 60000
+#define A_WHILE_MS 300000
 
 static int terminal; /* what is written to standard error comes out here */
 
