@@ -46,7 +46,7 @@ done
 # is a pipe, is written to.
 loading()
 {
-	local first="${1:+after ${1##*/}}"
+	first=${1:+after ${1##*/}}
 	first=${first:-first}
 	mkfifo "$dir/late.so"
 	# shellcheck disable=SC2016 # the inner shell's
@@ -121,7 +121,7 @@ if grep -q '^Kthread:.1' /proc/2/status 2>/dev/null; then
 else
 	skip 'a kernel thread is refused' 'this container has none'
 fi
-check 'a process that is not there' exits_saying 3 . memdiag info --pid 4194304
+check 'a process that is not there' exits_saying 3 . memdiag info --pid 4194303
 
 # A program that waits inside stdio: nothing may be called there.
 start_tracee parked sem 1 multi
