@@ -22,7 +22,7 @@ take_fd(int *fd)
 	return taken;
 }
 
-/* A file of heaptrack begins with its version; before 1.0 it had none, and nobody has those now. */
+/* A file of heaptrack begins with its version; before 1.0 it had none, and those are not read. */
 static bool
 is_heaptrack(const char *text, size_t len)
 {

@@ -111,7 +111,7 @@ counted_print_unhooked(const struct wire_segment *s, FILE *f)
 			f);
 }
 
-/* It has the agent for another job, and nobody has asked it to count. */
+/* It has the agent for another job, and does not count. */
 static bool
 has_never_counted(const struct wire_segment *s)
 {
