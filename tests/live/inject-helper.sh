@@ -66,12 +66,12 @@ has_hooks || {
 	times=
 }
 for time in $times; do
-	check "setuid() in a loop: count starts, time $time" exits 0 memdiag count start --pid "$tracee_pid"
+	check "setuid() in a loop: count starts, time $time" exits 0 patiently memdiag count start --pid "$tracee_pid"
 	check "setuid() in a loop: it goes on, time $time" goes_on 10
-	check "setuid() in a loop: count stops, time $time" exits 0 memdiag count stop --pid "$tracee_pid"
+	check "setuid() in a loop: count stops, time $time" exits 0 patiently memdiag count stop --pid "$tracee_pid"
 done
-check 'setuid() in a loop: 10 of info' each_of 10 exits 0 memdiag info --pid "$tracee_pid"
-check 'setuid() in a loop: 10 of trim' each_of 10 exits 0 memdiag trim --pid "$tracee_pid"
+check 'setuid() in a loop: 10 of info' each_of 10 exits 0 patiently memdiag info --pid "$tracee_pid"
+check 'setuid() in a loop: 10 of trim' each_of 10 exits 0 patiently memdiag trim --pid "$tracee_pid"
 check 'setuid() in a loop: it goes on' goes_on 10
 check 'setuid() in a loop: the target lives on' end_tracee
 
