@@ -215,7 +215,7 @@ check 'the state has /dev/null' grep -q '^/dev/null c [0-7]* 0:0' "$dir/before"
 check 'the state has sysctls' grep -q '^/proc/sys/vm/overcommit_memory:[0-2]$' "$dir/before"
 check 'the state has mounts' grep -q '^mount .* /proc ' "$dir/before"
 check 'the state has files of the system' grep -q '^/etc/passwd f 644 0:0 ' "$dir/before"
-elsewhere=/dev/shm/left-by-$$
+elsewhere=/dev/shm/memdiag-left-$$
 : >$elsewhere
 check 'a new file is seen' seen "$elsewhere f"
 chmod 600 $elsewhere
