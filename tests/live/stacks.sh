@@ -68,7 +68,7 @@ nr_threads=$(find "/proc/$tracee_pid/task" -mindepth 1 -maxdepth 1 | wc -l)
 # With the alternate stack, and with the recursion, whose frames clang makes small enough.
 check 'each is stopped once, but one or two for which a copy is not enough' \
 	json_is ".data.stop.count - $nr_threads | . == 1 or . == 2"
-check 'stops are short' json_is '.data.stop | .longest_ns <= .total_ns and .longest_ns > 0 and .longest_ns < 300000000000'
+check 'the longest stop is one of all' json_is '.data.stop | .longest_ns <= .total_ns and .longest_ns > 0'
 
 # ---- text, folded, threads ----
 
