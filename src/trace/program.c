@@ -15,8 +15,6 @@
 #include "profile/collect.h"
 #include "trace/mallocs.h"
 
-const char *const trace_end_names[] = { "complete", "cut", "broken", "unknown" };
-
 /*
  * Compilers of code map memory all the time, and reading 100,000 mappings takes a while: what such
  * code asks for costs at most this share of our time.
@@ -168,6 +166,7 @@ trace_program_free(struct trace_program *p)
 	ledger_release(&p->ledger);
 	profile_free(p->profile);
 	free(p->stacks.v);
+	free(p->marks.v);
 	free(p->segments.v);
 	free(p->touches.v);
 	free(p->classes.v);
@@ -204,15 +203,6 @@ refresh(struct trace_program *p)
 
 /* ---- stacks ---- */
 
-static enum trace_end
-end_of(const struct stack *s)
-{
-	return !s->nr		 ? TRACE_UNKNOWN
-		: s->is_complete ? TRACE_COMPLETE
-		: s->is_cut	 ? TRACE_CUT
-				 : TRACE_BROKEN;
-}
-
 static void
 walk(struct trace_program *p, const struct perf_record *r, struct stack *ret)
 {
@@ -232,21 +222,6 @@ walk(struct trace_program *p, const struct perf_record *r, struct stack *ret)
 	stack_walk_far(p->walker, &source, ret);
 }
 
-/* The frames of S as the profile's; a frame below a signal handler's trampoline called nothing. */
-static int
-add_frames(struct profile *p, const struct stack *s, uint32_t *ret, struct err *e)
-{
-	uint32_t frame[STACK_MAX_FRAMES];
-
-	for (size_t i = 0; i < s->nr; i++) {
-		const bool is_exact = !i || s->frame[i].is_signal || s->frame[i - 1].is_signal;
-
-		if (profile_frame(p, s->frame[i].pc.v, is_exact, &frame[i], e) < 0)
-			return -1;
-	}
-	return profile_stack(p, frame, s->nr, ret, e);
-}
-
 int
 trace_program_stack(struct trace_program *p, const struct perf_record *r, struct stack *room,
 	uint32_t *ret, struct err *e)
@@ -255,14 +230,14 @@ trace_program_stack(struct trace_program *p, const struct perf_record *r, struct
 	if (p->is_open)
 		refresh(p);
 	walk(p, r, room);
-	if (add_frames(p->profile, room, ret, e) < 0)
+	if (stacks_add_walked(p->profile, &p->marks, room, ret, e) < 0)
 		return -1;
 	while (p->stacks.nr <= *ret) {
 		struct trace_stack *added = array_add(&p->stacks);
 
 		if (!added)
 			return no_memory(e);
-		added->end = end_of(room);
+		added->end = stacks_end_of(room);
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "os/os.h"
 #include "os/perf.h"
 #include "profile/live-files.h"
+#include "profile/walked.h"
 #include "report/profile.h"
 #include "report/symbols.h"
 #include "stack/stack.h"
@@ -29,6 +30,7 @@ struct trace_sums {
 	uint64_t nr_discards, discarded_bytes; /* madvise() */
 	uint64_t nr_failed;
 	uint64_t nr_minor, nr_major; /* page faults, estimated */
+	uint64_t touched_bytes;
 	/* at the end, by trace_settle() */
 	uint64_t left_bytes, resident_bytes, swapped_bytes, huge_bytes;
 };
@@ -46,17 +48,8 @@ struct trace_touch {
 	uint32_t stack, weight; /* one for so many */
 };
 
-/* The outer end of a stack. */
-enum trace_end {
-	TRACE_COMPLETE,
-	TRACE_CUT,     /* the copy of the stack was too short */
-	TRACE_BROKEN,  /* neither tables nor frame pointers lead further */
-	TRACE_UNKNOWN, /* the process could not be read any more: there are no frames */
-};
-extern const char *const trace_end_names[];
-
 struct trace_stack {
-	enum trace_end end;
+	enum stacks_end end;
 	bool is_mallocs; /* malloc itself asks for memory: by trace_program_name() */
 	struct trace_sums sums;
 };
@@ -69,6 +62,7 @@ struct trace_program {
 		struct trace_stack *v; /* of each of the profile's stacks */
 		size_t nr, room;
 	} stacks;
+	struct stacks_marks marks;
 	struct ledger ledger; /* owners are stacks */
 	uint64_t brk;	      /* the end of its heap; 0: not known yet */
 	struct {

@@ -138,6 +138,7 @@ settle_touch(struct settling *s, const struct leaf *leaf, const struct trace_tou
 		s->status = -1;
 	if (run.is_present && run.is_huge && is_alone)
 		bytes = HUGE_BYTES;
+	sums->touched_bytes += (bytes - page_bytes) * at->weight;
 	bytes *= at->weight;
 	sums->left_bytes += bytes;
 	sums->resident_bytes += run.is_present ? bytes : 0;

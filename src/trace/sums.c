@@ -148,6 +148,7 @@ trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, u
 		return no_memory(e);
 	*touch = (struct trace_touch){ address, stack, weight };
 	*(is_major ? &sums->nr_major : &sums->nr_minor) += weight;
+	sums->touched_bytes += weight * (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
 

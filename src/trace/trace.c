@@ -114,6 +114,7 @@ struct tracing {
 	struct trace_pairs pairs;
 	struct stack *stack;
 	uint64_t begin_ns;
+	bool is_enough; /* nobody reads what is shown, or memdiag was asked to end meanwhile */
 	struct {
 		struct trace_program **v; /* of processes that run: owned by the trace */
 		size_t nr, room;
@@ -174,11 +175,11 @@ end_program(struct tracing *t, struct trace_program *p, struct err *e)
 static void
 count_stack(struct trace *trace, const struct trace_program *p, uint32_t stack)
 {
-	const enum trace_end end = p->stacks.v[stack].end;
+	const enum stacks_end end = p->stacks.v[stack].end;
 
-	trace->nr_cut += end == TRACE_CUT;
-	trace->nr_broken += end == TRACE_BROKEN;
-	trace->nr_unknown += end == TRACE_UNKNOWN;
+	trace->nr_cut += end == STACKS_CUT;
+	trace->nr_broken += end == STACKS_BROKEN;
+	trace->nr_unknown += end == STACKS_MISSING;
 }
 
 static int
@@ -367,6 +368,7 @@ take_all(struct tracing *t, struct err *e)
 {
 	const struct trace_options *o = t->options;
 	struct perf_record r;
+	int status;
 
 	while (perf_next(t->perf, &r))
 		if (take(t, &r, e) < 0)
@@ -378,7 +380,9 @@ take_all(struct tracing *t, struct err *e)
 		if (o->show(&t->events.v[i], o->arg, e) < 0)
 			return -1;
 	t->events.nr = 0;
-	return o->flush ? o->flush(o->arg, e) : 0;
+	status = o->flush ? o->flush(o->arg, e) : 0;
+	t->is_enough |= status > 0;
+	return status < 0 ? -1 : 0;
 }
 
 static bool
@@ -390,7 +394,9 @@ is_over(struct tracing *t)
 	const enum profile_wait wait = profile_wait(has_others ? NULL : t->target, 0);
 
 	t->trace->duration_ns = passed_ns;
-	if (wait != PROFILE_WAIT_OVER)
+	if (t->is_enough)
+		t->trace->why = TRACE_ASKED;
+	else if (wait != PROFILE_WAIT_OVER)
 		t->trace->why = wait == PROFILE_WAIT_ASKED ? TRACE_ASKED : TRACE_TARGET_ENDED;
 	else if (o->max_events && t->trace->nr_events >= o->max_events)
 		t->trace->why = TRACE_ENOUGH;

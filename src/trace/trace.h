@@ -38,9 +38,11 @@ struct trace_options {
 	uint64_t duration_ns; /* 0: until the process or memdiag is asked to end */
 	uint64_t max_events;  /* 0: any number */
 	size_t stack_bytes, ring_bytes;
-	/* Called for each event when its stack has names; -1 with E ends the trace.  NULL: none. */
+	/* Called for each event when its stack has names: 0, or -1 with E.  NULL: no such function. */
 	int (*show)(const struct trace_event *event, void *arg, struct err *e);
-	/* Called when those that have come were shown, NULL: not. */
+	/*
+	 * Called when those that have come were shown: 1 where it is enough, -1 with E.  NULL: not.
+	 */
 	int (*flush)(void *arg, struct err *e);
 	void *arg;
 };
