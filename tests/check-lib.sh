@@ -213,8 +213,17 @@ seen()
 state before
 check 'the state has /dev/null' grep -q '^/dev/null c [0-7]* 0:0' "$dir/before"
 check 'the state has sysctls' grep -q '^/proc/sys/vm/overcommit_memory:[0-2]$' "$dir/before"
+check 'the state has no sysctls that the kernel writes itself' \
+	[ "$(grep -c '/ns_last_pid:\|/tcp_fastopen_key:' "$dir/before")" -eq 0 ]
 check 'the state has mounts' grep -q '^mount .* /proc ' "$dir/before"
 check 'the state has files of the system' grep -q '^/etc/passwd f 644 0:0 ' "$dir/before"
+check 'the state does not have what the first run of chromium makes' \
+	[ "$(grep -c '^/usr/lib/chromium/extensions' "$dir/before")" -eq 0 ]
+HOME=$dir/home
+mkdir -p "$HOME"
+state before
+: >"$HOME/.made"
+check "a new file in the user's HOME is seen" seen "$HOME/.made f"
 elsewhere=/dev/shm/memdiag-left-$$
 : >$elsewhere
 check 'a new file is seen' seen "$elsewhere f"
