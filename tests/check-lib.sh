@@ -11,6 +11,7 @@ cp "$top_srcdir/scripts/check-lib.sh" "$source/scripts/"
 cat >"$source/scripts/machine-state" <<-'END'
 	#!/bin/sh
 	cat state
+	find "$HOME" -mindepth 1
 END
 chmod +x "$source/scripts/machine-state"
 cat >"$source/scripts/try" <<-'END'
@@ -19,7 +20,7 @@ cat >"$source/scripts/try" <<-'END'
 	. scripts/check-lib.sh
 	adopt "$@"
 	begin
-	machine_is_known
+	save_machine_state
 	longest_wait=${wait:-0}
 	steps()
 	{
@@ -50,9 +51,11 @@ plan()
 }
 
 # fresh: no program, no trace of the last run.
+users_home=$dir/home
 fresh()
 {
-	rm -rf "$source/build" "$source"/tests/*-* "$source/tests/status"
+	rm -rf "$source/build" "$source"/tests/*-* "$source/tests/status" "$users_home"
+	mkdir "$users_home"
 	programs=
 	echo as ever >"$source/state"
 	echo 0 >"$source/tests/total"
@@ -61,7 +64,7 @@ fresh()
 # try [COMMAND]: run the check; COMMAND is its first step.
 try()
 {
-	env -u MEMDIAG_CHECK_ADOPTS TMPDIR="$dir" MAKEFLAGS= TESTS="$programs" sh "$source/scripts/try" "${1:-true}" \
+	env -u MEMDIAG_CHECK_ADOPTS -u XDG_CACHE_HOME -u PYENV_ROOT HOME="$users_home" TMPDIR="$dir" MAKEFLAGS= TESTS="$programs" sh "$source/scripts/try" "${1:-true}" \
 		>"$dir/out" 2>"$dir/err"
 }
 
@@ -158,6 +161,21 @@ plan good PASS
 echo ': >"$TMPDIR/left"' >"$source/tests/do-good"
 check 'a file is left' gives 1 '2 passed, 1 failed, 0 skipped'
 check 'it is named' printed '    .*/memdiag-check\..*/left'
+
+# What chromium and others make when they run for the first time.
+fresh
+plan good PASS
+echo ': >"$HOME/.made"; echo "$XDG_CACHE_HOME $PYENV_ROOT" >home-says' >"$source/tests/do-good"
+check 'a file in HOME is no change' gives 0 '3 passed, 0 failed, 0 skipped'
+check 'HOME is a folder for this run' [ -e "$source/build/try-logs/home/.made" ]
+check 'glibc and Python are those of the user' \
+	[ "$(cat "$source/tests/home-says")" = "$users_home/.cache $users_home/.pyenv" ]
+
+fresh
+plan good PASS
+echo ": >'$users_home/.made'" >"$source/tests/do-good"
+check "a file in the user's HOME is a change" gives 1 '2 passed, 1 failed, 0 skipped'
+check 'it is named' printed '    > .*/home/.made'
 
 fresh
 plan good PASS
