@@ -1,5 +1,6 @@
 #!/bin/sh
-# scripts/check-lib.sh: a test program that fails is run again, and what it has left is seen.
+# scripts/check-lib.sh: a test program that fails is run again, and what it has left is seen; the arguments of
+# scripts/check-long.
 # shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 
@@ -64,8 +65,8 @@ fresh()
 # try [COMMAND]: run the check; COMMAND is its first step.
 try()
 {
-	env -u MEMDIAG_CHECK_ADOPTS -u XDG_CACHE_HOME -u PYENV_ROOT HOME="$users_home" TMPDIR="$dir" MAKEFLAGS= TESTS="$programs" sh "$source/scripts/try" "${1:-true}" \
-		>"$dir/out" 2>"$dir/err"
+	env -u MEMDIAG_CHECK_ADOPTS -u XDG_CACHE_HOME -u PYENV_ROOT HOME="$users_home" TMPDIR="$dir" MAKEFLAGS= TESTS="$programs" \
+		sh "$source/scripts/try" "${1:-true}" >"$dir/out" 2>"$dir/err"
 }
 
 # gives STATUS LAST-LINE [COMMAND]: whether the check ends so.
@@ -212,6 +213,32 @@ two:
 END
 sed -i 's/^\. scripts.*/&; jobs=2/' "$source/scripts/try"
 check 'two programs at once: each result has its line' gives 0 '4 passed, 0 failed, 1 skipped'
+
+# ---- the arguments of scripts/check-long ----
+
+# It ends before the first step.
+mkdir -p "$dir/long/scripts"
+cp "$top_srcdir/scripts/check-long" "$dir/long/scripts/"
+echo 'adopt() { :; }; begin() { :; }; prepare() { exit; }' >"$dir/long/scripts/check-lib.sh"
+check_long()
+{
+	captured sh "$dir/long/scripts/check-long" "$@"
+}
+
+check 'check-long: without arguments' exits 0 check_long
+check 'check-long: a seed is chosen and printed' grep -q -x 'the same again: scripts/check-long --seed [1-9][0-9]*' "$dir/out"
+for seed in 1 20261310 4000000000; do
+	check "check-long: --seed $seed" exits 0 check_long --seed $seed
+	check "check-long: --seed $seed is printed" grep -q -x "the same again: scripts/check-long --seed $seed" "$dir/out"
+done
+for seed in '' 0 08 -1 1x x ' 1' 4000000001 99999999999; do
+	check "check-long: '$seed' is refused" exits_saying 64 "^check-long: '$seed' is not a seed; give .* 1 to 4000000000\$" \
+		check_long --seed "$seed"
+done
+for words in 1 --seed --seed=1 '--seed 1 2' '--help' '--sed 1'; do
+	# shellcheck disable=SC2086 # several words
+	check "check-long: $words: the usage" exits_saying 64 '^usage: scripts/check-long \[--seed N\]$' check_long $words
+done
 
 # ---- the state of this machine ----
 
