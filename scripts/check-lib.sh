@@ -230,13 +230,15 @@ save_machine_state()
 adopted()
 {
 	[ "$MEMDIAG_CHECK_ADOPTS" = $$ ] || return 0
-	# This awk is a child, too.
-	awk -v parent=$$ '
-		FNR == 1 { name = $2 }
+	# mawk ends at the first file that it cannot open, but cat goes on: any process may end meanwhile.  Both are
+	# children, too.
+	cat /proc/[0-9]*/status 2>/dev/null | awk -v parent=$$ '
+		/^Name:/ { name = $2 }
 		/^State:/ { state = $2 }
 		/^Pid:/ { pid = $2 }
-		/^PPid:/ && $2 == parent && state !~ /[ZX]/ && name !~ /awk$/ { print "process", pid, name }
-	' /proc/[0-9]*/status 2>/dev/null
+		/^PPid:/ && $2 == parent && state !~ /[ZX]/ && name !~ /awk$/ && !(name == "cat" && state == "R") {
+			print "process", pid, name
+		}'
 }
 
 # is_as_it_was: otherwise prints what is not.  Called without a subshell, which adopted would print.
