@@ -10,10 +10,13 @@
 #include "report/profile.h"
 
 /*
- * Whether the call at the inner end of STACK, whose frames have their names, was made by malloc or
- * a related function, or within a library that replaces it: they are the first that is reached from
- * there without leaving the object that made the call.
+ * How many frames, from the inner end of STACK on, whose frames have their names, are malloc's: up
+ * to the outermost function that hands out or takes back memory and is reached without leaving the
+ * object that made the call, or the library that replaces malloc.  0: the program itself made it.
  */
-bool trace_is_mallocs(const struct profile *p, uint32_t stack);
+uint32_t trace_nr_mallocs(const struct profile *p, uint32_t stack);
+
+/* Whether the innermost frame is a function of libc that makes the call for anybody. */
+bool trace_begins_with_wrapper(const struct profile *p, uint32_t stack);
 
 #endif

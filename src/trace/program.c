@@ -252,8 +252,14 @@ trace_program_name(struct trace_program *p, struct err *e)
 	profile_find_mappings(p->profile);
 	if (symbols_update(p->symbols, e) < 0)
 		return -1;
-	for (; p->nr_named < p->stacks.nr; p->nr_named++)
-		p->stacks.v[p->nr_named].is_mallocs =
-			trace_is_mallocs(p->profile, (uint32_t)p->nr_named);
+	for (; p->nr_named < p->stacks.nr; p->nr_named++) {
+		struct trace_stack *s = &p->stacks.v[p->nr_named];
+		const uint32_t stack = (uint32_t)p->nr_named;
+
+		s->nr_inner = trace_nr_mallocs(p->profile, stack);
+		s->is_mallocs = s->nr_inner > 0;
+		if (!s->is_mallocs)
+			s->nr_inner = trace_begins_with_wrapper(p->profile, stack);
+	}
 	return 0;
 }

@@ -50,7 +50,10 @@ struct trace_touch {
 
 struct trace_stack {
 	enum stacks_end end;
-	bool is_mallocs; /* malloc itself asks for memory: by trace_program_name() */
+	/* By trace_program_name(): malloc itself asks for memory, and the frames from the inner end
+	 * that are its own, or libc's. */
+	bool is_mallocs;
+	uint32_t nr_inner;
 	struct trace_sums sums;
 };
 

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "report/allocators.h"
 #include "ui/ui.h"
 
 /* The mapping that FRAME is in, NULL for memory without a file and without a name. */
@@ -135,34 +134,11 @@ frames_print(const struct profile *p, uint32_t stack, const struct stacks_marks 
 
 /* ---- one line ---- */
 
-static const char *
-name_of(const struct profile *p, const struct profile_frame *frame)
-{
-	return frame->nr_lines ? p->functions.v[p->lines.v[frame->first_line].function].name : "";
-}
-
-/* The frames from the inner end of S on that hand out memory: they say nothing of who wants it. */
-static uint32_t
-count_allocators(const struct profile *p, const struct profile_stack *s)
-{
-	const uint32_t *number = &p->stack_frames.v[s->first];
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < s->nr; i++) {
-		const struct profile_frame *frame = &p->frames.v[number[i]];
-		const struct profile_mapping *m = mapping_of(p, frame);
-
-		if (is_allocator(name_of(p, frame)) || (m && is_allocator_library(m->path)))
-			nr = i + 1;
-	}
-	return nr;
-}
-
 /* "worker <- start_thread <- clone3" */
 static int
-write_line(const struct profile *p, const struct profile_stack *s, FILE *f)
+write_line(const struct profile *p, const struct profile_stack *s, uint32_t first, FILE *f)
 {
-	const uint32_t first = count_allocators(p, s), *number = &p->stack_frames.v[s->first];
+	const uint32_t *number = &p->stack_frames.v[s->first];
 
 	for (uint32_t i = first < s->nr ? first : 0; i < s->nr; i++) {
 		const struct profile_frame *frame = &p->frames.v[number[i]];
@@ -201,13 +177,13 @@ put_cut(FILE *f, const char *line, int nr_columns)
 }
 
 void
-frames_print_line(const struct profile *p, uint32_t stack, int nr_columns, FILE *f)
+frames_print_line(const struct profile *p, uint32_t stack, uint32_t first, int nr_columns, FILE *f)
 {
 	auto_free char *line = NULL;
 	size_t size = 0;
 	FILE *text = open_memstream(&line, &size);
 
-	if (!text || write_line(p, &p->stacks.v[stack], text) != 0)
+	if (!text || write_line(p, &p->stacks.v[stack], first, text) != 0)
 		return;
 	put_cut(f, line, nr_columns);
 }

@@ -14,10 +14,11 @@
 void frames_print(const struct profile *p, uint32_t stack, const struct stacks_marks *marks,
 	enum stacks_end end, FILE *f);
 /*
- * The functions of the stack on one line, the innermost first, without those that hand out memory
- * and what they call; at most NR_COLUMNS of it, if that is not 0.
+ * The functions of the stack on one line, from frame FIRST on outwards; at most NR_COLUMNS of it,
+ * if that is not 0.
  */
-void frames_print_line(const struct profile *p, uint32_t stack, int nr_columns, FILE *f);
+void frames_print_line(
+	const struct profile *p, uint32_t stack, uint32_t first, int nr_columns, FILE *f);
 json_t *frames_json(const struct profile *p, uint32_t stack, const struct stacks_marks *marks);
 
 #endif

@@ -63,15 +63,15 @@ trace_print_event(const struct trace_event *event, const struct ui_options *ui,
 {
 	const struct trace_program *p = event->program;
 	const struct trace_stack *s = &p->stacks.v[event->stack];
+	const char *mark = s->is_mallocs ? "[malloc] " : event->is_reserve ? "[reserve] " : "";
 	char size[40];
 
 	fprintf(f, "%10.3f  %8d  %-7s  %11s  %-12" PRIx64 "  ", (double)event->time_ns / 1e9,
 		(int)event->tid, trace_call_names[event->call],
 		size_of_event(event, ui, size, sizeof size), event->address);
-	if (s->is_mallocs)
-		fputs("[malloc] ", f);
-	frames_print_line(p->profile, event->stack,
-		out->columns ? out->columns - EVENT_COLUMNS - (s->is_mallocs ? 9 : 0) : 0, f);
+	fputs(mark, f);
+	frames_print_line(p->profile, event->stack, s->nr_inner,
+		out->columns ? out->columns - EVENT_COLUMNS - (int)strlen(mark) : 0, f);
 	fputc('\n', f);
 	if (ui->verbose)
 		frames_print(p->profile, event->stack, &p->marks, s->end, f);
