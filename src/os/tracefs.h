@@ -38,7 +38,7 @@ int tracefs_id(const struct tracefs *t, const char *name, uint64_t *ret, struct 
  * Where FIELD of that tracepoint lies in its records, and its size (as its file "format" says).  0,
  * or -1 with E: ERR_UNSUPPORTED if it has no such field.
  */
-int tracefs_field(const struct tracefs *t, const char *name, const char *field,
-	size_t *ret_offset, size_t *ret_bytes, struct err *e);
+int tracefs_field(const struct tracefs *t, const char *name, const char *field, size_t *ret_offset,
+	size_t *ret_bytes, struct err *e);
 
 #endif
