@@ -236,6 +236,15 @@ work_release(struct work *w)
 	target_release(&w->target);
 }
 
+static void
+say_begun(void *arg)
+{
+	const struct work *w = arg;
+
+	ui_note(&w->options->ui, "tracing %d (%s); Ctrl-C ends it", (int)w->target.pid,
+		w->target.comm);
+}
+
 static int
 show(const struct trace_event *event, void *arg, struct err *e)
 {
@@ -394,11 +403,10 @@ begin(struct work *w, struct options *o, struct err *e)
 	if (o->reporting.format == FORMAT_TEXT) {
 		o->trace.show = show;
 		o->trace.flush = flush;
-		o->trace.arg = w;
 	}
 	if (!o->trace.duration_ns && !o->trace.max_events)
-		ui_note(&o->ui, "tracing %d (%s); Ctrl-C ends it", (int)w->target.pid,
-			w->target.comm);
+		o->trace.begun = say_begun;
+	o->trace.arg = w;
 	return trace_run(&w->trace, &w->target, &o->trace, e);
 }
 

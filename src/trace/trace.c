@@ -457,6 +457,8 @@ run(struct tracing *t, struct err *e)
 	trace_program_open(p);
 	if (p->is_open && trace_account_begin(p, e) < 0)
 		return -1;
+	if (o->begun)
+		o->begun(o->arg);
 	do {
 		perf_wait(t->perf, ROUND_NS);
 		if (take_all(t, e) < 0)

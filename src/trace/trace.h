@@ -38,6 +38,8 @@ struct trace_options {
 	uint64_t duration_ns; /* 0: until the process or memdiag is asked to end */
 	uint64_t max_events;  /* 0: any number */
 	size_t stack_bytes, ring_bytes;
+	/* Called when events are reported from now on.  NULL: no such function. */
+	void (*begun)(void *arg);
 	/* Called for each event when its stack has names: 0, or -1 with E.  NULL: no such function. */
 	int (*show)(const struct trace_event *event, void *arg, struct err *e);
 	/*
