@@ -2,9 +2,6 @@
 
 	trace-compare.py json LEDGER JSON	sums by stack
 	trace-compare.py lines LEDGER TEXT	lines of calls, those of each thread in their order
-	trace-compare.py folded JSON FOLDED	bytes left by stack
-	trace-compare.py strace LEDGER FILE	what strace -f -k has written, in a run of its own
-	trace-compare.py perf LEDGER FILE	what perf script has written, of the same run
 
 Prints what differs, and exits with 1 if something does; else how much was compared.
 """
@@ -57,7 +54,9 @@ def read_ledger(path):
             calls.append(Call(words[1:]))
         else:
             # moves are in no sum
-            sums[words[1]] = [int(n) for n in words[3:]]
+            # two chains may have the same functions
+            before = sums.get(words[1], [0] * len(COLUMNS))
+            sums[words[1]] = [a + int(b) for a, b in zip(before, words[3:])]
     return calls, sums
 
 
@@ -155,7 +154,7 @@ def compare_lines(ledger, path):
             fail("a line does not begin with the function that called: %s" % stack)
         if "malloc" in marks:
             fail("marked as malloc's: %s" % stack)
-        size = words[3].replace("B", "")
+        size = words[3]
         if words[2] in ("munmap", "madvise") and size[0] == "-":
             size = size[1:]
         elif words[2] == "brk":
