@@ -3,6 +3,7 @@
 # by stack.
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/trace-lib.sh"
+can_trace || skip_all "tracing is not permitted here: $(cat "$dir/err")"
 
 # ---- sums and lines ------------------------------------------------------------------------------
 

@@ -156,7 +156,10 @@ static const function steps[NR_STEPS];
 	}
 STEP(0)
 STEP(1)
-STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+STEP(2)
+STEP(3)
+STEP(4)
+STEP(5) STEP(6) STEP(7)
 
 	static const function steps[NR_STEPS] = { step_0, step_1, step_2, step_3, step_4, step_5,
 		step_6, step_7 };
