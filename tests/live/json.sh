@@ -101,6 +101,17 @@ runs_logged()
 	: >"$dir/err"
 }
 
+# traces OPTIONS...: 'memdiag trace' while the target maps and touches memory.
+traces()
+{
+	: >"$dir/err"
+	"$MEMDIAG" trace --mount-tracefs --buffer=64M "$tracee_pid" --json "$@" >"$dir/out" 2>"$dir/err" &
+	tracer=$!
+	started="$started $tracer"
+	wait_for "$tracer" "$dir/err" '^memdiag: tracing ' && ask "play 1 200 $dir/played" | grep -q '^done' &&
+		kill "$tracer" && wait "$tracer"
+}
+
 child_of()
 {
 	sed 's/ .*//' "/proc/$1/task/$1/children"
@@ -187,6 +198,17 @@ if [ -n "$library" ]; then
 	check 'the target lives on' end_tracee
 else
 	left_out 'info and trim of jemalloc' 'libjemalloc is not installed'
+fi
+
+# Root may still lack the right, in a container.
+if [ "$(id -u)" -eq 0 ] && "$MEMDIAG" trace --mount-tracefs --rss -d 1ms $$ -o "$dir/traced" 2>"$dir/err" &&
+	"$MEMDIAG" trace --mount-tracefs -d 1ms $$ -f -o "$dir/traced" 2>"$dir/err"; then
+	start_tracee takes-memory 2
+	check 'trace' prints '0 2' traces
+	check 'trace --rss' prints '0 2' traces --rss --period=1
+	check 'the target lives on' end_tracee
+else
+	left_out 'trace' "$(head -n 1 "$dir/err")"
 fi
 
 start_tracee trimmable 8 fork
