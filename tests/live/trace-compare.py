@@ -56,8 +56,9 @@ def read_ledger(path):
         if words[0] == "call":
             calls.append(Call(words[1:]))
         else:
-            # moves are in no sum
-            sums[words[1]] = [int(n) for n in words[3:]]
+            # moves are in no sum; two chains may be the same functions
+            old = sums.get(words[1], [0] * len(COLUMNS))
+            sums[words[1]] = [a + int(b) for a, b in zip(old, words[3:])]
     return calls, sums
 
 
@@ -155,7 +156,7 @@ def compare_lines(ledger, path):
             fail("a line does not begin with the function that called: %s" % stack)
         if "malloc" in marks:
             fail("marked as malloc's: %s" % stack)
-        size = words[3].replace("B", "")
+        size = words[3]
         if words[2] in ("munmap", "madvise") and size[0] == "-":
             size = size[1:]
         elif words[2] == "brk":
