@@ -230,15 +230,22 @@ save_machine_state()
 adopted()
 {
 	[ "$MEMDIAG_CHECK_ADOPTS" = $$ ] || return 0
-	# mawk ends at the first file that it cannot open, but cat goes on: any process may end meanwhile.  Both are
-	# children, too.
-	cat /proc/[0-9]*/status 2>/dev/null | awk -v parent=$$ '
-		/^Name:/ { name = $2 }
-		/^State:/ { state = $2 }
-		/^Pid:/ { pid = $2 }
-		/^PPid:/ && $2 == parent && state !~ /[ZX]/ && name !~ /awk$/ && !(name == "cat" && state == "R") {
-			print "process", pid, name
-		}'
+	# Any process may end meanwhile, and a list of files would end there in mawk.  In one program, as a second child
+	# could be seen before it has its name.
+	awk -v parent=$$ '
+		BEGIN {
+			for (i = 1; i < ARGC; i++) {
+				ppid = 0
+				while ((getline <ARGV[i]) > 0) {
+					if ($1 == "Name:") name = $2
+					if ($1 == "State:") state = $2
+					if ($1 == "Pid:") pid = $2
+					if ($1 == "PPid:") ppid = $2
+				}
+				close(ARGV[i])
+				if (ppid == parent && state !~ /[ZX]/ && name !~ /awk$/) print "process", pid, name
+			}
+		}' /proc/[0-9]*/status 2>/dev/null
 }
 
 # is_as_it_was: otherwise prints what is not.  Called without a subshell, which adopted would print.

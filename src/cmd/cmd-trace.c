@@ -404,8 +404,7 @@ begin(struct work *w, struct options *o, struct err *e)
 		o->trace.show = show;
 		o->trace.flush = flush;
 	}
-	if (!o->trace.duration_ns && !o->trace.max_events)
-		o->trace.begun = say_begun;
+	o->trace.begun = say_begun;
 	o->trace.arg = w;
 	return trace_run(&w->trace, &w->target, &o->trace, e);
 }

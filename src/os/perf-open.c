@@ -31,8 +31,8 @@ perf_cpus_parse(struct perf_cpus *cpus, const char *list)
 }
 
 /*
- * The part that all events have in common.  Waiting ends when a quarter of the buffer is full: to be woken
- * up for each record would cost the process that made it more than the record.
+ * The part that all events have in common.  Waiting ends when a quarter of the buffer is full: a
+ * wakeup for each record would cost the process that made it more than the record.
  */
 static struct perf_event_attr
 common_attr(const struct perf_options *o, bool counts_lost)

@@ -71,13 +71,12 @@ drop_damaged(struct perf_rings *all, struct perf_ring *r, const struct perf_even
 static void
 find_record(struct perf_rings *all, struct perf_ring *r)
 {
-	struct perf_event_header h;
-
 	while (!r->is_known && r->at != r->end) {
 		const uint64_t there = r->end - r->at;
+		struct perf_event_header h = { 0 };
 
 		copy_out(r, r->at, &h, there < sizeof h ? there : sizeof h);
-		if (there < sizeof h || h.size < sizeof h || h.size % 8 || h.size > there) {
+		if (h.size < sizeof h || h.size % 8 || h.size > there) {
 			drop_damaged(all, r, &h);
 		} else if (h.size < sizeof h + ID_BYTES || !is_wanted_type(h.type)) {
 			r->at += h.size;

@@ -24,11 +24,10 @@ enum perf_kind {
 /* One kind of events that is to be reported. */
 struct perf_source {
 	enum perf_kind kind;
-	uint64_t id; /* of the tracepoint: tracefs_id() */
-	/* of a tracepoint, by which the kernel chooses (Documentation/trace/events.rst, 5); or NULL */
-	const char *filter;
-	uint64_t period; /* one of so many is reported; 1: each */
-	bool has_stack;	 /* with registers (then the mask is not 0) and a copy of the stack */
+	uint64_t id;	    /* of the tracepoint: tracefs_id() */
+	const char *filter; /* of a tracepoint, NULL: all; Documentation/trace/events.rst, 5 */
+	uint64_t period;    /* one of so many is reported; 1: each */
+	bool has_stack;	    /* with registers (then the mask is not 0) and a copy of the stack */
 };
 
 struct perf_options {

@@ -152,9 +152,17 @@ trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, u
 	return 0;
 }
 
+/* Of these the kernel cannot tell the size beforehand. */
+static bool
+is_too_small(const struct trace_entry *c, const struct trace_effect *f, uint64_t min_bytes)
+{
+	return f->bytes < min_bytes &&
+		(c->call == TRACE_BRK || c->call == TRACE_SHMAT || c->call == TRACE_SHMDT);
+}
+
 int
 trace_account(struct trace_program *p, const struct trace_entry *entry, uint64_t result,
-	uint32_t stack, struct trace_effect *ret, struct err *e)
+	uint32_t stack, uint64_t min_bytes, struct trace_effect *ret, struct err *e)
 {
 	const bool failed = trace_error(entry->call, result) != 0;
 
@@ -163,6 +171,8 @@ trace_account(struct trace_program *p, const struct trace_entry *entry, uint64_t
 		p->brk = result;
 	if (!failed && attach(p, entry, ret, e) < 0)
 		return -1;
+	if (is_too_small(entry, ret, min_bytes))
+		stack = TRACE_NO_STACK;
 	if (apply(p, ret, stack) < 0)
 		return no_memory(e);
 	if (stack != TRACE_NO_STACK && failed)

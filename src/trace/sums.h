@@ -10,11 +10,11 @@
 
 /*
  * Add the call ENTRY of STACK, which returned RESULT, to the sums of P, and say in *RET what it has
- * done.  With TRACE_NO_STACK it only takes away from what others have mapped.  0, or -1 with E for
- * lack of memory.
+ * done.  With TRACE_NO_STACK, and where it is about fewer than MIN_BYTES, it only takes away from
+ * what others have mapped.  0, or -1 with E for lack of memory.
  */
 int trace_account(struct trace_program *p, const struct trace_entry *entry, uint64_t result,
-	uint32_t stack, struct trace_effect *ret, struct err *e);
+	uint32_t stack, uint64_t min_bytes, struct trace_effect *ret, struct err *e);
 
 /* Note the end of the heap and the segments that the program of P has from before. */
 int trace_account_begin(struct trace_program *p, struct err *e);

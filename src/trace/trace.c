@@ -267,7 +267,8 @@ leave(struct tracing *t, const struct perf_record *r, const struct source *s,
 	/* Calls that the filter left out return, too. */
 	if (!trace_pairs_leave(&t->pairs, r->tid, s->call, &pending) || pending.program != p)
 		return 0;
-	if (trace_account(p, &pending.entry, result, pending.stack, &effect, e) < 0)
+	if (trace_account(p, &pending.entry, result, pending.stack, t->options->min_bytes, &effect,
+		    e) < 0)
 		return -1;
 	return is_wanted(t, &pending, &effect) ? add_event(t, &pending, &effect, result, e) : 0;
 }
