@@ -2,6 +2,9 @@
 
 	trace-compare.py json LEDGER JSON	sums by stack
 	trace-compare.py lines LEDGER TEXT	lines of calls, those of each thread in their order
+	trace-compare.py folded JSON FOLDED	bytes left by stack
+	trace-compare.py strace LEDGER FILE	what strace -f -k has written, in a run of its own
+	trace-compare.py perf LEDGER FILE	what perf script has written, of the same run
 
 Prints what differs, and exits with 1 if something does; else how much was compared.
 """
@@ -53,10 +56,9 @@ def read_ledger(path):
         if words[0] == "call":
             calls.append(Call(words[1:]))
         else:
-            # moves are in no sum
-            # two chains may have the same functions
-            before = sums.get(words[1], [0] * len(COLUMNS))
-            sums[words[1]] = [a + int(b) for a, b in zip(before, words[3:])]
+            # moves are in no sum; two chains may be the same functions
+            old = sums.get(words[1], [0] * len(COLUMNS))
+            sums[words[1]] = [a + int(b) for a, b in zip(old, words[3:])]
     return calls, sums
 
 

@@ -69,6 +69,41 @@ has_nothing_to_say()
 	! grep -v '^memdiag: tracing ' "$dir/err"
 }
 
+# unless_lost FUNCTION ARGUMENTS...: call it until memdiag lost no records meanwhile: a storm of calls of any other
+# process of the machine fills the same buffers.
+unless_lost()
+{
+	local end
+	clock
+	end=$((now + 300))
+	while :; do
+		"$@" || return
+		clock
+		grep -q 'records were lost' "$dir/err" && [ "$now" -lt "$end" ] || return 0
+	done
+}
+
+# trace_of_play SEED STEPS LEAST OPTIONS...: trace the tracee while it plays so.
+trace_of_play()
+{
+	local seed="$1" steps="$2" least="$3"
+	shift 3
+	begin_trace "$@" && plays "$seed" "$steps" "$least" || return
+	kill -TERM "$trace_pid"
+	wait "$trace_pid"
+	trace_status=$?
+}
+
+# has_status STATUS: whether memdiag trace has exited with it.
+has_status()
+{
+	[ "$trace_status" -eq "$1" ] || {
+		echo "exit status $trace_status, not $1"
+		cat "$dir/err"
+		return 1
+	}
+}
+
 # compare ARGUMENTS...: of trace-compare.py, with the ledger of the tracee.
 compare()
 {
