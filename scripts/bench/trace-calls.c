@@ -89,8 +89,7 @@ vmas(long n, long unused)
 	return n;
 }
 
-static long __attribute__((noinline))
-deep(int depth, long (*work)(long, long), long a, long b)
+static long __attribute__((noinline)) deep(int depth, long (*work)(long, long), long a, long b)
 {
 	char frame[FRAME_BYTES];
 	long result;
