@@ -106,7 +106,7 @@ static void
 map(struct trace_effect *e, const uint64_t *arg, uint64_t result, uint64_t page_bytes)
 {
 	e->mapped = pages(result, arg[1], page_bytes);
-	/* What was there is replaced; without MAP_FIXED there was nothing. */
+	/* The call replaces an older mapping there, which only MAP_FIXED allows. */
 	e->unmapped = e->mapped;
 }
 

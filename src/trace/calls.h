@@ -45,7 +45,7 @@ const char *trace_filter(
 bool trace_has_small(enum trace_call call, uint64_t min_bytes);
 
 /*
- * What a call that returned RESULT has done: memory that it took away, then what it moved, then
+ * The effect of a call that returned RESULT: memory that it took away, then what it moved, then
  * what it mapped; each may be empty.
  */
 struct trace_range {

@@ -21,7 +21,7 @@ struct ledger {
 
 void ledger_release(struct ledger *l);
 
-/* What is to be done with each piece. */
+/* Called for pieces. */
 typedef void ledger_visit(const struct ledger_piece *p, void *arg);
 
 /*

@@ -22,7 +22,7 @@
 #include "trace/calls.h"
 #include "trace/ledger.h"
 
-/* What the calls, or page faults, with one stack have done. */
+/* Sums over the calls, or page faults, with one stack. */
 struct trace_sums {
 	uint64_t nr_maps, mapped_bytes;	       /* calls that mapped memory */
 	uint64_t freed_bytes;		       /* of that, by whomever */

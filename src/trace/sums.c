@@ -152,7 +152,7 @@ trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, u
 	return 0;
 }
 
-/* Of these the kernel cannot tell the size beforehand. */
+/* Calls whose size is known only when they return: the kernel has not compared it. */
 static bool
 is_too_small(const struct trace_entry *c, const struct trace_effect *f, uint64_t min_bytes)
 {

@@ -26,7 +26,7 @@
 
 /* ---- what the kernel is asked for ---- */
 
-/* What the events of a source are. */
+/* The kind of events of a source. */
 struct source {
 	enum trace_call call;
 	bool is_return, is_small;
@@ -214,7 +214,7 @@ is_wanted(const struct tracing *t, const struct trace_pending *p, const struct t
 {
 	if (p->stack == TRACE_NO_STACK)
 		return false;
-	/* Of these the kernel cannot tell the size beforehand; brk(0) asks for the break. */
+	/* The size of these is known only now; brk(0) asks for the break. */
 	if (p->entry.call == TRACE_BRK)
 		return effect->bytes && effect->bytes >= t->options->min_bytes;
 	if (p->entry.call == TRACE_SHMAT || p->entry.call == TRACE_SHMDT)
@@ -417,7 +417,7 @@ rss_of(const struct target *t)
 	return os_status(t, t->mem_tid, &s, &ignored) == 0 ? s.vm_rss_bytes : 0;
 }
 
-/* What is left of it all, of the processes that still run. */
+/* Settle the processes that still run, and let them go. */
 static int
 finish(struct tracing *t, struct err *e)
 {

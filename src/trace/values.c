@@ -32,7 +32,7 @@ add_types(struct profile *p, bool faults, struct err *e)
 
 /* ---- values ---- */
 
-/* Of a process that has ended what it had mapped at its end is not in use any more. */
+/* A process that has ended has nothing left. */
 static void
 values_of(int64_t *ret, const struct trace_sums *s, bool faults)
 {

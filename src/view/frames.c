@@ -63,7 +63,7 @@ put_place(const struct profile *p, const struct profile_frame *frame, FILE *f)
 	fprintf(f, "+0x%" PRIx64 ")", profile_frame_pc(frame) - m->start + m->offset_bytes);
 }
 
-/* What the printers of a frame need. */
+/* A profile and its marks. */
 struct frames {
 	const struct profile *p;
 	const struct stacks_marks *marks;

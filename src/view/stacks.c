@@ -101,8 +101,7 @@ stack_json(const struct stacks *s, size_t first, size_t end)
 				ui_json_string(
 					s->p->threads.v[s->threads.v[i].thread_1 - 1].name)));
 	return json_pack("{s:o, s:s, s:o}", "threads", threads, "end", stacks_end_names[th->end],
-		"frames",
-		frames_json(s->p, th->stack, &s->marks));
+		"frames", frames_json(s->p, th->stack, &s->marks));
 }
 
 int

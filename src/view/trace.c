@@ -91,7 +91,7 @@ struct rows {
 	size_t nr, room;
 };
 
-/* What is left counts most; of a process that has ended, what it had mapped. */
+/* The bytes left count most, then the bytes mapped, as of a process that has ended. */
 static int
 by_weight(const void *a, const void *b)
 {
@@ -176,7 +176,7 @@ plural(uint64_t nr)
 	return nr == 1 ? "" : "s";
 }
 
-/* What was mapped, of all stacks or of one. */
+/* The bytes mapped and so on, of all stacks or of one. */
 static void
 print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settled, FILE *f)
 {
@@ -306,30 +306,34 @@ number(uint64_t n)
 }
 
 static json_t *
-sums_json(const struct trace_sums *s, bool faults, bool is_settled)
+sums_json(const struct trace_sums *s, bool is_settled)
 {
-	json_t *o = faults
-		? json_pack("{s:o, s:o, s:o}", "minor_faults", number(s->nr_minor), "major_faults",
-			  number(s->nr_major), "touched_bytes", number(s->touched_bytes))
-		: json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "map_calls",
-			  number(s->nr_maps), "mapped_bytes", number(s->mapped_bytes),
-			  "freed_bytes", number(s->freed_bytes), "unmap_calls",
-			  number(s->nr_unmaps), "unmapped_bytes", number(s->unmapped_bytes),
-			  "discard_calls", number(s->nr_discards), "discarded_bytes",
-			  number(s->discarded_bytes), "failed_calls", number(s->nr_failed));
 	const struct {
 		const char *name;
-		uint64_t bytes;
-	} ends[] = {
-		{ "left_bytes", s->left_bytes },
-		{ "resident_bytes", s->resident_bytes },
-		{ "swapped_bytes", s->swapped_bytes },
-		{ "huge_bytes", s->huge_bytes },
+		uint64_t n;
+		bool is_of_end;
+	} members[] = {
+		{ "map_calls", s->nr_maps, false },
+		{ "mapped_bytes", s->mapped_bytes, false },
+		{ "freed_bytes", s->freed_bytes, false },
+		{ "unmap_calls", s->nr_unmaps, false },
+		{ "unmapped_bytes", s->unmapped_bytes, false },
+		{ "discard_calls", s->nr_discards, false },
+		{ "discarded_bytes", s->discarded_bytes, false },
+		{ "failed_calls", s->nr_failed, false },
+		{ "minor_faults", s->nr_minor, false },
+		{ "major_faults", s->nr_major, false },
+		{ "touched_bytes", s->touched_bytes, false },
+		{ "left_bytes", s->left_bytes, true },
+		{ "resident_bytes", s->resident_bytes, true },
+		{ "swapped_bytes", s->swapped_bytes, true },
+		{ "huge_bytes", s->huge_bytes, true },
 	};
+	json_t *o = json_object();
 
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		json_object_set_new(
-			o, ends[i].name, is_settled ? number(ends[i].bytes) : json_null());
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		json_object_set_new(o, members[i].name,
+			is_settled || !members[i].is_of_end ? number(members[i].n) : json_null());
 	return o;
 }
 
@@ -349,11 +353,11 @@ classes_json(const struct row *row)
 }
 
 static json_t *
-row_json(const struct trace_view *v, const struct row *row)
+row_json(const struct row *row)
 {
 	const struct trace_program *p = row->program;
 	const struct trace_stack *s = &p->stacks.v[row->stack];
-	json_t *o = sums_json(row->sums, v->faults, p->is_settled);
+	json_t *o = sums_json(row->sums, p->is_settled);
 
 	json_object_set_new(o, "pid", json_integer(p->pid));
 	json_object_set_new(o, "by_malloc", json_boolean(s->is_mallocs));
@@ -404,8 +408,8 @@ trace_to_json(const struct trace_view *v, json_t *data, struct err *e)
 	json_object_set_new(data, "kind", json_string(v->faults ? "faults" : "calls"));
 	json_object_set_new(data, "duration_ns", number(t->duration_ns));
 	json_object_set_new(data, "ended_by", json_string(why[t->why]));
-	json_object_set_new(data, v->faults ? "period" : "min_bytes",
-		number(v->faults ? v->period : v->min_bytes));
+	json_object_set_new(data, "min_bytes", number(v->min_bytes));
+	json_object_set_new(data, "period", number(v->period));
 	json_object_set_new(data, "events", events_json(t));
 	json_object_set_new(data, "rss_before_bytes",
 		t->rss_before_bytes ? number(t->rss_before_bytes) : json_null());
@@ -413,10 +417,10 @@ trace_to_json(const struct trace_view *v, json_t *data, struct err *e)
 		t->rss_after_bytes ? number(t->rss_after_bytes) : json_null());
 	json_object_set_new(data, "programs", programs_json(t));
 	all = sum_of_all(&rows);
-	json_object_set_new(data, "totals",
-		sums_json(&all, v->faults, t->programs.nr && t->programs.v[0]->is_settled));
+	json_object_set_new(
+		data, "totals", sums_json(&all, t->programs.nr && t->programs.v[0]->is_settled));
 	for (size_t i = 0; i < rows.nr; i++)
-		json_array_append_new(list, row_json(v, &rows.v[i]));
+		json_array_append_new(list, row_json(&rows.v[i]));
 	return failed || json_object_set_new(data, "stacks", list) < 0
 		? err_set(e, ENOMEM, "cannot write JSON")
 		: 0;

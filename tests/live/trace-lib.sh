@@ -6,7 +6,12 @@
 #
 # shellcheck disable=SC3043,SC2154,SC2034 # every sh we know has local; lib.sh reads and sets the rest
 need jq python3
-[ "$(id -u)" -eq 0 ] || skip_all 'only root may trace'
+
+# can_trace: whether this machine lets us: only root may, and a container may refuse that as well.
+can_trace()
+{
+	"$MEMDIAG" trace --mount-tracefs -d 0.01 $$ >"$dir/out" 2>"$dir/err" || [ $? -ne 4 ]
+}
 
 # A shell lets its background jobs ignore SIGINT, which memdiag then leaves alone.
 if env --default-signal=INT true 2>/dev/null; then

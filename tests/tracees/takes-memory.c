@@ -11,8 +11,8 @@
  *	sum CHAIN MAPS MAPPED FREED UNMAPS UNMAPPED DISCARDS DISCARDED FAILED LEFT
  *				numbers of calls, and bytes; MOVES before them
  *
- * Calls of fewer than LEAST bytes are in no line, and what they map is nobody's.  With one seed each
- * thread makes the same calls in each run, wherever the kernel puts its mappings.
+ * Calls of fewer than LEAST bytes are in no line, and what they map is nobody's.  With one seed
+ * each thread makes the same calls in each run, wherever the kernel puts its mappings.
  *
  * What is expected of a tracer is kept here for each page, in an array: memory belongs to the call
  * that mapped it, wherever it is moved to.
@@ -117,12 +117,12 @@ call_inline(const struct plan *p)
 
 SITE(map_by_libc,
 	result_of((long)mmap(AT(0), p->arg[1], (int)p->arg[2], (int)p->arg[3], (int)p->arg[4], 0)))
-SITE(map_by_number, result_of(syscall(SYS_mmap, p->arg[0], p->arg[1], p->arg[2], p->arg[3], p->arg[4], 0)))
+SITE(map_by_number,
+	result_of(syscall(SYS_mmap, p->arg[0], p->arg[1], p->arg[2], p->arg[3], p->arg[4], 0)))
 SITE(map_inline, call_inline(p))
 SITE(unmap_by_libc, result_of(munmap(AT(0), p->arg[1])))
 SITE(unmap_inline, call_inline(p))
-SITE(remap_by_libc,
-	result_of((long)mremap(AT(0), p->arg[1], p->arg[2], (int)p->arg[3], AT(4))))
+SITE(remap_by_libc, result_of((long)mremap(AT(0), p->arg[1], p->arg[2], (int)p->arg[3], AT(4))))
 SITE(remap_inline, call_inline(p))
 SITE(advise_by_libc, result_of(madvise(AT(0), p->arg[1], (int)p->arg[2])))
 SITE(advise_inline, call_inline(p))
@@ -143,8 +143,7 @@ static const char *const site_names[NR_SITES] = { "map_by_libc", "map_by_number"
 static const function steps[NR_STEPS];
 
 /* No function, which would be a frame of its own, or an inlined one. */
-#define GO_ON(p)                                                                                   \
-	((p)->at == (p)->depth ? sites[(p)->site](p) : steps[(p)->chain[(p)->at++]](p))
+#define GO_ON(p) ((p)->at == (p)->depth ? sites[(p)->site](p) : steps[(p)->chain[(p)->at++]](p))
 
 /* Frames of several sizes. */
 #define STEP(number)                                                                               \
@@ -155,10 +154,12 @@ static const function steps[NR_STEPS];
 		result[0] = GO_ON(p);                                                              \
 		return result[0];                                                                  \
 	}
+/* clang-format off */
 STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
 
 static const function steps[NR_STEPS] = { step_0, step_1, step_2, step_3, step_4, step_5, step_6,
 	step_7 };
+/* clang-format on */
 
 static struct chain {
 	int depth;
@@ -244,8 +245,11 @@ log_call(const struct plan *p, long result, int owner, unsigned long bytes)
 
 	if (i >= MAX_CALLS)
 		tracee_fail("too many calls");
-	*l = (struct logged){ .bytes = bytes, .address = p->arg[0], .owner = owner,
-		.tid = (int)syscall(SYS_gettid), .call = (unsigned char)p->call };
+	*l = (struct logged){ .bytes = bytes,
+		.address = p->arg[0],
+		.owner = owner,
+		.tid = (int)syscall(SYS_gettid),
+		.call = (unsigned char)p->call };
 	if (failed)
 		l->error = (int)-result;
 	else if (p->call == MMAP || p->call == MREMAP)
@@ -391,7 +395,8 @@ static void
 unmap(struct worker *w, struct region *r, size_t from, size_t nr)
 {
 	const size_t bytes = nr * r->bytes - (some(w, 4) ? 0 : some(w, page));
-	struct plan p = { .call = MUNMAP, .arg = { (unsigned long)(r->at + from * r->bytes), bytes } };
+	struct plan p = { .call = MUNMAP,
+		.arg = { (unsigned long)(r->at + from * r->bytes), bytes } };
 	int owner;
 
 	if (make(w, &p, AT_UNMAP, 2, &owner) != 0)
@@ -469,7 +474,9 @@ add_remap(const struct region *r, size_t nr_old, size_t bytes, int owner)
 		add(&sums[owner].moves, 1);
 }
 
-/* Some units of A get another size where they are, or go to TO, which is free, or over some of TO. */
+/*
+ * Some units of A get another size where they are, or go to TO, which is free, or over some of TO.
+ */
 static void
 remap(struct worker *w, struct region *a, size_t from, size_t nr, struct region *to)
 {
@@ -537,9 +544,18 @@ fail(struct worker *w, struct region *r, size_t from, size_t nr)
 		int first_site;
 		struct plan p;
 	} plans[] = {
-		{ AT_MAP, { .call = MMAP, .arg = { at, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, -1ul } } },
-		{ AT_MAP, { .call = MMAP, .arg = { 0, 1ul << 60, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1ul } } },
-		{ AT_MAP, { .call = MMAP, .arg = { at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1ul } } },
+		{ AT_MAP,
+			{ .call = MMAP,
+				.arg = { at, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, -1ul } } },
+		{ AT_MAP,
+			{ .call = MMAP,
+				.arg = { 0, 1ul << 60, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+					-1ul } } },
+		{ AT_MAP,
+			{ .call = MMAP,
+				.arg = { at, bytes, PROT_NONE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+					-1ul } } },
 		{ AT_UNMAP, { .call = MUNMAP, .arg = { at + 1, bytes } } },
 		{ AT_REMAP, { .call = MREMAP, .arg = { at + 1, bytes, page, MREMAP_MAYMOVE } } },
 		{ AT_REMAP, { .call = MREMAP, .arg = { at, bytes, 1ul << 60, MREMAP_MAYMOVE } } },
@@ -591,7 +607,8 @@ move_break(struct worker *w)
 	p.arg[0] = (unsigned long)heap.end;
 	log_call(&p, 0, owner, (unsigned long)labs(has - had));
 	add(has > had ? &sums[owner].maps : &sums[owner].unmaps, 1);
-	add(has > had ? &sums[owner].mapped : &sums[owner].unmapped, (unsigned long)labs(has - had));
+	add(has > had ? &sums[owner].mapped : &sums[owner].unmapped,
+		(unsigned long)labs(has - had));
 }
 
 static void
