@@ -2,7 +2,7 @@
 
 	trace-compare.py json LEDGER JSON	sums by stack
 	trace-compare.py lines LEDGER TEXT	lines of calls, those of each thread in their order
-	trace-compare.py folded JSON FOLDED	bytes left by stack
+	trace-compare.py folded LEDGER FOLDED	bytes left by stack
 	trace-compare.py strace LEDGER FILE	what strace -f -k has written, in a run of its own
 	trace-compare.py perf LEDGER FILE	what perf script has written, of the same run
 
@@ -63,11 +63,12 @@ def read_ledger(path):
 
 
 def functions_of(stack):
-    return [f["name"].split("@")[0] for frame in stack["frames"] for f in frame["functions"]]
+    return [f["name"] for frame in stack["frames"] for f in frame["functions"]]
 
 
 def chain_of(names):
     """The frames of the program, from the function that makes the call to that of the thread."""
+    names = [name.split(".")[0] for name in names]  # gcc's fail.isra.0
     at = next((i for i, name in enumerate(names) if SITE.match(name)), None)
     if at is None:
         return None
@@ -175,5 +176,22 @@ def compare_lines(ledger, path):
     end("%d calls of %d threads" % (len(calls), len(want)))
 
 
-COMPARES = {"json": compare_json, "lines": compare_lines}
+# ---- folded stacks ----
+
+def compare_folded(ledger, path):
+    _, sums = read_ledger(ledger)
+    want = {chain: v[-1] for chain, v in sums.items() if v[-1]}
+    got = collections.defaultdict(int)
+    for line in open(path):
+        stack, value = line.rsplit(" ", 1)
+        chain = chain_of(stack.split(";")[::-1])
+        if chain is not None:
+            got[chain] += int(value)
+    for chain in sorted(set(want) | set(got)):
+        if want.get(chain, 0) != got[chain]:
+            fail("%s has %d bytes, not %d" % (chain, got[chain], want.get(chain, 0)))
+    end("%d stacks with %d bytes" % (len(want), sum(want.values())))
+
+
+COMPARES = {"json": compare_json, "lines": compare_lines, "folded": compare_folded}
 COMPARES[sys.argv[1]](*sys.argv[2:])

@@ -2,8 +2,7 @@
 #
 #	begin_trace ARGUMENTS...	memdiag trace of $tracee_pid begins: returns when it traces; sets $trace_pid
 #	end_trace [SIGNAL]		it is asked to end; what it has printed is in $dir/out and $dir/err
-#	begin_trace_in COMMAND... --	the same with memdiag started by COMMAND
-#	traced FUNCTION ARGUMENTS...	trace with ARGUMENTS while FUNCTION (of the test) runs
+#	$trace_target, $trace_out	the process, if not $tracee_pid; where its output goes, if not $dir/out
 #
 # shellcheck disable=SC3043,SC2154,SC2034 # every sh we know has local; lib.sh reads and sets the rest
 need jq python3
@@ -23,15 +22,22 @@ fi
 
 trace_options='--mount-tracefs --buffer=64M'
 
-begin_trace()
+# begin_trace_unsaid ARGUMENTS...: with --events or -d, it does not say when it traces.
+begin_trace_unsaid()
 {
 	shorten trace "$@"
 	about_command=$short
 	: >"$dir/err"
 	# shellcheck disable=SC2086 # words
-	$with_int "$MEMDIAG" trace $trace_options -b --pid "$tracee_pid" "$@" >"$dir/out" 2>"$dir/err" &
+	$with_int "$MEMDIAG" trace $trace_options -b --pid "${trace_target:-$tracee_pid}" "$@" \
+		>"${trace_out:-$dir/out}" 2>"$dir/err" &
 	trace_pid=$!
 	started="$started $trace_pid"
+}
+
+begin_trace()
+{
+	begin_trace_unsaid "$@"
 	wait_for "$trace_pid" "$dir/err" '^memdiag: tracing '
 }
 
@@ -104,8 +110,29 @@ has_status()
 	}
 }
 
-# compare ARGUMENTS...: of trace-compare.py, with the ledger of the tracee.
+# compare WHAT: what memdiag has printed is what the ledger of the tracee says, as trace-compare.py does it.
 compare()
 {
 	python3 "$top_srcdir/tests/live/trace-compare.py" "$1" "$dir/ledger" "$dir/out"
+}
+
+# agrees WHAT STATUS SEED STEPS LEAST OPTIONS...: a trace of the tracee while it plays so ends with STATUS, says nothing, and
+# is what the ledger says.
+agrees()
+{
+	local what="$1" status="$2"
+	shift 2
+	unless_lost trace_of_play "$@" && has_status "$status" && has_nothing_to_say && compare "$what"
+}
+
+# has_line WORDS: whether memdiag has printed a line of a call that matches WORDS; it prints those of the last moment.
+has_line()
+{
+	grep -q -e "$1" "$dir/out"
+}
+
+# asks COMMAND WORDS: give the tracee the COMMAND, and wait for the line of a call that matches WORDS.
+asks()
+{
+	ask "$1" >/dev/null && wait_for "$trace_pid" "$dir/out" "$2"
 }

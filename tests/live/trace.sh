@@ -1,56 +1,121 @@
 #!/bin/sh
 # memdiag trace against the ledger of a program that takes memory and gives it back at random, call by call and stack
-# by stack.
+# by stack, and with each option.
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/trace-lib.sh"
 can_trace || skip_all "tracing is not permitted here: $(cat "$dir/err")"
 
 # ---- sums and lines ------------------------------------------------------------------------------
 
-# sums_are_right SEED STEPS [LEAST]: the JSON of a trace is what the program says.
-sums_are_right()
+# compared NAME: says what the last check has compared.
+compared()
 {
-	begin_trace --json ${3:+--min-size "$3"} && plays "$@" && end_trace TERM && compare json
+	echo "# $(tail -n 1 "$dir/check.said" | cut -c -150)"
 }
 
-# lines_are_right SEED STEPS [LEAST]: so is each line.
-lines_are_right()
-{
-	begin_trace ${3:+--min-size "$3"} && plays "$@" && end_trace INT && compare lines
-}
-
-for threads in 1 4; do
+for threads in 1 4 8; do
 	start_tracee takes-memory "$threads"
-	for seed in 1 2; do
-		check "$threads threads, seed $seed: sums of each stack" sums_are_right "$seed$threads" 600
-		check "$threads threads, seed $seed: each call" lines_are_right "$seed$threads" 600
-	done
-	check "$threads threads: sums of large calls, of which small ones free parts" sums_are_right 7 900 1048576
-	check "$threads threads: lines of large calls" lines_are_right 8 900 1048576
-	check "$threads threads: the program goes on" lives "$tracee_pid"
-	check "$threads threads: it ends as it would have" end_tracee
+	check "$threads threads: sums of each stack" agrees json 0 "1$threads" 1200 0 --json
+	compared
+	check "$threads threads: each call" agrees lines 0 "2$threads" 1200 0
+	compared
+	check "$threads threads: --min-size: sums of large calls, of which small ones free parts" \
+		agrees json 0 "3$threads" 1500 1048576 --json --min-size=1M
+	compared
+	check "$threads threads: --min-size: no other lines" agrees lines 0 "4$threads" 900 1048576 --min-size=1M
+	check "$threads threads: --format=folded has the bytes left" agrees folded 0 "5$threads" 600 0 --format=folded
+	compared
+	check "$threads threads: the program lives on" end_tracee
 done
+start_tracee takes-memory-static 2
+check 'a static program: sums of each stack' agrees json 0 6 900 0 --json
+check 'a static program: each call' agrees lines 0 7 900 0
+check 'a static program lives on' end_tracee
 
-# ---- until when ----------------------------------------------------------------------------------
+cp "$TRACEES/takes-memory" "$dir/deleted"
+start_command "$dir/deleted" 2
+rm "$dir/deleted"
+check 'a deleted program: sums of each stack' agrees json 0 8 600 0 --json
+check 'a deleted program lives on' end_tracee
 
-start_tracee takes-memory 1
+# ---- which calls, and until when -----------------------------------------------------------------
 
-# begin_marked ARGUMENTS...: a trace begins, and the program maps and unmaps 3 MiB.
-begin_marked()
+start_tracee takes-memory 2
+
+# only_calls NAMES: lines of these calls are all that is printed, and all of them.
+only_calls()
 {
-	begin_trace "$@" && ask 'mark 3145728' >/dev/null
+	unless_lost trace_of_play 9 600 0 --syscalls="$1" && has_status 0 || return
+	grep -v "^call [0-9]* \\($(echo "$1" | sed 's/,/\\|/g')\\) " "$dir/ledger" >"$dir/others"
+	grep -q '^call' "$dir/others" && grep "^call" "$dir/ledger" | grep -vxFf "$dir/others" >"$dir/chosen"
+	mv "$dir/chosen" "$dir/ledger"
+	compare lines
+}
+check '--syscalls=mmap' only_calls mmap
+check '--syscalls=munmap,madvise' only_calls munmap,madvise
+check '--syscalls=brk,mremap' only_calls brk,mremap
+
+ends_after_events()
+{
+	begin_trace_unsaid --events 7 && until ! lives "$trace_pid"; do
+		ask 'mark 3145728' >/dev/null || return
+	done
+	ends_trace 0 && [ "$(sed '1d; /^$/,$d' "$dir/out" | wc -l)" -eq 7 ]
+}
+check '--events=7 ends after 7 lines' ends_after_events
+
+ends_after_duration()
+{
+	local before
+	before=$(date +%s%N)
+	# shellcheck disable=SC2086 # words
+	exits 0 memdiag trace $trace_options -d 1s --json "$tracee_pid" || return
+	[ $(($(date +%s%N) - clock_before)) -ge 1000000000 ] &&
+		json_is '.data.ended_by == "duration" and .data.duration_ns >= 1000000000'
+}
+check '-d ends after a second' ends_after_duration
+
+for signal in INT TERM HUP; do
+	ends_by_signal()
+	{
+		begin_trace && asks 'mark 3145728' ' munmap  *-3145728 ' && end_trace "$signal" &&
+			grep -q '^takes-memory [0-9]*, .* 3145728 mapped in 1 call, 3145728 of it freed, 0 left' "$dir/out"
+	}
+	check "SIG$signal ends it with the summary" ends_by_signal
+done
+mkfifo "$dir/fifo"
+
+# until_ended COMMAND: give the tracee the command until memdiag has ended.
+until_ended()
+{
+	while lives "$trace_pid"; do
+		ask "$1" >/dev/null || return
+	done
 }
 
-enough_events()
+closed_pipe()
 {
-	begin_marked --events 1 --min-size 3M && ends_trace 0 && [ "$(grep -c ' mmap ' "$dir/out")" -eq 1 ]
+	head -n 3 "$dir/fifo" >"$dir/head" &
+	trace_out=$dir/fifo begin_trace && until_ended 'mark 3145728' && ends_trace 0 && [ "$(wc -l <"$dir/head")" -eq 3 ]
 }
+check 'a closed pipe ends it' closed_pipe
 
-some_calls()
+# nobody_reads SIGNAL: the reader of a pipe stops reading, and the pipe gets full; then the signal ends memdiag.
+nobody_reads()
 {
-	begin_marked --syscalls=munmap --min-size 3M && end_trace TERM &&
-		[ "$(grep -c ' munmap ' "$dir/out")" -eq 1 ] && ! grep ' mmap ' "$dir/out"
+	sleep "$MEMDIAG_TEST_DEADLINE" <"$dir/fifo" &
+	reader=$!
+	started="$started $reader"
+	trace_out=$dir/fifo begin_trace && plays 10 900 && plays 11 900 && kill "-$1" "$trace_pid" &&
+		eventually sh -c "! kill -0 $trace_pid 2>/dev/null || grep -q '^State:.Z' /proc/$trace_pid/status"
+	status=$?
+	kill "$reader"
+	return $status
 }
+<<<<<<< HEAD
+check 'nobody reads the pipe: SIGINT ends it' nobody_reads INT
+check 'the program lives on' end_tracee
+=======
 
 check '--events ends it' enough_events
 check '--syscalls chooses calls' some_calls
@@ -59,34 +124,41 @@ check '--duration ends it' exits 0 memdiag trace --mount-tracefs --min-size 1G -
 for format in json pprof folded flame html tree; do
 	check "--format=$format" exits 0 memdiag trace --mount-tracefs --min-size 1G -d 0.1 --format=$format "$tracee_pid"
 done
+>>>>>>> trace
 
 target_ends()
 {
-	begin_marked --json && end_tracee && ends_trace 0 &&
-		json_is '.data.ended_by == "target-ended" and .data.totals.left_bytes == null'
+	begin_trace "$@" && plays 12 600 && end_tracee && ends_trace 0
 }
-check 'the process ends: what it had is printed' target_ends
+start_tracee takes-memory 2
+check 'the process ends meanwhile' target_ends --json
+check 'the process ends meanwhile: its calls are printed, what is left is unknown' json_is '
+	.data.ended_by == "target-ended" and .data.totals.left_bytes == null and .data.totals.map_calls > 100 and
+	.data.programs[0].is_over and [.data.stacks[] | select(.end != "complete")] == []'
+start_tracee takes-memory 2
+check 'the process ends meanwhile, lines' target_ends
+check 'the process ends meanwhile: all of its lines are there' compare lines
 
-# ---- page faults ---------------------------------------------------------------------------------
+# ---- formats -------------------------------------------------------------------------------------
 
 start_tracee takes-memory 2
-touches_are_counted()
+in_format()
 {
-	begin_trace --json --rss --period 7 && plays 3 600 && { end_trace TERM || [ "$trace_status" -eq 2 ]; } &&
-		json_is '[.data.stacks[] | select([.frames[].functions[].name] | index("work")) | .minor_faults] | add > 7'
+	begin_trace --format="$1" && plays 13 600 && end_trace INT && [ -s "$dir/out" ]
 }
-check '--rss names the functions that touch pages' touches_are_counted
-
-# ---- refusals ------------------------------------------------------------------------------------
-
-check 'a call that there is not' exits_saying 64 'is no call that memdiag traces' \
-	memdiag trace "$tracee_pid" --syscalls=open
-check '--rss is not for calls' exits_saying 64 'traces page faults' memdiag trace "$tracee_pid" --rss --min-size 1M
-check '--period is for --rss' exits_saying 64 'is for --rss' memdiag trace "$tracee_pid" --period 3
-check 'no value of a trace' exits_saying 64 'left, mapped, calls and resident' \
-	memdiag trace "$tracee_pid" --value=faults
-check 'no process' exits 3 memdiag trace 4194304
-check 'a user without rights' exits 4 captured setpriv --reuid 65534 --clear-groups "$MEMDIAG" trace "$tracee_pid" -d 1
-check 'the process is as it was' lives "$tracee_pid"
-
+for format in pprof flame html tree graph dot; do
+	check "--format=$format" in_format $format
+	cp "$dir/out" "$dir/as.$format"
+done
+if command -v go >/dev/null; then
+	check 'go tool pprof reads it' env HOME="$dir" GOCACHE="$dir/go" go tool pprof -raw "$dir/as.pprof"
+	check 'go tool pprof knows what is left' grep -q 'mapped_space/bytes' "$dir/check.said"
+else
+	skip 'go tool pprof reads it' 'go is not installed'
+fi
+check 'memdiag report reads it' exits 0 memdiag report "$dir/as.pprof" --json
+check 'memdiag report knows the functions' json_is '[.data.rows[].name] | index("map_inline") != null'
+check '--format=html is a page' grep -qi '<html' "$dir/as.html"
+check '--format=tree has the functions' grep -q 'map_by_libc' "$dir/as.tree"
+check 'the program lives on with all formats' end_tracee
 finish

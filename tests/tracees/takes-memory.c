@@ -39,9 +39,9 @@
 #define MAX_BREAK 4096 /* pages of the heap */
 #define LARGE_BYTES ((size_t)1 << 20)
 
-/* clang makes no clones. */
+/* clang makes no clones, and keeps functions apart that are the same. */
 #if __has_attribute(noclone)
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noinline, noclone, no_icf))
 #else
 #define NOINLINE __attribute__((noinline))
 #endif
