@@ -4,6 +4,7 @@
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/trace-lib.sh"
 can_trace || skip_all "tracing is not permitted here: $(cat "$dir/err")"
+can_trace || skip_all "tracing is not permitted here: $(cat "$dir/err")"
 
 # ---- sums and lines ------------------------------------------------------------------------------
 
@@ -112,19 +113,8 @@ nobody_reads()
 	kill "$reader"
 	return $status
 }
-<<<<<<< HEAD
 check 'nobody reads the pipe: SIGINT ends it' nobody_reads INT
 check 'the program lives on' end_tracee
-=======
-
-check '--events ends it' enough_events
-check '--syscalls chooses calls' some_calls
-check '--duration ends it' exits 0 memdiag trace --mount-tracefs --min-size 1G -d 0.1 "$tracee_pid"
-
-for format in json pprof folded flame html tree; do
-	check "--format=$format" exits 0 memdiag trace --mount-tracefs --min-size 1G -d 0.1 --format=$format "$tracee_pid"
-done
->>>>>>> trace
 
 target_ends()
 {
