@@ -141,8 +141,8 @@ for format in pprof flame html tree graph dot; do
 	cp "$dir/out" "$dir/as.$format"
 done
 if command -v go >/dev/null; then
-	check 'go tool pprof reads it' env HOME="$dir" GOCACHE="$dir/go" go tool pprof -raw "$dir/as.pprof"
-	check 'go tool pprof knows what is left' grep -q 'mapped_space/bytes' "$dir/check.said"
+	check 'go tool pprof reads it' captured env HOME="$dir" GOCACHE="$dir/go" go tool pprof -raw "$dir/as.pprof"
+	check 'go tool pprof has what is left' grep -q 'mapped_space/bytes' "$dir/out"
 else
 	skip 'go tool pprof reads it' 'go is not installed'
 fi
