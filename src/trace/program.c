@@ -174,9 +174,9 @@ trace_program_free(struct trace_program *p)
 }
 
 bool
-trace_program_has_ended(const struct trace_program *p, pid_t tid)
+trace_program_has_ended(const struct trace_program *p)
 {
-	return p->is_open ? !target_is_alive(&p->target) : tid == p->pid;
+	return p->is_open ? !target_is_alive(&p->target) : p->has_no_leader;
 }
 
 void

@@ -80,8 +80,10 @@ struct trace_program {
 		struct trace_class *v;
 		size_t nr, room;
 	} classes;
-	bool is_over;	 /* the process has ended, or executes another program */
-	bool is_settled; /* left_bytes and so on are known */
+	bool is_over;		     /* the process has ended, or executes another program */
+	bool has_no_leader;	     /* the thread that has its number has ended */
+	unsigned int nr_rounds_over; /* since it was seen that the process has ended */
+	bool is_settled;	     /* left_bytes and so on are known */
 	/* While it is open: */
 	bool is_open, is_unreadable;
 	/* code was mapped since it was read: of a file, or by a compiler */
@@ -106,8 +108,8 @@ int trace_program_read(struct trace_program *p, struct err *e);
 int trace_program_close(struct trace_program *p, struct err *e);
 void trace_program_free(struct trace_program *p);
 
-/* Whether the process has ended, of which thread TID just has. */
-bool trace_program_has_ended(const struct trace_program *p, pid_t tid);
+/* Whether the process has ended; some of its records may not have come yet. */
+bool trace_program_has_ended(const struct trace_program *p);
 /* Executable memory was mapped, of a file if HAS_FILE. */
 void trace_program_mapped(struct trace_program *p, bool has_file);
 

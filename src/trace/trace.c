@@ -305,9 +305,13 @@ static int
 follow(struct tracing *t, const struct perf_record *r, struct err *e)
 {
 	const struct trace_program *parent = find_program(t, r->parent);
-	struct trace_program *child;
+	struct trace_program *child = find_program(t, r->pid);
 
-	if (!t->options->follow_children || !parent || r->pid == r->parent)
+	if (r->pid == r->parent)
+		return 0;
+	if (child && end_program(t, child, e) < 0) /* the number is used again */
+		return -1;
+	if (!t->options->follow_children || !parent)
 		return 0;
 	child = add_program(t, r->pid, e);
 	if (!child)
@@ -324,15 +328,16 @@ execute(struct tracing *t, struct trace_program *p, struct err *e)
 	return end_program(t, p, e) < 0 || !add_program(t, pid, e) ? -1 : 0;
 }
 
-static int
-end_thread(struct tracing *t, const struct perf_record *r, struct err *e)
+/* Records of other threads may come after that of any thread, also of the leader: end_ended(). */
+static void
+end_thread(struct tracing *t, const struct perf_record *r)
 {
 	struct trace_program *p = find_program(t, r->pid);
 	struct trace_pending ignored;
 
 	(void)trace_pairs_leave(&t->pairs, r->tid, TRACE_NR_CALLS, &ignored);
-	/* The leader may be the first to end, or the last. */
-	return p && trace_program_has_ended(p, r->tid) ? end_program(t, p, e) : 0;
+	if (p && r->tid == p->pid)
+		p->has_no_leader = true;
 }
 
 static int
@@ -346,7 +351,8 @@ take(struct tracing *t, const struct perf_record *r, struct err *e)
 	case PERF_FORKED:
 		return follow(t, r, e);
 	case PERF_ENDED:
-		return end_thread(t, r, e);
+		end_thread(t, r);
+		return 0;
 	case PERF_EXECUTED:
 		p = find_program(t, r->pid);
 		return p ? execute(t, p, e) : 0;
@@ -362,6 +368,23 @@ take(struct tracing *t, const struct perf_record *r, struct err *e)
 }
 
 /* ---- rounds ---- */
+
+/*
+ * Let go of processes that have ended.  Their last records come in the next two rounds: each gives
+ * all that was written before the one before it (perf_wait()).
+ */
+static int
+end_ended(struct tracing *t, struct err *e)
+{
+	for (size_t i = t->running.nr; i-- > 0;) {
+		struct trace_program *p = t->running.v[i];
+
+		if (trace_program_has_ended(p) && p->nr_rounds_over++ == 2 &&
+			end_program(t, p, e) < 0)
+			return -1;
+	}
+	return 0;
+}
 
 /* All that has come: sums first, then names, then to the user. */
 static int
@@ -383,7 +406,7 @@ take_all(struct tracing *t, struct err *e)
 	t->events.nr = 0;
 	status = o->flush ? o->flush(o->arg, e) : 0;
 	t->is_enough |= status > 0;
-	return status < 0 ? -1 : 0;
+	return status < 0 ? -1 : end_ended(t, e);
 }
 
 static bool
@@ -430,6 +453,7 @@ finish(struct tracing *t, struct err *e)
 	for (size_t i = 0; i < t->running.nr; i++) {
 		struct trace_program *p = t->running.v[i];
 
+		p->is_over = trace_program_has_ended(p);
 		(void)trace_settle(p, &ignored); /* it ends just now: nothing is left */
 		if (trace_program_close(p, e) < 0)
 			return -1;
