@@ -472,8 +472,7 @@ static void
 update(uint64_t limit_ns)
 {
 	w.limit_ns = limit_ns;
-	perf_rings_update(
-		&w.all, limit_ns == UINT64_MAX ? limit_ns : limit_ns + w.all.ahead_ns);
+	perf_rings_update(&w.all, limit_ns == UINT64_MAX ? limit_ns : limit_ns + w.all.ahead_ns);
 }
 
 static void
@@ -769,8 +768,8 @@ test_damaged_samples(void)
 		update(UINT64_MAX);
 		while (perf_rings_next(&w.all, &got)) {
 			nr_given++;
-			nr_outside += got.raw_bytes > out.bytes ||
-				got.stack_bytes > out.bytes || (uintptr_t)got.regs % 8;
+			nr_outside += got.raw_bytes > out.bytes || got.stack_bytes > out.bytes ||
+				(uintptr_t)got.regs % 8;
 		}
 		end_world();
 	}
@@ -791,7 +790,8 @@ test_noise(void)
 		struct perf_record got;
 
 		for (size_t k = 0; k < r->bytes; k += 8) {
-			const uint64_t bits = some(3) ? some(20) | some(20) * 8 << 48 : some(1 << 30);
+			const uint64_t bits =
+				some(3) ? some(20) | some(20) * 8 << 48 : some(1 << 30);
 
 			memcpy(r->data + k, &bits, sizeof bits);
 		}
