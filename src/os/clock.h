@@ -21,4 +21,9 @@ struct target;
  */
 bool os_clock_ahead(const struct target *t, uint64_t *ret_ns);
 
+/*
+ * How much our monotonic clock is ahead of the kernel's own, modulo 2^64; 0 if that is not known.
+ */
+uint64_t os_own_clock_ahead(void);
+
 #endif

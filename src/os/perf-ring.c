@@ -1,0 +1,374 @@
+/*
+ * Records of events: found in the rings, put in the order of time, and decoded
+ * (include/uapi/linux/perf_event.h, enum perf_event_type).
+ */
+#include <config.h>
+
+#include "os/perf-ring.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "base/debug.h"
+
+/*
+ * All events have PERF_RING_SAMPLE_TYPE and sample_id_all, so that
+ *	samples		begin with header, identifier, pid and tid, time
+ *	other records	end with pid and tid, time, identifier
+ */
+#define HEADER_BYTES sizeof(struct perf_event_header)
+#define ID_BYTES ((uint64_t)24)
+#define SAMPLE_TIME_AT ((uint64_t)24)
+#define TIME_BEFORE_END ((uint64_t)16)
+
+/* ---- finding records ---- */
+
+/* Copy BYTES at position AT, which may go on at the ring's start. */
+static void
+copy_out(const struct perf_ring *r, uint64_t at, void *to, uint64_t bytes)
+{
+	uint64_t offset = at & (r->data_bytes - 1);
+	uint64_t first = r->data_bytes - offset;
+
+	if (first > bytes)
+		first = bytes;
+	memcpy(to, r->data + offset, first);
+	memcpy((char *)to + first, r->data, bytes - first);
+}
+
+/*
+ * The kernel may write over what is before AT, once all reads of it have been made: the release
+ * (the counterpart is the barrier in ring_buffer.c, perf_output_begin()).
+ */
+static void
+free_until_at(struct perf_ring *r)
+{
+	__atomic_store_n(r->tail, r->at, __ATOMIC_RELEASE);
+}
+
+static bool
+is_wanted_type(uint32_t type)
+{
+	return type == PERF_RECORD_SAMPLE || type == PERF_RECORD_LOST ||
+		type == PERF_RECORD_MMAP2 || type == PERF_RECORD_COMM || type == PERF_RECORD_FORK ||
+		type == PERF_RECORD_EXIT;
+}
+
+/*
+ * A size that cannot be leaves no way to find the next record: what was published so far is
+ * dropped, and counts as one loss, so that the caller knows that something is missing.
+ */
+static void
+drop_damaged(struct perf_rings *all, struct perf_ring *r, const struct perf_event_header *h)
+{
+	debug("perf: a record of %u bytes and type %u, with %llu bytes there: dropped", h->size,
+		h->type, (unsigned long long)(r->end - r->at));
+	r->at = r->end;
+	all->nr_damaged++;
+}
+
+/* Find the next record of a type that is wanted, and its time. */
+static void
+find_record(struct perf_rings *all, struct perf_ring *r)
+{
+	while (!r->is_known && r->at != r->end) {
+		const uint64_t there = r->end - r->at;
+		struct perf_event_header h = { 0 };
+
+		copy_out(r, r->at, &h, there < sizeof h ? there : sizeof h);
+		if (h.size < sizeof h || h.size % 8 || h.size > there) {
+			drop_damaged(all, r, &h);
+		} else if (h.size < sizeof h + ID_BYTES || !is_wanted_type(h.type)) {
+			r->at += h.size;
+		} else {
+			copy_out(r,
+				r->at +
+					(h.type == PERF_RECORD_SAMPLE ? SAMPLE_TIME_AT
+								      : h.size - TIME_BEFORE_END),
+				&r->time_ns, sizeof r->time_ns);
+			r->is_known = true;
+			return;
+		}
+		free_until_at(r);
+	}
+}
+
+/* The ring with the oldest record, if that may be given already. */
+static struct perf_ring *
+oldest(struct perf_rings *all)
+{
+	struct perf_ring *found = NULL;
+
+	for (size_t i = 0; i < all->nr; i++) {
+		struct perf_ring *r = &all->ring[i];
+
+		find_record(all, r);
+		if (r->is_known && r->time_ns < all->limit_ns &&
+			(!found || r->time_ns < found->time_ns))
+			found = r;
+	}
+	return found;
+}
+
+/* The record at AT, contiguous: only one that wraps is copied. */
+static const char *
+contiguous(struct perf_rings *all, const struct perf_ring *r, size_t *ret_bytes)
+{
+	const uint64_t offset = r->at & (r->data_bytes - 1);
+	struct perf_event_header h;
+
+	copy_out(r, r->at, &h, sizeof h);
+	*ret_bytes = h.size;
+	if (r->data_bytes - offset >= h.size)
+		return r->data + offset;
+	copy_out(r, r->at, all->copy, h.size);
+	return all->copy;
+}
+
+/* ---- decoding ---- */
+
+/* The part of a record that is not decoded yet. */
+struct rest {
+	const char *at;
+	size_t bytes;
+};
+
+/* BYTES of it; NULL: it is shorter. */
+static const char *
+take_bytes(struct rest *rest, uint64_t bytes)
+{
+	const char *taken = rest->at;
+
+	if (bytes > rest->bytes)
+		return NULL;
+	rest->at += bytes;
+	rest->bytes -= bytes;
+	return taken;
+}
+
+static bool
+take_u64(struct rest *rest, uint64_t *ret)
+{
+	const char *from = take_bytes(rest, sizeof *ret);
+
+	if (from)
+		memcpy(ret, from, sizeof *ret);
+	return from;
+}
+
+/* Two numbers of 32 bits, as pid and tid. */
+static bool
+take_pair(struct rest *rest, pid_t *ret_a, pid_t *ret_b)
+{
+	const char *from = take_bytes(rest, sizeof *ret_a + sizeof *ret_b);
+
+	if (from) {
+		memcpy(ret_a, from, sizeof *ret_a);
+		memcpy(ret_b, from + sizeof *ret_a, sizeof *ret_b);
+	}
+	return from;
+}
+
+/* u32 size, and so many bytes: with the size, a multiple of 8. */
+static bool
+take_raw(struct rest *rest, struct perf_record *rec)
+{
+	const char *from = take_bytes(rest, sizeof(uint32_t));
+	uint32_t bytes;
+
+	if (!from)
+		return false;
+	memcpy(&bytes, from, sizeof bytes);
+	if ((bytes + sizeof bytes) % 8)
+		return false;
+	rec->raw_bytes = bytes;
+	rec->raw = take_bytes(rest, bytes);
+	return rec->raw;
+}
+
+/*
+ * u64 abi, and the registers unless that is PERF_SAMPLE_REGS_ABI_NONE; u64 size, and unless it is
+ * 0, so many bytes and u64 dyn_size, how many of them the kernel could copy.
+ */
+static bool
+take_stack(struct rest *rest, size_t nr_regs, struct perf_record *rec)
+{
+	uint64_t abi, bytes, copied;
+
+	if (!take_u64(rest, &abi))
+		return false;
+	if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
+		rec->regs = (const void *)take_bytes(rest, nr_regs * sizeof *rec->regs);
+		if (!rec->regs)
+			return false;
+	}
+	if (!take_u64(rest, &bytes))
+		return false;
+	if (!bytes)
+		return true;
+	rec->stack = take_bytes(rest, bytes);
+	if (!rec->stack || !take_u64(rest, &copied))
+		return false;
+	rec->stack_bytes = copied < bytes ? copied : bytes;
+	return true;
+}
+
+static bool
+find_source(
+	const struct perf_rings *all, const struct perf_ring *r, uint64_t id, size_t *ret_source)
+{
+	for (size_t i = 0; i < all->nr_sources; i++)
+		if (r->id[i] == id) {
+			*ret_source = i;
+			return true;
+		}
+	return false;
+}
+
+static bool
+decode_sample(const struct perf_rings *all, const struct perf_ring *r, struct rest rest,
+	struct perf_record *rec)
+{
+	uint64_t id, type;
+
+	rec->type = PERF_EVENT;
+	if (!take_u64(&rest, &id) || !find_source(all, r, id, &rec->source))
+		return false;
+	type = all->sample_type[rec->source];
+	if (!take_pair(&rest, &rec->pid, &rec->tid) || !take_u64(&rest, &rec->time_ns))
+		return false;
+	if (type & PERF_SAMPLE_ADDR && !take_u64(&rest, &rec->address.v))
+		return false;
+	if (type & PERF_SAMPLE_RAW && !take_raw(&rest, rec))
+		return false;
+	return !(type & PERF_SAMPLE_STACK_USER) || take_stack(&rest, all->nr_regs, rec);
+}
+
+/* pid, tid, addr, len, pgoff, maj, min, ino, ino_generation, prot, flags, filename[] */
+static bool
+decode_mapped(struct rest rest, struct perf_record *rec)
+{
+	uint64_t bytes, offset, inode;
+	pid_t major, minor; /* of the file's device */
+
+	rec->type = PERF_MAPPED;
+	if (!take_pair(&rest, &rec->pid, &rec->tid) || !take_u64(&rest, &rec->start.v) ||
+		!take_u64(&rest, &bytes) || !take_u64(&rest, &offset) ||
+		!take_pair(&rest, &major, &minor) || !take_u64(&rest, &inode))
+		return false;
+	rec->end = raddr_add(rec->start, bytes);
+	rec->has_file = major || minor || inode;
+	return true;
+}
+
+/* pid, ppid, tid, ptid, time */
+static bool
+decode_task(struct rest rest, enum perf_type type, struct perf_record *rec)
+{
+	pid_t parent_tid;
+
+	rec->type = type;
+	return take_pair(&rest, &rec->pid, &rec->parent) &&
+		take_pair(&rest, &rec->tid, &parent_tid);
+}
+
+/* id, lost */
+static bool
+decode_lost(struct perf_rings *all, struct rest rest, struct perf_record *rec)
+{
+	uint64_t id;
+
+	rec->type = PERF_LOST;
+	if (!take_u64(&rest, &id) || !take_u64(&rest, &rec->nr_lost))
+		return false;
+	all->nr_lost += rec->nr_lost;
+	return true;
+}
+
+/* False: it is not one that a caller gets. */
+static bool
+decode(struct perf_rings *all, const struct perf_ring *r, const char *at, size_t bytes,
+	struct perf_record *rec)
+{
+	struct rest rest = { at + HEADER_BYTES, bytes - HEADER_BYTES };
+	struct perf_event_header h;
+
+	memcpy(&h, at, sizeof h);
+	if (h.type == PERF_RECORD_SAMPLE)
+		return decode_sample(all, r, rest, rec);
+	rest.bytes -= ID_BYTES;
+	switch (h.type) {
+	case PERF_RECORD_LOST:
+		return decode_lost(all, rest, rec);
+	case PERF_RECORD_MMAP2:
+		return decode_mapped(rest, rec);
+	case PERF_RECORD_FORK:
+		return decode_task(rest, PERF_FORKED, rec);
+	case PERF_RECORD_EXIT:
+		return decode_task(rest, PERF_ENDED, rec);
+	default: /* PERF_RECORD_COMM: also of a thread that is given another name */
+		rec->type = PERF_EXECUTED;
+		return h.misc & PERF_RECORD_MISC_COMM_EXEC &&
+			take_pair(&rest, &rec->pid, &rec->tid);
+	}
+}
+
+/* ---- the room's ---- */
+
+void
+perf_rings_update(struct perf_rings *all, uint64_t limit_ns)
+{
+	all->limit_ns = limit_ns == UINT64_MAX ? limit_ns : limit_ns - all->ahead_ns;
+	/* The kernel wrote what is before the head earlier than the head: the acquire. */
+	for (size_t i = 0; i < all->nr; i++) {
+		struct perf_ring *r = &all->ring[i];
+
+		r->end = __atomic_load_n(r->head, __ATOMIC_ACQUIRE);
+		if (r->end - r->at > r->data_bytes) {
+			debug("perf: more was written than there is room for: dropped");
+			r->at = r->end;
+			r->is_known = false;
+			all->nr_damaged++;
+		}
+	}
+}
+
+static void
+free_given(struct perf_rings *all)
+{
+	if (all->given)
+		free_until_at(all->given);
+	all->given = NULL;
+}
+
+bool
+perf_rings_next(struct perf_rings *all, struct perf_record *ret)
+{
+	struct perf_ring *r;
+
+	for (free_given(all); (r = oldest(all)); free_given(all)) {
+		struct perf_record rec = { 0 };
+		size_t bytes;
+		const char *at = contiguous(all, r, &bytes);
+
+		rec.time_ns = r->time_ns;
+		all->given = r;
+		r->at += bytes;
+		r->is_known = false;
+		if (!decode(all, r, at, bytes, &rec))
+			continue;
+		rec.time_ns += all->ahead_ns;
+		*ret = rec;
+		return true;
+	}
+	return false;
+}
+
+bool
+perf_rings_has_more(const struct perf_rings *all)
+{
+	for (size_t i = 0; i < all->nr; i++)
+		if (all->ring[i].at != all->ring[i].end)
+			return true;
+	return false;
+}
