@@ -138,8 +138,8 @@ arch_set_ext(pid_t tid, const struct arch_thread *th, struct err *e)
 }
 
 /*
- * The general registers in the order of asm/perf_regs.h: ax bx cx dx si di bp sp ip, and from bit 16
- * on r8 to r15.
+ * The general registers in the order of asm/perf_regs.h: ax bx cx dx si di bp sp ip, and from bit
+ * 16 on r8 to r15.
  */
 static const int sampled[] = { RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, RIP, R8, R9, R10, R11, R12,
 	R13, R14, R15 };

@@ -19,7 +19,10 @@
 #include "ui/warnings.h"
 #include "view/trace.h"
 
-/* Page faults come often: one in so many is enough to see who makes them.  No stride of programs. */
+/*
+ * Page faults come often: one in so many is enough to see who makes them.  No program has a stride
+ * of this length.
+ */
 #define DEFAULT_PERIOD 61
 #define DEFAULT_STACK_BYTES (16 << 10)
 #define DEFAULT_RING_BYTES (8 << 20)

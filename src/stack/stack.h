@@ -80,8 +80,10 @@ struct stack_source {
 	/* The thread stands still: what is missing in the copy is read, until this time. */
 	uint64_t deadline_ns;
 	bool is_held;
-	/* The copy is of an earlier moment: memory that may be written to is not that of the copy any
-	 * more, and not read. */
+	/*
+	 * The copy is of an earlier moment: memory that may be written to has changed since, and is
+	 * not read.
+	 */
 	bool is_past;
 };
 

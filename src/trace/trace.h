@@ -40,7 +40,7 @@ struct trace_options {
 	size_t stack_bytes, ring_bytes;
 	/* Called when events are reported from now on.  NULL: no such function. */
 	void (*begun)(void *arg);
-	/* Called for each event when its stack has names: 0, or -1 with E.  NULL: no such function. */
+	/* Called for each event when its stack has names: 0, or -1 with E.  NULL: not. */
 	int (*show)(const struct trace_event *event, void *arg, struct err *e);
 	/*
 	 * Called when those that have come were shown: 1 where it is enough, -1 with E.  NULL: not.

@@ -10,7 +10,10 @@
 #include "profile/walked.h"
 #include "report/profile.h"
 
-/* The frames of STACK of P, a line for each, and below them what END means unless the stack is complete. */
+/*
+ * The frames of STACK of P, a line for each, and below them what END means unless the stack is
+ * complete.
+ */
 void frames_print(const struct profile *p, uint32_t stack, const struct stacks_marks *marks,
 	enum stacks_end end, FILE *f);
 /*

@@ -11,8 +11,8 @@
  *	sum CHAIN MAPS MAPPED FREED UNMAPS UNMAPPED DISCARDS DISCARDED FAILED LEFT
  *				numbers of calls, and bytes; MOVES before them
  *
- * Calls of fewer than LEAST bytes are in no line, and what they map is nobody's.  With one seed each
- * thread makes the same calls in each run, wherever the kernel puts its mappings.
+ * Calls of fewer than LEAST bytes are in no line, and what they map is nobody's.  With one seed
+ * each thread makes the same calls in each run, wherever the kernel puts its mappings.
  *
  * What is expected of a tracer is kept here for each page, in an array: memory belongs to the call
  * that mapped it, wherever it is moved to.
@@ -154,15 +154,12 @@ static const function steps[NR_STEPS];
 		result[0] = GO_ON(p);                                                              \
 		return result[0];                                                                  \
 	}
-STEP(0)
-STEP(1)
-STEP(2)
-STEP(3)
-STEP(4)
-STEP(5) STEP(6) STEP(7)
+/* clang-format off */
+STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
 
-	static const function steps[NR_STEPS] = { step_0, step_1, step_2, step_3, step_4, step_5,
-		step_6, step_7 };
+static const function steps[NR_STEPS] = { step_0, step_1, step_2, step_3, step_4, step_5, step_6,
+	step_7 };
+/* clang-format on */
 
 static struct chain {
 	int depth;
@@ -477,7 +474,9 @@ add_remap(const struct region *r, size_t nr_old, size_t bytes, int owner)
 		add(&sums[owner].moves, 1);
 }
 
-/* Some units of A get another size where they are, or go to TO, which is free, or over some of TO. */
+/*
+ * Some units of A get another size where they are, or go to TO, which is free, or over some of TO.
+ */
 static void
 remap(struct worker *w, struct region *a, size_t from, size_t nr, struct region *to)
 {
