@@ -2,13 +2,13 @@
 # source, reads this file, and then says
 #
 #	adopt "$@"			see the processes that tests have left; first of all
-#	begin				make the folder for logs, build/SCRIPT-logs, and TMPDIR
+#	begin				make the folder for logs, build/SCRIPT-logs, with HOME in it, and TMPDIR
 #	step NAME COMMAND...		one check, passed if COMMAND succeeds
 #	tests NAME DIRECTORY VARIABLE MAKE-WORD...
 #					make MAKE-WORDs in DIRECTORY; VARIABLE is the variable of make that lists the test
 #					programs, and each of their results counts
 #	end_if_failed			end here, as what follows would fail as well
-#	machine_is_known		the machine is as it should be at the end
+#	save_machine_state		save the state of the machine, which finish compares with that at the end
 #	finish				run again the test programs that failed, look whether the machine is as it was,
 #					and print the sum
 #
@@ -42,7 +42,8 @@ begin()
 {
 	exec </dev/null
 	rm -rf "$logs"
-	mkdir -p "$logs/flaky" "$logs/first" || exit
+	mkdir -p "$logs/flaky" "$logs/first" "$logs/home" || exit
+	use_empty_home
 	: >"$logs/results"
 	: >"$logs/failed"
 	# Any user may make files in it, as in /tmp; at the end it must be empty.
@@ -50,6 +51,15 @@ begin()
 	export TMPDIR
 	trap 'rmdir "$TMPDIR" 2>/dev/null' EXIT
 	trap 'exit 1' HUP INT TERM
+}
+
+# use_empty_home: HOME becomes an empty folder in $logs, as programs make files there when they run for the first time
+# (chromium, for example).  The user's own still has the releases of glibc and the interpreters of pyenv.
+use_empty_home()
+{
+	users_home=${HOME-}
+	export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$users_home/.cache}" PYENV_ROOT="${PYENV_ROOT:-$users_home/.pyenv}"
+	export HOME="$logs/home"
 }
 
 # started NAME, took: the name and time when a step begins, and the seconds since then.
@@ -205,29 +215,44 @@ end_if_failed()
 
 # ---- the machine is left as it was found ---------------------------------------------------------
 
-machine_is_known()
+# machine_state: print it, with the names of files in the user's HOME.
+machine_state()
 {
-	scripts/machine-state >"$logs/machine-before"
+	HOME=$users_home scripts/machine-state
+}
+
+save_machine_state()
+{
+	machine_state >"$logs/machine-before"
 }
 
 # adopted: the processes that were left, a line for each.
 adopted()
 {
 	[ "$MEMDIAG_CHECK_ADOPTS" = $$ ] || return 0
-	# This awk is a child, too.
+	# Any process may end meanwhile, and a list of files would end there in mawk.  In one program, as a second child
+	# could be seen before it has its name.
 	awk -v parent=$$ '
-		FNR == 1 { name = $2 }
-		/^State:/ { state = $2 }
-		/^Pid:/ { pid = $2 }
-		/^PPid:/ && $2 == parent && state !~ /[ZX]/ && name !~ /awk$/ { print "process", pid, name }
-	' /proc/[0-9]*/status 2>/dev/null
+		BEGIN {
+			for (i = 1; i < ARGC; i++) {
+				ppid = 0
+				while ((getline <ARGV[i]) > 0) {
+					if ($1 == "Name:") name = $2
+					if ($1 == "State:") state = $2
+					if ($1 == "Pid:") pid = $2
+					if ($1 == "PPid:") ppid = $2
+				}
+				close(ARGV[i])
+				if (ppid == parent && state !~ /[ZX]/ && name !~ /awk$/) print "process", pid, name
+			}
+		}' /proc/[0-9]*/status 2>/dev/null
 }
 
 # is_as_it_was: otherwise prints what is not.  Called without a subshell, which adopted would print.
 is_as_it_was()
 {
 	adopted
-	scripts/machine-state >"$logs/machine-after"
+	machine_state >"$logs/machine-after"
 	diff "$logs/machine-before" "$logs/machine-after"
 	# A test program that fails keeps its files.
 	[ -s "$logs/failed" ] || find "$TMPDIR" -mindepth 1 -maxdepth 1
@@ -304,10 +329,11 @@ asan_words()
 		"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1;"
 }
 
-# In a container the checkout may belong to another user, for whom git does nothing else.
+# In a container the checkout may belong to another user, for whom git does nothing else.  What a user's git ignores is in
+# the user's HOME.
 git()
 {
-	command git -c safe.directory="$top" "$@"
+	HOME=${users_home-$HOME} command git -c safe.directory="$top" "$@"
 }
 
 check_clean()

@@ -1,5 +1,6 @@
 #!/bin/sh
-# scripts/check-lib.sh: a test program that fails is run again, and what it has left is seen.
+# scripts/check-lib.sh: a test program that fails is run again, and what it has left is seen; the arguments of
+# scripts/check-long.
 # shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 
@@ -11,6 +12,7 @@ cp "$top_srcdir/scripts/check-lib.sh" "$source/scripts/"
 cat >"$source/scripts/machine-state" <<-'END'
 	#!/bin/sh
 	cat state
+	find "$HOME" -mindepth 1
 END
 chmod +x "$source/scripts/machine-state"
 cat >"$source/scripts/try" <<-'END'
@@ -19,7 +21,7 @@ cat >"$source/scripts/try" <<-'END'
 	. scripts/check-lib.sh
 	adopt "$@"
 	begin
-	machine_is_known
+	save_machine_state
 	longest_wait=${wait:-0}
 	steps()
 	{
@@ -50,9 +52,11 @@ plan()
 }
 
 # fresh: no program, no trace of the last run.
+users_home=$dir/home
 fresh()
 {
-	rm -rf "$source/build" "$source"/tests/*-* "$source/tests/status"
+	rm -rf "$source/build" "$source"/tests/*-* "$source/tests/status" "$users_home"
+	mkdir "$users_home"
 	programs=
 	echo as ever >"$source/state"
 	echo 0 >"$source/tests/total"
@@ -61,8 +65,8 @@ fresh()
 # try [COMMAND]: run the check; COMMAND is its first step.
 try()
 {
-	env -u MEMDIAG_CHECK_ADOPTS TMPDIR="$dir" MAKEFLAGS= TESTS="$programs" sh "$source/scripts/try" "${1:-true}" \
-		>"$dir/out" 2>"$dir/err"
+	env -u MEMDIAG_CHECK_ADOPTS -u XDG_CACHE_HOME -u PYENV_ROOT HOME="$users_home" TMPDIR="$dir" MAKEFLAGS= TESTS="$programs" \
+		sh "$source/scripts/try" "${1:-true}" >"$dir/out" 2>"$dir/err"
 }
 
 # gives STATUS LAST-LINE [COMMAND]: whether the check ends so.
@@ -159,10 +163,28 @@ echo ': >"$TMPDIR/left"' >"$source/tests/do-good"
 check 'a file is left' gives 1 '2 passed, 1 failed, 0 skipped'
 check 'it is named' printed '    .*/memdiag-check\..*/left'
 
+# What chromium and others make when they run for the first time.
+fresh
+plan good PASS
+echo ': >"$HOME/.made"; echo "$XDG_CACHE_HOME $PYENV_ROOT" >home-says' >"$source/tests/do-good"
+check 'a file in HOME is no change' gives 0 '3 passed, 0 failed, 0 skipped'
+check 'HOME is a folder for this run' [ -e "$source/build/try-logs/home/.made" ]
+check 'glibc and Python are those of the user' \
+	[ "$(cat "$source/tests/home-says")" = "$users_home/.cache $users_home/.pyenv" ]
+
+fresh
+plan good PASS
+echo ": >'$users_home/.made'" >"$source/tests/do-good"
+check "a file in the user's HOME is a change" gives 1 '2 passed, 1 failed, 0 skipped'
+check 'it is named' printed '    > .*/home/.made'
+
 fresh
 plan good PASS
 echo '{ sleep 1000 & echo $! >sleeper; } >/dev/null 2>&1' >"$source/tests/do-good"
 if command -v perl >/dev/null; then
+	# No process has this number: it is as one that has ended after /proc was listed.
+	sed -i 's|/proc/\[0-9\]\*/status|/proc/0/status &|' "$source/scripts/check-lib.sh"
+	check 'a process ends while processes are listed' grep -q ' /proc/0/status /proc/' "$source/scripts/check-lib.sh"
 	check 'a process is left' gives 1 '2 passed, 1 failed, 0 skipped'
 	check 'it is named' printed "    process $(cat "$source/tests/sleeper") sleep"
 	kill "$(cat "$source/tests/sleeper")"
@@ -195,6 +217,32 @@ END
 sed -i 's/^\. scripts.*/&; jobs=2/' "$source/scripts/try"
 check 'two programs at once: each result has its line' gives 0 '4 passed, 0 failed, 1 skipped'
 
+# ---- the arguments of scripts/check-long ----
+
+# It ends before the first step.
+mkdir -p "$dir/long/scripts"
+cp "$top_srcdir/scripts/check-long" "$dir/long/scripts/"
+echo 'adopt() { :; }; begin() { :; }; prepare() { exit; }' >"$dir/long/scripts/check-lib.sh"
+check_long()
+{
+	captured sh "$dir/long/scripts/check-long" "$@"
+}
+
+check 'check-long: without arguments' exits 0 check_long
+check 'check-long: a seed is chosen and printed' grep -q -x 'the same again: scripts/check-long --seed [1-9][0-9]*' "$dir/out"
+for seed in 1 20261310 4000000000; do
+	check "check-long: --seed $seed" exits 0 check_long --seed $seed
+	check "check-long: --seed $seed is printed" grep -q -x "the same again: scripts/check-long --seed $seed" "$dir/out"
+done
+for seed in '' 0 08 -1 1x x ' 1' 4000000001 99999999999; do
+	check "check-long: '$seed' is refused" exits_saying 64 "^check-long: '$seed' is not a seed; give .* 1 to 4000000000\$" \
+		check_long --seed "$seed"
+done
+for words in 1 --seed --seed=1 '--seed 1 2' '--help' '--sed 1'; do
+	# shellcheck disable=SC2086 # several words
+	check "check-long: $words: the usage" exits_saying 64 '^usage: scripts/check-long \[--seed N\]$' check_long $words
+done
+
 # ---- the state of this machine ----
 
 cp "$top_srcdir/scripts/machine-state" "$source/scripts/"
@@ -213,8 +261,17 @@ seen()
 state before
 check 'the state has /dev/null' grep -q '^/dev/null c [0-7]* 0:0' "$dir/before"
 check 'the state has sysctls' grep -q '^/proc/sys/vm/overcommit_memory:[0-2]$' "$dir/before"
+check 'the state has no sysctls that the kernel writes itself' \
+	[ "$(grep -c '/ns_last_pid:\|/tcp_fastopen_key:' "$dir/before")" -eq 0 ]
 check 'the state has mounts' grep -q '^mount .* /proc ' "$dir/before"
 check 'the state has files of the system' grep -q '^/etc/passwd f 644 0:0 ' "$dir/before"
+check 'the state does not have what the first run of chromium makes' \
+	[ "$(grep -c '^/usr/lib/chromium/extensions' "$dir/before")" -eq 0 ]
+HOME=$dir/home
+mkdir -p "$HOME"
+state before
+: >"$HOME/.made"
+check "a new file in the user's HOME is seen" seen "$HOME/.made f"
 elsewhere=/dev/shm/memdiag-left-$$
 : >$elsewhere
 check 'a new file is seen' seen "$elsewhere f"

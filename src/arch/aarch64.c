@@ -203,6 +203,16 @@ arch_obstacle(pid_t tid)
 	return NULL;
 }
 
+/* x0 to x30, sp and pc: the same order in both (asm/perf_regs.h). */
+const uint64_t arch_sampled_regs = (UINT64_C(1) << (PC + 1)) - 1;
+
+void
+arch_from_sample(struct arch_regs *r, const uint64_t *values)
+{
+	*r = (struct arch_regs){ .size_bytes = PRSTATUS_BYTES };
+	memcpy(r->word, values, (PC + 1) * sizeof *values);
+}
+
 raddr
 arch_pc(const struct arch_regs *r)
 {

@@ -79,6 +79,13 @@ int arch_set_regs(pid_t tid, const struct arch_regs *regs, struct err *e);
 int arch_save(pid_t tid, struct arch_thread *ret, struct err *e);
 int arch_set_ext(pid_t tid, const struct arch_thread *th, struct err *e);
 
+/*
+ * The registers that a sample of perf_event_open() is to have, a bit each (asm/perf_regs.h), and
+ * R->word from a sample's VALUES of them, the lowest bit first.  0: none is known.
+ */
+extern const uint64_t arch_sampled_regs;
+void arch_from_sample(struct arch_regs *r, const uint64_t *values);
+
 raddr arch_pc(const struct arch_regs *r);
 raddr arch_sp(const struct arch_regs *r);
 

@@ -69,6 +69,15 @@ arch_set_ext(pid_t tid, const struct arch_thread *th, struct err *e)
 	return refuse_processor(e);
 }
 
+const uint64_t arch_sampled_regs = 0;
+
+void
+arch_from_sample(struct arch_regs *r, const uint64_t *values)
+{
+	(void)values;
+	*r = (struct arch_regs){ 0 };
+}
+
 raddr
 arch_pc(const struct arch_regs *r)
 {

@@ -137,6 +137,23 @@ arch_set_ext(pid_t tid, const struct arch_thread *th, struct err *e)
 	return os_set_regset(tid, NT_X86_XSTATE, th->ext, th->ext_bytes, e);
 }
 
+/*
+ * The general registers in the order of asm/perf_regs.h: ax bx cx dx si di bp sp ip, and from bit
+ * 16 on r8 to r15.
+ */
+static const int sampled[] = { RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, RIP, R8, R9, R10, R11, R12,
+	R13, R14, R15 };
+const uint64_t arch_sampled_regs = 0xff01ff;
+
+void
+arch_from_sample(struct arch_regs *r, const uint64_t *values)
+{
+	*r = (struct arch_regs){ .size_bytes = sizeof(struct user_regs_struct) };
+	for (size_t i = 0; i < sizeof sampled / sizeof *sampled; i++)
+		r->word[sampled[i]] = values[i];
+	r->word[ORIG_RAX] = UINT64_MAX; /* in no system call */
+}
+
 raddr
 arch_pc(const struct arch_regs *r)
 {

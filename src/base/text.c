@@ -83,8 +83,8 @@ printable_length(const unsigned char *s)
 	return n;
 }
 
-/* As text_printable(); with IS_EXACT as text_escape(). */
-static const char *
+/* As text_printable(); with IS_EXACT as text_escape().  Returns whether all of S is in BUF. */
+static bool
 escape(const char *s, char *buf, size_t size, bool is_exact)
 {
 	size_t out = 0;
@@ -106,19 +106,33 @@ escape(const char *s, char *buf, size_t size, bool is_exact)
 		s += n ? n : 1;
 	}
 	buf[out] = '\0';
-	return buf;
+	return !*s;
 }
 
 const char *
 text_printable(const char *s, char *buf, size_t size)
 {
-	return escape(s, buf, size, false);
+	escape(s, buf, size, false);
+	return buf;
+}
+
+const char *
+text_abbreviate(const char *s, char *buf, size_t size)
+{
+	static const char mark[] = "...";
+
+	if (!escape(s, buf, size, false)) {
+		escape(s, buf, size - strlen(mark), false);
+		strcat(buf, mark);
+	}
+	return buf;
 }
 
 const char *
 text_escape(const char *s, char *buf, size_t size)
 {
-	return escape(s, buf, size, true);
+	escape(s, buf, size, true);
+	return buf;
 }
 
 const char *

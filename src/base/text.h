@@ -27,6 +27,9 @@ int text_read(struct text *t, int fd, size_t max_bytes);
  */
 const char *text_printable(const char *s, char *buf, size_t size);
 
+/* As text_printable(), but what was cut to fit ends with "...".  SIZE is at least 4. */
+const char *text_abbreviate(const char *s, char *buf, size_t size);
+
 /*
  * As text_printable(), but a backslash becomes two, so that two names that differ never look alike
  * (unless they were cut).  For names in documents that programs read.  Text that is escaped already

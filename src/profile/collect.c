@@ -148,6 +148,20 @@ add_site(const struct collecting *c, uint32_t i, struct err *e)
 
 /* ---- what is mapped ---- */
 
+/* Whether P has the mapping R from an earlier look at the process. */
+static bool
+has_mapping(const struct profile *p, const struct region *r)
+{
+	for (size_t i = 0; i < p->mappings.nr; i++) {
+		const struct profile_mapping *m = &p->mappings.v[i];
+
+		if (m->start == r->start.v && m->end == r->end.v &&
+			m->offset_bytes == r->offset_bytes && strcmp(m->path, r->path) == 0)
+			return true;
+	}
+	return false;
+}
+
 int
 profile_add_mappings(struct profile *p, const struct process *process, struct err *e)
 {
@@ -156,7 +170,7 @@ profile_add_mappings(struct profile *p, const struct process *process, struct er
 		const struct object *o = objects_at(&process->objects, r->start);
 		char id[128] = "";
 
-		if (r->prot[2] != 'x' || !r->path)
+		if (r->prot[2] != 'x' || !r->path || has_mapping(p, r))
 			continue;
 		if (o)
 			image_build_id(o->image, id, sizeof id);

@@ -17,8 +17,10 @@
 int profile_collect(struct profile **ret, const struct sites_copy *c, const struct process *process,
 	struct err *e);
 
-/* Parts of it: the code that PROCESS has mapped; and the frame (*RET) of what found no
- * room or, with IS_CUT, of a stack of which no frame is known. */
+/*
+ * Parts of it: the code that PROCESS has mapped, less what P has already; and the frame (*RET) of
+ * what found no room or, with IS_CUT, of a stack of which no frame is known.
+ */
 int profile_add_mappings(struct profile *p, const struct process *process, struct err *e);
 /* The same, or if PROCESS is NULL as C knows it. */
 int profile_map(struct profile *p, const struct sites_copy *c, const struct process *process,

@@ -21,8 +21,6 @@
 #include "stack/stack.h"
 #include "stop/stop.h"
 
-const char *const stacks_end_names[] = { "complete", "cut", "broken", "missing" };
-
 /* The bytes that are copied at once: few stacks are deeper. */
 #define COPY_BYTES ((size_t)64 << 10)
 /* The list of threads is read again until it has no new one, but not longer than that. */
@@ -41,7 +39,6 @@ struct reading {
 	char *copy;
 	size_t copy_bytes;
 	struct stack *stack;
-	uint32_t frame[STACK_MAX_FRAMES];
 	int status;
 	struct err *e;
 };
@@ -138,42 +135,6 @@ read_stack(struct reading *r, struct err *e)
 
 /* ---- what was read ---- */
 
-static enum stacks_end
-end_of(const struct stack *s)
-{
-	return !s->nr		 ? STACKS_MISSING
-		: s->is_complete ? STACKS_COMPLETE
-		: s->is_cut	 ? STACKS_CUT
-				 : STACKS_BROKEN;
-}
-
-/* A frame below a trampoline was interrupted, and called nothing: its PC is exact. */
-static int
-add_frames(struct reading *r, uint32_t *ret_stack, struct err *e)
-{
-	struct profile *p = r->stacks->p;
-	const struct stack *s = r->stack;
-	size_t nr_before = p->stacks.nr;
-
-	for (size_t i = 0; i < s->nr; i++) {
-		const bool is_exact = !i || s->frame[i].is_signal || s->frame[i - 1].is_signal;
-
-		if (profile_frame(p, s->frame[i].pc.v, is_exact, &r->frame[i], e) < 0)
-			return -1;
-	}
-	if (profile_stack(p, r->frame, s->nr, ret_stack, e) < 0)
-		return -1;
-	for (size_t i = 0; p->stacks.nr > nr_before && i < s->nr; i++) {
-		uint8_t *mark = array_add(&r->stacks->marks);
-
-		if (!mark)
-			return no_memory(e);
-		*mark = (uint8_t)((s->frame[i].is_guess ? STACKS_BY_FRAME_POINTER : 0) |
-			(s->frame[i].is_signal ? STACKS_SIGNAL : 0));
-	}
-	return 0;
-}
-
 static int
 add_thread(struct reading *r, struct err *e)
 {
@@ -185,10 +146,11 @@ add_thread(struct reading *r, struct err *e)
 	if (!th)
 		return no_memory(e);
 	os_thread_comm(r->process->target, r->tid, comm);
-	if (add_frames(r, &sample.stack, e) < 0 ||
+	if (stacks_add_walked(r->stacks->p, &r->stacks->marks, r->stack, &sample.stack, e) < 0 ||
 		profile_thread(r->stacks->p, r->tid, comm, &sample.thread_1, e) < 0)
 		return -1;
-	*th = (struct stacks_thread){ r->tid, sample.stack, sample.thread_1, end_of(r->stack) };
+	*th = (struct stacks_thread){ r->tid, sample.stack, sample.thread_1,
+		stacks_end_of(r->stack) };
 	return profile_add_sample(r->stacks->p, sample, &one, e);
 }
 

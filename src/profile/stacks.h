@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "glibc/process.h"
+#include "profile/walked.h"
 #include "report/profile.h"
 
 struct stacks_options {
@@ -17,22 +18,6 @@ struct stacks_options {
 	size_t nr_tids;	  /* 0: all of them */
 	uint64_t max_stop_ns;
 	bool without_lines; /* functions by tables of symbols, which are read faster */
-};
-
-/* The outer end of a stack. */
-enum stacks_end {
-	STACKS_COMPLETE, /* the thread's first function, by unwind tables or frame pointers */
-	STACKS_CUT,	 /* there is more, than memdiag keeps or than could be read in time */
-	STACKS_BROKEN,	 /* neither tables nor the frame pointer lead further */
-	STACKS_MISSING,	 /* the thread could not be stopped: it has no frames */
-};
-/* Their names in JSON, in that order. */
-extern const char *const stacks_end_names[];
-
-/* The source of a frame; several may be true. */
-enum {
-	STACKS_BY_FRAME_POINTER = 1, /* a guess: its callee has no unwind table */
-	STACKS_SIGNAL = 2, /* the trampoline of a signal handler: the next one was interrupted */
 };
 
 struct stacks_thread {
@@ -48,10 +33,7 @@ struct stacks {
 		struct stacks_thread *v; /* by stack, in the order of each stack's first thread */
 		size_t nr, room;
 	} threads;
-	struct {
-		uint8_t *v; /* STACKS_ of each of the profile's stack_frames */
-		size_t nr, room;
-	} marks;
+	struct stacks_marks marks;
 	uint64_t nr_stops, stopped_ns, longest_ns;
 	size_t nr_late;	 /* threads that could not be stopped */
 	struct err late; /* why, of the first one */

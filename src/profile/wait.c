@@ -2,6 +2,8 @@
 
 #include "profile/wait.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -11,6 +13,9 @@
 
 /* How often it is seen whether the process has ended. */
 #define LOOK_NS UINT64_C(100000000)
+
+/* How often it is seen whether memdiag is asked to end, while nobody reads what it writes. */
+#define ROOM_MS 50
 
 static const int held[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -56,6 +61,37 @@ profile_wait(const struct target *t, uint64_t ns)
 		if (!left_ns)
 			return PROFILE_WAIT_OVER;
 	}
+}
+
+/*
+ * Wait until PIPE_BUF bytes can be written at once, which poll() says of a pipe, or memdiag is
+ * asked to end: the signals are held back, and would not end a write() to a pipe that nobody reads.
+ */
+static bool
+wait_for_room(FILE *f)
+{
+	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };
+
+	while (poll(&p, 1, ROOM_MS) <= 0)
+		if (profile_wait(NULL, 0) == PROFILE_WAIT_ASKED)
+			return false;
+	return true;
+}
+
+bool
+profile_write(FILE *f, const char *text, size_t len)
+{
+	while (len && !ferror(f)) {
+		const size_t n = len < PIPE_BUF ? len : PIPE_BUF;
+
+		if (!wait_for_room(f))
+			return false;
+		fwrite(text, 1, n, f);
+		fflush(f);
+		text += n;
+		len -= n;
+	}
+	return true;
 }
 
 bool

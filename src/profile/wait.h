@@ -4,6 +4,8 @@
 #ifndef MEMDIAG_PROFILE_WAIT_H
 #define MEMDIAG_PROFILE_WAIT_H
 
+#include <stdio.h>
+
 #include "glibc/process.h"
 #include "os/os.h"
 
@@ -18,6 +20,12 @@ void profile_hold_signals(void);
 
 /* Wait for NS nanoseconds, or until one of these signals comes, or T ends, which may be NULL. */
 enum profile_wait profile_wait(const struct target *t, uint64_t ns);
+
+/*
+ * Write the LEN bytes at TEXT to F, and flush it.  A pipe that nobody reads is waited for until one
+ * of these signals comes: false then.  Other failures are F's, for ferror().
+ */
+bool profile_write(FILE *f, const char *text, size_t len);
 
 /* Whether P maps the file FD, of samples: if not, it has become another program meanwhile. */
 bool profile_maps_file(const struct process *p, int fd);

@@ -25,6 +25,9 @@
 	X("mmap")                                                                                  \
 	X("mmap64")                                                                                \
 	X("mremap")                                                                                \
+	X("__mmap")                                                                                \
+	X("__mmap64")                                                                              \
+	X("__mremap")                                                                              \
 	X("cfree")                                                                                 \
 	X("operator new")                                                                          \
 	X("operator new.*")                                                                        \

@@ -436,7 +436,7 @@ profile_is_bytes(const struct profile_type *type)
 	return strcmp(type->unit, "bytes") == 0;
 }
 
-/* ---- subtracting one from another ---- */
+/* ---- one with another ---- */
 
 /* Copy the frames of BASE behind those of P, with their mappings. */
 static int
@@ -469,9 +469,12 @@ append_frames(struct profile *p, const struct profile *base, struct err *e)
 	return 0;
 }
 
-/* One sample of BASE, whose frames begin at FIRST in P; TYPE has P's number of each type + 1. */
+/*
+ * SIGN times one sample of BASE, whose frames begin at FIRST in P; TYPE has P's number of each type
+ * + 1.
+ */
 static int
-append_sample(struct profile *p, const struct profile *base, size_t i, uint32_t first,
+append_sample(struct profile *p, const struct profile *base, size_t i, int sign, uint32_t first,
 	const uint32_t *type_1, uint32_t *room, struct err *e)
 {
 	struct profile_sample s = base->samples.v[i];
@@ -490,12 +493,12 @@ append_sample(struct profile *p, const struct profile *base, size_t i, uint32_t 
 	}
 	for (size_t k = 0; k < base->types.nr; k++)
 		if (type_1[k])
-			values[type_1[k] - 1] = -profile_values(base, i)[k];
+			values[type_1[k] - 1] = sign * profile_values(base, i)[k];
 	return profile_add_sample(p, s, values, e);
 }
 
-int
-profile_subtract(struct profile *p, const struct profile *base, const char *must, struct err *e)
+static int
+append(struct profile *p, const struct profile *base, int sign, struct err *e)
 {
 	uint32_t type_1[PROFILE_MAX_TYPES];
 	uint32_t first = (uint32_t)p->frames.nr;
@@ -503,14 +506,26 @@ profile_subtract(struct profile *p, const struct profile *base, const char *must
 
 	if (!room)
 		return no_memory(e);
-	if (profile_find_type(p, must) < 0 || profile_find_type(base, must) < 0)
-		return err_set(e, 0, "they do not both have values of type %s", must);
 	for (size_t k = 0; k < base->types.nr; k++)
 		type_1[k] = (uint32_t)(profile_find_type(p, base->types.v[k].name) + 1);
 	if (append_frames(p, base, e) < 0)
 		return -1;
 	for (size_t i = 0; i < base->samples.nr; i++)
-		if (append_sample(p, base, i, first, type_1, room, e) < 0)
+		if (append_sample(p, base, i, sign, first, type_1, room, e) < 0)
 			return -1;
 	return 0;
+}
+
+int
+profile_append(struct profile *p, const struct profile *other, struct err *e)
+{
+	return append(p, other, 1, e);
+}
+
+int
+profile_subtract(struct profile *p, const struct profile *base, const char *must, struct err *e)
+{
+	if (profile_find_type(p, must) < 0 || profile_find_type(base, must) < 0)
+		return err_set(e, 0, "they do not both have values of type %s", must);
+	return append(p, base, -1, e);
 }

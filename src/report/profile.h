@@ -216,6 +216,11 @@ profile_values(const struct profile *p, size_t sample)
 	return &p->values.v[sample * p->types.nr];
 }
 /*
+ * Add the samples of OTHER, of another process or program, whose types P has; its addresses are its
+ * own.
+ */
+int profile_append(struct profile *p, const struct profile *other, struct err *e);
+/*
  * Subtract BASE: its samples are added with negative values of the types that both have.  P must
  * have the type called MUST, and so must BASE.
  */

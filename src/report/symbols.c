@@ -53,6 +53,7 @@ struct namer {
 		size_t nr, room;
 	} objects;
 	uint32_t *object_1; /* of each mapping: its number + 1; 0: not looked for yet */
+	size_t nr_mappings; /* of the profile, that it has room for */
 	struct text perf_map;
 	struct symbol_table perf;
 };
@@ -76,7 +77,6 @@ namer_release(struct namer *n)
 	free(n->perf.v);
 	text_release(&n->perf_map);
 }
-#define auto_namer __attribute__((cleanup(namer_release)))
 
 /* ---- tables of symbols ---- */
 
@@ -551,24 +551,81 @@ by_address(const void *a, const void *b, void *arg)
 	return (x > y) - (x < y);
 }
 
+struct symbols {
+	struct namer namer;
+	struct symbols_options options;
+	uint32_t nr_frames; /* of the profile, that were looked at */
+	bool has_perf_map;  /* it was read */
+};
+
+void
+symbols_close(struct symbols *s)
+{
+	if (s)
+		namer_release(&s->namer);
+	free(s);
+}
+
+int
+symbols_open(struct symbols **ret, struct profile *p, const struct symbols_options *options,
+	struct err *e)
+{
+	struct symbols *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return err_set(e, ENOMEM, "cannot name functions");
+	s->options = *options;
+	s->namer.p = p;
+	s->namer.options = &s->options;
+	*ret = s;
+	return 0;
+}
+
+/* Mappings may have come since the last time. */
+static int
+note_mappings(struct symbols *s, struct err *e)
+{
+	struct namer *n = &s->namer;
+	const size_t nr = n->p->mappings.nr;
+	uint32_t *objects = realloc(n->object_1, (nr + 1) * sizeof *objects);
+
+	if (!objects)
+		return err_set(e, ENOMEM, "cannot name functions");
+	memset(&objects[n->nr_mappings], 0, (nr + 1 - n->nr_mappings) * sizeof *objects);
+	n->object_1 = objects;
+	n->nr_mappings = nr;
+	n->program = program_mapping(n->p, n->options->program);
+	return 0;
+}
+
+int
+symbols_update(struct symbols *s, struct err *e)
+{
+	struct profile *p = s->namer.p;
+	auto_free uint32_t *order = calloc(p->frames.nr - s->nr_frames + 1, sizeof *order);
+	size_t nr = 0;
+
+	if (!order)
+		return err_set(e, ENOMEM, "cannot name functions");
+	if (note_mappings(s, e) < 0)
+		return -1;
+	if (!s->has_perf_map)
+		read_perf_map(&s->namer);
+	s->has_perf_map = true;
+	for (; s->nr_frames < p->frames.nr; s->nr_frames++)
+		if (!p->frames.v[s->nr_frames].nr_lines)
+			order[nr++] = s->nr_frames;
+	qsort_r(order, nr, sizeof *order, by_address, p);
+	for (size_t i = 0; i < nr; i++)
+		if (name_frame(&s->namer, order[i], e) < 0)
+			return -1;
+	return 0;
+}
+
 int
 symbols_find(struct profile *p, const struct symbols_options *options, struct err *e)
 {
-	auto_namer struct namer n = { .p = p, .options = options };
-	auto_free uint32_t *order = calloc(p->frames.nr + 1, sizeof *order);
-	size_t nr = 0;
+	auto_symbols struct symbols *s = NULL;
 
-	n.object_1 = calloc(p->mappings.nr + 1, sizeof *n.object_1);
-	if (!order || !n.object_1)
-		return err_set(e, ENOMEM, "cannot name functions");
-	n.program = program_mapping(p, options->program);
-	read_perf_map(&n);
-	for (size_t i = 0; i < p->frames.nr; i++)
-		if (!p->frames.v[i].nr_lines)
-			order[nr++] = (uint32_t)i;
-	qsort_r(order, nr, sizeof *order, by_address, p);
-	for (size_t i = 0; i < nr; i++)
-		if (name_frame(&n, order[i], e) < 0)
-			return -1;
-	return 0;
+	return symbols_open(&s, p, options, e) < 0 || symbols_update(s, e) < 0 ? -1 : 0;
 }

@@ -34,6 +34,23 @@ struct symbols_options {
  */
 int symbols_find(struct profile *p, const struct symbols_options *options, struct err *e);
 
+/*
+ * The same for a profile that grows: symbols_update() names the frames that came since the last
+ * time, whose mappings must have been found.  P and what OPTIONS point to must outlive *RET, which
+ * keeps the files open.  0, or -1 with E.
+ */
+struct symbols;
+int symbols_open(struct symbols **ret, struct profile *p, const struct symbols_options *options,
+	struct err *e);
+int symbols_update(struct symbols *s, struct err *e);
+void symbols_close(struct symbols *s);
+static inline void
+symbols_cleanup(struct symbols **s)
+{
+	symbols_close(*s);
+}
+#define auto_symbols __attribute__((cleanup(symbols_cleanup)))
+
 /* The mapping that the program of the process is in, -1 if unknown. */
 int symbols_main_mapping(const struct profile *p);
 

@@ -3,8 +3,6 @@
 #include "reporting/timeline-follow.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +17,6 @@
 /* How often is looked for what has come: each interval, but not more and not less often. */
 #define LEAST_PERIOD_NS UINT64_C(100000000)
 #define MOST_PERIOD_NS UINT64_C(1000000000)
-
-/* How often it is seen whether memdiag is asked to end, while nobody reads what it writes. */
-#define ROOM_MS 50
 
 /* A writer that could not begin another file tries again after a second. */
 #define LEFT_NS UINT64_C(2000000000)
@@ -156,39 +151,6 @@ say_warnings(struct following *g)
 		ui_note(g->w->ui, "%s", facts->warnings.v[g->nr_said++]);
 }
 
-/*
- * Wait until PIPE_BUF bytes can be written at once, which poll() says of a pipe, or memdiag is
- * asked to end: the signals are held back, and would not end a write() to a pipe that nobody reads.
- */
-static bool
-wait_for_room(struct following *g)
-{
-	struct pollfd p = { .fd = fileno(g->out->f), .events = POLLOUT };
-
-	while (g->why != PROFILE_WAIT_ASKED) {
-		if (poll(&p, 1, ROOM_MS) > 0)
-			return true;
-		g->why = profile_wait(NULL, 0);
-	}
-	return false;
-}
-
-/* Write the LEN bytes at TEXT. */
-static void
-emit(struct following *g, const char *text, size_t len)
-{
-	FILE *f = g->out->f;
-
-	while (len && !ferror(f) && wait_for_room(g)) {
-		const size_t n = len < PIPE_BUF ? len : PIPE_BUF;
-
-		fwrite(text, 1, n, f);
-		fflush(f);
-		text += n;
-		len -= n;
-	}
-}
-
 static int
 print_new(struct following *g, bool has_all, struct err *e)
 {
@@ -219,7 +181,8 @@ print(struct following *g, bool has_all, struct err *e)
 		failed = err_set(e, ENOMEM, "cannot show the log");
 	if (failed)
 		return -1;
-	emit(g, text, len);
+	if (!profile_write(g->out->f, text, len))
+		g->why = PROFILE_WAIT_ASKED;
 	say_warnings(g);
 	return 0;
 }

@@ -48,7 +48,9 @@ struct stack {
 	 * Then every return address on the stack is in FRAME.
 	 */
 	bool is_complete;
-	bool is_cut; /* there are more than STACK_MAX_FRAMES, or the time was over */
+	/* there are more than STACK_MAX_FRAMES, or than the copy of a moment that is past holds, or
+	 * the time was over */
+	bool is_cut;
 	/* Memory was read that is no part of the copy and that the target may write to. */
 	bool is_beyond;
 	struct stack_frame frame[STACK_MAX_FRAMES]; /* innermost first; few pages are used of it */
@@ -78,6 +80,11 @@ struct stack_source {
 	/* The thread stands still: what is missing in the copy is read, until this time. */
 	uint64_t deadline_ns;
 	bool is_held;
+	/*
+	 * The copy is of an earlier moment: memory that may be written to has changed since, and is
+	 * not read.
+	 */
+	bool is_past;
 };
 
 /*

@@ -118,8 +118,11 @@ read_live(struct walker *w, uint64_t addr, uint64_t *ret)
 	if (!r || r->prot[0] != 'r')
 		return -1;
 	/* Code that a compiler may write is no stack, but a stack may be executable. */
-	if (r->prot[1] == 'w' && (r->prot[2] != 'x' || raddr_in(w->sp, r->start, r->end)))
+	if (r->prot[1] == 'w' && (r->prot[2] != 'x' || raddr_in(w->sp, r->start, r->end))) {
 		w->is_beyond = true;
+		if (w->source->is_past)
+			return -1;
+	}
 	if (w->source->is_held && addr % sizeof *ret == 0)
 		return read_held(w, addr, ret);
 	return os_read_present(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
@@ -572,6 +575,8 @@ stack_walk_far(struct walker *w, const struct stack_source *s, struct stack *ret
 		status = step_far(w, &c, ret->frame[ret->nr - 1].is_signal, regs, &is_guess);
 	}
 	ret->is_complete = status == 0;
-	ret->is_cut = status > 0 || (status < 0 && (is_late(w) || w->nr_reads > MAX_READS));
+	ret->is_cut = status > 0 ||
+		(status < 0 &&
+			(is_late(w) || w->nr_reads > MAX_READS || (s->is_past && w->is_beyond)));
 	ret->is_beyond = w->is_beyond;
 }

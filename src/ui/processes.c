@@ -40,7 +40,7 @@ add_candidate(
 
 	snprintf(pid, sizeof pid, "%d", (int)n->pid);
 	return ui_table_add(table, e, pid, age(n->age_s, started, sizeof started),
-		UI_SIZE(o, n->rss_bytes), text_printable(n->command, command, sizeof command),
+		UI_SIZE(o, n->rss_bytes), text_abbreviate(n->command, command, sizeof command),
 		NULL);
 }
 
@@ -73,7 +73,7 @@ refuse_candidates(const struct ui_options *o, const char *name, const struct os_
 {
 	char shown[80];
 
-	text_printable(name, shown, sizeof shown);
+	text_abbreviate(name, shown, sizeof shown);
 	if (!nr)
 		return err_set_kind(e, ERR_GONE, 0, "there is no process called '%s'", shown);
 	if (list_candidates(o, v, nr, e) < 0)

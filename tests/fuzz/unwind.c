@@ -51,7 +51,7 @@ map(size_t bytes)
 	return bytes <= sizeof room ? room : NULL;
 }
 
-/* The same bytes as an .eh_frame that nobody has sorted. */
+/* The same bytes as an .eh_frame without a sorted table (.eh_frame_hdr). */
 static void
 look_up_by_index(struct unwind_object o, const uint8_t *frames, size_t size)
 {

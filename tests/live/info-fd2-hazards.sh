@@ -84,7 +84,7 @@ if command -v flock >/dev/null; then
 	# The lock is the sleep's as well, which has its descriptor.
 	kill "$(sed 's/ .*//' "/proc/$holder/task/$holder/children")" "$holder" 2>/dev/null
 	wait "$holder" 2>/dev/null
-	check 'it has ended: the target is to be had' exits 0 memdiag info --pid "$tracee_pid"
+	check 'the other memdiag has ended: info borrows the target again' exits 0 memdiag info --pid "$tracee_pid"
 else
 	skip 'another memdiag has it' 'no flock'
 fi

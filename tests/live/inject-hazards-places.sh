@@ -59,7 +59,7 @@ check 'the program that took the processor ends' end_tracee "$spinning"
 
 for policy in idle fifo; do
 	if [ $policy = fifo ] && ! chrt --fifo 1 true 2>/dev/null; then
-		skip "$policy: the ordinary thread was borrowed" 'that policy is not to be had here'
+		skip "$policy: the ordinary thread was borrowed" 'that policy is not available here'
 		continue
 	fi
 	start_tracee scheduled $policy

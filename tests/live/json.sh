@@ -2,6 +2,7 @@
 # doc/json.md lists the members that --json prints, of each command: no member is missing, none is made up, and
 # each has its type.
 . "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/trace-lib.sh"
 need jq
 
 doc=$top_srcdir/doc/json.md
@@ -144,6 +145,24 @@ for command in info heap 'trim -n' trim; do
 done
 check 'maps --diff' prints 0 memdiag maps "$pid" --json --diff "$dir/maps.json"
 check 'stacks' prints 0 memdiag stacks "$pid" --json
+start_tracee takes-memory 1
+# On a busy machine records of others may be lost.
+traces()
+{
+	begin_trace --json "$@" && plays 1 300 && { end_trace || [ "$trace_status" -eq 2 ]; }
+}
+trace_to_end()
+{
+	begin_trace --json && plays 2 300 && end_tracee && { ends_trace 0 || [ "$trace_status" -eq 2 ]; }
+}
+if can_trace; then
+	check 'trace' prints 0 traces
+	check 'trace --rss' prints 0 traces --rss --period 7
+	check 'trace of a process that ends' prints 0 trace_to_end
+else
+	left_out 'trace' 'it is not permitted here'
+fi
+tracee_pid=$pid
 check 'heap' prints 0 memdiag heap "$pid" --json
 cp "$dir/out" "$dir/heap.json"
 check 'trim -n' prints 0 memdiag trim -n "$pid" --json

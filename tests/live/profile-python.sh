@@ -134,7 +134,7 @@ written_by_agent()
 }
 
 : >"$dir/versions"
-for python in python3 python3.11 python3.12 python3.13 /usr/bin/python3 "${HOME:-/}"/.pyenv/versions/3.1[123].*/bin/python3; do
+for python in python3 python3.11 python3.12 python3.13 /usr/bin/python3 "${PYENV_ROOT:-${HOME:-}/.pyenv}"/versions/3.1[123].*/bin/python3; do
 	version=$("$python" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3]) if (3, 11) <= sys.version_info < (3, 14) else 0' \
 		2>/dev/null) || continue
 	if [ -z "$version" ] || [ "$version" = 0 ] || grep -q -x -F "$version" "$dir/versions"; then

@@ -71,6 +71,16 @@ done
 check 'command lines are made printable' exits_saying 64 '2 processes' memdiag maps "$name-evil"
 check 'names of candidates are printed without escapes' sh -c "! grep -q '$(printf '\033')' '$dir/err' && grep -q '033.31m' '$dir/err'"
 check 'the target lives on' end_tracee
+
+# The list has room for 60 characters of a command line.
+cp "$TRACEES/idle" "$dir/$name-long"
+sixty=$(printf '%060d' 0)
+start_command bash -c "exec -a '$sixty' '$dir/$name-long'"
+start_command bash -c "exec -a '${sixty}1' '$dir/$name-long'"
+check 'long command lines' exits_saying 64 '2 processes' memdiag maps "$name-long"
+check 'one that fits is shown whole' grep -q " $sixty\$" "$dir/err"
+check 'one that was cut ends with three dots' grep -q " ${sixty%000}\.\.\.\$" "$dir/err"
+check 'the target with a long command line lives on' end_tracee
 for tracee_pid in $pids; do
 	check 'the target lives on' end_tracee
 done

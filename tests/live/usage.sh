@@ -3,9 +3,9 @@
 . "$top_srcdir/tests/live/lib.sh"
 start_tracee idle 1
 
-# diff, report, run and timeline, which look at no process, have tests of their own, and so have count and profile, which want one more
+# diff, report, run and timeline, which look at no process, have tests of their own, and so has trace; count and profile want one more
 # word; status needs one with the agent.
-for command in $("$MEMDIAG" --list-commands | grep -v -x -e count -e profile -e record -e diff -e report -e run -e status -e timeline); do
+for command in $("$MEMDIAG" --list-commands | grep -v -x -e count -e profile -e record -e diff -e report -e run -e status -e timeline -e trace); do
 	[ "$command" = doctor ] || check "$command: no PID" exits_saying 64 'which process' memdiag $command
 	for pid in 0 -1 9999999999 '' '1 2' '1,'; do
 		check "$command: PID '$pid'" exits_saying 64 'is not a process id' memdiag $command "--pid=$pid"

@@ -67,6 +67,14 @@ main(void)
 	is_str(text_printable("abcdefgh", small, sizeof small), "abcde", "cut to fit");
 	is_str(text_printable("abcd\n", small, sizeof small), "abcd",
 		"an escape is not cut in two");
+	is_str(text_abbreviate("abcde", small, sizeof small), "abcde", "what fits is not marked");
+	is_str(text_abbreviate("abcdef", small, sizeof small), "ab...", "what was cut is marked");
+	is_str(text_abbreviate("a\nbcdef", small, sizeof small), "a...",
+		"an escape is left out as a whole, before the mark");
+	is_str(text_abbreviate("a\303\274cde", small, sizeof small), "a...",
+		"so is a character of two bytes");
+	is_str(text_abbreviate("abc", small, 4), "abc", "the least room: what fits");
+	is_str(text_abbreviate("abcd", small, 4), "...", "the least room: the mark");
 	bytes(0, "0 B");
 	bytes(1023, "1023 B");
 	bytes(1024, "1.0 KiB");

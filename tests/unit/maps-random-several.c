@@ -531,7 +531,7 @@ try_spaces(unsigned long seed)
 int
 main(int argc, char **argv)
 {
-	return random_main(argc, argv, FEW_SEEDS,
+	return random_main(argc, argv, FEW_SEEDS, NULL,
 		"several random address spaces and addresses in them are what smaps says", NULL,
 		try_spaces);
 }

@@ -162,15 +162,17 @@ nr_failing(bool (*try)(unsigned long seed), unsigned long first, unsigned long n
 }
 
 /*
- * Try the seeds that the command line names, else FEW_SEEDS; WHAT is so for each of them.
+ * Try the seeds that the command line names, else FEW_SEEDS and FAILED_ONCE, the seeds with which a
+ * test has failed (up to 0; NULL: none); WHAT is so for each of them.
  */
 static inline int
-random_main(int argc, char **argv, int few_seeds, const char *what, bool (*prepare)(void),
-	bool (*try)(unsigned long seed))
+random_main(int argc, char **argv, int few_seeds, const unsigned long *failed_once,
+	const char *what, bool (*prepare)(void), bool (*try)(unsigned long seed))
 {
 	unsigned long first = argc > 1 ? strtoul(argv[1], NULL, 0) : 1;
 	unsigned long nr =
 		argc > 2 ? strtoul(argv[2], NULL, 0) : (unsigned long)tap_share(few_seeds);
+	size_t nr_failed;
 	char files[4096];
 
 	if (skip_if_sanitized(what))
@@ -181,8 +183,12 @@ random_main(int argc, char **argv, int few_seeds, const char *what, bool (*prepa
 	if (!ok(mkdtemp(files), "a directory for files"))
 		return tap_end();
 	dir = files;
-	if (!prepare || ok(prepare(), "what the seeds need"))
-		is_u64(nr_failing(try, first, nr), 0, what);
+	if (!prepare || ok(prepare(), "what the seeds need")) {
+		nr_failed = nr_failing(try, first, nr);
+		for (; argc < 2 && failed_once && *failed_once; failed_once++)
+			nr_failed += nr_failing(try, *failed_once, 1);
+		is_u64(nr_failed, 0, what);
+	}
 	random_space_remove(dir);
 	return tap_end();
 }

@@ -1,0 +1,449 @@
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cmd/command.h"
+#include "os/os.h"
+#include "os/rights.h"
+#include "os/self.h"
+#include "profile/wait.h"
+#include "reporting/reporting.h"
+#include "trace/trace.h"
+#include "trace/values.h"
+#include "ui/deadline.h"
+#include "ui/ui.h"
+#include "ui/warnings.h"
+#include "view/trace.h"
+
+/*
+ * Page faults come often: one in so many is enough to see who makes them.  No program has a stride
+ * of this length.
+ */
+#define DEFAULT_PERIOD 61
+#define DEFAULT_STACK_BYTES (16 << 10)
+#define DEFAULT_RING_BYTES (8 << 20)
+#define NO_DEADLINE_NS (UINT64_C(1000) * 24 * 3600 * 1000000000)
+
+/* ---- options ---- */
+
+struct options {
+	struct ui_options ui;
+	struct trace_options trace;
+	struct reporting reporting;
+	const char *value; /* NULL: what is left, or touched */
+	bool has_calls, has_min, has_period;
+};
+
+enum {
+	KEY_SYSCALLS = 0x6000,
+	KEY_MIN_SIZE,
+	KEY_EVENTS,
+	KEY_FOLLOW,
+	KEY_MOUNT,
+	KEY_RSS,
+	KEY_PERIOD,
+	KEY_STACK,
+	KEY_BUFFER,
+	KEY_FORMAT,
+	KEY_VALUE,
+};
+
+static const struct argp_option options[] = {
+	{ "syscalls", KEY_SYSCALLS, "NAME[,NAME...]", 0,
+		"only these: mmap, munmap, mremap, brk, madvise, shmat, shmdt (all)", 1 },
+	{ "min-size", KEY_MIN_SIZE, "SIZE", 0,
+		"only calls of SIZE or more, which the kernel checks", 1 },
+	{ "duration", 'd', "DURATION", 0, "end after DURATION (with Ctrl-C)", 1 },
+	{ "events", KEY_EVENTS, "N", 0, "end after N calls or page faults", 1 },
+	{ "follow-children", KEY_FOLLOW, NULL, 0, "also processes that this one makes from now on",
+		1 },
+	{ "rss", KEY_RSS, NULL, 0, "page faults instead of calls: which code makes RSS grow", 1 },
+	{ "period", KEY_PERIOD, "N", 0, "with --rss: one minor page fault in N (61)", 1 },
+	{ "format", KEY_FORMAT, "FORMAT", 0,
+		"write text, tree, json, pprof, folded, flame, html, graph or dot (text)", 2 },
+	{ "value", KEY_VALUE, "WHAT", 0,
+		"in formats with one value: left, mapped, calls, resident; with --rss touched, "
+		"faults, major, resident (left, touched)",
+		2 },
+	{ "mount-tracefs", KEY_MOUNT, NULL, 0,
+		"if tracefs is not mounted, mount it for memdiag alone, out of sight", 3 },
+	{ "stack-size", KEY_STACK, "SIZE", 0, "copy at most SIZE of a stack (16K); 64K is the most",
+		3 },
+	{ "buffer", KEY_BUFFER, "SIZE", 0, "size of the kernel's buffer of each CPU (8M)", 3 },
+	{ 0 },
+};
+
+static void
+choose_calls(struct argp_state *state, struct options *o, char *arg)
+{
+	char *rest = NULL;
+
+	memset(o->trace.call, 0, sizeof o->trace.call);
+	for (char *word = strtok_r(arg, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+		o->trace.call[ui_word_option(state, word, trace_call_names,
+			"is no call that memdiag traces: there are mmap, munmap, mremap, brk, "
+			"madvise, shmat and shmdt")] = true;
+	o->has_calls = false;
+	for (int i = 0; i < TRACE_NR_CALLS; i++)
+		o->has_calls |= o->trace.call[i];
+	if (!o->has_calls)
+		argp_error(state, "which calls? say --syscalls=mmap");
+}
+
+static size_t
+bounded_size(struct argp_state *state, const char *arg, uint64_t least, uint64_t most)
+{
+	const uint64_t bytes = ui_size_option(state, arg);
+
+	if (bytes < least || bytes > most)
+		ui_refuse(state, arg, "is too small or too large a size");
+	return (size_t)bytes;
+}
+
+static uint64_t
+positive_count(struct argp_state *state, const char *arg)
+{
+	const unsigned long n = ui_parse_count(state, arg);
+
+	if (!n)
+		ui_refuse(state, arg, "must be at least 1");
+	return n;
+}
+
+static void
+check(struct argp_state *state, const struct options *o)
+{
+	if (o->trace.faults && (o->has_calls || o->has_min))
+		argp_error(
+			state, "--rss traces page faults: --syscalls and --min-size are for calls");
+	if (o->has_period && !o->trace.faults)
+		argp_error(state, "--period is for --rss");
+	if (o->ui.json && o->reporting.format >= 0 && o->reporting.format != FORMAT_JSON)
+		argp_error(state, "--json and --format: one format at a time");
+	if (o->reporting.format == FORMAT_HEAP)
+		argp_error(state,
+			"a .heap file has blocks, which a trace does not: use "
+			"--format=pprof");
+}
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->ui;
+		state->child_inputs[1] = &o->reporting;
+		return 0;
+	case KEY_SYSCALLS:
+		choose_calls(state, o, arg);
+		return 0;
+	case KEY_MIN_SIZE:
+		o->trace.min_bytes = ui_size_option(state, arg);
+		o->has_min = true;
+		return 0;
+	case 'd':
+		o->trace.duration_ns = ui_duration_option(state, arg);
+		return 0;
+	case KEY_EVENTS:
+		o->trace.max_events = positive_count(state, arg);
+		return 0;
+	case KEY_FOLLOW:
+		o->trace.follow_children = true;
+		return 0;
+	case KEY_RSS:
+		o->trace.faults = true;
+		return 0;
+	case KEY_PERIOD:
+		o->trace.period = positive_count(state, arg);
+		o->has_period = true;
+		return 0;
+	case KEY_FORMAT:
+		o->reporting.format = ui_word_option(
+			state, arg, report_format_names, "is not one of the formats --help names");
+		return 0;
+	case KEY_VALUE:
+		o->value = arg;
+		return 0;
+	case KEY_MOUNT:
+		o->trace.may_mount = true;
+		return 0;
+	case KEY_STACK:
+		o->trace.stack_bytes = bounded_size(state, arg, 512, UINT64_C(64) << 10);
+		return 0;
+	case KEY_BUFFER:
+		o->trace.ring_bytes = bounded_size(state, arg, 4096, UINT64_C(1) << 30);
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		check(state, o);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = {
+	{ &ui_options_argp, 0, NULL, 0 },
+	{ &reporting_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+	.args_doc = "[PID]",
+	.doc = "Which code maps memory and gives it back, or with --rss touches it: the system "
+	       "calls or page faults of a process with their stacks, while they happen, and at the "
+	       "end, by stack, what was mapped, what was freed, and what is left and resident "
+	       "now.\n"
+	       "The process is not stopped, and nothing in it is changed: the kernel copies stacks "
+	       "(perf events), for a few microseconds each, and memdiag unwinds them later.  It "
+	       "takes "
+	       "root, or CAP_PERFMON.\v"
+	       "Examples:\n"
+	       "  memdiag trace --pid 1234 --min-size 60M\n"
+	       "  memdiag trace --pid 1234 --syscalls=mmap,munmap -d 30\n"
+	       "  memdiag trace --pid 1234 -d 60 --format=html -o trace.html\n"
+	       "  memdiag trace --pid 1234 --rss -d 30\n\n"
+	       "Lines of calls are printed with --format=text only.  [malloc] marks memory that "
+	       "malloc itself asked for.\n\n" UI_EXIT_STATUS_HELP,
+};
+
+/* ---- lines while it goes on ---- */
+
+struct work {
+	const struct options *options;
+	struct target target;
+	struct trace trace;
+	struct warnings warnings;
+	struct ui_output *out;
+	char *text; /* that is to be written */
+	size_t len;
+	FILE *f; /* to it */
+	bool has_head;
+};
+
+static void
+work_release(struct work *w)
+{
+	if (w->f)
+		fclose(w->f);
+	free(w->text);
+	warnings_release(&w->warnings);
+	trace_release(&w->trace);
+	target_release(&w->target);
+}
+
+static void
+say_begun(void *arg)
+{
+	const struct work *w = arg;
+
+	ui_note(&w->options->ui, "tracing %d (%s); Ctrl-C ends it", (int)w->target.pid,
+		w->target.comm);
+}
+
+static int
+show(const struct trace_event *event, void *arg, struct err *e)
+{
+	struct work *w = arg;
+
+	if (!w->f)
+		w->f = open_memstream(&w->text, &w->len);
+	if (!w->f)
+		return err_set(e, ENOMEM, "cannot print calls");
+	if (!w->has_head)
+		trace_print_head(w->f);
+	w->has_head = true;
+	trace_print_event(event, &w->options->ui, w->out, w->f);
+	return 0;
+}
+
+/* 1: nobody reads it any more, or memdiag is asked to end. */
+static int
+flush(void *arg, struct err *e)
+{
+	struct work *w = arg;
+	FILE *f = w->f;
+	bool goes_on;
+
+	if (!f)
+		return 0;
+	w->f = NULL;
+	if (fclose(f) != 0)
+		return err_set(e, ENOMEM, "cannot print calls");
+	goes_on = profile_write(w->out->f, w->text, w->len) && !ferror(w->out->f);
+	free(w->text);
+	w->text = NULL;
+	return goes_on ? 0 : 1;
+}
+
+/* ---- the end ---- */
+
+static void
+warn(struct work *w)
+{
+	const struct trace *t = &w->trace;
+	struct warnings *to = &w->warnings;
+
+	if (t->nr_lost)
+		warnings_add(to, true,
+			"%" PRIu64 " records were lost, of this process or others: the buffers "
+			"were full; --buffer, --min-size or --syscalls help",
+			t->nr_lost);
+	if (t->nr_unpaired)
+		warnings_add(
+			to, true, "of %" PRIu64 " calls the return was not seen", t->nr_unpaired);
+	if (t->nr_cut)
+		warnings_add(to, false,
+			"%" PRIu64
+			" stacks are cut: they are larger than the copy; --stack-size=64K "
+			"copies more",
+			t->nr_cut);
+	if (t->nr_broken)
+		warnings_add(to, false,
+			"%" PRIu64 " stacks end early: neither unwind tables nor the frame pointer "
+			"lead to the caller",
+			t->nr_broken);
+	if (t->nr_unknown)
+		warnings_add(to, false,
+			"%" PRIu64
+			" stacks are unknown: the process had ended, or could not be read",
+			t->nr_unknown);
+	for (size_t i = 0; i < t->programs.nr; i++)
+		for (size_t k = 0; k < t->programs.v[i]->profile->warnings.nr; k++)
+			warnings_add(to, false, "%s", t->programs.v[i]->profile->warnings.v[k]);
+}
+
+/* The type of value called WHAT. */
+static const char *
+type_of(const struct options *o, struct err *e)
+{
+	static const struct {
+		const char *what, *type;
+		bool faults, calls;
+	} known[] = {
+		{ "left", "mapped_space", false, true },
+		{ "mapped", "mapped_alloc_space", false, true },
+		{ "calls", "mapped_alloc_objects", false, true },
+		{ "touched", "touched_space", true, false },
+		{ "faults", "faults", true, false },
+		{ "major", "major_faults", true, false },
+		{ "resident", "resident_space", true, true },
+	};
+	const char *what = o->value ? o->value : o->trace.faults ? "touched" : "left";
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(known[i].what, what) == 0 &&
+			(o->trace.faults ? known[i].faults : known[i].calls))
+			return known[i].type;
+	(void)err_set_kind(e, ERR_USAGE, 0, "--value: a trace of %s has %s",
+		o->trace.faults ? "page faults" : "calls",
+		o->trace.faults ? "touched, faults, major and resident"
+				: "left, mapped, calls and resident");
+	return NULL;
+}
+
+static int
+print_report(struct work *w, const struct options *o, struct err *e)
+{
+	auto_profile struct profile *p = NULL;
+	auto_calls struct calls c = { 0 };
+	struct report_view view = { .file = w->target.comm, .ui = &o->ui };
+	struct reporting how = o->reporting;
+	const char *type = type_of(o, e);
+
+	if (!type || trace_profile(&p, &w->trace, o->trace.faults, e) < 0)
+		return -1;
+	how.calls.type = (size_t)profile_find_type(p, type);
+	p->default_type = how.calls.type;
+	if (calls_make(&c, p, &how.calls, e) < 0)
+		return -1;
+	view.p = p;
+	view.c = &c;
+	return reporting_write(&view, &how, &w->warnings, w->out, e);
+}
+
+static int
+print(struct work *w, const struct options *o, struct err *e)
+{
+	const struct trace_view view = { .trace = &w->trace,
+		.target = &w->target,
+		.ui = &o->ui,
+		.faults = o->trace.faults,
+		.min_bytes = o->trace.min_bytes,
+		.period = o->trace.period,
+		.limit = o->reporting.limit };
+	json_auto_t *document = NULL;
+
+	if (o->reporting.format == FORMAT_TEXT) {
+		if (w->has_head)
+			fputc('\n', w->out->f);
+		return trace_print(&view, w->out, e);
+	}
+	if (o->reporting.format != FORMAT_JSON)
+		return print_report(w, o, e);
+	document = ui_json_new("trace", &w->target);
+	if (trace_to_json(&view, json_object_get(document, "data"), e) < 0)
+		return -1;
+	warnings_to_json(&w->warnings, document);
+	return ui_json_print(document, w->out, e);
+}
+
+/* A trace lasts as long as it is wanted: --timeout is for what comes before it. */
+static int
+begin(struct work *w, struct options *o, struct err *e)
+{
+	if (target_open(&w->target, o->ui.pid, e) < 0 || os_check_memory(&w->target, e) < 0)
+		return -1;
+	os_die_first();
+	deadline_set(NO_DEADLINE_NS);
+	if (o->reporting.format == FORMAT_TEXT) {
+		o->trace.show = show;
+		o->trace.flush = flush;
+	}
+	o->trace.begun = say_begun;
+	o->trace.arg = w;
+	return trace_run(&w->trace, &w->target, &o->trace, e);
+}
+
+static int
+run(int argc, char **argv, struct err *e)
+{
+	struct options o = { .reporting = REPORTING_BEGIN };
+	__attribute__((cleanup(work_release))) struct work w = { .target = TARGET_NONE };
+	auto_output struct ui_output out = { 0 };
+
+	o.trace.period = DEFAULT_PERIOD;
+	o.trace.stack_bytes = DEFAULT_STACK_BYTES;
+	o.trace.ring_bytes = DEFAULT_RING_BYTES;
+	memset(o.trace.call, 1, sizeof o.trace.call);
+	ui_parse(&argp, argc, argv, &o);
+	if (o.trace.stack_bytes > PERF_MAX_STACK_BYTES)
+		o.trace.stack_bytes = PERF_MAX_STACK_BYTES;
+	o.trace.stack_bytes -= o.trace.stack_bytes % 8;
+	w.options = &o;
+	w.out = &out;
+	deadline_set(o.ui.timeout_ns);
+	if (reporting_begin(&o.reporting, &o.ui, e) < 0 || (o.value && !type_of(&o, e)) ||
+		ui_find_process(&o.ui, e) < 0 || ui_output_open(&out, &o.ui, e) < 0 ||
+		begin(&w, &o, e) < 0)
+		return -1;
+	warn(&w);
+	if (print(&w, &o, e) < 0 || ui_output_close(&out, e) < 0)
+		return -1;
+	warnings_print(&w.warnings, &o.ui);
+	return w.warnings.is_partial ? UI_PARTIAL : UI_DONE;
+}
+
+const struct command cmd_trace = {
+	.name = "trace",
+	.summary = "which code maps, frees and touches memory, while it happens",
+	.touch = CMD_READS_TARGET,
+	.run = run,
+};

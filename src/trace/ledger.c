@@ -1,0 +1,168 @@
+#include <config.h>
+
+#include "trace/ledger.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+
+/* Two pieces are equal if they overlap: those of a ledger never do. */
+static int
+compare(const void *a, const void *b)
+{
+	const struct ledger_piece *x = a, *y = b;
+
+	return x->end <= y->start ? -1 : x->start >= y->end;
+}
+
+/* Some piece that overlaps [START, END), NULL if none. */
+static struct ledger_piece *
+find(const struct ledger *l, uint64_t start, uint64_t end)
+{
+	const struct ledger_piece key = { .start = start, .end = end };
+	struct ledger_piece **found = tfind(&key, &l->root, compare);
+
+	return found ? *found : NULL;
+}
+
+static void
+free_piece(void *p)
+{
+	free(p);
+}
+
+void
+ledger_release(struct ledger *l)
+{
+	tdestroy(l->root, free_piece);
+	*l = (struct ledger){ 0 };
+}
+
+/* Insert P, which is taken over. */
+static int
+insert(struct ledger *l, struct ledger_piece *p)
+{
+	if (!tsearch(p, &l->root, compare)) {
+		free(p);
+		return -1;
+	}
+	l->nr++;
+	return 0;
+}
+
+int
+ledger_add(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
+{
+	struct ledger_piece *p;
+
+	if (start >= end)
+		return 0;
+	/* A heap that grows step by step is one piece. */
+	p = start ? find(l, start - 1, start) : NULL;
+	if (p && p->owner == owner) {
+		p->end = end;
+		return 0;
+	}
+	p = malloc(sizeof *p);
+	if (!p)
+		return -1;
+	*p = (struct ledger_piece){ start, end, owner };
+	return insert(l, p);
+}
+
+/* Take [START, END), which is a part of P, from it. */
+static int
+cut_piece(struct ledger *l, struct ledger_piece *p, uint64_t start, uint64_t end)
+{
+	const struct ledger_piece whole = *p;
+
+	/* Pieces keep their order, so what is left may stay where it is. */
+	if (start > whole.start) {
+		p->end = start;
+		return end < whole.end ? ledger_add(l, end, whole.end, whole.owner) : 0;
+	}
+	if (end < whole.end) {
+		p->start = end;
+		return 0;
+	}
+	tdelete(p, &l->root, compare);
+	free(p);
+	l->nr--;
+	return 0;
+}
+
+int
+ledger_cut(struct ledger *l, uint64_t start, uint64_t end, ledger_visit *visit, void *arg)
+{
+	struct ledger_piece *p;
+	int status = 0;
+
+	while (start < end && (p = find(l, start, end))) {
+		const struct ledger_piece part = { p->start > start ? p->start : start,
+			p->end < end ? p->end : end, p->owner };
+
+		status |= cut_piece(l, p, part.start, part.end);
+		if (visit)
+			visit(&part, arg);
+	}
+	return status;
+}
+
+/* ---- moving ---- */
+
+struct pieces {
+	struct ledger_piece *v;
+	size_t nr, room;
+	int failed;
+};
+
+static void
+keep(const struct ledger_piece *p, void *arg)
+{
+	struct pieces *kept = arg;
+	struct ledger_piece *added = array_add(kept);
+
+	if (added)
+		*added = *p;
+	else
+		kept->failed = -1;
+}
+
+int
+ledger_move(struct ledger *l, uint64_t start, uint64_t end, uint64_t to)
+{
+	struct pieces moved = { 0 };
+	int status = ledger_cut(l, start, end, keep, &moved);
+
+	for (size_t i = 0; i < moved.nr; i++)
+		status |= ledger_add(l, moved.v[i].start - start + to, moved.v[i].end - start + to,
+			moved.v[i].owner);
+	free(moved.v);
+	return status | moved.failed;
+}
+
+/* ---- walking ---- */
+
+struct walk {
+	ledger_visit *visit;
+	void *arg;
+};
+
+static void
+walk_node(const void *node, VISIT which, void *arg)
+{
+	const struct walk *w = arg;
+	struct ledger_piece *const *p = node;
+
+	if (which == postorder || which == leaf)
+		w->visit(*p, w->arg);
+}
+
+void
+ledger_walk(const struct ledger *l, ledger_visit *visit, void *arg)
+{
+	struct walk w = { visit, arg };
+
+	twalk_r(l->root, walk_node, &w);
+}

@@ -1,0 +1,44 @@
+/*
+ * pairs: calls that threads have entered, until they return.
+ */
+#ifndef MEMDIAG_TRACE_PAIRS_H
+#define MEMDIAG_TRACE_PAIRS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/calls.h"
+
+struct trace_program;
+
+/* A call that has not returned yet. */
+struct trace_pending {
+	pid_t tid;
+	struct trace_program *program;
+	struct trace_entry entry;
+	uint32_t stack;
+	uint64_t time_ns;
+};
+
+/* Zeroed it is empty. */
+struct trace_pairs {
+	void *root; /* of tsearch(3): by TID */
+	size_t nr;
+};
+
+void trace_pairs_release(struct trace_pairs *p);
+
+/*
+ * Thread P->tid has entered the call *P.  *RET_LOST: it was in another one, whose return was not
+ * seen.  0, or -1 for lack of memory.
+ */
+int trace_pairs_enter(struct trace_pairs *pairs, const struct trace_pending *p, bool *ret_lost);
+
+/* Thread TID has returned from CALL, or from any with TRACE_NR_CALLS: *RET is what it had entered.
+ * False if that was not seen. */
+bool trace_pairs_leave(
+	struct trace_pairs *pairs, pid_t tid, enum trace_call call, struct trace_pending *ret);
+
+#endif

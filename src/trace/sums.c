@@ -1,0 +1,183 @@
+#include <config.h>
+
+#include "trace/sums.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+static int
+no_memory(struct err *e)
+{
+	return err_set(e, ENOMEM, "cannot keep what was mapped");
+}
+
+static uint64_t
+bytes_of(struct trace_range r)
+{
+	return r.end - r.start;
+}
+
+/* ---- System V segments, whose sizes no argument says ---- */
+
+static int
+add_segment(struct trace_program *p, struct trace_range r, struct err *e)
+{
+	struct trace_range *added = array_add(&p->segments);
+
+	if (!added)
+		return no_memory(e);
+	*added = r;
+	return 0;
+}
+
+/* The mapping that begins at ADDRESS, as it is now; empty if it is gone again. */
+static struct trace_range
+segment_at(struct trace_program *p, uint64_t address)
+{
+	const struct region *r;
+	struct err e;
+
+	if (!p->is_open || trace_program_read(p, &e) < 0)
+		return (struct trace_range){ address, address };
+	r = maps_find(&p->process.maps, (raddr){ address });
+	return (struct trace_range){ address, r ? r->end.v : address };
+}
+
+/* Forget the segment at ADDRESS, and return it; empty if it is not known. */
+static struct trace_range
+take_segment(struct trace_program *p, uint64_t address)
+{
+	for (size_t i = 0; i < p->segments.nr; i++) {
+		const struct trace_range r = p->segments.v[i];
+
+		if (r.start != address)
+			continue;
+		p->segments.v[i] = p->segments.v[--p->segments.nr];
+		return r;
+	}
+	return (struct trace_range){ address, address };
+}
+
+static int
+attach(struct trace_program *p, const struct trace_entry *c, struct trace_effect *f, struct err *e)
+{
+	if (c->call == TRACE_SHMAT) {
+		f->mapped = segment_at(p, f->address);
+		f->unmapped = f->mapped; /* SHM_REMAP */
+		f->bytes = bytes_of(f->mapped);
+		return add_segment(p, f->mapped, e);
+	}
+	if (c->call == TRACE_SHMDT) {
+		f->unmapped = take_segment(p, f->address);
+		f->bytes = bytes_of(f->unmapped);
+	}
+	return 0;
+}
+
+int
+trace_account_begin(struct trace_program *p, struct err *e)
+{
+	const struct regions *maps = &p->process.maps;
+
+	for (size_t i = 0; i < maps->nr; i++) {
+		const struct region *r = &maps->region[i];
+
+		if (region_is_heap(r))
+			p->brk = r->end.v;
+		if (r->path && strncmp(r->path, "/SYSV", 5) == 0 &&
+			add_segment(p, (struct trace_range){ r->start.v, r->end.v }, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- sums ---- */
+
+/* Memory of a stack was taken away. */
+static void
+free_piece(const struct ledger_piece *piece, void *arg)
+{
+	struct trace_program *p = arg;
+
+	p->stacks.v[piece->owner].sums.freed_bytes += piece->end - piece->start;
+}
+
+/* Memory that moves replaces what is where it goes. */
+static int
+apply(struct trace_program *p, const struct trace_effect *f, uint32_t stack)
+{
+	struct ledger *l = &p->ledger;
+	int status = ledger_cut(l, f->unmapped.start, f->unmapped.end, free_piece, p);
+
+	if (bytes_of(f->from)) {
+		status |= ledger_cut(l, f->to, f->to + bytes_of(f->from), free_piece, p);
+		status |= ledger_move(l, f->from.start, f->from.end, f->to);
+	}
+	status |= ledger_cut(l, f->mapped.start, f->mapped.end, free_piece, p);
+	return stack == TRACE_NO_STACK
+		? status
+		: status | ledger_add(l, f->mapped.start, f->mapped.end, stack);
+}
+
+static void
+add_up(struct trace_sums *s, const struct trace_entry *c, const struct trace_effect *f)
+{
+	if (c->call == TRACE_MADVISE) {
+		s->nr_discards++;
+		s->discarded_bytes += f->bytes;
+	} else if (bytes_of(f->mapped)) {
+		s->nr_maps++;
+		s->mapped_bytes += bytes_of(f->mapped);
+	} else if (bytes_of(f->unmapped)) {
+		s->nr_unmaps++;
+		s->unmapped_bytes += bytes_of(f->unmapped);
+	}
+}
+
+int
+trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, uint32_t weight,
+	bool is_major, struct err *e)
+{
+	struct trace_touch *touch = array_add(&p->touches);
+	struct trace_sums *sums = &p->stacks.v[stack].sums;
+
+	if (!touch)
+		return no_memory(e);
+	*touch = (struct trace_touch){ address, stack, weight };
+	*(is_major ? &sums->nr_major : &sums->nr_minor) += weight;
+	sums->touched_bytes += weight * (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+/* Calls whose size is known only when they return: the kernel has not compared it. */
+static bool
+is_too_small(const struct trace_entry *c, const struct trace_effect *f, uint64_t min_bytes)
+{
+	return f->bytes < min_bytes &&
+		(c->call == TRACE_BRK || c->call == TRACE_SHMAT || c->call == TRACE_SHMDT);
+}
+
+int
+trace_account(struct trace_program *p, const struct trace_entry *entry, uint64_t result,
+	uint32_t stack, uint64_t min_bytes, struct trace_effect *ret, struct err *e)
+{
+	const bool failed = trace_error(entry->call, result) != 0;
+
+	*ret = trace_effect_of(entry, result, p->brk, (uint64_t)sysconf(_SC_PAGESIZE));
+	if (entry->call == TRACE_BRK)
+		p->brk = result;
+	if (!failed && attach(p, entry, ret, e) < 0)
+		return -1;
+	if (is_too_small(entry, ret, min_bytes))
+		stack = TRACE_NO_STACK;
+	if (apply(p, ret, stack) < 0)
+		return no_memory(e);
+	if (stack != TRACE_NO_STACK && failed)
+		p->stacks.v[stack].sums.nr_failed++;
+	else if (stack != TRACE_NO_STACK)
+		add_up(&p->stacks.v[stack].sums, entry, ret);
+	return 0;
+}

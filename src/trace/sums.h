@@ -1,0 +1,36 @@
+/*
+ * sums: what the calls of a program have mapped and taken away, by stack.
+ */
+#ifndef MEMDIAG_TRACE_SUMS_H
+#define MEMDIAG_TRACE_SUMS_H
+
+#include "trace/program.h"
+
+#define TRACE_NO_STACK UINT32_MAX
+
+/*
+ * Add the call ENTRY of STACK, which returned RESULT, to the sums of P, and say in *RET what it has
+ * done.  With TRACE_NO_STACK, and where it is about fewer than MIN_BYTES, it only takes away from
+ * what others have mapped.  0, or -1 with E for lack of memory.
+ */
+int trace_account(struct trace_program *p, const struct trace_entry *entry, uint64_t result,
+	uint32_t stack, uint64_t min_bytes, struct trace_effect *ret, struct err *e);
+
+/* Note the end of the heap and the segments that the program of P has from before. */
+int trace_account_begin(struct trace_program *p, struct err *e);
+
+/*
+ * Add a page fault of STACK at ADDRESS, which stands for WEIGHT of them.  0, or -1 with E for lack
+ * of memory.
+ */
+int trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, uint32_t weight,
+	bool is_major, struct err *e);
+
+/*
+ * Find what is left of the memory that stacks of P have mapped, or of the pages that they
+ * have touched, how much of it is resident, and in
+ * which classes.  Nothing is stopped.  0, or -1 with E: the process cannot be read any more.
+ */
+int trace_settle(struct trace_program *p, struct err *e);
+
+#endif

@@ -1,0 +1,427 @@
+#include <config.h>
+
+#include "view/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "view/frames.h"
+
+/* ---- lines of calls ---- */
+
+/* The columns before the stack. */
+#define EVENT_COLUMNS 58
+
+void
+trace_print_head(FILE *f)
+{
+	fprintf(f, "%10s  %8s  %-7s  %11s  %-12s  %s\n", "TIME", "THREAD", "CALL", "SIZE",
+		"ADDRESS", "STACK");
+}
+
+/* The errors of these calls (mmap(2), mremap(2), shmat(2)); glibc has names for them since 2.32. */
+static const char *
+error_name(int error, char *buf, size_t size)
+{
+	static const struct {
+		int error;
+		const char *name;
+	} known[] = { { ENOMEM, "ENOMEM" }, { EINVAL, "EINVAL" }, { EEXIST, "EEXIST" },
+		{ EFAULT, "EFAULT" }, { EBADF, "EBADF" }, { EACCES, "EACCES" }, { EPERM, "EPERM" },
+		{ EAGAIN, "EAGAIN" }, { ENODEV, "ENODEV" }, { EOVERFLOW, "EOVERFLOW" },
+		{ EIDRM, "EIDRM" }, { ENFILE, "ENFILE" } };
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i].error == error)
+			return known[i].name;
+	snprintf(buf, size, "error %d", error);
+	return buf;
+}
+
+/* "128.0 MiB", "-128.0 MiB" for what the call takes away, or why it failed, into BUF. */
+static const char *
+size_of_event(const struct trace_event *event, const struct ui_options *ui, char *buf, size_t size)
+{
+	char bytes[32];
+
+	if (event->error)
+		snprintf(buf, size, "%s", error_name(event->error, bytes, sizeof bytes));
+	else
+		snprintf(buf, size, "%s%s", event->gives_back ? "-" : "",
+			ui_size(ui, event->bytes, bytes, sizeof bytes));
+	return buf;
+}
+
+void
+trace_print_event(const struct trace_event *event, const struct ui_options *ui,
+	const struct ui_output *out, FILE *f)
+{
+	const struct trace_program *p = event->program;
+	const struct trace_stack *s = &p->stacks.v[event->stack];
+	const char *mark = s->is_mallocs ? "[malloc] " : event->is_reserve ? "[reserve] " : "";
+	char size[40];
+
+	fprintf(f, "%10.3f  %8d  %-7s  %11s  %-12" PRIx64 "  ", (double)event->time_ns / 1e9,
+		(int)event->tid, trace_call_names[event->call],
+		size_of_event(event, ui, size, sizeof size), event->address);
+	fputs(mark, f);
+	frames_print_line(p->profile, event->stack, s->nr_inner,
+		out->columns ? out->columns - EVENT_COLUMNS - (int)strlen(mark) : 0, f);
+	fputc('\n', f);
+	if (ui->verbose)
+		frames_print(p->profile, event->stack, &p->marks, s->end, f);
+}
+
+/* ---- the order of stacks ---- */
+
+/* A stack of a program. */
+struct row {
+	const struct trace_program *program;
+	uint32_t stack;
+	const struct trace_sums *sums;
+};
+
+struct rows {
+	struct row *v;
+	size_t nr, room;
+};
+
+/* The bytes left count most, then the bytes mapped, as of a process that has ended. */
+static int
+by_weight(const void *a, const void *b)
+{
+	const struct trace_sums *x = ((const struct row *)a)->sums;
+	const struct trace_sums *y = ((const struct row *)b)->sums;
+	const uint64_t key[2][3] = {
+		{ x->left_bytes, x->mapped_bytes + x->touched_bytes,
+			x->unmapped_bytes + x->discarded_bytes },
+		{ y->left_bytes, y->mapped_bytes + y->touched_bytes,
+			y->unmapped_bytes + y->discarded_bytes },
+	};
+
+	for (int i = 0; i < 3; i++)
+		if (key[0][i] != key[1][i])
+			return key[0][i] > key[1][i] ? -1 : 1;
+	return 0;
+}
+
+/* Calls of a stack that had an effect. */
+static uint64_t
+nr_calls(const struct trace_sums *s)
+{
+	return s->nr_maps + s->nr_unmaps + s->nr_discards + s->nr_failed + s->nr_minor +
+		s->nr_major;
+}
+
+static int
+sort_rows(struct rows *rows, const struct trace *t, struct err *e)
+{
+	for (size_t i = 0; i < t->programs.nr; i++) {
+		const struct trace_program *p = t->programs.v[i];
+
+		for (size_t k = 0; k < p->stacks.nr; k++) {
+			const struct trace_sums *sums = &p->stacks.v[k].sums;
+			struct row *row;
+
+			if (!nr_calls(sums))
+				continue;
+			row = array_add(rows);
+			if (!row)
+				return err_set(e, ENOMEM, "cannot sort stacks");
+			*row = (struct row){ p, (uint32_t)k, sums };
+		}
+	}
+	if (rows->nr)
+		qsort(rows->v, rows->nr, sizeof *rows->v, by_weight);
+	return 0;
+}
+
+/* ---- text ---- */
+
+static struct trace_sums
+sum_of_all(const struct rows *rows)
+{
+	struct trace_sums all = { 0 };
+
+	for (size_t i = 0; i < rows->nr; i++) {
+		const struct trace_sums *s = rows->v[i].sums;
+
+		all.nr_maps += s->nr_maps;
+		all.mapped_bytes += s->mapped_bytes;
+		all.freed_bytes += s->freed_bytes;
+		all.nr_unmaps += s->nr_unmaps;
+		all.unmapped_bytes += s->unmapped_bytes;
+		all.nr_discards += s->nr_discards;
+		all.discarded_bytes += s->discarded_bytes;
+		all.nr_failed += s->nr_failed;
+		all.nr_minor += s->nr_minor;
+		all.nr_major += s->nr_major;
+		all.touched_bytes += s->touched_bytes;
+		all.left_bytes += s->left_bytes;
+		all.resident_bytes += s->resident_bytes;
+		all.swapped_bytes += s->swapped_bytes;
+		all.huge_bytes += s->huge_bytes;
+	}
+	return all;
+}
+
+static const char *
+plural(uint64_t nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
+/* The bytes mapped and so on, of all stacks or of one. */
+static void
+print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settled, FILE *f)
+{
+	if (v->faults) {
+		fprintf(f, "%s touched in %" PRIu64 " page fault%s",
+			UI_SIZE(v->ui, s->touched_bytes), s->nr_minor + s->nr_major,
+			plural(s->nr_minor + s->nr_major));
+		if (s->nr_major)
+			fprintf(f, " (%" PRIu64 " major)", s->nr_major);
+	} else if (s->nr_maps)
+		fprintf(f, "%s mapped in %" PRIu64 " call%s, %s of it freed",
+			UI_SIZE(v->ui, s->mapped_bytes), s->nr_maps, plural(s->nr_maps),
+			UI_SIZE(v->ui, s->freed_bytes));
+	if (is_settled && (v->faults || s->nr_maps)) {
+		if (!v->faults)
+			fprintf(f, ", %s left", UI_SIZE(v->ui, s->left_bytes));
+		fprintf(f, ", %s resident", UI_SIZE(v->ui, s->resident_bytes));
+	}
+	if (s->swapped_bytes)
+		fprintf(f, ", %s in swap", UI_SIZE(v->ui, s->swapped_bytes));
+	if (s->huge_bytes)
+		fprintf(f, ", %s in huge pages", UI_SIZE(v->ui, s->huge_bytes));
+	if (s->nr_unmaps)
+		fprintf(f, "%s%s unmapped in %" PRIu64 " call%s", s->nr_maps ? "; " : "",
+			UI_SIZE(v->ui, s->unmapped_bytes), s->nr_unmaps, plural(s->nr_unmaps));
+	if (s->nr_discards)
+		fprintf(f, "%s%s discarded in %" PRIu64 " call%s",
+			s->nr_maps || s->nr_unmaps ? "; " : "", UI_SIZE(v->ui, s->discarded_bytes),
+			s->nr_discards, plural(s->nr_discards));
+	if (s->nr_failed)
+		fprintf(f, "%s%" PRIu64 " failed call%s",
+			s->nr_maps || s->nr_unmaps || s->nr_discards ? "; " : "", s->nr_failed,
+			plural(s->nr_failed));
+}
+
+/* "anon, over 64 MiB 256.0 MiB (12.0 MiB resident)" for each class of a stack */
+static void
+print_classes(const struct trace_view *v, const struct row *row, FILE *f)
+{
+	const struct trace_program *p = row->program;
+	bool is_first = true;
+
+	for (size_t i = 0; i < p->classes.nr; i++) {
+		const struct trace_class *c = &p->classes.v[i];
+
+		if (c->stack != row->stack)
+			continue;
+		fprintf(f, "%s%s %s", is_first ? "  now: " : ", ", c->name,
+			UI_SIZE(v->ui, c->bytes));
+		if (c->resident_bytes != c->bytes)
+			fprintf(f, " (%s resident)", UI_SIZE(v->ui, c->resident_bytes));
+		is_first = false;
+	}
+	if (!is_first)
+		fputc('\n', f);
+}
+
+static bool
+has_several(const struct trace *t)
+{
+	return t->programs.nr > 1;
+}
+
+static void
+print_row(const struct trace_view *v, const struct row *row, FILE *f)
+{
+	const struct trace_program *p = row->program;
+	const struct trace_stack *s = &p->stacks.v[row->stack];
+
+	fputc('\n', f);
+	if (has_several(v->trace))
+		fprintf(f, "%s %d: ", *p->comm ? p->comm : "?", (int)p->pid);
+	print_sums(v, row->sums, p->is_settled, f);
+	fprintf(f, "%s\n", s->is_mallocs ? "  [malloc]" : "");
+	print_classes(v, row, f);
+	frames_print(p->profile, row->stack, &p->marks, s->end, f);
+}
+
+static void
+print_rss(const struct trace_view *v, FILE *f)
+{
+	const struct trace *t = v->trace;
+	const int64_t change = (int64_t)(t->rss_after_bytes - t->rss_before_bytes);
+	char text[32];
+
+	if (!t->rss_before_bytes || !t->rss_after_bytes)
+		return;
+	fprintf(f, "RSS %s -> %s (%s)\n", UI_SIZE(v->ui, t->rss_before_bytes),
+		UI_SIZE(v->ui, t->rss_after_bytes),
+		ui_size_change(v->ui, change, text, sizeof text));
+}
+
+int
+trace_print(const struct trace_view *v, struct ui_output *out, struct err *e)
+{
+	auto_free struct row *owned = NULL;
+	struct rows rows = { 0 };
+	struct trace_sums all;
+	char duration[32];
+	size_t nr;
+	const int failed = sort_rows(&rows, v->trace, e);
+
+	owned = rows.v;
+	if (failed)
+		return -1;
+	all = sum_of_all(&rows);
+	fprintf(out->f, "%s %d, %s: %zu stack%s", v->target->comm, (int)v->target->pid,
+		ui_duration(v->trace->duration_ns, duration, sizeof duration), rows.nr,
+		plural(rows.nr));
+	fputs(rows.nr ? "; " : v->faults ? "; no page fault" : "; no such call", out->f);
+	print_sums(v, &all, v->trace->programs.nr && v->trace->programs.v[0]->is_settled, out->f);
+	fputc('\n', out->f);
+	print_rss(v, out->f);
+	nr = v->limit && v->limit < rows.nr ? v->limit : rows.nr;
+	for (size_t i = 0; i < nr; i++)
+		print_row(v, &rows.v[i], out->f);
+	ui_print_more(out->f, rows.nr - nr);
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+static json_t *
+number(uint64_t n)
+{
+	return ui_json_number(n);
+}
+
+static json_t *
+sums_json(const struct trace_sums *s, bool is_settled)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+		bool is_of_end;
+	} members[] = {
+		{ "map_calls", s->nr_maps, false },
+		{ "mapped_bytes", s->mapped_bytes, false },
+		{ "freed_bytes", s->freed_bytes, false },
+		{ "unmap_calls", s->nr_unmaps, false },
+		{ "unmapped_bytes", s->unmapped_bytes, false },
+		{ "discard_calls", s->nr_discards, false },
+		{ "discarded_bytes", s->discarded_bytes, false },
+		{ "failed_calls", s->nr_failed, false },
+		{ "minor_faults", s->nr_minor, false },
+		{ "major_faults", s->nr_major, false },
+		{ "touched_bytes", s->touched_bytes, false },
+		{ "left_bytes", s->left_bytes, true },
+		{ "resident_bytes", s->resident_bytes, true },
+		{ "swapped_bytes", s->swapped_bytes, true },
+		{ "huge_bytes", s->huge_bytes, true },
+	};
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		json_object_set_new(o, members[i].name,
+			is_settled || !members[i].is_of_end ? number(members[i].n) : json_null());
+	return o;
+}
+
+static json_t *
+classes_json(const struct row *row)
+{
+	const struct trace_program *p = row->program;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->classes.nr; i++)
+		if (p->classes.v[i].stack == row->stack)
+			json_array_append_new(list,
+				json_pack("{s:s, s:o, s:o}", "name", p->classes.v[i].name, "bytes",
+					number(p->classes.v[i].bytes), "resident_bytes",
+					number(p->classes.v[i].resident_bytes)));
+	return list;
+}
+
+static json_t *
+row_json(const struct row *row)
+{
+	const struct trace_program *p = row->program;
+	const struct trace_stack *s = &p->stacks.v[row->stack];
+	json_t *o = sums_json(row->sums, p->is_settled);
+
+	json_object_set_new(o, "pid", json_integer(p->pid));
+	json_object_set_new(o, "by_malloc", json_boolean(s->is_mallocs));
+	json_object_set_new(o, "classes", classes_json(row));
+	json_object_set_new(o, "end", json_string(stacks_end_names[s->end]));
+	json_object_set_new(o, "frames", frames_json(p->profile, row->stack, &p->marks));
+	return o;
+}
+
+static json_t *
+events_json(const struct trace *t)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "seen", number(t->nr_events),
+		"lost_records", number(t->nr_lost), "unpaired", number(t->nr_unpaired),
+		"cut_stacks", number(t->nr_cut), "broken_stacks", number(t->nr_broken),
+		"missing_stacks", number(t->nr_unknown));
+}
+
+static json_t *
+programs_json(const struct trace *t)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < t->programs.nr; i++)
+		json_array_append_new(list,
+			json_pack("{s:i, s:o, s:b, s:b}", "pid", (int)t->programs.v[i]->pid, "name",
+				ui_json_string(t->programs.v[i]->comm), "is_over",
+				t->programs.v[i]->is_over, "is_unreadable",
+				t->programs.v[i]->is_unreadable));
+	return list;
+}
+
+int
+trace_to_json(const struct trace_view *v, json_t *data, struct err *e)
+{
+	static const char *const why[] = { [TRACE_TIME_OVER] = "duration",
+		[TRACE_ENOUGH] = "events",
+		[TRACE_ASKED] = "signal",
+		[TRACE_TARGET_ENDED] = "target-ended" };
+	const struct trace *t = v->trace;
+	auto_free struct row *owned = NULL;
+	struct rows rows = { 0 };
+	struct trace_sums all;
+	json_t *list = json_array();
+	const int failed = sort_rows(&rows, t, e);
+
+	owned = rows.v;
+	json_object_set_new(data, "kind", json_string(v->faults ? "faults" : "calls"));
+	json_object_set_new(data, "duration_ns", number(t->duration_ns));
+	json_object_set_new(data, "ended_by", json_string(why[t->why]));
+	json_object_set_new(data, "min_bytes", number(v->min_bytes));
+	json_object_set_new(data, "period", number(v->period));
+	json_object_set_new(data, "events", events_json(t));
+	json_object_set_new(data, "rss_before_bytes",
+		t->rss_before_bytes ? number(t->rss_before_bytes) : json_null());
+	json_object_set_new(data, "rss_after_bytes",
+		t->rss_after_bytes ? number(t->rss_after_bytes) : json_null());
+	json_object_set_new(data, "programs", programs_json(t));
+	all = sum_of_all(&rows);
+	json_object_set_new(
+		data, "totals", sums_json(&all, t->programs.nr && t->programs.v[0]->is_settled));
+	for (size_t i = 0; i < rows.nr; i++)
+		json_array_append_new(list, row_json(&rows.v[i]));
+	return failed || json_object_set_new(data, "stacks", list) < 0
+		? err_set(e, ENOMEM, "cannot write JSON")
+		: 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * trace: the calls or page faults of a process with their stacks, as text and JSON.
+ */
+#ifndef MEMDIAG_VIEW_TRACE_H
+#define MEMDIAG_VIEW_TRACE_H
+
+#include <jansson.h>
+
+#include "trace/trace.h"
+#include "ui/ui.h"
+
+struct trace_view {
+	const struct trace *trace;
+	const struct target *target;
+	const struct ui_options *ui;
+	bool faults;
+	uint64_t min_bytes, period;
+	size_t limit; /* stacks that are shown; 0: all */
+};
+
+/* The line above those of calls, and the line of one, which goes on as far as OUT is wide. */
+void trace_print_head(FILE *f);
+void trace_print_event(const struct trace_event *event, const struct ui_options *ui,
+	const struct ui_output *out, FILE *f);
+/* Sums, then the stacks: those that have most left first.  0, or -1 with E. */
+int trace_print(const struct trace_view *v, struct ui_output *out, struct err *e);
+/* The members of "data". */
+int trace_to_json(const struct trace_view *v, json_t *data, struct err *e);
+
+#endif
