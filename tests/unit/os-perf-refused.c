@@ -138,7 +138,7 @@ static struct answer {
 	int result;
 	struct err e;
 	struct rlimit during, after;
-} *answer;
+} * answer;
 
 static int
 open_source(const struct perf_source *source, size_t ring_bytes)
@@ -206,8 +206,8 @@ test_nobody(void)
 	ok(strstr(answer->e.msg, "sysctl kernel.perf_event_paranoid=-1"),
 		"and the one that would allow tracepoints");
 	ok(is_refused(as_nobody, &fault), "nor page faults");
-	ok(strstr(answer->e.msg, "sysctl kernel.perf_event_paranoid=0"),
-		"which need less: %s", answer->e.msg);
+	ok(strstr(answer->e.msg, "sysctl kernel.perf_event_paranoid=0"), "which need less: %s",
+		answer->e.msg);
 }
 
 static bool
@@ -279,7 +279,8 @@ test_locked(void)
 		return;
 	}
 	ok(is_refused(lock_nothing, NULL), "buffers are memory that is locked");
-	is_error(&answer->e, ERR_PERMISSION, "kernel.perf_event_mlock_kb is ", "its limit is named");
+	is_error(
+		&answer->e, ERR_PERMISSION, "kernel.perf_event_mlock_kb is ", "its limit is named");
 	ok(strstr(answer->e.msg, "ulimit -l"), "and the other");
 }
 

@@ -361,8 +361,8 @@ touch_pages(void *arg)
 {
 	struct pages *pages = arg;
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	char *p = mmap(NULL, NR_TOUCHED * PAGE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, NR_TOUCHED * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
 
 	madvise(p, NR_TOUCHED * PAGE, MADV_NOHUGEPAGE);
 	pages->start = p;
@@ -452,14 +452,14 @@ try_storm(size_t nr, bool reads_between)
 	}
 	after = perf_nr_lost(p);
 	perf_free(p);
-	printf("# of %zu: %" PRIu64 " seen, %" PRIu64 " lost, %" PRIu64 " of them announced, %" PRIu64
-	       " before the end\n",
+	printf("# of %zu: %" PRIu64 " seen, %" PRIu64 " lost, %" PRIu64
+	       " of them announced, %" PRIu64 " before the end\n",
 		2 * nr, nr_seen, after, nr_announced, before);
-	ok(nr_seen > 0 && after > 0 && nr_seen <= 2 * nr && before <= after,
-		"some are seen, and some are lost");
+	ok(after > 0 && nr_seen <= 2 * nr && before <= after,
+		"not all are seen, and some are lost");
 	ok(!reads_between || nr_announced > 0, "a loss is announced by the next record that fits");
 	ok(nr_seen + after >= 2 * nr, "no loss is missing in the count");
-	return nr_seen + after < 2 * nr + nr / 2;
+	return nr_seen && nr_seen + after < 2 * nr + nr / 2;
 }
 
 static void
@@ -472,10 +472,10 @@ test_losses(void)
 	for (int reads = 0; reads < 2; reads++) {
 		bool is_counted_once = false;
 
-		/* Other processes lose records as well, but not always half as many. */
+		/* Other processes lose records as well, but not always so many. */
 		for (int i = 0; i < 10 && !is_counted_once; i++)
 			is_counted_once = try_storm(20000, reads);
-		ok(is_counted_once, "no loss is counted twice");
+		ok(is_counted_once, "some are seen, and no loss is counted twice");
 	}
 }
 

@@ -16,7 +16,7 @@
 #define SP_BIT PERF_REG_ARM64_SP
 #define PC_BIT PERF_REG_ARM64_PC
 #endif
-/* With these the registers of a record are SP and PC: both architectures have them in this order. */
+/* With these the registers of a record are SP and PC, in this order on both architectures. */
 #define REGS_MASK (UINT64_C(1) << SP_BIT | UINT64_C(1) << PC_BIT)
 
 static uint64_t id_mmap, id_munmap, id_exit_mmap, id_read;

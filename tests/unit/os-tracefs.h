@@ -30,7 +30,7 @@ mounts_now(void)
 	return text;
 }
 
-/* Have mounts of our own, which other tests do not change, without any tracefs.  False: not root. */
+/* Have mounts of our own that other tests do not change, without a tracefs.  False: not root. */
 static inline bool
 mounts_unshare(void)
 {
