@@ -11,8 +11,8 @@
 #define PERF_COUNTS_LOST (1U << 4)
 
 /*
- * Fill E with the reason for which perf_event_open() has failed with CODE: of an event that needs
- * kernel.perf_event_paranoid to be MAX_PARANOID, or CAP_PERFMON.  Returns -1.
+ * Fill E with the reason for which perf_event_open() has failed with CODE: where
+ * kernel.perf_event_paranoid of MAX_PARANOID, or CAP_PERFMON, would have allowed it.  Returns -1.
  */
 int perf_refuse_event(int code, int max_paranoid, struct err *e);
 

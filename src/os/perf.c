@@ -51,6 +51,7 @@ struct perf {
 	size_t page_bytes, ring_bytes;
 	struct pollfd *poll;
 	bool counts_lost;
+	int max_paranoid; /* kernel.perf_event_paranoid that allows all sources */
 	uint64_t nr_lost; /* as the events say, after perf_stop() */
 	uint64_t seen_ns; /* when heads were read last */
 	bool is_stopped;
@@ -111,7 +112,7 @@ open_source(struct perf *p, const struct perf_options *o, size_t i, int cpu, str
 	int *fds = p->fd + p->rings.nr * p->nr_events, fd = try_event(p, o, source, cpu);
 
 	if (fd < 0)
-		return perf_refuse_event(errno, source->kind == PERF_TRACEPOINT ? -1 : 0, e);
+		return perf_refuse_event(errno, p->max_paranoid, e);
 	fds[i + 1] = fd;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fds[0]) < 0 ||
 		ioctl(fd, PERF_EVENT_IOC_ID, p->id + p->rings.nr * (p->nr_events - 1) + i) < 0)
@@ -133,7 +134,7 @@ open_cpu(struct perf *p, const struct perf_options *o, int cpu, size_t nr_cpus, 
 	if (fds[0] < 0 && errno == ENODEV)
 		return 0;
 	if (fds[0] < 0)
-		return perf_refuse_event(errno, 0, e);
+		return perf_refuse_event(errno, p->max_paranoid, e);
 	if (map_ring(p, fds[0], nr_cpus, e) < 0)
 		return -1;
 	for (size_t i = 0; i < o->nr_sources; i++)
@@ -261,6 +262,9 @@ perf_open(struct perf **ret, const struct perf_options *o, struct err *e)
 		p->ring_bytes *= 2;
 	rounded.ring_bytes = p->ring_bytes;
 	p->counts_lost = true;
+	for (size_t i = 0; i < o->nr_sources; i++)
+		if (o->source[i].kind == PERF_TRACEPOINT)
+			p->max_paranoid = -1;
 	p->nr_events = o->nr_sources + 1;
 	p->rings.nr_sources = o->nr_sources;
 	p->rings.nr_regs = (size_t)__builtin_popcountll(o->regs_mask);
