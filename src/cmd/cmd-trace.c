@@ -222,18 +222,27 @@ struct work {
 	struct trace trace;
 	struct warnings warnings;
 	struct ui_output *out;
+	FILE *f;    /* to TEXT, or NULL */
 	char *text; /* that is to be written */
-	size_t len;
-	FILE *f; /* to it */
-	bool has_head;
+	size_t len, nr_written;
+	bool has_head, is_full;
 };
 
 static void
-work_release(struct work *w)
+drop_text(struct work *w)
 {
 	if (w->f)
 		fclose(w->f);
 	free(w->text);
+	w->f = NULL;
+	w->text = NULL;
+	w->nr_written = 0;
+}
+
+static void
+work_release(struct work *w)
+{
+	drop_text(w);
 	warnings_release(&w->warnings);
 	trace_release(&w->trace);
 	target_release(&w->target);
@@ -264,23 +273,37 @@ show(const struct trace_event *event, void *arg, struct err *e)
 	return 0;
 }
 
-/* 1: nobody reads it any more, or memdiag is asked to end. */
+/*
+ * 1: nobody reads it any more, or memdiag is asked to end while the reader of a pipe rests: then
+ * the rest is kept for flush_rest().
+ */
 static int
 flush(void *arg, struct err *e)
 {
 	struct work *w = arg;
-	FILE *f = w->f;
-	bool goes_on;
 
-	if (!f)
+	if (w->is_full || !profile_has_reader(w->out->f))
+		return 1;
+	if (!w->f)
 		return 0;
-	w->f = NULL;
-	if (fclose(f) != 0)
+	if (fflush(w->f) != 0)
 		return err_set(e, ENOMEM, "cannot print calls");
-	goes_on = profile_write(w->out->f, w->text, w->len) && !ferror(w->out->f);
-	free(w->text);
-	w->text = NULL;
-	return goes_on ? 0 : 1;
+	w->nr_written += profile_write(w->out->f, w->text + w->nr_written, w->len - w->nr_written);
+	w->is_full = w->nr_written < w->len;
+	if (w->is_full)
+		return 1;
+	drop_text(w);
+	return 0;
+}
+
+/* From now on a signal ends memdiag at once, also if the reader of a pipe does not go on. */
+static void
+flush_rest(struct work *w)
+{
+	profile_release_signals();
+	if (w->f && fflush(w->f) == 0)
+		fwrite(w->text + w->nr_written, 1, w->len - w->nr_written, w->out->f);
+	drop_text(w);
 }
 
 /* ---- the end ---- */
@@ -434,6 +457,7 @@ run(int argc, char **argv, struct err *e)
 		ui_find_process(&o.ui, e) < 0 || ui_output_open(&out, &o.ui, e) < 0 ||
 		begin(&w, &o, e) < 0)
 		return -1;
+	flush_rest(&w);
 	warn(&w);
 	if (print(&w, &o, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;

@@ -41,6 +41,15 @@ profile_hold_signals(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+void
+profile_release_signals(void)
+{
+	sigset_t set;
+
+	held_signals(&set);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 enum profile_wait
 profile_wait(const struct target *t, uint64_t ns)
 {
@@ -78,20 +87,29 @@ wait_for_room(FILE *f)
 	return true;
 }
 
-bool
+size_t
 profile_write(FILE *f, const char *text, size_t len)
 {
-	while (len && !ferror(f)) {
-		const size_t n = len < PIPE_BUF ? len : PIPE_BUF;
+	size_t done = 0;
+
+	while (done < len && !ferror(f)) {
+		const size_t n = len - done < PIPE_BUF ? len - done : PIPE_BUF;
 
 		if (!wait_for_room(f))
-			return false;
-		fwrite(text, 1, n, f);
+			return done;
+		fwrite(text + done, 1, n, f);
 		fflush(f);
-		text += n;
-		len -= n;
+		done += n;
 	}
-	return true;
+	return done;
+}
+
+bool
+profile_has_reader(FILE *f)
+{
+	struct pollfd p = { .fd = fileno(f) };
+
+	return poll(&p, 1, 0) <= 0 || !(p.revents & POLLERR);
 }
 
 bool

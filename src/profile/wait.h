@@ -18,14 +18,21 @@ enum profile_wait {
 /* Hold back those signals from now on, so that none of them leaves hooks behind. */
 void profile_hold_signals(void);
 
+/* From now on each of them ends memdiag. */
+void profile_release_signals(void);
+
 /* Wait for NS nanoseconds, or until one of these signals comes, or T ends, which may be NULL. */
 enum profile_wait profile_wait(const struct target *t, uint64_t ns);
 
 /*
- * Write the LEN bytes at TEXT to F, and flush it.  A pipe that nobody reads is waited for until one
- * of these signals comes: false then.  Other failures are F's, for ferror().
+ * Write the LEN bytes at TEXT to F, and flush it.  A pipe that is full is waited for until one of
+ * these signals comes: then fewer than LEN are written.  Returns how many; failures are F's, for
+ * ferror().
  */
-bool profile_write(FILE *f, const char *text, size_t len);
+size_t profile_write(FILE *f, const char *text, size_t len);
+
+/* False: F is a pipe or a socket whose reader has closed it. */
+bool profile_has_reader(FILE *f);
 
 /* Whether P maps the file FD, of samples: if not, it has become another program meanwhile. */
 bool profile_maps_file(const struct process *p, int fd);

@@ -4,7 +4,6 @@
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/trace-lib.sh"
 can_trace || skip_all "tracing is not permitted here: $(cat "$dir/err")"
-can_trace || skip_all "tracing is not permitted here: $(cat "$dir/err")"
 
 # ---- sums and lines ------------------------------------------------------------------------------
 
@@ -67,8 +66,7 @@ check '--events=7 ends after 7 lines' ends_after_events
 
 ends_after_duration()
 {
-	local before
-	before=$(date +%s%N)
+	clock_before=$(date +%s%N)
 	# shellcheck disable=SC2086 # words
 	exits 0 memdiag trace $trace_options -d 1s --json "$tracee_pid" || return
 	[ $(($(date +%s%N) - clock_before)) -ge 1000000000 ] &&
@@ -86,34 +84,49 @@ for signal in INT TERM HUP; do
 done
 mkfifo "$dir/fifo"
 
-# until_ended COMMAND: give the tracee the command until memdiag has ended.
-until_ended()
-{
-	while lives "$trace_pid"; do
-		ask "$1" >/dev/null || return
-	done
-}
-
 closed_pipe()
 {
 	head -n 3 "$dir/fifo" >"$dir/head" &
-	trace_out=$dir/fifo begin_trace && until_ended 'mark 3145728' && ends_trace 0 && [ "$(wc -l <"$dir/head")" -eq 3 ]
+	trace_out=$dir/fifo begin_trace && ask 'mark 3145728' >/dev/null && ask 'mark 3145728' >/dev/null &&
+		ends_trace 0 && [ "$(wc -l <"$dir/head")" -eq 3 ]
 }
-check 'a closed pipe ends it' closed_pipe
+check 'a closed pipe ends it, without another call' closed_pipe
 
-# nobody_reads SIGNAL: the reader of a pipe stops reading, and the pipe gets full; then the signal ends memdiag.
-nobody_reads()
+# begin_rest: what memdiag prints goes to a pipe whose reader rests until $dir/go is there, and ends with it.
+begin_rest()
 {
-	sleep "$MEMDIAG_TEST_DEADLINE" <"$dir/fifo" &
+	rm -f "$dir/go"
+	{
+		until [ -e "$dir/go" ]; do
+			sleep 0.05
+		done
+		cat >"$dir/rest"
+	} <"$dir/fifo" &
 	reader=$!
 	started="$started $reader"
-	trace_out=$dir/fifo begin_trace && plays 10 900 && plays 11 900 && kill "-$1" "$trace_pid" &&
-		eventually sh -c "! kill -0 $trace_pid 2>/dev/null || grep -q '^State:.Z' /proc/$trace_pid/status"
+	trace_out=$dir/fifo begin_trace && plays 10 1500 0
+}
+is_released()
+{
+	grep -q '^SigBlk:.*0000$' "/proc/$trace_pid/status"
+}
+
+reader_goes_on()
+{
+	begin_rest && kill -INT "$trace_pid" && touch "$dir/go" && ends_trace 0 && wait "$reader" &&
+		mv "$dir/rest" "$dir/out" && compare lines && grep -q '^takes-memory .* left' "$dir/out"
+}
+check 'a reader that rests when SIGINT comes gets all lines and the summary' unless_lost reader_goes_on
+
+reader_rests_on()
+{
+	begin_rest && kill -INT "$trace_pid" && eventually is_released && kill -INT "$trace_pid" && ends_trace 130
 	status=$?
-	kill "$reader"
+	touch "$dir/go"
+	wait "$reader"
 	return $status
 }
-check 'nobody reads the pipe: SIGINT ends it' nobody_reads INT
+check 'a reader that rests for ever: a second SIGINT ends memdiag' reader_rests_on
 check 'the program lives on' end_tracee
 
 target_ends()

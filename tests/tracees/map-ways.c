@@ -2,21 +2,21 @@
  * map-ways: ask for memory in ways of which a tracer must say the right thing.  Each command is one
  * function, whose name is on the stack, and is answered with "done" or numbers.
  *
- *	malloc BYTES, arena	-> malloc() maps BYTES in asks_malloc(); or an arena, in a new thread
- *	thread			-> pthread_create() maps a stack, in makes_thread()
- *	named BYTES		-> mmap() in functions of ours whose names contain malloc
- *	shmat BYTES, shmdt	-> a System V segment
- *	deep DEPTH		-> mmap() of 3 pages below so many frames, each of more than 256 bytes
- *	fork, vfork		-> a child maps 5 MiB in maps_in_child(), or executes this program, which
- *				   does as after "exec"; "reap" ends these children
- *	before, exec		-> maps 6 MiB in maps_before_exec(); executes this program, which maps
- *				   7 MiB in maps_after_exec(), and 9 MiB by sbrk() in breaks_after_exec()
- *	storm N, jit N		-> maps and unmaps memory N times; jit: such as code may be in
- *	vmas N			-> makes N mappings more
- *	touch SEED N		-> "A B C D": touches N new pages, so many of them in touches_a() ...
- *	discard N		-> touches 2 N pages in touches_and_keeps(), and gives N back
- *	huge N			-> N huge pages touched, 0 if there are none, in touches_huge()
- *	read FILE		-> the pages of FILE, each read in reads_file(), from disk if it can be
+ * malloc BYTES, arena   -> malloc() maps BYTES in asks_malloc(); or an arena, in a new thread
+ * thread                -> pthread_create() maps a stack, in makes_thread()
+ * named BYTES           -> mmap() in functions of ours whose names contain malloc
+ * shmat BYTES, shmdt    -> a System V segment
+ * deep DEPTH            -> mmap() of 3 pages below so many frames, each of more than 256 bytes
+ * fork, vfork           -> a child maps 5 MiB in maps_in_child(), or executes this program, which
+ *                          does as after "exec"; "reap" ends these children
+ * before, exec          -> maps 6 MiB in maps_before_exec(); executes this program, which maps
+ *                          7 MiB in maps_after_exec(), and 9 MiB by sbrk() in breaks_after_exec()
+ * storm N, jit N        -> maps and unmaps memory N times; jit: such as code may be in
+ * vmas N                -> makes N mappings more
+ * touch SEED N          -> "A B C D": touches N new pages, so many of them in touches_a() ...
+ * discard N             -> touches 2 N pages in touches_and_keeps(), and gives N back
+ * huge N                -> N huge pages touched, 0 if there are none, in touches_huge()
+ * read FILE             -> the pages of FILE, each read in reads_file(), from disk if it can be
  */
 #include "tracee.h"
 
