@@ -181,7 +181,7 @@ print(struct following *g, bool has_all, struct err *e)
 		failed = err_set(e, ENOMEM, "cannot show the log");
 	if (failed)
 		return -1;
-	if (!profile_write(g->out->f, text, len))
+	if (profile_write(g->out->f, text, len) < len && !ferror(g->out->f))
 		g->why = PROFILE_WAIT_ASKED;
 	say_warnings(g);
 	return 0;
