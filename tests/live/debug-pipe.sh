@@ -11,6 +11,11 @@ mkfifo "$dir/pipe"
 sleep 1000 3<>"$dir/pipe" &
 holder=$!
 started="$started $holder"
+has_pipe()
+{
+	[ -p "/proc/$holder/fd/3" ]
+}
+check 'somebody has the pipe open' eventually has_pipe
 
 # nearly_full: fill the pipe but for a page.
 nearly_full()
