@@ -319,6 +319,11 @@ warn(struct work *w)
 			"%" PRIu64 " records were lost, of this process or others: the buffers "
 			"were full; --buffer, --min-size or --syscalls help",
 			t->nr_lost);
+	if (t->nr_lost_threads)
+		warnings_add(to, true,
+			"%" PRIu64 " new threads may not have been traced for a moment: the kernel "
+			"did not number them in turn",
+			t->nr_lost_threads);
 	if (t->nr_unpaired)
 		warnings_add(
 			to, true, "of %" PRIu64 " calls the return was not seen", t->nr_unpaired);

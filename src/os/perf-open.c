@@ -1,12 +1,17 @@
-/* The attributes of events, and the list of processors. */
+/* The opening of an event, and the list of processors. */
 #include <config.h>
 
 #include "os/perf-priv.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/debug.h"
 
 int
 perf_cpus_parse(struct perf_cpus *cpus, const char *list)
@@ -102,4 +107,59 @@ perf_attr_of(const struct perf_options *o, const struct perf_source *source, boo
 		attr.sample_stack_user = (uint32_t)o->stack_bytes;
 	}
 	return attr;
+}
+
+static int
+open_event(const struct perf_event_attr *attr, int cpu)
+{
+	return (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* With less before Linux 6.0. */
+int
+perf_open_event(struct perf *p, const struct perf_source *source, int cpu)
+{
+	struct perf_event_attr attr = perf_attr_of(&p->options, source, p->counts_lost);
+	int fd = open_event(&attr, cpu);
+
+	if (fd >= 0 || errno != EINVAL || !p->counts_lost)
+		return fd;
+	attr = perf_attr_of(&p->options, source, false);
+	fd = open_event(&attr, cpu);
+	if (fd >= 0) {
+		debug("perf: this kernel does not count the lost records of an event");
+		p->counts_lost = false;
+	}
+	return fd;
+}
+
+int
+perf_open_source(struct perf *p, const struct perf_source *source, size_t at, int *ret_fd,
+	uint64_t *ret_id, struct err *e)
+{
+	const char *filter = source->filter;
+	const int fd = perf_open_event(p, source, p->cpu[at]);
+
+	*ret_fd = fd;
+	if (fd < 0)
+		return perf_refuse_event(errno, p->max_paranoid, e);
+	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, p->fd[at * p->nr_events]) < 0 ||
+		ioctl(fd, PERF_EVENT_IOC_ID, ret_id) < 0)
+		return err_set(
+			e, errno, "cannot direct events of processor %d to a buffer", p->cpu[at]);
+	if (filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0)
+		return err_set(e, errno, "cannot filter events: the kernel rejects '%s'", filter);
+	return 0;
+}
+
+uint64_t
+perf_event_lost(const struct perf *p, int fd)
+{
+	struct {
+		uint64_t nr, nr_lost;
+	} value;
+
+	if (!p->counts_lost || read(fd, &value, sizeof value) != sizeof value)
+		return 0;
+	return value.nr_lost;
 }

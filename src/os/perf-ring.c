@@ -214,12 +214,15 @@ take_stack(struct rest *rest, size_t nr_regs, struct perf_record *rec)
 }
 
 static bool
-find_source(
-	const struct perf_rings *all, const struct perf_ring *r, uint64_t id, size_t *ret_source)
+find_source(const struct perf_rings *all, const struct perf_ring *r, uint64_t id,
+	struct perf_record *rec)
 {
-	for (size_t i = 0; i < all->nr_sources; i++)
+	const size_t nr = all->nr_sources * (all->has_replaced ? 2 : 1);
+
+	for (size_t i = 0; i < nr; i++)
 		if (r->id[i] == id) {
-			*ret_source = i;
+			rec->source = i % all->nr_sources;
+			rec->generation = all->generation - (i >= all->nr_sources);
 			return true;
 		}
 	return false;
@@ -232,7 +235,7 @@ decode_sample(const struct perf_rings *all, const struct perf_ring *r, struct re
 	uint64_t id, type;
 
 	rec->type = PERF_EVENT;
-	if (!take_u64(&rest, &id) || !find_source(all, r, id, &rec->source))
+	if (!take_u64(&rest, &id) || !find_source(all, r, id, rec))
 		return false;
 	type = all->sample_type[rec->source];
 	if (!take_pair(&rest, &rec->pid, &rec->tid) || !take_u64(&rest, &rec->time_ns))

@@ -27,7 +27,8 @@ struct perf_ring {
 	uint64_t data_bytes; /* a power of two */
 	const __u64 *head;   /* the kernel writes it, and we ... */
 	__u64 *tail;	     /* ... this one */
-	const uint64_t *id;  /* of the sources' events of this CPU, in their order */
+	/* of the sources' events of this CPU, in their order; then of those they have replaced */
+	const uint64_t *id;
 
 	/* Zeroes at first. */
 	uint64_t at, end;
@@ -41,8 +42,10 @@ struct perf_rings {
 	size_t nr;
 	const uint64_t *sample_type; /* of each source's events */
 	size_t nr_sources;
-	size_t nr_regs;	   /* bits in the mask of registers */
-	uint64_t ahead_ns; /* our clock compared with that of the records */
+	bool has_replaced;   /* there are events that were replaced */
+	uint32_t generation; /* of the events that are open */
+	size_t nr_regs;	     /* bits in the mask of registers */
+	uint64_t ahead_ns;   /* our clock compared with that of the records */
 
 	/* Zeroes at first. */
 	uint64_t limit_ns;	 /* of the records' clock; records from then on are kept */

@@ -40,49 +40,7 @@
 /* Descriptors that memdiag may open besides. */
 #define SPARE_FILES 64
 
-struct perf {
-	struct perf_rings rings;
-	size_t nr_cpus;	  /* that there is room for */
-	size_t nr_events; /* of each CPU: the sources', and the one that has the buffer */
-	int *fd;	  /* nr_events of each CPU, the buffer's first; -1: not open */
-	uint64_t *id;	  /* nr_events - 1 of each CPU */
-	uint64_t *sample_type;
-	struct perf_event_mmap_page **page; /* of each CPU, with the buffer behind it */
-	size_t page_bytes, ring_bytes;
-	struct pollfd *poll;
-	bool counts_lost;
-	int max_paranoid; /* kernel.perf_event_paranoid that allows all sources */
-	uint64_t nr_lost; /* as the events say, after perf_stop() */
-	uint64_t seen_ns; /* when heads were read last */
-	bool is_stopped;
-	struct rlimit old_files; /* as it was; rlim_max is 0 if it was not changed */
-};
-
 /* ---- opening ---- */
-
-static int
-open_event(const struct perf_event_attr *attr, int cpu)
-{
-	return (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/* The event of SOURCE, or that which has the buffer (NULL); with less before Linux 6.0. */
-static int
-try_event(struct perf *p, const struct perf_options *o, const struct perf_source *source, int cpu)
-{
-	struct perf_event_attr attr = perf_attr_of(o, source, p->counts_lost);
-	int fd = open_event(&attr, cpu);
-
-	if (fd >= 0 || errno != EINVAL || !p->counts_lost)
-		return fd;
-	attr = perf_attr_of(o, source, false);
-	fd = open_event(&attr, cpu);
-	if (fd >= 0) {
-		debug("perf: this kernel does not count the lost records of an event");
-		p->counts_lost = false;
-	}
-	return fd;
-}
 
 static int
 map_ring(struct perf *p, int fd, size_t nr_cpus, struct err *e)
@@ -100,45 +58,29 @@ map_ring(struct perf *p, int fd, size_t nr_cpus, struct err *e)
 		.data_bytes = p->ring_bytes,
 		.head = &page->data_head,
 		.tail = &page->data_tail,
-		.id = p->id + p->rings.nr * (p->nr_events - 1),
+		.id = p->id + p->rings.nr * 2 * (p->nr_events - 1),
 	};
-	return 0;
-}
-
-static int
-open_source(struct perf *p, const struct perf_options *o, size_t i, int cpu, struct err *e)
-{
-	const struct perf_source *source = &o->source[i];
-	int *fds = p->fd + p->rings.nr * p->nr_events, fd = try_event(p, o, source, cpu);
-
-	if (fd < 0)
-		return perf_refuse_event(errno, p->max_paranoid, e);
-	fds[i + 1] = fd;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fds[0]) < 0 ||
-		ioctl(fd, PERF_EVENT_IOC_ID, p->id + p->rings.nr * (p->nr_events - 1) + i) < 0)
-		return err_set(e, errno, "cannot direct events of processor %d to a buffer", cpu);
-	if (source->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, source->filter) < 0)
-		return err_set(
-			e, errno, "cannot filter events: the kernel rejects '%s'", source->filter);
-	p->sample_type[i] = perf_attr_of(o, source, false).sample_type;
 	return 0;
 }
 
 /* A CPU that is offline has no events, and is no error. */
 static int
-open_cpu(struct perf *p, const struct perf_options *o, int cpu, size_t nr_cpus, struct err *e)
+open_cpu(struct perf *p, int cpu, size_t nr_cpus, struct err *e)
 {
+	const struct perf_source *source = p->options.source;
 	int *fds = p->fd + p->rings.nr * p->nr_events;
+	uint64_t *ids = p->id + p->rings.nr * 2 * (p->nr_events - 1);
 
-	fds[0] = try_event(p, o, NULL, cpu);
+	fds[0] = perf_open_event(p, NULL, cpu);
 	if (fds[0] < 0 && errno == ENODEV)
 		return 0;
 	if (fds[0] < 0)
 		return perf_refuse_event(errno, p->max_paranoid, e);
 	if (map_ring(p, fds[0], nr_cpus, e) < 0)
 		return -1;
-	for (size_t i = 0; i < o->nr_sources; i++)
-		if (open_source(p, o, i, cpu, e) < 0)
+	p->cpu[p->rings.nr] = cpu;
+	for (size_t i = 0; i < p->options.nr_sources; i++)
+		if (perf_open_source(p, &source[i], p->rings.nr, &fds[i + 1], &ids[i], e) < 0)
 			return -1;
 	p->poll[p->rings.nr++] = (struct pollfd){ .fd = fds[0], .events = POLLIN };
 	return 0;
@@ -171,14 +113,14 @@ nr_open_files(void)
 	return nr;
 }
 
-/* Make sure that NR more files can be open. */
+/* Make sure that NR more files can be open; if possible, WISHED. */
 static int
-allow_files(struct perf *p, size_t nr, size_t nr_cpus, struct err *e)
+allow_files(struct perf *p, size_t nr, size_t wished, size_t nr_cpus, struct err *e)
 {
-	const size_t need = nr + nr_open_files() + SPARE_FILES;
+	const size_t other = nr_open_files() + SPARE_FILES, need = nr + other;
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= need)
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wished + other)
 		return 0;
 	if (limit.rlim_max < need) {
 		err_set_kind(e, ERR_FAILED, 0,
@@ -189,7 +131,7 @@ allow_files(struct perf *p, size_t nr, size_t nr_cpus, struct err *e)
 		return err_hint(e, "Raise the limit as root (ulimit -n %zu) and try again", need);
 	}
 	p->old_files = limit;
-	limit.rlim_cur = need;
+	limit.rlim_cur = limit.rlim_max < wished + other ? limit.rlim_max : wished + other;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return err_set(e, errno, "cannot open %zu files", need);
 	return 0;
@@ -204,10 +146,15 @@ make_room(struct perf *p, size_t nr_cpus, struct err *e)
 	p->page = calloc(nr_cpus, sizeof(void *));
 	p->poll = calloc(nr_cpus, sizeof *p->poll);
 	p->sample_type = calloc(p->nr_events, sizeof *p->sample_type);
-	p->id = calloc(nr_fds, sizeof *p->id);
+	p->id = calloc(2 * nr_fds, sizeof *p->id);
+	p->cpu = calloc(nr_cpus, sizeof *p->cpu);
 	p->fd = malloc(nr_fds * sizeof *p->fd);
-	if (!p->rings.ring || !p->page || !p->poll || !p->sample_type || !p->id || !p->fd)
+	if (!p->rings.ring || !p->page || !p->poll || !p->sample_type || !p->id || !p->cpu ||
+		!p->fd)
 		return err_set(e, ENOMEM, "cannot watch events");
+	for (size_t i = 0; i < p->options.nr_sources; i++)
+		p->sample_type[i] =
+			perf_attr_of(&p->options, &p->options.source[i], false).sample_type;
 	for (size_t i = 0; i < nr_fds; i++)
 		p->fd[i] = -1;
 	p->nr_cpus = nr_cpus;
@@ -229,13 +176,15 @@ each_event(const struct perf *p, size_t first, size_t end, unsigned long request
 }
 
 static int
-open_all(struct perf *p, const struct perf_options *o, const struct perf_cpus *cpus, struct err *e)
+open_all(struct perf *p, const struct perf_cpus *cpus, struct err *e)
 {
-	if (allow_files(p, cpus->nr * p->nr_events, cpus->nr, e) < 0 ||
-		make_room(p, cpus->nr, e) < 0)
+	const size_t nr = cpus->nr * p->nr_events;
+
+	/* perf_filter_again() opens all but the buffers' a second time. */
+	if (allow_files(p, nr, 2 * nr, cpus->nr, e) < 0 || make_room(p, cpus->nr, e) < 0)
 		return -1;
 	for (size_t i = 0; i < cpus->nr; i++)
-		if (open_cpu(p, o, cpus->v[i], cpus->nr, e) < 0)
+		if (open_cpu(p, cpus->v[i], cpus->nr, e) < 0)
 			return -1;
 	if (!p->rings.nr)
 		return err_set_kind(
@@ -251,7 +200,6 @@ int
 perf_open(struct perf **ret, const struct perf_options *o, struct err *e)
 {
 	auto_perf struct perf *p = calloc(1, sizeof *p);
-	struct perf_options rounded = *o;
 	struct perf_cpus cpus = { 0 };
 	int failed;
 
@@ -260,7 +208,8 @@ perf_open(struct perf **ret, const struct perf_options *o, struct err *e)
 	p->page_bytes = p->ring_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	while (p->ring_bytes * 2 <= o->ring_bytes)
 		p->ring_bytes *= 2;
-	rounded.ring_bytes = p->ring_bytes;
+	p->options = *o;
+	p->options.ring_bytes = p->ring_bytes;
 	p->counts_lost = true;
 	for (size_t i = 0; i < o->nr_sources; i++)
 		if (o->source[i].kind == PERF_TRACEPOINT)
@@ -269,7 +218,7 @@ perf_open(struct perf **ret, const struct perf_options *o, struct err *e)
 	p->rings.nr_sources = o->nr_sources;
 	p->rings.nr_regs = (size_t)__builtin_popcountll(o->regs_mask);
 	p->rings.ahead_ns = os_own_clock_ahead();
-	failed = list_cpus(&cpus, e) < 0 || open_all(p, &rounded, &cpus, e) < 0;
+	failed = list_cpus(&cpus, e) < 0 || open_all(p, &cpus, e) < 0;
 	free(cpus.v);
 	if (failed)
 		return -1;
@@ -304,6 +253,7 @@ perf_free(struct perf *p)
 	free(p->poll);
 	free(p->sample_type);
 	free(p->id);
+	free(p->cpu);
 	free(p->fd);
 	free(p);
 }
@@ -354,22 +304,6 @@ let_cpus_finish(void)
 		os_sleep_ns(LAG_NS);
 }
 
-static uint64_t
-read_nr_lost(const struct perf *p)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; p->counts_lost && i < p->rings.nr * p->nr_events; i++) {
-		struct {
-			uint64_t nr, nr_lost;
-		} value;
-
-		if (read(p->fd[i], &value, sizeof value) == sizeof value)
-			sum += value.nr_lost;
-	}
-	return sum;
-}
-
 void
 perf_stop(struct perf *p)
 {
@@ -378,7 +312,8 @@ perf_stop(struct perf *p)
 	p->is_stopped = true;
 	each_event(p, 0, p->nr_events, PERF_EVENT_IOC_DISABLE);
 	let_cpus_finish();
-	p->nr_lost = read_nr_lost(p);
+	for (size_t i = 0; i < p->rings.nr * p->nr_events; i++)
+		p->nr_lost += perf_event_lost(p, p->fd[i]);
 	perf_rings_update(&p->rings, UINT64_MAX);
 }
 

@@ -31,7 +31,7 @@ struct perf_source {
 };
 
 struct perf_options {
-	const struct perf_source *source;
+	const struct perf_source *source; /* they must live as long as the events */
 	size_t nr_sources;
 	uint64_t regs_mask; /* the registers wanted (asm/perf_regs.h, a bit each) */
 	/* of a copy of a stack: a multiple of 8, at most PERF_MAX_STACK_BYTES */
@@ -54,8 +54,10 @@ struct perf_record {
 	pid_t pid, tid;	  /* as our PID namespace has them; 0 or -1 if it does not */
 	uint64_t time_ns; /* of os_now_ns() */
 	/* of PERF_EVENT */
-	size_t source;	 /* its index */
-	const void *raw; /* the record of a tracepoint, not aligned: tracefs_field() */
+	size_t source; /* its index */
+	uint32_t
+		generation; /* how often events were replaced before its own: perf_filter_again() */
+	const void *raw;    /* the record of a tracepoint, not aligned: tracefs_field() */
 	size_t raw_bytes;
 	raddr address; /* of a page fault */
 	/* the registers of the mask, lowest bit first; NULL: a thread without user registers */
@@ -88,6 +90,13 @@ perf_cleanup(struct perf **p)
 	perf_free(*p);
 }
 #define auto_perf __attribute__((cleanup(perf_cleanup)))
+
+/*
+ * Use the filters that the sources have now.  An event that happens meanwhile may be reported
+ * twice, in two generations and one directly after the other.  perf_wait() must have returned twice
+ * since the last call.  0, or -1 with E and all as it was.
+ */
+int perf_filter_again(struct perf *p, struct err *e);
 
 /*
  * Wait until a quarter of a buffer is full, or until TIMEOUT_NS is over, or for a signal; no longer

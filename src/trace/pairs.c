@@ -4,6 +4,7 @@
 
 #include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int
 by_tid(const void *a, const void *b)
@@ -41,6 +42,16 @@ trace_pairs_enter(struct trace_pairs *pairs, const struct trace_pending *p, bool
 	}
 	pairs->nr++;
 	return 0;
+}
+
+bool
+trace_pairs_has(const struct trace_pairs *pairs, const struct trace_pending *p)
+{
+	struct trace_pending *const *found = tfind(p, (void **)&pairs->root, by_tid);
+
+	return found && (*found)->generation != p->generation &&
+		(*found)->entry.call == p->entry.call &&
+		memcmp((*found)->entry.arg, p->entry.arg, sizeof p->entry.arg) == 0;
 }
 
 bool

@@ -16,6 +16,7 @@ struct trace_program;
 /* A call that has not returned yet. */
 struct trace_pending {
 	pid_t tid;
+	uint32_t generation; /* of the event that has reported it */
 	struct trace_program *program;
 	struct trace_entry entry;
 	uint32_t stack;
@@ -35,6 +36,12 @@ void trace_pairs_release(struct trace_pairs *p);
  * seen.  0, or -1 for lack of memory.
  */
 int trace_pairs_enter(struct trace_pairs *pairs, const struct trace_pending *p, bool *ret_lost);
+
+/*
+ * Whether the thread of P is in that very call already, as an event of another generation has
+ * reported it.
+ */
+bool trace_pairs_has(const struct trace_pairs *pairs, const struct trace_pending *p);
 
 /* Thread TID has returned from CALL, or from any with TRACE_NR_CALLS: *RET is what it had entered.
  * False if that was not seen. */

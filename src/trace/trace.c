@@ -11,97 +11,22 @@
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/debug.h"
 #include "os/clock.h"
 #include "os/perf.h"
-#include "os/tracefs.h"
+#include "os/threads.h"
 #include "profile/wait.h"
 #include "trace/pairs.h"
+#include "trace/scope.h"
+#include "trace/sources.h"
 #include "trace/sums.h"
 
 /* How long an event waits for being shown, at most. */
 #define ROUND_NS UINT64_C(100000000)
 /* Processes that are read at the same time: each has files open. */
 #define MAX_OPEN 64
-#define MAX_FILTER 160
-
-/* ---- what the kernel is asked for ---- */
-
-/* The kind of events of a source. */
-struct source {
-	enum trace_call call;
-	bool is_return, is_small;
-	size_t offset; /* in the record, of the first argument, or of the result */
-};
-
-/* Two entries and a return of each call, or two kinds of page faults. */
-#define MAX_SOURCES (3 * TRACE_NR_CALLS)
-
-struct sources {
-	struct source v[MAX_SOURCES];
-	struct perf_source perf[MAX_SOURCES];
-	char filter[MAX_SOURCES][MAX_FILTER];
-	size_t nr;
-};
-
-static int
-add_source(struct sources *s, const struct tracefs *fs, struct source what,
-	const struct trace_options *o, struct err *e)
-{
-	struct perf_source *perf = &s->perf[s->nr];
-	const char *field = what.is_return ? "ret" : trace_first_field(what.call);
-	char name[64];
-	size_t bytes;
-
-	snprintf(name, sizeof name, "syscalls/sys_%s_%s", what.is_return ? "exit" : "enter",
-		trace_call_names[what.call]);
-	*perf = (struct perf_source){ .kind = PERF_TRACEPOINT, .period = 1 };
-	perf->has_stack = !what.is_return && !what.is_small;
-	if (!what.is_return)
-		perf->filter = trace_filter(what.call, o->min_bytes, what.is_small,
-			s->filter[s->nr], sizeof s->filter[s->nr]);
-	if (tracefs_id(fs, name, &perf->id, e) < 0 ||
-		tracefs_field(fs, name, field, &what.offset, &bytes, e) < 0)
-		return -1;
-	if (bytes != sizeof(uint64_t))
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the kernel's %s has a field '%s' of %zu bytes, not 8", name, field, bytes);
-	s->v[s->nr++] = what;
-	return 0;
-}
-
-static int
-add_call(struct sources *s, const struct tracefs *fs, enum trace_call call,
-	const struct trace_options *o, struct err *e)
-{
-	const struct source entry = { .call = call }, small = { .call = call, .is_small = true },
-			    back = { .call = call, .is_return = true };
-
-	if (add_source(s, fs, entry, o, e) < 0 || add_source(s, fs, back, o, e) < 0)
-		return -1;
-	return trace_has_small(call, o->min_bytes) ? add_source(s, fs, small, o, e) : 0;
-}
-
-static int
-find_sources(struct sources *s, const struct trace_options *o, struct err *e)
-{
-	auto_tracefs struct tracefs fs = TRACEFS_NONE;
-
-	if (o->faults) {
-		s->perf[s->nr++] = (struct perf_source){
-			.kind = PERF_MINOR_FAULTS, .period = o->period, .has_stack = true
-		};
-		s->perf[s->nr++] = (struct perf_source){
-			.kind = PERF_MAJOR_FAULTS, .period = 1, .has_stack = true
-		};
-		return 0;
-	}
-	if (tracefs_open(&fs, o->may_mount, e) < 0)
-		return -1;
-	for (enum trace_call c = 0; c < TRACE_NR_CALLS; c++)
-		if (o->call[c] && add_call(s, &fs, c, o, e) < 0)
-			return -1;
-	return 0;
-}
+/* Threads that are listed for the filter of the kernel. */
+#define MAX_THREADS 65536
 
 /* ---- the processes that are followed ---- */
 
@@ -109,11 +34,13 @@ struct tracing {
 	struct trace *trace;
 	const struct trace_options *options;
 	const struct target *target;
-	struct sources sources;
+	struct trace_sources sources;
+	struct trace_scope scope;
 	struct perf *perf;
 	struct trace_pairs pairs;
 	struct stack *stack;
 	uint64_t begin_ns;
+	unsigned int nr_rounds; /* since filters were set: perf_narrow() */
 	bool is_enough; /* nobody reads what is shown, or memdiag was asked to end meanwhile */
 	struct {
 		struct trace_program **v; /* of processes that run: owned by the trace */
@@ -183,11 +110,12 @@ count_stack(struct trace *trace, const struct trace_program *p, uint32_t stack)
 }
 
 static int
-enter(struct tracing *t, const struct perf_record *r, const struct source *s,
+enter(struct tracing *t, const struct perf_record *r, const struct trace_source *s,
 	struct trace_program *p, struct err *e)
 {
 	const size_t bytes = trace_nr_args(s->call) * sizeof(uint64_t);
 	struct trace_pending pending = { .tid = r->tid,
+		.generation = r->generation,
 		.program = p,
 		.entry = { .call = s->call },
 		.stack = TRACE_NO_STACK,
@@ -197,6 +125,8 @@ enter(struct tracing *t, const struct perf_record *r, const struct source *s,
 	if (s->offset + bytes > r->raw_bytes)
 		return 0;
 	memcpy(pending.entry.arg, (const char *)r->raw + s->offset, bytes);
+	if (trace_pairs_has(&t->pairs, &pending))
+		return 0; /* it was reported by the events that these have replaced */
 	if (!s->is_small) {
 		if (trace_program_stack(p, r, t->stack, &pending.stack, e) < 0)
 			return -1;
@@ -254,7 +184,7 @@ add_event(struct tracing *t, const struct trace_pending *p, const struct trace_e
 }
 
 static int
-leave(struct tracing *t, const struct perf_record *r, const struct source *s,
+leave(struct tracing *t, const struct perf_record *r, const struct trace_source *s,
 	struct trace_program *p, struct err *e)
 {
 	struct trace_pending pending;
@@ -291,13 +221,23 @@ static int
 take_event(struct tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *p = find_program(t, r->pid);
-	const struct source *s = &t->sources.v[r->source];
+	const struct trace_source *s = &t->sources.v[r->source];
 
-	if (!p)
+	if (!p) {
+		t->scope.nr_others++;
 		return 0;
+	}
 	if (t->options->faults)
 		return fault(t, r, p, e);
 	return s->is_return ? leave(t, r, s, p, e) : enter(t, r, s, p, e);
+}
+
+/* The kernel has given the number of a new thread not in turn, and does not report its events. */
+static void
+leave_scope(struct tracing *t)
+{
+	t->trace->nr_lost_threads++;
+	t->scope.is_wrong = true;
 }
 
 /* A child goes on with the heap of its parent. */
@@ -307,6 +247,8 @@ follow(struct tracing *t, const struct perf_record *r, struct err *e)
 	const struct trace_program *parent = find_program(t, r->parent);
 	struct trace_program *child = find_program(t, r->pid);
 
+	if (parent && r->time_ns > t->scope.set_ns && !trace_scope_has(&t->scope, r->tid))
+		leave_scope(t);
 	if (r->pid == r->parent)
 		return 0;
 	if (child && end_program(t, child, e) < 0) /* the number is used again */
@@ -365,6 +307,120 @@ take(struct tracing *t, const struct perf_record *r, struct err *e)
 		return 0; /* perf counts them */
 	}
 	return 0;
+}
+
+/* ---- the threads that are reported ---- */
+
+struct tids {
+	pid_t *v;
+	size_t nr, room;
+};
+
+/* The threads of TARGET, added to TIDS.  -1: they cannot be listed now. */
+static int
+add_threads(struct tids *tids, const struct target *target)
+{
+	auto_free pid_t *listed = NULL;
+	struct err ignored;
+	size_t nr;
+
+	if (os_threads(target, MAX_THREADS, &listed, &nr, &ignored) < 0 || nr == MAX_THREADS ||
+		array_reserve(tids, tids->nr + nr) < 0)
+		return -1;
+	memcpy(tids->v + tids->nr, listed, nr * sizeof *listed);
+	tids->nr += nr;
+	return 0;
+}
+
+/* Before the first program is known, those of the target. */
+static int
+list_threads(const struct tracing *t, struct tids *tids)
+{
+	tids->nr = 0;
+	if (!t->running.nr)
+		return add_threads(tids, t->target);
+	for (size_t i = 0; i < t->running.nr; i++) {
+		const struct trace_program *p = t->running.v[i];
+
+		if (!p->is_over && (!p->is_open || add_threads(tids, &p->target) < 0))
+			return -1;
+	}
+	return tids->nr ? 0 : -1;
+}
+
+/*
+ * A list that is read in several parts may lack threads, if others end meanwhile: it is read until
+ * it comes twice the same.
+ */
+static int
+list_threads_surely(const struct tracing *t, struct tids *ret)
+{
+	struct tids before = { 0 };
+	int status = list_threads(t, &before);
+
+	for (int i = 0; status == 0 && i < 8; i++) {
+		status = list_threads(t, ret);
+		if (status < 0 ||
+			(ret->nr == before.nr &&
+				memcmp(ret->v, before.v, ret->nr * sizeof *ret->v) == 0))
+			break;
+		if (i == 7 || array_reserve(&before, ret->nr) < 0)
+			status = -1;
+		else
+			memcpy(before.v, ret->v, (before.nr = ret->nr) * sizeof *ret->v);
+	}
+	free(before.v);
+	return status;
+}
+
+/* The filters of all sources for the threads that there are now. */
+static void
+set_scope(struct tracing *t, struct trace_scope *scope)
+{
+	struct tids tids = { 0 };
+
+	if (list_threads_surely(t, &tids) == 0)
+		trace_scope_set(scope, tids.v, tids.nr, os_now_ns());
+	else
+		trace_scope_let_all(scope, os_now_ns());
+	free(tids.v);
+	trace_sources_set(&t->sources, scope);
+}
+
+/* Have the kernel report no more of other processes than it must, when that is worth it. */
+static void
+narrow(struct tracing *t)
+{
+	struct trace_scope scope;
+	bool must;
+	struct err e;
+
+	trace_scope_look(&t->scope, os_now_ns());
+	if (t->nr_rounds++ < 2 || !trace_scope_is_due(&t->scope, os_now_ns(), &must))
+		return;
+	scope = t->scope;
+	set_scope(t, &scope);
+	t->nr_rounds = 0;
+	debug("trace: %zu ranges of threads pass", scope.nr);
+	if (perf_filter_again(t->perf, &e) == 0) {
+		t->scope = scope;
+		return;
+	}
+	debug("trace: %s", e.msg);
+	t->scope.set_ns = scope.set_ns;
+	t->trace->nr_lost_threads += must;
+}
+
+/* Page faults have no filters, and are reported of all processes. */
+static void
+begin_scope(struct tracing *t)
+{
+	if (!t->options->faults)
+		trace_scope_begin(&t->scope);
+	if (t->scope.end)
+		set_scope(t, &t->scope);
+	else
+		trace_sources_set(&t->sources, &t->scope);
 }
 
 /* ---- rounds ---- */
@@ -472,6 +528,7 @@ run(struct tracing *t, struct err *e)
 		.ring_bytes = o->ring_bytes };
 	struct trace_program *p;
 
+	begin_scope(t);
 	if (perf_open(&t->perf, &perf, e) < 0)
 		return -1;
 	t->begin_ns = os_now_ns();
@@ -488,6 +545,7 @@ run(struct tracing *t, struct err *e)
 		perf_wait(t->perf, ROUND_NS);
 		if (take_all(t, e) < 0)
 			return -1;
+		narrow(t);
 	} while (!is_over(t));
 	perf_stop(t->perf);
 	return take_all(t, e) < 0 ? -1 : finish(t, e);
@@ -507,7 +565,7 @@ trace_run(struct trace *trace, const struct target *target, const struct trace_o
 	t->options = o;
 	t->target = target;
 	t->stack = stack;
-	if (find_sources(&t->sources, o, e) < 0)
+	if (trace_sources_find(&t->sources, o, e) < 0)
 		return -1;
 	profile_hold_signals();
 	status = run(t, e);

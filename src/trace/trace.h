@@ -65,6 +65,7 @@ struct trace {
 	uint64_t duration_ns;
 	uint64_t nr_events;			/* of the processes that were traced */
 	uint64_t nr_lost;			/* records of all processes: the buffer was full */
+	uint64_t nr_lost_threads;		/* whose events may not have been reported */
 	uint64_t nr_unpaired;			/* calls whose beginning or return was lost */
 	uint64_t nr_cut, nr_broken, nr_unknown; /* events by the ends of their stacks */
 	/* RSS of the target; 0: not known */

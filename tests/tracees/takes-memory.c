@@ -3,6 +3,7 @@
  * functions that call each other in known ways, and keep a ledger of them.
  *
  *	mark BYTES	-> "done": one mmap() of BYTES and one munmap(), which no ledger has
+ *	pace USEC	-> "done": from now on each thread rests for USEC after a step
  *	play SEED STEPS FILE [LEAST]
  *			-> "done N" when each thread has done STEPS steps, with N calls in FILE:
  *
@@ -218,6 +219,7 @@ static struct worker {
 } worker[MAX_THREADS];
 static int nr_threads, memory_fd;
 static long nr_steps;
+static unsigned int pace;
 
 static struct {
 	char *start, *end; /* whole pages; END is not rounded */
@@ -657,8 +659,11 @@ work(void *arg)
 {
 	struct worker *w = arg;
 
-	for (long i = 0; i < nr_steps / NR_LIVES; i++)
+	for (long i = 0; i < nr_steps / NR_LIVES; i++) {
 		step(w);
+		if (pace)
+			usleep(pace);
+	}
 	return NULL;
 }
 
@@ -785,6 +790,8 @@ main(int argc, char **argv)
 			add_left();
 			write_ledger(path);
 			tracee_say("done %u", nr_logged);
+		} else if (sscanf(line, "pace %u", &pace) == 1) {
+			tracee_say("done");
 		} else if (sscanf(line, "mark %lu", &least) == 1) {
 			mark(least);
 			tracee_say("done");

@@ -1,0 +1,71 @@
+#include <config.h>
+
+#include "os/pids.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+/* The inode of the first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). */
+#define FIRST_NAMESPACE 0xeffffffcU
+
+static int
+read_file(const char *path, struct text *ret)
+{
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 ? text_read(ret, fd, 4096) : -1;
+}
+
+static pid_t
+to_pid(const char *digits)
+{
+	char *end;
+	const long n = strtol(digits, &end, 10);
+
+	return end > digits && n > 0 && n <= 1 << 22 ? (pid_t)n : -1;
+}
+
+/* Whether /proc is one of the first namespace: our own number is in it. */
+static bool
+is_in_proc(void)
+{
+	char self[16];
+	const ssize_t len = readlink("/proc/self", self, sizeof self - 1);
+
+	if (len <= 0)
+		return false;
+	self[len] = '\0';
+	return to_pid(self) == getpid();
+}
+
+pid_t
+os_end_of_pids(void)
+{
+	auto_text struct text text = { 0 };
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != FIRST_NAMESPACE || !is_in_proc() ||
+		read_file("/proc/sys/kernel/pid_max", &text) < 0 || !text.len)
+		return 0;
+	return to_pid(text.v) > 2 * OS_FIRST_PID ? to_pid(text.v) : 0;
+}
+
+/* "0.20 0.18 0.12 1/80 11206" (fs/proc/loadavg.c) */
+pid_t
+os_last_pid(void)
+{
+	auto_text struct text text = { 0 };
+	const char *last;
+
+	if (read_file("/proc/loadavg", &text) < 0 || !text.len)
+		return -1;
+	last = strrchr(text.v, ' ');
+	return last ? to_pid(last + 1) : -1;
+}

@@ -1,0 +1,43 @@
+/*
+ * sources: what the kernel is asked to report: the beginnings and returns of system calls, or page
+ * faults.
+ */
+#ifndef MEMDIAG_TRACE_SOURCES_H
+#define MEMDIAG_TRACE_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "os/perf.h"
+#include "trace/calls.h"
+#include "trace/scope.h"
+#include "trace/trace.h"
+
+/* The kind of events of a source. */
+struct trace_source {
+	enum trace_call call;
+	bool is_return, is_small;
+	size_t offset; /* in the record, of the first argument, or of the result */
+};
+
+/* Two entries and a return of each call, or two kinds of page faults. */
+#define TRACE_MAX_SOURCES (3 * TRACE_NR_CALLS)
+#define TRACE_MAX_FILTER 160
+
+/* Zeroed at first; not to be moved. */
+struct trace_sources {
+	struct trace_source v[TRACE_MAX_SOURCES];
+	struct perf_source perf[TRACE_MAX_SOURCES];
+	char own[TRACE_MAX_SOURCES][TRACE_MAX_FILTER]; /* filters, "" for none; and those ... */
+	char filter[TRACE_MAX_SOURCES][TRACE_SCOPE_FILTER]; /* in the scope */
+	size_t nr;
+};
+
+/* Those that O asks for.  0, or -1 with E. */
+int trace_sources_find(struct trace_sources *s, const struct trace_options *o, struct err *e);
+
+/* Put filters for the threads in SCOPE into those of tracepoints. */
+void trace_sources_set(struct trace_sources *s, const struct trace_scope *scope);
+
+#endif
