@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cmd/command.h"
@@ -25,7 +26,10 @@
  */
 #define DEFAULT_PERIOD 61
 #define DEFAULT_STACK_BYTES (16 << 10)
-#define DEFAULT_RING_BYTES (8 << 20)
+/* The buffers of all CPUs; each must last while memdiag reads the names of a large file. */
+#define DEFAULT_BUFFERS_BYTES (64 << 20)
+#define LEAST_RING_BYTES (8 << 20)
+#define MOST_RING_BYTES (32 << 20)
 #define NO_DEADLINE_NS (UINT64_C(1000) * 24 * 3600 * 1000000000)
 
 /* ---- options ---- */
@@ -73,7 +77,8 @@ static const struct argp_option options[] = {
 		"if tracefs is not mounted, mount it for memdiag alone, out of sight", 3 },
 	{ "stack-size", KEY_STACK, "SIZE", 0, "copy at most SIZE of a stack (16K); 64K is the most",
 		3 },
-	{ "buffer", KEY_BUFFER, "SIZE", 0, "size of the kernel's buffer of each CPU (8M)", 3 },
+	{ "buffer", KEY_BUFFER, "SIZE", 0,
+		"size of the kernel's buffer of each CPU (64M for all, 8M to 32M for each)", 3 },
 	{ 0 },
 };
 
@@ -440,6 +445,17 @@ begin(struct work *w, struct options *o, struct err *e)
 	return trace_run(&w->trace, &w->target, &o->trace, e);
 }
 
+static size_t
+default_ring_bytes(void)
+{
+	const long nr = sysconf(_SC_NPROCESSORS_ONLN);
+	const size_t bytes = DEFAULT_BUFFERS_BYTES / (nr > 0 ? (size_t)nr : 1);
+
+	return bytes < LEAST_RING_BYTES	  ? LEAST_RING_BYTES
+		: bytes > MOST_RING_BYTES ? MOST_RING_BYTES
+					  : bytes;
+}
+
 static int
 run(int argc, char **argv, struct err *e)
 {
@@ -449,7 +465,7 @@ run(int argc, char **argv, struct err *e)
 
 	o.trace.period = DEFAULT_PERIOD;
 	o.trace.stack_bytes = DEFAULT_STACK_BYTES;
-	o.trace.ring_bytes = DEFAULT_RING_BYTES;
+	o.trace.ring_bytes = default_ring_bytes();
 	memset(o.trace.call, 1, sizeof o.trace.call);
 	ui_parse(&argp, argc, argv, &o);
 	if (o.trace.stack_bytes > PERF_MAX_STACK_BYTES)
