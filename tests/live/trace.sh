@@ -67,8 +67,7 @@ check '--events=7 ends after 7 lines' ends_after_events
 ends_after_duration()
 {
 	clock_before=$(date +%s%N)
-	# shellcheck disable=SC2086 # words
-	exits 0 memdiag trace $trace_options -d 1s --json "$tracee_pid" || return
+	begin_trace_unsaid -d 1s --json && ends_trace 0 || return
 	[ $(($(date +%s%N) - clock_before)) -ge 1000000000 ] &&
 		json_is '.data.ended_by == "duration" and .data.duration_ns >= 1000000000'
 }

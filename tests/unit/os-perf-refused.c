@@ -35,11 +35,11 @@ long __wrap_syscall(long nr, ...);
 long
 __wrap_syscall(long nr, ...)
 {
-	long arg[6];
+	long arg[5]; /* none of the calls here has more */
 	va_list ap;
 
 	va_start(ap, nr);
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < 5; i++)
 		arg[i] = va_arg(ap, long);
 	va_end(ap);
 	errno = 0;
@@ -57,7 +57,7 @@ __wrap_syscall(long nr, ...)
 		kernel.nr_refused++;
 		return -1;
 	}
-	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4]);
 }
 
 static const struct perf_source a_source = {
