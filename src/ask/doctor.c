@@ -20,7 +20,9 @@
 #include "os/machine.h"
 #include "os/memory.h"
 #include "os/pages.h"
+#include "os/perf.h"
 #include "os/rights.h"
+#include "os/tracefs.h"
 
 /* The room that a call into a process needs, and count start. */
 #define LITTLE_ROOM_BYTES (UINT64_C(4) << 20)
@@ -150,12 +152,46 @@ check_rights(struct findings *fs)
 	find(fs, "processor", FINDING_NOTE, "calls can be made in " MD_HOST_CPU " processes");
 }
 
+/* Whether SOURCE is allowed to us: it is opened for a moment, with a period that no event ends. */
+static bool
+may_watch(struct perf_source source, struct err *e)
+{
+	const struct perf_options o = { .source = &source, .nr_sources = 1, .ring_bytes = 1 };
+	auto_perf struct perf *p = NULL;
+
+	source.period = UINT64_C(1) << 40;
+	return perf_open(&p, &o, e) == 0;
+}
+
+/* What trace needs.  No other command does, so that nothing here is a "no". */
+static void
+check_events(struct findings *fs)
+{
+	struct perf_source source = { .kind = PERF_MAJOR_FAULTS };
+	auto_tracefs struct tracefs tracefs = TRACEFS_NONE;
+	struct err e;
+
+	if (!may_watch(source, &e)) {
+		find(fs, "events", FINDING_NOTE, "trace cannot be used: %s", e.msg);
+		return;
+	}
+	source.kind = PERF_TRACEPOINT;
+	if (tracefs_open(&tracefs, false, &e) < 0 ||
+		tracefs_id(&tracefs, "syscalls/sys_enter_shmdt", &source.id, &e) < 0 ||
+		!may_watch(source, &e))
+		find(fs, "events", FINDING_NOTE, "trace --rss can be used, trace not yet: %s",
+			e.msg);
+	else
+		find(fs, "events", FINDING_YES, "trace can be used");
+}
+
 void
 doctor_check_machine(struct findings *fs)
 {
 	fs->is_of_machine = true;
 	check_kernel(fs);
 	check_rights(fs);
+	check_events(fs);
 }
 
 /* ---- the process ---- */

@@ -15,6 +15,20 @@ check 'doctor without a PID has no target' \
 	json_is '.target == null and (.data.findings | length > 3 and all(.of == "machine"))'
 check 'its memory can be read' json_is '[.data.findings[] | select(.about == "memory").state] == ["yes"]'
 
+# What it says where that is refused is in trace-refused.sh.
+check 'whether trace can be used' \
+	json_is '[.data.findings[] | select(.about == "events") | .state | IN("yes", "note")] == [true]'
+if "$MEMDIAG" trace --mount-tracefs -d 0.01 $$ >"$dir/out" 2>&1; then
+	check 'doctor with tracefs' captured unshare -m sh -c 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"' sh \
+		"$MEMDIAG" doctor
+	check 'trace can be used' grep -q '^  yes  events  *trace can be used$' "$dir/out"
+	check 'doctor without tracefs' captured unshare -m sh -c 'mount -t tmpfs nodev /sys/kernel && exec "$@"' sh \
+		"$MEMDIAG" doctor
+	check 'what helps is named' grep -q '^  note events  *trace --rss can be used, trace not yet: .*--mount-tracefs' "$dir/out"
+else
+	skip 'trace can be used' 'events are not permitted here'
+fi
+
 start_tracee idle 2
 remember
 check 'a process' exits 0 memdiag doctor --pid "$tracee_pid" --json
@@ -57,6 +71,9 @@ fi
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	cp "$MEMDIAG" "$dir"
+	check 'doctor for another user' captured setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/memdiag" doctor
+	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -lt 1 ] ||
+		check 'trace needs a right' grep -q '^  note events  *trace cannot be used: .*CAP_PERFMON' "$dir/out"
 	start_tracee idle 2
 	check 'to another user' sh -c "setpriv --reuid=65534 --regid=65534 --clear-groups \
 		'$dir/memdiag' doctor --pid $tracee_pid --json >'$dir/out'; [ \$? -eq 2 ]"
