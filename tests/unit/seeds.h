@@ -11,7 +11,7 @@
 #include "tap.h"
 
 static uint64_t state;
-static char why[512];
+static char why[1024];
 
 /* End a function that returns false, and say why in a sentence. */
 #define FAIL(...) (snprintf(why, sizeof why, __VA_ARGS__), false)
