@@ -323,15 +323,16 @@ static bool
 do_mremap(uint32_t stack)
 {
 	const uint64_t at = some_page(), to = some_page(), kind = some(4);
-	uint64_t arg[5] = { at, some_bytes(at), some_bytes(to), 0, to };
+	uint64_t arg[5] = { at, some_bytes(at), some_bytes(at), 0, 0 }; /* it may grow there */
 	bool is_done;
 
 	if (kind == 1)
 		arg[3] = MREMAP_MAYMOVE;
-	if (kind > 1)
+	if (kind > 1) {
+		arg[2] = some_bytes(to);
 		arg[3] = MREMAP_MAYMOVE | MREMAP_FIXED;
-	else
-		arg[2] = some_bytes(at); /* it may grow where it is */
+		arg[4] = to;
+	}
 	if (kind && some(4) == 0) {
 		arg[1] = arg[2];
 		if (at + whole(arg[1]) <= ZONE + NR_PAGES * page_bytes)
