@@ -599,7 +599,8 @@ test_nonsense(void)
 		struct trace_effect e;
 
 		for (size_t k = 0; k < TRACE_MAX_ARGS; k++)
-			c.arg[k] = (some(1 << 31) << 33 | some(1 << 31)) >> some(64);
+			c.arg[k] = (some(UINT64_C(1) << 31) << 33 | some(UINT64_C(1) << 31)) >>
+				some(64);
 		e = trace_effect_of(&c, some(3) ? -some(1 << 20) : c.arg[0], some(1 << 30), 4096);
 		nr_wrong += !is_sound(&e);
 	}

@@ -109,6 +109,8 @@ has_left(uint32_t stack, uint64_t bytes, uint64_t resident_bytes, uint64_t reser
 
 		if (c->stack != stack)
 			continue;
+		if (!c->bytes)
+			return FAIL("stack %u has nothing of class %s", stack, c->name);
 		class_bytes += c->bytes;
 		class_resident += c->resident_bytes;
 		if (c->name == leaf_kind_name(LEAF_RESERVE))
@@ -159,8 +161,8 @@ touch(void)
 		const size_t page = some(NR_PAGES);
 		const uint32_t weight = 1 + (uint32_t)some(5);
 
-		if (trace_account_fault(w.p, ZONE + page * page_bytes + some(page_bytes), TOUCHES,
-			    weight, some(2), &e) < 0)
+		if (trace_account_fault(w.p, ZONE + page * page_bytes + some(2) * some(page_bytes),
+			    TOUCHES, weight, some(2), &e) < 0)
 			return FAIL("no memory");
 		fault_weight[page] += weight;
 	}
@@ -219,13 +221,65 @@ test_ended(void)
 	trace_program_free(p);
 }
 
+/* ---- huge pages ---- */
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* 6.1+ */
+#endif
+#define HUGE (UINT64_C(2) << 20)
+
+/* Two huge pages: the first was touched once, as a whole, the second page by page. */
+static bool
+make_huge(struct trace_program *p)
+{
+	struct err e;
+
+	if (mmap(at(0), 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		    -1, 0) == MAP_FAILED)
+		return false;
+	memset(at(0), 1, 2 * HUGE);
+	return madvise(at(0), 2 * HUGE, MADV_COLLAPSE) == 0 &&
+		trace_account_fault(p, ZONE + 5000, 0, 3, false, &e) == 0 &&
+		trace_account_fault(p, ZONE + HUGE + 8, 1, 1, false, &e) == 0 &&
+		trace_account_fault(p, ZONE + 2 * HUGE - 1, 1, 1, false, &e) == 0;
+}
+
+static void
+test_huge(void)
+{
+	struct trace_program *p = trace_program_new(getpid());
+	const struct trace_sums *s;
+	struct err e;
+
+	p->stacks.v = calloc(2, sizeof *p->stacks.v);
+	p->stacks.nr = p->stacks.room = p->nr_named = 2;
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	trace_program_open(p);
+	s = &p->stacks.v[0].sums;
+	if (!make_huge(p)) {
+		skip("huge pages", "the kernel makes none on demand");
+	} else if (ok(trace_settle(p, &e) == 0, "huge pages are settled")) {
+		is_u64(s[0].touched_bytes, 3 * HUGE, "a huge page is touched as a whole");
+		is_u64(s[0].left_bytes, 3 * HUGE, "it is left as a whole");
+		is_u64(s[0].huge_bytes, 3 * HUGE, "it is a huge one");
+		s = &p->stacks.v[1].sums;
+		is_u64(s->touched_bytes, 2 * page_bytes, "pages were touched one by one");
+		is_u64(s->huge_bytes, 2 * page_bytes, "they are in a huge one now");
+	}
+	munmap(at(0), 2 * HUGE);
+	trace_program_free(p);
+}
+
 /* ---- profiles ---- */
+
+#define MAX_NR 20 /* stacks of a program; stack I has its innermost frame at LEAF + I */
+#define LEAF 0x100000
 
 static struct trace_program *
 some_program(pid_t pid)
 {
 	struct trace_program *p = trace_program_new(pid);
-	const size_t nr = some(20);
+	const size_t nr = some(MAX_NR);
 	struct err e;
 
 	p->stacks.v = calloc(nr + 1, sizeof *p->stacks.v);
@@ -233,7 +287,7 @@ some_program(pid_t pid)
 		uint32_t frame[2], stack;
 
 		/* Each stack has an address of its own. */
-		if (profile_frame(p->profile, 0x1000 + i, false, &frame[0], &e) < 0 ||
+		if (profile_frame(p->profile, LEAF + i, false, &frame[0], &e) < 0 ||
 			profile_frame(p->profile, 0x5000 + some(3), false, &frame[1], &e) < 0 ||
 			profile_stack(p->profile, frame, 2, &stack, &e) < 0)
 			abort();
@@ -253,7 +307,7 @@ some_program(pid_t pid)
 }
 
 static void
-add_wanted(uint64_t *want, const struct trace *t, bool faults)
+add_wanted(uint64_t *want, uint64_t *want_at, const struct trace *t, bool faults)
 {
 	for (size_t i = 0; i < t->programs.nr; i++)
 		for (size_t k = 0; k < t->programs.v[i]->stacks.nr; k++) {
@@ -267,22 +321,30 @@ add_wanted(uint64_t *want, const struct trace *t, bool faults)
 			/* Those that have mapped nothing themselves are left out. */
 			for (size_t n = 0; n < 4 && (v[0] || v[2]); n++)
 				want[n] += v[n];
+			want_at[k] += v[0];
 		}
 }
 
 static bool
-is_profile(const struct profile *p, const uint64_t *want, bool faults)
+is_profile(const struct profile *p, const uint64_t *want, const uint64_t *want_at, bool faults)
 {
 	static const char *const names[2][4] = { { "mapped_alloc_objects", "mapped_alloc_space",
 							 "mapped_space", "resident_space" },
 		{ "faults", "major_faults", "touched_space", "resident_space" } };
-	uint64_t got[4] = { 0 };
+	uint64_t got[4] = { 0 }, got_at[MAX_NR] = { 0 };
 
 	if (p->types.nr != 4)
 		return FAIL("%zu types", p->types.nr);
-	for (size_t i = 0; i < p->samples.nr; i++)
+	for (size_t i = 0; i < p->samples.nr; i++) {
+		const struct profile_stack *s = &p->stacks.v[p->samples.v[i].stack];
+		const uint64_t address = p->frames.v[p->stack_frames.v[s->first]].address;
+
 		for (size_t n = 0; n < 4; n++)
 			got[n] += (uint64_t)profile_values(p, i)[n];
+		got_at[address - LEAF] += (uint64_t)profile_values(p, i)[0];
+	}
+	if (memcmp(got_at, want_at, MAX_NR * sizeof *got_at) != 0)
+		return FAIL("values of another stack");
 	for (size_t n = 0; n < 4; n++) {
 		if (strcmp(p->types.v[n].name, names[faults][n]) != 0)
 			return FAIL("type %zu is %s", n, p->types.v[n].name);
@@ -302,14 +364,14 @@ try_profile(void)
 	struct trace t = { .programs = { .v = programs, .nr = some(4) } };
 	auto_profile struct profile *p = NULL;
 	const bool faults = some(2);
-	uint64_t want[4] = { 0 };
+	uint64_t want[4] = { 0 }, want_at[MAX_NR] = { 0 };
 	bool is_good;
 	struct err e;
 
 	for (size_t i = 0; i < t.programs.nr; i++)
 		programs[i] = some_program((pid_t)(100 + i));
-	add_wanted(want, &t, faults);
-	is_good = trace_profile(&p, &t, faults, &e) == 0 ? is_profile(p, want, faults)
+	add_wanted(want, want_at, &t, faults);
+	is_good = trace_profile(&p, &t, faults, &e) == 0 ? is_profile(p, want, want_at, faults)
 							 : FAIL("no profile: %s", e.msg);
 	if (is_good && p->pid != (t.programs.nr ? 100 : 0))
 		is_good = FAIL("of PID %" PRId64, p->pid);
@@ -328,6 +390,7 @@ main(int argc, char **argv)
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	seeds_try(seeds, try, "what is left is what this program has");
 	test_ended();
+	test_huge();
 	seeds_try(more, try_profile, "a profile has the sums of all programs");
 	return tap_end();
 }

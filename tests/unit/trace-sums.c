@@ -576,6 +576,7 @@ test_segments(void)
 	const int large = shmget(IPC_PRIVATE, 8 * page_bytes, 0600);
 	const int small = shmget(IPC_PRIVATE, 2 * page_bytes - 7, 0600);
 	struct trace_program *p = trace_program_new(getpid());
+	const uint64_t heap = (uint64_t)syscall(SYS_brk, 0), more = whole(heap) + page_bytes;
 	const uint64_t kept = (uint64_t)(uintptr_t)shmat(large, NULL, 0);
 	const uint64_t kept_small = (uint64_t)(uintptr_t)shmat(small, NULL, 0);
 	struct err e;
@@ -590,10 +591,11 @@ test_segments(void)
 	}
 	p->stacks.v = calloc(2, sizeof *p->stacks.v);
 	p->stacks.nr = p->stacks.room = 2;
+	syscall(SYS_brk, more); /* a sanitizer's malloc() has no heap */
 	trace_program_open(p);
 	if (ok(p->is_open, "this program can be read") &&
 		ok(trace_account_begin(p, &e) == 0, "what it has from before is noted")) {
-		is_u64(p->brk, (uint64_t)syscall(SYS_brk, 0), "the end of its heap");
+		is_u64(p->brk, more, "the end of its heap");
 		test_replaced_segment(p, large, small);
 		is_u64(detach(p, kept, 1), 8 * page_bytes, "a segment from before is detached");
 		is_u64(detach(p, kept, 1), 0, "only once");
@@ -601,6 +603,7 @@ test_segments(void)
 	}
 	detach(p, kept_small, 1);
 	trace_program_free(p);
+	syscall(SYS_brk, heap);
 }
 
 int
