@@ -228,18 +228,22 @@ test_ended(void)
 #endif
 #define HUGE (UINT64_C(2) << 20)
 
-/* Two huge pages: the first was touched once, as a whole, the second page by page. */
+/*
+ * Two huge pages: the first was touched once, as a whole, the second page by page.  Behind them is
+ * a page of the usual size.
+ */
 static bool
 make_huge(struct trace_program *p)
 {
 	struct err e;
 
-	if (mmap(at(0), 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		    -1, 0) == MAP_FAILED)
+	if (mmap(at(0), 2 * HUGE + page_bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
-	memset(at(0), 1, 2 * HUGE);
+	memset(at(0), 1, 2 * HUGE + page_bytes);
 	return madvise(at(0), 2 * HUGE, MADV_COLLAPSE) == 0 &&
 		trace_account_fault(p, ZONE + 5000, 0, 3, false, &e) == 0 &&
+		trace_account_fault(p, ZONE + 2 * HUGE + 9, 2, 4, false, &e) == 0 &&
 		trace_account_fault(p, ZONE + HUGE + 8, 1, 1, false, &e) == 0 &&
 		trace_account_fault(p, ZONE + 2 * HUGE - 1, 1, 1, false, &e) == 0;
 }
@@ -248,25 +252,27 @@ static void
 test_huge(void)
 {
 	struct trace_program *p = trace_program_new(getpid());
-	const struct trace_sums *s;
 	struct err e;
 
-	p->stacks.v = calloc(2, sizeof *p->stacks.v);
-	p->stacks.nr = p->stacks.room = p->nr_named = 2;
+	p->stacks.v = calloc(3, sizeof *p->stacks.v);
+	p->stacks.nr = p->stacks.room = p->nr_named = 3;
 	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 	trace_program_open(p);
-	s = &p->stacks.v[0].sums;
 	if (!make_huge(p)) {
 		skip("huge pages", "the kernel makes none on demand");
 	} else if (ok(trace_settle(p, &e) == 0, "huge pages are settled")) {
-		is_u64(s[0].touched_bytes, 3 * HUGE, "a huge page is touched as a whole");
-		is_u64(s[0].left_bytes, 3 * HUGE, "it is left as a whole");
-		is_u64(s[0].huge_bytes, 3 * HUGE, "it is a huge one");
-		s = &p->stacks.v[1].sums;
-		is_u64(s->touched_bytes, 2 * page_bytes, "pages were touched one by one");
-		is_u64(s->huge_bytes, 2 * page_bytes, "they are in a huge one now");
+		is_u64(p->stacks.v[0].sums.touched_bytes, 3 * HUGE,
+			"a huge page is touched as a whole");
+		is_u64(p->stacks.v[0].sums.left_bytes, 3 * HUGE, "it is left as a whole");
+		is_u64(p->stacks.v[0].sums.huge_bytes, 3 * HUGE, "it is a huge one");
+		is_u64(p->stacks.v[1].sums.touched_bytes, 2 * page_bytes,
+			"pages were touched one by one");
+		is_u64(p->stacks.v[1].sums.huge_bytes, 2 * page_bytes,
+			"they are in a huge one now");
+		is_u64(p->stacks.v[2].sums.touched_bytes, 4 * page_bytes,
+			"another page is touched alone");
 	}
-	munmap(at(0), 2 * HUGE);
+	munmap(at(0), 2 * HUGE + page_bytes);
 	trace_program_free(p);
 }
 

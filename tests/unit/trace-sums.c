@@ -381,17 +381,19 @@ move_break(uint64_t to, uint32_t stack)
 	const uint64_t old = (uint64_t)syscall(SYS_brk, 0);
 	const uint64_t result = (uint64_t)syscall(SYS_brk, to);
 	const struct trace_entry c = { TRACE_BRK, { to } };
+	uint32_t owner;
 
 	if (to && result != to)
 		return FAIL("cannot move the break");
 	if (whole(result) > whole(old)) {
-		stack = stack_for(whole(result) - whole(old), stack);
-		tag(whole(old), whole(result), stack);
-		want_map(stack, whole(result) - whole(old));
+		owner = stack_for(whole(result) - whole(old), stack);
+		tag(whole(old), whole(result), owner);
+		want_map(owner, whole(result) - whole(old));
 	} else {
-		stack = stack_for(whole(old) - whole(result), stack);
-		want_unmap(stack, whole(old) - whole(result));
+		owner = stack_for(whole(old) - whole(result), stack);
+		want_unmap(owner, whole(old) - whole(result));
 	}
+	/* No filter knows its size. */
 	return report(c, result, stack);
 }
 
@@ -562,6 +564,8 @@ test_replaced_segment(struct trace_program *p, int large, int small)
 		abort();
 	is_u64(left(p, 0), 0, "munmap() takes a segment away");
 	is_u64(attach(p, large, at, 0), at, "the segment is attached once more");
+	is_u64(attach(p, -1, at, 1), UINT64_MAX, "there is no such segment");
+	is_u64(left(p, 0), 8 * page_bytes, "a call that fails takes nothing away");
 	is_u64(attach(p, small, at, 1), at, "a smaller segment replaces a part");
 	is_u64(left(p, 0), 6 * page_bytes, "the rest of the large segment stays");
 	is_u64(detach(p, at, 1), 2 * page_bytes, "the small segment is detached");
@@ -599,7 +603,7 @@ test_segments(void)
 		test_replaced_segment(p, large, small);
 		is_u64(detach(p, kept, 1), 8 * page_bytes, "a segment from before is detached");
 		is_u64(detach(p, kept, 1), 0, "only once");
-		is_u64(p->stacks.v[1].sums.nr_failed, 1, "which has failed");
+		is_u64(p->stacks.v[1].sums.nr_failed, 2, "two calls have failed");
 	}
 	detach(p, kept_small, 1);
 	trace_program_free(p);
