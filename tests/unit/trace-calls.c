@@ -286,7 +286,7 @@ address(size_t page)
 	return w.base + page * w.page_bytes;
 }
 
-/* The kernel's side of each call: make *C and its result, and do it to the pages that are wanted. */
+/* The kernel's side of each call: make *C and its result, and do it to the wanted pages. */
 static uint64_t
 do_mmap(struct trace_entry *c, size_t at, size_t nr)
 {

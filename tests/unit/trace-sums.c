@@ -50,7 +50,7 @@ whole(uint64_t bytes)
 
 /* ---- what pages say ---- */
 
-/* The stack that has mapped the page at ADDRESS; TRACE_NO_STACK: nobody has, or it is not mapped. */
+/* The stack that has mapped the page at ADDRESS; TRACE_NO_STACK: nobody has, or it is unmapped. */
 static uint32_t
 owner_at(uint64_t address)
 {
