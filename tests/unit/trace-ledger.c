@@ -30,7 +30,7 @@ static const struct place {
 
 struct page {
 	uint32_t owner;
-	bool begins; /* a piece begins here */
+	bool begins; /* a piece begins here, in the ledger */
 };
 
 static struct world {
@@ -96,6 +96,15 @@ show_all(void)
 	ledger_walk(&w.l, show, &shown);
 }
 
+/* Whether a piece begins at PAGE: neighbours of one owner are one piece. */
+static bool
+begins(size_t page)
+{
+	const uint32_t owner = w.page[page].owner;
+
+	return owner != NOBODY && (!page || w.page[page - 1].owner != owner);
+}
+
 /* Whether the ledger is what the pages are. */
 static bool
 is_same(const char *step)
@@ -109,7 +118,7 @@ is_same(const char *step)
 		if (shown.page[i].owner != w.page[i].owner)
 			return FAIL("%s: page %zu is of %u, not %u", step, i, shown.page[i].owner,
 				w.page[i].owner);
-		if (shown.page[i].begins != w.page[i].begins)
+		if (shown.page[i].begins != begins(i))
 			return FAIL("%s: a piece begins at page %zu: %d", step, i,
 				shown.page[i].begins);
 	}
@@ -129,7 +138,7 @@ some_range(size_t *start, size_t *end)
 		*end = NR_PAGES;
 	if (some(3))
 		return;
-	while (*start && w.page[*start].owner != NOBODY && !w.page[*start].begins)
+	while (*start && w.page[*start].owner != NOBODY && !begins(*start))
 		--*start;
 }
 
@@ -149,8 +158,6 @@ take(size_t start, size_t end, bool is_visited)
 	w.cut_end = address(end);
 	if (ledger_cut(&w.l, w.cut_start, w.cut_end, is_visited ? visit : NULL, NULL) < 0)
 		return FAIL("a cut fails");
-	if (start < end && w.page[end].owner != NOBODY)
-		w.page[end].begins = true;
 	for (size_t i = start; i < end; i++) {
 		if (w.page[i].owner != NOBODY && is_visited)
 			w.want_taken[w.page[i].owner] += w.at.page_bytes;
@@ -173,13 +180,6 @@ cut(void)
 	return take(start, end, some(4)) && is_same("cut");
 }
 
-/* Where PAGE is a piece's first one that goes on the one before it, they are one. */
-static bool
-is_joined(size_t page, uint32_t owner)
-{
-	return page && w.page[page - 1].owner == owner;
-}
-
 static bool
 add(void)
 {
@@ -190,38 +190,27 @@ add(void)
 	if (!take(start, end, true) || ledger_add(&w.l, address(start), address(end), owner) < 0)
 		return FAIL("an addition fails");
 	for (size_t i = start; i < end; i++)
-		w.page[i] = (struct page){ owner, i == start && !is_joined(start, owner) };
+		w.page[i].owner = owner;
 	return is_same("add");
 }
 
-/* One page after the other is one piece, as a heap that grows. */
+/* One page after the other is one piece, as a heap that grows, or as mappings downwards. */
 static bool
 grow(void)
 {
 	const uint32_t owner = (uint32_t)some(NR_OWNERS);
 	const size_t start = some(NR_PAGES - 10), end = start + some(10);
+	const bool is_down = some(2);
 
-	for (size_t i = start; i < end; i++) {
+	for (size_t n = start; n < end; n++) {
+		const size_t i = is_down ? start + end - 1 - n : n;
+
 		if (!take(i, i + 1, true) ||
 			ledger_add(&w.l, address(i), address(i + 1), owner) < 0)
 			return FAIL("an addition fails");
-		w.page[i] = (struct page){ owner, !is_joined(i, owner) };
+		w.page[i].owner = owner;
 	}
 	return is_same("grow");
-}
-
-/* In which order pieces come to a new place is open, so whether neighbours are joined there. */
-static void
-take_begins(size_t start, size_t end)
-{
-	show_all();
-	for (size_t i = start; i < end; i++) {
-		const bool may_join =
-			i && w.page[i].owner != NOBODY && w.page[i].owner == w.page[i - 1].owner;
-
-		if (w.page[i].begins && may_join)
-			w.page[i].begins = shown.page[i].begins;
-	}
 }
 
 static bool
@@ -239,14 +228,9 @@ move(void)
 		ledger_move(&w.l, address(start), address(end), address(to)) < 0)
 		return FAIL("a move fails");
 	memcpy(moved, w.page + start, sizeof *moved * nr);
-	if (w.page[end].owner != NOBODY && nr)
-		w.page[end].begins = true;
 	for (size_t i = 0; i < nr; i++)
 		w.page[start + i] = (struct page){ NOBODY, false };
 	memcpy(w.page + to, moved, sizeof *moved * nr);
-	if (nr && w.page[to].owner != NOBODY)
-		w.page[to].begins = true;
-	take_begins(to, to + nr);
 	return is_same("move");
 }
 
@@ -283,8 +267,8 @@ test_joined(void)
 		"the first byte and the second are one piece");
 	ok(ledger_add(&l, 2, 3, 1) == 0 && l.nr == 2, "another owner has another piece");
 	ok(ledger_add(&l, 4, 5, 1) == 0 && l.nr == 3, "behind a hole there is another piece");
-	ok(ledger_add(&l, UINT64_MAX - 2, UINT64_MAX - 1, 1) == 0 &&
-			ledger_add(&l, UINT64_MAX - 1, UINT64_MAX, 1) == 0 && l.nr == 4,
+	ok(ledger_add(&l, UINT64_MAX - 1, UINT64_MAX, 1) == 0 &&
+			ledger_add(&l, UINT64_MAX - 2, UINT64_MAX - 1, 1) == 0 && l.nr == 4,
 		"the last bytes are one piece");
 	ok(ledger_add(&l, 100, 100, 1) == 0 && ledger_add(&l, 200, 100, 1) == 0 && l.nr == 4,
 		"nothing is no piece");
