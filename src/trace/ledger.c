@@ -3,6 +3,7 @@
 #include "trace/ledger.h"
 
 #include <search.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -51,19 +52,47 @@ insert(struct ledger *l, struct ledger_piece *p)
 	return 0;
 }
 
+static void
+remove_piece(struct ledger *l, struct ledger_piece *p)
+{
+	tdelete(p, &l->root, compare);
+	free(p);
+	l->nr--;
+}
+
+/*
+ * Join [START, END) with the pieces of OWNER that it touches: a heap grows upwards, and mmap()
+ * places one mapping below the other.  False if it touches none.
+ */
+static bool
+join(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
+{
+	struct ledger_piece *before = start ? find(l, start - 1, start) : NULL;
+	struct ledger_piece *after = end < UINT64_MAX ? find(l, end, end + 1) : NULL;
+	const bool follows = before && before->owner == owner;
+
+	if (!after || after->owner != owner) {
+		if (follows)
+			before->end = end;
+		return follows;
+	}
+	if (!follows) {
+		after->start = start;
+		return true;
+	}
+	end = after->end;
+	remove_piece(l, after);
+	before->end = end;
+	return true;
+}
+
 int
 ledger_add(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
 {
 	struct ledger_piece *p;
 
-	if (start >= end)
+	if (start >= end || join(l, start, end, owner))
 		return 0;
-	/* A heap that grows step by step is one piece. */
-	p = start ? find(l, start - 1, start) : NULL;
-	if (p && p->owner == owner) {
-		p->end = end;
-		return 0;
-	}
 	p = malloc(sizeof *p);
 	if (!p)
 		return -1;
@@ -86,9 +115,7 @@ cut_piece(struct ledger *l, struct ledger_piece *p, uint64_t start, uint64_t end
 		p->start = end;
 		return 0;
 	}
-	tdelete(p, &l->root, compare);
-	free(p);
-	l->nr--;
+	remove_piece(l, p);
 	return 0;
 }
 

@@ -25,7 +25,8 @@ void ledger_release(struct ledger *l);
 typedef void ledger_visit(const struct ledger_piece *p, void *arg);
 
 /*
- * Let [START, END) be OWNER's, which nobody has (ledger_cut()).  0, or -1 for lack of memory, with
+ * Let [START, END) be OWNER's, which nobody has (ledger_cut()); it is one piece with what OWNER has
+ * next to it.  0, or -1 for lack of memory, with
  * L as it was.
  */
 int ledger_add(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner);

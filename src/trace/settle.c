@@ -46,12 +46,13 @@ add_class(struct trace_program *p, uint32_t stack, const struct leaf *leaf, uint
 	uint64_t resident_bytes)
 {
 	const char *name = leaf_kind_name((enum leaf_kind)leaf->kind);
-	struct trace_class *c = p->classes.v, *end = c + p->classes.nr;
+	struct trace_class *c;
+	size_t i = 0;
 
-	while (c < end && (c->stack != stack || c->name != name))
-		c++;
-	if (c == end)
-		c = array_add(&p->classes);
+	while (i < p->classes.nr &&
+		(p->classes.v[i].stack != stack || p->classes.v[i].name != name))
+		i++;
+	c = i < p->classes.nr ? &p->classes.v[i] : array_add(&p->classes);
 	if (!c)
 		return -1;
 	c->stack = stack;

@@ -22,14 +22,27 @@ bytes_of(struct trace_range r)
 
 /* ---- System V segments, whose sizes no argument says ---- */
 
+/* The segment at ADDRESS, NULL if none is known. */
+static struct trace_range *
+find_segment(struct trace_program *p, uint64_t address)
+{
+	for (size_t i = 0; i < p->segments.nr; i++)
+		if (p->segments.v[i].start == address)
+			return &p->segments.v[i];
+	return NULL;
+}
+
+/* munmap() and SHM_REMAP may have taken away an older segment that began at the same address. */
 static int
 add_segment(struct trace_program *p, struct trace_range r, struct err *e)
 {
-	struct trace_range *added = array_add(&p->segments);
+	struct trace_range *s = find_segment(p, r.start);
 
-	if (!added)
+	if (!s)
+		s = array_add(&p->segments);
+	if (!s)
 		return no_memory(e);
-	*added = r;
+	*s = r;
 	return 0;
 }
 
@@ -50,15 +63,14 @@ segment_at(struct trace_program *p, uint64_t address)
 static struct trace_range
 take_segment(struct trace_program *p, uint64_t address)
 {
-	for (size_t i = 0; i < p->segments.nr; i++) {
-		const struct trace_range r = p->segments.v[i];
+	struct trace_range *s = find_segment(p, address);
+	struct trace_range r = { address, address };
 
-		if (r.start != address)
-			continue;
-		p->segments.v[i] = p->segments.v[--p->segments.nr];
-		return r;
+	if (s) {
+		r = *s;
+		*s = p->segments.v[--p->segments.nr];
 	}
-	return (struct trace_range){ address, address };
+	return r;
 }
 
 static int
