@@ -113,9 +113,11 @@ check '--stack-size=64K: no warning' has_nothing_to_say
 check '--stack-size=4K' unless_lost deep 4K
 check '--stack-size=4K: a deep stack is cut' has_deep '< 20' cut 1
 check '--stack-size=4K: a warning has the number of cut stacks' says '^memdiag: 1 stacks are cut: .*--stack-size'
+check 'the program lives on' end_tracee
 
 # ---- children, and other programs ----------------------------------------------------------------
 
+start_tracee map-ways
 check '--follow-children: the trace begins' begin_trace --follow-children
 check '--follow-children: a call after fork()' gets fork ' mmap  *5242880 .* maps_in_child <- '
 child_of "$tracee_pid"
@@ -169,6 +171,18 @@ check 'exec in a trace with --json: nothing is left of the first' json_is "$in_j
 	with("maps_before_exec") as $before | with("maps_after_exec") as $after | ($before | length) == 1 and
 	$before[0].left_bytes == null and $before[0].mapped_bytes == 6291456 and $before[0].end == "complete" and
 	$after[0].left_bytes == 7340032'
+
+# When the first segment is attached, its size is read: by then the process may execute the next program already.
+exec_while_read()
+{
+	begin_trace --json && ask "shmat $mib" >/dev/null && ask before >/dev/null && ask 'deep 20' >/dev/null &&
+		ask exec >/dev/null && stop_trace
+}
+for nr in 1 2 3 4; do
+	check "exec while memdiag reads the process, time $nr" unless_lost exec_while_read
+	check "exec while memdiag reads the process, time $nr: stacks are the first program's" json_is "$in_json"'
+		[(with("maps_before_exec"), with("goes_deep"))[] | .end] == ["complete", "complete"]'
+done
 check 'the program lives on' end_tracee
 
 # Each child is read, which needs open files; all of them are let go.
