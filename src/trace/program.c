@@ -12,6 +12,7 @@
 #include "base/debug.h"
 #include "elf/image.h"
 #include "os/clock.h"
+#include "os/memory.h"
 #include "profile/collect.h"
 #include "trace/mallocs.h"
 
@@ -68,6 +69,18 @@ renew_walker(struct trace_program *p, bool is_same, struct err *e)
 	return walker_new(&p->walker, &p->target, &p->process.objects, e);
 }
 
+/*
+ * The list of mappings is that of the program that runs now, whose records may not have come yet.
+ * The file of the memory stays with the program for which it was opened.
+ */
+static int
+check_still_runs(const struct trace_program *p, struct err *e)
+{
+	char byte;
+
+	return os_read_some(&p->target, (raddr){ 0 }, &byte, sizeof byte, e) < 0 ? -1 : 0;
+}
+
 int
 trace_program_read(struct trace_program *p, struct err *e)
 {
@@ -77,6 +90,10 @@ trace_program_read(struct trace_program *p, struct err *e)
 
 	if (process_read_with(&fresh, &p->target, p->walker ? &p->process : NULL, NULL, e) < 0)
 		return -1;
+	if (check_still_runs(p, e) < 0) {
+		process_release(&fresh);
+		return -1;
+	}
 	is_same = are_same_objects(&p->process.objects, &fresh.objects);
 	process_release(&p->process);
 	p->process = fresh;
@@ -196,7 +213,7 @@ refresh(struct trace_program *p)
 
 	if (!p->is_stale && !is_due)
 		return;
-	/* Where it ends just now, what was read before is better than nothing. */
+	/* Where it has ended or executes another program, what was read before is right. */
 	if (trace_program_read(p, &e) < 0)
 		p->is_stale = p->has_new_code = false;
 }
