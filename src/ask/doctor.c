@@ -163,7 +163,7 @@ may_watch(struct perf_source source, struct err *e)
 	return perf_open(&p, &o, e) == 0;
 }
 
-/* What trace needs.  No other command does, so that nothing here is a "no". */
+/* Only trace needs events, so that nothing here is a "no". */
 static void
 check_events(struct findings *fs)
 {

@@ -93,7 +93,12 @@ int
 trace_account_begin(struct trace_program *p, struct err *e)
 {
 	const struct regions *maps = &p->process.maps;
+	struct os_stat stat;
+	struct err ignored;
 
+	/* A heap that is empty has no mapping. */
+	if (os_stat(&p->target, &stat, &ignored) == 0)
+		p->brk = stat.start_brk.v;
 	for (size_t i = 0; i < maps->nr; i++) {
 		const struct region *r = &maps->region[i];
 

@@ -60,7 +60,12 @@ ends_after_events()
 	begin_trace_unsaid --events 7 && until ! lives "$trace_pid"; do
 		ask 'mark 3145728' >/dev/null || return
 	done
-	ends_trace 0 && [ "$(sed '1d; /^$/,$d' "$dir/out" | wc -l)" -eq 7 ]
+	ends_trace 0 || return
+	sed '1d; /^$/,$d' "$dir/out" >"$dir/lines"
+	[ "$(wc -l <"$dir/lines")" -eq 7 ] || {
+		cat "$dir/err" "$dir/out"
+		return 1
+	}
 }
 check '--events=7 ends after 7 lines' ends_after_events
 
