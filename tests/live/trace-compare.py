@@ -3,13 +3,14 @@
 	trace-compare.py json LEDGER JSON	sums by stack
 	trace-compare.py lines LEDGER TEXT	lines of calls, those of each thread in their order
 	trace-compare.py folded LEDGER FOLDED	bytes left by stack
-	trace-compare.py strace LEDGER FILE	what strace -f -k has written, in a run of its own
-	trace-compare.py perf LEDGER FILE	what perf script has written, of the same run
+	trace-compare.py strace FILE TEXT	lines of calls with what strace -f -k has written of them
+	trace-compare.py perf FILE TEXT		the same with perf script, which knows no results: but for brk
 
 Prints what differs, and exits with 1 if something does; else how much was compared.
 """
 import collections
 import json
+import os
 import re
 import sys
 
@@ -129,12 +130,8 @@ def threads_of(calls):
     return ret
 
 
-def compare_lines(ledger, path):
-    calls, _ = read_ledger(ledger)
-    want = collections.defaultdict(list)
-    for c in calls:
-        size = ERRORS[c.error] if c.error else str(c.bytes)
-        want[c.tid].append((c.name, size, "%x" % c.address, c.is_reserve, c.chain))
+def read_lines(path):
+    """The calls of memdiag's lines, by thread."""
     got = collections.defaultdict(list)
     for line in open(path):
         if not line.strip():
@@ -163,6 +160,10 @@ def compare_lines(ledger, path):
         elif words[2] == "brk":
             size = size.lstrip("-")
         got[int(words[1])].append((words[2], size, words[4], "reserve" in marks, chain))
+    return got
+
+
+def compare_threads(want, got):
     for tid in sorted(set(want) | set(got)):
         a, b = want[tid], got[tid]
         if len(a) != len(b):
@@ -173,7 +174,76 @@ def compare_lines(ledger, path):
                 break
     if not want:
         fail("nothing to compare")
+    return sum(len(c) for c in want.values())
+
+
+def compare_lines(ledger, path):
+    calls, _ = read_ledger(ledger)
+    want = collections.defaultdict(list)
+    for c in calls:
+        size = ERRORS[c.error] if c.error else str(c.bytes)
+        want[c.tid].append((c.name, size, "%x" % c.address, c.is_reserve, c.chain))
+    compare_threads(want, read_lines(path))
     end("%d calls of %d threads" % (len(calls), len(want)))
+
+
+# ---- strace ----
+
+CALL = re.compile(r"^(\d+) +(\w+)\((.*)\) += (\S+)(?: (E\w+))?")
+UNFINISHED = re.compile(r"^(\d+) +(.*) <unfinished \.\.\.>$")
+RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$")
+PAGE = os.sysconf("SC_PAGESIZE")
+FRAME = re.compile(r"^ > .*\((\w*)[^()]*\) \[0x[0-9a-f]+\]$")
+
+
+def whole_lines(path):
+    """Its lines, where one that was interrupted comes when it ends."""
+    begun = {}
+    for line in open(path):
+        line = line.rstrip("\n")
+        first, rest = UNFINISHED.match(line), RESUMED.match(line)
+        if first:
+            begun[first.group(1)] = first.group(2)
+        elif rest:
+            yield "%s %s%s" % (rest.group(1), begun.pop(rest.group(1), ""), rest.group(2))
+        else:
+            yield line
+
+
+def read_strace(path):
+    """Calls as (thread, name, address, error), each with the names of its frames."""
+    calls, end_of_heap = [], None
+    for line in whole_lines(path):
+        call, frame = CALL.match(line), FRAME.match(line)
+        if frame and calls:
+            calls[-1][1].append(frame.group(1))
+        elif call:
+            tid, name, args, result, error = call.groups()
+            first = args.split(",")[0]
+            if name == "brk":  # it fails without an error; and less than a page more or less has no line
+                pages = -(-int(result, 16) // PAGE)
+                if first != result or pages == end_of_heap:
+                    name = "break unchanged"
+                end_of_heap = pages
+            address = result if name in ("mmap", "mremap") else first
+            calls.append(((int(tid), name, address, error), []))
+    return calls
+
+
+def compare_strace(path, text):
+    want, nr_frames = collections.defaultdict(list), 0
+    for (tid, name, address, error), frames in read_strace(path):
+        chain = chain_of(frames)
+        if chain is not None and name != "break unchanged":
+            want[tid].append((name, error or "", "" if error or name == "brk" else address, chain))
+            nr_frames += chain.count(";") + 1
+    got = collections.defaultdict(list)
+    for tid, calls in read_lines(text).items():
+        for name, size, address, _, chain in calls:
+            error = size if size[0] == "E" else ""
+            got[tid].append((name, error, "" if error or name == "brk" else "0x" + address, chain))
+    nr = compare_threads(want, got)
+    end("%d of %d calls equal those of strace, with %d frames of the program" % (nr, nr, nr_frames))
 
 
 # ---- folded stacks ----
@@ -193,5 +263,33 @@ def compare_folded(ledger, path):
     end("%d stacks with %d bytes" % (len(want), sum(want.values())))
 
 
-COMPARES = {"json": compare_json, "lines": compare_lines, "folded": compare_folded}
+# ---- perf ----
+
+EVENT = re.compile(r"^ *(\d+) +syscalls:sys_enter_(\w+): ")
+
+
+def compare_perf(path, text):
+    want, nr_frames, frames, events = collections.defaultdict(list), 0, [], []
+    for line in open(path):
+        event = EVENT.match(line)
+        if event:
+            frames = []
+            events.append((int(event.group(1)), event.group(2), frames))
+        elif line.strip():
+            frames.append(line.split()[1])
+    for tid, name, frames in events:
+        chain = chain_of(frames)
+        if chain is not None and name != "brk":
+            want[tid].append((name, chain))
+            nr_frames += chain.count(";") + 1
+    got = collections.defaultdict(list)
+    for tid, calls in read_lines(text).items():
+        got[tid] = [(name, chain) for name, _, _, _, chain in calls if name != "brk"]
+    nr = compare_threads(want, got)
+    end("%d of %d calls equal those of perf, with %d frames of the program" % (nr, nr, nr_frames))
+
+
+COMPARES = {"json": compare_json, "lines": compare_lines, "folded": compare_folded,
+    "strace": compare_strace,
+    "perf": compare_perf}
 COMPARES[sys.argv[1]](*sys.argv[2:])
