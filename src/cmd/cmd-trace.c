@@ -301,11 +301,15 @@ flush(void *arg, struct err *e)
 	return 0;
 }
 
-/* From now on a signal ends memdiag at once, also if the reader of a pipe does not go on. */
+/*
+ * If a signal has ended the trace, another one ends memdiag at once from now on, also if the reader
+ * of a pipe does not go on.
+ */
 static void
 flush_rest(struct work *w)
 {
-	profile_release_signals();
+	if (w->trace.why == TRACE_ASKED)
+		profile_release_signals();
 	if (w->f && fflush(w->f) == 0)
 		fwrite(w->text + w->nr_written, 1, w->len - w->nr_written, w->out->f);
 	drop_text(w);

@@ -79,6 +79,11 @@ refuse_right(const struct os_rights *us, int code, int max_paranoid, struct err 
 		us->is_first_user_namespace ? ""
 					    : " (capabilities of a user namespace do not suffice)",
 		paranoid[0] ? paranoid : "not readable");
+	if (!us->uid && us->is_first_user_namespace)
+		return err_hint(e,
+			"Give it that capability (in a container --cap-add=PERFMON), or: sysctl "
+			"kernel.perf_event_paranoid=%d",
+			max_paranoid);
 	return err_hint(e,
 		"Run memdiag as root%s, or: sysctl kernel.perf_event_paranoid=%d; in a container, "
 		"give it --cap-add=PERFMON",

@@ -164,8 +164,9 @@ refuse_to_mount(struct err *e)
 	err_set_kind(e, ERR_PERMISSION, 0, DID ": tracefs is not mounted");
 	e->code = EPERM;
 	return err_hint(e,
-		"Add --mount-tracefs (as root), and memdiag mounts it for itself, out of sight; or "
-		"run, as root: mount -t tracefs nodev /sys/kernel/tracing");
+		"Add --mount-tracefs%s, and memdiag mounts it for itself, out of sight; or run%s: "
+		"mount -t tracefs nodev /sys/kernel/tracing",
+		geteuid() ? " (as root)" : "", geteuid() ? ", as root" : "");
 }
 
 int
