@@ -496,13 +496,14 @@ test_kept(void)
 	struct perf_record r;
 	uint64_t start_ns;
 	size_t nr = 0;
+	pid_t pid;
 
-	run_child(make_equal_maps, &equal);
+	pid = run_child(make_equal_maps, &equal);
 	start_ns = os_now_ns();
 	while (!nr && os_now_ns() < start_ns + DEADLINE_NS) {
 		perf_wait(p, 0);
 		perf_wait(p, DEADLINE_NS); /* ends soon if the first has kept it */
-		while (perf_next(p, &r))
+		while (next_of(p, pid, &r))
 			nr += r.type == PERF_EVENT;
 	}
 	is_u64(nr, 1, "a record that is kept is given soon");
