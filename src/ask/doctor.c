@@ -121,6 +121,17 @@ check_yama(struct findings *fs, const struct os_rights *us)
 }
 
 static void
+check_proc(struct findings *fs, const struct os_rights *us)
+{
+	if (us->hides_others)
+		find(fs, "proc", FINDING_NO, OS_HIDES ". " OS_HIDES_HELP, us->hidepid);
+	else
+		find(fs, "proc", FINDING_YES, "shows the processes of all users%s%s%s",
+			us->hidepid[0] ? " to memdiag (" : "", us->hidepid,
+			us->hidepid[0] ? ")" : "");
+}
+
+static void
 check_rights(struct findings *fs)
 {
 	struct os_rights us;
@@ -141,6 +152,7 @@ check_rights(struct findings *fs)
 			"run memdiag as root; in a container, --cap-add=SYS_PTRACE",
 			us.uid);
 	check_yama(fs, &us);
+	check_proc(fs, &us);
 	if (us.has_filter)
 		find(fs, "seccomp", FINDING_NOTE,
 			"a filter applies to memdiag itself, as in containers: if calls are "

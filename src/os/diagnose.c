@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,39 @@ is_our_user_namespace_first(void)
 		(inside == 0 && outside == 0 && count == UINT32_MAX);
 }
 
+/*
+ * The option hidepid= of the /proc that is mounted here, as it is written in mountinfo: a number
+ * before Linux 5.8, a word since (fs/proc/root.c, proc_show_options()).  Fills BUF, with "" where
+ * it hides nothing.  *RET_GID is the group that may see all.
+ */
+static void
+hidepid(char *buf, size_t size, uint32_t *ret_gid)
+{
+	auto_file FILE *f = fopen("/proc/self/mountinfo", "re");
+	auto_free char *line = NULL;
+	size_t room = 0;
+
+	buf[0] = '\0';
+	*ret_gid = 0;
+	while (f && getline(&line, &room, f) > 0) {
+		const char *options = strstr(line, " - proc "), *hides, *gid;
+		char place[8];
+
+		if (!options || sscanf(line, "%*u %*u %*s %*s %7s", place) != 1 ||
+			strcmp(place, "/proc") != 0)
+			continue;
+		/* The last one that is mounted there is the one that is seen. */
+		buf[0] = '\0';
+		hides = strstr(options, ",hidepid=");
+		gid = strstr(options, ",gid=");
+		*ret_gid = gid ? (uint32_t)strtoul(gid + 5, NULL, 10) : 0;
+		if (hides)
+			snprintf(buf, size, "%.*s", (int)strcspn(hides + 1, ",\n"), hides + 1);
+	}
+	if (strcmp(buf, "hidepid=0") == 0 || strcmp(buf, "hidepid=off") == 0)
+		buf[0] = '\0';
+}
+
 void
 os_rights(struct os_rights *ret)
 {
@@ -70,10 +105,14 @@ os_rights(struct os_rights *ret)
 	auto_fd int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	struct os_rights us = { .uid = geteuid(), .gid = getegid() };
 	const char *line;
+	uint32_t gid;
 
 	us.yama_scope = yama_scope();
 	us.is_first_user_namespace = is_our_user_namespace_first();
 	lsm_list(us.lsm, sizeof us.lsm);
+	hidepid(us.hidepid, sizeof us.hidepid, &gid);
+	/* fs/proc/base.c, has_pid_permissions() */
+	us.hides_others = us.hidepid[0] && !group_member(gid);
 	*ret = us;
 	if (fd < 0 || text_read(&text, fd, 1 << 20) < 0)
 		return;
@@ -84,6 +123,7 @@ os_rights(struct os_rights *ret)
 		ret->capabilities = caps;
 		ret->has_ptrace = caps >> CAP_SYS_PTRACE & 1;
 		ret->has_read = (caps >> CAP_DAC_READ_SEARCH | caps >> CAP_DAC_OVERRIDE) & 1;
+		ret->hides_others &= !ret->has_ptrace;
 	}
 	line = strstr(text.v, "\nSeccomp:");
 	ret->has_filter = line && strtol(line + 9, NULL, 10) == 2;
@@ -195,6 +235,24 @@ check_owner(const struct target *t, const struct os_status *s, const struct os_r
 			"or as root; in a container, give it --cap-add=SYS_PTRACE");
 	}
 	return 0;
+}
+
+int
+os_diagnose_hidden(pid_t pid, int code, struct err *e)
+{
+	struct os_rights us;
+
+	os_rights(&us);
+	/* kill() finds one that is hidden all the same, and says EPERM. */
+	if (us.hides_others && (kill(pid, 0) == 0 || errno == EPERM)) {
+		err_set_kind(e, ERR_PERMISSION, 0, "may not look at process %d: " OS_HIDES, pid,
+			us.hidepid);
+		e->code = EPERM;
+		return err_hint(e, OS_HIDES_HELP);
+	}
+	if (code == ENOENT)
+		return err_set_kind(e, ERR_GONE, 0, "there is no process %d", pid);
+	return err_set(e, code, "cannot open /proc/%d", pid);
 }
 
 int

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/rights.h"
 #include "os/threads.h"
 
 static int
@@ -66,10 +67,10 @@ open_directories(struct target *t, pid_t pid, struct err *e)
 	snprintf(path, sizeof path, "/proc/%d", pid);
 	t->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->proc_fd < 0)
-		return err_set_kind(e, ERR_GONE, 0, "there is no process %d", pid);
+		return os_diagnose_hidden(pid, errno, e);
 	t->task_fd = openat(t->proc_fd, "task", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->task_fd < 0)
-		return err_set(e, errno == ENOENT ? ESRCH : errno, "cannot open %s/task", path);
+		return os_diagnose_hidden(pid, errno, e);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "os/processes.h"
+#include "os/rights.h"
 
 #define CANDIDATES_SHOWN 10
 #define COMMAND_COLUMNS 60
@@ -66,6 +67,20 @@ list_candidates(const struct ui_options *o, const struct os_named *v, size_t nr,
 	return 0;
 }
 
+/* No process that can be seen is called NAME. */
+static int
+refuse_unknown(const char *name, struct err *e)
+{
+	struct os_rights us;
+
+	os_rights(&us);
+	if (!us.hides_others)
+		return err_set_kind(e, ERR_GONE, 0, "there is no process called '%s'", name);
+	err_set_kind(e, ERR_PERMISSION, 0, "no process called '%s' is to be seen: " OS_HIDES, name,
+		us.hidepid);
+	return err_hint(e, OS_HIDES_HELP);
+}
+
 /* Refuse NAME, which the NR processes V have. */
 static int
 refuse_candidates(const struct ui_options *o, const char *name, const struct os_named *v, size_t nr,
@@ -75,7 +90,7 @@ refuse_candidates(const struct ui_options *o, const char *name, const struct os_
 
 	text_abbreviate(name, shown, sizeof shown);
 	if (!nr)
-		return err_set_kind(e, ERR_GONE, 0, "there is no process called '%s'", shown);
+		return refuse_unknown(shown, e);
 	if (list_candidates(o, v, nr, e) < 0)
 		return -1;
 	return err_set_kind(e, ERR_USAGE, 0,
