@@ -1,0 +1,32 @@
+#!/bin/sh
+# Swap is on, and a part of the target is swapped.
+. "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/commands-lib.sh"
+. "$top_srcdir/tests/kernels/lib.sh"
+need jq
+swap=/var/swap
+group=/sys/fs/cgroup/memdiag-swap
+dd if=/dev/zero of=$swap bs=1M count=256 2>/dev/null && chmod 600 $swap && mkswap $swap >/dev/null &&
+	swapon $swap || skip_all 'there can be no swap'
+mkdir $group
+is_swapped()
+{
+	awk '$1 == "VmSwap:" { swapped = $2 } END { exit swapped < 20000 }' "/proc/$tracee_pid/status"
+}
+adds_up()
+{
+	exits 0 memdiag maps --pid "$tracee_pid" --json && json_is '.data.totals.swap_bytes > 0 and
+		([.data.identities[] | select(.name == "VmSwap") | .difference_bytes] == [0])'
+}
+# shellcheck disable=SC2016 # for the inner shell
+start_command sh -c 'echo $$ >"$0" && exec "$@"' $group/cgroup.procs "$TRACEES/bloat" 8
+echo 40M >$group/memory.high
+check 'a part is swapped' soon is_swapped
+check 'maps adds up' adds_up
+check 'maps reads nothing in' is_swapped
+echo max >$group/memory.high
+works 'swapped'
+rmdir $group
+swapoff $swap
+rm $swap
+finish
