@@ -21,6 +21,7 @@ wait_until_connected "$port" || {
 	skip_all 'rsyslogd does not start'
 }
 start_client syslog "$port" "$dir/lines"
+# shellcheck disable=SC2034 # server-lib.sh reads it
 timers=without
 visit $server info heap trim info heap 'count start' 'count stop'
 kill $server
