@@ -8,7 +8,7 @@ need jq
 mount -o remount,hidepid=2 /proc
 start_tracee idle 2
 all_refuse 'another user' 'hidepid' $nobody
-check 'doctor says so beforehand' captured $nobody "$MEMDIAG" doctor
+check 'doctor says so beforehand' exits 2 captured $nobody "$MEMDIAG" doctor
 check 'by the option of the mount' grep -q hidepid "$dir/out"
 works root
 start_own idle 2
