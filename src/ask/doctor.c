@@ -63,6 +63,8 @@ findings_release(struct findings *fs)
 
 /* ---- the machine ---- */
 
+#define ZERO_PAGES_COUNT "; zero pages count as resident, as CAP_SYS_ADMIN is missing"
+
 static void
 check_kernel(struct findings *fs)
 {
@@ -87,8 +89,8 @@ check_kernel(struct findings *fs)
 		find(fs, "pages", FINDING_YES, "are counted by PAGEMAP_SCAN");
 	else if (os_pages_open(&pages, &self, OS_PAGES_PAGEMAP, &e) == 0)
 		find(fs, "pages", FINDING_YES,
-			"are counted by pagemap; PAGEMAP_SCAN needs Linux 6.7, is faster and "
-			"recognises zero pages");
+			"are counted by pagemap%s; PAGEMAP_SCAN needs Linux 6.7 and is faster",
+			os_pages_know_zero(pages) ? "" : ZERO_PAGES_COUNT);
 	else
 		find(fs, "pages", FINDING_NO, "%s", e.msg);
 	if (self.pidfd < 0)
@@ -160,7 +162,9 @@ check_rights(struct findings *fs)
 	if (!us.is_first_user_namespace)
 		find(fs, "namespace", FINDING_NOTE,
 			"memdiag runs in a user namespace: it cannot trace processes outside");
-	find(fs, "security", FINDING_NOTE, "Linux security modules: %s", us.lsm);
+	find(fs, "security", FINDING_NOTE, "Linux security modules: %s%s%s", us.lsm,
+		us.label[0] ? "; memdiag is confined, and may be refused calls: it runs as " : "",
+		us.label);
 	find(fs, "processor", FINDING_NOTE, "calls can be made in " MD_HOST_CPU " processes");
 }
 
@@ -296,8 +300,7 @@ check_pages(struct findings *fs, struct known *k)
 		find_failure(fs, "resident pages", k, "count its pages", &e);
 	else
 		find(fs, "resident pages", FINDING_YES, "can be counted%s",
-			os_pages_by(pages) == OS_PAGES_SCAN ? ""
-							    : "; zero pages count as resident");
+			os_pages_know_zero(pages) ? "" : ZERO_PAGES_COUNT);
 	fd = os_proc_open(k->target, "smaps", O_RDONLY, &e);
 	if (fd < 0)
 		find_failure(fs, "smaps", k, "read its smaps", &e);

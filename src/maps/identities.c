@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "maps/maps.h"
+#include "maps/maps-priv.h"
 
 #include "os/machine.h"
 
@@ -42,26 +42,52 @@ add(struct list *list, const char *name, uint64_t ours, uint64_t before, uint64_
 		i->explained_by = otherwise ? otherwise : "not explained";
 }
 
+static bool
+has_passed_over(const struct space *s)
+{
+	const struct regions *m = &s->process->maps;
+
+	for (size_t i = 0; i < m->nr; i++)
+		if (leaf_pages_pass_over(&m->region[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Whether OURS is what the kernel counts, but for what threads and CPUs have not added to it yet.
+ */
+static bool
+is_lag(const struct space *s, uint64_t ours, uint64_t kernel)
+{
+	return ours != kernel &&
+		apart(ours, kernel) <= os_rss_lag(s->linux_version, (uint64_t)s->after.nr_threads);
+}
+
+#define LAG "the kernel's counters lag behind (before Linux 6.16)"
+
 /* Why RSS may differ on a process that stands still. */
 static const char *
 rss_reason(const struct space *s)
 {
-	if (s->rss_from == SPACE_RSS_PAGEMAP)
-		return "pagemap does not show which pages are the zero page, and PROT_NONE was "
-		       "left out";
-	if (s->totals.rss_bytes != s->after.vm_rss_bytes &&
-		apart(s->totals.rss_bytes, s->after.vm_rss_bytes) <=
-			os_rss_lag(s->linux_version, (uint64_t)s->after.nr_threads))
-		return "the kernel's counters lag behind (before Linux 6.16)";
+	if (s->has_zero)
+		return "pagemap shows which pages are the zero page only to CAP_SYS_ADMIN";
+	if (is_lag(s, s->totals.rss_bytes, s->after.vm_rss_bytes))
+		return LAG;
+	if (s->rss_from == SPACE_RSS_PAGEMAP && has_passed_over(s))
+		return "PROT_NONE mappings of more than 1 GiB were not counted";
 	return NULL;
 }
 
+/* Guard pages (MADV_GUARD_INSTALL) came with 6.13, and what shows them with 6.15. */
 static const char *
 swap_reason(const struct space *s)
 {
 	if (s->rss_from == SPACE_RSS_SMAPS)
 		return "smaps counts swapped shared memory, VmSwap does not";
-	if (s->linux_version < OS_LINUX(6, 15) && s->totals.swap_bytes > s->after.vm_swap_bytes)
+	if (is_lag(s, s->totals.swap_bytes, s->after.vm_swap_bytes))
+		return LAG;
+	if (s->linux_version >= OS_LINUX(6, 13) && s->linux_version < OS_LINUX(6, 15) &&
+		s->totals.swap_bytes > s->after.vm_swap_bytes)
 		return "guard pages look like swapped ones (before Linux 6.15)";
 	return NULL;
 }

@@ -80,6 +80,10 @@ leaf_pages_cleanup(struct leaf_pages **c)
 }
 #define auto_leaf_pages __attribute__((cleanup(leaf_pages_cleanup)))
 enum os_pages_by leaf_pages_by(const struct leaf_pages *c);
+/* As os_pages_know_zero(). */
+bool leaf_pages_know_zero(const struct leaf_pages *c);
+/* Whether pagemap is not read for R, and its pages are not counted then. */
+bool leaf_pages_pass_over(const struct region *r);
 
 /* Receives all regions before they can be counted; owned by C. */
 const struct maps_listener *leaf_pages_listener(const struct leaf_pages *c);

@@ -148,7 +148,7 @@ struct leaf {
 	uint64_t rss_bytes; /* as VmRSS counts: without hugetlb, without zero pages */
 	uint64_t swap_bytes;
 	uint64_t hugetlb_bytes;
-	uint64_t huge_bytes; /* of RSS, mapped as transparent huge pages */
+	uint64_t huge_bytes; /* of RSS, mapped as transparent huge pages: has_huge */
 	uint64_t pss_bytes, uss_bytes, dirty_bytes, locked_bytes; /* of smaps: has_pss */
 };
 
@@ -208,6 +208,8 @@ struct space {
 	struct err rss_error;	 /* why nothing better was; kind is 0 if nothing failed */
 	bool has_kinds;		 /* rss_anon_bytes, rss_file_bytes and rss_shmem_bytes are filled */
 	bool has_pss;		 /* smaps was read */
+	bool has_huge;		 /* huge_bytes are filled: by PAGEMAP_SCAN or smaps */
+	bool has_zero;		 /* zero pages are counted in rss_bytes: see os_pages_know_zero() */
 	unsigned int linux_version;	/* that counted the pages: see OS_LINUX() */
 	struct os_status before, after; /* the counting of pages */
 	bool has_faulted;		/* in between: pages came, and others may have gone */

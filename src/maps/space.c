@@ -84,10 +84,10 @@ take_rss(const struct smaps_entry *m, void *arg)
 }
 
 /*
- * PSS, USS, dirty and locked pages of a mapping, spread over its leaves as their pages are.  The
- * kernel cuts each mapping's PSS to whole kilobytes, so the sum is too low by less than that for
- * each of them;
- * smaps_rollup has the exact sum, but walks all pages once more, and the target's mmap() waits.
+ * PSS, USS, dirty and locked pages of a mapping, and its huge ones if nothing else shows them,
+ * spread over its leaves as their pages are.  The kernel cuts each mapping's PSS to whole
+ * kilobytes, so the sum is too low by less than that for each of them; smaps_rollup has the exact
+ * sum, but walks all pages once more, and the target's mmap() waits.
  */
 static int
 take_pss(const struct smaps_entry *m, void *arg)
@@ -107,8 +107,12 @@ take_pss(const struct smaps_entry *m, void *arg)
 		l->uss_bytes += share(m->private_bytes, from, to, rss);
 		l->dirty_bytes += share(m->dirty_bytes, from, to, rss);
 		l->locked_bytes += share(m->locked_bytes, from, to, rss);
+		if (!c->s->has_huge)
+			l->huge_bytes += share(m->anon_huge_bytes, from, to, rss);
 		from = to;
 	}
+	if (!c->s->has_huge)
+		c->s->totals.huge_bytes += m->anon_huge_bytes;
 	c->s->totals.pss_bytes += m->pss_bytes;
 	c->s->totals.uss_bytes += m->private_bytes;
 	c->s->totals.dirty_bytes += m->dirty_bytes;
@@ -132,7 +136,7 @@ count_pss(struct space *s, const struct target *t, struct err *e)
 
 	if (read_smaps(t, take_pss, &c, e) < 0)
 		return -1;
-	s->has_pss = true;
+	s->has_pss = s->has_huge = true;
 	return 0;
 }
 
@@ -143,7 +147,8 @@ count_by_pages(struct space *s, struct leaf_pages *leaf_pages, struct err *e)
 {
 	s->rss_from =
 		leaf_pages_by(leaf_pages) == OS_PAGES_SCAN ? SPACE_RSS_SCAN : SPACE_RSS_PAGEMAP;
-	s->has_kinds = s->rss_from == SPACE_RSS_SCAN;
+	s->has_kinds = s->has_huge = s->rss_from == SPACE_RSS_SCAN;
+	s->has_zero = !leaf_pages_know_zero(leaf_pages);
 	return leaf_pages_count(leaf_pages, s, e);
 }
 
@@ -153,6 +158,7 @@ count_by_smaps(struct space *s, const struct target *t, struct err *e)
 	struct counter c = { .s = s };
 
 	s->rss_from = SPACE_RSS_SMAPS;
+	s->has_huge = true;
 	return read_smaps(t, take_rss, &c, e);
 }
 
@@ -166,7 +172,7 @@ forget_counts(struct space *s)
 		l->rss_bytes = l->swap_bytes = l->hugetlb_bytes = l->huge_bytes = 0;
 	}
 	s->totals = (struct space_totals){ 0 };
-	s->has_kinds = false;
+	s->has_kinds = s->has_huge = s->has_zero = false;
 	s->rss_from = SPACE_RSS_NONE;
 }
 

@@ -137,6 +137,32 @@ int proc_open_at(const struct target *t, pid_t tid, const char *name, int flags)
 #define ENTRY_FILE (UINT64_C(1) << 61)
 #define ENTRY_GUARD (UINT64_C(1) << 58)
 #define ENTRY_EXCLUSIVE (UINT64_C(1) << 56)
+#define ENTRY_PFN ((UINT64_C(1) << 55) - 1) /* 0 without CAP_SYS_ADMIN (since 4.2) */
+
+/* ---- zero-pages.c ---- */
+
+/* The numbers of the physical pages that are zero pages. */
+struct zero_pages {
+	uint64_t pfn; /* of the one of the usual size; 0: not known, and nothing is dropped */
+	uint64_t huge_pages; /* how many pages a huge one has */
+	uint64_t huge_pfn;   /* of the first page of the huge one, as soon as it was seen */
+	uint64_t other_pfn;  /* of a huge page that was last seen not to be one */
+	int flags_fd;	     /* /proc/kpageflags, or -1 */
+};
+#define ZERO_PAGES_NONE                                                                            \
+	(struct zero_pages)                                                                        \
+	{                                                                                          \
+		.flags_fd = -1, .huge_pfn = UINT64_MAX, .other_pfn = UINT64_MAX                    \
+	}
+
+/* Find out what can be known; what cannot be stays unknown.  Z is closed by zero_pages_close(). */
+void zero_pages_open(struct zero_pages *z);
+void zero_pages_close(struct zero_pages *z);
+
+/*
+ * Make 0 those of the NR entries, for the addresses from page number PAGE on, that are zero pages.
+ */
+void zero_pages_drop(struct zero_pages *z, uint64_t page, uint64_t *entry, size_t nr);
 
 /*
  * The type of the file system that is mounted from device DEV where T sees it ("ext4"), into BUF.

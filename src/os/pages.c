@@ -64,9 +64,10 @@ struct os_pages {
 	enum os_pages_by by;
 	uint64_t guard_mask; /* PAGE_GUARD if the kernel knows it, else 0 */
 	uint64_t page_bytes;
-	uint64_t busy_ns;     /* since the last pause */
-	uint64_t reach_bytes; /* of addresses that one scan may pass over; PIECE_BYTES at least */
-	bool is_stopped;      /* no thread of the target can wait for us */
+	uint64_t busy_ns;	/* since the last pause */
+	uint64_t reach_bytes;	/* of addresses that one scan may pass over; PIECE_BYTES at least */
+	bool is_stopped;	/* no thread of the target can wait for us */
+	struct zero_pages zero; /* for OS_PAGES_PAGEMAP */
 	const struct os_page_run *known; /* all runs below KNOWN_END; borrowed */
 	size_t nr_known;
 	uint64_t known_end;
@@ -128,6 +129,7 @@ choose(struct os_pages *p, enum os_pages_by by, struct err *e)
 	p->entry = malloc(PIECE_BYTES / p->page_bytes * sizeof *p->entry);
 	if (!p->entry)
 		return err_set(e, ENOMEM, "cannot read page tables");
+	zero_pages_open(&p->zero);
 	p->by = OS_PAGES_PAGEMAP;
 	return 0;
 }
@@ -141,6 +143,7 @@ os_pages_open(struct os_pages **ret, const struct target *t, enum os_pages_by by
 		return err_set(e, ENOMEM, "cannot read page tables");
 	p->pid = t->pid;
 	p->core = t->core;
+	p->zero = ZERO_PAGES_NONE;
 	p->fd = -1;
 	p->reach_bytes = PIECE_BYTES;
 	if (p->core) {
@@ -166,9 +169,17 @@ os_pages_free(struct os_pages *p)
 	if (!p)
 		return;
 	cleanup_fd(&p->fd);
-	if (p->by == OS_PAGES_PAGEMAP)
+	if (p->by == OS_PAGES_PAGEMAP) {
+		zero_pages_close(&p->zero);
 		free(p->entry);
+	}
 	free(p);
+}
+
+bool
+os_pages_know_zero(const struct os_pages *p)
+{
+	return p->by != OS_PAGES_PAGEMAP || (p->zero.pfn && p->zero.flags_fd >= 0);
 }
 
 enum os_pages_by
@@ -321,6 +332,7 @@ walk_pagemap(struct os_pages *p, uint64_t at, uint64_t end, run_fn fn, void *arg
 		nr = (size_t)got / sizeof *p->entry;
 		if (!nr) /* it ended meanwhile */
 			return 0;
+		zero_pages_drop(&p->zero, at / p->page_bytes, p->entry, nr);
 		stop = report_entries(p, at, nr, fn, arg);
 		if (stop)
 			return stop;

@@ -16,7 +16,7 @@ struct target;
 /* A run of pages that share the same answer, as long as the kernel reports it. */
 struct os_page_run {
 	raddr start, end;
-	bool is_present; /* counted in RSS: present and not the zero page */
+	bool is_present; /* counted in RSS: present and not the zero page, if that is known */
 	bool is_swapped; /* and not a guard page (MADV_GUARD_INSTALL) */
 	bool is_guard;
 	bool is_file; /* file or shared memory page; only if asked for */
@@ -26,7 +26,7 @@ struct os_page_run {
 enum os_pages_by {
 	OS_PAGES_AUTO,	  /* the first of these that works */
 	OS_PAGES_SCAN,	  /* PAGEMAP_SCAN, 6.7+ */
-	OS_PAGES_PAGEMAP, /* reads of /proc/PID/pagemap: zero pages look like any other */
+	OS_PAGES_PAGEMAP, /* reads of /proc/PID/pagemap: see os_pages_know_zero() */
 	/* a core file: holes stand for what was neither present nor swapped */
 	OS_PAGES_HOLES,
 	/* one without holes: what has data, which is not all that was present */
@@ -61,6 +61,12 @@ void os_pages_stopped(struct os_pages *p, bool is_stopped);
  * seen a moment ago, in order of address, and are all there was.  RUNS must outlive P.
  */
 void os_pages_know(struct os_pages *p, const struct os_page_run *runs, size_t nr, raddr end);
+
+/*
+ * Whether all zero pages are left out, as they are in RSS.  By pagemap that takes CAP_SYS_ADMIN and
+ * /proc/kpageflags; without these they look like any other page.
+ */
+bool os_pages_know_zero(const struct os_pages *p);
 
 /* The method that AUTO has chosen; NONE for NULL. */
 enum os_pages_by os_pages_by(const struct os_pages *p);

@@ -176,7 +176,7 @@ totals_to_json(const struct space *s)
 	set_bytes(totals, "rss_bytes", has_rss ? t->rss_bytes : s->after.vm_rss_bytes);
 	set_bytes(totals, "swap_bytes", has_rss ? t->swap_bytes : s->after.vm_swap_bytes);
 	set_bytes(totals, "hugetlb_bytes", has_rss ? t->hugetlb_bytes : s->after.hugetlb_bytes);
-	set_counted(totals, "thp_bytes", t->huge_bytes, has_rss);
+	set_counted(totals, "thp_bytes", t->huge_bytes, s->has_huge);
 	set_bytes(totals, "page_tables_bytes", s->after.vm_pte_bytes);
 	set_bytes(totals, "mappings", space_nr_mappings(s));
 	set_counted(totals, "max_mappings", os_max_mappings(), os_max_mappings());

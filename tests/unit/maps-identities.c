@@ -48,6 +48,7 @@ int
 main(void)
 {
 	struct identity id[NR_IDENTITIES];
+	struct region reserve = { .end = { UINT64_C(1) << 30 }, .prot = "---p" };
 	struct space s = still();
 
 	is_u64(space_identities(&s, id), 7, "seven of them");
@@ -77,12 +78,30 @@ main(void)
 	s = still();
 	s.rss_from = SPACE_RSS_PAGEMAP;
 	s.totals.rss_bytes += MIB;
-	explained(&s, "VmRSS",
-		"pagemap does not show which pages are the zero page, and PROT_NONE was left out",
-		"pagemap counts zero pages");
+	explained(&s, "VmRSS", "not explained", "pagemap counts as the kernel does");
+	s.has_zero = true;
+	explained(&s, "VmRSS", "pagemap shows which pages are the zero page only to CAP_SYS_ADMIN",
+		"unless it shows no zero pages");
+	s.has_zero = false;
+	process.maps.region = &reserve;
+	process.maps.nr = 1;
+	explained(&s, "VmRSS", "not explained", "and reads reserves of 1 GiB");
+	reserve.end.v++;
+	explained(&s, "VmRSS", "PROT_NONE mappings of more than 1 GiB were not counted",
+		"but not larger ones");
+	process.maps.nr = 0;
 
 	s = still();
+	s.totals.swap_bytes = 4096;
+	s.linux_version = OS_LINUX(6, 14);
+	explained(&s, "VmSwap", "the kernel's counters lag behind (before Linux 6.16)",
+		"a swapped page is a counter that lags");
 	s.totals.swap_bytes = MIB;
+	s.linux_version = OS_LINUX(6, 12);
+	explained(&s, "VmSwap", "not explained", "Linux 6.12 has no guard pages");
+	s.linux_version = OS_LINUX(6, 15);
+	explained(&s, "VmSwap", "not explained", "and 6.15 shows them");
+	s.linux_version = OS_LINUX(6, 14);
 	explained(&s, "VmSwap", "guard pages look like swapped ones (before Linux 6.15)",
 		"more swap than the kernel knows is guard pages");
 	s.rss_from = SPACE_RSS_SMAPS;

@@ -1,11 +1,13 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/machine.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
@@ -57,10 +59,35 @@ walk(struct picture *p, enum os_pages_by by, const void *start, size_t nr, bool 
 	return false;
 }
 
+/* The ways that this kernel has: by[0] is PAGEMAP_SCAN if it is one of them. */
+static const enum os_pages_by *
+ways(int *ret_nr)
+{
+	static const enum os_pages_by by[] = { OS_PAGES_SCAN, OS_PAGES_PAGEMAP };
+	const bool has_scan = os_linux_version() >= OS_LINUX(6, 7);
+
+	*ret_nr = has_scan ? 2 : 1;
+	return has_scan ? by : by + 1;
+}
+
+/* The name of a check: WORDS, and the way. */
+static const char *
+name(enum os_pages_by by, const char *words)
+{
+	static char buf[128];
+
+	snprintf(buf, sizeof buf, "%s: %s", by == OS_PAGES_SCAN ? "scan" : "pagemap", words);
+	return buf;
+}
+
+/* Memory without huge pages, which some machines give to all programs. */
 static char *
 map(size_t nr, int flags)
 {
-	return mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+	char *p = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+
+	madvise(p, nr * PAGE, MADV_NOHUGEPAGE);
+	return p;
 }
 
 /* Pages: 0 nothing, 1 written, 2 zero page, 3 guard, 4-5 written, 6 nothing, 7 guard. */
@@ -76,79 +103,144 @@ make_mixture(bool *ret_has_guard)
 	return p;
 }
 
+/* Whether the kernel shows us the numbers of physical pages; P is present. */
+static bool
+shows_pfn(const char *p)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	uint64_t entry = 0;
+
+	if (pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)p / PAGE * sizeof entry)) < 0)
+		entry = 0;
+	close(fd);
+	return entry & ((UINT64_C(1) << 55) - 1);
+}
+
 static void
-test_mixture(void)
+test_mixture(enum os_pages_by by)
 {
 	bool has_guard;
 	char *p = make_mixture(&has_guard);
 	struct picture pic;
 
-	ok(walk(&pic, OS_PAGES_SCAN, p, 8, false), "scan");
-	is_str(pic.page, has_guard ? ".P.GPP.G" : ".P..PP..", "no zero page, no guard as swapped");
-	ok(walk(&pic, OS_PAGES_PAGEMAP, p, 8, false), "pagemap");
-	is_str(pic.page, has_guard ? ".PPGPP.G" : ".PP.PP..", "pagemap cannot show zero pages");
+	ok(walk(&pic, by, p, 8, false), "%s", name(by, "a mixture"));
+	if (by == OS_PAGES_SCAN || shows_pfn(p + PAGE))
+		is_str(pic.page, has_guard ? ".P.GPP.G" : ".P..PP..",
+			name(by, "no zero page, no guard as swapped"));
+	else
+		is_str(pic.page, has_guard ? ".PPGPP.G" : ".PP.PP..",
+			"pagemap shows us no zero pages");
 	munmap(p, (size_t)8 * PAGE);
 }
 
+/* The picture of two pages of which one is present. */
 static void
-test_kind(void)
+test_kind(enum os_pages_by by)
 {
 	char *shared = map(2, MAP_SHARED), *private = map(2, MAP_PRIVATE);
 	struct picture pic;
 
 	shared[0] = private[PAGE] = 1;
-	walk(&pic, OS_PAGES_SCAN, shared, 2, true);
-	is_str(pic.page, "F.", "scan: shared memory is of a file");
-	walk(&pic, OS_PAGES_SCAN, private, 2, true);
-	is_str(pic.page, ".P", "scan: private memory is not");
-	walk(&pic, OS_PAGES_PAGEMAP, shared, 2, true);
-	is_str(pic.page, "F.", "pagemap: shared memory is of a file");
-	walk(&pic, OS_PAGES_SCAN, shared, 2, false);
-	is_str(pic.page, "P.", "not reported when not asked for");
+	walk(&pic, by, shared, 2, true);
+	is_str(pic.page, "F.", name(by, "shared memory is of a file"));
+	walk(&pic, by, private, 2, true);
+	is_str(pic.page, ".P", name(by, "private memory is not"));
+	if (by == OS_PAGES_SCAN) {
+		walk(&pic, by, shared, 2, false);
+		is_str(pic.page, "P.", "not reported when not asked for");
+	}
 }
 
 /* More runs than one call returns, and none twice: every other page of many. */
 static void
-test_many_runs(void)
+test_many_runs(enum os_pages_by by)
 {
 	char *p = map((size_t)2 * MANY, MAP_PRIVATE);
-	static const enum os_pages_by by[] = { OS_PAGES_SCAN, OS_PAGES_PAGEMAP };
 	struct picture pic;
+	int right = 0;
 
 	for (int i = 0; i < MANY; i++)
 		p[(size_t)2 * PAGE * (size_t)i] = 1;
-	for (int k = 0; k < 2; k++) {
-		int right = 0;
+	ok(walk(&pic, by, p, (size_t)2 * MANY, false), "%s", name(by, "in order, none twice"));
+	for (int i = 0; i < MANY; i++)
+		right += pic.page[2 * i] == 'P' && pic.page[2 * i + 1] == '.';
+	is_u64((uint64_t)right, MANY, name(by, "every other page"));
+	munmap(p, (size_t)2 * MANY * PAGE);
+}
 
-		ok(walk(&pic, by[k], p, (size_t)2 * MANY, false), "in order, none twice");
-		for (int i = 0; i < MANY; i++)
-			right += pic.page[2 * i] == 'P' && pic.page[2 * i + 1] == '.';
-		is_u64((uint64_t)right, MANY, "every other page");
-	}
+/* Whether a line NAME of smaps_rollup has 2 MiB at least. */
+static bool
+has_huge(const char *name)
+{
+	FILE *smaps = fopen("/proc/self/smaps_rollup", "r");
+	bool is_huge = false;
+	char line[256];
+
+	while (smaps && fgets(line, sizeof line, smaps))
+		is_huge |= strncmp(line, name, strlen(name)) == 0 &&
+			strtoul(line + strlen(name), NULL, 10) >= 2048;
+	if (smaps)
+		fclose(smaps);
+	return is_huge;
+}
+
+#define HUGE ((size_t)2 << 20)
+
+/* Addresses for two huge pages, of which nothing was touched. */
+static char *
+map_huge(void)
+{
+	char *p = mmap(NULL, 3 * HUGE, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+	char *at = (char *)(((uintptr_t)p + HUGE - 1) & ~(HUGE - 1));
+
+	madvise(at, 2 * HUGE, MADV_HUGEPAGE);
+	return at;
 }
 
 static void
-test_huge(void)
+test_huge(enum os_pages_by by)
 {
-	size_t huge = (size_t)2 << 20;
-	char *p = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
-	char *at = (char *)(((uintptr_t)p + huge - 1) & ~(huge - 1));
+	char *at = map_huge();
 	struct picture pic;
-	FILE *smaps;
-	char line[256];
-	bool is_huge = false;
+	bool is_huge;
 
-	madvise(at, huge, MADV_HUGEPAGE);
 	*at = 1;
-	smaps = fopen("/proc/self/smaps_rollup", "r");
-	while (smaps && fgets(line, sizeof line, smaps))
-		is_huge |= strncmp(line, "AnonHugePages:", 14) == 0 &&
-			strtoul(line + 14, NULL, 10) >= 2048;
-	if (smaps)
-		fclose(smaps);
-	walk(&pic, OS_PAGES_SCAN, at, huge / PAGE, false);
-	ok(pic.saw_huge == is_huge, "a huge page is reported (here: %s)", is_huge ? "yes" : "no");
-	is_u64(strspn(pic.page, "P"), is_huge ? 512 : 1, "and all of its pages are present");
+	is_huge = has_huge("AnonHugePages:");
+	walk(&pic, by, at, HUGE / PAGE, false);
+	if (by == OS_PAGES_SCAN)
+		ok(pic.saw_huge == is_huge, "a huge page is reported (here: %s)",
+			is_huge ? "yes" : "no");
+	is_u64(strspn(pic.page, "P"), is_huge ? 512 : 1,
+		name(by, "and all of its pages are present"));
+	munmap(at, 2 * HUGE);
+}
+
+/* The huge zero page, from its first page and from the middle, and a huge page behind it. */
+static void
+test_huge_zero(enum os_pages_by by)
+{
+	char *at = map_huge();
+	volatile char zero = *at;
+	const size_t half = HUGE / PAGE / 2;
+	bool is_known;
+	struct picture pic;
+
+	at[HUGE] = (char)(1 + zero);
+	is_known = by == OS_PAGES_SCAN || (shows_pfn(at) && access("/proc/kpageflags", R_OK) == 0);
+	if (!has_huge("AnonHugePages:") || !is_known) {
+		ok(true, "%s",
+			name(by,
+				"the huge zero page # SKIP there is none, or it cannot be "
+				"recognised"));
+		return;
+	}
+	walk(&pic, by, at, 4 * half, false);
+	is_u64(strspn(pic.page, "."), 2 * half, name(by, "the huge zero page is not present"));
+	is_u64(strspn(pic.page + 2 * half, "P"), 2 * half, name(by, "the huge page behind it is"));
+	walk(&pic, by, at + half * PAGE, 2 * half, false);
+	is_u64(strspn(pic.page, "."), half, name(by, "neither is a half of it"));
+	is_u64(strspn(pic.page + half, "P"), half, name(by, "but a half of the other"));
+	munmap(at, 2 * HUGE);
 }
 
 static int
@@ -160,27 +252,22 @@ stop_at_once(const struct os_page_run *run, void *arg)
 }
 
 static void
-test_stop(void)
+test_stop(enum os_pages_by by)
 {
-	static const enum os_pages_by by[] = { OS_PAGES_SCAN, OS_PAGES_PAGEMAP };
 	char *p = map(8, MAP_PRIVATE);
+	auto_target struct target t = TARGET_NONE;
+	auto_pages struct os_pages *pages = NULL;
+	raddr start = { (uintptr_t)p };
+	int calls = 0;
+	struct err e;
 
 	p[0] = p[4 * PAGE] = 1;
-	for (int k = 0; k < 2; k++) {
-		auto_target struct target t = TARGET_NONE;
-		auto_pages struct os_pages *pages = NULL;
-		raddr start = { (uintptr_t)p };
-		int calls = 0;
-		struct err e;
-
-		target_open(&t, getpid(), &e);
-		os_pages_open(&pages, &t, by[k], &e);
-		ok(os_pages_walk(pages, start, raddr_add(start, (uint64_t)8 * PAGE), false,
-			   stop_at_once, &calls, &e) == 7 &&
-				calls == 1,
-			"the callback can end the walk");
-	}
-	ok(os_pages_by(NULL) == OS_PAGES_NONE, "no reader reads nothing");
+	target_open(&t, getpid(), &e);
+	os_pages_open(&pages, &t, by, &e);
+	ok(os_pages_walk(pages, start, raddr_add(start, (uint64_t)8 * PAGE), false, stop_at_once,
+		   &calls, &e) == 7 &&
+			calls == 1,
+		"%s", name(by, "the callback can end the walk"));
 }
 
 /* A reserve of 16 TiB with one page in it takes no time. */
@@ -196,8 +283,9 @@ test_reserve(void)
 	int calls = 0;
 	struct err e;
 
-	if (p == MAP_FAILED) {
-		ok(true, "a reserve of 16 TiB # SKIP it cannot be mapped here");
+	if (p == MAP_FAILED || os_linux_version() < OS_LINUX(6, 7)) {
+		ok(true, "a reserve of 16 TiB # SKIP %s",
+			p == MAP_FAILED ? "it cannot be mapped here" : "it takes PAGEMAP_SCAN");
 		return;
 	}
 	p[bytes / 2] = 1;
@@ -260,12 +348,19 @@ test_read_present(void)
 int
 main(void)
 {
-	test_mixture();
+	int nr;
+	const enum os_pages_by *by = ways(&nr);
+
+	for (int k = 0; k < nr; k++) {
+		test_mixture(by[k]);
+		test_kind(by[k]);
+		test_many_runs(by[k]);
+		test_huge(by[k]);
+		test_huge_zero(by[k]);
+		test_stop(by[k]);
+	}
+	ok(os_pages_by(NULL) == OS_PAGES_NONE, "no reader reads nothing");
 	test_read_present();
-	test_kind();
-	test_many_runs();
-	test_huge();
-	test_stop();
 	test_reserve();
 	return tap_end();
 }
