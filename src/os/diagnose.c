@@ -43,6 +43,32 @@ lsm_list(char *buf, size_t size)
 		text_printable(text.v, buf, size);
 }
 
+/*
+ * The profile of AppArmor ("docker-default (enforce)") or the context of SELinux that confines the
+ * process whose directory in /proc is PROC_FD, fit for a terminal, into BUF; "" for none.  With
+ * several modules attr/current is of the first of them only, and AppArmor has a file of its own
+ * (since 5.1).
+ */
+static void
+read_label(int proc_fd, char *buf, size_t size)
+{
+	auto_text struct text text = { 0 };
+	auto_fd int fd = openat(proc_fd, "attr/apparmor/current", O_RDONLY | O_CLOEXEC);
+
+	buf[0] = '\0';
+	if (fd < 0)
+		fd = openat(proc_fd, "attr/current", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || text_read(&text, fd, 4096) < 0)
+		return;
+	text.v[strcspn(text.v, "\n")] = '\0';
+	/*
+	 * "unconfined" of the one, "unconfined_u:..." of the other; what is in complain mode
+	 * refuses nothing.
+	 */
+	if (strncmp(text.v, "unconfined", 10) != 0 && !strstr(text.v, "(complain)"))
+		text_printable(text.v, buf, size);
+}
+
 /* /proc/PID belongs to root when the process is not dumpable (fs/proc/base.c, task_dump_owner). */
 static bool
 is_dumpable(const struct target *t, uint32_t uid)
@@ -102,7 +128,8 @@ void
 os_rights(struct os_rights *ret)
 {
 	auto_text struct text text = { 0 };
-	auto_fd int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	auto_fd int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_fd int fd = openat(self, "status", O_RDONLY | O_CLOEXEC);
 	struct os_rights us = { .uid = geteuid(), .gid = getegid() };
 	const char *line;
 	uint32_t gid;
@@ -110,6 +137,7 @@ os_rights(struct os_rights *ret)
 	us.yama_scope = yama_scope();
 	us.is_first_user_namespace = is_our_user_namespace_first();
 	lsm_list(us.lsm, sizeof us.lsm);
+	read_label(self, us.label, sizeof us.label);
 	hidepid(us.hidepid, sizeof us.hidepid, &gid);
 	/* fs/proc/base.c, has_pid_permissions() */
 	us.hides_others = us.hidepid[0] && !group_member(gid);
@@ -179,21 +207,82 @@ who_may(const struct os_rights *us)
 }
 
 static int
-refuse_yama(struct err *e, const struct target *t, const char *did, long scope)
+refuse_yama(struct err *e, const struct target *t, const char *did, const struct os_rights *us)
 {
-	switch (scope) {
+	const char *help = us->uid
+		? "Run memdiag as root, or: sysctl kernel.yama.ptrace_scope=0"
+		: "memdiag is root, but lacks CAP_SYS_PTRACE: in a container, give it "
+		  "--cap-add=SYS_PTRACE; or, on the host: sysctl kernel.yama.ptrace_scope=0";
+
+	switch (us->yama_scope) {
 	case 1:
 		return refuse_access(e, t, did,
-			"is not a child of memdiag, and kernel.yama.ptrace_scope is 1",
-			"Run memdiag as root, or: sysctl kernel.yama.ptrace_scope=0");
+			"is not a child of memdiag, and kernel.yama.ptrace_scope is 1", help);
 	case 2:
-		return refuse_access(e, t, did,
-			"needs CAP_SYS_PTRACE: kernel.yama.ptrace_scope is 2",
-			"Run memdiag as root");
+		return refuse_access(
+			e, t, did, "needs CAP_SYS_PTRACE: kernel.yama.ptrace_scope is 2", help);
 	default:
 		return refuse_access(e, t, did, "is out of reach: kernel.yama.ptrace_scope is 3",
 			"Tracing is off on this machine until it is rebooted with another setting");
 	}
+}
+
+/* Whether SELinux has it that no process may trace another, on Fedora and RHEL. */
+static bool
+is_ptrace_denied(void)
+{
+	auto_text struct text text = { 0 };
+	auto_fd int fd = open("/sys/fs/selinux/booleans/deny_ptrace", O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && text_read(&text, fd, 64) == 0 && text.v[0] == '1';
+}
+
+/* A security module that names what it confines. */
+static int
+refuse_confined(struct err *e, const struct target *t, const char *did, const struct os_rights *us,
+	const char *label)
+{
+	char why[256], help[256] = "Look at the audit log: ausearch -m avc -ts recent";
+
+	snprintf(why, sizeof why, "is protected by a security module: %s runs as '%s'",
+		us->label[0] ? "memdiag" : "it", label);
+	/*
+	 * A context of SELinux has colons, and the name of a profile only if it is in a namespace.
+	 */
+	if (strstr(label, " ("))
+		snprintf(help, sizeof help,
+			"Allow 'ptrace,' in that profile, or: aa-complain %.*s; in a container: "
+			"--security-opt apparmor=unconfined%s",
+			(int)strcspn(label, " "), label,
+			us->has_filter ? " --security-opt seccomp=unconfined" : "");
+	return refuse_access(e, t, did, why, help);
+}
+
+/* Nothing else explains it. */
+static int
+refuse_module(struct err *e, const struct target *t, const char *did, const struct os_rights *us)
+{
+	char label[sizeof us->label], why[256];
+
+	if (is_ptrace_denied())
+		return refuse_access(e, t, did,
+			"is protected by SELinux: its boolean deny_ptrace is on",
+			"Run: setsebool deny_ptrace off");
+	read_label(t->proc_fd, label, sizeof label);
+	if (us->label[0] || label[0])
+		return refuse_confined(e, t, did, us, us->label[0] ? us->label : label);
+	if (us->has_filter)
+		return refuse_access(e, t, did,
+			"may be allowed, but a seccomp filter applies to memdiag itself",
+			"In a container: --security-opt seccomp=unconfined, or a profile that "
+			"allows ptrace and process_vm_readv");
+	snprintf(why, sizeof why,
+		"was traced by another process a moment ago, or is protected by a security "
+		"module (the kernel has: %s)",
+		strcmp(us->lsm, "?") ? us->lsm : "list not readable");
+	return refuse_access(e, t, did, why,
+		"Try again; else look at the audit log: SELinux, an AppArmor ptrace rule, "
+		"Landlock");
 }
 
 /*
@@ -297,18 +386,6 @@ os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 		return refuse_access(e, t, did, "is in another user namespace than memdiag",
 			"Run memdiag on the host as root, or as root inside that namespace");
 	if (us.yama_scope == 3 || (us.yama_scope && !us.has_ptrace))
-		return refuse_yama(e, t, did, us.yama_scope);
-	if (us.has_filter)
-		return refuse_access(e, t, did,
-			"may be allowed, but a seccomp filter applies to memdiag itself",
-			"In a container: --security-opt seccomp=unconfined, or a profile that "
-			"allows "
-			"ptrace and process_vm_readv");
-	snprintf(why, sizeof why,
-		"was traced by another process a moment ago, or is protected by a security "
-		"module (the kernel has: %s)",
-		strcmp(us.lsm, "?") ? us.lsm : "list not readable");
-	return refuse_access(e, t, did, why,
-		"Try again; else look at the audit log: SELinux, an AppArmor ptrace rule, "
-		"Landlock");
+		return refuse_yama(e, t, did, &us);
+	return refuse_module(e, t, did, &us);
 }

@@ -47,6 +47,7 @@ struct os_rights {
 	char hidepid[32];  /* the option of its mount that does so; "" if none */
 	long yama_scope;   /* kernel.yama.ptrace_scope; 0 where there is no Yama */
 	char lsm[128];	   /* the security modules, "?" if not known; fit for a terminal */
+	char label[128];   /* memdiag's, of AppArmor or SELinux, if it is confined, else "" */
 };
 
 void os_rights(struct os_rights *ret);

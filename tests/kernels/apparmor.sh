@@ -25,7 +25,7 @@ confined='aa-exec -p memdiag-no-ptrace --'
 # shellcheck disable=SC2086 # a list of words
 {
 	start_tracee idle 2
-	all_refuse 'memdiag may not' 'apparmor' $confined
+	all_refuse 'memdiag may not' "memdiag runs as 'memdiag-no-ptrace (enforce)'.*aa-complain memdiag-no-ptrace" $confined
 	check 'memdiag may not: doctor of the process' exits 2 captured $confined "$MEMDIAG" doctor --pid "$tracee_pid"
 	check 'doctor names the module' grep -q 'apparmor' "$dir/out"
 	works 'memdiag without a profile'

@@ -93,16 +93,50 @@ under_yama()
 }
 if command -v strace >/dev/null && under_yama 1 true 2>/dev/null; then
 	deny='strace -f -o /dev/null -e trace=ptrace -e inject=ptrace:error=EPERM'
+	no_ptrace='setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace'
+	# shellcheck disable=SC2086
+	start_command $no_ptrace "$dir/idle" 2
 	# shellcheck disable=SC2086 # lists of words
 	{
 		check 'Yama 1 is named' exits_saying 4 'yama.*1\|ptrace_scope.*1' captured \
 			under_yama 1 $nobody $deny "$dir/memdiag" info --pid "$own"
-		check 'Yama 2 is named' exits_saying 4 'CAP_SYS_PTRACE' captured \
-			under_yama 2 $nobody $deny "$dir/memdiag" info --pid "$own"
+		check 'Yama 2 is named, and what lifts it' exits_saying 4 \
+			'needs CAP_SYS_PTRACE: kernel.yama.ptrace_scope is 2\. .* or: sysctl kernel.yama.ptrace_scope=0$' \
+			captured under_yama 2 $nobody $deny "$dir/memdiag" info --pid "$own"
+		check 'root without the capability is told to have it' exits_saying 4 \
+			'ptrace_scope is 1.*memdiag is root, but lacks CAP_SYS_PTRACE.*--cap-add=SYS_PTRACE' \
+			captured under_yama 1 $no_ptrace $deny "$dir/memdiag" info --pid "$tracee_pid"
 		check 'Yama 3 is named' exits_saying 4 'reboot' captured \
 			under_yama 3 $deny "$dir/memdiag" info --pid "$own"
 		check 'a filter of our own is named' exits_saying 4 'seccomp' captured \
 			$nobody $deny --seccomp-bpf "$dir/memdiag" info --pid "$own"
+	}
+	check 'the target of root with as few lives on' end_tracee
+	# labelled COMMAND...: with the label $dir/label, as far as memdiag can see.
+	labelled()
+	{
+		# shellcheck disable=SC2016 # for the inner shell
+		unshare -m sh -c 'label=$1 && shift && mount --bind "$label" /proc/$$/attr/current && exec "$@"' \
+			sh "$dir/label" "$@"
+	}
+	deny="strace -D ${deny#strace}"
+	echo 'mem-profile (enforce)' >"$dir/label"
+	# shellcheck disable=SC2086 # lists of words
+	{
+		check 'the profile of AppArmor is named' exits_saying 4 "memdiag runs as 'mem-profile (enforce)'" \
+			captured labelled $deny "$dir/memdiag" info --pid "$own"
+		check 'and what lifts it' grep -q "aa-complain mem-profile; in a container: --security-opt apparmor=unconfined$" \
+			"$dir/err"
+		check 'doctor names it beforehand' captured labelled "$dir/memdiag" doctor
+		check 'in its list' grep -q "memdiag is confined.* runs as mem-profile (enforce)" "$dir/out"
+		echo 'user_u:user_r:user_t:s0' >"$dir/label"
+		check 'the context of SELinux is named' exits_saying 4 "runs as 'user_u:user_r:user_t:s0'.*ausearch" \
+			captured labelled $deny "$dir/memdiag" info --pid "$own"
+		for label in unconfined unconfined_u:unconfined_r:unconfined_t:s0 'mem-profile (complain)'; do
+			echo "$label" >"$dir/label"
+			check "nothing is confined by $label" exits_saying 4 'by a security module (the kernel has' \
+				captured labelled $deny "$dir/memdiag" info --pid "$own"
+		done
 	}
 else
 	skip 'Yama is named' 'no strace, or no mount namespace'
