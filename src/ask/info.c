@@ -41,14 +41,15 @@ ask_malloc(struct info *info, const struct info_options *opt, struct err *e)
 static void
 warn_of_rough(struct info *info, const struct heap *h)
 {
+	const struct heap_arena *first = NULL;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < h->arena.nr; i++)
-		nr += h->arena.v[i].certainty == HEAP_APPROXIMATE;
+		if (h->arena.v[i].certainty == HEAP_APPROXIMATE && !nr++)
+			first = &h->arena.v[i];
 	if (nr)
-		warnings_add(&info->warnings, true,
-			"approximate: %zu of %zu arenas, which changed while they were read", nr,
-			h->arena.nr);
+		warnings_add(&info->warnings, true, "approximate: %zu of %zu arenas; arena %u: %s",
+			nr, h->arena.nr, first->nr, first->why);
 }
 
 /* All free chunks that malloc_info() reports are in malloc's lists. */

@@ -208,6 +208,9 @@ bool reader_is_late(struct reader *r);
 /* Whether the page of ADDR can be malloc's and can be read without a change to the target. */
 enum page_state reader_page(struct reader *r, uint64_t addr);
 
+/* Whether the SIZE bytes at ADDR, a page at most, begin or end in a page of malloc's in swap. */
+bool reader_is_swapped(struct reader *r, uint64_t addr, size_t size);
+
 /* Copy SIZE bytes at ADDR, a page at most, if that can be done so. */
 bool reader_look(struct reader *r, uint64_t addr, void *to, size_t size);
 

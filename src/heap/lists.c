@@ -85,16 +85,19 @@ struct list {
 	uint64_t passed, passed_at; /* a chunk, and the NR that it was */
 };
 
-/* The meaning of BAD (1, or -1 with E) for the list NAME. */
+/* The meaning of BAD (1, or -1 with E) for the list NAME, which has led to CHUNK. */
 static int
-bad_list(const struct list *l, int bad, const char *name, unsigned int nr)
+bad_list(const struct list *l, int bad, const char *name, unsigned int nr, uint64_t chunk)
 {
 	if (bad < 0)
 		return -1;
 	if (l->s->r->is_late)
 		return heap_arena_doubt_late(l->s->arena);
-	return heap_arena_doubt(
-		l->s->arena, "the list of %s %u is damaged, or changed meanwhile", name, nr);
+	return heap_arena_doubt(l->s->arena,
+		reader_is_swapped(l->s->r, chunk, (size_t)4 * l->s->r->l->word_bytes)
+			? "the list of %s %u leads to a page in swap"
+			: "the list of %s %u is damaged, or changed meanwhile",
+		name, nr);
 }
 
 /* A list goes on for as long as memory that is there has room for its chunks. */
@@ -138,14 +141,14 @@ follow_fast(struct list *l, unsigned int nr, uint64_t head, struct err *e)
 			return -1;
 		if (is_too_long(l) || is_circle(l, chunk) || !read_chunk(l->copies, chunk, &here) ||
 			(here.raw & ~FLAG_BITS) / (2 * word) != nr + 2)
-			return bad_list(l, 1, "fast bin", nr);
+			return bad_list(l, 1, "fast bin", nr, chunk);
 		bytes = here.raw & ~FLAG_BITS;
 		next = here.fd;
 		if (layout->has_safe_linking)
 			next ^= (chunk + 2 * word) >> 12;
 		bad = found(l->s, chunk, bytes, MARK_FAST, e);
 		if (bad)
-			return bad_list(l, bad, "fast bin", nr);
+			return bad_list(l, bad, "fast bin", nr, chunk);
 		bin->count++;
 		bin->total_bytes += bytes;
 		bin->to_bytes = bytes;
@@ -167,10 +170,10 @@ follow_bin(struct list *l, unsigned int nr, uint64_t head, uint64_t fd, struct e
 		if (scan_add_piece(l->s, chunk, e) < 0)
 			return -1;
 		if (is_too_long(l) || !read_chunk(l->copies, chunk, &here) || here.bk != before)
-			return bad_list(l, 1, "bin", nr);
+			return bad_list(l, 1, "bin", nr, chunk);
 		bad = found(l->s, chunk, here.raw, kind, e);
 		if (bad)
-			return bad_list(l, bad, "bin", nr);
+			return bad_list(l, bad, "bin", nr, chunk);
 	}
 	return 0;
 }

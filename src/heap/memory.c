@@ -120,6 +120,13 @@ reader_page(struct reader *r, uint64_t addr)
 }
 
 bool
+reader_is_swapped(struct reader *r, uint64_t addr, size_t size)
+{
+	return reader_page(r, addr) == PAGE_SWAPPED ||
+		reader_page(r, addr + size - 1) == PAGE_SWAPPED;
+}
+
+bool
 reader_look(struct reader *r, uint64_t addr, void *to, size_t size)
 {
 	struct err e;

@@ -25,6 +25,7 @@
 #define NR_EXACT 64
 
 static const char torn[] = "a thread's cache is damaged, or changed meanwhile";
+static const char swapped[] = "a thread's cache is in swap";
 
 static size_t
 cache_bytes(const struct malloc_layout *l)
@@ -67,6 +68,13 @@ is_sound(const struct malloc_layout *l, const char *c)
 	return true;
 }
 
+/* Why the SIZE bytes of a cache at ADDR are not what they should be. */
+static const char *
+doubt_at(struct reader *r, uint64_t addr, size_t size)
+{
+	return reader_is_swapped(r, addr, size) ? swapped : torn;
+}
+
 /* Read the cache at ADDR into BUF; false if none, or an inconsistent one. */
 static bool
 read_cache(struct reader *r, uint64_t addr, char *buf)
@@ -79,16 +87,19 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 	if (addr % (2 * l->word_bytes) || reader_page(r, addr - l->word_bytes) == PAGE_NONE)
 		return false;
 	if (!reader_look(r, addr - l->word_bytes, header, l->word_bytes)) {
-		r->cache_doubt = "a thread's cache is in swap";
+		r->cache_doubt = swapped;
 		return false;
 	}
 	size = word_in(r, header) & ~FLAG_BITS;
 	/* A remainder too small for a chunk of its own stays with the chunk. */
 	if (size - l->tcache.chunk_bytes >= min_chunk_bytes(l))
 		return false;
-	if (reader_look(r, addr, buf, cache_bytes(l)) && is_sound(l, buf))
+	if (!reader_look(r, addr, buf, cache_bytes(l)))
+		r->cache_doubt = doubt_at(r, addr, cache_bytes(l));
+	else if (!is_sound(l, buf))
+		r->cache_doubt = torn;
+	else
 		return true;
-	r->cache_doubt = torn;
 	return false;
 }
 
@@ -97,10 +108,11 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 /*
  * Mark the LEFT cached chunks from ENTRY on, which points at what the program would get: two words
  * behind the header.  Returns 0, 1 if an entry is no chunk (malloc has gone on meanwhile, or memory
- * is damaged), or -1 with E.
+ * is damaged) or in swap, with *RET_DOUBT, or -1 with E.
  */
 static int
-follow_cache(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t left, struct err *e)
+follow_cache(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t left,
+	const char **ret_doubt, struct err *e)
 {
 	struct reader *r = c->r;
 	const struct malloc_layout *l = r->l;
@@ -108,14 +120,14 @@ follow_cache(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t le
 
 	for (; left; left--) {
 		const char *pair = copies_pair(c, entry - 2 * word);
-		uint64_t bytes, next;
+		uint64_t bytes = pair ? word_in(r, pair + word) & ~FLAG_BITS : 0, next;
 
-		if (!pair)
+		*ret_doubt = torn;
+		pair = pair ? copies_pair(c, entry) : NULL;
+		if (!pair) {
+			*ret_doubt = doubt_at(r, entry - 2 * word, (size_t)4 * word);
 			return 1;
-		bytes = word_in(r, pair + word) & ~FLAG_BITS;
-		pair = copies_pair(c, entry);
-		if (!pair)
-			return 1;
+		}
 		next = word_in(r, pair);
 		if (bytes < min_chunk_bytes(l) || bytes % l->align_bytes)
 			return 1;
@@ -126,6 +138,7 @@ follow_cache(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t le
 		entry = l->has_safe_linking ? next ^ entry >> 12 : next;
 	}
 	/* The last one's link is the null pointer. */
+	*ret_doubt = torn;
 	return entry != 0;
 }
 
@@ -135,13 +148,14 @@ read_lists(struct copies *c, struct heap_sum *sum, const char *cache, struct err
 	struct reader *r = c->r;
 
 	for (unsigned int i = 0; i < r->l->tcache.nr_bins; i++) {
+		const char *doubt;
 		int bad = follow_cache(c, sum, tcache_head(r->l, &r->l->tcache, cache, i),
-			count_of(r->l, cache, i), e);
+			count_of(r->l, cache, i), &doubt, e);
 
 		if (bad < 0)
 			return -1;
 		if (bad)
-			r->cache_doubt = torn;
+			r->cache_doubt = doubt;
 	}
 	return 0;
 }

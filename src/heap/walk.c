@@ -381,8 +381,9 @@ bad_size(const struct walk *w)
 static int
 not_present(const struct walk *w, uint64_t addr)
 {
-	return heap_arena_doubt(w->arena, "the page at 0x%" PRIx64 " is not in memory",
-		addr & ~(w->r->page_bytes - 1));
+	return heap_arena_doubt(w->arena, "the page at 0x%" PRIx64 " is %s",
+		addr & ~(w->r->page_bytes - 1),
+		reader_is_swapped(w->r, addr, 1) ? "in swap" : "not in memory");
 }
 
 /* Checked with every piece that is read: that is often enough, and its cost is negligible. */

@@ -25,12 +25,14 @@ adds_up()
 start_command sh -c 'echo $$ >"$0" && exec "$@"' $group/cgroup.procs "$TRACEES/bloat" 8
 echo 40M >$group/memory.high
 check 'a part is swapped' soon is_swapped
-check 'maps adds up' adds_up
-check 'maps reads nothing in' is_swapped
 echo max >$group/memory.high
+check 'maps adds up' soon adds_up
+check 'maps reads nothing in' is_swapped
 # What is in swap is not read in, so that chunks in there are not known.
+check 'heap does not know all' exits 2 memdiag heap --arenas --pid "$tracee_pid"
+check 'heap says why' grep -q 'in swap$' "$dir/out"
+check 'heap says of nothing that it is damaged' test "$(grep -c damaged "$dir/out")" -eq 0
 all_exit 'swapped' '0 2'
-check 'heap says why' exits_saying 2 'in swap' memdiag heap --pid "$tracee_pid"
 check 'swapped: lives on' end_tracee
 rmdir $group
 swapoff $swap
