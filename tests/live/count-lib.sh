@@ -71,7 +71,7 @@ start_in_time()
 		count start $longest && doubtful=$(json .data.doubtful_blocks) || return
 		[ "$doubtful" = null ] || return 0
 		echo "try $((try += 1))"
-		[ $try -lt 3 ] || longest='--max-stop 300s'
+		[ $try -lt 3 ] || longest='--max-stop 10s'
 		count stop || return
 		clock
 	done

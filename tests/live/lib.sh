@@ -164,24 +164,24 @@ finish()
 # "exits 6", takes as long as memdiag lets it by itself.
 memdiag()
 {
-	local command="${1-}"
+	local command="${1-}" asked=" $* "
 	shorten "$@"
 	about_command=$short
-	case " $* " in
+	case $asked in
 	*' --max-stop'* | *' --no-stop '* | *' --core'*) ;;
 	' heap '* | ' trim '* | ' stacks '*)	# count start would make more attempts, not longer ones
 		shift
 		set -- "$command" --max-stop=300s "$@"
 		;;
 	esac
-	case " $* ${wanted-} " in
+	case "$asked ${wanted-} " in
 	*' --wait'* | *' --timeout'* | *' --core'* | *' --help '* | *' 6 '*) ;;
 	' info '* | ' trim '* | ' count st'* | ' profile st'* | ' profile dump '* | ' record st'*)
 		shift
 		set -- "$command" --wait=300s "$@"
 		;;
 	esac
-	case " $* " in
+	case $asked in
 	*' --timeout'* | *' --core'*) ;;
 	' count st'* | ' doctor '* | ' heap '* | ' info '* | ' maps '* | ' profile st'* | ' profile dump '* | ' record st'* | \
 		' stacks '* | ' status '* | ' trim '*)
