@@ -467,19 +467,40 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 	return words_are_safe(it, regs, copy, used, why) && holds_no_arena(it, why);
 }
 
+/*
+ * A sequence that goes on in the middle breaks what it promises: the kernel restarts it only if its
+ * own address is the one that a stop ends with.  It makes no call, so a thread that waits in one is
+ * in none; and where the kernel does not show it, code of an object without sequences is not.
+ */
+static bool
+may_be_in_sequence(const struct inject_target *it, pid_t tid, raddr pc, bool is_parked)
+{
+	const struct object *o = objects_at(&it->process->objects, pc);
+	uint64_t bytes;
+	enum os_rseq state;
+	raddr ignored;
+	struct err e;
+
+	if (os_rseq_state(it->target, tid, &state, &e) < 0)
+		return true;
+	if (state == OS_RSEQ_UNKNOWN && !is_parked)
+		return o && image_section(o->image, "__rseq_cs", &ignored, &bytes) == 0;
+	return state == OS_RSEQ_INSIDE;
+}
+
 bool
 safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
 	bool is_strict, struct reason *why)
 {
 	const char *obstacle = arch_obstacle(tid);
-	bool is_in_rseq, has_dispatch;
+	bool has_dispatch;
 	struct err e;
 
 	if (obstacle)
 		return refuse(why, "%s", obstacle);
 	if (!safety_is_own_stack(it, tid, arch_sp(regs)))
 		return refuse(why, "it runs on another stack than its own");
-	if (os_is_in_rseq(it->target, tid, &is_in_rseq, &e) < 0 || is_in_rseq)
+	if (may_be_in_sequence(it, tid, arch_pc(regs), is_parked))
 		return refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)
 		return refuse(why, "its system calls are dispatched to the program itself");

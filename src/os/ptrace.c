@@ -383,22 +383,21 @@ os_set_sigmask(pid_t tid, uint64_t mask, struct err *e)
 }
 
 int
-os_is_in_rseq(const struct target *t, pid_t tid, bool *ret, struct err *e)
+os_rseq_state(const struct target *t, pid_t tid, enum os_rseq *ret, struct err *e)
 {
 	struct rseq_configuration c;
 	uint64_t section = 0;
 
-	*ret = false;
+	*ret = OS_RSEQ_UNKNOWN;
 	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof c, &c) < 0)
 		return errno == EIO || errno == EINVAL
 			? 0
 			: err_set(e, errno, "cannot read the rseq state of thread %d", tid);
-	if (!c.rseq_abi_pointer)
-		return 0;
-	if (os_read(t, (raddr){ c.rseq_abi_pointer + offsetof(struct rseq, rseq_cs) }, &section,
-		    sizeof section, e) < 0)
+	if (c.rseq_abi_pointer &&
+		os_read(t, (raddr){ c.rseq_abi_pointer + offsetof(struct rseq, rseq_cs) }, &section,
+			sizeof section, e) < 0)
 		return -1;
-	*ret = section != 0;
+	*ret = section ? OS_RSEQ_INSIDE : OS_RSEQ_OUTSIDE;
 	return 0;
 }
 

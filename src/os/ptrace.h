@@ -93,11 +93,14 @@ int os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
 int os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e);
 int os_set_sigmask(pid_t tid, uint64_t mask, struct err *e);
 
-/*
- * Whether the stopped thread's rseq area shows that it is inside a restartable sequence.  *RET is
- * false when it has no area or the kernel does not report it (before 5.13).
- */
-int os_is_in_rseq(const struct target *t, pid_t tid, bool *ret, struct err *e);
+enum os_rseq {
+	OS_RSEQ_UNKNOWN, /* the kernel does not report it (before 5.13) */
+	OS_RSEQ_OUTSIDE, /* or the thread has no area */
+	OS_RSEQ_INSIDE,
+};
+
+/* Whether the stopped thread's rseq area shows that it is inside a restartable sequence. */
+int os_rseq_state(const struct target *t, pid_t tid, enum os_rseq *ret, struct err *e);
 
 /* Whether system calls of the stopped thread are dispatched to a handler of its own (6.4+). */
 int os_has_syscall_dispatch(pid_t tid, bool *ret, struct err *e);
