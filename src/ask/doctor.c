@@ -63,7 +63,8 @@ findings_release(struct findings *fs)
 
 /* ---- the machine ---- */
 
-#define ZERO_PAGES_COUNT "; zero pages count as resident, as CAP_SYS_ADMIN is missing"
+#define ZERO_PAGES_COUNT                                                                           \
+	"; zero pages count as resident: CAP_SYS_ADMIN and /proc/kpageflags show them"
 
 static void
 check_kernel(struct findings *fs)
@@ -89,7 +90,8 @@ check_kernel(struct findings *fs)
 		find(fs, "pages", FINDING_YES, "are counted by PAGEMAP_SCAN");
 	else if (os_pages_open(&pages, &self, OS_PAGES_PAGEMAP, &e) == 0)
 		find(fs, "pages", FINDING_YES,
-			"are counted by pagemap%s; PAGEMAP_SCAN needs Linux 6.7 and is faster",
+			"are counted by pagemap%s; PAGEMAP_SCAN needs Linux 6.7, is faster and "
+			"shows huge pages",
 			os_pages_know_zero(pages) ? "" : ZERO_PAGES_COUNT);
 	else
 		find(fs, "pages", FINDING_NO, "%s", e.msg);

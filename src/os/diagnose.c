@@ -44,29 +44,54 @@ lsm_list(char *buf, size_t size)
 }
 
 /*
- * The profile of AppArmor ("docker-default (enforce)") or the context of SELinux that confines the
- * process whose directory in /proc is PROC_FD, fit for a terminal, into BUF; "" for none.  With
- * several modules attr/current is of the first of them only, and AppArmor has a file of its own
- * (since 5.1).
+ * The profile of AppArmor ("docker-default (enforce)") or the context of SELinux
+ * ("system_u:system_r:container_t:s0") of the process whose directory in /proc is PROC_FD, fit for
+ * a terminal, into BUF; "" for none.  attr/current is of the first such module; AppArmor's own file
+ * may be there without AppArmor, and cannot be read then.
  */
 static void
 read_label(int proc_fd, char *buf, size_t size)
 {
-	auto_text struct text text = { 0 };
-	auto_fd int fd = openat(proc_fd, "attr/apparmor/current", O_RDONLY | O_CLOEXEC);
+	static const char *const files[] = { "attr/apparmor/current", "attr/current" };
 
 	buf[0] = '\0';
-	if (fd < 0)
-		fd = openat(proc_fd, "attr/current", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || text_read(&text, fd, 4096) < 0)
-		return;
-	text.v[strcspn(text.v, "\n")] = '\0';
-	/*
-	 * "unconfined" of the one, "unconfined_u:..." of the other; what is in complain mode
-	 * refuses nothing.
-	 */
-	if (strncmp(text.v, "unconfined", 10) != 0 && !strstr(text.v, "(complain)"))
+	for (size_t i = 0; i < sizeof files / sizeof *files && !buf[0]; i++) {
+		auto_text struct text text = { 0 };
+		auto_fd int fd = openat(proc_fd, files[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0 || text_read(&text, fd, 4096) < 0)
+			continue;
+		text.v[strcspn(text.v, "\n")] = '\0';
 		text_printable(text.v, buf, size);
+	}
+}
+
+/* The contents of PATH begin with a 1. */
+static bool
+is_on(const char *path)
+{
+	auto_text struct text text = { 0 };
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && text_read(&text, fd, 64) == 0 && text.v[0] == '1';
+}
+
+static bool
+is_selinux_enforcing(void)
+{
+	return is_on("/sys/fs/selinux/enforce");
+}
+
+/* A profile has its mode behind its name, a context its type as the third of its fields. */
+static bool
+is_confining(const char *label)
+{
+	const char *type = strchr(label, ':');
+
+	if (strstr(label, " ("))
+		return !strstr(label, " (complain)") && !strstr(label, " (unconfined)");
+	type = type ? strchr(type + 1, ':') : NULL;
+	return type && strncmp(type + 1, "unconfined", 10) != 0 && is_selinux_enforcing();
 }
 
 /* /proc/PID belongs to root when the process is not dumpable (fs/proc/base.c, task_dump_owner). */
@@ -138,6 +163,8 @@ os_rights(struct os_rights *ret)
 	us.is_first_user_namespace = is_our_user_namespace_first();
 	lsm_list(us.lsm, sizeof us.lsm);
 	read_label(self, us.label, sizeof us.label);
+	if (!is_confining(us.label))
+		us.label[0] = '\0';
 	hidepid(us.hidepid, sizeof us.hidepid, &gid);
 	/* fs/proc/base.c, has_pid_permissions() */
 	us.hides_others = us.hidepid[0] && !group_member(gid);
@@ -227,34 +254,26 @@ refuse_yama(struct err *e, const struct target *t, const char *did, const struct
 	}
 }
 
-/* Whether SELinux has it that no process may trace another, on Fedora and RHEL. */
-static bool
-is_ptrace_denied(void)
-{
-	auto_text struct text text = { 0 };
-	auto_fd int fd = open("/sys/fs/selinux/booleans/deny_ptrace", O_RDONLY | O_CLOEXEC);
+#define SECCOMP_WHY "a seccomp filter applies to memdiag itself"
+#define SECCOMP_HELP "--security-opt seccomp=unconfined"
 
-	return fd >= 0 && text_read(&text, fd, 64) == 0 && text.v[0] == '1';
-}
-
-/* A security module that names what it confines. */
+/* A security module confines memdiag itself. */
 static int
-refuse_confined(struct err *e, const struct target *t, const char *did, const struct os_rights *us,
-	const char *label)
+refuse_confined(struct err *e, const struct target *t, const char *did, const struct os_rights *us)
 {
-	char why[256], help[256] = "Look at the audit log: ausearch -m avc -ts recent";
+	char why[320], help[256] = "Look at the audit log: ausearch -m avc -ts recent";
 
-	snprintf(why, sizeof why, "is protected by a security module: %s runs as '%s'",
-		us->label[0] ? "memdiag" : "it", label);
-	/*
-	 * A context of SELinux has colons, and the name of a profile only if it is in a namespace.
-	 */
-	if (strstr(label, " ("))
+	snprintf(why, sizeof why, "is protected by a security module: memdiag runs as '%s'%s",
+		us->label, us->has_filter ? ", and " SECCOMP_WHY : "");
+	if (strstr(us->label, " ("))
 		snprintf(help, sizeof help,
-			"Allow 'ptrace,' in that profile, or: aa-complain %.*s; in a container: "
-			"--security-opt apparmor=unconfined%s",
-			(int)strcspn(label, " "), label,
-			us->has_filter ? " --security-opt seccomp=unconfined" : "");
+			"Allow 'ptrace,' in that profile, or run aa-complain on its file in "
+			"/etc/apparmor.d; in a container: --security-opt apparmor=unconfined%s",
+			us->has_filter ? " " SECCOMP_HELP : "");
+	else if (us->has_filter)
+		snprintf(help, sizeof help,
+			"Look at the audit log: ausearch -m avc -ts recent; in a container: "
+			"--security-opt label=disable " SECCOMP_HELP);
 	return refuse_access(e, t, did, why, help);
 }
 
@@ -262,24 +281,24 @@ refuse_confined(struct err *e, const struct target *t, const char *did, const st
 static int
 refuse_module(struct err *e, const struct target *t, const char *did, const struct os_rights *us)
 {
-	char label[sizeof us->label], why[256];
+	char label[128], why[400];
 
-	if (is_ptrace_denied())
+	if (is_selinux_enforcing() && is_on("/sys/fs/selinux/booleans/deny_ptrace"))
 		return refuse_access(e, t, did,
 			"is protected by SELinux: its boolean deny_ptrace is on",
 			"Run: setsebool deny_ptrace off");
-	read_label(t->proc_fd, label, sizeof label);
-	if (us->label[0] || label[0])
-		return refuse_confined(e, t, did, us, us->label[0] ? us->label : label);
+	if (us->label[0])
+		return refuse_confined(e, t, did, us);
 	if (us->has_filter)
-		return refuse_access(e, t, did,
-			"may be allowed, but a seccomp filter applies to memdiag itself",
-			"In a container: --security-opt seccomp=unconfined, or a profile that "
-			"allows ptrace and process_vm_readv");
+		return refuse_access(e, t, did, "may be allowed, but " SECCOMP_WHY,
+			"In a container: " SECCOMP_HELP ", or a profile that allows ptrace and "
+			"process_vm_readv");
+	read_label(t->proc_fd, label, sizeof label);
 	snprintf(why, sizeof why,
 		"was traced by another process a moment ago, or is protected by a security "
-		"module (the kernel has: %s)",
-		strcmp(us->lsm, "?") ? us->lsm : "list not readable");
+		"module (the kernel has: %s%s%s)",
+		strcmp(us->lsm, "?") ? us->lsm : "list not readable",
+		label[0] ? "; the process runs as " : "", label);
 	return refuse_access(e, t, did, why,
 		"Try again; else look at the audit log: SELinux, an AppArmor ptrace rule, "
 		"Landlock");

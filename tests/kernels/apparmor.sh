@@ -25,9 +25,9 @@ confined='aa-exec -p memdiag-no-ptrace --'
 # shellcheck disable=SC2086 # a list of words
 {
 	start_tracee idle 2
-	all_refuse 'memdiag may not' "memdiag runs as 'memdiag-no-ptrace (enforce)'.*aa-complain memdiag-no-ptrace" $confined
+	all_refuse 'memdiag may not' "memdiag runs as 'memdiag-no-ptrace (enforce)'.*aa-complain" $confined
 	check 'memdiag may not: doctor of the process' exits 2 captured $confined "$MEMDIAG" doctor --pid "$tracee_pid"
-	check 'doctor names the module' grep -q 'apparmor' "$dir/out"
+	check 'doctor names the profile' grep -q 'memdiag is confined.*memdiag-no-ptrace (enforce)' "$dir/out"
 	works 'memdiag without a profile'
 	start_command $confined "$TRACEES/idle" 2
 	works 'a target with a profile'

@@ -112,32 +112,46 @@ if command -v strace >/dev/null && under_yama 1 true 2>/dev/null; then
 			$nobody $deny --seccomp-bpf "$dir/memdiag" info --pid "$own"
 	}
 	check 'the target of root with as few lives on' end_tracee
-	# labelled COMMAND...: with the label $dir/label, as far as memdiag can see.
+	# labelled COMMAND...: with the label $dir/label, and SELinux as $dir/selinux has it, as far as memdiag can see.
+	mkdir -p "$dir/selinux/booleans"
+	echo 1 >"$dir/selinux/enforce"
 	labelled()
 	{
 		# shellcheck disable=SC2016 # for the inner shell
-		unshare -m sh -c 'label=$1 && shift && mount --bind "$label" /proc/$$/attr/current && exec "$@"' \
-			sh "$dir/label" "$@"
+		unshare -m sh -c 'label=$1 selinux=$2 && shift 2 && for file in current apparmor/current; do
+				[ ! -e /proc/$$/attr/$file ] || mount --bind "$label" /proc/$$/attr/$file || exit
+			done && mount -t tmpfs none /sys/fs && mkdir /sys/fs/selinux &&
+			mount --bind "$selinux" /sys/fs/selinux && exec "$@"' sh "$dir/label" "$dir/selinux" "$@"
+	}
+	# label_says WORDS LABEL WHY [OPTION...]: a check of what is said with this label, with options for strace.
+	label_says()
+	{
+		words=$1 why=$3
+		echo "$2" >"$dir/label"
+		shift 3
+		# shellcheck disable=SC2086 # a list of words
+		check "$words" exits_saying 4 "$why" captured labelled $deny "$@" "$dir/memdiag" info --pid "$own"
 	}
 	deny="strace -D ${deny#strace}"
-	echo 'mem-profile (enforce)' >"$dir/label"
-	# shellcheck disable=SC2086 # lists of words
-	{
-		check 'the profile of AppArmor is named' exits_saying 4 "memdiag runs as 'mem-profile (enforce)'" \
-			captured labelled $deny "$dir/memdiag" info --pid "$own"
-		check 'and what lifts it' grep -q "aa-complain mem-profile; in a container: --security-opt apparmor=unconfined$" \
-			"$dir/err"
-		check 'doctor names it beforehand' captured labelled "$dir/memdiag" doctor
-		check 'in its list' grep -q "memdiag is confined.* runs as mem-profile (enforce)" "$dir/out"
-		echo 'user_u:user_r:user_t:s0' >"$dir/label"
-		check 'the context of SELinux is named' exits_saying 4 "runs as 'user_u:user_r:user_t:s0'.*ausearch" \
-			captured labelled $deny "$dir/memdiag" info --pid "$own"
-		for label in unconfined unconfined_u:unconfined_r:unconfined_t:s0 'mem-profile (complain)'; do
-			echo "$label" >"$dir/label"
-			check "nothing is confined by $label" exits_saying 4 'by a security module (the kernel has' \
-				captured labelled $deny "$dir/memdiag" info --pid "$own"
-		done
-	}
+	profile='mem-profile (enforce)' context=system_u:system_r:mem_t:s0 module='a security module (the kernel has'
+	label_says 'the profile of AppArmor is named' "$profile" \
+		"memdiag runs as '$profile'. Allow 'ptrace,' .*aa-complain .* --security-opt apparmor=unconfined$"
+	label_says 'and a filter with it' "$profile" \
+		"'$profile', and a seccomp filter applies.* apparmor=unconfined --security-opt seccomp=unconfined$" --seccomp-bpf
+	check 'doctor names it beforehand' captured labelled "$dir/memdiag" doctor
+	check 'in its list' grep -q "memdiag is confined.* runs as mem-profile (enforce)" "$dir/out"
+	label_says 'the context of SELinux is named' $context "memdiag runs as '$context'. Look .*ausearch"
+	label_says 'and a filter with that' $context "'$context', and a seccomp filter .*seccomp=unconfined$" --seccomp-bpf
+	for label in unconfined unconfined_u:unconfined_r:unconfined_t:s0 system_u:system_r:unconfined_service_t:s0 \
+		'mem-profile (complain)' 'chrome (unconfined)'; do
+		label_says "nothing is confined by $label" "$label" "$module"
+	done
+	echo 0 >"$dir/selinux/enforce"
+	echo '1 1' >"$dir/selinux/booleans/deny_ptrace"
+	label_says 'permissive SELinux confines nothing' $context "$module"
+	echo 1 >"$dir/selinux/enforce"
+	label_says 'a boolean of SELinux is named' $context 'boolean deny_ptrace is on. Run: setsebool deny_ptrace off$'
+	rm "$dir/selinux/booleans/deny_ptrace"
 else
 	skip 'Yama is named' 'no strace, or no mount namespace'
 fi
