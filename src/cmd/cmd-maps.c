@@ -339,6 +339,9 @@ print_notes(const struct options *o, const struct space *s)
 			" MiB of memory for %zu mappings: do not run it in a small "
 			"memory cgroup",
 			own >> 20, s->process->maps.nr);
+	if (o->extras & 1U << EXTRA_THP && !extra_is_known(s, EXTRA_THP) &&
+		s->rss_from != SPACE_RSS_NONE)
+		ui_note(&o->ui, "thp is unknown: pagemap does not show huge pages; add --pss");
 	if (s->rss_error.kind && s->rss_from == SPACE_RSS_NONE)
 		ui_note(&o->ui, "pages were not counted: %s", s->rss_error.msg);
 	else if (s->rss_error.kind)

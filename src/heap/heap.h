@@ -182,6 +182,7 @@ struct heap {
 	bool has_uss;
 	/* a core file without holes: zero pages may have been resident, too */
 	bool is_resident_least;
+	bool knows_huge; /* huge_bytes of the arenas' trim are filled */
 	/*
 	 * in which arenas were read; threads are as in the last, so that with more than one what
 	 * they have cached need not add up

@@ -507,6 +507,7 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 	trim_forecast(&w.r, opt->want_uss);
 	maps_release(&w.maps);
 	h->is_resident_least = os_pages_by(pages) == OS_PAGES_NONZERO;
+	h->knows_huge = os_pages_know_huge(pages);
 	return 0;
 }
 

@@ -54,26 +54,33 @@ has_passed_over(const struct space *s)
 }
 
 /*
- * Whether OURS is what the kernel counts, but for what threads and CPUs have not added to it yet.
+ * Whether OURS is what the kernel counts with so many counters, but for what threads and CPUs have
+ * not added to them yet.
  */
 static bool
-is_lag(const struct space *s, uint64_t ours, uint64_t kernel)
+is_lag(const struct space *s, unsigned int nr_counters, uint64_t ours, uint64_t kernel)
 {
 	return ours != kernel &&
-		apart(ours, kernel) <= os_rss_lag(s->linux_version, (uint64_t)s->after.nr_threads);
+		apart(ours, kernel) <=
+		nr_counters * (os_rss_lag(s->linux_version, (uint64_t)s->after.nr_threads) / 3);
 }
 
 #define LAG "the kernel's counters lag behind (before Linux 6.16)"
 
-/* Why RSS may differ on a process that stands still. */
+/*
+ * Why RSS may differ on a process that stands still.  It is the sum of three counters (anonymous
+ * memory, files, shared memory).
+ */
 static const char *
 rss_reason(const struct space *s)
 {
-	if (s->has_zero)
-		return "pagemap shows which pages are the zero page only to CAP_SYS_ADMIN";
-	if (is_lag(s, s->totals.rss_bytes, s->after.vm_rss_bytes))
+	const uint64_t ours = s->totals.rss_bytes, kernel = s->after.vm_rss_bytes;
+
+	if (is_lag(s, 3, ours, kernel))
 		return LAG;
-	if (s->rss_from == SPACE_RSS_PAGEMAP && has_passed_over(s))
+	if (s->has_zero && ours > kernel)
+		return "zero pages count as resident: CAP_SYS_ADMIN and /proc/kpageflags show them";
+	if (s->rss_from == SPACE_RSS_PAGEMAP && ours < kernel && has_passed_over(s))
 		return "PROT_NONE mappings of more than 1 GiB were not counted";
 	return NULL;
 }
@@ -82,13 +89,21 @@ rss_reason(const struct space *s)
 static const char *
 swap_reason(const struct space *s)
 {
+	const uint64_t ours = s->totals.swap_bytes, kernel = s->after.vm_swap_bytes;
+	const bool may_be_guards = ours > kernel && s->linux_version >= OS_LINUX(6, 13) &&
+		s->linux_version < OS_LINUX(6, 15);
+
 	if (s->rss_from == SPACE_RSS_SMAPS)
 		return "smaps counts swapped shared memory, VmSwap does not";
-	if (is_lag(s, s->totals.swap_bytes, s->after.vm_swap_bytes))
-		return LAG;
-	if (s->linux_version >= OS_LINUX(6, 13) && s->linux_version < OS_LINUX(6, 15) &&
-		s->totals.swap_bytes > s->after.vm_swap_bytes)
+	if (may_be_guards && is_lag(s, 1, ours, kernel))
+		return "guard pages look like swapped ones, or the kernel's counter lags behind "
+		       "(before Linux 6.15)";
+	if (may_be_guards)
 		return "guard pages look like swapped ones (before Linux 6.15)";
+	if (is_lag(s, 1, ours, kernel))
+		return LAG;
+	if (s->rss_from == SPACE_RSS_PAGEMAP && ours < kernel && has_passed_over(s))
+		return "PROT_NONE mappings of more than 1 GiB were not counted";
 	return NULL;
 }
 

@@ -136,7 +136,8 @@ count_pss(struct space *s, const struct target *t, struct err *e)
 
 	if (read_smaps(t, take_pss, &c, e) < 0)
 		return -1;
-	s->has_pss = s->has_huge = true;
+	s->has_pss = true;
+	s->has_huge |= s->rss_from != SPACE_RSS_NONE;
 	return 0;
 }
 

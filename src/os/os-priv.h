@@ -144,7 +144,7 @@ int proc_open_at(const struct target *t, pid_t tid, const char *name, int flags)
 /* The numbers of the physical pages that are zero pages. */
 struct zero_pages {
 	uint64_t pfn; /* of the one of the usual size; 0: not known, and nothing is dropped */
-	uint64_t huge_pages; /* how many pages a huge one has */
+	uint64_t huge_pages; /* how many pages a huge one has, a power of two */
 	uint64_t huge_pfn;   /* of the first page of the huge one, as soon as it was seen */
 	uint64_t other_pfn;  /* of a huge page that was last seen not to be one */
 	int flags_fd;	     /* /proc/kpageflags, or -1 */

@@ -20,7 +20,7 @@ struct os_page_run {
 	bool is_swapped; /* and not a guard page (MADV_GUARD_INSTALL) */
 	bool is_guard;
 	bool is_file; /* file or shared memory page; only if asked for */
-	bool is_huge; /* mapped as a huge page (PAGEMAP_SCAN only) */
+	bool is_huge; /* mapped as a huge page: see os_pages_know_huge() */
 };
 
 enum os_pages_by {
@@ -70,6 +70,13 @@ bool os_pages_know_zero(const struct os_pages *p);
 
 /* The method that AUTO has chosen; NONE for NULL. */
 enum os_pages_by os_pages_by(const struct os_pages *p);
+
+/* Whether is_huge of a run is filled. */
+static inline bool
+os_pages_know_huge(const struct os_pages *p)
+{
+	return os_pages_by(p) == OS_PAGES_SCAN;
+}
 
 /*
  * Call FN for every run of pages in [START, END) that is present, swapped or a guard, in order of

@@ -89,10 +89,10 @@ has_zero_flag(const struct zero_pages *z, uint64_t pfn)
 static bool
 is_of_huge(struct zero_pages *z, uint64_t page, uint64_t pfn)
 {
-	const uint64_t first = pfn - pfn % z->huge_pages;
+	const uint64_t inside = z->huge_pages - 1, first = pfn & ~inside;
 
 	/* Huge pages begin at multiples of their size in both. */
-	if (z->flags_fd < 0 || page % z->huge_pages != pfn % z->huge_pages)
+	if ((page ^ pfn) & inside || z->flags_fd < 0 || first == z->pfn)
 		return false;
 	if (first != z->huge_pfn && first != z->other_pfn)
 		*(has_zero_flag(z, first) ? &z->huge_pfn : &z->other_pfn) = first;

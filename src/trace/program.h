@@ -83,7 +83,8 @@ struct trace_program {
 	bool is_over;		     /* the process has ended, or executes another program */
 	bool has_no_leader;	     /* the thread that has its number has ended */
 	unsigned int nr_rounds_over; /* since it was seen that the process has ended */
-	bool is_settled;	     /* left_bytes and so on are known */
+	bool is_settled;	     /* left_bytes and so on are known ... */
+	bool knows_huge;	     /* and huge_bytes */
 	/* While it is open: */
 	bool is_open, is_unreadable;
 	/* code was mapped since it was read: of a file, or by a compiler */

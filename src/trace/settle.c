@@ -196,6 +196,7 @@ trace_settle(struct trace_program *p, struct err *e)
 	/* Where pages may not be counted, what is left is known nevertheless. */
 	if (os_pages_open(&pages, &p->target, OS_PAGES_AUTO, &ignored) == 0)
 		s.pages = pages;
+	p->knows_huge = os_pages_know_huge(pages);
 	ledger_walk(&p->ledger, settle_piece, &s);
 	settle_touches(&s);
 	if (s.status == 0)

@@ -305,35 +305,37 @@ number(uint64_t n)
 	return ui_json_number(n);
 }
 
+/* The sums of P, which is NULL if no program was seen. */
 static json_t *
-sums_json(const struct trace_sums *s, bool is_settled)
+sums_json(const struct trace_sums *s, const struct trace_program *p)
 {
+	const bool is_settled = p && p->is_settled, knows_huge = is_settled && p->knows_huge;
 	const struct {
 		const char *name;
 		uint64_t n;
-		bool is_of_end;
+		bool is_known;
 	} members[] = {
-		{ "map_calls", s->nr_maps, false },
-		{ "mapped_bytes", s->mapped_bytes, false },
-		{ "freed_bytes", s->freed_bytes, false },
-		{ "unmap_calls", s->nr_unmaps, false },
-		{ "unmapped_bytes", s->unmapped_bytes, false },
-		{ "discard_calls", s->nr_discards, false },
-		{ "discarded_bytes", s->discarded_bytes, false },
-		{ "failed_calls", s->nr_failed, false },
-		{ "minor_faults", s->nr_minor, false },
-		{ "major_faults", s->nr_major, false },
-		{ "touched_bytes", s->touched_bytes, false },
-		{ "left_bytes", s->left_bytes, true },
-		{ "resident_bytes", s->resident_bytes, true },
-		{ "swapped_bytes", s->swapped_bytes, true },
-		{ "huge_bytes", s->huge_bytes, true },
+		{ "map_calls", s->nr_maps, true },
+		{ "mapped_bytes", s->mapped_bytes, true },
+		{ "freed_bytes", s->freed_bytes, true },
+		{ "unmap_calls", s->nr_unmaps, true },
+		{ "unmapped_bytes", s->unmapped_bytes, true },
+		{ "discard_calls", s->nr_discards, true },
+		{ "discarded_bytes", s->discarded_bytes, true },
+		{ "failed_calls", s->nr_failed, true },
+		{ "minor_faults", s->nr_minor, true },
+		{ "major_faults", s->nr_major, true },
+		{ "touched_bytes", s->touched_bytes, true },
+		{ "left_bytes", s->left_bytes, is_settled },
+		{ "resident_bytes", s->resident_bytes, is_settled },
+		{ "swapped_bytes", s->swapped_bytes, is_settled },
+		{ "huge_bytes", s->huge_bytes, knows_huge },
 	};
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		json_object_set_new(o, members[i].name,
-			is_settled || !members[i].is_of_end ? number(members[i].n) : json_null());
+			members[i].is_known ? number(members[i].n) : json_null());
 	return o;
 }
 
@@ -357,7 +359,7 @@ row_json(const struct row *row)
 {
 	const struct trace_program *p = row->program;
 	const struct trace_stack *s = &p->stacks.v[row->stack];
-	json_t *o = sums_json(row->sums, p->is_settled);
+	json_t *o = sums_json(row->sums, p);
 
 	json_object_set_new(o, "pid", json_integer(p->pid));
 	json_object_set_new(o, "by_malloc", json_boolean(s->is_mallocs));
@@ -418,7 +420,7 @@ trace_to_json(const struct trace_view *v, json_t *data, struct err *e)
 	json_object_set_new(data, "programs", programs_json(t));
 	all = sum_of_all(&rows);
 	json_object_set_new(
-		data, "totals", sums_json(&all, t->programs.nr && t->programs.v[0]->is_settled));
+		data, "totals", sums_json(&all, t->programs.nr ? t->programs.v[0] : NULL));
 	for (size_t i = 0; i < rows.nr; i++)
 		json_array_append_new(list, row_json(&rows.v[i]));
 	return failed || json_object_set_new(data, "stacks", list) < 0

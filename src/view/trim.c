@@ -322,12 +322,13 @@ done_json(const struct trim *t, const struct trim_options *opt)
 static json_t *
 arena_json(const struct heap *h, const struct heap_arena *a)
 {
-	json_t *o = json_pack("{s:i, s:b, s:o, s:s, s:I, s:I, s:I, s:I, s:I}", "index", (int)a->nr,
+	json_t *o = json_pack("{s:i, s:b, s:o, s:s, s:I, s:I, s:I, s:I, s:o}", "index", (int)a->nr,
 		"main", a->is_main, "address", ui_json_address(a->addr), "certainty",
 		heap_certainty_name(a->certainty), "rss_bytes", (json_int_t)a->trim.rss_bytes,
 		"swap_bytes", (json_int_t)a->trim.swap_bytes, "top_bytes",
 		(json_int_t)a->page_bytes[HEAP_PAGE_TOP], "mlocked_bytes",
-		(json_int_t)a->trim.mlocked_bytes, "huge_bytes", (json_int_t)a->trim.huge_bytes);
+		(json_int_t)a->trim.mlocked_bytes, "huge_bytes",
+		h->knows_huge ? ui_json_number(a->trim.huge_bytes) : json_null());
 
 	view_json_set_duration(o, "lock", a->trim.lock_ns);
 	if (h->has_uss)

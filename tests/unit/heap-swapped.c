@@ -110,9 +110,7 @@ test_swapped(struct view *v, uint64_t addr, const char *want, const char *name)
 		ok(false, "%s: %s", name, v->e.msg);
 		return;
 	}
-	ok(strstr(h.arena.v[0].why, want) &&
-			!h.arena.v[0].why[0] == !want[0],
-		"%s", name);
+	ok(strstr(h.arena.v[0].why, want) && !h.arena.v[0].why[0] == !want[0], "%s", name);
 	printf("# %s\n", h.arena.v[0].why);
 	if (addr)
 		is_u64(h.arena.v[0].swapped_bytes, PAGE, "its page counts as swapped");
@@ -129,7 +127,8 @@ main(void)
 	if (skip_if_sanitized("lists of glibc's malloc"))
 		return tap_end();
 	c = child_start(make_heap, NULL);
-	if (!ok(c.is_ready && sscanf(c.said, "%lx %lx %lx %lx", &cached, &fast, &large, &used) == 4 &&
+	if (!ok(c.is_ready &&
+			    sscanf(c.said, "%lx %lx %lx %lx", &cached, &fast, &large, &used) == 4 &&
 			    view_take(&v, c.pid),
 		    "a child with a heap"))
 		return tap_end();

@@ -80,22 +80,39 @@ main(void)
 	s.totals.rss_bytes += MIB;
 	explained(&s, "VmRSS", "not explained", "pagemap counts as the kernel does");
 	s.has_zero = true;
-	explained(&s, "VmRSS", "pagemap shows which pages are the zero page only to CAP_SYS_ADMIN",
+	explained(&s, "VmRSS",
+		"zero pages count as resident: CAP_SYS_ADMIN and /proc/kpageflags show them",
 		"unless it shows no zero pages");
-	s.has_zero = false;
+	s.totals.rss_bytes -= 2 * MIB;
+	explained(&s, "VmRSS", "not explained", "which are not what is missing");
 	process.maps.region = &reserve;
 	process.maps.nr = 1;
-	explained(&s, "VmRSS", "not explained", "and reads reserves of 1 GiB");
+	explained(&s, "VmRSS", "not explained", "it reads reserves of 1 GiB");
 	reserve.end.v++;
 	explained(&s, "VmRSS", "PROT_NONE mappings of more than 1 GiB were not counted",
 		"but not larger ones");
+	s.has_zero = false;
+	s.totals.rss_bytes += 2 * MIB;
+	explained(&s, "VmRSS", "not explained", "which makes no RSS too high");
+	s.totals.rss_bytes -= 2 * MIB;
+	s.after.vm_swap_bytes = s.before.vm_swap_bytes = MIB;
+	explained(&s, "VmSwap", "PROT_NONE mappings of more than 1 GiB were not counted",
+		"they may be in swap");
 	process.maps.nr = 0;
 
 	s = still();
 	s.totals.swap_bytes = 4096;
-	s.linux_version = OS_LINUX(6, 14);
+	s.linux_version = OS_LINUX(6, 12);
 	explained(&s, "VmSwap", "the kernel's counters lag behind (before Linux 6.16)",
 		"a swapped page is a counter that lags");
+	s.linux_version = OS_LINUX(6, 14);
+	explained(&s, "VmSwap",
+		"guard pages look like swapped ones, or the kernel's counter lags behind "
+		"(before Linux 6.15)",
+		"or a guard page");
+	s.linux_version = OS_LINUX(6, 12);
+	s.totals.swap_bytes = os_rss_lag(s.linux_version, 1) / 3 + 4096;
+	explained(&s, "VmSwap", "not explained", "the lag of one counter is a third of RSS's");
 	s.totals.swap_bytes = MIB;
 	s.linux_version = OS_LINUX(6, 12);
 	explained(&s, "VmSwap", "not explained", "Linux 6.12 has no guard pages");
