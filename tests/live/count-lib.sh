@@ -2,10 +2,10 @@
 # the ledger tracee_pid, see tests/tracees/ledger.c.
 # shellcheck disable=SC3043,SC2154 # every sh we know has local; lib.sh sets the rest
 
-# count VERB [OPTION...]: whether 'memdiag count VERB' changes something.
+# count VERB: whether 'memdiag count VERB' changes something.
 count()
 {
-	exits 0 patiently memdiag count "$@" --pid "$tracee_pid" --json &&
+	exits 0 patiently memdiag count "$1" --pid "$tracee_pid" --json &&
 		json_is '.data.entries > 8 and .data.foreign == 0 and (.data.was_so_already | not)'
 }
 
@@ -59,19 +59,16 @@ child_changes_nothing()
 }
 
 # start_in_time: begin until it is known how many blocks are doubtful: on a machine that has much else to do
-# not all threads may be stopped in time, and a slow one takes longer to read the heap than a stop may last: the fourth
-# time it may last longer.  Sets doubtful.
+# not all threads may be stopped in time.  Sets doubtful.
 start_in_time()
 {
-	local try=0 end longest=
+	local try=0 end
 	clock
 	end=$((now + patience))
 	while [ "$now" -lt "$end" ]; do
-		# shellcheck disable=SC2086 # no option is none
-		count start $longest && doubtful=$(json .data.doubtful_blocks) || return
+		count start && doubtful=$(json .data.doubtful_blocks) || return
 		[ "$doubtful" = null ] || return 0
 		echo "try $((try += 1))"
-		[ $try -lt 3 ] || longest='--max-stop 10s'
 		count stop || return
 		clock
 	done

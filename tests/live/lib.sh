@@ -169,9 +169,13 @@ memdiag()
 	about_command=$short
 	case $asked in
 	*' --max-stop'* | *' --no-stop '* | *' --core'*) ;;
-	' heap '* | ' trim '* | ' stacks '*)	# count start would make more attempts, not longer ones
+	' heap '* | ' trim '* | ' stacks '*)
 		shift
 		set -- "$command" --max-stop=300s "$@"
+		;;
+	' count start '*)	# it would make more attempts, unless the machine is so slow that none has time to end
+		shift
+		set -- "$command" ${MEMDIAG_TEST_COUNT_STOP:+--max-stop="$MEMDIAG_TEST_COUNT_STOP"} "$@"
 		;;
 	esac
 	case "$asked ${wanted-} " in
