@@ -13,7 +13,8 @@ holder=
 leave()
 {
 	[ -z "$target" ] || kill "$target" "$holder" 2>/dev/null || :
-	rm -rf "$dir"
+	[ ! -d "$dir/tracing" ] || umount "$dir/tracing" 2>/dev/null || :
+	rm -rf --one-file-system "$dir"
 }
 trap leave EXIT
 trap 'exit 1' INT TERM

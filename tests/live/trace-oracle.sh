@@ -55,7 +55,7 @@ fi
 with_tracefs()
 {
 	# shellcheck disable=SC2016 # the inner shell's
-	HOME=$dir unshare -m sh -c 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"' sh "$@"
+	HOME=$dir unshare -m sh -c '[ -e /sys/kernel/tracing/events ] || mount -t tracefs nodev /sys/kernel/tracing && exec "$@"' sh "$@"
 }
 has_perf()
 {

@@ -22,11 +22,19 @@ refused()
 	captured "$@"
 	[ $? -eq "$wanted" ] && grep -q -e "$words" "$dir/err"
 }
+# without COMMAND...: tracefs is not mounted there.
+without()
+{
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare -m sh -c 'mount -t tmpfs nodev /sys/kernel && exec "$@"' sh "$@"
+}
+nobody='setpriv --reuid=65534 --regid=65534 --clear-groups'
 as_nobody()
 {
 	wanted=$1 words=$2
 	shift 2
-	refused "$wanted" "$words" setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+	# shellcheck disable=SC2086 # words
+	refused "$wanted" "$words" $nobody "$@"
 }
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	check 'the process of another user' \
@@ -41,20 +49,16 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 		skip 'its own process: --rss' 'all users may watch events here'
 	fi
 	check 'its own process: no tracefs' as_nobody 4 'tracefs is ' sh -c "$of_its_own" "$dir/memdiag" -d 0.1
-	check 'it may not mount one' as_nobody 4 'cannot mount tracefs for memdiag alone: Operation not permitted' \
-		sh -c "$of_its_own" "$dir/memdiag" -d 0.1 --mount-tracefs
+	# shellcheck disable=SC2086 # words
+	check 'it may not mount one' refused 4 'cannot mount tracefs for memdiag alone: Operation not permitted' \
+		without $nobody sh -c "$of_its_own" "$dir/memdiag" -d 0.1 --mount-tracefs
 	check 'what helps against that' grep -q 'Run memdiag as root (CAP_SYS_ADMIN)' "$dir/err"
 else
 	skip 'another user' 'only root can be another user'
 fi
 
-without_tracefs()
-{
-	# shellcheck disable=SC2016 # the inner shell's
-	refused 4 'tracefs is not mounted. Add --mount-tracefs, ' \
-		unshare -m sh -c 'mount -t tmpfs nodev /sys/kernel && exec "$@"' sh "$MEMDIAG" trace -d 0.1 "$tracee_pid"
-}
-check 'no tracefs' without_tracefs
+check 'no tracefs' refused 4 'tracefs is not mounted. Add --mount-tracefs, ' \
+	without "$MEMDIAG" trace -d 0.1 "$tracee_pid"
 
 cat >"$dir/deny.py" <<'END'
 """deny.py ERROR COMMAND...: run it with a filter that has perf_event_open() fail."""
