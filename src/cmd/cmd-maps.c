@@ -328,6 +328,14 @@ read_old(struct options *o, json_t **ret, struct err *e)
 
 /* ---- running ---- */
 
+#define BY_MAPPINGS "classes go by mappings alone, without thread stacks and arenas: "
+
+static bool
+is_partial(const struct space *s)
+{
+	return s->rss_error.kind || s->memory_error.kind;
+}
+
 static void
 print_notes(const struct options *o, const struct space *s)
 {
@@ -346,6 +354,8 @@ print_notes(const struct options *o, const struct space *s)
 		ui_note(&o->ui, "pages were not counted: %s", s->rss_error.msg);
 	else if (s->rss_error.kind)
 		ui_note(&o->ui, "pages were counted by smaps: %s", s->rss_error.msg);
+	if (s->memory_error.kind)
+		ui_note(&o->ui, BY_MAPPINGS "%s", s->memory_error.msg);
 }
 
 static int
@@ -414,7 +424,7 @@ report(const struct options *o, const struct target *t, const struct space *s, j
 	print_notes(o, s);
 	if (print(o, &report, e) < 0)
 		return -1;
-	return s->rss_error.kind ? UI_PARTIAL : UI_DONE;
+	return is_partial(s) ? UI_PARTIAL : UI_DONE;
 }
 
 /* The use of one address. */
@@ -433,7 +443,7 @@ report_place(const struct options *o, const struct target *t, const struct space
 		return -1;
 	if (ui_output_close(&out, e) < 0)
 		return -1;
-	return s->rss_error.kind ? UI_PARTIAL : UI_DONE;
+	return is_partial(s) ? UI_PARTIAL : UI_DONE;
 }
 
 /* The mappings are unreadable, but all users may read the totals.  WHY is the reason. */
@@ -512,6 +522,9 @@ read_space(struct space *s, bool *ret_is_read, struct os_status *ret, const stru
 		warnings_add(w, true, "%d (%s): only totals: %s", (int)t->pid, t->comm, e->msg);
 	else if (s->rss_error.kind)
 		warnings_add(w, true, "%d (%s): %s", (int)t->pid, t->comm, s->rss_error.msg);
+	if (*ret_is_read && s->memory_error.kind)
+		warnings_add(w, true, "%d (%s): " BY_MAPPINGS "%s", (int)t->pid, t->comm,
+			s->memory_error.msg);
 	if (!*ret_is_read)
 		return os_status(t, 0, ret, e);
 	*ret = s->after;

@@ -206,6 +206,7 @@ struct space {
 	struct space_totals totals;
 	enum space_rss rss_from; /* what was used */
 	struct err rss_error;	 /* why nothing better was; kind is 0 if nothing failed */
+	struct err memory_error; /* why its memory may not be read; kind is 0 if it may */
 	bool has_kinds;		 /* rss_anon_bytes, rss_file_bytes and rss_shmem_bytes are filled */
 	bool has_pss;		 /* smaps was read */
 	bool has_huge;		 /* huge_bytes are filled: by PAGEMAP_SCAN or smaps */
@@ -218,7 +219,8 @@ struct space {
 /*
  * Read the target's address space and count its pages.  Nothing is stopped.  S need not be
  * initialised; on failure it is released.  If pages cannot be counted it succeeds: rss_from is
- * SPACE_RSS_NONE then, and rss_error says why.
+ * SPACE_RSS_NONE then, and rss_error says why.  So it does if the target's memory may not be read,
+ * as Yama has it; memory_error says why, and no thread's stack, heap or arena is found.
  */
 int space_read(
 	struct space *s, const struct target *t, const struct space_options *opt, struct err *e);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "os/machine.h"
 #include "os/os.h"
+#include "os/rights.h"
 #include "regions/smaps.h"
 
 /* ---- smaps ---- */
@@ -267,6 +268,7 @@ find_leaves(struct space *s, const struct target *t, const struct space_options 
 
 	if (take_process(s, t, opt, leaf_pages ? leaf_pages_listener(leaf_pages) : NULL, e) < 0)
 		return -1;
+	(void)os_check_memory(t, &s->memory_error);
 	s->malloc_object = objects_malloc(&s->process->objects, t);
 	if (s->process->arenas_error.kind == ERR_GONE) {
 		*e = s->process->arenas_error;

@@ -653,6 +653,20 @@ ask_account(struct seeker *k, const struct space_options *opt)
 		k->has_wanted = false;
 }
 
+/* Find what the files of the objects show, where memory may not be read. */
+static int
+find_in_files(struct spans *ret, const struct space *s, struct err *e)
+{
+	auto_spans struct spans objects = { 0 };
+
+	if (add_objects(&objects, s) < 0)
+		return err_set(e, ENOMEM, "cannot keep what is where");
+	spans_settle(&objects);
+	*ret = objects;
+	objects = (struct spans){ 0 };
+	return 0;
+}
+
 int
 spans_find(struct spans *ret, const struct space *s, const struct target *t,
 	const struct space_options *opt, struct leaf_pages *leaf_pages, struct err *e)
@@ -662,6 +676,8 @@ spans_find(struct spans *ret, const struct space *s, const struct target *t,
 	struct seeker k = { .space = s, .t = t, .spans = &chunks };
 	struct err ignored;
 
+	if (s->memory_error.kind)
+		return find_in_files(ret, s, e);
 	if (s->process->arenas.nr && os_pages_open(&pages, t, OS_PAGES_AUTO, &ignored) < 0)
 		pages = NULL;
 	if (pages && leaf_pages)

@@ -267,6 +267,8 @@ maps_show_json(struct ui_output *out, const struct maps_report *report, struct e
 	json_object_set_new(data, "identities", identities_to_json(s));
 	if (s->rss_error.kind)
 		ui_json_warn(document, true, "%s", s->rss_error.msg);
+	if (s->memory_error.kind)
+		ui_json_warn(document, true, "%s", s->memory_error.msg);
 	return ui_json_print_with(document, report->by == BY_MAPPING ? "mappings" : "groups",
 		next_row, &writer, out, e);
 }

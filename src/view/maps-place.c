@@ -138,5 +138,7 @@ maps_place_json(struct ui_output *out, const struct place *p, const struct space
 		return err_set(e, ENOMEM, "cannot write JSON");
 	if (s->rss_error.kind)
 		ui_json_warn(document, true, "%s", s->rss_error.msg);
+	if (s->memory_error.kind)
+		ui_json_warn(document, true, "%s", s->memory_error.msg);
 	return ui_json_print(document, out, e);
 }

@@ -112,6 +112,26 @@ if command -v strace >/dev/null && under_yama 1 true 2>/dev/null; then
 			$nobody $deny --seccomp-bpf "$dir/memdiag" info --pid "$own"
 	}
 	check 'the target of root with as few lives on' end_tracee
+	# without_memory COMMAND...: the memory of the process $own is closed, as it is by Yama; its mappings are not.
+	: >"$dir/closed"
+	chmod 0 "$dir/closed"
+	without_memory()
+	{
+		# shellcheck disable=SC2016,SC2086 # for the inner shell; a list of words
+		unshare -m sh -c 'mount --bind "$1" /proc/$2/mem && shift 2 && exec "$@"' sh "$dir/closed" "$own" $nobody \
+			strace -f -o /dev/null -e trace=process_vm_readv -e inject=process_vm_readv:error=EPERM "$@"
+	}
+	check 'maps without its memory' exits_saying 2 'go by mappings alone, .*: may not read its memory: ' captured \
+		without_memory "$dir/memdiag" maps --json --pid "$own"
+	check 'has the classes of its mappings, and says that it is partial' json_is '.partial and
+		(.warnings | tostring | test("may not read its memory")) and
+		(.data.groups | map(.name) | contains([".so", "exe", "heap", "kernel", "stack"])) and
+		(.data.groups | map(.virt_bytes) | add) == .data.totals.virt_bytes and
+		(.data.identities | map(.difference_bytes) | index(0) == 0)'
+	check 'maps of one address' exits_saying 2 'may not read its memory' captured \
+		without_memory "$dir/memdiag" maps --at "$(sed -n 's/-.*stack.*//p' "/proc/$own/maps")" --pid "$own"
+	check 'of several processes' exits_saying 2 "$own (idle): classes go by mappings alone" captured \
+		without_memory "$dir/memdiag" maps --pid "$own,$$"
 	# labelled COMMAND...: with the label $dir/label, and SELinux as $dir/selinux has it, as far as memdiag can see.
 	mkdir -p "$dir/selinux/booleans"
 	echo 1 >"$dir/selinux/enforce"

@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -244,10 +246,27 @@ function_of(const struct target *t, const char *name, raddr *ret, struct err *e)
 	return failed ? -1 : 0;
 }
 
+/*
+ * Write BYTE at AT, as a debugger does: since 6.12 a kernel may let only the tracer write code
+ * (proc_mem.force_override=ptrace).  If there is another tracer it may be refused.
+ */
+static bool
+write_traced(const struct target *t, int mem_fd, raddr at, unsigned char byte)
+{
+	const bool is_traced = ptrace(PTRACE_SEIZE, t->pid, 0, 0) == 0;
+	bool is_written;
+
+	if (is_traced &&
+		(ptrace(PTRACE_INTERRUPT, t->pid, 0, 0) < 0 ||
+			waitpid(t->pid, NULL, __WALL) != t->pid))
+		return false;
+	is_written = pwrite(mem_fd, &byte, 1, (off_t)at.v) == 1;
+	return (!is_traced || ptrace(PTRACE_DETACH, t->pid, 0, 0) == 0) && is_written;
+}
+
 static int
 set_byte(const struct target *t, const char *name, const char *value, struct err *e)
 {
-	const unsigned char byte = value ? (unsigned char)atoi(value) : 0;
 	const char *plus = strchr(name, '+');
 	auto_free char *function = strndup(name, strcspn(name, "+"));
 	unsigned char was;
@@ -258,7 +277,7 @@ set_byte(const struct target *t, const char *name, const char *value, struct err
 		return -1;
 	at = raddr_add(at, plus ? strtoul(plus + 1, NULL, 0) : 0);
 	if (pread(fd, &was, 1, (off_t)at.v) != 1 ||
-		(value && pwrite(fd, &byte, 1, (off_t)at.v) != 1))
+		(value && !write_traced(t, fd, at, (unsigned char)atoi(value))))
 		return err_set(e, errno, "cannot change %s", name);
 	printf("%d\n", was);
 	return 0;
