@@ -22,13 +22,19 @@ trap 'exit 1' INT TERM
 make -s -C "$build" memdiag "tests/tracees/$program"
 ${CC:-cc} -O2 -o "$dir/took" "$here/took.c"
 
-# start ARGUMENTS: a target; sets $target.
+# start ARGUMENTS: $program as the target; sets $target.
 start()
+{
+	start_command "$build/tests/tracees/$program" "$@"
+}
+
+# start_command COMMAND...: any target that says "ready" and ends with its stdin; sets $target.
+start_command()
 {
 	rm -f "$dir/in"
 	mkfifo "$dir/in"
 	: >"$dir/said"
-	"$build/tests/tracees/$program" "$@" <"$dir/in" >>"$dir/said" 2>&1 &
+	"$@" <"$dir/in" >>"$dir/said" 2>&1 &
 	target=$!
 	sleep 100000 >"$dir/in" &
 	holder=$!

@@ -28,7 +28,7 @@ leaf_extra(const struct leaf *l, enum extra x)
 bool
 extra_is_known(const struct space *s, enum extra x)
 {
-	return x == EXTRA_THP ? s->has_huge : s->has_pss;
+	return extra_columns[x].is_of_smaps ? s->has_pss : s->has_huge;
 }
 
 void

@@ -78,7 +78,7 @@ rss_reason(const struct space *s)
 
 	if (is_lag(s, 3, ours, kernel))
 		return LAG;
-	if (s->has_zero && ours > kernel)
+	if (s->counts_zero && ours > kernel)
 		return "zero pages count as resident: CAP_SYS_ADMIN and /proc/kpageflags show them";
 	if (s->rss_from == SPACE_RSS_PAGEMAP && ours < kernel && has_passed_over(s))
 		return "PROT_NONE mappings of more than 1 GiB were not counted";

@@ -153,8 +153,8 @@ is_by_pagemap(const struct leaf_pages *c)
 }
 
 /*
- * pagemap takes the same time for every page, present or not: some 30 ms for 64 GiB.  Java and V8
- * reserve terabytes, and have no pages there; malloc's own reserves are small.
+ * pagemap takes the same time for every page, present or not: a second for a TiB (bench/maps).
+ * Java and V8 reserve terabytes, and have no pages there; malloc's own reserves are small.
  */
 #define RESERVE_MAX_BYTES (UINT64_C(1) << 30)
 

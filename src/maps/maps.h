@@ -210,7 +210,7 @@ struct space {
 	bool has_kinds;		 /* rss_anon_bytes, rss_file_bytes and rss_shmem_bytes are filled */
 	bool has_pss;		 /* smaps was read */
 	bool has_huge;		 /* huge_bytes are filled: by PAGEMAP_SCAN or smaps */
-	bool has_zero;		 /* zero pages are counted in rss_bytes: see os_pages_know_zero() */
+	bool counts_zero;	 /* rss_bytes have zero pages in them: see os_pages_know_zero() */
 	unsigned int linux_version;	/* that counted the pages: see OS_LINUX() */
 	struct os_status before, after; /* the counting of pages */
 	bool has_faulted;		/* in between: pages came, and others may have gone */

@@ -150,7 +150,7 @@ count_by_pages(struct space *s, struct leaf_pages *leaf_pages, struct err *e)
 	s->rss_from =
 		leaf_pages_by(leaf_pages) == OS_PAGES_SCAN ? SPACE_RSS_SCAN : SPACE_RSS_PAGEMAP;
 	s->has_kinds = s->has_huge = s->rss_from == SPACE_RSS_SCAN;
-	s->has_zero = !leaf_pages_know_zero(leaf_pages);
+	s->counts_zero = !leaf_pages_know_zero(leaf_pages);
 	return leaf_pages_count(leaf_pages, s, e);
 }
 
@@ -174,7 +174,7 @@ forget_counts(struct space *s)
 		l->rss_bytes = l->swap_bytes = l->hugetlb_bytes = l->huge_bytes = 0;
 	}
 	s->totals = (struct space_totals){ 0 };
-	s->has_kinds = s->has_huge = s->has_zero = false;
+	s->has_kinds = s->has_huge = s->counts_zero = false;
 	s->rss_from = SPACE_RSS_NONE;
 }
 

@@ -18,30 +18,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/machine.h"
 #include "os/os.h"
-
-static long
-yama_scope(void)
-{
-	auto_text struct text text = { 0 };
-	auto_fd int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || text_read(&text, fd, 64) < 0)
-		return 0;
-	return strtol(text.v, NULL, 10);
-}
-
-static void
-lsm_list(char *buf, size_t size)
-{
-	auto_text struct text text = { 0 };
-	auto_fd int fd = open("/sys/kernel/security/lsm", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || text_read(&text, fd, 4096) < 0)
-		snprintf(buf, size, "?");
-	else
-		text_printable(text.v, buf, size);
-}
 
 /*
  * The profile of AppArmor ("docker-default (enforce)") or the context of SELinux
@@ -66,14 +44,14 @@ read_label(int proc_fd, char *buf, size_t size)
 	}
 }
 
-/* The contents of PATH begin with a 1. */
+/* Whether the setting in PATH is there and begins with a 1. */
 static bool
 is_on(const char *path)
 {
-	auto_text struct text text = { 0 };
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char value[8];
 
-	return fd >= 0 && text_read(&text, fd, 64) == 0 && text.v[0] == '1';
+	os_setting(path, value, sizeof value);
+	return value[0] == '1';
 }
 
 static bool
@@ -155,13 +133,17 @@ os_rights(struct os_rights *ret)
 	auto_text struct text text = { 0 };
 	auto_fd int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	auto_fd int fd = openat(self, "status", O_RDONLY | O_CLOEXEC);
+	char scope[16];
 	struct os_rights us = { .uid = geteuid(), .gid = getegid() };
 	const char *line;
 	uint32_t gid;
 
-	us.yama_scope = yama_scope();
+	os_setting("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope);
+	us.yama_scope = strtol(scope, NULL, 10);
 	us.is_first_user_namespace = is_our_user_namespace_first();
-	lsm_list(us.lsm, sizeof us.lsm);
+	os_setting("/sys/kernel/security/lsm", us.lsm, sizeof us.lsm);
+	if (!us.lsm[0])
+		snprintf(us.lsm, sizeof us.lsm, "?");
 	read_label(self, us.label, sizeof us.label);
 	if (!is_confining(us.label))
 		us.label[0] = '\0';

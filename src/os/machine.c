@@ -74,14 +74,28 @@ os_may_hurry(void)
 	return setpriority(PRIO_PROCESS, 0, before) == 0;
 }
 
+void
+os_setting(const char *path, char *buf, size_t size)
+{
+	auto_text struct text text = { 0 };
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	buf[0] = '\0';
+	if (fd < 0 || text_read(&text, fd, 4096) < 0)
+		return;
+	text.v[strcspn(text.v, "\n")] = '\0';
+	text_printable(text.v, buf, size);
+}
+
 int
 os_thp_setting(char *buf, size_t size)
 {
-	auto_text struct text text = { 0 };
-	auto_fd int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+	char line[64];
 	const char *word;
 
-	if (fd < 0 || text_read(&text, fd, 4096) < 0 || !(word = strchr(text.v, '[')))
+	os_setting("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
+	word = strchr(line, '[');
+	if (!word)
 		return -1;
 	snprintf(buf, size, "%.*s", (int)strcspn(word + 1, "]"), word + 1);
 	return 0;

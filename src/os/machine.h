@@ -33,6 +33,12 @@ double os_slowdown(void);
 /* Whether we may have threads of others come first, as os_hurry() does. */
 bool os_may_hurry(void);
 
+/*
+ * The first line of the file PATH in /proc/sys or /sys, fit for a terminal, into BUF; "" if it
+ * cannot be read.
+ */
+void os_setting(const char *path, char *buf, size_t size);
+
 /* The word in brackets of transparent_hugepage/enabled: "always", "madvise", "never".  0 or -1. */
 int os_thp_setting(char *buf, size_t size);
 

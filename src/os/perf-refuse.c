@@ -4,7 +4,6 @@
 #include "os/perf-priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,28 +11,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
+#include "os/machine.h"
 #include "os/rights.h"
 
 /* linux/capability.h has it since 5.8; we build with older ones. */
 #define PERFMON_BIT 38
 
 #define DID "cannot watch the events of all processes"
-
-/* The contents of a small file; "" if it cannot be read. */
-static void
-read_line(const char *path, char *buf, size_t size)
-{
-	auto_text struct text text = { 0 };
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	buf[0] = '\0';
-	if (fd < 0 || text_read(&text, fd, 4096) < 0)
-		return;
-	text.v[strcspn(text.v, "\n")] = '\0';
-	text_printable(text.v, buf, size);
-}
 
 /* In another user namespace than the first the capabilities do not reach this far. */
 static bool
@@ -73,7 +58,7 @@ refuse_right(const struct os_rights *us, int code, int max_paranoid, struct err 
 {
 	char paranoid[32];
 
-	read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
+	os_setting("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
 	refuse_perf(e, code,
 		DID ": memdiag has no CAP_PERFMON%s, and kernel.perf_event_paranoid is %s",
 		us->is_first_user_namespace ? ""
@@ -95,7 +80,7 @@ refuse_locked(const struct os_rights *us, int code, struct err *e)
 {
 	char lockdown[64];
 
-	read_line("/sys/kernel/security/lockdown", lockdown, sizeof lockdown);
+	os_setting("/sys/kernel/security/lockdown", lockdown, sizeof lockdown);
 	refuse_perf(e, code,
 		DID ": memdiag has the right to, but a security module refuses it (the kernel has: "
 		    "%s; lockdown: %s)",
@@ -138,7 +123,7 @@ perf_refuse_ring(int code, size_t bytes, size_t nr_cpus, struct err *e)
 	if (code != EPERM)
 		return err_set(
 			e, code, "cannot map a buffer of %s for the events of a processor", size);
-	read_line("/proc/sys/kernel/perf_event_mlock_kb", mlock_kb, sizeof mlock_kb);
+	os_setting("/proc/sys/kernel/perf_event_mlock_kb", mlock_kb, sizeof mlock_kb);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	refuse_perf(e, code,
 		"cannot map buffers of %s for the events of %zu processors: "

@@ -173,7 +173,7 @@ memdiag()
 		shift
 		set -- "$command" --max-stop=300s "$@"
 		;;
-	' count start '*)	# it would make more attempts, unless the machine is so slow that none has time to end
+	' count start '*)	# More time means more attempts.  Only a machine on which none ends in time sets this.
 		shift
 		set -- "$command" ${MEMDIAG_TEST_COUNT_STOP:+--max-stop="$MEMDIAG_TEST_COUNT_STOP"} "$@"
 		;;

@@ -79,7 +79,7 @@ main(void)
 	s.rss_from = SPACE_RSS_PAGEMAP;
 	s.totals.rss_bytes += MIB;
 	explained(&s, "VmRSS", "not explained", "pagemap counts as the kernel does");
-	s.has_zero = true;
+	s.counts_zero = true;
 	explained(&s, "VmRSS",
 		"zero pages count as resident: CAP_SYS_ADMIN and /proc/kpageflags show them",
 		"unless it shows no zero pages");
@@ -91,7 +91,7 @@ main(void)
 	reserve.end.v++;
 	explained(&s, "VmRSS", "PROT_NONE mappings of more than 1 GiB were not counted",
 		"but not larger ones");
-	s.has_zero = false;
+	s.counts_zero = false;
 	s.totals.rss_bytes += 2 * MIB;
 	explained(&s, "VmRSS", "not explained", "which makes no RSS too high");
 	s.totals.rss_bytes -= 2 * MIB;
