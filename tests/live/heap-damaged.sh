@@ -36,6 +36,11 @@ for damage in chunk cut loop twice cache; do
 		check "$damage: by the lists alone it tells a part" heap 2 --bins-only
 		check "$damage: and marks the same" is_marked "$which"
 	fi
+	if [ $damage = cut ]; then
+		check 'info, which reads the lists, names an arena and the reason' exits_saying 2 \
+			'approximate: 1 of 2 arenas; arena 1: the list of .* is damaged, or changed meanwhile$' \
+			memdiag info --method=read --pid "$tracee_pid"
+	fi
 	check "$damage: it does so without a stop" heap 2 --no-stop
 	check "$damage: where nothing is exact" json_is '.data.arenas | all(.certainty != "exact")'
 	check "$damage: the target is as before" unharmed

@@ -1,6 +1,7 @@
 /*
  * The heap of a process of which one page is in swap, as far as memdiag can see: it is not read
- * in, and what could not be followed for that is said to be in swap, and not to be damaged.
+ * in, and what could not be followed for that is said to be in swap, and not to be damaged.  And
+ * whether huge pages are known.
  */
 #include <config.h>
 
@@ -63,6 +64,17 @@ __wrap_os_pages_walk(struct os_pages *p, raddr start, raddr end, bool want_kind,
 	return __real_os_pages_walk(p, start, end, want_kind, swap_page, &c, e);
 }
 
+static enum os_pages_by by = OS_PAGES_SCAN;
+
+enum os_pages_by __wrap_os_pages_by(const struct os_pages *p);
+
+enum os_pages_by
+__wrap_os_pages_by(const struct os_pages *p)
+{
+	(void)p;
+	return by;
+}
+
 /* ---- the child ---- */
 
 #define NR_CACHED 16 /* mp_.tcache_count, at most: 7 before glibc 2.42 */
@@ -116,6 +128,17 @@ test_swapped(struct view *v, uint64_t addr, const char *want, const char *name)
 		is_u64(h.arena.v[0].swapped_bytes, PAGE, "its page counts as swapped");
 }
 
+/* Whether the bytes on huge pages that a trim returns are known if pages are read by WAY. */
+static void
+test_huge(struct view *v, enum os_pages_by way, bool want, const char *name)
+{
+	auto_heap struct heap h = { 0 };
+	const struct heap_options o = { .max_stop_ns = UINT64_C(300000000000) };
+
+	by = way;
+	ok(heap_read(&h, &v->p, &o, &v->e) == 0 && h.knows_huge == want, "%s", name);
+}
+
 int
 main(void)
 {
@@ -139,6 +162,9 @@ main(void)
 	test_swapped(&v, large, "the list of bin 1 leads to a page in swap", "an unsorted one");
 	test_swapped(&v, used, header, "a chunk in use");
 	test_swapped(&v, used + PAGE, "", "the middle of one");
+	swapped = 0;
+	test_huge(&v, OS_PAGES_SCAN, true, "PAGEMAP_SCAN shows huge pages");
+	test_huge(&v, OS_PAGES_PAGEMAP, false, "pagemap does not");
 	view_release(&v);
 	ok(child_end(&c), "the child lives on");
 	return tap_end();
