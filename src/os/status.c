@@ -238,19 +238,26 @@ os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct e
 	return 0;
 }
 
-/* include/linux/sched.h: PF_IO_WORKER since 5.12, PF_USER_WORKER since 6.4. */
+/*
+ * include/linux/sched.h: PF_IO_WORKER since 5.12, PF_USER_WORKER since 6.4.  Older kernels have
+ * other meanings for these bits: 0x10 was PF_VCPU, of a thread that runs a guest of KVM.
+ */
 #define PF_IO_WORKER UINT64_C(0x10)
 #define PF_USER_WORKER UINT64_C(0x4000)
 #define STAT_FLAGS 9
 
-/* Older kernels have other meanings for these bits. */
-static uint64_t
-flags_of_workers(void)
+/*
+ * 5.10.162 has the io_uring of 5.15, and its flag, and so may have kernels of distributions, of
+ * which the version does not tell that (Debian's calls itself 5.10.0): there the name has to be
+ * that of a worker as well ("iou-wrk-" and "iou-sqp-" with a number).
+ */
+static bool
+is_io_worker(const struct target *t, pid_t tid)
 {
-	const unsigned int version = os_linux_version();
+	char comm[OS_COMM_BYTES];
 
-	return (version >= OS_LINUX(5, 12) ? PF_IO_WORKER : 0) |
-		(version >= OS_LINUX(6, 4) ? PF_USER_WORKER : 0);
+	return os_linux_version() >= OS_LINUX(5, 12) ||
+		strncmp(os_thread_comm(t, tid, comm), "iou-", 4) == 0;
 }
 
 bool
@@ -261,7 +268,10 @@ os_is_kernel_worker(const struct target *t, pid_t tid)
 
 	if (t->core)
 		return core_is_kernel_worker(t->core, tid);
-	return os_stat_field(t, tid, STAT_FLAGS, &flags, &e) == 0 && flags & flags_of_workers();
+	if (os_stat_field(t, tid, STAT_FLAGS, &flags, &e) < 0)
+		return false;
+	return (flags & PF_IO_WORKER && is_io_worker(t, tid)) ||
+		(flags & PF_USER_WORKER && os_linux_version() >= OS_LINUX(6, 4));
 }
 
 int
