@@ -149,6 +149,13 @@ void arch_settle(struct arch_regs *r);
 #define ARCH_SEVENTH_ARG 7
 
 /*
+ * Where a call returns to is in the frame's first word, from where a function may return but once:
+ * it may leave anything there, as the kernel does for a probe on the return (uretprobe, before
+ * 6.11).  So that word, the restorer, is to be written before each call.  False: in a register.
+ */
+extern const bool arch_returns_by_frame;
+
+/*
  * Change R, a copy of the thread's own, so that it enters FN with at most ARCH_MAX_ARGS ARGs,
  * returns to RESTORER and finds FRAME (of arch_build_frame()) there.  No system call is left to be
  * restarted.

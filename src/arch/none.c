@@ -149,6 +149,8 @@ arch_settle(struct arch_regs *r)
 	(void)r;
 }
 
+const bool arch_returns_by_frame = false;
+
 void
 arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args,
 	raddr restorer, raddr frame)

@@ -83,6 +83,17 @@ has_room(const struct worker *c, raddr sp, raddr frame)
 }
 
 int
+worker_prepare(const struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame,
+	struct arch_regs *ret, struct err *e)
+{
+	*ret = c->saved.regs;
+	arch_prepare_call(ret, fn, arg, nr_args, c->it->restorer, frame);
+	return arch_returns_by_frame
+		? os_write(c->it->target, frame, &c->it->restorer, sizeof c->it->restorer, e)
+		: 0;
+}
+
+int
 worker_begin(struct worker *c, struct err *e)
 {
 	struct arch_regs own = c->saved.regs;
@@ -102,14 +113,15 @@ worker_begin(struct worker *c, struct err *e)
 int
 worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
 {
-	struct arch_regs regs = c->saved.regs;
 	struct undo undo = { .fn = fn, .nr_args = nr_args };
+	struct arch_regs regs;
 	struct arch_frame f;
 
 	if (c->nr_undo == MAX_UNDO)
 		return err_set(e, 0, "too much to undo in thread %d", c->tid);
+	if (worker_prepare(c, fn, arg, nr_args, top_frame(c), &regs, e) < 0)
+		return -1;
 	memcpy(undo.arg, arg, nr_args * sizeof *arg);
-	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
 	/* Signals are delivered only after the return to the program. */
 	arch_build_frame(&f, c->room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
 	return push_frame(c, &f, &undo, e);
@@ -326,10 +338,11 @@ send_to(struct worker *c, const struct arch_regs *regs, struct err *e)
 static int
 enter(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
 {
-	struct arch_regs regs = c->saved.regs;
+	struct arch_regs regs;
 
-	arch_prepare_call(&regs, fn, arg, nr_args, c->it->restorer, top_frame(c));
-	return send_to(c, &regs, e);
+	return worker_prepare(c, fn, arg, nr_args, top_frame(c), &regs, e) < 0
+		? -1
+		: send_to(c, &regs, e);
 }
 
 int
@@ -394,9 +407,10 @@ lay_next(const struct worker *c, const struct next_call *next, size_t nr_next, r
 
 	while (nr_next--) {
 		const struct next_call *call = &next[nr_next];
-		struct arch_regs regs = c->saved.regs;
+		struct arch_regs regs;
 
-		arch_prepare_call(&regs, call->fn, call->arg, call->nr_args, c->it->restorer, *ret);
+		if (worker_prepare(c, call->fn, call->arg, call->nr_args, *ret, &regs, e) < 0)
+			return -1;
 		arch_build_frame(&f, room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
 		if (os_write(c->it->target, f.addr, f.bytes, f.size_bytes, e) < 0)
 			return -1;

@@ -62,6 +62,13 @@ enum worker_end {
 /* Lay the frame that leads back to the program.  The thread must be stopped and saved. */
 int worker_begin(struct worker *c, struct err *e);
 
+/*
+ * Set *RET to the thread's own registers, changed so that it enters FN(ARG...), which returns into
+ * FRAME; the return address is written there.
+ */
+int worker_prepare(const struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
+	raddr frame, struct arch_regs *ret, struct err *e);
+
 /* Let FN(ARG...) be called on the way back, before what is on the list already. */
 int worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
 

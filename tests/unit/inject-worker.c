@@ -1,0 +1,159 @@
+/*
+ * Calls of a function that leaves something else where its return address was, as the kernel does
+ * for a probe on the return (uretprobe, before 6.11): one call after the other returns, those that
+ * undo something do, and so does the way back, also if memdiag dies.
+ */
+#include <config.h>
+
+#include <sys/mman.h>
+
+#include "child.h"
+#include "inject/inject.h"
+#include "inject/job.h"
+
+/* Count in *RDI, and return; "pop" and "push" alone would leave the word as it was. */
+extern const char messy[];
+__asm__(".text\n"
+	".globl messy\n"
+	"messy:\n"
+	"	incl (%rdi)\n"
+	"	pop %rcx\n"
+	"	push $1\n"
+	"	add $8, %rsp\n"
+	"	xor %eax, %eax\n"
+	"	jmp *%rcx\n");
+
+static uint32_t *nr_calls; /* shared with the child */
+
+static const uint64_t *
+args(void)
+{
+	static uint64_t arg[1];
+
+	arg[0] = (uintptr_t)nr_calls;
+	return arg;
+}
+
+static bool
+call(struct job *job, struct worker *c, struct err *e)
+{
+	enum worker_end end = WORKER_GONE;
+
+	return worker_call(c, (raddr){ (uintptr_t)messy }, args(), 1, job->deadline_ns, &end, e) ==
+		0 &&
+		end == WORKER_RETURNED;
+}
+
+static bool
+undo(struct worker *c, struct err *e)
+{
+	return worker_undo(c, (raddr){ (uintptr_t)messy }, args(), 1, e) == 0;
+}
+
+static int
+test_calls(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+{
+	const size_t level = c->nr_undo;
+	const struct next_call next[] = {
+		{ { (uintptr_t)messy }, { args()[0] }, 1 },
+		{ { (uintptr_t)messy }, { args()[0] }, 1 },
+	};
+	const struct long_call calls = { .name = "messy",
+		.fn = { (uintptr_t)messy },
+		.arg = { args()[0] },
+		.nr_args = 1,
+		.next = next,
+		.nr_next = 2,
+		.next_room = ws->stack_top,
+		.deadline_ns = job->deadline_ns };
+	uint64_t ns;
+
+	ok(call(job, c, e) && call(job, c, e), "it is called twice %s", e->msg);
+	ok(undo(c, e) && call(job, c, e) && undo(c, e) && call(job, c, e),
+		"above two calls that undo something %s", e->msg);
+	ok(worker_unwind(c, level, job->deadline_ns, e) == 0, "which are made %s", e->msg);
+	is_u64(*nr_calls, 6, "all of them");
+	ok(long_call_make(&calls, c, ws, &ns, e) == 0, "several without a stop %s", e->msg);
+	is_u64(*nr_calls, 9, "each of them");
+	ok(undo(c, e) && call(job, c, e) && undo(c, e), "two are left for the way back %s", e->msg);
+	return 0;
+}
+
+/* As if memdiag had been killed between two calls. */
+static int
+die(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+{
+	(void)ws;
+	_exit(call(job, c, e) && undo(c, e) && call(job, c, e) && undo(c, e) && call(job, c, e)
+			? 0
+			: 1);
+}
+
+static void
+run(struct view *v,
+	int (*fn)(struct job *job, struct worker *c, const struct workspace *ws, struct err *e))
+{
+	const struct inject_options opt = { .mode = INJECT_MODE_THREAD,
+		.wait_ns = UINT64_C(300000000000),
+		.timeout_ns = UINT64_C(300000000000) };
+	auto_inject_target struct inject_target *it = NULL;
+	struct inject_report report = { 0 };
+	struct job job = { .opt = &opt, .report = &report, .run = fn };
+
+	*nr_calls = 0;
+	if (!ok(inject_target_new(&it, &v->p, &v->e) == 0 &&
+			    process_find_arenas(&v->p, NULL, &v->e) == 0,
+		    "it can be called into %s", v->e.msg))
+		return;
+	job.it = it;
+	ok(job_run(&job, &v->p.arenas, &v->e) == 0, "calls are made %s", v->e.msg);
+}
+
+static void
+be_child(void *arg)
+{
+	(void)arg;
+	free(malloc(100));
+	child_ready();
+}
+
+static void
+test_death(struct view *v)
+{
+	const uint64_t end_ns = os_now_ns() + UINT64_C(300000000000);
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (freopen("/dev/null", "w", stdout)) /* it counts for nothing there */
+			run(v, die);
+		_exit(2);
+	}
+	waitpid(pid, &status, 0);
+	is_u64((uint64_t)status, 0, "one dies between two calls");
+	while (*(volatile uint32_t *)nr_calls < 5 && target_is_alive(&v->t) && os_now_ns() < end_ns)
+		usleep(1000);
+	is_u64(*nr_calls, 5, "what is to be undone is, nevertheless");
+}
+
+int
+main(void)
+{
+	struct child c;
+	struct view v;
+
+	nr_calls = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (nr_calls == MAP_FAILED)
+		abort();
+	c = child_start(be_child, NULL);
+	if (!ok(c.is_ready, "a child is ready") || !view_take(&v, c.pid))
+		return tap_end();
+	run(&v, test_calls);
+	is_u64(*nr_calls, 12, "and made on it");
+	test_death(&v);
+	view_release(&v);
+	ok(child_end(&c), "the child lives on");
+	return tap_end();
+}
