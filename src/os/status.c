@@ -51,6 +51,66 @@ read_open_file(const struct target *t, pid_t tid, const char *name, struct text 
 	return err_set(e, proc_gone_or(errno), "cannot read /proc/%d/%s", tid ? tid : t->pid, name);
 }
 
+/* ---- stat ---- */
+
+/* Numbered from 1, as in proc(5). */
+#define NR_STAT_FIELDS 53
+
+/*
+ * The fields of the line TEXT of a stat file from the fourth on; missing ones are 0. Returns 0, or
+ * -1 if it is no such line.
+ */
+static int
+parse_stat(const char *text, uint64_t field[NR_STAT_FIELDS])
+{
+	/*
+	 * "pid (comm) S ppid ...": comm may hold spaces and parentheses, so begin at the last one.
+	 */
+	const char *at = strrchr(text, ')');
+
+	memset(field, 0, NR_STAT_FIELDS * sizeof *field);
+	if (!at || strlen(at) < 4)
+		return -1;
+	at += 3; /* past ") S": field 4 is next */
+	for (int i = 4; i < NR_STAT_FIELDS; i++) {
+		char *end;
+
+		field[i] = strtoull(at, &end, 10);
+		if (end == at)
+			break;
+		at = end;
+	}
+	return 0;
+}
+
+int
+os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct err *e)
+{
+	auto_text struct text text = { 0 };
+	uint64_t field[NR_STAT_FIELDS];
+
+	assert(nr >= 4 && nr < NR_STAT_FIELDS);
+	if (read_open_file(t, tid, "stat", &text, e) < 0)
+		return -1;
+	if (parse_stat(text.v, field) < 0)
+		return err_set(e, 0, "/proc/%d/stat is not what Linux writes", tid);
+	*ret = field[nr];
+	return 0;
+}
+
+/* include/linux/sched.h, since 2.6.27; status has it since 6.12 only. */
+#define PF_KTHREAD UINT64_C(0x200000)
+#define STAT_FLAGS 9
+
+static bool
+is_kernel_thread(const struct target *t, pid_t tid)
+{
+	uint64_t flags;
+	struct err e;
+
+	return os_stat_field(t, tid, STAT_FLAGS, &flags, &e) == 0 && flags & PF_KTHREAD;
+}
+
 /* ---- status ---- */
 
 enum field_type { FIELD_KB, FIELD_HEX, FIELD_UINT64, FIELD_INT };
@@ -140,8 +200,6 @@ status_line(struct os_status *s, const char *key, const char *value)
 		s->uid = s->uids[1];
 	else if (strcmp(key, "Gid") == 0)
 		take_ids(s->gids, value);
-	else if (strcmp(key, "Kthread") == 0) /* 6.12+ */
-		s->is_kernel_thread = strtol(value, NULL, 10) == 1;
 	else if (strcmp(key, "NSpid") == 0)
 		take_namespaces(s, value);
 	else if (strcmp(key, "VmSize") == 0)
@@ -183,58 +241,9 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 	if (!s.state)
 		return err_set(
 			e, 0, "/proc/%d/status is not what Linux writes", tid ? tid : t->pid);
-	/*
-	 * Before 6.12 only the flag in stat shows it; a kernel thread has no memory and is no
-	 * zombie.
-	 */
-	if (!s.has_memory && s.state != 'Z' && s.state != 'X' && s.ppid == 2)
-		s.is_kernel_thread = true;
+	if (!s.has_memory && s.state != 'Z' && s.state != 'X')
+		s.is_kernel_thread = is_kernel_thread(t, tid);
 	*ret = s;
-	return 0;
-}
-
-/* Numbered from 1, as in proc(5). */
-#define NR_STAT_FIELDS 53
-
-/*
- * The fields of the line TEXT of a stat file from the fourth on; missing ones are 0. Returns 0, or
- * -1 if it is no such line.
- */
-static int
-parse_stat(const char *text, uint64_t field[NR_STAT_FIELDS])
-{
-	/*
-	 * "pid (comm) S ppid ...": comm may hold spaces and parentheses, so begin at the last one.
-	 */
-	const char *at = strrchr(text, ')');
-
-	memset(field, 0, NR_STAT_FIELDS * sizeof *field);
-	if (!at || strlen(at) < 4)
-		return -1;
-	at += 3; /* past ") S": field 4 is next */
-	for (int i = 4; i < NR_STAT_FIELDS; i++) {
-		char *end;
-
-		field[i] = strtoull(at, &end, 10);
-		if (end == at)
-			break;
-		at = end;
-	}
-	return 0;
-}
-
-int
-os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct err *e)
-{
-	auto_text struct text text = { 0 };
-	uint64_t field[NR_STAT_FIELDS];
-
-	assert(nr >= 4 && nr < NR_STAT_FIELDS);
-	if (read_open_file(t, tid, "stat", &text, e) < 0)
-		return -1;
-	if (parse_stat(text.v, field) < 0)
-		return err_set(e, 0, "/proc/%d/stat is not what Linux writes", tid);
-	*ret = field[nr];
 	return 0;
 }
 
@@ -244,7 +253,6 @@ os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct e
  */
 #define PF_IO_WORKER UINT64_C(0x10)
 #define PF_USER_WORKER UINT64_C(0x4000)
-#define STAT_FLAGS 9
 
 /*
  * 5.10.162 has the io_uring of 5.15, and its flag, and so may have kernels of distributions, of
