@@ -3,7 +3,7 @@
 # result, no EINTR, its deadline.
 . "$top_srcdir/tests/live/lib.sh"
 need jq
-ms=12000
+ms=${MEMDIAG_TEST_PARKED_MS:-12000}
 
 # All wait at the same time, so that this takes as long as one of them.
 pids=

@@ -359,6 +359,18 @@ json_is()
 	}
 }
 
+# Of one of maps' identities: whether it holds. Before 6.16 the kernel's counters lag, also those of a process that stands
+# still.
+same='(.difference_bytes == 0 or (.explained_by // "" | test("lag behind")))'
+# shellcheck disable=SC2034 # tests use it
+all_same=".data.identities | length > 2 and all($same)"
+
+# knows_huge: whether huge pages are counted without --pss.
+knows_huge()
+{
+	"$MEMDIAG" doctor | grep -q 'by PAGEMAP_SCAN'
+}
+
 # maps_adds_up PID: whether memdiag maps comes to the kernel's VmSize and VmRSS, or says by name what
 # changed meanwhile.
 maps_adds_up()

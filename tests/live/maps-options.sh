@@ -15,7 +15,7 @@ pid=$tracee_pid
 check 'a table' exits 0 memdiag maps "$pid"
 check 'ends in a total' grep -q '^total ' "$dir/out"
 check 'the table shows that the kernel agrees' \
-	grep -q '^Equal to the kernel.s own: VmSize, VmRSS, VmSwap' "$dir/out"
+	grep -q -e '^Equal to the kernel.s own: VmSize, VmRSS, VmSwap' -e '^Not equal to VmRSS: .*lag behind (before Linux 6.16)' "$dir/out"
 check 'the table shows page tables apart' grep -q '^Page tables .* not in RSS' "$dir/out"
 check 'nothing is said on stderr' test ! -s "$dir/err"
 check 'with the number of mappings' grep -q \
@@ -155,8 +155,7 @@ check 'guesses are marked' grep -q ' ? ' "$dir/out"
 check 'without a guess' exits 0 memdiag maps "$tracee_pid"
 check 'there is no mark' sh -c "! grep -q '?' '$dir/out'"
 check 'smaps once more' exits 0 memdiag maps "$tracee_pid" --rss-from=smaps --json
-check 'whose sum is right' json_is \
-	'[.data.identities[] | select(.difference_bytes != 0)] == []'
+check 'whose sum is right' json_is "$all_same"
 check 'the target lives on' end_tracee
 start_tracee locked-heap
 check 'locked memory' exits 0 memdiag maps "$tracee_pid" --by=mapping --columns=dirty,locked --json
