@@ -108,6 +108,8 @@ main(int argc, char **argv)
 {
 	char line[64];
 
+	/* Or khugepaged may make a huge page of what was given back. */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	nr_threads = tracee_number(argc, argv, 1, 8);
 	mallopt(M_ARENA_MAX, (int)tracee_number(argc, argv, 2, nr_threads + 1));
 	mallopt(M_TRIM_THRESHOLD, 1 << 30); /* the top is not trimmed by itself */
