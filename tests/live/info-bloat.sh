@@ -5,6 +5,7 @@
 need jq
 MALLOC_ARENAS_MAX=1	# nearly the name of a setting: one more thing to say
 export MALLOC_ARENAS_MAX
+awk '/^MemAvailable/ { exit !($2 > 1500000) }' /proc/meminfo || skip_all 'less than 1.5 GB are available'
 start_tracee bloat 64
 unset MALLOC_ARENAS_MAX
 
