@@ -30,6 +30,8 @@ main(int argc, char **argv)
 	long nr = tracee_number(argc, argv, 1, 3);
 	char line[64];
 
+	/* Or more is resident than was written to, where huge pages are used always. */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	for (long i = 1; i <= nr; i++) {
 		char *block = malloc((size_t)i * MIB);
