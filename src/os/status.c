@@ -255,9 +255,9 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 #define PF_USER_WORKER UINT64_C(0x4000)
 
 /*
- * 5.10.162 has the io_uring of 5.15, and its flag, and so may have kernels of distributions, of
- * which the version does not tell that (Debian's calls itself 5.10.0): there the name has to be
- * that of a worker as well ("iou-wrk-" and "iou-sqp-" with a number).
+ * 5.10.162 has the io_uring of 5.15, and its flag, and so may have kernels of distributions, whose
+ * version does not show that (Debian's calls itself 5.10.0): there the name has to be that of a
+ * worker as well ("iou-wrk-" and "iou-sqp-" with a number).
  */
 static bool
 is_io_worker(const struct target *t, pid_t tid)
