@@ -349,13 +349,13 @@ go_to(uint64_t *u, raddr pc, raddr sp)
 	u[SYSCALL_NR] = NO_SYSCALL;
 }
 
+const bool arch_returns_by_frame = false;
+
 /*
  * x7 carries no argument (ARCH_MAX_ARGS): while a thread is stopped at a system call the kernel
  * uses it to say whether this is the entry or the exit, and undoes any change (kernel/ptrace.c,
  * report_syscall).
  */
-const bool arch_returns_by_frame = false;
-
 void
 arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args,
 	raddr restorer, raddr frame)

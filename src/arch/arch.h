@@ -149,9 +149,9 @@ void arch_settle(struct arch_regs *r);
 #define ARCH_SEVENTH_ARG 7
 
 /*
- * Where a call returns to is in the frame's first word, from where a function may return but once:
- * it may leave anything there, as the kernel does for a probe on the return (uretprobe, before
- * 6.11).  So that word, the restorer, is to be written before each call.  False: in a register.
+ * Whether the return address of a call is the first word of the frame; else it is in a register. A
+ * function may overwrite that word, as the kernel does for a probe on the return (uretprobe, before
+ * 6.11), so the address of the restorer must be written there before each call.
  */
 extern const bool arch_returns_by_frame;
 

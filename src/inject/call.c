@@ -131,10 +131,10 @@ static int
 sleep_again(struct worker *c, const struct workspace *ws, int sig, struct err *e)
 {
 	const uint64_t arg[] = { 0, 0, ws->data.v, 0 };
+	const raddr frame = c->undo[c->nr_undo - 2].frame;
 	struct arch_regs regs;
 
-	if (worker_prepare(c, c->it->fn.ppoll, arg, 4, c->undo[c->nr_undo - 2].frame, &regs, e) <
-			0 ||
+	if (worker_prepare(c, c->it->fn.ppoll, arg, 4, frame, &regs, e) < 0 ||
 		arch_set_regs(c->tid, &regs, e) < 0)
 		return -1;
 	return os_resume(c->tid, OS_RESUME_FREE, sig, e);

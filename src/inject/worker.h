@@ -63,8 +63,8 @@ enum worker_end {
 int worker_begin(struct worker *c, struct err *e);
 
 /*
- * Set *RET to the thread's own registers, changed so that it enters FN(ARG...), which returns into
- * FRAME; the return address is written there.
+ * Set *RET to registers with which the thread enters FN(ARG...) and returns into FRAME, and write
+ * the return address into FRAME, if it belongs there.  -1 with E if it cannot be written.
  */
 int worker_prepare(const struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	raddr frame, struct arch_regs *ret, struct err *e);

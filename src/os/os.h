@@ -122,8 +122,8 @@ struct os_status {
 	uint32_t uid;		   /* effective */
 	uint32_t uids[3], gids[3]; /* real, effective and saved */
 	int nr_threads;
-	int seccomp; /* 0 none, 1 strict, 2 filter */
-	bool is_kernel_thread;
+	int seccomp;	       /* 0 none, 1 strict, 2 filter */
+	bool is_kernel_thread; /* not of a zombie; from /proc/PID/stat */
 	bool has_memory;       /* false for zombies and kernel threads */
 	bool has_shadow_stack; /* x86_Thread_features names shstk (6.6+) */
 	int nr_pid_namespaces; /* numbers on the NSpid line, 1 outside of any container */

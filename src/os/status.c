@@ -98,17 +98,58 @@ os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct e
 	return 0;
 }
 
-/* include/linux/sched.h, since 2.6.27; status has it since 6.12 only. */
+/*
+ * Flags of include/linux/sched.h.  PF_KTHREAD has this value since 2.6.27; status shows it since
+ * 6.4 only.  0x10 is PF_IO_WORKER since 5.10 (before, it was PF_VCPU), and threads of a process
+ * have it since 5.12, and since 5.10.162, which took over the io_uring of 5.15.  PF_USER_WORKER
+ * exists since 6.4.
+ */
+#define PF_IO_WORKER UINT64_C(0x10)
+#define PF_USER_WORKER UINT64_C(0x4000)
 #define PF_KTHREAD UINT64_C(0x200000)
 #define STAT_FLAGS 9
 
 static bool
-is_kernel_thread(const struct target *t, pid_t tid)
+has_flag(const struct target *t, pid_t tid, uint64_t wanted)
 {
 	uint64_t flags;
 	struct err e;
 
-	return os_stat_field(t, tid, STAT_FLAGS, &flags, &e) == 0 && flags & PF_KTHREAD;
+	return os_stat_field(t, tid, STAT_FLAGS, &flags, &e) == 0 && flags & wanted;
+}
+
+bool
+os_is_kernel_worker(const struct target *t, pid_t tid)
+{
+	const unsigned int version = os_linux_version();
+
+	if (t->core)
+		return core_is_kernel_worker(t->core, tid);
+	return has_flag(t, tid,
+		(version >= OS_LINUX(5, 10) ? PF_IO_WORKER : 0) |
+			(version >= OS_LINUX(6, 4) ? PF_USER_WORKER : 0));
+}
+
+int
+os_stat(const struct target *t, struct os_stat *ret, struct err *e)
+{
+	auto_text struct text text = { 0 };
+	uint64_t field[NR_STAT_FIELDS];
+
+	if (t->core) {
+		core_stat(t->core, ret);
+		return 0;
+	}
+	if (read_open_file(t, 0, "stat", &text, e) < 0)
+		return -1;
+	if (parse_stat(text.v, field) < 0)
+		return err_set(e, 0, "/proc/%d/stat is not what Linux writes", t->pid);
+	ret->nr_faults = field[10] + field[12];
+	ret->start_ticks = field[22];
+	ret->start_stack = (raddr){ field[28] };
+	ret->start_brk = (raddr){ field[47] };
+	ret->arg_start = (raddr){ field[48] };
+	return 0;
 }
 
 /* ---- status ---- */
@@ -242,65 +283,8 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 		return err_set(
 			e, 0, "/proc/%d/status is not what Linux writes", tid ? tid : t->pid);
 	if (!s.has_memory && s.state != 'Z' && s.state != 'X')
-		s.is_kernel_thread = is_kernel_thread(t, tid);
+		s.is_kernel_thread = has_flag(t, tid, PF_KTHREAD);
 	*ret = s;
-	return 0;
-}
-
-/*
- * include/linux/sched.h: PF_IO_WORKER since 5.12, PF_USER_WORKER since 6.4.  Older kernels have
- * other meanings for these bits: 0x10 was PF_VCPU, of a thread that runs a guest of KVM.
- */
-#define PF_IO_WORKER UINT64_C(0x10)
-#define PF_USER_WORKER UINT64_C(0x4000)
-
-/*
- * 5.10.162 has the io_uring of 5.15, and its flag, and so may have kernels of distributions, whose
- * version does not show that (Debian's calls itself 5.10.0): there the name has to be that of a
- * worker as well ("iou-wrk-" and "iou-sqp-" with a number).
- */
-static bool
-is_io_worker(const struct target *t, pid_t tid)
-{
-	char comm[OS_COMM_BYTES];
-
-	return os_linux_version() >= OS_LINUX(5, 12) ||
-		strncmp(os_thread_comm(t, tid, comm), "iou-", 4) == 0;
-}
-
-bool
-os_is_kernel_worker(const struct target *t, pid_t tid)
-{
-	uint64_t flags;
-	struct err e;
-
-	if (t->core)
-		return core_is_kernel_worker(t->core, tid);
-	if (os_stat_field(t, tid, STAT_FLAGS, &flags, &e) < 0)
-		return false;
-	return (flags & PF_IO_WORKER && is_io_worker(t, tid)) ||
-		(flags & PF_USER_WORKER && os_linux_version() >= OS_LINUX(6, 4));
-}
-
-int
-os_stat(const struct target *t, struct os_stat *ret, struct err *e)
-{
-	auto_text struct text text = { 0 };
-	uint64_t field[NR_STAT_FIELDS];
-
-	if (t->core) {
-		core_stat(t->core, ret);
-		return 0;
-	}
-	if (read_open_file(t, 0, "stat", &text, e) < 0)
-		return -1;
-	if (parse_stat(text.v, field) < 0)
-		return err_set(e, 0, "/proc/%d/stat is not what Linux writes", t->pid);
-	ret->nr_faults = field[10] + field[12];
-	ret->start_ticks = field[22];
-	ret->start_stack = (raddr){ field[28] };
-	ret->start_brk = (raddr){ field[47] };
-	ret->arg_start = (raddr){ field[48] };
 	return 0;
 }
 

@@ -50,7 +50,7 @@ remember
 check '1,500 threads: all stand still' frozen 0 0 11 300000
 check '1,500 threads: no thread is left out' stood 1501
 if [ -d /run/memdiag-kernels ]; then
-	skip '1,500 threads: 25 us a thread at most' 'an emulated processor has no times'
+	skip '1,500 threads: 25 us a thread at most' 'times of an emulated processor mean nothing'
 else
 	check '1,500 threads: 25 us a thread at most' soon cheap
 fi

@@ -18,7 +18,8 @@ refused()
 	done
 }
 
-# reads: whether info by itself reads the heaps, for want of address space. It may also be that all threads run just then.
+# reads: whether info by itself reads the heaps for want of address space. If all threads run at that moment, it gives that
+# as its reason.
 reads()
 {
 	exits 0 memdiag info --pid "$tracee_pid" --json && json_is '.data.method == "read" and

@@ -116,7 +116,7 @@ start_tracee zombie-leader
 check 'a process whose leader has ended is answered' exits 0 memdiag info --pid "$tracee_pid"
 check 'it lives on' end_tracee
 
-if grep -q '^Kthread:.1' /proc/2/status 2>/dev/null; then
+if has_kernel_threads; then
 	check 'a kernel thread is refused' exits_saying 5 'kernel thread' memdiag info --pid 2
 else
 	skip 'a kernel thread is refused' 'this container has none'

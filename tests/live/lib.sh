@@ -19,6 +19,8 @@
 #	check, skip, skip_all, need, need_hooks, finish
 #	exits, exits_saying, exits_at_limit, says, each_of, memdiag, patiently, json, json_is, maps_adds_up
 #					run a command, memdiag, look into its stderr and its --json
+#	has_kernel_threads, knows_huge, $same $all_same
+#					what the kernel shows, and filters for sums of maps that are its own
 #	killed_at, killed_each_time	kill a command before a system call
 #	captured			run any command as memdiag is
 #	start_tracee, start_command, tell, ask, goes_on, end_tracee, wait_for, soon, eventually
@@ -359,11 +361,17 @@ json_is()
 	}
 }
 
-# Of one of maps' identities: whether it holds. Before 6.16 the kernel's counters lag, also those of a process that stands
-# still.
+# Filters: one of maps' identities holds; all do. Before 6.16 the kernel's counters lag behind, also those of a process that
+# stands still.
 same='(.difference_bytes == 0 or (.explained_by // "" | test("lag behind")))'
 # shellcheck disable=SC2034 # tests use it
 all_same=".data.identities | length > 2 and all($same)"
+
+# has_kernel_threads: whether PID 2 is one.
+has_kernel_threads()
+{
+	[ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]
+}
 
 # knows_huge: whether huge pages are counted without --pss.
 knows_huge()

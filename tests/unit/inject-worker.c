@@ -1,7 +1,7 @@
 /*
- * Calls of a function that leaves something else where its return address was, as the kernel does
- * for a probe on the return (uretprobe, before 6.11): one call after the other returns, those that
- * undo something do, and so does the way back, also if memdiag dies.
+ * Calls of a function that overwrites its return address, as the kernel does for a probe on the
+ * return (uretprobe, before 6.11): one call after the other returns, and so do those that undo
+ * something; if memdiag dies, they are made by the frames that it has left.
  */
 #include <config.h>
 
@@ -11,7 +11,7 @@
 #include "inject/inject.h"
 #include "inject/job.h"
 
-/* Count in *RDI, and return; "pop" and "push" alone would leave the word as it was. */
+/* Add 1 to *RDI, overwrite the return address, and return. */
 extern const char messy[];
 __asm__(".text\n"
 	".globl messy\n"
@@ -23,31 +23,24 @@ __asm__(".text\n"
 	"	xor %eax, %eax\n"
 	"	jmp *%rcx\n");
 
+static const raddr fn = { (uintptr_t)messy };
 static uint32_t *nr_calls; /* shared with the child */
-
-static const uint64_t *
-args(void)
-{
-	static uint64_t arg[1];
-
-	arg[0] = (uintptr_t)nr_calls;
-	return arg;
-}
 
 static bool
 call(struct job *job, struct worker *c, struct err *e)
 {
+	const uint64_t arg[] = { (uintptr_t)nr_calls };
 	enum worker_end end = WORKER_GONE;
 
-	return worker_call(c, (raddr){ (uintptr_t)messy }, args(), 1, job->deadline_ns, &end, e) ==
-		0 &&
-		end == WORKER_RETURNED;
+	return worker_call(c, fn, arg, 1, job->deadline_ns, &end, e) == 0 && end == WORKER_RETURNED;
 }
 
 static bool
 undo(struct worker *c, struct err *e)
 {
-	return worker_undo(c, (raddr){ (uintptr_t)messy }, args(), 1, e) == 0;
+	const uint64_t arg[] = { (uintptr_t)nr_calls };
+
+	return worker_undo(c, fn, arg, 1, e) == 0;
 }
 
 static int
@@ -55,12 +48,12 @@ test_calls(struct job *job, struct worker *c, const struct workspace *ws, struct
 {
 	const size_t level = c->nr_undo;
 	const struct next_call next[] = {
-		{ { (uintptr_t)messy }, { args()[0] }, 1 },
-		{ { (uintptr_t)messy }, { args()[0] }, 1 },
+		{ fn, { (uintptr_t)nr_calls }, 1 },
+		{ fn, { (uintptr_t)nr_calls }, 1 },
 	};
 	const struct long_call calls = { .name = "messy",
-		.fn = { (uintptr_t)messy },
-		.arg = { args()[0] },
+		.fn = fn,
+		.arg = { (uintptr_t)nr_calls },
 		.nr_args = 1,
 		.next = next,
 		.nr_next = 2,
@@ -75,7 +68,7 @@ test_calls(struct job *job, struct worker *c, const struct workspace *ws, struct
 	is_u64(*nr_calls, 6, "all of them");
 	ok(long_call_make(&calls, c, ws, &ns, e) == 0, "several without a stop %s", e->msg);
 	is_u64(*nr_calls, 9, "each of them");
-	ok(undo(c, e) && call(job, c, e) && undo(c, e), "two are left for the way back %s", e->msg);
+	ok(undo(c, e) && call(job, c, e) && undo(c, e), "two are left to be undone %s", e->msg);
 	return 0;
 }
 
@@ -91,14 +84,14 @@ die(struct job *job, struct worker *c, const struct workspace *ws, struct err *e
 
 static void
 run(struct view *v,
-	int (*fn)(struct job *job, struct worker *c, const struct workspace *ws, struct err *e))
+	int (*work)(struct job *job, struct worker *c, const struct workspace *ws, struct err *e))
 {
 	const struct inject_options opt = { .mode = INJECT_MODE_THREAD,
 		.wait_ns = UINT64_C(300000000000),
 		.timeout_ns = UINT64_C(300000000000) };
 	auto_inject_target struct inject_target *it = NULL;
 	struct inject_report report = { 0 };
-	struct job job = { .opt = &opt, .report = &report, .run = fn };
+	struct job job = { .opt = &opt, .report = &report, .run = work };
 
 	*nr_calls = 0;
 	if (!ok(inject_target_new(&it, &v->p, &v->e) == 0 &&
@@ -132,10 +125,10 @@ test_death(struct view *v)
 		_exit(2);
 	}
 	waitpid(pid, &status, 0);
-	is_u64((uint64_t)status, 0, "one dies between two calls");
+	is_u64((uint64_t)status, 0, "a memdiag dies between two calls");
 	while (*(volatile uint32_t *)nr_calls < 5 && target_is_alive(&v->t) && os_now_ns() < end_ns)
 		usleep(1000);
-	is_u64(*nr_calls, 5, "what is to be undone is, nevertheless");
+	is_u64(*nr_calls, 5, "what is to be undone is undone nevertheless");
 }
 
 int
@@ -153,7 +146,7 @@ main(void)
 	if (!ok(c.is_ready, "a child is ready") || !view_take(&v, c.pid))
 		return tap_end();
 	run(&v, test_calls);
-	is_u64(*nr_calls, 12, "and made on it");
+	is_u64(*nr_calls, 12, "which job_run() does");
 	test_death(&v);
 	view_release(&v);
 	ok(child_end(&c), "the child lives on");
