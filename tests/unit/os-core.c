@@ -298,11 +298,11 @@ test_without_holes(void)
 
 /* ---- files ---- */
 
-/* All but the first page of the program is only in its file, of which a page more is mapped. */
+/* All but the first page of FILE is only there; a page more than it has is mapped of it. */
 static bool
-reads_program(const struct target *t)
+reads_program(const struct target *t, const char *file)
 {
-	auto_fd int fd = open("/proc/self/exe", O_RDONLY);
+	auto_fd int fd = open(file, O_RDONLY);
 	auto_free char *got = malloc(program_bytes), *want = calloc(program_bytes, 1);
 	struct err e;
 
@@ -321,52 +321,82 @@ opens_program(const struct target *t)
 	return fd >= 0;
 }
 
-/* Our own program to PATH, with its code left out as it is in a file of debug information. */
+static void
+read_self(struct text *ret)
+{
+	auto_fd int fd = open("/proc/self/exe", O_RDONLY);
+
+	if (text_read(ret, fd, 1 << 30) < 0)
+		abort();
+}
+
+/* TEXT and zeroes up to SIZE bytes to the file TO. */
+static void
+write_file(const char *to, const struct text *text, size_t size)
+{
+	auto_fd int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	if (write(fd, text->v, text->len) != (ssize_t)text->len || ftruncate(fd, (off_t)size) < 0)
+		abort();
+}
+
+/* Our own program to TO, with its code left out as it is in a file of debug information. */
 static void
 write_debug_file(const char *to)
 {
 	auto_text struct text text = { 0 };
-	auto_fd int fd = open("/proc/self/exe", O_RDONLY), out = open(to, O_WRONLY | O_CREAT, 0600);
 	const Elf64_Ehdr *h;
 	Elf64_Shdr *s;
 
-	if (text_read(&text, fd, 1 << 30) < 0)
-		abort();
+	read_self(&text);
 	h = (const void *)text.v;
 	s = (void *)(text.v + h->e_shoff);
 	for (int i = 0; i < h->e_shnum; i++)
 		if (s[i].sh_flags & SHF_EXECINSTR)
 			s[i].sh_type = SHT_NOBITS;
-	if (write(out, text.v, text.len) != (ssize_t)text.len)
-		abort();
+	write_file(to, &text, text.len);
+}
+
+/* FILE has whole pages and MORE bytes: its last page is mapped, whether it is full or not. */
+static void
+test_file(const char *file, size_t more)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_text struct text text = { 0 };
+	struct core_maker m;
+	size_t size;
+
+	read_self(&text);
+	size = (text.len + CORE_PAGE - 1) / CORE_PAGE * CORE_PAGE + more;
+	write_file(file, &text, size);
+	memcpy(head, text.v, sizeof head);
+	program_bytes = ((size - 1) / CORE_PAGE + 2) * CORE_PAGE;
+	snprintf(program, sizeof program, "%s", file);
+	m = maker();
+	core_write(&m, in_dir("self"), false);
+	if (!open_core(&t, NULL))
+		return;
+	ok(reads_program(&t, file), "what is left out is read from the file of that name");
+	ok(opens_program(&t), "which can be opened");
 }
 
 static void
 test_files(void)
 {
-	auto_fd int exe = open("/proc/self/exe", O_RDONLY);
-	char self[PATH_MAX] = "", root[PATH_MAX], copy[PATH_MAX];
+	char self[PATH_MAX], root[PATH_MAX], copy[PATH_MAX];
 	struct core_maker m;
 	struct target t;
 
-	if (readlink("/proc/self/exe", self, sizeof self - 1) < 0 ||
-		pread(exe, head, sizeof head, 0) != sizeof head)
-		abort();
-	program_bytes = ((uint64_t)lseek(exe, 0, SEEK_END) / CORE_PAGE + 2) * CORE_PAGE;
-	strcpy(program, self);
-	m = maker();
-	core_write(&m, in_dir("self"), false);
-	if (open_core(&t, NULL)) {
-		ok(reads_program(&t), "what is left out is read from the file of that name");
-		ok(opens_program(&t), "which can be opened");
-	}
-	target_release(&t);
+	snprintf(self, sizeof self, "%s", in_dir("program"));
+	test_file(self, 0);
+	test_file(self, 1);
+	test_file(self, CORE_PAGE - 1);
 
 	snprintf(program, sizeof program, "/nowhere/to/be/found");
 	m = maker();
 	core_write(&m, in_dir("other"), false);
 	if (open_core(&t, NULL)) {
-		ok(!reads_program(&t), "there is nothing where the file is not");
+		ok(!reads_program(&t, self), "there is nothing where the file is not");
 		ok(!opens_program(&t), "nor can it be opened");
 	}
 	target_release(&t);
@@ -377,7 +407,7 @@ test_files(void)
 	if (symlink(self, copy) < 0)
 		abort();
 	if (open_core(&t, root))
-		ok(reads_program(&t), "it is found in the sysroot");
+		ok(reads_program(&t, self), "it is found in the sysroot");
 	target_release(&t);
 
 	/* The same name, another build-id. */
