@@ -298,7 +298,10 @@ test_without_holes(void)
 
 /* ---- files ---- */
 
-/* All but the first page of FILE is only there; a page more than it has is mapped of it. */
+/*
+ * The core file has the first page of FILE, and the rest is read from FILE.  One page more than
+ * FILE has is mapped, and cannot be read.
+ */
 static bool
 reads_program(const struct target *t, const char *file)
 {
@@ -357,7 +360,7 @@ write_debug_file(const char *to)
 	write_file(to, &text, text.len);
 }
 
-/* FILE has whole pages and MORE bytes: its last page is mapped, whether it is full or not. */
+/* A program of whole pages and MORE bytes: its last page can be read, whether it is full or not. */
 static void
 test_file(const char *file, size_t more)
 {
@@ -376,7 +379,8 @@ test_file(const char *file, size_t more)
 	core_write(&m, in_dir("self"), false);
 	if (!open_core(&t, NULL))
 		return;
-	ok(reads_program(&t, file), "what is left out is read from the file of that name");
+	ok(reads_program(&t, file),
+		"what is left out is read from a file of whole pages and %zu more bytes", more);
 	ok(opens_program(&t), "which can be opened");
 }
 
