@@ -76,61 +76,36 @@ borrow_return(struct worker *c, struct err *e)
 	struct err ours;
 	raddr slot = c->errno_at;
 
+	if (c->is_loose || c->stop != OS_STOP_SYSCALL)
+		return err_set(e, 0, "thread %d does not stand in a call of memdiag's", c->tid);
 	if (slot.v && os_write(c->it->target, slot, &c->errno_was, sizeof c->errno_was, &ours) < 0)
 		debug("errno: %s", ours.msg);
-	if (c->stop == OS_STOP_SYSCALL && leave_syscall(c, e) < 0)
-		return -1;
-	if (c->is_ours && put_back(c, 0, e) < 0)
+	if (leave_syscall(c, e) < 0 || (c->is_ours && put_back(c, 0, e) < 0))
 		return -1;
 	c->is_ours = false;
 	c->held_ns = os_now_ns() - c->stopped_ns;
 	return 0;
-}
-
-/* Whether R is of a thread that waits again in the call that it was borrowed in. */
-static bool
-waits_again(const struct worker *c, struct arch_regs *r)
-{
-	const struct arch_regs *own = &c->saved.regs;
-	const long nr = arch_syscall_nr(own);
-
-	return nr >= 0 && arch_is_still_in(r, nr, arch_sp(own), arch_pc(own)) &&
-		arch_restart(r) != ARCH_NO_RESTART;
 }
 
 /*
- * C was stopped by an interrupt while it ran freely, and may be back in the program: let it
- * continue its call there, as borrow_return() does, or whatever call it is in by now.
+ * C was stopped by an interrupt, in a call of ours or of the program's: have that call made again
+ * if the stop would end it with EINTR.  Nothing but what the registers show now is used for that:
+ * the thread may be in another call of the program than the one it was borrowed in.
  */
-static int
-settle_home(const struct worker *c, struct err *e)
+static void
+restart_call(const struct worker *c)
 {
-	struct timeout new = { .seen.is_running = true };
+	struct timeout unseen = { .seen.is_running = true };
 	struct arch_regs regs, before;
+	struct err e;
 
-	if (arch_get_regs(c->tid, &regs, e) < 0)
-		return -1;
+	if (arch_get_regs(c->tid, &regs, &e) < 0)
+		return;
 	before = regs;
-	if (waits_again(c, &regs)) {
-		regs = c->saved.regs;
-		timeout_record(&c->timeout, c->it->target, c->tid);
-		timeout_renew(&c->timeout, c->it->target, &regs);
-	} else {
-		timeout_settle(&new, c->it->target, c->tid, &regs);
-	}
-	return memcmp(before.word, regs.word, regs.size_bytes) == 0
-		? 0
-		: arch_set_regs(c->tid, &regs, e);
-}
-
-int
-borrow_meet(struct worker *c, struct err *e)
-{
-	if (settle_home(c, e) < 0 || os_detach(c->tid, 0, e) < 0)
-		return -1;
-	c->is_ours = false;
-	c->held_ns = os_now_ns() - c->stopped_ns;
-	return 0;
+	timeout_settle(&unseen, c->it->target, c->tid, &regs);
+	if (memcmp(before.word, regs.word, regs.size_bytes) != 0 &&
+		arch_set_regs(c->tid, &regs, &e) < 0)
+		debug("thread %d: %s", c->tid, e.msg);
 }
 
 void
@@ -149,20 +124,27 @@ void
 borrow_abandon(struct worker *c)
 {
 	struct err e;
+	int sig = 0;
 
 	if (!c->is_ours)
 		return;
 	c->is_ours = false;
-	/* A thread that runs cannot be detached from. */
-	if (c->stop == OS_STOP_TIMEOUT && worker_stop(c, &e) < 0) {
+	switch (c->stop) {
+	case OS_STOP_TIMEOUT:
+		/* It runs, and is let go where it stops, or when os_trace() ends. */
 		os_detach_later(c->tid);
 		return;
+	case OS_STOP_SIGNAL:
+		if (!c->nr_undo || worker_turn_back(c, &e) < 0)
+			sig = c->fault_sig;
+		break;
+	case OS_STOP_EVENT:
+		restart_call(c);
+		break;
+	default:
+		break;
 	}
-	if (c->stop == OS_STOP_SIGNAL && c->nr_undo)
-		worker_turn_back(c, &e);
-	if (c->stop == OS_STOP_EVENT && !c->is_helper)
-		settle_home(c, &e);
-	os_detach(c->tid, 0, &e);
+	os_detach(c->tid, sig, &e);
 }
 
 /* ---- taking ---- */

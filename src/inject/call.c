@@ -1,9 +1,9 @@
 /*
  * Calls that take long: malloc_info and malloc_trim hold the locks of arenas, so the thread that
  * makes them (the worker) must not be stopped at each system call.  Then the end of the call must
- * be noticed in another way.  A helper with an empty undo list simply ends, and a borrowed thread
- * returns to its own system call and waits there.  Otherwise a short sleep is put on the way back,
- * and the worker is stopped in it.
+ * be noticed in another way.  A helper that has nothing more to do simply ends.  Otherwise a short
+ * sleep is put on the way back, and the worker is stopped in it: so a borrowed thread comes back to
+ * the program only from there, and while memdiag stands by.
  */
 #include <config.h>
 
@@ -20,13 +20,8 @@
 
 /* How soon the sleep is noticed, at first and at last. */
 #define FIRST_PAUSE_NS 20000
-#define LAST_PAUSE_NS 1000000
+#define LAST_PAUSE_NS 250000
 #define STOP_WITHIN_NS 200000000
-/*
- * The number of times that the workspace is seen unmapped before the worker must have left the
- * frame.
- */
-#define LOOKS_PAST 20
 /* How soon a wish to end is noticed. */
 #define LOOK_UP_NS 100000000
 
@@ -41,13 +36,11 @@ enum way {
 	WAY_TRACED, /* with a stop at each system call */
 	WAY_TO_SLEEP,
 	WAY_TO_END,
-	WAY_HOME, /* down the undo list, where memdiag stops it */
 };
 
 /*
- * A seccomp filter may not know the sleep, and a static program may not have it.  So malloc_info
- * and dlopen are traced then: they make few system calls. malloc_trim makes one for each free
- * chunk.
+ * A seccomp filter may not know the sleep, and a static program may not have it.  Then the call is
+ * traced, which takes long only for malloc_trim: it makes a system call for each free chunk.
  */
 static enum way
 way_of(const struct long_call *call, const struct worker *c)
@@ -55,11 +48,21 @@ way_of(const struct long_call *call, const struct worker *c)
 	struct os_status s;
 	struct err e;
 
-	if (call->is_last)
-		return c->is_helper ? WAY_TO_END : WAY_HOME;
+	if (call->is_last && c->is_helper)
+		return WAY_TO_END;
 	if (!c->it->fn.ppoll.v || os_status(c->it->target, c->tid, &s, &e) < 0 || s.seccomp)
 		return WAY_TRACED;
 	return WAY_TO_SLEEP;
+}
+
+/* Offsets in the page at ws->data. */
+#define SLEEP_OFFSET 0 /* struct timespec */
+#define ERRNO_OFFSET 32
+
+static raddr
+sleep_time_at(const struct workspace *ws)
+{
+	return raddr_add(ws->data, SLEEP_OFFSET);
 }
 
 static int
@@ -67,27 +70,23 @@ lay_sleep(struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const struct timespec sleep_time = { .tv_sec = c->is_helper ? HELPER_SLEEP_S : 0,
 		.tv_nsec = c->is_helper ? 0 : BORROWED_SLEEP_NS };
+	const raddr at = sleep_time_at(ws);
 
-	if (os_write(c->it->target, ws->data, &sleep_time, sizeof sleep_time, e) < 0)
+	if (worker_write(c, at, &sleep_time, sizeof sleep_time, e) < 0)
 		return -1;
-	return worker_undo(c, c->it->fn.ppoll, (uint64_t[]){ 0, 0, ws->data.v, 0 }, 4, e);
+	return worker_undo(c, c->it->fn.ppoll, (uint64_t[]){ 0, 0, at.v, 0 }, 4, e);
 }
 
-/* Whether C is in the sleep that returns into FRAME. */
+/* Whether C is in the sleep.  If it is not stopped, it may have left it by now. */
 static bool
-sleeps_below(const struct worker *c, raddr frame)
+is_asleep(const struct worker *c)
 {
 	struct os_syscall s;
 	struct err e;
 
 	return os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running &&
-		s.nr == SYS_ppoll && s.sp.v > c->room.v && s.sp.v <= frame.v;
-}
-
-static bool
-is_asleep(const struct worker *c)
-{
-	return sleeps_below(c, c->undo[c->nr_undo - 2].frame);
+		s.nr == SYS_ppoll && raddr_in(s.sp, c->ground.start, c->ground.end) &&
+		worker_has_workspace(c);
 }
 
 /*
@@ -125,19 +124,14 @@ take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, st
 /*
  * A signal that is let in, by which setuid() in another thread waits for this one, would end the
  * sleep.  So C, which stands in the sleep with SIG about to be delivered, takes it and then sleeps
- * anew.
+ * again.
  */
 static int
 sleep_again(struct worker *c, const struct workspace *ws, int sig, struct err *e)
 {
-	const uint64_t arg[] = { 0, 0, ws->data.v, 0 };
-	const raddr frame = c->undo[c->nr_undo - 2].frame;
-	struct arch_regs regs;
+	const uint64_t arg[] = { 0, 0, sleep_time_at(ws).v, 0 };
 
-	if (worker_prepare(c, c->it->fn.ppoll, arg, 4, frame, &regs, e) < 0 ||
-		arch_set_regs(c->tid, &regs, e) < 0)
-		return -1;
-	return os_resume(c->tid, OS_RESUME_FREE, sig, e);
+	return worker_relaunch(c, c->it->fn.ppoll, arg, 4, sig, e);
 }
 
 /*
@@ -167,7 +161,11 @@ later_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Wait until the worker sleeps, and stop it there; or until it ends or does not come back. */
+/*
+ * Wait until the worker sleeps, and stop it there; or until it ends or does not come back.  One
+ * that has overslept, as memdiag got no processor, has unmapped the workspace on its way back: it
+ * has returned, and runs.
+ */
 static int
 await_sleep(struct worker *c, const struct workspace *ws, uint64_t deadline_ns,
 	enum worker_end *ret, struct err *e)
@@ -184,6 +182,11 @@ await_sleep(struct worker *c, const struct workspace *ws, uint64_t deadline_ns,
 		over = take_sleeping(c, ws, &stop, ret, e);
 		if (over)
 			return over < 0 ? -1 : 0;
+		if (stop.kind == OS_STOP_TIMEOUT && !worker_has_workspace(c)) {
+			c->stop = OS_STOP_TIMEOUT;
+			*ret = WORKER_RETURNED;
+			return 0;
+		}
 		if (stop.kind == OS_STOP_TIMEOUT && is_asleep(c)) {
 			/*
 			 * The call is over; with busy threads around, it may only lack a processor
@@ -203,76 +206,41 @@ await_sleep(struct worker *c, const struct workspace *ws, uint64_t deadline_ns,
 	return 0;
 }
 
+/* Let C go, which is back in the program.  0 if nothing more was to be done in it. */
+static int
+leave_overslept(const struct long_call *call, struct worker *c, struct err *e)
+{
+	c->held_ns = os_now_ns() - c->stopped_ns;
+	borrow_abandon(c);
+	if (call->is_last)
+		return 0;
+	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"%s was called in %d (%s), but its result is lost: memdiag got no processor for "
+		"%d ms",
+		call->name, c->it->target->pid, c->it->target->comm,
+		c->is_helper ? HELPER_SLEEP_S * 1000 : BORROWED_SLEEP_NS / 1000000);
+	return err_hint(e, "Try again when the machine is less busy");
+}
+
 static int
 call_to_sleep(const struct long_call *call, struct worker *c, const struct workspace *ws,
 	enum worker_end *ret, struct err *e)
 {
-	if (lay_sleep(c, ws, e) < 0 ||
+	const size_t level = c->nr_undo;
+	/* errno is put back on the way for a C that oversleeps. */
+	int failed = worker_keep_errno(c, raddr_add(ws->data, ERRNO_OFFSET), e) < 0 ||
+		lay_sleep(c, ws, e) < 0 ||
 		worker_launch_with(c, call->fn, call->arg, call->nr_args, call->next, call->nr_next,
-			call->next_room, e) < 0 ||
-		await_sleep(c, ws, call->deadline_ns, ret, e) < 0)
+			call->next_room, e) < 0;
+
+	/* The way back leads through them now; nothing else is to. */
+	while (c->nr_undo > level)
+		worker_drop(c);
+	if (failed || await_sleep(c, ws, call->deadline_ns, ret, e) < 0)
 		return -1;
-	c->nr_undo--; /* slept or not, the way back skips it now */
-	return *ret == WORKER_RETURNED ? worker_turn_back(c, e) : 0;
-}
-
-/*
- * Whether C waits in its own call again.  A thread without such a call, or with a call that is
- * over, has unmapped the workspace; it counts as back a while after that, as the last frame
- * follows.
- */
-static bool
-is_home(const struct worker *c, const struct workspace *ws, int *nr_unmapped)
-{
-	struct os_syscall s;
-	struct err e;
-	char byte;
-
-	if (os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running &&
-		s.sp.v == arch_sp(&c->saved.regs).v)
-		return true;
-	return os_read(c->it->target, ws->data, &byte, sizeof byte, &e) < 0 &&
-		++*nr_unmapped > LOOKS_PAST;
-}
-
-/* Wait until C is back in the program; or until it ends or does not come back. */
-static int
-await_home(struct worker *c, const struct workspace *ws, uint64_t deadline_ns, enum worker_end *ret,
-	struct err *e)
-{
-	uint64_t pause_ns = FIRST_PAUSE_NS;
-	int nr_unmapped = 0;
-
-	do {
-		struct os_stop stop;
-		int over;
-
-		if (os_wait(c->tid, os_now_ns() + pause_ns, &stop, e) < 0)
-			return -1;
-		over = take_stop(c, &stop, ret, e);
-		if (over)
-			return over < 0 ? -1 : 0;
-		if (stop.kind == OS_STOP_TIMEOUT && is_home(c, ws, &nr_unmapped)) {
-			*ret = WORKER_RETURNED;
-			return worker_stop_starved(c, e);
-		}
-		if (pause_ns < LAST_PAUSE_NS)
-			pause_ns += pause_ns / 2;
-	} while (os_now_ns() < deadline_ns && !os_is_asked_to_end());
-	c->stop = OS_STOP_TIMEOUT;
-	*ret = WORKER_TIMEOUT;
-	return 0;
-}
-
-static int
-call_to_home(const struct long_call *call, struct worker *c, const struct workspace *ws,
-	enum worker_end *ret, struct err *e)
-{
-	if (worker_keep_errno(c, ws->data, e) < 0 ||
-		worker_launch(c, call->fn, call->arg, call->nr_args, e) < 0 ||
-		await_home(c, ws, call->deadline_ns, ret, e) < 0)
-		return -1;
-	return *ret == WORKER_RETURNED ? borrow_meet(c, e) : 0;
+	if (*ret != WORKER_RETURNED)
+		return 0;
+	return c->stop == OS_STOP_TIMEOUT ? leave_overslept(call, c, e) : worker_turn_back(c, e);
 }
 
 /* The undo list is the last the helper runs, and it does so by itself. */
@@ -296,25 +264,21 @@ call_to_end(const struct long_call *call, struct worker *c, enum worker_end *ret
 }
 
 /*
- * No memdiag will stop C in its sleep: skip the sleep, or end it.  C's memory is its own as long as
- * its stack pointer is there.
+ * No memdiag will stop C in its sleep: skip the sleep, or end it.  Only while C, stopped, is in a
+ * call of ours.
  */
 static void
 forgo_sleep(struct worker *c, const struct workspace *ws)
 {
 	const struct timespec no_time = { 0 };
-	struct arch_regs regs;
 	struct err e;
 
-	if (c->stop == OS_STOP_TIMEOUT && worker_stop(c, &e) < 0)
+	if ((c->stop == OS_STOP_TIMEOUT && worker_stop(c, &e) < 0) || !worker_is_in_call(c))
 		return;
-	if (!c->is_ours)
-		return;
-	if (sleeps_below(c, c->undo[c->nr_undo - 1].frame))
+	if (is_asleep(c))
 		worker_turn_back(c, &e);
-	else if (arch_get_regs(c->tid, &regs, &e) == 0 &&
-		raddr_in(arch_sp(&regs), ws->start, raddr_add(ws->start, ws->size_bytes)))
-		os_write(c->it->target, ws->data, &no_time, sizeof no_time, &e);
+	else
+		worker_write(c, sleep_time_at(ws), &no_time, sizeof no_time, &e);
 }
 
 /*
@@ -367,9 +331,6 @@ long_call_make(const struct long_call *call, struct worker *c, const struct work
 		break;
 	case WAY_TO_END:
 		failed = call_to_end(call, c, &end, e);
-		break;
-	case WAY_HOME:
-		failed = call_to_home(call, c, ws, &end, e);
 		break;
 	}
 	if (failed)

@@ -79,9 +79,10 @@ inject_can_copy_stream(const struct inject_target *it)
 }
 
 int
-stream_copy_lay(struct stream_copy *s, const struct inject_target *it, const struct workspace *ws,
-	struct err *e)
+stream_copy_lay(
+	struct stream_copy *s, const struct worker *c, const struct workspace *ws, struct err *e)
 {
+	const struct inject_target *it = c->it;
 	const uint64_t end = ws->buffer.v + ws->buffer_bytes;
 	struct file_image theirs;
 	struct file_image f = {
@@ -103,7 +104,7 @@ stream_copy_lay(struct stream_copy *s, const struct inject_target *it, const str
 		return -1;
 	f.vtable = theirs.vtable;
 	*s = (struct stream_copy){ raddr_add(ws->data, FILE_OFFSET), ws->buffer, ws->buffer_bytes };
-	return os_write(it->target, s->file, &f, sizeof f, e);
+	return worker_write(c, s->file, &f, sizeof f, e);
 }
 
 int
@@ -321,7 +322,7 @@ keep_descriptor(struct worker *c, uint64_t number, uint64_t deadline_ns, struct 
 	if ((uint64_t)c->result != number) {
 		uint64_t other = (uint64_t)c->result;
 
-		c->nr_undo--; /* the number belongs to another file now */
+		worker_drop(c); /* the number belongs to another file now */
 		return worker_syscall(c, it->fn.close, &other, 1, deadline_ns, "close", e) < 0
 			? -1
 			: err_set_kind(e, ERR_NO_SAFE_POINT, 0,
@@ -345,7 +346,7 @@ redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 
 	if (os_descriptors(it->target, &fd, &nr, e) < 0 ||
 		close_left_over(r, c, fd, nr, deadline_ns, e) < 0 ||
-		os_write(it->target, at, name, sizeof name, e) < 0 ||
+		worker_write(c, at, name, sizeof name, e) < 0 ||
 		worker_syscall(c, it->fn.memfd_create, (uint64_t[]){ at.v, MFD_CLOEXEC }, 2,
 			deadline_ns, "memfd_create", e) < 0)
 		return -1;

@@ -65,6 +65,13 @@ refuse_room(const struct worker *c, uint64_t size_bytes, struct err *e)
 	return -1;
 }
 
+static int
+enter(struct worker *c, const struct workspace *ws, struct err *e)
+{
+	return worker_enter_workspace(
+		c, ws->start, ws->stack_top, raddr_add(ws->start, ws->size_bytes), e);
+}
+
 int
 workspace_map(struct worker *c, struct workspace *ws, uint64_t buffer_bytes, uint64_t deadline_ns,
 	struct err *e)
@@ -88,8 +95,7 @@ workspace_map(struct worker *c, struct workspace *ws, uint64_t buffer_bytes, uin
 	ws->buffer = raddr_add(ws->data, WS_DATA_BYTES);
 	ws->buffer_bytes = buffer_bytes;
 	/* From here on its own stack gets nothing more than a signal would leave there. */
-	c->room = ws->stack_top;
-	return worker_undo(c, c->it->fn.munmap, (uint64_t[]){ ws->start.v, size }, 2, e);
+	return enter(c, ws, e);
 }
 
 /* struct pthread_attr (nptl/internaltypes.h); the same since 2.1, later fields are 0. */
@@ -169,10 +175,7 @@ adopt(struct worker *h, const struct workspace *ws, uint64_t deadline_ns, struct
 	if (os_set_sigmask(h->tid, h->saved.sigmask, e) < 0)
 		return -1;
 	h->is_masked = true;
-	if (worker_begin(h, e) < 0)
-		return -1;
-	h->room = ws->stack_top;
-	return worker_undo(h, h->it->fn.munmap, (uint64_t[]){ ws->start.v, ws->size_bytes }, 2, e);
+	return worker_begin(h, e) < 0 ? -1 : enter(h, ws, e);
 }
 
 /*
@@ -191,7 +194,7 @@ make_thread(struct worker *c, const struct workspace *ws, uint64_t stack_bytes,
 	const uint64_t arg[] = { slot.v, ws->data.v, start.v, 0 };
 	enum worker_end end;
 
-	if (os_write(c->it->target, ws->data, &attr, sizeof attr, e) < 0)
+	if (worker_write(c, ws->data, &attr, sizeof attr, e) < 0)
 		return -1;
 	c->new_tid = 0;
 	c->result = NO_CALL_YET;
@@ -253,5 +256,5 @@ helper_dismiss(struct worker *h)
 		return;
 	borrow_abandon(h);
 	while (os_now_ns() < deadline && os_thread_syscall(h->it->target, h->tid, &s, &e) == 0)
-		os_sleep_ns(50000);
+		os_attend(50000);
 }

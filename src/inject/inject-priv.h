@@ -108,20 +108,14 @@ int borrow_take(struct worker *c, struct inject_target *it, const struct inject_
 int borrow_return(struct worker *c, struct err *e);
 
 /*
- * The same for a thread that ran down its undo list and is back in the program by now, or further:
- * stop it again, correct its timeout, and let it go.
- */
-int borrow_meet(struct worker *c, struct err *e);
-
-/*
  * Give it back as borrow_return() does if it stands between two calls; else borrow_abandon().  For
  * the end of work that failed.
  */
 void borrow_end(struct worker *c);
 
 /*
- * Let it go as it is: it runs down the undo list by itself.  Out of a fault it is turned back.
- * Does nothing for a worker that is not ours any more.
+ * Let it go as it is: it runs down the undo list by itself, or is back in the program.  Out of a
+ * fault in a call of ours it is turned back.  Does nothing for a worker that is not ours any more.
  */
 void borrow_abandon(struct worker *c);
 

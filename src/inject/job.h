@@ -45,7 +45,7 @@ struct long_call {
 
 /*
  * Have C make it.  Afterwards C is stopped, its undo list as before; or, if the call was its last,
- * it has ended, or was given back (is_ours is false).  *RET_NS: how long it took.
+ * it may have ended or be back in the program (is_ours is false).  *RET_NS: how long it took.
  */
 int long_call_make(const struct long_call *call, struct worker *c, const struct workspace *ws,
 	uint64_t *ret_ns, struct err *e);

@@ -49,7 +49,7 @@ info_to_stream(struct job *job, struct worker *c, const struct workspace *ws, st
 	const struct info *info = job->arg;
 	struct stream_copy stream;
 
-	if (stream_copy_lay(&stream, c->it, ws, e) < 0 ||
+	if (stream_copy_lay(&stream, c, ws, e) < 0 ||
 		call_malloc_info(job, c, ws, stream.file, e) < 0)
 		return -1;
 	return stream_copy_read(&stream, c->it, info->out, &job->report->is_cut, e);
@@ -193,9 +193,11 @@ lock(struct worker *c, raddr mutex, struct err *e)
 		return -1;
 	while (end == WORKER_TIMEOUT && os_now_ns() < last_ns) {
 		if (worker_stop_waiting(c)) {
-			c->nr_undo--; /* it has no lock to leave */
+			worker_drop(c); /* it has no lock to leave */
 			return worker_turn_back(c, e) < 0 ? -1 : 1;
 		}
+		if (c->stop == OS_STOP_SYSCALL)
+			return 0;
 		if (c->stop != OS_STOP_EVENT && c->stop != OS_STOP_GROUP)
 			break;
 		if (worker_go_on(c, os_now_ns() + LOCK_WITHIN_NS, &end, e) < 0)
@@ -206,7 +208,7 @@ lock(struct worker *c, raddr mutex, struct err *e)
 	if (end == WORKER_TIMEOUT)
 		borrow_abandon(c);
 	if (end == WORKER_FAULT)
-		c->nr_undo--;
+		worker_drop(c);
 	return worker_explain(c, end, "locking an arena", e);
 }
 

@@ -22,6 +22,8 @@
 #define STOP_WITHIN_NS 200000000
 /* The room that mmap, the one call made on the thread's own stack, may need on it. */
 #define CALL_BYTES 512
+/* The room that other calls may need on the workspace. */
+#define WORKSPACE_CALL_BYTES UINT64_C(24576)
 
 #define STARVED_NS UINT64_C(2000000000)
 
@@ -57,15 +59,44 @@ top_frame(const struct worker *c)
 	return c->undo[c->nr_undo - 1].frame;
 }
 
-static int
-push_frame(struct worker *c, const struct arch_frame *f, const struct undo *undo, struct err *e)
+int
+worker_write(const struct worker *c, raddr to, const void *from, size_t size, struct err *e)
 {
-	if (os_write(c->it->target, f->addr, f->bytes, f->size_bytes, e) < 0)
+	const struct ground *g = &c->ground;
+
+	if (to.v < g->start.v || to.v > g->end.v || size > g->end.v - to.v)
+		return err_set_kind(e, ERR_FAILED, 0,
+			"memdiag would have written %zu bytes at " PRIraddr
+			" of %d (%s), which are not its own; nothing was written",
+			size, to.v, c->it->target->pid, c->it->target->comm);
+	return os_write(c->it->target, to, from, size, e);
+}
+
+/* Lay F, whose call makes GROUND C's. */
+static int
+push_frame(struct worker *c, const struct ground *ground, const struct arch_frame *f,
+	const struct undo *undo, struct err *e)
+{
+	const struct ground before = c->ground;
+
+	if (c->nr_undo == MAX_UNDO || f->addr.v < ground->low.v)
+		return err_set(e, 0, "too much to undo in thread %d", c->tid);
+	c->ground = *ground;
+	if (worker_write(c, f->addr, f->bytes, f->size_bytes, e) < 0) {
+		c->ground = before;
 		return -1;
-	c->room = f->addr;
+	}
+	c->ground.room = f->addr;
 	c->undo[c->nr_undo] = *undo;
+	c->undo[c->nr_undo].before = before;
 	c->undo[c->nr_undo++].frame = f->addr;
 	return 0;
+}
+
+void
+worker_drop(struct worker *c)
+{
+	c->ground = c->undo[--c->nr_undo].before;
 }
 
 /* Whether what lies below SP down to FRAME, and some more for a small call, is the same stack. */
@@ -89,7 +120,7 @@ worker_prepare(const struct worker *c, raddr fn, const uint64_t *arg, size_t nr_
 	*ret = c->saved.regs;
 	arch_prepare_call(ret, fn, arg, nr_args, c->it->restorer, frame);
 	return arch_returns_by_frame
-		? os_write(c->it->target, frame, &c->it->restorer, sizeof c->it->restorer, e)
+		? worker_write(c, frame, &c->it->restorer, sizeof c->it->restorer, e)
 		: 0;
 }
 
@@ -97,34 +128,97 @@ int
 worker_begin(struct worker *c, struct err *e)
 {
 	struct arch_regs own = c->saved.regs;
-	raddr sp = arch_sp(&own);
+	raddr sp = arch_sp(&own), room = { sp.v - arch_red_zone_bytes };
 	struct arch_frame f;
 
 	arch_settle(&own);
-	c->room.v = sp.v - arch_red_zone_bytes;
-	if (raddr_in(c->timeout.at, (raddr){ c->room.v - TIMEOUT_BYTES }, c->room))
-		c->room.v -= TIMEOUT_BYTES;
-	arch_build_frame(&f, c->room, &own, c->saved.sigmask, &c->saved, c->it->restorer);
+	if (raddr_in(c->timeout.at, (raddr){ room.v - TIMEOUT_BYTES }, room))
+		room.v -= TIMEOUT_BYTES;
+	arch_build_frame(&f, room, &own, c->saved.sigmask, &c->saved, c->it->restorer);
 	if (!has_room(c, sp, f.addr))
 		return err_set(e, 0, "no room on the stack of thread %d", c->tid);
-	return push_frame(c, &f, &(struct undo){ 0 }, e);
+	c->is_loose = false;
+	return push_frame(c,
+		&(struct ground){ .start = f.addr, .end = room, .low = f.addr, .room = room }, &f,
+		&(struct undo){ 0 }, e);
 }
 
-int
-worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+/* Put FN(ARG...) on the undo list, in a frame on GROUND. */
+static int
+undo_on(struct worker *c, const struct ground *ground, raddr fn, const uint64_t *arg,
+	size_t nr_args, struct err *e)
 {
 	struct undo undo = { .fn = fn, .nr_args = nr_args };
 	struct arch_regs regs;
 	struct arch_frame f;
 
-	if (c->nr_undo == MAX_UNDO)
-		return err_set(e, 0, "too much to undo in thread %d", c->tid);
 	if (worker_prepare(c, fn, arg, nr_args, top_frame(c), &regs, e) < 0)
 		return -1;
 	memcpy(undo.arg, arg, nr_args * sizeof *arg);
 	/* Signals are delivered only after the return to the program. */
-	arch_build_frame(&f, c->room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
-	return push_frame(c, &f, &undo, e);
+	arch_build_frame(&f, ground->room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
+	return push_frame(c, ground, &f, &undo, e);
+}
+
+int
+worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+{
+	const struct ground ground = c->ground;
+
+	return undo_on(c, &ground, fn, arg, nr_args, e);
+}
+
+int
+worker_enter_workspace(struct worker *c, raddr start, raddr stack_top, raddr end, struct err *e)
+{
+	const struct ground ground = { .start = start,
+		.end = end,
+		.low = raddr_add(start, WORKSPACE_CALL_BYTES),
+		.room = stack_top,
+		.mark = { os_now_ns(), (uint64_t)c->tid } };
+	const uint64_t arg[] = { start.v, end.v - start.v };
+
+	return undo_on(c, &ground, c->it->fn.munmap, arg, 2, e) < 0
+		? -1
+		: worker_write(c, start, ground.mark, sizeof ground.mark, e);
+}
+
+/* ---- where it is ---- */
+
+bool
+worker_has_workspace(const struct worker *c)
+{
+	const struct ground *g = &c->ground;
+	uint64_t found[2];
+	struct err e;
+
+	return g->mark[0] && os_read(c->it->target, g->start, found, sizeof found, &e) == 0 &&
+		memcmp(found, g->mark, sizeof found) == 0;
+}
+
+bool
+worker_is_in_call(const struct worker *c)
+{
+	struct arch_regs r;
+	struct err e;
+
+	return !c->is_loose ||
+		(arch_get_regs(c->tid, &r, &e) == 0 &&
+			raddr_in(arch_sp(&r), c->ground.start, c->ground.end) &&
+			worker_has_workspace(c));
+}
+
+/* -1 with E unless C is in a call of ours. */
+static int
+prove_in_call(struct worker *c, struct err *e)
+{
+	if (!worker_is_in_call(c))
+		return err_set_kind(e, ERR_FAILED, 0,
+			"thread %d of %d (%s) came back to the program before memdiag could stop "
+			"it",
+			c->tid, c->it->target->pid, c->it->target->comm);
+	c->is_loose = false;
+	return 0;
 }
 
 /* ---- running ---- */
@@ -325,7 +419,8 @@ send_to(struct worker *c, const struct arch_regs *regs, struct err *e)
 {
 	bool leaves = c->is_in_syscall;
 
-	if ((leaves && leave_syscall(c, e) < 0) || arch_set_regs(c->tid, regs, e) < 0)
+	if (prove_in_call(c, e) < 0 || (leaves && leave_syscall(c, e) < 0) ||
+		arch_set_regs(c->tid, regs, e) < 0)
 		return -1;
 	if (c->is_masked && !leaves) /* a frame puts back its own */
 		return 0;
@@ -375,10 +470,14 @@ worker_unwind(struct worker *c, size_t level, uint64_t deadline_ns, struct err *
 {
 	enum worker_end end;
 
+	/* While the workspace, which is unmapped on the way, is there to show it. */
+	if (c->nr_undo > level && prove_in_call(c, e) < 0)
+		return -1;
 	while (c->nr_undo > level) {
-		const struct undo *u = &c->undo[--c->nr_undo];
+		const struct undo u = c->undo[c->nr_undo - 1];
 
-		if (worker_call(c, u->fn, u->arg, u->nr_args, deadline_ns, &end, e) < 0)
+		worker_drop(c);
+		if (worker_call(c, u.fn, u.arg, u.nr_args, deadline_ns, &end, e) < 0)
 			return -1;
 		if (end != WORKER_RETURNED)
 			return worker_explain(c, end, "putting things back", e);
@@ -386,13 +485,25 @@ worker_unwind(struct worker *c, size_t level, uint64_t deadline_ns, struct err *
 	return 0;
 }
 
+static int
+run_loose(struct worker *c, int sig, struct err *e)
+{
+	c->is_in_syscall = false; /* the next stop does not belong to a system call */
+	c->is_loose = true;
+	return os_resume(c->tid, OS_RESUME_FREE, sig, e);
+}
+
+int
+worker_relaunch(
+	struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, int sig, struct err *e)
+{
+	return enter(c, fn, arg, nr_args, e) < 0 ? -1 : run_loose(c, sig, e);
+}
+
 int
 worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
 {
-	if (enter(c, fn, arg, nr_args, e) < 0)
-		return -1;
-	c->is_in_syscall = false; /* the next stop does not belong to a system call */
-	return os_resume(c->tid, OS_RESUME_FREE, 0, e);
+	return worker_relaunch(c, fn, arg, nr_args, 0, e);
 }
 
 /*
@@ -412,7 +523,7 @@ lay_next(const struct worker *c, const struct next_call *next, size_t nr_next, r
 		if (worker_prepare(c, call->fn, call->arg, call->nr_args, *ret, &regs, e) < 0)
 			return -1;
 		arch_build_frame(&f, room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
-		if (os_write(c->it->target, f.addr, f.bytes, f.size_bytes, e) < 0)
+		if (worker_write(c, f.addr, f.bytes, f.size_bytes, e) < 0)
 			return -1;
 		room = *ret = f.addr;
 	}
@@ -445,6 +556,18 @@ worker_promise(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, 
 
 /* ---- leaving a call early ---- */
 
+/* Whether C, which stands at one end of a system call, has returned from its call. */
+static bool
+stands_in_return(struct worker *c, const struct os_stop *stop)
+{
+	struct arch_regs regs;
+	struct err e;
+
+	worker_note_phase(c, stop);
+	return c->nr_undo && c->is_in_syscall && arch_get_regs(c->tid, &regs, &e) == 0 &&
+		has_returned(c, &regs);
+}
+
 static int
 await_interrupt(struct worker *c, uint64_t deadline_ns, struct err *e)
 {
@@ -462,6 +585,8 @@ await_interrupt(struct worker *c, uint64_t deadline_ns, struct err *e)
 			return err_set_kind(e, ERR_GONE, 0, "thread %d has ended", c->tid);
 		if (stop.kind == OS_STOP_CLONE)
 			os_detach_later(stop.new_tid);
+		if (stop.kind == OS_STOP_SYSCALL && stands_in_return(c, &stop))
+			return 0;
 		/* After such a stop no exit stop follows that could be taken for an entry. */
 		c->is_in_syscall = false;
 		if (stop.kind == OS_STOP_EVENT || stop.kind == OS_STOP_GROUP)
@@ -470,8 +595,7 @@ await_interrupt(struct worker *c, uint64_t deadline_ns, struct err *e)
 		 * Every stop makes the kernel forget the interrupt (kernel/signal.c, ptrace_stop).
 		 */
 		if (os_interrupt(c->tid, e) < 0 ||
-			os_resume(c->tid, OS_RESUME_FREE,
-				stop.kind == OS_STOP_SIGNAL ? stop.sig : 0, e) < 0)
+			run_loose(c, stop.kind == OS_STOP_SIGNAL ? stop.sig : 0, e) < 0)
 			return -1;
 	}
 }
@@ -520,16 +644,25 @@ worker_stop_starved(struct worker *c, struct err *e)
 	return failed;
 }
 
+static bool
+keeps_errno(const struct worker *c)
+{
+	for (size_t i = 0; i < c->nr_undo; i++)
+		if (c->undo[i].fn.v == c->it->fn.swab.v && c->undo[i].arg[1] == c->errno_at.v)
+			return true;
+	return false;
+}
+
 int
 worker_keep_errno(struct worker *c, raddr at, struct err *e)
 {
 	const uint64_t arg[] = { at.v, c->errno_at.v, sizeof c->errno_was };
 	char swapped[sizeof c->errno_was];
 
-	if (c->is_helper || !c->errno_at.v || !c->it->fn.swab.v)
+	if (c->is_helper || !c->errno_at.v || !c->it->fn.swab.v || keeps_errno(c))
 		return 0;
 	swab(&c->errno_was, swapped, sizeof swapped);
-	if (os_write(c->it->target, at, swapped, sizeof swapped, e) < 0)
+	if (worker_write(c, at, swapped, sizeof swapped, e) < 0)
 		return -1;
 	return worker_undo(c, c->it->fn.swab, arg, 3, e);
 }

@@ -8,7 +8,22 @@
 #include "os/ptrace.h"
 #include "stop/timeout.h"
 
-#define MAX_UNDO 8
+#define MAX_UNDO 12
+
+/*
+ * Memory of the target that a worker may write to, [START, END): what lies below the red zone of
+ * its own stack, or the workspace.  Frames are laid from ROOM downwards, but not below LOW: the
+ * rest is for the calls that return into them.
+ */
+struct ground {
+	raddr start, end;
+	raddr low, room;
+	/*
+	 * The first words of a workspace, 0 for a stack.  As long as they are there, so is the
+	 * workspace: memory that the program maps in its place has other contents.
+	 */
+	uint64_t mark[2];
+};
 
 /* A call that undoes something, and the frame in the target that makes it. */
 struct undo {
@@ -16,6 +31,7 @@ struct undo {
 	raddr fn;
 	uint64_t arg[ARCH_MAX_ARGS];
 	size_t nr_args;
+	struct ground before; /* the worker's ground, as it was before the frame was laid */
 };
 
 /*
@@ -39,7 +55,12 @@ struct worker {
 	enum os_stop_kind stop;	  /* why it is stopped now */
 	bool is_in_syscall;	  /* between a system call's entry stop and its exit stop */
 	bool is_masked;
-	raddr room;		    /* the next frame goes below this */
+	/*
+	 * It has run without a stop at each system call, and may have come back to the program
+	 * unseen.
+	 */
+	bool is_loose;
+	struct ground ground;
 	struct undo undo[MAX_UNDO]; /* undo[0] leads back to the program */
 	size_t nr_undo;
 	pid_t new_tid;	/* a thread it made and we hold, 0 if none */
@@ -69,8 +90,33 @@ int worker_begin(struct worker *c, struct err *e);
 int worker_prepare(const struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	raddr frame, struct arch_regs *ret, struct err *e);
 
+/*
+ * Write SIZE bytes to memory of C's ground.  -1 with E if they do not lie in it, before anything is
+ * written, or if they cannot be written.
+ */
+int worker_write(const struct worker *c, raddr to, const void *from, size_t size, struct err *e);
+
+/*
+ * Whether C, which is stopped, is in a call of ours.  A loose one is, if its stack pointer is on a
+ * workspace that is still there; else it may be in the program, and nothing of it is to be changed.
+ */
+bool worker_is_in_call(const struct worker *c);
+
+/* Whether the workspace that is C's ground is still there. */
+bool worker_has_workspace(const struct worker *c);
+
 /* Let FN(ARG...) be called on the way back, before what is on the list already. */
 int worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
+
+/*
+ * Have C lay its frames on the workspace [START, END) from now on, below STACK_TOP, and unmap it on
+ * the way back.
+ */
+int worker_enter_workspace(
+	struct worker *c, raddr start, raddr stack_top, raddr end, struct err *e);
+
+/* Take the topmost call off the list, unmade: C must not be on its way through that frame. */
+void worker_drop(struct worker *c);
 
 /*
  * The same, and for good: also if C is let go, or we die, before it makes another call.  C must
@@ -98,6 +144,10 @@ int worker_go_on(struct worker *c, uint64_t deadline_ns, enum worker_end *ret, s
 /* As worker_call(), but with no stop at system calls: let it run and return immediately. */
 int worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
 
+/* The same for one that is about to take signal SIG: after that. */
+int worker_relaunch(
+	struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, int sig, struct err *e);
+
 /* A call that follows on another. */
 struct next_call {
 	raddr fn;
@@ -113,8 +163,9 @@ int worker_launch_with(struct worker *c, raddr fn, const uint64_t *arg, size_t n
 	const struct next_call *next, size_t nr_next, raddr room, struct err *e);
 
 /*
- * Stop a worker that runs; or only wait until one that was interrupted has stopped.  -1 with E if
- * it does not within 200 ms, or has ended.
+ * Stop a worker that runs; or only wait until one that was interrupted has stopped.  One that
+ * returns from its call meanwhile stands as worker_call() leaves it (c->stop is OS_STOP_SYSCALL).
+ * -1 with E if it does not stop within 200 ms, or has ended.
  */
 int worker_stop(struct worker *c, struct err *e);
 int worker_await(struct worker *c, struct err *e);
@@ -133,7 +184,7 @@ int worker_unwind(struct worker *c, size_t level, uint64_t deadline_ns, struct e
 /*
  * Put errno of a borrowed thread back on the way to the program, from four bytes at AT, with the
  * one old function of libc's that copies and has no variants (swab).  Does nothing if the address
- * of errno is unknown.
+ * of errno is unknown, or if that is on the list already.
  */
 int worker_keep_errno(struct worker *c, raddr at, struct err *e);
 

@@ -33,7 +33,7 @@ lay(const struct ctls *in, struct ctl *v, size_t nr, struct err *e)
 		v[i].value = NO_ANSWER;
 		v[i].got_bytes = v[i].size_bytes;
 	}
-	return os_write(in->worker->it->target, in->ws->buffer, v, nr * sizeof *v, e);
+	return worker_write(in->worker, in->ws->buffer, v, nr * sizeof *v, e);
 }
 
 /* Processors that memdiag knows are little-endian: a smaller value lies in the first bytes. */

@@ -44,7 +44,7 @@ open_file(struct library_call *call, const struct load_calls *calls, const struc
 	const uint64_t arg[] = { name.v, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0 };
 
 	if (load_promise_close(calls, c, e) < 0 ||
-		os_write(t, name, call->file_name, strlen(call->file_name) + 1, e) < 0 ||
+		worker_write(c, name, call->file_name, strlen(call->file_name) + 1, e) < 0 ||
 		load_make_syscall(calls, job, c, SYS_memfd_create, arg, LOAD_FD_OFFSET,
 			"memfd_create", e) < 0)
 		return -1;
@@ -74,7 +74,7 @@ make_call(struct job *job, struct worker *c, const struct workspace *ws, struct 
 		memcpy(to.arg, call->arg, sizeof to.arg);
 		to.nr_args = call->nr_args;
 	}
-	if (os_write(c->it->target, block, call->block, call->block_bytes, e) < 0 ||
+	if (worker_write(c, block, call->block, call->block_bytes, e) < 0 ||
 		long_call_make(&to, c, ws, &job->report->call_ns, e) < 0)
 		return -1;
 	return os_read(c->it->target, block, call->block, call->block_bytes, e);

@@ -126,7 +126,7 @@ write_name(const struct load *l, const struct worker *c, raddr at, struct err *e
 {
 	const char *base = strrchr(l->path, '/') + 1;
 
-	return os_write(c->it->target, at, base, strlen(base) + 1, e);
+	return worker_write(c, at, base, strlen(base) + 1, e);
 }
 
 /* Fill descriptor FD of the target, which is empty, with L's file. */
@@ -185,7 +185,7 @@ load_promise_close(const struct load_calls *calls, struct worker *c, struct err 
 	const uint64_t arg[] = { SYS_close, fd.v, 0, 0, 0, calls->words.v + LOAD_RESULT_OFFSET };
 	const int64_t none = -1;
 
-	return os_write(c->it->target, fd, &none, sizeof none, e) < 0
+	return worker_write(c, fd, &none, sizeof none, e) < 0
 		? -1
 		: worker_promise(c, calls->code, arg, sizeof arg / sizeof *arg, e);
 }
@@ -200,8 +200,7 @@ load_open_there(const struct load *l, const struct load_calls *calls, const stru
 
 	if (load_promise_close(calls, c, e) < 0 ||
 		(l->is_copied ? write_name(l, c, path, e)
-			      : os_write(c->it->target, path, l->path, strlen(l->path) + 1, e)) <
-			0 ||
+			      : worker_write(c, path, l->path, strlen(l->path) + 1, e)) < 0 ||
 		load_make_syscall(calls, job, c, l->is_copied ? SYS_memfd_create : SYS_openat,
 			l->is_copied ? copy : open, LOAD_FD_OFFSET,
 			l->is_copied ? "memfd_create" : "opening the library", e) < 0)
@@ -327,7 +326,7 @@ call_dlopen(const struct job *job, struct worker *c, const struct workspace *ws,
 	}
 	call.arg[0] = at.v;
 	call.arg[1] = flags;
-	if (os_write(it->target, at, name, strlen(name) + 1, e) < 0)
+	if (worker_write(c, at, name, strlen(name) + 1, e) < 0)
 		return -1;
 	return long_call_make(&call, c, ws, &job->report->call_ns, e);
 }

@@ -10,6 +10,7 @@
 #include "child.h"
 #include "inject/inject.h"
 #include "inject/job.h"
+#include "os/memory.h"
 
 /* Add 1 to *RDI, overwrite the return address, and return. */
 extern const char messy[];
@@ -22,6 +23,9 @@ __asm__(".text\n"
 	"	add $8, %rsp\n"
 	"	xor %eax, %eax\n"
 	"	jmp *%rcx\n");
+
+/* More than there is room for in a workspace, if none were given back. */
+#define NR_ROUNDS 100
 
 static const raddr fn = { (uintptr_t)messy };
 static uint32_t *nr_calls; /* shared with the child */
@@ -41,6 +45,52 @@ undo(struct worker *c, struct err *e)
 	const uint64_t arg[] = { (uintptr_t)nr_calls };
 
 	return worker_undo(c, fn, arg, 1, e) == 0;
+}
+
+/* What is undone gives its room back: else frames would reach what lies below the workspace. */
+static void
+test_room(struct job *job, struct worker *c, struct err *e)
+{
+	const size_t level = c->nr_undo;
+	const uint32_t before = *nr_calls;
+	struct err refused;
+	uint32_t nr = 0;
+
+	while (nr < NR_ROUNDS && undo(c, e) && call(job, c, e) && undo(c, e) &&
+		worker_unwind(c, level, job->deadline_ns, e) == 0)
+		nr++;
+	ok(nr == NR_ROUNDS, "two are undone again and again %s", e->msg);
+	is_u64(*nr_calls - before, 3 * NR_ROUNDS, "each with its calls");
+	while (nr && undo(c, &refused))
+		nr--;
+	ok(nr > NR_ROUNDS - MAX_UNDO, "no more than %d calls can be undone", MAX_UNDO);
+	ok(worker_unwind(c, level, job->deadline_ns, e) == 0, "these calls are %s", e->msg);
+}
+
+/* Writes are confined to the workspace, whatever their size. */
+static void
+test_bounds(struct worker *c, const struct workspace *ws, struct err *e)
+{
+	const struct target *t = c->it->target;
+	const raddr end = raddr_add(ws->start, ws->size_bytes);
+	const uint64_t ours = 0x5a5a5a5a5a5a5a5a;
+	uint64_t found = 0;
+	struct err refused;
+
+	ok(worker_write(c, ws->data, &ours, sizeof ours, e) == 0 &&
+			os_read(t, ws->data, &found, sizeof found, e) == 0 && found == ours,
+		"memory of the workspace is written %s", e->msg);
+	ok(worker_write(c, (raddr){ end.v - sizeof ours }, &ours, sizeof ours, e) == 0,
+		"the last word of the workspace is written %s", e->msg);
+	ok(worker_write(c, (raddr){ end.v - 4 }, &ours, sizeof ours, &refused) < 0,
+		"four bytes behind its end are not written");
+	ok(worker_write(c, (raddr){ ws->start.v - 4 }, &ours, sizeof ours, &refused) < 0,
+		"four before its beginning are not written");
+	ok(worker_write(c, end, &ours, 1, &refused) < 0, "one at its end is not written");
+	ok(worker_write(c, ws->data, &ours, SIZE_MAX, &refused) < 0,
+		"more bytes than it has are not written");
+	ok(worker_write(c, (raddr){ (uintptr_t)nr_calls }, &ours, sizeof ours, &refused) < 0,
+		"memory of the program is not written");
 }
 
 static int
@@ -68,6 +118,9 @@ test_calls(struct job *job, struct worker *c, const struct workspace *ws, struct
 	is_u64(*nr_calls, 6, "all of them");
 	ok(long_call_make(&calls, c, ws, &ns, e) == 0, "several without a stop %s", e->msg);
 	is_u64(*nr_calls, 9, "each of them");
+	test_room(job, c, e);
+	test_bounds(c, ws, e);
+	*nr_calls = 9;
 	ok(undo(c, e) && call(job, c, e) && undo(c, e), "two are left to be undone %s", e->msg);
 	return 0;
 }
