@@ -9,11 +9,8 @@
 
 #include "inject/inject-priv.h"
 
-#include <sys/syscall.h>
-#include <time.h>
-
+#include "inject/sleep.h"
 #include "os/clock.h"
-#include "os/memory.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
@@ -25,12 +22,8 @@
 /* How soon a wish to end is noticed. */
 #define LOOK_UP_NS 100000000
 
-/*
- * The length of the sleep if no memdiag comes: a helper delays no thread, and a memdiag without a
- * processor is late.  A borrowed thread has work to do.
- */
-#define HELPER_SLEEP_S 2
-#define BORROWED_SLEEP_NS 500000000
+/* Behind the length of the sleep in the page at ws->data. */
+#define ERRNO_OFFSET SLEEP_BYTES
 
 enum way {
 	WAY_TRACED, /* with a stop at each system call */
@@ -38,55 +31,13 @@ enum way {
 	WAY_TO_END,
 };
 
-/*
- * A seccomp filter may not know the sleep, and a static program may not have it.  Then the call is
- * traced, which takes long only for malloc_trim: it makes a system call for each free chunk.
- */
+/* Without a sleep the call is traced: malloc_trim, with a call for each free chunk, takes long. */
 static enum way
-way_of(const struct long_call *call, const struct worker *c)
+way_of(const struct long_call *call, const struct worker *c, raddr at, struct sleep *ret)
 {
-	struct os_status s;
-	struct err e;
-
 	if (call->is_last && c->is_helper)
 		return WAY_TO_END;
-	if (!c->it->fn.ppoll.v || os_status(c->it->target, c->tid, &s, &e) < 0 || s.seccomp)
-		return WAY_TRACED;
-	return WAY_TO_SLEEP;
-}
-
-/* Offsets in the page at ws->data. */
-#define SLEEP_OFFSET 0 /* struct timespec */
-#define ERRNO_OFFSET 32
-
-static raddr
-sleep_time_at(const struct workspace *ws)
-{
-	return raddr_add(ws->data, SLEEP_OFFSET);
-}
-
-static int
-lay_sleep(struct worker *c, const struct workspace *ws, struct err *e)
-{
-	const struct timespec sleep_time = { .tv_sec = c->is_helper ? HELPER_SLEEP_S : 0,
-		.tv_nsec = c->is_helper ? 0 : BORROWED_SLEEP_NS };
-	const raddr at = sleep_time_at(ws);
-
-	if (worker_write(c, at, &sleep_time, sizeof sleep_time, e) < 0)
-		return -1;
-	return worker_undo(c, c->it->fn.ppoll, (uint64_t[]){ 0, 0, at.v, 0 }, 4, e);
-}
-
-/* Whether C is in the sleep.  If it is not stopped, it may have left it by now. */
-static bool
-is_asleep(const struct worker *c)
-{
-	struct os_syscall s;
-	struct err e;
-
-	return os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running &&
-		s.nr == SYS_ppoll && raddr_in(s.sp, c->ground.start, c->ground.end) &&
-		worker_has_workspace(c);
+	return sleep_choose(ret, c, at) ? WAY_TO_SLEEP : WAY_TRACED;
 }
 
 /*
@@ -122,31 +73,19 @@ take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, st
 }
 
 /*
- * A signal that is let in, by which setuid() in another thread waits for this one, would end the
- * sleep.  So C, which stands in the sleep with SIG about to be delivered, takes it and then sleeps
- * again.
- */
-static int
-sleep_again(struct worker *c, const struct workspace *ws, int sig, struct err *e)
-{
-	const uint64_t arg[] = { 0, 0, sleep_time_at(ws).v, 0 };
-
-	return worker_relaunch(c, c->it->fn.ppoll, arg, 4, sig, e);
-}
-
-/*
  * Take in one stop of a worker that is to be stopped in its sleep.  Stopped on the way there, or
  * in a signal's handler, it must run on.  Returns as take_stop().
  */
 static int
-take_sleeping(struct worker *c, const struct workspace *ws, const struct os_stop *stop,
+take_sleeping(struct worker *c, const struct sleep *sleep, const struct os_stop *stop,
 	enum worker_end *ret, struct err *e)
 {
-	if (stop->kind == OS_STOP_SIGNAL && !worker_is_fault(stop) && is_asleep(c)) {
+	if (stop->kind == OS_STOP_SIGNAL && !worker_is_fault(stop) &&
+		sleep_is_under_way(sleep, c)) {
 		c->stop = stop->kind;
-		return sleep_again(c, ws, stop->sig, e);
+		return sleep_again(sleep, c, stop->sig, e);
 	}
-	if (stop->kind == OS_STOP_EVENT && is_asleep(c)) {
+	if (stop->kind == OS_STOP_EVENT && sleep_is_under_way(sleep, c)) {
 		c->stop = stop->kind;
 		c->is_in_syscall = false;
 		*ret = WORKER_RETURNED;
@@ -167,8 +106,8 @@ later_of(uint64_t a, uint64_t b)
  * has returned, and runs.
  */
 static int
-await_sleep(struct worker *c, const struct workspace *ws, uint64_t deadline_ns,
-	enum worker_end *ret, struct err *e)
+await_sleep(struct worker *c, const struct sleep *sleep, uint64_t deadline_ns, enum worker_end *ret,
+	struct err *e)
 {
 	uint64_t pause_ns = FIRST_PAUSE_NS;
 	bool is_over = false;
@@ -179,7 +118,7 @@ await_sleep(struct worker *c, const struct workspace *ws, uint64_t deadline_ns,
 
 		if (os_wait(c->tid, os_now_ns() + pause_ns, &stop, e) < 0)
 			return -1;
-		over = take_sleeping(c, ws, &stop, ret, e);
+		over = take_sleeping(c, sleep, &stop, ret, e);
 		if (over)
 			return over < 0 ? -1 : 0;
 		if (stop.kind == OS_STOP_TIMEOUT && !worker_has_workspace(c)) {
@@ -187,7 +126,7 @@ await_sleep(struct worker *c, const struct workspace *ws, uint64_t deadline_ns,
 			*ret = WORKER_RETURNED;
 			return 0;
 		}
-		if (stop.kind == OS_STOP_TIMEOUT && is_asleep(c)) {
+		if (stop.kind == OS_STOP_TIMEOUT && sleep_is_under_way(sleep, c)) {
 			/*
 			 * The call is over; with busy threads around, it may only lack a processor
 			 * to stop.
@@ -215,28 +154,27 @@ leave_overslept(const struct long_call *call, struct worker *c, struct err *e)
 	if (call->is_last)
 		return 0;
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"%s was called in %d (%s), but its result is lost: memdiag got no processor for "
-		"%d ms",
-		call->name, c->it->target->pid, c->it->target->comm,
-		c->is_helper ? HELPER_SLEEP_S * 1000 : BORROWED_SLEEP_NS / 1000000);
+		"%s was called in %d (%s), but its result is lost: memdiag got no processor in "
+		"time to read it",
+		call->name, c->it->target->pid, c->it->target->comm);
 	return err_hint(e, "Try again when the machine is less busy");
 }
 
 static int
 call_to_sleep(const struct long_call *call, struct worker *c, const struct workspace *ws,
-	enum worker_end *ret, struct err *e)
+	const struct sleep *sleep, enum worker_end *ret, struct err *e)
 {
 	const size_t level = c->nr_undo;
 	/* errno is put back on the way for a C that oversleeps. */
 	int failed = worker_keep_errno(c, raddr_add(ws->data, ERRNO_OFFSET), e) < 0 ||
-		lay_sleep(c, ws, e) < 0 ||
+		sleep_lay(sleep, c, e) < 0 ||
 		worker_launch_with(c, call->fn, call->arg, call->nr_args, call->next, call->nr_next,
 			call->next_room, e) < 0;
 
 	/* The way back leads through them now; nothing else is to. */
 	while (c->nr_undo > level)
 		worker_drop(c);
-	if (failed || await_sleep(c, ws, call->deadline_ns, ret, e) < 0)
+	if (failed || await_sleep(c, sleep, call->deadline_ns, ret, e) < 0)
 		return -1;
 	if (*ret != WORKER_RETURNED)
 		return 0;
@@ -264,29 +202,11 @@ call_to_end(const struct long_call *call, struct worker *c, enum worker_end *ret
 }
 
 /*
- * No memdiag will stop C in its sleep: skip the sleep, or end it.  Only while C, stopped, is in a
- * call of ours.
- */
-static void
-forgo_sleep(struct worker *c, const struct workspace *ws)
-{
-	const struct timespec no_time = { 0 };
-	struct err e;
-
-	if ((c->stop == OS_STOP_TIMEOUT && worker_stop(c, &e) < 0) || !worker_is_in_call(c))
-		return;
-	if (is_asleep(c))
-		worker_turn_back(c, &e);
-	else
-		worker_write(c, sleep_time_at(ws), &no_time, sizeof no_time, &e);
-}
-
-/*
  * It does not come back.  If it only waits for an arena's lock it holds nothing, for malloc_info
  * writes between the locks: then it is turned back.  Else it must be left to end by itself.
  */
 static int
-give_up(const struct long_call *call, struct worker *c, const struct workspace *ws, struct err *e)
+give_up(const struct long_call *call, struct worker *c, const struct sleep *sleep, struct err *e)
 {
 	struct err ignored;
 
@@ -296,8 +216,8 @@ give_up(const struct long_call *call, struct worker *c, const struct workspace *
 				? "; arenas before that one may have been "
 				  "trimmed"
 				: "; nothing was changed");
-	if (!call->is_last)
-		forgo_sleep(c, ws);
+	if (sleep->fn.v)
+		sleep_forgo(sleep, c);
 	borrow_abandon(c);
 	return err_hint(e, "It was left to end by itself");
 }
@@ -318,16 +238,17 @@ int
 long_call_make(const struct long_call *call, struct worker *c, const struct workspace *ws,
 	uint64_t *ret_ns, struct err *e)
 {
+	struct sleep sleep = { .nr = 0 };
 	uint64_t started = os_now_ns();
 	enum worker_end end = WORKER_TIMEOUT;
 	int failed = -1;
 
-	switch (way_of(call, c)) {
+	switch (way_of(call, c, ws->data, &sleep)) {
 	case WAY_TRACED:
 		failed = call_traced(call, c, &end, e);
 		break;
 	case WAY_TO_SLEEP:
-		failed = call_to_sleep(call, c, ws, &end, e);
+		failed = call_to_sleep(call, c, ws, &sleep, &end, e);
 		break;
 	case WAY_TO_END:
 		failed = call_to_end(call, c, &end, e);
@@ -339,5 +260,5 @@ long_call_make(const struct long_call *call, struct worker *c, const struct work
 	if (end == WORKER_RETURNED)
 		return 0;
 	worker_explain(c, end, call->name, e);
-	return end == WORKER_TIMEOUT ? give_up(call, c, ws, e) : -1;
+	return end == WORKER_TIMEOUT ? give_up(call, c, &sleep, e) : -1;
 }

@@ -289,7 +289,6 @@ find_functions(struct inject_target *it, struct err *e)
 		{ "malloc_info", &it->fn.malloc_info, false },
 		{ "malloc_trim", &it->fn.malloc_trim, false },
 		{ "fflush", &it->fn.fflush, false },
-		{ "ppoll", &it->fn.ppoll, false },
 		{ "labs", &it->fn.labs, false },
 		{ "pthread_create", &it->fn.pthread_create, true },
 		{ "memfd_create", &it->fn.memfd_create, true },

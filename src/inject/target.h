@@ -34,13 +34,14 @@ struct inject_target {
 	/* functions of libc; an optional one that is missing is {0} */
 	struct {
 		raddr malloc_info, malloc_trim, fflush;
-		raddr mmap, munmap, ppoll;
+		raddr mmap, munmap;
 		/* what a helper is started with: does nothing; see helper.c */
 		raddr labs, sigblock;
 		raddr pthread_create;			/* optional */
 		raddr memfd_create, fcntl, dup2, close; /* optional, for INJECT_CAPTURE_FD2 */
-		raddr lock, syscall, madvise;		/* optional, for inject_discard() */
-		raddr dlopen, dlerror, dlopen_mode;	/* optional, for load_library() */
+		raddr syscall;			    /* optional, for a sleep and inject_discard() */
+		raddr lock, madvise;		    /* optional, for inject_discard() */
+		raddr dlopen, dlerror, dlopen_mode; /* optional, for load_library() */
 		raddr swab;
 	} fn;
 	/* malloc's own code, and at its beginning perhaps some more */

@@ -201,28 +201,41 @@ os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, struct e
 }
 
 static bool
-is_harmless(uint32_t answer)
+is_allowed(uint32_t answer)
 {
-	switch (answer & SECCOMP_RET_ACTION_FULL) {
-	case SECCOMP_RET_ALLOW:
-	case SECCOMP_RET_LOG:
-	case SECCOMP_RET_ERRNO:
-		return true;
-	default:
-		return false;
-	}
+	answer &= SECCOMP_RET_ACTION_FULL;
+	return answer == SECCOMP_RET_ALLOW || answer == SECCOMP_RET_LOG;
 }
 
-const struct os_filter *
-os_filters_harm(const struct os_filters *f, const struct os_call *call)
+static bool
+is_harmless(uint32_t answer)
+{
+	return is_allowed(answer) || (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO;
+}
+
+/* The first of F whose answer to CALL is not one of those that IS_WANTED; NULL if none. */
+static const struct os_filter *
+first_other(const struct os_filters *f, const struct os_call *call, bool (*is_wanted)(uint32_t))
 {
 	struct seccomp_data d = { .nr = (int)call->nr, .arch = NATIVE_ARCH };
 
 	memcpy(d.args, call->arg, sizeof d.args);
 	for (size_t i = 0; i < f->nr; i++)
-		if (!is_harmless(os_filter_run(f->v[i].code, f->v[i].nr, &d)))
+		if (!is_wanted(os_filter_run(f->v[i].code, f->v[i].nr, &d)))
 			return &f->v[i];
 	return NULL;
+}
+
+const struct os_filter *
+os_filters_harm(const struct os_filters *f, const struct os_call *call)
+{
+	return first_other(f, call, is_harmless);
+}
+
+bool
+os_filters_allow(const struct os_filters *f, const struct os_call *call)
+{
+	return !first_other(f, call, is_allowed);
 }
 
 void

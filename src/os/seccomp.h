@@ -4,6 +4,7 @@
 #ifndef MEMDIAG_OS_SECCOMP_H
 #define MEMDIAG_OS_SECCOMP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -42,6 +43,9 @@ int os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, stru
  * none.
  */
 const struct os_filter *os_filters_harm(const struct os_filters *f, const struct os_call *call);
+
+/* Whether all of F let CALL be made. */
+bool os_filters_allow(const struct os_filters *f, const struct os_call *call);
 
 void os_filters_release(struct os_filters *f);
 #define auto_filters __attribute__((cleanup(os_filters_release)))

@@ -21,7 +21,7 @@ is_stopped_seldom()
 	[ "$before" -gt 0 ] && [ $waits -lt 10000 ]
 }
 
-for kind in read poll timed seccomp; do
+for kind in read poll timed seccomp only-nanosleep only-clock_nanosleep only-futex; do
 	start_tracee pieces $kind 40000
 	check "$kind: the thread is not stopped at its system calls" is_stopped_seldom
 	ask fill >/dev/null
@@ -29,4 +29,9 @@ for kind in read poll timed seccomp; do
 	check "$kind: the wait was never broken off" test "$(ask broken)" = '0 times'
 	check "$kind: the target lives on" end_tracee
 done
+
+# Where a filter allows no call that sleeps, the thread is stopped at each, and comes to no harm either.
+start_tracee pieces only-read 2000
+check 'a filter that allows no sleep: what is free is given back' exits 0 memdiag trim --pid "$tracee_pid" --max-lock=100s
+check 'a filter that allows no sleep: the target lives on' end_tracee
 finish

@@ -5,6 +5,7 @@
  *	poll
  *	timed	in poll() with a timeout
  *	seccomp	in poll(), under a filter that ends the program for any call that it does not make
+ *	only-CALL	in read(), under such a filter that allows CALL besides
  *		itself
  *	fill	make all pages of the free blocks resident again
  *	trim	call malloc_trim() itself, and say how many microseconds it took
@@ -43,8 +44,24 @@ fill(void)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
+/* Calls that the filter lets through besides those that the program makes. */
+static const struct {
+	const char *kind;
+	unsigned int nr;
+} also[] = {
+	{ "only-nanosleep", SYS_nanosleep },
+	{ "only-clock_nanosleep", SYS_clock_nanosleep },
+	{ "only-futex", SYS_futex },
+	{ "only-read", SYS_read }, /* no sleep at all */
+#ifdef SYS_poll
+	{ "seccomp", SYS_poll },
+#else
+	{ "seccomp", SYS_ppoll },
+#endif
+};
+
 static void
-only_these_calls(void)
+only_these_calls(unsigned int nr)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -57,11 +74,8 @@ only_these_calls(void)
 		ALLOW(rt_sigreturn),
 		ALLOW(exit_group),
 		ALLOW(clock_gettime),
-#ifdef SYS_poll
-		ALLOW(poll),
-#else
-		ALLOW(ppoll),
-#endif
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog program = { sizeof code / sizeof *code, code };
@@ -96,12 +110,13 @@ main(int argc, char **argv)
 	for (size_t i = 0; block && i < nr_blocks; i += 2)
 		free(block[i]);
 	tracee_ready();
-	if (strcmp(kind, "seccomp") == 0)
-		only_these_calls();
+	for (size_t i = 0; i < sizeof also / sizeof *also; i++)
+		if (strcmp(kind, also[i].kind) == 0)
+			only_these_calls(also[i].nr);
 	for (;;) {
 		uint64_t start_ns;
 
-		if (strcmp(kind, "read") != 0)
+		if (strcmp(kind, "read") != 0 && strncmp(kind, "only-", 5) != 0)
 			wait_in_poll(strcmp(kind, "timed") == 0 ? 3000 : -1);
 		if (!tracee_command(line, sizeof line))
 			break;

@@ -1,6 +1,6 @@
 /*
- * malloc_trim in the one thread of an event loop, which waits from the same place each time: no wait
- * may end with the registers, or the result, of another one.
+ * malloc_trim in the one thread of an event loop, which waits from the same place each time: no
+ * wait may end with the registers, or the result, of another one.
  */
 #include <config.h>
 

@@ -7,8 +7,10 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 
 #include "os/os-priv.h"
+#include "os/seccomp.h"
 #include "tap.h"
 
 #define LD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
@@ -59,9 +61,43 @@ test_arithmetic(void)
 		sizeof(struct seccomp_data), "the length");
 }
 
+/* What two filters answer, of which one allows all. */
+static void
+test_answers(void)
+{
+	static const struct {
+		uint32_t answer;
+		bool is_allowed, is_harmless;
+		const char *name;
+	} answers[] = {
+		{ SECCOMP_RET_ALLOW, true, true, "allow" },
+		{ SECCOMP_RET_LOG, true, true, "log" },
+		{ SECCOMP_RET_ERRNO | EPERM, false, true, "errno" },
+		{ SECCOMP_RET_TRACE, false, false, "trace" },
+		{ SECCOMP_RET_USER_NOTIF, false, false, "user notification" },
+		{ SECCOMP_RET_TRAP, false, false, "trap" },
+		{ SECCOMP_RET_KILL_THREAD, false, false, "kill thread" },
+		{ SECCOMP_RET_KILL_PROCESS, false, false, "kill process" },
+	};
+	const struct os_call made = { .name = "close", .nr = SYS_close };
+
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		struct sock_filter all = RET(SECCOMP_RET_ALLOW), other = RET(answers[i].answer);
+		struct os_filter v[] = { { 1, &all, 1 }, { 2, &other, 1 } };
+		const struct os_filters f = { .v = v, .nr = 2 };
+		const struct os_filter *harms = os_filters_harm(&f, &made);
+
+		ok(os_filters_allow(&f, &made) == answers[i].is_allowed, "%s: %s", answers[i].name,
+			answers[i].is_allowed ? "allowed" : "not allowed");
+		ok(harms == (answers[i].is_harmless ? NULL : &v[1]), "%s: %s", answers[i].name,
+			answers[i].is_harmless ? "harmless" : "harmful, and by which filter");
+	}
+}
+
 int
 main(void)
 {
+	test_answers();
 	test_jumps();
 	test_arithmetic();
 	return tap_end();
