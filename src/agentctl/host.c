@@ -14,6 +14,7 @@
 #include "load/load.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 
 void
 host_release(struct host *s)
@@ -55,9 +56,26 @@ int
 host_write(const struct host *s, size_t from, size_t to, struct err *e)
 {
 	const char *copy = (const char *)s->counter.segment;
+	const char *end = (const char *)(wire_threads(s->counter.segment) + s->counter.nr_threads);
+	const struct os_part part = { "the counters", s->counter.segment_at,
+		(uint64_t)(end - copy) };
 
-	return os_write(
-		s->target, raddr_add(s->counter.segment_at, from), copy + from, to - from, e);
+	return os_part_write(s->target, &part, raddr_add(s->counter.segment_at, from), copy + from,
+		to - from, e);
+}
+
+/* Write to a variable of the agent, at an address that the agent itself may name. */
+static int
+write_variable(const struct host *s, raddr to, const void *from, size_t size, struct err *e)
+{
+	const struct object *agent = objects_at(&s->process.objects, s->counter.agent);
+	struct os_part part = { .what = "the agent" };
+
+	if (agent) {
+		part.start = agent->start;
+		part.size_bytes = agent->end.v - agent->start.v;
+	}
+	return os_part_write(s->target, &part, to, from, size, e);
 }
 
 /* ---- what is to be hooked ---- */
@@ -185,8 +203,8 @@ write_inner_calls(const struct host *s, const struct hooks *h, struct err *e)
 		if (strcmp(h->v[i].name, "free") != 0)
 			continue;
 		hook_inner_calls(s->it, h->v[i].function, &start, &end);
-		return os_write(s->target, at, (uint64_t[]){ start.v, end.v - start.v },
-			2 * sizeof(uint64_t), e);
+		return write_variable(
+			s, at, (uint64_t[]){ start.v, end.v - start.v }, 2 * sizeof(uint64_t), e);
 	}
 	return 0;
 }
@@ -198,7 +216,7 @@ write_libc_code(const struct host *s, const struct hooks *h, struct err *e)
 	raddr start, end;
 
 	hook_libc_code(s->it, &start, &end);
-	return os_write(s->target, (raddr){ h->live.libc_at },
+	return write_variable(s, (raddr){ h->live.libc_at },
 		(uint64_t[]){ start.v, end.v - start.v }, 2 * sizeof(uint64_t), e);
 }
 
@@ -226,14 +244,14 @@ switch_noting(const struct host *s, enum wire_noting noting, struct hook_report 
 	*ret = (struct hook_report){ .nr_entries = 0 };
 	return read_live(s, &h, e) < 0
 		? -1
-		: os_write(s->target, (raddr){ h.live.noting_at }, &word, sizeof word, e);
+		: write_variable(s, (raddr){ h.live.noting_at }, &word, sizeof word, e);
 }
 
 /* The hooks of other mallocs ask which jobs there are. */
 static int
 set_mode(const struct host *s, const struct hooks *h, enum wire_jobs jobs, struct err *e)
 {
-	return s->is_other ? os_write(s->target, (raddr){ h->live.mode_at }, &h->live.mode[jobs],
+	return s->is_other ? write_variable(s, (raddr){ h->live.mode_at }, &h->live.mode[jobs],
 				     sizeof h->live.mode[jobs], e)
 			   : 0;
 }
@@ -329,12 +347,12 @@ prepare(struct introduction *in, const struct host *s, const char *agent, struct
 	return 0;
 }
 
-/* Pass the addresses to the agent, which begins at START, that it would have looked up. */
+/* Pass the addresses to the agent, which is LIBRARY, that it would have looked up. */
 static int
-introduce(raddr start, void *arg, struct err *e)
+introduce(const struct os_part *library, void *arg, struct err *e)
 {
 	const struct introduction *in = arg;
-	const raddr at = raddr_add(start, in->live);
+	const raddr at = raddr_add(library->start, in->live);
 	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct wire_live live;
 
@@ -342,11 +360,12 @@ introduce(raddr start, void *arg, struct err *e)
 		return -1;
 	for (size_t i = 0; i < WIRE_MAX_HOOKS; i++)
 		if (in->function[i].v &&
-			os_write(in->target, (raddr){ live.hook[i].real }, &in->function[i],
-				sizeof in->function[i], e) < 0)
+			os_part_write(in->target, library, (raddr){ live.hook[i].real },
+				&in->function[i], sizeof in->function[i], e) < 0)
 			return -1;
-	return os_write(in->target, raddr_add(at, offsetof(struct wire_live, page_bytes)),
-		&page_bytes, sizeof page_bytes, e);
+	return os_part_write(in->target, library,
+		raddr_add(at, offsetof(struct wire_live, page_bytes)), &page_bytes,
+		sizeof page_bytes, e);
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "agentctl/agentctl.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 
 /* Where it is read from. */
 struct source {
@@ -163,7 +164,8 @@ sites_count_dump(const struct sites_copy *c, const struct target *t, struct err 
 	if (os_read(t, at, &nr, sizeof nr, e) < 0)
 		return -1;
 	nr++;
-	return os_write(t, at, &nr, sizeof nr, e);
+	return os_part_write(
+		t, &(struct os_part){ "a number of dumps", at, sizeof nr }, at, &nr, sizeof nr, e);
 }
 
 void

@@ -19,6 +19,7 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000 /* 4.17 */
@@ -233,11 +234,20 @@ plan_entry(struct setting *s, const struct hook *h, const unsigned char *code, u
 static int
 write_real_of(const struct setting *s, const struct hook *h, raddr real, struct err *e)
 {
+	const struct object *o = objects_at(&s->process.objects, h->hook);
+	struct os_part library = { .what = "the library of a hook" };
 	raddr now;
+
+	if (o) {
+		library.start = o->start;
+		library.size_bytes = o->end.v - o->start.v;
+	}
 
 	if (os_read(s->it->target, h->real, &now, sizeof now, e) < 0)
 		return -1;
-	return now.v == real.v ? 0 : os_write(s->it->target, h->real, &real, sizeof real, e);
+	return now.v == real.v
+		? 0
+		: os_part_write(s->it->target, &library, h->real, &real, sizeof real, e);
 }
 
 /* The value of W's slot before it is set: another hook of ours, or the original. */
@@ -456,7 +466,7 @@ lay_area(struct job *job, struct worker *c, const struct workspace *ws, struct e
 	struct setting *s = job->arg;
 
 	(void)ws;
-	if ((s->is_new && map_area(s, job, c, e) < 0) || patch_area_write(&s->area, c->tid, e) < 0)
+	if ((s->is_new && map_area(s, job, c, e) < 0) || patch_area_write(&s->area, s->it->target, c->tid, e) < 0)
 		return -1;
 	if (s->is_new)
 		c->nr_undo--;

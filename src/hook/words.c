@@ -13,6 +13,7 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 #include "os/ptrace.h"
 
 /* All threads stand for microseconds; this is for one that is slow to stop. */
@@ -154,6 +155,16 @@ read_words(struct applying *a, struct err *e)
 	return 0;
 }
 
+static int
+write_word(const struct applying *a, pid_t tid, const struct word_change *c, uint64_t value,
+	struct err *e)
+{
+	const struct os_part part = { c->is_code ? "the beginning of a function" : "a slot", c->at,
+		sizeof value };
+
+	return os_part_poke(a->target, &part, tid, c->at, &value, sizeof value, e);
+}
+
 /* All, or none of them. */
 static int
 write_words(struct applying *a, pid_t tid, struct err *e)
@@ -166,13 +177,13 @@ write_words(struct applying *a, pid_t tid, struct err *e)
 		const struct word_change *c = &a->changes->v[nr];
 
 		if (!c->is_left)
-			failed = os_poke(tid, c->at, &c->to, sizeof c->to, e);
+			failed = write_word(a, tid, c, c->to, e);
 	}
 	while (failed && nr--) {
 		const struct word_change *c = &a->changes->v[nr];
 
 		if (!c->is_left)
-			os_poke(tid, c->at, &c->was, sizeof c->was, &ours);
+			write_word(a, tid, c, c->was, &ours);
 	}
 	return failed;
 }

@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
 
@@ -73,12 +74,14 @@ leave_syscall(struct worker *c, struct err *e)
 int
 borrow_return(struct worker *c, struct err *e)
 {
+	const struct os_part slot = { "errno", c->errno_at, sizeof c->errno_was };
 	struct err ours;
-	raddr slot = c->errno_at;
 
 	if (c->is_loose || c->stop != OS_STOP_SYSCALL)
 		return err_set(e, 0, "thread %d does not stand in a call of memdiag's", c->tid);
-	if (slot.v && os_write(c->it->target, slot, &c->errno_was, sizeof c->errno_was, &ours) < 0)
+	if (slot.start.v &&
+		os_part_write(c->it->target, &slot, slot.start, &c->errno_was,
+			sizeof c->errno_was, &ours) < 0)
 		debug("errno: %s", ours.msg);
 	if (leave_syscall(c, e) < 0 || (c->is_ours && put_back(c, 0, e) < 0))
 		return -1;

@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
 
@@ -63,13 +64,10 @@ int
 worker_write(const struct worker *c, raddr to, const void *from, size_t size, struct err *e)
 {
 	const struct ground *g = &c->ground;
+	const struct os_part part = { g->mark[0] ? "the workspace" : "the stack below a thread's own",
+		g->start, g->end.v - g->start.v };
 
-	if (to.v < g->start.v || to.v > g->end.v || size > g->end.v - to.v)
-		return err_set_kind(e, ERR_FAILED, 0,
-			"memdiag would have written %zu bytes at " PRIraddr
-			" of %d (%s), which are not its own; nothing was written",
-			size, to.v, c->it->target->pid, c->it->target->comm);
-	return os_write(c->it->target, to, from, size, e);
+	return os_part_write(c->it->target, &part, to, from, size, e);
 }
 
 /* Lay F, whose call makes GROUND C's. */
@@ -283,7 +281,9 @@ end_unborn(const struct worker *c)
 	if (os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running)
 		word = cleared_at_end(c, &s);
 	if (word.v)
-		os_write(c->it->target, word, &ended, sizeof ended, &e);
+		os_part_write(c->it->target,
+			&(struct os_part){ "the number of a thread", word, sizeof ended }, word,
+			&ended, sizeof ended, &e);
 }
 
 /*

@@ -26,6 +26,7 @@
 #include "os/mapping.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 #include "os/processes.h"
 #include "os/ptrace.h"
 
@@ -157,7 +158,8 @@ map_code(const struct job *job, struct worker *c, const unsigned char *code, siz
 	ret->v = (uint64_t)c->result;
 	if (worker_promise(c, it->fn.munmap, (uint64_t[]){ ret->v, page_bytes }, 2, e) < 0)
 		return -1;
-	return os_poke(c->tid, *ret, code, size, e);
+	return os_part_poke(it->target, &(struct os_part){ "a page for code", *ret, page_bytes },
+		c->tid, *ret, code, size, e);
 }
 
 int
@@ -262,7 +264,9 @@ lend_arena(struct worker *c, const struct workspace *ws, struct err *e)
 	/* Otherwise a helper that has made no call yet would end without one. */
 	if (worker_promise(c, it->fn.swab, arg, 3, e) < 0)
 		return -1;
-	return os_write(it->target, c->arena_slot, &main_arena, sizeof main_arena, e);
+	return os_part_write(it->target,
+		&(struct os_part){ "the arena of a thread", c->arena_slot, sizeof main_arena },
+		c->arena_slot, &main_arena, sizeof main_arena, e);
 }
 
 /* ---- loading ---- */

@@ -16,6 +16,7 @@
 #include "elf/image.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 #include "os/threads.h"
 #include "patch/patch.h"
 
@@ -30,7 +31,7 @@ struct place {
 	raddr reserved; /* where its addresses begin, */
 	uint64_t reserved_bytes;
 	uint64_t base; /* and what is added to them */
-	int (*fn)(raddr start, void *arg, struct err *e);
+	int (*fn)(const struct os_part *library, void *arg, struct err *e);
 	void *arg;
 };
 
@@ -311,17 +312,20 @@ static int
 place(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	struct place *p = job->arg;
+	struct os_part library = { .what = "the library" };
 	size_t level;
 
 	if (load_calls_begin(&p->calls, job, c, ws, e) < 0 || reserve(p, job, c, e) < 0)
 		return -1;
+	library.start = p->reserved;
+	library.size_bytes = p->reserved_bytes;
 	level = c->nr_undo;
 	if (load_open_there(&p->load, &p->calls, job, c, &p->fd, e) < 0 ||
 		map_segments(p, job, c, e) < 0 ||
 		worker_unwind(c, level, job->deadline_ns, e) < 0 || relocate(p, p->base, e) < 0 ||
-		os_write(c->it->target, (raddr){ p->base + p->written->p_vaddr }, p->data,
-			p->data_bytes, e) < 0 ||
-		protect(p, job, c, e) < 0 || p->fn(p->reserved, p->arg, e) < 0 ||
+		os_part_write(c->it->target, &library,
+			(raddr){ p->base + p->written->p_vaddr }, p->data, p->data_bytes, e) < 0 ||
+		protect(p, job, c, e) < 0 || p->fn(&library, p->arg, e) < 0 ||
 		initialise(p, job, c, e) < 0)
 		return -1;
 	p->load.ret->start = p->reserved;
@@ -330,7 +334,7 @@ place(struct job *job, struct worker *c, const struct workspace *ws, struct err 
 
 int
 load_place(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
-	const char *path, int (*fn)(raddr start, void *arg, struct err *e), void *arg,
+	const char *path, int (*fn)(const struct os_part *library, void *arg, struct err *e), void *arg,
 	struct loaded_library *ret, struct inject_report *report, struct err *e)
 {
 	__attribute__((cleanup(place_release))) struct place p = { .fn = fn, .arg = arg };

@@ -7,6 +7,7 @@
 
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 
 /* Not mapped: whoever else has the file may make it shorter. */
 static int
@@ -37,8 +38,10 @@ int
 log_source_write(
 	const struct log_source *s, uint64_t offset, const void *from, size_t size, struct err *e)
 {
+	const struct os_part part = { "a record", s->at, s->size_bytes };
+
 	if (s->target)
-		return os_write(s->target, raddr_add(s->at, offset), from, size, e);
+		return os_part_write(s->target, &part, raddr_add(s->at, offset), from, size, e);
 	if (pwrite(s->fd, from, size, (off_t)(s->offset + offset)) != (ssize_t)size)
 		return err_set(e, errno, "cannot write to the log of a record");
 	return 0;

@@ -352,9 +352,11 @@ log_record_start(const struct target *t, const struct profile_options *opt, stru
 /* ---- what another memdiag writes ---- */
 
 static struct log_source
-source_of(const struct target *t, raddr sites_at)
+source_of(const struct target *t, const struct sites_copy *c)
 {
-	return (struct log_source){ .target = t, .at = sites_at, .fd = -1 };
+	return (struct log_source){
+		.target = t, .at = c->at, .size_bytes = c->head.size_bytes, .fd = -1
+	};
 }
 
 static void
@@ -383,7 +385,7 @@ goes_on(const struct logged *l)
 void
 log_record_look(const struct target *t, raddr sites_at, struct logged *ret)
 {
-	const struct log_source s = source_of(t, sites_at);
+	const struct log_source s = { .target = t, .at = sites_at, .fd = -1 };
 	struct wire_log l;
 	struct err ignored;
 
@@ -423,7 +425,7 @@ log_record_stop(const struct target *t, const struct sites_copy *c,
 	const struct profile_options *opt, struct logged *ret, struct err *e)
 {
 	const uint64_t end_ns = os_now_ns() + opt->ui.timeout_ns / 2;
-	const struct log_source s = source_of(t, c->at);
+	const struct log_source s = source_of(t, c);
 	bool is_left;
 
 	log_record_look(t, c->at, ret);
@@ -445,7 +447,7 @@ int
 log_record_set_files(const struct target *t, const struct sites_copy *c,
 	const struct profile_options *opt, struct err *e)
 {
-	const struct log_source s = source_of(t, c->at);
+	const struct log_source s = source_of(t, c);
 
 	return log_head_set_files(&s, opt->files, e);
 }

@@ -1,5 +1,5 @@
 /*
- * memory: reading and writing what a target has in memory.
+ * memory: reading what a target has in memory.
  */
 #ifndef MEMDIAG_OS_MEMORY_H
 #define MEMDIAG_OS_MEMORY_H
@@ -45,8 +45,5 @@ ssize_t os_read_present_some(
  */
 int os_read_each(
 	const struct target *t, const raddr *from, size_t nr, size_t size, void *to, struct err *e);
-
-/* Write SIZE bytes of ours to the target.  Only inject/ has reason to. */
-int os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e);
 
 #endif

@@ -178,4 +178,11 @@ struct seccomp_data;
 /* The answer of the filter F of NR instructions, which the kernel has accepted, to the call D. */
 uint32_t os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data *d);
 
+/* ---- memory.c and ptrace.c, for part.c alone -------------------------------------------------- */
+
+/* Write SIZE bytes of ours to T. */
+int os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e);
+/* Write SIZE bytes to memory of stopped thread TID, eight at a time. */
+int os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
+
 #endif

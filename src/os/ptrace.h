@@ -83,12 +83,6 @@ int os_detach(pid_t tid, int sig, struct err *e);
 int os_get_regset(pid_t tid, unsigned int type, void *buf, size_t *size, struct err *e);
 int os_set_regset(pid_t tid, unsigned int type, const void *buf, size_t size, struct err *e);
 
-/*
- * Write SIZE bytes to memory of stopped thread TID that need not be writable: code.  Eight bytes
- * are written in one go, whatever happens to us.
- */
-int os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
-
 /* The kernel's 64-bit blocked signal mask of a stopped thread. */
 int os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e);
 int os_set_sigmask(pid_t tid, uint64_t mask, struct err *e);

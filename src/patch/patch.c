@@ -7,7 +7,7 @@
 #include "base/debug.h"
 #include "os/memory.h"
 #include "os/os.h"
-#include "os/ptrace.h"
+#include "os/part.h"
 
 static const char magic[16] = "memdiag-hooks/1";
 
@@ -174,8 +174,9 @@ patch_area_has_changed(const struct patch_area *area)
 }
 
 int
-patch_area_write(struct patch_area *area, pid_t tid, struct err *e)
+patch_area_write(struct patch_area *area, const struct target *t, pid_t tid, struct err *e)
 {
+	const struct os_part part = { "the memory of hooks", area->start, sizeof area->now };
 	const char *now = (const char *)&area->now, *next = (const char *)&area->next;
 	const size_t word = sizeof(uint64_t);
 	size_t nr = 0;
@@ -184,7 +185,8 @@ patch_area_write(struct patch_area *area, pid_t tid, struct err *e)
 	for (size_t at = sizeof area->now; at; at -= word) {
 		if (memcmp(now + at - word, next + at - word, word) == 0)
 			continue;
-		if (os_poke(tid, raddr_add(area->start, at - word), next + at - word, word, e) < 0)
+		if (os_part_poke(t, &part, tid, raddr_add(area->start, at - word),
+			    next + at - word, word, e) < 0)
 			return -1;
 		nr++;
 	}

@@ -36,6 +36,7 @@
 #include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 /*
@@ -286,6 +287,16 @@ struct spare {
 
 _Static_assert(sizeof(struct spare) == ARCH_SPARE_TIMEOUT_BYTES, "it has the place that there is");
 
+static int
+write_spare(const struct timeout *w, const struct target *t, raddr to, const void *from,
+	size_t size, struct err *e)
+{
+	const struct os_part spare = { "the unused words of a control block", w->spare,
+		sizeof(struct spare) };
+
+	return os_part_write(t, &spare, to, from, size, e);
+}
+
 static raddr
 record_of(const struct timeout *w)
 {
@@ -335,7 +346,7 @@ timeout_record(const struct timeout *w, const struct target *t, pid_t tid)
 		!w->spare.v || os_status(t, tid, &s, &e) < 0)
 		return;
 	r.nr_sleeps = s.voluntary_switches;
-	if (os_write(t, record_of(w), &r, sizeof r, &e) < 0)
+	if (write_spare(w, t, record_of(w), &r, sizeof r, &e) < 0)
 		debug("thread %d: %s", tid, e.msg);
 }
 
@@ -515,7 +526,7 @@ renew_ms(const struct timeout *w, const struct target *t, uint64_t left_ns, stru
 	struct err e;
 
 	if (arch_spare.bytes && w->spare.v)
-		os_write(t, w->spare, beside, sizeof beside, &e);
+		write_spare(w, t, w->spare, beside, sizeof beside, &e);
 	arch_set_arg(r, w->arg, ms);
 }
 
@@ -527,7 +538,8 @@ renew_time(const struct timeout *w, const struct target *t, uint64_t left_ns, st
 
 	if (w->form == TIMEOUT_TIMEVAL)
 		part[1] /= 1000;
-	if (os_write(t, w->at, part, sizeof part, &e) < 0)
+	if (os_part_write(t, &(struct os_part){ "a timeout", w->at, sizeof part }, w->at, part,
+		    sizeof part, &e) < 0)
 		debug("timeout: %s", e.msg);
 	else
 		arch_set_arg(r, w->arg, w->at.v);

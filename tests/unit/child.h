@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,6 +119,16 @@ view_take(struct view *v, pid_t pid)
 	*v = (struct view){ .t = TARGET_NONE };
 	return ok(target_open(&v->t, pid, &v->e) == 0 && process_read(&v->p, &v->t, &v->e) == 0,
 		"the child can be looked at %s", v->e.msg);
+}
+
+/* Write to the child, as the program itself could.  Whether it could be written. */
+static inline bool
+view_write(const struct target *t, raddr to, const void *from, size_t size)
+{
+	struct iovec local = { (void *)(uintptr_t)from, size },
+		     remote = { (void *)(uintptr_t)to.v, size };
+
+	return process_vm_writev(t->pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
 static inline void

@@ -204,7 +204,7 @@ peek(struct view *v, uint64_t at)
 static void
 poke(struct view *v, uint64_t at, uint64_t word)
 {
-	if (os_write(&v->t, (raddr){ at }, &word, sizeof word, &v->e) < 0)
+	if (!view_write(&v->t, (raddr){ at }, &word, sizeof word))
 		ok(false, "%s", v->e.msg);
 }
 
@@ -349,7 +349,7 @@ test_busy_bins(struct view *v, const struct arenas *a)
 	for (size_t i = 20; i-- > 0;)
 		poke(v, bins + i * 16, 1);
 	ok(view_arenas(v, &found) < 0 && v->e.kind == ERR_UNSUPPORTED, "with 40 it is no arena");
-	os_write(&v->t, (raddr){ bins }, before, sizeof before, &v->e);
+	view_write(&v->t, (raddr){ bins }, before, sizeof before);
 }
 
 static void

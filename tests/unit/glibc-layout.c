@@ -203,10 +203,10 @@ test_two_params(struct fake_child *fc, const struct process *p, bool has_file)
 
 	os_read(&v->t, mp, copy, sizeof copy, &v->e);
 	os_read(&v->t, second, before, sizeof before, &v->e);
-	os_write(&v->t, second, copy, sizeof copy, &v->e);
+	view_write(&v->t, second, copy, sizeof copy);
 	ok(malloc_layout_find(&l, p, &v->e) == 0 && l.mp.v == (has_file ? mp.v : 0),
 		"of two like mp_ only a file tells which it is");
-	os_write(&v->t, second, before, sizeof before, &v->e);
+	view_write(&v->t, second, before, sizeof before);
 }
 
 /* The count of mapped blocks is taken from mp_ only if its two numbers agree. */
@@ -221,16 +221,16 @@ test_count(const struct fake *f, struct fake_child *fc, const struct process *p)
 	uint64_t nr = 99;
 
 	ok(malloc_count_mmapped(p, &nr) && nr == 3, "three blocks are mapped");
-	os_write(&v->t, nr_at, &none, 4, &v->e);
+	view_write(&v->t, nr_at, &none, 4);
 	if (strncmp(f->era, "2.43", 4) == 0)
 		ok(malloc_count_mmapped(p, &nr) && nr == 0, "none with an excess is an answer");
 	else
 		ok(!malloc_count_mmapped(p, &nr), "none with bytes is no answer");
-	os_write(&v->t, bytes_at, &none, word, &v->e);
+	view_write(&v->t, bytes_at, &none, word);
 	ok(malloc_count_mmapped(p, &nr) && nr == 0, "none is an answer");
-	os_write(&v->t, nr_at, &three, 4, &v->e);
+	view_write(&v->t, nr_at, &three, 4);
 	ok(!malloc_count_mmapped(p, &nr), "three without bytes is no answer");
-	os_write(&v->t, bytes_at, &bytes, word, &v->e);
+	view_write(&v->t, bytes_at, &bytes, word);
 }
 
 /* Whether the chunk of the cache is one with WORD at AT in it. */
@@ -242,9 +242,9 @@ is_cache_with(struct fake_child *fc, const struct process *p, unsigned int at, u
 	raddr from = { fc->brk + at };
 	uint64_t before = peek(v, from);
 
-	os_write(&v->t, from, &word, sizeof word, &v->e);
+	view_write(&v->t, from, &word, sizeof word);
 	ok(malloc_layout_find(&l, p, &v->e) == 0, "there is a layout");
-	os_write(&v->t, from, &before, sizeof before, &v->e);
+	view_write(&v->t, from, &before, sizeof before);
 	return strstr(l.found_by, "tcache");
 }
 

@@ -171,10 +171,10 @@ damage(struct view *v, const struct heap *sound, const struct heap_options *opt,
 	if (os_read(&v->t, at, &old, sizeof old, &v->e) < 0)
 		return false;
 	word = draw_word(sound, old, state);
-	if (os_write(&v->t, at, &word, sizeof word, &v->e) < 0)
+	if (!view_write(&v->t, at, &word, sizeof word))
 		return false;
 	result = heap_read(&h, &v->p, opt, &v->e);
-	if (os_write(&v->t, at, &old, sizeof old, &v->e) < 0)
+	if (!view_write(&v->t, at, &old, sizeof old))
 		return false;
 	if (result < 0)
 		return v->e.msg[0];

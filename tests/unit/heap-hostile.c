@@ -133,7 +133,7 @@ word_of(struct view *v, uint64_t at)
 static void
 set_word(struct view *v, uint64_t at, uint64_t word)
 {
-	if (os_write(&v->t, (raddr){ at }, &word, sizeof word, &v->e) < 0)
+	if (!view_write(&v->t, (raddr){ at }, &word, sizeof word))
 		printf("# %s\n", v->e.msg);
 }
 
@@ -276,7 +276,7 @@ test_cache_circle(struct view *v)
 	ok(read_by(v, &h, false, LONG_NS) == 0 && h.certainty != HEAP_EXACT &&
 			h.thread.v[0].cached.count < 1000,
 		"a circle of cached chunks is not followed");
-	os_write(&v->t, (raddr){ cache }, was, l->chunk_bytes - 16, &v->e);
+	view_write(&v->t, (raddr){ cache }, was, l->chunk_bytes - 16);
 }
 
 /* The top of a thread's arena is where a chunk in use is. */

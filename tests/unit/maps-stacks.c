@@ -262,10 +262,10 @@ survives(struct view *v, uint64_t at, uint64_t word)
 	bool is_fine;
 
 	if (os_read(&v->t, (raddr){ at }, &before, sizeof before, &v->e) < 0 ||
-		os_write(&v->t, (raddr){ at }, &word, sizeof word, &v->e) < 0)
+		!view_write(&v->t, (raddr){ at }, &word, sizeof word))
 		return false;
 	is_fine = find_stacks(v, false, &s) == 0 && is_in_order(&s);
-	return os_write(&v->t, (raddr){ at }, &before, sizeof before, &v->e) == 0 && is_fine;
+	return view_write(&v->t, (raddr){ at }, &before, sizeof before) && is_fine;
 }
 
 /*

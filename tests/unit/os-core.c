@@ -17,6 +17,7 @@
 #include "core-file.h"
 #include "os/mapping.h"
 #include "os/memory.h"
+#include "os/part.h"
 #include "os/os.h"
 #include "os/pages.h"
 #include "os/ptrace.h"
@@ -170,6 +171,7 @@ test_maps(const struct target *t)
 static void
 test_refused(const struct target *t)
 {
+	const struct os_part heap = { "its heap", { HEAP }, 1 };
 	struct text text = { 0 };
 	raddr at = { 0 };
 	struct err e = { 0 };
@@ -181,7 +183,8 @@ test_refused(const struct target *t)
 	ok(os_proc_open(t, "maps", O_RDONLY, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
 	ok(os_proc_link(t, "cwd", buf, sizeof buf, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s",
 		e.msg);
-	ok(os_write(t, (raddr){ HEAP }, buf, 1, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
+	ok(os_part_write(t, &heap, heap.start, buf, 1, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s",
+		e.msg);
 	ok(os_seize(t, 4711, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s", e.msg);
 	ok(os_robust_list(t, getpid(), &at) < 0, "no thread of ours is taken for one of its");
 }
