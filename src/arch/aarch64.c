@@ -131,6 +131,7 @@ arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e)
 	if (os_get_regset(tid, NT_ARM_SYSTEM_CALL, &nr, &nr_bytes, e) < 0)
 		return -1;
 	ret->word[SYSCALL_NR] = nr;
+	ret->stop_nr = os_stop_nr(tid);
 	return 0;
 }
 

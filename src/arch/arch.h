@@ -25,6 +25,7 @@ struct target;
 struct arch_regs {
 	uint64_t word[ARCH_MAX_REGS];
 	size_t size_bytes;
+	uint64_t stop_nr; /* the stop in which they were read (os_stop_nr()); 0: they were not */
 };
 
 /* Everything of a thread that a call into libc may change. */
@@ -70,9 +71,9 @@ int arch_check_process(const struct target *t, struct err *e);
 const char *arch_obstacle(pid_t tid);
 
 /*
- * Read and write a stopped thread.  Where it stands at a system call's entry and REGS are of
- * arch_prepare_call() or arch_prepare_return(), the call is skipped, which a seccomp filter may not
- * like.
+ * Read and write a stopped thread; only stop/registers.h writes.  Where it stands at a system
+ * call's entry and REGS are of arch_prepare_call() or arch_prepare_return(), the call is skipped,
+ * which a seccomp filter may not like.
  */
 int arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e);
 int arch_set_regs(pid_t tid, const struct arch_regs *regs, struct err *e);

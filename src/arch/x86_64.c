@@ -105,12 +105,13 @@ arch_obstacle(pid_t tid)
 int
 arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e)
 {
-	ret->size_bytes = sizeof ret->word;
+	*ret = (struct arch_regs){ .size_bytes = sizeof ret->word };
 	if (os_get_regset(tid, NT_PRSTATUS, ret->word, &ret->size_bytes, e) < 0)
 		return -1;
 	/* A thread in 32-bit mode answers with 17 words of 4 bytes. */
 	if (ret->size_bytes != sizeof(struct user_regs_struct))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "thread %d runs 32-bit code", tid);
+	ret->stop_nr = os_stop_nr(tid);
 	return 0;
 }
 

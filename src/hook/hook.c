@@ -466,10 +466,11 @@ lay_area(struct job *job, struct worker *c, const struct workspace *ws, struct e
 	struct setting *s = job->arg;
 
 	(void)ws;
-	if ((s->is_new && map_area(s, job, c, e) < 0) || patch_area_write(&s->area, s->it->target, c->tid, e) < 0)
+	if ((s->is_new && map_area(s, job, c, e) < 0) ||
+		patch_area_write(&s->area, s->it->target, c->tid, e) < 0)
 		return -1;
 	if (s->is_new)
-		c->nr_undo--;
+		worker_drop(c);
 	return worker_turn_back(c, e);
 }
 

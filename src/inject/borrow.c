@@ -15,6 +15,7 @@
 #include "os/part.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
+#include "stop/registers.h"
 
 #define MAX_TRIES_A_ROUND 8
 
@@ -39,13 +40,13 @@ static int
 put_back(struct worker *c, int sig, struct err *e)
 {
 	if (c->is_masked &&
-		(os_set_sigmask(c->tid, c->saved.sigmask, e) < 0 ||
-			arch_set_ext(c->tid, &c->saved, e) < 0))
+		(registers_set_mask(c->tid, &c->saved, c->saved.sigmask, e) < 0 ||
+			registers_set_ext(c->tid, &c->saved, e) < 0))
 		return -1;
 	if (c->is_masked)
 		timeout_record(&c->timeout, c->it->target, c->tid);
 	timeout_renew(&c->timeout, c->it->target, &c->saved.regs);
-	if (arch_set_regs(c->tid, &c->saved.regs, e) < 0)
+	if (registers_set(c->tid, &c->saved.regs, e) < 0)
 		return -1;
 	return os_detach(c->tid, sig, e);
 }
@@ -63,7 +64,8 @@ leave_syscall(struct worker *c, struct err *e)
 		os_interrupt(c->tid, e) < 0 || os_resume(c->tid, OS_RESUME_FREE, 0, e) < 0 ||
 		worker_await(c, e) < 0 || arch_get_regs(c->tid, &after, e) < 0)
 		return -1;
-	if (arch_pc(&before).v == arch_pc(&after).v && arch_sp(&before).v == arch_sp(&after).v)
+	if (arch_pc(&before).v == arch_pc(&after).v && arch_sp(&before).v == arch_sp(&after).v &&
+		worker_claim(c, e) == 0)
 		return 0;
 	/* A signal that is never blocked came first; after its handler the frame leads back. */
 	debug("thread %d returns by itself", c->tid);
@@ -80,8 +82,8 @@ borrow_return(struct worker *c, struct err *e)
 	if (c->is_loose || c->stop != OS_STOP_SYSCALL)
 		return err_set(e, 0, "thread %d does not stand in a call of memdiag's", c->tid);
 	if (slot.start.v &&
-		os_part_write(c->it->target, &slot, slot.start, &c->errno_was,
-			sizeof c->errno_was, &ours) < 0)
+		os_part_write(c->it->target, &slot, slot.start, &c->errno_was, sizeof c->errno_was,
+			&ours) < 0)
 		debug("errno: %s", ours.msg);
 	if (leave_syscall(c, e) < 0 || (c->is_ours && put_back(c, 0, e) < 0))
 		return -1;
@@ -107,7 +109,7 @@ restart_call(const struct worker *c)
 	before = regs;
 	timeout_settle(&unseen, c->it->target, c->tid, &regs);
 	if (memcmp(before.word, regs.word, regs.size_bytes) != 0 &&
-		arch_set_regs(c->tid, &regs, &e) < 0)
+		registers_set(c->tid, &regs, &e) < 0)
 		debug("thread %d: %s", c->tid, e.msg);
 }
 

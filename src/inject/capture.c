@@ -79,8 +79,7 @@ inject_can_copy_stream(const struct inject_target *it)
 }
 
 int
-stream_copy_lay(
-	struct stream_copy *s, const struct worker *c, const struct workspace *ws, struct err *e)
+stream_copy_lay(struct stream_copy *s, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const struct inject_target *it = c->it;
 	const uint64_t end = ws->buffer.v + ws->buffer_bytes;

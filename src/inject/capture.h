@@ -16,7 +16,7 @@ struct stream_copy {
 
 /* Lay a stream into the workspace that keeps all it is given in the buffer.  0 or -1 with E. */
 int stream_copy_lay(
-	struct stream_copy *s, const struct worker *c, const struct workspace *ws, struct err *e);
+	struct stream_copy *s, struct worker *c, const struct workspace *ws, struct err *e);
 
 /* The output to it; *RET_IS_CUT if the buffer was too small.  OUT is the caller's. */
 int stream_copy_read(const struct stream_copy *s, const struct inject_target *it, struct text *out,

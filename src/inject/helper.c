@@ -19,6 +19,7 @@
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
+#include "stop/registers.h"
 
 #define WS_STACK_BYTES UINT64_C(131072)
 #define WS_DATA_BYTES UINT64_C(4096)
@@ -172,7 +173,7 @@ adopt(struct worker *h, const struct workspace *ws, uint64_t deadline_ns, struct
 	/* It is to hold the locks of arenas for as short as can be; and it ends soon. */
 	os_hurry(h->tid);
 	h->saved.sigmask &= ~(UINT64_C(1) << (SIGSETXID - 1));
-	if (os_set_sigmask(h->tid, h->saved.sigmask, e) < 0)
+	if (registers_set_mask(h->tid, &h->saved, h->saved.sigmask, e) < 0)
 		return -1;
 	h->is_masked = true;
 	return worker_begin(h, e) < 0 ? -1 : enter(h, ws, e);

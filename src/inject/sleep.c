@@ -79,8 +79,7 @@ sleep_choose(struct sleep *ret, const struct worker *c, raddr at)
 	struct err e;
 
 	*ret = (struct sleep){ .at = at };
-	if (!c->it->fn.syscall.v ||
-		os_filters_add(&filters, c->it->target, c->tid, &e) < 0)
+	if (!c->it->fn.syscall.v || os_filters_add(&filters, c->it->target, c->tid, &e) < 0)
 		return false;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		struct os_call call = { .nr = kinds[i].nr };
@@ -96,7 +95,7 @@ sleep_choose(struct sleep *ret, const struct worker *c, raddr at)
 
 /* Also again: the kernel may have put there what was left. */
 static int
-write_length(const struct sleep *s, const struct worker *c, uint64_t ms, struct err *e)
+write_length(const struct sleep *s, struct worker *c, uint64_t ms, struct err *e)
 {
 	const struct timespec length = { (time_t)(ms / 1000), (long)(ms % 1000 * 1000000) };
 
@@ -135,7 +134,8 @@ sleep_forgo(const struct sleep *s, struct worker *c)
 {
 	struct err e;
 
-	if ((c->stop == OS_STOP_TIMEOUT && worker_stop(c, &e) < 0) || !worker_is_in_call(c))
+	if ((c->stop == OS_STOP_TIMEOUT && worker_stop(c, &e) < 0) ||
+		worker_prove_in_call(c, &e) < 0)
 		return;
 	if (sleep_is_under_way(s, c))
 		worker_turn_back(c, &e);

@@ -19,6 +19,7 @@
 #include "os/part.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
+#include "stop/registers.h"
 
 #define STOP_WITHIN_NS 200000000
 /* The room that mmap, the one call made on the thread's own stack, may need on it. */
@@ -52,6 +53,56 @@ mask_of_calls(const struct worker *c)
 	return ~UNBLOCKED | c->saved.sigmask;
 }
 
+/* ---- where it is ---- */
+
+bool
+worker_has_workspace(const struct worker *c)
+{
+	const struct ground *g = &c->ground;
+	uint64_t found[2];
+	struct err e;
+
+	return g->mark[0] && os_read(c->it->target, g->start, found, sizeof found, &e) == 0 &&
+		memcmp(found, g->mark, sizeof found) == 0;
+}
+
+static bool
+is_in_call(const struct worker *c)
+{
+	struct arch_regs r;
+	struct err e;
+
+	return arch_get_regs(c->tid, &r, &e) == 0 && arch_sp(&r).v >= c->ground.start.v &&
+		arch_sp(&r).v <= c->ground.end.v &&
+		(c->ground.mark[0] ? worker_has_workspace(c) : !c->is_loose);
+}
+
+int
+worker_prove_in_call(struct worker *c, struct err *e)
+{
+	const uint64_t nr = os_stop_nr(c->tid);
+
+	if (nr && nr == c->proven_nr)
+		return 0;
+	if (!nr || !is_in_call(c))
+		return err_set_kind(e, ERR_FAILED, 0,
+			"thread %d of %d (%s) came back to the program before memdiag could stop "
+			"it",
+			c->tid, c->it->target->pid, c->it->target->comm);
+	c->proven_nr = nr;
+	c->is_loose = false;
+	return 0;
+}
+
+int
+worker_claim(struct worker *c, struct err *e)
+{
+	if (worker_prove_in_call(c, e) < 0)
+		return -1;
+	registers_carry(c->tid, &c->saved.regs);
+	return 0;
+}
+
 /* ---- frames ---- */
 
 static raddr
@@ -61,13 +112,16 @@ top_frame(const struct worker *c)
 }
 
 int
-worker_write(const struct worker *c, raddr to, const void *from, size_t size, struct err *e)
+worker_write(struct worker *c, raddr to, const void *from, size_t size, struct err *e)
 {
 	const struct ground *g = &c->ground;
-	const struct os_part part = { g->mark[0] ? "the workspace" : "the stack below a thread's own",
+	const struct os_part part = { g->mark[0] ? "the workspace"
+						 : "the stack below a thread's own",
 		g->start, g->end.v - g->start.v };
 
-	return os_part_write(c->it->target, &part, to, from, size, e);
+	return worker_prove_in_call(c, e) < 0
+		? -1
+		: os_part_write(c->it->target, &part, to, from, size, e);
 }
 
 /* Lay F, whose call makes GROUND C's. */
@@ -112,7 +166,7 @@ has_room(const struct worker *c, raddr sp, raddr frame)
 }
 
 int
-worker_prepare(const struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame,
+worker_prepare(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame,
 	struct arch_regs *ret, struct err *e)
 {
 	*ret = c->saved.regs;
@@ -136,6 +190,7 @@ worker_begin(struct worker *c, struct err *e)
 	if (!has_room(c, sp, f.addr))
 		return err_set(e, 0, "no room on the stack of thread %d", c->tid);
 	c->is_loose = false;
+	c->proven_nr = c->saved.regs.stop_nr;
 	return push_frame(c,
 		&(struct ground){ .start = f.addr, .end = room, .low = f.addr, .room = room }, &f,
 		&(struct undo){ 0 }, e);
@@ -179,44 +234,6 @@ worker_enter_workspace(struct worker *c, raddr start, raddr stack_top, raddr end
 	return undo_on(c, &ground, c->it->fn.munmap, arg, 2, e) < 0
 		? -1
 		: worker_write(c, start, ground.mark, sizeof ground.mark, e);
-}
-
-/* ---- where it is ---- */
-
-bool
-worker_has_workspace(const struct worker *c)
-{
-	const struct ground *g = &c->ground;
-	uint64_t found[2];
-	struct err e;
-
-	return g->mark[0] && os_read(c->it->target, g->start, found, sizeof found, &e) == 0 &&
-		memcmp(found, g->mark, sizeof found) == 0;
-}
-
-bool
-worker_is_in_call(const struct worker *c)
-{
-	struct arch_regs r;
-	struct err e;
-
-	return !c->is_loose ||
-		(arch_get_regs(c->tid, &r, &e) == 0 &&
-			raddr_in(arch_sp(&r), c->ground.start, c->ground.end) &&
-			worker_has_workspace(c));
-}
-
-/* -1 with E unless C is in a call of ours. */
-static int
-prove_in_call(struct worker *c, struct err *e)
-{
-	if (!worker_is_in_call(c))
-		return err_set_kind(e, ERR_FAILED, 0,
-			"thread %d of %d (%s) came back to the program before memdiag could stop "
-			"it",
-			c->tid, c->it->target->pid, c->it->target->comm);
-	c->is_loose = false;
-	return 0;
 }
 
 /* ---- running ---- */
@@ -402,8 +419,11 @@ leave_syscall(struct worker *c, struct err *e)
 		return -1;
 	c->stop = stop.kind;
 	c->is_in_syscall = false;
-	if (stop.kind == OS_STOP_SYSCALL)
+	if (stop.kind == OS_STOP_SYSCALL) {
+		/* Not one instruction was executed since it was proven. */
+		c->proven_nr = os_stop_nr(c->tid);
 		return 0;
+	}
 	c->is_ours = stop.kind != OS_STOP_GONE;
 	return worker_explain(c, stop.kind == OS_STOP_TIMEOUT ? WORKER_TIMEOUT : WORKER_GONE,
 		"the end of a call", e);
@@ -418,13 +438,17 @@ static int
 send_to(struct worker *c, const struct arch_regs *regs, struct err *e)
 {
 	bool leaves = c->is_in_syscall;
+	struct arch_regs now = *regs;
 
-	if (prove_in_call(c, e) < 0 || (leaves && leave_syscall(c, e) < 0) ||
-		arch_set_regs(c->tid, regs, e) < 0)
+	if (worker_prove_in_call(c, e) < 0 || (leaves && leave_syscall(c, e) < 0) ||
+		worker_claim(c, e) < 0)
+		return -1;
+	now.stop_nr = c->saved.regs.stop_nr;
+	if (registers_set(c->tid, &now, e) < 0)
 		return -1;
 	if (c->is_masked && !leaves) /* a frame puts back its own */
 		return 0;
-	if (os_set_sigmask(c->tid, mask_of_calls(c), e) < 0)
+	if (registers_set_mask(c->tid, &c->saved, mask_of_calls(c), e) < 0)
 		return -1;
 	c->is_masked = true;
 	return 0;
@@ -470,12 +494,12 @@ worker_unwind(struct worker *c, size_t level, uint64_t deadline_ns, struct err *
 {
 	enum worker_end end;
 
-	/* While the workspace, which is unmapped on the way, is there to show it. */
-	if (c->nr_undo > level && prove_in_call(c, e) < 0)
-		return -1;
 	while (c->nr_undo > level) {
 		const struct undo u = c->undo[c->nr_undo - 1];
 
+		/* While its ground is the one that it stands on. */
+		if (worker_prove_in_call(c, e) < 0)
+			return -1;
 		worker_drop(c);
 		if (worker_call(c, u.fn, u.arg, u.nr_args, deadline_ns, &end, e) < 0)
 			return -1;
@@ -511,8 +535,8 @@ worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, s
  * into *RET, which becomes the first one's.
  */
 static int
-lay_next(const struct worker *c, const struct next_call *next, size_t nr_next, raddr room,
-	raddr *ret, struct err *e)
+lay_next(struct worker *c, const struct next_call *next, size_t nr_next, raddr room, raddr *ret,
+	struct err *e)
 {
 	struct arch_frame f;
 

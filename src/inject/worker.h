@@ -60,6 +60,7 @@ struct worker {
 	 * unseen.
 	 */
 	bool is_loose;
+	uint64_t proven_nr; /* the stop in which it was last proven to be in a call of ours */
 	struct ground ground;
 	struct undo undo[MAX_UNDO]; /* undo[0] leads back to the program */
 	size_t nr_undo;
@@ -87,20 +88,25 @@ int worker_begin(struct worker *c, struct err *e);
  * Set *RET to registers with which the thread enters FN(ARG...) and returns into FRAME, and write
  * the return address into FRAME, if it belongs there.  -1 with E if it cannot be written.
  */
-int worker_prepare(const struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
-	raddr frame, struct arch_regs *ret, struct err *e);
+int worker_prepare(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame,
+	struct arch_regs *ret, struct err *e);
 
 /*
- * Write SIZE bytes to memory of C's ground.  -1 with E if they do not lie in it, before anything is
- * written, or if they cannot be written.
+ * Write SIZE bytes to memory of C's ground; C is stopped.  -1 with E, before anything is written,
+ * if they do not lie in it or C cannot be proven to be in a call of ours; or if they cannot be
+ * written.
  */
-int worker_write(const struct worker *c, raddr to, const void *from, size_t size, struct err *e);
+int worker_write(struct worker *c, raddr to, const void *from, size_t size, struct err *e);
 
 /*
- * Whether C, which is stopped, is in a call of ours.  A loose one is, if its stack pointer is on a
- * workspace that is still there; else it may be in the program, and nothing of it is to be changed.
+ * Prove that C, which is stopped, has not run since its registers were saved, or is in a call of
+ * ours: its stack pointer is on its ground, and if it is loose, that is a workspace that is still
+ * there.  Else it may be in the program, and nothing of it is to be changed.  0, or -1 with E.
  */
-bool worker_is_in_call(const struct worker *c);
+int worker_prove_in_call(struct worker *c, struct err *e);
+
+/* The same, and c->saved may be put back in this stop. */
+int worker_claim(struct worker *c, struct err *e);
 
 /* Whether the workspace that is C's ground is still there. */
 bool worker_has_workspace(const struct worker *c);

@@ -123,7 +123,7 @@ fill(int to, const char *path, struct err *e)
 
 /* The end of L's path, the name of its file, which the copy is to have. */
 static int
-write_name(const struct load *l, const struct worker *c, raddr at, struct err *e)
+write_name(const struct load *l, struct worker *c, raddr at, struct err *e)
 {
 	const char *base = strrchr(l->path, '/') + 1;
 

@@ -34,8 +34,8 @@ int load_library(struct inject_target *it, const struct arenas *a, const struct 
  * the library's constructors are called.  If FN fails, nothing stays behind.
  */
 int load_place(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
-	const char *path, int (*fn)(const struct os_part *library, void *arg, struct err *e), void *arg,
-	struct loaded_library *ret, struct inject_report *report, struct err *e);
+	const char *path, int (*fn)(const struct os_part *library, void *arg, struct err *e),
+	void *arg, struct loaded_library *ret, struct inject_report *report, struct err *e);
 
 /*
  * A call of a function of such a library, which takes the address of a block; what it returns is

@@ -323,8 +323,8 @@ place(struct job *job, struct worker *c, const struct workspace *ws, struct err 
 	if (load_open_there(&p->load, &p->calls, job, c, &p->fd, e) < 0 ||
 		map_segments(p, job, c, e) < 0 ||
 		worker_unwind(c, level, job->deadline_ns, e) < 0 || relocate(p, p->base, e) < 0 ||
-		os_part_write(c->it->target, &library,
-			(raddr){ p->base + p->written->p_vaddr }, p->data, p->data_bytes, e) < 0 ||
+		os_part_write(c->it->target, &library, (raddr){ p->base + p->written->p_vaddr },
+			p->data, p->data_bytes, e) < 0 ||
 		protect(p, job, c, e) < 0 || p->fn(&library, p->arg, e) < 0 ||
 		initialise(p, job, c, e) < 0)
 		return -1;
@@ -334,8 +334,8 @@ place(struct job *job, struct worker *c, const struct workspace *ws, struct err 
 
 int
 load_place(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
-	const char *path, int (*fn)(const struct os_part *library, void *arg, struct err *e), void *arg,
-	struct loaded_library *ret, struct inject_report *report, struct err *e)
+	const char *path, int (*fn)(const struct os_part *library, void *arg, struct err *e),
+	void *arg, struct loaded_library *ret, struct inject_report *report, struct err *e)
 {
 	__attribute__((cleanup(place_release))) struct place p = { .fn = fn, .arg = arg };
 	struct job job = { .it = it,

@@ -19,7 +19,7 @@ struct log_source {
 	const struct target *target;
 	raddr at;
 	uint64_t size_bytes; /* that may be written to; with a target */
-	int fd; /* without a target */
+	int fd;		     /* without a target */
 	uint64_t offset;
 };
 

@@ -178,7 +178,14 @@ struct seccomp_data;
 /* The answer of the filter F of NR instructions, which the kernel has accepted, to the call D. */
 uint32_t os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data *d);
 
-/* ---- memory.c and ptrace.c, for part.c alone -------------------------------------------------- */
+/* ---- stops.c, for ptrace.c alone ------------------------------------------------------------- */
+
+/* Thread TID has stopped, or runs again or is not ours any more; all of them. */
+void os_stops_begin(pid_t tid);
+void os_stops_end(pid_t tid);
+void os_stops_forget(void);
+
+/* ---- memory.c and ptrace.c, for part.c alone ------------------------------------------------- */
 
 /* Write SIZE bytes of ours to T. */
 int os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e);

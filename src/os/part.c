@@ -26,8 +26,8 @@ os_part_write(const struct target *t, const struct os_part *p, raddr to, const v
 }
 
 int
-os_part_poke(const struct target *t, const struct os_part *p, pid_t tid, raddr to,
-	const void *from, size_t size, struct err *e)
+os_part_poke(const struct target *t, const struct os_part *p, pid_t tid, raddr to, const void *from,
+	size_t size, struct err *e)
 {
 	return check(t, p, to, size, e) < 0 ? -1 : os_poke(tid, to, from, size, e);
 }

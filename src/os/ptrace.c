@@ -216,6 +216,7 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	is_tracing = false;
 	debug_let_go();
 	nr_later = seen.nr = 0;
+	os_stops_forget();
 	signal(SIGCHLD, SIG_DFL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return failed ? err_set(e, failed, "cannot start a thread") : 0;
@@ -304,6 +305,7 @@ os_interrupt(pid_t tid, struct err *e)
 int
 os_resume(pid_t tid, enum os_resume how, int sig, struct err *e)
 {
+	os_stops_end(tid);
 	return request(how == OS_RESUME_FREE ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0, (uintptr_t)sig,
 		"resume", e);
 }
@@ -313,6 +315,7 @@ os_detach(pid_t tid, int sig, struct err *e)
 {
 	struct err ours;
 
+	os_stops_end(tid);
 	if (request(PTRACE_DETACH, tid, 0, (uintptr_t)sig, "detach from", &ours) == 0 ||
 		ours.code == ESRCH)
 		return 0;
@@ -565,6 +568,10 @@ os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 
 		if (got == tid) {
 			classify(tid, status, ret);
+			if (ret->kind == OS_STOP_GONE)
+				os_stops_end(tid);
+			else
+				os_stops_begin(tid);
 			debug("thread %d: %s %d", tid, name[ret->kind], ret->sig);
 			return 0;
 		}

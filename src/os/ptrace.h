@@ -65,6 +65,12 @@ int os_resume(pid_t tid, enum os_resume how, int sig, struct err *e);
 int os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e);
 
 /*
+ * The number of the stop that TID stands in: no other stop of any thread has it.  0 if TID runs, or
+ * is not traced.
+ */
+uint64_t os_stop_nr(pid_t tid);
+
+/*
  * Let a thread go that was interrupted and has not stopped: as soon as it does, which os_wait() for
  * any other and os_attend() see to.  Until then it may hold a lock that others wait for.
  */

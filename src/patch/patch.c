@@ -185,8 +185,8 @@ patch_area_write(struct patch_area *area, const struct target *t, pid_t tid, str
 	for (size_t at = sizeof area->now; at; at -= word) {
 		if (memcmp(now + at - word, next + at - word, word) == 0)
 			continue;
-		if (os_part_poke(t, &part, tid, raddr_add(area->start, at - word),
-			    next + at - word, word, e) < 0)
+		if (os_part_poke(t, &part, tid, raddr_add(area->start, at - word), next + at - word,
+			    word, e) < 0)
 			return -1;
 		nr++;
 	}

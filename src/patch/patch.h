@@ -84,7 +84,6 @@ bool patch_area_has_changed(const struct patch_area *area);
  * Write area->next into the target, where it is mapped by then; thread TID stands.  What is in use
  * already is never written again.
  */
-int patch_area_write(
-	struct patch_area *area, const struct target *t, pid_t tid, struct err *e);
+int patch_area_write(struct patch_area *area, const struct target *t, pid_t tid, struct err *e);
 
 #endif

@@ -15,6 +15,7 @@
 #include "os/clock.h"
 #include "os/os.h"
 #include "os/threads.h"
+#include "stop/registers.h"
 
 /*
  * The number of times that the list of threads is read before any stops; threads created later stop
@@ -125,7 +126,7 @@ restart_call(const struct stopped *s, struct stopped_thread *th)
 	before = regs;
 	timeout_settle(&th->timeout, s->target, th->tid, &regs);
 	if (memcmp(before.word, regs.word, regs.size_bytes) != 0 &&
-		arch_set_regs(th->tid, &regs, &e) < 0)
+		registers_set(th->tid, &regs, &e) < 0)
 		debug("thread %d: %s", th->tid, e.msg);
 }
 
@@ -140,7 +141,7 @@ renew(const struct stopped *s, const struct stopped_thread *th)
 		arch_get_regs(th->tid, &regs, &e) < 0)
 		return;
 	timeout_renew(&th->timeout, s->target, &regs);
-	if (arch_set_regs(th->tid, &regs, &e) < 0)
+	if (registers_set(th->tid, &regs, &e) < 0)
 		debug("thread %d: %s", th->tid, e.msg);
 }
 

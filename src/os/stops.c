@@ -1,0 +1,83 @@
+/*
+ * Which stop each traced thread stands in: a number that no other stop has.  Only the tracing
+ * thread (os_trace()) gets here.
+ */
+#include <config.h>
+
+#include "os/os-priv.h"
+
+#include <stdlib.h>
+
+#include "os/ptrace.h"
+
+/* Open addressing; a place with NR 0 was used once, and is passed over. */
+static struct stop {
+	pid_t tid; /* 0: never used */
+	uint64_t nr;
+} * table;
+static size_t nr_used, room;
+static uint64_t last_nr;
+
+static struct stop *
+place_of(struct stop *v, size_t nr_places, pid_t tid)
+{
+	size_t at = (size_t)tid * 2654435761u & (nr_places - 1);
+
+	while (v[at].tid && v[at].tid != tid)
+		at = (at + 1) & (nr_places - 1);
+	return &v[at];
+}
+
+static bool
+grow(void)
+{
+	const size_t wider = room ? 2 * room : 64;
+	struct stop *v = calloc(wider, sizeof *v);
+
+	if (!v)
+		return false;
+	nr_used = 0;
+	for (size_t i = 0; i < room; i++)
+		if (table[i].nr) {
+			*place_of(v, wider, table[i].tid) = table[i];
+			nr_used++;
+		}
+	free(table);
+	table = v;
+	room = wider;
+	return true;
+}
+
+void
+os_stops_begin(pid_t tid)
+{
+	struct stop *s;
+
+	/* Without memory it has no number, and its registers cannot be set. */
+	if (2 * (nr_used + 1) > room && !grow())
+		return;
+	s = place_of(table, room, tid);
+	nr_used += !s->tid;
+	*s = (struct stop){ tid, ++last_nr };
+}
+
+void
+os_stops_end(pid_t tid)
+{
+	if (room)
+		place_of(table, room, tid)->nr = 0;
+}
+
+void
+os_stops_forget(void)
+{
+	free(table);
+	table = NULL;
+	nr_used = room = 0;
+}
+
+uint64_t
+os_stop_nr(pid_t tid)
+{
+	return room ? place_of(table, room, tid)->nr : 0;
+}
