@@ -126,6 +126,12 @@ int proc_gone_or(int error);
 /* Open the file NAME of T, or of its thread TID unless that is 0.  -1 with errno. */
 int proc_open_at(const struct target *t, pid_t tid, const char *name, int flags);
 
+/* ---- steps.c ---- */
+
+/* Count a step: a ptrace request, a read or write of memory, a question while memdiag waits. */
+void os_step(void);
+unsigned long os_nr_steps(void);
+
 /* ---- pages ---- */
 
 /*
