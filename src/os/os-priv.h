@@ -176,6 +176,12 @@ void zero_pages_drop(struct zero_pages *z, uint64_t page, uint64_t *entry, size_
  */
 int os_mounted_type(const struct target *t, uint64_t dev, char *buf, size_t size);
 
+/*
+ * Whether DEV is the kernel's own tmpfs, which has all memory that is shared without a file system,
+ * and is mounted nowhere (mm/shmem.c, shm_mnt).
+ */
+bool os_is_kernels_tmpfs(uint64_t dev);
+
 /* ---- seccomp.c ---- */
 
 struct sock_filter;

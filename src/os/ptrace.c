@@ -24,7 +24,6 @@
 #include "base/array.h"
 #include "base/debug.h"
 #include "os/clock.h"
-#include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/processes.h"
 #include "os/ptrace.h"
@@ -37,9 +36,6 @@
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f /* 5.13 */
 #endif
 #define MD_PTRACE_GET_SYSCALL_INFO 0x420e		  /* 5.3 */
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438 /* 5.6; the same number everywhere */
-#endif
 #define MD_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211 /* 6.4 */
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
@@ -516,18 +512,6 @@ bool
 os_shares_memory(pid_t a, pid_t b)
 {
 	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
-}
-
-int
-os_open_fd(const struct target *t, int fd, int flags, struct err *e)
-{
-	long n = t->pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, t->pidfd, fd, 0);
-	char name[32];
-
-	if (n >= 0)
-		return (int)n;
-	snprintf(name, sizeof name, "fd/%d", fd);
-	return os_proc_open(t, name, flags, e);
 }
 
 /* ---- waiting ---- */
