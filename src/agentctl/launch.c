@@ -15,6 +15,7 @@
 #include "agentctl/program.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "os/descriptors.h"
 #include "os/self.h"
 
 /* ---- before it starts ---- */
@@ -90,10 +91,14 @@ launch_make_segment(struct launch *l, struct err *e)
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < WIRE_WHOLE_BYTES)
 		return err_set(e, EFBIG,
 			"cannot make a file in memory for the counters: ulimit -f is too low");
-	l->segment_fd = memfd_create(WIRE_SEGMENT_NAME, MFD_CLOEXEC);
-	if (l->segment_fd >= 0 && ftruncate(l->segment_fd, (off_t)WIRE_WHOLE_BYTES) == 0)
+	l->segment_fd = memfd_create(WIRE_SEGMENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (l->segment_fd >= 0) {
+		/* The program that is started can open it too, and could make it smaller. */
+		if (os_fix_size(l->segment_fd, WIRE_WHOLE_BYTES, e) < 0)
+			return -1;
 		mapped = mmap(NULL, WIRE_WHOLE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 			l->segment_fd, 0);
+	}
 	if (mapped == MAP_FAILED)
 		return err_set(e, errno, "cannot make a file in memory for the counters");
 	l->segment = mapped;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/descriptors.h"
 
 /* 121 MiB each, of which only what is used takes memory. */
 static const struct wire_sites_size size = { UINT32_C(1) << 20, UINT32_C(1) << 18,
@@ -46,9 +47,11 @@ profiles_make(int *ret_fd, struct err *e)
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < (rlim_t)bytes)
 		return err_set(e, EFBIG,
 			"cannot make a file in memory for the profile: ulimit -f is too low");
-	fd = memfd_create(WIRE_PROFILES_NAME, MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, bytes) < 0 || pwrite(fd, &p, sizeof p, 0) != (ssize_t)sizeof p)
+	fd = memfd_create(WIRE_PROFILES_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || pwrite(fd, &p, sizeof p, 0) != (ssize_t)sizeof p)
 		return err_set(e, errno, "cannot make a file in memory for the profile");
+	if (os_fix_size(fd, (uint64_t)bytes, e) < 0)
+		return -1;
 	*ret_fd = fd;
 	fd = -1;
 	return 0;

@@ -16,8 +16,9 @@ text_release(struct text *t)
 	*t = (struct text){ 0 };
 }
 
-int
-text_read(struct text *t, int fd, size_t max_bytes)
+/* As text_read(); with IS_WHOLE as text_read_whole(). */
+static int
+read_all(struct text *t, int fd, size_t max_bytes, bool is_whole)
 {
 	size_t room = 0;
 
@@ -32,7 +33,8 @@ text_read(struct text *t, int fd, size_t max_bytes)
 			t->v = bigger;
 			room = room ? room * 2 : 16384;
 		}
-		n = read(fd, t->v + t->len, room - t->len - 1);
+		n = is_whole ? pread(fd, t->v + t->len, room - t->len - 1, (off_t)t->len)
+			     : read(fd, t->v + t->len, room - t->len - 1);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -49,6 +51,18 @@ text_read(struct text *t, int fd, size_t max_bytes)
 fail:
 	text_release(t);
 	return -1;
+}
+
+int
+text_read(struct text *t, int fd, size_t max_bytes)
+{
+	return read_all(t, fd, max_bytes, false);
+}
+
+int
+text_read_whole(struct text *t, int fd, size_t max_bytes)
+{
+	return read_all(t, fd, max_bytes, true);
 }
 
 /* The length of the valid UTF-8 sequence at S (RFC 3629), 0 if none or it is a control. */

@@ -21,6 +21,12 @@ void text_release(struct text *t);
 int text_read(struct text *t, int fd, size_t max_bytes);
 
 /*
+ * The same of a file from its beginning, without the file position of FD, which other processes may
+ * share and move.
+ */
+int text_read_whole(struct text *t, int fd, size_t max_bytes);
+
+/*
  * Write S into BUF (of SIZE bytes, NUL-terminated, cut to fit) so that a terminal can show it:
  * control bytes and bytes that are not valid UTF-8 become \ooo.  Names of files, threads and
  * mappings are untrusted and never printed without this.  Returns BUF.

@@ -165,12 +165,24 @@ stream_copy_read(const struct stream_copy *s, const struct inject_target *it, st
  * file.  While it leads elsewhere a recv() fails, and a write is lost to the file.
  */
 static bool
-is_for_output(const struct os_descriptor *d)
+is_for_output(mode_t mode, int flags)
 {
-	if (S_ISCHR(d->mode))
+	const int access = flags & O_ACCMODE;
+
+	if (S_ISCHR(mode))
 		return true;
-	return (S_ISREG(d->mode) || S_ISFIFO(d->mode)) &&
-		((d->flags & O_ACCMODE) == O_WRONLY || d->flags & O_APPEND);
+	return (S_ISREG(mode) || S_ISFIFO(mode)) &&
+		(access == O_WRONLY || (access == O_RDWR && flags & O_APPEND));
+}
+
+/* The same of FD of ours, without waiting for a server of its file. */
+static bool
+is_open_for_output(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+		is_for_output(st.stx_mode, fcntl(fd, F_GETFL));
 }
 
 static bool
@@ -209,6 +221,35 @@ await_undo(const struct target *t)
 	}
 }
 
+/*
+ * Writing to FD takes no more rights than the target has.  Files by which the kernel is controlled
+ * ask for those of the writer.
+ */
+static int
+check_rights(const struct target *t, int fd, struct err *e)
+{
+	if (!os_controls_kernel(fd))
+		return 0;
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"cannot write to descriptor 2 of %d (%s): its file controls the kernel, and "
+		"memdiag "
+		"may have more rights there than the process",
+		t->pid, t->comm);
+}
+
+/* Whether descriptor 2 can be copied, before anything is changed in the target. */
+static int
+check_copy(const struct target *t, struct err *e)
+{
+	auto_fd int fd = os_copy_fd(t, 0, 2, e);
+
+	if (fd >= 0)
+		return check_rights(t, fd, e);
+	/* Closed meanwhile: redirect_begin() sees it. */
+	return e->code == EBADF ? 0
+				: err_hint(e, "--capture=stream and --method=read do not need it");
+}
+
 static int
 check_descriptor(const struct target *t, struct err *e)
 {
@@ -224,8 +265,8 @@ check_descriptor(const struct target *t, struct err *e)
 			"left it "
 			"redirected already, and what it was is not known",
 			t->pid, t->comm);
-	if (is_for_output(&d))
-		return 0;
+	if (is_for_output(d.mode, d.flags))
+		return check_copy(t, e);
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"cannot redirect descriptor 2 of %d (%s): it is %s, which the program may read "
 		"from or "
@@ -331,6 +372,30 @@ keep_descriptor(struct worker *c, uint64_t number, uint64_t deadline_ns, struct 
 	return worker_undo(c, it->fn.dup2, (uint64_t[]){ number, 2 }, 2, e);
 }
 
+/*
+ * A copy of descriptor 2, to write to what the program has written meanwhile.  It may have become
+ * another file since it was checked.  Left at -1 if it is closed.
+ */
+static int
+copy_old(struct redirect *r, const struct worker *c, struct err *e)
+{
+	const struct target *t = c->it->target;
+	struct os_descriptor d;
+	struct err gone;
+
+	r->old_fd = os_copy_fd(t, c->tid, 2, e);
+	if (r->old_fd < 0)
+		return os_descriptor(t, 2, &d, &gone) < 0 && gone.code == ENOENT ? 0 : -1;
+	if (is_open_for_output(r->old_fd))
+		return 0;
+	cleanup_fd(&r->old_fd);
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"cannot redirect descriptor 2 of %d (%s): it has become a file that the program "
+		"may "
+		"read from or send to",
+		t->pid, t->comm);
+}
+
 int
 redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 	uint64_t deadline_ns, struct err *e)
@@ -339,15 +404,15 @@ redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 	const struct inject_target *it = c->it;
 	const raddr at = raddr_add(ws->data, NAME_OFFSET);
 	auto_free int *fd = NULL;
-	struct err ignored;
 	uint64_t file;
 	size_t nr;
 
 	if (os_descriptors(it->target, &fd, &nr, e) < 0 ||
 		close_left_over(r, c, fd, nr, deadline_ns, e) < 0 ||
 		worker_write(c, at, name, sizeof name, e) < 0 ||
-		worker_syscall(c, it->fn.memfd_create, (uint64_t[]){ at.v, MFD_CLOEXEC }, 2,
-			deadline_ns, "memfd_create", e) < 0)
+		worker_syscall(c, it->fn.memfd_create,
+			(uint64_t[]){ at.v, MFD_CLOEXEC | MFD_ALLOW_SEALING }, 2, deadline_ns,
+			"memfd_create", e) < 0)
 		return -1;
 	file = (uint64_t)c->result;
 	/*
@@ -358,10 +423,9 @@ redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 		worker_syscall(c, it->fn.fcntl, (uint64_t[]){ file, F_SETFL, O_APPEND }, 3,
 			deadline_ns, "fcntl", e) < 0)
 		return -1;
-	r->file_fd = os_open_fd(it->target, (int)file, O_RDONLY, e);
-	if (r->file_fd < 0)
+	r->file_fd = os_copy_memfd(it->target, c->tid, (int)file, name, e);
+	if (r->file_fd < 0 || copy_old(r, c, e) < 0)
 		return -1;
-	r->old_fd = os_open_fd(it->target, 2, O_WRONLY | O_APPEND, &ignored);
 	if (keep_descriptor(c, number_to_keep(fd, nr), deadline_ns, e) < 0)
 		return -1;
 	/* Output in the program's buffer goes to the log; memdiag's to the file. */
@@ -428,12 +492,14 @@ read_settled(const struct redirect *r, struct text *all, struct err *e)
 	for (int i = 0; i < MAX_SETTLES; i++) {
 		if (fstat(r->file_fd, &st) < 0)
 			return err_set(e, errno, "cannot read what malloc_info wrote");
+		if (st.st_size > FILE_MAX_BYTES)
+			return err_set(e, EFBIG, "cannot read what malloc_info wrote");
 		if (st.st_size == size)
 			break;
 		size = st.st_size;
 		os_sleep_ns(SETTLE_NS);
 	}
-	if (lseek(r->file_fd, 0, SEEK_SET) < 0 || text_read(all, r->file_fd, FILE_MAX_BYTES) < 0)
+	if (text_read_whole(all, r->file_fd, FILE_MAX_BYTES) < 0)
 		return err_set(e, errno, "cannot read what malloc_info wrote");
 	return 0;
 }
@@ -476,7 +542,9 @@ redirect_read(struct redirect *r, const struct inject_target *it, struct text *o
 			out->len += (size_t)(end - at);
 			continue;
 		}
-		if (r->old_fd >= 0 && replay(r, at, (size_t)(end - at), e) < 0)
+		if (r->old_fd >= 0 &&
+			((!ret->replayed_bytes && check_rights(it->target, r->old_fd, e) < 0) ||
+				replay(r, at, (size_t)(end - at), e) < 0))
 			return -1;
 		ret->replayed_bytes += (uint64_t)(end - at);
 	}

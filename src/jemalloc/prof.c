@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -219,13 +220,20 @@ lay_dump(struct library_call *call, raddr at)
 	call->nr_args = sizeof arg / sizeof *arg;
 }
 
-/* 0 if something was written into FD. */
+/* A profile has a few hundred bytes for each stack that was sampled. */
+#define DUMP_MAX_BYTES (1 << 30)
+
+/* 0 if something was written into FD, which does not change any more then. */
 static int
 check_dump(const struct target *t, int fd, struct err *e)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) == 0 && st.st_size > 0 && lseek(fd, 0, SEEK_SET) == 0)
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0 || fstat(fd, &st) < 0)
+		return err_set(e, errno, "cannot examine the profile of %d (%s)", t->pid, t->comm);
+	if (st.st_size > DUMP_MAX_BYTES)
+		return err_set(e, EFBIG, "cannot read the profile of %d (%s)", t->pid, t->comm);
+	if (st.st_size > 0)
 		return 0;
 	err_set_kind(e, ERR_FAILED, 0, "jemalloc wrote no profile in %d (%s)", t->pid, t->comm);
 	return err_hint(e,

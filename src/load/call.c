@@ -5,9 +5,6 @@
 
 #include "load/load-priv.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <linux/memfd.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,19 +17,6 @@
 
 #define BLOCK_OFFSET LOAD_PATH_OFFSET
 #define BLOCK_BYTES LOAD_PATH_BYTES
-
-/* Make the file as large as it is to be, for good: what is mapped stays there. */
-static int
-settle(int fd, const struct library_call *call, struct err *e)
-{
-	if (!call->file_bytes)
-		return 0;
-	if (ftruncate(fd, (off_t)call->file_bytes) < 0 ||
-		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return err_set(e, errno, "cannot make a file of %" PRIu64 " bytes in memory",
-			call->file_bytes);
-	return 0;
-}
 
 /* Have C open it; the undo list closes it there. */
 static int
@@ -49,8 +33,10 @@ open_file(struct library_call *call, const struct load_calls *calls, const struc
 			"memfd_create", e) < 0)
 		return -1;
 	*call->fd_there = c->result;
-	*call->ret_fd = os_open_fd(t, (int)c->result, O_RDWR, e);
-	return *call->ret_fd < 0 ? -1 : settle(*call->ret_fd, call, e);
+	*call->ret_fd = os_copy_memfd(t, c->tid, (int)c->result, call->file_name, e);
+	if (*call->ret_fd < 0)
+		return -1;
+	return call->file_bytes ? os_fix_size(*call->ret_fd, call->file_bytes, e) : 0;
 }
 
 static int

@@ -122,19 +122,26 @@ fill(int to, const char *path, struct err *e)
 }
 
 /* The end of L's path, the name of its file, which the copy is to have. */
+static const char *
+base_name(const struct load *l)
+{
+	return strrchr(l->path, '/') + 1;
+}
+
 static int
 write_name(const struct load *l, struct worker *c, raddr at, struct err *e)
 {
-	const char *base = strrchr(l->path, '/') + 1;
-
-	return worker_write(c, at, base, strlen(base) + 1, e);
+	return worker_write(c, at, base_name(l), strlen(base_name(l)) + 1, e);
 }
 
-/* Fill descriptor FD of the target, which is empty, with L's file. */
+/*
+ * Fill descriptor FD of the target, the memfd that C has just made, with L's file.  The target may
+ * exchange it later: then dlopen() loads other code, which is the target's own.
+ */
 static int
 fill_there(const struct load *l, const struct worker *c, int fd, struct err *e)
 {
-	auto_fd int ours = os_open_fd(c->it->target, fd, O_RDWR, e);
+	auto_fd int ours = os_copy_memfd(c->it->target, c->tid, fd, base_name(l), e);
 
 	return ours < 0 ? -1 : fill(ours, l->path, e);
 }
@@ -197,7 +204,7 @@ load_open_there(const struct load *l, const struct load_calls *calls, const stru
 	struct worker *c, uint64_t *ret_fd, struct err *e)
 {
 	const raddr path = raddr_add(calls->words, LOAD_PATH_OFFSET);
-	const uint64_t copy[] = { path.v, MFD_CLOEXEC, 0 };
+	const uint64_t copy[] = { path.v, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0 };
 	const uint64_t open[] = { (uint64_t)AT_FDCWD, path.v, O_RDONLY | O_CLOEXEC };
 
 	if (load_promise_close(calls, c, e) < 0 ||

@@ -40,9 +40,11 @@ static int
 copy(int from, FILE *to, struct err *e)
 {
 	char piece[16384];
+	off_t at = 0;
 	ssize_t n;
 
-	while ((n = read(from, piece, sizeof piece)) > 0)
+	/* The file position is the target's as well. */
+	for (; (n = pread(from, piece, sizeof piece, at)) > 0; at += n)
 		if (fwrite(piece, 1, (size_t)n, to) != (size_t)n)
 			return err_set(e, errno, "cannot write the profile");
 	return n < 0 ? err_set(e, errno, "cannot read the profile") : 0;

@@ -4,6 +4,7 @@
 #ifndef MEMDIAG_OS_DESCRIPTORS_H
 #define MEMDIAG_OS_DESCRIPTORS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,10 +13,45 @@
 struct target;
 
 /*
- * A descriptor of ours for descriptor FD of the target, or -1 with E: by pidfd_getfd (5.6+), else
- * what it leads to is opened anew with FLAGS, which does for files.
+ * A copy of descriptor FD of thread TID of the target (0: of the process), or -1 with E (EBADF: it
+ * is closed).  Made by pidfd_getfd(), since Linux 5.6, and never by opening the descriptor's file:
+ * the copy is the same open file, with the access that the target got for itself.  An open() would
+ * be with memdiag's rights, on a file of the target's choice.  Descriptors are those of thread TID
+ * since Linux 6.9; before, those of the first thread, and if that has ended none can be copied.
+ *
+ * The target may put another file in the place of FD at any moment.  So a caller examines the copy,
+ * never FD, and nothing about FD is known from an earlier copy.
  */
-int os_open_fd(const struct target *t, int fd, int flags, struct err *e);
+int os_copy_fd(const struct target *t, pid_t tid, int fd, struct err *e);
+
+/*
+ * A descriptor of ours for the memfd NAME, which thread TID has just made as its descriptor FD with
+ * MFD_ALLOW_SEALING; or -1 with E.  os_check_memfd() has accepted it.  Where pidfd_getfd() does not
+ * exist (before Linux 5.6) it is opened by its name in /proc, after proof that it is a memfd whose
+ * owner is the target's user, who could open it for writing as well.
+ */
+int os_copy_memfd(const struct target *t, pid_t tid, int fd, const char *name, struct err *e);
+
+/*
+ * Prove that descriptor FD of ours is an empty memfd NAME, open for reading and writing, that has
+ * no seals yet and can be given some.  0, or -1 with E, which has the reason.  Reads and writes
+ * of such a file never wait: it is no pipe, no device, and on no file system with a server.  Nor
+ * does the proof itself, whatever FD is.
+ */
+int os_check_memfd(int fd, const char *name, struct err *e);
+
+/*
+ * Give the memfd FD of ours a size of BYTES that nobody can change, and prove that: what is mapped
+ * stays there, and what is read has an end.  0, or -1 with E.
+ */
+int os_fix_size(int fd, uint64_t bytes, struct err *e);
+
+/*
+ * Whether FD of ours is on a file system through which the kernel is controlled, such as proc or
+ * sysfs: its files ask for the rights of the process that writes (oom_score_adj), not only for
+ * those of the one that has opened them.  May wait for the server of FD's file system.
+ */
+bool os_controls_kernel(int fd);
 
 /* The name by which a process can open the file of its own descriptor FD anew; returns BUF. */
 const char *os_fd_path_inside(int fd, char *buf, size_t size);

@@ -31,6 +31,7 @@ read_piece(const struct target *t, raddr from, void *to, size_t size)
 {
 	ssize_t n;
 
+	os_step();
 	if (t->mem_fd < 0)
 		return read_pinned(t, from, to, size);
 	n = pread(t->mem_fd, to, size, (off_t)from.v);
@@ -229,6 +230,7 @@ os_write(const struct target *t, raddr to, const void *from, size_t size, struct
 
 	if (t->core)
 		return core_refuse(t, "write memory", e);
+	os_step();
 	n = process_vm_writev(t->mem_tid, &local, 1, &remote, 1, 0);
 	if (n < 0)
 		return err_set(e, errno, "cannot write memory of %d at " PRIraddr, t->pid, to.v);

@@ -12,12 +12,9 @@
 
 #include "base/cleanup.h"
 
-/*
- * Whether DEV is the kernel's own tmpfs, which has all memory that is shared without a file system,
- * and is mounted nowhere (mm/shmem.c, shm_mnt): a file of ours there says so.
- */
-static bool
-is_kernels_tmpfs(uint64_t dev)
+/* A file of ours in it shows its device. */
+bool
+os_is_kernels_tmpfs(uint64_t dev)
 {
 	auto_fd int fd = (int)syscall(SYS_memfd_create, "memdiag", 1 /* MFD_CLOEXEC */);
 	struct stat st;
@@ -48,7 +45,7 @@ os_mounted_type(const struct target *t, uint64_t dev, char *buf, size_t size)
 			return 0;
 		}
 	}
-	if (!is_kernels_tmpfs(dev))
+	if (!os_is_kernels_tmpfs(dev))
 		return -1;
 	snprintf(buf, size, "tmpfs");
 	return 0;

@@ -126,6 +126,12 @@ int proc_gone_or(int error);
 /* Open the file NAME of T, or of its thread TID unless that is 0.  -1 with errno. */
 int proc_open_at(const struct target *t, pid_t tid, const char *name, int flags);
 
+/* ---- steps.c ---- */
+
+/* Count a step: a ptrace request, a read or write of memory, a question while memdiag waits. */
+void os_step(void);
+unsigned long os_nr_steps(void);
+
 /* ---- pages ---- */
 
 /*
@@ -169,6 +175,12 @@ void zero_pages_drop(struct zero_pages *z, uint64_t page, uint64_t *entry, size_
  * 0, or -1 if none: for a deleted file, a part of btrfs.
  */
 int os_mounted_type(const struct target *t, uint64_t dev, char *buf, size_t size);
+
+/*
+ * Whether DEV is the kernel's own tmpfs, which has all memory that is shared without a file system,
+ * and is mounted nowhere (mm/shmem.c, shm_mnt).
+ */
+bool os_is_kernels_tmpfs(uint64_t dev);
 
 /* ---- seccomp.c ---- */
 

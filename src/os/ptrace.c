@@ -24,7 +24,6 @@
 #include "base/array.h"
 #include "base/debug.h"
 #include "os/clock.h"
-#include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/processes.h"
 #include "os/ptrace.h"
@@ -36,10 +35,7 @@
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f /* 5.13 */
 #endif
-#define MD_PTRACE_GET_SYSCALL_INFO 0x420e /* 5.3 */
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438 /* 5.6; the same number everywhere */
-#endif
+#define MD_PTRACE_GET_SYSCALL_INFO 0x420e		  /* 5.3 */
 #define MD_PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211 /* 6.4 */
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
@@ -180,6 +176,9 @@ note_changes(int sig)
 struct tracing {
 	void (*fn)(void *arg);
 	void *arg;
+	pthread_mutex_t lock;
+	pthread_cond_t has_ended;
+	bool is_over;
 };
 
 static void *
@@ -190,13 +189,90 @@ trace(void *arg)
 	setpriority(PRIO_PROCESS, 0, -20); /* this thread's; without CAP_SYS_NICE it stays */
 	prctl(PR_SET_TIMERSLACK, 1);	   /* pauses are shorter than the 50 us that it is else */
 	t->fn(t->arg);
+	pthread_mutex_lock(&t->lock);
+	t->is_over = true;
+	pthread_cond_signal(&t->has_ended);
+	pthread_mutex_unlock(&t->lock);
 	return NULL;
+}
+
+/*
+ * Memdiag may end at any moment: the kernel lets the threads go, and what has been changed in the
+ * target is undone by the target.  So where the tracing thread makes no step for this long after
+ * memdiag was asked to end, because it is stuck in a system call, nothing is waited for any more.
+ * The looks are counted, not the time, which passes also while memdiag itself is stopped.
+ */
+#define LOOK_NS 100000000
+#define STUCK_LOOKS 20
+
+/* Let the signals that are held back end the process, as they do if nothing is traced. */
+static void
+stop_holding(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+		if (held[i] != SIGTSTP)
+			sigaddset(&set, held[i]);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Wait for LOOK_NS or the end of T, whose lock is held. */
+static void
+wait_a_look(struct tracing *t)
+{
+	const uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
+	const struct timespec until = { (time_t)(until_ns / 1000000000),
+		(long)(until_ns % 1000000000) };
+
+	pthread_cond_timedwait(&t->has_ended, &t->lock, &until);
+}
+
+/* Wait until the tracing thread has ended; if it is stuck, until memdiag is asked to end. */
+static void
+await_end(struct tracing *t)
+{
+	unsigned long before = os_nr_steps();
+	int nr_looks = 0;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->is_over) {
+		unsigned long now;
+
+		wait_a_look(t);
+		now = os_nr_steps();
+		nr_looks = now == before && os_is_asked_to_end() ? nr_looks + 1 : 0;
+		before = now;
+		if (nr_looks >= STUCK_LOOKS)
+			stop_holding();
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void
+tracing_init(struct tracing *t)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->has_ended, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&t->lock, NULL);
+}
+
+static void
+tracing_destroy(struct tracing *t)
+{
+	pthread_cond_destroy(&t->has_ended);
+	pthread_mutex_destroy(&t->lock);
 }
 
 int
 os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 {
-	struct tracing t = { fn, arg };
+	struct tracing t = { .fn = fn, .arg = arg };
 	sigset_t set, before;
 	pthread_t thread;
 	int failed;
@@ -208,11 +284,15 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		sigaddset(&set, held[i]);
 	pthread_sigmask(SIG_BLOCK, &set, &before);
+	tracing_init(&t);
 	debug_hold();
 	is_tracing = true;
 	failed = pthread_create(&thread, NULL, trace, &t);
-	if (!failed)
+	if (!failed) {
+		await_end(&t);
 		pthread_join(thread, NULL);
+	}
+	tracing_destroy(&t);
 	is_tracing = false;
 	debug_let_go();
 	nr_later = seen.nr = 0;
@@ -229,6 +309,7 @@ static int
 request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data, const char *did,
 	struct err *e)
 {
+	os_step();
 	if (ptrace(what, tid, (void *)addr, (void *)data) >= 0)
 		return 0;
 	return err_set(e, errno, "cannot %s thread %d", did, tid);
@@ -436,18 +517,6 @@ os_shares_memory(pid_t a, pid_t b)
 	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
 }
 
-int
-os_open_fd(const struct target *t, int fd, int flags, struct err *e)
-{
-	long n = t->pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, t->pidfd, fd, 0);
-	char name[32];
-
-	if (n >= 0)
-		return (int)n;
-	snprintf(name, sizeof name, "fd/%d", fd);
-	return os_proc_open(t, name, flags, e);
-}
-
 /* ---- waiting ---- */
 
 #define MAX_SLEEP_NS 10000000
@@ -518,6 +587,7 @@ os_detach_later(pid_t tid)
 static pid_t
 ask(pid_t tid, int *ret_status)
 {
+	os_step();
 	return take_seen(tid, ret_status) ? tid : waitpid(tid, ret_status, WNOHANG | __WALL);
 }
 
@@ -551,6 +621,7 @@ os_attend(uint64_t ns)
 	uint64_t until = os_now_ns() + ns;
 
 	do {
+		os_step();
 		sleep_for_sigchld(until);
 		detach_stopped();
 	} while (os_now_ns() < until);

@@ -18,6 +18,9 @@ struct target;
  * SIGQUIT, SIGTSTP and SIGALRM to us are held back, and our priority is raised as far as we may: a
  * stopped thread waits for us at every step.  When FN has returned the kernel lets go whatever it
  * still traces; also threads that run, which cannot be detached from.  Not reentrant.
+ *
+ * Where FN is stuck in a system call, such a signal, but SIGTSTP, does what it does otherwise two
+ * seconds later.  Then memdiag ends in the middle, as by SIGKILL.
  */
 int os_trace(void (*fn)(void *arg), void *arg, struct err *e);
 

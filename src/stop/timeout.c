@@ -20,7 +20,6 @@
 #include "stop/timeout.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -182,7 +181,10 @@ option_of(long nr)
 	return 0;
 }
 
-/* The timeout of the socket that S waits on, 0 if none. */
+/*
+ * The timeout of the socket that S waits on, 0 if it has none or that is unknown.  Another thread
+ * may have put any file in the socket's place; a copy of that has no options of a socket.
+ */
 static uint64_t
 socket_timeout(const struct target *t, const struct os_syscall *s)
 {
@@ -198,7 +200,7 @@ socket_timeout(const struct target *t, const struct os_syscall *s)
 	snprintf(name, sizeof name, "fd/%d", (int)s->arg[0]);
 	if (os_proc_link(t, name, link, sizeof link, &e) < 0 || strncmp(link, "socket:", 7) != 0)
 		return 0;
-	fd = os_open_fd(t, (int)s->arg[0], O_RDONLY, &e);
+	fd = os_copy_fd(t, 0, (int)s->arg[0], &e);
 	if (fd < 0)
 		return 0;
 	if (getsockopt(fd, SOL_SOCKET, option, &limit, &size) < 0)

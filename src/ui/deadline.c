@@ -49,7 +49,7 @@ watch(void *arg)
 
 		if (now_ns < end_ns + GRACE_NS)
 			os_sleep_ns(end_ns + GRACE_NS - now_ns);
-		/* it is asked to end, and lets all threads go first */
+		/* it is asked to end, and lets all threads go first, or os_trace() ends it */
 		else if (os_is_tracing())
 			os_sleep_ns(GRACE_NS / 10);
 		else

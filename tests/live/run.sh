@@ -295,6 +295,15 @@ cp "$MEMDIAG" "$AGENT" "$dir/a b"
 check 'where LD_PRELOAD cannot name the agent' sh -c "'$dir/a b/memdiag' run true 2>'$dir/err'; [ \$? -eq 125 ]"
 check 'the path that LD_PRELOAD cannot name is reported' says 'LD_PRELOAD cannot name'
 
+# The program can open the files that memdiag has mapped.
+# shellcheck disable=SC2016 # for the inner shell
+empties='for f in $(echo "$MEMDIAG_AGENT" | tr ";" "\\n" | sed -n "s,.*=/proc/,/proc/,p"); do
+	! truncate -s 0 "$f" 2>/dev/null || exit 1
+done'
+check 'a program cannot empty the files of its counters and samples' \
+	exits 0 memdiag run --profile -o "$dir/emptied" -- sh -c "$empties"
+check 'a program that tries that is counted' says 'peak [1-9][0-9.]* \(Ki\)\{0,1\}B'
+
 # ---- MemTracer's variables -------------------------------------------------------------------------
 
 with_variables()

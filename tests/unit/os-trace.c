@@ -1,4 +1,6 @@
 /*
+ * Where the tracing thread is stuck, memdiag can be ended all the same.
+ *
  * Stops are reported by SIGCHLD, also to a program that was started with it ignored, as nohup and
  * some shells leave it: the kernel would not send it then (kernel/signal.c,
  * do_notify_parent_cldstop), and each stop would be noticed only when a wait is over.
@@ -63,11 +65,79 @@ test_disposition(void (*disposition)(int), const char *name)
 	waitpid(pid, NULL, 0);
 }
 
+/* ---- asked to end ---- */
+
+#define THROUGH 7
+#define ALARMED 8
+
+static int never[2]; /* a pipe that nobody writes to */
+
+static void
+leave(int sig)
+{
+	(void)sig;
+	_exit(ALARMED);
+}
+
+static void
+get_stuck(void *arg)
+{
+	char byte;
+
+	kill(getpid(), *(const int *)arg);
+	while (read(never[0], &byte, 1) < 0)
+		;
+}
+
+/* Longer than it takes until a thread counts as stuck. */
+static void
+take_time(void *arg)
+{
+	kill(getpid(), *(const int *)arg);
+	os_attend(3000000000);
+	_exit(THROUGH);
+}
+
+/* A memdiag that runs FN, which is asked to end by SIG. */
+static pid_t
+start_asked(void (*fn)(void *arg), int sig)
+{
+	struct err e;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(300);
+		signal(SIGALRM, leave);
+		os_trace(fn, &sig, &e);
+		_exit(0);
+	}
+	return pid;
+}
+
+static void
+test_asked(void)
+{
+	pid_t stuck = start_asked(get_stuck, SIGTERM), late = start_asked(get_stuck, SIGALRM),
+	      busy = start_asked(take_time, SIGTERM);
+	int status = -1;
+
+	waitpid(stuck, &status, 0);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "stuck: SIGTERM ends it");
+	waitpid(late, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == ALARMED, "stuck: the timeout ends it");
+	waitpid(busy, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == THROUGH,
+		"not stuck: what it does is waited for");
+}
+
 int
 main(void)
 {
+	if (pipe(never) < 0)
+		return 99;
 	alarm(300);
 	test_disposition(SIG_DFL, "SIGCHLD as usual");
 	test_disposition(SIG_IGN, "SIGCHLD ignored");
+	test_asked();
 	return tap_end();
 }
