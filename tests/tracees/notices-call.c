@@ -159,32 +159,58 @@ is_documented(const struct waiter *w, unsigned int at, uint64_t was, uint64_t no
 	return now >= w->fs_base && now < w->fs_base + 4096; /* struct pthread */
 }
 
+/* One fault for all registers that differ in a wait. */
+static void
+compare_gpr(struct waiter *w)
+{
+	const uint64_t *a = w->before.gpr, *b = w->after.gpr;
+	unsigned int nr = 0, first = 0;
+
+	for (unsigned int i = NR_GPR; --i > RAX;) {
+		if (a[i] == b[i])
+			continue;
+		if (is_documented(w, i, a[i], b[i])) {
+			documented();
+		} else {
+			first = i;
+			nr++;
+		}
+	}
+	if (nr)
+		fault(w, FAULT_REGISTERS, "%u differ, %s was %#lx and is %#lx", nr, names[first],
+			a[first], b[first]);
+}
+
+static void
+compare_vectors(struct waiter *w)
+{
+	const struct registers *a = &w->before, *b = &w->after;
+	unsigned int nr = 0, first = 0;
+
+	for (unsigned int i = 16; i-- > 0;)
+		if (memcmp(a->ymm[i], b->ymm[i], has_avx ? 32 : 16) != 0) {
+			first = i;
+			nr++;
+		}
+	if (nr || a->mxcsr != b->mxcsr || a->x87_control != b->x87_control)
+		fault(w, FAULT_VECTOR,
+			"%u differ, ymm%u was %#lx... and is %#lx..., MXCSR %#x and %#x, "
+			"x87 control word %#x and %#x",
+			nr, first, a->ymm[first][0], b->ymm[first][0], a->mxcsr, b->mxcsr,
+			a->x87_control, b->x87_control);
+}
+
 void
 registers_compare(struct waiter *w)
 {
 	const struct registers *a = &w->before, *b = &w->after;
-	uint64_t at;
+	uint64_t at = b->nr_below;
 
-	for (unsigned int i = RDI; i < NR_GPR; i++) {
-		if (a->gpr[i] == b->gpr[i])
-			continue;
-		if (is_documented(w, i, a->gpr[i], b->gpr[i]))
-			documented();
-		else
-			fault(w, FAULT_REGISTERS, "%s was %#lx and is %#lx", names[i], a->gpr[i],
-				b->gpr[i]);
-	}
+	compare_gpr(w);
+	compare_vectors(w);
 	if (memcmp(a->red_zone, b->red_zone, sizeof a->red_zone) != 0)
-		fault(w, FAULT_REGISTERS, "the red zone began with %#lx, now %#lx", a->red_zone[0],
+		fault(w, FAULT_STACK, "the red zone began with %#lx, now %#lx", a->red_zone[0],
 			b->red_zone[0]);
-	for (unsigned int i = 0; i < 16; i++)
-		if (memcmp(a->ymm[i], b->ymm[i], has_avx ? 32 : 16) != 0)
-			fault(w, FAULT_VECTOR, "ymm%u was %#lx... and is %#lx...", i, a->ymm[i][0],
-				b->ymm[i][0]);
-	if (a->mxcsr != b->mxcsr || a->x87_control != b->x87_control)
-		fault(w, FAULT_VECTOR, "MXCSR %#x and x87 control word %#x, now %#x and %#x",
-			a->mxcsr, a->x87_control, b->mxcsr, b->x87_control);
-	at = b->nr_below;
 	if (at)
 		fault(w, FAULT_STACK, "%lu bytes below the red zone was %#lx and is %#lx", at * 8,
 			a->below, b->below);

@@ -337,13 +337,24 @@ prepare_clock_until(struct waiter *w)
 		(uint64_t[]){ CLOCK_MONOTONIC, TIMER_ABSTIME, address(slot_deadline(w)), 0 });
 }
 
+/*
+ * The kernel writes what is left whenever the call is interrupted, also if it goes on by itself
+ * (nanosleep_copyout() of kernel/time/hrtimer.c).
+ */
 static void
 judge_sleep(struct waiter *w, long result, enum outcome how)
 {
+	const uint64_t *left = w->slot->pselect, *was = w->want->pselect;
+
 	if (how == EVENT_CAME)
 		fault(w, FAULT_RESULT, "result %ld", result);
-	if (how == INTERRUPTED)
-		memcpy(w->want->pselect, w->slot->pselect, sizeof w->want->pselect);
+	if (memcmp(left, was, sizeof w->slot->pselect) == 0)
+		return;
+	if (left[0] * SECOND_NS + left[1] > w->timeout_ns)
+		fault(w, FAULT_RESULT, "%lu.%09lu s left of %lu ns", left[0], left[1],
+			w->timeout_ns);
+	if (w->before.gpr[w->kind->rest_at] == address(left))
+		memcpy(w->want->pselect, left, sizeof w->slot->pselect);
 }
 
 /* ---- futex ----------------------------------------------------------------------------------- */
@@ -535,8 +546,10 @@ const struct kind kinds[] = {
 		.timeout_at = R10 },
 	{ "io_uring", prepare_ring, judge_ring, finish_ring, ring_is_here, EVENTS,
 		.timed_out = -ETIME },
-	{ "nanosleep", prepare_nanosleep, judge_sleep, .has_timeout = true, .timeout_at = RDI },
-	{ "clock_nanosleep", prepare_clock, judge_sleep, .has_timeout = true, .timeout_at = RDX },
+	{ "nanosleep", prepare_nanosleep, judge_sleep, .has_timeout = true, .timeout_at = RDI,
+		.rest_at = RSI },
+	{ "clock_nanosleep", prepare_clock, judge_sleep, .has_timeout = true, .timeout_at = RDX,
+		.rest_at = R10 },
 	{ "clock_nanosleep-until", prepare_clock_until, judge_sleep, .has_timeout = true },
 	{ "futex", prepare_futex, judge_futex, EVENTS, .what = ORDER_WAKE, .timed_out = -ETIMEDOUT,
 		.timeout_at = R10 },

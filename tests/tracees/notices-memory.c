@@ -62,14 +62,21 @@ block_free(struct block *b)
 	b->words = NULL;
 }
 
+/* Before all that allocates: what is freed stays, and large blocks have mappings. */
+void
+memory_set_limits(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	mallopt(M_ARENA_MAX, 2 * MAX_WAITERS);
+}
+
 /* The blocks of the main arena, and those with a mapping each. */
 void
 memory_open(uint64_t seed)
 {
 	static const size_t run[] = { 2, 64, 16, 2 }; /* of so many one stays */
 
-	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
-	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	for (size_t i = 0; i < NR_MANY_BLOCKS; i++)
 		block_fill(&many[i], MANY_BYTES);
 	for (size_t i = 0; i < NR_MANY_BLOCKS; i++)
@@ -199,7 +206,6 @@ arenas_open(long nr, long mib)
 	pthread_t thread;
 
 	top_mib = mib;
-	mallopt(M_ARENA_MAX, (int)nr + MAX_WAITERS);
 	pthread_barrier_init(&tops_are_there, NULL, (unsigned int)nr + 1);
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 1 << 18);
@@ -287,7 +293,7 @@ process_check(bool has_agent)
 	mapped_bytes += more;
 	if (!more || has_agent)
 		return;
-	if (more == HELPER_BYTES && shared->nr_waiters > 1 && !nr_helpers++)
+	if (more == HELPER_BYTES && is_multi && !nr_helpers++)
 		documented();
 	else
 		fault(NULL, FAULT_MAPPINGS, "%ld bytes more are mapped", more);

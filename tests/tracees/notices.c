@@ -46,7 +46,7 @@ static const char *const fault_names[NR_FAULTS] = { "registers", "vector", "resu
 
 struct shared *shared;
 size_t nr_many;
-bool has_avx, has_ring;
+bool has_avx, has_ring, is_multi; /* has other threads */
 
 static struct waiter waiters[MAX_WAITERS];
 static bool is_wanted[64];
@@ -576,6 +576,8 @@ set_up(int argc, char **argv)
 	if (shared == MAP_FAILED)
 		tracee_fail("mmap");
 	shared->is_storm = (uint32_t)option_number(argc, argv, "storm", 0);
+	memory_set_limits();
+	is_multi = nr_threads > 1 || arenas;
 	shared->nr_waiters = (int)nr_threads;
 	for (int i = 0; i < nr_threads; i++)
 		open_waiter(i);

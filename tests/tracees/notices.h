@@ -37,18 +37,18 @@
 #define SIGNAL_RESCUE (SIGRTMIN + 2)
 
 enum fault {
-	FAULT_REGISTERS,   /* a general register, or what lies in the red zone, is another */
-	FAULT_VECTOR,	   /* the same of vector registers, MXCSR and the x87 control word */
-	FAULT_RESULT,	   /* the result is not true of this wait */
-	FAULT_EARLY,	   /* a timeout before it has passed */
-	FAULT_MISSED,	   /* a timeout although the event had come in time */
-	FAULT_EINTR,	   /* no handler has run */
-	FAULT_HUNG,	   /* the event has come, and the thread sleeps on */
-	FAULT_MEMORY,	   /* blocks, or arguments that the call does not write to */
-	FAULT_STACK,	   /* what lies below the red zone on a stack that the program made */
-	FAULT_ERRNO,	   /* errno */
-	FAULT_MASK,	   /* the signal mask */
-	FAULT_THREAD,	   /* the alternate stack, robust list, FS base, thread-local variables */
+	FAULT_REGISTERS, /* general registers */
+	FAULT_VECTOR,	 /* vector registers, MXCSR and the x87 control word */
+	FAULT_RESULT,	 /* the result is not true of this wait */
+	FAULT_EARLY,	 /* a timeout before it has passed */
+	FAULT_MISSED,	 /* a timeout although the event had come in time */
+	FAULT_EINTR,	 /* no handler has run */
+	FAULT_HUNG,	 /* the event has come, and the thread sleeps on */
+	FAULT_MEMORY,	 /* blocks, or arguments that the call does not write to */
+	FAULT_STACK,	 /* the red zone, and what lies below it on a stack that the program made */
+	FAULT_ERRNO,	 /* errno */
+	FAULT_MASK,	 /* the signal mask */
+	FAULT_THREAD,	 /* the alternate stack, robust list, FS base, thread-local variables */
 	FAULT_DESCRIPTORS, /* one more or less, or another file */
 	FAULT_MAPPINGS,	   /* more or less is mapped */
 	FAULT_TIMER,	   /* a timer and the clock differ */
@@ -173,6 +173,7 @@ struct kind {
 	enum order_what what;
 	long timed_out;	     /* the result then */
 	enum gpr timeout_at; /* the register that memdiag may change, as documented; RAX: none */
+	enum gpr rest_at;    /* the address where a sleep writes what is left */
 	int only_at;	     /* the only channel, 0: any */
 	uint64_t granularity_ns; /* the kernel itself may end it so much early */
 };
@@ -181,7 +182,7 @@ extern const struct kind kinds[];
 extern const size_t nr_kinds;
 extern struct shared *shared;
 extern size_t nr_many;
-extern bool has_avx, has_ring;
+extern bool has_avx, has_ring, is_multi;
 
 uint64_t draw(struct waiter *w, uint64_t below);
 void fault(struct waiter *w, enum fault f, const char *fmt, ...)
@@ -212,6 +213,7 @@ void order_post(struct waiter *w, uint64_t delay_ns);
 enum order_state order_end(struct waiter *w);
 
 /* notices-memory.c */
+void memory_set_limits(void);
 void memory_open(uint64_t seed);
 void memory_turn(void);
 void memory_check(void);
