@@ -25,7 +25,7 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset 16\n"
 	"	stmxcsr (%rsp)\n"
 	"	fnstcw 4(%rsp)\n"
-	"	mov %rdi, %rdx\n" /* fill what lies below the red zone */
+	"	mov %rdi, %rdx\n" /* fill the words below the red zone */
 	"	mov 752(%rdx), %rcx\n"
 	"	lea (,%rcx,8), %rax\n"
 	"	lea -128(%rsp), %rdi\n"
@@ -117,7 +117,7 @@ __asm__(".text\n"
 static const char *const names[NR_GPR] = { "rax", "rdi", "rsi", "rdx", "r10", "r8", "r9", "rbx",
 	"rbp", "r12", "r13", "r14", "r15" };
 
-/* How much of a coroutine's stack lies below the red zone of the call; the first call finds out. */
+/* Words of a coroutine's stack below the red zone of the call, once a call has found the place. */
 static uint64_t
 words_below(const struct waiter *w)
 {
@@ -129,7 +129,7 @@ words_below(const struct waiter *w)
 	return sp > from + 128 && sp <= from + COROUTINE_BYTES ? (sp - 128 - from) / 8 : 0;
 }
 
-/* All but the system call's number and arguments, see set_call(). */
+/* Fill all registers but the system call's number and arguments: see set_call(). */
 void
 registers_fill(struct waiter *w)
 {
@@ -148,7 +148,7 @@ registers_fill(struct waiter *w)
 	r->below = tag_of(w, w->nr, 99);
 }
 
-/* Whether NOW is what memdiag leaves in the register of a timeout (doc/inject.md, "Timeouts"). */
+/* Whether memdiag may have left NOW in the register of a timeout (doc/inject.md, "Timeouts"). */
 static bool
 is_documented(const struct waiter *w, unsigned int at, uint64_t was, uint64_t now)
 {

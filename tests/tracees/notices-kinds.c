@@ -14,11 +14,12 @@
 #define SECOND_NS (1000 * MS_NS)
 #define MASK_BYTES 8	      /* of the kernel's signal sets */
 #define UNWRITTEN 0x5555      /* revents that the kernel must overwrite */
+#define TIMER_SLACK_NS MS_NS  /* part of the rest: prctl(2), PR_SET_TIMERSLACK */
 #define JIFFY_NS (10 * MS_NS) /* the longest one */
 
-/* ---- what several kinds share ---------------------------------------------------------------- */
+/* ---- shared by several kinds ---------------------------------------------------------------- */
 
-/* The call NR; registers that it does not use have a value of this wait as well. */
+/* Set the call and all argument registers, also those that it does not use. */
 void
 set_call(struct waiter *w, long nr, int nr_args, const uint64_t *args)
 {
@@ -57,7 +58,7 @@ slot_time(struct waiter *w)
 	return &w->slot->time;
 }
 
-/* The point in time at which it passes. */
+/* The time at which the timeout ends. */
 static struct timespec *
 slot_deadline(struct waiter *w)
 {
@@ -67,7 +68,7 @@ slot_deadline(struct waiter *w)
 	return &w->slot->time;
 }
 
-/* A signal mask for the wait itself, or NULL; handlers of ours may run. */
+/* A signal mask for the wait itself, or NULL; it lets our handlers run. */
 static uint64_t *
 slot_mask(struct waiter *w)
 {
@@ -87,7 +88,7 @@ nr_readable(const struct waiter *w, int at)
 	return nr;
 }
 
-/* Whether channel AT, which a wait calls readable, is the one that was written to. */
+/* Whether channel AT, which a wait reports as readable, is the one that the peer wrote to. */
 bool
 channel_is_true(struct waiter *w, int at, const char *what)
 {
@@ -104,7 +105,7 @@ channel_is_true(struct waiter *w, int at, const char *what)
 	return false;
 }
 
-/* What select() and ppoll() have left in the time: UNIT_NS is that of its second word. */
+/* Check the rest that select() and ppoll() write to the timeout, with a second word in UNIT_NS. */
 static void
 judge_left(struct waiter *w, uint64_t unit_ns)
 {
@@ -246,7 +247,7 @@ judge_select(struct waiter *w, long result, enum outcome how)
 
 /* ---- epoll_wait, epoll_pwait, epoll_pwait2 --------------------------------------------------- */
 
-/* The events of each wait have its number. */
+/* Give the events of this wait its number. */
 static int
 watch_channels(struct waiter *w)
 {
@@ -338,7 +339,7 @@ prepare_clock_until(struct waiter *w)
 }
 
 /*
- * The kernel writes what is left whenever the call is interrupted, also if it goes on by itself
+ * The kernel writes the rest at each interruption, also if it continues the call by itself
  * (nanosleep_copyout() of kernel/time/hrtimer.c).
  */
 static void
@@ -350,7 +351,7 @@ judge_sleep(struct waiter *w, long result, enum outcome how)
 		fault(w, FAULT_RESULT, "result %ld", result);
 	if (memcmp(left, was, sizeof w->slot->pselect) == 0)
 		return;
-	if (left[0] * SECOND_NS + left[1] > w->timeout_ns)
+	if (left[0] * SECOND_NS + left[1] > w->timeout_ns + TIMER_SLACK_NS)
 		fault(w, FAULT_RESULT, "%lu.%09lu s left of %lu ns", left[0], left[1],
 			w->timeout_ns);
 	if (w->before.gpr[w->kind->rest_at] == address(left))
@@ -418,7 +419,7 @@ judge_sigtimedwait(struct waiter *w, long result, enum outcome how)
 			w->slot->info.si_signo, w->slot->info.si_value.sival_int);
 }
 
-/* The signal that came too late for its wait. */
+/* Take the signal that came too late for its wait. */
 static void
 finish_sigtimedwait(struct waiter *w)
 {

@@ -6,12 +6,12 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 
-#define NR_MANY_BLOCKS 100000 /* to trim between these takes malloc_trim() some milliseconds */
+#define NR_MANY_BLOCKS 100000 /* malloc_trim() takes milliseconds for the gaps */
 #define MANY_BYTES 500
-#define NR_LARGE_BLOCKS 50 /* each its own mapping, with holes as large between them */
+#define NR_LARGE_BLOCKS 50 /* mappings, with holes of the same size between them */
 #define LARGE_BYTES 131072
 #define NR_DIRTY 2000
-#define HELPER_BYTES (32768 + 4096) /* what a helper leaves once: doc/inject.md */
+#define HELPER_BYTES (32768 + 4096) /* stays once after a helper: doc/inject.md */
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ block_fill(struct block *b, size_t bytes)
 		b->words[i] = word_of(b, i);
 }
 
-/* A block that has changed is said once, and is then as it should be. */
+/* Report a block that has changed, and repair it. */
 static void
 block_check(struct waiter *w, struct block *b)
 {
@@ -62,7 +62,7 @@ block_free(struct block *b)
 	b->words = NULL;
 }
 
-/* Before all that allocates: what is freed stays, and large blocks have mappings. */
+/* Keep free memory, and give large blocks mappings; called before the first malloc(). */
 void
 memory_set_limits(void)
 {
@@ -71,11 +71,11 @@ memory_set_limits(void)
 	mallopt(M_ARENA_MAX, 2 * MAX_WAITERS);
 }
 
-/* The blocks of the main arena, and those with a mapping each. */
+/* Allocate the blocks of the main arena, and those that are mappings. */
 void
 memory_open(uint64_t seed)
 {
-	static const size_t run[] = { 2, 64, 16, 2 }; /* of so many one stays */
+	static const size_t run[] = { 2, 64, 16, 2 }; /* one block of so many stays */
 
 	for (size_t i = 0; i < NR_MANY_BLOCKS; i++)
 		block_fill(&many[i], MANY_BYTES);
@@ -113,7 +113,7 @@ memory_check(void)
 		block_check(NULL, &large[i]);
 }
 
-/* ---- what one waiter has --------------------------------------------------------------------- */
+/* ---- memory of one waiter -------------------------------------------------------------------- */
 
 static size_t
 small_bytes(struct waiter *w)
@@ -153,7 +153,7 @@ slot_check(struct waiter *w, size_t at)
 	w->expected[at] = w->slots[at];
 }
 
-/* After each wait: a block goes and a new one comes, and some of the others are compared. */
+/* After each wait: replace a block, and check some memory. */
 void
 waiter_memory_turn(struct waiter *w)
 {
@@ -198,7 +198,7 @@ arena_run(void *arg)
 	return tracee_wait_for_ever(arg);
 }
 
-/* NR threads that only wait, each with an arena whose top has MIB resident. */
+/* Start NR threads that only wait, each with an arena whose top has MIB resident. */
 void
 arenas_open(long nr, long mib)
 {
@@ -220,7 +220,7 @@ arenas_open(long nr, long mib)
 static char descriptors[65536];
 static long mapped_bytes, nr_helpers;
 
-/* Number, device and inode of each descriptor. */
+/* List number, device and inode of each descriptor. */
 static void
 list_descriptors(char *text, size_t size)
 {
@@ -243,7 +243,7 @@ list_descriptors(char *text, size_t size)
 	closedir(d);
 }
 
-/* What is mapped, but for the main arena's heap and what the kernel adds. */
+/* The mapped bytes, without the main arena's heap, the stack and the kernel's own mappings. */
 static long
 count_mapped(void)
 {
@@ -266,12 +266,12 @@ count_mapped(void)
 void
 process_remember(void)
 {
-	count_mapped(); /* what stdio takes is taken now */
+	count_mapped(); /* stdio allocates its buffer */
 	list_descriptors(descriptors, sizeof descriptors);
 	mapped_bytes = count_mapped();
 }
 
-/* With an agent the process keeps its library, so its mappings are remembered anew. */
+/* An agent's mappings stay, so they are not a fault. */
 void
 process_check(bool has_agent)
 {
@@ -293,7 +293,7 @@ process_check(bool has_agent)
 	mapped_bytes += more;
 	if (!more || has_agent)
 		return;
-	if (more == HELPER_BYTES && is_multi && !nr_helpers++)
+	if (more == HELPER_BYTES && !nr_helpers++)
 		documented();
 	else
 		fault(NULL, FAULT_MAPPINGS, "%ld bytes more are mapped", more);
@@ -305,7 +305,7 @@ process_check(bool has_agent)
 
 static timer_t timer;
 static int timer_fd;
-static uint64_t set_ns[2]; /* they were set between these */
+static uint64_t set_ns[2]; /* the timers were set between these */
 
 void
 timers_open(void)

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define LOOK_NS (200 * MS_NS)	  /* between two looks at threads that seem to hang */
-#define NR_LOOKS 3		  /* alike, before a thread is rescued */
-#define OVERDUE_NS (2000 * MS_NS) /* so much later a wait should have ended */
+#define LOOK_NS (200 * MS_NS)	  /* period of the search for waits that hang */
+#define NR_LOOKS 3		  /* equal results before a wait is interrupted */
+#define OVERDUE_NS (2000 * MS_NS) /* a wait may end this late */
 
 static long
 futex(uint32_t *word, int operation, uint32_t value, const struct timespec *t)
@@ -19,7 +19,7 @@ futex(uint32_t *word, int operation, uint32_t value, const struct timespec *t)
 
 /* ---- the program's side ---------------------------------------------------------------------- */
 
-/* Have the peer end the wait that begins now, after DELAY_NS. */
+/* Order the event of the wait that begins now, after DELAY_NS. */
 void
 order_post(struct waiter *w, uint64_t delay_ns)
 {
@@ -32,7 +32,7 @@ order_post(struct waiter *w, uint64_t delay_ns)
 	futex(&shared->bell, FUTEX_WAKE, 1, NULL);
 }
 
-/* Take the order back, or wait until it is done: what the peer has done then. */
+/* Withdraw the order, or wait until it is done; returns which. */
 enum order_state
 order_end(struct waiter *w)
 {
@@ -50,7 +50,7 @@ order_end(struct waiter *w)
 
 static pid_t program;
 
-/* What a byte of an order is: it differs from order to order and from byte to byte. */
+/* Write bytes that differ from each other and from those of other orders. */
 static void
 act_write(const struct order *o)
 {
@@ -85,7 +85,7 @@ act(struct order *o)
 	}
 }
 
-/* Do what is due; returns when the next order is. */
+/* Carry out the orders that are due; returns when the next one is. */
 static uint64_t
 act_all(uint64_t now_ns)
 {
@@ -111,7 +111,7 @@ act_all(uint64_t now_ns)
 	return next_ns;
 }
 
-/* How often the thread has slept, if it sleeps and nobody traces it; else 0. */
+/* The number of sleeps of a thread that sleeps and is not traced, else 0. */
 static unsigned long
 sleeps_of(pid_t tid)
 {
@@ -138,8 +138,8 @@ sleeps_of(pid_t tid)
 }
 
 /*
- * A thread whose wait should have ended long ago, and which sleeps without ever waking up: however
- * busy the machine is, such a thread would be ready to run.
+ * Interrupt a wait that should have ended long ago, if its thread sleeps without ever waking up.
+ * However busy the machine is, a thread whose wait has ended would be ready to run.
  */
 static void
 rescue(uint64_t now_ns)
@@ -171,7 +171,7 @@ rescue(uint64_t now_ns)
 	}
 }
 
-/* A signal for any thread, about one in a millisecond. */
+/* Send a signal to a random thread. */
 static void
 storm(void)
 {
@@ -209,7 +209,7 @@ peer_run(void)
 	}
 }
 
-/* After the descriptors of all waiters are open. */
+/* Start the peer; called when the descriptors of all waiters are open. */
 void
 peer_start(void)
 {
@@ -218,7 +218,7 @@ peer_start(void)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "notices-peer");
-	close(0); /* the end of the program's stdin must be noticed */
+	close(0); /* else the program would not see the end of its stdin */
 	close(1);
 	if (getppid() == program)
 		peer_run();

@@ -5,11 +5,11 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Newer than some headers: Linux 5.11. */
+/* Linux 5.11; older headers lack these. */
 #define FEATURE_EXT_ARG (1u << 8)
 #define ENTER_EXT_ARG (1u << 3)
 #define NR_ENTRIES 4
-#define REMOVAL UINT64_MAX /* its event, as the number of a wait */
+#define REMOVAL UINT64_MAX /* the number that its event has in place of a wait's */
 
 static void
 ring_enter(const struct ring *r, unsigned int nr_wanted)
@@ -17,7 +17,7 @@ ring_enter(const struct ring *r, unsigned int nr_wanted)
 	syscall(SYS_io_uring_enter, r->fd, 0L, nr_wanted, IORING_ENTER_GETEVENTS, NULL, 0L);
 }
 
-/* Whether there is such a thing here. */
+/* Set up R; false if the kernel has no io_uring with timeouts. */
 bool
 ring_open(struct ring *r)
 {
@@ -75,7 +75,7 @@ take(struct ring *r, struct io_uring_cqe *ret_event)
 	return true;
 }
 
-/* The poll is begun before, so that the wait does nothing but wait. */
+/* Begin the poll before the wait, so that the wait's system call submits nothing. */
 void
 prepare_ring(struct waiter *w)
 {
@@ -94,7 +94,7 @@ prepare_ring(struct waiter *w)
 			(uint64_t)(uintptr_t)s->ring, sizeof s->ring });
 }
 
-/* Take all events: whether one was that of the poll, or of its removal. */
+/* Take all events, and note those of the poll and of its removal. */
 static void
 take_all(struct waiter *w, bool *is_polled, bool *is_removed)
 {
@@ -112,7 +112,7 @@ take_all(struct waiter *w, bool *is_polled, bool *is_removed)
 	}
 }
 
-/* The events are left to finish_ring(): here they are only counted. */
+/* Count the events; finish_ring() takes them. */
 void
 judge_ring(struct waiter *w, long result, enum outcome how)
 {

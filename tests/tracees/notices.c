@@ -1,27 +1,29 @@
 /*
- * notices SEED [threads=N] [kinds=NAME,...] [coroutines=N] [fds=N] [arenas=N,MIB] [storm=1]: wait again
- * and again, each time in another way, and notice whatever is not as it should be afterwards.
+ * notices SEED [threads=N] [kinds=NAME,...] [coroutines=N] [fds=N] [arenas=N,MIB] [monotonous=1]
+ * [storm=1]: wait again and again, each time in another way, and check after each wait that
+ * nothing has changed but what the wait itself may change.
  *
- * Every wait has values of its own in all registers, arguments, timeouts, the signal mask and errno;
- * all waits of a thread are made from the same place with the same stack pointer, as in an event
- * loop.  In half of the stretches the arguments stay the same, as there.  A second process, the
- * peer, ends the waits by writing, waking or a signal, and both know what it has done.  So each
- * return is compared with the truth: never before the timeout, no EINTR unless a handler has run, and
- * ready is what was written to.
+ * Every wait has its own values in all registers, arguments, timeouts, the signal mask and errno.
+ * All waits of a thread are made from the same place with the same stack pointer, as in an event
+ * loop; in half of the stretches the arguments stay the same.  A second process, the peer, ends
+ * the waits by a write, a wake-up or a signal, and records that in shared memory.  So each result
+ * is compared with the truth: no timeout before its time, EINTR only if a handler has run, and
+ * only descriptors ready that were written to.
  *
- *	threads=N	so many threads wait; 1 if not given
- *	kinds=NAME,...	only in these ways; "notices" alone lists them
- *	coroutines=N	each thread has N stacks made by the program, and waits on any of them
- *	fds=N		poll() and ppoll() are given so many descriptors
- *	arenas=N,MIB	N threads more that only wait, each with an arena whose top has MIB resident
- *	storm=1		a signal with a handler for any of the threads, about each millisecond
+ *	threads=N	number of threads that wait (1)
+ *	kinds=NAME,...	kinds of waits (all); "notices" without arguments lists them
+ *	coroutines=N	each thread has N stacks made by the program, and also waits on these
+ *	fds=N		number of descriptors of poll() and ppoll() (4)
+ *	arenas=N,MIB	N more threads, each with an arena whose top has MIB resident
+ *	monotonous=1	arguments stay the same in each stretch, and waits with a timeout time out
+ *	storm=1		a signal with a handler for a random thread, about every millisecond
  *
- *	check		compare all memory, descriptors, mappings and timers, and say
- *			"waits N documented N late N faults N", and each kind of fault with its number
- *	check agent	the same after an agent was loaded, which has mappings and keeps them
+ *	check		compare all memory, descriptors, mappings and timers, and answer "waits N
+ *			documented N late N faults N", and each kind of fault with its number
+ *	check agent	the same after an agent was loaded, whose mappings stay
  *
- * The same is said at the end; stderr has a line for each fault.  "documented" is what
- * doc/inject.md says that a program may see, "late" a timeout by more than two seconds.
+ * The program prints the same line at the end, and a line for each fault on stderr.  "documented"
+ * counts changes that doc/inject.md describes, "late" timeouts that are late by over two seconds.
  */
 #include "notices.h"
 
@@ -34,9 +36,9 @@
 #include <sys/timerfd.h>
 
 #define LATE_NS (2000 * MS_NS)
-/* Between two clocks of the kernel, and for what its timers are rounded to. */
+/* The difference of clocks and the rounding of timers in the kernel. */
 #define SLACK_NS 100000
-#define MAX_SAID 100
+#define MAX_PRINTED 100 /* faults that have a line */
 #define ALTSTACK_BYTES 65536
 #define ARCH_GET_FS 0x1003
 
@@ -46,18 +48,19 @@ static const char *const fault_names[NR_FAULTS] = { "registers", "vector", "resu
 
 struct shared *shared;
 size_t nr_many;
-bool has_avx, has_ring, is_multi; /* has other threads */
+bool has_avx, has_ring;
 
 static struct waiter waiters[MAX_WAITERS];
 static bool is_wanted[64];
 static uint64_t seed;
 static long nr_coroutines;
+static bool is_monotonous;
 static unsigned long nr_waits, nr_documented, nr_late, nr_faults, nr_of[NR_FAULTS];
 static uint32_t nr_checks_asked;
 static __thread struct waiter *self;
 static __thread uint64_t canary[32];
 
-/* ---- what all need --------------------------------------------------------------------------- */
+/* ---- random numbers, faults and counts ------------------------------------------------------- */
 
 /* SplitMix64. */
 uint64_t
@@ -70,14 +73,14 @@ draw(struct waiter *w, uint64_t below)
 	return (z ^ z >> 31) % below;
 }
 
-/* A value for place AT of wait NR: its digits show thread, wait and place. */
+/* The value for place AT of wait NR: its digits are thread, wait and place. */
 uint64_t
 tag_of(const struct waiter *w, uint64_t nr, unsigned int at)
 {
 	return UINT64_C(0xa) << 60 | (uint64_t)w->index << 52 | (nr & 0xffffffffff) << 8 | at;
 }
 
-/* W is NULL for what is of no wait. */
+/* W is NULL if the fault belongs to no wait. */
 void
 fault(struct waiter *w, enum fault f, const char *fmt, ...)
 {
@@ -85,7 +88,7 @@ fault(struct waiter *w, enum fault f, const char *fmt, ...)
 	va_list ap;
 
 	__atomic_add_fetch(&nr_of[f], 1, __ATOMIC_RELAXED);
-	if (__atomic_add_fetch(&nr_faults, 1, __ATOMIC_RELAXED) > MAX_SAID)
+	if (__atomic_add_fetch(&nr_faults, 1, __ATOMIC_RELAXED) > MAX_PRINTED)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
@@ -143,7 +146,7 @@ choose_kind(struct waiter *w)
 	w->slot = &w->slots[draw(w, NR_SLOTS)];
 }
 
-/* Short ones pass, unless the peer comes before; long ones do not. */
+/* Short timeouts pass, unless the peer comes first; long ones never do. */
 static uint64_t
 choose_timeout(struct waiter *w)
 {
@@ -159,19 +162,25 @@ choose_timeout(struct waiter *w)
 }
 
 static void
+choose_wait(struct waiter *w)
+{
+	choose_kind(w);
+	w->is_ordered = w->kind->has_order && (!w->kind->has_timeout || draw(w, 3) != 0);
+	if (is_monotonous && w->kind->has_timeout)
+		w->is_ordered = false;
+	w->timeout_ns = choose_timeout(w);
+}
+
+static void
 choose(struct waiter *w)
 {
 	w->nr++;
 	if (w->nr_left == 0) {
 		w->nr_left = 1 + (uint32_t)draw(w, 200);
-		w->has_same_arguments = draw(w, 2);
-		choose_kind(w);
-		w->is_ordered = w->kind->has_order && (!w->kind->has_timeout || draw(w, 3) != 0);
-		w->timeout_ns = choose_timeout(w);
+		w->has_same_arguments = is_monotonous || draw(w, 2);
+		choose_wait(w);
 	} else if (!w->has_same_arguments) {
-		choose_kind(w);
-		w->is_ordered = w->kind->has_order && (!w->kind->has_timeout || draw(w, 3) != 0);
-		w->timeout_ns = choose_timeout(w);
+		choose_wait(w);
 	}
 	w->nr_left--;
 	w->nr_taken = 0;
@@ -187,7 +196,7 @@ set_mask(struct waiter *w, uint64_t *ret_was)
 		tracee_fail("rt_sigprocmask");
 }
 
-/* Arguments that no call has written to yet. */
+/* Fill all arguments in memory, so that every later change shows. */
 static void
 fill_slot(struct waiter *w)
 {
@@ -301,7 +310,7 @@ judge_result(struct waiter *w)
 	enum outcome how = EVENT_CAME;
 
 	if (w->order->is_rescued) {
-		fault(w, FAULT_HUNG, "it slept on; %s", w->is_ordered ? "the event had come" : "");
+		fault(w, FAULT_HUNG, "it did not end%s", w->is_ordered ? " after its event" : "");
 		return;
 	}
 	if (result == -EINTR) {
@@ -309,7 +318,6 @@ judge_result(struct waiter *w)
 		if (w->nr_handled == w->nr_handled_before)
 			fault(w, FAULT_EINTR, "no handler has run");
 	} else if (w->kind->has_timeout && result == w->kind->timed_out) {
-		/* futex() returns another number than 0 then, so that 0 is a wake-up. */
 		how = TIMED_OUT;
 		judge_timeout(w);
 	}
@@ -318,7 +326,7 @@ judge_result(struct waiter *w)
 		fault(w, FAULT_MEMORY, "arguments that the call does not write to have changed");
 }
 
-/* Take what is left of what the peer has written; nothing else may be there. */
+/* Read the rest of the peer's bytes; no channel may have others. */
 static void
 drain(struct waiter *w, bool is_done)
 {
@@ -418,7 +426,7 @@ open_waiter(int index)
 	}
 }
 
-/* In the thread itself, so that its memory comes from its own arena. */
+/* Called in the thread itself, so that its memory comes from its own arena. */
 static void
 begin(struct waiter *w)
 {
@@ -484,17 +492,21 @@ check(const char *line)
 	say_counts();
 }
 
-/* Whether stdin is still open; what it says is done. */
+/* Obey a command if stdin has one; false at its end.  Handlers may interrupt. */
 static bool
 obey(void)
 {
 	struct pollfd p = { 0, POLLIN, 0 };
 	char line[64];
+	ssize_t n;
 
-	if (poll(&p, 1, 0) == 0)
+	if (poll(&p, 1, 0) != 1)
 		return true;
-	if (!tracee_command(line, sizeof line))
-		return false;
+	n = read(0, line, sizeof line - 1);
+	if (n <= 0)
+		return n < 0 && errno == EINTR;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
 	if (strncmp(line, "check", 5) == 0)
 		check(line);
 	else
@@ -568,6 +580,7 @@ set_up(int argc, char **argv)
 	seed = (uint64_t)tracee_number(argc, argv, 1, 1);
 	nr_many = (size_t)option_number(argc, argv, "fds", 0);
 	nr_coroutines = option_number(argc, argv, "coroutines", 0);
+	is_monotonous = option_number(argc, argv, "monotonous", 0);
 	has_avx = __builtin_cpu_supports("avx");
 	if (nr_many)
 		setrlimit(RLIMIT_NOFILE, &files);
@@ -577,7 +590,6 @@ set_up(int argc, char **argv)
 		tracee_fail("mmap");
 	shared->is_storm = (uint32_t)option_number(argc, argv, "storm", 0);
 	memory_set_limits();
-	is_multi = nr_threads > 1 || arenas;
 	shared->nr_waiters = (int)nr_threads;
 	for (int i = 0; i < nr_threads; i++)
 		open_waiter(i);

@@ -1,11 +1,11 @@
 /*
- * notices: what the files of that program share.  notices.c says what it does.
+ * notices: shared by the files of that program, which notices.c describes.
  *
- *	notices.c	 the waits one after the other, threads, coroutines, commands
- *	notices-call.c	 one place from which every wait is made, and the registers before and after it
- *	notices-kinds.c	 the arguments of each kind of wait, and what its result must be
- *	notices-ring.c	 the same of io_uring
- *	notices-peer.c	 the process that ends the waits, and rescues a thread that waits for nothing
+ *	notices.c	 the waits in turn, threads, coroutines, commands
+ *	notices-call.c	 the one place of all waits, and the registers before and after
+ *	notices-kinds.c	 the arguments of each kind of wait, and the results that are right
+ *	notices-ring.c	 the same for io_uring
+ *	notices-peer.c	 the process that ends the waits, and interrupts those that hang
  *	notices-memory.c blocks, stacks, descriptors, mappings and timers
  */
 #ifndef MEMDIAG_TESTS_NOTICES_H
@@ -18,7 +18,7 @@
 #include <sys/select.h>
 #include <ucontext.h>
 
-#define NR_CHANNELS 4 /* the first is quiet: nobody ever writes to it */
+#define NR_CHANNELS 4 /* the peer never writes to the first */
 #define QUIET 0
 #define SOCKET 3
 #define NR_SLOTS 16
@@ -31,7 +31,7 @@
 #define NO_TIMEOUT UINT64_MAX
 #define MS_NS UINT64_C(1000000)
 
-/* Of a thread that a handler ends the wait of, of sigtimedwait(), and of a rescue. */
+/* Signals: for a handler, for sigtimedwait(), and to interrupt a wait that hangs. */
 #define SIGNAL_HANDLED SIGUSR1
 #define SIGNAL_TAKEN (SIGRTMIN + 1)
 #define SIGNAL_RESCUE (SIGRTMIN + 2)
@@ -39,23 +39,26 @@
 enum fault {
 	FAULT_REGISTERS, /* general registers */
 	FAULT_VECTOR,	 /* vector registers, MXCSR and the x87 control word */
-	FAULT_RESULT,	 /* the result is not true of this wait */
+	FAULT_RESULT,	 /* a result that does not fit the wait or the peer's record */
 	FAULT_EARLY,	 /* a timeout before it has passed */
-	FAULT_MISSED,	 /* a timeout although the event had come in time */
-	FAULT_EINTR,	 /* no handler has run */
-	FAULT_HUNG,	 /* the event has come, and the thread sleeps on */
+	FAULT_MISSED,	 /* a timeout although the event came in time */
+	FAULT_EINTR,	 /* EINTR, but no handler has run */
+	FAULT_HUNG,	 /* the wait should have ended, and the thread still sleeps */
 	FAULT_MEMORY,	 /* blocks, or arguments that the call does not write to */
 	FAULT_STACK,	 /* the red zone, and what lies below it on a stack that the program made */
 	FAULT_ERRNO,	 /* errno */
 	FAULT_MASK,	 /* the signal mask */
 	FAULT_THREAD,	 /* the alternate stack, robust list, FS base, thread-local variables */
-	FAULT_DESCRIPTORS, /* one more or less, or another file */
-	FAULT_MAPPINGS,	   /* more or less is mapped */
-	FAULT_TIMER,	   /* a timer and the clock differ */
+	FAULT_DESCRIPTORS, /* the list of descriptors and their files */
+	FAULT_MAPPINGS,	   /* the number of mapped bytes */
+	FAULT_TIMER,	   /* a timer differs from the clock */
 	NR_FAULTS
 };
 
-/* Read and written by notices_call(): keep the offsets. */
+/*
+ * Read and written by notices_call(): keep the offsets.  After the call nr_below is 0, or the
+ * distance from the red zone to the lowest word that has changed, in words, and below its value.
+ */
 enum gpr { RAX, RDI, RSI, RDX, R10, R8, R9, RBX, RBP, R12, R13, R14, R15, NR_GPR };
 struct registers {
 	uint64_t gpr[NR_GPR];
@@ -64,13 +67,12 @@ struct registers {
 	uint32_t mxcsr;	       /* 744 */
 	uint16_t x87_control;  /* 748 */
 	uint16_t has_avx;      /* 750 */
-	uint64_t
-		nr_below; /* 752: words below the red zone; after: how far down the first is that differs */
-	uint64_t below; /* 760: what these are filled with */
-	uint64_t sp;	/* 768: after: the stack pointer */
+	uint64_t nr_below;     /* 752: number of words below the red zone */
+	uint64_t below;	       /* 760: their value */
+	uint64_t sp;	       /* 768: after: the stack pointer */
 };
 
-/* Arguments in memory. */
+/* The arguments in memory of one wait. */
 struct slot {
 	uint64_t guard[8];
 	struct pollfd fds[NR_CHANNELS];
@@ -88,7 +90,7 @@ struct slot {
 enum order_state { ORDER_NONE, ORDER_POSTED, ORDER_BEGUN, ORDER_DONE };
 enum order_what { ORDER_WRITE, ORDER_WAKE, ORDER_SIGNAL, ORDER_TAKEN_SIGNAL };
 
-/* What a waiter wants its peer to do, and the truth of it; in shared memory. */
+/* An event that a waiter orders from the peer, and its record; in shared memory. */
 struct order {
 	uint32_t state;
 	enum order_what what;
@@ -97,14 +99,14 @@ struct order {
 	uint32_t nr_bytes, value;
 	uint32_t word; /* for futex */
 
-	/* Of the wait: the peer looks after these. */
+	/* The wait: the peer interrupts it if it hangs. */
 	pid_t tid;
 	uint32_t is_waiting, is_rescued;
 	uint64_t wait_nr, end_ns;
 };
 
 struct shared {
-	uint32_t bell; /* a futex: there is a new order */
+	uint32_t bell; /* a futex: changes with each order */
 	uint32_t is_storm;
 	int nr_waiters;
 	struct order order[MAX_WAITERS];
@@ -151,8 +153,8 @@ struct waiter {
 	/* This wait. */
 	uint64_t nr;
 	const struct kind *kind;
-	struct slot *slot, *want; /* the arguments, and what they must be afterwards */
-	int at;			  /* the channel that is ordered */
+	struct slot *slot, *want; /* the arguments, and those that are right afterwards */
+	int at;			  /* the channel of the order */
 	int at_epoll;
 	bool is_ordered;
 	uint64_t timeout_ns, start_ns, end_ns, mask;
@@ -165,16 +167,16 @@ enum outcome { EVENT_CAME, TIMED_OUT, INTERRUPTED };
 struct kind {
 	const char *name;
 	void (*prepare)(struct waiter *w);
-	/* Judge the result of an event, and for each outcome what the call has written. */
+	/* Check the result and the memory that the call writes to. */
 	void (*judge)(struct waiter *w, long result, enum outcome how);
 	void (*finish)(struct waiter *w); /* NULL: nothing to do */
 	bool (*is_here)(void);		  /* NULL: everywhere */
 	bool has_order, has_timeout, may_lack_timeout, is_whole_ms;
 	enum order_what what;
-	long timed_out;	     /* the result then */
-	enum gpr timeout_at; /* the register that memdiag may change, as documented; RAX: none */
-	enum gpr rest_at;    /* the address where a sleep writes what is left */
-	int only_at;	     /* the only channel, 0: any */
+	long timed_out;		 /* the result of a timeout */
+	enum gpr timeout_at;	 /* register of a timeout, which memdiag may change; RAX: none */
+	enum gpr rest_at;	 /* the address where a sleep writes what is left */
+	int only_at;		 /* the only channel, 0: any */
 	uint64_t granularity_ns; /* the kernel itself may end it so much early */
 };
 
@@ -182,7 +184,7 @@ extern const struct kind kinds[];
 extern const size_t nr_kinds;
 extern struct shared *shared;
 extern size_t nr_many;
-extern bool has_avx, has_ring, is_multi;
+extern bool has_avx, has_ring;
 
 uint64_t draw(struct waiter *w, uint64_t below);
 void fault(struct waiter *w, enum fault f, const char *fmt, ...)
