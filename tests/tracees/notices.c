@@ -568,29 +568,58 @@ set_handlers(void)
 	sigaction(SIGNAL_HANDLED, &a, NULL);
 }
 
-static void
-set_up(int argc, char **argv)
+/* poll() refuses more descriptors than the process may open. */
+static size_t
+set_nr_many(size_t nr)
 {
-	struct rlimit files = { 65536, 65536 };
-	const char *arenas = option(argc, argv, "arenas");
+	struct rlimit files;
+
+	if (nr == 0 || getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return 0;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	return nr < files.rlim_cur ? nr : files.rlim_cur;
+}
+
+static int
+read_options(int argc, char **argv)
+{
 	long nr_threads = option_number(argc, argv, "threads", 1);
 
-	if (nr_threads > MAX_WAITERS)
-		tracee_fail("threads");
 	seed = (uint64_t)tracee_number(argc, argv, 1, 1);
-	nr_many = (size_t)option_number(argc, argv, "fds", 0);
+	nr_many = set_nr_many((size_t)option_number(argc, argv, "fds", 0));
 	nr_coroutines = option_number(argc, argv, "coroutines", 0);
 	is_monotonous = option_number(argc, argv, "monotonous", 0);
 	has_avx = __builtin_cpu_supports("avx");
-	if (nr_many)
-		setrlimit(RLIMIT_NOFILE, &files);
+	if (nr_threads > MAX_WAITERS || nr_coroutines > MAX_COROUTINES)
+		tracee_fail("too many");
+	return (int)nr_threads;
+}
+
+static void
+start_threads(int nr)
+{
+	pthread_barrier_init(&all_have_begun, NULL, (unsigned int)nr);
+	begin(&waiters[0]);
+	for (int i = 1; i < nr; i++)
+		tracee_thread(run_thread, &waiters[i]);
+	pthread_barrier_wait(&all_have_begun);
+}
+
+/* The peer comes before the memory, so that it shares little of it. */
+static void
+set_up(int argc, char **argv)
+{
+	const char *arenas = option(argc, argv, "arenas");
+	int nr_threads = read_options(argc, argv);
+
+	memory_set_limits();
 	shared = mmap(
 		NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		tracee_fail("mmap");
 	shared->is_storm = (uint32_t)option_number(argc, argv, "storm", 0);
-	memory_set_limits();
-	shared->nr_waiters = (int)nr_threads;
+	shared->nr_waiters = nr_threads;
 	for (int i = 0; i < nr_threads; i++)
 		open_waiter(i);
 	want_kinds(option(argc, argv, "kinds"));
@@ -600,11 +629,7 @@ set_up(int argc, char **argv)
 		arenas_open(strtol(arenas, NULL, 0), strtol(strchr(arenas, ',') + 1, NULL, 0));
 	memory_open(seed);
 	timers_open();
-	pthread_barrier_init(&all_have_begun, NULL, (unsigned int)nr_threads);
-	begin(&waiters[0]);
-	for (int i = 1; i < nr_threads; i++)
-		tracee_thread(run_thread, &waiters[i]);
-	pthread_barrier_wait(&all_have_begun);
+	start_threads(nr_threads);
 	process_remember();
 }
 
