@@ -276,6 +276,7 @@ void
 process_check(bool has_agent)
 {
 	static char now[sizeof descriptors];
+	size_t same = 0;
 	long more;
 
 	/* malloc itself opens a file for a moment when a heap shrinks (check_may_shrink_heap()). */
@@ -286,7 +287,10 @@ process_check(bool has_agent)
 		usleep(1000);
 	}
 	if (strcmp(descriptors, now) != 0) {
-		fault(NULL, FAULT_DESCRIPTORS, "they were %.200s and are %.200s", descriptors, now);
+		while (descriptors[same] == now[same])
+			same++;
+		fault(NULL, FAULT_DESCRIPTORS, "the list differs from \"%.80s\", now \"%.80s\"",
+			descriptors + same, now + same);
 		memcpy(descriptors, now, sizeof descriptors);
 	}
 	more = count_mapped() - mapped_bytes;
