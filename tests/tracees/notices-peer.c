@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define LOOK_NS (200 * MS_NS)	  /* period of the search for waits that hang */
 #define NR_LOOKS 3		  /* equal results before a wait is interrupted */
@@ -48,7 +49,7 @@ order_end(struct waiter *w)
 
 /* ---- the peer's ------------------------------------------------------------------------------ */
 
-static pid_t program;
+static pid_t program, peer;
 
 /* Write bytes that differ from each other and from those of other orders. */
 static void
@@ -214,7 +215,10 @@ void
 peer_start(void)
 {
 	program = getpid();
-	if (fork() != 0)
+	peer = fork();
+	if (peer < 0)
+		tracee_fail("fork");
+	if (peer > 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "notices-peer");
@@ -223,4 +227,12 @@ peer_start(void)
 	if (getppid() == program)
 		peer_run();
 	_exit(0);
+}
+
+void
+peer_end(void)
+{
+	kill(peer, SIGKILL);
+	while (waitpid(peer, NULL, 0) < 0 && errno == EINTR)
+		;
 }

@@ -650,5 +650,6 @@ main(int argc, char **argv)
 		}
 	}
 	check("");
+	peer_end();
 	return tracee_end();
 }

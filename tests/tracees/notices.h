@@ -211,6 +211,7 @@ void finish_ring(struct waiter *w);
 
 /* notices-peer.c */
 void peer_start(void);
+void peer_end(void);
 void order_post(struct waiter *w, uint64_t delay_ns);
 enum order_state order_end(struct waiter *w);
 
