@@ -165,7 +165,7 @@ stop(struct worker *c, struct reason *why, struct err *e)
 		return e->kind == ERR_GONE ? TRY_REFUSED : TRY_FAILED;
 	}
 	c->is_ours = true;
-	c->stopped_ns = os_now_ns();
+	c->stopped_ns = c->timeout.asked_ns = os_now_ns();
 	if (worker_stop_starved(c, e) == 0 && c->stop != OS_STOP_GROUP)
 		return TRY_TAKEN;
 	snprintf(why->text, sizeof why->text, "%s",

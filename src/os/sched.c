@@ -28,6 +28,8 @@ struct charge {
 	/* when its load was summed up last, of about the same clock; 0: not shown */
 	uint64_t load_at_ns;
 	uint64_t nr_voluntary; /* switches so far */
+	uint64_t nr_preempted; /* involuntary switches so far */
+	uint64_t run_ns;       /* how long it has had a processor so far */
 };
 
 /* The value of line KEY, which is "milliseconds.6 digits" or a number, as one number. */
@@ -51,6 +53,8 @@ static int
 take_charge(const char *text, struct charge *ret, struct err *e)
 {
 	if (field_of(text, "se.exec_start", &ret->at_ns) < 0 ||
+		field_of(text, "se.sum_exec_runtime", &ret->run_ns) < 0 ||
+		field_of(text, "nr_involuntary_switches", &ret->nr_preempted) < 0 ||
 		field_of(text, "nr_voluntary_switches", &ret->nr_voluntary) < 0)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"/proc/PID/sched does not show since when a thread sleeps");
@@ -241,6 +245,30 @@ os_thread_asleep(const struct target *t, pid_t tid, struct os_asleep *ret, struc
 	now_ns = os_now_ns();
 	if ((int64_t)(now_ns - since_ns) < 0) /* within the error of the clock */
 		since_ns = now_ns;
-	*ret = (struct os_asleep){ since_ns, charge.nr_voluntary };
+	*ret = (struct os_asleep){ .since_ns = since_ns,
+		.nr_sleeps = charge.nr_voluntary,
+		.nr_preempted = charge.nr_preempted,
+		.run_ns = charge.run_ns,
+		.at_ns = was_moved(&charge) ? 0 : charge.at_ns,
+		.cpu = cpu };
 	return 0;
+}
+
+/*
+ * The clock of the processor stands still during interrupts, so the thread seems to have woken up
+ * too early, never too late.  If it was preempted, or moved, when it woke up is not known.
+ */
+bool
+os_thread_has_slept(const struct target *t, pid_t tid, const struct os_asleep *a, uint64_t until_ns)
+{
+	struct charge now;
+	uint64_t woken_ns;
+	struct err e;
+	int cpu;
+
+	if (charge_of(t, tid, &now, &e) < 0 || processor_of(t, tid, &cpu, &e) < 0)
+		return false;
+	woken_ns = a->since_ns + (now.at_ns - a->at_ns) - (now.run_ns - a->run_ns);
+	return a->at_ns && cpu == a->cpu && now.nr_voluntary == a->nr_sleeps + 1 &&
+		now.nr_preempted == a->nr_preempted && woken_ns >= until_ns;
 }

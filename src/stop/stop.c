@@ -171,7 +171,7 @@ interrupt_all(struct stopped *s)
 
 		if (th->state != STOPPED_NOT)
 			continue;
-		th->since_ns = os_now_ns();
+		th->since_ns = th->timeout.asked_ns = os_now_ns();
 		os_interrupt(th->tid, &e);
 	}
 }

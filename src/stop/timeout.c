@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,8 +29,8 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/debug.h"
 #include "os/clock.h"
 #include "os/descriptors.h"
@@ -182,31 +183,43 @@ option_of(long nr)
 }
 
 /*
- * The timeout of the socket that S waits on, 0 if it has none or that is unknown.  Another thread
- * may have put any file in the socket's place; a copy of that has no options of a socket.
+ * A copy of the socket that is descriptor NR, or -1.  Another thread may have put any file in its
+ * place: that has no options of a socket.
  */
+static int
+copy_socket(const struct target *t, int nr)
+{
+	char name[32], link[64];
+	struct err e;
+
+	snprintf(name, sizeof name, "fd/%d", nr);
+	if (os_proc_link(t, name, link, sizeof link, &e) < 0 || strncmp(link, "socket:", 7) != 0)
+		return -1;
+	return os_copy_fd(t, 0, nr, &e);
+}
+
+/* The timeout of the socket that S waits on, 0 if it has none or that is unknown. */
 static uint64_t
 socket_timeout(const struct target *t, const struct os_syscall *s)
 {
 	const int option = option_of(s->nr);
+	auto_fd int fd = option ? copy_socket(t, (int)s->arg[0]) : -1;
 	struct timeval limit = { 0 };
 	socklen_t size = sizeof limit;
-	char name[32], link[64];
-	struct err e;
-	int fd;
 
-	if (!option)
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, option, &limit, &size) < 0)
 		return 0;
-	snprintf(name, sizeof name, "fd/%d", (int)s->arg[0]);
-	if (os_proc_link(t, name, link, sizeof link, &e) < 0 || strncmp(link, "socket:", 7) != 0)
-		return 0;
-	fd = os_copy_fd(t, 0, (int)s->arg[0], &e);
-	if (fd < 0)
-		return 0;
-	if (getsockopt(fd, SOL_SOCKET, option, &limit, &size) < 0)
-		limit = (struct timeval){ 0 };
-	close(fd);
 	return (uint64_t)limit.tv_sec * SECOND_NS + (uint64_t)limit.tv_usec * 1000;
+}
+
+/* Whether a receive from the socket that is descriptor NR would wait; false if unknown. */
+static bool
+is_empty(const struct target *t, int nr)
+{
+	auto_fd int fd = copy_socket(t, nr);
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLRDHUP };
+
+	return fd >= 0 && poll(&p, 1, 0) == 0;
 }
 
 void
@@ -232,26 +245,22 @@ timeout_look(struct timeout *w, const struct target *t, pid_t tid)
 		w->is_lost = true;
 		return;
 	}
-	w->since_ns = asleep.since_ns;
-	w->nr_sleeps = asleep.nr_sleeps;
+	w->asleep = asleep;
 }
 
 /* ---- after the stop ---- */
 
 /*
- * Whether the thread is in this very call since before timeout_look(): it has been stopped since,
- * which counts as one sleep, and has not slept otherwise.
+ * Whether the thread is in this very call since before timeout_look(): it slept in it until it was
+ * asked to stop.  False if that is unknown: each turn of an event loop makes the same call.
  */
 static bool
 is_same_call(
 	const struct timeout *w, const struct target *t, pid_t tid, const struct os_syscall *now)
 {
-	struct os_status s;
-	struct err e;
-
-	return w->since_ns && w->seen.nr == now->nr && w->seen.sp.v == now->sp.v &&
+	return w->asleep.since_ns && w->seen.nr == now->nr && w->seen.sp.v == now->sp.v &&
 		memcmp(w->seen.arg, now->arg, sizeof now->arg) == 0 &&
-		os_status(t, tid, &s, &e) == 0 && s.voluntary_switches == w->nr_sleeps + 1;
+		os_thread_has_slept(t, tid, &w->asleep, w->asked_ns);
 }
 
 /* The address of memory for a rest that no argument has room for: {0} if none. */
@@ -323,13 +332,13 @@ static bool
 is_recorded(const struct timeout *w, const struct target *t, const struct os_syscall *s,
 	uint64_t whole_ns, uint64_t *ret_ns)
 {
-	const uint64_t about_ns = w->since_ns + whole_ns;
+	const uint64_t about_ns = w->asleep.since_ns + whole_ns;
 	struct spare spare;
 	struct err e;
 
 	if (!arch_spare.bytes || !w->spare.v ||
 		os_read(t, w->spare, &spare, sizeof spare, &e) < 0 || !is_ours(w, s, &spare) ||
-		spare.record.nr_sleeps + 1 != w->nr_sleeps ||
+		spare.record.nr_sleeps + 1 != w->asleep.nr_sleeps ||
 		spare.record.deadline_ns > about_ns + ROUNDED_NS ||
 		spare.record.deadline_ns + IMPLAUSIBLE_NS < about_ns)
 		return false;
@@ -377,7 +386,7 @@ deadline_of(const struct timeout *w, const struct target *t, pid_t tid, const st
 	}
 	if (is_recorded(w, t, s, ns, &deadline_ns))
 		return deadline_ns;
-	return now > w->since_ns + ns + IMPLAUSIBLE_NS ? 0 : w->since_ns + ns;
+	return now > w->asleep.since_ns + ns + IMPLAUSIBLE_NS ? 0 : w->asleep.since_ns + ns;
 }
 
 static bool
@@ -414,8 +423,8 @@ settle_socket(struct timeout *w, const struct target *t, pid_t tid, const struct
 		os_read(t, record_of(w), &record, sizeof record, &e) < 0)
 		return;
 	w->kind = TIMEOUT_OF_SOCKET;
-	w->deadline_ns = w->since_ns + whole_ns;
-	if (s->arg[5] == record_of(w).v && record.nr_sleeps + 1 == w->nr_sleeps)
+	w->deadline_ns = w->asleep.since_ns + whole_ns;
+	if (s->arg[5] == record_of(w).v && record.nr_sleeps + 1 == w->asleep.nr_sleeps)
 		w->deadline_ns = record.deadline_ns;
 	arch_set_arg(r, 5, record_of(w).v);
 }
@@ -547,14 +556,24 @@ renew_time(const struct timeout *w, const struct target *t, uint64_t left_ns, st
 		arch_set_arg(r, w->arg, w->at.v);
 }
 
+/* Data that came before the end of the timeout is received: the call is made again for it. */
+static void
+renew_socket(const struct target *t, uint64_t left_ns, struct arch_regs *r)
+{
+	if (!left_ns && is_empty(t, (int)arch_arg(r, 0)))
+		arch_set_result(r, -EAGAIN);
+	else
+		arch_rewind(r, arch_syscall_nr(r));
+}
+
 void
 timeout_renew(const struct timeout *w, const struct target *t, struct arch_regs *r)
 {
 	const uint64_t now = os_now_ns();
 	uint64_t left_ns = w->deadline_ns > now ? w->deadline_ns - now : 0;
 
-	if (w->kind == TIMEOUT_OF_SOCKET && !left_ns)
-		arch_set_result(r, -EAGAIN);
+	if (w->kind == TIMEOUT_OF_SOCKET)
+		renew_socket(t, left_ns, r);
 	if (w->kind != TIMEOUT_KNOWN)
 		return;
 	if (w->form == TIMEOUT_MS)

@@ -24,11 +24,13 @@ enum timeout_form { TIMEOUT_MS, TIMEOUT_TIMESPEC, TIMEOUT_TIMEVAL };
 struct timeout {
 	/* of timeout_look(): */
 	struct os_syscall seen;
-	uint64_t since_ns, nr_sleeps; /* os_thread_asleep(); 0: not asked for */
+	struct os_asleep asleep; /* zeroes: not asked for */
 	uint64_t whole_ns;
 	bool is_endless_poll; /* begun as poll() without a timeout, and continued since */
 	bool is_of_socket;    /* SO_RCVTIMEO or SO_SNDTIMEO, which is no argument */
 	bool is_lost;	      /* when it ends cannot be found out */
+	/* of the caller: when the thread was asked to stop (os_now_ns()) */
+	uint64_t asked_ns;
 	/* of timeout_settle(): */
 	enum {
 		TIMEOUT_NONE, /* the call has none, or needs no help */
