@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "elf/image.h"
 #include "glibc/process.h"
+#include "inject/needs.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
@@ -578,7 +579,12 @@ set_once(struct inject_target *it, const struct arenas *a, const struct inject_o
 	struct err *e)
 {
 	auto_setting struct setting *s = setting_new(it, e);
-	struct job job = { .it = it, .opt = opt, .report = report, .run = lay_area, .arg = s };
+	struct job job = { .it = it,
+		.opt = opt,
+		.report = report,
+		.needs = NEEDS_HOOKS,
+		.run = lay_area,
+		.arg = s };
 
 	*ret = (struct hook_report){ 0 };
 	*report = (struct inject_report){ 0 };

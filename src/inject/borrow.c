@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/debug.h"
+#include "inject/needs.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
@@ -243,10 +244,11 @@ may_call_allocator(const struct worker *c, struct reason *why)
 
 /*
  * Whether stopped and saved C is where CAND was, and may make calls.  Its timeout is settled
- * whatever comes.
+ * whatever comes.  FILTER: which call a seccomp filter does not let pass, if that is WHY.
  */
 static bool
-prove(struct worker *c, const struct candidate *cand, bool is_strict, struct reason *why)
+prove(struct worker *c, const struct candidate *cand, bool is_strict, struct reason *why,
+	struct err *filter)
 {
 	struct inject_target *it = c->it;
 	bool has_moved = !has_not_moved(cand, &c->saved.regs, why);
@@ -254,6 +256,11 @@ prove(struct worker *c, const struct candidate *cand, bool is_strict, struct rea
 	timeout_settle(&c->timeout, it->target, c->tid, &c->saved.regs);
 	if (has_moved || awaits_signal(c, why))
 		return false;
+	if (needs_prove(it, c->tid, it->needs, filter) < 0) {
+		snprintf(why->text, sizeof why->text, "a seccomp filter is in the way");
+		why->is_filter = true;
+		return false;
+	}
 	if (c->timeout.kind == TIMEOUT_UNKNOWN) {
 		snprintf(why->text, sizeof why->text, "what is left of its timeout is not known");
 		return false;
@@ -283,7 +290,7 @@ try_thread(struct worker *c, struct inject_target *it, const struct candidate *c
 		os_detach(c->tid, 0, &ours);
 		return TRY_FAILED;
 	}
-	if (prove(c, cand, is_strict, why)) {
+	if (prove(c, cand, is_strict, why, e)) {
 		remember_errno(c);
 		c->arena_slot = arenas_slot_of_thread(it->arenas, it->target, c->tid);
 		if (worker_begin(c, &ours) == 0)
@@ -301,6 +308,8 @@ struct search {
 	pid_t tid;	   /* that thread, 0 if there was none */
 	uint64_t started_ns, deadline_ns;
 	size_t nr_rounds;
+	bool is_filtered;     /* all threads that were tried in this round, by seccomp filters */
+	struct err filter;    /* the last one's */
 	bool has_seen_parked; /* in any round */
 	bool wants_helper;
 	bool is_locked;			/* no thread can be made at the moment */
@@ -324,6 +333,7 @@ static enum try
 try_round(struct worker *c, struct inject_target *it, struct search *s, int *nr_rejected,
 	struct err *e)
 {
+	s->is_filtered = false;
 	s->is_locked = s->wants_helper && safety_is_making_threads(it);
 	if (s->is_locked)
 		return TRY_REFUSED;
@@ -334,9 +344,13 @@ try_round(struct worker *c, struct inject_target *it, struct search *s, int *nr_
 		s->has_seen_parked |= cand->is_parked;
 		if (is_too_early_for(s, cand))
 			break; /* and so are all behind it */
+		s->why.is_filter = false;
 		result = try_thread(c, it, cand, *nr_rejected < STRICT_TRIES, &s->why, e);
 		if (result != TRY_REFUSED)
 			return result;
+		s->is_filtered = s->why.is_filter && (s->is_filtered || !i);
+		if (s->why.is_filter)
+			s->filter = *e;
 		s->tid = cand->tid;
 		debug("thread %d refused: %s", s->tid, s->why.text);
 		++*nr_rejected;
@@ -391,6 +405,15 @@ no_safe_point(const struct inject_target *it, const struct search *s, struct err
 	return err_hint(e, "Try again, or longer with --wait=30s");
 }
 
+static void
+refuse_filter(const struct search *s, struct err *e)
+{
+	*e = s->filter;
+	err_hint(e,
+		"Nothing was changed. 'memdiag heap', 'memdiag maps' and 'memdiag trim -n' make no "
+		"call in it");
+}
+
 int
 borrow_take(struct worker *c, struct inject_target *it, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
@@ -407,7 +430,7 @@ borrow_take(struct worker *c, struct inject_target *it, const struct inject_opti
 			return -1;
 		result = try_round(c, it, &s, &report->nr_rejected, e);
 		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns || os_is_asked_to_end() ||
-			!target_is_alive(it->target) || is_settled(&s, opt))
+			!target_is_alive(it->target) || s.is_filtered || is_settled(&s, opt))
 			break;
 		if (opt->waiting)
 			opt->waiting(obstacle(&s), os_now_ns() - s.started_ns);
@@ -415,7 +438,9 @@ borrow_take(struct worker *c, struct inject_target *it, const struct inject_opti
 		if (pause_ns < 10000000)
 			pause_ns += pause_ns / 4;
 	}
-	if (result == TRY_REFUSED)
+	if (result == TRY_REFUSED && s.is_filtered)
+		refuse_filter(&s, e);
+	else if (result == TRY_REFUSED)
 		no_safe_point(it, &s, e);
 	candidates_release(&s.found);
 	return result == TRY_TAKEN ? 0 : -1;

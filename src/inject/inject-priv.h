@@ -30,6 +30,8 @@ int safety_learn(struct inject_target *it, struct err *e);
 /* Why a thread was not taken: static text, or text with a name in it. */
 struct reason {
 	char text[96];
+	/* a seccomp filter, which E of borrow_take() describes: no use to try it again */
+	bool is_filter;
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "inject/needs.h"
 #include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
@@ -84,7 +85,8 @@ wants_helper(const struct job *job, const struct worker *c)
 	 * that has one thread.  And in a thread without an arena it would make one.  Of another
 	 * allocator it is known that C has used it; a helper has not, so only dlopen() takes one.
 	 */
-	if (os_status(it->target, 0, &s, &e) < 0 || s.nr_threads == 1)
+	if (os_status(it->target, 0, &s, &e) < 0 || s.nr_threads == 1 ||
+		needs_prove(it, c->tid, NEEDS_HELPER, &e) < 0)
 		return false;
 	return it->allocator ? job->is_loading
 			     : arenas_of_thread(it->arenas, it->target, c->tid).v != 0;
@@ -159,11 +161,24 @@ borrow_and_run(void *arg)
 	free(c);
 }
 
+/* The system calls that JOB takes.  The one thread of a program waits for no lock. */
+static unsigned int
+needs_of(const struct job *job)
+{
+	struct os_status s;
+	struct err e;
+
+	return NEEDS_BORROW | job->needs |
+		(job->opt->mode == INJECT_MODE_HELPER ? NEEDS_HELPER : 0) |
+		(os_status(job->it->target, 0, &s, &e) < 0 || s.nr_threads > 1 ? NEEDS_LOCKS : 0);
+}
+
 int
 job_run(struct job *job, const struct arenas *a, struct err *e)
 {
 	*job->report = (struct inject_report){ 0 };
 	job->it->arenas = a;
+	job->it->needs = needs_of(job);
 	job->it->needs_arena =
 		job->is_loading && job->opt->mode != INJECT_MODE_THREAD && !job->it->allocator;
 	job->status = -1;

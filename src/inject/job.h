@@ -58,6 +58,7 @@ struct job {
 	uint64_t buffer_bytes; /* of the workspace */
 	uint64_t needed_bytes; /* memory that the target must have left; 0: what a call takes */
 	bool is_loading;       /* not for a borrowed thread, if the target has others */
+	unsigned int needs;    /* the system calls that it takes (inject/needs.h) */
 	/*
 	 * Do it.  The worker comes stopped, with its undo list laid, and leaves stopped in front
 	 * of that list; or running back (stop is OS_STOP_TIMEOUT), or gone.

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "inject/capture.h"
+#include "inject/needs.h"
 #include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
@@ -134,7 +135,12 @@ inject_malloc_trim(struct inject_target *it, const struct arenas *a,
 	const struct inject_options *opt, uint64_t pad_bytes, struct inject_report *ret,
 	struct err *e)
 {
-	struct job job = { .it = it, .opt = opt, .report = ret, .run = trim, .arg = &pad_bytes };
+	struct job job = { .it = it,
+		.opt = opt,
+		.report = ret,
+		.needs = NEEDS_TRIM,
+		.run = trim,
+		.arg = &pad_bytes };
 
 	return inject_check_calls(it, e) < 0 ? -1 : job_run(&job, a, e);
 }
@@ -313,7 +319,12 @@ inject_discard(struct inject_target *it, const struct arenas *a, const struct in
 	struct inject_report *report, struct err *e)
 {
 	struct discarding d = { what, ret };
-	struct job job = { .it = it, .opt = opt, .report = report, .run = discard, .arg = &d };
+	struct job job = { .it = it,
+		.opt = opt,
+		.report = report,
+		.needs = NEEDS_TOPS,
+		.run = discard,
+		.arg = &d };
 
 	*ret = (struct inject_discarded){ 0 };
 	return check_discard(it, a, what, e) < 0 ? -1 : job_run(&job, a, e);

@@ -22,6 +22,7 @@ struct inject_target {
 	const struct process *process;
 	const struct arenas *arenas; /* of the call under way */
 	bool needs_arena;	     /* that call fails in a thread that has no arena */
+	unsigned int needs;	     /* the system calls that it takes (inject/needs.h) */
 	const struct inject_allocator *allocator; /* NULL: glibc's own malloc */
 	const struct object *libc;
 	/* libpthread.so.0, which libc has swallowed in 2.34; NULL */

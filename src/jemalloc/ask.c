@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "inject/needs.h"
 #include "os/clock.h"
 #include "os/os.h"
 
@@ -367,6 +368,7 @@ run(struct asking *asking, struct inject_target *it, const struct inject_options
 {
 	static const struct arenas none;
 	struct job job = { .it = it,
+		.needs = NEEDS_TRIM,
 		.opt = opt,
 		.report = report,
 		.run = ask,

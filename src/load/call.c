@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/needs.h"
 #include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/os.h"
@@ -71,6 +72,7 @@ load_call(struct inject_target *it, const struct arenas *a, const struct inject_
 	struct library_call *call, struct inject_report *report, struct err *e)
 {
 	struct job job = { .it = it,
+		.needs = NEEDS_AGENT,
 		.opt = opt,
 		.report = report,
 		.run = make_call,

@@ -6,31 +6,16 @@
 #include "load/load.h"
 
 #include <errno.h>
-#include <linux/memfd.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "inject/needs.h"
 #include "os/clock.h"
 #include "os/os.h"
 #include "os/seccomp.h"
 #include "os/threads.h"
 #include "stop/stop.h"
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000 /* 4.17 */
-#endif
-
 #define MAX_STOP_NS 200000000
-
-#define CALL(name) { #name, SYS_##name, { 0 } },
-#define CALL_WITH(name, ...) { #name, SYS_##name, { __VA_ARGS__ } },
-static const struct os_call load_calls[] = {
-#include "load/calls.def"
-};
-#undef CALL
-#undef CALL_WITH
 
 /* ---- copying them ---- */
 
@@ -83,20 +68,16 @@ has_filters(const struct target *t, struct err *e)
 static int
 judge(const struct filters *fs, struct err *e)
 {
-	for (size_t i = 0; i < sizeof load_calls / sizeof *load_calls; i++) {
-		const struct os_call *call = &load_calls[i];
-		const struct os_filter *harms = os_filters_harm(&fs->found, call);
+	const struct os_call *refused = needs_refused(NEEDS_LOAD | NEEDS_AGENT, "", &fs->found);
+	const struct os_filter *harms = refused ? os_filters_harm(&fs->found, refused) : NULL;
 
-		if (!harms)
-			continue;
-		err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"a seccomp filter of %d (%s), on thread %d, would end it for %s(), which a "
-			"library "
-			"that is loaded into it may call",
-			fs->target->pid, fs->target->comm, (int)harms->tid, call->name);
-		return -1;
-	}
-	return 0;
+	return !refused ? 0
+			: err_set_kind(e, ERR_UNSUPPORTED, 0,
+				  "a seccomp filter of %d (%s), on thread %d, would end it for "
+				  "%s(), which a "
+				  "library that is loaded into it may call",
+				  fs->target->pid, fs->target->comm, harms ? (int)harms->tid : 0,
+				  refused->name);
 }
 
 int

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "glibc/process.h"
+#include "inject/needs.h"
 #include "os/descriptors.h"
 #include "os/mapping.h"
 #include "os/memory.h"
@@ -437,6 +438,7 @@ load_library(struct inject_target *it, const struct arenas *a, const struct inje
 {
 	auto_load struct load l = { .path = NULL };
 	struct job job = { .it = it,
+		.needs = NEEDS_LOAD,
 		.opt = opt,
 		.report = report,
 		.run = load,

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "inject/needs.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"
@@ -339,6 +340,7 @@ load_place(struct inject_target *it, const struct arenas *a, const struct inject
 {
 	__attribute__((cleanup(place_release))) struct place p = { .fn = fn, .arg = arg };
 	struct job job = { .it = it,
+		.needs = NEEDS_LOAD,
 		.opt = opt,
 		.report = report,
 		.run = place,

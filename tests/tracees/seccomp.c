@@ -49,9 +49,9 @@ static struct sock_filter listed[] = {
 };
 
 static const long load_calls[] = {
-#define CALL(name) SYS_##name,
-#define CALL_WITH(name, ...) SYS_##name,
-#include "load/calls.def"
+#define CALL(needs, since, must, name) SYS_##name,
+#define CALL_WITH(needs, since, must, name, ...) SYS_##name,
+#include "inject/calls.def"
 };
 
 static void

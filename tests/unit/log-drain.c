@@ -602,6 +602,7 @@ test_process(void)
 
 	make_image();
 	s.at.v = (uint64_t)(uintptr_t)image;
+	s.size_bytes = head.size_bytes;
 	child = fork();
 	if (child == 0)
 		append_some(k);
