@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "glibc/process.h"
 #include "heap/heap.h"
 #include "inject/inject.h"
+#include "inject/needs.h"
 #include "jemalloc/jemalloc.h"
 #include "os/cgroup.h"
 #include "os/machine.h"
@@ -258,9 +260,8 @@ check_process(struct findings *fs, struct known *k)
 		st.nr_pid_namespaces > 1 ? ", in a PID namespace of its own" : "");
 	if (st.seccomp)
 		find(fs, "its seccomp", FINDING_NOTE,
-			"a filter applies to it: --capture=fd2 is refused, and so is count if the "
-			"filter "
-			"would end the process");
+			"a filter applies to it: --capture=fd2 is refused, and so is each "
+			"operation that takes a call which the filter does not let pass");
 	if (os_is_frozen(k->target))
 		find(fs, "freezer", FINDING_NO,
 			"its cgroup is frozen: calls are possible after it is thawed");
@@ -367,6 +368,52 @@ check_malloc(struct findings *fs, struct known *k)
 			inject_libc_version(k->inject));
 }
 
+/* Append to TEXT the names of the calls of NEEDS, each once, after LEAD. */
+static void
+append_calls(char *text, size_t size, const char *lead, unsigned int needs, const char *version)
+{
+	const char *name, *earlier;
+	size_t len = strlen(text), nr = 0;
+
+	for (size_t i = 0; (name = needs_name(needs, version, i)); i++) {
+		bool is_new = true;
+
+		for (size_t k = 0; k < i && (earlier = needs_name(needs, version, k)); k++)
+			is_new &= strcmp(earlier, name) != 0;
+		if (is_new && len < size)
+			len += (size_t)snprintf(
+				text + len, size - len, "%s%s", nr++ ? ", " : lead, name);
+	}
+}
+
+/*
+ * The system calls that each operation takes in the process, for whoever writes its seccomp filter.
+ */
+static void
+find_calls(struct findings *fs, const struct known *k)
+{
+	static const struct {
+		const char *about;
+		unsigned int needs, threads; /* for one thread; what several take besides */
+	} operations[] = {
+		{ "info takes", NEEDS_BORROW, NEEDS_LOCKS | NEEDS_HELPER },
+		{ "trim takes", NEEDS_BORROW | NEEDS_TRIM, NEEDS_LOCKS | NEEDS_HELPER },
+		{ "tops take", NEEDS_BORROW | NEEDS_TOPS, NEEDS_LOCKS | NEEDS_HELPER },
+		{ "agent takes", NEEDS_BORROW | NEEDS_LOAD | NEEDS_HOOKS | NEEDS_AGENT,
+			NEEDS_LOCKS | NEEDS_HELPER },
+	};
+	const char *version = inject_libc_version(k->inject);
+
+	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+		char text[600] = "";
+
+		append_calls(text, sizeof text, "", operations[i].needs, version);
+		append_calls(text, sizeof text, "; with several threads also ",
+			operations[i].threads, version);
+		find(fs, operations[i].about, FINDING_NOTE, "%s", text);
+	}
+}
+
 static void
 check_arenas(struct findings *fs, struct known *k)
 {
@@ -467,6 +514,8 @@ doctor_check_process(struct findings *fs, const struct target *t)
 		check_malloc(fs, &k);
 		check_arenas(fs, &k);
 		check_threads(fs, &k);
+		if (k.inject)
+			find_calls(fs, &k);
 	} else {
 		find(fs, "malloc", FINDING_UNKNOWN, "unknown until the mappings can be read");
 	}
