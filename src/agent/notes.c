@@ -218,6 +218,7 @@ make_live_set(const struct notes_start *s, uint64_t sites_bytes)
 					     : 0;
 
 	shadow_limit(room);
+	sampled_limit(room);
 	notes_have_table = !s->period_bytes && s->live_set == WIRE_LIVE_TABLE;
 	return !notes_have_table || table_begin(room < most ? room : most);
 }

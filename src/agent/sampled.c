@@ -73,12 +73,35 @@ level_get(unsigned int n)
 	return __atomic_load_n(&level[n], __ATOMIC_ACQUIRE);
 }
 
+/* The most that all levels may take together; they are made in their order. */
+static uint64_t most_bytes = UINT64_MAX;
+
+void
+sampled_limit(uint64_t bytes)
+{
+	most_bytes = bytes;
+}
+
+static bool
+may_make(unsigned int n)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i <= n; i++)
+		bytes += level_bytes(i);
+	return bytes <= __atomic_load_n(&most_bytes, __ATOMIC_RELAXED);
+}
+
 /* Memory that is touched only where blocks are. */
 static struct bucket *
 level_make(unsigned int n)
 {
 	struct bucket *was = NULL;
-	const long at = sys_call(SYS_mmap, NULL, level_bytes(n), PROT_READ | PROT_WRITE,
+	long at;
+
+	if (!may_make(n))
+		return NULL;
+	at = sys_call(SYS_mmap, NULL, level_bytes(n), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (sys_failed(at))

@@ -47,6 +47,8 @@ bool sampled_add(const void *block, const struct sampled_block *what);
 bool sampled_remove(const void *block, struct sampled_block *ret);
 /* Forget all of them: nobody else is at it. */
 void sampled_forget(void);
+/* They are not to take more than BYTES, after sampled_forget(). */
+void sampled_limit(uint64_t bytes);
 #pragma GCC visibility pop
 
 #endif

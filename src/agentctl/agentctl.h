@@ -122,7 +122,10 @@ struct profiling_wanted {
 	uint64_t period_bytes; /* take one sample for so many bytes; 0: record all blocks */
 	struct wire_triggers triggers;
 	uint64_t log_bytes; /* of a record: how large its log may get (wire/log.h); 0: none */
-	/* that a record may take, threads excepted: PROFILING_LEAST_BYTES or more; 0: any number */
+	/*
+	 * That it may take, threads excepted: PROFILING_LEAST_BYTES or more of a record; 0: any
+	 * number, or half of what is left below the memory limits of the target's cgroups.
+	 */
 	uint64_t max_bytes;
 	enum wire_live_set live_set;
 	bool opens_log; /* all is appended to it, from the first block on */
@@ -133,6 +136,9 @@ struct profiling {
 	bool is_new;	   /* the agent was loaded just now */
 	bool keeps_memory; /* it ended, but could not be asked to give back what a record takes */
 	uint64_t period_bytes; /* as wanted */
+	/* it takes no more than this, as so much is left below a limit of its cgroups; 0: any */
+	uint64_t max_bytes, room_bytes;
+	const char *limit_name;
 	struct wire_triggers triggers;
 	size_t nr_children; /* as in struct counting */
 	pid_t child;

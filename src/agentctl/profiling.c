@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "elf/image.h"
 #include "load/load.h"
+#include "os/cgroup.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "wire/log.h"
@@ -114,6 +116,51 @@ get_ready(const struct host *s, const struct inject_options *opt,
 		s->target->pid, s->target->comm);
 }
 
+/* The least that sites of samples need; a record needs PROFILING_LEAST_BYTES. */
+#define SAMPLES_LEAST_BYTES (UINT64_C(2) << 20)
+
+static int
+refuse_room(const struct target *t, const struct os_memory_room *room, uint64_t needed_bytes,
+	struct err *e)
+{
+	char left[32], limit[32], needed[32];
+
+	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"the cgroup of %d (%s) has %s left below %s (%s), and this takes up to %s there; "
+		"nothing was changed",
+		t->pid, t->comm, text_bytes(room->bytes, left, sizeof left), room->limit_name,
+		text_bytes(room->limit_bytes, limit, sizeof limit),
+		text_bytes(needed_bytes, needed, sizeof needed));
+	return err_hint(e,
+		"The kernel could kill it for that. Raise the limit for the moment, or sample with "
+		"'memdiag profile start'");
+}
+
+/*
+ * Bound what is taken by what is left in the cgroups of T, as the kernel kills for more: half of it
+ * unless WANTED has a number, which must fit.
+ */
+static int
+bound(const struct target *t, struct profiling_wanted *wanted, struct profiling *p, struct err *e)
+{
+	const uint64_t least = wanted->period_bytes ? SAMPLES_LEAST_BYTES : PROFILING_LEAST_BYTES;
+	struct os_memory_room room;
+
+	os_memory_room(t, &room);
+	if (room.bytes == UINT64_MAX)
+		return 0;
+	if (!wanted->max_bytes && room.bytes / 2 < least)
+		return refuse_room(t, &room, 2 * least, e);
+	if (wanted->max_bytes > room.bytes)
+		return refuse_room(t, &room, wanted->max_bytes, e);
+	if (!wanted->max_bytes)
+		wanted->max_bytes = room.bytes / 2;
+	p->max_bytes = wanted->max_bytes;
+	p->room_bytes = room.bytes;
+	p->limit_name = room.limit_name;
+	return 0;
+}
+
 static int
 set_noting(const struct host *s, enum wire_noting noting, struct err *e)
 {
@@ -183,13 +230,15 @@ profiling_start(const struct target *t, const struct inject_options *opt,
 	int *ret_fd, struct err *e)
 {
 	auto_host struct host s = { .target = t };
+	struct profiling_wanted bounded = *wanted;
 	struct host_arrival arrival;
 
 	*ret = (struct profiling){ .period_bytes = wanted->period_bytes,
 		.triggers = wanted->triggers };
 	*ret_fd = -1;
 	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0 ||
-		(!host_is_preloaded(&s) && hook_check(t, e) < 0))
+		(!host_is_preloaded(&s) && hook_check(t, e) < 0) ||
+		(!host_noting(&s) && bound(t, &bounded, ret, e) < 0))
 		return -1;
 	if (s.is_other && noting_of(wanted->period_bytes) == WIRE_NOTE_ALL)
 		return refuse_record(&s, e);
@@ -201,7 +250,7 @@ profiling_start(const struct target *t, const struct inject_options *opt,
 	if (refuse_other(&s, wanted->period_bytes, e) < 0)
 		return -1;
 	ret->was_so = host_noting(&s);
-	return ret->was_so ? 0 : begin(&s, opt, wanted, ret, ret_fd, e);
+	return ret->was_so ? 0 : begin(&s, opt, &bounded, ret, ret_fd, e);
 }
 
 /* Have the agent give back what a record takes: 4 bytes for 16 of the heap.  False: it was not. */

@@ -12,7 +12,8 @@ enum { KEY_MAX_OVERHEAD = 0x3300, KEY_LIVE_SET };
 static const struct argp_option options[] = {
 	{ "max-overhead", KEY_MAX_OVERHEAD, "SIZE", 0,
 		"a record takes no more memory than SIZE (8M or more), but for some KiB for each "
-		"thread; what finds no room is counted (any)",
+		"thread; what finds no room is counted (any; in a memory cgroup half of what is "
+		"left below its limit)",
 		1 },
 	{ "live-set", KEY_LIVE_SET, "KIND", 0,
 		"how a record finds a live block: array, which is fast and takes a quarter of the "

@@ -54,6 +54,12 @@ print_start(const struct profiled *p, const struct target *t, const struct ui_op
 			p->job.is_new ? ", which was loaded" : "", stop->nr_threads,
 			plural(stop->nr_threads),
 			ui_duration(stop->longest_ns, still, sizeof still));
+	if (p->job.max_bytes)
+		fprintf(f,
+			"it takes at most %s, as its cgroup has %s left below %s "
+			"(--max-overhead)\n",
+			UI_SIZE(opt, p->job.max_bytes), UI_SIZE(opt, p->job.room_bytes),
+			p->job.limit_name);
 	if (p->job.nr_children)
 		fprintf(f,
 			"%zu child%s forked while the agent was loaded (one is %d): a child that "
@@ -437,6 +443,8 @@ data_json(const struct profiled *p)
 		json_object_set_new(
 			data, "entries", json_integer((json_int_t)p->job.hooked.nr_entries));
 	}
+	json_object_set_new(data, "max_overhead_bytes",
+		p->job.max_bytes ? json_integer((json_int_t)p->job.max_bytes) : json_null());
 	if (p->job.borrowed.tid)
 		json_object_set_new(data, "borrow", borrow_json(&p->job.borrowed));
 	return data;

@@ -72,6 +72,51 @@ fi
 rm -f "$dir/cache"
 check 'the target lives on' end_tracee
 
+# ---- what a record and a profile of each block take ----
+
+# starts_bounded COMMAND...: it begins, bounded by half of the room, and the target works on in its cgroup for a while.
+starts_bounded()
+{
+	memdiag "$@" --pid "$tracee_pid" --json || { cat "$dir/err"; return 1; }
+	json_is '.data.max_overhead_bytes | . > 8000000 and . <= 21000000' || return
+	before=$(ask count)
+	for _ in $(seq 300); do
+		lives "$tracee_pid" || return
+		[ $(($(ask count) - before)) -lt 3000000 ] || return 0
+		sleep 0.1
+	done
+	echo "only $(($(ask count) - before)) blocks were replaced"
+	return 1
+}
+
+echo 4000000000 >"$group/$limit"
+for how in 'record start' 'record start --live-set table' 'record start --mode log-fast' 'profile start --rate 1'; do
+	in_group replace 300
+	set_room 40000000
+	# shellcheck disable=SC2086 # a command and its options
+	set -- $how
+	case $how in
+	*log*) set -- "$@" -o "$dir/log" ;;
+	esac
+	check "$how: in a cgroup with 40 MB left it is bounded, and the target is not taken" starts_bounded "$@"
+	check "$how: it ends" exits '0 2' memdiag "$1" stop --pid "$tracee_pid" -o "$dir/out.$1"
+	check "$how: the target lives on" end_tracee
+	echo 4000000000 >"$group/$limit"
+done
+
+in_group replace 300
+set_room 12000000
+check 'a record in a cgroup with 12 MB left is refused with both numbers' \
+	exits_saying 6 'has 1[01]\.[0-9] MiB left below .*, and this takes up to 16.0 MiB there' \
+	memdiag record start --pid "$tracee_pid"
+check 'more than is left is refused with both numbers' \
+	exits_saying 6 'and this takes up to 1.0 GiB there' \
+	memdiag record start --max-overhead 1G --pid "$tracee_pid"
+check 'a profile of samples begins there' exits 0 memdiag profile start --pid "$tracee_pid"
+check 'a profile of samples ends there' exits 0 memdiag profile stop --pid "$tracee_pid" -o "$dir/samples"
+check 'the target of a refused record lives on' end_tracee
+echo 4000000000 >"$group/$limit"
+
 # ---- the OOM killer ----
 
 # Two million free chunks: to read them takes much memory of memdiag's own.

@@ -82,8 +82,8 @@ apply_filter(bool for_all)
 		snprintf(list, sizeof list, ",%s,", denied);
 		if (!strstr(list, name))
 			continue;
-		f[nr++] = (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K, calls[i].nr, 0, 1);
+		f[nr++] =
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i].nr, 0, 1);
 		f[nr++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
 	}
 	f[nr++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
