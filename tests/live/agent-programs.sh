@@ -84,8 +84,10 @@ check 'beside a profile: thousands of mappings' tap scale
 check 'beside a profile: fork' tap fork _Fork
 settings="profile;record;count;profile-prefix=$dir/p"
 check 'a record of coroutines' tap coroutines
+check 'a record of threads that follow each other' tap places
 settings="profile;count;rate=1;profile-prefix=$dir/p"
 check 'a profile of coroutines' tap coroutines
+check 'a profile of threads that follow each other' tap places
 rm -f "$dir"/p.*
 settings="profile;record;profile-prefix=$dir/p;log=4096"
 check 'the log of a record' tap log
