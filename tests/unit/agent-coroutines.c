@@ -88,9 +88,8 @@ complain(const char *what, const struct unwind_stack *got)
 static bool
 has_whole(const struct unwind_stack *s)
 {
-	bool is_same = whole->end == UNWIND_BROKEN
-		? s->nr >= whole->nr
-		: s->nr == whole->nr && s->end == whole->end;
+	bool is_same = whole->end == UNWIND_BROKEN ? s->nr >= whole->nr
+						   : s->nr == whole->nr && s->end == whole->end;
 
 	for (uint32_t i = 1; is_same && i <= whole->nr; i++)
 		is_same = s->frame[s->nr - i].pc == whole->frame[whole->nr - i].pc &&
@@ -272,8 +271,7 @@ static void
 fill(char *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / sizeof(uintptr_t); i++)
-		((uintptr_t *)(void *)at)[i] =
-			some(2) ? some_fp() : (uintptr_t)&work + some(40);
+		((uintptr_t *)(void *)at)[i] = some(2) ? some_fp() : (uintptr_t)&work + some(40);
 }
 
 static void
@@ -397,7 +395,8 @@ main(int argc, char **argv)
 		if (!(copy[i] = check_map(unwind_copy_bytes(MAX_FRAMES))))
 			return 99;
 	bounds_begin((uintptr_t)argv[0], text, sizeof text);
-	checked = (struct unwind_thread){ .find = find_checked, .may_read = may_read, .arg = &pages };
+	checked =
+		(struct unwind_thread){ .find = find_checked, .may_read = may_read, .arg = &pages };
 	oracle.find = find_mapping;
 	state = 1;
 	ok(bounds_can_probe(), "the kernel says what can be read");
