@@ -77,7 +77,7 @@ is_ours(uintptr_t pc)
 	return pc - (uintptr_t)agent_start < (uintptr_t)(agent_text_end - agent_start);
 }
 
-/* What is known of other stacks than the thread's own, while one node is looked for. */
+/* Other stacks than the thread's own, while one node is looked for. */
 struct others {
 	struct stack *stack;
 	struct bounds_pages readable;

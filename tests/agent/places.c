@@ -37,8 +37,8 @@ int
 main(void)
 {
 	const struct wire_segment *s = memdiag_agent_segment;
-	char *stacks = mmap(NULL, NR * STACK_BYTES, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stacks = mmap(
+		NULL, NR * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	need_agent();
 	if (stacks == MAP_FAILED)
