@@ -85,7 +85,7 @@ has_new_fp(struct unwind_frame *frame, uint32_t at)
 		take_fp(frame, at, word_at(f->sp - unwind_how_fp_at(f->how)));
 }
 
-/* Whether the words can be read that a frame with this CFA was found by HOW, as changes_of() does. */
+/* Whether the words that changes_of() reads of a frame with this CFA can be read. */
 static inline __attribute__((always_inline)) bool
 may_read_words(const struct unwind_thread *checker, uintptr_t cfa, uint32_t how)
 {
