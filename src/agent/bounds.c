@@ -137,6 +137,8 @@ bounds_may_read(struct bounds_pages *p, uintptr_t at)
 {
 	const uintptr_t page = at & -(uintptr_t)PAGE_BYTES;
 
+	if (!can_probe)
+		return true;
 	if (at - page > PAGE_BYTES - sizeof(uint64_t))
 		return probe(at);
 	for (uint32_t i = 0; i < p->nr && i < BOUNDS_NR_PAGES; i++)

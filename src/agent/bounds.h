@@ -50,8 +50,8 @@ void bounds_learn(char *buf, size_t size);
 bool bounds_of_thread(uintptr_t sp, struct bounds *ret);
 
 /*
- * Bounds for SP on any other stack.  Where bounds_can_probe() they have more than the stack, and
- * bounds_may_read() is to be asked; else they are those of the mapping.  False: unknown.
+ * Bounds for SP on any other stack.  Where bounds_can_probe() they have more than the stack; else
+ * they are those of the mapping.  False: unknown.
  */
 bool bounds_of_other(uintptr_t sp, char *buf, size_t size, struct bounds *ret);
 
@@ -64,7 +64,10 @@ struct bounds_pages {
 	uint32_t nr;		       /* so far, 0 at first; the last of them are kept: */
 	uintptr_t at[BOUNDS_NR_PAGES]; /* their first bytes */
 };
-/* Whether the eight bytes at AT can be read.  Makes a system call for each page that P has not. */
+/*
+ * Whether the eight bytes at AT, which is in such bounds, can be read.  Makes a system call for
+ * each page that P has not.
+ */
 bool bounds_may_read(struct bounds_pages *p, uintptr_t at);
 
 #pragma GCC visibility pop

@@ -613,9 +613,7 @@ stack_node(struct stack *s)
 {
 	struct others others;
 	struct unwind_thread thread = {
-		.find = find_other,
-		.may_read = bounds_can_probe() ? may_read_other : NULL,
-		.arg = &others,
+		.find = find_other, .may_read = may_read_other, .arg = &others
 	};
 	struct unwind_regs regs;
 	uint32_t node, last;
