@@ -2,7 +2,10 @@
 
 #include "agent/bounds.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/sys.h"
@@ -60,15 +63,19 @@ search(long fd, uintptr_t address, char *buf, size_t size, struct bounds *ret)
 }
 
 /* Those of a first thread that has ended while others run are empty (3.17 has thread-self). */
+static long
+open_either(const char *of_thread, const char *of_process)
+{
+	const long fd = sys_call(SYS_openat, AT_FDCWD, of_thread, O_RDONLY | O_CLOEXEC);
+
+	return sys_failed(fd) ? sys_call(SYS_openat, AT_FDCWD, of_process, O_RDONLY | O_CLOEXEC)
+			      : fd;
+}
+
 long
 bounds_open_maps(void)
 {
-	const long fd =
-		sys_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-
-	return sys_failed(fd)
-		? sys_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)
-		: fd;
+	return open_either("/proc/thread-self/maps", "/proc/self/maps");
 }
 
 bool
@@ -84,6 +91,65 @@ bounds_of_mapping(uintptr_t address, char *buf, size_t size, struct bounds *ret)
 	return is_found;
 }
 
+/* ---- what can be read ---- */
+
+/* Whether probe() knows. */
+static bool can_probe;
+
+/*
+ * The kernel copies the set before it finds that there is no such HOW (rt_sigprocmask,
+ * kernel/signal.c, 2.6 to 6.18): so nothing changes.  It returns EFAULT where a load would be a
+ * SIGSEGV or a SIGBUS, for whatever reason.  A function that notes mappings makes this system call
+ * as well, so a filter that allows a profile allows it.
+ */
+static bool
+probe(uintptr_t at)
+{
+	const long no_how = -1;
+
+	return sys_call(SYS_rt_sigprocmask, no_how, at, NULL, sizeof(uint64_t)) == -EINVAL;
+}
+
+/* Other kernels, and emulators of one, may look at HOW first. */
+static void
+find_probe(void)
+{
+	const long at = sys_call(SYS_mmap, NULL, agent_page_bytes, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (sys_failed(at))
+		return;
+	can_probe = probe((uintptr_t)&can_probe) && !probe((uintptr_t)at);
+	sys_call(SYS_munmap, at, agent_page_bytes);
+}
+
+bool
+bounds_can_probe(void)
+{
+	return can_probe;
+}
+
+/* Pages of each processor have this many bytes, or a multiple of them. */
+#define PAGE_BYTES 4096
+
+bool
+bounds_may_read(struct bounds_pages *p, uintptr_t at)
+{
+	const uintptr_t page = at & -(uintptr_t)PAGE_BYTES;
+
+	if (!can_probe)
+		return true;
+	if (at - page > PAGE_BYTES - sizeof(uint64_t))
+		return probe(at);
+	for (uint32_t i = 0; i < p->nr && i < BOUNDS_NR_PAGES; i++)
+		if (p->at[i] == page)
+			return true;
+	if (!probe(at))
+		return false;
+	p->at[p->nr++ % BOUNDS_NR_PAGES] = page;
+	return true;
+}
+
 /* ---- as libc has noted it ---- */
 
 /*
@@ -93,8 +159,16 @@ bounds_of_mapping(uintptr_t address, char *buf, size_t size, struct bounds *ret)
  * thread whose stack was found by its mapping.
  */
 #define DESCRIPTOR_WORDS 300
+/* The descriptor begins at the thread pointer (x86-64), or ends there. */
+#if defined __aarch64__
+#define FIRST_WORD (-DESCRIPTOR_WORDS)
+#define END_WORD (-2)
+#else
+#define FIRST_WORD 1
+#define END_WORD (DESCRIPTOR_WORDS - 2)
+#endif
 /* In words; 0: not found yet. */
-static unsigned int block_at;
+static int block_at;
 
 static bool
 is_block(const uintptr_t *word, uintptr_t sp, uintptr_t end)
@@ -106,17 +180,28 @@ is_block(const uintptr_t *word, uintptr_t sp, uintptr_t end)
 		start + bytes - end < 65536;
 }
 
-/* The descriptor, which is at the end of the stack (x86-64), and the words in it. */
+/* Where words of the descriptor are counted from: it is at the end of the stack. */
 static const uintptr_t *
 descriptor(void)
 {
 	return (const uintptr_t *)thread_stack();
 }
 
+/* Whether WORD[0..2] can be read: its page is that of the thread pointer, or the kernel says so. */
+static bool
+may_look_at(const uintptr_t *word)
+{
+	const uintptr_t at = (uintptr_t)word, page = thread_stack() / agent_page_bytes;
+
+	return (at / agent_page_bytes == page &&
+		       (at + 3 * sizeof *word - 1) / agent_page_bytes == page) ||
+		(can_probe && probe(at) && probe((uintptr_t)(word + 2)));
+}
+
 static bool
 by_descriptor(uintptr_t sp, struct bounds *ret)
 {
-	const unsigned int at = __atomic_load_n(&block_at, __ATOMIC_RELAXED);
+	const int at = __atomic_load_n(&block_at, __ATOMIC_RELAXED);
 	const uintptr_t *word = descriptor() + at;
 
 	if (!at || !is_block(word, sp, thread_stack()))
@@ -133,12 +218,11 @@ by_descriptor(uintptr_t sp, struct bounds *ret)
 static void
 find_block(uintptr_t sp, const struct bounds *in)
 {
-	const uintptr_t room = (agent_page_bytes - thread_stack() % agent_page_bytes) / sizeof sp;
 	const uintptr_t *word = descriptor();
 
-	for (unsigned int i = 1; i + 2 < DESCRIPTOR_WORDS && i + 2 < room; i++)
-		if (is_block(word + i, sp, thread_stack()) && word[i] + word[i + 2] >= in->start &&
-			word[i] + word[i + 1] <= in->end) {
+	for (int i = FIRST_WORD; i < END_WORD; i++)
+		if (may_look_at(word + i) && is_block(word + i, sp, thread_stack()) &&
+			word[i] + word[i + 2] >= in->start && word[i] + word[i + 1] <= in->end) {
 			__atomic_store_n(&block_at, i, __ATOMIC_RELAXED);
 			return;
 		}
@@ -150,7 +234,7 @@ find_block(uintptr_t sp, const struct bounds *in)
 static uintptr_t first_end;
 
 /* So much below it the kernel maps nothing else (mmap_base() leaves 128 MiB at least). */
-#define FIRST_BYTES ((uintptr_t)8 << 20)
+#define FIRST_BYTES ((uintptr_t)128 << 20)
 
 static bool
 is_on_first(uintptr_t sp)
@@ -178,12 +262,10 @@ is_entry_stack(uintptr_t at, uintptr_t start)
 static void
 find_block_in_first(uintptr_t start)
 {
-	const uintptr_t room =
-		(agent_page_bytes - thread_stack() % agent_page_bytes) / sizeof start;
 	const uintptr_t *word = descriptor();
 
-	for (unsigned int i = 1; i + 2 < DESCRIPTOR_WORDS && i + 2 < room; i++)
-		if (!word[i] && is_entry_stack(word[i + 1], start)) {
+	for (int i = FIRST_WORD; i < END_WORD; i++)
+		if (may_look_at(word + i) && !word[i] && is_entry_stack(word[i + 1], start)) {
 			__atomic_store_n(&block_at, i, __ATOMIC_RELAXED);
 			return;
 		}
@@ -191,38 +273,82 @@ find_block_in_first(uintptr_t start)
 
 /* ---- of any thread ---- */
 
+/* Where the kernel has put random bytes for libc, on the first thread's stack; 0: unknown. */
+static uintptr_t
+find_on_first(char *buf, size_t size)
+{
+	const long fd = open_either("/proc/thread-self/auxv", "/proc/self/auxv");
+	uintptr_t pair[2];
+	long n;
+
+	if (sys_failed(fd))
+		return 0;
+	n = sys_call(SYS_read, fd, buf, size);
+	sys_call(SYS_close, fd);
+	for (long i = 0; n - i >= (long)sizeof pair; i += (long)sizeof pair) {
+		__builtin_memcpy(pair, buf + i, sizeof pair);
+		if (pair[0] == AT_RANDOM)
+			return pair[1];
+	}
+	return 0;
+}
+
 void
 bounds_begin(uintptr_t on_first, char *buf, size_t size)
 {
 	const bool is_first = sys_call(SYS_gettid, 0) == sys_call(SYS_getpid, 0);
 	struct bounds b;
 
+	find_probe();
+	if (!on_first)
+		on_first = find_on_first(buf, size);
 	if (on_first && bounds_of_mapping(on_first, buf, size, &b)) {
 		first_end = b.end;
 		if (is_first)
 			find_block_in_first(b.start);
 	}
-	/* Not from SP: a borrowed thread, and one that memdiag makes, are on another stack. */
 	if (!is_first)
-		bounds_of_thread(thread_stack() - sizeof on_first, buf, size, &b);
+		bounds_learn(buf, size);
 }
 
+/* Not from SP: a borrowed thread, and one that memdiag makes, are on another stack. */
+void
+bounds_learn(char *buf, size_t size)
+{
+	const uintptr_t sp = thread_stack() - sizeof sp;
+	struct bounds b;
+
+	if (!__atomic_load_n(&block_at, __ATOMIC_RELAXED) && bounds_of_mapping(sp, buf, size, &b) &&
+		thread_stack() - b.start < b.end - b.start)
+		find_block(sp, &b);
+}
+
+/*
+ * Not by the mapping that has SP: it may be a stack that the program has made itself, which the
+ * kernel has joined with the one that the descriptor is in, and which is unmapped while the thread
+ * lives on.
+ */
 bool
-bounds_of_thread(uintptr_t sp, char *buf, size_t size, struct bounds *ret)
+bounds_of_thread(uintptr_t sp, struct bounds *ret)
 {
 	if (by_descriptor(sp, ret))
 		return true;
-	if (is_on_first(sp)) {
-		*ret = (struct bounds){ first_end - FIRST_BYTES, first_end };
-		return true;
-	}
-	if (!bounds_of_mapping(sp, buf, size, ret))
+	if (!is_on_first(sp))
 		return false;
-	if (thread_stack() - ret->start < ret->end - ret->start) {
-		find_block(sp, ret);
-		if (by_descriptor(sp, ret))
-			return true;
-		ret->end = thread_stack();
-	}
-	return sp < ret->end;
+	*ret = (struct bounds){ first_end - FIRST_BYTES, first_end };
+	return true;
+}
+
+/* No frame is larger, or the stack ends there. */
+#define OTHER_BYTES ((uintptr_t)64 << 20)
+
+bool
+bounds_of_other(uintptr_t sp, char *buf, size_t size, struct bounds *ret)
+{
+	const uintptr_t start = sp & ~(OTHER_BYTES - 1);
+
+	if (!can_probe)
+		return bounds_of_mapping(sp, buf, size, ret);
+	*ret = (struct bounds){ start, start + 2 * OTHER_BYTES };
+	return true;
 }

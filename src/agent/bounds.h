@@ -1,6 +1,12 @@
 /*
  * bounds: the addresses between which the stack lies that the calling thread is on.  A stack is
- * read only between them, so that memory is mapped.
+ * read only between them.
+ *
+ * The stack that a thread was made with stays mapped while the thread runs on it.  One that the
+ * program has made itself may be unmapped, made smaller or get a guard page whenever the thread is
+ * on another one, by a system call that no hook sees; and what was next to it may have been joined
+ * with it.  So nothing is kept of such a stack: in each walk the kernel is asked of each page
+ * before the first word of it is read.
  */
 #ifndef MEMDIAG_AGENT_BOUNDS_H
 #define MEMDIAG_AGENT_BOUNDS_H
@@ -25,17 +31,44 @@ long bounds_open_maps(void);
 bool bounds_of_mapping(uintptr_t address, char *buf, size_t size, struct bounds *ret);
 
 /*
- * Learn what bounds_of_thread() needs for making no system call: later a filter may forbid them.
- * ON_FIRST is any address on the stack of the first thread; 0: none is known.  Not in a hook.
+ * Learn what bounds_of_thread() needs.  ON_FIRST is any address on the stack of the first thread;
+ * 0: it is read from /proc.  Not in a hook.
  */
 void bounds_begin(uintptr_t on_first, char *buf, size_t size);
 
 /*
- * The stack that the calling thread was made with, SP being on it.  Where pthread_create() has
- * noted that, or the kernel has made it, no system call is made.  False: SP is on another stack, or
- * it is not known.
+ * The same from the calling thread, if that was not possible yet: then it makes system calls, which
+ * a filter may forbid.
  */
-bool bounds_of_thread(uintptr_t sp, char *buf, size_t size, struct bounds *ret);
+void bounds_learn(char *buf, size_t size);
+
+/*
+ * The stack that the calling thread was made with, SP being on it: as pthread_create() has noted
+ * it, or as the kernel has made it.  Makes no system call.  False: SP is on another stack, or it is
+ * not known.
+ */
+bool bounds_of_thread(uintptr_t sp, struct bounds *ret);
+
+/*
+ * Bounds for SP on any other stack.  Where bounds_can_probe() they have more than the stack; else
+ * they are those of the mapping.  False: unknown.
+ */
+bool bounds_of_other(uintptr_t sp, char *buf, size_t size, struct bounds *ret);
+
+/* Whether the kernel can be asked what is readable. */
+bool bounds_can_probe(void);
+
+/* Pages that were found to be readable in one walk. */
+#define BOUNDS_NR_PAGES 8
+struct bounds_pages {
+	uint32_t nr;		       /* so far, 0 at first; the last of them are kept: */
+	uintptr_t at[BOUNDS_NR_PAGES]; /* their first bytes */
+};
+/*
+ * Whether the eight bytes at AT, which is in such bounds, can be read.  Makes a system call for
+ * each page that P has not.
+ */
+bool bounds_may_read(struct bounds_pages *p, uintptr_t at);
 
 #pragma GCC visibility pop
 

@@ -64,6 +64,20 @@ new_place(uint32_t tid, uint64_t stack)
 	return move_in(t, 0, tid, stack) ? t : NULL;
 }
 
+/* Whether calls are noted: what a thread keeps for that is its place's, and takes 165 KiB. */
+static bool
+is_noting(void)
+{
+	return segment->noting != WIRE_NOTE_NOTHING;
+}
+
+/* Whether T's thread has ended in a hook: nothing more is noted there. */
+static bool
+was_left_inside(const struct wire_thread *t)
+{
+	return t->is_inside && is_noting() && segment->nr_threads < segment->max_threads;
+}
+
 /*
  * A thread takes the place of an earlier one on the same stack: that one has ended.  This needs no
  * system call, which a filter might not allow, and most threads are on the stack of an earlier one.
@@ -77,7 +91,8 @@ place_of_stack(uint32_t tid, uint64_t stack)
 	for (uint32_t i = 1; i < nr; i++) {
 		const uint32_t of = tid_of(&t[i]); /* first: a new thread writes it last */
 
-		if (of && t[i].stack == stack && move_in(&t[i], of, tid, stack))
+		if (of && t[i].stack == stack && !was_left_inside(&t[i]) &&
+			move_in(&t[i], of, tid, stack))
 			return &t[i];
 	}
 	return NULL;
@@ -132,6 +147,8 @@ place_of_list(uint32_t tid)
 
 /* The first hundred threads get a place each, which shows what each has left. */
 #define PLACES_AT_ONCE 100
+/* Where calls are noted the first ones get the place of one on the same stack, and then any. */
+#define NOTED_PLACES_AT_ONCE 16
 /* As long as there are new places, the kernel is asked about this many threads. */
 #define LOOKS_AT_ONCE 32
 
@@ -140,11 +157,12 @@ place_of_thread(uint32_t tid, uint64_t stack)
 {
 	const uint32_t nr = segment->nr_threads;
 	const bool is_full = nr == segment->max_threads;
+	const bool are_many = nr > (is_noting() ? NOTED_PLACES_AT_ONCE : PLACES_AT_ONCE) || is_full;
 	struct wire_thread *t = NULL;
 
-	if (nr > PLACES_AT_ONCE || is_full)
+	if (are_many || is_noting())
 		t = place_of_stack(tid, stack);
-	if (!t && (nr > PLACES_AT_ONCE || is_full))
+	if (!t && are_many)
 		t = left_place(tid, stack, is_full ? nr : LOOKS_AT_ONCE);
 	return t ? t : new_place(tid, stack);
 }

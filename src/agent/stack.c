@@ -77,17 +77,29 @@ is_ours(uintptr_t pc)
 	return pc - (uintptr_t)agent_start < (uintptr_t)(agent_text_end - agent_start);
 }
 
+/* Other stacks than the thread's own, while one node is looked for. */
+struct others {
+	struct stack *stack;
+	struct bounds_pages readable;
+};
+
 /* A stack that the thread has changed to: of a coroutine, or for signals. */
 static bool
 find_other(void *arg, uintptr_t sp, struct unwind_bounds *ret)
 {
-	struct stack *s = arg;
+	struct stack *s = ((struct others *)arg)->stack;
 	struct bounds b;
 
-	if (!bounds_of_mapping(sp, s->text, sizeof s->text, &b))
+	if (!bounds_of_other(sp, s->text, sizeof s->text, &b))
 		return false;
 	*ret = (struct unwind_bounds){ b.start, b.end };
 	return true;
+}
+
+static bool
+may_read_other(void *arg, uintptr_t at)
+{
+	return bounds_may_read(&((struct others *)arg)->readable, at);
 }
 
 static struct unwind_stack *
@@ -122,11 +134,11 @@ find_own(struct stack *s, uintptr_t sp)
 	if (s->thread != thread_stack()) {
 		s->own = (struct bounds){ 0 };
 		forget_all(s);
+		bounds_learn(s->text, sizeof s->text);
 	}
 	s->thread = thread_stack();
 	/* SP may be on another stack for a while: the thread's own stays what it is. */
-	if (!s->own.end || (sp < s->own.start && s->own.start - sp < s->own.end - s->own.start))
-		bounds_of_thread(sp, s->text, sizeof s->text, &s->own);
+	bounds_of_thread(sp, &s->own);
 }
 
 void
@@ -599,11 +611,16 @@ stack_frames(const struct stack *s)
 __attribute__((noinline)) uint32_t
 stack_node(struct stack *s)
 {
-	struct unwind_thread thread = { .find = find_other, .arg = s };
+	struct others others;
+	struct unwind_thread thread = {
+		.find = find_other, .may_read = may_read_other, .arg = &others
+	};
 	struct unwind_regs regs;
 	uint32_t node, last;
 
 	unwind_capture(&regs);
+	others.stack = s;
+	others.readable.nr = 0;
 	find_own(s, regs.sp);
 	thread.own = (struct unwind_bounds){ s->own.start, s->own.end };
 	if (!is_seeking(s))

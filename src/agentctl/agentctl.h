@@ -132,9 +132,9 @@ struct profiling_wanted {
 };
 
 struct profiling {
-	bool was_so;	   /* it did so already, or did not: nothing was changed */
-	bool is_new;	   /* the agent was loaded just now */
-	bool keeps_memory; /* it ended, but could not be asked to give back what a record takes */
+	bool was_so;	       /* it did so already, or did not: nothing was changed */
+	bool is_new;	       /* the agent was loaded just now */
+	bool keeps_memory;     /* it ended, but could not be asked to give back what it takes */
 	uint64_t period_bytes; /* as wanted */
 	/* it takes no more than this, as so much is left below a limit of its cgroups; 0: any */
 	uint64_t max_bytes, room_bytes;

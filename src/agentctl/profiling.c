@@ -253,7 +253,10 @@ profiling_start(const struct target *t, const struct inject_options *opt,
 	return ret->was_so ? 0 : begin(&s, opt, &bounded, ret, ret_fd, e);
 }
 
-/* Have the agent give back what a record takes: 4 bytes for 16 of the heap.  False: it was not. */
+/*
+ * Have the agent give back what noting takes: 165 KiB for each thread, and for a record 4 bytes for
+ * 16 of the heap.  False: it was not.
+ */
 static bool
 give_back(struct host *s, const struct inject_options *opt)
 {
@@ -294,6 +297,6 @@ profiling_stop(const struct target *t, const struct inject_options *opt, uint64_
 		host_end_job(&s, counts, WIRE_NOTE_NOTHING, opt, &ret->hooked, e) < 0)
 		return -1;
 	ret->was_so = !was_noting && !ret->hooked.nr_entries && !ret->hooked.nr_slots;
-	ret->keeps_memory = was_noting && !period_bytes && !give_back(&s, opt);
+	ret->keeps_memory = was_noting && !give_back(&s, opt);
 	return 0;
 }

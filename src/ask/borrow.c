@@ -17,7 +17,7 @@ static const struct argp_option options[] = {
 		"look this long for a moment when a thread can be borrowed safely (5s)", 2 },
 	{ "mode", KEY_MODE, "MODE", 0,
 		"auto; helper: it makes a thread that does the work; thread: it does the work "
-		"itself, as in a process with one thread",
+		"itself, as in a process with one thread; with several, it may deadlock",
 		2 },
 	{ 0 },
 };

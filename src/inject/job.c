@@ -125,8 +125,7 @@ refuse_thread(struct worker *c, struct err *e)
 		"on address space is in the way, or the borrowed thread has not used malloc yet; "
 		"nothing was changed",
 		t->pid, t->comm);
-	return err_hint(
-		e, "With --mode=thread the borrowed thread does it, for which the others may wait");
+	return err_hint(e, "Raise the limit, or try again when the thread has used malloc");
 }
 
 static int

@@ -69,7 +69,8 @@ struct machine {
 UNWIND_UNCHECKED bool
 unwind_read(const struct unwind_context *c, uint64_t at, uint64_t *ret)
 {
-	if (at < c->bounds.start || at > c->bounds.end || c->bounds.end - at < sizeof *ret)
+	if (at < c->bounds.start || at > c->bounds.end || c->bounds.end - at < sizeof *ret ||
+		!unwind_may_read(c->checker, at))
 		return false;
 	__builtin_memcpy(ret, (const void *)(uintptr_t)at, sizeof *ret);
 	return true;

@@ -25,18 +25,22 @@ unwind_find_bounds(const struct unwind_thread *t, uintptr_t sp, struct unwind_bo
 	return ret->start < ret->end && ret->end <= UINTPTR_MAX - WORD;
 }
 
-/* Past a signal, which may have come on another stack. */
+/*
+ * Past a signal, which may have come on another stack. Bounds with a checker may have several
+ * stacks.
+ */
 static bool
 follow_stack(struct unwind_walk *w, uintptr_t sp)
 {
 	struct unwind_bounds b;
 
-	if (is_in(&w->bounds, sp))
+	if (is_in(&w->bounds, sp) && !w->checker)
 		return true;
 	if (!unwind_find_bounds(w->thread, sp, &b))
 		return false;
 	w->has_moved = true;
 	w->bounds = unwind_bounds_from(&b, sp);
+	w->checker = unwind_checker_of(w->thread, &b);
 	return true;
 }
 
@@ -61,6 +65,7 @@ full_of_state(struct full *f, const struct unwind_walk *w, const struct unwind_s
 	f->s = *s;
 	f->c.known = 0;
 	f->c.bounds = w->bounds;
+	f->c.checker = w->checker;
 	set_register(&f->c, UNWIND_SP, s->sp);
 	set_register(&f->c, UNWIND_FP, s->fp);
 #ifndef UNWIND_AARCH64
@@ -121,7 +126,7 @@ accept_sp(struct unwind_walk *w, const struct unwind_state *old, uint64_t sp, bo
 		return false;
 	if (is_signal)
 		return sp != old->sp && follow_stack(w, sp) &&
-			(sp > old->sp || !is_in(&w->bounds, old->sp));
+			(sp > old->sp || w->checker || !is_in(&w->bounds, old->sp));
 	/* A function of aarch64 that has no frame is left with the same. */
 	return sp <= w->bounds.end &&
 		(sp > old->sp || (old->is_exact && sp == old->sp && UNWIND_LEAF));
@@ -157,6 +162,7 @@ step_by_row(struct unwind_walk *w, struct full *f, const struct unwind_row *row)
 	if (!row->is_signal && UNWIND_LEAF)
 		caller.c.known &= ~BIT(UNWIND_RA); /* the call has overwritten it */
 	caller.c.bounds = w->bounds;
+	caller.c.checker = w->checker;
 	*f = caller;
 	return f->s.pc ? STEP_DONE : STEP_OUTERMOST;
 }
@@ -179,6 +185,7 @@ step_over_trampoline(struct unwind_walk *w, struct full *f)
 	if (!accept_sp(w, &old, f->c.reg[UNWIND_SP], true))
 		return STEP_BROKEN;
 	f->c.bounds = w->bounds;
+	f->c.checker = w->checker;
 	f->s.pc = value;
 	f->s.sp = f->c.reg[UNWIND_SP];
 	f->s.fp = f->c.reg[UNWIND_FP];
@@ -189,6 +196,25 @@ step_over_trampoline(struct unwind_walk *w, struct full *f)
 /* ---- without a rule ---- */
 
 /*
+ * Whether FP can be on the stack that SP is on, whose bounds are not known: FP may point anywhere,
+ * as into another stack.  A frame is not so large, and between two stacks there is a guard page or
+ * nothing.
+ */
+static bool
+is_on_same(const struct unwind_walk *w, uintptr_t sp, uintptr_t fp)
+{
+	const uintptr_t page_bytes = 4096, most_bytes = 1 << 16;
+
+	if (!w->checker)
+		return true;
+	if (fp - sp > most_bytes)
+		return false;
+	while (sp < fp && unwind_may_read(w->checker, sp))
+		sp = (sp & -page_bytes) + page_bytes;
+	return sp >= fp;
+}
+
+/*
  * Code without a table, as compilers at run time make it, often keeps the frame pointer:
  *
  *	FP -> | FP of the caller | return address |
@@ -196,14 +222,14 @@ step_over_trampoline(struct unwind_walk *w, struct full *f)
 static enum unwind_step
 guess(const struct unwind_walk *w, struct unwind_state *s)
 {
-	const struct unwind_context c = { .bounds = w->bounds };
+	const struct unwind_context c = { .bounds = w->bounds, .checker = w->checker };
 	uint64_t fp, pc;
 
-	if (s->fp % WORD || s->fp < s->sp || !unwind_read(&c, s->fp, &fp) ||
-		!unwind_read(&c, s->fp + WORD, &pc))
+	if (s->fp % WORD || s->fp < s->sp || !is_on_same(w, s->sp, s->fp) ||
+		!unwind_read(&c, s->fp, &fp) || !unwind_read(&c, s->fp + WORD, &pc))
 		return STEP_BROKEN;
 	pc = unwind_strip(pc);
-	if (pc < 0x10000 || pc >> 56 || is_in(&w->bounds, pc))
+	if (pc < 0x10000 || pc >> 56 || (!w->checker && is_in(&w->bounds, pc)))
 		return STEP_BROKEN;
 	*s = (struct unwind_state){ .pc = pc, .sp = s->fp + 2 * WORD, .fp = fp };
 	return STEP_DONE;
@@ -239,6 +265,7 @@ find_registers(const struct unwind_walk *w, const struct unwind_state *s, struct
 
 	if (!unwind_find_bounds(w->thread, w->regs->sp, &again.bounds))
 		return false;
+	again.checker = unwind_checker_of(w->thread, &again.bounds);
 	again.bounds = unwind_bounds_from(&again.bounds, w->regs->sp);
 	full_of_state(
 		f, &again, &(struct unwind_state){ w->regs->pc, w->regs->sp, w->regs->fp, true });
@@ -272,7 +299,7 @@ step_oddly(struct unwind_walk *w, struct unwind_state *s)
 static enum unwind_step
 step_realigned(const struct unwind_walk *w, struct unwind_state *s, unwind_rule rule)
 {
-	const struct unwind_context c = { .bounds = w->bounds };
+	const struct unwind_context c = { .bounds = w->bounds, .checker = w->checker };
 	uint64_t cfa, fp, pc;
 
 	if (!unwind_read(&c, s->fp + unwind_rule_cfa_at(rule), &cfa) || cfa % WORD ||

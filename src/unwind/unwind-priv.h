@@ -22,9 +22,10 @@
 struct unwind_context {
 	uintptr_t reg[UNWIND_NR_REGS];
 	uint64_t known;		     /* bit R: reg[R] is */
-	struct unwind_bounds bounds; /* all of it is mapped */
-	uint64_t used;		     /* bit R: an expression has read reg[R] */
-	bool has_read;		     /* an expression has read memory */
+	struct unwind_bounds bounds; /* all of it is mapped, but for what CHECKER has to check */
+	const struct unwind_thread *checker; /* see struct unwind_walk */
+	uint64_t used;			     /* bit R: an expression has read reg[R] */
+	bool has_read;			     /* an expression has read memory */
 };
 
 /* A word of the stack. False: it is not in there. */
@@ -238,7 +239,9 @@ struct unwind_walk {
 	const struct unwind_regs *regs;
 	const struct unwind_thread *thread;
 	struct unwind_bounds bounds; /* what is read of the stack: see unwind_bounds_from() */
-	bool has_moved;		     /* to another stack than that of the beginning */
+	/* THREAD, if it has to be asked before each word of this stack is read; else NULL. */
+	const struct unwind_thread *checker;
+	bool has_moved; /* to another stack than that of the beginning */
 	uint64_t generation;
 };
 
@@ -266,6 +269,22 @@ unwind_bounds_from(const struct unwind_bounds *stack, uintptr_t sp)
 
 /* The bounds of a walk from SP on. False: SP is in no known stack. */
 bool unwind_find_bounds(const struct unwind_thread *t, uintptr_t sp, struct unwind_bounds *ret);
+
+/* T, if it has to be asked before words of its stack BOUNDS are read; else NULL. */
+static inline const struct unwind_thread *
+unwind_checker_of(const struct unwind_thread *t, const struct unwind_bounds *bounds)
+{
+	const bool is_own = bounds->start == t->own.start && bounds->end == t->own.end;
+
+	return UNWIND_UNLIKELY(!is_own) && t->may_read ? t : NULL;
+}
+
+/* Whether the word at AT, which is in the bounds of CHECKER's stack, can be read. */
+static inline bool
+unwind_may_read(const struct unwind_thread *checker, uintptr_t at)
+{
+	return UNWIND_LIKELY(!checker) || checker->may_read(checker->arg, at);
+}
 
 #pragma GCC visibility pop
 

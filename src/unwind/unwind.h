@@ -155,6 +155,11 @@ struct unwind_thread {
 	 * unknown, the walk ends there. NULL: the same for all.
 	 */
 	bool (*find)(void *arg, uintptr_t sp, struct unwind_bounds *ret);
+	/*
+	 * Whether the word at AT of such a stack can be read. Then the bounds that FIND returns may
+	 * have more than the stack, and what is not mapped. NULL: all words within them can.
+	 */
+	bool (*may_read)(void *arg, uintptr_t at);
 	void *arg;
 };
 

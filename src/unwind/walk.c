@@ -85,11 +85,21 @@ has_new_fp(struct unwind_frame *frame, uint32_t at)
 		take_fp(frame, at, word_at(f->sp - unwind_how_fp_at(f->how)));
 }
 
+/* Whether the words that changes_of() reads of a frame with this CFA can be read. */
+static inline __attribute__((always_inline)) bool
+may_read_words(const struct unwind_thread *checker, uintptr_t cfa, uint32_t how)
+{
+	return UNWIND_LIKELY(!checker) ||
+		(unwind_may_read(checker, cfa - unwind_how_ra_at(how)) &&
+			unwind_may_read(checker, cfa - unwind_how_fp_at(how)));
+}
+
 /*
  * How many of the outermost frames are in front of those that still lead from FRAME[NR - 1] on: 0
  * if all do. A frame comes from its callee's registers and two words of the stack; the callee's
  * are as they were, and here the words are compared. So what is taken over is what a walk would
- * find. All words are in the stack's bounds, whatever has changed.
+ * find. All words are in the stack's bounds, whatever has changed, and where these have a checker
+ * it is asked before each.
  */
 static uint32_t
 check_kept(const struct unwind_walk *w, struct unwind_frame *frame, uint32_t nr)
@@ -98,7 +108,7 @@ check_kept(const struct unwind_walk *w, struct unwind_frame *frame, uint32_t nr)
 
 	while (i > 0) {
 		/* Four at a time, as the processor can look at them at once. */
-		while (i >= 4) {
+		while (i >= 4 && !w->checker) {
 			const struct unwind_frame *f = &frame[i - 4];
 
 			if (((f[0].how | f[1].how | f[2].how | f[3].how) & UNWIND_ODD) ||
@@ -112,7 +122,8 @@ check_kept(const struct unwind_walk *w, struct unwind_frame *frame, uint32_t nr)
 
 			if (UNWIND_UNLIKELY(f->how & UNWIND_ODD)
 					? !is_caller_oddly(w, f, f + 1)
-					: changes_of(f) && !has_new_fp(frame, i - 1))
+					: !may_read_words(w->checker, f->sp, f->how) ||
+						(changes_of(f) && !has_new_fp(frame, i - 1)))
 				return i;
 		}
 	}
@@ -238,6 +249,9 @@ follow(struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct fres
 	const uintptr_t ahead = s->sp - kept[nr - 1].sp;
 	uint32_t met = nr;
 
+	if (w->checker)
+		return;
+
 	for (uint32_t i = nr - 1; i > 0 && to->nr < to->room; i--) {
 		const struct unwind_frame *f = &kept[i - 1];
 		const uintptr_t sp = f->sp + ahead;
@@ -333,7 +347,8 @@ collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint32_
 		cfa = (unwind_rule_is_from_fp(rule) ? fp : sp) + unwind_rule_cfa_at(rule);
 		if (UNWIND_UNLIKELY(cfa <= sp || cfa > w->bounds.end || cfa % WORD ||
 			    cfa - w->bounds.start < unwind_how_fp_at(how) ||
-			    cfa - w->bounds.start < unwind_how_ra_at(how)))
+			    cfa - w->bounds.start < unwind_how_ra_at(how) ||
+			    !may_read_words(w->checker, cfa, how)))
 			return UNWIND_BROKEN;
 		if (unwind_how_fp_mask(how))
 			fp = word_at(cfa - unwind_how_fp_at(how));
@@ -493,6 +508,7 @@ unwind_is_same(
 	if (!unwind_find_bounds(t, regs->sp, &stack) || !may_take_over(&w, s, &stack))
 		return false;
 	w.bounds = unwind_bounds_from(&stack, regs->sp);
+	w.checker = unwind_checker_of(t, &stack);
 	return is_as_it_was(&w, s);
 }
 
@@ -565,6 +581,15 @@ unwind_note_words(const struct unwind_stack *s, struct unwind_words *ret)
 	return true;
 }
 
+static __attribute__((noinline)) bool
+may_read_all(const struct unwind_thread *checker, const struct unwind_words *words)
+{
+	for (uint32_t i = 0; i < words->nr; i++)
+		if (!unwind_may_read(checker, words->sp + words->at[i]))
+			return false;
+	return true;
+}
+
 bool
 unwind_has_words(const struct unwind_words *words, const struct unwind_regs *regs,
 	const struct unwind_thread *t)
@@ -579,7 +604,8 @@ unwind_has_words(const struct unwind_words *words, const struct unwind_regs *reg
 		(words->fp != regs->fp && words->needs_fp))
 		return false;
 	if (UNWIND_UNLIKELY(!is_same(&t->own, &words->bounds)) &&
-		(!unwind_find_bounds(t, sp, &stack) || !is_same(&stack, &words->bounds)))
+		(!unwind_find_bounds(t, sp, &stack) || !is_same(&stack, &words->bounds) ||
+			!may_read_all(unwind_checker_of(t, &stack), words)))
 		return false;
 	for (uint32_t i = 0; i < words->nr; i += UNWIND_WORDS_STEP)
 		if ((word_at(sp + at[i]) ^ value[i]) | (word_at(sp + at[i + 1]) ^ value[i + 1]) |
@@ -618,6 +644,7 @@ unwind_walk(struct unwind_stack *s, const struct unwind_regs *regs, const struct
 		return;
 	}
 	w.bounds = unwind_bounds_from(&stack, regs->sp);
+	w.checker = unwind_checker_of(t, &stack);
 	nr_kept = may_take_over(&w, s, &stack) ? s->nr : 0;
 	/* A signal handler that leaves this by longjmp() leaves nothing that is half done. */
 	s->is_kept = false;

@@ -177,9 +177,8 @@ static void
 print_kept(const struct profiled *p, FILE *f)
 {
 	if (p->job.keeps_memory)
-		fputs("kept     no thread could be borrowed to give back the memory that the "
-		      "record "
-		      "took; it is used again by the next one\n",
+		fputs("kept     no thread could be borrowed to give back the memory that it took; "
+		      "the next start uses it again\n",
 			f);
 }
 

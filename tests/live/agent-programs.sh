@@ -82,6 +82,13 @@ check 'beside a profile: random address spaces' tap space 1 2000
 check 'beside a profile: calls of mmap that are left in the middle' tap abandon
 check 'beside a profile: thousands of mappings' tap scale
 check 'beside a profile: fork' tap fork _Fork
+settings="profile;record;count;profile-prefix=$dir/p"
+check 'a record of coroutines' tap coroutines
+check 'a record of threads that follow each other' tap places
+settings="profile;count;rate=1;profile-prefix=$dir/p"
+check 'a profile of coroutines' tap coroutines
+check 'a profile of threads that follow each other' tap places
+rm -f "$dir"/p.*
 settings="profile;record;profile-prefix=$dir/p;log=4096"
 check 'the log of a record' tap log
 settings="profile;record;profile-prefix=$dir/p;log=4096;live-set=table"

@@ -161,6 +161,7 @@ if [ -n "$group" ] && has_hooks; then
 		check 'no helper: as it says' json_is '.data.borrow.mode == "thread"'
 		check 'no helper: the agent is not loaded in it' exits_saying 6 \
 			'could not make the thread.*nothing was changed' memdiag count start --pid "$tracee_pid"
+		check 'no helper: nothing is recommended that may deadlock' sh -c "! grep -q mode=thread '$dir/err'"
 		check 'no helper: not at all' sh -c "! grep agent '/proc/$tracee_pid/maps'"
 		check 'no helper: the target is as before' unharmed
 	else

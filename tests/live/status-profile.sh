@@ -62,6 +62,7 @@ check 'profile status' memdiag profile status --pid "$tracee_pid" -b
 check 'profile status has the same' grep -q "^takes    $total in the process\$" "$dir/out"
 check 'it is stopped' profile stop -o "$dir/p"
 check 'what it has noted is still there' agrees
+check 'what it kept for threads is given back' json_is '.data.sampler.threads_bytes == 0'
 check 'it is stopped, says JSON' json_is '.data.sampler.is_sampling | not'
 check 'the text says so' sh -c "'$MEMDIAG' status --pid $tracee_pid | grep -q '^sampler .* resident, stopped: '"
 
