@@ -608,6 +608,7 @@ detach_stopped(void)
 		if (got != later[i] || !WIFSTOPPED(status))
 			continue; /* it has ended */
 		classify(later[i], status, &stop);
+		os_stops_end(later[i]);
 		debug("thread %d has stopped at last and is let go", later[i]);
 		ptrace(PTRACE_DETACH, later[i], NULL,
 			(void *)(uintptr_t)(stop.kind == OS_STOP_SIGNAL ? stop.sig : 0));
