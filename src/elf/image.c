@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "os/mapping.h"
 #include "os/memory.h"
+#include "os/stranger.h"
 
 /* No object has a file larger than this; a header that says so is damaged. */
 #define IMAGE_MAX_BYTES (UINT64_C(8) << 30)
@@ -276,21 +277,29 @@ image_open(struct image **ret, const struct target *t, raddr base, raddr end, co
 }
 
 int
-image_open_file(struct image **ret, const char *path, struct err *e)
+image_open_fd(struct image **ret, int fd, struct err *e)
 {
 	struct image *im = image_new(e);
 
-	if (!im)
+	if (!im) {
+		close(fd);
 		return -1;
-	im->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (im->fd < 0)
-		err_set(e, errno, "cannot open %s", path);
-	if (im->fd < 0 || open_file(im, e) < 0) {
+	}
+	im->fd = fd;
+	if (open_file(im, e) < 0) {
 		image_free(im);
 		return -1;
 	}
 	*ret = im;
 	return 0;
+}
+
+int
+image_open_file(struct image **ret, const char *path, struct err *e)
+{
+	const int fd = os_open(path, OS_REGULAR, e);
+
+	return fd < 0 ? -1 : image_open_fd(ret, fd, e);
 }
 
 struct image *

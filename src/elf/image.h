@@ -27,6 +27,8 @@ int image_open(struct image **ret, const struct target *t, raddr base, raddr end
 	uint64_t dev, uint64_t inode, struct err *e);
 /* Open an object that is mapped nowhere, from a file: its addresses are as the file has them. */
 int image_open_file(struct image **ret, const char *path, struct err *e);
+/* The same of descriptor FD, which is closed by it, also if it fails. */
+int image_open_fd(struct image **ret, int fd, struct err *e);
 /* One more owner: it is freed when the last one has let go. */
 struct image *image_share(struct image *image);
 void image_free(struct image *image);

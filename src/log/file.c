@@ -14,6 +14,7 @@
 #endif
 
 #include "base/cleanup.h"
+#include "os/stranger.h"
 
 /* The bytes of a zstd frame besides its blocks, and of a block that cannot be compressed. */
 #define FRAME_BYTES 64
@@ -147,7 +148,7 @@ log_file_create(struct log_file *f, const char *path, struct err *e)
 		return err_set(e, ENOMEM, "cannot write '%s'", path);
 	}
 	free(take_ptr(&f->path));
-	f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	f->fd = os_create_at(AT_FDCWD, path);
 	if (f->fd < 0) {
 		free(copy);
 		return err_set(e, errno, "cannot write '%s'", path);

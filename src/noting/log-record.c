@@ -66,14 +66,11 @@ int
 log_record_make_dir(const char *name, char ret[PATH_MAX], struct err *e)
 {
 	const char *dir = name ? name : ".";
-	struct stat st;
 
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return err_set(e, errno, "cannot make the directory %s for the log", dir);
-	if (!realpath(dir, ret) || stat(ret, &st) < 0)
+	if (!realpath(dir, ret))
 		return err_set(e, errno, "cannot write the log into %s", dir);
-	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ENOTDIR, "cannot write the log into %s", dir);
 	if (strlen(ret) >= sizeof((struct wire_log_writer *)0)->dir)
 		return err_set(e, ENAMETOOLONG, "cannot write the log into %s", dir);
 	return access(ret, W_OK | X_OK) == 0
