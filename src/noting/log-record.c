@@ -18,6 +18,7 @@
 #include "os/clock.h"
 #include "os/life.h"
 #include "os/os.h"
+#include "os/place.h"
 #include "os/self.h"
 #include "profile/wait.h"
 #include "ui/claim.h"
@@ -66,10 +67,14 @@ int
 log_record_make_dir(const char *name, char ret[PATH_MAX], struct err *e)
 {
 	const char *dir = name ? name : ".";
+	auto_place struct os_place place = OS_PLACE_NONE;
+	auto_fd int fd = -1;
 
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return err_set(e, errno, "cannot make the directory %s for the log", dir);
-	if (!realpath(dir, ret))
+	if (os_place_find(&place, dir, e) < 0)
+		return -1;
+	fd = os_place_open_dir(&place, true);
+	/* The path of what is open: the name may lead elsewhere by now. */
+	if (fd < 0 || os_path_of(fd, ret, PATH_MAX) < 0)
 		return err_set(e, errno, "cannot write the log into %s", dir);
 	if (strlen(ret) >= sizeof((struct wire_log_writer *)0)->dir)
 		return err_set(e, ENAMETOOLONG, "cannot write the log into %s", dir);

@@ -189,3 +189,20 @@ os_place_open_dir(const struct os_place *p, bool make)
 		return -1;
 	return openat(p->dir_fd, p->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
+
+int
+os_path_of(int fd, char *buf, size_t size)
+{
+	char name[32];
+	ssize_t n;
+
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	n = readlink(name, buf, size);
+	if (n >= 0 && (size_t)n < size) {
+		buf[n] = '\0';
+		return 0;
+	}
+	if (n >= 0)
+		errno = ENAMETOOLONG;
+	return -1;
+}

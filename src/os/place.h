@@ -32,6 +32,7 @@ struct os_place {
  */
 int os_place_find(struct os_place *ret, const char *path, struct err *e);
 void os_place_release(struct os_place *p);
+#define auto_place __attribute__((cleanup(os_place_release)))
 
 /* Open what is there, which is no directory, for writing: a descriptor, or -1 with errno. */
 int os_place_open(const struct os_place *p);
@@ -52,9 +53,12 @@ int os_place_move(const struct os_place *p, const char *name, bool may_replace);
 int os_place_remove(const struct os_place *p, const char *name);
 
 /*
- * Open the directory P, for reading and for os_create_at(); with MAKE it is made if it is not there.
+ * Open the directory P, for reading and for os_create_at(); with MAKE it is made if it is missing.
  * It is not opened if it is a symbolic link.  Returns a descriptor, or -1 with errno.
  */
 int os_place_open_dir(const struct os_place *p, bool make);
+
+/* The absolute path of what descriptor FD of ours is, into BUF.  0, or -1 with errno. */
+int os_path_of(int fd, char *buf, size_t size);
 
 #endif

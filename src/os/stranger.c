@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +59,55 @@ os_open(const char *path, unsigned int what, struct err *e)
 	text_printable(path, shown, sizeof shown);
 	return code == ENODEV ? err_set(e, 0, "cannot read '%s': it is no file", shown)
 			      : err_set(e, code, "cannot read '%s'", shown);
+}
+
+/* ---- contents that stay ---- */
+
+/* Whether nobody can change the file of ST but root and the present user. */
+static bool
+is_of_friends(const struct stat *st)
+{
+	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int
+copy_contents(int from, uint64_t size_bytes)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	auto_fd int copy = memfd_create("memdiag-copy", MFD_CLOEXEC);
+	off_t at = 0;
+	ssize_t n;
+	int ret;
+
+	if (copy < 0)
+		return -1;
+	if (size_bytes > (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page_bytes / 2) {
+		errno = EFBIG;
+		return -1;
+	}
+	while (size_bytes && (n = sendfile(copy, from, &at, size_bytes)) != 0) {
+		if (n < 0)
+			return -1;
+		size_bytes -= (uint64_t)n;
+	}
+	ret = copy;
+	copy = -1;
+	return ret;
+}
+
+int
+os_keep_contents(int fd)
+{
+	struct stat st;
+	int copy;
+
+	if (fstat(fd, &st) < 0)
+		st.st_size = 0;
+	else if (is_of_friends(&st))
+		return fd;
+	copy = copy_contents(fd, (uint64_t)st.st_size);
+	close(fd);
+	return copy;
 }
 
 int

@@ -38,6 +38,14 @@ int os_open(const char *path, unsigned int what, struct err *e);
 int os_open_held(int held_fd, unsigned int what);
 
 /*
+ * A descriptor of what FD has now, for a library that maps files: a mapping raises SIGBUS where its
+ * file has become shorter.  It is FD itself if only root or the present user can write to the file,
+ * else a copy in memory, of at most half of the memory that is available.  FD is taken over.
+ * Returns -1 with errno (EFBIG), with FD closed.
+ */
+int os_keep_contents(int fd);
+
+/*
  * Create file NAME below DIR_FD, which must not be there, not even as a symbolic link, for writing,
  * with access for its owner alone.  Returns a descriptor, closed on exec, or -1 with errno.
  */

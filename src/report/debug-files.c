@@ -113,6 +113,7 @@ debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Add
 		w.id_bytes = 0;
 	if (fd < 0 && file && link && !strchr(link, '/'))
 		fd = find_named(file, link, &w);
+	fd = fd < 0 ? -1 : os_keep_contents(fd);
 	/* Without names it asks debuginfod alone. */
 	return fd < 0
 		? dwfl_standard_find_debuginfo(mod, userdata, module, base, NULL, NULL, 0, ret_name)

@@ -209,14 +209,16 @@ close_object(struct object *o)
 static bool
 open_module(struct object *o, int fd, const char *path, const unsigned char *id, size_t len)
 {
-	auto_fd int owned = fd;
+	auto_fd int owned = path ? os_keep_contents(fd) : -1;
 
+	if (path && owned < 0)
+		return false;
 	o->dwfl = dwfl_begin(&callbacks);
 	if (!o->dwfl)
 		return false;
 	dwfl_report_begin(o->dwfl);
 	if (path) {
-		o->mod = dwfl_report_elf(o->dwfl, path, path, fd, 0, true);
+		o->mod = dwfl_report_elf(o->dwfl, path, path, owned, 0, true);
 		if (o->mod)
 			owned = -1;
 	} else {
