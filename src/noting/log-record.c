@@ -71,7 +71,9 @@ log_record_make_dir(const char *name, char ret[PATH_MAX], struct err *e)
 	auto_fd int fd = -1;
 
 	if (os_place_find(&place, dir, e) < 0)
-		return -1;
+		return e->code == ELOOP
+			? -1
+			: err_set(e, e->code, "cannot make the directory %s for the log", dir);
 	fd = os_place_open_dir(&place, true);
 	/* The path of what is open: the name may lead elsewhere by now. */
 	if (fd < 0 || os_path_of(fd, ret, PATH_MAX) < 0)
