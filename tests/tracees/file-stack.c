@@ -27,10 +27,7 @@ work(void *arg)
 #ifdef __x86_64__
 		long number = 34, result; /* pause() */
 
-		__asm__ volatile("syscall"
-				 : "=a"(result)
-				 : "a"(number)
-				 : "rcx", "r11", "memory");
+		__asm__ volatile("syscall" : "=a"(result) : "a"(number) : "rcx", "r11", "memory");
 #else
 		pause();
 #endif
