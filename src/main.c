@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #include <expat.h>
 #include <elfutils/version.h>
@@ -196,12 +198,29 @@ help(int argc, char **argv)
 	return UI_DONE;
 }
 
+/*
+ * Whether this is run with rights of its file that its user does not have.  With them anybody could
+ * read and change each process, so memdiag is never to have them.
+ */
+static bool
+has_rights_of_file(void)
+{
+	return getauxval(AT_SECURE) && getuid() != 0;
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct command *c;
 	int at;
 
+	if (has_rights_of_file()) {
+		fputs("memdiag: refuses to run setuid, setgid or with capabilities of its file: "
+		      "whoever may start it could read and change every process. Take these rights "
+		      "from the file, and use sudo\n",
+			stderr);
+		return UI_PERMISSION;
+	}
 	/* Our few threads share one: an arena for each takes longer to make than they work. */
 	mallopt(M_ARENA_MAX, 1);
 	if (ui_keep_standard_files() < 0)

@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/os.h"
 
@@ -210,16 +211,15 @@ family_find(struct family *f, const struct target *t, const struct objects *o, s
 	struct wire_family head, found;
 	auto_fd int fd = -1;
 	auto_target struct target run = TARGET_NONE;
-	char name[32];
 
 	*f = (struct family){ .limit_bytes = INT64_MAX };
 	if (!at.v)
 		return 0;
 	if (os_read(t, at, &head, sizeof head, e) < 0)
 		return -1;
-	snprintf(name, sizeof name, "fd/%u", head.run_fd);
+	/* Both numbers are the target's, and may be any. */
 	if (target_open(&run, (pid_t)head.run_pid, e) < 0 ||
-		(fd = os_proc_open(&run, name, O_RDONLY, e)) < 0)
+		(fd = os_copy_memory_file(&run, (int)head.run_fd, e)) < 0)
 		return err_context(e, "cannot read the table of processes that memdiag run has");
 	/* The number may be another process' by now. */
 	if (pread(fd, &found, sizeof found, 0) != (ssize_t)sizeof found ||

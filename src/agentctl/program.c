@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "elf/image.h"
+#include "os/stranger.h"
 
 #define NOT_COUNTED ": the agent cannot be preloaded, and nothing would be counted"
 
@@ -240,7 +241,7 @@ interpreter_of(const char *head, char *buf, size_t size)
 static int
 read_head(const char *path, char *head, struct err *e)
 {
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	auto_fd int fd = os_open_at(AT_FDCWD, path, OS_REGULAR);
 	ssize_t n = fd >= 0 ? read(fd, head, HEAD_BYTES) : -1;
 	char shown[300];
 

@@ -417,6 +417,28 @@ arch_is_sigreturn(const struct arch_regs *r, raddr restorer)
 		r->word[RIP] == restorer.v + sizeof restorer_code;
 }
 
+/* The code is near the beginning, so that not all of a library is read. */
+#define PIECE_BYTES UINT64_C(65536)
+
+/* Where restorer_code is in the SIZE bytes of IMAGE at START; 0 if nowhere. */
+static raddr
+find_restorer(const struct image *image, raddr start, uint64_t size)
+{
+	for (uint64_t done = 0; done < size; done += PIECE_BYTES) {
+		const raddr from = raddr_add(start, done);
+		uint64_t bytes = PIECE_BYTES + sizeof restorer_code - 1;
+		const unsigned char *text, *at;
+
+		if (bytes > size - done)
+			bytes = size - done;
+		text = image_bytes(image, from, bytes);
+		at = text ? memmem(text, bytes, restorer_code, sizeof restorer_code) : NULL;
+		if (at)
+			return raddr_add(from, (uint64_t)(at - text));
+	}
+	return (raddr){ 0 };
+}
+
 raddr
 arch_find_restorer(const struct target *t, const struct objects *o, const struct object *libc)
 {
@@ -424,14 +446,13 @@ arch_find_restorer(const struct target *t, const struct objects *o, const struct
 	for (size_t i = 0; i < image_nr_phdrs(libc->image); i++) {
 		const Elf64_Phdr *p = image_phdr(libc->image, i);
 		raddr start = { p->p_vaddr + image_bias(libc->image) };
-		const unsigned char *text, *at;
+		raddr found;
 
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
 			continue;
-		text = image_bytes(libc->image, start, p->p_filesz);
-		at = text ? memmem(text, p->p_filesz, restorer_code, sizeof restorer_code) : NULL;
-		if (at)
-			return raddr_add(start, (uint64_t)(at - text));
+		found = find_restorer(libc->image, start, p->p_filesz);
+		if (found.v)
+			return found;
 	}
 	return (raddr){ 0 };
 }

@@ -91,8 +91,9 @@ printable_length(const unsigned char *s)
 	if ((n == 2 && c < 0xa0) || (n == 3 && c < 0x800) || (n == 4 && c < 0x10000))
 		return 0; /* C1 control, or longer than it need be */
 	/* Surrogates, and the marks that turn the direction of text or end a line. */
-	if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) || (c >= 0x200e && c <= 0x200f) ||
-		(c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+	if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) || c == 0x61c ||
+		(c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+		(c >= 0x2066 && c <= 0x2069))
 		return 0;
 	return n;
 }

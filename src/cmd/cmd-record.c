@@ -22,8 +22,8 @@ static const struct argp_option options[] = {
 		"closed: nothing.  Or how a thread is borrowed: auto, helper, thread",
 		1 },
 	{ "files", KEY_FILES, "NUMBER", 0,
-		"files of the log that stay, of 100 MB each (10); with status also while it is "
-		"written",
+		"files of the log that stay, of 100 MB each (10); with status fewer of them, while "
+		"it is written",
 		1 },
 	{ 0 },
 };

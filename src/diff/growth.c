@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "os/stranger.h"
 
 /* Between the name of a row and that of what it is a part of; sorts before all that is printed. */
 #define SEPARATOR '\n'
@@ -42,8 +43,11 @@ int
 saved_read(json_t **ret, const char *path, struct err *e)
 {
 	json_error_t error;
-	json_auto_t *saved = json_load_file(path, 0, &error);
+	auto_fd int fd = os_open(path, OS_REGULAR | OS_PIPE, e);
+	json_auto_t *saved = fd < 0 ? NULL : json_loadfd(fd, 0, &error);
 
+	if (fd < 0)
+		return -1;
 	if (!saved)
 		return err_set(e, 0, "cannot read %s, line %d: %s", path, error.line, error.text);
 	if (!saved_command(saved))

@@ -29,9 +29,9 @@ struct tables {
 struct image {
 	size_t nr_owners;
 	Elf *elf;
-	int fd;		   /* of the file, -1 when read from memory */
-	char *copy;	   /* memory laid out as the file was; sparse, filled as needed */
-	size_t size_bytes; /* of the file or the copy */
+	int fd;			   /* of the file, -1 when read from memory */
+	struct contents *contents; /* of the file, or as it was by what is in memory */
+	size_t size_bytes;
 	const struct target *target;
 	bool has_holes; /* pages may be missing in memory that are nowhere else */
 	uint64_t bias;
@@ -41,7 +41,20 @@ struct image {
 	struct tables *tables;
 };
 
+/* ---- contents.c ---- */
+
+/* A sparse copy of SIZE_BYTES, nothing of which is there yet.  NULL with E. */
+struct contents *contents_new(uint64_t size_bytes, struct err *e);
+void contents_free(struct contents *c);
+/* The place of the byte at OFFSET, for a caller that has filled it, or does. */
+char *contents_at(const struct contents *c, uint64_t offset);
+/* Have the SIZE bytes at OFFSET, from the file FD.  0, or -1: it has them no more. */
+int contents_read(struct contents *c, int fd, uint64_t offset, uint64_t size);
+
 /* ---- image.c ---- */
+
+/* Have the bytes of SECTION of the object's file; false if they cannot be read. */
+bool image_has_section(const struct image *im, Elf_Scn *section);
 
 /*
  * The SIZE bytes that the object has at VADDR, as libelf data of TYPE; NULL if they are not all in

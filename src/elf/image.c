@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -15,10 +14,14 @@
 #include "base/cleanup.h"
 #include "os/mapping.h"
 #include "os/memory.h"
+#include "os/stranger.h"
 
 /* No object has a file larger than this; a header that says so is damaged. */
 #define IMAGE_MAX_BYTES (UINT64_C(8) << 30)
 #define MAX_PHDRS 256
+#define MAX_SECTIONS 1000000
+/* The ELF header, and of most objects the program headers. */
+#define HEAD_BYTES 4096
 
 /* ---- bytes ---- */
 
@@ -45,20 +48,28 @@ read_memory(const struct image *im, raddr from, void *to, size_t size, struct er
 			     : os_read(im->target, from, to, size, e);
 }
 
+/* Have the SIZE bytes at OFFSET of the contents, which are mapped at FROM.  0, or -1. */
+static int
+fill(const struct image *im, raddr from, uint64_t offset, size_t size)
+{
+	struct err e;
+
+	return im->fd >= 0 ? contents_read(im->contents, im->fd, offset, size)
+			   : read_memory(im, from, contents_at(im->contents, offset), size, &e);
+}
+
 Elf_Data *
 image_data(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type)
 {
 	const Elf64_Phdr *p = load_holding(im, vaddr);
 	uint64_t offset;
-	struct err e;
 
 	if (!p || !size || size > p->p_filesz - (vaddr - p->p_vaddr))
 		return NULL;
 	offset = p->p_offset + (vaddr - p->p_vaddr);
 	if (offset + size > im->size_bytes)
 		return NULL;
-	if (im->copy &&
-		read_memory(im, (raddr){ vaddr + im->bias }, im->copy + offset, size, &e) < 0)
+	if (fill(im, (raddr){ vaddr + im->bias }, offset, size) < 0)
 		return NULL;
 	return elf_getdata_rawchunk(im->elf, (int64_t)offset, size, type);
 }
@@ -82,16 +93,11 @@ file_offset(const struct image *im, raddr at, size_t size, uint32_t forbidden)
 const unsigned char *
 image_bytes(const struct image *im, raddr at, size_t size)
 {
-	int64_t offset = file_offset(im, at, size, PF_W);
-	const char *file = im->copy;
-	struct err e;
+	const int64_t offset = file_offset(im, at, size, PF_W);
 
-	if (offset < 0)
-		return NULL;
-	if (im->copy ? read_memory(im, at, im->copy + offset, size, &e) < 0
-		     : !(file = elf_rawfile(im->elf, NULL)))
-		return NULL;
-	return (const unsigned char *)file + offset;
+	return offset >= 0 && fill(im, at, (uint64_t)offset, size) == 0
+		? (const unsigned char *)contents_at(im->contents, (uint64_t)offset)
+		: NULL;
 }
 
 int
@@ -102,7 +108,7 @@ image_read(const struct image *im, raddr at, void *buf, size_t size)
 
 	if (offset < 0)
 		return -1;
-	if (im->copy)
+	if (im->fd < 0)
 		return os_read(im->target, at, buf, size, &e);
 	return pread(im->fd, buf, size, offset) == (ssize_t)size ? 0 : -1;
 }
@@ -110,10 +116,11 @@ image_read(const struct image *im, raddr at, void *buf, size_t size)
 const unsigned char *
 image_initial(const struct image *im, raddr at, size_t size)
 {
-	int64_t offset = file_offset(im, at, size, 0);
-	const char *file = im->copy || offset < 0 ? NULL : elf_rawfile(im->elf, NULL);
+	const int64_t offset = im->fd < 0 ? -1 : file_offset(im, at, size, 0);
 
-	return file ? (const unsigned char *)file + offset : NULL;
+	return offset >= 0 && fill(im, at, (uint64_t)offset, size) == 0
+		? (const unsigned char *)contents_at(im->contents, (uint64_t)offset)
+		: NULL;
 }
 
 /* ---- opening ---- */
@@ -143,25 +150,63 @@ read_phdrs(struct image *im, struct err *e)
 	return 0;
 }
 
+/* Have the tables of headers, by the first N bytes of the file, which are there already. */
+static int
+read_headers(struct image *im, size_t n)
+{
+	Elf *elf = elf_memory(contents_at(im->contents, 0), n);
+	uint64_t phdrs, shdrs;
+	GElf_Ehdr h;
+
+	if (!elf || !gelf_getehdr(elf, &h)) {
+		elf_end(elf);
+		return -1;
+	}
+	elf_end(elf);
+	phdrs = (uint64_t)h.e_phnum * h.e_phentsize;
+	/* Without a number the first header has it. */
+	shdrs = (uint64_t)(h.e_shnum ? h.e_shnum : MAX_SECTIONS) * h.e_shentsize;
+	if (h.e_shoff < im->size_bytes && shdrs > im->size_bytes - h.e_shoff)
+		shdrs = im->size_bytes - h.e_shoff;
+	/* Without sections, which may have been cut off, the rest is of use. */
+	if (h.e_shoff)
+		contents_read(im->contents, im->fd, h.e_shoff, shdrs);
+	return contents_read(im->contents, im->fd, h.e_phoff, phdrs);
+}
+
 static int
 open_file(struct image *im, struct err *e)
 {
-	char magic[SELFMAG];
 	struct stat st;
+	size_t n;
 
 	if (fstat(im->fd, &st) < 0)
 		return err_set(e, errno, "cannot examine the mapped file");
 	im->size_bytes = (size_t)st.st_size;
-	/*
-	 * A page of a file in memory that is read through a mapping becomes real (mm/shmem.c,
-	 * shmem_fault()); one that is read with read() does not.
-	 */
-	if (pread(im->fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
-		memcmp(magic, ELFMAG, SELFMAG) == 0)
-		im->elf = elf_begin(im->fd, im->has_holes ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
+	if (im->size_bytes < sizeof(Elf32_Ehdr) || im->size_bytes > IMAGE_MAX_BYTES)
+		return err_set(e, ENOEXEC, "not an ELF file");
+	im->contents = contents_new(im->size_bytes, e);
+	if (!im->contents)
+		return -1;
+	n = im->size_bytes < HEAD_BYTES ? im->size_bytes : HEAD_BYTES;
+	if (contents_read(im->contents, im->fd, 0, n) < 0 ||
+		memcmp(contents_at(im->contents, 0), ELFMAG, SELFMAG) != 0 ||
+		read_headers(im, n) < 0)
+		return err_set(e, ENOEXEC, "not an ELF file");
+	im->elf = elf_memory(contents_at(im->contents, 0), im->size_bytes);
 	if (!im->elf || elf_kind(im->elf) != ELF_K_ELF)
 		return err_set(e, ENOEXEC, "not an ELF file");
 	return read_phdrs(im, e);
+}
+
+bool
+image_has_section(const struct image *im, Elf_Scn *section)
+{
+	GElf_Shdr h;
+
+	return im->fd >= 0 && section && gelf_getshdr(section, &h) &&
+		(h.sh_type == SHT_NOBITS ||
+			contents_read(im->contents, im->fd, h.sh_offset, h.sh_size) == 0);
 }
 
 /* How long the file must have been, by the program headers found in memory. */
@@ -195,7 +240,7 @@ file_extent(const struct image *im, uint64_t *ret_size, struct err *e)
 static int
 open_memory(struct image *im, raddr base, const char *path, struct err *e)
 {
-	char head[4096];
+	char head[HEAD_BYTES];
 	uint64_t size = 0;
 	ssize_t n = (path ? os_read_present_some : os_read_some)(
 		im->target, base, head, sizeof head, e);
@@ -212,14 +257,11 @@ open_memory(struct image *im, raddr base, const char *path, struct err *e)
 		n = (ssize_t)size;
 	im->elf = NULL;
 	im->size_bytes = size;
-	im->copy = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (im->copy == MAP_FAILED) {
-		im->copy = NULL;
-		return err_set(e, errno, "cannot copy the object at " PRIraddr, base.v);
-	}
-	memcpy(im->copy, head, (size_t)n);
-	im->elf = elf_memory(im->copy, size);
+	im->contents = contents_new(size, e);
+	if (!im->contents)
+		return -1;
+	memcpy(contents_at(im->contents, 0), head, (size_t)n);
+	im->elf = elf_memory(contents_at(im->contents, 0), size);
 	if (!im->elf)
 		return err_set(e, ENOEXEC, "no usable ELF header at " PRIraddr, base.v);
 	return 0;
@@ -276,21 +318,29 @@ image_open(struct image **ret, const struct target *t, raddr base, raddr end, co
 }
 
 int
-image_open_file(struct image **ret, const char *path, struct err *e)
+image_open_fd(struct image **ret, int fd, struct err *e)
 {
 	struct image *im = image_new(e);
 
-	if (!im)
+	if (!im) {
+		close(fd);
 		return -1;
-	im->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (im->fd < 0)
-		err_set(e, errno, "cannot open %s", path);
-	if (im->fd < 0 || open_file(im, e) < 0) {
+	}
+	im->fd = fd;
+	if (open_file(im, e) < 0) {
 		image_free(im);
 		return -1;
 	}
 	*ret = im;
 	return 0;
+}
+
+int
+image_open_file(struct image **ret, const char *path, struct err *e)
+{
+	const int fd = os_open(path, OS_REGULAR, e);
+
+	return fd < 0 ? -1 : image_open_fd(ret, fd, e);
 }
 
 struct image *
@@ -307,8 +357,7 @@ image_free(struct image *im)
 		return;
 	elf_end(im->elf);
 	cleanup_fd(&im->fd);
-	if (im->copy)
-		munmap(im->copy, im->size_bytes);
+	contents_free(im->contents);
 	free(im->phdr);
 	free(im->tables);
 	free(im);
@@ -319,7 +368,7 @@ image_free(struct image *im)
 bool
 image_is_from_memory(const struct image *im)
 {
-	return im->copy != NULL;
+	return im->fd < 0;
 }
 
 int

@@ -27,6 +27,8 @@ int image_open(struct image **ret, const struct target *t, raddr base, raddr end
 	uint64_t dev, uint64_t inode, struct err *e);
 /* Open an object that is mapped nowhere, from a file: its addresses are as the file has them. */
 int image_open_file(struct image **ret, const char *path, struct err *e);
+/* The same of descriptor FD, which is closed by it, also if it fails. */
+int image_open_fd(struct image **ret, int fd, struct err *e);
 /* One more owner: it is freed when the last one has let go. */
 struct image *image_share(struct image *image);
 void image_free(struct image *image);
@@ -65,10 +67,8 @@ void image_extent(const struct image *image, raddr *ret_start, raddr *ret_end);
 const unsigned char *image_bytes(const struct image *image, raddr at, size_t size);
 
 /*
- * The same, copied into BUF from the file itself. A mapping of the file, which image_bytes()
- * returns a part of, has the breakpoints of uprobes in it, as every mapping that could be made
- * executable has (kernel/events/uprobes.c, valid_vma()). Without a file they are from memory.
- * Returns 0 or -1.
+ * The same, copied into BUF as the file has them now.  Without a file they are from memory, where
+ * breakpoints may be in them.  Returns 0 or -1.
  */
 int image_read(const struct image *image, raddr at, void *buf, size_t size);
 

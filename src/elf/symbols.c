@@ -188,17 +188,20 @@ read_dynamic_tables(const struct image *im, struct tables *tb)
 static bool
 read_whole_tables(const struct image *im, struct tables *tb)
 {
-	Elf_Scn *section = NULL;
+	Elf_Scn *section = NULL, *strings;
 	GElf_Shdr header = { 0 };
 	Elf_Data *str;
 
-	while (!im->copy && (section = elf_nextscn(im->elf, section)))
+	while (im->fd >= 0 && (section = elf_nextscn(im->elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
 			break;
 	if (!section || !header.sh_entsize || header.sh_size / header.sh_entsize > MAX_SYMBOLS)
 		return false;
+	strings = elf_getscn(im->elf, header.sh_link);
+	if (!image_has_section(im, section) || !image_has_section(im, strings))
+		return false;
 	tb->sym = elf_getdata(section, NULL);
-	str = elf_getdata(elf_getscn(im->elf, header.sh_link), NULL);
+	str = elf_getdata(strings, NULL);
 	if (!tb->sym || !str || !str->d_size || ((char *)str->d_buf)[str->d_size - 1] != '\0')
 		return false;
 	tb->nr_symbols = (uint32_t)(header.sh_size / header.sh_entsize);
@@ -215,7 +218,8 @@ image_section(const struct image *im, const char *name, raddr *ret, uint64_t *re
 	GElf_Shdr header;
 	size_t names;
 
-	if (im->copy || elf_getshdrstrndx(im->elf, &names) < 0)
+	if (im->fd < 0 || elf_getshdrstrndx(im->elf, &names) < 0 ||
+		!image_has_section(im, elf_getscn(im->elf, names)))
 		return -1;
 	while ((section = elf_nextscn(im->elf, section))) {
 		const char *its_name = gelf_getshdr(section, &header)

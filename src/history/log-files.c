@@ -2,15 +2,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "history/log-priv.h"
+#include "os/stranger.h"
 
 /* Names of files of a log end with one of these; who renames one keeps that. */
 static const char *const suffixes[] = { ".mlog.zst", ".mlog", ".mlog.gz" };
@@ -29,28 +28,11 @@ is_name(const char *name)
 	return false;
 }
 
-/* A descriptor of the file PATH, or -1 with E. */
-static int
-open_file(const char *path, struct err *e)
-{
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-	int ret;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, errno, "cannot read '%s'", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, 0, "cannot read '%s': it is no file", path);
-	ret = fd;
-	fd = -1;
-	return ret;
-}
-
 /* The head of the file PATH.  0, or -1 with E. */
 static int
 read_head(struct log_head *ret, const char *path, struct err *e)
 {
-	const int fd = open_file(path, e);
+	const int fd = os_open(path, OS_REGULAR, e);
 	struct stream *s = fd < 0 ? NULL : stream_of_file(fd, path, e);
 	struct log_part *p;
 
@@ -159,7 +141,7 @@ static int
 open_files(struct log_files *f, struct err *e)
 {
 	for (size_t i = f->nr; i--;) {
-		f->v[i].fd = open_file(f->v[i].path, e);
+		f->v[i].fd = os_open(f->v[i].path, OS_REGULAR, e);
 		if (f->v[i].fd >= 0)
 			continue;
 		if (e->code != ENOENT || i + 1 == f->nr)
@@ -174,12 +156,16 @@ int
 log_files_find(
 	struct log_files *f, const char *path, const struct recording_log *which, struct err *e)
 {
-	DIR *d = opendir(path);
+	int fd = os_open(path, OS_DIRECTORY, e), failed = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int failed = 0;
 
-	if (!d)
-		return err_set(e, errno, "cannot read '%s'", path);
+	if (fd < 0)
+		return -1;
+	if (!d) {
+		close(fd);
+		return err_set(e, ENOTDIR, "cannot read '%s'", path);
+	}
 	while (!failed && (entry = readdir(d)))
 		if (is_name(entry->d_name))
 			failed = add_file(f, path, entry->d_name, which, e);

@@ -12,6 +12,7 @@
 #include "history/heaptrack-priv.h"
 #include "history/log-priv.h"
 #include "history/stream.h"
+#include "os/stranger.h"
 
 static int
 take_fd(int *fd)
@@ -80,7 +81,7 @@ recording_is_in(const char *data, size_t len)
 bool
 recording_is_file(const char *path)
 {
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	auto_fd int fd = os_open_at(AT_FDCWD, path, OS_REGULAR | OS_DIRECTORY);
 	struct err e = { 0 };
 	struct stat st;
 
@@ -88,8 +89,6 @@ recording_is_file(const char *path)
 		return false;
 	if (S_ISDIR(st.st_mode))
 		return true;
-	if (!S_ISREG(st.st_mode))
-		return false;
 	return begins(stream_of_file(dup(fd), "", &e));
 }
 
@@ -107,18 +106,20 @@ find_log(struct stream *s, struct err *e)
 int
 recording_open(struct recording **ret, const char *path, struct err *e)
 {
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	auto_fd int fd = os_open(path, OS_REGULAR | OS_DIRECTORY, e);
 	struct stream *s;
 	struct stat st;
 	int first, is_a_log;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
 		return err_set(e, errno, "cannot read '%s'", path);
 	if (S_ISDIR(st.st_mode))
 		return log_open_directory(ret, path, NULL, e);
-	first = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	first = os_open(path, OS_REGULAR, e);
 	if (first < 0)
-		return err_set(e, errno, "cannot read '%s'", path);
+		return -1;
 	is_a_log = find_log(stream_of_file(first, path, e), e);
 	if (is_a_log < 0)
 		return -1;

@@ -433,6 +433,21 @@ holds_no_arena(const struct inject_target *it, struct reason *why)
  * malloc only.  Beyond that a strict proof wants no leftover of an earlier call into dangerous code
  * on its stack, and every lock seen free.  Without a complete walk these are all there is.
  */
+/*
+ * Copy the stack from SP on into COPY, of SCAN_BYTES.  Returns how much of it, 0 if it cannot be
+ * read.  Pages that are missing are zeroes: of a stack that is a mapping of a file, they would be
+ * waited for while the thread is stopped.
+ */
+static size_t
+copy_stack(const struct inject_target *it, raddr sp, char *copy)
+{
+	const struct region *r = maps_find(&it->process->maps, sp);
+	size_t size = r && r->end.v - sp.v < SCAN_BYTES ? r->end.v - sp.v : SCAN_BYTES;
+	struct err e;
+
+	return os_read_present_some(it->target, sp, copy, size, &e) > 0 ? size : 0;
+}
+
 static bool
 stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_parked,
 	bool is_strict, struct reason *why)
@@ -440,9 +455,7 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 	auto_free char *copy = malloc(SCAN_BYTES);
 	raddr sp = arch_sp(regs);
 	struct stack stack;
-	struct err e;
-	ssize_t n = copy ? os_read_some(it->target, sp, copy, SCAN_BYTES, &e) : -1;
-	size_t used = n > 0 ? (size_t)n : 0;
+	size_t used = copy ? copy_stack(it, sp, copy) : 0;
 
 	if (!used)
 		return refuse(why, "its stack cannot be read");
@@ -540,7 +553,7 @@ inject_is_in_malloc(const struct inject_target *it, pid_t tid)
 	struct arch_regs regs;
 	struct stack stack;
 	struct err e;
-	ssize_t n;
+	size_t n;
 
 	if (!code || !copy)
 		return true;
@@ -548,10 +561,10 @@ inject_is_in_malloc(const struct inject_target *it, pid_t tid)
 		return false; /* it has ended */
 	if (raddr_in(arch_pc(&regs), code->start, code->end))
 		return true;
-	n = os_read_some(it->target, arch_sp(&regs), copy, SCAN_BYTES, &e);
-	if (n > 0 && !has_word_in(&regs, copy, (size_t)n, code))
+	n = copy_stack(it, arch_sp(&regs), copy);
+	if (n && !has_word_in(&regs, copy, n, code))
 		return false;
-	stack_walk(it->walker, regs.word, arch_sp(&regs), copy, n > 0 ? (size_t)n : 0, &stack);
+	stack_walk(it->walker, regs.word, arch_sp(&regs), copy, n, &stack);
 	for (size_t i = 1; i < stack.nr; i++)
 		if (raddr_in((raddr){ stack.frame[i].pc.v - !stack.frame[i - 1].is_signal },
 			    code->start, code->end))

@@ -157,11 +157,20 @@ has_room(const struct worker *c, raddr sp, raddr frame)
 {
 	const struct regions *m = &c->it->process->maps;
 	raddr low = { frame.v - CALL_BYTES };
+	const struct region *stack = maps_find(m, low);
 	char below[CALL_BYTES];
 	struct err e;
 
 	/* A helper's stack is younger than the map. */
-	return maps_find(m, low) == maps_find(m, sp) &&
+	if (stack != maps_find(m, sp))
+		return false;
+	if (os_read_present(c->it->target, low, below, sizeof below, &e) == 0)
+		return true;
+	/*
+	 * A page of a file is fetched from a server, which may be the target itself, and not even
+	 * SIGKILL ends a wait for that.  One of anonymous memory is made, unless it is a guard.
+	 */
+	return !(stack && stack->inode) &&
 		os_read(c->it->target, low, below, sizeof below, &e) == 0;
 }
 

@@ -30,6 +30,7 @@
 #include "os/part.h"
 #include "os/processes.h"
 #include "os/ptrace.h"
+#include "os/stranger.h"
 
 /* The flag that dlopen() itself adds for __libc_dlopen_mode() (include/dlfcn.h, __RTLD_DLOPEN). */
 #define DLOPEN_MODE_FLAG 0x80000000u
@@ -108,7 +109,7 @@ static int
 fill(int to, const char *path, struct err *e)
 {
 	struct stat st;
-	auto_fd int from = open(path, O_RDONLY | O_CLOEXEC);
+	auto_fd int from = os_open_at(AT_FDCWD, path, OS_REGULAR);
 
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_set(e, errno, "cannot read %s", path);

@@ -14,6 +14,7 @@
 #endif
 
 #include "base/cleanup.h"
+#include "os/stranger.h"
 
 /* The bytes of a zstd frame besides its blocks, and of a block that cannot be compressed. */
 #define FRAME_BYTES 64
@@ -137,8 +138,16 @@ lock(int fd)
 		err_set(&ignored, errno, "cannot lock the log");
 }
 
+const char *
+log_file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 int
-log_file_create(struct log_file *f, const char *path, struct err *e)
+log_file_create(struct log_file *f, int dir_fd, const char *path, struct err *e)
 {
 	char *copy = strdup(path);
 
@@ -147,7 +156,7 @@ log_file_create(struct log_file *f, const char *path, struct err *e)
 		return err_set(e, ENOMEM, "cannot write '%s'", path);
 	}
 	free(take_ptr(&f->path));
-	f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	f->fd = os_create_at(dir_fd, log_file_name(path));
 	if (f->fd < 0) {
 		free(copy);
 		return err_set(e, errno, "cannot write '%s'", path);

@@ -23,9 +23,12 @@ struct log_file {
 };
 
 /*
- * Create PATH, which must not be there.  0, or -1 with E and F as it was.  F must have no file.
+ * Create the file at the end of PATH in the directory DIR_FD, where it must not be; that PATH leads
+ * there is not looked at.  0, or -1 with E and F unchanged.  F must have no file.
  */
-int log_file_create(struct log_file *f, const char *path, struct err *e);
+int log_file_create(struct log_file *f, int dir_fd, const char *path, struct err *e);
+/* The name of the file PATH in its directory. */
+const char *log_file_name(const char *path);
 /*
  * Append the LEN bytes at DATA: they can be read from the file when this returns.  -1 with E: the
  * file is to be abandoned.

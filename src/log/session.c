@@ -350,10 +350,20 @@ rss_bytes(const struct log_session *s)
 		: 0;
 }
 
-/* Others may have changed it. */
+/*
+ * Another memdiag may have changed it, or the process: it cannot have more files than the user has
+ * allowed to begin with.
+ */
 static int
 obey_files(struct log_session *s, uint32_t max_files, struct err *e)
 {
+	const uint32_t most = log_writer_most_files(s->set.max_files);
+
+	if (max_files > most) {
+		max_files = most;
+		if (log_head_set_files(&s->set.source, most, e) < 0)
+			return -1;
+	}
 	if (max_files == s->said.max_files)
 		return 0;
 	s->said.max_files = max_files;

@@ -3,6 +3,7 @@
 #include "log/writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "log/file.h"
 #include "log/format.h"
 #include "log/stacks.h"
+#include "os/place.h"
 
 #define DEFAULT_FILE_BYTES (UINT64_C(100) * 1000 * 1000)
 #define LEAST_FILE_BYTES UINT64_C(4096)
@@ -38,6 +40,8 @@ struct live {
 
 struct log_writer {
 	char *dir, *name, *start; /* START: as in the names of files */
+	struct os_place place;	  /* of DIR */
+	int dir_fd;		  /* DIR, or -1; its name may lead elsewhere by now */
 	uint32_t pid, max_files;
 	uint64_t opened_ns, realtime_ns, max_file_bytes;
 	size_t chunk_bytes, reserve_bytes;
@@ -114,7 +118,7 @@ remove_files(struct log_writer *w, uint32_t nr, struct err *e)
 
 		if (!path)
 			return err_set(e, ENOMEM, "cannot remove a file of the log");
-		if (unlink(path) == 0)
+		if (unlinkat(w->dir_fd, log_file_name(path), 0) == 0)
 			w->sum.nr_removed++;
 		else if (errno != ENOENT && errno != ENOTDIR)
 			return err_set(e, errno, "cannot remove '%s'", path);
@@ -228,18 +232,33 @@ put_all_live(struct log_writer *w, struct err *e)
 	return 0;
 }
 
+/*
+ * Have the directory open.  Its name is looked up again only if it was removed, and then in the
+ * directory that it was in.
+ */
+static int
+have_directory(struct log_writer *w, struct err *e)
+{
+	struct stat st;
+
+	if (w->dir_fd >= 0 && fstat(w->dir_fd, &st) == 0 && st.st_nlink)
+		return 0;
+	cleanup_fd(&w->dir_fd);
+	w->dir_fd = os_place_open_dir(&w->place, true);
+	return w->dir_fd < 0 ? err_set(e, errno, "cannot make the directory '%s'", w->dir) : 0;
+}
+
 static int
 create_file(struct log_writer *w, struct err *e)
 {
 	auto_free char *path = NULL;
 
-	/* It may be that it was removed. */
-	if (mkdir(w->dir, 0700) < 0 && errno != EEXIST)
-		return err_set(e, errno, "cannot make the directory '%s'", w->dir);
+	if (have_directory(w, e) < 0)
+		return -1;
 	path = path_of(w, w->seq + 1);
 	if (!path)
 		return err_set(e, ENOMEM, "cannot write the log");
-	return log_file_create(&w->file, path, e);
+	return log_file_create(&w->file, w->dir_fd, path, e);
 }
 
 /* Write the beginning of a file, up to its first event. */
@@ -256,6 +275,12 @@ put_begin(struct log_writer *w, struct err *e)
 			put_all_live(w, e) < 0
 		? -1
 		: drain(w, false, e);
+}
+
+static int
+remove_present(const struct log_writer *w)
+{
+	return unlinkat(w->dir_fd, log_file_name(w->file.path), 0);
 }
 
 /* Begin the next file with what is live.  0, or -1 with E, no file, and nothing left of it. */
@@ -279,7 +304,7 @@ begin_file(struct log_writer *w, struct err *e)
 	w->sum.nr_files++;
 	if (put_begin(w, e) < 0) {
 		log_file_abandon(&w->file);
-		unlink(w->file.path);
+		remove_present(w);
 		w->kept.nr--;
 		w->seq--;
 		w->sum.nr_files--;
@@ -443,7 +468,7 @@ put_event(struct log_writer *w, const struct log_event *v, struct err *e)
 static void
 remove_empty(struct log_writer *w)
 {
-	if (w->file.fd < 0 || w->drained_events || w->kept.nr < 2 || unlink(w->file.path) < 0)
+	if (w->file.fd < 0 || w->drained_events || w->kept.nr < 2 || remove_present(w) < 0)
 		return;
 	w->sum.nr_files--;
 	forget_file(w, w->kept.nr - 1);
@@ -588,10 +613,16 @@ log_writer_flush(struct log_writer *w, const struct log_moment *m, struct err *e
 	return -1;
 }
 
+uint32_t
+log_writer_most_files(uint32_t max_files)
+{
+	return max_files ? max_files : DEFAULT_FILES;
+}
+
 int
 log_writer_set_files(struct log_writer *w, uint32_t max_files, struct err *e)
 {
-	w->max_files = max_files ? max_files : DEFAULT_FILES;
+	w->max_files = log_writer_most_files(max_files);
 	return remove_files(w, w->max_files, e);
 }
 
@@ -611,6 +642,8 @@ static void
 writer_free(struct log_writer *w)
 {
 	log_file_release(&w->file);
+	os_place_release(&w->place);
+	cleanup_fd(&w->dir_fd);
 	log_stacks_release(&w->stacks);
 	free(w->buffer.v);
 	free(w->live.v);
@@ -641,19 +674,20 @@ log_writer_open(struct log_writer **ret, const struct log_settings *s,
 
 	if (!w)
 		return err_set(e, ENOMEM, "cannot write the log");
-	w->file.fd = -1;
+	w->file.fd = w->dir_fd = -1;
+	w->place = OS_PLACE_NONE;
 	w->stacks.names = *names;
 	w->pid = s->pid;
 	w->opened_ns = w->time_ns = w->moment_ns = s->opened_ns;
 	w->realtime_ns = s->realtime_ns;
-	w->max_files = s->max_files ? s->max_files : DEFAULT_FILES;
+	w->max_files = log_writer_most_files(s->max_files);
 	w->dir = strdup(s->dir);
 	w->name = strdup(s->name);
 	w->start = start_text(s->realtime_ns);
 	set_sizes(w, s->max_file_bytes);
 	if (!w->dir || !w->name || !w->start)
 		err_set(e, ENOMEM, "cannot write the log");
-	else if (begin_file(w, e) == 0) {
+	else if (os_place_find(&w->place, w->dir, e) == 0 && begin_file(w, e) == 0) {
 		*ret = w;
 		return 0;
 	}

@@ -35,7 +35,11 @@ struct log_names {
 };
 
 struct log_settings {
-	const char *dir;  /* where the files go; made if it is not there */
+	/*
+	 * The directory of the files, made if it is not there.  It is looked up once: one that is
+	 * moved gets the later files as well, wherever its name leads then.
+	 */
+	const char *dir;
 	const char *name; /* of the program */
 	uint32_t pid;
 	uint64_t opened_ns;   /* CLOCK_MONOTONIC: time 0 of the log */
@@ -91,6 +95,9 @@ struct log_moment {
  * until then E is that of the last time.  The oldest file is removed when the next one has events.
  */
 int log_writer_flush(struct log_writer *w, const struct log_moment *m, struct err *e);
+
+/* How many files stay where MAX_FILES are asked for: that many, or if it is 0 the default. */
+uint32_t log_writer_most_files(uint32_t max_files);
 
 /*
  * How many files stay, from now on; 0: 10.  0, or -1 with E: one that is too many cannot be

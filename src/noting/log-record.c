@@ -18,6 +18,7 @@
 #include "os/clock.h"
 #include "os/life.h"
 #include "os/os.h"
+#include "os/place.h"
 #include "os/self.h"
 #include "profile/wait.h"
 #include "ui/claim.h"
@@ -66,14 +67,17 @@ int
 log_record_make_dir(const char *name, char ret[PATH_MAX], struct err *e)
 {
 	const char *dir = name ? name : ".";
-	struct stat st;
+	auto_place struct os_place place = OS_PLACE_NONE;
+	auto_fd int fd = -1;
 
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return err_set(e, errno, "cannot make the directory %s for the log", dir);
-	if (!realpath(dir, ret) || stat(ret, &st) < 0)
+	if (os_place_find(&place, dir, e) < 0)
+		return e->code == ELOOP
+			? -1
+			: err_set(e, e->code, "cannot make the directory %s for the log", dir);
+	fd = os_place_open_dir(&place, true);
+	/* The path of what is open: the name may lead elsewhere by now. */
+	if (fd < 0 || os_path_of(fd, ret, PATH_MAX) < 0)
 		return err_set(e, errno, "cannot write the log into %s", dir);
-	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ENOTDIR, "cannot write the log into %s", dir);
 	if (strlen(ret) >= sizeof((struct wire_log_writer *)0)->dir)
 		return err_set(e, ENAMETOOLONG, "cannot write the log into %s", dir);
 	return access(ret, W_OK | X_OK) == 0

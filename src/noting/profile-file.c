@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "os/stranger.h"
 #include "profile/collect.h"
 #include "report/symbols.h"
 #include "report/write.h"
@@ -46,10 +48,12 @@ has_file(const char *begin)
 	const struct dirent *d;
 	bool answer = false;
 	DIR *dir;
+	int fd;
 
 	if (slash)
 		snprintf(directory, sizeof directory, "%.*s", (int)(slash - begin + 1), begin);
-	dir = opendir(directory);
+	fd = os_open_at(AT_FDCWD, directory, OS_DIRECTORY);
+	dir = fd < 0 ? NULL : fdopendir(fd);
 	while (dir && !answer && (d = readdir(dir))) {
 		const size_t len = strlen(d->d_name);
 
@@ -58,6 +62,8 @@ has_file(const char *begin)
 	}
 	if (dir)
 		closedir(dir);
+	else
+		cleanup_fd(&fd);
 	return answer;
 }
 
@@ -75,7 +81,7 @@ take_number(struct profile_name *n, const struct profile_file *f, uint32_t numbe
 	if (len < 0 || (size_t)len >= sizeof begin)
 		return err_set(e, ENAMETOOLONG, "cannot name the file");
 	snprintf(n->part, sizeof n->part, "%spart", begin);
-	fd = open(n->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = os_create_at(AT_FDCWD, n->part);
 	if (fd < 0) {
 		const int failed = errno;
 
@@ -129,6 +135,7 @@ profile_file_write(const struct profile_file *f, const struct sites_copy *c,
 		return -1;
 	snprintf(path, size, "%s", name.path);
 	to.output = name.path;
+	to.is_private = true;
 	if (profile_collect(&profile, c, p, e) < 0 ||
 		(f->symbols_inside && symbols_find(profile, &symbols, e) < 0))
 		return -1;

@@ -16,6 +16,7 @@
 
 #include "base/debug.h"
 #include "os/mapping.h"
+#include "os/stranger.h"
 
 #define ANSWERS_WITHIN_MS 1000
 #define MAX_KNOWN 32
@@ -55,13 +56,11 @@ static void
 try_file(const struct target *t, const char *name, int pipe_fd)
 {
 	char page[4096];
-	struct stat st;
 	int fd;
 
 	close_all_but(t->proc_fd, pipe_fd);
-	fd = openat(t->proc_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		pread(fd, page, sizeof page, 0) < 0)
+	fd = os_open_at(t->proc_fd, name, OS_REGULAR);
+	if (fd >= 0 && pread(fd, page, sizeof page, 0) < 0)
 		page[0] = 0; /* it has answered */
 	_exit(write(pipe_fd, "", 1) == 1 ? 0 : 1);
 }

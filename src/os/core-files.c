@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/debug.h"
+#include "os/stranger.h"
 
 #define HEADER_BYTES 4096
 
@@ -108,13 +109,8 @@ open_if_same(const char *path, const struct build_id *id)
 {
 	auto_elf Elf *elf = NULL;
 	struct build_id found;
-	struct stat st;
-	int fd;
+	const int fd = os_open_at(AT_FDCWD, path, OS_REGULAR);
 
-	/* The path is untrusted; opening a device may have effects. */
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return -1;
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	elf = elf_begin(fd, ELF_C_READ, NULL);

@@ -24,6 +24,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "os/stranger.h"
 
 /* 60,000 threads have 200 MB of notes. */
 #define NOTES_MAX_BYTES (UINT64_C(1) << 30)
@@ -458,12 +459,11 @@ open_file(struct core *c, struct err *e)
 {
 	struct stat st;
 
-	/* Non-blocking: it may be a FIFO. */
-	c->fd = open(c->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	c->fd = os_open_at(AT_FDCWD, c->path, OS_REGULAR);
+	if (c->fd < 0 && (errno == ENODEV || errno == EISDIR))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no regular file", c->path);
 	if (c->fd < 0 || fstat(c->fd, &st) < 0)
 		return err_set(e, errno, "cannot open %s", c->path);
-	if (!S_ISREG(st.st_mode))
-		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no regular file", c->path);
 	c->file_bytes = (uint64_t)st.st_size;
 	elf_version(EV_CURRENT);
 	/* Not mapped: if a file is truncated while we read it, a mapping would raise SIGBUS. */

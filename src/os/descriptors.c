@@ -21,6 +21,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "os/descriptors.h"
+#include "os/stranger.h"
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438 /* 5.6; the same number everywhere */
@@ -315,6 +316,37 @@ os_copy_memfd(const struct target *t, pid_t tid, int fd, const char *name, struc
 	ret = copy;
 	copy = -1;
 	return ret;
+}
+
+/* Whether FD of ours, which may be an O_PATH descriptor, is a file on the kernel's own tmpfs. */
+static bool
+is_in_memory(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+		S_ISREG(st.stx_mode) &&
+		os_is_kernels_tmpfs(makedev(st.stx_dev_major, st.stx_dev_minor));
+}
+
+int
+os_copy_memory_file(const struct target *t, int fd, struct err *e)
+{
+	auto_fd int held = copy_fd(t, t->mem_tid, fd);
+	char name[32];
+	int ret;
+
+	if (held < 0 && errno == ENOSYS) { /* before Linux 5.6 */
+		snprintf(name, sizeof name, "fd/%d", fd);
+		held = proc_open_at(t, 0, name, O_PATH);
+	}
+	if (held < 0)
+		return refuse_copy(t, fd, errno, e);
+	if (!is_in_memory(held))
+		return err_set(
+			e, 0, "descriptor %d of %d (%s) is no file in memory", fd, t->pid, t->comm);
+	ret = os_open_held(held, OS_REGULAR);
+	return ret < 0 ? refuse_copy(t, fd, errno, e) : ret;
 }
 
 int

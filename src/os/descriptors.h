@@ -33,6 +33,12 @@ int os_copy_fd(const struct target *t, pid_t tid, int fd, struct err *e);
 int os_copy_memfd(const struct target *t, pid_t tid, int fd, const char *name, struct err *e);
 
 /*
+ * A descriptor of ours for reading the file in memory that is descriptor FD of T, or -1 with E.  It
+ * is on the kernel's own tmpfs, so reads of it never wait, whatever T has put in its place.
+ */
+int os_copy_memory_file(const struct target *t, int fd, struct err *e);
+
+/*
  * Prove that descriptor FD of ours is an empty memfd NAME, open for reading and writing, that has
  * no seals yet and can be given some.  0, or -1 with E, which has the reason.  Reads and writes
  * of such a file never wait: it is no pipe, no device, and on no file system with a server.  Nor

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "os/mapping.h"
+#include "os/stranger.h"
 
 /* uapi/linux/fs.h, 6.11+; our headers may be older. */
 struct procmap_query {
@@ -22,6 +23,9 @@ struct procmap_query {
 	uint32_t dev_major, dev_minor, name_bytes, build_id_bytes;
 	uint64_t name, build_id;
 };
+
+/* The longest path and what comes before it. */
+#define MAX_NAME 4200
 
 #define QUERY _IOWR('f', 17, struct procmap_query)
 
@@ -85,35 +89,35 @@ os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev)
 	}
 }
 
-/* The file /proc/PID/NAME, if it is still the one. */
+/* The file /proc/PID/NAME, if it is still the one: another is not opened. */
 static int
 open_file(const struct target *t, const char *name, uint64_t dev, uint64_t inode)
 {
+	auto_fd int held = -1;
 	struct stat st;
 	struct err e;
-	int fd;
 
 	if (!os_file_answers(t, name, dev))
 		return -1;
-	/* Non-blocking: by now the name may belong to a FIFO. */
-	fd = os_proc_open(t, name, O_RDONLY | O_NONBLOCK, &e);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == dev && st.st_ino == inode)
-		return fd;
-	close(fd);
-	return -1;
+	held = os_proc_open(t, name, O_PATH, &e);
+	return held >= 0 && fstat(held, &st) == 0 && st.st_dev == dev && st.st_ino == inode
+		? os_open_held(held, OS_REGULAR)
+		: -1;
+}
+
+/* The name below /proc/PID of the file that the process finds at PATH, into BUF; false if none. */
+static bool
+name_of(const char *path, char buf[MAX_NAME])
+{
+	return path && path[0] == '/' && (size_t)snprintf(buf, MAX_NAME, "root%s", path) < MAX_NAME;
 }
 
 int
 os_file_open(const struct target *t, const char *path, uint64_t dev, uint64_t inode)
 {
-	char name[4200];
+	char name[MAX_NAME];
 
-	if (!path || path[0] != '/' ||
-		(size_t)snprintf(name, sizeof name, "root%s", path) >= sizeof name)
-		return -1;
-	return open_file(t, name, dev, inode);
+	return name_of(path, name) ? open_file(t, name, dev, inode) : -1;
 }
 
 /* A file with any name or none.  Others than root may not follow the link. */
@@ -126,6 +130,26 @@ open_by_place(const struct target *t, raddr start, raddr end, uint64_t dev, uint
 	return open_file(t, name, dev, inode);
 }
 
+/*
+ * The place comes first: it leads to the file itself, and no name is looked up, which may lead
+ * anywhere.  Whether its server answers is asked by the name, which anybody may follow.
+ */
+static int
+open_mapped(const struct target *t, raddr start, raddr end, const char *path, uint64_t dev,
+	uint64_t inode)
+{
+	char name[MAX_NAME];
+	int fd;
+
+	if (name_of(path, name) && !os_file_answers(t, name, dev))
+		return -1;
+	fd = end.v ? open_by_place(t, start, end, dev, inode) : -1;
+	if (fd < 0)
+		fd = os_file_open(t, path, dev, inode);
+	/* The kernel writes paths as we see them: one in a chroot begins outside of it. */
+	return fd < 0 && path && path[0] == '/' ? open_file(t, path, dev, inode) : fd;
+}
+
 int
 os_mapping_open(const struct target *t, raddr start, raddr end, const char *path, uint64_t dev,
 	uint64_t inode)
@@ -133,14 +157,8 @@ os_mapping_open(const struct target *t, raddr start, raddr end, const char *path
 	const struct core_mapping *m;
 	const struct core_file *f;
 
-	if (!t->core) {
-		int fd = os_file_open(t, path, dev, inode);
-
-		/* The kernel writes paths as we see them: one in a chroot begins outside of it. */
-		if (fd < 0 && path && path[0] == '/')
-			fd = open_file(t, path, dev, inode);
-		return fd < 0 && end.v ? open_by_place(t, start, end, dev, inode) : fd;
-	}
+	if (!t->core)
+		return open_mapped(t, start, end, path, dev, inode);
 	m = core_mapping_at(t->core, start);
 	f = m ? core_file_of(t->core, m) : NULL;
 	return f ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;

@@ -123,7 +123,10 @@ int core_refuse(const struct target *t, const char *what, struct err *e);
  */
 int proc_gone_or(int error);
 
-/* Open the file NAME of T, or of its thread TID unless that is 0.  -1 with errno. */
+/*
+ * Open the file NAME of T, or of its thread TID unless that is 0.  -1 with errno (EINVAL: it leads
+ * to a file of the target's choice, and FLAGS are without O_PATH).
+ */
 int proc_open_at(const struct target *t, pid_t tid, const char *name, int flags);
 
 /* ---- steps.c ---- */

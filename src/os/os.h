@@ -102,7 +102,11 @@ int os_proc_read(
 /* As os_proc_read(), but as a stream.  Returns NULL with E on failure. */
 FILE *os_proc_stream(const struct target *t, const char *name, struct err *e);
 
-/* Open /proc/PID/NAME (flags as of open(2), O_CLOEXEC is added).  Returns a descriptor or -1. */
+/*
+ * Open /proc/PID/NAME (flags as of open(2), O_CLOEXEC is added).  Returns a descriptor or -1.  What
+ * is below root/, fd/ and the like is a file of the target's choice: that is only held (O_PATH),
+ * and opened by os_open_held() of os/stranger.h.
+ */
 int os_proc_open(const struct target *t, const char *name, int flags, struct err *e);
 
 /*

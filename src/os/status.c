@@ -29,11 +29,27 @@ proc_gone_or(int error)
 	return error == ENOENT ? ESRCH : error;
 }
 
+/* Whether NAME leads out of /proc, to a file that the target has chosen. */
+static bool
+is_targets_file(const char *name)
+{
+	static const char *const links[] = { "root", "cwd", "exe", "fd/", "map_files/" };
+
+	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+		if (strncmp(name, links[i], strlen(links[i])) == 0)
+			return true;
+	return false;
+}
+
 int
 proc_open_at(const struct target *t, pid_t tid, const char *name, int flags)
 {
 	char path[96];
 
+	if (is_targets_file(name) && !(flags & O_PATH)) {
+		errno = EINVAL; /* see os/stranger.h */
+		return -1;
+	}
 	if (!tid)
 		return openat(t->proc_fd, name, flags | O_CLOEXEC);
 	snprintf(path, sizeof path, "%d/%s", tid, name);

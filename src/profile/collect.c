@@ -3,6 +3,7 @@
 #include "profile/collect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "os/os.h"
+#include "os/stranger.h"
 #include "os/threads.h"
 #include "regions/regions.h"
 
@@ -186,12 +188,16 @@ static void
 find_build_id(const struct region *r, char *ret, size_t size)
 {
 	auto_image struct image *image = NULL;
+	int fd = os_open_at(AT_FDCWD, r->path, OS_REGULAR);
 	struct err ignored;
 	struct stat st;
 
 	*ret = '\0';
-	if (stat(r->path, &st) == 0 && st.st_ino == r->inode &&
-		image_open_file(&image, r->path, &ignored) == 0)
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) < 0 || st.st_ino != r->inode)
+		close(fd);
+	else if (image_open_fd(&image, fd, &ignored) == 0)
 		image_build_id(image, ret, size);
 }
 

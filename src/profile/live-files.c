@@ -13,6 +13,7 @@
 #include "os/mapping.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/stranger.h"
 
 /* The vdso has a few pages. */
 #define MAX_VDSO_BYTES ((size_t)256 << 10)
@@ -55,18 +56,17 @@ int
 live_files_perf_map(void *arg)
 {
 	const struct target *t = ((const struct live_files *)arg)->process->target;
+	auto_fd int held = -1;
 	struct os_status s;
 	struct stat st;
 	struct err ignored;
 	char name[64];
-	int fd;
 
 	if (os_status(t, 0, &s, &ignored) < 0)
 		return -1;
 	snprintf(name, sizeof name, "root/tmp/perf-%d.map", s.inner_tid ? s.inner_tid : t->pid);
-	fd = os_proc_open(t, name, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, &ignored);
-	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == s.uid))
-		return fd;
-	close(fd);
-	return -1;
+	held = os_proc_open(t, name, O_PATH | O_NOFOLLOW, &ignored);
+	return held >= 0 && fstat(held, &st) == 0 && st.st_uid == s.uid
+		? os_open_held(held, OS_REGULAR)
+		: -1;
 }

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "os/stranger.h"
 #include "report/report-priv.h"
 
 #define MAX_FILE_BYTES ((size_t)4 << 30)
@@ -61,8 +62,10 @@ profile_read(struct profile **ret, const char *path, struct err *e)
 {
 	auto_text struct text text = { 0 };
 	bool is_stdin = strcmp(path, "-") == 0;
-	auto_fd int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	auto_fd int fd = is_stdin ? dup(STDIN_FILENO) : os_open(path, OS_REGULAR, e);
 
+	if (fd < 0 && !is_stdin)
+		return -1;
 	if (fd < 0 || text_read(&text, fd, MAX_FILE_BYTES) < 0)
 		return err_set(e, errno, "cannot read '%s'", path);
 	return profile_parse(ret, is_stdin ? "standard input" : path, text.v, text.len, e);

@@ -22,6 +22,13 @@ struct dwarf_units {
 	bool has_ranges;
 };
 
+/*
+ * As dwfl_standard_find_debuginfo(), of libdwfl's callbacks, but of what the object names only a
+ * regular file is opened that has the object's build-id, or without one the checksum of the link.
+ */
+int debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Addr base,
+	const char *file, const char *link, GElf_Word crc, char **ret_name);
+
 void dwarf_units_release(struct dwarf_units *u);
 
 /*

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "os/stranger.h"
 #include "report/demangle.h"
 #include "report/report-priv.h"
 #include "report/symbols-priv.h"
@@ -187,7 +188,7 @@ read_symbols(struct object *o)
 
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.find_debuginfo = debug_file_find,
 	.section_address = dwfl_offline_section_address,
 };
 
@@ -202,20 +203,22 @@ close_object(struct object *o)
 }
 
 /*
- * Open FD, which is taken over, or if that is -1 the file PATH, or if that is NULL what has the LEN
- * bytes of build-id ID.
+ * Open FD, which is taken over, of a file called PATH, or if PATH is NULL what has the LEN bytes
+ * of build-id ID.
  */
 static bool
 open_module(struct object *o, int fd, const char *path, const unsigned char *id, size_t len)
 {
-	auto_fd int owned = fd;
+	auto_fd int owned = path ? os_keep_contents(fd) : -1;
 
+	if (path && owned < 0)
+		return false;
 	o->dwfl = dwfl_begin(&callbacks);
 	if (!o->dwfl)
 		return false;
 	dwfl_report_begin(o->dwfl);
 	if (path) {
-		o->mod = dwfl_report_elf(o->dwfl, path, path, fd, 0, true);
+		o->mod = dwfl_report_elf(o->dwfl, path, path, owned, 0, true);
 		if (o->mod)
 			owned = -1;
 	} else {
@@ -273,11 +276,11 @@ static int
 open_at(struct profile *p, struct object *o, const char *path, bool is_asked_for, struct err *e)
 {
 	char found[160], shown[512];
-	bool is_there = open_module(o, -1, path, NULL, 0);
+	const int fd = os_open_at(AT_FDCWD, path, OS_REGULAR), code = fd < 0 ? errno : 0;
+	bool is_there = fd >= 0 && open_module(o, fd, path, NULL, 0);
 
 	if (!is_there && is_asked_for)
-		return err_set(e, access(path, R_OK) < 0 ? errno : 0,
-			"cannot read '%s' as a program", path);
+		return err_set(e, code, "cannot read '%s' as a program", path);
 	text_printable(path, shown, sizeof shown);
 	if (!is_there) {
 		if (!open_by_build_id(o))
@@ -434,7 +437,7 @@ open_perf_map(const struct namer *n)
 		path = NULL;
 		return -1;
 	}
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return os_open_at(AT_FDCWD, path, OS_REGULAR | OS_NO_LINK);
 }
 
 /* "START SIZE NAME" on each line, in hex. */

@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "history/history.h"
 #include "os/self.h"
+#include "os/stranger.h"
 #include "report/folded.h"
 #include "report/read.h"
 #include "report/write.h"
@@ -134,20 +134,25 @@ read_recording(
 	return history_read(&h, r, NULL, e) < 0 ? -1 : history_profile(ret, &h, r, e);
 }
 
+/* Whether an open for a FIFO has failed because no FIFO is there. */
+static bool
+is_none(int error)
+{
+	return error == ENODEV || error == EISDIR || error == ENOENT || error == ENOTDIR;
+}
+
 int
 reporting_read_pipe(struct text *text, const char **name, const char *path, struct err *e)
 {
 	bool is_input = strcmp(path, "-") == 0;
 	auto_fd int fd = -1;
-	struct stat st;
 
 	*name = is_input ? "standard input" : path;
-	if (!is_input && (stat(path, &st) < 0 || !S_ISFIFO(st.st_mode)))
-		return 0;
 	if (!is_input)
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	if ((!is_input && fd < 0) ||
-		text_read(text, is_input ? STDIN_FILENO : fd, MAX_INPUT_BYTES) < 0)
+		fd = os_open_at(AT_FDCWD, path, OS_PIPE);
+	if (!is_input && fd < 0)
+		return is_none(errno) ? 0 : err_set(e, errno, "cannot read '%s'", path);
+	if (text_read(text, is_input ? STDIN_FILENO : fd, MAX_INPUT_BYTES) < 0)
 		return err_set(e, errno, "cannot read '%s'", path);
 	return 1;
 }

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 int
 ui_keep_standard_files(void)
 {
@@ -65,25 +67,16 @@ ui_output_measure(struct ui_output *o)
 	scols_unref_table(table);
 }
 
-/* A temporary file in the directory of O->path, with the rights that open() would have given it. */
+/* A temporary file in the directory of the output, with MODE as of open(2). */
 static int
-open_temporary(struct ui_output *o, struct err *e)
+open_temporary(struct ui_output *o, mode_t mode, struct err *e)
 {
-	mode_t mask = umask(0);
-	int fd;
+	const int fd = os_place_create(&o->place, mode, o->temporary);
 
-	umask(mask);
-	if (asprintf(&o->temporary, "%s.XXXXXX", o->path) < 0) {
-		o->temporary = NULL;
-		return err_set(e, ENOMEM, "cannot write '%s'", o->path);
-	}
-	fd = mkostemp(o->temporary, O_CLOEXEC);
 	if (fd < 0) {
-		free(o->temporary);
-		o->temporary = NULL;
+		*o->temporary = '\0';
 		return err_set(e, errno, "cannot create a file beside '%s'", o->path);
 	}
-	fchmod(fd, 0666 & ~mask);
 	o->f = fdopen(fd, "w");
 	if (!o->f) {
 		close(fd);
@@ -92,31 +85,44 @@ open_temporary(struct ui_output *o, struct err *e)
 	return 0;
 }
 
+/* A device, a pipe and a file that is open as a descriptor stay, and are written to. */
+static int
+open_existing(struct ui_output *o, struct err *e)
+{
+	const int fd = os_place_open(&o->place);
+
+	if (fd < 0 || (S_ISREG(o->place.mode) && ftruncate(fd, 0) < 0) ||
+		!(o->f = fdopen(fd, "w"))) {
+		err_set(e, errno, "cannot write '%s'", o->path);
+		cleanup_fd(&fd);
+		return -1;
+	}
+	return 0;
+}
+
 static int
 open_file(struct ui_output *o, const struct ui_options *opt, struct err *e)
 {
-	struct stat st;
-	bool is_there = stat(opt->output, &st) == 0;
-
-	/* Through a symbolic link, so that it stays one. */
-	o->path = is_there ? realpath(opt->output, NULL) : strdup(opt->output);
+	o->path = strdup(opt->output);
 	if (!o->path)
 		return err_set(e, errno, "cannot write '%s'", opt->output);
-	if (is_there && !S_ISREG(st.st_mode)) { /* a device or a pipe is no file to replace */
-		o->f = fopen(o->path, "we");
-		return o->f ? 0 : err_set(e, errno, "cannot write '%s'", o->path);
-	}
-	if (is_there && !opt->force)
+	if (os_place_find(&o->place, opt->output, e) < 0)
+		return -1;
+	if (o->place.mode && !S_ISREG(o->place.mode))
+		return open_existing(o, e);
+	if (o->place.mode && !opt->force)
 		return err_set(e, EEXIST, "will not overwrite '%s' without --force", o->path);
+	if (o->place.is_open_file)
+		return open_existing(o, e);
 	o->may_replace = opt->force;
-	return open_temporary(o, e);
+	return open_temporary(o, opt->is_private ? 0600 : 0666, e);
 }
 
 /* To STREAM unless OPT says where. */
 static int
 open_output(struct ui_output *o, const struct ui_options *opt, FILE *stream, struct err *e)
 {
-	*o = (struct ui_output){ 0 };
+	*o = UI_OUTPUT_NONE;
 	if (opt->output && strcmp(opt->output, "-") != 0) {
 		if (open_file(o, opt, e) < 0) {
 			ui_output_release(o);
@@ -147,15 +153,9 @@ ui_output_open_beside(struct ui_output *o, const struct ui_options *opt, struct 
 static int
 move_into_place(struct ui_output *o, struct err *e)
 {
-	unsigned int flags = o->may_replace ? 0 : RENAME_NOREPLACE;
-	int r = renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->path, flags);
-
-	if (r < 0 && errno == EINVAL) /* a file system without RENAME_NOREPLACE */
-		r = rename(o->temporary, o->path);
-	if (r < 0)
+	if (os_place_move(&o->place, o->temporary, o->may_replace) < 0)
 		return err_set(e, errno, "cannot rename '%s' to '%s'", o->temporary, o->path);
-	free(o->temporary);
-	o->temporary = NULL;
+	*o->temporary = '\0';
 	return 0;
 }
 
@@ -182,7 +182,7 @@ ui_output_close(struct ui_output *o, struct err *e)
 	if ((o->path ? fclose(f) : fflush(f)) || had_error)
 		return !o->path && has_no_reader(f) ? 0
 						    : err_set(e, errno, "cannot write to %s", name);
-	return o->temporary ? move_into_place(o, e) : 0;
+	return *o->temporary ? move_into_place(o, e) : 0;
 }
 
 void
@@ -190,11 +190,12 @@ ui_output_release(struct ui_output *o)
 {
 	if (o->f && o->path)
 		fclose(o->f);
-	if (o->temporary)
-		unlink(o->temporary);
-	free(o->temporary);
+	if (*o->temporary)
+		os_place_remove(&o->place, o->temporary);
+	if (o->path)
+		os_place_release(&o->place);
 	free(o->path);
-	*o = (struct ui_output){ 0 };
+	*o = UI_OUTPUT_NONE;
 }
 
 void

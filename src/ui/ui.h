@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/raddr.h"
+#include "os/place.h"
 
 struct target;
 
@@ -62,6 +63,7 @@ struct ui_options {
 	bool json;
 	const char *output;  /* -o FILE; NULL or "-" is stdout */
 	bool force;	     /* -f: overwrite FILE */
+	bool is_private;     /* set by a command: only the owner may read FILE */
 	bool bytes;	     /* -b: sizes as exact numbers of bytes */
 	bool quiet;	     /* -q: no notes on stderr */
 	int verbose;	     /* -v, more with more */
@@ -147,12 +149,20 @@ int ui_keep_standard_files(void);
  */
 struct ui_output {
 	FILE *f;
-	char *path, *temporary; /* NULL for a standard stream; no temporary for a device or pipe */
-	bool may_replace;	/* -f */
+	char *path;		      /* NULL for a standard stream */
+	struct os_place place;	      /* of PATH */
+	char temporary[NAME_MAX + 1]; /* in that directory; "" for a device or pipe */
+	bool may_replace;	      /* -f */
 	bool is_terminal;
 	bool use_colour;   /* NO_COLOR, CLICOLOR_FORCE, TERM=dumb, not a terminal */
 	int columns, rows; /* of the terminal, 0 without one */
 };
+
+#define UI_OUTPUT_NONE                                                                             \
+	(struct ui_output)                                                                         \
+	{                                                                                          \
+		.place = {.dir_fd = -1, .held_fd = -1 }                                            \
+	}
 
 int ui_output_open(struct ui_output *o, const struct ui_options *opt, struct err *e);
 /* The same for a command whose standard output is its program's: standard error without -o. */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "report/symbols.h"
 #include "view/timeline.h"
 
@@ -150,8 +151,14 @@ divide(const struct callers *t, uint32_t *paths, size_t nr, size_t depth, struct
 static void
 put_name(FILE *f, const char *name)
 {
-	for (; *name; name++)
-		fputc((unsigned char)*name < ' ' || *name == '#' ? '?' : *name, f);
+	const size_t size = 4 * strlen(name) + 1;
+	auto_free char *shown = malloc(size);
+
+	if (!shown)
+		return;
+	text_printable(name, shown, size);
+	for (const char *c = shown; *c; c++)
+		fputc(*c == '#' ? '?' : *c, f);
 }
 
 /* " n2: 1000 0x0: function (file.c:12)": massif has an address there, a line has many. */

@@ -13,6 +13,7 @@ mkdir "$elsewhere/files" "$elsewhere/mnt"
 cp "$loader" "$elsewhere/files/ld.so"
 cp "$libc" "$elsewhere/files/libc.so.6"
 cp "$TRACEES/idle" "$elsewhere/files/idle"
+head -c 1048576 /dev/urandom >"$elsewhere/files/stack"
 mksquashfs "$elsewhere/files" "$elsewhere/image" -quiet >"$dir/mksquashfs" 2>&1 ||
 	skip_all 'mksquashfs makes no image'
 squashfuse -f "$elsewhere/image" "$elsewhere/mnt" >"$dir/squashfuse" 2>&1 &
@@ -41,6 +42,18 @@ finish_unmounted()
 	finish
 }
 trap unmount EXIT
+
+# A page of a stack comes from the server, or never: memdiag, which would wait for it, could not be killed, and the
+# target would stay stopped.
+start_command "$TRACEES/file-stack" "$elsewhere/mnt/stack"
+kill -STOP "$server"
+for command in 'info --method=inject' trim; do
+	# shellcheck disable=SC2086 # words
+	check "a stack below which pages are missing: $command finds no thread" \
+		exits '5 6' memdiag $command --pid "$tracee_pid" --timeout 20s --wait 1s
+done
+kill -CONT "$server"
+check 'a stack of a file: the target lives on' end_tracee
 
 start_command "$elsewhere/mnt/ld.so" --library-path "$elsewhere/mnt" "$elsewhere/mnt/idle" 2
 kill -STOP "$server"

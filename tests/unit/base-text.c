@@ -55,6 +55,7 @@ main(void)
 	printable("\303(", "\\303(", "broken UTF-8 is shown as octal");
 	printable("\302\233x", "\\302\\233x", "a C1 control is no letter");
 	printable("\342\200\256x", "\\342\\200\\256x", "nor is a mark that turns the text around");
+	printable("\330\234x", "\\330\\234x", "nor the mark of Arabic letters");
 	printable("\300\257", "\\300\\257", "nor an overlong form");
 	is_str(text_printable("a\\012", long_enough, sizeof long_enough), "a\\012",
 		"a backslash is shown as it is");

@@ -1,0 +1,117 @@
+#include <config.h>
+
+#include "os/stranger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+static bool
+is_wanted(mode_t mode, unsigned int what)
+{
+	return (S_ISREG(mode) && what & OS_REGULAR) || (S_ISDIR(mode) && what & OS_DIRECTORY) ||
+		(S_ISFIFO(mode) && what & OS_PIPE);
+}
+
+int
+os_open_held(int held_fd, unsigned int what)
+{
+	char name[32];
+	struct stat st;
+
+	if (fstat(held_fd, &st) < 0)
+		return -1;
+	if (!is_wanted(st.st_mode, what)) {
+		errno = S_ISDIR(st.st_mode) ? EISDIR : ENODEV;
+		return -1;
+	}
+	/* The link leads to the very file that is held, whatever its name is by now. */
+	snprintf(name, sizeof name, "/proc/self/fd/%d", held_fd);
+	return open(
+		name, O_RDONLY | O_CLOEXEC | O_NOCTTY | (S_ISFIFO(st.st_mode) ? 0 : O_NONBLOCK));
+}
+
+int
+os_open_at(int dir_fd, const char *name, unsigned int what)
+{
+	auto_fd int held =
+		openat(dir_fd, name, O_PATH | O_CLOEXEC | (what & OS_NO_LINK ? O_NOFOLLOW : 0));
+
+	return held < 0 ? -1 : os_open_held(held, what);
+}
+
+int
+os_open(const char *path, unsigned int what, struct err *e)
+{
+	const int fd = os_open_at(AT_FDCWD, path, what), code = errno;
+	char shown[300];
+
+	if (fd >= 0)
+		return fd;
+	text_printable(path, shown, sizeof shown);
+	return code == ENODEV ? err_set(e, 0, "cannot read '%s': it is no file", shown)
+			      : err_set(e, code, "cannot read '%s'", shown);
+}
+
+/* ---- contents that stay ---- */
+
+/* Whether nobody can change the file of ST but root and the present user. */
+static bool
+is_of_friends(const struct stat *st)
+{
+	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int
+copy_contents(int from, uint64_t size_bytes)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	auto_fd int copy = memfd_create("memdiag-copy", MFD_CLOEXEC);
+	off_t at = 0;
+	ssize_t n;
+	int ret;
+
+	if (copy < 0)
+		return -1;
+	if (size_bytes > (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page_bytes / 2) {
+		errno = EFBIG;
+		return -1;
+	}
+	while (size_bytes && (n = sendfile(copy, from, &at, size_bytes)) != 0) {
+		if (n < 0)
+			return -1;
+		size_bytes -= (uint64_t)n;
+	}
+	ret = copy;
+	copy = -1;
+	return ret;
+}
+
+int
+os_keep_contents(int fd)
+{
+	struct stat st;
+	int copy;
+
+	if (fstat(fd, &st) < 0)
+		st.st_size = 0;
+	else if (is_of_friends(&st))
+		return fd;
+	copy = copy_contents(fd, (uint64_t)st.st_size);
+	close(fd);
+	return copy;
+}
+
+int
+os_create_at(int dir_fd, const char *name)
+{
+	return openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
