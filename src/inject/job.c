@@ -182,7 +182,8 @@ job_run(struct job *job, const struct arenas *a, struct err *e)
 		job->is_loading && job->opt->mode != INJECT_MODE_THREAD && !job->it->allocator;
 	job->status = -1;
 	job->e = e;
-	if (surroundings_check(job->it->target, job->opt, job->needed_bytes, e) < 0)
+	if (inject_check_files(job->it, e) < 0 ||
+		surroundings_check(job->it->target, job->opt, job->needed_bytes, e) < 0)
 		return -1;
 	return os_trace(borrow_and_run, job, e) < 0 ? -1 : job->status;
 }

@@ -429,11 +429,6 @@ holds_no_arena(const struct inject_target *it, struct reason *why)
 }
 
 /*
- * A complete walk shows every function the thread is in, and an arena is locked by functions of
- * malloc only.  Beyond that a strict proof wants no leftover of an earlier call into dangerous code
- * on its stack, and every lock seen free.  Without a complete walk these are all there is.
- */
-/*
  * Copy the stack from SP on into COPY, of SCAN_BYTES.  Returns how much of it, 0 if it cannot be
  * read.  Pages that are missing are zeroes: of a stack that is a mapping of a file, they would be
  * waited for while the thread is stopped.
@@ -448,6 +443,11 @@ copy_stack(const struct inject_target *it, raddr sp, char *copy)
 	return os_read_present_some(it->target, sp, copy, size, &e) > 0 ? size : 0;
 }
 
+/*
+ * A complete walk shows every function the thread is in, and an arena is locked by functions of
+ * malloc only.  Beyond that a strict proof wants no leftover of an earlier call into dangerous code
+ * on its stack, and every lock seen free.  Without a complete walk these are all there is.
+ */
 static bool
 stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_parked,
 	bool is_strict, struct reason *why)

@@ -13,6 +13,7 @@
 #include "elf/image.h"
 #include "glibc/threads.h"
 #include "os/cgroup.h"
+#include "os/mapping.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/processes.h"
@@ -199,6 +200,28 @@ check_allocator(struct inject_target *it, struct err *e)
 	if (!o->is_libc)
 		return refuse_allocator(it->target, o, e);
 	it->libc = o; /* with dlmopen there may be two: this one serves the program */
+	return 0;
+}
+
+int
+inject_check_files(const struct inject_target *it, struct err *e)
+{
+	const struct object *of[] = { it->libc, it->pthread, it->dl };
+	const struct target *t = it->target;
+
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		auto_free char *name = NULL;
+
+		if (!of[i] || !of[i]->path || of[i]->path[0] != '/')
+			continue;
+		if (asprintf(&name, "root%s", of[i]->path) < 0)
+			return err_set_kind(e, ERR_FAILED, 0, "no memory");
+		if (!os_file_answers(t, name, of[i]->dev))
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"cannot call into %d (%s): the file system of its libc does not "
+				"answer, and a call could wait for it for ever",
+				t->pid, t->comm);
+	}
 	return 0;
 }
 

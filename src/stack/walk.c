@@ -105,7 +105,10 @@ read_held(struct walker *w, uint64_t addr, uint64_t *ret)
 	return 0;
 }
 
-/* Read a word that neither the copy nor a file has, as it is now. */
+/*
+ * Read a word that neither the copy nor a file has, as it is now.  A page that is missing is not
+ * waited for: its file may be on a server that does not answer.
+ */
 static int
 read_live(struct walker *w, uint64_t addr, uint64_t *ret)
 {
@@ -113,7 +116,7 @@ read_live(struct walker *w, uint64_t addr, uint64_t *ret)
 	struct err e;
 
 	if (!w->source)
-		return os_read(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
+		return os_read_present(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
 	r = maps_find(w->source->maps, (raddr){ addr });
 	if (!r || r->prot[0] != 'r')
 		return -1;
