@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -33,6 +34,7 @@ struct machine {
 	uint32_t a, x, memory[BPF_MEMWORDS];
 };
 
+/* Shifts as processors and the kernel do them: by the low five bits of B.  B is no 0 to divide by. */
 static uint32_t
 calculated(uint16_t code, uint32_t a, uint32_t b)
 {
@@ -44,7 +46,7 @@ calculated(uint16_t code, uint32_t a, uint32_t b)
 	case BPF_MUL:
 		return a * b;
 	case BPF_DIV:
-		return b ? a / b : 0;
+		return a / b;
 	case BPF_AND:
 		return a & b;
 	case BPF_OR:
@@ -52,9 +54,9 @@ calculated(uint16_t code, uint32_t a, uint32_t b)
 	case BPF_XOR:
 		return a ^ b;
 	case BPF_LSH:
-		return b < 32 ? a << b : 0;
+		return a << (b & 31);
 	case BPF_RSH:
-		return b < 32 ? a >> b : 0;
+		return a >> (b & 31);
 	case BPF_NEG:
 		return -a;
 	default:
@@ -124,6 +126,9 @@ os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data 
 			m.memory[i->k % BPF_MEMWORDS] = m.x;
 			break;
 		case BPF_ALU:
+			/* the kernel's answer then (net/core/filter.c, bpf_convert_filter()) */
+			if (BPF_OP(i->code) == BPF_DIV && !b)
+				return SECCOMP_RET_KILL_THREAD;
 			m.a = calculated(i->code, m.a, b);
 			break;
 		case BPF_JMP:
@@ -213,6 +218,19 @@ is_harmless(uint32_t answer)
 	return is_allowed(answer) || (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO;
 }
 
+/* Where in libc the call will be made is not known, and what a filter says may depend on that. */
+static bool
+asks_where(const struct os_filter *f)
+{
+	const size_t at = offsetof(struct seccomp_data, instruction_pointer);
+
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->code[i].code == (BPF_LD | BPF_W | BPF_ABS) && f->code[i].k >= at &&
+			f->code[i].k < at + sizeof(uint64_t))
+			return true;
+	return false;
+}
+
 /* The first of F whose answer to CALL is not one of those that IS_WANTED; NULL if none. */
 static const struct os_filter *
 first_other(const struct os_filters *f, const struct os_call *call, bool (*is_wanted)(uint32_t))
@@ -221,7 +239,8 @@ first_other(const struct os_filters *f, const struct os_call *call, bool (*is_wa
 
 	memcpy(d.args, call->arg, sizeof d.args);
 	for (size_t i = 0; i < f->nr; i++)
-		if (!is_wanted(os_filter_run(f->v[i].code, f->v[i].nr, &d)))
+		if (asks_where(&f->v[i]) ||
+			!is_wanted(os_filter_run(f->v[i].code, f->v[i].nr, &d)))
 			return &f->v[i];
 	return NULL;
 }

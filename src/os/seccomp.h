@@ -39,12 +39,12 @@ struct os_call {
 int os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, struct err *e);
 
 /*
- * The filter in F that does more than refuse CALL: it may end the thread for it.  NULL: there is
- * none.
+ * The filter in F that may do more than refuse CALL: it may end the thread for it.  One that looks
+ * at the address that a call is made from may do anything.  NULL: there is none.
  */
 const struct os_filter *os_filters_harm(const struct os_filters *f, const struct os_call *call);
 
-/* Whether all of F let CALL be made. */
+/* Whether all of F let CALL be made, from wherever. */
 bool os_filters_allow(const struct os_filters *f, const struct os_call *call);
 
 void os_filters_release(struct os_filters *f);

@@ -94,10 +94,31 @@ test_answers(void)
 	}
 }
 
+/* A filter that would allow the call if it were made at address 0. */
+static void
+test_where(void)
+{
+	struct sock_filter code[] = { LD(instruction_pointer),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), RET(SECCOMP_RET_ALLOW),
+		RET(SECCOMP_RET_KILL_PROCESS) };
+	struct os_filter v = { 1, code, sizeof code / sizeof *code };
+	const struct os_filters f = { .v = &v, .nr = 1 };
+	const struct os_call made = { .name = "close", .nr = SYS_close };
+
+	ok(!os_filters_allow(&f, &made), "it is not allowed if that depends on the place");
+	ok(os_filters_harm(&f, &made) == &v, "and may be harmful");
+	code[0].k += 4;
+	ok(os_filters_harm(&f, &made) == &v, "as with the upper half of the address");
+	code[0].k = offsetof(struct seccomp_data, arch);
+	code[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 0, 0, 1);
+	ok(os_filters_allow(&f, &made), "the field before the address is known");
+}
+
 int
 main(void)
 {
 	test_answers();
+	test_where();
 	test_jumps();
 	test_arithmetic();
 	return tap_end();
