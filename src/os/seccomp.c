@@ -239,8 +239,7 @@ first_other(const struct os_filters *f, const struct os_call *call, bool (*is_wa
 
 	memcpy(d.args, call->arg, sizeof d.args);
 	for (size_t i = 0; i < f->nr; i++)
-		if (asks_where(&f->v[i]) ||
-			!is_wanted(os_filter_run(f->v[i].code, f->v[i].nr, &d)))
+		if (asks_where(&f->v[i]) || !is_wanted(os_filter_run(f->v[i].code, f->v[i].nr, &d)))
 			return &f->v[i];
 	return NULL;
 }

@@ -71,8 +71,7 @@ some_field(void)
 		offsetof(struct seccomp_data, arch) };
 	uint64_t i = some(12);
 
-	return i < 2 ? fields[i]
-		     : (uint32_t)(offsetof(struct seccomp_data, args) + 4 * (i - 2));
+	return i < 2 ? fields[i] : (uint32_t)(offsetof(struct seccomp_data, args) + 4 * (i - 2));
 }
 
 static struct sock_filter
@@ -125,9 +124,8 @@ some_jump(size_t left)
 
 	if (!some(6))
 		return (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)some(left + 1));
-	return (struct sock_filter)BPF_JUMP(
-		(uint16_t)(BPF_JMP | op | (some(2) ? BPF_X : BPF_K)), some_word(),
-		(uint8_t)some(left + 1), (uint8_t)some(left + 1));
+	return (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | op | (some(2) ? BPF_X : BPF_K)),
+		some_word(), (uint8_t)some(left + 1), (uint8_t)some(left + 1));
 }
 
 static struct sock_filter
@@ -145,8 +143,8 @@ some_instruction(size_t left)
 		return (struct sock_filter)BPF_STMT(BPF_MISC | (some(2) ? BPF_TAX : BPF_TXA), 0);
 	case 8:
 		return some(8) ? some_jump(left)
-			       : (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-					 SECCOMP_RET_ERRNO | (uint32_t)some(4096));
+			       : (struct sock_filter)BPF_STMT(
+					 BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)some(4096));
 	default:
 		return some_jump(left);
 	}
@@ -159,7 +157,8 @@ make_program(struct program *p)
 	const size_t nr_body = 1 + some(MAX_BODY);
 
 	p->nr = 0;
-	emit(p, (struct sock_filter)BPF_STMT(
+	emit(p,
+		(struct sock_filter)BPF_STMT(
 			BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
 	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NR_NONE, 1, 0));
 	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
@@ -169,8 +168,9 @@ make_program(struct program *p)
 	for (size_t i = 0; i < nr_body; i++)
 		emit(p, some_instruction(nr_body - 1 - i));
 	emit(p, (struct sock_filter)BPF_STMT(BPF_ST, RESULT_AT));
-	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			offsetof(struct seccomp_data, args[SHIFT_ARG])));
+	emit(p,
+		(struct sock_filter)BPF_STMT(
+			BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[SHIFT_ARG])));
 	emit(p, (struct sock_filter)BPF_STMT(BPF_MISC | BPF_TAX, 0));
 	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_MEM, RESULT_AT));
 	emit(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_RSH | BPF_X, 0));
@@ -218,8 +218,8 @@ is_same(const struct program *p, const struct seccomp_data *call, const struct s
 			return true;
 		}
 		if ((answer & SECCOMP_RET_DATA) != seen->part[i])
-			return FAIL("call %zu: answer %#x, the kernel's %#x", i, answer,
-				seen->part[i]);
+			return FAIL(
+				"call %zu: answer %#x, the kernel's %#x", i, answer, seen->part[i]);
 	}
 	return true;
 }
