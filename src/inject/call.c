@@ -74,7 +74,8 @@ take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, st
 
 /*
  * Take in one stop of a worker that is to be stopped in its sleep.  Stopped on the way there, or
- * in a signal's handler, it must run on.  Returns as take_stop().
+ * in a signal's handler, it must run on.  If it has left the sleep and the workspace, our interrupt
+ * may have stopped it in a call of the program's.  Returns as take_stop().
  */
 static int
 take_sleeping(struct worker *c, const struct sleep *sleep, const struct os_stop *stop,
@@ -85,7 +86,8 @@ take_sleeping(struct worker *c, const struct sleep *sleep, const struct os_stop 
 		c->stop = stop->kind;
 		return sleep_again(sleep, c, stop->sig, e);
 	}
-	if (stop->kind == OS_STOP_EVENT && sleep_is_under_way(sleep, c)) {
+	if (stop->kind == OS_STOP_EVENT &&
+		(sleep_is_under_way(sleep, c) || !worker_has_workspace(c))) {
 		c->stop = stop->kind;
 		c->is_in_syscall = false;
 		*ret = WORKER_RETURNED;
@@ -110,7 +112,7 @@ await_sleep(struct worker *c, const struct sleep *sleep, uint64_t deadline_ns, e
 	struct err *e)
 {
 	uint64_t pause_ns = FIRST_PAUSE_NS;
-	bool is_over = false;
+	bool is_asked = false;
 
 	do {
 		struct os_stop stop;
@@ -121,19 +123,17 @@ await_sleep(struct worker *c, const struct sleep *sleep, uint64_t deadline_ns, e
 		over = take_sleeping(c, sleep, &stop, ret, e);
 		if (over)
 			return over < 0 ? -1 : 0;
-		if (stop.kind == OS_STOP_TIMEOUT && !worker_has_workspace(c)) {
-			c->stop = OS_STOP_TIMEOUT;
-			*ret = WORKER_RETURNED;
-			return 0;
-		}
+		/* One that was asked to stop will, and must not be left before: see take_sleeping(). */
+		if (!is_asked && !worker_has_workspace(c))
+			break;
 		if (stop.kind == OS_STOP_TIMEOUT && sleep_is_under_way(sleep, c)) {
 			/*
 			 * The call is over; with busy threads around, it may only lack a processor
 			 * to stop.
 			 */
-			if (!is_over)
+			if (!is_asked)
 				deadline_ns = later_of(deadline_ns, os_now_ns() + STOP_WITHIN_NS);
-			is_over = true;
+			is_asked = true;
 			if (os_interrupt(c->tid, e) < 0)
 				return -1;
 		}
@@ -141,7 +141,7 @@ await_sleep(struct worker *c, const struct sleep *sleep, uint64_t deadline_ns, e
 			pause_ns += pause_ns / 2;
 	} while (os_now_ns() < deadline_ns && !os_is_asked_to_end());
 	c->stop = OS_STOP_TIMEOUT;
-	*ret = WORKER_TIMEOUT;
+	*ret = worker_has_workspace(c) ? WORKER_TIMEOUT : WORKER_RETURNED;
 	return 0;
 }
 
@@ -178,7 +178,7 @@ call_to_sleep(const struct long_call *call, struct worker *c, const struct works
 		return -1;
 	if (*ret != WORKER_RETURNED)
 		return 0;
-	return c->stop == OS_STOP_TIMEOUT ? leave_overslept(call, c, e) : worker_turn_back(c, e);
+	return worker_has_workspace(c) ? worker_turn_back(c, e) : leave_overslept(call, c, e);
 }
 
 /* The undo list is the last the helper runs, and it does so by itself. */

@@ -1,6 +1,7 @@
 /*
  * malloc_trim in the one thread of an event loop, which waits from the same place each time: no
- * wait may end with the registers, or the result, of another one.
+ * wait may end with the registers, or the result, of another one.  Also when memdiag gets no
+ * processor for so long that the thread ends its sleep and goes home by itself.
  */
 #include <config.h>
 
@@ -8,9 +9,13 @@
 #include <sys/epoll.h>
 
 #include "child.h"
+#include "inject/inject-priv.h"
 #include "inject/inject.h"
+#include "os/ptrace.h"
 
 #define NR_TRIMS 40
+#define NR_LATE 4
+#define LATE_NS UINT64_C(600000000) /* longer than the thread sleeps */
 #define NR_BLOCKS 100000
 
 /* epoll_wait(EP, EV, 1, 1000), with TAG in a register that the call must keep. */
@@ -93,12 +98,62 @@ loop(void *arg)
 	_exit(nr_wrong ? 1 : 0);
 }
 
+/* When memdiag gets no processor. */
+static enum {
+	NEVER,
+	BEFORE_A_LOOK, /* at a thread that it has waited for */
+	BEFORE_A_STOP, /* of a thread that was asleep */
+} is_late;
+
+static size_t nr_overslept;
+
+int __real_os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e);
+int __wrap_os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e);
+int __real_os_interrupt(pid_t tid, struct err *e);
+int __wrap_os_interrupt(pid_t tid, struct err *e);
+void __real_borrow_abandon(struct worker *c);
+void __wrap_borrow_abandon(struct worker *c);
+
+int
+__wrap_os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
+{
+	int failed = __real_os_wait(tid, deadline_ns, ret, e);
+
+	if (is_late == BEFORE_A_LOOK && !failed && ret->kind == OS_STOP_TIMEOUT)
+		os_sleep_ns(LATE_NS);
+	return failed;
+}
+
+int
+__wrap_os_interrupt(pid_t tid, struct err *e)
+{
+	if (is_late == BEFORE_A_STOP)
+		os_sleep_ns(LATE_NS);
+	return __real_os_interrupt(tid, e);
+}
+
+/* For a thread that was borrowed and is home. */
+void
+__wrap_borrow_abandon(struct worker *c)
+{
+	nr_overslept += c->is_ours;
+	__real_borrow_abandon(c);
+}
+
+static const struct inject_options *
+patient(enum inject_mode mode)
+{
+	static struct inject_options opt;
+
+	opt = (struct inject_options){ .mode = mode,
+		.wait_ns = UINT64_C(300000000000),
+		.timeout_ns = UINT64_C(300000000000) };
+	return &opt;
+}
+
 static void
 test_trims(struct view *v, enum inject_mode mode)
 {
-	const struct inject_options opt = { .mode = mode,
-		.wait_ns = UINT64_C(300000000000),
-		.timeout_ns = UINT64_C(300000000000) };
 	auto_inject_target struct inject_target *it = NULL;
 	struct inject_report report;
 	int nr_done = 0;
@@ -108,9 +163,52 @@ test_trims(struct view *v, enum inject_mode mode)
 		    "%s: the event loop can be called into %s", inject_mode_name[mode], v->e.msg))
 		return;
 	for (int i = 0; i < NR_TRIMS; i++)
-		nr_done += inject_malloc_trim(it, &v->p.arenas, &opt, 0, &report, &v->e) == 0;
+		nr_done +=
+			inject_malloc_trim(it, &v->p.arenas, patient(mode), 0, &report, &v->e) == 0;
 	ok(nr_done == NR_TRIMS, "%s: it is trimmed %d times of %d", inject_mode_name[mode], nr_done,
 		NR_TRIMS);
+}
+
+/* Trim and ask the loop while memdiag is late: only the answer may be lost. */
+static void
+test_late_calls(struct view *v)
+{
+	auto_inject_target struct inject_target *it = NULL;
+	const struct inject_options *opt = patient(INJECT_MODE_THREAD);
+	struct inject_report report;
+	int nr_done = 0, nr_lost = 0;
+
+	if (!ok(inject_target_new(&it, &v->p, &v->e) == 0 &&
+			    process_find_arenas(&v->p, NULL, &v->e) == 0,
+		    "late: the event loop can be called into %s", v->e.msg))
+		return;
+	nr_overslept = 0;
+	for (int i = 0; i < NR_LATE; i++) {
+		auto_text struct text xml = { 0 };
+
+		is_late = i % 2 ? BEFORE_A_LOOK : BEFORE_A_STOP;
+		nr_done += inject_malloc_trim(it, &v->p.arenas, opt, 0, &report, &v->e) == 0;
+		nr_lost += inject_malloc_info(it, &v->p.arenas, opt, &xml, &report, &v->e) < 0 &&
+			v->e.kind == ERR_NO_SAFE_POINT;
+	}
+	is_late = NEVER;
+	ok(nr_done == NR_LATE, "late: it is trimmed %d times of %d %s", nr_done, NR_LATE, v->e.msg);
+	ok(nr_lost == NR_LATE, "late: malloc_info's answer is lost %d times of %d %s", nr_lost,
+		NR_LATE, v->e.msg);
+	is_u64(nr_overslept, 2 * NR_LATE, "late: the thread was home by then each time");
+}
+
+static void
+test_late(void)
+{
+	struct child c = child_start(loop, NULL);
+	struct view v;
+
+	if (ok(c.is_ready, "late: an event loop is ready") && view_take(&v, c.pid)) {
+		test_late_calls(&v);
+		view_release(&v);
+	}
+	ok(child_end(&c), "late: each wait ended with its own registers and result");
 }
 
 static void
@@ -135,5 +233,6 @@ main(void)
 		return tap_end();
 	test_mode(INJECT_MODE_THREAD);
 	test_mode(INJECT_MODE_HELPER);
+	test_late();
 	return tap_end();
 }

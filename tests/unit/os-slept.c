@@ -26,10 +26,9 @@ static struct shown {
 	bool is_gone;
 } shown;
 
-int __wrap_os_proc_read(const struct target *t, pid_t tid, const char *name,
-	struct text *ret_text, struct err *e);
-int __wrap_os_stat_field(
-	const struct target *t, pid_t tid, int nr, uint64_t *ret, struct err *e);
+int __wrap_os_proc_read(
+	const struct target *t, pid_t tid, const char *name, struct text *ret_text, struct err *e);
+int __wrap_os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct err *e);
 
 int
 __wrap_os_proc_read(
