@@ -396,10 +396,10 @@ find_calls(struct findings *fs, const struct known *k)
 		const char *about;
 		unsigned int needs, threads; /* for one thread; what several take besides */
 	} operations[] = {
-		{ "info takes", NEEDS_BORROW, NEEDS_LOCKS | NEEDS_HELPER },
-		{ "trim takes", NEEDS_BORROW | NEEDS_TRIM, NEEDS_LOCKS | NEEDS_HELPER },
-		{ "tops take", NEEDS_BORROW | NEEDS_TOPS, NEEDS_LOCKS | NEEDS_HELPER },
-		{ "agent takes", NEEDS_BORROW | NEEDS_LOAD | NEEDS_HOOKS | NEEDS_AGENT,
+		{ "calls of info", NEEDS_BORROW, NEEDS_LOCKS | NEEDS_HELPER },
+		{ "calls of trim", NEEDS_BORROW | NEEDS_TRIM, NEEDS_LOCKS | NEEDS_HELPER },
+		{ "calls of --tops", NEEDS_BORROW | NEEDS_TOPS, NEEDS_LOCKS | NEEDS_HELPER },
+		{ "calls of agent", NEEDS_BORROW | NEEDS_LOAD | NEEDS_HOOKS | NEEDS_AGENT,
 			NEEDS_LOCKS | NEEDS_HELPER },
 	};
 	const char *version = inject_libc_version(k->inject);

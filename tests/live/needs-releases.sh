@@ -36,12 +36,12 @@ compare()
 	check "glibc $release: the program makes each operation" grep -q 'close(-2003)' "$dir/strace"
 	start_release_tracee operates
 	check "glibc $release: doctor" exits 0 memdiag doctor --pid "$tracee_pid" --json
-	check "glibc $release: the calls of malloc_info() are listed" all_are_listed 1 'info takes'
-	check "glibc $release: the calls of malloc_trim() are listed" all_are_listed 2 'trim takes'
+	check "glibc $release: the calls of malloc_info() are listed" all_are_listed 1 'calls of info'
+	check "glibc $release: the calls of malloc_trim() are listed" all_are_listed 2 'calls of trim'
 	check "glibc $release: it takes madvise()" grep -q '^madvise$' "$dir/made"
-	check "glibc $release: the calls of a helper are listed" all_are_listed 3 'info takes'
+	check "glibc $release: the calls of a helper are listed" all_are_listed 3 'calls of info'
 	check "glibc $release: a helper takes clone() or clone3()" grep -q '^clone' "$dir/made"
-	check "glibc $release: the calls for a free top are listed" all_are_listed 4 'tops take'
+	check "glibc $release: the calls for a free top are listed" all_are_listed 4 'calls of --tops'
 	check "glibc $release: the target lives on" end_tracee
 }
 

@@ -100,6 +100,6 @@ fi
 start_tracee idle
 check 'doctor lists the calls' exits 0 memdiag doctor --pid "$tracee_pid" --json
 check 'the list of trim has madvise' \
-	json_is '[.data.findings[] | select(.about == "trim takes") | .text | test("^mmap, munmap, .*madvise.*also")] == [true]'
+	json_is '[.data.findings[] | select(.about == "calls of trim") | .text | test("^mmap, munmap, .*madvise.*also")] == [true]'
 check 'the target of doctor lives on' end_tracee
 finish
