@@ -102,8 +102,8 @@ log_begin(struct wire_log *l, bool wants_open)
 
 /* ---- blocks ---- */
 
-/* An event takes three words at most: a time, and two of its own. */
-#define MOST_WORDS 3
+/* An event takes four words at most: two of a time, and two of its own. */
+#define MOST_WORDS 4
 #define BLOCK_WORDS (sizeof((struct wire_log_block *)0)->word / sizeof(uint64_t))
 
 static void
@@ -179,6 +179,8 @@ next_block(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_t n
 		q->failed_ns = now;
 		return false;
 	}
+	if (!q->nr_blocks && q->place != LOG_PLACE_OF_MAPPINGS)
+		__atomic_add_fetch(&l->nr_places, 1, __ATOMIC_RELAXED);
 	q->failed_ns = 0;
 	q->opening = opening;
 	q->nr_words = 0;
@@ -208,27 +210,71 @@ put(struct log_queue *q, uint64_t word)
 	q->block->word[q->nr_words++] = word;
 }
 
-/* Have room for an event of BYTES in Q, behind its time.  False: it is dropped, or of no log. */
+/* The clock shows NOW, and the counter STAMP. */
+static inline void
+put_time(struct log_queue *q, uint64_t now, uint64_t stamp)
+{
+	put(q, wire_log_time(now));
+	put(q, stamp);
+	q->time_ns = now;
+	q->stamp = stamp;
+}
+
+/*
+ * The stamp of an event of a place beside others.  That it is under way is told before it gets its
+ * stamp: so whoever looks later knows that one may come which is older than what others append.
+ */
+static inline uint64_t
+stamp_among_others(struct log_queue *q)
+{
+	uint64_t stamp;
+
+	__atomic_store_n(&q->block->nr_words, q->nr_words | WIRE_LOG_IS_STAMPING, __ATOMIC_RELAXED);
+	stamp = wire_stamp();
+	if (UNLIKELY(!q->time_ns || stamp - q->stamp >= WIRE_LOG_FRESH))
+		put_time(q, now_ns(), stamp);
+	return stamp;
+}
+
+static inline uint64_t
+stamp_alone(struct log_queue *q)
+{
+	const uint64_t now = now_ns();
+
+	if (UNLIKELY(q->time_ns != now))
+		put_time(q, now, wire_stamp());
+	return q->stamp;
+}
+
+/* Q has no room for an event of BYTES: have some in another block.  False: it is dropped. */
+static SLOW bool
+make_room(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_t bytes)
+{
+	if (next_block(q, l, opening, now_ns()))
+		return true;
+	log_drop(bytes);
+	return false;
+}
+
+/*
+ * Have room for an event of BYTES in Q, behind its time; *RET_STAMP is its stamp.  False: it is
+ * dropped, or of no log.
+ */
 static inline bool
-begin_event(struct log_queue *q, uint64_t bytes)
+begin_event(struct log_queue *q, uint64_t bytes, bool can_be_alone, uint64_t *ret_stamp)
 {
 	struct wire_log *l = log_own->log;
 	const uint32_t opening = l ? __atomic_load_n(&l->is_open, __ATOMIC_RELAXED) : 0;
-	uint64_t now;
 
 	if (UNLIKELY(!opening))
 		return false;
-	now = now_ns();
 	if (UNLIKELY(
 		    !q->block || q->opening != opening || q->nr_words > BLOCK_WORDS - MOST_WORDS) &&
-		!next_block(q, l, opening, now)) {
-		log_drop(bytes);
+		!make_room(q, l, opening, bytes))
 		return false;
-	}
-	if (UNLIKELY(q->time_ns != now)) {
-		put(q, wire_log_time(now));
-		q->time_ns = now;
-	}
+	*ret_stamp = can_be_alone && __atomic_load_n(&l->nr_places, __ATOMIC_RELAXED) < 2
+		? stamp_alone(q)
+		: stamp_among_others(q);
 	return true;
 }
 
@@ -241,9 +287,11 @@ end_event(struct log_queue *q)
 void
 log_append(struct log_queue *q, enum wire_log_kind kind, uint32_t site, uint64_t bytes)
 {
-	if (UNLIKELY(!begin_event(q, bytes)))
+	uint64_t stamp;
+
+	if (UNLIKELY(!begin_event(q, bytes, true, &stamp)))
 		return;
-	put(q, wire_log_event(kind, site, bytes));
+	put(q, wire_log_event(kind, site, bytes, stamp));
 	if (UNLIKELY(bytes >= WIRE_LOG_MANY_BYTES))
 		put(q, bytes);
 	end_event(q);
@@ -252,9 +300,11 @@ log_append(struct log_queue *q, enum wire_log_kind kind, uint32_t site, uint64_t
 void
 log_append_mapping(struct log_queue *q, enum wire_log_kind kind, uint32_t site, uint64_t bytes)
 {
-	if (!begin_event(q, bytes))
+	uint64_t stamp;
+
+	if (!begin_event(q, bytes, false, &stamp))
 		return;
-	put(q, wire_log_event(WIRE_LOG_ALLOCATED, site, WIRE_LOG_MANY_BYTES));
+	put(q, wire_log_event(WIRE_LOG_ALLOCATED, site, WIRE_LOG_MANY_BYTES, stamp));
 	put(q, wire_log_mapping(kind, bytes));
 	end_event(q);
 }

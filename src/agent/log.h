@@ -17,7 +17,7 @@ struct log_queue {
 	struct wire_log_block *block; /* that is appended to; NULL: none */
 	uint32_t opening;	      /* of the log, that the block is of */
 	uint32_t nr_words;	      /* in it */
-	uint64_t time_ns;	      /* the last one in it */
+	uint64_t time_ns, stamp;      /* of the last time in it */
 	uint64_t nr_blocks;	      /* so far */
 	uint64_t failed_ns;	      /* when no block was free; 0: one was */
 };

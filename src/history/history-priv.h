@@ -32,7 +32,7 @@ struct history_reading {
 	size_t interval;
 	bool has_begun;		  /* the first interval is known */
 	uint64_t interval_end_ns; /* UINT64_MAX: it has no end */
-	int64_t rss_bytes;
+	int64_t rss_bytes, unordered_bytes;
 	struct amount allocated_before, freed_before; /* this interval */
 	int64_t mapped_bytes;			      /* the most in it */
 	uint64_t nr_peak, nr_moment;		      /* numbers of the last maxima */

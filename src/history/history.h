@@ -43,7 +43,8 @@ struct history_interval {
 	struct history_maximum max;
 	struct amount allocated, freed; /* in it */
 	int64_t rss_bytes;		/* the greatest measured; 0: none was measured in it */
-	int64_t mapped_bytes; /* the most that was mapped within it; -1: it is not known */
+	int64_t mapped_bytes;	 /* the most that was mapped within it; -1: it is not known */
+	int64_t unordered_bytes; /* the maximum may be off by so much; 0: it is exact */
 };
 
 struct history_site {
@@ -100,7 +101,8 @@ struct history {
 	struct amount live, allocated, freed, temporary; /* of all sites, at the end */
 	struct amount before; /* in "allocated", too: live when the recording began */
 	struct history_maximum peak;
-	int64_t rss_peak_bytes;				       /* 0: none was measured */
+	int64_t rss_peak_bytes;	 /* 0: none was measured */
+	int64_t unordered_bytes; /* maxima may be off by so much at most; 0: they are exact */
 	struct amount mapped, mapped_allocated, mapped_before; /* as the three above, of mappings */
 	struct history_maximum mapped_peak;
 	uint64_t end_ns; /* the time of the last event */

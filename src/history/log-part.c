@@ -238,6 +238,18 @@ read_moment(struct log_part *p, const uint64_t *v, struct event *ret, struct err
 }
 
 static int
+read_unordered(struct log_part *p, const uint64_t *v, struct event *ret, struct err *e)
+{
+	if (v[1] > EVENT_MAX_BYTES || v[3] > EVENT_MAX_BYTES)
+		return refuse(p, e, "no process has so much");
+	p->has_begun = true;
+	p->nr_unordered = v[2];
+	p->unordered_bytes = v[3];
+	*ret = (struct event){ p->time_ns, v[1], 0, EVENT_UNORDERED, 0 };
+	return DONE;
+}
+
+static int
 read_end(struct log_part *p, const uint64_t *v, struct err *e)
 {
 	if (v[0] != p->nr_events || v[1] > 1)
@@ -260,6 +272,7 @@ static const uint8_t nr_numbers[] = {
 	[LOG_MAPPED + WIRE_LOG_UNMAPPED - WIRE_LOG_MAPPED - LOG_TIME] = 2,
 	[LOG_MAPPED + WIRE_LOG_SHRUNK - WIRE_LOG_MAPPED - LOG_TIME] = 2,
 	[LOG_LIVE_MAPPED - LOG_TIME] = 3,
+	[LOG_UNORDERED - LOG_TIME] = 4,
 	[LOG_END - LOG_TIME] = 2,
 };
 
@@ -288,6 +301,8 @@ read_record(
 	case LOG_LIVE:
 	case LOG_LIVE_MAPPED:
 		return read_live(p, code == LOG_LIVE_MAPPED, v, ret, e);
+	case LOG_UNORDERED:
+		return read_unordered(p, v, ret, e);
 	case LOG_NODE:
 		return read_node(p, v, e);
 	case LOG_SITE:
@@ -468,7 +483,9 @@ read_head(struct log_part *p, struct err *e)
 			text_printable(p->name, shown, sizeof shown),
 			stream_is_cut(p->stream) ? stream_is_cut(p->stream)
 						 : "it is no file of a log");
-	if (memcmp(p->text, LOG_MAGIC, magic) != 0 && memcmp(p->text, LOG_MAGIC_1, magic) != 0)
+	p->has_stamps = memcmp(p->text, LOG_MAGIC, magic) == 0;
+	if (!p->has_stamps && memcmp(p->text, LOG_MAGIC_2, magic) != 0 &&
+		memcmp(p->text, LOG_MAGIC_1, magic) != 0)
 		return err_set(e, 0,
 			"cannot read '%s': it is of another version of the log's format",
 			text_printable(p->name, shown, sizeof shown));

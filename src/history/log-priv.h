@@ -77,6 +77,8 @@ struct log_part {
 	bool is_followed;  /* its end is to come; mappings are not kept */
 	bool has_stopped;
 	uint64_t nr_bytes; /* of the records that were read */
+	bool has_stamps;   /* the order of all threads' events is known but for: */
+	uint64_t nr_unordered, unordered_bytes;
 	uint64_t nr_dropped, dropped_bytes, nr_unmatched, unmatched_bytes;
 	uint64_t live_blocks, live_bytes;     /* when the file begins */
 	uint64_t live_mappings, mapped_bytes; /* then, too */
@@ -124,6 +126,8 @@ struct log {
 	struct recording r; /* first */
 	struct log_files files;
 	size_t first; /* of files, those before were dropped */
+	bool lacks_stamps;
+	uint64_t nr_unordered, unordered_bytes;
 	const char *data;
 	size_t data_bytes;
 	bool is_known; /* all was read once */

@@ -155,6 +155,11 @@ log_note_missing(struct log *l, const struct log_part *p)
 		l->nr_dropped = p->nr_dropped;
 		l->dropped_bytes = p->dropped_bytes;
 	}
+	l->lacks_stamps |= !p->has_stamps;
+	if (p->nr_unordered > l->nr_unordered) {
+		l->nr_unordered = p->nr_unordered;
+		l->unordered_bytes = p->unordered_bytes;
+	}
 	if (p->nr_unmatched > l->nr_unmatched) {
 		l->nr_unmatched = p->nr_unmatched;
 		l->unmatched_bytes = p->unmatched_bytes;
@@ -165,6 +170,16 @@ void
 log_say_missing(struct log *l)
 {
 	char size[32];
+
+	if (l->lacks_stamps)
+		profile_warn(l->r.facts, false,
+			"an older memdiag has written it: where several threads allocate, maxima "
+			"are not exact");
+	if (l->nr_unordered)
+		profile_warn(l->r.facts, false,
+			"the order of %" PRIu64 " allocations and frees (%s) among those of other "
+			"threads is not known: maxima may be off by so much",
+			l->nr_unordered, text_bytes(l->unordered_bytes, size, sizeof size));
 
 	if (l->nr_dropped)
 		profile_warn(l->r.facts, true,

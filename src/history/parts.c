@@ -211,6 +211,7 @@ add_intervals(struct parts *p, struct history *part, bool is_first, struct err *
 		amount_add(&to->freed, &from->freed);
 		if (from->rss_bytes > to->rss_bytes)
 			to->rss_bytes = from->rss_bytes;
+		to->unordered_bytes += from->unordered_bytes;
 		if (from->mapped_bytes > to->mapped_bytes)
 			to->mapped_bytes = from->mapped_bytes;
 	}
@@ -298,6 +299,7 @@ add_totals(struct history *h, const struct history *part, bool is_first, struct 
 		h->before = part->before;
 	if (part->rss_peak_bytes > h->rss_peak_bytes)
 		h->rss_peak_bytes = part->rss_peak_bytes;
+	h->unordered_bytes += part->unordered_bytes;
 	h->live = amount_less(&h->allocated, &h->freed);
 	if (add_mapped(h, part, is_first, e) < 0)
 		return -1;

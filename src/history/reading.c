@@ -99,6 +99,7 @@ begin_interval(struct history_reading *d, size_t interval)
 	d->max = (struct history_maximum){ amount_less(&h->allocated, &h->freed),
 		(uint64_t)interval * h->interval_ns };
 	d->rss_bytes = 0;
+	d->unordered_bytes = 0;
 	d->mapped_bytes = h->mapped.bytes;
 	d->allocated_before = h->allocated;
 	d->freed_before = h->freed;
@@ -119,6 +120,7 @@ end_interval(struct history_reading *d, struct err *e)
 	i->allocated = amount_less(&h->allocated, &d->allocated_before);
 	i->freed = amount_less(&h->freed, &d->freed_before);
 	i->rss_bytes = d->rss_bytes;
+	i->unordered_bytes = d->unordered_bytes;
 	i->mapped_bytes = d->mapped_bytes;
 	return d->in_moment ? take_moment(d, e) : 0;
 }
@@ -133,6 +135,7 @@ merge(struct history_interval *i, const struct history_interval *more)
 	amount_add(&i->freed, &more->freed);
 	if (more->rss_bytes > i->rss_bytes)
 		i->rss_bytes = more->rss_bytes;
+	i->unordered_bytes += more->unordered_bytes;
 	if (more->mapped_bytes > i->mapped_bytes)
 		i->mapped_bytes = more->mapped_bytes;
 }
@@ -428,6 +431,19 @@ take_live(struct history_reading *d, const struct event *v, struct err *e)
 	return 0;
 }
 
+/* Which of them it were since the last moment is not known: that may be in the last interval. */
+static int
+take_unordered(struct history_reading *d, int64_t bytes)
+{
+	struct history *h = d->h;
+
+	if (h->intervals.nr)
+		h->intervals.v[h->intervals.nr - 1].unordered_bytes += bytes;
+	d->unordered_bytes += bytes;
+	h->unordered_bytes += bytes;
+	return 0;
+}
+
 static int
 take_event(struct history_reading *d, const struct event *v, struct err *e)
 {
@@ -447,6 +463,8 @@ take_event(struct history_reading *d, const struct event *v, struct err *e)
 		return 0;
 	case EVENT_TIME:
 		return 0;
+	case EVENT_UNORDERED:
+		return take_unordered(d, (int64_t)v->bytes);
 	case EVENT_LIVE:
 		return take_live(d, v, e);
 	case EVENT_MAPPED:

@@ -37,6 +37,11 @@ enum event_kind {
 	EVENT_UNMAPPED,
 	EVENT_SHRUNK,
 	EVENT_LIVE_MAPPED, /* as EVENT_LIVE */
+	/*
+	 * Since the last EVENT_RSS or EVENT_TIME the order of events of "bytes" in all among those
+	 * of other threads is not known.
+	 */
+	EVENT_UNORDERED,
 };
 
 struct event {

@@ -16,17 +16,22 @@
 /* Words of a place that are read at once, and events that are given out at once. */
 #define WORDS 512
 #define EVENTS 1024
-/* Events of a place within one tick, before another place has its turn. */
-#define TURN_EVENTS 64
-/* No clock of a process is ahead of ours by that; a time that is makes no sense. */
-#define AHEAD_NS UINT64_C(1000000000)
+/* No thread's counter is ahead of ours by that; a stamp that is makes no sense. */
+#define AHEAD_STAMPS (UINT64_C(1) << 36)
+/* So many rounds an event may be under way: whatever holds its thread up then, nothing waits. */
+#define PATIENT_ROUNDS 20
+/* So long what seems to be freed before it was allocated waits for that. */
+#define WAIT_STAMPS WIRE_LOG_FRESH
 
 /* The reader's state of a block. */
 struct block {
 	uint64_t number;
-	uint64_t time_ns; /* of what comes next */
+	uint64_t time_ns, stamp; /* of the last time that was read */
 	uint32_t owner, nr_read;
 	bool is_bad; /* of this owner and number: it is left alone */
+	/* An event is under way since NR_UNDER_ROUNDS, behind NR_WORDS; it has this stamp or more. */
+	uint32_t nr_words, nr_under_rounds;
+	uint64_t under_stamp;
 };
 
 /* A block in which something is to be read or that is to be given back. */
@@ -39,8 +44,8 @@ struct entry {
 /* A place whose blocks are being read, one after the other. */
 struct cursor {
 	size_t at, end; /* in the entries */
-	uint64_t turn;	/* of cursors with events of one time, the least is next */
 	struct log_event event;
+	uint64_t stamp;	   /* of the event */
 	uint32_t from, nr; /* what WORD has of the block */
 	uint64_t word[WORDS];
 };
@@ -64,15 +69,19 @@ struct log_drain {
 			bool is_out;
 		} * v;
 		size_t nr, room;
-	} waiting; /* owned; all of one time */
+		uint64_t stamp; /* of the first */
+	} waiting;		/* owned */
 	struct {
 		struct entry *v;
 		size_t nr, room;
 	} entries;
 	struct cursor **cursor; /* owned, the first ROOM_CURSORS are; a heap of NR_CURSORS */
 	size_t nr_cursors, room_cursors;
-	uint64_t before_ns, turn;
-	bool is_last;
+	uint64_t before_ns, before_stamp; /* of this round */
+	uint64_t cut_stamp;		  /* all events with less are there, or wait in vain */
+	uint64_t last_stamp;		  /* of an event that came out */
+	uint32_t nr_taken;
+	bool is_last, is_steady;
 	struct log_event event[EVENTS];
 	size_t nr_events;
 	struct log_drain_state state;
@@ -99,7 +108,7 @@ fits(const struct wire_sites *head, const struct wire_log *l)
 
 int
 log_drain_new(struct log_drain **ret, const struct log_source *s, const struct wire_sites *head,
-	struct err *e)
+	bool is_steady, struct err *e)
 {
 	struct log_drain *d;
 	struct wire_log l;
@@ -124,6 +133,7 @@ log_drain_new(struct log_drain **ret, const struct log_source *s, const struct w
 	d->log_at = head->log_at;
 	d->nr_blocks = l.nr_blocks;
 	d->max_sites = head->max_sites;
+	d->is_steady = is_steady;
 	d->opening = l.is_open ? l.is_open : l.nr_openings;
 	*ret = d;
 	return 0;
@@ -165,10 +175,27 @@ damage(struct log_drain *d, struct block *b)
 	b->is_bad = true;
 }
 
+/*
+ * An event is under way in B, whose head was read after D->before_stamp.  If none was in the last
+ * round, or another one, it has got its stamp since.
+ */
+static void
+note_under_way(struct log_drain *d, struct block *b, uint32_t nr_words, uint64_t last_before)
+{
+	if (!b->nr_under_rounds++ || b->nr_words != nr_words) {
+		b->nr_under_rounds = 1;
+		b->nr_words = nr_words;
+		b->under_stamp = last_before;
+	}
+	if (b->nr_under_rounds <= PATIENT_ROUNDS && b->under_stamp < d->cut_stamp)
+		d->cut_stamp = b->under_stamp;
+}
+
 /* Block number I has the head H.  0, or -1 without memory. */
 static int
-note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h)
+note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h, uint64_t last_before)
 {
+	const uint32_t nr_words = h->nr_words & ~WIRE_LOG_IS_STAMPING;
 	struct block *b = &d->block[i];
 	struct entry *entry;
 
@@ -176,41 +203,63 @@ note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h)
 		return 0;
 	if (b->owner != h->owner || b->number != h->number)
 		*b = (struct block){ .owner = h->owner, .number = h->number };
+	if (nr_words != h->nr_words)
+		note_under_way(d, b, nr_words, last_before);
+	else
+		b->nr_under_rounds = 0;
 	/* The words in it are of no use: it is only given back. */
 	if (h->opening != d->opening)
-		b->nr_read = h->nr_words;
+		b->nr_read = nr_words;
 	if ((h->owner > WIRE_MAX_THREADS && h->owner != WIRE_LOG_OWNER_OF_MAPPINGS) ||
-		h->nr_words > MAX_WORDS || h->nr_words < b->nr_read)
+		nr_words > MAX_WORDS || nr_words < b->nr_read)
 		damage(d, b);
-	if (b->is_bad || (h->nr_words == b->nr_read && !h->is_full))
+	if (b->is_bad || (nr_words == b->nr_read && !h->is_full))
 		return 0;
 	entry = array_add(&d->entries);
 	if (!entry)
 		return -1;
-	*entry = (struct entry){ h->number, h->owner, i, h->nr_words, h->is_full };
+	*entry = (struct entry){ h->number, h->owner, i, nr_words, h->is_full };
+	return 0;
+}
+
+/*
+ * The head of block number I.  An event that is under way in it is over in a moment, unless its
+ * thread has no processor: so look twice.
+ */
+static int
+read_block(struct log_drain *d, uint32_t i, struct wire_log_block *ret, struct err *e)
+{
+	for (int looks = 0; looks < 2; looks++)
+		if (log_source_read(&d->source, block_at(d, i), ret, HEAD_BYTES, e) < 0)
+			return -1;
+		else if (!(ret->nr_words & WIRE_LOG_IS_STAMPING))
+			break;
 	return 0;
 }
 
 static int
-find_blocks(struct log_drain *d, struct err *e)
+find_blocks(struct log_drain *d, uint64_t last_before, struct err *e)
 {
 	struct wire_log_block h;
 	struct wire_log l;
 
 	d->entries.nr = 0;
+	d->nr_taken = 0;
 	memset(d->taken, 0, sizeof d->taken);
 	if (log_source_read(&d->source, d->log_at, &l, offsetof(struct wire_log, writer), e) < 0)
 		return -1;
 	d->nr_touched = l.nr_touched < d->nr_blocks ? l.nr_touched : d->nr_blocks;
 	for (uint32_t i = 0; i < d->nr_touched; i++) {
-		const uint64_t at = block_at(d, i);
-
-		if (log_source_read(&d->source, at, &h, HEAD_BYTES, e) < 0)
+		if (read_block(d, i, &h, e) < 0)
 			return -1;
+		d->nr_taken += h.owner != 0;
 		d->taken[i / 64] |= (uint64_t)(h.owner != 0) << i % 64;
-		if (note_block(d, i, &h) < 0)
+		if (note_block(d, i, &h, last_before) < 0)
 			return err_set(e, ENOMEM, "cannot read the log of a record");
 	}
+	/* Rather the order of a few events is lost than events themselves. */
+	if (d->is_last || d->nr_taken > d->nr_blocks / 4 * 3)
+		d->cut_stamp = d->before_stamp;
 	return 0;
 }
 
@@ -247,18 +296,20 @@ get_word(struct log_drain *d, struct cursor *c, const struct entry *entry, uint3
 	return 0;
 }
 
-/* False: what follows in the place is for the next round. */
-static bool
-set_time(struct log_drain *d, struct block *b, uint64_t ns)
+/* A time that was not yet makes no sense: what is known is that it came before now. */
+static void
+set_time(const struct log_drain *d, struct block *b, uint64_t ns, uint64_t stamp)
 {
-	if (ns >= d->before_ns && !d->is_last && ns - d->before_ns <= AHEAD_NS)
-		return false;
-	/* More than that makes no sense: what is known is that it came before now. */
-	if (ns > d->before_ns)
-		ns = d->before_ns;
-	b->time_ns = ns;
-	b->nr_read++;
-	return true;
+	b->time_ns = ns < d->before_ns ? ns : d->before_ns;
+	b->stamp = stamp;
+}
+
+/* Whether an event with STAMP, and what follows in its place, is for another round. */
+static bool
+is_for_later(const struct log_drain *d, uint64_t stamp)
+{
+	return !d->is_last && stamp >= d->cut_stamp &&
+		(stamp < d->before_stamp || stamp - d->before_stamp < AHEAD_STAMPS);
 }
 
 /* The kind of an event whose first word has KIND; out of *WORD, the second, which has its bytes. */
@@ -297,6 +348,25 @@ take_event(struct log_drain *d, struct cursor *c, const struct entry *entry, uin
 	return 1;
 }
 
+/* A time, the first of whose words is WORD, at which B is. */
+static int
+take_time(struct log_drain *d, struct cursor *c, const struct entry *entry, uint64_t word,
+	struct err *e)
+{
+	struct block *b = &d->block[entry->index];
+	uint64_t stamp;
+
+	if (++b->nr_read == entry->nr_words) {
+		d->state.nr_damaged++;
+		return 0;
+	}
+	if (get_word(d, c, entry, b->nr_read, &stamp, e) < 0)
+		return -1;
+	b->nr_read++;
+	set_time(d, b, wire_log_value(word), stamp);
+	return 0;
+}
+
 /* 1: the next event is in the cursor.  0: none.  -1 with E. */
 static int
 advance(struct log_drain *d, struct cursor *c, struct err *e)
@@ -305,7 +375,7 @@ advance(struct log_drain *d, struct cursor *c, struct err *e)
 		const struct entry *entry = &d->entries.v[c->at];
 		struct block *b = &d->block[entry->index];
 		uint64_t word;
-		int status = 0;
+		int status;
 
 		if (b->nr_read == entry->nr_words) {
 			c->at++;
@@ -314,10 +384,15 @@ advance(struct log_drain *d, struct cursor *c, struct err *e)
 		}
 		if (get_word(d, c, entry, b->nr_read, &word, e) < 0)
 			return -1;
-		if (wire_log_kind(word) != WIRE_LOG_TIME)
-			status = take_event(d, c, entry, word, e);
-		else if (!set_time(d, b, wire_log_value(word)))
+		if (wire_log_kind(word) == WIRE_LOG_TIME) {
+			if (take_time(d, c, entry, word, e) < 0)
+				return -1;
+			continue;
+		}
+		c->stamp = wire_log_stamp(word, b->stamp);
+		if (is_for_later(d, c->stamp))
 			return 0;
+		status = take_event(d, c, entry, word, e);
 		if (status)
 			return status;
 	}
@@ -329,8 +404,7 @@ advance(struct log_drain *d, struct cursor *c, struct err *e)
 static bool
 is_before(const struct cursor *a, const struct cursor *b)
 {
-	return a->event.time_ns != b->event.time_ns ? a->event.time_ns < b->event.time_ns
-						    : a->turn < b->turn;
+	return a->stamp < b->stamp;
 }
 
 /* Cursor number I of the heap may be too far ahead. */
@@ -401,7 +475,6 @@ make_cursors(struct log_drain *d, struct err *e)
 		c->at = i;
 		c->end = end;
 		c->from = c->nr = 0;
-		c->turn = d->turn++;
 		status = advance(d, c, e);
 		if (status < 0)
 			return -1;
@@ -435,8 +508,8 @@ put(struct log_drain *d, const struct log_event *event, const struct log_sink *s
 }
 
 /*
- * Whether EVENT frees what another thread's event of the same tick has allocated.  That is there:
- * threads append what they allocate before anybody can free it.
+ * Whether EVENT frees what has not come out, as that was dropped, or is of a thread whose stamps
+ * are behind.  That is there: threads append what they allocate before anybody can free it.
  */
 static bool
 is_too_early(const struct log_drain *d, const struct log_event *event)
@@ -463,15 +536,17 @@ count_live(struct log_drain *d, const struct log_event *event)
 	live->bytes = bytes;
 }
 
-/* EVENT is too early.  False: there is no memory. */
+/* EVENT with STAMP is too early.  False: there is no memory. */
 static bool
-let_wait(struct log_drain *d, const struct log_event *event)
+let_wait(struct log_drain *d, const struct log_event *event, uint64_t stamp)
 {
 	struct live *live = &d->live[event->site];
 	struct waiting *w = d->waiting.nr < UINT32_MAX - 1 ? array_add(&d->waiting) : NULL;
 
 	if (!w)
 		return false;
+	if (d->waiting.nr == 1)
+		d->waiting.stamp = stamp;
 	w->event = *event;
 	if (live->last)
 		d->waiting.v[live->last - 1].next = (uint32_t)d->waiting.nr;
@@ -503,7 +578,7 @@ put_waiting(struct log_drain *d, uint32_t site, const struct log_sink *sink, str
 	return 0;
 }
 
-/* The tick is over: what those that wait have freed was dropped. */
+/* What those that wait have freed was dropped. */
 static int
 put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 {
@@ -518,37 +593,62 @@ put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 	return 0;
 }
 
-static int
-add_event(struct log_drain *d, const struct log_event *event, const struct log_sink *sink,
-	struct err *e)
+/* An event with STAMP comes out: whether it is behind one that is later. */
+static void
+check_order(struct log_drain *d, const struct log_event *event, uint64_t stamp)
 {
-	if (d->waiting.nr && d->waiting.v[0].event.time_ns != event->time_ns &&
+	const bool is_known = d->is_steady ? stamp >= d->last_stamp : d->nr_cursors < 2;
+
+	if (!is_known) {
+		d->state.nr_unordered++;
+		d->state.unordered_bytes += event->bytes;
+	}
+	if (stamp > d->last_stamp && stamp <= d->before_stamp)
+		d->last_stamp = stamp;
+}
+
+static int
+add_event(struct log_drain *d, const struct log_event *event, uint64_t stamp,
+	const struct log_sink *sink, struct err *e)
+{
+	if (d->waiting.nr && stamp - d->waiting.stamp >= WAIT_STAMPS &&
 		put_all_waiting(d, sink, e) < 0)
 		return -1;
 	/* All mappings are in one place, in their order. */
 	if (event->kind >= WIRE_LOG_MAPPED)
 		return put(d, event, sink, e);
-	if (is_too_early(d, event) && let_wait(d, event))
+	check_order(d, event, stamp);
+	if (is_too_early(d, event) && let_wait(d, event, stamp))
 		return 0;
 	count_live(d, event);
 	return put(d, event, sink, e) < 0 ? -1 : put_waiting(d, event->site, sink, e);
 }
 
-/* Events of the first cursor, of one time.  1, 0: it has no more, or -1 with E. */
+/* The stamp of the event that follows those of the first cursor. */
+static uint64_t
+second_stamp(const struct log_drain *d)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 1; i < 3 && i < d->nr_cursors; i++)
+		if (d->cursor[i]->stamp < least)
+			least = d->cursor[i]->stamp;
+	return least;
+}
+
+/* Events of the first cursor.  1, 0: it has no more, or -1 with E. */
 static int
 take_turn(struct log_drain *d, const struct log_sink *sink, struct err *e)
 {
+	const uint64_t until_stamp = second_stamp(d);
 	struct cursor *c = d->cursor[0];
-	const uint64_t time_ns = c->event.time_ns;
-	int status = 1;
+	int status;
 
-	for (unsigned int i = 0; status > 0 && i < TURN_EVENTS && c->event.time_ns == time_ns;
-		i++) {
-		if (add_event(d, &c->event, sink, e) < 0)
+	do {
+		if (add_event(d, &c->event, c->stamp, sink, e) < 0)
 			return -1;
 		status = advance(d, c, e);
-	}
-	c->turn = d->turn++;
+	} while (status > 0 && c->stamp <= until_stamp);
 	return status;
 }
 
@@ -612,14 +712,16 @@ give_all_back(struct log_drain *d, struct err *e)
 }
 
 int
-log_drain_round(struct log_drain *d, uint64_t now_ns, bool is_last, const struct log_sink *sink,
-	struct err *e)
+log_drain_round(struct log_drain *d, const struct log_now *now, bool is_last,
+	const struct log_sink *sink, struct err *e)
 {
+	const uint64_t last_before = d->before_stamp;
 	struct wire_log l;
 
-	d->before_ns = now_ns;
+	d->before_ns = now->ns;
+	d->before_stamp = d->cut_stamp = now->stamp;
 	d->is_last = is_last;
-	if (find_blocks(d, e) < 0)
+	if (find_blocks(d, last_before, e) < 0)
 		return -1;
 	if (d->entries.nr)
 		qsort(d->entries.v, d->entries.nr, sizeof *d->entries.v, compare_entries);

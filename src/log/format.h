@@ -12,8 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first line; what is behind the word is the version.  Version 1 had no mappings. */
-#define LOG_MAGIC "memdiag-log 2\n"
+/*
+ * The first line; what is behind the word is the version.  Version 1 had no mappings, version 2 no
+ * LOG_UNORDERED, and the order of threads was not known within a tick of the clock.
+ */
+#define LOG_MAGIC "memdiag-log 3\n"
+#define LOG_MAGIC_2 "memdiag-log 2\n"
 #define LOG_MAGIC_1 "memdiag-log 1\n"
 #define LOG_MAGIC_WORD "memdiag-log "
 #define LOG_MAX_NAME_BYTES 256
@@ -40,6 +44,11 @@ enum log_code {
 	LOG_MAPS,   /* bytes, text */
 	LOG_MAPPED, /* + kind - WIRE_LOG_MAPPED, four of them: site, bytes */
 	LOG_LIVE_MAPPED = LOG_MAPPED + 4, /* as LOG_LIVE: of a site with mappings */
+	/*
+	 * Events whose order among those of other threads is not known, and their bytes: since the
+	 * last moment, which is 50 ms ago, and so far.  Left out where there were none.
+	 */
+	LOG_UNORDERED,
 	LOG_END = 0xff, /* events in the file, 1: the log ends, 0: another file follows */
 };
 

@@ -283,7 +283,7 @@ begin(struct log_session *s, struct err *e)
 
 	if (read_sites_head(&s->head, &s->set.source, e) < 0 ||
 		read_head(&l, &at, &s->set.source, e) < 0 ||
-		log_drain_new(&s->drain, &s->set.source, &s->head, e) < 0)
+		log_drain_new(&s->drain, &s->set.source, &s->head, os_counter_is_steady(), e) < 0)
 		return -1;
 	s->ahead_ns = find_ahead(s, &l);
 	if (open_writer(s, &l, e) < 0)
@@ -402,17 +402,22 @@ write_moment(struct log_session *s, const struct log_moment *m)
 	s->said.error = why.code ? (uint32_t)why.code : EIO;
 }
 
+/* What a processor has stored is seen by the others after that, in stamps. */
+#define SEEN_AFTER (UINT64_C(1) << 11)
+
 static int
 write_round(struct log_session *s, bool is_last, struct err *e)
 {
-	const uint64_t now_ns = os_coarse_ns() + s->ahead_ns;
+	const struct log_now now = { os_coarse_ns() + s->ahead_ns, wire_stamp() - SEEN_AFTER };
 	const struct log_sink sink = { s, add };
-	struct log_moment moment = { .time_ns = now_ns, .rss_bytes = rss_bytes(s) };
+	struct log_moment moment = { .time_ns = now.ns, .rss_bytes = rss_bytes(s) };
 	struct log_drain_state drained;
 
-	if (look(s, e) < 0 || log_drain_round(s->drain, now_ns, is_last, &sink, e) < 0)
+	if (look(s, e) < 0 || log_drain_round(s->drain, &now, is_last, &sink, e) < 0)
 		return -1;
 	drained = log_drain_state(s->drain);
+	moment.nr_unordered = drained.nr_unordered;
+	moment.unordered_bytes = drained.unordered_bytes;
 	moment.nr_dropped = drained.nr_dropped;
 	moment.dropped_bytes = drained.dropped_bytes;
 	write_moment(s, &moment);

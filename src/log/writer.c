@@ -64,8 +64,9 @@ struct log_writer {
 	uint64_t ticks;	     /* and as it is written, since opened_ns */
 	uint64_t file_ticks; /* what the file has */
 	uint64_t file_events, begin_bytes;
-	uint64_t drained_events; /* of file_events */
-	bool has_lost;		 /* the present file, or the next one could not be begun */
+	uint64_t drained_events;		/* of file_events */
+	uint64_t nr_unordered, unordered_bytes; /* as of the last moment */
+	bool has_lost; /* the present file, or the next one could not be begun */
 	/* By the moments of memdiag: the process's times may be anything. */
 	uint64_t moment_ns, begun_ns;	    /* the last one; that of the present file */
 	uint64_t retry_ns, retry_within_ns; /* when the next file may be begun */
@@ -579,12 +580,28 @@ log_writer_add_live(
 
 /* ---- rounds ---- */
 
+/* What is not ordered since the last moment, if anything. */
+static int
+put_unordered(struct log_writer *w, const struct log_moment *m, struct err *e)
+{
+	const uint64_t numbers[] = { m->nr_unordered - w->nr_unordered,
+		m->unordered_bytes - w->unordered_bytes, m->nr_unordered, m->unordered_bytes };
+
+	if (!numbers[0])
+		return 0;
+	w->nr_unordered = m->nr_unordered;
+	w->unordered_bytes = m->unordered_bytes;
+	return put_record(w, LOG_UNORDERED, numbers, sizeof numbers / sizeof *numbers, e);
+}
+
 static int
 put_moment(struct log_writer *w, const struct log_moment *m, struct err *e)
 {
 	const uint64_t numbers[] = { m->rss_bytes, m->nr_dropped, m->dropped_bytes,
 		w->sum.nr_unmatched, w->sum.unmatched_bytes };
 
+	if (put_unordered(w, m, e) < 0)
+		return -1;
 	set_time(w, m->time_ns);
 	return log_stacks_put_maps(&w->stacks, &w->buffer, false, e) < 0 || put_time(w, e) < 0
 		? -1

@@ -84,8 +84,9 @@ int log_writer_add(struct log_writer *w, const struct log_event *v, size_t nr, s
 /* The state of the process at TIME_NS; all events before it have been added. */
 struct log_moment {
 	uint64_t time_ns;
-	uint64_t rss_bytes;		    /* 0: not known */
-	uint64_t nr_dropped, dropped_bytes; /* so far, see struct wire_log */
+	uint64_t rss_bytes;			/* 0: not known */
+	uint64_t nr_dropped, dropped_bytes;	/* so far, see struct wire_log */
+	uint64_t nr_unordered, unordered_bytes; /* so far, see struct log_drain_state */
 };
 
 /*

@@ -13,6 +13,12 @@ uint64_t os_now_ns(void);
 uint64_t os_coarse_ns(void);
 void os_sleep_ns(uint64_t ns);
 
+/*
+ * Whether the counter of wire_stamp() is one for all processors: the kernel itself takes the time
+ * from it.  False also if that is not known.
+ */
+bool os_counter_is_steady(void);
+
 struct target;
 
 /*

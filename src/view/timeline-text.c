@@ -63,8 +63,8 @@ put_facts(const struct timeline_view *v, FILE *f)
 	fprintf(f, ", local maxima of %s\n", ui_duration(h->interval_ns, time, sizeof time));
 	for (size_t i = 0; i < v->r->facts->comments.nr; i++)
 		fprintf(f, "%s\n", text_printable(v->r->facts->comments.v[i], text, sizeof text));
-	fprintf(f, "peak %s at %s; at the end %s in %" PRId64 " blocks\n",
-		UI_SIZE(v->ui, (uint64_t)h->peak.live.bytes),
+	fprintf(f, "peak %s%s at %s; at the end %s in %" PRId64 " blocks\n",
+		h->unordered_bytes ? "~" : "", UI_SIZE(v->ui, (uint64_t)h->peak.live.bytes),
 		timeline_time(h->peak.at_ns, TIMELINE_MOMENT_NS, time, sizeof time),
 		UI_SIZE(v->ui, (uint64_t)h->live.bytes), h->live.blocks);
 	fprintf(f, "%" PRId64 " blocks allocated (%s), of these %" PRId64 " temporary\n",

@@ -51,7 +51,8 @@ void
 timeline_print_csv_head(FILE *f)
 {
 	fputs("time_s,live_max_bytes,live_max_blocks,live_max_time_s,allocated_bytes,"
-	      "allocated_blocks,freed_bytes,freed_blocks,rss_bytes,mapped_max_bytes\n",
+	      "allocated_blocks,freed_bytes,freed_blocks,rss_bytes,mapped_max_bytes,"
+	      "live_max_uncertain_bytes\n",
 		f);
 }
 
@@ -70,7 +71,7 @@ timeline_print_csv_line(
 	fputc(',', f);
 	if (v->r->has_mappings && k->mapped_bytes >= 0)
 		fprintf(f, "%" PRId64, k->mapped_bytes);
-	fputc('\n', f);
+	fprintf(f, ",%" PRId64 "\n", k->unordered_bytes);
 }
 
 void
@@ -98,12 +99,14 @@ timeline_print_line(
 	const struct timeline_view *v, const struct history_interval *k, uint64_t time_ns, FILE *f)
 {
 	const struct ui_options *ui = v->ui;
-	char time[32], blocks[24];
+	char time[32], blocks[24], live[40];
 
 	timeline_time(time_ns, v->h->interval_ns, time, sizeof time);
 	snprintf(blocks, sizeof blocks, "%" PRId64, k->max.live.blocks);
-	fprintf(f, LINE_FORMAT, time, UI_SIZE(ui, (uint64_t)k->max.live.bytes), blocks,
-		UI_SIZE(ui, (uint64_t)k->allocated.bytes), UI_SIZE(ui, (uint64_t)k->freed.bytes),
+	snprintf(live, sizeof live, "%s%s", k->unordered_bytes ? "~" : "",
+		UI_SIZE(ui, (uint64_t)k->max.live.bytes));
+	fprintf(f, LINE_FORMAT, time, live, blocks, UI_SIZE(ui, (uint64_t)k->allocated.bytes),
+		UI_SIZE(ui, (uint64_t)k->freed.bytes),
 		k->rss_bytes ? UI_SIZE(ui, (uint64_t)k->rss_bytes) : "?");
 }
 
@@ -133,10 +136,11 @@ json_t *
 timeline_interval_json(
 	const struct timeline_view *v, const struct history_interval *k, uint64_t time_ns)
 {
-	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "time_ns", (json_int_t)time_ns,
+	return json_pack("{s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:o}", "time_ns", (json_int_t)time_ns,
 		"live_max_time_ns", (json_int_t)k->max.at_ns, "live_max", amount_json(&k->max.live),
-		"allocated", amount_json(&k->allocated), "freed", amount_json(&k->freed),
-		"rss_bytes", known_or_null(k->rss_bytes), "mapped_max_bytes",
+		"live_max_uncertain_bytes", (json_int_t)k->unordered_bytes, "allocated",
+		amount_json(&k->allocated), "freed", amount_json(&k->freed), "rss_bytes",
+		known_or_null(k->rss_bytes), "mapped_max_bytes",
 		v->r->has_mappings && k->mapped_bytes >= 0 ? json_integer(k->mapped_bytes)
 							   : json_null());
 }

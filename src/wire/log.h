@@ -24,7 +24,7 @@
 
 #include "wire/sites.h"
 
-#define WIRE_LOG_MAGIC UINT64_C(0x32676f6c67616d64) /* "dmaglog2" */
+#define WIRE_LOG_MAGIC UINT64_C(0x33676f6c67616d64) /* "dmaglog3" */
 #define WIRE_LOG_BLOCK_BYTES 16384
 #define WIRE_LOG_MAX_BLOCKS 65536
 #define WIRE_LOG_TAKEN_AT 4096
@@ -33,10 +33,43 @@
 /* ---- events ---- */
 
 /*
+ * The order of events of all threads: the counter of time that all processors share, in units of
+ * WIRE_STAMP_TICKS.  What the thread has read before is read before the counter, so if one thread
+ * has waited for another one, its stamp is the greater one.
+ */
+#if defined __x86_64__
+#define WIRE_STAMP_TICKS 32
+#else
+#define WIRE_STAMP_TICKS 1
+#endif
+
+static inline uint64_t
+wire_stamp(void)
+{
+#if defined __x86_64__
+	uint32_t low, high;
+
+	__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high) : : "memory");
+	return ((uint64_t)high << 32 | low) / WIRE_STAMP_TICKS;
+#elif defined __aarch64__
+	uint64_t ticks;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks) : : "memory");
+	return ticks;
+#else
+	return 0;
+#endif
+}
+
+/*
  * An event is a word: its kind, the site that the block was allocated at (less than
- * WIRE_SITES_MAX_SITES), and the bytes that the program asked for.  Of a block with
- * WIRE_LOG_MANY_BYTES or more the bytes are the next word.  A time is for all events that follow in
- * the block, and each block begins with one.
+ * WIRE_SITES_MAX_SITES), the lower bits of its stamp, and the bytes that the program asked for.  Of
+ * a block with WIRE_LOG_MANY_BYTES or more the bytes are the next word.  A time is for all events
+ * that follow in the block, and each block begins with one: a word, and the next one is its stamp.
+ * An event that comes WIRE_LOG_FRESH or more after the last time has another one before it.
+ *
+ * As long as the threads of one place alone append, no event of theirs has a stamp of its own: its
+ * stamp is that of its time.
  *
  * What a mapping of the program's own gets more or less of memory that counts is an event of two
  * words: the first as of an allocation of WIRE_LOG_MANY_BYTES or more at the mapping's site, the
@@ -54,12 +87,16 @@ enum wire_log_kind {
 };
 #define WIRE_LOG_KIND_SHIFT 62
 #define WIRE_LOG_SITE_SHIFT 42
-#define WIRE_LOG_MANY_BYTES ((UINT64_C(1) << WIRE_LOG_SITE_SHIFT) - 1)
+#define WIRE_LOG_STAMP_SHIFT 22
+#define WIRE_LOG_STAMP_MASK UINT64_C(0xfffff)
+#define WIRE_LOG_MANY_BYTES ((UINT64_C(1) << WIRE_LOG_STAMP_SHIFT) - 1)
+#define WIRE_LOG_FRESH (UINT64_C(1) << 16)
 
 static inline uint64_t
-wire_log_event(enum wire_log_kind kind, uint32_t site, uint64_t bytes)
+wire_log_event(enum wire_log_kind kind, uint32_t site, uint64_t bytes, uint64_t stamp)
 {
 	return (uint64_t)kind << WIRE_LOG_KIND_SHIFT | (uint64_t)site << WIRE_LOG_SITE_SHIFT |
+		(stamp & WIRE_LOG_STAMP_MASK) << WIRE_LOG_STAMP_SHIFT |
 		(bytes < WIRE_LOG_MANY_BYTES ? bytes : WIRE_LOG_MANY_BYTES);
 }
 
@@ -79,6 +116,13 @@ static inline uint32_t
 wire_log_site(uint64_t word)
 {
 	return (uint32_t)(word >> WIRE_LOG_SITE_SHIFT) & 0xfffff;
+}
+
+/* The stamp of the event WORD, whose time has the stamp TIMES. */
+static inline uint64_t
+wire_log_stamp(uint64_t word, uint64_t times)
+{
+	return times + (((word >> WIRE_LOG_STAMP_SHIFT) - times) & WIRE_LOG_STAMP_MASK);
 }
 
 /* The number in WORD: of a time its nanoseconds, of others their bytes. */
@@ -115,6 +159,8 @@ wire_log_is_mapping(uint64_t word)
  */
 #define WIRE_LOG_OWNER_OF_MAPPINGS UINT32_MAX
 
+#define WIRE_LOG_IS_STAMPING (UINT32_C(1) << 31)
+
 struct wire_log_block {
 	/*
 	 * 0: free.  Else the place of the segment that has it, plus 1, or
@@ -131,7 +177,10 @@ struct wire_log_block {
 	 * before any word is appended; until then, 0, the block is not read.
 	 */
 	uint64_t number;
-	/* Words so far; an event of two is added at once.  Stored after the words (release). */
+	/*
+	 * Words so far; an event of two is added at once.  Stored after the words (release).  With
+	 * WIRE_LOG_IS_STAMPING from before an event gets its stamp until it is added.
+	 */
 	uint32_t nr_words;
 	/*
 	 * The log's is_open when the block was taken.  The words of an earlier opening are of no
@@ -170,7 +219,8 @@ struct wire_log {
 	 * or the agent as it begins.
 	 */
 	uint32_t is_open;
-	uint32_t unused_word;
+	/* Places that have appended so far: stamps are taken if there are several. */
+	uint32_t nr_places;
 	uint32_t nr_openings;
 	/* Blocks behind these were never used, and take no memory: so do not read them. */
 	uint32_t nr_touched;

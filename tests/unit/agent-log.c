@@ -72,12 +72,13 @@ static void
 append(struct log_queue *q, uint64_t nr)
 {
 	for (uint64_t i = 0; i < nr; i++)
-		log_append(q, WIRE_LOG_ALLOCATED, 7, i);
+		log_append(q, WIRE_LOG_ALLOCATED, 7, i % 1000);
 }
 
 static void
 test_words(void)
 {
+	const uint64_t before = wire_stamp();
 	struct log_queue q = { .place = 5 };
 	const struct wire_log_block *b;
 
@@ -89,21 +90,59 @@ test_words(void)
 	is_u64(b->owner, 6, "a block is of the place that appends");
 	is_u64(b->number, 1, "and its first one");
 	is_u64(b->opening, 1, "of the first opening");
-	is_u64(b->nr_words, 2, "two words");
+	is_u64(b->nr_words, 3, "three words");
 	is_u64(b->word[0], wire_log_time(1000), "a time");
-	is_u64(b->word[1], wire_log_event(WIRE_LOG_ALLOCATED, 7, 24), "and the event");
+	ok(b->word[1] >= before && b->word[1] <= wire_stamp(), "its stamp");
+	is_u64(b->word[2], wire_log_event(WIRE_LOG_ALLOCATED, 7, 24, b->word[1]), "and the event");
 	log_append(&q, WIRE_LOG_FREED_SOON, 0xfffff, WIRE_LOG_MANY_BYTES - 1);
-	is_u64(b->word[2], wire_log_event(WIRE_LOG_FREED_SOON, 0xfffff, WIRE_LOG_MANY_BYTES - 1),
-		"at the same time: the event alone");
+	is_u64(b->word[3],
+		wire_log_event(WIRE_LOG_FREED_SOON, 0xfffff, WIRE_LOG_MANY_BYTES - 1, b->word[1]),
+		"at the same time: the event alone, with the same stamp");
 	clock_ns = 5000;
 	log_append(&q, WIRE_LOG_FREED, 1, WIRE_LOG_MANY_BYTES);
-	is_u64(b->nr_words, 6, "later, with many bytes: three words");
-	is_u64(b->word[3], wire_log_time(5000), "a time");
-	is_u64(wire_log_value(b->word[4]), WIRE_LOG_MANY_BYTES, "a sign of many bytes");
-	is_u64(b->word[5], WIRE_LOG_MANY_BYTES, "and how many");
+	is_u64(b->nr_words, 8, "later, with many bytes: four words");
+	is_u64(b->word[4], wire_log_time(5000), "a time");
+	ok(b->word[5] >= b->word[1], "a later stamp");
+	is_u64(wire_log_value(b->word[6]), WIRE_LOG_MANY_BYTES, "a sign of many bytes");
+	is_u64(b->word[7], WIRE_LOG_MANY_BYTES, "and how many");
 	drop();
 	log_append(&q, WIRE_LOG_FREED, 1, 1);
 	ok(!log_is_open(), "without a log nothing is appended");
+}
+
+/* Those of the second place, and from then on of all, have stamps of their own. */
+static void
+test_stamps(void)
+{
+	struct log_queue q = { .place = 0 }, other = { .place = 1 },
+			 mappings = { .place = LOG_PLACE_OF_MAPPINGS };
+	const struct wire_log_block *b, *c;
+	uint64_t before, stamp, last;
+
+	clock_ns = 1000;
+	make(3);
+	b = wire_log_block(l, 0);
+	c = wire_log_block(l, 2);
+	append(&q, 1);
+	log_append_mapping(&mappings, WIRE_LOG_MAPPED, 1, 1);
+	append(&q, 1);
+	is_u64(wire_log_stamp(b->word[3], b->word[1]), b->word[1],
+		"beside mappings a place is still alone");
+	before = wire_stamp();
+	append(&other, 1);
+	append(&q, 1);
+	append(&other, 1);
+	last = wire_log_stamp(c->word[2], c->word[1]);
+	ok(last >= before, "the first of another place has the stamp of its time");
+	stamp = wire_log_stamp(
+		b->word[b->nr_words - 1], b->nr_words > 5 ? b->word[b->nr_words - 2] : b->word[1]);
+	ok(stamp >= last, "then one of the first has its own");
+	last = wire_log_stamp(
+		c->word[c->nr_words - 1], c->nr_words > 4 ? c->word[c->nr_words - 2] : c->word[1]);
+	ok(last >= stamp && last <= wire_stamp(), "and the next of the other one");
+	is_u64(wire_log_stamp(wire_log_event(WIRE_LOG_FREED, 7, 24, 0x12300001), 0x122fffff),
+		0x12300001, "the upper bits of a stamp are those of its time, or one more");
+	drop();
 }
 
 static void
@@ -117,14 +156,15 @@ test_mapping_words(void)
 	b = wire_log_block(l, 0);
 	log_append_mapping(&q, WIRE_LOG_SHRUNK, 0xfffff, UINT64_C(1) << 47);
 	is_u64(b->owner, WIRE_LOG_OWNER_OF_MAPPINGS, "mappings have a block of their own");
-	is_u64(b->nr_words, 3, "with three words");
-	is_u64(b->word[1], wire_log_event(WIRE_LOG_ALLOCATED, 0xfffff, WIRE_LOG_MANY_BYTES),
+	is_u64(b->nr_words, 4, "with four words");
+	is_u64(b->word[2],
+		wire_log_event(WIRE_LOG_ALLOCATED, 0xfffff, WIRE_LOG_MANY_BYTES, b->word[1]),
 		"a sign of many bytes");
-	ok(wire_log_is_mapping(b->word[2]), "of a mapping");
-	is_u64(b->word[2], UINT64_C(7) << 61 | UINT64_C(1) << 47, "what it is, and how many");
+	ok(wire_log_is_mapping(b->word[3]), "of a mapping");
+	is_u64(b->word[3], UINT64_C(7) << 61 | UINT64_C(1) << 47, "what it is, and how many");
 	ok(!wire_log_is_mapping(UINT64_C(1) << 57), "a block has not so many");
 	log_append_mapping(&q, WIRE_LOG_MAPPED, 1, 1);
-	is_u64(b->nr_words, 5, "at the same time: two words");
+	ok(b->nr_words == 6 || b->nr_words == 8, "at the same time: two words, or a time as well");
 	drop();
 	log_append_mapping(&q, WIRE_LOG_MAPPED, 1, 1);
 	ok(!log_is_open(), "without a log nothing is appended of mappings, either");
@@ -151,8 +191,8 @@ test_full(void)
 	clock_ns = 1000;
 	make(2);
 	b = wire_log_block(l, 0);
-	append(&q, BLOCK_WORDS - 3);
-	is_u64(b->nr_words, BLOCK_WORDS - 2, "a block that has no room for three words");
+	append(&q, BLOCK_WORDS - 5);
+	is_u64(b->nr_words, BLOCK_WORDS - 3, "a block that has no room for four words");
 	is_u64(b->is_full, 0, "is not full");
 	append(&q, 1);
 	is_u64(b->is_full, 1, "before the next event");
@@ -272,7 +312,7 @@ test_openings(void)
 	append(&q, 1);
 	l->is_open = 0;
 	append(&q, 1);
-	is_u64(b->nr_words, 2, "a closed log gets nothing");
+	is_u64(b->nr_words, 3, "a closed log gets nothing");
 	is_u64(l->nr_dropped, 0, "which is not counted");
 	l->is_open = ++l->nr_openings;
 	is_u64(b->is_full, 0, "a block of an earlier opening stays with its place");
@@ -298,7 +338,7 @@ test_child(void)
 		_exit(log_is_open());
 	}
 	ok(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, "a child has no log");
-	is_u64(wire_log_block(l, 0)->nr_words, 2, "and appends nothing to its parent's");
+	is_u64(wire_log_block(l, 0)->nr_words, 3, "and appends nothing to its parent's");
 	drop();
 }
 
@@ -357,7 +397,7 @@ work(void *arg)
 static struct reading {
 	uint64_t number; /* of the block */
 	uint64_t last;	 /* event */
-	uint64_t time_ns;
+	uint64_t time_ns, stamp, last_stamp;
 } reading[NR_THREADS];
 static uint32_t nr_read[NR_BLOCKS];
 static uint64_t nr_bad;
@@ -370,6 +410,9 @@ read_event(uint32_t id, uint64_t word, uint64_t bytes)
 
 	nr_bad += n <= r->last || !r->time_ns || bytes != bytes_of(n) ||
 		wire_log_kind(word) != kind_of(n) || wire_log_site(word) != site_of(id, n);
+	/* Its own stamps never go back. */
+	nr_bad += wire_log_stamp(word, r->stamp) < r->last_stamp;
+	r->last_stamp = wire_log_stamp(word, r->stamp);
 	r->last = n;
 	seen[id].nr++;
 	seen[id].bytes += bytes;
@@ -382,8 +425,10 @@ read_words(uint32_t id, const struct wire_log_block *b, uint32_t from, uint32_t 
 		const uint64_t word = b->word[i], value = wire_log_value(word);
 
 		if (wire_log_kind(word) == WIRE_LOG_TIME) {
-			nr_bad += value < reading[id].time_ns || value < l->opened_ns;
+			nr_bad += value < reading[id].time_ns || value < l->opened_ns ||
+				++i == to || b->word[i] < reading[id].stamp;
 			reading[id].time_ns = value;
+			reading[id].stamp = b->word[i];
 		} else if (value == WIRE_LOG_MANY_BYTES) {
 			nr_bad += ++i == to;
 			read_event(id, word, b->word[i]);
@@ -401,7 +446,8 @@ read_block(uint32_t i)
 	const uint32_t owner = __atomic_load_n(&b->owner, __ATOMIC_ACQUIRE);
 	const uint64_t number = __atomic_load_n(&b->number, __ATOMIC_ACQUIRE);
 	const bool is_full = __atomic_load_n(&b->is_full, __ATOMIC_ACQUIRE);
-	const uint32_t nr = __atomic_load_n(&b->nr_words, __ATOMIC_ACQUIRE), from = nr_read[i];
+	const uint32_t nr = __atomic_load_n(&b->nr_words, __ATOMIC_ACQUIRE) & ~WIRE_LOG_IS_STAMPING,
+		       from = nr_read[i];
 
 	if (!owner || !number || owner > NR_THREADS || number > reading[owner - 1].number + 1)
 		return false;
@@ -481,6 +527,7 @@ int
 main(void)
 {
 	test_words();
+	test_stamps();
 	test_mapping_words();
 	test_full();
 	test_much();

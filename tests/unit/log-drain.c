@@ -1,7 +1,7 @@
 /*
  * The events of a log as threads append them by the rules of wire/log.h: each one comes out of the
- * drain once, those of a thread in their order, and all in the order of time; what is dropped is
- * counted.  So it is when the process is killed at any moment.  Then the blocks are damaged, and
+ * drain once, those of a thread in their order, and all in the order in which they happened; what
+ * is dropped is counted.  So it is when the process is killed at any moment.  Then the blocks are damaged, and
  * whatever is in them, a round ends, and only what an event can be comes out.
  *
  *	log-drain [FIRST-SEED [SEEDS]]
@@ -67,7 +67,7 @@ new_drain(void)
 	struct log_drain *d;
 	struct err e;
 
-	if (log_drain_new(&d, &s, &head, &e) == 0)
+	if (log_drain_new(&d, &s, &head, true, &e) == 0)
 		return d;
 	printf("# %s\n", e.msg);
 	exit(99);
@@ -75,12 +75,29 @@ new_drain(void)
 
 /* ---- the other side: threads that append ---- */
 
+/* A moment of tests that have a clock of their own, whose counter shows the same. */
+static struct log_now
+at(uint64_t ns)
+{
+	return (struct log_now){ ns, ns };
+}
+
+/* Now by the real ones. */
+static struct log_now
+real_now(void)
+{
+	return (struct log_now){ os_coarse_ns(), wire_stamp() - (1 << 11) };
+}
+
+#define REAL_NS 0 /* for the moment at which an event is appended */
+
 struct place {
 	uint32_t owner;
-	uint64_t number, time_ns;
+	uint64_t number, time_ns, stamp;
 	struct wire_log_block *block;
 	uint64_t nr_appended, nr_dropped;
 	unsigned int seed;
+	struct seen *seen;
 };
 
 static struct wire_log_block *
@@ -101,13 +118,25 @@ take_block(struct place *p)
 	return NULL;
 }
 
+/* A moment for an event in P's block, which is told to be under way if others look. */
+static struct log_now
+moment_of(struct place *p, uint64_t now_ns)
+{
+	if (now_ns != REAL_NS)
+		return at(now_ns);
+	__atomic_store_n(
+		&p->block->nr_words, p->block->nr_words | WIRE_LOG_IS_STAMPING, __ATOMIC_RELAXED);
+	return (struct log_now){ os_coarse_ns(), wire_stamp() };
+}
+
 /* NR words that are appended at once.  False: dropped. */
 static bool
 append(struct place *p, uint64_t now_ns, const uint64_t *word, uint32_t nr)
 {
-	uint32_t at;
+	struct log_now now;
+	uint32_t to;
 
-	if (p->block && p->block->nr_words + nr + 1 > MAX_WORDS) {
+	if (p->block && p->block->nr_words + nr + 2 > MAX_WORDS) {
 		__atomic_store_n(&p->block->is_full, 1, __ATOMIC_RELEASE);
 		p->block = NULL;
 	}
@@ -118,13 +147,18 @@ append(struct place *p, uint64_t now_ns, const uint64_t *word, uint32_t nr)
 		__atomic_add_fetch(&l->nr_dropped, 1, __ATOMIC_RELAXED);
 		return false;
 	}
-	at = p->block->nr_words;
-	if (now_ns != p->time_ns)
-		p->block->word[at++] = wire_log_time(now_ns);
-	p->time_ns = now_ns;
-	for (uint32_t i = 0; i < nr; i++)
-		p->block->word[at++] = word[i];
-	__atomic_store_n(&p->block->nr_words, at, __ATOMIC_RELEASE);
+	to = p->block->nr_words;
+	now = moment_of(p, now_ns);
+	if (now.ns != p->time_ns || now.stamp - p->stamp >= WIRE_LOG_FRESH) {
+		p->block->word[to++] = wire_log_time(now.ns);
+		p->block->word[to++] = now.stamp;
+		p->time_ns = now.ns;
+		p->stamp = now.stamp;
+	}
+	p->block->word[to++] = word[0] | (now.stamp & WIRE_LOG_STAMP_MASK) << WIRE_LOG_STAMP_SHIFT;
+	for (uint32_t i = 1; i < nr; i++)
+		p->block->word[to++] = word[i];
+	__atomic_store_n(&p->block->nr_words, to, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -152,7 +186,8 @@ static bool
 append_next(struct place *p, uint64_t now_ns)
 {
 	const uint64_t bytes = bytes_of(p->nr_appended);
-	const uint64_t word[] = { wire_log_event(kind_of(p->nr_appended), p->owner, bytes), bytes };
+	const uint64_t word[] = { wire_log_event(kind_of(p->nr_appended), p->owner, bytes, 0),
+		bytes };
 	const bool is_in = append(p, now_ns, word, bytes < WIRE_LOG_MANY_BYTES ? 1 : 2);
 
 	p->nr_appended += is_in;
@@ -161,11 +196,34 @@ append_next(struct place *p, uint64_t now_ns)
 
 /* ---- what comes out ---- */
 
+/* An event happened between two moments of a clock that all threads share. */
+struct seen {
+	uint64_t from, to;
+};
+
+#define MOST_APPENDED 300000
+
 struct ledger {
 	uint64_t next[NR_PLACES + 2]; /* of each place, its next event */
 	uint64_t nr, last_ns, nr_wrong;
 	bool is_any; /* only what an event can be at all */
+	/* What the threads have noted of their events, and the latest that came out; NULL: none. */
+	struct seen *seen[NR_PLACES + 2];
+	uint64_t latest, nr_behind;
 };
+
+/* The next event of PLACE comes out: whether it had happened before one that is out already. */
+static void
+note_order(struct ledger *g, uint32_t place)
+{
+	const struct seen *s = g->seen[place] ? &g->seen[place][g->next[place]] : NULL;
+
+	if (!s)
+		return;
+	g->nr_behind += s->to < g->latest;
+	if (s->from > g->latest)
+		g->latest = s->from;
+}
 
 static int
 check_events(void *context, const struct log_event *v, size_t nr, struct err *e)
@@ -186,6 +244,7 @@ check_events(void *context, const struct log_event *v, size_t nr, struct err *e)
 		}
 		g->nr_wrong += v[i].bytes != bytes_of(g->next[v[i].site]) ||
 			v[i].kind != kind_of(g->next[v[i].site]);
+		note_order(g, v[i].site);
 		g->next[v[i].site]++;
 	}
 	g->nr += nr;
@@ -193,12 +252,12 @@ check_events(void *context, const struct log_event *v, size_t nr, struct err *e)
 }
 
 static bool
-round_of(struct log_drain *d, uint64_t now_ns, bool is_last, struct ledger *g)
+round_of(struct log_drain *d, struct log_now now, bool is_last, struct ledger *g)
 {
 	const struct log_sink sink = { g, check_events };
 	struct err e;
 
-	if (log_drain_round(d, now_ns, is_last, &sink, &e) == 0)
+	if (log_drain_round(d, &now, is_last, &sink, &e) == 0)
 		return true;
 	printf("# %s\n", e.msg);
 	return false;
@@ -217,15 +276,22 @@ nr_taken(void)
 /* ---- threads beside the drain ---- */
 
 static int nr_running;
+static uint64_t shared_clock;
 
 static void *
 append_many(void *arg)
 {
 	struct place *p = arg;
-	const uint32_t nr = 200000 + (uint32_t)rand_r(&p->seed) % 100000;
+	const uint32_t nr = 200000 + (uint32_t)rand_r(&p->seed) % (MOST_APPENDED - 200000);
 
-	for (uint32_t i = 0; i < nr; i++)
-		append_next(p, os_coarse_ns());
+	for (uint32_t i = 0; i < nr; i++) {
+		struct seen *s = &p->seen[p->nr_appended];
+
+		s->from = __atomic_fetch_add(&shared_clock, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&s->to, UINT64_MAX, __ATOMIC_RELAXED);
+		append_next(p, REAL_NS);
+		s->to = __atomic_fetch_add(&shared_clock, 1, __ATOMIC_SEQ_CST);
+	}
 	__atomic_sub_fetch(&nr_running, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -245,11 +311,14 @@ test_threads(void)
 	nr_running = NR_PLACES;
 	for (uint32_t i = 0; i < NR_PLACES; i++) {
 		place[i] = (struct place){ .owner = i + 1, .seed = some(1u << 30) };
+		place[i].seen = g.seen[i + 1] = calloc(MOST_APPENDED + 1, sizeof(struct seen));
+		if (!place[i].seen)
+			exit(99);
 		if (pthread_create(&thread[i], NULL, append_many, &place[i]) != 0)
 			exit(99);
 	}
 	while (is_fine && __atomic_load_n(&nr_running, __ATOMIC_ACQUIRE)) {
-		is_fine = round_of(d, os_coarse_ns(), false, &g);
+		is_fine = round_of(d, real_now(), false, &g);
 		nr_rounds++;
 	}
 	for (uint32_t i = 0; i < NR_PLACES; i++) {
@@ -257,9 +326,11 @@ test_threads(void)
 		nr_appended += place[i].nr_appended;
 		nr_dropped += place[i].nr_dropped;
 	}
-	is_fine = is_fine && round_of(d, os_coarse_ns(), true, &g);
-	for (uint32_t i = 0; i < NR_PLACES; i++)
+	is_fine = is_fine && round_of(d, real_now(), true, &g);
+	for (uint32_t i = 0; i < NR_PLACES; i++) {
 		is_same = is_same && g.next[i + 1] == place[i].nr_appended;
+		free(place[i].seen);
+	}
 	printf("# %" PRIu64 " rounds, %" PRIu64 " events, %" PRIu64 " dropped\n", nr_rounds, g.nr,
 		nr_dropped);
 	ok(is_fine && nr_appended > 100000, "threads append beside the drain");
@@ -267,6 +338,10 @@ test_threads(void)
 		"each event comes out once, in its order");
 	is_u64(log_drain_state(d).nr_dropped, nr_dropped, "those without a block are counted");
 	is_u64(log_drain_state(d).nr_damaged, 0, "nothing is damaged");
+	printf("# %" PRIu64 " came out behind later ones, %" PRIu64 " are counted as that\n",
+		g.nr_behind, log_drain_state(d).nr_unordered);
+	ok(g.nr_behind <= log_drain_state(d).nr_unordered,
+		"events come out in the order in which they happened, or are counted");
 	ok(nr_taken() <= NR_PLACES, "full blocks are given back");
 	log_drain_free(d);
 }
@@ -286,18 +361,27 @@ test_bits(void)
 		append_next(&p, 1000);
 	is_u64(nr_taken(), 11, "eleven blocks are taken");
 	wire_log_taken(l)[0] = UINT64_C(0xf0f0f0f0f0);
-	ok(round_of(d, 2000, false, &g), "a round");
+	ok(round_of(d, at(2000), false, &g), "a round");
 	for (uint32_t i = 0; i < NR_BLOCKS; i++)
 		is_as_owners = is_as_owners &&
 			(wire_log_taken(l)[0] >> i & 1) == (wire_log_block(l, i)->owner != 0);
 	ok(nr_taken() == 1 && is_as_owners, "after it the bits say which are taken");
 	wire_log_taken(l)[0] = UINT64_MAX;
-	ok(round_of(d, 2000, false, &g) && wire_log_taken(l)[0] == UINT64_C(1) << 10,
+	ok(round_of(d, at(2000), false, &g) && wire_log_taken(l)[0] == UINT64_C(1) << 10,
 		"also where nothing was appended");
 	log_drain_free(d);
 }
 
 /* ---- the order of time ---- */
+
+static bool
+round_to(struct log_drain *d, uint64_t now_ns, bool is_last, const struct log_sink *sink)
+{
+	const struct log_now now = at(now_ns);
+	struct err e;
+
+	return log_drain_round(d, &now, is_last, sink, &e) == 0;
+}
 
 #define NR_TIMES 5000
 
@@ -328,7 +412,6 @@ test_order(void)
 	uint64_t now_ns = 1000;
 	bool is_fine = true;
 	struct log_drain *d;
-	struct err e;
 
 	make_image();
 	got.nr = 0;
@@ -340,11 +423,11 @@ test_order(void)
 		want[i] = now_ns;
 		append_next(&place[some(NR_PLACES)], now_ns);
 		if (!some(20))
-			is_fine = is_fine && log_drain_round(d, now_ns, false, &sink, &e) == 0;
+			is_fine = is_fine && round_to(d, now_ns, false, &sink);
 		if (!some(20))
 			is_fine = is_fine && (!got.nr || got.ns[got.nr - 1] < now_ns);
 	}
-	is_fine = is_fine && log_drain_round(d, now_ns, true, &sink, &e) == 0;
+	is_fine = is_fine && round_to(d, now_ns, true, &sink);
 	ok(is_fine && got.nr == NR_TIMES && memcmp(got.ns, want, sizeof want) == 0,
 		"all threads' events have their times, in order");
 	log_drain_free(d);
@@ -382,7 +465,6 @@ test_one_tick(void)
 	const struct log_sink sink = { &b, keep_balance };
 	uint64_t bytes[MAX_SITES] = { 0 };
 	struct log_drain *d;
-	struct err e;
 
 	make_image();
 	d = new_drain();
@@ -395,13 +477,13 @@ test_one_tick(void)
 
 		if (kind == WIRE_LOG_ALLOCATED)
 			bytes[site] = 1 + some(1000);
-		word = wire_log_event(kind, site, bytes[site]);
+		word = wire_log_event(kind, site, bytes[site], 0);
 		append(&place[some(NR_PLACES)], 1000, &word, 1);
 		if (kind == WIRE_LOG_FREED)
 			bytes[site] = 0;
 	}
-	ok(log_drain_round(d, 2000, false, &sink, &e) == 0 && b.nr == 20000 && !b.nr_wrong,
-		"nothing is freed before it was allocated, also within a tick");
+	ok(round_to(d, 2000, false, &sink) && b.nr == 20000 && !b.nr_wrong,
+		"nothing is freed before it was allocated, also with equal stamps");
 	log_drain_free(d);
 }
 
@@ -448,7 +530,7 @@ append_mapping(struct place *p, struct mapping_events *m, uint64_t now_ns)
 	v->kind = (enum wire_log_kind)(WIRE_LOG_MAPPED + some(4));
 	v->site = 1 + some(MAX_SITES - 1);
 	v->bytes = some(3) ? some(100000) : (UINT64_C(1) << (40 + some(18))) - some(2);
-	word[0] = wire_log_event(WIRE_LOG_ALLOCATED, v->site, WIRE_LOG_MANY_BYTES);
+	word[0] = wire_log_event(WIRE_LOG_ALLOCATED, v->site, WIRE_LOG_MANY_BYTES, 0);
 	word[1] = wire_log_mapping(v->kind, v->bytes);
 	return append(p, now_ns, word, 2);
 }
@@ -463,7 +545,6 @@ test_mappings(void)
 	uint64_t now_ns = 1000;
 	bool is_fine = true;
 	struct log_drain *d;
-	struct err e;
 
 	make_image();
 	m.nr = m.nr_out = m.nr_others = m.nr_wrong = 0;
@@ -473,9 +554,9 @@ test_mappings(void)
 		is_fine = append_mapping(&of_mappings, &m, now_ns) && append_next(&other, now_ns) &&
 			is_fine;
 		if (!some(100))
-			is_fine = log_drain_round(d, now_ns, false, &sink, &e) == 0 && is_fine;
+			is_fine = round_to(d, now_ns, false, &sink) && is_fine;
 	}
-	is_fine = log_drain_round(d, now_ns, true, &sink, &e) == 0 && is_fine;
+	is_fine = round_to(d, now_ns, true, &sink) && is_fine;
 	ok(is_fine && m.nr_out == NR_MAPPING_EVENTS && m.nr_others == other.nr_appended,
 		"events of mappings come out beside others");
 	ok(!m.nr_wrong && !log_drain_state(d).nr_damaged, "in their order, with their bytes");
@@ -490,24 +571,164 @@ test_late(void)
 	static struct times got;
 	const struct log_sink sink = { &got, keep_times };
 	struct log_drain *d;
-	struct err e;
 
 	make_image();
 	got.nr = 0;
 	d = new_drain();
 	append_next(&a, 100);
 	append_next(&a, 500);
-	log_drain_round(d, 600, false, &sink, &e);
+	round_to(d, 600, false, &sink);
 	append_next(&b, 200);
 	append_next(&b, 700);
 	append_next(&b, UINT64_C(1) << 60);
 	append_next(&b, 800);
-	log_drain_round(d, 700, false, &sink, &e);
+	round_to(d, 700, false, &sink);
 	is_u64(got.nr, 3, "what is not over is left for later");
 	is_u64(got.ns[2], 500, "time never goes back");
-	log_drain_round(d, 900, true, &sink, &e);
+	is_u64(log_drain_state(d).nr_unordered, 1, "an event behind a later one is counted");
+	is_u64(log_drain_state(d).unordered_bytes, bytes_of(0), "and its bytes");
+	round_to(d, 900, true, &sink);
 	ok(got.nr == 6 && got.ns[3] == 700 && got.ns[4] == 900 && got.ns[5] == 900,
 		"times that make no sense become possible ones");
+	is_u64(log_drain_state(d).nr_unordered, 1, "and no others are counted for them");
+	log_drain_free(d);
+}
+
+/* ---- events that are under way ---- */
+
+/* P has got a stamp for an event, and no processor to append it. */
+static void
+lose_processor(const struct place *p)
+{
+	p->block->nr_words |= WIRE_LOG_IS_STAMPING;
+}
+
+static void
+have_processor(const struct place *p)
+{
+	p->block->nr_words &= ~WIRE_LOG_IS_STAMPING;
+}
+
+/* Where the counter shows is not known then. */
+static void
+test_under_way_at_first(void)
+{
+	const uint64_t now_ns = UINT64_C(1) << 40;
+	struct place a = { .owner = 1 }, b = { .owner = 2 };
+	struct ledger g = { .nr = 0 };
+	struct log_drain *d;
+
+	make_image();
+	d = new_drain();
+	append_next(&a, now_ns);
+	lose_processor(&a);
+	append_next(&b, now_ns + 2);
+	round_of(d, at(now_ns + 10), false, &g);
+	is_u64(g.nr, 0, "one is under way in the first round: all wait");
+	have_processor(&a);
+	append_next(&a, now_ns + 1);
+	round_of(d, at(now_ns + 20), false, &g);
+	ok(g.nr == 3 && !g.nr_wrong && !log_drain_state(d).nr_unordered, "then they come out");
+	log_drain_free(d);
+}
+
+static void
+test_under_way(void)
+{
+	struct place a = { .owner = 1 }, b = { .owner = 2 };
+	struct ledger g = { .nr = 0 };
+	struct log_drain *d;
+
+	make_image();
+	d = new_drain();
+	append_next(&a, 100);
+	append_next(&b, 110);
+	round_of(d, at(200), false, &g);
+	is_u64(g.nr, 2, "events come out");
+	lose_processor(&a);
+	append_next(&b, 190);
+	append_next(&b, 250);
+	append_next(&b, 260);
+	round_of(d, at(300), false, &g);
+	is_u64(g.nr, 3, "one is under way: those since the last round wait, and none before that");
+	round_of(d, at(400), false, &g);
+	is_u64(g.nr, 3, "as long as it is");
+	have_processor(&a);
+	append_next(&a, 255);
+	lose_processor(&a); /* with another one */
+	round_of(d, at(500), false, &g);
+	is_u64(g.nr, 6, "then they come out, though another one is under way since");
+	is_u64(log_drain_state(d).nr_unordered, 0, "in order");
+	log_drain_free(d);
+}
+
+/* A thread that something has stopped for good. */
+static void
+test_under_way_for_long(void)
+{
+	struct place a = { .owner = 1 }, b = { .owner = 2 };
+	struct ledger g = { .nr = 0 };
+	struct log_drain *d;
+	uint64_t now_ns = 1000;
+
+	make_image();
+	d = new_drain();
+	append_next(&a, 100);
+	append_next(&b, 100);
+	round_of(d, at(200), false, &g);
+	lose_processor(&a);
+	append_next(&b, 300);
+	for (int i = 0; i < 20; i++)
+		round_of(d, at(now_ns++), false, &g);
+	is_u64(g.nr, 2, "20 rounds long an event is waited for");
+	round_of(d, at(now_ns++), false, &g);
+	is_u64(g.nr, 3, "but not longer");
+	have_processor(&a);
+	append_next(&a, 250);
+	round_of(d, at(now_ns), false, &g);
+	ok(g.nr == 4 && log_drain_state(d).nr_unordered == 1, "when it comes it is counted");
+	log_drain_free(d);
+}
+
+static void
+test_under_way_without_room(void)
+{
+	struct place a = { .owner = 1 }, b = { .owner = 2 };
+	struct ledger g = { .nr = 0 };
+	struct log_drain *d;
+
+	make_image();
+	d = new_drain();
+	append_next(&a, 100);
+	lose_processor(&a);
+	for (uint64_t i = 0; nr_taken() <= NR_BLOCKS / 4 * 3; i++)
+		append_next(&b, 200 + i);
+	round_of(d, at(1000000), false, &g);
+	is_u64(g.nr, 1 + b.nr_appended, "nothing waits when few blocks are free");
+	log_drain_free(d);
+}
+
+static void
+test_unsteady(void)
+{
+	struct place a = { .owner = 1 }, b = { .owner = 2 };
+	struct ledger g = { .nr = 0 };
+	struct log_drain *d;
+	struct err e;
+
+	make_image();
+	if (log_drain_new(&d, &(struct log_source){ .fd = fd }, &head, false, &e) < 0)
+		exit(99);
+	append_next(&a, 100);
+	append_next(&a, 110);
+	round_of(d, at(200), false, &g);
+	is_u64(log_drain_state(d).nr_unordered, 0, "the order of one thread is known");
+	append_next(&a, 300);
+	append_next(&b, 310);
+	append_next(&a, 320);
+	round_of(d, at(400), false, &g);
+	ok(g.nr == 5 && log_drain_state(d).nr_unordered >= 2,
+		"where counters differ that of several is not");
 	log_drain_free(d);
 }
 
@@ -527,7 +748,7 @@ append_until_killed(struct killed *k)
 	for (;;) {
 		const uint32_t i = some(NR_PLACES);
 
-		append_next(&place[i], os_coarse_ns());
+		append_next(&place[i], REAL_NS);
 		__atomic_store_n(&k->nr_appended[i], place[i].nr_appended, __ATOMIC_RELEASE);
 	}
 }
@@ -548,10 +769,10 @@ kill_one(struct killed *k)
 		append_until_killed(k);
 	d = new_drain();
 	while (is_fine && __atomic_load_n(&k->nr_appended[0], __ATOMIC_ACQUIRE) < enough)
-		is_fine = round_of(d, os_coarse_ns(), false, &g);
+		is_fine = round_of(d, real_now(), false, &g);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	is_fine = is_fine && round_of(d, os_coarse_ns(), true, &g);
+	is_fine = is_fine && round_of(d, real_now(), true, &g);
 	/* It may not have come to say so of the last one. */
 	for (uint32_t i = 0; i < NR_PLACES; i++)
 		is_fine = is_fine && g.next[i + 1] - k->nr_appended[i] <= 1;
@@ -581,7 +802,7 @@ append_some(struct killed *k)
 	struct place p = { .owner = 1 };
 
 	while (p.nr_appended < 10000)
-		append_next(&p, os_coarse_ns());
+		append_next(&p, REAL_NS);
 	__atomic_store_n(&k->nr_appended[0], p.nr_appended, __ATOMIC_RELEASE);
 	for (;;)
 		pause();
@@ -596,6 +817,7 @@ test_process(void)
 		mmap(NULL, sizeof *k, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct ledger g = { .nr = 0 };
 	struct log_drain *d = NULL;
+	const struct log_now now = real_now();
 	struct err e = { 0 };
 	bool is_fine;
 	pid_t child;
@@ -608,16 +830,14 @@ test_process(void)
 		append_some(k);
 	while (!__atomic_load_n(&k->nr_appended[0], __ATOMIC_ACQUIRE))
 		os_sleep_ns(1000000);
-	is_fine = target_open(&t, child, &e) == 0 && log_drain_new(&d, &s, &head, &e) == 0 &&
-		round_of(d, os_coarse_ns(), true, &g);
+	is_fine = target_open(&t, child, &e) == 0 && log_drain_new(&d, &s, &head, true, &e) == 0 &&
+		round_of(d, real_now(), true, &g);
 	ok(is_fine && g.next[1] == 10000 && !g.nr_wrong, "from the memory of a process%s%s",
 		*e.msg ? ": " : "", e.msg);
 	is_u64(nr_taken(), 1, "and there blocks are given back as well");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	ok(!d ||
-			log_drain_round(d, os_coarse_ns(), true,
-				&(struct log_sink){ &g, check_events }, &e) < 0,
+	ok(!d || log_drain_round(d, &now, true, &(struct log_sink){ &g, check_events }, &e) < 0,
 		"a process that is gone: %s", e.msg);
 	log_drain_free(d);
 }
@@ -639,18 +859,18 @@ test_torn(void)
 	last->owner = 3;
 	last->opening = 1;
 	append_next(&a, 10);
-	ok(round_of(d, 20, false, &g) && g.nr == 1, "a block that was only taken");
+	ok(round_of(d, at(20), false, &g) && g.nr == 1, "a block that was only taken");
 	last->number = 1;
-	ok(round_of(d, 20, false, &g) && g.nr == 1, "a block that is empty");
+	ok(round_of(d, at(20), false, &g) && g.nr == 1, "a block that is empty");
 	append_next(&b, 10);
 	b.block->nr_words++; /* what is there is no event: site 0 */
-	ok(round_of(d, 20, true, &g) && g.nr == 2 && log_drain_state(d).nr_damaged == 1,
+	ok(round_of(d, at(20), true, &g) && g.nr == 2 && log_drain_state(d).nr_damaged == 1,
 		"a word that is no event is counted");
 	b.block->nr_words = 1;
-	ok(round_of(d, 20, true, &g) && log_drain_state(d).nr_damaged == 2,
+	ok(round_of(d, at(20), true, &g) && log_drain_state(d).nr_damaged == 2,
 		"a block that has become shorter is left alone, and counted");
 	last->nr_words = MAX_WORDS + 1;
-	ok(round_of(d, 20, true, &g) && round_of(d, 20, true, &g) && g.nr == 2 &&
+	ok(round_of(d, at(20), true, &g) && round_of(d, at(20), true, &g) && g.nr == 2 &&
 			log_drain_state(d).nr_damaged == 3,
 		"a block with too many words as well, once");
 	ok(!g.nr_wrong, "nothing else comes out");
@@ -672,13 +892,14 @@ test_opened_again(void)
 	append_next(&a, 20);
 	l->is_open = l->nr_openings = 2;
 	d = new_drain();
-	ok(round_of(d, 30, false, &g) && g.nr == 0,
+	ok(round_of(d, at(30), false, &g) && g.nr == 0,
 		"what is of an earlier opening does not come out");
 	is_u64(nr_taken(), 1, "but its full blocks are given back");
 	a.block = NULL;
 	a.nr_appended = 0;
 	append_next(&a, 40);
-	ok(round_of(d, 50, false, &g) && g.nr == 1 && !g.nr_wrong, "and what follows comes out");
+	ok(round_of(d, at(50), false, &g) && g.nr == 1 && !g.nr_wrong,
+		"and what follows comes out");
 	log_drain_free(d);
 }
 
@@ -708,7 +929,8 @@ scribble(void)
 			for (uint32_t i = 0; i < 50; i++)
 				b->word[some(MAX_WORDS)] = some(2)
 					? wire_log_event((enum wire_log_kind)some(3), some(80),
-						  some(3) ? some(UINT32_MAX) : WIRE_LOG_MANY_BYTES)
+						  some(3) ? some(UINT32_MAX) : WIRE_LOG_MANY_BYTES,
+						  some(UINT32_MAX))
 					: (uint64_t)some(UINT32_MAX) << 40 ^
 						(uint64_t)some(UINT32_MAX) << 20 ^ some(1000);
 		}
@@ -726,7 +948,7 @@ test_damage(void)
 	d = new_drain();
 	for (int i = 0; is_fine && i < 100; i++) {
 		scribble();
-		is_fine = round_of(d, 1000 + (uint64_t)i, !some(4), &g);
+		is_fine = round_of(d, at(1000 + (uint64_t)i), !some(4), &g);
 	}
 	printf("# %" PRIu64 " events, %" PRIu64 " damaged\n", g.nr, log_drain_state(d).nr_damaged);
 	ok(is_fine && g.nr && !g.nr_wrong, "of damaged blocks only possible events come out");
@@ -740,7 +962,7 @@ refused(const char *name)
 	struct log_drain *d = NULL;
 	struct err e = { 0 };
 
-	ok(log_drain_new(&d, &s, &head, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s: %s", name,
+	ok(log_drain_new(&d, &s, &head, true, &e) < 0 && e.kind == ERR_UNSUPPORTED, "%s: %s", name,
 		e.msg);
 	log_drain_free(d);
 }
@@ -787,6 +1009,11 @@ main(int argc, char **argv)
 		test_damage();
 	}
 	test_late();
+	test_under_way_at_first();
+	test_under_way();
+	test_under_way_for_long();
+	test_under_way_without_room();
+	test_unsteady();
 	test_killed();
 	test_process();
 	test_torn();
