@@ -102,8 +102,8 @@ log_begin(struct wire_log *l, bool wants_open)
 
 /* ---- blocks ---- */
 
-/* An event takes four words at most: two of a time, and two of its own. */
-#define MOST_WORDS 4
+/* An event takes six words at most: two of a time, and again, if its place is alone, and its own. */
+#define MOST_WORDS 6
 #define BLOCK_WORDS (sizeof((struct wire_log_block *)0)->word / sizeof(uint64_t))
 
 static void
@@ -179,8 +179,6 @@ next_block(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_t n
 		q->failed_ns = now;
 		return false;
 	}
-	if (!q->nr_blocks && q->place != LOG_PLACE_OF_MAPPINGS)
-		__atomic_add_fetch(&l->nr_places, 1, __ATOMIC_RELAXED);
 	q->failed_ns = 0;
 	q->opening = opening;
 	q->nr_words = 0;
@@ -220,30 +218,68 @@ put_time(struct log_queue *q, uint64_t now, uint64_t stamp)
 	q->stamp = stamp;
 }
 
-/*
- * The stamp of an event of a place beside others.  That it is under way is told before it gets its
- * stamp: so whoever looks later knows that one may come which is older than what others append.
- */
-static inline uint64_t
-stamp_among_others(struct log_queue *q)
-{
-	uint64_t stamp;
+/* More turns than that, each within WIRE_LOG_FRESH of the last time, cost more than stamps. */
+#define MOST_TURNS 4
 
-	__atomic_store_n(&q->block->nr_words, q->nr_words | WIRE_LOG_IS_STAMPING, __ATOMIC_RELAXED);
+/*
+ * The place of Q is the only one from now on, or one of several.  What the others append is before
+ * the stamp, or they see that.
+ */
+static SLOW uint64_t
+take_turn(struct log_queue *q, struct wire_log *l)
+{
+	uint64_t stamp = wire_stamp();
+
+	if (stamp - q->stamp >= WIRE_LOG_FRESH)
+		q->nr_turns = 0;
+	__atomic_exchange_n(&l->alone,
+		q->nr_turns++ < MOST_TURNS ? q->place + 1 : WIRE_LOG_TOGETHER, __ATOMIC_SEQ_CST);
 	stamp = wire_stamp();
+	put_time(q, now_ns(), stamp);
+	return stamp;
+}
+
+static inline uint64_t
+stamp_own(struct log_queue *q)
+{
+	const uint64_t stamp = wire_stamp();
+
 	if (UNLIKELY(!q->time_ns || stamp - q->stamp >= WIRE_LOG_FRESH))
 		put_time(q, now_ns(), stamp);
 	return stamp;
 }
 
 static inline uint64_t
-stamp_alone(struct log_queue *q)
+stamp_of_time(struct log_queue *q)
 {
 	const uint64_t now = now_ns();
 
 	if (UNLIKELY(q->time_ns != now))
 		put_time(q, now, wire_stamp());
 	return q->stamp;
+}
+
+/*
+ * That an event is under way is told before it gets its stamp: so whoever looks later knows that
+ * one may come which is older than what others append.
+ */
+static inline uint64_t
+begin_stamp(struct log_queue *q, struct wire_log *l)
+{
+	uint64_t stamp;
+
+	__atomic_store_n(&q->block->nr_words, q->nr_words | WIRE_LOG_IS_STAMPING, __ATOMIC_RELAXED);
+	if (q->place == LOG_PLACE_OF_MAPPINGS)
+		return stamp_own(q);
+	if (LIKELY(__atomic_load_n(&l->alone, __ATOMIC_RELAXED) == q->place + 1))
+		return stamp_of_time(q);
+	if (__atomic_load_n(&l->alone, __ATOMIC_RELAXED) == WIRE_LOG_TOGETHER) {
+		stamp = stamp_own(q);
+		/* Another one may be alone since, by what this thread would not know else. */
+		if (LIKELY(__atomic_load_n(&l->alone, __ATOMIC_ACQUIRE) == WIRE_LOG_TOGETHER))
+			return stamp;
+	}
+	return take_turn(q, l);
 }
 
 /* Q has no room for an event of BYTES: have some in another block.  False: it is dropped. */
@@ -261,7 +297,7 @@ make_room(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_t by
  * dropped, or of no log.
  */
 static inline bool
-begin_event(struct log_queue *q, uint64_t bytes, bool can_be_alone, uint64_t *ret_stamp)
+begin_event(struct log_queue *q, uint64_t bytes, uint64_t *ret_stamp)
 {
 	struct wire_log *l = log_own->log;
 	const uint32_t opening = l ? __atomic_load_n(&l->is_open, __ATOMIC_RELAXED) : 0;
@@ -272,9 +308,7 @@ begin_event(struct log_queue *q, uint64_t bytes, bool can_be_alone, uint64_t *re
 		    !q->block || q->opening != opening || q->nr_words > BLOCK_WORDS - MOST_WORDS) &&
 		!make_room(q, l, opening, bytes))
 		return false;
-	*ret_stamp = can_be_alone && __atomic_load_n(&l->nr_places, __ATOMIC_RELAXED) < 2
-		? stamp_alone(q)
-		: stamp_among_others(q);
+	*ret_stamp = begin_stamp(q, l);
 	return true;
 }
 
@@ -289,7 +323,7 @@ log_append(struct log_queue *q, enum wire_log_kind kind, uint32_t site, uint64_t
 {
 	uint64_t stamp;
 
-	if (UNLIKELY(!begin_event(q, bytes, true, &stamp)))
+	if (UNLIKELY(!begin_event(q, bytes, &stamp)))
 		return;
 	put(q, wire_log_event(kind, site, bytes, stamp));
 	if (UNLIKELY(bytes >= WIRE_LOG_MANY_BYTES))
@@ -302,7 +336,7 @@ log_append_mapping(struct log_queue *q, enum wire_log_kind kind, uint32_t site, 
 {
 	uint64_t stamp;
 
-	if (!begin_event(q, bytes, false, &stamp))
+	if (!begin_event(q, bytes, &stamp))
 		return;
 	put(q, wire_log_event(WIRE_LOG_ALLOCATED, site, WIRE_LOG_MANY_BYTES, stamp));
 	put(q, wire_log_mapping(kind, bytes));

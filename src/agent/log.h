@@ -14,6 +14,7 @@
 /* The queue of a place.  All but PLACE is zero if nothing was appended to the log. */
 struct log_queue {
 	uint32_t place;
+	uint32_t nr_turns;	      /* in short, one after the other: see take_turn() */
 	struct wire_log_block *block; /* that is appended to; NULL: none */
 	uint32_t opening;	      /* of the log, that the block is of */
 	uint32_t nr_words;	      /* in it */

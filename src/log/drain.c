@@ -711,6 +711,18 @@ give_all_back(struct log_drain *d, struct err *e)
 		(d->nr_touched + 63) / 64 * sizeof d->taken[0], e);
 }
 
+/* Each place has its stamps: let one be alone again, if the others do not append any more. */
+static int
+end_together(struct log_drain *d, const struct wire_log *l, struct err *e)
+{
+	const uint32_t none = 0;
+
+	return l->alone != WIRE_LOG_TOGETHER
+		? 0
+		: log_source_write(&d->source, d->log_at + offsetof(struct wire_log, alone), &none,
+			  sizeof none, e);
+}
+
 int
 log_drain_round(struct log_drain *d, const struct log_now *now, bool is_last,
 	const struct log_sink *sink, struct err *e)
@@ -731,5 +743,5 @@ log_drain_round(struct log_drain *d, const struct log_now *now, bool is_last,
 		return -1;
 	d->state.nr_dropped = l.nr_dropped;
 	d->state.dropped_bytes = l.dropped_bytes;
-	return 0;
+	return end_together(d, &l, e);
 }

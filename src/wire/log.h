@@ -68,8 +68,8 @@ wire_stamp(void)
  * that follow in the block, and each block begins with one: a word, and the next one is its stamp.
  * An event that comes WIRE_LOG_FRESH or more after the last time has another one before it.
  *
- * As long as the threads of one place alone append, no event of theirs has a stamp of its own: its
- * stamp is that of its time.
+ * As long as the thread of one place alone appends, its events have no stamps of their own but that
+ * of their time.
  *
  * What a mapping of the program's own gets more or less of memory that counts is an event of two
  * words: the first as of an allocation of WIRE_LOG_MANY_BYTES or more at the mapping's site, the
@@ -160,6 +160,7 @@ wire_log_is_mapping(uint64_t word)
 #define WIRE_LOG_OWNER_OF_MAPPINGS UINT32_MAX
 
 #define WIRE_LOG_IS_STAMPING (UINT32_C(1) << 31)
+#define WIRE_LOG_TOGETHER (UINT32_MAX - 1)
 
 struct wire_log_block {
 	/*
@@ -219,8 +220,13 @@ struct wire_log {
 	 * or the agent as it begins.
 	 */
 	uint32_t is_open;
-	/* Places that have appended so far: stamps are taken if there are several. */
-	uint32_t nr_places;
+	/*
+	 * The place, plus 1, that alone appends: its events have the stamp of their time.  Another
+	 * one that appends puts itself here first, or WIRE_LOG_TOGETHER where places take turns so
+	 * fast that each event has a stamp of its own.  Whoever changes it takes a stamp then.
+	 * memdiag makes the latter 0 now and then.
+	 */
+	uint32_t alone;
 	uint32_t nr_openings;
 	/* Blocks behind these were never used, and take no memory: so do not read them. */
 	uint32_t nr_touched;

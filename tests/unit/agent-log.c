@@ -110,36 +110,61 @@ test_words(void)
 	ok(!log_is_open(), "without a log nothing is appended");
 }
 
-/* Those of the second place, and from then on of all, have stamps of their own. */
+/* The stamp of the last event in B. */
+static uint64_t
+last_stamp(const struct wire_log_block *b)
+{
+	uint64_t of_time = 0, stamp = 0;
+
+	for (uint32_t i = 0; i < b->nr_words; i++) {
+		if (wire_log_kind(b->word[i]) == WIRE_LOG_TIME) {
+			of_time = b->word[++i];
+			continue;
+		}
+		stamp = wire_log_stamp(b->word[i], of_time);
+		i += wire_log_value(b->word[i]) == WIRE_LOG_MANY_BYTES;
+	}
+	return stamp;
+}
+
+/* Append to Q, whose block is B.  Whether the event has a stamp of just now. */
+static bool
+is_stamped(struct log_queue *q, const struct wire_log_block *b)
+{
+	const uint64_t before = wire_stamp();
+
+	append(q, 1);
+	return last_stamp(b) >= before && last_stamp(b) <= wire_stamp();
+}
+
 static void
 test_stamps(void)
 {
 	struct log_queue q = { .place = 0 }, other = { .place = 1 },
 			 mappings = { .place = LOG_PLACE_OF_MAPPINGS };
 	const struct wire_log_block *b, *c;
-	uint64_t before, stamp, last;
+	uint64_t stamp;
+	bool is_fine = true;
 
 	clock_ns = 1000;
 	make(3);
 	b = wire_log_block(l, 0);
 	c = wire_log_block(l, 2);
-	append(&q, 1);
+	ok(is_stamped(&q, b), "the first event of a place has a stamp");
+	is_u64(l->alone, 1, "and it is alone");
+	stamp = last_stamp(b);
 	log_append_mapping(&mappings, WIRE_LOG_MAPPED, 1, 1);
 	append(&q, 1);
-	is_u64(wire_log_stamp(b->word[3], b->word[1]), b->word[1],
-		"beside mappings a place is still alone");
-	before = wire_stamp();
-	append(&other, 1);
-	append(&q, 1);
-	append(&other, 1);
-	last = wire_log_stamp(c->word[2], c->word[1]);
-	ok(last >= before, "the first of another place has the stamp of its time");
-	stamp = wire_log_stamp(
-		b->word[b->nr_words - 1], b->nr_words > 5 ? b->word[b->nr_words - 2] : b->word[1]);
-	ok(stamp >= last, "then one of the first has its own");
-	last = wire_log_stamp(
-		c->word[c->nr_words - 1], c->nr_words > 4 ? c->word[c->nr_words - 2] : c->word[1]);
-	ok(last >= stamp && last <= wire_stamp(), "and the next of the other one");
+	is_u64(last_stamp(b), stamp, "so its next one has the same, also beside mappings");
+	ok(is_stamped(&other, c) && l->alone == 2, "the first of another place has one");
+	ok(is_stamped(&q, b) && l->alone == 1, "and what the first appends next");
+	for (int i = 0; i < 500 && l->alone != WIRE_LOG_TOGETHER; i++)
+		is_fine = is_stamped(&other, c) && is_stamped(&q, b) && is_fine;
+	ok(is_fine && l->alone == WIRE_LOG_TOGETHER, "places that take turns fast are together");
+	is_fine = is_stamped(&q, b) && is_stamped(&q, b) && is_stamped(&other, c);
+	ok(is_fine && l->alone == WIRE_LOG_TOGETHER, "then each event has a stamp");
+	l->alone = 0;
+	ok(is_stamped(&q, b) && l->alone != 0, "until memdiag ends that");
 	is_u64(wire_log_stamp(wire_log_event(WIRE_LOG_FREED, 7, 24, 0x12300001), 0x122fffff),
 		0x12300001, "the upper bits of a stamp are those of its time, or one more");
 	drop();
@@ -191,8 +216,8 @@ test_full(void)
 	clock_ns = 1000;
 	make(2);
 	b = wire_log_block(l, 0);
-	append(&q, BLOCK_WORDS - 5);
-	is_u64(b->nr_words, BLOCK_WORDS - 3, "a block that has no room for four words");
+	append(&q, BLOCK_WORDS - 7);
+	is_u64(b->nr_words, BLOCK_WORDS - 5, "a block that has no room for six words");
 	is_u64(b->is_full, 0, "is not full");
 	append(&q, 1);
 	is_u64(b->is_full, 1, "before the next event");

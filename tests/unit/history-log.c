@@ -809,6 +809,106 @@ test_many_maps(void)
 	unlink(path);
 }
 
+/* ---- events whose order is not known ---- */
+
+#define UNORDERED_TICKS 500
+#define UNORDERED_BYTES 700
+
+/* An event each tick; at one moment the order of some since the last moment is not known. */
+static bool
+write_unordered(void)
+{
+	const struct log_settings s = { dir, "it", 42, OPENED, REALTIME, 8192, MAX_FILES };
+	struct log_writer *w;
+	struct err e;
+	bool is_fine;
+
+	nr_files = 0;
+	is_fine = log_writer_open(&w, &s, &names, &e) == 0;
+	for (uint64_t t = 1; is_fine && t <= 2 * UNORDERED_TICKS; t++) {
+		const struct log_event v = { OPENED + t * NS_PER_TICK, 100, 1, WIRE_LOG_ALLOCATED };
+		const bool is_known = t < UNORDERED_TICKS;
+		const struct log_moment m = { .time_ns = v.time_ns,
+			.rss_bytes = 4096,
+			.nr_unordered = is_known ? 0 : 3,
+			.unordered_bytes = is_known ? 0 : UNORDERED_BYTES };
+
+		is_fine = log_writer_add(w, &v, 1, &e) == 0 &&
+			(t % 50 || log_writer_flush(w, &m, &e) == 0);
+		note_files(w, 0, 0);
+	}
+	return is_fine && log_writer_close(w, &e) == 0;
+}
+
+/* Whether the interval of that moment is marked, and none but this and the one before. */
+static bool
+marks_intervals(const struct history *h)
+{
+	const size_t of_moment = UNORDERED_TICKS / INTERVAL_TICKS;
+
+	for (size_t i = 0; i < h->intervals.nr; i++)
+		if (h->intervals.v[i].unordered_bytes !=
+			(i == of_moment || i + 1 == of_moment ? UNORDERED_BYTES : 0))
+			return false;
+	return h->intervals.nr > of_moment;
+}
+
+static bool
+warns_of(const struct recording *r, const char *words)
+{
+	for (size_t i = 0; i < r->facts->warnings.nr; i++)
+		if (strstr(r->facts->warnings.v[i], words))
+			return true;
+	return false;
+}
+
+static void
+test_unordered(void)
+{
+	for (unsigned int threads = 1; threads <= 3; threads += 2) {
+		auto_recording struct recording *r = NULL;
+		auto_history struct history h = { .interval_ns = INTERVAL_TICKS * NS_PER_TICK,
+			.nr_threads = threads };
+
+		if (!ok(write_unordered() && open_and_read(&r, &h, dir),
+			    "a log with events in no order, by %u threads", threads))
+			break;
+		is_u64((uint64_t)h.unordered_bytes, UNORDERED_BYTES, "their bytes");
+		ok(marks_intervals(&h), "the intervals that they may be of are marked");
+		ok(warns_of(r, "the order of 3 allocations and frees (700 B)"), "a warning");
+		ok(!warns_of(r, "older memdiag"), "it is not of an older memdiag");
+		remove_all();
+	}
+}
+
+/* Of versions without LOG_UNORDERED. */
+static void
+test_older(void)
+{
+	static const char *const magic[] = { LOG_MAGIC_1, LOG_MAGIC_2 };
+	const uint64_t head[] = { 42, 1, REALTIME, OPENED, 0, 0 };
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/older.mlog", dir);
+	for (size_t v = 0; v < sizeof magic / sizeof *magic; v++) {
+		auto_recording struct recording *r = NULL;
+		auto_history struct history h = { .interval_ns = 0 };
+		uint8_t buf[256], *at = buf + strlen(magic[v]);
+		FILE *f = fopen(path, "we");
+
+		memcpy(buf, magic[v], strlen(magic[v]));
+		for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+			at = log_put(at, head[i]);
+		*at++ = LOG_END;
+		at = log_put(log_put(at, 0), 1);
+		fwrite(buf, 1, (size_t)(at - buf), f);
+		fclose(f);
+		ok(open_and_read(&r, &h, path) && warns_of(r, "older memdiag"),
+			"version %zu is read, and says what is not exact", v + 1);
+		unlink(path);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -831,6 +931,8 @@ main(int argc, char **argv)
 		remove_all();
 	}
 	test_many_maps();
+	test_unordered();
+	test_older();
 	rmdir(dir);
 	return tap_end();
 }
