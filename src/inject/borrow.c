@@ -63,7 +63,7 @@ leave_syscall(struct worker *c, struct err *e)
 
 	if (worker_turn_back(c, e) < 0 || arch_get_regs(c->tid, &before, e) < 0 ||
 		os_interrupt(c->tid, e) < 0 || os_resume(c->tid, OS_RESUME_FREE, 0, e) < 0 ||
-		worker_await(c, e) < 0 || arch_get_regs(c->tid, &after, e) < 0)
+		worker_await_starved(c, e) < 0 || arch_get_regs(c->tid, &after, e) < 0)
 		return -1;
 	if (arch_pc(&before).v == arch_pc(&after).v && arch_sp(&before).v == arch_sp(&after).v &&
 		worker_claim(c, e) == 0)

@@ -662,11 +662,11 @@ cpu_time_ns(const struct worker *c)
 
 /* A thread that has a processor and does not stop is in an uninterruptible place. */
 int
-worker_stop_starved(struct worker *c, struct err *e)
+worker_await_starved(struct worker *c, struct err *e)
 {
 	const uint64_t last_ns = os_now_ns() + STARVED_NS;
 	uint64_t had_ns = cpu_time_ns(c);
-	int failed = worker_stop(c, e);
+	int failed = worker_await(c, e);
 	struct os_status s;
 	struct err ignored;
 
@@ -675,6 +675,12 @@ worker_stop_starved(struct worker *c, struct err *e)
 		cpu_time_ns(c) - had_ns < STOP_WITHIN_NS / 8)
 		failed = worker_await(c, e);
 	return failed;
+}
+
+int
+worker_stop_starved(struct worker *c, struct err *e)
+{
+	return os_interrupt(c->tid, e) < 0 ? -1 : worker_await_starved(c, e);
 }
 
 static bool

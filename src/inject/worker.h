@@ -176,10 +176,11 @@ int worker_launch_with(struct worker *c, raddr fn, const uint64_t *arg, size_t n
 int worker_stop(struct worker *c, struct err *e);
 int worker_await(struct worker *c, struct err *e);
 /*
- * As worker_stop(), but a thread that only lacks a processor has 2 s: on its own it would find
- * that its call has failed.
+ * The same, but a thread that only lacks a processor has 2 s: on its own it would find that its
+ * call has failed, or the report of a call that was made would be lost.
  */
 int worker_stop_starved(struct worker *c, struct err *e);
+int worker_await_starved(struct worker *c, struct err *e);
 
 /*
  * Make the calls of the undo list until LEVEL of them are left; 1 is only the way back to the

@@ -59,4 +59,9 @@ else
 	check 'all adds up' json_is "$all_same"
 fi
 check 'the target lives on' end_tracee
+
+# A reader that finds the top chunk where it was a moment ago may read anything as its size.
+start_tracee corrupt top
+check 'the size of the top chunk is text: maps adds up' maps_adds_up "$tracee_pid"
+check 'the target lives on' end_tracee
 finish

@@ -14,10 +14,13 @@
  *		malloc has
  *		none (since 2.43), and it is the cache that does
  *	cache	a cached block's link leads nowhere
+ *	top	the size of the main arena's top chunk is text, as a reader sees it that found the
+ *		pointer to the top before the process moved it
  */
 #include "tracee.h"
 
 #include <gnu/libc-version.h>
+#include <malloc.h>
 #include <semaphore.h>
 
 #define HEAP_MAX_BYTES ((uintptr_t)64 << 20)
@@ -89,6 +92,13 @@ damage(const char *what)
 		fast[0] = (uintptr_t)fast >> 12 ^ (uintptr_t)(fast - 2);
 	else if (strcmp(what, "cache") == 0)
 		cached[0] = 0x4141414141414141;
+	else if (strcmp(what, "top") == 0) {
+		void *volatile small = malloc(1000); /* what tracee_use_malloc() gets */
+		char *last = malloc(100000); /* larger than any free block, so the top is behind it */
+
+		free(small);
+		memset(last + malloc_usable_size(last), 'x', sizeof(size_t));
+	}
 }
 
 int
