@@ -55,6 +55,19 @@ done
 kill -CONT "$server"
 check 'a stack of a file: the target lives on' end_tracee
 
+if has_hooks; then
+	start_command "$TRACEES/file-stack" "$elsewhere/mnt/stack" above
+	kill -STOP "$server"
+	for verb in start stop; do
+		check "a stack of which pages are missing above: count $verb does not read them" \
+			exits 0 memdiag count $verb --pid "$tracee_pid"
+	done
+	kill -CONT "$server"
+	check 'a stack without pages above: the target lives on' end_tracee
+else
+	skip 'a stack of which pages are missing above' 'this memdiag was built without Zydis'
+fi
+
 start_command "$elsewhere/mnt/ld.so" --library-path "$elsewhere/mnt" "$elsewhere/mnt/idle" 2
 kill -STOP "$server"
 # Each waits a second for the server, so those that change nothing wait together.

@@ -1,6 +1,7 @@
 /*
- * file-stack FILE: the one thread that waits has a private mapping of FILE as its stack, and the
- * pages below what it uses were never there.  The first thread runs all the time.
+ * file-stack FILE [above]: the one thread that waits has a private mapping of FILE as its stack, and
+ * the pages below what it uses were never there; with "above" those are, but not the ones above.  The
+ * first thread runs all the time.
  */
 #include "tracee.h"
 
@@ -22,6 +23,8 @@ work(void *arg)
 	tracee_use_malloc();
 	room = __builtin_alloca(65536 + (here & 4095) - 200);
 	room[0] = 1;
+	for (uintptr_t below = 4096; arg && below < 32768; below += 4096)
+		*(volatile char *)((uintptr_t)room - below) = 1;
 	is_deep = true;
 	for (;;) {
 #ifdef __x86_64__
@@ -51,7 +54,7 @@ main(int argc, char **argv)
 		tracee_fail("mmap");
 	pthread_attr_init(&attr);
 	if (pthread_attr_setstack(&attr, stack, STACK_BYTES) != 0 ||
-		pthread_create(&thread, &attr, work, NULL) != 0)
+		pthread_create(&thread, &attr, work, argc > 2 ? argv[2] : NULL) != 0)
 		tracee_fail("pthread_create");
 	while (!is_deep)
 		;
