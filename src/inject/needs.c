@@ -20,8 +20,12 @@
 #ifndef SYS_clone3
 #define SYS_clone3 435 /* since Linux 5.3, on all processors */
 #endif
-#ifndef SYS_rseq
-#define SYS_rseq (__x86_64__ ? 334 : 293) /* since Linux 4.18 */
+#ifndef SYS_rseq /* since Linux 4.18 */
+#ifdef __x86_64__
+#define SYS_rseq 334
+#else
+#define SYS_rseq 293
+#endif
 #endif
 
 enum { MAY_FAIL, MUST_PASS };
