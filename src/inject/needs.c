@@ -88,7 +88,8 @@ needs_name(unsigned int needs, const char *version, size_t i)
 }
 
 int
-needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, struct err *e)
+needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, unsigned int wishes,
+	const char **ret_not_wished, struct err *e)
 {
 	auto_filters struct os_filters filters = { 0 };
 	const struct target *t = it->target;
@@ -107,8 +108,11 @@ needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, struc
 		return -1;
 	}
 	refused = needs_refused(needs, it->version, &filters);
-	if (!refused)
+	if (!refused) {
+		refused = needs_refused(wishes, it->version, &filters);
+		*ret_not_wished = refused ? refused->name : NULL;
 		return 0;
+	}
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"a seccomp filter of thread %d of %d (%s) does not allow %s(), which would be made "
 		"in it",

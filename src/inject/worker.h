@@ -69,6 +69,8 @@ struct worker {
 	int64_t result; /* of its last system call */
 	uint64_t stopped_ns;
 	uint64_t held_ns; /* how long it was ours; 0 until it is given back */
+	/* a system call of a helper that its seccomp filters do not let pass; NULL: none */
+	const char *no_helper;
 	raddr arena_slot; /* where it keeps which arena it uses; {0}: not known */
 	raddr errno_at;	  /* {0}: not known, and not kept */
 	int32_t errno_was;

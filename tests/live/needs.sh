@@ -60,6 +60,14 @@ for call in clone,clone3 rt_sigprocmask madvise; do
 	check "$call with threads: no helper is made" json_is '[.. | .borrow? | select(.) | .mode] == ["thread"]'
 	lives_on "$call with threads"
 done
+if has_hooks; then
+	begin kill-process clone,clone3 threads
+	check 'clone with threads: count start names the call' \
+		exits_saying 5 'does not allow clone()' memdiag count start --pid "$tracee_pid"
+	lives_on 'clone with threads, count'
+else
+	skip 'clone with threads: count start' 'this memdiag was built without Zydis'
+fi
 begin kill-process futex threads
 check 'futex with threads: trim is refused' refused futex trim
 lives_on 'futex with threads'

@@ -107,8 +107,8 @@ write_fixed(const struct target *t, int value, struct err *e)
 {
 	const raddr at = { (uintptr_t)FIXED };
 
-	return os_part_write(t, &(struct os_part){ "a page", at, sizeof value }, at, &value,
-		sizeof value, e);
+	return os_part_write(
+		t, &(struct os_part){ "a page", at, sizeof value }, at, &value, sizeof value, e);
 }
 
 /* This program, executed by a child: it says that it is there, and what it has in the end. */
