@@ -117,8 +117,9 @@ sleep_is_under_way(const struct sleep *s, const struct worker *c)
 	struct err e;
 
 	return os_thread_syscall(c->it->target, c->tid, &now, &e) == 0 && !now.is_running &&
-		now.nr == s->nr && raddr_in(now.sp, c->ground.start, c->ground.end) &&
-		worker_has_workspace(c);
+		now.nr == s->nr &&
+		memcmp(now.arg, s->arg + 1, (s->nr_args - 1) * sizeof *now.arg) == 0 &&
+		raddr_in(now.sp, c->ground.start, c->ground.end) && worker_has_workspace(c);
 }
 
 int

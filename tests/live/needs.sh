@@ -75,6 +75,16 @@ begin kill-process futex
 check 'futex with one thread: trim takes none' exits 0 memdiag trim --pid "$tracee_pid" --max-lock=100s
 lives_on 'futex with one thread'
 
+# The sleep that memdiag waits for is then a call of futex(), as is a wait for the lock of an arena.
+begin errno ppoll,nanosleep,clock_nanosleep locked
+check 'a sleep by futex: a wait for a lock is not taken for it' \
+	each_of 5 exits 0 memdiag info --method=inject --pid "$tracee_pid"
+if has_hooks; then
+	check 'a sleep by futex: nor in dlopen' exits 0 memdiag count start --pid "$tracee_pid"
+	check 'a sleep by futex: count ends' exits 0 memdiag count stop --pid "$tracee_pid"
+fi
+lives_on 'a sleep by futex'
+
 begin kill-process madvise,mmap other
 check 'a filter on another thread: the one without it is borrowed' \
 	exits 0 memdiag trim --pid "$tracee_pid" --max-lock=100s --json
