@@ -85,6 +85,19 @@ if has_hooks; then
 fi
 lives_on 'a sleep by futex'
 
+# filter_during: the filter comes while malloc_info runs.
+filter_during()
+{
+	until [ "$(ask came)" = yes ]; do
+		exits 0 memdiag info --method=inject --pid "$tracee_pid" || return
+	done
+}
+
+begin kill-process ppoll,nanosleep,clock_nanosleep during
+check 'a filter that comes during the call: the sleep at its end is no call that it forbids' filter_during
+check 'a filter that comes during the call: the target works' test "$(ask check)" = fine
+check 'a filter that comes during the call: it ends well' end_tracee
+
 begin kill-process madvise,mmap other
 check 'a filter on another thread: the one without it is borrowed' \
 	exits 0 memdiag trim --pid "$tracee_pid" --max-lock=100s --json

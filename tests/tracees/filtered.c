@@ -5,6 +5,7 @@
  *	other		with a second thread that waits, and which alone is under the filter
  *	late		the filter comes with the command "filter"
  *	locked		as threads, with a third one that has the main arena's lock most of the time
+ *	during		as threads, but the filter comes when there is one thread more
  * ACTION "strict": seccomp's strict mode instead, which knows no filter; CALL is ignored.
  * The program has free memory for malloc_trim().  "check" allocates and frees, with "locked" loads a
  * library, and says "fine".
@@ -16,7 +17,9 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #ifndef SYS_clone3
@@ -57,7 +60,7 @@ static const struct {
 
 static char *block[NR_BLOCKS];
 static const char *action, *denied;
-static bool is_locked;
+static bool is_locked, is_watched;
 
 /* What cannot be said any more after a filter has come. */
 static void
@@ -161,16 +164,44 @@ lock(void *arg)
 }
 
 static void
-start_locking(void)
+fill_small(void)
 {
 	static void *small[NR_SMALL];
-	pthread_t thread;
 
 	for (size_t i = 0; i < NR_SMALL; i++)
 		small[i] = malloc(160);
 	for (size_t i = 0; i < NR_SMALL; i += 2)
 		free(small[i]);
-	if (pthread_create(&thread, NULL, lock, NULL))
+}
+
+static unsigned long
+nr_threads(void)
+{
+	struct stat st = { 0 };
+
+	stat("/proc/self/task", &st);
+	return st.st_nlink;
+}
+
+static atomic_ulong nr_before;
+
+static void *
+watch(void *arg)
+{
+	while (!nr_before || nr_threads() <= nr_before)
+		;
+	apply_filter(true);
+	nr_before = 0;
+	return arg;
+}
+
+static void
+start_beside(void *(*fn)(void *arg))
+{
+	pthread_t thread;
+
+	fill_small();
+	if (pthread_create(&thread, NULL, fn, NULL))
 		tracee_fail("pthread_create");
 }
 
@@ -209,13 +240,18 @@ main(int argc, char **argv)
 	char line[64];
 
 	is_locked = strcmp(how, "locked") == 0;
+	is_watched = strcmp(how, "during") == 0;
 	action = argc > 1 ? argv[1] : "errno";
 	denied = argc > 2 ? argv[2] : "";
 	fill();
-	if (is_locked || strcmp(how, "threads") == 0 || strcmp(how, "other") == 0)
+	if (is_locked || is_watched || strcmp(how, "threads") == 0 || strcmp(how, "other") == 0)
 		start_thread(strcmp(how, "other") == 0);
 	if (is_locked)
-		start_locking();
+		start_beside(lock);
+	if (is_watched) {
+		start_beside(watch);
+		nr_before = nr_threads();
+	}
 	tracee_ready();
 	if (strcmp(action, "strict") == 0)
 		live_strictly();
@@ -225,6 +261,8 @@ main(int argc, char **argv)
 		if (strcmp(line, "filter") == 0) {
 			apply_filter(true);
 			tracee_say("filtered");
+		} else if (strcmp(line, "came") == 0) {
+			tracee_say(nr_before ? "no" : "yes");
 		} else {
 			check();
 		}
