@@ -46,9 +46,8 @@ static const struct need {
 
 #define NR_CALLS (sizeof calls / sizeof *calls)
 
-/* "2.36" as 2036; 0 for other text. */
-static unsigned long
-release_of(const char *version)
+unsigned long
+needs_release(const char *version)
 {
 	char *end;
 	const unsigned long major = strtoul(version, &end, 10);
@@ -59,9 +58,9 @@ release_of(const char *version)
 static bool
 is_made(const struct need *n, unsigned int needs, const char *version)
 {
-	const unsigned long release = release_of(version);
+	const unsigned long release = needs_release(version);
 
-	return n->needs & needs && (!release || release_of(n->since) <= release);
+	return n->needs & needs && (!release || needs_release(n->since) <= release);
 }
 
 const struct os_call *

@@ -27,6 +27,9 @@ enum needs {
 	NEEDS_HOOKS = 128,
 };
 
+/* The release of glibc "2.36" as 2036; 0 for other text. */
+unsigned long needs_release(const char *version);
+
 /*
  * The first call of the operations NEEDS on glibc VERSION ("2.36"; "": any) that F do not let pass;
  * NULL: all pass.

@@ -206,9 +206,9 @@ bool worker_stop_waiting(struct worker *c);
 void worker_note_phase(struct worker *c, const struct os_stop *stop);
 
 /*
- * Whether a signal that stopped a worker is of its own doing, and no one's message to the program.
+ * Whether a signal that stopped worker C is of its own doing, and no one's message to the program.
  */
-bool worker_is_fault(const struct os_stop *stop);
+bool worker_is_fault(const struct worker *c, const struct os_stop *stop);
 
 /* Say in E what a call's bad end means. */
 int worker_explain(const struct worker *c, enum worker_end end, const char *call, struct err *e);
