@@ -72,6 +72,8 @@ is_inside(const struct word_changes *cs, raddr pc)
 /*
  * A thread continues at its PC; one in a signal handler later also at the interrupted place, which
  * is in the signal frame.  No other code keeps an address inside a function's first instructions.
+ * Pages that are missing have no frame: of a stack that is a mapping of a file, they would be waited
+ * for while all threads stand.
  */
 static bool
 stack_is_clear(const struct target *t, const struct regions *m, const struct word_changes *cs,
@@ -80,9 +82,9 @@ stack_is_clear(const struct target *t, const struct regions *m, const struct wor
 	const struct region *r = maps_find(m, sp);
 	uint64_t bytes = r && r->end.v - sp.v < SCAN_BYTES ? r->end.v - sp.v : SCAN_BYTES;
 	struct err e;
-	ssize_t n = os_read_some(t, sp, copy, bytes, &e);
+	ssize_t n = os_read_present_some(t, sp, copy, bytes, &e);
 
-	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof *copy; i++)
+	for (size_t i = 0; n > 0 && i < bytes / sizeof *copy; i++)
 		if (is_inside(cs, (raddr){ copy[i] }))
 			return false;
 	return true;

@@ -256,7 +256,7 @@ prove(struct worker *c, const struct candidate *cand, bool is_strict, struct rea
 	timeout_settle(&c->timeout, it->target, c->tid, &c->saved.regs);
 	if (has_moved || awaits_signal(c, why))
 		return false;
-	if (needs_prove(it, c->tid, it->needs, filter) < 0) {
+	if (needs_prove(it, c->tid, it->needs, NEEDS_HELPER, &c->no_helper, filter) < 0) {
 		snprintf(why->text, sizeof why->text, "a seccomp filter is in the way");
 		why->is_filter = true;
 		return false;

@@ -60,7 +60,7 @@ take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, st
 	case OS_STOP_SIGNAL:
 		*ret = WORKER_FAULT;
 		c->fault_sig = stop->sig;
-		if (worker_is_fault(stop))
+		if (worker_is_fault(c, stop))
 			return 1;
 		return os_resume(c->tid, OS_RESUME_FREE, stop->sig, e);
 	case OS_STOP_EVENT:
@@ -81,7 +81,7 @@ static int
 take_sleeping(struct worker *c, const struct sleep *sleep, const struct os_stop *stop,
 	enum worker_end *ret, struct err *e)
 {
-	if (stop->kind == OS_STOP_SIGNAL && !worker_is_fault(stop) &&
+	if (stop->kind == OS_STOP_SIGNAL && !worker_is_fault(c, stop) &&
 		sleep_is_under_way(sleep, c)) {
 		c->stop = stop->kind;
 		return sleep_again(sleep, c, stop->sig, e);

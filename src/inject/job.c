@@ -85,8 +85,7 @@ wants_helper(const struct job *job, const struct worker *c)
 	 * that has one thread.  And in a thread without an arena it would make one.  Of another
 	 * allocator it is known that C has used it; a helper has not, so only dlopen() takes one.
 	 */
-	if (os_status(it->target, 0, &s, &e) < 0 || s.nr_threads == 1 ||
-		needs_prove(it, c->tid, NEEDS_HELPER, &e) < 0)
+	if (os_status(it->target, 0, &s, &e) < 0 || s.nr_threads == 1 || c->no_helper)
 		return false;
 	return it->allocator ? job->is_loading
 			     : arenas_of_thread(it->arenas, it->target, c->tid).v != 0;
@@ -119,6 +118,11 @@ refuse_thread(struct worker *c, struct err *e)
 	if (worker_unwind(c, 1, os_now_ns() + BORROW_LIMIT_NS, &ignored) < 0 ||
 		borrow_return(c, &ignored) < 0)
 		borrow_abandon(c);
+	if (c->no_helper)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"a seccomp filter of thread %d of %d (%s) does not allow %s(), which the "
+			"thread that would do it makes; nothing was changed",
+			c->tid, t->pid, t->comm, c->no_helper);
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
 		"%d (%s) could not make the thread that would do it: a limit on threads (pids.max, "
 		"RLIMIT_NPROC) or "

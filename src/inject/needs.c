@@ -20,8 +20,12 @@
 #ifndef SYS_clone3
 #define SYS_clone3 435 /* since Linux 5.3, on all processors */
 #endif
-#ifndef SYS_rseq
-#define SYS_rseq (__x86_64__ ? 334 : 293) /* since Linux 4.18 */
+#ifndef SYS_rseq /* since Linux 4.18 */
+#ifdef __x86_64__
+#define SYS_rseq 334
+#else
+#define SYS_rseq 293
+#endif
 #endif
 
 enum { MAY_FAIL, MUST_PASS };
@@ -42,9 +46,8 @@ static const struct need {
 
 #define NR_CALLS (sizeof calls / sizeof *calls)
 
-/* "2.36" as 2036; 0 for other text. */
-static unsigned long
-release_of(const char *version)
+unsigned long
+needs_release(const char *version)
 {
 	char *end;
 	const unsigned long major = strtoul(version, &end, 10);
@@ -55,9 +58,9 @@ release_of(const char *version)
 static bool
 is_made(const struct need *n, unsigned int needs, const char *version)
 {
-	const unsigned long release = release_of(version);
+	const unsigned long release = needs_release(version);
 
-	return n->needs & needs && (!release || release_of(n->since) <= release);
+	return n->needs & needs && (!release || needs_release(n->since) <= release);
 }
 
 const struct os_call *
@@ -84,7 +87,8 @@ needs_name(unsigned int needs, const char *version, size_t i)
 }
 
 int
-needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, struct err *e)
+needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, unsigned int wishes,
+	const char **ret_not_wished, struct err *e)
 {
 	auto_filters struct os_filters filters = { 0 };
 	const struct target *t = it->target;
@@ -103,8 +107,11 @@ needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, struc
 		return -1;
 	}
 	refused = needs_refused(needs, it->version, &filters);
-	if (!refused)
+	if (!refused) {
+		refused = needs_refused(wishes, it->version, &filters);
+		*ret_not_wished = refused ? refused->name : NULL;
 		return 0;
+	}
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"a seccomp filter of thread %d of %d (%s) does not allow %s(), which would be made "
 		"in it",

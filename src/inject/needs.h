@@ -27,6 +27,9 @@ enum needs {
 	NEEDS_HOOKS = 128,
 };
 
+/* The release of glibc "2.36" as 2036; 0 for other text. */
+unsigned long needs_release(const char *version);
+
 /*
  * The first call of the operations NEEDS on glibc VERSION ("2.36"; "": any) that F do not let pass;
  * NULL: all pass.
@@ -40,7 +43,9 @@ const char *needs_name(unsigned int needs, const char *version, size_t i);
 /*
  * Prove that the seccomp filters of stopped thread TID of IT let the calls of NEEDS pass.  0, or -1
  * with E (ERR_UNSUPPORTED), which names the call or the reason why they cannot be read.
+ * *RET_NOT_WISHED: the first call of WISHES that they do not let pass, by name; NULL if none.
  */
-int needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, struct err *e);
+int needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, unsigned int wishes,
+	const char **ret_not_wished, struct err *e);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "inject/needs.h"
 #include "os/ptrace.h"
 #include "os/seccomp.h"
 #include "os/threads.h"
@@ -28,23 +29,38 @@ length_ms(const struct worker *c)
 enum { AT = -1, LENGTH_S = -2, LENGTH_MS = -3 };
 
 /*
- * System calls that do nothing but sleep, the best first: a filter may allow only those of them
- * that the program makes.  FUTEX_WAIT waits for a change of the first word of its own timeout.  The
- * length of poll() is in a register, and cannot be changed once it is laid.
+ * System calls that do nothing but sleep: a filter may allow only those of them that the program
+ * makes.  FUTEX_WAIT waits for a change of the first word of its own timeout.  The length of poll()
+ * is in a register, and cannot be changed once it is laid.
  */
 static const struct kind {
 	long nr;
 	int64_t arg[5];
 	size_t nr_args;
 } kinds[] = {
+	{ SYS_futex, { AT, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, LENGTH_S, AT }, 4 },
 	{ SYS_ppoll, { 0, 0, AT, 0, 8 }, 5 },
 	{ SYS_nanosleep, { AT, 0 }, 2 },
 	{ SYS_clock_nanosleep, { CLOCK_MONOTONIC, 0, AT, 0 }, 4 },
-	{ SYS_futex, { AT, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, LENGTH_S, AT }, 4 },
 #ifdef SYS_poll
 	{ SYS_poll, { 0, 0, LENGTH_MS }, 3 },
 #endif
 };
+
+#define NR_KINDS (sizeof kinds / sizeof *kinds)
+
+/*
+ * The I-th to be tried.  A program with several threads may install a filter on all of them
+ * (SECCOMP_FILTER_FLAG_TSYNC) during the call before the sleep: so the sleep is the one call that
+ * no such program can do without.  In a program with one thread it is the last.
+ */
+static const struct kind *
+nth_kind(const struct worker *c, size_t i)
+{
+	const bool has_threads = c->is_helper || c->it->needs & NEEDS_LOCKS;
+
+	return &kinds[(i + !has_threads) % NR_KINDS];
+}
 
 static uint64_t
 argument(int64_t arg, const struct sleep *s, const struct worker *c)
@@ -81,11 +97,12 @@ sleep_choose(struct sleep *ret, const struct worker *c, raddr at)
 	*ret = (struct sleep){ .at = at };
 	if (!c->it->fn.syscall.v || os_filters_add(&filters, c->it->target, c->tid, &e) < 0)
 		return false;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		struct os_call call = { .nr = kinds[i].nr };
+	for (size_t i = 0; i < NR_KINDS; i++) {
+		const struct kind *k = nth_kind(c, i);
+		struct os_call call = { .nr = k->nr };
 
-		choose(ret, c, &kinds[i]);
-		memcpy(call.arg, ret->arg + 1, kinds[i].nr_args * sizeof *call.arg);
+		choose(ret, c, k);
+		memcpy(call.arg, ret->arg + 1, k->nr_args * sizeof *call.arg);
 		if (os_filters_allow(&filters, &call))
 			return true;
 	}
@@ -110,6 +127,10 @@ sleep_lay(const struct sleep *s, struct worker *c, struct err *e)
 		: worker_undo(c, s->fn, s->arg, s->nr_args, e);
 }
 
+/*
+ * A stop of the whole process breaks off the sleep, and some are continued as restart_syscall(), with
+ * their arguments.
+ */
 bool
 sleep_is_under_way(const struct sleep *s, const struct worker *c)
 {
@@ -117,8 +138,9 @@ sleep_is_under_way(const struct sleep *s, const struct worker *c)
 	struct err e;
 
 	return os_thread_syscall(c->it->target, c->tid, &now, &e) == 0 && !now.is_running &&
-		now.nr == s->nr && raddr_in(now.sp, c->ground.start, c->ground.end) &&
-		worker_has_workspace(c);
+		(now.nr == s->nr || now.nr == SYS_restart_syscall) &&
+		memcmp(now.arg, s->arg + 1, (s->nr_args - 1) * sizeof *now.arg) == 0 &&
+		raddr_in(now.sp, c->ground.start, c->ground.end) && worker_has_workspace(c);
 }
 
 int

@@ -25,7 +25,10 @@ bool sleep_choose(struct sleep *ret, const struct worker *c, raddr at);
 /* Put it on C's undo list. */
 int sleep_lay(const struct sleep *s, struct worker *c, struct err *e);
 
-/* Whether C is in the sleep.  If C is not stopped, it may have left it by now. */
+/*
+ * Whether C is in the sleep, and not in another call of that number, as a wait for a lock is one of
+ * futex().  If C is not stopped, it may have left it by now.
+ */
 bool sleep_is_under_way(const struct sleep *s, const struct worker *c);
 
 /*

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/needs.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
@@ -247,10 +248,30 @@ worker_enter_workspace(struct worker *c, raddr start, raddr stack_top, raddr end
 
 /* ---- running ---- */
 
-bool
-worker_is_fault(const struct os_stop *stop)
+/*
+ * Whether C itself has just sent a signal to itself, and it is no other thread's: then it is at the
+ * end of that system call; before 2.34 of the one by which raise() unblocks signals afterwards
+ * (sysdeps/unix/sysv/linux/raise.c).
+ */
+static bool
+has_raised(const struct worker *c)
 {
-	return stop->is_own && stop->sig < SIGSETXID && FAULTS & BIT(stop->sig);
+	struct arch_regs regs;
+	struct err e;
+	long nr;
+
+	if (arch_get_regs(c->tid, &regs, &e) < 0)
+		return false;
+	nr = arch_syscall_nr(&regs);
+	return nr == SYS_tgkill ||
+		(nr == SYS_rt_sigprocmask && needs_release(c->it->version) < 2034);
+}
+
+bool
+worker_is_fault(const struct worker *c, const struct os_stop *stop)
+{
+	return stop->is_own && stop->sig < SIGSETXID && FAULTS & BIT(stop->sig) &&
+		(stop->sig != SIGABRT || has_raised(c));
 }
 
 void
@@ -356,7 +377,7 @@ take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, in
 	case OS_STOP_SIGNAL:
 		*ret = WORKER_FAULT;
 		*ret_sig = c->fault_sig = stop->sig;
-		return worker_is_fault(stop);
+		return worker_is_fault(c, stop);
 	case OS_STOP_SYSCALL:
 		break;
 	}

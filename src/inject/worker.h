@@ -69,6 +69,8 @@ struct worker {
 	int64_t result; /* of its last system call */
 	uint64_t stopped_ns;
 	uint64_t held_ns; /* how long it was ours; 0 until it is given back */
+	/* a system call of a helper that its seccomp filters do not let pass; NULL: none */
+	const char *no_helper;
 	raddr arena_slot; /* where it keeps which arena it uses; {0}: not known */
 	raddr errno_at;	  /* {0}: not known, and not kept */
 	int32_t errno_was;
@@ -205,9 +207,9 @@ bool worker_stop_waiting(struct worker *c);
 void worker_note_phase(struct worker *c, const struct os_stop *stop);
 
 /*
- * Whether a signal that stopped a worker is of its own doing, and no one's message to the program.
+ * Whether a signal that stopped worker C is of its own doing, and no one's message to the program.
  */
-bool worker_is_fault(const struct os_stop *stop);
+bool worker_is_fault(const struct worker *c, const struct os_stop *stop);
 
 /* Say in E what a call's bad end means. */
 int worker_explain(const struct worker *c, enum worker_end end, const char *call, struct err *e);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/debug.h"
 #include "elf/image.h"
 #include "inject/needs.h"
 #include "os/memory.h"
@@ -283,14 +284,16 @@ protect(const struct place *p, const struct job *job, struct worker *c, struct e
 /*
  * The constructors, in their order, without arguments.  To unmap the library is the topmost of the
  * undo list, until the last of them is called: that one finishes also if we die, and the library is
- * ready then.
+ * ready then.  It may write over the frame that was dropped, so that is laid anew if it faults.
  */
 static int
 initialise(const struct place *p, const struct job *job, struct worker *c, struct err *e)
 {
+	const struct undo unmap = c->undo[c->nr_undo - 1];
 	const uint64_t none[] = { 0, 0, 0 };
-	const size_t level = c->nr_undo;
 	enum worker_end end = WORKER_RETURNED;
+	bool is_last = false;
+	struct err ours;
 	raddr at, fn;
 	size_t nr;
 
@@ -299,13 +302,17 @@ initialise(const struct place *p, const struct job *job, struct worker *c, struc
 		if (os_read(c->it->target, (raddr){ p->base + at.v + i * sizeof fn }, &fn,
 			    sizeof fn, e) < 0)
 			return -1;
-		c->nr_undo -= i == nr - 1;
+		is_last = i == nr - 1;
+		if (is_last)
+			worker_drop(c);
 		if (worker_call(c, fn, none, 3, job->deadline_ns, &end, e) < 0)
 			return -1;
 	}
 	if (end == WORKER_RETURNED)
 		return 0;
-	c->nr_undo = level;
+	if (end == WORKER_FAULT && is_last &&
+		worker_undo(c, unmap.fn, unmap.arg, unmap.nr_args, &ours) < 0)
+		debug("the library stays: %s", ours.msg);
 	return worker_explain(c, end, "a constructor of the library", e);
 }
 

@@ -44,6 +44,17 @@ read_piece(const struct target *t, raddr from, void *to, size_t size)
 	return n ? n : -1;
 }
 
+/*
+ * The memory is that of the program that it was opened for (fs/proc/base.c, mem_open()): another one
+ * runs there now.
+ */
+static int
+refuse_other_program(const struct target *t, struct err *e)
+{
+	err_set_kind(e, ERR_GONE, 0, "%d (%s) has executed another program", t->pid, t->comm);
+	return err_hint(e, "Run memdiag again to look at that one");
+}
+
 ssize_t
 os_read_some(const struct target *t, raddr from, void *to, size_t size, struct err *e)
 {
@@ -62,15 +73,8 @@ os_read_some(const struct target *t, raddr from, void *to, size_t size, struct e
 			break;
 		if (errno == EPERM)
 			return os_diagnose_eperm(t, "read its memory", e);
-		/*
-		 * The memory is that of the program that it was opened for (fs/proc/base.c,
-		 * mem_open()).
-		 */
-		if (errno == ESRCH && target_is_alive(t)) {
-			err_set_kind(e, ERR_GONE, 0, "%d (%s) has executed another program", t->pid,
-				t->comm);
-			return err_hint(e, "Run memdiag again to look at that one");
-		}
+		if (errno == ESRCH && target_is_alive(t))
+			return refuse_other_program(t, e);
 		return err_set(e, errno, "cannot read memory of %d at " PRIraddr, t->pid, from.v);
 	}
 	return (ssize_t)done;
@@ -221,6 +225,22 @@ os_read_each(
 	return 0;
 }
 
+/*
+ * process_vm_writev() takes a number, behind which there may be another program by now, or another
+ * process.  T's memory is gone if a read of it finds its end, at any address.
+ */
+static int
+check_program(const struct target *t, struct err *e)
+{
+	char byte;
+
+	if (t->mem_fd < 0 ? target_is_alive(t) : pread(t->mem_fd, &byte, sizeof byte, 0) != 0)
+		return 0;
+	return t->mem_fd >= 0 && target_is_alive(t)
+		? refuse_other_program(t, e)
+		: err_set(e, ESRCH, "cannot write memory of %d", t->pid);
+}
+
 int
 os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e)
 {
@@ -231,6 +251,8 @@ os_write(const struct target *t, raddr to, const void *from, size_t size, struct
 	if (t->core)
 		return core_refuse(t, "write memory", e);
 	os_step();
+	if (check_program(t, e) < 0)
+		return -1;
 	n = process_vm_writev(t->mem_tid, &local, 1, &remote, 1, 0);
 	if (n < 0)
 		return err_set(e, errno, "cannot write memory of %d at " PRIraddr, t->pid, to.v);

@@ -122,13 +122,17 @@ has_other_clock(const struct os_syscall *s)
 		(int)s->arg[0] != CLOCK_MONOTONIC && (int)s->arg[0] != CLOCK_BOOTTIME;
 }
 
+/*
+ * A page that is missing, of a constant in a file, is not waited for: other threads may stand.  The
+ * kernel has read it, so it is missing only where memory is short.
+ */
 static int
 read_time(const struct target *t, raddr at, enum timeout_form form, uint64_t *ret_ns)
 {
 	int64_t part[2]; /* struct timespec, struct timeval */
 	struct err e;
 
-	if (os_read(t, at, part, sizeof part, &e) < 0 || part[0] < 0 || part[1] < 0)
+	if (os_read_present(t, at, part, sizeof part, &e) < 0 || part[0] < 0 || part[1] < 0)
 		return -1;
 	*ret_ns = (uint64_t)part[0] * SECOND_NS +
 		(uint64_t)part[1] * (form == TIMEOUT_TIMEVAL ? 1000 : 1);

@@ -14,6 +14,7 @@ cp "$loader" "$elsewhere/files/ld.so"
 cp "$libc" "$elsewhere/files/libc.so.6"
 cp "$TRACEES/idle" "$elsewhere/files/idle"
 head -c 1048576 /dev/urandom >"$elsewhere/files/stack"
+{ printf '\350\003' && head -c 4094 /dev/zero; } >"$elsewhere/files/time" # 1000 s
 mksquashfs "$elsewhere/files" "$elsewhere/image" -quiet >"$dir/mksquashfs" 2>&1 ||
 	skip_all 'mksquashfs makes no image'
 squashfuse -f "$elsewhere/image" "$elsewhere/mnt" >"$dir/squashfuse" 2>&1 &
@@ -54,6 +55,26 @@ for command in 'info --method=inject' trim; do
 done
 kill -CONT "$server"
 check 'a stack of a file: the target lives on' end_tracee
+
+start_command "$TRACEES/file-stack" "$elsewhere/mnt/time" timeout
+kill -STOP "$server"
+check 'a timeout on a page that is missing: heap does not read it' exits '0 2' memdiag heap --pid "$tracee_pid"
+check 'a timeout on a page that is missing: stacks does not read it' exits '0 2' memdiag stacks --pid "$tracee_pid"
+kill -CONT "$server"
+check 'a timeout of a file: the target lives on' end_tracee
+
+if has_hooks; then
+	start_command "$TRACEES/file-stack" "$elsewhere/mnt/stack" above
+	kill -STOP "$server"
+	for verb in start stop; do
+		check "a stack of which pages are missing above: count $verb does not read them" \
+			exits 0 memdiag count $verb --pid "$tracee_pid"
+	done
+	kill -CONT "$server"
+	check 'a stack without pages above: the target lives on' end_tracee
+else
+	skip 'a stack of which pages are missing above' 'this memdiag was built without Zydis'
+fi
 
 start_command "$elsewhere/mnt/ld.so" --library-path "$elsewhere/mnt" "$elsewhere/mnt/idle" 2
 kill -STOP "$server"

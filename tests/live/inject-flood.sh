@@ -21,6 +21,12 @@ check 'signals, four threads: 100 of 100 answered' each_of 100 answered helper
 check 'signals, four threads: they still come' goes_on 10
 check 'signals, four threads: the target lives on' end_tracee
 
+# abort() sends this signal as well: that of another thread is no crash in memdiag's call.
+start_tracee kicks
+check 'SIGABRT of another thread: 100 of 100 answered' each_of 100 answered 'helper|thread'
+check 'SIGABRT of another thread: none is lost' goes_on 10
+check 'SIGABRT of another thread: the target lives on' end_tracee
+
 start_tracee churn 2
 check 'two threads in malloc: 200 of 200 answered' each_of 200 answered 'helper|thread'
 check 'two threads in malloc: they go on' goes_on 10

@@ -60,12 +60,43 @@ for call in clone,clone3 rt_sigprocmask madvise; do
 	check "$call with threads: no helper is made" json_is '[.. | .borrow? | select(.) | .mode] == ["thread"]'
 	lives_on "$call with threads"
 done
+if has_hooks; then
+	begin kill-process clone,clone3 threads
+	check 'clone with threads: count start names the call' \
+		exits_saying 5 'does not allow clone()' memdiag count start --pid "$tracee_pid"
+	lives_on 'clone with threads, count'
+else
+	skip 'clone with threads: count start' 'this memdiag was built without Zydis'
+fi
 begin kill-process futex threads
 check 'futex with threads: trim is refused' refused futex trim
 lives_on 'futex with threads'
 begin kill-process futex
 check 'futex with one thread: trim takes none' exits 0 memdiag trim --pid "$tracee_pid" --max-lock=100s
 lives_on 'futex with one thread'
+
+# The sleep that memdiag waits for is then a call of futex(), as is a wait for the lock of an arena.
+begin errno ppoll,nanosleep,clock_nanosleep locked
+check 'a sleep by futex: a wait for a lock is not taken for it' \
+	each_of 5 exits 0 memdiag info --method=inject --pid "$tracee_pid"
+if has_hooks; then
+	check 'a sleep by futex: nor in dlopen' exits 0 memdiag count start --pid "$tracee_pid"
+	check 'a sleep by futex: count ends' exits 0 memdiag count stop --pid "$tracee_pid"
+fi
+lives_on 'a sleep by futex'
+
+# filter_during: the filter comes while malloc_info runs.
+filter_during()
+{
+	until [ "$(ask came)" = yes ]; do
+		exits 0 memdiag info --method=inject --pid "$tracee_pid" || return
+	done
+}
+
+begin kill-process ppoll,nanosleep,clock_nanosleep during
+check 'a filter that comes during the call: the sleep at its end is no call that it forbids' filter_during
+check 'a filter that comes during the call: the target works' test "$(ask check)" = fine
+check 'a filter that comes during the call: it ends well' end_tracee
 
 begin kill-process madvise,mmap other
 check 'a filter on another thread: the one without it is borrowed' \

@@ -4,15 +4,22 @@
  *	threads		with a second thread that waits, under the same filter
  *	other		with a second thread that waits, and which alone is under the filter
  *	late		the filter comes with the command "filter"
+ *	locked		as threads, with a third one that has the main arena's lock most of the time
+ *	during		as threads, but the filter comes when there is one thread more
  * ACTION "strict": seccomp's strict mode instead, which knows no filter; CALL is ignored.
- * The program has free memory for malloc_trim().  "check" allocates and frees, and says "fine".
+ * The program has free memory for malloc_trim().  "check" allocates and frees, with "locked" loads a
+ * library, and says "fine".
  */
 #include "tracee.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #ifndef SYS_clone3
@@ -47,11 +54,13 @@ static const struct {
 	{ "rt_sigprocmask", SYS_rt_sigprocmask },
 	{ "rt_sigreturn", SYS_rt_sigreturn },
 	{ "nanosleep", SYS_nanosleep },
+	{ "clock_nanosleep", SYS_clock_nanosleep },
 	{ "ppoll", SYS_ppoll },
 };
 
 static char *block[NR_BLOCKS];
 static const char *action, *denied;
+static bool is_locked, is_watched;
 
 /* What cannot be said any more after a filter has come. */
 static void
@@ -137,6 +146,65 @@ start_thread(bool with_filter)
 	pthread_barrier_wait(&is_filtered);
 }
 
+#define NR_SMALL 300000
+
+/* malloc_info() has an arena's lock while it counts the free chunks. */
+static void *
+lock(void *arg)
+{
+	static char text[1 << 20];
+	FILE *f = fmemopen(text, sizeof text, "w");
+
+	while (f) {
+		rewind(f);
+		malloc_info(0, f);
+		poll(NULL, 0, 1);
+	}
+	return arg;
+}
+
+static void
+fill_small(void)
+{
+	static void *small[NR_SMALL];
+
+	for (size_t i = 0; i < NR_SMALL; i++)
+		small[i] = malloc(160);
+	for (size_t i = 0; i < NR_SMALL; i += 2)
+		free(small[i]);
+}
+
+static unsigned long
+nr_threads(void)
+{
+	struct stat st = { 0 };
+
+	stat("/proc/self/task", &st);
+	return st.st_nlink;
+}
+
+static atomic_ulong nr_before;
+
+static void *
+watch(void *arg)
+{
+	while (!nr_before || nr_threads() <= nr_before)
+		;
+	apply_filter(true);
+	nr_before = 0;
+	return arg;
+}
+
+static void
+start_beside(void *(*fn)(void *arg))
+{
+	pthread_t thread;
+
+	fill_small();
+	if (pthread_create(&thread, NULL, fn, NULL))
+		tracee_fail("pthread_create");
+}
+
 /* Blocks are still what was written to them, and malloc works. */
 static void
 check(void)
@@ -147,6 +215,7 @@ check(void)
 		for (size_t k = 0; k < BLOCK_BYTES; k++)
 			is_fine &= block[i][k] == 1;
 	tracee_use_malloc();
+	is_fine &= !is_locked || dlopen("libm.so.6", RTLD_NOW);
 	tracee_say(is_fine ? "fine" : "damaged");
 }
 
@@ -170,20 +239,30 @@ main(int argc, char **argv)
 	const char *how = argc > 3 ? argv[3] : "";
 	char line[64];
 
+	is_locked = strcmp(how, "locked") == 0;
+	is_watched = strcmp(how, "during") == 0;
 	action = argc > 1 ? argv[1] : "errno";
 	denied = argc > 2 ? argv[2] : "";
 	fill();
-	if (strcmp(how, "threads") == 0 || strcmp(how, "other") == 0)
+	if (is_locked || is_watched || strcmp(how, "threads") == 0 || strcmp(how, "other") == 0)
 		start_thread(strcmp(how, "other") == 0);
+	if (is_locked)
+		start_beside(lock);
+	if (is_watched) {
+		start_beside(watch);
+		nr_before = nr_threads();
+	}
 	tracee_ready();
 	if (strcmp(action, "strict") == 0)
 		live_strictly();
-	if (!*how || strcmp(how, "threads") == 0)
+	if (!*how || is_locked || strcmp(how, "threads") == 0)
 		apply_filter(true);
 	while (tracee_command(line, sizeof line)) {
 		if (strcmp(line, "filter") == 0) {
 			apply_filter(true);
 			tracee_say("filtered");
+		} else if (strcmp(line, "came") == 0) {
+			tracee_say(nr_before ? "no" : "yes");
 		} else {
 			check();
 		}

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -19,6 +20,7 @@
 
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 #include "tap.h"
 
 static void
@@ -88,6 +90,78 @@ test_exec(void)
 	close(go[1]);
 }
 
+/* Memory that this program has at the same address each time it is executed. */
+#define FIXED ((int *)(UINT64_C(1) << 44))
+
+static void
+map_fixed(int value)
+{
+	if (mmap(FIXED, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) == MAP_FAILED)
+		exit(99);
+	*FIXED = value;
+}
+
+static int
+write_fixed(const struct target *t, int value, struct err *e)
+{
+	const raddr at = { (uintptr_t)FIXED };
+
+	return os_part_write(
+		t, &(struct os_part){ "a page", at, sizeof value }, at, &value, sizeof value, e);
+}
+
+/* This program, executed by a child: it says that it is there, and what it has in the end. */
+static int
+be_executed(void)
+{
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	map_fixed(1);
+	if (write(STDOUT_FILENO, "", 1) != 1 || read(STDIN_FILENO, &byte, 1) != 1)
+		return 99;
+	return *FIXED;
+}
+
+/* What was meant for a program does not reach the next one, at the same address. */
+static void
+test_write_after_exec(void)
+{
+	struct target t = TARGET_NONE;
+	struct err e = { 0 };
+	int in[2], out[2], status = 0;
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		exit(99);
+	pid = fork();
+	if (pid == 0) {
+		map_fixed(1);
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		if (write(STDOUT_FILENO, "", 1) == 1 && read(STDIN_FILENO, &byte, 1) == 1)
+			execl("/proc/self/exe", "os-target", "executed", (char *)NULL);
+		_exit(99);
+	}
+	ok(read(out[0], &byte, 1) == 1 && target_open(&t, pid, &e) == 0 &&
+			write_fixed(&t, 2, &e) == 0,
+		"exec: the memory of a child is written %s", e.msg);
+	if (write(in[1], "", 1) != 1 || read(out[0], &byte, 1) != 1)
+		exit(99);
+	ok(write_fixed(&t, 3, &e) < 0 && e.kind == ERR_GONE,
+		"exec: that of the next program is not: %s", e.msg);
+	if (write(in[1], "", 1) != 1 || waitpid(pid, &status, 0) != pid)
+		exit(99);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 1, "exec: which has its own contents");
+	target_release(&t);
+	for (int i = 0; i < 2; i++) {
+		close(in[i]);
+		close(out[i]);
+	}
+}
+
 /* T lives, and memdiag cannot open files. */
 static void
 test_no_descriptors(const struct target *t)
@@ -106,15 +180,20 @@ test_no_descriptors(const struct target *t)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	struct target t = TARGET_NONE, again = TARGET_NONE;
 	struct text text = { 0 };
 	struct os_status s;
 	struct err e = { 0 };
+	int word = 0;
 	pid_t pid;
 
+	if (argc > 1 && strcmp(argv[1], "executed") == 0)
+		return be_executed();
 	test_exec();
+	test_write_after_exec();
+	map_fixed(1);
 	pid = fork();
 	if (pid == 0)
 		wait_for_ever();
@@ -133,6 +212,10 @@ main(void)
 	ok(os_proc_read(&t, 0, "maps", &text, &e) < 0 && e.kind == ERR_GONE,
 		"what is read of the first one is not the other's: %s", e.msg);
 	ok(os_status(&t, 0, &s, &e) < 0 && e.kind == ERR_GONE, "nor is its status");
+	ok(write_fixed(&t, 3, &e) < 0 && e.kind == ERR_GONE,
+		"what is written to the first one does not reach it: %s", e.msg);
+	ok(os_read(&again, (raddr){ (uintptr_t)FIXED }, &word, sizeof word, &e) == 0 && word == 1,
+		"it has its own contents");
 	target_release(&t);
 	target_release(&again);
 	end(pid);
