@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "cmd/command.h"
 #include "os/self.h"
+#include "ui/limits.h"
 #include "ui/ui.h"
 
 static void
@@ -102,6 +103,7 @@ run_command(const struct command *c, int argc, char **argv)
 		return status;
 	if (e.code == ESRCH) /* whatever failed by it, this is why */
 		err_hint(&e, "It has ended meanwhile");
+	limits_hint(&e);
 	fprintf(stderr, "memdiag %s: %s\n", c->name, e.msg);
 	return ui_exit_of(&e);
 }

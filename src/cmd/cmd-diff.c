@@ -2,6 +2,7 @@
 
 #include "cmd/command.h"
 #include "diff/pair.h"
+#include "ui/limits.h"
 #include "ui/ui.h"
 #include "view/diff.h"
 
@@ -35,7 +36,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
+		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
 		return 0;
 	case 'n':
 		o->limit = ui_parse_count(state, arg);
@@ -51,10 +52,16 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+static const struct argp_child children[] = {
+	{ &ui_file_argp, 0, NULL, 0 },
+	{ &ui_memory_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = ui_output_children,
+	.children = children,
 	.args_doc = "BEFORE AFTER",
 	.doc = "What grew between two outputs of info, maps or heap that were saved with --json.\v"
 	       "Examples:\n"
@@ -75,6 +82,7 @@ run(int argc, char **argv, struct err *e)
 	auto_output struct ui_output out = { 0 };
 
 	ui_parse(&argp, argc, argv, &o);
+	limits_set(&o.ui);
 	if (saved_pair_compare(&p, o.file[0], o.file[1], e) < 0 ||
 		ui_output_open(&out, &o.ui, e) < 0)
 		return -1;

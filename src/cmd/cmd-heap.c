@@ -5,6 +5,7 @@
 #include "cmd/command.h"
 #include "cmd/several.h"
 #include "ui/deadline.h"
+#include "ui/limits.h"
 #include "ui/ui.h"
 #include "view/heap.h"
 
@@ -66,6 +67,8 @@ check_options(struct argp_state *state, const struct options *o)
 		argp_error(state, "a core file or a process, not both");
 	if (o->ask.sysroot && !o->ask.core)
 		argp_error(state, "--sysroot is for --core");
+	if (o->ask.ui.max_memory_bytes && !o->ask.core)
+		argp_error(state, "--max-memory is for --core");
 	if (!o->ask.core && !o->ask.ui.asked.nr)
 		argp_error(state, "which process? use --pid PID, or --core FILE");
 	if (ui_is_several(&o->ask.ui) && (o->ask.xml || o->views))
@@ -81,7 +84,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ask.ui;
+		state->child_inputs[0] = state->child_inputs[1] = &o->ask.ui;
 		return 0;
 	case 'n':
 		o->limit = ui_parse_count(state, arg);
@@ -117,10 +120,16 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = {
+	{ &ui_several_argp, 0, NULL, 0 },
+	{ &ui_memory_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = ui_several_children,
+	.children = children,
 	.args_doc = "[PID...]",
 	.doc = "What is in the heaps of glibc's malloc: in use, cached, free; and of what is free, "
 	       "what malloc_trim() would give back and what it cannot.\n"
@@ -209,6 +218,8 @@ run(int argc, char **argv, struct err *e)
 
 	ui_parse(&argp, argc, argv, &o);
 	deadline_set(o.ask.ui.timeout_ns);
+	if (o.ask.core)
+		limits_set_memory(&o.ask.ui);
 	if (ui_is_several(&o.ask.ui))
 		return run_several(&o, e);
 	progress = ui_progress_begin(&o.ask.ui, "reading the heap");

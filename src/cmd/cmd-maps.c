@@ -20,6 +20,7 @@
 #include "os/os.h"
 #include "os/rights.h"
 #include "ui/deadline.h"
+#include "ui/limits.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 #include "view/maps-place.h"
@@ -207,6 +208,8 @@ check_options(struct argp_state *state, struct options *o)
 
 	o->has_several = ui_is_several(&o->ui);
 	check_classes(state, sel);
+	if (o->ui.max_memory_bytes && !o->diff)
+		argp_error(state, "--max-memory is for --diff");
 	if (o->has_several && (o->has_by || o->diff || o->has_at || sel->has_range))
 		argp_error(state, "--at, --by, --diff and --range take one process");
 	if (o->has_several && sel->own.nr && !sel->classes.nr)
@@ -234,7 +237,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
+		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
 		return 0;
 	case KEY_BY:
 		o->by = (enum rows_by)ui_word_option(state, arg, rows_by_names, unknown_word);
@@ -282,6 +285,12 @@ parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static const struct argp_child children[] = {
+	{ &ui_several_argp, 0, NULL, 0 },
+	{ &ui_memory_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
@@ -300,7 +309,7 @@ static const struct argp argp = {
 	       "  memdiag maps --pid 1234 --columns=dirty,locked,thp --sort=dirty\n"
 	       "  memdiag maps --pid 1234 --json -o then.json\n"
 	       "  memdiag maps --pid 1234 --diff then.json\n\n" UI_EXIT_STATUS_HELP,
-	.children = ui_several_children,
+	.children = children,
 };
 
 /* ---- comparing ---- */
@@ -599,6 +608,8 @@ run(int argc, char **argv, struct err *e)
 	ui_parse(&argp, argc, argv, &o);
 	/* memdiag stops and changes nothing, so it may end at any point. */
 	deadline_set(o.ui.timeout_ns);
+	if (o.diff)
+		limits_set_memory(&o.ui);
 	if (ui_find_processes(&o.ui, e) < 0)
 		status = -1;
 	else

@@ -38,8 +38,8 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = o;
+		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
+		state->child_inputs[2] = o;
 		return 0;
 	case 'f':
 	case ARGP_KEY_ARG:
@@ -71,7 +71,8 @@ parse_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-	{ &ui_output_argp, 0, NULL, 0 },
+	{ &ui_file_argp, 0, NULL, 0 },
+	{ &ui_memory_argp, 0, NULL, 0 },
 	{ &report_work_argp, 0, NULL, 0 },
 	{ NULL, 0, NULL, 0 },
 };

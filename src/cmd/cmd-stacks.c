@@ -14,6 +14,7 @@
 #include "report/folded.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
+#include "ui/limits.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 #include "view/stacks.h"
@@ -81,7 +82,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
+		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
 		return 0;
 	case KEY_THREAD:
 		add_threads(state, o, arg);
@@ -99,10 +100,16 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+static const struct argp_child children[] = {
+	{ &ui_options_argp, 0, NULL, 0 },
+	{ &ui_memory_argp, 0, NULL, 0 },
+	{ 0 },
+};
+
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.children = ui_options_children,
+	.children = children,
 	.args_doc = "[PID]",
 	.doc = "Where each thread is: its stack of calls, with functions, inlined ones, and lines "
 	       "where the program has debug information. Threads with the same stack are shown "
@@ -208,6 +215,7 @@ run(int argc, char **argv, struct err *e)
 	if (o.ui.json && o.format >= 0 && o.format != FORMAT_JSON)
 		return err_set_kind(e, ERR_USAGE, 0, "--json and --format: one format at a time");
 	deadline_set(o.ui.timeout_ns);
+	limits_set_memory(&o.ui);
 	if (ui_find_process(&o.ui, e) < 0 || ui_output_open(&out, &o.ui, e) < 0 ||
 		read_stacks(&w, &o, e) < 0 || print(&w, &o, &out, e) < 0 ||
 		ui_output_close(&out, e) < 0)

@@ -16,6 +16,7 @@
 #include "reporting/reporting.h"
 #include "reporting/timeline-follow.h"
 #include "ui/deadline.h"
+#include "ui/limits.h"
 #include "view/timeline.h"
 
 #define DEFAULT_INTERVAL_NS ((uint64_t)100000000)
@@ -158,7 +159,8 @@ parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = &o->reporting;
+		state->child_inputs[1] = &o->ui;
+		state->child_inputs[2] = &o->reporting;
 		return 0;
 	case ARGP_KEY_ARG:
 		return parse_word(state, o, arg);
@@ -205,6 +207,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_child children[] = {
 	{ &ui_options_argp, 0, NULL, 0 },
+	{ &ui_memory_argp, 0, NULL, 0 },
 	{ &reporting_argp, 0, NULL, 0 },
 	{ NULL, 0, NULL, 0 },
 };
@@ -286,9 +289,6 @@ input_release(struct input *in)
 	target_release(&in->target);
 }
 
-/* Longer than any log takes. */
-#define NO_DEADLINE_NS (UINT64_C(1) << 61)
-
 static int
 open_process(struct input *in, struct options *o, struct err *e)
 {
@@ -305,8 +305,8 @@ open_process(struct input *in, struct options *o, struct err *e)
 	if (log_place_find(&in->log, t, e) < 0)
 		return -1;
 	which = (struct recording_log){ in->log.said.realtime_ns, in->log.said.opened_ns };
-	/* The files take as long as they do, and the process is not needed for them. */
-	deadline_set(NO_DEADLINE_NS);
+	/* The process is not needed for the files, which take longer. */
+	deadline_set(o->ui.files_timeout_ns);
 	o->file = in->log.said.dir;
 	return recording_open_log(&in->r, o->file, &which, e);
 }
@@ -636,6 +636,9 @@ show_timeline(struct options *o, struct recording *r, struct warnings *w, struct
 	}
 }
 
+/* Longer than any process runs. */
+#define NO_DEADLINE_NS (UINT64_C(1) << 61)
+
 static int
 follow(const struct options *o, const struct input *in, struct warnings *w, struct ui_output *out,
 	struct err *e)
@@ -649,6 +652,7 @@ follow(const struct options *o, const struct input *in, struct warnings *w, stru
 			: o->plot == PLOT_JSON ? FOLLOW_FORMAT_JSON
 					       : FOLLOW_FORMAT_TEXT };
 
+	deadline_set(NO_DEADLINE_NS);
 	return timeline_follow(&what, out, w, e);
 }
 
@@ -670,6 +674,7 @@ run(int argc, char **argv, struct err *e)
 	auto_output struct ui_output out = { 0 };
 
 	ui_parse(&argp, argc, argv, &o);
+	limits_set(&o.ui);
 	if (find_format(&o, e) < 0 || reporting_begin(&o.reporting, &o.ui, e) < 0 ||
 		input_open(&in, &o, e) < 0 || ui_output_open(&out, &o.ui, e) < 0)
 		return -1;

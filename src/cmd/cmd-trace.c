@@ -16,6 +16,7 @@
 #include "trace/trace.h"
 #include "trace/values.h"
 #include "ui/deadline.h"
+#include "ui/limits.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 #include "view/trace.h"
@@ -143,7 +144,8 @@ parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = &o->reporting;
+		state->child_inputs[1] = &o->ui;
+		state->child_inputs[2] = &o->reporting;
 		return 0;
 	case KEY_SYSCALLS:
 		choose_calls(state, o, arg);
@@ -193,6 +195,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_child children[] = {
 	{ &ui_options_argp, 0, NULL, 0 },
+	{ &ui_memory_argp, 0, NULL, 0 },
 	{ &reporting_argp, 0, NULL, 0 },
 	{ 0 },
 };
@@ -438,7 +441,7 @@ begin(struct work *w, struct options *o, struct err *e)
 {
 	if (target_open(&w->target, o->ui.pid, e) < 0 || os_check_memory(&w->target, e) < 0)
 		return -1;
-	os_die_first();
+	limits_set_memory(&o->ui);
 	deadline_set(NO_DEADLINE_NS);
 	if (o->reporting.format == FORMAT_TEXT) {
 		o->trace.show = show;

@@ -44,10 +44,15 @@ saved_read(json_t **ret, const char *path, struct err *e)
 {
 	json_error_t error;
 	auto_fd int fd = os_open(path, OS_REGULAR | OS_PIPE, e);
-	json_auto_t *saved = fd < 0 ? NULL : json_loadfd(fd, 0, &error);
+	json_auto_t *saved = NULL;
 
 	if (fd < 0)
 		return -1;
+	errno = 0;
+	saved = json_loadfd(fd, 0, &error);
+	/* Where memory lacks jansson mostly calls the text invalid. */
+	if (!saved && errno == ENOMEM)
+		return err_set(e, ENOMEM, "cannot read %s", path);
 	if (!saved)
 		return err_set(e, 0, "cannot read %s, line %d: %s", path, error.line, error.text);
 	if (!saved_command(saved))

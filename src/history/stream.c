@@ -11,6 +11,7 @@
 #include <zlib.h>
 #ifdef HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 #include "base/cleanup.h"
@@ -18,6 +19,9 @@
 #define INPUT_BYTES ((size_t)256 << 10)
 
 static const char cut_off[] = "it was cut off";
+
+/* A step returns these instead of a number of bytes. */
+enum { DAMAGED = -1, NO_MEMORY = -2 };
 
 enum packing { PACKING_UNKNOWN, PACKING_NONE, PACKING_GZIP, PACKING_ZSTD };
 
@@ -181,7 +185,7 @@ is_padding(struct stream *s)
 	return s->input_at == s->input_nr;
 }
 
-/* One step from the input to BUF: the number of bytes, -1 if the data is damaged. */
+/* One step from the input to BUF: the number of bytes, DAMAGED, or NO_MEMORY. */
 static long
 step_gzip(struct stream *s, char *buf, size_t size)
 {
@@ -191,7 +195,7 @@ step_gzip(struct stream *s, char *buf, size_t size)
 	if (!s->is_in_frame && is_padding(s))
 		return 0;
 	if (!s->is_in_frame && inflateReset(&s->z) != Z_OK)
-		return -1;
+		return DAMAGED;
 	s->is_in_frame = true;
 	s->z.next_in = s->input + s->input_at;
 	s->z.avail_in = (unsigned)(s->input_nr - s->input_at);
@@ -202,7 +206,7 @@ step_gzip(struct stream *s, char *buf, size_t size)
 	if (r == Z_STREAM_END)
 		s->is_in_frame = false;
 	else if (r != Z_OK && r != Z_BUF_ERROR)
-		return -1;
+		return r == Z_MEM_ERROR ? NO_MEMORY : DAMAGED;
 	return (long)((char *)s->z.next_out - buf);
 }
 
@@ -232,7 +236,7 @@ step_zstd(struct stream *s, char *buf, size_t size)
 
 	s->input_at += in.pos;
 	if (ZSTD_isError(r))
-		return -1;
+		return ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation ? NO_MEMORY : DAMAGED;
 	s->is_in_frame = r != 0;
 	return (long)out.pos;
 }
@@ -253,7 +257,7 @@ step_zstd(struct stream *s, char *buf, size_t size)
 	(void)s;
 	(void)buf;
 	(void)size;
-	return -1;
+	return DAMAGED;
 }
 #endif
 
@@ -319,6 +323,8 @@ stream_read(struct stream *s, char *buf, size_t size, struct err *e)
 			return 0;
 		}
 		n = step(s, buf, size);
+		if (n == NO_MEMORY)
+			return err_set(e, ENOMEM, "cannot unpack '%s'", s->name);
 		if (n < 0)
 			s->is_cut = "its compressed data is damaged";
 		else if (n > 0)

@@ -109,3 +109,16 @@ os_max_mappings(void)
 
 	return f && fscanf(f, "%" SCNu64, &nr) == 1 ? nr : 0;
 }
+
+uint64_t
+os_memory_available(void)
+{
+	auto_file FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+	uint64_t kib;
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) == 1)
+			return kib << 10;
+	return (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}

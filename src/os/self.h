@@ -14,7 +14,7 @@ int os_own_path(char *buf, size_t size, struct err *e);
 
 /*
  * Have the OOM killer take us before any other process, also where we are in the target's cgroup.
- * Not for a process that starts programs: they would inherit it.
+ * Not before a program of the user's is started, which would inherit it.
  */
 void os_die_first(void);
 

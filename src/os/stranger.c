@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "os/ceiling.h"
 
 static bool
 is_wanted(mode_t mode, unsigned int what)
@@ -73,7 +74,6 @@ is_of_friends(const struct stat *st)
 static int
 copy_contents(int from, uint64_t size_bytes)
 {
-	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	auto_fd int copy = memfd_create("memdiag-copy", MFD_CLOEXEC);
 	off_t at = 0;
 	ssize_t n;
@@ -81,10 +81,8 @@ copy_contents(int from, uint64_t size_bytes)
 
 	if (copy < 0)
 		return -1;
-	if (size_bytes > (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page_bytes / 2) {
-		errno = EFBIG;
+	if (!os_take_memory(size_bytes))
 		return -1;
-	}
 	while (size_bytes && (n = sendfile(copy, from, &at, size_bytes)) != 0) {
 		if (n < 0)
 			return -1;
@@ -108,6 +106,24 @@ os_keep_contents(int fd)
 	copy = copy_contents(fd, (uint64_t)st.st_size);
 	close(fd);
 	return copy;
+}
+
+int
+os_read_whole(struct text *text, int fd, const char *name, struct err *e)
+{
+	const uint64_t left = os_memory_left();
+	char size[32] = "too many bytes";
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_set(e, errno, "cannot read '%s'", name);
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > left)
+		text_bytes((uint64_t)st.st_size, size, sizeof size);
+	else if (text_read(text, fd, left) == 0)
+		return 0;
+	else if (errno != EFBIG && errno != ENOMEM)
+		return err_set(e, errno, "cannot read '%s'", name);
+	return err_set(e, ENOMEM, "cannot read '%s', which has %s", name, size);
 }
 
 int

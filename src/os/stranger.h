@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 /* Kinds of files that may be opened, and how the name is looked up. */
 enum os_stranger {
@@ -40,10 +41,16 @@ int os_open_held(int held_fd, unsigned int what);
 /*
  * A descriptor of what FD has now, for a library that maps files: a mapping raises SIGBUS where its
  * file has become shorter.  It is FD itself if only root or the present user can write to the file,
- * else a copy in memory, of at most half of the memory that is available.  FD is taken over.
- * Returns -1 with errno (EFBIG), with FD closed.
+ * else a copy in memory, for which os_take_memory() is asked.  FD is taken over.  Returns -1 with
+ * errno (ENOMEM), with FD closed.
  */
 int os_keep_contents(int fd);
+
+/*
+ * Read FD, which is the file NAME, to its end into TEXT, which must be zeroed or released.  0, or -1
+ * with E: ENOMEM if it is larger than the memory that is left (os/ceiling.h).
+ */
+int os_read_whole(struct text *text, int fd, const char *name, struct err *e);
 
 /*
  * Create file NAME below DIR_FD, which must not be there, not even as a symbolic link, for writing,

@@ -6,6 +6,7 @@
 #include <config.h>
 
 #include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,7 @@ int
 debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Addr base,
 	const char *file, const char *link, GElf_Word crc, char **ret_name)
 {
+	const bool lacked_memory = errno == ENOMEM;
 	struct wanted w = { .crc = crc };
 	GElf_Addr at;
 	int fd = dwfl_build_id_find_debuginfo(mod, userdata, module, base, NULL, NULL, 0, ret_name);
@@ -115,7 +117,11 @@ debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Add
 		fd = find_named(file, link, &w);
 	fd = fd < 0 ? -1 : os_keep_contents(fd);
 	/* Without names it asks debuginfod alone. */
-	return fd < 0
-		? dwfl_standard_find_debuginfo(mod, userdata, module, base, NULL, NULL, 0, ret_name)
-		: fd;
+	if (fd < 0 && errno != ENOMEM)
+		fd = dwfl_standard_find_debuginfo(
+			mod, userdata, module, base, NULL, NULL, 0, ret_name);
+	/* libdw looks for debug information elsewhere, too, if it cannot unpack what it has. */
+	if (lacked_memory)
+		errno = ENOMEM;
+	return fd;
 }

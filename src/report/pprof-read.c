@@ -9,14 +9,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "os/ceiling.h"
 #include "report/hash.h"
 #include "report/pprof.pb-c.h"
 #include "report/report-priv.h"
 
-/* A compressed file may be made to grow without end. */
-#define MAX_INFLATED_BYTES ((size_t)4 << 30)
-/* An empty message takes two bytes, and a hundred in memory. */
-#define MAX_UNPACKED_BYTES ((size_t)16 << 30)
 #define BLOCK_BYTES ((size_t)1 << 20)
 
 /* ---- memory of messages, which all goes at once ---- */
@@ -27,31 +24,43 @@ struct pool {
 		size_t nr, room;
 	} blocks;
 	size_t left_bytes, all_bytes;
+	bool is_full; /* memory was asked for that was not there */
 };
+
+/* An empty message takes two bytes of a file, and a hundred in memory.  0 or -1. */
+static int
+pool_grow(struct pool *pool, size_t room)
+{
+	char **block;
+
+	/* Asked now and then: it takes longer than malloc(). */
+	if ((room > BLOCK_BYTES || pool->blocks.nr % 64 == 0) && room > os_memory_left())
+		return -1;
+	block = array_add(&pool->blocks);
+	if (!block)
+		return -1;
+	*block = malloc(room);
+	if (!*block) {
+		pool->blocks.nr--;
+		return -1;
+	}
+	pool->all_bytes += room;
+	pool->left_bytes = room;
+	return 0;
+}
 
 static void *
 pool_alloc(void *data, size_t size)
 {
 	struct pool *pool = data;
 	size_t rounded = (size + 15) & ~(size_t)15;
-	size_t room = rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES;
-	char **block;
 
 	if (rounded < size)
 		return NULL;
-	if (rounded > pool->left_bytes) {
-		if (room > MAX_UNPACKED_BYTES - pool->all_bytes)
-			return NULL;
-		block = array_add(&pool->blocks);
-		if (!block)
-			return NULL;
-		*block = malloc(room);
-		if (!*block) {
-			pool->blocks.nr--;
-			return NULL;
-		}
-		pool->all_bytes += room;
-		pool->left_bytes = room;
+	if (rounded > pool->left_bytes &&
+		pool_grow(pool, rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES) < 0) {
+		pool->is_full = true;
+		return NULL;
 	}
 	/* From the end of the block, which stays aligned. */
 	pool->left_bytes -= rounded;
@@ -97,12 +106,23 @@ grow_text(struct text *text, size_t *room)
 
 	if (*room - text->len >= 65536)
 		return 0;
-	bigger = *room < MAX_INFLATED_BYTES ? realloc(text->v, want) : NULL;
+	bigger = want - *room <= os_memory_left() ? realloc(text->v, want) : NULL;
 	if (!bigger)
 		return -1;
 	text->v = bigger;
 	*room = want;
 	return 0;
+}
+
+/* Fail for lack of memory, READ of the LEN bytes having become as many as TEXT has. */
+static int
+too_large(const char *name, size_t read, size_t len, const struct text *text, struct err *e)
+{
+	char some[32], all[32], became[32];
+
+	return err_set(e, ENOMEM, "cannot read '%s': %s of its %s are %s uncompressed", name,
+		text_bytes(read, some, sizeof some), text_bytes(len, all, sizeof all),
+		text_bytes(text->len, became, sizeof became));
 }
 
 /* Uncompress DATA into RET; several streams one after the other are one. */
@@ -121,7 +141,7 @@ inflate_all(struct text *ret, const char *name, const char *data, size_t len, st
 		size_t left = (size_t)(end - (const char *)z.next_in), space;
 
 		if (grow_text(ret, &room) < 0)
-			return err_set(e, ENOMEM, "cannot read '%s': uncompressed", name);
+			return too_large(name, len - left, len, ret, e);
 		space = room - ret->len;
 		z.avail_in = left < 1 << 30 ? (uInt)left : 1 << 30;
 		z.avail_out = space < 1 << 30 ? (uInt)space : 1 << 30;
@@ -131,6 +151,8 @@ inflate_all(struct text *ret, const char *name, const char *data, size_t len, st
 		if (r == Z_STREAM_END && (const char *)z.next_in < end)
 			r = inflateReset(&z);
 	}
+	if (r == Z_MEM_ERROR)
+		return err_set(e, ENOMEM, "cannot read '%s'", name);
 	if (r != Z_STREAM_END)
 		return err_set(e, 0, "cannot read '%s': %s", name,
 			r == Z_BUF_ERROR ? "its compressed data ends too early: it was cut off"
@@ -374,6 +396,7 @@ pprof_parse(struct profile *p, const char *name, const char *data, size_t len, s
 	auto_pool struct pool pool = { 0 };
 	ProtobufCAllocator allocator = { pool_alloc, pool_keep, &pool };
 	auto_reader struct pprof_reader r = { .p = p, .name = name };
+	char has[32], takes[32];
 
 	if (pprof_is_gzip(data, len)) {
 		if (inflate_all(&inflated, name, data, len, e) < 0)
@@ -382,6 +405,10 @@ pprof_parse(struct profile *p, const char *name, const char *data, size_t len, s
 		len = inflated.len;
 	}
 	r.m = pprof__profile__unpack(&allocator, len, (const uint8_t *)data);
+	if (!r.m && pool.is_full)
+		return err_set(e, ENOMEM, "cannot read '%s': its %s are %s unpacked", name,
+			text_bytes(len, has, sizeof has),
+			text_bytes(pool.all_bytes, takes, sizeof takes));
 	if (!r.m)
 		return err_set(e, 0,
 			"cannot read '%s': it is neither a heap profile nor a whole profile.proto "

@@ -12,8 +12,6 @@
 #include "os/stranger.h"
 #include "report/report-priv.h"
 
-#define MAX_FILE_BYTES ((size_t)4 << 30)
-
 /* The name of DATA's format if it is one that is often given by mistake, or NULL. */
 static const char *
 foreign_kind(const char *data, size_t len)
@@ -62,11 +60,14 @@ profile_read(struct profile **ret, const char *path, struct err *e)
 {
 	auto_text struct text text = { 0 };
 	bool is_stdin = strcmp(path, "-") == 0;
+	const char *name = is_stdin ? "standard input" : path;
 	auto_fd int fd = is_stdin ? dup(STDIN_FILENO) : os_open(path, OS_REGULAR, e);
 
 	if (fd < 0 && !is_stdin)
 		return -1;
-	if (fd < 0 || text_read(&text, fd, MAX_FILE_BYTES) < 0)
-		return err_set(e, errno, "cannot read '%s'", path);
-	return profile_parse(ret, is_stdin ? "standard input" : path, text.v, text.len, e);
+	if (fd < 0)
+		return err_set(e, errno, "cannot read '%s'", name);
+	return os_read_whole(&text, fd, name, e) < 0
+		? -1
+		: profile_parse(ret, name, text.v, text.len, e);
 }

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "os/ceiling.h"
 #include "report/demangle.h"
 
 /* Deeper than any compiler nests what it inlines, and any programmer namespaces. */
@@ -312,6 +313,25 @@ find_place(struct dwarf_units *u, const struct place *at, Dwarf_Die *ret_cu, Dwa
 	return found > 0 ? find_in_unit(u, at, ret_cu, ret) : found;
 }
 
+/*
+ * Whether DBG lacks a section that would take too much memory: libdw goes on without one that it
+ * could not unpack, which stays compressed (libdw/dwarf_begin_elf.c, check_section()).
+ */
+static bool
+lacks_section(Dwarf *dbg)
+{
+	const uint64_t left = os_memory_left();
+	Elf *elf = dwarf_getelf(dbg);
+	GElf_Shdr shdr;
+	GElf_Chdr chdr;
+
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));)
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_flags & SHF_COMPRESSED &&
+			gelf_getchdr(scn, &chdr) && chdr.ch_size > left)
+			return true;
+	return false;
+}
+
 int
 dwarf_name_frame(struct dwarf_units *u, Dwfl_Module *mod, uint64_t pc, const char *symbol,
 	struct profile *p, uint32_t frame, struct err *e)
@@ -323,6 +343,10 @@ dwarf_name_frame(struct dwarf_units *u, Dwfl_Module *mod, uint64_t pc, const cha
 	at.dbg = dwfl_module_getdwarf(mod, &at.bias);
 	if (!at.dbg)
 		return 0;
+	if (!u->is_complete && !u->lacks_memory) {
+		*(lacks_section(at.dbg) ? &u->lacks_memory : &u->is_complete) = true;
+		dwarf_new_oom_handler(at.dbg, os_end_without_memory);
+	}
 	at.pc = pc - at.bias;
 	found = find_place(u, &at, &cu, &scope[0]);
 	if (found <= 0)

@@ -20,6 +20,7 @@ struct dwarf_units {
 		size_t nr, room;
 	} ranges;
 	bool has_ranges;
+	bool is_complete, lacks_memory; /* of sections, which were looked at if either */
 };
 
 /*

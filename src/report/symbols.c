@@ -43,6 +43,7 @@ struct object {
 	GElf_Addr bias;
 	struct symbol_table symbols;
 	struct dwarf_units units;
+	bool lacks_memory; /* and a warning says so */
 };
 
 struct namer {
@@ -186,6 +187,24 @@ read_symbols(struct object *o)
 
 /* ---- files ---- */
 
+/*
+ * Warn once that memory was lacking.  libelf and libdw leave out what they cannot unpack then, as if
+ * O had never had it; that errno is ENOMEM is all that they let us know.
+ */
+static void
+warn_of_memory(struct profile *p, struct object *o)
+{
+	char shown[512];
+
+	if (o->lacks_memory)
+		return;
+	o->lacks_memory = true;
+	profile_warn(p, false,
+		"%s needs more memory than memdiag may take (--max-memory): its functions may "
+		"have no names",
+		text_printable(o->path, shown, sizeof shown));
+}
+
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
 	.find_debuginfo = debug_file_find,
@@ -271,23 +290,36 @@ open_by_build_id(struct object *o)
 	return len && open_module(o, -1, NULL, id, len);
 }
 
+/* Warn that O's file at PATH cannot be read, for the reason CODE. */
+static void
+warn_of_file(struct profile *p, struct object *o, const char *path, int code)
+{
+	char shown[512];
+
+	if (code == ENOMEM)
+		warn_of_memory(p, o);
+	else
+		profile_warn(p, false, "%s cannot be read: its functions have no names",
+			text_printable(path, shown, sizeof shown));
+}
+
 /* Open O's file at PATH, which the user named if IS_ASKED_FOR. */
 static int
 open_at(struct profile *p, struct object *o, const char *path, bool is_asked_for, struct err *e)
 {
 	char found[160], shown[512];
-	const int fd = os_open_at(AT_FDCWD, path, OS_REGULAR), code = fd < 0 ? errno : 0;
+	const int fd = os_open_at(AT_FDCWD, path, OS_REGULAR);
 	bool is_there = fd >= 0 && open_module(o, fd, path, NULL, 0);
+	const int code = fd < 0 || errno == ENOMEM ? errno : 0;
 
 	if (!is_there && is_asked_for)
 		return err_set(e, code, "cannot read '%s' as a program", path);
-	text_printable(path, shown, sizeof shown);
 	if (!is_there) {
 		if (!open_by_build_id(o))
-			profile_warn(
-				p, false, "%s cannot be read: its functions have no names", shown);
+			warn_of_file(p, o, path, code);
 		return 0;
 	}
+	text_printable(path, shown, sizeof shown);
 	build_id_of(o, found, sizeof found);
 	if (!*o->build_id || !*found || strcasecmp(found, o->build_id) == 0)
 		return 0;
@@ -414,8 +446,11 @@ find_object(struct namer *n, uint32_t mapping, struct object **ret, struct err *
 				return err_set(e, ENOMEM, "cannot name functions");
 			o->path = m->path;
 			o->build_id = m->build_id;
+			errno = 0;
 			if (open_object(n, o, m, is_program, e) < 0)
 				return -1;
+			if (errno == ENOMEM)
+				warn_of_memory(n->p, o);
 		}
 		n->object_1[mapping] = (uint32_t)i + 1;
 	}
@@ -539,9 +574,14 @@ name_frame(struct namer *n, uint32_t i, struct err *e)
 		!address_of(o, pc - m->start + m->offset_bytes, &at))
 		return 0;
 	symbol = symbol_at(&o->symbols, at);
+	errno = 0;
 	r = n->options->without_lines ? 0
 				      : dwarf_name_frame(&o->units, o->mod, at, symbol, n->p, i, e);
-	return r ? (r < 0 ? -1 : 0) : add_name(n->p, i, symbol, e);
+	if (r < 0)
+		return -1;
+	if (errno == ENOMEM || o->units.lacks_memory)
+		warn_of_memory(n->p, o);
+	return r ? 0 : add_name(n->p, i, symbol, e);
 }
 
 static int

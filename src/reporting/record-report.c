@@ -41,8 +41,8 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &w->ui;
-		state->child_inputs[1] = w;
+		state->child_inputs[0] = state->child_inputs[1] = &w->ui;
+		state->child_inputs[2] = w;
 		return 0;
 	case KEY_SINCE:
 		w->base = arg;
@@ -64,6 +64,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_child children[] = {
 	{ &ui_options_argp, 0, NULL, 0 },
+	{ &ui_memory_argp, 0, NULL, 0 },
 	{ &report_work_argp, 0, NULL, 0 },
 	{ 0 },
 };
@@ -90,7 +91,8 @@ static const struct argp argp = {
 static bool
 takes_argument(const char *option)
 {
-	static const char *const names[] = { "-p", "--pid", "-o", "--output", "--timeout" };
+	static const char *const names[] = { "-p", "--pid", "-o", "--output", "--timeout",
+		"--max-memory" };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(option, names[i]) == 0)

@@ -15,6 +15,7 @@
 #include "profile/collect.h"
 #include "report/write.h"
 #include "ui/deadline.h"
+#include "ui/limits.h"
 
 /* Words for --value, and what types begin with. */
 static const struct {
@@ -127,9 +128,6 @@ find_type(const struct report_work *w, const struct profile *p, size_t *ret, str
 
 /* ---- reading ---- */
 
-/* Longer than any name takes. */
-#define NO_DEADLINE_NS (UINT64_C(1) << 61)
-
 /* Copy what was noted in P, which is a record if that IS_RECORD. */
 static int
 read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
@@ -171,16 +169,14 @@ read_process(struct profile **ret, struct report_work *w, char *name, size_t siz
 	auto_process struct process p = { .target = &t };
 	auto_sites struct sites_copy sites = { .nr_nodes = 0 };
 
-	if (w->ui.timeout_ns)
-		deadline_set(w->ui.timeout_ns);
+	deadline_set(w->ui.timeout_ns);
 	if (ui_find_process(&w->ui, e) < 0 || target_open(&t, w->ui.pid, e) < 0 ||
 		process_read(&p, &t, e) < 0 || read_sites(&sites, &p, w->is_record, warn_to, e) < 0)
 		return -1;
 	snprintf(name, size, "%s %d", t.comm, (int)t.pid);
 	w->file = name;
 	/* Names may take longer to find, and are not read from the process. */
-	if (w->ui.timeout_ns)
-		deadline_set(NO_DEADLINE_NS);
+	deadline_set(w->ui.files_timeout_ns);
 	return profile_collect(ret, &sites, &p, e) < 0 ||
 			symbols_find(*ret, &w->reporting.symbols, e) < 0
 		? -1
@@ -252,6 +248,7 @@ report_work_run(struct report_work *w, struct err *e)
 	struct report_view v = { .ui = &w->ui };
 	char name[OS_COMM_BYTES + 16];
 
+	limits_set(&w->ui);
 	if (reporting_begin(r, &w->ui, e) < 0 ||
 		(w->file ? reporting_read(&p, w->file, r, &w->ui, e)
 			 : read_process(&p, w, name, sizeof name, &warnings, e)) < 0 ||

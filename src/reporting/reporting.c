@@ -18,7 +18,6 @@
 #include "report/write.h"
 
 #define PAGE_ROWS 200
-#define MAX_INPUT_BYTES ((size_t)4 << 30)
 
 const char *const report_format_names[] = { "text", "tree", "json", "pprof", "heap", "folded",
 	"flame", "html", "graph", "dot", NULL };
@@ -152,9 +151,7 @@ reporting_read_pipe(struct text *text, const char **name, const char *path, stru
 		fd = os_open_at(AT_FDCWD, path, OS_PIPE);
 	if (!is_input && fd < 0)
 		return is_none(errno) ? 0 : err_set(e, errno, "cannot read '%s'", path);
-	if (text_read(text, is_input ? STDIN_FILENO : fd, MAX_INPUT_BYTES) < 0)
-		return err_set(e, errno, "cannot read '%s'", path);
-	return 1;
+	return os_read_whole(text, is_input ? STDIN_FILENO : fd, *name, e) < 0 ? -1 : 1;
 }
 
 static int

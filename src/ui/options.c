@@ -14,10 +14,14 @@
 #include "base/text.h"
 
 #define DEFAULT_TIMEOUT_NS (UINT64_C(30) * 1000000000)
+/* A log has gigabytes, and debug information may come from the net. */
+#define DEFAULT_FILES_TIMEOUT_NS (UINT64_C(600) * 1000000000)
+/* A thread's stack and the smallest of files need less. */
+#define LEAST_MEMORY_BYTES (UINT64_C(32) << 20)
 /* PID_MAX_LIMIT on 64 bit (include/linux/threads.h): no process can have a greater number. */
 #define PID_MAX 4194304
 
-enum { KEY_TIMEOUT = 0x1000, KEY_DEBUG, KEY_USAGE, KEY_ALL };
+enum { KEY_TIMEOUT = 0x1000, KEY_DEBUG, KEY_USAGE, KEY_ALL, KEY_MAX_MEMORY };
 
 /* A command's own options are of group 0 or 1, those of the borrowed thread of 2. */
 static const struct argp_option target_options[] = {
@@ -27,6 +31,18 @@ static const struct argp_option target_options[] = {
 		0 },
 	{ "timeout", KEY_TIMEOUT, "DURATION", 0,
 		"give up after this long: 500ms, 10s, 2m (30s if not given)", 0 },
+	{ 0 },
+};
+static const struct argp_option file_timeout_options[] = {
+	{ "timeout", KEY_TIMEOUT, "DURATION", 0,
+		"give up after this long: 500ms, 10s, 2m (10m if not given)", 0 },
+	{ 0 },
+};
+static const struct argp_option memory_options[] = {
+	{ "max-memory", KEY_MAX_MEMORY, "SIZE", 0,
+		"take no more memory for what is read: 512M, 8G (half of what is available if "
+		"not given)",
+		0 },
 	{ 0 },
 };
 static const struct argp_option several_options[] = {
@@ -228,6 +244,25 @@ print_help(struct argp_state *state, unsigned int what)
 	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
 }
 
+static void
+set_timeout(struct argp_state *state, struct ui_options *o, const char *arg)
+{
+	o->timeout_ns = ui_duration_option(state, arg);
+	if (!o->timeout_ns)
+		ui_refuse(state, arg, "is no time at all: say 500ms, 10s or 2m");
+	o->files_timeout_ns = o->timeout_ns;
+}
+
+/* Before options are read. */
+static void
+set_timeouts(struct ui_options *o)
+{
+	if (!o->timeout_ns)
+		o->timeout_ns = DEFAULT_TIMEOUT_NS;
+	if (!o->files_timeout_ns)
+		o->files_timeout_ns = DEFAULT_FILES_TIMEOUT_NS;
+}
+
 static error_t
 parse_target(int key, char *arg, struct argp_state *state)
 {
@@ -236,17 +271,14 @@ parse_target(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = o;
-		if (!o->timeout_ns)
-			o->timeout_ns = DEFAULT_TIMEOUT_NS;
+		set_timeouts(o);
 		return 0;
 	case 'p':
 	case ARGP_KEY_ARG:
 		ui_process_option(state, o, arg);
 		return 0;
 	case KEY_TIMEOUT:
-		o->timeout_ns = ui_duration_option(state, arg);
-		if (!o->timeout_ns)
-			ui_refuse(state, arg, "is no time at all: say 500ms, 10s or 2m");
+		set_timeout(state, o, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->asked.nr && !o->pid_optional)
@@ -254,6 +286,36 @@ parse_target(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
+}
+
+static error_t
+parse_file_timeout(int key, char *arg, struct argp_state *state)
+{
+	struct ui_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = o;
+		set_timeouts(o);
+		return 0;
+	case KEY_TIMEOUT:
+		set_timeout(state, o, arg);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static error_t
+parse_memory(int key, char *arg, struct argp_state *state)
+{
+	struct ui_options *o = state->input;
+
+	if (key != KEY_MAX_MEMORY)
+		return ARGP_ERR_UNKNOWN;
+	o->max_memory_bytes = ui_size_option(state, arg);
+	if (o->max_memory_bytes < LEAST_MEMORY_BYTES)
+		ui_refuse(state, arg, "is too little memory: say 32M or more");
+	return 0;
 }
 
 bool
@@ -342,6 +404,14 @@ const struct argp ui_options_argp = {
 };
 
 const struct argp_child ui_options_children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp ui_memory_argp = { .options = memory_options, .parser = parse_memory };
+
+const struct argp ui_file_argp = {
+	.options = file_timeout_options,
+	.parser = parse_file_timeout,
+	.children = ui_output_children,
+};
 
 const struct argp ui_several_argp = {
 	.options = several_options,

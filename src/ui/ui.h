@@ -61,14 +61,16 @@ struct ui_options {
 	bool takes_several; /* the command takes several processes: ui_several_argp */
 	bool all_of_name;   /* --all: a name stands for all processes of that name */
 	bool json;
-	const char *output;  /* -o FILE; NULL or "-" is stdout */
-	bool force;	     /* -f: overwrite FILE */
-	bool is_private;     /* set by a command: only the owner may read FILE */
-	bool bytes;	     /* -b: sizes as exact numbers of bytes */
-	bool quiet;	     /* -q: no notes on stderr */
-	int verbose;	     /* -v, more with more */
-	uint64_t timeout_ns; /* --timeout, for the whole command; 30 s if not given */
-	bool pid_optional;   /* set by a command that can do without */
+	const char *output;	   /* -o FILE; NULL or "-" is stdout */
+	bool force;		   /* -f: overwrite FILE */
+	bool is_private;	   /* set by a command: only the owner may read FILE */
+	bool bytes;		   /* -b: sizes as exact numbers of bytes */
+	bool quiet;		   /* -q: no notes on stderr */
+	int verbose;		   /* -v, more with more */
+	uint64_t timeout_ns;	   /* --timeout, for the whole command; 30 s if not given */
+	uint64_t files_timeout_ns; /* the same for what files take; 10 m if not given */
+	uint64_t max_memory_bytes; /* --max-memory; 0: not given */
+	bool pid_optional;	   /* set by a command that can do without */
 };
 
 /*
@@ -98,6 +100,10 @@ extern const struct argp_child ui_options_children[];
 /* The same for a command without a target: without --pid, --timeout and a bare word. */
 extern const struct argp_child ui_output_children[];
 extern const struct argp ui_output_argp; /* of them */
+/* The same for such a command that reads files: with --timeout.  See ui/limits.h. */
+extern const struct argp ui_file_argp;
+/* --max-memory, besides one of these. */
+extern const struct argp ui_memory_argp;
 /* The argument of an option of such a command that names a process; else argp exits. */
 void ui_process_option(struct argp_state *state, struct ui_options *o, const char *arg);
 

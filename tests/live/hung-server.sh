@@ -96,6 +96,10 @@ for command in info trim 'count start'; do
 		exits '0 2 5' memdiag $command --pid "$tracee_pid" --timeout 600s
 	check "$command did not wait for the server" sh -c "! grep -q 'gave up' '$dir/err'"
 done
+printf 'heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x401000\n\nMAPPED_LIBRARIES:\n%s\n' \
+	"00400000-00500000 r-xp 00000000 00:00 0 $elsewhere/mnt/idle" >"$dir/hung.heap"
+check 'report of a profile that names a file there: --timeout ends it' \
+	exits_saying 1 'gave up, --timeout has passed' memdiag report "$dir/hung.heap" --timeout=100ms
 kill -CONT "$server"
 check 'the target lives on' end_tracee
 finish_unmounted

@@ -1,0 +1,67 @@
+#include <config.h>
+
+#include "ui/limits.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "os/ceiling.h"
+#include "os/self.h"
+#include "ui/deadline.h"
+
+#define MOST "memdiag takes %s at most; --max-memory=SIZE allows more"
+
+static char last_words[128];
+
+/* Without any memory, and in a signal handler, too. */
+static void
+end(void)
+{
+	ui_progress_clear();
+	if (write(STDERR_FILENO, last_words, strlen(last_words)) < 0) {
+		/* Standard error is closed; the exit status is enough. */
+	}
+	_exit(UI_FAILED);
+}
+
+/* libdw asserts that it gets memory for its tables (lib/dynamicsizehash_concurrent.c, 0.188). */
+static void
+aborted(int sig)
+{
+	(void)sig;
+	if (errno == ENOMEM)
+		end();
+}
+
+void
+limits_set_memory(const struct ui_options *opt)
+{
+	char size[32];
+
+	os_die_first();
+	os_set_ceiling(opt->max_memory_bytes ? opt->max_memory_bytes : os_default_ceiling(), end);
+	snprintf(last_words, sizeof last_words,
+		"memdiag: cannot go on: there is no more memory. " MOST "\n",
+		text_bytes(os_ceiling(), size, sizeof size));
+	signal(SIGABRT, aborted);
+}
+
+void
+limits_set(const struct ui_options *opt)
+{
+	limits_set_memory(opt);
+	deadline_set(opt->files_timeout_ns);
+}
+
+void
+limits_hint(struct err *e)
+{
+	const uint64_t ceiling_bytes = os_ceiling();
+	char size[32];
+
+	if (e->code == ENOMEM && ceiling_bytes)
+		err_hint(e, MOST, text_bytes(ceiling_bytes, size, sizeof size));
+}
