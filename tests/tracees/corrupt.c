@@ -94,7 +94,8 @@ damage(const char *what)
 		cached[0] = 0x4141414141414141;
 	else if (strcmp(what, "top") == 0) {
 		void *volatile small = malloc(1000); /* what tracee_use_malloc() gets */
-		char *last = malloc(100000); /* larger than any free block, so the top is behind it */
+		char *last =
+			malloc(100000); /* larger than any free block, so the top is behind it */
 
 		free(small);
 		memset(last + malloc_usable_size(last), 'x', sizeof(size_t));
