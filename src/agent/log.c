@@ -222,8 +222,8 @@ put_time(struct log_queue *q, uint64_t now, uint64_t stamp)
 #define MOST_TURNS 4
 
 /*
- * The place of Q is the only one from now on, or one of several.  What the others append is before
- * the stamp, or they see that.
+ * The place of Q is alone from now on, or together with others.  An event of another place is older
+ * than the stamp, or that place sees the change before it appends.
  */
 static SLOW uint64_t
 take_turn(struct log_queue *q, struct wire_log *l)
@@ -260,8 +260,8 @@ stamp_of_time(struct log_queue *q)
 }
 
 /*
- * That an event is under way is told before it gets its stamp: so whoever looks later knows that
- * one may come which is older than what others append.
+ * An event is marked as under way before it gets its stamp: a reader that looks later sees that one
+ * may come which is older than what others append.
  */
 static inline uint64_t
 begin_stamp(struct log_queue *q, struct wire_log *l)
@@ -275,7 +275,7 @@ begin_stamp(struct log_queue *q, struct wire_log *l)
 		return stamp_of_time(q);
 	if (__atomic_load_n(&l->alone, __ATOMIC_RELAXED) == WIRE_LOG_TOGETHER) {
 		stamp = stamp_own(q);
-		/* Another one may be alone since, by what this thread would not know else. */
+		/* Another place may be alone since then. */
 		if (LIKELY(__atomic_load_n(&l->alone, __ATOMIC_ACQUIRE) == WIRE_LOG_TOGETHER))
 			return stamp;
 	}

@@ -431,7 +431,7 @@ take_live(struct history_reading *d, const struct event *v, struct err *e)
 	return 0;
 }
 
-/* Which of them it were since the last moment is not known: that may be in the last interval. */
+/* They came since the last moment, which may be in the interval before. */
 static int
 take_unordered(struct history_reading *d, int64_t bytes)
 {

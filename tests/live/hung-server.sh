@@ -50,8 +50,9 @@ start_command "$TRACEES/file-stack" "$elsewhere/mnt/stack"
 kill -STOP "$server"
 for command in 'info --method=inject' trim; do
 	# shellcheck disable=SC2086 # words
-	check "a stack below which pages are missing: $command finds no thread" \
-		exits '5 6' memdiag $command --pid "$tracee_pid" --timeout 20s --wait 1s
+	# The other thread may be borrowed where it runs.
+	check "a stack below which pages are missing: $command does not wait for them" \
+		exits '0 5 6' memdiag $command --pid "$tracee_pid" --timeout 20s --wait 1s
 done
 kill -CONT "$server"
 check 'a stack of a file: the target lives on' end_tracee
