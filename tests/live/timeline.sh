@@ -98,8 +98,8 @@ for columns in 20 50 200; do
 		cat '$dir/plot'; grep -q '[#]' '$dir/plot' && ! grep -q '.\{$((columns + 1))\}' '$dir/plot'"
 done
 check 'CSV is written' exits 0 memdiag timeline "$recording" --format=csv
-check 'CSV has a line for each interval' grep -qx '0.100,1300,4,0.110,1132,3,1200,3,262144,' "$dir/out"
-check 'CSV has nothing where RSS is unknown' grep -qx '0.200,132,2,0.200,0,0,0,0,,' "$dir/out"
+check 'CSV has a line for each interval' grep -qx '0.100,1300,4,0.110,1132,3,1200,3,262144,,0' "$dir/out"
+check 'CSV has nothing where RSS is unknown' grep -qx '0.200,132,2,0.200,0,0,0,0,,,0' "$dir/out"
 check 'SVG is written' exits 0 memdiag timeline "$recording" --format=svg -o "$dir/t.svg"
 check 'SVG is XML' python3 -c "import sys, xml.dom.minidom as m; m.parse(sys.argv[1])" "$dir/t.svg"
 check 'SVG has the peak' grep -q 'live, peak 1.3 KiB at 0.110 s' "$dir/t.svg"
@@ -265,9 +265,9 @@ check 'a file that is cut off' exits_saying 2 'it was cut off at byte' memdiag t
 # 230 ms they go, and the 8192.
 mapped=$top_srcdir/tests/data/history_log/mapped
 check 'a log with mappings' exits 0 memdiag timeline "$mapped" --format=csv
-check 'has the most of each interval: the first' grep -qx '0.000,400,3,0.010,400,3,0,0,,1099511640064' "$dir/out"
-check 'the second' grep -qx '0.100,450,4,0.130,50,1,0,0,100000,20480' "$dir/out"
-check 'the third' grep -qx '0.200,450,4,0.200,0,0,50,1,120000,16896' "$dir/out"
+check 'has the most of each interval: the first' grep -qx '0.000,400,3,0.010,400,3,0,0,,1099511640064,0' "$dir/out"
+check 'the second' grep -qx '0.100,450,4,0.130,50,1,0,0,100000,20480,0' "$dir/out"
+check 'the third' grep -qx '0.200,450,4,0.200,0,0,50,1,120000,16896,0' "$dir/out"
 check 'sums of mappings' exits 0 memdiag timeline "$mapped" --json
 check 'are beside those of blocks' json_is '.data | .mapped == {blocks: 1, bytes: 8704} and
 	.mapped_allocated == {blocks: 3, bytes: 1099511640576} and .mapped_peak == {blocks: 3, bytes: 1099511640064} and
