@@ -19,8 +19,8 @@
 #include "history/recording.h"
 #include "report/profile.h"
 
-/* 18 MiB; of more intervals, two each become one: 100 ms become 200 ms after six hours. */
-#define HISTORY_MAX_INTERVALS ((size_t)224 << 10)
+/* 15 MiB; of more intervals, two each become one: 100 ms become 200 ms after five hours. */
+#define HISTORY_MAX_INTERVALS ((size_t)192 << 10)
 
 /* Blocks of a site or of all, and their bytes. */
 struct amount {
