@@ -110,15 +110,30 @@ os_max_mappings(void)
 	return f && fscanf(f, "%" SCNu64, &nr) == 1 ? nr : 0;
 }
 
-uint64_t
-os_memory_available(void)
+/* The line KEY of /proc/meminfo in bytes; else NR_PAGES, a name of sysconf(). */
+static uint64_t
+meminfo(const char *key, int nr_pages)
 {
 	auto_file FILE *f = fopen("/proc/meminfo", "re");
+	const size_t len = strlen(key);
 	char line[128];
 	uint64_t kib;
 
 	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) == 1)
+		if (strncmp(line, key, len) == 0 && line[len] == ':' &&
+			sscanf(line + len + 1, "%" SCNu64 " kB", &kib) == 1)
 			return kib << 10;
-	return (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return (uint64_t)sysconf(nr_pages) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t
+os_memory_bytes(void)
+{
+	return meminfo("MemTotal", _SC_PHYS_PAGES);
+}
+
+uint64_t
+os_memory_available(void)
+{
+	return meminfo("MemAvailable", _SC_AVPHYS_PAGES);
 }

@@ -15,6 +15,9 @@ unsigned int os_linux_version(void);
 /* vm.max_map_count: how many mappings a process may have; 0 if it is not known. */
 uint64_t os_max_mappings(void);
 
+/* How many bytes the kernel has in all (MemTotal). */
+uint64_t os_memory_bytes(void);
+
 /* How many bytes a program may still get without swapping (MemAvailable). */
 uint64_t os_memory_available(void);
 

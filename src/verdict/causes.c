@@ -260,6 +260,16 @@ judge_virt_only(const struct verdict_facts *f, struct verdict *v)
 
 /* ---- in use ---- */
 
+uint64_t
+verdict_large_bytes(const struct verdict_facts *f)
+{
+	uint64_t room = f->machine_bytes;
+
+	if (f->cgroup_limit_bytes && (!room || f->cgroup_limit_bytes < room))
+		room = f->cgroup_limit_bytes;
+	return room && room / 4 < 256 * MIB ? room / 4 : 256 * MIB;
+}
+
 /* Data and a leak look alike: they differ in how they grow, and in what allocates them. */
 static void
 advise_growth(const struct verdict_facts *f, struct verdict *v)
@@ -276,7 +286,7 @@ judge_live_large(const struct verdict_facts *f, struct verdict *v)
 	uint64_t arenas = f->arena_resident_bytes > free ? f->arena_resident_bytes - free : 0;
 	uint64_t bytes = arenas + f->mmap_bytes;
 
-	if (!f->has_malloc || !weighs(bytes, 256 * MIB, 0.7, f->rss_bytes))
+	if (!f->has_malloc || !weighs(bytes, verdict_large_bytes(f), 0.7, f->rss_bytes))
 		return false;
 	say(v, "info", bytes,
 		"%s%s, %s, is memory that the program allocated and has not freed: data "
@@ -625,7 +635,7 @@ judge_thp(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_mmapped_large(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!f->has_malloc || !weighs(f->mmap_bytes, 256 * MIB, 0.5, f->rss_bytes))
+	if (!f->has_malloc || !weighs(f->mmap_bytes, verdict_large_bytes(f), 0.5, f->rss_bytes))
 		return false;
 	say(v, "info", f->mmap_bytes,
 		"%s, %s, is in %" PRIu64 " large blocks that the program allocated and has "
@@ -680,6 +690,43 @@ judge_thread_stacks(const struct verdict_facts *f, struct verdict *v)
 		BYTES(f->stack_virt_bytes), BYTES(f->stack_rss_bytes));
 	v->rank = is_resident ? VERDICT_OF_MEMORY : VERDICT_OF_ADDRESSES;
 	advise(v, "fewer threads, or smaller stacks (ulimit -s, pthread_attr_setstacksize)");
+	return true;
+}
+
+/*
+ * glibc keeps 40 MiB of stacks of ended threads for new ones (nptl/nptl-stack.c, since 2.2).  More
+ * are of threads that nobody has joined: each keeps its own for ever.
+ */
+static bool
+judge_unjoined_threads(const struct verdict_facts *f, struct verdict *v)
+{
+	const bool is_resident = weighs(f->ended_rss_bytes, 16 * MIB, 0.1, f->rss_bytes);
+	static const char tunable[] = "glibc.pthread.stack_cache_size";
+
+	if (f->nr_ended_stacks < 16 || f->ended_virt_bytes < 64 * MIB ||
+		memmem(f->environment.v, f->environment.len, tunable, sizeof tunable - 1))
+		return false;
+	say(v, "warning", is_resident ? f->ended_rss_bytes : f->ended_virt_bytes,
+		"%zu stacks of threads that have ended take %s of VIRT and %s of RSS: the program "
+		"has neither joined nor detached these threads.",
+		f->nr_ended_stacks, BYTES(f->ended_virt_bytes), BYTES(f->ended_rss_bytes));
+	v->rank = is_resident ? VERDICT_OF_MEMORY : VERDICT_OF_ADDRESSES;
+	advise(v, "call pthread_join() or pthread_detach() for each thread");
+	return true;
+}
+
+static bool
+judge_mappings_full(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->nr_mappings_max || f->nr_mappings < f->nr_mappings_max / 100 * 95)
+		return false;
+	say(v, "critical", 0,
+		"It has %" PRIu64 " of the %" PRIu64 " mappings that a process may have. Without "
+		"any left mmap(), new threads and malloc fail, whatever memory is free.",
+		f->nr_mappings, f->nr_mappings_max);
+	v->rank = VERDICT_ASIDE;
+	advise(v, "sysctl vm.max_map_count=%" PRIu64, 4 * f->nr_mappings_max);
+	advise_run(f, v, "maps --by=mapping");
 	return true;
 }
 
@@ -753,7 +800,9 @@ const struct cause causes[] = {
 	{ "swapped", SUBJECT_SWAP, judge_swapped },
 	{ "hugetlb", SUBJECT_FREE, judge_hugetlb },
 	{ "main-in-pieces", SUBJECT_FREE, judge_main_in_pieces },
+	{ "mappings-full", SUBJECT_MAPPINGS, judge_mappings_full },
 	{ "thread-stacks", SUBJECT_STACKS, judge_thread_stacks },
+	{ "unjoined-threads", SUBJECT_STACKS, judge_unjoined_threads },
 	{ "env-not-effective", SUBJECT_SETTINGS, judge_env_not_effective },
 	{ "unaccounted", SUBJECT_UNKNOWN, judge_unaccounted },
 };

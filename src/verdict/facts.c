@@ -63,6 +63,9 @@ add_kinds(struct verdict_facts *f, const struct space_sums *sums)
 	f->other_shm_bytes = rss_of(sums, LEAF_SHM_POSIX) + rss_of(sums, LEAF_SHM_ANON) +
 		rss_of(sums, LEAF_SHM_TMPFS);
 	f->nr_thread_stacks = sums->kind[LEAF_THREAD_STACK].nr;
+	f->nr_ended_stacks = sums->kind[LEAF_CACHED_STACK].nr;
+	f->ended_virt_bytes = sums->kind[LEAF_CACHED_STACK].size_bytes;
+	f->ended_rss_bytes = rss_of(sums, LEAF_CACHED_STACK);
 	f->mmap_bytes = rss_of(sums, LEAF_CHUNK);
 	for (int kind = 0; kind < NR_LEAF_KINDS; kind++)
 		if (leaf_kind_group((enum leaf_kind)kind) != GROUP_FILE &&
@@ -83,8 +86,8 @@ add_groups(struct verdict_facts *f, const struct space_sums *sums)
 		minus(arenas->size_bytes, arenas->rss_bytes);
 	f->forbidden_bytes = reserve->rss_bytes;
 	f->other_anon_rss_bytes = reserve->rss_bytes + sums->group[GROUP_ANON].rss_bytes;
-	f->stack_virt_bytes = stacks->size_bytes;
-	f->stack_rss_bytes = stacks->rss_bytes;
+	f->stack_virt_bytes = minus(stacks->size_bytes, f->ended_virt_bytes);
+	f->stack_rss_bytes = minus(stacks->rss_bytes, f->ended_rss_bytes);
 	f->heap_huge_bytes = heap->huge_bytes;
 	f->arena_resident_bytes = minus(heap->rss_bytes, rss_of(sums, LEAF_CHUNK));
 }
@@ -184,6 +187,7 @@ add_space(struct verdict_facts *f, const struct space *s, const struct heap *h)
 	f->locked_bytes = s->after.vm_locked_bytes;
 	f->hugetlb_bytes = s->after.hugetlb_bytes;
 	f->page_table_bytes = s->after.vm_pte_bytes;
+	f->nr_mappings = space_nr_mappings(s);
 	f->unaccounted_bytes = minus(f->rss_bytes, sums.all.rss_bytes);
 	add_kinds(f, &sums);
 	add_groups(f, &sums);
@@ -324,6 +328,8 @@ verdict_facts_gather(struct verdict_facts *f, const struct target *t, const stru
 	/* Settings can be reported even if it is unreadable. */
 	os_proc_read(t, 0, "environ", &f->environment, &e);
 	os_cgroup_memory(t, &f->cgroup_limit_bytes, &f->cgroup_used_bytes);
+	f->machine_bytes = os_memory_bytes();
+	f->nr_mappings_max = os_max_mappings();
 	f->nr_children = os_descendants(t, &f->children_rss_bytes, &f->largest_child);
 	f->thp = thp_setting();
 }

@@ -37,7 +37,7 @@ percent(uint64_t part, uint64_t whole)
 static bool
 judge_live(const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!weighs(j->allocated_bytes, 256 * MIB, 0.7, f->rss_bytes))
+	if (!weighs(j->allocated_bytes, verdict_large_bytes(f), 0.7, f->rss_bytes))
 		return false;
 	*v = (struct verdict){
 		.id = "live-large", .severity = "info", .bytes = j->allocated_bytes

@@ -26,6 +26,7 @@ enum subject {
 	SUBJECT_HUGE,
 	SUBJECT_SWAP,
 	SUBJECT_MMAP_LIMIT,
+	SUBJECT_MAPPINGS,
 	SUBJECT_STACKS,
 	SUBJECT_SETTINGS,
 	SUBJECT_UNKNOWN,
@@ -38,6 +39,12 @@ struct cause {
 	/* True if it is there, with V filled but for the id. */
 	bool (*judge)(const struct verdict_facts *f, struct verdict *v);
 };
+
+/*
+ * The bytes in use from which on a process is large: 256 MiB, or a quarter of what its cgroup, or the
+ * machine, lets it have at most.
+ */
+uint64_t verdict_large_bytes(const struct verdict_facts *f);
 
 /* Put NEW where it belongs among the NR verdicts of V. */
 void verdict_insert(struct verdict v[VERDICT_MAX], size_t nr, const struct verdict *new);

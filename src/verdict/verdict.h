@@ -79,9 +79,12 @@ struct verdict_facts {
 	uint64_t hp_page; /* the heap is made of hugetlb pages */
 
 	/* the address space */
-	uint64_t reserve_bytes; /* mapped, not accessible, not resident */
+	uint64_t reserve_bytes;		       /* mapped, not accessible, not resident */
+	uint64_t nr_mappings, nr_mappings_max; /* max 0: not known (vm.max_map_count) */
 	size_t nr_thread_stacks;
-	uint64_t stack_virt_bytes, stack_rss_bytes;
+	uint64_t stack_virt_bytes, stack_rss_bytes; /* of threads that there are */
+	size_t nr_ended_stacks;			    /* of threads that have ended */
+	uint64_t ended_virt_bytes, ended_rss_bytes;
 	enum verdict_thp thp;	       /* which programs get transparent huge pages */
 	uint64_t huge_bytes;	       /* resident in them, but for files */
 	uint64_t heap_huge_bytes;      /* of which in malloc's heaps */
@@ -105,6 +108,7 @@ struct verdict_facts {
 	struct text environment; /* owned */
 	/* limits; 0 if none */
 	uint64_t cgroup_limit_bytes, cgroup_used_bytes;
+	uint64_t machine_bytes; /* all memory that the kernel manages; 0: not known */
 };
 
 /*

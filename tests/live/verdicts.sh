@@ -119,6 +119,12 @@ skip 'swapped' 'takes swap that is slow and free; by facts in tests/unit/verdict
 skip 'hugetlb' 'takes pages the administrator has set aside; by facts in tests/unit/verdict-judge'
 tried main-in-pieces
 tried thread-stacks
+tried unjoined-threads
+if [ "$(cat /proc/sys/vm/max_map_count)" -le 200000 ]; then
+	tried mappings-full
+else
+	skip 'mappings-full' 'takes too many mappings here; by facts in tests/unit/verdict-judge'
+fi
 MALLOC_ARENAS_MAX=1
 export MALLOC_ARENAS_MAX
 tried env-not-effective

@@ -468,6 +468,43 @@ virt_only(void)
 	map(4096 * MIB, PROT_NONE);
 }
 
+static void *
+end_soon(void *arg)
+{
+	return arg;
+}
+
+/* Each keeps its stack, as nobody joins it. */
+static void
+unjoined_threads(void)
+{
+	for (int i = 0; i < 40; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, end_soon, NULL) != 0)
+			tracee_fail("pthread_create");
+	}
+}
+
+/* Neighbours with other rights are two mappings. */
+static void
+mappings_full(void)
+{
+	unsigned long nr = 0;
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+
+	if (!f || fscanf(f, "%lu", &nr) != 1)
+		tracee_fail("vm.max_map_count");
+	fclose(f);
+	for (unsigned long i = 0; i < nr / 100 * 48; i++) {
+		void *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+
+		if (p == MAP_FAILED || mprotect(p, 4096, PROT_NONE) < 0)
+			tracee_fail("mmap");
+	}
+}
+
 static const struct {
 	const char *kind;
 	void (*make)(void);
@@ -483,7 +520,8 @@ static const struct {
 	{ "fragmented", fragmented }, { "sparse", sparse }, { "cache-retained", cache_retained },
 	{ "thp", thp }, { "fork-shared", fork_shared }, { "mmapped-large", mmapped_large },
 	{ "mmap-limit", mmap_limit }, { "locked", locked }, { "main-in-pieces", main_in_pieces },
-	{ "thread-stacks", thread_stacks },
+	{ "thread-stacks", thread_stacks }, { "unjoined-threads", unjoined_threads },
+	{ "mappings-full", mappings_full },
 	{ "env-not-effective", healthy }, /* the environment has it */
 };
 
