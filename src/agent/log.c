@@ -102,7 +102,7 @@ log_begin(struct wire_log *l, bool wants_open)
 
 /* ---- blocks ---- */
 
-/* An event takes six words at most: two of a time, and again, if its place is alone, and its own. */
+/* An event takes six words at most: two for a time, two for another in a turn, and its own. */
 #define MOST_WORDS 6
 #define BLOCK_WORDS (sizeof((struct wire_log_block *)0)->word / sizeof(uint64_t))
 

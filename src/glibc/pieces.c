@@ -414,7 +414,7 @@ main_heap_find(const struct target *t, struct os_pages *pages, const struct aren
 	if (top < brk_start.v || (brk.v && top >= brk.v))
 		return;
 	end = chunk_end(t, pages, a->word_bytes, top);
-	/* In a process that runs, top may have moved since, and its header be content of a block. */
+	/* The process runs: top may have moved, and a block's content be where its header was. */
 	if (end <= top || (brk.v && end > brk.v))
 		return;
 	ret_end->v = (end + PAGE_BYTES - 1) & -PAGE_BYTES;

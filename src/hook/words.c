@@ -72,8 +72,8 @@ is_inside(const struct word_changes *cs, raddr pc)
 /*
  * A thread continues at its PC; one in a signal handler later also at the interrupted place, which
  * is in the signal frame.  No other code keeps an address inside a function's first instructions.
- * Pages that are missing have no frame: of a stack that is a mapping of a file, they would be waited
- * for while all threads stand.
+ * Pages that are missing have no frame: those of a stack that is a mapping of a file would be
+ * waited for while all threads stand.
  */
 static bool
 stack_is_clear(const struct target *t, const struct regions *m, const struct word_changes *cs,

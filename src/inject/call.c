@@ -123,7 +123,7 @@ await_sleep(struct worker *c, const struct sleep *sleep, uint64_t deadline_ns, e
 		over = take_sleeping(c, sleep, &stop, ret, e);
 		if (over)
 			return over < 0 ? -1 : 0;
-		/* One that was asked to stop will, and must not be left before: see take_sleeping(). */
+		/* One that was asked to stop must not be left before it does: take_sleeping(). */
 		if (!is_asked && !worker_has_workspace(c))
 			break;
 		if (stop.kind == OS_STOP_TIMEOUT && sleep_is_under_way(sleep, c)) {

@@ -128,8 +128,8 @@ sleep_lay(const struct sleep *s, struct worker *c, struct err *e)
 }
 
 /*
- * A stop of the whole process breaks off the sleep, and some are continued as restart_syscall(), with
- * their arguments.
+ * A stop of the whole process breaks off the sleep, and some are continued as restart_syscall(),
+ * with their arguments.
  */
 bool
 sleep_is_under_way(const struct sleep *s, const struct worker *c)

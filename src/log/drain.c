@@ -29,7 +29,7 @@ struct block {
 	uint64_t time_ns, stamp; /* of the last time that was read */
 	uint32_t owner, nr_read;
 	bool is_bad; /* of this owner and number: it is left alone */
-	/* An event is under way since NR_UNDER_ROUNDS, behind NR_WORDS; it has this stamp or more. */
+	/* Since NR_UNDER_ROUNDS an event is under way behind NR_WORDS, with UNDER_STAMP or more. */
 	uint32_t nr_words, nr_under_rounds;
 	uint64_t under_stamp;
 };

@@ -45,8 +45,8 @@ read_piece(const struct target *t, raddr from, void *to, size_t size)
 }
 
 /*
- * The memory is that of the program that it was opened for (fs/proc/base.c, mem_open()): another one
- * runs there now.
+ * The memory is that of the program that it was opened for (fs/proc/base.c, mem_open()): another
+ * one runs there now.
  */
 static int
 refuse_other_program(const struct target *t, struct err *e)

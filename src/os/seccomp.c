@@ -34,7 +34,7 @@ struct machine {
 	uint32_t a, x, memory[BPF_MEMWORDS];
 };
 
-/* Shifts as processors and the kernel do them: by the low five bits of B.  B is no 0 to divide by. */
+/* Shifts go by the low five bits of B, as in the kernel.  A divisor is not 0. */
 static uint32_t
 calculated(uint16_t code, uint32_t a, uint32_t b)
 {

@@ -47,7 +47,7 @@ int os_open_held(int held_fd, unsigned int what);
 int os_keep_contents(int fd);
 
 /*
- * Read FD, which is the file NAME, to its end into TEXT, which must be zeroed or released.  0, or -1
+ * Read FD, which is the file NAME, to its end into TEXT, which must be zeroed or released. 0, or -1
  * with E: ENOMEM if it is larger than the memory that is left (os/ceiling.h).
  */
 int os_read_whole(struct text *text, int fd, const char *name, struct err *e);

@@ -188,7 +188,7 @@ read_symbols(struct object *o)
 /* ---- files ---- */
 
 /*
- * Warn once that memory was lacking.  libelf and libdw leave out what they cannot unpack then, as if
+ * Warn once that memory was lacking. libelf and libdw leave out what they cannot unpack then, as if
  * O had never had it; that errno is ENOMEM is all that they let us know.
  */
 static void

@@ -41,8 +41,8 @@ struct cause {
 };
 
 /*
- * The bytes in use from which on a process is large: 256 MiB, or a quarter of what its cgroup, or the
- * machine, lets it have at most.
+ * The bytes in use from which on a process is large: 256 MiB, or a quarter of what its cgroup, or
+ * the machine, lets it have at most.
  */
 uint64_t verdict_large_bytes(const struct verdict_facts *f);
 

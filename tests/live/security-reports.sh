@@ -1,6 +1,7 @@
 #!/bin/sh
 # Files that commands read when no process is there: what does not come, and what is small and becomes large.  Both end
 # with a message, and memory has a ceiling that the kernel enforces.
+# shellcheck disable=SC3043,SC3045 # every sh we know has local and ulimit -S
 deadline=600
 . "$top_srcdir/tests/live/lib.sh"
 need gzip objcopy jq

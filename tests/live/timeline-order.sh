@@ -40,7 +40,7 @@ orders()
 
 seed=${MEMDIAG_TEST_SEED:-0}
 for threads in 4 8 16 32 64; do
-	for i in $(seq "$(some 4)"); do
+	for _ in $(seq "$(some 4)"); do
 		seed=$((seed + 1))
 		check "seed $seed: the maxima of $threads threads that hand blocks on are the true ones" orders $seed $threads
 	done

@@ -497,8 +497,8 @@ mappings_full(void)
 		tracee_fail("vm.max_map_count");
 	fclose(f);
 	for (unsigned long i = 0; i < nr / 100 * 48; i++) {
-		void *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			0);
+		void *p = mmap(
+			NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (p == MAP_FAILED || mprotect(p, 4096, PROT_NONE) < 0)
 			tracee_fail("mmap");

@@ -1,8 +1,8 @@
 /*
- * file-stack FILE [above]: the one thread that waits has a private mapping of FILE as its stack, and
- * the pages below what it uses were never there; with "above" those are, but not the ones above.  The
- * first thread runs all the time.  With "timeout" the thread sleeps instead, for what is at the
- * beginning of FILE, whose page is not there any more.
+ * file-stack FILE [above]: the one thread that waits has a private mapping of FILE as its stack,
+ * and the pages below what it uses were never there; with "above" those are, but not the ones
+ * above.  The first thread runs all the time.  With "timeout" the thread sleeps instead, for what
+ * is at the beginning of FILE, whose page is not there any more.
  */
 #include "tracee.h"
 

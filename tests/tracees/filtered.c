@@ -6,8 +6,8 @@
  *	late		the filter comes with the command "filter"
  *	locked		as threads, with a third one that has the main arena's lock most of the time
  *	during		as threads, but the filter comes when there is one thread more
- * ACTION "strict": seccomp's strict mode instead, which knows no filter; CALL is ignored.
- * The program has free memory for malloc_trim().  "check" allocates and frees, with "locked" loads a
+ * ACTION "strict": seccomp's strict mode instead, which knows no filter; CALL is ignored.  The
+ * program has free memory for malloc_trim().  "check" allocates and frees, with "locked" loads a
  * library, and says "fine".
  */
 #include "tracee.h"

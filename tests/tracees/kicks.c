@@ -1,6 +1,6 @@
 /*
- * kicks: a thread waits in read() and gets SIGABRT by pthread_kill() from another one, each after the
- * last one has come: soon after it is traced, or 10 ms later.
+ * kicks: a thread waits in read() and gets SIGABRT by pthread_kill() from another one, each after
+ * the last one has come: soon after it is traced, or 10 ms later.
  *
  *	count	-> signals handled so far
  */

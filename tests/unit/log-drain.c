@@ -1,8 +1,8 @@
 /*
  * The events of a log as threads append them by the rules of wire/log.h: each one comes out of the
  * drain once, those of a thread in their order, and all in the order in which they happened; what
- * is dropped is counted.  So it is when the process is killed at any moment.  Then the blocks are damaged, and
- * whatever is in them, a round ends, and only what an event can be comes out.
+ * is dropped is counted.  So it is when the process is killed at any moment.  Then the blocks are
+ * damaged, and whatever is in them, a round ends, and only what an event can be comes out.
  *
  *	log-drain [FIRST-SEED [SEEDS]]
  */

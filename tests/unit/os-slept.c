@@ -97,7 +97,7 @@ main(void)
 	ok(has_slept(stopped(500, 0), &asleep), "it had no time to run");
 	ok(has_slept(stopped(900, 20000), &asleep), "it was woken up later");
 	ok(!has_slept(stopped(499, 20000), &asleep), "it was woken up 1 ms before");
-	/* the end of its timeout, a turn of its loop, and the same call again, on its way to sleep */
+	/* its timeout ends, it takes a turn of its loop, and makes the same call again */
 	ok(!has_slept(stopped(495, 5 * MS), &asleep), "it woke up before, and ran until then");
 	ok(!has_slept(stopped(495, 50 * MS), &asleep), "it woke up before, and ran for long");
 
