@@ -189,14 +189,15 @@ go_up(struct place *p)
 /* The names of the memory controller's files. */
 struct memory_names {
 	const char *controller, *limit, *high, *used;
-	const char *inactive, *active, *dirty, *writeback; /* of all descendants, too */
+	/* of all descendants, too */
+	const char *inactive, *active, *dirty, *writeback, *anon, *shmem;
 };
 
 static const struct memory_names memory_names[] = {
 	{ "memory", "memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "total_inactive_file",
-		"total_active_file", "total_dirty", "total_writeback" },
+		"total_active_file", "total_dirty", "total_writeback", "total_rss", "total_shmem" },
 	{ "", "memory.max", "memory.high", "memory.current", "inactive_file", "active_file",
-		"file_dirty", "file_writeback" },
+		"file_dirty", "file_writeback", "anon", "shmem" },
 };
 
 static uint64_t
@@ -244,6 +245,73 @@ os_cgroup_memory(const struct target *t, uint64_t *ret_limit_bytes, uint64_t *re
 			return 0;
 	}
 	return -1;
+}
+
+static void
+note_parts(const char *dir, const struct memory_names *m, struct os_cgroup_parts *ret)
+{
+	static const char *const kernel[] = { "kernel_stack", "pagetables", "percpu", "slab" };
+	auto_text struct text stat = { 0 };
+	uint64_t parts = 0;
+
+	*ret = (struct os_cgroup_parts){ 0 };
+	if (read_file(dir, "memory.stat", &stat) < 0)
+		return;
+	ret->anon_bytes = number_of(&stat, m->anon);
+	ret->shmem_bytes = number_of(&stat, m->shmem);
+	ret->kernel_bytes = number_of(&stat, "kernel"); /* 5.18 */
+	for (size_t i = 0; !ret->kernel_bytes && i < sizeof kernel / sizeof *kernel; i++)
+		parts += number_of(&stat, kernel[i]);
+	ret->kernel_bytes += parts + number_of(&stat, "sock");
+}
+
+bool
+os_cgroup_parts(const struct target *t, struct os_cgroup_parts *ret)
+{
+	for (size_t i = 0; i < sizeof memory_names / sizeof *memory_names; i++) {
+		uint64_t limit = 0, used = 0;
+		bool has_one = false;
+		struct place p;
+
+		if (!find_place(t, memory_names[i].controller, &p))
+			continue;
+		do {
+			const uint64_t last = minus(limit, used);
+			const bool had_one = has_one;
+
+			has_one = note_limit(p.dir, &memory_names[i], has_one, &limit, &used);
+			if (has_one && (!had_one || minus(limit, used) < last))
+				note_parts(p.dir, &memory_names[i], ret);
+		} while (go_up(&p));
+		if (has_one)
+			return true;
+	}
+	return false;
+}
+
+size_t
+os_cgroup_processes(const struct target *t, pid_t *pids, size_t room)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; !nr && i < sizeof memory_names / sizeof *memory_names; i++) {
+		auto_text struct text text = { 0 };
+		struct place p;
+		char *end;
+
+		if (!find_place(t, memory_names[i].controller, &p) ||
+			read_file(p.dir, "cgroup.procs", &text) < 0)
+			continue;
+		for (const char *at = text.v; nr < room; at = end) {
+			const long pid = strtol(at, &end, 10);
+
+			if (end == at)
+				break;
+			if (pid > 0)
+				pids[nr++] = (pid_t)pid;
+		}
+	}
+	return nr;
 }
 
 /* The memory that the kernel takes from the group in DIR before it kills: clean file pages. */

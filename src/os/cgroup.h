@@ -5,7 +5,9 @@
 #define MEMDIAG_OS_CGROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct target;
 
@@ -15,6 +17,21 @@ struct target;
  * before it kills (inactive_file) are not in use.  Returns 0, or -1 if none.
  */
 int os_cgroup_memory(const struct target *t, uint64_t *ret_limit_bytes, uint64_t *ret_used_bytes);
+
+/*
+ * The parts of what the group of os_cgroup_memory() uses, by its memory.stat, in bytes: anonymous
+ * memory, shared memory with files of tmpfs, and memory of the kernel.  False if there is none.
+ */
+struct os_cgroup_parts {
+	uint64_t anon_bytes, shmem_bytes, kernel_bytes;
+};
+bool os_cgroup_parts(const struct target *t, struct os_cgroup_parts *ret);
+
+/*
+ * The processes of the target's own cgroup, at most ROOM of them, into PIDS.  How many; 0 also if
+ * they are not known.
+ */
+size_t os_cgroup_processes(const struct target *t, pid_t *pids, size_t room);
 
 /*
  * How much memory the target may still get before its cgroup, or one of its ancestors, is at a

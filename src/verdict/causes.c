@@ -90,20 +90,81 @@ advise_run(const struct verdict_facts *f, struct verdict *v, const char *command
 
 /* ---- not malloc's ---- */
 
+bool
+verdict_is_cgroup_full(const struct verdict_facts *f)
+{
+	return f->cgroup_limit_bytes &&
+		weighs(f->cgroup_used_bytes, 16 * MIB, 0.9, f->cgroup_limit_bytes);
+}
+
+static uint64_t
+less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* "descriptor 3 of 4711 (python3), memfd:frames, 300.0 MiB" */
+static const char *
+held_text(const struct verdict_held *h, char *buf, size_t size)
+{
+	char name[2 * sizeof h->name], comm[2 * sizeof h->comm], bytes[40];
+
+	snprintf(buf, size, "descriptor %d of %d (%s), %s, %s", h->fd, (int)h->pid,
+		text_printable(h->comm, comm, sizeof comm),
+		text_printable(h->name, name, sizeof name),
+		text_bytes(h->bytes, bytes, sizeof bytes));
+	return buf;
+}
+#define HELD(h) held_text((h), (char[200]){ 0 }, 200)
+
+/* The sum of what the cgroup uses, as ": 96.0 MiB of this process, ..."; "" if it is not known. */
+static const char *
+cgroup_sum(const struct verdict_facts *f, char *buf, size_t size)
+{
+	const uint64_t own = f->rss_anon_bytes + f->rss_shmem_bytes;
+	const uint64_t files = less(f->cgroup_shmem_bytes, f->rss_shmem_bytes);
+	const uint64_t rest = less(f->cgroup_used_bytes, own + files + f->cgroup_kernel_bytes);
+	char most[240] = "";
+
+	if (f->cgroup_held.bytes)
+		snprintf(most, sizeof most, " (most: %s)", HELD(&f->cgroup_held));
+	snprintf(buf, size,
+		": %s of this process, %s of files in memory that it has not mapped%s, %s of the "
+		"kernel, %s of others",
+		BYTES(own), BYTES(files), files ? most : "", BYTES(f->cgroup_kernel_bytes),
+		BYTES(rest));
+	return f->has_cgroup_parts ? buf : "";
+}
+#define CGROUP_SUM(f) cgroup_sum((f), (char[500]){ 0 }, 500)
+
 static bool
 judge_limit_near(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!f->cgroup_limit_bytes ||
-		!weighs(f->cgroup_used_bytes, 16 * MIB, 0.9, f->cgroup_limit_bytes) ||
-		!weighs(f->rss_bytes, 0, 0.1, f->cgroup_limit_bytes))
+	if (!verdict_is_cgroup_full(f) ||
+		!weighs(f->rss_bytes + f->held_bytes, 0, 0.1, f->cgroup_limit_bytes))
 		return false;
 	say(v, "critical", f->cgroup_used_bytes,
-		"Its cgroup uses %s of the %s it may have (%d %%). The kernel kills a process "
-		"there "
-		"when nothing is left.",
+		"Its cgroup uses %s of the %s it may have (%d %%)%s. When nothing is left the "
+		"kernel kills a process there.",
 		BYTES(f->cgroup_used_bytes), BYTES(f->cgroup_limit_bytes),
-		percent(f->cgroup_used_bytes, f->cgroup_limit_bytes));
+		percent(f->cgroup_used_bytes, f->cgroup_limit_bytes), CGROUP_SUM(f));
 	advise(v, "raise the limit (memory.max), or make the process smaller");
+	return true;
+}
+
+/* Neither RSS nor a mapping shows them; the cgroup and the machine do. */
+static bool
+judge_held_files(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs(f->held_bytes, 64 * MIB, 0.25, f->rss_bytes))
+		return false;
+	say(v, "info", f->held_bytes,
+		"%s are in files in memory (memfd, tmpfs) that it holds open and has not mapped, "
+		"so "
+		"RSS does not count them. Most: %s.",
+		BYTES(f->held_bytes), HELD(&f->held));
+	v->rank = VERDICT_ASIDE;
+	advise(v, "close the descriptor, or make the file smaller with ftruncate()");
 	return true;
 }
 
@@ -773,6 +834,7 @@ judge_unaccounted(const struct verdict_facts *f, struct verdict *v)
 
 const struct cause causes[] = {
 	{ "limit-near", SUBJECT_LIMIT, judge_limit_near },
+	{ "held-files", SUBJECT_HELD, judge_held_files },
 	{ "other-allocator", SUBJECT_OTHERS, judge_other_allocator },
 	{ "shared-memory", SUBJECT_SHARED, judge_shared_memory },
 	{ "mapped-files", SUBJECT_FILES, judge_mapped_files },

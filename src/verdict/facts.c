@@ -3,14 +3,17 @@
 
 #include "verdict/verdict-priv.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "account/sums.h"
+#include "base/cleanup.h"
 #include "heap/heap.h"
 #include "heap/malloc-info.h"
 #include "maps/maps.h"
 #include "os/cgroup.h"
+#include "os/descriptors.h"
 #include "os/machine.h"
 #include "os/os.h"
 #include "os/processes.h"
@@ -187,6 +190,8 @@ add_space(struct verdict_facts *f, const struct space *s, const struct heap *h)
 	f->locked_bytes = s->after.vm_locked_bytes;
 	f->hugetlb_bytes = s->after.hugetlb_bytes;
 	f->page_table_bytes = s->after.vm_pte_bytes;
+	f->rss_anon_bytes = s->after.rss_anon_bytes;
+	f->rss_shmem_bytes = s->after.rss_shmem_bytes;
 	f->nr_mappings = space_nr_mappings(s);
 	f->unaccounted_bytes = minus(f->rss_bytes, sums.all.rss_bytes);
 	add_kinds(f, &sums);
@@ -293,6 +298,76 @@ add_heap(struct verdict_facts *f, const struct heap *h)
 		f->shared_bytes = 0;
 }
 
+/* ---- files in memory without a mapping ---- */
+
+/* More processes of a cgroup are not looked at. */
+#define MOST_PROCESSES 256
+
+static bool
+is_mapped(const struct regions *maps, const struct os_held_file *file)
+{
+	for (size_t i = 0; i < maps->nr; i++)
+		if (maps->region[i].dev == file->dev && maps->region[i].inode == file->inode)
+			return true;
+	return false;
+}
+
+static void
+note_held(struct verdict_held *most, const struct target *t, const struct os_held_file *file)
+{
+	if (file->bytes <= most->bytes)
+		return;
+	*most = (struct verdict_held){ .bytes = file->bytes, .pid = t->pid, .fd = file->fd };
+	snprintf(most->name, sizeof most->name, "%.*s", (int)sizeof most->name - 1, file->name);
+	snprintf(most->comm, sizeof most->comm, "%.*s", (int)sizeof most->comm - 1, t->comm);
+}
+
+/* The bytes of the files that T holds and that MAPS, of the target, does not show. */
+static uint64_t
+add_held(struct verdict_held *most, const struct target *t, const struct regions *maps)
+{
+	auto_free struct os_held_file *file = NULL;
+	uint64_t bytes = 0;
+	struct err e;
+	size_t nr;
+
+	if (os_held_files(t, &file, &nr, &e) < 0)
+		return 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (is_mapped(maps, &file[i]))
+			continue;
+		bytes += file[i].bytes;
+		note_held(most, t, &file[i]);
+	}
+	return bytes;
+}
+
+/* Those of the other processes are looked at only where the cgroup is nearly full. */
+static void
+add_cgroup(struct verdict_facts *f, const struct target *t, const struct regions *maps)
+{
+	struct os_cgroup_parts parts;
+	pid_t pids[MOST_PROCESSES];
+	size_t nr;
+
+	os_cgroup_memory(t, &f->cgroup_limit_bytes, &f->cgroup_used_bytes);
+	f->held_bytes = add_held(&f->held, t, maps);
+	f->cgroup_held = f->held;
+	if (!verdict_is_cgroup_full(f) || !os_cgroup_parts(t, &parts))
+		return;
+	f->has_cgroup_parts = true;
+	f->cgroup_shmem_bytes = parts.shmem_bytes;
+	f->cgroup_kernel_bytes = parts.kernel_bytes;
+	nr = os_cgroup_processes(t, pids, MOST_PROCESSES);
+	for (size_t i = 0; i < nr; i++) {
+		auto_target struct target other = TARGET_NONE;
+		struct err e;
+
+		if (pids[i] != t->pid && target_open(&other, pids[i], &e) == 0)
+			add_held(&f->cgroup_held, &other, maps);
+	}
+}
+
 /* ---- all of it ---- */
 
 static enum verdict_thp
@@ -312,6 +387,7 @@ void
 verdict_facts_gather(struct verdict_facts *f, const struct target *t, const struct space *space,
 	const struct heap *heap)
 {
+	static const struct regions none = { 0 };
 	struct err e;
 
 	*f = (struct verdict_facts){ .pid = t->pid, .is_core = t->core, .nr_cpus = os_nr_cpus() };
@@ -327,7 +403,7 @@ verdict_facts_gather(struct verdict_facts *f, const struct target *t, const stru
 		return;
 	/* Settings can be reported even if it is unreadable. */
 	os_proc_read(t, 0, "environ", &f->environment, &e);
-	os_cgroup_memory(t, &f->cgroup_limit_bytes, &f->cgroup_used_bytes);
+	add_cgroup(f, t, space ? &space->process->maps : &none);
 	f->machine_bytes = os_memory_bytes();
 	f->nr_mappings_max = os_max_mappings();
 	f->nr_children = os_descendants(t, &f->children_rss_bytes, &f->largest_child);

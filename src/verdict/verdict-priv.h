@@ -10,6 +10,7 @@
 /* The subject of a verdict.  Two about the same would say the same twice. */
 enum subject {
 	SUBJECT_LIMIT,
+	SUBJECT_HELD,
 	SUBJECT_OTHERS,
 	SUBJECT_SHARED,
 	SUBJECT_FILES,
@@ -45,6 +46,9 @@ struct cause {
  * the machine, lets it have at most.
  */
 uint64_t verdict_large_bytes(const struct verdict_facts *f);
+
+/* Whether the cgroup uses 90 % of its limit. */
+bool verdict_is_cgroup_full(const struct verdict_facts *f);
 
 /* Put NEW where it belongs among the NR verdicts of V. */
 void verdict_insert(struct verdict v[VERDICT_MAX], size_t nr, const struct verdict *new);

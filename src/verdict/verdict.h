@@ -13,6 +13,14 @@
 #include "base/raddr.h"
 #include "base/text.h"
 
+/* A file in memory that a process holds by a descriptor and that the target has not mapped. */
+struct verdict_held {
+	uint64_t bytes;
+	pid_t pid;
+	int fd;
+	char name[64], comm[16]; /* of the file, not printable yet; of the process */
+};
+
 struct heap;
 struct heap_arena;
 struct malloc_info_heap;
@@ -108,7 +116,15 @@ struct verdict_facts {
 	struct text environment; /* owned */
 	/* limits; 0 if none */
 	uint64_t cgroup_limit_bytes, cgroup_used_bytes;
-	uint64_t machine_bytes; /* all memory that the kernel manages; 0: not known */
+	/* parts of what the cgroup uses; false: not known, or not near the limit */
+	bool has_cgroup_parts;
+	uint64_t cgroup_shmem_bytes, cgroup_kernel_bytes;
+	uint64_t rss_anon_bytes, rss_shmem_bytes;
+	/* files in memory that descriptors hold and the process has not mapped: its own ... */
+	uint64_t held_bytes;
+	struct verdict_held held;	 /* ... the largest of these, ... */
+	struct verdict_held cgroup_held; /* ... and of those of all processes of the cgroup */
+	uint64_t machine_bytes;		 /* all memory that the kernel manages; 0: not known */
 };
 
 /*
@@ -140,7 +156,7 @@ struct verdict {
 		VERDICT_ASIDE,	      /* bytes that others speak of already, or none */
 		VERDICT_OF_ADDRESSES, /* VIRT without memory */
 	} rank;
-	char text[400]; /* one or two sentences; fit for a terminal */
+	char text[700]; /* one or two sentences; fit for a terminal */
 	/* the next command, then the permanent setting; "" if none */
 	char action[VERDICT_ACTIONS][160];
 };

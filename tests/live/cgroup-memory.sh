@@ -57,6 +57,16 @@ used=$(cat "$group/$usage")
 set_room 4000000
 check 'a full cgroup' exits 0 memdiag info --pid "$tracee_pid" --json --method=read
 check 'is said first' json_is '.verdicts[0] | .id == "limit-near" and .severity == "critical"'
+check 'with the sum of what the cgroup uses' json_is '.verdicts[0].text | test(": [0-9.]+ MiB of this process, .* of the kernel, .* of others")'
+echo 600000000 >"$group/$limit"
+first_pid=$tracee_pid
+in_group cause held-files
+set_room 4000000
+check 'a cgroup that files in memory fill' exits 0 memdiag info --pid "$first_pid" --json --method=read
+check 'with the process that holds them, and its descriptor' json_is '.verdicts[0].text |
+	test("most: descriptor [0-9]+ of '"$tracee_pid"' \\(cause\\), /memfd:cause \\(deleted\\), 100.0 MiB")'
+check 'the process lives on' end_tracee
+tracee_pid=$first_pid
 echo 400000000 >"$group/$limit"
 "$dir/inside" "$group" dd if=/dev/zero of="$dir/cache" bs=1M count=290 2>"$dir/dd"
 used=$(cat "$group/$usage")

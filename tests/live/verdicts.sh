@@ -66,6 +66,8 @@ says_of other-allocator own-sbrk 'by sbrk()'
 says_of other-allocator sbrk-between 'by sbrk()'
 says_of other-allocator forbidden 'may not be accessed (PROT_NONE)' virt-only
 tried shared-memory
+tried held-files
+says_of held-files held-files 'memfd:cause'
 for directory in /var/tmp . "$dir"; do
 	case $(stat -f -c %T "$directory") in
 	tmpfs | nfs | overlayfs | UNKNOWN*) ;;

@@ -468,6 +468,19 @@ virt_only(void)
 	map(4096 * MIB, PROT_NONE);
 }
 
+/* Written to, and never mapped. */
+static void
+held_files(void)
+{
+	static char block[MIB];
+	int fd = memfd_create("cause", 0);
+
+	memset(block, 1, sizeof block);
+	for (int i = 0; i < 100; i++)
+		if (write(fd, block, sizeof block) != sizeof block)
+			tracee_fail("write");
+}
+
 static void *
 end_soon(void *arg)
 {
@@ -520,8 +533,8 @@ static const struct {
 	{ "fragmented", fragmented }, { "sparse", sparse }, { "cache-retained", cache_retained },
 	{ "thp", thp }, { "fork-shared", fork_shared }, { "mmapped-large", mmapped_large },
 	{ "mmap-limit", mmap_limit }, { "locked", locked }, { "main-in-pieces", main_in_pieces },
-	{ "thread-stacks", thread_stacks }, { "unjoined-threads", unjoined_threads },
-	{ "mappings-full", mappings_full },
+	{ "held-files", held_files }, { "thread-stacks", thread_stacks },
+	{ "unjoined-threads", unjoined_threads }, { "mappings-full", mappings_full },
 	{ "env-not-effective", healthy }, /* the environment has it */
 };
 

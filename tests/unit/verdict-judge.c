@@ -404,6 +404,37 @@ test_address_space(void)
 	none(&f, "others fill the cgroup");
 }
 
+/* What a cgroup uses, and what of it no mapping shows. */
+static void
+test_held(void)
+{
+	struct verdict_facts f = healthy;
+
+	f.held_bytes = 400 * MIB;
+	f.held = (struct verdict_held){ 300 * MIB, 4711, 3, "/memfd:a\nb", "it" };
+	only(&f, "held-files", "info", 400 * MIB,
+		"Most: descriptor 3 of 4711 (it), /memfd:a\\012b, 300.0 MiB.");
+	f.held_bytes = 60 * MIB;
+	none(&f, "64 MiB and a quarter of RSS are wanted");
+	f.cgroup_used_bytes = GIB - 24 * MIB;
+	f.rss_bytes = 96 * MIB;
+	f.arena_resident_bytes = 60 * MIB;
+	only(&f, "limit-near", "critical", GIB - 24 * MIB, "(98 %). When");
+	f.has_cgroup_parts = true;
+	f.rss_anon_bytes = 90 * MIB;
+	f.rss_shmem_bytes = 6 * MIB;
+	f.cgroup_shmem_bytes = 406 * MIB;
+	f.cgroup_kernel_bytes = 5 * MIB;
+	only(&f, "limit-near", "critical", GIB - 24 * MIB,
+		"(98 %): 96.0 MiB of this process, 400.0 MiB of files in memory that it has not "
+		"mapped, 5.0 MiB of the kernel, 499.0 MiB of others.");
+	f.cgroup_held = (struct verdict_held){ 300 * MIB, 4712, 7, "/dev/shm/x", "other" };
+	only(&f, "limit-near", "critical", GIB - 24 * MIB,
+		"not mapped (most: descriptor 7 of 4712 (other), /dev/shm/x, 300.0 MiB), 5.0 MiB");
+	f.held_bytes = 0;
+	none(&f, "others fill it");
+}
+
 static void
 set_environment(struct verdict_facts *f, const char *env, size_t len)
 {
@@ -514,6 +545,7 @@ main(void)
 	test_other_memory();
 	test_huge_pages();
 	test_address_space();
+	test_held();
 	test_environment();
 	test_long_environment();
 	test_order();
