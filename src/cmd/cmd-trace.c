@@ -329,8 +329,10 @@ warn(struct work *w)
 	if (t->nr_lost)
 		warnings_add(to, true,
 			"%" PRIu64 " records were lost, of this process or others: the buffers "
-			"were full; --buffer, --min-size or --syscalls help",
-			t->nr_lost);
+			"were full; %s",
+			t->nr_lost,
+			w->options->trace.faults ? "--buffer or a larger --period helps"
+						 : "--buffer, --min-size or --syscalls helps");
 	if (t->nr_lost_threads)
 		warnings_add(to, true,
 			"%" PRIu64 " new threads may not have been traced for a moment: the kernel "

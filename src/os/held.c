@@ -79,10 +79,9 @@ look(struct held *h, struct devices *d, const struct target *t, int fd)
 	new = array_add(h);
 	if (!new)
 		return -1;
-	*new = (struct os_held_file){ .fd = fd,
-		.dev = dev,
-		.inode = st.stx_ino,
-		.bytes = st.stx_blocks * 512 };
+	*new = (struct os_held_file){
+		.fd = fd, .dev = dev, .inode = st.stx_ino, .bytes = st.stx_blocks * 512
+	};
 	if (os_proc_link(t, name, new->name, sizeof new->name, &ignored) < 0)
 		*new->name = '\0';
 	return 0;

@@ -155,7 +155,8 @@ refuse_mounted(const char *place, struct err *e)
 	err_set_kind(e, ERR_PERMISSION, 0,
 		DID ": tracefs is mounted at %s, and uid %u may not read it", place, geteuid());
 	e->code = EACCES;
-	return err_hint(e, "Run memdiag as root, or: mount -o remount,mode=755 %s", place);
+	return err_hint(
+		e, "Run memdiag as root, or: mount -o remount,gid=GROUP,mode=750 %s", place);
 }
 
 static int

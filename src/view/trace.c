@@ -255,8 +255,12 @@ print_row(const struct trace_view *v, const struct row *row, FILE *f)
 	frames_print(p->profile, row->stack, &p->marks, s->end, f);
 }
 
+/* RSS that grows by more has a cause, and less of it than half is explained by mappings. */
+#define UNEXPLAINED_BYTES (INT64_C(32) << 20)
+
+/* RSS has changed by CHANGE, and the calls have mapped MAPPED_BYTES. */
 static void
-print_rss(const struct trace_view *v, FILE *f)
+print_rss(const struct trace_view *v, uint64_t mapped_bytes, FILE *f)
 {
 	const struct trace *t = v->trace;
 	const int64_t change = (int64_t)(t->rss_after_bytes - t->rss_before_bytes);
@@ -267,6 +271,11 @@ print_rss(const struct trace_view *v, FILE *f)
 	fprintf(f, "RSS %s -> %s (%s)\n", UI_SIZE(v->ui, t->rss_before_bytes),
 		UI_SIZE(v->ui, t->rss_after_bytes),
 		ui_size_change(v->ui, change, text, sizeof text));
+	if (!v->faults && change >= UNEXPLAINED_BYTES && mapped_bytes < (uint64_t)change / 2)
+		fprintf(f,
+			"Most of it was mapped before: memdiag trace --rss -p %d shows which code "
+			"touches it\n",
+			(int)v->target->pid);
 }
 
 int
@@ -289,7 +298,7 @@ trace_print(const struct trace_view *v, struct ui_output *out, struct err *e)
 	fputs(rows.nr ? "; " : v->faults ? "; no page fault" : "; no such call", out->f);
 	print_sums(v, &all, v->trace->programs.nr && v->trace->programs.v[0]->is_settled, out->f);
 	fputc('\n', out->f);
-	print_rss(v, out->f);
+	print_rss(v, all.mapped_bytes, out->f);
 	nr = v->limit && v->limit < rows.nr ? v->limit : rows.nr;
 	for (size_t i = 0; i < nr; i++)
 		print_row(v, &rows.v[i], out->f);

@@ -178,6 +178,35 @@ text()
 }
 check 'text' text
 
+# Memory that was mapped before the trace is no call in it.
+mapped_before()
+{
+	begin_trace && ask touch >/dev/null || return
+	kill -TERM "$trace_pid"
+	wait "$trace_pid"
+	trace_status=$?
+}
+says_rss()
+{
+	unless_lost mapped_before && has_status 0 && grep -q "memdiag trace --rss -p $tracee_pid shows which code" "$dir/out"
+}
+if command -v python3 >/dev/null; then
+	map_ways_pid=$tracee_pid
+	start_command python3 -c 'import mmap, sys
+m = mmap.mmap(-1, 64 << 20)
+print("ready", flush=True)
+for line in sys.stdin:
+	for i in range(0, len(m), 4096):
+		m[i] = 1
+	print("done", flush=True)
+print("alive", flush=True)'
+	check 'without --rss: which command shows the growth' says_rss
+	check 'without --rss: the program lives on' end_tracee
+	tracee_pid=$map_ways_pid
+else
+	skip 'without --rss: which command shows the growth' 'no python3 here'
+fi
+
 # Copy on write of a child is in no stack of the parent.
 child_is_left_out()
 {
