@@ -12,33 +12,25 @@
 #include "os/stranger.h"
 #include "report/report-priv.h"
 
-/* The name of DATA's format if it is one that is often given by mistake, or NULL. */
-static const char *
-foreign_kind(const char *data, size_t len)
-{
-	static const struct {
-		const char *begins, *is;
-	} kinds[] = {
-		{ "{", "JSON" },
-		{ "\x7f"
-		  "ELF",
-			"a program or library" },
-		{ "PERFILE2", "of perf" },
-		{ "heaptrack", "of heaptrack" },
-		{ "v ", "of heaptrack" },
-		{ "desc:", "of massif" },
-		{ "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first" },
-	};
+/* Lines of jemalloc that come before the profile begin with this. */
+static const char said_by_jemalloc[] = "<jemalloc>";
 
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (len >= strlen(kinds[i].begins) &&
-			memcmp(data, kinds[i].begins, strlen(kinds[i].begins)) == 0)
-			return kinds[i].is;
-	return NULL;
+static void
+skip_said(const char **data, size_t *len)
+{
+	const size_t n = sizeof said_by_jemalloc - 1;
+
+	while (*len > n && memcmp(*data, said_by_jemalloc, n) == 0) {
+		const char *end = memchr(*data, '\n', *len);
+		const size_t line = end ? (size_t)(end - *data) + 1 : *len;
+
+		*data += line;
+		*len -= line;
+	}
 }
 
-int
-profile_parse(struct profile **ret, const char *name, const char *data, size_t len, struct err *e)
+static int
+parse(struct profile **ret, const char *name, const char *data, size_t len, struct err *e)
 {
 	auto_profile struct profile *p = profile_new();
 	const char *kind = foreign_kind(data, len);
@@ -53,6 +45,21 @@ profile_parse(struct profile **ret, const char *name, const char *data, size_t l
 		return -1;
 	*ret = take_ptr(&p);
 	return 0;
+}
+
+int
+profile_parse(struct profile **ret, const char *name, const char *data, size_t len, struct err *e)
+{
+	auto_text struct text unpacked = { 0 };
+
+	if (gzip_is(data, len)) {
+		if (gzip_unpack(&unpacked, name, data, len, e) < 0)
+			return -1;
+		data = unpacked.v;
+		len = unpacked.len;
+	}
+	skip_said(&data, &len);
+	return parse(ret, name, data, len, e);
 }
 
 int

@@ -4,6 +4,7 @@
 #ifndef MEMDIAG_REPORT_PRIV_H
 #define MEMDIAG_REPORT_PRIV_H
 
+#include "base/text.h"
 #include "report/profile.h"
 
 /* The lines that only memdiag reads in its .heap files.  Each is a comment to others. */
@@ -55,7 +56,20 @@ int heap_note(struct profile *p, struct heap_notes *notes, const struct lines *l
 int heap_detail(const struct profile *p, const struct heap_notes *notes, const struct lines *l,
 	struct profile_sample *ret, int64_t *values, struct err *e);
 
-bool pprof_is_gzip(const char *data, size_t len);
+/* Whether DATA is packed by gzip. */
+bool gzip_is(const char *data, size_t len);
+/*
+ * Unpack DATA, of the file NAME, into RET, which must be zeroed; the caller releases it in any
+ * case. 0, or -1 with E: it is damaged or cut off, or ENOMEM with how much it became.
+ */
+int gzip_unpack(struct text *ret, const char *name, const char *data, size_t len, struct err *e);
+
+/*
+ * A sentence on DATA if it is in a format of another kind, which is given by mistake, or packed in
+ * a way that is not read: "of /proc/PID/smaps".  NULL: it may be a profile.
+ */
+const char *foreign_kind(const char *data, size_t len);
+
 int pprof_parse(struct profile *p, const char *name, const char *data, size_t len, struct err *e);
 
 #endif

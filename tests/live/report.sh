@@ -132,6 +132,26 @@ refuses()	# refuses WORDS TEXT: a file that says TEXT
 }
 refuses "it is empty" ''
 refuses 'bad.*: it is no profile, but JSON' '{"schema": 1}'
+refuses 'no profile, but of /proc/PID/smaps: memdiag maps' \
+	'55d0-55d1 r--p 00000000 fe:00 1234 /bin/x\nSize:    4 kB\nRss:   4 kB\n'
+refuses 'no profile, but of /proc/PID/maps: memdiag maps' '55d0-55d1 r--p 00000000 fe:00 1234 /bin/x\n55d2-55d3 rw-p 0 0:0 0\n'
+refuses 'no profile, but the XML of malloc_info' '<malloc version="1">\n'
+refuses "no profile, but jemalloc's statistics" '___ Begin jemalloc statistics ___\n'
+refuses 'no profile, but a heap dump of Java' 'JAVA PROFILE 1.0.2\0'
+refuses "no profile, but of Java's Flight Recorder" 'FLR\0\0'
+refuses 'no profile, but of memray' 'memray\0\1'
+refuses 'no profile, but a CPU profile of gperftools' '\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\020\047'
+refuses 'no profile, but compressed by xz: unpack' '\3757zXZ\0\0'
+refuses 'no profile, but compressed by bzip2: unpack' 'BZh91AY'
+refuses 'no profile, but of massif: ms_print' 'desc: --massif\n'
+# As go reads them: packed, and behind what jemalloc has printed.
+plain='heap profile: 1: 100 [ 1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x1234\n\nMAPPED_LIBRARIES:\n'
+printf "$plain" | gzip >"$dir/packed.heap"
+{ echo '<jemalloc>: Leak approximation summary: ~100 bytes'; echo '<jemalloc>: Run jeprof'; printf "$plain"; } >"$dir/said.heap"
+for kind in packed said; do
+	check "a heap file that is $kind is read" exits 0 memdiag report "$dir/$kind.heap" --json
+	check "a heap file that is $kind has its sum" json_is '.data.total == 100'
+done
 refuses 'line 1: .*sampling rate is not a number' 'heap_v2/x\n'
 refuses 'line 1: .*not a profile of type' 'heap profile: 1: 2 [ 3: 4] @ growth\n'
 refuses "line 1: .*its type" 'heap profile: 1: 2 [ 3: 4]\n'
