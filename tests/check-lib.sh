@@ -248,7 +248,7 @@ done
 cp "$top_srcdir/scripts/machine-state" "$source/scripts/"
 state()
 {
-	TMPDIR=$dir "$source/scripts/machine-state" >"$dir/$1"
+	TMPDIR=$dir "$source/scripts/machine-state" --installed >"$dir/$1"
 }
 
 # seen WORDS: whether the state now has another line with WORDS than before.
@@ -265,6 +265,11 @@ check 'the state has no sysctls that the kernel writes itself' \
 	[ "$(grep -c '/ns_last_pid:\|/tcp_fastopen_key:' "$dir/before")" -eq 0 ]
 check 'the state has mounts' grep -q '^mount .* /proc ' "$dir/before"
 check 'the state has files of the system' grep -q '^/etc/passwd f 644 0:0 ' "$dir/before"
+TMPDIR=$dir "$source/scripts/machine-state" >"$dir/without"
+check 'without --installed: devices, mounts and sysctls' \
+	[ "$(grep -c '^/dev/null c \|^/proc/sys/vm/overcommit_memory:\|^mount .* /proc ' "$dir/without")" -ge 3 ]
+check 'without --installed: nothing of /etc, /usr and HOME' \
+	[ "$(grep -c "^/etc/\|^/usr/\|^${HOME:-/root}/" "$dir/without")" -eq 0 ]
 check 'the state does not have what the first run of chromium makes' \
 	[ "$(grep -c '^/usr/lib/chromium/extensions' "$dir/before")" -eq 0 ]
 HOME=$dir/home
