@@ -26,6 +26,9 @@ check(struct argp_state *state, const struct profile_options *o)
 {
 	if (o->has_period && o->verb != PROFILE_ONE_SHOT && o->verb != PROFILE_START)
 		argp_error(state, "--rate is for a profile that begins");
+	if (o->ui.output && o->verb == PROFILE_START)
+		argp_error(
+			state, "start writes no file: say --output with dump, stop or --seconds");
 	if (o->verb != PROFILE_ONE_SHOT && o->triggers.is_any)
 		argp_error(state,
 			"files are written while memdiag waits: add --seconds or --at-exit instead "

@@ -31,31 +31,16 @@ static const struct argp_option options[] = {
 static void
 parse_mode(struct argp_state *state, struct profile_options *o, const char *arg)
 {
-	static const struct {
-		char name[12];
-		enum record_mode mode;
-		enum wire_live_set live_set;
-	} modes[] = {
-		{ "mem-fast", RECORD_MEM_FAST, WIRE_LIVE_ARRAY },
-		{ "mem-record", RECORD_MEM_FAST, WIRE_LIVE_TABLE },
-		{ "log-fast", RECORD_LOG_FAST, WIRE_LIVE_ARRAY },
-		{ "log-record", RECORD_LOG_FAST, WIRE_LIVE_TABLE },
-		{ "closed", RECORD_CLOSED, WIRE_LIVE_ARRAY },
-	};
+	const bool is_closed = strcmp(arg, "closed") == 0;
 
-	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-		if (strcmp(arg, modes[i].name) == 0) {
-			o->mode = modes[i].mode;
-			if (modes[i].live_set)
-				o->overhead.live_set = modes[i].live_set;
-			o->has_mode = true;
-			return;
-		}
-	if (!borrow_mode(&o->inject, arg))
+	if (is_closed)
+		o->mode = RECORD_CLOSED;
+	if (is_closed || record_mode_parse(arg, &o->overhead, &o->mode))
+		o->has_mode = true;
+	else if (!borrow_mode(&o->inject, arg))
 		ui_refuse(state, arg,
 			"is not a mode: say mem-fast, mem-record, log-fast, log-record or closed, "
-			"or "
-			"auto, helper or thread");
+			"or auto, helper or thread");
 }
 
 static uint32_t
@@ -78,6 +63,10 @@ check(struct argp_state *state, const struct profile_options *o)
 			state, "--mode is for a record that begins, or for start while it goes on");
 	if (o->mode == RECORD_CLOSED && o->verb == PROFILE_ONE_SHOT)
 		argp_error(state, "--mode closed ends a record: say start --mode closed, or stop");
+	if (o->ui.output && o->verb == PROFILE_START && o->mode != RECORD_LOG_FAST)
+		argp_error(state,
+			"start writes a file only with --mode log-fast or log-record: say --output "
+			"with dump, stop or --seconds");
 	if (o->files && o->verb != PROFILE_STATUS && !(begins && o->mode == RECORD_LOG_FAST))
 		argp_error(state, "--files is for --mode log-fast, and for status");
 }

@@ -47,3 +47,27 @@ parse_option(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp overhead_argp = { .options = options, .parser = parse_option };
+
+bool
+record_mode_parse(const char *word, struct overhead_options *o, enum record_mode *ret)
+{
+	static const struct {
+		char name[12];
+		enum record_mode mode;
+		enum wire_live_set live_set;
+	} modes[] = {
+		{ "mem-fast", RECORD_MEM_FAST, WIRE_LIVE_ARRAY },
+		{ "mem-record", RECORD_MEM_FAST, WIRE_LIVE_TABLE },
+		{ "log-fast", RECORD_LOG_FAST, WIRE_LIVE_ARRAY },
+		{ "log-record", RECORD_LOG_FAST, WIRE_LIVE_TABLE },
+	};
+
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+		if (strcmp(word, modes[i].name) == 0) {
+			*ret = modes[i].mode;
+			if (modes[i].live_set)
+				o->live_set = modes[i].live_set;
+			return true;
+		}
+	return false;
+}

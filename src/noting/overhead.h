@@ -18,4 +18,16 @@ struct overhead_options {
 };
 extern const struct argp overhead_argp;
 
+enum record_mode {
+	RECORD_MEM_FAST, /* sums by site, in memory */
+	RECORD_LOG_FAST, /* and each event in files */
+	RECORD_CLOSED,	 /* nothing */
+};
+
+/*
+ * The mode that WORD names, mem-fast, mem-record, log-fast or log-record, into *RET; where it names
+ * the live set as well, that is into O.  False: it is none.
+ */
+bool record_mode_parse(const char *word, struct overhead_options *o, enum record_mode *ret);
+
 #endif

@@ -12,12 +12,6 @@
 #include "ui/ui.h"
 #include "view/profiled.h"
 
-enum record_mode {
-	RECORD_MEM_FAST, /* sums by site, in memory */
-	RECORD_LOG_FAST, /* and each event in files */
-	RECORD_CLOSED,	 /* nothing */
-};
-
 struct profile_options {
 	struct ui_options ui;
 	struct inject_options inject;

@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 	{ "record", KEY_RECORD, "MODE", OPTION_ARG_OPTIONAL,
 		"record every block from the first call of malloc on: mem-fast: write the file as "
 		"--profile does (default); log-fast: write each event to files in the directory "
-		"--output",
+		"--output; mem-record and log-record: the same with --live-set table",
 		2 },
 	{ "symbols-inside", KEY_SYMBOLS_INSIDE, NULL, 0,
 		"write the names of functions into the file, so that it can be read elsewhere", 2 },
@@ -49,6 +49,7 @@ static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct run_profile_options *o = state->input;
+	enum record_mode mode = RECORD_MEM_FAST;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -63,9 +64,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_RECORD:
 		o->is_wanted = true;
 		o->records = true;
-		o->logs = arg && strcmp(arg, "log-fast") == 0;
-		if (arg && !o->logs && strcmp(arg, "mem-fast") != 0)
-			ui_refuse(state, arg, "is not a mode: say mem-fast or log-fast");
+		if (arg && !record_mode_parse(arg, &o->overhead, &mode))
+			ui_refuse(state, arg,
+				"is not a mode: say mem-fast, mem-record, log-fast or log-record");
+		o->logs = mode == RECORD_LOG_FAST;
 		return 0;
 	case KEY_LEAK_CHECK:
 		o->has_leak_check = true;

@@ -15,13 +15,17 @@ static const struct kind {
 	const char *is;
 } kinds[] = {
 	{ BEGINS("{"), "JSON" },
-	{ BEGINS("\x7f" "ELF"), "a program or library" },
+	{ BEGINS("\x7f"
+		 "ELF"),
+		"a program or library" },
 	{ BEGINS("PERFILE2"), "of perf: perf report reads it" },
 	{ BEGINS("heaptrack"), "of heaptrack: memdiag record report reads it" },
 	{ BEGINS("v "), "of heaptrack: memdiag record report reads it" },
 	{ BEGINS("desc:"), "of massif: ms_print reads it" },
 	{ BEGINS("\x28\xb5\x2f\xfd"), "compressed by zstd: unpack it first" },
-	{ BEGINS("\xfd" "7zXZ\0"), "compressed by xz: unpack it first" },
+	{ BEGINS("\xfd"
+		 "7zXZ\0"),
+		"compressed by xz: unpack it first" },
 	{ BEGINS("BZh"), "compressed by bzip2: unpack it first" },
 	{ BEGINS("<malloc version="),
 		"the XML of malloc_info(): memdiag info shows that of a process that runs" },
@@ -46,7 +50,8 @@ kind_of_maps(const char *data, size_t len)
 	const char *second;
 
 	snprintf(line, sizeof line, "%.*s", (int)(len < 127 ? len : 127), data);
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4[rwxps-] %*x %*x:%*x ", &start, &end, prot) != 3 ||
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4[rwxps-] %*x %*x:%*x ", &start, &end, prot) !=
+			3 ||
 		strlen(prot) != 4)
 		return NULL;
 	second = memchr(data, '\n', len);

@@ -336,6 +336,12 @@ start_command "$MEMDIAG" run -q --record=log-fast -o "$dir/run" -- "$truth"
 check 'run: status says who writes the log' soon is_written_by_run
 check 'run: the program lives on' end_tracee
 
+check 'run: with --live-set table by its other name' exits 0 memdiag run --record=log-record -o "$dir/by-name" -- "$truth" </dev/null
+check 'run: that is a log' exits 0 memdiag timeline "$dir/by-name" --json
+check 'start: a file that it does not write is refused' exits_saying 64 'start writes a file only with --mode log-fast' \
+	memdiag record start -o "$dir/x" --pid "$tracee_pid"
+check 'start: so it is of a profile' exits_saying 64 'start writes no file: say --output with dump' \
+	memdiag profile start -o "$dir/x" --pid "$tracee_pid"
 check 'run: a mode that does not exist' exits_saying 125 'is not a mode' memdiag run --record=slow -- "$truth"
 
 # Many children that end at once, whose logs are closed while the program goes on.
