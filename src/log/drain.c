@@ -578,7 +578,7 @@ put_waiting(struct log_drain *d, uint32_t site, const struct log_sink *sink, str
 	return 0;
 }
 
-/* What those that wait have freed was dropped. */
+/* The blocks that those that wait have freed were dropped. */
 static int
 put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 {

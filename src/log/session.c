@@ -402,7 +402,7 @@ write_moment(struct log_session *s, const struct log_moment *m)
 	s->said.error = why.code ? (uint32_t)why.code : EIO;
 }
 
-/* What a processor has stored is seen by the others after that, in stamps. */
+/* Other processors see what one has stored after that, in stamps. */
 #define SEEN_AFTER (UINT64_C(1) << 11)
 
 static int

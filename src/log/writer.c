@@ -580,7 +580,7 @@ log_writer_add_live(
 
 /* ---- rounds ---- */
 
-/* What is not ordered since the last moment, if anything. */
+/* The events that are not ordered since the last moment, if any. */
 static int
 put_unordered(struct log_writer *w, const struct log_moment *m, struct err *e)
 {
