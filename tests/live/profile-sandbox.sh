@@ -72,9 +72,14 @@ int main(int argc, char **argv)
 		lock_in(SYS_openat);
 	if (strcmp(filter, "clock") == 0)
 		lock_in(SYS_clock_gettime);
+	if (strcmp(filter, "munlock") == 0)
+		lock_in(SYS_munlock);
 	pthread_barrier_wait(&begun);
 	if (strcmp(filter, "strict") != 0)
 		work(20000);
+	if (strcmp(filter, "munlock") == 0)
+		for (int i = 0; i < 100000; i++)
+			*(void *volatile *)malloc(1000) = NULL;
 	pthread_join(thread, NULL);
 	puts("alive");
 	return 0;
@@ -90,6 +95,20 @@ lives_on_under()
 		grep -q '^alive$' "$dir/out"
 }
 
+# What is noted of each block takes more memory as the heap grows.
+lives_on_recorded()
+{
+	"$MEMDIAG" run -q --record -o "$dir/p" -- "$dir/locked" munlock >"$dir/out" 2>"$dir/err" &&
+		grep -q '^alive$' "$dir/out"
+}
+
+lives_on_after_record()
+{
+	start_command "$dir/locked" munlock later
+	exits 0 memdiag record start --pid "$tracee_pid" && tell go && wait "$tracee_pid" &&
+		grep -q '^alive$' "$dir/$tracee_pid.out"
+}
+
 lives_on_after_start()
 {
 	start_command "$dir/locked" "$1" later
@@ -101,4 +120,6 @@ for filter in open clock strict; do
 	check "$filter: under memdiag run" each_of 8 lives_on_under $filter
 	check "$filter: while it is profiled" each_of 8 lives_on_after_start $filter
 done
+check 'munlock: the heap grows while all is recorded, under memdiag run' lives_on_recorded
+check 'munlock: and in a process that ran already' lives_on_after_record
 finish
