@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "agent/memory.h"
@@ -83,10 +84,23 @@ make_own(void)
 	return true;
 }
 
+/*
+ * Whether the thread may read the counter of wire_stamp(): prctl() can make that a SIGSEGV
+ * (PR_SET_TSC), which threads and children inherit.
+ */
+static bool
+may_stamp(void)
+{
+	int how = PR_TSC_ENABLE;
+
+	sys_call(SYS_prctl, PR_GET_TSC, &how);
+	return how == PR_TSC_ENABLE;
+}
+
 bool
 log_prepare(const void *vdso)
 {
-	return find_clock(vdso) && make_own();
+	return may_stamp() && find_clock(vdso) && make_own();
 }
 
 void

@@ -423,6 +423,22 @@ test_openings(void)
 	drop();
 }
 
+static void
+test_no_counter(void)
+{
+	static const ElfW(Ehdr) header;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) < 0 ? 77 : log_prepare(&header));
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		WEXITSTATUS(status) == 77)
+		printf("# this kernel does not forbid to read the counter\n");
+	else
+		ok(pid > 0 && status == 0, "where the counter may not be read there is no log");
+}
+
 /* A child of any kind: this fork runs no handlers of pthread_atfork(). */
 static void
 test_child(void)
@@ -638,6 +654,7 @@ main(void)
 	test_emptied();
 	test_openings();
 	test_child();
+	test_no_counter();
 	for (unsigned int seed = 1; seed <= 3; seed++)
 		test_threads(seed);
 	return tap_end();
