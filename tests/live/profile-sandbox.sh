@@ -74,10 +74,12 @@ int main(int argc, char **argv)
 		lock_in(SYS_clock_gettime);
 	if (strcmp(filter, "munlock") == 0)
 		lock_in(SYS_munlock);
+	if (strcmp(filter, "limits") == 0)
+		lock_in(SYS_prlimit64);
 	pthread_barrier_wait(&begun);
 	if (strcmp(filter, "strict") != 0)
 		work(20000);
-	if (strcmp(filter, "munlock") == 0)
+	if (strcmp(filter, "munlock") == 0 || strcmp(filter, "limits") == 0)
 		for (int i = 0; i < 100000; i++)
 			*(void *volatile *)malloc(1000) = NULL;
 	pthread_join(thread, NULL);
@@ -98,13 +100,13 @@ lives_on_under()
 # What is noted of each block takes more memory as the heap grows.
 lives_on_recorded()
 {
-	"$MEMDIAG" run -q --record -o "$dir/p" -- "$dir/locked" munlock >"$dir/out" 2>"$dir/err" &&
+	"$MEMDIAG" run -q --record -o "$dir/p" -- "$dir/locked" "$1" >"$dir/out" 2>"$dir/err" &&
 		grep -q '^alive$' "$dir/out"
 }
 
 lives_on_after_record()
 {
-	start_command "$dir/locked" munlock later
+	start_command "$dir/locked" "$1" later
 	exits 0 memdiag record start --pid "$tracee_pid" && tell go && wait "$tracee_pid" &&
 		grep -q '^alive$' "$dir/$tracee_pid.out"
 }
@@ -120,6 +122,8 @@ for filter in open clock strict; do
 	check "$filter: under memdiag run" each_of 8 lives_on_under $filter
 	check "$filter: while it is profiled" each_of 8 lives_on_after_start $filter
 done
-check 'munlock: the heap grows while all is recorded, under memdiag run' lives_on_recorded
-check 'munlock: and in a process that ran already' lives_on_after_record
+for filter in munlock limits; do
+	check "$filter: the heap grows while all is recorded, under memdiag run" lives_on_recorded $filter
+	check "$filter: and in a process that ran already" lives_on_after_record $filter
+done
 finish
