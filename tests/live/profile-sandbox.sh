@@ -72,6 +72,8 @@ int main(int argc, char **argv)
 		lock_in(SYS_openat);
 	if (strcmp(filter, "clock") == 0)
 		lock_in(SYS_clock_gettime);
+	if (strcmp(filter, "pid") == 0)
+		lock_in(SYS_getpid);
 	if (strcmp(filter, "munlock") == 0)
 		lock_in(SYS_munlock);
 	if (strcmp(filter, "limits") == 0)
@@ -118,7 +120,7 @@ lives_on_after_start()
 		grep -q '^alive$' "$dir/$tracee_pid.out"
 }
 
-for filter in open clock strict; do
+for filter in open clock pid strict; do
 	check "$filter: under memdiag run" each_of 8 lives_on_under $filter
 	check "$filter: while it is profiled" each_of 8 lives_on_after_start $filter
 done
