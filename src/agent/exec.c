@@ -27,7 +27,7 @@
  */
 #pragma GCC diagnostic ignored "-Wvla"
 
-/* A longer environment is passed on as it is: a copy of it might not fit the stack. */
+/* A longer environment is passed on as it is, and one whose copy does not fit the stack. */
 #define MAX_ENTRIES 16384
 #define MAX_TEXT 8192
 #define MAX_INTERPRETERS 4
@@ -250,6 +250,26 @@ struct starting {
 	size_t text_bytes;
 };
 
+/* The rest that these functions have on the stack, and those of libc up to the system call. */
+#define OTHER_STACK_BYTES 8192
+
+/*
+ * Whether a copy of BYTES fits the stack, which may be a thread's: the kernel reads a word of each
+ * page of it, and finds that there is no such HOW (rt_sigprocmask in kernel/signal.c).
+ */
+static bool
+fits_stack(size_t bytes)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	const uintptr_t page = 4096, end = here - bytes - OTHER_STACK_BYTES;
+	const long no_how = -1;
+
+	for (uintptr_t at = here & -page; at + page > end; at -= page)
+		if (sys_call(SYS_rt_sigprocmask, no_how, at, NULL, sizeof(uint64_t)) == -EFAULT)
+			return false;
+	return true;
+}
+
 /* Whether the program PATH should not have the agent. */
 static bool
 is_without(const char *path, bool is_child)
@@ -271,6 +291,7 @@ starting(const char *path, char *const *envp, bool is_child)
 		has_agent = true;
 	}
 	if (!has_agent || s.nr >= MAX_ENTRIES || s.text_bytes > MAX_TEXT ||
+		!fits_stack((s.nr + 1) * sizeof *envp + s.text_bytes) ||
 		!is_without(path, is_child))
 		return (struct starting){ envp, 0, 1 };
 	return s;
