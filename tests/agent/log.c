@@ -118,15 +118,17 @@ add_event(enum wire_log_kind kind, uint32_t site, uint64_t bytes)
 static void
 add_block(const struct wire_log *l, const struct wire_log_block *b)
 {
-	uint64_t time = 0;
+	uint64_t time = 0, stamp = 0;
 
 	nr_bad += !b->number || b->opening != l->nr_openings;
 	for (uint32_t i = 0; i < b->nr_words; i++) {
 		const uint64_t word = b->word[i], value = wire_log_value(word);
 
 		if (wire_log_kind(word) == WIRE_LOG_TIME) {
-			nr_bad += value < time || value < l->opened_ns;
+			i++;
+			nr_bad += value < time || value < l->opened_ns || b->word[i] < stamp;
 			time = value;
+			stamp = b->word[i];
 			continue;
 		}
 		if (wire_log_site(word) >= MOST_SITES || !time) {

@@ -52,3 +52,4 @@ few_are_uncertain()
 	awk '{ nr += $1 } END { print "# " nr + 0 " uncertain intervals of " NR " programs"; exit nr > NR }' "$dir/uncertain"
 }
 check 'few intervals are marked as uncertain' few_are_uncertain
+finish
