@@ -270,12 +270,22 @@ fits_stack(size_t bytes)
 	return true;
 }
 
+/*
+ * Whether this is a child of the first process, or is making one.  In one that was forked the agent
+ * is off: no system call is needed there, which a filter might not allow.
+ */
+static bool
+is_of_child(bool is_child)
+{
+	return is_child || (settings_is_on && agent_is_off()) ||
+		(uint64_t)sys_call(SYS_getpid, 0) != settings.pid;
+}
+
 /* Whether the program PATH should not have the agent. */
 static bool
 is_without(const char *path, bool is_child)
 {
-	is_child |= settings.pid && (uint64_t)sys_call(SYS_getpid, 0) != settings.pid;
-	return (is_child && settings.pid && !settings.follows) || !can_take(path);
+	return (settings.pid && !settings.follows && is_of_child(is_child)) || !can_take(path);
 }
 
 static struct starting
@@ -343,7 +353,7 @@ leave_for(const char *path)
 	struct statx st;
 	long failed;
 
-	if (!settings.profiles)
+	if (!settings.profiles || agent_is_off())
 		return nothing;
 	failed = sys_call(SYS_statx, AT_FDCWD, path, 0, STATX_TYPE, &st);
 	return failed == -ENOENT || failed == -ENOTDIR ? nothing : profile_leave_by_exec();
