@@ -326,8 +326,8 @@ extern struct wire_segment *segment;
 extern uint64_t segment_device;
 
 /*
- * RLIMIT_AS: how many bytes of addresses the process may have; UINT64_MAX: any number.  Not in a
- * hook, but when the agent gets ready.
+ * RLIMIT_AS and RLIMIT_DATA: how many bytes of addresses the process may have; UINT64_MAX: any
+ * number.  Not in a hook, but when the agent gets ready.
  */
 uint64_t segment_address_limit(void);
 /* Map the counters; falls back to some that cannot be shared, so it never fails. */

@@ -27,7 +27,7 @@
  */
 #pragma GCC diagnostic ignored "-Wvla"
 
-/* A longer environment is passed on as it is: a copy of it might not fit the stack. */
+/* A longer environment is passed on as it is, and one whose copy does not fit the stack. */
 #define MAX_ENTRIES 16384
 #define MAX_TEXT 8192
 #define MAX_INTERPRETERS 4
@@ -250,12 +250,42 @@ struct starting {
 	size_t text_bytes;
 };
 
+/* The rest that these functions have on the stack, and those of libc up to the system call. */
+#define OTHER_STACK_BYTES 8192
+
+/*
+ * Whether a copy of BYTES fits the stack, which may be a thread's: the kernel reads a word of each
+ * page of it, and finds that there is no such HOW (rt_sigprocmask in kernel/signal.c).
+ */
+static bool
+fits_stack(size_t bytes)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	const uintptr_t page = 4096, end = here - bytes - OTHER_STACK_BYTES;
+	const long no_how = -1;
+
+	for (uintptr_t at = here & -page; at + page > end; at -= page)
+		if (sys_call(SYS_rt_sigprocmask, no_how, at, NULL, sizeof(uint64_t)) == -EFAULT)
+			return false;
+	return true;
+}
+
+/*
+ * Whether this is a child of the first process, or is making one.  In one that was forked the agent
+ * is off: no system call is needed there, which a filter might not allow.
+ */
+static bool
+is_of_child(bool is_child)
+{
+	return is_child || (settings_is_on && agent_is_off()) ||
+		(uint64_t)sys_call(SYS_getpid, 0) != settings.pid;
+}
+
 /* Whether the program PATH should not have the agent. */
 static bool
 is_without(const char *path, bool is_child)
 {
-	is_child |= settings.pid && (uint64_t)sys_call(SYS_getpid, 0) != settings.pid;
-	return (is_child && settings.pid && !settings.follows) || !can_take(path);
+	return (settings.pid && !settings.follows && is_of_child(is_child)) || !can_take(path);
 }
 
 static struct starting
@@ -271,6 +301,7 @@ starting(const char *path, char *const *envp, bool is_child)
 		has_agent = true;
 	}
 	if (!has_agent || s.nr >= MAX_ENTRIES || s.text_bytes > MAX_TEXT ||
+		!fits_stack((s.nr + 1) * sizeof *envp + s.text_bytes) ||
 		!is_without(path, is_child))
 		return (struct starting){ envp, 0, 1 };
 	return s;
@@ -322,7 +353,7 @@ leave_for(const char *path)
 	struct statx st;
 	long failed;
 
-	if (!settings.profiles)
+	if (!settings.profiles || agent_is_off())
 		return nothing;
 	failed = sys_call(SYS_statx, AT_FDCWD, path, 0, STATX_TYPE, &st);
 	return failed == -ENOENT || failed == -ENOTDIR ? nothing : profile_leave_by_exec();

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "agent/memory.h"
@@ -83,10 +84,23 @@ make_own(void)
 	return true;
 }
 
+/*
+ * Whether the thread may read the counter of wire_stamp(): prctl() can make that a SIGSEGV
+ * (PR_SET_TSC), which threads and children inherit.
+ */
+static bool
+may_stamp(void)
+{
+	int how = PR_TSC_ENABLE;
+
+	sys_call(SYS_prctl, PR_GET_TSC, &how);
+	return how == PR_TSC_ENABLE;
+}
+
 bool
 log_prepare(const void *vdso)
 {
-	return find_clock(vdso) && make_own();
+	return may_stamp() && find_clock(vdso) && make_own();
 }
 
 void
@@ -102,8 +116,8 @@ log_begin(struct wire_log *l, bool wants_open)
 
 /* ---- blocks ---- */
 
-/* An event takes six words at most: two for a time, two for another in a turn, and its own. */
-#define MOST_WORDS 6
+/* An event takes four words at most: two of a time, and its own. */
+#define MOST_WORDS 4
 #define BLOCK_WORDS (sizeof((struct wire_log_block *)0)->word / sizeof(uint64_t))
 
 static void
@@ -218,68 +232,99 @@ put_time(struct log_queue *q, uint64_t now, uint64_t stamp)
 	q->stamp = stamp;
 }
 
+/*
+ * The place that is alone, as of after the counter was read: a processor may read memory before
+ * that, unless where it reads depends on the counter.
+ */
+static inline uint32_t
+alone_after(const struct wire_log *l, uint64_t stamp)
+{
+#if defined __x86_64__
+	__asm__ volatile("and $0, %0" : "+r"(stamp) : : "cc");
+#elif defined __aarch64__
+	__asm__ volatile("and %0, %0, xzr" : "+r"(stamp));
+#else
+	stamp = 0;
+#endif
+	return __atomic_load_n((const uint32_t *)((uintptr_t)&l->alone + stamp), __ATOMIC_ACQUIRE);
+}
+
 /* More turns than that, each within WIRE_LOG_FRESH of the last time, cost more than stamps. */
 #define MOST_TURNS 4
 
 /*
- * The place of Q is alone from now on, or together with others.  An event of another place is older
- * than the stamp, or that place sees the change before it appends.
+ * The place of Q is the only one from now on, or one of several.  What the others append is before
+ * the stamp, or they see that.  If another one is alone since, it may have a lower stamp for what
+ * it appends after this event: so have another stamp, together with it.  Whoever does so leaves
+ * the others no reason to be alone, so this ends.
  */
 static SLOW uint64_t
 take_turn(struct log_queue *q, struct wire_log *l)
 {
 	uint64_t stamp = wire_stamp();
+	uint32_t turn;
 
 	if (stamp - q->stamp >= WIRE_LOG_FRESH)
 		q->nr_turns = 0;
-	__atomic_exchange_n(&l->alone,
-		q->nr_turns++ < MOST_TURNS ? q->place + 1 : WIRE_LOG_TOGETHER, __ATOMIC_SEQ_CST);
-	stamp = wire_stamp();
+	turn = q->nr_turns++ < MOST_TURNS ? q->place + 1 : WIRE_LOG_TOGETHER;
+	for (;;) {
+		__atomic_exchange_n(&l->alone, turn, __ATOMIC_SEQ_CST);
+		stamp = wire_stamp();
+		if (LIKELY(alone_after(l, stamp) == turn))
+			break;
+		turn = WIRE_LOG_TOGETHER;
+	}
 	put_time(q, now_ns(), stamp);
 	return stamp;
 }
 
+/* Here and below: 0 if it is another's turn since, which this thread would not know else. */
 static inline uint64_t
-stamp_own(struct log_queue *q)
+stamp_own(struct log_queue *q, const struct wire_log *l, uint32_t turn)
 {
 	const uint64_t stamp = wire_stamp();
 
+	if (UNLIKELY(turn && alone_after(l, stamp) != turn))
+		return 0;
 	if (UNLIKELY(!q->time_ns || stamp - q->stamp >= WIRE_LOG_FRESH))
 		put_time(q, now_ns(), stamp);
 	return stamp;
 }
 
 static inline uint64_t
-stamp_of_time(struct log_queue *q)
+stamp_of_time(struct log_queue *q, const struct wire_log *l)
 {
 	const uint64_t now = now_ns();
+	uint64_t stamp;
 
-	if (UNLIKELY(q->time_ns != now))
-		put_time(q, now, wire_stamp());
-	return q->stamp;
+	if (LIKELY(q->time_ns == now))
+		return q->stamp;
+	stamp = wire_stamp();
+	if (UNLIKELY(alone_after(l, stamp) != q->place + 1))
+		return 0;
+	put_time(q, now, stamp);
+	return stamp;
 }
 
 /*
- * An event is marked as under way before it gets its stamp: a reader that looks later sees that one
- * may come which is older than what others append.
+ * The mark of an event under way is set before it gets its stamp: so whoever looks later knows that
+ * one may come which is older than what others append.
  */
 static inline uint64_t
 begin_stamp(struct log_queue *q, struct wire_log *l)
 {
-	uint64_t stamp;
+	uint64_t stamp = 0;
+	uint32_t turn;
 
 	__atomic_store_n(&q->block->nr_words, q->nr_words | WIRE_LOG_IS_STAMPING, __ATOMIC_RELAXED);
 	if (q->place == LOG_PLACE_OF_MAPPINGS)
-		return stamp_own(q);
-	if (LIKELY(__atomic_load_n(&l->alone, __ATOMIC_RELAXED) == q->place + 1))
-		return stamp_of_time(q);
-	if (__atomic_load_n(&l->alone, __ATOMIC_RELAXED) == WIRE_LOG_TOGETHER) {
-		stamp = stamp_own(q);
-		/* Another place may be alone since then. */
-		if (LIKELY(__atomic_load_n(&l->alone, __ATOMIC_ACQUIRE) == WIRE_LOG_TOGETHER))
-			return stamp;
-	}
-	return take_turn(q, l);
+		return stamp_own(q, l, 0);
+	turn = __atomic_load_n(&l->alone, __ATOMIC_RELAXED);
+	if (LIKELY(turn == q->place + 1))
+		stamp = stamp_of_time(q, l);
+	else if (turn == WIRE_LOG_TOGETHER)
+		stamp = stamp_own(q, l, turn);
+	return LIKELY(stamp) ? stamp : take_turn(q, l);
 }
 
 /* Q has no room for an event of BYTES: have some in another block.  False: it is dropped. */

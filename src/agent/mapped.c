@@ -67,15 +67,27 @@ copy_maps(long fd)
 		}
 }
 
-/* One of both texts is whole at any moment; new sites have none. */
+/* Whether something was loaded since it was noted, as of NOW; new sites have nothing. */
+static bool
+is_outdated(uint64_t now)
+{
+	return maps.generation != now || !now || !sites->maps_bytes[sites->maps_now & 1];
+}
+
+bool
+mapped_is_due(void)
+{
+	return maps.is_wanted && sites && is_outdated(unwind_generation());
+}
+
+/* One of both texts is whole at any moment. */
 void
 mapped_note_now(void)
 {
 	const uint64_t now = unwind_generation();
 	long fd;
 
-	if (!sites || (maps.generation == now && now && sites->maps_bytes[sites->maps_now & 1]) ||
-		__atomic_exchange_n(&maps.is_taken, 1, __ATOMIC_ACQUIRE))
+	if (!sites || !is_outdated(now) || __atomic_exchange_n(&maps.is_taken, 1, __ATOMIC_ACQUIRE))
 		return;
 	fd = bounds_open_maps();
 	if (!sys_failed(fd)) {

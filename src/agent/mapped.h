@@ -16,7 +16,9 @@ void mapped_begin(void);
  * has just loaded something may make them, too.
  */
 void mapped_note(void);
-/* The same, also if mapped_begin() was not called. */
+/* Whether it would do something.  Makes no system call. */
+bool mapped_is_due(void);
+/* As mapped_note(), also if mapped_begin() was not called. */
 void mapped_note_now(void);
 
 #pragma GCC visibility pop

@@ -15,7 +15,9 @@ extern EXPORT struct wire_memory agent_memory __asm__(WIRE_MEMORY_SYMBOL)
 
 /*
  * A mapping that cannot be read is not populated, and one that is not locked is not, either
- * (mm_populate() in mm/gup.c).
+ * (mm_populate() in mm/gup.c).  Pages of one that is locked cannot be given back
+ * (can_madv_lru_vma() in mm/madvise.c): without that munlock() is not called, as a filter for
+ * system calls that allows those of malloc may end a process for it.
  */
 void *
 memory_map(long fd, uint64_t offset, size_t bytes)
@@ -26,7 +28,8 @@ memory_map(long fd, uint64_t offset, size_t bytes)
 
 	if (sys_failed(at))
 		return NULL;
-	sys_call(SYS_munlock, at, bytes);
+	if (sys_failed(sys_call(SYS_madvise, at, bytes, MADV_DONTNEED)))
+		sys_call(SYS_munlock, at, bytes);
 	sys_call(SYS_madvise, at, bytes, MADV_NOHUGEPAGE);
 	if (!sys_failed(sys_call(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE)))
 		return (void *)at;

@@ -167,11 +167,16 @@ profile_begin_record(void)
 	return notes_begin(&start);
 }
 
-/* Where memdiag writes the files it needs nothing else of us.  Whether one is to be taken back. */
+/*
+ * Where memdiag writes the files it needs nothing of us but what is mapped: mostly that was noted,
+ * and then no system call is made, which a filter might not allow.  Whether a file is to be taken
+ * back.
+ */
 static bool
 leave(bool may_go_on)
 {
-	if (!settings.profiles || !sites || sites->pid != (uint32_t)sys_call(SYS_getpid, 0))
+	if (!settings.profiles || !sites || (settings.sites && !mapped_is_due()) ||
+		sites->pid != (uint32_t)sys_call(SYS_getpid, 0))
 		return false;
 	mapped_note();
 	if (settings.sites)

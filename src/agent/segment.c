@@ -27,13 +27,22 @@ uint64_t segment_device;
 
 /* ---- what the process may have ---- */
 
-uint64_t
-segment_address_limit(void)
+static uint64_t
+limit_of(int resource)
 {
 	struct rlimit64 limit;
 
-	return sys_failed(sys_call(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit)) ? UINT64_MAX
-									       : limit.rlim_cur;
+	return sys_failed(sys_call(SYS_prlimit64, 0, resource, NULL, &limit)) ? UINT64_MAX
+									      : limit.rlim_cur;
+}
+
+/* Data is what is private and may be written to (may_expand_vm() in mm/mmap.c, since Linux 4.7). */
+uint64_t
+segment_address_limit(void)
+{
+	const uint64_t addresses = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
+
+	return addresses < data ? addresses : data;
 }
 
 /*

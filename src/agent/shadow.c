@@ -27,21 +27,24 @@ static struct piece *pieces; /* the newest first: the others are used up */
 #define LEAF_BYTES (SHADOW_WORDS * sizeof(uint32_t) + 4096)
 #define TABLE_BYTES (SHADOW_LEAVES * sizeof(uint32_t *))
 
-static uint64_t
-piece_bytes(void)
+/* Known before the first hook: a filter may not allow to ask for the limit later. */
+static uint64_t piece_bytes = LEAST_PIECE_BYTES;
+
+static void
+set_piece_bytes(void)
 {
 	const uint64_t part = segment_address_limit() / PIECE_PART;
 
-	if (part > PIECE_BYTES)
-		return PIECE_BYTES;
-	return part > LEAST_PIECE_BYTES ? part & ~UINT64_C(4095) : LEAST_PIECE_BYTES;
+	piece_bytes = part > PIECE_BYTES   ? PIECE_BYTES
+		: part > LEAST_PIECE_BYTES ? part & ~UINT64_C(4095)
+					   : LEAST_PIECE_BYTES;
 }
 
 /* Have another piece in front of WAS.  False: there is no memory. */
 static bool
 add_piece(struct piece *was)
 {
-	const uint64_t bytes = piece_bytes();
+	const uint64_t bytes = piece_bytes;
 	struct piece *new = memory_map(-1, 0, bytes);
 
 	if (!new)
@@ -61,6 +64,7 @@ void
 shadow_limit(uint64_t bytes)
 {
 	limit_bytes = bytes;
+	set_piece_bytes();
 }
 
 /* False: that would be more than is allowed. */

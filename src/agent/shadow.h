@@ -31,7 +31,10 @@
 
 extern uint32_t **shadow_table[SHADOW_TABLES]; /* private */
 
-/* Take no more than BYTES for the words of all blocks; UINT64_MAX: any number. */
+/*
+ * Take no more than BYTES for the words of all blocks; UINT64_MAX: any number.  Before the first
+ * one, and not in a hook.
+ */
 void shadow_limit(uint64_t bytes);
 /* Forget all blocks; nobody else is at it. */
 void shadow_forget(void);

@@ -711,16 +711,23 @@ give_all_back(struct log_drain *d, struct err *e)
 		(d->nr_touched + 63) / 64 * sizeof d->taken[0], e);
 }
 
-/* Each place has its stamps: let one be alone again, if the others do not append any more. */
+/*
+ * Each place has its stamps: let one be alone again, if the others do not append any more.  A place
+ * may have become so meanwhile, and the kernel may copy byte by byte: so this changes nothing but
+ * the upper byte, which is 0 in a place's number, and without which WIRE_LOG_TOGETHER is no
+ * place's.
+ */
 static int
 end_together(struct log_drain *d, const struct wire_log *l, struct err *e)
 {
-	const uint32_t none = 0;
+	const uint64_t upper = offsetof(struct wire_log, alone) + sizeof l->alone - 1;
+	const char none = 0;
 
+	_Static_assert(WIRE_MAX_THREADS < (WIRE_LOG_TOGETHER & UINT32_MAX >> 8),
+		"what is left is no place");
 	return l->alone != WIRE_LOG_TOGETHER
 		? 0
-		: log_source_write(&d->source, d->log_at + offsetof(struct wire_log, alone), &none,
-			  sizeof none, e);
+		: log_source_write(&d->source, d->log_at + upper, &none, 1, e);
 }
 
 int

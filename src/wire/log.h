@@ -224,7 +224,7 @@ struct wire_log {
 	 * The place, plus 1, that alone appends: its events have the stamp of their time.  Another
 	 * one that appends puts itself here first, or WIRE_LOG_TOGETHER where places take turns so
 	 * fast that each event has a stamp of its own.  Whoever changes it takes a stamp then.
-	 * memdiag makes the latter 0 now and then.
+	 * memdiag makes the upper byte of the latter 0 now and then: what is left is no place.
 	 */
 	uint32_t alone;
 	uint32_t nr_openings;

@@ -125,9 +125,9 @@ add_block(const struct wire_log *l, const struct wire_log_block *b)
 		const uint64_t word = b->word[i], value = wire_log_value(word);
 
 		if (wire_log_kind(word) == WIRE_LOG_TIME) {
-			nr_bad += value < time || value < l->opened_ns;
+			i++;
+			nr_bad += value < time || value < l->opened_ns || b->word[i] < stamp;
 			time = value;
-			nr_bad += ++i == b->nr_words || b->word[i] < stamp;
 			stamp = b->word[i];
 			continue;
 		}

@@ -71,4 +71,21 @@ for how in program 'memdiag as well'; do
 	is_exact "run, limits the $how" "$(ls "$dir"/run.*.heap | tail -n 1)"
 	rm -f "$dir"/run.*.heap
 done
+# Private memory that may be written to is limited by another number.
+data_size()
+{
+	sed -n 's/^VmData:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
+}
+
+start_command sh -c 'ulimit -d "$0"; exec "$@"' $limit_kib "$sites" 2
+plain=$(data_size "$tracee_pid")
+check 'the target lives on' end_tracee
+for job in profile record; do
+	start_command "$MEMDIAG" run -q --$job -o "$dir/data" -- sh -c 'ulimit -d "$0"; exec "$@"' $limit_kib "$sites" 2
+	own=$(tr -d ' ' <"/proc/$tracee_pid/task/$tracee_pid/children")
+	check "run --$job, data is limited: it takes little of it" takes_little "$plain" "$(data_size "$own")"
+	check "run --$job, data is limited: it works" test "$(ask 'play 7 20000 1')" = "done"
+	check "run --$job, data is limited: the target lives on" end_tracee
+	rm -f "$dir"/data.*.heap
+done
 finish

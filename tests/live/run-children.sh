@@ -53,6 +53,57 @@ for call in system popen; do
 	check "$call: followed, it has" runs 'agent set preload' --follow-children -- "$starter" $call "$probe"
 done
 
+# A thread with a small stack, and an environment that does not fit it twice.
+cat >"$dir/narrow.c" <<'END'
+#include <limits.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define MANY 3000
+extern char **environ;
+static char *env[MANY + 1000], *args[] = { "true", NULL };
+static void *run(void *arg)
+{
+	int status = 1;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		execve("/bin/true", args, env);
+		_exit(99);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		return arg;
+	if (posix_spawn(&pid, "/bin/true", NULL, NULL, args, env) || waitpid(pid, &status, 0) != pid || status)
+		return arg;
+	puts("started");
+	return arg;
+}
+int main(void)
+{
+	pthread_attr_t a;
+	pthread_t t;
+	int nr = 0;
+
+	for (char **e = environ; *e && nr < 900; e++)
+		env[nr++] = *e;
+	while (nr < MANY)
+		env[nr++] = "A=1";
+	pthread_attr_init(&a);
+	if (pthread_attr_setstacksize(&a, PTHREAD_STACK_MIN) || pthread_create(&t, &a, run, NULL))
+		return 1;
+	return pthread_join(t, NULL);
+}
+END
+if ${CC:-cc} -O1 -pthread -o "$dir/narrow" "$dir/narrow.c" && [ "$("$dir/narrow")" = started ]; then
+	check 'a thread with a small stack starts programs with a large environment' runs started -- "$dir/narrow"
+else
+	skip 'a thread with a small stack starts programs with a large environment' 'it cannot do so without the agent'
+fi
+
 # Another preloaded library stays.
 cp "$TRACEES/payload.so" "$dir/other.so" 2>/dev/null ||
 	"${CC:-cc}" -shared -fPIC -o "$dir/other.so" "$top_srcdir/tests/tracees/payload.c"

@@ -12,7 +12,12 @@
 
 #include "tap.h"
 
+#include "wire/log.h"
+
+static uint64_t read_stamp(void);
+#define wire_stamp read_stamp
 #include "agent/log.c"
+#undef wire_stamp
 #include "agent/memory.c"
 
 /* ---- what the rest of the agent has ---- */
@@ -36,6 +41,17 @@ real_symbol(const struct dl_phdr_info *info, const char *name, unsigned int type
 {
 	(void)info, (void)name, (void)type;
 	return (uintptr_t)read_test_clock;
+}
+
+/* Something that another thread does before the counter is read. */
+static void (*meanwhile)(void);
+
+static uint64_t
+read_stamp(void)
+{
+	if (meanwhile)
+		meanwhile();
+	return wire_stamp();
 }
 
 /* ---- a log ---- */
@@ -170,6 +186,66 @@ test_stamps(void)
 	drop();
 }
 
+/* Another place appends NR_MEANWHILE events before the thread reads the counter the LEFTth time. */
+static struct log_queue place, other_place;
+static uint64_t nr_left, nr_meanwhile;
+
+static void
+append_meanwhile(void)
+{
+	if (--nr_left)
+		return;
+	meanwhile = NULL;
+	append(&other_place, nr_meanwhile);
+}
+
+/*
+ * Both places append NR_BEFORE events in turns, then one of them while the other one does, later or
+ * at the same time.  What that one appends after it has waited for the event has no lower stamp.
+ */
+static bool
+is_in_order(uint64_t nr_before, bool is_later)
+{
+	const struct wire_log_block *b = wire_log_block(l, 0), *c = wire_log_block(l, 1);
+
+	memset(l, 0, WIRE_LOG_HEADER_BYTES);
+	l->nr_blocks = 2;
+	l->is_open = l->nr_openings = 1;
+	memset(wire_log_block(l, 0), 0, 2 * sizeof(struct wire_log_block));
+	place = (struct log_queue){ .place = 0 };
+	other_place = (struct log_queue){ .place = 1 };
+	clock_ns = 1000;
+	append(&place, 1);
+	for (uint64_t i = 0; i < nr_before; i++)
+		append(i % 2 ? &place : &other_place, 1);
+	clock_ns += is_later;
+	meanwhile = append_meanwhile;
+	append(&place, 1);
+	meanwhile = NULL;
+	append(&other_place, 1);
+	return c->nr_words && last_stamp(c) >= last_stamp(b);
+}
+
+static void
+test_interleaved(void)
+{
+	make(2);
+	for (uint64_t nr_before = 0; nr_before < 16; nr_before++)
+		for (int is_later = 0; is_later < 2; is_later++) {
+			uint64_t nr_wrong = 0;
+
+			for (int i = 0; i < 12; i++) {
+				nr_left = (uint64_t)i / 3 + 1;
+				nr_meanwhile = (uint64_t)i % 3 + 1;
+				nr_wrong += !is_in_order(nr_before, is_later);
+			}
+			ok(!nr_wrong,
+				"%d events, %s clock: what has waited for one has no lower stamp",
+				(int)nr_before, is_later ? "another" : "same");
+		}
+	drop();
+}
+
 static void
 test_mapping_words(void)
 {
@@ -216,8 +292,8 @@ test_full(void)
 	clock_ns = 1000;
 	make(2);
 	b = wire_log_block(l, 0);
-	append(&q, BLOCK_WORDS - 7);
-	is_u64(b->nr_words, BLOCK_WORDS - 5, "a block that has no room for six words");
+	append(&q, BLOCK_WORDS - 5);
+	is_u64(b->nr_words, BLOCK_WORDS - 3, "a block that has no room for four words");
 	is_u64(b->is_full, 0, "is not full");
 	append(&q, 1);
 	is_u64(b->is_full, 1, "before the next event");
@@ -345,6 +421,22 @@ test_openings(void)
 	is_u64(b->is_full, 1, "up to the next event");
 	is_u64(wire_log_block(l, 1)->opening, 2, "which is in a block of this opening");
 	drop();
+}
+
+static void
+test_no_counter(void)
+{
+	static const ElfW(Ehdr) header;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) < 0 ? 77 : log_prepare(&header));
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		WEXITSTATUS(status) == 77)
+		printf("# this kernel does not forbid to read the counter\n");
+	else
+		ok(pid > 0 && status == 0, "where the counter may not be read there is no log");
 }
 
 /* A child of any kind: this fork runs no handlers of pthread_atfork(). */
@@ -553,6 +645,7 @@ main(void)
 {
 	test_words();
 	test_stamps();
+	test_interleaved();
 	test_mapping_words();
 	test_full();
 	test_much();
@@ -561,6 +654,7 @@ main(void)
 	test_emptied();
 	test_openings();
 	test_child();
+	test_no_counter();
 	for (unsigned int seed = 1; seed <= 3; seed++)
 		test_threads(seed);
 	return tap_end();

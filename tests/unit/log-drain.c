@@ -19,6 +19,7 @@
 #include "log/drain.h"
 #include "os/clock.h"
 #include "os/os.h"
+#include "wire/wire.h"
 
 #define NR_BLOCKS 48
 #define NR_PLACES 6
@@ -369,6 +370,60 @@ test_bits(void)
 	wire_log_taken(l)[0] = UINT64_MAX;
 	ok(round_of(d, at(2000), false, &g) && wire_log_taken(l)[0] == UINT64_C(1) << 10,
 		"also where nothing was appended");
+	log_drain_free(d);
+}
+
+/* ---- the place that is alone ---- */
+
+__typeof__(log_source_write) __real_log_source_write, __wrap_log_source_write;
+
+/* A place that takes its turn when the first byte of what says so has been written; 0: none. */
+static uint32_t turn;
+
+/* As the kernel may do it. */
+int
+__wrap_log_source_write(
+	const struct log_source *s, uint64_t offset, const void *from, size_t size, struct err *e)
+{
+	const uint64_t at = LOG_AT + offsetof(struct wire_log, alone);
+	const bool is_of_turn = turn && offset < at + sizeof l->alone && at < offset + size;
+
+	if (!is_of_turn)
+		return __real_log_source_write(s, offset, from, size, e);
+	for (size_t i = 0; i < size; i++) {
+		if (__real_log_source_write(s, offset + i, (const char *)from + i, 1, e) < 0)
+			return -1;
+		if (turn)
+			l->alone = turn;
+		turn = 0;
+	}
+	return 0;
+}
+
+static bool
+is_places(uint32_t alone)
+{
+	return alone && alone <= WIRE_MAX_THREADS;
+}
+
+static void
+test_alone(void)
+{
+	struct ledger g = { .nr = 0 };
+	struct log_drain *d;
+
+	make_image();
+	d = new_drain();
+	l->alone = 0x203;
+	ok(round_of(d, at(1000), false, &g) && l->alone == 0x203, "a place that is alone stays so");
+	l->alone = WIRE_LOG_TOGETHER;
+	ok(round_of(d, at(2000), false, &g) && l->alone != WIRE_LOG_TOGETHER &&
+			!is_places(l->alone),
+		"places are together for a round, and then none is alone");
+	l->alone = WIRE_LOG_TOGETHER;
+	turn = 0x203;
+	ok(round_of(d, at(3000), false, &g) && (l->alone == 0x203 || !is_places(l->alone)),
+		"one that takes its turn meanwhile is not taken for another one");
 	log_drain_free(d);
 }
 
@@ -1003,6 +1058,7 @@ main(int argc, char **argv)
 		seed = i;
 		test_threads();
 		test_bits();
+		test_alone();
 		test_order();
 		test_one_tick();
 		test_mappings();
