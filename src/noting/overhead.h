@@ -26,7 +26,7 @@ enum record_mode {
 
 /*
  * The mode that WORD names, mem-fast, mem-record, log-fast or log-record, into *RET; where it names
- * the live set as well, that is into O.  False: it is none.
+ * the live set as well, that is into O.  False: there is no such mode.
  */
 bool record_mode_parse(const char *word, struct overhead_options *o, enum record_mode *ret);
 
