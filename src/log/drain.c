@@ -82,6 +82,7 @@ struct log_drain {
 	uint64_t last_stamp;		  /* of an event that came out */
 	uint32_t nr_taken;
 	bool is_last, is_steady;
+	bool is_ordered; /* by the stamps of this round */
 	struct log_event event[EVENTS];
 	size_t nr_events;
 	struct log_drain_state state;
@@ -597,7 +598,7 @@ put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 static void
 check_order(struct log_drain *d, const struct log_event *event, uint64_t stamp)
 {
-	const bool is_known = d->is_steady ? stamp >= d->last_stamp : d->nr_cursors < 2;
+	const bool is_known = d->is_ordered ? stamp >= d->last_stamp : d->nr_cursors < 2;
 
 	if (!is_known) {
 		d->state.nr_unordered++;
@@ -730,6 +731,18 @@ end_together(struct log_drain *d, const struct wire_log *l, struct err *e)
 		: log_source_write(&d->source, d->log_at + upper, &none, 1, e);
 }
 
+/*
+ * The counter has gone back, as it may in a virtual machine that was saved and restored: nothing
+ * that is there waits for what it shows now.
+ */
+static void
+start_over(struct log_drain *d)
+{
+	d->cut_stamp = UINT64_MAX;
+	d->last_stamp = 0;
+	d->is_ordered = false;
+}
+
 int
 log_drain_round(struct log_drain *d, const struct log_now *now, bool is_last,
 	const struct log_sink *sink, struct err *e)
@@ -740,8 +753,11 @@ log_drain_round(struct log_drain *d, const struct log_now *now, bool is_last,
 	d->before_ns = now->ns;
 	d->before_stamp = d->cut_stamp = now->stamp;
 	d->is_last = is_last;
+	d->is_ordered = d->is_steady;
 	if (find_blocks(d, last_before, e) < 0)
 		return -1;
+	if (now->stamp < last_before)
+		start_over(d);
 	if (d->entries.nr)
 		qsort(d->entries.v, d->entries.nr, sizeof *d->entries.v, compare_entries);
 	if (merge(d, sink, e) < 0 || give_all_back(d, e) < 0)

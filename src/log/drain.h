@@ -45,8 +45,8 @@ struct log_now {
  * stamp of an event and its words is waited for, with all later events of the others: for 20
  * rounds, and as long as there are blocks.  For that a mark of such an event that was set at
  * NOW->stamp must be seen now.  Events that come out behind later ones all the same are counted as
- * unordered.  So are all of several threads if the counter is not steady.  None that frees what has
- * not come out is before that, unless events were dropped.
+ * unordered.  So are all of several threads if the counter is not steady, or has gone back.  None
+ * that frees what has not come out is before that, unless events were dropped.
  *
  * A time that is after NOW makes no sense, and becomes that one; one that is less than one that
  * came out before, as of a thread that was held up, becomes that one.  0, or -1 with E: of the

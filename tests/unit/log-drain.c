@@ -787,6 +787,32 @@ test_unsteady(void)
 	log_drain_free(d);
 }
 
+static void
+test_gone_back(void)
+{
+	struct place a = { .owner = 1 }, b = { .owner = 2 };
+	struct ledger g = { .nr = 0 };
+	struct log_drain *d;
+	uint64_t nr_unordered;
+
+	make_image();
+	d = new_drain();
+	append_next(&a, 1000000);
+	round_of(d, at(2000000), false, &g);
+	append_next(&a, 2100000);
+	append_next(&b, 500);
+	append_next(&a, 600);
+	round_of(d, at(1000), false, &g);
+	nr_unordered = log_drain_state(d).nr_unordered;
+	ok(g.nr == 4 && nr_unordered,
+		"the counter has gone back: nothing waits, and the order is not known");
+	append_next(&b, 1100);
+	append_next(&a, 1200);
+	round_of(d, at(2000), false, &g);
+	ok(g.nr == 6 && log_drain_state(d).nr_unordered == nr_unordered, "then it is known again");
+	log_drain_free(d);
+}
+
 /* ---- the process is killed ---- */
 
 struct killed {
@@ -1070,6 +1096,7 @@ main(int argc, char **argv)
 	test_under_way_for_long();
 	test_under_way_without_room();
 	test_unsteady();
+	test_gone_back();
 	test_killed();
 	test_process();
 	test_torn();
