@@ -47,8 +47,16 @@ struct heap_reader {
 	} stack;
 	bool has_stack;
 	size_t first_sample; /* of this stack */
-	double scale;
-	struct counts counts; /* of all its samples, scaled */
+	struct counts whole; /* of the stack, as the file has it */
+	bool has_whole;
+	/* What the file has of each thread for it. */
+	struct {
+		struct part {
+			uint32_t thread_1;
+			struct counts counts;
+		} * v;
+		size_t nr, room;
+	} parts;
 	/* jemalloc's threads: by their number */
 	struct {
 		struct {
@@ -73,6 +81,7 @@ reader_release(struct heap_reader *r)
 {
 	free(r->notes.threads.v);
 	free(r->stack.v);
+	free(r->parts.v);
 	free(r->threads.v);
 	free(r->symbols.v);
 	hash_release(&r->by_number);
@@ -122,15 +131,28 @@ scaled(int64_t n, double by)
 				   : (int64_t)value;
 }
 
-static struct counts
-scaled_counts(const struct heap_reader *r, const struct counts *c, double *ret_scale)
+/* Scale the pair of C that begins with FIRST. */
+static void
+scale_pair(struct counts *c, size_t first, double by)
 {
-	double in_use = scale_of(r->rate, c->n[0], c->n[1]);
-	double allocated = scale_of(r->rate, c->n[2], c->n[3]);
+	c->n[first] = scaled(c->n[first], by);
+	c->n[first + 1] = scaled(c->n[first + 1], by);
+}
 
-	*ret_scale = c->n[0] ? in_use : allocated;
-	return (struct counts){ { scaled(c->n[0], in_use), scaled(c->n[1], in_use),
-		scaled(c->n[2], allocated), scaled(c->n[3], allocated) } };
+static double
+scale_of_pair(const struct heap_reader *r, const struct counts *c, size_t first)
+{
+	return scale_of(r->rate, c->n[first], c->n[first + 1]);
+}
+
+static struct counts
+scaled_counts(const struct heap_reader *r, const struct counts *c)
+{
+	struct counts result = *c;
+
+	for (size_t first = 0; first < 4; first += 2)
+		scale_pair(&result, first, scale_of_pair(r, c, first));
+	return result;
 }
 
 /* ---- samples ---- */
@@ -204,18 +226,77 @@ give_to_last(struct heap_reader *r, const struct counts *rest)
 	return true;
 }
 
+/* ---- what threads have of a stack ---- */
+
+static int64_t
+sum_of_parts(const struct heap_reader *r, size_t i)
+{
+	int64_t sum = 0;
+
+	for (size_t k = 0; k < r->parts.nr; k++)
+		sum = profile_sum(sum, r->parts.v[k].counts.n[i]);
+	return sum;
+}
+
+/* Change the numbers of all threads in proportion, so that they add up to the WHOLE. */
+static void
+fit_parts(struct heap_reader *r, size_t i, int64_t whole)
+{
+	int64_t sum = sum_of_parts(r, i);
+
+	for (size_t k = 0; whole > 0 && sum > 0 && k < r->parts.nr; k++) {
+		int64_t *n = &r->parts.v[k].counts.n[i];
+
+		*n = scaled(*n, (double)whole / (double)sum);
+	}
+}
+
+/*
+ * Scale what the threads have of a pair of the stack's numbers, each by its own mean: one may have
+ * large blocks, another one small ones.  Up to jemalloc 5.2 the threads add up to the stack as they
+ * are in the file.  Since 5.3 (src/prof_data.c, prof_do_unbias()) they add up when all are scaled,
+ * but for what was rounded: they never have more than the stack.
+ */
+static void
+scale_parts(struct heap_reader *r, size_t first)
+{
+	const struct counts whole = scaled_counts(r, &r->whole);
+	bool is_sum = sum_of_parts(r, first) == r->whole.n[first] &&
+		sum_of_parts(r, first + 1) == r->whole.n[first + 1];
+
+	for (size_t k = 0; k < r->parts.nr; k++) {
+		struct counts *c = &r->parts.v[k].counts;
+
+		scale_pair(c, first, scale_of_pair(r, c, first));
+	}
+	for (size_t i = first; r->has_whole && i < first + 2; i++)
+		if (is_sum || sum_of_parts(r, i) > whole.n[i])
+			fit_parts(r, i, whole.n[i]);
+}
+
+static int
+add_parts(struct heap_reader *r, struct err *e)
+{
+	scale_parts(r, 0);
+	scale_parts(r, 2);
+	for (size_t k = 0; k < r->parts.nr; k++) {
+		struct profile_sample s = { .thread_1 = r->parts.v[k].thread_1 };
+
+		if (add_sample(r, s, &r->parts.v[k].counts, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /*
  * Add the part of the stack that its samples do not account for: all of it if it has no samples.
  */
 static int
-end_stack(struct heap_reader *r, struct err *e)
+add_rest(struct heap_reader *r, struct err *e)
 {
-	struct counts rest = r->counts;
+	struct counts rest = scaled_counts(r, &r->whole);
 	bool is_any = false;
 
-	if (!r->has_stack)
-		return 0;
-	r->has_stack = false;
 	for (size_t i = 0; i < 4; i++) {
 		int type = profile_find_type(r->p, counted[i]);
 
@@ -229,12 +310,21 @@ end_stack(struct heap_reader *r, struct err *e)
 }
 
 static int
+end_stack(struct heap_reader *r, struct err *e)
+{
+	if (!r->has_stack)
+		return 0;
+	r->has_stack = false;
+	return add_parts(r, e) < 0 || (r->has_whole && add_rest(r, e) < 0) ? -1 : 0;
+}
+
+static int
 begin_stack(struct heap_reader *r, const char *at, struct err *e)
 {
 	const char *end = r->l.line + r->l.len;
 	uint64_t address;
 
-	r->stack.nr = 0;
+	r->stack.nr = r->parts.nr = 0;
 	r->has_stack = true;
 	r->first_sample = r->p->samples.nr;
 	while (parse_hex(&at, end, &address)) {
@@ -253,11 +343,10 @@ static int
 read_stack(struct heap_reader *r, struct err *e)
 {
 	const char *at = r->l.line, *end = at + r->l.len;
-	struct counts c;
 
-	if (!parse_counts(&at, end, &c) || !parse_char(&at, end, '@'))
+	if (!parse_counts(&at, end, &r->whole) || !parse_char(&at, end, '@'))
 		return lines_fail(&r->l, e, "it is not 'COUNT: BYTES [COUNT: BYTES] @ ADDRESSES'");
-	r->counts = scaled_counts(r, &c, &r->scale);
+	r->has_whole = true;
 	return add_types(r, e) < 0 || begin_stack(r, at, e) < 0 ? -1 : 0;
 }
 
@@ -308,13 +397,24 @@ find_thread(struct heap_reader *r, int64_t number, const char *name, size_t len,
 	return 0;
 }
 
+static int
+add_part(struct heap_reader *r, const struct part *part, struct err *e)
+{
+	struct part *new = array_add(&r->parts);
+
+	if (!new)
+		return no_memory(e);
+	*new = *part;
+	return 0;
+}
+
 /* "t*: ..." and "tN: ... NAME": totals of the file, or of the stack above. */
 static int
 read_thread(struct heap_reader *r, struct err *e)
 {
 	const char *at = r->l.line + 1, *end = r->l.line + r->l.len;
 	bool is_all = parse_char(&at, end, '*');
-	struct profile_sample s = { 0 };
+	struct part part = { 0 };
 	struct counts c;
 	int64_t number = 0;
 
@@ -326,16 +426,15 @@ read_thread(struct heap_reader *r, struct err *e)
 		return add_types(r, e);
 	}
 	if (is_all) {
-		r->counts = scaled_counts(r, &c, &r->scale);
+		r->whole = c;
+		r->has_whole = true;
 		return 0;
 	}
 	at += at < end;
-	if (find_thread(r, number, at, (size_t)(end - at), &s.thread_1, e) < 0 || !r->has_stack)
-		return r->has_stack ? -1 : 0;
-	/* By the scale of the whole stack, so that its threads sum up to it. */
-	for (size_t i = 0; i < 4; i++)
-		c.n[i] = scaled(c.n[i], r->scale);
-	return add_sample(r, s, &c, e);
+	part.counts = c;
+	if (find_thread(r, number, at, (size_t)(end - at), &part.thread_1, e) < 0)
+		return -1;
+	return r->has_stack ? add_part(r, &part, e) : 0;
 }
 
 /* ---- headers ---- */
@@ -529,8 +628,8 @@ read_body_line(struct heap_reader *r, struct err *e)
 		return read_thread(r, e);
 	if (end_stack(r, e) < 0)
 		return -1;
-	r->counts = (struct counts){ 0 };
-	r->scale = 1;
+	r->whole = (struct counts){ 0 };
+	r->has_whole = false;
 	if (r->is_threaded && *r->l.line == '@')
 		return add_types(r, e) < 0 ? -1 : begin_stack(r, r->l.line + 1, e);
 	return r->is_threaded
@@ -616,7 +715,8 @@ int
 heap_parse(struct profile *p, const char *name, const char *data, size_t len, struct err *e)
 {
 	auto_reader struct heap_reader r = {
-		.p = p, .l = { .name = name, .at = data, .end = data + len }, .scale = 1
+		.p = p,
+		.l = { .name = name, .at = data, .end = data + len },
 	};
 	bool has_mappings;
 

@@ -48,6 +48,23 @@ check 'threads and sizes are listed' sh -c "'$MEMDIAG' report '$ours' --json | j
 	.data.threads == [{tid: 4711, name: \"main\", value: 300}, {tid: 4712, name: \"worker <1>\", value: 200}] and
 	.data.sizes == [{size_bytes: 112, value: 500}]'"
 
+# jemalloc 5.3 writes the line of each thread so that its own mean scales it, and 5.2 so that the threads add up
+# before they are scaled.
+check 'threads of jemalloc 5.3 are read' exits 0 memdiag report "$data/jemalloc-5.3-threads.heap" --json
+check 'each thread of jemalloc 5.3 has its share, and together they have the total' json_is '
+	(.data.threads | map(.value / 1e6 | round)) == [113, 102, 1] and
+	(.data.total - (.data.threads | map(.value) | add) | . >= 0 and . < 1e5) and .data.total == ([.data.rows[] | .flat] | add)'
+check 'no share of jemalloc 5.3 is more than the total' json_is '.data.total as $total | all(.data.rows[]; .cum <= $total)'
+printf 'heap_v2/524288\n@ 0x1\n t*: 191: 1019000 [0: 0]\n t1: 1: 1000000 [0: 0] large\n t2: 190: 19000 [0: 0] small\n' \
+	>"$dir/jemalloc-5.2.heap"
+check 'threads of jemalloc 5.2 are read' exits 0 memdiag report "$dir/jemalloc-5.2.heap" --json
+check 'each thread of jemalloc 5.2 has its share, and together they have the total' json_is '
+	(.data.threads | map(.value / 1e5 | round)) == [995, 12] and .data.total == (.data.threads | map(.value) | add)'
+printf 'heap_v2/524288\n@ 0x1\n t*: 4: 400000 [0: 0]\n t1: 1: 100000 [0: 0]\n' >"$dir/lacking.heap"
+check 'a profile of jemalloc that lacks a thread is read' exits 0 memdiag report "$dir/lacking.heap" --json
+check 'a profile of jemalloc that lacks a thread: the rest belongs to none' json_is '
+	.data.threads[0].value * 4 - .data.total | fabs < 4'
+
 # ---- how it is written ----
 
 check 'the letters of other tools are taken' exits 0 memdiag report -p "$MEMDIAG" -f "$ours" -t -o "$dir/table"
