@@ -88,15 +88,23 @@ sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret, struc
 	return failed;
 }
 
-/* Bytes of the top chunk by its header; 0 if that cannot be read. */
+/*
+ * Bytes of the top chunk by its header; 0 if that cannot be read, or is not true: no chunk is
+ * larger than all that its arena has.
+ */
 static uint64_t
-top_bytes(struct reader *r, const struct heap_arena *arena)
+top_bytes(struct reader *r, struct heap_arena *arena)
 {
 	char word[sizeof(uint64_t)];
+	uint64_t bytes;
 
 	if (!reader_look(r, arena->top.addr.v + r->l->word_bytes, word, r->l->word_bytes))
 		return 0;
-	return word_in(r, word) & ~FLAG_BITS;
+	bytes = word_in(r, word) & ~FLAG_BITS;
+	if (bytes <= arena->system_bytes)
+		return bytes;
+	heap_arena_doubt(arena, "the size of its top is damaged, or changed meanwhile");
+	return 0;
 }
 
 /*

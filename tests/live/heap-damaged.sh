@@ -47,6 +47,26 @@ for damage in chunk cut loop twice cache; do
 	check "$damage: the target lives on" end_tracee
 done
 
+# No chunk is larger than its arena, and no number is larger than the process.
+is_possible()
+{
+	json_is '[.data | .. | numbers] | all(. < 1e15)'
+}
+start_tracee corrupt top
+remember
+for how in '' --bins-only --no-stop; do
+	check "top: heap $how tells a part" heap 2 $how
+	check "top: heap $how marks the main arena" json_is '.data.arenas[0].certainty == "approximate"'
+	check "top: heap $how prints no number that cannot be" is_possible
+done
+check 'top: info ends' memdiag info --pid "$tracee_pid" --json
+check 'top: info prints no number that cannot be' is_possible
+check 'top: and has no verdict' json_is '.verdicts == []'
+check 'top: info that reads ends' exits 2 memdiag info --pid "$tracee_pid" --method=read --json
+check 'top: info that reads prints no number that cannot be' is_possible
+check 'top: the target is as before' unharmed
+check 'top: the target lives on' end_tracee
+
 # The place of the arenas follows from these, and with one arena there is no other to hold it against.
 for damage in owner cycle size; do
 	start_tracee corrupt $damage
