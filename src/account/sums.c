@@ -110,6 +110,17 @@ space_arena_resident(const struct space *s, int32_t nr)
 }
 
 uint64_t
+space_arena_swapped(const struct space *s, int32_t nr)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->leaves.nr; i++)
+		if (s->leaves.v[i].arena == nr)
+			bytes += s->leaves.v[i].swap_bytes;
+	return bytes;
+}
+
+uint64_t
 space_nr_mappings(const struct space *s)
 {
 	uint64_t nr = s->process->maps.nr;

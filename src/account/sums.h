@@ -43,6 +43,9 @@ void space_sums(struct space_sums *ret, const struct space *s, const struct sele
 /* Resident bytes of arena NR of S, of all of them if NR is -1. */
 uint64_t space_arena_resident(const struct space *s, int32_t nr);
 
+/* Bytes of arena NR of S that are in swap. */
+uint64_t space_arena_swapped(const struct space *s, int32_t nr);
+
 /* The mappings of S that count for vm.max_map_count, which os_max_mappings() is. */
 uint64_t space_nr_mappings(const struct space *s);
 

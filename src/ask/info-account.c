@@ -39,6 +39,7 @@ info_match_arenas(struct info *info, struct err *e)
 		row->arena = &info->space.process->arenas.v[nr];
 		row->has_resident = info->space.rss_from != SPACE_RSS_NONE;
 		row->resident_bytes = space_arena_resident(&info->space, nr);
+		row->swapped_bytes = space_arena_swapped(&info->space, nr);
 	}
 	return 0;
 }
@@ -236,7 +237,8 @@ gather(const struct info *info, struct verdict_facts *f)
 
 		if (row->has_resident &&
 			(!arena || !arena->has_pages || arena->certainty == HEAP_APPROXIMATE))
-			verdict_facts_add_account(f, row->heap, arena, row->resident_bytes);
+			verdict_facts_add_account(f, row->heap, arena,
+				(struct verdict_pages){ row->resident_bytes, row->swapped_bytes });
 	}
 }
 

@@ -66,7 +66,7 @@ struct info_arena {
 	const struct malloc_info_heap *heap;
 	const struct arena *arena; /* of the space; NULL if unknown */
 	bool has_resident;
-	uint64_t resident_bytes;
+	uint64_t resident_bytes, swapped_bytes;
 	bool is_rough; /* what is resident, and what of it is free */
 };
 

@@ -722,16 +722,38 @@ judge_mmap_limit(const struct verdict_facts *f, struct verdict *v)
 }
 
 static bool
+weighs_in_swap(const struct verdict_facts *f, uint64_t bytes)
+{
+	return f->has_malloc && weighs(bytes, 16 * MIB, 0.1, f->rss_bytes + f->swap_bytes);
+}
+
+static bool
 judge_swapped(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!f->has_malloc ||
-		!weighs(f->free_swap_bytes, 16 * MIB, 0.1, f->rss_bytes + f->swap_bytes))
+	if (!weighs_in_swap(f, f->free_swap_bytes))
 		return false;
 	say(v, "warning", f->free_swap_bytes,
-		"%s of the %s that the process has in swap is free inside malloc: trimming frees "
+		"%s%s of the %s that the process has in swap is free inside malloc: trimming frees "
 		"it "
 		"there, without reading it back.",
-		BYTES(f->free_swap_bytes), BYTES(f->swap_bytes));
+		at_least(f), BYTES(f->free_swap_bytes), BYTES(f->swap_bytes));
+	advise_run(f, v, "trim");
+	return true;
+}
+
+/* memdiag does not read pages in swap, but malloc_info() does. */
+static bool
+judge_swapped_unread(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!weighs_in_swap(f, f->unread_swap_bytes))
+		return false;
+	say(v, "info", f->unread_swap_bytes,
+		"%s of malloc's arenas is in swap and was not read: how much of that is free is "
+		"unknown.",
+		BYTES(f->unread_swap_bytes));
+	/* no memory that is resident */
+	v->rank = VERDICT_ASIDE;
+	advise_run(f, v, "info --method=inject");
 	advise_run(f, v, "trim");
 	return true;
 }
@@ -859,6 +881,7 @@ const struct cause causes[] = {
 	{ "mmapped-large", SUBJECT_LIVE, judge_mmapped_large },
 	{ "mmap-limit", SUBJECT_MMAP_LIMIT, judge_mmap_limit },
 	{ "locked", SUBJECT_FREE, judge_locked },
+	{ "swapped-unread", SUBJECT_SWAP, judge_swapped_unread },
 	{ "swapped", SUBJECT_SWAP, judge_swapped },
 	{ "hugetlb", SUBJECT_FREE, judge_hugetlb },
 	{ "main-in-pieces", SUBJECT_FREE, judge_main_in_pieces },

@@ -266,6 +266,7 @@ add_arena(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest
 	*(a->is_main ? &f->main_top_bytes : &f->top_bytes) += a->page_bytes[HEAP_PAGE_TOP];
 	if (a->certainty == HEAP_APPROXIMATE || !a->has_pages) {
 		f->is_bound = true;
+		f->unread_swap_bytes += a->swapped_bytes;
 		return;
 	}
 	f->free_bytes += a->fast.bytes + a->binned.bytes + a->top.bytes;
@@ -432,29 +433,60 @@ sum_sizes(const struct malloc_info_heap *account, uint64_t *small, uint64_t *lar
 	}
 }
 
+/* BYTES of an arena by a counter of the process, which may be damaged, as far as they can be. */
+static uint64_t
+possible(const struct verdict_facts *f, uint64_t bytes)
+{
+	return f->virt_bytes ? least(bytes, f->virt_bytes) : bytes;
+}
+
+/* The top chunk of ARENA, of malloc's account SYSTEM_BYTES; a larger one is damaged, or torn. */
+static uint64_t
+top_bytes(const struct heap_arena *arena, uint64_t system_bytes)
+{
+	return arena->top.bytes <= system_bytes ? arena->top.bytes : 0;
+}
+
+/* With those of a main arena in pieces, which has more than the mappings show directly. */
+static struct verdict_pages
+pages_with_pieces(const struct heap_arena *arena, struct verdict_pages pages)
+{
+	if (arena && pieces_resident(arena) > pages.resident_bytes)
+		pages.resident_bytes = pieces_resident(arena);
+	if (arena && arena->swapped_bytes > pages.swapped_bytes)
+		pages.swapped_bytes = arena->swapped_bytes;
+	return pages;
+}
+
 void
 verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap *account,
-	const struct heap_arena *arena, uint64_t resident_bytes)
+	const struct heap_arena *arena, struct verdict_pages pages)
 {
-	uint64_t free = account->fast_bytes + account->rest_bytes, small = 0, large = 0, whole = 0;
-	uint64_t gone, trimmable, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t system = possible(f, account->system_bytes);
+	uint64_t free = least(account->fast_bytes + account->rest_bytes, system);
+	uint64_t small = 0, large = 0, whole = 0, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t resident, absent, gone, trimmable;
 
-	/* A main arena in pieces has more than the mappings show directly. */
-	if (arena && pieces_resident(arena) > resident_bytes)
-		resident_bytes = pieces_resident(arena);
+	pages = pages_with_pieces(arena, pages);
+	resident = pages.resident_bytes;
 	sum_sizes(account, &small, &large, &whole);
 	if (arena && arena->is_main) {
-		large += arena->top.bytes;
-		whole += arena->is_contiguous ? minus(arena->top.bytes, 2 * page_bytes) : 0;
+		uint64_t top = top_bytes(arena, system);
+
+		large += top;
+		whole += arena->is_contiguous ? minus(top, 2 * page_bytes) : 0;
 	}
-	/* Bytes that are not resident may all be on these pages. */
-	gone = minus(account->system_bytes, resident_bytes);
-	trimmable = minus(whole, gone);
+	/* Bytes that are not resident may all be on these pages; so may those that are gone. */
+	absent = minus(system, resident);
+	gone = minus(absent, pages.swapped_bytes);
+	trimmable = least(minus(whole, absent), resident);
 	f->is_bound = true;
 	f->free_bytes += free;
-	f->returned_bytes += minus(free, resident_bytes);
-	f->stranded_bytes += minus(small, gone);
-	f->mixed_bytes += small > gone ? minus(resident_bytes, trimmable) : 0;
+	f->returned_bytes += minus(free, resident + pages.swapped_bytes);
+	f->free_swap_bytes += least(minus(whole, gone + resident), pages.swapped_bytes);
+	f->unread_swap_bytes = minus(f->unread_swap_bytes, arena ? arena->swapped_bytes : 0);
+	f->stranded_bytes += least(minus(small, absent), resident);
+	f->mixed_bytes += small > absent ? minus(resident, trimmable) : 0;
 	f->trimmable_bytes += trimmable;
 	f->large_bytes += least(large, trimmable);
 	f->main_bytes += arena && arena->is_main ? trimmable : 0;

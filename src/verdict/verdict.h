@@ -69,6 +69,8 @@ struct verdict_facts {
 	/* not resident */
 	uint64_t returned_bytes;  /* free, and given back to the kernel before */
 	uint64_t free_swap_bytes; /* free and in swap */
+	/* in swap, in arenas of which it is unknown what is free there */
+	uint64_t unread_swap_bytes;
 
 	uint64_t cached_bytes; /* freed, kept by threads for themselves */
 	size_t nr_caches;
@@ -136,11 +138,14 @@ void verdict_facts_gather(struct verdict_facts *f, const struct target *t,
 	const struct space *space, const struct heap *heap);
 
 /*
- * malloc's own account of an arena, where ARENA, of heap_read_tops(), has RESIDENT_BYTES: bounds,
- * where a heap that was read has numbers.  ARENA may be NULL: it is unknown which one it is.
+ * malloc's own account of an arena, where ARENA, of heap_read_tops(), has PAGES: bounds, where a
+ * heap that was read has numbers.  ARENA may be NULL: it is unknown which one it is.
  */
+struct verdict_pages {
+	uint64_t resident_bytes, swapped_bytes;
+};
 void verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap *account,
-	const struct heap_arena *arena, uint64_t resident_bytes);
+	const struct heap_arena *arena, struct verdict_pages pages);
 
 void verdict_facts_release(struct verdict_facts *f);
 #define auto_verdict_facts __attribute__((cleanup(verdict_facts_release)))

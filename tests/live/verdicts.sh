@@ -118,6 +118,7 @@ else
 	skip 'locked' 'may not lock memory'
 fi
 skip 'swapped' 'takes swap that is slow and free; by facts in tests/unit/verdict-judge'
+skip 'swapped-unread' 'takes swap, as swapped does; by facts in tests/unit/verdict-judge'
 skip 'hugetlb' 'takes pages the administrator has set aside; by facts in tests/unit/verdict-judge'
 tried main-in-pieces
 tried thread-stacks

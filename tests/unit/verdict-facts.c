@@ -265,6 +265,12 @@ test_kinds(void)
 	free(s.leaves.v);
 }
 
+static struct verdict_pages
+resident(uint64_t bytes)
+{
+	return (struct verdict_pages){ .resident_bytes = bytes };
+}
+
 static void
 test_account(void)
 {
@@ -288,7 +294,7 @@ test_account(void)
 	 * 2 MiB are not resident, and may be of any free chunk; of each large one less than two
 	 * pages stay.
 	 */
-	verdict_facts_add_account(&f, &account, NULL, 98 * MIB);
+	verdict_facts_add_account(&f, &account, NULL, resident(98 * MIB));
 	ok(f.is_bound, "an account has bounds");
 	is_u64(f.free_bytes, 60 * MIB, "free");
 	is_u64(f.stranded_bytes, MIB, "in chunks that hold no page");
@@ -296,7 +302,7 @@ test_account(void)
 	is_u64(f.large_bytes, large, "of it large");
 	is_u64(f.orphan_bytes, 0, "of an arena that is not known");
 	is_u64(f.returned_bytes, 0, "and nothing surely given back");
-	verdict_facts_add_account(&f, &account, NULL, 10 * MIB);
+	verdict_facts_add_account(&f, &account, NULL, resident(10 * MIB));
 	is_u64(f.trimmable_bytes, large, "another has nothing that is surely resident");
 	is_u64(f.returned_bytes, 50 * MIB, "but what cannot be");
 
@@ -304,16 +310,74 @@ test_account(void)
 	a->is_main = false;
 	a->attached = 0;
 	a->page_bytes[HEAP_PAGE_TOP] = 30 * MIB;
-	verdict_facts_add_account(&f, &account, a, 98 * MIB);
+	verdict_facts_add_account(&f, &account, a, resident(98 * MIB));
 	is_u64(f.trimmable_bytes, large, "the top of a thread arena does not count");
 	is_u64(f.orphan_bytes, large, "in an arena without a thread");
 
 	f = (struct verdict_facts){ 0 };
 	a->is_main = a->is_contiguous = true;
 	a->top.bytes = 16 * MIB;
-	verdict_facts_add_account(&f, &account, a, 98 * MIB);
+	verdict_facts_add_account(&f, &account, a, resident(98 * MIB));
 	is_u64(f.trimmable_bytes, large + 16 * MIB - 2 * page_bytes,
 		"that of the main arena goes back");
+	heap_free(&h);
+}
+
+/* 400 MiB, nearly all in one free chunk: 148 of them resident, 252 in swap. */
+static void
+test_swapped_account(void)
+{
+	struct malloc_info_size sizes[] = {
+		{ .from_bytes = 399 * MIB,
+			.to_bytes = 399 * MIB,
+			.total_bytes = 399 * MIB,
+			.count = 1 },
+	};
+	struct malloc_info_heap account = { .system_bytes = 400 * MIB, .rest_bytes = 399 * MIB };
+	struct verdict_pages pages = { 148 * MIB, 252 * MIB };
+	struct heap h = { 0 };
+	struct heap_arena *a = add_arena(&h);
+	struct verdict_facts f;
+	uint64_t lost = MIB + 48 + 2 * ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+
+	account.size.v = sizes;
+	account.size.nr = 1;
+	a->certainty = HEAP_APPROXIMATE;
+	a->resident_bytes = pages.resident_bytes;
+	a->swapped_bytes = pages.swapped_bytes;
+	verdict_facts_gather(&f, &target, NULL, &h);
+	is_u64(f.unread_swap_bytes, 252 * MIB, "of what is in swap nothing is known by a read");
+	verdict_facts_add_account(&f, &account, a, pages);
+	is_u64(f.returned_bytes, 0, "what is in swap was not given back");
+	is_u64(f.trimmable_bytes, 148 * MIB - lost, "what is resident can be trimmed");
+	is_u64(f.free_swap_bytes, 252 * MIB - lost, "and what is in swap");
+	is_u64(f.unread_swap_bytes, 0, "of which malloc has counted what is free");
+	verdict_facts_release(&f);
+	heap_free(&h);
+}
+
+/* A top chunk whose size was overwritten, or was read while it changed. */
+static void
+test_damaged_top(void)
+{
+	struct malloc_info_heap account = { .system_bytes = 132 * KIB };
+	struct heap h = { 0 };
+	struct heap_arena *a = add_arena(&h);
+	struct verdict_facts f = { 0 };
+
+	a->top.bytes = UINT64_C(0x7878787878787878);
+	verdict_facts_add_account(&f, &account, a, resident(8 * KIB));
+	is_u64(f.trimmable_bytes, 0, "a top of 7.5 EiB: nothing is said to be free");
+	is_u64(f.large_bytes, 0, "nor to be in large chunks");
+	account.system_bytes = UINT64_C(0x7878787878787878);
+	verdict_facts_add_account(&f, &account, a, resident(8 * KIB));
+	ok(f.trimmable_bytes <= 8 * KIB, "no more can be trimmed than is resident");
+
+	f = (struct verdict_facts){ .virt_bytes = 600 * MIB };
+	account.rest_bytes = UINT64_C(0x7878787878787878);
+	verdict_facts_add_account(&f, &account, NULL, resident(8 * KIB));
+	is_u64(f.free_bytes, 600 * MIB, "no more is free than the process has addresses");
+	is_u64(f.returned_bytes, 600 * MIB - 8 * KIB, "nor was given back");
 	heap_free(&h);
 }
 
@@ -326,5 +390,7 @@ main(void)
 	test_space();
 	test_kinds();
 	test_account();
+	test_swapped_account();
+	test_damaged_top();
 	return tap_end();
 }

@@ -231,8 +231,17 @@ test_swap_and_pools(void)
 	f.swap_bytes = 100 * MIB;
 	f.free_swap_bytes = 54 * MIB;
 	only(&f, "swapped", "warning", 54 * MIB, "54.0 MiB of the 100.0 MiB");
+	f.is_bound = true;
+	only(&f, "swapped", "warning", 54 * MIB, "At least 54.0 MiB of the 100.0 MiB");
+	f.is_bound = false;
 	f.free_swap_bytes = 20 * MIB;
 	none(&f, "10 % of memory and swap is wanted");
+	f.unread_swap_bytes = 70 * MIB;
+	only(&f, "swapped-unread", "info", 70 * MIB, "70.0 MiB of malloc's arenas is in swap");
+	is_str(verdicts[0].action[0], "memdiag info --method=inject -p 4711",
+		"malloc can be asked about it");
+	f.free_swap_bytes = 40 * MIB;
+	only(&f, "swapped", "warning", 40 * MIB, "is free inside malloc");
 
 	f = healthy;
 	f.hp_page = 2 * MIB;
