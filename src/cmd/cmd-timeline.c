@@ -640,7 +640,7 @@ show_timeline(struct options *o, struct recording *r, struct warnings *w, struct
 #define NO_DEADLINE_NS (UINT64_C(1) << 61)
 
 static int
-follow(const struct options *o, const struct input *in, struct warnings *w, struct ui_output *out,
+follow(const struct options *o, struct input *in, struct warnings *w, struct ui_output *out,
 	struct err *e)
 {
 	const struct timeline_follow what = { .recording = in->r,
@@ -657,8 +657,7 @@ follow(const struct options *o, const struct input *in, struct warnings *w, stru
 }
 
 static int
-show(struct options *o, const struct input *in, struct warnings *w, struct ui_output *out,
-	struct err *e)
+show(struct options *o, struct input *in, struct warnings *w, struct ui_output *out, struct err *e)
 {
 	if (o->follows)
 		return follow(o, in, w, out, e);

@@ -29,7 +29,7 @@
 
 /* A record with a log, and its writer. */
 struct job {
-	const struct target *t;
+	struct target *t;
 	const struct profile_options *opt;
 	struct profiled *ret;
 	char dir[PATH_MAX];
@@ -270,8 +270,8 @@ write_all(struct job *j, struct err *e)
 }
 
 int
-log_record_once(const struct target *t, const struct profile_options *opt, struct profiled *ret,
-	struct err *e)
+log_record_once(
+	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	auto_job struct job j = { .t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1 };
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
@@ -331,8 +331,8 @@ write_in_background(void *arg, int ready)
 }
 
 int
-log_record_start(const struct target *t, const struct profile_options *opt, struct profiled *ret,
-	struct err *e)
+log_record_start(
+	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	auto_job struct job j = { .t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1 };
 	struct profiling ended;

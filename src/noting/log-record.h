@@ -11,15 +11,15 @@
 #include "log/session.h"
 
 /* Record T for a time, and write its log meanwhile.  0, or -1 with E. */
-int log_record_once(const struct target *t, const struct profile_options *opt, struct profiled *ret,
-	struct err *e);
+int log_record_once(
+	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e);
 
 /*
  * Begin a record of T whose log a process in the background writes.  A record that goes on without
  * one begins anew: so the log has all of it.  0, or -1 with E; nothing is recorded then.
  */
-int log_record_start(const struct target *t, const struct profile_options *opt,
-	struct profiled *ret, struct err *e);
+int log_record_start(
+	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e);
 
 /*
  * The record of T, whose sites C are, has ended, or is to go on without a log: have the log end,

@@ -142,7 +142,7 @@ write_file(const struct profile_options *opt, const struct sites_copy *c, const 
 /* ---- start, stop and dump ---- */
 
 static int
-start(const struct target *t, const struct profile_options *opt, struct profiled *ret, int *ret_fd,
+start(struct target *t, const struct profile_options *opt, struct profiled *ret, int *ret_fd,
 	struct err *e)
 {
 	const struct profiling_wanted wanted = { .period_bytes = opt->period_bytes,
@@ -157,8 +157,7 @@ start(const struct target *t, const struct profile_options *opt, struct profiled
 }
 
 static int
-run_start(const struct target *t, const struct profile_options *opt, struct profiled *ret,
-	struct err *e)
+run_start(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	auto_fd int fd = -1;
 
@@ -249,8 +248,8 @@ run_stop(const struct target *t, const struct profile_options *opt, struct profi
 
 /* A record that has a log goes on without. */
 static int
-run_start_in_memory(const struct target *t, const struct profile_options *opt, struct profiled *ret,
-	struct err *e)
+run_start_in_memory(
+	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	if (run_start(t, opt, ret, e) < 0)
 		return -1;
@@ -335,8 +334,7 @@ look_and_say(struct profile_watch *w, const struct process *p, bool *has_failed)
 
 /* Wait until the profile is to end, and write the files that it asks for meanwhile. */
 static enum profile_wait
-wait_and_watch(
-	const struct target *t, const struct profile_options *opt, const struct process *p, int fd)
+wait_and_watch(struct target *t, const struct profile_options *opt, const struct process *p, int fd)
 {
 	const uint64_t end_ns = os_now_ns() + opt->seconds_ns;
 	struct profile_watch w = {
@@ -362,8 +360,7 @@ wait_and_watch(
 }
 
 static int
-run_once(const struct target *t, const struct profile_options *opt, struct profiled *ret,
-	struct err *e)
+run_once(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	auto_progress struct ui_progress *progress = NULL;
 	auto_process struct process p = { .target = t };
@@ -398,7 +395,7 @@ run_once(const struct target *t, const struct profile_options *opt, struct profi
 /* ---- all of it ---- */
 
 static int
-act(const struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+act(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	auto_profile_other struct profile_other other = { .inject = NULL };
 	int is_other = opt->period_bytes && !opt->by_agent

@@ -125,7 +125,7 @@ stop_later(const struct target *t, const struct profile_options *opt, struct pro
 }
 
 static int
-run_once(const struct target *t, struct profile_other *p, const struct profile_options *opt,
+run_once(struct target *t, struct profile_other *p, const struct profile_options *opt,
 	uint64_t lg_period, struct profiled *ret, struct err *e)
 {
 	auto_progress struct ui_progress *progress = NULL;
@@ -145,7 +145,7 @@ run_once(const struct target *t, struct profile_other *p, const struct profile_o
 }
 
 int
-profile_jemalloc(const struct target *t, struct profile_other *p, const struct profile_options *opt,
+profile_jemalloc(struct target *t, struct profile_other *p, const struct profile_options *opt,
 	struct profiled *ret, struct err *e)
 {
 	uint64_t lg_period;

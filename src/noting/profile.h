@@ -34,7 +34,7 @@ struct profile_options {
 /* ---- profile-jemalloc.c ---- */
 
 /* Do what OPT says to T, which P is of.  0, or -1 with E. */
-int profile_jemalloc(const struct target *t, struct profile_other *p,
-	const struct profile_options *opt, struct profiled *ret, struct err *e);
+int profile_jemalloc(struct target *t, struct profile_other *p, const struct profile_options *opt,
+	struct profiled *ret, struct err *e);
 
 #endif

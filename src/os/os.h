@@ -92,6 +92,12 @@ int target_reopen(struct target *t, struct err *e);
 bool target_is_alive(const struct target *t);
 
 /*
+ * Hold T by another thread if the one it is held by has ended and the process has not: its files in
+ * /proc are those of one thread, and empty once that has ended.  What target_is_alive() returns.
+ */
+bool target_renew(struct target *t);
+
+/*
  * Read /proc/PID/NAME whole.  TID 0 reads the process's own file, else that of one thread.  A core
  * file has maps, in which all is private and files have made-up inodes, and auxv. Returns 0, or -1
  * with E and OUT released.

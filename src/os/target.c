@@ -22,7 +22,7 @@ pidfd_open(pid_t pid)
 
 /* The first thread of the process behind TASK_FD that has memory, 0 if none has. */
 static pid_t
-find_living_thread(struct target *t)
+find_living_thread(const struct target *t)
 {
 	auto_free pid_t *tids = NULL;
 	struct os_status s;
@@ -170,5 +170,20 @@ target_is_alive(const struct target *t)
 	 * Before that its threads end, and the first thing each lets go of is the memory.  What
 	 * cannot be read, as memdiag lacks memory or descriptors, says nothing about the process.
 	 */
-	return os_status(t, t->mem_tid, &s, &e) < 0 ? e.kind != ERR_GONE : s.has_memory;
+	if (os_status(t, t->mem_tid, &s, &e) < 0 ? e.kind != ERR_GONE : s.has_memory)
+		return true;
+	return find_living_thread(t) != 0;
+}
+
+bool
+target_renew(struct target *t)
+{
+	struct os_status s;
+	struct err e;
+
+	if (!target_is_alive(t))
+		return false;
+	if (!t->core && (os_status(t, t->mem_tid, &s, &e) < 0 ? e.kind == ERR_GONE : !s.has_memory))
+		(void)open_living_thread(t, &e);
+	return true;
 }

@@ -51,7 +51,7 @@ profile_release_signals(void)
 }
 
 enum profile_wait
-profile_wait(const struct target *t, uint64_t ns)
+profile_wait(struct target *t, uint64_t ns)
 {
 	const uint64_t end_ns = os_now_ns() + ns;
 	sigset_t set;
@@ -63,7 +63,7 @@ profile_wait(const struct target *t, uint64_t ns)
 		const struct timespec some = { .tv_nsec = (long)(left_ns < LOOK_NS ? left_ns
 										   : LOOK_NS) };
 
-		if (t && !target_is_alive(t))
+		if (t && !target_renew(t))
 			return PROFILE_WAIT_ENDED;
 		if (sigtimedwait(&set, NULL, &some) > 0)
 			return PROFILE_WAIT_ASKED;

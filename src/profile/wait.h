@@ -21,8 +21,11 @@ void profile_hold_signals(void);
 /* From now on each of them ends memdiag. */
 void profile_release_signals(void);
 
-/* Wait for NS nanoseconds, or until one of these signals comes, or T ends, which may be NULL. */
-enum profile_wait profile_wait(const struct target *t, uint64_t ns);
+/*
+ * Wait for NS nanoseconds, or until one of these signals comes, or T ends, which may be NULL.  T is
+ * held by another thread if its own ends: target_renew().
+ */
+enum profile_wait profile_wait(struct target *t, uint64_t ns);
 
 /*
  * Write the LEN bytes at TEXT to F, and flush it.  A pipe that is full is waited for until one of

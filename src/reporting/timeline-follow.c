@@ -27,7 +27,7 @@ struct following {
 	FILE *text;	       /* what is to be written there */
 	struct warnings *warnings;
 	struct follow *f;
-	const struct target *target; /* NULL: it has ended, too */
+	struct target *target; /* NULL: it has ended, too */
 	struct ui_progress *progress;
 	bool is_plot;
 	bool has_head, is_cleared;

@@ -14,7 +14,7 @@ enum follow_format { FOLLOW_FORMAT_TEXT, FOLLOW_FORMAT_CSV, FOLLOW_FORMAT_JSON }
 
 struct timeline_follow {
 	struct recording *recording; /* of which nothing was read */
-	const struct target *target; /* whose log it is; NULL: not known */
+	struct target *target;	     /* whose log it is; NULL: not known */
 	const char *file;
 	const struct ui_options *ui;
 	uint64_t interval_ns;

@@ -88,6 +88,7 @@ trace_program_read(struct trace_program *p, struct err *e)
 	struct process fresh;
 	bool is_same;
 
+	(void)target_renew(&p->target);
 	if (process_read_with(&fresh, &p->target, p->walker ? &p->process : NULL, NULL, e) < 0)
 		return -1;
 	if (check_still_runs(p, e) < 0) {

@@ -33,7 +33,7 @@
 struct tracing {
 	struct trace *trace;
 	const struct trace_options *options;
-	const struct target *target;
+	struct target *target;
 	struct trace_sources sources;
 	struct trace_scope scope;
 	struct perf *perf;
@@ -552,8 +552,7 @@ run(struct tracing *t, struct err *e)
 }
 
 int
-trace_run(struct trace *trace, const struct target *target, const struct trace_options *o,
-	struct err *e)
+trace_run(struct trace *trace, struct target *target, const struct trace_options *o, struct err *e)
 {
 	auto_free struct tracing *t = calloc(1, sizeof *t);
 	auto_free struct stack *stack = malloc(sizeof *stack);

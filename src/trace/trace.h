@@ -76,8 +76,7 @@ struct trace {
  * Trace T.  SIGINT, SIGTERM and SIGHUP end it.  TRACE must be zeroed; the caller releases it,
  * whatever is returned.  0, or -1 with E: ERR_PERMISSION where the kernel does not let us.
  */
-int trace_run(
-	struct trace *trace, const struct target *t, const struct trace_options *o, struct err *e);
+int trace_run(struct trace *trace, struct target *t, const struct trace_options *o, struct err *e);
 void trace_release(struct trace *trace);
 #define auto_trace __attribute__((cleanup(trace_release)))
 

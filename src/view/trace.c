@@ -170,6 +170,25 @@ sum_of_all(const struct rows *rows)
 	return all;
 }
 
+/* Whether what is left of any program is known: of those that have ended nothing is left. */
+static bool
+is_any_settled(const struct trace *t)
+{
+	for (size_t i = 0; i < t->programs.nr; i++)
+		if (t->programs.v[i]->is_settled)
+			return true;
+	return false;
+}
+
+static bool
+is_huge_known(const struct trace *t)
+{
+	for (size_t i = 0; i < t->programs.nr; i++)
+		if (t->programs.v[i]->is_settled && !t->programs.v[i]->knows_huge)
+			return false;
+	return is_any_settled(t);
+}
+
 static const char *
 plural(uint64_t nr)
 {
@@ -296,7 +315,7 @@ trace_print(const struct trace_view *v, struct ui_output *out, struct err *e)
 		ui_duration(v->trace->duration_ns, duration, sizeof duration), rows.nr,
 		plural(rows.nr));
 	fputs(rows.nr ? "; " : v->faults ? "; no page fault" : "; no such call", out->f);
-	print_sums(v, &all, v->trace->programs.nr && v->trace->programs.v[0]->is_settled, out->f);
+	print_sums(v, &all, is_any_settled(v->trace), out->f);
 	fputc('\n', out->f);
 	print_rss(v, all.mapped_bytes, out->f);
 	nr = v->limit && v->limit < rows.nr ? v->limit : rows.nr;
@@ -314,11 +333,9 @@ number(uint64_t n)
 	return ui_json_number(n);
 }
 
-/* The sums of P, which is NULL if no program was seen. */
 static json_t *
-sums_json(const struct trace_sums *s, const struct trace_program *p)
+sums_json(const struct trace_sums *s, bool is_settled, bool knows_huge)
 {
-	const bool is_settled = p && p->is_settled, knows_huge = is_settled && p->knows_huge;
 	const struct {
 		const char *name;
 		uint64_t n;
@@ -368,7 +385,7 @@ row_json(const struct row *row)
 {
 	const struct trace_program *p = row->program;
 	const struct trace_stack *s = &p->stacks.v[row->stack];
-	json_t *o = sums_json(row->sums, p);
+	json_t *o = sums_json(row->sums, p->is_settled, p->is_settled && p->knows_huge);
 
 	json_object_set_new(o, "pid", json_integer(p->pid));
 	json_object_set_new(o, "by_malloc", json_boolean(s->is_mallocs));
@@ -428,8 +445,7 @@ trace_to_json(const struct trace_view *v, json_t *data, struct err *e)
 		t->rss_after_bytes ? number(t->rss_after_bytes) : json_null());
 	json_object_set_new(data, "programs", programs_json(t));
 	all = sum_of_all(&rows);
-	json_object_set_new(
-		data, "totals", sums_json(&all, t->programs.nr ? t->programs.v[0] : NULL));
+	json_object_set_new(data, "totals", sums_json(&all, is_any_settled(t), is_huge_known(t)));
 	for (size_t i = 0; i < rows.nr; i++)
 		json_array_append_new(list, row_json(&rows.v[i]));
 	return failed || json_object_set_new(data, "stacks", list) < 0

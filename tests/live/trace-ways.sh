@@ -159,6 +159,7 @@ brk_calls()
 	[ "$(sed '1d; /^$/,$d; /\[malloc\]/d' "$dir/out" | grep -c '^ *[0-9.]*  *[0-9]*  *brk  ')" -eq 1 ]
 }
 check 'exec: the break moved once' brk_calls
+check 'exec: the first line has what is left' grep -q '^map-ways [0-9]*, .* left, .* resident' "$dir/out"
 
 exec_json()
 {
@@ -171,6 +172,9 @@ check 'exec in a trace with --json: nothing is left of the first' json_is "$in_j
 	with("maps_before_exec") as $before | with("maps_after_exec") as $after | ($before | length) == 1 and
 	$before[0].left_bytes == null and $before[0].mapped_bytes == 6291456 and $before[0].end == "complete" and
 	$after[0].left_bytes == 7340032'
+check 'exec in a trace with --json: totals are the sums of the rows' json_is '
+	.data.totals.left_bytes == ([.data.stacks[].left_bytes] | add) and .data.totals.left_bytes > 0 and
+	.data.totals.resident_bytes == ([.data.stacks[].resident_bytes] | add)'
 
 # When the first segment is attached, its size is read: by then the process may execute the next program already.
 exec_while_read()
@@ -184,6 +188,34 @@ for nr in 1 2 3 4; do
 		[(with("maps_before_exec"), with("goes_deep"))[] | .end] == ["complete", "complete"]'
 done
 check 'the program lives on' end_tracee
+
+start_tracee zombie-leader later
+# has_more_lines NR: give the tracee "map" until more than NR lines of it are printed, in a round of their own.
+has_more_lines()
+{
+	local nr=0
+	ask map >/dev/null || return
+	until [ "$(grep -c ' mmap  *3145728 .*map_on_command' "$dir/out")" -gt "$1" ]; do
+		nr=$((nr + 1))
+		lives "$trace_pid" && [ $nr -lt 200 ] || return
+		sleep 0.02
+	done
+}
+leader_ends()
+{
+	local round=0
+	begin_trace && ask end >/dev/null || return
+	while [ $round -lt 4 ]; do
+		has_more_lines $round || return
+		round=$((round + 1))
+	done
+	stop_trace
+}
+check 'the main thread ends while others go on: their calls are traced' unless_lost leader_ends
+check 'the main thread ends while others go on: the sums have what is left' \
+	grep -q '^zombie-leader [0-9]*, .* left, .* resident' "$dir/out"
+check 'the main thread ends while others go on: RSS is known at the end' grep -q '^RSS .* -> ' "$dir/out"
+check 'the main thread ends while others go on: the program lives on' end_tracee
 
 # Each child is read, which needs open files; all of them are let go.
 start_tracee map-ways

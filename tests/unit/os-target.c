@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,70 @@ test_write_after_exec(void)
 	close(out[0]);
 }
 
+/* The main thread ends when a byte comes, the other one when the next comes. */
+static int in_of_thread;
+
+static void *
+live_longer(void *arg)
+{
+	pthread_t *leader = arg;
+	char byte;
+
+	pthread_join(*leader, NULL);
+	_exit(read(in_of_thread, &byte, 1) != 1);
+}
+
+static void
+leave_thread(int in)
+{
+	static pthread_t leader;
+	pthread_t other;
+	char byte;
+
+	leader = pthread_self();
+	in_of_thread = in;
+	if (read(in, &byte, 1) != 1 || pthread_create(&other, NULL, live_longer, &leader) != 0)
+		_exit(1);
+	pthread_exit(NULL);
+}
+
+/* A process lives as long as any of its threads, and can be held by each. */
+static void
+test_leader_ends(void)
+{
+	struct target t = TARGET_NONE;
+	struct text text = { 0 };
+	struct os_status s;
+	struct err e = { 0 };
+	int in[2];
+	pid_t pid;
+
+	if (pipe(in) < 0)
+		exit(99);
+	pid = fork();
+	if (pid == 0)
+		leave_thread(in[0]);
+	ok(target_open(&t, pid, &e) == 0 && t.mem_tid == pid, "leader: a child is held %s", e.msg);
+	if (write(in[1], "", 1) != 1)
+		exit(99);
+	while (os_status(&t, pid, &s, &e) == 0 && s.has_memory)
+		usleep(1000);
+	ok(target_is_alive(&t), "leader: the process lives when its main thread has ended");
+	ok(target_renew(&t) && t.mem_tid != pid, "leader: it is held by the other thread");
+	ok(os_proc_read(&t, 0, "maps", &text, &e) == 0 && text.len > 0,
+		"leader: its mappings can be read %s", e.msg);
+	text_release(&text);
+	if (write(in[1], "", 1) != 1)
+		exit(99);
+	while (waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) < 0)
+		;
+	ok(!target_is_alive(&t) && !target_renew(&t), "leader: it has ended with the last thread");
+	waitpid(pid, NULL, 0);
+	target_release(&t);
+	close(in[0]);
+	close(in[1]);
+}
+
 /* T lives, and memdiag cannot open files. */
 static void
 test_no_descriptors(const struct target *t)
@@ -197,6 +262,7 @@ main(int argc, char **argv)
 		return be_executed();
 	test_exec();
 	test_write_after_exec();
+	test_leader_ends();
 	map_fixed(1);
 	pid = fork();
 	if (pid == 0)
