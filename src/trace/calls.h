@@ -57,6 +57,7 @@ struct trace_effect {
 	uint64_t to;		 /* ... to here */
 	/* what is shown: the address, and how much was mapped, unmapped or discarded */
 	uint64_t address, bytes;
+	bool is_size_unknown; /* of a segment that was gone before its size was read */
 };
 
 /*

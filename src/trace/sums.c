@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "os/segment.h"
 
 static int
 no_memory(struct err *e)
@@ -46,17 +47,45 @@ add_segment(struct trace_program *p, struct trace_range r, struct err *e)
 	return 0;
 }
 
-/* The mapping that begins at ADDRESS, as it is now; empty if it is gone again. */
+/*
+ * The mapping of segment ID that begins at ADDRESS, as it is now, with its pieces if a part was
+ * protected: the kernel has ID as the inode of its file (ipc/shm.c, newseg()).  Empty if the
+ * segment has been detached since, or another one is there.
+ */
 static struct trace_range
-segment_at(struct trace_program *p, uint64_t address)
+mapped_segment(const struct regions *maps, uint64_t address, uint64_t id)
 {
-	const struct region *r;
+	const struct region *r = maps_find(maps, (raddr){ address });
+	const struct region *end = maps->region + maps->nr;
+	struct trace_range found = { address, address };
+
+	for (; r && r < end && r->start.v == found.end && r->path &&
+		strncmp(r->path, "/SYSV", 5) == 0 && r->inode == id &&
+		r->offset_bytes == found.end - address;
+		r++)
+		found.end = r->end.v;
+	return found;
+}
+
+/*
+ * Segment ID, which was attached at ADDRESS.  The process may have detached it before it is read;
+ * the segment itself may be there.  Empty if it has been removed as well.
+ */
+static struct trace_range
+segment_at(struct trace_program *p, uint64_t address, uint64_t id)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct trace_range r = { address, address };
 	struct err e;
 
-	if (!p->is_open || trace_program_read(p, &e) < 0)
-		return (struct trace_range){ address, address };
-	r = maps_find(&p->process.maps, (raddr){ address });
-	return (struct trace_range){ address, r ? r->end.v : address };
+	if (!p->is_open)
+		return r;
+	if (trace_program_read(p, &e) == 0)
+		r = mapped_segment(&p->process.maps, address, id);
+	if (!bytes_of(r))
+		r.end += (os_segment_bytes(&p->target, (int)id) + page_bytes - 1) &
+			~(page_bytes - 1);
+	return r;
 }
 
 /* Forget the segment at ADDRESS, and return it; empty if it is not known. */
@@ -77,14 +106,16 @@ static int
 attach(struct trace_program *p, const struct trace_entry *c, struct trace_effect *f, struct err *e)
 {
 	if (c->call == TRACE_SHMAT) {
-		f->mapped = segment_at(p, f->address);
+		f->mapped = segment_at(p, f->address, c->arg[0]);
 		f->unmapped = f->mapped; /* SHM_REMAP */
 		f->bytes = bytes_of(f->mapped);
+		f->is_size_unknown = !f->bytes;
 		return add_segment(p, f->mapped, e);
 	}
 	if (c->call == TRACE_SHMDT) {
 		f->unmapped = take_segment(p, f->address);
 		f->bytes = bytes_of(f->unmapped);
+		f->is_size_unknown = !f->bytes;
 	}
 	return 0;
 }

@@ -178,6 +178,7 @@ add_event(struct tracing *t, const struct trace_pending *p, const struct trace_e
 			p->entry.call == TRACE_SHMDT ||
 			(p->entry.call == TRACE_BRK &&
 				effect->unmapped.end > effect->unmapped.start),
+		.is_size_unknown = effect->is_size_unknown,
 		.error = trace_error(p->entry.call, result),
 		.stack = p->stack };
 	return 0;

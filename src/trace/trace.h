@@ -21,10 +21,11 @@ struct trace_event {
 	uint64_t time_ns; /* when it was entered, from the beginning of the trace on */
 	enum trace_call call;
 	uint64_t address, bytes;
-	bool is_reserve; /* mmap() of memory that may not be accessed yet */
-	bool gives_back; /* it takes memory from the process */
-	int error;	 /* the call failed */
-	uint32_t stack;	 /* of the program */
+	bool is_reserve;      /* mmap() of memory that may not be accessed yet */
+	bool gives_back;      /* it takes memory from the process */
+	bool is_size_unknown; /* of shmat() or shmdt() */
+	int error;	      /* the call failed */
+	uint32_t stack;	      /* of the program */
 };
 
 struct trace_options {

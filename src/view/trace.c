@@ -51,6 +51,8 @@ size_of_event(const struct trace_event *event, const struct ui_options *ui, char
 
 	if (event->error)
 		snprintf(buf, size, "%s", error_name(event->error, bytes, sizeof bytes));
+	else if (event->is_size_unknown)
+		snprintf(buf, size, "?");
 	else
 		snprintf(buf, size, "%s%s", event->gives_back ? "-" : "",
 			ui_size(ui, event->bytes, bytes, sizeof bytes));

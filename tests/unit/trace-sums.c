@@ -511,18 +511,27 @@ test_faults(void)
 
 /* ---- System V segments ---- */
 
-/* Attach ID at ADDRESS (0: anywhere), as STACK. */
-static uint64_t
-attach(struct trace_program *p, int id, uint64_t address, uint32_t stack)
+/* ID was attached at AT by STACK, as it comes to us later: its bytes, or -1 if it is not known. */
+static int64_t
+attached(struct trace_program *p, int id, uint64_t at, uint32_t stack)
 {
-	const int flags = address ? SHM_REMAP : 0;
-	const struct trace_entry c = { TRACE_SHMAT, { (uint64_t)id, address, (uint64_t)flags } };
-	const uint64_t at = (uint64_t)(uintptr_t)shmat(id, (void *)(uintptr_t)address, flags);
+	const struct trace_entry c = { TRACE_SHMAT, { (uint64_t)id, 0, 0 } };
 	struct trace_effect effect;
 	struct err e;
 
 	if (trace_account(p, &c, at, stack, 0, &effect, &e) < 0)
 		abort();
+	return effect.is_size_unknown ? -1 : (int64_t)effect.bytes;
+}
+
+/* Attach ID at ADDRESS (0: anywhere), as STACK. */
+static uint64_t
+attach(struct trace_program *p, int id, uint64_t address, uint32_t stack)
+{
+	const int flags = address ? SHM_REMAP : 0;
+	const uint64_t at = (uint64_t)(uintptr_t)shmat(id, (void *)(uintptr_t)address, flags);
+
+	attached(p, id, at, stack);
 	return at;
 }
 
@@ -574,6 +583,34 @@ test_replaced_segment(struct trace_program *p, int large, int small)
 	syscall(SYS_munmap, at, 8 * page_bytes);
 }
 
+/* What the process has done since the call is not taken for what the call did. */
+static void
+test_late_segment(struct trace_program *p, int large, int small)
+{
+	const int gone = shmget(IPC_PRIVATE, 4 * page_bytes, 0600);
+	char *at = shmat(large, NULL, 0), *other;
+
+	shmdt(at);
+	ok(attached(p, large, (uint64_t)(uintptr_t)at, 0) == (int64_t)(8 * page_bytes),
+		"a segment that was detached again has its size");
+	detach(p, (uint64_t)(uintptr_t)at, 0);
+	other = shmat(small, at, 0);
+	ok(other == at &&
+			attached(p, large, (uint64_t)(uintptr_t)at, 0) == (int64_t)(8 * page_bytes),
+		"one in whose place another one is attached now has its own size");
+	ok(attached(p, small, (uint64_t)(uintptr_t)at, 1) == (int64_t)(2 * page_bytes),
+		"and so has the other");
+	mprotect(at, page_bytes, PROT_READ);
+	ok(attached(p, small, (uint64_t)(uintptr_t)at, 1) == (int64_t)(2 * page_bytes),
+		"one that is protected in part has all of its size");
+	detach(p, (uint64_t)(uintptr_t)at, 1);
+	at = shmat(gone, NULL, 0);
+	shmdt(at);
+	shmctl(gone, IPC_RMID, NULL);
+	ok(attached(p, gone, (uint64_t)(uintptr_t)at, 0) == -1,
+		"the size of one that was removed is unknown");
+}
+
 static void
 test_segments(void)
 {
@@ -601,6 +638,7 @@ test_segments(void)
 		ok(trace_account_begin(p, &e) == 0, "what it has from before is noted")) {
 		is_u64(p->brk, more, "the end of its heap");
 		test_replaced_segment(p, large, small);
+		test_late_segment(p, large, small);
 		is_u64(detach(p, kept, 1), 8 * page_bytes, "a segment from before is detached");
 		is_u64(detach(p, kept, 1), 0, "only once");
 		is_u64(p->stacks.v[1].sums.nr_failed, 2, "two calls have failed");
