@@ -81,8 +81,8 @@ check_still_runs(const struct trace_program *p, struct err *e)
 	return os_read_some(&p->target, (raddr){ 0 }, &byte, sizeof byte, e) < 0 ? -1 : 0;
 }
 
-int
-trace_program_read(struct trace_program *p, struct err *e)
+static int
+read_process(struct trace_program *p, struct err *e)
 {
 	const uint64_t begin_ns = os_now_ns();
 	struct process fresh;
@@ -102,9 +102,13 @@ trace_program_read(struct trace_program *p, struct err *e)
 	p->is_stale = p->has_new_code = false;
 	p->read_ns = os_now_ns();
 	p->reading_ns = p->read_ns - begin_ns;
-	if (renew_walker(p, is_same, e) < 0)
-		return -1;
-	return profile_add_mappings(p->profile, &p->process, e);
+	return renew_walker(p, is_same, e);
+}
+
+int
+trace_program_read(struct trace_program *p, struct err *e)
+{
+	return read_process(p, e) < 0 ? -1 : profile_add_mappings(p->profile, &p->process, e);
 }
 
 static bool
@@ -116,26 +120,72 @@ is_for_us(const struct process *process)
 	return true;
 }
 
-static int
-read_program(struct trace_program *p, struct err *e)
+static const struct object *
+executable_of(const struct process *process)
 {
-	const struct symbols_files files = { live_files_mapped, live_files_perf_map, &p->live };
+	for (size_t i = 0; i < process->objects.nr; i++)
+		if (process->objects.v[i].is_executable)
+			return &process->objects.v[i];
+	return NULL;
+}
 
-	if (target_open(&p->target, p->pid, e) < 0)
-		return -1;
-	memcpy(p->comm, p->target.comm, sizeof p->comm);
-	if (trace_program_read(p, e) < 0)
-		return -1;
-	if (!is_for_us(&p->process))
-		return err_set_kind(e, ERR_UNSUPPORTED, 0, "it is a program for another processor");
-	p->files = files;
+/* A child has the program of its parent at the same addresses, until it executes another one. */
+static bool
+is_program_of(const struct process *process, const struct process *parent)
+{
+	const struct object *own = executable_of(process), *its = executable_of(parent);
+
+	return process->objects.vdso.v == parent->objects.vdso.v && !own == !its &&
+		(!own ||
+			(own->start.v == its->start.v && own->inode == its->inode &&
+				own->dev == its->dev));
+}
+
+/*
+ * Its records come up to 100 ms after it has made them: what /proc has by now may be another
+ * program, which it has executed since.
+ */
+static int
+check_is_it(const struct trace_program *p, struct err *e)
+{
+	const struct region *code =
+		p->first_code.v ? maps_find(&p->process.maps, p->first_code) : NULL;
+
+	if ((!p->origin || is_program_of(&p->process, &p->origin->process)) &&
+		(!p->first_code.v || (code && code->prot[2] == 'x')))
+		return 0;
+	return err_set_kind(e, ERR_GONE, 0, "it executes another program by now");
+}
+
+static int
+open_symbols(struct trace_program *p, struct live_files *live, struct err *e)
+{
+	p->files = (struct symbols_files){ live_files_mapped, live_files_perf_map, live };
 	return symbols_open(
 		&p->symbols, p->profile, &(struct symbols_options){ .files = &p->files }, e);
 }
 
+static int
+read_program(struct trace_program *p, struct err *e)
+{
+	if (target_open(&p->target, p->pid, e) < 0)
+		return -1;
+	if (read_process(p, e) < 0 || check_is_it(p, e) < 0)
+		return -1;
+	memcpy(p->comm, p->target.comm, sizeof p->comm);
+	if (!is_for_us(&p->process))
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "it is a program for another processor");
+	if (profile_add_mappings(p->profile, &p->process, e) < 0)
+		return -1;
+	return open_symbols(p, &p->live, e);
+}
+
+/* Its files, unless another program needs them; then they go with that. */
 static void
 release_process(struct trace_program *p)
 {
+	if (p->nr_heirs)
+		return;
 	symbols_close(p->symbols);
 	p->symbols = NULL;
 	walker_free(p->walker);
@@ -148,19 +198,53 @@ release_process(struct trace_program *p)
 }
 
 void
+trace_program_inherit(struct trace_program *p, struct trace_program *parent)
+{
+	p->origin = parent->is_open ? parent : parent->origin;
+	if (!p->origin)
+		return;
+	p->origin->nr_heirs++;
+	memcpy(p->comm, p->origin->comm, sizeof p->comm);
+}
+
+static void
+leave_origin(struct trace_program *p)
+{
+	struct trace_program *origin = p->origin;
+
+	p->origin = NULL;
+	p->is_late = false;
+	if (origin && --origin->nr_heirs == 0 && origin->is_over)
+		release_process(origin);
+}
+
+/* Walk and name its stacks as those of the program it was forked from. */
+static bool
+become_late(struct trace_program *p)
+{
+	struct err e;
+
+	if (!p->origin || profile_add_mappings(p->profile, &p->origin->process, &e) < 0 ||
+		open_symbols(p, &p->origin->live, &e) < 0)
+		return false;
+	return p->is_late = true;
+}
+
+void
 trace_program_open(struct trace_program *p)
 {
 	struct err e;
 
-	if (p->is_open || p->is_unreadable || p->is_over)
+	if (p->is_open || p->is_late || p->is_unreadable || p->is_over)
 		return;
 	if (read_program(p, &e) == 0) {
 		p->is_open = true;
+		leave_origin(p);
 		return;
 	}
 	debug("cannot read %d: %s", (int)p->pid, e.msg);
-	p->is_unreadable = true;
 	release_process(p);
+	p->is_unreadable = !become_late(p);
 }
 
 int
@@ -168,8 +252,13 @@ trace_program_close(struct trace_program *p, struct err *e)
 {
 	int status = 0;
 
-	if (p->is_open)
+	if (p->symbols)
 		status = trace_program_name(p, e);
+	if (p->is_late) {
+		symbols_close(p->symbols);
+		p->symbols = NULL;
+	}
+	leave_origin(p);
 	release_process(p);
 	ledger_release(&p->ledger);
 	return status;
@@ -180,6 +269,7 @@ trace_program_free(struct trace_program *p)
 {
 	if (!p)
 		return;
+	p->nr_heirs = 0;
 	release_process(p);
 	ledger_release(&p->ledger);
 	profile_free(p->profile);
@@ -198,8 +288,10 @@ trace_program_has_ended(const struct trace_program *p)
 }
 
 void
-trace_program_mapped(struct trace_program *p, bool has_file)
+trace_program_mapped(struct trace_program *p, raddr start, bool has_file)
 {
+	if (has_file && !p->origin && !p->is_open && !p->first_code.v)
+		p->first_code = start;
 	p->is_stale |= has_file;
 	p->has_new_code |= !has_file;
 }
@@ -226,18 +318,19 @@ walk(struct trace_program *p, const struct perf_record *r, struct stack *ret)
 {
 	struct arch_regs regs;
 	struct stack_source source = { .is_past = true };
+	const struct trace_program *from = p->is_late ? p->origin : p;
 
 	ret->nr = 0;
 	ret->is_complete = ret->is_cut = false;
-	if (!p->walker || !r->regs)
+	if (!from->walker || !r->regs)
 		return;
 	arch_from_sample(&regs, r->regs);
 	source.regs = regs.word;
 	source.sp = arch_sp(&regs);
 	source.copy = r->stack;
 	source.copy_bytes = r->stack_bytes;
-	source.maps = &p->process.maps;
-	stack_walk_far(p->walker, &source, ret);
+	source.maps = &from->process.maps;
+	stack_walk_far(from->walker, &source, ret);
 }
 
 int
@@ -265,7 +358,7 @@ trace_program_stack(struct trace_program *p, const struct perf_record *r, struct
 int
 trace_program_name(struct trace_program *p, struct err *e)
 {
-	if (!p->is_open)
+	if (!p->symbols)
 		return 0;
 	profile_find_mappings(p->profile);
 	if (symbols_update(p->symbols, e) < 0)

@@ -85,6 +85,16 @@ struct trace_program {
 	unsigned int nr_rounds_over; /* since it was seen that the process has ended */
 	bool is_settled;	     /* left_bytes and so on are known ... */
 	bool knows_huge;	     /* and huge_bytes */
+	/*
+	 * A child begins as what its parent was at the fork: ORIGIN, which is kept open for it, until it
+	 * is open itself.  IS_LATE: it executes another program already, or has ended, so that all its
+	 * stacks are walked and named as ORIGIN's.
+	 */
+	struct trace_program *origin;
+	bool is_late;
+	size_t nr_heirs; /* programs whose origin it is */
+	/* the first code that was mapped after it was executed, 0 if that was not seen */
+	raddr first_code;
 	/* While it is open: */
 	bool is_open, is_unreadable;
 	/* code was mapped since it was read: of a file, or by a compiler */
@@ -101,7 +111,12 @@ struct trace_program {
 
 /* The program that PID runs now.  NULL for lack of memory. */
 struct trace_program *trace_program_new(pid_t pid);
-/* Read it, if that has not been done and it still runs; what cannot be read has no stacks. */
+/* P was forked by PARENT. */
+void trace_program_inherit(struct trace_program *p, struct trace_program *parent);
+/*
+ * Read it, if that has not been done and it still runs; what cannot be read has the stacks of its
+ * origin, or none.
+ */
 void trace_program_open(struct trace_program *p);
 /* Read again what is mapped.  0, or -1 with E. */
 int trace_program_read(struct trace_program *p, struct err *e);
@@ -111,8 +126,8 @@ void trace_program_free(struct trace_program *p);
 
 /* Whether the process has ended; some of its records may not have come yet. */
 bool trace_program_has_ended(const struct trace_program *p);
-/* Executable memory was mapped, of a file if HAS_FILE. */
-void trace_program_mapped(struct trace_program *p, bool has_file);
+/* Executable memory was mapped at START, of a file if HAS_FILE. */
+void trace_program_mapped(struct trace_program *p, raddr start, bool has_file);
 
 /*
  * The number of the stack of R, which is an event with registers, into *RET.  ROOM is where it is

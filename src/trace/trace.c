@@ -245,7 +245,7 @@ leave_scope(struct tracing *t)
 static int
 follow(struct tracing *t, const struct perf_record *r, struct err *e)
 {
-	const struct trace_program *parent = find_program(t, r->parent);
+	struct trace_program *parent = find_program(t, r->parent);
 	struct trace_program *child = find_program(t, r->pid);
 
 	if (parent && r->time_ns > t->scope.set_ns && !trace_scope_has(&t->scope, r->tid))
@@ -260,6 +260,7 @@ follow(struct tracing *t, const struct perf_record *r, struct err *e)
 	if (!child)
 		return -1;
 	child->brk = parent->brk;
+	trace_program_inherit(child, parent);
 	return 0;
 }
 
@@ -302,7 +303,7 @@ take(struct tracing *t, const struct perf_record *r, struct err *e)
 	case PERF_MAPPED:
 		p = find_program(t, r->pid);
 		if (p)
-			trace_program_mapped(p, r->has_file);
+			trace_program_mapped(p, r->start, r->has_file);
 		return 0;
 	case PERF_LOST:
 		return 0; /* perf counts them */
@@ -579,7 +580,8 @@ trace_run(struct trace *trace, struct target *target, const struct trace_options
 void
 trace_release(struct trace *trace)
 {
-	for (size_t i = 0; i < trace->programs.nr; i++)
+	/* A child comes after its origin. */
+	for (size_t i = trace->programs.nr; i-- > 0;)
 		trace_program_free(trace->programs.v[i]);
 	free(trace->programs.v);
 	*trace = (struct trace){ 0 };

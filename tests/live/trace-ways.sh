@@ -128,6 +128,12 @@ child=$(tr ' ' '\n' <"/proc/$tracee_pid/task/$tracee_pid/children" | grep -vxF -
 check '--follow-children: it has the PID of that child' has_line "  $child  *mmap  *7340032 .* maps_after_exec <- "
 check '--follow-children: the break of that child begins unknown' \
 	has_line "  $child  *brk  *9437184 .* breaks_after_exec"
+for nr in 1 2 3 4 5; do
+	ask late >/dev/null
+done
+check '--follow-children: a call after vfork() and before exec has the names of the parent' \
+	gets late ' mmap  *4194304 .* maps_in_child <- vforks <- does <- main <- '
+check '--follow-children: no call of 4 MiB has other names' eval "! grep ' mmap  *4194304 ' '$dir/out' | grep -v maps_in_child"
 check '--follow-children: the parent goes on' is_traced
 check '--follow-children: the trace ends' stop_trace
 check '--follow-children: sums of the first child' \

@@ -9,6 +9,7 @@
  * deep DEPTH            -> mmap() of 3 pages below so many frames, each of more than 256 bytes
  * fork, vfork           -> a child maps 5 MiB in maps_in_child(), or executes this program, which
  *                          does as after "exec"; "reap" ends these children
+ * late                   -> a child of vfork() maps 4 MiB in maps_in_child(), and executes this program
  * before, exec          -> maps 6 MiB in maps_before_exec(); executes this program, which maps
  *                          7 MiB in maps_after_exec(), and 9 MiB by sbrk() in breaks_after_exec()
  * storm N, jit N        -> maps and unmaps memory N times; jit: such as code may be in
@@ -228,8 +229,8 @@ forks(void)
 	close(mapped[1]);
 }
 
-static void
-vforks(void)
+static NOINLINE void
+vforks(size_t bytes)
 {
 	char number[16], mapped_number[16], c;
 	int mapped[2];
@@ -241,6 +242,8 @@ vforks(void)
 	snprintf(mapped_number, sizeof mapped_number, "%d", mapped[1]);
 	pid = vfork();
 	if (pid == 0) {
+		if (bytes)
+			maps_in_child(bytes);
 		execl(self, self, number, mapped_number, NULL);
 		_exit(1);
 	}
@@ -468,7 +471,9 @@ does(const char *command, long n)
 	else if (strcmp(command, "fork") == 0)
 		forks();
 	else if (strcmp(command, "vfork") == 0)
-		vforks();
+		vforks(0);
+	else if (strcmp(command, "late") == 0)
+		vforks(4 * MIB);
 	else if (strcmp(command, "reap") == 0)
 		reaps();
 	else if (strcmp(command, "before") == 0)
