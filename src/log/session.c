@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "os/clock.h"
+#include "os/life.h"
 #include "os/os.h"
 
 struct log_session {
@@ -348,10 +349,12 @@ rss_bytes(const struct log_session *s)
 	struct os_status status;
 	struct err ignored;
 
-	return s->set.target && !s->head.nr_leaving &&
-			os_status(s->set.target, 0, &status, &ignored) == 0
-		? status.vm_rss_bytes
-		: 0;
+	/* By then it may be that of the program that it executes. */
+	if (s->head.nr_leaving)
+		return 0;
+	if (!s->set.target)
+		return s->set.rss_pid ? os_life_rss(s->set.rss_pid) : 0;
+	return os_status(s->set.target, 0, &status, &ignored) == 0 ? status.vm_rss_bytes : 0;
 }
 
 /*

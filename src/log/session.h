@@ -15,8 +15,9 @@
 
 struct log_session_settings {
 	struct log_source source;
-	/* The process, whose mappings and RSS are read; NULL: they are not known. */
+	/* The process, whose mappings and RSS are read; NULL: mappings are as the agent has noted. */
 	const struct target *target;
+	pid_t rss_pid; /* without a target: the process whose RSS is read; 0: not known */
 	const char *dir;
 	pid_t pid;	    /* for the names of files */
 	uint32_t max_files; /* that stay; 0: the default */

@@ -116,6 +116,7 @@ struct slot {
 	uint32_t nr_files; /* when it has ended: how many were written */
 	struct profile_watch watch;
 	uint64_t start; /* see os_life_start(); 0: it had ended already */
+	bool is_ours;	/* its number is that of our PID namespace */
 	/* Its log: while it is written, and what was. */
 	struct log_session *log; /* owned; NULL: it is not open */
 	bool has_log_ended;
@@ -206,7 +207,10 @@ open_log(struct run_profile *p, uint32_t i)
 {
 	struct slot *slot = &p->slots->v[i];
 	const struct log_session_settings settings = {
-		.source = source_of(p, i), .dir = p->dir, .pid = slot->pid
+		.source = source_of(p, i),
+		.dir = p->dir,
+		.pid = slot->pid,
+		.rss_pid = slot->is_ours ? slot->pid : 0,
 	};
 
 	if (slot->log || slot->has_log_ended)
@@ -346,6 +350,7 @@ open_slot(struct run_profile *p, uint32_t i)
 	};
 	slot->watch.file.number = nr_before(p->slots, i);
 	slot->start = p->opt->logs ? os_life_start(slot->pid) : 0;
+	slot->is_ours = slot->start && os_life_maps(slot->pid, WIRE_PROFILES_NAME);
 }
 
 /* False: there is no memory. */

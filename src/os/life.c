@@ -38,6 +38,23 @@ os_life_start(pid_t pid)
 	return (state == 'Z' && nr_threads < 2) || state == 'X' ? 0 : start;
 }
 
+uint64_t
+os_life_rss(pid_t pid)
+{
+	char path[64];
+	uint64_t nr_pages = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %" SCNu64, &nr_pages) != 1)
+		nr_pages = 0;
+	fclose(f);
+	return nr_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 bool
 os_life_maps(pid_t pid, const char *name)
 {

@@ -14,6 +14,9 @@
  */
 uint64_t os_life_start(pid_t pid);
 
+/* The RSS of process PID; 0: it cannot be read. */
+uint64_t os_life_rss(pid_t pid);
+
 /* Whether process PID maps the file in memory NAME; true if that cannot be read. */
 bool os_life_maps(pid_t pid, const char *name);
 

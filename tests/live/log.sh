@@ -332,6 +332,14 @@ is_written_by_run()
 }
 
 rm -rf "$dir/run"
+rss_of_run()
+{
+	exits 0 memdiag run -q --record=log-fast -o "$dir/measured" -- \
+		python3 -c 'import time; x = bytearray(50 << 20); time.sleep(1)' &&
+		exits 0 memdiag timeline --json "$dir/measured" &&
+		json_is '.data.rss_peak_bytes >= 52428800 and ([.data.intervals[].rss_bytes | numbers] | length) > 0'
+}
+check 'run --record=log-fast: the log has the RSS of the program' rss_of_run
 start_command "$MEMDIAG" run -q --record=log-fast -o "$dir/run" -- "$truth"
 check 'run: status says who writes the log' soon is_written_by_run
 check 'run: the program lives on' end_tracee
