@@ -355,6 +355,7 @@ add_path(struct maker *m, int64_t value, struct err *e)
 		return no_memory(e);
 	*path = (struct calls_path){ c->steps.nr, (uint32_t)m->path.nr, value };
 	c->shown = profile_sum(c->shown, value);
+	c->shown_total = profile_sum(c->shown_total, value < 0 ? -value : value);
 	if (leaf)
 		leaf->flat = profile_sum(leaf->flat, value);
 	for (size_t i = m->path.nr; i-- > 0;) {
@@ -487,4 +488,12 @@ double
 calls_share(const struct calls *c, int64_t value)
 {
 	return c->total ? (double)value / (double)c->total : 0;
+}
+
+double
+calls_share_of_shown(const struct calls *c, int64_t value)
+{
+	double size = value < 0 ? -(double)value : (double)value;
+
+	return c->shown_total ? size / (double)c->shown_total : 0;
 }

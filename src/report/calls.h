@@ -66,6 +66,7 @@ struct calls {
 	struct calls_groups threads, sizes; /* the largest value first; sizes by size */
 	int64_t total;			    /* of all samples without regard to their sign */
 	int64_t shown;			    /* the sum of those that are not left out */
+	int64_t shown_total;		    /* of these, without regard to their sign */
 	size_t nr_stacks;		    /* of these */
 };
 
@@ -86,5 +87,8 @@ uint32_t *calls_order(const struct calls *c, bool by_cum);
 
 /* VALUE as a share of the total, 0 if that is 0. */
 double calls_share(const struct calls *c, int64_t value);
+
+/* The size of VALUE as a share of what is not left out, 0 if that is 0. */
+double calls_share_of_shown(const struct calls *c, int64_t value);
 
 #endif

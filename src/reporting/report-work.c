@@ -99,8 +99,9 @@ type_name(const struct report_work *w, const struct profile *p, char *buf, size_
 		}
 	if (prefix)
 		snprintf(buf, size, "%s", prefix);
-	else if (w->reporting.objects && under)
-		snprintf(buf, size, "%.*s_objects", (int)(under - shown), shown);
+	else if (w->reporting.objects)
+		/* "inuse_space"; some writers have plain "space" and "objects" */
+		snprintf(buf, size, "%.*sobjects", under ? (int)(under + 1 - shown) : 0, shown);
 	else
 		snprintf(buf, size, "%s", shown);
 	return buf;

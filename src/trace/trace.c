@@ -159,8 +159,6 @@ add_event(struct tracing *t, const struct trace_pending *p, const struct trace_e
 	const struct trace_options *o = t->options;
 	struct trace_event *event;
 
-	if (o->max_events && t->trace->nr_events == o->max_events)
-		return 0; /* more than enough in one round */
 	t->trace->nr_events++;
 	if (!o->show)
 		return 0;
@@ -184,6 +182,13 @@ add_event(struct tracing *t, const struct trace_pending *p, const struct trace_e
 	return 0;
 }
 
+/* One round may bring more events than are wanted. */
+static bool
+has_all_events(const struct tracing *t)
+{
+	return t->options->max_events && t->trace->nr_events >= t->options->max_events;
+}
+
 static int
 leave(struct tracing *t, const struct perf_record *r, const struct trace_source *s,
 	struct trace_program *p, struct err *e)
@@ -198,6 +203,9 @@ leave(struct tracing *t, const struct perf_record *r, const struct trace_source 
 	/* Calls that the filter left out return, too. */
 	if (!trace_pairs_leave(&t->pairs, r->tid, s->call, &pending) || pending.program != p)
 		return 0;
+	/* What the other calls do to the memory of those that are wanted still counts. */
+	if (has_all_events(t))
+		pending.stack = TRACE_NO_STACK;
 	if (trace_account(p, &pending.entry, result, pending.stack, t->options->min_bytes, &effect,
 		    e) < 0)
 		return -1;
@@ -211,6 +219,8 @@ fault(struct tracing *t, const struct perf_record *r, struct trace_program *p, s
 	const uint64_t weight = t->sources.perf[r->source].period;
 	uint32_t stack;
 
+	if (has_all_events(t))
+		return 0;
 	if (trace_program_stack(p, r, t->stack, &stack, e) < 0)
 		return -1;
 	count_stack(t->trace, p, stack);

@@ -77,7 +77,7 @@ choose_nodes(struct graph *g, struct err *e)
 		return err_set(e, ENOMEM, "cannot make the graph");
 	for (size_t i = 0; i < c->nodes.nr && i < MAX_NODES; i++)
 		g->is_shown[order[i]] = c->nodes.v[order[i]].cum &&
-			share_of(g, c->nodes.v[order[i]].cum) >= LEAST_NODE;
+			calls_share_of_shown(c, c->nodes.v[order[i]].cum) >= LEAST_NODE;
 	return 0;
 }
 
@@ -153,7 +153,7 @@ put_edge(const struct graph *g, const struct edge *edge)
 	double share = share_of(g, edge->value);
 	char value[32];
 
-	if (share < LEAST_EDGE)
+	if (calls_share_of_shown(g->v->c, edge->value) < LEAST_EDGE)
 		return;
 	fprintf(g->f, "n%u -> n%u [label=\" %s\" penwidth=%.1f]\n", edge->from, edge->to,
 		report_value(g->v, edge->value, value, sizeof value),

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "report/tree.h"
 
-/* A smaller share of the total is not worth a line in the tree of calls. */
+/* A smaller share of what is shown is not worth a line in the tree of calls. */
 #define LEAST_SHARE 0.005
 
 const char *
@@ -212,7 +212,7 @@ print_calls(struct tree_printer *p, uint32_t i, struct err *e)
 	for (uint32_t k = 0; k < n->nr_children; k++) {
 		uint32_t child = p->tree->children[n->first_child + k];
 
-		if (fabs(calls_share(p->v->c, p->tree->v[child].value)) >= LEAST_SHARE &&
+		if (calls_share_of_shown(p->v->c, p->tree->v[child].value) >= LEAST_SHARE &&
 			print_calls(p, child, e) < 0)
 			return -1;
 	}

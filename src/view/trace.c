@@ -201,10 +201,12 @@ plural(uint64_t nr)
 static void
 print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settled, FILE *f)
 {
+	const bool is_estimate = v->faults && (v->period > 1 || s->huge_bytes);
+
 	if (v->faults) {
 		fprintf(f, "%s touched in %" PRIu64 " page fault%s",
-			UI_SIZE(v->ui, s->touched_bytes), s->nr_minor + s->nr_major,
-			plural(s->nr_minor + s->nr_major));
+			UI_MARK(UI_SIZE(v->ui, s->touched_bytes), is_estimate),
+			s->nr_minor + s->nr_major, plural(s->nr_minor + s->nr_major));
 		if (s->nr_major)
 			fprintf(f, " (%" PRIu64 " major)", s->nr_major);
 	} else if (s->nr_maps)
@@ -214,7 +216,8 @@ print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settl
 	if (is_settled && (v->faults || s->nr_maps)) {
 		if (!v->faults)
 			fprintf(f, ", %s left", UI_SIZE(v->ui, s->left_bytes));
-		fprintf(f, ", %s resident", UI_SIZE(v->ui, s->resident_bytes));
+		fprintf(f, ", %s resident",
+			UI_MARK(UI_SIZE(v->ui, s->resident_bytes), is_estimate));
 	}
 	if (s->swapped_bytes)
 		fprintf(f, ", %s in swap", UI_SIZE(v->ui, s->swapped_bytes));

@@ -108,9 +108,34 @@ if command -v python3 >/dev/null; then
 	check 'the .heap of a profile without addresses is read' exits 0 memdiag report "$dir/nameless.heap" --json
 	check 'a leaf without an address keeps its name' has_row leaf 90 90
 	check 'a root without an address keeps its name' has_row root 0 90
+	sed -e 's/inuse_objects/tcmal_objects/; s/inuse_space/tcmal_space/' "$dir/nameless.pb" >"$dir/other.pb"
+	check '--objects with types of another name' exits 0 memdiag report "$dir/other.pb" --json --objects
+	check '--objects with types of another name: blocks are added up' json_is '.data.type == "tcmal_objects"'
+	python3 -c 'import sys; d = open(sys.argv[1], "rb").read()
+for name, new in ((b"inuse_objects", b"objects"), (b"inuse_space", b"space")):
+    d = d.replace(bytes([0x32, len(name)]) + name, bytes([0x32, len(new)]) + new)
+open(sys.argv[2], "wb").write(d)' "$dir/nameless.pb" "$dir/plain.pb"
+	check '--objects with types called objects and space' exits 0 memdiag report "$dir/plain.pb" --json --objects
+	check '--objects with types called objects and space: blocks are added up' json_is '.data.type == "objects"'
+	sed 's/tcmal_objects/tcmal_abjects/' "$dir/other.pb" >"$dir/none.pb"
+	check '--objects without such a type is refused' exits_saying 64 'has no values of type tcmal_objects' \
+		memdiag report "$dir/none.pb" --objects
 else
 	skip 'a profile without addresses' 'python3 is not installed'
 fi
+
+# A part that is small compared with all, but all that is shown.
+{
+	echo 'heap profile: 2: 100000100 [ 2: 100000100] @ heapprofile'
+	echo '  1: 100000000 [ 1: 100000000] @ 0x1000'
+	echo '  1: 100 [ 1: 100] @ 0x2000 0x3000'
+	echo
+	echo 'MAPPED_LIBRARIES:'
+} >"$dir/small.heap"
+check '--format=tree with --focus on a small part' exits 0 memdiag report "$dir/small.heap" --format=tree --focus=0x1fff -b
+check '--format=tree with --focus on a small part shows it' grep -q '^ *100 .*0x1fff' "$dir/out"
+check '--format=dot with --focus on a small part' exits 0 memdiag report "$dir/small.heap" --format=dot --focus=0x1fff
+check '--format=dot with --focus on a small part shows it' grep -q 'label=.*0x1fff' "$dir/out"
 
 # ---- names of strangers ----
 
