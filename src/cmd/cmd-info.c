@@ -148,7 +148,8 @@ static const struct several_column columns[] = {
 	{ "OTHER", "data.accounting.other_anonymous.bytes", "other_anonymous_bytes",
 		SEVERAL_BYTES },
 	{ "FILES", "data.accounting.files.bytes", "files_bytes", SEVERAL_BYTES },
-	{ "SHM", "data.accounting.shared_memory.bytes", "shared_memory_bytes", SEVERAL_BYTES },
+	{ "SHM", "data.accounting.shared_memory.bytes", "shared_memory_bytes", SEVERAL_BYTES,
+		true },
 	{ "ARENAS", "data.arena_count", "arena_count", SEVERAL_COUNT },
 	{ 0 },
 };

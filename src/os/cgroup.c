@@ -133,43 +133,63 @@ parse_mount(const char *line, const char *controller, struct mount *ret)
 	return strcmp(type, "cgroup") == 0 && is_listed(options, strlen(options), controller);
 }
 
-static bool
-find_mount(const char *controller, struct mount *ret)
-{
-	auto_file FILE *f = fopen("/proc/self/mountinfo", "re");
-	auto_free char *line = NULL;
-	size_t size = 0;
-
-	while (f && getline(&line, &size, f) > 0)
-		if (parse_mount(line, controller, ret))
-			return true;
-	return false;
-}
-
 /* The directory of a target's cgroup, and how much of that is the mount point. */
 struct place {
 	char dir[2 * PATH_MAX];
 	size_t mount_len;
 };
 
+/* PATH below MOUNT. */
+static void
+place_in(const struct mount *mount, const char *path, struct place *ret)
+{
+	/* A container may see its own part of the hierarchy only, at its usual place. */
+	size_t root_len = strcmp(mount->root, "/") == 0 ? 0 : strlen(mount->root);
+
+	if (root_len &&
+		(strncmp(path, mount->root, root_len) != 0 ||
+			(path[root_len] && path[root_len] != '/')))
+		root_len = strlen(path);
+	snprintf(ret->dir, sizeof ret->dir, "%s%s", mount->point, path + root_len);
+	ret->mount_len = strlen(mount->point);
+}
+
+/* Another file system may be mounted over a hierarchy: then nothing of it is at its mount point. */
+static bool
+is_cgroup(const char *dir)
+{
+	char path[PATH_MAX];
+
+	return (size_t)snprintf(path, sizeof path, "%s/cgroup.procs", dir) < sizeof path &&
+		access(path, F_OK) == 0;
+}
+
+/* In the first mount that has it; in the first one of the hierarchy, if that cannot be seen. */
 static bool
 find_place(const struct target *t, const char *controller, struct place *ret)
 {
+	auto_file FILE *f = fopen("/proc/self/mountinfo", "re");
+	auto_free char *line = NULL;
 	char path[PATH_MAX];
-	struct mount mount;
-	size_t root_len;
+	size_t size = 0;
+	bool is_found = false;
 
-	if (!path_of(t, controller, path, sizeof path) || !find_mount(controller, &mount))
+	if (!f || !path_of(t, controller, path, sizeof path))
 		return false;
-	/* A container may see its own part of the hierarchy only, at its usual place. */
-	root_len = strcmp(mount.root, "/") == 0 ? 0 : strlen(mount.root);
-	if (root_len &&
-		(strncmp(path, mount.root, root_len) != 0 ||
-			(path[root_len] && path[root_len] != '/')))
-		root_len = strlen(path);
-	snprintf(ret->dir, sizeof ret->dir, "%s%s", mount.point, path + root_len);
-	ret->mount_len = strlen(mount.point);
-	return true;
+	while (getline(&line, &size, f) > 0) {
+		struct mount mount;
+		struct place place;
+
+		if (!parse_mount(line, controller, &mount))
+			continue;
+		place_in(&mount, path, &place);
+		if (!is_found || is_cgroup(place.dir))
+			*ret = place;
+		is_found = true;
+		if (is_cgroup(place.dir))
+			break;
+	}
+	return is_found;
 }
 
 /* To the parent; false at the top. */

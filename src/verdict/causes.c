@@ -487,8 +487,8 @@ judge_fork_shared(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	say(v, "info", f->shared_bytes,
 		"%s of the %s that malloc_trim would take off RSS is shared with other processes "
-		"since a fork(): the machine has no more memory free until they trim as well, or "
-		"end.",
+		"since a fork(), or merged by KSM: the machine has no more memory free until they "
+		"trim as well, or end.",
 		BYTES(f->shared_bytes), BYTES(f->trimmable_bytes));
 	advise(v, "trim before fork(), or trim each process that shares it");
 	return true;

@@ -192,8 +192,10 @@ print_resident(const struct shower *sh)
 					  : 0,
 			"%s", t->account_bytes[i] ? note[i] : "");
 	}
+	/* malloc does not count what stayed behind its heaps. */
 	line(sh, "together", t->resident_bytes, 0, "of %s that the arenas have",
-		UI_SIZE(sh->ui, t->system_bytes - t->foreign_bytes));
+		UI_SIZE(sh->ui,
+			t->system_bytes - t->foreign_bytes + t->page_bytes[HEAP_PAGE_BEHIND]));
 	fputs("Not resident there:\n", sh->out->f);
 	line(sh, "swapped", t->swapped_bytes, 0, "%s", "");
 	line(sh, "free, given back", t->page_bytes[HEAP_PAGE_RETURNED], 0, "%s",

@@ -130,6 +130,22 @@ add_total(struct ui_table *t, const struct ui_options *ui, const struct several_
 	return ui_table_cell(t, "total", e);
 }
 
+/* The total of memory that processes share is more than the memory that they have. */
+static void
+note_shared(struct ui_output *out, const struct several_column *columns, json_t *documents)
+{
+	for (; columns->title && json_array_size(documents) > 1; columns++) {
+		json_int_t sum = 0;
+
+		if (columns->is_shared && sum_of(documents, columns->path, &sum) && sum)
+			fprintf(out->f,
+				"%s counts in each process that shares it, and in its RSS: totals "
+				"are "
+				"too high by that (memdiag maps --pss divides it).\n",
+				columns->title);
+	}
+}
+
 int
 several_print_text(struct ui_output *out, const struct ui_options *ui,
 	const struct several_column *columns, json_t *documents, size_t limit, struct err *e)
@@ -147,6 +163,7 @@ several_print_text(struct ui_output *out, const struct ui_options *ui,
 	if (add_total(t, ui, columns, documents, e) < 0 || ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, nr - shown);
+	note_shared(out, columns, documents);
 	return 0;
 }
 

@@ -20,6 +20,7 @@ struct several_column {
 	const char *path;
 	const char *member; /* of "totals" */
 	enum several_unit unit;
+	bool is_shared; /* what counts in each process that maps it: a note says so */
 };
 
 /*

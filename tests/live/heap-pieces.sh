@@ -83,6 +83,7 @@ else
 		.reserved_bytes + .behind_bytes < 67108864'
 	check 'shrunk: it adds up' json_is '.data.arenas | all(.resident_bytes == ([.accounting[].bytes] | add))'
 	check 'shrunk: the text has it' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s --pages
+	check 'shrunk: and in what the arenas have' grep -q '^  together  *1[0-9]\.[0-9] MiB .*of [1-9][0-9]\.[0-9] MiB that' "$dir/out"
 	check 'shrunk: in a line of its own' grep -q '^  behind heaps  *1[0-9]\.[0-9] MiB' "$dir/out"
 	check 'shrunk: the target lives on' end_tracee
 fi

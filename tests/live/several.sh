@@ -64,6 +64,22 @@ check 'info: RSS is added up' sums .data.totals.rss_bytes rss_bytes
 check 'info: what is in use is added up' sums \
 	'.data.accounting[] | select(.kind == "malloc_in_use") | .bytes' malloc_in_use_bytes
 check 'info: arenas are added up' sums .data.arena_count arena_count
+check 'info without shared memory' exits 0 memdiag info "$one" "$two"
+check 'info without shared memory has no note about it' eval "! grep -q '^SHM counts' '$dir/out'"
+if command -v python3 >/dev/null; then
+	start_command python3 -c 'import mmap, os, sys
+m = mmap.mmap(-1, 1 << 20)
+m.write(b"x" * (1 << 20))
+print("ready", flush=True)
+sys.stdin.read()
+print("alive", flush=True)'
+	shares=$tracee_pid
+	check 'info with shared memory' exits 0 memdiag info "$one" "$shares"
+	check 'info with shared memory says that it counts in each process' grep -q '^SHM counts in each process' "$dir/out"
+	check 'the process with shared memory lives on' end_tracee "$shares"
+else
+	skip 'info with shared memory' 'python3 is not installed'
+fi
 check 'heap' exits 0 memdiag heap "$one" "$two" --json
 check 'heap: what is in use is added up' sums .data.totals.in_use_bytes in_use_bytes
 check 'heap: resident memory is added up' sums .data.totals.resident_bytes resident_bytes

@@ -23,7 +23,7 @@ static struct target t = TARGET_NONE;
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
 
-/* The mounts that memdiag sees: of version 2 only, at our directory. */
+/* The mounts that memdiag sees: of version 2 only, one that is hidden, and one at our directory. */
 FILE *
 __wrap_fopen(const char *path, const char *mode)
 {
@@ -35,8 +35,9 @@ __wrap_fopen(const char *path, const char *mode)
 		return __real_fopen(path, mode);
 	f = open_memstream(&text, &len);
 	fprintf(f,
-		"22 28 0:21 / /proc rw - proc proc rw\n30 28 0:26 / %s rw,nosuid - cgroup2 cgroup2 "
-		"rw\n",
+		"22 28 0:21 / /proc rw - proc proc rw\n"
+		"29 28 0:26 / /proc/self/hidden rw,nosuid - cgroup2 cgroup2 rw\n"
+		"30 28 0:26 / %s rw,nosuid - cgroup2 cgroup2 rw\n",
 		root);
 	fclose(f);
 	f = tmpfile();
@@ -157,6 +158,9 @@ main(void)
 		return 99;
 	snprintf(path, sizeof path, "%s/system/service", root);
 	if (mkdir(path, 0700) < 0)
+		return 99;
+	snprintf(path, sizeof path, "%s/system/service/cgroup.procs", root);
+	if (mknod(path, S_IFREG | 0600, 0) < 0)
 		return 99;
 	test_memory();
 	test_cpu();
