@@ -171,6 +171,19 @@ wants_report(const struct options *o)
 	return !o->ui.quiet || o->ui.output || o->ui.json;
 }
 
+/*
+ * The limit that each process has in its environment: one that cannot open the file that all share,
+ * as its /proc is another one or is missing, holds the limit of all by itself.
+ */
+static int64_t
+limit_of_each(const struct options *o)
+{
+	const int64_t own = o->limit_bytes ? wire_limit(o->limit_bytes) : INT64_MAX;
+	const int64_t total = o->total_bytes ? wire_limit(o->total_bytes) : INT64_MAX;
+
+	return own < total ? own : total;
+}
+
 /* Become the program of ARG, a struct run.  Returns only if that fails. */
 static int
 become(void *arg, struct err *e)
@@ -178,7 +191,7 @@ become(void *arg, struct err *e)
 	const struct run *r = arg;
 	const struct options *o = r->opt;
 	struct wire_settings settings = {
-		.limit_bytes = o->limit_bytes ? wire_limit(o->limit_bytes) : INT64_MAX,
+		.limit_bytes = limit_of_each(o),
 		.interval_ms = o->interval_ms,
 		.account = o->account,
 		.on_limit = o->on_limit,
@@ -217,6 +230,7 @@ report(const struct run *r, struct ui_output *out, struct err *e)
 		.end = &r->end,
 		.family = is_followed ? &family : NULL,
 		.has_limit_for_all = r->opt->total_bytes,
+		.limit_bytes = limit_of_each(r->opt),
 	};
 
 	if (copy && launch_read(&r->launch, r->end.pid, copy)) {

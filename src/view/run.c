@@ -18,12 +18,23 @@
  */
 #define USUAL_UNCOUNTED_BYTES (UINT64_C(128) << 20)
 
+/* What a small program has besides.  With a limit, more than that beyond it is worth a line. */
+#define LEAST_UNCOUNTED_BYTES (UINT64_C(16) << 20)
+
+static bool
+exceeds_limit(const struct run_report *r)
+{
+	return r->limit_bytes != INT64_MAX &&
+		r->end->max_rss_bytes > (uint64_t)r->limit_bytes + LEAST_UNCOUNTED_BYTES;
+}
+
 static uint64_t
 uncounted_bytes(const struct run_report *r)
 {
 	const uint64_t rss = r->end->max_rss_bytes, peak = r->sum.peak_bytes;
+	const bool is_much = rss > peak + peak / 2 + USUAL_UNCOUNTED_BYTES;
 
-	return rss > peak + peak / 2 + USUAL_UNCOUNTED_BYTES ? rss - peak : 0;
+	return rss > peak && (is_much || exceeds_limit(r)) ? rss - peak : 0;
 }
 
 static void

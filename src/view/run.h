@@ -19,6 +19,7 @@ struct run_report {
 	struct wire_totals sum;		    /* of COUNTED */
 	const struct family *family;	    /* NULL: children were not followed */
 	bool has_limit_for_all;
+	int64_t limit_bytes; /* of each process; INT64_MAX: none */
 };
 
 /* A line for people, and a table of the processes if there were several.  0, or -1 with E. */

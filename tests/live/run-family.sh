@@ -129,6 +129,29 @@ check 'a limit for all: exit at the limit' exits 255 memdiag run --limit-total 5
 	"'$family' race 9 300 '$dir/sum'; exit \$?"
 check 'a limit for all: --quiet holds it, too' sh -c "'$MEMDIAG' run -q --limit-total 5M -- sh -c \
 	\"'$family' race 9 300 '$dir/sum'; exit \\\$?\" 2>'$dir/err'; [ \$? -eq 255 ]"
+if command -v python3 >/dev/null; then
+	check 'a program without the agent under a limit' exits 0 memdiag run --limit 20M -- \
+		env -i "$(command -v python3)" -c 'x = bytearray(60 << 20)'
+	check 'a program without the agent under a limit: what was not counted is printed' \
+		says '^memdiag: [6-9][0-9]\.[0-9] MiB of the RSS peak were not counted'
+	check 'a program within its limit' exits 0 memdiag run --limit 100M -- python3 -c 'x = bytearray(60 << 20)'
+	check 'a program within its limit: no such line' eval '! says "were not counted"'
+fi
+
+# With a /proc of its own, or none, a program cannot open the file of the others.
+if command -v python3 >/dev/null && unshare -pf --mount-proc true 2>/dev/null; then
+	for own in 'unshare -pf --mount-proc' 'unshare -m sh -c "umount -l /proc; exec \"\$@\"" x'; do
+		check "a limit for all: held by a program without the /proc of the others, ${own%% sh *}" eval "exits 7 memdiag run --limit-total 40M \
+			--on-limit=enomem -- $own python3 -c '
+import sys
+try:
+    x = bytearray(100 << 20)
+except MemoryError:
+    sys.exit(7)'"
+	done
+else
+	skip 'a limit for all: held without the /proc of the others' 'may not make a PID namespace, or no python3'
+fi
 check 'a limit that is not a size' exits 125 memdiag run --limit-total=x true
 check 'a file that may not be so large' sh -c "ulimit -f 100; '$MEMDIAG' run --follow-children true 2>'$dir/err'
 	[ \$? -eq 125 ] && grep -q 'ulimit -f is too low' '$dir/err'"
