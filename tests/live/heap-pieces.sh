@@ -53,6 +53,12 @@ goes_back()
 	[ "$predicted" -eq "$went" ]
 }
 
+trim_agrees()
+{
+	exits 0 memdiag trim --pid "$tracee_pid" && grep -q '^resident in arenas  *[1-9]' "$dir/out" &&
+		! grep '^Check failed' "$dir/out"
+}
+
 for kind in hidden fast neighbour foreign far pool behind; do
 	start_tracee split-heap $kind
 	in_use=$(ask count)
@@ -68,6 +74,7 @@ for kind in hidden fast neighbour foreign far pool behind; do
 	check "$kind: malloc_info says the same" same_xml
 	check "$kind: and of its lists" same_xml --bins-only
 	check "$kind: a trim gives back what is predicted" goes_back
+	[ $kind != foreign ] || check "$kind: trim finds in the mappings what malloc counts" trim_agrees
 	check "$kind: the target lives on" end_tracee
 done
 
