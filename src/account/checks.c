@@ -112,7 +112,7 @@ check_facts_add_space_arena(
 		/* brk's memory need not begin with a page. */
 		leeway += is_main ? page_bytes : 0;
 	}
-	/* What the program took by sbrk() between its parts malloc counts as the main arena's. */
+	/* malloc counts what the program took by sbrk() between parts of the main arena. */
 	if (nr == 0)
 		bytes += space_foreign_sbrk(s);
 	return check_facts_add_arena(f, bytes, leeway, system_bytes);

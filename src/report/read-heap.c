@@ -49,7 +49,7 @@ struct heap_reader {
 	size_t first_sample; /* of this stack */
 	struct counts whole; /* of the stack, as the file has it */
 	bool has_whole;
-	/* What the file has of each thread for it. */
+	/* Its threads' numbers, as the file has them. */
 	struct {
 		struct part {
 			uint32_t thread_1;
@@ -226,7 +226,7 @@ give_to_last(struct heap_reader *r, const struct counts *rest)
 	return true;
 }
 
-/* ---- what threads have of a stack ---- */
+/* ---- threads of a stack ---- */
 
 static int64_t
 sum_of_parts(const struct heap_reader *r, size_t i)

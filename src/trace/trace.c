@@ -203,7 +203,7 @@ leave(struct tracing *t, const struct perf_record *r, const struct trace_source 
 	/* Calls that the filter left out return, too. */
 	if (!trace_pairs_leave(&t->pairs, r->tid, s->call, &pending) || pending.program != p)
 		return 0;
-	/* What the other calls do to the memory of those that are wanted still counts. */
+	/* The other calls may still take away memory of those that are wanted. */
 	if (has_all_events(t))
 		pending.stack = TRACE_NO_STACK;
 	if (trace_account(p, &pending.entry, result, pending.stack, t->options->min_bytes, &effect,

@@ -18,7 +18,7 @@
  */
 #define USUAL_UNCOUNTED_BYTES (UINT64_C(128) << 20)
 
-/* What a small program has besides.  With a limit, more than that beyond it is worth a line. */
+/* The rest of a small program.  With a limit, more than that beyond it is worth a line. */
 #define LEAST_UNCOUNTED_BYTES (UINT64_C(16) << 20)
 
 static bool
