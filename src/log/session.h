@@ -15,7 +15,7 @@
 
 struct log_session_settings {
 	struct log_source source;
-	/* The process, whose mappings and RSS are read; NULL: mappings are as the agent has noted. */
+	/* Its mappings and RSS are read; NULL: mappings are as the agent has noted. */
 	const struct target *target;
 	pid_t rss_pid; /* without a target: the process whose RSS is read; 0: not known */
 	const char *dir;

@@ -86,9 +86,9 @@ struct trace_program {
 	bool is_settled;	     /* left_bytes and so on are known ... */
 	bool knows_huge;	     /* and huge_bytes */
 	/*
-	 * A child begins as what its parent was at the fork: ORIGIN, which is kept open for it, until it
-	 * is open itself.  IS_LATE: it executes another program already, or has ended, so that all its
-	 * stacks are walked and named as ORIGIN's.
+	 * A child begins as what its parent was at the fork: ORIGIN, which is kept open for it,
+	 * until it is open itself.  IS_LATE: it executes another program already, or has ended, so
+	 * that all its stacks are walked and named as ORIGIN's.
 	 */
 	struct trace_program *origin;
 	bool is_late;

@@ -9,7 +9,8 @@
  * deep DEPTH            -> mmap() of 3 pages below so many frames, each of more than 256 bytes
  * fork, vfork           -> a child maps 5 MiB in maps_in_child(), or executes this program, which
  *                          does as after "exec"; "reap" ends these children
- * late                   -> a child of vfork() maps 4 MiB in maps_in_child(), and executes this program
+ * late                  -> a child of vfork() maps 4 MiB in maps_in_child(), and executes this
+ *                          program
  * before, exec          -> maps 6 MiB in maps_before_exec(); executes this program, which maps
  *                          7 MiB in maps_after_exec(), and 9 MiB by sbrk() in breaks_after_exec()
  * storm N, jit N        -> maps and unmaps memory N times; jit: such as code may be in
