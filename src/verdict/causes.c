@@ -787,7 +787,8 @@ judge_unjoined_threads(const struct verdict_facts *f, struct verdict *v)
 	static const char tunable[] = "glibc.pthread.stack_cache_size";
 
 	if (f->nr_ended_stacks < 16 || f->ended_virt_bytes < 64 * MIB ||
-		memmem(f->environment.v, f->environment.len, tunable, sizeof tunable - 1))
+		(f->environment.v &&
+			memmem(f->environment.v, f->environment.len, tunable, sizeof tunable - 1)))
 		return false;
 	say(v, "warning", is_resident ? f->ended_rss_bytes : f->ended_virt_bytes,
 		"%zu stacks of threads that have ended take %s of VIRT and %s of RSS: the program "

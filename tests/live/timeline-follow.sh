@@ -265,10 +265,10 @@ mkdir "$dir/ages"
 	printf '\363\200\200\200\002\360\001\144\377\002\001'
 } >"$dir/ages/1.mlog"
 check 'more intervals than can be kept' exits_saying 0 \
-	'from 0.000 s on the intervals are 20.0 ms: of shorter ones there would be too many' \
+	'from 0.000 s on the intervals are 40.0 ms: of shorter ones there would be too many' \
 	memdiag timeline --follow "$dir/ages" --interval 10ms --format csv
-check 'become longer ones' sh -c "awk -F, 'NR > 1 { n += sprintf(\"%.3f\", (NR - 2) * 0.02) != \$1; a += \$5 }
-	END { print n, a, NR; exit n || a != 200 || NR != 209717 }' '$dir/out'"
+check 'become longer ones' sh -c "awk -F, 'NR > 1 { n += sprintf(\"%.3f\", (NR - 2) * 0.04) != \$1; a += \$5 }
+	END { print n, a, NR; exit n || a != 200 || NR != 104859 }' '$dir/out'"
 
 check 'what cannot be followed: another recording' exits_saying 64 'only a log can be followed' \
 	memdiag timeline --follow "$top_srcdir/tests/data/report_heaptrack/version-2.txt"
