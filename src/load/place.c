@@ -284,7 +284,8 @@ protect(const struct place *p, const struct job *job, struct worker *c, struct e
 /*
  * The constructors, in their order, without arguments.  To unmap the library is the topmost of the
  * undo list, until the last of them is called: that one finishes also if we die, and the library is
- * ready then.  It may write over the frame that was dropped, so that is laid anew if it faults.
+ * ready then.  It may write over the frame that was dropped; if it faults, the frame is written
+ * again.
  */
 static int
 initialise(const struct place *p, const struct job *job, struct worker *c, struct err *e)

@@ -20,7 +20,7 @@ int os_cgroup_memory(const struct target *t, uint64_t *ret_limit_bytes, uint64_t
 
 /*
  * The parts of what the group of os_cgroup_memory() uses, by its memory.stat, in bytes: anonymous
- * memory, shared memory with files of tmpfs, and memory of the kernel.  False if there is none.
+ * memory, shared memory with files of tmpfs, and memory of the kernel.  False without such a group.
  */
 struct os_cgroup_parts {
 	uint64_t anon_bytes, shmem_bytes, kernel_bytes;

@@ -40,7 +40,7 @@ int os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, stru
 
 /*
  * The filter in F that may do more than refuse CALL: it may end the thread for it.  One that looks
- * at the address that a call is made from may do anything.  NULL: there is none.
+ * at the address that a call is made from may do anything.  NULL: all are harmless.
  */
 const struct os_filter *os_filters_harm(const struct os_filters *f, const struct os_call *call);
 

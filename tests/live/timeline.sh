@@ -50,6 +50,20 @@ else
 	skip 'zstd --long=30' 'zstd is not installed'
 fi
 
+# ---- events whose order is not known ----
+
+# A log with a block of 100 bytes, and 10 bytes of which the order among threads is not known.
+printf 'memdiag-log 3\n\001\001\001\001\000\000\367\001\000\360\001\144\376\001\012\001\012\364\000\000\000\000\000\377\001\001' \
+	>"$dir/unordered.mlog"
+check 'a log with events in no order' exits 0 memdiag timeline "$dir/unordered.mlog"
+check 'the peak in text is marked' grep -q '^peak ~100 B at ' "$dir/out"
+check 'CSV of such a log' exits 0 memdiag timeline "$dir/unordered.mlog" --format=csv
+check 'CSV has the bytes by which a maximum may be off' grep -qx '0.000,100,1,0.000,100,1,0,0,,0,10' "$dir/out"
+check 'JSON of such a log' exits 0 memdiag timeline "$dir/unordered.mlog" --json
+check 'JSON has them, and the warning' json_is '.data.intervals[0].live_max_uncertain_bytes == 10 and
+	(.warnings | map(select(test("the order of 1 allocations and frees"))) | length) == 1'
+rm "$dir/unordered.mlog"
+
 # ---- moments ----
 
 # at OPTIONS...: the sum, and the number of the functions in it.

@@ -385,7 +385,7 @@ map_file(int fd, int flags, bool writes)
 			p[i] = 1;
 		else
 			(void)p[i];
-	close(fd);
+	/* It stays open: what is mapped is not counted as held a second time. */
 }
 
 static void

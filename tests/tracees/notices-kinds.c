@@ -48,7 +48,7 @@ timespec_of(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
 }
 
-/* The timeout in memory; NULL if there is none. */
+/* The timeout in memory; NULL for an endless wait. */
 struct timespec *
 slot_time(struct waiter *w)
 {
