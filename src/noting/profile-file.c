@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "os/stranger.h"
 #include "profile/collect.h"
+#include "profile/live-files.h"
 #include "report/symbols.h"
 #include "report/write.h"
 
@@ -137,7 +138,7 @@ profile_file_write(const struct profile_file *f, const struct sites_copy *c,
 	to.output = name.path;
 	to.is_private = true;
 	if (profile_collect(&profile, c, p, e) < 0 ||
-		(f->symbols_inside && symbols_find(profile, &symbols, e) < 0))
+		(f->symbols_inside && live_files_name(profile, p, &symbols, e) < 0))
 		return -1;
 	return ui_output_open(&out, &to, e) < 0 ||
 			heap_write(profile, out.f, f->symbols_inside, e) < 0 ||

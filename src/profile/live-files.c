@@ -70,3 +70,16 @@ live_files_perf_map(void *arg)
 		? os_open_held(held, OS_REGULAR)
 		: -1;
 }
+
+int
+live_files_name(struct profile *p, const struct process *process,
+	const struct symbols_options *options, struct err *e)
+{
+	struct live_files live = { .process = process };
+	const struct symbols_files files = { live_files_mapped, live_files_perf_map, &live };
+	struct symbols_options o = *options;
+
+	if (process && !o.program && !o.sysroot)
+		o.files = &files;
+	return symbols_find(p, &o, e);
+}

@@ -7,6 +7,7 @@
 
 #include "glibc/process.h"
 #include "report/profile.h"
+#include "report/symbols.h"
 
 struct live_files {
 	const struct process *process; /* borrowed */
@@ -15,5 +16,12 @@ struct live_files {
 /* The functions of struct symbols_files, with a struct live_files as ARG. */
 int live_files_mapped(const struct profile_mapping *m, void *arg);
 int live_files_perf_map(void *arg);
+
+/*
+ * symbols_find() by the files of PROCESS, unless OPTIONS name others (program, sysroot); PROCESS
+ * may be NULL: it has ended, and files are found by their names.
+ */
+int live_files_name(struct profile *p, const struct process *process,
+	const struct symbols_options *options, struct err *e);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/collect.h"
+#include "profile/live-files.h"
 #include "report/calls.h"
-#include "report/symbols.h"
 
 /* Lines of a stack; what is further out is left away. */
 #define MAX_LINES 40
@@ -69,7 +69,7 @@ profile_stack_text(char **ret, const struct sites_copy *c, uint32_t node,
 
 	if (!p)
 		return err_set(e, ENOMEM, "cannot name a stack");
-	if (make(p, c, node, process, e) < 0 || symbols_find(p, &symbols, e) < 0 ||
+	if (make(p, c, node, process, e) < 0 || live_files_name(p, process, &symbols, e) < 0 ||
 		calls_make(&calls, p, &options, e) < 0)
 		return -1;
 	f = open_memstream(&text, &size);

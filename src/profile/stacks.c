@@ -326,15 +326,12 @@ name_frames(const struct reading *r, struct err *e)
 {
 	struct stacks *s = r->stacks;
 	const struct process *process = r->process;
-	struct live_files live = { .process = process };
-	const struct symbols_files files = { live_files_mapped, live_files_perf_map, &live };
-	const struct symbols_options options = { .files = &files,
-		.without_lines = r->options->without_lines };
+	const struct symbols_options options = { .without_lines = r->options->without_lines };
 
 	if (profile_add_mappings(s->p, process, e) < 0)
 		return -1;
 	profile_find_mappings(s->p);
-	return symbols_find(s->p, &options, e);
+	return live_files_name(s->p, process, &options, e);
 }
 
 /* Read all stacks into R, which has its parts. */

@@ -10,8 +10,8 @@
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
 #include "profile/collect.h"
+#include "profile/live-files.h"
 #include "report/calls.h"
-#include "report/symbols.h"
 
 /* Functions of malloc's, and of those who wrap them, are not so many. */
 #define NAMED_FRAMES 48
@@ -151,7 +151,7 @@ name_stacks(struct profile_top *t, const struct sites_copy *c, const uint32_t *s
 		return -1;
 	p->pid = process->target->pid;
 	profile_find_mappings(p);
-	if (symbols_find(p, &symbols, e) < 0 || calls_make(&calls, p, &options, e) < 0)
+	if (live_files_name(p, process, &symbols, e) < 0 || calls_make(&calls, p, &options, e) < 0)
 		return -1;
 	for (uint32_t i = 0; i < t->nr_stacks; i++)
 		if (name_stack(&t->stack[i], &calls, &calls.paths.v[i], e) < 0)

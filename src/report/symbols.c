@@ -303,41 +303,106 @@ warn_of_file(struct profile *p, struct object *o, const char *path, int code)
 			text_printable(path, shown, sizeof shown));
 }
 
-/* Open O's file at PATH, which the user named if IS_ASKED_FOR. */
+/* Whether the file that is open is the one that was profiled, as far as both say. */
+static bool
+is_profiled(const struct object *o)
+{
+	char found[160];
+
+	build_id_of(o, found, sizeof found);
+	return !*o->build_id || !*found || strcasecmp(found, o->build_id) == 0;
+}
+
+/*
+ * Open O's file by the LINK of its process, if that still has the very file, by its build-id: the
+ * process runs in a container, or its file was replaced since it began.
+ */
+static bool
+open_link(struct object *o, const char *link)
+{
+	char found[160];
+	const int fd = os_open_at(AT_FDCWD, link, OS_REGULAR);
+
+	if (fd < 0 || !open_module(o, fd, o->path, NULL, 0))
+		return false;
+	if (strcasecmp(build_id_of(o, found, sizeof found), o->build_id) == 0)
+		return true;
+	close_object(o);
+	return false;
+}
+
+/* The same for the mapping M of the profile P, where the process has it or by its name there. */
+static bool
+open_of_process(const struct profile *p, struct object *o, const struct profile_mapping *m)
+{
+	char link[64];
+	auto_free char *path = NULL;
+
+	if (!p->pid || !*o->build_id)
+		return false;
+	snprintf(link, sizeof link, "/proc/%" PRId64 "/map_files/%" PRIx64 "-%" PRIx64, p->pid,
+		m->start, m->end);
+	if (open_link(o, link))
+		return true;
+	if (asprintf(&path, "/proc/%" PRId64 "/root%s", p->pid, o->path) < 0) {
+		path = NULL;
+		return false;
+	}
+	return open_link(o, path);
+}
+
+/*
+ * Open O's file where others than its path have it: the process of P, which has mapped it at M, or
+ * who keeps files by their build-id.
+ */
+static bool
+open_elsewhere(const struct profile *p, struct object *o, const struct profile_mapping *m)
+{
+	return open_of_process(p, o, m) || open_by_build_id(o);
+}
+
+/* Open the file at PATH, which the user says O's is. */
 static int
-open_at(struct profile *p, struct object *o, const char *path, bool is_asked_for, struct err *e)
+open_asked_for(struct profile *p, struct object *o, const char *path, struct err *e)
 {
 	char found[160], shown[512];
 	const int fd = os_open_at(AT_FDCWD, path, OS_REGULAR);
-	bool is_there = fd >= 0 && open_module(o, fd, path, NULL, 0);
-	const int code = fd < 0 || errno == ENOMEM ? errno : 0;
 
-	if (!is_there && is_asked_for)
-		return err_set(e, code, "cannot read '%s' as a program", path);
-	if (!is_there) {
-		if (!open_by_build_id(o))
-			warn_of_file(p, o, path, code);
-		return 0;
-	}
-	text_printable(path, shown, sizeof shown);
-	build_id_of(o, found, sizeof found);
-	if (!*o->build_id || !*found || strcasecmp(found, o->build_id) == 0)
-		return 0;
-	if (is_asked_for) {
+	if (fd < 0 || !open_module(o, fd, path, NULL, 0))
+		return err_set(e, fd < 0 || errno == ENOMEM ? errno : 0,
+			"cannot read '%s' as a program", path);
+	if (!is_profiled(o))
 		profile_warn(p, false,
 			"%s is not the program that was profiled: its build-id is %s, not %s; "
-			"names "
-			"may be wrong",
-			shown, found, o->build_id);
-		return 0;
-	}
+			"names may be wrong",
+			text_printable(path, shown, sizeof shown),
+			build_id_of(o, found, sizeof found), o->build_id);
+	return 0;
+}
+
+/* Open O's file at PATH, or if another one is there where else it may be found. */
+static void
+open_at(struct profile *p, struct object *o, const struct profile_mapping *m, const char *path)
+{
+	char found[160], shown[512];
+	const int fd = os_open_at(AT_FDCWD, path, OS_REGULAR);
+	const bool is_there = fd >= 0 && open_module(o, fd, path, NULL, 0);
+	const int code = fd < 0 || errno == ENOMEM ? errno : 0;
+
+	if (is_there && is_profiled(o))
+		return;
+	if (is_there)
+		build_id_of(o, found, sizeof found);
 	close_object(o);
-	if (!open_by_build_id(o))
+	if (open_elsewhere(p, o, m))
+		return;
+	if (is_there)
 		profile_warn(p, false,
 			"%s is not the file that was profiled: its build-id is %s, not %s; its "
 			"functions have no names",
-			shown, found, o->build_id);
-	return 0;
+			text_printable(path, shown, sizeof shown), found, o->build_id);
+	else
+		warn_of_file(p, o, path, code);
 }
 
 /* Open the file that a running process has mapped at M; 1: opened, 0: it is not available. */
@@ -365,7 +430,7 @@ open_object(struct namer *n, struct object *o, const struct profile_mapping *m, 
 	if (is_open)
 		return is_open < 0 ? -1 : 0;
 	if (is_program && n->options->program)
-		return open_at(n->p, o, n->options->program, true, e) < 0 ? -1 : read_symbols(o);
+		return open_asked_for(n->p, o, n->options->program, e) < 0 ? -1 : read_symbols(o);
 	if (*o->path != '/')
 		return 0;
 	/* The file at that path now is another one, unless its build-id is the same. */
@@ -378,8 +443,7 @@ open_object(struct namer *n, struct object *o, const struct profile_mapping *m, 
 		path = NULL;
 		return err_set(e, ENOMEM, "cannot read '%s'", o->path);
 	}
-	if (open_at(n->p, o, path, false, e) < 0)
-		return -1;
+	open_at(n->p, o, m, path);
 	return o->mod && read_symbols(o) < 0 ? err_set(e, ENOMEM, "cannot read '%s'", path) : 0;
 }
 

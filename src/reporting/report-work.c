@@ -13,6 +13,7 @@
 #include "os/os.h"
 #include "os/threads.h"
 #include "profile/collect.h"
+#include "profile/live-files.h"
 #include "report/write.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
@@ -179,7 +180,7 @@ read_process(struct profile **ret, struct report_work *w, char *name, size_t siz
 	/* Names may take longer to find, and are not read from the process. */
 	deadline_set(w->ui.files_timeout_ns);
 	return profile_collect(ret, &sites, &p, e) < 0 ||
-			symbols_find(*ret, &w->reporting.symbols, e) < 0
+			live_files_name(*ret, &p, &w->reporting.symbols, e) < 0
 		? -1
 		: 0;
 }
