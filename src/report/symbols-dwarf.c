@@ -5,6 +5,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +216,76 @@ find_inlined(Dwarf_Die *die, Dwarf_Addr pc, int depth, Dwarf_Die *ret)
 	return false;
 }
 
+/* ---- names ---- */
+
+/* Whether the unit of DIE was compiled from C++, whose functions are in namespaces and classes. */
+static bool
+is_cxx(Dwarf_Die *die)
+{
+	Dwarf_Die cu;
+	const int language = dwarf_diecu(die, &cu, NULL, NULL) ? dwarf_srclang(&cu) : -1;
+
+	return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
+		language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14;
+}
+
+/* Where DIE was declared, which is in its class; DIE itself, if nowhere else. */
+static void
+find_declaration(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute attribute;
+
+	*ret = *die;
+	/* An inlined copy refers to its origin, and that to what its class has. */
+	for (int i = 0; i < 4; i++)
+		if (!dwarf_attr(ret, DW_AT_abstract_origin, &attribute) &&
+			!dwarf_attr(ret, DW_AT_specification, &attribute))
+			return;
+		else if (!dwarf_formref_die(&attribute, ret))
+			return;
+}
+
+/* Add what SCOPE is called to NAME, of SIZE bytes: a lambda by its line and column. */
+static void
+add_scope(char *name, size_t size, Dwarf_Die *scope)
+{
+	const char *own = dwarf_diename(scope);
+	const int tag = dwarf_tag(scope);
+	const bool is_type = tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
+	const size_t len = strlen(name);
+	int line = 0, column = 0;
+
+	if (tag != DW_TAG_namespace && tag != DW_TAG_subprogram && !is_type)
+		return;
+	if (is_type && (!own || strncmp(own, "<lambda", 7) == 0)) {
+		dwarf_decl_line(scope, &line);
+		dwarf_decl_column(scope, &column);
+		snprintf(name + len, size - len, "{lambda:%d:%d}::", line, column);
+	} else {
+		snprintf(name + len, size - len, "%s::", own ? own : "(anonymous)");
+	}
+}
+
+#define MAX_SCOPES_BYTES 1024
+
+/* OWN, the name of DIE, behind those of its namespaces, classes and functions; to be freed. */
+static char *
+qualify(Dwarf_Die *die, const char *own)
+{
+	Dwarf_Die at, *scopes = NULL;
+	char name[MAX_SCOPES_BYTES] = "";
+	char *ret;
+	int nr;
+
+	find_declaration(die, &at);
+	nr = dwarf_getscopes_die(&at, &scopes);
+	/* The outermost is the unit, the first one DIE itself. */
+	for (int i = nr - 1; i > 0; i--)
+		add_scope(name, sizeof name, &scopes[i]);
+	free(scopes);
+	return asprintf(&ret, "%s%s", name, own) < 0 ? NULL : ret;
+}
+
 /* The name of the function DIE, to be freed; SYMBOL if it has none of its own. */
 static char *
 name_of(Dwarf_Die *die, const char *symbol)
@@ -232,6 +303,8 @@ name_of(Dwarf_Die *die, const char *symbol)
 	if (demangled)
 		return demangled;
 	name = dwarf_diename(die);
+	if (name && !linkage && is_cxx(die))
+		return qualify(die, name);
 	if (!name)
 		name = linkage;
 	return name ? strdup(name) : NULL;
