@@ -95,9 +95,9 @@ struct notes {
 	struct stack stack; /* STACK_BYTES of it */
 };
 #define NOTES_BYTES (offsetof(struct notes, stack) + STACK_BYTES)
-_Static_assert(sizeof(void *) != 8 || NOTES_BYTES >> 10 == 64,
+_Static_assert(sizeof(void *) != 8 || NOTES_BYTES >> 10 == 74,
 	"segment.c and doc/profile.md say how much a thread takes");
-_Static_assert(sizeof(void *) != 8 || STACK_RECENT_BYTES >> 10 == 104,
+_Static_assert(sizeof(void *) != 8 || STACK_RECENT_BYTES >> 10 == 110,
 	"doc/profile.md says how much recent stacks take");
 
 /* How often notes have begun, or begun anew. */

@@ -64,7 +64,7 @@ new_place(uint32_t tid, uint64_t stack)
 	return move_in(t, 0, tid, stack) ? t : NULL;
 }
 
-/* Whether calls are noted: what a thread keeps for that is its place's, and takes 165 KiB. */
+/* Whether calls are noted: what a thread keeps for that is its place's, and takes 185 KiB. */
 static bool
 is_noting(void)
 {

@@ -38,6 +38,10 @@ static const struct layout layouts[] = {
 #define OBJECT_TYPE 8
 #define CODE_FILENAME 112
 #define CODE_QUALNAME 128
+#define CODE_LINETABLE 136
+#define FRAME_INSTRUCTION 56 /* prev_instr, instr_ptr since 3.13 */
+#define OBJECT_SIZE 16	     /* PyVarObject.ob_size */
+#define BYTES_VALUE 32	     /* PyBytesObject.ob_sval */
 #define UNICODE_LENGTH 16
 #define UNICODE_STATE 32
 #define OWNED_BY_CSTACK 3 /* enum _frameowner: a frame that marks where a call of C's begins */
@@ -48,7 +52,7 @@ static struct {
 	const struct layout *l; /* NULL: none was found */
 	/* The thread's state; that of the GIL's holder, or since 3.12 NULL without the GIL. */
 	uintptr_t (*of_thread)(void), (*current)(void);
-	uintptr_t code_type, unicode_type;
+	uintptr_t code_type, unicode_type, bytes_type;
 	uintptr_t object;    /* where its library begins; 0: it is the program, which stays */
 	uint64_t generation; /* of what is loaded, in which it was there */
 } python;
@@ -118,6 +122,7 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 			info, "PyThreadState_GetUnchecked", STT_FUNC);
 	python.code_type = real_symbol(info, "PyCode_Type", STT_OBJECT);
 	python.unicode_type = real_symbol(info, "PyUnicode_Type", STT_OBJECT);
+	python.bytes_type = real_symbol(info, "PyBytes_Type", STT_OBJECT);
 	python.object = *nr == 1 ? 0 : object_at(version);
 	if (python.of_thread && python.current && python.code_type && python.unicode_type &&
 		(*nr == 1 || python.object))
@@ -183,6 +188,13 @@ is_entry(uintptr_t frame)
 	return python.l->frame_entry && *(const char *)(frame + python.l->frame_entry);
 }
 
+/* Where FRAME of CODE runs: bytes from CODE's first instruction. */
+static inline uint32_t
+instruction_of(uintptr_t frame, uintptr_t code)
+{
+	return (uint32_t)(word_at(frame + FRAME_INSTRUCTION) - code - python.l->code_bytes);
+}
+
 /*
  * Note the functions from *FRAME outwards, up to the end of their call, which is left in *FRAME: a
  * mark; or 0.  False: there is no room.
@@ -191,9 +203,12 @@ static bool
 note_codes(struct python_frames *to, uintptr_t *frame)
 {
 	for (; *frame && !is_mark(*frame); *frame = word_at(*frame + python.l->frame_previous)) {
+		const uintptr_t code = word_at(*frame + python.l->frame_code);
+
 		if (to->nr_codes == PYTHON_MAX_CODES)
 			return false;
-		to->code[to->nr_codes++] = word_at(*frame + python.l->frame_code);
+		to->instruction[to->nr_codes] = instruction_of(*frame, code);
+		to->code[to->nr_codes++] = code;
 		if (is_entry(*frame)) {
 			*frame = 0;
 			return true;
@@ -394,6 +409,83 @@ python_text(uintptr_t code, char text[PYTHON_TEXT_BYTES], uint32_t *ret_line)
 	return len + put_string(text + len, room, word_at(code + CODE_QUALNAME));
 }
 
+/* ---- lines ---- */
+
+/* A number in bits 0 to 5 of the bytes from *AT on, as long as bit 6 is set; less than END. */
+static uint32_t
+read_number(const uint8_t **at, const uint8_t *end)
+{
+	uint32_t value = 0;
+	uint8_t byte = 0x40;
+
+	for (unsigned int shift = 0; *at < end && byte & 0x40 && shift < 32; shift += 6) {
+		byte = *(*at)++;
+		value |= (uint32_t)(byte & 0x3f) << shift;
+	}
+	return value;
+}
+
+/*
+ * How many lines the entry of kind KIND, whose next byte is AT, is further on than the one before:
+ * Objects/locations.md of CPython 3.11 to 3.13.
+ */
+static int32_t
+line_step(unsigned int kind, const uint8_t *at, const uint8_t *end)
+{
+	uint32_t folded;
+
+	if (kind == 13 || kind == 14) {
+		folded = read_number(&at, end);
+		return folded & 1 ? -(int32_t)(folded >> 1) : (int32_t)(folded >> 1);
+	}
+	return kind >= 10 && kind <= 12 ? (int32_t)kind - 10 : 0;
+}
+
+/*
+ * The line that has INSTRUCTION by the TABLE of SIZE bytes, of a function that begins at LINE; 0 if
+ * none has.  An entry begins with a byte of 128 or more: its kind, and how many instructions of two
+ * bytes it is about, less one.
+ */
+static uint32_t
+find_line(const uint8_t *table, size_t size, uint32_t line, uint32_t instruction)
+{
+	const uint8_t *const end = table + size;
+	uint64_t reached = 0;
+
+	for (const uint8_t *at = table; at < end;) {
+		const unsigned int kind = *at >> 3 & 15;
+
+		reached += 2 * ((*at & 7u) + 1);
+		line += (uint32_t)line_step(kind, ++at, end);
+		if (instruction < reached)
+			return kind == 15 ? 0 : line;
+		while (at < end && *at < 128)
+			at++;
+	}
+	return 0;
+}
+
+uint32_t
+python_line(uintptr_t code, uint32_t instruction)
+{
+	const uintptr_t table = word_at(code + CODE_LINETABLE);
+
+	/* A function that has not begun runs none of its instructions. */
+	if (!table || !python.bytes_type || word_at(table + OBJECT_TYPE) != python.bytes_type ||
+		(int32_t)instruction < 0)
+		return 0;
+	return find_line((const uint8_t *)table + BYTES_VALUE, word_at(table + OBJECT_SIZE),
+		*(const uint32_t *)(code + python.l->code_line), instruction);
+}
+
+uint32_t
+python_size(uintptr_t code)
+{
+	return (uint32_t)word_at(code + OBJECT_SIZE);
+}
+
+/* ---- names that are known ---- */
+
 /* As much as a register of a processor has room for. */
 typedef uint64_t vector __attribute__((vector_size(16)));
 
@@ -492,6 +584,8 @@ python_know(const struct python_frames *read, const struct python_name *const *n
 		if (!name[i])
 			return;
 		ret->code[i].code = read->code[i];
+		ret->code[i].instruction = read->instruction[i];
+		ret->code[i].size = python_size(read->code[i]);
 		ret->code[i].name = name[i];
 		ret->code[i].number = name[i]->number;
 	}
@@ -509,8 +603,10 @@ has_codes(const struct python_known *known, uint32_t first, uint32_t nr, uintptr
 	uintptr_t at = *frame;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!at || is_mark(at) ||
-			word_at(at + python.l->frame_code) != known->code[first + i].code)
+		const uintptr_t code = known->code[first + i].code;
+
+		if (!at || is_mark(at) || word_at(at + python.l->frame_code) != code ||
+			instruction_of(at, code) != known->code[first + i].instruction)
 			return false;
 		if (is_entry(at)) {
 			*frame = 0;
@@ -568,7 +664,8 @@ has_names(const struct python_known *known)
 	for (uint32_t i = 0; i < known->nr_codes; i++) {
 		const struct python_name *n = known->code[i].name;
 
-		if (n->number != known->code[i].number || !is_named(known->code[i].code, n))
+		if (n->number != known->code[i].number || !is_named(known->code[i].code, n) ||
+			python_size(known->code[i].code) != known->code[i].size)
 			return false;
 	}
 	return true;

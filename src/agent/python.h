@@ -33,6 +33,7 @@ struct python_frames {
 	uint32_t nr_calls, nr_codes;
 	struct python_call call[PYTHON_MAX_CALLS]; /* innermost first */
 	uintptr_t code[PYTHON_MAX_CODES];	   /* objects of the interpreter */
+	uint32_t instruction[PYTHON_MAX_CODES];	   /* of each that runs: python_line() */
 	uintptr_t rest; /* what follows the last call; PYTHON_NOT_READ: unknown */
 };
 #define PYTHON_NOT_READ UINTPTR_MAX
@@ -58,6 +59,7 @@ struct python_known {
 		uintptr_t code;
 		const struct python_name *name;
 		uint32_t number; /* that NAME had */
+		uint32_t instruction, size;
 	} code[PYTHON_KNOWN_CODES];
 };
 
@@ -94,6 +96,15 @@ bool python_is_as_known(const struct python_known *known);
  * begins; of long names only the end.  Returns the length, 0 if it is no code object any more.
  */
 size_t python_text(uintptr_t code, char text[PYTHON_TEXT_BYTES], uint32_t *ret_line);
+
+/*
+ * The line of CODE, a code object, that has the instruction INSTRUCTION bytes behind its first one;
+ * 0 if none has.
+ */
+uint32_t python_line(uintptr_t code, uint32_t instruction);
+
+/* The size of CODE: another function at its address has mostly another one. */
+uint32_t python_size(uintptr_t code);
 
 /* Whether python_text() would write of CODE what NAME has; quickly.  False: it may all the same. */
 bool python_is(uintptr_t code, const struct python_name *name);

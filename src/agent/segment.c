@@ -46,7 +46,7 @@ segment_address_limit(void)
 }
 
 /*
- * How many threads are to have a place: what a profile keeps for each, 64 KiB, is mapped for all of
+ * How many threads are to have a place: what a profile keeps for each, 75 KiB, is mapped for all of
  * them.  They need more than PLACE_PART of addresses each for their stacks, mostly.
  */
 #define PLACE_PART (UINT64_C(2) << 20)

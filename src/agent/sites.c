@@ -208,11 +208,19 @@ text_path(uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
 	return nr;
 }
 
+static bool
+is_line(uint32_t node)
+{
+	return wire_label_of(wire_nodes(sites)[node].address) == WIRE_LABEL_LINE;
+}
+
 const char *
 sites_function(uint32_t number, char text[WIRE_MAX_TEXT_BYTES], uint32_t *ret_line)
 {
 	const struct wire_node *line = &wire_nodes(sites)[number];
-	uint32_t path[WIRE_MAX_TEXT_NODES], nr = text_path(line->parent, path);
+	const uint32_t name =
+		is_line(line->parent) ? wire_nodes(sites)[line->parent].parent : line->parent;
+	uint32_t path[WIRE_MAX_TEXT_NODES], nr = text_path(name, path);
 	char *at = text;
 
 	*ret_line = (uint32_t)wire_label_value(line->address);

@@ -315,6 +315,36 @@ number_of(struct stack *s, uintptr_t code)
 	return number;
 }
 
+/*
+ * The number of the function CODE with the line that has INSTRUCTION (WIRE_LABEL_CODE); without a
+ * line if none has.  As number_of().
+ */
+static uint32_t
+place_of(struct stack *s, uintptr_t code, uint32_t instruction)
+{
+	const uint32_t number = number_of(s, code);
+	struct stack_line *l = &s->line[(code / 16 + instruction / 2) % STACK_LINES];
+	uint32_t line, place = number;
+
+	if (!number || number == UINT32_MAX)
+		return number;
+	if (l->number == number && l->code == code && l->instruction == instruction &&
+		l->size == python_size(code))
+		return l->place;
+	line = python_line(code, instruction);
+	if (line)
+		place = sites_child(number, wire_label(WIRE_LABEL_LINE, line));
+	/* A signal handler may leave this by longjmp(). */
+	l->number = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*l = (struct stack_line){
+		.code = code, .instruction = instruction, .size = python_size(code), .place = place
+	};
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	l->number = place == UINT32_MAX ? 0 : number;
+	return place;
+}
+
 /* Read the calls of now, of which the native frames are those of W: numbers in place of codes. */
 static void
 read_calls(struct stack *s, const struct unwind_stack *w)
@@ -323,7 +353,7 @@ read_calls(struct stack *s, const struct unwind_stack *w)
 
 	python_read(w, p);
 	for (uint32_t i = 0; i < p->nr_codes; i++)
-		p->code[i] = number_of(s, p->code[i]);
+		p->code[i] = place_of(s, p->code[i], p->instruction[i]);
 }
 
 /* The functions of CALL, below NODE: the outermost was called first. */

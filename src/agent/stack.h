@@ -17,6 +17,18 @@
 #define STACK_FUNCTIONS (128 * STACK_FUNCTIONS_WAYS)
 
 /*
+ * Lines that were looked up.  A function that was made anew where one with the same name, first
+ * line and size was is taken for that.
+ */
+struct stack_line {
+	uintptr_t code;
+	uint32_t number;	    /* of its function; 0: none */
+	uint32_t instruction, size; /* python_line(), python_size() */
+	uint32_t place;		    /* the function with that line: WIRE_LABEL_CODE */
+};
+#define STACK_LINES 256
+
+/*
  * The calls of an interpreter that are in a stack, the outermost first, in words: of each the
  * number of its native frame, how many functions it runs, and their numbers, the outermost first.
  * If they are too many there is only the frame of the outermost one, and STACK_MANY.
@@ -70,6 +82,7 @@ struct stack {
 	uintptr_t recent_sp[STACK_NR_RECENT]; /* of each; 0: none */
 	struct python_frames python;
 	struct python_name function[STACK_FUNCTIONS];
+	struct stack_line line[STACK_LINES];
 	struct stack_recent *recent; /* NULL: none are kept */
 	/* The last one that was none of these, and its calls. */
 	uint32_t nr_calls, calls[STACK_CALLS];

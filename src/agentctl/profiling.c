@@ -254,7 +254,7 @@ profiling_start(const struct target *t, const struct inject_options *opt,
 }
 
 /*
- * Have the agent give back what noting takes: 165 KiB for each thread, and for a record 4 bytes for
+ * Have the agent give back what noting takes: 185 KiB for each thread, and for a record 4 bytes for
  * 16 of the heap.  False: it was not.
  */
 static bool

@@ -253,18 +253,25 @@ text_path(const struct sites_copy *c, uint32_t node, uint32_t path[WIRE_MAX_TEXT
 	return nr;
 }
 
+static bool
+is_line(const struct sites_copy *c, uint64_t node)
+{
+	return node < c->nr_nodes && wire_label_of(c->node[node].address) == WIRE_LABEL_LINE;
+}
+
 bool
 sites_code(const struct sites_copy *c, uint64_t frame, struct sites_code *ret)
 {
 	const uint64_t number = wire_label_value(frame);
-	uint32_t path[WIRE_MAX_TEXT_NODES], nr;
+	uint32_t path[WIRE_MAX_TEXT_NODES], nr, parent;
 	char *at = ret->text;
 
-	if (!number || number >= c->nr_nodes ||
-		wire_label_of(c->node[number].address) != WIRE_LABEL_LINE)
+	if (!number || !is_line(c, number))
 		return false;
 	ret->line = (uint32_t)wire_label_value(c->node[number].address);
-	nr = text_path(c, c->node[number].parent, path);
+	parent = c->node[number].parent;
+	/* The line that runs is below the one where the function begins. */
+	nr = text_path(c, is_line(c, parent) ? c->node[parent].parent : parent, path);
 	if (!nr)
 		return false;
 	while (nr--)

@@ -182,21 +182,32 @@ text_path(const struct log_names *n, uint32_t number, uint64_t path[WIRE_MAX_TEX
 	return nr;
 }
 
+/* The node NUMBER if it has a line. */
+static const struct log_node *
+find_line(const struct log_names *n, uint64_t number)
+{
+	const struct log_node *node =
+		number < WIRE_SITES_MAX_NODES ? log_names_node(n, (uint32_t)number) : NULL;
+
+	return node && wire_label_of(node->address) == WIRE_LABEL_LINE ? node : NULL;
+}
+
 /* Find the function that ADDRESS, a label CODE, refers to (wire/sites.h).  False: it is damaged. */
 static bool
 find_code(const struct log_names *n, uint64_t address, struct code *ret)
 {
 	const uint64_t number = wire_label_value(address);
-	const struct log_node *line =
-		number < WIRE_SITES_MAX_NODES ? log_names_node(n, (uint32_t)number) : NULL;
+	const struct log_node *line = find_line(n, number), *first;
 	uint64_t path[WIRE_MAX_TEXT_NODES];
 	char *at = ret->text;
 	size_t nr;
 
-	if (!line || wire_label_of(line->address) != WIRE_LABEL_LINE)
+	if (!line)
 		return false;
 	ret->line = (uint32_t)wire_label_value(line->address);
-	nr = text_path(n, line->parent, path);
+	/* The line that runs is below the one where the function begins. */
+	first = find_line(n, line->parent);
+	nr = text_path(n, first ? first->parent : line->parent, path);
 	while (nr--)
 		for (int shift = 8 * (WIRE_TEXT_BYTES - 1); shift >= 0; shift -= 8)
 			*at++ = (char)(path[nr] >> shift);

@@ -62,11 +62,12 @@ enum wire_label {
 	 * the time that a file is written: "FILE\0FUNCTION" is a path of nodes from the root,
 	 * seven bytes in each, the first one on top; zeroes fill the last.  Below it is one with
 	 * the line where the function begins, whose number is that of the function.  So it has one
-	 * number for good, and what its name begins with is there once.
+	 * number for good, and what its name begins with is there once.  Below that there is one
+	 * with each line that ran, whose number is that of the function there.
 	 */
 	WIRE_LABEL_TEXT,
 	WIRE_LABEL_LINE,
-	WIRE_LABEL_CODE, /* a frame, of the function with that number */
+	WIRE_LABEL_CODE, /* a frame, of the function, or the function at a line, with that number */
 	/*
 	 * The site has mappings, not blocks: what the program mapped itself, each one noted.  Its
 	 * units are mappings, WIRE_BLOCK_UNITS each; it has no peak and nothing temporary.

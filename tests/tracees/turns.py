@@ -1,6 +1,7 @@
 # turns.py TIMES: functions of Python that are called in turns below the same native frames: others, in another number,
 # and other ones with the same code object, as if it had been freed and made anew.  Prints "CALLS CALLER FUNCTION BYTES"
-# of what each has allocated: CALLS is how many calls of py_through there are, the others are "NAME FILE:LINE".
+# of what each has allocated: CALLS is how many calls of py_through there are, the others are "NAME FILE:LINE", with the
+# line that runs, which is the one after the function's first.
 import ctypes
 import itertools
 import sys
@@ -36,7 +37,8 @@ def become(function, name, file, line):
 
 
 def turn(leaf, depth, caller, function):
-	key = "%d %s %s:%d %s %s:%d" % ((depth,) + caller + function)
+	runs = lambda name, file, line: (name, file, line + 1)
+	key = "%d %s %s:%d %s %s:%d" % ((depth,) + runs(*caller) + runs(*function))
 	for i in range(8):
 		block = py_through(depth, leaf, 1000) if depth else py_call(leaf, 1000)
 		sums[key] = sums.get(key, 0) + sys.getsizeof(block)
