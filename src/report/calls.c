@@ -15,8 +15,17 @@
 #include "report/hash.h"
 
 const char *const calls_by_names[] = { "function", "line", "object", NULL };
+const char *const calls_view_names[] = { "all", "python", NULL };
 
 enum { MATCH_FOCUS = 1, MATCH_IGNORE = 2, MATCH_HIDE = 4 };
+
+/* What code is for those who ask which function of the program allocates. */
+enum role {
+	ROLE_PROGRAM,
+	ROLE_HELPER,	  /* is_library_helper() */
+	ROLE_INTERPRETER, /* of Python, and its modules */
+	ROLE_SCRIPT,	  /* a function of Python */
+};
 
 struct filter {
 	regex_t regex;
@@ -29,6 +38,7 @@ struct maker {
 	struct hash by_name;
 	struct hash by_group[2]; /* of threads, of sizes */
 	struct filter filter[3]; /* in the order of MATCH_ */
+	struct allocators allocators;
 	struct {
 		uint8_t *v; /* MATCH_ of each node */
 		size_t nr, room;
@@ -38,6 +48,10 @@ struct maker {
 		uint32_t *v;
 		size_t nr, room;
 	} of_frames;
+	struct {
+		uint8_t *v; /* enum role of each of them */
+		size_t nr, room;
+	} roles;
 	size_t *first;
 	uint16_t *nr_allocators; /* of each frame: innermost nodes that are allocators */
 	uint32_t *seen;		 /* by node: the last path that it was in + 1 */
@@ -45,6 +59,7 @@ struct maker {
 		uint32_t *v; /* nodes of a stack, the leaf first */
 		size_t nr, room;
 	} path;
+	uint32_t rest; /* with CALLS_VIEW_PYTHON: the node of stacks without such a function */
 };
 
 static void
@@ -53,11 +68,13 @@ maker_release(struct maker *m)
 	for (size_t i = 0; i < 3; i++)
 		if (m->filter[i].is_set)
 			regfree(&m->filter[i].regex);
+	allocators_release(&m->allocators);
 	hash_release(&m->by_name);
 	hash_release(&m->by_group[0]);
 	hash_release(&m->by_group[1]);
 	free(m->matches.v);
 	free(m->of_frames.v);
+	free(m->roles.v);
 	free(m->first);
 	free(m->nr_allocators);
 	free(m->seen);
@@ -127,12 +144,23 @@ base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The node called NAME, which is taken over, or one like LIKE. */
+/*
+ * What tells functions of the same name apart: their file, or their object if that is not known. A
+ * profile's strings are equal if their pointers are.
+ */
+static const char *
+origin_of(const struct maker *m, const struct calls_node *node)
+{
+	return m->c->options.by == CALLS_BY_OBJECT ? "" : *node->file ? node->file : node->object;
+}
+
+/* The node called NAME, which is taken over, of where LIKE is; a new one if there was none. */
 static int
 find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *ret, struct err *e)
 {
 	auto_free char *owned = name;
 	struct calls *c = m->c;
+	const char *origin = origin_of(m, like);
 	uint32_t hash;
 	const struct hash_slot *slot;
 	struct calls_node *node;
@@ -140,12 +168,14 @@ find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *
 
 	if (!name)
 		return no_memory(e);
-	hash = hash_bytes(name, strlen(name));
-	for (size_t at = hash; (slot = hash_next(&m->by_name, hash, &at));)
-		if (strcmp(c->nodes.v[slot->number_1 - 1].name, name) == 0) {
+	hash = hash_pair(hash_bytes(name, strlen(name)), hash_bytes(origin, strlen(origin)));
+	for (size_t at = hash; (slot = hash_next(&m->by_name, hash, &at));) {
+		node = &c->nodes.v[slot->number_1 - 1];
+		if (strcmp(node->name, name) == 0 && strcmp(origin_of(m, node), origin) == 0) {
 			*ret = slot->number_1 - 1;
 			return 0;
 		}
+	}
 	node = array_add(&c->nodes);
 	if (!node)
 		return no_memory(e);
@@ -158,6 +188,74 @@ find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *
 	*ret = (uint32_t)(c->nodes.nr - 1);
 	return 0;
 }
+
+/* ---- names that several have ---- */
+
+static int
+by_name(const void *a, const void *b, void *arg)
+{
+	const struct calls *c = arg;
+
+	return strcmp(c->nodes.v[*(const uint32_t *)a].name, c->nodes.v[*(const uint32_t *)b].name);
+}
+
+/* Have NODE's name end with ORIGIN in parentheses. */
+static int
+add_origin(struct calls_node *node, const char *origin, struct err *e)
+{
+	char *name;
+
+	if (!*origin)
+		return 0;
+	if (asprintf(&name, "%s (%s)", node->name, origin) < 0)
+		return no_memory(e);
+	free((char *)(uintptr_t)node->name);
+	node->name = name;
+	return 0;
+}
+
+/* Add to the name that the NR nodes NUMBER have what tells them apart. */
+static int
+tell_apart(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
+{
+	struct calls_node *v = m->c->nodes.v;
+	bool is_base_enough = true;
+
+	for (size_t i = 1; i < nr && is_base_enough; i++)
+		for (size_t k = 0; k < i && is_base_enough; k++)
+			is_base_enough = strcmp(base_name(origin_of(m, &v[number[i]])),
+						 base_name(origin_of(m, &v[number[k]]))) != 0;
+	for (size_t i = 0; i < nr; i++) {
+		const char *origin = origin_of(m, &v[number[i]]);
+
+		if (add_origin(&v[number[i]], is_base_enough ? base_name(origin) : origin, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Rows with the same name would look like one that was counted twice. */
+static int
+tell_all_apart(struct maker *m, struct err *e)
+{
+	struct calls *c = m->c;
+	auto_free uint32_t *order = calloc(c->nodes.nr + 1, sizeof *order);
+
+	if (!order)
+		return no_memory(e);
+	for (size_t i = 0; i < c->nodes.nr; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, c->nodes.nr, sizeof *order, by_name, c);
+	for (size_t i = 0, end; i < c->nodes.nr; i = end) {
+		for (end = i + 1; end < c->nodes.nr && by_name(&order[i], &order[end], c) == 0;)
+			end++;
+		if (end - i > 1 && tell_apart(m, &order[i], end - i, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- names and roles of frames ---- */
 
 /* The name of FRAME where it has none: where it is in its object. */
 static char *
@@ -189,15 +287,18 @@ name_of_line(const struct calls_node *node)
 	return r < 0 ? NULL : name;
 }
 
+/* A node of the frame that is added, in ROLE. */
 static int
-add_node(struct maker *m, char *name, const struct calls_node *like, struct err *e)
+add_node(struct maker *m, char *name, const struct calls_node *like, enum role role, struct err *e)
 {
 	uint32_t *node = array_add(&m->of_frames);
+	uint8_t *its_role = array_add(&m->roles);
 
-	if (!node) {
+	if (!node || !its_role) {
 		free(name);
 		return no_memory(e);
 	}
+	*its_role = (uint8_t)role;
 	return find_node(m, name, like, node, e);
 }
 
@@ -205,6 +306,57 @@ static const char *
 object_of(const struct profile *p, const struct profile_frame *frame)
 {
 	return frame->mapping_1 ? p->mappings.v[frame->mapping_1 - 1].path : "";
+}
+
+/* Whether LIKE, of no object, is a function of Python: "load", of "store.py" or "<string>". */
+static bool
+is_script(const struct calls_node *like)
+{
+	const size_t len = strlen(like->file);
+
+	return !*like->object && len &&
+		(*like->file == '<' || (len > 3 && strcmp(like->file + len - 3, ".py") == 0));
+}
+
+/* Whether the object at PATH is the interpreter of Python or one of its own modules. */
+static bool
+is_interpreter(const char *path)
+{
+	const char *base = base_name(path);
+
+	return strncmp(base, "python3", 7) == 0 || strncmp(base, "libpython3", 10) == 0 ||
+		strstr(path, "/lib-dynload/");
+}
+
+static enum role
+role_of(const struct calls_node *like)
+{
+	return is_script(like)			    ? ROLE_SCRIPT
+		: is_library_helper(like->function) ? ROLE_HELPER
+		: is_interpreter(like->object)	    ? ROLE_INTERPRETER
+						    : ROLE_PROGRAM;
+}
+
+/* The name of a function as a row; a module's has the file, as it is the same for all. */
+static char *
+name_of_function(const struct calls_node *like)
+{
+	char *name;
+
+	if (*like->function != '<' || !is_script(like))
+		return strdup(like->function);
+	return asprintf(&name, "%s %s", like->function, base_name(like->file)) < 0 ? NULL : name;
+}
+
+/* The node of FRAME's object, for all of its functions. */
+static int
+add_object(struct maker *m, size_t i, const struct calls_node *like, struct err *e)
+{
+	const bool is_all = m->nr_allocators[i] >= m->c->p->frames.v[i].nr_lines;
+
+	m->nr_allocators[i] = m->nr_allocators[i] && is_all;
+	return add_node(m, strdup(*like->object ? base_name(like->object) : "[unknown]"), like,
+		ROLE_PROGRAM, e);
 }
 
 /* The nodes of frame I, and which of them are allocators. */
@@ -224,23 +376,31 @@ add_frame(struct maker *m, size_t i, struct err *e)
 		like.function = p->functions.v[line->function].name;
 		like.file = p->functions.v[line->function].file;
 		like.line = line->line;
-		if (is_allocator(like.function) || is_library)
+		if (is_library || allocators_have(&m->allocators, like.function))
 			m->nr_allocators[i] = (uint16_t)(k + 1);
 		if (by != CALLS_BY_OBJECT &&
 			add_node(m,
-				by == CALLS_BY_LINE ? name_of_line(&like) : strdup(like.function),
-				&like, e) < 0)
+				by == CALLS_BY_LINE ? name_of_line(&like) : name_of_function(&like),
+				&like, role_of(&like), e) < 0)
 			return -1;
 	}
 	if (is_library && !frame->nr_lines)
 		m->nr_allocators[i] = 1;
-	if (by == CALLS_BY_OBJECT) {
-		/* One node for all of its lines. */
-		m->nr_allocators[i] = m->nr_allocators[i] && m->nr_allocators[i] >= frame->nr_lines;
-		return add_node(
-			m, strdup(*like.object ? base_name(like.object) : "[unknown]"), &like, e);
-	}
-	return frame->nr_lines ? 0 : add_node(m, name_of_place(p, frame), &like, e);
+	if (by == CALLS_BY_OBJECT)
+		return add_object(m, i, &like, e);
+	return frame->nr_lines ? 0 : add_node(m, name_of_place(p, frame), &like, role_of(&like), e);
+}
+
+/* The node of stacks of which nothing is shown. */
+static int
+add_rest(struct maker *m, struct err *e)
+{
+	static const char name[] = "[no function of Python]";
+	const struct calls_node like = { .object = "", .function = name, .file = "" };
+
+	return m->c->options.view == CALLS_VIEW_PYTHON
+		? find_node(m, strdup(name), &like, &m->rest, e)
+		: 0;
 }
 
 static int
@@ -256,38 +416,99 @@ add_frames(struct maker *m, struct err *e)
 		if (add_frame(m, i, e) < 0)
 			return -1;
 	m->first[nr] = m->of_frames.nr;
+	if (add_rest(m, e) < 0 || tell_all_apart(m, e) < 0)
+		return -1;
 	m->seen = calloc(m->c->nodes.nr + 1, sizeof *m->seen);
 	return m->seen ? 0 : no_memory(e);
 }
 
 /* ---- paths ---- */
 
+/* A place in a stack: a frame of it, and a node of that. */
+struct place {
+	size_t frame, node;
+};
+
+/* The place next to AT, going outwards. */
+static struct place
+outwards(const struct maker *m, const uint32_t *frames, struct place at)
+{
+	const uint32_t frame = frames[at.frame];
+
+	if (m->first[frame] + at.node + 1 < m->first[frame + 1])
+		return (struct place){ at.frame, at.node + 1 };
+	return (struct place){ at.frame + 1, 0 };
+}
+
 /*
- * Where the user's part of STACK begins, as frame and node in it: behind the outermost allocator,
- * for whatever that calls is its own affair.  A stack of nothing else keeps its root.
+ * AT, or if it is in ROLE the first place that is not, going outwards, as long as that is in WANTED
+ * or WANTED is ROLE_PROGRAM; AT if there is none.
  */
-static void
-find_user(const struct maker *m, const struct profile_stack *stack, size_t *ret_frame,
-	size_t *ret_node)
+static struct place
+skip_role(const struct maker *m, const struct profile_stack *stack, struct place at, enum role role,
+	enum role wanted)
 {
 	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
+	struct place to = at;
+	enum role found = role;
+
+	while (to.frame < stack->nr &&
+		(found = m->roles.v[m->first[frames[to.frame]] + to.node]) == role)
+		to = outwards(m, frames, to);
+	return to.frame < stack->nr && (wanted == ROLE_PROGRAM || found == wanted) ? to : at;
+}
+
+/* Where STACK goes on behind its outermost allocator; at its root if it has nothing else. */
+static struct place
+skip_allocators(const struct maker *m, const struct profile_stack *stack)
+{
+	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
+	struct place ret = { 0, 0 };
 	size_t i = stack->nr;
 
-	*ret_frame = 0;
-	*ret_node = 0;
-	if (m->c->options.has_allocators)
-		return;
 	while (i > 0 && !m->nr_allocators[frames[i - 1]])
 		i--;
 	if (!i)
-		return;
-	*ret_frame = i - 1;
-	*ret_node = m->nr_allocators[frames[i - 1]];
-	if (m->first[frames[i - 1]] + *ret_node < m->first[frames[i - 1] + 1])
-		return;
-	*ret_node = 0;
-	if (i < stack->nr)
-		*ret_frame = i;
+		return ret;
+	ret = (struct place){ i - 1, m->nr_allocators[frames[i - 1]] };
+	if (m->first[frames[i - 1]] + ret.node < m->first[frames[i - 1] + 1])
+		return ret;
+	return (struct place){ i < stack->nr ? i : i - 1, 0 };
+}
+
+/*
+ * Where the user's part of STACK begins: behind the outermost allocator, for whatever that calls is
+ * its own affair; behind the language's library that the program has called to allocate; and, where
+ * a function of Python runs, behind the interpreter.
+ */
+static struct place
+find_user(const struct maker *m, const struct profile_stack *stack)
+{
+	struct place at = { 0, 0 };
+
+	if (m->c->options.has_allocators)
+		return at;
+	at = skip_allocators(m, stack);
+	at = skip_role(m, stack, at, ROLE_HELPER, ROLE_PROGRAM);
+	return skip_role(m, stack, at, ROLE_INTERPRETER, ROLE_SCRIPT);
+}
+
+/* Whether node K of all frames is shown. */
+static bool
+is_in_view(const struct maker *m, size_t k)
+{
+	return m->c->options.view == CALLS_VIEW_ALL || m->roles.v[k] == ROLE_SCRIPT;
+}
+
+static int
+put_rest(struct maker *m, struct err *e)
+{
+	uint32_t *step = array_add(&m->path);
+
+	if (!step)
+		return no_memory(e);
+	*step = m->rest;
+	return 0;
 }
 
 /* Put the nodes of STACK into m->path; MATCH_ of any of them are returned in *RET. */
@@ -295,17 +516,16 @@ static int
 make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, struct err *e)
 {
 	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
-	size_t from, skip;
+	struct place at = find_user(m, stack);
 
 	m->path.nr = 0;
 	*ret = 0;
-	find_user(m, stack, &from, &skip);
-	for (size_t i = from; i < stack->nr; i++, skip = 0)
-		for (size_t k = m->first[frames[i]] + skip; k < m->first[frames[i] + 1]; k++) {
+	for (size_t i = at.frame; i < stack->nr; i++, at.node = 0)
+		for (size_t k = m->first[frames[i]] + at.node; k < m->first[frames[i] + 1]; k++) {
 			uint32_t node = m->of_frames.v[k], *step;
 
 			*ret |= m->matches.v[node];
-			if (m->matches.v[node] & MATCH_HIDE)
+			if (m->matches.v[node] & MATCH_HIDE || !is_in_view(m, k))
 				continue;
 			/* Calls within an object are no step from one to another. */
 			if (m->c->options.by == CALLS_BY_OBJECT && m->path.nr &&
@@ -316,7 +536,7 @@ make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, stru
 				return no_memory(e);
 			*step = node;
 		}
-	return 0;
+	return !m->path.nr && m->c->options.view == CALLS_VIEW_PYTHON ? put_rest(m, e) : 0;
 }
 
 static int
@@ -434,7 +654,8 @@ calls_make(struct calls *c, const struct profile *p, const struct calls_options 
 
 	c->p = p;
 	c->options = *options;
-	if (compile(&m.filter[0], "focus", options->focus, e) < 0 ||
+	if (allocators_compile(&m.allocators, e) < 0 ||
+		compile(&m.filter[0], "focus", options->focus, e) < 0 ||
 		compile(&m.filter[1], "ignore", options->ignore, e) < 0 ||
 		compile(&m.filter[2], "hide", options->hide, e) < 0 || add_frames(&m, e) < 0 ||
 		add_samples(&m, e) < 0)

@@ -11,9 +11,14 @@ enum calls_by { CALLS_BY_FUNCTION, CALLS_BY_LINE, CALLS_BY_OBJECT };
 /* Their names for people and scripts, in that order, NULL at the end. */
 extern const char *const calls_by_names[];
 
+enum calls_view { CALLS_VIEW_ALL, CALLS_VIEW_PYTHON };
+/* The same of these. */
+extern const char *const calls_view_names[];
+
 struct calls_options {
 	size_t type; /* the values to add up: a type of the profile */
 	enum calls_by by;
+	enum calls_view view; /* of Python: only its functions, not by object */
 	/* Extended regular expressions that match names, files and objects; NULL: none. */
 	const char *focus, *ignore; /* only stacks with, without a matching place */
 	const char *hide;	    /* without matching places */

@@ -34,6 +34,7 @@ enum {
 	KEY_IGNORE,
 	KEY_HIDE,
 	KEY_ALLOCATORS,
+	KEY_VIEW,
 };
 
 static const struct argp_option options[] = {
@@ -47,7 +48,14 @@ static const struct argp_option options[] = {
 	{ "focus", KEY_FOCUS, "REGEX", 0, "only stacks with a match", 3 },
 	{ "ignore", KEY_IGNORE, "REGEX", 0, "only stacks without a match", 3 },
 	{ "hide", KEY_HIDE, "REGEX", 0, "leave matches out of stacks", 3 },
-	{ "allocators", KEY_ALLOCATORS, NULL, 0, "show malloc and related functions, too", 3 },
+	{ "allocators", KEY_ALLOCATORS, NULL, 0,
+		"show malloc, functions that hand on what it returns, such as xmalloc() and those "
+		"of std::, and the interpreter of Python, too",
+		3 },
+	{ "view", KEY_VIEW, "VIEW", 0,
+		"show all functions, or python: those of Python alone, with what all others "
+		"allocate for them (all)",
+		3 },
 	{ 0 },
 };
 
@@ -89,6 +97,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_ALLOCATORS:
 		o->calls.has_allocators = true;
 		return 0;
+	case KEY_VIEW:
+		o->calls.view = (enum calls_view)ui_word_option(
+			state, arg, calls_view_names, "is not all or python");
+		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -113,6 +125,14 @@ reporting_begin(struct reporting *o, const struct ui_options *ui, struct err *e)
 		return err_set_kind(e, ERR_USAGE, 0,
 			"--focus, --ignore and --hide do not work with --format=%s, which writes "
 			"all stacks",
+			report_format_names[o->format]);
+	if (o->calls.view != CALLS_VIEW_ALL && o->calls.by == CALLS_BY_OBJECT)
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--view=python does not work with --by=object: functions of Python are in "
+			"no object");
+	if (o->calls.view != CALLS_VIEW_ALL && is_conversion(o))
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--view does not work with --format=%s, which writes all stacks",
 			report_format_names[o->format]);
 	if (o->symbols_inside && o->format != FORMAT_HEAP)
 		return err_set_kind(

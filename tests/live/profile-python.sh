@@ -11,7 +11,7 @@ need jq
 # by_function FILE: lines "NAME BYTES" of the functions py_... that allocate, by the innermost of them in each stack.
 by_function()
 {
-	"$MEMDIAG" report --value=allocated --format=folded "$1" >"$dir/folded" || return
+	"$MEMDIAG" report --value=allocated --allocators --format=folded "$1" >"$dir/folded" || return
 	awk '{
 		bytes = $NF
 		sub(/ [0-9]+$/, "")
