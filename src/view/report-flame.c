@@ -2,11 +2,14 @@
 
 #include "view/report-xml.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "report/tree.h"
 #include "view/report-assets.h"
+#include "view/report-unnamed.h"
 
 #define WIDTH 1200.0
 #define ROW 17
@@ -137,7 +140,7 @@ measure(struct flame *f)
 }
 
 static void
-put_heading(const struct flame *f, bool is_file)
+put_heading(const struct flame *f, bool is_file, const char *unnamed)
 {
 	const struct profile_type *type = &f->v->p->types.v[f->v->c->options.type];
 	char text[160], value[32];
@@ -150,7 +153,10 @@ put_heading(const struct flame *f, bool is_file)
 	}
 	fputs("</text>\n<text x=\"4\" y=\"34\" id=\"notes\">", f->f);
 	if (f->nr_left_out)
-		fprintf(f->f, "%zu calls are too small to be drawn", f->nr_left_out);
+		fprintf(f->f, "%zu calls are too small to be drawn%s", f->nr_left_out,
+			*unnamed && is_file ? "; " : "");
+	if (is_file)
+		xml_put(f->f, unnamed, MAX_NAME_BYTES);
 	fprintf(f->f,
 		"</text>\n<text x=\"%.0f\" y=\"34\" text-anchor=\"end\" id=\"matched\"></text>\n"
 		"<text x=\"%.0f\" y=\"16\" text-anchor=\"end\" id=\"search\" "
@@ -164,9 +170,10 @@ int
 flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e)
 {
 	__attribute__((cleanup(flame_release))) struct flame flame = { .v = v, .f = f };
+	auto_free char *unnamed = NULL;
 	unsigned int height;
 
-	if (tree_make(&flame.tree, v->c, e) < 0)
+	if (report_unnamed_line(&unnamed, v, e) < 0 || tree_make(&flame.tree, v->c, e) < 0)
 		return -1;
 	measure(&flame);
 	height = TOP + (flame.depth + 1) * ROW + 8;
@@ -176,7 +183,7 @@ flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e)
 		WIDTH, height, WIDTH, height);
 	if (is_file)
 		fprintf(f, "<style>\n%s</style>\n", flame_css);
-	put_heading(&flame, is_file);
+	put_heading(&flame, is_file, unnamed);
 	put_frames(&flame, 0, 0);
 	if (is_file)
 		fprintf(f, "<script><![CDATA[\n%s]]></script>\n", flame_js);

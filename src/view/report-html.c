@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "view/report-assets.h"
+#include "view/report-unnamed.h"
 
 #define MAX_NAME_BYTES 2000
 
@@ -151,11 +153,30 @@ put_sizes(const struct report_view *v, FILE *f)
 	fputs("</tbody>\n</table>\n", f);
 }
 
+static int
+put_unnamed(const struct report_view *v, FILE *f, struct err *e)
+{
+	auto_free char *text = NULL;
+	char *rest = NULL;
+
+	if (report_unnamed_text(&text, v, e) < 0)
+		return -1;
+	if (!*text)
+		return 0;
+	fputs("<pre class=\"facts\" id=\"unnamed\">", f);
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		xml_put(f, line, MAX_NAME_BYTES);
+		fputc('\n', f);
+	}
+	fputs("</pre>\n", f);
+	return 0;
+}
+
 int
 page_put_report(const struct report_view *v, FILE *f, int level, struct err *e)
 {
 	put_heading(v, f, level);
-	if (flame_put(v, f, false, e) < 0 || put_functions(v, f, e) < 0)
+	if (put_unnamed(v, f, e) < 0 || flame_put(v, f, false, e) < 0 || put_functions(v, f, e) < 0)
 		return -1;
 	put_threads(v, f);
 	put_sizes(v, f);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "view/report-unnamed.h"
 #include "view/report.h"
 
 static json_t *
@@ -130,5 +131,5 @@ report_to_json(const struct report_view *v, json_t *data, struct err *e)
 	json_object_set_new(data, "comments", comments_json(v->p));
 	json_object_set_new(data, "threads", threads_json(v));
 	json_object_set_new(data, "sizes", sizes_json(v));
-	return rows_json(v, data, e);
+	return report_unnamed_json(v, data, e) < 0 ? -1 : rows_json(v, data, e);
 }

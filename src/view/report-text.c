@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/tree.h"
+#include "view/report-unnamed.h"
 
 /* A smaller share of what is shown is not worth a line in the tree of calls. */
 #define LEAST_SHARE 0.005
@@ -149,12 +150,13 @@ report_print_table(const struct report_view *v, struct ui_output *out, struct er
 {
 	auto_table struct ui_table *t = ui_table_new(out);
 	auto_free uint32_t *order = calls_order(v->c, v->by_cum);
+	auto_free char *unnamed = NULL;
 	size_t nr = 0;
 	int64_t sum = 0;
 
 	if (!t || !order)
 		return err_set(e, ENOMEM, "cannot make a table");
-	if (add_columns(t, v, e) < 0)
+	if (add_columns(t, v, e) < 0 || report_unnamed_text(&unnamed, v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v->c->nodes.nr; i++) {
 		const struct calls_node *n = &v->c->nodes.v[order[i]];
@@ -169,6 +171,7 @@ report_print_table(const struct report_view *v, struct ui_output *out, struct er
 	if (ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, v->limit && v->limit < nr ? nr - v->limit : 0);
+	fputs(unnamed, out->f);
 	return 0;
 }
 
@@ -224,12 +227,13 @@ report_print_tree(const struct report_view *v, struct ui_output *out, struct err
 {
 	auto_tree struct tree tree = { 0 };
 	auto_table struct ui_table *t = ui_table_new(out);
+	auto_free char *unnamed = NULL;
 	struct tree_printer p = { .v = v, .tree = &tree, .table = t };
 
 	if (!t)
 		return err_set(e, ENOMEM, "cannot make a table");
-	if (tree_make(&tree, v->c, e) < 0 || ui_table_column(t, "CUM", true, e) < 0 ||
-		ui_table_column(t, "CUM%", true, e) < 0 ||
+	if (report_unnamed_text(&unnamed, v, e) < 0 || tree_make(&tree, v->c, e) < 0 ||
+		ui_table_column(t, "CUM", true, e) < 0 || ui_table_column(t, "CUM%", true, e) < 0 ||
 		ui_table_column(t, "FLAT", true, e) < 0 ||
 		ui_table_column(t, "CALLS", false, e) < 0 || print_calls(&p, 0, e) < 0)
 		return -1;
@@ -237,5 +241,6 @@ report_print_tree(const struct report_view *v, struct ui_output *out, struct err
 	if (ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, p.nr_more);
+	fputs(unnamed, out->f);
 	return 0;
 }
