@@ -59,7 +59,7 @@ struct maker {
 		uint32_t *v; /* nodes of a stack, the leaf first */
 		size_t nr, room;
 	} path;
-	uint32_t rest; /* with CALLS_VIEW_PYTHON: the node of stacks without such a function */
+	uint32_t rest; /* the node of stacks of which nothing can be shown */
 };
 
 static void
@@ -391,16 +391,14 @@ add_frame(struct maker *m, size_t i, struct err *e)
 	return frame->nr_lines ? 0 : add_node(m, name_of_place(p, frame), &like, role_of(&like), e);
 }
 
-/* The node of stacks of which nothing is shown. */
 static int
 add_rest(struct maker *m, struct err *e)
 {
-	static const char name[] = "[no function of Python]";
+	const char *name = m->c->options.view == CALLS_VIEW_PYTHON ? "[no function of Python]"
+								   : CALLS_NO_STACK;
 	const struct calls_node like = { .object = "", .function = name, .file = "" };
 
-	return m->c->options.view == CALLS_VIEW_PYTHON
-		? find_node(m, strdup(name), &like, &m->rest, e)
-		: 0;
+	return find_node(m, strdup(name), &like, &m->rest, e);
 }
 
 static int
@@ -536,7 +534,9 @@ make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, stru
 				return no_memory(e);
 			*step = node;
 		}
-	return !m->path.nr && m->c->options.view == CALLS_VIEW_PYTHON ? put_rest(m, e) : 0;
+	return !m->path.nr && (!stack->nr || m->c->options.view == CALLS_VIEW_PYTHON)
+		? put_rest(m, e)
+		: 0;
 }
 
 static int

@@ -25,6 +25,9 @@ struct calls_options {
 	bool has_allocators;	    /* show malloc and related functions, too */
 };
 
+/* The name of the node that samples without a stack have. */
+#define CALLS_NO_STACK "[no stack]"
+
 /* A function, line or object. */
 struct calls_node {
 	const char *name; /* owned by the calls */

@@ -58,11 +58,33 @@ put_objects(FILE *f, const struct report_view *v, const struct unnamed *u, bool 
 		fprintf(f, "  and %zu more\n", u->nr - MAX_OBJECTS);
 }
 
+/* What samples without a stack have. */
+static int64_t
+without_stack(const struct calls *c)
+{
+	for (size_t i = 0; i < c->nodes.nr; i++)
+		if (strcmp(c->nodes.v[i].function, CALLS_NO_STACK) == 0)
+			return c->nodes.v[i].flat;
+	return 0;
+}
+
+static bool
+is_worth_it(const struct report_view *v, const struct unnamed *u)
+{
+	return u->nr && calls_share_of_shown(v->c, u->value) >= LEAST_SHARE;
+}
+
 static void
 put_text(FILE *f, const struct report_view *v, const struct unnamed *u)
 {
+	const int64_t no_stack = without_stack(v->c);
 	bool has_files, has_code;
 
+	if (no_stack)
+		fprintf(f, "\n%.1f%% has no stack: the file says how much that is, not where.\n",
+			percent(v, no_stack));
+	if (!is_worth_it(v, u))
+		return;
 	fprintf(f, "\n%.1f%% is in functions without names:\n", percent(v, u->value));
 	put_objects(f, v, u, &has_files, &has_code);
 	if (has_files)
@@ -81,11 +103,13 @@ put_line(FILE *f, const struct report_view *v, const struct unnamed *u)
 {
 	char name[512];
 
+	if (!is_worth_it(v, u))
+		return;
 	fprintf(f, "%.1f%% is in functions without names, most of it in %s", percent(v, u->value),
 		name_of(&u->v[0], name, sizeof name));
 }
 
-/* What PUT writes of the functions without names, if it is enough. */
+/* What PUT writes of the functions without names. */
 static int
 make_text(char **ret, const struct report_view *v,
 	void (*put)(FILE *f, const struct report_view *v, const struct unnamed *u), struct err *e)
@@ -100,8 +124,7 @@ make_text(char **ret, const struct report_view *v,
 	f = open_memstream(&text, &size);
 	if (!f)
 		return no_memory(e);
-	if (u.nr && calls_share_of_shown(v->c, u.value) >= LEAST_SHARE)
-		put(f, v, &u);
+	put(f, v, &u);
 	if (fclose(f) != 0)
 		return no_memory(e);
 	*ret = take_ptr(&text);

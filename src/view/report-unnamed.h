@@ -1,5 +1,6 @@
 /*
- * report-unnamed: a remark on functions without names in a report, and what helps.
+ * report-unnamed: a remark on functions without names and samples without a stack in a report, and
+ * what helps.
  */
 #ifndef MEMDIAG_VIEW_REPORT_UNNAMED_H
 #define MEMDIAG_VIEW_REPORT_UNNAMED_H
@@ -8,7 +9,7 @@
 
 /*
  * Lines for people into *RET, which is the caller's to free: "" if hardly anything that is shown is
- * in such functions.  0, or -1 with E.
+ * such.  0, or -1 with E.
  */
 int report_unnamed_text(char **ret, const struct report_view *v, struct err *e);
 
