@@ -4,6 +4,7 @@
 #include "os/os-priv.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,4 +163,26 @@ os_mapping_open(const struct target *t, raddr start, raddr end, const char *path
 	m = core_mapping_at(t->core, start);
 	f = m ? core_file_of(t->core, m) : NULL;
 	return f ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;
+}
+
+int
+os_pid_mapping_open(int64_t pid, uint64_t start, uint64_t end)
+{
+	char link[80];
+
+	snprintf(link, sizeof link, "/proc/%" PRId64 "/map_files/%" PRIx64 "-%" PRIx64, pid, start,
+		end);
+	return os_open_at(AT_FDCWD, link, OS_REGULAR);
+}
+
+int
+os_pid_file_open(int64_t pid, const char *path)
+{
+	auto_free char *name = NULL;
+
+	if (asprintf(&name, "/proc/%" PRId64 "/root%s", pid, path) < 0) {
+		name = NULL;
+		return -1;
+	}
+	return os_open_at(AT_FDCWD, name, OS_REGULAR);
 }

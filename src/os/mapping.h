@@ -43,4 +43,12 @@ int os_file_open(const struct target *t, const char *path, uint64_t dev, uint64_
 int os_mapping_open(const struct target *t, raddr start, raddr end, const char *path, uint64_t dev,
 	uint64_t inode);
 
+/*
+ * Open what process PID, which may be another one by now, has mapped at exactly [START, END), and
+ * what it finds by the absolute name PATH: regular files that the caller knows again by their
+ * contents.  A descriptor, or -1.
+ */
+int os_pid_mapping_open(int64_t pid, uint64_t start, uint64_t end);
+int os_pid_file_open(int64_t pid, const char *path);
+
 #endif

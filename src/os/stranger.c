@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -69,6 +71,55 @@ static bool
 is_of_friends(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* The same of an entry of a directory; in one that is sticky only its owner can remove it. */
+static bool
+is_entry_of_friends(const struct stat *st)
+{
+	struct stat like = *st;
+
+	if (S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
+		like.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
+	return is_of_friends(&like);
+}
+
+/* As os_is_of_friends(), with at most LEFT links on the way. */
+static bool
+is_path_of_friends(const char *path, unsigned int left)
+{
+	auto_free char *part = strdup(path);
+	char *at = part;
+	struct stat st;
+
+	if (!part || *path != '/' || lstat("/", &st) < 0 || !is_entry_of_friends(&st))
+		return false;
+	while (*at) {
+		char end;
+
+		at += strspn(at, "/");
+		at += strcspn(at, "/");
+		end = *at;
+		*at = '\0';
+		if (lstat(part, &st) < 0)
+			return errno == ENOENT;
+		if (!is_entry_of_friends(&st))
+			return false;
+		if (S_ISLNK(st.st_mode)) {
+			auto_free char *real = realpath(part, NULL);
+
+			if (!real || !left || !is_path_of_friends(real, left - 1))
+				return false;
+		}
+		*at = end;
+	}
+	return true;
+}
+
+bool
+os_is_of_friends(const char *path)
+{
+	return is_path_of_friends(path, 40);
 }
 
 static int

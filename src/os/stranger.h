@@ -12,6 +12,7 @@
 #ifndef MEMDIAG_OS_STRANGER_H
 #define MEMDIAG_OS_STRANGER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -45,6 +46,13 @@ int os_open_held(int held_fd, unsigned int what);
  * errno (ENOMEM), with FD closed.
  */
 int os_keep_contents(int fd);
+
+/*
+ * Whether nobody but root and the present user can change what the absolute path PATH leads to: of
+ * it and all directories on the way, links followed.  A file that is not there counts as theirs if
+ * nobody else can make it.  So a library may open PATH by itself.
+ */
+bool os_is_of_friends(const char *path);
 
 /*
  * Read FD, which is the file NAME, to its end into TEXT, which must be zeroed or released. 0, or -1

@@ -19,7 +19,7 @@ const char *const calls_view_names[] = { "all", "python", NULL };
 
 enum { MATCH_FOCUS = 1, MATCH_IGNORE = 2, MATCH_HIDE = 4 };
 
-/* What code is for those who ask which function of the program allocates. */
+/* The part that code has when a program allocates. */
 enum role {
 	ROLE_PROGRAM,
 	ROLE_HELPER,	  /* is_library_helper() */
@@ -144,10 +144,7 @@ base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/*
- * What tells functions of the same name apart: their file, or their object if that is not known. A
- * profile's strings are equal if their pointers are.
- */
+/* The file of NODE, or its object if that is not known, which distinguishes equal names. */
 static const char *
 origin_of(const struct maker *m, const struct calls_node *node)
 {
@@ -214,9 +211,9 @@ add_origin(struct calls_node *node, const char *origin, struct err *e)
 	return 0;
 }
 
-/* Add to the name that the NR nodes NUMBER have what tells them apart. */
+/* Add to the name that the NR nodes NUMBER share what distinguishes them. */
 static int
-tell_apart(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
+distinguish(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 {
 	struct calls_node *v = m->c->nodes.v;
 	bool is_base_enough = true;
@@ -236,7 +233,7 @@ tell_apart(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 
 /* Rows with the same name would look like one that was counted twice. */
 static int
-tell_all_apart(struct maker *m, struct err *e)
+distinguish_all(struct maker *m, struct err *e)
 {
 	struct calls *c = m->c;
 	auto_free uint32_t *order = calloc(c->nodes.nr + 1, sizeof *order);
@@ -249,7 +246,7 @@ tell_all_apart(struct maker *m, struct err *e)
 	for (size_t i = 0, end; i < c->nodes.nr; i = end) {
 		for (end = i + 1; end < c->nodes.nr && by_name(&order[i], &order[end], c) == 0;)
 			end++;
-		if (end - i > 1 && tell_apart(m, &order[i], end - i, e) < 0)
+		if (end - i > 1 && distinguish(m, &order[i], end - i, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -414,7 +411,7 @@ add_frames(struct maker *m, struct err *e)
 		if (add_frame(m, i, e) < 0)
 			return -1;
 	m->first[nr] = m->of_frames.nr;
-	if (add_rest(m, e) < 0 || tell_all_apart(m, e) < 0)
+	if (add_rest(m, e) < 0 || distinguish_all(m, e) < 0)
 		return -1;
 	m->seen = calloc(m->c->nodes.nr + 1, sizeof *m->seen);
 	return m->seen ? 0 : no_memory(e);

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "os/ceiling.h"
+#include "os/stranger.h"
 #include "report/demangle.h"
 
 /* Deeper than any compiler nests what it inlines, and any programmer namespaces. */
@@ -25,7 +26,8 @@ struct dwarf_range {
 
 /* libdw's own search (dwarf_getscopes()) walks the whole unit for each address. */
 struct dwarf_unit {
-	Dwarf_Off offset; /* of its DIE, which it is found by */
+	const void *die; /* where its DIE is, which it is found by */
+	Dwarf_Die all;	 /* the DIE that has all of it: the same, or that of find_split() */
 	struct {
 		struct dwarf_range *v;
 		size_t nr, room;
@@ -109,6 +111,73 @@ find_by_ranges(struct dwarf_units *u, Dwfl_Module *mod, Dwarf *dbg, Dwarf_Addr p
 		dwarf_offdie(dbg, u->ranges.v[nr - 1].die, ret);
 }
 
+/* ---- units in files of their own ---- */
+
+/* The string of attribute NAME of DIE, or of its older name GNU; NULL if it has neither. */
+static const char *
+string_of(Dwarf_Die *die, unsigned int name, unsigned int gnu)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) || dwarf_attr(die, gnu, &attribute)
+		? dwarf_formstring(&attribute)
+		: NULL;
+}
+
+/* Whether nobody else can change what DIRECTORY/NAME leads to; NULL: no directory. */
+static bool
+is_safe(const char *directory, const char *name)
+{
+	auto_free char *path = NULL;
+
+	if (*name == '/')
+		return os_is_of_friends(name);
+	if (!directory)
+		return true;
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
+		path = NULL;
+		return false;
+	}
+	return os_is_of_friends(path);
+}
+
+/* The same where libdw looks first: beside the file at PATH, which it has by its real name. */
+static bool
+is_safe_beside(const char *path, const char *name)
+{
+	auto_free char *real = path ? realpath(path, NULL) : NULL;
+	char *slash = real ? strrchr(real, '/') : NULL;
+
+	if (slash)
+		*slash = '\0';
+	return is_safe(slash ? real : NULL, name);
+}
+
+/*
+ * The unit that -gsplit-dwarf has put into a file of its own, into *CU, which is what refers to it.
+ * libdw opens that file by its name, whatever it is, as soon as it is asked for (libdw/
+ * libdw_find_split_unit.c, 0.171 to 0.192): only where nobody else can have put it.
+ */
+static void
+find_split(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
+{
+	const char *name = string_of(cu, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
+	const char *directory = string_of(cu, DW_AT_comp_dir, DW_AT_comp_dir);
+	const char *file = NULL, *debug_file = NULL;
+	Dwarf_Die split = { .addr = NULL };
+
+	if (!name)
+		return;
+	dwfl_module_info(mod, NULL, NULL, NULL, NULL, NULL, &file, &debug_file);
+	if (!is_safe(directory, name) || !is_safe_beside(file, name) ||
+		!is_safe_beside(debug_file, name)) {
+		u->has_strange_split = true;
+		return;
+	}
+	if (dwarf_cu_info(cu->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr)
+		*cu = split;
+}
+
 /* ---- functions of a unit ---- */
 
 static int
@@ -149,16 +218,15 @@ add_functions(struct dwarf_unit *unit, Dwarf_Die *die, int depth)
 	return 0;
 }
 
-/* The functions of the unit CU, NULL when there is no memory. */
+/* The functions of the unit CU of MOD, NULL when there is no memory. */
 static struct dwarf_unit *
-find_unit(struct dwarf_units *u, Dwarf_Die *cu)
+find_unit(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
 {
-	Dwarf_Off offset = dwarf_dieoffset(cu);
 	struct dwarf_unit **unit;
 
 	/* Frames come by address, so it is mostly the last one. */
 	for (size_t i = u->nr; i-- > 0;)
-		if (u->v[i]->offset == offset)
+		if (u->v[i]->die == cu->addr)
 			return u->v[i];
 	unit = array_add(u);
 	if (!unit)
@@ -168,8 +236,10 @@ find_unit(struct dwarf_units *u, Dwarf_Die *cu)
 		u->nr--;
 		return NULL;
 	}
-	(*unit)->offset = offset;
-	if (add_functions(*unit, cu, 0) < 0)
+	(*unit)->die = cu->addr;
+	(*unit)->all = *cu;
+	find_split(u, mod, &(*unit)->all);
+	if (add_functions(*unit, &(*unit)->all, 0) < 0)
 		return NULL;
 	if ((*unit)->functions.nr)
 		qsort((*unit)->functions.v, (*unit)->functions.nr, sizeof *(*unit)->functions.v,
@@ -179,14 +249,15 @@ find_unit(struct dwarf_units *u, Dwarf_Die *cu)
 
 /* The function of UNIT that has PC. */
 static bool
-find_function(const struct dwarf_unit *unit, Dwarf *dbg, Dwarf_Addr pc, Dwarf_Die *ret)
+find_function(const struct dwarf_unit *unit, Dwarf_Addr pc, Dwarf_Die *ret)
 {
 	size_t nr = count_up_to(unit->functions.v, unit->functions.nr, pc);
 
 	/* One within another begins later. */
 	while (nr-- > 0)
 		if (pc < unit->functions.v[nr].end)
-			return dwarf_offdie(dbg, unit->functions.v[nr].die, ret) != NULL;
+			return dwarf_offdie(dwarf_cu_getdwarf(unit->all.cu),
+				       unit->functions.v[nr].die, ret) != NULL;
 	return false;
 }
 
@@ -358,13 +429,16 @@ struct place {
 	Dwarf_Addr pc, bias;
 };
 
-/* The function of CU that is at AT.  As find_by_ranges(). */
+/* The function of *CU, which becomes what has all of it, that is at AT.  As find_by_ranges(). */
 static int
 find_in_unit(struct dwarf_units *u, const struct place *at, Dwarf_Die *cu, Dwarf_Die *ret)
 {
-	struct dwarf_unit *unit = find_unit(u, cu);
+	struct dwarf_unit *unit = find_unit(u, at->mod, cu);
 
-	return unit ? find_function(unit, at->dbg, at->pc, ret) : -1;
+	if (!unit)
+		return -1;
+	*cu = unit->all;
+	return find_function(unit, at->pc, ret);
 }
 
 /* The function that is at AT, and its unit.  As find_by_ranges(). */

@@ -21,6 +21,8 @@ struct dwarf_units {
 	} ranges;
 	bool has_ranges;
 	bool is_complete, lacks_memory; /* of sections, which were looked at if either */
+	/* Debug information is in a file (.dwo) that others could change, so it was not read. */
+	bool has_strange_split;
 };
 
 /*

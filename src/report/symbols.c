@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "os/mapping.h"
 #include "os/stranger.h"
 #include "report/demangle.h"
 #include "report/report-priv.h"
@@ -44,6 +45,7 @@ struct object {
 	struct symbol_table symbols;
 	struct dwarf_units units;
 	bool lacks_memory; /* and a warning says so */
+	bool is_split;	   /* the same of debug information in files that were not read */
 };
 
 struct namer {
@@ -205,6 +207,21 @@ warn_of_memory(struct profile *p, struct object *o)
 		text_printable(o->path, shown, sizeof shown));
 }
 
+/* Warn once that O's debug information is partly in files that others can change. */
+static void
+warn_of_split(struct profile *p, struct object *o)
+{
+	char shown[512];
+
+	if (o->is_split)
+		return;
+	o->is_split = true;
+	profile_warn(p, false,
+		"%s has debug information in files (.dwo) that another user can change, which are "
+		"not read: lines and inlined functions are missing; run this as that user",
+		text_printable(o->path, shown, sizeof shown));
+}
+
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
 	.find_debuginfo = debug_file_find,
@@ -313,15 +330,11 @@ is_profiled(const struct object *o)
 	return !*o->build_id || !*found || strcasecmp(found, o->build_id) == 0;
 }
 
-/*
- * Open O's file by the LINK of its process, if that still has the very file, by its build-id: the
- * process runs in a container, or its file was replaced since it began.
- */
+/* Open FD, which is taken over, if it is O's file by the build-id. */
 static bool
-open_link(struct object *o, const char *link)
+open_if_profiled(struct object *o, int fd)
 {
 	char found[160];
-	const int fd = os_open_at(AT_FDCWD, link, OS_REGULAR);
 
 	if (fd < 0 || !open_module(o, fd, o->path, NULL, 0))
 		return false;
@@ -331,24 +344,16 @@ open_link(struct object *o, const char *link)
 	return false;
 }
 
-/* The same for the mapping M of the profile P, where the process has it or by its name there. */
+/*
+ * Open the file of M, of the profile P, where its process has it, or by its name there: the process
+ * runs in a container, or its file was replaced since it began.
+ */
 static bool
 open_of_process(const struct profile *p, struct object *o, const struct profile_mapping *m)
 {
-	char link[64];
-	auto_free char *path = NULL;
-
-	if (!p->pid || !*o->build_id)
-		return false;
-	snprintf(link, sizeof link, "/proc/%" PRId64 "/map_files/%" PRIx64 "-%" PRIx64, p->pid,
-		m->start, m->end);
-	if (open_link(o, link))
-		return true;
-	if (asprintf(&path, "/proc/%" PRId64 "/root%s", p->pid, o->path) < 0) {
-		path = NULL;
-		return false;
-	}
-	return open_link(o, path);
+	return p->pid && *o->build_id &&
+		(open_if_profiled(o, os_pid_mapping_open(p->pid, m->start, m->end)) ||
+			open_if_profiled(o, os_pid_file_open(p->pid, o->path)));
 }
 
 /*
@@ -645,6 +650,8 @@ name_frame(struct namer *n, uint32_t i, struct err *e)
 		return -1;
 	if (errno == ENOMEM || o->units.lacks_memory)
 		warn_of_memory(n->p, o);
+	if (o->units.has_strange_split)
+		warn_of_split(n->p, o);
 	return r ? 0 : add_name(n->p, i, symbol, e);
 }
 

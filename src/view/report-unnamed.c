@@ -58,7 +58,7 @@ put_objects(FILE *f, const struct report_view *v, const struct unnamed *u, bool 
 		fprintf(f, "  and %zu more\n", u->nr - MAX_OBJECTS);
 }
 
-/* What samples without a stack have. */
+/* The sum of samples without a stack. */
 static int64_t
 without_stack(const struct calls *c)
 {
@@ -109,7 +109,7 @@ put_line(FILE *f, const struct report_view *v, const struct unnamed *u)
 		name_of(&u->v[0], name, sizeof name));
 }
 
-/* What PUT writes of the functions without names. */
+/* Have PUT write of the functions without names into *RET. */
 static int
 make_text(char **ret, const struct report_view *v,
 	void (*put)(FILE *f, const struct report_view *v, const struct unnamed *u), struct err *e)
