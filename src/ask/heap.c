@@ -59,24 +59,11 @@ hint_at_other_malloc(const struct heap_answer *s, struct err *e)
 	return -1;
 }
 
-/* dlmopen() and LD_AUDIT bring one; an arena that no thread uses can be of its malloc. */
-static const struct object *
-second_libc(const struct heap_answer *s)
-{
-	for (size_t i = 0; i < s->process.objects.nr; i++) {
-		const struct object *o = &s->process.objects.v[i];
-
-		if (o->is_libc && !raddr_in(s->heap.arena.v[0].addr, o->start, o->end))
-			return o;
-	}
-	return NULL;
-}
-
 static void
 warn_of_lacking_arenas(struct heap_answer *s)
 {
 	const struct heap *h = &s->heap;
-	const struct object *libc = second_libc(s);
+	const struct object *libc = process_second_libc(&s->process);
 	char path[256], bytes[32];
 
 	if (!h->is_ring_closed)

@@ -8,6 +8,18 @@
 #include "base/text.h"
 
 /* The memory that malloc's account is of. */
+static void
+warn_of_second_libc(struct info *info)
+{
+	const struct object *libc = process_second_libc(info->space.process);
+	char path[256];
+
+	if (libc)
+		warnings_add(&info->warnings, false,
+			"a second libc is loaded, %s: what its malloc has is not malloc's here",
+			text_printable(libc->path, path, sizeof path));
+}
+
 static int
 read_accounted_space(struct info *info, struct err *e)
 {
@@ -25,6 +37,7 @@ read_accounted_space(struct info *info, struct err *e)
 			s->rss_error.msg);
 	if (info->mt.is_jemalloc)
 		return 0;
+	warn_of_second_libc(info);
 	if (s->process->arenas_error.kind)
 		warnings_add(&info->warnings, true, "cannot find the arenas: %s",
 			s->process->arenas_error.msg);

@@ -602,6 +602,25 @@ not_found(const struct target *t, const struct objects *o, const char *why, stru
 	return -1;
 }
 
+/* No arena was found though there is a glibc. */
+static int
+not_used(const struct target *t, const struct regions *m, const struct objects *o, struct err *e)
+{
+	const struct object *serves = objects_malloc(o, t);
+
+	if (serves && !serves->is_libc)
+		return not_found(t, o, "has not used glibc's malloc", e);
+	if (objects_are_of_valgrind(o))
+		return not_found(t, o, "runs under valgrind, which has a malloc of its own", e);
+	/* malloc takes its first memory there, by brk(). */
+	if (!find_brk(m).v) {
+		not_found(t, o, "has no heap: it has not called malloc yet", e);
+		return e->kind == ERR_UNSUPPORTED ? err_hint(e, "'memdiag maps' shows what it has")
+						  : -1;
+	}
+	return not_found(t, o, "has not used glibc's malloc, or its layout is not known", e);
+}
+
 /* The program's own, of a static one, or libc's. */
 static raddr
 find_brk_at(const struct object *libc)
@@ -648,8 +667,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct regions *m,
 	}
 	/* A main arena alone that does not lead back to itself was a chance hit. */
 	if (!found.is_ring_closed && found.nr < 2)
-		return not_found(
-			t, o, "has not used glibc's malloc, or its layout is not known", e);
+		return not_used(t, m, o, e);
 	found.tls_offset_bytes = known ? known->tls_offset_bytes : 0;
 	found.brk_at = known ? known->brk_at : find_brk_at(libc);
 	if (!found.tls_offset_bytes)

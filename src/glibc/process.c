@@ -43,3 +43,15 @@ process_release(struct process *p)
 	maps_release(&p->maps);
 	*p = (struct process){ .target = p->target };
 }
+
+const struct object *
+process_second_libc(const struct process *p)
+{
+	for (size_t i = 0; p->arenas.nr && i < p->objects.nr; i++) {
+		const struct object *o = &p->objects.v[i];
+
+		if (o->is_libc && !raddr_in(p->arenas.v[0].addr, o->start, o->end))
+			return o;
+	}
+	return NULL;
+}

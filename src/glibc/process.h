@@ -37,6 +37,12 @@ int process_read_with(struct process *p, const struct target *t, const struct pr
  */
 int process_find_arenas(struct process *p, const struct process *known, struct err *e);
 
+/*
+ * A libc other than the one that P's arenas are of, as dlmopen() and LD_AUDIT bring it, or NULL: an
+ * arena that no thread uses can be of its malloc.
+ */
+const struct object *process_second_libc(const struct process *p);
+
 /* Free what P owns.  Safe on a zeroed or half-built one. */
 void process_release(struct process *p);
 #define auto_process __attribute__((cleanup(process_release)))

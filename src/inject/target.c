@@ -174,6 +174,20 @@ refuse_several_libcs(const struct inject_target *it, struct err *e)
 }
 
 static int
+refuse_without_list(const struct inject_target *it, struct err *e)
+{
+	err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"cannot find the library that provides malloc in %d (%s): the dynamic linker's "
+		"list cannot be read",
+		it->target->pid, it->target->comm);
+	return objects_are_of_valgrind(&it->process->objects)
+		? err_hint(e,
+			  "It runs under valgrind, which has a malloc of its own: see valgrind "
+			  "--tool=massif or --leak-check")
+		: -1;
+}
+
+static int
 check_allocator(struct inject_target *it, struct err *e)
 {
 	const struct object *o;
@@ -192,11 +206,7 @@ check_allocator(struct inject_target *it, struct err *e)
 	if (!o && objects_check_loaded(&it->process->objects, it->target, e) < 0)
 		return -1;
 	if (!o)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot find the library that provides malloc in %d (%s): the dynamic "
-			"linker's list "
-			"cannot be read",
-			it->target->pid, it->target->comm);
+		return refuse_without_list(it, e);
 	if (!o->is_libc)
 		return refuse_allocator(it->target, o, e);
 	it->libc = o; /* with dlmopen there may be two: this one serves the program */

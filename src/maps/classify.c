@@ -209,11 +209,24 @@ is_deleted(struct classifier *c, const struct region *r)
 	return c->last.is_deleted;
 }
 
+/*
+ * Memory of memfd_secret(), which the kernel counts in RssFile: its file system has no name that
+ * can be asked for, and is on no device (mm/secretmem.c).
+ */
+static bool
+is_secret(const struct region *r)
+{
+	return !major(r->dev) && begins(r->path, "/secretmem");
+}
+
 static enum leaf_kind
 shm_kind(const struct region *r)
 {
 	if (begins(r->path, "/SYSV"))
 		return LEAF_SHM_SYSV;
+	/* ZGC maps its heap several times (zPhysicalMemoryBacking_linux.cpp, JDK 11 to 24). */
+	if (begins(r->path, "/memfd:java_heap"))
+		return LEAF_SHM_JAVA;
 	if (begins(r->path, "/memfd:"))
 		return LEAF_SHM_MEMFD;
 	if (begins(r->path, "/dev/zero") || begins(r->path, "[anon_shmem:"))
@@ -284,6 +297,8 @@ by_file(struct classifier *c, struct look *v, const struct region *r)
 	} else if (v->is_tmpfs) {
 		/* Without an ELF header, but executable: code that the program writes itself. */
 		v->kind = r->prot[2] == 'x' ? LEAF_JIT : shm_kind(r);
+	} else if (is_secret(r)) {
+		v->kind = LEAF_SHM_MEMFD;
 	} else if (is_deleted(c, r)) {
 		v->kind = LEAF_FILE_DELETED;
 	} else {

@@ -51,6 +51,7 @@ static const struct {
 	[LEAF_SHM_SYSV] = { "System V shm", GROUP_SHM },
 	[LEAF_SHM_POSIX] = { "POSIX shm", GROUP_SHM },
 	[LEAF_SHM_MEMFD] = { "memfd", GROUP_SHM },
+	[LEAF_SHM_JAVA] = { "Java heap (ZGC)", GROUP_SHM },
 	[LEAF_SHM_ANON] = { "shared anonymous", GROUP_SHM },
 	[LEAF_SHM_TMPFS] = { "files on tmpfs", GROUP_SHM },
 	[LEAF_HUGETLB] = { "hugetlb", GROUP_ANON },

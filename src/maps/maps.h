@@ -97,6 +97,7 @@ enum leaf_kind {
 	LEAF_SHM_SYSV,
 	LEAF_SHM_POSIX,
 	LEAF_SHM_MEMFD,
+	LEAF_SHM_JAVA,	/* HotSpot's heap, with ZGC */
 	LEAF_SHM_ANON,	/* MAP_SHARED | MAP_ANONYMOUS */
 	LEAF_SHM_TMPFS, /* any other file that lives in memory */
 

@@ -72,13 +72,35 @@ object_is_agent(const struct object *o)
 	return image_find(o->image, WIRE_SYMBOL, &s) == 0;
 }
 
+/*
+ * That of glibc since 2.34 for MALLOC_CHECK_ and mcheck(), which is preloaded: its malloc has the
+ * version that programs ask for, and no default one.
+ */
+static bool
+is_debug_malloc(const struct object *o)
+{
+	const char *soname = image_soname(o->image);
+
+	return soname && strncmp(soname, "libc_malloc_debug.so", 20) == 0;
+}
+
 /* Memdiag's agent has one as well, and passes each call on to the next. */
 static bool
 has_malloc(const struct object *o)
 {
 	struct image_symbol s;
 
-	return image_find(o->image, "malloc", &s) == 0 && !object_is_agent(o);
+	return is_debug_malloc(o) ||
+		(image_find(o->image, "malloc", &s) == 0 && !object_is_agent(o));
+}
+
+bool
+objects_are_of_valgrind(const struct objects *os)
+{
+	for (size_t i = 0; i < os->nr; i++)
+		if (strstr(os->v[i].path, "/valgrind/"))
+			return true;
+	return false;
 }
 
 /* Its own calls are bound to its own functions, whatever it loads later. */
@@ -142,6 +164,8 @@ object_allocator(const struct object *o)
 
 	if (o->is_libc)
 		return "glibc";
+	if (is_debug_malloc(o))
+		return "MALLOC_CHECK_ and mcheck()";
 	for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++)
 		if (image_find(o->image, allocators[i].symbol, &s) == 0)
 			return allocators[i].name;

@@ -41,6 +41,9 @@ void objects_release(struct objects *o);
 /* The object that A lies in, or NULL. */
 const struct object *objects_at(const struct objects *o, raddr a);
 
+/* Whether valgrind runs the program, with a malloc and a dynamic linker's list of its own. */
+bool objects_are_of_valgrind(const struct objects *o);
+
 /*
  * The object whose malloc() the program gets its memory from: the first that defines it in the list
  * of the dynamic linker, which is the order of search, without memdiag's agent; or a static program

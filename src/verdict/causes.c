@@ -194,6 +194,14 @@ whose_memory(const struct verdict_facts *f, char *buf, size_t size)
 	return buf;
 }
 
+static void
+advise_java(const struct verdict_facts *f, struct verdict *v)
+{
+	if (!f->is_core)
+		advise(v, "jcmd %d GC.heap_info shows how much of it is in use; -Xmx bounds it",
+			(int)f->pid);
+}
+
 static bool
 judge_other_allocator(const struct verdict_facts *f, struct verdict *v)
 {
@@ -204,9 +212,8 @@ judge_other_allocator(const struct verdict_facts *f, struct verdict *v)
 	say(v, "info", f->other_anon_rss_bytes, "%s, %s, %s", BYTES(f->other_anon_rss_bytes),
 		SHARE(f, f->other_anon_rss_bytes), whose_memory(f, words, sizeof words));
 	advise_run(f, v, "maps --by=mapping");
-	if (2 * f->java_bytes >= f->other_anon_rss_bytes && !f->is_core)
-		advise(v, "jcmd %d GC.heap_info shows how much of it is in use; -Xmx bounds it",
-			(int)f->pid);
+	if (2 * f->java_bytes >= f->other_anon_rss_bytes)
+		advise_java(f, v);
 	return true;
 }
 
@@ -215,10 +222,19 @@ judge_other_allocator(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_shared_memory(const struct verdict_facts *f, struct verdict *v)
 {
-	uint64_t bytes = f->sysv_bytes + f->memfd_bytes + f->other_shm_bytes;
+	uint64_t bytes = f->sysv_bytes + f->memfd_bytes + f->java_shm_bytes + f->other_shm_bytes;
 
 	if (!weighs(bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
+	if (2 * f->java_shm_bytes >= bytes) {
+		say(v, "info", bytes,
+			"%s, %s, is shared memory, most of it (%s) the heap of Java, which ZGC "
+			"keeps there and may map more than once.",
+			BYTES(bytes), SHARE(f, bytes), BYTES(f->java_shm_bytes));
+		advise_run(f, v, "maps --pss");
+		advise_java(f, v);
+		return true;
+	}
 	say(v, "info", bytes,
 		"%s, %s, is shared memory (System V %s, memfd %s, other %s). It counts in the RSS "
 		"of "

@@ -63,6 +63,7 @@ add_kinds(struct verdict_facts *f, const struct space_sums *sums)
 	f->file_bytes = sums->group[GROUP_FILE].rss_bytes;
 	f->sysv_bytes = rss_of(sums, LEAF_SHM_SYSV);
 	f->memfd_bytes = rss_of(sums, LEAF_SHM_MEMFD);
+	f->java_shm_bytes = rss_of(sums, LEAF_SHM_JAVA);
 	f->other_shm_bytes = rss_of(sums, LEAF_SHM_POSIX) + rss_of(sums, LEAF_SHM_ANON) +
 		rss_of(sums, LEAF_SHM_TMPFS);
 	f->nr_thread_stacks = sums->kind[LEAF_THREAD_STACK].nr;

@@ -104,6 +104,7 @@ struct verdict_facts {
 	uint64_t forbidden_bytes;      /* resident memory without any access (PROT_NONE) */
 	uint64_t sbrk_bytes;	       /* the program's own, from sbrk() */
 	uint64_t sysv_bytes, memfd_bytes, other_shm_bytes; /* resident shared memory */
+	uint64_t java_shm_bytes;			   /* the same, that Java's heap is in */
 	uint64_t file_bytes;	     /* resident pages of files but programs and libraries */
 	uint64_t changed_file_bytes; /* of which the process has changed copies of its own */
 	/* resident .data and .bss of the program and its libraries */

@@ -20,11 +20,12 @@ static const char *const wrappers[] = { "malloc", "operator new", "operator new[
 	"sqlite3MemMalloc", "sqlite3DbMallocRawNN", "sqlite3_malloc64", "zmalloc",
 	"ztrymalloc_usable_internal", "ngx_pcalloc", "ngx_palloc_large", "apr_palloc", "palloc0",
 	"repalloc", "MemoryContextAllocZero", "AllocSetAllocLarge", "my_malloc", "alloc_root",
-	"strmake_root", "mem_heap_create_block_func", "_emalloc", "_safe_erealloc", "zend_mm_alloc_huge",
-	"ruby_xmalloc2", "objspace_xmalloc0", "_PyObject_Malloc", "PyMem_RawMalloc",
-	"_PyMem_DebugRawMalloc", "PyDataMem_UserNEW", "luaM_malloc_", "TclpAlloc", "os::malloc",
-	"ReallocateHeap", "ber_memalloc_x", "_talloc_zero", "isc__mem_get", "uv__malloc", "jsonp_strdup",
-	"stgMallocBytes", "llvm::allocate_buffer", "QArrayData::reallocateUnaligned" };
+	"strmake_root", "mem_heap_create_block_func", "_emalloc", "_safe_erealloc",
+	"zend_mm_alloc_huge", "ruby_xmalloc2", "objspace_xmalloc0", "_PyObject_Malloc",
+	"PyMem_RawMalloc", "_PyMem_DebugRawMalloc", "PyDataMem_UserNEW", "luaM_malloc_",
+	"TclpAlloc", "os::malloc", "ReallocateHeap", "ber_memalloc_x", "_talloc_zero",
+	"isc__mem_get", "uv__malloc", "jsonp_strdup", "stgMallocBytes", "llvm::allocate_buffer",
+	"QArrayData::reallocateUnaligned" };
 
 static const char *const others[] = { "", "main", "xml_parse", "xfs_alloc", "allocate", "mallocs",
 	"my_mallocs", "g_alloc_table", "page_alloc", "strdup_all", "zmalloc_used_memory",
@@ -33,15 +34,16 @@ static const char *const others[] = { "", "main", "xml_parse", "xfs_alloc", "all
 
 static const char *const helpers[] = { "std::vector<int>::push_back", "std::__1::string::append",
 	"__gnu_cxx::new_allocator<int>::allocate", "alloc::vec::Vec<T,A>::push",
-	"<alloc::raw_vec::RawVecInner>::grow_one", "<alloc::vec::Vec<T> as core::clone::Clone>::clone",
+	"<alloc::raw_vec::RawVecInner>::grow_one",
+	"<alloc::vec::Vec<T> as core::clone::Clone>::clone",
 	"<T as alloc::slice::hack::ConvertVec>::to_vec", "alloc::slice::<impl [T]>::into_vec",
 	"<&str as core::convert::Into<T>>::into", "core::iter::traits::Iterator::collect",
 	"hashbrown::raw::RawTable<T>::reserve_rehash", "__gnat_malloc",
 	"ada__strings__unbounded__append", "_cgo_3adc_Cfunc__Cmalloc" };
 
-static const char *const programs[] = { "app::Server::run", "core::Engine::start", "alloc::Pool::get",
-	"<app::Row as core::clone::Clone>::clone", "<app::Row>::new", "stdlib::x", "adapter__run",
-	"main" };
+static const char *const programs[] = { "app::Server::run", "core::Engine::start",
+	"alloc::Pool::get", "<app::Row as core::clone::Clone>::clone", "<app::Row>::new",
+	"stdlib::x", "adapter__run", "main" };
 
 static void
 check_names(void)
@@ -58,7 +60,8 @@ check_names(void)
 	for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++)
 		ok(is_library_helper(helpers[i]), "'%s' is of a language's library", helpers[i]);
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-		ok(!is_library_helper(programs[i]), "'%s' is of no language's library", programs[i]);
+		ok(!is_library_helper(programs[i]), "'%s' is of no language's library",
+			programs[i]);
 	allocators_release(&a);
 }
 
@@ -90,8 +93,8 @@ mapping_of(struct profile *p, const char *object)
 	for (size_t i = 0; i < p->mappings.nr; i++)
 		if (strcmp(p->mappings.v[i].path, object) == 0)
 			return (uint32_t)i + 1;
-	if (profile_add_mapping(p, 0x1000 * (p->mappings.nr + 1), 0x1000 * (p->mappings.nr + 2), 0, object,
-		    "", &e) < 0)
+	if (profile_add_mapping(p, 0x1000 * (p->mappings.nr + 1), 0x1000 * (p->mappings.nr + 2), 0,
+		    object, "", &e) < 0)
 		exit(1);
 	return (uint32_t)p->mappings.nr;
 }
@@ -108,10 +111,10 @@ add_sample(struct profile *p, const struct frame *frame, int64_t value)
 	for (; nr < MAX_FRAMES && frame[nr].function; nr++) {
 		const char *object = frame[nr].object;
 
-		if (profile_add_frame(p, address++, true, *object ? mapping_of(p, object) : 0, &frames[nr],
-			    &e) < 0 ||
-			profile_add_line(
-				p, frames[nr], frame[nr].function, frame[nr].file, 1, &e) < 0)
+		if (profile_add_frame(p, address++, true, *object ? mapping_of(p, object) : 0,
+			    &frames[nr], &e) < 0 ||
+			profile_add_line(p, frames[nr], frame[nr].function, frame[nr].file, 1, &e) <
+				0)
 			exit(1);
 	}
 	if (profile_stack(p, frames, nr, &stack, &e) < 0)
@@ -123,8 +126,8 @@ add_sample(struct profile *p, const struct frame *frame, int64_t value)
 
 /* The name of the row that has the stack FRAME itself. */
 static void
-has_first_row(const struct frame *frame, struct calls_options options, const char *want,
-	const char *name)
+has_first_row(
+	const struct frame *frame, struct calls_options options, const char *want, const char *name)
 {
 	struct profile *p = new_profile();
 	struct calls c = { .p = NULL };
@@ -168,12 +171,15 @@ check_stacks(void)
 		{ "std::locale::_Impl::_Impl", "", "/lib/libstdc++.so.6" },
 		{ "std::ios_base::Init::Init", "", "/lib/libstdc++.so.6" }, { 0 } };
 	const struct frame script[] = { { "malloc", "", "/lib/libc.so.6" },
-		{ "list_resize", "listobject.c", PYTHON }, { "PyList_Append", "listobject.c", PYTHON },
-		{ "Store.load", "/srv/store.py", "" }, { "<module>", "/srv/store.py", "" }, { 0 } };
+		{ "list_resize", "listobject.c", PYTHON },
+		{ "PyList_Append", "listobject.c", PYTHON }, { "Store.load", "/srv/store.py", "" },
+		{ "<module>", "/srv/store.py", "" }, { 0 } };
 	const struct frame module[] = { { "malloc", "", "/lib/libc.so.6" },
-		{ "PyUnicode_New", "unicodeobject.c", PYTHON }, { "<module>", "/srv/store.py", "" }, { 0 } };
+		{ "PyUnicode_New", "unicodeobject.c", PYTHON }, { "<module>", "/srv/store.py", "" },
+		{ 0 } };
 	const struct frame extension[] = { { "malloc", "", "/lib/libc.so.6" },
-		{ "array_zeros", "multiarray.c", NUMPY }, { "cfunction_call", "methodobject.c", PYTHON },
+		{ "array_zeros", "multiarray.c", NUMPY },
+		{ "cfunction_call", "methodobject.c", PYTHON },
 		{ "Store.load", "/srv/store.py", "" }, { 0 } };
 	const struct frame start[] = { { "malloc", "", "/lib/libc.so.6" },
 		{ "dict_new", "dictobject.c", PYTHON }, { "Py_Main", "main.c", PYTHON }, { 0 } };
@@ -181,16 +187,19 @@ check_stacks(void)
 
 	has_first_row(wrapped, plain, "grow", "the caller of xrealloc()");
 	has_first_row(wrapped, all, "malloc", "malloc() with --allocators");
-	has_first_row(unknown_inside, plain, "handler", "the caller of apr_palloc(), which calls another");
+	has_first_row(unknown_inside, plain, "handler",
+		"the caller of apr_palloc(), which calls another");
 	has_first_row(container, plain, "fill", "the caller of a container of C++");
 	has_first_row(container, all, "operator new", "operator new with --allocators");
 	has_first_row(called_back, plain, "visit", "a function that std::for_each() calls");
-	has_first_row(only_library, plain, "std::locale::_Impl::_Impl", "a library that no program calls");
+	has_first_row(only_library, plain, "std::locale::_Impl::_Impl",
+		"a library that no program calls");
 	has_first_row(script, plain, "Store.load", "a function of Python below its interpreter");
 	has_first_row(script, all, "malloc", "malloc() of Python with --allocators");
 	has_first_row(module, plain, "<module> store.py", "a module of Python, with its file");
 	has_first_row(extension, plain, "array_zeros", "an extension of Python in C");
-	has_first_row(extension, python, "Store.load", "an extension of Python in C with --view=python");
+	has_first_row(
+		extension, python, "Store.load", "an extension of Python in C with --view=python");
 	has_first_row(start, plain, "dict_new", "the interpreter of Python before any function");
 	has_first_row(start, python, "[no function of Python]",
 		"the interpreter of Python before any function with --view=python");
@@ -241,8 +250,10 @@ check_same_names(void)
 	has_row(&c, "init (/src/b/init.c)", 2, "one of another directory's file is another row");
 	has_row(&c, "load (a.py)", 8, "functions of Python in two files are two rows, the first");
 	has_row(&c, "load (b.py)", 16, "functions of Python in two files are two rows, the second");
-	has_row(&c, "setup (x.so)", 32, "functions without a file are distinguished by the object, the first");
-	has_row(&c, "setup (y.so)", 64, "functions without a file are distinguished by the object, the second");
+	has_row(&c, "setup (x.so)", 32,
+		"functions without a file are distinguished by the object, the first");
+	has_row(&c, "setup (y.so)", 64,
+		"functions without a file are distinguished by the object, the second");
 	has_row(&c, "run", 128, "a name that only one function has stays as it is");
 	calls_release(&c);
 	profile_free(p);

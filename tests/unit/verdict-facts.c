@@ -237,6 +237,7 @@ test_kinds(void)
 	add_leaf(&s, LEAF_JAVA_HEAP, 50 * MIB, 40 * MIB);
 	add_leaf(&s, LEAF_SHM_SYSV, 9 * MIB, 3 * MIB);
 	add_leaf(&s, LEAF_SHM_MEMFD, 9 * MIB, 5 * MIB);
+	add_leaf(&s, LEAF_SHM_JAVA, 3 * MIB, 2 * MIB);
 	add_leaf(&s, LEAF_SHM_ANON, 9 * MIB, 7 * MIB);
 	add_leaf(&s, LEAF_FILE_PRIVATE, 90 * MIB, 60 * MIB);
 	add_leaf(&s, LEAF_FILE_SHARED, 90 * MIB, 20 * MIB);
@@ -254,12 +255,13 @@ test_kinds(void)
 	is_u64(f.java_bytes, 40 * MIB, "of which Java's");
 	is_u64(f.sysv_bytes, 3 * MIB, "System V");
 	is_u64(f.memfd_bytes, 5 * MIB, "memfd");
+	is_u64(f.java_shm_bytes, 2 * MIB, "Java's heap in shared memory");
 	is_u64(f.other_shm_bytes, 7 * MIB, "other shared memory");
 	is_u64(f.file_bytes, 80 * MIB, "files");
 	is_u64(f.changed_file_bytes, 45 * MIB, "of which changed copies");
 	is_u64(f.static_bytes, 30 * MIB, "static variables");
 	is_u64(f.page_table_bytes, 4 * MIB, "page tables");
-	is_u64(f.huge_bytes, 12 * MIB, "huge pages, but for those of files and code");
+	is_u64(f.huge_bytes, 14 * MIB, "huge pages, but for those of files and code");
 	is_u64(f.java_huge_bytes, 2 * MIB, "of which Java's");
 	verdict_facts_release(&f);
 	free(s.leaves.v);

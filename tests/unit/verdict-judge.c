@@ -314,6 +314,9 @@ test_other_memory(void)
 		"System V 30.0 MiB, memfd 80.0 MiB, other 0 B");
 	f.sysv_bytes = 10 * MIB;
 	none(&f, "half of RSS is wanted");
+	f = healthy;
+	f.java_shm_bytes = 150 * MIB;
+	only(&f, "shared-memory", "info", 150 * MIB, "(150.0 MiB) the heap of Java, which ZGC");
 
 	f = healthy;
 	f.file_bytes = 120 * MIB;
