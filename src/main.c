@@ -81,6 +81,19 @@ unknown_command(const char *name)
 	return UI_USAGE;
 }
 
+/*
+ * A shell without job control ignores it for what it runs in the background, where Ctrl-C is not
+ * meant for it; "kill -INT" is.
+ */
+static void
+take_sigint(void)
+{
+	struct sigaction was;
+
+	if (sigaction(SIGINT, NULL, &was) == 0 && was.sa_handler == SIG_IGN)
+		signal(SIGINT, SIG_DFL);
+}
+
 static int
 run_command(const struct command *c, int argc, char **argv)
 {
@@ -93,6 +106,7 @@ run_command(const struct command *c, int argc, char **argv)
 		signal(SIGPIPE, SIG_IGN);
 		/* A write beyond RLIMIT_FSIZE fails instead: a thread may be borrowed just then. */
 		signal(SIGXFSZ, SIG_IGN);
+		take_sigint();
 	}
 	if (c->touch != CMD_STARTS_PROGRAM && c->touch != CMD_TOUCHES_NOTHING)
 		os_die_first();

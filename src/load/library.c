@@ -314,10 +314,15 @@ explain_failure(const struct job *job, struct worker *c, const struct workspace 
 
 	if (c->it->fn.dlerror.v && c->it->fn.dlopen.v)
 		read_dlerror(job, c, ws, text, sizeof text, &ignored);
-	return err_set_kind(e, ERR_FAILED, 0, "%d (%s) cannot load %s%s: %s", t->pid, t->comm,
-		l->path, l->is_copied ? ", which it was given a copy of" : "",
+	err_set_kind(e, ERR_FAILED, 0, "%d (%s) cannot load %s%s: %s", t->pid, t->comm, l->path,
+		l->is_copied ? ", which it was given a copy of" : "",
 		*text ? text_printable(text, printable, sizeof printable)
 		      : "its libc does not say why");
+	return l->is_copied && !os_sees_proc(t)
+		? err_hint(e,
+			  "It sees no /proc, through which the copy is loaded (chroot?): begin "
+			  "before it goes there, or mount proc there")
+		: -1;
 }
 
 static int

@@ -115,6 +115,9 @@ FILE *os_proc_stream(const struct target *t, const char *name, struct err *e);
  */
 int os_proc_open(const struct target *t, const char *name, int flags, struct err *e);
 
+/* Whether T finds a file system of processes at /proc; there may be none after a chroot(). */
+bool os_sees_proc(const struct target *t);
+
 /*
  * The name by which thread TID itself can open its descriptor FD, into BUF; it is no other
  * thread's.  Returns 0, or -1 with E.

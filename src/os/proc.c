@@ -158,3 +158,12 @@ os_robust_list(const struct target *t, pid_t tid, raddr *ret_head)
 	*ret_head = (raddr){ (uintptr_t)head };
 	return 0;
 }
+
+bool
+os_sees_proc(const struct target *t)
+{
+	struct err ignored;
+	auto_fd int fd = os_proc_open(t, "root/proc/self", O_PATH | O_NOFOLLOW, &ignored);
+
+	return fd >= 0;
+}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Processes whose malloc is not libc's one and only: none was called yet, that of MALLOC_CHECK_, valgrind's, a second libc;
-# and memory of memfd_secret().  What is wrong, or not counted, is said in words.
+# memory of memfd_secret(); a root directory without /proc.  What is wrong, or not counted, is said in words.
 # shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 need jq
@@ -45,6 +45,11 @@ int main(int argc, char **argv)
 			return 1;
 		fill(take);
 	}
+	if (strcmp(what, "chroot") == 0) {
+		fill(malloc);
+		if (chroot(argv[2]) || chdir("/"))
+			return 1;
+	}
 	if (strcmp(what, "secret") == 0) {
 		fill(malloc);
 		const size_t bytes = 100 << 20;
@@ -66,7 +71,8 @@ ${CC:-cc} -o "$dir/unusual" "$dir/unusual.c" -ldl 2>"$dir/err" || skip_all 'no c
 # says EXIT WORDS COMMAND: memdiag COMMAND of the process ends with EXIT, and says WORDS.
 says()
 {
-	exits "$1" memdiag "$3" --pid "$tracee_pid" && grep -q "$2" "$dir/err"
+	# shellcheck disable=SC2086 # a verb, too
+	exits "$1" memdiag $3 --pid "$tracee_pid" && grep -q "$2" "$dir/err"
 }
 
 start_command "$dir/unusual" nothing
@@ -120,5 +126,16 @@ if echo | "$dir/unusual" secret >/dev/null 2>&1; then
 	end_tracee
 else
 	skip 'memory of memfd_secret()' 'this kernel has none'
+fi
+mkdir "$dir/empty"
+if has_hooks && echo | "$dir/unusual" chroot "$dir/empty" >/dev/null; then
+	start_command "$dir/unusual" chroot "$dir/empty"
+	check 'record of a program that sees no /proc says so' says 1 'It sees no /proc' 'record start'
+	check 'doctor of a program that sees no /proc says so' exits 2 memdiag doctor --pid "$tracee_pid"
+	check 'doctor of a program that sees no /proc names the agent' \
+		grep -q '^ *no *agent .*its root directory .* has no /proc' "$dir/out"
+	end_tracee
+else
+	skip 'a program that sees no /proc' 'chroot() cannot be called here'
 fi
 finish

@@ -57,10 +57,11 @@ check 'for a second' profile --seconds 1s --rate 4K -o "$prefix"
 check 'a file is written, though nothing was allocated' test -s "$(written)"
 check 'and it can be read' memdiag report "$(written)"
 
-# interrupted SIGNAL: whether a profile that would take an hour ends, and leaves what it has.
+# interrupted SIGNAL: whether a profile that would take an hour ends, and leaves what it has.  A shell without job control
+# has SIGINT ignored in the background.
 interrupted()
 {
-	env --default-signal "$MEMDIAG" profile --pid "$tracee_pid" --seconds 1h --rate 1 -o "$prefix" >"$dir/early" 2>&1 &
+	"$MEMDIAG" profile --pid "$tracee_pid" --seconds 1h --rate 1 -o "$prefix" >"$dir/early" 2>&1 &
 	local early=$!
 	is_profiled || return
 	[ "$(ask 'play 3 1000 1')" = "done" ] || return
