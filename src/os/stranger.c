@@ -91,24 +91,27 @@ is_path_of_friends(const char *path, unsigned int left)
 	auto_free char *part = strdup(path);
 	char *at = part;
 	struct stat st;
+	bool may_make; /* others may make an entry that is not there */
 
 	if (!part || *path != '/' || lstat("/", &st) < 0 || !is_entry_of_friends(&st))
 		return false;
 	while (*at) {
 		char end;
 
+		may_make = st.st_mode & (S_IWGRP | S_IWOTH);
 		at += strspn(at, "/");
 		at += strcspn(at, "/");
 		end = *at;
 		*at = '\0';
 		if (lstat(part, &st) < 0)
-			return errno == ENOENT;
+			return errno == ENOENT && !may_make;
 		if (!is_entry_of_friends(&st))
 			return false;
 		if (S_ISLNK(st.st_mode)) {
 			auto_free char *real = realpath(part, NULL);
 
-			if (!real || !left || !is_path_of_friends(real, left - 1))
+			if (!real || !left || !is_path_of_friends(real, left - 1) ||
+				lstat(real, &st) < 0)
 				return false;
 		}
 		*at = end;
