@@ -23,11 +23,17 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+/* -f is --force in all other commands. */
+#define F_IS_FILE "-f is --file here; --force replaces a file that exists"
+
 static void
-set_file(struct argp_state *state, struct report_work *o, const char *arg)
+set_file(struct argp_state *state, struct report_work *o, int key, const char *arg)
 {
+	if (key == 'f' && *arg == '-' && arg[1])
+		argp_error(state, "'%s' is not a profile: " F_IS_FILE, arg);
 	if (o->file)
-		argp_error(state, "two profiles: one at a time; --base subtracts another");
+		argp_error(state,
+			"two profiles: one at a time; --base subtracts another, and " F_IS_FILE);
 	o->file = arg;
 }
 
@@ -43,7 +49,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'f':
 	case ARGP_KEY_ARG:
-		set_file(state, o, arg);
+		set_file(state, o, key, arg);
 		return 0;
 	case 'p':
 		o->reporting.symbols.program = arg;

@@ -312,4 +312,8 @@ else
 	check 'code made at run time is named by perf-PID.map' sh -c \
 		"'$MEMDIAG' report '$dir/jit.heap' | grep -q 'Java;made::at run time'"
 fi
+check '-f before another option is no force, and says so' exits 64 memdiag report "$ours" -f -o "$dir/new"
+check '-f before another option names --force' grep -q -e "'-o' is not a profile: -f is --file here; --force replaces" "$dir/err"
+check '-f with a second profile is refused' exits 64 memdiag report "$ours" -f "$ours"
+check '-f with a second profile names --force' grep -q -e 'two profiles: .*--force' "$dir/err"
 finish

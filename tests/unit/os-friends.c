@@ -77,16 +77,22 @@ check_places(void)
 	ok(os_is_of_friends(in("own/file")), "a file of ours in our directory is ours");
 	ok(os_is_of_friends(in("own/none")), "a file that is not there is ours in our directory");
 	ok(os_is_of_friends(in("none/none")), "and so it is in a directory that is not there");
-	ok(os_is_of_friends(in("own//inner/./file")), "empty parts of a name and dots change nothing");
+	ok(os_is_of_friends(in("own//inner/./file")),
+		"empty parts of a name and dots change nothing");
 	ok(os_is_of_friends(in("sticky/file")), "a file of ours in a sticky directory is ours");
 	ok(os_is_of_friends(in("own/link")), "a link of ours to a file of ours is ours");
-	ok(os_is_of_friends(in("own/relative/file")), "a relative link to a directory of ours is ours");
+	ok(os_is_of_friends(in("own/relative/file")),
+		"a relative link to a directory of ours is ours");
 	ok(!os_is_of_friends(in("own/open-file")), "a file that all may write is a stranger's");
-	ok(!os_is_of_friends(in("open/file")), "a file in a directory that all may write is a stranger's");
+	ok(!os_is_of_friends(in("open/file")),
+		"a file in a directory that all may write is a stranger's");
 	ok(!os_is_of_friends(in("open/none")), "a file that all may make is a stranger's");
-	ok(!os_is_of_friends(in("open/inner/file")), "a directory that all may replace is a stranger's");
-	ok(!os_is_of_friends(in("group/file")), "a directory that a group may write is a stranger's");
-	ok(!os_is_of_friends(in("own/link-to-open")), "a link of ours to a stranger's file is a stranger's");
+	ok(!os_is_of_friends(in("open/inner/file")),
+		"a directory that all may replace is a stranger's");
+	ok(!os_is_of_friends(in("group/file")),
+		"a directory that a group may write is a stranger's");
+	ok(!os_is_of_friends(in("own/link-to-open")),
+		"a link of ours to a stranger's file is a stranger's");
 	ok(!os_is_of_friends(in("open/link")), "a link that all may replace is a stranger's");
 	ok(!os_is_of_friends(in("own/loop")), "a link to itself is nobody's");
 	ok(!os_is_of_friends("own/file"), "a relative name is nobody's");
