@@ -1,7 +1,8 @@
 #!/bin/sh
 # report-names: the function that allocates has its own name in the first row, of programs as people deploy them: replaced
 # or deleted while they run, in a mount namespace, stripped, with debug information in files of their own; lambdas and
-# functions of Python, too.
+# functions of Python, too; and of programs in Rust, Ada and Go, and of C with functions of its own around malloc, where
+# their compilers are.
 # shellcheck disable=SC3043,SC2317 # every sh we know has local; check calls functions
 . "$top_srcdir/tests/live/lib.sh"
 unset DEBUGINFOD_URLS
@@ -242,4 +243,104 @@ if [ "$python" ]; then
 else
 	skip 'Python' 'there is no Python from 3.11 to 3.13'
 fi
+
+# ---- other languages, and functions around malloc -----------------------------------------------
+
+# each_language NAME WANT SOURCE COMMAND...: compile the file SOURCE, which has been written; the first row is WANT.
+each_language()
+{
+	local name="$1" want="$2"
+	shift 2
+	command -v "$1" >/dev/null && (cd "$dir" && "$@") >"$dir/built" 2>&1 || {
+		skip "$name: the first row is $want" 'it cannot be compiled here'
+		return
+	}
+	file=$(recorded "$dir/program")
+	check "$name: the first row is $want" is_first "$want" report --value=allocated "$file"
+	rm -f "$dir/program"
+}
+
+cat >"$dir/wrapped.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) void *xmalloc(size_t n)
+{
+	void *p = malloc(n);
+
+	if (!p)
+		abort();
+	return p;
+}
+__attribute__((noinline)) char *xstrdup(const char *s)
+{
+	return strcpy(xmalloc(strlen(s) + 1), s);
+}
+__attribute__((noinline)) char *read_names(void)
+{
+	static char name[100000];
+
+	memset(name, 'x', sizeof name - 1);
+	return xstrdup(name);
+}
+int main(void)
+{
+	return !read_names();
+}
+END
+each_language 'C, functions around malloc' read_names "${CC:-cc}" -g -O1 -o program wrapped.c
+
+cat >"$dir/rust.rs" <<'END'
+#[inline(never)]
+fn grow_list() -> Vec<u8> {
+    let mut v = Vec::new();
+    for i in 0..300000u32 {
+        v.push(i as u8);
+    }
+    v
+}
+fn main() {
+    std::process::exit((grow_list().len() == 0) as i32);
+}
+END
+each_language Rust rust::grow_list rustc -g -O -o program rust.rs
+
+cat >"$dir/ada_program.adb" <<'END'
+procedure Ada_Program is
+   type Block is array (1 .. 50_000) of Integer;
+   type Pointer is access Block;
+   Kept : array (1 .. 10) of Pointer;
+   procedure Make_Blocks is
+   begin
+      for I in Kept'Range loop
+         Kept (I) := new Block'(others => I);
+      end loop;
+   end Make_Blocks;
+begin
+   Make_Blocks;
+end Ada_Program;
+END
+each_language Ada ada_program__make_blocks gnatmake -q -g -O1 -o program ada_program.adb
+
+mkdir -p "$dir/go"
+cat >"$dir/go/main.go" <<'END'
+package main
+
+/*
+#include <stdlib.h>
+#include <string.h>
+static void *make_block(size_t n) { return memset(malloc(n), 1, n); }
+*/
+import "C"
+import "unsafe"
+
+var kept []unsafe.Pointer
+
+func main() {
+	for i := 0; i < 100; i++ {
+		kept = append(kept, C.make_block(10000))
+	}
+}
+END
+printf 'module program\ngo 1.19\n' >"$dir/go/go.mod"
+each_language 'Go with C' make_block env GOCACHE="$dir/go/cache" GOTELEMETRY=off sh -c 'cd go && go build -o ../program .'
 finish
