@@ -39,6 +39,7 @@ struct maker {
 	struct hash by_group[2]; /* of threads, of sizes */
 	struct filter filter[3]; /* in the order of MATCH_ */
 	struct allocators allocators;
+	bool *is_allocator; /* of each function of the profile: allocators_have() */
 	struct {
 		uint8_t *v; /* MATCH_ of each node */
 		size_t nr, room;
@@ -75,6 +76,7 @@ maker_release(struct maker *m)
 	free(m->matches.v);
 	free(m->of_frames.v);
 	free(m->roles.v);
+	free(m->is_allocator);
 	free(m->first);
 	free(m->nr_allocators);
 	free(m->seen);
@@ -373,7 +375,7 @@ add_frame(struct maker *m, size_t i, struct err *e)
 		like.function = p->functions.v[line->function].name;
 		like.file = p->functions.v[line->function].file;
 		like.line = line->line;
-		if (is_library || allocators_have(&m->allocators, like.function))
+		if (is_library || m->is_allocator[line->function])
 			m->nr_allocators[i] = (uint16_t)(k + 1);
 		if (by != CALLS_BY_OBJECT &&
 			add_node(m,
@@ -396,6 +398,22 @@ add_rest(struct maker *m, struct err *e)
 	const struct calls_node like = { .object = "", .function = name, .file = "" };
 
 	return find_node(m, strdup(name), &like, &m->rest, e);
+}
+
+/* A function may be in many frames. */
+static int
+find_allocators(struct maker *m, struct err *e)
+{
+	const struct profile *p = m->c->p;
+
+	if (allocators_compile(&m->allocators, e) < 0)
+		return -1;
+	m->is_allocator = calloc(p->functions.nr + 1, sizeof *m->is_allocator);
+	if (!m->is_allocator)
+		return no_memory(e);
+	for (size_t i = 0; i < p->functions.nr; i++)
+		m->is_allocator[i] = allocators_have(&m->allocators, p->functions.v[i].name);
+	return 0;
 }
 
 static int
@@ -651,8 +669,7 @@ calls_make(struct calls *c, const struct profile *p, const struct calls_options 
 
 	c->p = p;
 	c->options = *options;
-	if (allocators_compile(&m.allocators, e) < 0 ||
-		compile(&m.filter[0], "focus", options->focus, e) < 0 ||
+	if (find_allocators(&m, e) < 0 || compile(&m.filter[0], "focus", options->focus, e) < 0 ||
 		compile(&m.filter[1], "ignore", options->ignore, e) < 0 ||
 		compile(&m.filter[2], "hide", options->hide, e) < 0 || add_frames(&m, e) < 0 ||
 		add_samples(&m, e) < 0)
