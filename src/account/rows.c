@@ -129,7 +129,8 @@ row_by_thread(struct adder *a, const struct leaf *l)
 		return row_named(a, "not stacks");
 	if (!l->tid)
 		return row_named(a, leaf_kind_name(l->kind));
-	snprintf(name, sizeof name, "%d %s", l->tid, os_thread_comm(a->t, l->tid, comm));
+	snprintf(name, sizeof name, "%d %s", l->tid,
+		a->t ? os_thread_comm(a->t, l->tid, comm) : "?");
 	return row_named(a, name);
 }
 

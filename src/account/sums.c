@@ -28,7 +28,16 @@ leaf_extra(const struct leaf *l, enum extra x)
 bool
 extra_is_known(const struct space *s, enum extra x)
 {
-	return extra_columns[x].is_of_smaps ? s->has_pss : s->has_huge;
+	static const enum smaps_field field[NR_EXTRAS] = {
+		[EXTRA_PSS] = SMAPS_PSS,
+		[EXTRA_USS] = SMAPS_PRIVATE_DIRTY,
+		[EXTRA_DIRTY] = SMAPS_SHARED_DIRTY,
+		[EXTRA_LOCKED] = SMAPS_LOCKED,
+		[EXTRA_THP] = SMAPS_ANON_HUGE,
+	};
+
+	return (extra_columns[x].is_of_smaps ? s->has_pss : s->has_huge) &&
+		space_knows(s, field[x]);
 }
 
 void

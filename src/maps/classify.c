@@ -23,7 +23,7 @@
 
 struct classifier {
 	struct space *s;
-	const struct target *t;
+	const struct target *t; /* NULL: a saved map, without its process */
 	const struct spans *spans;
 	size_t next_span;
 	bool has_java, has_mimalloc;
@@ -165,7 +165,9 @@ fs_of(struct classifier *c, const struct region *r)
 {
 	enum os_fs fs = OS_FS_OTHER;
 
-	if (!major(r->dev)) /* no disk */
+	if (!c->t)
+		fs = OS_FS_UNKNOWN;
+	else if (!major(r->dev)) /* no disk */
 		fs = ask_fs(c, r);
 	return fs == OS_FS_UNKNOWN ? fs_by_name(r) : fs;
 }
@@ -182,6 +184,8 @@ is_not_there(const struct classifier *c, const struct region *r)
 	struct stat st;
 	struct err e;
 
+	if (!c->t)
+		return true;
 	if (asprintf(&name, "root%s", r->path) < 0) {
 		name = NULL;
 		return true;
@@ -250,9 +254,23 @@ is_relro(const struct object *o, raddr a)
 	return false;
 }
 
+/*
+ * The same without the object's headers: a part that is not written, and that the part which is
+ * follows both in memory and in the file.
+ */
+static bool
+is_like_relro(const struct region *r, const struct region *end)
+{
+	const struct region *next = r + 1;
+
+	return next < end && next->prot[1] == 'w' && next->start.v == r->end.v &&
+		next->dev == r->dev && next->inode == r->inode && r->offset_bytes &&
+		next->offset_bytes == r->offset_bytes + (r->end.v - r->start.v);
+}
+
 /* The part of an object that a mapping of its file is. */
 static enum leaf_kind
-object_part(const struct object *o, const struct region *r)
+object_part(const struct object *o, const struct region *r, const struct regions *m)
 {
 	enum leaf_kind part;
 
@@ -263,7 +281,9 @@ object_part(const struct object *o, const struct region *r)
 	else if (r->prot[0] != 'r')
 		part = LEAF_SO_PADDING;
 	else
-		part = is_relro(o, r->start) ? LEAF_SO_RELRO : LEAF_SO_RODATA;
+		part = (o->image ? is_relro(o, r->start) : is_like_relro(r, m->region + m->nr))
+			? LEAF_SO_RELRO
+			: LEAF_SO_RODATA;
 	return o->is_executable ? part - LEAF_SO_TEXT + LEAF_EXE_TEXT : part;
 }
 
@@ -274,8 +294,8 @@ by_object(struct classifier *c, struct look *v, const struct region *r)
 
 	if (!o || strcmp(o->path, r->path) != 0)
 		return false;
-	v->kind = object_part(o, r);
-	v->confidence = CONFIDENCE_VERIFIED;
+	v->kind = object_part(o, r, &c->s->process->maps);
+	v->confidence = o->image ? CONFIDENCE_VERIFIED : CONFIDENCE_GUESS;
 	v->object = (int32_t)(o - c->s->process->objects.v);
 	return true;
 }

@@ -115,6 +115,8 @@ space_identities(const struct space *s, struct identity ret[NR_IDENTITIES])
 	const struct regions *m = &s->process->maps;
 	struct list list = { s, ret, 0 };
 
+	if (s->file)
+		return 0;
 	add(&list, "VmSize", t->virt_bytes, m->size_before_bytes, m->size_after_bytes, NULL);
 	if (s->rss_from == SPACE_RSS_NONE)
 		return list.nr;

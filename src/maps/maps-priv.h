@@ -58,7 +58,13 @@ struct leaf_pages;
 int spans_find(struct spans *ret, const struct space *s, const struct target *t,
 	const struct space_options *opt, struct leaf_pages *leaf_pages, struct err *e);
 
-/* Make the leaves of S, without numbers of pages, from its regions and SPANS. */
+/* The same of P, which is a map without its process: what shapes show. */
+int spans_infer(struct spans *ret, const struct process *p, struct err *e);
+
+/*
+ * Make the leaves of S, without numbers of pages, from its regions and SPANS.  T may be NULL: there
+ * is no process.
+ */
 int space_classify(
 	struct space *s, const struct spans *spans, const struct target *t, struct err *e);
 

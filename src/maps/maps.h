@@ -9,6 +9,7 @@
 #include "glibc/process.h"
 #include "glibc/threads.h"
 #include "os/os.h"
+#include "regions/map-file.h"
 #include "regions/objects.h"
 
 /* ---- stacks: where those of the threads are -------------------------------------------------- */
@@ -198,6 +199,7 @@ struct space_totals {
 struct space {
 	const struct process *process; /* what was read: OWN, or that of the options */
 	struct process *own;	       /* owned; NULL if the options had it */
+	const struct map_file *file;   /* space_read_file(): its file; NULL for a process */
 	struct threads threads;
 	const struct object *malloc_object; /* of the process: objects_malloc() */
 	struct {
@@ -225,6 +227,22 @@ struct space {
  */
 int space_read(
 	struct space *s, const struct target *t, const struct space_options *opt, struct err *e);
+
+/*
+ * The same of the saved map F, whose mappings are moved to S, and whose text S needs as long as it
+ * is there.  Stacks, arenas and objects are guessed by names and shapes.  There are no counters of
+ * the kernel: BEFORE and AFTER have the sums over the mappings.  rss_error says so if F has no
+ * numbers of pages; of smaps it has those that space_knows().  OPT has want_pss and cut.  0, or -1
+ * with E and S released.
+ */
+int space_read_file(
+	struct space *s, struct map_file *f, const struct space_options *opt, struct err *e);
+/* Whether the numbers of FIELD are known, if pages were counted at all. */
+static inline bool
+space_knows(const struct space *s, enum smaps_field field)
+{
+	return !s->file || s->file->fields & SMAPS_BIT(field);
+}
 void space_release(struct space *s);
 
 /*

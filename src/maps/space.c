@@ -335,6 +335,66 @@ space_read(struct space *s, const struct target *t, const struct space_options *
 	return -1;
 }
 
+/* ---- a saved map ---- */
+
+static int
+file_leaves(struct space *s, struct map_file *f, const struct space_options *opt, struct err *e)
+{
+	auto_spans struct spans spans = { 0 };
+
+	s->file = f;
+	s->process = s->own = calloc(1, sizeof *s->own);
+	if (!s->own)
+		return err_set(e, errno, "cannot keep the mappings of %s", f->name);
+	s->own->maps = f->maps;
+	f->maps = (struct regions){ 0 };
+	return objects_infer(&s->own->objects, &s->own->maps, e) < 0 ||
+			spans_infer(&spans, s->own, e) < 0 ||
+			space_classify(s, &spans, NULL, e) < 0 || cut_leaf(s, opt->cut[0], e) < 0 ||
+			cut_leaf(s, opt->cut[1], e) < 0
+		? -1
+		: 0;
+}
+
+static void
+count_entries(struct space *s, const struct map_file *f, bool want_pss)
+{
+	struct counter rss = { .s = s }, pss = { .s = s };
+
+	s->rss_from = SPACE_RSS_SMAPS;
+	s->has_huge = space_knows(s, SMAPS_ANON_HUGE);
+	for (size_t i = 0; i < f->entry.nr; i++)
+		take_rss(&f->entry.v[i], &rss);
+	for (size_t i = 0; i < f->entry.nr && want_pss; i++)
+		take_pss(&f->entry.v[i], &pss);
+	s->has_pss = want_pss;
+}
+
+int
+space_read_file(struct space *s, struct map_file *f, const struct space_options *opt, struct err *e)
+{
+	*s = (struct space){ .rss_from = SPACE_RSS_NONE };
+	if (file_leaves(s, f, opt, e) < 0) {
+		space_release(s);
+		return -1;
+	}
+	if (f->entry.nr)
+		count_entries(s, f, opt->want_pss);
+	else
+		err_set_kind(&s->rss_error, ERR_UNSUPPORTED, 0,
+			"%s is of /proc/PID/maps, which has no RSS, PSS and swap; smaps has them",
+			f->name);
+	add_up(s);
+	s->after = (struct os_status){
+		.vm_size_bytes = s->totals.virt_bytes,
+		.vm_rss_bytes = s->totals.rss_bytes,
+		.vm_swap_bytes = s->totals.swap_bytes,
+		.hugetlb_bytes = s->totals.hugetlb_bytes,
+	};
+	s->before = s->after;
+	return 0;
+}
+
 uint64_t
 space_own_bytes(const struct space *s)
 {

@@ -203,6 +203,92 @@ objects_find(struct objects *o, const struct regions *m, const struct target *t,
 	return 0;
 }
 
+/* ---- without a process ---- */
+
+/* Files in memory have code that a program writes itself. */
+static bool
+is_file_in_memory(const char *path)
+{
+	return strncmp(path, "/memfd:", 7) == 0 || strncmp(path, "/SYSV", 5) == 0 ||
+		strncmp(path, "/dev/", 5) == 0;
+}
+
+/* The end of the last mapping of the object that begins with region FIRST. */
+static raddr
+end_of_object(const struct regions *m, size_t first)
+{
+	const struct region *last = &m->region[first];
+
+	for (size_t i = first + 1; i < m->nr; i++) {
+		const struct region *r = &m->region[i];
+
+		if (region_has_file(r) && is_same_file(last, r) && r->offset_bytes &&
+			strcmp(r->path ? r->path : "", last->path) == 0)
+			last = r;
+		else if (region_has_file(r) || r->path || r->start.v != m->region[i - 1].end.v)
+			break;
+	}
+	return last->end;
+}
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * The program: the object before [heap], which brk puts behind its bss; else the first that has no
+ * name of a library.
+ */
+static void
+infer_executable(struct objects *o, const struct regions *m)
+{
+	const struct object *below = NULL;
+	struct object *found = NULL;
+
+	for (size_t i = 0; i < m->nr && !below; i++)
+		if (region_is_heap(&m->region[i]))
+			for (size_t k = 0; k < o->nr && o->v[k].start.v < m->region[i].start.v; k++)
+				below = &o->v[k];
+	for (size_t i = 0; i < o->nr && !found; i++)
+		if (!strstr(base_name(o->v[i].path), ".so") && (!below || below == &o->v[i]))
+			found = &o->v[i];
+	if (found)
+		found->is_executable = true;
+}
+
+int
+objects_infer(struct objects *o, const struct regions *m, struct err *e)
+{
+	*o = (struct objects){ 0 };
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct region *r = &m->region[i];
+		struct object *found;
+
+		if (r->prot[3] != 'p' || !is_candidate(m, i) || is_file_in_memory(r->path))
+			continue;
+		found = array_add(o);
+		if (!found) {
+			objects_release(o);
+			return err_set(e, ENOMEM, "cannot keep the list of objects");
+		}
+		*found = (struct object){
+			.start = r->start,
+			.end = end_of_object(m, i),
+			.path = r->path,
+			.dev = r->dev,
+			.inode = r->inode,
+			.is_loader = is_loader_name(base_name(r->path)),
+			.is_libc = is_libc_name(base_name(r->path)),
+		};
+	}
+	infer_executable(o, m);
+	return 0;
+}
+
 void
 objects_release(struct objects *o)
 {

@@ -10,7 +10,7 @@ struct image;
 struct target;
 
 struct object {
-	struct image *image; /* owned by the list */
+	struct image *image; /* owned by the list; NULL: objects_infer() */
 	raddr start, end;    /* all of its segments, bss included */
 	const char *path;    /* as in maps; owned by the map the list was made from */
 	uint64_t dev, inode;
@@ -35,6 +35,12 @@ struct objects {
  */
 int objects_find(struct objects *o, const struct regions *m, const struct target *t,
 	const struct objects *known, struct err *e);
+/*
+ * The same of a map without its process: files that are mapped as the dynamic linker and the kernel
+ * map objects, without bss.  Objects have no image, and what names and places of mappings show is a
+ * guess.
+ */
+int objects_infer(struct objects *o, const struct regions *m, struct err *e);
 void objects_release(struct objects *o);
 #define auto_objects __attribute__((cleanup(objects_release)))
 

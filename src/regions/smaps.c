@@ -14,50 +14,91 @@
 
 #include "base/cleanup.h"
 
-static const struct {
-	const char *key;
-	size_t offset;
-} field[] = {
-#define F(key, member)                                                                             \
-	{                                                                                          \
-		key, offsetof(struct smaps_entry, member)                                          \
-	}
-	F("KernelPageSize", page_bytes),
-	F("Rss", rss_bytes),
-	F("Pss", pss_bytes),
-	F("Private_Clean", private_bytes),
-	F("Private_Dirty", private_bytes),
-	F("Private_Dirty", dirty_bytes),
-	F("Shared_Dirty", dirty_bytes),
-	F("Locked", locked_bytes),
-	F("Anonymous", anonymous_bytes),
-	F("AnonHugePages", anon_huge_bytes),
-	F("Shared_Hugetlb", hugetlb_bytes),
-	F("Private_Hugetlb", hugetlb_bytes),
-	F("Swap", swap_bytes),
-#undef F
+const char *const smaps_field_names[NR_SMAPS_FIELDS] = {
+	[SMAPS_SIZE] = "Size",
+	[SMAPS_PAGE_SIZE] = "KernelPageSize",
+	[SMAPS_RSS] = "Rss",
+	[SMAPS_PSS] = "Pss",
+	[SMAPS_PRIVATE_CLEAN] = "Private_Clean",
+	[SMAPS_PRIVATE_DIRTY] = "Private_Dirty",
+	[SMAPS_SHARED_DIRTY] = "Shared_Dirty",
+	[SMAPS_LOCKED] = "Locked",
+	[SMAPS_ANONYMOUS] = "Anonymous",
+	[SMAPS_ANON_HUGE] = "AnonHugePages",
+	[SMAPS_SHARED_HUGETLB] = "Shared_Hugetlb",
+	[SMAPS_PRIVATE_HUGETLB] = "Private_Hugetlb",
+	[SMAPS_SWAP] = "Swap",
 };
 
-#define NR_FIELDS (sizeof field / sizeof *field)
+/* The member that a field is added to. */
+static const size_t member[NR_SMAPS_FIELDS] = {
+	[SMAPS_SIZE] = offsetof(struct smaps_entry, size_bytes),
+	[SMAPS_PAGE_SIZE] = offsetof(struct smaps_entry, page_bytes),
+	[SMAPS_RSS] = offsetof(struct smaps_entry, rss_bytes),
+	[SMAPS_PSS] = offsetof(struct smaps_entry, pss_bytes),
+	[SMAPS_PRIVATE_CLEAN] = offsetof(struct smaps_entry, private_bytes),
+	[SMAPS_PRIVATE_DIRTY] = offsetof(struct smaps_entry, private_bytes),
+	[SMAPS_SHARED_DIRTY] = offsetof(struct smaps_entry, dirty_bytes),
+	[SMAPS_LOCKED] = offsetof(struct smaps_entry, locked_bytes),
+	[SMAPS_ANONYMOUS] = offsetof(struct smaps_entry, anonymous_bytes),
+	[SMAPS_ANON_HUGE] = offsetof(struct smaps_entry, anon_huge_bytes),
+	[SMAPS_SHARED_HUGETLB] = offsetof(struct smaps_entry, hugetlb_bytes),
+	[SMAPS_PRIVATE_HUGETLB] = offsetof(struct smaps_entry, hugetlb_bytes),
+	[SMAPS_SWAP] = offsetof(struct smaps_entry, swap_bytes),
+};
 
-/* A line "Key: value" into ENTRY; false if it has another form.  An unknown key is ignored. */
+/* No address space is larger; so the sum of two fields is no overflow. */
+#define MOST_KB (UINT64_C(1) << 48)
+
+/* "   123 kB" */
 static bool
-take_field(struct smaps_entry *entry, char *line)
+parse_kb(const char *text, uint64_t *ret_bytes)
 {
-	char *colon = strchr(line, ':');
+	uint64_t n = 0;
+
+	text += strspn(text, " ");
+	if (!isdigit((unsigned char)*text))
+		return false;
+	for (; isdigit((unsigned char)*text); text++) {
+		n = n * 10 + (uint64_t)(*text - '0');
+		if (n > MOST_KB)
+			return false;
+	}
+	if (strncmp(text, " kB", 3) != 0 || text[3 + strspn(text + 3, " ")])
+		return false;
+	*ret_bytes = n * 1024;
+	return true;
+}
+
+static void
+add_field(struct smaps_entry *entry, enum smaps_field f, uint64_t bytes)
+{
+	*(uint64_t *)(void *)((char *)entry + member[f]) += bytes;
+	if (f == SMAPS_PRIVATE_DIRTY)
+		entry->dirty_bytes += bytes;
+	entry->fields |= SMAPS_BIT(f);
+}
+
+enum smaps_line
+smaps_take_line(struct smaps_entry *entry, const char *line)
+{
+	const char *colon = strchr(line, ':');
+	const size_t len = colon ? (size_t)(colon - line) : 0;
+	uint64_t bytes;
 
 	if (!isupper((unsigned char)line[0]) || !colon)
-		return false;
-	*colon = '\0';
-	for (size_t i = 0; i < NR_FIELDS; i++)
-		if (strcmp(line, field[i].key) == 0) {
-			char *at = (char *)entry + field[i].offset;
-
-			*(uint64_t *)(void *)at += strtoull(colon + 1, NULL, 10) * 1024;
-		}
-	if (strcmp(line, "VmFlags") == 0)
+		return SMAPS_OTHER;
+	for (unsigned int i = 0; i < NR_SMAPS_FIELDS; i++) {
+		if (strncmp(line, smaps_field_names[i], len) != 0 || smaps_field_names[i][len])
+			continue;
+		if (entry->fields & SMAPS_BIT(i) || !parse_kb(colon + 1, &bytes))
+			return SMAPS_BAD;
+		add_field(entry, (enum smaps_field)i, bytes);
+		return SMAPS_TAKEN;
+	}
+	if (len == strlen("VmFlags") && strncmp(line, "VmFlags", len) == 0)
 		snprintf(entry->flags, sizeof entry->flags, "%s", colon + 1);
-	return true;
+	return SMAPS_TAKEN;
 }
 
 int
@@ -77,7 +118,7 @@ smaps_parse(
 		nr++;
 		if (line[n - 1] == '\n')
 			line[n - 1] = '\0';
-		if (has_entry && take_field(&entry, line))
+		if (has_entry && smaps_take_line(&entry, line) == SMAPS_TAKEN)
 			continue;
 		if (!region_parse(&r, line))
 			return err_set(e, 0, "line %zu of smaps is not what Linux writes", nr);

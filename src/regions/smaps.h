@@ -6,9 +6,31 @@
 
 #include "regions/regions.h"
 
+/* The fields that are read; which of them there are depends on the kernel. */
+enum smaps_field {
+	SMAPS_SIZE,
+	SMAPS_PAGE_SIZE,
+	SMAPS_RSS,
+	SMAPS_PSS,
+	SMAPS_PRIVATE_CLEAN,
+	SMAPS_PRIVATE_DIRTY,
+	SMAPS_SHARED_DIRTY,
+	SMAPS_LOCKED,
+	SMAPS_ANONYMOUS,
+	SMAPS_ANON_HUGE,
+	SMAPS_SHARED_HUGETLB,
+	SMAPS_PRIVATE_HUGETLB,
+	SMAPS_SWAP,
+	NR_SMAPS_FIELDS,
+};
+#define SMAPS_BIT(field) (1U << (field))
+extern const char *const smaps_field_names[NR_SMAPS_FIELDS];
+
 /* One mapping of /proc/PID/smaps.  Values that a kernel does not print are 0. */
 struct smaps_entry {
 	raddr start, end;
+	unsigned int fields; /* bits of enum smaps_field that were printed */
+	uint64_t size_bytes; /* as printed */
 	uint64_t rss_bytes, pss_bytes, swap_bytes, anonymous_bytes;
 	uint64_t private_bytes; /* clean and dirty: what the process alone has */
 	uint64_t dirty_bytes;	/* the same and shared ones: written, and not in a file or swap */
@@ -25,6 +47,15 @@ struct smaps_entry {
  */
 int smaps_parse(
 	FILE *f, int (*fn)(const struct smaps_entry *entry, void *arg), void *arg, struct err *e);
+
+/*
+ * Add LINE, NUL-terminated, which comes after the first line of ENTRY's mapping, to ENTRY.
+ * SMAPS_BAD: a field that is read has no number of kB, or is there a second time, and ENTRY is
+ * unchanged.
+ */
+enum smaps_line { SMAPS_OTHER, SMAPS_TAKEN, SMAPS_BAD };
+enum smaps_line smaps_take_line(struct smaps_entry *entry, const char *line);
+
 bool smaps_has_flag(const struct smaps_entry *entry, const char flag[2]);
 
 #endif
