@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cmd/command.h"
+#include "cmd/from-file.h"
 #include "cmd/several.h"
 #include "diff/growth.h"
 #include "diff/saved-maps.h"
@@ -42,6 +43,7 @@ struct options {
 	struct selection selection;
 	unsigned int extras; /* bits of enum extra */
 	const char *diff;    /* file name */
+	const char *from;    /* file name of a saved map, which is read in place of a process */
 	raddr at;
 	bool has_by, has_sort, has_several, has_at;
 };
@@ -56,7 +58,8 @@ enum {
 	KEY_AT,
 	KEY_OBJECT,
 	KEY_COLUMNS,
-	KEY_RANGE
+	KEY_RANGE,
+	KEY_FROM
 };
 
 static const struct argp_option options[] = {
@@ -86,6 +89,10 @@ static const struct argp_option options[] = {
 		"auto, scan, pagemap, smaps or none: where the numbers of pages come from (auto)",
 		1 },
 	{ "diff", KEY_DIFF, "FILE", 0, "what grew since FILE, a saved --json output", 1 },
+	{ "from", KEY_FROM, "FILE", 0,
+		"read FILE, a saved /proc/PID/smaps or maps, in place of a process; - is standard "
+		"input",
+		1 },
 	{ 0 },
 };
 
@@ -200,6 +207,20 @@ set_range(struct argp_state *state, struct options *o, const char *arg)
 	o->space.cut[1] = sel->end;
 }
 
+/* Refuse options for what a file does not show. */
+static void
+check_from(struct argp_state *state, const struct options *o)
+{
+	if (o->ui.asked.nr)
+		argp_error(state, "a file or a process, not both");
+	if (o->by == BY_ARENA)
+		argp_error(state,
+			"a file does not show which arena a mapping is of: --by takes class, "
+			"object, thread and mapping");
+	if (o->space.rss_from != SPACE_RSS_AUTO)
+		argp_error(state, "--rss-from is for a process: a file has what it has");
+}
+
 static void
 check_options(struct argp_state *state, struct options *o)
 {
@@ -208,8 +229,12 @@ check_options(struct argp_state *state, struct options *o)
 
 	o->has_several = ui_is_several(&o->ui);
 	check_classes(state, sel);
-	if (o->ui.max_memory_bytes && !o->diff)
-		argp_error(state, "--max-memory is for --diff");
+	if (o->ui.max_memory_bytes && !o->diff && !o->from)
+		argp_error(state, "--max-memory is for --diff and --from");
+	if (o->from)
+		check_from(state, o);
+	else if (!o->ui.asked.nr)
+		argp_error(state, "which process? use --pid PID, or --from FILE");
 	if (o->has_several && (o->has_by || o->diff || o->has_at || sel->has_range))
 		argp_error(state, "--at, --by, --diff and --range take one process");
 	if (o->has_several && sel->own.nr && !sel->classes.nr)
@@ -237,6 +262,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
+		o->ui.pid_optional = true;
 		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
 		return 0;
 	case KEY_BY:
@@ -275,6 +301,9 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_DIFF:
 		o->diff = arg;
 		return 0;
+	case KEY_FROM:
+		o->from = arg;
+		return 0;
 	case ARGP_KEY_END:
 		check_options(state, o);
 		if (!o->has_sort && o->by == BY_MAPPING && !o->diff)
@@ -308,7 +337,8 @@ static const struct argp argp = {
 	       "  memdiag maps --pid postgres --all --pss\n"
 	       "  memdiag maps --pid 1234 --columns=dirty,locked,thp --sort=dirty\n"
 	       "  memdiag maps --pid 1234 --json -o then.json\n"
-	       "  memdiag maps --pid 1234 --diff then.json\n\n" UI_EXIT_STATUS_HELP,
+	       "  memdiag maps --pid 1234 --diff then.json\n"
+	       "  memdiag maps --from smaps.txt --by=object\n\n" UI_EXIT_STATUS_HELP,
 	.children = children,
 };
 
@@ -342,7 +372,7 @@ read_old(struct options *o, json_t **ret, struct err *e)
 static bool
 is_partial(const struct space *s)
 {
-	return s->rss_error.kind || s->memory_error.kind;
+	return s->rss_error.kind || s->memory_error.kind || (s->file && s->file->cut_line);
 }
 
 static void
@@ -356,6 +386,8 @@ print_notes(const struct options *o, const struct space *s)
 			" MiB of memory for %zu mappings: do not run it in a small "
 			"memory cgroup",
 			own >> 20, s->process->maps.nr);
+	if (s->file)
+		return;
 	if (o->extras & 1U << EXTRA_THP && !extra_is_known(s, EXTRA_THP) &&
 		s->rss_from != SPACE_RSS_NONE)
 		ui_note(&o->ui, "thp is unknown: pagemap does not show huge pages; add --pss");
@@ -380,25 +412,31 @@ print(const struct options *o, const struct maps_report *report, struct err *e)
 	return ui_output_close(&out, e);
 }
 
-/* Nothing of T is selected by its object or address; a class may well be empty. */
+/* Nothing of S is selected by its object or address; a class may well be empty. */
 static int
-refuse_selection(const struct options *o, const struct target *t, struct err *e)
+refuse_selection(
+	const struct options *o, const struct target *t, const struct space *s, struct err *e)
 {
 	const struct selection *sel = &o->selection;
-	char object[96], where[64] = "";
+	char object[96], where[64] = "", whose[256];
 
 	if (sel->has_range)
 		snprintf(where, sizeof where, " within %" PRIx64 "-%" PRIx64, sel->start.v,
 			sel->end.v);
+	if (t)
+		snprintf(whose, sizeof whose, "%d", (int)t->pid);
+	else
+		snprintf(whose, sizeof whose, "%s", s->file->name);
 	if (!sel->object)
-		return err_set(e, 0, "nothing of %d is mapped%s", t->pid, where);
-	return err_set(e, 0, "%d has no object called '%s'%s; --by=object lists them", t->pid,
+		return err_set(e, 0, "nothing of %s is mapped%s", whose, where);
+	return err_set(e, 0, "%s has no object called '%s'%s; --by=object lists them", whose,
 		text_printable(sel->object, object, sizeof object), where);
 }
 
+/* T is NULL and W is set if S is of a saved map. */
 static int
 report(const struct options *o, const struct target *t, const struct space *s, json_t *old,
-	struct err *e)
+	const struct warnings *w, struct err *e)
 {
 	auto_rows struct rows rows = { 0 };
 	auto_growth struct growth growth = { 0 };
@@ -415,10 +453,11 @@ report(const struct options *o, const struct target *t, const struct space *s, j
 		.extras = o->extras,
 		.rows = &rows,
 		.repeats = &repeats,
+		.warnings = w,
 	};
 
 	if (!o->selection.classes.nr && !selection_is_any(&o->selection, s))
-		return refuse_selection(o, t, e);
+		return refuse_selection(o, t, s, e);
 	if (o->by == BY_MAPPING
 			? leaves_sort(s, &o->selection, o->sort, &leaves, &report.nr_leaves, e) < 0
 			: rows_make(&rows, s, t, o->by, &o->selection, e) < 0 ||
@@ -436,9 +475,10 @@ report(const struct options *o, const struct target *t, const struct space *s, j
 	return is_partial(s) ? UI_PARTIAL : UI_DONE;
 }
 
-/* The use of one address. */
+/* The use of one address; T and W as in report(). */
 static int
-report_place(const struct options *o, const struct target *t, const struct space *s, struct err *e)
+report_place(const struct options *o, const struct target *t, const struct space *s,
+	const struct warnings *w, struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
 	struct place place;
@@ -448,7 +488,7 @@ report_place(const struct options *o, const struct target *t, const struct space
 	print_notes(o, s);
 	if (!o->ui.json)
 		maps_place_text(&out, &o->ui, &place, s, t);
-	else if (maps_place_json(&out, &place, s, t, e) < 0)
+	else if (maps_place_json(&out, &place, s, t, w, e) < 0)
 		return -1;
 	if (ui_output_close(&out, e) < 0)
 		return -1;
@@ -506,12 +546,39 @@ show_one(struct options *o, struct err *e)
 	progress = ui_progress_begin(&o->ui, "reading the address space");
 	if (space_read(&s, &t, &o->space, e) == 0) {
 		ui_progress_end(take_ptr(&progress));
-		return o->has_at ? report_place(o, &t, &s, e) : report(o, &t, &s, old, e);
+		return o->has_at ? report_place(o, &t, &s, NULL, e)
+				 : report(o, &t, &s, old, NULL, e);
 	}
 	if (e->kind != ERR_PERMISSION || o->has_at || !selection_is_all(&o->selection))
 		return -1;
 	os_diagnose_eperm(&t, "read its mappings", &why);
 	return report_totals(o, &t, &why, e);
+}
+
+/* ---- a saved map ---- */
+
+static int
+show_file(struct options *o, struct err *e)
+{
+	auto_from_file struct from_file file = { 0 };
+	auto_map_file struct map_file map = { 0 };
+	auto_space struct space s = { 0 };
+	auto_warnings struct warnings warnings = { 0 };
+	json_auto_t *old = NULL;
+	int status;
+
+	if ((o->diff && read_old(o, &old, e) < 0) || from_file_read(&file, o->from, e) < 0)
+		return -1;
+	if (map_file_parse(&map, file.name, file.text.v, file.text.len, e) < 0)
+		return e->kind == ERR_UNSUPPORTED ? from_file_explain(&file, e) : -1;
+	if (space_read_file(&s, &map, &o->space, e) < 0)
+		return -1;
+	maps_file_warn(&s, &warnings);
+	status = o->has_at ? report_place(o, NULL, &s, &warnings, e)
+			   : report(o, NULL, &s, old, &warnings, e);
+	if (status >= 0)
+		warnings_print(&warnings, &o->ui);
+	return status;
 }
 
 /* ---- several processes ---- */
@@ -608,9 +675,11 @@ run(int argc, char **argv, struct err *e)
 	ui_parse(&argp, argc, argv, &o);
 	/* memdiag stops and changes nothing, so it may end at any point. */
 	deadline_set(o.ui.timeout_ns);
-	if (o.diff)
+	if (o.diff || o.from)
 		limits_set_memory(&o.ui);
-	if (ui_find_processes(&o.ui, e) < 0)
+	if (o.from)
+		status = show_file(&o, e);
+	else if (ui_find_processes(&o.ui, e) < 0)
 		status = -1;
 	else
 		status = o.has_several ? show_several(&o, e) : show_one(&o, e);

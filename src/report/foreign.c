@@ -1,7 +1,7 @@
 /* Files that are given to report by mistake, and are recognised by how they begin. */
 #include <config.h>
 
-#include "report/report-priv.h"
+#include "report/read.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,8 +27,7 @@ static const struct kind {
 		 "7zXZ\0"),
 		"compressed by xz: unpack it first" },
 	{ BEGINS("BZh"), "compressed by bzip2: unpack it first" },
-	{ BEGINS("<malloc version="),
-		"the XML of malloc_info(): memdiag info shows that of a process that runs" },
+	{ BEGINS("<malloc version="), "the XML of malloc_info(): memdiag info --from reads it" },
 	{ BEGINS("___ Begin jemalloc statistics"),
 		"jemalloc's statistics: memdiag info shows those of a process that runs" },
 	{ BEGINS("JAVA PROFILE "), "a heap dump of Java: jhat and Eclipse MAT read it" },
@@ -57,8 +56,8 @@ kind_of_maps(const char *data, size_t len)
 	second = memchr(data, '\n', len);
 	return second && (size_t)(data + len - second) > sizeof size &&
 			memcmp(second, size, sizeof size - 1) == 0
-		? "of /proc/PID/smaps: memdiag maps shows that of a process that runs"
-		: "of /proc/PID/maps: memdiag maps shows that of a process that runs";
+		? "of /proc/PID/smaps: memdiag maps --from reads it"
+		: "of /proc/PID/maps: memdiag maps --from reads it";
 }
 
 const char *
@@ -68,4 +67,28 @@ foreign_kind(const char *data, size_t len)
 		if (len >= kinds[i].len && memcmp(data, kinds[i].begins, kinds[i].len) == 0)
 			return kinds[i].is;
 	return kind_of_maps(data, len);
+}
+
+/* More lines before what is wanted are not looked at. */
+#define FIND_BYTES 65536
+
+const char *
+foreign_find(const char *data, size_t len)
+{
+	const size_t most = len < FIND_BYTES ? len : FIND_BYTES;
+	const char *found = foreign_kind(data, len), *newline;
+	static const char xml[] = "<malloc version=";
+
+	for (size_t at = 0; !found && at < most; at = (size_t)(newline - data) + 1) {
+		const size_t left = len - at;
+
+		if (left > sizeof xml && memcmp(data + at, xml, sizeof xml - 1) == 0)
+			found = foreign_kind(data + at, left);
+		else
+			found = kind_of_maps(data + at, left);
+		newline = memchr(data + at, '\n', most - at);
+		if (!newline)
+			break;
+	}
+	return found;
 }

@@ -64,12 +64,6 @@ bool gzip_is(const char *data, size_t len);
  */
 int gzip_unpack(struct text *ret, const char *name, const char *data, size_t len, struct err *e);
 
-/*
- * A sentence on DATA if it is in a format of another kind, which is given by mistake, or packed in
- * a way that is not read: "of /proc/PID/smaps".  NULL: it may be a profile.
- */
-const char *foreign_kind(const char *data, size_t len);
-
 int pprof_parse(struct profile *p, const char *name, const char *data, size_t len, struct err *e);
 
 #endif

@@ -52,13 +52,15 @@ static json_t *
 row_to_json(const struct row *r, const struct space *s)
 {
 	bool has_rss = s->rss_from != SPACE_RSS_NONE;
+	bool has_swap = has_rss && space_knows(s, SMAPS_SWAP);
+	bool has_hugetlb = has_rss && space_knows(s, SMAPS_PRIVATE_HUGETLB);
 	json_t *row = json_object();
 
 	json_object_set_new_nocheck(row, "name", ui_json_string(r->name));
 	set_bytes(row, "virt_bytes", r->sum.size_bytes);
 	set_counted(row, "rss_bytes", r->sum.rss_bytes, has_rss);
-	set_counted(row, "swap_bytes", r->sum.swap_bytes, has_rss);
-	set_counted(row, "hugetlb_bytes", r->sum.hugetlb_bytes, has_rss);
+	set_counted(row, "swap_bytes", r->sum.swap_bytes, has_swap);
+	set_counted(row, "hugetlb_bytes", r->sum.hugetlb_bytes, has_hugetlb);
 	for (int x = 0; x < NR_EXTRAS; x++)
 		if (!extra_columns[x].is_of_smaps || s->has_pss)
 			set_counted(row, extra_columns[x].member, r->sum.extra_bytes[x],
@@ -170,21 +172,27 @@ totals_to_json(const struct space *s)
 {
 	const struct space_totals *t = &s->totals;
 	bool has_rss = s->rss_from != SPACE_RSS_NONE;
+	/* Without numbers of pages the kernel's own, which a file does not have. */
+	bool is_counted = has_rss || !s->file;
 	json_t *totals = json_object();
 
 	set_bytes(totals, "virt_bytes", t->virt_bytes);
-	set_bytes(totals, "rss_bytes", has_rss ? t->rss_bytes : s->after.vm_rss_bytes);
-	set_bytes(totals, "swap_bytes", has_rss ? t->swap_bytes : s->after.vm_swap_bytes);
-	set_bytes(totals, "hugetlb_bytes", has_rss ? t->hugetlb_bytes : s->after.hugetlb_bytes);
+	set_counted(
+		totals, "rss_bytes", has_rss ? t->rss_bytes : s->after.vm_rss_bytes, is_counted);
+	set_counted(totals, "swap_bytes", has_rss ? t->swap_bytes : s->after.vm_swap_bytes,
+		is_counted && space_knows(s, SMAPS_SWAP));
+	set_counted(totals, "hugetlb_bytes", has_rss ? t->hugetlb_bytes : s->after.hugetlb_bytes,
+		is_counted && space_knows(s, SMAPS_PRIVATE_HUGETLB));
 	set_counted(totals, "thp_bytes", t->huge_bytes, s->has_huge);
-	set_bytes(totals, "page_tables_bytes", s->after.vm_pte_bytes);
+	set_counted(totals, "page_tables_bytes", s->after.vm_pte_bytes, !s->file);
 	set_bytes(totals, "mappings", space_nr_mappings(s));
-	set_counted(totals, "max_mappings", os_max_mappings(), os_max_mappings());
+	set_counted(totals, "max_mappings", os_max_mappings(), !s->file && os_max_mappings());
 	if (s->has_pss) {
-		set_bytes(totals, "pss_bytes", t->pss_bytes);
-		set_bytes(totals, "uss_bytes", t->uss_bytes);
-		set_bytes(totals, "dirty_bytes", t->dirty_bytes);
-		set_bytes(totals, "locked_bytes", t->locked_bytes);
+		set_counted(totals, "pss_bytes", t->pss_bytes, extra_is_known(s, EXTRA_PSS));
+		set_counted(totals, "uss_bytes", t->uss_bytes, extra_is_known(s, EXTRA_USS));
+		set_counted(totals, "dirty_bytes", t->dirty_bytes, extra_is_known(s, EXTRA_DIRTY));
+		set_counted(
+			totals, "locked_bytes", t->locked_bytes, extra_is_known(s, EXTRA_LOCKED));
 	}
 	return totals;
 }
@@ -250,6 +258,8 @@ maps_show_json(struct ui_output *out, const struct maps_report *report, struct e
 	json_auto_t *document = ui_json_new("maps", report->t);
 	json_t *data = json_object_get(document, "data");
 
+	if (s->file)
+		json_object_set_new(data, "from", maps_file_json(s));
 	json_object_set_new(data, "by", json_string(rows_by_names[report->by]));
 	json_object_set_new(data, "rss_from", json_string(source_name(s->rss_from)));
 	json_object_set_new(data, "totals", totals_to_json(s));
@@ -265,7 +275,9 @@ maps_show_json(struct ui_output *out, const struct maps_report *report, struct e
 	json_object_set_new(data, "malloc", malloc_to_json(s->malloc_object));
 	json_object_set_new(data, "repeats", repeats_to_json(report->repeats, s));
 	json_object_set_new(data, "identities", identities_to_json(s));
-	if (s->rss_error.kind)
+	if (report->warnings)
+		warnings_to_json(report->warnings, document);
+	else if (s->rss_error.kind)
 		ui_json_warn(document, true, "%s", s->rss_error.msg);
 	if (s->memory_error.kind)
 		ui_json_warn(document, true, "%s", s->memory_error.msg);

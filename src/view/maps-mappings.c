@@ -79,7 +79,8 @@ is_known(const struct printer *p, enum column c)
 {
 	if (c >= EXTRA)
 		return extra_is_known(p->s, (enum extra)(c - EXTRA));
-	return c == VIRT || p->s->rss_from != SPACE_RSS_NONE;
+	return c == VIRT ||
+		(p->s->rss_from != SPACE_RSS_NONE && (c != SWAP || space_knows(p->s, SMAPS_SWAP)));
 }
 
 static const char *

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "os/os.h"
 #include "os/threads.h"
+#include "view/maps.h"
 
 #define PATH_BYTES 4096
 
@@ -24,7 +25,7 @@ print_mapping(FILE *f, const struct place *p, const struct space *s, const struc
 		r->prot, r->path ? text_printable(r->path, path, sizeof path) : "(anonymous)");
 	fprintf(f, "         VIRT %s  RSS %s  swap %s\n", UI_SIZE(ui, r->end.v - r->start.v),
 		has_rss ? UI_SIZE(ui, p->rss_bytes) : "?",
-		has_rss ? UI_SIZE(ui, p->swap_bytes) : "?");
+		has_rss && space_knows(s, SMAPS_SWAP) ? UI_SIZE(ui, p->swap_bytes) : "?");
 }
 
 static void
@@ -60,14 +61,18 @@ print_owner(FILE *f, const struct place *p, const struct target *t)
 			(int)p->part->arena, p->arena->is_main ? " (main)" : "", p->arena->addr.v);
 	if (p->part->tid)
 		fprintf(f, "thread   %d %s\n", (int)p->part->tid,
-			os_thread_name(t, p->part->tid, name, sizeof name));
+			t ? os_thread_name(t, p->part->tid, name, sizeof name) : "?");
 }
 
 void
 maps_place_text(struct ui_output *out, const struct ui_options *ui, const struct place *p,
 	const struct space *s, const struct target *t)
 {
-	fprintf(out->f, "%s %d  address " PRIraddr "\n", t->comm, (int)t->pid, p->addr.v);
+	if (t)
+		fprintf(out->f, "%s %d", t->comm, (int)t->pid);
+	else
+		fputs(s->file->name, out->f);
+	fprintf(out->f, "  address " PRIraddr "\n", p->addr.v);
 	print_mapping(out->f, p, s, ui);
 	print_part(out->f, p, s, ui);
 	print_owner(out->f, p, t);
@@ -99,7 +104,8 @@ mapping_to_json(const struct place *p, const struct space *s)
 				   : json_null());
 	json_object_set_new(o, "virt_bytes", ui_json_number(r->end.v - r->start.v));
 	json_object_set_new(o, "rss_bytes", counted(p->rss_bytes, s));
-	json_object_set_new(o, "swap_bytes", counted(p->swap_bytes, s));
+	json_object_set_new(o, "swap_bytes",
+		space_knows(s, SMAPS_SWAP) ? counted(p->swap_bytes, s) : json_null());
 	return o;
 }
 
@@ -127,16 +133,20 @@ set_part(json_t *o, const struct place *p, const struct space *s)
 
 int
 maps_place_json(struct ui_output *out, const struct place *p, const struct space *s,
-	const struct target *t, struct err *e)
+	const struct target *t, const struct warnings *warnings, struct err *e)
 {
 	json_auto_t *document = ui_json_new("maps", t);
 	json_t *data = json_object_get(document, "data"), *at = mapping_to_json(p, s);
 
 	set_part(at, p, s);
+	if (s->file)
+		json_object_set_new(data, "from", maps_file_json(s));
 	json_object_set_new(data, "by", json_string("address"));
 	if (json_object_set_new(data, "at", at) < 0)
 		return err_set(e, ENOMEM, "cannot write JSON");
-	if (s->rss_error.kind)
+	if (warnings)
+		warnings_to_json(warnings, document);
+	else if (s->rss_error.kind)
 		ui_json_warn(document, true, "%s", s->rss_error.msg);
 	if (s->memory_error.kind)
 		ui_json_warn(document, true, "%s", s->memory_error.msg);

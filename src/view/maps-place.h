@@ -6,15 +6,17 @@
 
 #include "account/place.h"
 #include "ui/ui.h"
+#include "ui/warnings.h"
 
 struct target;
 
 /*
- * Print P of the space S of T for people, or as JSON.  ui_output_close() reports errors of writing.
+ * Print P of the space S of T, NULL if S is of a saved map, for people, or as JSON with WARNINGS,
+ * which may be NULL.  ui_output_close() reports errors of writing.
  */
 void maps_place_text(struct ui_output *out, const struct ui_options *ui, const struct place *p,
 	const struct space *s, const struct target *t);
 int maps_place_json(struct ui_output *out, const struct place *p, const struct space *s,
-	const struct target *t, struct err *e);
+	const struct target *t, const struct warnings *warnings, struct err *e);
 
 #endif

@@ -104,7 +104,7 @@ number_cells(struct shower *sh, const struct row *r)
 	size_cell(sh, r->sum.rss_bytes, sh->has_rss);
 	if (sh->r->by == BY_THREAD)
 		unused_cell(sh, r);
-	size_cell(sh, r->sum.swap_bytes, sh->has_rss);
+	size_cell(sh, r->sum.swap_bytes, sh->has_rss && space_knows(sh->s, SMAPS_SWAP));
 	if (sh->has_hugetlb)
 		size_cell(sh, r->sum.hugetlb_bytes, sh->has_rss);
 	for (int x = 0; x < NR_EXTRAS; x++)
@@ -213,6 +213,21 @@ all_rows(struct shower *sh)
 
 /* ---- around the table ---- */
 
+/* The name of a file, or a process, and its totals. */
+static void
+head_of_file(struct ui_output *out, const struct ui_options *ui, const struct space *s)
+{
+	const bool has_rss = s->rss_from != SPACE_RSS_NONE;
+	char virt[32], rss[32], swap[32];
+
+	fprintf(out->f, "%s  VIRT %s  RSS %s  swap %s\n", s->file->name,
+		ui_size(ui, s->after.vm_size_bytes, virt, sizeof virt),
+		has_rss ? ui_size(ui, s->after.vm_rss_bytes, rss, sizeof rss) : "?",
+		has_rss && space_knows(s, SMAPS_SWAP)
+			? ui_size(ui, s->after.vm_swap_bytes, swap, sizeof swap)
+			: "?");
+}
+
 static void
 head(struct ui_output *out, const struct ui_options *ui, const struct target *t,
 	const struct os_status *s)
@@ -314,11 +329,29 @@ other_malloc(const struct shower *sh)
 			text_printable(o->path, path, sizeof path), name ? ")" : "");
 }
 
+/* A file does not show page tables, nor the limit of where it was saved. */
+static void
+foot_of_file(const struct shower *sh)
+{
+	char huge[32];
+
+	fprintf(sh->out->f, "\n%" PRIu64 " mappings", space_nr_mappings(sh->s));
+	if (sh->s->totals.huge_bytes)
+		fprintf(sh->out->f, "; transparent huge pages %s of RSS",
+			ui_size(sh->ui, sh->s->totals.huge_bytes, huge, sizeof huge));
+	fputs(".\n", sh->out->f);
+	print_repeats(sh);
+}
+
 static void
 foot(const struct shower *sh)
 {
 	char tables[32], huge[32];
 
+	if (sh->s->file) {
+		foot_of_file(sh);
+		return;
+	}
 	fprintf(sh->out->f, "\nPage tables %s, not in RSS",
 		ui_size(sh->ui, sh->s->after.vm_pte_bytes, tables, sizeof tables));
 	if (sh->s->totals.huge_bytes)
@@ -385,7 +418,10 @@ maps_show_text(struct ui_output *out, const struct ui_options *ui, const struct 
 
 	if (!table)
 		return err_set(e, ENOMEM, "cannot make a table");
-	head(out, ui, report->t, &s->after);
+	if (s->file)
+		head_of_file(out, ui, s);
+	else
+		head(out, ui, report->t, &s->after);
 	maps_selection_text(out->f, report->selection);
 	if ((report->growth ? growth_table(&sh) : rows_table(&sh)) < 0)
 		return -1;

@@ -12,10 +12,11 @@
 #include "maps/maps.h"
 #include "os/os.h"
 #include "ui/ui.h"
+#include "ui/warnings.h"
 
 /* The data to print. */
 struct maps_report {
-	const struct target *t;
+	const struct target *t; /* NULL: of a saved map */
 	const struct space *s;
 	enum rows_by by;
 	enum rows_sort sort;
@@ -27,8 +28,9 @@ struct maps_report {
 	const uint32_t *leaves; /* BY_MAPPING in place of both: leaves of the space, in order */
 	size_t nr_leaves;
 	const struct repeats *repeats;
-	json_t *since;		     /* the document to compare with, or NULL; borrowed */
-	const struct growth *growth; /* then this is printed instead of the rows */
+	const struct warnings *warnings; /* for JSON; may be NULL */
+	json_t *since;			 /* the document to compare with, or NULL; borrowed */
+	const struct growth *growth;	 /* then this is printed instead of the rows */
 };
 
 /* "groups" of the JSON document. */
@@ -51,6 +53,11 @@ int maps_compare(struct maps_report *report, json_t *old, struct growth *growth,
 int maps_show_text(struct ui_output *out, const struct ui_options *ui,
 	const struct maps_report *report, struct err *e);
 int maps_show_json(struct ui_output *out, const struct maps_report *report, struct err *e);
+
+/* "from": the saved map that S is of. */
+json_t *maps_file_json(const struct space *s);
+/* Add the remarks on a saved map to W. */
+void maps_file_warn(const struct space *s, struct warnings *w);
 
 /* A line that says what SEL takes; none if it takes all. */
 void maps_selection_text(FILE *f, const struct selection *sel);

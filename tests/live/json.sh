@@ -143,6 +143,11 @@ for command in info heap 'trim -n' trim; do
 	# shellcheck disable=SC2086 # a command and its options
 	check "$command of two processes" prints 0 memdiag $command "$pid" "$two" --json
 done
+cat "/proc/$pid/smaps" >"$dir/smaps"
+check 'maps --from' prints 0 memdiag maps --from "$dir/smaps" --pss --json
+check 'maps --from of maps' prints 2 memdiag maps --from "$top_srcdir/tests/data/maps/glibc-2.42.maps" --json
+check 'maps --from by mapping' prints 0 memdiag maps --from "$dir/smaps" --by=mapping --json
+check 'maps --from --at' prints 0 memdiag maps --from "$dir/smaps" --json --at "$(sed -n 's/-.*libc[.]so.*//p' "$dir/smaps" | head -n 1)"
 check 'maps --diff' prints 0 memdiag maps "$pid" --json --diff "$dir/maps.json"
 check 'stacks' prints 0 memdiag stacks "$pid" --json
 start_tracee takes-memory 1
