@@ -193,7 +193,13 @@ add_heap_fields(struct parse *p, const char *element, const char **attributes)
 static void
 add_total(struct parse *p, const char *element, const char **attributes)
 {
-	if (strcmp(element, "total") != 0 || !is_word(attribute(attributes, "type"), "mmap"))
+	const char *type = attribute(attributes, "type");
+
+	if (strcmp(element, "system") == 0 && is_word(type, "current")) {
+		p->mi->has_total = true;
+		p->mi->total_system_bytes = number(p, attributes, "size");
+	}
+	if (strcmp(element, "total") != 0 || !is_word(type, "mmap"))
 		return;
 	p->mi->has_mmap = true;
 	p->mi->mmap_count = number(p, attributes, "count");
@@ -275,6 +281,8 @@ judge_rest(struct malloc_info *mi, struct malloc_info_heap *h, uint64_t heap_byt
 		if (!s.is_fast) {
 			count += s.count;
 			bytes += s.total_bytes;
+			if (bytes > heap_bytes) /* of 1024 lines the sum may overflow */
+				bytes = heap_bytes + 1;
 			h->rest_flags += strip_flags(&s);
 		} else {
 			strip_flags(&s);
@@ -460,10 +468,77 @@ malloc_info_in_use(const struct malloc_info_heap *h)
 }
 
 uint64_t
+malloc_info_top(const struct malloc_info_heap *h, bool has_top_in_rest)
+{
+	uint64_t binned = h->rest_flags;
+
+	for (size_t i = 0; i < h->size.nr; i++)
+		binned += h->size.v[i].is_fast ? 0 : h->size.v[i].total_bytes;
+	return has_top_in_rest && h->rest_bytes > binned ? h->rest_bytes - binned : 0;
+}
+
+uint64_t
 malloc_info_free_resident(const struct malloc_info_heap *h, uint64_t resident_bytes)
 {
 	uint64_t in_use = malloc_info_in_use(h);
 	uint64_t least = resident_bytes > in_use ? resident_bytes - in_use : 0;
 
 	return least < free_bytes(h) ? least : free_bytes(h);
+}
+
+/* ---- a document in a file ---- */
+
+static const char document_begin[] = "<malloc version=";
+static const char document_end[] = "</malloc>";
+
+/* The next document in [AT, END), or NULL. */
+static const char *
+next_document(const char *at, const char *end)
+{
+	return at < end ? memmem(at, (size_t)(end - at), document_begin, strlen(document_begin))
+			: NULL;
+}
+
+static size_t
+count_newlines(const char *from, const char *to)
+{
+	size_t nr = 0;
+
+	while (from < to && (from = memchr(from, '\n', (size_t)(to - from)))) {
+		from++;
+		nr++;
+	}
+	return nr;
+}
+
+int
+malloc_info_find(struct text *ret, const char *name, const char *text, size_t len, struct err *e)
+{
+	const char *end = text + len, *begin = next_document(text, end), *next, *last;
+	size_t nr_lines;
+
+	if (!begin)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"cannot read %s: it has no document of malloc_info()", name);
+	nr_lines = count_newlines(text, begin);
+	next = next_document(begin + 1, end);
+	if (next)
+		return err_set(e, 0,
+			"cannot read %s: it has several documents of malloc_info(), in lines %zu "
+			"and "
+			"%zu; each belongs in a file of its own",
+			name, nr_lines + 1, nr_lines + 1 + count_newlines(begin, next));
+	last = memmem(begin, (size_t)(end - begin), document_end, strlen(document_end));
+	if (last)
+		end = last + strlen(document_end);
+	ret->len = nr_lines + (size_t)(end - begin);
+	ret->v = malloc(ret->len + 1);
+	if (!ret->v) {
+		ret->len = 0;
+		return err_set(e, ENOMEM, "cannot read %s", name);
+	}
+	memset(ret->v, '\n', nr_lines);
+	memcpy(ret->v + nr_lines, begin, (size_t)(end - begin));
+	ret->v[ret->len] = '\0';
+	return 0;
 }

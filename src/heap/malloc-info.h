@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 /* A <size> or <unsorted> line: free chunks of FROM..TO bytes, flag bits taken off. */
 struct malloc_info_size {
@@ -38,6 +39,9 @@ struct malloc_info {
 		struct malloc_info_heap *v; /* owned; in the document's order, main first */
 		size_t nr, room;
 	} heap;
+	/* the sum of system_bytes as printed at the end; has_total: it is there */
+	bool has_total;
+	uint64_t total_system_bytes;
 	bool has_mmap; /* printed since 2.20 */
 	uint64_t mmap_count, mmap_bytes;
 	/* of all heaps here */
@@ -56,6 +60,15 @@ struct malloc_info {
  */
 int malloc_info_parse(struct malloc_info *mi, const char *xml, size_t len, struct err *e);
 void malloc_info_release(struct malloc_info *mi);
+
+/*
+ * Find the document among LEN bytes at TEXT, of the file NAME, as in a log, and copy it into RET,
+ * which must be zeroed or released.  Of the lines before it RET has the ends, so that lines have
+ * the numbers that they have in the file.  0, or -1 with E: it has more than one document, or
+ * (ERR_UNSUPPORTED) none.
+ */
+int malloc_info_find(
+	struct text *ret, const char *name, const char *text, size_t len, struct err *e);
 #define auto_malloc_info __attribute__((cleanup(malloc_info_release)))
 
 /*
@@ -63,6 +76,12 @@ void malloc_info_release(struct malloc_info *mi);
  * headers are in use, and so is the top chunk unless has_top_in_rest.
  */
 uint64_t malloc_info_in_use(const struct malloc_info_heap *h);
+
+/*
+ * Bytes of the top chunk, as far as they show: what rest_bytes has and no line of sizes.  0 unless
+ * HAS_TOP_IN_REST.
+ */
+uint64_t malloc_info_top(const struct malloc_info_heap *h, bool has_top_in_rest);
 
 /*
  * How much of the arena is both free and resident, at least, when RESIDENT_BYTES of it are

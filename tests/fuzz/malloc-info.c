@@ -11,8 +11,14 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct malloc_info mi = { 0 };
+	struct text found = { 0 };
 	struct err e = { 0 };
 
+	if (malloc_info_find(&found, "file", (const char *)data, size, &e) == 0
+			? !found.len || found.v[found.len]
+			: found.v || !e.msg[0])
+		abort();
+	text_release(&found);
 	if (malloc_info_parse(&mi, (const char *)data, size, &e) < 0) {
 		if (mi.heap.v || !e.msg[0])
 			abort();

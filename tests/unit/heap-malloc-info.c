@@ -288,6 +288,57 @@ test_own(void)
 	fclose(f);
 }
 
+/* ---- a document in a file ---- */
+
+static void
+is_found(const char *text, const char *want, const char *name)
+{
+	auto_text struct text found = { 0 };
+	struct err e = { 0 };
+	const int failed = malloc_info_find(&found, "FILE", text, strlen(text), &e);
+
+	if (failed)
+		ok(strstr(e.msg, want) && !found.v, "%s: %s", name, e.msg);
+	else
+		is_str(found.v, want, name);
+}
+
+static void
+test_find(void)
+{
+	is_found("<malloc version=\"1\">x</malloc>", "<malloc version=\"1\">x</malloc>",
+		"a document alone");
+	is_found("log\n<malloc>\n<malloc version=\"1\">\nx\n</malloc>\n<log",
+		"\n\n<malloc version=\"1\">\nx\n</malloc>", "a document in a log, in its line");
+	is_found("a\n<malloc version=\"1\">x", "\n<malloc version=\"1\">x", "one without its end");
+	is_found("a\n<malloc version=\"1\">\n</malloc>\n\n<malloc version=\"1\">",
+		"in lines 2 and 5", "two documents are refused");
+	is_found("<malloc ver", "has no document", "a text without one");
+	is_found("", "has no document", "an empty text");
+}
+
+/* The sum of many sizes, each of them possible, is none. */
+static void
+test_sum(void)
+{
+	char xml[65536];
+	size_t len = (size_t)snprintf(
+		xml, sizeof xml, "<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n");
+	struct malloc_info mi = { 0 };
+	struct err e = { 0 };
+
+	for (int i = 0; i < 128; i++)
+		len += (size_t)snprintf(xml + len, sizeof xml - len,
+			"<size from=\"144115188075855841\" to=\"144115188075855841\" "
+			"total=\"144115188075855841\" count=\"1\"/>\n");
+	snprintf(xml + len, sizeof xml - len,
+		"</sizes>\n<total type=\"rest\" count=\"1\" size=\"7\"/>\n"
+		"<system type=\"current\" size=\"144115188075855872\"/>\n</heap>\n</malloc>\n");
+	ok(malloc_info_parse(&mi, xml, strlen(xml), &e) < 0 && !mi.heap.v,
+		"sizes whose sum is beyond 64 bits: %s", e.msg);
+	malloc_info_release(&mi);
+}
+
 int
 main(void)
 {
@@ -299,5 +350,7 @@ main(void)
 	test_hostile();
 	test_cut();
 	test_own();
+	test_find();
+	test_sum();
 	return tap_end();
 }
