@@ -43,7 +43,9 @@ static const char *
 share_text(const struct verdict_facts *f, uint64_t bytes, char *buf, size_t size)
 {
 	snprintf(buf, size, "%d %% of %s", percent(bytes, f->rss_bytes),
-		f->is_core ? "what its arenas have" : "RSS");
+		f->is_account	     ? "what malloc has"
+			: f->is_core ? "what its arenas have"
+				     : "RSS");
 	return buf;
 }
 #define SHARE(f, n) share_text((f), (n), (struct words){ { 0 } }.v, sizeof(struct words))
@@ -52,7 +54,14 @@ share_text(const struct verdict_facts *f, uint64_t bytes, char *buf, size_t size
 static const char *
 at_least(const struct verdict_facts *f)
 {
-	return f->is_bound ? "At least " : "";
+	return f->is_account ? "Up to " : f->is_bound ? "At least " : "";
+}
+
+/* The same before one that is exact if the pages are known. */
+static const char *
+up_to(const struct verdict_facts *f)
+{
+	return f->is_account ? "Up to " : "";
 }
 
 static void __attribute__((format(printf, 4, 5)))
@@ -84,7 +93,7 @@ static void __attribute__((format(printf, 2, 3))) advise(struct verdict *v, cons
 static void
 advise_run(const struct verdict_facts *f, struct verdict *v, const char *command)
 {
-	if (!f->is_core)
+	if (!f->is_core && !f->is_account)
 		advise(v, "memdiag %s -p %d", command, (int)f->pid);
 }
 
@@ -453,16 +462,22 @@ static bool
 judge_arena_sprawl(const struct verdict_facts *f, struct verdict *v)
 {
 	uint64_t bytes = f->trimmable_bytes;
+	char cpus[32] = "";
 
 	if (!is_retained(f) || f->nr_arenas <= 8 || f->nr_arenas <= 4 * (size_t)f->nr_cpus ||
 		!weighs(bytes, 64 * MIB, 0.25, f->arena_resident_bytes) ||
 		2 * f->main_bytes > bytes)
 		return false;
+	if (f->nr_cpus)
+		snprintf(cpus, sizeof cpus, " on %d CPUs", f->nr_cpus);
 	say(v, "warning", bytes,
-		"%zu arenas on %d CPUs each keep free memory of their own: %s%s in all, %s. "
+		"%zu arenas%s each keep free memory of their own: %s%s in all, %s. "
 		"What is free in one arena does not serve threads of another.",
-		f->nr_arenas, f->nr_cpus, f->is_bound ? "at least " : "", BYTES(bytes),
-		SHARE(f, bytes));
+		f->nr_arenas, cpus,
+		f->is_account	      ? "up to "
+			: f->is_bound ? "at least "
+				      : "",
+		BYTES(bytes), SHARE(f, bytes));
 	advise_run(f, v, "trim");
 	advise(v, "start it with MALLOC_ARENA_MAX=4");
 	return true;
@@ -589,9 +604,9 @@ judge_tops_stuck(const struct verdict_facts *f, struct verdict *v)
 		snprintf(threshold, sizeof threshold, ", and free() only above %s",
 			BYTES(f->trim_threshold));
 	say(v, "warning", f->top_bytes,
-		"%s, %s, is free at the ends of thread arenas, where malloc_trim gives nothing "
+		"%s%s, %s, is free at the ends of thread arenas, where malloc_trim gives nothing "
 		"back%s.",
-		BYTES(f->top_bytes), SHARE(f, f->top_bytes), threshold);
+		up_to(f), BYTES(f->top_bytes), SHARE(f, f->top_bytes), threshold);
 	if (f->has_trim_of_tops)
 		advise_run(f, v, "trim --tops");
 	advise(v, "start it with MALLOC_TRIM_THRESHOLD_=131072");
@@ -631,7 +646,7 @@ judge_fragmented(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_sparse(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!is_stranded(f) || occupancy(f) >= 0.25)
+	if (!is_stranded(f) || f->is_account || occupancy(f) >= 0.25)
 		return false;
 	say(v, "warning", f->stranded_bytes,
 		"%s%s, %s, is free on pages that a few small blocks keep: they fill %d %% of "
@@ -715,9 +730,9 @@ judge_mmapped_large(const struct verdict_facts *f, struct verdict *v)
 	if (!f->has_malloc || !weighs(f->mmap_bytes, verdict_large_bytes(f), 0.5, f->rss_bytes))
 		return false;
 	say(v, "info", f->mmap_bytes,
-		"%s, %s, is in %" PRIu64 " large blocks that the program allocated and has "
+		"%s%s, %s, is in %" PRIu64 " large blocks that the program allocated and has "
 		"not freed. Each has a mapping of its own and goes back when it is freed.",
-		BYTES(f->mmap_bytes), SHARE(f, f->mmap_bytes), f->nr_mmaps);
+		up_to(f), BYTES(f->mmap_bytes), SHARE(f, f->mmap_bytes), f->nr_mmaps);
 	advise_growth(f, v);
 	return true;
 }

@@ -494,6 +494,47 @@ verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap
 	f->orphan_bytes += arena && is_orphan(arena) ? trimmable : 0;
 }
 
+/* Bounds from above: a chunk of a page or more may lie on whole pages, and all may be resident. */
+static void
+add_saved_account(struct verdict_facts *f, const struct malloc_info_heap *h, bool has_top_in_rest,
+	bool is_main)
+{
+	const uint64_t top = malloc_info_top(h, has_top_in_rest);
+	const uint64_t room = minus(h->system_bytes, top);
+	uint64_t small = 0, large = 0, whole = 0, binned = 0;
+
+	sum_sizes(h, &small, &large, &whole);
+	for (size_t i = 0; i < h->size.nr; i++)
+		binned = least(binned + least(h->size.v[i].total_bytes, room), room);
+	small = least(small, binned);
+	f->free_bytes += binned + top;
+	f->stranded_bytes += small;
+	f->trimmable_bytes += binned - small;
+	if (is_main) {
+		f->trimmable_bytes += top;
+		f->main_bytes = f->trimmable_bytes;
+	} else { /* malloc_trim() leaves it */
+		f->top_bytes += top;
+	}
+}
+
+void
+verdict_facts_of_account(struct verdict_facts *f, const struct malloc_info *mi)
+{
+	*f = (struct verdict_facts){
+		.is_account = true,
+		.is_bound = true,
+		.has_malloc = true,
+		.nr_arenas = mi->heap.nr,
+		.arena_resident_bytes = mi->system_bytes,
+		.rss_bytes = mi->system_bytes + mi->mmap_bytes,
+		.mmap_bytes = mi->mmap_bytes,
+		.nr_mmaps = mi->mmap_count,
+	};
+	for (size_t i = 0; i < mi->heap.nr; i++)
+		add_saved_account(f, &mi->heap.v[i], mi->has_top_in_rest, i == 0);
+}
+
 void
 verdict_facts_release(struct verdict_facts *f)
 {

@@ -23,6 +23,7 @@ struct verdict_held {
 
 struct heap;
 struct heap_arena;
+struct malloc_info;
 struct malloc_info_heap;
 struct space;
 struct target;
@@ -39,6 +40,11 @@ enum verdict_thp {
 struct verdict_facts {
 	pid_t pid;
 	bool is_core; /* nothing can be run on it any more */
+	/*
+	 * Malloc's own account is all there is: every byte of it counts as resident, so numbers are
+	 * upper bounds.
+	 */
+	bool is_account;
 	int nr_cpus;
 	uint64_t virt_bytes, rss_bytes, swap_bytes;
 	uint64_t locked_bytes;	/* VmLck: mapped and locked into memory */
@@ -147,6 +153,12 @@ struct verdict_pages {
 };
 void verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap *account,
 	const struct heap_arena *arena, struct verdict_pages pages);
+
+/*
+ * Fill F, which must be zeroed or released, with the account MI, which was saved: nothing else is
+ * known of its process.
+ */
+void verdict_facts_of_account(struct verdict_facts *f, const struct malloc_info *mi);
 
 void verdict_facts_release(struct verdict_facts *f);
 #define auto_verdict_facts __attribute__((cleanup(verdict_facts_release)))

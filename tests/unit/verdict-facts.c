@@ -383,6 +383,68 @@ test_damaged_top(void)
 	heap_free(&h);
 }
 
+/* Malloc's own account alone: bounds from above, whatever is resident. */
+static void
+test_saved_account(void)
+{
+	struct malloc_info_size main_size[] = {
+		{ .from_bytes = 64, .to_bytes = 64, .total_bytes = MIB, .count = 16384 },
+		{ .from_bytes = MIB, .to_bytes = MIB, .total_bytes = 30 * MIB, .count = 30 },
+	};
+	struct malloc_info_size other_size = {
+		.from_bytes = MIB, .to_bytes = MIB, .total_bytes = 20 * MIB, .count = 20
+	};
+	struct malloc_info_heap heap[] = {
+		{ .size = { .v = main_size, .nr = 2 },
+			.rest_bytes = 35 * MIB + 30,
+			.rest_flags = 30,
+			.system_bytes = 50 * MIB },
+		{ .nr = 1,
+			.size = { .v = &other_size, .nr = 1 },
+			.rest_bytes = 25 * MIB,
+			.system_bytes = 40 * MIB },
+	};
+	struct malloc_info mi = { .heap = { .v = heap, .nr = 2 },
+		.has_top_in_rest = true,
+		.system_bytes = 90 * MIB,
+		.mmap_count = 3,
+		.mmap_bytes = 10 * MIB };
+	struct verdict v[VERDICT_MAX];
+	struct verdict_facts f = { 0 };
+	size_t nr;
+
+	verdict_facts_of_account(&f, &mi);
+	ok(f.is_account && f.is_bound && f.has_malloc, "an account that was saved");
+	is_u64(f.rss_bytes, 100 * MIB, "shares are of all that malloc has");
+	is_u64(f.trimmable_bytes, (30 + 4 + 20) * MIB,
+		"free in pieces of a page or more, and at the end of the main arena");
+	is_u64(f.main_bytes, 34 * MIB, "of which in the main arena");
+	is_u64(f.stranded_bytes, MIB, "free in smaller pieces");
+	is_u64(f.top_bytes, 5 * MIB, "free at the end of another arena");
+	is_u64(f.free_bytes, 60 * MIB, "all that is free");
+	nr = verdict_judge(&f, v);
+	ok(nr == 1 && strcmp(v[0].id, "retained") == 0, "what is free is retained");
+	ok(strncmp(v[0].text, "Up to 54.0 MiB, 54 % of what malloc has, ", 41) == 0,
+		"as a bound, and with its share: %s", v[0].text);
+	ok(!v[0].action[0][0], "and no command for a process that is not there");
+
+	mi.has_top_in_rest = false;
+	verdict_facts_of_account(&f, &mi);
+	is_u64(f.top_bytes, 0, "a top that is not in rest is not known");
+	heap[1].size.nr = 0;
+	heap[1].rest_bytes = 40 * MIB;
+	mi.has_top_in_rest = true;
+	verdict_facts_of_account(&f, &mi);
+	nr = verdict_judge(&f, v);
+	ok(nr == 2 && strcmp(v[0].id, "tops-stuck") == 0 &&
+			strncmp(v[0].text, "Up to 40.0 MiB", 14) == 0,
+		"an arena that is nothing but its top: %s", v[0].text);
+	main_size[1].total_bytes = UINT64_MAX;
+	verdict_facts_of_account(&f, &mi);
+	ok(f.trimmable_bytes <= 90 * MIB && f.free_bytes <= 90 * MIB,
+		"no more is free than there is");
+}
+
 int
 main(void)
 {
@@ -394,5 +456,6 @@ main(void)
 	test_account();
 	test_swapped_account();
 	test_damaged_top();
+	test_saved_account();
 	return tap_end();
 }
