@@ -90,6 +90,11 @@ enum jemalloc_account_kind {
 };
 
 struct info {
+	/*
+	 * The file of a saved account, made printable; NULL for a process.  Then method, mt, space
+	 * and whatever comes of them are empty.
+	 */
+	const char *file;
 	struct malloc_target mt;
 	enum info_method method;     /* INJECT or READ */
 	bool is_slow;		     /* its lists are too long to be read in passing */
@@ -128,6 +133,13 @@ int info_ask(struct info *info, const struct info_options *opt, struct err *e);
  * with E: xml cannot be parsed, or has no arena OPT->arena (ERR_USAGE).
  */
 int info_understand(struct info *info, const struct info_options *opt, struct err *e);
+
+/*
+ * info-understand.c: the same of XML, malloc_info()'s document from file NAME, which is taken over.
+ * NAME must outlive INFO.
+ */
+int info_understand_file(struct info *info, const char *name, struct text *xml,
+	const struct info_options *opt, struct err *e);
 
 void info_release(struct info *info);
 #define auto_info __attribute__((cleanup(info_release)))

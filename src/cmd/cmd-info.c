@@ -6,7 +6,10 @@
 #include "ask/info.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
+#include "cmd/from-file.h"
 #include "cmd/several.h"
+#include "ui/deadline.h"
+#include "ui/limits.h"
 #include "view/info.h"
 
 /* More rows than that are asked for with -n. */
@@ -16,7 +19,12 @@
 
 /* ---- options ---- */
 
-enum { KEY_ARENA = 0x3000, KEY_SORT, KEY_XML, KEY_CAPTURE, KEY_METHOD, KEY_MAX_LOCK };
+enum { KEY_ARENA = 0x3000, KEY_SORT, KEY_XML, KEY_CAPTURE, KEY_METHOD, KEY_MAX_LOCK, KEY_FROM };
+
+struct options {
+	struct info_options info;
+	const char *from; /* file name of malloc_info()'s document */
+};
 
 static const struct argp_option options[] = {
 	{ "arena", KEY_ARENA, "N", 0, "only arena N, with the sizes of its free chunks", 1 },
@@ -24,6 +32,10 @@ static const struct argp_option options[] = {
 	{ "sort", KEY_SORT, "KEY", 0,
 		"arenas by resident (default), nr, system, in-use, free or threads", 1 },
 	{ "xml", KEY_XML, NULL, 0, "malloc_info's own document and nothing else", 1 },
+	{ "from", KEY_FROM, "FILE", 0,
+		"read FILE, in which malloc_info()'s document is, in place of a process; - is "
+		"standard input",
+		1 },
 	{ "method", KEY_METHOD, "METHOD", 0,
 		"inject: the process calls malloc_info() itself; read: its heaps are read instead; "
 		"auto: "
@@ -52,13 +64,32 @@ static const char *const sort_name[] = {
 	NULL,
 };
 
+static void
+check_options(struct argp_state *state, const struct options *options)
+{
+	const struct info_options *o = &options->info;
+
+	if (options->from && o->ui.asked.nr)
+		argp_error(state, "a file or a process, not both");
+	if (options->from && o->method != INFO_AUTO)
+		argp_error(state, "--method is for a process");
+	if (!options->from && !o->ui.asked.nr)
+		argp_error(state, "which process? use --pid PID, or --from FILE");
+	if (ui_is_several(&o->ui) && (o->xml || o->arena >= 0))
+		argp_error(state, "--arena and --xml take one process");
+	if (o->xml && o->ui.json)
+		argp_error(state, "--xml and --json: one document at a time");
+}
+
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct info_options *o = state->input;
+	struct options *options = state->input;
+	struct info_options *o = &options->info;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
+		o->ui.pid_optional = true;
 		state->child_inputs[0] = &o->ui;
 		state->child_inputs[1] = &o->inject;
 		state->child_inputs[2] = &o->malloc;
@@ -87,11 +118,11 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->inject.capture = (enum inject_capture)ui_word_option(
 			state, arg, info_capture_name, "is no way to capture: say stream or fd2");
 		return 0;
+	case KEY_FROM:
+		options->from = arg;
+		return 0;
 	case ARGP_KEY_END:
-		if (ui_is_several(&o->ui) && (o->xml || o->arena >= 0))
-			argp_error(state, "--arena and --xml take one process");
-		if (o->xml && o->ui.json)
-			argp_error(state, "--xml and --json: one document at a time");
+		check_options(state, options);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -113,7 +144,8 @@ static const struct argp argp = {
 	       "  memdiag info --pid 1234 --arena 3      the free chunks of one arena\n"
 	       "  memdiag info --pid postgres --all      a line for each, and the total\n"
 	       "  memdiag info --pid 1234 --json -o before.json\n"
-	       "  memdiag info --pid 1234 --xml          what malloc_info() itself says\n\n"
+	       "  memdiag info --pid 1234 --xml          what malloc_info() itself says\n"
+	       "  memdiag info --from server.log         a document that the program wrote\n\n"
 	       "Memory that malloc counts as free may not be resident, and free resident memory "
 	       "may not go back to the kernel: 'at most' and 'at least' are bounds, not "
 	       "estimates.\n\n" UI_EXIT_STATUS_HELP,
@@ -176,16 +208,43 @@ run_several(struct info_options *opt, struct err *e)
 }
 
 static int
+run_file(const struct options *options, struct err *e)
+{
+	const struct info_options *opt = &options->info;
+	auto_from_file struct from_file file = { 0 };
+	auto_text struct text xml = { 0 };
+	auto_info struct info info = { .mt = MALLOC_TARGET_NONE };
+	auto_output struct ui_output out = { 0 };
+
+	deadline_set(opt->ui.timeout_ns);
+	limits_set_memory(&opt->ui);
+	if (from_file_read(&file, options->from, e) < 0)
+		return -1;
+	if (malloc_info_find(&xml, file.name, file.text.v, file.text.len, e) < 0)
+		return e->kind == ERR_UNSUPPORTED ? from_file_explain(&file, e) : -1;
+	if (info_understand_file(&info, file.name, &xml, opt, e) < 0 ||
+		ui_output_open(&out, &opt->ui, e) < 0 || print(&info, opt, &out, e) < 0 ||
+		ui_output_close(&out, e) < 0)
+		return -1;
+	warnings_print(&info.warnings, &opt->ui);
+	return info.warnings.is_partial ? UI_PARTIAL : UI_DONE;
+}
+
+static int
 run(int argc, char **argv, struct err *e)
 {
-	struct info_options opt = {
-		.arena = -1, .max_rows = DEFAULT_ROWS, .max_lock_ns = DEFAULT_MAX_LOCK_NS
-	};
+	struct options options = { .info = { .arena = -1,
+					   .max_rows = DEFAULT_ROWS,
+					   .max_lock_ns = DEFAULT_MAX_LOCK_NS } };
+	struct info_options opt;
 	auto_progress struct ui_progress *progress = NULL;
 	auto_info struct info info = { .mt = MALLOC_TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
-	ui_parse(&argp, argc, argv, &opt);
+	ui_parse(&argp, argc, argv, &options);
+	if (options.from)
+		return run_file(&options, e);
+	opt = options.info;
 	borrow_limit(&opt.inject, &opt.ui);
 	if (ui_is_several(&opt.ui))
 		return run_several(&opt, e);

@@ -324,18 +324,22 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 
 	if (info->mt.is_jemalloc)
 		return info_print_jemalloc(info, opt, out, e);
-	print_header(info, opt, out->f);
-	for (int kind = 0; kind < NR_ACCOUNTS; kind++)
-		print_account(info, opt, out, (enum account_kind)kind);
+	if (info->file) {
+		info_print_file_account(info, opt, out->f);
+	} else {
+		print_header(info, opt, out->f);
+		for (int kind = 0; kind < NR_ACCOUNTS; kind++)
+			print_account(info, opt, out, (enum account_kind)kind);
+	}
 	if (print_arenas(info, opt, out, e) < 0)
 		return -1;
 	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], &opt->ui, out, e) < 0)
 		return -1;
 	print_info_checks(info, out->f);
 	top_print(&info->top, &info->mt.target, &opt->ui, out);
-	if (info->nr_verdicts || info->space.rss_from != SPACE_RSS_NONE)
+	if (info->nr_verdicts || (!info->file && info->space.rss_from != SPACE_RSS_NONE))
 		verdicts_print(out, info->verdict, info->nr_verdicts);
-	if (opt->ui.verbose)
+	if (opt->ui.verbose && !info->file)
 		ui_note(&opt->ui, "%s",
 			info->method == INFO_READ ? stop_text(info, how, sizeof how)
 						  : borrow_text(&info->report, how, sizeof how));
@@ -456,8 +460,11 @@ json_t *
 info_to_json(const struct info *info, const struct info_options *opt, struct err *e)
 {
 	const struct os_status *status = &info->space.after;
-	json_t *document = ui_json_new("info", &info->mt.target), *data;
+	json_t *document, *data;
 
+	if (info->file)
+		return info_file_json(info, arenas_json(info, opt), e);
+	document = ui_json_new("info", &info->mt.target);
 	data = json_pack("{s:s, s:i, s:{s:o, s:o, s:o}, s:o, s:o, s:{s:I, s:o}, s:s, s:o, s:o}",
 		"libc", inject_libc_version(info->mt.inject), "cpus", os_nr_cpus(), "totals",
 		"virt_bytes", bytes_json(status->vm_size_bytes), "rss_bytes",
@@ -498,13 +505,15 @@ void
 info_print_xml(const struct info *info, const struct ui_output *out)
 {
 	const struct text *xml = &info->xml;
+	/* The ends of the lines before a saved document. */
+	const size_t before = info->file ? strspn(xml->v, "\n") : 0;
 	char piece[1000], printable[4 * sizeof piece];
 
 	if (!out->is_terminal) {
-		fwrite(xml->v, 1, xml->len, out->f);
+		fwrite(xml->v + before, 1, xml->len - before, out->f);
 		return;
 	}
-	for (size_t at = 0, n; at < xml->len; at += n) {
+	for (size_t at = before, n; at < xml->len; at += n) {
 		n = strcspn(xml->v + at, "\n"); /* or a NUL; the text ends with one */
 		if (n > sizeof piece - 1)
 			n = sizeof piece - 1;

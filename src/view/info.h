@@ -23,6 +23,12 @@ json_t *jemalloc_json(const struct jemalloc *where, const struct jemalloc_stats 
 /* "5.3.0" of its version into BUF; returns BUF. */
 const char *jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size);
 
+/* ---- info-file.c: a saved account ---- */
+
+void info_print_file_account(const struct info *info, const struct info_options *opt, FILE *f);
+/* ARENAS, which are taken over, are the rows. */
+json_t *info_file_json(const struct info *info, json_t *arenas, struct err *e);
+
 /* ---- info.c ---- */
 
 int info_print_text(const struct info *info, const struct info_options *opt, struct ui_output *out,

@@ -126,6 +126,9 @@ check 'info' prints 0 memdiag info "$pid" --json
 check 'info --arena' prints 0 memdiag info "$pid" --json --arena 1 --method=inject
 cp "$dir/out" "$dir/info.json"
 check 'info by reading' prints 0 memdiag info "$pid" --json --method=read
+check 'info --from' prints 0 memdiag info --from "$top_srcdir/tests/data/malloc_info/glibc-2.41.xml" --json
+check 'info --from of an old document' prints 0 memdiag info --from "$top_srcdir/tests/data/malloc_info/made-2.10.xml" \
+	--json --arena 1
 for by in class object arena thread mapping; do
 	check "maps --by=$by" prints 0 memdiag maps "$pid" --json --by=$by
 done
