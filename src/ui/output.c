@@ -168,6 +168,18 @@ has_no_reader(FILE *f)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP);
 }
 
+/*
+ * The errno of a write to F that failed earlier and was not kept, by another write; 0 if that does
+ * not fail.  What has been written is not complete, so more does not matter.
+ */
+static int
+reason_of_failure(FILE *f)
+{
+	clearerr(f);
+	errno = 0;
+	return fputc('\n', f) == EOF || fflush(f) ? errno : 0;
+}
+
 int
 ui_output_close(struct ui_output *o, struct err *e)
 {
@@ -176,12 +188,14 @@ ui_output_close(struct ui_output *o, struct err *e)
 				   : "standard error";
 	bool had_error = ferror(o->f);
 	FILE *f = o->f;
+	int reason = had_error ? reason_of_failure(f) : 0;
 
 	o->f = NULL;
-	errno = 0; /* what an earlier write failed with is no longer known */
+	errno = 0;
 	if ((o->path ? fclose(f) : fflush(f)) || had_error)
-		return !o->path && has_no_reader(f) ? 0
-						    : err_set(e, errno, "cannot write to %s", name);
+		return !o->path && has_no_reader(f)
+			? 0
+			: err_set(e, errno ? errno : reason, "cannot write to %s", name);
 	return *o->temporary ? move_into_place(o, e) : 0;
 }
 
