@@ -116,6 +116,8 @@ timeline_print_dhat(const struct timeline_view *v, const struct profile *p, stru
 	json_object_set_new(document, "pps", points);
 	if (!first || !document)
 		return err_set(e, ENOMEM, "cannot write JSON");
+	if (v->file)
+		json_object_set_new(document, "cmd", ui_json_string(v->file));
 	for (size_t i = 0; i < p->comments.nr; i++)
 		if (strncmp(p->comments.v[i], command, strlen(command)) == 0)
 			json_object_set_new(document, "cmd",

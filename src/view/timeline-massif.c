@@ -241,7 +241,8 @@ put_head(struct timeline_massif *w)
 {
 	static const char command[] = "command: ";
 	const struct profile *facts = w->v->r->facts;
-	const char *cmd = "???";
+	/* where no command was recorded */
+	const char *cmd = w->v->file ? w->v->file : "???";
 
 	for (size_t i = 0; i < facts->comments.nr; i++)
 		if (strncmp(facts->comments.v[i], command, strlen(command)) == 0)
