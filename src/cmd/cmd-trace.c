@@ -431,10 +431,8 @@ print(struct work *w, const struct options *o, struct err *e)
 	if (o->reporting.format != FORMAT_JSON)
 		return print_report(w, o, e);
 	document = ui_json_new("trace", &w->target);
-	if (trace_to_json(&view, json_object_get(document, "data"), e) < 0)
-		return -1;
 	warnings_to_json(&w->warnings, document);
-	return ui_json_print(document, w->out, e);
+	return trace_print_json(&view, document, w->out, e);
 }
 
 /* A trace lasts as long as it is wanted: --timeout is for what comes before it. */

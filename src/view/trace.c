@@ -24,7 +24,10 @@ trace_print_head(FILE *f)
 		"ADDRESS", "STACK");
 }
 
-/* The errors of these calls (mmap(2), mremap(2), shmat(2)); glibc has names for them since 2.32. */
+/*
+ * The errors of these calls (mmap(2), mremap(2), madvise(2), shmat(2)), and what drivers return;
+ * glibc has names for them since 2.32.
+ */
 static const char *
 error_name(int error, char *buf, size_t size)
 {
@@ -34,7 +37,9 @@ error_name(int error, char *buf, size_t size)
 	} known[] = { { ENOMEM, "ENOMEM" }, { EINVAL, "EINVAL" }, { EEXIST, "EEXIST" },
 		{ EFAULT, "EFAULT" }, { EBADF, "EBADF" }, { EACCES, "EACCES" }, { EPERM, "EPERM" },
 		{ EAGAIN, "EAGAIN" }, { ENODEV, "ENODEV" }, { EOVERFLOW, "EOVERFLOW" },
-		{ EIDRM, "EIDRM" }, { ENFILE, "ENFILE" } };
+		{ EIDRM, "EIDRM" }, { ENFILE, "ENFILE" }, { EOPNOTSUPP, "EOPNOTSUPP" },
+		{ ENXIO, "ENXIO" }, { ENOSYS, "ENOSYS" }, { ETXTBSY, "ETXTBSY" },
+		{ EINTR, "EINTR" }, { EIO, "EIO" }, { EBUSY, "EBUSY" }, { ENOSPC, "ENOSPC" } };
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (known[i].error == error)
@@ -320,7 +325,8 @@ trace_print(const struct trace_view *v, struct ui_output *out, struct err *e)
 		ui_duration(v->trace->duration_ns, duration, sizeof duration), rows.nr,
 		plural(rows.nr));
 	fputs(rows.nr ? "; " : v->faults ? "; no page fault" : "; no such call", out->f);
-	print_sums(v, &all, is_any_settled(v->trace), out->f);
+	if (rows.nr)
+		print_sums(v, &all, is_any_settled(v->trace), out->f);
 	fputc('\n', out->f);
 	print_rss(v, all.mapped_bytes, out->f);
 	nr = v->limit && v->limit < rows.nr ? v->limit : rows.nr;
@@ -423,21 +429,30 @@ programs_json(const struct trace *t)
 	return list;
 }
 
-int
-trace_to_json(const struct trace_view *v, json_t *data, struct err *e)
+/* The stacks that are to be written. */
+struct trace_writer {
+	const struct row *next, *end;
+};
+
+/* The next stack, or NULL: ui_json_print_with(). */
+static json_t *
+next_stack(void *arg)
+{
+	struct trace_writer *w = arg;
+
+	return w->next < w->end ? row_json(w->next++) : NULL;
+}
+
+static void
+set_data(json_t *data, const struct trace_view *v, const struct rows *rows)
 {
 	static const char *const why[] = { [TRACE_TIME_OVER] = "duration",
 		[TRACE_ENOUGH] = "events",
 		[TRACE_ASKED] = "signal",
 		[TRACE_TARGET_ENDED] = "target-ended" };
 	const struct trace *t = v->trace;
-	auto_free struct row *owned = NULL;
-	struct rows rows = { 0 };
-	struct trace_sums all;
-	json_t *list = json_array();
-	const int failed = sort_rows(&rows, t, e);
+	const struct trace_sums all = sum_of_all(rows);
 
-	owned = rows.v;
 	json_object_set_new(data, "kind", json_string(v->faults ? "faults" : "calls"));
 	json_object_set_new(data, "duration_ns", number(t->duration_ns));
 	json_object_set_new(data, "ended_by", json_string(why[t->why]));
@@ -449,11 +464,22 @@ trace_to_json(const struct trace_view *v, json_t *data, struct err *e)
 	json_object_set_new(data, "rss_after_bytes",
 		t->rss_after_bytes ? number(t->rss_after_bytes) : json_null());
 	json_object_set_new(data, "programs", programs_json(t));
-	all = sum_of_all(&rows);
 	json_object_set_new(data, "totals", sums_json(&all, is_any_settled(t), is_huge_known(t)));
-	for (size_t i = 0; i < rows.nr; i++)
-		json_array_append_new(list, row_json(&rows.v[i]));
-	return failed || json_object_set_new(data, "stacks", list) < 0
-		? err_set(e, ENOMEM, "cannot write JSON")
-		: 0;
+	json_object_set_new(data, "stacks", json_array());
+}
+
+int
+trace_print_json(const struct trace_view *v, json_t *document, struct ui_output *out, struct err *e)
+{
+	auto_free struct row *owned = NULL;
+	struct rows rows = { 0 };
+	const int failed = sort_rows(&rows, v->trace, e);
+	struct trace_writer w = { .next = rows.v, .end = rows.v };
+
+	owned = rows.v;
+	if (failed)
+		return -1;
+	w.end += v->limit && v->limit < rows.nr ? v->limit : rows.nr;
+	set_data(json_object_get(document, "data"), v, &rows);
+	return ui_json_print_with(document, "stacks", next_stack, &w, out, e);
 }

@@ -24,7 +24,10 @@ void trace_print_event(const struct trace_event *event, const struct ui_options 
 	const struct ui_output *out, FILE *f);
 /* Sums, then the stacks: those that have most left first.  0, or -1 with E. */
 int trace_print(const struct trace_view *v, struct ui_output *out, struct err *e);
-/* The members of "data". */
-int trace_to_json(const struct trace_view *v, json_t *data, struct err *e);
+/*
+ * DOCUMENT with the members of "data", and as many stacks as text has, which are made one by one.
+ */
+int trace_print_json(
+	const struct trace_view *v, json_t *document, struct ui_output *out, struct err *e);
 
 #endif

@@ -1,6 +1,7 @@
 #!/bin/sh
 # memdiag trace against the ledger of a program that takes memory and gives it back at random, call by call and stack
 # by stack, and with each option.
+# shellcheck disable=SC2034 # trace-lib.sh reads what is set here
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/trace-lib.sh"
 can_trace || skip_all "tracing is not permitted here: $(cat "$dir/err")"
@@ -180,4 +181,46 @@ check 'memdiag report knows the functions' json_is '[.data.rows[].name] | index(
 check '--format=html is a page' grep -qi '<html' "$dir/as.html"
 check '--format=tree has the functions' grep -q 'map_by_libc' "$dir/as.tree"
 check 'the program lives on with all formats' end_tracee
+
+# ---- many stacks ---------------------------------------------------------------------------------
+
+start_tracee many-stacks
+two_stacks()
+{
+	begin_trace --json -n 2 && [ "$(ask 'map 64')" = 'done' ] && end_trace
+}
+check '-n 2 with JSON' two_stacks
+check 'two stacks are written, and sums of all' json_is \
+	'(.data.stacks | length == 2) and .data.totals.map_calls >= 64 - .data.events.lost_records'
+
+# Where the reader of its output waits, memdiag has written a part of it: it must not have made all of it.
+writes_as_it_goes()
+{
+	mkfifo "$dir/slow" && exec 7<>"$dir/slow" || return
+	trace_out=$dir/slow
+	begin_trace --json && [ "$(ask 'map 16384')" = 'done' ] || return
+	trace_out=
+	kill -TERM "$trace_pid"
+	IFS= read -r _ <&7 || return
+	kib=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$trace_pid/status")
+	cat <"$dir/slow" >"$dir/out" &
+	started="$started $!"
+	exec 7>&-
+	wait "$trace_pid"
+	echo "$kib KiB"
+	[ "$kib" -lt 196608 ]
+}
+check 'JSON of 16384 stacks takes no memory for all of them' writes_as_it_goes
+check 'the program with many stacks lives on' end_tracee
+
+start_tracee idle
+nothing()
+{
+	begin_trace "$@" && end_trace && cat "$dir/out"
+}
+check 'no page fault' nothing --rss
+check 'is all that is said' grep -q -x '[^:]*: 0 stacks; no page fault' "$dir/out"
+check 'no call' nothing
+check 'is all that is said of calls' grep -q -x '[^:]*: 0 stacks; no such call' "$dir/out"
+check 'the idle program lives on' end_tracee
 finish
