@@ -3,7 +3,6 @@
 #include "account/rows.h"
 
 #include <errno.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,12 @@ struct adder {
 	const struct target *t;
 	enum rows_by by;
 	const struct selection *sel;
-	struct hsearch_data table;	/* of names; its data is the index of the row, plus 1 */
+	/*
+	 * The rows by name: the index of each, plus 1, in a table with open addresses.  hsearch_r()
+	 * looks at the first eight characters of a name only, which paths often share.
+	 */
+	size_t *slot;
+	size_t nr_slots;		/* a power of 2, at least twice the rows */
 	size_t kind_row[NR_LEAF_KINDS]; /* the row of a kind, plus 1; 0 if none yet */
 	size_t group_row[NR_GROUPS];
 	size_t last; /* the row of the last name asked for, plus 1 */
@@ -45,28 +49,39 @@ new_row(struct adder *a, const char *name, size_t parent)
 	return a->rows->nr - 1;
 }
 
+/* Where the row called NAME is, or belongs. */
+static size_t *
+slot_of(const struct adder *a, const char *name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	size_t at;
+
+	for (const char *s = name; *s; s++)
+		hash = (hash ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+	at = (hash ^ hash >> 32) & (a->nr_slots - 1);
+	while (a->slot[at] && strcmp(a->rows->v[a->slot[at] - 1].name, name) != 0)
+		at = (at + 1) & (a->nr_slots - 1);
+	return &a->slot[at];
+}
+
 /* The row called NAME; neighbours often have the same. */
 static size_t
 row_named(struct adder *a, const char *name)
 {
-	ENTRY *found, want = { .key = (char *)(uintptr_t)name };
-	size_t row;
+	size_t *slot;
 
 	if (a->last && strcmp(a->rows->v[a->last - 1].name, name) == 0)
 		return a->last - 1;
-	if (hsearch_r(want, FIND, &found, &a->table)) {
-		a->last = (size_t)(uintptr_t)found->data;
-		return a->last - 1;
+	slot = slot_of(a, name);
+	if (!*slot) {
+		size_t row = new_row(a, name, NO_PARENT);
+
+		if (a->failed)
+			return row;
+		*slot = row + 1;
 	}
-	row = new_row(a, name, NO_PARENT);
-	if (a->failed)
-		return row;
-	a->last = row + 1;
-	want.key = (char *)(uintptr_t)a->rows->v[row].name;
-	want.data = (void *)(uintptr_t)a->last;
-	if (!hsearch_r(want, ENTER, &found, &a->table))
-		a->failed = true;
-	return row;
+	a->last = *slot;
+	return a->last - 1;
 }
 
 static size_t
@@ -156,8 +171,11 @@ add_leaf(struct row *r, const struct leaf *l)
 static int
 add_all(struct adder *a)
 {
-	/* An upper bound; hsearch_r()'s table does not grow. */
-	if (!hcreate_r(a->s->leaves.nr + a->s->leaves.nr / 4 + 16, &a->table))
+	/* No more rows have names than there are leaves. */
+	for (a->nr_slots = 64; a->nr_slots < 2 * a->s->leaves.nr; a->nr_slots *= 2)
+		;
+	a->slot = calloc(a->nr_slots, sizeof *a->slot);
+	if (!a->slot)
 		return -1;
 	for (size_t i = 0; i < a->s->leaves.nr; i++) {
 		const struct leaf *l = &a->s->leaves.v[i];
@@ -171,7 +189,7 @@ add_all(struct adder *a)
 		for (; row != NO_PARENT; row = a->rows->v[row].parent)
 			add_leaf(&a->rows->v[row], l);
 	}
-	hdestroy_r(&a->table);
+	free(a->slot);
 	return a->failed ? -1 : 0;
 }
 
