@@ -239,7 +239,8 @@ is_leaf(const struct space *s, uint64_t addr, enum leaf_kind kind, const char *n
 static void
 test_shapes(void)
 {
-	struct good g = good("555555554000-555555555000 r--p 00000000 08:01 9 /bin/x\n"
+	struct good g = good("00400000-00401000 r-xp 00000000 08:01 3 /opt/plugin\n"
+			     "555555554000-555555555000 r--p 00000000 08:01 9 /bin/x\n"
 			     "555555555000-555555556000 r-xp 00001000 08:01 9 /bin/x\n"
 			     "555555556000-555555557000 r--p 00002000 08:01 9 /bin/x\n"
 			     "555555557000-555555558000 r--p 00002000 08:01 9 /bin/x\n"
@@ -273,6 +274,7 @@ test_shapes(void)
 	if (!g.is_read ||
 		!ok(space_read_file(&s, &g.f, &(struct space_options){ 0 }, &e) == 0, "its space"))
 		return;
+	is_leaf(&s, 0x400000, LEAF_SO_TEXT, "an object below the one that [heap] follows");
 	is_leaf(&s, 0x555555554000, LEAF_EXE_RODATA, "the program's header");
 	is_leaf(&s, 0x555555555000, LEAF_EXE_TEXT, "its code");
 	is_leaf(&s, 0x555555557000, LEAF_EXE_RELRO, "its part before the data");
