@@ -94,9 +94,9 @@ split(struct setting *s, char *work)
 static bool
 each_setting(const char *env, size_t len, bool (*fn)(const struct setting *s, void *arg), void *arg)
 {
-	const char *end = env + len;
+	const char *end = env ? env + len : NULL; /* NULL where it could not be read */
 
-	while (env && env < end) {
+	while (env < end) {
 		const char *stop = memchr(env, '\0', (size_t)(end - env));
 		const char *at = env + strlen(TUNABLES "=");
 		struct setting s = { 0 };
