@@ -189,7 +189,7 @@ check 'two processes' refused 'two processes' cat "$dir/smaps" "$dir/smaps"
 check 'two with a line between them' refused 'two processes' sh -c "cat '$dir/smaps'; echo '== 2'; cat '$dir/smaps'"
 check 'lines are missing' refused 'line [0-9]*: ' sed '/ r-xp /d' "$dir/smaps"
 check 'a file that was cut off' exits_saying 2 'ends within the mapping of line' sh -c \
-	"head -c 20000 '$dir/smaps' >'$dir/cut'; '$MEMDIAG' maps --from '$dir/cut' >'$dir/out' 2>'$dir/err'"
+	"awk '{ print } /^Rss:/ && ++n == 20 { exit }' '$dir/smaps' >'$dir/cut'; '$MEMDIAG' maps --from '$dir/cut' >'$dir/out' 2>'$dir/err'"
 check 'one without its end' sh -c "sed -n '/\[stack\]/q;p' '$dir/smaps' >'$dir/cut'"
 check 'is read' exits_saying 0 'has no \[stack\]: its end may be missing' memdiag maps --from "$dir/cut"
 check 'RSS beyond the mapping' refused 'Rss is more than the mapping has' sed 's/^Rss: */&99999/' "$dir/smaps"
