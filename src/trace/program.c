@@ -58,17 +58,6 @@ are_same_objects(const struct objects *a, const struct objects *b)
 	return a->nr == b->nr && a->vdso.v == b->vdso.v;
 }
 
-/* A walker knows the rules of what it has walked through: it stays while its objects do. */
-static int
-renew_walker(struct trace_program *p, bool is_same, struct err *e)
-{
-	if (p->walker && is_same)
-		return 0;
-	walker_free(p->walker);
-	p->walker = NULL;
-	return walker_new(&p->walker, &p->target, &p->process.objects, e);
-}
-
 /*
  * The list of mappings is that of the program that runs now, whose records may not have come yet.
  * The file of the memory stays with the program for which it was opened.
@@ -96,13 +85,21 @@ read_process(struct trace_program *p, struct err *e)
 		return -1;
 	}
 	is_same = are_same_objects(&p->process.objects, &fresh.objects);
+	/*
+	 * A walker knows the rules of what it has walked through: it stays while its objects do,
+	 * and not longer, as its table has a place for each.
+	 */
+	if (!is_same) {
+		walker_free(p->walker);
+		p->walker = NULL;
+	}
 	process_release(&p->process);
 	p->process = fresh;
 	p->live.process = &p->process;
 	p->is_stale = p->has_new_code = false;
 	p->read_ns = os_now_ns();
 	p->reading_ns = p->read_ns - begin_ns;
-	return renew_walker(p, is_same, e);
+	return p->walker ? 0 : walker_new(&p->walker, &p->target, &p->process.objects, e);
 }
 
 int
