@@ -81,19 +81,6 @@ unknown_command(const char *name)
 	return UI_USAGE;
 }
 
-/*
- * A shell without job control ignores it for what it runs in the background, where Ctrl-C is not
- * meant for it; "kill -INT" is.
- */
-static void
-take_sigint(void)
-{
-	struct sigaction was;
-
-	if (sigaction(SIGINT, NULL, &was) == 0 && was.sa_handler == SIG_IGN)
-		signal(SIGINT, SIG_DFL);
-}
-
 static int
 run_command(const struct command *c, int argc, char **argv)
 {
@@ -102,13 +89,12 @@ run_command(const struct command *c, int argc, char **argv)
 	int status;
 
 	/* A reader that went away is found when the output is closed: ui_output_close(). */
-	if (c->touch != CMD_STARTS_PROGRAM) {
-		signal(SIGPIPE, SIG_IGN);
-		/* A write beyond RLIMIT_FSIZE fails instead: a thread may be borrowed just then. */
-		signal(SIGXFSZ, SIG_IGN);
-		take_sigint();
+	if (c->touch != CMD_STARTS_PROGRAM && c->touch != CMD_MAY_START_PROGRAM) {
+		os_ignore_failed_writes();
+		os_take_sigint();
 	}
-	if (c->touch != CMD_STARTS_PROGRAM && c->touch != CMD_TOUCHES_NOTHING)
+	if (c->touch == CMD_READS_TARGET || c->touch == CMD_STOPS_TARGET ||
+		c->touch == CMD_BORROWS_THREAD || c->touch == CMD_CHANGES_TARGET)
 		os_die_first();
 	snprintf(name, sizeof name, "memdiag %s", c->name);
 	argv[0] = name;

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/command.h"
+#include "cmd/started.h"
 #include "os/os.h"
 #include "os/rights.h"
 #include "os/self.h"
@@ -204,7 +205,7 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
 	.children = children,
-	.args_doc = "[PID]",
+	.args_doc = "[PID]\n-- PROGRAM [ARGUMENT...]",
 	.doc = "Which code maps memory and gives it back, or with --rss touches it: the system "
 	       "calls or page faults of a process with their stacks, while they happen, and at the "
 	       "end, by stack, what was mapped, what was freed, and what is left and resident "
@@ -212,20 +213,28 @@ static const struct argp argp = {
 	       "The process is not stopped, and nothing in it is changed: the kernel copies stacks "
 	       "(perf events), for a few microseconds each, and memdiag unwinds them later.  It "
 	       "takes "
-	       "root, or CAP_PERFMON.\v"
+	       "root, or CAP_PERFMON.\n"
+	       "After -- it starts a program and traces it from its first instruction to its end. "
+	       "What "
+	       "memdiag prints goes to standard error then, and it exits as the program does.\v"
 	       "Examples:\n"
 	       "  memdiag trace --pid 1234 --min-size 60M\n"
 	       "  memdiag trace --pid 1234 --syscalls=mmap,munmap -d 30\n"
 	       "  memdiag trace --pid 1234 -d 60 --format=html -o trace.html\n"
-	       "  memdiag trace --pid 1234 --rss -d 30\n\n"
+	       "  memdiag trace --pid 1234 --rss -d 30\n"
+	       "  memdiag trace --min-size 1M -- ./observer -f observer.ini\n\n"
 	       "Lines of calls are printed with --format=text only.  [malloc] marks memory that "
-	       "malloc itself asked for.\n\n" UI_EXIT_STATUS_HELP,
+	       "malloc itself asked for.\n\n" UI_EXIT_STATUS_HELP "\n"
+	       "With a program: its exit status; 125 memdiag failed, 126 the program cannot be "
+	       "run, "
+	       "127 it was not found.",
 };
 
 /* ---- lines while it goes on ---- */
 
 struct work {
 	const struct options *options;
+	struct started started;
 	struct target target;
 	struct trace trace;
 	struct warnings warnings;
@@ -254,15 +263,19 @@ work_release(struct work *w)
 	warnings_release(&w->warnings);
 	trace_release(&w->trace);
 	target_release(&w->target);
+	started_release(&w->started);
 }
 
-static void
-say_begun(void *arg)
+static int
+begun(void *arg, struct err *e)
 {
-	const struct work *w = arg;
+	struct work *w = arg;
 
+	if (w->started.argv)
+		return started_go(&w->started, &w->target, e);
 	ui_note(&w->options->ui, "tracing %d (%s); Ctrl-C ends it", (int)w->target.pid,
 		w->target.comm);
+	return 0;
 }
 
 static int
@@ -311,7 +324,7 @@ flush(void *arg, struct err *e)
 static void
 flush_rest(struct work *w)
 {
-	if (w->trace.why == TRACE_ASKED)
+	if (w->trace.why == TRACE_ASKED && !w->started.is_running)
 		profile_release_signals();
 	if (w->f && fflush(w->f) == 0)
 		fwrite(w->text + w->nr_written, 1, w->len - w->nr_written, w->out->f);
@@ -447,7 +460,8 @@ begin(struct work *w, struct options *o, struct err *e)
 		o->trace.show = show;
 		o->trace.flush = flush;
 	}
-	o->trace.begun = say_begun;
+	o->trace.begun = begun;
+	o->trace.starts_program = w->started.argv != NULL;
 	o->trace.arg = w;
 	return trace_run(&w->trace, &w->target, &o->trace, e);
 }
@@ -463,39 +477,89 @@ default_ring_bytes(void)
 					  : bytes;
 }
 
+static void
+set_defaults(struct options *o)
+{
+	o->trace.period = DEFAULT_PERIOD;
+	o->trace.stack_bytes = DEFAULT_STACK_BYTES;
+	o->trace.ring_bytes = default_ring_bytes();
+	memset(o->trace.call, 1, sizeof o->trace.call);
+}
+
+/* Find the process, or make it. */
+static int
+take_process(struct work *w, struct options *o, struct err *e)
+{
+	if (!w->started.argv) {
+		os_take_sigint();
+		return ui_find_process(&o->ui, e);
+	}
+	if (o->ui.asked.nr)
+		return err_set_kind(e, ERR_USAGE, 0, "a process and a program: one of them");
+	if (started_prepare(&w->started, e) < 0)
+		return -1;
+	o->ui.pid = os_child_pid(w->started.child);
+	return 0;
+}
+
+static int
+open_output(const struct work *w, const struct ui_options *ui, struct err *e)
+{
+	return w->started.argv ? ui_output_open_beside(w->out, ui, e)
+			       : ui_output_open(w->out, ui, e);
+}
+
+static int
+trace_and_print(struct work *w, struct options *o, struct err *e)
+{
+	if (reporting_begin(&o->reporting, &o->ui, e) < 0 || (o->value && !type_of(o, e)) ||
+		take_process(w, o, e) < 0)
+		return -1;
+	os_ignore_failed_writes();
+	os_die_first();
+	deadline_set(o->ui.timeout_ns);
+	if (open_output(w, &o->ui, e) < 0 || begin(w, o, e) < 0)
+		return -1;
+	flush_rest(w);
+	warn(w);
+	if (print(w, o, e) < 0 || ui_output_close(w->out, e) < 0)
+		return -1;
+	warnings_print(&w->warnings, &o->ui);
+	if (w->started.argv)
+		return started_end(&w->started);
+	return w->warnings.is_partial ? UI_PARTIAL : UI_DONE;
+}
+
 static int
 run(int argc, char **argv, struct err *e)
 {
 	struct options o = { .reporting = REPORTING_BEGIN };
 	__attribute__((cleanup(work_release))) struct work w = { .target = TARGET_NONE };
-	auto_output struct ui_output out = { 0 };
+	auto_output struct ui_output out = UI_OUTPUT_NONE;
+	int status = started_take(&w.started, &argc, argv, e);
 
-	o.trace.period = DEFAULT_PERIOD;
-	o.trace.stack_bytes = DEFAULT_STACK_BYTES;
-	o.trace.ring_bytes = default_ring_bytes();
-	memset(o.trace.call, 1, sizeof o.trace.call);
-	ui_parse(&argp, argc, argv, &o);
-	if (o.trace.stack_bytes > PERF_MAX_STACK_BYTES)
-		o.trace.stack_bytes = PERF_MAX_STACK_BYTES;
-	o.trace.stack_bytes -= o.trace.stack_bytes % 8;
+	if (w.started.argv)
+		argp_err_exit_status = UI_NOT_RUN; /* which differs from those of programs */
+	set_defaults(&o);
+	o.ui.pid_optional = w.started.argv != NULL;
 	w.options = &o;
 	w.out = &out;
-	deadline_set(o.ui.timeout_ns);
-	if (reporting_begin(&o.reporting, &o.ui, e) < 0 || (o.value && !type_of(&o, e)) ||
-		ui_find_process(&o.ui, e) < 0 || ui_output_open(&out, &o.ui, e) < 0 ||
-		begin(&w, &o, e) < 0)
-		return -1;
-	flush_rest(&w);
-	warn(&w);
-	if (print(&w, &o, e) < 0 || ui_output_close(&out, e) < 0)
-		return -1;
-	warnings_print(&w.warnings, &o.ui);
-	return w.warnings.is_partial ? UI_PARTIAL : UI_DONE;
+	if (status == 0) {
+		ui_parse(&argp, argc, argv, &o);
+		if (o.trace.stack_bytes > PERF_MAX_STACK_BYTES)
+			o.trace.stack_bytes = PERF_MAX_STACK_BYTES;
+		o.trace.stack_bytes -= o.trace.stack_bytes % 8;
+		status = trace_and_print(&w, &o, e);
+	}
+	if (status < 0 && w.started.argv && e->kind != ERR_NOT_FOUND &&
+		e->kind != ERR_NOT_EXECUTABLE)
+		e->kind = ERR_NOT_RUN;
+	return status;
 }
 
 const struct command cmd_trace = {
 	.name = "trace",
 	.summary = "which code maps, frees and touches memory, while it happens",
-	.touch = CMD_READS_TARGET,
+	.touch = CMD_MAY_START_PROGRAM,
 	.run = run,
 };

@@ -15,6 +15,11 @@ enum command_touch {
 	CMD_BORROWS_THREAD,  /* stops one thread for about a millisecond and calls libc in it */
 	CMD_CHANGES_TARGET,  /* as above, and the process is meant to be different afterwards */
 	CMD_STARTS_PROGRAM,  /* which is to find signals as we found them */
+	/*
+	 * only looks, also at a program that it starts: it calls os_ignore_failed_writes() and
+	 * os_die_first() when that cannot inherit it
+	 */
+	CMD_MAY_START_PROGRAM,
 };
 
 struct command {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,22 @@ os_fd_path(int fd, char *buf, size_t size)
 }
 
 void
+os_ignore_failed_writes(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+void
+os_take_sigint(void)
+{
+	struct sigaction was;
+
+	if (sigaction(SIGINT, NULL, &was) == 0 && was.sa_handler == SIG_IGN)
+		signal(SIGINT, SIG_DFL);
+}
+
+void
 os_die_first(void)
 {
 	static const char most[] = "1000"; /* OOM_SCORE_ADJ_MAX, uapi/linux/oom.h */
@@ -51,6 +68,19 @@ os_die_first(void)
 struct signals {
 	sigset_t blocked;
 	struct sigaction child;
+};
+
+struct os_child {
+	pid_t pid;
+	int go_fd;  /* a byte there lets it go; -1: it has begun */
+	int why_fd; /* the error of a child that could not execute the program comes from there */
+	struct signals was;
+	uint64_t begin_ns;
+	bool has_ended;
+	bool is_stopped;
+	bool was_left; /* we have stopped with it, and no SIGCONT has come since */
+	int status;
+	struct rusage usage;
 };
 
 /*
@@ -76,62 +106,115 @@ signals_restore(const struct signals *was)
 }
 
 /*
- * If the child cannot execute the program, it sends the reason through a pipe, which closes if it
- * can.
+ * Wait until memdiag says so, then execute the program; end if memdiag does before.  If the child
+ * cannot execute the program, it sends the reason through a pipe, which closes if it can.
  */
 static _Noreturn void
-be_child(int (*fn)(void *arg, struct err *e), void *arg, int to, const struct signals *was)
+be_child(int (*fn)(void *arg, struct err *e), void *arg, int go, int to, const struct signals *was)
 {
 	struct err e = { 0 };
+	char byte;
 
+	if (read(go, &byte, 1) != 1)
+		_exit(EXIT_SUCCESS);
 	signals_restore(was);
 	fn(arg, &e);
 	/* The reader has ended, or gets less than a whole error. */
 	_exit(write(to, &e, sizeof e) == (ssize_t)sizeof e ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-static int
-start(int (*fn)(void *arg, struct err *e), void *arg, const struct signals *was, pid_t *ret,
-	struct err *e)
+static void
+close_end(int *fd)
 {
-	struct err why;
-	int ends[2];
-	pid_t pid;
-	ssize_t n;
+	cleanup_fd(fd);
+	*fd = -1;
+}
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+static int
+fork_child(struct os_child *c, int (*fn)(void *arg, struct err *e), void *arg, struct err *e)
+{
+	int go[2], why[2];
+
+	/* A socket, as a write to a pipe would be a signal if the child is gone. */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
+		return err_set(e, errno, "cannot make a socket");
+	if (pipe2(why, O_CLOEXEC) < 0) {
+		close(go[0]);
+		close(go[1]);
 		return err_set(e, errno, "cannot make a pipe");
-	pid = fork();
-	if (pid == 0)
-		be_child(fn, arg, ends[1], was);
-	close(ends[1]);
-	if (pid < 0) {
-		close(ends[0]);
-		return err_set(e, errno, "cannot make a process");
 	}
-	n = read(ends[0], &why, sizeof why);
-	close(ends[0]);
-	if (n == (ssize_t)sizeof why) {
-		waitpid(pid, NULL, 0);
-		*e = why;
+	c->pid = fork();
+	if (c->pid == 0) {
+		close(go[1]); /* so that it ends if memdiag does */
+		be_child(fn, arg, go[0], why[1], &c->was);
+	}
+	close(go[0]);
+	close(why[1]);
+	c->go_fd = go[1];
+	c->why_fd = why[0];
+	return c->pid < 0 ? err_set(e, errno, "cannot make a process") : 0;
+}
+
+int
+os_child_prepare(
+	struct os_child **ret, int (*fn)(void *arg, struct err *e), void *arg, struct err *e)
+{
+	struct os_child *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return err_set(e, ENOMEM, "cannot make a process");
+	*c = (struct os_child){ .pid = -1, .go_fd = -1, .why_fd = -1 };
+	signals_hold(&c->was);
+	if (fork_child(c, fn, arg, e) < 0) {
+		os_child_free(c);
 		return -1;
 	}
-	*ret = pid;
+	*ret = c;
 	return 0;
 }
 
-/* ---- waiting ---- */
+int
+os_child_start(struct os_child *c, struct err *e)
+{
+	struct err why;
+	ssize_t n;
 
-struct child {
-	pid_t pid;
-	void (*tick)(void *arg); /* NULL: none */
-	void *tick_arg;
-	uint64_t every_ns;
-	bool is_stopped;
-	bool was_left; /* we have stopped with it, and no SIGCONT has come since */
-	int status;
-	struct rusage usage;
-};
+	c->begin_ns = os_now_ns();
+	if (send(c->go_fd, "", 1, MSG_NOSIGNAL) < 0)
+		debug("the child is gone: %s", strerror(errno));
+	close_end(&c->go_fd);
+	n = read(c->why_fd, &why, sizeof why);
+	close_end(&c->why_fd);
+	if (n != (ssize_t)sizeof why)
+		return 0;
+	waitpid(c->pid, NULL, 0);
+	c->pid = -1;
+	*e = why;
+	return -1;
+}
+
+void
+os_child_free(struct os_child *c)
+{
+	if (!c)
+		return;
+	cleanup_fd(&c->why_fd);
+	if (c->go_fd >= 0) {
+		close_end(&c->go_fd);
+		if (c->pid > 0)
+			waitpid(c->pid, NULL, 0);
+	}
+	signals_restore(&c->was);
+	free(c);
+}
+
+pid_t
+os_child_pid(const struct os_child *c)
+{
+	return c->pid;
+}
+
+/* ---- waiting ---- */
 
 /* A key of the terminal, or its driver for a program in the background. */
 static bool
@@ -145,16 +228,18 @@ is_by_terminal(int stop_signal)
  * stop when a key is pressed for that, and whether the child does so is the child's to decide.
  */
 static bool
-collect_status(struct child *c)
+collect_status(struct os_child *c)
 {
-	while (wait4(c->pid, &c->status, WNOHANG | WUNTRACED | WCONTINUED, &c->usage) == c->pid) {
-		if (WIFEXITED(c->status) || WIFSIGNALED(c->status))
-			return true;
+	while (!c->has_ended &&
+		wait4(c->pid, &c->status, WNOHANG | WUNTRACED | WCONTINUED, &c->usage) == c->pid) {
+		c->has_ended = WIFEXITED(c->status) || WIFSIGNALED(c->status);
+		if (c->has_ended)
+			break;
 		c->is_stopped = WIFSTOPPED(c->status);
 		if (c->is_stopped && is_by_terminal(WSTOPSIG(c->status)))
 			c->was_left = raise(SIGSTOP) == 0;
 	}
-	return false;
+	return c->has_ended;
 }
 
 /*
@@ -162,7 +247,7 @@ collect_status(struct child *c)
  * go on to the whole job; then the child has it, unless it still is stopped.
  */
 static bool
-is_to_be_passed_on(const siginfo_t *s, struct child *c)
+is_to_be_passed_on(const siginfo_t *s, struct os_child *c)
 {
 	const bool is_of_job = s->si_signo == SIGCONT && c->was_left && !c->is_stopped;
 
@@ -171,40 +256,43 @@ is_to_be_passed_on(const siginfo_t *s, struct child *c)
 	return s->si_code <= 0 && s->si_pid != c->pid && !is_of_job;
 }
 
-/* The next signal; false: there was none until the tick was due, and that was done. */
-static bool
-next_signal(const struct child *c, siginfo_t *ret)
+/* The signal S has come to us. */
+static void
+pass_on(struct os_child *c, const siginfo_t *s)
 {
-	const struct timespec every = { .tv_sec = (time_t)(c->every_ns / 1000000000),
-		.tv_nsec = (long)(c->every_ns % 1000000000) };
+	/* The effect of a signal on the child must be known before the signal is sent again. */
+	if (s->si_signo != SIGCHLD && !collect_status(c) && is_to_be_passed_on(s, c))
+		kill(c->pid, s->si_signo);
+}
+
+bool
+os_child_tend(struct os_child *c)
+{
+	const struct timespec none = { 0 };
+	siginfo_t s;
 	sigset_t all;
 
 	sigfillset(&all);
-	if (!c->tick)
-		return sigwaitinfo(&all, ret) >= 0;
-	if (sigtimedwait(&all, ret, &every) >= 0)
-		return true;
-	if (errno == EAGAIN)
-		c->tick(c->tick_arg);
-	return false;
+	while (!collect_status(c) && sigtimedwait(&all, &s, &none) >= 0)
+		pass_on(c, &s);
+	return c->has_ended;
 }
 
+/* Call TICK(TICK_ARG) every EVERY_NS meanwhile; NULL: not. */
 static void
-wait_for_end(struct child *c)
+wait_for_end(struct os_child *c, void (*tick)(void *arg), void *tick_arg, uint64_t every_ns)
 {
+	const struct timespec every = { .tv_sec = (time_t)(every_ns / 1000000000),
+		.tv_nsec = (long)(every_ns % 1000000000) };
 	siginfo_t s;
+	sigset_t all;
 
+	sigfillset(&all);
 	while (!collect_status(c)) {
-		if (!next_signal(c, &s) || s.si_signo == SIGCHLD)
-			continue;
-		/*
-		 * The effect of a signal on the child must be known before the signal is sent
-		 * again.
-		 */
-		if (collect_status(c))
-			return;
-		if (is_to_be_passed_on(&s, c))
-			kill(c->pid, s.si_signo);
+		if ((tick ? sigtimedwait(&all, &s, &every) : sigwaitinfo(&all, &s)) >= 0)
+			pass_on(c, &s);
+		else if (tick && errno == EAGAIN)
+			tick(tick_arg);
 	}
 }
 
@@ -212,6 +300,18 @@ static uint64_t
 to_ns(const struct timeval *t)
 {
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
+}
+
+void
+os_child_wait(struct os_child *c, struct os_end *ret)
+{
+	wait_for_end(c, NULL, NULL, 0);
+	ret->pid = c->pid;
+	ret->status = c->status;
+	ret->elapsed_ns = os_now_ns() - c->begin_ns;
+	ret->user_ns = to_ns(&c->usage.ru_utime);
+	ret->system_ns = to_ns(&c->usage.ru_stime);
+	ret->max_rss_bytes = (uint64_t)c->usage.ru_maxrss * 1024;
 }
 
 int
@@ -224,24 +324,12 @@ int
 os_run_child_ticking(int (*fn)(void *arg, struct err *e), void *arg, void (*tick)(void *arg),
 	void *tick_arg, uint64_t every_ns, struct os_end *ret, struct err *e)
 {
-	struct child c = { .tick = tick, .tick_arg = tick_arg, .every_ns = every_ns };
-	struct signals was;
-	uint64_t begin_ns = os_now_ns();
-	int failed;
+	auto_child struct os_child *c = NULL;
 
-	signals_hold(&was);
-	failed = start(fn, arg, &was, &c.pid, e);
-	if (!failed)
-		wait_for_end(&c);
-	signals_restore(&was);
-	if (failed)
+	if (os_child_prepare(&c, fn, arg, e) < 0 || os_child_start(c, e) < 0)
 		return -1;
-	ret->pid = c.pid;
-	ret->status = c.status;
-	ret->elapsed_ns = os_now_ns() - begin_ns;
-	ret->user_ns = to_ns(&c.usage.ru_utime);
-	ret->system_ns = to_ns(&c.usage.ru_stime);
-	ret->max_rss_bytes = (uint64_t)c.usage.ru_maxrss * 1024;
+	wait_for_end(c, tick, tick_arg, every_ns);
+	os_child_wait(c, ret);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #ifndef MEMDIAG_OS_SELF_H
 #define MEMDIAG_OS_SELF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,6 +18,18 @@ int os_own_path(char *buf, size_t size, struct err *e);
  * Not before a program of the user's is started, which would inherit it.
  */
 void os_die_first(void);
+
+/*
+ * A write to a pipe that nobody reads, or beyond RLIMIT_FSIZE, fails and is no signal: a thread may
+ * be borrowed just then.  Not before a program is started either.
+ */
+void os_ignore_failed_writes(void);
+
+/*
+ * Let SIGINT end memdiag where it is ignored: a shell without job control ignores it for what it
+ * runs in the background, where Ctrl-C is not meant for it; "kill -INT" is.
+ */
+void os_take_sigint(void);
 
 /*
  * Have FN(ARG, READY) go on in a process of its own, *RET, that nobody waits for: in a session of
@@ -49,6 +62,29 @@ int os_run_child(int (*fn)(void *arg, struct err *e), void *arg, struct os_end *
 /* The same, and call TICK(TICK_ARG) every EVERY_NS meanwhile. */
 int os_run_child_ticking(int (*fn)(void *arg, struct err *e), void *arg, void (*tick)(void *arg),
 	void *tick_arg, uint64_t every_ns, struct os_end *ret, struct err *e);
+
+/*
+ * The same in steps.  os_child_prepare() makes the child, which waits: it is a copy of memdiag,
+ * with all that memdiag has changed in itself so far but signals.  From then on until
+ * os_child_free() all signals are held back.  os_child_start() lets it execute the program: 0, or
+ * -1 with the error of FN.  os_child_tend() passes on the signals that have come since the last
+ * call; true: the child has ended.  os_child_wait() does so until the end.  os_child_free() ends a
+ * child that waits, and leaves one that was started.
+ */
+struct os_child;
+int os_child_prepare(
+	struct os_child **ret, int (*fn)(void *arg, struct err *e), void *arg, struct err *e);
+int os_child_start(struct os_child *c, struct err *e);
+bool os_child_tend(struct os_child *c);
+void os_child_wait(struct os_child *c, struct os_end *ret);
+pid_t os_child_pid(const struct os_child *c);
+void os_child_free(struct os_child *c);
+static inline void
+os_child_cleanup(struct os_child **c)
+{
+	os_child_free(*c);
+}
+#define auto_child __attribute__((cleanup(os_child_cleanup)))
 
 /*
  * The exit status with which memdiag ends as the child did; if that was by a signal this ends

@@ -50,6 +50,26 @@ profile_release_signals(void)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+static bool (*program_runs)(void *arg);
+static void *program_arg;
+
+void
+profile_leave_signals(bool (*runs)(void *arg), void *arg)
+{
+	program_runs = runs;
+	program_arg = arg;
+}
+
+/* Wait for one of SET, which are not ours while a program runs.  True: one has come. */
+static bool
+is_asked(const sigset_t *set, const struct timespec *some)
+{
+	if (!program_runs || !program_runs(program_arg))
+		return sigtimedwait(set, NULL, some) > 0;
+	os_sleep_ns((uint64_t)some->tv_nsec);
+	return false;
+}
+
 enum profile_wait
 profile_wait(struct target *t, uint64_t ns)
 {
@@ -65,7 +85,7 @@ profile_wait(struct target *t, uint64_t ns)
 
 		if (t && !target_renew(t))
 			return PROFILE_WAIT_ENDED;
-		if (sigtimedwait(&set, NULL, &some) > 0)
+		if (is_asked(&set, &some))
 			return PROFILE_WAIT_ASKED;
 		if (!left_ns)
 			return PROFILE_WAIT_OVER;

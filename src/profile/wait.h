@@ -22,6 +22,12 @@ void profile_hold_signals(void);
 void profile_release_signals(void);
 
 /*
+ * As long as RUNS(ARG) is true, a program that memdiag has started runs: the signals are meant for
+ * it, RUNS passes them on, and none ends a wait.  It is called every 100 ms at least.
+ */
+void profile_leave_signals(bool (*runs)(void *arg), void *arg);
+
+/*
  * Wait for NS nanoseconds, or until one of these signals comes, or T ends, which may be NULL.  T is
  * held by another thread if its own ends: target_renew().
  */

@@ -162,6 +162,16 @@ open_symbols(struct trace_program *p, struct live_files *live, struct err *e)
 		&p->symbols, p->profile, &(struct symbols_options){ .files = &p->files }, e);
 }
 
+static void
+find_first_sp(struct trace_program *p)
+{
+	struct os_stat stat;
+	struct err ignored;
+
+	if (os_stat(&p->target, &stat, &ignored) == 0)
+		p->first_sp = stat.start_stack;
+}
+
 static int
 read_program(struct trace_program *p, struct err *e)
 {
@@ -172,6 +182,7 @@ read_program(struct trace_program *p, struct err *e)
 	memcpy(p->comm, p->target.comm, sizeof p->comm);
 	if (!is_for_us(&p->process))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "it is a program for another processor");
+	find_first_sp(p);
 	if (profile_add_mappings(p->profile, &p->process, e) < 0)
 		return -1;
 	return open_symbols(p, &p->live, e);
@@ -328,6 +339,13 @@ walk(struct trace_program *p, const struct perf_record *r, struct stack *ret)
 	source.copy_bytes = r->stack_bytes;
 	source.maps = &from->process.maps;
 	stack_walk_far(from->walker, &source, ret);
+	/*
+	 * The entry of glibc's ld.so has no unwind table (RTLD_START, sysdeps/x86_64/dl-machine.h):
+	 * the frame whose stack pointer is that of the first instruction has no caller.
+	 */
+	if (ret->nr && !ret->is_cut && from->first_sp.v &&
+		ret->frame[ret->nr - 1].sp.v == from->first_sp.v)
+		ret->is_complete = true;
 }
 
 int

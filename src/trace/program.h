@@ -93,6 +93,7 @@ struct trace_program {
 	struct trace_program *origin;
 	bool is_late;
 	size_t nr_heirs; /* programs whose origin it is */
+	raddr first_sp;	 /* the stack pointer at the first instruction; 0: unknown */
 	/* the first code that was mapped after it was executed, 0 if that was not seen */
 	raddr first_code;
 	/* While it is open: */

@@ -23,6 +23,12 @@
 
 /* How long an event waits for being shown, at most. */
 #define ROUND_NS UINT64_C(100000000)
+/*
+ * A program that was started may end soon, and its stacks are walked only if it was read before:
+ * while it is as young as YOUNG_NS its events do not wait.
+ */
+#define YOUNG_NS UINT64_C(1000000000)
+#define YOUNG_ROUND_NS UINT64_C(1000000)
 /* Processes that are read at the same time: each has files open. */
 #define MAX_OPEN 64
 /* Threads that are listed for the filter of the kernel. */
@@ -41,6 +47,7 @@ struct tracing {
 	struct stack *stack;
 	uint64_t begin_ns;
 	unsigned int nr_rounds; /* since filters were set: perf_narrow() */
+	bool awaits_program;	/* the process is not yet what is to be traced */
 	bool is_enough; /* nobody reads what is shown, or memdiag was asked to end meanwhile */
 	struct {
 		struct trace_program **v; /* of processes that run: owned by the trace */
@@ -234,6 +241,8 @@ take_event(struct tracing *t, const struct perf_record *r, struct err *e)
 	struct trace_program *p = find_program(t, r->pid);
 	const struct trace_source *s = &t->sources.v[r->source];
 
+	if (p && t->awaits_program)
+		return 0;
 	if (!p) {
 		t->scope.nr_others++;
 		return 0;
@@ -279,7 +288,15 @@ execute(struct tracing *t, struct trace_program *p, struct err *e)
 {
 	const pid_t pid = p->pid;
 
-	return end_program(t, p, e) < 0 || !add_program(t, pid, e) ? -1 : 0;
+	if (end_program(t, p, e) < 0)
+		return -1;
+	if (t->awaits_program) {
+		/* It was memdiag's, and the only one. */
+		t->awaits_program = false;
+		trace_program_free(p);
+		t->trace->programs.nr = 0;
+	}
+	return add_program(t, pid, e) ? 0 : -1;
 }
 
 /* Records of other threads may come after that of any thread, also of the leader: end_ended(). */
@@ -529,6 +546,13 @@ finish(struct tracing *t, struct err *e)
 	return 0;
 }
 
+static uint64_t
+round_ns(const struct tracing *t)
+{
+	return t->options->starts_program && os_now_ns() - t->begin_ns < YOUNG_NS ? YOUNG_ROUND_NS
+										  : ROUND_NS;
+}
+
 static int
 run(struct tracing *t, struct err *e)
 {
@@ -544,17 +568,20 @@ run(struct tracing *t, struct err *e)
 	if (perf_open(&t->perf, &perf, e) < 0)
 		return -1;
 	t->begin_ns = os_now_ns();
-	t->trace->rss_before_bytes = rss_of(t->target);
 	p = add_program(t, t->target->pid, e);
 	if (!p)
 		return -1;
-	trace_program_open(p);
-	if (p->is_open && trace_account_begin(p, e) < 0)
+	t->awaits_program = o->starts_program;
+	if (!o->starts_program) {
+		t->trace->rss_before_bytes = rss_of(t->target);
+		trace_program_open(p);
+		if (p->is_open && trace_account_begin(p, e) < 0)
+			return -1;
+	}
+	if (o->begun && o->begun(o->arg, e) < 0)
 		return -1;
-	if (o->begun)
-		o->begun(o->arg);
 	do {
-		perf_wait(t->perf, ROUND_NS);
+		perf_wait(t->perf, round_ns(t));
 		if (take_all(t, e) < 0)
 			return -1;
 		narrow(t);

@@ -39,8 +39,13 @@ struct trace_options {
 	uint64_t duration_ns; /* 0: until the process or memdiag is asked to end */
 	uint64_t max_events;  /* 0: any number */
 	size_t stack_bytes, ring_bytes;
-	/* Called when events are reported from now on.  NULL: no such function. */
-	void (*begun)(void *arg);
+	/*
+	 * Called when events are reported from now on: 0, or -1 with E.  NULL: no such function.
+	 * If it STARTS_PROGRAM the process executes another program then, and nothing that it did
+	 * before is of interest.
+	 */
+	int (*begun)(void *arg, struct err *e);
+	bool starts_program;
 	/* Called for each event when its stack has names: 0, or -1 with E.  NULL: not. */
 	int (*show)(const struct trace_event *event, void *arg, struct err *e);
 	/*

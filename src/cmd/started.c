@@ -1,0 +1,127 @@
+#include <config.h>
+
+#include "cmd/started.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agentctl/program.h"
+#include "base/text.h"
+#include "profile/wait.h"
+
+static int
+keep_environment(struct started *s, struct err *e)
+{
+	size_t nr = 0;
+
+	while (environ && environ[nr])
+		nr++;
+	s->environment = calloc(nr + 1, sizeof *s->environment);
+	if (!s->environment)
+		return err_set(e, ENOMEM, "cannot copy the environment");
+	for (size_t i = 0; i < nr; i++)
+		s->environment[i] = environ[i];
+	return 0;
+}
+
+int
+started_take(struct started *s, int *argc, char **argv, struct err *e)
+{
+	for (int i = 1; i < *argc; i++)
+		if (strcmp(argv[i], "--") == 0) {
+			s->argv = argv + i + 1;
+			*argc = i;
+			break;
+		}
+	if (!s->argv)
+		return 0;
+	if (!*s->argv)
+		return err_set(e, 0, "which program? say it after --");
+	argv[*argc] = NULL;
+	return keep_environment(s, e);
+}
+
+/* Become the program of ARG, a struct started.  Returns only if that fails. */
+static int
+become(void *arg, struct err *e)
+{
+	const struct started *s = arg;
+	char shown[300];
+
+	execvpe(s->path, s->argv, s->environment);
+	return err_set_kind(e, errno == ENOENT ? ERR_NOT_FOUND : ERR_NOT_EXECUTABLE, errno,
+		"cannot run %s", text_printable(s->path, shown, sizeof shown));
+}
+
+int
+started_prepare(struct started *s, struct err *e)
+{
+	return program_find(*s->argv, s->path, sizeof s->path, e) < 0 ||
+			os_child_prepare(&s->child, become, s, e) < 0
+		? -1
+		: 0;
+}
+
+static bool
+runs(void *arg)
+{
+	const struct started *s = arg;
+
+	return s->is_running && !os_child_tend(s->child);
+}
+
+/* The name by which the kernel calls it, which it has by then. */
+static void
+name_target(struct target *t, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char name[16]; /* TASK_COMM_LEN */
+
+	snprintf(name, sizeof name, "%.15s", slash ? slash + 1 : path);
+	text_printable(name, t->comm, sizeof t->comm);
+}
+
+int
+started_go(struct started *s, struct target *t, struct err *e)
+{
+	struct target fresh = TARGET_NONE;
+	struct err ignored;
+
+	if (os_child_start(s->child, e) < 0)
+		return -1;
+	s->is_running = true;
+	profile_leave_signals(runs, s);
+	/* One that has ended already is still held as the process that it was. */
+	if (target_open(&fresh, t->pid, &ignored) == 0) {
+		target_release(t);
+		*t = fresh;
+	}
+	name_target(t, s->path);
+	return 0;
+}
+
+int
+started_end(struct started *s)
+{
+	struct os_end end;
+
+	os_child_wait(s->child, &end);
+	s->is_running = false;
+	os_child_free(s->child);
+	s->child = NULL;
+	return os_end_as(end.status);
+}
+
+void
+started_release(struct started *s)
+{
+	struct os_end ignored;
+
+	if (s->is_running)
+		os_child_wait(s->child, &ignored);
+	profile_leave_signals(NULL, NULL);
+	os_child_free(s->child);
+	free(s->environment);
+}
