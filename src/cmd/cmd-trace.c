@@ -20,6 +20,7 @@
 #include "ui/limits.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
+#include "view/trace-calls.h"
 #include "view/trace.h"
 
 /*
@@ -41,6 +42,7 @@ struct options {
 	struct trace_options trace;
 	struct reporting reporting;
 	const char *value; /* NULL: what is left, or touched */
+	const char *calls; /* the file for calls; NULL: none */
 	bool has_calls, has_min, has_period;
 };
 
@@ -56,6 +58,7 @@ enum {
 	KEY_BUFFER,
 	KEY_FORMAT,
 	KEY_VALUE,
+	KEY_CALLS,
 };
 
 static const struct argp_option options[] = {
@@ -74,6 +77,12 @@ static const struct argp_option options[] = {
 	{ "value", KEY_VALUE, "WHAT", 0,
 		"in formats with one value: left, mapped, calls, resident; with --rss touched, "
 		"faults, major, resident (left, touched)",
+		2 },
+	{ "calls", KEY_CALLS, "FILE", 0,
+		"write each call to FILE as a line of JSON, instead of lines of text; - is "
+		"standard "
+		"output, "
+		"and then the sums are printed only with --output",
 		2 },
 	{ "mount-tracefs", KEY_MOUNT, NULL, 0,
 		"if tracefs is not mounted, mount it for memdiag alone, out of sight", 3 },
@@ -121,9 +130,30 @@ positive_count(struct argp_state *state, const char *arg)
 	return n;
 }
 
+static bool
+is_stdout(const char *output)
+{
+	return !output || strcmp(output, "-") == 0;
+}
+
+static void
+check_calls(struct argp_state *state, const struct options *o)
+{
+	if (!o->calls)
+		return;
+	if (o->trace.faults)
+		argp_error(state, "--calls is for calls, and --rss traces page faults");
+	if (is_stdout(o->calls) && is_stdout(o->ui.output) &&
+		(o->ui.json || o->reporting.format >= 0 || o->ui.output))
+		argp_error(state, "standard output is for --calls: say --output=FILE for the rest");
+	if (o->ui.output && !is_stdout(o->calls) && strcmp(o->calls, o->ui.output) == 0)
+		argp_error(state, "--calls and --output: a file for each");
+}
+
 static void
 check(struct argp_state *state, const struct options *o)
 {
+	check_calls(state, o);
 	if (o->trace.faults && (o->has_calls || o->has_min))
 		argp_error(
 			state, "--rss traces page faults: --syscalls and --min-size are for calls");
@@ -177,6 +207,9 @@ parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_VALUE:
 		o->value = arg;
+		return 0;
+	case KEY_CALLS:
+		o->calls = arg;
 		return 0;
 	case KEY_MOUNT:
 		o->trace.may_mount = true;
@@ -239,8 +272,9 @@ struct work {
 	struct trace trace;
 	struct warnings warnings;
 	struct ui_output *out;
-	FILE *f;    /* to TEXT, or NULL */
-	char *text; /* that is to be written */
+	struct ui_output *lines; /* where lines of calls go: OUT, or the file of --calls */
+	FILE *f;		 /* to TEXT, or NULL */
+	char *text;		 /* that is to be written */
 	size_t len, nr_written;
 	bool has_head, is_full;
 };
@@ -266,13 +300,27 @@ work_release(struct work *w)
 	started_release(&w->started);
 }
 
+/* Room for lines that are to be written. */
+static int
+open_text(struct work *w, struct err *e)
+{
+	if (!w->f)
+		w->f = open_memstream(&w->text, &w->len);
+	return w->f ? 0 : err_set(e, ENOMEM, "cannot print calls");
+}
+
 static int
 begun(void *arg, struct err *e)
 {
 	struct work *w = arg;
 
+	if (w->started.argv && started_go(&w->started, &w->target, e) < 0)
+		return -1;
+	if (w->options->calls &&
+		(open_text(w, e) < 0 || trace_calls_begin(&w->target, w->f, e) < 0))
+		return -1;
 	if (w->started.argv)
-		return started_go(&w->started, &w->target, e);
+		return 0;
 	ui_note(&w->options->ui, "tracing %d (%s); Ctrl-C ends it", (int)w->target.pid,
 		w->target.comm);
 	return 0;
@@ -283,10 +331,12 @@ show(const struct trace_event *event, void *arg, struct err *e)
 {
 	struct work *w = arg;
 
-	if (!w->f)
-		w->f = open_memstream(&w->text, &w->len);
-	if (!w->f)
-		return err_set(e, ENOMEM, "cannot print calls");
+	if (open_text(w, e) < 0)
+		return -1;
+	if (w->options->calls)
+		return trace_calls_event(event, w->f, e);
+	if (event->nr_lost)
+		return 0;
 	if (!w->has_head)
 		trace_print_head(w->f);
 	w->has_head = true;
@@ -303,13 +353,14 @@ flush(void *arg, struct err *e)
 {
 	struct work *w = arg;
 
-	if (w->is_full || !profile_has_reader(w->out->f))
+	if (w->is_full || !profile_has_reader(w->lines->f))
 		return 1;
 	if (!w->f)
 		return 0;
 	if (fflush(w->f) != 0)
 		return err_set(e, ENOMEM, "cannot print calls");
-	w->nr_written += profile_write(w->out->f, w->text + w->nr_written, w->len - w->nr_written);
+	w->nr_written +=
+		profile_write(w->lines->f, w->text + w->nr_written, w->len - w->nr_written);
 	w->is_full = w->nr_written < w->len;
 	if (w->is_full)
 		return 1;
@@ -327,8 +378,19 @@ flush_rest(struct work *w)
 	if (w->trace.why == TRACE_ASKED && !w->started.is_running)
 		profile_release_signals();
 	if (w->f && fflush(w->f) == 0)
-		fwrite(w->text + w->nr_written, 1, w->len - w->nr_written, w->out->f);
+		fwrite(w->text + w->nr_written, 1, w->len - w->nr_written, w->lines->f);
 	drop_text(w);
+}
+
+/* The rest of the file of --calls.  0, or -1 with E. */
+static int
+close_calls(struct work *w, struct err *e)
+{
+	if (!w->options->calls)
+		return 0;
+	return trace_calls_end(&w->trace, w->lines->f, e) < 0 || ui_output_close(w->lines, e) < 0
+		? -1
+		: 0;
 }
 
 /* ---- the end ---- */
@@ -456,7 +518,8 @@ begin(struct work *w, struct options *o, struct err *e)
 		return -1;
 	limits_set_memory(&o->ui);
 	deadline_set(NO_DEADLINE_NS);
-	if (o->reporting.format == FORMAT_TEXT) {
+	o->trace.has_files = o->calls != NULL;
+	if (o->calls || o->reporting.format == FORMAT_TEXT) {
 		o->trace.show = show;
 		o->trace.flush = flush;
 	}
@@ -496,6 +559,9 @@ take_process(struct work *w, struct options *o, struct err *e)
 	}
 	if (o->ui.asked.nr)
 		return err_set_kind(e, ERR_USAGE, 0, "a process and a program: one of them");
+	if (o->calls && is_stdout(o->calls))
+		return err_set_kind(
+			e, ERR_USAGE, 0, "standard output is the program's: say --calls=FILE");
 	if (started_prepare(&w->started, e) < 0)
 		return -1;
 	o->ui.pid = os_child_pid(w->started.child);
@@ -503,10 +569,23 @@ take_process(struct work *w, struct options *o, struct err *e)
 }
 
 static int
-open_output(const struct work *w, const struct ui_options *ui, struct err *e)
+open_output(const struct work *w, const struct options *o, struct err *e)
 {
+	const struct ui_options *ui = &o->ui;
+	struct ui_options calls = *ui;
+
+	calls.output = o->calls;
+	if (o->calls && ui_output_open(w->lines, &calls, e) < 0)
+		return -1;
 	return w->started.argv ? ui_output_open_beside(w->out, ui, e)
 			       : ui_output_open(w->out, ui, e);
+}
+
+/* Standard output cannot be for both calls and sums. */
+static bool
+has_report(const struct options *o)
+{
+	return !o->calls || !is_stdout(o->calls) || !is_stdout(o->ui.output);
 }
 
 static int
@@ -518,11 +597,12 @@ trace_and_print(struct work *w, struct options *o, struct err *e)
 	os_ignore_failed_writes();
 	os_die_first();
 	deadline_set(o->ui.timeout_ns);
-	if (open_output(w, &o->ui, e) < 0 || begin(w, o, e) < 0)
+	if (open_output(w, o, e) < 0 || begin(w, o, e) < 0)
 		return -1;
 	flush_rest(w);
 	warn(w);
-	if (print(w, o, e) < 0 || ui_output_close(w->out, e) < 0)
+	if (close_calls(w, e) < 0 || (has_report(o) && print(w, o, e) < 0) ||
+		ui_output_close(w->out, e) < 0)
 		return -1;
 	warnings_print(&w->warnings, &o->ui);
 	if (w->started.argv)
@@ -535,7 +615,7 @@ run(int argc, char **argv, struct err *e)
 {
 	struct options o = { .reporting = REPORTING_BEGIN };
 	__attribute__((cleanup(work_release))) struct work w = { .target = TARGET_NONE };
-	auto_output struct ui_output out = UI_OUTPUT_NONE;
+	auto_output struct ui_output out = UI_OUTPUT_NONE, calls = UI_OUTPUT_NONE;
 	int status = started_take(&w.started, &argc, argv, e);
 
 	if (w.started.argv)
@@ -549,6 +629,7 @@ run(int argc, char **argv, struct err *e)
 		if (o.trace.stack_bytes > PERF_MAX_STACK_BYTES)
 			o.trace.stack_bytes = PERF_MAX_STACK_BYTES;
 		o.trace.stack_bytes -= o.trace.stack_bytes % 8;
+		w.lines = o.calls ? &calls : &out;
 		status = trace_and_print(&w, &o, e);
 	}
 	if (status < 0 && w.started.argv && e->kind != ERR_NOT_FOUND &&

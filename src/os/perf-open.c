@@ -71,6 +71,7 @@ buffer_attr(const struct perf_options *o, bool counts_lost)
 	attr.exclude_kernel = 1;
 	attr.mmap = 1;
 	attr.mmap2 = 1;
+	attr.mmap_data = o->has_data;
 	attr.task = 1;
 	attr.comm = 1;
 	attr.comm_exec = 1;

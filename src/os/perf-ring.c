@@ -249,10 +249,11 @@ decode_sample(const struct perf_rings *all, const struct perf_ring *r, struct re
 
 /* pid, tid, addr, len, pgoff, maj, min, ino, ino_generation, prot, flags, filename[] */
 static bool
-decode_mapped(struct rest rest, struct perf_record *rec)
+decode_mapped(struct rest rest, bool is_executable, struct perf_record *rec)
 {
-	uint64_t bytes, offset, inode;
+	uint64_t bytes, offset, inode, generation;
 	pid_t major, minor; /* of the file's device */
+	pid_t prot, flags;
 
 	rec->type = PERF_MAPPED;
 	if (!take_pair(&rest, &rec->pid, &rec->tid) || !take_u64(&rest, &rec->start.v) ||
@@ -261,6 +262,11 @@ decode_mapped(struct rest rest, struct perf_record *rec)
 		return false;
 	rec->end = raddr_add(rec->start, bytes);
 	rec->has_file = major || minor || inode;
+	rec->is_executable = is_executable;
+	if (!take_u64(&rest, &generation) || !take_pair(&rest, &prot, &flags) || !rest.bytes ||
+		!memchr(rest.at, '\0', rest.bytes))
+		return false;
+	rec->name = rest.at;
 	return true;
 }
 
@@ -304,7 +310,7 @@ decode(struct perf_rings *all, const struct perf_ring *r, const char *at, size_t
 	case PERF_RECORD_LOST:
 		return decode_lost(all, rest, rec);
 	case PERF_RECORD_MMAP2:
-		return decode_mapped(rest, rec);
+		return decode_mapped(rest, !(h.misc & PERF_RECORD_MISC_MMAP_DATA), rec);
 	case PERF_RECORD_FORK:
 		return decode_task(rest, PERF_FORKED, rec);
 	case PERF_RECORD_EXIT:

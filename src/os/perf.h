@@ -36,6 +36,7 @@ struct perf_options {
 	uint64_t regs_mask; /* the registers wanted (asm/perf_regs.h, a bit each) */
 	/* of a copy of a stack: a multiple of 8, at most PERF_MAX_STACK_BYTES */
 	size_t stack_bytes;
+	bool has_data;	   /* PERF_MAPPED also of memory that is not executable */
 	size_t ring_bytes; /* of each CPU's buffer, rounded down to a power of two of pages */
 };
 #define PERF_MAX_STACK_BYTES 65528
@@ -43,7 +44,7 @@ struct perf_options {
 enum perf_type {
 	PERF_EVENT,    /* of a source */
 	PERF_LOST,     /* a buffer was full: NR_LOST records are missing */
-	PERF_MAPPED,   /* executable memory was mapped at [START, END) */
+	PERF_MAPPED,   /* memory was mapped at [START, END), by thread TID */
 	PERF_FORKED,   /* thread TID of PID was made by PARENT; another process if PID differs */
 	PERF_ENDED,    /* thread TID has ended */
 	PERF_EXECUTED, /* PID runs another program */
@@ -68,7 +69,9 @@ struct perf_record {
 	uint64_t nr_lost;
 	pid_t parent; /* of PERF_FORKED: the process */
 	raddr start, end;
-	bool has_file; /* of PERF_MAPPED */
+	/* of PERF_MAPPED */
+	bool has_file, is_executable;
+	const char *name; /* of the file, or what the kernel calls the memory */
 };
 
 struct perf;

@@ -17,7 +17,7 @@ static const struct {
 	const char *first;
 	size_t nr_args;
 } shapes[TRACE_NR_CALLS] = {
-	[TRACE_MMAP] = { "addr", 4 },
+	[TRACE_MMAP] = { "addr", 6 },
 	[TRACE_MUNMAP] = { "addr", 2 },
 	[TRACE_MREMAP] = { "addr", 4 },
 	[TRACE_BRK] = { "brk", 1 },

@@ -23,12 +23,13 @@ enum trace_call {
 /* Their names, in that order, NULL at the end. */
 extern const char *const trace_call_names[];
 
-#define TRACE_MAX_ARGS 4
+#define TRACE_MAX_ARGS 6
 
 /* A call that was made. */
 struct trace_entry {
 	enum trace_call call;
 	uint64_t arg[TRACE_MAX_ARGS];
+	uint64_t mapped_bytes; /* of shmat(), if the kernel has reported it; else 0 */
 };
 
 /* The field of the tracepoint that has the first argument; the others follow it. */

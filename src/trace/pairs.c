@@ -54,6 +54,15 @@ trace_pairs_has(const struct trace_pairs *pairs, const struct trace_pending *p)
 		memcmp((*found)->entry.arg, p->entry.arg, sizeof p->entry.arg) == 0;
 }
 
+struct trace_pending *
+trace_pairs_find(const struct trace_pairs *pairs, pid_t tid)
+{
+	const struct trace_pending key = { .tid = tid };
+	struct trace_pending **found = tfind(&key, (void **)&pairs->root, by_tid);
+
+	return found ? *found : NULL;
+}
+
 bool
 trace_pairs_leave(
 	struct trace_pairs *pairs, pid_t tid, enum trace_call call, struct trace_pending *ret)

@@ -21,6 +21,7 @@ struct trace_pending {
 	struct trace_entry entry;
 	uint32_t stack;
 	uint64_t time_ns;
+	const char *file; /* that it has mapped so far; borrowed, NULL if none is known */
 };
 
 /* Zeroed it is empty. */
@@ -42,6 +43,9 @@ int trace_pairs_enter(struct trace_pairs *pairs, const struct trace_pending *p, 
  * reported it.
  */
 bool trace_pairs_has(const struct trace_pairs *pairs, const struct trace_pending *p);
+
+/* The call that thread TID is in, to be changed; NULL if that was not seen. */
+struct trace_pending *trace_pairs_find(const struct trace_pairs *pairs, pid_t tid);
 
 /* Thread TID has returned from CALL, or from any with TRACE_NR_CALLS: *RET is what it had entered.
  * False if that was not seen. */

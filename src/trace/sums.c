@@ -68,17 +68,20 @@ mapped_segment(const struct regions *maps, uint64_t address, uint64_t id)
 }
 
 /*
- * Segment ID, which was attached at ADDRESS.  The process may have detached it before it is read;
- * the segment itself may be there.  Empty if it has been removed as well.
+ * The segment that C has attached at ADDRESS, as the kernel has reported it.  If it has not, the
+ * process may have detached it before it is read; the segment itself may be there.  Empty if it has
+ * been removed as well.
  */
 static struct trace_range
-segment_at(struct trace_program *p, uint64_t address, uint64_t id)
+segment_at(struct trace_program *p, uint64_t address, const struct trace_entry *c)
 {
+	const uint64_t id = c->arg[0];
 	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct trace_range r = { address, address };
 	struct err e;
 
-	if (!p->is_open)
+	r.end += c->mapped_bytes;
+	if (!p->is_open || c->mapped_bytes)
 		return r;
 	if (trace_program_read(p, &e) == 0)
 		r = mapped_segment(&p->process.maps, address, id);
@@ -106,7 +109,7 @@ static int
 attach(struct trace_program *p, const struct trace_entry *c, struct trace_effect *f, struct err *e)
 {
 	if (c->call == TRACE_SHMAT) {
-		f->mapped = segment_at(p, f->address, c->arg[0]);
+		f->mapped = segment_at(p, f->address, c);
 		f->unmapped = f->mapped; /* SHM_REMAP */
 		f->bytes = bytes_of(f->mapped);
 		f->is_size_unknown = !f->bytes;

@@ -3,6 +3,7 @@
 #include "trace/trace.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,7 @@ struct tracing {
 	struct stack *stack;
 	uint64_t begin_ns;
 	unsigned int nr_rounds; /* since filters were set: perf_narrow() */
+	void *files;		/* names, of tsearch(3) */
 	bool awaits_program;	/* the process is not yet what is to be traced */
 	bool is_enough; /* nobody reads what is shown, or memdiag was asked to end meanwhile */
 	struct {
@@ -184,6 +186,9 @@ add_event(struct tracing *t, const struct trace_pending *p, const struct trace_e
 			(p->entry.call == TRACE_BRK &&
 				effect->unmapped.end > effect->unmapped.start),
 		.is_size_unknown = effect->is_size_unknown,
+		.entry = p->entry,
+		.result = result,
+		.file = p->file,
 		.error = trace_error(p->entry.call, result),
 		.stack = p->stack };
 	return 0;
@@ -312,6 +317,62 @@ end_thread(struct tracing *t, const struct perf_record *r)
 }
 
 static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* NAME, which lives as long as the trace; NULL for lack of memory. */
+static const char *
+keep_name(struct tracing *t, const char *name)
+{
+	char *const *found = tfind(name, &t->files, by_name), *copy;
+
+	if (found)
+		return *found;
+	copy = strdup(name);
+	if (copy && !tsearch(copy, &t->files, by_name)) {
+		free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+/* The kernel reports a mapping while its thread is in the call that makes it. */
+static int
+map(struct tracing *t, const struct perf_record *r, struct err *e)
+{
+	struct trace_program *p = find_program(t, r->pid);
+	struct trace_pending *call = p && t->options->has_files && r->has_file
+		? trace_pairs_find(&t->pairs, r->tid)
+		: NULL;
+
+	if (p && r->is_executable)
+		trace_program_mapped(p, r->start, r->has_file);
+	if (!call || (call->entry.call != TRACE_MMAP && call->entry.call != TRACE_SHMAT))
+		return 0;
+	if (call->entry.call == TRACE_SHMAT)
+		call->entry.mapped_bytes = r->end.v - r->start.v;
+	call->file = keep_name(t, r->name);
+	return call->file ? 0 : no_memory(e);
+}
+
+static int
+lose(struct tracing *t, const struct perf_record *r, struct err *e)
+{
+	struct trace_event *event;
+
+	if (!t->options->show)
+		return 0;
+	event = array_add(&t->events);
+	if (!event)
+		return no_memory(e);
+	*event = (struct trace_event){ .nr_lost = r->nr_lost,
+		.time_ns = r->time_ns > t->begin_ns ? r->time_ns - t->begin_ns : 0 };
+	return 0;
+}
+
+static int
 take(struct tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *p;
@@ -328,12 +389,9 @@ take(struct tracing *t, const struct perf_record *r, struct err *e)
 		p = find_program(t, r->pid);
 		return p ? execute(t, p, e) : 0;
 	case PERF_MAPPED:
-		p = find_program(t, r->pid);
-		if (p)
-			trace_program_mapped(p, r->start, r->has_file);
-		return 0;
+		return map(t, r, e);
 	case PERF_LOST:
-		return 0; /* perf counts them */
+		return lose(t, r, e); /* perf counts them */
 	}
 	return 0;
 }
@@ -561,6 +619,7 @@ run(struct tracing *t, struct err *e)
 		.nr_sources = t->sources.nr,
 		.regs_mask = arch_sampled_regs,
 		.stack_bytes = o->stack_bytes,
+		.has_data = o->has_files,
 		.ring_bytes = o->ring_bytes };
 	struct trace_program *p;
 
@@ -609,6 +668,7 @@ trace_run(struct trace *trace, struct target *target, const struct trace_options
 	status = run(t, e);
 	perf_free(t->perf);
 	trace_pairs_release(&t->pairs);
+	tdestroy(t->files, free);
 	free(t->running.v);
 	free(t->events.v);
 	return status;

@@ -14,8 +14,9 @@
 #include "os/os.h"
 #include "trace/program.h"
 
-/* A call that has returned. */
+/* A call that has returned, or if NR_LOST is not 0 records that were lost, and nothing else. */
 struct trace_event {
+	uint64_t nr_lost;
 	struct trace_program *program;
 	pid_t tid;
 	uint64_t time_ns; /* when it was entered, from the beginning of the trace on */
@@ -25,13 +26,17 @@ struct trace_event {
 	bool gives_back;      /* it takes memory from the process */
 	bool is_size_unknown; /* of shmat() or shmdt() */
 	int error;	      /* the call failed */
-	uint32_t stack;	      /* of the program */
+	struct trace_entry entry;
+	uint64_t result;
+	const char *file; /* that was mapped, with has_files; NULL if none, or not known */
+	uint32_t stack;	  /* of the program */
 };
 
 struct trace_options {
 	bool call[TRACE_NR_CALLS]; /* which are wanted */
 	uint64_t min_bytes;
 	bool follow_children;
+	bool has_files; /* events name what they have mapped; takes a record for each mapping */
 	bool may_mount; /* tracefs, if it is not */
 	/* page faults instead of calls, one for so many */
 	bool faults;
@@ -46,7 +51,10 @@ struct trace_options {
 	 */
 	int (*begun)(void *arg, struct err *e);
 	bool starts_program;
-	/* Called for each event when its stack has names: 0, or -1 with E.  NULL: not. */
+	/*
+	 * Called for each event, in their order, when its stack has names: 0, or -1 with E.  NULL:
+	 * not.
+	 */
 	int (*show)(const struct trace_event *event, void *arg, struct err *e);
 	/*
 	 * Called when those that have come were shown: 1 where it is enough, -1 with E.  NULL: not.

@@ -234,3 +234,37 @@ frames_json(const struct profile *p, uint32_t stack, const struct stacks_marks *
 		json_array_append_new(list, frame_json(&frames, s->first + i));
 	return list;
 }
+
+/* "libm.so.6+0x1234", or "?" for memory without a file. */
+static json_t *
+place_json(const struct profile *p, const struct profile_frame *frame)
+{
+	const struct profile_mapping *m = mapping_of(p, frame);
+	auto_free char *text = NULL;
+
+	if (!m ||
+		asprintf(&text, "%s+0x%" PRIx64, base_name(m->path),
+			profile_frame_pc(frame) - m->start + m->offset_bytes) < 0)
+		return json_string("?");
+	return ui_json_string(text);
+}
+
+json_t *
+frames_names_json(const struct profile *p, uint32_t stack)
+{
+	const struct profile_stack *s = &p->stacks.v[stack];
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct profile_frame *frame = &p->frames.v[p->stack_frames.v[s->first + i]];
+
+		for (uint32_t k = 0; k < frame->nr_lines; k++)
+			json_array_append_new(list,
+				ui_json_string(
+					p->functions.v[p->lines.v[frame->first_line + k].function]
+						.name));
+		if (!frame->nr_lines)
+			json_array_append_new(list, place_json(p, frame));
+	}
+	return list;
+}

@@ -22,6 +22,8 @@ void frames_print(const struct profile *p, uint32_t stack, const struct stacks_m
  */
 void frames_print_line(
 	const struct profile *p, uint32_t stack, uint32_t first, int nr_columns, FILE *f);
+/* The names of its functions, from the innermost on, and the places of those without a name. */
+json_t *frames_names_json(const struct profile *p, uint32_t stack);
 json_t *frames_json(const struct profile *p, uint32_t stack, const struct stacks_marks *marks);
 
 #endif

@@ -28,8 +28,8 @@ trace_print_head(FILE *f)
  * The errors of these calls (mmap(2), mremap(2), madvise(2), shmat(2)), and what drivers return;
  * glibc has names for them since 2.32.
  */
-static const char *
-error_name(int error, char *buf, size_t size)
+const char *
+trace_error_name(int error, char *buf, size_t size)
 {
 	static const struct {
 		int error;
@@ -55,7 +55,7 @@ size_of_event(const struct trace_event *event, const struct ui_options *ui, char
 	char bytes[32];
 
 	if (event->error)
-		snprintf(buf, size, "%s", error_name(event->error, bytes, sizeof bytes));
+		snprintf(buf, size, "%s", trace_error_name(event->error, bytes, sizeof bytes));
 	else if (event->is_size_unknown)
 		snprintf(buf, size, "?");
 	else
@@ -406,8 +406,8 @@ row_json(const struct row *row)
 	return o;
 }
 
-static json_t *
-events_json(const struct trace *t)
+json_t *
+trace_events_json(const struct trace *t)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "seen", number(t->nr_events),
 		"lost_records", number(t->nr_lost), "unpaired", number(t->nr_unpaired),
@@ -443,22 +443,29 @@ next_stack(void *arg)
 	return w->next < w->end ? row_json(w->next++) : NULL;
 }
 
-static void
-set_data(json_t *data, const struct trace_view *v, const struct rows *rows)
+const char *
+trace_end_name(const struct trace *t)
 {
 	static const char *const why[] = { [TRACE_TIME_OVER] = "duration",
 		[TRACE_ENOUGH] = "events",
 		[TRACE_ASKED] = "signal",
 		[TRACE_TARGET_ENDED] = "target-ended" };
+
+	return why[t->why];
+}
+
+static void
+set_data(json_t *data, const struct trace_view *v, const struct rows *rows)
+{
 	const struct trace *t = v->trace;
 	const struct trace_sums all = sum_of_all(rows);
 
 	json_object_set_new(data, "kind", json_string(v->faults ? "faults" : "calls"));
 	json_object_set_new(data, "duration_ns", number(t->duration_ns));
-	json_object_set_new(data, "ended_by", json_string(why[t->why]));
+	json_object_set_new(data, "ended_by", json_string(trace_end_name(t)));
 	json_object_set_new(data, "min_bytes", number(v->min_bytes));
 	json_object_set_new(data, "period", number(v->period));
-	json_object_set_new(data, "events", events_json(t));
+	json_object_set_new(data, "events", trace_events_json(t));
 	json_object_set_new(data, "rss_before_bytes",
 		t->rss_before_bytes ? number(t->rss_before_bytes) : json_null());
 	json_object_set_new(data, "rss_after_bytes",

@@ -22,6 +22,11 @@ struct trace_view {
 void trace_print_head(FILE *f);
 void trace_print_event(const struct trace_event *event, const struct ui_options *ui,
 	const struct ui_output *out, FILE *f);
+/* Why it has ended, and what events there were, as in "data". */
+const char *trace_end_name(const struct trace *t);
+json_t *trace_events_json(const struct trace *t);
+/* The name of an error of these calls, into BUF; returns BUF or the name. */
+const char *trace_error_name(int error, char *buf, size_t size);
 /* Sums, then the stacks: those that have most left first.  0, or -1 with E. */
 int trace_print(const struct trace_view *v, struct ui_output *out, struct err *e);
 /*

@@ -103,6 +103,17 @@ put_random(size_t bytes)
 	return at;
 }
 
+/* A name with its end in BYTES. */
+static const char *
+put_name(size_t bytes)
+{
+	char *at = out.v + out.bytes;
+
+	put_random(bytes);
+	at[some(bytes)] = '\0';
+	return at;
+}
+
 static void
 begin(uint32_t type, uint16_t misc)
 {
@@ -189,7 +200,9 @@ put_mapped(struct perf_record *rec, uint64_t id)
 	rec->start.v = some(1 << 30) << 12;
 	rec->end.v = rec->start.v + (some(1000) << 12);
 	rec->has_file = some(2);
-	begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+	rec->is_executable = some(2);
+	begin(PERF_RECORD_MMAP2,
+		PERF_RECORD_MISC_USER | (rec->is_executable ? 0 : PERF_RECORD_MISC_MMAP_DATA));
 	put_u32((uint32_t)rec->pid);
 	put_u32((uint32_t)rec->tid);
 	put_u64(rec->start.v);
@@ -200,7 +213,7 @@ put_mapped(struct perf_record *rec, uint64_t id)
 	put_u64(rec->has_file ? 1 + some(1000) : 0);
 	put_u64(some(1000));
 	put_u64(0); /* prot, flags */
-	put_random(8 * (1 + some(20)));
+	rec->name = put_name(8 * (1 + some(20)));
 	put_sample_id(rec, id);
 }
 
@@ -285,6 +298,8 @@ store(struct fake_ring *r, struct perf_record *rec, bool is_wanted)
 		rec->regs = (const void *)(content + ((const char *)rec->regs - out.v));
 	if (rec->stack)
 		rec->stack = content + (rec->stack - out.v);
+	if (rec->name)
+		rec->name = content + (rec->name - out.v);
 	*x = (struct expected){
 		.rec = *rec,
 		.is_wanted = is_wanted,
@@ -386,7 +401,9 @@ is_same(const struct perf_record *got, const struct perf_record *want)
 			is_same_bytes(got->stack, want->stack, got->stack_bytes);
 	case PERF_MAPPED:
 		return got->start.v == want->start.v && got->end.v == want->end.v &&
-			got->has_file == want->has_file;
+			got->has_file == want->has_file &&
+			got->is_executable == want->is_executable &&
+			strcmp(got->name, want->name) == 0;
 	case PERF_FORKED:
 		return got->parent == want->parent;
 	default:

@@ -21,7 +21,7 @@
 
 /* The fields of the kernel's tracepoints (syscalls/sys_enter_NAME/format), as arguments. */
 static const char *const fields[TRACE_NR_CALLS][TRACE_MAX_ARGS] = {
-	[TRACE_MMAP] = { "addr", "len", "prot", "flags" },
+	[TRACE_MMAP] = { "addr", "len", "prot", "flags", "fd", "off" },
 	[TRACE_MUNMAP] = { "addr", "len" },
 	[TRACE_MREMAP] = { "addr", "old_len", "new_len", "flags" },
 	[TRACE_BRK] = { "brk" },
@@ -250,7 +250,7 @@ test_filters(void)
 		for (size_t i = 0; i < trace_nr_args(c); i++)
 			ok(fields[c][i] != NULL, "%s has argument %zu", trace_call_names[c], i);
 	}
-	is_u64(nr, 18, "arguments of all calls");
+	is_u64(nr, 20, "arguments of all calls");
 	ok(!trace_call_names[TRACE_NR_CALLS], "the names have an end");
 }
 
