@@ -4,9 +4,12 @@
 
 #include "ask/borrow.h"
 #include "cmd/command.h"
+#include "history/recording.h"
+#include "noting/log-place.h"
 #include "noting/noting.h"
 #include "noting/overhead.h"
 #include "noting/profile.h"
+#include "os/os.h"
 #include "reporting/record-report.h"
 #include "wire/wire.h"
 
@@ -132,6 +135,22 @@ static const struct argp argp = {
 	       "nothing.\n\n" UI_EXIT_STATUS_HELP,
 };
 
+/* Open the log of the process of UI. */
+static int
+open_log(struct recording **ret, struct ui_options *ui, char *name, size_t size, struct err *e)
+{
+	auto_target struct target t = TARGET_NONE;
+	struct logged log;
+	struct recording_log which;
+
+	if (ui_find_process(ui, e) < 0 || target_open(&t, ui->pid, e) < 0 ||
+		log_place_find(&log, &t, e) < 0)
+		return -1;
+	snprintf(name, size, "%s %d", t.comm, (int)t.pid);
+	which = (struct recording_log){ log.said.realtime_ns, log.said.opened_ns };
+	return recording_open_log(ret, log.said.dir, &which, e);
+}
+
 static int
 run(int argc, char **argv, struct err *e)
 {
@@ -141,7 +160,7 @@ run(int argc, char **argv, struct err *e)
 	if (report_at) {
 		memmove(&argv[report_at], &argv[report_at + 1],
 			(size_t)(argc - report_at) * sizeof *argv);
-		return record_report_run(argc - 1, argv, e);
+		return record_report_run(argc - 1, argv, open_log, e);
 	}
 	ui_parse(&argp, argc, argv, &opt);
 	return noting_run(&opt, e);

@@ -5,11 +5,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "history/choice.h"
 #include "history/history.h"
 
 static const char *const all_types[] = { "alloc", "inuse", "peak", "temporary", "mapped",
 	"mapped_alloc" };
 static const char *const types_with_lives[] = { "alloc", "inuse", "peak", "temporary", "max" };
+static const char *const chosen_types[] = { "inuse", "possible" };
 static const char *const moment_types[] = { "inuse", "mapped" };
 #define NR_TYPES 4
 #define MOST_VALUES 12
@@ -163,6 +165,28 @@ history_moment_profile(struct profile **ret, const struct history_moment *from,
 		i += has_old;
 		k += has_new;
 		if ((of[0] || of[1]) && add(p, r, site, values, e) < 0)
+			return -1;
+	}
+	*ret = take_ptr(&p);
+	return 0;
+}
+
+int
+history_chosen_profile(
+	struct profile **ret, const struct history_chosen *c, struct recording *r, struct err *e)
+{
+	auto_profile struct profile *p = NULL;
+
+	if (begin(&p, r, chosen_types, 2, e) < 0)
+		return -1;
+	for (size_t i = 0; i < c->sites.nr; i++) {
+		const struct history_chosen_site *s = &c->sites.v[i];
+
+		if (s->possible.blocks &&
+			add(p, r, (uint32_t)i,
+				(int64_t[]){ s->certain.blocks, s->certain.bytes,
+					s->possible.blocks, s->possible.bytes },
+				e) < 0)
 			return -1;
 	}
 	*ret = take_ptr(&p);

@@ -9,7 +9,7 @@
 
 /* ---- options ---- */
 
-enum { KEY_SINCE = 0x2300, KEY_SAVE };
+enum { KEY_SINCE = 0x2300, KEY_SAVE, KEY_OLDER, KEY_MIN_SIZE, KEY_MAX_SIZE };
 
 static const struct argp_option options[] = {
 	{ "since", KEY_SINCE, "LAST", 0,
@@ -19,8 +19,47 @@ static const struct argp_option options[] = {
 		"write what was read to FILE as well, for --since; FILE may be LAST, which it "
 		"replaces",
 		1 },
+	{ "older", KEY_OLDER, "DURATION", 0,
+		"only blocks that have been in use for longer than DURATION: 60s, 10m, 1h; needs a "
+		"log (--mode log-fast)",
+		1 },
+	{ "min-size", KEY_MIN_SIZE, "SIZE", 0, "only blocks of SIZE or more; needs a log", 1 },
+	{ "max-size", KEY_MAX_SIZE, "SIZE", 0, "only blocks of at most SIZE; needs a log", 1 },
 	{ 0 },
 };
+
+static uint64_t
+some_duration(struct argp_state *state, const char *arg)
+{
+	const uint64_t ns = ui_duration_option(state, arg);
+
+	if (!ns)
+		ui_refuse(state, arg, "is no age: say 60s, 10m or 1h");
+	return ns;
+}
+
+static uint64_t
+some_size(struct argp_state *state, const char *arg)
+{
+	const uint64_t bytes = ui_size_option(state, arg);
+
+	if (!bytes)
+		ui_refuse(state, arg, "is no size of a block: say 1K or 64M");
+	return bytes;
+}
+
+static void
+check_choice(struct argp_state *state, const struct report_work *w)
+{
+	if (!w->has_choice)
+		return;
+	if (w->choice.min_bytes > w->choice.max_bytes)
+		argp_error(state, "--min-size is larger than --max-size: no block has both");
+	if (w->base || w->save)
+		argp_error(state,
+			"--since and --save are for all blocks, and --older, --min-size and "
+			"--max-size choose some");
+}
 
 /* A number is a process; all else is left to --pid, as it may be the name of a file. */
 static error_t
@@ -43,12 +82,25 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = state->child_inputs[1] = &w->ui;
 		state->child_inputs[2] = w;
+		w->choice.max_bytes = UINT64_MAX;
 		return 0;
 	case KEY_SINCE:
 		w->base = arg;
 		return 0;
 	case KEY_SAVE:
 		w->save = arg;
+		return 0;
+	case KEY_OLDER:
+		w->choice.age_ns = some_duration(state, arg);
+		w->choice.has_age = w->has_choice = true;
+		return 0;
+	case KEY_MIN_SIZE:
+		w->choice.min_bytes = some_size(state, arg);
+		w->has_choice = true;
+		return 0;
+	case KEY_MAX_SIZE:
+		w->choice.max_bytes = some_size(state, arg);
+		w->has_choice = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		return parse_word(w, arg, state);
@@ -57,6 +109,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "which record? say --pid PID, FILE or DIRECTORY");
 		if (w->file && w->ui.asked.nr)
 			argp_error(state, "a file and a process: one at a time");
+		check_choice(state, w);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -80,7 +133,8 @@ static const struct argp argp = {
 	       "  memdiag record report --pid 1234 --save before.heap\n"
 	       "  memdiag record report --pid 1234 --since before.heap\n"
 	       "  memdiag record report --pid 1234 --format=tree\n"
-	       "  memdiag record report after.heap --since before.heap\n\n"
+	       "  memdiag record report after.heap --since before.heap\n"
+	       "  memdiag record report --pid 1234 --older 60s --min-size 4K\n\n"
 	       "FLAT and BLOCKS are what a line allocated itself, CUM with what it called; SUM% "
 	       "adds up FLAT%.\n\n" UI_EXIT_STATUS_HELP,
 };
@@ -112,13 +166,17 @@ record_report_at(int argc, char **argv)
 }
 
 int
-record_report_run(int argc, char **argv, struct err *e)
+record_report_run(int argc, char **argv,
+	int (*open_log)(struct recording **ret, struct ui_options *ui, char *name, size_t size,
+		struct err *e),
+	struct err *e)
 {
 	static char name[] = "memdiag record report";
 	struct report_work w = {
 		.ui = { .pid_optional = true },
 		.reporting = REPORTING_BEGIN,
 		.is_record = true,
+		.open_log = open_log,
 	};
 
 	argv[0] = name; /* for argp's messages */

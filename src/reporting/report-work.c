@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "agentctl/agentctl.h"
@@ -28,6 +29,7 @@ static const struct {
 	{ "temporary", "temporary" },
 	{ "mapped", "mapped" },
 	{ "mapped-allocated", "mapped_alloc" },
+	{ "possible", "possible" },
 };
 
 /* ---- options ---- */
@@ -185,6 +187,81 @@ read_process(struct profile **ret, struct report_work *w, char *name, size_t siz
 		: 0;
 }
 
+static int
+open_recording(
+	struct recording **ret, struct report_work *w, char *name, size_t size, struct err *e)
+{
+	char shown[300];
+
+	if (!w->file) {
+		deadline_set(w->ui.timeout_ns);
+		if (w->open_log(ret, &w->ui, name, size, e) < 0)
+			return err_hint(e, "Ages and single sizes are in a log alone");
+		w->file = name;
+		deadline_set(w->ui.files_timeout_ns);
+		return 0;
+	}
+	if (recording_is_file(w->file))
+		return recording_open(ret, w->file, e);
+	err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"'%s' has sums of blocks, and neither ages nor single sizes",
+		text_printable(w->file, shown, sizeof shown));
+	return err_hint(
+		e, "'memdiag record start --mode log-fast -o DIR' begins a log, which has them");
+}
+
+/* Remarks on what the log lacks. */
+static void
+warn_of_choice(struct warnings *to, const struct report_work *w, const struct history_chosen *c)
+{
+	const struct amount more = amount_less(&c->possible, &c->certain);
+	const bool is_any_size = w->choice.min_bytes == 0 && w->choice.max_bytes == UINT64_MAX;
+
+	if (more.blocks)
+		warnings_add(to, false,
+			"%" PRId64
+			" more blocks (%s) may be as old: of several blocks of one place "
+			"and one size, the log does not say which one was freed; --value=possible "
+			"has them",
+			more.blocks, UI_SIZE(&w->ui, (uint64_t)more.bytes));
+	if (c->unknown.blocks)
+		warnings_add(to, !is_any_size,
+			"%" PRId64 " blocks (%s) were in use when the log begins, and their single "
+			"sizes are not known%s",
+			c->unknown.blocks, UI_SIZE(&w->ui, (uint64_t)c->unknown.bytes),
+			is_any_size ? "" : ": they are left out");
+}
+
+/* Read the chosen blocks of a log. */
+static int
+read_chosen(struct profile **ret, struct report_work *w, struct history_chosen *chosen, char *name,
+	size_t size, struct warnings *warn_to, struct err *e)
+{
+	auto_recording struct recording *r = NULL;
+	auto_history struct history h = { 0 };
+	auto_progress struct ui_progress *progress = NULL;
+
+	if (open_recording(&r, w, name, size, e) < 0)
+		return -1;
+	progress = ui_progress_begin(&w->ui, "reading the recording");
+	(void)progress;
+	if (history_read(&h, r, NULL, e) < 0 || history_choose(chosen, &h, r, &w->choice, e) < 0 ||
+		history_chosen_profile(ret, chosen, r, e) < 0)
+		return -1;
+	warn_of_choice(warn_to, w, chosen);
+	return symbols_find(*ret, &w->reporting.symbols, e);
+}
+
+static int
+read_any(struct profile **ret, struct report_work *w, struct history_chosen *chosen, char *name,
+	size_t size, struct warnings *warn_to, struct err *e)
+{
+	if (w->has_choice)
+		return read_chosen(ret, w, chosen, name, size, warn_to, e);
+	return w->file ? reporting_read(ret, w->file, &w->reporting, &w->ui, e)
+		       : read_process(ret, w, name, size, warn_to, e);
+}
+
 /* Whether A and B are two moments of one record; what a file does not say is no difference. */
 static bool
 is_same_record(const struct profile *a, const struct profile *b)
@@ -247,13 +324,13 @@ report_work_run(struct report_work *w, struct err *e)
 	auto_profile struct profile *p = NULL;
 	auto_warnings struct warnings warnings = { 0 };
 	auto_output struct ui_output out = { 0 }, saved = { 0 };
+	auto_chosen struct history_chosen chosen = { .now_ns = 0 };
 	struct report_view v = { .ui = &w->ui };
 	char name[OS_COMM_BYTES + 16];
 
 	limits_set(&w->ui);
 	if (reporting_begin(r, &w->ui, e) < 0 ||
-		(w->file ? reporting_read(&p, w->file, r, &w->ui, e)
-			 : read_process(&p, w, name, sizeof name, &warnings, e)) < 0 ||
+		read_any(&p, w, &chosen, name, sizeof name, &warnings, e) < 0 ||
 		find_type(w, p, &r->calls.type, e) < 0)
 		return -1;
 	reporting_warn(&warnings, p);
@@ -265,6 +342,8 @@ report_work_run(struct report_work *w, struct err *e)
 	v.p = p;
 	v.file = w->file;
 	v.base = w->base;
+	v.choice = w->has_choice ? &w->choice : NULL;
+	v.chosen = &chosen;
 	if (ui_output_open(&out, &w->ui, e) < 0 || reporting_write(&v, r, &warnings, &out, e) < 0 ||
 		ui_output_close(&out, e) < 0 || (w->save && ui_output_close(&saved, e) < 0))
 		return -1;

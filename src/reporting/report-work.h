@@ -7,6 +7,7 @@
 
 #include <argp.h>
 
+#include "history/choice.h"
 #include "reporting/reporting.h"
 #include "ui/ui.h"
 
@@ -21,6 +22,15 @@ struct report_work {
 	 * file is replaced only if it is BASE, or with --force.
 	 */
 	const char *save;
+	/* Report blocks of these ages and sizes alone, which the log of a record has. */
+	struct history_choice choice;
+	bool has_choice;
+	/*
+	 * Open the log of the process of UI, whose name goes to NAME.  The caller frees *RET.  0,
+	 * or -1 with E.
+	 */
+	int (*open_log)(struct recording **ret, struct ui_options *ui, char *name, size_t size,
+		struct err *e);
 	bool is_record; /* a record is wanted, and BASE must be an earlier moment of the same one */
 };
 

@@ -109,6 +109,29 @@ comments_json(const struct profile *p)
 	return list;
 }
 
+static json_t *
+amount_json(const struct amount *a)
+{
+	return json_pack(
+		"{s:I, s:I}", "bytes", (json_int_t)a->bytes, "blocks", (json_int_t)a->blocks);
+}
+
+static json_t *
+choice_json(const struct report_view *v)
+{
+	const struct history_choice *c = v->choice;
+
+	if (!c)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "older_ns",
+		c->has_age ? ui_json_number(c->age_ns) : json_null(), "min_bytes",
+		c->min_bytes ? ui_json_number(c->min_bytes) : json_null(), "max_bytes",
+		c->max_bytes != UINT64_MAX ? ui_json_number(c->max_bytes) : json_null(),
+		"recorded_ns", ui_json_number(v->chosen->now_ns), "certain",
+		amount_json(&v->chosen->certain), "possible", amount_json(&v->chosen->possible),
+		"unknown", amount_json(&v->chosen->unknown));
+}
+
 int
 report_to_json(const struct report_view *v, json_t *data, struct err *e)
 {
@@ -125,6 +148,7 @@ report_to_json(const struct report_view *v, json_t *data, struct err *e)
 	json_object_set_new(data, "shown", json_integer(v->c->shown));
 	json_object_set_new(
 		data, "blocks", v->blocks ? json_integer(v->blocks->shown) : json_null());
+	json_object_set_new(data, "choice", choice_json(v));
 	json_object_set_new(data, "stack_count", json_integer((json_int_t)v->c->nr_stacks));
 	json_object_set_new(data, "period_bytes",
 		v->p->period_bytes ? json_integer(v->p->period_bytes) : json_null());

@@ -44,6 +44,8 @@ report_type_text(const struct profile_type *type, char *buf, size_t size)
 		{ "peak_objects", "blocks at the peak" },
 		{ "temporary_space", "bytes freed soon" },
 		{ "temporary_objects", "blocks freed soon" },
+		{ "possible_space", "bytes in use at most" },
+		{ "possible_objects", "blocks in use at most" },
 	};
 	char name[64], unit[64];
 
@@ -54,6 +56,26 @@ report_type_text(const struct profile_type *type, char *buf, size_t size)
 		}
 	snprintf(buf, size, "%s (%s)", text_printable(type->name, name, sizeof name),
 		text_printable(type->unit, unit, sizeof unit));
+	return buf;
+}
+
+const char *
+report_choice_text(const struct report_view *v, char *buf, size_t size)
+{
+	const struct history_choice *c = v->choice;
+	char age[32];
+	size_t len = 0;
+
+	*buf = '\0';
+	if (c && c->has_age)
+		len += (size_t)snprintf(
+			buf, size, ", older than %s", ui_duration(c->age_ns, age, sizeof age));
+	if (c && c->min_bytes && len < size)
+		len += (size_t)snprintf(buf + len, size - len, ", blocks of %s or more",
+			UI_SIZE(v->ui, c->min_bytes));
+	if (c && c->max_bytes != UINT64_MAX && len < size)
+		snprintf(buf + len, size - len, ", blocks of at most %s",
+			UI_SIZE(v->ui, c->max_bytes));
 	return buf;
 }
 
@@ -69,13 +91,14 @@ percent(double share, char *buf, size_t size)
 static void
 print_head(const struct report_view *v, FILE *f)
 {
-	char file[512], type[160], shown[32], total[32], period[32];
+	char file[512], type[160], shown[32], total[32], period[32], choice[160];
 
 	fprintf(f, "%s", text_printable(v->file, file, sizeof file));
 	if (v->base)
 		fprintf(f, " less %s", text_printable(v->base, file, sizeof file));
-	fprintf(f, ": %s, ",
-		report_type_text(&v->p->types.v[v->c->options.type], type, sizeof type));
+	fprintf(f, ": %s%s, ",
+		report_type_text(&v->p->types.v[v->c->options.type], type, sizeof type),
+		report_choice_text(v, choice, sizeof choice));
 	report_value(v, v->c->shown, shown, sizeof shown);
 	if (v->base || v->c->shown == v->c->total)
 		fputs(shown, f);

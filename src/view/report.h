@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "history/choice.h"
 #include "report/calls.h"
 #include "ui/ui.h"
 
@@ -19,8 +20,11 @@ struct report_view {
 	const char *file;
 	const char *base; /* the file that was subtracted; NULL: none */
 	const struct ui_options *ui;
-	size_t limit; /* rows; 0: all */
-	bool by_cum;  /* the greatest cum first */
+	/* the blocks that P has alone, of a log; NULL: all */
+	const struct history_choice *choice;
+	const struct history_chosen *chosen; /* their sums */
+	size_t limit;			     /* rows; 0: all */
+	bool by_cum;			     /* the greatest cum first */
 };
 
 /* flat, flat%, sum%, cum and cum% of each function, line or object. */
@@ -38,6 +42,8 @@ int report_to_json(const struct report_view *v, json_t *data, struct err *e);
 
 /* "25.7 MiB", or a number where the values are not bytes, into BUF; returns BUF. */
 const char *report_value(const struct report_view *v, int64_t value, char *buf, size_t size);
+/* ", older than 1.0 min, of 4.0 KiB or more", into BUF; "" without a choice.  Returns BUF. */
+const char *report_choice_text(const struct report_view *v, char *buf, size_t size);
 /* The name of the values for people: "bytes in use". */
 const char *report_type_text(const struct profile_type *type, char *buf, size_t size);
 

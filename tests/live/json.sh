@@ -273,6 +273,7 @@ if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
 	check 'status with a log' prints 0 memdiag status "$tracee_pid" --json
 	check 'record status with a log' prints 0 memdiag record status "$tracee_pid" --json
 	check 'record stop with a log' prints 0 memdiag record stop "$tracee_pid" --json
+	check 'record report of a log, by age and size' prints 0 memdiag record report "$dir/log" --older 1ms --min-size 1 --max-size 1G --json
 	check 'profile start' prints 0 memdiag profile start "$tracee_pid" --json
 	check 'profile status' prints 0 memdiag profile status "$tracee_pid" --json
 	check 'profile dump' prints 0 memdiag profile dump "$tracee_pid" --json -o "$dir/p"
