@@ -143,7 +143,7 @@ open_log(struct recording **ret, struct ui_options *ui, char *name, size_t size,
 	struct logged log;
 	struct recording_log which;
 
-	if (ui_find_process(ui, e) < 0 || target_open(&t, ui->pid, e) < 0 ||
+	if ((!ui->pid && ui_find_process(ui, e) < 0) || target_open(&t, ui->pid, e) < 0 ||
 		log_place_find(&log, &t, e) < 0)
 		return -1;
 	snprintf(name, size, "%s %d", t.comm, (int)t.pid);

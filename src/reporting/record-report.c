@@ -9,7 +9,7 @@
 
 /* ---- options ---- */
 
-enum { KEY_SINCE = 0x2300, KEY_SAVE, KEY_OLDER, KEY_MIN_SIZE, KEY_MAX_SIZE };
+enum { KEY_SINCE = 0x2300, KEY_SAVE, KEY_OLDER, KEY_MIN_SIZE, KEY_MAX_SIZE, KEY_EVERY, KEY_COUNT };
 
 static const struct argp_option options[] = {
 	{ "since", KEY_SINCE, "LAST", 0,
@@ -25,6 +25,13 @@ static const struct argp_option options[] = {
 		1 },
 	{ "min-size", KEY_MIN_SIZE, "SIZE", 0, "only blocks of SIZE or more; needs a log", 1 },
 	{ "max-size", KEY_MAX_SIZE, "SIZE", 0, "only blocks of at most SIZE; needs a log", 1 },
+	{ "every", KEY_EVERY, "DURATION", 0,
+		"with --pid: report again every DURATION, until Ctrl-C: 500ms, 10s, 1m; with "
+		"--json "
+		"a document on each line",
+		1 },
+	{ "count", KEY_COUNT, "N", 0, "with --every: end after N reports", 1 },
+	{ "seconds", 's', "DURATION", 0, "with --every: end after DURATION", 1 },
 	{ 0 },
 };
 
@@ -34,7 +41,7 @@ some_duration(struct argp_state *state, const char *arg)
 	const uint64_t ns = ui_duration_option(state, arg);
 
 	if (!ns)
-		ui_refuse(state, arg, "is no age: say 60s, 10m or 1h");
+		ui_refuse(state, arg, "is no time at all: say 60s, 10m or 1h");
 	return ns;
 }
 
@@ -46,6 +53,40 @@ some_size(struct argp_state *state, const char *arg)
 	if (!bytes)
 		ui_refuse(state, arg, "is no size of a block: say 1K or 64M");
 	return bytes;
+}
+
+/* A report takes some milliseconds. */
+#define LEAST_INTERVAL_NS UINT64_C(100000000)
+
+static uint64_t
+interval(struct argp_state *state, const char *arg)
+{
+	const uint64_t ns = ui_duration_option(state, arg);
+
+	if (ns < LEAST_INTERVAL_NS)
+		ui_refuse(state, arg, "is too short: at least 100ms");
+	return ns;
+}
+
+static uint64_t
+some_reports(struct argp_state *state, const char *arg)
+{
+	const unsigned long n = ui_parse_count(state, arg);
+
+	if (!n)
+		ui_refuse(state, arg, "must be at least 1");
+	return n;
+}
+
+static void
+check_every(struct argp_state *state, const struct report_work *w)
+{
+	if (!w->every_ns && (w->nr_reports || w->duration_ns))
+		argp_error(state, "--count and --seconds are for --every");
+	if (w->every_ns && w->file)
+		argp_error(state, "--every is for a process, and a file stays as it is: say --pid");
+	if (w->every_ns && w->save)
+		argp_error(state, "--save keeps one report, and --every makes several");
 }
 
 static void
@@ -102,6 +143,15 @@ parse_option(int key, char *arg, struct argp_state *state)
 		w->choice.max_bytes = some_size(state, arg);
 		w->has_choice = true;
 		return 0;
+	case KEY_EVERY:
+		w->every_ns = interval(state, arg);
+		return 0;
+	case KEY_COUNT:
+		w->nr_reports = some_reports(state, arg);
+		return 0;
+	case 's':
+		w->duration_ns = some_duration(state, arg);
+		return 0;
 	case ARGP_KEY_ARG:
 		return parse_word(w, arg, state);
 	case ARGP_KEY_END:
@@ -110,6 +160,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		if (w->file && w->ui.asked.nr)
 			argp_error(state, "a file and a process: one at a time");
 		check_choice(state, w);
+		check_every(state, w);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -134,7 +185,8 @@ static const struct argp argp = {
 	       "  memdiag record report --pid 1234 --since before.heap\n"
 	       "  memdiag record report --pid 1234 --format=tree\n"
 	       "  memdiag record report after.heap --since before.heap\n"
-	       "  memdiag record report --pid 1234 --older 60s --min-size 4K\n\n"
+	       "  memdiag record report --pid 1234 --older 60s --min-size 4K\n"
+	       "  memdiag record report --pid 1234 --every 10s -n 5\n\n"
 	       "FLAT and BLOCKS are what a line allocated itself, CUM with what it called; SUM% "
 	       "adds up FLAT%.\n\n" UI_EXIT_STATUS_HELP,
 };

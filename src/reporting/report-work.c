@@ -5,16 +5,21 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agentctl/agentctl.h"
 #include "agentctl/sites.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "glibc/process.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/threads.h"
 #include "profile/collect.h"
 #include "profile/live-files.h"
+#include "profile/wait.h"
 #include "report/write.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
@@ -174,7 +179,7 @@ read_process(struct profile **ret, struct report_work *w, char *name, size_t siz
 	auto_sites struct sites_copy sites = { .nr_nodes = 0 };
 
 	deadline_set(w->ui.timeout_ns);
-	if (ui_find_process(&w->ui, e) < 0 || target_open(&t, w->ui.pid, e) < 0 ||
+	if ((!w->ui.pid && ui_find_process(&w->ui, e) < 0) || target_open(&t, w->ui.pid, e) < 0 ||
 		process_read(&p, &t, e) < 0 || read_sites(&sites, &p, w->is_record, warn_to, e) < 0)
 		return -1;
 	snprintf(name, size, "%s %d", t.comm, (int)t.pid);
@@ -317,36 +322,189 @@ warn_of_missing(struct warnings *warn_to, const struct profile *p)
 				text_printable(p->comments.v[i], text, sizeof text));
 }
 
+/* One report, before it is written. */
+struct made_report {
+	struct profile *p;
+	struct warnings warnings;
+	struct history_chosen chosen;
+	struct report_view v;
+	char name[OS_COMM_BYTES + 16];
+};
+
+static void
+made_report_release(struct made_report *m)
+{
+	profile_free(m->p);
+	warnings_release(&m->warnings);
+	history_chosen_release(&m->chosen);
+}
+#define auto_made_report __attribute__((cleanup(made_report_release)))
+
+/* Read what W asks for, and write it to the file of --save.  M is to be released in any case. */
+static int
+make_report(struct made_report *m, struct report_work *w, struct ui_output *saved, struct err *e)
+{
+	struct reporting *r = &w->reporting;
+
+	if (read_any(&m->p, w, &m->chosen, m->name, sizeof m->name, &m->warnings, e) < 0 ||
+		find_type(w, m->p, &r->calls.type, e) < 0)
+		return -1;
+	reporting_warn(&m->warnings, m->p);
+	if (w->is_record)
+		warn_of_missing(&m->warnings, m->p);
+	if (save(m->p, w, saved, e) < 0 ||
+		(w->base &&
+			subtract(m->p, w, m->p->types.v[r->calls.type].name, &m->warnings, e) < 0))
+		return -1;
+	m->v = (struct report_view){ .p = m->p,
+		.ui = &w->ui,
+		.file = w->file,
+		.base = w->base,
+		.choice = w->has_choice ? &w->choice : NULL,
+		.chosen = &m->chosen };
+	return 0;
+}
+
+static int
+run_once(struct report_work *w, struct err *e)
+{
+	auto_made_report struct made_report m = { .p = NULL };
+	auto_output struct ui_output out = { 0 }, saved = { 0 };
+
+	if (make_report(&m, w, &saved, e) < 0 || ui_output_open(&out, &w->ui, e) < 0 ||
+		reporting_write(&m.v, &w->reporting, &m.warnings, &out, e) < 0 ||
+		ui_output_close(&out, e) < 0 || (w->save && ui_output_close(&saved, e) < 0))
+		return -1;
+	warnings_print(&m.warnings, &w->ui);
+	return m.warnings.is_partial ? UI_PARTIAL : UI_DONE;
+}
+
+/* ---- again and again ---- */
+
+/* Waiting is no work that --timeout would bound. */
+#define NO_DEADLINE_NS (UINT64_C(1000) * 24 * 3600 * 1000000000)
+
+static void
+print_time(FILE *f)
+{
+	char text[32] = "?";
+	const time_t now = time(NULL);
+	struct tm tm;
+
+	if (localtime_r(&now, &tm))
+		strftime(text, sizeof text, "%F %T", &tm);
+	fprintf(f, "%s\n", text);
+}
+
+/* A report as text that OUT is to have.  0, or -1 with E. */
+static int
+write_report(struct report_work *w, struct made_report *m, bool is_first, struct ui_output *out,
+	char **ret, size_t *ret_len, struct err *e)
+{
+	struct ui_output page = *out;
+	int failed;
+
+	page.f = open_memstream(ret, ret_len);
+	if (!page.f)
+		return err_set(e, ENOMEM, "cannot write the report");
+	page.has_lines = true;
+	if (w->reporting.format == FORMAT_TEXT) {
+		fputs(is_first ? "" : "\n", page.f);
+		print_time(page.f);
+	}
+	failed = reporting_write(&m->v, &w->reporting, &m->warnings, &page, e);
+	if (fclose(page.f) != 0 && !failed)
+		failed = err_set(e, ENOMEM, "cannot write the report");
+	return failed;
+}
+
+/* 1: it is enough, as nobody reads it any more or memdiag is asked to end.  -1 with E. */
+static int
+report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_output *out,
+	struct err *e)
+{
+	auto_made_report struct made_report m = { .p = NULL };
+	auto_free char *text = NULL;
+	size_t len = 0;
+
+	w->file = NULL;
+	limits_set(&w->ui);
+	if (make_report(&m, w, NULL, e) < 0 ||
+		write_report(w, &m, is_first, out, &text, &len, e) < 0)
+		return -1;
+	deadline_set(NO_DEADLINE_NS);
+	*is_partial |= m.warnings.is_partial;
+	if (w->reporting.format == FORMAT_TEXT)
+		warnings_print(&m.warnings, &w->ui);
+	return profile_write(out->f, text, len) < len || ferror(out->f) ||
+		!profile_has_reader(out->f);
+}
+
+/* The time of the next report; one that took longer than the interval delays the next. */
+static uint64_t
+next_ns(uint64_t last_ns, uint64_t every_ns)
+{
+	const uint64_t now_ns = os_now_ns();
+
+	return last_ns + every_ns > now_ns ? last_ns + every_ns : now_ns;
+}
+
+/* Wait until NEXT_NS or END_NS, which is 0 without an end.  False: that was the end. */
+static bool
+wait_for_next(struct target *t, uint64_t next, uint64_t end_ns)
+{
+	const uint64_t until_ns = end_ns && end_ns < next ? end_ns : next;
+	const uint64_t now_ns = os_now_ns();
+
+	return profile_wait(t, until_ns > now_ns ? until_ns - now_ns : 0) == PROFILE_WAIT_OVER &&
+		until_ns == next;
+}
+
+static int
+report_until_end(struct report_work *w, struct target *t, bool *is_partial, struct ui_output *out,
+	struct err *e)
+{
+	uint64_t at_ns = os_now_ns();
+	const uint64_t end_ns = w->duration_ns ? at_ns + w->duration_ns : 0;
+	int status;
+
+	for (uint64_t nr = 0;; nr++) {
+		status = report_again(w, nr == 0, is_partial, out, e);
+		/* It ends when its process does, after the first report. */
+		if (status < 0 && (nr == 0 || target_is_alive(t)))
+			return -1;
+		if (status != 0 || nr + 1 == w->nr_reports)
+			return 0;
+		at_ns = next_ns(at_ns, w->every_ns);
+		if (!wait_for_next(t, at_ns, end_ns))
+			return 0;
+	}
+}
+
+static int
+run_again(struct report_work *w, struct err *e)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_output struct ui_output out = { 0 };
+	bool is_partial = false;
+
+	if (ui_find_process(&w->ui, e) < 0 || target_open(&t, w->ui.pid, e) < 0 ||
+		ui_output_open(&out, &w->ui, e) < 0)
+		return -1;
+	profile_hold_signals();
+	if (report_until_end(w, &t, &is_partial, &out, e) < 0 || ui_output_close(&out, e) < 0)
+		return -1;
+	return is_partial ? UI_PARTIAL : UI_DONE;
+}
+
 int
 report_work_run(struct report_work *w, struct err *e)
 {
-	struct reporting *r = &w->reporting;
-	auto_profile struct profile *p = NULL;
-	auto_warnings struct warnings warnings = { 0 };
-	auto_output struct ui_output out = { 0 }, saved = { 0 };
-	auto_chosen struct history_chosen chosen = { .now_ns = 0 };
-	struct report_view v = { .ui = &w->ui };
-	char name[OS_COMM_BYTES + 16];
-
 	limits_set(&w->ui);
-	if (reporting_begin(r, &w->ui, e) < 0 ||
-		read_any(&p, w, &chosen, name, sizeof name, &warnings, e) < 0 ||
-		find_type(w, p, &r->calls.type, e) < 0)
+	if (reporting_begin(&w->reporting, &w->ui, e) < 0)
 		return -1;
-	reporting_warn(&warnings, p);
-	if (w->is_record)
-		warn_of_missing(&warnings, p);
-	if (save(p, w, &saved, e) < 0 ||
-		(w->base && subtract(p, w, p->types.v[r->calls.type].name, &warnings, e) < 0))
-		return -1;
-	v.p = p;
-	v.file = w->file;
-	v.base = w->base;
-	v.choice = w->has_choice ? &w->choice : NULL;
-	v.chosen = &chosen;
-	if (ui_output_open(&out, &w->ui, e) < 0 || reporting_write(&v, r, &warnings, &out, e) < 0 ||
-		ui_output_close(&out, e) < 0 || (w->save && ui_output_close(&saved, e) < 0))
-		return -1;
-	warnings_print(&warnings, &w->ui);
-	return warnings.is_partial ? UI_PARTIAL : UI_DONE;
+	if (w->every_ns && w->reporting.format != FORMAT_TEXT && w->reporting.format != FORMAT_JSON)
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--every writes text or, with --json, a document on each line");
+	return w->every_ns ? run_again(w, e) : run_once(w, e);
 }

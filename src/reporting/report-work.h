@@ -31,6 +31,11 @@ struct report_work {
 	 */
 	int (*open_log)(struct recording **ret, struct ui_options *ui, char *name, size_t size,
 		struct err *e);
+	/*
+	 * Report what the process of UI has again every EVERY_NS, until it ends, memdiag is asked
+	 * to end, NR_REPORTS are written or DURATION_NS are over, if these are not 0.  0: once.
+	 */
+	uint64_t every_ns, nr_reports, duration_ns;
 	bool is_record; /* a record is wanted, and BASE must be an earlier moment of the same one */
 };
 

@@ -186,7 +186,7 @@ ui_json_print(json_t *document, struct ui_output *o, struct err *e)
 			"a number is larger than can be written here and was cut to %" PRId64
 			": memory is damaged",
 			NUMBER_MAX);
-	text = json_dumps(document, JSON_INDENT(2));
+	text = json_dumps(document, o->has_lines ? JSON_COMPACT : JSON_INDENT(2));
 
 	if (!text)
 		return err_set(e, ENOMEM, "cannot write JSON");

@@ -160,6 +160,7 @@ struct ui_output {
 	char temporary[NAME_MAX + 1]; /* in that directory; "" for a device or pipe */
 	bool may_replace;	      /* -f */
 	bool is_terminal;
+	bool has_lines;	   /* set by a command: a document of JSON is one line */
 	bool use_colour;   /* NO_COLOR, CLICOLOR_FORCE, TERM=dumb, not a terminal */
 	int columns, rows; /* of the terminal, 0 without one */
 };
