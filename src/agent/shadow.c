@@ -23,8 +23,7 @@ static struct piece *pieces; /* the newest first: the others are used up */
 #define LEAST_PIECE_BYTES (UINT64_C(1) << 20)
 #define PIECE_HEAD_BYTES 4096
 
-/* The block at the end of a leaf's addresses has words behind it. */
-#define LEAF_BYTES (SHADOW_WORDS * sizeof(uint32_t) + 4096)
+#define LEAF_BYTES WIRE_SHADOW_LEAF_BYTES
 #define TABLE_BYTES (SHADOW_LEAVES * sizeof(uint32_t *))
 
 /* Known before the first hook: a filter may not allow to ask for the limit later. */

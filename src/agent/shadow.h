@@ -18,18 +18,19 @@
 #define MEMDIAG_AGENT_SHADOW_H
 
 #include "agent/agent.h"
+#include "wire/live-set.h"
 
 #pragma GCC visibility push(hidden)
 
-#define SHADOW_ADDRESS_BITS 48 /* of a process: 47 on x86-64 without 5-level page tables */
-#define SHADOW_TABLE_BITS 34   /* of them, in a table */
-#define SHADOW_LEAF_BITS 20    /* and in a leaf */
-#define SHADOW_WORD_BITS 4
-#define SHADOW_TABLES (UINT64_C(1) << (SHADOW_ADDRESS_BITS - SHADOW_TABLE_BITS))
-#define SHADOW_LEAVES (UINT64_C(1) << (SHADOW_TABLE_BITS - SHADOW_LEAF_BITS))
-#define SHADOW_WORDS (UINT64_C(1) << (SHADOW_LEAF_BITS - SHADOW_WORD_BITS))
+#define SHADOW_ADDRESS_BITS WIRE_SHADOW_ADDRESS_BITS
+#define SHADOW_TABLE_BITS WIRE_SHADOW_TABLE_BITS
+#define SHADOW_LEAF_BITS WIRE_SHADOW_LEAF_BITS
+#define SHADOW_WORD_BITS WIRE_SHADOW_WORD_BITS
+#define SHADOW_TABLES WIRE_SHADOW_TABLES
+#define SHADOW_LEAVES WIRE_SHADOW_LEAVES
+#define SHADOW_WORDS WIRE_SHADOW_WORDS
 
-extern uint32_t **shadow_table[SHADOW_TABLES]; /* private */
+extern uint32_t **shadow_table[SHADOW_TABLES]; /* memdiag reads it, too */
 
 /*
  * Take no more than BYTES for the words of all blocks; UINT64_MAX: any number.  Before the first

@@ -7,28 +7,25 @@
 
 /* ---- levels ---- */
 
-#define BUCKET_BLOCKS 10
-struct bucket {
-	uint64_t key[BUCKET_BLOCKS]; /* address and site, see key_of(); 0: nothing is there */
-	uint32_t bytes[BUCKET_BLOCKS];
-	uint32_t unused[2];
-};
-_Static_assert(sizeof(struct bucket) == 128, "a bucket is two cache lines");
-
-#define FIRST_BITS 11 /* 2048 buckets, 256 KiB */
-#define NR_LEVELS 14  /* 4 GiB, for 335 million blocks */
+#define BUCKET_BLOCKS WIRE_TABLE_BLOCKS
+#define FIRST_BITS WIRE_TABLE_FIRST_BITS
+#define NR_LEVELS WIRE_TABLE_LEVELS
 
 /*
  * All levels, one behind the other, of which only pages that are used take memory: a program may
  * make it impossible to map more (seccomp(2)).
  */
-static struct bucket *buckets;
+static struct wire_bucket *buckets;
 static uint32_t most_levels, nr_levels; /* that there is room for; that are used */
+/* memdiag reads them, too. */
+extern struct wire_bucket *table_buckets __attribute__((alias("buckets")));
+extern uint32_t table_nr_levels __attribute__((alias("nr_levels")));
 
 static uint64_t
 bytes_of(uint32_t nr)
 {
-	return (sizeof(struct bucket) << (FIRST_BITS + nr)) - (sizeof(struct bucket) << FIRST_BITS);
+	return (sizeof(struct wire_bucket) << (FIRST_BITS + nr)) -
+		(sizeof(struct wire_bucket) << FIRST_BITS);
 }
 
 bool
@@ -74,7 +71,7 @@ add_level(uint32_t nr)
 
 /* A block of glibc's is at a multiple of 16 (MALLOC_ALIGNMENT). */
 #define ADDRESS_BITS 48
-#define SITE_BITS 20
+#define SITE_BITS WIRE_TABLE_SITE_BITS
 _Static_assert(WIRE_SITES_MAX_SITES <= 1 << SITE_BITS, "a site has room in a key");
 
 static uint64_t
@@ -84,7 +81,7 @@ key_of(uint64_t at, uint32_t site)
 }
 
 /* Bucket number I, 0 or 1, of the block at AT in level N. */
-static struct bucket *
+static struct wire_bucket *
 bucket_of(uint64_t at, uint32_t n, uint32_t i)
 {
 	const uint64_t hash = (at >> 4) * UINT64_C(0x9e3779b97f4a7c15);
@@ -94,7 +91,7 @@ bucket_of(uint64_t at, uint32_t n, uint32_t i)
 }
 
 static bool
-put_into(struct bucket *b, uint64_t key, uint32_t bytes)
+put_into(struct wire_bucket *b, uint64_t key, uint32_t bytes)
 {
 	for (uint32_t i = 0; i < BUCKET_BLOCKS; i++) {
 		uint64_t nothing = 0;
@@ -126,7 +123,7 @@ put(uint64_t at, uint32_t site, uint32_t bytes)
 }
 
 static uint32_t
-take_from(struct bucket *b, uint64_t at, uint32_t *ret_bytes)
+take_from(struct wire_bucket *b, uint64_t at, uint32_t *ret_bytes)
 {
 	for (uint32_t i = 0; i < BUCKET_BLOCKS; i++) {
 		const uint64_t key = __atomic_load_n(&b->key[i], __ATOMIC_RELAXED);

@@ -11,6 +11,7 @@
 #define MEMDIAG_AGENT_TABLE_H
 
 #include "agent/agent.h"
+#include "wire/live-set.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -27,6 +28,9 @@ bool table_begin(uint64_t limit_bytes);
 bool table_put(const void *block, uint32_t site, uint64_t bytes);
 /* Take BLOCK out.  Returns its site; 0: it is not there. */
 uint32_t table_take(const void *block, uint64_t *ret_bytes);
+/* All levels, one behind the other, and how many are used; for live-set.c. */
+extern struct wire_bucket *table_buckets;
+extern uint32_t table_nr_levels;
 /* Forget all blocks, and give the memory back; nobody else is at it. */
 void table_forget(void);
 

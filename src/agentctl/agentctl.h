@@ -25,6 +25,7 @@ struct counter {
 	raddr live_at;		      /* struct wire_live */
 	raddr sites_at;		      /* struct wire_sites; {0}: nothing was sampled */
 	raddr memory_at;	      /* struct wire_memory */
+	raddr live_set_at;	      /* struct wire_live_blocks */
 	struct wire_segment *segment; /* owned; a copy of these, the threads behind it */
 	uint32_t nr_threads; /* places for threads in the copy; the first is no thread's own */
 	bool is_parents;     /* of the process that this one was forked from, which counts itself

@@ -15,6 +15,7 @@
 #include "glibc/process.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "wire/live-set.h"
 #include "wire/memory.h"
 
 /* ---- where they are ---- */
@@ -23,7 +24,7 @@ static int
 find(struct counter *c, const struct target *t, const struct objects *o, struct err *e)
 {
 	for (size_t i = 0; i < o->nr; i++) {
-		struct image_symbol segment, live, sites, memory;
+		struct image_symbol segment, live, sites, memory, live_set;
 
 		if (image_find(o->v[i].image, WIRE_SYMBOL, &segment) < 0)
 			continue;
@@ -32,6 +33,8 @@ find(struct counter *c, const struct target *t, const struct objects *o, struct 
 			c->live_at = live.addr;
 		if (image_find(o->v[i].image, WIRE_MEMORY_SYMBOL, &memory) == 0)
 			c->memory_at = memory.addr;
+		if (image_find(o->v[i].image, WIRE_LIVE_BLOCKS_SYMBOL, &live_set) == 0)
+			c->live_set_at = live_set.addr;
 		if (image_find(o->v[i].image, WIRE_SITES_SYMBOL, &sites) == 0 &&
 			os_read(t, sites.addr, &c->sites_at, sizeof c->sites_at, e) < 0)
 			return -1;

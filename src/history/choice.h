@@ -30,7 +30,8 @@ struct history_chosen {
 	struct amount certain, possible; /* of all of them */
 	/* Live blocks whose sizes are not known: they were live when the recording begins. */
 	struct amount unknown;
-	uint64_t now_ns; /* the end, since the recording began */
+	uint64_t now_ns;   /* the end, since the recording began */
+	bool is_of_memory; /* not of a recording: of a live set, which has no times */
 };
 
 /*

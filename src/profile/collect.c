@@ -63,6 +63,7 @@ struct collecting {
 	struct profile *p;
 	const struct sites_copy *sites;
 	const struct target *target; /* NULL: the process has ended */
+	uint32_t *stack_of;	     /* of each site; NULL: not wanted */
 };
 
 /* Threads that have ended, and a process that has, have no names. */
@@ -142,10 +143,12 @@ add_site(const struct collecting *c, uint32_t i, struct err *e)
 		return 0;
 	set_all(values, &c->sites->head, site, stack.is_mapped);
 	sample.size_bytes = stack.size_bytes;
-	return add_stack(c, &stack, &sample.stack, e) < 0 ||
-			add_thread(c, stack.tid, &sample.thread_1, e) < 0
-		? -1
-		: profile_add_sample(c->p, sample, values, e);
+	if (add_stack(c, &stack, &sample.stack, e) < 0 ||
+		add_thread(c, stack.tid, &sample.thread_1, e) < 0)
+		return -1;
+	if (c->stack_of)
+		c->stack_of[i] = sample.stack;
+	return profile_add_sample(c->p, sample, values, e);
 }
 
 /* ---- what is mapped ---- */
@@ -275,8 +278,15 @@ int
 profile_collect(struct profile **ret, const struct sites_copy *sites, const struct process *process,
 	struct err *e)
 {
+	return profile_collect_stacks(ret, sites, process, NULL, e);
+}
+
+int
+profile_collect_stacks(struct profile **ret, const struct sites_copy *sites,
+	const struct process *process, uint32_t *stack_of, struct err *e)
+{
 	auto_profile struct profile *p = profile_new();
-	const struct collecting c = { p, sites, process ? process->target : NULL };
+	const struct collecting c = { p, sites, process ? process->target : NULL, stack_of };
 
 	if (!p)
 		return err_set(e, ENOMEM, "cannot make a profile");

@@ -16,6 +16,9 @@
  */
 int profile_collect(struct profile **ret, const struct sites_copy *c, const struct process *process,
 	struct err *e);
+/* The same; STACK_OF[SITE] is set to the number of its stack, of each site with a sample. */
+int profile_collect_stacks(struct profile **ret, const struct sites_copy *c,
+	const struct process *process, uint32_t *stack_of, struct err *e);
 
 /*
  * Parts of it: the code that PROCESS has mapped, less what P has already; and the frame (*RET) of

@@ -9,7 +9,16 @@
 
 /* ---- options ---- */
 
-enum { KEY_SINCE = 0x2300, KEY_SAVE, KEY_OLDER, KEY_MIN_SIZE, KEY_MAX_SIZE, KEY_EVERY, KEY_COUNT };
+enum {
+	KEY_SINCE = 0x2300,
+	KEY_SAVE,
+	KEY_OLDER,
+	KEY_MIN_SIZE,
+	KEY_MAX_SIZE,
+	KEY_EVERY,
+	KEY_COUNT,
+	KEY_ADDRESSES
+};
 
 static const struct argp_option options[] = {
 	{ "since", KEY_SINCE, "LAST", 0,
@@ -23,8 +32,14 @@ static const struct argp_option options[] = {
 		"only blocks that have been in use for longer than DURATION: 60s, 10m, 1h; needs a "
 		"log (--mode log-fast)",
 		1 },
-	{ "min-size", KEY_MIN_SIZE, "SIZE", 0, "only blocks of SIZE or more; needs a log", 1 },
-	{ "max-size", KEY_MAX_SIZE, "SIZE", 0, "only blocks of at most SIZE; needs a log", 1 },
+	{ "min-size", KEY_MIN_SIZE, "SIZE", 0, "only blocks of SIZE or more; of a process or a log",
+		1 },
+	{ "max-size", KEY_MAX_SIZE, "SIZE", 0, "only blocks of at most SIZE; of a process or a log",
+		1 },
+	{ "addresses", KEY_ADDRESSES, "N", 0,
+		"list the N largest blocks of a process as well, with address, size, thread and "
+		"stack; --focus chooses stacks",
+		1 },
 	{ "every", KEY_EVERY, "DURATION", 0,
 		"with --pid: report again every DURATION, until Ctrl-C: 500ms, 10s, 1m; with "
 		"--json "
@@ -90,6 +105,17 @@ check_every(struct argp_state *state, const struct report_work *w)
 }
 
 static void
+check_addresses(struct argp_state *state, const struct report_work *w)
+{
+	if (w->nr_addresses && w->file)
+		argp_error(state, "--addresses are in the memory of a process: say --pid");
+	if (w->nr_addresses && w->choice.has_age)
+		argp_error(state,
+			"--older reads a log, which has no addresses: without --addresses, or "
+			"without --older");
+}
+
+static void
 check_choice(struct argp_state *state, const struct report_work *w)
 {
 	if (!w->has_choice)
@@ -146,6 +172,9 @@ parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_EVERY:
 		w->every_ns = interval(state, arg);
 		return 0;
+	case KEY_ADDRESSES:
+		w->nr_addresses = some_reports(state, arg);
+		return 0;
 	case KEY_COUNT:
 		w->nr_reports = some_reports(state, arg);
 		return 0;
@@ -161,6 +190,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "a file and a process: one at a time");
 		check_choice(state, w);
 		check_every(state, w);
+		check_addresses(state, w);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

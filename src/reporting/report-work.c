@@ -21,6 +21,7 @@
 #include "profile/live-files.h"
 #include "profile/wait.h"
 #include "report/write.h"
+#include "reporting/live-blocks.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
 
@@ -121,6 +122,11 @@ find_type(const struct report_work *w, const struct profile *p, size_t *ret, str
 	char name[128], shown[128], has[256] = "", one[64];
 	int type = profile_find_type(p, type_name(w, p, name, sizeof name));
 
+	if (w->has_choice && w->value && strcmp(w->value, "in-use") != 0 &&
+		strcmp(w->value, "possible") != 0)
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--value: of chosen blocks there are in-use and, by age, possible");
+
 	if (type >= 0) {
 		*ret = (size_t)type;
 		return 0;
@@ -169,9 +175,68 @@ read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	return 0;
 }
 
+/* Whether single blocks are wanted that are in the memory of the process. */
+static bool
+wants_live_set(const struct report_work *w)
+{
+	return w->nr_addresses || (w->has_choice && !w->choice.has_age);
+}
+
+/* The rest of what is made of a process. */
+struct process_report {
+	struct profile *p;
+	struct report_blocks addresses;
+	struct history_chosen *chosen;
+};
+
+static int
+read_live_set(
+	struct live_set *s, const struct process *p, const struct sites_copy *sites, struct err *e)
+{
+	auto_counter struct counter counter = { 0 };
+
+	if (counter_read(&counter, p, e) < 0)
+		return -1;
+	if (!counter.segment || counter.segment->noting != WIRE_NOTE_ALL) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) is not recorded any more: its blocks are no longer known one by "
+			"one",
+			(int)p->target->pid, p->target->comm);
+		return err_hint(
+			e, "'memdiag record report DIR' reads them from its log, if it had one");
+	}
+	return live_set_read(s, p, &counter, sites->nr_sites, e);
+}
+
+/* A profile of SITES, and the addresses that W asks for.  0, or -1 with E. */
+static int
+collect(struct process_report *ret, const struct report_work *w, struct sites_copy *sites,
+	const struct process *p, struct err *e)
+{
+	auto_live_set struct live_set set = { .v = NULL };
+	auto_free uint32_t *stack_of = malloc((sites->nr_sites + 1) * sizeof *stack_of);
+
+	if (!stack_of)
+		return err_set(e, ENOMEM, "cannot list blocks");
+	memset(stack_of, 0xff, (sites->nr_sites + 1) * sizeof *stack_of);
+	if (wants_live_set(w) && read_live_set(&set, p, sites, e) < 0)
+		return -1;
+	if (w->has_choice)
+		live_blocks_choose(sites, &set, &w->choice, ret->chosen);
+	/* Names may take longer to find, and are not read from the process. */
+	deadline_set(w->ui.files_timeout_ns);
+	if (profile_collect_stacks(&ret->p, sites, p, stack_of, e) < 0 ||
+		live_files_name(ret->p, p, &w->reporting.symbols, e) < 0)
+		return -1;
+	return !w->nr_addresses
+		? 0
+		: live_blocks_list(&ret->addresses, &set, sites, ret->p, stack_of, &w->choice,
+			  w->reporting.calls.focus, w->reporting.calls.ignore, w->nr_addresses, e);
+}
+
 /* Read the sites of the process asked for, without a stop; its name and PID into NAME. */
 static int
-read_process(struct profile **ret, struct report_work *w, char *name, size_t size,
+read_process(struct process_report *ret, struct report_work *w, char *name, size_t size,
 	struct warnings *warn_to, struct err *e)
 {
 	auto_target struct target t = TARGET_NONE;
@@ -184,12 +249,7 @@ read_process(struct profile **ret, struct report_work *w, char *name, size_t siz
 		return -1;
 	snprintf(name, size, "%s %d", t.comm, (int)t.pid);
 	w->file = name;
-	/* Names may take longer to find, and are not read from the process. */
-	deadline_set(w->ui.files_timeout_ns);
-	return profile_collect(ret, &sites, &p, e) < 0 ||
-			live_files_name(*ret, &p, &w->reporting.symbols, e) < 0
-		? -1
-		: 0;
+	return collect(ret, w, &sites, &p, e);
 }
 
 static int
@@ -201,7 +261,7 @@ open_recording(
 	if (!w->file) {
 		deadline_set(w->ui.timeout_ns);
 		if (w->open_log(ret, &w->ui, name, size, e) < 0)
-			return err_hint(e, "Ages and single sizes are in a log alone");
+			return err_hint(e, "Ages are in a log alone");
 		w->file = name;
 		deadline_set(w->ui.files_timeout_ns);
 		return 0;
@@ -257,13 +317,17 @@ read_chosen(struct profile **ret, struct report_work *w, struct history_chosen *
 	return symbols_find(*ret, &w->reporting.symbols, e);
 }
 
+/*
+ * Read what W asks for.  RET->p and RET->addresses.v are the caller's to free, whatever is
+ * returned.
+ */
 static int
-read_any(struct profile **ret, struct report_work *w, struct history_chosen *chosen, char *name,
-	size_t size, struct warnings *warn_to, struct err *e)
+read_any(struct process_report *ret, struct report_work *w, char *name, size_t size,
+	struct warnings *warn_to, struct err *e)
 {
-	if (w->has_choice)
-		return read_chosen(ret, w, chosen, name, size, warn_to, e);
-	return w->file ? reporting_read(ret, w->file, &w->reporting, &w->ui, e)
+	if (w->has_choice && (w->file || w->choice.has_age))
+		return read_chosen(&ret->p, w, ret->chosen, name, size, warn_to, e);
+	return w->file ? reporting_read(&ret->p, w->file, &w->reporting, &w->ui, e)
 		       : read_process(ret, w, name, size, warn_to, e);
 }
 
@@ -324,7 +388,7 @@ warn_of_missing(struct warnings *warn_to, const struct profile *p)
 
 /* One report, before it is written. */
 struct made_report {
-	struct profile *p;
+	struct process_report read;
 	struct warnings warnings;
 	struct history_chosen chosen;
 	struct report_view v;
@@ -334,7 +398,8 @@ struct made_report {
 static void
 made_report_release(struct made_report *m)
 {
-	profile_free(m->p);
+	profile_free(m->read.p);
+	free(m->read.addresses.v);
 	warnings_release(&m->warnings);
 	history_chosen_release(&m->chosen);
 }
@@ -345,30 +410,34 @@ static int
 make_report(struct made_report *m, struct report_work *w, struct ui_output *saved, struct err *e)
 {
 	struct reporting *r = &w->reporting;
+	struct profile *p;
 
-	if (read_any(&m->p, w, &m->chosen, m->name, sizeof m->name, &m->warnings, e) < 0 ||
-		find_type(w, m->p, &r->calls.type, e) < 0)
+	m->read.chosen = &m->chosen;
+	if (read_any(&m->read, w, m->name, sizeof m->name, &m->warnings, e) < 0)
 		return -1;
-	reporting_warn(&m->warnings, m->p);
+	p = m->read.p;
+	if (find_type(w, p, &r->calls.type, e) < 0)
+		return -1;
+	reporting_warn(&m->warnings, p);
 	if (w->is_record)
-		warn_of_missing(&m->warnings, m->p);
-	if (save(m->p, w, saved, e) < 0 ||
-		(w->base &&
-			subtract(m->p, w, m->p->types.v[r->calls.type].name, &m->warnings, e) < 0))
+		warn_of_missing(&m->warnings, p);
+	if (save(p, w, saved, e) < 0 ||
+		(w->base && subtract(p, w, p->types.v[r->calls.type].name, &m->warnings, e) < 0))
 		return -1;
-	m->v = (struct report_view){ .p = m->p,
+	m->v = (struct report_view){ .p = p,
 		.ui = &w->ui,
 		.file = w->file,
 		.base = w->base,
 		.choice = w->has_choice ? &w->choice : NULL,
-		.chosen = &m->chosen };
+		.chosen = &m->chosen,
+		.addresses = w->nr_addresses ? &m->read.addresses : NULL };
 	return 0;
 }
 
 static int
 run_once(struct report_work *w, struct err *e)
 {
-	auto_made_report struct made_report m = { .p = NULL };
+	auto_made_report struct made_report m = { .read = { .p = NULL } };
 	auto_output struct ui_output out = { 0 }, saved = { 0 };
 
 	if (make_report(&m, w, &saved, e) < 0 || ui_output_open(&out, &w->ui, e) < 0 ||
@@ -423,7 +492,7 @@ static int
 report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_output *out,
 	struct err *e)
 {
-	auto_made_report struct made_report m = { .p = NULL };
+	auto_made_report struct made_report m = { .read = { .p = NULL } };
 	auto_free char *text = NULL;
 	size_t len = 0;
 
@@ -506,5 +575,8 @@ report_work_run(struct report_work *w, struct err *e)
 	if (w->every_ns && w->reporting.format != FORMAT_TEXT && w->reporting.format != FORMAT_JSON)
 		return err_set_kind(e, ERR_USAGE, 0,
 			"--every writes text or, with --json, a document on each line");
+	if (w->nr_addresses && w->reporting.format != FORMAT_TEXT &&
+		w->reporting.format != FORMAT_JSON)
+		return err_set_kind(e, ERR_USAGE, 0, "--addresses is for text and --json");
 	return w->every_ns ? run_again(w, e) : run_once(w, e);
 }

@@ -31,6 +31,7 @@ struct report_work {
 	 */
 	int (*open_log)(struct recording **ret, struct ui_options *ui, char *name, size_t size,
 		struct err *e);
+	size_t nr_addresses; /* list so many blocks of the process as well; 0: none */
 	/*
 	 * Report what the process of UI has again every EVERY_NS, until it ends, memdiag is asked
 	 * to end, NR_REPORTS are written or DURATION_NS are over, if these are not 0.  0: once.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "view/frames.h"
 #include "view/report-unnamed.h"
 #include "view/report.h"
 
@@ -127,9 +128,27 @@ choice_json(const struct report_view *v)
 		c->has_age ? ui_json_number(c->age_ns) : json_null(), "min_bytes",
 		c->min_bytes ? ui_json_number(c->min_bytes) : json_null(), "max_bytes",
 		c->max_bytes != UINT64_MAX ? ui_json_number(c->max_bytes) : json_null(),
-		"recorded_ns", ui_json_number(v->chosen->now_ns), "certain",
-		amount_json(&v->chosen->certain), "possible", amount_json(&v->chosen->possible),
-		"unknown", amount_json(&v->chosen->unknown));
+		"recorded_ns",
+		v->chosen->is_of_memory ? json_null() : ui_json_number(v->chosen->now_ns),
+		"certain", amount_json(&v->chosen->certain), "possible",
+		amount_json(&v->chosen->possible), "unknown", amount_json(&v->chosen->unknown));
+}
+
+static json_t *
+blocks_json(const struct report_view *v)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < v->addresses->nr; i++) {
+		const struct report_block *b = &v->addresses->v[i];
+
+		json_array_append_new(list,
+			json_pack("{s:o, s:o, s:o, s:o}", "address", ui_json_address(b->at),
+				"bytes", ui_json_number(b->bytes), "tid",
+				b->tid ? json_integer(b->tid) : json_null(), "frames",
+				frames_names_json(v->p, b->stack)));
+	}
+	return list;
 }
 
 int
@@ -149,6 +168,10 @@ report_to_json(const struct report_view *v, json_t *data, struct err *e)
 	json_object_set_new(
 		data, "blocks", v->blocks ? json_integer(v->blocks->shown) : json_null());
 	json_object_set_new(data, "choice", choice_json(v));
+	json_object_set_new(data, "addresses", v->addresses ? blocks_json(v) : json_null());
+	json_object_set_new(data, "address_count",
+		v->addresses ? ui_json_number(v->addresses->nr + v->addresses->nr_more)
+			     : json_null());
 	json_object_set_new(data, "stack_count", json_integer((json_int_t)v->c->nr_stacks));
 	json_object_set_new(data, "period_bytes",
 		v->p->period_bytes ? json_integer(v->p->period_bytes) : json_null());

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/tree.h"
+#include "view/frames.h"
 #include "view/report-unnamed.h"
 
 /* A smaller share of what is shown is not worth a line in the tree of calls. */
@@ -168,6 +169,30 @@ add_row(struct ui_table *t, const struct report_view *v, uint32_t i, int64_t sum
 	return ui_table_add(t, e, flat, share[0], share[1], cum, share[2], n->name, NULL);
 }
 
+/* Columns before the stack of a block. */
+#define BLOCK_COLUMNS 40
+
+/* Single blocks, the largest first. */
+static void
+print_blocks(const struct report_view *v, const struct ui_output *out)
+{
+	fprintf(out->f, "\n%-14s  %11s  %8s  %s\n", "ADDRESS", "SIZE", "THREAD", "STACK");
+	for (size_t i = 0; i < v->addresses->nr; i++) {
+		const struct report_block *b = &v->addresses->v[i];
+		char tid[16] = "?";
+
+		if (b->tid)
+			snprintf(tid, sizeof tid, "%" PRIu32, b->tid);
+		fprintf(out->f, "%-14" PRIx64 "  %11s  %8s  ", b->at.v, UI_SIZE(v->ui, b->bytes),
+			tid);
+		frames_print_line(
+			v->p, b->stack, 0, out->columns ? out->columns - BLOCK_COLUMNS : 0, out->f);
+		fputc('\n', out->f);
+	}
+	if (v->addresses->nr_more)
+		fprintf(out->f, "and %" PRIu64 " smaller blocks\n", v->addresses->nr_more);
+}
+
 int
 report_print_table(const struct report_view *v, struct ui_output *out, struct err *e)
 {
@@ -194,6 +219,8 @@ report_print_table(const struct report_view *v, struct ui_output *out, struct er
 	if (ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, v->limit && v->limit < nr ? nr - v->limit : 0);
+	if (v->addresses)
+		print_blocks(v, out);
 	fputs(unnamed, out->f);
 	return 0;
 }

@@ -10,6 +10,20 @@
 #include "report/calls.h"
 #include "ui/ui.h"
 
+/* A block in use, of a stack of the profile. */
+struct report_block {
+	raddr at;
+	uint64_t bytes;
+	uint32_t tid; /* that has allocated it; 0: unknown */
+	uint32_t stack;
+};
+
+struct report_blocks {
+	struct report_block *v; /* the largest first */
+	size_t nr, room;
+	uint64_t nr_more; /* that are left out */
+};
+
 struct report_view {
 	const struct profile *p;
 	const struct calls *c;
@@ -22,9 +36,10 @@ struct report_view {
 	const struct ui_options *ui;
 	/* the blocks that P has alone, of a log; NULL: all */
 	const struct history_choice *choice;
-	const struct history_chosen *chosen; /* their sums */
-	size_t limit;			     /* rows; 0: all */
-	bool by_cum;			     /* the greatest cum first */
+	const struct history_chosen *chosen;   /* their sums */
+	const struct report_blocks *addresses; /* single blocks, in text and JSON; NULL: none */
+	size_t limit;			       /* rows; 0: all */
+	bool by_cum;			       /* the greatest cum first */
 };
 
 /* flat, flat%, sum%, cum and cum% of each function, line or object. */

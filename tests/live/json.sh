@@ -267,6 +267,9 @@ if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
 	check 'count stop' prints 0 memdiag count stop "$tracee_pid" --json
 	check 'record start' prints 0 memdiag record start "$tracee_pid" --json
 	check 'record status' prints 0 memdiag record status "$tracee_pid" --json
+	check 'the ledger works on' test "$(ask 'mix 300')" = "done"
+	check 'record report with addresses' prints 0 memdiag record report "$tracee_pid" --addresses 3 --json
+	check 'record report of sizes' prints 0 memdiag record report "$tracee_pid" --min-size 1 --json
 	check 'record dump' prints 0 memdiag record dump "$tracee_pid" --json -o "$dir/w"
 	check 'record stop' prints 0 memdiag record stop "$tracee_pid" --json -o "$dir/w"
 	check 'record start with a log' prints 0 memdiag record start --mode log-fast "$tracee_pid" --json -o "$dir/log"

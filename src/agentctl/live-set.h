@@ -1,0 +1,32 @@
+/*
+ * live-set: the blocks that a record of a process knows as live, one by one.
+ */
+#ifndef MEMDIAG_AGENTCTL_LIVE_SET_H
+#define MEMDIAG_AGENTCTL_LIVE_SET_H
+
+#include "agentctl/agentctl.h"
+#include "base/err.h"
+#include "base/raddr.h"
+
+struct live_block {
+	raddr at;
+	uint64_t bytes; /* as requested */
+	uint32_t site;
+};
+
+struct live_set {
+	struct live_block *v; /* by address */
+	size_t nr, room;
+};
+
+/*
+ * Read those of P, whose counters C are and whose record has NR_SITES sites.  Nothing is stopped: a
+ * block that is allocated or freed meanwhile may be there or not.  S must be zeroed, and is to be
+ * released in any case.  0, or -1 with E: ERR_UNSUPPORTED if the agent is another memdiag's.
+ */
+int live_set_read(struct live_set *s, const struct process *p, const struct counter *c,
+	uint32_t nr_sites, struct err *e);
+void live_set_release(struct live_set *s);
+#define auto_live_set __attribute__((cleanup(live_set_release)))
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * live-set: where the blocks are that a record knows as live, for memdiag to read them.  The
+ * dynamic symbol WIRE_LIVE_BLOCKS_SYMBOL is struct wire_live_blocks, which does not change.  A
+ * record has one of both: words by address, or a table (src/agent/shadow.h, src/agent/table.h).
+ */
+#ifndef MEMDIAG_WIRE_LIVE_SET_H
+#define MEMDIAG_WIRE_LIVE_SET_H
+
+#include <stdint.h>
+
+#define WIRE_LIVE_BLOCKS_SYMBOL "memdiag_agent_live_blocks"
+#define WIRE_LIVE_BLOCKS_MAGIC UINT64_C(0x316576696c676d64) /* "dmglive1" */
+
+/* ---- words by address ---- */
+
+#define WIRE_SHADOW_ADDRESS_BITS 48 /* of a process: 47 on x86-64 without 5-level page tables */
+#define WIRE_SHADOW_TABLE_BITS 34   /* of them, in a table */
+#define WIRE_SHADOW_LEAF_BITS 20    /* and in a leaf */
+#define WIRE_SHADOW_WORD_BITS 4
+#define WIRE_SHADOW_TABLES (UINT64_C(1) << (WIRE_SHADOW_ADDRESS_BITS - WIRE_SHADOW_TABLE_BITS))
+#define WIRE_SHADOW_LEAVES (UINT64_C(1) << (WIRE_SHADOW_TABLE_BITS - WIRE_SHADOW_LEAF_BITS))
+#define WIRE_SHADOW_WORDS (UINT64_C(1) << (WIRE_SHADOW_LEAF_BITS - WIRE_SHADOW_WORD_BITS))
+/* A leaf goes on, as the block at the end of its addresses has words behind it. */
+#define WIRE_SHADOW_LEAF_BYTES (WIRE_SHADOW_WORDS * sizeof(uint32_t) + 4096)
+
+/* ---- the table ---- */
+
+#define WIRE_TABLE_SITE_BITS 20
+#define WIRE_TABLE_FIRST_BITS 11 /* 2048 buckets, 256 KiB */
+#define WIRE_TABLE_LEVELS 14	 /* 4 GiB, for 335 million blocks */
+#define WIRE_TABLE_BLOCKS 10
+
+struct wire_bucket {
+	/* address / 16 and site; 0: nothing is there */
+	uint64_t key[WIRE_TABLE_BLOCKS];
+	uint32_t bytes[WIRE_TABLE_BLOCKS];
+	uint32_t unused[2];
+};
+_Static_assert(sizeof(struct wire_bucket) == 128, "a bucket is two cache lines");
+
+/* Addresses of variables of the agent. */
+struct wire_live_blocks {
+	uint64_t magic;
+	uint64_t shadow_at;  /* WIRE_SHADOW_TABLES pointers */
+	uint64_t buckets_at; /* a pointer to struct wire_bucket */
+	uint64_t levels_at;  /* uint32_t: how many are used */
+};
+
+#endif
