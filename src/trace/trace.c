@@ -364,6 +364,11 @@ lose(struct tracing *t, const struct perf_record *r, struct err *e)
 
 	if (!t->options->show)
 		return 0;
+	/* Several without a call between them are one. */
+	if (t->events.nr && t->events.v[t->events.nr - 1].nr_lost) {
+		t->events.v[t->events.nr - 1].nr_lost += r->nr_lost;
+		return 0;
+	}
 	event = array_add(&t->events);
 	if (!event)
 		return no_memory(e);
