@@ -284,7 +284,8 @@ test_account(void)
 int
 main(void)
 {
-	alarm(300);
+	limit_cpu(300); /* for a loop that does not end */
+	alarm(1800);	/* for a child that does not answer */
 	test_fake();
 	if (!skip_if_sanitized("real blocks")) {
 		test_real();

@@ -375,36 +375,72 @@ touch_pages(void *arg)
 	p[0] = 2; /* it is there by now */
 }
 
-static void
-test_faults(void)
+/* What was seen of the faults of a child that touches pages. */
+struct faults {
+	size_t nr, nr_wrong, nr_major, nr_read;
+	uint64_t nr_lost;
+};
+
+/*
+ * The buffers have the faults of all processes: so each has little of the stack, and they are
+ * large.
+ */
+static struct faults
+watch_faults(void)
 {
 	struct perf_source sources[] = {
 		{ .kind = PERF_MINOR_FAULTS, .period = 1, .has_stack = true },
 		{ .kind = PERF_MAJOR_FAULTS, .period = 1 },
 	};
+	const struct perf_options o = { .source = sources,
+		.nr_sources = 2,
+		.regs_mask = REGS_MASK,
+		.stack_bytes = 256,
+		.ring_bytes = 8 * RING };
 	struct pages *pages = shared_memory(sizeof *pages);
-	struct perf *p = watch(sources, 2, 8 * RING);
-	pid_t pid = run_child(touch_pages, pages);
-	size_t nr = 0, nr_wrong = 0, nr_major = 0;
+	struct faults f = { 0 };
 	char seen[NR_TOUCHED] = "";
+	struct perf *p = NULL;
 	struct perf_record r;
+	struct err e;
+	pid_t pid;
 
+	if (perf_open(&p, &o, &e) < 0) {
+		ok(false, "faults are watched: %s", e.msg);
+		return f;
+	}
+	pid = run_child(touch_pages, pages);
 	perf_stop(p);
 	while (next_of(p, pid, &r)) {
 		const uint64_t at = r.address.v - (uintptr_t)pages->start;
 
 		if (r.type != PERF_EVENT || at >= NR_TOUCHED * PAGE)
 			continue;
-		nr_major += r.source == 1;
-		nr_wrong += seen[at / PAGE]++ || at % PAGE || !r.regs || !r.stack_bytes || r.raw;
-		nr++;
+		f.nr_major += r.source == 1;
+		f.nr_wrong += seen[at / PAGE]++ || at % PAGE || !r.regs || !r.stack_bytes || r.raw;
+		f.nr++;
 	}
-	is_u64(pages->nr_read, NR_TOUCHED / 2, "the kernel wrote to half of the pages");
-	is_u64(perf_nr_lost(p), 0, "no page fault is lost");
-	is_u64(nr, NR_TOUCHED, "each page that is touched is a fault, also within read()");
-	is_u64(nr_major, 0, "none of them major");
-	is_u64(nr_wrong, 0, "each once, with its address, registers and a stack");
+	f.nr_read = pages->nr_read;
+	f.nr_lost = perf_nr_lost(p);
 	perf_free(p);
+	return f;
+}
+
+#define MAX_TRIES 50
+
+/* On a busy machine other processes may fill the buffers meanwhile: then it is done again. */
+static void
+test_faults(void)
+{
+	struct faults f = watch_faults();
+
+	for (int i = 1; i < MAX_TRIES && f.nr_lost; i++)
+		f = watch_faults();
+	is_u64(f.nr_read, NR_TOUCHED / 2, "the kernel wrote to half of the pages");
+	is_u64(f.nr_lost, 0, "no page fault is lost in one of 50 runs");
+	is_u64(f.nr, NR_TOUCHED, "each page that is touched is a fault, also within read()");
+	is_u64(f.nr_major, 0, "no fault of a page that is touched is a major one");
+	is_u64(f.nr_wrong, 0, "each fault comes once, with its address, registers and a stack");
 }
 
 /* ---- losses ---- */
