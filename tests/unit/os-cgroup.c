@@ -1,6 +1,8 @@
 /*
  * Cgroups of version 2 from files of our own: what a controller's files say has not to be here, nor
- * the right to make a group.
+ * the right to make a group.  Then groups with random limits and memory.stat, by seeds.
+ *
+ *	os-cgroup [FIRST-SEED [NUMBER]]
  */
 #define _GNU_SOURCE
 #include <config.h>
@@ -13,7 +15,7 @@
 #include "os/cgroup.h"
 #include "os/os.h"
 #include "os/os-priv.h"
-#include "tap.h"
+#include "seeds.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -146,8 +148,110 @@ test_freezer(void)
 	ok(os_is_frozen(&t), "it is frozen");
 }
 
+/* ---- random groups ---- */
+
+static const char *const groups[] = { "/system/service", "/system", "" };
+
+/* What a group has, and the sums of its memory.stat as the kernel's documentation names them. */
+struct group {
+	bool has_limit;
+	uint64_t limit, current, inactive;
+	struct os_cgroup_parts parts;
+};
+
+/* Keys of memory.stat in any order, with others between; before 5.18 the kernel's parts alone. */
+static void
+write_stat(const char *name, struct group *g)
+{
+	static const char *const of_kernel[] = { "kernel_stack", "pagetables", "percpu", "slab" };
+	uint64_t sum = 0, sock = some(1000) * 4096;
+	char text[1000];
+	int len;
+
+	g->parts.anon_bytes = some(100000) * 4096;
+	g->parts.shmem_bytes = some(2) ? some(1000) * 4096 : 0;
+	len = snprintf(text, sizeof text, "anon_thp 77\ninactive_anon 99\nshmem_thp 11\n");
+	for (size_t i = 0; i < 4; i++) {
+		const uint64_t part = some(1000) * 4096;
+
+		sum += part;
+		len += snprintf(text + len, sizeof text - (size_t)len, "%s %" PRIu64 "\n",
+			of_kernel[i], part);
+	}
+	if (some(2)) {
+		sum += 4096 * (1 + some(1000)); /* it has more than these parts */
+		len += snprintf(text + len, sizeof text - (size_t)len, "kernel %" PRIu64 "\n", sum);
+	}
+	g->parts.kernel_bytes = sum + sock;
+	snprintf(text + len, sizeof text - (size_t)len,
+		"slab_reclaimable 55\nsock %" PRIu64 "\nanon %" PRIu64 "\nshmem %" PRIu64
+		"\ninactive_file %" PRIu64 "\n",
+		sock, g->parts.anon_bytes, g->parts.shmem_bytes, g->inactive);
+	set(name, "memory.stat", text);
+}
+
+static void
+write_group(const char *name, struct group *g)
+{
+	char text[64];
+
+	g->has_limit = some(3);
+	g->limit = (1 + some(100)) * MIB;
+	g->current = some(200) * MIB / 2;
+	g->inactive = some(2) ? some(20) * MIB : 0;
+	snprintf(text, sizeof text, "%" PRIu64 "\n", g->limit);
+	set(name, "memory.max", g->has_limit ? text : "max\n");
+	snprintf(text, sizeof text, "%" PRIu64 "\n", g->current);
+	set(name, "memory.current", text);
+	write_stat(name, g);
+}
+
+static uint64_t
+used_by(const struct group *g)
+{
+	return g->current > g->inactive ? g->current - g->inactive : 0;
+}
+
+static uint64_t
+room_in(const struct group *g)
+{
+	return g->limit > used_by(g) ? g->limit - used_by(g) : 0;
+}
+
+/* The group with the least room is the one that counts; of two, the inner one. */
+static bool
+try(void)
+{
+	const size_t nr = sizeof groups / sizeof *groups;
+	struct group g[sizeof groups / sizeof *groups];
+	const struct group *least = NULL;
+	struct os_cgroup_parts parts;
+	uint64_t limit = 0, used = 0;
+	bool has_memory, has_parts;
+
+	for (size_t i = 0; i < nr; i++) {
+		write_group(groups[i], &g[i]);
+		if (g[i].has_limit && (!least || room_in(&g[i]) < room_in(least)))
+			least = &g[i];
+	}
+	has_memory = os_cgroup_memory(&t, &limit, &used) == 0;
+	has_parts = os_cgroup_parts(&t, &parts);
+	if (has_memory != !!least || has_parts != !!least)
+		return FAIL("there is %s limit: %d, %d", least ? "a" : "no", has_memory, has_parts);
+	if (!least)
+		return true;
+	if (limit != least->limit || used != used_by(least))
+		return FAIL("limit %" PRIu64 ", used %" PRIu64, limit, used);
+	return memcmp(&parts, &least->parts, sizeof parts) == 0 ||
+		FAIL("anon %" PRIu64 ", shmem %" PRIu64 ", kernel %" PRIu64 ", not %" PRIu64
+		     ", %" PRIu64 ", %" PRIu64,
+			parts.anon_bytes, parts.shmem_bytes, parts.kernel_bytes,
+			least->parts.anon_bytes, least->parts.shmem_bytes,
+			least->parts.kernel_bytes);
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	char path[200];
 
@@ -165,6 +269,8 @@ main(void)
 	test_memory();
 	test_cpu();
 	test_freezer();
+	seeds_try(seeds_of(argc, argv, 200), try,
+		"the group with the least room counts, and its parts");
 	snprintf(path, sizeof path, "rm -r %s", root);
 	if (system(path) != 0)
 		return 99;
