@@ -37,6 +37,7 @@ some_call(size_t thread)
 		p.entry.arg[i] = some(1 << 30);
 	p.stack = (uint32_t)some(1 << 30);
 	p.time_ns = some(1 << 30);
+	p.generation = (uint32_t)some(3);
 	p.program = (struct trace_program *)(uintptr_t)(1 + some(3)); /* not looked into */
 	return p;
 }
@@ -86,6 +87,25 @@ leave(size_t thread, enum trace_call call)
 	return true;
 }
 
+/*
+ * An event of another generation reports the call that the thread is in, or nearly that: it is in
+ * that one only if the call and all of its arguments are the same.
+ */
+static bool
+ask(size_t thread)
+{
+	struct trace_pending p = w.is_in[thread] ? w.pending[thread] : some_call(thread);
+	const uint64_t change = some(4);
+
+	p.generation += change > 0;
+	if (change == 2)
+		p.entry.call = (enum trace_call)((p.entry.call + 1) % TRACE_NR_CALLS);
+	if (change == 3)
+		p.entry.arg[some(TRACE_MAX_ARGS)]++;
+	return trace_pairs_has(&w.pairs, &p) == (w.is_in[thread] && change == 1) ||
+		FAIL("thread %d is in that call already: %d", (int)p.tid, change != 1);
+}
+
 static bool
 step(void)
 {
@@ -103,7 +123,7 @@ step(void)
 		is_good = leave(thread, w.pending[thread].entry.call);
 	else
 		is_good = enter(thread);
-	return is_good &&
+	return is_good && ask(some(w.nr_threads)) &&
 		(w.pairs.nr == w.nr_in || FAIL("%zu pending, not %zu", w.pairs.nr, w.nr_in));
 }
 

@@ -535,18 +535,24 @@ attach(struct trace_program *p, int id, uint64_t address, uint32_t stack)
 	return at;
 }
 
-/* How many bytes went, as the effect says. */
+/* How many bytes went, as the effect says; calls of less than MIN_BYTES are not wanted. */
 static uint64_t
-detach(struct trace_program *p, uint64_t at, uint32_t stack)
+detach_min(struct trace_program *p, uint64_t at, uint32_t stack, uint64_t min_bytes)
 {
 	const struct trace_entry c = { TRACE_SHMDT, { at } };
 	const uint64_t result = result_of(shmdt((void *)(uintptr_t)at));
 	struct trace_effect effect;
 	struct err e;
 
-	if (trace_account(p, &c, result, stack, 0, &effect, &e) < 0)
+	if (trace_account(p, &c, result, stack, min_bytes, &effect, &e) < 0)
 		abort();
 	return effect.bytes;
+}
+
+static uint64_t
+detach(struct trace_program *p, uint64_t at, uint32_t stack)
+{
+	return detach_min(p, at, stack, 0);
 }
 
 static uint64_t
@@ -611,6 +617,48 @@ test_late_segment(struct trace_program *p, int large, int small)
 		"the size of one that was removed is unknown");
 }
 
+/* A segment below the least size that is wanted goes, and its call is in no sum. */
+static void
+test_small_segment(struct trace_program *p, int small)
+{
+	const uint64_t at = attach(p, small, 0, 0);
+	const uint64_t nr = p->stacks.v[1].sums.nr_unmaps, left_bytes = left(p, 0);
+
+	is_u64(detach_min(p, at, 1, 2 * page_bytes + 1), 2 * page_bytes,
+		"a segment below the least size is detached");
+	is_u64(p->stacks.v[1].sums.nr_unmaps, nr,
+		"shmdt() of less than the least size is in no sum");
+	is_u64(left(p, 0), left_bytes - 2 * page_bytes,
+		"a segment below the least size is not left after shmdt()");
+	attach(p, small, at, 0);
+	detach_min(p, at, 1, 2 * page_bytes);
+	is_u64(p->stacks.v[1].sums.nr_unmaps, nr + 1, "shmdt() of the least size is counted");
+}
+
+/* A call that fails takes nothing away, whatever its arguments say. */
+static void
+test_failed_munmap(struct trace_program *p)
+{
+	const uint64_t at = ZONE;
+	const struct trace_entry map = { TRACE_MMAP, { at, 4 * page_bytes, 3, 0 } };
+	const struct trace_entry unmap = { TRACE_MUNMAP, { at, 4 * page_bytes } };
+	const uint64_t nr_failed = p->stacks.v[1].sums.nr_failed;
+	const uint64_t nr_unmaps = p->stacks.v[1].sums.nr_unmaps;
+	const uint64_t left_bytes = left(p, 0);
+	struct trace_effect effect;
+	struct err e;
+
+	if (trace_account(p, &map, at, 0, 0, &effect, &e) < 0 ||
+		trace_account(p, &unmap, (uint64_t)-ENOMEM, 1, 0, &effect, &e) < 0)
+		abort();
+	is_u64(left(p, 0), left_bytes + 4 * page_bytes, "what munmap() failed to unmap is left");
+	is_u64(p->stacks.v[1].sums.nr_unmaps, nr_unmaps, "a munmap() that failed unmaps nothing");
+	is_u64(p->stacks.v[1].sums.nr_failed, nr_failed + 1, "a munmap() that failed is counted");
+	if (trace_account(p, &unmap, 0, 1, 0, &effect, &e) < 0)
+		abort();
+	is_u64(left(p, 0), left_bytes, "a second munmap() takes it away");
+}
+
 static void
 test_segments(void)
 {
@@ -642,6 +690,8 @@ test_segments(void)
 		is_u64(detach(p, kept, 1), 8 * page_bytes, "a segment from before is detached");
 		is_u64(detach(p, kept, 1), 0, "only once");
 		is_u64(p->stacks.v[1].sums.nr_failed, 2, "two calls have failed");
+		test_small_segment(p, small);
+		test_failed_munmap(p);
 	}
 	detach(p, kept_small, 1);
 	trace_program_free(p);
