@@ -76,6 +76,25 @@ refused_ones(void)
 	REFUSED(CIE, "\x0f\x01\x91", "with the base of a frame, which nobody knows");
 }
 
+/* The first column that libunwind does not have. */
+#if defined __aarch64__
+#define NO_COLUMN "\x61"
+#define COLUMN "\x60"
+#else
+#define NO_COLUMN "\x11"
+#define COLUMN "\x10"
+#endif
+#define NINE_BYTES "\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+
+static void
+limits(void)
+{
+	SOUND(CIE, "\x07" COLUMN, "an undefined register, which is the last one");
+	REFUSED(CIE, "\x07" NO_COLUMN, "an undefined register behind the last one");
+	SOUND(CIE, "\x0e" NINE_BYTES "\x01", "an offset of ten bytes");
+	REFUSED(CIE, "\x0e" NINE_BYTES "\x80\x01", "an offset of eleven bytes");
+}
+
 static void
 long_ones(void)
 {
@@ -200,6 +219,7 @@ main(void)
 	every_code(instructions, false, "instructions");
 	sound_ones();
 	refused_ones();
+	limits();
 	long_ones();
 	return tap_end();
 }
