@@ -1,5 +1,6 @@
 /*
  * Profiles that begin anew while threads are still in hooks: each thread is sampled afterwards.
+ * What one thread allocates and frees: blocks whose free was not seen, and temporary ones.
  */
 #include <config.h>
 
@@ -183,6 +184,91 @@ begin_often(int nr, uint64_t period_bytes)
 	return nr_good;
 }
 
+/* ---- one thread ---- */
+
+/* The sum of all sites. */
+static struct wire_site
+sum_of_sites(void)
+{
+	struct wire_site sum = { .node = 0 };
+
+	for (uint32_t i = 1; i < sites->nr_sites; i++) {
+		const struct wire_site *s = wire_site(sites, i);
+
+		sum.allocated.bytes += s->allocated.bytes;
+		sum.freed.bytes += s->freed.bytes;
+		sum.temporary.bytes += s->temporary.bytes;
+		sum.nr_allocated += s->nr_allocated;
+		sum.nr_freed += s->nr_freed;
+	}
+	return sum;
+}
+
+/* The second block has the address of the first one, whose free nobody has seen. */
+static void
+test_unseen_free(void)
+{
+	struct wire_thread *self = wire_threads(segment) + 1;
+	char block[300];
+	struct wire_site sum;
+
+	ok(begin_anew(1), "a profile of each block begins");
+	sample_taken(self, block, 100);
+	sample_taken(self, block, 300);
+	sum = sum_of_sites();
+	ok(sum.nr_allocated == 2 && sum.allocated.bytes == 400,
+		"two blocks at one address are noted");
+	is_u64(sum.nr_freed, 1, "the first of two blocks at one address counts as freed");
+	is_u64(sum.freed.bytes, 100, "what counts as freed is the first block's size");
+	sample_giving(self, block);
+	is_u64(sum_of_sites().freed.bytes, 400, "the second block is freed as itself");
+	sample_giving(self, block);
+	is_u64(sum_of_sites().nr_freed, 2, "a block that is freed twice counts once");
+}
+
+/*
+ * A thread allocates a block that is sampled, then NR_BYTES that are not, and FREER frees the first
+ * one.  Whether that counts as temporary; a call of the size Z counts as Z + 1 bytes.
+ */
+static bool
+is_temporary_after(uint64_t nr_bytes, struct wire_thread *freer)
+{
+	struct wire_thread *self = wire_threads(segment) + 1;
+	char block[100];
+
+	begin_anew(UINT64_C(1) << 40);
+	sample_prepare(self);
+	self->countdown_bytes = 1;
+	notes_of(self)->of.sampler.ahead_bytes = 0;
+	sample_taken(self, block, sizeof block);
+	if (nr_bytes)
+		sample_taken(self, block + 1, nr_bytes - 1);
+	/* Another thread may have allocated as much. */
+	if (freer != self) {
+		sample_prepare(freer);
+		notes_of(freer)->of.sampler = notes_of(self)->of.sampler;
+		freer->countdown_bytes = self->countdown_bytes;
+	}
+	sample_giving(freer, block);
+	if (sum_of_sites().nr_allocated != 1 || sum_of_sites().nr_freed != 1)
+		ok(false, "one block is sampled and freed");
+	return sum_of_sites().temporary.bytes > 0;
+}
+
+/* Before the first byte of the countdown a thread has allocated one byte less than that. */
+static void
+test_temporary(void)
+{
+	struct wire_thread *self = wire_threads(segment) + 1;
+
+	ok(is_temporary_after(0, self), "a block that is freed at once is temporary");
+	ok(is_temporary_after(4095, self), "a block that is freed after 4 KiB is temporary");
+	ok(!is_temporary_after(4096, self), "a block that is freed after more is not temporary");
+	ok(!is_temporary_after(65536 - 10, self),
+		"a block that is freed after 64 KiB is not temporary");
+	ok(!is_temporary_after(0, self + 1), "a block that another thread frees is not temporary");
+}
+
 /* What a signal handler allocates and frees while its thread notes something. */
 static void
 test_losses(void)
@@ -218,6 +304,8 @@ main(void)
 	__atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < NR_THREADS; i++)
 		pthread_join(thread[i], NULL);
+	test_unseen_free();
+	test_temporary();
 	real_has_headers = true;
 	test_losses();
 	return tap_end();

@@ -72,6 +72,59 @@ thread_plays(void *arg)
 	return (void *)(uintptr_t)play((uint64_t)(uintptr_t)arg, tap_share(400000));
 }
 
+#define NR_OF_KIND 600
+
+/* Addresses of one kind: they differ above the bits that the filter has. */
+static void *
+address_of_kind(uint64_t i)
+{
+	return (void *)(uintptr_t)(0x50 + (i << 36));
+}
+
+/*
+ * A counter of the filter has 8 bits: with more blocks of a kind it is not known any more how many
+ * there are.
+ */
+static void
+test_filter(void)
+{
+	struct sampled_block b = what(1);
+	bool is_right = true;
+
+	for (uint64_t i = 0; i < NR_OF_KIND; i++) {
+		is_right &= sampled_add(address_of_kind(i), &b);
+		is_right &= sampled_may_have(address_of_kind(0));
+	}
+	ok(is_right, "the filter passes each of %d blocks of one kind", NR_OF_KIND);
+	for (uint64_t i = 1; i < NR_OF_KIND; i++) {
+		is_right &= sampled_remove(address_of_kind(i), &b);
+		is_right &= sampled_may_have(address_of_kind(0));
+	}
+	ok(is_right, "the filter passes the last of %d blocks of one kind", NR_OF_KIND);
+	sampled_forget();
+	sampled_add(address_of_kind(1), &b);
+	sampled_add(address_of_kind(2), &b);
+	sampled_remove(address_of_kind(1), &b);
+	ok(sampled_may_have(address_of_kind(2)), "the filter passes one of two blocks");
+	sampled_remove(address_of_kind(2), &b);
+	ok(!sampled_may_have(address_of_kind(2)),
+		"the filter stops a kind that has no block any more");
+}
+
+/* A place is free again when its block is: one block after the other needs no second level. */
+static void
+test_places(void)
+{
+	struct sampled_block b = what(1);
+
+	sampled_forget();
+	for (int i = 0; i < 100; i++) {
+		sampled_add(address(1), &b);
+		sampled_remove(address(1), &b);
+	}
+	ok(level_get(0) && !level_get(1), "a hundred blocks one after the other have one place");
+}
+
 int
 main(void)
 {
@@ -95,5 +148,7 @@ main(void)
 	sampled_add(address(1), &b);
 	sampled_forget();
 	ok(!sampled_may_have(address(1)) && !sampled_remove(address(1), &b), "all is forgotten");
+	test_filter();
+	test_places();
 	return tap_end();
 }
