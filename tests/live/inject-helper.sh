@@ -81,12 +81,18 @@ waited_less()
 {
 	start_tracee setuid 300 800
 	ask longest >"$dir/ignored"
-	exits 0 memdiag trim --pid "$tracee_pid" --mode=helper --max-lock 600s --json || return
+	exits 0 memdiag trim --pid "$tracee_pid" --mode=helper --max-lock 600s --json
+	trimmed=$?
 	longest=$(ask longest)
 	locked=$(json .data.locked_us)
-	end_tracee || return
+	# It has 800 MiB: another one may not fit beside it.
+	end_tracee && [ $trimmed -eq 0 ] || return
 	echo "setuid() took $longest us at most, the trim $locked us"
 	[ "$longest" -lt $((locked / 2)) ]
 }
-check 'setuid() does not wait for a trim' eventually waited_less
+if [ -d /run/memdiag-kernels ]; then
+	skip 'setuid() does not wait for a trim' 'times of an emulated processor mean nothing'
+else
+	check 'setuid() does not wait for a trim' eventually waited_less
+fi
 finish

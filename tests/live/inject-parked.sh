@@ -25,9 +25,16 @@ borrow()
 	if [ "$*" != info ] && grep -q '^kept' "$dir/$pid.out"; then
 		return
 	fi
-	exits 0 memdiag "$@" --pid "$pid" --json || return
+	# It may also be over before the thread is stopped: then only main is left.
+	if ! exits 0 memdiag "$@" --pid "$pid" --json; then
+		[ "$*" != info ] && says 'could be borrowed safely' && grep -q '^kept' "$dir/$pid.out"
+		return
+	fi
 	case $(cat "$dir/$pid.name") in
-	*second*) json_is ".. | .borrow? | select(.) | .tid != $pid" ;;
+	*second*) json_is ".. | .borrow? | select(.) | .tid != $pid" && return
+		jq -c '{ method: .data.method, borrow: [.. | .borrow? | select(.)], warnings: .warnings }' "$dir/out"
+		return 1
+		;;
 	esac
 }
 
