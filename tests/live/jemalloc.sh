@@ -106,14 +106,14 @@ for load in 'fill 1 3000' 'fill 100 500' 'drop 3' 'drop 1'; do
 	check "$load: the lines add up to RSS" adds_up
 	check "$load: it was asked in the borrowed thread" json_is '.data.borrow.mode == "thread"'
 done
-check 'verdict: what is free' json_is '[.verdicts[].id] | index("retained")'
-check 'for people' exits 0 memdiag info --pid "$tracee_pid"
-check 'it names jemalloc' grep -q '(jemalloc [345][.]' "$dir/out"
-check 'and trim' grep -q "^NEXT  *memdiag trim -p $tracee_pid\$" "$dir/out"
-check 'one arena' exits 0 memdiag info --pid "$tracee_pid" --arena 0 --json
-check 'one that is not there' exits_saying 64 'no arena 4000' memdiag info --pid "$tracee_pid" --arena 4000
-check 'one arena again' exits 0 memdiag info --pid "$tracee_pid" --arena 0 --json
-check 'that one' json_is '[.data.jemalloc.arenas[].index] == [0]'
+check 'info of jemalloc: the verdict retained for what is free' json_is '[.verdicts[].id] | index("retained")'
+check 'info of jemalloc as text runs' exits 0 memdiag info --pid "$tracee_pid"
+check 'info of jemalloc as text: names the release of jemalloc' grep -q '(jemalloc [345][.]' "$dir/out"
+check 'info of jemalloc as text: NEXT is memdiag trim' grep -q "^NEXT  *memdiag trim -p $tracee_pid\$" "$dir/out"
+check 'info --arena 0 of jemalloc runs' exits 0 memdiag info --pid "$tracee_pid" --arena 0 --json
+check 'info --arena 4000 of jemalloc: a usage error' exits_saying 64 'no arena 4000' memdiag info --pid "$tracee_pid" --arena 4000
+check 'info --arena 0 of jemalloc runs once more' exits 0 memdiag info --pid "$tracee_pid" --arena 0 --json
+check 'info --arena 0 of jemalloc has that arena alone' json_is '[.data.jemalloc.arenas[].index] == [0]'
 
 # The first time, jemalloc made itself tables for the answers.  From then on nothing is left.
 remember
@@ -127,23 +127,23 @@ same_size()
 {
 	size | diff "$dir/size" -
 }
-check '20 times more' each_of 20 again
-check 'nothing is left of it' same_size
-check 'it is as before' unharmed
+check 'info of jemalloc 20 times in a row' each_of 20 again
+check '20 times info leave nothing in the process' same_size
+check 'the process is unchanged after 20 times info' unharmed
 for options in --xml --method=read --capture=fd2; do
 	check "$options is glibc's" exits_saying 5 'is for glibc' memdiag info --pid "$tracee_pid" $options
 done
 
-check 'doctor' exits '0 2' memdiag doctor --pid "$tracee_pid"
-check 'doctor: calls can be made' grep -q '^ *yes *calls .*mallctl can be called' "$dir/out"
-check 'doctor: threads can be borrowed' grep -q '^ *yes *threads ' "$dir/out"
+check 'doctor of a process with jemalloc runs' exits '0 2' memdiag doctor --pid "$tracee_pid"
+check 'doctor of jemalloc: mallctl can be called' grep -q '^ *yes *calls .*mallctl can be called' "$dir/out"
+check 'doctor of jemalloc: threads can be borrowed' grep -q '^ *yes *threads ' "$dir/out"
 
 # ---- trim ----
 
 ask 'fill 100 800' >"$dir/said"
 ask 'drop 1' >"$dir/said"
 remember
-check 'trim -n' exits 0 memdiag trim -n --pid "$tracee_pid" --json
+check 'trim -n of jemalloc runs' exits 0 memdiag trim -n --pid "$tracee_pid" --json
 page=$(value arenas.page 8)
 free_pages()
 {
@@ -158,29 +158,29 @@ free_pages()
 	echo $((sum * page))
 }
 predicted=$(json .data.predicted.rss_bytes)
-check 'predicts the free pages' test "$predicted" = "$(free_pages)"
-check 'there are some' test "$predicted" -gt 30000000
-check 'and changes nothing' test "$(ask refresh && free_pages)" != 0
-check 'a short --max-lock' exits_saying 6 'max-lock.*nothing was changed' \
+check 'trim -n of jemalloc predicts the free pages' test "$predicted" = "$(free_pages)"
+check 'trim -n of jemalloc predicts more than 30 MB' test "$predicted" -gt 30000000
+check 'trim -n of jemalloc gives nothing back' test "$(ask refresh && free_pages)" != 0
+check 'trim of jemalloc with a short --max-lock: refused' exits_saying 6 'max-lock.*nothing was changed' \
 	memdiag trim --max-lock 1ms --pid "$tracee_pid"
 for options in --tops '--pad 1M'; do
 	# shellcheck disable=SC2086 # an option and its argument
 	check "$options is glibc's" exits_saying 5 'is for glibc' memdiag trim --pid "$tracee_pid" $options
 done
 # jemalloc gives pages back by itself as time goes by, and only when the program allocates: not here.
-check 'trim' exits 0 memdiag trim --pid "$tracee_pid" --json
-check 'RSS falls by what was free' json_is ".data.released_bytes > $predicted * 0.9 and
+check 'trim of jemalloc runs' exits 0 memdiag trim --pid "$tracee_pid" --json
+check 'trim of jemalloc: RSS falls by what was free' json_is ".data.released_bytes > $predicted * 0.9 and
 	.data.released_bytes < $predicted * 1.1"
-check 'no page is free any more' json_is '.data.jemalloc.after | .dirty_bytes + .muzzy_bytes == 0'
-check 'so says the program' test "$(ask refresh >"$dir/said" && free_pages)" = 0
-check 'trim for people' exits 0 memdiag trim --pid "$tracee_pid"
-check 'trim -n for people' exits 0 memdiag trim -n --pid "$tracee_pid"
-check 'it is still as before' unharmed
+check 'trim of jemalloc: no page is free any more' json_is '.data.jemalloc.after | .dirty_bytes + .muzzy_bytes == 0'
+check 'the program has no free page after trim' test "$(ask refresh >"$dir/said" && free_pages)" = 0
+check 'trim of jemalloc as text runs' exits 0 memdiag trim --pid "$tracee_pid"
+check 'trim -n of jemalloc as text runs' exits 0 memdiag trim -n --pid "$tracee_pid"
+check 'the process is unchanged after trim' unharmed
 
 # ---- a thread of its own ----
 
-check 'a helper' exits 0 memdiag info --mode=helper --pid "$tracee_pid" --json
-check 'does it' json_is '.data.borrow.mode == "helper"'
+check 'info --mode=helper of jemalloc runs' exits 0 memdiag info --mode=helper --pid "$tracee_pid" --json
+check 'info --mode=helper of jemalloc has used a helper' json_is '.data.borrow.mode == "helper"'
 check 'arenas with a helper are jemalloc'"'"'s own' totals_agree
 size >"$dir/size"
 nr=$(json .data.arena_count)
@@ -188,8 +188,8 @@ helps()
 {
 	exits 0 memdiag info --mode=helper --pid "$tracee_pid" --json && json_is ".data.arena_count == $nr"
 }
-check 'helpers make one arena at most' each_of 10 helps
-check 'the size with helpers is as after the first' same_size
+check 'ten helpers make one arena at most' each_of 10 helps
+check 'ten helpers leave no more than the first one' same_size
 check 'the target lives on' end_tracee
 
 # ---- busy ----
@@ -199,7 +199,7 @@ ask spin >"$dir/said"
 # On a busy machine a thread is not held for as long as all arenas would take.
 check 'info while threads allocate' each_of 20 exits '0 2' memdiag info --pid "$tracee_pid"
 check 'trim while threads allocate' each_of 10 exits 0 memdiag trim --pid "$tracee_pid"
-check 'it answers' test "$(ask rest)" = resting
+check 'the program answers after info and trim while threads allocate' test "$(ask rest)" = resting
 check 'the target lives on' end_tracee
 
 # ---- who may not be borrowed ----
@@ -211,38 +211,38 @@ check 'a thread that has not used jemalloc is left alone' exits_saying 6 \
 	"thread ${fresh#fresh } .*has not used jemalloc yet" memdiag info --pid "$tracee_pid" --wait 2s
 check 'the target lives on' end_tracee
 start_jemalloc "$library" 1 '' stdio
-check 'one that has is borrowed' exits 0 memdiag info --pid "$tracee_pid" --json
-check 'it is not the first' json_is ".data.borrow.tid != $tracee_pid"
+check 'info of a process of which one thread has used jemalloc' exits 0 memdiag info --pid "$tracee_pid" --json
+check 'info borrows the thread that has used jemalloc' json_is ".data.borrow.tid != $tracee_pid"
 check 'the target lives on' end_tracee
 
 # jemalloc's own threads wait inside it, for ever.
 start_command env MALLOC_CONF=background_thread:true LD_PRELOAD="$library" "$TRACEES/jemalloc" 2
-check 'background threads: info' exits '0 2' memdiag info --pid "$tracee_pid" --json
-check 'background threads: they are there' json_is .data.jemalloc.background_thread
+check 'info of jemalloc with background threads' exits '0 2' memdiag info --pid "$tracee_pid" --json
+check 'info of jemalloc has background threads' json_is .data.jemalloc.background_thread
 # borrows_no_other: the borrowed thread is one of the program's.
 borrows_no_other()
 {
 	exits '0 2' memdiag info --pid "$tracee_pid" --json &&
 		! grep jemalloc_bg "/proc/$tracee_pid/task/$(json .data.borrow.tid)/comm"
 }
-check 'background threads: none is borrowed' each_of 10 borrows_no_other
-check 'background threads: trim' exits '0 2' memdiag trim --pid "$tracee_pid"
+check 'info of jemalloc borrows no background thread' each_of 10 borrows_no_other
+check 'trim of jemalloc with background threads' exits '0 2' memdiag trim --pid "$tracee_pid"
 check 'the target lives on' end_tracee
 start_command env MALLOC_CONF=background_thread:true LD_PRELOAD="$library" "$TRACEES/jemalloc" 0 '' stdio
-check 'background threads alone: no thread' exits_saying 6 'inside' memdiag info --pid "$tracee_pid" --wait 1s
+check 'info of jemalloc with background threads alone: no thread to borrow' exits_saying 6 'inside' memdiag info --pid "$tracee_pid" --wait 1s
 check 'the target lives on' end_tracee
 
 # ---- under a filter, where each call is followed ----
 
 start_command env LD_PRELOAD="$library" "$TRACEES/contained" "$TRACEES/jemalloc" 2
-check 'under a filter: info' exits 0 memdiag info --pid "$tracee_pid" --json
-check 'under a filter: totals are its own' totals_agree
-check 'under a filter: arenas are its own' arenas_agree
-check 'under a filter: trim' exits 0 memdiag trim --pid "$tracee_pid"
+check 'info of jemalloc under a seccomp filter' exits 0 memdiag info --pid "$tracee_pid" --json
+check 'info of jemalloc under a seccomp filter: its own totals' totals_agree
+check 'info of jemalloc under a seccomp filter: its own arenas' arenas_agree
+check 'trim of jemalloc under a seccomp filter' exits 0 memdiag trim --pid "$tracee_pid"
 check 'the target lives on' end_tracee
 start_command env LD_PRELOAD="$library" "$TRACEES/seccomp" list
-check 'a filter that kills: info' exits 0 memdiag info --pid "$tracee_pid" --json
-check 'a filter that kills: trim' exits 0 memdiag trim --pid "$tracee_pid"
+check 'info of jemalloc under a seccomp filter that kills' exits 0 memdiag info --pid "$tracee_pid" --json
+check 'trim of jemalloc under a seccomp filter that kills' exits 0 memdiag trim --pid "$tracee_pid"
 check 'the target lives on' end_tracee
 
 # ---- other ways to have jemalloc ----
@@ -263,10 +263,10 @@ functions='malloc; free; calloc; realloc; posix_memalign; aligned_alloc; memalig
 if [ -n "$archive" ] && command -v objcopy >/dev/null &&
 	make_library je "$functions je_mallctl;" --redefine-sym mallctl=je_mallctl >"$dir/made" 2>&1; then
 	start_jemalloc "$dir/je.so" 2 je_
-	check 'with a prefix: info' exits 0 memdiag info --pid "$tracee_pid" --json
-	check 'with a prefix: it is named' json_is '.data.jemalloc.prefix == "je_"'
-	check 'with a prefix: totals are its own' totals_agree
-	check 'with a prefix: trim' exits 0 memdiag trim --pid "$tracee_pid"
+	check 'info of jemalloc with a prefix' exits 0 memdiag info --pid "$tracee_pid" --json
+	check 'info of jemalloc with a prefix: names the prefix' json_is '.data.jemalloc.prefix == "je_"'
+	check 'info of jemalloc with a prefix: its own totals' totals_agree
+	check 'trim of jemalloc with a prefix' exits 0 memdiag trim --pid "$tracee_pid"
 	check 'the target lives on' end_tracee
 
 	# ---- linked into the program ----
@@ -283,27 +283,27 @@ if [ -n "$archive" ] && command -v objcopy >/dev/null &&
 	if link_program whole "$archive" -DLINKED=mallctl >"$dir/made" 2>&1; then
 		start_command "$dir/whole" 3
 		ask 'fill 10 300' >"$dir/said"
-		check 'in the program: info' exits 0 memdiag info --pid "$tracee_pid" --json
-		check 'in the program: found there' json_is ".data.jemalloc.path == \"$dir/whole\""
-		check 'in the program: totals are its own' totals_agree
-		check 'in the program: arenas are its own' arenas_agree
+		check 'info of jemalloc in the program' exits 0 memdiag info --pid "$tracee_pid" --json
+		check 'info of jemalloc in the program: names the program' json_is ".data.jemalloc.path == \"$dir/whole\""
+		check 'info of jemalloc in the program: its own totals' totals_agree
+		check 'info of jemalloc in the program: its own arenas' arenas_agree
 		ask spin >"$dir/said"
-		check 'in the program: info while threads allocate' each_of 20 exits '0 2' memdiag info --pid "$tracee_pid"
-		check 'in the program: trim' exits 0 memdiag trim --pid "$tracee_pid"
-		check 'in the program: glibc is not asked' exits_saying 5 'not use glibc malloc' \
+		check 'info of jemalloc in the program while threads allocate' each_of 20 exits '0 2' memdiag info --pid "$tracee_pid"
+		check 'trim of jemalloc in the program' exits 0 memdiag trim --pid "$tracee_pid"
+		check 'info --malloc=glibc with jemalloc in the program: refused' exits_saying 5 'not use glibc malloc' \
 			memdiag info --malloc=glibc --pid "$tracee_pid"
 		check 'the target lives on' test "$(ask rest)" = resting
-		check 'it ends well' end_tracee
+		check 'the program with jemalloc in it ends with 0' end_tracee
 		start_command "$dir/whole" 0 '' stdio
 		ask fresh >"$dir/said"
-		check 'in the program: a thread that has not used it' exits_saying 6 'has not used jemalloc yet' \
+		check 'info with jemalloc in the program: a thread that has not used it is left alone' exits_saying 6 'has not used jemalloc yet' \
 			memdiag info --pid "$tracee_pid" --wait 2s
-		check 'it ends well, too' end_tracee
+		check 'the program whose thread has not used jemalloc ends with 0' end_tracee
 		strip -o "$dir/stripped" "$dir/whole"
 		start_command "$dir/stripped" 1
-		check 'in a stripped program: refused' exits_saying 5 'not use glibc malloc but its own' \
+		check 'info with jemalloc in a stripped program: refused' exits_saying 5 'not use glibc malloc but its own' \
 			memdiag info --pid "$tracee_pid"
-		check 'the stripped one lives on' end_tracee
+		check 'the stripped program lives on' end_tracee
 	else
 		skip 'in the program' "it cannot be linked: $(head -n 1 "$dir/made")"
 	fi
@@ -317,21 +317,21 @@ if [ -n "$archive" ] && command -v objcopy >/dev/null &&
 		>"$dir/made" 2>&1; then
 		start_command "$dir/beside" 3
 		ask 'fill 10 300' >"$dir/said"
-		check 'beside glibc: info asks jemalloc' exits 0 memdiag info --pid "$tracee_pid" --json
-		check 'beside glibc: by its prefix' json_is '.data.jemalloc.prefix == "je_"'
-		check 'beside glibc: totals are its own' totals_agree
-		check 'beside glibc: a note names the other' says 'malloc() of the program is glibc'
-		check 'beside glibc: --malloc=glibc asks that' exits 0 memdiag info --malloc=glibc --pid "$tracee_pid" --json
-		check 'beside glibc: as it says' json_is '.data.allocator == "glibc" and .data.arena_count > 0'
-		check 'beside glibc: trim purges jemalloc' exits 0 memdiag trim --pid "$tracee_pid" --json
-		check 'beside glibc: trim --malloc=glibc' exits 0 memdiag trim --malloc=glibc --pid "$tracee_pid" --json
-		check 'it ends well' end_tracee
+		check 'info of jemalloc beside glibc asks jemalloc' exits 0 memdiag info --pid "$tracee_pid" --json
+		check 'info of jemalloc beside glibc: names the prefix' json_is '.data.jemalloc.prefix == "je_"'
+		check 'info of jemalloc beside glibc: its own totals' totals_agree
+		check 'info of jemalloc beside glibc: a note names glibc' says 'malloc() of the program is glibc'
+		check 'info --malloc=glibc of jemalloc beside glibc runs' exits 0 memdiag info --malloc=glibc --pid "$tracee_pid" --json
+		check 'info --malloc=glibc of jemalloc beside glibc has the arenas of glibc' json_is '.data.allocator == "glibc" and .data.arena_count > 0'
+		check 'trim of jemalloc beside glibc purges jemalloc' exits 0 memdiag trim --pid "$tracee_pid" --json
+		check 'trim --malloc=glibc of jemalloc beside glibc runs' exits 0 memdiag trim --malloc=glibc --pid "$tracee_pid" --json
+		check 'the program with jemalloc beside glibc ends with 0' end_tracee
 	else
 		skip 'beside glibc' "it cannot be linked: $(head -n 1 "$dir/made")"
 	fi
 	start_tracee idle 2
-	check '--malloc=jemalloc without any' exits_saying 5 'no jemalloc' memdiag info --malloc=jemalloc --pid "$tracee_pid"
-	check 'it ends well' end_tracee
+	check 'info --malloc=jemalloc of a program without jemalloc: refused' exits_saying 5 'no jemalloc' memdiag info --malloc=jemalloc --pid "$tracee_pid"
+	check 'the program without jemalloc ends with 0' end_tracee
 
 	make_library none "$functions" >"$dir/made" 2>&1
 	start_command env LD_PRELOAD="$dir/none.so" "$TRACEES/idle" 2
@@ -340,7 +340,7 @@ if [ -n "$archive" ] && command -v objcopy >/dev/null &&
 		check "without mallctl(): $command is refused" exits_saying 5 'not use glibc malloc but its own' \
 			memdiag $command --pid "$tracee_pid"
 	done
-	check 'it is as before' unharmed
+	check 'the process is unchanged after info and trim were refused' unharmed
 	check 'the target lives on' end_tracee
 else
 	skip 'with a prefix, and without mallctl()' 'libjemalloc_pic.a, objcopy or a linker is not here'

@@ -122,37 +122,37 @@ start_tracee bloat 2
 two=$tracee_pid
 start_tracee bloat 4
 pid=$tracee_pid
-check 'info' prints 0 memdiag info "$pid" --json
-check 'info --arena' prints 0 memdiag info "$pid" --json --arena 1 --method=inject
+check 'info as JSON' prints 0 memdiag info "$pid" --json
+check 'info --arena as JSON' prints 0 memdiag info "$pid" --json --arena 1 --method=inject
 cp "$dir/out" "$dir/info.json"
-check 'info by reading' prints 0 memdiag info "$pid" --json --method=read
-check 'info --from' prints 0 memdiag info --from "$top_srcdir/tests/data/malloc_info/glibc-2.41.xml" --json
-check 'info --from of an old document' prints 0 memdiag info --from "$top_srcdir/tests/data/malloc_info/made-2.10.xml" \
+check 'info by reading as JSON' prints 0 memdiag info "$pid" --json --method=read
+check 'info --from as JSON' prints 0 memdiag info --from "$top_srcdir/tests/data/malloc_info/glibc-2.41.xml" --json
+check 'info --from of an old document as JSON' prints 0 memdiag info --from "$top_srcdir/tests/data/malloc_info/made-2.10.xml" \
 	--json --arena 1
 for by in class object arena thread mapping; do
-	check "maps --by=$by" prints 0 memdiag maps "$pid" --json --by=$by
+	check "maps --by=$by as JSON" prints 0 memdiag maps "$pid" --json --by=$by
 done
-check 'maps --class' prints 0 memdiag maps "$pid" --json --class heap --object '*' --range 0-ffffffffffffff
-check 'maps --pss' prints 0 memdiag maps "$pid" --json --pss
-check 'maps --by=mapping --pss' prints 0 memdiag maps "$pid" --json --by=mapping --pss
-check 'maps --rss-from=none' prints 0 memdiag maps "$pid" --json --rss-from=none
-check 'maps' prints 0 memdiag maps "$pid" --json
+check 'maps --class as JSON' prints 0 memdiag maps "$pid" --json --class heap --object '*' --range 0-ffffffffffffff
+check 'maps --pss as JSON' prints 0 memdiag maps "$pid" --json --pss
+check 'maps --by=mapping --pss as JSON' prints 0 memdiag maps "$pid" --json --by=mapping --pss
+check 'maps --rss-from=none as JSON' prints 0 memdiag maps "$pid" --json --rss-from=none
+check 'maps as JSON' prints 0 memdiag maps "$pid" --json
 cp "$dir/out" "$dir/maps.json"
-check 'maps --at' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*libc[.]so.*//p' "/proc/$pid/maps" | head -n 1)" --json
-check 'maps --at of a heap' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*[[]heap]$//p' "/proc/$pid/maps")" --json
-check 'maps --at of a stack' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*[[]stack]$//p' "/proc/$pid/maps")" --json
-check 'maps of two processes' prints 0 memdiag maps "$pid" $$ --pss --json
+check 'maps --at as JSON' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*libc[.]so.*//p' "/proc/$pid/maps" | head -n 1)" --json
+check 'maps --at of a heap as JSON' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*[[]heap]$//p' "/proc/$pid/maps")" --json
+check 'maps --at of a stack as JSON' prints 0 memdiag maps "$pid" --at "$(sed -n 's/-.*[[]stack]$//p' "/proc/$pid/maps")" --json
+check 'maps of two processes as JSON' prints 0 memdiag maps "$pid" $$ --pss --json
 for command in info heap 'trim -n' trim; do
 	# shellcheck disable=SC2086 # a command and its options
-	check "$command of two processes" prints 0 memdiag $command "$pid" "$two" --json
+	check "$command of two processes as JSON" prints 0 memdiag $command "$pid" "$two" --json
 done
 cat "/proc/$pid/smaps" >"$dir/smaps"
-check 'maps --from' prints 0 memdiag maps --from "$dir/smaps" --pss --json
-check 'maps --from of maps' prints 2 memdiag maps --from "$top_srcdir/tests/data/maps/glibc-2.42.maps" --json
-check 'maps --from by mapping' prints 0 memdiag maps --from "$dir/smaps" --by=mapping --json
-check 'maps --from --at' prints 0 memdiag maps --from "$dir/smaps" --json --at "$(sed -n 's/-.*libc[.]so.*//p' "$dir/smaps" | head -n 1)"
-check 'maps --diff' prints 0 memdiag maps "$pid" --json --diff "$dir/maps.json"
-check 'stacks' prints 0 memdiag stacks "$pid" --json
+check 'maps --from as JSON' prints 0 memdiag maps --from "$dir/smaps" --pss --json
+check 'maps --from of maps as JSON' prints 2 memdiag maps --from "$top_srcdir/tests/data/maps/glibc-2.42.maps" --json
+check 'maps --from by mapping as JSON' prints 0 memdiag maps --from "$dir/smaps" --by=mapping --json
+check 'maps --from --at as JSON' prints 0 memdiag maps --from "$dir/smaps" --json --at "$(sed -n 's/-.*libc[.]so.*//p' "$dir/smaps" | head -n 1)"
+check 'maps --diff as JSON' prints 0 memdiag maps "$pid" --json --diff "$dir/maps.json"
+check 'stacks as JSON' prints 0 memdiag stacks "$pid" --json
 start_tracee takes-memory 1
 # On a busy machine records of others may be lost.
 traces()
@@ -164,38 +164,38 @@ trace_to_end()
 	begin_trace --json && plays 2 300 && end_tracee && { ends_trace 0 || [ "$trace_status" -eq 2 ]; }
 }
 if can_trace; then
-	check 'trace' prints 0 traces
-	check 'trace --rss' prints 0 traces --rss --period 7
-	check 'trace of a process that ends' prints 0 trace_to_end
+	check 'trace as JSON' prints 0 traces
+	check 'trace --rss as JSON' prints 0 traces --rss --period 7
+	check 'trace of a process that ends as JSON' prints 0 trace_to_end
 else
 	left_out 'trace' 'it is not permitted here'
 fi
 tracee_pid=$pid
-check 'heap' prints 0 memdiag heap "$pid" --json
+check 'heap as JSON' prints 0 memdiag heap "$pid" --json
 cp "$dir/out" "$dir/heap.json"
-check 'trim -n' prints 0 memdiag trim -n "$pid" --json
-check 'trim' prints 0 memdiag trim "$pid" --json --tops --recheck 1ms
-check 'doctor' prints '0 2' memdiag doctor "$pid" --json
-check 'maps --by=mapping' prints 0 memdiag maps "$pid" --json --by=mapping
+check 'trim -n as JSON' prints 0 memdiag trim -n "$pid" --json
+check 'trim as JSON' prints 0 memdiag trim "$pid" --json --tops --recheck 1ms
+check 'doctor as JSON' prints '0 2' memdiag doctor "$pid" --json
+check 'maps --by=mapping as JSON' prints 0 memdiag maps "$pid" --json --by=mapping
 cp "$dir/out" "$dir/mappings.json"
 for command in info maps mappings heap; do
-	check "diff of $command" prints 0 memdiag diff "$dir/$command.json" "$dir/$command.json" --json
+	check "diff of $command as JSON" prints 0 memdiag diff "$dir/$command.json" "$dir/$command.json" --json
 done
-check 'report' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/ours.heap" --by=line --json
-check 'report of a file without names' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/jemalloc-threads.heap" \
+check 'report as JSON' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/ours.heap" --by=line --json
+check 'report of a file without names as JSON' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/jemalloc-threads.heap" \
 	--json --base "$top_srcdir/tests/data/report_heap/jemalloc-threads.heap"
-check 'report of threads without ids' prints 0 memdiag report \
+check 'report of threads without ids as JSON' prints 0 memdiag report \
 	"$top_srcdir/tests/data/report_heap/jemalloc-threads.heap" --json
-check 'report of one without mappings' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/go-text.heap" --json
+check 'report of one without mappings as JSON' prints 0 memdiag report "$top_srcdir/tests/data/report_heap/go-text.heap" --json
 for options in '' --peak '--from 100ms --to end'; do
 	# shellcheck disable=SC2086 # options
-	check "timeline $options" prints 0 memdiag timeline "$top_srcdir/tests/data/report_heaptrack/version-2.txt" $options --json
+	check "timeline $options as JSON" prints 0 memdiag timeline "$top_srcdir/tests/data/report_heaptrack/version-2.txt" $options --json
 	# shellcheck disable=SC2086 # options
-	check "timeline of a log $options" prints 0 memdiag timeline "$top_srcdir/tests/data/history_log/mapped" $options --json
+	check "timeline of a log $options as JSON" prints 0 memdiag timeline "$top_srcdir/tests/data/history_log/mapped" $options --json
 done
 if command -v gcore >/dev/null; then
 	check 'gcore' gcore -o "$dir/core" "$pid"
-	check 'heap --core' prints 0 memdiag heap --core "$dir/core.$pid" --json
+	check 'heap --core as JSON' prints 0 memdiag heap --core "$dir/core.$pid" --json
 else
 	left_out 'heap --core' 'gcore is not installed'
 fi
@@ -205,32 +205,32 @@ check 'the second target lives on' end_tracee "$two"
 library=$(find /usr/lib /usr/lib64 -name 'libjemalloc.so.2' 2>/dev/null | head -n 1)
 if [ -n "$library" ]; then
 	start_command env MALLOC_CONF=prof:true,prof_active:false LD_PRELOAD="$library" "$TRACEES/jemalloc" 2
-	check 'info of jemalloc' prints 0 memdiag info "$tracee_pid" --json
-	check 'trim -n of jemalloc' prints 0 memdiag trim -n "$tracee_pid" --json
-	check 'trim of jemalloc' prints 0 memdiag trim "$tracee_pid" --json
-	check 'profile start of jemalloc' prints 0 memdiag profile start "$tracee_pid" --json
-	check 'profile status of jemalloc' prints 0 memdiag profile status "$tracee_pid" --json
-	check 'profile stop of jemalloc' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/p"
+	check 'info of jemalloc as JSON' prints 0 memdiag info "$tracee_pid" --json
+	check 'trim -n of jemalloc as JSON' prints 0 memdiag trim -n "$tracee_pid" --json
+	check 'trim of jemalloc as JSON' prints 0 memdiag trim "$tracee_pid" --json
+	check 'profile start of jemalloc as JSON' prints 0 memdiag profile start "$tracee_pid" --json
+	check 'profile status of jemalloc as JSON' prints 0 memdiag profile status "$tracee_pid" --json
+	check 'profile stop of jemalloc as JSON' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/p"
 	check 'the target lives on' end_tracee
 else
 	left_out 'info and trim of jemalloc' 'libjemalloc is not installed'
 fi
 
 start_tracee trimmable 8 fork
-check 'trim -n of a process with a child' prints 0 memdiag trim -n "$tracee_pid" --json
+check 'trim -n of a process with a child as JSON' prints 0 memdiag trim -n "$tracee_pid" --json
 check 'the target lives on' end_tracee
 
 # With a file that is mapped twice.
 start_tracee mappings "$dir"
-check 'maps of one with many mappings' prints '0 2' memdiag maps "$tracee_pid" --json
+check 'maps of one with many mappings as JSON' prints '0 2' memdiag maps "$tracee_pid" --json
 check 'the target lives on' end_tracee
 
 # Whose arena is damaged.
 start_tracee corrupt chunk
-check 'heap of a damaged one' prints 2 memdiag heap "$tracee_pid" --json
+check 'heap of a damaged one as JSON' prints 2 memdiag heap "$tracee_pid" --json
 check 'the target lives on' end_tracee
 start_tracee corrupt cut
-check 'trim -n of a damaged one' prints '0 2' memdiag trim -n "$tracee_pid" --json
+check 'trim -n of a damaged one as JSON' prints '0 2' memdiag trim -n "$tracee_pid" --json
 check 'the target lives on' end_tracee
 start_tracee spin
 # It predicts again if the process has run meanwhile, which a busy machine may not let it do.
@@ -245,43 +245,43 @@ check 'trim -n of one that runs' predicts_again
 check 'the target lives on' end_tracee
 
 if [ -e "$top_builddir/libmemdiag-agent.so" ]; then
-	check 'run' prints 0 runs --follow-children --limit 64M
-	check 'run --profile' prints 0 runs_profiled
-	check 'run --record=log-fast' prints 0 runs_logged
+	check 'run as JSON' prints 0 runs --follow-children --limit 64M
+	check 'run --profile as JSON' prints 0 runs_profiled
+	check 'run --record=log-fast as JSON' prints 0 runs_logged
 	start_command "$MEMDIAG" run -q --follow-children --limit 64M --limit-total 128M -- "$TRACEES/idle" 2
-	check 'status of two processes' prints 2 memdiag status "$(child_of "$tracee_pid")" 4194304 --json
-	check 'status of a family' prints 0 memdiag status "$(child_of "$tracee_pid")" --json
+	check 'status of two processes as JSON' prints 2 memdiag status "$(child_of "$tracee_pid")" 4194304 --json
+	check 'status of a family as JSON' prints 0 memdiag status "$(child_of "$tracee_pid")" --json
 	check 'the target lives on' end_tracee
 else
 	left_out 'run and status' 'the agent is not made for this processor'
 fi
 if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
 	start_tracee ledger
-	check 'profile start' prints 0 memdiag profile start --rate 1 "$tracee_pid" --json
+	check 'profile start as JSON' prints 0 memdiag profile start --rate 1 "$tracee_pid" --json
 	check 'the ledger works' test "$(ask 'mix 100')" = "done"
-	check 'status of a profiled process' prints 0 memdiag status "$tracee_pid" --json
-	check 'info of a profiled process' prints 0 memdiag info "$tracee_pid" --json
-	check 'profile stop' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/r"
-	check 'count start' prints 0 memdiag count start "$tracee_pid" --json
-	check 'status' prints 0 memdiag status "$tracee_pid" --json
-	check 'count stop' prints 0 memdiag count stop "$tracee_pid" --json
-	check 'record start' prints 0 memdiag record start "$tracee_pid" --json
-	check 'record status' prints 0 memdiag record status "$tracee_pid" --json
+	check 'status of a profiled process as JSON' prints 0 memdiag status "$tracee_pid" --json
+	check 'info of a profiled process as JSON' prints 0 memdiag info "$tracee_pid" --json
+	check 'profile stop as JSON' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/r"
+	check 'count start as JSON' prints 0 memdiag count start "$tracee_pid" --json
+	check 'status as JSON' prints 0 memdiag status "$tracee_pid" --json
+	check 'count stop as JSON' prints 0 memdiag count stop "$tracee_pid" --json
+	check 'record start as JSON' prints 0 memdiag record start "$tracee_pid" --json
+	check 'record status as JSON' prints 0 memdiag record status "$tracee_pid" --json
 	check 'the ledger works on' test "$(ask 'mix 300')" = "done"
-	check 'record report with addresses' prints 0 memdiag record report "$tracee_pid" --addresses 3 --json
-	check 'record report of sizes' prints 0 memdiag record report "$tracee_pid" --min-size 1 --json
-	check 'record dump' prints 0 memdiag record dump "$tracee_pid" --json -o "$dir/w"
-	check 'record stop' prints 0 memdiag record stop "$tracee_pid" --json -o "$dir/w"
-	check 'record start with a log' prints 0 memdiag record start --mode log-fast "$tracee_pid" --json -o "$dir/log"
-	check 'status with a log' prints 0 memdiag status "$tracee_pid" --json
-	check 'record status with a log' prints 0 memdiag record status "$tracee_pid" --json
-	check 'record stop with a log' prints 0 memdiag record stop "$tracee_pid" --json
-	check 'record report of a log, by age and size' prints 0 memdiag record report "$dir/log" --older 1ms --min-size 1 --max-size 1G --json
-	check 'profile start' prints 0 memdiag profile start "$tracee_pid" --json
-	check 'profile status' prints 0 memdiag profile status "$tracee_pid" --json
-	check 'profile dump' prints 0 memdiag profile dump "$tracee_pid" --json -o "$dir/p"
-	check 'profile stop' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/p"
-	check 'profile' prints 0 memdiag profile -s 100ms "$tracee_pid" --json -o "$dir/q"
+	check 'record report with addresses as JSON' prints 0 memdiag record report "$tracee_pid" --addresses 3 --json
+	check 'record report of sizes as JSON' prints 0 memdiag record report "$tracee_pid" --min-size 1 --json
+	check 'record dump as JSON' prints 0 memdiag record dump "$tracee_pid" --json -o "$dir/w"
+	check 'record stop as JSON' prints 0 memdiag record stop "$tracee_pid" --json -o "$dir/w"
+	check 'record start with a log as JSON' prints 0 memdiag record start --mode log-fast "$tracee_pid" --json -o "$dir/log"
+	check 'status with a log as JSON' prints 0 memdiag status "$tracee_pid" --json
+	check 'record status with a log as JSON' prints 0 memdiag record status "$tracee_pid" --json
+	check 'record stop with a log as JSON' prints 0 memdiag record stop "$tracee_pid" --json
+	check 'record report of a log, by age and size as JSON' prints 0 memdiag record report "$dir/log" --older 1ms --min-size 1 --max-size 1G --json
+	check 'profile start as JSON' prints 0 memdiag profile start "$tracee_pid" --json
+	check 'profile status as JSON' prints 0 memdiag profile status "$tracee_pid" --json
+	check 'profile dump as JSON' prints 0 memdiag profile dump "$tracee_pid" --json -o "$dir/p"
+	check 'profile stop as JSON' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/p"
+	check 'profile as JSON' prints 0 memdiag profile -s 100ms "$tracee_pid" --json -o "$dir/q"
 	check 'the target lives on' end_tracee
 else
 	left_out 'count' 'this memdiag hooks no functions'

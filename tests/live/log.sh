@@ -14,85 +14,85 @@ build_truth
 # ---- begun and ended ----
 
 start_command "$truth"
-check 'a log begins' begins_log
-check 'a second one is refused' exits_saying 1 'is being written already' \
+check 'record start --mode log-fast begins a log' begins_log
+check 'record start while a log is written: refused' exits_saying 1 'is being written already' \
 	memdiag record start --mode log-fast -o "$dir/logs" --pid "$tracee_pid"
-check 'and so it is all by itself' exits_saying 1 'is being written already' \
+check 'record for 1 s while a log is written: refused' exits_saying 1 'is being written already' \
 	memdiag record -s 1 --mode log-fast -o "$dir/logs" --pid "$tracee_pid"
-check 'threads allocate, and free what others have' told 'play 1 20000 3'
-check 'how many files stay can be changed' memdiag record status --files 3 --pid "$tracee_pid"
-check 'it is seen' log_is '.data.log | .max_files == 3 and .is_open and .is_written and .error == 0'
-check 'its writer gets on' until_log '.data.log.round_age_ns < 5000000000'
-check 'status has the same' exits 0 memdiag status --pid "$tracee_pid" --json
-check 'of the log' json_is ".data.log | .writer == $writer and .is_open and .is_written and .max_files == 3 and .files == 1 and
+check 'three threads allocate and free while a log is written' told 'play 1 20000 3'
+check 'record status --files 3 changes how many files stay' memdiag record status --files 3 --pid "$tracee_pid"
+check 'record status: at most 3 files stay, and the log is written' log_is '.data.log | .max_files == 3 and .is_open and .is_written and .error == 0'
+check 'record status: the writer has read the log less than 5 s ago' until_log '.data.log.round_age_ns < 5000000000'
+check 'status of a process whose log is written' exits 0 memdiag status --pid "$tracee_pid" --json
+check 'status --json: writer, directory, files and events of the log' json_is ".data.log | .writer == $writer and .is_open and .is_written and .max_files == 3 and .files == 1 and
 	.directory == \"$(realpath "$dir/logs")\" and .dropped == 0 and .events > 40000 and .file_bytes > 0"
-check 'and for people' exits 0 memdiag status --pid "$tracee_pid"
-check 'who writes it' grep -q "^written  by process $writer, [0-9.]* [mu]*s ago; at most 3 files stay$" "$dir/out"
-check 'into which files' grep -q '^log      [0-9]* events, .* in 1 file in .*/logs$' "$dir/out"
+check 'status of a process whose log is written, as text' exits 0 memdiag status --pid "$tracee_pid"
+check 'status as text: the process that writes the log' grep -q "^written  by process $writer, [0-9.]* [mu]*s ago; at most 3 files stay$" "$dir/out"
+check 'status as text: events, files and directory of the log' grep -q '^log      [0-9]* events, .* in 1 file in .*/logs$' "$dir/out"
 kill -STOP "$writer"
-check 'one that is stopped is seen' until_log '.data.log.round_age_ns > 5000000000'
-check 'and said' exits_saying 0 "process $writer has not written the log for [0-9.]* s" \
+check 'record status of a writer that was stopped: 5 s since it has read the log' until_log '.data.log.round_age_ns > 5000000000'
+check 'record status of a writer that was stopped: says which process does not write' exits_saying 0 "process $writer has not written the log for [0-9.]* s" \
 	memdiag record status --pid "$tracee_pid"
-check 'also by status' exits_saying 0 'has not written the log' memdiag status --pid "$tracee_pid"
+check 'status of a writer that was stopped: says that the log is not written' exits_saying 0 'has not written the log' memdiag status --pid "$tracee_pid"
 kill -CONT "$writer"
-check 'it goes on' until_log '.data.log.round_age_ns < 5000000000'
-check 'its process waits in the background' grep -q '^NSsid:.*'"$writer"'$' "/proc/$writer/status"
-check 'and takes little memory' awk '/^VmRSS/ { exit !($2 < 20000) }' "/proc/$writer/status"
-check 'the record ends' record stop
-check 'the log has all of it' log_is_whole
-check 'nobody writes any more' log_is '.data.log | (.is_written or .is_open) | not'
-check 'its process has ended' gone "$writer"
-check 'there is a file' test "$(log_files)" = 1
-check 'that nobody else can read' test "$(stat -c %a "$dir/logs" "$dir/logs"/*.mlog*)" = '700
+check 'record status of a writer that was continued: it has read the log less than 5 s ago' until_log '.data.log.round_age_ns < 5000000000'
+check 'the writer of a log has a session of its own' grep -q '^NSsid:.*'"$writer"'$' "/proc/$writer/status"
+check 'the writer of a log takes less than 20 MB' awk '/^VmRSS/ { exit !($2 < 20000) }' "/proc/$writer/status"
+check 'record stop ends a record with a log' record stop
+check 'a log that record stop has ended has all events' log_is_whole
+check 'record status after record stop: nobody writes the log' log_is '.data.log | (.is_written or .is_open) | not'
+check 'the writer has ended after record stop' gone "$writer"
+check 'a log of one file is in the directory' test "$(log_files)" = 1
+check 'the directory and the file of a log are private' test "$(stat -c %a "$dir/logs" "$dir/logs"/*.mlog*)" = '700
 600'
-check 'no other file was written' test -z "$(find . "$dir" -maxdepth 1 -name "*.$tracee_pid.*.heap")"
-check 'another one may follow' begins_log
-check 'and have all' told 'play 2 5000 2'
-check 'and be ended by its mode' memdiag record start --mode closed --pid "$tracee_pid" --json
-check 'in files of its own' log_is_whole
-check 'two then' test "$(log_files)" = 2
+check 'a record with a log writes no .heap file' test -z "$(find . "$dir" -maxdepth 1 -name "*.$tracee_pid.*.heap")"
+check 'a second log begins after the first one has ended' begins_log
+check 'two threads allocate while the second log is written' told 'play 2 5000 2'
+check 'record start --mode closed ends a log' memdiag record start --mode closed --pid "$tracee_pid" --json
+check 'a log that --mode closed has ended has all events' log_is_whole
+check 'the second log has a file of its own' test "$(log_files)" = 2
 
 # ---- other modes ----
 
-check 'a record in memory' record start --mode mem-fast
-check 'becomes one with a log' begins_log
-check 'that has what follows' told 'play 3 5000 0'
-check 'and becomes one in memory again' exits 0 memdiag record start --mode mem-fast --pid "$tracee_pid"
-check 'which is said' grep -q 'goes on to be recorded in memory; its log has ended' "$dir/out"
-check 'it goes on' log_is '.data | .is_recording and (.log | (.is_written or .is_open) | not)'
-check 'until its end' record stop -o "$dir/memory"
-check 'a mode that there is not' exits_saying 64 'is not a mode' memdiag record start --mode slow --pid "$tracee_pid"
-check 'no number of files' exits_saying 64 'is no number of files' memdiag record status --files 0 --pid "$tracee_pid"
-check 'files of a record without a log' exits_saying 64 'is for --mode log-fast' \
+check 'record start --mode mem-fast begins a record in memory' record start --mode mem-fast
+check 'record start --mode log-fast of a process that is recorded in memory' begins_log
+check 'a thread allocates after the record has got a log' told 'play 3 5000 0'
+check 'record start --mode mem-fast of a process whose log is written' exits 0 memdiag record start --mode mem-fast --pid "$tracee_pid"
+check 'record start --mode mem-fast says that the log has ended' grep -q 'goes on to be recorded in memory; its log has ended' "$dir/out"
+check 'record status after --mode mem-fast: recording, and no log is written' log_is '.data | .is_recording and (.log | (.is_written or .is_open) | not)'
+check 'record stop writes the record that is in memory again' record stop -o "$dir/memory"
+check 'record start --mode slow: a usage error' exits_saying 64 'is not a mode' memdiag record start --mode slow --pid "$tracee_pid"
+check 'record status --files 0: a usage error' exits_saying 64 'is no number of files' memdiag record status --files 0 --pid "$tracee_pid"
+check 'record start --files without a log: a usage error' exits_saying 64 'is for --mode log-fast' \
 	memdiag record start --files 3 --pid "$tracee_pid"
 
 # ---- who writes is ended ----
 
-check 'a log begins again' begins_log
+check 'a log begins whose writer will get SIGTERM' begins_log
 kill -TERM "$writer"
-check 'SIGTERM ends it' gone "$writer"
-check 'and the log has its end' exits 0 memdiag timeline "$dir/logs"
-check 'the record goes on without' log_is '.data | .is_recording and (.log | (.is_written or .is_open) | not)'
-check 'the next log begins a record anew' begins_log
-check 'and has events' told 'play 3 2000 1'
-check 'in its file' until_log '.data.log.events > 0'
+check 'SIGTERM ends the writer of a log' gone "$writer"
+check 'a log whose writer got SIGTERM has its end' exits 0 memdiag timeline "$dir/logs"
+check 'a record goes on in memory after SIGTERM to its writer' log_is '.data | .is_recording and (.log | (.is_written or .is_open) | not)'
+check 'a log begins after SIGTERM to the last writer' begins_log
+check 'threads allocate before SIGKILL to the writer' told 'play 3 2000 1'
+check 'the log has events before SIGKILL to the writer' until_log '.data.log.events > 0'
 kill -KILL "$writer"
 gone "$writer"
-check 'SIGKILL is seen' log_is '.data.log | .is_open and (.is_written | not)'
-check 'and said' exits 0 memdiag record status --pid "$tracee_pid"
-check 'so' grep -q 'nobody writes the log any more' "$dir/out"
-check 'the program waits for nobody' told 'play 4 20000 3'
-check 'the log is known to end early' exits 2 memdiag timeline "$dir/logs"
-check 'by its file' grep -q 'has no end: its writer was ended' "$dir/err"
-check 'its end is partial' exits 2 memdiag record stop --pid "$tracee_pid" --json
-check 'and it is said how many events are missing' json_is '.partial and
+check 'record status after SIGKILL to the writer: open, and not written' log_is '.data.log | .is_open and (.is_written | not)'
+check 'record status after SIGKILL to the writer, as text' exits 0 memdiag record status --pid "$tracee_pid"
+check 'record status after SIGKILL: says that nobody writes the log' grep -q 'nobody writes the log any more' "$dir/out"
+check 'the program goes on after SIGKILL to the writer' told 'play 4 20000 3'
+check 'timeline of a log whose writer got SIGKILL: partial' exits 2 memdiag timeline "$dir/logs"
+check 'timeline of a log whose writer got SIGKILL: says that it has no end' grep -q 'has no end: its writer was ended' "$dir/err"
+check 'record stop after SIGKILL to the writer: partial' exits 2 memdiag record stop --pid "$tracee_pid" --json
+check 'record stop after SIGKILL to the writer: says how many events are missing' json_is '.partial and
 	(.warnings[0] | test("the log ends early: its writer, process [0-9]+, was ended after 20")) and
 	(.data | .log.is_cut and .log.missing >= 20000 and .log.missing + .log.events + .log.dropped ==
 		.noted.allocated.blocks + .noted.freed.blocks)'
-check 'a log begins once more' begins_log
-check 'and has what follows' told 'play 5 5000 3'
-check 'to its end' record stop
-check 'all of it' log_is_whole
+check 'a log begins after SIGKILL to the last writer' begins_log
+check 'threads allocate in the log after SIGKILL to the last writer' told 'play 5 5000 3'
+check 'record stop of the log after SIGKILL to the last writer' record stop
+check 'the log after SIGKILL to the last writer has all events' log_is_whole
 
 # ---- who writes is stuck, or fails ----
 
@@ -104,27 +104,27 @@ is_stuck()
 		json_is ".warnings[0] | test(\"^process $writer does not end to write the log: it lacks up to [0-9]{4,} events\")"
 }
 
-check 'a log begins whose writer will be stuck' begins_log
-check 'that is said at the end' is_stuck
-check 'another log is refused meanwhile' exits_saying 1 'is being written already' \
+check 'a log begins whose writer will be stopped' begins_log
+check 'record stop with a writer that is stopped: partial, and says so' is_stuck
+check 'record start while a stopped writer has the log: refused' exits_saying 1 'is being written already' \
 	memdiag record start --mode log-fast -o "$dir/logs" --pid "$tracee_pid"
 kill -CONT "$writer"
-check 'it ends when it goes on' gone "$writer"
-check 'and its log is whole then' exits 0 memdiag timeline "$dir/logs"
+check 'a writer that was stopped ends when it is continued' gone "$writer"
+check 'the log of a writer that was stopped is whole at its end' exits 0 memdiag timeline "$dir/logs"
 
 if command -v prlimit >"$dir/err"; then
 	check 'a log begins whose writer gets no memory' begins_log
 	prlimit --pid "$writer" --as=1 --data=1
-	check 'threads allocate' told 'play 8 300 200'
-	check 'it fails' gone "$writer"
-	check 'and nothing is appended any more' log_is '.data | .is_recording and (.log | .error == 12 and
+	check 'threads allocate while the writer gets no memory' told 'play 8 300 200'
+	check 'a writer without memory ends' gone "$writer"
+	check 'record status after the writer has failed: recording, no log is open' log_is '.data | .is_recording and (.log | .error == 12 and
 		(.is_open or .is_written | not))'
-	check 'it is said' memdiag record status --pid "$tracee_pid"
-	check 'why' grep -q 'the log has ended early: Cannot allocate memory' "$dir/out"
-	check 'its end is partial, too' exits 2 memdiag record stop --pid "$tracee_pid" --json
-	check 'with what is missing' json_is '.partial and .data.log.is_cut and .data.log.missing > 0'
+	check 'record status after the writer has failed, as text' memdiag record status --pid "$tracee_pid"
+	check 'record status after the writer has failed: says why' grep -q 'the log has ended early: Cannot allocate memory' "$dir/out"
+	check 'record stop after the writer has failed: partial' exits 2 memdiag record stop --pid "$tracee_pid" --json
+	check 'record stop after the writer has failed: says how many events are missing' json_is '.partial and .data.log.is_cut and .data.log.missing > 0'
 else
-	skip 'a writer that fails' 'no prlimit'
+	skip 'a writer that gets no memory' 'no prlimit'
 fi
 
 # ---- who begins it is killed ----
@@ -153,13 +153,13 @@ starter_killed()
 }
 
 if command -v strace >"$dir/err"; then
-	check 'who begins a log is killed, and it is written' starter_killed
-	check 'it has what follows' told 'play 6 5000 2'
-	check 'another memdiag can end it' memdiag record stop --pid "$tracee_pid" --json
-	check 'and has all of it' log_is_whole
-	check 'then nobody writes it' gone "$writer"
+	check 'memdiag is killed while it begins a log: the log is written' starter_killed
+	check 'threads allocate in a log whose beginner was killed' told 'play 6 5000 2'
+	check 'record stop ends a log whose beginner was killed' memdiag record stop --pid "$tracee_pid" --json
+	check 'a log whose beginner was killed has all events' log_is_whole
+	check 'the writer ends after record stop, though its beginner was killed' gone "$writer"
 else
-	skip 'who begins a log is killed' 'no strace'
+	skip 'memdiag is killed while it begins a log' 'no strace'
 fi
 
 # ---- all by itself ----
@@ -172,29 +172,29 @@ once()
 		cp "$dir/once.out" "$dir/out"
 }
 
-check 'a record for a time, ended early' once
-check 'has all' log_is_whole
-check 'the record is over' log_is '.data.is_recording | not'
+check 'record -s 1800 with a log, ended by SIGTERM' once
+check 'a log of record -s has all events' log_is_whole
+check 'record -s has ended its record' log_is '.data.is_recording | not'
 
 # ---- files that cannot be written ----
 
-check 'a directory in none' exits_saying 1 'cannot make the directory' \
+check 'record start with a log in a directory that is missing: refused' exits_saying 1 'cannot make the directory' \
 	memdiag record start --mode log-fast -o "$dir/none/logs" --pid "$tracee_pid"
 : >"$dir/plain"
-check 'a file' exits_saying 1 'cannot write the log into' \
+check 'record start with a file as the directory of the log: refused' exits_saying 1 'cannot write the log into' \
 	memdiag record start --mode log-fast -o "$dir/plain" --pid "$tracee_pid"
-check 'nothing is recorded' log_is '.data.is_recording | not'
-check 'a log whose directory goes' begins_log
+check 'record start that was refused has begun no record' log_is '.data.is_recording | not'
+check 'a log begins whose directory will be removed' begins_log
 mv "$dir/logs" "$dir/moved"
 : >"$dir/logs"
 rm -rf "$dir/moved"
-check 'is seen' until_log '.data.log.error == 20'
-check 'while events are lost' told 'play 7 5000 2'
-check 'which are counted' until_log '.data.log.lost > 0'
+check 'record status after the directory was removed: ENOTDIR' until_log '.data.log.error == 20'
+check 'threads allocate while the directory of the log is missing' told 'play 7 5000 2'
+check 'record status counts the events that are lost without a directory' until_log '.data.log.lost > 0'
 rm "$dir/logs"
-check 'and it goes on in a new one' until_log '.data.log.error == 0'
-check 'it is said at the end' exits 0 memdiag record stop --pid "$tracee_pid"
-check 'how many' grep -q '^lost  *[0-9][0-9]* events, as no file could be written' "$dir/out"
+check 'the log goes on in a new directory' until_log '.data.log.error == 0'
+check 'record stop of a log whose directory was removed' exits 0 memdiag record stop --pid "$tracee_pid"
+check 'record stop says how many events were lost without a directory' grep -q '^lost  *[0-9][0-9]* events, as no file could be written' "$dir/out"
 
 # in_small COMMAND...: with a file system of 64 KiB at $dir/small.
 in_small()
@@ -211,8 +211,8 @@ if unshare -m true 2>"$dir/err"; then
 	check 'a full disk: events are lost, and counted' until_log '.data.log.lost > 0'
 	kill -TERM "$(json .data.log.writer)"
 	wait $recorder
-	check 'a full disk: it fails' test $? = 1
-	check 'a full disk: it is said' grep -q 'events are missing in the log: .*No space left on device' "$dir/small.err"
+	check 'a full disk: record -s exits with 1' test $? = 1
+	check 'a full disk: record -s says that no space is left' grep -q 'events are missing in the log: .*No space left on device' "$dir/small.err"
 else
 	skip 'a full disk' 'no mount namespaces'
 fi
@@ -222,16 +222,16 @@ check 'the target lives on' end_tracee
 
 start_command "$truth"
 check 'a program that ends: a log begins' begins_log
-check 'a program that ends: it works' told 'play 1 20000 3'
-check 'a program that ends: it does' end_tracee
-check 'a program that ends: nobody waits for it' gone "$writer"
+check 'a program that ends: threads allocate' told 'play 1 20000 3'
+check 'a program that ends: the program exits with 0' end_tracee
+check 'a program that ends: the writer has ended' gone "$writer"
 
 start_command sh -c 'echo ready; read -r x; exec "$0"' "$truth"
 check 'exec: a log begins' begins_log
 tell go
-check 'exec: nobody writes any more' gone "$writer"
+check 'exec: the writer has ended' gone "$writer"
 check 'exec: the program works' told 'play 1 100 1'
-check 'exec: and lives on' end_tracee
+check 'exec: the program lives on' end_tracee
 
 # ---- a program from its start on ----
 
@@ -254,9 +254,9 @@ is_truth()
 }
 
 check 'run: a log of one thread' of_run 1 0
-check 'run: it is what the program says' is_truth "$(find "$dir/run" -type f)"
+check 'run: a log of one thread has what the program says' is_truth "$(find "$dir/run" -type f)"
 check 'run: a log of threads that free what others have' of_run 2 3
-check 'run: it is what the program says, to the byte' is_truth "$(find "$dir/run" -type f)"
+check 'run: a log of four threads has what the program says, to the byte' is_truth "$(find "$dir/run" -type f)"
 
 # in_time SECONDS: the log of a program whose clock is that much ahead begins now, and is not longer than it ran.
 in_time()
@@ -345,10 +345,10 @@ check 'run: status says who writes the log' soon is_written_by_run
 check 'run: the program lives on' end_tracee
 
 check 'run: with --live-set table by its other name' exits 0 memdiag run --record=log-record -o "$dir/by-name" -- "$truth" </dev/null
-check 'run: that is a log' exits 0 memdiag timeline "$dir/by-name" --json
+check 'run: --record=log-record writes a log' exits 0 memdiag timeline "$dir/by-name" --json
 check 'start: a file that it does not write is refused' exits_saying 64 'start writes a file only with --mode log-fast' \
 	memdiag record start -o "$dir/x" --pid "$tracee_pid"
-check 'start: so it is of a profile' exits_saying 64 'start writes no file: say --output with dump' \
+check 'profile start --output: a usage error' exits_saying 64 'start writes no file: say --output with dump' \
 	memdiag profile start -o "$dir/x" --pid "$tracee_pid"
 check 'run: a mode that does not exist' exits_saying 125 'is not a mode' memdiag run --record=slow -- "$truth"
 
@@ -401,8 +401,8 @@ are_short()
 }
 
 check 'run: many children, and few descriptors' many_children
-check 'run: each has its file' test "$(logs_of true | wc -l)" = 150
-check 'run: that ends when the child does' are_short
+check 'run: each of many children has its file' test "$(logs_of true | wc -l)" = 150
+check 'run: the log of each child ends when the child does' are_short
 
 # Its file is the only one of these that it can be asked for by.
 names_own()
@@ -418,10 +418,10 @@ of_many()
 }
 
 check 'run: what is next is the log of the program itself' names_own
-check 'run: the directory can be read' of_many
+check 'run: timeline of a directory with many logs' of_many
 cat "$dir/out" "$dir/err" >"$dir/all"
-check 'run: that it has other logs is said' grep -q '[1-9][0-9]* other logs are in .*name a file' "$dir/all"
-check 'run: all were looked at' test "$(grep -c 'not read' "$dir/all")" = 0
+check 'run: timeline of a directory with many logs says so' grep -q '[1-9][0-9]* other logs are in .*name a file' "$dir/all"
+check 'run: timeline of a directory with many logs has read all' test "$(grep -c 'not read' "$dir/all")" = 0
 
 # ---- with small files only ----
 
@@ -440,6 +440,6 @@ start_command "$truth"
 check 'RLIMIT_FSIZE: memdiag does not die of it' limited_start
 check 'RLIMIT_FSIZE: the program works' told 'play 9 1000 2'
 check 'RLIMIT_FSIZE: without it a record begins' memdiag record start --pid "$tracee_pid"
-check 'RLIMIT_FSIZE: and ends' record stop
+check 'RLIMIT_FSIZE: without it the record ends' record stop
 check 'RLIMIT_FSIZE: the program lives on' end_tracee
 finish

@@ -44,8 +44,8 @@ whole 'the first thread has ended'
 check 'the target lives on' end_tracee
 start_tracee manythreads 200
 whole '200 threads'
-check 'thread by thread' maps --by=thread
-check 'are all there' json_is '[.data.groups[].name | select(test("^[0-9]+ "))] | length >= 200'
+check 'maps --by=thread of 200 threads' maps --by=thread
+check 'maps --by=thread of 200 threads has all of them' json_is '[.data.groups[].name | select(test("^[0-9]+ "))] | length >= 200'
 check 'the target lives on' end_tracee
 
 # ---- other allocators ----
@@ -74,13 +74,13 @@ for allocator in libtcmalloc_minimal.so.4 libjemalloc.so.2 libmimalloc.so.2; do
 		".data.malloc | .name == \"$name\" and (.path | contains(\"$allocator\"))"
 	heap='[.data.groups[].parts[]? | select(.name == "mimalloc heap")]'
 	if [ "$name" = mimalloc ]; then
-		check 'and which memory, by its place' json_is \
+		check 'the memory of that malloc is known by its place' json_is \
 			"$heap | map([.confidence, .rss_bytes > 75000000]) == [[\"guess\", true]]"
 	else
-		check 'but not which memory' json_is "$heap == []"
+		check 'the memory of that malloc is not known' json_is "$heap == []"
 	fi
-	check 'as text' exits 0 memdiag maps "$tracee_pid"
-	check 'with where to look for the rest' grep -q "^malloc is $name's (.*$allocator" "$dir/out"
+	check 'maps of another malloc as text' exits 0 memdiag maps "$tracee_pid"
+	check 'maps of another malloc as text: where to look for the rest' grep -q "^malloc is $name's (.*$allocator" "$dir/out"
 	check 'the target lives on' end_tracee
 done
 
@@ -90,8 +90,8 @@ cp "$library" "$dir/libgone.so"
 start_command env LD_PRELOAD="$dir/libgone.so" "$TRACEES/idle"
 rm "$dir/libgone.so"
 whole 'a library that is deleted'
-check 'object by object' maps --by=object
-check 'it is a library still, and deleted' json_is '[.data.groups[] |
+check 'maps --by=object of a library that was deleted' maps --by=object
+check 'a library that was deleted is a library, and deleted' json_is '[.data.groups[] |
 	select(.name | endswith("/libgone.so (deleted)")) | .confidence] == ["verified"]'
 check 'the target lives on' end_tracee
 
@@ -102,7 +102,7 @@ if unshare -m true 2>/dev/null; then
 		cp "$2" "$1/there/libthere.so" && LD_PRELOAD="$1/there/libthere.so" exec "$3"' \
 		sh "$dir" "$library" "$TRACEES/idle"
 	whole 'another mount namespace'
-	check 'mapping by mapping' maps --by=mapping
+	check 'maps --by=mapping of a library on a tmpfs that memdiag cannot see' maps --by=mapping
 	check 'a library on a tmpfs that memdiag cannot see is a library' json_is '[.data.mappings[] |
 		select(.path // "" | endswith("/libthere.so")) | .class] | unique == [".so"]'
 	check 'the target lives on' end_tracee
@@ -119,29 +119,29 @@ if [ "$(id -u)" -eq 0 ]; then
 	start_command $as_nobody "$dir/idle"
 	theirs=$tracee_pid
 	# shellcheck disable=SC2086
-	check 'nobody sees their own' sh -c \
+	check 'the user nobody sees a process of their own' sh -c \
 		"$as_nobody '$dir/memdiag' maps '$theirs' --json >'$dir/out'"
-	check 'all of it' json_is "$sound"
+	check 'the user nobody sees all of a process of their own' json_is "$sound"
 	start_tracee idle
 	# shellcheck disable=SC2086
 	check "nobody sees root's totals only" exits_saying 2 'CAP_SYS_PTRACE is missing' captured \
 		$as_nobody "$dir/memdiag" maps "$tracee_pid" --json
-	check 'and these are right' json_is ".partial and .data.totals.virt_bytes == \
+	check 'the totals that nobody sees of a process of root are right' json_is ".partial and .data.totals.virt_bytes == \
 		$(awk '/^VmSize/ { print $2 * 1024 }' "/proc/$tracee_pid/status") and (.warnings | length) == 1"
 	# shellcheck disable=SC2086
-	check 'as text too' exits_saying 2 'CAP_SYS_PTRACE is missing' captured \
+	check 'nobody sees the totals of a process of root as text' exits_saying 2 'CAP_SYS_PTRACE is missing' captured \
 		$as_nobody "$dir/memdiag" maps "$tracee_pid"
-	check 'with VIRT' grep -q '^idle .* VIRT ' "$dir/out"
+	check 'nobody sees VIRT of a process of root' grep -q '^idle .* VIRT ' "$dir/out"
 	check 'the target lives on' end_tracee
 	tracee_pid=$theirs
 	check 'without the right to open pagemap it is smaps' exits_saying 2 'CAP_DAC_READ_SEARCH' captured \
 		setpriv --bounding-set=-dac_read_search,-dac_override \
 		"$dir/memdiag" maps "$tracee_pid" --json
-	check 'with all of it' json_is ".partial and .data.rss_from == \"smaps\" and $sound"
-	check 'and never pagemap when it must be' exits_saying 2 'CAP_DAC_READ_SEARCH' captured \
+	check 'without the right to open pagemap: smaps has all of it' json_is ".partial and .data.rss_from == \"smaps\" and $sound"
+	check 'without the right to open pagemap: --rss-from=pagemap is partial' exits_saying 2 'CAP_DAC_READ_SEARCH' captured \
 		setpriv --bounding-set=-dac_read_search,-dac_override \
 		"$dir/memdiag" maps "$tracee_pid" --json --rss-from=scan
-	check 'then RSS is not known, VIRT is' json_is '.data.rss_from == "none" and
+	check 'without the right to open pagemap: --rss-from=pagemap has VIRT, and no RSS' json_is '.data.rss_from == "none" and
 		(.data.groups | all(.rss_bytes == null and .virt_bytes > 0))'
 	check 'the target lives on' end_tracee
 else

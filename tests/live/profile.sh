@@ -20,42 +20,42 @@ prefix=$dir/p
 
 start_tracee sites 3
 same_bytes
-check 'it begins' profile start --rate 1
+check 'profile start --rate 1 begins a profile' profile start --rate 1
 check 'the agent was loaded, and its hooks are set' json_is '.data.entries > 8 and .data.was_so_already == false'
-check 'it says what it samples' json_is '.data.verb == "start" and .data.file == null'
-check 'a second start changes nothing' profile start
-check 'and says so' json_is .data.was_so_already
-check 'the tracee works' test "$(ask 'play 1 20000 1')" = "done"
-check 'status knows of it' profile status
-check 'what was noted' json_is '.data.is_profiling and .data.noted.period_bytes == 1 and .data.noted.samples > 50000'
-check 'a dump is written' profile dump -o "$prefix"
+check 'profile start as JSON: the verb, and no file' json_is '.data.verb == "start" and .data.file == null'
+check 'a second profile start changes nothing' profile start
+check 'a second profile start says so' json_is .data.was_so_already
+check 'the tracee allocates while it is profiled' test "$(ask 'play 1 20000 1')" = "done"
+check 'profile status of a process that is profiled' profile status
+check 'profile status has samples and their rate' json_is '.data.is_profiling and .data.noted.period_bytes == 1 and .data.noted.samples > 50000'
+check 'profile dump writes a file' profile dump -o "$prefix"
 first=$(written)
-check 'its name has the PID, its number, its kind and the time' \
+check 'the file of profile dump has PID, number, kind and time in its name' \
 	expr "$first" : "$prefix\\.$tracee_pid\\.0\\.m0\\.20[0-9]*T[0-9]*\\.heap\$"
-check 'it is exact' exact "$first"
-check 'it goes on' test "$(ask 'play 2 20000 1')" = "done"
-check 'blocks are freed' test "$(ask drop)" = "done"
-check 'it ends' profile stop -o "$prefix"
+check 'the file of profile dump is exact' exact "$first"
+check 'the tracee allocates after profile dump' test "$(ask 'play 2 20000 1')" = "done"
+check 'all blocks of the profile are freed' test "$(ask drop)" = "done"
+check 'profile stop ends the profile' profile stop -o "$prefix"
 last=$(written)
-check 'with the last file of it' expr "$last" : "$prefix\\.$tracee_pid\\.1\\.f0\\.20[0-9]*T[0-9]*\\.heap\$"
-check 'which is exact, too' exact "$last"
-check 'nothing is in use any more' test -z "$(values "$last" in-use)"
-check 'the peak is the most that was in use' test "$(values "$last" peak | wc -l)" -gt 4
-check 'all bytes of code are as they were' same_bytes
-check 'a second stop changes nothing' profile stop
-check 'and says so, too' json_is '.data.was_so_already and .data.file == null'
-check 'what was noted can still be written' profile dump -o "$prefix"
-check 'and is the same' exact "$(written)"
-check 'as text' memdiag profile status --pid "$tracee_pid"
-check 'it says what comes next' grep -q 'memdiag profile dump -p' "$dir/out"
+check 'profile stop writes the last file' expr "$last" : "$prefix\\.$tracee_pid\\.1\\.f0\\.20[0-9]*T[0-9]*\\.heap\$"
+check 'the file of profile stop is exact' exact "$last"
+check 'the file of profile stop has nothing in use' test -z "$(values "$last" in-use)"
+check 'the file of profile stop has the peak' test "$(values "$last" peak | wc -l)" -gt 4
+check 'profile stop restores all bytes of code' same_bytes
+check 'a second profile stop changes nothing' profile stop
+check 'a second profile stop says so' json_is '.data.was_so_already and .data.file == null'
+check 'profile dump after profile stop writes a file' profile dump -o "$prefix"
+check 'the file of profile dump after profile stop is exact' exact "$(written)"
+check 'profile status after profile stop as text' memdiag profile status --pid "$tracee_pid"
+check 'profile status after profile stop says what comes next' grep -q 'memdiag profile dump -p' "$dir/out"
 
-check 'the stacks are whole' whole "$last"
+check 'the stacks of the last file are whole' whole "$last"
 
 # ---- all by itself ----
 
-check 'for a second' profile --seconds 1s --rate 4K -o "$prefix"
-check 'a file is written, though nothing was allocated' test -s "$(written)"
-check 'and it can be read' memdiag report "$(written)"
+check 'profile --seconds 1s runs' profile --seconds 1s --rate 4K -o "$prefix"
+check 'profile --seconds writes a file though nothing was allocated' test -s "$(written)"
+check 'report reads the file of profile --seconds' memdiag report "$(written)"
 
 # interrupted SIGNAL: whether a profile that would take an hour ends, and leaves what it has.  A shell without job control
 # has SIGINT ignored in the background.
@@ -70,10 +70,10 @@ interrupted()
 	grep -q 'ended early' "$dir/early" && same_bytes &&
 		memdiag report "$(sed -n 's/^memory profile written: //p' "$dir/early")" && grep -q site_ "$dir/out"
 }
-check 'SIGINT ends it early, and nothing is lost' interrupted INT
-check 'SIGTERM likewise' interrupted TERM
+check 'SIGINT ends profile --seconds early, and nothing is lost' interrupted INT
+check 'SIGTERM ends profile --seconds early, and nothing is lost' interrupted TERM
 
-check 'with names inside' profile --seconds 100ms --rate 1 --symbols-inside -o "$prefix"
+check 'profile --symbols-inside runs' profile --seconds 100ms --rate 1 --symbols-inside -o "$prefix"
 check 'the target lives on' end_tracee
 
 # ---- the process ends, or becomes another ----
@@ -95,8 +95,8 @@ killed()
 {
 	kill -KILL "$tracee_pid"
 }
-check 'the process ends meanwhile' ends_meanwhile end_tracee
-check 'or is killed' ends_meanwhile killed
+check 'profile --seconds of a process that ends meanwhile' ends_meanwhile end_tracee
+check 'profile --seconds of a process that is killed meanwhile' ends_meanwhile killed
 
 # becomes LAST WORDS...: a shell becomes the command LAST under a profile with WORDS; whether memdiag's status says so.
 becomes()
@@ -179,17 +179,17 @@ check 'beside the counter: the target lives on' end_tracee
 # ---- bad input ----
 
 start_tracee idle
-check 'neither verb nor time' exits_saying 64 'what is to be done' memdiag profile --pid "$tracee_pid"
-check 'time and verb' exits_saying 64 'without start and stop' memdiag profile start --seconds 1 --pid "$tracee_pid"
-check 'a rate of nothing' exits_saying 64 'not a rate' memdiag profile start --rate 0 --pid "$tracee_pid"
-check 'a rate that is no size' exits 64 memdiag profile start --rate fast --pid "$tracee_pid"
-check 'a time of nothing' exits_saying 64 'no time' memdiag profile --seconds 0 --pid "$tracee_pid"
-check 'a directory that is not there' exits_saying 1 'cannot write a profile into' \
+check 'profile without verb and time: a usage error' exits_saying 64 'what is to be done' memdiag profile --pid "$tracee_pid"
+check 'profile start --seconds: a usage error' exits_saying 64 'without start and stop' memdiag profile start --seconds 1 --pid "$tracee_pid"
+check 'profile start --rate 0: a usage error' exits_saying 64 'not a rate' memdiag profile start --rate 0 --pid "$tracee_pid"
+check 'profile start --rate fast: a usage error' exits 64 memdiag profile start --rate fast --pid "$tracee_pid"
+check 'profile --seconds 0: a usage error' exits_saying 64 'no time' memdiag profile --seconds 0 --pid "$tracee_pid"
+check 'profile into a directory that is missing: status 1' exits_saying 1 'cannot write a profile into' \
 	memdiag profile --seconds 1h -o "$dir/none/p" --pid "$tracee_pid"
-check 'no profile to dump' exits_saying 5 'has no profile' memdiag profile dump --pid "$tracee_pid"
-check 'no profile to stop' profile stop
-check 'no profile to look at' profile status
-check 'as text' memdiag profile status --pid "$tracee_pid"
-check 'says how to begin' grep -q 'memdiag profile start' "$dir/out"
+check 'profile dump of a process without a profile: refused' exits_saying 5 'has no profile' memdiag profile dump --pid "$tracee_pid"
+check 'profile stop of a process without a profile' profile stop
+check 'profile status of a process without a profile' profile status
+check 'profile status of a process without a profile as text' memdiag profile status --pid "$tracee_pid"
+check 'profile status of a process without a profile says how to begin one' grep -q 'memdiag profile start' "$dir/out"
 check 'the target lives on' end_tracee
 finish

@@ -74,92 +74,92 @@ row()
 }
 
 start_command "$dir/leaky"
-check 'without a record there is nothing to report' exits_saying 5 'has not been recorded' memdiag record report "$tracee_pid"
-check 'it says what to do' says "memdiag record start -p $tracee_pid"
+check 'record report of a process without a record: refused' exits_saying 5 'has not been recorded' memdiag record report "$tracee_pid"
+check 'record report of a process without a record: says what begins one' says "memdiag record start -p $tracee_pid"
 check 'a record begins' exits 0 patiently memdiag record start --pid "$tracee_pid"
 bytes=$(ask 100)
-check 'what is live is reported, and saved' report "$tracee_pid" --save "$dir/last.heap"
-check 'the leak has its function, line, bytes and blocks' test "$(row "$leak")" = "$bytes 100"
-check 'so has the table' test "$(row "$table")" = '70000 1'
-check 'their sum is the total' json_is ".data | .total == $bytes + 70000 and .blocks == 101"
-check 'it is of bytes in use' json_is '.data | .type == "inuse_space" and .by == "line" and .base == null'
-check 'the largest comes first' json_is '.data.rows[0].flat == 70000 or .data.rows[0].flat == '"$bytes"
-check 'saved, it is the same' report "$dir/last.heap"
-check 'in bytes and blocks' test "$(row "$leak"), $(row "$table")" = "$bytes 100, 70000 1"
-check 'a file that is there is not replaced' exits_saying 1 'without --force' memdiag record report "$tracee_pid" --save "$dir/last.heap"
+check 'record report --save runs' report "$tracee_pid" --save "$dir/last.heap"
+check 'record report: the leak has its function, line, bytes and blocks' test "$(row "$leak")" = "$bytes 100"
+check 'record report: the table has its function, line, bytes and blocks' test "$(row "$table")" = '70000 1'
+check 'record report: the sum of both is the total' json_is ".data | .total == $bytes + 70000 and .blocks == 101"
+check 'record report is of bytes in use, by line' json_is '.data | .type == "inuse_space" and .by == "line" and .base == null'
+check 'record report: the largest comes first' json_is '.data.rows[0].flat == 70000 or .data.rows[0].flat == '"$bytes"
+check 'record report of the file that --save wrote' report "$dir/last.heap"
+check 'record report of the file that --save wrote: the same bytes and blocks' test "$(row "$leak"), $(row "$table")" = "$bytes 100, 70000 1"
+check 'record report --save of a file that exists: refused' exits_saying 1 'without --force' memdiag record report "$tracee_pid" --save "$dir/last.heap"
 
 bytes=$(ask 300)
-check 'the difference since then' report --pid "$tracee_pid" --since "$dir/last.heap" --save "$dir/last.heap"
-check 'it names the leak' test "$(row "$leak")" = "$bytes 300"
-check 'and nothing else' json_is "[.data.rows[] | select(.flat != 0)] | length == 1"
-check 'its total is what the program keeps more' json_is ".data | .shown == $bytes and .blocks == 300"
-check 'since the last call, which saved itself, nothing has grown' report --pid "$tracee_pid" --since "$dir/last.heap"
-check 'nowhere' json_is '.data.shown == 0 and .data.blocks == 0 and ([.data.rows[].cum] | all(. == 0))'
+check 'record report --since the saved file runs' report --pid "$tracee_pid" --since "$dir/last.heap" --save "$dir/last.heap"
+check 'record report --since: the leak has grown by 300 blocks' test "$(row "$leak")" = "$bytes 300"
+check 'record report --since: nothing else has grown' json_is "[.data.rows[] | select(.flat != 0)] | length == 1"
+check 'record report --since: the total is what the program keeps more' json_is ".data | .shown == $bytes and .blocks == 300"
+check 'record report --since the file that the last call replaced' report --pid "$tracee_pid" --since "$dir/last.heap"
+check 'record report --since the last call: nothing has grown' json_is '.data.shown == 0 and .data.blocks == 0 and ([.data.rows[].cum] | all(. == 0))'
 bytes=$(ask 50)
-check 'as text' exits 0 memdiag record report "$tracee_pid" --bytes --since "$dir/last.heap"
-check 'the total comes first' sh -c "head -n 1 '$dir/out' | grep -q 'bytes in use, +$bytes in +50 blocks'"
-check 'then the leak' sh -c "sed -n 4p '$dir/out' | tr -s ' ' | grep -q '^ *+$bytes +50 .*$leak\$'"
-check 'the difference of two files' exits 0 patiently memdiag record dump -p "$tracee_pid" -o "$dir/dump" -f
-check 'is the same' report "$(ls "$dir"/dump.*.heap)" --since "$dir/last.heap"
-check 'by line' test "$(row "$leak")" = "$bytes 50"
-check 'of blocks alone' report "$tracee_pid" --objects
-check 'there is one number' json_is '.data | .type == "inuse_objects" and .blocks == null and .total == 451'
-check 'all that was allocated' report "$tracee_pid" --value=allocated --by=function
-check 'has more blocks' json_is '[.data.rows[] | select(.name == "serve")][0] | .flat == 450 * 5000 + 3 * 70000 and .blocks == 453'
-check 'only some stacks' report "$tracee_pid" --focus=remember
-check 'are shown' json_is '.data.shown < .data.total and .data.blocks == 450'
+check 'record report --since as text runs' exits 0 memdiag record report "$tracee_pid" --bytes --since "$dir/last.heap"
+check 'record report --since as text: the total comes first' sh -c "head -n 1 '$dir/out' | grep -q 'bytes in use, +$bytes in +50 blocks'"
+check 'record report --since as text: the leak has bytes and blocks' sh -c "sed -n 4p '$dir/out' | tr -s ' ' | grep -q '^ *+$bytes +50 .*$leak\$'"
+check 'record dump writes a file to compare' exits 0 patiently memdiag record dump -p "$tracee_pid" -o "$dir/dump" -f
+check 'record report of one file --since another one' report "$(ls "$dir"/dump.*.heap)" --since "$dir/last.heap"
+check 'record report of one file --since another one: the leak has grown by 50 blocks' test "$(row "$leak")" = "$bytes 50"
+check 'record report --objects runs' report "$tracee_pid" --objects
+check 'record report --objects has blocks alone' json_is '.data | .type == "inuse_objects" and .blocks == null and .total == 451'
+check 'record report --value=allocated --by=function runs' report "$tracee_pid" --value=allocated --by=function
+check 'record report --value=allocated has freed blocks as well' json_is '[.data.rows[] | select(.name == "serve")][0] | .flat == 450 * 5000 + 3 * 70000 and .blocks == 453'
+check 'record report --focus runs' report "$tracee_pid" --focus=remember
+check 'record report --focus: shows only stacks that match' json_is '.data.shown < .data.total and .data.blocks == 450'
 for format in tree folded dot flame html pprof heap; do
-	check "as $format" exits 0 memdiag record report "$tracee_pid" --format="$format" -f -o "$dir/report.$format"
+	check "record report --format=$format writes a file" exits 0 memdiag record report "$tracee_pid" --format="$format" -f -o "$dir/report.$format"
 	case $format in
-	pprof | heap) check "$format is read by report" exits 0 memdiag record report "$dir/report.$format" ;;
+	pprof | heap) check "record report reads the file of --format=$format" exits 0 memdiag record report "$dir/report.$format" ;;
 	*) cp "$dir/report.$format" "$dir/out" ;;
 	esac
-	check "as $format it names the leak" grep -q 'remember' "$dir/out"
+	check "record report --format=$format names the leak" grep -q 'remember' "$dir/out"
 done
-check 'folded stacks have the same sum' test "$(awk '{ n += $NF } END { print n }' "$dir/report.folded")" = \
+check 'record report --format=folded: the sum is the total' test "$(awk '{ n += $NF } END { print n }' "$dir/report.folded")" = \
 	"$((450 * 112 + 70000))"
 sed 's/^# time .*/&\n# comment 3 samples were \x1b[31mlost in signal handlers/' "$dir/last.heap" >"$dir/lost.heap"
-check 'a report of which something is missing' report "$dir/lost.heap"
-check 'says so' says '3 samples were .*lost in signal handlers'
-check 'and nothing that a terminal obeys' test "$(tr -d '\033' <"$dir/err")" = "$(cat "$dir/err")"
-check 'in JSON, too' json_is '.warnings | length == 1'
-check 'the process may stand before the verb' exits 0 memdiag record -p "$tracee_pid" report --json
-check 'with the same result' json_is '.data.blocks == 451'
-check 'options may stand before the command' exits 0 memdiag --json record report "$tracee_pid"
-check 'in JSON, too' json_is '.data.blocks == 451'
+check 'record report of a file of which something is missing' report "$dir/lost.heap"
+check 'record report of a file of which something is missing: says how much' says '3 samples were .*lost in signal handlers'
+check 'record report of a file of which something is missing: no escape on stderr' test "$(tr -d '\033' <"$dir/err")" = "$(cat "$dir/err")"
+check 'record report of a file of which something is missing: a warning in JSON' json_is '.warnings | length == 1'
+check 'record -p PID report runs' exits 0 memdiag record -p "$tracee_pid" report --json
+check 'record -p PID report has the same blocks' json_is '.data.blocks == 451'
+check 'memdiag --json record report runs' exits 0 memdiag --json record report "$tracee_pid"
+check 'memdiag --json record report has the same blocks' json_is '.data.blocks == 451'
 
-check 'of one thread the peak is exact' exits 0 memdiag record status "$tracee_pid" --json
-check 'in JSON' json_is '.data.noted | .peak_bytes == 450 * 112 + 70000 and .peak_approximate == false'
-check 'and as text' exits 0 memdiag record status "$tracee_pid" --bytes
-check 'it is not marked' grep -q '^in use .* at most 120400$' "$dir/out"
+check 'record status of a process of one thread, as JSON' exits 0 memdiag record status "$tracee_pid" --json
+check 'record status of a process of one thread: the peak is exact' json_is '.data.noted | .peak_bytes == 450 * 112 + 70000 and .peak_approximate == false'
+check 'record status of a process of one thread, as text' exits 0 memdiag record status "$tracee_pid" --bytes
+check 'record status as text: a peak that is exact is not marked' grep -q '^in use .* at most 120400$' "$dir/out"
 
-check 'a full disk' exits_saying 1 'No space left' memdiag record report "$tracee_pid" --since "$dir/last.heap" -o /dev/full \
+check 'record report -o /dev/full: status 1' exits_saying 1 'No space left' memdiag record report "$tracee_pid" --since "$dir/last.heap" -o /dev/full \
 	--save "$dir/last.heap"
-check 'changes nothing that was saved' report "$tracee_pid" --since "$dir/last.heap"
-check 'so the difference is still there' test "$(row "$leak")" = "$bytes 50"
-check 'a directory that is missing' exits_saying 1 'No such file' memdiag record report "$tracee_pid" --save "$dir/none/last"
-check 'a file that is missing' exits_saying 1 'No such file' memdiag record report "$tracee_pid" --since "$dir/none"
-check 'a file that is not a profile' exits_saying 1 'leaky.c' memdiag record report "$tracee_pid" --since "$dir/leaky.c"
-check 'neither a process nor a file' exits_saying 64 'which record' memdiag record report
-check 'both' exits_saying 64 'one at a time' memdiag record report "$dir/last.heap" -p "$tracee_pid"
-check 'two files' exits_saying 64 'two files' memdiag record report "$dir/last.heap" "$dir/last.heap"
-check 'an unknown format' exits_saying 64 'is not a format' memdiag record report "$tracee_pid" --format=x
+check 'record report --since the file that a full disk did not replace' report "$tracee_pid" --since "$dir/last.heap"
+check 'record report --since after a full disk: the difference is still there' test "$(row "$leak")" = "$bytes 50"
+check 'record report --save in a directory that is missing: status 1' exits_saying 1 'No such file' memdiag record report "$tracee_pid" --save "$dir/none/last"
+check 'record report --since a file that is missing: status 1' exits_saying 1 'No such file' memdiag record report "$tracee_pid" --since "$dir/none"
+check 'record report --since a file that is not a profile: status 1' exits_saying 1 'leaky.c' memdiag record report "$tracee_pid" --since "$dir/leaky.c"
+check 'record report of nothing: a usage error' exits_saying 64 'which record' memdiag record report
+check 'record report of a file and a process: a usage error' exits_saying 64 'one at a time' memdiag record report "$dir/last.heap" -p "$tracee_pid"
+check 'record report of two files: a usage error' exits_saying 64 'two files' memdiag record report "$dir/last.heap" "$dir/last.heap"
+check 'record report --format=x: a usage error' exits_saying 64 'is not a format' memdiag record report "$tracee_pid" --format=x
 
-check 'the record ends' exits 0 patiently memdiag record stop -p "$tracee_pid" -o "$dir/stopped"
-check 'what there was is still reported' report "$tracee_pid"
-check 'with a warning' says 'is not recorded any more'
-check 'in JSON, too' json_is '.warnings | length == 1'
-check 'it begins anew' exits 0 patiently memdiag record start -p "$tracee_pid"
-check 'with a log' exits 0 patiently memdiag record start -p "$tracee_pid" --mode log-fast -o "$dir/logs"
+check 'record stop before a report of what there was' exits 0 patiently memdiag record stop -p "$tracee_pid" -o "$dir/stopped"
+check 'record report after record stop runs' report "$tracee_pid"
+check 'record report after record stop: says that nothing is recorded' says 'is not recorded any more'
+check 'record report after record stop: a warning in JSON' json_is '.warnings | length == 1'
+check 'record start begins a second record' exits 0 patiently memdiag record start -p "$tracee_pid"
+check 'record start --mode log-fast gives the second record a log' exits 0 patiently memdiag record start -p "$tracee_pid" --mode log-fast -o "$dir/logs"
 bytes=$(ask 20)
-check 'that ends with the record' exits 0 patiently memdiag record stop -p "$tracee_pid"
-check 'its directory is reported' report "$dir/logs"
-check 'as it was at the end' test "$(row "$leak"), $(row "$table")" = "$bytes 20, 70000 1"
-check 'a record begins once more' exits 0 patiently memdiag record start -p "$tracee_pid"
-check 'moments of two records are not compared' exits_saying 64 'begun anew' memdiag record report "$tracee_pid" --since "$dir/last.heap"
-check 'it ends again' exits 0 patiently memdiag record stop -p "$tracee_pid" -o "$dir/stopped"
-check 'a profile begins' exits 0 patiently memdiag profile start -p "$tracee_pid"
-check 'which is no record' exits_saying 5 'is a profile' memdiag record report "$tracee_pid"
-check 'that ends' exits 0 patiently memdiag profile stop -p "$tracee_pid" -o "$dir/profile"
+check 'record stop ends the log of the second record' exits 0 patiently memdiag record stop -p "$tracee_pid"
+check 'record report of the directory of a log runs' report "$dir/logs"
+check 'record report of a log: what was live at its end' test "$(row "$leak"), $(row "$table")" = "$bytes 20, 70000 1"
+check 'record start begins a third record' exits 0 patiently memdiag record start -p "$tracee_pid"
+check 'record report --since a moment of another record: a usage error' exits_saying 64 'begun anew' memdiag record report "$tracee_pid" --since "$dir/last.heap"
+check 'record stop ends the third record' exits 0 patiently memdiag record stop -p "$tracee_pid" -o "$dir/stopped"
+check 'profile start after the records' exits 0 patiently memdiag profile start -p "$tracee_pid"
+check 'record report of a process with a profile: refused' exits_saying 5 'is a profile' memdiag record report "$tracee_pid"
+check 'profile stop after record report' exits 0 patiently memdiag profile stop -p "$tracee_pid" -o "$dir/profile"
 check 'the target lives on' end_tracee
 finish

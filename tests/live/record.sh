@@ -28,66 +28,66 @@ for threads in 1 4; do
 	fi
 	start_command "$sites" $threads
 	check "nothing was recorded, $threads threads" record status
-	check 'it says so' json_is '.data.noted == null and (.data.is_recording | not)'
-	check 'what happens before' test "$(ask 'play 1 1000 1')" = "done"
+	check 'record status before a record says that nothing is recorded' json_is '.data.noted == null and (.data.is_recording | not)'
+	check 'blocks are allocated before the record begins' test "$(ask 'play 1 1000 1')" = "done"
 	accounts >"$dir/before"
-	check 'a record begins' record start
-	check 'twice is once' record start
-	check 'it says so, too' json_is .data.was_so_already
-	check 'of profiles it is said' exits 0 memdiag profile status --pid "$tracee_pid"
-	check 'what is going on' grep -q 'is being recorded' "$dir/out"
-	check 'which no profile is' exits 0 memdiag profile status --pid "$tracee_pid" --json
-	check 'in JSON, too' json_is '.data.noted == null and (.data.is_profiling | not)'
-	check 'a profile is refused meanwhile' exits_saying 1 'is being recorded' memdiag profile start --pid "$tracee_pid"
-	check 'and ends no record' exits_saying 1 'is being recorded' memdiag profile stop --pid "$tracee_pid"
-	check 'all blocks from before are freed' test "$(ask drop)" = "done"
-	check 'they are not of the record' record status
+	check 'record start begins a record' record start
+	check 'record start of a process that is recorded changes nothing' record start
+	check 'record start of a process that is recorded says so' json_is .data.was_so_already
+	check 'profile status of a process that is recorded, as text' exits 0 memdiag profile status --pid "$tracee_pid"
+	check 'profile status of a process that is recorded says so' grep -q 'is being recorded' "$dir/out"
+	check 'profile status of a process that is recorded, as JSON' exits 0 memdiag profile status --pid "$tracee_pid" --json
+	check 'profile status of a process that is recorded has no profile' json_is '.data.noted == null and (.data.is_profiling | not)'
+	check 'profile start of a process that is recorded: refused' exits_saying 1 'is being recorded' memdiag profile start --pid "$tracee_pid"
+	check 'profile stop of a process that is recorded: refused' exits_saying 1 'is being recorded' memdiag profile stop --pid "$tracee_pid"
+	check 'all blocks from before the record are freed' test "$(ask drop)" = "done"
+	check 'record status after blocks from before were freed' record status
 	cp "$dir/before" "$dir/accounts"
 	# Only the usable bytes of earlier blocks are known.
-	check 'but counted' test "$(sums earlier_freed | cut -d' ' -f2)" = "$(accounted 4 5 | cut -d' ' -f2)"
-	check 'with their bytes' test "$(sums earlier_freed | cut -d' ' -f1)" -ge "$(accounted 4 5 | cut -d' ' -f1)"
-	check 'nothing else is' json_is '.data.noted.allocated.blocks == 0 and .data.noted.freed.blocks == 0'
-	check 'the tracee works' test "$(ask 'play 7 20000 1')" = "done"
+	check 'record status counts blocks from before that were freed' test "$(sums earlier_freed | cut -d' ' -f2)" = "$(accounted 4 5 | cut -d' ' -f2)"
+	check 'record status has the bytes of blocks from before that were freed' test "$(sums earlier_freed | cut -d' ' -f1)" -ge "$(accounted 4 5 | cut -d' ' -f1)"
+	check 'record status has no other block' json_is '.data.noted.allocated.blocks == 0 and .data.noted.freed.blocks == 0'
+	check 'the tracee allocates while it is recorded' test "$(ask 'play 7 20000 1')" = "done"
 	accounts | awk 'NR == FNR { b[$1] = $2; n[$1] = $3; next }
 		{ printf "%s %.0f %.0f %.0f %.0f\n", $1, $2 - b[$1], $3 - n[$1], $4, $5 }' "$dir/before" - >"$dir/accounts"
-	check 'a file is written meanwhile' record dump -o "$dir/dump"
-	check 'it is exact' agrees "$(written)"
-	check 'its sums are' test "$(sums allocated), $(sums in_use)" = "$(accounted 2 3), $(accounted 4 5)"
-	check 'of several threads the peak is marked as approximate' json_is .data.noted.peak_approximate
-	check 'nothing was lost' json_is '.data.noted | .calls_lost == 0 and .frees_lost == 0'
-	check 'and so is the report of the process' exits 0 memdiag report --pid "$tracee_pid" --json --value=allocated
-	check 'in bytes' test "$(jq '[.data.rows[] | select(.name | startswith("site_")) | .flat] | add' "$dir/out")" = \
+	check 'record dump writes a file meanwhile' record dump -o "$dir/dump"
+	check 'the file of record dump is exact' agrees "$(written)"
+	check 'record dump has the sums of the file' test "$(sums allocated), $(sums in_use)" = "$(accounted 2 3), $(accounted 4 5)"
+	check 'record dump of several threads: the peak is approximate' json_is .data.noted.peak_approximate
+	check 'record dump: nothing was lost' json_is '.data.noted | .calls_lost == 0 and .frees_lost == 0'
+	check 'report --value=allocated of the process that is recorded' exits 0 memdiag report --pid "$tracee_pid" --json --value=allocated
+	check 'report of the process that is recorded has the bytes' test "$(jq '[.data.rows[] | select(.name | startswith("site_")) | .flat] | add' "$dir/out")" = \
 		"$(accounted 2 3 | cut -d' ' -f1)"
-	check 'it says of which' json_is '.data.file | test("^sites [0-9]+$")'
-	check 'nothing has grown since the file' exits 0 memdiag report --pid "$tracee_pid" --json --base "$(ls "$dir/dump.$tracee_pid".*.heap)"
-	check 'in any function' json_is '[.data.rows[].cum] | all(. == 0)'
-	check 'it goes on' record status
-	check 'and says so' json_is .data.is_recording
-	check 'what was recorded is no profile' exits_saying 5 'is a record' memdiag profile dump --pid "$tracee_pid"
-	check 'all blocks are freed' test "$(ask drop)" = "done"
+	check 'report of the process that is recorded names it' json_is '.data.file | test("^sites [0-9]+$")'
+	check 'report --base the file of record dump' exits 0 memdiag report --pid "$tracee_pid" --json --base "$(ls "$dir/dump.$tracee_pid".*.heap)"
+	check 'report --base the file of record dump: nothing has grown' json_is '[.data.rows[].cum] | all(. == 0)'
+	check 'record status after record dump' record status
+	check 'record status after record dump: it is recorded' json_is .data.is_recording
+	check 'profile dump of a record: refused' exits_saying 5 'is a record' memdiag profile dump --pid "$tracee_pid"
+	check 'all blocks of the record are freed' test "$(ask drop)" = "done"
 	accounts | awk 'NR == FNR { b[$1] = $2; n[$1] = $3; next }
 		{ printf "%s %.0f %.0f %.0f %.0f\n", $1, $2 - b[$1], $3 - n[$1], $4, $5 }' "$dir/before" - >"$dir/accounts"
-	check 'it ends' record stop -o "$dir/last"
-	check 'nothing is in use' json_is '.data.noted.in_use | .bytes == 0 and .blocks == 0'
-	check 'all was freed' json_is '.data.noted | .freed == .allocated'
-	check 'the last file is exact' agrees "$(written)"
-	check 'what it took in the target was given back' exits 0 memdiag status --pid "$tracee_pid" --json
-	check 'but the filter of profiles' json_is '.data.sampler | .live_set_bytes <= 65536 + 8192 and .threads_bytes == 0'
-	check 'twice is once here, too' record stop -o "$dir/last"
-	check 'which is said' json_is '.data.was_so_already and .data.file == null'
-	check 'a profile may follow' profile start --rate 1
-	check 'of records it is said' exits 0 memdiag record status --pid "$tracee_pid"
-	check 'what is going on then' grep -q 'is being profiled' "$dir/out"
-	check 'the tracee works again' test "$(ask 'play 3 1000 1')" = "done"
-	check 'and end' profile stop -o "$dir/profile"
-	check 'a record may follow that' record start
+	check 'record stop ends the record' record stop -o "$dir/last"
+	check 'record stop: nothing is in use' json_is '.data.noted.in_use | .bytes == 0 and .blocks == 0'
+	check 'record stop: all was freed' json_is '.data.noted | .freed == .allocated'
+	check 'the file of record stop is exact' agrees "$(written)"
+	check 'status of a process after record stop' exits 0 memdiag status --pid "$tracee_pid" --json
+	check 'record stop gives back what it took, but the filter of profiles' json_is '.data.sampler | .live_set_bytes <= 65536 + 8192 and .threads_bytes == 0'
+	check 'record stop of a record that has ended changes nothing' record stop -o "$dir/last"
+	check 'record stop of a record that has ended says so' json_is '.data.was_so_already and .data.file == null'
+	check 'profile start after a record' profile start --rate 1
+	check 'record status of a process that is profiled' exits 0 memdiag record status --pid "$tracee_pid"
+	check 'record status of a process that is profiled says so' grep -q 'is being profiled' "$dir/out"
+	check 'the tracee allocates while it is profiled' test "$(ask 'play 3 1000 1')" = "done"
+	check 'profile stop after a record' profile stop -o "$dir/profile"
+	check 'record start after a profile' record start
 	accounts >"$dir/before"
-	check 'the tracee works once more' test "$(ask 'play 9 3000 1')" = "done"
+	check 'the tracee allocates in the second record' test "$(ask 'play 9 3000 1')" = "done"
 	accounts | awk 'NR == FNR { b[$1] = $2; n[$1] = $3; next }
 		{ printf "%s %.0f %.0f\n", $1, $2 - b[$1], $3 - n[$1] }' "$dir/before" - >"$dir/accounts"
-	check 'it is stopped, into a file whose name is no UTF-8' record stop -o "$dir/$(printf 'again\377')"
-	check 'which is named' json_is '.data.file | contains("again")'
-	check 'and has only what came after its start' test "$(sums allocated)" = "$(accounted 2 3)"
+	check 'record stop into a file whose name is no UTF-8' record stop -o "$dir/$(printf 'again\377')"
+	check 'record stop names the file whose name is no UTF-8' json_is '.data.file | contains("again")'
+	check 'the second record has only what came after its start' test "$(sums allocated)" = "$(accounted 2 3)"
 	check 'the target lives on' end_tracee
 done
 
@@ -100,10 +100,10 @@ played()
 }
 
 check 'a program is recorded from its start on' played "$MEMDIAG" run -q --record -o "$dir/run" -- "$sites" 3
-check 'exactly' agrees "$(ls "$dir"/run.*.heap)"
-check 'what it recorded is said' played "$MEMDIAG" run --record -o "$dir/told" -- "$sites" 1
+check 'the file of run --record is exact' agrees "$(ls "$dir"/run.*.heap)"
+check 'run --record prints what it recorded' played "$MEMDIAG" run --record -o "$dir/told" -- "$sites" 1
 cp "$dir/err" "$dir/out"
-check 'in blocks' grep -q '^recorded .* blocks\{0,1\}, of which [0-9]* were freed$' "$dir/out"
+check 'run --record prints blocks, and how many were freed' grep -q '^recorded .* blocks\{0,1\}, of which [0-9]* were freed$' "$dir/out"
 # ---- programs that give up system calls, or lock their memory ----
 
 cat >"$dir/strict.c" <<'END'
@@ -157,8 +157,8 @@ int main(void)
 END
 if ${CC:-cc} -O0 -o "$dir/strict" "$dir/strict.c" && ${CC:-cc} -O0 -o "$dir/locked" "$dir/locked.c"; then
 	check 'a program that makes no more system calls lives' exits 0 memdiag run -q --record -o "$dir/strict" -- "$dir/strict"
-	check 'and each of its blocks is recorded' exits 0 memdiag report --json "$(ls "$dir"/strict.*.heap)"
-	check 'with its bytes' json_is '.data.total == 90000000'
+	check 'report of a program that makes no more system calls' exits 0 memdiag report --json "$(ls "$dir"/strict.*.heap)"
+	check 'report of a program that makes no more system calls has its bytes' json_is '.data.total == 90000000'
 	start_command "$dir/locked"
 	rss=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$tracee_pid/status")
 	if has_hooks && [ "$rss" ]; then
@@ -180,21 +180,21 @@ fi
 if library=$(find /usr/lib /lib -name 'libjemalloc.so.2' 2>/dev/null | head -n 1) && [ "$library" ]; then
 	env LD_PRELOAD="$library" "$MEMDIAG" run --record -o "$dir/other" -- true 2>"$dir/err"
 	check 'a program with another malloc is not recorded' test $? = 125
-	check 'it says why' says "is not recorded: its malloc is not glibc's"
+	check 'run --record of a program with another malloc says why' says "is not recorded: its malloc is not glibc's"
 fi
 if [ -x "$TRACEES/idle-musl" ]; then
 	start_tracee idle-musl
 	check 'a musl program is refused, and why' exits_saying 5 'runs with musl' memdiag record start --pid "$tracee_pid"
 	check 'a musl program lives on' end_tracee
 	"$MEMDIAG" run --record -o "$dir/musl" -- "$TRACEES/idle-musl" </dev/null >"$dir/out" 2>"$dir/err"
-	check 'nor is one recorded from its start on, and why' says "is not recorded: its malloc is not glibc's"
+	check 'run --record of a musl program: refused, and why' says "is not recorded: its malloc is not glibc's"
 else
 	skip 'a musl program' 'there is no musl-gcc'
 fi
-check 'nothing is known of a process without agent' exits_saying 5 'has no profile' memdiag report --pid $$
-check 'a file and a process are too much' exits_saying 64 'one at a time' memdiag report --pid $$ "$dir/any"
-check 'a record has no rate' exits_saying 125 'a record is of all blocks' memdiag run --record --profile=1K -- "$sites"
-check 'and no files meanwhile' exits_saying 125 'a record is of all blocks' memdiag run --record --interval=1M -- "$sites"
+check 'report of a process without the agent: refused' exits_saying 5 'has no profile' memdiag report --pid $$
+check 'report of a file and a process: a usage error' exits_saying 64 'one at a time' memdiag report --pid $$ "$dir/any"
+check 'run --record --profile: a usage error' exits_saying 125 'a record is of all blocks' memdiag run --record --profile=1K -- "$sites"
+check 'run --record --interval: a usage error' exits_saying 125 'a record is of all blocks' memdiag run --record --interval=1M -- "$sites"
 check 'the environment asks for it' played env MEMDIAG_AGENT="profile;record;profile-prefix=$dir/env" \
 	LD_PRELOAD="$top_builddir/libmemdiag-agent.so" "$sites" 2
 check 'and the file is exact' agrees "$(ls "$dir"/env.*.heap)"

@@ -19,21 +19,21 @@ make_script()
 
 # ---- how it ends -------------------------------------------------------------------------------
 
-check 'a program runs' exits 0 memdiag run true
+check 'run of a program runs' exits 0 memdiag run true
 check 'the counted program has its line' \
 	says '^memdiag: true: peak 0 B, at the end .* blocks allocated; RSS peak'
 check 'stderr of a counted program is one line' test "$(wc -l <"$dir/err")" -eq 1
-check 'its status is ours' exits 7 memdiag run sh -c 'exit 7'
+check 'run returns the status of the program' exits 7 memdiag run sh -c 'exit 7'
 check 'run returns 64 if the program exits with 64' exits 64 memdiag run -- sh -c 'exit 64'
-check 'its options are its own' exits 3 memdiag run sh -c 'exit $#' sh --json -q 3
-check 'a signal that ends it, too' exits 143 memdiag run sh -c 'kill -TERM $$'
-check 'one that nobody can catch' exits 137 memdiag run sh -c 'kill -KILL $$'
+check 'run passes the options of the program on' exits 3 memdiag run sh -c 'exit $#' sh --json -q 3
+check 'run of a program that SIGTERM ends returns 143' exits 143 memdiag run sh -c 'kill -TERM $$'
+check 'run of a program that SIGKILL ends returns 137' exits 137 memdiag run sh -c 'kill -KILL $$'
 check 'a killed program was counted until then' says '^memdiag: sh: peak [1-9][0-9.]* \(Ki\)\{0,1\}B'
-check 'no such program' exits 127 memdiag run no-such-program
+check 'run of a program that does not exist returns 127' exits 127 memdiag run no-such-program
 check 'a program that does not exist is named' \
 	says '^memdiag run: cannot run no-such-program: No such file or directory$'
 check 'a file that does not exist cannot be run' exits 127 memdiag run ./no/such/program
-check 'one that is no program' exits 126 memdiag run "$dir"
+check 'run of a directory returns 126' exits 126 memdiag run "$dir"
 : >"$dir/bin/plain"
 check 'a file that is not executable cannot be run' exits 126 memdiag run plain
 check 'a file that is not executable is named' says 'plain: Permission denied'
@@ -48,7 +48,7 @@ done
 check 'a file that is there stays' sh -c "echo mine >'$dir/file'
 	'$MEMDIAG' run -o '$dir/file' touch '$dir/ran' 2>'$dir/err'; [ \$? -eq 125 ] &&
 	[ \"\$(cat '$dir/file')\" = mine ] && [ ! -e '$dir/ran' ]"
-check 'a full disk' sh -c "'$MEMDIAG' run -o /dev/full true 2>'$dir/err'; [ \$? -eq 125 ] &&
+check 'run -o /dev/full returns 125, and says why' sh -c "'$MEMDIAG' run -o /dev/full true 2>'$dir/err'; [ \$? -eq 125 ] &&
 	grep -q 'No space left' '$dir/err'"
 check 'a closed stderr is nobody'\''s failure' sh -c "'$MEMDIAG' run true 2>&-"
 
@@ -100,7 +100,7 @@ check 'usable bytes, exact' tap "$exact"
 check 'requested bytes, exact' tap --account=requested "$exact" requested
 check 'children that are followed' tap --follow-children "$top_builddir/tests/agent/fork"
 check 'children that are not' tap "$top_builddir/tests/agent/fork" alone
-check 'a limit' tap --limit 12000000 --on-limit=enomem "$top_builddir/tests/agent/grow"
+check 'a limit with --on-limit=enomem is held' tap --limit 12000000 --on-limit=enomem "$top_builddir/tests/agent/grow"
 
 hungry='import sys
 x = []
@@ -150,7 +150,7 @@ check 'below it, none is refused' exits 0 memdiag run --limit 300M python3 -c "$
 if command -v node >/dev/null; then
 	check 'the heap of node has a limit' exits 255 memdiag run --limit 400M \
 		node -e 'let a = []; for (;;) a.push(new Array(10000).fill(a.length))'
-	check 'it is reported' says 'does not fit the limit of 419430400 bytes'
+	check 'the limit of the heap of node is reported' says 'does not fit the limit of 419430400 bytes'
 else
 	skip 'the heap of node has a limit' 'it is not installed'
 fi
@@ -166,10 +166,10 @@ at = libc.shmat(shm, None, 0)
 libc.shmctl(shm, 0, None)
 ctypes.memset(at, 1, size)'
 check 'a program with memory that is not counted' exits 0 memdiag run python3 -c "$shares"
-check 'the amount is reported' says '^memdiag: 3[0-9][0-9]\.[0-9] MiB of the RSS peak were not counted: .*System V'
+check 'the memory that is not counted is reported' says '^memdiag: 3[0-9][0-9]\.[0-9] MiB of the RSS peak were not counted: .*System V'
 check 'a program with memory that is not counted: run writes JSON' exits 0 memdiag run --json -o "$dir/json" -f python3 -c "$shares"
 cp "$dir/json" "$dir/out"
-check 'it is a warning' json_is '[.warnings[] | tostring | contains("RSS peak was not counted")] | any'
+check 'the memory that is not counted is a warning in JSON' json_is '[.warnings[] | tostring | contains("RSS peak was not counted")] | any'
 
 # The counters have room for many threads and processes; what nobody uses takes no memory.
 little_shared()
@@ -179,7 +179,7 @@ little_shared()
 }
 start_command "$MEMDIAG" run -q "$TRACEES/idle"
 check 'the counters of a new process take at most 128 KiB' little_shared
-check 'it lives on' end_tracee
+check 'the process with few counters lives on' end_tracee
 
 # A thread prints; before 2.34 only programs that have libpthread can have one.
 lines_come()
@@ -187,7 +187,7 @@ lines_come()
 	LD_PRELOAD=libpthread.so.0 memdiag run --print-interval 100ms sh -c \
 		"until [ \"\$(grep -c '^memdiag: [0-9]* has' '$dir/err')\" -ge 3 ]; do sleep 0.01; done"
 }
-check 'lines come' lines_come
+check 'run with lines while the program runs' lines_come
 check 'the first line comes at once, more come later' \
 	test "$(grep -c '^memdiag: [0-9]* has [0-9]* bytes' "$dir/err")" -ge 3
 check 'run writes JSON of a program that exits with 0' memdiag run --json -o "$dir/json" -f python3 -c 'print([0] * 3)'
@@ -243,9 +243,9 @@ if [ -e "$memusage" ]; then
 	LD_PRELOAD=$memusage check 'a malloc that cannot be counted' exits 0 memdiag run true
 	check 'a malloc that cannot be counted: the line shows it' \
 		says '^memdiag: true: was not counted: the agent did not start in it$'
-	LD_PRELOAD=$memusage check 'as JSON' exits 0 memdiag run --json -o "$dir/json" -f true
+	LD_PRELOAD=$memusage check 'a malloc that cannot be counted, as JSON' exits 0 memdiag run --json -o "$dir/json" -f true
 	cp "$dir/json" "$dir/out"
-	check 'it is part of an answer' json_is '.partial and (.data | has("live_bytes") | not) and
+	check 'a malloc that cannot be counted: the JSON is partial' json_is '.partial and (.data | has("live_bytes") | not) and
 		(.warnings[0] | tostring | contains("not counted"))'
 else
 	skip 'a malloc that cannot be counted' 'libmemusage.so is not installed'
@@ -260,26 +260,26 @@ refused()
 		[ ! -s "$dir/out" ]
 }
 
-check 'a static program' refused 'idle-static is statically linked' "$TRACEES/idle-static"
+check 'run of a static program: refused' refused 'idle-static is statically linked' "$TRACEES/idle-static"
 if [ -x "$TRACEES/idle-i386" ]; then
 	check "a program for i386" refused "idle-i386 is .*for" "$TRACEES/idle-i386"
 else
 	skip "a program for i386" 'there is no compiler for it'
 fi
 make_script static-script "$TRACEES/idle-static"
-check 'a script of a static program' refused 'idle-static is statically linked' static-script
+check 'run of a script of a static program: refused' refused 'idle-static is statically linked' static-script
 make_script script-script "$dir/bin/static-script"
-check 'a script of such a script' refused 'idle-static is statically linked' script-script
+check 'run of a script of a script of a static program: refused' refused 'idle-static is statically linked' script-script
 if [ "$(id -u)" -eq 0 ]; then
 	cp "$(command -v id)" "$dir/bin/setuid"
 	chown 65534 "$dir/bin/setuid"
 	chmod 4755 "$dir/bin/setuid"
-	check 'a setuid program' refused 'setuid is setuid' setuid
+	check 'run of a setuid program: refused' refused 'setuid is setuid' setuid
 	chmod 755 "$dir/bin/setuid"
 	check 'the program runs once it is not setuid' exits 0 memdiag run setuid
 	chown 0:65534 "$dir/bin/setuid"
 	chmod 2755 "$dir/bin/setuid"
-	check 'a setgid program' refused 'setuid is setgid' setuid
+	check 'run of a setgid program: refused' refused 'setuid is setgid' setuid
 else
 	skip 'setuid programs' 'only root can make them'
 fi

@@ -39,67 +39,67 @@ stacks_are_right()
 # ---- every kind of stack ---------------------------------------------------------------------------
 
 start_tracee nest worker 12 spin
-check 'all stacks are where their threads say' soon stacks_are_right
-check 'with lines, too' exits 0 memdiag stacks "$tracee_pid" --json
-check 'a thread that runs, too' stands spinning
-check 'all are complete' json_is '[.data.stacks[].end] | unique == ["complete"]'
-check 'a recursion is deeper than what is copied at first' json_is '[.data.stacks[].frames | length] | max > 700'
-check 'nothing is said' test ! -s "$dir/err"
-check 'threads with the same stack are together' json_is '
+check 'stacks --json: all stacks are where their threads say' soon stacks_are_right
+check 'stacks --json with lines runs' exits 0 memdiag stacks "$tracee_pid" --json
+check 'stacks --json: a thread that runs is where it says' stands spinning
+check 'stacks --json: all stacks are complete' json_is '[.data.stacks[].end] | unique == ["complete"]'
+check 'stacks --json: a recursion is deeper than what is copied at first' json_is '[.data.stacks[].frames | length] | max > 700'
+check 'stacks --json says nothing on stderr' test ! -s "$dir/err"
+check 'stacks --json: threads with the same stack are together' json_is '
 	[.data.stacks[] | select(.threads[0].name == "worker") | .threads | length] == [12]'
-check 'each thread is there once' json_is "
+check 'stacks --json: each thread is there once' json_is "
 	([.data.stacks[].threads[].tid] | sort) == ([$(find "/proc/$tracee_pid/task" -mindepth 1 -maxdepth 1 -printf '%f,')0] - [0] | sort) and
 	.data.thread_count == ([.data.stacks[].threads[]] | length) and .data.stack_count == (.data.stacks | length)"
-check 'what was found by frame pointer is marked, nothing else' json_is '
+check 'stacks --json: only what was found by frame pointer is marked' json_is '
 	[.data.stacks[].frames[] | select(.by_frame_pointer) | .functions[-1].name] | sort ==
 		["run_made_code", "run_without_table"]'
-check 'code made at run time is an address' json_is "
+check 'stacks --json: code made at run time is an address' json_is "
 	[.data.stacks[].frames[] | select(.object == null) | .address[:-3]] ==
 		[\"$(sed -n 's/made at \(.*\)...$/\1/p' "$dir/$tracee_pid.out")\"]"
-check 'the trampolines of both signal handlers are marked, nothing else' json_is '
+check 'stacks --json: only the trampolines of both signal handlers are marked' json_is '
 	[.data.stacks[].frames[] | select(.is_signal) | .functions[-1].name // "trampoline"] | length == 2'
-check 'inlined functions are there' json_is '
+check 'stacks --json has inlined functions' json_is '
 	[.data.stacks[].frames[].functions | select(length == 2) | [.[].name] |
 		select(. == ["inlined_part", "nest_b"])] | length > 0'
-check 'and lines' json_is '
+check 'stacks --json has lines' json_is '
 	[.data.stacks[].frames[].functions[] | select(.name == "nest_a") | .file, .line] |
 		(.[0] | endswith("nest.c")) and (.[1] | type == "number")'
 nr_threads=$(find "/proc/$tracee_pid/task" -mindepth 1 -maxdepth 1 | wc -l)
 # With the alternate stack, and with the recursion, whose frames clang makes small enough.
-check 'each is stopped once, but one or two for which a copy is not enough' \
+check 'stacks stops each thread once, and one or two for which a copy is not enough again' \
 	json_is ".data.stop.count - $nr_threads | . == 1 or . == 2"
-check 'the longest stop is one of all' json_is '.data.stop | .longest_ns <= .total_ns and .longest_ns > 0'
+check 'stacks --json: the longest stop is one of all stops' json_is '.data.stop | .longest_ns <= .total_ns and .longest_ns > 0'
 
 # ---- text, folded, threads ----
 
-check 'text' exits 0 memdiag stacks "$tracee_pid"
-check 'text: a head' grep -q "^nest $tracee_pid: $nr_threads threads, .* different stacks; longest stop of a thread " "$dir/out"
-check 'text: groups' grep -q '^12 threads: [0-9]* worker, [0-9]* worker' "$dir/out"
-check 'text: inlined' grep -q 'inlined_part at nest.c:[0-9]* \[inlined\]' "$dir/out"
-check 'text: a recursion is one line' grep -q '#3 .* recurse .*\[699 times, to #701\]$' "$dir/out"
-check 'text: a guess' grep -q 'run_without_table .*\[by frame pointer\]$' "$dir/out"
-check 'text: a signal' test "$(grep -c '\[signal handler called\]$' "$dir/out")" = 2
-check 'text: code made at run time' grep -q '? (memory without a file)$' "$dir/out"
-check 'functions only' exits 0 memdiag stacks "$tracee_pid" --no-lines
-check 'functions only: they have no lines' sh -c "grep -q ' nest_a in nest\$' '$dir/out' && ! grep -q 'nest[.]c' '$dir/out'"
-check 'folded' exits 0 memdiag stacks "$tracee_pid" --format=folded
-check 'folded: all threads are counted' sh -c \
+check 'stacks as text runs' exits 0 memdiag stacks "$tracee_pid"
+check 'stacks as text: the head has threads, stacks and the longest stop' grep -q "^nest $tracee_pid: $nr_threads threads, .* different stacks; longest stop of a thread " "$dir/out"
+check 'stacks as text: threads with the same stack are one group' grep -q '^12 threads: [0-9]* worker, [0-9]* worker' "$dir/out"
+check 'stacks as text: inlined functions are marked' grep -q 'inlined_part at nest.c:[0-9]* \[inlined\]' "$dir/out"
+check 'stacks as text: a recursion is one line' grep -q '#3 .* recurse .*\[699 times, to #701\]$' "$dir/out"
+check 'stacks as text: a guess is marked' grep -q 'run_without_table .*\[by frame pointer\]$' "$dir/out"
+check 'stacks as text: both signal handlers are marked' test "$(grep -c '\[signal handler called\]$' "$dir/out")" = 2
+check 'stacks as text: code made at run time has no file' grep -q '? (memory without a file)$' "$dir/out"
+check 'stacks --no-lines runs' exits 0 memdiag stacks "$tracee_pid" --no-lines
+check 'stacks --no-lines: functions have no lines' sh -c "grep -q ' nest_a in nest\$' '$dir/out' && ! grep -q 'nest[.]c' '$dir/out'"
+check 'stacks --format=folded runs' exits 0 memdiag stacks "$tracee_pid" --format=folded
+check 'stacks --format=folded: all threads are counted' sh -c \
 	"[ \"\$(awk '{ sum += \$NF } END { print sum }' '$dir/out')\" = $nr_threads ]"
-check 'folded: functions with those inlined, the outermost first' \
+check 'stacks --format=folded: inlined functions, the outermost first' \
 	grep -q ';run_parked;nest_a;nest_b;inlined_part;nest_c;wait_in_syscall;.* 12$' "$dir/out"
 one=$(awk '$1 == "stack" && $2 == "handler" { print $3 }' "$dir/$tracee_pid.out")
 other=$(awk '$1 == "stack" && $2 == "made" { print $3 }' "$dir/$tracee_pid.out")
-check 'one thread' exits 0 memdiag stacks "$tracee_pid" --thread "$one" --json
-check 'one thread: no other' json_is "[.data.stacks[].threads[].tid] == [$one]"
+check 'stacks --thread of one thread runs' exits 0 memdiag stacks "$tracee_pid" --thread "$one" --json
+check 'stacks --thread has no other thread' json_is "[.data.stacks[].threads[].tid] == [$one]"
 for two in "--thread=$one,$other" "--thread=$one --thread=$other" "--thread=$other,$one,$other"; do
 	# shellcheck disable=SC2086 # options
 	check "two threads: $two" exits 0 memdiag stacks "$tracee_pid" $two --json
 	check "two threads: no other: $two" json_is "[.data.stacks[].threads[].tid] | sort == ([$one, $other] | sort)"
 done
-check 'a thread of another process' exits_saying 3 "has no thread $$" memdiag stacks "$tracee_pid" --thread $$
-check 'its own number is one' exits 0 memdiag stacks "$tracee_pid" --thread "$tracee_pid" --json
-check 'a number of a thread stands for its process' exits 0 memdiag stacks "$one" --json
-check 'all threads then' json_is ".data.thread_count == $nr_threads"
+check 'stacks --thread of another process: refused' exits_saying 3 "has no thread $$" memdiag stacks "$tracee_pid" --thread $$
+check 'stacks --thread with the number of the process' exits 0 memdiag stacks "$tracee_pid" --thread "$tracee_pid" --json
+check 'stacks of the number of a thread' exits 0 memdiag stacks "$one" --json
+check 'stacks of the number of a thread has all threads of the process' json_is ".data.thread_count == $nr_threads"
 
 # ---- eu-stack says the same ----
 
@@ -136,18 +136,18 @@ fi
 # ---- it is as it was ----
 
 remember
-check 'stacks again and again' each_of 20 exits 0 memdiag stacks "$tracee_pid" --json
-check 'it is as before' unharmed
-check 'threads still stand there' soon stacks_are_right
+check 'stacks 20 times in a row' each_of 20 exits 0 memdiag stacks "$tracee_pid" --json
+check 'a process is unchanged after 20 stacks' unharmed
+check 'threads stand where they stood after 20 stacks' soon stacks_are_right
 
 kill -STOP "$tracee_pid"
 is_stopped()
 {
 	! grep -L '^State:.T' /proc/"$tracee_pid"/task/*/status | grep .
 }
-check 'a process that is stopped' soon is_stopped
-check 'a process that is stopped has stacks' stacks_are_right
-check 'and stays stopped' is_stopped
+check 'a process is stopped by SIGSTOP' soon is_stopped
+check 'stacks of a process that is stopped' stacks_are_right
+check 'a process that was stopped before stacks stays stopped' is_stopped
 kill -CONT "$tracee_pid"
 
 check 'a storm of threads begins' test "$(ask storm)" = 'a storm'
@@ -158,7 +158,7 @@ storm()
 			stands $kind || return
 		done
 }
-check 'threads that come and go' each_of 20 storm
+check 'stacks 20 times while threads come and go' each_of 20 storm
 killed()	# killed SECONDS: that is when
 {
 	"$MEMDIAG" stacks "$tracee_pid" >/dev/null 2>&1 &
@@ -176,16 +176,16 @@ kill_it()
 		killed "0.00$((nr * 7 % 10))$((nr / 5))" || return	# 0.7 to 10 ms
 	done
 }
-check 'it goes on after memdiag was killed at any moment' kill_it
-check 'and is as it was then' storm
-check 'no thread is traced' sh -c "! grep '^TracerPid:.*[1-9]' /proc/$tracee_pid/task/*/status"
-check 'it lives on' end_tracee
+check 'a process goes on after memdiag was killed at any moment' kill_it
+check 'threads come and go after memdiag was killed' storm
+check 'no thread is traced after memdiag was killed' sh -c "! grep '^TracerPid:.*[1-9]' /proc/$tracee_pid/task/*/status"
+check 'the process lives on after memdiag was killed' end_tracee
 
 # ---- other programs ----
 
 start_tracee nest-static worker 2
-check 'a static program, which has no .eh_frame_hdr' soon stacks_are_right
-check 'a static program: all are complete' json_is '[.data.stacks[].end] | unique == ["complete"]'
+check 'stacks of a static program, which has no .eh_frame_hdr' soon stacks_are_right
+check 'stacks of a static program are complete' json_is '[.data.stacks[].end] | unique == ["complete"]'
 check 'a static program lives on' end_tracee
 
 cp "$TRACEES/nest" "$dir/stripped" && strip --strip-all "$dir/stripped"
@@ -196,9 +196,9 @@ depth_is_right()
 		[.data.stacks[] | select(.threads | length == 2) | .frames[] | select(.object | endswith("/stripped")) |
 			.functions | length] == [0, 0, 0, 0, 0]'
 }
-check 'a stripped program has frames without names' soon depth_is_right
-check 'a stripped program: offsets instead' exits 0 memdiag stacks "$tracee_pid"
-check 'a stripped program: in text' grep -q '? (stripped+0x[0-9a-f]*)$' "$dir/out"
+check 'stacks of a stripped program have frames without names' soon depth_is_right
+check 'stacks of a stripped program, as text' exits 0 memdiag stacks "$tracee_pid"
+check 'stacks of a stripped program have offsets instead of names' grep -q '? (stripped+0x[0-9a-f]*)$' "$dir/out"
 check 'a stripped program lives on' end_tracee
 
 # As clang and rustc make programs: no section has the addresses of units.
@@ -211,19 +211,19 @@ has_lines()
 			(.file // "" | endswith("nest.c")) and .line > 0] | length > 0 and all'
 }
 check 'without .debug_aranges a program has lines, too' soon has_lines
-check 'without .debug_aranges it lives on' end_tracee
+check 'the program without .debug_aranges lives on' end_tracee
 
 cp "$TRACEES/nest" "$dir/nest"
 start_command "$dir/nest" worker 2
 rm "$dir/nest"
 if [ "$(id -u)" -eq 0 ]; then
-	check 'a program that was deleted' soon stacks_are_right
+	check 'stacks of a program that was deleted' soon stacks_are_right
 else
 	skip 'a program that was deleted has names' 'only root may open it'
 fi
 echo other >"$dir/nest"
-check 'and replaced' exits '0' memdiag stacks "$tracee_pid" --json
-check 'and replaced: all are complete' json_is '[.data.stacks[].end] | unique == ["complete"]'
+check 'stacks of a program that was replaced' exits '0' memdiag stacks "$tracee_pid" --json
+check 'stacks of a program that was replaced are complete' json_is '[.data.stacks[].end] | unique == ["complete"]'
 check 'the deleted program lives on' end_tracee
 
 # Other namespaces, where the program has other numbers and paths.
@@ -257,10 +257,10 @@ if unshare -pfm --mount-proc true 2>/dev/null; then
 			done <"$dir/$kind.said"
 		done
 	}
-	check 'in other namespaces' soon in_namespaces
+	check 'stacks of a process in other namespaces' soon in_namespaces
 	kinds=
 	kill "$(cat "$dir/$tracee_pid.holder")"
-	check 'in other namespaces it lives on' wait "$outside"
+	check 'the process in other namespaces lives on' wait "$outside"
 else
 	skip 'in other namespaces' 'unshare is not permitted'
 fi
@@ -270,15 +270,15 @@ fi
 hostile=$(printf 'a\033[31m;x\n"\\')
 start_tracee nest "$hostile" 2
 mkdir "$dir/$(printf 'h\033[2J\n')"
-check 'a hostile name of threads' soon stacks_are_right
-check 'a hostile name in JSON' json_is '[.data.stacks[].threads[] | select(.name | test("31m")) | .name] |
+check 'stacks of threads with hostile names' soon stacks_are_right
+check 'stacks --json of threads with hostile names escapes them' json_is '[.data.stacks[].threads[] | select(.name | test("31m")) | .name] |
 	length == 2 and .[0] == "a\\033[31m;x\\012\"\\\\"'
 for format in text folded; do
 	check "a hostile name: $format" exits 0 memdiag stacks "$tracee_pid" --format=$format
 	check "a hostile name: $format has no control bytes" sh -c \
 		"! LC_ALL=C tr -d '\\n' <'$dir/out' | LC_ALL=C grep -q '[[:cntrl:]]'"
 done
-check 'with hostile names it lives on' end_tracee
+check 'the process with hostile names lives on' end_tracee
 at=$dir/$(printf 'h\033[2J\n')/$(printf ';\033[1m nest')
 cp "$TRACEES/nest" "$at"
 start_command "$at" worker 2
@@ -287,8 +287,8 @@ for format in text folded; do
 	check "a hostile path: $format has no control bytes" sh -c \
 		"! LC_ALL=C tr -d '\\n' <'$dir/out' | LC_ALL=C grep -q '[[:cntrl:]]'"
 done
-check 'a hostile path: names are found' soon stacks_are_right
-check 'with a hostile path it lives on' end_tracee
+check 'stacks of a program with a hostile path have names' soon stacks_are_right
+check 'the program with a hostile path lives on' end_tracee
 
 # A map of names that a compiler has written.
 start_tracee nest worker 1
@@ -310,21 +310,21 @@ if [ "$(id -u)" -eq 0 ]; then
 		[.data.stacks[].frames[] | select(.object == null) | .functions[].name] == []'
 fi
 rm -f "$map"
-check 'with a map it lives on' end_tracee
+check 'the process with a perf map lives on' end_tracee
 
 # ---- what cannot be ----
 
 start_tracee idle 1
-check 'a thread that is no number' exits_saying 64 'is not a number' memdiag stacks "$tracee_pid" --thread=x
-check 'a thread 0' exits_saying 64 'is not the number of a thread' memdiag stacks "$tracee_pid" --thread=0
-check 'no thread' exits_saying 64 'which thread' memdiag stacks "$tracee_pid" --thread=,
-check 'a thread that does not exist' exits_saying 3 'has no thread 4194304' memdiag stacks "$tracee_pid" --thread=4194304
-check 'an unknown format' exits_saying 64 'is not text, json or folded' memdiag stacks "$tracee_pid" --format=svg
-check 'two formats' exits_saying 64 'one format at a time' memdiag stacks "$tracee_pid" --json --format=folded
-check 'json twice' exits 0 memdiag stacks "$tracee_pid" --json --format=json
-check 'a stop that is no time' exits_saying 64 'is not a duration' memdiag stacks "$tracee_pid" --max-stop=soon
+check 'stacks --thread=x: a usage error' exits_saying 64 'is not a number' memdiag stacks "$tracee_pid" --thread=x
+check 'stacks --thread=0: a usage error' exits_saying 64 'is not the number of a thread' memdiag stacks "$tracee_pid" --thread=0
+check 'stacks --thread=,: a usage error' exits_saying 64 'which thread' memdiag stacks "$tracee_pid" --thread=,
+check 'stacks --thread of a thread that does not exist: refused' exits_saying 3 'has no thread 4194304' memdiag stacks "$tracee_pid" --thread=4194304
+check 'stacks --format=svg: a usage error' exits_saying 64 'is not text, json or folded' memdiag stacks "$tracee_pid" --format=svg
+check 'stacks --json --format=folded: a usage error' exits_saying 64 'one format at a time' memdiag stacks "$tracee_pid" --json --format=folded
+check 'stacks --json --format=json runs' exits 0 memdiag stacks "$tracee_pid" --json --format=json
+check 'stacks --max-stop=soon: a usage error' exits_saying 64 'is not a duration' memdiag stacks "$tracee_pid" --max-stop=soon
 if has_kernel_threads; then
-	check 'a kernel thread' exits_saying 5 'kernel thread' memdiag stacks 2
+	check 'stacks of a kernel thread: refused' exits_saying 5 'kernel thread' memdiag stacks 2
 else
 	skip 'a kernel thread' 'this container has none'
 fi
@@ -332,46 +332,46 @@ if command -v strace >/dev/null; then
 	strace -q -o /dev/null -p "$tracee_pid" 2>"$dir/strace.err" &
 	tracer=$!
 	soon grep -q '^TracerPid:.*[1-9]' "/proc/$tracee_pid/status"
-	check 'another traces it' exits_saying 4 'traces\|traced' memdiag stacks "$tracee_pid"
+	check 'stacks of a process that strace traces: refused' exits_saying 4 'traces\|traced' memdiag stacks "$tracee_pid"
 	kill "$tracer"
 	wait "$tracer" 2>/dev/null
 fi
-check 'idle lives on' end_tracee
+check 'the process that strace traced lives on' end_tracee
 if [ -x "$TRACEES/idle-i386" ]; then
 	start_tracee idle-i386 1
-	check 'a 32-bit program' exits_saying 5 'another processor' memdiag stacks "$tracee_pid"
-	check 'a 32-bit program lives on' end_tracee
+	check 'stacks of a 32-bit program: refused' exits_saying 5 'another processor' memdiag stacks "$tracee_pid"
+	check 'the 32-bit program lives on' end_tracee
 else
 	skip 'a 32-bit program' 'no 32-bit libc'
 fi
 start_tracee zombie-leader
-check 'a process whose first thread has ended' exits 0 memdiag stacks "$tracee_pid" --json
-check 'it has the others' json_is ".data.thread_count >= 1 and ([.data.stacks[].threads[].tid] | index($tracee_pid)) == null"
-check 'the one without a first thread lives on' end_tracee
+check 'stacks of a process whose first thread has ended' exits 0 memdiag stacks "$tracee_pid" --json
+check 'stacks of a process whose first thread has ended has the others' json_is ".data.thread_count >= 1 and ([.data.stacks[].threads[].tid] | index($tracee_pid)) == null"
+check 'the process without a first thread lives on' end_tracee
 sh -c 'sleep 0.2 & echo $! >"$0"; exec sleep 100000' "$dir/zombie" &
 parent=$!
 started="$started $parent"
 until [ -s "$dir/zombie" ] && grep -q '^State:.Z' "/proc/$(cat "$dir/zombie")/status"; do sleep 0.01; done
-check 'a zombie' exits_saying 3 'zombie' memdiag stacks "$(cat "$dir/zombie")"
+check 'stacks of a zombie: refused' exits_saying 3 'zombie' memdiag stacks "$(cat "$dir/zombie")"
 kill "$parent"
 start_tracee vfork
-check 'a thread that waits for a vfork child' exits 2 memdiag stacks "$tracee_pid" --json
-check 'a thread that waits for a vfork child: it is said' says '1 thread could not be stopped in time'
-check 'a thread that waits for a vfork child: in JSON' json_is '
+check 'stacks of a thread that waits for a vfork child: partial' exits 2 memdiag stacks "$tracee_pid" --json
+check 'stacks of a thread that waits for a vfork child: says so' says '1 thread could not be stopped in time'
+check 'stacks --json of a thread that waits for a vfork child' json_is '
 	.partial and [.data.stacks[] | select(.end == "missing") | .frames] == [[]]'
-check 'the one with a vfork child lives on' end_tracee
+check 'the process with a vfork child lives on' end_tracee
 start_tracee kernel-workers
-check 'threads of the kernel are left out' exits 0 memdiag stacks "$tracee_pid" --json
-check 'threads of the kernel: no iou-wrk' json_is '[.data.stacks[].threads[].name | select(startswith("iou-"))] == []'
-check 'with threads of the kernel it lives on' end_tracee
+check 'stacks of a process with threads of the kernel' exits 0 memdiag stacks "$tracee_pid" --json
+check 'stacks leaves threads of the kernel (iou-wrk) out' json_is '[.data.stacks[].threads[].name | select(startswith("iou-"))] == []'
+check 'the process with threads of the kernel lives on' end_tracee
 if [ "$(id -u)" -eq 0 ]; then
 	install -m 755 "$MEMDIAG" "$dir/memdiag"
 	start_tracee idle 1
 	check "another user's process" exits_saying 4 'uid\|root' captured \
 		setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/memdiag" stacks "$tracee_pid"
-	check 'root without the capability' exits_saying 4 'CAP_SYS_PTRACE' captured \
+	check 'stacks by root without CAP_SYS_PTRACE: refused' exits_saying 4 'CAP_SYS_PTRACE' captured \
 		setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace "$MEMDIAG" stacks "$tracee_pid"
-	check 'idle lives on' end_tracee
+	check 'the process lives on after stacks without CAP_SYS_PTRACE' end_tracee
 	install -m 755 "$TRACEES/nest" "$dir/nest"
 	start_command setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/nest" worker 2
 	unprivileged()

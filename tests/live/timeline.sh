@@ -11,15 +11,15 @@ recording=$top_srcdir/tests/data/report_heaptrack/version-2.txt
 # ---- the whole ----
 
 check 'timeline reads a recording' exits 0 memdiag timeline "$recording" --json
-check 'the peak' json_is '.data.peak == {blocks: 4, bytes: 1300} and .data.peak_time_ns == 110000000'
-check 'sums' json_is '.data.allocated == {blocks: 6, bytes: 2332} and .data.live == {blocks: 2, bytes: 132} and
+check 'timeline as JSON: the peak' json_is '.data.peak == {blocks: 4, bytes: 1300} and .data.peak_time_ns == 110000000'
+check 'timeline as JSON: sums of all blocks' json_is '.data.allocated == {blocks: 6, bytes: 2332} and .data.live == {blocks: 2, bytes: 132} and
 	.data.temporary == {blocks: 1, bytes: 1000} and .data.freed == {blocks: 4, bytes: 2200} and .data.duration_ns == 300000000'
-check 'local maxima' json_is '[.data.intervals[] | [.time_ns, .live_max.bytes, .live_max_time_ns]] ==
+check 'timeline as JSON: local maxima' json_is '[.data.intervals[] | [.time_ns, .live_max.bytes, .live_max_time_ns]] ==
 	[[0, 1200, 10000000], [100000000, 1300, 110000000], [200000000, 132, 200000000], [300000000, 132, 300000000]]'
-check 'what is allocated and freed in each' json_is \
+check 'timeline as JSON: what is allocated and freed in each interval' json_is \
 	'[.data.intervals[] | [.allocated.blocks, .allocated.bytes, .freed.blocks, .freed.bytes]] ==
 	[[3, 1200, 1, 1000], [3, 1132, 3, 1200], [0, 0, 0, 0], [0, 0, 0, 0]]'
-check 'RSS' json_is '[.data.intervals[].rss_bytes] == [65536, 262144, null, 131072] and .data.rss_peak_bytes == 262144'
+check 'timeline as JSON: the RSS of each interval, or null' json_is '[.data.intervals[].rss_bytes] == [65536, 262144, null, 131072] and .data.rss_peak_bytes == 262144'
 check 'without a moment there is no report' json_is '.data.report == null and .data.from == null and .data.to == null'
 check '--interval is taken' exits 0 memdiag timeline "$recording" --interval=10ms --json
 check 'shorter intervals have the same peak' json_is '(.data.intervals | length) == 31 and
@@ -40,12 +40,12 @@ for command in timeline report; do
 done
 { gzip -c "$recording"; head -c 1000 /dev/zero; gzip -c /dev/null; head -c 300000 /dev/zero; } >"$dir/padded.gz"
 check 'zeros behind gzip are no damage' exits 0 memdiag timeline "$dir/padded.gz" --json
-check 'all before them is read' json_is '.data.duration_ns == 300000000 and .data.live.bytes == 132'
+check 'zeros behind gzip: all before them is read' json_is '.data.duration_ns == 300000000 and .data.live.bytes == 132'
 if command -v zstd >/dev/null && grep -q '^#define HAVE_ZSTD 1' "$top_builddir/config.h"; then
 	# If zstd does not know the size of a file, the window is as long as it may be.
 	zstd -q --long=30 <"$recording" >"$dir/long.zst"
 	check 'zstd --long=30 is unpacked' exits 0 memdiag timeline "$dir/long.zst" --json
-	check 'all of it' json_is '.data.duration_ns == 300000000 and .data.live.bytes == 132'
+	check 'zstd --long=30: all of it is read' json_is '.data.duration_ns == 300000000 and .data.live.bytes == 132'
 else
 	skip 'zstd --long=30' 'zstd is not installed'
 fi
@@ -60,7 +60,7 @@ check 'the peak in text is marked' grep -q '^peak ~100 B at ' "$dir/out"
 check 'CSV of such a log' exits 0 memdiag timeline "$dir/unordered.mlog" --format=csv
 check 'CSV has the bytes by which a maximum may be off' grep -qx '0.000,100,1,0.000,100,1,0,0,,0,10' "$dir/out"
 check 'JSON of such a log' exits 0 memdiag timeline "$dir/unordered.mlog" --json
-check 'JSON has them, and the warning' json_is '.data.intervals[0].live_max_uncertain_bytes == 10 and
+check 'JSON has the bytes by which a maximum may be off, and the warning' json_is '.data.intervals[0].live_max_uncertain_bytes == 10 and
 	(.warnings | map(select(test("the order of 1 allocations and frees"))) | length) == 1'
 rm "$dir/unordered.mlog"
 
@@ -79,18 +79,18 @@ check '--peak is the peak' [ "$(at --peak)" = '[1300,2]' ]
 check '--at=end is the end' [ "$(at --at=end)" = '[132,2]' ]
 check 'seconds are the default' [ "$(at --at=0.1)" = '[1300,2]' ]
 check '--from and --to are a difference' exits 0 memdiag timeline "$recording" --from=0s --to=110ms --json
-check 'what grew' json_is '.data.report.shown == 100 and .data.from.live.bytes == 1200 and .data.to.live.bytes == 1300'
+check '--from and --to: what grew' json_is '.data.report.shown == 100 and .data.from.live.bytes == 1200 and .data.to.live.bytes == 1300'
 check '--from goes to the end' exits 0 memdiag timeline "$recording" --from=110ms --json
-check 'what shrank' json_is '.data.report.shown == -1168 and .data.to == {time_ns: 300000000, live: {blocks: 2, bytes: 132}, mapped: null}'
+check '--from alone: what shrank' json_is '.data.report.shown == -1168 and .data.to == {time_ns: 300000000, live: {blocks: 2, bytes: 132}, mapped: null}'
 check '--to without --from' exits 0 memdiag timeline "$recording" --to=peak --json
-check 'subtracts nothing' json_is '.data.from == null and .data.to.live.bytes == 1300 and .data.report.total == 1300 and
+check '--to without --from subtracts nothing' json_is '.data.from == null and .data.to.live.bytes == 1300 and .data.report.total == 1300 and
 	.data.intervals == null'
 check '--to in the first interval' [ "$(at --to=10ms)" = '[1200,2]' ]
 check '--objects adds up blocks' sh -c \
 	"'$MEMDIAG' timeline '$recording' --peak --objects --json | jq -e '.data.report.total == 4'"
 check '--focus and --by are taken' sh -c \
 	"'$MEMDIAG' timeline '$recording' --at=end --by=line --focus=main.c:20 --json | jq -e '.data.report.shown == 100'"
-check 'text says when' sh -c \
+check 'a moment as text says when it was' sh -c \
 	"'$MEMDIAG' timeline '$recording' --peak | grep -q '^.*version-2.txt at 0.110 s: bytes in use, 1.3 KiB'"
 for format in text tree flame html dot json pprof heap folded; do
 	check "a moment is written as $format" exits 0 memdiag timeline "$recording" --peak --format=$format -o "$dir/moment.$format"
@@ -136,7 +136,7 @@ check 'snapshots have the local maxima' sh -c "grep '^time=\|^mem_heap_B=' '$dir
 	grep -x 'time=10 mem_heap_B=1200 time=110 mem_heap_B=1300 time=200 mem_heap_B=132 time=300 mem_heap_B=132'"
 # ms_print leaves a file in TMPDIR.
 if command -v ms_print >/dev/null; then
-	check 'ms_print reads it' sh -c "TMPDIR='$dir' ms_print '$dir/massif.out' >'$dir/printed'"
+	check 'ms_print reads the file of massif' sh -c "TMPDIR='$dir' ms_print '$dir/massif.out' >'$dir/printed'"
 	check 'ms_print has the peak' grep -q '^  1 *110 *1,300 *1,300 ' "$dir/printed"
 	check 'ms_print has the stacks' sh -c "sed -n '/^  1 *110/,/^  2 /p' '$dir/printed' |
 		grep -q '^->100.00% (1,300B) 0x0: leaf (/src/main.c:20)'"
@@ -208,13 +208,13 @@ changed()
 }
 
 grow="test -e '$dir/grown' || printf 'a 5 1\\n+ 3\\nc 200\\n- 3\\n' >>'$dir/changing.txt'; touch '$dir/grown'"
-check 'a file that grows' exits 0 changed "$grow" --from=110ms --json
-check 'is read as far as before' json_is '.data.to.live.bytes == 132 and .data.report.shown == -1168'
-check 'it has grown' test -e "$dir/grown"
+check 'timeline --from of a file that grows meanwhile' exits 0 changed "$grow" --from=110ms --json
+check 'a file that grows is read as far as before' json_is '.data.to.live.bytes == 132 and .data.report.shown == -1168'
+check 'the file has grown while it was read' test -e "$dir/grown"
 rm -f "$dir/grown"
-check 'a file that shrinks' exits_saying 1 'it has become shorter' changed "truncate -s 60 '$dir/changing.txt'" --at=110ms
-check 'a file that is empty then' exits_saying 1 'it has become shorter' changed ": >'$dir/changing.txt'" --peak
-check 'a file whose times change' exits_saying 1 'it has changed' \
+check 'timeline --at of a file that shrinks meanwhile: status 1' exits_saying 1 'it has become shorter' changed "truncate -s 60 '$dir/changing.txt'" --at=110ms
+check 'timeline --peak of a file that is empty meanwhile: status 1' exits_saying 1 'it has become shorter' changed ": >'$dir/changing.txt'" --peak
+check 'timeline of a file whose times change meanwhile: status 1' exits_saying 1 'it has changed' \
 	changed "sed 's/^c .*/c 0/' '$recording' >'$dir/changing.txt'" --at=110ms
 
 # ---- real recordings ----
@@ -246,8 +246,8 @@ else
 		check 'python3 as a file of DHAT' sh -c "'$MEMDIAG' timeline '$dir/python.zst' --format=dhat -o '$dir/python.json'
 			[ \"\$('$MEMDIAG' timeline '$dir/python.zst' --json | jq -c '.data | [.allocated.bytes, .live.bytes, .peak.bytes]')\" = \
 				\"\$(jq -c '.pps | [(map(.tb) | add), (map(.eb) | add), (map(.gb) | add)]' '$dir/python.json')\" ]"
-		check 'at most 100 snapshots' [ "$(grep -c ^snapshot= "$dir/python.out")" -le 100 ]
-		check 'one snapshot is the peak' [ "$(grep -c ^heap_tree=peak "$dir/python.out")" -eq 1 ]
+		check 'python3 as a file of massif has at most 100 snapshots' [ "$(grep -c ^snapshot= "$dir/python.out")" -le 100 ]
+		check 'python3 as a file of massif: one snapshot is the peak' [ "$(grep -c ^heap_tree=peak "$dir/python.out")" -eq 1 ]
 		! command -v ms_print >/dev/null ||
 			check 'ms_print reads that of python3' sh -c "TMPDIR='$dir' ms_print '$dir/python.out' | grep -q 'Detailed snapshots'"
 	else
@@ -257,76 +257,76 @@ fi
 
 # ---- what cannot be ----
 
-check 'no file' exits_saying 64 'which recording' memdiag timeline
-check 'two files' exits_saying 64 'one at a time' memdiag timeline a b
+check 'timeline of nothing: a usage error' exits_saying 64 'which recording' memdiag timeline
+check 'timeline of two files: a usage error' exits_saying 64 'one at a time' memdiag timeline a b
 # ---- logs of memdiag -----------------------------------------------------------------------------
 
 # Three blocks of 4212 bytes in all are allocated four times, and freed twice: tests/data/history_log.
 mkdir "$dir/log"
 cp "$top_srcdir/tests/data/history_log/first" "$dir/log/memdiag.20251123-074501.417.42.000001.mlog"
-check 'a directory with a log' exits 0 captured memdiag timeline "$dir/log" --json
-check 'has the peak and the end' json_is '.data.peak.bytes == 12636 and .data.live.bytes == 8424'
-check 'a file of it, by one thread' exits 0 captured memdiag timeline "$dir"/log/*.mlog --threads=1 --peak --json
-check 'has the same' json_is '.data.report.shown == 12636'
-check 'the report of the directory' exits 0 captured memdiag report "$dir/log" --json
+check 'timeline of a directory with a log runs' exits 0 captured memdiag timeline "$dir/log" --json
+check 'timeline of a directory with a log has the peak and the end' json_is '.data.peak.bytes == 12636 and .data.live.bytes == 8424'
+check 'timeline --peak of a file of a log, by one thread' exits 0 captured memdiag timeline "$dir"/log/*.mlog --threads=1 --peak --json
+check 'timeline --peak of a file of a log has the same peak' json_is '.data.report.shown == 12636'
+check 'report of a directory with a log runs' exits 0 captured memdiag report "$dir/log" --json
 cp "$top_srcdir/tests/data/history_log/later" "$dir/log/memdiag.20251123-074501.417.42.000007.mlog"
-check 'with a gap' exits_saying 2 'the number 6 is missing' memdiag timeline "$dir/log"
+check 'timeline of a log with a gap: partial' exits_saying 2 'the number 6 is missing' memdiag timeline "$dir/log"
 cp "$top_srcdir/tests/data/history_log/cut" "$dir/log/cut"
-check 'a file that is cut off' exits_saying 2 'it was cut off at byte' memdiag timeline "$dir/log/cut"
+check 'timeline of a log that was cut off: partial' exits_saying 2 'it was cut off at byte' memdiag timeline "$dir/log/cut"
 
 # Its third file: 300 bytes and 12288 of mappings were there before; at 10 ms 100 bytes and 1 TiB of a mapping come, which
 # has 8192 left at 40 ms; at 120 ms of the others one of 4096 goes, and one has 512 more; at 130 ms 50 bytes come; at
 # 230 ms they go, and the 8192.
 mapped=$top_srcdir/tests/data/history_log/mapped
-check 'a log with mappings' exits 0 memdiag timeline "$mapped" --format=csv
-check 'has the most of each interval: the first' grep -qx '0.000,400,3,0.010,400,3,0,0,,1099511640064,0' "$dir/out"
-check 'the second' grep -qx '0.100,450,4,0.130,50,1,0,0,100000,20480,0' "$dir/out"
-check 'the third' grep -qx '0.200,450,4,0.200,0,0,50,1,120000,16896,0' "$dir/out"
-check 'sums of mappings' exits 0 memdiag timeline "$mapped" --json
-check 'are beside those of blocks' json_is '.data | .mapped == {blocks: 1, bytes: 8704} and
+check 'timeline of a log with mappings, as CSV' exits 0 memdiag timeline "$mapped" --format=csv
+check 'a log with mappings: the most of the first interval' grep -qx '0.000,400,3,0.010,400,3,0,0,,1099511640064,0' "$dir/out"
+check 'a log with mappings: the most of the second interval' grep -qx '0.100,450,4,0.130,50,1,0,0,100000,20480,0' "$dir/out"
+check 'a log with mappings: the most of the third interval' grep -qx '0.200,450,4,0.200,0,0,50,1,120000,16896,0' "$dir/out"
+check 'timeline of a log with mappings, as JSON' exits 0 memdiag timeline "$mapped" --json
+check 'a log with mappings: sums of mappings are apart from those of blocks' json_is '.data | .mapped == {blocks: 1, bytes: 8704} and
 	.mapped_allocated == {blocks: 3, bytes: 1099511640576} and .mapped_peak == {blocks: 3, bytes: 1099511640064} and
 	.mapped_peak_time_ns == 10000000 and .peak == {blocks: 4, bytes: 450} and .live == {blocks: 3, bytes: 400} and
 	.allocated == {blocks: 4, bytes: 450}'
-check 'a maximum' exits 0 memdiag timeline "$mapped" --at=100ms --value=mapped --json
-check 'has what was mapped then' json_is '.data | .report.total == 16896 and
+check 'timeline --at --value=mapped of a log with mappings' exits 0 memdiag timeline "$mapped" --at=100ms --value=mapped --json
+check 'timeline --at --value=mapped: what was mapped then' json_is '.data | .report.total == 16896 and
 	.to == {time_ns: 130000000, live: {blocks: 4, bytes: 450}, mapped: {blocks: 2, bytes: 16896}}'
-check 'or what was live' exits 0 memdiag timeline "$mapped" --at=100ms --json
-check 'alone' json_is '.data.report.total == 450'
-check 'growth' exits 0 memdiag timeline "$mapped" --from=100ms --value=mapped --json
-check 'is that of mappings' json_is '.data.report.shown == -8192'
-check 'mappings' exits 0 memdiag timeline "$mapped" --from=100ms --value=mapped --objects --json
-check 'are counted' json_is '.data.report.shown == -1'
-check 'a report of the log' exits 0 memdiag report "$mapped" --value=mapped --json
-check 'has its end' json_is '.data.total == 8704'
-check 'a report of what was mapped' exits 0 memdiag report "$mapped" --value=mapped-allocated --json
-check 'has all of it' json_is '.data.total == 1099511640576'
+check 'timeline --at of a log with mappings' exits 0 memdiag timeline "$mapped" --at=100ms --json
+check 'timeline --at: what was live alone' json_is '.data.report.total == 450'
+check 'timeline --from --value=mapped of a log with mappings' exits 0 memdiag timeline "$mapped" --from=100ms --value=mapped --json
+check 'timeline --from --value=mapped: the growth of mappings' json_is '.data.report.shown == -8192'
+check 'timeline --from --value=mapped --objects of a log with mappings' exits 0 memdiag timeline "$mapped" --from=100ms --value=mapped --objects --json
+check 'timeline --from --value=mapped --objects: mappings are counted' json_is '.data.report.shown == -1'
+check 'report --value=mapped of a log with mappings' exits 0 memdiag report "$mapped" --value=mapped --json
+check 'report --value=mapped: what is mapped at the end' json_is '.data.total == 8704'
+check 'report --value=mapped-allocated of a log with mappings' exits 0 memdiag report "$mapped" --value=mapped-allocated --json
+check 'report --value=mapped-allocated: all that was mapped' json_is '.data.total == 1099511640576'
 
-check 'a file that is not there' exits_saying 1 'No such file' memdiag timeline "$dir/none"
-check 'a profile' exits_saying 1 'no recording' memdiag timeline "$top_srcdir/tests/data/report_heap/ours.heap"
-check 'a directory' exits_saying 1 'no file of a log' memdiag timeline "$dir"
-check 'a time behind the end' exits_saying 64 "ends at 0.300 s, before 5.000 s" memdiag timeline "$recording" --at=5s
-check 'a word that is not a time' exits_saying 64 'is not a time' memdiag timeline "$recording" --at=soon
-check 'one moment and two' exits_saying 64 'one moment' memdiag timeline "$recording" --peak --from=0
-check 'a difference in the wrong direction' exits_saying 64 'before --to' memdiag timeline "$recording" --from=peak --to=0
-check 'an interval that is too short' exits_saying 64 '1ms at least' memdiag timeline "$recording" --interval=10us
-check 'an unknown format' exits_saying 64 "'x' is not a format" memdiag timeline "$recording" --format=x
-check 'a format of reports' exits_saying 64 'not a format of the timeline' memdiag timeline "$recording" --format=tree
-check 'a format of the timeline' exits_saying 64 'not a format of a report' memdiag timeline "$recording" --peak --format=csv
+check 'timeline of a file that is missing: status 1' exits_saying 1 'No such file' memdiag timeline "$dir/none"
+check 'timeline of a profile: status 1' exits_saying 1 'no recording' memdiag timeline "$top_srcdir/tests/data/report_heap/ours.heap"
+check 'timeline of a directory without a log: status 1' exits_saying 1 'no file of a log' memdiag timeline "$dir"
+check 'timeline --at behind the end: a usage error' exits_saying 64 "ends at 0.300 s, before 5.000 s" memdiag timeline "$recording" --at=5s
+check 'timeline --at=soon: a usage error' exits_saying 64 'is not a time' memdiag timeline "$recording" --at=soon
+check 'timeline --peak --from: a usage error' exits_saying 64 'one moment' memdiag timeline "$recording" --peak --from=0
+check 'timeline --from behind --to: a usage error' exits_saying 64 'before --to' memdiag timeline "$recording" --from=peak --to=0
+check 'timeline --interval=10us: a usage error' exits_saying 64 '1ms at least' memdiag timeline "$recording" --interval=10us
+check 'timeline --format=x: a usage error' exits_saying 64 "'x' is not a format" memdiag timeline "$recording" --format=x
+check 'timeline --format=tree: a usage error' exits_saying 64 'not a format of the timeline' memdiag timeline "$recording" --format=tree
+check 'timeline --peak --format=csv: a usage error' exits_saying 64 'not a format of a report' memdiag timeline "$recording" --peak --format=csv
 sed 's/^c 12c/c 7fffffffff/' "$recording" >"$dir/long.txt"
 # 549755813887 ms: 2^18 intervals of 100 ms are 26214.4 s, and doubled 15 times enough.
-check 'more intervals than can be kept' exits_saying 0 'the intervals are 3276.8 s: of 100.0 ms there would be too many' \
+check 'timeline of more intervals than can be kept' exits_saying 0 'the intervals are 3276.8 s: of 100.0 ms there would be too many' \
 	memdiag timeline "$dir/long.txt" --json
-check 'become longer ones' json_is '.data | .interval_ns == 3276800000000 and (.intervals | length) == 167773 and
+check 'more intervals than can be kept become longer ones' json_is '.data | .interval_ns == 3276800000000 and (.intervals | length) == 167773 and
 	.duration_ns == 549755813887000000'
-check 'with the same sums' json_is '.data | .peak == {blocks: 4, bytes: 1300} and .live == {blocks: 2, bytes: 132} and
+check 'more intervals than can be kept: the same sums' json_is '.data | .peak == {blocks: 4, bytes: 1300} and .live == {blocks: 2, bytes: 132} and
 	([.intervals[].allocated.bytes] | add) == .allocated.bytes and ([.intervals[].freed.blocks] | add) == .freed.blocks and
 	([.intervals[].live_max.bytes] | max) == 1300'
-check 'of equal maxima the first counts' json_is '.data.intervals | .[0].live_max_time_ns < .[0].time_ns + 1000000000 and
+check 'more intervals than can be kept: of equal maxima the first counts' json_is '.data.intervals | .[0].live_max_time_ns < .[0].time_ns + 1000000000 and
 	all(.[1:][]; .live_max_time_ns == .time_ns)'
-check 'a moment is in them' exits 0 memdiag timeline "$dir/long.txt" --at=3000s --json
-check 'that it was asked for' json_is '.data.report.total == 1300 and .data.to.live.bytes == 1300'
-check 'and by a longer interval' exits 0 memdiag timeline "$dir/long.txt" --interval=100h
-check 'nothing is said then' test ! -s "$dir/err"
+check 'timeline --at of more intervals than can be kept' exits 0 memdiag timeline "$dir/long.txt" --at=3000s --json
+check 'timeline --at of more intervals than can be kept: that moment' json_is '.data.report.total == 1300 and .data.to.live.bytes == 1300'
+check 'timeline --interval=100h of a long recording' exits 0 memdiag timeline "$dir/long.txt" --interval=100h
+check 'timeline --interval=100h says nothing on stderr' test ! -s "$dir/err"
 
 # A log of NR_FILES files of 139 years each in $dir/ages; in each one a block of 1000 bytes is allocated.
 cat >"$dir/ages.py" <<'END'

@@ -136,19 +136,19 @@ skip 'limit-near' 'takes a cgroup that is nearly full; by facts in tests/unit/ve
 skip 'unaccounted' 'takes memory that may not be seen; by facts in tests/unit/verdict-judge'
 
 start_tracee cause healthy
-check 'heap of a healthy program' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s
-check 'ends with that' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
-check 'info of it' exits 0 memdiag info --pid "$tracee_pid"
-check 'as well' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
-check 'it lives on' end_tracee
+check 'heap of a healthy program runs' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s
+check 'heap of a healthy program ends with the verdict: nothing to do' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
+check 'info of a healthy program runs' exits 0 memdiag info --pid "$tracee_pid"
+check 'info of a healthy program ends with the verdict: nothing to do' sh -c "tail -n 1 '$dir/out' | grep -qx 'VERDICT  nothing to do'"
+check 'the healthy program lives on' end_tracee
 start_tracee cause tops-stuck
-check 'of another, heap says' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s
-check 'the diagnosis' grep -q '^VERDICT  tops-stuck: .* free() only above 60\.' "$dir/out"
-check 'what to do now' grep -qx "NEXT     memdiag trim --tops -p $tracee_pid" "$dir/out"
+check 'heap of a program with stuck tops runs' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s
+check 'heap of a program with stuck tops: the diagnosis' grep -q '^VERDICT  tops-stuck: .* free() only above 60\.' "$dir/out"
+check 'heap of a program with stuck tops: what to do now' grep -qx "NEXT     memdiag trim --tops -p $tracee_pid" "$dir/out"
 check 'the verdict has the permanent setting' grep -qx 'THEN     start it with MALLOC_TRIM_THRESHOLD_=131072' "$dir/out"
-check 'it lives on' end_tracee
+check 'the program with stuck tops lives on' end_tracee
 start_tracee cause cache-retained
-check 'info that reads the heaps' exits 0 memdiag info --pid "$tracee_pid" --method=read --max-lock 5s --json
+check 'info --method=read of a program that caches runs' exits 0 memdiag info --pid "$tracee_pid" --method=read --max-lock 5s --json
 check 'info that reads the heaps: the verdict is cache-retained' json_is '[.verdicts[].id] == ["cache-retained"]'
-check 'it lives on' end_tracee
+check 'the program that caches lives on' end_tracee
 finish
