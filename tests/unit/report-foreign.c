@@ -1,14 +1,13 @@
 /*
  * Files that are given to report by mistake: each kind is recognised by its first bytes, whole or
- * followed by anything, and
- * by no fewer; maps and smaps of random address spaces are, by seeds; random bytes and profiles are
- * not.
+ * followed by anything, and by no fewer; maps and smaps of random address spaces are, by seeds;
+ * random bytes and profiles are not.
  *
  *	report-foreign [FIRST-SEED [NUMBER]]
  */
 #include <config.h>
 
-#include "report/report-priv.h"
+#include "report/read.h"
 #include "seeds.h"
 
 #define BEGINS(text) (text), sizeof(text) - 1
