@@ -36,6 +36,7 @@ wait_for $server "$dir/log" 'server started' || {
 	skip_all 'knotd does not start'
 }
 start_client dns "$port"
+# shellcheck disable=SC2034 # server-lib.sh uses it
 timers=without
 visit $server info heap trim info heap 'count start' 'count stop'
 kill $server
