@@ -10,7 +10,7 @@
 #define DEPTH 16
 
 /* Two call sites a frame, so each value of BITS has a stack of its own. */
-static __attribute__((noinline, noclone)) void *
+static __attribute__((noinline)) void *
 map_below(unsigned int bits, int depth)
 {
 	void *got;
