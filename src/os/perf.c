@@ -162,14 +162,17 @@ make_room(struct perf *p, size_t nr_cpus, struct err *e)
 	return 0;
 }
 
-/* Do REQUEST to events [FIRST, END) of all CPUs.  -1 with errno if one of them failed. */
+/*
+ * Do REQUEST to events [FIRST, END) of all CPUs, to the last one first: the return of a call is
+ * reported everywhere before the call itself is.  -1 with errno if one of them failed.
+ */
 static int
 each_event(const struct perf *p, size_t first, size_t end, unsigned long request)
 {
 	int result = 0;
 
-	for (size_t cpu = 0; cpu < p->rings.nr; cpu++)
-		for (size_t i = first; i < end; i++)
+	for (size_t i = end; i-- > first;)
+		for (size_t cpu = 0; cpu < p->rings.nr; cpu++)
 			if (ioctl(p->fd[cpu * p->nr_events + i], request, 0) < 0)
 				result = -1;
 	return result;

@@ -483,6 +483,10 @@ start_command()
 		sed 's/^/#   /' "$dir/$tracee_pid.err"
 		exit 1
 	fi
+	# The whole line: ask() counts from there.
+	until [ "$(wc -l <"$dir/$tracee_pid.out")" -gt 0 ] || ! lives "$tracee_pid"; do
+		sleep 0.01
+	done
 }
 
 # tell WORDS [PID]: give a tracee a command.  Opened for both, as opening a pipe whose reader has ended would wait.
