@@ -17,8 +17,8 @@
 #define STACK_FUNCTIONS (128 * STACK_FUNCTIONS_WAYS)
 
 /*
- * Lines that were looked up.  A function that was made anew where one with the same name, first
- * line and size was is taken for that.
+ * Lines that were looked up.  A new function at the address of a freed one with the same name,
+ * first line and size is not distinguished from it.
  */
 struct stack_line {
 	uintptr_t code;

@@ -19,7 +19,8 @@ warn_of_second_libc(struct info *info)
 
 	if (libc)
 		warnings_add(&info->warnings, false,
-			"a second libc is loaded, %s: what its malloc has is not malloc's here",
+			"a second libc is loaded, %s: what its malloc has is counted as not from "
+			"malloc",
 			text_printable(libc->path, path, sizeof path));
 }
 

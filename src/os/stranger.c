@@ -68,49 +68,49 @@ os_open(const char *path, unsigned int what, struct err *e)
 
 /* Whether nobody can change the file of ST but root and the present user. */
 static bool
-is_of_friends(const struct stat *st)
+is_trusted(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
 /* The same of an entry of a directory; in one that is sticky only its owner can remove it. */
 static bool
-is_entry_of_friends(const struct stat *st)
+is_trusted_entry(const struct stat *st)
 {
 	struct stat like = *st;
 
 	if (S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
 		like.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
-	return is_of_friends(&like);
+	return is_trusted(&like);
 }
 
-/* As os_is_of_friends(), with at most LEFT links on the way. */
+/* As os_path_is_trusted(), with at most LEFT links on the way. */
 static bool
-is_path_of_friends(const char *path, unsigned int left)
+is_trusted_path(const char *path, unsigned int left)
 {
 	auto_free char *part = strdup(path);
 	char *at = part;
 	struct stat st;
-	bool may_make; /* others may make an entry that is not there */
 
-	if (!part || *path != '/' || lstat("/", &st) < 0 || !is_entry_of_friends(&st))
+	if (!part || *path != '/' || lstat("/", &st) < 0 || !is_trusted_entry(&st))
 		return false;
 	while (*at) {
+		/* Others can make an entry of a sticky directory that is not there. */
+		const bool may_make = st.st_mode & (S_IWGRP | S_IWOTH);
 		char end;
 
-		may_make = st.st_mode & (S_IWGRP | S_IWOTH);
 		at += strspn(at, "/");
 		at += strcspn(at, "/");
 		end = *at;
 		*at = '\0';
 		if (lstat(part, &st) < 0)
 			return errno == ENOENT && !may_make;
-		if (!is_entry_of_friends(&st))
+		if (!is_trusted_entry(&st))
 			return false;
 		if (S_ISLNK(st.st_mode)) {
 			auto_free char *real = realpath(part, NULL);
 
-			if (!real || !left || !is_path_of_friends(real, left - 1) ||
+			if (!real || !left || !is_trusted_path(real, left - 1) ||
 				lstat(real, &st) < 0)
 				return false;
 		}
@@ -120,9 +120,9 @@ is_path_of_friends(const char *path, unsigned int left)
 }
 
 bool
-os_is_of_friends(const char *path)
+os_path_is_trusted(const char *path)
 {
-	return is_path_of_friends(path, 40);
+	return is_trusted_path(path, 40);
 }
 
 static int
@@ -155,7 +155,7 @@ os_keep_contents(int fd)
 
 	if (fstat(fd, &st) < 0)
 		st.st_size = 0;
-	else if (is_of_friends(&st))
+	else if (is_trusted(&st))
 		return fd;
 	copy = copy_contents(fd, (uint64_t)st.st_size);
 	close(fd);

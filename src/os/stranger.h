@@ -52,7 +52,7 @@ int os_keep_contents(int fd);
  * it and all directories on the way, links followed.  A file that is not there counts as theirs if
  * nobody else can make it.  So a library may open PATH by itself.
  */
-bool os_is_of_friends(const char *path);
+bool os_path_is_trusted(const char *path);
 
 /*
  * Read FD, which is the file NAME, to its end into TEXT, which must be zeroed or released. 0, or -1

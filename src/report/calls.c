@@ -193,9 +193,12 @@ find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *
 static int
 by_name(const void *a, const void *b, void *arg)
 {
-	const struct calls *c = arg;
+	const struct maker *m = arg;
+	const struct calls_node *x = &m->c->nodes.v[*(const uint32_t *)a];
+	const struct calls_node *y = &m->c->nodes.v[*(const uint32_t *)b];
+	const int r = strcmp(x->name, y->name);
 
-	return strcmp(c->nodes.v[*(const uint32_t *)a].name, c->nodes.v[*(const uint32_t *)b].name);
+	return r ? r : strcmp(base_name(origin_of(m, x)), base_name(origin_of(m, y)));
 }
 
 /* Have NODE's name end with ORIGIN in parentheses. */
@@ -213,7 +216,7 @@ add_origin(struct calls_node *node, const char *origin, struct err *e)
 	return 0;
 }
 
-/* Add to the name that the NR nodes NUMBER share what distinguishes them. */
+/* Add to the name that the NR nodes NUMBER, by by_name(), share what distinguishes them. */
 static int
 distinguish(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 {
@@ -221,9 +224,7 @@ distinguish(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 	bool is_base_enough = true;
 
 	for (size_t i = 1; i < nr && is_base_enough; i++)
-		for (size_t k = 0; k < i && is_base_enough; k++)
-			is_base_enough = strcmp(base_name(origin_of(m, &v[number[i]])),
-						 base_name(origin_of(m, &v[number[k]]))) != 0;
+		is_base_enough = by_name(&number[i - 1], &number[i], m) != 0;
 	for (size_t i = 0; i < nr; i++) {
 		const char *origin = origin_of(m, &v[number[i]]);
 
@@ -244,9 +245,12 @@ distinguish_all(struct maker *m, struct err *e)
 		return no_memory(e);
 	for (size_t i = 0; i < c->nodes.nr; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, c->nodes.nr, sizeof *order, by_name, c);
+	qsort_r(order, c->nodes.nr, sizeof *order, by_name, m);
 	for (size_t i = 0, end; i < c->nodes.nr; i = end) {
-		for (end = i + 1; end < c->nodes.nr && by_name(&order[i], &order[end], c) == 0;)
+		const char *name = c->nodes.v[order[i]].name;
+
+		for (end = i + 1;
+			end < c->nodes.nr && strcmp(c->nodes.v[order[end]].name, name) == 0;)
 			end++;
 		if (end - i > 1 && distinguish(m, &order[i], end - i, e) < 0)
 			return -1;
@@ -454,8 +458,8 @@ outwards(const struct maker *m, const uint32_t *frames, struct place at)
 }
 
 /*
- * AT, or if it is in ROLE the first place that is not, going outwards, as long as that is in WANTED
- * or WANTED is ROLE_PROGRAM; AT if there is none.
+ * Skip places in ROLE from AT outwards.  Returns AT if the stack ends with them, or if the place
+ * after them is not in WANTED; ROLE_PROGRAM accepts any.
  */
 static struct place
 skip_role(const struct maker *m, const struct profile_stack *stack, struct place at, enum role role,

@@ -131,14 +131,14 @@ is_safe(const char *directory, const char *name)
 	auto_free char *path = NULL;
 
 	if (*name == '/')
-		return os_is_of_friends(name);
+		return os_path_is_trusted(name);
 	if (!directory)
 		return true;
 	if (asprintf(&path, "%s/%s", directory, name) < 0) {
 		path = NULL;
 		return false;
 	}
-	return os_is_of_friends(path);
+	return os_path_is_trusted(path);
 }
 
 /* The same where libdw looks first: beside the file at PATH, which it has by its real name. */

@@ -218,7 +218,8 @@ warn_of_split(struct profile *p, struct object *o)
 	o->is_split = true;
 	profile_warn(p, false,
 		"%s has debug information in files (.dwo) that another user can change, which are "
-		"not read: lines and inlined functions are missing; run this as that user",
+		"not read: lines and inlined functions are missing; run this as their owner, or "
+		"allow nobody else to write to them and to their directories",
 		text_printable(o->path, shown, sizeof shown));
 }
 

@@ -809,7 +809,7 @@ judge_thread_stacks(const struct verdict_facts *f, struct verdict *v)
 
 /*
  * glibc keeps 40 MiB of stacks of ended threads for new ones (nptl/nptl-stack.c, since 2.2).  More
- * are of threads that nobody has joined: an ended thread keeps its stack until it is joined.
+ * are of threads that were not joined: an ended thread keeps its stack until it is joined.
  */
 static bool
 judge_unjoined_threads(const struct verdict_facts *f, struct verdict *v)

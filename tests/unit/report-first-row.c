@@ -183,6 +183,10 @@ check_stacks(void)
 		{ "Store.load", "/srv/store.py", "" }, { 0 } };
 	const struct frame start[] = { { "malloc", "", "/lib/libc.so.6" },
 		{ "dict_new", "dictobject.c", PYTHON }, { "Py_Main", "main.c", PYTHON }, { 0 } };
+	const struct frame embedded[] = { { "malloc", "", "/lib/libc.so.6" },
+		{ "dict_new", "dictobject.c", "/lib/libpython3.11.so.1.0" },
+		{ "Py_Initialize", "pylifecycle.c", "/lib/libpython3.11.so.1.0" },
+		{ "main", "a.c", APP }, { 0 } };
 	const struct frame nothing[] = { { 0 } };
 
 	has_first_row(wrapped, plain, "grow", "the caller of xrealloc()");
@@ -203,6 +207,8 @@ check_stacks(void)
 	has_first_row(start, plain, "dict_new", "the interpreter of Python before any function");
 	has_first_row(start, python, "[no function of Python]",
 		"the interpreter of Python before any function with --view=python");
+	has_first_row(embedded, plain, "dict_new",
+		"the interpreter of Python that a C program calls, before any function of Python");
 	has_first_row(nothing, plain, "[no stack]", "a sample without a stack");
 }
 

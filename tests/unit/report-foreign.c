@@ -8,6 +8,7 @@
 #include <config.h>
 
 #include "report/read.h"
+#include "put.h"
 #include "seeds.h"
 
 #define BEGINS(text) (text), sizeof(text) - 1
@@ -77,18 +78,6 @@ test_kinds(void)
 }
 
 /* ---- maps ---- */
-
-static char text[4000];
-static size_t len;
-
-static void __attribute__((format(printf, 1, 2))) put(const char *fmt, ...)
-{
-	__builtin_va_list ap;
-
-	__builtin_va_start(ap, fmt);
-	len += (size_t)vsnprintf(text + len, sizeof text - len, fmt, ap);
-	__builtin_va_end(ap);
-}
 
 /* A line of /proc/PID/maps (proc_pid_maps(5)). */
 static void

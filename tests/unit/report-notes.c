@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "report/read.h"
 #include "report/write.h"
+#include "put.h"
 #include "seeds.h"
 
 #define MAX_STACKS 12
@@ -42,20 +43,6 @@ static struct world {
 		} sample[MAX_SAMPLES];
 	} stack[MAX_STACKS];
 } w;
-
-static char text[100000];
-static size_t len;
-
-static void __attribute__((format(printf, 1, 2))) put(const char *fmt, ...)
-{
-	__builtin_va_list ap;
-
-	__builtin_va_start(ap, fmt);
-	len += (size_t)vsnprintf(text + len, sizeof text - len, fmt, ap);
-	__builtin_va_end(ap);
-	if (len >= sizeof text)
-		abort();
-}
 
 /* Bytes below 32, and those that are no UTF-8, are octal; a backslash is two. */
 static void

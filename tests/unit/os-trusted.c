@@ -1,4 +1,4 @@
-/* Whether nobody else can change what a path leads to: os_is_of_friends(). */
+/* Whether nobody else can change what a path leads to: os_path_is_trusted(). */
 #include <config.h>
 
 #include <fcntl.h>
@@ -74,36 +74,37 @@ make_places(void)
 static void
 check_places(void)
 {
-	ok(os_is_of_friends(in("own/file")), "a file of ours in our directory is ours");
-	ok(os_is_of_friends(in("own/none")), "a file that is not there is ours in our directory");
-	ok(os_is_of_friends(in("none/none")), "and so it is in a directory that is not there");
-	ok(os_is_of_friends(in("own//inner/./file")),
+	ok(os_path_is_trusted(in("own/file")), "a file of ours in our directory is ours");
+	ok(os_path_is_trusted(in("own/none")), "a file that is not there is ours in our directory");
+	ok(os_path_is_trusted(in("none/none")), "and so it is in a directory that is not there");
+	ok(os_path_is_trusted(in("own//inner/./file")),
 		"empty parts of a name and dots change nothing");
-	ok(os_is_of_friends(in("sticky/file")), "a file of ours in a sticky directory is ours");
-	ok(os_is_of_friends(in("own/link")), "a link of ours to a file of ours is ours");
-	ok(os_is_of_friends(in("own/relative/file")),
+	ok(os_path_is_trusted(in("sticky/file")), "a file of ours in a sticky directory is ours");
+	ok(os_path_is_trusted(in("own/link")), "a link of ours to a file of ours is ours");
+	ok(os_path_is_trusted(in("own/relative/file")),
 		"a relative link to a directory of ours is ours");
-	ok(!os_is_of_friends(in("own/open-file")), "a file that all may write is a stranger's");
-	ok(!os_is_of_friends(in("open/file")),
+	ok(!os_path_is_trusted(in("own/open-file")), "a file that all may write is a stranger's");
+	ok(!os_path_is_trusted(in("open/file")),
 		"a file in a directory that all may write is a stranger's");
-	ok(!os_is_of_friends(in("open/none")), "a file that all may make is a stranger's");
-	ok(!os_is_of_friends(in("open/inner/file")),
+	ok(!os_path_is_trusted(in("open/none")), "a file that all may make is a stranger's");
+	ok(!os_path_is_trusted(in("open/inner/file")),
 		"a directory that all may replace is a stranger's");
-	ok(!os_is_of_friends(in("group/file")),
+	ok(!os_path_is_trusted(in("group/file")),
 		"a directory that a group may write is a stranger's");
-	ok(!os_is_of_friends(in("own/link-to-open")),
+	ok(!os_path_is_trusted(in("own/link-to-open")),
 		"a link of ours to a stranger's file is a stranger's");
-	ok(!os_is_of_friends(in("open/link")), "a link that all may replace is a stranger's");
-	ok(!os_is_of_friends(in("own/loop")), "a link to itself is nobody's");
-	ok(!os_is_of_friends("own/file"), "a relative name is nobody's");
-	ok(!os_is_of_friends(""), "no name is nobody's");
+	ok(!os_path_is_trusted(in("open/link")), "a link that all may replace is a stranger's");
+	ok(!os_path_is_trusted(in("own/loop")), "a link to itself is nobody's");
+	ok(!os_path_is_trusted("own/file"), "a relative name is nobody's");
+	ok(!os_path_is_trusted(""), "no name is nobody's");
 }
 
 /* A file in a sticky directory that is not there can be made by anybody. */
 static void
 check_sticky_without_file(void)
 {
-	ok(!os_is_of_friends(in("sticky/none")), "a file that all may make in a sticky directory");
+	ok(!os_path_is_trusted(in("sticky/none")),
+		"a file that all may make in a sticky directory");
 }
 
 static void
@@ -115,7 +116,7 @@ check_owner(void)
 	if (chown(in("own/others"), 65534, (gid_t)-1) < 0)
 		skip(name, "only root can give a file away");
 	else
-		ok(!os_is_of_friends(in("own/others")), "%s", name);
+		ok(!os_path_is_trusted(in("own/others")), "%s", name);
 }
 
 int
@@ -124,7 +125,7 @@ main(void)
 	const char *tmp = getenv("TMPDIR");
 	char command[sizeof dir + 16];
 
-	snprintf(dir, sizeof dir, "%s/memdiag-friends.XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
+	snprintf(dir, sizeof dir, "%s/memdiag-trusted.XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
 	if (!mkdtemp(dir))
 		return 1;
 	make_places();
