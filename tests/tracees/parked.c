@@ -298,6 +298,14 @@ ignore(int sig)
 	(void)sig;
 }
 
+/* They outlive the process.  It may end while the thread still waits. */
+static void
+remove_queues(void)
+{
+	semctl(semaphores, 0, IPC_RMID);
+	msgctl(queue, IPC_RMID, NULL);
+}
+
 static void
 prepare(void)
 {
@@ -319,6 +327,7 @@ prepare(void)
 	shared = mmap(
 		NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	queue = msgget(IPC_PRIVATE, 0600);
+	atexit(remove_queues);
 	if (semaphores < 0 || queue < 0 || shared == MAP_FAILED || sem_init(shared, 1, 0) != 0)
 		tracee_fail("semaphores");
 }
@@ -380,8 +389,6 @@ wait_and_judge(void *arg)
 	else
 		tracee_say("broken: result %ld, error %d, after %ld of %ld ms", result, error,
 			took_ms, wait_ms);
-	semctl(semaphores, 0, IPC_RMID);
-	msgctl(queue, IPC_RMID, NULL);
 	return NULL;
 }
 
