@@ -11,6 +11,7 @@
 
 #include "agent/heap-name.h"
 #include "agent/mapped.h"
+#include "agent/seen.h"
 #include "agent/sites.h"
 #include "agent/sys.h"
 
@@ -380,10 +381,25 @@ put_codes(void)
 }
 
 static void
+put_line(void *arg, const char *line, size_t len)
+{
+	(void)arg;
+	for (size_t i = 0; i < len; i++)
+		put_char(line[i]);
+	put_char('\n');
+}
+
+static void
+put_maps(void)
+{
+	const struct wire_maps_texts texts = seen_texts();
+
+	wire_maps_merge(&texts, put_line, NULL);
+}
+
+static void
 put_all(void)
 {
-	const uint32_t which = sites->maps_now & 1;
-
 	memset(threads, 0, sizeof threads);
 	nr_threads = 0;
 	put_head();
@@ -392,6 +408,8 @@ put_all(void)
 	put_comment(sites->nr_missed, "blocks that signal handlers freed count as in use");
 	put_comment(wire_objects(sites->no_room),
 		"blocks were not recorded: --max-overhead was reached, or there was no memory");
+	put_comment(__atomic_load_n(&sites->nr_unseen, __ATOMIC_RELAXED),
+		"times an object was loaded that was one too many: its functions have no names");
 	put_comment(sites->nr_mappings_lost,
 		"calls of mmap and related functions, of signal handlers or without room, were "
 		"not noted");
@@ -399,8 +417,7 @@ put_all(void)
 		if (is_in_use(i))
 			put_site(i);
 	put("\nMAPPED_LIBRARIES:\n");
-	for (uint32_t i = 0; i < sites->maps_bytes[which]; i++)
-		put_char(wire_maps(sites, which)[i]);
+	put_maps();
 	put_codes();
 	put("# name ");
 	put_hex(NO_ROOM);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "agent/seen.h"
 #include "agent/sites.h"
 #include "agent/sys.h"
 
@@ -64,15 +65,15 @@ read_hex(const char **at, const char *end)
 	return n;
 }
 
-/* "START-END PERM OFFSET ... PATH": add "PATH+OFFSET" if ADDRESS is in that.  Whether it is. */
-static bool
+/* "START-END PERM OFFSET ... PATH": add "PATH+OFFSET" if ADDRESS is in that. */
+static void
 add_if_in(const char *at, const char *end, uint64_t address)
 {
 	const uint64_t from = read_hex(&at, end), to = read_hex(&at, end);
 	uint64_t offset;
 
 	if (address < from || address >= to || end - at < 5)
-		return false;
+		return;
 	at += 5; /* PERM */
 	offset = read_hex(&at, end);
 	while (at < end && *at != '/')
@@ -81,24 +82,24 @@ add_if_in(const char *at, const char *end, uint64_t address)
 		add_char(*at++);
 	add_char('+');
 	add_hex(address - from + offset);
-	return true;
 }
 
 static void
-print_frame(uint64_t address)
+find_frame(void *arg, const char *line, size_t len)
 {
-	const uint32_t which = sites->maps_now & 1;
-	const char *at = wire_maps(sites, which), *end = at + sites->maps_bytes[which], *line;
+	if (!large.len)
+		add_if_in(line, line + len, *(const uint64_t *)arg);
+}
+
+static void
+print_frame(uint64_t frame)
+{
+	const struct wire_maps_texts texts = seen_texts();
 
 	large.len = 0;
-	for (line = at; line < end; line = at + 1) {
-		for (at = line; at < end && *at != '\n';)
-			at++;
-		if (add_if_in(line, at, address))
-			break;
-	}
+	wire_maps_merge(&texts, find_frame, &frame);
 	if (!large.len)
-		add_hex(address);
+		add_hex(wire_address_of(frame));
 	say_string("    ", large.line);
 }
 

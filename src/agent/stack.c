@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "agent/memory.h"
+#include "agent/seen.h"
 #include "agent/sites.h"
 #include "agent/sys.h"
 #include "agent/thread.h"
@@ -55,10 +56,12 @@ stack_begin(void)
 		.nr_images = nr_images,
 		.page_bytes = agent_page_bytes,
 		.can_unload = real.libc_malloc,
+		.seen = seen_add,
 	};
 	char text[512];
 
 	python_begin();
+	seen_begin();
 	bounds_begin(agent_is_static ? 0 : getauxval(AT_RANDOM), text, sizeof text);
 	return unwind_start(&host);
 }
@@ -195,6 +198,8 @@ check_recent(struct unwind_stack *walked, const struct unwind_regs *regs,
 	const struct unwind_thread *thread)
 {
 	if (!unwind_is_same(walked, regs, thread)) {
+		if (walked->generation != unwind_generation())
+			return; /* another thread has loaded something since */
 		say_string("a stack has words that its frames have not", "");
 		__builtin_trap();
 	}
@@ -216,11 +221,13 @@ check_recent(struct unwind_stack *walked, const struct unwind_regs *regs,
 }
 #endif
 
-/* As a return address, behind the instruction. */
+/* As a return address, behind the instruction; with the number of its object. */
 static uint64_t
 address_of(const struct unwind_frame *f)
 {
-	return f->how & UNWIND_EXACT ? f->pc + 1 : f->pc;
+	const uint64_t at = f->how & UNWIND_EXACT ? f->pc + 1 : f->pc;
+
+	return wire_frame(at, unwind_number_of(at - 1));
 }
 
 /* ---- functions of an interpreter ---- */

@@ -63,19 +63,35 @@ lesser(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* A text of the sites.  To be freed; NULL with E. */
+static char *
+read_text(const struct source *s, uint64_t at, uint32_t bytes, struct err *e)
+{
+	char *text = malloc(bytes + 1);
+
+	if (!text) {
+		err_set(e, ENOMEM, "cannot copy the sites of a profile");
+		return NULL;
+	}
+	text[bytes] = '\0';
+	if (read_part(s, at, text, bytes, e) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
 /* Which code is mapped, if the agent has noted that, and does not just now write it anew. */
 static int
 read_maps(
 	struct sites_copy *c, const struct source *s, const struct wire_sites *head, struct err *e)
 {
 	const uint32_t which = head->maps_now & 1;
-	const uint32_t bytes = lesser(head->maps_bytes[which], WIRE_MAPS_BYTES);
 
-	c->maps = malloc(bytes + 1);
-	if (!c->maps)
-		return err_set(e, ENOMEM, "cannot copy the sites of a profile");
-	c->maps[bytes] = '\0';
-	return read_part(s, head->maps_at + which * WIRE_MAPS_BYTES, c->maps, bytes, e);
+	c->maps = read_text(s, head->maps_at + which * WIRE_MAPS_BYTES,
+		lesser(head->maps_bytes[which], WIRE_MAPS_BYTES), e);
+	c->seen_bytes = lesser(head->seen_bytes, WIRE_SEEN_BYTES);
+	c->seen = read_text(s, head->seen_at, c->seen_bytes, e);
+	return c->maps && c->seen ? 0 : -1;
 }
 
 /*
@@ -174,6 +190,7 @@ sites_release(struct sites_copy *c)
 	free(c->node);
 	free(c->site);
 	free(c->maps);
+	free(c->seen);
 	*c = (struct sites_copy){ .nr_nodes = 0 };
 }
 

@@ -21,7 +21,9 @@ struct sites_copy {
 	struct wire_site *site; /* owned */
 	uint32_t nr_nodes, nr_sites;
 	char *maps; /* owned; which code is mapped, as in /proc/PID/maps; "": not known */
-	raddr at;   /* in the process; {0}: it was read from the file */
+	char *seen; /* owned; which objects frames are in (wire/maps.h) */
+	uint32_t seen_bytes;
+	raddr at; /* in the process; {0}: it was read from the file */
 };
 
 /* Read those in the file FD.  0, or -1 with E; C is to be released in any case. */

@@ -163,7 +163,7 @@ int log_sample(struct recording *r, uint32_t site, struct profile *p, struct pro
 /* A mapping of code, by a text of maps. */
 struct log_mapping {
 	uint64_t start, end, offset_bytes;
-	const char *path; /* in a string of facts */
+	const char *path, *build_id; /* in strings of facts; "": not known */
 	uint32_t text;
 	uint32_t made_1; /* of the present profile */
 };

@@ -25,7 +25,7 @@ no_memory(struct err *e)
 static int
 add_mapping(struct log *l, const char *line, size_t len, uint32_t text)
 {
-	struct log_mapping m = { .text = text }, *added;
+	struct log_mapping m = { .text = text, .build_id = "" }, *added;
 	char prot[5];
 	int at = 0;
 
@@ -42,6 +42,21 @@ add_mapping(struct log *l, const char *line, size_t len, uint32_t text)
 	return 1;
 }
 
+/* "# build-id 0xSTART ID", of the mapping before it. */
+static int
+add_id(struct log *l, const char *line)
+{
+	struct log_mapping *m = l->mappings.nr ? &l->mappings.v[l->mappings.nr - 1] : NULL;
+	uint64_t start;
+	char id[2 * 64 + 1];
+
+	if (!m || sscanf(line, "# build-id 0x%" SCNx64 " %128s", &start, id) != 2 ||
+		start != m->start)
+		return 0;
+	m->build_id = profile_string(l->r.facts, id, strlen(id));
+	return m->build_id ? 0 : -1;
+}
+
 static int
 add_mappings(struct log *l, uint32_t text)
 {
@@ -54,7 +69,8 @@ add_mappings(struct log *l, uint32_t text)
 
 		/* sscanf() measures all of what it is given. */
 		*end = '\0';
-		r = add_mapping(l, line, (size_t)(end - line), text);
+		r = *line == '#' ? add_id(l, line)
+				 : add_mapping(l, line, (size_t)(end - line), text);
 		*end = was;
 		if (r < 0)
 			return -1;
@@ -124,11 +140,13 @@ make_mapping(struct log *l, struct profile *p, size_t mapping_1, uint32_t *ret_1
 		const struct log_mapping *other = &l->mappings.v[i];
 
 		if (other->made_1 && other->start == m->start && other->end == m->end &&
-			other->offset_bytes == m->offset_bytes && other->path == m->path)
+			other->offset_bytes == m->offset_bytes && other->path == m->path &&
+			strcmp(other->build_id, m->build_id) == 0)
 			m->made_1 = other->made_1;
 	}
 	if (!m->made_1) {
-		if (profile_add_mapping(p, m->start, m->end, m->offset_bytes, m->path, "", e) < 0)
+		if (profile_add_mapping(
+			    p, m->start, m->end, m->offset_bytes, m->path, m->build_id, e) < 0)
 			return -1;
 		m->made_1 = (uint32_t)p->mappings.nr;
 	}

@@ -15,6 +15,7 @@
 #include "os/clock.h"
 #include "os/life.h"
 #include "os/os.h"
+#include "wire/maps.h"
 
 struct log_session {
 	struct log_session_settings set;
@@ -29,7 +30,7 @@ struct log_session {
 	struct err failure;	     /* of a file that could not be written; no kind: none */
 	struct text maps;
 	uint32_t nr_maps_nodes; /* when they were read */
-	char *agents_maps;	/* owned: what the agent has noted, without a target */
+	char *merged;		/* owned: what is mapped, and what was (wire/maps.h) */
 };
 
 /* ---- the head of a log ---- */
@@ -129,22 +130,23 @@ give_node(void *context, uint32_t node, struct wire_node *ret, struct err *e)
 		sizeof *ret, e);
 }
 
-/* The agent notes them before an exec, and where memdiag writes no maps of its own. */
-static int
-read_agents_maps(struct log_session *s, struct err *e)
+/* A text of the agent's, BYTES of it or MOST, at AT.  To be freed; NULL with E. */
+static char *
+read_text(const struct log_session *s, uint64_t at, uint32_t bytes, uint32_t most, size_t *ret_len,
+	struct err *e)
 {
-	const uint32_t which = s->head.maps_now & 1;
-	uint32_t bytes = s->head.maps_bytes[which];
+	char *text;
 
-	if (bytes > WIRE_MAPS_BYTES)
-		bytes = WIRE_MAPS_BYTES;
-	free(s->agents_maps);
-	s->agents_maps = malloc(bytes + 1);
-	if (!s->agents_maps)
-		return err_set(e, ENOMEM, "cannot read what is mapped");
-	s->agents_maps[bytes] = '\0';
-	return log_source_read(&s->set.source, s->head.maps_at + which * WIRE_MAPS_BYTES,
-		s->agents_maps, bytes, e);
+	*ret_len = bytes < most ? bytes : most;
+	text = malloc(*ret_len + 1);
+	if (!text) {
+		err_set(e, ENOMEM, "cannot read what is mapped");
+		return NULL;
+	}
+	if (log_source_read(&s->set.source, at, text, *ret_len, e) == 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 /* New code has new nodes: as long as there are none, the mappings that matter are the same. */
@@ -167,20 +169,31 @@ read_maps(struct log_session *s)
 	s->nr_maps_nodes = s->head.nr_nodes;
 }
 
+/* The agent notes them before an exec, and where memdiag writes no maps of its own. */
 static int
 give_maps(void *context, const char **ret, struct err *e)
 {
 	struct log_session *s = context;
+	const uint32_t which = s->head.maps_now & 1;
+	struct wire_maps_texts texts;
+	auto_free char *seen = NULL, *agents = NULL;
 
 	read_maps(s);
-	if (s->maps.len) {
-		*ret = s->maps.v;
-		return 0;
-	}
-	if (read_agents_maps(s, e) < 0)
+	seen = read_text(
+		s, s->head.seen_at, s->head.seen_bytes, WIRE_SEEN_BYTES, &texts.seen_bytes, e);
+	if (!s->maps.len)
+		agents = read_text(s, s->head.maps_at + which * WIRE_MAPS_BYTES,
+			s->head.maps_bytes[which], WIRE_MAPS_BYTES, &texts.maps_bytes, e);
+	else
+		texts.maps_bytes = s->maps.len;
+	texts.seen = seen;
+	texts.maps = s->maps.len ? s->maps.v : agents;
+	if (!texts.seen || !texts.maps)
 		return -1;
-	*ret = s->agents_maps;
-	return 0;
+	free(s->merged);
+	s->merged = wire_maps_text(&texts);
+	*ret = s->merged;
+	return s->merged ? 0 : err_set(e, ENOMEM, "cannot read what is mapped");
 }
 
 /* ---- what others see ---- */
@@ -305,7 +318,7 @@ release(struct log_session *s)
 {
 	log_drain_free(s->drain);
 	text_release(&s->maps);
-	free(s->agents_maps);
+	free(s->merged);
 	free(s);
 }
 
@@ -393,6 +406,7 @@ look(struct log_session *s, struct err *e)
 	s->head.nr_leaving = head.nr_leaving;
 	s->head.maps_now = head.maps_now;
 	memcpy(s->head.maps_bytes, head.maps_bytes, sizeof head.maps_bytes);
+	s->head.seen_bytes = head.seen_bytes;
 	return obey_files(s, l.writer.max_files, e);
 }
 

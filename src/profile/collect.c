@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,7 @@
 #include "os/stranger.h"
 #include "os/threads.h"
 #include "regions/regions.h"
+#include "wire/maps.h"
 
 /* ---- what a sample has ---- */
 
@@ -204,33 +206,94 @@ find_build_id(const struct region *r, char *ret, size_t size)
 		image_build_id(image, ret, size);
 }
 
-/* The same of a process that has ended, by the text TEXT. */
-static int
-add_noted_mappings(struct profile *p, char *text, struct err *e)
+/* The build-id of what is mapped at R: of PROCESS, if it has R now; NULL: it has ended. */
+static void
+find_id(const struct process *process, const struct region *r, char *ret, size_t size)
 {
-	char *rest = NULL, id[128];
-	struct region r;
+	const struct region *now = process ? maps_find(&process->maps, r->start) : NULL;
+	const struct object *o;
 
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		if (!region_parse(&r, line) || r.prot[2] != 'x' || !r.path)
-			continue;
-		find_build_id(&r, id, sizeof id);
-		if (profile_add_mapping(p, r.start.v, r.end.v, r.offset_bytes, r.path, id, e) < 0)
-			return -1;
+	if (!now || !now->path || strcmp(now->path, r->path) != 0 || now->start.v != r->start.v) {
+		find_build_id(r, ret, size);
+		return;
 	}
-	return 0;
+	*ret = '\0';
+	o = objects_at(&process->objects, r->start);
+	if (o)
+		image_build_id(o->image, ret, size);
+}
+
+/* "# build-id 0xSTART ID", of the mapping before it. */
+static int
+add_id(struct profile *p, const char *line, struct err *e)
+{
+	struct profile_mapping *m = p->mappings.nr ? &p->mappings.v[p->mappings.nr - 1] : NULL;
+	uint64_t start;
+	char id[128];
+
+	if (!m || sscanf(line, "# build-id 0x%" SCNx64 " %127s", &start, id) != 2 ||
+		start != m->start)
+		return 0;
+	m->build_id = profile_string(p, id, strlen(id));
+	return m->build_id ? 0 : err_set(e, ENOMEM, "cannot make a profile");
+}
+
+static int
+add_line(struct profile *p, const struct process *process, char *line, struct err *e)
+{
+	struct region r;
+	char id[128];
+
+	if (*line == '#')
+		return add_id(p, line, e);
+	if (!region_parse(&r, line) || r.prot[2] != 'x' || !r.path)
+		return 0;
+	find_id(process, &r, id, sizeof id);
+	return profile_add_mapping(p, r.start.v, r.end.v, r.offset_bytes, r.path, id, e);
+}
+
+/* The code that PROCESS has mapped, as lines of its maps.  To be freed; NULL: no memory. */
+static char *
+text_of(const struct process *process)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	for (size_t i = 0; f && i < process->maps.nr; i++) {
+		const struct region *r = &process->maps.region[i];
+
+		if (r->prot[2] == 'x' && r->path)
+			fprintf(f,
+				"%" PRIx64 "-%" PRIx64 " %s %08" PRIx64 " 00:00 %" PRIu64 " %s\n",
+				r->start.v, r->end.v, r->prot, r->offset_bytes, r->inode, r->path);
+	}
+	if (f && fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 int
 profile_map(struct profile *p, const struct sites_copy *sites, const struct process *process,
 	struct err *e)
 {
+	auto_free char *now = process ? text_of(process) : strdup(sites->maps);
+	struct wire_maps_texts texts = { .seen = sites->seen, .seen_bytes = sites->seen_bytes };
 	auto_free char *text = NULL;
+	char *rest = NULL;
 
-	if (process)
-		return profile_add_mappings(p, process, e);
-	text = strdup(sites->maps);
-	return text ? add_noted_mappings(p, text, e) : err_set(e, ENOMEM, "cannot make a profile");
+	if (now) {
+		texts.maps = now;
+		texts.maps_bytes = strlen(now);
+		text = wire_maps_text(&texts);
+	}
+	if (!text)
+		return err_set(e, ENOMEM, "cannot make a profile");
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		if (add_line(p, process, line, e) < 0)
+			return -1;
+	return 0;
 }
 
 /* ---- what is missing ---- */
@@ -253,6 +316,9 @@ add_comments(struct profile *p, const struct sites_copy *sites, struct err *e)
 			"memory" },
 		{ wire_objects(sites_add_up(sites).no_stack),
 			"blocks share one row: there was no room for their stacks" },
+		{ head->nr_unseen,
+			"times an object was loaded that was one too many: its functions have no "
+			"names" },
 		{ head->nr_mappings_lost,
 			"calls of mmap and related functions, of signal handlers or without room, "
 			"were not noted" },

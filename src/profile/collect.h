@@ -25,7 +25,10 @@ int profile_collect_stacks(struct profile **ret, const struct sites_copy *c,
  * what found no room or, with IS_CUT, of a stack of which no frame is known.
  */
 int profile_add_mappings(struct profile *p, const struct process *process, struct err *e);
-/* The same, or if PROCESS is NULL as C knows it. */
+/*
+ * The code that frames of C are in: what PROCESS has mapped, or if that is NULL what C knows of it,
+ * and objects that were unloaded.
+ */
 int profile_map(struct profile *p, const struct sites_copy *c, const struct process *process,
 	struct err *e);
 int profile_add_no_room(struct profile *p, bool is_cut, uint32_t *ret, struct err *e);

@@ -9,13 +9,17 @@ static uint64_t nr_found;
 /* ---- the tables ---- */
 
 static unwind_rule
-find(uintptr_t pc)
+find(uintptr_t pc, uint64_t generation)
 {
 	struct unwind_object o;
 	struct unwind_row row;
 	enum unwind_kind kind = RULE_NONE;
 	const enum unwind_found found = unwind_find_object(pc, &o);
 
+	if (found == FOUND)
+		unwind_note_seen(&o, generation);
+	else if (found == FOUND_NONE)
+		unwind_note_unseen(pc);
 	if (found == FOUND && unwind_find_row(&o, pc, &row))
 		return unwind_rule_of(&row, pc);
 	if (found == FOUND && unwind_is_trampoline(&o, pc + 1))
@@ -70,7 +74,7 @@ unwind_rule __attribute__((noinline, cold))
 unwind_look_up(uintptr_t pc, bool is_exact, uint64_t generation)
 {
 	const uintptr_t key = pc - !is_exact;
-	const unwind_rule rule = find(key);
+	const unwind_rule rule = find(key, generation);
 
 	__atomic_store_n(&nr_found, nr_found + 1, __ATOMIC_RELAXED);
 	if (generation && unwind_rule_kind(rule) != RULE_UNKNOWN)

@@ -39,6 +39,10 @@ unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs,
 	ret->nr_index = 0;
 	ret->nr_spans = 0;
 	ret->is_permanent = false;
+	ret->bias = bias;
+	ret->phdrs = phdrs;
+	ret->nr_phdrs = (uint32_t)nr;
+	ret->name = NULL;
 	for (size_t i = 0; i < nr; i++) {
 		if (p[i].p_type == PT_GNU_EH_FRAME)
 			ret->header = (const uint8_t *)(bias + p[i].p_vaddr);
@@ -232,6 +236,7 @@ note_object(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!pass->nr)
 		pass->debug = debug_of(info);
 	if (unwind_object_init(&o, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum)) {
+		o.name = info->dlpi_name;
 		if (!pass->nr && !program.nr_spans)
 			program = o;
 		if (!nr_ever && host.can_unload && pass->debug &&
@@ -335,6 +340,7 @@ void
 unwind_objects_start(const struct unwind_host *h)
 {
 	host = *h;
+	unwind_seen_start(h);
 	unwind_note_objects();
 }
 
@@ -411,11 +417,13 @@ unwind_find_object(uintptr_t pc, struct unwind_object *ret)
 		return find_noted(pc, ret);
 	if (has_bytes(&program, pc)) {
 		*ret = program;
+		ret->is_permanent = true;
 		return FOUND;
 	}
 	if (!ask(pc, &found))
 		return FOUND_NONE;
 	if (!init_from_found(ret, &found))
 		unwind_object_init(ret, 0, NULL, 0);
+	ret->name = found.map->l_name;
 	return FOUND;
 }

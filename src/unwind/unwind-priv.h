@@ -99,6 +99,10 @@ struct unwind_object {
 	struct unwind_span span[UNWIND_NR_SPANS]; /* its segments */
 	uint32_t nr_spans;
 	bool is_permanent; /* cannot be unloaded */
+	uintptr_t bias;
+	const void *phdrs; /* ElfW(Phdr), as long as it is loaded, as is NAME */
+	uint32_t nr_phdrs;
+	const char *name; /* its path, as ld.so has it; NULL: not known */
 };
 
 /* The row of O for PC. False: it has none. */
@@ -222,6 +226,20 @@ void unwind_objects_status(struct unwind_status *ret);
 
 /* Set up *RET for an object whose program headers are known. */
 bool unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs, size_t nr);
+
+/* ---- which object it is (seen.c) ---- */
+
+/* Keep the function of HOST that is called for each object. */
+void unwind_seen_start(const struct unwind_host *host);
+
+/*
+ * A frame of the object O is met while GENERATION is loaded: note O, unless it has been.
+ * Reads what of O is mapped.
+ */
+void unwind_note_seen(const struct unwind_object *o, uint64_t generation);
+
+/* A frame with PC is met, which is in no object: it is not in one that was there before. */
+void unwind_note_unseen(uintptr_t pc);
 
 /* ---- code address -> rule (cache.c) ---- */
 

@@ -9,6 +9,7 @@
  *	step.c			from one frame to its caller
  *	cache.h, cache.c	code address -> rule
  *	objects.c		what is loaded
+ *	seen.c			which of the objects that were at one address, one after the other
  *	index.c			an object whose linker has made no .eh_frame_hdr
  *	rule.c			the few shapes that a rule mostly has
  *	tables.c		an object's .eh_frame_hdr and .eh_frame
@@ -40,6 +41,26 @@ struct unwind_image {
 	size_t frames_bytes;
 };
 
+/*
+ * An object that was met in a walk.  Others may be loaded at its addresses later, or were before:
+ * by its number it is distinguished
+ * from them.
+ */
+#define UNWIND_MAX_CODE 4
+#define UNWIND_MAX_ID 32
+struct unwind_seen {
+	uint32_t number;  /* 0: it was the first one there */
+	const char *name; /* its path as ld.so has it, valid in the call; NULL: not known */
+	uint32_t nr_code, id_bytes;
+	struct {
+		uintptr_t start, end;
+		uint64_t offset_bytes; /* in the file */
+	} code[UNWIND_MAX_CODE];       /* what can be executed of it, in whole pages */
+	uint8_t id[UNWIND_MAX_ID];     /* its build-id; no bytes: it has none */
+};
+/* The number of code that is not known to be in one of the objects that were there. */
+#define UNWIND_NO_NUMBER 255
+
 struct unwind_host {
 	/* dl_iterate_phdr(); NULL in a program that has no dynamic linker. */
 	int (*iterate)(int (*each)(struct dl_phdr_info *, size_t, void *), void *arg);
@@ -56,6 +77,12 @@ struct unwind_host {
 	size_t page_bytes;
 	/* Objects can be unloaded: with glibc. musl's dlclose() leaves them. */
 	bool can_unload;
+	/*
+	 * Called in a walk for each object that can be unloaded, when it is met for the first time;
+	 * by several threads at once, and in signal handlers.  Its number is UNWIND_NO_NUMBER if
+	 * there were too many: then what is in it is not known.  NULL: not wanted.
+	 */
+	void (*seen)(const struct unwind_seen *);
 };
 
 /*
@@ -79,6 +106,12 @@ void unwind_begin_child(void);
 
 /* Which objects are loaded: another number if another one is, or one less. 0: unknown. */
 uint64_t unwind_generation(void);
+
+/*
+ * The number of the object that PC is in, code of a frame that the calling thread has just walked;
+ * at most UNWIND_NO_NUMBER.
+ */
+uint32_t unwind_number_of(uintptr_t pc);
 
 struct unwind_status {
 	uint64_t cache_bytes, objects_bytes; /* mapped; what is touched may be less */

@@ -50,7 +50,8 @@ make_head(const struct wire_sites_size *size)
 	head.sites_at = head.buckets_at + whole_pages((uint64_t)head.nr_buckets * sizeof(uint32_t));
 	head.maps_at =
 		head.sites_at + whole_pages((uint64_t)head.max_sites * sizeof(struct wire_site));
-	head.size_bytes = head.maps_at + 2 * WIRE_MAPS_BYTES;
+	head.seen_at = head.maps_at + 2 * WIRE_MAPS_BYTES;
+	head.size_bytes = head.seen_at + WIRE_SEEN_BYTES;
 	if (size->nr_log_blocks)
 		head.log_at = head.size_bytes;
 	head.size_bytes += log_bytes(size->nr_log_blocks);
@@ -97,8 +98,8 @@ wire_sites_is_valid(const struct wire_sites *s, uint64_t size)
 		s->site_bytes == want.site_bytes && s->nr_buckets == want.nr_buckets &&
 		s->nodes_at == want.nodes_at && s->buckets_at == want.buckets_at &&
 		s->sites_at == want.sites_at && s->maps_at == want.maps_at &&
-		s->log_at == want.log_at && s->size_bytes == want.size_bytes &&
-		s->size_bytes <= size;
+		s->seen_at == want.seen_at && s->log_at == want.log_at &&
+		s->size_bytes == want.size_bytes && s->size_bytes <= size;
 }
 
 struct wire_amount

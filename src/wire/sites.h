@@ -15,6 +15,8 @@
  *	| sites: counters                      |  of the nodes that allocate
  *	+--------------------------------------+ maps_at
  *	| maps: what is mapped, as text, twice |  the agent writes one, and then says that it is it
+ *	+--------------------------------------+ seen_at
+ *	| seen: objects that frames are in     |  as text; only ever added to (wire/maps.h)
  *	+--------------------------------------+ log_at, if there is a log
  *	| log: one event after the other       |  wire/log.h
  *	+--------------------------------------+ size_bytes
@@ -30,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_SITES_MAGIC UINT64_C(0x3473657469736d64) /* "dmsites4" */
+#define WIRE_SITES_MAGIC UINT64_C(0x3573657469736d64) /* "dmsites5" */
 #define WIRE_SITES_HEADER_BYTES 4096
 /* The name of a file in memory that has them. */
 #define WIRE_SITES_NAME "memdiag-sites"
@@ -77,6 +79,26 @@ enum wire_label {
 #define WIRE_TEXT_BYTES 7      /* of a node */
 #define WIRE_MAX_TEXT_NODES 64 /* of a function's name */
 #define WIRE_MAX_TEXT_BYTES (WIRE_MAX_TEXT_NODES * WIRE_TEXT_BYTES + 2)
+
+/*
+ * The byte below the label of an address of code is the number of the object that it is in, if
+ * others were at this address before; 255 if that is not known.  So the addresses of objects that
+ * were loaded one after the other are different ones.
+ */
+#define WIRE_OBJECT_SHIFT 48
+
+static inline uint64_t
+wire_frame(uint64_t address, uint32_t object)
+{
+	return address | (uint64_t)object << WIRE_OBJECT_SHIFT;
+}
+
+/* The address without the number of the object. */
+static inline uint64_t
+wire_address_of(uint64_t frame)
+{
+	return frame & ((UINT64_C(1) << WIRE_OBJECT_SHIFT) - 1);
+}
 
 static inline uint64_t
 wire_label(enum wire_label label, uint64_t value)
@@ -125,6 +147,8 @@ struct wire_site {
 
 /* The executable mappings of files in /proc/PID/maps; more are left out. */
 #define WIRE_MAPS_BYTES (UINT32_C(1) << 18)
+/* The objects that frames are in. */
+#define WIRE_SEEN_BYTES (UINT32_C(1) << 18)
 
 /* ---- what a file is to be written for ---- */
 
@@ -206,6 +230,9 @@ struct wire_sites {
 	uint32_t nr_leaving;	/* calls of exec that have not failed: it became another program */
 	uint32_t maps_now;	/* which of both texts is whole: 0 or 1 */
 	uint32_t maps_bytes[2]; /* how long they are; 0: nothing is known */
+	uint64_t seen_at;
+	uint32_t seen_bytes; /* how long that is */
+	uint32_t nr_unseen;  /* objects that were too many: frames in them have no name */
 	struct wire_triggers triggers;
 	/* In a record, live in addition to live_bytes: added by a thread while it was alone. */
 	int64_t alone_bytes;
@@ -241,6 +268,12 @@ static inline char *
 wire_maps(const struct wire_sites *s, uint32_t which)
 {
 	return (char *)((uintptr_t)s + s->maps_at + (which & 1) * WIRE_MAPS_BYTES);
+}
+
+static inline char *
+wire_seen(const struct wire_sites *s)
+{
+	return (char *)((uintptr_t)s + s->seen_at);
 }
 
 /* How much room there is to be: no more than WIRE_SITES_MAX_NODES and WIRE_SITES_MAX_SITES. */

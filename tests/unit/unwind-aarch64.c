@@ -68,6 +68,18 @@ unwind_find_object(uintptr_t pc, struct unwind_object *ret)
 }
 
 void
+unwind_note_seen(const struct unwind_object *o, uint64_t generation)
+{
+	(void)o, (void)generation;
+}
+
+void
+unwind_note_unseen(uintptr_t pc)
+{
+	(void)pc;
+}
+
+void
 unwind_objects_start(const struct unwind_host *h)
 {
 	(void)h;

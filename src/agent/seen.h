@@ -1,0 +1,29 @@
+/*
+ * seen: the objects that frames of stacks are in, as text beside the sites (wire/maps.h): so the
+ * functions of one that was unloaded have names, and are not those of what took its place.
+ */
+#ifndef MEMDIAG_AGENT_SEEN_H
+#define MEMDIAG_AGENT_SEEN_H
+
+#include "agent/agent.h"
+#include "unwind/unwind.h"
+#include "wire/maps.h"
+#include "wire/sites.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Not in a hook: makes a system call. */
+void seen_begin(void);
+
+/* O was met, in a hook. */
+void seen_add(const struct unwind_seen *o);
+
+/* NEW sites, which nobody uses yet, get all that was met so far. */
+void seen_copy(struct wire_sites *new);
+
+/* The objects that were met, and the code that is mapped, as the sites have them. */
+struct wire_maps_texts seen_texts(void);
+
+#pragma GCC visibility pop
+
+#endif

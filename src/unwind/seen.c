@@ -1,0 +1,383 @@
+#include <config.h>
+
+#include <elf.h>
+#include <link.h>
+
+#include "unwind/unwind-priv.h"
+
+/*
+ * Objects are distinguished by what they are, not by when they were loaded: one that is loaded
+ * again where it was is the same.  The object that code belongs to, while it runs, is the one of
+ * those at its address that was met last: each is met anew in each generation, and no other can be
+ * there meanwhile.
+ *
+ * Entries are only ever added, and without a lock, as a signal handler may leave one that is being
+ * made for good.  Two threads that meet an object at the same time may make two entries of it: then
+ * it has two numbers, which have the same name.
+ */
+struct entry {
+	uintptr_t start, end; /* of its code; END is set last, 0: it is being made */
+	uint64_t hash;
+	uint64_t generation; /* in which it was met last */
+	uint64_t turn;	     /* of NR_TURNS, when it was met last */
+	uint32_t number;
+};
+#define MAX_ENTRIES 1024
+static struct entry entries[MAX_ENTRIES];
+static uint32_t nr_entries; /* begun; may be more than there are */
+static bool is_full;
+static uint64_t nr_turns;
+
+/* Where several have been; there may be others between them.  END is set last. */
+static struct {
+	uintptr_t start, end;
+} shared[32];
+#define MAX_SHARED (sizeof shared / sizeof *shared)
+static uint32_t nr_shared;
+
+static void (*tell)(const struct unwind_seen *);
+static uintptr_t page_bytes;
+
+void
+unwind_seen_start(const struct unwind_host *host)
+{
+	tell = host->can_unload ? host->seen : NULL;
+	page_bytes = host->page_bytes;
+}
+
+/* ---- what an object is ---- */
+
+/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
+#define HASH_BASIS UINT64_C(0xcbf29ce484222325)
+#define HASH_PRIME UINT64_C(0x100000001b3)
+
+static uint64_t
+hash_bytes(uint64_t hash, const uint8_t *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ at[i]) * HASH_PRIME;
+	return hash;
+}
+
+/* The bytes that O has from AT on, MOST at the most. */
+static size_t
+bytes_from(const struct unwind_object *o, uintptr_t at, uint64_t most)
+{
+	for (uint32_t i = 0; i < o->nr_spans; i++) {
+		const uintptr_t start = (uintptr_t)o->span[i].start,
+				end = (uintptr_t)o->span[i].end;
+
+		if (at >= start && at < end)
+			return end - at < most ? end - at : most;
+	}
+	return 0;
+}
+
+/* The build-id among the notes [AT, END). */
+static bool
+find_id(const uint8_t *at, const uint8_t *end, struct unwind_seen *ret)
+{
+	ElfW(Nhdr) note;
+
+	while ((size_t)(end - at) >= sizeof note) {
+		const uint8_t *name = at + sizeof note, *id;
+
+		__builtin_memcpy(&note, at, sizeof note);
+		if (note.n_namesz > 64 || note.n_descsz > 1 << 16)
+			return false;
+		id = name + (note.n_namesz + 3) / 4 * 4;
+		at = id + (note.n_descsz + 3) / 4 * 4;
+		if (at > end)
+			return false;
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || name[0] != 'G' ||
+			!note.n_descsz || note.n_descsz > sizeof ret->id)
+			continue;
+		ret->id_bytes = note.n_descsz;
+		for (uint32_t i = 0; i < note.n_descsz; i++)
+			ret->id[i] = id[i];
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Enough to distinguish objects without a build-id, by names of functions and how large these are;
+ * and little, as it is read whenever something was loaded.
+ */
+#define MOST_HASHED UINT64_C(4096)
+
+/* The string table of the dynamic section at AT: ld.so has mostly added the bias to addresses. */
+static uint64_t
+hash_names(uint64_t hash, const struct unwind_object *o, uintptr_t at, size_t size)
+{
+	uint64_t strings = 0, bytes = 0;
+
+	for (const uintptr_t end = at + bytes_from(o, at, size); at + sizeof(ElfW(Dyn)) <= end;
+		at += sizeof(ElfW(Dyn))) {
+		const ElfW(Dyn) *d = (const void *)at;
+
+		if (d->d_tag == DT_STRTAB)
+			strings = d->d_un.d_ptr;
+		else if (d->d_tag == DT_STRSZ)
+			bytes = d->d_un.d_val;
+	}
+	if (!bytes_from(o, strings, 1))
+		strings += o->bias;
+	if (bytes > MOST_HASHED)
+		bytes = MOST_HASHED;
+	return hash_bytes(hash, (const uint8_t *)(uintptr_t)strings, bytes_from(o, strings, bytes));
+}
+
+static uint64_t
+hash_object(const struct unwind_object *o, const struct unwind_seen *seen)
+{
+	const ElfW(Phdr) *p = o->phdrs;
+	uint64_t hash = HASH_BASIS;
+
+	if (seen->id_bytes)
+		return hash_bytes(hash, seen->id, seen->id_bytes);
+	hash = hash_bytes(hash, o->phdrs, o->nr_phdrs * sizeof *p);
+	for (uint32_t i = 0; i < o->nr_phdrs; i++)
+		if (p[i].p_type == PT_DYNAMIC)
+			hash = hash_names(hash, o, o->bias + p[i].p_vaddr, p[i].p_memsz);
+	return hash_bytes(hash, o->header, bytes_from(o, (uintptr_t)o->header, MOST_HASHED));
+}
+
+static void
+add_code(struct unwind_seen *seen, const struct unwind_object *o, const ElfW(Phdr) * p)
+{
+	const uintptr_t before = (uintptr_t)p->p_offset & (page_bytes - 1);
+
+	if (seen->nr_code == UNWIND_MAX_CODE)
+		return;
+	seen->code[seen->nr_code].start = o->bias + p->p_vaddr - before;
+	seen->code[seen->nr_code].end =
+		(o->bias + p->p_vaddr + p->p_memsz + page_bytes - 1) & ~(page_bytes - 1);
+	seen->code[seen->nr_code++].offset_bytes = p->p_offset - before;
+}
+
+/* All but the number.  False: it has no code. */
+static bool
+describe(const struct unwind_object *o, struct unwind_seen *ret)
+{
+	const ElfW(Phdr) *p = o->phdrs;
+
+	ret->number = ret->nr_code = ret->id_bytes = 0;
+	ret->name = o->name;
+	for (uint32_t i = 0; i < o->nr_phdrs; i++) {
+		const uintptr_t at = o->bias + p[i].p_vaddr;
+
+		if (p[i].p_type == PT_LOAD && (p[i].p_flags & PF_X))
+			add_code(ret, o, &p[i]);
+		else if (p[i].p_type == PT_NOTE && !ret->id_bytes)
+			find_id((const uint8_t *)at,
+				(const uint8_t *)at + bytes_from(o, at, p[i].p_memsz), ret);
+	}
+	return ret->nr_code;
+}
+
+/* ---- entries ---- */
+
+/* The one after *AT that is whole; NULL: no more. */
+static struct entry *
+next_entry(uint32_t *at)
+{
+	const uint32_t begun = __atomic_load_n(&nr_entries, __ATOMIC_ACQUIRE);
+	const uint32_t nr = begun < MAX_ENTRIES ? begun : MAX_ENTRIES;
+
+	while (*at < nr) {
+		struct entry *e = &entries[(*at)++];
+
+		if (__atomic_load_n(&e->end, __ATOMIC_ACQUIRE))
+			return e;
+	}
+	return NULL;
+}
+
+static bool
+has(const struct entry *e, uintptr_t at)
+{
+	return at >= e->start && at < e->end;
+}
+
+static void
+meet(struct entry *e, uint64_t generation)
+{
+	__atomic_store_n(
+		&e->turn, __atomic_add_fetch(&nr_turns, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	__atomic_store_n(&e->generation, generation, __ATOMIC_RELEASE);
+}
+
+/* Whether PC is where several have been, or between them. */
+static bool
+is_shared(uintptr_t pc)
+{
+	const uint32_t begun = __atomic_load_n(&nr_shared, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < begun && i < MAX_SHARED; i++)
+		if (pc >= shared[i].start && pc < __atomic_load_n(&shared[i].end, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+/* Code is between START and END where other code has been. */
+static void
+share(uintptr_t start, uintptr_t end)
+{
+	uint32_t at;
+
+	if (is_shared(start) && is_shared(end - 1))
+		return;
+	at = __atomic_fetch_add(&nr_shared, 1, __ATOMIC_RELAXED);
+	if (at < MAX_SHARED) {
+		shared[at].start = start;
+		__atomic_store_n(&shared[at].end, end, __ATOMIC_RELEASE);
+		return;
+	}
+	/* The last one takes all that do not fit. */
+	__atomic_store_n(&nr_shared, MAX_SHARED, __ATOMIC_RELAXED);
+	at = MAX_SHARED - 1;
+	if (start < shared[at].start)
+		__atomic_store_n(&shared[at].start, start, __ATOMIC_RELEASE);
+	if (end > shared[at].end)
+		__atomic_store_n(&shared[at].end, end, __ATOMIC_RELEASE);
+}
+
+/* The smallest number that no object between START and END has. */
+static uint32_t
+new_number(uintptr_t start, uintptr_t end)
+{
+	uint64_t used[(UNWIND_NO_NUMBER + 1) / 64] = { 0 };
+	uint32_t number = 0;
+	const struct entry *e;
+
+	for (uint32_t at = 0; (e = next_entry(&at));)
+		if (e->start < end && start < e->end)
+			used[e->number / 64] |= UINT64_C(1) << e->number % 64;
+	while (number < UNWIND_NO_NUMBER && (used[number / 64] >> number % 64 & 1))
+		number++;
+	if (number)
+		share(start, end);
+	return number;
+}
+
+/* NULL: there is no room. */
+static struct entry *
+new_entry(void)
+{
+	const uint32_t at = __atomic_fetch_add(&nr_entries, 1, __ATOMIC_RELAXED);
+
+	if (at < MAX_ENTRIES)
+		return &entries[at];
+	__atomic_store_n(&nr_entries, MAX_ENTRIES, __ATOMIC_RELAXED);
+	__atomic_store_n(&is_full, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void
+put_entry(struct entry *e, uintptr_t start, uintptr_t end, uint64_t hash, uint32_t number,
+	uint64_t generation)
+{
+	e->start = start;
+	e->hash = hash;
+	e->number = number;
+	meet(e, generation);
+	__atomic_store_n(&e->end, end, __ATOMIC_RELEASE);
+}
+
+static void
+add(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
+{
+	struct entry *e = new_entry();
+
+	if (e)
+		seen->number = new_number(start, end);
+	else {
+		seen->number = UNWIND_NO_NUMBER;
+		share(start, end);
+	}
+	tell(seen);
+	if (e)
+		put_entry(e, start, end, hash, seen->number, generation);
+}
+
+/* Whether the code of [START, END) with HASH was met before, which it is now again. */
+static bool
+meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
+{
+	struct entry *e;
+
+	for (uint32_t at = 0; (e = next_entry(&at));)
+		if (e->start == start && e->end == end && e->hash == hash) {
+			meet(e, generation);
+			return true;
+		}
+	return false;
+}
+
+/* Whether the object that has START now was met since it is there. */
+static bool
+is_known(const struct unwind_object *o, uint64_t generation)
+{
+	const struct entry *e;
+
+	for (uint32_t at = 0; generation && (e = next_entry(&at));)
+		if (bytes_from(o, e->start, 1) &&
+			__atomic_load_n(&e->generation, __ATOMIC_ACQUIRE) == generation)
+			return true;
+	return false;
+}
+
+void
+unwind_note_seen(const struct unwind_object *o, uint64_t generation)
+{
+	struct unwind_seen seen;
+	uintptr_t start, end;
+	uint64_t hash;
+
+	if (!tell || o->is_permanent || is_known(o, generation) || !describe(o, &seen))
+		return;
+	start = seen.code[0].start;
+	end = seen.code[seen.nr_code - 1].end;
+	hash = hash_object(o, &seen);
+	if (!meet_again(start, end, hash, generation))
+		add(&seen, start, end, hash, generation);
+}
+
+void
+unwind_note_unseen(uintptr_t pc)
+{
+	const uintptr_t start = pc & ~(page_bytes - 1), end = start + page_bytes;
+	uint32_t at = 0;
+	struct entry *e;
+
+	if (!tell || meet_again(start, end, 0, 0))
+		return;
+	while ((e = next_entry(&at)))
+		if (has(e, pc))
+			break;
+	if (!e)
+		return;
+	e = new_entry();
+	share(start, end);
+	if (e)
+		put_entry(e, start, end, 0, UNWIND_NO_NUMBER, 0);
+}
+
+uint32_t
+unwind_number_of(uintptr_t pc)
+{
+	const struct entry *e, *last = NULL;
+
+	if (!is_shared(pc))
+		return 0;
+	for (uint32_t at = 0; (e = next_entry(&at));)
+		if (has(e, pc) && (!last || e->turn > last->turn))
+			last = e;
+	/* Where there was no room for an entry, one from before does not say what is there now. */
+	if (__atomic_load_n(&is_full, __ATOMIC_ACQUIRE) &&
+		(!last || last->generation != unwind_generation()))
+		return UNWIND_NO_NUMBER;
+	/* The program is always there, and has no entry. */
+	return last ? last->number : 0;
+}
