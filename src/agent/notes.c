@@ -9,7 +9,6 @@
 #include "agent/mapset.h"
 #include "agent/memory.h"
 #include "agent/sampled.h"
-#include "agent/seen.h"
 #include "agent/shadow.h"
 #include "agent/sys.h"
 #include "agent/table.h"
@@ -243,7 +242,7 @@ new_sites(const struct notes_start *s)
 	new->started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	new->period_bytes = s->period_bytes;
 	sys_call(SYS_prctl, PR_GET_NAME, new->name);
-	seen_copy(new);
+	unwind_forget();
 	new->triggers = s->triggers;
 	new->triggers.next_bytes = s->triggers.interval_bytes;
 	new->triggers.next_high_bytes = WIRE_HIGH_LEAST_BYTES;

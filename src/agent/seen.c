@@ -2,35 +2,19 @@
 
 #include "agent/seen.h"
 
-#include <string.h>
-
-#include "agent/memory.h"
 #include "agent/sites.h"
 #include "agent/sys.h"
 
 #define MAX_PATH_BYTES 4096
 
-/*
- * Lines are only ever added, each where no other one is; the first byte of one is written last: a
- * signal handler may leave one for good.
- */
-static struct {
-	char text[WIRE_SEEN_BYTES];
-	uint32_t bytes; /* may be more than there are */
-	uint32_t nr_unseen;
-	char directory[MAX_PATH_BYTES]; /* of the process; relative names are within it */
-} seen;
+/* The working directory of the process, that relative names are in. */
+static char directory[MAX_PATH_BYTES];
 
 void
 seen_begin(void)
 {
-	static bool has_begun;
-
-	if (!has_begun)
-		memory_unlock(&seen, sizeof seen);
-	has_begun = true;
-	if (sys_failed(sys_call(SYS_getcwd, seen.directory, sizeof seen.directory)))
-		seen.directory[0] = '\0';
+	if (sys_failed(sys_call(SYS_getcwd, directory, sizeof directory)))
+		directory[0] = '\0';
 }
 
 /* ---- the lines of an object ---- */
@@ -69,7 +53,7 @@ static void
 put_path(struct out *o, const char *path)
 {
 	if (*path != '/') {
-		put(o, seen.directory);
+		put(o, directory);
 		put_char(o, '/');
 	}
 	if (path[0] == '.' && path[1] == '/')
@@ -109,6 +93,7 @@ put_lines(struct out *o, const struct unwind_seen *s)
 
 /* ---- what was met ---- */
 
+/* The first byte is written last: a signal handler may leave this for good. */
 static void
 write_lines(char *to, const struct unwind_seen *o)
 {
@@ -118,12 +103,18 @@ write_lines(char *to, const struct unwind_seen *o)
 	__atomic_store_n(to, '0', __ATOMIC_RELEASE);
 }
 
-static void
-note_unseen(void)
+/* Where BYTES fit that are nobody else's; WIRE_SEEN_BYTES: nowhere. */
+static uint32_t
+take_room(size_t bytes)
 {
-	__atomic_add_fetch(&seen.nr_unseen, 1, __ATOMIC_RELAXED);
-	if (sites)
-		__atomic_add_fetch(&sites->nr_unseen, 1, __ATOMIC_RELAXED);
+	uint32_t at = __atomic_load_n(&sites->seen_bytes, __ATOMIC_RELAXED);
+
+	do {
+		if (bytes > WIRE_SEEN_BYTES - at)
+			return WIRE_SEEN_BYTES;
+	} while (!__atomic_compare_exchange_n(&sites->seen_bytes, &at, at + (uint32_t)bytes, true,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return at;
 }
 
 /* The vDSO has a name that is no path; it stays. */
@@ -136,50 +127,22 @@ has_path(const struct unwind_seen *o)
 	return false;
 }
 
-static void
-write_to_sites(const struct unwind_seen *o, uint32_t at, uint32_t end)
-{
-	uint32_t was = __atomic_load_n(&sites->seen_bytes, __ATOMIC_RELAXED);
-
-	write_lines(wire_seen(sites) + at, o);
-	while (was < end &&
-		!__atomic_compare_exchange_n(
-			&sites->seen_bytes, &was, end, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-}
-
 void
 seen_add(const struct unwind_seen *o)
 {
 	struct out measured = { .to = NULL };
-	uint32_t at;
+	uint32_t at = WIRE_SEEN_BYTES;
 
-	if (o->number == UNWIND_NO_NUMBER) {
-		note_unseen();
+	if (!sites || (o->number != UNWIND_NO_NUMBER && !has_path(o)))
 		return;
+	if (o->number != UNWIND_NO_NUMBER) {
+		put_lines(&measured, o);
+		at = take_room(measured.len);
 	}
-	if (!has_path(o))
-		return;
-	put_lines(&measured, o);
-	at = __atomic_load_n(&seen.bytes, __ATOMIC_RELAXED);
-	do {
-		if (measured.len > WIRE_SEEN_BYTES - at) {
-			note_unseen();
-			return;
-		}
-	} while (!__atomic_compare_exchange_n(&seen.bytes, &at, at + (uint32_t)measured.len, true,
-		__ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	write_lines(seen.text + at, o);
-	if (sites)
-		write_to_sites(o, at, at + (uint32_t)measured.len);
-}
-
-void
-seen_copy(struct wire_sites *new)
-{
-	memcpy(wire_seen(new), seen.text, seen.bytes);
-	new->seen_bytes = seen.bytes;
-	new->nr_unseen = seen.nr_unseen;
+	if (at == WIRE_SEEN_BYTES)
+		__atomic_add_fetch(&sites->nr_unseen, 1, __ATOMIC_RELAXED);
+	else
+		write_lines(wire_seen(sites) + at, o);
 }
 
 struct wire_maps_texts

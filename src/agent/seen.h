@@ -15,11 +15,8 @@
 /* Not in a hook: makes a system call. */
 void seen_begin(void);
 
-/* O was met, in a hook. */
+/* O was met, in a hook, where there are sites. */
 void seen_add(const struct unwind_seen *o);
-
-/* NEW sites, which nobody uses yet, get all that was met so far. */
-void seen_copy(struct wire_sites *new);
 
 /* The objects that were met, and the code that is mapped, as the sites have them. */
 struct wire_maps_texts seen_texts(void);

@@ -86,9 +86,20 @@ bool
 unwind_start(const struct unwind_host *h)
 {
 	unwind_objects_start(h);
+	unwind_seen_start(h);
 	if (!unwind_cache)
 		unwind_cache = h->map(UNWIND_CACHE_ENTRIES * sizeof *unwind_cache);
 	return unwind_cache != NULL;
+}
+
+void
+unwind_forget(void)
+{
+	/* A rule that is known is not looked up, and looking it up notes the object. */
+	for (unsigned int i = 0; unwind_cache && i < UNWIND_CACHE_ENTRIES; i++)
+		if (unwind_cache[i].generation)
+			unwind_cache[i].generation = 0;
+	unwind_seen_forget();
 }
 
 void

@@ -340,7 +340,6 @@ void
 unwind_objects_start(const struct unwind_host *h)
 {
 	host = *h;
-	unwind_seen_start(h);
 	unwind_note_objects();
 }
 

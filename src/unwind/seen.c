@@ -22,7 +22,7 @@ struct entry {
 	uint64_t turn;	     /* of NR_TURNS, when it was met last */
 	uint32_t number;
 };
-#define MAX_ENTRIES 1024
+#define MAX_ENTRIES 768
 static struct entry entries[MAX_ENTRIES];
 static uint32_t nr_entries; /* begun; may be more than there are */
 static bool is_full;
@@ -43,6 +43,17 @@ unwind_seen_start(const struct unwind_host *host)
 {
 	tell = host->can_unload ? host->seen : NULL;
 	page_bytes = host->page_bytes;
+}
+
+void
+unwind_seen_forget(void)
+{
+	for (uint32_t i = 0; i < nr_entries && i < MAX_ENTRIES; i++)
+		entries[i].end = 0;
+	for (uint32_t i = 0; i < nr_shared && i < MAX_SHARED; i++)
+		shared[i].end = 0;
+	nr_entries = nr_shared = 0;
+	is_full = false;
 }
 
 /* ---- what an object is ---- */
@@ -201,7 +212,7 @@ has(const struct entry *e, uintptr_t at)
 }
 
 static void
-meet(struct entry *e, uint64_t generation)
+set_met(struct entry *e, uint64_t generation)
 {
 	__atomic_store_n(
 		&e->turn, __atomic_add_fetch(&nr_turns, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
@@ -281,7 +292,7 @@ put_entry(struct entry *e, uintptr_t start, uintptr_t end, uint64_t hash, uint32
 	e->start = start;
 	e->hash = hash;
 	e->number = number;
-	meet(e, generation);
+	set_met(e, generation);
 	__atomic_store_n(&e->end, end, __ATOMIC_RELEASE);
 }
 
@@ -309,7 +320,7 @@ meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 
 	for (uint32_t at = 0; (e = next_entry(&at));)
 		if (e->start == start && e->end == end && e->hash == hash) {
-			meet(e, generation);
+			set_met(e, generation);
 			return true;
 		}
 	return false;

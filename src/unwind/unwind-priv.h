@@ -231,6 +231,8 @@ bool unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *p
 
 /* Keep the function of HOST that is called for each object. */
 void unwind_seen_start(const struct unwind_host *host);
+/* See unwind_forget(). */
+void unwind_seen_forget(void);
 
 /*
  * A frame of the object O is met while GENERATION is loaded: note O, unless it has been.

@@ -104,6 +104,12 @@ void unwind_note_objects(void);
  */
 void unwind_begin_child(void);
 
+/*
+ * Forget the objects that were met: each is met for the first time again.  Not while anybody walks,
+ * and no stack from before may be used any more.
+ */
+void unwind_forget(void);
+
 /* Which objects are loaded: another number if another one is, or one less. 0: unknown. */
 uint64_t unwind_generation(void);
 

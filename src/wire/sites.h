@@ -148,7 +148,7 @@ struct wire_site {
 /* The executable mappings of files in /proc/PID/maps; more are left out. */
 #define WIRE_MAPS_BYTES (UINT32_C(1) << 18)
 /* The objects that frames are in. */
-#define WIRE_SEEN_BYTES (UINT32_C(1) << 18)
+#define WIRE_SEEN_BYTES (UINT32_C(1) << 17)
 
 /* ---- what a file is to be written for ---- */
 

@@ -88,12 +88,6 @@ mapset_forget(void)
 {
 }
 
-void
-seen_copy(struct wire_sites *new)
-{
-	(void)new;
-}
-
 bool
 stack_begin(void)
 {

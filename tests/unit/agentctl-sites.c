@@ -298,6 +298,7 @@ survives(bool *ret_refused)
 	unguard(c.node, c.nr_nodes * sizeof *c.node);
 	unguard(c.site, c.nr_sites * sizeof *c.site);
 	free(c.maps);
+	free(c.seen);
 	return is_good;
 }
 

@@ -21,6 +21,7 @@
 #include "unwind/tables.c"
 #include "unwind/rule.c"
 #undef WORD
+#include "unwind/seen.c"
 #include "unwind/cache.c"
 #include "unwind/step.c"
 #undef WORD
@@ -65,18 +66,6 @@ unwind_find_object(uintptr_t pc, struct unwind_object *ret)
 		.span = { { image.byte, image.byte + sizeof image } },
 		.nr_spans = 1 };
 	return FOUND;
-}
-
-void
-unwind_note_seen(const struct unwind_object *o, uint64_t generation)
-{
-	(void)o, (void)generation;
-}
-
-void
-unwind_note_unseen(uintptr_t pc)
-{
-	(void)pc;
 }
 
 void
