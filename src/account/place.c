@@ -44,7 +44,7 @@ refuse_hole(const struct space *s, raddr addr, struct err *e)
 int
 place_find(struct place *ret, const struct space *s, raddr addr, struct err *e)
 {
-	struct place p = { .addr = addr, .mapping = maps_find(&s->process->maps, addr) };
+	struct place p = { .addr = addr, .mapping = regions_find(&s->process->maps, addr) };
 	char name[160];
 
 	if (!p.mapping)

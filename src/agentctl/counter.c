@@ -95,7 +95,7 @@ counter_read(struct counter *c, const struct process *p, struct err *e)
 		return -1;
 	if (!c->segment_at.v)
 		return 0;
-	r = maps_find(&p->maps, c->segment_at);
+	r = regions_find(&p->maps, c->segment_at);
 	if (!r || strncmp(r->prot, "rw", 2) != 0)
 		return refuse_counters(t, e);
 	return counter_read_again(c, t, e);

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/raddr.h"
 #include "elf/image.h"
-#include "regions/objects.h"
+#include "elf/objects.h"
 
 struct target;
 

@@ -76,7 +76,7 @@ struct younger {
 static void
 younger_release(struct younger *y)
 {
-	maps_release(&y->maps);
+	regions_release(&y->maps);
 }
 #define auto_younger __attribute__((cleanup(younger_release)))
 
@@ -134,7 +134,7 @@ not_a_heap(raddr at, struct err *e)
 static bool
 has_malloc_memory(const struct regions *m, raddr at)
 {
-	const struct region *r = maps_find(m, at);
+	const struct region *r = regions_find(m, at);
 
 	return r && region_may_be_malloc(r);
 }
@@ -150,7 +150,7 @@ may_be_heap(const struct search *s, raddr at)
 
 	if (has_malloc_memory(s->m, at))
 		return true;
-	if (!s->younger->is_listed && maps_read(&s->younger->maps, s->t, &e) < 0)
+	if (!s->younger->is_listed && regions_read(&s->younger->maps, s->t, &e) < 0)
 		debug("%s", e.msg);
 	s->younger->is_listed = true;
 	return has_malloc_memory(&s->younger->maps, at);
@@ -325,7 +325,7 @@ is_free_chunk(const struct search *s, uint64_t addr)
 
 	if (!addr || addr % (2 * s->word_bytes))
 		return false;
-	r = maps_find(s->m, (raddr){ addr });
+	r = regions_find(s->m, (raddr){ addr });
 	return r ? r->prot[1] == 'w' : s->brk.v && addr - s->brk.v < BRK_MORE_BYTES;
 }
 

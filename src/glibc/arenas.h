@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "regions/objects.h"
+#include "elf/objects.h"
 
 struct os_pages;
 struct target;

@@ -9,7 +9,7 @@
 bool
 look_is_anonymous(const struct look *k, raddr a)
 {
-	const struct region *r = maps_find(k->m, a);
+	const struct region *r = regions_find(k->m, a);
 
 	return r && r->prot[1] == 'w' && region_may_be_malloc(r);
 }

@@ -146,7 +146,7 @@ is_sane(const struct look *k, const struct form *form, const struct values *v)
 static bool
 knows_brk(const struct look *k, const struct values *v)
 {
-	const struct region *r = maps_find(k->m, (raddr){ v->of['B'] });
+	const struct region *r = regions_find(k->m, (raddr){ v->of['B'] });
 
 	return r && v->of['B'] - r->start.v < PAGE_BYTES && !look_is_arena(k, v->of['B']);
 }

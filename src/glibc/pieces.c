@@ -600,7 +600,7 @@ memory_end(const struct regions *m, size_t i)
 static int
 find_all(struct piece_search *p, const struct arenas *a, raddr brk, struct err *e)
 {
-	const struct region *first = maps_find(p->m, brk);
+	const struct region *first = regions_find(p->m, brk);
 	uint64_t brk_end = first ? memory_end(p->m, (size_t)(first - p->m->region)) : 0, done = 0;
 
 	bool is_contiguous = main_arena_is_contiguous(p->t, a);

@@ -4,10 +4,10 @@
 
 int
 process_read_with(struct process *p, const struct target *t, const struct process *known,
-	const struct maps_listener *listener, struct err *e)
+	const struct regions_listener *listener, struct err *e)
 {
 	*p = (struct process){ .target = t };
-	if (maps_read_with(&p->maps, t, listener, e) == 0 &&
+	if (regions_read_with(&p->maps, t, listener, e) == 0 &&
 		objects_find(&p->objects, &p->maps, t, known ? &known->objects : NULL, e) == 0)
 		return 0;
 	process_release(p);
@@ -40,7 +40,7 @@ process_release(struct process *p)
 {
 	arenas_release(&p->arenas);
 	objects_release(&p->objects);
-	maps_release(&p->maps);
+	regions_release(&p->maps);
 	*p = (struct process){ .target = p->target };
 }
 

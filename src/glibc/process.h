@@ -25,11 +25,11 @@ struct process {
 int process_read(struct process *p, const struct target *t, struct err *e);
 
 /*
- * As process_read(), with LISTENER as of maps_read_with() and KNOWN, an earlier reading of the
+ * As process_read(), with LISTENER as of regions_read_with() and KNOWN, an earlier reading of the
  * same target, as of objects_find(); either may be NULL.
  */
 int process_read_with(struct process *p, const struct target *t, const struct process *known,
-	const struct maps_listener *listener, struct err *e);
+	const struct regions_listener *listener, struct err *e);
 
 /*
  * Find the arenas as they are now, which P may have already.  KNOWN is an earlier reading of the

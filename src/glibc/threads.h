@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "regions/objects.h"
+#include "elf/objects.h"
 
 struct target;
 

@@ -236,7 +236,7 @@ between_heaps(const struct reader *r, uint64_t addr, struct heap_range range)
 struct heap_range
 reader_mapping(const struct reader *r, uint64_t addr)
 {
-	const struct region *first = maps_find(r->m, (raddr){ addr }), *last = first;
+	const struct region *first = regions_find(r->m, (raddr){ addr }), *last = first;
 
 	if (!first || !region_may_be_malloc(first) || first->prot[1] != 'w')
 		return (struct heap_range){ 0 };
@@ -251,7 +251,7 @@ uint64_t
 reader_hugetlb_page(const struct reader *r, uint64_t addr)
 {
 	static const char name[] = "/anon_hugepage"; /* mm/hugetlb.c, HUGETLB_ANON_FILE */
-	const struct region *region = maps_find(r->m, (raddr){ addr });
+	const struct region *region = regions_find(r->m, (raddr){ addr });
 
 	return region && region->path && strncmp(region->path, name, sizeof name - 1) == 0
 		? r->l->params.hp_page

@@ -237,8 +237,8 @@ read_maps(struct work *w, struct err *e)
 	if (is_true)
 		return 0;
 	w->r.m = &w->maps;
-	maps_release(&w->maps);
-	return maps_read(&w->maps, w->r.t, e);
+	regions_release(&w->maps);
+	return regions_read(&w->maps, w->r.t, e);
 }
 
 /* ---- the pieces of the main arena ---- */
@@ -495,7 +495,7 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 	arenas_release(&w.arenas);
 	if (result < 0) {
 		arenas_release(&now.arenas);
-		maps_release(&w.maps);
+		regions_release(&w.maps);
 		heap_release(h);
 		return -1;
 	}
@@ -505,7 +505,7 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 	arenas_release(&now.arenas);
 	sum_up(h);
 	trim_forecast(&w.r, opt->want_uss);
-	maps_release(&w.maps);
+	regions_release(&w.maps);
 	h->is_resident_least = os_pages_by(pages) == OS_PAGES_NONZERO;
 	h->knows_huge = os_pages_know_huge(pages);
 	return 0;

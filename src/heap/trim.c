@@ -14,7 +14,7 @@
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
-#include "regions/smaps.h"
+#include "elf/smaps.h"
 
 /*
  * How long each step holds an arena's lock, as the median of a virtual machine of 2023 with 4 KiB
@@ -92,7 +92,7 @@ heap_top_pages(const struct target *t, const struct regions *m, const struct mal
 	if (os_read(t, raddr_add(arena, l->top), word, l->word_bytes, &e) < 0)
 		return -1;
 	top = word_from(word, l->word_bytes);
-	region = maps_find(m, (raddr){ top });
+	region = regions_find(m, (raddr){ top });
 	if (!region || !region_may_be_malloc(region) ||
 		os_read(t, (raddr){ top + l->word_bytes }, word, l->word_bytes, &e) < 0)
 		return -1;

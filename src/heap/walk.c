@@ -234,7 +234,7 @@ static bool
 ends_at_brk(const struct walk *w, uint64_t end)
 {
 	raddr start = { brk_start(w->r) };
-	const struct region *region = maps_find(w->r->m, start);
+	const struct region *region = regions_find(w->r->m, start);
 	struct heap_range brk = reader_mapping(w->r, start.v);
 
 	if (w->r->l->params.hp_page || !region || !brk.end.v)

@@ -104,7 +104,7 @@ drop_old_slots(struct setting *s)
 static const char *
 owner_of(const struct setting *s, raddr a, char *buf, size_t size)
 {
-	const struct region *r = maps_find(&s->process.maps, a);
+	const struct region *r = regions_find(&s->process.maps, a);
 
 	return text_printable(r && r->path ? r->path : "memory of no file", buf, size);
 }

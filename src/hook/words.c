@@ -79,7 +79,7 @@ static bool
 stack_is_clear(const struct target *t, const struct regions *m, const struct word_changes *cs,
 	raddr sp, uint64_t *copy)
 {
-	const struct region *r = maps_find(m, sp);
+	const struct region *r = regions_find(m, sp);
 	uint64_t bytes = r && r->end.v - sp.v < SCAN_BYTES ? r->end.v - sp.v : SCAN_BYTES;
 	struct err e;
 	ssize_t n = os_read_present_some(t, sp, copy, bytes, &e);

@@ -294,7 +294,7 @@ safety_is_arena(const struct inject_target *it, raddr a)
 bool
 safety_is_own_stack(const struct inject_target *it, pid_t tid, raddr sp)
 {
-	const struct region *r = maps_find(&it->process->maps, sp);
+	const struct region *r = regions_find(&it->process->maps, sp);
 	raddr head;
 
 	if (!r || r->prot[1] != 'w')
@@ -436,7 +436,7 @@ holds_no_arena(const struct inject_target *it, struct reason *why)
 static size_t
 copy_stack(const struct inject_target *it, raddr sp, char *copy)
 {
-	const struct region *r = maps_find(&it->process->maps, sp);
+	const struct region *r = regions_find(&it->process->maps, sp);
 	size_t size = r && r->end.v - sp.v < SCAN_BYTES ? r->end.v - sp.v : SCAN_BYTES;
 	struct err e;
 

@@ -158,12 +158,12 @@ has_room(const struct worker *c, raddr sp, raddr frame)
 {
 	const struct regions *m = &c->it->process->maps;
 	raddr low = { frame.v - CALL_BYTES };
-	const struct region *stack = maps_find(m, low);
+	const struct region *stack = regions_find(m, low);
 	char below[CALL_BYTES];
 	struct err e;
 
 	/* A helper's stack is younger than the map. */
-	if (stack != maps_find(m, sp))
+	if (stack != regions_find(m, sp))
 		return false;
 	if (os_read_present(c->it->target, low, below, sizeof below, &e) == 0)
 		return true;

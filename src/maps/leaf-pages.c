@@ -33,7 +33,7 @@ struct walk {
 
 struct leaf_pages {
 	struct os_pages *pages;
-	struct maps_listener listener;
+	struct regions_listener listener;
 	struct walk open; /* the one that is being put together */
 	raddr told_to;	  /* the end of the last run that was reported */
 	size_t nr_told;	  /* regions */
@@ -356,7 +356,7 @@ leaf_pages_open(struct leaf_pages **ret, const struct target *t, enum os_pages_b
 		free(c);
 		return -1;
 	}
-	c->listener = (struct maps_listener){ hear_begin, hear_region, c };
+	c->listener = (struct regions_listener){ hear_begin, hear_region, c };
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);
 	*ret = c;
@@ -389,7 +389,7 @@ leaf_pages_know_zero(const struct leaf_pages *c)
 	return os_pages_know_zero(c->pages);
 }
 
-const struct maps_listener *
+const struct regions_listener *
 leaf_pages_listener(const struct leaf_pages *c)
 {
 	return &c->listener;

@@ -92,7 +92,7 @@ bool leaf_pages_know_zero(const struct leaf_pages *c);
 bool leaf_pages_pass_over(const struct region *r);
 
 /* Receives all regions before they can be counted; owned by C. */
-const struct maps_listener *leaf_pages_listener(const struct leaf_pages *c);
+const struct regions_listener *leaf_pages_listener(const struct leaf_pages *c);
 
 /*
  * Have walks of PAGES answer from what C has seen of what it heard of, as far as it keeps that.  C

@@ -9,8 +9,8 @@
 #include "glibc/process.h"
 #include "glibc/threads.h"
 #include "os/os.h"
-#include "regions/map-file.h"
-#include "regions/objects.h"
+#include "elf/map-file.h"
+#include "elf/objects.h"
 
 /* ---- stacks: where those of the threads are -------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include "os/machine.h"
 #include "os/os.h"
 #include "os/rights.h"
-#include "regions/smaps.h"
+#include "elf/smaps.h"
 
 /* ---- smaps ---- */
 
@@ -222,13 +222,13 @@ add_up(struct space *s)
 		s->totals.hugetlb_bytes += l->hugetlb_bytes;
 		s->totals.huge_bytes += l->huge_bytes;
 	}
-	s->totals.virt_bytes = maps_size(&s->process->maps);
+	s->totals.virt_bytes = regions_size(&s->process->maps);
 }
 
 /* Read T into s->own.  Succeeds also if its arenas cannot be found. */
 static int
 read_process(struct space *s, const struct target *t, const struct process *known,
-	const struct maps_listener *listener, struct err *e)
+	const struct regions_listener *listener, struct err *e)
 {
 	struct err ignored;
 
@@ -244,7 +244,7 @@ read_process(struct space *s, const struct target *t, const struct process *know
 /* s->process: that of OPT, which LISTENER has not heard of yet, or T as it is now. */
 static int
 take_process(struct space *s, const struct target *t, const struct space_options *opt,
-	const struct maps_listener *listener, struct err *e)
+	const struct regions_listener *listener, struct err *e)
 {
 	s->process = opt->process;
 	if (!s->process) {

@@ -298,7 +298,7 @@ add_bss(struct spans *s, const struct space *space, size_t i, const Elf64_Phdr *
 	if (p->p_type != PT_LOAD || p->p_memsz <= p->p_filesz)
 		return 0;
 	if (p->p_filesz &&
-		!is_of(maps_find(&space->process->maps, raddr_add(start, p->p_filesz - 1)), o))
+		!is_of(regions_find(&space->process->maps, raddr_add(start, p->p_filesz - 1)), o))
 		return 0;
 	span.start = p->p_filesz ? page_up(raddr_add(start, p->p_filesz))
 				 : (raddr){ start.v & -PAGE_BYTES };

@@ -56,7 +56,7 @@ static bool
 is_private(const struct regions *m, uint64_t start, uint64_t end)
 {
 	while (start < end) {
-		const struct region *r = maps_find(m, (raddr){ start });
+		const struct region *r = regions_find(m, (raddr){ start });
 
 		if (!r || region_has_file(r) || r->prot[3] != 'p')
 			return false;
@@ -162,7 +162,7 @@ add_thread(struct finder *f, pid_t tid, struct err *e)
 
 	if (os_thread_syscall(f->t, tid, &syscall, &ignored) < 0 || syscall.is_running)
 		return 0;
-	r = maps_find(f->m, syscall.sp);
+	r = regions_find(f->m, syscall.sp);
 	if (!r || region_has_file(r) || r->prot[1] != 'w' || r->prot[3] != 'p')
 		return 0;
 	if (f->nr_searches == NR_SEARCHES || !find_musl(f, tid, syscall.sp, r->end, &s)) {

@@ -104,7 +104,7 @@ writable_bytes(const struct regions *m, uint64_t start, uint64_t end)
 	uint64_t bytes = 0;
 
 	while (start < end) {
-		const struct region *r = maps_find(m, (raddr){ start });
+		const struct region *r = regions_find(m, (raddr){ start });
 		uint64_t to;
 
 		if (!r || region_has_file(r) || r->prot[3] != 'p')
@@ -263,7 +263,7 @@ add_main_stack(struct finder *f, struct err *e)
 
 	if (os_stat(f->t, &stat, e) < 0)
 		return -1;
-	r = maps_find(f->m, stat.start_stack);
+	r = regions_find(f->m, stat.start_stack);
 	if (!r)
 		return 0;
 	return add_stack(f,

@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 #include "arch/prologue.h"
-#include "regions/regions.h"
+#include "elf/regions.h"
 
 struct target;
 

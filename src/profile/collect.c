@@ -15,7 +15,7 @@
 #include "os/os.h"
 #include "os/stranger.h"
 #include "os/threads.h"
-#include "regions/regions.h"
+#include "elf/regions.h"
 #include "wire/maps.h"
 
 /* ---- what a sample has ---- */
@@ -210,7 +210,7 @@ find_build_id(const struct region *r, char *ret, size_t size)
 static void
 find_id(const struct process *process, const struct region *r, char *ret, size_t size)
 {
-	const struct region *now = process ? maps_find(&process->maps, r->start) : NULL;
+	const struct region *now = process ? regions_find(&process->maps, r->start) : NULL;
 	const struct object *o;
 
 	if (!now || !now->path || strcmp(now->path, r->path) != 0 || now->start.v != r->start.v) {

@@ -39,7 +39,7 @@ int
 live_files_mapped(const struct profile_mapping *m, void *arg)
 {
 	const struct process *p = ((const struct live_files *)arg)->process;
-	const struct region *r = maps_find(&p->maps, (raddr){ m->start });
+	const struct region *r = regions_find(&p->maps, (raddr){ m->start });
 
 	if (!r)
 		return -1;

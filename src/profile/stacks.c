@@ -73,7 +73,7 @@ copy_stack(uint64_t deadline_ns, void *arg, struct err *e)
 	if (arch_get_regs(r->tid, &r->regs, e) < 0)
 		return -1;
 	sp = arch_sp(&r->regs);
-	in = maps_find(&r->process->maps, sp);
+	in = regions_find(&r->process->maps, sp);
 	if (in && in->end.v - sp.v < bytes)
 		bytes = in->end.v - sp.v;
 	/* A stack pointer may be anything, but a process without memory has no stacks. */

@@ -10,7 +10,7 @@
 #include "elf/image.h"
 #include "os/clock.h"
 #include "os/memory.h"
-#include "regions/regions.h"
+#include "elf/regions.h"
 #include "stack/index.h"
 #include "stack/rules.h"
 
@@ -117,7 +117,7 @@ read_live(struct walker *w, uint64_t addr, uint64_t *ret)
 
 	if (!w->source)
 		return os_read_present(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
-	r = maps_find(w->source->maps, (raddr){ addr });
+	r = regions_find(w->source->maps, (raddr){ addr });
 	if (!r || r->prot[0] != 'r')
 		return -1;
 	/* Code that a compiler may write is no stack, but a stack may be executable. */
@@ -499,7 +499,7 @@ enum { REG_FP = 0, NR_REGS = 0 };
 static bool
 is_code(const struct walker *w, uint64_t addr)
 {
-	const struct region *r = maps_find(w->source->maps, (raddr){ addr });
+	const struct region *r = regions_find(w->source->maps, (raddr){ addr });
 
 	return r && r->prot[2] == 'x';
 }

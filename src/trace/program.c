@@ -146,7 +146,7 @@ static int
 check_is_it(const struct trace_program *p, struct err *e)
 {
 	const struct region *code =
-		p->first_code.v ? maps_find(&p->process.maps, p->first_code) : NULL;
+		p->first_code.v ? regions_find(&p->process.maps, p->first_code) : NULL;
 
 	if ((!p->origin || is_program_of(&p->process, &p->origin->process)) &&
 		(!p->first_code.v || (code && code->prot[2] == 'x')))

@@ -55,7 +55,7 @@ add_segment(struct trace_program *p, struct trace_range r, struct err *e)
 static struct trace_range
 mapped_segment(const struct regions *maps, uint64_t address, uint64_t id)
 {
-	const struct region *r = maps_find(maps, (raddr){ address });
+	const struct region *r = regions_find(maps, (raddr){ address });
 	const struct region *end = maps->region + maps->nr;
 	struct trace_range found = { address, address };
 

@@ -306,10 +306,10 @@ static void
 read_core(const char *path, bool is_sound)
 {
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	struct err e = { 0 };
 
-	if (target_open_core(&t, path, NULL, &e) < 0 || maps_read(&m, &t, &e) < 0)
+	if (target_open_core(&t, path, NULL, &e) < 0 || regions_read(&m, &t, &e) < 0)
 		abort();
 	read_heap(&t, &m, is_sound);
 }

@@ -23,13 +23,13 @@ check_leaves(struct space *s)
 		const struct leaf *l = &s->leaves.v[i];
 
 		if (l->start.v < end || l->end.v <= l->start.v ||
-			maps_find(&s->process->maps, l->start) !=
+			regions_find(&s->process->maps, l->start) !=
 				&s->process->maps.region[l->region])
 			abort();
 		sum += l->end.v - l->start.v;
 		end = l->end.v;
 	}
-	if (sum != maps_size(&s->process->maps))
+	if (sum != regions_size(&s->process->maps))
 		abort();
 }
 
@@ -43,7 +43,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!f)
 		return 0;
-	if (maps_parse(&p.maps, f, &e) == 0)
+	if (regions_parse(&p.maps, f, &e) == 0)
 		check_leaves(&s);
 	else if (p.maps.region || p.maps.paths || !e.msg[0])
 		abort();

@@ -425,7 +425,7 @@ fake_start(struct fake_child *fc, const struct fake *f, bool has_file)
 					&base, &fc->main_arena, &fc->one, &fc->two, &fc->brk) == 5,
 			"%s%s: made", f->name, has_file ? ", with a file" : ""))
 		return false;
-	r = maps_find(&fc->v.p.maps, (raddr){ base });
+	r = regions_find(&fc->v.p.maps, (raddr){ base });
 	if (!ok(r &&
 			    image_open(&fc->libc.image, &fc->v.t, (raddr){ base }, r->end, r->path,
 				    r->dev, r->inode, &fc->v.e) == 0,

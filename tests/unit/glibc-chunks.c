@@ -218,7 +218,7 @@ test_fake(void)
 		const struct region *r = NULL;
 
 		if (line && sscanf(line, "at %" SCNx64, &at) == 1)
-			r = maps_find(&s.v.p.maps, (raddr){ at });
+			r = regions_find(&s.v.p.maps, (raddr){ at });
 		asked_to = 0;
 		if (!ok(r && r->start.v == at && search_region(&s, r), "fake %zu is searched", i))
 			break;

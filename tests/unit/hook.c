@@ -287,9 +287,9 @@ set_byte(const struct target *t, const char *name, const char *value, struct err
 static int
 text(const struct target *t, const char *library, struct err *e)
 {
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 
-	if (maps_read(&m, t, e) < 0)
+	if (regions_read(&m, t, e) < 0)
 		return -1;
 	for (size_t i = 0; i < m.nr; i++) {
 		const struct region *r = &m.region[i];

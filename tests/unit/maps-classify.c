@@ -21,7 +21,7 @@ read_space(struct space *s, const char *name, const struct spans *spans)
 	s->process = s->own;
 	snprintf(path, sizeof path, "%s/maps/%s.maps", TEST_DATA, name);
 	f = fopen(path, "r");
-	if (f && s->own && maps_parse(&s->own->maps, f, &e) == 0 &&
+	if (f && s->own && regions_parse(&s->own->maps, f, &e) == 0 &&
 		space_classify(s, spans, &nobody, &e) == 0)
 		return true;
 	printf("# %s: %s\n", path, e.msg);
@@ -53,7 +53,7 @@ fixture(const char *name)
 	is_u64(s.leaves.nr, i, "no leaf too many");
 	for (i = 0; i < s.leaves.nr; i++)
 		sum += s.leaves.v[i].end.v - s.leaves.v[i].start.v;
-	is_u64(sum, maps_size(&s.process->maps), "every byte once");
+	is_u64(sum, regions_size(&s.process->maps), "every byte once");
 }
 
 static void

@@ -189,14 +189,14 @@ same_maps(pid_t pid, const struct regions *live, const struct regions *core, boo
 		if (is_special(r) || is_left_out(pid, r))
 			continue;
 		nr_live++;
-		if (is_same_region(r, maps_find(core, r->start), is_exact))
+		if (is_same_region(r, regions_find(core, r->start), is_exact))
 			nr++;
 		else
 			printf("# %" PRIx64 "-%" PRIx64 " %s %s\n", r->start.v, r->end.v, r->prot,
 				r->path ? r->path : "");
 	}
 	for (size_t i = 0; i < core->nr; i++) {
-		const struct region *r = maps_find(live, core->region[i].start);
+		const struct region *r = regions_find(live, core->region[i].start);
 
 		nr_core += !r || !is_special(r);
 	}

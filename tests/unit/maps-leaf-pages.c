@@ -83,9 +83,9 @@ test_torn(const struct target *t, uint64_t start, int nr)
 	auto_space struct space s = { .process = &p };
 	struct spans none = { 0 };
 	struct err e = { 0 };
-	const struct maps_listener *listener;
+	const struct regions_listener *listener;
 
-	if (!ok(maps_read(&p.maps, t, &e) == 0 && space_classify(&s, &none, t, &e) == 0 &&
+	if (!ok(regions_read(&p.maps, t, &e) == 0 && space_classify(&s, &none, t, &e) == 0 &&
 			    leaf_pages_open(&leaf_pages, t, OS_PAGES_SCAN, &e) == 0,
 		    "%d: pages counted by hand %s", nr, e.msg))
 		return;

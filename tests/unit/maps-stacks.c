@@ -240,7 +240,7 @@ test_threads(void)
 	for (; (line = strstr(line, "thread ")); line++, nr++)
 		same_stack(&s, line);
 	for (size_t i = 0; i < s.nr; i++) {
-		const struct region *r = maps_find(&v.p.maps, s.v[i].start);
+		const struct region *r = regions_find(&v.p.maps, s.v[i].start);
 
 		if (s.v[i].is_main)
 			nr_main += s.v[i].tid == c.pid && r && strcmp(r->path, "[stack]") == 0;

@@ -127,7 +127,7 @@ stop_and_walk(pid_t pid, struct stack *ret, struct err *e)
 {
 	static char copy[65536];
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	auto_objects struct objects o = { 0 };
 	auto_walker struct walker *w = NULL;
 	uint64_t regs[64];
@@ -136,7 +136,7 @@ stop_and_walk(pid_t pid, struct stack *ret, struct err *e)
 	struct os_stop stop;
 	ssize_t n;
 
-	if (target_open(&t, pid, e) < 0 || maps_read(&m, &t, e) < 0 ||
+	if (target_open(&t, pid, e) < 0 || regions_read(&m, &t, e) < 0 ||
 		objects_find(&o, &m, &t, NULL, e) < 0 || walker_new(&w, &t, &o, e) < 0)
 		return false;
 	do { /* "ready" is written just before it waits */

@@ -1,10 +1,10 @@
 /*
  * smaps: /proc/PID/smaps, mapping by mapping.
  */
-#ifndef MEMDIAG_REGIONS_SMAPS_H
-#define MEMDIAG_REGIONS_SMAPS_H
+#ifndef MEMDIAG_ELF_SMAPS_H
+#define MEMDIAG_ELF_SMAPS_H
 
-#include "regions/regions.h"
+#include "elf/regions.h"
 
 /* The fields that are read; which of them there are depends on the kernel. */
 enum smaps_field {

@@ -1,7 +1,7 @@
 #include <config.h>
 
 #include "base/cleanup.h"
-#include "regions/smaps.h"
+#include "elf/smaps.h"
 #include "tap.h"
 
 struct kept {

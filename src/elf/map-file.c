@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "regions/map-file.h"
+#include "elf/map-file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -284,7 +284,7 @@ map_file_parse(struct map_file *f, const char *name, char *text, size_t len, str
 void
 map_file_release(struct map_file *f)
 {
-	maps_release(&f->maps);
+	regions_release(&f->maps);
 	free(f->entry.v);
 	*f = (struct map_file){ 0 };
 }

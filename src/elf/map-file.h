@@ -2,11 +2,11 @@
  * map-file: /proc/PID/maps or smaps of a process as a file that has been saved, such as one from a
  * bug report.
  */
-#ifndef MEMDIAG_REGIONS_MAP_FILE_H
-#define MEMDIAG_REGIONS_MAP_FILE_H
+#ifndef MEMDIAG_ELF_MAP_FILE_H
+#define MEMDIAG_ELF_MAP_FILE_H
 
-#include "regions/regions.h"
-#include "regions/smaps.h"
+#include "elf/regions.h"
+#include "elf/smaps.h"
 
 struct map_file {
 	const char *name;    /* borrowed */

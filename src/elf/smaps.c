@@ -5,7 +5,7 @@
  */
 #include <config.h>
 
-#include "regions/smaps.h"
+#include "elf/smaps.h"
 
 #include <ctype.h>
 #include <errno.h>

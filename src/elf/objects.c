@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "regions/objects.h"
+#include "elf/objects.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "os/os.h"
-#include "regions/objects.h"
+#include "elf/objects.h"
 #include "tap.h"
 
 static int in_bss[4096];
@@ -21,7 +21,7 @@ find(struct regions *m, struct objects *o, struct target *t)
 {
 	struct err e = { 0 };
 
-	if (target_open(t, getpid(), &e) < 0 || maps_read(m, t, &e) < 0 ||
+	if (target_open(t, getpid(), &e) < 0 || regions_read(m, t, &e) < 0 ||
 		objects_find(o, m, t, NULL, &e) < 0) {
 		printf("# %s\n", e.msg);
 		return false;
@@ -33,7 +33,7 @@ static void
 test_ourselves(void)
 {
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	auto_objects struct objects o = { 0 };
 	const struct object *us, *libc;
 	int executables = 0, loaders = 0, libcs = 0;
@@ -64,7 +64,7 @@ static void
 test_known(void)
 {
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct regions m = { 0 }, m2 = { 0 };
+	auto_regions struct regions m = { 0 }, m2 = { 0 };
 	auto_objects struct objects o = { 0 }, o2 = { 0 };
 	void *lib = dlopen("libutil.so.1", RTLD_NOW);
 	size_t nr_shared = 0;
@@ -74,7 +74,7 @@ test_known(void)
 
 	ok(lib && find(&m, &o, &t), "objects with a library");
 	dlclose(lib);
-	ok(maps_read(&m2, &t, &e) == 0 && objects_find(&o2, &m2, &t, &o, &e) == 0,
+	ok(regions_read(&m2, &t, &e) == 0 && objects_find(&o2, &m2, &t, &o, &e) == 0,
 		"and without it %s", e.msg);
 	is_u64(o2.nr, o.nr - 1, "one less");
 	for (size_t i = 0; i < o2.nr; i++) {
@@ -84,7 +84,7 @@ test_known(void)
 	}
 	is_u64(nr_shared, o2.nr, "the others are not opened again");
 	objects_release(&o);
-	maps_release(&m);
+	regions_release(&m);
 	libc = objects_at(&o2, (raddr){ (uintptr_t)gnu_get_libc_version });
 	ok(libc && libc->is_libc && libc->path && strstr(libc->path, "libc"),
 		"they are described as before");
@@ -127,7 +127,7 @@ static void
 test_not_objects(void)
 {
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	auto_objects struct objects o = { 0 };
 	auto_fd int script_fd = -1, cut_fd = -1, data_fd = -1;
 	/*
@@ -150,7 +150,7 @@ static void
 test_many(void)
 {
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	auto_objects struct objects o = { 0 };
 	void *last = NULL;
 

@@ -8,7 +8,7 @@
  */
 #include <config.h>
 
-#include "regions/regions.h"
+#include "elf/regions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct builder {
 	size_t nr, room;
 	struct paths *paths;
 	const char *last_path; /* kept last; mappings of one file lie side by side */
-	const struct maps_listener *listener;
+	const struct regions_listener *listener;
 };
 
 static void
@@ -285,7 +285,7 @@ drop_overlaps(struct builder *b)
 }
 
 static int
-parse_with(struct regions *m, FILE *f, const struct maps_listener *listener, struct err *e)
+parse_with(struct regions *m, FILE *f, const struct regions_listener *listener, struct err *e)
 {
 	struct builder b = { .listener = listener };
 
@@ -303,7 +303,7 @@ parse_with(struct regions *m, FILE *f, const struct maps_listener *listener, str
 }
 
 int
-maps_parse(struct regions *m, FILE *f, struct err *e)
+regions_parse(struct regions *m, FILE *f, struct err *e)
 {
 	return parse_with(m, f, NULL, e);
 }
@@ -315,7 +315,7 @@ region_is_vsyscall(const struct region *r)
 }
 
 uint64_t
-maps_size(const struct regions *m)
+regions_size(const struct regions *m)
 {
 	uint64_t bytes = 0;
 
@@ -326,7 +326,7 @@ maps_size(const struct regions *m)
 }
 
 static int
-read_once(struct regions *m, const struct target *t, const struct maps_listener *listener,
+read_once(struct regions *m, const struct target *t, const struct regions_listener *listener,
 	struct err *e)
 {
 	auto_file FILE *f = os_proc_stream(t, "maps", e);
@@ -345,7 +345,7 @@ read_once(struct regions *m, const struct target *t, const struct maps_listener 
 #define MAPS_TRIES 3
 
 int
-maps_read_with(struct regions *m, const struct target *t, const struct maps_listener *listener,
+regions_read_with(struct regions *m, const struct target *t, const struct regions_listener *listener,
 	struct err *e)
 {
 	struct os_status before, after;
@@ -354,7 +354,7 @@ maps_read_with(struct regions *m, const struct target *t, const struct maps_list
 	for (int i = 0; i < MAPS_TRIES; i++) {
 		uint64_t size;
 
-		maps_release(m);
+		regions_release(m);
 		if (os_status(t, 0, &before, e) < 0 || read_once(m, t, listener, e) < 0)
 			goto fail;
 		if (os_status(t, 0, &after, e) < 0)
@@ -363,7 +363,7 @@ maps_read_with(struct regions *m, const struct target *t, const struct maps_list
 			err_set(e, ESRCH, "process %d has no memory any more", t->pid);
 			goto fail;
 		}
-		size = maps_size(m);
+		size = regions_size(m);
 		m->size_before_bytes = before.vm_size_bytes;
 		m->size_after_bytes = after.vm_size_bytes;
 		if (!m->torn_bytes && (size == before.vm_size_bytes || size == after.vm_size_bytes))
@@ -371,18 +371,18 @@ maps_read_with(struct regions *m, const struct target *t, const struct maps_list
 	}
 	return 0;
 fail:
-	maps_release(m);
+	regions_release(m);
 	return -1;
 }
 
 int
-maps_read(struct regions *m, const struct target *t, struct err *e)
+regions_read(struct regions *m, const struct target *t, struct err *e)
 {
-	return maps_read_with(m, t, NULL, e);
+	return regions_read_with(m, t, NULL, e);
 }
 
 void
-maps_release(struct regions *m)
+regions_release(struct regions *m)
 {
 	free(m->region);
 	paths_free(m->paths);
@@ -390,7 +390,7 @@ maps_release(struct regions *m)
 }
 
 const struct region *
-maps_find(const struct regions *m, raddr a)
+regions_find(const struct regions *m, raddr a)
 {
 	size_t low = 0, high = m->nr;
 

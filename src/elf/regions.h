@@ -2,8 +2,8 @@
  * regions: the mappings of a target as the kernel lists them, and the ELF objects in them.  This
  * header has the lines of /proc/PID/maps; objects.h and smaps.h have the rest.
  */
-#ifndef MEMDIAG_REGIONS_REGIONS_H
-#define MEMDIAG_REGIONS_REGIONS_H
+#ifndef MEMDIAG_ELF_REGIONS_H
+#define MEMDIAG_ELF_REGIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,24 +38,24 @@ struct regions {
  * Parse F, in the format of /proc/PID/maps, into M, which must be zeroed or released.  Lines are
  * not limited in length.  Returns 0, or -1 with E set and M released.
  */
-int maps_parse(struct regions *m, FILE *f, struct err *e);
+int regions_parse(struct regions *m, FILE *f, struct err *e);
 
 /*
- * Read the target's maps.  As maps_parse(); a map that changes meanwhile is read again, three times
+ * Read the target's maps.  As regions_parse(); a map that changes meanwhile is read again, three times
  * at most, until its size is what the kernel says it is.
  */
-int maps_read(struct regions *m, const struct target *t, struct err *e);
+int regions_read(struct regions *m, const struct target *t, struct err *e);
 
 /* Free what M owns, not M itself.  Safe on a zeroed or half-built map. */
-void maps_release(struct regions *m);
-#define auto_maps __attribute__((cleanup(maps_release)))
+void regions_release(struct regions *m);
+#define auto_regions __attribute__((cleanup(regions_release)))
 
 /* Bytes mapped, as VmSize counts: x86-64's [vsyscall] is listed but is not the process's. */
-uint64_t maps_size(const struct regions *m);
+uint64_t regions_size(const struct regions *m);
 bool region_is_vsyscall(const struct region *r);
 
 /* The region that holds A, or NULL. */
-const struct region *maps_find(const struct regions *m, raddr a);
+const struct region *regions_find(const struct regions *m, raddr a);
 
 /*
  * Read one NUL-terminated line as /proc/PID/maps and smaps have it into R, whose path will point
@@ -64,15 +64,15 @@ const struct region *maps_find(const struct regions *m, raddr a);
 bool region_parse(struct region *r, const char *line);
 
 /* Functions that receive the regions while they are read. */
-struct maps_listener {
+struct regions_listener {
 	void (*begin)(void *arg); /* start again: earlier regions no longer count */
 	/* not sorted yet if the map is torn */
 	void (*region)(const struct region *r, void *arg);
 	void *arg;
 };
 
-/* As maps_read(); LISTENER may be NULL. */
-int maps_read_with(struct regions *m, const struct target *t, const struct maps_listener *listener,
+/* As regions_read(); LISTENER may be NULL. */
+int regions_read_with(struct regions *m, const struct target *t, const struct regions_listener *listener,
 	struct err *e);
 
 /* ---- what kind of memory it is --------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /*
  * objects: the ELF files that are mapped in a target, and whose malloc() it uses.
  */
-#ifndef MEMDIAG_REGIONS_OBJECTS_H
-#define MEMDIAG_REGIONS_OBJECTS_H
+#ifndef MEMDIAG_ELF_OBJECTS_H
+#define MEMDIAG_ELF_OBJECTS_H
 
-#include "regions/regions.h"
+#include "elf/regions.h"
 
 struct image;
 struct target;

@@ -13,7 +13,7 @@ static int
 parse(struct regions *m, const char *text, struct err *e)
 {
 	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-	int r = maps_parse(m, f, e);
+	int r = regions_parse(m, f, e);
 
 	fclose(f);
 	return r;
@@ -22,7 +22,7 @@ parse(struct regions *m, const char *text, struct err *e)
 static void
 one(const char *line, const char *path, const char *name)
 {
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	struct err e = { 0 };
 
 	if (!ok(parse(&m, line, &e) == 0 && m.nr == 1, "%s: parses", name)) {
@@ -35,7 +35,7 @@ one(const char *line, const char *path, const char *name)
 static void
 bad(const char *text, const char *name)
 {
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	struct err e = { 0 };
 
 	ok(parse(&m, text, &e) == -1 && e.kind == ERR_FAILED && !m.region && !m.paths,
@@ -48,7 +48,7 @@ bad(const char *text, const char *name)
 static void
 test_fields(void)
 {
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	struct err e;
 	const struct region *r;
 
@@ -94,7 +94,7 @@ static void
 test_long(void)
 {
 	enum { LINES = 5000, LONG = 200000 };
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	auto_free char *text = NULL, *path = malloc(LONG);
 	struct err e = { 0 };
 	size_t size, right = 0;
@@ -126,19 +126,19 @@ test_long(void)
 static void
 test_vsyscall(void)
 {
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	struct err e;
 
 	parse(&m, AT "\nffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0     [vsyscall]\n",
 		&e);
 	is_u64(m.nr == 2 ? m.region[1].start.v : 0, 0xffffffffff600000, "addresses above 2^63");
-	is_u64(maps_size(&m), 4096, "vsyscall is no part of VmSize");
+	is_u64(regions_size(&m), 4096, "vsyscall is no part of VmSize");
 }
 
 static void
 test_torn(void)
 {
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	struct err e;
 
 	/* 1-3 listed, then 2-5 (grown), then 3-4 again, then 8-9 before 6-7. */
@@ -156,13 +156,13 @@ test_torn(void)
 		is_u64(m.region[2].start.v, 0x6000, "and the order is put right");
 	}
 	is_u64(m.torn_bytes, 0x2000, "what was listed twice is counted");
-	is_u64(maps_size(&m), 0x6000, "every byte once");
+	is_u64(regions_size(&m), 0x6000, "every byte once");
 }
 
 static void
 test_bad(void)
 {
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	auto_file FILE *nothing = fopen("/dev/null", "r");
 	struct err e;
 
@@ -175,13 +175,13 @@ test_bad(void)
 	bad("7e00-7f00 rw-p 00000000 00:00 0x\n", "an inode that is no number");
 	bad(AT "\n\n" AT "\n", "an empty line");
 	ok(parse(&m, " ", &e) < 0, "a blank is refused");
-	ok(maps_parse(&m, nothing, &e) == 0 && m.nr == 0, "nothing is an empty map");
+	ok(regions_parse(&m, nothing, &e) == 0 && m.nr == 0, "nothing is an empty map");
 }
 
 static void
 test_find(void)
 {
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	struct err e;
 
 	parse(&m,
@@ -189,12 +189,12 @@ test_find(void)
 		"3000-4000 r--p 00000000 00:00 0 \n"
 		"8000-9000 rw-p 00000000 00:00 0 \n",
 		&e);
-	ok(maps_find(&m, (raddr){ 0xfff }) == NULL, "below all");
-	ok(maps_find(&m, (raddr){ 0x1000 }) == &m.region[0], "the first byte");
-	ok(maps_find(&m, (raddr){ 0x3000 }) == &m.region[1], "an end belongs to the next");
-	ok(maps_find(&m, (raddr){ 0x4000 }) == NULL, "a hole");
-	ok(maps_find(&m, (raddr){ 0x8fff }) == &m.region[2], "the last byte");
-	ok(maps_find(&m, (raddr){ 0x9000 }) == NULL, "above all");
+	ok(regions_find(&m, (raddr){ 0xfff }) == NULL, "below all");
+	ok(regions_find(&m, (raddr){ 0x1000 }) == &m.region[0], "the first byte");
+	ok(regions_find(&m, (raddr){ 0x3000 }) == &m.region[1], "an end belongs to the next");
+	ok(regions_find(&m, (raddr){ 0x4000 }) == NULL, "a hole");
+	ok(regions_find(&m, (raddr){ 0x8fff }) == &m.region[2], "the last byte");
+	ok(regions_find(&m, (raddr){ 0x9000 }) == NULL, "above all");
 }
 
 /* Our own map, of which we know one line. */
@@ -202,17 +202,17 @@ static void
 test_read(void)
 {
 	auto_target struct target t = TARGET_NONE;
-	auto_maps struct regions m = { 0 };
+	auto_regions struct regions m = { 0 };
 	struct os_status s;
 	struct err e = { 0 };
 	const struct region *r;
 	int local;
 
-	if (!ok(target_open(&t, getpid(), &e) == 0 && maps_read(&m, &t, &e) == 0, "our own map"))
+	if (!ok(target_open(&t, getpid(), &e) == 0 && regions_read(&m, &t, &e) == 0, "our own map"))
 		printf("# %s\n", e.msg);
-	r = maps_find(&m, (raddr){ (uintptr_t)&local });
+	r = regions_find(&m, (raddr){ (uintptr_t)&local });
 	is_str(r ? r->path : NULL, "[stack]", "a local lies on the stack");
-	ok(os_status(&t, 0, &s, &e) == 0 && s.vm_size_bytes >= maps_size(&m), "VmSize");
+	ok(os_status(&t, 0, &s, &e) == 0 && s.vm_size_bytes >= regions_size(&m), "VmSize");
 	is_u64(m.torn_bytes, 0, "nothing was torn");
 }
 

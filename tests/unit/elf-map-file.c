@@ -8,7 +8,7 @@
 
 #include "account/sums.h"
 #include "maps/maps.h"
-#include "regions/map-file.h"
+#include "elf/map-file.h"
 #include "seeds.h"
 
 /* A copy of TEXT that may be changed; A NUL stands for itself if LEN is not 0. */
