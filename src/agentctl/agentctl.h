@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/raddr.h"
 #include "glibc/arenas.h"
-#include "hook/hook.h"
+#include "inject/hook.h"
 #include "wire/wire.h"
 
 struct process;

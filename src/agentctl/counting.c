@@ -16,7 +16,7 @@
 #include "elf/image.h"
 #include "glibc/process.h"
 #include "heap/heap.h"
-#include "load/load.h"
+#include "inject/load.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"

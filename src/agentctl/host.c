@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "elf/image.h"
-#include "load/load.h"
+#include "inject/load.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"

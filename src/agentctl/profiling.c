@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "elf/image.h"
-#include "load/load.h"
+#include "inject/load.h"
 #include "os/cgroup.h"
 #include "os/memory.h"
 #include "os/os.h"

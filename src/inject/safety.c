@@ -20,7 +20,7 @@
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
-#include "patch/patch.h"
+#include "inject/patch.h"
 
 /* How much of a stack is searched for return addresses. */
 #define SCAN_BYTES 65536

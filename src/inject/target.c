@@ -18,7 +18,7 @@
 #include "os/os.h"
 #include "os/processes.h"
 #include "os/rights.h"
-#include "patch/patch.h"
+#include "inject/patch.h"
 
 /* ---- is it one we can do anything with ---- */
 

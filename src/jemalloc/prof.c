@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "load/load.h"
+#include "inject/load.h"
 #include "os/descriptors.h"
 #include "os/os.h"
 

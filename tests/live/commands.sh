@@ -9,7 +9,7 @@ need jq
 # same_code: whether the code and the tables of all objects but the agent's are what they were at the first call.
 same_code()
 {
-	"$top_builddir/tests/unit/hook" "$tracee_pid" text libmemdiag-agent.so >"$dir/now" && [ -s "$dir/now" ] || return
+	"$top_builddir/tests/unit/inject-hook" "$tracee_pid" text libmemdiag-agent.so >"$dir/now" && [ -s "$dir/now" ] || return
 	[ -e "$dir/$tracee_pid.text" ] || cp "$dir/now" "$dir/$tracee_pid.text"
 	cmp "$dir/now" "$dir/$tracee_pid.text"
 }

@@ -26,7 +26,7 @@ status()
 # first call.
 same_bytes()
 {
-	"$top_builddir/tests/unit/hook" "$tracee_pid" text libmemdiag-agent.so >"$dir/now" &&
+	"$top_builddir/tests/unit/inject-hook" "$tracee_pid" text libmemdiag-agent.so >"$dir/now" &&
 		[ -s "$dir/now" ] || return
 	[ -e "$dir/$tracee_pid.text" ] || cp "$dir/now" "$dir/$tracee_pid.text"
 	cmp "$dir/now" "$dir/$tracee_pid.text"

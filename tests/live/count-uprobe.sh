@@ -163,7 +163,7 @@ by()
 	tool=$!
 	started="$started $tool"
 	# Until the probe is there: the kernel has put a breakpoint into the page.
-	until [ "$("$top_builddir/tests/unit/hook" "$tracee_pid" byte malloc)" = 204 ]; do
+	until [ "$("$top_builddir/tests/unit/inject-hook" "$tracee_pid" byte malloc)" = 204 ]; do
 		if ! lives "$tool"; then
 			skip "$name" "it does not run here: $(head -n 1 "$dir/tool.out")"
 			end_tracee >/dev/null

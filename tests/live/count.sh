@@ -89,9 +89,9 @@ check 'in words: how many functions' grep -q \
 check 'in words: what is in use' grep -q -x 'in use so far: [0-9.]* MiB' "$dir/out"
 check 'in words: again' prints \
 	"ledger $tracee_pid counts already, since 'memdiag count start'; nothing was changed" start "$tracee_pid"
-"$top_builddir/tests/unit/hook" "$tracee_pid" byte valloc+7 204 >"$dir/was"
+"$top_builddir/tests/unit/inject-hook" "$tracee_pid" byte valloc+7 204 >"$dir/was"
 check 'in words: a breakpoint' prints '1 places that another tool has changed since were left' stop "$tracee_pid"
-"$top_builddir/tests/unit/hook" "$tracee_pid" byte valloc+7 "$(cat "$dir/was")" >"$dir/said"
+"$top_builddir/tests/unit/inject-hook" "$tracee_pid" byte valloc+7 "$(cat "$dir/was")" >"$dir/said"
 check 'in words: stop' prints "ledger $tracee_pid does not count any more: code restored, the agent stays loaded and idle" \
 	stop "$tracee_pid"
 check 'in words: the target lives on' end_tracee

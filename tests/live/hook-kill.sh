@@ -21,7 +21,7 @@ start()
 {
 	start_tracee churn 3
 	# The symbols of the functions must not be looked up for the first time later.
-	"$top_builddir/tests/unit/load" "$tracee_pid" "$payload" >"$dir/out" && goes_on 1000 && text before
+	"$top_builddir/tests/unit/inject-load" "$tracee_pid" "$payload" >"$dir/out" && goes_on 1000 && text before
 }
 
 has_area()
@@ -46,7 +46,7 @@ killed_hooking()
 	local well="$1" syscall="$2"
 	shift 2
 	[ "$1" = set ] || hook set "$payload" malloc free || return
-	killed_each_time "$syscall" 1 "$well" "$top_builddir/tests/unit/hook" PID "$@" && is_well
+	killed_each_time "$syscall" 1 "$well" "$top_builddir/tests/unit/inject-hook" PID "$@" && is_well
 }
 
 for syscall in ptrace process_vm_writev wait4; do

@@ -1,14 +1,14 @@
-# hook-lib: what the tests of src/hook/ share; read after lib.sh.  They hook functions of $tracee_pid with
-# tests/unit/hook, so that calls lead to $payload.
+# hook-lib: what the tests of src/inject/hook.h share; read after lib.sh.  They hook functions of $tracee_pid with
+# tests/unit/inject-hook, so that calls lead to $payload.
 # shellcheck disable=SC3043,SC2154 # every sh we know has local; lib.sh sets the rest
 
 need_hooks
 payload=$TRACEES/payload.so
 
-# hook COMMAND...: run tests/unit/hook; what it says stays in $dir/out and $dir/err.
+# hook COMMAND...: run tests/unit/inject-hook; what it says stays in $dir/out and $dir/err.
 hook()
 {
-	"$top_builddir/tests/unit/hook" "$tracee_pid" "$@" >"$dir/out" 2>"$dir/err"
+	"$top_builddir/tests/unit/inject-hook" "$tracee_pid" "$@" >"$dir/out" 2>"$dir/err"
 }
 
 # hooks WANTED COMMAND...: whether hook says "ENTRIES SLOTS ALREADY" as WANTED.

@@ -143,7 +143,7 @@ check 'the target lives on' end_tracee
 if [ -x "$TRACEES/stepper" ]; then
 	start_tracee stepper
 	check 'in a handler: the bytes can be read' same_bytes
-	exits 0 "$top_builddir/tests/unit/load" "$tracee_pid" "$payload" >"$dir/loaded"
+	exits 0 "$top_builddir/tests/unit/inject-load" "$tracee_pid" "$payload" >"$dir/loaded"
 	check 'in a handler that came inside malloc' test "$(ask step)" = inside
 	export HOOK_WAIT=300000000
 	check 'in a handler: no safe point' exits 6 hook set "$payload" malloc free
@@ -211,7 +211,7 @@ meanwhile()
 {
 	HOOK_MEANWHILE=$dir/meanwhile
 	export HOOK_MEANWHILE
-	echo "'$top_builddir/tests/unit/hook' $tracee_pid byte $1 204 >'$dir/was'" >"$HOOK_MEANWHILE"
+	echo "'$top_builddir/tests/unit/inject-hook' $tracee_pid byte $1 204 >'$dir/was'" >"$HOOK_MEANWHILE"
 	chmod +x "$HOOK_MEANWHILE"
 }
 

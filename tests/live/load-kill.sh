@@ -49,7 +49,7 @@ for how in '' multi; do
 		for syscall in ptrace process_vm_writev wait4; do
 			check "${how:-single}: $library, killed at each $syscall" \
 				killed_each_time $syscall $((100 / $(some 100))) is_intact_and_new \
-				"$top_builddir/tests/unit/load" PID "$TRACEES/$library.so"
+				"$top_builddir/tests/unit/inject-load" PID "$TRACEES/$library.so"
 			if [ $library = payload ]; then
 				end_tracee && start
 			fi

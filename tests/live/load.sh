@@ -7,7 +7,7 @@ payload=$TRACEES/payload.so
 
 load()
 {
-	"$top_builddir/tests/unit/load" "$@" >"$dir/out" 2>"$dir/err"
+	"$top_builddir/tests/unit/inject-load" "$@" >"$dir/out" 2>"$dir/err"
 }
 
 # loads HOW MODE PID LIBRARY: whether it is loaded now, "new" or "there" before, in MODE, and the number

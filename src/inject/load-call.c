@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "load/load-priv.h"
+#include "inject/load-priv.h"
 
 #include <linux/memfd.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "glibc/process.h"
-#include "load/load.h"
+#include "inject/load.h"
 #include "os/os.h"
 #include "ui/ui.h"
 

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "patch/patch.h"
+#include "inject/patch.h"
 
 #include <string.h>
 

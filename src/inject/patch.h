@@ -18,8 +18,8 @@
  *
  * The function or the slot itself shows whether it is hooked at the moment.
  */
-#ifndef MEMDIAG_PATCH_PATCH_H
-#define MEMDIAG_PATCH_PATCH_H
+#ifndef MEMDIAG_INJECT_PATCH_H
+#define MEMDIAG_INJECT_PATCH_H
 
 #include <sys/types.h>
 

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "load/load-priv.h"
+#include "inject/load-priv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #include "os/os.h"
 #include "os/part.h"
 #include "os/threads.h"
-#include "patch/patch.h"
+#include "inject/patch.h"
 
 struct place {
 	struct load load;

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "patch/patch.h"
+#include "inject/patch.h"
 #include "tap.h"
 
 #define MIB (UINT64_C(1) << 20)

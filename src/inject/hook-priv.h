@@ -1,16 +1,16 @@
 /*
- * hook-priv: what the files of hook/ share.
+ * hook-priv: what the files of hook.h share.
  *
  *	slots.c		pointers in global offset tables
  *	words.c		words that change while all threads stand
  *	hook.c		setting and lifting
  */
-#ifndef MEMDIAG_HOOK_HOOK_PRIV_H
-#define MEMDIAG_HOOK_HOOK_PRIV_H
+#ifndef MEMDIAG_INJECT_HOOK_PRIV_H
+#define MEMDIAG_INJECT_HOOK_PRIV_H
 
-#include "hook/hook.h"
+#include "inject/hook.h"
 #include "inject/job.h"
-#include "patch/patch.h"
+#include "inject/patch.h"
 
 struct target;
 

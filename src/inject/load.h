@@ -1,8 +1,8 @@
 /*
  * load: bring a library of ours into a target.
  */
-#ifndef MEMDIAG_LOAD_LOAD_H
-#define MEMDIAG_LOAD_LOAD_H
+#ifndef MEMDIAG_INJECT_LOAD_H
+#define MEMDIAG_INJECT_LOAD_H
 
 #include "arch/arch.h"
 #include "inject/inject.h"

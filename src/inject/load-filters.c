@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "load/load.h"
+#include "inject/load.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /*
  * hook: functions hooked for the whole process, and given back.
  */
-#ifndef MEMDIAG_HOOK_HOOK_H
-#define MEMDIAG_HOOK_HOOK_H
+#ifndef MEMDIAG_INJECT_HOOK_H
+#define MEMDIAG_INJECT_HOOK_H
 
 #include "arch/prologue.h"
 #include "inject/inject.h"

@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "load/load-priv.h"
+#include "inject/load-priv.h"
 
 #include <dlfcn.h>
 #include <errno.h>

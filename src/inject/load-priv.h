@@ -5,11 +5,11 @@
  *	place.c		by memdiag itself, into a program that has no dynamic linker
  *	call.c		a function of it called
  */
-#ifndef MEMDIAG_LOAD_LOAD_PRIV_H
-#define MEMDIAG_LOAD_LOAD_PRIV_H
+#ifndef MEMDIAG_INJECT_LOAD_PRIV_H
+#define MEMDIAG_INJECT_LOAD_PRIV_H
 
 #include "inject/job.h"
-#include "load/load.h"
+#include "inject/load.h"
 
 /* The layout of the page at ws->data; the first bytes are long_call_make()'s. */
 #define LOAD_ZERO_OFFSET 1024

@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "hook/hook-priv.h"
+#include "inject/hook-priv.h"
 
 #include <elf.h>
 #include <errno.h>
