@@ -1,7 +1,7 @@
 #include <config.h>
 
 #include "cmd/command.h"
-#include "diff/pair.h"
+#include "account/pair.h"
 #include "ui/limits.h"
 #include "ui/ui.h"
 #include "view/diff.h"

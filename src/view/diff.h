@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_VIEW_DIFF_H
 #define MEMDIAG_VIEW_DIFF_H
 
-#include "diff/pair.h"
+#include "account/pair.h"
 #include "ui/ui.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "diff/growth.h"
+#include "account/growth.h"
 #include "ui/ui.h"
 
 /* Name the columns that could not be compared in a line; false if there are none. */

@@ -8,8 +8,8 @@
 
 #include "account/sums.h"
 #include "base/array.h"
-#include "diff/lists.h"
-#include "diff/mappings.h"
+#include "account/growth-lists.h"
+#include "account/growth-mappings.h"
 #include "os/machine.h"
 #include "ui/ui.h"
 #include "view/growth.h"

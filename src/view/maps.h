@@ -8,7 +8,7 @@
 
 #include "account/rows.h"
 #include "base/err.h"
-#include "diff/growth.h"
+#include "account/growth.h"
 #include "maps/maps.h"
 #include "os/os.h"
 #include "ui/ui.h"

@@ -1,8 +1,8 @@
 /*
  * saved-maps: an output of 'memdiag maps --json' that another one is compared with.
  */
-#ifndef MEMDIAG_DIFF_SAVED_MAPS_H
-#define MEMDIAG_DIFF_SAVED_MAPS_H
+#ifndef MEMDIAG_ACCOUNT_SAVED_MAPS_H
+#define MEMDIAG_ACCOUNT_SAVED_MAPS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -2,10 +2,10 @@
  * lists: the lists of rows in the outputs of info, maps and heap, and which of their numbers may
  * grow.
  */
-#ifndef MEMDIAG_DIFF_LISTS_H
-#define MEMDIAG_DIFF_LISTS_H
+#ifndef MEMDIAG_ACCOUNT_GROWTH_LISTS_H
+#define MEMDIAG_ACCOUNT_GROWTH_LISTS_H
 
-#include "diff/growth.h"
+#include "account/growth.h"
 
 /* "groups" and "mappings" of maps. */
 extern const struct growth_list maps_growth, mappings_growth;

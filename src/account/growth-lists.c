@@ -1,13 +1,13 @@
 #include <config.h>
 
-#include "diff/lists.h"
+#include "account/growth-lists.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "diff/mappings.h"
+#include "account/growth-mappings.h"
 #include "maps/maps.h"
 
 /* ---- names of rows ---- */

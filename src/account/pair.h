@@ -1,13 +1,13 @@
 /*
  * pair: two outputs that were saved with --json, and what grew between them.
  */
-#ifndef MEMDIAG_DIFF_PAIR_H
-#define MEMDIAG_DIFF_PAIR_H
+#ifndef MEMDIAG_ACCOUNT_PAIR_H
+#define MEMDIAG_ACCOUNT_PAIR_H
 
 #include <jansson.h>
 
-#include "diff/growth.h"
-#include "diff/lists.h"
+#include "account/growth.h"
+#include "account/growth-lists.h"
 #include "ui/warnings.h"
 
 struct saved_pair {

@@ -1,8 +1,8 @@
 /*
  * growth: what grew between two outputs that were saved with --json.
  */
-#ifndef MEMDIAG_DIFF_GROWTH_H
-#define MEMDIAG_DIFF_GROWTH_H
+#ifndef MEMDIAG_ACCOUNT_GROWTH_H
+#define MEMDIAG_ACCOUNT_GROWTH_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "diff/mappings.h"
+#include "account/growth-mappings.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /*
  * mappings: which mapping of an earlier list is which of a later one.
  */
-#ifndef MEMDIAG_DIFF_MAPPINGS_H
-#define MEMDIAG_DIFF_MAPPINGS_H
+#ifndef MEMDIAG_ACCOUNT_GROWTH_MAPPINGS_H
+#define MEMDIAG_ACCOUNT_GROWTH_MAPPINGS_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 #include <config.h>
 
-#include "diff/pair.h"
+#include "account/pair.h"
 
 #include <string.h>
 
 #include "account/rows.h"
 #include "base/text.h"
-#include "diff/mappings.h"
+#include "account/growth-mappings.h"
 
 static int
 check_kind(struct saved_pair *p, struct err *e)

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "diff/growth.h"
+#include "account/growth.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Which mapping of an earlier list is which of a later one. */
 #include <config.h>
 
-#include "diff/growth.h"
-#include "diff/mappings.h"
+#include "account/growth.h"
+#include "account/growth-mappings.h"
 #include "tap.h"
 
 static const struct growth_list mappings = {

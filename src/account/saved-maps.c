@@ -1,10 +1,10 @@
 #include <config.h>
 
-#include "diff/saved-maps.h"
+#include "account/saved-maps.h"
 
 #include <string.h>
 
-#include "diff/growth.h"
+#include "account/growth.h"
 
 int
 saved_maps_read(json_t **ret, enum rows_by *by, const char *path, bool is_by_wanted, json_t *filter,
