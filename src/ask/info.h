@@ -8,7 +8,7 @@
 #include "ask/malloc-target.h"
 #include "heap/heap.h"
 #include "heap/malloc-info.h"
-#include "profile/top.h"
+#include "capture/top.h"
 #include "ui/warnings.h"
 #include "verdict/verdict.h"
 

@@ -10,7 +10,7 @@
 #include "glibc/process.h"
 #include "os/os.h"
 #include "os/rights.h"
-#include "profile/stacks.h"
+#include "capture/stacks.h"
 #include "report/folded.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"

@@ -12,7 +12,7 @@
 #include "os/os.h"
 #include "os/rights.h"
 #include "os/self.h"
-#include "profile/wait.h"
+#include "capture/wait.h"
 #include "reporting/reporting.h"
 #include "trace/trace.h"
 #include "trace/values.h"

@@ -9,7 +9,7 @@
 
 #include "agentctl/program.h"
 #include "base/text.h"
-#include "profile/wait.h"
+#include "capture/wait.h"
 
 static int
 keep_environment(struct started *s, struct err *e)

@@ -20,7 +20,7 @@
 #include "os/os.h"
 #include "os/place.h"
 #include "os/self.h"
-#include "profile/wait.h"
+#include "capture/wait.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
 

@@ -18,7 +18,7 @@
 #include "os/clock.h"
 #include "os/os.h"
 #include "os/rights.h"
-#include "profile/wait.h"
+#include "capture/wait.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
 #include "view/profiled.h"

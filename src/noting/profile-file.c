@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "os/stranger.h"
-#include "profile/collect.h"
-#include "profile/live-files.h"
+#include "capture/collect.h"
+#include "capture/live-files.h"
 #include "report/symbols.h"
 #include "report/write.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "os/os.h"
-#include "profile/wait.h"
+#include "capture/wait.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
 

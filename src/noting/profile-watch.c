@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/stack.h"
+#include "capture/stack.h"
 
 /* ---- files ---- */
 

@@ -8,7 +8,7 @@
 #include "noting/overhead.h"
 #include "noting/triggers.h"
 #include "inject/inject.h"
-#include "profile/other.h"
+#include "capture/other.h"
 #include "ui/ui.h"
 #include "view/profiled.h"
 

@@ -11,7 +11,7 @@
 #include "history/follow.h"
 #include "os/clock.h"
 #include "os/os.h"
-#include "profile/wait.h"
+#include "capture/wait.h"
 #include "view/timeline.h"
 
 /* How often is looked for what has come: each interval, but not more and not less often. */

@@ -13,7 +13,7 @@
 #include "elf/image.h"
 #include "os/clock.h"
 #include "os/memory.h"
-#include "profile/collect.h"
+#include "capture/collect.h"
 #include "trace/mallocs.h"
 
 /*

@@ -16,7 +16,7 @@
 #include "os/clock.h"
 #include "os/perf.h"
 #include "os/threads.h"
-#include "profile/wait.h"
+#include "capture/wait.h"
 #include "trace/pairs.h"
 #include "trace/scope.h"
 #include "trace/sources.h"

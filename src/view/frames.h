@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "profile/walked.h"
+#include "capture/walked.h"
 #include "report/profile.h"
 
 /*

@@ -10,7 +10,7 @@
 #include "agentctl/agentctl.h"
 #include "agentctl/sites.h"
 #include "jemalloc/jemalloc.h"
-#include "profile/wait.h"
+#include "capture/wait.h"
 #include "ui/ui.h"
 #include "view/logged.h"
 #include "wire/sites.h"

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "os/os.h"
-#include "profile/stacks.h"
+#include "capture/stacks.h"
 #include "ui/ui.h"
 
 /* Each stack once, below the threads that have it. */

@@ -10,7 +10,7 @@
 
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
-#include "profile/collect.h"
+#include "capture/collect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,11 +13,11 @@
 #include "tap.h"
 
 #include "agent/sites.c"
-#include "profile/top.c"
+#include "capture/top.c"
 
 #include "agentctl/sites.h"
 #include "os/threads.h"
-#include "profile/collect.h"
+#include "capture/collect.h"
 #include "report/write.h"
 
 #define MAX_NODES 20000

@@ -15,8 +15,8 @@
 #include "agent/sites.c"
 
 #include "agentctl/sites.h"
-#include "profile/collect.h"
-#include "profile/stack.h"
+#include "capture/collect.h"
+#include "capture/stack.h"
 #include "seeds.h"
 
 #define MAX_NODES 4000

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/top.h"
+#include "capture/top.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "agentctl/agentctl.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
-#include "profile/collect.h"
-#include "profile/live-files.h"
+#include "capture/collect.h"
+#include "capture/live-files.h"
 #include "report/calls.h"
 
 /* Functions of malloc's, and of those who wrap them, are not so many. */

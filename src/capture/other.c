@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/other.h"
+#include "capture/other.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/walked.h"
+#include "capture/walked.h"
 
 #include <errno.h>
 

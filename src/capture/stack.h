@@ -1,8 +1,8 @@
 /*
  * stack: one stack of a profile that is being taken, in words.
  */
-#ifndef MEMDIAG_PROFILE_STACK_H
-#define MEMDIAG_PROFILE_STACK_H
+#ifndef MEMDIAG_CAPTURE_STACK_H
+#define MEMDIAG_CAPTURE_STACK_H
 
 #include "agentctl/sites.h"
 #include "glibc/process.h"

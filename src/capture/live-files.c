@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/live-files.h"
+#include "capture/live-files.h"
 
 #include <fcntl.h>
 #include <stdio.h>

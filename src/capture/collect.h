@@ -1,8 +1,8 @@
 /*
  * profile: what a sampler has noted, as a profile that reports and files are made of.
  */
-#ifndef MEMDIAG_PROFILE_COLLECT_H
-#define MEMDIAG_PROFILE_COLLECT_H
+#ifndef MEMDIAG_CAPTURE_COLLECT_H
+#define MEMDIAG_CAPTURE_COLLECT_H
 
 #include "agentctl/sites.h"
 #include "glibc/process.h"

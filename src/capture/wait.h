@@ -1,8 +1,8 @@
 /*
  * wait: let a process run while it is sampled.
  */
-#ifndef MEMDIAG_PROFILE_WAIT_H
-#define MEMDIAG_PROFILE_WAIT_H
+#ifndef MEMDIAG_CAPTURE_WAIT_H
+#define MEMDIAG_CAPTURE_WAIT_H
 
 #include <stdio.h>
 

@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "profile/other.h"
-#include "profile/wait.h"
-#include "profile/walked.h"
+#include "capture/other.h"
+#include "capture/wait.h"
+#include "capture/walked.h"
 #include "seeds.h"
 
 #define MAX_STACKS 30

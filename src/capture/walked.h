@@ -1,8 +1,8 @@
 /*
  * walked: stacks that were walked, as stacks of a profile.
  */
-#ifndef MEMDIAG_PROFILE_WALKED_H
-#define MEMDIAG_PROFILE_WALKED_H
+#ifndef MEMDIAG_CAPTURE_WALKED_H
+#define MEMDIAG_CAPTURE_WALKED_H
 
 #include <stddef.h>
 #include <stdint.h>

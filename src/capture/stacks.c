@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/stacks.h"
+#include "capture/stacks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
-#include "profile/collect.h"
-#include "profile/live-files.h"
+#include "capture/collect.h"
+#include "capture/live-files.h"
 #include "report/symbols.h"
 #include "stack/stack.h"
 #include "stop/stop.h"

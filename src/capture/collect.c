@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/collect.h"
+#include "capture/collect.h"
 
 #include <errno.h>
 #include <fcntl.h>

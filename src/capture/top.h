@@ -2,8 +2,8 @@
  * top: the stacks that hold most of the memory, of a profile that is being taken, for a few lines
  * beside other things.  Only their innermost frames are named, so it takes little time.
  */
-#ifndef MEMDIAG_PROFILE_TOP_H
-#define MEMDIAG_PROFILE_TOP_H
+#ifndef MEMDIAG_CAPTURE_TOP_H
+#define MEMDIAG_CAPTURE_TOP_H
 
 #include <stdbool.h>
 #include <stdint.h>

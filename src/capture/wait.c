@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/wait.h"
+#include "capture/wait.h"
 
 #include <limits.h>
 #include <poll.h>

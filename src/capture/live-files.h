@@ -2,8 +2,8 @@
  * live-files: the files that names of a running process's code are in, as it has them: deleted, of
  * another mount namespace, or the kernel's own.
  */
-#ifndef MEMDIAG_PROFILE_LIVE_FILES_H
-#define MEMDIAG_PROFILE_LIVE_FILES_H
+#ifndef MEMDIAG_CAPTURE_LIVE_FILES_H
+#define MEMDIAG_CAPTURE_LIVE_FILES_H
 
 #include "glibc/process.h"
 #include "report/profile.h"

@@ -1,8 +1,8 @@
 /*
  * stacks: where every thread of a process is right now, as a profile of stacks.
  */
-#ifndef MEMDIAG_PROFILE_STACKS_H
-#define MEMDIAG_PROFILE_STACKS_H
+#ifndef MEMDIAG_CAPTURE_STACKS_H
+#define MEMDIAG_CAPTURE_STACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "glibc/process.h"
-#include "profile/walked.h"
+#include "capture/walked.h"
 #include "report/profile.h"
 
 struct stacks_options {

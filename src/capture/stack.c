@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/stack.h"
+#include "capture/stack.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/collect.h"
-#include "profile/live-files.h"
+#include "capture/collect.h"
+#include "capture/live-files.h"
 #include "report/calls.h"
 
 /* Lines of a stack; what is further out is left away. */

@@ -1,8 +1,8 @@
 /*
  * other: a process whose malloc is jemalloc's is profiled by jemalloc's own profiler.
  */
-#ifndef MEMDIAG_PROFILE_OTHER_H
-#define MEMDIAG_PROFILE_OTHER_H
+#ifndef MEMDIAG_CAPTURE_OTHER_H
+#define MEMDIAG_CAPTURE_OTHER_H
 
 #include "glibc/process.h"
 #include "jemalloc/jemalloc.h"
