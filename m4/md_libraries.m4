@@ -1,6 +1,6 @@
 # MD_LIBRARIES
 # ------------
-# The libraries memdiag cannot do without, Zydis, zstd, and protoc-c, which compiles src/report/pprof.proto.  Of libunwind
+# The libraries memdiag cannot do without, Zydis, zstd, and protoc-c, which compiles src/profile/pprof.proto.  Of libunwind
 # the remote unwinder is enough: the accessors that libunwind-ptrace would add are our own (src/stack).
 AC_DEFUN([MD_LIBRARIES], [
 PKG_CHECK_MODULES([LIBUNWIND], [libunwind-generic])

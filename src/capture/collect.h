@@ -6,7 +6,7 @@
 
 #include "agentctl/sites.h"
 #include "glibc/process.h"
-#include "report/profile.h"
+#include "profile/profile.h"
 
 /*
  * Make a profile of C: blocks and bytes in use, allocated, at the peak, and temporary; mappings in

@@ -6,8 +6,8 @@
 #define MEMDIAG_CAPTURE_LIVE_FILES_H
 
 #include "glibc/process.h"
-#include "report/profile.h"
-#include "report/symbols.h"
+#include "profile/profile.h"
+#include "profile/symbols.h"
 
 struct live_files {
 	const struct process *process; /* borrowed */

@@ -17,7 +17,7 @@
 #include "os/threads.h"
 #include "capture/collect.h"
 #include "capture/live-files.h"
-#include "report/symbols.h"
+#include "profile/symbols.h"
 #include "stack/stack.h"
 #include "stop/stop.h"
 

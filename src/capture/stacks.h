@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "glibc/process.h"
 #include "capture/walked.h"
-#include "report/profile.h"
+#include "profile/profile.h"
 
 struct stacks_options {
 	const pid_t *tid; /* the threads asked for */

@@ -17,7 +17,7 @@
 #include "reporting/timeline-follow.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
-#include "view/timeline.h"
+#include "report/timeline.h"
 
 #define DEFAULT_INTERVAL_NS ((uint64_t)100000000)
 #define FOLLOW_INTERVAL_NS ((uint64_t)1000000000)

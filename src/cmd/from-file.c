@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "os/stranger.h"
-#include "report/read.h"
+#include "profile/read.h"
 
 int
 from_file_read(struct from_file *f, const char *path, struct err *e)

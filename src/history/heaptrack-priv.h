@@ -32,7 +32,7 @@
 #include "history/blocks.h"
 #include "history/recording.h"
 #include "history/stream.h"
-#include "report/hash.h"
+#include "profile/hash.h"
 
 #define HEAPTRACK_MAX_VERSION 3
 

@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "history/recording.h"
-#include "report/profile.h"
+#include "profile/profile.h"
 
 /* 15 MiB; of more intervals, two each become one: 100 ms become 200 ms after five hours. */
 #define HISTORY_MAX_INTERVALS ((size_t)192 << 10)
@@ -146,7 +146,7 @@ int history_read(struct history *h, struct recording *r, const struct history_mo
 /* The live amounts at the end of H as a moment.  The caller releases *RET.  0, or -1 with E. */
 int history_end_moment(struct history_moment *ret, const struct history *h, struct err *e);
 
-/* ---- profiles, whose names may still have to be found (report/symbols.h) ---- */
+/* ---- profiles, whose names may still have to be found (profile/symbols.h) ---- */
 
 /*
  * The values of each site at the end: alloc_, inuse_, peak_ and temporary_, _objects and _space; in

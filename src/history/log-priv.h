@@ -8,7 +8,7 @@
 #include "history/recording.h"
 #include "history/stream.h"
 #include "log/format.h"
-#include "report/hash.h"
+#include "profile/hash.h"
 #include "wire/sites.h"
 
 /* The head of a file. */

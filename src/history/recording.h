@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "report/profile.h"
+#include "profile/profile.h"
 
 enum event_kind {
 	EVENT_ALLOCATED,

@@ -13,8 +13,8 @@
 #include "os/stranger.h"
 #include "capture/collect.h"
 #include "capture/live-files.h"
-#include "report/symbols.h"
-#include "report/write.h"
+#include "profile/symbols.h"
+#include "profile/write.h"
 
 uint64_t
 profile_rate_option(struct argp_state *state, const char *arg)

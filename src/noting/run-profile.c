@@ -17,10 +17,10 @@
 #include "os/life.h"
 #include "os/self.h"
 #include "report/calls.h"
-#include "report/read.h"
-#include "report/symbols.h"
+#include "profile/read.h"
+#include "profile/symbols.h"
 #include "view/profiled.h"
-#include "view/report.h"
+#include "report/report.h"
 
 /* ---- options ---- */
 

@@ -11,8 +11,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "report/allocators.h"
-#include "report/hash.h"
+#include "profile/allocators.h"
+#include "profile/hash.h"
 
 const char *const calls_by_names[] = { "function", "line", "object", NULL };
 const char *const calls_view_names[] = { "all", "python", NULL };

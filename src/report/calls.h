@@ -5,7 +5,7 @@
 #ifndef MEMDIAG_REPORT_CALLS_H
 #define MEMDIAG_REPORT_CALLS_H
 
-#include "report/profile.h"
+#include "profile/profile.h"
 
 enum calls_by { CALLS_BY_FUNCTION, CALLS_BY_LINE, CALLS_BY_OBJECT };
 /* Their names for people and scripts, in that order, NULL at the end. */

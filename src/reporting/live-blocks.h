@@ -7,7 +7,7 @@
 #include "agentctl/live-set.h"
 #include "agentctl/sites.h"
 #include "history/choice.h"
-#include "view/report.h"
+#include "report/report.h"
 
 /*
  * Have in the sites C blocks of S of these sizes alone, as allocated and in use; CHOSEN gets their

@@ -20,7 +20,7 @@
 #include "capture/collect.h"
 #include "capture/live-files.h"
 #include "capture/wait.h"
-#include "report/write.h"
+#include "profile/write.h"
 #include "reporting/live-blocks.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"

@@ -14,8 +14,8 @@
 #include "os/self.h"
 #include "os/stranger.h"
 #include "report/folded.h"
-#include "report/read.h"
-#include "report/write.h"
+#include "profile/read.h"
+#include "profile/write.h"
 
 #define PAGE_ROWS 200
 

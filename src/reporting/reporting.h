@@ -9,10 +9,10 @@
 
 #include "base/text.h"
 #include "report/calls.h"
-#include "report/symbols.h"
+#include "profile/symbols.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
-#include "view/report.h"
+#include "report/report.h"
 
 enum report_format {
 	FORMAT_TEXT,

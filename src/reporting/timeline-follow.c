@@ -12,7 +12,7 @@
 #include "os/clock.h"
 #include "os/os.h"
 #include "capture/wait.h"
-#include "view/timeline.h"
+#include "report/timeline.h"
 
 /* How often is looked for what has come: each interval, but not more and not less often. */
 #define LEAST_PERIOD_NS UINT64_C(100000000)

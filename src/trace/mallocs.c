@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "report/allocators.h"
+#include "profile/allocators.h"
 
 /* NAME without the mark of glibc's own calls, which debug information has. */
 static const char *

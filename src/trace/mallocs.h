@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/profile.h"
+#include "profile/profile.h"
 
 /*
  * How many frames, from the inner end of STACK on, whose frames have their names, are malloc's: up

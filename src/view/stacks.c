@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "view/frames.h"
+#include "report/frames.h"
 #include "view/parts.h"
 
 /* The index behind the last thread that has the same stack as thread FIRST. */

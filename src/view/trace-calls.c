@@ -10,7 +10,7 @@
 #include <sys/shm.h>
 
 #include "ui/ui.h"
-#include "view/frames.h"
+#include "report/frames.h"
 #include "view/trace.h"
 
 /* Those that the headers of some libc lack (uapi/asm-generic/mman-common.h, uapi/linux/mman.h). */

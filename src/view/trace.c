@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "view/frames.h"
+#include "report/frames.h"
 
 /* ---- lines of calls ---- */
 

@@ -9,9 +9,9 @@
 
 #include "base/cleanup.h"
 #include "report/calls.h"
-#include "report/read.h"
+#include "profile/read.h"
 #include "report/tree.h"
-#include "report/write.h"
+#include "profile/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -18,7 +18,7 @@
 #include "agentctl/sites.h"
 #include "os/threads.h"
 #include "capture/collect.h"
-#include "report/write.h"
+#include "profile/write.h"
 
 #define MAX_NODES 20000
 #define MAX_SITES 600

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "report/allocators.h"
+#include "profile/allocators.h"
 #include "report/calls.h"
-#include "report/profile.h"
+#include "profile/profile.h"
 #include "tap.h"
 
 /* ---- single names ---- */

@@ -1,0 +1,29 @@
+/*
+ * read: profiles from files of gperftools, jemalloc, pprof, and our own.  Files are strangers'.
+ */
+#ifndef MEMDIAG_PROFILE_READ_H
+#define MEMDIAG_PROFILE_READ_H
+
+#include "profile/profile.h"
+
+/*
+ * Read PATH ("-": standard input), whose format is found by what it begins with; profile.proto may
+ * be compressed by gzip.  The whole part of a .heap file of ours that was cut off is kept, with a
+ * warning, and is_partial is set.  The caller frees *RET.  0, or -1 with E: the file, the line, and
+ * what is wrong there.
+ */
+int profile_read(struct profile **ret, const char *path, struct err *e);
+
+/* The same of LEN bytes at DATA, followed by a NUL, that NAME is the file of. */
+int profile_parse(
+	struct profile **ret, const char *name, const char *data, size_t len, struct err *e);
+
+/*
+ * A sentence on DATA if it is in a format of another kind, which is given by mistake, or packed in
+ * a way that is not read: "of /proc/PID/smaps".  NULL: it may be a profile.
+ */
+const char *foreign_kind(const char *data, size_t len);
+/* The same of a file that may have other lines, as of a log, before it. */
+const char *foreign_find(const char *data, size_t len);
+
+#endif

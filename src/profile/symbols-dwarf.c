@@ -1,0 +1,504 @@
+#include <config.h>
+
+#include "profile/symbols-priv.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/ceiling.h"
+#include "os/stranger.h"
+#include "profile/demangle.h"
+
+/* Deeper than any compiler nests what it inlines, and any programmer namespaces. */
+#define MAX_DEPTH 128
+
+/* Addresses of a function or of a unit. */
+struct dwarf_range {
+	Dwarf_Addr start, end;
+	Dwarf_Off die;
+};
+
+/* libdw's own search (dwarf_getscopes()) walks the whole unit for each address. */
+struct dwarf_unit {
+	const void *die; /* where its DIE is, which it is found by */
+	Dwarf_Die all;	 /* the DIE that has all of it: the same, or that of find_split() */
+	struct {
+		struct dwarf_range *v;
+		size_t nr, room;
+	} functions; /* by their start */
+};
+
+void
+dwarf_units_release(struct dwarf_units *u)
+{
+	for (size_t i = 0; i < u->nr; i++) {
+		free(u->v[i]->functions.v);
+		free(u->v[i]);
+	}
+	free(u->v);
+	free(u->ranges.v);
+	*u = (struct dwarf_units){ 0 };
+}
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct dwarf_range *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The number of the NR ranges V, which are sorted, that begin at PC or before. */
+static size_t
+count_up_to(const struct dwarf_range *v, size_t nr, Dwarf_Addr pc)
+{
+	size_t from = 0, to = nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (v[mid].start <= pc)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/* ---- units ---- */
+
+static int
+read_ranges(struct dwarf_units *u, Dwfl_Module *mod)
+{
+	Dwarf_Addr bias, base, start, end;
+
+	u->has_ranges = true;
+	for (Dwarf_Die *cu = NULL; (cu = dwfl_module_nextcu(mod, cu, &bias));) {
+		ptrdiff_t at = 0;
+
+		while ((at = dwarf_ranges(cu, at, &base, &start, &end)) > 0) {
+			struct dwarf_range *range = array_add(&u->ranges);
+
+			if (!range)
+				return -1;
+			*range = (struct dwarf_range){ start, end, dwarf_dieoffset(cu) };
+		}
+	}
+	if (u->ranges.nr)
+		qsort(u->ranges.v, u->ranges.nr, sizeof *u->ranges.v, by_start);
+	return 0;
+}
+
+/*
+ * The unit of MOD that has PC, by what the units say.  libdw looks into .debug_aranges only (before
+ * elfutils 0.191), which clang and rustc do not write.  1: into RET; 0: none has it; -1: no memory.
+ */
+static int
+find_by_ranges(struct dwarf_units *u, Dwfl_Module *mod, Dwarf *dbg, Dwarf_Addr pc, Dwarf_Die *ret)
+{
+	size_t nr;
+
+	if (!u->has_ranges && read_ranges(u, mod) < 0)
+		return -1;
+	nr = count_up_to(u->ranges.v, u->ranges.nr, pc);
+	return nr && pc < u->ranges.v[nr - 1].end &&
+		dwarf_offdie(dbg, u->ranges.v[nr - 1].die, ret);
+}
+
+/* ---- units in files of their own ---- */
+
+/* The string of attribute NAME of DIE, or of its older name GNU; NULL if it has neither. */
+static const char *
+string_of(Dwarf_Die *die, unsigned int name, unsigned int gnu)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) || dwarf_attr(die, gnu, &attribute)
+		? dwarf_formstring(&attribute)
+		: NULL;
+}
+
+/* Whether nobody else can change what DIRECTORY/NAME leads to; NULL: no directory. */
+static bool
+is_safe(const char *directory, const char *name)
+{
+	auto_free char *path = NULL;
+
+	if (*name == '/')
+		return os_path_is_trusted(name);
+	if (!directory)
+		return true;
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
+		path = NULL;
+		return false;
+	}
+	return os_path_is_trusted(path);
+}
+
+/* The same where libdw looks first: beside the file at PATH, which it has by its real name. */
+static bool
+is_safe_beside(const char *path, const char *name)
+{
+	auto_free char *real = path ? realpath(path, NULL) : NULL;
+	char *slash = real ? strrchr(real, '/') : NULL;
+
+	if (slash)
+		*slash = '\0';
+	return is_safe(slash ? real : NULL, name);
+}
+
+/*
+ * The unit that -gsplit-dwarf has put into a file of its own, into *CU, which is what refers to it.
+ * libdw opens that file by its name, whatever it is, as soon as it is asked for (libdw/
+ * libdw_find_split_unit.c, 0.171 to 0.192): only where nobody else can have put it.
+ */
+static void
+find_split(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
+{
+	const char *name = string_of(cu, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
+	const char *directory = string_of(cu, DW_AT_comp_dir, DW_AT_comp_dir);
+	const char *file = NULL, *debug_file = NULL;
+	Dwarf_Die split = { .addr = NULL };
+
+	if (!name)
+		return;
+	dwfl_module_info(mod, NULL, NULL, NULL, NULL, NULL, &file, &debug_file);
+	if (!is_safe(directory, name) || !is_safe_beside(file, name) ||
+		!is_safe_beside(debug_file, name)) {
+		u->has_strange_split = true;
+		return;
+	}
+	if (dwarf_cu_info(cu->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr)
+		*cu = split;
+}
+
+/* ---- functions of a unit ---- */
+
+static int
+add_ranges(struct dwarf_unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		struct dwarf_range *range = array_add(&unit->functions);
+
+		if (!range)
+			return -1;
+		*range = (struct dwarf_range){ start, end, dwarf_dieoffset(die) };
+	}
+	return 0;
+}
+
+/* All functions below DIE, which are in namespaces, classes and functions too. */
+static int
+add_functions(struct dwarf_unit *unit, Dwarf_Die *die, int depth)
+{
+	Dwarf_Die child;
+
+	if (depth > MAX_DEPTH || dwarf_child(die, &child) != 0)
+		return 0;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_subprogram && add_ranges(unit, &child) < 0)
+			return -1;
+		if ((tag == DW_TAG_subprogram || tag == DW_TAG_namespace ||
+			    tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+			    tag == DW_TAG_module) &&
+			add_functions(unit, &child, depth + 1) < 0)
+			return -1;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return 0;
+}
+
+/* The functions of the unit CU of MOD, NULL when there is no memory. */
+static struct dwarf_unit *
+find_unit(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
+{
+	struct dwarf_unit **unit;
+
+	/* Frames come by address, so it is mostly the last one. */
+	for (size_t i = u->nr; i-- > 0;)
+		if (u->v[i]->die == cu->addr)
+			return u->v[i];
+	unit = array_add(u);
+	if (!unit)
+		return NULL;
+	*unit = calloc(1, sizeof **unit);
+	if (!*unit) {
+		u->nr--;
+		return NULL;
+	}
+	(*unit)->die = cu->addr;
+	(*unit)->all = *cu;
+	find_split(u, mod, &(*unit)->all);
+	if (add_functions(*unit, &(*unit)->all, 0) < 0)
+		return NULL;
+	if ((*unit)->functions.nr)
+		qsort((*unit)->functions.v, (*unit)->functions.nr, sizeof *(*unit)->functions.v,
+			by_start);
+	return *unit;
+}
+
+/* The function of UNIT that has PC. */
+static bool
+find_function(const struct dwarf_unit *unit, Dwarf_Addr pc, Dwarf_Die *ret)
+{
+	size_t nr = count_up_to(unit->functions.v, unit->functions.nr, pc);
+
+	/* One within another begins later. */
+	while (nr-- > 0)
+		if (pc < unit->functions.v[nr].end)
+			return dwarf_offdie(dwarf_cu_getdwarf(unit->all.cu),
+				       unit->functions.v[nr].die, ret) != NULL;
+	return false;
+}
+
+/* ---- inlined functions ---- */
+
+/* The function inlined into DIE, at any depth of blocks, that has PC. */
+static bool
+find_inlined(Dwarf_Die *die, Dwarf_Addr pc, int depth, Dwarf_Die *ret)
+{
+	Dwarf_Die child;
+
+	if (depth > MAX_DEPTH || dwarf_child(die, &child) != 0)
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_inlined_subroutine && dwarf_haspc(&child, pc) == 1) {
+			*ret = child;
+			return true;
+		}
+		if ((tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+			    tag == DW_TAG_catch_block) &&
+			(dwarf_haspc(&child, pc) == 1 || !dwarf_hasattr(&child, DW_AT_low_pc)) &&
+			find_inlined(&child, pc, depth + 1, ret))
+			return true;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+/* ---- names ---- */
+
+/* Whether the unit of DIE was compiled from C++, whose functions are in namespaces and classes. */
+static bool
+is_cxx(Dwarf_Die *die)
+{
+	Dwarf_Die cu;
+	const int language = dwarf_diecu(die, &cu, NULL, NULL) ? dwarf_srclang(&cu) : -1;
+
+	return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
+		language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14;
+}
+
+/* Where DIE was declared, which is in its class; DIE itself, if nowhere else. */
+static void
+find_declaration(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute attribute;
+
+	*ret = *die;
+	/* An inlined copy refers to its origin, and that to what its class has. */
+	for (int i = 0; i < 4; i++)
+		if (!dwarf_attr(ret, DW_AT_abstract_origin, &attribute) &&
+			!dwarf_attr(ret, DW_AT_specification, &attribute))
+			return;
+		else if (!dwarf_formref_die(&attribute, ret))
+			return;
+}
+
+/* Add what SCOPE is called to NAME, of SIZE bytes: a lambda by its line and column. */
+static void
+add_scope(char *name, size_t size, Dwarf_Die *scope)
+{
+	const char *own = dwarf_diename(scope);
+	const int tag = dwarf_tag(scope);
+	const bool is_type = tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
+	const size_t len = strlen(name);
+	int line = 0, column = 0;
+
+	if (tag != DW_TAG_namespace && tag != DW_TAG_subprogram && !is_type)
+		return;
+	if (is_type && (!own || strncmp(own, "<lambda", 7) == 0)) {
+		dwarf_decl_line(scope, &line);
+		dwarf_decl_column(scope, &column);
+		snprintf(name + len, size - len, "{lambda:%d:%d}::", line, column);
+	} else {
+		snprintf(name + len, size - len, "%s::", own ? own : "(anonymous)");
+	}
+}
+
+#define MAX_SCOPES_BYTES 1024
+
+/* OWN, the name of DIE, behind those of its namespaces, classes and functions; to be freed. */
+static char *
+qualify(Dwarf_Die *die, const char *own)
+{
+	Dwarf_Die at, *scopes = NULL;
+	char name[MAX_SCOPES_BYTES] = "";
+	char *ret;
+	int nr;
+
+	find_declaration(die, &at);
+	nr = dwarf_getscopes_die(&at, &scopes);
+	/* The outermost is the unit, the first one DIE itself. */
+	for (int i = nr - 1; i > 0; i--)
+		add_scope(name, sizeof name, &scopes[i]);
+	free(scopes);
+	return asprintf(&ret, "%s%s", name, own) < 0 ? NULL : ret;
+}
+
+/* The name of the function DIE, to be freed; SYMBOL if it has none of its own. */
+static char *
+name_of(Dwarf_Die *die, const char *symbol)
+{
+	Dwarf_Attribute attribute;
+	const char *linkage = NULL, *name;
+	char *demangled;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+		dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		linkage = dwarf_formstring(&attribute);
+	if (!linkage)
+		linkage = symbol;
+	demangled = linkage ? demangle(linkage) : NULL;
+	if (demangled)
+		return demangled;
+	name = dwarf_diename(die);
+	if (name && !linkage && is_cxx(die))
+		return qualify(die, name);
+	if (!name)
+		name = linkage;
+	return name ? strdup(name) : NULL;
+}
+
+/* Where the inlined function DIE is called. */
+static void
+call_site(Dwarf_Die *cu, Dwarf_Die *die, const char **ret_file, uint32_t *ret_line)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word line = 0, file = 0;
+	Dwarf_Files *files;
+	size_t nr;
+
+	*ret_file = NULL;
+	*ret_line = 0;
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) == 0)
+		*ret_line = (uint32_t)line;
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) == 0 &&
+		dwarf_getsrcfiles(cu, &files, &nr) == 0 && file < nr)
+		*ret_file = dwarf_filesrc(files, file, NULL, NULL);
+}
+
+/* SCOPE[0] is the outermost of NR. */
+static int
+add_lines(struct profile *p, uint32_t frame, Dwarf_Die *cu, Dwarf_Die *scope, int nr,
+	const char *symbol, Dwarf_Addr pc, struct err *e)
+{
+	Dwarf_Line *source = dwarf_getsrc_die(cu, pc);
+	const char *file = source ? dwarf_linesrc(source, NULL, NULL) : NULL;
+	int line = 0;
+	uint32_t at;
+
+	if (source)
+		dwarf_lineno(source, &line);
+	at = line > 0 ? (uint32_t)line : 0;
+	while (nr-- > 0) {
+		auto_free char *name = name_of(&scope[nr], nr ? NULL : symbol);
+
+		if (profile_add_line(p, frame, name ? name : "?", file, at, e) < 0)
+			return -1;
+		call_site(cu, &scope[nr], &file, &at);
+	}
+	return 1;
+}
+
+/* An address that is looked up: PC in the file of MOD, which has DBG; BIAS more in MOD. */
+struct place {
+	Dwfl_Module *mod;
+	Dwarf *dbg;
+	Dwarf_Addr pc, bias;
+};
+
+/* The function of *CU, which becomes what has all of it, that is at AT.  As find_by_ranges(). */
+static int
+find_in_unit(struct dwarf_units *u, const struct place *at, Dwarf_Die *cu, Dwarf_Die *ret)
+{
+	struct dwarf_unit *unit = find_unit(u, at->mod, cu);
+
+	if (!unit)
+		return -1;
+	*cu = unit->all;
+	return find_function(unit, at->pc, ret);
+}
+
+/* The function that is at AT, and its unit.  As find_by_ranges(). */
+static int
+find_place(struct dwarf_units *u, const struct place *at, Dwarf_Die *ret_cu, Dwarf_Die *ret)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *cu = dwfl_module_addrdie(at->mod, at->pc + at->bias, &bias);
+	int found = 0;
+
+	if (cu) {
+		*ret_cu = *cu;
+		found = find_in_unit(u, at, ret_cu, ret);
+	}
+	if (found)
+		return found;
+	/* Between two that libdw knows it takes the first one for all that follows. */
+	found = find_by_ranges(u, at->mod, at->dbg, at->pc, ret_cu);
+	return found > 0 ? find_in_unit(u, at, ret_cu, ret) : found;
+}
+
+/*
+ * Whether DBG lacks a section that would take too much memory: libdw goes on without one that it
+ * could not unpack, which stays compressed (libdw/dwarf_begin_elf.c, check_section()).
+ */
+static bool
+lacks_section(Dwarf *dbg)
+{
+	const uint64_t left = os_memory_left();
+	Elf *elf = dwarf_getelf(dbg);
+	GElf_Shdr shdr;
+	GElf_Chdr chdr;
+
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));)
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_flags & SHF_COMPRESSED &&
+			gelf_getchdr(scn, &chdr) && chdr.ch_size > left)
+			return true;
+	return false;
+}
+
+int
+dwarf_name_frame(struct dwarf_units *u, Dwfl_Module *mod, uint64_t pc, const char *symbol,
+	struct profile *p, uint32_t frame, struct err *e)
+{
+	Dwarf_Die cu, scope[MAX_DEPTH];
+	struct place at = { .mod = mod };
+	int nr = 1, found;
+
+	at.dbg = dwfl_module_getdwarf(mod, &at.bias);
+	if (!at.dbg)
+		return 0;
+	if (!u->is_complete && !u->lacks_memory) {
+		*(lacks_section(at.dbg) ? &u->lacks_memory : &u->is_complete) = true;
+		dwarf_new_oom_handler(at.dbg, os_end_without_memory);
+	}
+	at.pc = pc - at.bias;
+	found = find_place(u, &at, &cu, &scope[0]);
+	if (found <= 0)
+		return found ? err_set(e, ENOMEM, "cannot keep debug information") : 0;
+	while (nr < MAX_DEPTH && find_inlined(&scope[nr - 1], at.pc, 0, &scope[nr]))
+		nr++;
+	return add_lines(p, frame, &cu, scope, nr, symbol, at.pc, e);
+}
