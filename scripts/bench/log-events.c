@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "history/recording.h"
-#include "log/writer.h"
+#include "recording/recording.h"
+#include "recording/log-writer.h"
 
 #define BATCH 4096
 #define DEPTH 10

@@ -4,7 +4,7 @@
 
 #include "ask/borrow.h"
 #include "cmd/command.h"
-#include "history/recording.h"
+#include "recording/recording.h"
 #include "noting/log-place.h"
 #include "noting/noting.h"
 #include "noting/overhead.h"

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cmd/command.h"
-#include "history/history.h"
+#include "recording/history.h"
 #include "noting/log-place.h"
 #include "os/os.h"
 #include "reporting/reporting.h"

@@ -14,7 +14,7 @@
 #include "agentctl/agent-file.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
-#include "log/session.h"
+#include "recording/log-session.h"
 #include "os/clock.h"
 #include "os/life.h"
 #include "os/os.h"

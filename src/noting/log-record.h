@@ -8,7 +8,7 @@
 #include <limits.h>
 
 #include "noting/profile.h"
-#include "log/session.h"
+#include "recording/log-session.h"
 
 /* Record T for a time, and write its log meanwhile.  0, or -1 with E. */
 int log_record_once(

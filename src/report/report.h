@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "history/choice.h"
+#include "recording/choice.h"
 #include "report/calls.h"
 #include "ui/ui.h"
 

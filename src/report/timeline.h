@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "history/history.h"
+#include "recording/history.h"
 #include "ui/ui.h"
 #include "report/report.h"
 

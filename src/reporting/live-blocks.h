@@ -6,7 +6,7 @@
 
 #include "agentctl/live-set.h"
 #include "agentctl/sites.h"
-#include "history/choice.h"
+#include "recording/choice.h"
 #include "report/report.h"
 
 /*

@@ -7,7 +7,7 @@
 
 #include <argp.h>
 
-#include "history/choice.h"
+#include "recording/choice.h"
 #include "reporting/reporting.h"
 #include "ui/ui.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "history/history.h"
+#include "recording/history.h"
 #include "os/self.h"
 #include "os/stranger.h"
 #include "report/folded.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "history/follow.h"
+#include "recording/follow.h"
 #include "os/clock.h"
 #include "os/os.h"
 #include "capture/wait.h"

@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_REPORTING_TIMELINE_FOLLOW_H
 #define MEMDIAG_REPORTING_TIMELINE_FOLLOW_H
 
-#include "history/recording.h"
+#include "recording/recording.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "history/history.h"
+#include "recording/history.h"
 
 /* A hostile time stamp takes some 2 million of these. */
 #define INTERVAL_NS (UINT64_C(3600) * 1000000000)

@@ -1,0 +1,53 @@
+/*
+ * choice: the blocks of a recording that are live at its end, chosen by age and size.
+ *
+ * Events name the site and the size of a block, and not which one it is.  A free since the cut,
+ * the moment before which a block is old, may be that of an old block or of a younger one of the
+ * same site and size.  So the sums are bounds: CERTAIN are old and live whichever were freed, and
+ * no more than POSSIBLE are.
+ */
+#ifndef MEMDIAG_RECORDING_CHOICE_H
+#define MEMDIAG_RECORDING_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recording/history.h"
+
+struct history_choice {
+	bool has_age;
+	uint64_t age_ns;	       /* blocks that have lived for longer */
+	uint64_t min_bytes, max_bytes; /* of a block; 0 and UINT64_MAX: of any size */
+};
+
+struct history_chosen {
+	struct {
+		struct history_chosen_site {
+			struct amount certain, possible;
+		} * v; /* of each site */
+		size_t nr, room;
+	} sites;
+	struct amount certain, possible; /* of all of them */
+	/* Live blocks whose sizes are not known: they were live when the recording begins. */
+	struct amount unknown;
+	uint64_t now_ns;   /* the end, since the recording began */
+	bool is_of_memory; /* not of a recording: of a live set, which has no times */
+};
+
+/*
+ * Read R, which H was read from, once more into CHOSEN, which must be zeroed.  Ages are those at
+ * the end of the recording.  The caller releases CHOSEN, whatever is returned.  0, or -1 with E.
+ */
+int history_choose(struct history_chosen *chosen, const struct history *h, struct recording *r,
+	const struct history_choice *choice, struct err *e);
+void history_chosen_release(struct history_chosen *chosen);
+#define auto_chosen __attribute__((cleanup(history_chosen_release)))
+
+/*
+ * The certain amounts as inuse_objects and inuse_space, and the possible ones as possible_objects
+ * and possible_space.  The caller frees *RET.
+ */
+int history_chosen_profile(
+	struct profile **ret, const struct history_chosen *c, struct recording *r, struct err *e);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * Declarations that the files that make histories share.
+ */
+#ifndef MEMDIAG_RECORDING_HISTORY_PRIV_H
+#define MEMDIAG_RECORDING_HISTORY_PRIV_H
+
+#include "recording/history.h"
+
+#define HISTORY_NS_PER_MS 1000000
+
+static inline void
+amount_add(struct amount *a, const struct amount *more)
+{
+	a->blocks += more->blocks;
+	a->bytes += more->bytes;
+}
+
+/*
+ * The state while a recording is read.
+ *
+ * The live amounts of all sites at a maximum are not copied at each new maximum, of which there may
+ * be one per allocation.  Maxima are numbered instead, and a site's amount is noted just before it
+ * changes for the first time after one: a site whose number is older has not changed since.
+ */
+struct history_reading {
+	struct history *h;
+	const struct history_moments *moments; /* NULL: none */
+	size_t next_moment;
+
+	int64_t live_bytes;
+	struct history_maximum max; /* of the present interval */
+	size_t interval;
+	bool has_begun;		  /* the first interval is known */
+	uint64_t interval_end_ns; /* UINT64_MAX: it has no end */
+	int64_t rss_bytes, unordered_bytes;
+	struct amount allocated_before, freed_before; /* this interval */
+	int64_t mapped_bytes;			      /* the most in it */
+	uint64_t nr_peak, nr_moment;		      /* numbers of the last maxima */
+	bool in_moment;				      /* the present interval is asked for */
+};
+
+/* Begin with FIRST, the first event, which is to be added as well; IS_PART as below. */
+void history_reading_begin(struct history_reading *d, const struct event *first, bool is_part);
+/* Add the NR events V, whose sites are below NR_SITES.  0, or -1 with E. */
+int history_reading_add(struct history_reading *d, uint32_t nr_sites, const struct event *v,
+	size_t nr, struct err *e);
+/* Append the present interval as it is so far, and note what is live.  0, or -1 with E. */
+int history_reading_end(struct history_reading *d, struct err *e);
+/*
+ * Go on at TIME_NS with nothing live: events are missing before it.  Intervals and the peak stay,
+ * the sums begin from zero.  0, or -1 with E.
+ */
+int history_reading_skip(struct history_reading *d, uint64_t time_ns, struct err *e);
+
+/* Make the intervals of H, which have ended, twice as long. */
+void history_widen(struct history *h);
+
+/*
+ * As history_read() of a recording without parts, or of one of several parts: then the first
+ * interval is that of its first event, and moments before it are not taken.  history_end() is still
+ * to come.
+ */
+int history_read_one(struct history *h, struct recording *r, const struct history_moments *moments,
+	bool is_part, struct err *e);
+/* All of H has been read: what lives still, has lived up to the end.  0, or -1 with E. */
+int history_end(struct history *h, struct err *e);
+
+/* As history_read() of a recording with parts, but history_end(). */
+int history_read_parts(struct history *h, struct recording *r,
+	const struct history_moments *moments, struct err *e);
+
+#endif

@@ -1,0 +1,731 @@
+#include <config.h>
+
+#include "recording/log-writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "recording/log-file.h"
+#include "recording/log-format.h"
+#include "recording/log-writer-stacks.h"
+#include "os/place.h"
+
+#define DEFAULT_FILE_BYTES (UINT64_C(100) * 1000 * 1000)
+#define LEAST_FILE_BYTES UINT64_C(4096)
+#define DEFAULT_FILES 10
+/* Records that are compressed at once. */
+#define MAX_CHUNK_BYTES ((size_t)64 << 10)
+/* The most that a buffer has besides events: a stack and its names, the maps. */
+#define MAX_STACK_BYTES ((size_t)512 << 10)
+
+/* How long after a failure the next file is begun: twice as long each time. */
+#define LEAST_RETRY_NS UINT64_C(1000000000)
+#define MOST_RETRY_NS UINT64_C(64000000000)
+
+/* The live amount of a site. */
+struct live {
+	uint64_t blocks, bytes;
+	uint32_t begin; /* nr_begins of the file that has its stack; 0: none */
+	enum { OF_UNKNOWN, OF_BLOCKS, OF_MAPPINGS } what;
+};
+
+struct log_writer {
+	char *dir, *name, *start; /* START: as in the names of files */
+	struct os_place place;	  /* of DIR */
+	int dir_fd;		  /* DIR, or -1; its name may lead elsewhere by now */
+	uint32_t pid, max_files;
+	uint64_t opened_ns, realtime_ns, max_file_bytes;
+	size_t chunk_bytes, reserve_bytes;
+
+	struct log_file file;	  /* fd -1: none, see log_writer_add() */
+	struct log_buffer buffer; /* what comes next in it */
+	struct log_stacks stacks;
+	struct log_pairs pairs;
+	struct {
+		struct live *v;
+		uint32_t nr;
+	} live;
+	struct {
+		uint32_t *v; /* their numbers, the oldest first */
+		size_t nr, room;
+	} kept;		     /* the files that are there */
+	uint32_t seq;	     /* of the present file */
+	uint32_t nr_begins;  /* of files, also those that failed */
+	uint64_t time_ns;    /* of the last event */
+	uint64_t ticks;	     /* and as it is written, since opened_ns */
+	uint64_t file_ticks; /* what the file has */
+	uint64_t file_events, begin_bytes;
+	uint64_t drained_events;		/* of file_events */
+	uint64_t nr_unordered, unordered_bytes; /* as of the last moment */
+	bool has_lost; /* the present file, or the next one could not be begun */
+	/* By the moments of memdiag: the process's times may be anything. */
+	uint64_t moment_ns, begun_ns;	    /* the last one; that of the present file */
+	uint64_t retry_ns, retry_within_ns; /* when the next file may be begun */
+	struct err failure;		    /* why it could not be */
+	struct log_written sum;
+};
+
+/* ---- names of files ---- */
+
+/* To be freed; NULL when there is no memory.  The names of one log sort as its files follow. */
+static char *
+path_of(const struct log_writer *w, uint32_t seq)
+{
+	char *path;
+
+	return asprintf(&path, "%s/memdiag.%s.%" PRIu32 ".%06" PRIu32 "%s", w->dir, w->start,
+		       w->pid, seq, log_file_suffix) < 0
+		? NULL
+		: path;
+}
+
+/* "20261123-154501.417", in UTC. */
+static char *
+start_text(uint64_t realtime_ns)
+{
+	const time_t seconds = (time_t)(realtime_ns / 1000000000);
+	char date[32], *text;
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(date, sizeof date, "%Y%m%d-%H%M%S", &tm) ||
+		asprintf(&text, "%s.%03u", date,
+			(unsigned int)(realtime_ns % 1000000000 / 1000000)) < 0)
+		return NULL;
+	return text;
+}
+
+static void
+forget_file(struct log_writer *w, size_t i)
+{
+	w->kept.nr--;
+	memmove(w->kept.v + i, w->kept.v + i + 1, (w->kept.nr - i) * sizeof *w->kept.v);
+}
+
+/* Remove the oldest files until NR are left.  0, or -1 with E. */
+static int
+remove_files(struct log_writer *w, uint32_t nr, struct err *e)
+{
+	while (w->kept.nr > nr) {
+		auto_free char *path = path_of(w, w->kept.v[0]);
+
+		if (!path)
+			return err_set(e, ENOMEM, "cannot remove a file of the log");
+		if (unlinkat(w->dir_fd, log_file_name(path), 0) == 0)
+			w->sum.nr_removed++;
+		else if (errno != ENOENT && errno != ENOTDIR)
+			return err_set(e, errno, "cannot remove '%s'", path);
+		forget_file(w, 0);
+	}
+	return 0;
+}
+
+/* ---- what is written ---- */
+
+/* Write what is in the buffer.  0, or -1 with E. */
+static int
+drain(struct log_writer *w, bool is_end, struct err *e)
+{
+	const uint64_t before = w->file.bytes;
+	struct err ignored;
+
+	if ((is_end ? log_file_end : log_file_append)(&w->file, w->buffer.v, w->buffer.nr, e) < 0)
+		return -1;
+	w->sum.raw_bytes += w->buffer.nr;
+	w->sum.file_bytes += w->file.bytes - before;
+	w->buffer.nr = 0;
+	w->drained_events = w->file_events;
+	/* Only now: where no events can be written, those that are there are to stay. */
+	if (w->drained_events)
+		remove_files(w, w->max_files, &ignored);
+	return 0;
+}
+
+/* Append a record of NR numbers. */
+static int
+put_record(
+	struct log_writer *w, enum log_code code, const uint64_t *numbers, size_t nr, struct err *e)
+{
+	uint8_t *at;
+
+	if (log_buffer_reserve(&w->buffer, LOG_MAX_RECORD_BYTES, e) < 0)
+		return -1;
+	at = w->buffer.v + w->buffer.nr;
+	*at++ = (uint8_t)code;
+	for (size_t i = 0; i < nr; i++)
+		at = log_put(at, numbers[i]);
+	w->buffer.nr = (size_t)(at - w->buffer.v);
+	return 0;
+}
+
+static int
+end_file(struct log_writer *w, bool is_last, struct err *e)
+{
+	return put_record(w, LOG_END, (uint64_t[]){ w->file_events, is_last }, 2, e) < 0
+		? -1
+		: drain(w, true, e);
+}
+
+/* ---- the begin of a file ---- */
+
+static int
+put_head(struct log_writer *w, struct err *e)
+{
+	const size_t magic = strlen(LOG_MAGIC), name = strnlen(w->name, LOG_MAX_NAME_BYTES);
+	uint8_t *at;
+
+	if (log_buffer_reserve(&w->buffer, magic + name + LOG_MAX_RECORD_BYTES, e) < 0)
+		return -1;
+	at = w->buffer.v + w->buffer.nr;
+	memcpy(at, LOG_MAGIC, magic);
+	at = log_put(at + magic, w->pid);
+	at = log_put(at, w->seq);
+	at = log_put(at, w->realtime_ns);
+	at = log_put(at, w->opened_ns);
+	at = log_put(at, w->ticks);
+	at = log_put(at, name);
+	memcpy(at, w->name, name);
+	w->buffer.nr = (size_t)(at + name - w->buffer.v);
+	return 0;
+}
+
+/* Have what SITE is in the file. */
+static int
+put_site(struct log_writer *w, uint32_t site, struct err *e)
+{
+	if (w->live.v[site].begin == w->nr_begins)
+		return 0;
+	w->live.v[site].begin = w->nr_begins;
+	return log_stacks_put_site(&w->stacks, &w->buffer, site, e);
+}
+
+static int
+put_live(struct log_writer *w, uint32_t site, uint64_t blocks, uint64_t bytes, struct err *e)
+{
+	const bool is_mapped = w->live.v[site].what == OF_MAPPINGS;
+
+	return put_site(w, site, e) < 0 ||
+			put_record(w, is_mapped ? LOG_LIVE_MAPPED : LOG_LIVE,
+				(uint64_t[]){ site, blocks, bytes }, 3, e) < 0
+		? -1
+		: 0;
+}
+
+static int
+put_all_live(struct log_writer *w, struct err *e)
+{
+	for (uint32_t i = 0; i < w->live.nr; i++) {
+		const struct live *l = &w->live.v[i];
+
+		if (l->blocks && put_live(w, i, l->blocks, l->bytes, e) < 0)
+			return -1;
+		if (w->buffer.nr >= w->chunk_bytes && drain(w, false, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * Have the directory open.  Its name is looked up again only if it was removed, and then in the
+ * directory that it was in.
+ */
+static int
+have_directory(struct log_writer *w, struct err *e)
+{
+	struct stat st;
+
+	if (w->dir_fd >= 0 && fstat(w->dir_fd, &st) == 0 && st.st_nlink)
+		return 0;
+	cleanup_fd(&w->dir_fd);
+	w->dir_fd = os_place_open_dir(&w->place, true);
+	return w->dir_fd < 0 ? err_set(e, errno, "cannot make the directory '%s'", w->dir) : 0;
+}
+
+static int
+create_file(struct log_writer *w, struct err *e)
+{
+	auto_free char *path = NULL;
+
+	if (have_directory(w, e) < 0)
+		return -1;
+	path = path_of(w, w->seq + 1);
+	if (!path)
+		return err_set(e, ENOMEM, "cannot write the log");
+	return log_file_create(&w->file, w->dir_fd, path, e);
+}
+
+/* Write the beginning of a file, up to its first event. */
+static int
+put_begin(struct log_writer *w, struct err *e)
+{
+	w->nr_begins++;
+	w->buffer.nr = 0;
+	w->file_ticks = w->ticks;
+	w->file_events = w->drained_events = 0;
+	w->pairs = (struct log_pairs){ 0 };
+	log_stacks_restart(&w->stacks);
+	return put_head(w, e) < 0 || log_stacks_put_maps(&w->stacks, &w->buffer, true, e) < 0 ||
+			put_all_live(w, e) < 0
+		? -1
+		: drain(w, false, e);
+}
+
+static int
+remove_present(const struct log_writer *w)
+{
+	return unlinkat(w->dir_fd, log_file_name(w->file.path), 0);
+}
+
+/* Begin the next file with what is live.  0, or -1 with E, no file, and nothing left of it. */
+static int
+begin_file(struct log_writer *w, struct err *e)
+{
+	uint32_t *kept;
+
+	/* One too many has no events yet, or could not be removed: there is to be no other. */
+	if (remove_files(w, w->max_files, e) < 0)
+		return -1;
+	kept = array_add(&w->kept);
+	if (!kept)
+		return err_set(e, ENOMEM, "cannot write the log");
+	*kept = w->seq + 1;
+	if (create_file(w, e) < 0) {
+		w->kept.nr--;
+		return -1;
+	}
+	w->seq++;
+	w->sum.nr_files++;
+	if (put_begin(w, e) < 0) {
+		log_file_abandon(&w->file);
+		remove_present(w);
+		w->kept.nr--;
+		w->seq--;
+		w->sum.nr_files--;
+		return -1;
+	}
+	w->begin_bytes = w->file.bytes;
+	w->begun_ns = w->moment_ns;
+	w->has_lost = false;
+	return 0;
+}
+
+/* Write the buffer, and begin another file if no more fits.  0, or -1 with E. */
+static int
+drain_and_rotate(struct log_writer *w, struct err *e)
+{
+	if (drain(w, false, e) < 0)
+		return -1;
+	if (w->file.bytes + w->reserve_bytes <= w->max_file_bytes ||
+		w->file.bytes < 2 * w->begin_bytes)
+		return 0;
+	return end_file(w, false, e) < 0 ? -1 : begin_file(w, e);
+}
+
+/* ---- events ---- */
+
+/* Have a place for SITE. */
+static int
+reserve_live(struct log_writer *w, uint32_t site, struct err *e)
+{
+	uint32_t nr = w->live.nr ? w->live.nr : 1024;
+	struct live *bigger;
+
+	if (site < w->live.nr)
+		return 0;
+	while (nr <= site)
+		nr *= 2;
+	bigger = realloc(w->live.v, nr * sizeof *bigger);
+	if (!bigger)
+		return err_set(e, ENOMEM, "cannot keep what is live");
+	memset(bigger + w->live.nr, 0, (nr - w->live.nr) * sizeof *bigger);
+	w->live.v = bigger;
+	w->live.nr = nr;
+	return 0;
+}
+
+/* As match() below, of a mapping: which of the site's it is, is not known. */
+static bool
+match_mapping(struct live *l, const struct log_event *v)
+{
+	const bool is_more = v->kind == WIRE_LOG_MAPPED || v->kind == WIRE_LOG_GROWN;
+	const bool is_other = v->kind == WIRE_LOG_MAPPED || v->kind == WIRE_LOG_UNMAPPED;
+
+	if (l->what == OF_BLOCKS || (v->kind != WIRE_LOG_MAPPED && !l->blocks))
+		return false;
+	if (is_more ? v->bytes > LOG_MAX_BLOCK_BYTES || l->bytes > INT64_MAX - v->bytes
+		    : v->bytes > l->bytes)
+		return false;
+	/* None is without bytes, and all are gone with the last one. */
+	if (!is_more && (l->bytes == v->bytes) != (is_other && l->blocks == 1))
+		return false;
+	l->what = OF_MAPPINGS;
+	l->bytes += is_more ? v->bytes : 0 - v->bytes;
+	l->blocks += is_more ? is_other : 0 - (uint64_t)is_other;
+	return true;
+}
+
+/* Whether V can be, as far as is known; then what is live is changed by it. */
+static inline bool
+match(struct live *l, const struct log_event *v)
+{
+	if (v->kind >= WIRE_LOG_MAPPED)
+		return match_mapping(l, v);
+	if (l->what == OF_MAPPINGS)
+		return false;
+	if (v->kind == WIRE_LOG_ALLOCATED) {
+		if (v->bytes > LOG_MAX_BLOCK_BYTES || l->bytes > INT64_MAX - v->bytes)
+			return false;
+		l->what = OF_BLOCKS;
+		l->blocks++;
+		l->bytes += v->bytes;
+		return true;
+	}
+	if (!l->blocks || v->bytes > l->bytes || (l->blocks == 1 && v->bytes != l->bytes))
+		return false;
+	l->blocks--;
+	l->bytes -= v->bytes;
+	return true;
+}
+
+static int
+put_time(struct log_writer *w, struct err *e)
+{
+	const uint64_t ticks = w->ticks - w->file_ticks;
+
+	w->file_ticks = w->ticks;
+	return ticks ? put_record(w, LOG_TIME, &ticks, 1, e) : 0;
+}
+
+static void
+set_time(struct log_writer *w, uint64_t time_ns)
+{
+	const uint64_t ticks = time_ns > w->opened_ns ? (time_ns - w->opened_ns) / LOG_TICK_NS : 0;
+
+	w->time_ns = time_ns;
+	if (ticks > w->ticks && ticks < LOG_MAX_TICKS)
+		w->ticks = ticks;
+}
+
+static inline bool
+is_pair(const struct log_pair *p, const struct log_event *v)
+{
+	return p->bytes == v->bytes && p->site == v->site && p->is_used;
+}
+
+/* An event whose pair is in no dictionary. */
+static int
+put_written(struct log_writer *w, const struct log_event *v, struct log_pair *first,
+	struct log_pair *second, struct err *e)
+{
+	*first = *second = (struct log_pair){ v->bytes, v->site, true };
+	return put_site(w, v->site, e) < 0 ||
+			put_record(w, (enum log_code)(LOG_WRITTEN + v->kind),
+				(uint64_t[]){ v->site, v->bytes }, 2, e) < 0
+		? -1
+		: 0;
+}
+
+static int
+put_mapping(struct log_writer *w, const struct log_event *v, struct err *e)
+{
+	return put_site(w, v->site, e) < 0 ||
+			put_record(w, (enum log_code)(LOG_MAPPED + v->kind - WIRE_LOG_MAPPED),
+				(uint64_t[]){ v->site, v->bytes }, 2, e) < 0
+		? -1
+		: 0;
+}
+
+static inline int
+put_event(struct log_writer *w, const struct log_event *v, struct err *e)
+{
+	const uint32_t slot = log_slot(v->site, v->bytes);
+	struct log_pair *first = &w->pairs.first[slot % LOG_FIRST_SLOTS], *second;
+	uint8_t *at = w->buffer.v + w->buffer.nr;
+
+	if (is_pair(first, v)) {
+		*at = (uint8_t)(LOG_FIRST + v->kind * LOG_FIRST_SLOTS + slot % LOG_FIRST_SLOTS);
+		w->buffer.nr++;
+		return 0;
+	}
+	second = &w->pairs.second[slot];
+	if (!is_pair(second, v))
+		return put_written(w, v, first, second, e);
+	*first = *second;
+	*at++ = (uint8_t)(LOG_SECOND + v->kind * 16 + (slot >> 8));
+	*at = (uint8_t)slot;
+	w->buffer.nr += 2;
+	return 0;
+}
+
+/* Remove the present file if no event is in it: it would take the place of one that has some. */
+static void
+remove_empty(struct log_writer *w)
+{
+	if (w->file.fd < 0 || w->drained_events || w->kept.nr < 2 || remove_present(w) < 0)
+		return;
+	w->sum.nr_files--;
+	forget_file(w, w->kept.nr - 1);
+}
+
+/*
+ * A file could not be written, by E.  A gap in the numbers says that what follows does not continue
+ * it.
+ */
+static void
+give_up_file(struct log_writer *w, const struct err *e)
+{
+	const bool was_good = w->file.fd >= 0 && w->moment_ns - w->begun_ns >= MOST_RETRY_NS;
+
+	remove_empty(w);
+	log_file_abandon(&w->file);
+	w->buffer.nr = 0;
+	w->seq += !w->has_lost;
+	w->has_lost = true;
+	w->failure = *e;
+	w->retry_within_ns = was_good || !w->retry_within_ns ? LEAST_RETRY_NS
+		: w->retry_within_ns < MOST_RETRY_NS	     ? 2 * w->retry_within_ns
+							     : MOST_RETRY_NS;
+	w->retry_ns = w->moment_ns + w->retry_within_ns;
+}
+
+static inline int
+write_event(struct log_writer *w, const struct log_event *v, struct err *e)
+{
+	if ((w->ticks != w->file_ticks && put_time(w, e) < 0) ||
+		log_buffer_reserve(&w->buffer, LOG_MAX_RECORD_BYTES, e) < 0 ||
+		(v->kind < WIRE_LOG_MAPPED ? put_event(w, v, e) : put_mapping(w, v, e)) < 0)
+		return -1;
+	w->file_events++;
+	w->sum.nr_events++;
+	return 0;
+}
+
+/* V is known from here on, also if it cannot be written.  0, or -1 with E. */
+static inline int
+add_event(struct log_writer *w, const struct log_event *v, struct err *e)
+{
+	if (v->kind == WIRE_LOG_TIME || v->kind > WIRE_LOG_SHRUNK ||
+		v->site >= WIRE_SITES_MAX_SITES) {
+		w->sum.nr_unmatched++;
+		return 0;
+	}
+	if (v->site >= w->live.nr && reserve_live(w, v->site, e) < 0)
+		return -1;
+	if (v->time_ns != w->time_ns)
+		set_time(w, v->time_ns);
+	if (!match(&w->live.v[v->site], v)) {
+		w->sum.nr_unmatched++;
+		w->sum.unmatched_bytes += v->bytes;
+		return 0;
+	}
+	if (w->file.fd >= 0)
+		return write_event(w, v, e);
+	w->sum.nr_lost++;
+	return 0;
+}
+
+int
+log_writer_add(struct log_writer *w, const struct log_event *v, size_t nr, struct err *e)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		/* Before the event is known: another file begins with what was live before it. */
+		if (w->buffer.nr >= w->chunk_bytes && drain_and_rotate(w, e) < 0) {
+			give_up_file(w, e);
+			failed = -1;
+		}
+		if (add_event(w, &v[i], e) < 0) {
+			give_up_file(w, e);
+			failed = -1;
+		}
+	}
+	return failed;
+}
+
+int
+log_writer_add_live(
+	struct log_writer *w, uint32_t site, uint64_t blocks, uint64_t bytes, struct err *e)
+{
+	struct live *l;
+
+	if (site >= WIRE_SITES_MAX_SITES || bytes > INT64_MAX || blocks > INT64_MAX)
+		return err_set(e, 0, "cannot write the log: no process has so much live");
+	if (reserve_live(w, site, e) < 0)
+		return -1;
+	l = &w->live.v[site];
+	if (l->bytes > INT64_MAX - bytes || l->blocks > INT64_MAX - blocks)
+		return err_set(e, 0, "cannot write the log: no process has so much live");
+	l->what = OF_BLOCKS;
+	l->blocks += blocks;
+	l->bytes += bytes;
+	if (w->file.fd < 0 || !blocks)
+		return 0;
+	if (put_live(w, site, blocks, bytes, e) == 0 &&
+		(w->buffer.nr < w->chunk_bytes || drain(w, false, e) == 0)) {
+		w->begin_bytes = w->file.bytes;
+		return 0;
+	}
+	give_up_file(w, e);
+	return -1;
+}
+
+/* ---- rounds ---- */
+
+/* The events without an order since the last moment, if there are any. */
+static int
+put_unordered(struct log_writer *w, const struct log_moment *m, struct err *e)
+{
+	const uint64_t numbers[] = { m->nr_unordered - w->nr_unordered,
+		m->unordered_bytes - w->unordered_bytes, m->nr_unordered, m->unordered_bytes };
+
+	if (!numbers[0])
+		return 0;
+	w->nr_unordered = m->nr_unordered;
+	w->unordered_bytes = m->unordered_bytes;
+	return put_record(w, LOG_UNORDERED, numbers, sizeof numbers / sizeof *numbers, e);
+}
+
+static int
+put_moment(struct log_writer *w, const struct log_moment *m, struct err *e)
+{
+	const uint64_t numbers[] = { m->rss_bytes, m->nr_dropped, m->dropped_bytes,
+		w->sum.nr_unmatched, w->sum.unmatched_bytes };
+
+	if (put_unordered(w, m, e) < 0)
+		return -1;
+	set_time(w, m->time_ns);
+	return log_stacks_put_maps(&w->stacks, &w->buffer, false, e) < 0 || put_time(w, e) < 0
+		? -1
+		: put_record(w, LOG_MOMENT, numbers, sizeof numbers / sizeof *numbers, e);
+}
+
+/* Have a file.  0, or -1 with E. */
+static int
+have_file(struct log_writer *w, struct err *e)
+{
+	return w->file.fd >= 0 ? log_file_check(&w->file, e) : begin_file(w, e);
+}
+
+int
+log_writer_flush(struct log_writer *w, const struct log_moment *m, struct err *e)
+{
+	if (m->time_ns > w->moment_ns)
+		w->moment_ns = m->time_ns;
+	if (w->file.fd < 0 && w->moment_ns < w->retry_ns) {
+		*e = w->failure;
+		return -1;
+	}
+	if (have_file(w, e) == 0 && put_moment(w, m, e) == 0 && drain_and_rotate(w, e) == 0)
+		return 0;
+	give_up_file(w, e);
+	return -1;
+}
+
+uint32_t
+log_writer_most_files(uint32_t max_files)
+{
+	return max_files ? max_files : DEFAULT_FILES;
+}
+
+int
+log_writer_set_files(struct log_writer *w, uint32_t max_files, struct err *e)
+{
+	w->max_files = log_writer_most_files(max_files);
+	return remove_files(w, w->max_files, e);
+}
+
+struct log_written
+log_writer_sum(const struct log_writer *w)
+{
+	struct log_written sum = w->sum;
+
+	sum.nr_unknown = w->stacks.nr_unknown;
+	sum.file = w->file.fd >= 0 ? w->file.path : NULL;
+	return sum;
+}
+
+/* ---- the log ---- */
+
+static void
+writer_free(struct log_writer *w)
+{
+	log_file_release(&w->file);
+	os_place_release(&w->place);
+	cleanup_fd(&w->dir_fd);
+	log_stacks_release(&w->stacks);
+	free(w->buffer.v);
+	free(w->live.v);
+	free(w->kept.v);
+	free(w->dir);
+	free(w->name);
+	free(w->start);
+	free(w);
+}
+
+static void
+set_sizes(struct log_writer *w, uint64_t max_file_bytes)
+{
+	w->max_file_bytes = max_file_bytes ? max_file_bytes : DEFAULT_FILE_BYTES;
+	if (w->max_file_bytes < LEAST_FILE_BYTES)
+		w->max_file_bytes = LEAST_FILE_BYTES;
+	w->chunk_bytes =
+		w->max_file_bytes / 16 < MAX_CHUNK_BYTES ? w->max_file_bytes / 16 : MAX_CHUNK_BYTES;
+	w->reserve_bytes = log_file_bound(w->chunk_bytes) +
+		(w->max_file_bytes / 8 < MAX_STACK_BYTES ? w->max_file_bytes / 8 : MAX_STACK_BYTES);
+}
+
+int
+log_writer_open(struct log_writer **ret, const struct log_settings *s,
+	const struct log_names *names, struct err *e)
+{
+	struct log_writer *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return err_set(e, ENOMEM, "cannot write the log");
+	w->file.fd = w->dir_fd = -1;
+	w->place = OS_PLACE_NONE;
+	w->stacks.names = *names;
+	w->pid = s->pid;
+	w->opened_ns = w->time_ns = w->moment_ns = s->opened_ns;
+	w->realtime_ns = s->realtime_ns;
+	w->max_files = log_writer_most_files(s->max_files);
+	w->dir = strdup(s->dir);
+	w->name = strdup(s->name);
+	w->start = start_text(s->realtime_ns);
+	set_sizes(w, s->max_file_bytes);
+	if (!w->dir || !w->name || !w->start)
+		err_set(e, ENOMEM, "cannot write the log");
+	else if (os_place_find(&w->place, w->dir, e) == 0 && begin_file(w, e) == 0) {
+		*ret = w;
+		return 0;
+	}
+	writer_free(w);
+	return -1;
+}
+
+int
+log_writer_close(struct log_writer *w, struct err *e)
+{
+	struct err ignored;
+	int failed;
+
+	if (!w)
+		return 0;
+	failed = w->file.fd >= 0 ? end_file(w, true, e) : 0;
+	if (failed)
+		log_file_abandon(&w->file);
+	else
+		/* The last file may have no events, and the others are one too many. */
+		remove_files(w, w->max_files, &ignored);
+	writer_free(w);
+	return failed;
+}

@@ -1,0 +1,608 @@
+#include <config.h>
+
+#include "recording/history-priv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+/* Events that are read at once: they stay in the first cache. */
+#define BATCH 512
+#define NS_PER_MS HISTORY_NS_PER_MS
+
+void
+history_release(struct history *h)
+{
+	free(h->intervals.v);
+	free(h->sites.v);
+	free(h->begin.v);
+	*h = (struct history){ 0 };
+}
+
+void
+history_moment_release(struct history_moment *m)
+{
+	free(m->sites.v);
+	*m = (struct history_moment){ 0 };
+}
+
+static int
+no_memory(struct err *e)
+{
+	return err_set(e, ENOMEM, "cannot keep the history");
+}
+
+/* ---- moments ---- */
+
+/* Add what is LIVE of site number SITE, S, to M, if anything is. */
+static int
+add_live(struct history_moment *m, size_t site, const struct history_site *s, struct amount live,
+	struct err *e)
+{
+	struct history_live *added;
+
+	if (!live.blocks)
+		return 0;
+	added = array_add(&m->sites);
+	if (!added)
+		return no_memory(e);
+	*added = (struct history_live){ (uint32_t)site, s->is_mapped, live };
+	if (s->is_mapped)
+		amount_add(&m->mapped, &live);
+	return 0;
+}
+
+int
+history_end_moment(struct history_moment *ret, const struct history *h, struct err *e)
+{
+	*ret = (struct history_moment){ .interval = h->intervals.nr ? h->intervals.nr - 1 : 0,
+		.max = { h->live, h->end_ns } };
+	for (size_t i = 0; i < h->sites.nr; i++) {
+		const struct history_site *s = &h->sites.v[i];
+
+		if (add_live(ret, i, s, history_site_live(s), e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+take_moment(struct history_reading *d, struct err *e)
+{
+	auto_moment struct history_moment m = { .interval = d->interval, .max = d->max };
+
+	for (size_t i = 0; i < d->h->sites.nr; i++) {
+		const struct history_site *s = &d->h->sites.v[i];
+
+		if (add_live(&m, i, s,
+			    s->nr_moment == d->nr_moment ? s->moment : history_site_live(s), e) < 0)
+			return -1;
+	}
+	d->next_moment++;
+	return d->moments->take(d->moments->arg, &m, e);
+}
+
+/* ---- intervals ---- */
+
+static void
+begin_interval(struct history_reading *d, size_t interval)
+{
+	struct history *h = d->h;
+
+	d->interval = interval;
+	d->interval_end_ns =
+		h->interval_ns ? (uint64_t)(interval + 1) * h->interval_ns : UINT64_MAX;
+	d->max = (struct history_maximum){ amount_less(&h->allocated, &h->freed),
+		(uint64_t)interval * h->interval_ns };
+	d->rss_bytes = 0;
+	d->unordered_bytes = 0;
+	d->mapped_bytes = h->mapped.bytes;
+	d->allocated_before = h->allocated;
+	d->freed_before = h->freed;
+	d->in_moment = d->moments && d->next_moment < d->moments->nr &&
+		d->moments->intervals[d->next_moment] == interval;
+	d->nr_moment += d->in_moment;
+}
+
+static int
+end_interval(struct history_reading *d, struct err *e)
+{
+	struct history *h = d->h;
+	struct history_interval *i = array_add(&h->intervals);
+
+	if (!i)
+		return no_memory(e);
+	i->max = d->max;
+	i->allocated = amount_less(&h->allocated, &d->allocated_before);
+	i->freed = amount_less(&h->freed, &d->freed_before);
+	i->rss_bytes = d->rss_bytes;
+	i->unordered_bytes = d->unordered_bytes;
+	i->mapped_bytes = d->mapped_bytes;
+	return d->in_moment ? take_moment(d, e) : 0;
+}
+
+/* MORE comes behind I. */
+static void
+merge(struct history_interval *i, const struct history_interval *more)
+{
+	if (more->max.live.bytes > i->max.live.bytes)
+		i->max = more->max;
+	amount_add(&i->allocated, &more->allocated);
+	amount_add(&i->freed, &more->freed);
+	if (more->rss_bytes > i->rss_bytes)
+		i->rss_bytes = more->rss_bytes;
+	i->unordered_bytes += more->unordered_bytes;
+	if (more->mapped_bytes > i->mapped_bytes)
+		i->mapped_bytes = more->mapped_bytes;
+}
+
+void
+history_widen(struct history *h)
+{
+	const size_t was_first = h->first_interval, first = was_first / 2;
+	struct history_interval *v = h->intervals.v;
+
+	for (size_t i = 0; i < h->intervals.nr; i++) {
+		const size_t to = (was_first + i) / 2 - first;
+
+		if (i && (was_first + i) % 2)
+			merge(&v[to], &v[i]);
+		else
+			v[to] = v[i];
+	}
+	if (h->intervals.nr)
+		h->intervals.nr = (was_first + h->intervals.nr + 1) / 2 - first;
+	h->first_interval = first;
+	h->interval_ns *= 2;
+}
+
+/* As many as several histories may have at once: 1 MiB. */
+#define MANY_INTERVALS ((size_t)16 << 10)
+
+/* End the present interval, and begin the next one. */
+static int
+next_interval(struct history_reading *d, struct err *e)
+{
+	size_t next = d->interval + 1;
+
+	if (d->h->intervals.nr == MANY_INTERVALS && d->h->wait_turn)
+		d->h->wait_turn(d->h->turn);
+	if (end_interval(d, e) < 0)
+		return -1;
+	if (d->h->intervals.nr >= HISTORY_MAX_INTERVALS && next % 2 == 0) {
+		if (d->moments)
+			return err_set(
+				e, 0, "cannot read the recording again: it has become longer");
+		history_widen(d->h);
+		next /= 2;
+	}
+	begin_interval(d, next);
+	return 0;
+}
+
+/* Go on to the interval that TIME_NS is in. */
+static int
+go_to(struct history_reading *d, uint64_t time_ns, struct err *e)
+{
+	while (time_ns >= d->interval_end_ns)
+		if (next_interval(d, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- events ---- */
+
+/* Before S changes: note what it has, if a maximum was there since it last changed. */
+static inline void
+note(const struct history_reading *d, struct history_site *s)
+{
+	if (s->nr_peak != d->nr_peak) {
+		s->peak = history_site_live(s);
+		s->nr_peak = d->nr_peak;
+	}
+	if (d->in_moment && s->nr_moment != d->nr_moment) {
+		s->moment = history_site_live(s);
+		s->nr_moment = d->nr_moment;
+	}
+}
+
+/*
+ * Only what was allocated and what was freed is added up for each event, always both numbers of an
+ * amount in the same order: gcc makes one instruction for both, and has to wait for one of them if
+ * it was written alone before.
+ */
+static inline void
+add(struct amount *a, int64_t bytes)
+{
+	a->blocks++;
+	a->bytes += bytes;
+}
+
+/* Each number by itself, for the same reason. */
+static inline void
+set_maximum(const struct history_reading *d, struct history_maximum *m, uint64_t time_ns)
+{
+	m->live.bytes = d->live_bytes;
+	m->live.blocks = d->h->allocated.blocks - d->h->freed.blocks;
+	m->at_ns = time_ns;
+}
+
+/* More is live at TIME_NS than before: that may be a maximum. */
+static inline void
+raise_maxima(struct history_reading *d, uint64_t time_ns)
+{
+	if (d->live_bytes <= d->max.live.bytes)
+		return;
+	set_maximum(d, &d->max, time_ns);
+	d->nr_moment += d->in_moment;
+	if (d->live_bytes <= d->h->peak.live.bytes)
+		return;
+	set_maximum(d, &d->h->peak, time_ns);
+	d->nr_peak++;
+}
+
+/* With keeps_lives: a block of S was allocated (SIGN: -1) or freed (1). */
+static void
+note_life(struct history_site *s, const struct event *v, int sign)
+{
+	struct amount live = history_site_live(s);
+
+	/* The sum of differences is the difference of sums, whichever block it was. */
+	s->lives_ms += (uint64_t)sign * (v->time_ns / NS_PER_MS);
+	if (live.bytes > s->max.bytes)
+		s->max = live;
+}
+
+static int
+refuse_both(struct err *e)
+{
+	return err_set(e, 0, "cannot add up the recording: a site has blocks and mappings");
+}
+
+static inline int
+allocate(struct history_reading *d, const struct event *v, struct err *e)
+{
+	struct history *h = d->h;
+	struct history_site *s = &h->sites.v[v->site];
+	int64_t bytes = (int64_t)v->bytes;
+
+	/* No other sum is greater than this one. */
+	if (bytes > INT64_MAX - h->allocated.bytes)
+		return err_set(e, 0, "cannot add up the recording: no process allocates so much");
+	if (s->is_mapped)
+		return refuse_both(e);
+	note(d, s);
+	add(&h->allocated, bytes);
+	add(&s->allocated, bytes);
+	if (h->keeps_lives)
+		note_life(s, v, -1);
+	d->live_bytes += bytes;
+	raise_maxima(d, v->time_ns);
+	return 0;
+}
+
+static inline int
+set_free(struct history_reading *d, const struct event *v, struct err *e)
+{
+	struct history *h = d->h;
+	struct history_site *s = &h->sites.v[v->site];
+	int64_t bytes = (int64_t)v->bytes;
+
+	if (s->freed.blocks >= s->allocated.blocks || bytes > s->allocated.bytes - s->freed.bytes)
+		return err_set(e, 0,
+			"cannot add up the recording: it frees more of a site than was allocated");
+	if (s->is_mapped)
+		return refuse_both(e);
+	note(d, s);
+	add(&h->freed, bytes);
+	add(&s->freed, bytes);
+	if (h->keeps_lives)
+		note_life(s, v, 1);
+	d->live_bytes -= bytes;
+	if (v->kind == EVENT_FREED_SOON) {
+		add(&h->temporary, bytes);
+		add(&s->temporary, bytes);
+	}
+	return 0;
+}
+
+/* S has mappings from here on.  0, or -1 with E: it has blocks. */
+static int
+set_mapped(struct history_site *s, struct err *e)
+{
+	if (!s->is_mapped && s->allocated.blocks)
+		return refuse_both(e);
+	s->is_mapped = true;
+	return 0;
+}
+
+/* S has A more of mappings. */
+static int
+map(struct history_reading *d, struct history_site *s, const struct amount *a, uint64_t time_ns,
+	struct err *e)
+{
+	struct history *h = d->h;
+
+	if (set_mapped(s, e) < 0)
+		return -1;
+	if (a->bytes < 0 || a->blocks < 0 || a->bytes > INT64_MAX - h->mapped_allocated.bytes ||
+		a->blocks > INT64_MAX - h->mapped_allocated.blocks)
+		return err_set(e, 0, "cannot add up the recording: no process maps so much");
+	amount_add(&s->allocated, a);
+	amount_add(&h->mapped_allocated, a);
+	amount_add(&h->mapped, a);
+	if (h->mapped.bytes > d->mapped_bytes)
+		d->mapped_bytes = h->mapped.bytes;
+	if (h->mapped.bytes > h->mapped_peak.live.bytes)
+		h->mapped_peak = (struct history_maximum){ h->mapped, time_ns };
+	return 0;
+}
+
+/* S has A less of them. */
+static int
+unmap(struct history_reading *d, struct history_site *s, const struct amount *a, struct err *e)
+{
+	const struct amount live = history_site_live(s);
+
+	if (!s->is_mapped || live.blocks < a->blocks || live.bytes < a->bytes ||
+		(live.bytes > a->bytes) != (live.blocks > a->blocks))
+		return err_set(e, 0,
+			"cannot add up the recording: it unmaps more of a site than was mapped");
+	note(d, s);
+	amount_add(&s->freed, a);
+	d->h->mapped = amount_less(&d->h->mapped, a);
+	return 0;
+}
+
+static int
+take_mapping(struct history_reading *d, const struct event *v, struct err *e)
+{
+	struct history_site *s = &d->h->sites.v[v->site];
+	const struct amount a = { v->kind == EVENT_MAPPED || v->kind == EVENT_UNMAPPED,
+		(int64_t)v->bytes };
+
+	if (v->kind == EVENT_UNMAPPED || v->kind == EVENT_SHRUNK)
+		return unmap(d, s, &a, e);
+	if (v->kind == EVENT_GROWN && history_site_live(s).blocks <= 0)
+		return err_set(e, 0, "cannot add up the recording: no mapping is there to grow");
+	note(d, s);
+	return map(d, s, &a, v->time_ns, e);
+}
+
+/* Have what was live of SITE when a part began. */
+static struct amount *
+have_begin(struct history *h, uint32_t site)
+{
+	while (h->begin.nr <= site)
+		if (!array_add(&h->begin))
+			return NULL;
+	return &h->begin.v[site];
+}
+
+/*
+ * Add the mappings of a site that were there before.  It is not noted that there were none before
+ * that: the first maximum, of blocks that were live before, may have come already.
+ */
+static int
+take_live_mapped(struct history_reading *d, const struct event *v, struct err *e)
+{
+	const struct amount a = { (int64_t)v->blocks, (int64_t)v->bytes };
+	struct amount *begin = have_begin(d->h, v->site);
+
+	if (!begin)
+		return no_memory(e);
+	if (map(d, &d->h->sites.v[v->site], &a, v->time_ns, e) < 0)
+		return -1;
+	amount_add(begin, &a);
+	amount_add(&d->h->mapped_before, &a);
+	return 0;
+}
+
+/* Add the blocks of a site that were live before, which may have no bytes: the same. */
+static int
+take_live(struct history_reading *d, const struct event *v, struct err *e)
+{
+	struct history *h = d->h;
+	struct history_site *s = &h->sites.v[v->site];
+	const struct amount a = { (int64_t)v->blocks, (int64_t)v->bytes };
+	struct amount *begin = have_begin(h, v->site);
+
+	if (!begin)
+		return no_memory(e);
+	if (s->is_mapped)
+		return refuse_both(e);
+	if (a.bytes < 0 || a.blocks < 0 || a.bytes > INT64_MAX - h->allocated.bytes ||
+		a.blocks > INT64_MAX - h->allocated.blocks)
+		return err_set(e, 0, "cannot add up the recording: no process has so much");
+	amount_add(begin, &a);
+	amount_add(&h->before, &a);
+	amount_add(&h->allocated, &a);
+	amount_add(&s->allocated, &a);
+	if (h->keeps_lives) {
+		s->lives_ms -= v->blocks * (v->time_ns / NS_PER_MS);
+		s->max = history_site_live(s);
+	}
+	d->live_bytes += a.bytes;
+	raise_maxima(d, v->time_ns);
+	return 0;
+}
+
+/* They came since the last moment, which may be in the interval before. */
+static int
+take_unordered(struct history_reading *d, int64_t bytes)
+{
+	struct history *h = d->h;
+
+	if (h->intervals.nr)
+		h->intervals.v[h->intervals.nr - 1].unordered_bytes += bytes;
+	d->unordered_bytes += bytes;
+	h->unordered_bytes += bytes;
+	return 0;
+}
+
+static int
+take_event(struct history_reading *d, const struct event *v, struct err *e)
+{
+	if (v->time_ns >= d->interval_end_ns && go_to(d, v->time_ns, e) < 0)
+		return -1;
+	switch (v->kind) {
+	case EVENT_ALLOCATED:
+		return allocate(d, v, e);
+	case EVENT_FREED:
+	case EVENT_FREED_SOON:
+		return set_free(d, v, e);
+	case EVENT_RSS:
+		if ((int64_t)v->bytes > d->rss_bytes)
+			d->rss_bytes = (int64_t)v->bytes;
+		if ((int64_t)v->bytes > d->h->rss_peak_bytes)
+			d->h->rss_peak_bytes = (int64_t)v->bytes;
+		return 0;
+	case EVENT_TIME:
+		return 0;
+	case EVENT_UNORDERED:
+		return take_unordered(d, (int64_t)v->bytes);
+	case EVENT_LIVE:
+		return take_live(d, v, e);
+	case EVENT_MAPPED:
+	case EVENT_GROWN:
+	case EVENT_UNMAPPED:
+	case EVENT_SHRUNK:
+		return take_mapping(d, v, e);
+	case EVENT_LIVE_MAPPED:
+		return take_live_mapped(d, v, e);
+	}
+	return 0;
+}
+
+/* Have a place for each site that events may have. */
+static int
+add_sites(struct history *h, uint32_t nr, struct err *e)
+{
+	while (h->sites.nr < nr)
+		if (!array_add(&h->sites))
+			return no_memory(e);
+	return 0;
+}
+
+/* Note sites that have not changed since the peak. */
+static void
+end_sites(struct history_reading *d)
+{
+	d->in_moment = false;
+	for (size_t i = 0; i < d->h->sites.nr; i++)
+		note(d, &d->h->sites.v[i]);
+}
+
+/* Moments that were asked for before the first interval, that of the first event, are skipped. */
+void
+history_reading_begin(struct history_reading *d, const struct event *first, bool is_part)
+{
+	struct history *h = d->h;
+
+	d->has_begun = true;
+	h->begin_ns = first->time_ns;
+	if (is_part && h->interval_ns)
+		h->first_interval = (size_t)(first->time_ns / h->interval_ns);
+	while (d->moments && d->next_moment < d->moments->nr &&
+		d->moments->intervals[d->next_moment] < h->first_interval)
+		d->next_moment++;
+	begin_interval(d, h->first_interval);
+}
+
+int
+history_reading_add(struct history_reading *d, uint32_t nr_sites, const struct event *v, size_t nr,
+	struct err *e)
+{
+	if (add_sites(d->h, nr_sites, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr; i++)
+		if (take_event(d, &v[i], e) < 0)
+			return -1;
+	if (nr)
+		d->h->end_ns = v[nr - 1].time_ns;
+	return 0;
+}
+
+int
+history_reading_end(struct history_reading *d, struct err *e)
+{
+	if (d->h->interval_ns && end_interval(d, e) < 0)
+		return -1;
+	d->h->live = amount_less(&d->h->allocated, &d->h->freed);
+	end_sites(d);
+	return 0;
+}
+
+/* Forget all that was counted, but what this interval has of it. */
+static void
+count_from_zero(struct history_reading *d)
+{
+	static const struct amount none = { 0 };
+	struct history *h = d->h;
+
+	d->allocated_before = amount_less(&d->allocated_before, &h->allocated);
+	d->freed_before = amount_less(&d->freed_before, &h->freed);
+	d->live_bytes = 0;
+	for (size_t i = 0; i < h->sites.nr; i++)
+		h->sites.v[i] = (struct history_site){ .nr_peak = d->nr_peak };
+	h->allocated = h->freed = h->temporary = h->before = none;
+	h->mapped = h->mapped_allocated = h->mapped_before = none;
+}
+
+int
+history_reading_skip(struct history_reading *d, uint64_t time_ns, struct err *e)
+{
+	count_from_zero(d);
+	while (time_ns >= d->interval_end_ns) {
+		if (next_interval(d, e) < 0)
+			return -1;
+		/* Known from TIME_NS on, if that is in it. */
+		d->max = time_ns < d->interval_end_ns
+			? (struct history_maximum){ { 0, 0 }, time_ns }
+			: (struct history_maximum){ { -1, -1 }, time_ns };
+		d->mapped_bytes = d->max.live.bytes;
+	}
+	return 0;
+}
+
+int
+history_read_one(struct history *h, struct recording *r, const struct history_moments *moments,
+	bool is_part, struct err *e)
+{
+	struct history_reading d = { .h = h, .moments = moments };
+	struct event v[BATCH];
+	size_t nr;
+
+	if (r->ops->rewind(r, e) < 0)
+		return -1;
+	do {
+		if (r->ops->next(r, v, BATCH, &nr, e) < 0)
+			return -1;
+		if (!d.has_begun)
+			history_reading_begin(&d, nr ? v : &(struct event){ 0 }, is_part);
+		if (history_reading_add(&d, r->nr_sites, v, nr, e) < 0)
+			return -1;
+	} while (nr);
+	return history_reading_end(&d, e);
+}
+
+int
+history_end(struct history *h, struct err *e)
+{
+	/* No site has more lifetimes. */
+	if (h->keeps_lives && h->end_ns >= NS_PER_MS &&
+		h->allocated.blocks > INT64_MAX / (int64_t)(h->end_ns / NS_PER_MS))
+		return err_set(e, 0, "cannot add up the recording: no blocks live so long");
+	for (size_t i = 0; h->keeps_lives && i < h->sites.nr; i++) {
+		struct history_site *s = &h->sites.v[i];
+
+		if (s->is_mapped)
+			continue;
+		s->lives_ms += (uint64_t)history_site_live(s).blocks * (h->end_ns / NS_PER_MS);
+	}
+	return 0;
+}
