@@ -5,7 +5,7 @@
 
 #include "agentctl/agent-file.h"
 #include "agentctl/agentctl.h"
-#include "ask/borrow.h"
+#include "cmd/borrow.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
 #include "heap/heap.h"

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "ask/doctor.h"
+#include "diagnose/doctor.h"
 #include "cmd/command.h"
 #include "os/os.h"
 #include "ui/deadline.h"

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "ask/heap.h"
+#include "diagnose/heap.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
 #include "cmd/several.h"

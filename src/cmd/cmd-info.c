@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "ask/borrow.h"
-#include "ask/info.h"
+#include "cmd/borrow.h"
+#include "diagnose/info.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
 #include "cmd/from-file.h"

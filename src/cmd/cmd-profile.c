@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "ask/borrow.h"
+#include "cmd/borrow.h"
 #include "cmd/command.h"
-#include "noting/noting.h"
-#include "noting/profile-file.h"
-#include "noting/profile.h"
-#include "noting/triggers.h"
+#include "cmd/noting.h"
+#include "capture/profile-file.h"
+#include "capture/options.h"
+#include "capture/triggers.h"
 
 /* ---- options ---- */
 

@@ -2,15 +2,15 @@
 
 #include <string.h>
 
-#include "ask/borrow.h"
+#include "cmd/borrow.h"
 #include "cmd/command.h"
 #include "recording/recording.h"
-#include "noting/log-place.h"
-#include "noting/noting.h"
-#include "noting/overhead.h"
-#include "noting/profile.h"
+#include "capture/log-place.h"
+#include "cmd/noting.h"
+#include "capture/overhead.h"
+#include "capture/options.h"
 #include "os/os.h"
-#include "reporting/record-report.h"
+#include "cmd/record-report.h"
 #include "wire/wire.h"
 
 /* ---- options ---- */

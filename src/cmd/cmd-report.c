@@ -1,7 +1,7 @@
 #include <config.h>
 
 #include "cmd/command.h"
-#include "reporting/report-work.h"
+#include "cmd/report-work.h"
 
 /* ---- options ---- */
 

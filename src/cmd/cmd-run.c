@@ -8,7 +8,7 @@
 #include "agentctl/launch.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
-#include "noting/run-profile.h"
+#include "cmd/run-profile.h"
 #include "os/self.h"
 #include "view/run.h"
 

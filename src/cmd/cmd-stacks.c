@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
-#include "reporting/reporting.h"
+#include "cmd/reporting.h"
 #include "glibc/process.h"
 #include "os/os.h"
 #include "os/rights.h"

@@ -10,7 +10,7 @@
 #include "cmd/command.h"
 #include "cmd/several.h"
 #include "glibc/process.h"
-#include "noting/log-record.h"
+#include "capture/log-record.h"
 #include "os/os.h"
 #include "os/rights.h"
 #include "os/threads.h"

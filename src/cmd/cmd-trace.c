@@ -13,7 +13,7 @@
 #include "os/rights.h"
 #include "os/self.h"
 #include "capture/wait.h"
-#include "reporting/reporting.h"
+#include "cmd/reporting.h"
 #include "trace/trace.h"
 #include "trace/values.h"
 #include "ui/deadline.h"

@@ -1,7 +1,7 @@
 #include <config.h>
 
-#include "ask/borrow.h"
-#include "ask/trim.h"
+#include "cmd/borrow.h"
+#include "diagnose/trim.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
 #include "cmd/several.h"

@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_VIEW_DOCTOR_H
 #define MEMDIAG_VIEW_DOCTOR_H
 
-#include "ask/doctor.h"
+#include "diagnose/doctor.h"
 #include "ui/ui.h"
 
 /*

@@ -7,12 +7,12 @@
 #include "account/checks.h"
 #include "account/mmapped.h"
 #include "account/totals.h"
-#include "ask/heap.h"
+#include "diagnose/heap.h"
 #include "heap/heap.h"
 #include "os/os.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
-#include "verdict/verdict.h"
+#include "diagnose/verdict.h"
 
 /* Tables that are printed below the summary. */
 enum heap_view {

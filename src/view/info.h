@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_VIEW_INFO_H
 #define MEMDIAG_VIEW_INFO_H
 
-#include "ask/info.h"
+#include "diagnose/info.h"
 
 #define NR_INFO_METHODS (INFO_READ + 1)
 /* With NULL at the end, as the next one. */

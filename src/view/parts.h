@@ -10,7 +10,7 @@
 #include "account/checks.h"
 #include "inject/inject.h"
 #include "ui/ui.h"
-#include "verdict/verdict.h"
+#include "diagnose/verdict.h"
 
 /* ---- verdicts.c ---- */
 

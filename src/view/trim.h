@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_VIEW_TRIM_H
 #define MEMDIAG_VIEW_TRIM_H
 
-#include "ask/trim.h"
+#include "diagnose/trim.h"
 
 int trim_print_text(
 	const struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e);

@@ -233,10 +233,10 @@ for text in README HACKING NEWS doc/*.md; do
 done
 check 'README begins with the two commands' begins_with_two_commands
 
-# Each cause that src/verdict looks for has its section.
+# Each cause that src/diagnose looks for has its section.
 explains_causes()
 {
-	sed -n 's/^	{ "\([a-z-]*\)", SUBJECT_.*/\1/p' src/verdict/causes.c | sort >"$dir/causes"
+	sed -n 's/^	{ "\([a-z-]*\)", SUBJECT_.*/\1/p' src/diagnose/causes.c | sort >"$dir/causes"
 	sed -n 's/^### `\([a-z-]*\)`.*/\1/p' doc/verdicts.md | sort >"$dir/explained"
 	[ -s "$dir/causes" ] && diff "$dir/causes" "$dir/explained"
 }

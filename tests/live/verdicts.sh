@@ -117,23 +117,23 @@ if can_lock; then
 else
 	skip 'locked' 'may not lock memory'
 fi
-skip 'swapped' 'takes swap that is slow and free; by facts in tests/unit/verdict-judge'
-skip 'swapped-unread' 'takes swap, as swapped does; by facts in tests/unit/verdict-judge'
-skip 'hugetlb' 'takes pages the administrator has set aside; by facts in tests/unit/verdict-judge'
+skip 'swapped' 'takes swap that is slow and free; by facts in tests/unit/diagnose-judge'
+skip 'swapped-unread' 'takes swap, as swapped does; by facts in tests/unit/diagnose-judge'
+skip 'hugetlb' 'takes pages the administrator has set aside; by facts in tests/unit/diagnose-judge'
 tried main-in-pieces
 tried thread-stacks
 tried unjoined-threads
 if [ "$(cat /proc/sys/vm/max_map_count)" -le 200000 ]; then
 	tried mappings-full
 else
-	skip 'mappings-full' 'takes too many mappings here; by facts in tests/unit/verdict-judge'
+	skip 'mappings-full' 'takes too many mappings here; by facts in tests/unit/diagnose-judge'
 fi
 MALLOC_ARENAS_MAX=1
 export MALLOC_ARENAS_MAX
 tried env-not-effective
 unset MALLOC_ARENAS_MAX
-skip 'limit-near' 'takes a cgroup that is nearly full; by facts in tests/unit/verdict-judge'
-skip 'unaccounted' 'takes memory that may not be seen; by facts in tests/unit/verdict-judge'
+skip 'limit-near' 'takes a cgroup that is nearly full; by facts in tests/unit/diagnose-judge'
+skip 'unaccounted' 'takes memory that may not be seen; by facts in tests/unit/diagnose-judge'
 
 start_tracee cause healthy
 check 'heap of a healthy program runs' exits 0 memdiag heap --pid "$tracee_pid" --max-stop 300s

@@ -1,0 +1,61 @@
+#include <config.h>
+
+#include "capture/log-place.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "agentctl/agentctl.h"
+#include "base/text.h"
+#include "glibc/process.h"
+#include "capture/log-record.h"
+#include "os/os.h"
+
+static int
+refuse(const struct target *t, const char *what, struct err *e)
+{
+	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) %s", (int)t->pid, t->comm, what);
+	return err_hint(
+		e, "'memdiag record start -p %d --mode log-fast -o DIR' begins one", (int)t->pid);
+}
+
+/* See whether the directory can be read. */
+static int
+check_directory(const struct logged *l, const struct target *t, struct err *e)
+{
+	const struct wire_log_writer *w = &l->said;
+	char shown[sizeof w->dir + 1];
+
+	if (access(w->dir, R_OK | X_OK) == 0)
+		return 0;
+	err_set(e, errno, "cannot read '%s', where process %" PRIu32 " %s the log of %d (%s)",
+		text_printable(w->dir, shown, sizeof shown), w->pid,
+		l->is_written ? "writes" : "wrote", (int)t->pid, t->comm);
+	if (e->code == ENOENT)
+		err_hint(e, "It was removed, or that process sees other directories than memdiag");
+	return -1;
+}
+
+int
+log_place_find(struct logged *ret, const struct target *t, struct err *e)
+{
+	auto_process struct process p = { .target = t };
+	auto_counter struct counter counter = { 0 };
+
+	if (process_read(&p, t, e) < 0 || counter_read(&counter, &p, e) < 0)
+		return -1;
+	if (!counter.sites_at.v || counter.is_parents)
+		return refuse(t, "has not been recorded, so it has no log", e);
+	log_record_look(t, counter.sites_at, ret);
+	if (!ret->is_there)
+		return refuse(t,
+			"has no log: its record is in memory, or what was noted last is a "
+			"profile",
+			e);
+	if (ret->said.realtime_ns)
+		return check_directory(ret, t, e);
+	return err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"another version of memdiag writes the log of %d (%s): name its directory",
+		(int)t->pid, t->comm);
+}

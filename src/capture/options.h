@@ -1,0 +1,40 @@
+/*
+ * options: those of 'memdiag profile' and 'memdiag record', for what does the work: cmd/noting.c
+ * with the agent's sampler and recorder, profile-jemalloc.c with jemalloc's own profiler.
+ */
+#ifndef MEMDIAG_CAPTURE_OPTIONS_H
+#define MEMDIAG_CAPTURE_OPTIONS_H
+
+#include "capture/captured.h"
+#include "capture/other.h"
+#include "capture/overhead.h"
+#include "capture/triggers.h"
+#include "inject/inject.h"
+#include "ui/ui.h"
+
+struct profile_options {
+	struct ui_options ui;
+	struct inject_options inject;
+	enum malloc_choice malloc;
+	bool by_agent; /* the agent takes the samples, also where jemalloc could */
+	enum profile_verb verb;
+	bool has_verb, has_period;
+	uint64_t period_bytes; /* of samples; 0: a record */
+	uint64_t seconds_ns;   /* 0: not given */
+	const char *prefix;    /* of the file's name */
+	bool symbols_inside;
+	bool at_exit; /* sample until the process ends */
+	struct trigger_options triggers;
+	struct overhead_options overhead; /* of a record */
+	enum record_mode mode;		  /* of a record */
+	bool has_mode;
+	uint32_t files; /* of a log that stay; 0: not given */
+};
+
+/* ---- profile-jemalloc.c ---- */
+
+/* Do what OPT says to T, which P is of.  0, or -1 with E. */
+int profile_jemalloc(struct target *t, struct profile_other *p, const struct profile_options *opt,
+	struct profiled *ret, struct err *e);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * profile-file: the names of .heap files, and writing them, for the commands that take profiles.
+ */
+#ifndef MEMDIAG_CAPTURE_PROFILE_FILE_H
+#define MEMDIAG_CAPTURE_PROFILE_FILE_H
+
+#include <limits.h>
+
+#include "agentctl/sites.h"
+#include "glibc/process.h"
+#include "ui/ui.h"
+
+/* The rate at which samples are taken if none is given. */
+#define PROFILE_DEFAULT_PERIOD_BYTES (UINT64_C(512) << 10)
+
+/* The reason to write a file, as the letter in its name: jemalloc's letter if it has one. */
+enum profile_kind {
+	PROFILE_LAST = 'f',
+	PROFILE_BY_HAND = 'm',
+	PROFILE_INTERVAL = 'i',
+	PROFILE_HIGH_WATER = 'u',
+	PROFILE_ABOVE = 'a',
+};
+
+/* The argument of an option that says how often samples are taken; else argp exits. */
+uint64_t profile_rate_option(struct argp_state *state, const char *arg);
+
+/* Whether files can be written that begin with PREFIX; NULL: the default.  0, or -1 with E. */
+int profile_file_check(const char *prefix, struct err *e);
+
+struct profile_file {
+	const char *prefix; /* NULL: the default */
+	pid_t pid;
+	uint32_t number; /* of the files of the process, from 0 on; is raised if a name is taken */
+	enum profile_kind kind;
+	uint32_t nr_of_kind; /* from 0 on */
+	bool symbols_inside;
+};
+
+/*
+ * The name of F: <prefix>.<pid>.<number>.<kind><n>.<timestamp>.heap.  Nobody else uses its number
+ * until it is released: a writer of such files, the agent too, makes <prefix>.<pid>.<number>.part
+ * before it uses the number, if there is no file with it yet.
+ */
+struct profile_name {
+	char path[PATH_MAX];
+	char part[PATH_MAX]; /* private */
+};
+
+/* 0, or -1 with E. */
+int profile_name_take(struct profile_name *ret, const struct profile_file *f, struct err *e);
+/* When the file is there, or is not to be.  Safe on a zeroed one. */
+void profile_name_release(struct profile_name *n);
+#define auto_profile_name __attribute__((cleanup(profile_name_release)))
+
+/*
+ * Write C, of the process P or of one that has ended (NULL), into a new file, whose name is put
+ * into PATH, which has SIZE.  0, or -1 with E
+ * and no file.
+ */
+int profile_file_write(const struct profile_file *f, const struct sites_copy *c,
+	const struct process *p, const struct ui_options *opt, char *path, size_t size,
+	struct err *e);
+
+#endif

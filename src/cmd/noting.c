@@ -1,0 +1,469 @@
+#include <config.h>
+
+#include "cmd/noting.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "agentctl/agent-file.h"
+#include "agentctl/agentctl.h"
+#include "agentctl/profiles.h"
+#include "agentctl/sampler-memory.h"
+#include "agentctl/sites.h"
+#include "base/cleanup.h"
+#include "cmd/borrow.h"
+#include "capture/profile-file.h"
+#include "capture/profile-watch.h"
+#include "capture/log-record.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/rights.h"
+#include "capture/wait.h"
+#include "ui/claim.h"
+#include "ui/deadline.h"
+#include "view/profiled.h"
+
+/* ---- options ---- */
+
+enum { KEY_SYMBOLS_INSIDE = 0x3000, KEY_AT_EXIT };
+
+static const struct argp_option options[] = {
+	{ "seconds", 's', "DURATION", 0,
+		"begin, go on for DURATION, end, and write the file (seconds, or 1m, 2h ...)", 1 },
+	{ "symbols-inside", KEY_SYMBOLS_INSIDE, NULL, 0,
+		"write the names of functions into the file, so that it can be read elsewhere", 1 },
+	{ "at-exit", KEY_AT_EXIT, NULL, 0,
+		"go on until the process ends, or for --seconds, then write the file", 1 },
+	{ 0 },
+};
+
+/* Longer than any process runs. */
+#define UNTIL_EXIT_NS (UINT64_C(1) << 61)
+
+static error_t
+parse_verb(struct profile_options *o, const char *arg)
+{
+	static const char *const names[] = { "start", "stop", "dump", "status" };
+
+	if (o->has_verb)
+		return ARGP_ERR_UNKNOWN; /* a process, then */
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(arg, names[i]) == 0) {
+			o->verb = (enum profile_verb)(PROFILE_START + i);
+			o->has_verb = true;
+			return 0;
+		}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static void
+check(struct argp_state *state, const struct profile_options *o)
+{
+	if (o->verb == PROFILE_ONE_SHOT && !o->seconds_ns)
+		argp_error(state,
+			"what is to be done? say start, stop, dump, status, --seconds or "
+			"--at-exit");
+	if (o->verb != PROFILE_ONE_SHOT && o->seconds_ns)
+		argp_error(state, "--seconds does all by itself, without start and stop");
+	if (o->verb != PROFILE_ONE_SHOT && o->verb != PROFILE_START && o->overhead.is_any)
+		argp_error(state, "--max-overhead and --live-set are for a record that begins");
+	if (o->verb != PROFILE_ONE_SHOT && o->at_exit)
+		argp_error(state,
+			"the file is written while memdiag waits: --at-exit does all by itself, "
+			"without start and stop");
+}
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct profile_options *o = state->input;
+
+	switch (key) {
+	case 's':
+		o->seconds_ns = ui_duration_option(state, arg);
+		if (!o->seconds_ns)
+			ui_refuse(state, arg, "is no time to go on for");
+		return 0;
+	case KEY_SYMBOLS_INSIDE:
+		o->symbols_inside = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return parse_verb(o, arg);
+	case KEY_AT_EXIT:
+		o->at_exit = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->at_exit && !o->seconds_ns && !o->has_verb)
+			o->seconds_ns = UNTIL_EXIT_NS;
+		check(state, o);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp noting_argp = { .options = options, .parser = parse_option };
+
+/* The command that begins a job with the period of samples PERIOD_BYTES; 0: a record. */
+static const char *
+noting_name(uint64_t period_bytes)
+{
+	return period_bytes ? "profile" : "record";
+}
+
+/* ---- the file ---- */
+
+/* Write what was noted, C, of the process P, and say so in RET. */
+static int
+write_file(const struct profile_options *opt, const struct sites_copy *c, const struct process *p,
+	enum profile_kind kind, struct profiled *ret, struct err *e)
+{
+	const struct profile_file file = {
+		.prefix = opt->prefix,
+		.pid = opt->ui.pid,
+		.number = c->head.nr_dumps,
+		.kind = kind,
+		.nr_of_kind = kind == PROFILE_LAST ? 0 : c->head.nr_dumps,
+		.symbols_inside = opt->symbols_inside,
+	};
+
+	if (profile_file_write(&file, c, p, &opt->ui, ret->path, sizeof ret->path, e) < 0)
+		return target_is_alive(p->target)
+			? err_hint(e,
+				  "What was noted is kept until that begins anew: 'memdiag %s dump "
+				  "-p %d "
+				  "-o PREFIX' writes it",
+				  noting_name(opt->period_bytes), (int)opt->ui.pid)
+			: -1;
+	ret->head = c->head;
+	ret->sum = sites_add_up(c);
+	return 0;
+}
+
+/* ---- start, stop and dump ---- */
+
+static int
+start(struct target *t, const struct profile_options *opt, struct profiled *ret, int *ret_fd,
+	struct err *e)
+{
+	const struct profiling_wanted wanted = { .period_bytes = opt->period_bytes,
+		.triggers = opt->triggers.wanted,
+		.max_bytes = opt->overhead.max_bytes,
+		.live_set = opt->overhead.live_set };
+	char agent[PATH_MAX];
+
+	return agent_file_find(agent, sizeof agent, e) < 0
+		? -1
+		: profiling_start(t, &opt->inject, &wanted, agent, &ret->job, ret_fd, e);
+}
+
+static int
+run_start(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+{
+	auto_fd int fd = -1;
+
+	return start(t, opt, ret, &fd, e);
+}
+
+static int
+refuse_other(const struct target *t, const struct sites_copy *c, struct err *e)
+{
+	err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a %s", t->pid,
+		t->comm, noting_name(c->head.period_bytes));
+	return err_hint(
+		e, "'memdiag %s dump -p %d' writes it", noting_name(c->head.period_bytes), t->pid);
+}
+
+/* The file of the profile of T, which may go on. */
+static int
+dump(const struct target *t, const struct profile_options *opt, enum profile_kind kind,
+	struct profiled *ret, struct err *e)
+{
+	auto_process struct process p = { .target = t };
+	auto_sites struct sites_copy c = { .nr_nodes = 0 };
+
+	if (process_read(&p, t, e) < 0 || sites_read_process(&c, &p, e) < 0)
+		return -1;
+	if (!c.head.period_bytes != !opt->period_bytes)
+		return refuse_other(t, &c, e);
+	return write_file(opt, &c, &p, kind, ret, e) < 0 ? -1 : sites_count_dump(&c, t, e);
+}
+
+static int
+look(const struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+{
+	auto_process struct process p = { .target = t };
+	auto_counter struct counter counter = { 0 };
+	auto_sites struct sites_copy c = { .nr_nodes = 0 };
+	struct sampler_memory memory;
+
+	if (process_read(&p, t, e) < 0 || counter_read(&counter, &p, e) < 0)
+		return -1;
+	if (!counter.sites_at.v || counter.is_parents)
+		return 0;
+	if (sites_read_process(&c, &p, e) < 0 || sampler_memory_read(&memory, &p, &counter, e) < 0)
+		return -1;
+	if (!c.head.period_bytes != !opt->period_bytes) {
+		ret->is_otherwise = counter.segment->noting;
+		return 0;
+	}
+	ret->head = c.head;
+	ret->sum = sites_add_up(&c);
+	ret->is_sampling = counter.segment->noting;
+	ret->taken_bytes = memory.total_bytes;
+	if (opt->files && log_record_set_files(t, &c, opt, e) < 0)
+		return -1;
+	if (!opt->period_bytes)
+		log_record_look(t, c.at, &ret->log);
+	return 0;
+}
+
+/* The files of a log have the record: another one is written only if its name is given. */
+static int
+stop_log(const struct target *t, const struct profile_options *opt, struct profiled *ret,
+	struct err *e)
+{
+	auto_process struct process p = { .target = t };
+	auto_sites struct sites_copy c = { .nr_nodes = 0 };
+
+	if (process_read(&p, t, e) < 0 || sites_read_process(&c, &p, e) < 0)
+		return -1;
+	ret->head = c.head;
+	ret->sum = sites_add_up(&c);
+	return log_record_stop(t, &c, opt, &ret->log, e);
+}
+
+static int
+run_stop(const struct target *t, const struct profile_options *opt, struct profiled *ret,
+	struct err *e)
+{
+	if (profiling_stop(t, &opt->inject, opt->period_bytes, &ret->job, e) < 0)
+		return -1;
+	target_unclaim(t);
+	if (ret->job.was_so)
+		return 0;
+	if (!opt->period_bytes && stop_log(t, opt, ret, e) < 0)
+		return -1;
+	return ret->log.is_there && !opt->prefix ? 0 : dump(t, opt, PROFILE_LAST, ret, e);
+}
+
+/* A record that has a log goes on without. */
+static int
+run_start_in_memory(
+	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+{
+	if (run_start(t, opt, ret, e) < 0)
+		return -1;
+	return ret->job.was_so && opt->has_mode ? stop_log(t, opt, ret, e) : 0;
+}
+
+/* ---- all by itself ---- */
+
+/*
+ * Read the mappings at the end into P, which has those from before.  False: nothing is left to be
+ * ended.  A process that has become another program may be under a profile that is not ours, and
+ * its mappings are others.
+ */
+static bool
+look_again(const struct target *t, int fd, struct process *p, struct profiled *ret)
+{
+	struct process now;
+	struct err gone;
+
+	if (!target_is_alive(t) || process_read(&now, t, &gone) < 0)
+		return true;
+	if (profile_maps_file(&now, fd)) {
+		process_release(p);
+		*p = now;
+		return true;
+	}
+	process_release(&now);
+	os_thread_name(t, t->pid, ret->became, sizeof ret->became);
+	ret->has_ended = true;
+	return false;
+}
+
+/* End the profile of T, whose samples are in FD, unless that has ended or runs another program. */
+static int
+end(const struct target *t, const struct profile_options *opt, int fd, struct process *p,
+	struct profiled *ret, struct err *e)
+{
+	struct profiling stopped;
+	struct err gone;
+
+	if (!look_again(t, fd, p, ret))
+		return 0;
+	if (ui_claim(t, &opt->ui, &gone) == 0 &&
+		profiling_stop(t, &opt->inject, opt->period_bytes, &stopped, &gone) == 0) {
+		target_unclaim(t);
+		ret->has_ended = stopped.was_so;
+		ret->job.keeps_memory = stopped.keeps_memory;
+		return 0;
+	}
+	target_unclaim(t);
+	if (!look_again(t, fd, p, ret))
+		return 0;
+	ret->has_ended = !target_is_alive(t);
+	if (ret->has_ended)
+		return 0;
+	*e = gone;
+	return -1;
+}
+
+/* A process that threads have no names in: those that T has are of another program. */
+static struct target
+without_threads(const struct target *t)
+{
+	struct target nameless = *t;
+
+	nameless.task_fd = -1;
+	return nameless;
+}
+
+/* The target goes on in any case, and so do we: it is said once. */
+static void
+look_and_say(struct profile_watch *w, const struct process *p, bool *has_failed)
+{
+	struct err e;
+
+	if (!w->head || profile_watch_look(w, p, &e) == 0 || *has_failed)
+		return;
+	*has_failed = true;
+	ui_progress_clear();
+	fprintf(stderr, "memdiag profile: %s\n", e.msg);
+}
+
+/* Wait until the profile is to end, and write the files that it asks for meanwhile. */
+static enum profile_wait
+wait_and_watch(struct target *t, const struct profile_options *opt, const struct process *p, int fd)
+{
+	const uint64_t end_ns = os_now_ns() + opt->seconds_ns;
+	struct profile_watch w = {
+		.fd = fd,
+		.file = { .prefix = opt->prefix,
+			.pid = opt->ui.pid,
+			.symbols_inside = opt->symbols_inside },
+		.ui = &opt->ui,
+	};
+	enum profile_wait why = PROFILE_WAIT_OVER;
+	bool has_failed = false;
+
+	if (!opt->triggers.is_any)
+		return profile_wait(t, opt->seconds_ns);
+	w.head = profiles_map_at(fd, 0);
+	while (why == PROFILE_WAIT_OVER && os_now_ns() < end_ns) {
+		why = profile_wait(t, PROFILE_WATCH_NS);
+		look_and_say(&w, p, &has_failed);
+	}
+	if (w.head)
+		profiles_unmap(w.head);
+	return why;
+}
+
+static int
+run_once(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+{
+	auto_progress struct ui_progress *progress = NULL;
+	auto_process struct process p = { .target = t };
+	auto_sites struct sites_copy c = { .nr_nodes = 0 };
+	auto_fd int fd = -1;
+	struct target nameless;
+	struct err failure;
+	int failed;
+
+	profile_hold_signals();
+	if (start(t, opt, ret, &fd, e) < 0)
+		return -1;
+	target_unclaim(t);
+	if (ret->job.was_so)
+		return 0;
+	progress = ui_progress_begin(&opt->ui, opt->period_bytes ? "taking samples" : "recording");
+	process_read(&p, t, &failure);
+	ret->wait = wait_and_watch(t, opt, &p, fd);
+	ui_progress_end(take_ptr(&progress));
+	deadline_set(2 * opt->ui.timeout_ns + 1000000000);
+	failed = end(t, opt, fd, &p, ret, &failure);
+	nameless = without_threads(t);
+	if (*ret->became)
+		p.target = &nameless;
+	if (sites_read_file(&c, fd, e) < 0 || write_file(opt, &c, &p, PROFILE_LAST, ret, e) < 0)
+		return -1;
+	if (failed)
+		*e = failure;
+	return failed ? err_context(e, "%s was written, but the agent goes on", ret->path) : 0;
+}
+
+/* ---- all of it ---- */
+
+static int
+act(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+{
+	auto_profile_other struct profile_other other = { .inject = NULL };
+	int is_other = opt->period_bytes && !opt->by_agent
+		? profile_other_open(&other, t, opt->malloc, e)
+		: 0;
+
+	if (is_other)
+		return is_other < 0 ? -1 : profile_jemalloc(t, &other, opt, ret, e);
+	switch (opt->verb) {
+	case PROFILE_ONE_SHOT:
+		return opt->mode == RECORD_LOG_FAST ? log_record_once(t, opt, ret, e)
+						    : run_once(t, opt, ret, e);
+	case PROFILE_START:
+		return opt->mode == RECORD_LOG_FAST ? log_record_start(t, opt, ret, e)
+						    : run_start_in_memory(t, opt, ret, e);
+	case PROFILE_STOP:
+		return run_stop(t, opt, ret, e);
+	case PROFILE_DUMP:
+		return dump(t, opt, PROFILE_BY_HAND, ret, e);
+	case PROFILE_STATUS:
+		return look(t, opt, ret, e);
+	}
+	return -1;
+}
+
+static int
+print(struct profiled *done, const struct target *t, const struct ui_options *opt,
+	struct ui_output *out, struct err *e)
+{
+	logged_warn(&done->log, &done->warnings);
+	if ((opt->json ? profiled_print_json(done, t, out, e)
+		       : profiled_print(done, t, opt, out->f)) < 0 ||
+		ui_output_close(out, e) < 0)
+		return -1;
+	warnings_print(&done->warnings, opt);
+	return 0;
+}
+
+int
+noting_run(struct profile_options *opt, struct err *e)
+{
+	struct profiled done = { .is_record = !opt->period_bytes };
+	auto_target struct target t = TARGET_NONE;
+	auto_output struct ui_output out = { 0 };
+	int failed;
+
+	if (opt->mode == RECORD_CLOSED)
+		opt->verb = PROFILE_STOP;
+	done.verb = opt->verb;
+	opt->prefix = opt->ui.output;
+	opt->ui.output = NULL;
+	borrow_limit(&opt->inject, &opt->ui);
+	deadline_set(opt->seconds_ns + 2 * opt->ui.timeout_ns + 1000000000);
+	if (ui_find_process(&opt->ui, e) < 0 || ui_output_open(&out, &opt->ui, e) < 0 ||
+		target_open(&t, opt->ui.pid, e) < 0)
+		return -1;
+	if (opt->verb != PROFILE_START && opt->verb != PROFILE_STATUS &&
+		opt->mode != RECORD_LOG_FAST && profile_file_check(opt->prefix, e) < 0)
+		return -1;
+	if (opt->verb != PROFILE_DUMP && opt->verb != PROFILE_STATUS &&
+		(ui_claim(&t, &opt->ui, e) < 0 || os_check_memory(&t, e) < 0))
+		return -1;
+	failed = act(&t, opt, &done, e);
+	target_unclaim(&t);
+	if (!failed)
+		failed = print(&done, &t, &opt->ui, &out, e);
+	warnings_release(&done.warnings);
+	if (failed)
+		return -1;
+	return done.has_ended || done.log.is_cut ? UI_PARTIAL : UI_DONE;
+}

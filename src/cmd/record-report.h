@@ -1,0 +1,26 @@
+/*
+ * record-report: `memdiag record report`, what is live now of what was recorded.
+ */
+#ifndef MEMDIAG_CMD_RECORD_REPORT_H
+#define MEMDIAG_CMD_RECORD_REPORT_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct recording;
+struct ui_options;
+
+/* The index of the word "report" in ARGV if that is the verb of `memdiag record`, else 0. */
+int record_report_at(int argc, char **argv);
+
+/*
+ * Do it; ARGV is without that word.  OPEN_LOG is as in struct report_work.  Returns a UI_ status,
+ * or -1 with E.
+ */
+int record_report_run(int argc, char **argv,
+	int (*open_log)(struct recording **ret, struct ui_options *ui, char *name, size_t size,
+		struct err *e),
+	struct err *e);
+
+#endif

@@ -1,0 +1,582 @@
+#include <config.h>
+
+#include "cmd/report-work.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agentctl/agentctl.h"
+#include "agentctl/sites.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "glibc/process.h"
+#include "os/clock.h"
+#include "os/os.h"
+#include "os/threads.h"
+#include "capture/collect.h"
+#include "capture/live-files.h"
+#include "capture/wait.h"
+#include "profile/write.h"
+#include "cmd/live-blocks.h"
+#include "ui/deadline.h"
+#include "ui/limits.h"
+
+/* Words for --value, and what types begin with. */
+static const struct {
+	const char *word, *prefix;
+} values[] = {
+	{ "in-use", "inuse" },
+	{ "allocated", "alloc" },
+	{ "peak", "peak" },
+	{ "temporary", "temporary" },
+	{ "mapped", "mapped" },
+	{ "mapped-allocated", "mapped_alloc" },
+	{ "possible", "possible" },
+};
+
+/* ---- options ---- */
+
+enum { KEY_FORMAT = 0x2200, KEY_VALUE };
+
+static const struct argp_option options[] = {
+	{ "format", KEY_FORMAT, "FORMAT", 0,
+		"write text, tree (of calls), flame (graph, SVG), html, graph (of calls, SVG, by "
+		"dot of graphviz), dot, json, pprof, heap or folded",
+		2 },
+	{ "value", KEY_VALUE, "VALUE", 0,
+		"add up in-use, allocated, peak or temporary memory of malloc, mapped or "
+		"mapped-allocated memory of mmap, or a type of the file (in-use)",
+		3 },
+	{ 0 },
+};
+
+void
+report_work_set_format(struct argp_state *state, struct report_work *w, enum report_format format)
+{
+	if (w->reporting.format >= 0 && w->reporting.format != (int)format)
+		argp_error(state, "two formats: one at a time");
+	w->reporting.format = (int)format;
+}
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct report_work *w = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &w->reporting;
+		return 0;
+	case KEY_FORMAT:
+		report_work_set_format(state, w,
+			(enum report_format)ui_word_option(
+				state, arg, report_format_names, "is not a format"));
+		return 0;
+	case KEY_VALUE:
+		w->value = arg;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = { { &reporting_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp report_work_argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+};
+
+/* ---- which values ---- */
+
+/* The type that the words ask for, into BUF; that of the file by default. */
+static const char *
+type_name(const struct report_work *w, const struct profile *p, char *buf, size_t size)
+{
+	const char *shown = p->types.v[p->default_type].name, *prefix = w->value;
+	const char *under = strrchr(shown, '_');
+
+	for (size_t i = 0; prefix && i < sizeof values / sizeof *values; i++)
+		if (strcmp(values[i].word, prefix) == 0) {
+			snprintf(buf, size, "%s_%s", values[i].prefix,
+				w->reporting.objects ? "objects" : "space");
+			return buf;
+		}
+	if (prefix)
+		snprintf(buf, size, "%s", prefix);
+	else if (w->reporting.objects)
+		/* "inuse_space"; some writers have plain "space" and "objects" */
+		snprintf(buf, size, "%.*sobjects", under ? (int)(under + 1 - shown) : 0, shown);
+	else
+		snprintf(buf, size, "%s", shown);
+	return buf;
+}
+
+static int
+find_type(const struct report_work *w, const struct profile *p, size_t *ret, struct err *e)
+{
+	char name[128], shown[128], has[256] = "", one[64];
+	int type = profile_find_type(p, type_name(w, p, name, sizeof name));
+
+	if (w->has_choice && w->value && strcmp(w->value, "in-use") != 0 &&
+		strcmp(w->value, "possible") != 0)
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--value: of chosen blocks there are in-use and, by age, possible");
+
+	if (type >= 0) {
+		*ret = (size_t)type;
+		return 0;
+	}
+	for (size_t i = 0; i < p->types.nr; i++) {
+		size_t len = strlen(has);
+
+		snprintf(has + len, sizeof has - len, "%s%s", i ? ", " : "",
+			text_printable(p->types.v[i].name, one, sizeof one));
+	}
+	return err_set_kind(e, ERR_USAGE, 0, "'%s' has no values of type %s; it has %s", w->file,
+		text_printable(name, shown, sizeof shown), has);
+}
+
+/* ---- reading ---- */
+
+/* Copy what was noted in P, which is a record if that IS_RECORD. */
+static int
+read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
+	struct warnings *warn_to, struct err *e)
+{
+	auto_counter struct counter counter = { 0 };
+	const struct target *t = p->target;
+
+	if (!is_record)
+		return sites_read_process(ret, p, e);
+	if (counter_read(&counter, p, e) < 0)
+		return -1;
+	if (!counter.sites_at.v || counter.is_parents) {
+		err_set_kind(
+			e, ERR_UNSUPPORTED, 0, "%d (%s) has not been recorded", t->pid, t->comm);
+		return err_hint(e, "'memdiag record start -p %d' begins to", t->pid);
+	}
+	if (sites_read_target(ret, t, counter.sites_at, e) < 0)
+		return -1;
+	if (ret->head.period_bytes) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a profile",
+			t->pid, t->comm);
+		return err_hint(e, "'memdiag report --pid %d' shows it", t->pid);
+	}
+	if (counter.segment->noting != WIRE_NOTE_ALL)
+		warnings_add(warn_to, false,
+			"%d (%s) is not recorded any more: these numbers are from when it was "
+			"stopped",
+			t->pid, t->comm);
+	return 0;
+}
+
+/* Whether single blocks are wanted that are in the memory of the process. */
+static bool
+wants_live_set(const struct report_work *w)
+{
+	return w->nr_addresses || (w->has_choice && !w->choice.has_age);
+}
+
+/* The rest of what is made of a process. */
+struct process_report {
+	struct profile *p;
+	struct report_blocks addresses;
+	struct history_chosen *chosen;
+};
+
+static int
+read_live_set(
+	struct live_set *s, const struct process *p, const struct sites_copy *sites, struct err *e)
+{
+	auto_counter struct counter counter = { 0 };
+
+	if (counter_read(&counter, p, e) < 0)
+		return -1;
+	if (!counter.segment || counter.segment->noting != WIRE_NOTE_ALL) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) is not recorded any more: its blocks are no longer known one by "
+			"one",
+			(int)p->target->pid, p->target->comm);
+		return err_hint(
+			e, "'memdiag record report DIR' reads them from its log, if it had one");
+	}
+	return live_set_read(s, p, &counter, sites->nr_sites, e);
+}
+
+/* A profile of SITES, and the addresses that W asks for.  0, or -1 with E. */
+static int
+collect(struct process_report *ret, const struct report_work *w, struct sites_copy *sites,
+	const struct process *p, struct err *e)
+{
+	auto_live_set struct live_set set = { .v = NULL };
+	auto_free uint32_t *stack_of = malloc((sites->nr_sites + 1) * sizeof *stack_of);
+
+	if (!stack_of)
+		return err_set(e, ENOMEM, "cannot list blocks");
+	memset(stack_of, 0xff, (sites->nr_sites + 1) * sizeof *stack_of);
+	if (wants_live_set(w) && read_live_set(&set, p, sites, e) < 0)
+		return -1;
+	if (w->has_choice)
+		live_blocks_choose(sites, &set, &w->choice, ret->chosen);
+	/* Names may take longer to find, and are not read from the process. */
+	deadline_set(w->ui.files_timeout_ns);
+	if (profile_collect_stacks(&ret->p, sites, p, stack_of, e) < 0 ||
+		live_files_name(ret->p, p, &w->reporting.symbols, e) < 0)
+		return -1;
+	return !w->nr_addresses
+		? 0
+		: live_blocks_list(&ret->addresses, &set, sites, ret->p, stack_of, &w->choice,
+			  w->reporting.calls.focus, w->reporting.calls.ignore, w->nr_addresses, e);
+}
+
+/* Read the sites of the process asked for, without a stop; its name and PID into NAME. */
+static int
+read_process(struct process_report *ret, struct report_work *w, char *name, size_t size,
+	struct warnings *warn_to, struct err *e)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_process struct process p = { .target = &t };
+	auto_sites struct sites_copy sites = { .nr_nodes = 0 };
+
+	deadline_set(w->ui.timeout_ns);
+	if ((!w->ui.pid && ui_find_process(&w->ui, e) < 0) || target_open(&t, w->ui.pid, e) < 0 ||
+		process_read(&p, &t, e) < 0 || read_sites(&sites, &p, w->is_record, warn_to, e) < 0)
+		return -1;
+	snprintf(name, size, "%s %d", t.comm, (int)t.pid);
+	w->file = name;
+	return collect(ret, w, &sites, &p, e);
+}
+
+static int
+open_recording(
+	struct recording **ret, struct report_work *w, char *name, size_t size, struct err *e)
+{
+	char shown[300];
+
+	if (!w->file) {
+		deadline_set(w->ui.timeout_ns);
+		if (w->open_log(ret, &w->ui, name, size, e) < 0)
+			return err_hint(e, "Ages are in a log alone");
+		w->file = name;
+		deadline_set(w->ui.files_timeout_ns);
+		return 0;
+	}
+	if (recording_is_file(w->file))
+		return recording_open(ret, w->file, e);
+	err_set_kind(e, ERR_UNSUPPORTED, 0,
+		"'%s' has sums of blocks, and neither ages nor single sizes",
+		text_printable(w->file, shown, sizeof shown));
+	return err_hint(
+		e, "'memdiag record start --mode log-fast -o DIR' begins a log, which has them");
+}
+
+/* Remarks on what the log lacks. */
+static void
+warn_of_choice(struct warnings *to, const struct report_work *w, const struct history_chosen *c)
+{
+	const struct amount more = amount_less(&c->possible, &c->certain);
+	const bool is_any_size = w->choice.min_bytes == 0 && w->choice.max_bytes == UINT64_MAX;
+
+	if (more.blocks)
+		warnings_add(to, false,
+			"%" PRId64
+			" more blocks (%s) may be as old: of several blocks of one place "
+			"and one size, the log does not say which one was freed; --value=possible "
+			"has them",
+			more.blocks, UI_SIZE(&w->ui, (uint64_t)more.bytes));
+	if (c->unknown.blocks)
+		warnings_add(to, !is_any_size,
+			"%" PRId64 " blocks (%s) were in use when the log begins, and their single "
+			"sizes are not known%s",
+			c->unknown.blocks, UI_SIZE(&w->ui, (uint64_t)c->unknown.bytes),
+			is_any_size ? "" : ": they are left out");
+}
+
+/* Read the chosen blocks of a log. */
+static int
+read_chosen(struct profile **ret, struct report_work *w, struct history_chosen *chosen, char *name,
+	size_t size, struct warnings *warn_to, struct err *e)
+{
+	auto_recording struct recording *r = NULL;
+	auto_history struct history h = { 0 };
+	auto_progress struct ui_progress *progress = NULL;
+
+	if (open_recording(&r, w, name, size, e) < 0)
+		return -1;
+	progress = ui_progress_begin(&w->ui, "reading the recording");
+	(void)progress;
+	if (history_read(&h, r, NULL, e) < 0 || history_choose(chosen, &h, r, &w->choice, e) < 0 ||
+		history_chosen_profile(ret, chosen, r, e) < 0)
+		return -1;
+	warn_of_choice(warn_to, w, chosen);
+	return symbols_find(*ret, &w->reporting.symbols, e);
+}
+
+/*
+ * Read what W asks for.  RET->p and RET->addresses.v are the caller's to free, whatever is
+ * returned.
+ */
+static int
+read_any(struct process_report *ret, struct report_work *w, char *name, size_t size,
+	struct warnings *warn_to, struct err *e)
+{
+	if (w->has_choice && (w->file || w->choice.has_age))
+		return read_chosen(&ret->p, w, ret->chosen, name, size, warn_to, e);
+	return w->file ? reporting_read(&ret->p, w->file, &w->reporting, &w->ui, e)
+		       : read_process(ret, w, name, size, warn_to, e);
+}
+
+/* Whether A and B are two moments of one record; what a file does not say is no difference. */
+static bool
+is_same_record(const struct profile *a, const struct profile *b)
+{
+	return (!a->pid || !b->pid || a->pid == b->pid) &&
+		(!a->time_ns || !b->time_ns || a->time_ns == b->time_ns);
+}
+
+static int
+subtract(struct profile *p, const struct report_work *w, const char *type, struct warnings *warn_to,
+	struct err *e)
+{
+	auto_profile struct profile *base = NULL;
+
+	if (reporting_read(&base, w->base, &w->reporting, &w->ui, e) < 0)
+		return -1;
+	reporting_warn(warn_to, base);
+	if (w->is_record && !is_same_record(p, base)) {
+		err_set_kind(e, ERR_USAGE, 0,
+			"'%s' is from another process, or from before the record was begun anew",
+			w->base);
+		return err_hint(e, "'memdiag report NEW --base OLD' compares any two");
+	}
+	return profile_subtract(p, base, type, e) < 0
+		? err_context(e, "cannot compare '%s' with '%s'", w->file, w->base)
+		: 0;
+}
+
+/* ---- the work ---- */
+
+/* Write P into OUT, which gets its name when it is closed; nothing if W saves nothing. */
+static int
+save(const struct profile *p, const struct report_work *w, struct ui_output *out, struct err *e)
+{
+	struct ui_options to = w->ui;
+
+	if (!w->save)
+		return 0;
+	to.output = w->save;
+	to.force |= w->base && strcmp(w->base, w->save) == 0;
+	return ui_output_open(out, &to, e) < 0 ? -1 : heap_write(p, out->f, true, e);
+}
+
+/* Comments of a record that begin with a number say how much is missing. */
+static void
+warn_of_missing(struct warnings *warn_to, const struct profile *p)
+{
+	char text[160];
+
+	for (size_t i = 0; i < p->comments.nr; i++)
+		if (isdigit((unsigned char)*p->comments.v[i]))
+			warnings_add(warn_to, false, "%s",
+				text_printable(p->comments.v[i], text, sizeof text));
+}
+
+/* One report, before it is written. */
+struct made_report {
+	struct process_report read;
+	struct warnings warnings;
+	struct history_chosen chosen;
+	struct report_view v;
+	char name[OS_COMM_BYTES + 16];
+};
+
+static void
+made_report_release(struct made_report *m)
+{
+	profile_free(m->read.p);
+	free(m->read.addresses.v);
+	warnings_release(&m->warnings);
+	history_chosen_release(&m->chosen);
+}
+#define auto_made_report __attribute__((cleanup(made_report_release)))
+
+/* Read what W asks for, and write it to the file of --save.  M is to be released in any case. */
+static int
+make_report(struct made_report *m, struct report_work *w, struct ui_output *saved, struct err *e)
+{
+	struct reporting *r = &w->reporting;
+	struct profile *p;
+
+	m->read.chosen = &m->chosen;
+	if (read_any(&m->read, w, m->name, sizeof m->name, &m->warnings, e) < 0)
+		return -1;
+	p = m->read.p;
+	if (find_type(w, p, &r->calls.type, e) < 0)
+		return -1;
+	reporting_warn(&m->warnings, p);
+	if (w->is_record)
+		warn_of_missing(&m->warnings, p);
+	if (save(p, w, saved, e) < 0 ||
+		(w->base && subtract(p, w, p->types.v[r->calls.type].name, &m->warnings, e) < 0))
+		return -1;
+	m->v = (struct report_view){ .p = p,
+		.ui = &w->ui,
+		.file = w->file,
+		.base = w->base,
+		.choice = w->has_choice ? &w->choice : NULL,
+		.chosen = &m->chosen,
+		.addresses = w->nr_addresses ? &m->read.addresses : NULL };
+	return 0;
+}
+
+static int
+run_once(struct report_work *w, struct err *e)
+{
+	auto_made_report struct made_report m = { .read = { .p = NULL } };
+	auto_output struct ui_output out = { 0 }, saved = { 0 };
+
+	if (make_report(&m, w, &saved, e) < 0 || ui_output_open(&out, &w->ui, e) < 0 ||
+		reporting_write(&m.v, &w->reporting, &m.warnings, &out, e) < 0 ||
+		ui_output_close(&out, e) < 0 || (w->save && ui_output_close(&saved, e) < 0))
+		return -1;
+	warnings_print(&m.warnings, &w->ui);
+	return m.warnings.is_partial ? UI_PARTIAL : UI_DONE;
+}
+
+/* ---- again and again ---- */
+
+/* Waiting is no work that --timeout would bound. */
+#define NO_DEADLINE_NS (UINT64_C(1000) * 24 * 3600 * 1000000000)
+
+static void
+print_time(FILE *f)
+{
+	char text[32] = "?";
+	const time_t now = time(NULL);
+	struct tm tm;
+
+	if (localtime_r(&now, &tm))
+		strftime(text, sizeof text, "%F %T", &tm);
+	fprintf(f, "%s\n", text);
+}
+
+/* A report as text that OUT is to have.  0, or -1 with E. */
+static int
+write_report(struct report_work *w, struct made_report *m, bool is_first, struct ui_output *out,
+	char **ret, size_t *ret_len, struct err *e)
+{
+	struct ui_output page = *out;
+	int failed;
+
+	page.f = open_memstream(ret, ret_len);
+	if (!page.f)
+		return err_set(e, ENOMEM, "cannot write the report");
+	page.has_lines = true;
+	if (w->reporting.format == FORMAT_TEXT) {
+		fputs(is_first ? "" : "\n", page.f);
+		print_time(page.f);
+	}
+	failed = reporting_write(&m->v, &w->reporting, &m->warnings, &page, e);
+	if (fclose(page.f) != 0 && !failed)
+		failed = err_set(e, ENOMEM, "cannot write the report");
+	return failed;
+}
+
+/* 1: it is enough, as nobody reads it any more or memdiag is asked to end.  -1 with E. */
+static int
+report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_output *out,
+	struct err *e)
+{
+	auto_made_report struct made_report m = { .read = { .p = NULL } };
+	auto_free char *text = NULL;
+	size_t len = 0;
+
+	w->file = NULL;
+	limits_set(&w->ui);
+	if (make_report(&m, w, NULL, e) < 0 ||
+		write_report(w, &m, is_first, out, &text, &len, e) < 0)
+		return -1;
+	deadline_set(NO_DEADLINE_NS);
+	*is_partial |= m.warnings.is_partial;
+	if (w->reporting.format == FORMAT_TEXT)
+		warnings_print(&m.warnings, &w->ui);
+	return profile_write(out->f, text, len) < len || ferror(out->f) ||
+		!profile_has_reader(out->f);
+}
+
+/* The time of the next report; one that took longer than the interval delays the next. */
+static uint64_t
+next_ns(uint64_t last_ns, uint64_t every_ns)
+{
+	const uint64_t now_ns = os_now_ns();
+
+	return last_ns + every_ns > now_ns ? last_ns + every_ns : now_ns;
+}
+
+/* Wait until NEXT_NS or END_NS, which is 0 without an end.  False: that was the end. */
+static bool
+wait_for_next(struct target *t, uint64_t next, uint64_t end_ns)
+{
+	const uint64_t until_ns = end_ns && end_ns < next ? end_ns : next;
+	const uint64_t now_ns = os_now_ns();
+
+	return profile_wait(t, until_ns > now_ns ? until_ns - now_ns : 0) == PROFILE_WAIT_OVER &&
+		until_ns == next;
+}
+
+static int
+report_until_end(struct report_work *w, struct target *t, bool *is_partial, struct ui_output *out,
+	struct err *e)
+{
+	uint64_t at_ns = os_now_ns();
+	const uint64_t end_ns = w->duration_ns ? at_ns + w->duration_ns : 0;
+	int status;
+
+	for (uint64_t nr = 0;; nr++) {
+		status = report_again(w, nr == 0, is_partial, out, e);
+		/* It ends when its process does, after the first report. */
+		if (status < 0 && (nr == 0 || target_is_alive(t)))
+			return -1;
+		if (status != 0 || nr + 1 == w->nr_reports)
+			return 0;
+		at_ns = next_ns(at_ns, w->every_ns);
+		if (!wait_for_next(t, at_ns, end_ns))
+			return 0;
+	}
+}
+
+static int
+run_again(struct report_work *w, struct err *e)
+{
+	auto_target struct target t = TARGET_NONE;
+	auto_output struct ui_output out = { 0 };
+	bool is_partial = false;
+
+	if (ui_find_process(&w->ui, e) < 0 || target_open(&t, w->ui.pid, e) < 0 ||
+		ui_output_open(&out, &w->ui, e) < 0)
+		return -1;
+	profile_hold_signals();
+	if (report_until_end(w, &t, &is_partial, &out, e) < 0 || ui_output_close(&out, e) < 0)
+		return -1;
+	return is_partial ? UI_PARTIAL : UI_DONE;
+}
+
+int
+report_work_run(struct report_work *w, struct err *e)
+{
+	limits_set(&w->ui);
+	if (reporting_begin(&w->reporting, &w->ui, e) < 0)
+		return -1;
+	if (w->every_ns && w->reporting.format != FORMAT_TEXT && w->reporting.format != FORMAT_JSON)
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--every writes text or, with --json, a document on each line");
+	if (w->nr_addresses && w->reporting.format != FORMAT_TEXT &&
+		w->reporting.format != FORMAT_JSON)
+		return err_set_kind(e, ERR_USAGE, 0, "--addresses is for text and --json");
+	return w->every_ns ? run_again(w, e) : run_once(w, e);
+}

@@ -1,0 +1,655 @@
+#include <config.h>
+
+#include "cmd/run-profile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agentctl/profiles.h"
+#include "agentctl/sites.h"
+#include "base/cleanup.h"
+#include "capture/overhead.h"
+#include "capture/log-record.h"
+#include "capture/profile-file.h"
+#include "capture/profile-watch.h"
+#include "os/life.h"
+#include "os/self.h"
+#include "report/calls.h"
+#include "profile/read.h"
+#include "profile/symbols.h"
+#include "view/profiled.h"
+#include "report/report.h"
+
+/* ---- options ---- */
+
+enum { KEY_PROFILE = 0x4000, KEY_RECORD, KEY_SYMBOLS_INSIDE, KEY_LEAK_CHECK };
+
+static const struct argp_option options[] = {
+	{ "profile", KEY_PROFILE, "RATE", OPTION_ARG_OPTIONAL,
+		"take samples from the first call of malloc on, one for RATE bytes allocated "
+		"(512K), and write PREFIX.PID.*.heap when it ends (--output PREFIX)",
+		2 },
+	{ "record", KEY_RECORD, "MODE", OPTION_ARG_OPTIONAL,
+		"record every block from the first call of malloc on: mem-fast: write the file as "
+		"--profile does (default); log-fast: write each event to files in the directory "
+		"--output; mem-record and log-record: the same with --live-set table",
+		2 },
+	{ "symbols-inside", KEY_SYMBOLS_INSIDE, NULL, 0,
+		"write the names of functions into the file, so that it can be read elsewhere", 2 },
+	{ "leak-check", KEY_LEAK_CHECK, "SIZE", OPTION_ARG_OPTIONAL,
+		"end with status 23 if the program ends with 0 and more than SIZE is in use then "
+		"(0); every block is recorded, unless --profile has a rate",
+		2 },
+	{ 0 },
+};
+
+static error_t
+parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct run_profile_options *o = state->input;
+	enum record_mode mode = RECORD_MEM_FAST;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->triggers;
+		state->child_inputs[1] = &o->overhead;
+		return 0;
+	case KEY_PROFILE:
+		o->is_wanted = true;
+		if (arg)
+			o->period_bytes = profile_rate_option(state, arg);
+		return 0;
+	case KEY_RECORD:
+		o->is_wanted = true;
+		o->records = true;
+		if (arg && !record_mode_parse(arg, &o->overhead, &mode))
+			ui_refuse(state, arg,
+				"is not a mode: say mem-fast, mem-record, log-fast or log-record");
+		o->logs = mode == RECORD_LOG_FAST;
+		return 0;
+	case KEY_LEAK_CHECK:
+		o->has_leak_check = true;
+		if (arg)
+			o->leak_bytes = ui_size_option(state, arg);
+		return 0;
+	case KEY_SYMBOLS_INSIDE:
+		o->symbols_inside = true;
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (o->overhead.is_any && !o->records && !o->has_leak_check)
+			argp_error(state,
+				"--max-overhead and --live-set are for a record: add --record");
+		if (o->records && (o->period_bytes || o->triggers.is_any))
+			argp_error(state,
+				"a record is of all blocks, and its file is written at the end: "
+				"--profile has rates, and files meanwhile");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = { { &triggers_argp, 0, NULL, 0 },
+	{ &overhead_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp run_profile_argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+};
+
+void
+run_profile_conclude(struct run_profile_options *o)
+{
+	o->is_wanted |= o->has_leak_check || o->triggers.is_any;
+	o->records |= o->has_leak_check && !o->period_bytes && !o->triggers.is_any;
+	if (!o->records && !o->period_bytes)
+		o->period_bytes = o->has_leak_check ? 1 : PROFILE_DEFAULT_PERIOD_BYTES;
+}
+
+/* ---- the file that agents note in ---- */
+
+/* A program that has taken a slot. */
+struct slot {
+	pid_t pid;	   /* 0: it has noted nothing yet */
+	uint32_t nr_files; /* when it has ended: how many were written */
+	struct profile_watch watch;
+	uint64_t start; /* see os_life_start(); 0: it had ended already */
+	bool is_ours;	/* its number is that of our PID namespace */
+	/* Its log: while it is written, and what was. */
+	struct log_session *log; /* owned; NULL: it is not open */
+	bool has_log_ended;
+	struct err log_failure; /* why it could not be opened yet */
+	struct logged logged;
+	char *log_file; /* owned: the only one of it; NULL: there are several, or none */
+};
+
+struct run_slots {
+	struct slot *v; /* owned */
+	uint32_t nr, room;
+	struct err failure; /* of writing the first that could not be written; no text: none */
+	uint32_t nr_failed;
+};
+
+int
+run_profile_begin(struct run_profile *p, struct err *e)
+{
+	if (!p->opt->is_wanted)
+		return p->opt->symbols_inside
+			? err_set(e, 0,
+				  "--symbols-inside is for a profile: add --profile or --record")
+			: 0;
+	p->slots = calloc(1, sizeof *p->slots);
+	if (!p->slots)
+		return err_set(e, ENOMEM, "cannot take a profile");
+	if ((p->opt->logs ? log_record_make_dir(p->opt->prefix, p->dir, e)
+			  : profile_file_check(p->opt->prefix, e)) < 0 ||
+		profiles_make(&p->fd, e) < 0)
+		return -1;
+	os_fd_path(p->fd, p->path, sizeof p->path);
+	return 0;
+}
+
+void
+run_profile_set(const struct run_profile *p, struct wire_settings *s)
+{
+	const struct wire_triggers *t = &p->opt->triggers.wanted;
+
+	if (p->fd < 0)
+		return;
+	s->profiles = true;
+	s->records = p->opt->records;
+	s->log_blocks = p->opt->logs ? PROFILES_LOG_BLOCKS : 0;
+	s->max_bytes = p->opt->overhead.max_bytes;
+	s->live_set = p->opt->overhead.live_set;
+	s->rate_bytes = p->opt->period_bytes;
+	s->sites = p->path;
+	s->dump_interval_bytes = t->interval_bytes;
+	s->above_bytes = t->above_bytes;
+	s->threshold_bytes = t->threshold_bytes;
+	s->high_water = t->high_water;
+}
+
+/* ---- while they run ---- */
+
+static void
+note_failure(struct run_slots *s, const struct err *e)
+{
+	if (!s->nr_failed++)
+		s->failure = *e;
+}
+
+/* How many files have the number of slot I's process, of programs that it ran before. */
+static uint32_t
+nr_before(const struct run_slots *s, uint32_t i)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t k = 0; k < i; k++)
+		if (s->v[k].pid == s->v[i].pid)
+			nr += s->v[k].watch.head->nr_dumps + 1;
+	return nr;
+}
+
+static struct log_source
+source_of(const struct run_profile *p, uint32_t i)
+{
+	return (struct log_source){ .fd = p->fd, .offset = profiles_offset(i) };
+}
+
+/*
+ * Open the log of slot number I.  False: it cannot be now; that is tried again, as it may be that
+ * too many files are open.
+ */
+static bool
+open_log(struct run_profile *p, uint32_t i)
+{
+	struct slot *slot = &p->slots->v[i];
+	const struct log_session_settings settings = {
+		.source = source_of(p, i),
+		.dir = p->dir,
+		.pid = slot->pid,
+		.rss_pid = slot->is_ours ? slot->pid : 0,
+	};
+
+	if (slot->log || slot->has_log_ended)
+		return true;
+	/* Without a log the others still may have one. */
+	return log_session_open(&slot->log, &settings, &slot->log_failure) == 0 ||
+		slot->log_failure.kind == ERR_UNSUPPORTED;
+}
+
+static void
+close_log(struct run_profile *p, struct slot *slot)
+{
+	struct log_session *log = take_ptr(&slot->log);
+	struct err e;
+
+	slot->has_log_ended = true;
+	if (log && log_session_close(log, &e) < 0)
+		note_failure(p->slots, &e);
+}
+
+/* The program has ended, or memdiag is about to: write the rest. */
+static void
+end_log(struct run_profile *p, uint32_t i)
+{
+	const struct log_source source = source_of(p, i);
+	struct slot *slot = &p->slots->v[i];
+	struct log_session_sum sum;
+	struct err e;
+
+	if (!slot->log)
+		return;
+	if (log_head_close(&source, &e) < 0 || log_session_round(slot->log, true, &e) < 0)
+		note_failure(p->slots, &e);
+	sum = log_session_sum(slot->log);
+	if (sum.written.nr_lost)
+		note_failure(p->slots, &sum.failure);
+	log_record_keep_sum(slot->log, p->dir, 0, &slot->logged);
+	if (sum.written.nr_files == 1 && sum.written.file)
+		slot->log_file = strdup(sum.written.file);
+	close_log(p, slot);
+}
+
+static void
+write_log(struct run_profile *p, struct slot *slot)
+{
+	struct err e;
+
+	if (!slot->log || log_session_round(slot->log, false, &e) == 0)
+		return;
+	note_failure(p->slots, &e);
+	close_log(p, slot);
+}
+
+/* Whether the process of slot number I has taken another slot since. */
+static bool
+has_next_slot(const struct run_slots *s, uint32_t i)
+{
+	for (uint32_t k = i + 1; k < s->nr; k++)
+		if (s->v[k].pid == s->v[i].pid)
+			return true;
+	return false;
+}
+
+/* Whether the program of slot number I has ended or become another one, by its process's number. */
+static bool
+seems_over(const struct run_slots *s, uint32_t i)
+{
+	const struct slot *slot = &s->v[i];
+
+	if (!slot->start || os_life_start(slot->pid) != slot->start)
+		return true;
+	/* An exec may still fail, as long as what was is mapped. */
+	return slot->watch.head->nr_leaving &&
+		(has_next_slot(s, i) || !os_life_maps(slot->pid, WIRE_PROFILES_NAME));
+}
+
+enum elsewhere { NOT_KNOWN, NOWHERE, ELSEWHERE };
+
+/* Whether that is so indeed; *KNOWN is kept for the other slots. */
+static bool
+is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known)
+{
+	if (!seems_over(s, i))
+		return false;
+	if (*known == NOT_KNOWN)
+		*known = os_life_is_elsewhere(WIRE_PROFILES_NAME) ? ELSEWHERE : NOWHERE;
+	return *known == NOWHERE;
+}
+
+/*
+ * Write what has come of all logs.  Those of programs that have ended are closed at once: a run may
+ * start more of them than memdiag can have open.
+ */
+static void
+write_logs(struct run_profile *p)
+{
+	enum elsewhere known = NOT_KNOWN;
+	struct run_slots *s = p->slots;
+	bool may_open = true;
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		struct slot *slot = &s->v[i];
+
+		if (!slot->pid || slot->has_log_ended)
+			continue;
+		if (!slot->log)
+			may_open = may_open && open_log(p, i);
+		if (!slot->log)
+			continue;
+		if (is_over(s, i, &known))
+			end_log(p, i);
+		else
+			write_log(p, slot);
+	}
+}
+
+static void
+open_slot(struct run_profile *p, uint32_t i)
+{
+	struct slot *slot = &p->slots->v[i];
+	struct wire_sites *head = slot->pid ? NULL : profiles_map(p->fd, i);
+
+	if (!head)
+		return;
+	slot->pid = (pid_t)head->pid;
+	slot->watch = (struct profile_watch){
+		.fd = p->fd,
+		.offset_bytes = profiles_offset(i),
+		.head = head,
+		.file = {
+			.prefix = p->opt->prefix,
+			.pid = slot->pid,
+			.symbols_inside = p->opt->symbols_inside,
+		},
+		.ui = &p->ui,
+		.is_silent = p->ui.json,
+	};
+	slot->watch.file.number = nr_before(p->slots, i);
+	slot->start = p->opt->logs ? os_life_start(slot->pid) : 0;
+	slot->is_ours = slot->start && os_life_maps(slot->pid, WIRE_PROFILES_NAME);
+}
+
+/* False: there is no memory. */
+static bool
+open_slots(struct run_profile *p, uint32_t *ret_lost)
+{
+	struct run_slots *s = p->slots;
+	const uint32_t nr = profiles_nr(p->fd, ret_lost);
+
+	if (nr > s->room) {
+		struct slot *v = reallocarray(s->v, 2 * nr, sizeof *v);
+
+		if (!v)
+			return false;
+		memset(v + s->room, 0, (2 * nr - s->room) * sizeof *v);
+		s->v = v;
+		s->room = 2 * nr;
+	}
+	s->nr = nr;
+	for (uint32_t i = 0; i < nr; i++)
+		open_slot(p, i);
+	return true;
+}
+
+static void
+look(struct run_profile *p)
+{
+	uint32_t nr_lost;
+	struct err e;
+
+	if (!open_slots(p, &nr_lost))
+		return;
+	for (uint32_t i = 0; i < p->slots->nr; i++)
+		if (p->slots->v[i].pid && profile_watch_look(&p->slots->v[i].watch, NULL, &e) < 0)
+			note_failure(p->slots, &e);
+	if (p->opt->logs)
+		write_logs(p);
+}
+
+void
+run_profile_tick(void *arg)
+{
+	look(arg);
+}
+
+uint64_t
+run_profile_tick_ns(const struct run_profile *p)
+{
+	if (p->opt->logs)
+		return LOG_ROUND_NS;
+	return p->opt->triggers.is_any ? PROFILE_WATCH_NS : 0;
+}
+
+static void
+release_log(struct run_profile *p, struct slot *slot)
+{
+	close_log(p, slot);
+	free(slot->log_file);
+}
+
+void
+run_profile_release(struct run_profile *p)
+{
+	if (p->slots) {
+		for (uint32_t i = 0; i < p->slots->nr; i++)
+			release_log(p, &p->slots->v[i]);
+		for (uint32_t i = 0; i < p->slots->nr; i++)
+			if (p->slots->v[i].pid)
+				profiles_unmap(p->slots->v[i].watch.head);
+		free(p->slots->v);
+		free(p->slots);
+	}
+	cleanup_fd(&p->fd);
+}
+
+/* ---- at the end ---- */
+
+static bool
+is_written(const struct profiled *one)
+{
+	return *one->path || one->log.is_there;
+}
+
+static void
+end_last_log(struct run_profile *p, uint32_t i, struct profiled *ret)
+{
+	struct slot *slot = &p->slots->v[i];
+
+	open_log(p, i);
+	if (!slot->log && !slot->has_log_ended)
+		note_failure(p->slots, &slot->log_failure);
+	end_log(p, i);
+	ret->log = slot->logged;
+	ret->log_file = slot->log_file;
+}
+
+/* Write the last file of slot number I; the path in RET is "" if there is nothing to write. */
+static int
+write_last(struct run_profile *p, uint32_t i, pid_t own, struct profiled *ret, struct err *e)
+{
+	struct slot *slot = &p->slots->v[i];
+	auto_sites struct sites_copy c = { .nr_nodes = 0 };
+	struct profile_file file = slot->watch.file;
+
+	if (!slot->pid)
+		return 0;
+	if (p->opt->logs)
+		end_last_log(p, i, ret);
+	if (sites_read_part(&c, p->fd, profiles_offset(i), e) < 0)
+		return -1;
+	/* A shell that only starts others has nothing to show. */
+	ret->sum = sites_add_up(&c);
+	if (!ret->sum.allocated.units && slot->pid != own)
+		return 0;
+	file.kind = PROFILE_LAST;
+	file.number += c.head.nr_dumps;
+	ret->head = c.head;
+	if (p->opt->logs)
+		return 0;
+	if (profile_file_write(&file, &c, NULL, &p->ui, ret->path, sizeof ret->path, e) == 0)
+		return 0;
+	*ret->path = '\0';
+	return -1;
+}
+
+/* Write all files; the last one of the program itself into OWN.  Returns how many were written. */
+static uint32_t
+write_all(struct run_profile *p, pid_t pid, struct profiled *own)
+{
+	uint32_t nr_written = 0;
+	struct err e;
+
+	for (uint32_t i = 0; i < p->slots->nr; i++) {
+		struct profiled one = { .verb = PROFILE_ONE_SHOT, .is_record = p->opt->records };
+
+		if (write_last(p, i, pid, &one, &e) < 0)
+			note_failure(p->slots, &e);
+		nr_written += is_written(&one);
+		/* Without a file, too: what an earlier program had is not what this one has. */
+		if (p->slots->v[i].pid == pid)
+			*own = one;
+	}
+	return nr_written;
+}
+
+int
+run_profile_write(struct run_profile *p, pid_t pid, struct err *e)
+{
+	struct run_slots *s = p->slots;
+
+	p->own.verb = PROFILE_ONE_SHOT;
+	if (p->fd < 0)
+		return 0;
+	look(p);
+	if (!open_slots(p, &p->nr_lost))
+		return err_set(e, ENOMEM, "cannot write the profile");
+	p->nr_written = write_all(p, pid, &p->own);
+	if (!p->nr_written && !s->nr_failed)
+		return err_set(e, 0, "it was not profiled: nothing was noted in it");
+	if (!s->nr_failed)
+		return 0;
+	*e = s->failure;
+	return s->nr_failed == 1
+		? -1
+		: err_hint(e, "%" PRIu32 " profiles in all could not be written", s->nr_failed);
+}
+
+/* ---- what is said of it ---- */
+
+/* The functions in whose blocks PATH has most in use. */
+#define MAX_LEAK_ROWS 10
+
+static int
+print_in_use(const struct run_profile *p, const char *path, FILE *f, struct err *e)
+{
+	const struct symbols_options symbols = { .program = NULL };
+	struct calls_options options = { .type = 0 };
+	auto_profile struct profile *profile = NULL;
+	auto_calls struct calls calls = { .p = NULL };
+	struct ui_output out = { .f = f };
+	struct report_view v = { .c = &calls, .file = path, .ui = &p->ui, .limit = MAX_LEAK_ROWS };
+
+	if (profile_read(&profile, path, e) < 0 || symbols_find(profile, &symbols, e) < 0)
+		return -1;
+	options.type = (size_t)profile_find_type(profile, "inuse_space");
+	v.p = profile;
+	return calls_make(&calls, profile, &options, e) < 0 ? -1 : report_print_table(&v, &out, e);
+}
+
+/* Whether the sites end with an exec of the process: the next program found no free slot. */
+static bool
+is_of_earlier(const struct run_profile *p)
+{
+	return p->own.head.nr_leaving;
+}
+
+static uint64_t
+in_use_bytes(const struct run_profile *p)
+{
+	return p->own.sum.live.bytes;
+}
+
+bool
+run_profile_leaks(const struct run_profile *p)
+{
+	return p->opt->has_leak_check && !is_of_earlier(p) && in_use_bytes(p) > p->opt->leak_bytes;
+}
+
+static void
+print_leaks(const struct run_profile *p, FILE *f)
+{
+	struct err e;
+
+	fprintf(f, "memdiag: %s in use at exit, of which %s are allowed (--leak-check)\n",
+		UI_SIZE(&p->ui, in_use_bytes(p)), UI_SIZE(&p->ui, p->opt->leak_bytes));
+	if (*p->own.path && print_in_use(p, p->own.path, f, &e) < 0)
+		fprintf(f, "memdiag: %s\n", e.msg);
+}
+
+static uint64_t
+nr_not_printed(const struct run_profile *p)
+{
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; i < p->slots->nr; i++)
+		nr += p->slots->v[i].watch.nr_not_printed;
+	return nr;
+}
+
+static uint32_t
+nr_others(const struct run_profile *p)
+{
+	return p->nr_written - is_written(&p->own);
+}
+
+void
+run_profile_print(const struct run_profile *p, FILE *f)
+{
+	if (p->fd < 0)
+		return;
+	if (is_written(&p->own)) {
+		struct profiled own = p->own;
+
+		/* The directory would do as long as it has no other log. */
+		if (!nr_others(p))
+			own.log_file = NULL;
+		profiled_print(&own, NULL, &p->ui, f);
+	}
+	if (*p->own.path && is_of_earlier(p))
+		fputs("memdiag: the program that it became was not profiled: the file has what "
+		      "was before\n",
+			f);
+	if (nr_others(p) && p->opt->logs)
+		fprintf(f, "memdiag: logs of %" PRIu32 " more programs were written\n",
+			nr_others(p));
+	else if (nr_others(p))
+		fprintf(f, "memdiag: %" PRIu32 " more profile%s written: %s.*.heap\n", nr_others(p),
+			nr_others(p) == 1 ? " was" : "s were",
+			p->opt->prefix ? p->opt->prefix : "memdiag");
+	if (p->nr_lost)
+		fprintf(f,
+			"memdiag: %" PRIu32 " processes were not profiled: there were too many\n",
+			p->nr_lost);
+	if (nr_not_printed(p))
+		fprintf(f,
+			"memdiag: %" PRIu64 " more large calls, from stacks that were printed, or "
+			"too many at a time\n",
+			nr_not_printed(p));
+	if (run_profile_leaks(p))
+		print_leaks(p, f);
+	else if (p->opt->has_leak_check && is_of_earlier(p))
+		fputs("memdiag: it is not known what was in use at exit (--leak-check): the "
+		      "program that it became was not profiled\n",
+			f);
+}
+
+static json_t *
+leaks_json(const struct run_profile *p)
+{
+	return p->opt->has_leak_check && is_of_earlier(p) ? json_null()
+							  : json_boolean(run_profile_leaks(p));
+}
+
+int
+run_profile_to_json(const struct run_profile *p, json_t *data, struct err *e)
+{
+	const struct wire_sites *head = &p->own.head;
+	json_t *profile;
+
+	if (p->fd < 0)
+		return 0;
+	profile = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "file",
+		*p->own.path ? ui_json_string(p->own.path) : json_null(), "other_files",
+		(json_int_t)nr_others(p), "period_bytes", (json_int_t)p->opt->period_bytes,
+		"samples", (json_int_t)head->nr_samples, "in_use_bytes",
+		(json_int_t)in_use_bytes(p), "allocated_bytes",
+		(json_int_t)p->own.sum.allocated.bytes, "became_unprofiled", is_of_earlier(p),
+		"leaks", leaks_json(p), "log", logged_json(&p->own.log));
+	return json_object_set_new(data, "profile", profile) < 0
+		? err_set(e, ENOMEM, "cannot write JSON")
+		: 0;
+}

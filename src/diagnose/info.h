@@ -1,0 +1,168 @@
+/*
+ * info: what memdiag info finds out, between finding it out and printing it.
+ */
+#ifndef MEMDIAG_DIAGNOSE_INFO_H
+#define MEMDIAG_DIAGNOSE_INFO_H
+
+#include "account/checks.h"
+#include "diagnose/malloc-target.h"
+#include "heap/heap.h"
+#include "heap/malloc-info.h"
+#include "capture/top.h"
+#include "ui/warnings.h"
+#include "diagnose/verdict.h"
+
+enum info_sort {
+	INFO_BY_RESIDENT,
+	INFO_BY_NR,
+	INFO_BY_SYSTEM,
+	INFO_BY_IN_USE,
+	INFO_BY_FREE,
+	INFO_BY_THREADS,
+};
+
+/* The source of malloc's own account. */
+enum info_method {
+	INFO_AUTO,
+	INFO_INJECT, /* malloc_info(), called in the process */
+	INFO_READ,   /* the heap reader, which writes the same document */
+};
+
+struct info_options {
+	struct ui_options ui;
+	struct inject_options inject;
+	enum malloc_choice malloc;
+	long arena;	 /* the only one wanted; -1: all of them */
+	size_t max_rows; /* 0: no limit */
+	enum info_sort sort;
+	bool xml; /* the document as it is */
+	enum info_method method;
+	uint64_t max_lock_ns; /* for AUTO; and the longest stop of READ */
+};
+
+/* The use of every resident byte.  The order is the order on the screen. */
+enum account_kind {
+	ACCOUNT_IN_USE,	 /* in malloc's arenas and not known to be free */
+	ACCOUNT_FREE,	 /* in malloc's arenas and free, at least */
+	ACCOUNT_MMAPPED, /* blocks that malloc mapped one by one */
+	ACCOUNT_STACKS,
+	ACCOUNT_OTHER_ANON,
+	ACCOUNT_FILES,
+	ACCOUNT_SHM,
+	ACCOUNT_KERNEL,
+	ACCOUNT_UNACCOUNTED, /* VmRSS minus all of the above; negative if it shrank meanwhile */
+	NR_ACCOUNTS,
+};
+
+struct account {
+	int64_t bytes[NR_ACCOUNTS];
+	size_t nr_other;	 /* pieces of memory in OTHER_ANON */
+	int64_t unlocated_bytes; /* of MMAPPED: malloc says that it has them, but where they
+					 * are was not recognised */
+};
+
+/* A heap of the document and the arena in memory that it is about. */
+struct info_arena {
+	const struct malloc_info_heap *heap;
+	const struct arena *arena; /* of the space; NULL if unknown */
+	bool has_resident;
+	uint64_t resident_bytes, swapped_bytes;
+	bool is_rough; /* what is resident, and what of it is free */
+};
+
+/* Resident memory of a process with jemalloc, by what jemalloc says of its own. */
+enum jemalloc_account_kind {
+	JEMALLOC_IN_USE,  /* blocks */
+	JEMALLOC_CACHED,  /* freed, kept by threads */
+	JEMALLOC_BETWEEN, /* free, on pages that have blocks */
+	JEMALLOC_DIRTY,	  /* free pages */
+	JEMALLOC_MUZZY,
+	JEMALLOC_METADATA,
+	/* negative: jemalloc's pages that were never touched, or that the kernel has taken back */
+	JEMALLOC_NOT_RESIDENT,
+	JEMALLOC_STACKS,
+	JEMALLOC_OTHER_ANON,
+	JEMALLOC_FILES,
+	JEMALLOC_SHM,
+	JEMALLOC_KERNEL,
+	JEMALLOC_UNACCOUNTED, /* VmRSS minus all of the above */
+	NR_JEMALLOC_ACCOUNTS,
+};
+
+struct info {
+	/*
+	 * The file of a saved account, made printable; NULL for a process.  Then method, mt, space
+	 * and whatever comes of them are empty.
+	 */
+	const char *file;
+	struct malloc_target mt;
+	enum info_method method;     /* INJECT or READ */
+	bool is_slow;		     /* its lists are too long to be read in passing */
+	struct inject_report report; /* of INJECT */
+	struct heap heap;	     /* of READ */
+	unsigned int nr_stops;	     /* of READ */
+	uint64_t stopped_ns, longest_stop_ns;
+	struct text xml;
+	struct malloc_info mi;
+	struct space space; /* read after the call */
+	struct {
+		struct info_arena *v; /* in the document's order */
+		size_t nr, room;
+	} arena;
+	struct account account;
+	/* where mt.is_jemalloc; then the members for glibc's malloc are empty */
+	struct jemalloc_stats jemalloc;
+	int64_t jemalloc_account[NR_JEMALLOC_ACCOUNTS];
+	struct heap_mmapped mmapped;
+	struct profile_top top; /* if it is being profiled */
+	struct checks checks;
+	struct verdict verdict[VERDICT_MAX];
+	size_t nr_verdicts;
+	struct warnings warnings;
+};
+
+/*
+ * info.c: learn the process and get its malloc's account, xml.  INFO must be zeroed but for .mt =
+ * MALLOC_TARGET_NONE, and is to be released in any case.  0, or -1 with E.
+ */
+int info_ask(struct info *info, const struct info_options *opt, struct err *e);
+
+/*
+ * info-understand.c: after info_ask(), read the memory that the account is of, compare and judge
+ * both, and fill in all other members.  There is a warning for what could not be read.  0, or -1
+ * with E: xml cannot be parsed, or has no arena OPT->arena (ERR_USAGE).
+ */
+int info_understand(struct info *info, const struct info_options *opt, struct err *e);
+
+/*
+ * info-understand.c: the same of XML, malloc_info()'s document from file NAME, which is taken over.
+ * NAME must outlive INFO.
+ */
+int info_understand_file(struct info *info, const char *name, struct text *xml,
+	const struct info_options *opt, struct err *e);
+
+void info_release(struct info *info);
+#define auto_info __attribute__((cleanup(info_release)))
+
+/*
+ * info-jemalloc.c: info_ask() for jemalloc, and from what it says to accounts and verdicts.  0, or
+ * -1 with E.
+ */
+int info_ask_jemalloc(struct info *info, const struct info_options *opt, struct err *e);
+int info_understand_jemalloc(struct info *info, const struct info_options *opt, struct err *e);
+
+/* info-account.c: which account leaves of KIND belong to. */
+enum account_kind info_account_of(enum leaf_kind kind);
+
+/* info-account.c: from what was read to accounts, arenas and verdicts. 0, or -1 with E. */
+int info_match_arenas(struct info *info, struct err *e);
+/*
+ * Compare what was read with malloc's account and RSS: fills mmapped and the checks, and marks
+ * arenas as rough. 0, or -1.
+ */
+int info_check(struct info *info, struct err *e);
+/* Needs what info_check() fills. */
+void info_account(struct info *info);
+void info_judge(struct info *info);
+
+#endif

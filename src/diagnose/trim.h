@@ -1,0 +1,115 @@
+/*
+ * trim: what memdiag trim finds out, between finding it out and printing it.
+ */
+#ifndef MEMDIAG_DIAGNOSE_TRIM_H
+#define MEMDIAG_DIAGNOSE_TRIM_H
+
+#include "account/checks.h"
+#include "diagnose/malloc-target.h"
+#include "heap/heap.h"
+#include "ui/warnings.h"
+
+struct trim_options {
+	struct ui_options ui;
+	struct inject_options inject;
+	enum malloc_choice malloc;
+	bool dry_run;
+	bool tops; /* those of thread arenas as well */
+	uint64_t pad_bytes;
+	uint64_t max_lock_ns; /* no arena may be locked for longer */
+	uint64_t max_stop_ns; /* nor the process stopped, to make a forecast */
+	uint64_t recheck_ns;  /* measure again after this time; 0: do not */
+	size_t max_rows;      /* of arenas; 0: no limit */
+};
+
+/* The state at one time. */
+struct moment {
+	uint64_t rss_bytes, swap_bytes;
+	bool has_arenas;
+	uint64_t arenas_bytes; /* resident in arenas */
+};
+
+/* The effect of malloc_trim(), in all arenas. */
+struct forecast {
+	struct heap heap;
+	uint64_t rss_bytes, uss_bytes, swap_bytes;
+	uint64_t lock_ns, longest_lock_ns;
+	uint64_t nr_faults; /* when all that went is used again */
+	uint64_t mlocked_bytes, huge_bytes;
+	uint64_t tops_bytes; /* resident tops of thread arenas, which stay */
+	size_t nr_approximate;
+	/*
+	 * With --dry-run, for a process that ran meanwhile: the same at a later time; 0: not
+	 * measured.
+	 */
+	uint64_t again_after_ns, again_rss_bytes;
+};
+
+struct trim {
+	struct malloc_target mt;
+	struct moment before, after, later;
+	/* with --dry-run, and for heaps that it might take long for */
+	struct forecast forecast;
+	/* without */
+	struct inject_report report;
+	bool has_tops;		     /* its libc can do what --tops takes */
+	struct malloc_layout layout; /* zeroes if it is not known */
+	size_t nr_tops;
+	struct inject_discarded tops;
+	/* of jemalloc; AFTER is empty with --dry-run */
+	struct jemalloc_stats jemalloc_before, jemalloc_after;
+	uint64_t released_bytes;
+	bool has_later;
+	uint64_t came_back_bytes;
+	struct checks checks; /* of the last measurement; with --dry-run of the first forecast */
+	struct warnings warnings;
+};
+
+/*
+ * trim.c: call malloc_trim() in process OPT->ui.pid, or jemalloc's purge, and measure before and
+ * after; with OPT->dry_run predict the effect, which changes nothing.  T must be zeroed but for
+ * .mt = MALLOC_TARGET_NONE, and is to be released in any case.  The process stays claimed until
+ * then, or target_unclaim().  0, or -1 with E: if the heap has been trimmed by then, E says so.
+ */
+int trim_or_predict(struct trim *t, const struct trim_options *opt, struct err *e);
+
+/*
+ * Wait for OPT->recheck_ns, then fill in T->later and how much came back since.  The program goes
+ * on meanwhile, and may be gone: then T gets a warning, and has_later stays false.
+ */
+void trim_measure_again(struct trim *t, const struct trim_options *opt);
+
+void trim_release(struct trim *t);
+#define auto_trim __attribute__((cleanup(trim_release)))
+
+/* trim-forecast.c: 0, or -1 with E */
+
+/* Make T's forecast, with all that is to be said of it in the warnings. */
+int trim_foresee(struct trim *t, const struct trim_options *opt, struct err *e);
+
+/* ERR_NO_SAFE_POINT if T's trim would lock an arena for longer than it may. */
+int trim_allow(struct trim *t, const struct trim_options *opt, struct err *e);
+
+/* The remarks on a forecast, if they apply. */
+struct caveat {
+	const char *id;
+	uint64_t bytes;
+	char text[400];
+};
+
+#define TRIM_CAVEATS 6
+
+/* Fill RET and return how many there are. */
+size_t trim_caveats(
+	const struct trim *t, const struct trim_options *opt, struct caveat ret[TRIM_CAVEATS]);
+
+/*
+ * trim-jemalloc.c: the trim of a process whose malloc is jemalloc's, but for the measurements; or
+ * with --dry-run what there is to be given back, at most.  0, or -1 with E.
+ */
+int trim_jemalloc(struct trim *t, const struct trim_options *opt, struct err *e);
+
+/* trim-tops.c: release them, as far as they are free and their lock can be taken.  0, or -1. */
+int trim_tops(struct trim *t, const struct trim_options *opt, struct err *e);
+
+#endif
