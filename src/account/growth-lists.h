@@ -1,5 +1,5 @@
 /*
- * lists: the lists of rows in the outputs of info, maps and heap, and which of their numbers may
+ * growth-lists: the lists of rows in the outputs of info, maps and heap, and which of their numbers may
  * grow.
  */
 #ifndef MEMDIAG_ACCOUNT_GROWTH_LISTS_H

@@ -1,5 +1,5 @@
 /*
- * mappings: which mapping of an earlier list is which of a later one.
+ * growth-mappings: which mapping of an earlier list is which of a later one.
  */
 #ifndef MEMDIAG_ACCOUNT_GROWTH_MAPPINGS_H
 #define MEMDIAG_ACCOUNT_GROWTH_MAPPINGS_H

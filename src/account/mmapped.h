@@ -1,5 +1,5 @@
 /*
- * heap-mmapped: the blocks with mappings of their own: malloc's account of them, and those that
+ * mmapped: the blocks with mappings of their own: malloc's account of them, and those that
  * were found.
  */
 #ifndef MEMDIAG_ACCOUNT_MMAPPED_H

@@ -1,5 +1,5 @@
 /*
- * maps-rows: the leaves of an address space added up, for 'memdiag maps'.
+ * rows: the leaves of an address space added up, for 'memdiag maps'.
  */
 #ifndef MEMDIAG_ACCOUNT_ROWS_H
 #define MEMDIAG_ACCOUNT_ROWS_H

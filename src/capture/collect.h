@@ -1,5 +1,5 @@
 /*
- * profile: what a sampler has noted, as a profile that reports and files are made of.
+ * collect: what a sampler has noted, as a profile that reports and files are made of.
  */
 #ifndef MEMDIAG_CAPTURE_COLLECT_H
 #define MEMDIAG_CAPTURE_COLLECT_H

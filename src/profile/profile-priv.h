@@ -1,5 +1,5 @@
 /*
- * Declarations that the files of report share: the formats.
+ * Declarations that the files of profile share: the formats.
  */
 #ifndef MEMDIAG_REPORT_PRIV_H
 #define MEMDIAG_REPORT_PRIV_H

@@ -1,5 +1,5 @@
 /*
- * report: profiles of memory, that is which stacks of calls allocated how much.  This is the model;
+ * profile: profiles of memory, that is which stacks of calls allocated how much.  This is the model;
  * read.h and write.h have the formats of files, symbols.h the names, calls.h the sums by function.
  *
  * A profile is filled in this order: types, then frames, stacks, threads and samples as they come,

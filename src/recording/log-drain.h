@@ -1,5 +1,5 @@
 /*
- * drain: takes the events of a log out of the blocks that the threads of a process append to
+ * log-drain: takes the events of a log out of the blocks that the threads of a process append to
  * (wire/log.h), in the order of time.  Nothing in the process waits for it, and all that it reads
  * may be damaged: whatever is there, it ends, and what comes out is what an event can be.
  */

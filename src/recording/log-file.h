@@ -1,5 +1,5 @@
 /*
- * file: one file of a log while it is written, compressed by zstd where memdiag has libzstd.
+ * log-file: one file of a log while it is written, compressed by zstd where memdiag has libzstd.
  */
 #ifndef MEMDIAG_RECORDING_LOG_FILE_H
 #define MEMDIAG_RECORDING_LOG_FILE_H

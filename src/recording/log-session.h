@@ -1,5 +1,5 @@
 /*
- * session: a log that is being written: what is drained from a process goes to the files, round
+ * log-session: a log that is being written: what is drained from a process goes to the files, round
  * after round, and other memdiags see in the head of the log how far it is.
  */
 #ifndef MEMDIAG_RECORDING_LOG_SESSION_H

@@ -1,5 +1,5 @@
 /*
- * stacks: the records of a log that say what its sites are: the nodes of each, and what is mapped.
+ * log-writer-stacks: the records of a log that say what its sites are: the nodes of each, and what is mapped.
  * A file has them before their first use, and each once.
  */
 #ifndef MEMDIAG_RECORDING_LOG_WRITER_STACKS_H

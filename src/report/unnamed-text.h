@@ -1,5 +1,5 @@
 /*
- * report-unnamed: a remark on functions without names and samples without a stack in a report, and
+ * unnamed-text: a remark on functions without names and samples without a stack in a report, and
  * what helps.
  */
 #ifndef MEMDIAG_REPORT_UNNAMED_TEXT_H

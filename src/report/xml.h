@@ -1,5 +1,5 @@
 /*
- * report-xml: what the SVG and the page of a report share.
+ * xml: what the SVG and the page of a report share.
  */
 #ifndef MEMDIAG_REPORT_XML_H
 #define MEMDIAG_REPORT_XML_H
