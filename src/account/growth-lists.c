@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "account/growth-mappings.h"
+#include "base/text.h"
 #include "maps/maps.h"
 
 /* ---- names of rows ---- */

@@ -1,6 +1,6 @@
 /*
- * growth-lists: the lists of rows in the outputs of info, maps and heap, and which of their numbers may
- * grow.
+ * growth-lists: the lists of rows in the outputs of info, maps and heap, and which of their numbers
+ * may grow.
  */
 #ifndef MEMDIAG_ACCOUNT_GROWTH_LISTS_H
 #define MEMDIAG_ACCOUNT_GROWTH_LISTS_H

@@ -18,7 +18,7 @@
 /* The member that growth_mapping_name() reads. */
 #define NAME "memdiag.name"
 
-struct mapping {
+struct growth_mapping {
 	uint64_t start, end;
 	const char *part, *path; /* of ROW */
 	json_t *row;		 /* borrowed */
@@ -40,19 +40,19 @@ address_in(json_t *row, const char *member, uint64_t *ret)
 }
 
 static bool
-take_row(struct mapping *m, json_t *row)
+take_row(struct growth_mapping *m, json_t *row)
 {
 	const char *part = json_string_value(json_object_get(row, "part"));
 	const char *path = json_string_value(json_object_get(row, "path"));
 
-	*m = (struct mapping){ .part = part, .path = path ? path : "", .row = row };
+	*m = (struct growth_mapping){ .part = part, .path = path ? path : "", .row = row };
 	return part && address_in(row, "start", &m->start) && address_in(row, "end", &m->end);
 }
 
 static int
 by_start(const void *a, const void *b)
 {
-	const struct mapping *x = a, *y = b;
+	const struct growth_mapping *x = a, *y = b;
 
 	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
 				    : (x->end > y->end) - (x->end < y->end);
@@ -61,17 +61,17 @@ by_start(const void *a, const void *b)
 static int
 by_end(const void *a, const void *b)
 {
-	const struct mapping *x = a, *y = b;
+	const struct growth_mapping *x = a, *y = b;
 
 	return x->end != y->end ? (x->end > y->end) - (x->end < y->end) : by_start(a, b);
 }
 
 /* The NR rows of LIST into *RET, sorted by address, the caller's to free. */
 static int
-take_rows(json_t *list, struct mapping **ret, size_t *ret_nr, struct err *e)
+take_rows(json_t *list, struct growth_mapping **ret, size_t *ret_nr, struct err *e)
 {
 	const size_t nr = json_array_size(list);
-	auto_free struct mapping *v = malloc((nr + 1) * sizeof *v);
+	auto_free struct growth_mapping *v = malloc((nr + 1) * sizeof *v);
 
 	if (!json_is_array(list))
 		return err_set(e, 0, "it has no mappings");
@@ -89,7 +89,7 @@ take_rows(json_t *list, struct mapping **ret, size_t *ret_nr, struct err *e)
 /* ---- which was which ---- */
 
 static int
-set_name(const struct mapping *from, json_t *row, const char *what, struct err *e)
+set_name(const struct growth_mapping *from, json_t *row, const char *what, struct err *e)
 {
 	char part[64], path[4096];
 	auto_free char *name = NULL;
@@ -106,14 +106,14 @@ set_name(const struct mapping *from, json_t *row, const char *what, struct err *
 }
 
 static bool
-is_same_kind(const struct mapping *a, const struct mapping *b)
+is_same_kind(const struct growth_mapping *a, const struct growth_mapping *b)
 {
 	return strcmp(a->part, b->part) == 0 && strcmp(a->path, b->path) == 0;
 }
 
 /* Both get the name of the later one. */
 static int
-match(struct mapping *was, struct mapping *is, struct err *e)
+match(struct growth_mapping *was, struct growth_mapping *is, struct err *e)
 {
 	was->is_matched = is->is_matched = true;
 	return set_name(is, was->row, "", e) < 0 || set_name(is, is->row, "", e) < 0 ? -1 : 0;
@@ -124,8 +124,8 @@ match(struct mapping *was, struct mapping *is, struct err *e)
  * which of two that do not fit is passed over.
  */
 static int
-match_all(struct mapping *was, size_t nr_was, struct mapping *is, size_t nr_is,
-	bool (*fits)(const struct mapping *a, const struct mapping *b),
+match_all(struct growth_mapping *was, size_t nr_was, struct growth_mapping *is, size_t nr_is,
+	bool (*fits)(const struct growth_mapping *a, const struct growth_mapping *b),
 	int (*order)(const void *a, const void *b), struct err *e)
 {
 	size_t i = 0, k = 0;
@@ -148,25 +148,25 @@ match_all(struct mapping *was, size_t nr_was, struct mapping *is, size_t nr_is,
 }
 
 static bool
-start_together(const struct mapping *a, const struct mapping *b)
+start_together(const struct growth_mapping *a, const struct growth_mapping *b)
 {
 	return a->start == b->start;
 }
 
 static bool
-end_together(const struct mapping *a, const struct mapping *b)
+end_together(const struct growth_mapping *a, const struct growth_mapping *b)
 {
 	return a->end == b->end;
 }
 
 static bool
-overlap(const struct mapping *a, const struct mapping *b)
+overlap(const struct growth_mapping *a, const struct growth_mapping *b)
 {
 	return a->start < b->end && b->start < a->end;
 }
 
 static int
-name_rest(struct mapping *v, size_t nr, const char *what, struct err *e)
+name_rest(struct growth_mapping *v, size_t nr, const char *what, struct err *e)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (!v[i].is_matched && set_name(&v[i], v[i].row, what, e) < 0)
@@ -177,7 +177,7 @@ name_rest(struct mapping *v, size_t nr, const char *what, struct err *e)
 int
 growth_match_mappings(json_t *was, json_t *is, struct err *e)
 {
-	auto_free struct mapping *a = NULL, *b = NULL;
+	auto_free struct growth_mapping *a = NULL, *b = NULL;
 	size_t nr_a, nr_b;
 
 	if (take_rows(was, &a, &nr_a, e) < 0 || take_rows(is, &b, &nr_b, e) < 0)

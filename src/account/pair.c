@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "account/growth-mappings.h"
 #include "account/rows.h"
 #include "base/text.h"
-#include "account/growth-mappings.h"
 
 static int
 check_kind(struct saved_pair *p, struct err *e)

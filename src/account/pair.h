@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "account/growth.h"
 #include "account/growth-lists.h"
+#include "account/growth.h"
 #include "ui/warnings.h"
 
 struct saved_pair {

@@ -12,7 +12,7 @@
 const char *const rows_by_names[NR_BY + 1] = { "class", "object", "arena", "thread", "mapping",
 	NULL };
 
-struct adder {
+struct rows_adder {
 	struct rows *rows;
 	const struct space *s;
 	const struct target *t;
@@ -36,7 +36,7 @@ _Static_assert(SORT_THP - SORT_PSS == EXTRA_THP, "one order of columns and of so
 /* ---- rows ---- */
 
 static size_t
-new_row(struct adder *a, const char *name, size_t parent)
+new_row(struct rows_adder *a, const char *name, size_t parent)
 {
 	struct row *r = array_add(a->rows);
 	char *copy = r ? strdup(name) : NULL;
@@ -51,7 +51,7 @@ new_row(struct adder *a, const char *name, size_t parent)
 
 /* Where the row called NAME is, or belongs. */
 static size_t *
-slot_of(const struct adder *a, const char *name)
+slot_of(const struct rows_adder *a, const char *name)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 	size_t at;
@@ -66,7 +66,7 @@ slot_of(const struct adder *a, const char *name)
 
 /* The row called NAME; neighbours often have the same. */
 static size_t
-row_named(struct adder *a, const char *name)
+row_named(struct rows_adder *a, const char *name)
 {
 	size_t *slot;
 
@@ -85,7 +85,7 @@ row_named(struct adder *a, const char *name)
 }
 
 static size_t
-group_row(struct adder *a, enum group g)
+group_row(struct rows_adder *a, enum group g)
 {
 	if (!a->group_row[g])
 		a->group_row[g] = new_row(a, group_name(g), NO_PARENT) + 1;
@@ -94,7 +94,7 @@ group_row(struct adder *a, enum group g)
 
 /* The row of kind K within its group. */
 static size_t
-kind_row(struct adder *a, enum leaf_kind k)
+kind_row(struct rows_adder *a, enum leaf_kind k)
 {
 	if (!a->kind_row[k]) {
 		size_t parent = group_row(a, leaf_kind_group(k));
@@ -107,7 +107,7 @@ kind_row(struct adder *a, enum leaf_kind k)
 /* ---- which row a leaf goes into ---- */
 
 static size_t
-row_by_class(struct adder *a, const struct leaf *l)
+row_by_class(struct rows_adder *a, const struct leaf *l)
 {
 	const char *own = leaf_user_class(&a->sel->own, a->s, l);
 
@@ -115,13 +115,13 @@ row_by_class(struct adder *a, const struct leaf *l)
 }
 
 static size_t
-row_by_object(struct adder *a, const struct leaf *l)
+row_by_object(struct rows_adder *a, const struct leaf *l)
 {
 	return row_named(a, leaf_object(a->s, l));
 }
 
 static size_t
-row_by_arena(struct adder *a, const struct leaf *l)
+row_by_arena(struct rows_adder *a, const struct leaf *l)
 {
 	char name[64];
 
@@ -136,7 +136,7 @@ row_by_arena(struct adder *a, const struct leaf *l)
 }
 
 static size_t
-row_by_thread(struct adder *a, const struct leaf *l)
+row_by_thread(struct rows_adder *a, const struct leaf *l)
 {
 	char comm[OS_COMM_BYTES], name[128];
 
@@ -149,7 +149,7 @@ row_by_thread(struct adder *a, const struct leaf *l)
 	return row_named(a, name);
 }
 
-static size_t (*const row_by[NR_BY])(struct adder *a, const struct leaf *l) = {
+static size_t (*const row_by[NR_BY])(struct rows_adder *a, const struct leaf *l) = {
 	[BY_CLASS] = row_by_class,
 	[BY_OBJECT] = row_by_object,
 	[BY_ARENA] = row_by_arena,
@@ -169,7 +169,7 @@ add_leaf(struct row *r, const struct leaf *l)
 }
 
 static int
-add_all(struct adder *a)
+add_all(struct rows_adder *a)
 {
 	/* No more rows have names than there are leaves. */
 	for (a->nr_slots = 64; a->nr_slots < 2 * a->s->leaves.nr; a->nr_slots *= 2)
@@ -197,7 +197,7 @@ int
 rows_make(struct rows *r, const struct space *s, const struct target *t, enum rows_by by,
 	const struct selection *sel, struct err *e)
 {
-	struct adder a = { .rows = r, .s = s, .t = t, .by = by, .sel = sel };
+	struct rows_adder a = { .rows = r, .s = s, .t = t, .by = by, .sel = sel };
 
 	if (add_all(&a) == 0)
 		return 0;
@@ -239,7 +239,7 @@ rows_release(struct rows *r)
 
 /* ---- order ---- */
 
-struct order {
+struct rows_order {
 	const struct rows *rows;
 	enum rows_sort sort;
 };
@@ -301,7 +301,7 @@ compare_map_rows(const struct row *a, const struct row *b, enum rows_sort sort)
 static int
 compare_in_tree(const void *x, const void *y, void *arg)
 {
-	const struct order *o = arg;
+	const struct rows_order *o = arg;
 	const struct row *a = *(const struct row *const *)x, *b = *(const struct row *const *)y;
 	const struct row *top_a = a->parent == NO_PARENT ? a : &o->rows->v[a->parent];
 	const struct row *top_b = b->parent == NO_PARENT ? b : &o->rows->v[b->parent];
@@ -316,7 +316,7 @@ compare_in_tree(const void *x, const void *y, void *arg)
 int
 rows_sort(const struct rows *r, enum rows_sort sort, const struct row ***ret, struct err *e)
 {
-	struct order o = { r, sort };
+	struct rows_order o = { r, sort };
 	const struct row **v = malloc((r->nr + 1) * sizeof *v);
 
 	if (!v)

@@ -22,19 +22,19 @@ digit(char c)
 }
 
 /* The part of a line read so far: "START-END ...". */
-struct line {
+struct bounds_line {
 	uintptr_t number[2];
 	unsigned int at; /* which of them; 2: behind both */
 };
 
 /* Take the next character C.  Whether the line is the one that has ADDRESS. */
 static bool
-take(struct line *l, char c, uintptr_t address)
+take(struct bounds_line *l, char c, uintptr_t address)
 {
 	const int d = digit(c);
 
 	if (c == '\n') {
-		*l = (struct line){ .at = 0 };
+		*l = (struct bounds_line){ .at = 0 };
 		return false;
 	}
 	if (l->at == 2)
@@ -50,7 +50,7 @@ take(struct line *l, char c, uintptr_t address)
 static bool
 search(long fd, uintptr_t address, char *buf, size_t size, struct bounds *ret)
 {
-	struct line l = { .at = 0 };
+	struct bounds_line l = { .at = 0 };
 	long n;
 
 	while ((n = sys_call(SYS_read, fd, buf, size)) > 0)

@@ -48,7 +48,7 @@ read_at(long fd, void *buf, size_t size, uint64_t offset)
 	return sys_call(SYS_pread64, fd, buf, size, offset) == (long)size;
 }
 
-struct program {
+struct exec_program {
 	long fd;
 	uint16_t nr_phdrs;
 	Elf64_Phdr phdr[MAX_PHDRS];
@@ -56,7 +56,7 @@ struct program {
 
 /* The offset of the address AT in the file, 0 if it has none. */
 static uint64_t
-offset_of(const struct program *p, uint64_t at)
+offset_of(const struct exec_program *p, uint64_t at)
 {
 	for (size_t i = 0; i < p->nr_phdrs; i++)
 		if (p->phdr[i].p_type == PT_LOAD && at - p->phdr[i].p_vaddr < p->phdr[i].p_filesz)
@@ -82,7 +82,7 @@ is_sanitizer(const char *needed)
 }
 
 static bool
-needs_sanitizer(const struct program *p, const Elf64_Phdr *dynamic)
+needs_sanitizer(const struct exec_program *p, const Elf64_Phdr *dynamic)
 {
 	uint64_t names = 0;
 
@@ -110,7 +110,7 @@ needs_sanitizer(const struct program *p, const Elf64_Phdr *dynamic)
 static bool
 elf_can_take(long fd, const Elf64_Ehdr *head)
 {
-	struct program p = { .fd = fd, .nr_phdrs = head->e_phnum };
+	struct exec_program p = { .fd = fd, .nr_phdrs = head->e_phnum };
 #if defined __x86_64__
 	const uint16_t machine = EM_X86_64;
 #else

@@ -206,24 +206,24 @@ put_columns(struct wire_amount live, struct wire_amount allocated)
 }
 
 /* The values of a site: of its blocks, or of its mappings. */
-struct values {
+struct heap_file_values {
 	struct wire_amount live, allocated, peak, temporary;
 };
 
 /* In a record, more than the peak is in use: threads hold back some of what they add to it. */
 static bool is_peak_now;
 
-static struct values
+static struct heap_file_values
 values_of(const struct wire_site *s)
 {
 	const struct wire_amount live = wire_site_live(s);
 
-	return (struct values){ live, s->allocated, is_peak_now ? live : wire_site_peak(sites, s),
-		s->temporary };
+	return (struct heap_file_values){ live, s->allocated,
+		is_peak_now ? live : wire_site_peak(sites, s), s->temporary };
 }
 
 static void
-put_values(const struct values *v, const struct values *mapped)
+put_values(const struct heap_file_values *v, const struct heap_file_values *mapped)
 {
 	const struct wire_amount all[] = { v->allocated, v->live, v->peak, v->temporary,
 		mapped->live, mapped->allocated };
@@ -238,8 +238,8 @@ static void
 put_site(uint32_t i)
 {
 	const struct wire_site s = *wire_site(sites, i);
-	const struct values none = { .live = { 0 } }, some = values_of(&s);
-	const struct values *v = &some, *mapped = &none;
+	const struct heap_file_values none = { .live = { 0 } }, some = values_of(&s);
+	const struct heap_file_values *v = &some, *mapped = &none;
 	struct stack_text stack;
 	uint32_t thread;
 
@@ -494,7 +494,7 @@ write_all(void)
 /* ---- its number ---- */
 
 /* The entries of a directory, as getdents64(2) has them. */
-struct entry {
+struct heap_file_entry {
 	uint64_t inode, offset;
 	uint16_t bytes;
 	uint8_t type;
@@ -517,7 +517,7 @@ has_entry(long fd, const char *begin)
 
 	while ((n = sys_call(SYS_getdents64, fd, out.text, sizeof out.text)) > 0)
 		for (long at = 0; at < n;) {
-			const struct entry *e = (const void *)(out.text + at);
+			const struct heap_file_entry *e = (const void *)(out.text + at);
 
 			if (begins_and_ends(e->name, begin, HEAP_NAME_SUFFIX))
 				return true;

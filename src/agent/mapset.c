@@ -14,7 +14,7 @@
 #include "agent/sys.h"
 
 /* A call of mmap() or mremap(): its pieces are what is left of it. */
-struct mapping {
+struct mapset_entry {
 	uint64_t counted_bytes;
 	uint32_t nr_pieces;
 	uint32_t site;
@@ -24,16 +24,16 @@ struct mapping {
  * A node of the tree, which is sorted by addresses and, from top to bottom, by random numbers: so
  * it is as flat as chance makes it, whatever the order of calls.
  */
-struct piece {
+struct mapset_piece {
 	uintptr_t start, end;
-	struct piece *left, *right;
-	struct mapping *mapping;
+	struct mapset_piece *left, *right;
+	struct mapset_entry *mapping;
 	uint32_t random;
 	uint32_t call;	    /* by which it leaves; 0: it does not */
 	unsigned int state; /* enum page_state */
 };
 
-static struct piece *tree;
+static struct mapset_piece *tree;
 
 /* The queue of mappings in the log; the thread that has the lock appends. */
 static struct log_queue queue = { .place = LOG_PLACE_OF_MAPPINGS };
@@ -95,8 +95,8 @@ drop_lock(void)
 /* ---- memory ---- */
 
 union slot {
-	struct piece piece;
-	struct mapping mapping;
+	struct mapset_piece piece;
+	struct mapset_entry mapping;
 	union slot *next;
 };
 
@@ -149,7 +149,7 @@ free_slot(void *slot)
 
 /* T in two: what begins below AT, and the rest. */
 static void
-split(struct piece *t, uintptr_t at, struct piece **low, struct piece **high)
+split(struct mapset_piece *t, uintptr_t at, struct mapset_piece **low, struct mapset_piece **high)
 {
 	while (t) {
 		if (t->start < at) {
@@ -166,10 +166,10 @@ split(struct piece *t, uintptr_t at, struct piece **low, struct piece **high)
 }
 
 /* All of LOW is below HIGH. */
-static struct piece *
-join(struct piece *low, struct piece *high)
+static struct mapset_piece *
+join(struct mapset_piece *low, struct mapset_piece *high)
 {
-	struct piece *root, **to = &root;
+	struct mapset_piece *root, **to = &root;
 
 	while (low && high) {
 		if (low->random > high->random) {
@@ -187,12 +187,12 @@ join(struct piece *low, struct piece *high)
 }
 
 /* The first piece that ends above AT. */
-static struct piece *
+static struct mapset_piece *
 find(uintptr_t at)
 {
-	struct piece *found = NULL;
+	struct mapset_piece *found = NULL;
 
-	for (struct piece *t = tree; t;) {
+	for (struct mapset_piece *t = tree; t;) {
 		if (t->end > at) {
 			found = t;
 			t = t->left;
@@ -204,10 +204,10 @@ find(uintptr_t at)
 }
 
 /* Take the first piece out of *T. */
-static struct piece *
-take_first(struct piece **t)
+static struct mapset_piece *
+take_first(struct mapset_piece **t)
 {
-	struct piece *first;
+	struct mapset_piece *first;
 
 	while ((*t)->left)
 		t = &(*t)->left;
@@ -231,7 +231,7 @@ next_random(void)
 /* ---- pieces ---- */
 
 static void
-count(struct mapping *m, uint64_t bytes)
+count(struct mapset_entry *m, uint64_t bytes)
 {
 	const bool is_first = !m->counted_bytes;
 
@@ -243,7 +243,7 @@ count(struct mapping *m, uint64_t bytes)
 }
 
 static void
-uncount(struct mapping *m, uint64_t bytes)
+uncount(struct mapset_entry *m, uint64_t bytes)
 {
 	bool is_last;
 
@@ -256,17 +256,17 @@ uncount(struct mapping *m, uint64_t bytes)
 }
 
 static uint64_t
-counted_bytes(const struct piece *p)
+counted_bytes(const struct mapset_piece *p)
 {
 	return p->state & PAGE_COUNTS ? p->end - p->start : 0;
 }
 
-static struct piece *
-new_piece(uintptr_t start, uintptr_t end, struct mapping *m, unsigned int state)
+static struct mapset_piece *
+new_piece(uintptr_t start, uintptr_t end, struct mapset_entry *m, unsigned int state)
 {
-	struct piece *p = new_slot();
+	struct mapset_piece *p = new_slot();
 
-	*p = (struct piece){
+	*p = (struct mapset_piece){
 		.start = start, .end = end, .mapping = m, .random = next_random(), .state = state
 	};
 	m->nr_pieces++;
@@ -274,18 +274,18 @@ new_piece(uintptr_t start, uintptr_t end, struct mapping *m, unsigned int state)
 }
 
 static void
-insert(struct piece *p)
+insert(struct mapset_piece *p)
 {
-	struct piece *low, *high;
+	struct mapset_piece *low, *high;
 
 	split(tree, p->start, &low, &high);
 	tree = join(join(low, p), high);
 }
 
 static void
-free_piece(struct piece *p)
+free_piece(struct mapset_piece *p)
 {
-	struct mapping *m = p->mapping;
+	struct mapset_entry *m = p->mapping;
 
 	free_slot(p);
 	if (!--m->nr_pieces)
@@ -293,7 +293,7 @@ free_piece(struct piece *p)
 }
 
 static bool
-is_inside(const struct piece *p, uintptr_t at)
+is_inside(const struct mapset_piece *p, uintptr_t at)
 {
 	return p && p->start < at;
 }
@@ -309,7 +309,7 @@ nr_cuts(uintptr_t start, uintptr_t end)
 static void
 cut(uintptr_t at)
 {
-	struct piece *p = find(at), *rest;
+	struct mapset_piece *p = find(at), *rest;
 
 	if (!is_inside(p, at))
 		return;
@@ -320,7 +320,7 @@ cut(uintptr_t at)
 }
 
 static bool
-is_one(const struct piece *a, const struct piece *b)
+is_one(const struct mapset_piece *a, const struct mapset_piece *b)
 {
 	return a->end == b->start && a->mapping == b->mapping && a->state == b->state &&
 		a->call == b->call;
@@ -330,7 +330,7 @@ is_one(const struct piece *a, const struct piece *b)
 static void
 join_at(uintptr_t at)
 {
-	struct piece *a = at ? find(at - 1) : NULL, *b, *low, *high;
+	struct mapset_piece *a = at ? find(at - 1) : NULL, *b, *low, *high;
 
 	if (!a || a->end != at)
 		return;
@@ -347,7 +347,7 @@ join_at(uintptr_t at)
 /* ---- a range ---- */
 
 /* A change of all pieces in [START, END), which is cut out of the others. */
-struct change {
+struct mapset_change {
 	enum { REMOVE, LEAVE, END, PROTECT } what;
 	uint32_t call;
 	enum mapset_end how;
@@ -364,7 +364,7 @@ state_with(unsigned int state, int prot)
 }
 
 static void
-set_state(struct piece *p, unsigned int state)
+set_state(struct mapset_piece *p, unsigned int state)
 {
 	if (state == p->state)
 		return;
@@ -374,7 +374,7 @@ set_state(struct piece *p, unsigned int state)
 }
 
 static bool
-has_left(const struct piece *p, enum mapset_end how)
+has_left(const struct mapset_piece *p, enum mapset_end how)
 {
 	return how == MAPSET_LEFT ||
 		(how == MAPSET_UNKNOWN &&
@@ -384,7 +384,7 @@ has_left(const struct piece *p, enum mapset_end how)
 
 /* False: it is gone. */
 static bool
-change_piece(struct piece *p, const struct change *c)
+change_piece(struct mapset_piece *p, const struct mapset_change *c)
 {
 	bool stays = c->what != REMOVE;
 
@@ -403,16 +403,16 @@ change_piece(struct piece *p, const struct change *c)
 
 /* With room for the pieces that are cut. */
 static void
-change_range(uintptr_t start, uintptr_t end, const struct change *c)
+change_range(uintptr_t start, uintptr_t end, const struct mapset_change *c)
 {
-	struct piece *low, *high, *of_range, *kept = NULL;
+	struct mapset_piece *low, *high, *of_range, *kept = NULL;
 
 	cut(start);
 	cut(end);
 	split(tree, start, &low, &high);
 	split(high, end, &of_range, &high);
 	while (of_range) {
-		struct piece *p = take_first(&of_range);
+		struct mapset_piece *p = take_first(&of_range);
 
 		if (change_piece(p, c))
 			kept = join(kept, p);
@@ -425,13 +425,13 @@ change_range(uintptr_t start, uintptr_t end, const struct change *c)
 static bool
 has_any(uintptr_t start, uintptr_t end)
 {
-	const struct piece *p = find(start);
+	const struct mapset_piece *p = find(start);
 
 	return p && p->start < end;
 }
 
 static void
-change(uintptr_t start, uintptr_t end, const struct change *c)
+change(uintptr_t start, uintptr_t end, const struct mapset_change *c)
 {
 	if (!take_lock())
 		return;
@@ -455,14 +455,14 @@ mapset_may_have(void)
 static void
 put_parts(const struct mapset_part *parts, size_t nr, uint32_t site)
 {
-	struct mapping *m = nr ? new_slot() : NULL;
+	struct mapset_entry *m = nr ? new_slot() : NULL;
 
 	if (!m)
 		return;
-	*m = (struct mapping){ .site = site, .nr_pieces = 1 };
+	*m = (struct mapset_entry){ .site = site, .nr_pieces = 1 };
 	for (size_t i = 0; i < nr; i++) {
 		const struct mapset_part *p = &parts[i];
-		struct piece *piece;
+		struct mapset_piece *piece;
 
 		if (!p->state || p->state == PAGE_NOTHING)
 			continue;
@@ -481,7 +481,7 @@ mapset_put(
 	if (!take_lock())
 		return;
 	if (has_room(nr_cuts(start, end) + (nr ? nr + 1 : 0))) {
-		change_range(start, end, &(struct change){ .what = REMOVE });
+		change_range(start, end, &(struct mapset_change){ .what = REMOVE });
 		put_parts(parts, nr, site);
 	} else {
 		lose();
@@ -492,20 +492,20 @@ mapset_put(
 void
 mapset_leave(uintptr_t start, uintptr_t end, uint32_t call)
 {
-	change(start, end, &(struct change){ .what = LEAVE, .call = call });
+	change(start, end, &(struct mapset_change){ .what = LEAVE, .call = call });
 }
 
 void
 mapset_end(uintptr_t start, uintptr_t end, uint32_t call, enum mapset_end how)
 {
-	change(start, end, &(struct change){ .what = END, .call = call, .how = how });
+	change(start, end, &(struct mapset_change){ .what = END, .call = call, .how = how });
 }
 
 /* Most calls change nothing: code that is made writable, and executable again. */
 static bool
 has_other(uintptr_t start, uintptr_t end, int prot)
 {
-	for (const struct piece *p = find(start); p && p->start < end; p = find(p->end))
+	for (const struct mapset_piece *p = find(start); p && p->start < end; p = find(p->end))
 		if (state_with(p->state, prot) != p->state)
 			return true;
 	return false;
@@ -518,7 +518,8 @@ mapset_protect(uintptr_t start, uintptr_t end, int prot)
 		return;
 	if (has_other(start, end, prot)) {
 		if (has_room(nr_cuts(start, end))) {
-			change_range(start, end, &(struct change){ .what = PROTECT, .prot = prot });
+			change_range(start, end,
+				&(struct mapset_change){ .what = PROTECT, .prot = prot });
 			join_at(start);
 			join_at(end);
 		} else {
@@ -533,7 +534,7 @@ read_parts(uintptr_t start, uintptr_t end, struct mapset_part *ret, size_t room)
 {
 	size_t nr = 0;
 
-	for (const struct piece *p = find(start); p && p->start < end; p = find(p->end)) {
+	for (const struct mapset_piece *p = find(start); p && p->start < end; p = find(p->end)) {
 		const uintptr_t from = p->start > start ? p->start : start;
 		uintptr_t to = mapping_page_end((void *)p->start, p->end - p->start);
 

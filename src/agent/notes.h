@@ -92,7 +92,7 @@ struct notes {
 		struct notes_sampler sampler;
 		struct notes_recorder recorder;
 	} of;
-	struct stack stack; /* STACK_BYTES of it */
+	struct last_stacks stack; /* STACK_BYTES of it */
 };
 #define NOTES_BYTES (offsetof(struct notes, stack) + STACK_BYTES)
 _Static_assert(sizeof(void *) != 8 || NOTES_BYTES >> 10 == 74,

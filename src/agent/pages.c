@@ -35,7 +35,7 @@
 /* Bit 0 of each of the sixteen. */
 #define EACH UINT64_C(0x1111111111111111)
 
-struct node {
+struct pages_node {
 	uint64_t word[UNITS_PER_NODE][WORDS_PER_UNIT];
 	/*
 	 * How many bytes of a page do not count, because a mapping ends within; NULL: none in the
@@ -46,7 +46,7 @@ struct node {
 } __attribute__((aligned(4096))); /* so that an entry has bits for more */
 #define TAG_HAS_WORDS 0x80
 
-struct region {
+struct pages_region {
 	uint64_t entry[NODES_PER_REGION];
 };
 /* Bits of an entry. */
@@ -62,13 +62,13 @@ struct region {
 #define FIRST_NODES 8
 #define FIRST_TAILS 32
 
-static struct region *root[REGIONS];
-static struct region first_regions[FIRST_REGIONS];
-static struct node first_nodes[FIRST_NODES];
+static struct pages_region *root[REGIONS];
+static struct pages_region first_regions[FIRST_REGIONS];
+static struct pages_node first_nodes[FIRST_NODES];
 static uint16_t first_tails[FIRST_TAILS][PAGES_PER_UNIT];
 static unsigned int used_regions, used_nodes, used_tails;
 /* Pages of an earlier counting, all zero. */
-static struct node *spare_node;
+static struct pages_node *spare_node;
 
 /* ---- memory for the table ---- */
 
@@ -109,10 +109,10 @@ starts(void)
 	return (uint64_t)(segment->nr_starts & 0xffff) << START_SHIFT;
 }
 
-static struct region *
+static struct pages_region *
 region_at(size_t i, bool may_make)
 {
-	struct region *r = __atomic_load_n(&root[i], __ATOMIC_ACQUIRE), *made;
+	struct pages_region *r = __atomic_load_n(&root[i], __ATOMIC_ACQUIRE), *made;
 
 	if (r || !may_make)
 		return r;
@@ -125,10 +125,10 @@ region_at(size_t i, bool may_make)
 	return r;
 }
 
-static struct node *
+static struct pages_node *
 node_of(uint64_t entry)
 {
-	return (struct node *)(uintptr_t)(entry & NODE_BITS);
+	return (struct pages_node *)(uintptr_t)(entry & NODE_BITS);
 }
 
 /* The present value of the entry AT, without what was written in an earlier counting. */
@@ -142,7 +142,7 @@ entry_now(const uint64_t *at)
 
 /* No thread uses N, of an earlier counting, any more: memdiag has waited for them. */
 static void
-reuse(struct node *n)
+reuse(struct pages_node *n)
 {
 	memset(n->word, 0, sizeof n->word);
 	memset(n->tag, 0, sizeof n->tag);
@@ -161,7 +161,7 @@ entry_set(uint64_t *at, uint64_t now, uint64_t entry)
 {
 	uint64_t raw = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 	const bool is_old = raw >> START_SHIFT != starts() >> START_SHIFT;
-	struct node *left = is_old ? node_of(raw) : NULL;
+	struct pages_node *left = is_old ? node_of(raw) : NULL;
 
 	if ((is_old ? 0 : raw) != now ||
 		!__atomic_compare_exchange_n(at, &raw,
@@ -173,20 +173,20 @@ entry_set(uint64_t *at, uint64_t now, uint64_t entry)
 	return true;
 }
 
-static struct node *
+static struct pages_node *
 new_node(void)
 {
-	struct node *n = __atomic_exchange_n(&spare_node, NULL, __ATOMIC_ACQ_REL);
+	struct pages_node *n = __atomic_exchange_n(&spare_node, NULL, __ATOMIC_ACQ_REL);
 
 	return n ? n : allocate(first_nodes, FIRST_NODES, sizeof *n, &used_nodes);
 }
 
 /* The node of the entry AT, marked as used; NULL when there is no memory for one. */
-static struct node *
+static struct pages_node *
 node_at(uint64_t *at)
 {
 	uint64_t entry = entry_now(at);
-	struct node *made = NULL;
+	struct pages_node *made = NULL;
 
 	while (!(entry & HAS_TAGS)) {
 		if (!node_of(entry) && !made)
@@ -202,7 +202,7 @@ node_at(uint64_t *at)
 }
 
 static uint16_t *
-tails_of(struct node *n, size_t unit)
+tails_of(struct pages_node *n, size_t unit)
 {
 	uint16_t *tails = __atomic_load_n(&n->tails[unit], __ATOMIC_ACQUIRE), *made;
 	const size_t size = sizeof first_tails[0];
@@ -226,7 +226,7 @@ pages_unlock(void)
 
 /* ---- sixteen pages ---- */
 
-struct change {
+struct pages_change {
 	enum {
 		PUT,
 		LEAVE,
@@ -272,7 +272,7 @@ protect(uint64_t w, int prot)
 }
 
 static uint64_t
-changed(const struct change *c, uint64_t w)
+changed(const struct pages_change *c, uint64_t w)
 {
 	uint64_t leaving;
 
@@ -323,7 +323,7 @@ clear_tails(uint64_t mask, uint16_t *tails)
 /* The pages of MASK in the word AT, of which those that are 0 are in the state INHERITED. */
 static int64_t
 change_word(uint64_t *at, uint64_t mask, unsigned int inherited, uint16_t *tails,
-	const struct change *c)
+	const struct pages_change *c)
 {
 	uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), was, now;
 	int64_t bytes;
@@ -352,7 +352,7 @@ bytes_in_state(uint64_t state, int64_t nr_pages)
 
 /* All pages of a unit whose words say nothing. */
 static int64_t
-change_tag(uint8_t *tag, unsigned int inherited, const struct change *c)
+change_tag(uint8_t *tag, unsigned int inherited, const struct pages_change *c)
 {
 	const unsigned int now = changed(c, EACH * inherited) & PAGE_STATES;
 
@@ -363,7 +363,7 @@ change_tag(uint8_t *tag, unsigned int inherited, const struct change *c)
 
 /* The words are made to say nothing first: at each moment what a page is can be read. */
 static int64_t
-put_unit(struct node *n, size_t unit, unsigned int inherited, const struct change *c)
+put_unit(struct pages_node *n, size_t unit, unsigned int inherited, const struct pages_change *c)
 {
 	uint16_t *tails = __atomic_load_n(&n->tails[unit], __ATOMIC_ACQUIRE);
 	int64_t was = 0;
@@ -390,8 +390,8 @@ mask_of(size_t first, size_t end)
 
 /* The pages [FIRST, END) of the unit. */
 static int64_t
-change_unit(struct node *n, size_t unit, unsigned int above, size_t first, size_t end,
-	const struct change *c)
+change_unit(struct pages_node *n, size_t unit, unsigned int above, size_t first, size_t end,
+	const struct pages_change *c)
 {
 	const uint8_t tag = __atomic_load_n(&n->tag[unit], __ATOMIC_RELAXED);
 	const unsigned int inherited = tag & PAGE_STATES ? tag & PAGE_STATES : above;
@@ -418,7 +418,8 @@ change_unit(struct node *n, size_t unit, unsigned int above, size_t first, size_
 /* ---- a node, and all of them ---- */
 
 static int64_t
-change_units(struct node *n, unsigned int above, size_t first, size_t end, const struct change *c)
+change_units(struct pages_node *n, unsigned int above, size_t first, size_t end,
+	const struct pages_change *c)
 {
 	int64_t bytes = 0;
 
@@ -433,9 +434,9 @@ change_units(struct node *n, unsigned int above, size_t first, size_t end, const
 
 /* All pages of an entry. */
 static int64_t
-change_entry(uint64_t *at, const struct change *c)
+change_entry(uint64_t *at, const struct pages_change *c)
 {
-	const struct change nothing = { .how = PUT };
+	const struct pages_change nothing = { .how = PUT };
 	uint64_t entry = entry_now(at);
 	const unsigned int state = entry & PAGE_STATES;
 	const unsigned int now = changed(c, EACH * state) & PAGE_STATES;
@@ -457,18 +458,18 @@ change_entry(uint64_t *at, const struct change *c)
 static int64_t
 give_up(uint64_t *at)
 {
-	const struct change nothing = { .how = PUT };
+	const struct pages_change nothing = { .how = PUT };
 
 	return change_entry(at, &nothing);
 }
 
 /* The pages [FIRST, END) of an entry. */
 static int64_t
-change_part(uint64_t *at, size_t first, size_t end, const struct change *c)
+change_part(uint64_t *at, size_t first, size_t end, const struct pages_change *c)
 {
 	const uint64_t entry = entry_now(at);
 	const unsigned int state = entry & PAGE_STATES;
-	struct node *n = entry & HAS_TAGS ? node_of(entry) : NULL;
+	struct pages_node *n = entry & HAS_TAGS ? node_of(entry) : NULL;
 
 	if (first == 0 && end == PAGES_PER_NODE)
 		return change_entry(at, c);
@@ -492,7 +493,7 @@ page_of(uintptr_t at)
 }
 
 static int64_t
-change(uintptr_t start, uintptr_t end, const struct change *c)
+change(uintptr_t start, uintptr_t end, const struct pages_change *c)
 {
 	const uint64_t most = REGIONS * NODES_PER_REGION * PAGES_PER_NODE;
 	uint64_t last = page_of(end) + ((end & (agent_page_bytes - 1)) != 0), next;
@@ -503,7 +504,7 @@ change(uintptr_t start, uintptr_t end, const struct change *c)
 		last = most;
 	for (uint64_t at = page_of(start); at < last; at = next) {
 		const uint64_t i = at / PAGES_PER_NODE, from = i * PAGES_PER_NODE;
-		struct region *r = region_at(i / NODES_PER_REGION, may_make);
+		struct pages_region *r = region_at(i / NODES_PER_REGION, may_make);
 
 		next = from + PAGES_PER_NODE < last ? from + PAGES_PER_NODE : last;
 		if (r)
@@ -521,7 +522,7 @@ state_of_pages(uint64_t page, unsigned int *ret)
 {
 	const uint64_t i = page / PAGES_PER_NODE;
 	const size_t unit = page % PAGES_PER_NODE / PAGES_PER_UNIT, k = page % PAGES_PER_UNIT;
-	struct region *r =
+	struct pages_region *r =
 		i / NODES_PER_REGION < REGIONS ? region_at(i / NODES_PER_REGION, false) : NULL;
 	const uint64_t entry = r ? entry_now(&r->entry[i % NODES_PER_REGION]) : 0;
 	unsigned int tag;
@@ -565,9 +566,9 @@ static int64_t
 set_tail(uintptr_t at, size_t missing)
 {
 	const uint64_t page = page_of(at), i = page / PAGES_PER_NODE;
-	struct region *r =
+	struct pages_region *r =
 		i / NODES_PER_REGION < REGIONS ? region_at(i / NODES_PER_REGION, false) : NULL;
-	struct node *n = r ? node_at(&r->entry[i % NODES_PER_REGION]) : NULL;
+	struct pages_node *n = r ? node_at(&r->entry[i % NODES_PER_REGION]) : NULL;
 	const size_t unit = page % PAGES_PER_NODE / PAGES_PER_UNIT;
 	uint16_t *tails = n ? tails_of(n, unit) : NULL;
 
@@ -582,7 +583,7 @@ set_tail(uintptr_t at, size_t missing)
 int64_t
 pages_put(uintptr_t start, uintptr_t end, enum page_state state)
 {
-	const struct change c = { .how = PUT, .states = EACH * state };
+	const struct pages_change c = { .how = PUT, .states = EACH * state };
 	const size_t rest = end & (agent_page_bytes - 1);
 	int64_t bytes = change(start, end, &c), missing = 0;
 	unsigned int now;
@@ -598,24 +599,24 @@ pages_put(uintptr_t start, uintptr_t end, enum page_state state)
 int64_t
 pages_leave(uintptr_t start, uintptr_t end)
 {
-	return change(start, end, &(struct change){ .how = LEAVE });
+	return change(start, end, &(struct pages_change){ .how = LEAVE });
 }
 
 int64_t
 pages_stay(uintptr_t start, uintptr_t end)
 {
-	return change(start, end, &(struct change){ .how = STAY });
+	return change(start, end, &(struct pages_change){ .how = STAY });
 }
 
 void
 pages_forget(uintptr_t start, uintptr_t end)
 {
-	change(start, end, &(struct change){ .how = FORGET });
+	change(start, end, &(struct pages_change){ .how = FORGET });
 }
 
 int64_t
 pages_protect(uintptr_t start, uintptr_t end, int prot, bool is_trial)
 {
-	return change(
-		start, end, &(struct change){ .how = PROTECT, .prot = prot, .is_trial = is_trial });
+	return change(start, end,
+		&(struct pages_change){ .how = PROTECT, .prot = prot, .is_trial = is_trial });
 }

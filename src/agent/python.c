@@ -15,7 +15,7 @@
  * _PyCFrame), Include/internal/pycore_frame.h (_PyInterpreterFrame), Include/cpython/code.h and
  * unicodeobject.h.  They do not change within a release, whose extensions are compiled with them.
  */
-struct layout {
+struct python_layout {
 	unsigned int version;	     /* Py_Version >> 16 */
 	unsigned short state_cframe; /* 0: no struct _PyCFrame, but the next one */
 	unsigned short state_frame;
@@ -27,7 +27,7 @@ struct layout {
 	unsigned short ascii_bytes, compact_bytes, unicode_bytes;
 };
 
-static const struct layout layouts[] = {
+static const struct python_layout layouts[] = {
 	{ 0x030b, 56, 0, 8, 16, 32, 48, 68, 69, 72, 184, 48, 72, 80 },
 	{ 0x030c, 56, 0, 0, 8, 0, 8, 0, 70, 68, 192, 40, 56, 64 },
 	{ 0x030d, 0, 72, 0, 0, 0, 8, 0, 70, 68, 200, 40, 56, 64 },
@@ -49,7 +49,7 @@ static const struct layout layouts[] = {
 bool python_is_there;
 
 static struct {
-	const struct layout *l; /* NULL: none was found */
+	const struct python_layout *l; /* NULL: none was found */
 	/* The thread's state; that of the GIL's holder, or since 3.12 NULL without the GIL. */
 	uintptr_t (*of_thread)(void), (*current)(void);
 	uintptr_t code_type, unicode_type, bytes_type;
@@ -72,7 +72,7 @@ has_size(uintptr_t type, uint64_t bytes)
 }
 
 /* A debugging build has larger objects; one without the GIL has a version of its own in them. */
-static const struct layout *
+static const struct python_layout *
 find_layout(uint64_t version)
 {
 	for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
@@ -84,7 +84,7 @@ find_layout(uint64_t version)
 }
 
 /* struct dl_find_object of <link.h>, which older releases of glibc do not have. */
-struct found_object {
+struct python_found_object {
 	uint64_t flags;
 	uintptr_t start, end;
 	uintptr_t rest[8];
@@ -94,7 +94,7 @@ struct found_object {
 static uintptr_t
 object_at(uintptr_t at)
 {
-	struct found_object found;
+	struct python_found_object found;
 
 	return real._dl_find_object &&
 			real._dl_find_object((void *)at, (struct dl_find_object *)(void *)&found) ==
@@ -371,7 +371,7 @@ put_ascii(char *text, size_t room, const char *data, size_t nr)
 static size_t
 put_string(char *text, size_t room, uintptr_t string)
 {
-	const struct layout *l = python.l;
+	const struct python_layout *l = python.l;
 	uint32_t state;
 	size_t nr, most, len = 0;
 	unsigned int kind;

@@ -26,7 +26,7 @@ enum need {
 	}
 #define OPERATOR_FUNCTION(name)                                                                    \
 	{ #name, offsetof(struct real, operator) + OPERATOR##name * sizeof real.operator[0], NONE },
-static const struct function {
+static const struct real_function {
 	const char *name;
 	size_t at; /* in struct real */
 	enum need need;
@@ -49,7 +49,7 @@ static const struct function {
 /*
  * The dynamic symbols of an object, as DT_GNU_HASH has them (glibc: elf/dl-lookup.c, do_lookup_x).
  */
-struct symbols {
+struct real_symbols {
 	uintptr_t bias;
 	const char *names;
 	const char *soname; /* NULL if it has none */
@@ -64,7 +64,7 @@ struct symbols {
  * written to (the vDSO; since 2.35 DL_RO_DYN_SECTION).
  */
 static const void *
-address_of(const struct symbols *s, const ElfW(Dyn) * d)
+address_of(const struct real_symbols *s, const ElfW(Dyn) * d)
 {
 	uintptr_t at = d->d_un.d_ptr;
 
@@ -72,12 +72,12 @@ address_of(const struct symbols *s, const ElfW(Dyn) * d)
 }
 
 static bool
-symbols_open(struct symbols *s, const struct dl_phdr_info *info)
+symbols_open(struct real_symbols *s, const struct dl_phdr_info *info)
 {
 	const ElfW(Dyn) *d = NULL, *soname = NULL;
 	const uint32_t *hash = NULL;
 
-	*s = (struct symbols){ .bias = info->dlpi_addr };
+	*s = (struct real_symbols){ .bias = info->dlpi_addr };
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
 			d = (const void *)(s->bias + info->dlpi_phdr[i].p_vaddr);
@@ -120,7 +120,7 @@ hash_of(const char *name)
 
 /* The address of NAME, of TYPE, if the object itself defines it; 0 if it does not. */
 static uintptr_t
-symbols_find_typed(const struct symbols *s, const char *name, unsigned int type)
+symbols_find_typed(const struct real_symbols *s, const char *name, unsigned int type)
 {
 	uint32_t h = hash_of(name), i = s->buckets[h % s->nr_buckets], chain;
 	uintptr_t old = 0;
@@ -144,7 +144,7 @@ symbols_find_typed(const struct symbols *s, const char *name, unsigned int type)
 }
 
 static uintptr_t
-symbols_find(const struct symbols *s, const char *name)
+symbols_find(const struct real_symbols *s, const char *name)
 {
 	return symbols_find_typed(s, name, STT_FUNC);
 }
@@ -152,12 +152,12 @@ symbols_find(const struct symbols *s, const char *name)
 uintptr_t
 real_symbol(const struct dl_phdr_info *info, const char *name, unsigned int type)
 {
-	struct symbols s;
+	struct real_symbols s;
 
 	return symbols_open(&s, info) ? symbols_find_typed(&s, name, type) : 0;
 }
 
-struct search {
+struct real_search {
 	bool is_behind_us;		     /* from here on objects count */
 	bool has_replaced;		     /* operators new and delete */
 	unsigned int nr;		     /* of the present one, from 1 on */
@@ -173,13 +173,13 @@ static const char *const operators[] = {
 };
 
 static bool
-is_operator(const struct function *f)
+is_operator(const struct real_function *f)
 {
 	return f->at - offsetof(struct real, operator) < sizeof real.operator;
 }
 
 static bool
-has_operators(const struct symbols *s)
+has_operators(const struct real_symbols *s)
 {
 	for (size_t i = 0; i < NR_OPERATORS; i++)
 		if (symbols_find(s, operators[i]))
@@ -188,7 +188,7 @@ has_operators(const struct symbols *s)
 }
 
 static bool
-is_cxx_library(const struct symbols *s)
+is_cxx_library(const struct real_symbols *s)
 {
 	static const char *const names[] = { "libstdc++.so", "libc++.so", "libc++abi.so" };
 
@@ -226,7 +226,7 @@ static int
 look_for_cxx(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct cxx_search *search = arg;
-	struct symbols s;
+	struct real_symbols s;
 	uintptr_t at, *found;
 
 	(void)size;
@@ -284,7 +284,7 @@ is_unhooked(const char *name)
  * those that are defined.
  */
 static size_t
-nr_symbols(const struct symbols *s)
+nr_symbols(const struct real_symbols *s)
 {
 	const uintptr_t start = (uintptr_t)s->v, end = (uintptr_t)s->names;
 
@@ -295,7 +295,7 @@ static int
 look_for_unhooked(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	bool *ret = arg;
-	struct symbols s;
+	struct real_symbols s;
 
 	(void)size;
 	if (is_us(info) || !symbols_open(&s, info) ||
@@ -309,7 +309,7 @@ look_for_unhooked(struct dl_phdr_info *info, size_t size, void *arg)
 /* ---- all of them ---- */
 
 static void
-look_in_front(const struct symbols *s)
+look_in_front(const struct real_symbols *s)
 {
 	uintptr_t of_free = symbols_find(s, "free"), of_realloc = symbols_find(s, "realloc");
 
@@ -322,8 +322,8 @@ look_in_front(const struct symbols *s)
 static int
 look_into(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct search *search = arg;
-	struct symbols s;
+	struct real_search *search = arg;
+	struct real_symbols s;
 	uintptr_t at;
 
 	(void)size;
@@ -363,7 +363,7 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
  * libc's malloc_usable_size() is wrong for its blocks.  (glibc's libmemusage.so is such.)
  */
 static bool
-is_complete(const struct search *search)
+is_complete(const struct real_search *search)
 {
 	for (size_t i = 0; i < NR_FUNCTIONS; i++) {
 		if (functions[i].need != NONE && !search->found_in[i])
@@ -392,7 +392,7 @@ make_pvalloc(size_t size)
 static int
 is_libc_or_us(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct symbols s;
+	struct real_symbols s;
 	bool *is_libc = arg;
 
 	(void)size;
@@ -437,7 +437,7 @@ check_headers(void)
 bool
 real_find(void)
 {
-	struct search search = { 0 };
+	struct real_search search = { 0 };
 
 	if (agent_is_static) { /* all of it was found by the memdiag that put us here */
 		real_is_glibc = real_has_headers = true;

@@ -9,20 +9,20 @@
 
 #define ROOM 512
 
-struct line {
+struct say_line {
 	char text[ROOM];
 	size_t len;
 };
 
 static void
-add(struct line *l, char c)
+add(struct say_line *l, char c)
 {
 	if (l->len < ROOM - 1)
 		l->text[l->len++] = c;
 }
 
 static void
-add_number(struct line *l, uint64_t n)
+add_number(struct say_line *l, uint64_t n)
 {
 	char digits[20];
 	size_t nr = 0;
@@ -61,7 +61,7 @@ is_read(void)
  * left.
  */
 static void
-end(struct line *l)
+end(struct say_line *l)
 {
 	const struct timespec at_once = { 0 };
 	const uint64_t blocked = OF_WRITING;
@@ -79,7 +79,7 @@ end(struct line *l)
 void
 say(const char *fmt, const uint64_t *numbers)
 {
-	struct line l = { .len = 0 };
+	struct say_line l = { .len = 0 };
 
 	for (; *fmt; fmt++) {
 		if (fmt[0] == '%' && fmt[1] == 'u') {
@@ -95,7 +95,7 @@ say(const char *fmt, const uint64_t *numbers)
 void
 say_string(const char *before, const char *string)
 {
-	struct line l = { .len = 0 };
+	struct say_line l = { .len = 0 };
 
 	for (; *before; before++)
 		add(&l, *before);

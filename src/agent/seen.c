@@ -20,13 +20,13 @@ seen_begin(void)
 /* ---- the lines of an object ---- */
 
 /* With TO NULL they are only measured. */
-struct out {
+struct seen_out {
 	char *to;
 	size_t len;
 };
 
 static void
-put_char(struct out *o, char c)
+put_char(struct seen_out *o, char c)
 {
 	/* The first byte is written last. */
 	if (o->to && o->len)
@@ -35,14 +35,14 @@ put_char(struct out *o, char c)
 }
 
 static void
-put(struct out *o, const char *text)
+put(struct seen_out *o, const char *text)
 {
 	while (*text)
 		put_char(o, *text++);
 }
 
 static void
-put_hex(struct out *o, uint64_t n, unsigned int digits)
+put_hex(struct seen_out *o, uint64_t n, unsigned int digits)
 {
 	while (digits--)
 		put_char(o, "0123456789abcdef"[n >> 4 * digits & 15]);
@@ -50,7 +50,7 @@ put_hex(struct out *o, uint64_t n, unsigned int digits)
 
 /* As the kernel does: seq_file_path() escapes the end of a line (fs/proc/task_mmu.c). */
 static void
-put_path(struct out *o, const char *path)
+put_path(struct seen_out *o, const char *path)
 {
 	if (*path != '/') {
 		put(o, directory);
@@ -69,7 +69,7 @@ put_path(struct out *o, const char *path)
 #define DIGITS 16
 
 static void
-put_lines(struct out *o, const struct unwind_seen *s)
+put_lines(struct seen_out *o, const struct unwind_seen *s)
 {
 	for (uint32_t i = 0; i < s->nr_code; i++) {
 		put_hex(o, wire_frame(s->code[i].start, s->number), DIGITS);
@@ -97,7 +97,7 @@ put_lines(struct out *o, const struct unwind_seen *s)
 static void
 write_lines(char *to, const struct unwind_seen *o)
 {
-	struct out out = { .to = to };
+	struct seen_out out = { .to = to };
 
 	put_lines(&out, o);
 	__atomic_store_n(to, '0', __ATOMIC_RELEASE);
@@ -130,7 +130,7 @@ has_path(const struct unwind_seen *o)
 void
 seen_add(const struct unwind_seen *o)
 {
-	struct out measured = { .to = NULL };
+	struct seen_out measured = { .to = NULL };
 	uint32_t at = WIRE_SEEN_BYTES;
 
 	if (!sites || (o->number != UNWIND_NO_NUMBER && !has_path(o)))

@@ -13,11 +13,11 @@ uint32_t **shadow_table[SHADOW_TABLES];
  * It is taken in large pieces, of which only the pages that are used take memory.  Where addresses
  * are limited a piece is small.
  */
-struct piece {
-	struct piece *next;
+struct shadow_piece {
+	struct shadow_piece *next;
 	uint64_t bytes, used_bytes; /* from the piece's start on; USED may be more */
 };
-static struct piece *pieces; /* the newest first: the others are used up */
+static struct shadow_piece *pieces; /* the newest first: the others are used up */
 #define PIECE_BYTES (UINT64_C(16) << 20)
 #define PIECE_PART 256 /* of the limit */
 #define LEAST_PIECE_BYTES (UINT64_C(1) << 20)
@@ -41,14 +41,14 @@ set_piece_bytes(void)
 
 /* Have another piece in front of WAS.  False: there is no memory. */
 static bool
-add_piece(struct piece *was)
+add_piece(struct shadow_piece *was)
 {
 	const uint64_t bytes = piece_bytes;
-	struct piece *new = memory_map(-1, 0, bytes);
+	struct shadow_piece *new = memory_map(-1, 0, bytes);
 
 	if (!new)
 		return false;
-	*new = (struct piece){ was, bytes, PIECE_HEAD_BYTES };
+	*new = (struct shadow_piece){ was, bytes, PIECE_HEAD_BYTES };
 	if (__atomic_compare_exchange_n(
 		    &pieces, &was, new, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		memory_note(WIRE_MEMORY_LIVE_SET, new, bytes);
@@ -88,7 +88,7 @@ take_bytes(uint64_t bytes)
 	if (!may_take(bytes))
 		return NULL;
 	for (;;) {
-		struct piece *p = __atomic_load_n(&pieces, __ATOMIC_ACQUIRE);
+		struct shadow_piece *p = __atomic_load_n(&pieces, __ATOMIC_ACQUIRE);
 		const uint64_t at =
 			p ? __atomic_fetch_add(&p->used_bytes, bytes, __ATOMIC_RELAXED) : 0;
 
@@ -102,7 +102,7 @@ take_bytes(uint64_t bytes)
 void
 shadow_forget(void)
 {
-	struct piece *p = pieces;
+	struct shadow_piece *p = pieces;
 
 	taken_bytes = 0;
 	if (!p)

@@ -82,7 +82,7 @@ is_ours(uintptr_t pc)
 
 /* Other stacks than the thread's own, while one node is looked for. */
 struct others {
-	struct stack *stack;
+	struct last_stacks *stack;
 	struct bounds_pages readable;
 };
 
@@ -90,7 +90,7 @@ struct others {
 static bool
 find_other(void *arg, uintptr_t sp, struct unwind_bounds *ret)
 {
-	struct stack *s = ((struct others *)arg)->stack;
+	struct last_stacks *s = ((struct others *)arg)->stack;
 	struct bounds b;
 
 	if (!bounds_of_other(sp, s->text, sizeof s->text, &b))
@@ -119,7 +119,7 @@ forget_recent(struct stack_recent *r)
 }
 
 static void
-forget_all(struct stack *s)
+forget_all(struct last_stacks *s)
 {
 	unwind_stack_forget(&s->frames);
 	for (uint32_t i = 0; s->recent && i < STACK_NR_RECENT; i++)
@@ -130,7 +130,7 @@ forget_all(struct stack *s)
 }
 
 static void
-find_own(struct stack *s, uintptr_t sp)
+find_own(struct last_stacks *s, uintptr_t sp)
 {
 	if (s->thread == thread_stack() && sp >= s->own.start && sp < s->own.end)
 		return;
@@ -145,7 +145,7 @@ find_own(struct stack *s, uintptr_t sp)
 }
 
 void
-stack_init(struct stack *s, struct stack_recent *recent)
+stack_init(struct last_stacks *s, struct stack_recent *recent)
 {
 	s->thread = 0;
 	s->recent = recent;
@@ -234,7 +234,7 @@ address_of(const struct unwind_frame *f)
 
 /* The number of the function with LEN bytes of s->text at LINE; UINT32_MAX: no room. */
 static uint32_t
-find_number(const struct stack *s, size_t len, uint32_t line)
+find_number(const struct last_stacks *s, size_t len, uint32_t line)
 {
 	uint32_t node = 0;
 
@@ -266,7 +266,7 @@ is_function(const struct python_name *f, const char *text, size_t len, uint32_t 
 
 /* The first name of those that CODE may have. */
 static struct python_name *
-set_of_code(struct stack *s, uintptr_t code)
+set_of_code(struct last_stacks *s, uintptr_t code)
 {
 	const size_t sets = STACK_FUNCTIONS / STACK_FUNCTIONS_WAYS;
 
@@ -288,7 +288,7 @@ name_of(const struct python_name *set, uintptr_t code)
  * name is compared each time: another function may have been made where one was.
  */
 static uint32_t
-number_of(struct stack *s, uintptr_t code)
+number_of(struct last_stacks *s, uintptr_t code)
 {
 	struct python_name *f = set_of_code(s, code);
 	const struct python_name *name = name_of(f, code);
@@ -327,7 +327,7 @@ number_of(struct stack *s, uintptr_t code)
  * line if none has.  As number_of().
  */
 static uint32_t
-place_of(struct stack *s, uintptr_t code, uint32_t instruction)
+place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
 {
 	const uint32_t number = number_of(s, code);
 	struct stack_line *l = &s->line[(code / 16 + instruction / 2) % STACK_LINES];
@@ -354,7 +354,7 @@ place_of(struct stack *s, uintptr_t code, uint32_t instruction)
 
 /* Read the calls of now, of which the native frames are those of W: numbers in place of codes. */
 static void
-read_calls(struct stack *s, const struct unwind_stack *w)
+read_calls(struct last_stacks *s, const struct unwind_stack *w)
 {
 	struct python_frames *p = &s->python;
 
@@ -426,7 +426,7 @@ put_calls(const struct python_frames *p, uint32_t *to)
 
 /* The nodes of S->frames from frame FROM on, with the calls of now; returns the innermost one. */
 static uint32_t
-set_nodes(struct stack *s, uint32_t from)
+set_nodes(struct last_stacks *s, uint32_t from)
 {
 	const struct python_frames *p = &s->python;
 	struct unwind_stack *const w = &s->frames;
@@ -451,7 +451,7 @@ set_nodes(struct stack *s, uint32_t from)
 }
 
 static uint32_t
-walk_and_set(struct stack *s, const struct unwind_regs *regs, const struct unwind_thread *t)
+walk_and_set(struct last_stacks *s, const struct unwind_regs *regs, const struct unwind_thread *t)
 {
 	uint32_t change, node;
 
@@ -487,7 +487,7 @@ has_frames(struct stack_recent *r, const struct unwind_regs *regs, const struct 
 #ifdef CHECKED_WALKS
 /* End the program if calls of R were known again that are not those of now. */
 static void
-check_calls(struct stack *s, const struct stack_recent *r)
+check_calls(struct last_stacks *s, const struct stack_recent *r)
 {
 	read_calls(s, frames_of(r));
 	if (first_change(&s->python, r->calls, r->nr_calls) == UINT32_MAX)
@@ -497,7 +497,7 @@ check_calls(struct stack *s, const struct stack_recent *r)
 }
 #else
 static void
-check_calls(struct stack *s, const struct stack_recent *r)
+check_calls(struct last_stacks *s, const struct stack_recent *r)
 {
 	(void)s, (void)r;
 }
@@ -505,7 +505,7 @@ check_calls(struct stack *s, const struct stack_recent *r)
 
 /* Whether the calls of now are those of R, number AT, which has the native frames of now. */
 static inline bool
-has_calls(struct stack *s, struct stack_recent *r, uint32_t at, uint32_t *native)
+has_calls(struct last_stacks *s, struct stack_recent *r, uint32_t at, uint32_t *native)
 {
 	if (LIKELY(!r->nr_calls && !python_is_there))
 		return true;
@@ -524,7 +524,7 @@ has_calls(struct stack *s, struct stack_recent *r, uint32_t at, uint32_t *native
  * Whether the stack of REGS is the recent one number AT; *NATIVE becomes AT if native frames are.
  */
 static inline bool
-is_recent(struct stack *s, uint32_t at, const struct unwind_regs *regs,
+is_recent(struct last_stacks *s, uint32_t at, const struct unwind_regs *regs,
 	const struct unwind_thread *t, uint32_t *native)
 {
 	struct stack_recent *r = &s->recent[at];
@@ -538,7 +538,7 @@ is_recent(struct stack *s, uint32_t at, const struct unwind_regs *regs,
 
 /* Whether the stack of REGS is a recent one, which is S->last then. */
 static bool
-find_recent(struct stack *s, const struct unwind_regs *regs, const struct unwind_thread *t)
+find_recent(struct last_stacks *s, const struct unwind_regs *regs, const struct unwind_thread *t)
 {
 	const uint32_t set = set_of(regs->sp), last = s->last;
 	uint32_t at = last < STACK_NR_RECENT ? s->recent[last].next : set;
@@ -562,7 +562,7 @@ find_recent(struct stack *s, const struct unwind_regs *regs, const struct unwind
 
 /* Have S->frames be the last stack, if it is a recent one. */
 static void
-load_last(struct stack *s)
+load_last(struct last_stacks *s)
 {
 	struct stack_recent *r = &s->recent[s->last];
 
@@ -577,7 +577,7 @@ load_last(struct stack *s)
 
 /* Have RET know the calls of S->frames. */
 static void
-know_calls(struct stack *s, struct python_known *ret)
+know_calls(struct last_stacks *s, struct python_known *ret)
 {
 	const struct python_name *name[PYTHON_KNOWN_CODES] = { NULL };
 
@@ -589,7 +589,7 @@ know_calls(struct stack *s, struct python_known *ret)
 
 /* S->frames, from SP and of NODE, becomes a recent one if it comes again. */
 static void
-keep_recent(struct stack *s, uintptr_t sp, uint32_t node)
+keep_recent(struct last_stacks *s, uintptr_t sp, uint32_t node)
 {
 	const uint32_t at = set_of(sp) + s->nr_recent % STACK_RECENT_WAYS;
 	struct stack_recent *r = &s->recent[at];
@@ -616,7 +616,7 @@ keep_recent(struct stack *s, uintptr_t sp, uint32_t node)
 
 /* Whether recent stacks are to be looked for now. */
 static inline bool
-is_seeking(struct stack *s)
+is_seeking(struct last_stacks *s)
 {
 	if (LIKELY(s->recent && !s->nr_unsought))
 		return true;
@@ -626,7 +626,7 @@ is_seeking(struct stack *s)
 
 /* The stack of REGS, of NODE, was not found, though it was looked for.  LAST was the one before. */
 static void
-learn(struct stack *s, const struct unwind_regs *regs, uint32_t node, uint32_t last)
+learn(struct last_stacks *s, const struct unwind_regs *regs, uint32_t node, uint32_t last)
 {
 	keep_recent(s, regs->sp, node);
 	if (last < STACK_NR_RECENT && s->last < STACK_NR_RECENT)
@@ -639,14 +639,14 @@ learn(struct stack *s, const struct unwind_regs *regs, uint32_t node, uint32_t l
 }
 
 const struct unwind_stack *
-stack_frames(const struct stack *s)
+stack_frames(const struct last_stacks *s)
 {
 	return s->last < STACK_NR_RECENT ? frames_of(&s->recent[s->last]) : &s->frames;
 }
 
 /* NOINLINE: its own frame is one of the agent's. */
 __attribute__((noinline)) uint32_t
-stack_node(struct stack *s)
+stack_node(struct last_stacks *s)
 {
 	struct others others;
 	struct unwind_thread thread = {

@@ -69,7 +69,7 @@ struct stack_recent {
 #define STACK_NR_UNSOUGHT 8192
 
 /* The last stacks of a thread, which the next one is mostly like; zero at first. */
-struct stack {
+struct last_stacks {
 	uintptr_t thread;     /* the thread pointer of the thread that */
 	struct bounds own;    /* this is the stack of */
 	char text[512];	      /* to work with */
@@ -88,7 +88,7 @@ struct stack {
 	uint32_t nr_calls, calls[STACK_CALLS];
 	struct unwind_stack frames; /* the memory goes on behind it: STACK_BYTES in all */
 };
-#define STACK_BYTES (sizeof(struct stack) + 2 * WIRE_MAX_FRAMES * sizeof(struct unwind_frame))
+#define STACK_BYTES (sizeof(struct last_stacks) + 2 * WIRE_MAX_FRAMES * sizeof(struct unwind_frame))
 
 /*
  * In a program without a dynamic linker: where the program is mapped, and the ELF header of the
@@ -109,12 +109,12 @@ const void *stack_vdso(void);
  * Once, before the first node is asked for; and when the nodes that it knows are no more.  RECENT:
  * STACK_RECENT_BYTES of memory for S alone, or NULL.
  */
-void stack_init(struct stack *s, struct stack_recent *recent);
+void stack_init(struct last_stacks *s, struct stack_recent *recent);
 
 /* The node of the caller's stack, without the agent's own frames; UINT32_MAX: no room. */
-uint32_t stack_node(struct stack *s);
+uint32_t stack_node(struct last_stacks *s);
 /* The frames of the stack that stack_node() has found last, as long as no other is asked for. */
-const struct unwind_stack *stack_frames(const struct stack *s);
+const struct unwind_stack *stack_frames(const struct last_stacks *s);
 
 #pragma GCC visibility pop
 

@@ -111,14 +111,14 @@ set_counting(const struct host *s, bool is_counting, struct err *e)
 
 /* ---- what was in use before ---- */
 
-struct sum {
+struct counting_sum {
 	int64_t bytes, nr;
 };
 
 /* How much the counters had when the heap was looked at. */
-struct moment {
+struct counting_moment {
 	struct host *seen;
-	struct sum counted;
+	struct counting_sum counted;
 	bool is_known;
 	/* threads in a hook, whose block may be in one sum and not in the other */
 	unsigned int nr_inside;
@@ -132,7 +132,7 @@ struct moment {
 };
 
 static void
-moment_release(struct moment *m)
+moment_release(struct counting_moment *m)
 {
 	free(m->unmarked);
 }
@@ -156,7 +156,7 @@ has_come(const struct counter *c, pid_t tid)
  * back is not counted.  One that is seen elsewhere once comes by the hooks ever after.
  */
 static void
-note_unmarked(struct moment *m)
+note_unmarked(struct counting_moment *m)
 {
 	const struct host *s = m->seen;
 	size_t nr = 0;
@@ -173,7 +173,7 @@ note_unmarked(struct moment *m)
 
 /* Whether there are blocks with mappings of their own, or that is not known. */
 static bool
-has_large(const struct moment *m)
+has_large(const struct counting_moment *m)
 {
 	struct malloc_params now;
 	struct err e;
@@ -185,11 +185,11 @@ has_large(const struct moment *m)
 static void
 note_counted(const struct regions *maps, void *arg)
 {
-	struct moment *m = arg;
+	struct counting_moment *m = arg;
 	struct counter *c = &m->seen->counter;
 	struct err e;
 
-	m->counted = (struct sum){ 0 };
+	m->counted = (struct counting_sum){ 0 };
 	m->nr_inside = 0;
 	m->has_first = false;
 	m->is_known = counter_read_again(c, m->seen->target, &e) == 0;
@@ -217,7 +217,7 @@ note_counted(const struct regions *maps, void *arg)
  * out.
  */
 static bool
-has_all_large(const struct heap *h, const struct moment *m)
+has_all_large(const struct heap *h, const struct counting_moment *m)
 {
 	const struct malloc_params *p = &h->layout.params;
 
@@ -242,7 +242,7 @@ words_of_mapping(const struct malloc_layout *l)
  * is left.
  */
 static int64_t
-large_bytes(const struct heap *h, const struct moment *m)
+large_bytes(const struct heap *h, const struct counting_moment *m)
 {
 	const struct malloc_params *p = &h->layout.params;
 	uint64_t bytes = has_all_large(h, m) ? m->large.bytes - m->large.lead_bytes : p->mmapped;
@@ -258,11 +258,11 @@ large_bytes(const struct heap *h, const struct moment *m)
  * number of blocks is unknown: then their headers are included in the bytes, and no blocks are
  * counted.
  */
-static struct sum
-in_use(const struct heap *h, const struct moment *m)
+static struct counting_sum
+in_use(const struct heap *h, const struct counting_moment *m)
 {
 	const int64_t word = h->layout.word_bytes;
-	struct sum sum = { large_bytes(h, m), (int64_t)h->layout.params.nr_mmaps };
+	struct counting_sum sum = { large_bytes(h, m), (int64_t)h->layout.params.nr_mmaps };
 	int64_t nr_caches = 0;
 
 	for (size_t i = 0; i < h->arena.nr; i++) {
@@ -286,7 +286,7 @@ in_use(const struct heap *h, const struct moment *m)
  * stops.
  */
 static unsigned int
-doubts(const struct heap *h, const struct moment *m)
+doubts(const struct heap *h, const struct counting_moment *m)
 {
 	unsigned int nr = m->nr_inside;
 
@@ -342,13 +342,14 @@ is_too_large(const struct host *s, uint64_t max_stop_ns, struct malloc_layout *r
 
 /* The bytes in use when counting began, by the best of several tries. */
 struct guess {
-	struct sum before;
+	struct counting_sum before;
 	unsigned int nr_doubtful, nr_tries;
 	uint64_t begun_ns, stopped_ns, last_stop_ns;
 };
 
 static int
-guess_again(struct guess *g, struct moment *m, const struct heap_options *opt, struct err *e)
+guess_again(
+	struct guess *g, struct counting_moment *m, const struct heap_options *opt, struct err *e)
 {
 	const struct host *s = m->seen;
 	auto_heap struct heap h = { 0 };
@@ -393,7 +394,7 @@ let_run(const struct guess *g)
 static int
 find_before(struct host *s, uint64_t max_stop_ns, bool has_all_calls, struct err *e)
 {
-	auto_moment struct moment moment = { .seen = s };
+	auto_moment struct counting_moment moment = { .seen = s };
 	const struct heap_options opt = { .max_stop_ns = max_stop_ns,
 		.one_look = true,
 		.bins_only = is_too_large(s, max_stop_ns, &moment.layout),

@@ -21,7 +21,7 @@
 #define MAX_REGIONS 4000
 #define MAX_READS 40000
 
-struct search {
+struct large_search {
 	const struct target *target;
 	struct os_pages *single; /* to ask for one page while others are walked */
 	unsigned int word_bytes;
@@ -40,7 +40,7 @@ see_present(const struct os_page_run *run, void *arg)
 
 /* The SIZE bytes at AT, if the page is there: to read another would give the target one. */
 static bool
-read_present(struct search *s, raddr at, void *buf, size_t size)
+read_present(struct large_search *s, raddr at, void *buf, size_t size)
 {
 	const raddr page = { at.v & ~(PAGE_BYTES - 1) };
 	bool is_present = false;
@@ -55,14 +55,14 @@ read_present(struct search *s, raddr at, void *buf, size_t size)
 /*
  * A mapping whose first header says that it is BYTES long, and whose second header is looked for.
  */
-struct mapping {
+struct large_mapping {
 	raddr start;
 	uint64_t most, bytes, lead;
 };
 
 /* Whether the header at HEADER is the one LEAD bytes into M; then M has what it says. */
 static bool
-is_second(const struct search *s, struct mapping *m, const char *header, uint64_t lead)
+is_second(const struct large_search *s, struct large_mapping *m, const char *header, uint64_t lead)
 {
 	uint64_t bytes = mmapped_chunk_bytes(header, lead, s->word_bytes);
 
@@ -75,7 +75,7 @@ is_second(const struct search *s, struct mapping *m, const char *header, uint64_
 
 /* As memalign() has placed it: in front of an address that is a multiple of the alignment. */
 static bool
-find_by_alignment(struct search *s, struct mapping *m, const char *first)
+find_by_alignment(struct large_search *s, struct large_mapping *m, const char *first)
 {
 	const unsigned int header_bytes = 2 * s->word_bytes;
 	uint64_t last = 0;
@@ -100,7 +100,7 @@ find_by_alignment(struct search *s, struct mapping *m, const char *first)
 }
 
 static bool
-find_in_page(struct search *s, struct mapping *m, const char *page, uint64_t offset)
+find_in_page(struct large_search *s, struct large_mapping *m, const char *page, uint64_t offset)
 {
 	const unsigned int header_bytes = 2 * s->word_bytes;
 
@@ -124,7 +124,7 @@ note_run(const struct os_page_run *run, void *arg)
  * there behind a gap.
  */
 static bool
-find_by_pages(struct search *s, struct mapping *m, const char *first)
+find_by_pages(struct large_search *s, struct large_mapping *m, const char *first)
 {
 	const raddr second = raddr_add(m->start, PAGE_BYTES), third = raddr_add(second, PAGE_BYTES),
 		    end = raddr_add(m->start, m->most);
@@ -145,7 +145,7 @@ find_by_pages(struct search *s, struct mapping *m, const char *first)
 
 /* A mapping that was resized later has its size in the second header alone. */
 static void
-find_second(struct search *s, struct mapping *m, const char *first)
+find_second(struct large_search *s, struct large_mapping *m, const char *first)
 {
 	if (!find_by_alignment(s, m, first))
 		find_by_pages(s, m, first);
@@ -155,13 +155,13 @@ find_second(struct search *s, struct mapping *m, const char *first)
 static int
 see_run(const struct os_page_run *run, void *arg)
 {
-	struct search *s = arg;
+	struct large_search *s = arg;
 	raddr at = run->start.v < s->next.v ? s->next : run->start;
 	char first[PAGE_BYTES];
 	struct err e;
 
 	for (; run->is_present && at.v < run->end.v; s->next = at) {
-		struct mapping m = { .start = at, .most = s->end.v - at.v };
+		struct large_mapping m = { .start = at, .most = s->end.v - at.v };
 
 		if (++s->nr_reads > MAX_READS ||
 			os_read(s->target, at, first, 2 * s->word_bytes, &e) < 0)
@@ -211,8 +211,8 @@ next_arena_heap(const struct arenas *a, raddr at, raddr end)
  * kernel makes one mapping.  False: not all of it was searched.
  */
 static bool
-search_region(
-	struct search *s, struct os_pages *pages, const struct region *r, const struct arenas *a)
+search_region(struct large_search *s, struct os_pages *pages, const struct region *r,
+	const struct arenas *a)
 {
 	const struct arena_heap *heap;
 	struct err e;
@@ -236,7 +236,7 @@ large_blocks_find(struct large_blocks *ret, const struct target *t, const struct
 	const struct arenas *a)
 {
 	auto_pages struct os_pages *pages = NULL, *single = NULL;
-	struct search s = { .target = t, .word_bytes = a->word_bytes, .ret = ret };
+	struct large_search s = { .target = t, .word_bytes = a->word_bytes, .ret = ret };
 	struct err e;
 
 	*ret = (struct large_blocks){ 0 };

@@ -12,7 +12,7 @@
 #include "os/memory.h"
 #include "wire/live-set.h"
 
-struct reading {
+struct live_set_reading {
 	struct live_set *s;
 	const struct target *t;
 	uint32_t nr_sites;
@@ -28,7 +28,7 @@ no_memory(struct err *e)
 }
 
 static int
-add(struct reading *r, uint64_t at, uint64_t bytes, uint32_t site, struct err *e)
+add(struct live_set_reading *r, uint64_t at, uint64_t bytes, uint32_t site, struct err *e)
 {
 	struct live_block *b = array_add(r->s);
 
@@ -40,7 +40,7 @@ add(struct reading *r, uint64_t at, uint64_t bytes, uint32_t site, struct err *e
 
 /* Read BYTES, at most PIECE_BYTES, at AT.  What is not present is zero. */
 static int
-read_twice(struct reading *r, uint64_t at, size_t bytes, struct err *e)
+read_twice(struct live_set_reading *r, uint64_t at, size_t bytes, struct err *e)
 {
 	return os_read_present_some(r->t, (raddr){ at }, r->once, bytes, e) < 0 ||
 			os_read_present_some(r->t, (raddr){ at }, r->again, bytes, e) < 0
@@ -52,7 +52,7 @@ read_twice(struct reading *r, uint64_t at, size_t bytes, struct err *e)
 
 /* The leaf at AT, of the addresses from START on. */
 static int
-read_leaf(struct reading *r, uint64_t at, uint64_t start, struct err *e)
+read_leaf(struct live_set_reading *r, uint64_t at, uint64_t start, struct err *e)
 {
 	const uint32_t *v = r->once, *again = r->again;
 
@@ -74,7 +74,8 @@ read_leaf(struct reading *r, uint64_t at, uint64_t start, struct err *e)
 
 /* The NR pointers at AT.  The caller frees *RET. */
 static int
-read_pointers(const struct reading *r, uint64_t at, size_t nr, uint64_t **ret, struct err *e)
+read_pointers(
+	const struct live_set_reading *r, uint64_t at, size_t nr, uint64_t **ret, struct err *e)
 {
 	auto_free uint64_t *v = calloc(nr, sizeof *v);
 
@@ -87,7 +88,7 @@ read_pointers(const struct reading *r, uint64_t at, size_t nr, uint64_t **ret, s
 }
 
 static int
-read_shadow(struct reading *r, uint64_t at, struct err *e)
+read_shadow(struct live_set_reading *r, uint64_t at, struct err *e)
 {
 	auto_free uint64_t *tables = NULL;
 
@@ -113,7 +114,7 @@ read_shadow(struct reading *r, uint64_t at, struct err *e)
 /* ---- the table ---- */
 
 static int
-read_bucket(struct reading *r, size_t i, struct err *e)
+read_bucket(struct live_set_reading *r, size_t i, struct err *e)
 {
 	const struct wire_bucket *b = (const struct wire_bucket *)r->once + i;
 	const struct wire_bucket *again = (const struct wire_bucket *)r->again + i;
@@ -131,7 +132,7 @@ read_bucket(struct reading *r, size_t i, struct err *e)
 }
 
 static int
-read_table(struct reading *r, uint64_t at, uint32_t nr_levels, struct err *e)
+read_table(struct live_set_reading *r, uint64_t at, uint32_t nr_levels, struct err *e)
 {
 	const size_t piece = PIECE_BYTES / sizeof(struct wire_bucket);
 	size_t left = ((size_t)1 << (WIRE_TABLE_FIRST_BITS + nr_levels)) -
@@ -179,7 +180,7 @@ join_large(struct live_set *s)
 /* ---- both ---- */
 
 static int
-read_both(struct reading *r, const struct wire_live_blocks *at, struct err *e)
+read_both(struct live_set_reading *r, const struct wire_live_blocks *at, struct err *e)
 {
 	uint64_t buckets;
 	uint32_t nr_levels;
@@ -198,7 +199,7 @@ live_set_read(struct live_set *s, const struct process *p, const struct counter 
 	uint32_t nr_sites, struct err *e)
 {
 	auto_free void *once = malloc(PIECE_BYTES), *again = malloc(PIECE_BYTES);
-	struct reading r = { s, p->target, nr_sites, once, again };
+	struct live_set_reading r = { s, p->target, nr_sites, once, again };
 	struct wire_live_blocks at;
 
 	if (!once || !again)

@@ -378,7 +378,7 @@ arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame)
 /* ---- the signal frame ---- */
 
 /* A record of struct sigcontext.__reserved (uapi/asm/sigcontext.h, struct _aarch64_ctx). */
-struct record {
+struct aarch64_record {
 	uint32_t magic, size_bytes;
 };
 
@@ -386,13 +386,13 @@ struct record {
 #define POE_RECORD 0x504f4530
 
 struct fpsimd_record {
-	struct record head;
+	struct aarch64_record head;
 	uint32_t fpsr, fpcr;
 	unsigned char v[32][16];
 };
 
 struct poe_record {
-	struct record head;
+	struct aarch64_record head;
 	uint64_t por;
 };
 
@@ -410,7 +410,7 @@ struct poe_record {
  *	        |   null record                    |
  *	higher  +----------------------------------+  <= top
  */
-struct rt_sigframe {
+struct aarch64_rt_sigframe {
 	unsigned char siginfo[128];
 	uint64_t uc_flags, uc_link;
 	uint64_t ss_sp;
@@ -423,17 +423,17 @@ struct rt_sigframe {
 		uint64_t x[31], sp, pc, pstate;
 		struct fpsimd_record fpsimd __attribute__((aligned(16)));
 		struct poe_record poe;
-		struct record end;
+		struct aarch64_record end;
 	} mc __attribute__((aligned(16)));
 };
 
 static void
-build_records(struct rt_sigframe *to, const struct arch_thread *th)
+build_records(struct aarch64_rt_sigframe *to, const struct arch_thread *th)
 {
 	struct extended ext;
 
 	memcpy(&ext, th->ext, sizeof ext);
-	to->mc.fpsimd.head = (struct record){ FPSIMD_RECORD, sizeof to->mc.fpsimd };
+	to->mc.fpsimd.head = (struct aarch64_record){ FPSIMD_RECORD, sizeof to->mc.fpsimd };
 	to->mc.fpsimd.fpsr = ext.fpsimd.fpsr;
 	to->mc.fpsimd.fpcr = ext.fpsimd.fpcr;
 	memcpy(to->mc.fpsimd.v, ext.fpsimd.v, sizeof to->mc.fpsimd.v);
@@ -448,7 +448,7 @@ arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs, 
 	const struct arch_thread *th, raddr restorer)
 {
 	const uint64_t *u = regs->word;
-	struct rt_sigframe frame = {
+	struct aarch64_rt_sigframe frame = {
 		.ss_flags = ARCH_SS_FLAGS_INVALID,
 		.sigmask = sigmask,
 		.mc = { .sp = u[SP], .pc = u[PC], .pstate = u[PSTATE] },

@@ -317,7 +317,7 @@ struct sigcontext_64 {
 	uint64_t err, trapno, oldmask, cr2, fpstate, reserved1[8];
 };
 
-struct rt_sigframe {
+struct x86_64_rt_sigframe {
 	uint64_t pretcode;
 	uint64_t uc_flags, uc_link;
 	uint64_t ss_sp;
@@ -388,7 +388,7 @@ arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs, 
 	unsigned char fpstate[ARCH_MAX_EXT_BYTES + 64];
 	size_t fp_bytes = build_fpstate(fpstate, th);
 	uint64_t fp_addr = (top.v - fp_bytes) & ~UINT64_C(63);
-	struct rt_sigframe frame = {
+	struct x86_64_rt_sigframe frame = {
 		.pretcode = restorer.v,
 		.uc_flags = UC_FLAGS,
 		.ss_flags = ARCH_SS_FLAGS_INVALID,

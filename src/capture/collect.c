@@ -12,10 +12,10 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "elf/regions.h"
 #include "os/os.h"
 #include "os/stranger.h"
 #include "os/threads.h"
-#include "elf/regions.h"
 #include "wire/maps.h"
 
 /* ---- what a sample has ---- */

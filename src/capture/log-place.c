@@ -8,8 +8,8 @@
 
 #include "agentctl/agentctl.h"
 #include "base/text.h"
-#include "glibc/process.h"
 #include "capture/log-record.h"
+#include "glibc/process.h"
 #include "os/os.h"
 
 static int

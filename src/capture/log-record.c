@@ -14,13 +14,13 @@
 #include "agentctl/agent-file.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
-#include "recording/log-session.h"
+#include "capture/wait.h"
 #include "os/clock.h"
 #include "os/life.h"
 #include "os/os.h"
 #include "os/place.h"
 #include "os/self.h"
-#include "capture/wait.h"
+#include "recording/log-session.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
 
@@ -28,7 +28,7 @@
 #define LOG_BYTES (UINT64_C(64) << 20)
 
 /* A record with a log, and its writer. */
-struct job {
+struct log_record_job {
 	struct target *t;
 	const struct profile_options *opt;
 	struct profiled *ret;
@@ -42,7 +42,7 @@ struct job {
 };
 
 static void
-job_release(struct job *j)
+job_release(struct log_record_job *j)
 {
 	struct err ignored;
 
@@ -86,13 +86,13 @@ log_record_make_dir(const char *name, char ret[PATH_MAX], struct err *e)
 }
 
 static int
-end_record(const struct job *j, struct profiling *ret, struct err *e)
+end_record(const struct log_record_job *j, struct profiling *ret, struct err *e)
 {
 	return profiling_stop(j->t, &j->opt->inject, 0, ret, e);
 }
 
 static int
-start_record(struct job *j, struct err *e)
+start_record(struct log_record_job *j, struct err *e)
 {
 	const struct profiling_wanted wanted = { .log_bytes = LOG_BYTES,
 		.max_bytes = j->opt->overhead.max_bytes,
@@ -107,7 +107,7 @@ start_record(struct job *j, struct err *e)
 
 /* A record that goes on begins anew: a part of it would be missing in the log. */
 static int
-begin(struct job *j, struct err *e)
+begin(struct log_record_job *j, struct err *e)
 {
 	struct profiling ended;
 
@@ -122,7 +122,7 @@ begin(struct job *j, struct err *e)
 }
 
 static int
-open_session(struct job *j, struct err *e)
+open_session(struct log_record_job *j, struct err *e)
 {
 	const struct log_session_settings settings = {
 		.source = { .fd = j->fd },
@@ -170,7 +170,7 @@ log_record_keep_sum(
 
 /* Each program has its stack and its heap elsewhere, so its mappings are seldom read. */
 static bool
-has_become_other(const struct job *j)
+has_become_other(const struct log_record_job *j)
 {
 	auto_process struct process now = { .target = j->t };
 	struct os_stat stat;
@@ -187,7 +187,7 @@ has_become_other(const struct job *j)
 
 /* Write until the record is to end.  0, or -1 with E: the log can not be read any more. */
 static int
-write_rounds(struct job *j, uint64_t ns, struct err *e)
+write_rounds(struct log_record_job *j, uint64_t ns, struct err *e)
 {
 	const uint64_t end_ns = os_now_ns() + ns;
 
@@ -206,7 +206,7 @@ write_rounds(struct job *j, uint64_t ns, struct err *e)
 
 /* Nothing is appended any more. */
 static int
-write_last(struct job *j, struct err *e)
+write_last(struct log_record_job *j, struct err *e)
 {
 	struct log_session *s = j->session;
 
@@ -228,7 +228,7 @@ write_last(struct job *j, struct err *e)
 
 /* End the record, unless it has ended by itself. */
 static int
-end(struct job *j, struct err *e)
+end(struct log_record_job *j, struct err *e)
 {
 	const struct log_source source = { .fd = j->fd };
 	struct profiling ended;
@@ -250,7 +250,7 @@ end(struct job *j, struct err *e)
 }
 
 static int
-write_all(struct job *j, struct err *e)
+write_all(struct log_record_job *j, struct err *e)
 {
 	auto_progress struct ui_progress *progress = ui_progress_begin(&j->opt->ui, "recording");
 	struct err failure;
@@ -273,7 +273,9 @@ int
 log_record_once(
 	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
-	auto_job struct job j = { .t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1 };
+	auto_job struct log_record_job j = {
+		.t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1
+	};
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
 	struct profiling ended;
 	struct err ignored;
@@ -303,7 +305,7 @@ log_record_once(
 static void
 write_in_background(void *arg, int ready)
 {
-	struct job *j = arg;
+	struct log_record_job *j = arg;
 	const struct log_source source = { .fd = j->fd };
 	struct target t = *j->t;
 	struct err e;
@@ -334,7 +336,9 @@ int
 log_record_start(
 	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
-	auto_job struct job j = { .t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1 };
+	auto_job struct log_record_job j = {
+		.t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1
+	};
 	struct profiling ended;
 	struct err ignored;
 	pid_t writer;

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "os/stranger.h"
 #include "capture/collect.h"
 #include "capture/live-files.h"
+#include "os/stranger.h"
 #include "profile/symbols.h"
 #include "profile/write.h"
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "os/os.h"
 #include "capture/wait.h"
+#include "os/os.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
 

@@ -10,13 +10,13 @@
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/collect.h"
+#include "capture/live-files.h"
 #include "elf/image.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
-#include "capture/collect.h"
-#include "capture/live-files.h"
 #include "profile/symbols.h"
 #include "stack/stack.h"
 #include "stop/stop.h"
@@ -27,7 +27,7 @@
 #define MAX_LISTS 4
 
 /* The state while stacks are read. */
-struct reading {
+struct stacks_reading {
 	struct stacks *stacks;
 	const struct process *process;
 	const struct stacks_options *options;
@@ -63,7 +63,7 @@ no_memory(struct err *e)
 static int
 copy_stack(uint64_t deadline_ns, void *arg, struct err *e)
 {
-	struct reading *r = arg;
+	struct stacks_reading *r = arg;
 	const struct region *in;
 	size_t bytes = COPY_BYTES;
 	ssize_t n;
@@ -83,7 +83,7 @@ copy_stack(uint64_t deadline_ns, void *arg, struct err *e)
 }
 
 static void
-walk(struct reading *r, uint64_t deadline_ns, bool is_held)
+walk(struct stacks_reading *r, uint64_t deadline_ns, bool is_held)
 {
 	const struct stack_source source = { .regs = r->regs.word,
 		.sp = arch_sp(&r->regs),
@@ -106,7 +106,8 @@ copy_and_walk(uint64_t deadline_ns, void *arg, struct err *e)
 }
 
 static int
-stop(struct reading *r, int (*fn)(uint64_t deadline_ns, void *arg, struct err *e), struct err *e)
+stop(struct stacks_reading *r, int (*fn)(uint64_t deadline_ns, void *arg, struct err *e),
+	struct err *e)
 {
 	struct stop_report report;
 	int status =
@@ -125,7 +126,7 @@ stop(struct reading *r, int (*fn)(uint64_t deadline_ns, void *arg, struct err *e
  * the first walk has found for the most part.
  */
 static int
-read_stack(struct reading *r, struct err *e)
+read_stack(struct stacks_reading *r, struct err *e)
 {
 	if (stop(r, copy_stack, e) < 0)
 		return -1;
@@ -136,7 +137,7 @@ read_stack(struct reading *r, struct err *e)
 /* ---- what was read ---- */
 
 static int
-add_thread(struct reading *r, struct err *e)
+add_thread(struct stacks_reading *r, struct err *e)
 {
 	struct profile_sample sample = { .stack = 0 };
 	const int64_t one = 1;
@@ -170,7 +171,7 @@ is_known(const struct stacks *s, pid_t tid)
  * are not waited for any more.
  */
 static bool
-is_hopeless(const struct reading *r)
+is_hopeless(const struct stacks_reading *r)
 {
 	struct os_status s;
 	struct err ignored;
@@ -181,7 +182,7 @@ is_hopeless(const struct reading *r)
 
 /* A thread without frames, for E says why. */
 static int
-add_late(struct reading *r, const struct err *why, struct err *e)
+add_late(struct stacks_reading *r, const struct err *why, struct err *e)
 {
 	if (!r->stacks->nr_late++)
 		r->stacks->late = *why;
@@ -192,7 +193,7 @@ add_late(struct reading *r, const struct err *why, struct err *e)
 
 /* 0 also for one that has ended. */
 static int
-read_thread(struct reading *r, struct err *e)
+read_thread(struct stacks_reading *r, struct err *e)
 {
 	const struct target *t = r->process->target;
 	struct err why = r->stacks->late;
@@ -215,7 +216,7 @@ read_thread(struct reading *r, struct err *e)
 }
 
 static int
-read_all(struct reading *r, struct err *e)
+read_all(struct stacks_reading *r, struct err *e)
 {
 	size_t nr_before;
 	int nr_lists = 0;
@@ -254,7 +255,7 @@ has_thread(const struct target *t, pid_t tid)
 }
 
 static int
-read_some(struct reading *r, struct err *e)
+read_some(struct stacks_reading *r, struct err *e)
 {
 	const struct target *t = r->process->target;
 
@@ -288,7 +289,7 @@ check_program(const struct target *t, struct err *e)
 static void
 read_in_tracer(void *arg)
 {
-	struct reading *r = arg;
+	struct stacks_reading *r = arg;
 
 	r->status = r->options->nr_tids ? read_some(r, r->e) : read_all(r, r->e);
 	if (check_program(r->process->target, r->e) < 0)
@@ -322,7 +323,7 @@ check_machine(const struct process *p, struct err *e)
 }
 
 static int
-name_frames(const struct reading *r, struct err *e)
+name_frames(const struct stacks_reading *r, struct err *e)
 {
 	struct stacks *s = r->stacks;
 	const struct process *process = r->process;
@@ -336,7 +337,7 @@ name_frames(const struct reading *r, struct err *e)
 
 /* Read all stacks into R, which has its parts. */
 static int
-read_stacks(struct reading *r, struct err *e)
+read_stacks(struct stacks_reading *r, struct err *e)
 {
 	struct stacks *s = r->stacks;
 
@@ -356,7 +357,7 @@ stacks_read(struct stacks *s, const struct process *process, const struct stacks
 	auto_walker struct walker *walker = NULL;
 	auto_free char *copy = malloc(COPY_BYTES);
 	auto_free struct stack *stack = malloc(sizeof *stack);
-	auto_free struct reading *r = malloc(sizeof *r);
+	auto_free struct stacks_reading *r = malloc(sizeof *r);
 
 	if (check_machine(process, e) < 0 ||
 		walker_new(&walker, process->target, &process->objects, e) < 0)

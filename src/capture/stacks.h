@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "glibc/process.h"
 #include "capture/walked.h"
+#include "glibc/process.h"
 #include "profile/profile.h"
 
 struct stacks_options {

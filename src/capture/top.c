@@ -17,7 +17,7 @@
 #define NAMED_FRAMES 48
 
 /* The sum of the sites of one stack, by the node of its innermost frame. */
-struct sum {
+struct top_sum {
 	struct wire_amount live;
 	uint64_t nr_samples;
 	uint32_t site; /* one of them */
@@ -32,7 +32,7 @@ nr_live(const struct wire_site *s)
 }
 
 static void
-sum_add(struct sum *to, struct wire_amount live, uint64_t nr_samples)
+sum_add(struct top_sum *to, struct wire_amount live, uint64_t nr_samples)
 {
 	if (__builtin_add_overflow(to->live.bytes, live.bytes, &to->live.bytes))
 		to->live.bytes = UINT64_MAX;
@@ -42,10 +42,10 @@ sum_add(struct sum *to, struct wire_amount live, uint64_t nr_samples)
 }
 
 /* Add up the sites of C by stack, into SUMS; and all of them. */
-static struct sum
-add_up(const struct sites_copy *c, struct sum *sums)
+static struct top_sum
+add_up(const struct sites_copy *c, struct top_sum *sums)
 {
-	struct sum all = { .nr_samples = 0 };
+	struct top_sum all = { .nr_samples = 0 };
 	struct sites_stack stack;
 
 	for (uint32_t i = 1; i < c->nr_sites; i++) {
@@ -63,7 +63,7 @@ add_up(const struct sites_copy *c, struct sum *sums)
 
 /* The nodes of the greatest SUMS into RET, the greatest first; returns how many there are. */
 static uint32_t
-find_greatest(const struct sum *sums, uint32_t nr, uint32_t ret[PROFILE_TOP_STACKS])
+find_greatest(const struct top_sum *sums, uint32_t nr, uint32_t ret[PROFILE_TOP_STACKS])
 {
 	uint32_t found = 0;
 
@@ -164,9 +164,9 @@ name_stacks(struct profile_top *t, const struct sites_copy *c, const uint32_t *s
 static int
 fill(struct profile_top *t, const struct sites_copy *c, const struct process *p, struct err *e)
 {
-	auto_free struct sum *sums = calloc(c->nr_nodes + 1, sizeof *sums);
+	auto_free struct top_sum *sums = calloc(c->nr_nodes + 1, sizeof *sums);
 	uint32_t leaf[PROFILE_TOP_STACKS], site[PROFILE_TOP_STACKS];
-	struct sum all;
+	struct top_sum all;
 
 	if (!sums)
 		return err_set(e, ENOMEM, "cannot add up the sites of a profile");
@@ -178,7 +178,7 @@ fill(struct profile_top *t, const struct sites_copy *c, const struct process *p,
 	t->nr_live = all.nr_samples;
 	t->nr_stacks = find_greatest(sums, c->nr_nodes, leaf);
 	for (uint32_t i = 0; i < t->nr_stacks; i++) {
-		const struct sum *sum = &sums[leaf[i]];
+		const struct top_sum *sum = &sums[leaf[i]];
 
 		t->stack[i].bytes = sites_bytes(sum->live);
 		t->stack[i].blocks = sites_blocks(sum->live);

@@ -5,8 +5,8 @@
 
 #include "agentctl/agent-file.h"
 #include "agentctl/agentctl.h"
-#include "cmd/borrow.h"
 #include "base/cleanup.h"
+#include "cmd/borrow.h"
 #include "cmd/command.h"
 #include "heap/heap.h"
 #include "os/os.h"

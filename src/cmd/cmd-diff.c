@@ -1,7 +1,7 @@
 #include <config.h>
 
-#include "cmd/command.h"
 #include "account/pair.h"
+#include "cmd/command.h"
 #include "ui/limits.h"
 #include "ui/ui.h"
 #include "view/diff.h"
@@ -10,7 +10,7 @@
 
 /* ---- options ---- */
 
-struct options {
+struct cmd_diff_options {
 	struct ui_options ui;
 	size_t limit;
 	const char *file[2];
@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-add_file(struct argp_state *state, struct options *o, const char *arg)
+add_file(struct argp_state *state, struct cmd_diff_options *o, const char *arg)
 {
 	if (o->file[1])
 		argp_error(state, "more than two files");
@@ -32,7 +32,7 @@ add_file(struct argp_state *state, struct options *o, const char *arg)
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct cmd_diff_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -77,7 +77,7 @@ static const struct argp argp = {
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options o = { .limit = DEFAULT_ROWS };
+	struct cmd_diff_options o = { .limit = DEFAULT_ROWS };
 	auto_saved_pair struct saved_pair p = { 0 };
 	auto_output struct ui_output out = { 0 };
 

@@ -1,7 +1,7 @@
 #include <config.h>
 
-#include "diagnose/doctor.h"
 #include "cmd/command.h"
+#include "diagnose/doctor.h"
 #include "os/os.h"
 #include "ui/deadline.h"
 #include "ui/ui.h"

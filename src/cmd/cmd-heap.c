@@ -1,9 +1,9 @@
 #include <config.h>
 
-#include "diagnose/heap.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
 #include "cmd/several.h"
+#include "diagnose/heap.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
 #include "ui/ui.h"
@@ -14,7 +14,7 @@
 
 /* ---- options ---- */
 
-struct options {
+struct cmd_heap_options {
 	struct heap_question ask;
 	unsigned int views;
 	size_t limit;
@@ -61,7 +61,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-check_options(struct argp_state *state, const struct options *o)
+check_options(struct argp_state *state, const struct cmd_heap_options *o)
 {
 	if (o->ask.core && o->ask.ui.asked.nr)
 		argp_error(state, "a core file or a process, not both");
@@ -80,7 +80,7 @@ check_options(struct argp_state *state, const struct options *o)
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct cmd_heap_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -151,7 +151,8 @@ static const struct argp argp = {
 /* ---- printing ---- */
 
 static int
-print(const struct heap_answer *s, const struct options *o, struct ui_output *out, struct err *e)
+print(const struct heap_answer *s, const struct cmd_heap_options *o, struct ui_output *out,
+	struct err *e)
 {
 	const struct heap_report report = heap_report_of(s, o->views, o->limit);
 	json_auto_t *document = NULL;
@@ -181,7 +182,7 @@ static const struct several_column columns[] = {
 static json_t *
 heap_of_one(pid_t pid, void *arg, struct err *e)
 {
-	struct options o = *(struct options *)arg;
+	struct cmd_heap_options o = *(struct cmd_heap_options *)arg;
 	auto_heap_answer struct heap_answer s = { .target = TARGET_NONE };
 	struct heap_report report;
 
@@ -194,7 +195,7 @@ heap_of_one(pid_t pid, void *arg, struct err *e)
 }
 
 static int
-run_several(struct options *o, struct err *e)
+run_several(struct cmd_heap_options *o, struct err *e)
 {
 	const struct several what = { "heap", "reading the heaps", columns, o->limit, heap_of_one,
 		o };
@@ -207,7 +208,7 @@ run_several(struct options *o, struct err *e)
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options o = {
+	struct cmd_heap_options o = {
 		.ask.ui.pid_optional = true,
 		.ask.how = { .max_stop_ns = HEAP_DEFAULT_STOP_NS, .want_uss = true },
 		.limit = DEFAULT_ROWS,

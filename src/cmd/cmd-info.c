@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "cmd/borrow.h"
-#include "diagnose/info.h"
 #include "base/cleanup.h"
+#include "cmd/borrow.h"
 #include "cmd/command.h"
 #include "cmd/from-file.h"
 #include "cmd/several.h"
+#include "diagnose/info.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
 #include "view/info.h"
@@ -21,7 +21,7 @@
 
 enum { KEY_ARENA = 0x3000, KEY_SORT, KEY_XML, KEY_CAPTURE, KEY_METHOD, KEY_MAX_LOCK, KEY_FROM };
 
-struct options {
+struct cmd_info_options {
 	struct info_options info;
 	const char *from; /* file name of malloc_info()'s document */
 };
@@ -65,7 +65,7 @@ static const char *const sort_name[] = {
 };
 
 static void
-check_options(struct argp_state *state, const struct options *options)
+check_options(struct argp_state *state, const struct cmd_info_options *options)
 {
 	const struct info_options *o = &options->info;
 
@@ -84,7 +84,7 @@ check_options(struct argp_state *state, const struct options *options)
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *options = state->input;
+	struct cmd_info_options *options = state->input;
 	struct info_options *o = &options->info;
 
 	switch (key) {
@@ -208,7 +208,7 @@ run_several(struct info_options *opt, struct err *e)
 }
 
 static int
-run_file(const struct options *options, struct err *e)
+run_file(const struct cmd_info_options *options, struct err *e)
 {
 	const struct info_options *opt = &options->info;
 	auto_from_file struct from_file file = { 0 };
@@ -233,9 +233,9 @@ run_file(const struct options *options, struct err *e)
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options options = { .info = { .arena = -1,
-					   .max_rows = DEFAULT_ROWS,
-					   .max_lock_ns = DEFAULT_MAX_LOCK_NS } };
+	struct cmd_info_options options = { .info = { .arena = -1,
+						    .max_rows = DEFAULT_ROWS,
+						    .max_lock_ns = DEFAULT_MAX_LOCK_NS } };
 	struct info_options opt;
 	auto_progress struct ui_progress *progress = NULL;
 	auto_info struct info info = { .mt = MALLOC_TARGET_NONE };

@@ -6,17 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "account/growth.h"
 #include "account/place.h"
 #include "account/processes.h"
 #include "account/rows.h"
+#include "account/saved-maps.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cmd/command.h"
 #include "cmd/from-file.h"
 #include "cmd/several.h"
-#include "account/growth.h"
-#include "account/saved-maps.h"
 #include "heap/heap.h"
 #include "os/os.h"
 #include "os/rights.h"
@@ -34,7 +34,7 @@
 /* Some 450,000 mappings; by default a process can have 65,530. */
 #define OWN_WARN_BYTES (UINT64_C(64) << 20)
 
-struct options {
+struct cmd_maps_options {
 	struct ui_options ui;
 	enum rows_by by;
 	enum rows_sort sort;
@@ -149,7 +149,7 @@ check_classes(struct argp_state *state, const struct selection *sel)
 
 /* LIST is "dirty,thp", and is taken apart. */
 static void
-add_columns(struct argp_state *state, struct options *o, char *list)
+add_columns(struct argp_state *state, struct cmd_maps_options *o, char *list)
 {
 	for (char *name; (name = strsep(&list, ","));) {
 		int x = 0;
@@ -180,7 +180,7 @@ parse_address(const char *text, raddr *ret, const char **ret_end)
 }
 
 static void
-set_address(struct argp_state *state, struct options *o, const char *arg)
+set_address(struct argp_state *state, struct cmd_maps_options *o, const char *arg)
 {
 	const char *end;
 
@@ -190,7 +190,7 @@ set_address(struct argp_state *state, struct options *o, const char *arg)
 }
 
 static void
-set_range(struct argp_state *state, struct options *o, const char *arg)
+set_range(struct argp_state *state, struct cmd_maps_options *o, const char *arg)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct selection *sel = &o->selection;
@@ -209,7 +209,7 @@ set_range(struct argp_state *state, struct options *o, const char *arg)
 
 /* Refuse options for what a file does not show. */
 static void
-check_from(struct argp_state *state, const struct options *o)
+check_from(struct argp_state *state, const struct cmd_maps_options *o)
 {
 	if (o->ui.asked.nr)
 		argp_error(state, "a file or a process, not both");
@@ -222,7 +222,7 @@ check_from(struct argp_state *state, const struct options *o)
 }
 
 static void
-check_options(struct argp_state *state, struct options *o)
+check_options(struct argp_state *state, struct cmd_maps_options *o)
 {
 	const struct selection *sel = &o->selection;
 	bool by_extra = o->has_sort && o->sort >= SORT_PSS && o->sort <= SORT_THP;
@@ -258,7 +258,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		"pss", "uss", "dirty", "locked", "thp", NULL };
 	static const char unknown_word[] = "is not one of the words --help names";
 	static const char *const sources[] = { "auto", "scan", "pagemap", "smaps", "none", NULL };
-	struct options *o = state->input;
+	struct cmd_maps_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -346,7 +346,7 @@ static const struct argp argp = {
 
 /* The file may well be of another process; that is worth a word. */
 static void
-warn_of_other_target(const struct options *o, const struct target *t, json_t *old)
+warn_of_other_target(const struct cmd_maps_options *o, const struct target *t, json_t *old)
 {
 	json_auto_t *now = ui_json_new("maps", t);
 	char name[96];
@@ -358,7 +358,7 @@ warn_of_other_target(const struct options *o, const struct target *t, json_t *ol
 
 /* Read the saved output that is to be compared with, and add up by what it is added up by. */
 static int
-read_old(struct options *o, json_t **ret, struct err *e)
+read_old(struct cmd_maps_options *o, json_t **ret, struct err *e)
 {
 	json_auto_t *filter = selection_to_json(&o->selection);
 
@@ -376,7 +376,7 @@ is_partial(const struct space *s)
 }
 
 static void
-print_notes(const struct options *o, const struct space *s)
+print_notes(const struct cmd_maps_options *o, const struct space *s)
 {
 	uint64_t own = space_own_bytes(s);
 
@@ -400,7 +400,7 @@ print_notes(const struct options *o, const struct space *s)
 }
 
 static int
-print(const struct options *o, const struct maps_report *report, struct err *e)
+print(const struct cmd_maps_options *o, const struct maps_report *report, struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
 
@@ -414,8 +414,8 @@ print(const struct options *o, const struct maps_report *report, struct err *e)
 
 /* Nothing of S is selected by its object or address; a class may well be empty. */
 static int
-refuse_selection(
-	const struct options *o, const struct target *t, const struct space *s, struct err *e)
+refuse_selection(const struct cmd_maps_options *o, const struct target *t, const struct space *s,
+	struct err *e)
 {
 	const struct selection *sel = &o->selection;
 	char object[96], where[64] = "", whose[256];
@@ -435,7 +435,7 @@ refuse_selection(
 
 /* T is NULL and W is set if S is of a saved map. */
 static int
-report(const struct options *o, const struct target *t, const struct space *s, json_t *old,
+report(const struct cmd_maps_options *o, const struct target *t, const struct space *s, json_t *old,
 	const struct warnings *w, struct err *e)
 {
 	auto_rows struct rows rows = { 0 };
@@ -477,7 +477,7 @@ report(const struct options *o, const struct target *t, const struct space *s, j
 
 /* The use of one address; T and W as in report(). */
 static int
-report_place(const struct options *o, const struct target *t, const struct space *s,
+report_place(const struct cmd_maps_options *o, const struct target *t, const struct space *s,
 	const struct warnings *w, struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
@@ -497,7 +497,8 @@ report_place(const struct options *o, const struct target *t, const struct space
 
 /* The mappings are unreadable, but all users may read the totals.  WHY is the reason. */
 static int
-report_totals(const struct options *o, const struct target *t, const struct err *why, struct err *e)
+report_totals(const struct cmd_maps_options *o, const struct target *t, const struct err *why,
+	struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
 	struct os_status s;
@@ -517,7 +518,7 @@ report_totals(const struct options *o, const struct target *t, const struct err 
 }
 
 static void
-warn_of_pss(const struct options *o, const struct target *t)
+warn_of_pss(const struct cmd_maps_options *o, const struct target *t)
 {
 	struct os_status s;
 	struct err e;
@@ -530,7 +531,7 @@ warn_of_pss(const struct options *o, const struct target *t)
 }
 
 static int
-show_one(struct options *o, struct err *e)
+show_one(struct cmd_maps_options *o, struct err *e)
 {
 	auto_progress struct ui_progress *progress = NULL;
 	auto_target struct target t = TARGET_NONE;
@@ -558,7 +559,7 @@ show_one(struct options *o, struct err *e)
 /* ---- a saved map ---- */
 
 static int
-show_file(struct options *o, struct err *e)
+show_file(struct cmd_maps_options *o, struct err *e)
 {
 	auto_from_file struct from_file file = { 0 };
 	auto_map_file struct map_file map = { 0 };
@@ -587,8 +588,8 @@ show_file(struct options *o, struct err *e)
  * Read the address space of T into S, which is not read if that is forbidden: then W has a warning.
  */
 static int
-read_space(struct space *s, bool *ret_is_read, struct os_status *ret, const struct options *o,
-	const struct target *t, struct warnings *w, struct err *e)
+read_space(struct space *s, bool *ret_is_read, struct os_status *ret,
+	const struct cmd_maps_options *o, const struct target *t, struct warnings *w, struct err *e)
 {
 	warn_of_pss(o, t);
 	*ret_is_read = space_read(s, t, &o->space, e) == 0;
@@ -607,8 +608,8 @@ read_space(struct space *s, bool *ret_is_read, struct os_status *ret, const stru
 	return 0;
 }
 
-struct adder {
-	const struct options *o;
+struct cmd_maps_adder {
+	const struct cmd_maps_options *o;
 	struct process_sums sums;
 	struct warnings warnings;
 };
@@ -617,7 +618,7 @@ struct adder {
 static int
 add_process(const struct target *t, void *arg, struct err *e)
 {
-	struct adder *a = arg;
+	struct cmd_maps_adder *a = arg;
 	auto_space struct space s = { 0 };
 	struct process_sum *sum;
 	struct os_status status;
@@ -633,7 +634,7 @@ add_process(const struct target *t, void *arg, struct err *e)
 }
 
 static int
-print_all(const struct options *o, const struct adder *a, struct err *e)
+print_all(const struct cmd_maps_options *o, const struct cmd_maps_adder *a, struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
 
@@ -648,10 +649,10 @@ print_all(const struct options *o, const struct adder *a, struct err *e)
 }
 
 static int
-show_several(const struct options *o, struct err *e)
+show_several(const struct cmd_maps_options *o, struct err *e)
 {
 	struct ui_progress *progress = ui_progress_begin(&o->ui, "reading the address spaces");
-	struct adder a = { .o = o };
+	struct cmd_maps_adder a = { .o = o };
 	int failed = several_each(&o->ui.asked, add_process, &a, &a.warnings, e), status;
 
 	ui_progress_end(progress);
@@ -668,8 +669,8 @@ show_several(const struct options *o, struct err *e)
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options o = { .space = {
-				     .want_unused = true, .count_mmapped = malloc_count_mmapped } };
+	struct cmd_maps_options o = { .space = { .want_unused = true,
+					      .count_mmapped = malloc_count_mmapped } };
 	int status;
 
 	ui_parse(&argp, argc, argv, &o);

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
+#include "capture/options.h"
+#include "capture/profile-file.h"
+#include "capture/triggers.h"
 #include "cmd/borrow.h"
 #include "cmd/command.h"
 #include "cmd/noting.h"
-#include "capture/profile-file.h"
-#include "capture/options.h"
-#include "capture/triggers.h"
 
 /* ---- options ---- */
 

@@ -2,15 +2,15 @@
 
 #include <string.h>
 
+#include "capture/log-place.h"
+#include "capture/options.h"
+#include "capture/overhead.h"
 #include "cmd/borrow.h"
 #include "cmd/command.h"
-#include "recording/recording.h"
-#include "capture/log-place.h"
 #include "cmd/noting.h"
-#include "capture/overhead.h"
-#include "capture/options.h"
-#include "os/os.h"
 #include "cmd/record-report.h"
+#include "os/os.h"
+#include "recording/recording.h"
 #include "wire/wire.h"
 
 /* ---- options ---- */

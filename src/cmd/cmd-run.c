@@ -12,7 +12,7 @@
 #include "os/self.h"
 #include "view/run.h"
 
-struct options {
+struct cmd_run_options {
 	struct ui_options ui;
 	uint64_t limit_bytes; /* 0: none */
 	uint64_t total_bytes; /* a limit for all processes together; 0: none */
@@ -25,8 +25,8 @@ struct options {
 };
 
 /* The program to run. */
-struct run {
-	const struct options *opt;
+struct cmd_run_work {
+	const struct cmd_run_options *opt;
 	struct launch launch;
 	struct run_profile profile;
 	struct os_end end;
@@ -89,7 +89,7 @@ interval_option(struct argp_state *state, const char *arg)
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct cmd_run_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -166,7 +166,7 @@ static const struct argp argp = {
  * when the prompt is back. Without a report the program replaces memdiag, as with env(1).
  */
 static bool
-wants_report(const struct options *o)
+wants_report(const struct cmd_run_options *o)
 {
 	return !o->ui.quiet || o->ui.output || o->ui.json;
 }
@@ -176,7 +176,7 @@ wants_report(const struct options *o)
  * as its /proc is another one or is missing, holds the limit of all by itself.
  */
 static int64_t
-limit_of_each(const struct options *o)
+limit_of_each(const struct cmd_run_options *o)
 {
 	const int64_t own = o->limit_bytes ? wire_limit(o->limit_bytes) : INT64_MAX;
 	const int64_t total = o->total_bytes ? wire_limit(o->total_bytes) : INT64_MAX;
@@ -184,12 +184,12 @@ limit_of_each(const struct options *o)
 	return own < total ? own : total;
 }
 
-/* Become the program of ARG, a struct run.  Returns only if that fails. */
+/* Become the program of ARG, a struct cmd_run_work.  Returns only if that fails. */
 static int
 become(void *arg, struct err *e)
 {
-	const struct run *r = arg;
-	const struct options *o = r->opt;
+	const struct cmd_run_work *r = arg;
+	const struct cmd_run_options *o = r->opt;
 	struct wire_settings settings = {
 		.limit_bytes = limit_of_each(o),
 		.interval_ms = o->interval_ms,
@@ -207,8 +207,8 @@ become(void *arg, struct err *e)
 /* ---- when it has ended ---- */
 
 static int
-print_json(
-	const struct run *r, const struct run_report *report, struct ui_output *out, struct err *e)
+print_json(const struct cmd_run_work *r, const struct run_report *report, struct ui_output *out,
+	struct err *e)
 {
 	json_auto_t *document = run_to_json(report, e);
 
@@ -218,7 +218,7 @@ print_json(
 }
 
 static int
-report(const struct run *r, struct ui_output *out, struct err *e)
+report(const struct cmd_run_work *r, struct ui_output *out, struct err *e)
 {
 	const struct ui_options *opt = &r->opt->ui;
 	const bool is_followed = r->launch.family_fd >= 0;
@@ -248,7 +248,7 @@ report(const struct run *r, struct ui_output *out, struct err *e)
 
 /* With --profile --output is for its files; the numbers go to standard error. */
 static void
-take_prefix(struct options *o)
+take_prefix(struct cmd_run_options *o)
 {
 	run_profile_conclude(&o->profile);
 	if (!o->profile.is_wanted)
@@ -265,7 +265,7 @@ profile_lines(const struct ui_options *opt)
 }
 
 static void
-run_release(struct run *r)
+run_release(struct cmd_run_work *r)
 {
 	run_profile_release(&r->profile);
 	launch_release(&r->launch);
@@ -273,13 +273,13 @@ run_release(struct run *r)
 
 /* The table of processes is in a file that we have open. */
 static bool
-has_to_stay(const struct options *o)
+has_to_stay(const struct cmd_run_options *o)
 {
 	return wants_report(o) || o->total_bytes || o->profile.is_wanted;
 }
 
 static int
-start_program(struct run *r, struct err *e)
+start_program(struct cmd_run_work *r, struct err *e)
 {
 	const uint64_t every_ns = run_profile_tick_ns(&r->profile);
 
@@ -290,9 +290,9 @@ start_program(struct run *r, struct err *e)
 
 /* The file for the counters of all processes, where they are followed. */
 static int
-make_family(struct run *r, struct err *e)
+make_family(struct cmd_run_work *r, struct err *e)
 {
-	const struct options *o = r->opt;
+	const struct cmd_run_options *o = r->opt;
 
 	return o->follows ? launch_make_family(&r->launch,
 				    o->total_bytes ? (int64_t)o->total_bytes : INT64_MAX, e)
@@ -300,7 +300,7 @@ make_family(struct run *r, struct err *e)
 }
 
 static int
-run_and_report(struct run *r, struct err *e)
+run_and_report(struct cmd_run_work *r, struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
 	const struct ui_options *opt = &r->opt->ui;
@@ -331,7 +331,7 @@ run_and_report(struct run *r, struct err *e)
 
 /* The agent obeys MemTracer's variables only without the settings that we give it. */
 static void
-warn_of_variables(const struct run *r)
+warn_of_variables(const struct cmd_run_work *r)
 {
 	static const struct {
 		const char *name, *option;
@@ -347,7 +347,7 @@ warn_of_variables(const struct run *r)
 }
 
 static int
-run_program(struct run *r, struct err *e)
+run_program(struct cmd_run_work *r, struct err *e)
 {
 	if (!*r->launch.argv)
 		return err_set(e, 0,
@@ -366,8 +366,8 @@ run_program(struct run *r, struct err *e)
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options opt = { 0 };
-	__attribute__((cleanup(run_release))) struct run r = {
+	struct cmd_run_options opt = { 0 };
+	__attribute__((cleanup(run_release))) struct cmd_run_work r = {
 		.opt = &opt, .launch = LAUNCH_NONE, .profile = { .opt = &opt.profile, .fd = -1 }
 	};
 	int status = launch_keep_environment(&r.launch, e);

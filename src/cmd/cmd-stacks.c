@@ -5,12 +5,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/stacks.h"
 #include "cmd/command.h"
 #include "cmd/reporting.h"
 #include "glibc/process.h"
 #include "os/os.h"
 #include "os/rights.h"
-#include "capture/stacks.h"
 #include "report/folded.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
@@ -23,7 +23,7 @@
 
 /* ---- options ---- */
 
-struct options {
+struct cmd_stacks_options {
 	struct ui_options ui;
 	struct {
 		pid_t *v;
@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-add_threads(struct argp_state *state, struct options *o, char *arg)
+add_threads(struct argp_state *state, struct cmd_stacks_options *o, char *arg)
 {
 	char *rest = NULL;
 
@@ -78,7 +78,7 @@ parse_format(struct argp_state *state, const char *arg)
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct cmd_stacks_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -128,7 +128,7 @@ static const struct argp argp = {
 
 /* ---- the work ---- */
 
-struct work {
+struct cmd_stacks_work {
 	struct target target;
 	struct process process;
 	struct stacks stacks;
@@ -136,7 +136,7 @@ struct work {
 };
 
 static void
-work_release(struct work *w)
+work_release(struct cmd_stacks_work *w)
 {
 	warnings_release(&w->warnings);
 	stacks_release(&w->stacks);
@@ -145,7 +145,7 @@ work_release(struct work *w)
 }
 
 static void
-warn(struct work *w)
+warn(struct cmd_stacks_work *w)
 {
 	const struct stacks *s = &w->stacks;
 
@@ -156,7 +156,7 @@ warn(struct work *w)
 }
 
 static int
-read_stacks(struct work *w, const struct options *o, struct err *e)
+read_stacks(struct cmd_stacks_work *w, const struct cmd_stacks_options *o, struct err *e)
 {
 	const struct stacks_options how = { o->tids.v, o->tids.nr, o->max_stop_ns,
 		o->without_lines };
@@ -173,7 +173,7 @@ read_stacks(struct work *w, const struct options *o, struct err *e)
 
 /* A line for each stack by the names of its functions, with the number of threads. */
 static int
-print_folded(const struct work *w, struct ui_output *out, struct err *e)
+print_folded(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e)
 {
 	const struct calls_options all = { .has_allocators = true };
 	auto_calls struct calls c = { 0 };
@@ -182,7 +182,7 @@ print_folded(const struct work *w, struct ui_output *out, struct err *e)
 }
 
 static int
-print_json(const struct work *w, struct ui_output *out, struct err *e)
+print_json(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = ui_json_new("stacks", &w->target);
 
@@ -193,7 +193,8 @@ print_json(const struct work *w, struct ui_output *out, struct err *e)
 }
 
 static int
-print(const struct work *w, const struct options *o, struct ui_output *out, struct err *e)
+print(const struct cmd_stacks_work *w, const struct cmd_stacks_options *o, struct ui_output *out,
+	struct err *e)
 {
 	if (o->ui.json || o->format == FORMAT_JSON)
 		return print_json(w, out, e);
@@ -205,8 +206,8 @@ print(const struct work *w, const struct options *o, struct ui_output *out, stru
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options o = { .max_stop_ns = DEFAULT_MAX_STOP_NS, .format = -1 };
-	__attribute__((cleanup(work_release))) struct work w = { .target = TARGET_NONE };
+	struct cmd_stacks_options o = { .max_stop_ns = DEFAULT_MAX_STOP_NS, .format = -1 };
+	__attribute__((cleanup(work_release))) struct cmd_stacks_work w = { .target = TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 	auto_free pid_t *tids = NULL;
 

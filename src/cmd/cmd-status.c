@@ -7,10 +7,10 @@
 #include "agentctl/agentctl.h"
 #include "agentctl/sampler-memory.h"
 #include "base/cleanup.h"
+#include "capture/log-record.h"
 #include "cmd/command.h"
 #include "cmd/several.h"
 #include "glibc/process.h"
-#include "capture/log-record.h"
 #include "os/os.h"
 #include "os/rights.h"
 #include "os/threads.h"
@@ -22,13 +22,13 @@
 
 #define DEFAULT_ROWS 16
 
-struct options {
+struct cmd_status_options {
 	struct ui_options ui;
 	unsigned long max_rows;
 };
 
 /* A thread that has counted. */
-struct row {
+struct cmd_status_row {
 	const struct wire_thread *counters;
 	int64_t bytes;
 	pid_t tid; /* as we see it; 0: it has ended */
@@ -43,7 +43,7 @@ struct status {
 	struct logged log; /* of a record */
 	struct warnings warnings;
 	struct family family; /* none if it is alone */
-	struct row *row;
+	struct cmd_status_row *row;
 	size_t nr;
 };
 
@@ -57,7 +57,7 @@ static const struct argp_option options[] = {
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct cmd_status_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -193,14 +193,14 @@ inner_tids(const struct target *t, const pid_t *tids, size_t nr)
 static int
 by_bytes(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct cmd_status_row *x = a, *y = b;
 
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
 /* The first place is that of threads that found none, and of a parent's before a fork. */
 static void
-name_row(struct row *r, const struct status *s, uint32_t i)
+name_row(struct cmd_status_row *r, const struct status *s, uint32_t i)
 {
 	const char *why = i == 0 ? "(others, or before a fork)" : "(has ended)";
 
@@ -226,7 +226,7 @@ make_rows(struct status *s, struct err *e)
 	if (!s->row || !inner || !lists)
 		return err_set(e, ENOMEM, "cannot list the threads");
 	for (uint32_t i = 0; i < c->nr_threads; i++) {
-		struct row *r = &s->row[s->nr];
+		struct cmd_status_row *r = &s->row[s->nr];
 
 		r->counters = &wire_threads(c->segment)[i];
 		if (!r->counters->nr_allocated && !r->counters->live_bytes)
@@ -246,8 +246,8 @@ make_rows(struct status *s, struct err *e)
 /* ---- printing ---- */
 
 static int
-print_threads(
-	const struct status *s, const struct options *opt, struct ui_output *out, struct err *e)
+print_threads(const struct status *s, const struct cmd_status_options *opt, struct ui_output *out,
+	struct err *e)
 {
 	auto_table struct ui_table *table = ui_table_new(out);
 	size_t nr = opt->max_rows && opt->max_rows < s->nr ? opt->max_rows : s->nr;
@@ -260,7 +260,7 @@ print_threads(
 		ui_table_column(table, "THREAD", false, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr; i++) {
-		const struct row *r = &s->row[i];
+		const struct cmd_status_row *r = &s->row[i];
 
 		snprintf(tid, sizeof tid, r->tid ? "%d" : "-", r->tid);
 		snprintf(allocated, sizeof allocated, "%" PRIu64, r->counters->nr_allocated);
@@ -281,7 +281,8 @@ print_threads(
 }
 
 static int
-print_text(const struct status *s, const struct options *opt, struct ui_output *out, struct err *e)
+print_text(const struct status *s, const struct cmd_status_options *opt, struct ui_output *out,
+	struct err *e)
 {
 	fprintf(out->f, "%s %d\n", s->target.comm, (int)s->target.pid);
 	counted_print(s->counter.segment, &s->totals, &opt->ui, out->f);
@@ -297,7 +298,7 @@ print_text(const struct status *s, const struct options *opt, struct ui_output *
 }
 
 static json_t *
-row_to_json(const struct row *r)
+row_to_json(const struct cmd_status_row *r)
 {
 	return json_pack("{s:o, s:o, s:I, s:I, s:I}", "tid",
 		r->tid ? json_integer(r->tid) : json_null(), "name", ui_json_text(r->name), "bytes",
@@ -361,7 +362,7 @@ static const struct several_column columns[] = {
 static json_t *
 status_of_one(pid_t pid, void *arg, struct err *e)
 {
-	const struct options *opt = arg;
+	const struct cmd_status_options *opt = arg;
 	__attribute__((cleanup(status_release))) struct status s = { .target = TARGET_NONE };
 
 	deadline_set(opt->ui.timeout_ns);
@@ -369,7 +370,7 @@ status_of_one(pid_t pid, void *arg, struct err *e)
 }
 
 static int
-run_several(struct options *opt, struct err *e)
+run_several(struct cmd_status_options *opt, struct err *e)
 {
 	const struct several what = { "status", "reading the counters", columns, opt->max_rows,
 		status_of_one, opt };
@@ -382,7 +383,7 @@ run_several(struct options *opt, struct err *e)
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options opt = { .max_rows = DEFAULT_ROWS };
+	struct cmd_status_options opt = { .max_rows = DEFAULT_ROWS };
 	__attribute__((cleanup(status_release))) struct status s = { .target = TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 

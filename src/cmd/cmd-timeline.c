@@ -9,15 +9,15 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cmd/command.h"
-#include "recording/history.h"
 #include "capture/log-place.h"
-#include "os/os.h"
+#include "cmd/command.h"
 #include "cmd/reporting.h"
 #include "cmd/timeline-follow.h"
+#include "os/os.h"
+#include "recording/history.h"
+#include "report/timeline.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
-#include "report/timeline.h"
 
 #define DEFAULT_INTERVAL_NS ((uint64_t)100000000)
 #define FOLLOW_INTERVAL_NS ((uint64_t)1000000000)
@@ -35,7 +35,7 @@ struct when {
 	uint64_t ns;
 };
 
-struct options {
+struct cmd_timeline_options {
 	struct ui_options ui;
 	struct reporting reporting;
 	const char *file, *format;
@@ -116,14 +116,14 @@ parse_time(struct argp_state *state, const char *arg)
 }
 
 static bool
-has_moments(const struct options *o)
+has_moments(const struct cmd_timeline_options *o)
 {
 	return o->at.kind || o->from.kind || o->to.kind;
 }
 
 /* A number is a process.  Another word may be the name of one, where no file is called so. */
 static error_t
-parse_word(struct argp_state *state, struct options *o, const char *arg)
+parse_word(struct argp_state *state, struct cmd_timeline_options *o, const char *arg)
 {
 	if (isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")])
 		return ARGP_ERR_UNKNOWN;
@@ -134,7 +134,7 @@ parse_word(struct argp_state *state, struct options *o, const char *arg)
 }
 
 static void
-check_options(struct argp_state *state, struct options *o)
+check_options(struct argp_state *state, struct cmd_timeline_options *o)
 {
 	if (!o->file && !o->ui.asked.nr)
 		argp_error(
@@ -154,7 +154,7 @@ check_options(struct argp_state *state, struct options *o)
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct cmd_timeline_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -246,7 +246,7 @@ find_word(const char *word, const char *const *names)
 
 /* Which of the formats it is: those of a report differ from those of the timeline. */
 static int
-find_format(struct options *o, struct err *e)
+find_format(struct cmd_timeline_options *o, struct err *e)
 {
 	bool is_report = has_moments(o);
 	const char *const *names = is_report ? report_format_names : plot_format_names;
@@ -290,7 +290,7 @@ input_release(struct input *in)
 }
 
 static int
-open_process(struct input *in, struct options *o, struct err *e)
+open_process(struct input *in, struct cmd_timeline_options *o, struct err *e)
 {
 	struct target *t = &in->target;
 	struct recording_log which;
@@ -333,7 +333,7 @@ open_file(struct input *in, const char *path, struct err *e)
 
 /* A word that is no file's name: the name of a process. */
 static int
-take_name(struct options *o, struct err *e)
+take_name(struct cmd_timeline_options *o, struct err *e)
 {
 	struct ui_process *asked;
 
@@ -348,7 +348,7 @@ take_name(struct options *o, struct err *e)
 }
 
 static int
-input_open(struct input *in, struct options *o, struct err *e)
+input_open(struct input *in, struct cmd_timeline_options *o, struct err *e)
 {
 	if (take_name(o, e) < 0)
 		return -1;
@@ -363,7 +363,7 @@ input_open(struct input *in, struct options *o, struct err *e)
 
 /* Warn of intervals that have become longer than it was asked for. */
 static void
-warn_of_length(const struct history *h, const struct options *o, struct warnings *w)
+warn_of_length(const struct history *h, const struct cmd_timeline_options *o, struct warnings *w)
 {
 	char asked[32], length[32];
 
@@ -388,8 +388,8 @@ read_history(struct history *h, struct recording *r, const struct history_moment
 
 /* The interval of H that W is in, if that is not the end. */
 static int
-find_interval(
-	const struct options *o, const struct history *h, struct when w, size_t *ret, struct err *e)
+find_interval(const struct cmd_timeline_options *o, const struct history *h, struct when w,
+	size_t *ret, struct err *e)
 {
 	char asked[32], end[32];
 
@@ -402,13 +402,13 @@ find_interval(
 }
 
 /* The moments that are wanted, as they come. */
-struct taken {
+struct cmd_timeline_taken {
 	struct history_moment v[2];
 	size_t nr;
 };
 
 static void
-taken_release(struct taken *t)
+taken_release(struct cmd_timeline_taken *t)
 {
 	for (size_t i = 0; i < t->nr; i++)
 		history_moment_release(&t->v[i]);
@@ -417,7 +417,7 @@ taken_release(struct taken *t)
 static int
 take(void *arg, struct history_moment *m, struct err *e)
 {
-	struct taken *t = arg;
+	struct cmd_timeline_taken *t = arg;
 
 	(void)e;
 	t->v[t->nr++] = *m;
@@ -434,7 +434,7 @@ struct answer {
 
 /* "FILE at 1.2 s" */
 static char *
-name_moment(const struct options *o, const struct history_moment *m)
+name_moment(const struct cmd_timeline_options *o, const struct history_moment *m)
 {
 	char time[32], *name;
 
@@ -445,7 +445,7 @@ name_moment(const struct options *o, const struct history_moment *m)
 }
 
 static int
-write_json(const struct options *o, const struct answer *a, struct report_view *report,
+write_json(const struct cmd_timeline_options *o, const struct answer *a, struct report_view *report,
 	const struct warnings *w, struct ui_output *out, struct err *e)
 {
 	const struct timeline_view v = { a->h, a->r, o->file, &o->ui };
@@ -469,8 +469,8 @@ write_json(const struct options *o, const struct answer *a, struct report_view *
 }
 
 static int
-write_moments(struct options *o, const struct answer *a, struct warnings *w, struct ui_output *out,
-	struct err *e)
+write_moments(struct cmd_timeline_options *o, const struct answer *a, struct warnings *w,
+	struct ui_output *out, struct err *e)
 {
 	auto_profile struct profile *p = NULL;
 	auto_free char *to = name_moment(o, a->to),
@@ -493,8 +493,8 @@ write_moments(struct options *o, const struct answer *a, struct warnings *w, str
 
 /* Take the moments FROM, if IS_GROWTH, and TO out of R, whose history is ALL, into TAKEN. */
 static int
-take_moments(const struct options *o, struct recording *r, const struct history *all,
-	const struct when *from, struct when to, struct taken *taken, struct err *e)
+take_moments(const struct cmd_timeline_options *o, struct recording *r, const struct history *all,
+	const struct when *from, struct when to, struct cmd_timeline_taken *taken, struct err *e)
 {
 	auto_history struct history h = { .interval_ns = all->interval_ns,
 		.nr_threads = o->nr_threads };
@@ -519,12 +519,12 @@ take_moments(const struct options *o, struct recording *r, const struct history 
 }
 
 static int
-report_moments(struct options *o, struct recording *r, struct warnings *w, struct ui_output *out,
-	struct err *e)
+report_moments(struct cmd_timeline_options *o, struct recording *r, struct warnings *w,
+	struct ui_output *out, struct err *e)
 {
 	auto_history struct history all = { .interval_ns = o->interval_ns,
 		.nr_threads = o->nr_threads };
-	__attribute__((cleanup(taken_release))) struct taken taken = { 0 };
+	__attribute__((cleanup(taken_release))) struct cmd_timeline_taken taken = { 0 };
 	const struct when end = { .kind = WHEN_END };
 	bool is_growth = o->from.kind;
 
@@ -544,8 +544,8 @@ report_moments(struct options *o, struct recording *r, struct warnings *w, struc
 /* ---- the timeline ---- */
 
 static int
-write_massif(const struct timeline_view *v, struct recording *r, const struct options *o,
-	struct ui_output *out, struct err *e)
+write_massif(const struct timeline_view *v, struct recording *r,
+	const struct cmd_timeline_options *o, struct ui_output *out, struct err *e)
 {
 	auto_history struct history again = { .interval_ns = v->h->interval_ns,
 		.nr_threads = o->nr_threads };
@@ -565,7 +565,7 @@ write_massif(const struct timeline_view *v, struct recording *r, const struct op
 }
 
 static int
-write_dhat(const struct timeline_view *v, struct recording *r, const struct options *o,
+write_dhat(const struct timeline_view *v, struct recording *r, const struct cmd_timeline_options *o,
 	struct ui_output *out, struct err *e)
 {
 	auto_profile struct profile *p = NULL;
@@ -578,7 +578,7 @@ write_dhat(const struct timeline_view *v, struct recording *r, const struct opti
 }
 
 static int
-write_html(const struct timeline_view *v, struct recording *r, struct options *o,
+write_html(const struct timeline_view *v, struct recording *r, struct cmd_timeline_options *o,
 	struct ui_output *out, struct err *e)
 {
 	auto_profile struct profile *p = NULL;
@@ -604,8 +604,8 @@ write_html(const struct timeline_view *v, struct recording *r, struct options *o
 }
 
 static int
-show_timeline(struct options *o, struct recording *r, struct warnings *w, struct ui_output *out,
-	struct err *e)
+show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnings *w,
+	struct ui_output *out, struct err *e)
 {
 	auto_history struct history h = { .interval_ns = o->interval_ns,
 		.nr_threads = o->nr_threads,
@@ -640,8 +640,8 @@ show_timeline(struct options *o, struct recording *r, struct warnings *w, struct
 #define NO_DEADLINE_NS (UINT64_C(1) << 61)
 
 static int
-follow(const struct options *o, struct input *in, struct warnings *w, struct ui_output *out,
-	struct err *e)
+follow(const struct cmd_timeline_options *o, struct input *in, struct warnings *w,
+	struct ui_output *out, struct err *e)
 {
 	const struct timeline_follow what = { .recording = in->r,
 		.target = in->target.pid ? &in->target : NULL,
@@ -657,7 +657,8 @@ follow(const struct options *o, struct input *in, struct warnings *w, struct ui_
 }
 
 static int
-show(struct options *o, struct input *in, struct warnings *w, struct ui_output *out, struct err *e)
+show(struct cmd_timeline_options *o, struct input *in, struct warnings *w, struct ui_output *out,
+	struct err *e)
 {
 	if (o->follows)
 		return follow(o, in, w, out, e);
@@ -667,7 +668,8 @@ show(struct options *o, struct input *in, struct warnings *w, struct ui_output *
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options o = { .ui = { .pid_optional = true }, .reporting = REPORTING_BEGIN };
+	struct cmd_timeline_options o = { .ui = { .pid_optional = true },
+		.reporting = REPORTING_BEGIN };
 	__attribute__((cleanup(input_release))) struct input in = { .target = TARGET_NONE };
 	auto_warnings struct warnings w = { 0 };
 	auto_output struct ui_output out = { 0 };

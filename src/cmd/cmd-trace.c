@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/wait.h"
 #include "cmd/command.h"
+#include "cmd/reporting.h"
 #include "cmd/started.h"
 #include "os/os.h"
 #include "os/rights.h"
 #include "os/self.h"
-#include "capture/wait.h"
-#include "cmd/reporting.h"
 #include "trace/trace.h"
 #include "trace/values.h"
 #include "ui/deadline.h"
@@ -37,7 +37,7 @@
 
 /* ---- options ---- */
 
-struct options {
+struct cmd_trace_options {
 	struct ui_options ui;
 	struct trace_options trace;
 	struct reporting reporting;
@@ -94,7 +94,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-choose_calls(struct argp_state *state, struct options *o, char *arg)
+choose_calls(struct argp_state *state, struct cmd_trace_options *o, char *arg)
 {
 	char *rest = NULL;
 
@@ -137,7 +137,7 @@ is_stdout(const char *output)
 }
 
 static void
-check_calls(struct argp_state *state, const struct options *o)
+check_calls(struct argp_state *state, const struct cmd_trace_options *o)
 {
 	if (!o->calls)
 		return;
@@ -151,7 +151,7 @@ check_calls(struct argp_state *state, const struct options *o)
 }
 
 static void
-check(struct argp_state *state, const struct options *o)
+check(struct argp_state *state, const struct cmd_trace_options *o)
 {
 	check_calls(state, o);
 	if (o->trace.faults && (o->has_calls || o->has_min))
@@ -170,7 +170,7 @@ check(struct argp_state *state, const struct options *o)
 static error_t
 parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct cmd_trace_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -265,8 +265,8 @@ static const struct argp argp = {
 
 /* ---- lines while it goes on ---- */
 
-struct work {
-	const struct options *options;
+struct cmd_trace_work {
+	const struct cmd_trace_options *options;
 	struct started started;
 	struct target target;
 	struct trace trace;
@@ -280,7 +280,7 @@ struct work {
 };
 
 static void
-drop_text(struct work *w)
+drop_text(struct cmd_trace_work *w)
 {
 	if (w->f)
 		fclose(w->f);
@@ -291,7 +291,7 @@ drop_text(struct work *w)
 }
 
 static void
-work_release(struct work *w)
+work_release(struct cmd_trace_work *w)
 {
 	drop_text(w);
 	warnings_release(&w->warnings);
@@ -302,7 +302,7 @@ work_release(struct work *w)
 
 /* Room for lines that are to be written. */
 static int
-open_text(struct work *w, struct err *e)
+open_text(struct cmd_trace_work *w, struct err *e)
 {
 	if (!w->f)
 		w->f = open_memstream(&w->text, &w->len);
@@ -312,7 +312,7 @@ open_text(struct work *w, struct err *e)
 static int
 begun(void *arg, struct err *e)
 {
-	struct work *w = arg;
+	struct cmd_trace_work *w = arg;
 
 	if (w->started.argv && started_go(&w->started, &w->target, e) < 0)
 		return -1;
@@ -329,7 +329,7 @@ begun(void *arg, struct err *e)
 static int
 show(const struct trace_event *event, void *arg, struct err *e)
 {
-	struct work *w = arg;
+	struct cmd_trace_work *w = arg;
 
 	if (open_text(w, e) < 0)
 		return -1;
@@ -351,7 +351,7 @@ show(const struct trace_event *event, void *arg, struct err *e)
 static int
 flush(void *arg, struct err *e)
 {
-	struct work *w = arg;
+	struct cmd_trace_work *w = arg;
 
 	if (w->is_full || !profile_has_reader(w->lines->f))
 		return 1;
@@ -373,7 +373,7 @@ flush(void *arg, struct err *e)
  * of a pipe does not go on.
  */
 static void
-flush_rest(struct work *w)
+flush_rest(struct cmd_trace_work *w)
 {
 	if (w->trace.why == TRACE_ASKED && !w->started.is_running)
 		profile_release_signals();
@@ -384,7 +384,7 @@ flush_rest(struct work *w)
 
 /* The rest of the file of --calls.  0, or -1 with E. */
 static int
-close_calls(struct work *w, struct err *e)
+close_calls(struct cmd_trace_work *w, struct err *e)
 {
 	if (!w->options->calls)
 		return 0;
@@ -396,7 +396,7 @@ close_calls(struct work *w, struct err *e)
 /* ---- the end ---- */
 
 static void
-warn(struct work *w)
+warn(struct cmd_trace_work *w)
 {
 	const struct trace *t = &w->trace;
 	struct warnings *to = &w->warnings;
@@ -439,7 +439,7 @@ warn(struct work *w)
 
 /* The type of value called WHAT. */
 static const char *
-type_of(const struct options *o, struct err *e)
+type_of(const struct cmd_trace_options *o, struct err *e)
 {
 	static const struct {
 		const char *what, *type;
@@ -467,7 +467,7 @@ type_of(const struct options *o, struct err *e)
 }
 
 static int
-print_report(struct work *w, const struct options *o, struct err *e)
+print_report(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e)
 {
 	auto_profile struct profile *p = NULL;
 	auto_calls struct calls c = { 0 };
@@ -487,7 +487,7 @@ print_report(struct work *w, const struct options *o, struct err *e)
 }
 
 static int
-print(struct work *w, const struct options *o, struct err *e)
+print(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e)
 {
 	const struct trace_view view = { .trace = &w->trace,
 		.target = &w->target,
@@ -512,7 +512,7 @@ print(struct work *w, const struct options *o, struct err *e)
 
 /* A trace lasts as long as it is wanted: --timeout is for what comes before it. */
 static int
-begin(struct work *w, struct options *o, struct err *e)
+begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
 	if (target_open(&w->target, o->ui.pid, e) < 0 || os_check_memory(&w->target, e) < 0)
 		return -1;
@@ -541,7 +541,7 @@ default_ring_bytes(void)
 }
 
 static void
-set_defaults(struct options *o)
+set_defaults(struct cmd_trace_options *o)
 {
 	o->trace.period = DEFAULT_PERIOD;
 	o->trace.stack_bytes = DEFAULT_STACK_BYTES;
@@ -551,7 +551,7 @@ set_defaults(struct options *o)
 
 /* Find the process, or make it. */
 static int
-take_process(struct work *w, struct options *o, struct err *e)
+take_process(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
 	if (!w->started.argv) {
 		os_take_sigint();
@@ -569,7 +569,7 @@ take_process(struct work *w, struct options *o, struct err *e)
 }
 
 static int
-open_output(const struct work *w, const struct options *o, struct err *e)
+open_output(const struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e)
 {
 	const struct ui_options *ui = &o->ui;
 	struct ui_options calls = *ui;
@@ -583,13 +583,13 @@ open_output(const struct work *w, const struct options *o, struct err *e)
 
 /* Standard output cannot be for both calls and sums. */
 static bool
-has_report(const struct options *o)
+has_report(const struct cmd_trace_options *o)
 {
 	return !o->calls || !is_stdout(o->calls) || !is_stdout(o->ui.output);
 }
 
 static int
-trace_and_print(struct work *w, struct options *o, struct err *e)
+trace_and_print(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
 	if (reporting_begin(&o->reporting, &o->ui, e) < 0 || (o->value && !type_of(o, e)) ||
 		take_process(w, o, e) < 0)
@@ -613,8 +613,8 @@ trace_and_print(struct work *w, struct options *o, struct err *e)
 static int
 run(int argc, char **argv, struct err *e)
 {
-	struct options o = { .reporting = REPORTING_BEGIN };
-	__attribute__((cleanup(work_release))) struct work w = { .target = TARGET_NONE };
+	struct cmd_trace_options o = { .reporting = REPORTING_BEGIN };
+	__attribute__((cleanup(work_release))) struct cmd_trace_work w = { .target = TARGET_NONE };
 	auto_output struct ui_output out = UI_OUTPUT_NONE, calls = UI_OUTPUT_NONE;
 	int status = started_take(&w.started, &argc, argv, e);
 

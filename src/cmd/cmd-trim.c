@@ -1,10 +1,10 @@
 #include <config.h>
 
-#include "cmd/borrow.h"
-#include "diagnose/trim.h"
 #include "base/cleanup.h"
+#include "cmd/borrow.h"
 #include "cmd/command.h"
 #include "cmd/several.h"
+#include "diagnose/trim.h"
 #include "view/trim.h"
 
 /* Clients that give a server a second get through it, and gigabytes go back in that time. */

@@ -7,8 +7,8 @@
 
 #include <argp.h>
 
-#include "recording/choice.h"
 #include "cmd/reporting.h"
+#include "recording/choice.h"
 #include "ui/ui.h"
 
 struct report_work {

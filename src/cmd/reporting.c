@@ -10,12 +10,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "recording/history.h"
 #include "os/self.h"
 #include "os/stranger.h"
-#include "report/folded.h"
 #include "profile/read.h"
 #include "profile/write.h"
+#include "recording/history.h"
+#include "report/folded.h"
 
 #define PAGE_ROWS 200
 
@@ -222,7 +222,7 @@ write_json(
 	return ui_json_print(document, out, e);
 }
 
-struct drawing {
+struct reporting_drawing {
 	int from, to; /* descriptors */
 };
 
@@ -230,7 +230,7 @@ struct drawing {
 static int
 execute_dot(void *arg, struct err *e)
 {
-	const struct drawing *d = arg;
+	const struct reporting_drawing *d = arg;
 
 	if (dup2(d->from, STDIN_FILENO) < 0 || dup2(d->to, STDOUT_FILENO) < 0)
 		return err_set(e, errno, "cannot run 'dot'");
@@ -246,7 +246,7 @@ execute_dot(void *arg, struct err *e)
 static int
 run_dot(FILE *from, struct ui_output *out, struct err *e)
 {
-	struct drawing d = { fileno(from), fileno(out->f) };
+	struct reporting_drawing d = { fileno(from), fileno(out->f) };
 	struct os_end end;
 
 	if (os_run_child(execute_dot, &d, &end, e) < 0)

@@ -8,11 +8,11 @@
 #include <argp.h>
 
 #include "base/text.h"
-#include "report/calls.h"
 #include "profile/symbols.h"
+#include "report/calls.h"
+#include "report/report.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
-#include "report/report.h"
 
 enum report_format {
 	FORMAT_TEXT,

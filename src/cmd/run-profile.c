@@ -10,17 +10,18 @@
 #include "agentctl/profiles.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
-#include "capture/overhead.h"
 #include "capture/log-record.h"
+#include "capture/overhead.h"
 #include "capture/profile-file.h"
 #include "capture/profile-watch.h"
 #include "os/life.h"
 #include "os/self.h"
-#include "report/calls.h"
 #include "profile/read.h"
 #include "profile/symbols.h"
-#include "view/profiled.h"
+#include "report/calls.h"
 #include "report/report.h"
+#include "view/logged.h"
+#include "view/profiled.h"
 
 /* ---- options ---- */
 

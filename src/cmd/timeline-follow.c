@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "recording/follow.h"
+#include "capture/wait.h"
 #include "os/clock.h"
 #include "os/os.h"
-#include "capture/wait.h"
+#include "recording/follow.h"
 #include "report/timeline.h"
 
 /* How often is looked for what has come: each interval, but not more and not less often. */

@@ -27,10 +27,10 @@ weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)
 }
 
 /* Sizes in sentences. */
-struct words {
+struct causes_words {
 	char v[40];
 };
-#define BYTES(n) text_bytes((n), (struct words){ { 0 } }.v, sizeof(struct words))
+#define BYTES(n) text_bytes((n), (struct causes_words){ { 0 } }.v, sizeof(struct causes_words))
 
 static int
 percent(uint64_t part, uint64_t whole)
@@ -48,7 +48,8 @@ share_text(const struct verdict_facts *f, uint64_t bytes, char *buf, size_t size
 				     : "RSS");
 	return buf;
 }
-#define SHARE(f, n) share_text((f), (n), (struct words){ { 0 } }.v, sizeof(struct words))
+#define SHARE(f, n)                                                                                \
+	share_text((f), (n), (struct causes_words){ { 0 } }.v, sizeof(struct causes_words))
 
 /* Before a number that is a bound as long as the heap itself was not read. */
 static const char *

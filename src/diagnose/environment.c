@@ -73,14 +73,14 @@ is_number(const char *value, uint64_t *ret)
 
 /* ---- one setting at a time ---- */
 
-struct setting {
+struct environment_setting {
 	char text[MAX_SETTING]; /* NAME=VALUE as it stands there */
 	const char *name, *value;
 	bool is_tunable;
 };
 
 static void
-split(struct setting *s, char *work)
+split(struct environment_setting *s, char *work)
 {
 	char *equals = strchr(work, '=');
 
@@ -92,14 +92,15 @@ split(struct setting *s, char *work)
 
 /* Call FN for every variable, and for every tunable inside GLIBC_TUNABLES, until it says true. */
 static bool
-each_setting(const char *env, size_t len, bool (*fn)(const struct setting *s, void *arg), void *arg)
+each_setting(const char *env, size_t len,
+	bool (*fn)(const struct environment_setting *s, void *arg), void *arg)
 {
 	const char *end = env ? env + len : NULL; /* NULL where it could not be read */
 
 	while (env < end) {
 		const char *stop = memchr(env, '\0', (size_t)(end - env));
 		const char *at = env + strlen(TUNABLES "=");
-		struct setting s = { 0 };
+		struct environment_setting s = { 0 };
 		char work[MAX_SETTING];
 
 		if (!stop)
@@ -123,7 +124,7 @@ each_setting(const char *env, size_t len, bool (*fn)(const struct setting *s, vo
 	return false;
 }
 
-struct found {
+struct environment_found {
 	char *buf;
 	size_t size;
 	uint64_t value;
@@ -131,9 +132,9 @@ struct found {
 };
 
 static bool
-is_bad(const struct setting *s, void *arg)
+is_bad(const struct environment_setting *s, void *arg)
 {
-	struct found *f = arg;
+	struct environment_found *f = arg;
 	uint64_t n;
 
 	if (s->is_tunable) {
@@ -157,17 +158,17 @@ is_bad(const struct setting *s, void *arg)
 bool
 environment_find_bad(const char *env, size_t len, char *buf, size_t size)
 {
-	struct found f = { .buf = buf, .size = size };
+	struct environment_found f = { .buf = buf, .size = size };
 
 	return each_setting(env, len, is_bad, &f);
 }
 
 /* The tunable is read last and wins over the variable (elf/dl-tunables.c). */
 static bool
-note_arena_max(const struct setting *s, void *arg)
+note_arena_max(const struct environment_setting *s, void *arg)
 {
 	const char *name = s->is_tunable ? PREFIX "arena_max" : "MALLOC_ARENA_MAX";
-	struct found *f = arg;
+	struct environment_found *f = arg;
 	uint64_t n;
 
 	if (strcmp(s->name, name) != 0 || !is_number(s->value, &n) || !n)
@@ -181,7 +182,7 @@ note_arena_max(const struct setting *s, void *arg)
 bool
 environment_arena_max(const char *env, size_t len, uint64_t *ret, char *buf, size_t size)
 {
-	struct found f = { .buf = buf, .size = size };
+	struct environment_found f = { .buf = buf, .size = size };
 
 	each_setting(env, len, note_arena_max, &f);
 	if (f.is_found)

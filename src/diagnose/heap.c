@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "account/totals.h"
-#include "diagnose/malloc-target.h"
 #include "base/debug.h"
 #include "base/text.h"
+#include "diagnose/malloc-target.h"
 #include "os/rights.h"
 #include "ui/claim.h"
 

@@ -6,12 +6,12 @@
 
 #include "account/checks.h"
 #include "diagnose/heap-context.h"
+#include "diagnose/verdict.h"
 #include "glibc/process.h"
 #include "heap/heap.h"
 #include "os/os.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
-#include "diagnose/verdict.h"
 
 struct heap_question {
 	struct ui_options ui;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "account/sums.h"
-#include "diagnose/info.h"
 #include "base/array.h"
 #include "base/text.h"
+#include "diagnose/info.h"
 
 /* The memory that malloc's account is of. */
 static void

@@ -5,12 +5,12 @@
 #define MEMDIAG_DIAGNOSE_INFO_H
 
 #include "account/checks.h"
+#include "capture/top.h"
 #include "diagnose/malloc-target.h"
+#include "diagnose/verdict.h"
 #include "heap/heap.h"
 #include "heap/malloc-info.h"
-#include "capture/top.h"
 #include "ui/warnings.h"
-#include "diagnose/verdict.h"
 
 enum info_sort {
 	INFO_BY_RESIDENT,

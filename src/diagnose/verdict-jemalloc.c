@@ -14,10 +14,12 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
-struct words {
+struct verdict_jemalloc_words {
 	char v[40];
 };
-#define BYTES(n) text_bytes((n), (struct words){ { 0 } }.v, sizeof(struct words))
+#define BYTES(n)                                                                                   \
+	text_bytes((n), (struct verdict_jemalloc_words){ { 0 } }.v,                                \
+		sizeof(struct verdict_jemalloc_words))
 
 static bool
 weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)

@@ -345,8 +345,8 @@ read_once(struct regions *m, const struct target *t, const struct regions_listen
 #define MAPS_TRIES 3
 
 int
-regions_read_with(struct regions *m, const struct target *t, const struct regions_listener *listener,
-	struct err *e)
+regions_read_with(struct regions *m, const struct target *t,
+	const struct regions_listener *listener, struct err *e)
 {
 	struct os_status before, after;
 

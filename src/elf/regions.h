@@ -41,8 +41,8 @@ struct regions {
 int regions_parse(struct regions *m, FILE *f, struct err *e);
 
 /*
- * Read the target's maps.  As regions_parse(); a map that changes meanwhile is read again, three times
- * at most, until its size is what the kernel says it is.
+ * Read the target's maps.  As regions_parse(); a map that changes meanwhile is read again, three
+ * times at most, until its size is what the kernel says it is.
  */
 int regions_read(struct regions *m, const struct target *t, struct err *e);
 
@@ -72,8 +72,8 @@ struct regions_listener {
 };
 
 /* As regions_read(); LISTENER may be NULL. */
-int regions_read_with(struct regions *m, const struct target *t, const struct regions_listener *listener,
-	struct err *e);
+int regions_read_with(struct regions *m, const struct target *t,
+	const struct regions_listener *listener, struct err *e);
 
 /* ---- what kind of memory it is --------------------------------------------------------------- */
 

@@ -45,7 +45,7 @@
 #define BRK_MORE_BYTES (1024 * MIB)
 
 /* The differences between releases and machines. */
-static const struct layout {
+static const struct arenas_layout {
 	unsigned int word_bytes;
 	unsigned int bins_offset; /* in struct malloc_state */
 } layouts[] = {
@@ -80,7 +80,7 @@ younger_release(struct younger *y)
 }
 #define auto_younger __attribute__((cleanup(younger_release)))
 
-struct search {
+struct arenas_search {
 	const struct target *t;
 	const struct regions *m;
 	struct younger *younger;
@@ -98,21 +98,21 @@ struct search {
 };
 
 static uint64_t
-word_at(const struct search *s, const char *buf, uint64_t offset)
+word_at(const struct arenas_search *s, const char *buf, uint64_t offset)
 {
 	return word_from(buf + offset, s->word_bytes);
 }
 
 /* The distance from bins to next. */
 static uint64_t
-next_offset(const struct search *s)
+next_offset(const struct arenas_search *s)
 {
 	return (uint64_t)NR_BINS * 2 * s->word_bytes + BINMAP_BYTES;
 }
 
 /* Before the bins there are at least mutex and flags, top and last_remainder. */
 static unsigned int
-bins_offset_min(const struct search *s)
+bins_offset_min(const struct arenas_search *s)
 {
 	return 2 * sizeof(int32_t) + 2 * s->word_bytes;
 }
@@ -120,7 +120,7 @@ bins_offset_min(const struct search *s)
 /* ---- heaps ---- */
 
 static raddr
-heap_of(const struct search *s, raddr a)
+heap_of(const struct arenas_search *s, raddr a)
 {
 	return (raddr){ a.v & ~(s->heap_max_bytes - 1) };
 }
@@ -144,7 +144,7 @@ has_malloc_memory(const struct regions *m, raddr at)
  * may lead to a device, or to a file that a dead server has.
  */
 static bool
-may_be_heap(const struct search *s, raddr at)
+may_be_heap(const struct arenas_search *s, raddr at)
 {
 	struct err e;
 
@@ -161,7 +161,7 @@ may_be_heap(const struct search *s, raddr at)
  * be the heap_info of ARENA.  The page is present: malloc wrote it.  EFAULT: they are not.
  */
 static int
-read_heap(const struct search *s, raddr start, raddr arena, char *buf, size_t size,
+read_heap(const struct arenas_search *s, raddr start, raddr arena, char *buf, size_t size,
 	struct heap_info *ret, struct err *e)
 {
 	if (!may_be_heap(s, start))
@@ -191,7 +191,7 @@ add_heap(struct arena *arena, raddr start, const struct heap_info *info, struct 
 }
 
 static bool
-is_late(const struct search *s)
+is_late(const struct arenas_search *s)
 {
 	return s->deadline_ns && os_now_ns() >= s->deadline_ns;
 }
@@ -202,7 +202,7 @@ is_late(const struct search *s)
  * not in time.
  */
 static int
-add_later_heaps(const struct search *s, struct arena *arena, raddr top, struct err *e)
+add_later_heaps(const struct arenas_search *s, struct arena *arena, raddr top, struct err *e)
 {
 	char buf[HEAP_INFO_WORDS * sizeof(uint64_t)];
 	raddr at = heap_of(s, top), mark = { 0 };
@@ -236,7 +236,7 @@ add_later_heaps(const struct search *s, struct arena *arena, raddr top, struct e
  * EFAULT: no arena is there.
  */
 static int
-add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *ret_top,
+add_thread_arena(const struct arenas_search *s, struct arenas *a, raddr addr, raddr *ret_top,
 	raddr *ret_next, struct err *e)
 {
 	char buf[PAGE_BYTES];
@@ -263,7 +263,7 @@ add_thread_arena(const struct search *s, struct arenas *a, raddr addr, raddr *re
 }
 
 static int
-add_main_arena(const struct search *s, struct arenas *a, raddr addr, struct err *e)
+add_main_arena(const struct arenas_search *s, struct arenas *a, raddr addr, struct err *e)
 {
 	struct arena *arena = array_add(a);
 
@@ -281,7 +281,7 @@ add_main_arena(const struct search *s, struct arenas *a, raddr addr, struct err 
  * is_ring_closed says whether that was all of it.  -1 with E when the target cannot be read at all.
  */
 static int
-walk_ring(const struct search *s, struct arenas *a, struct err *e)
+walk_ring(const struct arenas_search *s, struct arenas *a, struct err *e)
 {
 	raddr main_arena = { s->data.v + s->bins_at - s->bins_offset };
 	raddr top = { 0 }, next = { word_at(s, s->copy, s->bins_at + next_offset(s)) };
@@ -319,7 +319,7 @@ find_brk(const struct regions *m)
 
 /* A heap may have grown since the mappings were listed. */
 static bool
-is_free_chunk(const struct search *s, uint64_t addr)
+is_free_chunk(const struct arenas_search *s, uint64_t addr)
 {
 	const struct region *r;
 
@@ -334,7 +334,7 @@ is_free_chunk(const struct search *s, uint64_t addr)
  * chunks are not looked at: that would bring them back from swap.
  */
 static bool
-is_bin(const struct search *s, uint64_t offset)
+is_bin(const struct arenas_search *s, uint64_t offset)
 {
 	uint64_t self = s->data.v + offset - 2 * s->word_bytes;
 	uint64_t fd = word_at(s, s->copy, offset);
@@ -359,7 +359,7 @@ swap_arenas(struct arenas *a, struct arenas *b)
  * and what it was before.
  */
 static int
-try_offset(struct search *s, uint64_t bins_offset, struct arenas *a, struct err *e)
+try_offset(struct arenas_search *s, uint64_t bins_offset, struct arenas *a, struct err *e)
 {
 	s->bins_offset = bins_offset;
 	for (size_t i = 0; i < sizeof heap_maxes / sizeof *heap_maxes && !a->is_ring_closed; i++) {
@@ -381,7 +381,7 @@ try_offset(struct search *s, uint64_t bins_offset, struct arenas *a, struct err 
  * for known ones a damaged ring is better than none.
  */
 static int
-try_layouts(struct search *s, struct arenas *a, struct err *e)
+try_layouts(struct arenas_search *s, struct arenas *a, struct err *e)
 {
 	for (size_t i = 0; i < sizeof layouts / sizeof *layouts && !a->is_ring_closed; i++)
 		if (layouts[i].word_bytes == s->word_bytes &&
@@ -404,7 +404,7 @@ try_layouts(struct search *s, struct arenas *a, struct err *e)
  * for a window of 127 bins moved by a few still holds enough of them.
  */
 static int
-search_data(struct search *s, struct arenas *a, struct err *e)
+search_data(struct arenas_search *s, struct arenas *a, struct err *e)
 {
 	size_t nr = s->size_bytes / s->word_bytes;
 	size_t past = 2 * NR_BINS;
@@ -429,7 +429,7 @@ search_data(struct search *s, struct arenas *a, struct err *e)
 
 /* Copy the SIZE_BYTES at DATA.  The copy is the caller's to free; NULL with E on failure. */
 static char *
-copy_data(struct search *s, raddr data, size_t size_bytes, struct err *e)
+copy_data(struct arenas_search *s, raddr data, size_t size_bytes, struct err *e)
 {
 	auto_free char *copy = malloc(size_bytes);
 	ssize_t n;
@@ -449,7 +449,7 @@ copy_data(struct search *s, raddr data, size_t size_bytes, struct err *e)
 
 /* Look in the SIZE_BYTES at DATA. */
 static int
-search_at(struct search *s, raddr data, size_t size_bytes, struct arenas *a, struct err *e)
+search_at(struct arenas_search *s, raddr data, size_t size_bytes, struct arenas *a, struct err *e)
 {
 	auto_free char *copy = copy_data(s, data, size_bytes, e);
 
@@ -468,7 +468,7 @@ struct hint {
 };
 
 struct hints {
-	const struct search *s;
+	const struct arenas_search *s;
 	size_t nr;
 	struct hint v[NR_HINTS];
 };
@@ -490,7 +490,7 @@ see_pointer(raddr at, raddr to, void *arg)
 }
 
 static int
-try_hint(struct search *s, const struct hint *hint, struct arenas *a, struct err *e)
+try_hint(struct arenas_search *s, const struct hint *hint, struct arenas *a, struct err *e)
 {
 	size_t size = hint->bins_offset + next_offset(s) + s->word_bytes, nr_good = 0;
 	auto_free char *copy = copy_data(s, hint->arena, size, e);
@@ -505,7 +505,7 @@ try_hint(struct search *s, const struct hint *hint, struct arenas *a, struct err
 
 /* Look where the initialised pointers of LIBC say; what is there must look like it, too. */
 static int
-search_hints(struct search *s, const struct image *libc, struct arenas *a, struct err *e)
+search_hints(struct arenas_search *s, const struct image *libc, struct arenas *a, struct err *e)
 {
 	struct hints h = { .s = s };
 
@@ -524,7 +524,7 @@ search_hints(struct search *s, const struct image *libc, struct arenas *a, struc
  * relocated, and reading it changes nothing.
  */
 static int
-search_libc(struct search *s, const struct image *libc, struct arenas *a, struct err *e)
+search_libc(struct arenas_search *s, const struct image *libc, struct arenas *a, struct err *e)
 {
 	for (size_t i = 0; i < image_nr_phdrs(libc) && !a->is_ring_closed; i++) {
 		const Elf64_Phdr *p = image_phdr(libc, i);
@@ -648,7 +648,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct regions *m,
 	auto_arenas struct arenas found = { 0 };
 	auto_younger struct younger younger = { 0 };
 	const struct object *libc = find_malloc(o, t);
-	struct search s = { .t = t, .m = m, .younger = &younger };
+	struct arenas_search s = { .t = t, .m = m, .younger = &younger };
 	struct err why;
 
 	if (!libc)
@@ -685,7 +685,7 @@ arenas_read_again(struct arenas *a, const struct target *t, const struct regions
 {
 	auto_arenas struct arenas found = { 0 };
 	auto_younger struct younger younger = { 0 };
-	struct search s = { .t = t,
+	struct arenas_search s = { .t = t,
 		.m = m,
 		.younger = &younger,
 		.deadline_ns = deadline_ns,

@@ -77,17 +77,18 @@ static const struct form {
 };
 
 /* Values by the letters of their members; 0 for what a form lacks. */
-struct values {
+struct params_values {
 	uint64_t of[128];
 };
 
 /* Read the members of FORM from AT.  Returns how many bytes they take. */
 static size_t
-read_form(const struct malloc_layout *l, const char *members, const char *at, struct values *ret)
+read_form(const struct malloc_layout *l, const char *members, const char *at,
+	struct params_values *ret)
 {
 	size_t word = l->word_bytes, end = 0;
 
-	*ret = (struct values){ 0 };
+	*ret = (struct params_values){ 0 };
 	for (const char *member = members; *member; member++) {
 		bool is_int = *member >= 'a';
 		size_t size = is_int ? sizeof(uint32_t) : word;
@@ -109,7 +110,7 @@ is_page_size(uint64_t n)
 
 /* Whether it is what the initialiser says. */
 static bool
-is_default(const struct values *v)
+is_default(const struct params_values *v)
 {
 	return v->of['T'] == DEFAULT_BYTES && v->of['P'] == DEFAULT_BYTES &&
 		v->of['M'] == DEFAULT_BYTES && v->of['A'] - 1 < 64 && !v->of['X'] && !v->of['n'] &&
@@ -122,7 +123,7 @@ is_default(const struct values *v)
  * malloc_is_all_mmapped().
  */
 static bool
-is_sane(const struct look *k, const struct form *form, const struct values *v)
+is_sane(const struct look *k, const struct form *form, const struct params_values *v)
 {
 	const size_t word = k->l->word_bytes;
 
@@ -144,7 +145,7 @@ is_sane(const struct look *k, const struct form *form, const struct values *v)
  * arena, which libc's data point to as well.
  */
 static bool
-knows_brk(const struct look *k, const struct values *v)
+knows_brk(const struct look *k, const struct params_values *v)
 {
 	const struct region *r = regions_find(k->m, (raddr){ v->of['B'] });
 
@@ -197,7 +198,7 @@ struct best {
 	bool is_doubtful;	  /* another place fits as well */
 	unsigned int first, last; /* releases of the forms that fit there */
 	const char *members;	  /* of one of them, which have the same values */
-	struct values values;
+	struct params_values values;
 };
 
 /* Whether SIZE bytes at AT are part of main_arena, whose top may be near the start of brk, too. */
@@ -215,7 +216,7 @@ try_form(const struct look *k, const struct form *form, const struct data *d, si
 	struct best *best)
 {
 	raddr at = raddr_add(d->start, offset);
-	struct values was, now;
+	struct params_values was, now;
 	size_t size = read_form(k->l, form->members, d->now + offset, &now);
 	unsigned int fit = FITS_NOT;
 
@@ -276,7 +277,7 @@ search(const struct look *k, const struct object *libc, bool by_default, struct 
 }
 
 static struct malloc_params
-params_of(const struct values *v)
+params_of(const struct params_values *v)
 {
 	return (struct malloc_params){
 		.trim_threshold = v->of['T'],
@@ -314,7 +315,7 @@ malloc_params_read(struct malloc_params *ret, const struct target *t, const stru
 	struct err *e)
 {
 	char now[FORM_MAX_BYTES] = { 0 };
-	struct values values;
+	struct params_values values;
 
 	/* The memory behind mp_ may end before the buffer does. */
 	if (os_read_some(t, l->mp, now, sizeof now, e) < 0)

@@ -32,7 +32,7 @@
 /* A block may be on its way into or out of a bin while we look. */
 #define NR_TORN 1
 
-static const struct kind {
+static const struct tcache_layout_kind {
 	struct tcache_layout l; /* what it says whatever the size of a word */
 	unsigned int first, last;
 } kinds[] = {
@@ -49,7 +49,7 @@ struct cache {
 };
 
 struct caches {
-	const struct kind *kind; /* of all of them; NULL: not known yet */
+	const struct tcache_layout_kind *kind; /* of all of them; NULL: not known yet */
 	size_t nr;
 	struct cache v[NR_SAMPLES];
 };
@@ -94,7 +94,7 @@ is_block(const struct look *k, uint64_t p)
 /* ---- caches ---- */
 
 static uint64_t
-kind_chunk_bytes(const struct look *k, const struct kind *kind)
+kind_chunk_bytes(const struct look *k, const struct tcache_layout_kind *kind)
 {
 	unsigned int word = k->l->word_bytes;
 
@@ -103,14 +103,14 @@ kind_chunk_bytes(const struct look *k, const struct kind *kind)
 
 /* To its end, which is in what is the next chunk's header otherwise. */
 static size_t
-kind_copy_bytes(const struct look *k, const struct kind *kind)
+kind_copy_bytes(const struct look *k, const struct tcache_layout_kind *kind)
 {
 	return kind_chunk_bytes(k, kind) + k->l->word_bytes;
 }
 
 /* Whether a chunk with SIZE in its header can hold one, and a rest too small for a chunk. */
 static bool
-is_kind_size(const struct look *k, const struct kind *kind, uint64_t size)
+is_kind_size(const struct look *k, const struct tcache_layout_kind *kind, uint64_t size)
 {
 	uint64_t min_chunk_bytes = 4 * k->l->word_bytes;
 
@@ -272,7 +272,8 @@ vote_link(const struct look *k, struct votes *v, raddr at, uint64_t link, unsign
 
 /* The first blocks of the bins of C. */
 static void
-vote_cache(const struct look *k, struct votes *v, const struct kind *kind, const struct cache *c)
+vote_cache(const struct look *k, struct votes *v, const struct tcache_layout_kind *kind,
+	const struct cache *c)
 {
 	unsigned int word = k->l->word_bytes;
 

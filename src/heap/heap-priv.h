@@ -401,7 +401,7 @@ enum part {
 };
 
 /* The use of a segment's pages, reported from its first byte to its last. */
-struct ledger {
+struct page_ledger {
 	struct heap_arena *arena;
 	const struct page_runs *runs;
 	size_t at_run;
@@ -413,18 +413,18 @@ struct ledger {
 };
 
 /* Begin at START; the bytes before it on its page belong to another owner. */
-void ledger_begin(struct ledger *l, struct heap_arena *arena, const struct page_runs *runs,
-	uint64_t page_bytes, uint64_t start);
+void page_ledger_begin(struct page_ledger *l, struct heap_arena *arena,
+	const struct page_runs *runs, uint64_t page_bytes, uint64_t start);
 
-/* The part of ledger_add() that fills a page. */
-void ledger_turn(struct ledger *l, enum part part, uint64_t bytes);
+/* The part of page_ledger_add() that fills a page. */
+void page_ledger_turn(struct page_ledger *l, enum part part, uint64_t bytes);
 
 /* The next BYTES are PART. */
 static inline void
-ledger_add(struct ledger *l, enum part part, uint64_t bytes)
+page_ledger_add(struct page_ledger *l, enum part part, uint64_t bytes)
 {
 	if (bytes >= l->page_bytes - l->filled) {
-		ledger_turn(l, part, bytes);
+		page_ledger_turn(l, part, bytes);
 		return;
 	}
 	l->part[part] += bytes;
@@ -432,10 +432,11 @@ ledger_add(struct ledger *l, enum part part, uint64_t bytes)
 }
 
 /* The next BYTES are free, and of them malloc_trim gives back [LO, HI), which are pages. */
-void ledger_add_trim(struct ledger *l, enum part part, uint64_t bytes, uint64_t lo, uint64_t hi);
+void page_ledger_add_trim(
+	struct page_ledger *l, enum part part, uint64_t bytes, uint64_t lo, uint64_t hi);
 
 /* The segment ends here; the rest of the page belongs to another owner. */
-void ledger_end(struct ledger *l);
+void page_ledger_end(struct page_ledger *l);
 
 /* ---- walk.c ---------------------------------------------------------------------------------- */
 

@@ -78,7 +78,7 @@ found(struct scan *s, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct 
 
 /* ---- the lists ---- */
 
-struct list {
+struct heap_list {
 	struct copies *copies;
 	struct scan *s;
 	uint64_t nr;		    /* chunks so far */
@@ -87,7 +87,7 @@ struct list {
 
 /* The meaning of BAD (1, or -1 with E) for the list NAME, which has led to CHUNK. */
 static int
-bad_list(const struct list *l, int bad, const char *name, unsigned int nr, uint64_t chunk)
+bad_list(const struct heap_list *l, int bad, const char *name, unsigned int nr, uint64_t chunk)
 {
 	if (bad < 0)
 		return -1;
@@ -102,7 +102,7 @@ bad_list(const struct list *l, int bad, const char *name, unsigned int nr, uint6
 
 /* A list goes on for as long as memory that is there has room for its chunks. */
 static bool
-is_too_long(struct list *l)
+is_too_long(struct heap_list *l)
 {
 	uint64_t nr_max = l->s->arena->resident_bytes / min_chunk_bytes(l->s->r->l);
 
@@ -113,7 +113,7 @@ is_too_long(struct list *l)
  * A list with links one way may be a circle: then a chunk set aside at every doubling comes again.
  */
 static bool
-is_circle(struct list *l, uint64_t chunk)
+is_circle(struct heap_list *l, uint64_t chunk)
 {
 	if (chunk == l->passed)
 		return true;
@@ -126,7 +126,7 @@ is_circle(struct list *l, uint64_t chunk)
 
 /* Follow fast bin NR from HEAD.  All of its chunks have one size (fastbin_index()). */
 static int
-follow_fast(struct list *l, unsigned int nr, uint64_t head, struct err *e)
+follow_fast(struct heap_list *l, unsigned int nr, uint64_t head, struct err *e)
 {
 	const struct malloc_layout *layout = l->s->r->l;
 	unsigned int word = layout->word_bytes;
@@ -159,7 +159,7 @@ follow_fast(struct list *l, unsigned int nr, uint64_t head, struct err *e)
 
 /* Follow bin NR, as glibc counts, whose header is a chunk at HEAD with FD. */
 static int
-follow_bin(struct list *l, unsigned int nr, uint64_t head, uint64_t fd, struct err *e)
+follow_bin(struct heap_list *l, unsigned int nr, uint64_t head, uint64_t fd, struct err *e)
 {
 	enum mark_kind kind = nr == 1 ? MARK_UNSORTED : MARK_BINNED;
 	struct free_chunk here;
@@ -179,7 +179,7 @@ follow_bin(struct list *l, unsigned int nr, uint64_t head, uint64_t fd, struct e
 }
 
 static int
-follow_fast_bins(struct list *l, struct err *e)
+follow_fast_bins(struct heap_list *l, struct err *e)
 {
 	const struct malloc_layout *layout = l->s->r->l;
 	int bad = 0;
@@ -192,7 +192,7 @@ follow_fast_bins(struct list *l, struct err *e)
 }
 
 static int
-follow_bins(struct list *l, unsigned int last, struct err *e)
+follow_bins(struct heap_list *l, unsigned int last, struct err *e)
 {
 	const struct malloc_layout *layout = l->s->r->l;
 	unsigned int word = layout->word_bytes;
@@ -209,7 +209,7 @@ follow_bins(struct list *l, unsigned int last, struct err *e)
 
 /* Whether the unsorted bin has more than UNSORTED_MAX chunks. */
 static bool
-is_unsorted_long(struct list *l)
+is_unsorted_long(struct heap_list *l)
 {
 	unsigned int at = l->s->r->l->bins;
 	uint64_t head = l->s->arena->addr.v + at - 2 * l->s->r->l->word_bytes;
@@ -279,7 +279,7 @@ int
 lists_read(struct scan *s, struct err *e)
 {
 	auto_copies struct copies copies = { 0 };
-	struct list l = { .copies = &copies, .s = s };
+	struct heap_list l = { .copies = &copies, .s = s };
 	int bad, nr_single;
 
 	/*

@@ -9,10 +9,10 @@
 #include "base/array.h"
 
 void
-ledger_begin(struct ledger *l, struct heap_arena *arena, const struct page_runs *runs,
+page_ledger_begin(struct page_ledger *l, struct heap_arena *arena, const struct page_runs *runs,
 	uint64_t page_bytes, uint64_t start)
 {
-	*l = (struct ledger){ .arena = arena, .runs = runs, .page_bytes = page_bytes };
+	*l = (struct page_ledger){ .arena = arena, .runs = runs, .page_bytes = page_bytes };
 	l->page = start & ~(page_bytes - 1);
 	l->at_run = page_runs_from(runs, l->page);
 	l->filled = start - l->page;
@@ -21,7 +21,7 @@ ledger_begin(struct ledger *l, struct heap_arena *arena, const struct page_runs 
 
 /* How much of [START, END) is present and how much in swap.  START never goes down. */
 static void
-count(struct ledger *l, uint64_t start, uint64_t end, uint64_t *present, uint64_t *swapped)
+count(struct page_ledger *l, uint64_t start, uint64_t end, uint64_t *present, uint64_t *swapped)
 {
 	const struct page_runs *runs = l->runs;
 
@@ -38,14 +38,14 @@ count(struct ledger *l, uint64_t start, uint64_t end, uint64_t *present, uint64_
 }
 
 static void
-note(struct ledger *l, enum heap_page_class class, uint64_t bytes)
+note(struct page_ledger *l, enum heap_page_class class, uint64_t bytes)
 {
 	l->arena->page_bytes[class] += bytes;
 }
 
 /* The class of a resident page by what is on it. */
 static enum heap_page_class
-class_of(const struct ledger *l)
+class_of(const struct page_ledger *l)
 {
 	uint64_t kept = l->part[PART_USED] + l->part[PART_OWN];
 
@@ -60,7 +60,7 @@ class_of(const struct ledger *l)
 
 /* The page is full: judge it and begin the next. */
 static void
-turn(struct ledger *l)
+turn(struct page_ledger *l)
 {
 	uint64_t present, swapped, free = l->part[PART_FREE] + l->part[PART_TOP];
 	enum heap_page_class class = class_of(l);
@@ -82,7 +82,7 @@ turn(struct ledger *l)
 
 /* Whole pages of one part, at the start of a page. */
 static void
-whole_pages(struct ledger *l, enum part part, uint64_t bytes)
+whole_pages(struct page_ledger *l, enum part part, uint64_t bytes)
 {
 	static const enum heap_page_class class[] = {
 		[PART_USED] = HEAP_PAGE_LIVE,
@@ -105,7 +105,7 @@ whole_pages(struct ledger *l, enum part part, uint64_t bytes)
 }
 
 void
-ledger_turn(struct ledger *l, enum part part, uint64_t bytes)
+page_ledger_turn(struct page_ledger *l, enum part part, uint64_t bytes)
 {
 	uint64_t room = l->page_bytes - l->filled, whole;
 
@@ -121,12 +121,13 @@ ledger_turn(struct ledger *l, enum part part, uint64_t bytes)
 }
 
 void
-ledger_add_trim(struct ledger *l, enum part part, uint64_t bytes, uint64_t lo, uint64_t hi)
+page_ledger_add_trim(
+	struct page_ledger *l, enum part part, uint64_t bytes, uint64_t lo, uint64_t hi)
 {
 	uint64_t start = l->page + l->filled, present, swapped;
 	struct heap_range *range = array_add(&l->arena->trim.range);
 
-	ledger_add(l, part, lo - start);
+	page_ledger_add(l, part, lo - start);
 	count(l, lo, hi, &present, &swapped);
 	note(l, HEAP_PAGE_TRIMMABLE, present);
 	note(l, HEAP_PAGE_RETURNED, hi - lo - present - swapped);
@@ -137,14 +138,14 @@ ledger_add_trim(struct ledger *l, enum part part, uint64_t bytes, uint64_t lo, u
 	else
 		heap_arena_doubt(l->arena, "there was no memory to list what can be trimmed");
 	l->page = hi;
-	ledger_add(l, part, start + bytes - hi);
+	page_ledger_add(l, part, start + bytes - hi);
 }
 
 void
-ledger_end(struct ledger *l)
+page_ledger_end(struct page_ledger *l)
 {
 	if (l->filled)
-		ledger_add(l, PART_OWN, l->page_bytes - l->filled);
+		page_ledger_add(l, PART_OWN, l->page_bytes - l->filled);
 }
 
 const char *

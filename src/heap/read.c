@@ -41,7 +41,7 @@ enum state {
 	STATE_DONE,
 };
 
-struct work {
+struct read_work {
 	struct reader r;
 	const struct process *process; /* as it was before the first stop */
 	bool is_fresh;		       /* its mappings, or those below, were read just now */
@@ -67,7 +67,7 @@ struct work {
 
 /* Bring the list of arenas up to date: new ones are made at the end of the ring. */
 static int
-sync_arenas(struct work *w, const struct arenas *a, struct err *e)
+sync_arenas(struct read_work *w, const struct arenas *a, struct err *e)
 {
 	struct heap *h = w->r.heap;
 
@@ -95,7 +95,7 @@ sync_arenas(struct work *w, const struct arenas *a, struct err *e)
 
 /* Read what is to be done and fits. */
 static int
-read_some(struct work *w, struct err *e)
+read_some(struct read_work *w, struct err *e)
 {
 	for (size_t i = 0; i < w->arenas.nr && !w->r.is_late; i++) {
 		struct todo *todo = &w->todo.v[i];
@@ -121,7 +121,7 @@ read_some(struct work *w, struct err *e)
 
 /* The result for each arena that was read. */
 static void
-judge(struct work *w)
+judge(struct read_work *w)
 {
 	for (size_t i = 0; i < w->todo.nr; i++) {
 		const struct heap_arena *arena = &w->r.heap->arena.v[i];
@@ -141,7 +141,7 @@ judge(struct work *w)
  * That is rare; but without the caches their chunks would count as in use.
  */
 static void
-find_caches(struct work *w)
+find_caches(struct read_work *w)
 {
 	struct malloc_layout again = w->layout;
 
@@ -191,7 +191,7 @@ is_call_of_malloc(long nr)
  * threads were doing.
  */
 static bool
-may_be_in_malloc(const struct work *w)
+may_be_in_malloc(const struct read_work *w)
 {
 	pid_t tid = only_thread(w->r.t);
 	const struct object *object;
@@ -212,7 +212,7 @@ may_be_in_malloc(const struct work *w)
 }
 
 static void
-note_before(struct work *w)
+note_before(struct read_work *w)
 {
 	pid_t tid = only_thread(w->r.t);
 	struct err e;
@@ -229,7 +229,7 @@ note_before(struct work *w)
  * true of it; a core file stays as it is.
  */
 static int
-read_maps(struct work *w, struct err *e)
+read_maps(struct read_work *w, struct err *e)
 {
 	const bool is_true = w->r.t->core || (w->is_fresh && !w->r.is_stopped);
 
@@ -249,7 +249,7 @@ read_maps(struct work *w, struct err *e)
  * is.
  */
 static void
-find_pieces(struct work *w)
+find_pieces(struct read_work *w)
 {
 	struct reader *r = &w->r;
 	const struct arenas *a = w->arenas.nr ? &w->arenas : &w->process->arenas;
@@ -280,7 +280,7 @@ find_pieces(struct work *w)
  * afterwards.
  */
 static int
-find_all(struct work *w, struct err *e)
+find_all(struct read_work *w, struct err *e)
 {
 	memset(w->r.group, 0, sizeof w->r.group);
 	arenas_release(&w->arenas);
@@ -299,7 +299,7 @@ find_all(struct work *w, struct err *e)
 static int
 read_once(uint64_t deadline_ns, void *arg, struct err *e)
 {
-	struct work *w = arg;
+	struct read_work *w = arg;
 
 	w->r.deadline_ns = deadline_ns;
 	w->r.is_late = false;
@@ -320,7 +320,7 @@ read_once(uint64_t deadline_ns, void *arg, struct err *e)
 
 /* The work that a stop with RESULT has left for later, when no thread is stopped. */
 static int
-finish(struct work *w, int result, struct err *e)
+finish(struct read_work *w, int result, struct err *e)
 {
 	struct err ignored;
 
@@ -338,14 +338,14 @@ finish(struct work *w, int result, struct err *e)
  * first missed.
  */
 static int
-read_running(struct work *w, struct err *e)
+read_running(struct read_work *w, struct err *e)
 {
 	find_pieces(w);
 	return finish(w, read_once(0, w, e), e);
 }
 
 static bool
-is_all(const struct work *w, enum state least)
+is_all(const struct read_work *w, enum state least)
 {
 	for (size_t i = 0; i < w->todo.nr; i++)
 		if (w->todo.v[i].state < least)
@@ -354,7 +354,7 @@ is_all(const struct work *w, enum state least)
 }
 
 static void
-set_stopped(struct work *w, bool is_stopped)
+set_stopped(struct read_work *w, bool is_stopped)
 {
 	w->r.is_stopped = is_stopped;
 	if (w->r.pages)
@@ -363,7 +363,7 @@ set_stopped(struct work *w, bool is_stopped)
 
 /* Whether each arena was read, however well. */
 static bool
-is_all_seen(const struct work *w)
+is_all_seen(const struct read_work *w)
 {
 	for (size_t i = 0; i < w->todo.nr; i++)
 		if (w->todo.v[i].state != STATE_DONE && !w->todo.v[i].nr_tries)
@@ -377,7 +377,7 @@ is_all_seen(const struct work *w)
  * or was just created.
  */
 static int
-stop_and_read(struct work *w, struct err *e)
+stop_and_read(struct read_work *w, struct err *e)
 {
 	struct heap *h = w->r.heap;
 	struct stop_report report = { 0 };
@@ -405,7 +405,7 @@ stop_and_read(struct work *w, struct err *e)
 
 /* Stop it until all that can be read then is; the rest is read while it runs. */
 static int
-read_stopped(struct work *w, struct err *e)
+read_stopped(struct read_work *w, struct err *e)
 {
 	unsigned int nr_refused = 0;
 	struct err why;
@@ -440,7 +440,7 @@ sum_up(struct heap *h)
 }
 
 static int
-read_all(struct work *w, struct err *e)
+read_all(struct read_work *w, struct err *e)
 {
 	if (w->r.t->core) {
 		w->r.is_stopped = true;
@@ -460,7 +460,7 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 	/* P's mappings and objects, with the arenas as they are now. */
 	struct process now = { .target = t, .maps = p->maps, .objects = p->objects };
 	auto_pages struct os_pages *pages = NULL;
-	struct work w = {
+	struct read_work w = {
 		.r = { .t = t,
 			.m = &now.maps,
 			.heap = h,

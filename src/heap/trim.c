@@ -11,10 +11,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/smaps.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
-#include "elf/smaps.h"
 
 /*
  * How long each step holds an arena's lock, as the median of a virtual machine of 2023 with 4 KiB

@@ -17,7 +17,7 @@
 
 #include "os/os.h"
 
-struct walk {
+struct heap_walk {
 	struct scan *s;
 	struct reader *r;
 	struct heap_arena *arena;
@@ -25,7 +25,7 @@ struct walk {
 	size_t seg_nr;
 	struct window w;
 	size_t nr_reads; /* of the window, when the time was looked at */
-	struct ledger ledger;
+	struct page_ledger ledger;
 	size_t at_mark, at_cached; /* the next of the marks, of what threads have cached */
 	uint64_t huge_page;	   /* bytes of its pages, if they are of the hugetlb pool */
 	bool has_map;		   /* something of it is in fast bins or the unsorted bin */
@@ -83,7 +83,7 @@ note_largest(struct heap_arena *arena, uint64_t addr, uint64_t bytes)
  * back, if there are any.
  */
 static bool
-trim_range(const struct walk *w, uint64_t start, uint64_t bytes, uint64_t *lo, uint64_t *hi)
+trim_range(const struct heap_walk *w, uint64_t start, uint64_t bytes, uint64_t *lo, uint64_t *hi)
 {
 	uint64_t page = w->r->page_bytes, header = CHUNK_WORDS * (uint64_t)w->word;
 
@@ -99,7 +99,7 @@ trim_range(const struct walk *w, uint64_t start, uint64_t bytes, uint64_t *lo, u
  * pool it must begin with one, and only whole ones go (madvise_dontneed_free_valid_vma(), 5.18).
  */
 static bool
-is_given_back(struct walk *w, uint64_t lo, uint64_t *hi)
+is_given_back(struct heap_walk *w, uint64_t lo, uint64_t *hi)
 {
 	uint64_t end;
 
@@ -114,7 +114,7 @@ is_given_back(struct walk *w, uint64_t lo, uint64_t *hi)
 }
 
 static inline void
-end_piece(struct walk *w)
+end_piece(struct heap_walk *w)
 {
 	enum part part = w->piece_free_bytes ? PART_FREE : PART_CACHED;
 	uint64_t lo, hi;
@@ -122,14 +122,14 @@ end_piece(struct walk *w)
 	if (!w->piece_bytes)
 		return;
 	if (trim_range(w, w->piece, w->piece_bytes, &lo, &hi) && is_given_back(w, lo, &hi))
-		ledger_add_trim(&w->ledger, part, w->piece_bytes, lo, hi);
+		page_ledger_add_trim(&w->ledger, part, w->piece_bytes, lo, hi);
 	else
-		ledger_add(&w->ledger, part, w->piece_bytes);
+		page_ledger_add(&w->ledger, part, w->piece_bytes);
 	w->piece_bytes = w->piece_free_bytes = 0;
 }
 
 static inline void
-add_to_piece(struct walk *w, uint64_t free_bytes)
+add_to_piece(struct heap_walk *w, uint64_t free_bytes)
 {
 	if (!w->piece_bytes)
 		w->piece = w->addr;
@@ -140,7 +140,7 @@ add_to_piece(struct walk *w, uint64_t free_bytes)
 /* ---- chunks ---- */
 
 static inline int
-take_free(struct walk *w, bool is_unsorted)
+take_free(struct heap_walk *w, bool is_unsorted)
 {
 	struct heap_arena *arena = w->arena;
 	unsigned int bin = is_unsorted ? 1 : bin_of(w->r->l, w->bytes);
@@ -165,7 +165,7 @@ take_free(struct walk *w, bool is_unsorted)
 }
 
 static void
-take_fast(struct walk *w)
+take_fast(struct heap_walk *w)
 {
 	sum_add(&w->arena->fast, w->bytes);
 	sum_add(&w->arena->free_size[heap_size_class(w->bytes)], w->bytes);
@@ -174,7 +174,7 @@ take_fast(struct walk *w)
 }
 
 static inline void
-take_used(struct walk *w, bool is_cached)
+take_used(struct heap_walk *w, bool is_cached)
 {
 	struct heap_segment *seg = w->seg;
 	uint64_t below = w->piece_bytes;
@@ -184,18 +184,18 @@ take_used(struct walk *w, bool is_cached)
 	sum_add(&w->arena->used_size[heap_size_class(w->bytes)], w->bytes);
 	if (is_cached) {
 		sum_add(&w->arena->cached, w->bytes);
-		ledger_add(&w->ledger, PART_CACHED, w->bytes);
+		page_ledger_add(&w->ledger, PART_CACHED, w->bytes);
 		return;
 	}
 	sum_add(&seg->in_use, w->bytes);
 	seg->last_in_use = (struct heap_chunk){ { w->addr }, w->bytes };
 	seg->below_bytes = below;
-	ledger_add(&w->ledger, PART_USED, w->bytes);
+	page_ledger_add(&w->ledger, PART_USED, w->bytes);
 }
 
 /* Whether the chunk at w->addr is in a thread's cache. */
 static inline bool
-is_cached_here(struct walk *w)
+is_cached_here(struct heap_walk *w)
 {
 	const struct marks *m = &w->r->cached;
 
@@ -205,7 +205,7 @@ is_cached_here(struct walk *w)
 }
 
 static inline int
-take_chunk(struct walk *w, bool is_free)
+take_chunk(struct heap_walk *w, bool is_free)
 {
 	bool is_cached = is_cached_here(w);
 	bool has_mark = w->has_map && is_marked(w->s, w->seg_nr, w->addr);
@@ -231,7 +231,7 @@ take_chunk(struct walk *w, bool is_free)
  * name.
  */
 static bool
-ends_at_brk(const struct walk *w, uint64_t end)
+ends_at_brk(const struct heap_walk *w, uint64_t end)
 {
 	raddr start = { brk_start(w->r) };
 	const struct region *region = regions_find(w->r->m, start);
@@ -252,7 +252,7 @@ ends_at_brk(const struct walk *w, uint64_t end)
  * page that leaves MINSIZE + 1 bytes and the pad of top; if brk still is where malloc left it.
  */
 static bool
-brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
+brk_range(const struct heap_walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 {
 	const struct malloc_layout *l = w->r->l;
 	uint64_t unit = l->params.thp_page ? l->params.thp_page : w->r->page_bytes;
@@ -269,7 +269,7 @@ brk_range(const struct walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 
 /* The top of a thread arena, which malloc_trim() leaves, if it is to go all the same. */
 static bool
-thread_range(struct walk *w, struct heap_range pages, uint64_t *lo, uint64_t *hi)
+thread_range(struct heap_walk *w, struct heap_range pages, uint64_t *lo, uint64_t *hi)
 {
 	*lo = pages.start.v;
 	*hi = pages.end.v;
@@ -278,16 +278,16 @@ thread_range(struct walk *w, struct heap_range pages, uint64_t *lo, uint64_t *hi
 
 /* Free chunks below top become part of it when it is trimmed. */
 static void
-take_top(struct walk *w)
+take_top(struct heap_walk *w)
 {
 	uint64_t end = w->addr + w->arena->top.bytes, lo, hi;
 	uint64_t top = w->piece_bytes ? w->piece : w->addr;
 	struct heap_range pages = top_pages(w->r->l, w->r->page_bytes, top, end);
 
 	if (w->arena->is_main ? brk_range(w, top, &lo, &hi) : thread_range(w, pages, &lo, &hi)) {
-		ledger_add_trim(&w->ledger, PART_TOP, end - top, lo, hi);
+		page_ledger_add_trim(&w->ledger, PART_TOP, end - top, lo, hi);
 	} else {
-		ledger_add(&w->ledger, PART_TOP, end - top);
+		page_ledger_add(&w->ledger, PART_TOP, end - top);
 		w->arena->top_pages = pages;
 	}
 	w->piece_bytes = w->piece_free_bytes = 0;
@@ -296,7 +296,7 @@ take_top(struct walk *w)
 
 /* The end of the heap or piece that has fence posts at w->addr. */
 static uint64_t
-fence_end(const struct walk *w)
+fence_end(const struct heap_walk *w)
 {
 	uint64_t page = w->r->page_bytes, posts = 4 * (uint64_t)w->word;
 	uint64_t end = (w->addr + posts + page - 1) & ~(page - 1);
@@ -306,19 +306,19 @@ fence_end(const struct walk *w)
 
 /* Headers that keep free() from looking beyond the end. */
 static void
-take_fence(struct walk *w)
+take_fence(struct heap_walk *w)
 {
 	uint64_t bytes = fence_end(w) - w->addr;
 
 	end_piece(w);
-	ledger_add(&w->ledger, PART_OWN, bytes);
+	page_ledger_add(&w->ledger, PART_OWN, bytes);
 	w->s->fence_bytes += bytes;
 	w->addr += bytes;
 }
 
 /* A chunk of size 0 before STOP: fence posts are two headers at most, and none precede top. */
 static int
-expect_fence(struct walk *w, uint64_t stop)
+expect_fence(struct heap_walk *w, uint64_t stop)
 {
 	uint64_t left = fence_end(w) - w->addr;
 	bool is_odd =
@@ -336,20 +336,20 @@ expect_fence(struct walk *w, uint64_t stop)
 /* ---- the walk ---- */
 
 static inline bool
-fits(const struct walk *w)
+fits(const struct heap_walk *w)
 {
 	return w->bytes >= min_chunk_bytes(w->r->l) && w->bytes <= w->seg->end.v - w->addr;
 }
 
 static inline bool
-is_size(const struct walk *w)
+is_size(const struct heap_walk *w)
 {
 	return !(w->raw & IS_MMAPPED) && !(w->bytes & w->align_mask) && fits(w);
 }
 
 /* The links of the chunk, which lie at LINKS in the window; zeroes if their page is not there. */
 static inline void
-take_links(struct walk *w, const char *links)
+take_links(struct heap_walk *w, const char *links)
 {
 	w->fd = links ? word_in(w->r, links) : 0;
 	w->bk = links ? word_in(w->r, links + w->word) : 0;
@@ -360,7 +360,7 @@ take_links(struct walk *w, const char *links)
  * one has, are taken before the window moves on.
  */
 static inline const char *
-next_chunk_header(struct walk *w)
+next_chunk_header(struct heap_walk *w)
 {
 	uint64_t next = w->addr + w->bytes;
 
@@ -372,14 +372,14 @@ next_chunk_header(struct walk *w)
 }
 
 static int
-bad_size(const struct walk *w)
+bad_size(const struct heap_walk *w)
 {
 	return heap_arena_doubt(
 		w->arena, "the chunk at 0x%" PRIx64 " has size 0x%" PRIx64, w->addr, w->raw);
 }
 
 static int
-not_present(const struct walk *w, uint64_t addr)
+not_present(const struct heap_walk *w, uint64_t addr)
 {
 	return heap_arena_doubt(w->arena, "the page at 0x%" PRIx64 " is %s",
 		addr & ~(w->r->page_bytes - 1),
@@ -388,7 +388,7 @@ not_present(const struct walk *w, uint64_t addr)
 
 /* Checked with every piece that is read: that is often enough, and its cost is negligible. */
 static bool
-is_late(struct walk *w)
+is_late(struct heap_walk *w)
 {
 	w->nr_reads = w->w.nr_reads;
 	return reader_is_late(w->r);
@@ -399,7 +399,7 @@ is_late(struct walk *w)
  * inconsistency.
  */
 static int
-walk_chunks(struct walk *w, uint64_t stop)
+walk_chunks(struct heap_walk *w, uint64_t stop)
 {
 	unsigned int word = w->word;
 	const char *header = window_at(&w->w, w->addr, 2 * word);
@@ -439,20 +439,20 @@ walk_chunks(struct walk *w, uint64_t stop)
 
 /* Up to ADDR there are chunks in use, or malloc's own. */
 static void
-take_gap(struct walk *w, uint64_t addr)
+take_gap(struct heap_walk *w, uint64_t addr)
 {
 	if (w->addr == addr)
 		return;
 	end_piece(w);
 	w->arena->in_use.bytes += addr - w->addr;
 	w->seg->in_use.bytes += addr - w->addr;
-	ledger_add(&w->ledger, PART_USED, addr - w->addr);
+	page_ledger_add(&w->ledger, PART_USED, addr - w->addr);
 	w->addr = addr;
 }
 
 /* The marked chunk with the lowest address, cached chunks included. */
 static const struct mark *
-next_mark(struct walk *w)
+next_mark(struct heap_walk *w)
 {
 	const struct marks *m = &w->s->marks, *c = &w->r->cached;
 	const struct mark *mark = w->at_mark < m->nr ? &m->v[w->at_mark] : NULL;
@@ -467,7 +467,7 @@ next_mark(struct walk *w)
 }
 
 static int
-take_mark(struct walk *w, enum mark_kind kind)
+take_mark(struct heap_walk *w, enum mark_kind kind)
 {
 	w->s->nr_taken += kind != MARK_TCACHE;
 	switch (kind) {
@@ -496,7 +496,7 @@ take_mark(struct walk *w, enum mark_kind kind)
 
 /* As walk_chunks(), from one marked chunk to the next; the bytes between them are in use. */
 static int
-skim_chunks(struct walk *w)
+skim_chunks(struct heap_walk *w)
 {
 	uint64_t end = w->seg->end.v;
 	const struct mark *mark;
@@ -523,7 +523,7 @@ skim_chunks(struct walk *w)
 
 /* The first chunk behind w->addr that a list leads to; UINT64_MAX if none. */
 static uint64_t
-next_known(const struct walk *w)
+next_known(const struct heap_walk *w)
 {
 	const struct marks *cached = &w->r->cached;
 	const uint64_t *map = w->s->stretch.v[w->seg_nr].map;
@@ -551,7 +551,7 @@ next_known(const struct walk *w)
  * that a list leads to.  The bytes that are skipped count as in use, as no more is known.
  */
 static bool
-resync(struct walk *w, uint64_t stop)
+resync(struct heap_walk *w, uint64_t stop)
 {
 	uint64_t known = next_known(w);
 
@@ -564,7 +564,7 @@ resync(struct walk *w, uint64_t stop)
 
 /* One heap, or of a segment of several pieces the next one. */
 static int
-walk_piece(struct walk *w)
+walk_piece(struct heap_walk *w)
 {
 	uint64_t top = w->arena->top.addr.v, end = w->seg->end.v;
 	uint64_t stop = top >= w->addr && top < end ? top : end;
@@ -581,7 +581,7 @@ walk_piece(struct walk *w)
 }
 
 static int
-walk(struct walk *w)
+walk(struct heap_walk *w)
 {
 	int bad = 0;
 
@@ -597,7 +597,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 {
 	raddr start = s->arena->segment.v[seg].start;
 	const struct page_runs *runs = &s->stretch.v[seg].runs;
-	struct walk w = {
+	struct heap_walk w = {
 		.s = s,
 		.r = s->r,
 		.arena = s->arena,
@@ -617,12 +617,12 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	if (!s->arena->is_by_lists && window_open(&w.w, s->r, runs, e) < 0)
 		return -1;
 	runs_close(&s->runs);
-	ledger_begin(&w.ledger, s->arena, runs, s->r->page_bytes, start.v);
+	page_ledger_begin(&w.ledger, s->arena, runs, s->r->page_bytes, start.v);
 	w.ledger.is_hugetlb = w.huge_page;
 	bad = walk(&w);
 	if (bad)
 		take_gap(&w, w.seg->end.v);
-	ledger_end(&w.ledger);
+	page_ledger_end(&w.ledger);
 	s->r->heap->read_bytes += w.w.read_bytes;
 	window_close(&w.w);
 	return bad;

@@ -302,7 +302,7 @@ try_thread(struct worker *c, struct inject_target *it, const struct candidate *c
 	return TRY_REFUSED;
 }
 
-struct search {
+struct borrow_search {
 	struct candidates found;
 	struct reason why; /* of the last thread that was refused after a stop */
 	pid_t tid;	   /* that thread, 0 if there was none */
@@ -322,7 +322,7 @@ struct search {
  * for a moment when all are short of processor, or on the way back to the call we took them from.
  */
 static bool
-is_too_early_for(const struct search *s, const struct candidate *cand)
+is_too_early_for(const struct borrow_search *s, const struct candidate *cand)
 {
 	return !cand->is_parked &&
 		os_now_ns() <
@@ -330,7 +330,7 @@ is_too_early_for(const struct search *s, const struct candidate *cand)
 }
 
 static enum try
-try_round(struct worker *c, struct inject_target *it, struct search *s, int *nr_rejected,
+try_round(struct worker *c, struct inject_target *it, struct borrow_search *s, int *nr_rejected,
 	struct err *e)
 {
 	s->is_filtered = false;
@@ -360,7 +360,7 @@ try_round(struct worker *c, struct inject_target *it, struct search *s, int *nr_
 
 /* The reason for the refusal, for people. */
 static const char *
-obstacle(const struct search *s)
+obstacle(const struct borrow_search *s)
 {
 	if (s->is_locked)
 		return "it makes a thread, or is in setuid() or the like";
@@ -369,7 +369,7 @@ obstacle(const struct search *s)
 
 /* Whether no thread has done anything for so long that another try is useless. */
 static bool
-is_settled(struct search *s, const struct inject_options *opt)
+is_settled(struct borrow_search *s, const struct inject_options *opt)
 {
 	const uint64_t now_ns = os_now_ns();
 
@@ -381,7 +381,7 @@ is_settled(struct search *s, const struct inject_options *opt)
 }
 
 static int
-no_safe_point(const struct inject_target *it, const struct search *s, struct err *e)
+no_safe_point(const struct inject_target *it, const struct borrow_search *s, struct err *e)
 {
 	char name[32];
 
@@ -406,7 +406,7 @@ no_safe_point(const struct inject_target *it, const struct search *s, struct err
 }
 
 static void
-refuse_filter(const struct search *s, struct err *e)
+refuse_filter(const struct borrow_search *s, struct err *e)
 {
 	*e = s->filter;
 	err_hint(e,
@@ -418,7 +418,7 @@ int
 borrow_take(struct worker *c, struct inject_target *it, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
 {
-	struct search s = { .started_ns = os_now_ns(),
+	struct borrow_search s = { .started_ns = os_now_ns(),
 		.wants_helper = opt->mode != INJECT_MODE_THREAD };
 	uint64_t pause_ns = 200000;
 	enum try result;

@@ -11,7 +11,7 @@
 #include "os/memory.h"
 #include "os/os.h"
 
-struct search {
+struct hook_slots_search {
 	struct patch_area *area;
 	const struct inject_target *it;
 	const struct object *own; /* that has the hook */
@@ -22,7 +22,7 @@ struct search {
 
 /* Remember a slot, once.  Records of hooks that were lifted are overwritten. */
 static int
-add_slot(struct search *s, raddr at, uint64_t original)
+add_slot(struct hook_slots_search *s, raddr at, uint64_t original)
 {
 	struct patch_area_image *next = &s->area->next;
 
@@ -39,7 +39,7 @@ add_slot(struct search *s, raddr at, uint64_t original)
 
 /* The record of the slot AT, which has VALUE, if that is a hook of the same library; else NULL. */
 static const struct patch_word *
-record_of(const struct search *s, raddr at, uint64_t value)
+record_of(const struct hook_slots_search *s, raddr at, uint64_t value)
 {
 	const struct patch_area_image *now = &s->area->now;
 
@@ -57,7 +57,7 @@ record_of(const struct search *s, raddr at, uint64_t value)
 static int
 consider(const char *name, uint32_t type, raddr at, void *arg)
 {
-	struct search *s = arg;
+	struct hook_slots_search *s = arg;
 	const struct patch_word *record;
 	uint64_t value;
 	struct err ignored;
@@ -80,7 +80,7 @@ hook_slots_find(struct patch_area *area, const struct inject_target *it, const s
 	const struct object *own = objects_at(o, hook->hook);
 
 	for (size_t i = 0; i < o->nr; i++) {
-		struct search s = { area, it, own, &o->v[i], hook, e };
+		struct hook_slots_search s = { area, it, own, &o->v[i], hook, e };
 
 		if (s.object != own && image_each_reference(s.object->image, consider, &s))
 			return -1;

@@ -36,7 +36,7 @@
 #define LEAST_CODE_BYTES 16
 #define INT3 0xcc
 
-struct setting {
+struct hook_setting {
 	struct inject_target *it;
 	struct process process;
 	struct patch_area area;
@@ -45,7 +45,7 @@ struct setting {
 };
 
 static void
-setting_free(struct setting **s)
+setting_free(struct hook_setting **s)
 {
 	if (!*s)
 		return;
@@ -56,10 +56,10 @@ setting_free(struct setting **s)
 #define auto_setting __attribute__((cleanup(setting_free)))
 
 /* The target's current mappings, which may be more than when IT was made. */
-static struct setting *
+static struct hook_setting *
 setting_new(struct inject_target *it, struct err *e)
 {
-	auto_setting struct setting *s = calloc(1, sizeof *s);
+	auto_setting struct hook_setting *s = calloc(1, sizeof *s);
 
 	if (!s) {
 		err_set_kind(e, ERR_FAILED, 0, "no memory");
@@ -74,7 +74,7 @@ setting_new(struct inject_target *it, struct err *e)
 
 /* Whether W is IS at the moment; not if its object is unmapped. */
 static bool
-word_is(const struct setting *s, const struct patch_word *w, uint64_t is)
+word_is(const struct hook_setting *s, const struct patch_word *w, uint64_t is)
 {
 	uint64_t now;
 	struct err e;
@@ -83,14 +83,14 @@ word_is(const struct setting *s, const struct patch_word *w, uint64_t is)
 }
 
 static bool
-is_hooked(const struct setting *s, const struct patch_word *w)
+is_hooked(const struct hook_setting *s, const struct patch_word *w)
 {
 	return word_is(s, w, w->hooked);
 }
 
 /* Slots that are not hooked any more make room. */
 static void
-drop_old_slots(struct setting *s)
+drop_old_slots(struct hook_setting *s)
 {
 	struct patch_area_image *next = &s->area.next;
 	uint64_t kept = 0;
@@ -102,7 +102,7 @@ drop_old_slots(struct setting *s)
 }
 
 static const char *
-owner_of(const struct setting *s, raddr a, char *buf, size_t size)
+owner_of(const struct hook_setting *s, raddr a, char *buf, size_t size)
 {
 	const struct region *r = regions_find(&s->process.maps, a);
 
@@ -120,8 +120,8 @@ first_word(const unsigned char *code)
 
 /* Byte number AT of its code, of which SEEN is in memory, is not that of its file. */
 static int
-refuse_foreign(const struct setting *s, const struct hook *h, const unsigned char *seen, size_t at,
-	struct err *e)
+refuse_foreign(const struct hook_setting *s, const struct hook *h, const unsigned char *seen,
+	size_t at, struct err *e)
 {
 	const struct target *t = s->it->target;
 	const raddr to = prologue_jump_target(first_word(seen), h->function);
@@ -154,7 +154,7 @@ refuse_foreign(const struct setting *s, const struct hook *h, const unsigned cha
 
 /* The entry that H's function is hooked with at the moment, or NULL. */
 static const struct patch_entry *
-entry_in_use(const struct setting *s, const struct hook *h)
+entry_in_use(const struct hook_setting *s, const struct hook *h)
 {
 	for (uint64_t i = 0; i < s->area.now.nr_entries; i++) {
 		const struct patch_entry *en = &s->area.now.entry[i];
@@ -166,7 +166,7 @@ entry_in_use(const struct setting *s, const struct hook *h)
 }
 
 static raddr
-entry_address(const struct setting *s, uint64_t i, size_t offset)
+entry_address(const struct hook_setting *s, uint64_t i, size_t offset)
 {
 	return raddr_add(s->area.start,
 		offsetof(struct patch_area_image, entry) + i * sizeof(struct patch_entry) + offset);
@@ -183,8 +183,8 @@ first_hop(const struct patch_entry *en, raddr stub)
 
 /* Entry number I for H.  0, or -1 with *WHY. */
 static int
-make_entry(const struct setting *s, const struct hook *h, const unsigned char *code, uint64_t i,
-	struct patch_entry *ret, const char **why)
+make_entry(const struct hook_setting *s, const struct hook *h, const unsigned char *code,
+	uint64_t i, struct patch_entry *ret, const char **why)
 {
 	const raddr stub = entry_address(s, i, offsetof(struct patch_entry, stub));
 	struct patch_entry en = { .function = h->function, .hook = h->hook };
@@ -208,7 +208,7 @@ make_entry(const struct setting *s, const struct hook *h, const unsigned char *c
  * -1 with E.
  */
 static int
-plan_entry(struct setting *s, const struct hook *h, const unsigned char *code, uint64_t *ret,
+plan_entry(struct hook_setting *s, const struct hook *h, const unsigned char *code, uint64_t *ret,
 	const char **why, struct err *e)
 {
 	struct patch_area_image *next = &s->area.next;
@@ -233,7 +233,7 @@ plan_entry(struct setting *s, const struct hook *h, const unsigned char *code, u
 
 /* H's function is called by FROM now on; pass that to the hook. */
 static int
-write_real_of(const struct setting *s, const struct hook *h, raddr real, struct err *e)
+write_real_of(const struct hook_setting *s, const struct hook *h, raddr real, struct err *e)
 {
 	const struct object *o = objects_at(&s->process.objects, h->hook);
 	struct os_part library = { .what = "the library of a hook" };
@@ -253,7 +253,7 @@ write_real_of(const struct setting *s, const struct hook *h, raddr real, struct 
 
 /* The value of W's slot before it is set: another hook of ours, or the original. */
 static uint64_t
-slot_before(const struct setting *s, const struct patch_word *w)
+slot_before(const struct hook_setting *s, const struct patch_word *w)
 {
 	const struct patch_area_image *now = &s->area.now;
 
@@ -265,7 +265,7 @@ slot_before(const struct setting *s, const struct patch_word *w)
 }
 
 static int
-plan_slots(struct setting *s, const struct hook *h, const char *why, struct err *e)
+plan_slots(struct hook_setting *s, const struct hook *h, const char *why, struct err *e)
 {
 	struct patch_area_image *next = &s->area.next;
 	const uint64_t before = next->nr_slots;
@@ -299,7 +299,7 @@ plan_slots(struct setting *s, const struct hook *h, const char *why, struct err 
  * follows a short function may belong to the word that changes.
  */
 static unsigned char *
-read_code(const struct setting *s, const struct hook *h, size_t *ret_size, struct err *e)
+read_code(const struct hook_setting *s, const struct hook *h, size_t *ret_size, struct err *e)
 {
 	const struct object *o = objects_at(&s->process.objects, h->function);
 	const size_t size = h->size_bytes < LEAST_CODE_BYTES ? LEAST_CODE_BYTES : h->size_bytes;
@@ -319,7 +319,7 @@ read_code(const struct setting *s, const struct hook *h, size_t *ret_size, struc
  * instruction that stays may be a probe's or a debugger's.
  */
 static int
-see_code(const struct setting *s, const struct hook *h, const unsigned char *code, size_t size,
+see_code(const struct hook_setting *s, const struct hook *h, const unsigned char *code, size_t size,
 	const struct patch_entry *en, struct err *e)
 {
 	const size_t kept = (size_t)(en->word.at.v - h->function.v);
@@ -342,7 +342,7 @@ see_code(const struct setting *s, const struct hook *h, const unsigned char *cod
  * memalign() is a jump to what it shares with malloc() (Debian's 2.43-7).
  */
 static bool
-leads_out(const struct setting *s, const struct hook *h, const unsigned char *code)
+leads_out(const struct hook_setting *s, const struct hook *h, const unsigned char *code)
 {
 	const raddr to = prologue_jump_target(first_word(code), h->function);
 
@@ -354,8 +354,8 @@ leads_out(const struct setting *s, const struct hook *h, const unsigned char *co
  * Find or add the entry for H, whose function OLD is in use for, or NULL.  As plan_entry().
  */
 static int
-plan_code(struct setting *s, const struct hook *h, const struct patch_entry *old, uint64_t *ret,
-	const char **why, struct err *e)
+plan_code(struct hook_setting *s, const struct hook *h, const struct patch_entry *old,
+	uint64_t *ret, const char **why, struct err *e)
 {
 	size_t size;
 	auto_free unsigned char *code = read_code(s, h, &size, e);
@@ -373,14 +373,14 @@ plan_code(struct setting *s, const struct hook *h, const struct patch_entry *old
 
 /* Whether A and B are of one library. */
 static bool
-is_same_object(const struct setting *s, raddr a, raddr b)
+is_same_object(const struct hook_setting *s, raddr a, raddr b)
 {
 	return objects_at(&s->process.objects, a) &&
 		objects_at(&s->process.objects, a) == objects_at(&s->process.objects, b);
 }
 
 static int
-plan(struct setting *s, const struct hook *h, struct err *e)
+plan(struct hook_setting *s, const struct hook *h, struct err *e)
 {
 	const struct target *t = s->it->target;
 	const struct patch_entry *old = entry_in_use(s, h), *en = old;
@@ -421,7 +421,7 @@ hook_check(const struct target *t, struct err *e)
 /* ---- memory for it ---- */
 
 static int
-place_area(struct setting *s, const struct hook *hook, size_t nr, struct err *e)
+place_area(struct hook_setting *s, const struct hook *hook, size_t nr, struct err *e)
 {
 	raddr low = hook[0].function, high = low;
 
@@ -442,7 +442,7 @@ place_area(struct setting *s, const struct hook *hook, size_t nr, struct err *e)
 }
 
 static int
-map_area(const struct setting *s, const struct job *job, struct worker *c, struct err *e)
+map_area(const struct hook_setting *s, const struct job *job, struct worker *c, struct err *e)
 {
 	const uint64_t arg[] = { s->area.start.v, PATCH_BYTES, PROT_READ | PROT_EXEC,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1,
@@ -464,7 +464,7 @@ map_area(const struct setting *s, const struct job *job, struct worker *c, struc
 static int
 lay_area(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
-	struct setting *s = job->arg;
+	struct hook_setting *s = job->arg;
 
 	(void)ws;
 	if ((s->is_new && map_area(s, job, c, e) < 0) ||
@@ -478,7 +478,7 @@ lay_area(struct job *job, struct worker *c, const struct workspace *ws, struct e
 /* ---- setting and lifting ---- */
 
 static int
-write_all_reals(const struct setting *s, const struct hook *hook, size_t nr, struct err *e)
+write_all_reals(const struct hook_setting *s, const struct hook *hook, size_t nr, struct err *e)
 {
 	for (size_t n = 0; n < nr; n++)
 		for (uint64_t i = 0; i < s->area.next.nr_entries; i++) {
@@ -498,7 +498,7 @@ write_all_reals(const struct setting *s, const struct hook *hook, size_t nr, str
  * found before (elf/dl-runtime.c, _dl_fixup).
  */
 static int
-apply_again(struct setting *s, uint64_t wait_ns, struct err *e)
+apply_again(struct hook_setting *s, uint64_t wait_ns, struct err *e)
 {
 	struct hook_report ignored = { 0 };
 
@@ -509,7 +509,7 @@ apply_again(struct setting *s, uint64_t wait_ns, struct err *e)
 
 /* If one function was hooked for several, one after the other, the first that is added counts. */
 static int
-add_lifting(struct setting *s, const struct patch_word *w, bool is_code, struct err *e)
+add_lifting(struct hook_setting *s, const struct patch_word *w, bool is_code, struct err *e)
 {
 	const struct word_change c = { .at = w->at,
 		.from = w->hooked,
@@ -531,7 +531,7 @@ is_among(const struct hook *hook, size_t nr, raddr function)
 }
 
 static bool
-is_planned(const struct setting *s, raddr at)
+is_planned(const struct hook_setting *s, raddr at)
 {
 	for (size_t i = 0; i < s->changes.nr; i++)
 		if (s->changes.v[i].at.v == at.v)
@@ -541,7 +541,7 @@ is_planned(const struct setting *s, raddr at)
 
 /* Slots that lead to LIBRARY, a hook of it, and are not led to another one. */
 static int
-lift_other_slots(struct setting *s, raddr library, struct err *e)
+lift_other_slots(struct hook_setting *s, raddr library, struct err *e)
 {
 	const struct patch_area_image *now = &s->area.now;
 
@@ -558,7 +558,7 @@ lift_other_slots(struct setting *s, raddr library, struct err *e)
 
 /* Hooks of the same library that are not among those to be set. */
 static int
-lift_others(struct setting *s, const struct hook *hook, size_t nr, struct err *e)
+lift_others(struct hook_setting *s, const struct hook *hook, size_t nr, struct err *e)
 {
 	const struct patch_area_image *now = &s->area.now;
 
@@ -578,7 +578,7 @@ set_once(struct inject_target *it, const struct arenas *a, const struct inject_o
 	const struct hook *hook, size_t nr, struct hook_report *ret, struct inject_report *report,
 	struct err *e)
 {
-	auto_setting struct setting *s = setting_new(it, e);
+	auto_setting struct hook_setting *s = setting_new(it, e);
 	struct job job = { .it = it,
 		.opt = opt,
 		.report = report,
@@ -626,7 +626,7 @@ int
 hook_lift(struct inject_target *it, const struct inject_options *opt, struct hook_report *ret,
 	struct err *e)
 {
-	auto_setting struct setting *s = setting_new(it, e);
+	auto_setting struct hook_setting *s = setting_new(it, e);
 	const struct patch_area_image *now;
 
 	*ret = (struct hook_report){ 0 };

@@ -16,13 +16,13 @@
 #include "base/debug.h"
 #include "elf/image.h"
 #include "inject/needs.h"
+#include "inject/patch.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"
 #include "os/threads.h"
-#include "inject/patch.h"
 
-struct place {
+struct load_place_work {
 	struct load load;
 	uint64_t page_bytes;
 	const Elf64_Phdr *written; /* the one segment that is, */
@@ -38,20 +38,20 @@ struct place {
 };
 
 static void
-place_release(struct place *p)
+place_release(struct load_place_work *p)
 {
 	load_release(&p->load);
 	free(p->data);
 }
 
 static uint64_t
-page_floor(const struct place *p, uint64_t address)
+page_floor(const struct load_place_work *p, uint64_t address)
 {
 	return address & ~(p->page_bytes - 1);
 }
 
 static uint64_t
-page_ceil(const struct place *p, uint64_t address)
+page_ceil(const struct load_place_work *p, uint64_t address)
 {
 	return page_floor(p, address + p->page_bytes - 1);
 }
@@ -59,7 +59,7 @@ page_ceil(const struct place *p, uint64_t address)
 /* ---- what is written ---- */
 
 struct relocating {
-	const struct place *place;
+	const struct load_place_work *place;
 	uint64_t base;
 	struct err *e;
 };
@@ -68,7 +68,7 @@ static int
 relocate_one(const struct image_relocation *r, void *arg)
 {
 	const struct relocating *x = arg;
-	const struct place *p = x->place;
+	const struct load_place_work *p = x->place;
 	const uint64_t at = r->at.v - p->written->p_vaddr;
 	uint64_t word;
 
@@ -85,7 +85,7 @@ relocate_one(const struct image_relocation *r, void *arg)
 }
 
 static int
-relocate(struct place *p, uint64_t base, struct err *e)
+relocate(struct load_place_work *p, uint64_t base, struct err *e)
 {
 	struct relocating x = { p, base, e };
 
@@ -96,7 +96,7 @@ relocate(struct place *p, uint64_t base, struct err *e)
 
 /* As ld.so's: zeroes behind the bytes of the file. */
 static int
-copy_data(struct place *p, struct err *e)
+copy_data(struct load_place_work *p, struct err *e)
 {
 	const unsigned char *bytes =
 		image_initial(p->load.image, (raddr){ p->written->p_vaddr }, p->written->p_filesz);
@@ -111,7 +111,7 @@ copy_data(struct place *p, struct err *e)
 }
 
 static int
-check_segments(struct place *p, struct err *e)
+check_segments(struct load_place_work *p, struct err *e)
 {
 	for (size_t i = 0; i < image_nr_phdrs(p->load.image); i++) {
 		const Elf64_Phdr *s = image_phdr(p->load.image, i);
@@ -181,7 +181,7 @@ check_threads(const struct target *t, struct err *e)
 }
 
 static int
-check_place(const struct inject_target *it, struct place *p, struct err *e)
+check_place(const struct inject_target *it, struct load_place_work *p, struct err *e)
 {
 	raddr ignored;
 	size_t nr;
@@ -216,7 +216,7 @@ map(const struct job *job, struct worker *c, raddr at, uint64_t bytes, uint64_t 
 
 /* Unmapping all of it is on the undo list. */
 static int
-reserve(struct place *p, const struct job *job, struct worker *c, struct err *e)
+reserve(struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
 {
 	raddr start, end, at;
 
@@ -234,8 +234,8 @@ reserve(struct place *p, const struct job *job, struct worker *c, struct err *e)
 }
 
 static int
-map_segment(const struct place *p, const struct job *job, struct worker *c, const Elf64_Phdr *s,
-	struct err *e)
+map_segment(const struct load_place_work *p, const struct job *job, struct worker *c,
+	const Elf64_Phdr *s, struct err *e)
 {
 	const uint64_t prot = (s->p_flags & PF_R ? PROT_READ : 0) |
 		(s->p_flags & PF_W ? PROT_WRITE : 0) | (s->p_flags & PF_X ? PROT_EXEC : 0);
@@ -252,7 +252,8 @@ map_segment(const struct place *p, const struct job *job, struct worker *c, cons
 }
 
 static int
-map_segments(const struct place *p, const struct job *job, struct worker *c, struct err *e)
+map_segments(
+	const struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
 {
 	for (size_t i = 0; i < image_nr_phdrs(p->load.image); i++) {
 		const Elf64_Phdr *s = image_phdr(p->load.image, i);
@@ -265,7 +266,7 @@ map_segments(const struct place *p, const struct job *job, struct worker *c, str
 
 /* The memory that the program must not write to after it has been relocated. */
 static int
-protect(const struct place *p, const struct job *job, struct worker *c, struct err *e)
+protect(const struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
 {
 	for (size_t i = 0; i < image_nr_phdrs(p->load.image); i++) {
 		const Elf64_Phdr *s = image_phdr(p->load.image, i);
@@ -288,7 +289,7 @@ protect(const struct place *p, const struct job *job, struct worker *c, struct e
  * again.
  */
 static int
-initialise(const struct place *p, const struct job *job, struct worker *c, struct err *e)
+initialise(const struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
 {
 	const struct undo unmap = c->undo[c->nr_undo - 1];
 	const uint64_t none[] = { 0, 0, 0 };
@@ -320,7 +321,7 @@ initialise(const struct place *p, const struct job *job, struct worker *c, struc
 static int
 place(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
-	struct place *p = job->arg;
+	struct load_place_work *p = job->arg;
 	struct os_part library = { .what = "the library" };
 	size_t level;
 
@@ -346,7 +347,7 @@ load_place(struct inject_target *it, const struct arenas *a, const struct inject
 	const char *path, int (*fn)(const struct os_part *library, void *arg, struct err *e),
 	void *arg, struct loaded_library *ret, struct inject_report *report, struct err *e)
 {
-	__attribute__((cleanup(place_release))) struct place p = { .fn = fn, .arg = arg };
+	__attribute__((cleanup(place_release))) struct load_place_work p = { .fn = fn, .arg = arg };
 	struct job job = { .it = it,
 		.needs = NEEDS_LOAD,
 		.opt = opt,

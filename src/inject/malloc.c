@@ -25,7 +25,7 @@
 
 /* ---- malloc_info ---- */
 
-struct info {
+struct malloc_info_call {
 	struct text *out;
 	struct redirect redirect;
 };
@@ -47,7 +47,7 @@ call_malloc_info(
 static int
 info_to_stream(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
-	const struct info *info = job->arg;
+	const struct malloc_info_call *info = job->arg;
 	struct stream_copy stream;
 
 	if (stream_copy_lay(&stream, c, ws, e) < 0 ||
@@ -60,7 +60,7 @@ static int
 info_to_fd2(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const size_t level = c->nr_undo;
-	struct info *info = job->arg;
+	struct malloc_info_call *info = job->arg;
 
 	if (redirect_begin(&info->redirect, c, ws, job->deadline_ns, e) < 0 ||
 		call_malloc_info(job, c, ws, c->it->stderr_stream, e) < 0 ||
@@ -86,7 +86,7 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 	const struct inject_options *opt, struct text *out, struct inject_report *ret,
 	struct err *e)
 {
-	struct info info = { out, REDIRECT_NONE };
+	struct malloc_info_call info = { out, REDIRECT_NONE };
 	struct job job = { .it = it,
 		.opt = opt,
 		.report = ret,

@@ -15,12 +15,12 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "elf/image.h"
+#include "inject/patch.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/threads.h"
-#include "inject/patch.h"
 
 /* How much of a stack is searched for return addresses. */
 #define SCAN_BYTES 65536

@@ -33,7 +33,7 @@ enum { AT = -1, LENGTH_S = -2, LENGTH_MS = -3 };
  * makes.  FUTEX_WAIT waits for a change of the first word of its own timeout.  The length of poll()
  * is in a register, and cannot be changed once it is laid.
  */
-static const struct kind {
+static const struct sleep_kind {
 	long nr;
 	int64_t arg[5];
 	size_t nr_args;
@@ -54,7 +54,7 @@ static const struct kind {
  * (SECCOMP_FILTER_FLAG_TSYNC) during the call before the sleep: so the sleep is the one call that
  * no such program can do without.  In a program with one thread it is the last.
  */
-static const struct kind *
+static const struct sleep_kind *
 nth_kind(const struct worker *c, size_t i)
 {
 	const bool has_threads = c->is_helper || c->it->needs & NEEDS_LOCKS;
@@ -78,7 +78,7 @@ argument(int64_t arg, const struct sleep *s, const struct worker *c)
 }
 
 static void
-choose(struct sleep *ret, const struct worker *c, const struct kind *k)
+choose(struct sleep *ret, const struct worker *c, const struct sleep_kind *k)
 {
 	ret->nr = k->nr;
 	ret->fn = c->it->fn.syscall;
@@ -98,7 +98,7 @@ sleep_choose(struct sleep *ret, const struct worker *c, raddr at)
 	if (!c->it->fn.syscall.v || os_filters_add(&filters, c->it->target, c->tid, &e) < 0)
 		return false;
 	for (size_t i = 0; i < NR_KINDS; i++) {
-		const struct kind *k = nth_kind(c, i);
+		const struct sleep_kind *k = nth_kind(c, i);
 		struct os_call call = { .nr = k->nr };
 
 		choose(ret, c, k);

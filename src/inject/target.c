@@ -12,13 +12,13 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "glibc/threads.h"
+#include "inject/patch.h"
 #include "os/cgroup.h"
 #include "os/mapping.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/processes.h"
 #include "os/rights.h"
-#include "inject/patch.h"
 
 /* ---- is it one we can do anything with ---- */
 

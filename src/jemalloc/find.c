@@ -77,17 +77,17 @@ find_in_library(struct jemalloc *j, const struct object *o, const struct target 
  */
 #define NEAR_BYTES (UINT64_C(64) << 10)
 
-struct function {
+struct jemalloc_function {
 	raddr start, end;
 	bool is_ours, is_local;
 };
 
-struct program {
+struct jemalloc_program {
 	raddr mallctl[NR_PREFIXES];
 	raddr tsd; /* in the thread-local block */
 	uint64_t tsd_bytes;
 	struct {
-		struct function *v;
+		struct jemalloc_function *v;
 		size_t nr, room;
 	} function;
 };
@@ -126,7 +126,7 @@ is_jemallocs(const char *name)
 static int
 note_entries(const char *name, const struct image_symbol *s, void *arg)
 {
-	struct program *p = arg;
+	struct jemalloc_program *p = arg;
 
 	for (size_t i = 0; i < NR_PREFIXES; i++)
 		if (s->type == STT_FUNC && strncmp(name, prefixes[i], strlen(prefixes[i])) == 0 &&
@@ -142,12 +142,12 @@ note_entries(const char *name, const struct image_symbol *s, void *arg)
 static int
 note_function(const char *name, const struct image_symbol *s, void *arg)
 {
-	struct program *p = arg;
-	struct function *f = s->type == STT_FUNC ? array_add(&p->function) : NULL;
+	struct jemalloc_program *p = arg;
+	struct jemalloc_function *f = s->type == STT_FUNC ? array_add(&p->function) : NULL;
 
 	if (!f)
 		return s->type == STT_FUNC;
-	*f = (struct function){ .start = s->addr,
+	*f = (struct jemalloc_function){ .start = s->addr,
 		.end = raddr_add(s->addr, s->size_bytes),
 		.is_ours = is_jemallocs(name),
 		.is_local = s->is_local };
@@ -157,22 +157,22 @@ note_function(const char *name, const struct image_symbol *s, void *arg)
 static int
 by_start(const void *a, const void *b)
 {
-	const uint64_t x = ((const struct function *)a)->start.v;
-	const uint64_t y = ((const struct function *)b)->start.v;
+	const uint64_t x = ((const struct jemalloc_function *)a)->start.v;
+	const uint64_t y = ((const struct jemalloc_function *)b)->start.v;
 
 	return x < y ? -1 : x > y;
 }
 
 /* Fill J's code from the functions of P.  False if it is in too many places. */
 static bool
-find_code(struct jemalloc *j, struct program *p)
+find_code(struct jemalloc *j, struct jemalloc_program *p)
 {
 	struct inject_code *last = NULL;
 	bool is_broken = true; /* by a function of others */
 
 	qsort(p->function.v, p->function.nr, sizeof *p->function.v, by_start);
 	for (size_t i = 0; i < p->function.nr; i++) {
-		const struct function *f = &p->function.v[i];
+		const struct jemalloc_function *f = &p->function.v[i];
 
 		if (!f->is_ours) {
 			is_broken |= !f->is_local;
@@ -195,7 +195,7 @@ find_code(struct jemalloc *j, struct program *p)
 #define MAX_TSD_BYTES 65536
 
 static void
-find_tls_of_program(struct jemalloc *j, const struct program *p, const struct object *o)
+find_tls_of_program(struct jemalloc *j, const struct jemalloc_program *p, const struct object *o)
 {
 	for (size_t i = 0; i < image_nr_phdrs(o->image); i++) {
 		const Elf64_Phdr *ph = image_phdr(o->image, i);
@@ -217,7 +217,7 @@ find_tls_of_program(struct jemalloc *j, const struct program *p, const struct ob
 static bool
 find_in_program(struct jemalloc *j, const struct object *o)
 {
-	struct program p = { .tsd_bytes = 0 };
+	struct jemalloc_program p = { .tsd_bytes = 0 };
 	bool is_found = false;
 	size_t i = 0;
 

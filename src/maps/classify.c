@@ -42,7 +42,7 @@ struct classifier {
 };
 
 /* The class of one region, by itself. */
-struct look {
+struct classify_look {
 	enum leaf_kind kind;
 	enum confidence confidence;
 	int32_t object;
@@ -96,7 +96,7 @@ special_of(const struct region *r)
 }
 
 static bool
-by_special_name(struct look *v, const struct region *r)
+by_special_name(struct classify_look *v, const struct region *r)
 {
 	const struct special *s;
 
@@ -288,7 +288,7 @@ object_part(const struct object *o, const struct region *r, const struct regions
 }
 
 static bool
-by_object(struct classifier *c, struct look *v, const struct region *r)
+by_object(struct classifier *c, struct classify_look *v, const struct region *r)
 {
 	const struct object *o = objects_at(&c->s->process->objects, r->start);
 
@@ -301,7 +301,7 @@ by_object(struct classifier *c, struct look *v, const struct region *r)
 }
 
 static void
-by_file(struct classifier *c, struct look *v, const struct region *r)
+by_file(struct classifier *c, struct classify_look *v, const struct region *r)
 {
 	enum os_fs fs = fs_of(c, r);
 
@@ -337,7 +337,7 @@ leaf_of_size(uint64_t bytes)
 }
 
 static void
-by_shape(const struct classifier *c, struct look *v, const struct region *r)
+by_shape(const struct classifier *c, struct classify_look *v, const struct region *r)
 {
 	uint64_t size = r->end.v - r->start.v;
 
@@ -370,10 +370,10 @@ by_shape(const struct classifier *c, struct look *v, const struct region *r)
 		v->kind = region_is_reserve(r) ? LEAF_RESERVE : leaf_of_size(size);
 }
 
-static struct look
+static struct classify_look
 look_at(struct classifier *c, const struct region *r)
 {
-	struct look v = { .object = -1 };
+	struct classify_look v = { .object = -1 };
 
 	if (by_special_name(&v, r))
 		return v;
@@ -388,8 +388,8 @@ look_at(struct classifier *c, const struct region *r)
 /* ---- leaves ---- */
 
 static int
-add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end, const struct look *v,
-	int32_t arena)
+add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
+	const struct classify_look *v, int32_t arena)
 {
 	struct leaf *l = array_add(&c->s->leaves);
 
@@ -415,10 +415,10 @@ fits(const struct span *span, const struct region *r)
 	return span->kind != LEAF_ARENA_RESERVE || region_is_reserve(r);
 }
 
-static struct look
+static struct classify_look
 look_of(const struct span *span, const struct region *r)
 {
-	struct look look = {
+	struct classify_look look = {
 		.kind = span->kind,
 		.confidence = span->confidence,
 		.object = span->object,
@@ -435,7 +435,7 @@ look_of(const struct span *span, const struct region *r)
 
 /* Cut region I at the spans that lie in it. */
 static int
-cut(struct classifier *c, uint32_t i, const struct look *v)
+cut(struct classifier *c, uint32_t i, const struct classify_look *v)
 {
 	const struct region *r = &c->s->process->maps.region[i];
 	uint64_t at = r->start.v;
@@ -443,7 +443,7 @@ cut(struct classifier *c, uint32_t i, const struct look *v)
 
 	for (; k < c->spans->nr && c->spans->v[k].start.v < r->end.v; k++) {
 		const struct span *span = &c->spans->v[k];
-		struct look here = look_of(span, r);
+		struct classify_look here = look_of(span, r);
 		uint64_t start = span->start.v > at ? span->start.v : at;
 		uint64_t end = span->end.v < r->end.v ? span->end.v : r->end.v;
 
@@ -483,7 +483,7 @@ classify_all(struct classifier *c)
 {
 	for (uint32_t i = 0; i < c->s->process->maps.nr; i++) {
 		const struct region *r = &c->s->process->maps.region[i];
-		struct look v;
+		struct classify_look v;
 
 		if (region_is_vsyscall(r)) /* no process memory: not in VmSize */
 			continue;

@@ -14,7 +14,7 @@ apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-struct list {
+struct identities_list {
 	const struct space *s;
 	struct identity *v;
 	size_t nr;
@@ -25,7 +25,7 @@ struct list {
  * that is given when the counter stood still, NULL if none.
  */
 static void
-add(struct list *list, const char *name, uint64_t ours, uint64_t before, uint64_t after,
+add(struct identities_list *list, const char *name, uint64_t ours, uint64_t before, uint64_t after,
 	const char *otherwise)
 {
 	struct identity *i = &list->v[list->nr++];
@@ -113,7 +113,7 @@ space_identities(const struct space *s, struct identity ret[NR_IDENTITIES])
 	const struct space_totals *t = &s->totals;
 	const struct os_status *b = &s->before, *a = &s->after;
 	const struct regions *m = &s->process->maps;
-	struct list list = { s, ret, 0 };
+	struct identities_list list = { s, ret, 0 };
 
 	if (s->file)
 		return 0;

@@ -17,7 +17,7 @@
 #include "base/array.h"
 
 /* The size of one walk. */
-struct walk {
+struct leaf_pages_walk {
 	raddr start, end;
 	size_t nr;	/* regions */
 	bool want_kind; /* there are pages of files in it */
@@ -34,9 +34,9 @@ struct walk {
 struct leaf_pages {
 	struct os_pages *pages;
 	struct regions_listener listener;
-	struct walk open; /* the one that is being put together */
-	raddr told_to;	  /* the end of the last run that was reported */
-	size_t nr_told;	  /* regions */
+	struct leaf_pages_walk open; /* the one that is being put together */
+	raddr told_to;		     /* the end of the last run that was reported */
+	size_t nr_told;		     /* regions */
 
 	pthread_t thread;
 	bool is_running;
@@ -44,7 +44,7 @@ struct leaf_pages {
 	pthread_cond_t changed;
 	bool is_ending; /* the thread is to end */
 	struct {
-		struct walk *v;
+		struct leaf_pages_walk *v;
 		size_t nr, room;
 	} walks;
 	bool failed; /* no memory for a walk */
@@ -70,7 +70,7 @@ keep_run(const struct os_page_run *run, void *arg)
 
 /* Copy the next walk into RET, when there is one; false: there will be none. */
 static bool
-next_walk(struct leaf_pages *c, struct walk *ret)
+next_walk(struct leaf_pages *c, struct leaf_pages_walk *ret)
 {
 	bool is_ending;
 
@@ -86,7 +86,7 @@ next_walk(struct leaf_pages *c, struct walk *ret)
 
 /* Walk W, the next, and keep its runs; false if there is no room for them. */
 static bool
-walk_one(struct leaf_pages *c, const struct walk *w)
+walk_one(struct leaf_pages *c, const struct leaf_pages_walk *w)
 {
 	struct err ignored; /* it fails again in the call that reports it */
 	size_t nr_before = c->nr_runs;
@@ -103,7 +103,7 @@ static void *
 walk_ahead(void *arg)
 {
 	struct leaf_pages *c = arg;
-	struct walk w;
+	struct leaf_pages_walk w;
 
 	while (next_walk(c, &w) && walk_one(c, &w))
 		;
@@ -192,7 +192,7 @@ is_large(const struct region *r)
 static bool
 fits(const struct leaf_pages *c, const struct region *r)
 {
-	const struct walk *w = &c->open;
+	const struct leaf_pages_walk *w = &c->open;
 
 	if (is_by_pagemap(c) && r->start.v - w->end.v > GAP_BYTES)
 		return false;
@@ -204,7 +204,7 @@ fits(const struct leaf_pages *c, const struct region *r)
 static void
 close_walk(struct leaf_pages *c)
 {
-	struct walk *w;
+	struct leaf_pages_walk *w;
 
 	if (!c->open.nr)
 		return;
@@ -216,7 +216,7 @@ close_walk(struct leaf_pages *c)
 		c->failed = true;
 	pthread_cond_signal(&c->changed);
 	pthread_mutex_unlock(&c->lock);
-	c->open = (struct walk){ 0 };
+	c->open = (struct leaf_pages_walk){ 0 };
 }
 
 static void
@@ -226,7 +226,7 @@ hear_begin(void *arg)
 
 	end_thread(c);
 	c->walks.nr = c->nr_done = c->nr_runs = 0;
-	c->open = (struct walk){ 0 };
+	c->open = (struct leaf_pages_walk){ 0 };
 	c->told_to = (raddr){ 0 };
 	c->nr_told = 0;
 }
@@ -257,7 +257,7 @@ hear_region(const struct region *heard, void *arg)
 /* ---- counting ---- */
 
 /* The position of the count: leaves and runs of pages both come in order of address. */
-struct counter {
+struct leaf_pages_counter {
 	struct space *s;
 	size_t next; /* leaf */
 };
@@ -284,7 +284,7 @@ count_present(struct space *s, struct leaf *l, const struct os_page_run *run, ui
 static int
 count_run(const struct os_page_run *run, void *arg)
 {
-	struct counter *c = arg;
+	struct leaf_pages_counter *c = arg;
 	struct space *s = c->s;
 
 	while (c->next < s->leaves.nr && s->leaves.v[c->next].end.v <= run->start.v)
@@ -326,7 +326,7 @@ leaf_pages_lend(struct leaf_pages *c, struct os_pages *pages)
 int
 leaf_pages_count(struct leaf_pages *c, struct space *s, struct err *e)
 {
-	struct counter counter = { .s = s };
+	struct leaf_pages_counter counter = { .s = s };
 
 	finish_walks(c);
 	if (c->failed)
@@ -334,7 +334,7 @@ leaf_pages_count(struct leaf_pages *c, struct space *s, struct err *e)
 	for (size_t i = 0; i < c->nr_runs; i++)
 		count_run(&c->run[i], &counter);
 	for (size_t i = c->nr_done; i < c->walks.nr; i++) {
-		const struct walk *w = &c->walks.v[i];
+		const struct leaf_pages_walk *w = &c->walks.v[i];
 
 		if (os_pages_walk(
 			    c->pages, w->start, w->end, w->want_kind, count_run, &counter, e) < 0)

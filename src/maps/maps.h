@@ -6,11 +6,11 @@
 
 #include <sys/types.h>
 
+#include "elf/map-file.h"
+#include "elf/objects.h"
 #include "glibc/process.h"
 #include "glibc/threads.h"
 #include "os/os.h"
-#include "elf/map-file.h"
-#include "elf/objects.h"
 
 /* ---- stacks: where those of the threads are -------------------------------------------------- */
 

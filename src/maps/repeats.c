@@ -13,7 +13,7 @@
 #include "base/array.h"
 
 /* The part of a file that one leaf maps.  Small, for a server may map 60,000 files. */
-struct piece {
+struct repeats_piece {
 	uint64_t offset;
 	const struct leaf *leaf;
 	uint32_t file; /* index into the files */
@@ -32,9 +32,9 @@ struct file {
 };
 
 /* All pieces in the order of addresses, and the files they are of. */
-struct pieces {
+struct repeats_pieces {
 	struct {
-		struct piece *v;
+		struct repeats_piece *v;
 		size_t nr, room;
 	} piece;
 	struct {
@@ -46,7 +46,7 @@ struct pieces {
 };
 
 static uint64_t
-end_of(const struct piece *p)
+end_of(const struct repeats_piece *p)
 {
 	return p->offset + (p->leaf->end.v - p->leaf->start.v);
 }
@@ -67,7 +67,7 @@ has_file_pages(const struct space *s, const struct leaf *l)
 }
 
 static int
-pieces_init(struct pieces *p, size_t nr_leaves)
+pieces_init(struct repeats_pieces *p, size_t nr_leaves)
 {
 	p->nr_buckets = 1;
 	while (p->nr_buckets < nr_leaves)
@@ -77,7 +77,7 @@ pieces_init(struct pieces *p, size_t nr_leaves)
 }
 
 static void
-pieces_release(struct pieces *p)
+pieces_release(struct repeats_pieces *p)
 {
 	free(p->piece.v);
 	free(p->file.v);
@@ -98,7 +98,7 @@ is_file_of(const struct file *f, const struct region *r)
 
 /* The index of R's file, which is added if it is new; UINT32_MAX: no memory. */
 static uint32_t
-file_of(struct pieces *p, const struct region *r)
+file_of(struct repeats_pieces *p, const struct region *r)
 {
 	/* The golden ratio spreads numbers that follow each other (Knuth, 6.4). */
 	uint64_t hash = (r->inode ^ r->dev << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -119,24 +119,24 @@ file_of(struct pieces *p, const struct region *r)
 }
 
 static int
-add_piece(struct pieces *p, const struct space *s, const struct leaf *l)
+add_piece(struct repeats_pieces *p, const struct space *s, const struct leaf *l)
 {
 	const struct region *r = &s->process->maps.region[l->region];
-	struct piece *piece = array_add(&p->piece);
+	struct repeats_piece *piece = array_add(&p->piece);
 	uint32_t file = piece ? file_of(p, r) : UINT32_MAX;
 
 	if (file == UINT32_MAX)
 		return -1;
 	p->file.v[file].nr++;
-	*piece = (struct piece){ r->offset_bytes + (l->start.v - r->start.v), l, file };
+	*piece = (struct repeats_piece){ r->offset_bytes + (l->start.v - r->start.v), l, file };
 	return 0;
 }
 
 /* Put the pieces of each file side by side; of one file they stay in the order of addresses. */
 static int
-group_by_file(struct pieces *p)
+group_by_file(struct repeats_pieces *p)
 {
-	struct piece *sorted = malloc(p->piece.nr * sizeof *sorted);
+	struct repeats_piece *sorted = malloc(p->piece.nr * sizeof *sorted);
 	size_t *next = malloc(p->file.nr * sizeof *next), at = 0;
 
 	for (size_t i = 0; next && i < p->file.nr; i++) {
@@ -158,7 +158,7 @@ group_by_file(struct pieces *p)
 static int
 by_offset(const void *a, const void *b)
 {
-	const struct piece *x = a, *y = b;
+	const struct repeats_piece *x = a, *y = b;
 
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
@@ -167,7 +167,7 @@ by_offset(const void *a, const void *b)
 
 /* Most files are mapped once, or in order; then nothing need be sorted. */
 static void
-sort_by_offset(struct piece *p, size_t nr)
+sort_by_offset(struct repeats_piece *p, size_t nr)
 {
 	for (size_t i = 1; i < nr; i++)
 		if (p[i].offset < p[i - 1].offset) {
@@ -180,14 +180,14 @@ sort_by_offset(struct piece *p, size_t nr)
  * The segments of an object overlap in their first and last pages: that is how it is mapped once.
  */
 static bool
-is_same_object(const struct piece *a, const struct piece *b)
+is_same_object(const struct repeats_piece *a, const struct repeats_piece *b)
 {
 	return a->leaf->object >= 0 && a->leaf->object == b->leaf->object;
 }
 
 /* The bytes of P that the pieces before it, of which FARTHEST reaches farthest, have already. */
 static uint64_t
-again(const struct piece *farthest, const struct piece *p)
+again(const struct repeats_piece *farthest, const struct repeats_piece *p)
 {
 	uint64_t end = end_of(p) < end_of(farthest) ? end_of(p) : end_of(farthest);
 
@@ -196,10 +196,10 @@ again(const struct piece *farthest, const struct piece *p)
 
 /* Add up what the NR pieces of one file, sorted, have more than once. */
 static int
-add_file(struct repeats *r, const struct space *s, const struct piece *p, size_t nr)
+add_file(struct repeats *r, const struct space *s, const struct repeats_piece *p, size_t nr)
 {
 	struct repeat sum = { .path = s->process->maps.region[p->leaf->region].path }, *new;
-	const struct piece *farthest = p;
+	const struct repeats_piece *farthest = p;
 
 	for (size_t i = 1; i < nr; i++) {
 		uint64_t bytes = again(farthest, &p[i]), rss = p[i].leaf->rss_bytes;
@@ -219,9 +219,9 @@ add_file(struct repeats *r, const struct space *s, const struct piece *p, size_t
 }
 
 static int
-find_all(struct repeats *r, struct pieces *p, const struct space *s)
+find_all(struct repeats *r, struct repeats_pieces *p, const struct space *s)
 {
-	struct piece *at;
+	struct repeats_piece *at;
 
 	if (pieces_init(p, s->leaves.nr) < 0)
 		return -1;
@@ -252,7 +252,7 @@ largest_first(const void *a, const void *b)
 int
 repeats_find(struct repeats *r, const struct space *s, struct err *e)
 {
-	struct pieces pieces = { 0 };
+	struct repeats_pieces pieces = { 0 };
 	int failed = find_all(r, &pieces, s);
 
 	pieces_release(&pieces);

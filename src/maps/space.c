@@ -9,15 +9,15 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/smaps.h"
 #include "os/machine.h"
 #include "os/os.h"
 #include "os/rights.h"
-#include "elf/smaps.h"
 
 /* ---- smaps ---- */
 
 /* The position of the walk: leaves and mappings both come in order of address. */
-struct counter {
+struct space_counter {
 	struct space *s;
 	size_t next; /* leaf */
 };
@@ -39,7 +39,7 @@ share(uint64_t bytes, uint64_t from, uint64_t to, uint64_t whole)
 
 /* The leaves that M lies over, [*RET_FIRST, *RET_END); C goes on from there. */
 static void
-leaves_of(struct counter *c, const struct smaps_entry *m, size_t *ret_first, size_t *ret_end)
+leaves_of(struct space_counter *c, const struct smaps_entry *m, size_t *ret_first, size_t *ret_end)
 {
 	const struct space *s = c->s;
 	size_t end;
@@ -65,7 +65,7 @@ overlap(const struct leaf *l, const struct smaps_entry *m)
 static int
 take_rss(const struct smaps_entry *m, void *arg)
 {
-	struct counter *c = arg;
+	struct space_counter *c = arg;
 	uint64_t from = 0, whole = m->end.v - m->start.v;
 	size_t i, end;
 
@@ -93,7 +93,7 @@ take_rss(const struct smaps_entry *m, void *arg)
 static int
 take_pss(const struct smaps_entry *m, void *arg)
 {
-	struct counter *c = arg;
+	struct space_counter *c = arg;
 	uint64_t rss = 0, from = 0;
 	size_t first, end;
 
@@ -133,7 +133,7 @@ read_smaps(const struct target *t, int (*fn)(const struct smaps_entry *entry, vo
 static int
 count_pss(struct space *s, const struct target *t, struct err *e)
 {
-	struct counter c = { .s = s };
+	struct space_counter c = { .s = s };
 
 	if (read_smaps(t, take_pss, &c, e) < 0)
 		return -1;
@@ -157,7 +157,7 @@ count_by_pages(struct space *s, struct leaf_pages *leaf_pages, struct err *e)
 static int
 count_by_smaps(struct space *s, const struct target *t, struct err *e)
 {
-	struct counter c = { .s = s };
+	struct space_counter c = { .s = s };
 
 	s->rss_from = SPACE_RSS_SMAPS;
 	s->has_huge = true;
@@ -359,7 +359,7 @@ file_leaves(struct space *s, struct map_file *f, const struct space_options *opt
 static void
 count_entries(struct space *s, const struct map_file *f, bool want_pss)
 {
-	struct counter rss = { .s = s }, pss = { .s = s };
+	struct space_counter rss = { .s = s }, pss = { .s = s };
 
 	s->rss_from = SPACE_RSS_SMAPS;
 	s->has_huge = space_knows(s, SMAPS_ANON_HUGE);

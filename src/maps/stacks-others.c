@@ -43,7 +43,7 @@ struct musl_stack {
 	uint64_t map, map_bytes, stack, stack_bytes, guard_bytes;
 };
 
-struct finder {
+struct stacks_others_finder {
 	const struct target *t;
 	const struct regions *m;
 	struct thread_stacks *stacks;
@@ -66,7 +66,7 @@ is_private(const struct regions *m, uint64_t start, uint64_t end)
 }
 
 static bool
-is_stack(const struct finder *f, const struct musl_stack *s, raddr at)
+is_stack(const struct stacks_others_finder *f, const struct musl_stack *s, raddr at)
 {
 	return s->map && s->map % PAGE_BYTES == 0 && s->map_bytes % PAGE_BYTES == 0 &&
 		s->map_bytes < UINT64_C(1) << 40 && at.v > s->map && at.v - s->map < s->map_bytes &&
@@ -77,7 +77,7 @@ is_stack(const struct finder *f, const struct musl_stack *s, raddr at)
 
 /* Whether TID's struct pthread, P, is at AT; then *RET is where its stack is. */
 static bool
-is_pthread(const struct finder *f, const struct musl_pthread *p, raddr at, pid_t tid,
+is_pthread(const struct stacks_others_finder *f, const struct musl_pthread *p, raddr at, pid_t tid,
 	struct musl_stack *ret)
 {
 	if (p->self != at.v || p->tid != tid)
@@ -93,7 +93,7 @@ is_pthread(const struct finder *f, const struct musl_pthread *p, raddr at, pid_t
 
 /* Look for TID's struct pthread in [FROM, END). */
 static bool
-find_musl(struct finder *f, pid_t tid, raddr from, raddr end, struct musl_stack *ret)
+find_musl(struct stacks_others_finder *f, pid_t tid, raddr from, raddr end, struct musl_stack *ret)
 {
 	char buf[STEP_BYTES + sizeof(struct musl_pthread)];
 	struct musl_pthread p;
@@ -118,7 +118,7 @@ find_musl(struct finder *f, pid_t tid, raddr from, raddr end, struct musl_stack 
 /* ---- any thread ---- */
 
 static int
-add(struct finder *f, const struct thread_stack *stack, struct err *e)
+add(struct stacks_others_finder *f, const struct thread_stack *stack, struct err *e)
 {
 	struct thread_stack *new = array_add(f->stacks);
 
@@ -134,7 +134,8 @@ add(struct finder *f, const struct thread_stack *stack, struct err *e)
  * in a raw clone() has little above SP.  One page of the guard counts: below it may be a reserve.
  */
 static int
-add_guess(struct finder *f, pid_t tid, const struct region *r, raddr sp, struct err *e)
+add_guess(
+	struct stacks_others_finder *f, pid_t tid, const struct region *r, raddr sp, struct err *e)
 {
 	const struct region *guard = r - 1;
 
@@ -153,7 +154,7 @@ add_guess(struct finder *f, pid_t tid, const struct region *r, raddr sp, struct 
 }
 
 static int
-add_thread(struct finder *f, pid_t tid, struct err *e)
+add_thread(struct stacks_others_finder *f, pid_t tid, struct err *e)
 {
 	struct os_syscall syscall;
 	const struct region *r;
@@ -184,7 +185,7 @@ int
 thread_stacks_add_others(struct thread_stacks *stacks, const struct target *t,
 	const struct regions *m, const pid_t *tid, size_t nr, struct err *e)
 {
-	struct finder f = { .t = t, .m = m, .stacks = stacks };
+	struct stacks_others_finder f = { .t = t, .m = m, .stacks = stacks };
 
 	for (size_t i = 0; i < nr; i++)
 		if (add_thread(&f, tid[i], e) < 0)

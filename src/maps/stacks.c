@@ -54,7 +54,7 @@
 /* How far from one list's head another is looked for. */
 #define NEAR_BYTES 128
 
-struct record {
+struct stacks_guess {
 	uint64_t block, size_bytes, guard_bytes;
 };
 
@@ -69,17 +69,17 @@ struct dtv {
 };
 
 /* The members of struct pthread from LIST_OFFSET on. */
-struct node {
+struct stacks_node {
 	uint64_t next, prev;
 	int32_t tid, unused;
 };
 
 struct living {
 	raddr at;
-	struct node node;
+	struct stacks_node node;
 };
 
-struct finder {
+struct stacks_finder {
 	const struct target *t;
 	const struct regions *m;
 	const struct objects *o;
@@ -123,7 +123,7 @@ writable_bytes(const struct regions *m, uint64_t start, uint64_t end)
  * another reserve, next to which the stack lies.
  */
 static bool
-is_record(const struct finder *f, const struct record *r, raddr head)
+is_record(const struct stacks_finder *f, const struct stacks_guess *r, raddr head)
 {
 	return r->block && r->size_bytes < UINT64_C(1) << 40 && r->guard_bytes < r->size_bytes &&
 		r->guard_bytes % PAGE_BYTES == 0 && head.v > r->block + r->guard_bytes &&
@@ -135,7 +135,7 @@ is_record(const struct finder *f, const struct record *r, raddr head)
 
 /* The beginning of the struct pthread around HEAD; 0 if it is not found as on x86. */
 static raddr
-find_tcb(const struct finder *f, raddr head, struct tcb *ret)
+find_tcb(const struct stacks_finder *f, raddr head, struct tcb *ret)
 {
 	raddr at = { head.v & -(uint64_t)PTHREAD_ALIGN };
 	struct err ignored;
@@ -154,7 +154,7 @@ find_tcb(const struct finder *f, raddr head, struct tcb *ret)
  * dtv says to lie elsewhere belongs to objects that were loaded later.
  */
 static void
-learn_tls_bytes(struct finder *f, const struct record *r, raddr head)
+learn_tls_bytes(struct stacks_finder *f, const struct stacks_guess *r, raddr head)
 {
 	struct dtv dtv[MODULES_MAX];
 	struct err ignored;
@@ -184,10 +184,10 @@ learn_tls_bytes(struct finder *f, const struct record *r, raddr head)
  * pages that the target has.
  */
 static void
-vote(const struct finder *f, raddr head, unsigned int votes[PTHREAD_REST_WORDS])
+vote(const struct stacks_finder *f, raddr head, unsigned int votes[PTHREAD_REST_WORDS])
 {
 	char rest[PTHREAD_REST_WORDS * sizeof(uint64_t)];
-	struct record r;
+	struct stacks_guess r;
 	struct err ignored;
 
 	if (os_read_present_some(f->t, head, rest, sizeof rest, &ignored) < 0)
@@ -203,10 +203,10 @@ vote(const struct finder *f, raddr head, unsigned int votes[PTHREAD_REST_WORDS])
  * Words that look like a record by chance are at different places in different threads.
  */
 static void
-learn_record_offset(struct finder *f, const raddr *head, size_t nr)
+learn_record_offset(struct stacks_finder *f, const raddr *head, size_t nr)
 {
 	unsigned int votes[PTHREAD_REST_WORDS] = { 0 };
-	struct record r;
+	struct stacks_guess r;
 	struct err ignored;
 	size_t best = 0;
 
@@ -228,7 +228,7 @@ learn_record_offset(struct finder *f, const raddr *head, size_t nr)
 }
 
 static int
-add_stack(struct finder *f, const struct thread_stack *stack, struct err *e)
+add_stack(struct stacks_finder *f, const struct thread_stack *stack, struct err *e)
 {
 	struct thread_stack *new = array_add(f->stacks);
 
@@ -239,7 +239,7 @@ add_stack(struct finder *f, const struct thread_stack *stack, struct err *e)
 }
 
 static struct thread_stack
-stack_of_record(const struct finder *f, const struct record *r, raddr head, pid_t tid)
+stack_of_record(const struct stacks_finder *f, const struct stacks_guess *r, raddr head, pid_t tid)
 {
 	uint64_t low = r->block + r->guard_bytes;
 	uint64_t tls = (head.v - f->tls_bytes) & -(uint64_t)PAGE_BYTES;
@@ -256,7 +256,7 @@ stack_of_record(const struct finder *f, const struct record *r, raddr head, pid_
 /* ---- threads that live ---- */
 
 static int
-add_main_stack(struct finder *f, struct err *e)
+add_main_stack(struct stacks_finder *f, struct err *e)
 {
 	struct os_stat stat;
 	const struct region *r;
@@ -273,10 +273,10 @@ add_main_stack(struct finder *f, struct err *e)
 }
 
 static int
-add_living(struct finder *f, struct err *e)
+add_living(struct stacks_finder *f, struct err *e)
 {
 	auto_free raddr *from = calloc(f->nr, sizeof *from);
-	auto_free struct record *record = calloc(f->nr, sizeof *record);
+	auto_free struct stacks_guess *record = calloc(f->nr, sizeof *record);
 	auto_free pid_t *other = calloc(f->nr, sizeof *other);
 	raddr sample[NR_SAMPLES];
 	size_t nr_samples = 0, nr_others = 0;
@@ -323,10 +323,10 @@ by_at(const void *a, const void *b)
 
 /* Read the list nodes of all living threads at once. */
 static int
-read_living(struct finder *f, struct err *e)
+read_living(struct stacks_finder *f, struct err *e)
 {
 	auto_free raddr *from = calloc(f->nr, sizeof *from);
-	auto_free struct node *nodes = calloc(f->nr, sizeof *nodes);
+	auto_free struct stacks_node *nodes = calloc(f->nr, sizeof *nodes);
 
 	f->living = calloc(f->nr, sizeof *f->living);
 	if (!from || !nodes || !f->living)
@@ -344,7 +344,7 @@ read_living(struct finder *f, struct err *e)
 
 /* The list node at AT: read already, or read now.  False if none. */
 static bool
-read_node(const struct finder *f, raddr at, struct node *ret)
+read_node(const struct stacks_finder *f, raddr at, struct stacks_node *ret)
 {
 	struct living key = { .at = at };
 	const struct living *known =
@@ -360,11 +360,11 @@ read_node(const struct finder *f, raddr at, struct node *ret)
 
 /* Add the stack whose list node is at AT.  1 if done, 0 if it is no stack, -1 with E. */
 static int
-add_ended_stack(struct finder *f, raddr at, struct err *e)
+add_ended_stack(struct stacks_finder *f, raddr at, struct err *e)
 {
 	raddr robust = raddr_add(at, LIST_OFFSET);
 	struct thread_stack stack;
-	struct record record;
+	struct stacks_guess record;
 	struct err ignored;
 
 	if (!f->record_offset)
@@ -382,10 +382,10 @@ add_ended_stack(struct finder *f, raddr at, struct err *e)
  * nodes of a list point back, so it cannot be a circle that misses its head.
  */
 static int
-add_ended_list(struct finder *f, raddr head, raddr next, struct err *e)
+add_ended_list(struct stacks_finder *f, raddr head, raddr next, struct err *e)
 {
 	raddr before = head;
-	struct node node;
+	struct stacks_node node;
 
 	for (int i = 0; next.v != head.v && i < LIST_MAX; i++, before = next, next.v = node.next) {
 		int added;
@@ -403,7 +403,7 @@ add_ended_list(struct finder *f, raddr head, raddr next, struct err *e)
 
 /* The beginning of a list that has living threads: the one node that lies in an object.  Or 0. */
 static raddr
-find_list_head(const struct finder *f)
+find_list_head(const struct stacks_finder *f)
 {
 	for (size_t i = 0; i < f->nr_living; i++) {
 		raddr next = { f->living[i].node.next }, prev = { f->living[i].node.prev };
@@ -422,7 +422,7 @@ find_list_head(const struct finder *f)
  * two, and so is an ended one until it is joined; then it is in the third.
  */
 static int
-add_ended(struct finder *f, struct err *e)
+add_ended(struct stacks_finder *f, struct err *e)
 {
 	uint64_t near[2 * NEAR_BYTES / sizeof(uint64_t)];
 	struct err ignored;
@@ -496,7 +496,7 @@ put_in_order(struct thread_stacks *s)
 }
 
 static void
-find_sp(struct finder *f)
+find_sp(struct stacks_finder *f)
 {
 	for (size_t i = 0; i < f->stacks->nr; i++) {
 		struct thread_stack *stack = &f->stacks->v[i];
@@ -514,7 +514,7 @@ thread_stacks_find(struct thread_stacks *s, const struct target *t, const struct
 	const struct objects *o, const struct threads *threads, bool want_sp, struct err *e)
 {
 	auto_thread_stacks struct thread_stacks found = { 0 };
-	struct finder f = {
+	struct stacks_finder f = {
 		.t = t, .m = m, .o = o, .thread = threads->v, .nr = threads->nr, .stacks = &found
 	};
 	bool failed = add_living(&f, e) < 0 || add_ended(&f, e) < 0;

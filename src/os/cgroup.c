@@ -134,14 +134,14 @@ parse_mount(const char *line, const char *controller, struct mount *ret)
 }
 
 /* The directory of a target's cgroup, and how much of that is the mount point. */
-struct place {
+struct cgroup_place {
 	char dir[2 * PATH_MAX];
 	size_t mount_len;
 };
 
 /* PATH below MOUNT. */
 static void
-place_in(const struct mount *mount, const char *path, struct place *ret)
+place_in(const struct mount *mount, const char *path, struct cgroup_place *ret)
 {
 	/* A container may see its own part of the hierarchy only, at its usual place. */
 	size_t root_len = strcmp(mount->root, "/") == 0 ? 0 : strlen(mount->root);
@@ -166,7 +166,7 @@ is_cgroup(const char *dir)
 
 /* In the first mount that has it; in the first one of the hierarchy, if that cannot be seen. */
 static bool
-find_place(const struct target *t, const char *controller, struct place *ret)
+find_place(const struct target *t, const char *controller, struct cgroup_place *ret)
 {
 	auto_file FILE *f = fopen("/proc/self/mountinfo", "re");
 	auto_free char *line = NULL;
@@ -178,7 +178,7 @@ find_place(const struct target *t, const char *controller, struct place *ret)
 		return false;
 	while (getline(&line, &size, f) > 0) {
 		struct mount mount;
-		struct place place;
+		struct cgroup_place place;
 
 		if (!parse_mount(line, controller, &mount))
 			continue;
@@ -194,7 +194,7 @@ find_place(const struct target *t, const char *controller, struct place *ret)
 
 /* To the parent; false at the top. */
 static bool
-go_up(struct place *p)
+go_up(struct cgroup_place *p)
 {
 	char *slash = strrchr(p->dir, '/');
 
@@ -253,7 +253,7 @@ os_cgroup_memory(const struct target *t, uint64_t *ret_limit_bytes, uint64_t *re
 {
 	for (size_t i = 0; i < sizeof memory_names / sizeof *memory_names; i++) {
 		bool has_one = false;
-		struct place p;
+		struct cgroup_place p;
 
 		if (!find_place(t, memory_names[i].controller, &p))
 			continue;
@@ -291,7 +291,7 @@ os_cgroup_parts(const struct target *t, struct os_cgroup_parts *ret)
 	for (size_t i = 0; i < sizeof memory_names / sizeof *memory_names; i++) {
 		uint64_t limit = 0, used = 0;
 		bool has_one = false;
-		struct place p;
+		struct cgroup_place p;
 
 		if (!find_place(t, memory_names[i].controller, &p))
 			continue;
@@ -316,7 +316,7 @@ os_cgroup_processes(const struct target *t, pid_t *pids, size_t room)
 
 	for (size_t i = 0; !nr && i < sizeof memory_names / sizeof *memory_names; i++) {
 		auto_text struct text text = { 0 };
-		struct place p;
+		struct cgroup_place p;
 		char *end;
 
 		if (!find_place(t, memory_names[i].controller, &p) ||
@@ -366,7 +366,7 @@ os_memory_room(const struct target *t, struct os_memory_room *ret)
 {
 	*ret = (struct os_memory_room){ .bytes = UINT64_MAX };
 	for (size_t i = 0; i < sizeof memory_names / sizeof *memory_names; i++) {
-		struct place p;
+		struct cgroup_place p;
 
 		if (!find_place(t, memory_names[i].controller, &p))
 			continue;
@@ -403,7 +403,7 @@ os_cpu_quota(const struct target *t, struct os_cpu_quota *ret)
 
 	*ret = (struct os_cpu_quota){ 0 };
 	for (size_t i = 0; i < sizeof controller / sizeof *controller; i++) {
-		struct place p;
+		struct cgroup_place p;
 
 		if (!find_place(t, controller[i], &p))
 			continue;
@@ -422,7 +422,7 @@ nr_throttled(const struct target *t)
 	uint64_t nr = 0;
 
 	for (size_t i = 0; i < sizeof controller / sizeof *controller; i++) {
-		struct place p;
+		struct cgroup_place p;
 
 		if (!find_place(t, controller[i], &p))
 			continue;
@@ -461,7 +461,7 @@ os_is_frozen(const struct target *t)
 {
 	auto_text struct text state = { 0 };
 	uint64_t wanted;
-	struct place p;
+	struct cgroup_place p;
 
 	if (find_place(t, "freezer", &p) && read_file(p.dir, "freezer.state", &state) == 0 &&
 		(strncmp(state.v, "FROZEN", 6) == 0 || strncmp(state.v, "FREEZING", 8) == 0))

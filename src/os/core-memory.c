@@ -88,7 +88,7 @@ core_read_each(
 
 /* ---- pages ---- */
 
-struct walk {
+struct core_memory_walk {
 	const struct core *c;
 	int (*fn)(const struct os_page_run *run, void *arg);
 	void *arg;
@@ -97,7 +97,7 @@ struct walk {
 };
 
 static int
-report_present(struct walk *w)
+report_present(struct core_memory_walk *w)
 {
 	struct os_page_run run = { .start = w->start, .end = w->end, .is_present = true };
 
@@ -106,7 +106,7 @@ report_present(struct walk *w)
 
 /* The pages of [START, END) are present. */
 static int
-add_present(struct walk *w, uint64_t start, uint64_t end)
+add_present(struct core_memory_walk *w, uint64_t start, uint64_t end)
 {
 	uint64_t mask = w->c->page_bytes - 1;
 	int stop = 0;
@@ -123,7 +123,7 @@ add_present(struct walk *w, uint64_t start, uint64_t end)
 
 /* The part [FROM, TO) of segment S's data, by the holes of the file. */
 static int
-walk_holes(struct walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
+walk_holes(struct core_memory_walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
 {
 	uint64_t bias = s->start.v - s->offset; /* from a place in the file to an address */
 
@@ -153,7 +153,7 @@ is_zero(const char *at, size_t size)
 
 /* The same by what is not zero. */
 static int
-walk_nonzero(struct walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
+walk_nonzero(struct core_memory_walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
 {
 	auto_free char *piece = malloc(PIECE_BYTES);
 	uint64_t page = w->c->page_bytes;
@@ -186,7 +186,7 @@ int
 core_pages_walk(const struct core *c, raddr start, raddr end,
 	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e)
 {
-	struct walk w = { .c = c, .fn = fn, .arg = arg, .e = e };
+	struct core_memory_walk w = { .c = c, .fn = fn, .arg = arg, .e = e };
 	const struct core_segment *s = core_segment_from(c, start);
 
 	for (; s && s < c->segment.v + c->segment.nr && s->start.v < end.v; s++) {

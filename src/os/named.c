@@ -19,7 +19,7 @@
 /* TASK_COMM_LEN of the kernel's include/linux/sched.h, without the NUL: comm is cut to that. */
 #define COMM_LENGTH 15
 
-struct found {
+struct named_found {
 	struct os_named *v;
 	size_t nr, room;
 };
@@ -96,7 +96,7 @@ command_line(const struct target *t, char *buf, size_t size)
  * memory.
  */
 static int
-add_if_called(struct found *found, pid_t pid, const char *name)
+add_if_called(struct named_found *found, pid_t pid, const char *name)
 {
 	const uint64_t now = os_boot_ticks(), hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	auto_target struct target t = TARGET_NONE;
@@ -129,7 +129,7 @@ compare_pids(const void *a, const void *b)
 int
 os_processes_named(const char *name, struct os_named **ret, size_t *ret_nr, struct err *e)
 {
-	struct found found = { 0 };
+	struct named_found found = { 0 };
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int failed = 0;

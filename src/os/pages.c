@@ -33,7 +33,7 @@
 #define PAGE_HUGE (UINT64_C(1) << 6)
 #define PAGE_GUARD (UINT64_C(1) << 8)
 
-struct page_run {
+struct pages_run {
 	uint64_t start, end, categories;
 };
 
@@ -72,7 +72,7 @@ struct os_pages {
 	size_t nr_known;
 	uint64_t known_end;
 	union {
-		struct page_run run[SCAN_RUNS];
+		struct pages_run run[SCAN_RUNS];
 		uint64_t *entry; /* PIECE_BYTES worth of them */
 	};
 };
@@ -249,7 +249,7 @@ walk_scan(struct os_pages *p, uint64_t at, uint64_t end, bool want_kind, run_fn 
 		adapt_reach(p, next - at, os_now_ns() - start_ns);
 		be_polite(p, start_ns);
 		for (int i = 0; i < n; i++) {
-			const struct page_run *r = &p->run[i];
+			const struct pages_run *r = &p->run[i];
 			struct os_page_run run = {
 				.start = { r->start },
 				.end = { r->end },

@@ -15,14 +15,14 @@
 #include "os/perf-priv.h"
 
 /* The events that are to replace those of the sources of each CPU. */
-struct fresh {
+struct perf_filter_fresh {
 	int *fd;
 	uint64_t *id;
 	size_t nr;
 };
 
 static void
-fresh_release(struct fresh *f)
+fresh_release(struct perf_filter_fresh *f)
 {
 	for (size_t i = 0; f->fd && i < f->nr; i++)
 		cleanup_fd(&f->fd[i]);
@@ -31,7 +31,7 @@ fresh_release(struct fresh *f)
 }
 
 static int
-fresh_open(struct fresh *f, struct perf *p, struct err *e)
+fresh_open(struct perf_filter_fresh *f, struct perf *p, struct err *e)
 {
 	const size_t nr = p->options.nr_sources;
 
@@ -56,7 +56,7 @@ fresh_open(struct fresh *f, struct perf *p, struct err *e)
 
 /* F gets the old ones. */
 static void
-exchange(struct perf *p, struct fresh *f)
+exchange(struct perf *p, struct perf_filter_fresh *f)
 {
 	const size_t nr = p->options.nr_sources;
 
@@ -79,7 +79,7 @@ exchange(struct perf *p, struct fresh *f)
 int
 perf_filter_again(struct perf *p, struct err *e)
 {
-	__attribute__((cleanup(fresh_release))) struct fresh f = { 0 };
+	__attribute__((cleanup(fresh_release))) struct perf_filter_fresh f = { 0 };
 
 	if (fresh_open(&f, p, e) < 0)
 		return -1;

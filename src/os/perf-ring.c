@@ -128,14 +128,14 @@ contiguous(struct perf_rings *all, const struct perf_ring *r, size_t *ret_bytes)
 /* ---- decoding ---- */
 
 /* The part of a record that is not decoded yet. */
-struct rest {
+struct perf_ring_rest {
 	const char *at;
 	size_t bytes;
 };
 
 /* BYTES of it; NULL: it is shorter. */
 static const char *
-take_bytes(struct rest *rest, uint64_t bytes)
+take_bytes(struct perf_ring_rest *rest, uint64_t bytes)
 {
 	const char *taken = rest->at;
 
@@ -147,7 +147,7 @@ take_bytes(struct rest *rest, uint64_t bytes)
 }
 
 static bool
-take_u64(struct rest *rest, uint64_t *ret)
+take_u64(struct perf_ring_rest *rest, uint64_t *ret)
 {
 	const char *from = take_bytes(rest, sizeof *ret);
 
@@ -158,7 +158,7 @@ take_u64(struct rest *rest, uint64_t *ret)
 
 /* Two numbers of 32 bits, as pid and tid. */
 static bool
-take_pair(struct rest *rest, pid_t *ret_a, pid_t *ret_b)
+take_pair(struct perf_ring_rest *rest, pid_t *ret_a, pid_t *ret_b)
 {
 	const char *from = take_bytes(rest, sizeof *ret_a + sizeof *ret_b);
 
@@ -171,7 +171,7 @@ take_pair(struct rest *rest, pid_t *ret_a, pid_t *ret_b)
 
 /* u32 size, and so many bytes: with the size, a multiple of 8. */
 static bool
-take_raw(struct rest *rest, struct perf_record *rec)
+take_raw(struct perf_ring_rest *rest, struct perf_record *rec)
 {
 	const char *from = take_bytes(rest, sizeof(uint32_t));
 	uint32_t bytes;
@@ -191,7 +191,7 @@ take_raw(struct rest *rest, struct perf_record *rec)
  * 0, so many bytes and u64 dyn_size, how many of them the kernel could copy.
  */
 static bool
-take_stack(struct rest *rest, size_t nr_regs, struct perf_record *rec)
+take_stack(struct perf_ring_rest *rest, size_t nr_regs, struct perf_record *rec)
 {
 	uint64_t abi, bytes, copied;
 
@@ -229,7 +229,7 @@ find_source(const struct perf_rings *all, const struct perf_ring *r, uint64_t id
 }
 
 static bool
-decode_sample(const struct perf_rings *all, const struct perf_ring *r, struct rest rest,
+decode_sample(const struct perf_rings *all, const struct perf_ring *r, struct perf_ring_rest rest,
 	struct perf_record *rec)
 {
 	uint64_t id, type;
@@ -249,7 +249,7 @@ decode_sample(const struct perf_rings *all, const struct perf_ring *r, struct re
 
 /* pid, tid, addr, len, pgoff, maj, min, ino, ino_generation, prot, flags, filename[] */
 static bool
-decode_mapped(struct rest rest, bool is_executable, struct perf_record *rec)
+decode_mapped(struct perf_ring_rest rest, bool is_executable, struct perf_record *rec)
 {
 	uint64_t bytes, offset, inode, generation;
 	pid_t major, minor; /* of the file's device */
@@ -272,7 +272,7 @@ decode_mapped(struct rest rest, bool is_executable, struct perf_record *rec)
 
 /* pid, ppid, tid, ptid, time */
 static bool
-decode_task(struct rest rest, enum perf_type type, struct perf_record *rec)
+decode_task(struct perf_ring_rest rest, enum perf_type type, struct perf_record *rec)
 {
 	pid_t parent_tid;
 
@@ -283,7 +283,7 @@ decode_task(struct rest rest, enum perf_type type, struct perf_record *rec)
 
 /* id, lost */
 static bool
-decode_lost(struct perf_rings *all, struct rest rest, struct perf_record *rec)
+decode_lost(struct perf_rings *all, struct perf_ring_rest rest, struct perf_record *rec)
 {
 	uint64_t id;
 
@@ -299,7 +299,7 @@ static bool
 decode(struct perf_rings *all, const struct perf_ring *r, const char *at, size_t bytes,
 	struct perf_record *rec)
 {
-	struct rest rest = { at + HEADER_BYTES, bytes - HEADER_BYTES };
+	struct perf_ring_rest rest = { at + HEADER_BYTES, bytes - HEADER_BYTES };
 	struct perf_event_header h;
 
 	memcpy(&h, at, sizeof h);

@@ -173,7 +173,7 @@ note_changes(int sig)
 	errno = saved_errno;
 }
 
-struct tracing {
+struct ptrace_tracing {
 	void (*fn)(void *arg);
 	void *arg;
 	pthread_mutex_t lock;
@@ -184,7 +184,7 @@ struct tracing {
 static void *
 trace(void *arg)
 {
-	struct tracing *t = arg;
+	struct ptrace_tracing *t = arg;
 
 	setpriority(PRIO_PROCESS, 0, -20); /* this thread's; without CAP_SYS_NICE it stays */
 	prctl(PR_SET_TIMERSLACK, 1);	   /* pauses are shorter than the 50 us that it is else */
@@ -220,7 +220,7 @@ stop_holding(void)
 
 /* Wait for LOOK_NS or the end of T, whose lock is held. */
 static void
-wait_a_look(struct tracing *t)
+wait_a_look(struct ptrace_tracing *t)
 {
 	const uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
 	const struct timespec until = { (time_t)(until_ns / 1000000000),
@@ -231,7 +231,7 @@ wait_a_look(struct tracing *t)
 
 /* Wait until the tracing thread has ended; if it is stuck, until memdiag is asked to end. */
 static void
-await_end(struct tracing *t)
+await_end(struct ptrace_tracing *t)
 {
 	unsigned long before = os_nr_steps();
 	int nr_looks = 0;
@@ -251,7 +251,7 @@ await_end(struct tracing *t)
 }
 
 static void
-tracing_init(struct tracing *t)
+tracing_init(struct ptrace_tracing *t)
 {
 	pthread_condattr_t attr;
 
@@ -263,7 +263,7 @@ tracing_init(struct tracing *t)
 }
 
 static void
-tracing_destroy(struct tracing *t)
+tracing_destroy(struct ptrace_tracing *t)
 {
 	pthread_cond_destroy(&t->has_ended);
 	pthread_mutex_destroy(&t->lock);
@@ -272,7 +272,7 @@ tracing_destroy(struct tracing *t)
 int
 os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 {
-	struct tracing t = { .fn = fn, .arg = arg };
+	struct ptrace_tracing t = { .fn = fn, .arg = arg };
 	sigset_t set, before;
 	pthread_t thread;
 	int failed;

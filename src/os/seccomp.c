@@ -30,7 +30,7 @@
 
 /* ---- running a filter (kernel/seccomp.c, seccomp_check_filter(): what there may be in one) --- */
 
-struct machine {
+struct seccomp_machine {
 	uint32_t a, x, memory[BPF_MEMWORDS];
 };
 
@@ -82,7 +82,7 @@ holds(uint16_t code, uint32_t a, uint32_t b)
 }
 
 static uint32_t
-loaded(const struct machine *m, const struct sock_filter *f, const struct seccomp_data *d)
+loaded(const struct seccomp_machine *m, const struct sock_filter *f, const struct seccomp_data *d)
 {
 	uint32_t word = 0;
 
@@ -105,7 +105,7 @@ loaded(const struct machine *m, const struct sock_filter *f, const struct seccom
 uint32_t
 os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data *d)
 {
-	struct machine m = { 0 };
+	struct seccomp_machine m = { 0 };
 
 	/* Jumps lead forwards only. */
 	for (size_t pc = 0; pc < nr; pc++) {

@@ -306,14 +306,14 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 
 /* ---- threads ---- */
 
-struct tids {
+struct status_tids {
 	pid_t *v;
 	size_t nr, room;
 };
 
 /* The name of a thread is its number.  0, or -1 when there is no memory. */
 static int
-add_tid(struct tids *tids, const char *name)
+add_tid(struct status_tids *tids, const char *name)
 {
 	pid_t *tid;
 
@@ -328,7 +328,7 @@ add_tid(struct tids *tids, const char *name)
 
 /* As readdir(), which would ask the kernel for a thousand names where a few are wanted. */
 static int
-list_tids(struct tids *tids, int fd, size_t max)
+list_tids(struct status_tids *tids, int fd, size_t max)
 {
 	enum { ENTRY_BYTES = 32 }; /* of a number of up to 12 digits */
 	_Alignas(struct dirent64) char buf[32768];
@@ -350,7 +350,7 @@ list_tids(struct tids *tids, int fd, size_t max)
 int
 os_threads(const struct target *t, size_t max, pid_t **ret_tids, size_t *ret_nr, struct err *e)
 {
-	struct tids tids = { 0 };
+	struct status_tids tids = { 0 };
 	auto_fd int fd = -1;
 
 	if (t->core)

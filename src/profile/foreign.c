@@ -9,7 +9,7 @@
 
 #define BEGINS(text) (text), sizeof(text) - 1
 
-static const struct kind {
+static const struct foreign_kind {
 	const char *begins;
 	size_t len;
 	const char *is;

@@ -17,7 +17,7 @@
 
 /* ---- memory of messages, which all goes at once ---- */
 
-struct pool {
+struct pprof_read_pool {
 	struct {
 		char **v;
 		size_t nr, room;
@@ -28,7 +28,7 @@ struct pool {
 
 /* An empty message takes two bytes of a file, and a hundred in memory.  0 or -1. */
 static int
-pool_grow(struct pool *pool, size_t room)
+pool_grow(struct pprof_read_pool *pool, size_t room)
 {
 	char **block;
 
@@ -51,7 +51,7 @@ pool_grow(struct pool *pool, size_t room)
 static void *
 pool_alloc(void *data, size_t size)
 {
-	struct pool *pool = data;
+	struct pprof_read_pool *pool = data;
 	size_t rounded = (size + 15) & ~(size_t)15;
 
 	if (rounded < size)
@@ -74,7 +74,7 @@ pool_keep(void *data, void *pointer)
 }
 
 static void
-pool_release(struct pool *pool)
+pool_release(struct pprof_read_pool *pool)
 {
 	for (size_t i = 0; i < pool->blocks.nr; i++)
 		free(pool->blocks.v[i]);
@@ -314,7 +314,7 @@ read_profile(struct pprof_reader *r, struct err *e)
 int
 pprof_parse(struct profile *p, const char *name, const char *data, size_t len, struct err *e)
 {
-	auto_pool struct pool pool = { 0 };
+	auto_pool struct pprof_read_pool pool = { 0 };
 	ProtobufCAllocator allocator = { pool_alloc, pool_keep, &pool };
 	auto_reader struct pprof_reader r = { .p = p, .name = name };
 	char has[32], takes[32];

@@ -1,6 +1,6 @@
 /*
- * profile: profiles of memory, that is which stacks of calls allocated how much.  This is the model;
- * read.h and write.h have the formats of files, symbols.h the names, calls.h the sums by function.
+ * profile: profiles of memory, that is which stacks of calls allocated how much.  This is the
+ * model; read.h and write.h have the formats of files, symbols.h the names.
  *
  * A profile is filled in this order: types, then frames, stacks, threads and samples as they come,
  * mappings at any time, and profile_find_mappings() at the end.

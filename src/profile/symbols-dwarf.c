@@ -423,7 +423,7 @@ add_lines(struct profile *p, uint32_t frame, Dwarf_Die *cu, Dwarf_Die *scope, in
 }
 
 /* An address that is looked up: PC in the file of MOD, which has DBG; BIAS more in MOD. */
-struct place {
+struct symbols_dwarf_place {
 	Dwfl_Module *mod;
 	Dwarf *dbg;
 	Dwarf_Addr pc, bias;
@@ -431,7 +431,8 @@ struct place {
 
 /* The function of *CU, which becomes what has all of it, that is at AT.  As find_by_ranges(). */
 static int
-find_in_unit(struct dwarf_units *u, const struct place *at, Dwarf_Die *cu, Dwarf_Die *ret)
+find_in_unit(
+	struct dwarf_units *u, const struct symbols_dwarf_place *at, Dwarf_Die *cu, Dwarf_Die *ret)
 {
 	struct dwarf_unit *unit = find_unit(u, at->mod, cu);
 
@@ -443,7 +444,8 @@ find_in_unit(struct dwarf_units *u, const struct place *at, Dwarf_Die *cu, Dwarf
 
 /* The function that is at AT, and its unit.  As find_by_ranges(). */
 static int
-find_place(struct dwarf_units *u, const struct place *at, Dwarf_Die *ret_cu, Dwarf_Die *ret)
+find_place(struct dwarf_units *u, const struct symbols_dwarf_place *at, Dwarf_Die *ret_cu,
+	Dwarf_Die *ret)
 {
 	Dwarf_Addr bias;
 	Dwarf_Die *cu = dwfl_module_addrdie(at->mod, at->pc + at->bias, &bias);
@@ -484,7 +486,7 @@ dwarf_name_frame(struct dwarf_units *u, Dwfl_Module *mod, uint64_t pc, const cha
 	struct profile *p, uint32_t frame, struct err *e)
 {
 	Dwarf_Die cu, scope[MAX_DEPTH];
-	struct place at = { .mod = mod };
+	struct symbols_dwarf_place at = { .mod = mod };
 	int nr = 1, found;
 
 	at.dbg = dwfl_module_getdwarf(mod, &at.bias);

@@ -36,7 +36,7 @@ struct symbol_table {
 };
 
 /* A file that is mapped, once. */
-struct object {
+struct symbols_object {
 	const char *path, *build_id; /* the profile's */
 	Dwfl *dwfl;
 	Dwfl_Module *mod; /* NULL: it cannot be read, or must not be used */
@@ -53,7 +53,7 @@ struct namer {
 	const struct symbols_options *options;
 	int program; /* the mapping of the program; -1: unknown */
 	struct {
-		struct object *v;
+		struct symbols_object *v;
 		size_t nr, room;
 	} objects;
 	uint32_t *object_1; /* of each mapping: its number + 1; 0: not looked for yet */
@@ -63,7 +63,7 @@ struct namer {
 };
 
 static void
-object_release(struct object *o)
+object_release(struct symbols_object *o)
 {
 	dwarf_units_release(&o->units);
 	free(o->symbols.v);
@@ -162,7 +162,7 @@ is_code(Elf *elf, const GElf_Sym *sym, GElf_Word section)
 }
 
 static int
-read_symbols(struct object *o)
+read_symbols(struct symbols_object *o)
 {
 	int nr = dwfl_module_getsymtab(o->mod);
 
@@ -194,7 +194,7 @@ read_symbols(struct object *o)
  * O had never had it; that errno is ENOMEM is all that they let us know.
  */
 static void
-warn_of_memory(struct profile *p, struct object *o)
+warn_of_memory(struct profile *p, struct symbols_object *o)
 {
 	char shown[512];
 
@@ -209,7 +209,7 @@ warn_of_memory(struct profile *p, struct object *o)
 
 /* Warn once that O's debug information is partly in files that others can change. */
 static void
-warn_of_split(struct profile *p, struct object *o)
+warn_of_split(struct profile *p, struct symbols_object *o)
 {
 	char shown[512];
 
@@ -230,7 +230,7 @@ static const Dwfl_Callbacks callbacks = {
 };
 
 static void
-close_object(struct object *o)
+close_object(struct symbols_object *o)
 {
 	if (o->dwfl)
 		dwfl_end(o->dwfl);
@@ -244,7 +244,7 @@ close_object(struct object *o)
  * of build-id ID.
  */
 static bool
-open_module(struct object *o, int fd, const char *path, const unsigned char *id, size_t len)
+open_module(struct symbols_object *o, int fd, const char *path, const unsigned char *id, size_t len)
 {
 	auto_fd int owned = path ? os_keep_contents(fd) : -1;
 
@@ -273,7 +273,7 @@ open_module(struct object *o, int fd, const char *path, const unsigned char *id,
 
 /* The build-id of the file that is open, as hex; "" if it has none. */
 static const char *
-build_id_of(const struct object *o, char *buf, size_t size)
+build_id_of(const struct symbols_object *o, char *buf, size_t size)
 {
 	const unsigned char *id;
 	GElf_Addr at;
@@ -300,7 +300,7 @@ parse_build_id(const char *hex, unsigned char *id, size_t size)
 
 /* Look for the file of the mapping's build-id where debug packages and debuginfod have it. */
 static bool
-open_by_build_id(struct object *o)
+open_by_build_id(struct symbols_object *o)
 {
 	unsigned char id[64];
 	size_t len = parse_build_id(o->build_id, id, sizeof id);
@@ -310,7 +310,7 @@ open_by_build_id(struct object *o)
 
 /* Warn that O's file at PATH cannot be read, for the reason CODE. */
 static void
-warn_of_file(struct profile *p, struct object *o, const char *path, int code)
+warn_of_file(struct profile *p, struct symbols_object *o, const char *path, int code)
 {
 	char shown[512];
 
@@ -323,7 +323,7 @@ warn_of_file(struct profile *p, struct object *o, const char *path, int code)
 
 /* Whether the file that is open is the one that was profiled, as far as both say. */
 static bool
-is_profiled(const struct object *o)
+is_profiled(const struct symbols_object *o)
 {
 	char found[160];
 
@@ -333,7 +333,7 @@ is_profiled(const struct object *o)
 
 /* Open FD, which is taken over, if it is O's file by the build-id. */
 static bool
-open_if_profiled(struct object *o, int fd)
+open_if_profiled(struct symbols_object *o, int fd)
 {
 	char found[160];
 
@@ -350,7 +350,7 @@ open_if_profiled(struct object *o, int fd)
  * runs in a container, or its file was replaced since it began.
  */
 static bool
-open_of_process(const struct profile *p, struct object *o, const struct profile_mapping *m)
+open_of_process(const struct profile *p, struct symbols_object *o, const struct profile_mapping *m)
 {
 	return p->pid && *o->build_id &&
 		(open_if_profiled(o, os_pid_mapping_open(p->pid, m->start, m->end)) ||
@@ -362,14 +362,14 @@ open_of_process(const struct profile *p, struct object *o, const struct profile_
  * who keeps files by their build-id.
  */
 static bool
-open_elsewhere(const struct profile *p, struct object *o, const struct profile_mapping *m)
+open_elsewhere(const struct profile *p, struct symbols_object *o, const struct profile_mapping *m)
 {
 	return open_of_process(p, o, m) || open_by_build_id(o);
 }
 
 /* Open the file at PATH, which the user says O's is. */
 static int
-open_asked_for(struct profile *p, struct object *o, const char *path, struct err *e)
+open_asked_for(struct profile *p, struct symbols_object *o, const char *path, struct err *e)
 {
 	char found[160], shown[512];
 	const int fd = os_open_at(AT_FDCWD, path, OS_REGULAR);
@@ -388,7 +388,8 @@ open_asked_for(struct profile *p, struct object *o, const char *path, struct err
 
 /* Open O's file at PATH, or if another one is there where else it may be found. */
 static void
-open_at(struct profile *p, struct object *o, const struct profile_mapping *m, const char *path)
+open_at(struct profile *p, struct symbols_object *o, const struct profile_mapping *m,
+	const char *path)
 {
 	char found[160], shown[512];
 	const int fd = os_open_at(AT_FDCWD, path, OS_REGULAR);
@@ -413,7 +414,8 @@ open_at(struct profile *p, struct object *o, const struct profile_mapping *m, co
 
 /* Open the file that a running process has mapped at M; 1: opened, 0: it is not available. */
 static int
-open_mapped(struct namer *n, struct object *o, const struct profile_mapping *m, struct err *e)
+open_mapped(
+	struct namer *n, struct symbols_object *o, const struct profile_mapping *m, struct err *e)
 {
 	const struct symbols_files *files = n->options->files;
 	int fd = files ? files->mapped(m, files->arg) : -1;
@@ -424,8 +426,8 @@ open_mapped(struct namer *n, struct object *o, const struct profile_mapping *m, 
 }
 
 static int
-open_object(struct namer *n, struct object *o, const struct profile_mapping *m, bool is_program,
-	struct err *e)
+open_object(struct namer *n, struct symbols_object *o, const struct profile_mapping *m,
+	bool is_program, struct err *e)
 {
 	int is_open = open_mapped(n, o, m, e);
 	const char *root = n->options->sysroot;
@@ -497,10 +499,10 @@ program_mapping(const struct profile *p, const char *program)
 }
 
 static int
-find_object(struct namer *n, uint32_t mapping, struct object **ret, struct err *e)
+find_object(struct namer *n, uint32_t mapping, struct symbols_object **ret, struct err *e)
 {
 	const struct profile_mapping *m = &n->p->mappings.v[mapping];
-	struct object *o;
+	struct symbols_object *o;
 	size_t i = 0;
 	bool is_program = n->program >= 0 && n->p->mappings.v[n->program].path == m->path;
 
@@ -575,7 +577,7 @@ read_perf_map(struct namer *n)
 
 /* Give M, which begins at an address of O's file, the offset of that in the file. */
 static void
-find_offset(const struct object *o, struct profile_mapping *m)
+find_offset(const struct symbols_object *o, struct profile_mapping *m)
 {
 	size_t nr = 0;
 	GElf_Phdr phdr;
@@ -594,7 +596,7 @@ find_offset(const struct object *o, struct profile_mapping *m)
 
 /* The address of the byte at OFFSET of O's file, as libdwfl has it. */
 static bool
-address_of(const struct object *o, uint64_t offset, uint64_t *ret)
+address_of(const struct symbols_object *o, uint64_t offset, uint64_t *ret)
 {
 	size_t nr = 0;
 	GElf_Phdr phdr;
@@ -624,7 +626,7 @@ name_frame(struct namer *n, uint32_t i, struct err *e)
 	struct profile_frame *frame = &n->p->frames.v[i];
 	uint64_t pc = profile_frame_pc(frame), at;
 	struct profile_mapping *m;
-	struct object *o = NULL;
+	struct symbols_object *o = NULL;
 	const char *symbol;
 	int r;
 

@@ -12,7 +12,7 @@
 #define BATCH 512
 
 /* Live blocks of one site and one size. */
-struct group {
+struct choice_group {
 	uint32_t site;
 	bool is_used,
 		is_age_unknown; /* some were live when the recording began, later than the cut */
@@ -23,18 +23,18 @@ struct group {
 };
 
 /* Blocks of a site that were live when the recording began, of sizes that it does not say. */
-struct pool {
+struct choice_pool {
 	int64_t blocks, bytes;
 };
 
 struct choosing {
 	const struct history_choice *choice;
 	struct {
-		struct group *v; /* a hash; ROOM is a power of two */
+		struct choice_group *v; /* a hash; ROOM is a power of two */
 		size_t nr, room;
 	} groups;
 	struct {
-		struct pool *v; /* of each site */
+		struct choice_pool *v; /* of each site */
 		size_t nr, room;
 	} pools;
 	uint64_t cut_ns;
@@ -65,7 +65,7 @@ slot_of(const struct choosing *c, uint32_t site, uint64_t bytes)
 static int
 grow(struct choosing *c)
 {
-	struct group *old = c->groups.v;
+	struct choice_group *old = c->groups.v;
 	const size_t nr_old = c->groups.room;
 
 	c->groups.room = nr_old ? 2 * nr_old : 1024;
@@ -83,22 +83,22 @@ grow(struct choosing *c)
 }
 
 /* The group of SITE and BYTES, which is made if it does not exist; NULL for lack of memory. */
-static struct group *
+static struct choice_group *
 group_of(struct choosing *c, uint32_t site, uint64_t bytes)
 {
-	struct group *g;
+	struct choice_group *g;
 
 	if (2 * c->groups.nr >= c->groups.room && grow(c) < 0)
 		return NULL;
 	g = &c->groups.v[slot_of(c, site, bytes)];
 	if (!g->is_used) {
-		*g = (struct group){ .site = site, .is_used = true, .bytes = bytes };
+		*g = (struct choice_group){ .site = site, .is_used = true, .bytes = bytes };
 		c->groups.nr++;
 	}
 	return g;
 }
 
-static struct pool *
+static struct choice_pool *
 pool_of(struct choosing *c, uint32_t site)
 {
 	while (c->pools.nr <= site)
@@ -115,7 +115,7 @@ cut(struct choosing *c)
 {
 	c->has_cut = true;
 	for (size_t i = 0; i < c->groups.room; i++) {
-		struct group *g = &c->groups.v[i];
+		struct choice_group *g = &c->groups.v[i];
 
 		g->old = g->least = g->live;
 		g->freed = 0;
@@ -125,7 +125,7 @@ cut(struct choosing *c)
 static int
 allocate(struct choosing *c, const struct event *v, struct err *e)
 {
-	struct group *g = group_of(c, v->site, v->bytes);
+	struct choice_group *g = group_of(c, v->site, v->bytes);
 
 	if (!g)
 		return no_memory(e);
@@ -137,8 +137,8 @@ allocate(struct choosing *c, const struct event *v, struct err *e)
 static int
 set_free(struct choosing *c, const struct event *v, struct err *e)
 {
-	struct group *g = group_of(c, v->site, v->bytes);
-	struct pool *p = g && !g->live ? pool_of(c, v->site) : NULL;
+	struct choice_group *g = group_of(c, v->site, v->bytes);
+	struct choice_pool *p = g && !g->live ? pool_of(c, v->site) : NULL;
 
 	if (!g || (!g->live && !p))
 		return no_memory(e);
@@ -160,8 +160,8 @@ set_free(struct choosing *c, const struct event *v, struct err *e)
 static int
 begin_with(struct choosing *c, const struct event *v, struct err *e)
 {
-	struct pool *p;
-	struct group *g;
+	struct choice_pool *p;
+	struct choice_group *g;
 
 	if (v->blocks != 1) {
 		p = pool_of(c, v->site);
@@ -256,7 +256,7 @@ add_site(struct history_chosen *to, uint32_t site, const struct amount *certain,
 }
 
 static int
-add_group(struct history_chosen *to, const struct group *g, struct err *e)
+add_group(struct history_chosen *to, const struct choice_group *g, struct err *e)
 {
 	const int64_t sure = g->is_age_unknown || g->old < g->freed ? 0 : g->old - g->freed;
 	const int64_t most = g->old < g->least ? g->old : g->least;
@@ -279,7 +279,7 @@ conclude(struct choosing *c, struct history_chosen *to, struct err *e)
 			add_group(to, &c->groups.v[i], e) < 0)
 			return -1;
 	for (size_t i = 0; i < c->pools.nr; i++) {
-		const struct pool *p = &c->pools.v[i];
+		const struct choice_pool *p = &c->pools.v[i];
 		const struct amount a = { p->blocks, p->bytes }, none = { 0 };
 
 		if (p->blocks <= 0 || p->bytes < 0)

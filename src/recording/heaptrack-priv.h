@@ -29,10 +29,10 @@
 #ifndef MEMDIAG_RECORDING_HEAPTRACK_PRIV_H
 #define MEMDIAG_RECORDING_HEAPTRACK_PRIV_H
 
+#include "profile/hash.h"
 #include "recording/blocks.h"
 #include "recording/recording.h"
 #include "recording/stream.h"
-#include "profile/hash.h"
 
 #define HEAPTRACK_MAX_VERSION 3
 

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "recording/recording.h"
 #include "profile/profile.h"
+#include "recording/recording.h"
 
 /* 15 MiB; of more intervals, two each become one: 100 ms become 200 ms after five hours. */
 #define HISTORY_MAX_INTERVALS ((size_t)192 << 10)

@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "recording/log-priv.h"
 #include "os/stranger.h"
+#include "recording/log-priv.h"
 
 /* Names of files of a log end with one of these; who renames one keeps that. */
 static const char *const suffixes[] = { ".mlog.zst", ".mlog", ".mlog.gz" };

@@ -24,7 +24,7 @@
 #define WAIT_STAMPS WIRE_LOG_FRESH
 
 /* The reader's state of a block. */
-struct block {
+struct log_drain_block {
 	uint64_t number;
 	uint64_t time_ns, stamp; /* of the last time that was read */
 	uint32_t owner, nr_read;
@@ -35,7 +35,7 @@ struct block {
 };
 
 /* A block in which something is to be read or that is to be given back. */
-struct entry {
+struct log_drain_entry {
 	uint64_t number;
 	uint32_t place, index, nr_words;
 	bool is_full;
@@ -54,7 +54,7 @@ struct log_drain {
 	struct log_source source;
 	uint64_t log_at;
 	uint32_t nr_blocks, max_sites, opening;
-	struct block *block; /* owned; NR_BLOCKS */
+	struct log_drain_block *block; /* owned; NR_BLOCKS */
 	/* The first NR_TOUCHED were used; as in the log, those that were taken in this round. */
 	uint32_t nr_touched;
 	uint64_t taken[WIRE_LOG_MAX_BLOCKS / 64];
@@ -72,7 +72,7 @@ struct log_drain {
 		uint64_t stamp; /* of the first */
 	} waiting;		/* owned */
 	struct {
-		struct entry *v;
+		struct log_drain_entry *v;
 		size_t nr, room;
 	} entries;
 	struct cursor **cursor; /* owned, the first ROOM_CURSORS are; a heap of NR_CURSORS */
@@ -170,7 +170,7 @@ block_at(const struct log_drain *d, uint32_t i)
 }
 
 static void
-damage(struct log_drain *d, struct block *b)
+damage(struct log_drain *d, struct log_drain_block *b)
 {
 	d->state.nr_damaged += !b->is_bad;
 	b->is_bad = true;
@@ -181,7 +181,8 @@ damage(struct log_drain *d, struct block *b)
  * round, or another one, it has got its stamp since.
  */
 static void
-note_under_way(struct log_drain *d, struct block *b, uint32_t nr_words, uint64_t last_before)
+note_under_way(
+	struct log_drain *d, struct log_drain_block *b, uint32_t nr_words, uint64_t last_before)
 {
 	if (!b->nr_under_rounds++ || b->nr_words != nr_words) {
 		b->nr_under_rounds = 1;
@@ -197,13 +198,13 @@ static int
 note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h, uint64_t last_before)
 {
 	const uint32_t nr_words = h->nr_words & ~WIRE_LOG_IS_STAMPING;
-	struct block *b = &d->block[i];
-	struct entry *entry;
+	struct log_drain_block *b = &d->block[i];
+	struct log_drain_entry *entry;
 
 	if (!h->owner || !h->number)
 		return 0;
 	if (b->owner != h->owner || b->number != h->number)
-		*b = (struct block){ .owner = h->owner, .number = h->number };
+		*b = (struct log_drain_block){ .owner = h->owner, .number = h->number };
 	if (nr_words != h->nr_words)
 		note_under_way(d, b, nr_words, last_before);
 	else
@@ -219,7 +220,7 @@ note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h, uint
 	entry = array_add(&d->entries);
 	if (!entry)
 		return -1;
-	*entry = (struct entry){ h->number, h->owner, i, nr_words, h->is_full };
+	*entry = (struct log_drain_entry){ h->number, h->owner, i, nr_words, h->is_full };
 	return 0;
 }
 
@@ -267,7 +268,7 @@ find_blocks(struct log_drain *d, uint64_t last_before, struct err *e)
 static int
 compare_entries(const void *va, const void *vb)
 {
-	const struct entry *a = va, *b = vb;
+	const struct log_drain_entry *a = va, *b = vb;
 
 	if (a->place != b->place)
 		return a->place < b->place ? -1 : 1;
@@ -280,7 +281,7 @@ compare_entries(const void *va, const void *vb)
 
 /* Word number I of the block of ENTRY into *RET; I is less than its nr_words. */
 static int
-get_word(struct log_drain *d, struct cursor *c, const struct entry *entry, uint32_t i,
+get_word(struct log_drain *d, struct cursor *c, const struct log_drain_entry *entry, uint32_t i,
 	uint64_t *ret, struct err *e)
 {
 	if (i < c->from || i >= c->from + c->nr) {
@@ -299,7 +300,7 @@ get_word(struct log_drain *d, struct cursor *c, const struct entry *entry, uint3
 
 /* A time that was not yet makes no sense: what is known is that it came before now. */
 static void
-set_time(const struct log_drain *d, struct block *b, uint64_t ns, uint64_t stamp)
+set_time(const struct log_drain *d, struct log_drain_block *b, uint64_t ns, uint64_t stamp)
 {
 	b->time_ns = ns < d->before_ns ? ns : d->before_ns;
 	b->stamp = stamp;
@@ -326,10 +327,10 @@ take_kind(enum wire_log_kind kind, uint64_t *word)
 
 /* The event WORD, at which B is, into the cursor's.  1, 0 if it is no event, or -1 with E. */
 static int
-take_event(struct log_drain *d, struct cursor *c, const struct entry *entry, uint64_t word,
-	struct err *e)
+take_event(struct log_drain *d, struct cursor *c, const struct log_drain_entry *entry,
+	uint64_t word, struct err *e)
 {
-	struct block *b = &d->block[entry->index];
+	struct log_drain_block *b = &d->block[entry->index];
 	const uint32_t site = wire_log_site(word);
 	enum wire_log_kind kind = wire_log_kind(word);
 	uint64_t bytes = wire_log_value(word);
@@ -351,10 +352,10 @@ take_event(struct log_drain *d, struct cursor *c, const struct entry *entry, uin
 
 /* A time, the first of whose words is WORD, at which B is. */
 static int
-take_time(struct log_drain *d, struct cursor *c, const struct entry *entry, uint64_t word,
+take_time(struct log_drain *d, struct cursor *c, const struct log_drain_entry *entry, uint64_t word,
 	struct err *e)
 {
-	struct block *b = &d->block[entry->index];
+	struct log_drain_block *b = &d->block[entry->index];
 	uint64_t stamp;
 
 	if (++b->nr_read == entry->nr_words) {
@@ -373,8 +374,8 @@ static int
 advance(struct log_drain *d, struct cursor *c, struct err *e)
 {
 	while (c->at < c->end) {
-		const struct entry *entry = &d->entries.v[c->at];
-		struct block *b = &d->block[entry->index];
+		const struct log_drain_entry *entry = &d->entries.v[c->at];
+		struct log_drain_block *b = &d->block[entry->index];
 		uint64_t word;
 		int status;
 
@@ -681,11 +682,11 @@ merge(struct log_drain *d, const struct log_sink *sink, struct err *e)
  * final, which it need not have been in the copy that showed it.
  */
 static int
-give_back(struct log_drain *d, const struct entry *entry, struct err *e)
+give_back(struct log_drain *d, const struct log_drain_entry *entry, struct err *e)
 {
 	static const struct wire_log_block none;
 	const uint64_t at = block_at(d, entry->index);
-	const struct block *b = &d->block[entry->index];
+	const struct log_drain_block *b = &d->block[entry->index];
 	struct wire_log_block h;
 
 	if (!entry->is_full || b->nr_read != entry->nr_words)

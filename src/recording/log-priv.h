@@ -1,14 +1,14 @@
 /*
- * Declarations that the files of the reader of logs share.  doc/log.md has the format, recording/log-writer.h
+ * Declarations that the files of the reader of logs share.  doc/log.md has the format, log-writer.h
  * writes it.
  */
 #ifndef MEMDIAG_RECORDING_LOG_PRIV_H
 #define MEMDIAG_RECORDING_LOG_PRIV_H
 
+#include "profile/hash.h"
+#include "recording/log-format.h"
 #include "recording/recording.h"
 #include "recording/stream.h"
-#include "recording/log-format.h"
-#include "profile/hash.h"
 #include "wire/sites.h"
 
 /* The head of a file. */

@@ -271,7 +271,7 @@ find_ahead(const struct log_session *s, const struct wire_log *l)
 static int
 open_writer(struct log_session *s, const struct wire_log *l, struct err *e)
 {
-	const struct log_names names = { s, give_site, give_node, give_maps };
+	const struct log_namer names = { s, give_site, give_node, give_maps };
 	const uint64_t now_ns = os_now_ns() + s->ahead_ns;
 	struct log_settings settings = { .dir = s->set.dir,
 		.name = s->head.name,

@@ -1,6 +1,6 @@
 /*
- * log-source: where the sites of a process and its log are (wire/sites.h, wire/log.h): in a file that
- * both sides have mapped, which stays when the process has ended; or in a process.
+ * log-source: where the sites of a process and its log are (wire/sites.h, wire/log.h): in a file
+ * that both sides have mapped, which stays when the process has ended; or in a process.
  */
 #ifndef MEMDIAG_RECORDING_LOG_SOURCE_H
 #define MEMDIAG_RECORDING_LOG_SOURCE_H

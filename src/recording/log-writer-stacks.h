@@ -1,6 +1,6 @@
 /*
- * log-writer-stacks: the records of a log that say what its sites are: the nodes of each, and what is mapped.
- * A file has them before their first use, and each once.
+ * log-writer-stacks: the records of a log that say what its sites are: the nodes of each, and what
+ * is mapped.  A file has them before their first use, and each once.
  */
 #ifndef MEMDIAG_RECORDING_LOG_WRITER_STACKS_H
 #define MEMDIAG_RECORDING_LOG_WRITER_STACKS_H
@@ -18,7 +18,7 @@ int log_buffer_reserve(struct log_buffer *b, size_t len, struct err *e);
 
 /* The stacks in the present file: none if zeroed but for NAMES. */
 struct log_stacks {
-	struct log_names names;
+	struct log_namer names;
 	uint64_t *node; /* a bit for each */
 	uint32_t nr_nodes;
 	uint64_t last_address;

@@ -14,10 +14,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "os/place.h"
 #include "recording/log-file.h"
 #include "recording/log-format.h"
 #include "recording/log-writer-stacks.h"
-#include "os/place.h"
 
 #define DEFAULT_FILE_BYTES (UINT64_C(100) * 1000 * 1000)
 #define LEAST_FILE_BYTES UINT64_C(4096)
@@ -685,7 +685,7 @@ set_sizes(struct log_writer *w, uint64_t max_file_bytes)
 
 int
 log_writer_open(struct log_writer **ret, const struct log_settings *s,
-	const struct log_names *names, struct err *e)
+	const struct log_namer *names, struct err *e)
 {
 	struct log_writer *w = calloc(1, sizeof *w);
 

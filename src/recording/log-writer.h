@@ -26,7 +26,7 @@ struct log_event {
  * written without its stack, and counted as nr_unknown.  They are called from within the functions
  * below.
  */
-struct log_names {
+struct log_namer {
 	void *context;
 	int (*site)(void *context, uint32_t site, struct wire_site *ret, struct err *e);
 	int (*node)(void *context, uint32_t node, struct wire_node *ret, struct err *e);
@@ -59,7 +59,7 @@ struct log_writer;
  * 0, or -1 with E: which file, and why.  S need not stay; NAMES is copied, its context has to stay.
  */
 int log_writer_open(struct log_writer **ret, const struct log_settings *s,
-	const struct log_names *names, struct err *e);
+	const struct log_namer *names, struct err *e);
 
 /*
  * BLOCKS with BYTES in all were live of SITE when the log began, besides those of earlier calls.
@@ -113,7 +113,7 @@ struct log_written {
 	uint32_t nr_files, nr_removed;
 	uint64_t nr_lost; /* events while there was no file */
 	uint64_t nr_unmatched, unmatched_bytes;
-	uint64_t nr_unknown; /* stacks, see struct log_names */
+	uint64_t nr_unknown; /* stacks, see struct log_namer */
 	const char *file;    /* the present one, NULL: none; stays until the next call */
 };
 struct log_written log_writer_sum(const struct log_writer *w);

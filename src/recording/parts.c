@@ -14,7 +14,7 @@
 #define MAX_THREADS 64
 
 /* Moments of one part, in their order. */
-struct taken {
+struct parts_taken {
 	struct history_moment *v;
 	size_t nr, room;
 };
@@ -47,7 +47,7 @@ no_memory(struct err *e)
 }
 
 static void
-taken_release(struct taken *t)
+taken_release(struct parts_taken *t)
 {
 	for (size_t i = 0; i < t->nr; i++)
 		history_moment_release(&t->v[i]);
@@ -57,7 +57,7 @@ taken_release(struct taken *t)
 static int
 keep_moment(void *arg, struct history_moment *m, struct err *e)
 {
-	struct taken *t = arg;
+	struct parts_taken *t = arg;
 	struct history_moment *kept = array_add(t);
 
 	if (!kept)
@@ -309,7 +309,7 @@ add_totals(struct history *h, const struct history *part, bool is_first, struct 
 
 /* Add PART with its moments T, the next one, to the sum. */
 static int
-add_part(struct parts *p, struct history *part, struct taken *t, bool is_first, struct err *e)
+add_part(struct parts *p, struct history *part, struct parts_taken *t, bool is_first, struct err *e)
 {
 	if (add_intervals(p, part, is_first, e) < 0 || add_totals(p->h, part, is_first, e) < 0 ||
 		add_sites(p->h, part, is_first, e) < 0)
@@ -346,8 +346,8 @@ wait_turn(void *arg)
 }
 
 static int
-read_part(struct parts *p, size_t part, struct recording **ret, struct history *h, struct taken *t,
-	struct err *e)
+read_part(struct parts *p, size_t part, struct recording **ret, struct history *h,
+	struct parts_taken *t, struct err *e)
 {
 	struct history_moments moments = { .take = keep_moment, .arg = t };
 	struct turn turn = { p, part };
@@ -371,7 +371,7 @@ read_part(struct parts *p, size_t part, struct recording **ret, struct history *
 /* It is the turn of PART, which has been read. */
 static int
 finish_part(struct parts *p, size_t part, struct recording *opened, struct history *h,
-	struct taken *t, struct err *e)
+	struct parts_taken *t, struct err *e)
 {
 	const struct recording_parts *ops = p->r->ops->parts;
 
@@ -390,7 +390,7 @@ do_part(struct parts *p, size_t part)
 {
 	auto_history struct history h = { 0 };
 	auto_recording struct recording *opened = NULL;
-	__attribute__((cleanup(taken_release))) struct taken t = { 0 };
+	__attribute__((cleanup(taken_release))) struct parts_taken t = { 0 };
 	struct err e = { 0 };
 	int failed = read_part(p, part, &opened, &h, &t, &e);
 

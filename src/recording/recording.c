@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/stranger.h"
 #include "recording/heaptrack-priv.h"
 #include "recording/log-priv.h"
 #include "recording/stream.h"
-#include "os/stranger.h"
 
 static int
 take_fd(int *fd)

@@ -442,31 +442,31 @@ add_frames(struct maker *m, struct err *e)
 /* ---- paths ---- */
 
 /* A place in a stack: a frame of it, and a node of that. */
-struct place {
+struct calls_place {
 	size_t frame, node;
 };
 
 /* The place next to AT, going outwards. */
-static struct place
-outwards(const struct maker *m, const uint32_t *frames, struct place at)
+static struct calls_place
+outwards(const struct maker *m, const uint32_t *frames, struct calls_place at)
 {
 	const uint32_t frame = frames[at.frame];
 
 	if (m->first[frame] + at.node + 1 < m->first[frame + 1])
-		return (struct place){ at.frame, at.node + 1 };
-	return (struct place){ at.frame + 1, 0 };
+		return (struct calls_place){ at.frame, at.node + 1 };
+	return (struct calls_place){ at.frame + 1, 0 };
 }
 
 /*
  * Skip places in ROLE from AT outwards.  Returns AT if the stack ends with them, or if the place
  * after them is not in WANTED; ROLE_PROGRAM accepts any.
  */
-static struct place
-skip_role(const struct maker *m, const struct profile_stack *stack, struct place at, enum role role,
-	enum role wanted)
+static struct calls_place
+skip_role(const struct maker *m, const struct profile_stack *stack, struct calls_place at,
+	enum role role, enum role wanted)
 {
 	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
-	struct place to = at;
+	struct calls_place to = at;
 	enum role found = role;
 
 	while (to.frame < stack->nr &&
@@ -476,21 +476,21 @@ skip_role(const struct maker *m, const struct profile_stack *stack, struct place
 }
 
 /* Where STACK goes on behind its outermost allocator; at its root if it has nothing else. */
-static struct place
+static struct calls_place
 skip_allocators(const struct maker *m, const struct profile_stack *stack)
 {
 	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
-	struct place ret = { 0, 0 };
+	struct calls_place ret = { 0, 0 };
 	size_t i = stack->nr;
 
 	while (i > 0 && !m->nr_allocators[frames[i - 1]])
 		i--;
 	if (!i)
 		return ret;
-	ret = (struct place){ i - 1, m->nr_allocators[frames[i - 1]] };
+	ret = (struct calls_place){ i - 1, m->nr_allocators[frames[i - 1]] };
 	if (m->first[frames[i - 1]] + ret.node < m->first[frames[i - 1] + 1])
 		return ret;
-	return (struct place){ i < stack->nr ? i : i - 1, 0 };
+	return (struct calls_place){ i < stack->nr ? i : i - 1, 0 };
 }
 
 /*
@@ -498,10 +498,10 @@ skip_allocators(const struct maker *m, const struct profile_stack *stack)
  * its own affair; behind the language's library that the program has called to allocate; and, where
  * a function of Python runs, behind the interpreter.
  */
-static struct place
+static struct calls_place
 find_user(const struct maker *m, const struct profile_stack *stack)
 {
-	struct place at = { 0, 0 };
+	struct calls_place at = { 0, 0 };
 
 	if (m->c->options.has_allocators)
 		return at;
@@ -533,7 +533,7 @@ static int
 make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, struct err *e)
 {
 	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
-	struct place at = find_user(m, stack);
+	struct calls_place at = find_user(m, stack);
 
 	m->path.nr = 0;
 	*ret = 0;
@@ -683,7 +683,7 @@ calls_make(struct calls *c, const struct profile *p, const struct calls_options 
 	return 0;
 }
 
-struct order {
+struct calls_order {
 	const struct calls *c;
 	bool by_cum;
 };
@@ -700,7 +700,7 @@ compare_sizes(int64_t a, int64_t b)
 static int
 by_flat(const void *a, const void *b, void *arg)
 {
-	const struct order *o = arg;
+	const struct calls_order *o = arg;
 	const struct calls_node *x = &o->c->nodes.v[*(const uint32_t *)a];
 	const struct calls_node *y = &o->c->nodes.v[*(const uint32_t *)b];
 	int r = o->by_cum ? compare_sizes(x->cum, y->cum) : compare_sizes(x->flat, y->flat);
@@ -714,7 +714,7 @@ uint32_t *
 calls_order(const struct calls *c, bool by_cum)
 {
 	uint32_t *order = calloc(c->nodes.nr + 1, sizeof *order);
-	struct order how = { c, by_cum };
+	struct calls_order how = { c, by_cum };
 
 	for (size_t i = 0; order && i < c->nodes.nr; i++)
 		order[i] = (uint32_t)i;

@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "report/tree.h"
 #include "report/assets.h"
+#include "report/tree.h"
 #include "report/unnamed-text.h"
 
 #define WIDTH 1200.0

@@ -5,8 +5,8 @@
 
 #include "base/cleanup.h"
 #include "report/frames.h"
-#include "report/unnamed-text.h"
 #include "report/report.h"
+#include "report/unnamed-text.h"
 
 static json_t *
 types_json(const struct report_view *v)

@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "report/tree.h"
 #include "report/frames.h"
+#include "report/tree.h"
 #include "report/unnamed-text.h"
 
 /* A smaller share of what is shown is not worth a line in the tree of calls. */

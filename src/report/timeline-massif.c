@@ -77,7 +77,7 @@ node_at(const struct callers *t, uint32_t path, size_t depth)
 	return depth < p->nr ? t->c->steps.v[p->first + p->nr - 1 - depth] : UINT32_MAX;
 }
 
-struct group {
+struct timeline_massif_group {
 	uint32_t *paths; /* those that have the node at this depth */
 	size_t nr;
 	uint32_t node;
@@ -85,7 +85,7 @@ struct group {
 };
 
 struct groups {
-	struct group *v;
+	struct timeline_massif_group *v;
 	size_t nr, room;
 };
 
@@ -95,7 +95,7 @@ groups_release(struct groups *g)
 	free(g->v);
 }
 
-struct order {
+struct timeline_massif_order {
 	const struct callers *t;
 	size_t depth;
 };
@@ -103,7 +103,7 @@ struct order {
 static int
 by_node(const void *a, const void *b, void *arg)
 {
-	const struct order *o = arg;
+	const struct timeline_massif_order *o = arg;
 	uint32_t x = node_at(o->t, *(const uint32_t *)a, o->depth);
 	uint32_t y = node_at(o->t, *(const uint32_t *)b, o->depth);
 
@@ -113,7 +113,7 @@ by_node(const void *a, const void *b, void *arg)
 static int
 by_value(const void *a, const void *b)
 {
-	const struct group *x = a, *y = b;
+	const struct timeline_massif_group *x = a, *y = b;
 
 	if (x->value != y->value)
 		return x->value < y->value ? 1 : -1;
@@ -124,12 +124,12 @@ by_value(const void *a, const void *b)
 static int
 divide(const struct callers *t, uint32_t *paths, size_t nr, size_t depth, struct groups *ret)
 {
-	struct order o = { t, depth };
+	struct timeline_massif_order o = { t, depth };
 
 	qsort_r(paths, nr, sizeof *paths, by_node, &o);
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t node = node_at(t, paths[i], depth);
-		struct group *g = ret->nr ? &ret->v[ret->nr - 1] : NULL;
+		struct timeline_massif_group *g = ret->nr ? &ret->v[ret->nr - 1] : NULL;
 
 		if (node == UINT32_MAX)
 			continue;
@@ -137,7 +137,7 @@ divide(const struct callers *t, uint32_t *paths, size_t nr, size_t depth, struct
 			g = array_add(ret);
 			if (!g)
 				return -1;
-			*g = (struct group){ .paths = &paths[i], .node = node };
+			*g = (struct timeline_massif_group){ .paths = &paths[i], .node = node };
 		}
 		g->nr++;
 		g->value += t->c->paths.v[paths[i]].value;

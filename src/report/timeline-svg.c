@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "base/text.h"
-#include "report/xml.h"
 #include "report/timeline.h"
+#include "report/xml.h"
 
 /* The size of the drawing, and the margins of the plot in it. */
 #define WIDTH 1200
@@ -29,7 +29,7 @@ static const char style[] =
 	"svg.timeline .column { fill: transparent; }\n"
 	"svg.timeline .column:hover { fill: #8884; }\n";
 
-struct drawing {
+struct timeline_svg_drawing {
 	const struct timeline_view *v;
 	FILE *f;
 	size_t nr; /* columns */
@@ -37,13 +37,13 @@ struct drawing {
 };
 
 static double
-x_of(const struct drawing *d, size_t column)
+x_of(const struct timeline_svg_drawing *d, size_t column)
 {
 	return LEFT + (double)column / (double)d->nr * (WIDTH - LEFT - RIGHT);
 }
 
 static double
-y_of(const struct drawing *d, int64_t bytes)
+y_of(const struct timeline_svg_drawing *d, int64_t bytes)
 {
 	double share = d->greatest ? (double)bytes / (double)d->greatest : 0;
 
@@ -53,7 +53,7 @@ y_of(const struct drawing *d, int64_t bytes)
 /* ---- what is behind the plot ---- */
 
 static void
-put_sizes(const struct drawing *d)
+put_sizes(const struct timeline_svg_drawing *d)
 {
 	for (int i = 0; i <= NR_LINES; i++) {
 		int64_t bytes = d->greatest / NR_LINES * i;
@@ -68,7 +68,7 @@ put_sizes(const struct drawing *d)
 }
 
 static void
-put_times(const struct drawing *d)
+put_times(const struct timeline_svg_drawing *d)
 {
 	const struct history *h = d->v->h;
 	uint64_t end = h->intervals.nr * h->interval_ns;
@@ -86,7 +86,7 @@ put_times(const struct drawing *d)
 /* ---- the plot ---- */
 
 static void
-put_live(const struct drawing *d)
+put_live(const struct timeline_svg_drawing *d)
 {
 	fprintf(d->f, "<path class=\"live\" d=\"M%d %.1f", LEFT, y_of(d, 0));
 	for (size_t i = 0; i < d->nr; i++) {
@@ -100,7 +100,7 @@ put_live(const struct drawing *d)
 
 /* Where no RSS was measured the line goes straight on to where it was. */
 static void
-put_rss(const struct drawing *d)
+put_rss(const struct timeline_svg_drawing *d)
 {
 	char move = 'M';
 
@@ -120,7 +120,7 @@ put_rss(const struct drawing *d)
 }
 
 static void
-put_mapped(const struct drawing *d)
+put_mapped(const struct timeline_svg_drawing *d)
 {
 	char move = 'M';
 
@@ -137,7 +137,7 @@ put_mapped(const struct drawing *d)
 
 /* The text of each column, shown under the mouse. */
 static void
-put_columns(const struct drawing *d)
+put_columns(const struct timeline_svg_drawing *d)
 {
 	const struct history *h = d->v->h;
 	char time[32];
@@ -160,7 +160,7 @@ put_columns(const struct drawing *d)
 }
 
 static void
-put_peak(const struct drawing *d)
+put_peak(const struct timeline_svg_drawing *d)
 {
 	const struct history *h = d->v->h;
 	double x = LEFT +
@@ -171,7 +171,7 @@ put_peak(const struct drawing *d)
 }
 
 static void
-put_legend(const struct drawing *d)
+put_legend(const struct timeline_svg_drawing *d)
 {
 	const struct history *h = d->v->h;
 	char time[32];
@@ -197,7 +197,7 @@ put_legend(const struct drawing *d)
 static void
 put_svg(const struct timeline_view *v, FILE *f, bool is_file)
 {
-	struct drawing d = { .v = v, .f = f, .greatest = v->h->peak.live.bytes };
+	struct timeline_svg_drawing d = { .v = v, .f = f, .greatest = v->h->peak.live.bytes };
 
 	d.nr = v->h->intervals.nr < MAX_COLUMNS ? v->h->intervals.nr : MAX_COLUMNS;
 	if (v->h->rss_peak_bytes > d.greatest)

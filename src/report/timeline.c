@@ -164,7 +164,7 @@ comments_json(const struct profile *facts)
 }
 
 /* The intervals that are still to be printed. */
-struct rest {
+struct timeline_rest {
 	const struct timeline_view *v;
 	size_t next;
 };
@@ -172,7 +172,7 @@ struct rest {
 static json_t *
 next_interval(void *arg)
 {
-	struct rest *r = arg;
+	struct timeline_rest *r = arg;
 
 	const struct history *h = r->v->h;
 	const size_t i = r->next;
@@ -200,7 +200,7 @@ int
 timeline_print_json(
 	const struct timeline_view *v, json_t *document, struct ui_output *out, struct err *e)
 {
-	struct rest r = { .v = v };
+	struct timeline_rest r = { .v = v };
 
 	return ui_json_print_with(document, "intervals", next_interval, &r, out, e);
 }

@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 #include "recording/history.h"
-#include "ui/ui.h"
 #include "report/report.h"
+#include "ui/ui.h"
 
 struct timeline_view {
 	const struct history *h; /* with intervals */

@@ -37,14 +37,14 @@ by_steps(const void *a, const void *b, void *arg)
 }
 
 /* The present path: at[d] is the node at depth d. */
-struct walker {
+struct tree_walker {
 	struct tree *t;
 	uint32_t at[TREE_MAX_DEPTH + 1];
 	size_t depth;
 };
 
 static int
-add_path(struct walker *w, const struct calls *c, const struct calls_path *path, struct err *e)
+add_path(struct tree_walker *w, const struct calls *c, const struct calls_path *path, struct err *e)
 {
 	const uint32_t *steps = &c->steps.v[path->first];
 	size_t nr = path->nr < TREE_MAX_DEPTH ? path->nr : TREE_MAX_DEPTH, same = 0;
@@ -125,7 +125,7 @@ int
 tree_make(struct tree *t, const struct calls *c, struct err *e)
 {
 	auto_free uint32_t *order = calloc(c->paths.nr + 1, sizeof *order);
-	auto_free struct walker *w = calloc(1, sizeof *w);
+	auto_free struct tree_walker *w = calloc(1, sizeof *w);
 	struct tree_node *root = array_add(t);
 
 	if (!order || !w || !root)

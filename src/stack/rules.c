@@ -11,7 +11,7 @@
 #define NR_COLUMNS 17
 #endif
 
-struct program {
+struct rules_program {
 	const uint8_t *at, *end;
 	bool is_sound;
 	bool has_cfa; /* it is defined */
@@ -20,7 +20,7 @@ struct program {
 /* ---- operands ---- */
 
 static void
-skip(struct program *p, uint64_t bytes)
+skip(struct rules_program *p, uint64_t bytes)
 {
 	if (bytes > (uint64_t)(p->end - p->at))
 		p->is_sound = false;
@@ -30,7 +30,7 @@ skip(struct program *p, uint64_t bytes)
 
 /* As signed and as unsigned ones: ten bytes have the 64 bits that libunwind keeps. */
 static uint64_t
-read_leb128(struct program *p)
+read_leb128(struct rules_program *p)
 {
 	uint64_t value = 0;
 
@@ -46,20 +46,20 @@ read_leb128(struct program *p)
 }
 
 static void
-read_column(struct program *p)
+read_column(struct rules_program *p)
 {
 	if (read_leb128(p) >= NR_COLUMNS)
 		p->is_sound = false;
 }
 
-static void check_expression(struct program *p);
+static void check_expression(struct rules_program *p);
 
 /*
  * OPERANDS has a character for each: c for a column, b for a block with an expression, l for
  * LEB128, 1 to 8 for a number of bytes.  NULL: the instruction is unknown or not allowed.
  */
 static void
-read_operands(struct program *p, const char *operands)
+read_operands(struct rules_program *p, const char *operands)
 {
 	if (!operands)
 		p->is_sound = false;
@@ -116,10 +116,10 @@ operands_of_operation(uint8_t op)
 }
 
 static void
-check_expression(struct program *p)
+check_expression(struct rules_program *p)
 {
 	const uint64_t bytes = read_leb128(p);
-	struct program inner = *p;
+	struct rules_program inner = *p;
 
 	skip(p, bytes);
 	if (!p->is_sound)
@@ -189,7 +189,7 @@ defines_cfa(uint8_t op)
 static bool
 is_program_sound(const uint8_t *at, size_t bytes, bool is_cie, bool *has_cfa)
 {
-	struct program p = { at, at + bytes, bytes <= STACK_RULES_MAX_BYTES, *has_cfa };
+	struct rules_program p = { at, at + bytes, bytes <= STACK_RULES_MAX_BYTES, *has_cfa };
 
 	while (p.is_sound && p.at < p.end) {
 		const uint8_t op = *p.at++;

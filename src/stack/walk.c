@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "elf/image.h"
+#include "elf/regions.h"
 #include "os/clock.h"
 #include "os/memory.h"
-#include "elf/regions.h"
 #include "stack/index.h"
 #include "stack/rules.h"
 

@@ -291,13 +291,13 @@ place_of(const struct target *t, pid_t tid, const struct arch_regs *r)
  * did not have to sleep.  So the timeout must be the one that was written as well: the same
  * address, or a number of milliseconds that is not the caller's own.
  */
-struct record {
+struct timeout_record {
 	uint64_t deadline_ns, nr_sleeps;
 };
 
 struct spare {
 	int64_t time[2]; /* struct timespec; or milliseconds and the stack pointer */
-	struct record record;
+	struct timeout_record record;
 };
 
 _Static_assert(sizeof(struct spare) == ARCH_SPARE_TIMEOUT_BYTES, "it has the place that there is");
@@ -353,7 +353,7 @@ is_recorded(const struct timeout *w, const struct target *t, const struct os_sys
 void
 timeout_record(const struct timeout *w, const struct target *t, pid_t tid)
 {
-	struct record r = { .deadline_ns = w->deadline_ns };
+	struct timeout_record r = { .deadline_ns = w->deadline_ns };
 	struct os_status s;
 	struct err e;
 
@@ -418,7 +418,7 @@ static void
 settle_socket(struct timeout *w, const struct target *t, pid_t tid, const struct os_syscall *s,
 	uint64_t whole_ns, struct arch_regs *r)
 {
-	struct record record;
+	struct timeout_record record;
 	struct err e;
 
 	arch_rewind(r, s->nr);

@@ -138,7 +138,7 @@ ledger_cut(struct ledger *l, uint64_t start, uint64_t end, ledger_visit *visit, 
 
 /* ---- moving ---- */
 
-struct pieces {
+struct ledger_pieces {
 	struct ledger_piece *v;
 	size_t nr, room;
 	int failed;
@@ -147,7 +147,7 @@ struct pieces {
 static void
 keep(const struct ledger_piece *p, void *arg)
 {
-	struct pieces *kept = arg;
+	struct ledger_pieces *kept = arg;
 	struct ledger_piece *added = array_add(kept);
 
 	if (added)
@@ -159,7 +159,7 @@ keep(const struct ledger_piece *p, void *arg)
 int
 ledger_move(struct ledger *l, uint64_t start, uint64_t end, uint64_t to)
 {
-	struct pieces moved = { 0 };
+	struct ledger_pieces moved = { 0 };
 	int status = ledger_cut(l, start, end, keep, &moved);
 
 	for (size_t i = 0; i < moved.nr; i++)
@@ -171,7 +171,7 @@ ledger_move(struct ledger *l, uint64_t start, uint64_t end, uint64_t to)
 
 /* ---- walking ---- */
 
-struct walk {
+struct ledger_walk {
 	ledger_visit *visit;
 	void *arg;
 };
@@ -179,7 +179,7 @@ struct walk {
 static void
 walk_node(const void *node, VISIT which, void *arg)
 {
-	const struct walk *w = arg;
+	const struct ledger_walk *w = arg;
 	struct ledger_piece *const *p = node;
 
 	if (which == postorder || which == leaf)
@@ -189,7 +189,7 @@ walk_node(const void *node, VISIT which, void *arg)
 void
 ledger_walk(const struct ledger *l, ledger_visit *visit, void *arg)
 {
-	struct walk w = { visit, arg };
+	struct ledger_walk w = { visit, arg };
 
 	twalk_r(l->root, walk_node, &w);
 }

@@ -10,10 +10,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "capture/collect.h"
 #include "elf/image.h"
 #include "os/clock.h"
 #include "os/memory.h"
-#include "capture/collect.h"
 #include "trace/mallocs.h"
 
 /*

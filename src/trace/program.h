@@ -11,11 +11,11 @@
 
 #include "base/err.h"
 #include "base/raddr.h"
+#include "capture/live-files.h"
+#include "capture/walked.h"
 #include "glibc/process.h"
 #include "os/os.h"
 #include "os/perf.h"
-#include "capture/live-files.h"
-#include "capture/walked.h"
 #include "profile/profile.h"
 #include "profile/symbols.h"
 #include "stack/stack.h"

@@ -13,10 +13,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "capture/wait.h"
 #include "os/clock.h"
 #include "os/perf.h"
 #include "os/threads.h"
-#include "capture/wait.h"
 #include "trace/pairs.h"
 #include "trace/scope.h"
 #include "trace/sources.h"
@@ -37,7 +37,7 @@
 
 /* ---- the processes that are followed ---- */
 
-struct tracing {
+struct trace_tracing {
 	struct trace *trace;
 	const struct trace_options *options;
 	struct target *target;
@@ -68,7 +68,7 @@ no_memory(struct err *e)
 }
 
 static struct trace_program *
-find_program(const struct tracing *t, pid_t pid)
+find_program(const struct trace_tracing *t, pid_t pid)
 {
 	for (size_t i = 0; i < t->running.nr; i++)
 		if (t->running.v[i]->pid == pid)
@@ -77,7 +77,7 @@ find_program(const struct tracing *t, pid_t pid)
 }
 
 static struct trace_program *
-add_program(struct tracing *t, pid_t pid, struct err *e)
+add_program(struct trace_tracing *t, pid_t pid, struct err *e)
 {
 	struct trace_program *p = trace_program_new(pid), **kept, **running;
 
@@ -97,7 +97,7 @@ add_program(struct tracing *t, pid_t pid, struct err *e)
 
 /* The process of P has ended or executes another program: what is known of P is all. */
 static int
-end_program(struct tracing *t, struct trace_program *p, struct err *e)
+end_program(struct trace_tracing *t, struct trace_program *p, struct err *e)
 {
 	p->is_over = true;
 	for (size_t i = 0; i < t->running.nr; i++)
@@ -119,7 +119,7 @@ count_stack(struct trace *trace, const struct trace_program *p, uint32_t stack)
 }
 
 static int
-enter(struct tracing *t, const struct perf_record *r, const struct trace_source *s,
+enter(struct trace_tracing *t, const struct perf_record *r, const struct trace_source *s,
 	struct trace_program *p, struct err *e)
 {
 	const size_t bytes = trace_nr_args(s->call) * sizeof(uint64_t);
@@ -149,7 +149,8 @@ enter(struct tracing *t, const struct perf_record *r, const struct trace_source 
 
 /* Whether a call that has done EFFECT is one of those asked for. */
 static bool
-is_wanted(const struct tracing *t, const struct trace_pending *p, const struct trace_effect *effect)
+is_wanted(const struct trace_tracing *t, const struct trace_pending *p,
+	const struct trace_effect *effect)
 {
 	if (p->stack == TRACE_NO_STACK)
 		return false;
@@ -162,7 +163,7 @@ is_wanted(const struct tracing *t, const struct trace_pending *p, const struct t
 }
 
 static int
-add_event(struct tracing *t, const struct trace_pending *p, const struct trace_effect *effect,
+add_event(struct trace_tracing *t, const struct trace_pending *p, const struct trace_effect *effect,
 	uint64_t result, struct err *e)
 {
 	const struct trace_options *o = t->options;
@@ -196,13 +197,13 @@ add_event(struct tracing *t, const struct trace_pending *p, const struct trace_e
 
 /* One round may bring more events than are wanted. */
 static bool
-has_all_events(const struct tracing *t)
+has_all_events(const struct trace_tracing *t)
 {
 	return t->options->max_events && t->trace->nr_events >= t->options->max_events;
 }
 
 static int
-leave(struct tracing *t, const struct perf_record *r, const struct trace_source *s,
+leave(struct trace_tracing *t, const struct perf_record *r, const struct trace_source *s,
 	struct trace_program *p, struct err *e)
 {
 	struct trace_pending pending;
@@ -225,7 +226,7 @@ leave(struct tracing *t, const struct perf_record *r, const struct trace_source 
 }
 
 static int
-fault(struct tracing *t, const struct perf_record *r, struct trace_program *p, struct err *e)
+fault(struct trace_tracing *t, const struct perf_record *r, struct trace_program *p, struct err *e)
 {
 	const bool is_major = t->sources.perf[r->source].kind == PERF_MAJOR_FAULTS;
 	const uint64_t weight = t->sources.perf[r->source].period;
@@ -241,7 +242,7 @@ fault(struct tracing *t, const struct perf_record *r, struct trace_program *p, s
 }
 
 static int
-take_event(struct tracing *t, const struct perf_record *r, struct err *e)
+take_event(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *p = find_program(t, r->pid);
 	const struct trace_source *s = &t->sources.v[r->source];
@@ -259,7 +260,7 @@ take_event(struct tracing *t, const struct perf_record *r, struct err *e)
 
 /* The kernel has given the number of a new thread not in turn, and does not report its events. */
 static void
-leave_scope(struct tracing *t)
+leave_scope(struct trace_tracing *t)
 {
 	t->trace->nr_lost_threads++;
 	t->scope.is_wrong = true;
@@ -267,7 +268,7 @@ leave_scope(struct tracing *t)
 
 /* A child goes on with the heap of its parent. */
 static int
-follow(struct tracing *t, const struct perf_record *r, struct err *e)
+follow(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *parent = find_program(t, r->parent);
 	struct trace_program *child = find_program(t, r->pid);
@@ -289,7 +290,7 @@ follow(struct tracing *t, const struct perf_record *r, struct err *e)
 }
 
 static int
-execute(struct tracing *t, struct trace_program *p, struct err *e)
+execute(struct trace_tracing *t, struct trace_program *p, struct err *e)
 {
 	const pid_t pid = p->pid;
 
@@ -306,7 +307,7 @@ execute(struct tracing *t, struct trace_program *p, struct err *e)
 
 /* Records of other threads may come after that of any thread, also of the leader: end_ended(). */
 static void
-end_thread(struct tracing *t, const struct perf_record *r)
+end_thread(struct trace_tracing *t, const struct perf_record *r)
 {
 	struct trace_program *p = find_program(t, r->pid);
 	struct trace_pending ignored;
@@ -324,7 +325,7 @@ by_name(const void *a, const void *b)
 
 /* NAME, which lives as long as the trace; NULL for lack of memory. */
 static const char *
-keep_name(struct tracing *t, const char *name)
+keep_name(struct trace_tracing *t, const char *name)
 {
 	char *const *found = tfind(name, &t->files, by_name), *copy;
 
@@ -340,7 +341,7 @@ keep_name(struct tracing *t, const char *name)
 
 /* The kernel reports a mapping while its thread is in the call that makes it. */
 static int
-map(struct tracing *t, const struct perf_record *r, struct err *e)
+map(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *p = find_program(t, r->pid);
 	struct trace_pending *call = p && t->options->has_files && r->has_file
@@ -358,7 +359,7 @@ map(struct tracing *t, const struct perf_record *r, struct err *e)
 }
 
 static int
-lose(struct tracing *t, const struct perf_record *r, struct err *e)
+lose(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_event *event;
 
@@ -378,7 +379,7 @@ lose(struct tracing *t, const struct perf_record *r, struct err *e)
 }
 
 static int
-take(struct tracing *t, const struct perf_record *r, struct err *e)
+take(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *p;
 
@@ -403,14 +404,14 @@ take(struct tracing *t, const struct perf_record *r, struct err *e)
 
 /* ---- the threads that are reported ---- */
 
-struct tids {
+struct trace_tids {
 	pid_t *v;
 	size_t nr, room;
 };
 
 /* The threads of TARGET, added to TIDS.  -1: they cannot be listed now. */
 static int
-add_threads(struct tids *tids, const struct target *target)
+add_threads(struct trace_tids *tids, const struct target *target)
 {
 	auto_free pid_t *listed = NULL;
 	struct err ignored;
@@ -426,7 +427,7 @@ add_threads(struct tids *tids, const struct target *target)
 
 /* Before the first program is known, those of the target. */
 static int
-list_threads(const struct tracing *t, struct tids *tids)
+list_threads(const struct trace_tracing *t, struct trace_tids *tids)
 {
 	tids->nr = 0;
 	if (!t->running.nr)
@@ -445,9 +446,9 @@ list_threads(const struct tracing *t, struct tids *tids)
  * it comes twice the same.
  */
 static int
-list_threads_surely(const struct tracing *t, struct tids *ret)
+list_threads_surely(const struct trace_tracing *t, struct trace_tids *ret)
 {
-	struct tids before = { 0 };
+	struct trace_tids before = { 0 };
 	int status = list_threads(t, &before);
 
 	for (int i = 0; status == 0 && i < 8; i++) {
@@ -467,9 +468,9 @@ list_threads_surely(const struct tracing *t, struct tids *ret)
 
 /* The filters of all sources for the threads that there are now. */
 static void
-set_scope(struct tracing *t, struct trace_scope *scope)
+set_scope(struct trace_tracing *t, struct trace_scope *scope)
 {
-	struct tids tids = { 0 };
+	struct trace_tids tids = { 0 };
 
 	if (list_threads_surely(t, &tids) == 0)
 		trace_scope_set(scope, tids.v, tids.nr, os_now_ns());
@@ -481,7 +482,7 @@ set_scope(struct tracing *t, struct trace_scope *scope)
 
 /* Have the kernel report no more of other processes than it must, when that is worth it. */
 static void
-narrow(struct tracing *t)
+narrow(struct trace_tracing *t)
 {
 	struct trace_scope scope;
 	bool must;
@@ -505,7 +506,7 @@ narrow(struct tracing *t)
 
 /* Page faults have no filters, and are reported of all processes. */
 static void
-begin_scope(struct tracing *t)
+begin_scope(struct trace_tracing *t)
 {
 	if (!t->options->faults)
 		trace_scope_begin(&t->scope);
@@ -522,7 +523,7 @@ begin_scope(struct tracing *t)
  * all that was written before the one before it (perf_wait()).
  */
 static int
-end_ended(struct tracing *t, struct err *e)
+end_ended(struct trace_tracing *t, struct err *e)
 {
 	for (size_t i = t->running.nr; i-- > 0;) {
 		struct trace_program *p = t->running.v[i];
@@ -536,7 +537,7 @@ end_ended(struct tracing *t, struct err *e)
 
 /* All that has come: sums first, then names, then to the user. */
 static int
-take_all(struct tracing *t, struct err *e)
+take_all(struct trace_tracing *t, struct err *e)
 {
 	const struct trace_options *o = t->options;
 	struct perf_record r;
@@ -558,7 +559,7 @@ take_all(struct tracing *t, struct err *e)
 }
 
 static bool
-is_over(struct tracing *t)
+is_over(struct trace_tracing *t)
 {
 	const struct trace_options *o = t->options;
 	const uint64_t passed_ns = os_now_ns() - t->begin_ns;
@@ -590,7 +591,7 @@ rss_of(const struct target *t)
 
 /* Settle the processes that still run, and let them go. */
 static int
-finish(struct tracing *t, struct err *e)
+finish(struct trace_tracing *t, struct err *e)
 {
 	struct trace *trace = t->trace;
 	struct err ignored;
@@ -610,14 +611,14 @@ finish(struct tracing *t, struct err *e)
 }
 
 static uint64_t
-round_ns(const struct tracing *t)
+round_ns(const struct trace_tracing *t)
 {
 	return t->options->starts_program && os_now_ns() - t->begin_ns < YOUNG_NS ? YOUNG_ROUND_NS
 										  : ROUND_NS;
 }
 
 static int
-run(struct tracing *t, struct err *e)
+run(struct trace_tracing *t, struct err *e)
 {
 	const struct trace_options *o = t->options;
 	const struct perf_options perf = { .source = t->sources.perf,
@@ -657,7 +658,7 @@ run(struct tracing *t, struct err *e)
 int
 trace_run(struct trace *trace, struct target *target, const struct trace_options *o, struct err *e)
 {
-	auto_free struct tracing *t = calloc(1, sizeof *t);
+	auto_free struct trace_tracing *t = calloc(1, sizeof *t);
 	auto_free struct stack *stack = malloc(sizeof *stack);
 	int status;
 

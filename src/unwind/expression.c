@@ -57,7 +57,7 @@ enum {
 	DW_OP_nop = 0x96,
 };
 
-struct machine {
+struct expression_machine {
 	struct unwind_context *c;
 	const uint8_t *start;
 	struct bytes b;
@@ -77,7 +77,7 @@ unwind_read(const struct unwind_context *c, uint64_t at, uint64_t *ret)
 }
 
 static void
-push(struct machine *m, uint64_t v)
+push(struct expression_machine *m, uint64_t v)
 {
 	if (m->nr < STACK_DEPTH)
 		m->v[m->nr++] = v;
@@ -86,7 +86,7 @@ push(struct machine *m, uint64_t v)
 }
 
 static uint64_t
-pop(struct machine *m)
+pop(struct expression_machine *m)
 {
 	if (m->nr)
 		return m->v[--m->nr];
@@ -96,7 +96,7 @@ pop(struct machine *m)
 
 /* The DEPTHth from the top. */
 static uint64_t
-pick(struct machine *m, unsigned int depth)
+pick(struct expression_machine *m, unsigned int depth)
 {
 	if (depth < m->nr)
 		return m->v[m->nr - 1 - depth];
@@ -105,7 +105,7 @@ pick(struct machine *m, unsigned int depth)
 }
 
 static void
-push_register(struct machine *m, uint64_t r, int64_t offset)
+push_register(struct expression_machine *m, uint64_t r, int64_t offset)
 {
 	if (r >= UNWIND_NR_REGS || !(m->c->known >> r & 1)) {
 		m->is_bad = true;
@@ -116,7 +116,7 @@ push_register(struct machine *m, uint64_t r, int64_t offset)
 }
 
 static void
-dereference(struct machine *m, size_t size)
+dereference(struct expression_machine *m, size_t size)
 {
 	uint64_t v = 0;
 
@@ -129,7 +129,7 @@ dereference(struct machine *m, size_t size)
 }
 
 static void
-jump(struct machine *m, int64_t by)
+jump(struct expression_machine *m, int64_t by)
 {
 	const int64_t to = m->b.at - m->start + by;
 
@@ -140,7 +140,7 @@ jump(struct machine *m, int64_t by)
 }
 
 static uint64_t
-divide(struct machine *m, int64_t a, int64_t b)
+divide(struct expression_machine *m, int64_t a, int64_t b)
 {
 	if (b == 0 || (b == -1 && a == INT64_MIN)) {
 		m->is_bad = true;
@@ -151,7 +151,7 @@ divide(struct machine *m, int64_t a, int64_t b)
 
 /* A OP B, both from the stack. */
 static bool
-binary(struct machine *m, uint8_t op)
+binary(struct expression_machine *m, uint8_t op)
 {
 	uint64_t a, b, v = 0;
 
@@ -222,7 +222,7 @@ binary(struct machine *m, uint8_t op)
 
 /* A constant behind its opcode, or in it. */
 static bool
-constant(struct machine *m, uint8_t op)
+constant(struct expression_machine *m, uint8_t op)
 {
 	struct bytes *b = &m->b;
 
@@ -267,7 +267,7 @@ constant(struct machine *m, uint8_t op)
 }
 
 static void
-rotate(struct machine *m)
+rotate(struct expression_machine *m)
 {
 	const uint64_t a = pop(m), b = pop(m), c = pop(m);
 
@@ -277,7 +277,7 @@ rotate(struct machine *m)
 }
 
 static void
-swap(struct machine *m)
+swap(struct expression_machine *m)
 {
 	const uint64_t a = pop(m), b = pop(m);
 
@@ -286,7 +286,7 @@ swap(struct machine *m)
 }
 
 static void
-other(struct machine *m, uint8_t op)
+other(struct expression_machine *m, uint8_t op)
 {
 	uint64_t v;
 	int64_t by;
@@ -355,7 +355,7 @@ bool
 unwind_evaluate(
 	struct unwind_context *c, struct bytes expression, const uint64_t *initial, uint64_t *ret)
 {
-	struct machine m;
+	struct expression_machine m;
 
 	m.c = c;
 	m.start = expression.at;

@@ -377,7 +377,7 @@ find_noted(uintptr_t pc, struct unwind_object *ret)
 }
 
 /* struct dl_find_object of <link.h>, which older releases of glibc do not have. */
-struct found_object {
+struct objects_found_object {
 	uint64_t flags;
 	void *start, *end;
 	struct link_map *map;
@@ -386,7 +386,7 @@ struct found_object {
 };
 
 static bool
-ask(uintptr_t at, struct found_object *ret)
+ask(uintptr_t at, struct objects_found_object *ret)
 {
 	return host.find_object((void *)at, (struct dl_find_object *)(void *)ret) == 0;
 }
@@ -397,9 +397,9 @@ ask(uintptr_t at, struct found_object *ret)
  * is in another one.
  */
 static bool
-init_from_found(struct unwind_object *ret, const struct found_object *found)
+init_from_found(struct unwind_object *ret, const struct objects_found_object *found)
 {
-	struct found_object first;
+	struct objects_found_object first;
 
 	if (init_from_header(ret, found->start))
 		return true;
@@ -410,7 +410,7 @@ init_from_found(struct unwind_object *ret, const struct found_object *found)
 enum unwind_found
 unwind_find_object(uintptr_t pc, struct unwind_object *ret)
 {
-	struct found_object found;
+	struct objects_found_object found;
 
 	if (!host.find_object)
 		return find_noted(pc, ret);

@@ -43,7 +43,7 @@ enum {
 /* Compilers remember one state at a time. */
 #define MAX_REMEMBERED 4
 
-struct run {
+struct program_run {
 	const struct unwind_program *p;
 	struct bytes b;
 	struct unwind_row *row;
@@ -65,7 +65,7 @@ unwind_row_expression(const struct unwind_row *row, unsigned int r)
 
 /* Registers that are not general ones (vectors, masks) are nobody's concern. */
 static void
-set(struct run *r, uint64_t reg, enum unwind_how how, int64_t at)
+set(struct program_run *r, uint64_t reg, enum unwind_how how, int64_t at)
 {
 	if (reg >= UNWIND_NR_REGS)
 		return;
@@ -74,13 +74,13 @@ set(struct run *r, uint64_t reg, enum unwind_how how, int64_t at)
 }
 
 static void
-set_scaled(struct run *r, uint64_t reg, enum unwind_how how, int64_t factored)
+set_scaled(struct program_run *r, uint64_t reg, enum unwind_how how, int64_t factored)
 {
 	set(r, reg, how, (int64_t)((uint64_t)factored * (uint64_t)r->p->data_align));
 }
 
 static void
-set_expression(struct run *r, uint64_t reg, enum unwind_how how)
+set_expression(struct program_run *r, uint64_t reg, enum unwind_how how)
 {
 	const uint8_t *at = r->b.at;
 
@@ -89,7 +89,7 @@ set_expression(struct run *r, uint64_t reg, enum unwind_how how)
 }
 
 static void
-restore(struct run *r, uint64_t reg)
+restore(struct program_run *r, uint64_t reg)
 {
 	if (!r->initial)
 		r->is_bad = true;
@@ -98,7 +98,7 @@ restore(struct run *r, uint64_t reg)
 }
 
 static void
-set_cfa(struct run *r, uint64_t reg, int64_t at)
+set_cfa(struct program_run *r, uint64_t reg, int64_t at)
 {
 	r->row->has_cfa_expression = false;
 	r->row->cfa_reg = reg < UNWIND_NR_REGS ? (uint16_t)reg : UNWIND_NR_REGS;
@@ -106,21 +106,21 @@ set_cfa(struct run *r, uint64_t reg, int64_t at)
 }
 
 static void
-set_cfa_at(struct run *r, int64_t at)
+set_cfa_at(struct program_run *r, int64_t at)
 {
 	r->is_bad |= r->row->has_cfa_expression;
 	r->row->cfa_at = at;
 }
 
 static void
-set_cfa_register(struct run *r, uint64_t reg)
+set_cfa_register(struct program_run *r, uint64_t reg)
 {
 	r->is_bad |= r->row->has_cfa_expression;
 	set_cfa(r, reg, r->row->cfa_at);
 }
 
 static void
-set_cfa_expression(struct run *r)
+set_cfa_expression(struct program_run *r)
 {
 	const uint64_t size = bytes_unsigned_leb(&r->b);
 
@@ -129,7 +129,7 @@ set_cfa_expression(struct run *r)
 }
 
 static void
-remember(struct run *r)
+remember(struct program_run *r)
 {
 	if (r->nr_remembered == MAX_REMEMBERED)
 		r->is_bad = true;
@@ -138,7 +138,7 @@ remember(struct run *r)
 }
 
 static void
-recall(struct run *r)
+recall(struct program_run *r)
 {
 	if (r->nr_remembered)
 		*r->row = r->remembered[--r->nr_remembered];
@@ -147,14 +147,14 @@ recall(struct run *r)
 }
 
 static int64_t
-scaled(const struct run *r, int64_t factored)
+scaled(const struct program_run *r, int64_t factored)
 {
 	return (int64_t)((uint64_t)factored * (uint64_t)r->p->data_align);
 }
 
 /* Those with an operand that is a register. */
 static void
-run_register_op(struct run *r, uint8_t op)
+run_register_op(struct program_run *r, uint8_t op)
 {
 	struct bytes *b = &r->b;
 	const uint64_t reg = bytes_unsigned_leb(b);
@@ -208,13 +208,13 @@ run_register_op(struct run *r, uint8_t op)
 }
 
 static void
-advance(struct run *r, uint64_t factored)
+advance(struct program_run *r, uint64_t factored)
 {
 	r->at += factored * r->p->code_align;
 }
 
 static void
-run_op(struct run *r, uint8_t op)
+run_op(struct program_run *r, uint8_t op)
 {
 	struct bytes *b = &r->b;
 
@@ -264,7 +264,7 @@ run_op(struct run *r, uint8_t op)
 
 /* Until the address passes PC, or the end. */
 static bool
-run(struct run *r, struct bytes b)
+run(struct program_run *r, struct bytes b)
 {
 	r->b = b;
 	while (r->b.at < r->b.end && r->at <= r->pc && !r->is_bad) {
@@ -291,7 +291,9 @@ bool
 unwind_run(const struct unwind_program *p, uint64_t pc, struct unwind_row *row)
 {
 	struct unwind_row initial, remembered[MAX_REMEMBERED];
-	struct run r = { .p = p, .row = row, .remembered = remembered, .at = p->start, .pc = pc };
+	struct program_run r = {
+		.p = p, .row = row, .remembered = remembered, .at = p->start, .pc = pc
+	};
 
 	row->has_cfa_expression = false;
 	row->cfa_reg = UNWIND_NR_REGS;

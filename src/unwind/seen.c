@@ -15,7 +15,7 @@
  * made for good.  Two threads that meet an object at the same time may make two entries of it: then
  * it has two numbers, which have the same name.
  */
-struct entry {
+struct seen_entry {
 	uintptr_t start, end; /* of its code; END is set last, 0: it is being made */
 	uint64_t hash;
 	uint64_t generation; /* in which it was met last */
@@ -23,7 +23,7 @@ struct entry {
 	uint32_t number;
 };
 #define MAX_ENTRIES 768
-static struct entry entries[MAX_ENTRIES];
+static struct seen_entry entries[MAX_ENTRIES];
 static uint32_t nr_entries; /* begun; may be more than there are */
 static bool is_full;
 static uint64_t nr_turns;
@@ -190,14 +190,14 @@ describe(const struct unwind_object *o, struct unwind_seen *ret)
 /* ---- entries ---- */
 
 /* The one after *AT that is whole; NULL: no more. */
-static struct entry *
+static struct seen_entry *
 next_entry(uint32_t *at)
 {
 	const uint32_t begun = __atomic_load_n(&nr_entries, __ATOMIC_ACQUIRE);
 	const uint32_t nr = begun < MAX_ENTRIES ? begun : MAX_ENTRIES;
 
 	while (*at < nr) {
-		struct entry *e = &entries[(*at)++];
+		struct seen_entry *e = &entries[(*at)++];
 
 		if (__atomic_load_n(&e->end, __ATOMIC_ACQUIRE))
 			return e;
@@ -206,13 +206,13 @@ next_entry(uint32_t *at)
 }
 
 static bool
-has(const struct entry *e, uintptr_t at)
+has(const struct seen_entry *e, uintptr_t at)
 {
 	return at >= e->start && at < e->end;
 }
 
 static void
-set_met(struct entry *e, uint64_t generation)
+set_met(struct seen_entry *e, uint64_t generation)
 {
 	__atomic_store_n(
 		&e->turn, __atomic_add_fetch(&nr_turns, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
@@ -260,7 +260,7 @@ new_number(uintptr_t start, uintptr_t end)
 {
 	uint64_t used[(UNWIND_NO_NUMBER + 1) / 64] = { 0 };
 	uint32_t number = 0;
-	const struct entry *e;
+	const struct seen_entry *e;
 
 	for (uint32_t at = 0; (e = next_entry(&at));)
 		if (e->start < end && start < e->end)
@@ -273,7 +273,7 @@ new_number(uintptr_t start, uintptr_t end)
 }
 
 /* NULL: there is no room. */
-static struct entry *
+static struct seen_entry *
 new_entry(void)
 {
 	const uint32_t at = __atomic_fetch_add(&nr_entries, 1, __ATOMIC_RELAXED);
@@ -286,7 +286,7 @@ new_entry(void)
 }
 
 static void
-put_entry(struct entry *e, uintptr_t start, uintptr_t end, uint64_t hash, uint32_t number,
+put_entry(struct seen_entry *e, uintptr_t start, uintptr_t end, uint64_t hash, uint32_t number,
 	uint64_t generation)
 {
 	e->start = start;
@@ -299,7 +299,7 @@ put_entry(struct entry *e, uintptr_t start, uintptr_t end, uint64_t hash, uint32
 static void
 add(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 {
-	struct entry *e = new_entry();
+	struct seen_entry *e = new_entry();
 
 	if (e)
 		seen->number = new_number(start, end);
@@ -316,7 +316,7 @@ add(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash, uin
 static bool
 meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 {
-	struct entry *e;
+	struct seen_entry *e;
 
 	for (uint32_t at = 0; (e = next_entry(&at));)
 		if (e->start == start && e->end == end && e->hash == hash) {
@@ -330,7 +330,7 @@ meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 static bool
 is_known(const struct unwind_object *o, uint64_t generation)
 {
-	const struct entry *e;
+	const struct seen_entry *e;
 
 	for (uint32_t at = 0; generation && (e = next_entry(&at));)
 		if (bytes_from(o, e->start, 1) &&
@@ -360,7 +360,7 @@ unwind_note_unseen(uintptr_t pc)
 {
 	const uintptr_t start = pc & ~(page_bytes - 1), end = start + page_bytes;
 	uint32_t at = 0;
-	struct entry *e;
+	struct seen_entry *e;
 
 	if (!tell || meet_again(start, end, 0, 0))
 		return;
@@ -378,7 +378,7 @@ unwind_note_unseen(uintptr_t pc)
 uint32_t
 unwind_number_of(uintptr_t pc)
 {
-	const struct entry *e, *last = NULL;
+	const struct seen_entry *e, *last = NULL;
 
 	if (!is_shared(pc))
 		return 0;

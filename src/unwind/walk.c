@@ -133,7 +133,7 @@ check_kept(const struct unwind_walk *w, struct unwind_frame *frame, uint32_t nr)
 /* ---- frames ---- */
 
 /* Frames in the order that they are found in. */
-struct fresh {
+struct walk_fresh {
 	struct unwind_frame *v;
 	uint32_t nr, room;
 	uint32_t nr_proven; /* those before a guess that is not proven yet */
@@ -155,7 +155,7 @@ set_frame(struct unwind_frame *f, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint
  * has one again.
  */
 static void
-note_guess(struct fresh *to, bool is_of_table)
+note_guess(struct walk_fresh *to, bool is_of_table)
 {
 	if (is_of_table) {
 		to->is_guessing = false;
@@ -179,7 +179,7 @@ found_by(uint32_t how, const struct unwind_frame *f)
  * room.
  */
 static bool
-add_kept(struct fresh *to, const struct unwind_frame *from, uint32_t first, uint32_t end)
+add_kept(struct walk_fresh *to, const struct unwind_frame *from, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = end; i > first; i--) {
 		if (to->nr == to->room)
@@ -193,7 +193,7 @@ add_kept(struct fresh *to, const struct unwind_frame *from, uint32_t first, uint
 /* S by RULE, which is not RULE_PLAIN. */
 static __attribute__((noinline)) enum unwind_step
 add_slowly(struct unwind_walk *w, struct unwind_state *s, unwind_rule rule, uint32_t *how,
-	struct fresh *to)
+	struct walk_fresh *to)
 {
 	const enum unwind_kind kind = unwind_rule_kind(rule);
 	const bool is_of_table = kind != RULE_NONE && kind != RULE_UNKNOWN;
@@ -212,7 +212,7 @@ enum meeting {
 
 /* S, which was found by *HOW, has the SP of a kept frame. */
 static __attribute__((noinline)) enum meeting
-meet(const struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct fresh *to,
+meet(const struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct walk_fresh *to,
 	struct unwind_frame *kept, uint32_t *nr)
 {
 	uint32_t changed;
@@ -242,7 +242,7 @@ meet(const struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct 
  * first frame that is not the same, or that KEPT has with this very SP.
  */
 static void
-follow(struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct fresh *to,
+follow(struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct walk_fresh *to,
 	const struct unwind_frame *kept, uint32_t nr)
 {
 	const uint32_t last = UNWIND_ODD | UNWIND_EXACT | UNWIND_FROM_FP;
@@ -289,7 +289,7 @@ end_of(enum unwind_step step)
  */
 static enum unwind_end
 collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint32_t how,
-	struct fresh *to, struct unwind_frame *kept, uint32_t *nr_kept)
+	struct walk_fresh *to, struct unwind_frame *kept, uint32_t *nr_kept)
 {
 	struct unwind_state s;
 	uint32_t nr = *nr_kept;
@@ -374,14 +374,14 @@ move_frames(struct unwind_frame *to, const struct unwind_frame *from, uint32_t n
 
 /* Copy the collected frames in the order of a stack. */
 static void
-put_fresh(struct unwind_frame *to, const struct fresh *fresh)
+put_fresh(struct unwind_frame *to, const struct walk_fresh *fresh)
 {
 	for (uint32_t i = 0; i < fresh->nr; i++)
 		to[fresh->nr - 1 - i] = fresh->v[i];
 }
 
 static enum unwind_end
-drop_guesses(struct fresh *fresh, enum unwind_end end)
+drop_guesses(struct walk_fresh *fresh, enum unwind_end end)
 {
 	if (end == UNWIND_BROKEN && fresh->is_guessing)
 		fresh->nr = fresh->nr_proven;
@@ -396,7 +396,7 @@ static bool
 extend(struct unwind_walk *w, struct unwind_stack *s)
 {
 	/* The outermost frame comes first once more. */
-	struct fresh fresh = { .v = &s->frame[s->max], .room = s->max - s->nr + 1 };
+	struct walk_fresh fresh = { .v = &s->frame[s->max], .room = s->max - s->nr + 1 };
 	const enum unwind_end was = s->end;
 	const struct unwind_frame *f = &s->frame[0];
 	const bool is_guess = s->nr > 1 && !(s->frame[1].how & UNWIND_OF_TABLE);
@@ -429,7 +429,7 @@ extend(struct unwind_walk *w, struct unwind_stack *s)
 static bool
 walk(struct unwind_walk *w, struct unwind_stack *s, uint32_t nr_kept)
 {
-	struct fresh fresh = { .v = &s->frame[s->max], .room = s->max };
+	struct walk_fresh fresh = { .v = &s->frame[s->max], .room = s->max };
 	enum unwind_end end;
 	uint32_t dropped;
 

@@ -7,8 +7,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "base/err.h"
 #include "agentctl/sampler-memory.h"
+#include "base/err.h"
 #include "ui/ui.h"
 #include "wire/wire.h"
 

@@ -15,7 +15,7 @@
 /* The mark before a number that is not sure. */
 #define ROUGH "~"
 
-struct shower {
+struct heap_text_shower {
 	struct ui_output *out;
 	const struct ui_options *ui;
 	const struct heap_report *r;
@@ -29,7 +29,7 @@ struct shower {
 
 /* BYTES as the user wants them, behind a mark if it IS_ROUGH. */
 static const char *
-amount(const struct shower *sh, uint64_t bytes, bool is_rough, char *buf, size_t size)
+amount(const struct heap_text_shower *sh, uint64_t bytes, bool is_rough, char *buf, size_t size)
 {
 	return ui_mark(UI_SIZE(sh->ui, bytes), is_rough, buf, size);
 }
@@ -52,7 +52,7 @@ address(raddr a, char *buf, size_t size)
 #define ADDRESS(a) address((a), (char[24]){ 0 }, 24)
 
 /* Begin a table: the names of its columns, then NULL.  Text columns are named with a '<' before. */
-static int __attribute__((sentinel)) begin(struct shower *sh, ...)
+static int __attribute__((sentinel)) begin(struct heap_text_shower *sh, ...)
 {
 	const char *name;
 	int r = 0;
@@ -70,7 +70,7 @@ static int __attribute__((sentinel)) begin(struct shower *sh, ...)
 
 /* Print it, and how many of ALL rows were not SHOWN; or NONE, if there are no rows. */
 static int
-end(struct shower *sh, size_t shown, size_t all, const char *none)
+end(struct heap_text_shower *sh, size_t shown, size_t all, const char *none)
 {
 	fputc('\n', sh->out->f);
 	if (!all)
@@ -82,14 +82,14 @@ end(struct shower *sh, size_t shown, size_t all, const char *none)
 }
 
 static size_t
-shown_of(const struct shower *sh, size_t all)
+shown_of(const struct heap_text_shower *sh, size_t all)
 {
 	return sh->r->limit && sh->r->limit < all ? sh->r->limit : all;
 }
 
 /* Pointers to the NR elements of V, in the order of COMPARE; the caller's to free, NULL with E. */
 static const void **
-sorted(struct shower *sh, const void *v, size_t nr, size_t size,
+sorted(struct heap_text_shower *sh, const void *v, size_t nr, size_t size,
 	int (*compare)(const void *a, const void *b))
 {
 	const void **p = malloc((nr + 1) * sizeof *p);
@@ -119,7 +119,7 @@ plural(size_t n)
 }
 
 static void
-print_header(const struct shower *sh)
+print_header(const struct heap_text_shower *sh)
 {
 	const struct os_status *s = sh->r->status;
 	const struct target *t = sh->r->t;
@@ -139,8 +139,8 @@ print_header(const struct shower *sh)
 }
 
 /* A line: what, how much, a bar of SHARE, and what is to be said of it. */
-static void __attribute__((format(printf, 5, 6)))
-line(const struct shower *sh, const char *what, uint64_t bytes, double share, const char *fmt, ...)
+static void __attribute__((format(printf, 5, 6))) line(const struct heap_text_shower *sh,
+	const char *what, uint64_t bytes, double share, const char *fmt, ...)
 {
 	int more = sh->out->columns - 80, width = more > 30 ? 30 : more > 0 ? more : 0;
 	char note[128], bar[64], text[300];
@@ -159,7 +159,7 @@ line(const struct shower *sh, const char *what, uint64_t bytes, double share, co
 }
 
 static void
-print_resident(const struct shower *sh)
+print_resident(const struct heap_text_shower *sh)
 {
 	static const char *const what[NR_HEAP_ACCOUNTS] = {
 		[HEAP_IN_USE] = "in use",
@@ -206,7 +206,7 @@ print_resident(const struct shower *sh)
 
 /* If present pages are unknown, malloc's own account is shown. */
 static void
-print_account(const struct shower *sh)
+print_account(const struct heap_text_shower *sh)
 {
 	const struct heap_totals *t = &sh->totals;
 
@@ -223,7 +223,7 @@ print_account(const struct shower *sh)
 
 /* Seldom is there any. */
 static void
-print_foreign(const struct shower *sh)
+print_foreign(const struct heap_text_shower *sh)
 {
 	const struct heap_totals *t = &sh->totals;
 
@@ -237,7 +237,7 @@ print_foreign(const struct shower *sh)
 
 /* How many of the large blocks were found; "" if that is all of them. */
 static const char *
-found_text(const struct shower *sh, const struct heap_mmapped *m, char *buf, size_t size)
+found_text(const struct heap_text_shower *sh, const struct heap_mmapped *m, char *buf, size_t size)
 {
 	*buf = '\0';
 	if (!m->is_listed)
@@ -251,7 +251,7 @@ found_text(const struct shower *sh, const struct heap_mmapped *m, char *buf, siz
 
 /* By malloc's account, or without one by the chunks that were found, which may not be all. */
 static void
-print_mmapped(const struct shower *sh)
+print_mmapped(const struct heap_text_shower *sh)
 {
 	const struct heap_mmapped *m = sh->r->mmapped;
 	bool is_counted = m->has_account, is_known = is_counted || m->is_listed;
@@ -271,7 +271,7 @@ print_mmapped(const struct shower *sh)
 }
 
 static void
-print_unknown_caches(const struct shower *sh)
+print_unknown_caches(const struct heap_text_shower *sh)
 {
 	if (!sh->h->knows_caches)
 		fputs("What threads have cached is not known: it counts as in use.\n", sh->out->f);
@@ -283,7 +283,7 @@ print_unknown_caches(const struct shower *sh)
 
 /* Whether anything that is printed may have the mark. */
 static bool
-has_rough(const struct shower *sh)
+has_rough(const struct heap_text_shower *sh)
 {
 	const struct heap_mmapped *m = sh->r->mmapped;
 	bool rough = m->is_listed && (!m->has_account || (m->chunk.nr && !heap_mmapped_agrees(m)));
@@ -295,7 +295,7 @@ has_rough(const struct shower *sh)
 
 /* How far the numbers can be trusted, and what that cost the target. */
 static void
-print_certainty(const struct shower *sh)
+print_certainty(const struct heap_text_shower *sh)
 {
 	const struct heap *h = sh->h;
 	size_t nr[HEAP_EXACT + 1] = { 0 };
@@ -329,7 +329,7 @@ print_certainty(const struct shower *sh)
 }
 
 static void
-print_summary(const struct shower *sh)
+print_summary(const struct heap_text_shower *sh)
 {
 	if (sh->totals.has_pages)
 		print_resident(sh);
@@ -355,7 +355,7 @@ by_resident(const void *x, const void *y)
 }
 
 static int
-arena_row(struct shower *sh, const struct heap_arena *a)
+arena_row(struct heap_text_shower *sh, const struct heap_arena *a)
 {
 	bool rough = heap_arena_is_rough(a);
 	int threads = heap_arena_threads(sh->h, a);
@@ -376,7 +376,7 @@ arena_row(struct shower *sh, const struct heap_arena *a)
 }
 
 static int
-show_arenas(struct shower *sh)
+show_arenas(struct heap_text_shower *sh)
 {
 	size_t nr = sh->h->arena.nr, shown = shown_of(sh, nr);
 	auto_free const void **order =
@@ -401,7 +401,7 @@ show_arenas(struct shower *sh)
 }
 
 static int
-show_pages(struct shower *sh)
+show_pages(struct heap_text_shower *sh)
 {
 	size_t nr = sh->h->arena.nr, shown = shown_of(sh, nr);
 	auto_free const void **order =
@@ -429,7 +429,7 @@ show_pages(struct shower *sh)
 }
 
 static int
-show_histogram(struct shower *sh)
+show_histogram(struct heap_text_shower *sh)
 {
 	bool rough = sh->totals.nr_approximate, has_used = !sh->totals.nr_by_lists;
 	size_t nr = 0;
@@ -474,7 +474,7 @@ by_chunk_size(const void *x, const void *y)
 }
 
 static int
-show_free(struct shower *sh)
+show_free(struct heap_text_shower *sh)
 {
 	const struct heap *h = sh->h;
 	auto_free struct found_chunk *v = malloc((h->arena.nr * HEAP_NR_LARGEST + 1) * sizeof *v);
@@ -508,7 +508,7 @@ by_cached(const void *x, const void *y)
 }
 
 static int
-thread_row(struct shower *sh, const struct heap_thread *t)
+thread_row(struct heap_text_shower *sh, const struct heap_thread *t)
 {
 	const struct heap_arena *a = heap_arena_at(sh->h, t->arena);
 	bool rough = a && heap_arena_is_rough(a);
@@ -523,7 +523,7 @@ thread_row(struct shower *sh, const struct heap_thread *t)
 }
 
 static int
-show_threads(struct shower *sh)
+show_threads(struct heap_text_shower *sh)
 {
 	size_t nr = sh->h->thread.nr, shown = shown_of(sh, nr);
 	auto_free const void **order =
@@ -566,7 +566,7 @@ by_below(const void *x, const void *y)
 }
 
 static int
-pin_row(struct shower *sh, const struct found_segment *f)
+pin_row(struct heap_text_shower *sh, const struct found_segment *f)
 {
 	const struct heap_segment *s = f->segment;
 	bool rough = heap_arena_is_rough(f->arena);
@@ -579,7 +579,7 @@ pin_row(struct shower *sh, const struct found_segment *f)
 
 /* By the lists of free chunks one does not see what is in use at the end of a heap. */
 static int
-print_unknown_pins(const struct shower *sh)
+print_unknown_pins(const struct heap_text_shower *sh)
 {
 	if (sh->totals.nr_by_lists)
 		fprintf(sh->out->f,
@@ -593,7 +593,7 @@ print_unknown_pins(const struct shower *sh)
 
 /* Heaps in the order of what is free right below the chunk that keeps them from shrinking. */
 static int
-show_pins(struct shower *sh)
+show_pins(struct heap_text_shower *sh)
 {
 	const struct heap *h = sh->h;
 	auto_free struct found_segment *v = NULL;
@@ -624,7 +624,7 @@ show_pins(struct shower *sh)
 
 /* The largest of the blocks that malloc mapped one by one. */
 static int
-show_mmapped(struct shower *sh)
+show_mmapped(struct heap_text_shower *sh)
 {
 	const struct heap_mmapped *m = sh->r->mmapped;
 	size_t shown = shown_of(sh, m->chunk.nr);
@@ -654,7 +654,7 @@ show_mmapped(struct shower *sh)
 /* ---- an unknown malloc ---- */
 
 static int
-show_headers(struct shower *sh)
+show_headers(struct heap_text_shower *sh)
 {
 	const struct arenas *as = sh->r->arenas;
 	size_t shown = shown_of(sh, as->nr);
@@ -684,7 +684,7 @@ show_headers(struct shower *sh)
 
 static const struct {
 	enum heap_view view;
-	int (*show)(struct shower *sh);
+	int (*show)(struct heap_text_shower *sh);
 } views[] = {
 	{ HEAP_ARENAS, show_arenas },
 	{ HEAP_PAGES, show_pages },
@@ -696,7 +696,7 @@ static const struct {
 };
 
 static int
-show(struct shower *sh, int (*fn)(struct shower *sh))
+show(struct heap_text_shower *sh, int (*fn)(struct heap_text_shower *sh))
 {
 	int r = fn(sh);
 
@@ -708,7 +708,7 @@ int
 heap_show_text(struct ui_output *out, const struct ui_options *ui, const struct heap_report *report,
 	struct err *e)
 {
-	struct shower sh = { .out = out, .ui = ui, .r = report, .h = report->h, .e = e };
+	struct heap_text_shower sh = { .out = out, .ui = ui, .r = report, .h = report->h, .e = e };
 
 	print_header(&sh);
 	if (report->arenas)

@@ -8,11 +8,11 @@
 #include "account/mmapped.h"
 #include "account/totals.h"
 #include "diagnose/heap.h"
+#include "diagnose/verdict.h"
 #include "heap/heap.h"
 #include "os/os.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
-#include "diagnose/verdict.h"
 
 /* Tables that are printed below the summary. */
 enum heap_view {

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "account/sums.h"
-#include "base/array.h"
 #include "account/growth-lists.h"
 #include "account/growth-mappings.h"
+#include "account/sums.h"
+#include "base/array.h"
 #include "os/machine.h"
 #include "ui/ui.h"
 #include "view/growth.h"

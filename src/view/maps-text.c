@@ -15,7 +15,7 @@
 
 #define BAR_WIDTH 24
 
-struct shower {
+struct maps_text_shower {
 	struct ui_output *out;
 	const struct ui_options *ui;
 	const struct maps_report *r;
@@ -31,21 +31,21 @@ struct shower {
 /* ---- cells ---- */
 
 static void
-column(struct shower *sh, const char *name, bool is_right)
+column(struct maps_text_shower *sh, const char *name, bool is_right)
 {
 	if (!sh->failed && ui_table_column(sh->table, name, is_right, sh->e) < 0)
 		sh->failed = true;
 }
 
 static void
-row(struct shower *sh)
+row(struct maps_text_shower *sh)
 {
 	if (!sh->failed && ui_table_row(sh->table, sh->e) < 0)
 		sh->failed = true;
 }
 
 static void
-cell(struct shower *sh, const char *text)
+cell(struct maps_text_shower *sh, const char *text)
 {
 	if (!sh->failed && ui_table_cell(sh->table, text, sh->e) < 0)
 		sh->failed = true;
@@ -53,7 +53,7 @@ cell(struct shower *sh, const char *text)
 
 /* A name; SH notes whether one of them was a guess. */
 static void
-name_cell(struct shower *sh, const char *text, enum confidence confidence)
+name_cell(struct maps_text_shower *sh, const char *text, enum confidence confidence)
 {
 	bool is_guess = confidence == CONFIDENCE_GUESS;
 
@@ -63,7 +63,7 @@ name_cell(struct shower *sh, const char *text, enum confidence confidence)
 }
 
 static void
-size_cell(struct shower *sh, uint64_t bytes, bool is_known)
+size_cell(struct maps_text_shower *sh, uint64_t bytes, bool is_known)
 {
 	char text[32];
 
@@ -72,7 +72,7 @@ size_cell(struct shower *sh, uint64_t bytes, bool is_known)
 
 /* Only threads have one. */
 static void
-unused_cell(struct shower *sh, const struct row *r)
+unused_cell(struct maps_text_shower *sh, const struct row *r)
 {
 	if (r->has_unused)
 		size_cell(sh, r->unused_bytes, rows_know_unused(sh->s));
@@ -83,7 +83,7 @@ unused_cell(struct shower *sh, const struct row *r)
 /* ---- the table ---- */
 
 static void
-number_columns(struct shower *sh)
+number_columns(struct maps_text_shower *sh)
 {
 	column(sh, "VIRT", true);
 	column(sh, "RSS", true);
@@ -98,7 +98,7 @@ number_columns(struct shower *sh)
 }
 
 static void
-number_cells(struct shower *sh, const struct row *r)
+number_cells(struct maps_text_shower *sh, const struct row *r)
 {
 	size_cell(sh, r->sum.size_bytes, true);
 	size_cell(sh, r->sum.rss_bytes, sh->has_rss);
@@ -113,7 +113,7 @@ number_cells(struct shower *sh, const struct row *r)
 }
 
 static void
-count_cell(struct shower *sh, uint64_t count)
+count_cell(struct maps_text_shower *sh, uint64_t count)
 {
 	char text[32];
 
@@ -123,13 +123,13 @@ count_cell(struct shower *sh, uint64_t count)
 
 /* Paths can be long: they go last, where a terminal cuts them. */
 static bool
-is_name_last(const struct shower *sh)
+is_name_last(const struct maps_text_shower *sh)
 {
 	return sh->r->by == BY_OBJECT;
 }
 
 static void
-columns(struct shower *sh)
+columns(struct maps_text_shower *sh)
 {
 	static const char *const title[NR_BY] = { "CLASS", "OBJECT", "ARENA", "THREAD" };
 
@@ -145,7 +145,7 @@ columns(struct shower *sh)
 
 /* The share of R in the whole, by the column that is sorted by. */
 static double
-share(const struct shower *sh, const struct row *r)
+share(const struct maps_text_shower *sh, const struct row *r)
 {
 	bool by_virt = sh->r->sort == SORT_VIRT || !sh->has_rss;
 	uint64_t part = by_virt ? r->sum.size_bytes : r->sum.rss_bytes;
@@ -155,7 +155,7 @@ share(const struct shower *sh, const struct row *r)
 }
 
 static void
-group_row(struct shower *sh, const struct row *r)
+group_row(struct maps_text_shower *sh, const struct row *r)
 {
 	bool is_part = r->parent != NO_PARENT;
 	char bar[BAR_WIDTH + 1];
@@ -175,7 +175,7 @@ group_row(struct shower *sh, const struct row *r)
 }
 
 static void
-total_row(struct shower *sh)
+total_row(struct maps_text_shower *sh)
 {
 	struct row total = row_of_all(sh->s, sh->r->selection);
 	bool has_bar = sh->has_bar;
@@ -194,7 +194,7 @@ is_only_part(const struct rows *rows, const struct row *r)
 }
 
 static void
-all_rows(struct shower *sh)
+all_rows(struct maps_text_shower *sh)
 {
 	const struct rows *rows = sh->r->rows;
 	size_t tops = 0;
@@ -261,7 +261,7 @@ maps_selection_text(FILE *f, const struct selection *sel)
 
 /* Names of those that are equal in one line, each of the others in one of its own. */
 static void
-identities(const struct shower *sh)
+identities(const struct maps_text_shower *sh)
 {
 	struct identity id[NR_IDENTITIES];
 	size_t nr = space_identities(sh->s, id);
@@ -292,7 +292,7 @@ identities(const struct shower *sh)
 
 /* Files that are mapped more than once: no sum is wrong, but it is not what it seems. */
 static void
-print_repeats(const struct shower *sh)
+print_repeats(const struct maps_text_shower *sh)
 {
 	const struct repeats *r = sh->r->repeats;
 
@@ -315,7 +315,7 @@ print_repeats(const struct shower *sh)
 
 /* The memory of another malloc. */
 static void
-other_malloc(const struct shower *sh)
+other_malloc(const struct maps_text_shower *sh)
 {
 	const struct object *o = sh->s->malloc_object;
 	const char *name = o ? object_allocator(o) : NULL;
@@ -331,7 +331,7 @@ other_malloc(const struct shower *sh)
 
 /* A file does not show page tables, nor the limit of where it was saved. */
 static void
-foot_of_file(const struct shower *sh)
+foot_of_file(const struct maps_text_shower *sh)
 {
 	char huge[32];
 
@@ -344,7 +344,7 @@ foot_of_file(const struct shower *sh)
 }
 
 static void
-foot(const struct shower *sh)
+foot(const struct maps_text_shower *sh)
 {
 	char tables[32], huge[32];
 
@@ -368,7 +368,7 @@ foot(const struct shower *sh)
 }
 
 static int
-rows_table(struct shower *sh)
+rows_table(struct maps_text_shower *sh)
 {
 	if (sh->r->by == BY_MAPPING) {
 		maps_show_mappings(sh->out, sh->ui, sh->r);
@@ -385,7 +385,7 @@ rows_table(struct shower *sh)
 }
 
 static int
-growth_table(struct shower *sh)
+growth_table(struct maps_text_shower *sh)
 {
 	const struct growth *g = sh->r->growth;
 	bool is_any = growth_is_any(g), is_missing;
@@ -404,7 +404,7 @@ maps_show_text(struct ui_output *out, const struct ui_options *ui, const struct 
 {
 	auto_table struct ui_table *table = ui_table_new(out);
 	const struct space *s = report->s;
-	struct shower sh = {
+	struct maps_text_shower sh = {
 		.out = out,
 		.ui = ui,
 		.r = report,

@@ -6,9 +6,9 @@
 
 #include <stddef.h>
 
+#include "account/growth.h"
 #include "account/rows.h"
 #include "base/err.h"
-#include "account/growth.h"
 #include "maps/maps.h"
 #include "os/os.h"
 #include "ui/ui.h"

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "account/checks.h"
+#include "diagnose/verdict.h"
 #include "inject/inject.h"
 #include "ui/ui.h"
-#include "diagnose/verdict.h"
 
 /* ---- verdicts.c ---- */
 

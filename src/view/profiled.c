@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "os/os.h"
+#include "view/logged.h"
 #include "view/parts.h"
 
 /* ---- text ---- */

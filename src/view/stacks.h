@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "os/os.h"
 #include "capture/stacks.h"
+#include "os/os.h"
 #include "ui/ui.h"
 
 /* Each stack once, below the threads that have it. */

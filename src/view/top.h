@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-#include "os/os.h"
 #include "capture/top.h"
+#include "os/os.h"
 #include "ui/ui.h"
 
 /* Print T, of TARGET; nothing if it is not being profiled. */

@@ -87,14 +87,14 @@ trace_print_event(const struct trace_event *event, const struct ui_options *ui,
 /* ---- the order of stacks ---- */
 
 /* A stack of a program. */
-struct row {
+struct trace_row {
 	const struct trace_program *program;
 	uint32_t stack;
 	const struct trace_sums *sums;
 };
 
-struct rows {
-	struct row *v;
+struct trace_rows {
+	struct trace_row *v;
 	size_t nr, room;
 };
 
@@ -102,8 +102,8 @@ struct rows {
 static int
 by_weight(const void *a, const void *b)
 {
-	const struct trace_sums *x = ((const struct row *)a)->sums;
-	const struct trace_sums *y = ((const struct row *)b)->sums;
+	const struct trace_sums *x = ((const struct trace_row *)a)->sums;
+	const struct trace_sums *y = ((const struct trace_row *)b)->sums;
 	const uint64_t key[2][3] = {
 		{ x->left_bytes, x->mapped_bytes + x->touched_bytes,
 			x->unmapped_bytes + x->discarded_bytes },
@@ -126,21 +126,21 @@ nr_calls(const struct trace_sums *s)
 }
 
 static int
-sort_rows(struct rows *rows, const struct trace *t, struct err *e)
+sort_rows(struct trace_rows *rows, const struct trace *t, struct err *e)
 {
 	for (size_t i = 0; i < t->programs.nr; i++) {
 		const struct trace_program *p = t->programs.v[i];
 
 		for (size_t k = 0; k < p->stacks.nr; k++) {
 			const struct trace_sums *sums = &p->stacks.v[k].sums;
-			struct row *row;
+			struct trace_row *row;
 
 			if (!nr_calls(sums))
 				continue;
 			row = array_add(rows);
 			if (!row)
 				return err_set(e, ENOMEM, "cannot sort stacks");
-			*row = (struct row){ p, (uint32_t)k, sums };
+			*row = (struct trace_row){ p, (uint32_t)k, sums };
 		}
 	}
 	if (rows->nr)
@@ -151,7 +151,7 @@ sort_rows(struct rows *rows, const struct trace *t, struct err *e)
 /* ---- text ---- */
 
 static struct trace_sums
-sum_of_all(const struct rows *rows)
+sum_of_all(const struct trace_rows *rows)
 {
 	struct trace_sums all = { 0 };
 
@@ -243,7 +243,7 @@ print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settl
 
 /* "anon, over 64 MiB 256.0 MiB (12.0 MiB resident)" for each class of a stack */
 static void
-print_classes(const struct trace_view *v, const struct row *row, FILE *f)
+print_classes(const struct trace_view *v, const struct trace_row *row, FILE *f)
 {
 	const struct trace_program *p = row->program;
 	bool is_first = true;
@@ -270,7 +270,7 @@ has_several(const struct trace *t)
 }
 
 static void
-print_row(const struct trace_view *v, const struct row *row, FILE *f)
+print_row(const struct trace_view *v, const struct trace_row *row, FILE *f)
 {
 	const struct trace_program *p = row->program;
 	const struct trace_stack *s = &p->stacks.v[row->stack];
@@ -310,8 +310,8 @@ print_rss(const struct trace_view *v, uint64_t mapped_bytes, FILE *f)
 int
 trace_print(const struct trace_view *v, struct ui_output *out, struct err *e)
 {
-	auto_free struct row *owned = NULL;
-	struct rows rows = { 0 };
+	auto_free struct trace_row *owned = NULL;
+	struct trace_rows rows = { 0 };
 	struct trace_sums all;
 	char duration[32];
 	size_t nr;
@@ -377,7 +377,7 @@ sums_json(const struct trace_sums *s, bool is_settled, bool knows_huge)
 }
 
 static json_t *
-classes_json(const struct row *row)
+classes_json(const struct trace_row *row)
 {
 	const struct trace_program *p = row->program;
 	json_t *list = json_array();
@@ -392,7 +392,7 @@ classes_json(const struct row *row)
 }
 
 static json_t *
-row_json(const struct row *row)
+row_json(const struct trace_row *row)
 {
 	const struct trace_program *p = row->program;
 	const struct trace_stack *s = &p->stacks.v[row->stack];
@@ -431,7 +431,7 @@ programs_json(const struct trace *t)
 
 /* The stacks that are to be written. */
 struct trace_writer {
-	const struct row *next, *end;
+	const struct trace_row *next, *end;
 };
 
 /* The next stack, or NULL: ui_json_print_with(). */
@@ -455,7 +455,7 @@ trace_end_name(const struct trace *t)
 }
 
 static void
-set_data(json_t *data, const struct trace_view *v, const struct rows *rows)
+set_data(json_t *data, const struct trace_view *v, const struct trace_rows *rows)
 {
 	const struct trace *t = v->trace;
 	const struct trace_sums all = sum_of_all(rows);
@@ -478,8 +478,8 @@ set_data(json_t *data, const struct trace_view *v, const struct rows *rows)
 int
 trace_print_json(const struct trace_view *v, json_t *document, struct ui_output *out, struct err *e)
 {
-	auto_free struct row *owned = NULL;
-	struct rows rows = { 0 };
+	auto_free struct trace_row *owned = NULL;
+	struct trace_rows rows = { 0 };
 	const int failed = sort_rows(&rows, v->trace, e);
 	struct trace_writer w = { .next = rows.v, .end = rows.v };
 

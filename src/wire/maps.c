@@ -10,7 +10,7 @@
 /* It is part of the agent, too: it calls nothing. */
 
 /* One line, and what follows from it if it is of code in a file. */
-struct line {
+struct maps_line {
 	const char *at;
 	size_t len;
 	bool is_code;
@@ -40,7 +40,7 @@ read_hex(const char **at, const char *end)
 }
 
 static void
-find_name(struct line *l, const char *at)
+find_name(struct maps_line *l, const char *at)
 {
 	static const char gone[] = " (deleted)";
 	const char *end = l->at + l->len;
@@ -59,7 +59,7 @@ find_name(struct line *l, const char *at)
 
 /* "START-END r-xp OFFSET DEVICE INODE /PATH" */
 static void
-parse(struct line *l)
+parse(struct maps_line *l)
 {
 	const char *at = l->at, *end = at + l->len;
 	const uint64_t start = read_hex(&at, end);
@@ -85,7 +85,7 @@ parse(struct line *l)
 
 /* The next line of [*AT, END).  False: no more. */
 static bool
-next(const char **at, const char *end, struct line *ret)
+next(const char **at, const char *end, struct maps_line *ret)
 {
 	const char *from = *at;
 
@@ -101,14 +101,14 @@ next(const char **at, const char *end, struct line *ret)
 }
 
 static bool
-overlap(const struct line *a, const struct line *b)
+overlap(const struct maps_line *a, const struct maps_line *b)
 {
 	return a->start < b->end && b->start < a->end;
 }
 
 /* Whether one name is how the other begins: libfoo.so.1 leads to libfoo.so.1.2. */
 static bool
-is_alike(const struct line *a, const struct line *b)
+is_alike(const struct maps_line *a, const struct maps_line *b)
 {
 	const size_t len = a->name_len < b->name_len ? a->name_len : b->name_len;
 
@@ -120,10 +120,10 @@ is_alike(const struct line *a, const struct line *b)
 
 /* Whether another object was seen where S is, which is of number 0. */
 static bool
-is_shared(const struct wire_maps_texts *t, const struct line *s)
+is_shared(const struct wire_maps_texts *t, const struct maps_line *s)
 {
 	const char *at = t->seen;
-	struct line l;
+	struct maps_line l;
 
 	while (next(&at, t->seen + t->seen_bytes, &l))
 		if (l.is_code && l.has_number && overlap(&l, s))
@@ -132,10 +132,10 @@ is_shared(const struct wire_maps_texts *t, const struct line *s)
 }
 
 static bool
-is_mapped(const struct wire_maps_texts *t, const struct line *s)
+is_mapped(const struct wire_maps_texts *t, const struct maps_line *s)
 {
 	const char *at = t->maps;
-	struct line l;
+	struct maps_line l;
 
 	while (next(&at, t->maps + t->maps_bytes, &l))
 		if (l.is_code && l.start == s->start && l.end == s->end && is_alike(&l, s))
@@ -144,7 +144,7 @@ is_mapped(const struct wire_maps_texts *t, const struct line *s)
 }
 
 static bool
-is_needed(const struct wire_maps_texts *t, const struct line *s)
+is_needed(const struct wire_maps_texts *t, const struct maps_line *s)
 {
 	return s->is_code && (s->has_number || is_shared(t, s) || !is_mapped(t, s));
 }
@@ -167,7 +167,7 @@ merge_seen(const struct wire_maps_texts *t, struct needed *needed,
 {
 	const char *at = t->seen;
 	bool is_put = false;
-	struct line l;
+	struct maps_line l;
 
 	for (size_t i = 0; i < MAX_LINES && next(&at, t->seen + t->seen_bytes, &l); i++) {
 		/* A comment belongs to the line before it. */
@@ -181,10 +181,10 @@ merge_seen(const struct wire_maps_texts *t, struct needed *needed,
 
 /* Whether another object than that of M was seen there first. */
 static bool
-is_covered(const struct wire_maps_texts *t, const struct needed *needed, const struct line *m)
+is_covered(const struct wire_maps_texts *t, const struct needed *needed, const struct maps_line *m)
 {
 	const char *at = t->seen;
-	struct line l;
+	struct maps_line l;
 
 	for (size_t i = 0; i < MAX_LINES && next(&at, t->seen + t->seen_bytes, &l); i++)
 		if (has(needed, i) && l.is_code && !l.has_number && overlap(&l, m))
@@ -198,7 +198,7 @@ wire_maps_merge(const struct wire_maps_texts *t,
 {
 	struct needed needed = { { 0 } };
 	const char *at = t->maps;
-	struct line l;
+	struct maps_line l;
 
 	merge_seen(t, &needed, put, arg);
 	while (next(&at, t->maps + t->maps_bytes, &l))

@@ -186,13 +186,13 @@ wire_settings_read(struct wire_settings *s, const char *text)
 
 /* ---- writing ---- */
 
-struct out {
+struct settings_out {
 	char *text;
 	size_t len, size;
 };
 
 static void
-add(struct out *o, const char *text)
+add(struct settings_out *o, const char *text)
 {
 	for (; *text; text++, o->len++)
 		if (o->len < o->size)
@@ -200,7 +200,7 @@ add(struct out *o, const char *text)
 }
 
 static void
-add_number(struct out *o, uint64_t n)
+add_number(struct settings_out *o, uint64_t n)
 {
 	char digits[21], *at = digits + sizeof digits - 1;
 
@@ -237,7 +237,7 @@ is_set(const struct wire_settings *s, const struct word *w)
 }
 
 static void
-add_word(struct out *o, const struct wire_settings *s, const struct word *w)
+add_word(struct settings_out *o, const struct wire_settings *s, const struct word *w)
 {
 	const void *at = (const char *)s + w->at;
 
@@ -255,7 +255,7 @@ add_word(struct out *o, const struct wire_settings *s, const struct word *w)
 bool
 wire_settings_write(const struct wire_settings *s, char *buf, size_t size)
 {
-	struct out o = { .text = buf, .size = size };
+	struct settings_out o = { .text = buf, .size = size };
 
 	for (size_t i = 0; i < NR_WORDS; i++)
 		if (is_set(s, &words[i]))

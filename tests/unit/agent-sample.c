@@ -95,7 +95,7 @@ stack_begin(void)
 }
 
 void
-stack_init(struct stack *s, struct stack_recent *recent)
+stack_init(struct last_stacks *s, struct stack_recent *recent)
 {
 	(void)recent;
 	s->thread = thread_stack();
@@ -103,7 +103,7 @@ stack_init(struct stack *s, struct stack_recent *recent)
 
 /* Each thread allocates at a place of its own. */
 uint32_t
-stack_node(struct stack *s)
+stack_node(struct last_stacks *s)
 {
 	return sites_child(0, s->thread & 0xffffffffff);
 }

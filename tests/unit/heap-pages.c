@@ -25,16 +25,16 @@ judge(const struct piece *piece, size_t nr, unsigned int absent)
 	struct heap_arena arena = { 0 };
 	struct page_run v[NR_PAGES];
 	struct page_runs runs = { .v = v };
-	struct ledger l;
+	struct page_ledger l;
 
 	for (unsigned int i = 0; i < NR_PAGES; i++)
 		if (!(absent & 1u << i))
 			v[runs.nr++] = (struct page_run){ { BASE + i * PAGE },
 				{ BASE + (i + 1) * PAGE }, true };
-	ledger_begin(&l, &arena, &runs, PAGE, BASE);
+	page_ledger_begin(&l, &arena, &runs, PAGE, BASE);
 	for (size_t i = 0; i < nr; i++)
-		ledger_add(&l, piece[i].part, piece[i].bytes);
-	ledger_end(&l);
+		page_ledger_add(&l, piece[i].part, piece[i].bytes);
+	page_ledger_end(&l);
 	return arena;
 }
 

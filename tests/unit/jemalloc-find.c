@@ -30,7 +30,7 @@ test_names(void)
 
 /* ---- where its code is ---- */
 
-static struct function functions[MAX_FUNCTIONS];
+static struct jemalloc_function functions[MAX_FUNCTIONS];
 static size_t nr;
 
 /* Functions do not overlap; some are far from the next one. */
@@ -67,7 +67,7 @@ has(const struct jemalloc *j, uint64_t a)
 static bool
 is_between(uint64_t a)
 {
-	const struct function *before = NULL, *after = NULL;
+	const struct jemalloc_function *before = NULL, *after = NULL;
 
 	for (size_t i = 0; i < nr; i++) {
 		if (functions[i].is_ours && functions[i].end.v <= a)
@@ -77,7 +77,7 @@ is_between(uint64_t a)
 	}
 	if (!before || !after || after->start.v > before->end.v + NEAR_BYTES)
 		return false;
-	for (const struct function *f = before; f < after; f++)
+	for (const struct jemalloc_function *f = before; f < after; f++)
 		if (!f->is_ours && !f->is_local)
 			return false;
 	return true;
@@ -104,13 +104,13 @@ static bool
 try(void)
 {
 	static struct jemalloc j;
-	struct program p = { .tsd_bytes = 0 };
+	struct jemalloc_program p = { .tsd_bytes = 0 };
 	size_t nr_ours = 0;
 	bool is_good = true, is_found;
 
 	some_functions();
 	for (size_t i = 0; i < nr; i++) {
-		struct function *f = array_add(&p.function);
+		struct jemalloc_function *f = array_add(&p.function);
 
 		/* In any order. */
 		*f = functions[i];
@@ -118,7 +118,7 @@ try(void)
 	}
 	for (size_t i = nr; i-- > 1;) {
 		const size_t k = some(i + 1);
-		const struct function was = p.function.v[i];
+		const struct jemalloc_function was = p.function.v[i];
 
 		p.function.v[i] = p.function.v[k];
 		p.function.v[k] = was;

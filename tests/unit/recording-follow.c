@@ -72,7 +72,7 @@ give_maps(void *context, const char **ret, struct err *e)
 	return 0;
 }
 
-static const struct log_names names = { NULL, give_site, give_node, give_maps };
+static const struct log_namer names = { NULL, give_site, give_node, give_maps };
 
 static struct log_writer *
 begin(uint64_t max_file_bytes, uint32_t max_files)

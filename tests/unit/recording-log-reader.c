@@ -95,7 +95,7 @@ give_maps(void *context, const char **ret, struct err *e)
 	return 0;
 }
 
-static const struct log_names names = { NULL, give_site, give_node, give_maps };
+static const struct log_namer names = { NULL, give_site, give_node, give_maps };
 
 static struct {
 	uint32_t site;

@@ -58,7 +58,7 @@ give_maps(void *context, const char **ret, struct err *e)
 	return 0;
 }
 
-static const struct log_names names = { (void *)"00400000-00500000 r-xp 0 08:01 1 /bin/it\n",
+static const struct log_namer names = { (void *)"00400000-00500000 r-xp 0 08:01 1 /bin/it\n",
 	give_site, give_node, give_maps };
 
 /* ---- the decoder ---- */
