@@ -26,7 +26,7 @@
 #include "ui/ui.h"
 
 static void
-print_help(FILE *f)
+main_print_help(FILE *f)
 {
 	fputs("Usage: memdiag COMMAND --pid PID [OPTION...]\n"
 	      "       memdiag run [OPTION...] PROGRAM [ARGUMENT...]\n"
@@ -144,7 +144,7 @@ parse_front(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'h':
 	case KEY_USAGE:
-		print_and_exit(print_help);
+		print_and_exit(main_print_help);
 		return 0;
 	case 'V':
 		print_and_exit(print_version);
@@ -196,7 +196,7 @@ help(int argc, char **argv)
 		return unknown_command(argv[2]);
 	if (c)
 		return run_command(c, 2, forward);
-	print_and_exit(print_help);
+	print_and_exit(main_print_help);
 	return UI_DONE;
 }
 
@@ -228,7 +228,7 @@ main(int argc, char **argv)
 	if (ui_keep_standard_files() < 0)
 		return UI_FAILED;
 	if (argc < 2) {
-		print_help(stderr);
+		main_print_help(stderr);
 		return UI_USAGE;
 	}
 	if (strcmp(argv[1], "help") == 0)

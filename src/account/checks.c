@@ -10,7 +10,7 @@
 #include "os/os.h"
 
 static uint64_t
-apart(uint64_t a, uint64_t b)
+checks_apart(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -21,7 +21,7 @@ bool
 check_facts_add_arena(
 	struct check_facts *f, uint64_t found_bytes, uint64_t leeway_bytes, uint64_t system_bytes)
 {
-	bool is_apart = apart(found_bytes, system_bytes) > leeway_bytes;
+	bool is_apart = checks_apart(found_bytes, system_bytes) > leeway_bytes;
 
 	f->has_segments = true;
 	f->is_apart |= is_apart;
@@ -121,7 +121,7 @@ check_facts_add_space_arena(
 /* ---- comparing ---- */
 
 static bool
-add(struct checks *c, struct check check)
+checks_add(struct checks *c, struct check check)
 {
 	check.holds = check.is_at_most ? check.ours <= check.theirs : check.ours == check.theirs;
 	c->v[c->nr++] = check;
@@ -129,9 +129,9 @@ add(struct checks *c, struct check check)
 }
 
 static void
-check_segments(struct checks *c, const struct check_facts *f)
+checks_check_segments(struct checks *c, const struct check_facts *f)
 {
-	add(c,
+	checks_add(c,
 		(struct check){ "segments", "bytes found in arenas", "system bytes of malloc",
 			f->found_bytes, f->system_bytes, false, false });
 	/* One may have too much and another too little. */
@@ -142,7 +142,7 @@ check_segments(struct checks *c, const struct check_facts *f)
 static void
 check_resident(struct checks *c, const struct check_facts *f)
 {
-	add(c,
+	checks_add(c,
 		(struct check){ "resident", "resident bytes of malloc", "RSS", f->resident_bytes,
 			f->rss_bytes, true, false });
 	c->is_resident_rough = f->resident_bytes > f->rss_bytes + f->rss_lag_bytes;
@@ -153,10 +153,10 @@ check_resident(struct checks *c, const struct check_facts *f)
 static void
 check_mmapped(struct checks *c, const struct heap_mmapped *m)
 {
-	add(c,
+	checks_add(c,
 		(struct check){ "mmapped_count", "large blocks found", "blocks that malloc counts",
 			m->chunk.nr, m->account.count, false, false });
-	add(c,
+	checks_add(c,
 		(struct check){ "mmapped_bytes", "bytes of large blocks found",
 			"bytes that malloc counts", m->bytes, m->account.bytes, false, false });
 	c->is_mmapped_rough = !heap_mmapped_agrees(m);
@@ -168,9 +168,9 @@ checks_make(struct checks *ret, const struct check_facts *f)
 	struct checks c = { .has_run = f->has_run };
 
 	if (f->has_segments)
-		check_segments(&c, f);
+		checks_check_segments(&c, f);
 	if (f->has_in_use)
-		c.is_rough |= !add(&c,
+		c.is_rough |= !checks_add(&c,
 			(struct check){ "in_use", "bytes in use in arenas",
 				"system bytes of malloc", f->in_use_bytes, f->in_use_of_bytes, true,
 				false });

@@ -50,7 +50,7 @@ take_row(struct growth_mapping *m, json_t *row)
 }
 
 static int
-by_start(const void *a, const void *b)
+growth_mappings_by_start(const void *a, const void *b)
 {
 	const struct growth_mapping *x = a, *y = b;
 
@@ -63,7 +63,8 @@ by_end(const void *a, const void *b)
 {
 	const struct growth_mapping *x = a, *y = b;
 
-	return x->end != y->end ? (x->end > y->end) - (x->end < y->end) : by_start(a, b);
+	return x->end != y->end ? (x->end > y->end) - (x->end < y->end)
+				: growth_mappings_by_start(a, b);
 }
 
 /* The NR rows of LIST into *RET, sorted by address, the caller's to free. */
@@ -80,7 +81,7 @@ take_rows(json_t *list, struct growth_mapping **ret, size_t *ret_nr, struct err 
 	for (size_t i = 0; i < nr; i++)
 		if (!take_row(&v[i], json_array_get(list, i)))
 			return err_set(e, 0, "a row of its mappings has no address or class");
-	qsort(v, nr, sizeof *v, by_start);
+	qsort(v, nr, sizeof *v, growth_mappings_by_start);
 	*ret = take_ptr(&v);
 	*ret_nr = nr;
 	return 0;
@@ -113,7 +114,7 @@ is_same_kind(const struct growth_mapping *a, const struct growth_mapping *b)
 
 /* Both get the name of the later one. */
 static int
-match(struct growth_mapping *was, struct growth_mapping *is, struct err *e)
+growth_mappings_match(struct growth_mapping *was, struct growth_mapping *is, struct err *e)
 {
 	was->is_matched = is->is_matched = true;
 	return set_name(is, was->row, "", e) < 0 || set_name(is, is->row, "", e) < 0 ? -1 : 0;
@@ -136,7 +137,7 @@ match_all(struct growth_mapping *was, size_t nr_was, struct growth_mapping *is, 
 		} else if (is[k].is_matched) {
 			k++;
 		} else if (fits(&was[i], &is[k]) && is_same_kind(&was[i], &is[k])) {
-			if (match(&was[i++], &is[k++], e) < 0)
+			if (growth_mappings_match(&was[i++], &is[k++], e) < 0)
 				return -1;
 		} else if (order(&was[i], &is[k]) < 0) {
 			i++;
@@ -154,13 +155,13 @@ start_together(const struct growth_mapping *a, const struct growth_mapping *b)
 }
 
 static bool
-end_together(const struct growth_mapping *a, const struct growth_mapping *b)
+growth_mappings_end_together(const struct growth_mapping *a, const struct growth_mapping *b)
 {
 	return a->end == b->end;
 }
 
 static bool
-overlap(const struct growth_mapping *a, const struct growth_mapping *b)
+growth_mappings_overlap(const struct growth_mapping *a, const struct growth_mapping *b)
 {
 	return a->start < b->end && b->start < a->end;
 }
@@ -183,12 +184,12 @@ growth_match_mappings(json_t *was, json_t *is, struct err *e)
 	if (take_rows(was, &a, &nr_a, e) < 0 || take_rows(is, &b, &nr_b, e) < 0)
 		return -1;
 	/* A heap grows at its end; stacks, and what mmap() adds to its last area, at the start. */
-	if (match_all(a, nr_a, b, nr_b, start_together, by_start, e) < 0)
+	if (match_all(a, nr_a, b, nr_b, start_together, growth_mappings_by_start, e) < 0)
 		return -1;
 	qsort(a, nr_a, sizeof *a, by_end);
 	qsort(b, nr_b, sizeof *b, by_end);
-	if (match_all(a, nr_a, b, nr_b, end_together, by_end, e) < 0 ||
-		match_all(a, nr_a, b, nr_b, overlap, by_end, e) < 0)
+	if (match_all(a, nr_a, b, nr_b, growth_mappings_end_together, by_end, e) < 0 ||
+		match_all(a, nr_a, b, nr_b, growth_mappings_overlap, by_end, e) < 0)
 		return -1;
 	return name_rest(a, nr_a, " (gone)", e) < 0 || name_rest(b, nr_b, " (new)", e) < 0 ? -1 : 0;
 }

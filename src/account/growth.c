@@ -111,7 +111,7 @@ number_in(json_t *row, const char *member)
 }
 
 static bool
-is_in(json_t *row, const char *member)
+growth_is_in(json_t *row, const char *member)
 {
 	return json_is_integer(json_object_get(row, member));
 }
@@ -137,7 +137,7 @@ side_release(struct side *s)
 #define auto_side __attribute__((cleanup(side_release)))
 
 static int
-add_row(struct side *s, const struct growth_list *list, json_t *from, const char *parent,
+growth_add_row(struct side *s, const struct growth_list *list, json_t *from, const char *parent,
 	struct err *e)
 {
 	char buf[4096];
@@ -159,29 +159,30 @@ add_row(struct side *s, const struct growth_list *list, json_t *from, const char
 
 /* The rows of FROM, and in the first rank their parts. */
 static int
-add_rows(struct side *s, const struct growth_list *list, json_t *from, const char *parent,
+growth_add_rows(struct side *s, const struct growth_list *list, json_t *from, const char *parent,
 	struct err *e)
 {
 	size_t i;
 	json_t *row, *parts;
 
 	if (json_is_object(from))
-		return add_row(s, list, from, parent, e);
+		return growth_add_row(s, list, from, parent, e);
 	if (!json_is_array(from))
 		return err_set(e, 0, "it has no %s", list->member);
 	json_array_foreach(from, i, row)
 	{
-		if (add_row(s, list, row, parent, e) < 0)
+		if (growth_add_row(s, list, row, parent, e) < 0)
 			return -1;
 		parts = json_object_get(row, "parts");
-		if (parts && !*parent && add_rows(s, list, parts, s->v[s->nr - 1].key + 1, e) < 0)
+		if (parts && !*parent &&
+			growth_add_rows(s, list, parts, s->v[s->nr - 1].key + 1, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 static int
-by_key(const void *a, const void *b)
+growth_by_key(const void *a, const void *b)
 {
 	return strcmp(((const struct side_row *)a)->key, ((const struct side_row *)b)->key);
 }
@@ -189,10 +190,10 @@ by_key(const void *a, const void *b)
 static int
 side_make(struct side *s, const struct growth_list *list, json_t *from, struct err *e)
 {
-	if (add_rows(s, list, from, "", e) < 0)
+	if (growth_add_rows(s, list, from, "", e) < 0)
 		return -1;
 	if (s->nr)
-		qsort(s->v, s->nr, sizeof *s->v, by_key);
+		qsort(s->v, s->nr, sizeof *s->v, growth_by_key);
 	return 0;
 }
 
@@ -238,7 +239,7 @@ add_pair(struct growth *g, struct side_row *was, struct side_row *is, struct err
 
 		if (is_null_in(was, member) || is_null_in(is, member))
 			g->is_missing[c] = true;
-		if (was && is && is_in(was->from, member) != is_in(is->from, member))
+		if (was && is && growth_is_in(was->from, member) != growth_is_in(is->from, member))
 			continue;
 		row->was[c] = was ? number_in(was->from, member) : 0;
 		row->is[c] = is ? number_in(is->from, member) : 0;

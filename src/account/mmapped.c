@@ -10,7 +10,7 @@
 
 /* A name of the kernel's own covers what the region was when it was made (maps/classify.c). */
 static bool
-is_chunk(const struct leaf *leaf)
+mmapped_is_chunk(const struct leaf *leaf)
 {
 	return leaf->kind == LEAF_CHUNK && leaf->confidence != CONFIDENCE_EXACT;
 }
@@ -51,7 +51,7 @@ static int
 list_chunks(struct heap_mmapped *m, const struct space *s, struct err *e)
 {
 	for (size_t i = 0; i < s->leaves.nr; i++)
-		if (is_chunk(&s->leaves.v[i]) && add_chunk(m, &s->leaves.v[i]) < 0)
+		if (mmapped_is_chunk(&s->leaves.v[i]) && add_chunk(m, &s->leaves.v[i]) < 0)
 			return err_set(e, ENOMEM, "cannot list the large blocks");
 	if (m->chunk.nr)
 		qsort(m->chunk.v, m->chunk.nr, sizeof *m->chunk.v, by_size);

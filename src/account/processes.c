@@ -29,7 +29,7 @@ part_of(enum group g)
 }
 
 static void
-add_space(struct process_sum *sum, const struct space *s, const struct selection *sel)
+processes_add_space(struct process_sum *sum, const struct space *s, const struct selection *sel)
 {
 	const struct row all = row_of_all(s, sel);
 	struct space_sums sums;
@@ -65,7 +65,7 @@ process_sum_of(const struct target *t, const struct space *s, const struct selec
 
 	snprintf(sum.name, sizeof sum.name, "%s", t->comm);
 	if (s)
-		add_space(&sum, s, sel);
+		processes_add_space(&sum, s, sel);
 	return sum;
 }
 
@@ -98,7 +98,7 @@ process_sums_total(const struct process_sums *sums)
 /* ---- order ---- */
 
 static uint64_t
-key_of(const struct process_sum *sum, enum rows_sort sort)
+processes_key_of(const struct process_sum *sum, enum rows_sort sort)
 {
 	switch (sort) {
 	case SORT_VIRT:
@@ -125,7 +125,7 @@ compare_sums(const void *x, const void *y, void *arg)
 {
 	const struct process_sum *a = x, *b = y;
 	enum rows_sort sort = *(const enum rows_sort *)arg;
-	uint64_t ka = key_of(a, sort), kb = key_of(b, sort);
+	uint64_t ka = processes_key_of(a, sort), kb = processes_key_of(b, sort);
 	int by_name = sort == SORT_NAME ? strcmp(a->name, b->name) : 0;
 
 	if (by_name)

@@ -51,7 +51,7 @@ new_row(struct rows_adder *a, const char *name, size_t parent)
 
 /* Where the row called NAME is, or belongs. */
 static size_t *
-slot_of(const struct rows_adder *a, const char *name)
+rows_slot_of(const struct rows_adder *a, const char *name)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 	size_t at;
@@ -72,7 +72,7 @@ row_named(struct rows_adder *a, const char *name)
 
 	if (a->last && strcmp(a->rows->v[a->last - 1].name, name) == 0)
 		return a->last - 1;
-	slot = slot_of(a, name);
+	slot = rows_slot_of(a, name);
 	if (!*slot) {
 		size_t row = new_row(a, name, NO_PARENT);
 
@@ -85,7 +85,7 @@ row_named(struct rows_adder *a, const char *name)
 }
 
 static size_t
-group_row(struct rows_adder *a, enum group g)
+rows_group_row(struct rows_adder *a, enum group g)
 {
 	if (!a->group_row[g])
 		a->group_row[g] = new_row(a, group_name(g), NO_PARENT) + 1;
@@ -97,7 +97,7 @@ static size_t
 kind_row(struct rows_adder *a, enum leaf_kind k)
 {
 	if (!a->kind_row[k]) {
-		size_t parent = group_row(a, leaf_kind_group(k));
+		size_t parent = rows_group_row(a, leaf_kind_group(k));
 
 		a->kind_row[k] = new_row(a, leaf_kind_name(k), parent) + 1;
 	}
@@ -157,7 +157,7 @@ static size_t (*const row_by[NR_BY])(struct rows_adder *a, const struct leaf *l)
 };
 
 static void
-add_leaf(struct row *r, const struct leaf *l)
+rows_add_leaf(struct row *r, const struct leaf *l)
 {
 	leaf_sum_add(&r->sum, l);
 	if (l->kind == LEAF_STACK_UNUSED || l->kind == LEAF_CACHED_STACK) {
@@ -187,7 +187,7 @@ add_all(struct rows_adder *a)
 		if (a->failed)
 			break;
 		for (; row != NO_PARENT; row = a->rows->v[row].parent)
-			add_leaf(&a->rows->v[row], l);
+			rows_add_leaf(&a->rows->v[row], l);
 	}
 	free(a->slot);
 	return a->failed ? -1 : 0;
@@ -212,7 +212,7 @@ row_of_all(const struct space *s, const struct selection *sel)
 
 	for (size_t i = 0; i < s->leaves.nr; i++)
 		if (selection_takes(sel, s, &s->leaves.v[i]))
-			add_leaf(&r, &s->leaves.v[i]);
+			rows_add_leaf(&r, &s->leaves.v[i]);
 	if (selection_is_all(sel)) { /* pages that came after RSS was counted are in no leaf */
 		r.sum.extra_bytes[EXTRA_PSS] = s->totals.pss_bytes;
 		r.sum.extra_bytes[EXTRA_USS] = s->totals.uss_bytes;
@@ -245,7 +245,7 @@ struct rows_order {
 };
 
 static int
-descending(uint64_t a, uint64_t b)
+rows_descending(uint64_t a, uint64_t b)
 {
 	return a > b ? -1 : a < b;
 }
@@ -258,18 +258,18 @@ compare_values(const struct row *a, const struct row *b, enum rows_sort sort)
 
 	switch (sort) {
 	case SORT_RSS:
-		first = descending(a->sum.rss_bytes, b->sum.rss_bytes);
+		first = rows_descending(a->sum.rss_bytes, b->sum.rss_bytes);
 		break;
 	case SORT_VIRT:
 		break;
 	case SORT_SWAP:
-		first = descending(a->sum.swap_bytes, b->sum.swap_bytes);
+		first = rows_descending(a->sum.swap_bytes, b->sum.swap_bytes);
 		break;
 	case SORT_HUGETLB:
-		first = descending(a->sum.hugetlb_bytes, b->sum.hugetlb_bytes);
+		first = rows_descending(a->sum.hugetlb_bytes, b->sum.hugetlb_bytes);
 		break;
 	case SORT_COUNT:
-		first = descending(a->sum.nr, b->sum.nr);
+		first = rows_descending(a->sum.nr, b->sum.nr);
 		break;
 	case SORT_NAME:
 		first = by_name;
@@ -279,14 +279,14 @@ compare_values(const struct row *a, const struct row *b, enum rows_sort sort)
 	case SORT_DIRTY:
 	case SORT_LOCKED:
 	case SORT_THP:
-		first = descending(
+		first = rows_descending(
 			a->sum.extra_bytes[sort - SORT_PSS], b->sum.extra_bytes[sort - SORT_PSS]);
 		break;
 	case SORT_ADDRESS: /* they are made in that order */
 		return 0;
 	}
 	if (!first)
-		first = descending(a->sum.size_bytes, b->sum.size_bytes);
+		first = rows_descending(a->sum.size_bytes, b->sum.size_bytes);
 	return first ? first : by_name;
 }
 
@@ -340,7 +340,7 @@ row_of_leaf(const struct space *s, uint32_t leaf)
 		.leaf = l,
 		.confidence = CONFIDENCE_EXACT };
 
-	add_leaf(&r, l);
+	rows_add_leaf(&r, l);
 	return r;
 }
 

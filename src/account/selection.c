@@ -15,7 +15,7 @@ selection_release(struct selection *sel)
 }
 
 static const char *
-path_of(const struct space *s, const struct leaf *l)
+selection_path_of(const struct space *s, const struct leaf *l)
 {
 	const char *path = s->process->maps.region[l->region].path;
 
@@ -25,7 +25,7 @@ path_of(const struct space *s, const struct leaf *l)
 const char *
 leaf_user_class(const struct user_classes *own, const struct space *s, const struct leaf *l)
 {
-	const char *path = path_of(s, l);
+	const char *path = selection_path_of(s, l);
 
 	for (size_t i = 0; *path && i < own->nr; i++)
 		if (fnmatch(own->v[i].glob, path, 0) == 0)
@@ -36,7 +36,7 @@ leaf_user_class(const struct user_classes *own, const struct space *s, const str
 const char *
 leaf_object(const struct space *s, const struct leaf *l)
 {
-	const char *path = path_of(s, l);
+	const char *path = selection_path_of(s, l);
 
 	if (l->object >= 0)
 		return s->process->objects.v[l->object].path;

@@ -56,7 +56,7 @@ leaf_sum_add(struct leaf_sum *sum, const struct leaf *leaf)
 }
 
 static void
-sum_up(struct leaf_sum *sum, const struct leaf_sum *part)
+sums_sum_up(struct leaf_sum *sum, const struct leaf_sum *part)
 {
 	sum->nr += part->nr;
 	sum->nr_things += part->nr_things;
@@ -98,8 +98,8 @@ space_sums(struct space_sums *ret, const struct space *s, const struct selection
 			leaf_sum_add(&sums.own_sbrk, leaf);
 	}
 	for (int kind = 0; kind < NR_LEAF_KINDS; kind++) {
-		sum_up(&sums.group[leaf_kind_group((enum leaf_kind)kind)], &sums.kind[kind]);
-		sum_up(&sums.all, &sums.kind[kind]);
+		sums_sum_up(&sums.group[leaf_kind_group((enum leaf_kind)kind)], &sums.kind[kind]);
+		sums_sum_up(&sums.all, &sums.kind[kind]);
 	}
 	*ret = sums;
 }

@@ -3,7 +3,7 @@
 #include "account/totals.h"
 
 static uint64_t
-minus(uint64_t a, uint64_t b)
+totals_minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -37,13 +37,13 @@ heap_arena_accounts(const struct heap_arena *a, uint64_t ret_bytes[NR_HEAP_ACCOU
 	ret_bytes[HEAP_BEHIND] = a->page_bytes[HEAP_PAGE_BEHIND];
 	for (int i = 0; i < HEAP_KEPT; i++)
 		known += ret_bytes[i];
-	ret_bytes[HEAP_KEPT] = minus(a->resident_bytes, known);
+	ret_bytes[HEAP_KEPT] = totals_minus(a->resident_bytes, known);
 }
 
 uint64_t
 heap_arena_in_use(const struct heap_arena *a)
 {
-	return minus(a->in_use.bytes, a->cached.bytes);
+	return totals_minus(a->in_use.bytes, a->cached.bytes);
 }
 
 bool
@@ -53,7 +53,7 @@ heap_arena_is_rough(const struct heap_arena *a)
 }
 
 static void
-add_pages(struct heap_totals *t, const struct heap_arena *a)
+totals_add_pages(struct heap_totals *t, const struct heap_arena *a)
 {
 	uint64_t account[NR_HEAP_ACCOUNTS];
 
@@ -88,7 +88,7 @@ heap_totals(struct heap_totals *ret, const struct heap *h)
 		t.nr_approximate += a->certainty == HEAP_APPROXIMATE;
 		t.nr_by_lists += a->is_by_lists;
 		if (t.has_pages)
-			add_pages(&t, a);
+			totals_add_pages(&t, a);
 	}
 	*ret = t;
 }
@@ -96,7 +96,7 @@ heap_totals(struct heap_totals *ret, const struct heap *h)
 double
 heap_arena_fragmentation(const struct heap_arena *a)
 {
-	return a->resident_bytes ? (double)minus(a->resident_bytes, a->live_resident_bytes) /
+	return a->resident_bytes ? (double)totals_minus(a->resident_bytes, a->live_resident_bytes) /
 			(double)a->resident_bytes
 				 : 0;
 }

@@ -80,7 +80,7 @@ memdiag_reset_peak(void)
 }
 
 static int
-refuse(void)
+absent_refuse(void)
 {
 	errno = ENOSYS;
 	return -1;
@@ -90,20 +90,20 @@ int
 memdiag_set_limit(size_t bytes)
 {
 	(void)bytes;
-	return refuse();
+	return absent_refuse();
 }
 
 int
 memdiag_record_start(enum memdiag_record_mode mode)
 {
 	(void)mode;
-	return refuse();
+	return absent_refuse();
 }
 
 int
 memdiag_record_stop(void)
 {
-	return refuse();
+	return absent_refuse();
 }
 
 int
@@ -116,5 +116,5 @@ int
 memdiag_record_report(int fd)
 {
 	(void)fd;
-	return refuse();
+	return absent_refuse();
 }

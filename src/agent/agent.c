@@ -27,7 +27,7 @@ static bool is_live;
  * constructors of other libraries call malloc.  The process has one thread then.
  */
 static void
-start(char **envp)
+agent_start(char **envp)
 {
 	state = STARTING;
 	if (!agent_is_static)
@@ -79,7 +79,7 @@ agent_enter_slowly(void)
 	if (!early_is_over())
 		return NULL;
 	if (state == NOT_YET)
-		start(NULL);
+		agent_start(NULL);
 	if (agent_mode == AGENT_OFF || agent_self.place || agent_self.is_inside)
 		return NULL;
 	if (!agent_self.has_none && !is_vfork_child()) {
@@ -101,5 +101,5 @@ agent_begin(char **envp)
 	if (state != NOT_YET)
 		return;
 	is_live = agent_is_static || real_is_behind_libc();
-	start(envp);
+	agent_start(envp);
 }

@@ -13,7 +13,7 @@
 #include "agent/profile.h"
 #include "agent/sys.h"
 
-static void __attribute__((constructor)) begin(int argc, char **argv, char **envp)
+static void __attribute__((constructor)) agent_begin_now(int argc, char **argv, char **envp)
 {
 	(void)argc;
 	(void)argv;
@@ -27,7 +27,7 @@ static void __attribute__((constructor)) begin(int argc, char **argv, char **env
 		periodic_start();
 }
 
-static void __attribute__((destructor)) end(void)
+static void __attribute__((destructor)) begin_end(void)
 {
 	profile_leave();
 }

@@ -29,7 +29,7 @@ struct bounds_line {
 
 /* Take the next character C.  Whether the line is the one that has ADDRESS. */
 static bool
-take(struct bounds_line *l, char c, uintptr_t address)
+bounds_take(struct bounds_line *l, char c, uintptr_t address)
 {
 	const int d = digit(c);
 
@@ -48,14 +48,14 @@ take(struct bounds_line *l, char c, uintptr_t address)
 }
 
 static bool
-search(long fd, uintptr_t address, char *buf, size_t size, struct bounds *ret)
+bounds_search(long fd, uintptr_t address, char *buf, size_t size, struct bounds *ret)
 {
 	struct bounds_line l = { .at = 0 };
 	long n;
 
 	while ((n = sys_call(SYS_read, fd, buf, size)) > 0)
 		for (long i = 0; i < n; i++)
-			if (take(&l, buf[i], address)) {
+			if (bounds_take(&l, buf[i], address)) {
 				*ret = (struct bounds){ l.number[0], l.number[1] };
 				return true;
 			}
@@ -86,7 +86,7 @@ bounds_of_mapping(uintptr_t address, char *buf, size_t size, struct bounds *ret)
 
 	if (sys_failed(fd))
 		return false;
-	is_found = search(fd, address, buf, size, ret);
+	is_found = bounds_search(fd, address, buf, size, ret);
 	sys_call(SYS_close, fd);
 	return is_found;
 }
@@ -171,7 +171,7 @@ bounds_may_read(struct bounds_pages *p, uintptr_t at)
 static int block_at;
 
 static bool
-is_block(const uintptr_t *word, uintptr_t sp, uintptr_t end)
+bounds_is_block(const uintptr_t *word, uintptr_t sp, uintptr_t end)
 {
 	const uintptr_t start = word[0], bytes = word[1], guard = word[2];
 
@@ -204,7 +204,7 @@ by_descriptor(uintptr_t sp, struct bounds *ret)
 	const int at = __atomic_load_n(&block_at, __ATOMIC_RELAXED);
 	const uintptr_t *word = descriptor() + at;
 
-	if (!at || !is_block(word, sp, thread_stack()))
+	if (!at || !bounds_is_block(word, sp, thread_stack()))
 		return false;
 	*ret = (struct bounds){ word[0] + word[2], thread_stack() };
 	return true;
@@ -221,7 +221,7 @@ find_block(uintptr_t sp, const struct bounds *in)
 	const uintptr_t *word = descriptor();
 
 	for (int i = FIRST_WORD; i < END_WORD; i++)
-		if (may_look_at(word + i) && is_block(word + i, sp, thread_stack()) &&
+		if (may_look_at(word + i) && bounds_is_block(word + i, sp, thread_stack()) &&
 			word[i] + word[i + 2] >= in->start && word[i] + word[i + 1] <= in->end) {
 			__atomic_store_n(&block_at, i, __ATOMIC_RELAXED);
 			return;

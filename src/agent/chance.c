@@ -10,7 +10,7 @@
 
 /* X = M * 2^*RET_EXPONENT, M in [sqrt(1/2), sqrt(2)); X is positive and not denormal. */
 static double
-split(double x, int *ret_exponent)
+chance_split(double x, int *ret_exponent)
 {
 	uint64_t bits;
 
@@ -30,7 +30,7 @@ double
 chance_minus_log(double x)
 {
 	int exponent;
-	const double m = split(x, &exponent), s = (m - 1) / (m + 1), s2 = s * s;
+	const double m = chance_split(x, &exponent), s = (m - 1) / (m + 1), s2 = s * s;
 	double sum = 0;
 
 	for (int k = 21; k >= 1; k -= 2)

@@ -64,7 +64,7 @@ raise_mapped_peak(void)
 
 /* Whether counting has begun anew meanwhile, without what was counted for the call. */
 static bool
-is_outdated(const struct count_mapping *c)
+count_mappings_is_outdated(const struct count_mapping *c)
 {
 	if (LIKELY(c->nr_starts == segment->nr_starts))
 		return false;
@@ -90,7 +90,7 @@ call_end(struct count_mapping *c, int64_t bytes)
 
 /* The counted bytes in [AT, AT + BYTES), removed from the count in the table. */
 static int64_t
-leave(const void *at, size_t bytes)
+count_mappings_leave(const void *at, size_t bytes)
 {
 	return -pages_leave((uintptr_t)at, mapping_page_end(at, bytes));
 }
@@ -102,14 +102,14 @@ stay(const void *at, size_t bytes)
 }
 
 static void
-forget(const void *at, size_t bytes)
+count_mappings_forget(const void *at, size_t bytes)
 {
 	pages_forget((uintptr_t)at, mapping_page_end(at, bytes));
 }
 
 /* Mark [AT, AT + BYTES) as not counted. */
 static void
-forget_all(const void *at, size_t bytes)
+count_mappings_forget_all(const void *at, size_t bytes)
 {
 	pages_put((uintptr_t)at, mapping_page_end(at, bytes), PAGE_NOTHING);
 }
@@ -138,7 +138,7 @@ stay_if_mapped(const void *at, size_t bytes)
 /* ---- what counts ---- */
 
 static enum page_state
-state_of(const struct map_call *m)
+count_mappings_state_of(const struct map_call *m)
 {
 	return settings_is_memtracer ? PAGE_MEMORY | PAGE_COUNTS : mapping_state(m);
 }
@@ -146,7 +146,7 @@ state_of(const struct map_call *m)
 /* ---- mmap ---- */
 
 static size_t
-mapped_over(const struct map_call *m)
+count_mappings_mapped_over(const struct map_call *m)
 {
 	return m->flags & MAP_FIXED ? m->bytes : 0;
 }
@@ -155,11 +155,11 @@ bool
 count_may_map(struct wire_thread *self, const struct map_call *m, struct count_mapping *ret)
 {
 	call_begin(ret, self);
-	ret->state = state_of(m);
-	if (call_take(ret, leave(m->at, mapped_over(m)),
+	ret->state = count_mappings_state_of(m);
+	if (call_take(ret, count_mappings_leave(m->at, count_mappings_mapped_over(m)),
 		    ret->state & PAGE_COUNTS ? (int64_t)m->bytes : 0))
 		return true;
-	stay(m->at, mapped_over(m));
+	stay(m->at, count_mappings_mapped_over(m));
 	limit_reached(self, m->bytes);
 	return false;
 }
@@ -171,14 +171,14 @@ count_mapped(const struct map_call *m, void *mapped, struct count_mapping *c)
 
 	if (mapped != MAP_FAILED) {
 		__atomic_add_fetch(&segment->nr_mappings, counts, __ATOMIC_RELAXED);
-		if (is_outdated(c))
-			forget_all(mapped, m->bytes);
+		if (count_mappings_is_outdated(c))
+			count_mappings_forget_all(mapped, m->bytes);
 		else
 			call_end(c,
 				pages_put((uintptr_t)mapped, mapping_end(mapped, m->bytes),
 					c->state));
-	} else if (!is_outdated(c)) {
-		call_end(c, stay_if_mapped(m->at, mapped_over(m)));
+	} else if (!count_mappings_is_outdated(c)) {
+		call_end(c, stay_if_mapped(m->at, count_mappings_mapped_over(m)));
 	}
 }
 
@@ -188,7 +188,7 @@ void
 count_unmapping(struct wire_thread *self, void *at, size_t bytes, struct count_mapping *ret)
 {
 	call_begin(ret, self);
-	call_take(ret, leave(at, bytes), 0);
+	call_take(ret, count_mappings_leave(at, bytes), 0);
 }
 
 /* The call fails only for an invalid range, or one that would have to be split. */
@@ -196,15 +196,15 @@ void
 count_unmapped(void *at, size_t bytes, bool has_failed, struct count_mapping *c)
 {
 	if (!has_failed)
-		forget(at, bytes);
-	if (!is_outdated(c))
+		count_mappings_forget(at, bytes);
+	if (!count_mappings_is_outdated(c))
 		call_end(c, has_failed ? stay(at, bytes) : 0);
 }
 
 /* ---- mremap ---- */
 
 static void
-add_run(struct runs *runs, size_t bytes, unsigned int state)
+count_mappings_add_run(struct runs *runs, size_t bytes, unsigned int state)
 {
 	if (runs->nr < MOST_RUNS)
 		runs->v[runs->nr++] = (struct run){ bytes, state ? state : PAGE_NOTHING };
@@ -216,7 +216,7 @@ add_run(struct runs *runs, size_t bytes, unsigned int state)
 
 /* Before the call, as the old addresses may be another thread's after it. */
 static void
-find_runs(struct runs *runs, const struct remap_call *r)
+count_mappings_find_runs(struct runs *runs, const struct remap_call *r)
 {
 	const uintptr_t start = (uintptr_t)r->old;
 	uintptr_t end = r->had ? mapping_page_end(r->old, r->had) : start, next;
@@ -227,11 +227,11 @@ find_runs(struct runs *runs, const struct remap_call *r)
 		end = mapping_end(r->old, r->want);
 	for (uintptr_t at = start; at < end; at = next) {
 		state = pages_state(at, end, &next);
-		add_run(runs, next - at, state);
+		count_mappings_add_run(runs, next - at, state);
 	}
 	state = runs->nr ? runs->v[0].state : pages_state(start, start + 1, &next);
 	if (r->want > end - start)
-		add_run(runs, r->want - (end - start), state);
+		count_mappings_add_run(runs, r->want - (end - start), state);
 }
 
 static int64_t
@@ -246,13 +246,13 @@ put_runs(const struct runs *runs, const void *mapped)
 }
 
 static size_t
-remapped_over(const struct remap_call *r)
+count_mappings_remapped_over(const struct remap_call *r)
 {
 	return r->flags & MREMAP_FIXED ? r->want : 0;
 }
 
 static size_t
-leaving(const struct remap_call *r)
+count_mappings_leaving(const struct remap_call *r)
 {
 	return mapping_keeps_old(r) ? 0 : r->had;
 }
@@ -261,12 +261,14 @@ bool
 count_may_remap(struct wire_thread *self, const struct remap_call *r, struct count_remap *ret)
 {
 	call_begin(&ret->call, self);
-	find_runs(&ret->runs, r);
-	if (call_take(&ret->call, leave(r->old, leaving(r)) + leave(r->to, remapped_over(r)),
+	count_mappings_find_runs(&ret->runs, r);
+	if (call_take(&ret->call,
+		    count_mappings_leave(r->old, count_mappings_leaving(r)) +
+			    count_mappings_leave(r->to, count_mappings_remapped_over(r)),
 		    ret->runs.counted_bytes))
 		return true;
-	stay(r->old, leaving(r));
-	stay(r->to, remapped_over(r));
+	stay(r->old, count_mappings_leaving(r));
+	stay(r->to, count_mappings_remapped_over(r));
 	limit_reached(self, r->want);
 	return false;
 }
@@ -280,14 +282,15 @@ count_remapped(const struct remap_call *r, void *mapped, struct count_remap *c)
 		__atomic_add_fetch(
 			&segment->nr_mappings, c->runs.counted_bytes != 0, __ATOMIC_RELAXED);
 		counted = put_runs(&c->runs, mapped);
-		forget(r->old, leaving(r));
-		if (is_outdated(&c->call))
-			forget_all(mapped, r->want);
+		count_mappings_forget(r->old, count_mappings_leaving(r));
+		if (count_mappings_is_outdated(&c->call))
+			count_mappings_forget_all(mapped, r->want);
 		else
 			call_end(&c->call, counted);
-	} else if (!is_outdated(&c->call)) {
+	} else if (!count_mappings_is_outdated(&c->call)) {
 		call_end(&c->call,
-			stay(r->old, leaving(r)) + stay_if_mapped(r->to, remapped_over(r)));
+			stay(r->old, count_mappings_leaving(r)) +
+				stay_if_mapped(r->to, count_mappings_remapped_over(r)));
 	}
 }
 
@@ -328,6 +331,6 @@ count_protected(void *at, size_t bytes, int prot, int error, struct count_mappin
 		return;
 	if (error)
 		to = error == ENOMEM && c->more_bytes ? mapping_end_of_mapped(at, bytes) : start;
-	if (!is_outdated(c))
+	if (!count_mappings_is_outdated(c))
 		call_end(c, pages_protect(start, to, mapping_access(prot), false));
 }

@@ -56,7 +56,7 @@ count_unlock(void)
 }
 
 static int64_t
-live_of(const struct wire_thread *t)
+count_live_of(const struct wire_thread *t)
 {
 	return __atomic_load_n(&t->live_bytes, __ATOMIC_ACQUIRE);
 }
@@ -110,7 +110,7 @@ raise_to(int64_t *peak, int64_t bytes)
  * taken_peak_bytes from here on.
  */
 static bool
-reserve(int64_t bytes, int64_t limit)
+count_reserve(int64_t bytes, int64_t limit)
 {
 	int64_t taken = __atomic_load_n(&segment->taken_bytes, __ATOMIC_RELAXED);
 
@@ -128,7 +128,7 @@ reserve(int64_t bytes, int64_t limit)
 }
 
 static void
-release(int64_t bytes)
+count_release(int64_t bytes)
 {
 	__atomic_sub_fetch(&segment->taken_bytes, bytes, __ATOMIC_RELEASE);
 	family_take(-bytes, false);
@@ -137,7 +137,7 @@ release(int64_t bytes)
 /* ---- taking grants back ---- */
 
 static uint64_t
-now_ns(void)
+count_now_ns(void)
 {
 	struct timespec t = { 0 };
 
@@ -157,8 +157,8 @@ wait_until_idle(const struct wire_thread *t)
 			continue;
 		}
 		if (!until)
-			until = now_ns() + BUSY_NS;
-		else if (now_ns() > until)
+			until = count_now_ns() + BUSY_NS;
+		else if (count_now_ns() > until)
 			return false;
 		sys_call(SYS_nanosleep, &moment, NULL);
 	}
@@ -170,7 +170,7 @@ wait_until_idle(const struct wire_thread *t)
  * a thread needs the lock to take or give.
  */
 static void
-take_back(struct wire_thread *self)
+count_take_back(struct wire_thread *self)
 {
 	struct wire_thread *t = wire_threads(segment);
 	uint32_t nr = segment->nr_threads;
@@ -187,8 +187,8 @@ take_back(struct wire_thread *self)
 		t[i].slack_bytes = 0;
 		if (&t[i] != self && !wait_until_idle(&t[i]))
 			continue; /* it has to ask */
-		release(t[i].granted_bytes - live_of(&t[i]));
-		grant(&t[i], live_of(&t[i]), 0);
+		count_release(t[i].granted_bytes - count_live_of(&t[i]));
+		grant(&t[i], count_live_of(&t[i]), 0);
 	}
 }
 
@@ -262,14 +262,14 @@ must_report(void)
 	if (segment->on_limit != WIRE_REPORT || segment->is_reported ||
 		segment->taken_bytes <= segment->limit_bytes)
 		return false;
-	take_back(NULL);
+	count_take_back(NULL);
 	segment->is_reported = segment->taken_bytes > segment->limit_bytes;
 	return segment->is_reported;
 }
 
 /* Counters that several threads have. */
 static void
-add_shared(struct wire_thread *self, int64_t bytes)
+count_add_shared(struct wire_thread *self, int64_t bytes)
 {
 	raise_to(&self->peak_bytes, __atomic_add_fetch(&self->live_bytes, bytes, __ATOMIC_RELAXED));
 }
@@ -284,7 +284,7 @@ recall_slack(uint32_t nr)
 	struct wire_thread *t = wire_threads(segment);
 
 	for (uint32_t i = 1; i < nr; i++) {
-		const int64_t live = live_of(&t[i]);
+		const int64_t live = count_live_of(&t[i]);
 
 		if (is_suspended(&t[i]) || t[i].slack_bytes == RECALLED ||
 			t[i].granted_bytes - live <= LEAST_PEAK_SLACK)
@@ -309,7 +309,7 @@ note_peak(void)
 	if (taken <= segment->seen_peak_bytes)
 		return 0;
 	for (uint32_t i = 0; i < nr; i++)
-		live += live_of(&t[i]);
+		live += count_live_of(&t[i]);
 	raise_to(&segment->seen_peak_bytes, live);
 	return taken - live;
 }
@@ -329,12 +329,12 @@ take_shared(struct wire_thread *self, int64_t bytes)
 {
 	const int64_t limit = limit_for(self, bytes);
 
-	if (!reserve(bytes, limit)) {
-		take_back(self);
-		if (!reserve(bytes, limit))
+	if (!count_reserve(bytes, limit)) {
+		count_take_back(self);
+		if (!count_reserve(bytes, limit))
 			return false;
 	}
-	add_shared(self, bytes);
+	count_add_shared(self, bytes);
 	watch_peak();
 	return true;
 }
@@ -345,17 +345,17 @@ reserve_slack(struct wire_thread *self, int64_t bytes)
 {
 	const int64_t slack = slack_for(self, bytes, segment->taken_bytes);
 
-	return reserve(slack, limit_for(self, bytes)) ? slack : 0;
+	return count_reserve(slack, limit_for(self, bytes)) ? slack : 0;
 }
 
 static bool
 take_own(struct wire_thread *self, int64_t bytes)
 {
-	const int64_t live = live_of(self) + bytes, limit = limit_for(self, bytes);
+	const int64_t live = count_live_of(self) + bytes, limit = limit_for(self, bytes);
 
-	if (!reserve(live - self->granted_bytes, limit)) {
-		take_back(self);
-		if (!reserve(live - self->granted_bytes, limit))
+	if (!count_reserve(live - self->granted_bytes, limit)) {
+		count_take_back(self);
+		if (!count_reserve(live - self->granted_bytes, limit))
 			return false;
 	}
 	self->live_bytes = live;
@@ -416,8 +416,8 @@ void
 count_give_slowly(struct wire_thread *self, int64_t bytes)
 {
 	if (self == place_shared()) {
-		add_shared(self, -bytes);
-		release(bytes);
+		count_add_shared(self, -bytes);
+		count_release(bytes);
 		return;
 	}
 	if (!count_lock()) {
@@ -425,7 +425,7 @@ count_give_slowly(struct wire_thread *self, int64_t bytes)
 		return;
 	}
 	self->live_bytes -= bytes;
-	release(self->granted_bytes - self->live_bytes);
+	count_release(self->granted_bytes - self->live_bytes);
 	grant(self, self->live_bytes, reserve_slack(self, bytes));
 	count_unlock();
 }
@@ -461,7 +461,7 @@ shift(struct wire_thread *self, int64_t bytes)
 }
 
 static void
-add_mapped(int64_t bytes)
+count_add_mapped(int64_t bytes)
 {
 	__atomic_add_fetch(&segment->mapped_bytes, bytes, __ATOMIC_RELAXED);
 }
@@ -477,21 +477,21 @@ change_at_once(struct wire_thread *self, int64_t bytes, int64_t limit)
 	bool is_done;
 
 	if (self == place_shared()) {
-		is_done = reserve(bytes, limit);
+		is_done = count_reserve(bytes, limit);
 		if (is_done) {
-			add_shared(self, bytes);
-			add_mapped(bytes);
+			count_add_shared(self, bytes);
+			count_add_mapped(bytes);
 		}
 		return is_done;
 	}
 	count_begin(self);
-	is_done = !is_suspended(self) && (bytes < 0 || reserve(bytes, limit));
+	is_done = !is_suspended(self) && (bytes < 0 || count_reserve(bytes, limit));
 	if (is_done) {
 		shift(self, bytes);
-		add_mapped(bytes);
+		count_add_mapped(bytes);
 	}
 	if (is_done && bytes < 0)
-		release(-bytes);
+		count_release(-bytes);
 	__atomic_store_n(&self->is_busy, was_busy, __ATOMIC_RELEASE);
 	return is_done;
 }
@@ -510,7 +510,7 @@ change_with_lock(struct wire_thread *self, int64_t bytes)
 	else
 		answer = count_take_slowly(self, bytes);
 	if (answer != COUNT_REFUSED)
-		add_mapped(bytes);
+		count_add_mapped(bytes);
 	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof was);
 	return answer;
 }
@@ -566,7 +566,7 @@ count_reset_peak(void)
 		return;
 	recall_slack(nr);
 	for (uint32_t i = 0; i < nr; i++) {
-		const int64_t live = live_of(&t[i]);
+		const int64_t live = count_live_of(&t[i]);
 
 		__atomic_store_n(&t[i].peak_bytes, live, __ATOMIC_RELAXED);
 		if (!is_suspended(&t[i]) && t[i].ceiling_bytes > live)
@@ -574,7 +574,7 @@ count_reset_peak(void)
 	}
 	/* Without a limit other threads do not set is_busy. */
 	if (mode_of_counter() == AGENT_GUARDED || nr <= 2)
-		take_back(NULL);
+		count_take_back(NULL);
 	__atomic_store_n(&segment->taken_peak_bytes, segment->taken_bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&segment->mapped_peak_bytes, segment->mapped_bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&segment->seen_peak_bytes, 0, __ATOMIC_RELAXED);
@@ -595,7 +595,7 @@ count_set_limit(int64_t bytes)
 	segment->is_reported = 0;
 	segment_set_reserve();
 	mode_choose();
-	take_back(NULL);
+	count_take_back(NULL);
 	count_unlock();
 	return true;
 }
@@ -631,9 +631,10 @@ count_init_child(void)
 		self->freed_bytes += wire_threads(segment)[i].freed_bytes;
 		wire_threads(segment)[i] = (struct wire_thread){ 0 };
 	}
-	self->peak_bytes = live_of(self);
+	self->peak_bytes = count_live_of(self);
 	segment->nr_threads = 1;
-	segment->taken_bytes = segment->taken_peak_bytes = segment->base_bytes + live_of(self);
-	segment->seen_peak_bytes = live_of(self);
+	segment->taken_bytes = segment->taken_peak_bytes =
+		segment->base_bytes + count_live_of(self);
+	segment->seen_peak_bytes = count_live_of(self);
 	find_barrier();
 }

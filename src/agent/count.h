@@ -4,9 +4,9 @@
  * Each thread counts for itself, with plain additions.  The bytes up to the limit are handed out to
  * threads in grants, and the sum of all grants is never above the limit: so a thread within its
  * grant need not look at other threads.  Far from the limit grants come in batches; where one does
- * not fit any more, those of all threads are taken back to what they use (take_back() in count.c),
- * and then the sum is exact.  So the limit is neither passed by any interleaving nor is anything
- * refused that fits.
+ * not fit any more, those of all threads are taken back to what they use (count_take_back() in
+ * count.c), and then the sum is exact.  So the limit is neither passed by any interleaving nor is
+ * anything refused that fits.
  *
  * A thread says that it is busy while it compares with its grant and adds.  It needs no barrier for
  * that: a thread that takes grants back makes every CPU have one (membarrier), then waits.

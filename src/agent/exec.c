@@ -37,7 +37,7 @@
 /* ---- what a program can take ---- */
 
 static bool
-begins_with(const char *text, const char *prefix)
+exec_begins_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -56,7 +56,7 @@ struct exec_program {
 
 /* The offset of the address AT in the file, 0 if it has none. */
 static uint64_t
-offset_of(const struct exec_program *p, uint64_t at)
+exec_offset_of(const struct exec_program *p, uint64_t at)
 {
 	for (size_t i = 0; i < p->nr_phdrs; i++)
 		if (p->phdr[i].p_type == PT_LOAD && at - p->phdr[i].p_vaddr < p->phdr[i].p_filesz)
@@ -76,7 +76,7 @@ is_sanitizer(const char *needed)
 		"libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan", "libclang_rt.hwasan" };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (begins_with(needed, names[i]))
+		if (exec_begins_with(needed, names[i]))
 			return true;
 	return false;
 }
@@ -96,7 +96,7 @@ needs_sanitizer(const struct exec_program *p, const Elf64_Phdr *dynamic)
 				d.d_tag == DT_NULL)
 				break;
 			if (d.d_tag == DT_STRTAB)
-				names = offset_of(p, d.d_un.d_ptr);
+				names = exec_offset_of(p, d.d_un.d_ptr);
 			if (pass && names && d.d_tag == DT_NEEDED &&
 				read_at(p->fd, name, sizeof name - 1, names + d.d_un.d_val) &&
 				is_sanitizer(name))
@@ -173,14 +173,14 @@ can_take(const char *path)
 
 /* The file that execvp() would find for NAME; NULL if none. */
 static const char *
-find_in_path(const char *name, char buf[MAX_PATH])
+exec_find_in_path(const char *name, char buf[MAX_PATH])
 {
 	const char *at = NULL;
 
 	if (strchr(name, '/'))
 		return name;
 	for (char **e = environ; e && *e && !at; e++)
-		if (begins_with(*e, "PATH="))
+		if (exec_begins_with(*e, "PATH="))
 			at = *e + 5;
 	if (!at)
 		at = "/bin:/usr/bin"; /* glibc 2.24, posix/execvpe.c: CS_PATH */
@@ -295,7 +295,7 @@ starting(const char *path, char *const *envp, bool is_child)
 	bool has_agent = false;
 
 	for (; envp && envp[s.nr]; s.nr++) {
-		if (!begins_with(envp[s.nr], preload))
+		if (!exec_begins_with(envp[s.nr], preload))
 			continue;
 		s.text_bytes = strlen(envp[s.nr]) + 1;
 		has_agent = true;
@@ -315,10 +315,10 @@ environment_of(const struct starting *s, char **copy, char *text)
 	if (!s->nr)
 		return s->envp;
 	for (size_t i = 0; i < s->nr; i++) {
-		if (begins_with(s->envp[i], WIRE_ENVIRONMENT "="))
+		if (exec_begins_with(s->envp[i], WIRE_ENVIRONMENT "="))
 			continue;
 		copy[nr++] = s->envp[i];
-		if (!begins_with(s->envp[i], preload))
+		if (!exec_begins_with(s->envp[i], preload))
 			continue;
 		memcpy(text, preload, sizeof preload);
 		if (preload_without_agent(
@@ -335,7 +335,7 @@ environment_of(const struct starting *s, char **copy, char *text)
 
 /* A program may start another before it has allocated. */
 static bool
-get_ready(void)
+exec_get_ready(void)
 {
 	if (!real.execve && agent_enter_slowly())
 		agent_leave();
@@ -373,7 +373,7 @@ execve(const char *path, char *const argv[], char *const envp[])
 	char *copy[s.nr + 1], text[s.text_bytes];
 	struct profile_left left;
 
-	if (!get_ready())
+	if (!exec_get_ready())
 		return lacks_function();
 	left = leave_for(path);
 	real.execve(path, argv, environment_of(&s, copy, text));
@@ -392,11 +392,11 @@ EXPORT int
 execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	char found[MAX_PATH];
-	const struct starting s = starting(find_in_path(file, found), envp, false);
+	const struct starting s = starting(exec_find_in_path(file, found), envp, false);
 	char *copy[s.nr + 1], text[s.text_bytes];
 	struct profile_left left;
 
-	if (!get_ready())
+	if (!exec_get_ready())
 		return lacks_function();
 	left = profile_leave_by_exec();
 	real.execvpe(file, argv, environment_of(&s, copy, text));
@@ -435,7 +435,7 @@ fexecve(int fd, char *const argv[], char *const envp[])
 	char *copy[s.nr + 1], text[s.text_bytes];
 	struct profile_left left;
 
-	if (!get_ready())
+	if (!exec_get_ready())
 		return lacks_function();
 	left = profile_leave_by_exec();
 	real.fexecve(fd, argv, environment_of(&s, copy, text));
@@ -511,9 +511,9 @@ posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *acti
 	const struct starting s = starting(path, envp, true);
 	char *copy[s.nr + 1], text[s.text_bytes];
 
-	return get_ready() ? real.posix_spawn(pid, path, actions, attributes, argv,
-				     environment_of(&s, copy, text))
-			   : ENOSYS;
+	return exec_get_ready() ? real.posix_spawn(pid, path, actions, attributes, argv,
+					  environment_of(&s, copy, text))
+				: ENOSYS;
 }
 
 EXPORT int
@@ -521,10 +521,10 @@ posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *act
 	const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	char found[MAX_PATH];
-	const struct starting s = starting(find_in_path(file, found), envp, true);
+	const struct starting s = starting(exec_find_in_path(file, found), envp, true);
 	char *copy[s.nr + 1], text[s.text_bytes];
 
-	return get_ready() ? real.posix_spawnp(pid, file, actions, attributes, argv,
-				     environment_of(&s, copy, text))
-			   : ENOSYS;
+	return exec_get_ready() ? real.posix_spawnp(pid, file, actions, attributes, argv,
+					  environment_of(&s, copy, text))
+				: ENOSYS;
 }

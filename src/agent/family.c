@@ -47,7 +47,7 @@ stat_path(char buf[32], uint32_t pid)
  * has ended. A zombie has no memory. False: there is no /proc to ask.
  */
 static bool
-start_of(uint32_t pid, uint64_t *ret)
+family_start_of(uint32_t pid, uint64_t *ret)
 {
 	char path[32], text[512];
 	const char *at;
@@ -87,30 +87,30 @@ pid_namespace(void)
 }
 
 static bool
-has_ended(const struct wire_process *p, uint64_t namespace)
+family_has_ended(const struct wire_process *p, uint64_t namespace)
 {
 	uint64_t start;
 
 	return namespace && p->pid_namespace == namespace && p->start_ticks &&
-		start_of(p->pid, &start) && start != p->start_ticks;
+		family_start_of(p->pid, &start) && start != p->start_ticks;
 }
 
 /* ---- the pool ---- */
 
 static int64_t
-at_least_0(int64_t n)
+family_at_least_0(int64_t n)
 {
 	return n > 0 ? n : 0;
 }
 
 static void
-put_back(int64_t bytes)
+family_put_back(int64_t bytes)
 {
 	__atomic_sub_fetch(&table->taken_bytes, bytes, __ATOMIC_RELEASE);
 }
 
 static bool
-take_out(int64_t bytes, int64_t limit)
+family_take_out(int64_t bytes, int64_t limit)
 {
 	int64_t taken = __atomic_load_n(&table->taken_bytes, __ATOMIC_RELAXED), peak;
 
@@ -137,7 +137,7 @@ end_process(struct wire_process *p)
 	if (!__atomic_compare_exchange_n(&p->state, &used, WIRE_PROCESS_ENDED, false,
 		    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
-	put_back(at_least_0(__atomic_load_n(&p->taken_bytes, __ATOMIC_ACQUIRE)));
+	family_put_back(family_at_least_0(__atomic_load_n(&p->taken_bytes, __ATOMIC_ACQUIRE)));
 	__atomic_sub_fetch(&table->nr_running, 1, __ATOMIC_RELAXED);
 	return true;
 }
@@ -161,7 +161,7 @@ reclaim(void)
 		struct wire_process *p = &wire_processes(table)[i];
 
 		if (p != own && __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == WIRE_PROCESS_USED &&
-			has_ended(p, own->pid_namespace))
+			family_has_ended(p, own->pid_namespace))
 			end_process(p);
 	}
 }
@@ -169,10 +169,10 @@ reclaim(void)
 static bool
 take_out_or_reclaim(int64_t bytes, int64_t limit)
 {
-	if (take_out(bytes, limit))
+	if (family_take_out(bytes, limit))
 		return true;
 	reclaim();
-	return take_out(bytes, limit);
+	return family_take_out(bytes, limit);
 }
 
 /*
@@ -191,17 +191,17 @@ family_take(int64_t bytes, bool has_limit)
 	do {
 		const int64_t limit = has_limit ? table->limit_bytes : INT64_MAX;
 
-		need = at_least_0(was + bytes) - at_least_0(was);
+		need = family_at_least_0(was + bytes) - family_at_least_0(was);
 		if (need > 0 && !take_out_or_reclaim(need, limit))
 			return false;
 		if (__atomic_compare_exchange_n(&own->taken_bytes, &was, was + bytes, false,
 			    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			break;
 		if (need > 0)
-			put_back(need);
+			family_put_back(need);
 	} while (true);
 	if (need < 0)
-		put_back(-need);
+		family_put_back(-need);
 	return true;
 }
 
@@ -220,7 +220,7 @@ family_share(void)
 
 /* Before an exec() this process had another entry. */
 static void
-end_earlier(uint32_t pid, uint64_t start, uint64_t namespace)
+family_end_earlier(uint32_t pid, uint64_t start, uint64_t namespace)
 {
 	for (uint32_t i = 0; i < nr_used(); i++) {
 		struct wire_process *p = &wire_processes(table)[i];
@@ -232,7 +232,7 @@ end_earlier(uint32_t pid, uint64_t start, uint64_t namespace)
 
 /* An entry for this process, or NULL. */
 static struct wire_process *
-claim(void)
+family_claim(void)
 {
 	const uint64_t namespace = pid_namespace();
 
@@ -241,7 +241,7 @@ claim(void)
 		struct wire_process *p = &wire_processes(table)[nr % table->max_processes];
 		uint32_t state = __atomic_load_n(&p->state, __ATOMIC_ACQUIRE);
 
-		if (state == WIRE_PROCESS_USED && has_ended(p, namespace) && end_process(p))
+		if (state == WIRE_PROCESS_USED && family_has_ended(p, namespace) && end_process(p))
 			state = WIRE_PROCESS_ENDED;
 		if ((state == WIRE_PROCESS_FREE || state == WIRE_PROCESS_ENDED) &&
 			__atomic_compare_exchange_n(&p->state, &state, WIRE_PROCESS_BUSY, false,
@@ -260,11 +260,11 @@ fill_entry(struct wire_process *p)
 {
 	p->pid = (uint32_t)sys_call(SYS_getpid, 0);
 	p->pid_namespace = pid_namespace();
-	start_of(p->pid, &p->start_ticks);
+	family_start_of(p->pid, &p->start_ticks);
 	p->taken_bytes = 0;
 	memset(p->name, 0, sizeof p->name);
 	sys_call(SYS_prctl, PR_GET_NAME, p->name);
-	end_earlier(p->pid, p->start_ticks, p->pid_namespace);
+	family_end_earlier(p->pid, p->start_ticks, p->pid_namespace);
 	__atomic_add_fetch(&table->nr_running, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&p->state, WIRE_PROCESS_USED, __ATOMIC_RELEASE);
 }
@@ -302,7 +302,7 @@ family_join(uint64_t *ret_offset)
 		table = sys_failed(mapped) ? NULL : (struct wire_family *)mapped;
 		memdiag_agent_family = table;
 	}
-	own = table ? claim() : NULL;
+	own = table ? family_claim() : NULL;
 	if (!own) {
 		sys_call(SYS_close, fd);
 		return -1;

@@ -36,7 +36,7 @@ static struct {
 } out;
 
 static void
-flush(void)
+heap_file_flush(void)
 {
 	size_t done = 0;
 	long n;
@@ -55,18 +55,18 @@ flush(void)
 }
 
 static void
-put_char(char c)
+heap_file_put_char(char c)
 {
 	if (out.len == sizeof out.text)
-		flush();
+		heap_file_flush();
 	out.text[out.len++] = c;
 }
 
 static void
-put(const char *text)
+heap_file_put(const char *text)
 {
 	for (; *text; text++)
-		put_char(*text);
+		heap_file_put_char(*text);
 }
 
 static void
@@ -79,11 +79,11 @@ put_number(uint64_t n)
 		digits[nr++] = (char)('0' + n % 10);
 	while (n /= 10);
 	while (nr)
-		put_char(digits[--nr]);
+		heap_file_put_char(digits[--nr]);
 }
 
 static void
-put_hex(uint64_t n)
+heap_file_put_hex(uint64_t n)
 {
 	char digits[16];
 	size_t nr = 0;
@@ -91,9 +91,9 @@ put_hex(uint64_t n)
 	do
 		digits[nr++] = "0123456789abcdef"[n & 15];
 	while (n >>= 4);
-	put("0x");
+	heap_file_put("0x");
 	while (nr)
-		put_char(digits[--nr]);
+		heap_file_put_char(digits[--nr]);
 }
 
 /* ---- threads ---- */
@@ -121,12 +121,13 @@ put_thread(uint32_t tid)
 		n = sys_call(SYS_read, fd, comm, sizeof comm - 1);
 		sys_call(SYS_close, fd);
 	}
-	put("# thread ");
+	heap_file_put("# thread ");
 	put_number(tid);
-	put_char(' ');
+	heap_file_put_char(' ');
 	for (long i = 0; i < n && comm[i] != '\n'; i++)
-		put_char(comm[i] >= ' ' && comm[i] <= '~' && comm[i] != '\\' ? comm[i] : '?');
-	put_char('\n');
+		heap_file_put_char(
+			comm[i] >= ' ' && comm[i] <= '~' && comm[i] != '\\' ? comm[i] : '?');
+	heap_file_put_char('\n');
 }
 
 /* The number of thread TID, which is introduced first; 0: it has none. */
@@ -163,7 +164,7 @@ struct stack_text {
 };
 
 static void
-read_stack(uint32_t site, struct stack_text *ret)
+heap_file_read_stack(uint32_t site, struct stack_text *ret)
 {
 	uint32_t node = wire_site(sites, site)->node;
 
@@ -192,17 +193,17 @@ static void
 put_amount(struct wire_amount a, const char *between)
 {
 	put_number(wire_objects(a));
-	put(between);
+	heap_file_put(between);
 	put_number(a.bytes);
 }
 
 static void
-put_columns(struct wire_amount live, struct wire_amount allocated)
+heap_file_put_columns(struct wire_amount live, struct wire_amount allocated)
 {
 	put_amount(live, ": ");
-	put(" [");
+	heap_file_put(" [");
 	put_amount(allocated, ": ");
-	put("] @");
+	heap_file_put("] @");
 }
 
 /* The values of a site: of its blocks, or of its mappings. */
@@ -214,7 +215,7 @@ struct heap_file_values {
 static bool is_peak_now;
 
 static struct heap_file_values
-values_of(const struct wire_site *s)
+heap_file_values_of(const struct wire_site *s)
 {
 	const struct wire_amount live = wire_site_live(s);
 
@@ -229,41 +230,41 @@ put_values(const struct heap_file_values *v, const struct heap_file_values *mapp
 		mapped->live, mapped->allocated };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-		put_char(' ');
+		heap_file_put_char(' ');
 		put_amount(all[i], " ");
 	}
 }
 
 static void
-put_site(uint32_t i)
+heap_file_put_site(uint32_t i)
 {
 	const struct wire_site s = *wire_site(sites, i);
-	const struct heap_file_values none = { .live = { 0 } }, some = values_of(&s);
+	const struct heap_file_values none = { .live = { 0 } }, some = heap_file_values_of(&s);
 	const struct heap_file_values *v = &some, *mapped = &none;
 	struct stack_text stack;
 	uint32_t thread;
 
-	read_stack(i, &stack);
+	heap_file_read_stack(i, &stack);
 	if (stack.is_mapped) {
 		v = &none;
 		mapped = &some;
 	}
 	thread = thread_number(stack.tid);
-	put_columns(v->live, v->allocated);
+	heap_file_put_columns(v->live, v->allocated);
 	for (uint32_t k = 0; k < stack.nr; k++) {
-		put_char(' ');
-		put_hex(stack.frame[k]);
+		heap_file_put_char(' ');
+		heap_file_put_hex(stack.frame[k]);
 	}
-	put("\n#+ ");
+	heap_file_put("\n#+ ");
 	put_number(thread);
-	put_char(' ');
+	heap_file_put_char(' ');
 	put_number(stack.size_bytes);
 	put_values(v, mapped);
-	put_char('\n');
+	heap_file_put_char('\n');
 }
 
 static bool
-is_in_use(uint32_t i)
+heap_file_is_in_use(uint32_t i)
 {
 	return wire_site(sites, i)->allocated.units &&
 		(wire_site(sites, i)->node || i <= WIRE_SITE_OF_NO_MAPPING);
@@ -274,7 +275,7 @@ has_mappings(uint32_t i)
 {
 	struct stack_text stack;
 
-	read_stack(i, &stack);
+	heap_file_read_stack(i, &stack);
 	return stack.is_mapped;
 }
 
@@ -289,7 +290,7 @@ nr_sites(void)
 /* ---- the whole ---- */
 
 static void
-put_head(void)
+heap_file_put_head(void)
 {
 	uint64_t blocks[2] = { 0 }, bytes[2] = { 0 };
 
@@ -305,50 +306,52 @@ put_head(void)
 		bytes[1] += s.allocated.bytes;
 	}
 	is_peak_now = !sites->period_bytes && (int64_t)bytes[0] > sites->peak_bytes;
-	put("heap profile: ");
-	put_columns((struct wire_amount){ blocks[0] * WIRE_BLOCK_UNITS, bytes[0] },
+	heap_file_put("heap profile: ");
+	heap_file_put_columns((struct wire_amount){ blocks[0] * WIRE_BLOCK_UNITS, bytes[0] },
 		(struct wire_amount){ blocks[1] * WIRE_BLOCK_UNITS, bytes[1] });
-	put(" heapprofile\n# memdiag heap 1\n"
-	    "# values alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes "
-	    "peak_objects/count peak_space/bytes temporary_objects/count temporary_space/bytes "
-	    "mapped_objects/count mapped_space/bytes mapped_alloc_objects/count "
-	    "mapped_alloc_space/bytes\n"
-	    "# period ");
+	heap_file_put(
+		" heapprofile\n# memdiag heap 1\n"
+		"# values alloc_objects/count alloc_space/bytes inuse_objects/count "
+		"inuse_space/bytes "
+		"peak_objects/count peak_space/bytes temporary_objects/count temporary_space/bytes "
+		"mapped_objects/count mapped_space/bytes mapped_alloc_objects/count "
+		"mapped_alloc_space/bytes\n"
+		"# period ");
 	put_number(sites->period_bytes);
-	put("\n# pid ");
+	heap_file_put("\n# pid ");
 	put_number(sites->pid);
-	put("\n# time ");
+	heap_file_put("\n# time ");
 	put_number(sites->started_ns);
-	put_char('\n');
+	heap_file_put_char('\n');
 }
 
 static void
-put_comment(uint64_t nr, const char *what)
+heap_file_put_comment(uint64_t nr, const char *what)
 {
 	if (!nr)
 		return;
-	put("# comment ");
+	heap_file_put("# comment ");
 	put_number(nr);
-	put_char(' ');
-	put(what);
-	put_char('\n');
+	heap_file_put_char(' ');
+	heap_file_put(what);
+	heap_file_put_char('\n');
 }
 
 /* A name as write-heap.c writes it. */
 static void
-put_escaped(const char *name)
+heap_file_put_escaped(const char *name)
 {
 	for (; *name; name++) {
 		const unsigned char c = (unsigned char)*name;
 
 		if (c >= 32 && c != 127 && c != '\\') {
-			put_char(*name);
+			heap_file_put_char(*name);
 			continue;
 		}
-		put_char('\\');
-		put_char((char)('0' + (c >> 6)));
-		put_char((char)('0' + (c >> 3 & 7)));
-		put_char((char)('0' + (c & 7)));
+		heap_file_put_char('\\');
+		heap_file_put_char((char)('0' + (c >> 6)));
+		heap_file_put_char((char)('0' + (c >> 3 & 7)));
+		heap_file_put_char((char)('0' + (c & 7)));
 	}
 }
 
@@ -368,25 +371,25 @@ put_codes(void)
 		name = sites_function(i, text, &line);
 		if (!name)
 			continue;
-		put("# name ");
-		put_hex(wire_label(WIRE_LABEL_CODE, i));
-		put_char(' ');
+		heap_file_put("# name ");
+		heap_file_put_hex(wire_label(WIRE_LABEL_CODE, i));
+		heap_file_put_char(' ');
 		put_number(line);
-		put_char('\t');
-		put_escaped(text);
-		put_char('\t');
-		put_escaped(name);
-		put_char('\n');
+		heap_file_put_char('\t');
+		heap_file_put_escaped(text);
+		heap_file_put_char('\t');
+		heap_file_put_escaped(name);
+		heap_file_put_char('\n');
 	}
 }
 
 static void
-put_line(void *arg, const char *line, size_t len)
+heap_file_put_line(void *arg, const char *line, size_t len)
 {
 	(void)arg;
 	for (size_t i = 0; i < len; i++)
-		put_char(line[i]);
-	put_char('\n');
+		heap_file_put_char(line[i]);
+	heap_file_put_char('\n');
 }
 
 static void
@@ -394,7 +397,7 @@ put_maps(void)
 {
 	const struct wire_maps_texts texts = seen_texts();
 
-	wire_maps_merge(&texts, put_line, NULL);
+	wire_maps_merge(&texts, heap_file_put_line, NULL);
 }
 
 static void
@@ -402,30 +405,32 @@ put_all(void)
 {
 	memset(threads, 0, sizeof threads);
 	nr_threads = 0;
-	put_head();
-	put_comment(sites->nr_lost, "samples were lost in signal handlers");
-	put_comment(sites->nr_forgotten, "blocks count as in use for good: no memory to know them");
-	put_comment(sites->nr_missed, "blocks that signal handlers freed count as in use");
-	put_comment(wire_objects(sites->no_room),
+	heap_file_put_head();
+	heap_file_put_comment(sites->nr_lost, "samples were lost in signal handlers");
+	heap_file_put_comment(
+		sites->nr_forgotten, "blocks count as in use for good: no memory to know them");
+	heap_file_put_comment(
+		sites->nr_missed, "blocks that signal handlers freed count as in use");
+	heap_file_put_comment(wire_objects(sites->no_room),
 		"blocks were not recorded: --max-overhead was reached, or there was no memory");
-	put_comment(__atomic_load_n(&sites->nr_unseen, __ATOMIC_RELAXED),
+	heap_file_put_comment(__atomic_load_n(&sites->nr_unseen, __ATOMIC_RELAXED),
 		"times an object was loaded that was one too many: its functions have no names");
-	put_comment(sites->nr_mappings_lost,
+	heap_file_put_comment(sites->nr_mappings_lost,
 		"calls of mmap and related functions, of signal handlers or without room, were "
 		"not noted");
 	for (uint32_t i = 1; i < nr_sites(); i++)
-		if (is_in_use(i))
-			put_site(i);
-	put("\nMAPPED_LIBRARIES:\n");
+		if (heap_file_is_in_use(i))
+			heap_file_put_site(i);
+	heap_file_put("\nMAPPED_LIBRARIES:\n");
 	put_maps();
 	put_codes();
-	put("# name ");
-	put_hex(NO_ROOM);
-	put(" 0\t\t[no room for more stacks]\n# name ");
-	put_hex(NO_FRAME);
-	put(" 0\t\t[unknown stack]\n");
-	put("# end\n");
-	flush();
+	heap_file_put("# name ");
+	heap_file_put_hex(NO_ROOM);
+	heap_file_put(" 0\t\t[no room for more stacks]\n# name ");
+	heap_file_put_hex(NO_FRAME);
+	heap_file_put(" 0\t\t[unknown stack]\n");
+	heap_file_put("# end\n");
+	heap_file_flush();
 }
 
 static const char *
@@ -475,7 +480,7 @@ complain(void)
 
 /* Write all to OUT.fd, which stays open. */
 static void
-write_all(void)
+heap_file_write_all(void)
 {
 	const struct timespec at_once = { 0 };
 	const uint64_t blocked = OF_WRITING;
@@ -557,7 +562,7 @@ is_used(uint32_t number)
 #define MAX_TRIES 1000
 
 static void
-open_part(uint32_t number)
+heap_file_open_part(uint32_t number)
 {
 	out.len = 0;
 	for (int tries = 0; tries < MAX_TRIES; tries++, number++) {
@@ -594,13 +599,13 @@ write_named(char kind, uint32_t nr_of_kind)
 {
 	long moved;
 
-	open_part(sites->nr_dumps);
+	heap_file_open_part(sites->nr_dumps);
 	if (out.error) {
 		heap_name_of_whole(&out.name, out.number, kind, nr_of_kind);
 		complain();
 		return;
 	}
-	write_all();
+	heap_file_write_all();
 	sys_call(SYS_close, out.fd);
 	heap_name_of_whole(&out.name, out.number, kind, nr_of_kind);
 	if (!out.error) {
@@ -625,7 +630,7 @@ heap_file_begin_child(void)
 }
 
 static bool
-take_out(void)
+heap_file_take_out(void)
 {
 	int was = OUT_FREE;
 
@@ -646,7 +651,7 @@ wait_and_take_out(void)
 	uint32_t seen = 0, now;
 
 	for (int tries = 0; tries < TAKE_TRIES; tries++) {
-		if (take_out())
+		if (heap_file_take_out())
 			return true;
 		if (__atomic_load_n(&out.state, __ATOMIC_RELAXED) == OUT_ENDED)
 			return false;
@@ -681,7 +686,7 @@ heap_file_write(char kind)
 {
 	if (!sites_hold())
 		return;
-	if (is_own() && take_out()) {
+	if (is_own() && heap_file_take_out()) {
 		write_kind(kind);
 		__atomic_store_n(&out.state, OUT_FREE, __ATOMIC_RELEASE);
 	}
@@ -695,14 +700,14 @@ heap_file_write_to(int fd)
 
 	if (!sites_hold())
 		return ENODATA;
-	if (is_own() && !take_out()) {
+	if (is_own() && !heap_file_take_out()) {
 		error = EAGAIN;
 	} else if (is_own()) {
 		mapped_note_now();
 		out.fd = fd;
 		out.len = 0;
 		out.error = 0;
-		write_all();
+		heap_file_write_all();
 		error = (int)out.error;
 		__atomic_store_n(&out.state, OUT_FREE, __ATOMIC_RELEASE);
 	}

@@ -29,7 +29,7 @@ heap_name_set_prefix(const char *given)
 }
 
 static void
-add_char(struct path_text *n, char c)
+heap_name_add_char(struct path_text *n, char c)
 {
 	if (n->len < sizeof n->text - 1)
 		n->text[n->len++] = c;
@@ -40,7 +40,7 @@ void
 path_add_text(struct path_text *n, const char *text)
 {
 	for (; *text; text++)
-		add_char(n, *text);
+		heap_name_add_char(n, *text);
 }
 
 void
@@ -51,7 +51,7 @@ path_add_number(struct path_text *n, uint64_t number, int width)
 	while (--width > 0 || number / ten >= 10)
 		ten *= 10;
 	for (; ten; ten /= 10)
-		add_char(n, (char)('0' + number / ten % 10));
+		heap_name_add_char(n, (char)('0' + number / ten % 10));
 }
 
 /* The date of DAYS since 1970: the civil calendar in eras of 400 years, years begin in March. */
@@ -77,11 +77,11 @@ add_time(struct path_text *n)
 	sys_call(SYS_clock_gettime, CLOCK_REALTIME, &now);
 	seconds = (uint64_t)now.tv_sec;
 	add_date(n, seconds / 86400);
-	add_char(n, 'T');
+	heap_name_add_char(n, 'T');
 	path_add_number(n, seconds / 3600 % 24, 2);
 	path_add_number(n, seconds / 60 % 60, 2);
 	path_add_number(n, seconds % 60, 2);
-	add_char(n, 'Z');
+	heap_name_add_char(n, 'Z');
 }
 
 void
@@ -89,11 +89,11 @@ heap_name_begin(struct path_text *n, uint32_t number)
 {
 	n->len = 0;
 	path_add_text(n, prefix);
-	add_char(n, '.');
+	heap_name_add_char(n, '.');
 	path_add_number(n, sites->pid, 1);
-	add_char(n, '.');
+	heap_name_add_char(n, '.');
 	path_add_number(n, number, 1);
-	add_char(n, '.');
+	heap_name_add_char(n, '.');
 }
 
 void
@@ -107,9 +107,9 @@ void
 heap_name_of_whole(struct path_text *n, uint32_t number, char kind, uint32_t nr_of_kind)
 {
 	heap_name_begin(n, number);
-	add_char(n, kind);
+	heap_name_add_char(n, kind);
 	path_add_number(n, nr_of_kind, 1);
-	add_char(n, '.');
+	heap_name_add_char(n, '.');
 	add_time(n);
 	path_add_text(n, HEAP_NAME_SUFFIX);
 }

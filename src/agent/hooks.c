@@ -214,7 +214,7 @@ realloc(void *old, size_t size)
 
 /* To be called before the search for objects in front of us. */
 static SLOW void
-get_ready(void)
+hooks_get_ready(void)
 {
 	if (agent_enter_slowly())
 		agent_leave();
@@ -229,7 +229,7 @@ reallocarray(void *old, size_t nr, size_t size)
 		return NULL;
 	}
 	if (UNLIKELY(!real.malloc))
-		get_ready();
+		hooks_get_ready();
 	return real.front_realloc ? real.front_realloc(old, size) : realloc(old, size);
 }
 
@@ -314,7 +314,7 @@ static void
 free_by_first(void *block)
 {
 	if (UNLIKELY(!real.malloc))
-		get_ready();
+		hooks_get_ready();
 	if (real.front_free)
 		real.front_free(block);
 	else

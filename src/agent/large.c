@@ -25,7 +25,7 @@ static struct {
 } large;
 
 static void
-add_char(char c)
+large_add_char(char c)
 {
 	if (large.len < sizeof large.line - 1)
 		large.line[large.len++] = c;
@@ -41,15 +41,15 @@ add_hex(uint64_t n)
 	do
 		digits[nr++] = "0123456789abcdef"[n & 15];
 	while (n >>= 4);
-	add_char('0');
-	add_char('x');
+	large_add_char('0');
+	large_add_char('x');
 	while (nr)
-		add_char(digits[--nr]);
+		large_add_char(digits[--nr]);
 }
 
 /* A number of hexadecimal digits at *AT, which is moved behind it and the character after it. */
 static uint64_t
-read_hex(const char **at, const char *end)
+large_read_hex(const char **at, const char *end)
 {
 	uint64_t n = 0;
 
@@ -69,23 +69,23 @@ read_hex(const char **at, const char *end)
 static void
 add_if_in(const char *at, const char *end, uint64_t address)
 {
-	const uint64_t from = read_hex(&at, end), to = read_hex(&at, end);
+	const uint64_t from = large_read_hex(&at, end), to = large_read_hex(&at, end);
 	uint64_t offset;
 
 	if (address < from || address >= to || end - at < 5)
 		return;
 	at += 5; /* PERM */
-	offset = read_hex(&at, end);
+	offset = large_read_hex(&at, end);
 	while (at < end && *at != '/')
 		at++;
 	for (int i = 0; at < end && i < MAX_PATH_BYTES; i++)
-		add_char(*at++);
-	add_char('+');
+		large_add_char(*at++);
+	large_add_char('+');
 	add_hex(address - from + offset);
 }
 
 static void
-find_frame(void *arg, const char *line, size_t len)
+large_find_frame(void *arg, const char *line, size_t len)
 {
 	if (!large.len)
 		add_if_in(line, line + len, *(const uint64_t *)arg);
@@ -97,7 +97,7 @@ print_frame(uint64_t frame)
 	const struct wire_maps_texts texts = seen_texts();
 
 	large.len = 0;
-	wire_maps_merge(&texts, find_frame, &frame);
+	wire_maps_merge(&texts, large_find_frame, &frame);
 	if (!large.len)
 		add_hex(wire_address_of(frame));
 	say_string("    ", large.line);
@@ -116,7 +116,7 @@ print_function(uint32_t number)
 }
 
 static bool
-is_new(uint32_t node)
+large_is_new(uint32_t node)
 {
 	for (uint32_t i = 0; i < large.nr_stacks; i++)
 		if (large.stack[i] == node)
@@ -128,11 +128,11 @@ is_new(uint32_t node)
 }
 
 static void
-print(const struct wire_large *l)
+agent_large_print(const struct wire_large *l)
 {
 	unsigned int nr = 0;
 
-	if (!is_new(l->node))
+	if (!large_is_new(l->node))
 		return;
 	SAY("memdiag: %u, thread %u: a call for %u bytes", sites->pid, l->tid, l->bytes);
 	if (l->node == UINT32_MAX)
@@ -153,7 +153,7 @@ print(const struct wire_large *l)
 }
 
 static void
-print_all(void)
+large_print_all(void)
 {
 	const struct wire_triggers *t = &sites->triggers;
 	const uint32_t nr = __atomic_load_n(&t->nr_large, __ATOMIC_ACQUIRE);
@@ -171,7 +171,7 @@ print_all(void)
 		if (!number) /* it is just being written */
 			return;
 		if (number == large.nr_seen + 1)
-			print(l);
+			agent_large_print(l);
 	}
 }
 
@@ -180,7 +180,7 @@ large_print(void)
 {
 	if (__atomic_exchange_n(&large.is_taken, 1, __ATOMIC_ACQUIRE))
 		return;
-	print_all();
+	large_print_all();
 	__atomic_store_n(&large.is_taken, 0, __ATOMIC_RELEASE);
 }
 

@@ -129,7 +129,7 @@ const char *gnu_get_libc_version(void) __attribute__((weak));
  * succeeds in the owner.
  */
 static bool
-is_in_use(FILE *f)
+limit_is_in_use(FILE *f)
 {
 	return *(const volatile int *)f->_lock || ftrylockfile(f) != 0;
 }
@@ -157,7 +157,7 @@ flush_output(void)
 	FILE *const f = gnu_get_libc_version ? stdout : NULL;
 	int fd;
 
-	if (!f || is_in_use(f))
+	if (!f || limit_is_in_use(f))
 		return;
 	/* The process is about to end with a status of its own. */
 	sys_call(SYS_rt_sigprocmask, SIG_BLOCK, &of_writing, NULL, sizeof of_writing);

@@ -29,7 +29,7 @@ static int (*read_clock)(clockid_t, struct timespec *);
 #endif
 
 static uint64_t
-now_ns(void)
+log_now_ns(void)
 {
 	struct timespec t;
 
@@ -104,10 +104,10 @@ log_prepare(const void *vdso)
 }
 
 void
-log_begin(struct wire_log *l, bool wants_open)
+agent_log_begin(struct wire_log *l, bool wants_open)
 {
 	if (l && wants_open) {
-		l->opened_ns = now_ns();
+		l->opened_ns = log_now_ns();
 		l->is_open = l->nr_openings = 1;
 	}
 	if (l || log_own->log)
@@ -133,7 +133,7 @@ note_touched(struct wire_log *l, uint32_t nr)
 
 /* Set the lowest clear bit among the first NR of WORD.  Which it is; 64: there was none. */
 static uint32_t
-set_bit(uint64_t *word, uint32_t nr)
+log_set_bit(uint64_t *word, uint32_t nr)
 {
 	const uint64_t mask = nr < 64 ? (UINT64_C(1) << nr) - 1 : UINT64_MAX;
 	uint64_t was = __atomic_load_n(word, __ATOMIC_RELAXED), bit;
@@ -173,7 +173,7 @@ take_block(struct wire_log *l, uint32_t place)
 		uint64_t *word = &wire_log_taken(l)[first / 64];
 		uint32_t i;
 
-		while ((i = set_bit(word, nr - first)) < 64) {
+		while ((i = log_set_bit(word, nr - first)) < 64) {
 			note_touched(l, first + i + 1);
 			if (own_block(wire_log_block(l, first + i), place))
 				return wire_log_block(l, first + i);
@@ -217,17 +217,17 @@ log_drop(uint64_t bytes)
 }
 
 static inline void
-put(struct log_queue *q, uint64_t word)
+agent_log_put(struct log_queue *q, uint64_t word)
 {
 	q->block->word[q->nr_words++] = word;
 }
 
 /* The clock shows NOW, and the counter STAMP. */
 static inline void
-put_time(struct log_queue *q, uint64_t now, uint64_t stamp)
+log_put_time(struct log_queue *q, uint64_t now, uint64_t stamp)
 {
-	put(q, wire_log_time(now));
-	put(q, stamp);
+	agent_log_put(q, wire_log_time(now));
+	agent_log_put(q, stamp);
 	q->time_ns = now;
 	q->stamp = stamp;
 }
@@ -259,7 +259,7 @@ alone_after(const struct wire_log *l, uint64_t stamp)
  * the others no reason to be alone, so this ends.
  */
 static SLOW uint64_t
-take_turn(struct log_queue *q, struct wire_log *l)
+log_take_turn(struct log_queue *q, struct wire_log *l)
 {
 	uint64_t stamp = wire_stamp();
 	uint32_t turn;
@@ -274,7 +274,7 @@ take_turn(struct log_queue *q, struct wire_log *l)
 			break;
 		turn = WIRE_LOG_TOGETHER;
 	}
-	put_time(q, now_ns(), stamp);
+	log_put_time(q, log_now_ns(), stamp);
 	return stamp;
 }
 
@@ -287,14 +287,14 @@ stamp_own(struct log_queue *q, const struct wire_log *l, uint32_t turn)
 	if (UNLIKELY(turn && alone_after(l, stamp) != turn))
 		return 0;
 	if (UNLIKELY(!q->time_ns || stamp - q->stamp >= WIRE_LOG_FRESH))
-		put_time(q, now_ns(), stamp);
+		log_put_time(q, log_now_ns(), stamp);
 	return stamp;
 }
 
 static inline uint64_t
 stamp_of_time(struct log_queue *q, const struct wire_log *l)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = log_now_ns();
 	uint64_t stamp;
 
 	if (LIKELY(q->time_ns == now))
@@ -302,7 +302,7 @@ stamp_of_time(struct log_queue *q, const struct wire_log *l)
 	stamp = wire_stamp();
 	if (UNLIKELY(alone_after(l, stamp) != q->place + 1))
 		return 0;
-	put_time(q, now, stamp);
+	log_put_time(q, now, stamp);
 	return stamp;
 }
 
@@ -324,14 +324,14 @@ begin_stamp(struct log_queue *q, struct wire_log *l)
 		stamp = stamp_of_time(q, l);
 	else if (turn == WIRE_LOG_TOGETHER)
 		stamp = stamp_own(q, l, turn);
-	return LIKELY(stamp) ? stamp : take_turn(q, l);
+	return LIKELY(stamp) ? stamp : log_take_turn(q, l);
 }
 
 /* Q has no room for an event of BYTES: have some in another block.  False: it is dropped. */
 static SLOW bool
-make_room(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_t bytes)
+log_make_room(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_t bytes)
 {
-	if (next_block(q, l, opening, now_ns()))
+	if (next_block(q, l, opening, log_now_ns()))
 		return true;
 	log_drop(bytes);
 	return false;
@@ -351,7 +351,7 @@ begin_event(struct log_queue *q, uint64_t bytes, uint64_t *ret_stamp)
 		return false;
 	if (UNLIKELY(
 		    !q->block || q->opening != opening || q->nr_words > BLOCK_WORDS - MOST_WORDS) &&
-		!make_room(q, l, opening, bytes))
+		!log_make_room(q, l, opening, bytes))
 		return false;
 	*ret_stamp = begin_stamp(q, l);
 	return true;
@@ -370,9 +370,9 @@ log_append(struct log_queue *q, enum wire_log_kind kind, uint32_t site, uint64_t
 
 	if (UNLIKELY(!begin_event(q, bytes, &stamp)))
 		return;
-	put(q, wire_log_event(kind, site, bytes, stamp));
+	agent_log_put(q, wire_log_event(kind, site, bytes, stamp));
 	if (UNLIKELY(bytes >= WIRE_LOG_MANY_BYTES))
-		put(q, bytes);
+		agent_log_put(q, bytes);
 	end_event(q);
 }
 
@@ -383,7 +383,7 @@ log_append_mapping(struct log_queue *q, enum wire_log_kind kind, uint32_t site, 
 
 	if (!begin_event(q, bytes, &stamp))
 		return;
-	put(q, wire_log_event(WIRE_LOG_ALLOCATED, site, WIRE_LOG_MANY_BYTES, stamp));
-	put(q, wire_log_mapping(kind, bytes));
+	agent_log_put(q, wire_log_event(WIRE_LOG_ALLOCATED, site, WIRE_LOG_MANY_BYTES, stamp));
+	agent_log_put(q, wire_log_mapping(kind, bytes));
 	end_event(q);
 }

@@ -14,7 +14,7 @@
 /* The queue of a place.  All but PLACE is zero if nothing was appended to the log. */
 struct log_queue {
 	uint32_t place;
-	uint32_t nr_turns;	      /* in short, one after the other: see take_turn() */
+	uint32_t nr_turns;	      /* in short, one after the other: see log_take_turn() */
 	struct wire_log_block *block; /* that is appended to; NULL: none */
 	uint32_t opening;	      /* of the log, that the block is of */
 	uint32_t nr_words;	      /* in it */
@@ -42,7 +42,7 @@ bool log_prepare(const void *vdso);
  * Append to L from now on, which is zero but for what wire_sites_make() has put there, and open it
  * if WANTS_OPEN; NULL: to none.  Nobody appends meanwhile, and all queues are made zero.
  */
-void log_begin(struct wire_log *l, bool wants_open);
+void agent_log_begin(struct wire_log *l, bool wants_open);
 
 /* Append to Q that a block of BYTES was allocated at SITE, or freed. */
 void log_append(struct log_queue *q, enum wire_log_kind kind, uint32_t site, uint64_t bytes);

@@ -30,7 +30,7 @@ mapped_begin(void)
 
 /* "START-END PERM ...PATH": whether it is code of a file. */
 static bool
-is_wanted(void)
+mapped_is_wanted(void)
 {
 	const char *space;
 
@@ -42,7 +42,7 @@ is_wanted(void)
 static void
 end_line(void)
 {
-	const bool is_kept = is_wanted();
+	const bool is_kept = mapped_is_wanted();
 
 	maps.line[maps.len++] = '\n';
 	if (is_kept && maps.bytes + maps.len <= WIRE_MAPS_BYTES) {
@@ -69,7 +69,7 @@ copy_maps(long fd)
 
 /* Whether something was loaded since it was noted, as of NOW; new sites have nothing. */
 static bool
-is_outdated(uint64_t now)
+mapped_is_outdated(uint64_t now)
 {
 	return maps.generation != now || !now || !sites->maps_bytes[sites->maps_now & 1];
 }
@@ -77,7 +77,7 @@ is_outdated(uint64_t now)
 bool
 mapped_is_due(void)
 {
-	return maps.is_wanted && sites && is_outdated(unwind_generation());
+	return maps.is_wanted && sites && mapped_is_outdated(unwind_generation());
 }
 
 /* One of both texts is whole at any moment. */
@@ -87,7 +87,8 @@ mapped_note_now(void)
 	const uint64_t now = unwind_generation();
 	long fd;
 
-	if (!sites || !is_outdated(now) || __atomic_exchange_n(&maps.is_taken, 1, __ATOMIC_ACQUIRE))
+	if (!sites || !mapped_is_outdated(now) ||
+		__atomic_exchange_n(&maps.is_taken, 1, __ATOMIC_ACQUIRE))
 		return;
 	fd = bounds_open_maps();
 	if (!sys_failed(fd)) {

@@ -65,7 +65,7 @@ mapping_end_of_mapped(const void *at, size_t bytes)
  * often allow a question for the file than one for the file system.
  */
 static bool
-is_in_memory(int fd)
+mapping_is_in_memory(int fd)
 {
 	struct stat file;
 	struct statfs system;
@@ -88,7 +88,7 @@ mapping_state(const struct map_call *m)
 	/* libc's own stacks, which come here where the agent was loaded later. */
 	if (segment->way == WIRE_LOADED && m->flags & MAP_STACK && m->prot == PROT_NONE)
 		return PAGE_NOTHING;
-	if (!is_file || (is_shared && is_in_memory(m->fd)))
+	if (!is_file || (is_shared && mapping_is_in_memory(m->fd)))
 		return m->prot == PROT_NONE ? PAGE_MEMORY : PAGE_MEMORY | PAGE_COUNTS;
 	if (is_shared)
 		return PAGE_NOTHING;

@@ -54,7 +54,7 @@ enter_unmarked(unsigned int jobs, bool is_noted)
 }
 
 static SLOW void
-get_ready(void)
+mappings_get_ready(void)
 {
 	if (agent_enter_slowly())
 		agent_leave();
@@ -65,7 +65,7 @@ static inline bool
 is_sampled(void)
 {
 	if (UNLIKELY(agent_mode == AGENT_OFF && !agent_has_started))
-		get_ready();
+		mappings_get_ready();
 	return UNLIKELY(agent_mode >= AGENT_SAMPLES);
 }
 

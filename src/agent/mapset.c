@@ -56,7 +56,7 @@ take_at_once(uint32_t to)
 }
 
 static void
-lose(void)
+mapset_lose(void)
 {
 	__atomic_add_fetch(&sites->nr_mappings_lost, 1, __ATOMIC_RELAXED);
 	log_drop(0);
@@ -81,7 +81,7 @@ take_lock(void)
 			is_stuck = true;
 	}
 	if (!is_mine)
-		lose();
+		mapset_lose();
 	return is_mine;
 }
 
@@ -118,7 +118,7 @@ static struct {
 
 /* Whether there is room for NR more of anything. */
 static bool
-has_room(size_t nr)
+mapset_has_room(size_t nr)
 {
 	return pool.nr_free + pool.nr - pool.nr_used >= nr;
 }
@@ -149,7 +149,8 @@ free_slot(void *slot)
 
 /* T in two: what begins below AT, and the rest. */
 static void
-split(struct mapset_piece *t, uintptr_t at, struct mapset_piece **low, struct mapset_piece **high)
+mapset_split(
+	struct mapset_piece *t, uintptr_t at, struct mapset_piece **low, struct mapset_piece **high)
 {
 	while (t) {
 		if (t->start < at) {
@@ -167,7 +168,7 @@ split(struct mapset_piece *t, uintptr_t at, struct mapset_piece **low, struct ma
 
 /* All of LOW is below HIGH. */
 static struct mapset_piece *
-join(struct mapset_piece *low, struct mapset_piece *high)
+mapset_join(struct mapset_piece *low, struct mapset_piece *high)
 {
 	struct mapset_piece *root, **to = &root;
 
@@ -188,7 +189,7 @@ join(struct mapset_piece *low, struct mapset_piece *high)
 
 /* The first piece that ends above AT. */
 static struct mapset_piece *
-find(uintptr_t at)
+mapset_find(uintptr_t at)
 {
 	struct mapset_piece *found = NULL;
 
@@ -231,7 +232,7 @@ next_random(void)
 /* ---- pieces ---- */
 
 static void
-count(struct mapset_entry *m, uint64_t bytes)
+mapset_count(struct mapset_entry *m, uint64_t bytes)
 {
 	const bool is_first = !m->counted_bytes;
 
@@ -274,16 +275,16 @@ new_piece(uintptr_t start, uintptr_t end, struct mapset_entry *m, unsigned int s
 }
 
 static void
-insert(struct mapset_piece *p)
+mapset_insert(struct mapset_piece *p)
 {
 	struct mapset_piece *low, *high;
 
-	split(tree, p->start, &low, &high);
-	tree = join(join(low, p), high);
+	mapset_split(tree, p->start, &low, &high);
+	tree = mapset_join(mapset_join(low, p), high);
 }
 
 static void
-free_piece(struct mapset_piece *p)
+mapset_free_piece(struct mapset_piece *p)
 {
 	struct mapset_entry *m = p->mapping;
 
@@ -293,7 +294,7 @@ free_piece(struct mapset_piece *p)
 }
 
 static bool
-is_inside(const struct mapset_piece *p, uintptr_t at)
+mapset_is_inside(const struct mapset_piece *p, uintptr_t at)
 {
 	return p && p->start < at;
 }
@@ -302,21 +303,22 @@ is_inside(const struct mapset_piece *p, uintptr_t at)
 static size_t
 nr_cuts(uintptr_t start, uintptr_t end)
 {
-	return (size_t)is_inside(find(start), start) + is_inside(find(end), end);
+	return (size_t)mapset_is_inside(mapset_find(start), start) +
+		mapset_is_inside(mapset_find(end), end);
 }
 
 /* A piece that AT is inside of becomes two. */
 static void
-cut(uintptr_t at)
+mapset_cut(uintptr_t at)
 {
-	struct mapset_piece *p = find(at), *rest;
+	struct mapset_piece *p = mapset_find(at), *rest;
 
-	if (!is_inside(p, at))
+	if (!mapset_is_inside(p, at))
 		return;
 	rest = new_piece(at, p->end, p->mapping, p->state);
 	rest->call = p->call;
 	p->end = at;
-	insert(rest);
+	mapset_insert(rest);
 }
 
 static bool
@@ -330,18 +332,18 @@ is_one(const struct mapset_piece *a, const struct mapset_piece *b)
 static void
 join_at(uintptr_t at)
 {
-	struct mapset_piece *a = at ? find(at - 1) : NULL, *b, *low, *high;
+	struct mapset_piece *a = at ? mapset_find(at - 1) : NULL, *b, *low, *high;
 
 	if (!a || a->end != at)
 		return;
-	b = find(at);
+	b = mapset_find(at);
 	if (!b || !is_one(a, b))
 		return;
-	split(tree, at, &low, &high);
+	mapset_split(tree, at, &low, &high);
 	take_first(&high);
-	tree = join(low, high);
+	tree = mapset_join(low, high);
 	a->end = b->end;
-	free_piece(b);
+	mapset_free_piece(b);
 }
 
 /* ---- a range ---- */
@@ -370,7 +372,7 @@ set_state(struct mapset_piece *p, unsigned int state)
 		return;
 	uncount(p->mapping, counted_bytes(p));
 	p->state = state;
-	count(p->mapping, counted_bytes(p));
+	mapset_count(p->mapping, counted_bytes(p));
 }
 
 static bool
@@ -407,39 +409,39 @@ change_range(uintptr_t start, uintptr_t end, const struct mapset_change *c)
 {
 	struct mapset_piece *low, *high, *of_range, *kept = NULL;
 
-	cut(start);
-	cut(end);
-	split(tree, start, &low, &high);
-	split(high, end, &of_range, &high);
+	mapset_cut(start);
+	mapset_cut(end);
+	mapset_split(tree, start, &low, &high);
+	mapset_split(high, end, &of_range, &high);
 	while (of_range) {
 		struct mapset_piece *p = take_first(&of_range);
 
 		if (change_piece(p, c))
-			kept = join(kept, p);
+			kept = mapset_join(kept, p);
 		else
-			free_piece(p);
+			mapset_free_piece(p);
 	}
-	tree = join(join(low, kept), high);
+	tree = mapset_join(mapset_join(low, kept), high);
 }
 
 static bool
 has_any(uintptr_t start, uintptr_t end)
 {
-	const struct mapset_piece *p = find(start);
+	const struct mapset_piece *p = mapset_find(start);
 
 	return p && p->start < end;
 }
 
 static void
-change(uintptr_t start, uintptr_t end, const struct mapset_change *c)
+agent_mapset_change(uintptr_t start, uintptr_t end, const struct mapset_change *c)
 {
 	if (!take_lock())
 		return;
 	if (has_any(start, end)) {
-		if (has_room(nr_cuts(start, end)))
+		if (mapset_has_room(nr_cuts(start, end)))
 			change_range(start, end, c);
 		else
-			lose();
+			mapset_lose();
 	}
 	drop_lock();
 }
@@ -467,8 +469,8 @@ put_parts(const struct mapset_part *parts, size_t nr, uint32_t site)
 		if (!p->state || p->state == PAGE_NOTHING)
 			continue;
 		piece = new_piece(p->start, p->end, m, p->state);
-		insert(piece);
-		count(m, counted_bytes(piece));
+		mapset_insert(piece);
+		mapset_count(m, counted_bytes(piece));
 	}
 	if (!--m->nr_pieces)
 		free_slot(m);
@@ -480,11 +482,11 @@ mapset_put(
 {
 	if (!take_lock())
 		return;
-	if (has_room(nr_cuts(start, end) + (nr ? nr + 1 : 0))) {
+	if (mapset_has_room(nr_cuts(start, end) + (nr ? nr + 1 : 0))) {
 		change_range(start, end, &(struct mapset_change){ .what = REMOVE });
 		put_parts(parts, nr, site);
 	} else {
-		lose();
+		mapset_lose();
 	}
 	drop_lock();
 }
@@ -492,20 +494,22 @@ mapset_put(
 void
 mapset_leave(uintptr_t start, uintptr_t end, uint32_t call)
 {
-	change(start, end, &(struct mapset_change){ .what = LEAVE, .call = call });
+	agent_mapset_change(start, end, &(struct mapset_change){ .what = LEAVE, .call = call });
 }
 
 void
 mapset_end(uintptr_t start, uintptr_t end, uint32_t call, enum mapset_end how)
 {
-	change(start, end, &(struct mapset_change){ .what = END, .call = call, .how = how });
+	agent_mapset_change(
+		start, end, &(struct mapset_change){ .what = END, .call = call, .how = how });
 }
 
 /* Most calls change nothing: code that is made writable, and executable again. */
 static bool
 has_other(uintptr_t start, uintptr_t end, int prot)
 {
-	for (const struct mapset_piece *p = find(start); p && p->start < end; p = find(p->end))
+	for (const struct mapset_piece *p = mapset_find(start); p && p->start < end;
+		p = mapset_find(p->end))
 		if (state_with(p->state, prot) != p->state)
 			return true;
 	return false;
@@ -517,24 +521,25 @@ mapset_protect(uintptr_t start, uintptr_t end, int prot)
 	if (!take_lock())
 		return;
 	if (has_other(start, end, prot)) {
-		if (has_room(nr_cuts(start, end))) {
+		if (mapset_has_room(nr_cuts(start, end))) {
 			change_range(start, end,
 				&(struct mapset_change){ .what = PROTECT, .prot = prot });
 			join_at(start);
 			join_at(end);
 		} else {
-			lose();
+			mapset_lose();
 		}
 	}
 	drop_lock();
 }
 
 static size_t
-read_parts(uintptr_t start, uintptr_t end, struct mapset_part *ret, size_t room)
+mapset_read_parts(uintptr_t start, uintptr_t end, struct mapset_part *ret, size_t room)
 {
 	size_t nr = 0;
 
-	for (const struct mapset_piece *p = find(start); p && p->start < end; p = find(p->end)) {
+	for (const struct mapset_piece *p = mapset_find(start); p && p->start < end;
+		p = mapset_find(p->end)) {
 		const uintptr_t from = p->start > start ? p->start : start;
 		uintptr_t to = mapping_page_end((void *)p->start, p->end - p->start);
 
@@ -555,7 +560,7 @@ mapset_read(uintptr_t start, uintptr_t end, struct mapset_part *ret, size_t room
 
 	if (!take_lock())
 		return 0;
-	nr = read_parts(start, end, ret, room);
+	nr = mapset_read_parts(start, end, ret, room);
 	drop_lock();
 	return nr;
 }

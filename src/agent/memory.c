@@ -61,7 +61,7 @@ memory_unlock(void *start, size_t bytes)
 
 /* Whether P is, or becomes, the part that begins at START. */
 static bool
-claim(struct wire_memory_part *p, uint64_t start)
+memory_claim(struct wire_memory_part *p, uint64_t start)
 {
 	uint64_t was = 0;
 
@@ -76,7 +76,7 @@ memory_note(enum wire_memory_kind kind, const void *start, size_t bytes)
 	for (unsigned int i = 0; i < WIRE_MEMORY_PARTS; i++) {
 		struct wire_memory_part *p = &memory.part[i];
 
-		if (!claim(p, (uintptr_t)start))
+		if (!memory_claim(p, (uintptr_t)start))
 			continue;
 		p->kind = kind;
 		__atomic_store_n(&p->bytes, bytes, __ATOMIC_RELEASE);

@@ -184,7 +184,7 @@ drop_earlier(void)
 		return true;
 	if (!wait_until_all_left() || !sites_drop())
 		return false;
-	log_begin(NULL, false);
+	agent_log_begin(NULL, false);
 	forget_blocks();
 	memory_forget(earlier);
 	return true;
@@ -247,7 +247,7 @@ new_sites(const struct notes_start *s)
 	new->triggers.next_bytes = s->triggers.interval_bytes;
 	new->triggers.next_high_bytes = WIRE_HIGH_LEAST_BYTES;
 	memory_note(WIRE_MEMORY_SITES, new, new->size_bytes);
-	log_begin(wire_log_of(new), s->opens_log);
+	agent_log_begin(wire_log_of(new), s->opens_log);
 	return new;
 }
 

@@ -39,7 +39,7 @@ is_replaced(enum real_operator number)
 
 /* 0: not aligned. */
 static void *
-take(size_t alignment, size_t size)
+operators_take(size_t alignment, size_t size)
 {
 	return alignment ? memalign(alignment, size) : malloc(size);
 }
@@ -80,7 +80,7 @@ new_failed(size_t alignment, size_t size, const void *caller)
 
 	while (!block && (handler = handler_now(caller))) {
 		handler();
-		block = take(alignment, size);
+		block = operators_take(alignment, size);
 	}
 	if (!block)
 		throw_bad_alloc(caller);

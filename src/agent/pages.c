@@ -77,7 +77,7 @@ static struct pages_node *spare_node;
  * memory.
  */
 static void *
-allocate(void *first, unsigned int nr, size_t size, unsigned int *used)
+pages_allocate(void *first, unsigned int nr, size_t size, unsigned int *used)
 {
 	unsigned int i = __atomic_load_n(used, __ATOMIC_RELAXED);
 	long at;
@@ -93,7 +93,7 @@ allocate(void *first, unsigned int nr, size_t size, unsigned int *used)
 
 /* Another thread was faster.  One of the first is lost then, which is harmless. */
 static void
-give_back(void *at, const void *first, unsigned int nr, size_t size)
+pages_give_back(void *at, const void *first, unsigned int nr, size_t size)
 {
 	if ((uintptr_t)at - (uintptr_t)first >= nr * size)
 		sys_call(SYS_munmap, at, size);
@@ -116,12 +116,12 @@ region_at(size_t i, bool may_make)
 
 	if (r || !may_make)
 		return r;
-	made = allocate(first_regions, FIRST_REGIONS, sizeof *made, &used_regions);
+	made = pages_allocate(first_regions, FIRST_REGIONS, sizeof *made, &used_regions);
 	if (!made ||
 		__atomic_compare_exchange_n(
 			&root[i], &r, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return made;
-	give_back(made, first_regions, FIRST_REGIONS, sizeof *made);
+	pages_give_back(made, first_regions, FIRST_REGIONS, sizeof *made);
 	return r;
 }
 
@@ -174,30 +174,30 @@ entry_set(uint64_t *at, uint64_t now, uint64_t entry)
 }
 
 static struct pages_node *
-new_node(void)
+pages_new_node(void)
 {
 	struct pages_node *n = __atomic_exchange_n(&spare_node, NULL, __ATOMIC_ACQ_REL);
 
-	return n ? n : allocate(first_nodes, FIRST_NODES, sizeof *n, &used_nodes);
+	return n ? n : pages_allocate(first_nodes, FIRST_NODES, sizeof *n, &used_nodes);
 }
 
 /* The node of the entry AT, marked as used; NULL when there is no memory for one. */
 static struct pages_node *
-node_at(uint64_t *at)
+pages_node_at(uint64_t *at)
 {
 	uint64_t entry = entry_now(at);
 	struct pages_node *made = NULL;
 
 	while (!(entry & HAS_TAGS)) {
 		if (!node_of(entry) && !made)
-			made = new_node();
+			made = pages_new_node();
 		if (!node_of(entry) && !made)
 			return NULL;
 		entry_set(at, entry, entry | HAS_TAGS | (node_of(entry) ? 0 : (uintptr_t)made));
 		entry = entry_now(at);
 	}
 	if (made && node_of(entry) != made)
-		give_back(made, first_nodes, FIRST_NODES, sizeof *made);
+		pages_give_back(made, first_nodes, FIRST_NODES, sizeof *made);
 	return node_of(entry);
 }
 
@@ -209,12 +209,12 @@ tails_of(struct pages_node *n, size_t unit)
 
 	if (tails)
 		return tails;
-	made = allocate(first_tails, FIRST_TAILS, size, &used_tails);
+	made = pages_allocate(first_tails, FIRST_TAILS, size, &used_tails);
 	if (!made ||
 		__atomic_compare_exchange_n(
 			&n->tails[unit], &tails, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return made;
-	give_back(made, first_tails, FIRST_TAILS, size);
+	pages_give_back(made, first_tails, FIRST_TAILS, size);
 	return tails;
 }
 
@@ -241,7 +241,7 @@ struct pages_change {
 
 /* Bit 0 of those of the sixteen that are not 0. */
 static uint64_t
-known(uint64_t w)
+pages_known(uint64_t w)
 {
 	w |= w >> 2;
 	return (w | w >> 1) & EACH;
@@ -257,11 +257,11 @@ counting(uint64_t w)
 static uint64_t
 with_inherited(uint64_t w, unsigned int state)
 {
-	return w | (EACH & ~known(w)) * state;
+	return w | (EACH & ~pages_known(w)) * state;
 }
 
 static uint64_t
-protect(uint64_t w, int prot)
+agent_pages_protect(uint64_t w, int prot)
 {
 	const uint64_t memory = w >> 1 & ~(w >> 2) & ~(w >> 3) & EACH;
 	const uint64_t copies = w >> 2 & ~(w >> 1) & ~(w >> 3) & EACH;
@@ -280,14 +280,14 @@ changed(const struct pages_change *c, uint64_t w)
 	case PUT:
 		return c->states;
 	case LEAVE:
-		return w | known(w) << 3;
+		return w | pages_known(w) << 3;
 	case STAY:
 		return w & ~(EACH << 3);
 	case FORGET:
 		leaving = w >> 3 & EACH;
 		return (w & ~(leaving * PAGE_STATES)) | leaving * PAGE_NOTHING;
 	case PROTECT:
-		return protect(w, c->prot);
+		return agent_pages_protect(w, c->prot);
 	}
 	return w;
 }
@@ -302,7 +302,7 @@ nr_set(uint64_t bits)
 
 /* The bytes of the pages that COUNT of those whose TAILS these are. */
 static int64_t
-bytes_of(uint64_t counts, uint16_t *tails)
+pages_bytes_of(uint64_t counts, uint16_t *tails)
 {
 	int64_t bytes = nr_set(counts) * (int64_t)agent_page_bytes;
 
@@ -334,10 +334,10 @@ change_word(uint64_t *at, uint64_t mask, unsigned int inherited, uint16_t *tails
 	} while (now != was && !c->is_trial &&
 		!__atomic_compare_exchange_n(
 			at, &old, (old & ~mask) | now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	bytes = bytes_of(counting(was), tails);
+	bytes = pages_bytes_of(counting(was), tails);
 	if (c->how == PUT)
 		clear_tails(mask, tails);
-	return bytes_of(counting(now), tails) - bytes;
+	return pages_bytes_of(counting(now), tails) - bytes;
 }
 
 /* ---- a unit ---- */
@@ -373,7 +373,7 @@ put_unit(struct pages_node *n, size_t unit, unsigned int inherited, const struct
 		uint16_t *of_word = tails ? tails + i * PAGES_PER_WORD : NULL;
 
 		w = __atomic_exchange_n(&n->word[unit][i], 0, __ATOMIC_RELAXED);
-		was += bytes_of(counting(with_inherited(w, inherited)), of_word);
+		was += pages_bytes_of(counting(with_inherited(w, inherited)), of_word);
 		clear_tails(UINT64_MAX, of_word);
 	}
 	__atomic_store_n(&n->tag[unit], (uint8_t)(c->states & PAGE_STATES), __ATOMIC_RELAXED);
@@ -456,7 +456,7 @@ change_entry(uint64_t *at, const struct pages_change *c)
  * there.
  */
 static int64_t
-give_up(uint64_t *at)
+pages_give_up(uint64_t *at)
 {
 	const struct pages_change nothing = { .how = PUT };
 
@@ -482,8 +482,8 @@ change_part(uint64_t *at, size_t first, size_t end, const struct pages_change *c
 			       changed(c, EACH * state) & PAGE_STATES, (int64_t)(end - first)) -
 			bytes_in_state(state, (int64_t)(end - first));
 	if (!n)
-		n = node_at(at);
-	return n ? change_units(n, state, first, end, c) : give_up(at);
+		n = pages_node_at(at);
+	return n ? change_units(n, state, first, end, c) : pages_give_up(at);
 }
 
 static uint64_t
@@ -493,7 +493,7 @@ page_of(uintptr_t at)
 }
 
 static int64_t
-change(uintptr_t start, uintptr_t end, const struct pages_change *c)
+agent_pages_change(uintptr_t start, uintptr_t end, const struct pages_change *c)
 {
 	const uint64_t most = REGIONS * NODES_PER_REGION * PAGES_PER_NODE;
 	uint64_t last = page_of(end) + ((end & (agent_page_bytes - 1)) != 0), next;
@@ -568,7 +568,7 @@ set_tail(uintptr_t at, size_t missing)
 	const uint64_t page = page_of(at), i = page / PAGES_PER_NODE;
 	struct pages_region *r =
 		i / NODES_PER_REGION < REGIONS ? region_at(i / NODES_PER_REGION, false) : NULL;
-	struct pages_node *n = r ? node_at(&r->entry[i % NODES_PER_REGION]) : NULL;
+	struct pages_node *n = r ? pages_node_at(&r->entry[i % NODES_PER_REGION]) : NULL;
 	const size_t unit = page % PAGES_PER_NODE / PAGES_PER_UNIT;
 	uint16_t *tails = n ? tails_of(n, unit) : NULL;
 
@@ -585,7 +585,7 @@ pages_put(uintptr_t start, uintptr_t end, enum page_state state)
 {
 	const struct pages_change c = { .how = PUT, .states = EACH * state };
 	const size_t rest = end & (agent_page_bytes - 1);
-	int64_t bytes = change(start, end, &c), missing = 0;
+	int64_t bytes = agent_pages_change(start, end, &c), missing = 0;
 	unsigned int now;
 
 	if (!rest || state == PAGE_NOTHING)
@@ -599,24 +599,24 @@ pages_put(uintptr_t start, uintptr_t end, enum page_state state)
 int64_t
 pages_leave(uintptr_t start, uintptr_t end)
 {
-	return change(start, end, &(struct pages_change){ .how = LEAVE });
+	return agent_pages_change(start, end, &(struct pages_change){ .how = LEAVE });
 }
 
 int64_t
 pages_stay(uintptr_t start, uintptr_t end)
 {
-	return change(start, end, &(struct pages_change){ .how = STAY });
+	return agent_pages_change(start, end, &(struct pages_change){ .how = STAY });
 }
 
 void
 pages_forget(uintptr_t start, uintptr_t end)
 {
-	change(start, end, &(struct pages_change){ .how = FORGET });
+	agent_pages_change(start, end, &(struct pages_change){ .how = FORGET });
 }
 
 int64_t
 pages_protect(uintptr_t start, uintptr_t end, int prot, bool is_trial)
 {
-	return change(start, end,
+	return agent_pages_change(start, end,
 		&(struct pages_change){ .how = PROTECT, .prot = prot, .is_trial = is_trial });
 }

@@ -21,7 +21,7 @@ place_init(void)
 
 /* Give the place T of thread WAS to thread TID.  False: another thread was faster. */
 static bool
-move_in(struct wire_thread *t, uint32_t was, uint32_t tid, uint64_t stack)
+places_move_in(struct wire_thread *t, uint32_t was, uint32_t tid, uint64_t stack)
 {
 	if (was == TID_TAKEN ||
 		!__atomic_compare_exchange_n(
@@ -37,7 +37,7 @@ move_in(struct wire_thread *t, uint32_t was, uint32_t tid, uint64_t stack)
 }
 
 static bool
-has_ended(uint32_t tid)
+places_has_ended(uint32_t tid)
 {
 	return sys_call(SYS_tgkill, segment->pid, tid, 0) == -ESRCH;
 }
@@ -61,7 +61,7 @@ new_place(uint32_t tid, uint64_t stack)
 	} while (!__atomic_compare_exchange_n(
 		&segment->nr_threads, &nr, nr + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	t = &wire_threads(segment)[nr];
-	return move_in(t, 0, tid, stack) ? t : NULL;
+	return places_move_in(t, 0, tid, stack) ? t : NULL;
 }
 
 /* Whether calls are noted: what a thread keeps for that is its place's, and takes 185 KiB. */
@@ -92,7 +92,7 @@ place_of_stack(uint32_t tid, uint64_t stack)
 		const uint32_t of = tid_of(&t[i]); /* first: a new thread writes it last */
 
 		if (of && t[i].stack == stack && !was_left_inside(&t[i]) &&
-			move_in(&t[i], of, tid, stack))
+			places_move_in(&t[i], of, tid, stack))
 			return &t[i];
 	}
 	return NULL;
@@ -114,8 +114,8 @@ left_place(uint32_t tid, uint64_t stack, uint32_t tries)
 		last = at;
 		of = tid_of(&t[at]);
 		/* A number is given to a new thread only after the old one has ended. */
-		if (of && of != TID_TAKEN && (of == tid || has_ended(of)) &&
-			move_in(&t[at], of, tid, stack))
+		if (of && of != TID_TAKEN && (of == tid || places_has_ended(of)) &&
+			places_move_in(&t[at], of, tid, stack))
 			return &t[at];
 	}
 	return NULL;
@@ -137,7 +137,7 @@ place_of_list(uint32_t tid)
 	if (!list)
 		return NULL;
 	for (uint32_t i = 1; i < nr; i++)
-		if (t[i].robust_list == list && move_in(&t[i], tid_of(&t[i]), tid, 0))
+		if (t[i].robust_list == list && places_move_in(&t[i], tid_of(&t[i]), tid, 0))
 			return &t[i];
 	t = new_place(tid, 0);
 	if (t)

@@ -83,7 +83,7 @@ take_slot(struct notes_start *s)
 }
 
 static struct notes_start
-start_of(void)
+profile_start_of(void)
 {
 	return (struct notes_start){
 		.fd = -1,
@@ -105,7 +105,7 @@ start_of(void)
 
 /* Where it is to be noted; false: none. */
 static bool
-find_place(struct notes_start *s)
+profile_find_place(struct notes_start *s)
 {
 	long fd;
 
@@ -119,7 +119,7 @@ find_place(struct notes_start *s)
 }
 
 static bool
-conclude(const struct notes_start *s, bool has_begun)
+profile_conclude(const struct notes_start *s, bool has_begun)
 {
 	if (s->fd >= 0)
 		sys_call(SYS_close, s->fd);
@@ -136,23 +136,24 @@ conclude(const struct notes_start *s, bool has_begun)
 bool
 profile_begin(void)
 {
-	struct notes_start start = start_of();
+	struct notes_start start = profile_start_of();
 
 	mapped_begin();
 	heap_name_set_prefix(settings.prefix);
-	return find_place(&start) && conclude(&start, notes_begin(&start));
+	return profile_find_place(&start) && profile_conclude(&start, notes_begin(&start));
 }
 
 bool
 profile_begin_child(struct wire_sites *parents)
 {
-	struct notes_start start = start_of();
+	struct notes_start start = profile_start_of();
 
 	mapped_begin();
 	heap_file_begin_child();
 	large_begin_child();
 	unwind_begin_child();
-	return find_place(&start) && conclude(&start, notes_begin_child(&start, parents));
+	return profile_find_place(&start) &&
+		profile_conclude(&start, notes_begin_child(&start, parents));
 }
 
 bool
@@ -173,7 +174,7 @@ profile_begin_record(void)
  * back.
  */
 static bool
-leave(bool may_go_on)
+agent_profile_leave(bool may_go_on)
 {
 	if (!settings.profiles || !sites || (settings.sites && !mapped_is_due()) ||
 		sites->pid != (uint32_t)sys_call(SYS_getpid, 0))
@@ -188,14 +189,14 @@ leave(bool may_go_on)
 void
 profile_leave(void)
 {
-	leave(false);
+	agent_profile_leave(false);
 }
 
 /* Not for the child of a vfork(), which has its parent's sites. */
 struct profile_left
 profile_leave_by_exec(void)
 {
-	struct profile_left left = { NULL, leave(true) };
+	struct profile_left left = { NULL, agent_profile_leave(true) };
 
 	if (!settings.profiles || !sites_hold())
 		return left;

@@ -58,7 +58,7 @@ static struct {
 } python;
 
 static uintptr_t
-word_at(uintptr_t at)
+python_word_at(uintptr_t at)
 {
 	return *(const uintptr_t *)at;
 }
@@ -66,19 +66,19 @@ word_at(uintptr_t at)
 /* ---- an interpreter ---- */
 
 static bool
-has_size(uintptr_t type, uint64_t bytes)
+python_has_size(uintptr_t type, uint64_t bytes)
 {
-	return word_at(type + TYPE_BASICSIZE) == bytes;
+	return python_word_at(type + TYPE_BASICSIZE) == bytes;
 }
 
 /* A debugging build has larger objects; one without the GIL has a version of its own in them. */
 static const struct python_layout *
-find_layout(uint64_t version)
+python_find_layout(uint64_t version)
 {
 	for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
 		if (layouts[i].version == version >> 16 &&
-			has_size(python.code_type, layouts[i].code_bytes) &&
-			has_size(python.unicode_type, layouts[i].unicode_bytes))
+			python_has_size(python.code_type, layouts[i].code_bytes) &&
+			python_has_size(python.unicode_type, layouts[i].unicode_bytes))
 			return &layouts[i];
 	return NULL;
 }
@@ -92,7 +92,7 @@ struct python_found_object {
 
 /* Where the object that has AT begins; 0 if none is known. */
 static uintptr_t
-object_at(uintptr_t at)
+python_object_at(uintptr_t at)
 {
 	struct python_found_object found;
 
@@ -104,7 +104,7 @@ object_at(uintptr_t at)
 }
 
 static int
-look_into(struct dl_phdr_info *info, size_t size, void *arg)
+python_look_into(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const uintptr_t version = real_symbol(info, "Py_Version", STT_OBJECT);
 	unsigned int *nr = arg;
@@ -123,10 +123,10 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 	python.code_type = real_symbol(info, "PyCode_Type", STT_OBJECT);
 	python.unicode_type = real_symbol(info, "PyUnicode_Type", STT_OBJECT);
 	python.bytes_type = real_symbol(info, "PyBytes_Type", STT_OBJECT);
-	python.object = *nr == 1 ? 0 : object_at(version);
+	python.object = *nr == 1 ? 0 : python_object_at(version);
 	if (python.of_thread && python.current && python.code_type && python.unicode_type &&
 		(*nr == 1 || python.object))
-		python.l = find_layout(word_at(version));
+		python.l = python_find_layout(python_word_at(version));
 	return 1;
 }
 
@@ -138,7 +138,7 @@ python_begin(void)
 	python.l = NULL;
 	python.generation = 0;
 	if (sizeof(void *) == 8 && !agent_is_static)
-		dl_iterate_phdr(look_into, &nr);
+		dl_iterate_phdr(python_look_into, &nr);
 	python_is_there = python.l;
 }
 
@@ -192,7 +192,7 @@ is_entry(uintptr_t frame)
 static inline uint32_t
 instruction_of(uintptr_t frame, uintptr_t code)
 {
-	return (uint32_t)(word_at(frame + FRAME_INSTRUCTION) - code - python.l->code_bytes);
+	return (uint32_t)(python_word_at(frame + FRAME_INSTRUCTION) - code - python.l->code_bytes);
 }
 
 /*
@@ -202,8 +202,9 @@ instruction_of(uintptr_t frame, uintptr_t code)
 static bool
 note_codes(struct python_frames *to, uintptr_t *frame)
 {
-	for (; *frame && !is_mark(*frame); *frame = word_at(*frame + python.l->frame_previous)) {
-		const uintptr_t code = word_at(*frame + python.l->frame_code);
+	for (; *frame && !is_mark(*frame);
+		*frame = python_word_at(*frame + python.l->frame_previous)) {
+		const uintptr_t code = python_word_at(*frame + python.l->frame_code);
 
 		if (to->nr_codes == PYTHON_MAX_CODES)
 			return false;
@@ -234,15 +235,15 @@ note_call(struct python_frames *to, uint32_t native, uint32_t first, uintptr_t l
 static bool
 read_by_cframes(uintptr_t state, const struct unwind_stack *walked, struct python_frames *to)
 {
-	uintptr_t cframe = word_at(state + python.l->state_cframe), frame;
+	uintptr_t cframe = python_word_at(state + python.l->state_cframe), frame;
 	uint32_t native = walked->nr - 1, first;
 
 	while ((native = native_of(walked, native, cframe, hint_of(to)))) {
 		first = to->nr_codes;
-		frame = word_at(cframe + python.l->cframe_frame);
+		frame = python_word_at(cframe + python.l->cframe_frame);
 		if (!note_codes(to, &frame) || !note_call(to, native, first, cframe))
 			return false;
-		cframe = word_at(cframe + python.l->cframe_previous);
+		cframe = python_word_at(cframe + python.l->cframe_previous);
 		native--;
 	}
 	to->rest = cframe;
@@ -253,7 +254,7 @@ read_by_cframes(uintptr_t state, const struct unwind_stack *walked, struct pytho
 static bool
 read_by_marks(uintptr_t state, const struct unwind_stack *walked, struct python_frames *to)
 {
-	uintptr_t frame = word_at(state + python.l->state_frame);
+	uintptr_t frame = python_word_at(state + python.l->state_frame);
 	uint32_t native = walked->nr - 1, first;
 
 	while (frame) {
@@ -265,7 +266,7 @@ read_by_marks(uintptr_t state, const struct unwind_stack *walked, struct python_
 			to->nr_codes = first;
 		if (!native || !note_call(to, native--, first, frame))
 			return !native;
-		frame = word_at(frame + python.l->frame_previous);
+		frame = python_word_at(frame + python.l->frame_previous);
 	}
 	to->rest = 0;
 	return true;
@@ -280,7 +281,7 @@ is_loaded(void)
 	if (!python.object ||
 		(generation && generation == __atomic_load_n(&python.generation, __ATOMIC_RELAXED)))
 		return true;
-	if (object_at((uintptr_t)python.of_thread) != python.object)
+	if (python_object_at((uintptr_t)python.of_thread) != python.object)
 		return false;
 	__atomic_store_n(&python.generation, generation, __ATOMIC_RELAXED);
 	return true;
@@ -326,7 +327,7 @@ char_at(uintptr_t data, unsigned int kind, size_t i)
 
 /* C as UTF-8 to TEXT; returns how many bytes. Lone surrogates and NUL become '?'. */
 static size_t
-put_char(char *text, uint32_t c)
+python_put_char(char *text, uint32_t c)
 {
 	if (!c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
 		c = '?';
@@ -369,7 +370,7 @@ put_ascii(char *text, size_t room, const char *data, size_t nr)
  * one.
  */
 static size_t
-put_string(char *text, size_t room, uintptr_t string)
+python_put_string(char *text, size_t room, uintptr_t string)
 {
 	const struct python_layout *l = python.l;
 	uint32_t state;
@@ -378,19 +379,19 @@ put_string(char *text, size_t room, uintptr_t string)
 	uintptr_t data;
 
 	text[0] = '?';
-	if (!string || word_at(string + OBJECT_TYPE) != python.unicode_type)
+	if (!string || python_word_at(string + OBJECT_TYPE) != python.unicode_type)
 		return 1;
 	state = *(const uint32_t *)(string + UNICODE_STATE);
 	kind = state >> 2 & 7;
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return 1;
 	data = string + (state >> 6 & 1 ? l->ascii_bytes : l->compact_bytes);
-	nr = word_at(string + UNICODE_LENGTH);
+	nr = python_word_at(string + UNICODE_LENGTH);
 	if (state >> 6 & 1 && kind == 1)
 		return put_ascii(text, room, (const char *)data, nr);
 	most = state >> 6 & 1 ? room : room / 4;
 	for (size_t i = nr > most ? nr - most : 0; i < nr; i++)
-		len += put_char(text + len, char_at(data, kind, i));
+		len += python_put_char(text + len, char_at(data, kind, i));
 	return len ? len : 1;
 }
 
@@ -401,19 +402,20 @@ python_text(uintptr_t code, char text[PYTHON_TEXT_BYTES], uint32_t *ret_line)
 	size_t len;
 
 	/* Its last reference may be gone, while what it referred to is being freed. */
-	if (!code || !*(const uint32_t *)code || word_at(code + OBJECT_TYPE) != python.code_type)
+	if (!code || !*(const uint32_t *)code ||
+		python_word_at(code + OBJECT_TYPE) != python.code_type)
 		return 0;
 	*ret_line = *(const uint32_t *)(code + python.l->code_line);
-	len = put_string(text, room, word_at(code + CODE_FILENAME));
+	len = python_put_string(text, room, python_word_at(code + CODE_FILENAME));
 	text[len++] = '\0';
-	return len + put_string(text + len, room, word_at(code + CODE_QUALNAME));
+	return len + python_put_string(text + len, room, python_word_at(code + CODE_QUALNAME));
 }
 
 /* ---- lines ---- */
 
 /* A number in bits 0 to 5 of the bytes from *AT on, as long as bit 6 is set; less than END. */
 static uint32_t
-read_number(const uint8_t **at, const uint8_t *end)
+python_read_number(const uint8_t **at, const uint8_t *end)
 {
 	uint32_t value = 0;
 	uint8_t byte = 0x40;
@@ -435,7 +437,7 @@ line_step(unsigned int kind, const uint8_t *at, const uint8_t *end)
 	uint32_t folded;
 
 	if (kind == 13 || kind == 14) {
-		folded = read_number(&at, end);
+		folded = python_read_number(&at, end);
 		return folded & 1 ? -(int32_t)(folded >> 1) : (int32_t)(folded >> 1);
 	}
 	return kind >= 10 && kind <= 12 ? (int32_t)kind - 10 : 0;
@@ -447,7 +449,7 @@ line_step(unsigned int kind, const uint8_t *at, const uint8_t *end)
  * bytes it is about, less one.
  */
 static uint32_t
-find_line(const uint8_t *table, size_t size, uint32_t line, uint32_t instruction)
+python_find_line(const uint8_t *table, size_t size, uint32_t line, uint32_t instruction)
 {
 	const uint8_t *const end = table + size;
 	uint64_t reached = 0;
@@ -468,20 +470,22 @@ find_line(const uint8_t *table, size_t size, uint32_t line, uint32_t instruction
 uint32_t
 python_line(uintptr_t code, uint32_t instruction)
 {
-	const uintptr_t table = word_at(code + CODE_LINETABLE);
+	const uintptr_t table = python_word_at(code + CODE_LINETABLE);
 
 	/* A function that has not begun runs none of its instructions. */
-	if (!table || !python.bytes_type || word_at(table + OBJECT_TYPE) != python.bytes_type ||
+	if (!table || !python.bytes_type ||
+		python_word_at(table + OBJECT_TYPE) != python.bytes_type ||
 		(int32_t)instruction < 0)
 		return 0;
-	return find_line((const uint8_t *)table + BYTES_VALUE, word_at(table + OBJECT_SIZE),
+	return python_find_line((const uint8_t *)table + BYTES_VALUE,
+		python_word_at(table + OBJECT_SIZE),
 		*(const uint32_t *)(code + python.l->code_line), instruction);
 }
 
 uint32_t
 python_size(uintptr_t code)
 {
-	return (uint32_t)word_at(code + OBJECT_SIZE);
+	return (uint32_t)python_word_at(code + OBJECT_SIZE);
 }
 
 /* ---- names that are known ---- */
@@ -511,7 +515,7 @@ word_differences_at(const char *a, const char *b)
 
 /* Not libc's memcmp().  The last word or vector of them ends where they do. */
 static inline __attribute__((always_inline)) bool
-is_same(const char *a, const char *b, size_t len)
+python_is_same(const char *a, const char *b, size_t len)
 {
 	vector differences = { 0, 0 };
 	char rest = 0;
@@ -541,26 +545,27 @@ is_same(const char *a, const char *b, size_t len)
 static inline __attribute__((always_inline)) bool
 is_ascii(uintptr_t string, const char *text, size_t len)
 {
-	return string && word_at(string + OBJECT_TYPE) == python.unicode_type &&
-		word_at(string + UNICODE_LENGTH) == len &&
+	return string && python_word_at(string + OBJECT_TYPE) == python.unicode_type &&
+		python_word_at(string + UNICODE_LENGTH) == len &&
 		(*(const uint32_t *)(string + UNICODE_STATE) & STATE_MASK) == STATE_ASCII &&
-		is_same((const char *)string + python.l->ascii_bytes, text, len);
+		python_is_same((const char *)string + python.l->ascii_bytes, text, len);
 }
 
 static inline __attribute__((always_inline)) bool
-is_named(uintptr_t code, const struct python_name *n)
+python_is_named(uintptr_t code, const struct python_name *n)
 {
-	return code && *(const uint32_t *)code && word_at(code + OBJECT_TYPE) == python.code_type &&
+	return code && *(const uint32_t *)code &&
+		python_word_at(code + OBJECT_TYPE) == python.code_type &&
 		*(const uint32_t *)(code + python.l->code_line) == n->line &&
-		is_ascii(word_at(code + CODE_QUALNAME), n->text + n->file_len + 1,
+		is_ascii(python_word_at(code + CODE_QUALNAME), n->text + n->file_len + 1,
 			n->len - n->file_len - 1) &&
-		is_ascii(word_at(code + CODE_FILENAME), n->text, n->file_len);
+		is_ascii(python_word_at(code + CODE_FILENAME), n->text, n->file_len);
 }
 
 bool
 python_is(uintptr_t code, const struct python_name *name)
 {
-	return is_named(code, name);
+	return python_is_named(code, name);
 }
 
 /* ---- calls that are known ---- */
@@ -605,14 +610,14 @@ has_codes(const struct python_known *known, uint32_t first, uint32_t nr, uintptr
 	for (uint32_t i = 0; i < nr; i++) {
 		const uintptr_t code = known->code[first + i].code;
 
-		if (!at || is_mark(at) || word_at(at + python.l->frame_code) != code ||
+		if (!at || is_mark(at) || python_word_at(at + python.l->frame_code) != code ||
 			instruction_of(at, code) != known->code[first + i].instruction)
 			return false;
 		if (is_entry(at)) {
 			*frame = 0;
 			return i == nr - 1;
 		}
-		at = word_at(at + python.l->frame_previous);
+		at = python_word_at(at + python.l->frame_previous);
 	}
 	*frame = at;
 	return !at || is_mark(at);
@@ -625,17 +630,17 @@ has_codes(const struct python_known *known, uint32_t first, uint32_t nr, uintptr
 static bool
 has_cframes(uintptr_t state, const struct python_known *known)
 {
-	uintptr_t cframe = word_at(state + python.l->state_cframe), frame;
+	uintptr_t cframe = python_word_at(state + python.l->state_cframe), frame;
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < known->nr_calls; i++) {
 		if (cframe != known->call[i].local)
 			return false;
-		frame = word_at(cframe + python.l->cframe_frame);
+		frame = python_word_at(cframe + python.l->cframe_frame);
 		if (!has_codes(known, nr, known->call[i].nr, &frame))
 			return false;
 		nr += known->call[i].nr;
-		cframe = word_at(cframe + python.l->cframe_previous);
+		cframe = python_word_at(cframe + python.l->cframe_previous);
 	}
 	return cframe == known->rest;
 }
@@ -644,7 +649,7 @@ has_cframes(uintptr_t state, const struct python_known *known)
 static bool
 has_marks(uintptr_t state, const struct python_known *known)
 {
-	uintptr_t frame = word_at(state + python.l->state_frame);
+	uintptr_t frame = python_word_at(state + python.l->state_frame);
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < known->nr_calls; i++) {
@@ -652,7 +657,7 @@ has_marks(uintptr_t state, const struct python_known *known)
 			frame != known->call[i].local)
 			return false;
 		nr += known->call[i].nr;
-		frame = word_at(frame + python.l->frame_previous);
+		frame = python_word_at(frame + python.l->frame_previous);
 	}
 	return frame == known->rest;
 }
@@ -664,7 +669,8 @@ has_names(const struct python_known *known)
 	for (uint32_t i = 0; i < known->nr_codes; i++) {
 		const struct python_name *n = known->code[i].name;
 
-		if (n->number != known->code[i].number || !is_named(known->code[i].code, n) ||
+		if (n->number != known->code[i].number ||
+			!python_is_named(known->code[i].code, n) ||
 			python_size(known->code[i].code) != known->code[i].size)
 			return false;
 	}

@@ -64,7 +64,7 @@ struct real_symbols {
  * written to (the vDSO; since 2.35 DL_RO_DYN_SECTION).
  */
 static const void *
-address_of(const struct real_symbols *s, const ElfW(Dyn) * d)
+real_address_of(const struct real_symbols *s, const ElfW(Dyn) * d)
 {
 	uintptr_t at = d->d_un.d_ptr;
 
@@ -72,7 +72,7 @@ address_of(const struct real_symbols *s, const ElfW(Dyn) * d)
 }
 
 static bool
-symbols_open(struct real_symbols *s, const struct dl_phdr_info *info)
+real_symbols_open(struct real_symbols *s, const struct dl_phdr_info *info)
 {
 	const ElfW(Dyn) *d = NULL, *soname = NULL;
 	const uint32_t *hash = NULL;
@@ -83,13 +83,13 @@ symbols_open(struct real_symbols *s, const struct dl_phdr_info *info)
 			d = (const void *)(s->bias + info->dlpi_phdr[i].p_vaddr);
 	for (; d && d->d_tag != DT_NULL; d++) {
 		if (d->d_tag == DT_STRTAB)
-			s->names = address_of(s, d);
+			s->names = real_address_of(s, d);
 		else if (d->d_tag == DT_SYMTAB)
-			s->v = address_of(s, d);
+			s->v = real_address_of(s, d);
 		else if (d->d_tag == DT_GNU_HASH)
-			hash = address_of(s, d);
+			hash = real_address_of(s, d);
 		else if (d->d_tag == DT_VERSYM)
-			s->versions = address_of(s, d);
+			s->versions = real_address_of(s, d);
 		else if (d->d_tag == DT_SONAME)
 			soname = d;
 	}
@@ -144,7 +144,7 @@ symbols_find_typed(const struct real_symbols *s, const char *name, unsigned int 
 }
 
 static uintptr_t
-symbols_find(const struct real_symbols *s, const char *name)
+real_symbols_find(const struct real_symbols *s, const char *name)
 {
 	return symbols_find_typed(s, name, STT_FUNC);
 }
@@ -154,7 +154,7 @@ real_symbol(const struct dl_phdr_info *info, const char *name, unsigned int type
 {
 	struct real_symbols s;
 
-	return symbols_open(&s, info) ? symbols_find_typed(&s, name, type) : 0;
+	return real_symbols_open(&s, info) ? symbols_find_typed(&s, name, type) : 0;
 }
 
 struct real_search {
@@ -182,7 +182,7 @@ static bool
 has_operators(const struct real_symbols *s)
 {
 	for (size_t i = 0; i < NR_OPERATORS; i++)
-		if (symbols_find(s, operators[i]))
+		if (real_symbols_find(s, operators[i]))
 			return true;
 	return false;
 }
@@ -199,7 +199,7 @@ is_cxx_library(const struct real_symbols *s)
 }
 
 static bool
-holds(const struct dl_phdr_info *info, uintptr_t address)
+real_holds(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -213,7 +213,7 @@ holds(const struct dl_phdr_info *info, uintptr_t address)
 static bool
 is_us(const struct dl_phdr_info *info)
 {
-	return holds(info, (uintptr_t)&real_find);
+	return real_holds(info, (uintptr_t)&real_find);
 }
 
 struct cxx_search {
@@ -230,10 +230,10 @@ look_for_cxx(struct dl_phdr_info *info, size_t size, void *arg)
 	uintptr_t at, *found;
 
 	(void)size;
-	at = !is_us(info) && symbols_open(&s, info) ? symbols_find(&s, search->name) : 0;
+	at = !is_us(info) && real_symbols_open(&s, info) ? real_symbols_find(&s, search->name) : 0;
 	if (!at)
 		return 0;
-	if (search->caller && holds(info, search->caller)) {
+	if (search->caller && real_holds(info, search->caller)) {
 		search->of_caller = at;
 		return 1;
 	}
@@ -298,8 +298,8 @@ look_for_unhooked(struct dl_phdr_info *info, size_t size, void *arg)
 	struct real_symbols s;
 
 	(void)size;
-	if (is_us(info) || !symbols_open(&s, info) ||
-		symbols_find(&s, "malloc") == (uintptr_t)real.malloc)
+	if (is_us(info) || !real_symbols_open(&s, info) ||
+		real_symbols_find(&s, "malloc") == (uintptr_t)real.malloc)
 		return 0;
 	for (size_t i = 1; i < nr_symbols(&s) && !*ret; i++)
 		*ret = s.v[i].st_shndx == SHN_UNDEF && is_unhooked(s.names + s.v[i].st_name);
@@ -311,16 +311,18 @@ look_for_unhooked(struct dl_phdr_info *info, size_t size, void *arg)
 static void
 look_in_front(const struct real_symbols *s)
 {
-	uintptr_t of_free = symbols_find(s, "free"), of_realloc = symbols_find(s, "realloc");
+	uintptr_t of_free = real_symbols_find(s, "free"),
+		  of_realloc = real_symbols_find(s, "realloc");
 
-	if (real.front_free || !of_free || !of_realloc || symbols_find(s, "gnu_get_libc_version"))
+	if (real.front_free || !of_free || !of_realloc ||
+		real_symbols_find(s, "gnu_get_libc_version"))
 		return;
 	real.front_free = (void (*)(void *))of_free;
 	real.front_realloc = (void *(*)(void *, size_t))of_realloc;
 }
 
 static int
-look_into(struct dl_phdr_info *info, size_t size, void *arg)
+real_look_into(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct real_search *search = arg;
 	struct real_symbols s;
@@ -331,7 +333,7 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 		search->is_behind_us = true;
 		return 0;
 	}
-	if (!symbols_open(&s, info))
+	if (!real_symbols_open(&s, info))
 		return 0;
 	if (!search->is_behind_us) {
 		search->has_replaced |= has_operators(&s);
@@ -342,7 +344,7 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 	for (size_t i = 0; i < NR_FUNCTIONS; i++) {
 		if (search->found_in[i])
 			continue;
-		at = symbols_find(&s, functions[i].name);
+		at = real_symbols_find(&s, functions[i].name);
 		if (!at)
 			continue;
 		search->found_in[i] = search->nr;
@@ -350,7 +352,7 @@ look_into(struct dl_phdr_info *info, size_t size, void *arg)
 			continue; /* the same as malloc() and free() */
 		memcpy((char *)&real + functions[i].at, &at, sizeof at);
 		if (i == 0)
-			real_is_glibc = symbols_find(&s, "gnu_get_libc_version") != 0;
+			real_is_glibc = real_symbols_find(&s, "gnu_get_libc_version") != 0;
 		if (is_operator(&functions[i]))
 			search->has_replaced |= !is_cxx_library(&s);
 	}
@@ -398,7 +400,7 @@ is_libc_or_us(struct dl_phdr_info *info, size_t size, void *arg)
 	(void)size;
 	if (is_us(info))
 		return 1;
-	*is_libc = symbols_open(&s, info) && symbols_find(&s, "gnu_get_libc_version");
+	*is_libc = real_symbols_open(&s, info) && real_symbols_find(&s, "gnu_get_libc_version");
 	return *is_libc;
 }
 
@@ -443,10 +445,10 @@ real_find(void)
 		real_is_glibc = real_has_headers = true;
 		return true;
 	}
-	dl_iterate_phdr(look_into, &search);
+	dl_iterate_phdr(real_look_into, &search);
 	if (!real.malloc) { /* loaded into a running process we are the last in the list */
 		search.is_behind_us = true;
-		dl_iterate_phdr(look_into, &search);
+		dl_iterate_phdr(real_look_into, &search);
 	}
 	real_operators = search.has_replaced ? REAL_OPERATORS_REPLACED : REAL_OPERATORS_PLAIN;
 	if (!is_complete(&search))

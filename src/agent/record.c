@@ -34,7 +34,7 @@
  * begun meanwhile: so what a thread adds while it is alone is a sum of its own.
  */
 static inline bool
-is_alone(const struct notes *n)
+record_is_alone(const struct notes *n)
 {
 	return segment->nr_threads <= 2 && n == notes_of(wire_threads(segment) + 1);
 }
@@ -130,7 +130,7 @@ change_live(struct notes *n, int64_t bytes)
 	struct notes_recorder *r = &n->of.recorder;
 	int64_t ahead;
 
-	if (LIKELY(is_alone(n))) {
+	if (LIKELY(record_is_alone(n))) {
 		const int64_t alone = sites->alone_bytes + bytes;
 
 		__atomic_store_n(&sites->alone_bytes, alone, __ATOMIC_RELAXED);
@@ -159,7 +159,7 @@ add_plainly(struct wire_amount *to, uint64_t bytes)
 }
 
 static inline void
-add_shared(struct wire_amount *to, uint64_t bytes)
+record_add_shared(struct wire_amount *to, uint64_t bytes)
 {
 	__atomic_add_fetch(&to->units, WIRE_BLOCK_UNITS, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&to->bytes, bytes, __ATOMIC_RELAXED);
@@ -187,7 +187,7 @@ keep_peak_of(struct wire_site *s, uint32_t epoch)
 
 /* Keep what S has had since the last peak, before it changes. */
 static inline void
-keep_peak(struct wire_site *s)
+record_keep_peak(struct wire_site *s)
 {
 	const uint32_t epoch = __atomic_load_n(&sites->epoch, __ATOMIC_ACQUIRE);
 
@@ -199,7 +199,7 @@ keep_peak(struct wire_site *s)
  * Where half of the sites are used, as by threads that come and go, further threads share theirs.
  */
 static SLOW uint32_t
-find_site(struct notes *n, uint32_t node)
+record_find_site(struct notes *n, uint32_t node)
 {
 	const bool is_own = node != UINT32_MAX &&
 		__atomic_load_n(&sites->nr_sites, __ATOMIC_RELAXED) < sites->max_sites / 2;
@@ -228,7 +228,7 @@ site_of(struct notes *n, uint32_t node)
 	/* Node 0 has no frames: there may be a stack of which none is known. */
 	if (LIKELY(node && n->of.recorder.known[at].node == node))
 		return n->of.recorder.known[at].site;
-	return find_site(n, node);
+	return record_find_site(n, node);
 }
 
 static SLOW void
@@ -243,7 +243,7 @@ begin_turn(struct notes *n)
 
 /* Its first call, or another thread has taken the place. */
 static SLOW void
-move_in(struct notes *n, uint32_t tid)
+record_move_in(struct notes *n, uint32_t tid)
 {
 	if (n->turn != notes_turn)
 		begin_turn(n);
@@ -257,24 +257,24 @@ move_in(struct notes *n, uint32_t tid)
 }
 
 static inline void
-prepare(struct notes *n)
+agent_record_prepare(struct notes *n)
 {
 	const uint32_t tid = thread_id();
 
 	if (UNLIKELY(n->of.recorder.tid != tid || n->turn != notes_turn))
-		move_in(n, tid);
+		record_move_in(n, tid);
 }
 
 void
 record_prepare(struct wire_thread *self)
 {
-	prepare(notes_of(self));
+	agent_record_prepare(notes_of(self));
 }
 
 /* ---- the log ---- */
 
 static inline void
-append(struct notes *n, enum wire_log_kind kind, uint32_t site, uint64_t bytes)
+record_append(struct notes *n, enum wire_log_kind kind, uint32_t site, uint64_t bytes)
 {
 	if (log_is_open())
 		log_append(&n->of.recorder.log, kind, site, bytes);
@@ -293,7 +293,7 @@ forget_one(uint64_t bytes)
 static SLOW void
 lack_room(uint64_t bytes)
 {
-	add_shared(&sites->no_room, bytes);
+	record_add_shared(&sites->no_room, bytes);
 	log_drop(bytes);
 }
 
@@ -302,21 +302,21 @@ lack_room(uint64_t bytes)
  * temporary unless another thread has taken that since.  Returns what the log has to say of it.
  */
 INLINE enum wire_log_kind
-subtract(struct notes *n, uint32_t site, uint64_t bytes, bool is_last)
+record_subtract(struct notes *n, uint32_t site, uint64_t bytes, bool is_last)
 {
 	struct wire_site *s = wire_site(sites, site);
 	bool is_soon = is_last;
 
-	keep_peak(s);
+	record_keep_peak(s);
 	if (LIKELY(s->owner == n->of.recorder.tid)) {
 		add_plainly(&s->freed, bytes);
 		if (is_last)
 			add_plainly(&s->temporary, bytes);
 	} else {
-		add_shared(&s->freed_elsewhere, bytes);
+		record_add_shared(&s->freed_elsewhere, bytes);
 		is_soon = is_last && !s->owner;
 		if (is_soon)
-			add_shared(&s->temporary, bytes);
+			record_add_shared(&s->temporary, bytes);
 	}
 	change_live(n, -(int64_t)bytes);
 	return is_soon ? WIRE_LOG_FREED_SOON : WIRE_LOG_FREED;
@@ -324,9 +324,9 @@ subtract(struct notes *n, uint32_t site, uint64_t bytes, bool is_last)
 
 /* A block whose free was not seen had this address: it was EARLIER's. */
 static SLOW void
-end_earlier(struct notes *n, uint32_t earlier, uint64_t bytes)
+record_end_earlier(struct notes *n, uint32_t earlier, uint64_t bytes)
 {
-	append(n, subtract(n, earlier, bytes, false), earlier, bytes);
+	record_append(n, record_subtract(n, earlier, bytes, false), earlier, bytes);
 }
 
 static bool __attribute__((noinline))
@@ -336,13 +336,13 @@ keep_in_table(struct notes *n, const void *block, uint32_t site, uint64_t bytes)
 	const uint32_t earlier = table_take(block, &earlier_bytes);
 
 	if (UNLIKELY(earlier))
-		end_earlier(n, earlier, earlier_bytes);
+		record_end_earlier(n, earlier, earlier_bytes);
 	return table_put(block, site, bytes);
 }
 
 /* BLOCK of BYTES is live, and of SITE.  False: there is no room to know that. */
 INLINE bool
-keep(struct notes *n, const void *block, uint32_t site, uint64_t bytes)
+record_keep(struct notes *n, const void *block, uint32_t site, uint64_t bytes)
 {
 	uint64_t earlier_bytes;
 	uint32_t *words, earlier;
@@ -358,32 +358,32 @@ keep(struct notes *n, const void *block, uint32_t site, uint64_t bytes)
 		shadow_prepare(block, bytes);
 	earlier = shadow_take(words, &earlier_bytes);
 	if (UNLIKELY(earlier))
-		end_earlier(n, earlier, earlier_bytes);
+		record_end_earlier(n, earlier, earlier_bytes);
 	shadow_set(words, site, bytes);
 	return true;
 }
 
 INLINE void
-take(struct notes *n, const void *block, size_t size)
+record_take(struct notes *n, const void *block, size_t size)
 {
 	struct wire_site *s;
 	uint32_t site;
 
-	prepare(n);
+	agent_record_prepare(n);
 	site = site_of(n, stack_node(&n->stack));
 	n->of.recorder.last = block;
-	if (UNLIKELY(!keep(n, block, site, size))) {
+	if (UNLIKELY(!record_keep(n, block, site, size))) {
 		lack_room(size);
 		return;
 	}
 	s = wire_site(sites, site);
-	keep_peak(s);
+	record_keep_peak(s);
 	if (LIKELY(s->owner == n->of.recorder.tid))
 		add_plainly(&s->allocated, size);
 	else
-		add_shared(&s->allocated, size);
+		record_add_shared(&s->allocated, size);
 	change_live(n, (int64_t)size);
-	append(n, WIRE_LOG_ALLOCATED, site, size);
+	record_append(n, WIRE_LOG_ALLOCATED, site, size);
 }
 
 void *
@@ -398,23 +398,23 @@ record_taken(struct wire_thread *self, void *block, size_t size)
 		notes_lose(size);
 		return block;
 	}
-	take(n, block, size);
+	record_take(n, block, size);
 	notes_leave(n);
 	return block;
 }
 
 static SLOW uint64_t
-note_before(void *block)
+record_note_before(void *block)
 {
 	const uint64_t bytes = block_usable(block);
 
-	add_shared(&sites->before, bytes);
+	record_add_shared(&sites->before, bytes);
 	return bytes;
 }
 
 /* BLOCK is live no more.  Returns its site; 0: it is not known. */
 static inline uint32_t
-forget(const void *block, uint64_t *ret_bytes)
+record_forget(const void *block, uint64_t *ret_bytes)
 {
 	uint32_t *words;
 
@@ -433,15 +433,16 @@ give(struct notes *n, void *block, bool is_resized, struct record_resize *ret)
 {
 	enum wire_log_kind kind;
 
-	prepare(n);
-	ret->site = forget(block, &ret->bytes);
+	agent_record_prepare(n);
+	ret->site = record_forget(block, &ret->bytes);
 	if (UNLIKELY(!ret->site)) {
-		ret->bytes = note_before(block);
+		ret->bytes = record_note_before(block);
 		return;
 	}
-	kind = subtract(n, ret->site, ret->bytes, !is_resized && n->of.recorder.last == block);
+	kind = record_subtract(
+		n, ret->site, ret->bytes, !is_resized && n->of.recorder.last == block);
 	if (!is_resized)
-		append(n, kind, ret->site, ret->bytes);
+		record_append(n, kind, ret->site, ret->bytes);
 }
 
 void *
@@ -483,7 +484,7 @@ record_resizing(struct wire_thread *self, void *old, struct record_resize *ret)
 }
 
 static inline void
-take_back(struct wire_amount *from, uint64_t bytes)
+record_take_back(struct wire_amount *from, uint64_t bytes)
 {
 	__atomic_sub_fetch(&from->units, WIRE_BLOCK_UNITS, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&from->bytes, bytes, __ATOMIC_RELAXED);
@@ -506,13 +507,13 @@ keep_resized(struct wire_thread *self, const void *old, const struct record_resi
 	if (was->turn == notes_turn && was->site) {
 		struct wire_site *s = wire_site(sites, was->site);
 
-		keep_peak(s);
-		take_back(&s->freed_elsewhere, was->bytes);
+		record_keep_peak(s);
+		record_take_back(&s->freed_elsewhere, was->bytes);
 		change_live(n, (int64_t)was->bytes);
-		if (!keep(n, old, was->site, was->bytes))
+		if (!record_keep(n, old, was->site, was->bytes))
 			forget_one(was->bytes);
 	} else if (was->turn == notes_turn) {
-		take_back(&sites->before, was->bytes);
+		record_take_back(&sites->before, was->bytes);
 	}
 	notes_leave(n);
 }
@@ -522,7 +523,7 @@ static inline void
 append_resized(struct notes *n, const struct record_resize *was)
 {
 	if (was->site && was->turn == notes_turn)
-		append(n, WIRE_LOG_FREED, was->site, was->bytes);
+		record_append(n, WIRE_LOG_FREED, was->site, was->bytes);
 }
 
 static SLOW void
@@ -555,7 +556,7 @@ taken_for(struct wire_thread *self, const void *block, size_t size, const struct
 
 	if (LIKELY(notes_enter(self, n))) {
 		append_resized(n, was);
-		take(n, block, size);
+		record_take(n, block, size);
 		notes_leave(n);
 	} else {
 		notes_lose(size);

@@ -25,7 +25,7 @@ recording_is_on(void)
  * do what the mode says.  What memdiag has brought into a process that ran is memdiag's to end.
  */
 static int
-check(void)
+recording_check(void)
 {
 	if (agent_mode == AGENT_OFF)
 		return ENOSYS;
@@ -36,9 +36,9 @@ check(void)
 
 /* The calls of this thread are not noted meanwhile. */
 static int
-start(void)
+agent_recording_start(void)
 {
-	const int failed = check();
+	const int failed = recording_check();
 
 	if (failed || recording_is_on())
 		return failed;
@@ -52,9 +52,9 @@ start(void)
 }
 
 static int
-stop(void)
+agent_recording_stop(void)
 {
-	const int failed = check();
+	const int failed = recording_check();
 
 	if (failed || !recording_is_on())
 		return failed;
@@ -83,11 +83,11 @@ alone(int (*what)(void))
 int
 recording_start(void)
 {
-	return alone(start);
+	return alone(agent_recording_start);
 }
 
 int
 recording_stop(void)
 {
-	return alone(stop);
+	return alone(agent_recording_stop);
 }

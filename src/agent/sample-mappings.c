@@ -80,7 +80,7 @@ note_end(const struct note *n)
 
 /* The site of the caller's stack, in this thread. */
 static uint32_t
-find_site(struct wire_thread *self)
+sample_mappings_find_site(struct wire_thread *self)
 {
 	uint32_t node;
 
@@ -103,7 +103,7 @@ is_range(const void *at, size_t bytes)
 
 /* [AT, AT + BYTES) leaves by the call C. */
 static void
-leave(struct sample_mapping *c, const void *at, size_t bytes)
+sample_mappings_leave(struct sample_mapping *c, const void *at, size_t bytes)
 {
 	struct note n;
 
@@ -126,7 +126,7 @@ leave_end(const struct sample_mapping *c, const void *at, size_t bytes, enum map
 	note_end(&n);
 }
 
-/* Whether a function of libc's is in the stack that find_site() has found. */
+/* Whether a function of libc's is in the stack that sample_mappings_find_site() has found. */
 static bool
 is_in_libc(const struct wire_thread *self)
 {
@@ -140,15 +140,15 @@ is_in_libc(const struct wire_thread *self)
 
 /* [AT, AT + BYTES) is mapped anew, as the NR PARTS have it. */
 static void
-put(struct wire_thread *self, const void *at, size_t bytes, const struct mapset_part *parts,
-	size_t nr)
+sample_mappings_put(struct wire_thread *self, const void *at, size_t bytes,
+	const struct mapset_part *parts, size_t nr)
 {
 	struct note n;
 	uint32_t site;
 
 	if ((!nr && !mapset_may_have()) || !note_begin(&n, self))
 		return;
-	site = nr ? find_site(self) : 0;
+	site = nr ? sample_mappings_find_site(self) : 0;
 	/* There malloc's own calls come from functions whose addresses nobody knows. */
 	if (nr && agent_is_static && is_in_libc(self))
 		nr = 0;
@@ -160,7 +160,7 @@ put(struct wire_thread *self, const void *at, size_t bytes, const struct mapset_
 /* ---- mmap ---- */
 
 static size_t
-mapped_over(const struct map_call *m)
+sample_mappings_mapped_over(const struct map_call *m)
 {
 	return m->flags & MAP_FIXED ? m->bytes : 0;
 }
@@ -171,7 +171,7 @@ sample_mapping(struct wire_thread *self, const struct map_call *m, bool is_noted
 {
 	*ret = (struct sample_mapping){ .self = is_noted ? self : NULL };
 	if (is_noted)
-		leave(ret, m->at, mapped_over(m));
+		sample_mappings_leave(ret, m->at, sample_mappings_mapped_over(m));
 }
 
 void
@@ -182,12 +182,12 @@ sample_mapped(const struct map_call *m, void *mapped, const struct sample_mappin
 	if (!c->self || notes_are_off())
 		return;
 	if (mapped == MAP_FAILED) {
-		leave_end(c, m->at, mapped_over(m), MAPSET_UNKNOWN);
+		leave_end(c, m->at, sample_mappings_mapped_over(m), MAPSET_UNKNOWN);
 		return;
 	}
 	part = (struct mapset_part){ (uintptr_t)mapped, mapping_end(mapped, m->bytes),
 		mapping_state(m) };
-	put(c->self, mapped, m->bytes, &part, part.state != PAGE_NOTHING);
+	sample_mappings_put(c->self, mapped, m->bytes, &part, part.state != PAGE_NOTHING);
 }
 
 /* ---- munmap ---- */
@@ -198,7 +198,7 @@ sample_unmapping(
 {
 	*ret = (struct sample_mapping){ .self = is_noted ? self : NULL };
 	if (is_noted)
-		leave(ret, at, bytes);
+		sample_mappings_leave(ret, at, bytes);
 }
 
 void
@@ -211,13 +211,13 @@ sample_unmapped(void *at, size_t bytes, bool has_failed, const struct sample_map
 /* ---- mremap ---- */
 
 static size_t
-remapped_over(const struct remap_call *r)
+sample_mappings_remapped_over(const struct remap_call *r)
 {
 	return r->flags & MREMAP_FIXED ? r->want : 0;
 }
 
 static size_t
-leaving(const struct remap_call *r)
+sample_mappings_leaving(const struct remap_call *r)
 {
 	return mapping_keeps_old(r) ? 0 : r->had;
 }
@@ -261,8 +261,8 @@ sample_remapping(struct wire_thread *self, const struct remap_call *r, bool is_n
 		return;
 	find_parts(ret, r);
 	note_end(&n);
-	leave(&ret->call, r->old, leaving(r));
-	leave(&ret->call, r->to, remapped_over(r));
+	sample_mappings_leave(&ret->call, r->old, sample_mappings_leaving(r));
+	sample_mappings_leave(&ret->call, r->to, sample_mappings_remapped_over(r));
 }
 
 void
@@ -272,16 +272,17 @@ sample_remapped(const struct remap_call *r, void *mapped, struct sample_remap *c
 
 	if (!c->call.self)
 		return;
-	leave_end(&c->call, r->old, leaving(r), has_failed ? MAPSET_STAYED : MAPSET_LEFT);
+	leave_end(&c->call, r->old, sample_mappings_leaving(r),
+		has_failed ? MAPSET_STAYED : MAPSET_LEFT);
 	if (has_failed) {
-		leave_end(&c->call, r->to, remapped_over(r), MAPSET_UNKNOWN);
+		leave_end(&c->call, r->to, sample_mappings_remapped_over(r), MAPSET_UNKNOWN);
 		return;
 	}
 	for (size_t i = 0; i < c->nr; i++) {
 		c->part[i].start += (uintptr_t)mapped;
 		c->part[i].end += (uintptr_t)mapped;
 	}
-	put(c->call.self, mapped, r->want, c->part, c->nr);
+	sample_mappings_put(c->call.self, mapped, r->want, c->part, c->nr);
 }
 
 /* ---- mprotect ---- */

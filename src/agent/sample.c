@@ -36,7 +36,7 @@ set_countdown(struct wire_thread *self, struct notes *n, uint64_t left_bytes)
 }
 
 static void
-draw(struct wire_thread *self, struct notes *n)
+sample_draw(struct wire_thread *self, struct notes *n)
 {
 	const uint64_t step = (uint64_t)chance_step(&n->of.sampler.random, sites->period_bytes);
 
@@ -63,7 +63,7 @@ clock_of(const struct wire_thread *self, const struct notes *n)
 
 /* SELF->tid would not do: in a static program it may be of a thread that had the same stack. */
 static uint32_t
-find_site(struct notes *n, size_t size)
+sample_find_site(struct notes *n, size_t size)
 {
 	uint32_t node = stack_node(&n->stack);
 
@@ -74,7 +74,7 @@ find_site(struct notes *n, size_t size)
 
 /* A block of SIZE is not noted, though it is due; the next one is not sooner than usual. */
 static void
-lose(struct wire_thread *self, size_t size)
+sample_lose(struct wire_thread *self, size_t size)
 {
 	uint64_t period;
 
@@ -96,11 +96,12 @@ know(const void *block, size_t size, const struct sampled_block *what)
 }
 
 static void
-note(const struct wire_thread *self, struct notes *n, void *block, size_t size)
+sample_note(const struct wire_thread *self, struct notes *n, void *block, size_t size)
 {
 	const struct sampled_block what = { chance_amount(&n->of.sampler.random, size,
 						    sites->period_bytes),
-		find_site(n, size), (uint32_t)(self - wire_threads(segment)), clock_of(self, n) };
+		sample_find_site(n, size), (uint32_t)(self - wire_threads(segment)),
+		clock_of(self, n) };
 	struct sampled_block earlier;
 
 	/* A block whose free was not seen had this address. */
@@ -114,7 +115,7 @@ note(const struct wire_thread *self, struct notes *n, void *block, size_t size)
 
 /* memdiag sees by the mark that a thread is here. */
 static bool
-begin(struct wire_thread *self, struct notes *n, bool *ret_was_inside)
+sample_begin(struct wire_thread *self, struct notes *n, bool *ret_was_inside)
 {
 	if (!notes_enter(self, n))
 		return false;
@@ -124,7 +125,7 @@ begin(struct wire_thread *self, struct notes *n, bool *ret_was_inside)
 }
 
 static void
-end(struct wire_thread *self, struct notes *n, bool was_inside)
+sample_end(struct wire_thread *self, struct notes *n, bool was_inside)
 {
 	agent_set_inside(self, was_inside);
 	notes_leave(n);
@@ -141,11 +142,11 @@ sample_prepare(struct wire_thread *self)
 	n->turn = notes_turn;
 	n->of.sampler.random = seed_of(self);
 	stack_init(&n->stack, notes_recent(n));
-	draw(self, n);
+	sample_draw(self, n);
 }
 
 static void
-take(struct wire_thread *self, struct notes *n, void *block, size_t size)
+sample_take(struct wire_thread *self, struct notes *n, void *block, size_t size)
 {
 	uint64_t left;
 
@@ -157,9 +158,9 @@ take(struct wire_thread *self, struct notes *n, void *block, size_t size)
 		set_countdown(self, n, left - chance_bytes(size));
 		return;
 	}
-	note(self, n, block, size);
+	sample_note(self, n, block, size);
 	mapped_note();
-	draw(self, n);
+	sample_draw(self, n);
 	trigger_check();
 }
 
@@ -172,12 +173,12 @@ sample_taken_slowly(struct wire_thread *self, void *block, size_t size)
 		self->countdown_bytes = SAMPLE_LOOK_BYTES;
 		return block;
 	}
-	if (!begin(self, notes_of(self), &was_inside)) {
-		lose(self, size);
+	if (!sample_begin(self, notes_of(self), &was_inside)) {
+		sample_lose(self, size);
 		return block;
 	}
-	take(self, notes_of(self), block, size);
-	end(self, notes_of(self), was_inside);
+	sample_take(self, notes_of(self), block, size);
+	sample_end(self, notes_of(self), was_inside);
 	return block;
 }
 
@@ -192,7 +193,7 @@ is_temporary(const struct wire_thread *self, const struct sampled_block *b)
 
 /* Take BLOCK, which is about to be freed, out of the live ones.  False: it was not sampled. */
 static bool
-forget(const void *block, struct sampled_block *ret)
+sample_forget(const void *block, struct sampled_block *ret)
 {
 	if (!sampled_remove(block, ret))
 		return false;
@@ -208,13 +209,13 @@ sample_giving_slowly(struct wire_thread *self, void *block)
 
 	if (notes_are_off())
 		return block;
-	if (!begin(self, notes_of(self), &was_inside)) {
+	if (!sample_begin(self, notes_of(self), &was_inside)) {
 		notes_miss();
 		return block;
 	}
-	if (forget(block, &was))
+	if (sample_forget(block, &was))
 		sites_subtract(was.site, was.amount, is_temporary(self, &was));
-	end(self, notes_of(self), was_inside);
+	sample_end(self, notes_of(self), was_inside);
 	return block;
 }
 
@@ -231,13 +232,13 @@ sample_resizing_slowly(struct wire_thread *self, void *old, struct sample_resize
 
 	if (notes_are_off())
 		return;
-	if (!begin(self, notes_of(self), &was_inside)) {
+	if (!sample_begin(self, notes_of(self), &was_inside)) {
 		notes_miss();
 		return;
 	}
-	ret->was_sampled = forget(old, &ret->was);
+	ret->was_sampled = sample_forget(old, &ret->was);
 	ret->turn = notes_turn;
-	end(self, notes_of(self), was_inside);
+	sample_end(self, notes_of(self), was_inside);
 }
 
 void
@@ -246,7 +247,7 @@ sample_resized_slowly(
 {
 	bool was_inside;
 
-	if (!begin(self, notes_of(self), &was_inside)) {
+	if (!sample_begin(self, notes_of(self), &was_inside)) {
 		notes_miss();
 		return;
 	}
@@ -255,5 +256,5 @@ sample_resized_slowly(
 		sites_subtract(r->was.site, r->was.amount, false);
 	else if (r->turn == notes_turn)
 		know(old, r->was.amount.bytes, &r->was); /* on average that was its size */
-	end(self, notes_of(self), was_inside);
+	sample_end(self, notes_of(self), was_inside);
 }

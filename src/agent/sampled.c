@@ -37,7 +37,7 @@ level_bytes(unsigned int n)
 }
 
 static uint64_t
-bucket_of(const void *block, unsigned int n)
+sampled_bucket_of(const void *block, unsigned int n)
 {
 	return ((uint64_t)(uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20 &
 		(nr_buckets(n) - 1);
@@ -116,9 +116,10 @@ level_make(unsigned int n)
 }
 
 static bool
-put(struct bucket *buckets, unsigned int n, const void *block, const struct sampled_block *what)
+sampled_put(
+	struct bucket *buckets, unsigned int n, const void *block, const struct sampled_block *what)
 {
-	const uint64_t b = bucket_of(block, n);
+	const uint64_t b = sampled_bucket_of(block, n);
 
 	for (unsigned int i = 0; i < BUCKET_ADDRESSES; i++) {
 		uint64_t *address = &buckets[b].address[i], empty = 0;
@@ -144,7 +145,7 @@ sampled_add(const void *block, const struct sampled_block *what)
 			buckets = level_make(n);
 		if (!buckets)
 			return false;
-		if (put(buckets, n, block, what)) {
+		if (sampled_put(buckets, n, block, what)) {
 			count_kind(block, 1);
 			return true;
 		}
@@ -157,7 +158,7 @@ sampled_remove(const void *block, struct sampled_block *ret)
 {
 	for (unsigned int n = 0; block && n < NR_LEVELS; n++) {
 		struct bucket *buckets = level_get(n);
-		const uint64_t b = bucket_of(block, n);
+		const uint64_t b = sampled_bucket_of(block, n);
 
 		if (!buckets)
 			return false;

@@ -15,14 +15,14 @@ struct say_line {
 };
 
 static void
-add(struct say_line *l, char c)
+say_add(struct say_line *l, char c)
 {
 	if (l->len < ROOM - 1)
 		l->text[l->len++] = c;
 }
 
 static void
-add_number(struct say_line *l, uint64_t n)
+say_add_number(struct say_line *l, uint64_t n)
 {
 	char digits[20];
 	size_t nr = 0;
@@ -31,7 +31,7 @@ add_number(struct say_line *l, uint64_t n)
 		digits[nr++] = (char)('0' + n % 10);
 	while (n /= 10);
 	while (nr)
-		add(l, digits[--nr]);
+		say_add(l, digits[--nr]);
 }
 
 #define BIT(sig) (UINT64_C(1) << ((sig)-1))
@@ -61,7 +61,7 @@ is_read(void)
  * left.
  */
 static void
-end(struct say_line *l)
+agent_say_end(struct say_line *l)
 {
 	const struct timespec at_once = { 0 };
 	const uint64_t blocked = OF_WRITING;
@@ -83,13 +83,13 @@ say(const char *fmt, const uint64_t *numbers)
 
 	for (; *fmt; fmt++) {
 		if (fmt[0] == '%' && fmt[1] == 'u') {
-			add_number(&l, *numbers++);
+			say_add_number(&l, *numbers++);
 			fmt++;
 		} else {
-			add(&l, *fmt);
+			say_add(&l, *fmt);
 		}
 	}
-	end(&l);
+	agent_say_end(&l);
 }
 
 void
@@ -98,8 +98,8 @@ say_string(const char *before, const char *string)
 	struct say_line l = { .len = 0 };
 
 	for (; *before; before++)
-		add(&l, *before);
+		say_add(&l, *before);
 	for (; *string; string++)
-		add(&l, (unsigned char)*string < ' ' || *string == 0x7f ? '?' : *string);
-	end(&l);
+		say_add(&l, (unsigned char)*string < ' ' || *string == 0x7f ? '?' : *string);
+	agent_say_end(&l);
 }

@@ -26,7 +26,7 @@ struct seen_out {
 };
 
 static void
-put_char(struct seen_out *o, char c)
+seen_put_char(struct seen_out *o, char c)
 {
 	/* The first byte is written last. */
 	if (o->to && o->len)
@@ -35,34 +35,34 @@ put_char(struct seen_out *o, char c)
 }
 
 static void
-put(struct seen_out *o, const char *text)
+seen_put(struct seen_out *o, const char *text)
 {
 	while (*text)
-		put_char(o, *text++);
+		seen_put_char(o, *text++);
 }
 
 static void
-put_hex(struct seen_out *o, uint64_t n, unsigned int digits)
+seen_put_hex(struct seen_out *o, uint64_t n, unsigned int digits)
 {
 	while (digits--)
-		put_char(o, "0123456789abcdef"[n >> 4 * digits & 15]);
+		seen_put_char(o, "0123456789abcdef"[n >> 4 * digits & 15]);
 }
 
 /* As the kernel does: seq_file_path() escapes the end of a line (fs/proc/task_mmu.c). */
 static void
-put_path(struct seen_out *o, const char *path)
+seen_put_path(struct seen_out *o, const char *path)
 {
 	if (*path != '/') {
-		put(o, directory);
-		put_char(o, '/');
+		seen_put(o, directory);
+		seen_put_char(o, '/');
 	}
 	if (path[0] == '.' && path[1] == '/')
 		path += 2;
 	for (size_t i = 0; i < MAX_PATH_BYTES && path[i]; i++)
 		if (path[i] == '\n')
-			put(o, "\\012");
+			seen_put(o, "\\012");
 		else
-			put_char(o, path[i]);
+			seen_put_char(o, path[i]);
 }
 
 /* The digits of an address, of which the first one is 0: there is no label. */
@@ -72,22 +72,22 @@ static void
 put_lines(struct seen_out *o, const struct unwind_seen *s)
 {
 	for (uint32_t i = 0; i < s->nr_code; i++) {
-		put_hex(o, wire_frame(s->code[i].start, s->number), DIGITS);
-		put_char(o, '-');
-		put_hex(o, wire_frame(s->code[i].end, s->number), DIGITS);
-		put(o, " r-xp ");
-		put_hex(o, s->code[i].offset_bytes, 8);
-		put(o, " 00:00 0 ");
-		put_path(o, s->name);
-		put_char(o, '\n');
+		seen_put_hex(o, wire_frame(s->code[i].start, s->number), DIGITS);
+		seen_put_char(o, '-');
+		seen_put_hex(o, wire_frame(s->code[i].end, s->number), DIGITS);
+		seen_put(o, " r-xp ");
+		seen_put_hex(o, s->code[i].offset_bytes, 8);
+		seen_put(o, " 00:00 0 ");
+		seen_put_path(o, s->name);
+		seen_put_char(o, '\n');
 		if (!s->id_bytes)
 			continue;
-		put(o, "# build-id 0x");
-		put_hex(o, wire_frame(s->code[i].start, s->number), DIGITS);
-		put_char(o, ' ');
+		seen_put(o, "# build-id 0x");
+		seen_put_hex(o, wire_frame(s->code[i].start, s->number), DIGITS);
+		seen_put_char(o, ' ');
 		for (uint32_t k = 0; k < s->id_bytes; k++)
-			put_hex(o, s->id[k], 2);
-		put_char(o, '\n');
+			seen_put_hex(o, s->id[k], 2);
+		seen_put_char(o, '\n');
 	}
 }
 

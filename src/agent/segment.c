@@ -174,7 +174,7 @@ file_that_stays(void)
 }
 
 static long
-open_file(void)
+segment_open_file(void)
 {
 	long fd = -1;
 
@@ -197,7 +197,7 @@ map_new(void *at)
 	long fd = family_join(&offset), mapped;
 
 	if (sys_failed(fd))
-		fd = open_file();
+		fd = segment_open_file();
 	if (sys_failed(fd))
 		return NULL;
 	mapped = sys_call(SYS_mmap, at, WIRE_WHOLE_BYTES, PROT_READ | PROT_WRITE,
@@ -257,7 +257,7 @@ segment_set_reserve(void)
 }
 
 static void
-fill(enum wire_way way, uint32_t max_threads)
+segment_fill(enum wire_way way, uint32_t max_threads)
 {
 	struct timespec now = { 0 };
 
@@ -316,7 +316,7 @@ segment_open(enum wire_way way)
 	if (mapped)
 		segment = mapped;
 	forget_earlier(max_threads);
-	fill(way, max_threads);
+	segment_fill(way, max_threads);
 	memdiag_agent_segment = segment;
 }
 

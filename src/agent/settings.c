@@ -136,7 +136,7 @@ setting(const char *entry)
 }
 
 static void
-conclude(const char *ours)
+settings_conclude(const char *ours)
 {
 	if (!ours) {
 		memtracer_settings();
@@ -173,6 +173,6 @@ settings_read(char **envp)
 	}
 	if (!environment && !envp)
 		return false;
-	conclude(ours);
+	settings_conclude(ours);
 	return true;
 }

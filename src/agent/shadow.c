@@ -41,7 +41,7 @@ set_piece_bytes(void)
 
 /* Have another piece in front of WAS.  False: there is no memory. */
 static bool
-add_piece(struct shadow_piece *was)
+shadow_add_piece(struct shadow_piece *was)
 {
 	const uint64_t bytes = piece_bytes;
 	struct shadow_piece *new = memory_map(-1, 0, bytes);
@@ -83,7 +83,7 @@ may_take(uint64_t bytes)
 
 /* BYTES, which are zero. */
 static void *
-take_bytes(uint64_t bytes)
+shadow_take_bytes(uint64_t bytes)
 {
 	if (!may_take(bytes))
 		return NULL;
@@ -94,7 +94,7 @@ take_bytes(uint64_t bytes)
 
 		if (p && at + bytes <= p->bytes)
 			return (char *)p + at;
-		if (!add_piece(p))
+		if (!shadow_add_piece(p))
 			return NULL;
 	}
 }
@@ -142,7 +142,7 @@ make_leaf(uintptr_t at)
 	uint32_t **table = __atomic_load_n(root, __ATOMIC_ACQUIRE), **slot, *leaf;
 
 	if (!table) {
-		table = take_bytes(TABLE_BYTES);
+		table = shadow_take_bytes(TABLE_BYTES);
 		table = table ? put_once(root, table) : NULL;
 	}
 	if (!table)
@@ -150,7 +150,7 @@ make_leaf(uintptr_t at)
 	slot = &table[at >> SHADOW_LEAF_BITS & (SHADOW_LEAVES - 1)];
 	leaf = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 	if (!leaf) {
-		leaf = take_bytes(LEAF_BYTES);
+		leaf = shadow_take_bytes(LEAF_BYTES);
 		leaf = leaf ? put_once(slot, leaf) : NULL;
 	}
 	return leaf;

@@ -140,7 +140,7 @@ is_child(uint32_t node, uint32_t parent, uint64_t address)
 
 /* Add a node, which no bucket refers to yet; 0: there is no room. */
 static uint32_t
-new_node(uint32_t parent, uint64_t address)
+sites_new_node(uint32_t parent, uint64_t address)
 {
 	uint32_t node;
 
@@ -171,7 +171,7 @@ find_child(uint32_t parent, uint64_t address)
 
 		was = __atomic_load_n(b, __ATOMIC_ACQUIRE);
 		if (!was && !made) {
-			made = new_node(parent, address);
+			made = sites_new_node(parent, address);
 			if (!made)
 				return UINT32_MAX;
 		}
@@ -199,7 +199,7 @@ sites_child(uint32_t parent, uint64_t address)
 
 /* The nodes of a text up to NODE, the last one first; returns how many. */
 static uint32_t
-text_path(uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
+sites_text_path(uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
 {
 	uint32_t nr = 0;
 
@@ -209,7 +209,7 @@ text_path(uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
 }
 
 static bool
-is_line(uint32_t node)
+sites_is_line(uint32_t node)
 {
 	return wire_label_of(wire_nodes(sites)[node].address) == WIRE_LABEL_LINE;
 }
@@ -219,8 +219,8 @@ sites_function(uint32_t number, char text[WIRE_MAX_TEXT_BYTES], uint32_t *ret_li
 {
 	const struct wire_node *line = &wire_nodes(sites)[number];
 	const uint32_t name =
-		is_line(line->parent) ? wire_nodes(sites)[line->parent].parent : line->parent;
-	uint32_t path[WIRE_MAX_TEXT_NODES], nr = text_path(name, path);
+		sites_is_line(line->parent) ? wire_nodes(sites)[line->parent].parent : line->parent;
+	uint32_t path[WIRE_MAX_TEXT_NODES], nr = sites_text_path(name, path);
 	char *at = text;
 
 	*ret_line = (uint32_t)wire_label_value(line->address);
@@ -288,7 +288,7 @@ sites_of_mapping(uint32_t node)
 #define LOOKS 100
 
 static void
-lock(struct wire_site *s)
+sites_lock(struct wire_site *s)
 {
 	for (int i = 0; i < LOOKS && __atomic_load_n(&s->lock, __ATOMIC_RELAXED); i++)
 		;
@@ -303,7 +303,7 @@ unlock(struct wire_site *s)
 
 /* Keep what S has had since the last peak, before it changes. */
 static void
-keep_peak(struct wire_site *s)
+sites_keep_peak(struct wire_site *s)
 {
 	const uint32_t epoch = __atomic_load_n(&sites->epoch, __ATOMIC_ACQUIRE);
 
@@ -315,7 +315,7 @@ keep_peak(struct wire_site *s)
 }
 
 static void
-add(struct wire_amount *to, struct wire_amount amount)
+agent_sites_add(struct wire_amount *to, struct wire_amount amount)
 {
 	to->units += amount.units;
 	to->bytes += amount.bytes;
@@ -323,7 +323,7 @@ add(struct wire_amount *to, struct wire_amount amount)
 
 /* There is more live than ever: what each site has now is its part of the peak. */
 static void
-raise_peak(int64_t live)
+sites_raise_peak(int64_t live)
 {
 	int64_t peak = __atomic_load_n(&sites->peak_bytes, __ATOMIC_RELAXED);
 
@@ -347,7 +347,7 @@ sites_change_live(int64_t bytes)
 {
 	const int64_t live = sites_add_live(bytes);
 
-	raise_peak(live);
+	sites_raise_peak(live);
 	return live;
 }
 
@@ -356,9 +356,9 @@ sites_add(uint32_t site, struct wire_amount amount)
 {
 	struct wire_site *s = wire_site(sites, site);
 
-	lock(s);
-	keep_peak(s);
-	add(&s->allocated, amount);
+	sites_lock(s);
+	sites_keep_peak(s);
+	agent_sites_add(&s->allocated, amount);
 	s->nr_allocated++;
 	unlock(s);
 	__atomic_add_fetch(&sites->nr_samples, 1, __ATOMIC_RELAXED);
@@ -371,12 +371,12 @@ sites_subtract(uint32_t site, struct wire_amount amount, bool is_temporary)
 {
 	struct wire_site *s = wire_site(sites, site);
 
-	lock(s);
-	keep_peak(s);
-	add(&s->freed, amount);
+	sites_lock(s);
+	sites_keep_peak(s);
+	agent_sites_add(&s->freed, amount);
 	s->nr_freed++;
 	if (is_temporary)
-		add(&s->temporary, amount);
+		agent_sites_add(&s->temporary, amount);
 	unlock(s);
 	__atomic_add_fetch(&sites->nr_freed, 1, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&sites->live_bytes, (int64_t)amount.bytes, __ATOMIC_RELAXED);
@@ -390,7 +390,7 @@ sites_map(uint32_t site, struct wire_amount amount)
 	struct wire_site *s = wire_site(sites, site);
 	const uint64_t nr = amount.units / WIRE_BLOCK_UNITS;
 
-	add(&s->allocated, amount);
+	agent_sites_add(&s->allocated, amount);
 	s->nr_allocated++;
 	sites->nr_mapped += nr;
 	sites->nr_mappings += (int64_t)nr;
@@ -404,7 +404,7 @@ sites_unmap(uint32_t site, struct wire_amount amount)
 {
 	struct wire_site *s = wire_site(sites, site);
 
-	add(&s->freed, amount);
+	agent_sites_add(&s->freed, amount);
 	s->nr_freed++;
 	sites->nr_mappings -= (int64_t)(amount.units / WIRE_BLOCK_UNITS);
 	sites->mapped_bytes -= (int64_t)amount.bytes;

@@ -15,7 +15,7 @@
 /* ---- what is loaded ---- */
 
 static void *
-map(size_t bytes)
+stack_map(size_t bytes)
 {
 	void *at = memory_map(-1, 0, bytes);
 
@@ -51,7 +51,7 @@ stack_begin(void)
 	const struct unwind_host host = {
 		.iterate = dl_iterate_phdr,
 		.find_object = real._dl_find_object,
-		.map = map,
+		.map = stack_map,
 		.image = images,
 		.nr_images = nr_images,
 		.page_bytes = agent_page_bytes,
@@ -75,7 +75,7 @@ stack_vdso(void)
 /* ---- a stack ---- */
 
 static bool
-is_ours(uintptr_t pc)
+stack_is_ours(uintptr_t pc)
 {
 	return pc - (uintptr_t)agent_start < (uintptr_t)(agent_text_end - agent_start);
 }
@@ -88,7 +88,7 @@ struct others {
 
 /* A stack that the thread has changed to: of a coroutine, or for signals. */
 static bool
-find_other(void *arg, uintptr_t sp, struct unwind_bounds *ret)
+stack_find_other(void *arg, uintptr_t sp, struct unwind_bounds *ret)
 {
 	struct last_stacks *s = ((struct others *)arg)->stack;
 	struct bounds b;
@@ -119,7 +119,7 @@ forget_recent(struct stack_recent *r)
 }
 
 static void
-forget_all(struct last_stacks *s)
+stack_forget_all(struct last_stacks *s)
 {
 	unwind_stack_forget(&s->frames);
 	for (uint32_t i = 0; s->recent && i < STACK_NR_RECENT; i++)
@@ -136,7 +136,7 @@ find_own(struct last_stacks *s, uintptr_t sp)
 		return;
 	if (s->thread != thread_stack()) {
 		s->own = (struct bounds){ 0 };
-		forget_all(s);
+		stack_forget_all(s);
 		bounds_learn(s->text, sizeof s->text);
 	}
 	s->thread = thread_stack();
@@ -153,7 +153,7 @@ stack_init(struct last_stacks *s, struct stack_recent *recent)
 	for (size_t i = 0; i < STACK_FUNCTIONS; i++)
 		s->function[i].number = 0;
 	unwind_stack_init(&s->frames, WIRE_MAX_FRAMES);
-	forget_all(s);
+	stack_forget_all(s);
 }
 
 /* ---- in a build that checks (--enable-checked-walks) ---- */
@@ -223,7 +223,7 @@ check_recent(struct unwind_stack *walked, const struct unwind_regs *regs,
 
 /* As a return address, behind the instruction; with the number of its object. */
 static uint64_t
-address_of(const struct unwind_frame *f)
+stack_address_of(const struct unwind_frame *f)
 {
 	const uint64_t at = f->how & UNWIND_EXACT ? f->pc + 1 : f->pc;
 
@@ -275,7 +275,7 @@ set_of_code(struct last_stacks *s, uintptr_t code)
 
 /* The name of CODE, of those of its SET; NULL: none is. */
 static const struct python_name *
-name_of(const struct python_name *set, uintptr_t code)
+stack_name_of(const struct python_name *set, uintptr_t code)
 {
 	for (size_t i = 0; i < STACK_FUNCTIONS_WAYS; i++)
 		if (set[i].number && python_is(code, &set[i]))
@@ -288,10 +288,10 @@ name_of(const struct python_name *set, uintptr_t code)
  * name is compared each time: another function may have been made where one was.
  */
 static uint32_t
-number_of(struct last_stacks *s, uintptr_t code)
+stack_number_of(struct last_stacks *s, uintptr_t code)
 {
 	struct python_name *f = set_of_code(s, code);
-	const struct python_name *name = name_of(f, code);
+	const struct python_name *name = stack_name_of(f, code);
 	uint32_t line, number;
 	size_t len;
 
@@ -324,12 +324,12 @@ number_of(struct last_stacks *s, uintptr_t code)
 
 /*
  * The number of the function CODE with the line that has INSTRUCTION (WIRE_LABEL_CODE); without a
- * line if none has.  As number_of().
+ * line if none has.  As stack_number_of().
  */
 static uint32_t
-place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
+stack_place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
 {
-	const uint32_t number = number_of(s, code);
+	const uint32_t number = stack_number_of(s, code);
 	struct stack_line *l = &s->line[(code / 16 + instruction / 2) % STACK_LINES];
 	uint32_t line, place = number;
 
@@ -360,7 +360,7 @@ read_calls(struct last_stacks *s, const struct unwind_stack *w)
 
 	python_read(w, p);
 	for (uint32_t i = 0; i < p->nr_codes; i++)
-		p->code[i] = place_of(s, p->code[i], p->instruction[i]);
+		p->code[i] = stack_place_of(s, p->code[i], p->instruction[i]);
 }
 
 /* The functions of CALL, below NODE: the outermost was called first. */
@@ -443,8 +443,8 @@ set_nodes(struct last_stacks *s, uint32_t from)
 
 		if (call && p->call[call - 1].native == i)
 			node = call_node(p, &p->call[--call], node);
-		else if (!is_ours(f->pc))
-			node = sites_child(node, address_of(f));
+		else if (!stack_is_ours(f->pc))
+			node = sites_child(node, stack_address_of(f));
 		f->node = node;
 	}
 	return node;
@@ -487,7 +487,7 @@ has_frames(struct stack_recent *r, const struct unwind_regs *regs, const struct 
 #ifdef CHECKED_WALKS
 /* End the program if calls of R were known again that are not those of now. */
 static void
-check_calls(struct last_stacks *s, const struct stack_recent *r)
+stack_check_calls(struct last_stacks *s, const struct stack_recent *r)
 {
 	read_calls(s, frames_of(r));
 	if (first_change(&s->python, r->calls, r->nr_calls) == UINT32_MAX)
@@ -497,7 +497,7 @@ check_calls(struct last_stacks *s, const struct stack_recent *r)
 }
 #else
 static void
-check_calls(struct last_stacks *s, const struct stack_recent *r)
+stack_check_calls(struct last_stacks *s, const struct stack_recent *r)
 {
 	(void)s, (void)r;
 }
@@ -510,7 +510,7 @@ has_calls(struct last_stacks *s, struct stack_recent *r, uint32_t at, uint32_t *
 	if (LIKELY(!r->nr_calls && !python_is_there))
 		return true;
 	if (LIKELY(python_is_as_known(&r->known))) {
-		check_calls(s, r);
+		stack_check_calls(s, r);
 		return true;
 	}
 	if (*native == STACK_NR_RECENT) {
@@ -583,7 +583,7 @@ know_calls(struct last_stacks *s, struct python_known *ret)
 
 	python_read(&s->frames, &s->python);
 	for (uint32_t i = 0; i < s->python.nr_codes && i < PYTHON_KNOWN_CODES; i++)
-		name[i] = name_of(set_of_code(s, s->python.code[i]), s->python.code[i]);
+		name[i] = stack_name_of(set_of_code(s, s->python.code[i]), s->python.code[i]);
 	python_know(&s->python, name, ret);
 }
 
@@ -626,7 +626,7 @@ is_seeking(struct last_stacks *s)
 
 /* The stack of REGS, of NODE, was not found, though it was looked for.  LAST was the one before. */
 static void
-learn(struct last_stacks *s, const struct unwind_regs *regs, uint32_t node, uint32_t last)
+stack_learn(struct last_stacks *s, const struct unwind_regs *regs, uint32_t node, uint32_t last)
 {
 	keep_recent(s, regs->sp, node);
 	if (last < STACK_NR_RECENT && s->last < STACK_NR_RECENT)
@@ -650,7 +650,7 @@ stack_node(struct last_stacks *s)
 {
 	struct others others;
 	struct unwind_thread thread = {
-		.find = find_other, .may_read = may_read_other, .arg = &others
+		.find = stack_find_other, .may_read = may_read_other, .arg = &others
 	};
 	struct unwind_regs regs;
 	uint32_t node, last;
@@ -669,6 +669,6 @@ stack_node(struct last_stacks *s)
 	}
 	load_last(s);
 	node = walk_and_set(s, &regs, &thread);
-	learn(s, &regs, node, last);
+	stack_learn(s, &regs, node, last);
 	return node;
 }

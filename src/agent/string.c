@@ -99,7 +99,7 @@ memset(void *to, int byte, size_t size)
  */
 
 static size_t
-length(const char *s)
+string_length(const char *s)
 {
 	size_t n = 0;
 
@@ -109,7 +109,7 @@ length(const char *s)
 }
 
 static int
-compare(const char *a, const char *b, size_t size)
+string_compare(const char *a, const char *b, size_t size)
 {
 	size_t i = 0;
 
@@ -130,19 +130,19 @@ first(const char *s, char c)
 size_t
 strlen(const char *s)
 {
-	return length(s);
+	return string_length(s);
 }
 
 int
 strcmp(const char *a, const char *b)
 {
-	return compare(a, b, SIZE_MAX);
+	return string_compare(a, b, SIZE_MAX);
 }
 
 int
 strncmp(const char *a, const char *b, size_t size)
 {
-	return compare(a, b, size);
+	return string_compare(a, b, size);
 }
 
 char *(strchr)(const char *s, int c)
@@ -183,16 +183,16 @@ strcspn(const char *s, const char *among)
 char *
 strcpy(char *restrict to, const char *restrict from)
 {
-	copy_forward((unsigned char *)to, (const unsigned char *)from, length(from) + 1);
+	copy_forward((unsigned char *)to, (const unsigned char *)from, string_length(from) + 1);
 	return to;
 }
 
 char *(strstr)(const char *s, const char *wanted)
 {
-	const size_t len = length(wanted);
+	const size_t len = string_length(wanted);
 
 	for (; *s; s++)
-		if (compare(s, wanted, len) == 0)
+		if (string_compare(s, wanted, len) == 0)
 			return (char *)(uintptr_t)s;
 	return len ? NULL : (char *)(uintptr_t)s;
 }
@@ -200,8 +200,8 @@ char *(strstr)(const char *s, const char *wanted)
 char *
 strcat(char *restrict to, const char *restrict from)
 {
-	copy_forward(
-		(unsigned char *)to + length(to), (const unsigned char *)from, length(from) + 1);
+	copy_forward((unsigned char *)to + string_length(to), (const unsigned char *)from,
+		string_length(from) + 1);
 	return to;
 }
 

@@ -22,7 +22,7 @@ extern struct wire_bucket *table_buckets __attribute__((alias("buckets")));
 extern uint32_t table_nr_levels __attribute__((alias("nr_levels")));
 
 static uint64_t
-bytes_of(uint32_t nr)
+table_bytes_of(uint32_t nr)
 {
 	return (sizeof(struct wire_bucket) << (FIRST_BITS + nr)) -
 		(sizeof(struct wire_bucket) << FIRST_BITS);
@@ -33,14 +33,14 @@ table_begin(uint64_t limit_bytes)
 {
 	table_forget();
 	for (uint32_t nr = NR_LEVELS; nr && !buckets; nr--) {
-		if (bytes_of(nr) > limit_bytes)
+		if (table_bytes_of(nr) > limit_bytes)
 			continue;
-		buckets = memory_map(-1, 0, bytes_of(nr));
+		buckets = memory_map(-1, 0, table_bytes_of(nr));
 		most_levels = nr;
 	}
 	if (!buckets)
 		return false;
-	memory_note(WIRE_MEMORY_LIVE_SET, buckets, bytes_of(most_levels));
+	memory_note(WIRE_MEMORY_LIVE_SET, buckets, table_bytes_of(most_levels));
 	nr_levels = 1;
 	return true;
 }
@@ -51,7 +51,7 @@ table_forget(void)
 	if (!buckets)
 		return;
 	memory_forget(buckets);
-	sys_call(SYS_munmap, buckets, bytes_of(most_levels));
+	sys_call(SYS_munmap, buckets, table_bytes_of(most_levels));
 	buckets = NULL;
 	nr_levels = most_levels = 0;
 }
@@ -75,14 +75,14 @@ add_level(uint32_t nr)
 _Static_assert(WIRE_SITES_MAX_SITES <= 1 << SITE_BITS, "a site has room in a key");
 
 static uint64_t
-key_of(uint64_t at, uint32_t site)
+table_key_of(uint64_t at, uint32_t site)
 {
 	return at >> 4 << SITE_BITS | site;
 }
 
 /* Bucket number I, 0 or 1, of the block at AT in level N. */
 static struct wire_bucket *
-bucket_of(uint64_t at, uint32_t n, uint32_t i)
+table_bucket_of(uint64_t at, uint32_t n, uint32_t i)
 {
 	const uint64_t hash = (at >> 4) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -108,14 +108,15 @@ put_into(struct wire_bucket *b, uint64_t key, uint32_t bytes)
 }
 
 static bool
-put(uint64_t at, uint32_t site, uint32_t bytes)
+agent_table_put(uint64_t at, uint32_t site, uint32_t bytes)
 {
 	for (;;) {
 		const uint32_t nr = __atomic_load_n(&nr_levels, __ATOMIC_RELAXED);
 
 		for (uint32_t n = nr; n--;)
 			for (uint32_t i = 0; i < 2; i++)
-				if (put_into(bucket_of(at, n, i), key_of(at, site), bytes))
+				if (put_into(table_bucket_of(at, n, i), table_key_of(at, site),
+					    bytes))
 					return true;
 		if (!add_level(nr))
 			return false;
@@ -138,11 +139,11 @@ take_from(struct wire_bucket *b, uint64_t at, uint32_t *ret_bytes)
 }
 
 static uint32_t
-take(uint64_t at, uint32_t *ret_bytes)
+agent_table_take(uint64_t at, uint32_t *ret_bytes)
 {
 	for (uint32_t n = __atomic_load_n(&nr_levels, __ATOMIC_RELAXED); n--;)
 		for (uint32_t i = 0; i < 2; i++) {
-			const uint32_t site = take_from(bucket_of(at, n, i), at, ret_bytes);
+			const uint32_t site = take_from(table_bucket_of(at, n, i), at, ret_bytes);
 
 			if (site)
 				return site;
@@ -161,14 +162,14 @@ put_large(uint64_t at, uint32_t site, uint64_t bytes)
 {
 	uint32_t ignored;
 
-	if (!put(at + 16, site, (uint32_t)bytes))
+	if (!agent_table_put(at + 16, site, (uint32_t)bytes))
 		return false;
-	if (put(at + 32, site, (uint32_t)(bytes >> 32))) {
-		if (put(at, site, UINT32_MAX))
+	if (agent_table_put(at + 32, site, (uint32_t)(bytes >> 32))) {
+		if (agent_table_put(at, site, UINT32_MAX))
 			return true;
-		take(at + 32, &ignored);
+		agent_table_take(at + 32, &ignored);
 	}
-	take(at + 16, &ignored);
+	agent_table_take(at + 16, &ignored);
 	return false;
 }
 
@@ -179,21 +180,22 @@ table_put(const void *block, uint32_t site, uint64_t bytes)
 
 	if (at >> ADDRESS_BITS)
 		return false;
-	return bytes < UINT32_MAX ? put(at, site, (uint32_t)bytes) : put_large(at, site, bytes);
+	return bytes < UINT32_MAX ? agent_table_put(at, site, (uint32_t)bytes)
+				  : put_large(at, site, bytes);
 }
 
 uint32_t
 table_take(const void *block, uint64_t *ret_bytes)
 {
 	const uint64_t at = (uintptr_t)block;
-	uint32_t bytes, site = at >> ADDRESS_BITS ? 0 : take(at, &bytes), half;
+	uint32_t bytes, site = at >> ADDRESS_BITS ? 0 : agent_table_take(at, &bytes), half;
 
 	if (!site)
 		return 0;
 	*ret_bytes = bytes;
-	if (bytes == UINT32_MAX && take(at + 16, &half)) {
+	if (bytes == UINT32_MAX && agent_table_take(at + 16, &half)) {
 		*ret_bytes = half;
-		if (take(at + 32, &half))
+		if (agent_table_take(at + 32, &half))
 			*ret_bytes |= (uint64_t)half << 32;
 	}
 	return site;

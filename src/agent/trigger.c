@@ -5,7 +5,7 @@
 #include "agent/sites.h"
 
 static void
-ask(enum wire_trigger what)
+trigger_ask(enum wire_trigger what)
 {
 	__atomic_fetch_or(&sites->triggers.asked, UINT32_C(1) << what, __ATOMIC_RELEASE);
 }
@@ -21,7 +21,7 @@ check_interval(struct wire_triggers *t)
 		__atomic_compare_exchange_n(&t->next_bytes, &next,
 			all - all % t->interval_bytes + t->interval_bytes, false, __ATOMIC_RELAXED,
 			__ATOMIC_RELAXED))
-		ask(WIRE_TRIGGER_INTERVAL);
+		trigger_ask(WIRE_TRIGGER_INTERVAL);
 }
 
 static void
@@ -34,7 +34,7 @@ check_high_water(struct wire_triggers *t, int64_t live)
 		__atomic_compare_exchange_n(&t->next_high_bytes, &next,
 			live + (part > WIRE_HIGH_LEAST_BYTES ? part : WIRE_HIGH_LEAST_BYTES), false,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		ask(WIRE_TRIGGER_HIGH_WATER);
+		trigger_ask(WIRE_TRIGGER_HIGH_WATER);
 }
 
 /* Once, until an eighth less is live: else a program that stays there would ask all the time. */
@@ -45,7 +45,7 @@ check_above(struct wire_triggers *t, int64_t live)
 
 	if (live > above) {
 		if (!__atomic_exchange_n(&t->is_above, 1, __ATOMIC_RELAXED))
-			ask(WIRE_TRIGGER_ABOVE);
+			trigger_ask(WIRE_TRIGGER_ABOVE);
 	} else if (live < above - above / 8) {
 		__atomic_store_n(&t->is_above, 0, __ATOMIC_RELAXED);
 	}

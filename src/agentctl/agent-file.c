@@ -13,7 +13,7 @@
 #define NAME "libmemdiag-agent.so"
 
 static bool
-is_there(char *buf, size_t size, const char *root, const char *dir)
+agent_file_is_there(char *buf, size_t size, const char *root, const char *dir)
 {
 	return (size_t)snprintf(buf, size, "%s%s/" NAME, root, dir) < size &&
 		access(buf, R_OK) == 0;
@@ -43,9 +43,9 @@ agent_file_find(char *buf, size_t size, struct err *e)
 	if (os_own_path(dir, sizeof dir, e) < 0)
 		return -1;
 	*strrchr(dir, '/') = '\0';
-	if (is_there(buf, size, dir, "") ||
-		(cut_end(dir, MD_BINDIR) && is_there(buf, size, dir, MD_PKGLIBDIR)) ||
-		is_there(buf, size, "", MD_PKGLIBDIR))
+	if (agent_file_is_there(buf, size, dir, "") ||
+		(cut_end(dir, MD_BINDIR) && agent_file_is_there(buf, size, dir, MD_PKGLIBDIR)) ||
+		agent_file_is_there(buf, size, "", MD_PKGLIBDIR))
 		return 0;
 	return err_set(e, 0,
 		"cannot find " NAME ": it is neither in memdiag's directory nor in " MD_PKGLIBDIR);

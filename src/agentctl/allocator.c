@@ -11,7 +11,7 @@
 
 /* A thread's first use makes it a cache, and perhaps an arena, that would be there for us alone. */
 static bool
-has_used(const struct inject_allocator *a, const struct target *t, pid_t tid, raddr tp)
+allocator_has_used(const struct inject_allocator *a, const struct target *t, pid_t tid, raddr tp)
 {
 	return inject_tls_is_used(&((const struct allocator *)a)->tls, t, tid, tp);
 }
@@ -105,7 +105,7 @@ allocator_find(struct allocator *ret, const struct process *p, struct err *e)
 	*ret = (struct allocator){ .inject = { .name = name,
 					   .code = &ret->code,
 					   .nr_code = 1,
-					   .may_be_called = has_used },
+					   .may_be_called = allocator_has_used },
 		.code = { o->start, o->end } };
 	inject_tls_find(&ret->tls, o, p->target);
 	return 1;

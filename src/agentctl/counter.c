@@ -21,7 +21,7 @@
 /* ---- where they are ---- */
 
 static int
-find(struct counter *c, const struct target *t, const struct objects *o, struct err *e)
+counter_find(struct counter *c, const struct target *t, const struct objects *o, struct err *e)
 {
 	for (size_t i = 0; i < o->nr; i++) {
 		struct image_symbol segment, live, sites, memory, live_set;
@@ -91,7 +91,7 @@ counter_read(struct counter *c, const struct process *p, struct err *e)
 	const struct target *t = p->target;
 	const struct region *r;
 
-	if (find(c, t, &p->objects, e) < 0)
+	if (counter_find(c, t, &p->objects, e) < 0)
 		return -1;
 	if (!c->segment_at.v)
 		return 0;

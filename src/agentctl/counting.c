@@ -242,7 +242,7 @@ words_of_mapping(const struct malloc_layout *l)
  * is left.
  */
 static int64_t
-large_bytes(const struct heap *h, const struct counting_moment *m)
+counting_large_bytes(const struct heap *h, const struct counting_moment *m)
 {
 	const struct malloc_params *p = &h->layout.params;
 	uint64_t bytes = has_all_large(h, m) ? m->large.bytes - m->large.lead_bytes : p->mmapped;
@@ -262,7 +262,8 @@ static struct counting_sum
 in_use(const struct heap *h, const struct counting_moment *m)
 {
 	const int64_t word = h->layout.word_bytes;
-	struct counting_sum sum = { large_bytes(h, m), (int64_t)h->layout.params.nr_mmaps };
+	struct counting_sum sum = { counting_large_bytes(h, m),
+		(int64_t)h->layout.params.nr_mmaps };
 	int64_t nr_caches = 0;
 
 	for (size_t i = 0; i < h->arena.nr; i++) {
@@ -433,8 +434,8 @@ leave_before_unknown(const struct host *s, struct err *e)
 /* ---- starting and stopping ---- */
 
 static int
-begin(struct host *s, const struct inject_options *opt, uint64_t max_stop_ns, struct counting *ret,
-	struct err *e)
+counting_begin(struct host *s, const struct inject_options *opt, uint64_t max_stop_ns,
+	struct counting *ret, struct err *e)
 {
 	struct inject_report borrowed;
 
@@ -482,7 +483,7 @@ counting_start(const struct target *t, const struct inject_options *opt, uint64_
 	ret->child = arrival.borrowed.child;
 	ret->way = (enum wire_way)s.counter.segment->way;
 	ret->was_so = counter_is_counting(&s.counter);
-	return ret->was_so ? 0 : begin(&s, opt, max_stop_ns, ret, e);
+	return ret->was_so ? 0 : counting_begin(&s, opt, max_stop_ns, ret, e);
 }
 
 int

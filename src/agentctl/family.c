@@ -87,7 +87,7 @@ read_segment(int fd, uint32_t i, struct wire_segment *copy)
 
 /* The table in the file FD, to be freed; NULL if none. */
 static struct wire_family *
-read_table(int fd)
+family_read_table(int fd)
 {
 	auto_free struct wire_family *table = malloc(WIRE_FAMILY_BYTES);
 
@@ -100,7 +100,7 @@ read_table(int fd)
 }
 
 static bool
-is_filled(const struct wire_process *p)
+family_is_filled(const struct wire_process *p)
 {
 	return p->state == WIRE_PROCESS_USED || p->state == WIRE_PROCESS_ENDED;
 }
@@ -108,14 +108,14 @@ is_filled(const struct wire_process *p)
 bool
 family_segment(int fd, pid_t pid, struct wire_segment *copy)
 {
-	auto_free struct wire_family *table = read_table(fd);
+	auto_free struct wire_family *table = family_read_table(fd);
 	auto_free struct wire_segment *found = malloc(WIRE_WHOLE_BYTES);
 	uint64_t newest_ns = 0;
 
 	for (uint32_t i = 0; table && found && i < table->max_processes; i++) {
 		const struct wire_process *p = &wire_processes(table)[i];
 
-		if (!is_filled(p) || (pid_t)p->pid != pid || !read_segment(fd, i, found) ||
+		if (!family_is_filled(p) || (pid_t)p->pid != pid || !read_segment(fd, i, found) ||
 			found->started_ns < newest_ns)
 			continue;
 		newest_ns = found->started_ns;
@@ -158,7 +158,7 @@ by_peak(const void *a, const void *b)
 int
 family_read(struct family *f, int fd, struct err *e)
 {
-	auto_free struct wire_family *table = read_table(fd);
+	auto_free struct wire_family *table = family_read_table(fd);
 	auto_free struct wire_segment *segment = malloc(WIRE_WHOLE_BYTES);
 
 	*f = (struct family){ .limit_bytes = INT64_MAX };
@@ -170,7 +170,7 @@ family_read(struct family *f, int fd, struct err *e)
 	for (uint32_t i = 0; i < table->max_processes; i++) {
 		const struct wire_process *p = &wire_processes(table)[i];
 
-		if (is_filled(p) && read_segment(fd, i, segment) &&
+		if (family_is_filled(p) && read_segment(fd, i, segment) &&
 			add_member(f, p, segment, e) < 0)
 			return -1;
 	}

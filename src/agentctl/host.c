@@ -27,7 +27,7 @@ host_release(struct host *s)
 
 /* Find the malloc of the process, and learn how functions are called in it. */
 static int
-learn(struct host *s, struct err *e)
+host_learn(struct host *s, struct err *e)
 {
 	struct process *p = &s->process;
 	const int found = allocator_find(&s->other, p, e);
@@ -46,7 +46,7 @@ int
 host_look(struct host *s, struct err *e)
 {
 	host_release(s);
-	return process_read(&s->process, s->target, e) < 0 || learn(s, e) < 0 ||
+	return process_read(&s->process, s->target, e) < 0 || host_learn(s, e) < 0 ||
 			counter_read(&s->counter, &s->process, e) < 0
 		? -1
 		: 0;
@@ -88,7 +88,7 @@ struct hooks {
 };
 
 static int
-read_live(const struct host *s, struct hooks *h, struct err *e)
+host_read_live(const struct host *s, struct hooks *h, struct err *e)
 {
 	const struct target *t = s->target;
 
@@ -179,7 +179,7 @@ list_hooks(const struct host *s, enum wire_jobs jobs, struct hooks *h, struct er
 	const struct object *malloc_of = objects_malloc(&s->process.objects, s->target);
 	const struct object *libc = s->is_other ? find_libc(s) : NULL;
 
-	if (read_live(s, h, e) < 0 || (s->is_other && read_others(s, h, e) < 0))
+	if (host_read_live(s, h, e) < 0 || (s->is_other && read_others(s, h, e) < 0))
 		return -1;
 	for (size_t i = 0; s->is_other && i < WIRE_MAX_OTHERS && h->other[i].name[0]; i++)
 		add_hook(h, malloc_of, NULL, h->other[i].name, h->other[i].hook, h->other[i].real);
@@ -242,7 +242,7 @@ switch_noting(const struct host *s, enum wire_noting noting, struct hook_report 
 	struct hooks h;
 
 	*ret = (struct hook_report){ .nr_entries = 0 };
-	return read_live(s, &h, e) < 0
+	return host_read_live(s, &h, e) < 0
 		? -1
 		: write_variable(s, (raddr){ h.live.noting_at }, &word, sizeof word, e);
 }
@@ -311,7 +311,7 @@ struct introduction {
 
 /* A program without fork() has no _Fork(). */
 static int
-find_function(const struct host *s, const char *name, raddr *ret, struct err *e)
+host_find_function(const struct host *s, const char *name, raddr *ret, struct err *e)
 {
 	const struct object *program = objects_malloc(&s->process.objects, s->target);
 	struct image_symbol function;
@@ -326,7 +326,8 @@ find_function(const struct host *s, const char *name, raddr *ret, struct err *e)
 }
 
 static int
-prepare(struct introduction *in, const struct host *s, const char *agent, struct err *e)
+agentctl_host_prepare(
+	struct introduction *in, const struct host *s, const char *agent, struct err *e)
 {
 	auto_image struct image *image = NULL;
 	const struct wire_live *live = NULL;
@@ -342,7 +343,7 @@ prepare(struct introduction *in, const struct host *s, const char *agent, struct
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is of another memdiag", agent);
 	in->live = symbol.addr.v;
 	for (size_t i = 0; i < WIRE_MAX_HOOKS && live->hook[i].name[0]; i++)
-		if (find_function(s, live->hook[i].name, &in->function[i], e) < 0)
+		if (host_find_function(s, live->hook[i].name, &in->function[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -396,7 +397,7 @@ bring(const struct host *s, const struct inject_options *opt, const char *agent,
 
 	if (!inject_is_static(s->it))
 		return load_library(s->it, &s->process.arenas, opt, agent, &library, report, e);
-	if (check_release(s, e) < 0 || prepare(&in, s, agent, e) < 0)
+	if (check_release(s, e) < 0 || agentctl_host_prepare(&in, s, agent, e) < 0)
 		return -1;
 	return load_place(
 		s->it, &s->process.arenas, opt, agent, introduce, &in, &library, report, e);
@@ -405,8 +406,8 @@ bring(const struct host *s, const struct inject_options *opt, const char *agent,
 /* ---- bringing it there ---- */
 
 static int
-load(struct host *s, const struct inject_options *opt, const char *agent, struct host_arrival *ret,
-	struct err *e)
+host_load(struct host *s, const struct inject_options *opt, const char *agent,
+	struct host_arrival *ret, struct err *e)
 {
 	const struct target *t = s->target;
 
@@ -443,7 +444,7 @@ host_bring_agent(struct host *s, const struct inject_options *opt, const char *a
 	struct host_arrival *ret, struct err *e)
 {
 	*ret = (struct host_arrival){ 0 };
-	if (!s->counter.agent.v && load(s, opt, agent, ret, e) < 0)
+	if (!s->counter.agent.v && host_load(s, opt, agent, ret, e) < 0)
 		return -1;
 	if (!s->counter.segment || s->counter.is_parents)
 		return refuse_silent(s->target, s->counter.is_parents, e);

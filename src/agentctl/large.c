@@ -32,7 +32,7 @@ struct large_search {
 };
 
 static int
-see_present(const struct os_page_run *run, void *arg)
+large_see_present(const struct os_page_run *run, void *arg)
 {
 	*(bool *)arg |= run->is_present;
 	return 0;
@@ -40,14 +40,14 @@ see_present(const struct os_page_run *run, void *arg)
 
 /* The SIZE bytes at AT, if the page is there: to read another would give the target one. */
 static bool
-read_present(struct large_search *s, raddr at, void *buf, size_t size)
+large_read_present(struct large_search *s, raddr at, void *buf, size_t size)
 {
 	const raddr page = { at.v & ~(PAGE_BYTES - 1) };
 	bool is_present = false;
 	struct err e;
 
 	s->nr_reads++;
-	return os_pages_walk(s->single, page, raddr_add(page, PAGE_BYTES), false, see_present,
+	return os_pages_walk(s->single, page, raddr_add(page, PAGE_BYTES), false, large_see_present,
 		       &is_present, &e) == 0 &&
 		is_present && os_read(s->target, at, buf, size, &e) == 0;
 }
@@ -91,7 +91,7 @@ find_by_alignment(struct large_search *s, struct large_mapping *m, const char *f
 		last = lead;
 		if (lead + header_bytes <= PAGE_BYTES)
 			memcpy(header, first + lead, header_bytes);
-		else if (!read_present(s, raddr_add(m->start, lead), header, header_bytes))
+		else if (!large_read_present(s, raddr_add(m->start, lead), header, header_bytes))
 			continue;
 		if (is_second(s, m, header, lead))
 			return true;
@@ -134,12 +134,12 @@ find_by_pages(struct large_search *s, struct large_mapping *m, const char *first
 
 	if (find_in_page(s, m, first, 0))
 		return true;
-	if (second.v < end.v && read_present(s, second, page, sizeof page) &&
+	if (second.v < end.v && large_read_present(s, second, page, sizeof page) &&
 		find_in_page(s, m, page, PAGE_BYTES))
 		return true;
 	return third.v < end.v &&
 		os_pages_walk(s->single, third, end, false, note_run, &next, &e) > 0 &&
-		read_present(s, next, page, sizeof page) &&
+		large_read_present(s, next, page, sizeof page) &&
 		find_in_page(s, m, page, next.v - m->start.v);
 }
 

@@ -22,18 +22,18 @@ struct live_set_reading {
 #define PIECE_BYTES WIRE_SHADOW_LEAF_BYTES
 
 static int
-no_memory(struct err *e)
+live_set_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep the blocks in use");
 }
 
 static int
-add(struct live_set_reading *r, uint64_t at, uint64_t bytes, uint32_t site, struct err *e)
+live_set_add(struct live_set_reading *r, uint64_t at, uint64_t bytes, uint32_t site, struct err *e)
 {
 	struct live_block *b = array_add(r->s);
 
 	if (!b)
-		return no_memory(e);
+		return live_set_no_memory(e);
 	*b = (struct live_block){ { at }, bytes, site };
 	return 0;
 }
@@ -64,7 +64,7 @@ read_leaf(struct live_set_reading *r, uint64_t at, uint64_t start, struct err *e
 
 		if (!v[i] || v[i] >= r->nr_sites || memcmp(&v[i], &again[i], nr * sizeof *v) != 0)
 			continue;
-		if (add(r, start + (i << WIRE_SHADOW_WORD_BITS),
+		if (live_set_add(r, start + (i << WIRE_SHADOW_WORD_BITS),
 			    is_large ? v[i + 2] | (uint64_t)v[i + 3] << 32 : v[i + 1], v[i], e) < 0)
 			return -1;
 		i += nr - 1;
@@ -80,7 +80,7 @@ read_pointers(
 	auto_free uint64_t *v = calloc(nr, sizeof *v);
 
 	if (!v)
-		return no_memory(e);
+		return live_set_no_memory(e);
 	if (os_read_present_some(r->t, (raddr){ at }, v, nr * sizeof *v, e) < 0)
 		return -1;
 	*ret = take_ptr(&v);
@@ -125,14 +125,14 @@ read_bucket(struct live_set_reading *r, size_t i, struct err *e)
 
 		if (key && key == again->key[k] && b->bytes[k] == again->bytes[k] &&
 			site < r->nr_sites &&
-			add(r, key >> WIRE_TABLE_SITE_BITS << 4, b->bytes[k], site, e) < 0)
+			live_set_add(r, key >> WIRE_TABLE_SITE_BITS << 4, b->bytes[k], site, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 static int
-read_table(struct live_set_reading *r, uint64_t at, uint32_t nr_levels, struct err *e)
+live_set_read_table(struct live_set_reading *r, uint64_t at, uint32_t nr_levels, struct err *e)
 {
 	const size_t piece = PIECE_BYTES / sizeof(struct wire_bucket);
 	size_t left = ((size_t)1 << (WIRE_TABLE_FIRST_BITS + nr_levels)) -
@@ -150,7 +150,7 @@ read_table(struct live_set_reading *r, uint64_t at, uint32_t nr_levels, struct e
 }
 
 static int
-by_address(const void *a, const void *b)
+live_set_by_address(const void *a, const void *b)
 {
 	const uint64_t x = ((const struct live_block *)a)->at.v;
 	const uint64_t y = ((const struct live_block *)b)->at.v;
@@ -191,7 +191,7 @@ read_both(struct live_set_reading *r, const struct wire_live_blocks *at, struct 
 		return -1;
 	if (!buckets || !nr_levels || nr_levels > WIRE_TABLE_LEVELS)
 		return 0;
-	return read_table(r, buckets, nr_levels, e);
+	return live_set_read_table(r, buckets, nr_levels, e);
 }
 
 int
@@ -203,7 +203,7 @@ live_set_read(struct live_set *s, const struct process *p, const struct counter 
 	struct wire_live_blocks at;
 
 	if (!once || !again)
-		return no_memory(e);
+		return live_set_no_memory(e);
 	if (!c->live_set_at.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"the agent in the process is of an older memdiag, which does not say where "
@@ -216,7 +216,7 @@ live_set_read(struct live_set *s, const struct process *p, const struct counter 
 	if (read_both(&r, &at, e) < 0)
 		return -1;
 	if (s->nr)
-		qsort(s->v, s->nr, sizeof *s->v, by_address);
+		qsort(s->v, s->nr, sizeof *s->v, live_set_by_address);
 	join_large(s);
 	return 0;
 }

@@ -17,7 +17,7 @@ static const struct wire_sites_size size = { UINT32_C(1) << 20, UINT32_C(1) << 1
 	PROFILES_LOG_BLOCKS };
 
 static struct wire_profiles
-head(void)
+profiles_head(void)
 {
 	return (struct wire_profiles){
 		.magic = WIRE_PROFILES_MAGIC,
@@ -30,7 +30,7 @@ head(void)
 uint64_t
 profiles_offset(uint32_t i)
 {
-	const struct wire_profiles p = head();
+	const struct wire_profiles p = profiles_head();
 
 	return wire_profile_offset(&p, i);
 }
@@ -39,7 +39,7 @@ int
 profiles_make(int *ret_fd, struct err *e)
 {
 	const off_t bytes = (off_t)profiles_offset(WIRE_MAX_PROFILES);
-	const struct wire_profiles p = head();
+	const struct wire_profiles p = profiles_head();
 	struct rlimit most;
 	auto_fd int fd = -1;
 

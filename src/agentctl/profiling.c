@@ -63,7 +63,7 @@ describe_program(const struct host *s, struct wire_request *r)
 
 /* Have the agent get ready.  1: it has no memory for so much. */
 static int
-request(const struct host *s, const struct inject_options *opt, raddr fn,
+profiling_request(const struct host *s, const struct inject_options *opt, raddr fn,
 	const struct profiling_wanted *wanted, const struct wire_sites_size *size,
 	struct profiling *p, int *ret_fd, struct err *e)
 {
@@ -95,7 +95,7 @@ request(const struct host *s, const struct inject_options *opt, raddr fn,
 }
 
 static int
-get_ready(const struct host *s, const struct inject_options *opt,
+profiling_get_ready(const struct host *s, const struct inject_options *opt,
 	const struct profiling_wanted *wanted, struct profiling *p, int *ret_fd, struct err *e)
 {
 	struct wire_sites_size size;
@@ -106,7 +106,7 @@ get_ready(const struct host *s, const struct inject_options *opt,
 		return -1;
 	for (size_t i = 0; status > 0 && i < sizeof sizes / sizeof *sizes; i++) {
 		size = size_for(wanted, sizes[i]);
-		status = request(s, opt, fn, wanted, &size, p, ret_fd, e);
+		status = profiling_request(s, opt, fn, wanted, &size, p, ret_fd, e);
 	}
 	if (status <= 0)
 		return status;
@@ -120,8 +120,8 @@ get_ready(const struct host *s, const struct inject_options *opt,
 #define SAMPLES_LEAST_BYTES (UINT64_C(2) << 20)
 
 static int
-refuse_room(const struct target *t, const struct os_memory_room *room, uint64_t needed_bytes,
-	struct err *e)
+profiling_refuse_room(const struct target *t, const struct os_memory_room *room,
+	uint64_t needed_bytes, struct err *e)
 {
 	char left[32], limit[32], needed[32];
 
@@ -141,7 +141,8 @@ refuse_room(const struct target *t, const struct os_memory_room *room, uint64_t 
  * unless WANTED has a number, which must fit.
  */
 static int
-bound(const struct target *t, struct profiling_wanted *wanted, struct profiling *p, struct err *e)
+profiling_bound(
+	const struct target *t, struct profiling_wanted *wanted, struct profiling *p, struct err *e)
 {
 	const uint64_t least = wanted->period_bytes ? SAMPLES_LEAST_BYTES : PROFILING_LEAST_BYTES;
 	struct os_memory_room room;
@@ -150,9 +151,9 @@ bound(const struct target *t, struct profiling_wanted *wanted, struct profiling 
 	if (room.bytes == UINT64_MAX)
 		return 0;
 	if (!wanted->max_bytes && room.bytes / 2 < least)
-		return refuse_room(t, &room, 2 * least, e);
+		return profiling_refuse_room(t, &room, 2 * least, e);
 	if (wanted->max_bytes > room.bytes)
-		return refuse_room(t, &room, wanted->max_bytes, e);
+		return profiling_refuse_room(t, &room, wanted->max_bytes, e);
 	if (!wanted->max_bytes)
 		wanted->max_bytes = room.bytes / 2;
 	p->max_bytes = wanted->max_bytes;
@@ -177,7 +178,7 @@ noting_of(uint64_t period_bytes)
 
 /* One of them at a time. */
 static int
-refuse_other(const struct host *s, uint64_t period_bytes, struct err *e)
+profiling_refuse_other(const struct host *s, uint64_t period_bytes, struct err *e)
 {
 	const enum wire_noting now = host_noting(s);
 
@@ -200,8 +201,8 @@ refuse_record(const struct host *s, struct err *e)
 }
 
 static int
-begin(struct host *s, const struct inject_options *opt, const struct profiling_wanted *wanted,
-	struct profiling *p, int *ret_fd, struct err *e)
+profiling_begin(struct host *s, const struct inject_options *opt,
+	const struct profiling_wanted *wanted, struct profiling *p, int *ret_fd, struct err *e)
 {
 	const enum wire_noting noting = noting_of(wanted->period_bytes);
 	const bool counts = counter_is_counting(&s->counter);
@@ -209,7 +210,8 @@ begin(struct host *s, const struct inject_options *opt, const struct profiling_w
 	struct hook_report lifted;
 	struct err ignored;
 
-	if (host_prepare(s, opt, p->is_new, e) < 0 || get_ready(s, opt, wanted, p, ret_fd, e) < 0)
+	if (host_prepare(s, opt, p->is_new, e) < 0 ||
+		profiling_get_ready(s, opt, wanted, p, ret_fd, e) < 0)
 		return -1;
 	/*
 	 * Last: of a memdiag that is killed there may be hooks without a mark, never the reverse.
@@ -238,7 +240,7 @@ profiling_start(const struct target *t, const struct inject_options *opt,
 	*ret_fd = -1;
 	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0 ||
 		(!host_is_preloaded(&s) && hook_check(t, e) < 0) ||
-		(!host_noting(&s) && bound(t, &bounded, ret, e) < 0))
+		(!host_noting(&s) && profiling_bound(t, &bounded, ret, e) < 0))
 		return -1;
 	if (s.is_other && noting_of(wanted->period_bytes) == WIRE_NOTE_ALL)
 		return refuse_record(&s, e);
@@ -247,10 +249,10 @@ profiling_start(const struct target *t, const struct inject_options *opt,
 	ret->is_new = arrival.is_new;
 	ret->nr_children = arrival.borrowed.nr_children;
 	ret->child = arrival.borrowed.child;
-	if (refuse_other(&s, wanted->period_bytes, e) < 0)
+	if (profiling_refuse_other(&s, wanted->period_bytes, e) < 0)
 		return -1;
 	ret->was_so = host_noting(&s);
-	return ret->was_so ? 0 : begin(&s, opt, &bounded, ret, ret_fd, e);
+	return ret->was_so ? 0 : profiling_begin(&s, opt, &bounded, ret, ret_fd, e);
 }
 
 /*
@@ -258,7 +260,7 @@ profiling_start(const struct target *t, const struct inject_options *opt,
  * 16 of the heap.  False: it was not.
  */
 static bool
-give_back(struct host *s, const struct inject_options *opt)
+profiling_give_back(struct host *s, const struct inject_options *opt)
 {
 	struct wire_request r = { .is_end = true };
 	struct library_call call = { .name = "a function of the agent",
@@ -283,7 +285,7 @@ profiling_stop(const struct target *t, const struct inject_options *opt, uint64_
 
 	*ret = (struct profiling){ .period_bytes = period_bytes };
 	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0 ||
-		refuse_other(&s, period_bytes, e) < 0)
+		profiling_refuse_other(&s, period_bytes, e) < 0)
 		return -1;
 	counts = counter_is_counting(&s.counter);
 	was_noting = host_noting(&s);
@@ -297,6 +299,6 @@ profiling_stop(const struct target *t, const struct inject_options *opt, uint64_
 		host_end_job(&s, counts, WIRE_NOTE_NOTHING, opt, &ret->hooked, e) < 0)
 		return -1;
 	ret->was_so = !was_noting && !ret->hooked.nr_entries && !ret->hooked.nr_slots;
-	ret->keeps_memory = was_noting && !give_back(&s, opt);
+	ret->keeps_memory = was_noting && !profiling_give_back(&s, opt);
 	return 0;
 }

@@ -42,7 +42,7 @@ trouble_with(const char *path)
 #define DEFAULT_PATH "/bin:/usr/bin"
 
 static int
-find_in_path(const char *name, char *buf, size_t size)
+program_find_in_path(const char *name, char *buf, size_t size)
 {
 	const char *path = getenv("PATH"), *dir = path ? path : DEFAULT_PATH;
 	int failed = ENOENT, trouble;
@@ -75,7 +75,7 @@ program_find(const char *name, char *buf, size_t size, struct err *e)
 		failed = (size_t)snprintf(buf, size, "%s", name) < size ? trouble_with(name)
 									: ENAMETOOLONG;
 	else
-		failed = *name ? find_in_path(name, buf, size) : ENOENT;
+		failed = *name ? program_find_in_path(name, buf, size) : ENOENT;
 	if (!failed)
 		return 0;
 	return err_set_kind(e,
@@ -131,18 +131,18 @@ loader_of(const struct image *image)
 }
 
 static bool
-begins_with(const char *text, const char *prefix)
+program_begins_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
 /* glibc's is ld-linux.so.2, ld-linux-x86-64.so.2 ...; musl's ld-musl-x86_64.so.1 ... */
 static bool
-is_known(const char *loader)
+program_is_known(const char *loader)
 {
 	const char *slash = strrchr(loader, '/'), *name = slash ? slash + 1 : loader;
 
-	return begins_with(name, "ld-linux") || begins_with(name, "ld-musl");
+	return program_begins_with(name, "ld-linux") || program_begins_with(name, "ld-musl");
 }
 
 /*
@@ -157,7 +157,7 @@ see_needed(const char *name, void *arg)
 	const char **ret = arg;
 
 	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
-		if (begins_with(name, runtimes[i]))
+		if (program_begins_with(name, runtimes[i]))
 			*ret = name;
 	return *ret != NULL;
 }
@@ -197,12 +197,12 @@ check_elf(const char *path, const struct image *program, const struct image *age
 			"agent" NOT_COUNTED,
 			path);
 	/* ld.so itself runs the program that is its argument. */
-	if (!loader && soname && is_known(soname))
+	if (!loader && soname && program_is_known(soname))
 		return 0;
 	if (!loader)
 		return err_set_kind(
 			e, ERR_UNSUPPORTED, 0, "%s is statically linked" NOT_COUNTED, path);
-	if (!is_known(loader))
+	if (!program_is_known(loader))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%s is for neither glibc nor musl, but for the libc of %s" NOT_COUNTED,
 			path, text_printable(loader, shown, sizeof shown));
@@ -226,9 +226,9 @@ check_elf(const char *path, const struct image *program, const struct image *age
 static bool
 interpreter_of(const char *head, char *buf, size_t size)
 {
-	if (begins_with(head, ELFMAG))
+	if (program_begins_with(head, ELFMAG))
 		return false;
-	if (!begins_with(head, "#!")) {
+	if (!program_begins_with(head, "#!")) {
 		/* execvp() has the shell read what the kernel does not know (posix/execvpe.c). */
 		snprintf(buf, size, "%s", _PATH_BSHELL);
 		return true;
@@ -239,7 +239,7 @@ interpreter_of(const char *head, char *buf, size_t size)
 }
 
 static int
-read_head(const char *path, char *head, struct err *e)
+program_read_head(const char *path, char *head, struct err *e)
 {
 	auto_fd int fd = os_open_at(AT_FDCWD, path, OS_REGULAR);
 	ssize_t n = fd >= 0 ? read(fd, head, HEAD_BYTES) : -1;
@@ -261,7 +261,7 @@ program_check(const char *path, const char *agent_path, struct err *e)
 	const char *rights;
 
 	for (int i = 0; i < MAX_INTERPRETERS; i++) {
-		if (read_head(path, head, e) < 0)
+		if (program_read_head(path, head, e) < 0)
 			return -1;
 		if (!interpreter_of(head, interpreter, sizeof interpreter))
 			break;

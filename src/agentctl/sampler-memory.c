@@ -11,7 +11,7 @@
 #define MAX_PART_BYTES (UINT64_C(1) << 34)
 
 static int
-add_run(const struct os_page_run *run, void *arg)
+sampler_memory_add_run(const struct os_page_run *run, void *arg)
 {
 	uint64_t *sum = arg;
 
@@ -35,8 +35,8 @@ pages_of(const struct wire_memory_part *part, raddr *start, raddr *end)
 }
 
 static int
-add_part(struct sampler_memory *m, struct os_pages *pages, const struct wire_memory_part *part,
-	struct err *e)
+sampler_memory_add_part(struct sampler_memory *m, struct os_pages *pages,
+	const struct wire_memory_part *part, struct err *e)
 {
 	uint64_t bytes = 0;
 	raddr start, end;
@@ -46,7 +46,7 @@ add_part(struct sampler_memory *m, struct os_pages *pages, const struct wire_mem
 	if (!pages_of(part, &start, &end))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"the agent's list of its memory is of another memdiag, or damaged");
-	if (os_pages_walk(pages, start, end, false, add_run, &bytes, e) != 0)
+	if (os_pages_walk(pages, start, end, false, sampler_memory_add_run, &bytes, e) != 0)
 		return -1;
 	m->resident_bytes[part->kind] += bytes;
 	m->total_bytes += bytes;
@@ -73,7 +73,7 @@ sampler_memory_read(
 	m->is_sampling = c->segment->noting;
 	m->is_partial = list.nr_missing;
 	for (unsigned int i = 0; i < WIRE_MEMORY_PARTS; i++)
-		if (add_part(m, pages, &list.part[i], e) < 0)
+		if (sampler_memory_add_part(m, pages, &list.part[i], e) < 0)
 			return -1;
 	m->is_there = true;
 	return 0;

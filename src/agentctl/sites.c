@@ -21,7 +21,8 @@ struct source {
 };
 
 static int
-read_part(const struct source *s, uint64_t offset, void *to, size_t size, struct err *e)
+agentctl_sites_read_part(
+	const struct source *s, uint64_t offset, void *to, size_t size, struct err *e)
 {
 	char *at = to;
 
@@ -51,7 +52,7 @@ read_array(const struct source *s, uint64_t offset, uint32_t nr, size_t size, st
 		err_set(e, ENOMEM, "cannot copy the sites of a profile");
 		return NULL;
 	}
-	if (read_part(s, offset, v, nr * size, e) == 0)
+	if (agentctl_sites_read_part(s, offset, v, nr * size, e) == 0)
 		return v;
 	free(v);
 	return NULL;
@@ -65,7 +66,7 @@ lesser(uint32_t a, uint32_t b)
 
 /* A text of the sites.  To be freed; NULL with E. */
 static char *
-read_text(const struct source *s, uint64_t at, uint32_t bytes, struct err *e)
+sites_read_text(const struct source *s, uint64_t at, uint32_t bytes, struct err *e)
 {
 	char *text = malloc(bytes + 1);
 
@@ -74,7 +75,7 @@ read_text(const struct source *s, uint64_t at, uint32_t bytes, struct err *e)
 		return NULL;
 	}
 	text[bytes] = '\0';
-	if (read_part(s, at, text, bytes, e) == 0)
+	if (agentctl_sites_read_part(s, at, text, bytes, e) == 0)
 		return text;
 	free(text);
 	return NULL;
@@ -82,15 +83,15 @@ read_text(const struct source *s, uint64_t at, uint32_t bytes, struct err *e)
 
 /* Which code is mapped, if the agent has noted that, and does not just now write it anew. */
 static int
-read_maps(
+sites_read_maps(
 	struct sites_copy *c, const struct source *s, const struct wire_sites *head, struct err *e)
 {
 	const uint32_t which = head->maps_now & 1;
 
-	c->maps = read_text(s, head->maps_at + which * WIRE_MAPS_BYTES,
+	c->maps = sites_read_text(s, head->maps_at + which * WIRE_MAPS_BYTES,
 		lesser(head->maps_bytes[which], WIRE_MAPS_BYTES), e);
 	c->seen_bytes = lesser(head->seen_bytes, WIRE_SEEN_BYTES);
-	c->seen = read_text(s, head->seen_at, c->seen_bytes, e);
+	c->seen = sites_read_text(s, head->seen_at, c->seen_bytes, e);
 	return c->maps && c->seen ? 0 : -1;
 }
 
@@ -99,7 +100,7 @@ read_maps(
  * have more now, that is the most.
  */
 static void
-raise_peak(struct sites_copy *c)
+agentctl_sites_raise_peak(struct sites_copy *c)
 {
 	uint64_t live;
 
@@ -115,44 +116,44 @@ raise_peak(struct sites_copy *c)
 
 /* The head, then the sites, then the nodes: so each site has its nodes. */
 static int
-read_all(struct sites_copy *c, const struct source *s, struct err *e)
+sites_read_all(struct sites_copy *c, const struct source *s, struct err *e)
 {
 	struct wire_sites later;
 
 	*c = (struct sites_copy){ .at = s->at };
-	if (read_part(s, 0, &c->head, sizeof c->head, e) < 0)
+	if (agentctl_sites_read_part(s, 0, &c->head, sizeof c->head, e) < 0)
 		return -1;
 	if (!wire_sites_is_valid(&c->head, UINT64_MAX))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"the sites of the profile are of another memdiag, or damaged");
 	c->nr_sites = lesser(c->head.nr_sites, c->head.max_sites);
 	c->site = read_array(s, c->head.sites_at, c->nr_sites, sizeof *c->site, e);
-	if (!c->site || read_part(s, 0, &later, sizeof later, e) < 0)
+	if (!c->site || agentctl_sites_read_part(s, 0, &later, sizeof later, e) < 0)
 		return -1;
 	c->nr_nodes = lesser(later.nr_nodes, c->head.max_nodes);
 	c->node = read_array(s, c->head.nodes_at, c->nr_nodes, sizeof *c->node, e);
-	if (!c->node || read_maps(c, s, &later, e) < 0)
+	if (!c->node || sites_read_maps(c, s, &later, e) < 0)
 		return -1;
-	raise_peak(c);
+	agentctl_sites_raise_peak(c);
 	return 0;
 }
 
 int
 sites_read_file(struct sites_copy *c, int fd, struct err *e)
 {
-	return read_all(c, &(struct source){ .fd = fd }, e);
+	return sites_read_all(c, &(struct source){ .fd = fd }, e);
 }
 
 int
 sites_read_part(struct sites_copy *c, int fd, uint64_t offset, struct err *e)
 {
-	return read_all(c, &(struct source){ .fd = fd, .offset = offset }, e);
+	return sites_read_all(c, &(struct source){ .fd = fd, .offset = offset }, e);
 }
 
 int
 sites_read_target(struct sites_copy *c, const struct target *t, raddr at, struct err *e)
 {
-	return read_all(c, &(struct source){ .target = t, .at = at, .fd = -1 }, e);
+	return sites_read_all(c, &(struct source){ .target = t, .at = at, .fd = -1 }, e);
 }
 
 int
@@ -196,7 +197,7 @@ sites_release(struct sites_copy *c)
 
 /* False: the stack has more frames than any. */
 static bool
-add_frame(struct sites_stack *s, uint64_t address)
+sites_add_frame(struct sites_stack *s, uint64_t address)
 {
 	switch (wire_label_of(address)) {
 	case WIRE_LABEL_NONE:
@@ -247,7 +248,7 @@ sites_stack_of_node(const struct sites_copy *c, uint32_t node, struct sites_stac
 	ret->size_bytes = 0;
 	ret->is_cut = ret->is_mapped = false;
 	for (; node; node = c->node[node].parent) {
-		if (!left-- || node >= c->nr_nodes || !add_frame(ret, c->node[node].address))
+		if (!left-- || node >= c->nr_nodes || !sites_add_frame(ret, c->node[node].address))
 			return false;
 		if (ret->nr && !ret->leaf)
 			ret->leaf = node;
@@ -257,7 +258,8 @@ sites_stack_of_node(const struct sites_copy *c, uint32_t node, struct sites_stac
 
 /* The nodes of a text up to NODE, the last one first.  0: C is damaged there. */
 static uint32_t
-text_path(const struct sites_copy *c, uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
+agentctl_sites_text_path(
+	const struct sites_copy *c, uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
 {
 	uint32_t nr = 0;
 
@@ -271,7 +273,7 @@ text_path(const struct sites_copy *c, uint32_t node, uint32_t path[WIRE_MAX_TEXT
 }
 
 static bool
-is_line(const struct sites_copy *c, uint64_t node)
+agentctl_sites_is_line(const struct sites_copy *c, uint64_t node)
 {
 	return node < c->nr_nodes && wire_label_of(c->node[node].address) == WIRE_LABEL_LINE;
 }
@@ -283,12 +285,13 @@ sites_code(const struct sites_copy *c, uint64_t frame, struct sites_code *ret)
 	uint32_t path[WIRE_MAX_TEXT_NODES], nr, parent;
 	char *at = ret->text;
 
-	if (!number || !is_line(c, number))
+	if (!number || !agentctl_sites_is_line(c, number))
 		return false;
 	ret->line = (uint32_t)wire_label_value(c->node[number].address);
 	parent = c->node[number].parent;
 	/* The line that runs is below the one where the function begins. */
-	nr = text_path(c, is_line(c, parent) ? c->node[parent].parent : parent, path);
+	nr = agentctl_sites_text_path(
+		c, agentctl_sites_is_line(c, parent) ? c->node[parent].parent : parent, path);
 	if (!nr)
 		return false;
 	while (nr--)
@@ -303,7 +306,7 @@ sites_code(const struct sites_copy *c, uint64_t frame, struct sites_code *ret)
 }
 
 static void
-add(struct wire_amount *to, struct wire_amount a)
+agentctl_sites_add(struct wire_amount *to, struct wire_amount a)
 {
 	to->units += a.units;
 	to->bytes += a.bytes;
@@ -313,7 +316,7 @@ enum site_kind { SITE_OF_BLOCKS, SITE_OF_MAPPINGS, SITE_WITHOUT_STACK };
 
 /* The kind of SITE: all labels but that of a cut stack are below its frames. */
 static enum site_kind
-kind_of(const struct sites_copy *c, uint32_t site)
+sites_kind_of(const struct sites_copy *c, uint32_t site)
 {
 	unsigned int left = MAX_NODES_OF_PATH;
 	enum site_kind kind = SITE_WITHOUT_STACK;
@@ -340,15 +343,15 @@ sites_add_up(const struct sites_copy *c)
 	struct sites_sum sum = { .live = { 0 } };
 
 	for (uint32_t i = 1; i < c->nr_sites; i++) {
-		const enum site_kind kind = kind_of(c, i);
+		const enum site_kind kind = sites_kind_of(c, i);
 
 		if (kind == SITE_OF_MAPPINGS)
 			continue;
-		add(&sum.allocated, c->site[i].allocated);
-		add(&sum.live, wire_site_live(&c->site[i]));
-		add(&sum.temporary, c->site[i].temporary);
+		agentctl_sites_add(&sum.allocated, c->site[i].allocated);
+		agentctl_sites_add(&sum.live, wire_site_live(&c->site[i]));
+		agentctl_sites_add(&sum.temporary, c->site[i].temporary);
 		if (kind == SITE_WITHOUT_STACK)
-			add(&sum.no_stack, c->site[i].allocated);
+			agentctl_sites_add(&sum.no_stack, c->site[i].allocated);
 	}
 	/* Not of the sites' own counters: one of them may have changed while they were copied. */
 	sum.freed.units = sum.allocated.units - sum.live.units;

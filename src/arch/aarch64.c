@@ -342,7 +342,7 @@ arch_settle(struct arch_regs *r)
 /* ---- calls ---- */
 
 static void
-go_to(uint64_t *u, raddr pc, raddr sp)
+aarch64_go_to(uint64_t *u, raddr pc, raddr sp)
 {
 	u[PC] = pc.v;
 	u[SP] = sp.v;
@@ -366,13 +366,13 @@ arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_
 	for (size_t i = 0; i < nr_args && i < ARCH_MAX_ARGS; i++)
 		u[X0 + i] = arg[i];
 	u[X30] = restorer.v; /* the return address */
-	go_to(u, fn, frame);
+	aarch64_go_to(u, fn, frame);
 }
 
 void
 arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame)
 {
-	go_to(r->word, restorer, frame);
+	aarch64_go_to(r->word, restorer, frame);
 }
 
 /* ---- the signal frame ---- */
@@ -503,13 +503,13 @@ struct evaluation {
 };
 
 static bool
-is_known(const struct evaluation *ev, uint32_t reg)
+aarch64_is_known(const struct evaluation *ev, uint32_t reg)
 {
 	return ev->known >> reg & 1;
 }
 
 static bool
-load(const struct evaluation *ev, uint64_t addr, uint64_t *ret)
+aarch64_load(const struct evaluation *ev, uint64_t addr, uint64_t *ret)
 {
 	struct err e;
 
@@ -527,7 +527,7 @@ adrp_target(uint32_t code, uint64_t pc)
 
 /* Follow one instruction of those that compilers make of "return &variable". */
 static bool
-follow(struct evaluation *ev, uint32_t code)
+aarch64_follow(struct evaluation *ev, uint32_t code)
 {
 	uint32_t d = code & 31, n = code >> 5 & 31, m = code >> 16 & 31, imm = code >> 10 & 0xfff;
 	uint64_t value;
@@ -538,12 +538,14 @@ follow(struct evaluation *ev, uint32_t code)
 		value = adrp_target(code, ev->pc);
 	else if ((code & 0xffffffe0) == 0xd53bd040) /* mrs xD, tpidr_el0 */
 		value = ev->tls;
-	else if ((code & 0xffc00000) == 0x91000000 && is_known(ev, n)) /* add xD, xN, #imm */
+	else if ((code & 0xffc00000) == 0x91000000 &&
+		aarch64_is_known(ev, n)) /* add xD, xN, #imm */
 		value = ev->x[n] + imm;
-	else if ((code & 0xffe0fc00) == 0x8b000000 && is_known(ev, n) && is_known(ev, m))
+	else if ((code & 0xffe0fc00) == 0x8b000000 && aarch64_is_known(ev, n) &&
+		aarch64_is_known(ev, m))
 		value = ev->x[n] + ev->x[m]; /* add xD, xN, xM */
-	else if ((code & 0xffc00000) != 0xf9400000 || !is_known(ev, n) ||
-		!load(ev, ev->x[n] + imm * UINT64_C(8), &value)) /* ldr xD, [xN, #imm] */
+	else if ((code & 0xffc00000) != 0xf9400000 || !aarch64_is_known(ev, n) ||
+		!aarch64_load(ev, ev->x[n] + imm * UINT64_C(8), &value)) /* ldr xD, [xN, #imm] */
 		return false;
 	if (d == 31) /* sp or nothing */
 		return false;
@@ -568,7 +570,7 @@ leaf_result(struct evaluation *ev, const struct object *o, raddr fn)
 		ev->pc = fn.v + (uint64_t)i * INSTRUCTION_BYTES;
 		if (code == RET)
 			return (raddr){ ev->x[0] }; /* 0 if nothing was put there */
-		if (!follow(ev, code))
+		if (!aarch64_follow(ev, code))
 			break;
 	}
 	return (raddr){ 0 };

@@ -27,7 +27,7 @@ struct decoded {
 };
 
 static bool
-decode(const unsigned char *code, size_t size, uint64_t addr, struct decoded *ret)
+prologue_x86_64_decode(const unsigned char *code, size_t size, uint64_t addr, struct decoded *ret)
 {
 	ZydisDecoder decoder;
 
@@ -223,7 +223,7 @@ is_never_entered(const unsigned char *code, size_t size, uint64_t fn, uint64_t f
 	for (size_t done = 0; done < size; done += d.i.length) {
 		uint64_t target;
 
-		if (!decode(code + done, size - done, fn + done, &d))
+		if (!prologue_x86_64_decode(code + done, size - done, fn + done, &d))
 			return false;
 		target = branch_target(&d);
 		if (target >= from && target < to)
@@ -285,7 +285,8 @@ move_next(struct moving *m, struct decoded *d, const char **why)
 	size_t n;
 
 	*why = "it is too short";
-	if (m->from >= m->size || !decode(m->code + m->from, m->size - m->from, m->fn + m->from, d))
+	if (m->from >= m->size ||
+		!prologue_x86_64_decode(m->code + m->from, m->size - m->from, m->fn + m->from, d))
 		return false;
 	n = move_one(d, m->code + m->from, one, m->to + m->out, why);
 	if (!n || m->out + n + FAR_BYTES > PROLOGUE_MOVED_BYTES)
@@ -334,7 +335,7 @@ prologue_move(const unsigned char *code, size_t size, raddr fn, unsigned int nr_
 	struct decoded first;
 
 	*ret = (struct prologue){ .nr_undo = 0 };
-	if (decode(code, size, fn.v, &first) && find_undo(&first, nr_args, ret)) {
+	if (prologue_x86_64_decode(code, size, fn.v, &first) && find_undo(&first, nr_args, ret)) {
 		if (move_behind(code, size, fn, to, first.i.length, ret, why) == 0)
 			return 0;
 		if (first.i.mnemonic == ZYDIS_MNEMONIC_ENDBR64)

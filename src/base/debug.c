@@ -55,7 +55,7 @@ is_writable(void)
 }
 
 static void
-hold(const char *line)
+base_debug_hold(const char *line)
 {
 	size_t len = strlen(line);
 
@@ -90,7 +90,7 @@ debug(const char *fmt, ...)
 	va_end(ap);
 	strcat(text, "\n");
 	if (held.is_on)
-		hold(line);
+		base_debug_hold(line);
 	else
 		fputs(line, stderr);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static enum err_kind
-kind_of(int code)
+err_kind_of(int code)
 {
 	switch (code) {
 	case ESRCH:
@@ -22,7 +22,7 @@ kind_of(int code)
 }
 
 static void __attribute__((format(printf, 4, 0)))
-fill(struct err *e, enum err_kind kind, int code, const char *fmt, va_list ap)
+err_fill(struct err *e, enum err_kind kind, int code, const char *fmt, va_list ap)
 {
 	size_t len;
 
@@ -40,7 +40,7 @@ err_set(struct err *e, int code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fill(e, kind_of(code), code, fmt, ap);
+	err_fill(e, err_kind_of(code), code, fmt, ap);
 	va_end(ap);
 	return -1;
 }
@@ -51,7 +51,7 @@ err_set_kind(struct err *e, enum err_kind kind, int code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fill(e, kind, code, fmt, ap);
+	err_fill(e, kind, code, fmt, ap);
 	va_end(ap);
 	return -1;
 }

@@ -18,7 +18,7 @@ text_release(struct text *t)
 
 /* As text_read(); with IS_WHOLE as text_read_whole(). */
 static int
-read_all(struct text *t, int fd, size_t max_bytes, bool is_whole)
+text_read_all(struct text *t, int fd, size_t max_bytes, bool is_whole)
 {
 	size_t room = 0;
 
@@ -56,13 +56,13 @@ fail:
 int
 text_read(struct text *t, int fd, size_t max_bytes)
 {
-	return read_all(t, fd, max_bytes, false);
+	return text_read_all(t, fd, max_bytes, false);
 }
 
 int
 text_read_whole(struct text *t, int fd, size_t max_bytes)
 {
-	return read_all(t, fd, max_bytes, true);
+	return text_read_all(t, fd, max_bytes, true);
 }
 
 /* The length of the valid UTF-8 sequence at S (RFC 3629), 0 if none or it is a control. */

@@ -37,7 +37,7 @@ enum {
 };
 
 static int
-add_types(struct profile *p, struct err *e)
+collect_add_types(struct profile *p, struct err *e)
 {
 	return profile_add_usual_types(p, e) < 0 ||
 			profile_add_type(p, "peak_objects", "count", e) < 0 ||
@@ -53,7 +53,7 @@ add_types(struct profile *p, struct err *e)
 }
 
 static void
-set(int64_t *values, int type, struct wire_amount a)
+collect_set(int64_t *values, int type, struct wire_amount a)
 {
 	values[type] = sites_blocks(a);
 	values[type + 1] = sites_bytes(a);
@@ -70,7 +70,7 @@ struct collecting {
 
 /* Threads that have ended, and a process that has, have no names. */
 static int
-add_thread(const struct collecting *c, uint32_t tid, uint32_t *ret, struct err *e)
+collect_add_thread(const struct collecting *c, uint32_t tid, uint32_t *ret, struct err *e)
 {
 	char comm[OS_COMM_BYTES] = "";
 
@@ -106,7 +106,8 @@ profile_add_site_frame(struct profile *p, const struct sites_copy *c, uint64_t a
 }
 
 static int
-add_stack(const struct collecting *c, const struct sites_stack *s, uint32_t *ret, struct err *e)
+collect_add_stack(
+	const struct collecting *c, const struct sites_stack *s, uint32_t *ret, struct err *e)
 {
 	uint32_t frame[WIRE_MAX_PATH];
 
@@ -119,22 +120,22 @@ add_stack(const struct collecting *c, const struct sites_stack *s, uint32_t *ret
 }
 
 static void
-set_all(int64_t *values, const struct wire_sites *head, const struct wire_site *site,
+collect_set_all(int64_t *values, const struct wire_sites *head, const struct wire_site *site,
 	bool is_mapped)
 {
 	if (is_mapped) {
-		set(values, MAPPED_OBJECTS, wire_site_live(site));
-		set(values, MAPPED_ALLOCATED_OBJECTS, site->allocated);
+		collect_set(values, MAPPED_OBJECTS, wire_site_live(site));
+		collect_set(values, MAPPED_ALLOCATED_OBJECTS, site->allocated);
 		return;
 	}
-	set(values, ALLOCATED_OBJECTS, site->allocated);
-	set(values, IN_USE_OBJECTS, wire_site_live(site));
-	set(values, PEAK_OBJECTS, wire_site_peak(head, site));
-	set(values, TEMPORARY_OBJECTS, site->temporary);
+	collect_set(values, ALLOCATED_OBJECTS, site->allocated);
+	collect_set(values, IN_USE_OBJECTS, wire_site_live(site));
+	collect_set(values, PEAK_OBJECTS, wire_site_peak(head, site));
+	collect_set(values, TEMPORARY_OBJECTS, site->temporary);
 }
 
 static int
-add_site(const struct collecting *c, uint32_t i, struct err *e)
+collect_add_site(const struct collecting *c, uint32_t i, struct err *e)
 {
 	const struct wire_site *site = &c->sites->site[i];
 	struct profile_sample sample = { .stack = 0 };
@@ -143,10 +144,10 @@ add_site(const struct collecting *c, uint32_t i, struct err *e)
 
 	if (!site->allocated.units || !sites_stack(c->sites, i, &stack))
 		return 0;
-	set_all(values, &c->sites->head, site, stack.is_mapped);
+	collect_set_all(values, &c->sites->head, site, stack.is_mapped);
 	sample.size_bytes = stack.size_bytes;
-	if (add_stack(c, &stack, &sample.stack, e) < 0 ||
-		add_thread(c, stack.tid, &sample.thread_1, e) < 0)
+	if (collect_add_stack(c, &stack, &sample.stack, e) < 0 ||
+		collect_add_thread(c, stack.tid, &sample.thread_1, e) < 0)
 		return -1;
 	if (c->stack_of)
 		c->stack_of[i] = sample.stack;
@@ -208,7 +209,7 @@ find_build_id(const struct region *r, char *ret, size_t size)
 
 /* The build-id of what is mapped at R: of PROCESS, if it has R now; NULL: it has ended. */
 static void
-find_id(const struct process *process, const struct region *r, char *ret, size_t size)
+collect_find_id(const struct process *process, const struct region *r, char *ret, size_t size)
 {
 	const struct region *now = process ? regions_find(&process->maps, r->start) : NULL;
 	const struct object *o;
@@ -225,7 +226,7 @@ find_id(const struct process *process, const struct region *r, char *ret, size_t
 
 /* "# build-id 0xSTART ID", of the mapping before it. */
 static int
-add_id(struct profile *p, const char *line, struct err *e)
+collect_add_id(struct profile *p, const char *line, struct err *e)
 {
 	struct profile_mapping *m = p->mappings.nr ? &p->mappings.v[p->mappings.nr - 1] : NULL;
 	uint64_t start;
@@ -245,10 +246,10 @@ add_line(struct profile *p, const struct process *process, char *line, struct er
 	char id[128];
 
 	if (*line == '#')
-		return add_id(p, line, e);
+		return collect_add_id(p, line, e);
 	if (!region_parse(&r, line) || r.prot[2] != 'x' || !r.path)
 		return 0;
-	find_id(process, &r, id, sizeof id);
+	collect_find_id(process, &r, id, sizeof id);
 	return profile_add_mapping(p, r.start.v, r.end.v, r.offset_bytes, r.path, id, e);
 }
 
@@ -356,10 +357,10 @@ profile_collect_stacks(struct profile **ret, const struct sites_copy *sites,
 
 	if (!p)
 		return err_set(e, ENOMEM, "cannot make a profile");
-	if (add_types(p, e) < 0)
+	if (collect_add_types(p, e) < 0)
 		return -1;
 	for (uint32_t i = 1; i < sites->nr_sites; i++)
-		if (add_site(&c, i, e) < 0)
+		if (collect_add_site(&c, i, e) < 0)
 			return -1;
 	if (profile_map(p, sites, process, e) < 0 || add_comments(p, sites, e) < 0)
 		return -1;

@@ -13,7 +13,7 @@
 #include "os/os.h"
 
 static int
-refuse(const struct target *t, const char *what, struct err *e)
+log_place_refuse(const struct target *t, const char *what, struct err *e)
 {
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) %s", (int)t->pid, t->comm, what);
 	return err_hint(
@@ -46,10 +46,10 @@ log_place_find(struct logged *ret, const struct target *t, struct err *e)
 	if (process_read(&p, t, e) < 0 || counter_read(&counter, &p, e) < 0)
 		return -1;
 	if (!counter.sites_at.v || counter.is_parents)
-		return refuse(t, "has not been recorded, so it has no log", e);
+		return log_place_refuse(t, "has not been recorded, so it has no log", e);
 	log_record_look(t, counter.sites_at, ret);
 	if (!ret->is_there)
-		return refuse(t,
+		return log_place_refuse(t,
 			"has no log: its record is in memory, or what was noted last is a "
 			"profile",
 			e);

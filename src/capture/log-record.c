@@ -107,7 +107,7 @@ start_record(struct log_record_job *j, struct err *e)
 
 /* A record that goes on begins anew: a part of it would be missing in the log. */
 static int
-begin(struct log_record_job *j, struct err *e)
+log_record_begin(struct log_record_job *j, struct err *e)
 {
 	struct profiling ended;
 
@@ -206,7 +206,7 @@ write_rounds(struct log_record_job *j, uint64_t ns, struct err *e)
 
 /* Nothing is appended any more. */
 static int
-write_last(struct log_record_job *j, struct err *e)
+log_record_write_last(struct log_record_job *j, struct err *e)
 {
 	struct log_session *s = j->session;
 
@@ -228,7 +228,7 @@ write_last(struct log_record_job *j, struct err *e)
 
 /* End the record, unless it has ended by itself. */
 static int
-end(struct log_record_job *j, struct err *e)
+log_record_end(struct log_record_job *j, struct err *e)
 {
 	const struct log_source source = { .fd = j->fd };
 	struct profiling ended;
@@ -250,7 +250,7 @@ end(struct log_record_job *j, struct err *e)
 }
 
 static int
-write_all(struct log_record_job *j, struct err *e)
+log_record_write_all(struct log_record_job *j, struct err *e)
 {
 	auto_progress struct ui_progress *progress = ui_progress_begin(&j->opt->ui, "recording");
 	struct err failure;
@@ -259,10 +259,10 @@ write_all(struct log_record_job *j, struct err *e)
 	unwritten = write_rounds(j, j->opt->seconds_ns, e);
 	ui_progress_end(take_ptr(&progress));
 	deadline_set(2 * j->opt->ui.timeout_ns + 1000000000);
-	unended = end(j, &failure);
+	unended = log_record_end(j, &failure);
 	if (unwritten < 0)
 		return err_context(e, "the log ends early");
-	if (write_last(j, e) < 0)
+	if (log_record_write_last(j, e) < 0)
 		return -1;
 	if (unended < 0)
 		*e = failure;
@@ -281,14 +281,14 @@ log_record_once(
 	struct err ignored;
 
 	profile_hold_signals();
-	if (begin(&j, e) < 0)
+	if (log_record_begin(&j, e) < 0)
 		return -1;
 	if (open_session(&j, e) < 0) {
 		end_record(&j, &ended, &ignored);
 		return -1;
 	}
 	target_unclaim(t);
-	if (write_all(&j, e) < 0)
+	if (log_record_write_all(&j, e) < 0)
 		return -1;
 	ret->wait = j.wait;
 	if (j.has_become)
@@ -329,7 +329,7 @@ write_in_background(void *arg, int ready)
 	/* Nobody would read what is appended. */
 	log_head_close(&source, &e);
 	if (!failed)
-		write_last(j, &e);
+		log_record_write_last(j, &e);
 }
 
 int
@@ -344,7 +344,7 @@ log_record_start(
 	pid_t writer;
 
 	profile_hold_signals();
-	if (begin(&j, e) < 0)
+	if (log_record_begin(&j, e) < 0)
 		return -1;
 	if (os_background(write_in_background, &j, &writer, e) < 0) {
 		end_record(&j, &ended, &ignored);
@@ -360,7 +360,7 @@ log_record_start(
 /* ---- what another memdiag writes ---- */
 
 static struct log_source
-source_of(const struct target *t, const struct sites_copy *c)
+log_record_source_of(const struct target *t, const struct sites_copy *c)
 {
 	return (struct log_source){
 		.target = t, .at = c->at, .size_bytes = c->head.size_bytes, .fd = -1
@@ -384,7 +384,7 @@ note_round(struct logged *l)
  * and only a process's user may ask for it.
  */
 static bool
-goes_on(const struct logged *l)
+log_record_goes_on(const struct logged *l)
 {
 	return l->has_rounds && l->round_age_ns < STALE_NS && !l->said.has_ended &&
 		l->said.pid <= INT32_MAX && os_life_start((pid_t)l->said.pid);
@@ -406,7 +406,7 @@ log_record_look(const struct target *t, raddr sites_at, struct logged *ret)
 	ret->is_open = l.is_open;
 	ret->said = l.writer;
 	note_round(ret);
-	ret->is_written |= goes_on(ret);
+	ret->is_written |= log_record_goes_on(ret);
 	ret->nr_dropped = l.nr_dropped;
 	ret->dropped_bytes = l.dropped_bytes;
 }
@@ -433,7 +433,7 @@ log_record_stop(const struct target *t, const struct sites_copy *c,
 	const struct profile_options *opt, struct logged *ret, struct err *e)
 {
 	const uint64_t end_ns = os_now_ns() + opt->ui.timeout_ns / 2;
-	const struct log_source s = source_of(t, c);
+	const struct log_source s = log_record_source_of(t, c);
 	bool is_left;
 
 	log_record_look(t, c->at, ret);
@@ -455,7 +455,7 @@ int
 log_record_set_files(const struct target *t, const struct sites_copy *c,
 	const struct profile_options *opt, struct err *e)
 {
-	const struct log_source s = source_of(t, c);
+	const struct log_source s = log_record_source_of(t, c);
 
 	return log_head_set_files(&s, opt->files, e);
 }

@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
 };
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+overhead_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct overhead_options *o = state->input;
 
@@ -46,7 +46,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp overhead_argp = { .options = options, .parser = parse_option };
+const struct argp overhead_argp = { .options = options, .parser = overhead_parse_option };
 
 bool
 record_mode_parse(const char *word, struct overhead_options *o, enum record_mode *ret)

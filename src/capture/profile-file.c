@@ -41,7 +41,7 @@ profile_file_check(const char *prefix, struct err *e)
 
 /* Whether there is a file whose name begins with BEGIN, a path, and ends as a profile's. */
 static bool
-has_file(const char *begin)
+profile_file_has_file(const char *begin)
 {
 	static const char suffix[] = ".heap";
 	const char *slash = strrchr(begin, '/'), *name = slash ? slash + 1 : begin;
@@ -94,7 +94,7 @@ take_number(struct profile_name *n, const struct profile_file *f, uint32_t numbe
 	strftime(when, sizeof when, "%Y%m%dT%H%M%S", localtime_r(&now, &tm));
 	snprintf(n->path, sizeof n->path, "%s%c%u.%s.heap", begin, (char)f->kind, f->nr_of_kind,
 		when);
-	if (!has_file(begin))
+	if (!profile_file_has_file(begin))
 		return 0;
 	profile_name_release(n);
 	return 1;

@@ -14,7 +14,8 @@
 #include "ui/deadline.h"
 
 static int
-check_options(const struct profile_options *opt, uint64_t *ret_lg_period, struct err *e)
+profile_jemalloc_check_options(
+	const struct profile_options *opt, uint64_t *ret_lg_period, struct err *e)
 {
 	*ret_lg_period = JEMALLOC_UNKNOWN;
 	if (opt->symbols_inside)
@@ -37,7 +38,7 @@ check_options(const struct profile_options *opt, uint64_t *ret_lg_period, struct
 }
 
 static int
-copy(int from, FILE *to, struct err *e)
+profile_jemalloc_copy(int from, FILE *to, struct err *e)
 {
 	char piece[16384];
 	off_t at = 0;
@@ -51,8 +52,8 @@ copy(int from, FILE *to, struct err *e)
 }
 
 static int
-dump(struct profile_other *p, const struct profile_options *opt, enum profile_kind kind,
-	struct profiled *ret, struct err *e)
+profile_jemalloc_dump(struct profile_other *p, const struct profile_options *opt,
+	enum profile_kind kind, struct profiled *ret, struct err *e)
 {
 	const struct profile_file file = {
 		.prefix = opt->prefix, .pid = opt->ui.pid, .kind = kind
@@ -70,7 +71,7 @@ dump(struct profile_other *p, const struct profile_options *opt, enum profile_ki
 		return -1;
 	snprintf(ret->path, sizeof ret->path, "%s", name.path);
 	to.output = ret->path;
-	return ui_output_open(&out, &to, e) < 0 || copy(fd, out.f, e) < 0
+	return ui_output_open(&out, &to, e) < 0 || profile_jemalloc_copy(fd, out.f, e) < 0
 		? -1
 		: ui_output_close(&out, e);
 }
@@ -89,13 +90,13 @@ do_it(struct profile_other *p, const struct profile_options *opt, enum jemalloc_
 }
 
 static int
-stop(struct profile_other *p, const struct profile_options *opt, struct profiled *ret,
-	struct err *e)
+profile_jemalloc_stop(struct profile_other *p, const struct profile_options *opt,
+	struct profiled *ret, struct err *e)
 {
 	if (do_it(p, opt, JEMALLOC_PROF_STOP, JEMALLOC_UNKNOWN, ret, e) < 0)
 		return -1;
 	ret->job.was_so = !ret->prof.is_active;
-	return ret->job.was_so ? 0 : dump(p, opt, PROFILE_LAST, ret, e);
+	return ret->job.was_so ? 0 : profile_jemalloc_dump(p, opt, PROFILE_LAST, ret, e);
 }
 
 /* Stop and write the profile.  It is in the process alone, and lost if that has ended. */
@@ -108,12 +109,12 @@ stop_later(const struct target *t, const struct profile_options *opt, struct pro
 
 	if (ui_claim(t, &opt->ui, &why) == 0 &&
 		profile_other_open(&now, t, opt->malloc, &why) > 0 &&
-		stop(&now, opt, ret, &why) == 0) {
+		profile_jemalloc_stop(&now, opt, ret, &why) == 0) {
 		if (!ret->job.was_so)
 			return 0;
 		/* Another has ended it meanwhile: what was noted is there. */
 		ret->job.was_so = false;
-		return dump(&now, opt, PROFILE_LAST, ret, e);
+		return profile_jemalloc_dump(&now, opt, PROFILE_LAST, ret, e);
 	}
 	if (!target_is_alive(t) || why.kind == ERR_GONE)
 		return err_set_kind(e, ERR_GONE, 0,
@@ -125,8 +126,8 @@ stop_later(const struct target *t, const struct profile_options *opt, struct pro
 }
 
 static int
-run_once(struct target *t, struct profile_other *p, const struct profile_options *opt,
-	uint64_t lg_period, struct profiled *ret, struct err *e)
+profile_jemalloc_run_once(struct target *t, struct profile_other *p,
+	const struct profile_options *opt, uint64_t lg_period, struct profiled *ret, struct err *e)
 {
 	auto_progress struct ui_progress *progress = NULL;
 
@@ -151,22 +152,22 @@ profile_jemalloc(struct target *t, struct profile_other *p, const struct profile
 	uint64_t lg_period;
 
 	ret->is_jemalloc = true;
-	if (check_options(opt, &lg_period, e) < 0 || ui_claim(t, &opt->ui, e) < 0)
+	if (profile_jemalloc_check_options(opt, &lg_period, e) < 0 || ui_claim(t, &opt->ui, e) < 0)
 		return -1;
 	switch (opt->verb) {
 	case PROFILE_ONE_SHOT:
-		return run_once(t, p, opt, lg_period, ret, e);
+		return profile_jemalloc_run_once(t, p, opt, lg_period, ret, e);
 	case PROFILE_START:
 		if (do_it(p, opt, JEMALLOC_PROF_START, lg_period, ret, e) < 0)
 			return -1;
 		ret->job.was_so = ret->prof.is_active;
 		return 0;
 	case PROFILE_STOP:
-		return stop(p, opt, ret, e);
+		return profile_jemalloc_stop(p, opt, ret, e);
 	case PROFILE_DUMP:
 		if (do_it(p, opt, JEMALLOC_PROF_CHECK, JEMALLOC_UNKNOWN, ret, e) < 0)
 			return -1;
-		return dump(p, opt, PROFILE_BY_HAND, ret, e);
+		return profile_jemalloc_dump(p, opt, PROFILE_BY_HAND, ret, e);
 	case PROFILE_STATUS:
 		if (do_it(p, opt, JEMALLOC_PROF_READ, JEMALLOC_UNKNOWN, ret, e) < 0)
 			return -1;

@@ -22,8 +22,8 @@ static const struct {
 };
 
 static int
-write_file(struct profile_watch *w, enum wire_trigger what, const struct sites_copy *c,
-	const struct process *p, struct err *e)
+profile_watch_write_file(struct profile_watch *w, enum wire_trigger what,
+	const struct sites_copy *c, const struct process *p, struct err *e)
 {
 	struct profile_file file = w->file;
 	char path[PATH_MAX];
@@ -51,7 +51,7 @@ write_files(struct profile_watch *w, uint32_t asked, const struct sites_copy *c,
 
 	for (unsigned int what = 0; what < WIRE_NR_TRIGGERS; what++)
 		if (asked & UINT32_C(1) << what)
-			failed |= write_file(w, (enum wire_trigger)what, c, p, e);
+			failed |= profile_watch_write_file(w, (enum wire_trigger)what, c, p, e);
 	return failed;
 }
 
@@ -59,7 +59,7 @@ write_files(struct profile_watch *w, uint32_t asked, const struct sites_copy *c,
 
 /* Whether the stack that ends at NODE is printed: it was not before. */
 static bool
-is_new(struct profile_watch *w, uint32_t node)
+profile_watch_is_new(struct profile_watch *w, uint32_t node)
 {
 	for (uint32_t i = 0; i < w->nr_stacks; i++)
 		if (w->stack[i] == node)
@@ -78,7 +78,7 @@ print_large(struct profile_watch *w, const struct wire_large *l, const struct si
 	char name[64];
 	struct err e;
 
-	if (w->is_silent || !is_new(w, l->node)) {
+	if (w->is_silent || !profile_watch_is_new(w, l->node)) {
 		w->nr_not_printed++;
 		return;
 	}

@@ -40,7 +40,7 @@ make(struct profile *p, const struct sites_copy *c, uint32_t node, const struct 
 }
 
 static void
-print(FILE *f, const struct calls *c, const char *indent)
+stack_print(FILE *f, const struct calls *c, const char *indent)
 {
 	const struct calls_path *path = &c->paths.v[0];
 	char name[1000];
@@ -76,7 +76,7 @@ profile_stack_text(char **ret, const struct sites_copy *c, uint32_t node,
 	if (!f)
 		return err_set(e, errno, "cannot name a stack");
 	if (calls.paths.nr)
-		print(f, &calls, indent);
+		stack_print(f, &calls, indent);
 	if (fclose(f) != 0)
 		return err_set(e, errno, "cannot name a stack");
 	*ret = take_ptr(&text);

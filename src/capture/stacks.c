@@ -53,7 +53,7 @@ stacks_release(struct stacks *s)
 }
 
 static int
-no_memory(struct err *e)
+stacks_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep stacks");
 }
@@ -61,7 +61,7 @@ no_memory(struct err *e)
 /* ---- while a thread stands still ---- */
 
 static int
-copy_stack(uint64_t deadline_ns, void *arg, struct err *e)
+stacks_copy_stack(uint64_t deadline_ns, void *arg, struct err *e)
 {
 	struct stacks_reading *r = arg;
 	const struct region *in;
@@ -83,7 +83,7 @@ copy_stack(uint64_t deadline_ns, void *arg, struct err *e)
 }
 
 static void
-walk(struct stacks_reading *r, uint64_t deadline_ns, bool is_held)
+stacks_walk(struct stacks_reading *r, uint64_t deadline_ns, bool is_held)
 {
 	const struct stack_source source = { .regs = r->regs.word,
 		.sp = arch_sp(&r->regs),
@@ -99,14 +99,14 @@ walk(struct stacks_reading *r, uint64_t deadline_ns, bool is_held)
 static int
 copy_and_walk(uint64_t deadline_ns, void *arg, struct err *e)
 {
-	if (copy_stack(deadline_ns, arg, e) < 0)
+	if (stacks_copy_stack(deadline_ns, arg, e) < 0)
 		return -1;
-	walk(arg, deadline_ns, true);
+	stacks_walk(arg, deadline_ns, true);
 	return 0;
 }
 
 static int
-stop(struct stacks_reading *r, int (*fn)(uint64_t deadline_ns, void *arg, struct err *e),
+stacks_stop(struct stacks_reading *r, int (*fn)(uint64_t deadline_ns, void *arg, struct err *e),
 	struct err *e)
 {
 	struct stop_report report;
@@ -126,18 +126,18 @@ stop(struct stacks_reading *r, int (*fn)(uint64_t deadline_ns, void *arg, struct
  * the first walk has found for the most part.
  */
 static int
-read_stack(struct stacks_reading *r, struct err *e)
+stacks_read_stack(struct stacks_reading *r, struct err *e)
 {
-	if (stop(r, copy_stack, e) < 0)
+	if (stacks_stop(r, stacks_copy_stack, e) < 0)
 		return -1;
-	walk(r, 0, false);
-	return r->stack->is_beyond ? stop(r, copy_and_walk, e) : 0;
+	stacks_walk(r, 0, false);
+	return r->stack->is_beyond ? stacks_stop(r, copy_and_walk, e) : 0;
 }
 
 /* ---- what was read ---- */
 
 static int
-add_thread(struct stacks_reading *r, struct err *e)
+stacks_add_thread(struct stacks_reading *r, struct err *e)
 {
 	struct profile_sample sample = { .stack = 0 };
 	const int64_t one = 1;
@@ -145,7 +145,7 @@ add_thread(struct stacks_reading *r, struct err *e)
 	char comm[OS_COMM_BYTES];
 
 	if (!th)
-		return no_memory(e);
+		return stacks_no_memory(e);
 	os_thread_comm(r->process->target, r->tid, comm);
 	if (stacks_add_walked(r->stacks->p, &r->stacks->marks, r->stack, &sample.stack, e) < 0 ||
 		profile_thread(r->stacks->p, r->tid, comm, &sample.thread_1, e) < 0)
@@ -158,7 +158,7 @@ add_thread(struct stacks_reading *r, struct err *e)
 /* ---- all threads ---- */
 
 static bool
-is_known(const struct stacks *s, pid_t tid)
+stacks_is_known(const struct stacks *s, pid_t tid)
 {
 	for (size_t i = s->threads.nr; i-- > 0;)
 		if (s->threads.v[i].tid == tid)
@@ -188,12 +188,12 @@ add_late(struct stacks_reading *r, const struct err *why, struct err *e)
 		r->stacks->late = *why;
 	r->is_late = true;
 	r->stack->nr = 0;
-	return add_thread(r, e);
+	return stacks_add_thread(r, e);
 }
 
 /* 0 also for one that has ended. */
 static int
-read_thread(struct stacks_reading *r, struct err *e)
+stacks_read_thread(struct stacks_reading *r, struct err *e)
 {
 	const struct target *t = r->process->target;
 	struct err why = r->stacks->late;
@@ -202,8 +202,8 @@ read_thread(struct stacks_reading *r, struct err *e)
 		return 0; /* it never runs code of the program */
 	if (is_hopeless(r))
 		return add_late(r, &why, e);
-	if (read_stack(r, &why) == 0)
-		return add_thread(r, e);
+	if (stacks_read_stack(r, &why) == 0)
+		return stacks_add_thread(r, e);
 	if (why.kind == ERR_NO_SAFE_POINT)
 		return add_late(r, &why, e);
 	if (why.kind == ERR_GONE && !r->options->nr_tids)
@@ -216,7 +216,7 @@ read_thread(struct stacks_reading *r, struct err *e)
 }
 
 static int
-read_all(struct stacks_reading *r, struct err *e)
+stacks_read_all(struct stacks_reading *r, struct err *e)
 {
 	size_t nr_before;
 	int nr_lists = 0;
@@ -230,7 +230,7 @@ read_all(struct stacks_reading *r, struct err *e)
 			return -1;
 		for (size_t i = 0; i < nr && !os_is_asked_to_end(); i++) {
 			r->tid = tids[i];
-			if (!is_known(r->stacks, r->tid) && read_thread(r, e) < 0)
+			if (!stacks_is_known(r->stacks, r->tid) && stacks_read_thread(r, e) < 0)
 				return -1;
 		}
 	} while (r->stacks->threads.nr > nr_before && ++nr_lists < MAX_LISTS &&
@@ -255,7 +255,7 @@ has_thread(const struct target *t, pid_t tid)
 }
 
 static int
-read_some(struct stacks_reading *r, struct err *e)
+stacks_read_some(struct stacks_reading *r, struct err *e)
 {
 	const struct target *t = r->process->target;
 
@@ -264,7 +264,7 @@ read_some(struct stacks_reading *r, struct err *e)
 		if (!has_thread(t, r->tid))
 			return err_set_kind(e, ERR_GONE, 0, "%d (%s) has no thread %d", t->pid,
 				t->comm, r->tid);
-		if (!is_known(r->stacks, r->tid) && read_thread(r, e) < 0)
+		if (!stacks_is_known(r->stacks, r->tid) && stacks_read_thread(r, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -275,7 +275,7 @@ read_some(struct stacks_reading *r, struct err *e)
  * addresses of one.
  */
 static int
-check_program(const struct target *t, struct err *e)
+stacks_check_program(const struct target *t, struct err *e)
 {
 	struct err why;
 	char byte;
@@ -291,8 +291,8 @@ read_in_tracer(void *arg)
 {
 	struct stacks_reading *r = arg;
 
-	r->status = r->options->nr_tids ? read_some(r, r->e) : read_all(r, r->e);
-	if (check_program(r->process->target, r->e) < 0)
+	r->status = r->options->nr_tids ? stacks_read_some(r, r->e) : stacks_read_all(r, r->e);
+	if (stacks_check_program(r->process->target, r->e) < 0)
 		r->status = -1;
 }
 
@@ -310,7 +310,7 @@ by_stack(const void *a, const void *b)
 }
 
 static int
-check_machine(const struct process *p, struct err *e)
+stacks_check_machine(const struct process *p, struct err *e)
 {
 	for (size_t i = 0; i < p->objects.nr; i++)
 		if (p->objects.v[i].is_executable &&
@@ -323,7 +323,7 @@ check_machine(const struct process *p, struct err *e)
 }
 
 static int
-name_frames(const struct stacks_reading *r, struct err *e)
+stacks_name_frames(const struct stacks_reading *r, struct err *e)
 {
 	struct stacks *s = r->stacks;
 	const struct process *process = r->process;
@@ -337,7 +337,7 @@ name_frames(const struct stacks_reading *r, struct err *e)
 
 /* Read all stacks into R, which has its parts. */
 static int
-read_stacks(struct stacks_reading *r, struct err *e)
+stacks_read_stacks(struct stacks_reading *r, struct err *e)
 {
 	struct stacks *s = r->stacks;
 
@@ -347,7 +347,7 @@ read_stacks(struct stacks_reading *r, struct err *e)
 	s->p->pid = r->process->target->pid;
 	if (s->threads.nr)
 		qsort(s->threads.v, s->threads.nr, sizeof *s->threads.v, by_stack);
-	return name_frames(r, e);
+	return stacks_name_frames(r, e);
 }
 
 int
@@ -359,12 +359,12 @@ stacks_read(struct stacks *s, const struct process *process, const struct stacks
 	auto_free struct stack *stack = malloc(sizeof *stack);
 	auto_free struct stacks_reading *r = malloc(sizeof *r);
 
-	if (check_machine(process, e) < 0 ||
+	if (stacks_check_machine(process, e) < 0 ||
 		walker_new(&walker, process->target, &process->objects, e) < 0)
 		return -1;
 	s->p = profile_new();
 	if (!copy || !stack || !r || !s->p)
-		return no_memory(e);
+		return stacks_no_memory(e);
 	r->stacks = s;
 	r->process = process;
 	r->options = o;
@@ -373,5 +373,5 @@ stacks_read(struct stacks *s, const struct process *process, const struct stacks
 	r->copy = copy;
 	r->stack = stack;
 	r->e = e;
-	return read_stacks(r, e);
+	return stacks_read_stacks(r, e);
 }

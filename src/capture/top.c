@@ -32,7 +32,7 @@ nr_live(const struct wire_site *s)
 }
 
 static void
-sum_add(struct top_sum *to, struct wire_amount live, uint64_t nr_samples)
+top_sum_add(struct top_sum *to, struct wire_amount live, uint64_t nr_samples)
 {
 	if (__builtin_add_overflow(to->live.bytes, live.bytes, &to->live.bytes))
 		to->live.bytes = UINT64_MAX;
@@ -43,7 +43,7 @@ sum_add(struct top_sum *to, struct wire_amount live, uint64_t nr_samples)
 
 /* Add up the sites of C by stack, into SUMS; and all of them. */
 static struct top_sum
-add_up(const struct sites_copy *c, struct top_sum *sums)
+top_add_up(const struct sites_copy *c, struct top_sum *sums)
 {
 	struct top_sum all = { .nr_samples = 0 };
 	struct sites_stack stack;
@@ -55,8 +55,8 @@ add_up(const struct sites_copy *c, struct top_sum *sums)
 		if (!live.bytes || !sites_stack(c, i, &stack) || stack.is_mapped)
 			continue;
 		sums[stack.leaf].site = i;
-		sum_add(&sums[stack.leaf], live, nr_live(s));
-		sum_add(&all, live, nr_live(s));
+		top_sum_add(&sums[stack.leaf], live, nr_live(s));
+		top_sum_add(&all, live, nr_live(s));
 	}
 	return all;
 }
@@ -87,7 +87,7 @@ find_greatest(const struct top_sum *sums, uint32_t nr, uint32_t ret[PROFILE_TOP_
 
 /* A sample of P that has the innermost frames of SITE. */
 static int
-add_stack(struct profile *p, const struct sites_copy *c, uint32_t site, struct err *e)
+top_add_stack(struct profile *p, const struct sites_copy *c, uint32_t site, struct err *e)
 {
 	uint32_t frame[NAMED_FRAMES], nr, stack;
 	struct sites_stack frames;
@@ -106,7 +106,7 @@ add_stack(struct profile *p, const struct sites_copy *c, uint32_t site, struct e
 
 /* The node at step I of PATH, from its leaf. */
 static uint32_t
-step(const struct calls *c, const struct calls_path *path, uint32_t i)
+top_step(const struct calls *c, const struct calls_path *path, uint32_t i)
 {
 	return c->steps.v[path->first + path->nr - 1 - i];
 }
@@ -120,11 +120,11 @@ name_stack(struct profile_top_stack *s, const struct calls *c, const struct call
 
 	if (!path->nr)
 		return err_set(e, EINVAL, "cannot name a stack without frames");
-	s->function = strdup(c->nodes.v[step(c, path, 0)].name);
-	while (caller < path->nr && step(c, path, caller) == step(c, path, 0))
+	s->function = strdup(c->nodes.v[top_step(c, path, 0)].name);
+	while (caller < path->nr && top_step(c, path, caller) == top_step(c, path, 0))
 		caller++;
 	if (caller < path->nr)
-		s->caller = strdup(c->nodes.v[step(c, path, caller)].name);
+		s->caller = strdup(c->nodes.v[top_step(c, path, caller)].name);
 	return s->function && (s->caller || caller == path->nr)
 		? 0
 		: err_set(e, ENOMEM, "cannot name functions");
@@ -145,7 +145,7 @@ name_stacks(struct profile_top *t, const struct sites_copy *c, const uint32_t *s
 	if (profile_add_type(p, "inuse_space", "bytes", e) < 0)
 		return -1;
 	for (uint32_t i = 0; i < t->nr_stacks; i++)
-		if (add_stack(p, c, site[i], e) < 0)
+		if (top_add_stack(p, c, site[i], e) < 0)
 			return -1;
 	if (profile_add_mappings(p, process, e) < 0)
 		return -1;
@@ -162,7 +162,7 @@ name_stacks(struct profile_top *t, const struct sites_copy *c, const uint32_t *s
 /* ---- all of it ---- */
 
 static int
-fill(struct profile_top *t, const struct sites_copy *c, const struct process *p, struct err *e)
+top_fill(struct profile_top *t, const struct sites_copy *c, const struct process *p, struct err *e)
 {
 	auto_free struct top_sum *sums = calloc(c->nr_nodes + 1, sizeof *sums);
 	uint32_t leaf[PROFILE_TOP_STACKS], site[PROFILE_TOP_STACKS];
@@ -170,7 +170,7 @@ fill(struct profile_top *t, const struct sites_copy *c, const struct process *p,
 
 	if (!sums)
 		return err_set(e, ENOMEM, "cannot add up the sites of a profile");
-	all = add_up(c, sums);
+	all = top_add_up(c, sums);
 	t->started_ns = c->head.started_ns;
 	t->period_bytes = c->head.period_bytes;
 	t->nr_samples = c->head.nr_samples;
@@ -201,7 +201,8 @@ profile_top_read(struct profile_top *t, const struct process *p, struct err *e)
 		!counter.segment->noting)
 		return 0;
 	t->is_sampling = true;
-	if (sites_read_target(&c, p->target, counter.sites_at, e) == 0 && fill(t, &c, p, e) == 0)
+	if (sites_read_target(&c, p->target, counter.sites_at, e) == 0 &&
+		top_fill(t, &c, p, e) == 0)
 		return 0;
 	profile_top_release(t);
 	return -1;

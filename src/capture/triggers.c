@@ -27,7 +27,7 @@ size_option(struct argp_state *state, const char *arg)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+triggers_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct trigger_options *o = state->input;
 
@@ -51,4 +51,4 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp triggers_argp = { .options = options, .parser = parse_option };
+const struct argp triggers_argp = { .options = options, .parser = triggers_parse_option };

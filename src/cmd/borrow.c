@@ -34,7 +34,7 @@ borrow_mode(struct inject_options *o, const char *arg)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+borrow_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct inject_options *o = state->input;
 
@@ -81,7 +81,7 @@ parse_malloc_option(int key, char *arg, struct argp_state *state)
 
 const struct argp borrow_malloc_argp = { .options = malloc_options, .parser = parse_malloc_option };
 
-const struct argp borrow_argp = { .options = options, .parser = parse_option };
+const struct argp borrow_argp = { .options = options, .parser = borrow_parse_option };
 
 const struct argp_child borrow_children[] = {
 	{ &ui_options_argp, 0, NULL, 0 },

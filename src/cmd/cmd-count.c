@@ -35,7 +35,7 @@ static const struct argp_option options[] = {
 };
 
 static error_t
-parse_verb(struct argp_state *state, struct count_options *o, const char *arg)
+cmd_count_parse_verb(struct argp_state *state, struct count_options *o, const char *arg)
 {
 	if (o->has_verb)
 		return ARGP_ERR_UNKNOWN; /* a process, then */
@@ -47,7 +47,7 @@ parse_verb(struct argp_state *state, struct count_options *o, const char *arg)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_count_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct count_options *o = state->input;
 
@@ -63,7 +63,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->max_stop_ns = ui_parse_count(state, arg) * UINT64_C(1000000);
 		return 0;
 	case ARGP_KEY_ARG:
-		return parse_verb(state, o, arg);
+		return cmd_count_parse_verb(state, o, arg);
 	case ARGP_KEY_END:
 		if (!o->has_verb)
 			argp_error(state, "what is to be done? say start or stop");
@@ -74,7 +74,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_count_parse_option,
 	.children = borrow_children,
 	.args_doc = "start|stop [PID]",
 	.doc = "Count, from now on, what a process that runs allocates.\n"
@@ -95,7 +95,7 @@ static const struct argp argp = {
 /* ---- all of it ---- */
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_count_run(int argc, char **argv, struct err *e)
 {
 	struct count_options opt = { .max_stop_ns = HEAP_DEFAULT_STOP_NS };
 	auto_progress struct ui_progress *progress = NULL;
@@ -132,5 +132,5 @@ const struct command cmd_count = {
 	.name = "count",
 	.summary = "count what a running process allocates, from now on",
 	.touch = CMD_CHANGES_TARGET,
-	.run = run,
+	.run = cmd_count_run,
 };

@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-add_file(struct argp_state *state, struct cmd_diff_options *o, const char *arg)
+cmd_diff_add_file(struct argp_state *state, struct cmd_diff_options *o, const char *arg)
 {
 	if (o->file[1])
 		argp_error(state, "more than two files");
@@ -30,7 +30,7 @@ add_file(struct argp_state *state, struct cmd_diff_options *o, const char *arg)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_diff_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_diff_options *o = state->input;
 
@@ -42,7 +42,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->limit = ui_parse_count(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
-		add_file(state, o, arg);
+		cmd_diff_add_file(state, o, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->file[1])
@@ -60,7 +60,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_diff_parse_option,
 	.children = children,
 	.args_doc = "BEFORE AFTER",
 	.doc = "What grew between two outputs of info, maps or heap that were saved with --json.\v"
@@ -75,7 +75,7 @@ static const struct argp argp = {
 /* ---- all of it ---- */
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_diff_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_diff_options o = { .limit = DEFAULT_ROWS };
 	auto_saved_pair struct saved_pair p = { 0 };
@@ -98,5 +98,5 @@ const struct command cmd_diff = {
 	.name = "diff",
 	.summary = "what grew between two saved --json outputs",
 	.touch = CMD_TOUCHES_NOTHING,
-	.run = run,
+	.run = cmd_diff_run,
 };

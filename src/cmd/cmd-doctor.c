@@ -10,7 +10,7 @@
 /* ---- options ---- */
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_doctor_parse_option(int key, char *arg, struct argp_state *state)
 {
 	(void)arg;
 	if (key != ARGP_KEY_INIT)
@@ -20,7 +20,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	.parser = parse_option,
+	.parser = cmd_doctor_parse_option,
 	.children = ui_options_children,
 	.args_doc = "[PID]",
 	.doc = "What memdiag can read and do in a process, and what prevents the rest: one line "
@@ -35,7 +35,7 @@ static const struct argp argp = {
 /* ---- all of it ---- */
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_doctor_run(int argc, char **argv, struct err *e)
 {
 	struct ui_options o = { .pid_optional = true };
 	auto_target struct target t = TARGET_NONE;
@@ -66,5 +66,5 @@ const struct command cmd_doctor = {
 	.name = "doctor",
 	.summary = "what memdiag can do with a process, and what prevents the rest",
 	.touch = CMD_READS_TARGET,
-	.run = run,
+	.run = cmd_doctor_run,
 };

@@ -61,7 +61,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-check_options(struct argp_state *state, const struct cmd_heap_options *o)
+cmd_heap_check_options(struct argp_state *state, const struct cmd_heap_options *o)
 {
 	if (o->ask.core && o->ask.ui.asked.nr)
 		argp_error(state, "a core file or a process, not both");
@@ -78,7 +78,7 @@ check_options(struct argp_state *state, const struct cmd_heap_options *o)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_heap_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_heap_options *o = state->input;
 
@@ -111,7 +111,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->ask.sysroot = arg;
 		return 0;
 	case ARGP_KEY_END:
-		check_options(state, o);
+		cmd_heap_check_options(state, o);
 		return 0;
 	}
 	if (key <= KEY_VIEW || key > KEY_VIEW + ALL_VIEWS)
@@ -128,7 +128,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_heap_parse_option,
 	.children = children,
 	.args_doc = "[PID...]",
 	.doc = "What is in the heaps of glibc's malloc: in use, cached, free; and of what is free, "
@@ -151,7 +151,7 @@ static const struct argp argp = {
 /* ---- printing ---- */
 
 static int
-print(const struct heap_answer *s, const struct cmd_heap_options *o, struct ui_output *out,
+cmd_heap_print(const struct heap_answer *s, const struct cmd_heap_options *o, struct ui_output *out,
 	struct err *e)
 {
 	const struct heap_report report = heap_report_of(s, o->views, o->limit);
@@ -195,7 +195,7 @@ heap_of_one(pid_t pid, void *arg, struct err *e)
 }
 
 static int
-run_several(struct cmd_heap_options *o, struct err *e)
+cmd_heap_run_several(struct cmd_heap_options *o, struct err *e)
 {
 	const struct several what = { "heap", "reading the heaps", columns, o->limit, heap_of_one,
 		o };
@@ -206,7 +206,7 @@ run_several(struct cmd_heap_options *o, struct err *e)
 /* ---- all of it ---- */
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_heap_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_heap_options o = {
 		.ask.ui.pid_optional = true,
@@ -222,13 +222,13 @@ run(int argc, char **argv, struct err *e)
 	if (o.ask.core)
 		limits_set_memory(&o.ask.ui);
 	if (ui_is_several(&o.ask.ui))
-		return run_several(&o, e);
+		return cmd_heap_run_several(&o, e);
 	progress = ui_progress_begin(&o.ask.ui, "reading the heap");
 	if (ui_find_process(&o.ask.ui, e) < 0 || ui_output_open(&out, &o.ask.ui, e) < 0 ||
 		heap_ask(&s, &o.ask, e) < 0)
 		return -1;
 	ui_progress_end(take_ptr(&progress));
-	if (print(&s, &o, &out, e) < 0 || ui_output_close(&out, e) < 0)
+	if (cmd_heap_print(&s, &o, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
 	warnings_print(&s.warnings, &o.ask.ui);
 	return s.warnings.is_partial ? UI_PARTIAL : UI_DONE;
@@ -238,5 +238,5 @@ const struct command cmd_heap = {
 	.name = "heap",
 	.summary = "read malloc's heaps: in use, free, what a trim would give back",
 	.touch = CMD_STOPS_TARGET,
-	.run = run,
+	.run = cmd_heap_run,
 };

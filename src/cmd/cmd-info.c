@@ -65,7 +65,7 @@ static const char *const sort_name[] = {
 };
 
 static void
-check_options(struct argp_state *state, const struct cmd_info_options *options)
+cmd_info_check_options(struct argp_state *state, const struct cmd_info_options *options)
 {
 	const struct info_options *o = &options->info;
 
@@ -82,7 +82,7 @@ check_options(struct argp_state *state, const struct cmd_info_options *options)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_info_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_info_options *options = state->input;
 	struct info_options *o = &options->info;
@@ -122,7 +122,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		options->from = arg;
 		return 0;
 	case ARGP_KEY_END:
-		check_options(state, options);
+		cmd_info_check_options(state, options);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -130,7 +130,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_info_parse_option,
 	.children = borrow_several_malloc_children,
 	.args_doc = "[PID...]",
 	.doc = "Where the memory of a process is, what malloc keeps in its arenas, and what to do "
@@ -154,7 +154,8 @@ static const struct argp argp = {
 /* ---- printing ---- */
 
 static int
-print(const struct info *info, const struct info_options *opt, struct ui_output *out, struct err *e)
+cmd_info_print(const struct info *info, const struct info_options *opt, struct ui_output *out,
+	struct err *e)
 {
 	json_auto_t *document = NULL;
 
@@ -199,7 +200,7 @@ info_of_one(pid_t pid, void *arg, struct err *e)
 }
 
 static int
-run_several(struct info_options *opt, struct err *e)
+cmd_info_run_several(struct info_options *opt, struct err *e)
 {
 	const struct several what = { "info", "asking malloc", columns, opt->max_rows, info_of_one,
 		opt };
@@ -223,7 +224,7 @@ run_file(const struct cmd_info_options *options, struct err *e)
 	if (malloc_info_find(&xml, file.name, file.text.v, file.text.len, e) < 0)
 		return e->kind == ERR_UNSUPPORTED ? from_file_explain(&file, e) : -1;
 	if (info_understand_file(&info, file.name, &xml, opt, e) < 0 ||
-		ui_output_open(&out, &opt->ui, e) < 0 || print(&info, opt, &out, e) < 0 ||
+		ui_output_open(&out, &opt->ui, e) < 0 || cmd_info_print(&info, opt, &out, e) < 0 ||
 		ui_output_close(&out, e) < 0)
 		return -1;
 	warnings_print(&info.warnings, &opt->ui);
@@ -231,7 +232,7 @@ run_file(const struct cmd_info_options *options, struct err *e)
 }
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_info_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_info_options options = { .info = { .arena = -1,
 						    .max_rows = DEFAULT_ROWS,
@@ -247,7 +248,7 @@ run(int argc, char **argv, struct err *e)
 	opt = options.info;
 	borrow_limit(&opt.inject, &opt.ui);
 	if (ui_is_several(&opt.ui))
-		return run_several(&opt, e);
+		return cmd_info_run_several(&opt, e);
 	progress = ui_progress_begin(&opt.ui, "asking malloc");
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
 		info_ask(&info, &opt, e) < 0)
@@ -255,7 +256,7 @@ run(int argc, char **argv, struct err *e)
 	if (!opt.xml && info_understand(&info, &opt, e) < 0)
 		return -1;
 	ui_progress_end(take_ptr(&progress));
-	if (print(&info, &opt, &out, e) < 0 || ui_output_close(&out, e) < 0)
+	if (cmd_info_print(&info, &opt, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
 	warnings_print(&info.warnings, &opt.ui);
 	return info.warnings.is_partial ? UI_PARTIAL : UI_DONE;
@@ -265,5 +266,5 @@ const struct command cmd_info = {
 	.name = "info",
 	.summary = "where the memory is, malloc's arenas, what to do",
 	.touch = CMD_BORROWS_THREAD,
-	.run = run,
+	.run = cmd_info_run,
 };

@@ -114,7 +114,7 @@ make_class(struct argp_state *state, struct selection *sel, char *name, const ch
 }
 
 static void
-add_class(struct argp_state *state, struct selection *sel, char *arg)
+cmd_maps_add_class(struct argp_state *state, struct selection *sel, char *arg)
 {
 	char *equals = strchr(arg, '=');
 	const char **c;
@@ -149,7 +149,7 @@ check_classes(struct argp_state *state, const struct selection *sel)
 
 /* LIST is "dirty,thp", and is taken apart. */
 static void
-add_columns(struct argp_state *state, struct cmd_maps_options *o, char *list)
+cmd_maps_add_columns(struct argp_state *state, struct cmd_maps_options *o, char *list)
 {
 	for (char *name; (name = strsep(&list, ","));) {
 		int x = 0;
@@ -222,7 +222,7 @@ check_from(struct argp_state *state, const struct cmd_maps_options *o)
 }
 
 static void
-check_options(struct argp_state *state, struct cmd_maps_options *o)
+cmd_maps_check_options(struct argp_state *state, struct cmd_maps_options *o)
 {
 	const struct selection *sel = &o->selection;
 	bool by_extra = o->has_sort && o->sort >= SORT_PSS && o->sort <= SORT_THP;
@@ -252,7 +252,7 @@ check_options(struct argp_state *state, struct cmd_maps_options *o)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_maps_parse_option(int key, char *arg, struct argp_state *state)
 {
 	static const char *const sorts[] = { "rss", "virt", "swap", "hugetlb", "count", "name",
 		"pss", "uss", "dirty", "locked", "thp", NULL };
@@ -277,7 +277,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->limit = ui_parse_count(state, arg);
 		return 0;
 	case KEY_CLASS:
-		add_class(state, &o->selection, arg);
+		cmd_maps_add_class(state, &o->selection, arg);
 		return 0;
 	case KEY_OBJECT:
 		o->selection.object = arg;
@@ -289,10 +289,10 @@ parse_option(int key, char *arg, struct argp_state *state)
 		set_address(state, o, arg);
 		return 0;
 	case KEY_PSS:
-		add_columns(state, o, (char[]){ "pss,uss" });
+		cmd_maps_add_columns(state, o, (char[]){ "pss,uss" });
 		return 0;
 	case KEY_COLUMNS:
-		add_columns(state, o, arg);
+		cmd_maps_add_columns(state, o, arg);
 		return 0;
 	case KEY_RSS_FROM:
 		o->space.rss_from =
@@ -305,7 +305,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->from = arg;
 		return 0;
 	case ARGP_KEY_END:
-		check_options(state, o);
+		cmd_maps_check_options(state, o);
 		if (!o->has_sort && o->by == BY_MAPPING && !o->diff)
 			o->sort = SORT_ADDRESS;
 		return 0;
@@ -322,7 +322,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_maps_parse_option,
 	.args_doc = "[PID...]",
 	.doc = "Break down the address space of a process: every byte of VIRT, RSS and swap is in "
 	       "exactly one class.  The sums are compared with the kernel's own counters.\v"
@@ -400,7 +400,7 @@ print_notes(const struct cmd_maps_options *o, const struct space *s)
 }
 
 static int
-print(const struct cmd_maps_options *o, const struct maps_report *report, struct err *e)
+cmd_maps_print(const struct cmd_maps_options *o, const struct maps_report *report, struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
 
@@ -435,8 +435,8 @@ refuse_selection(const struct cmd_maps_options *o, const struct target *t, const
 
 /* T is NULL and W is set if S is of a saved map. */
 static int
-report(const struct cmd_maps_options *o, const struct target *t, const struct space *s, json_t *old,
-	const struct warnings *w, struct err *e)
+cmd_maps_report(const struct cmd_maps_options *o, const struct target *t, const struct space *s,
+	json_t *old, const struct warnings *w, struct err *e)
 {
 	auto_rows struct rows rows = { 0 };
 	auto_growth struct growth growth = { 0 };
@@ -470,12 +470,12 @@ report(const struct cmd_maps_options *o, const struct target *t, const struct sp
 	if (old && maps_compare(&report, old, &growth, e) < 0)
 		return -1;
 	print_notes(o, s);
-	if (print(o, &report, e) < 0)
+	if (cmd_maps_print(o, &report, e) < 0)
 		return -1;
 	return is_partial(s) ? UI_PARTIAL : UI_DONE;
 }
 
-/* The use of one address; T and W as in report(). */
+/* The use of one address; T and W as in cmd_maps_report(). */
 static int
 report_place(const struct cmd_maps_options *o, const struct target *t, const struct space *s,
 	const struct warnings *w, struct err *e)
@@ -548,7 +548,7 @@ show_one(struct cmd_maps_options *o, struct err *e)
 	if (space_read(&s, &t, &o->space, e) == 0) {
 		ui_progress_end(take_ptr(&progress));
 		return o->has_at ? report_place(o, &t, &s, NULL, e)
-				 : report(o, &t, &s, old, NULL, e);
+				 : cmd_maps_report(o, &t, &s, old, NULL, e);
 	}
 	if (e->kind != ERR_PERMISSION || o->has_at || !selection_is_all(&o->selection))
 		return -1;
@@ -576,7 +576,7 @@ show_file(struct cmd_maps_options *o, struct err *e)
 		return -1;
 	maps_file_warn(&s, &warnings);
 	status = o->has_at ? report_place(o, NULL, &s, &warnings, e)
-			   : report(o, NULL, &s, old, &warnings, e);
+			   : cmd_maps_report(o, NULL, &s, old, &warnings, e);
 	if (status >= 0)
 		warnings_print(&warnings, &o->ui);
 	return status;
@@ -616,7 +616,7 @@ struct cmd_maps_adder {
 
 /* Add the line of T.  That its mappings may not be read is a warning. */
 static int
-add_process(const struct target *t, void *arg, struct err *e)
+cmd_maps_add_process(const struct target *t, void *arg, struct err *e)
 {
 	struct cmd_maps_adder *a = arg;
 	auto_space struct space s = { 0 };
@@ -634,7 +634,7 @@ add_process(const struct target *t, void *arg, struct err *e)
 }
 
 static int
-print_all(const struct cmd_maps_options *o, const struct cmd_maps_adder *a, struct err *e)
+cmd_maps_print_all(const struct cmd_maps_options *o, const struct cmd_maps_adder *a, struct err *e)
 {
 	auto_output struct ui_output out = { 0 };
 
@@ -653,11 +653,11 @@ show_several(const struct cmd_maps_options *o, struct err *e)
 {
 	struct ui_progress *progress = ui_progress_begin(&o->ui, "reading the address spaces");
 	struct cmd_maps_adder a = { .o = o };
-	int failed = several_each(&o->ui.asked, add_process, &a, &a.warnings, e), status;
+	int failed = several_each(&o->ui.asked, cmd_maps_add_process, &a, &a.warnings, e), status;
 
 	ui_progress_end(progress);
 	process_sums_sort(&a.sums, o->sort);
-	failed = failed || print_all(o, &a, e) < 0;
+	failed = failed || cmd_maps_print_all(o, &a, e) < 0;
 	status = failed ? -1 : a.warnings.is_partial ? UI_PARTIAL : UI_DONE;
 	if (!failed)
 		warnings_print(&a.warnings, &o->ui);
@@ -667,7 +667,7 @@ show_several(const struct cmd_maps_options *o, struct err *e)
 }
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_maps_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_maps_options o = { .space = { .want_unused = true,
 					      .count_mmapped = malloc_count_mmapped } };
@@ -693,5 +693,5 @@ const struct command cmd_maps = {
 	.name = "maps",
 	.summary = "break down the address space: stack, heap, .so, anon ...",
 	.touch = CMD_READS_TARGET,
-	.run = run,
+	.run = cmd_maps_run,
 };

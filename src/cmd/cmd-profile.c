@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-check(struct argp_state *state, const struct profile_options *o)
+cmd_profile_check(struct argp_state *state, const struct profile_options *o)
 {
 	if (o->has_period && o->verb != PROFILE_ONE_SHOT && o->verb != PROFILE_START)
 		argp_error(state, "--rate is for a profile that begins");
@@ -36,7 +36,7 @@ check(struct argp_state *state, const struct profile_options *o)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_profile_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct profile_options *o = state->input;
 
@@ -58,7 +58,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 			ui_refuse(state, arg, "is no sampler: say auto or agent");
 		return 0;
 	case ARGP_KEY_SUCCESS:
-		check(state, o);
+		cmd_profile_check(state, o);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -75,7 +75,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_profile_parse_option,
 	.children = children,
 	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION",
 	.doc = "Find out which code allocates the memory that a process has, from now on.\n"
@@ -97,7 +97,7 @@ static const struct argp argp = {
 };
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_profile_run(int argc, char **argv, struct err *e)
 {
 	struct profile_options opt = { .period_bytes = PROFILE_DEFAULT_PERIOD_BYTES };
 
@@ -109,5 +109,5 @@ const struct command cmd_profile = {
 	.name = "profile",
 	.summary = "find out which code holds the memory, of a running process",
 	.touch = CMD_CHANGES_TARGET,
-	.run = run,
+	.run = cmd_profile_run,
 };

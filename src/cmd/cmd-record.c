@@ -57,7 +57,7 @@ parse_files(struct argp_state *state, const char *arg)
 }
 
 static void
-check(struct argp_state *state, const struct profile_options *o)
+cmd_record_check(struct argp_state *state, const struct profile_options *o)
 {
 	const bool begins = o->verb == PROFILE_START || o->verb == PROFILE_ONE_SHOT;
 
@@ -75,7 +75,7 @@ check(struct argp_state *state, const struct profile_options *o)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_record_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct profile_options *o = state->input;
 
@@ -93,7 +93,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->files = parse_files(state, arg);
 		return 0;
 	case ARGP_KEY_SUCCESS:
-		check(state, o);
+		cmd_record_check(state, o);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -109,7 +109,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_record_parse_option,
 	.children = children,
 	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION\nreport PID|FILE",
 	.doc = "Record every allocation of a process, from now on, with the stack that made it.\n"
@@ -137,7 +137,8 @@ static const struct argp argp = {
 
 /* Open the log of the process of UI. */
 static int
-open_log(struct recording **ret, struct ui_options *ui, char *name, size_t size, struct err *e)
+cmd_record_open_log(
+	struct recording **ret, struct ui_options *ui, char *name, size_t size, struct err *e)
 {
 	auto_target struct target t = TARGET_NONE;
 	struct logged log;
@@ -152,7 +153,7 @@ open_log(struct recording **ret, struct ui_options *ui, char *name, size_t size,
 }
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_record_run(int argc, char **argv, struct err *e)
 {
 	struct profile_options opt = { .period_bytes = 0 };
 	const int report_at = record_report_at(argc, argv);
@@ -160,7 +161,7 @@ run(int argc, char **argv, struct err *e)
 	if (report_at) {
 		memmove(&argv[report_at], &argv[report_at + 1],
 			(size_t)(argc - report_at) * sizeof *argv);
-		return record_report_run(argc - 1, argv, open_log, e);
+		return record_report_run(argc - 1, argv, cmd_record_open_log, e);
 	}
 	ui_parse(&argp, argc, argv, &opt);
 	return noting_run(&opt, e);
@@ -170,5 +171,5 @@ const struct command cmd_record = {
 	.name = "record",
 	.summary = "record every allocation of a running process exactly",
 	.touch = CMD_CHANGES_TARGET,
-	.run = run,
+	.run = cmd_record_run,
 };

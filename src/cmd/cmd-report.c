@@ -38,7 +38,7 @@ set_file(struct argp_state *state, struct report_work *o, int key, const char *a
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_report_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct report_work *o = state->input;
 
@@ -85,7 +85,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_report_parse_option,
 	.children = children,
 	.args_doc = "FILE\n--pid PID",
 	.doc = "Who holds the memory, by a profile that was saved: of memdiag, gperftools, "
@@ -107,7 +107,7 @@ static const struct argp argp = {
 /* ---- the work ---- */
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_report_run(int argc, char **argv, struct err *e)
 {
 	struct report_work w = { .reporting = REPORTING_BEGIN };
 
@@ -119,5 +119,5 @@ const struct command cmd_report = {
 	.name = "report",
 	.summary = "who holds the memory, by a profile",
 	.touch = CMD_TOUCHES_NOTHING,
-	.run = run,
+	.run = cmd_report_run,
 };

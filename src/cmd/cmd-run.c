@@ -87,7 +87,7 @@ interval_option(struct argp_state *state, const char *arg)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_run_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_run_options *o = state->input;
 
@@ -130,7 +130,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_run_parse_option,
 	.children = children,
 	.args_doc = "[--] PROGRAM [ARGUMENT...]",
 	.doc = "Run a program with the agent in front of its malloc: every block and mapping is "
@@ -186,7 +186,7 @@ limit_of_each(const struct cmd_run_options *o)
 
 /* Become the program of ARG, a struct cmd_run_work.  Returns only if that fails. */
 static int
-become(void *arg, struct err *e)
+cmd_run_become(void *arg, struct err *e)
 {
 	const struct cmd_run_work *r = arg;
 	const struct cmd_run_options *o = r->opt;
@@ -207,8 +207,8 @@ become(void *arg, struct err *e)
 /* ---- when it has ended ---- */
 
 static int
-print_json(const struct cmd_run_work *r, const struct run_report *report, struct ui_output *out,
-	struct err *e)
+cmd_run_print_json(const struct cmd_run_work *r, const struct run_report *report,
+	struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = run_to_json(report, e);
 
@@ -218,7 +218,7 @@ print_json(const struct cmd_run_work *r, const struct run_report *report, struct
 }
 
 static int
-report(const struct cmd_run_work *r, struct ui_output *out, struct err *e)
+cmd_run_report(const struct cmd_run_work *r, struct ui_output *out, struct err *e)
 {
 	const struct ui_options *opt = &r->opt->ui;
 	const bool is_followed = r->launch.family_fd >= 0;
@@ -239,7 +239,8 @@ report(const struct cmd_run_work *r, struct ui_output *out, struct err *e)
 	}
 	if (is_followed && family_read(&family, r->launch.family_fd, e) < 0)
 		return -1;
-	if ((opt->json ? print_json(r, &report, out, e) : run_print_text(&report, opt, out, e)) < 0)
+	if ((opt->json ? cmd_run_print_json(r, &report, out, e)
+		       : run_print_text(&report, opt, out, e)) < 0)
 		return -1;
 	return ui_output_close(out, e);
 }
@@ -283,9 +284,9 @@ start_program(struct cmd_run_work *r, struct err *e)
 {
 	const uint64_t every_ns = run_profile_tick_ns(&r->profile);
 
-	return every_ns ? os_run_child_ticking(
-				  become, r, run_profile_tick, &r->profile, every_ns, &r->end, e)
-			: os_run_child(become, r, &r->end, e);
+	return every_ns ? os_run_child_ticking(cmd_run_become, r, run_profile_tick, &r->profile,
+				  every_ns, &r->end, e)
+			: os_run_child(cmd_run_become, r, &r->end, e);
 }
 
 /* The file for the counters of all processes, where they are followed. */
@@ -315,8 +316,8 @@ run_and_report(struct cmd_run_work *r, struct err *e)
 	signal(SIGPIPE, SIG_IGN);
 	/* All that there is is written before it is said what could not be. */
 	unwritten = run_profile_write(&r->profile, r->end.pid, e) < 0;
-	failed =
-		wants_report(r->opt) && report(r, &out, &failure) < 0 && (opt->output || opt->json);
+	failed = wants_report(r->opt) && cmd_run_report(r, &out, &failure) < 0 &&
+		(opt->output || opt->json);
 	if (profile_lines(opt))
 		run_profile_print(&r->profile, profile_lines(opt));
 	if (unwritten)
@@ -360,11 +361,11 @@ run_program(struct cmd_run_work *r, struct err *e)
 	if (launch_find(&r->launch, e) < 0)
 		return -1;
 	warn_of_variables(r);
-	return has_to_stay(r->opt) ? run_and_report(r, e) : become(r, e);
+	return has_to_stay(r->opt) ? run_and_report(r, e) : cmd_run_become(r, e);
 }
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_run_program(int argc, char **argv, struct err *e)
 {
 	struct cmd_run_options opt = { 0 };
 	__attribute__((cleanup(run_release))) struct cmd_run_work r = {
@@ -390,5 +391,5 @@ const struct command cmd_run = {
 	.name = "run",
 	.summary = "run a program, count every byte, hold a limit",
 	.touch = CMD_STARTS_PROGRAM,
-	.run = run,
+	.run = cmd_run_program,
 };

@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
 };
 
 static void
-add_threads(struct argp_state *state, struct cmd_stacks_options *o, char *arg)
+cmd_stacks_add_threads(struct argp_state *state, struct cmd_stacks_options *o, char *arg)
 {
 	char *rest = NULL;
 
@@ -76,7 +76,7 @@ parse_format(struct argp_state *state, const char *arg)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_stacks_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_stacks_options *o = state->input;
 
@@ -85,7 +85,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
 		return 0;
 	case KEY_THREAD:
-		add_threads(state, o, arg);
+		cmd_stacks_add_threads(state, o, arg);
 		return 0;
 	case KEY_FORMAT:
 		o->format = parse_format(state, arg);
@@ -108,7 +108,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_stacks_parse_option,
 	.children = children,
 	.args_doc = "[PID]",
 	.doc = "Where each thread is: its stack of calls, with functions, inlined ones, and lines "
@@ -136,7 +136,7 @@ struct cmd_stacks_work {
 };
 
 static void
-work_release(struct cmd_stacks_work *w)
+cmd_stacks_work_release(struct cmd_stacks_work *w)
 {
 	warnings_release(&w->warnings);
 	stacks_release(&w->stacks);
@@ -145,7 +145,7 @@ work_release(struct cmd_stacks_work *w)
 }
 
 static void
-warn(struct cmd_stacks_work *w)
+cmd_stacks_warn(struct cmd_stacks_work *w)
 {
 	const struct stacks *s = &w->stacks;
 
@@ -156,7 +156,7 @@ warn(struct cmd_stacks_work *w)
 }
 
 static int
-read_stacks(struct cmd_stacks_work *w, const struct cmd_stacks_options *o, struct err *e)
+cmd_stacks_read_stacks(struct cmd_stacks_work *w, const struct cmd_stacks_options *o, struct err *e)
 {
 	const struct stacks_options how = { o->tids.v, o->tids.nr, o->max_stop_ns,
 		o->without_lines };
@@ -167,7 +167,7 @@ read_stacks(struct cmd_stacks_work *w, const struct cmd_stacks_options *o, struc
 	if (stacks_read(&w->stacks, &w->process, &how, e) < 0)
 		return -1;
 	target_unclaim(&w->target);
-	warn(w);
+	cmd_stacks_warn(w);
 	return 0;
 }
 
@@ -182,7 +182,7 @@ print_folded(const struct cmd_stacks_work *w, struct ui_output *out, struct err 
 }
 
 static int
-print_json(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e)
+cmd_stacks_print_json(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = ui_json_new("stacks", &w->target);
 
@@ -193,21 +193,22 @@ print_json(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e
 }
 
 static int
-print(const struct cmd_stacks_work *w, const struct cmd_stacks_options *o, struct ui_output *out,
-	struct err *e)
+cmd_stacks_print(const struct cmd_stacks_work *w, const struct cmd_stacks_options *o,
+	struct ui_output *out, struct err *e)
 {
 	if (o->ui.json || o->format == FORMAT_JSON)
-		return print_json(w, out, e);
+		return cmd_stacks_print_json(w, out, e);
 	if (o->format == FORMAT_FOLDED)
 		return print_folded(w, out, e);
 	return stacks_print(&w->stacks, &w->target, out, e);
 }
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_stacks_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_stacks_options o = { .max_stop_ns = DEFAULT_MAX_STOP_NS, .format = -1 };
-	__attribute__((cleanup(work_release))) struct cmd_stacks_work w = { .target = TARGET_NONE };
+	__attribute__((cleanup(
+		cmd_stacks_work_release))) struct cmd_stacks_work w = { .target = TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 	auto_free pid_t *tids = NULL;
 
@@ -218,7 +219,7 @@ run(int argc, char **argv, struct err *e)
 	deadline_set(o.ui.timeout_ns);
 	limits_set_memory(&o.ui);
 	if (ui_find_process(&o.ui, e) < 0 || ui_output_open(&out, &o.ui, e) < 0 ||
-		read_stacks(&w, &o, e) < 0 || print(&w, &o, &out, e) < 0 ||
+		cmd_stacks_read_stacks(&w, &o, e) < 0 || cmd_stacks_print(&w, &o, &out, e) < 0 ||
 		ui_output_close(&out, e) < 0)
 		return -1;
 	warnings_print(&w.warnings, &o.ui);
@@ -229,5 +230,5 @@ const struct command cmd_stacks = {
 	.name = "stacks",
 	.summary = "where each thread of a process is: stacks of calls",
 	.touch = CMD_STOPS_TARGET,
-	.run = run,
+	.run = cmd_stacks_run,
 };

@@ -55,7 +55,7 @@ static const struct argp_option options[] = {
 };
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_status_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_status_options *o = state->input;
 
@@ -72,7 +72,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_status_parse_option,
 	.children = ui_several_children,
 	.args_doc = "[PID...]",
 	.doc = "Print what the agent has counted in a process that was started with 'memdiag run', "
@@ -298,7 +298,7 @@ print_text(const struct status *s, const struct cmd_status_options *opt, struct 
 }
 
 static json_t *
-row_to_json(const struct cmd_status_row *r)
+cmd_status_row_to_json(const struct cmd_status_row *r)
 {
 	return json_pack("{s:o, s:o, s:I, s:I, s:I}", "tid",
 		r->tid ? json_integer(r->tid) : json_null(), "name", ui_json_text(r->name), "bytes",
@@ -314,7 +314,7 @@ status_to_json(const struct status *s, struct err *e)
 	json_t *data = json_object_get(document, "data"), *list = json_array();
 
 	for (size_t i = 0; i < s->nr; i++)
-		json_array_append_new(list, row_to_json(&s->row[i]));
+		json_array_append_new(list, cmd_status_row_to_json(&s->row[i]));
 	if (counted_to_json(s->counter.segment, &s->totals, data, e) < 0)
 		return NULL;
 	if (s->family.nr && family_to_json(&s->family, data, e) < 0)
@@ -330,7 +330,7 @@ status_to_json(const struct status *s, struct err *e)
 }
 
 static int
-print_json(const struct status *s, struct ui_output *out, struct err *e)
+cmd_status_print_json(const struct status *s, struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = status_to_json(s, e);
 
@@ -370,7 +370,7 @@ status_of_one(pid_t pid, void *arg, struct err *e)
 }
 
 static int
-run_several(struct cmd_status_options *opt, struct err *e)
+cmd_status_run_several(struct cmd_status_options *opt, struct err *e)
 {
 	const struct several what = { "status", "reading the counters", columns, opt->max_rows,
 		status_of_one, opt };
@@ -381,7 +381,7 @@ run_several(struct cmd_status_options *opt, struct err *e)
 /* ---- all of it ---- */
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_status_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_status_options opt = { .max_rows = DEFAULT_ROWS };
 	__attribute__((cleanup(status_release))) struct status s = { .target = TARGET_NONE };
@@ -390,11 +390,11 @@ run(int argc, char **argv, struct err *e)
 	ui_parse(&argp, argc, argv, &opt);
 	deadline_set(opt.ui.timeout_ns);
 	if (ui_is_several(&opt.ui))
-		return run_several(&opt, e);
+		return cmd_status_run_several(&opt, e);
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
 		read_status(&s, opt.ui.pid, e) < 0)
 		return -1;
-	if ((opt.ui.json ? print_json(&s, &out, e) : print_text(&s, &opt, &out, e)) < 0)
+	if ((opt.ui.json ? cmd_status_print_json(&s, &out, e) : print_text(&s, &opt, &out, e)) < 0)
 		return -1;
 	if (ui_output_close(&out, e) < 0)
 		return -1;
@@ -406,5 +406,5 @@ const struct command cmd_status = {
 	.name = "status",
 	.summary = "what the agent has counted in a process",
 	.touch = CMD_READS_TARGET,
-	.run = run,
+	.run = cmd_status_run,
 };

@@ -123,7 +123,7 @@ has_moments(const struct cmd_timeline_options *o)
 
 /* A number is a process.  Another word may be the name of one, where no file is called so. */
 static error_t
-parse_word(struct argp_state *state, struct cmd_timeline_options *o, const char *arg)
+cmd_timeline_parse_word(struct argp_state *state, struct cmd_timeline_options *o, const char *arg)
 {
 	if (isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")])
 		return ARGP_ERR_UNKNOWN;
@@ -134,7 +134,7 @@ parse_word(struct argp_state *state, struct cmd_timeline_options *o, const char 
 }
 
 static void
-check_options(struct argp_state *state, struct cmd_timeline_options *o)
+cmd_timeline_check_options(struct argp_state *state, struct cmd_timeline_options *o)
 {
 	if (!o->file && !o->ui.asked.nr)
 		argp_error(
@@ -152,7 +152,7 @@ check_options(struct argp_state *state, struct cmd_timeline_options *o)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_timeline_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_timeline_options *o = state->input;
 
@@ -163,7 +163,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[2] = &o->reporting;
 		return 0;
 	case ARGP_KEY_ARG:
-		return parse_word(state, o, arg);
+		return cmd_timeline_parse_word(state, o, arg);
 	case KEY_PROGRAM:
 		o->reporting.symbols.program = arg;
 		return 0;
@@ -199,7 +199,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 			ui_word_option(state, arg, value_names, "is not in-use or mapped") > 0;
 		return 0;
 	case ARGP_KEY_END:
-		check_options(state, o);
+		cmd_timeline_check_options(state, o);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -214,7 +214,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_timeline_parse_option,
 	.children = children,
 	.args_doc = "FILE|DIR\nPID",
 	.doc = "When a program needed how much memory, and who had it then, by a recording of all "
@@ -236,7 +236,7 @@ static const struct argp argp = {
 };
 
 static int
-find_word(const char *word, const char *const *names)
+cmd_timeline_find_word(const char *word, const char *const *names)
 {
 	for (int i = 0; names[i]; i++)
 		if (strcmp(word, names[i]) == 0)
@@ -255,12 +255,12 @@ find_format(struct cmd_timeline_options *o, struct err *e)
 	char shown[64];
 
 	if (o->format)
-		format = find_word(o->format, names);
+		format = cmd_timeline_find_word(o->format, names);
 	if (format < 0)
 		return err_set_kind(e, ERR_USAGE, 0, "'%s' is not a format%s",
 			text_printable(o->format, shown, sizeof shown),
-			find_word(o->format, others) < 0 ? ""
-				: is_report		 ? " of a report, but of the whole timeline"
+			cmd_timeline_find_word(o->format, others) < 0 ? ""
+				: is_report ? " of a report, but of the whole timeline"
 					    : " of the timeline, but with --at, --peak, --from and "
 					      "--to");
 	if (o->follows && format != PLOT_TEXT && format != PLOT_JSON && format != PLOT_CSV)
@@ -312,7 +312,7 @@ open_process(struct input *in, struct cmd_timeline_options *o, struct err *e)
 }
 
 static int
-open_file(struct input *in, const char *path, struct err *e)
+cmd_timeline_open_file(struct input *in, const char *path, struct err *e)
 {
 	const char *name;
 	int is_pipe = reporting_read_pipe(&in->text, &name, path, e);
@@ -353,7 +353,7 @@ input_open(struct input *in, struct cmd_timeline_options *o, struct err *e)
 	if (take_name(o, e) < 0)
 		return -1;
 	if (!o->ui.asked.nr)
-		return open_file(in, o->file, e);
+		return cmd_timeline_open_file(in, o->file, e);
 	if (open_process(in, o, e) == 0)
 		return 0;
 	return o->file && e->kind == ERR_GONE && !o->ui.pid
@@ -408,14 +408,14 @@ struct cmd_timeline_taken {
 };
 
 static void
-taken_release(struct cmd_timeline_taken *t)
+cmd_timeline_taken_release(struct cmd_timeline_taken *t)
 {
 	for (size_t i = 0; i < t->nr; i++)
 		history_moment_release(&t->v[i]);
 }
 
 static int
-take(void *arg, struct history_moment *m, struct err *e)
+cmd_timeline_take(void *arg, struct history_moment *m, struct err *e)
 {
 	struct cmd_timeline_taken *t = arg;
 
@@ -445,8 +445,8 @@ name_moment(const struct cmd_timeline_options *o, const struct history_moment *m
 }
 
 static int
-write_json(const struct cmd_timeline_options *o, const struct answer *a, struct report_view *report,
-	const struct warnings *w, struct ui_output *out, struct err *e)
+cmd_timeline_write_json(const struct cmd_timeline_options *o, const struct answer *a,
+	struct report_view *report, const struct warnings *w, struct ui_output *out, struct err *e)
 {
 	const struct timeline_view v = { a->h, a->r, o->file, &o->ui };
 	json_auto_t *document = ui_json_new("timeline", NULL);
@@ -487,7 +487,7 @@ write_moments(struct cmd_timeline_options *o, const struct answer *a, struct war
 	reporting_warn(w, p);
 	o->reporting.calls.type = (o->is_mapped ? 2 : 0) + (o->reporting.objects ? 0 : 1);
 	v.p = p;
-	return o->reporting.format == FORMAT_JSON ? write_json(o, a, &v, w, out, e)
+	return o->reporting.format == FORMAT_JSON ? cmd_timeline_write_json(o, a, &v, w, out, e)
 						  : reporting_write(&v, &o->reporting, w, out, e);
 }
 
@@ -498,7 +498,7 @@ take_moments(const struct cmd_timeline_options *o, struct recording *r, const st
 {
 	auto_history struct history h = { .interval_ns = all->interval_ns,
 		.nr_threads = o->nr_threads };
-	struct history_moments moments = { .take = take, .arg = taken };
+	struct history_moments moments = { .take = cmd_timeline_take, .arg = taken };
 	size_t first = 0, last = 0, intervals[2];
 
 	if (find_interval(o, all, to, &last, e) < 0 ||
@@ -524,7 +524,8 @@ report_moments(struct cmd_timeline_options *o, struct recording *r, struct warni
 {
 	auto_history struct history all = { .interval_ns = o->interval_ns,
 		.nr_threads = o->nr_threads };
-	__attribute__((cleanup(taken_release))) struct cmd_timeline_taken taken = { 0 };
+	__attribute__((
+		cleanup(cmd_timeline_taken_release))) struct cmd_timeline_taken taken = { 0 };
 	const struct when end = { .kind = WHEN_END };
 	bool is_growth = o->from.kind;
 
@@ -618,7 +619,8 @@ show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnin
 	warn_of_length(&h, o, w);
 	switch (o->plot) {
 	case PLOT_JSON:
-		return write_json(o, &(struct answer){ &h, r, NULL, NULL }, NULL, w, out, e);
+		return cmd_timeline_write_json(
+			o, &(struct answer){ &h, r, NULL, NULL }, NULL, w, out, e);
 	case PLOT_HTML:
 		return write_html(&v, r, o, out, e);
 	case PLOT_CSV:
@@ -640,7 +642,7 @@ show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnin
 #define NO_DEADLINE_NS (UINT64_C(1) << 61)
 
 static int
-follow(const struct cmd_timeline_options *o, struct input *in, struct warnings *w,
+cmd_timeline_follow(const struct cmd_timeline_options *o, struct input *in, struct warnings *w,
 	struct ui_output *out, struct err *e)
 {
 	const struct timeline_follow what = { .recording = in->r,
@@ -657,16 +659,16 @@ follow(const struct cmd_timeline_options *o, struct input *in, struct warnings *
 }
 
 static int
-show(struct cmd_timeline_options *o, struct input *in, struct warnings *w, struct ui_output *out,
-	struct err *e)
+cmd_timeline_show(struct cmd_timeline_options *o, struct input *in, struct warnings *w,
+	struct ui_output *out, struct err *e)
 {
 	if (o->follows)
-		return follow(o, in, w, out, e);
+		return cmd_timeline_follow(o, in, w, out, e);
 	return (has_moments(o) ? report_moments : show_timeline)(o, in->r, w, out, e);
 }
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_timeline_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_timeline_options o = { .ui = { .pid_optional = true },
 		.reporting = REPORTING_BEGIN };
@@ -679,7 +681,7 @@ run(int argc, char **argv, struct err *e)
 	if (find_format(&o, e) < 0 || reporting_begin(&o.reporting, &o.ui, e) < 0 ||
 		input_open(&in, &o, e) < 0 || ui_output_open(&out, &o.ui, e) < 0)
 		return -1;
-	if (show(&o, &in, &w, &out, e) < 0 || ui_output_close(&out, e) < 0)
+	if (cmd_timeline_show(&o, &in, &w, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
 	warnings_print(&w, &o.ui);
 	return w.is_partial ? UI_PARTIAL : UI_DONE;
@@ -689,5 +691,5 @@ const struct command cmd_timeline = {
 	.name = "timeline",
 	.summary = "when a recorded program had how much memory, and who",
 	.touch = CMD_READS_TARGET,
-	.run = run,
+	.run = cmd_timeline_run,
 };

@@ -137,7 +137,7 @@ is_stdout(const char *output)
 }
 
 static void
-check_calls(struct argp_state *state, const struct cmd_trace_options *o)
+cmd_trace_check_calls(struct argp_state *state, const struct cmd_trace_options *o)
 {
 	if (!o->calls)
 		return;
@@ -151,9 +151,9 @@ check_calls(struct argp_state *state, const struct cmd_trace_options *o)
 }
 
 static void
-check(struct argp_state *state, const struct cmd_trace_options *o)
+cmd_trace_check(struct argp_state *state, const struct cmd_trace_options *o)
 {
-	check_calls(state, o);
+	cmd_trace_check_calls(state, o);
 	if (o->trace.faults && (o->has_calls || o->has_min))
 		argp_error(
 			state, "--rss traces page faults: --syscalls and --min-size are for calls");
@@ -168,7 +168,7 @@ check(struct argp_state *state, const struct cmd_trace_options *o)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_trace_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_trace_options *o = state->input;
 
@@ -221,7 +221,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->trace.ring_bytes = bounded_size(state, arg, 4096, UINT64_C(1) << 30);
 		return 0;
 	case ARGP_KEY_SUCCESS:
-		check(state, o);
+		cmd_trace_check(state, o);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -236,7 +236,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_trace_parse_option,
 	.children = children,
 	.args_doc = "[PID]\n-- PROGRAM [ARGUMENT...]",
 	.doc = "Which code maps memory and gives it back, or with --rss touches it: the system "
@@ -291,7 +291,7 @@ drop_text(struct cmd_trace_work *w)
 }
 
 static void
-work_release(struct cmd_trace_work *w)
+cmd_trace_work_release(struct cmd_trace_work *w)
 {
 	drop_text(w);
 	warnings_release(&w->warnings);
@@ -327,7 +327,7 @@ begun(void *arg, struct err *e)
 }
 
 static int
-show(const struct trace_event *event, void *arg, struct err *e)
+cmd_trace_show(const struct trace_event *event, void *arg, struct err *e)
 {
 	struct cmd_trace_work *w = arg;
 
@@ -349,7 +349,7 @@ show(const struct trace_event *event, void *arg, struct err *e)
  * the rest is kept for flush_rest().
  */
 static int
-flush(void *arg, struct err *e)
+cmd_trace_flush(void *arg, struct err *e)
 {
 	struct cmd_trace_work *w = arg;
 
@@ -396,7 +396,7 @@ close_calls(struct cmd_trace_work *w, struct err *e)
 /* ---- the end ---- */
 
 static void
-warn(struct cmd_trace_work *w)
+cmd_trace_warn(struct cmd_trace_work *w)
 {
 	const struct trace *t = &w->trace;
 	struct warnings *to = &w->warnings;
@@ -487,7 +487,7 @@ print_report(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct
 }
 
 static int
-print(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e)
+cmd_trace_print(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e)
 {
 	const struct trace_view view = { .trace = &w->trace,
 		.target = &w->target,
@@ -512,7 +512,7 @@ print(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e
 
 /* A trace lasts as long as it is wanted: --timeout is for what comes before it. */
 static int
-begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
+cmd_trace_begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
 	if (target_open(&w->target, o->ui.pid, e) < 0 || os_check_memory(&w->target, e) < 0)
 		return -1;
@@ -520,8 +520,8 @@ begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 	deadline_set(NO_DEADLINE_NS);
 	o->trace.has_files = o->calls != NULL;
 	if (o->calls || o->reporting.format == FORMAT_TEXT) {
-		o->trace.show = show;
-		o->trace.flush = flush;
+		o->trace.show = cmd_trace_show;
+		o->trace.flush = cmd_trace_flush;
 	}
 	o->trace.begun = begun;
 	o->trace.starts_program = w->started.argv != NULL;
@@ -551,7 +551,7 @@ set_defaults(struct cmd_trace_options *o)
 
 /* Find the process, or make it. */
 static int
-take_process(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
+cmd_trace_take_process(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
 	if (!w->started.argv) {
 		os_take_sigint();
@@ -569,7 +569,8 @@ take_process(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *
 }
 
 static int
-open_output(const struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e)
+cmd_trace_open_output(
+	const struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e)
 {
 	const struct ui_options *ui = &o->ui;
 	struct ui_options calls = *ui;
@@ -592,16 +593,16 @@ static int
 trace_and_print(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
 	if (reporting_begin(&o->reporting, &o->ui, e) < 0 || (o->value && !type_of(o, e)) ||
-		take_process(w, o, e) < 0)
+		cmd_trace_take_process(w, o, e) < 0)
 		return -1;
 	os_ignore_failed_writes();
 	os_die_first();
 	deadline_set(o->ui.timeout_ns);
-	if (open_output(w, o, e) < 0 || begin(w, o, e) < 0)
+	if (cmd_trace_open_output(w, o, e) < 0 || cmd_trace_begin(w, o, e) < 0)
 		return -1;
 	flush_rest(w);
-	warn(w);
-	if (close_calls(w, e) < 0 || (has_report(o) && print(w, o, e) < 0) ||
+	cmd_trace_warn(w);
+	if (close_calls(w, e) < 0 || (has_report(o) && cmd_trace_print(w, o, e) < 0) ||
 		ui_output_close(w->out, e) < 0)
 		return -1;
 	warnings_print(&w->warnings, &o->ui);
@@ -611,10 +612,11 @@ trace_and_print(struct cmd_trace_work *w, struct cmd_trace_options *o, struct er
 }
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_trace_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_trace_options o = { .reporting = REPORTING_BEGIN };
-	__attribute__((cleanup(work_release))) struct cmd_trace_work w = { .target = TARGET_NONE };
+	__attribute__((cleanup(
+		cmd_trace_work_release))) struct cmd_trace_work w = { .target = TARGET_NONE };
 	auto_output struct ui_output out = UI_OUTPUT_NONE, calls = UI_OUTPUT_NONE;
 	int status = started_take(&w.started, &argc, argv, e);
 
@@ -642,5 +644,5 @@ const struct command cmd_trace = {
 	.name = "trace",
 	.summary = "which code maps, frees and touches memory, while it happens",
 	.touch = CMD_MAY_START_PROGRAM,
-	.run = run,
+	.run = cmd_trace_run,
 };

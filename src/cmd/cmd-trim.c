@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
 };
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+cmd_trim_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct trim_options *o = state->input;
 
@@ -87,7 +87,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = cmd_trim_parse_option,
 	.children = borrow_several_malloc_children,
 	.args_doc = "[PID...]",
 	.doc = "Give back what malloc keeps: call malloc_trim() in the process.\n"
@@ -111,7 +111,7 @@ static const struct argp argp = {
 
 /* Print the first result before --recheck waits. */
 static int
-print(struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e)
+cmd_trim_print(struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = NULL;
 
@@ -162,7 +162,7 @@ trim_one(pid_t pid, void *arg, struct err *e)
 
 /* All of them are printed: -n is --dry-run here. */
 static int
-run_several(struct trim_options *opt, struct err *e)
+cmd_trim_run_several(struct trim_options *opt, struct err *e)
 {
 	const struct several what = { "trim",
 		opt->dry_run ? "reading the heaps" : "trimming the heaps",
@@ -174,7 +174,7 @@ run_several(struct trim_options *opt, struct err *e)
 /* ---- one process ---- */
 
 static int
-run(int argc, char **argv, struct err *e)
+cmd_trim_run(int argc, char **argv, struct err *e)
 {
 	struct trim_options opt = {
 		.max_lock_ns = DEFAULT_MAX_LOCK_NS,
@@ -188,7 +188,7 @@ run(int argc, char **argv, struct err *e)
 	ui_parse(&argp, argc, argv, &opt);
 	borrow_limit(&opt.inject, &opt.ui);
 	if (ui_is_several(&opt.ui))
-		return run_several(&opt, e);
+		return cmd_trim_run_several(&opt, e);
 	progress =
 		ui_progress_begin(&opt.ui, opt.dry_run ? "reading the heap" : "trimming the heap");
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
@@ -196,7 +196,7 @@ run(int argc, char **argv, struct err *e)
 		return -1;
 	target_unclaim(&t.mt.target);
 	ui_progress_end(take_ptr(&progress));
-	if (print(&t, &opt, &out, e) < 0 || ui_output_close(&out, e) < 0)
+	if (cmd_trim_print(&t, &opt, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
 	warnings_print(&t.warnings, &opt.ui);
 	return t.warnings.is_partial ? UI_PARTIAL : UI_DONE;
@@ -206,5 +206,5 @@ const struct command cmd_trim = {
 	.name = "trim",
 	.summary = "give back what malloc keeps",
 	.touch = CMD_CHANGES_TARGET,
-	.run = run,
+	.run = cmd_trim_run,
 };

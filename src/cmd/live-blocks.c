@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 
 static bool
-has_size(const struct history_choice *choice, uint64_t bytes)
+live_blocks_has_size(const struct history_choice *choice, uint64_t bytes)
 {
 	return bytes >= choice->min_bytes && bytes <= choice->max_bytes;
 }
@@ -29,7 +29,7 @@ live_blocks_choose(struct sites_copy *c, const struct live_set *s,
 	for (size_t i = 0; i < s->nr; i++) {
 		struct wire_amount *a = &c->site[s->v[i].site].allocated;
 
-		if (!has_size(choice, s->v[i].bytes))
+		if (!live_blocks_has_size(choice, s->v[i].bytes))
 			continue;
 		a->units += WIRE_BLOCK_UNITS;
 		a->bytes += s->v[i].bytes;
@@ -83,7 +83,7 @@ filter(bool *wanted, const struct profile *p, const char *pattern, bool is_focus
 }
 
 static int
-largest_first(const void *a, const void *b)
+live_blocks_largest_first(const void *a, const void *b)
 {
 	const struct report_block *x = a, *y = b;
 
@@ -110,7 +110,8 @@ live_blocks_list(struct report_blocks *ret, const struct live_set *s, const stru
 		struct sites_stack of;
 		struct report_block *added;
 
-		if (!has_size(choice, b->bytes) || stack >= p->stacks.nr || !wanted[stack])
+		if (!live_blocks_has_size(choice, b->bytes) || stack >= p->stacks.nr ||
+			!wanted[stack])
 			continue;
 		added = array_add(ret);
 		if (!added)
@@ -119,7 +120,7 @@ live_blocks_list(struct report_blocks *ret, const struct live_set *s, const stru
 			sites_stack(c, b->site, &of) ? of.tid : 0, stack };
 	}
 	if (ret->nr)
-		qsort(ret->v, ret->nr, sizeof *ret->v, largest_first);
+		qsort(ret->v, ret->nr, sizeof *ret->v, live_blocks_largest_first);
 	if (ret->nr > most) {
 		ret->nr_more = ret->nr - most;
 		ret->nr = most;

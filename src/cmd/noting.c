@@ -42,7 +42,7 @@ static const struct argp_option options[] = {
 #define UNTIL_EXIT_NS (UINT64_C(1) << 61)
 
 static error_t
-parse_verb(struct profile_options *o, const char *arg)
+noting_parse_verb(struct profile_options *o, const char *arg)
 {
 	static const char *const names[] = { "start", "stop", "dump", "status" };
 
@@ -58,7 +58,7 @@ parse_verb(struct profile_options *o, const char *arg)
 }
 
 static void
-check(struct argp_state *state, const struct profile_options *o)
+noting_check(struct argp_state *state, const struct profile_options *o)
 {
 	if (o->verb == PROFILE_ONE_SHOT && !o->seconds_ns)
 		argp_error(state,
@@ -75,7 +75,7 @@ check(struct argp_state *state, const struct profile_options *o)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+noting_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct profile_options *o = state->input;
 
@@ -89,20 +89,20 @@ parse_option(int key, char *arg, struct argp_state *state)
 		o->symbols_inside = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		return parse_verb(o, arg);
+		return noting_parse_verb(o, arg);
 	case KEY_AT_EXIT:
 		o->at_exit = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (o->at_exit && !o->seconds_ns && !o->has_verb)
 			o->seconds_ns = UNTIL_EXIT_NS;
-		check(state, o);
+		noting_check(state, o);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp noting_argp = { .options = options, .parser = parse_option };
+const struct argp noting_argp = { .options = options, .parser = noting_parse_option };
 
 /* The command that begins a job with the period of samples PERIOD_BYTES; 0: a record. */
 static const char *
@@ -115,8 +115,8 @@ noting_name(uint64_t period_bytes)
 
 /* Write what was noted, C, of the process P, and say so in RET. */
 static int
-write_file(const struct profile_options *opt, const struct sites_copy *c, const struct process *p,
-	enum profile_kind kind, struct profiled *ret, struct err *e)
+noting_write_file(const struct profile_options *opt, const struct sites_copy *c,
+	const struct process *p, enum profile_kind kind, struct profiled *ret, struct err *e)
 {
 	const struct profile_file file = {
 		.prefix = opt->prefix,
@@ -143,7 +143,7 @@ write_file(const struct profile_options *opt, const struct sites_copy *c, const 
 /* ---- start, stop and dump ---- */
 
 static int
-start(struct target *t, const struct profile_options *opt, struct profiled *ret, int *ret_fd,
+noting_start(struct target *t, const struct profile_options *opt, struct profiled *ret, int *ret_fd,
 	struct err *e)
 {
 	const struct profiling_wanted wanted = { .period_bytes = opt->period_bytes,
@@ -162,11 +162,11 @@ run_start(struct target *t, const struct profile_options *opt, struct profiled *
 {
 	auto_fd int fd = -1;
 
-	return start(t, opt, ret, &fd, e);
+	return noting_start(t, opt, ret, &fd, e);
 }
 
 static int
-refuse_other(const struct target *t, const struct sites_copy *c, struct err *e)
+noting_refuse_other(const struct target *t, const struct sites_copy *c, struct err *e)
 {
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a %s", t->pid,
 		t->comm, noting_name(c->head.period_bytes));
@@ -176,7 +176,7 @@ refuse_other(const struct target *t, const struct sites_copy *c, struct err *e)
 
 /* The file of the profile of T, which may go on. */
 static int
-dump(const struct target *t, const struct profile_options *opt, enum profile_kind kind,
+noting_dump(const struct target *t, const struct profile_options *opt, enum profile_kind kind,
 	struct profiled *ret, struct err *e)
 {
 	auto_process struct process p = { .target = t };
@@ -185,12 +185,13 @@ dump(const struct target *t, const struct profile_options *opt, enum profile_kin
 	if (process_read(&p, t, e) < 0 || sites_read_process(&c, &p, e) < 0)
 		return -1;
 	if (!c.head.period_bytes != !opt->period_bytes)
-		return refuse_other(t, &c, e);
-	return write_file(opt, &c, &p, kind, ret, e) < 0 ? -1 : sites_count_dump(&c, t, e);
+		return noting_refuse_other(t, &c, e);
+	return noting_write_file(opt, &c, &p, kind, ret, e) < 0 ? -1 : sites_count_dump(&c, t, e);
 }
 
 static int
-look(const struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+noting_look(const struct target *t, const struct profile_options *opt, struct profiled *ret,
+	struct err *e)
 {
 	auto_process struct process p = { .target = t };
 	auto_counter struct counter counter = { 0 };
@@ -244,7 +245,7 @@ run_stop(const struct target *t, const struct profile_options *opt, struct profi
 		return 0;
 	if (!opt->period_bytes && stop_log(t, opt, ret, e) < 0)
 		return -1;
-	return ret->log.is_there && !opt->prefix ? 0 : dump(t, opt, PROFILE_LAST, ret, e);
+	return ret->log.is_there && !opt->prefix ? 0 : noting_dump(t, opt, PROFILE_LAST, ret, e);
 }
 
 /* A record that has a log goes on without. */
@@ -285,7 +286,7 @@ look_again(const struct target *t, int fd, struct process *p, struct profiled *r
 
 /* End the profile of T, whose samples are in FD, unless that has ended or runs another program. */
 static int
-end(const struct target *t, const struct profile_options *opt, int fd, struct process *p,
+noting_end(const struct target *t, const struct profile_options *opt, int fd, struct process *p,
 	struct profiled *ret, struct err *e)
 {
 	struct profiling stopped;
@@ -361,7 +362,8 @@ wait_and_watch(struct target *t, const struct profile_options *opt, const struct
 }
 
 static int
-run_once(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+noting_run_once(
+	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	auto_progress struct ui_progress *progress = NULL;
 	auto_process struct process p = { .target = t };
@@ -372,7 +374,7 @@ run_once(struct target *t, const struct profile_options *opt, struct profiled *r
 	int failed;
 
 	profile_hold_signals();
-	if (start(t, opt, ret, &fd, e) < 0)
+	if (noting_start(t, opt, ret, &fd, e) < 0)
 		return -1;
 	target_unclaim(t);
 	if (ret->job.was_so)
@@ -382,11 +384,12 @@ run_once(struct target *t, const struct profile_options *opt, struct profiled *r
 	ret->wait = wait_and_watch(t, opt, &p, fd);
 	ui_progress_end(take_ptr(&progress));
 	deadline_set(2 * opt->ui.timeout_ns + 1000000000);
-	failed = end(t, opt, fd, &p, ret, &failure);
+	failed = noting_end(t, opt, fd, &p, ret, &failure);
 	nameless = without_threads(t);
 	if (*ret->became)
 		p.target = &nameless;
-	if (sites_read_file(&c, fd, e) < 0 || write_file(opt, &c, &p, PROFILE_LAST, ret, e) < 0)
+	if (sites_read_file(&c, fd, e) < 0 ||
+		noting_write_file(opt, &c, &p, PROFILE_LAST, ret, e) < 0)
 		return -1;
 	if (failed)
 		*e = failure;
@@ -396,7 +399,7 @@ run_once(struct target *t, const struct profile_options *opt, struct profiled *r
 /* ---- all of it ---- */
 
 static int
-act(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+noting_act(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	auto_profile_other struct profile_other other = { .inject = NULL };
 	int is_other = opt->period_bytes && !opt->by_agent
@@ -408,22 +411,22 @@ act(struct target *t, const struct profile_options *opt, struct profiled *ret, s
 	switch (opt->verb) {
 	case PROFILE_ONE_SHOT:
 		return opt->mode == RECORD_LOG_FAST ? log_record_once(t, opt, ret, e)
-						    : run_once(t, opt, ret, e);
+						    : noting_run_once(t, opt, ret, e);
 	case PROFILE_START:
 		return opt->mode == RECORD_LOG_FAST ? log_record_start(t, opt, ret, e)
 						    : run_start_in_memory(t, opt, ret, e);
 	case PROFILE_STOP:
 		return run_stop(t, opt, ret, e);
 	case PROFILE_DUMP:
-		return dump(t, opt, PROFILE_BY_HAND, ret, e);
+		return noting_dump(t, opt, PROFILE_BY_HAND, ret, e);
 	case PROFILE_STATUS:
-		return look(t, opt, ret, e);
+		return noting_look(t, opt, ret, e);
 	}
 	return -1;
 }
 
 static int
-print(struct profiled *done, const struct target *t, const struct ui_options *opt,
+noting_print(struct profiled *done, const struct target *t, const struct ui_options *opt,
 	struct ui_output *out, struct err *e)
 {
 	logged_warn(&done->log, &done->warnings);
@@ -459,10 +462,10 @@ noting_run(struct profile_options *opt, struct err *e)
 	if (opt->verb != PROFILE_DUMP && opt->verb != PROFILE_STATUS &&
 		(ui_claim(&t, &opt->ui, e) < 0 || os_check_memory(&t, e) < 0))
 		return -1;
-	failed = act(&t, opt, &done, e);
+	failed = noting_act(&t, opt, &done, e);
 	target_unclaim(&t);
 	if (!failed)
-		failed = print(&done, &t, &opt->ui, &out, e);
+		failed = noting_print(&done, &t, &opt->ui, &out, e);
 	warnings_release(&done.warnings);
 	if (failed)
 		return -1;

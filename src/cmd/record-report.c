@@ -130,7 +130,7 @@ check_choice(struct argp_state *state, const struct report_work *w)
 
 /* A number is a process; all else is left to --pid, as it may be the name of a file. */
 static error_t
-parse_word(struct report_work *w, char *arg, struct argp_state *state)
+record_report_parse_word(struct report_work *w, char *arg, struct argp_state *state)
 {
 	if (isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")])
 		return ARGP_ERR_UNKNOWN;
@@ -141,7 +141,7 @@ parse_word(struct report_work *w, char *arg, struct argp_state *state)
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+record_report_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct report_work *w = state->input;
 
@@ -182,7 +182,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 		w->duration_ns = some_duration(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
-		return parse_word(w, arg, state);
+		return record_report_parse_word(w, arg, state);
 	case ARGP_KEY_END:
 		if (!w->file && !w->ui.asked.nr)
 			argp_error(state, "which record? say --pid PID, FILE or DIRECTORY");
@@ -205,7 +205,7 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = record_report_parse_option,
 	.children = children,
 	.args_doc = "PID\nFILE\nDIRECTORY",
 	.doc = "Which lines of code have how much memory now, of what was recorded: bytes and "

@@ -63,7 +63,7 @@ report_work_set_format(struct argp_state *state, struct report_work *w, enum rep
 }
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+report_work_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct report_work *w = state->input;
 
@@ -87,7 +87,7 @@ static const struct argp_child children[] = { { &reporting_argp, 0, NULL, 0 }, {
 
 const struct argp report_work_argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = report_work_parse_option,
 	.children = children,
 };
 
@@ -210,8 +210,8 @@ read_live_set(
 
 /* A profile of SITES, and the addresses that W asks for.  0, or -1 with E. */
 static int
-collect(struct process_report *ret, const struct report_work *w, struct sites_copy *sites,
-	const struct process *p, struct err *e)
+report_work_collect(struct process_report *ret, const struct report_work *w,
+	struct sites_copy *sites, const struct process *p, struct err *e)
 {
 	auto_live_set struct live_set set = { .v = NULL };
 	auto_free uint32_t *stack_of = malloc((sites->nr_sites + 1) * sizeof *stack_of);
@@ -236,7 +236,7 @@ collect(struct process_report *ret, const struct report_work *w, struct sites_co
 
 /* Read the sites of the process asked for, without a stop; its name and PID into NAME. */
 static int
-read_process(struct process_report *ret, struct report_work *w, char *name, size_t size,
+report_work_read_process(struct process_report *ret, struct report_work *w, char *name, size_t size,
 	struct warnings *warn_to, struct err *e)
 {
 	auto_target struct target t = TARGET_NONE;
@@ -249,7 +249,7 @@ read_process(struct process_report *ret, struct report_work *w, char *name, size
 		return -1;
 	snprintf(name, size, "%s %d", t.comm, (int)t.pid);
 	w->file = name;
-	return collect(ret, w, &sites, &p, e);
+	return report_work_collect(ret, w, &sites, &p, e);
 }
 
 static int
@@ -328,7 +328,7 @@ read_any(struct process_report *ret, struct report_work *w, char *name, size_t s
 	if (w->has_choice && (w->file || w->choice.has_age))
 		return read_chosen(&ret->p, w, ret->chosen, name, size, warn_to, e);
 	return w->file ? reporting_read(&ret->p, w->file, &w->reporting, &w->ui, e)
-		       : read_process(ret, w, name, size, warn_to, e);
+		       : report_work_read_process(ret, w, name, size, warn_to, e);
 }
 
 /* Whether A and B are two moments of one record; what a file does not say is no difference. */
@@ -340,8 +340,8 @@ is_same_record(const struct profile *a, const struct profile *b)
 }
 
 static int
-subtract(struct profile *p, const struct report_work *w, const char *type, struct warnings *warn_to,
-	struct err *e)
+report_work_subtract(struct profile *p, const struct report_work *w, const char *type,
+	struct warnings *warn_to, struct err *e)
 {
 	auto_profile struct profile *base = NULL;
 
@@ -422,7 +422,9 @@ make_report(struct made_report *m, struct report_work *w, struct ui_output *save
 	if (w->is_record)
 		warn_of_missing(&m->warnings, p);
 	if (save(p, w, saved, e) < 0 ||
-		(w->base && subtract(p, w, p->types.v[r->calls.type].name, &m->warnings, e) < 0))
+		(w->base &&
+			report_work_subtract(
+				p, w, p->types.v[r->calls.type].name, &m->warnings, e) < 0))
 		return -1;
 	m->v = (struct report_view){ .p = p,
 		.ui = &w->ui,
@@ -435,7 +437,7 @@ make_report(struct made_report *m, struct report_work *w, struct ui_output *save
 }
 
 static int
-run_once(struct report_work *w, struct err *e)
+report_work_run_once(struct report_work *w, struct err *e)
 {
 	auto_made_report struct made_report m = { .read = { .p = NULL } };
 	auto_output struct ui_output out = { 0 }, saved = { 0 };
@@ -578,5 +580,5 @@ report_work_run(struct report_work *w, struct err *e)
 	if (w->nr_addresses && w->reporting.format != FORMAT_TEXT &&
 		w->reporting.format != FORMAT_JSON)
 		return err_set_kind(e, ERR_USAGE, 0, "--addresses is for text and --json");
-	return w->every_ns ? run_again(w, e) : run_once(w, e);
+	return w->every_ns ? run_again(w, e) : report_work_run_once(w, e);
 }

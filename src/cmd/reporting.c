@@ -60,7 +60,7 @@ static const struct argp_option options[] = {
 };
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+reporting_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct reporting *o = state->input;
 
@@ -105,7 +105,7 @@ parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp reporting_argp = { .options = options, .parser = parse_option };
+const struct argp reporting_argp = { .options = options, .parser = reporting_parse_option };
 
 /* Whether all that is written is the profile itself. */
 static bool
@@ -175,7 +175,8 @@ reporting_read_pipe(struct text *text, const char **name, const char *path, stru
 }
 
 static int
-read_file(struct profile **ret, const char *path, const struct ui_options *ui, struct err *e)
+reporting_read_file(
+	struct profile **ret, const char *path, const struct ui_options *ui, struct err *e)
 {
 	auto_text struct text text = { 0 };
 	auto_recording struct recording *r = NULL;
@@ -197,7 +198,9 @@ int
 reporting_read(struct profile **ret, const char *path, const struct reporting *o,
 	const struct ui_options *ui, struct err *e)
 {
-	return read_file(ret, path, ui, e) < 0 || symbols_find(*ret, &o->symbols, e) < 0 ? -1 : 0;
+	return reporting_read_file(ret, path, ui, e) < 0 || symbols_find(*ret, &o->symbols, e) < 0
+		? -1
+		: 0;
 }
 
 void
@@ -211,7 +214,7 @@ reporting_warn(struct warnings *w, const struct profile *p)
 /* ---- writing ---- */
 
 static int
-write_json(
+reporting_write_json(
 	const struct report_view *v, const struct warnings *w, struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = ui_json_new("report", NULL);
@@ -311,7 +314,7 @@ reporting_write(struct report_view *v, const struct reporting *o, const struct w
 	case FORMAT_TREE:
 		return report_print_tree(v, out, e);
 	case FORMAT_JSON:
-		return write_json(v, w, out, e);
+		return reporting_write_json(v, w, out, e);
 	case FORMAT_PPROF:
 		if (out->is_terminal)
 			return err_set_kind(e, ERR_USAGE, 0,

@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
 };
 
 static error_t
-parse_option(int key, char *arg, struct argp_state *state)
+run_profile_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct run_profile_options *o = state->input;
 	enum record_mode mode = RECORD_MEM_FAST;
@@ -96,7 +96,7 @@ static const struct argp_child children[] = { { &triggers_argp, 0, NULL, 0 },
 
 const struct argp run_profile_argp = {
 	.options = options,
-	.parser = parse_option,
+	.parser = run_profile_parse_option,
 	.children = children,
 };
 
@@ -194,7 +194,7 @@ nr_before(const struct run_slots *s, uint32_t i)
 }
 
 static struct log_source
-source_of(const struct run_profile *p, uint32_t i)
+run_profile_source_of(const struct run_profile *p, uint32_t i)
 {
 	return (struct log_source){ .fd = p->fd, .offset = profiles_offset(i) };
 }
@@ -204,11 +204,11 @@ source_of(const struct run_profile *p, uint32_t i)
  * too many files are open.
  */
 static bool
-open_log(struct run_profile *p, uint32_t i)
+run_profile_open_log(struct run_profile *p, uint32_t i)
 {
 	struct slot *slot = &p->slots->v[i];
 	const struct log_session_settings settings = {
-		.source = source_of(p, i),
+		.source = run_profile_source_of(p, i),
 		.dir = p->dir,
 		.pid = slot->pid,
 		.rss_pid = slot->is_ours ? slot->pid : 0,
@@ -236,7 +236,7 @@ close_log(struct run_profile *p, struct slot *slot)
 static void
 end_log(struct run_profile *p, uint32_t i)
 {
-	const struct log_source source = source_of(p, i);
+	const struct log_source source = run_profile_source_of(p, i);
 	struct slot *slot = &p->slots->v[i];
 	struct log_session_sum sum;
 	struct err e;
@@ -292,7 +292,7 @@ enum elsewhere { NOT_KNOWN, NOWHERE, ELSEWHERE };
 
 /* Whether that is so indeed; *KNOWN is kept for the other slots. */
 static bool
-is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known)
+run_profile_is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known)
 {
 	if (!seems_over(s, i))
 		return false;
@@ -318,10 +318,10 @@ write_logs(struct run_profile *p)
 		if (!slot->pid || slot->has_log_ended)
 			continue;
 		if (!slot->log)
-			may_open = may_open && open_log(p, i);
+			may_open = may_open && run_profile_open_log(p, i);
 		if (!slot->log)
 			continue;
-		if (is_over(s, i, &known))
+		if (run_profile_is_over(s, i, &known))
 			end_log(p, i);
 		else
 			write_log(p, slot);
@@ -377,7 +377,7 @@ open_slots(struct run_profile *p, uint32_t *ret_lost)
 }
 
 static void
-look(struct run_profile *p)
+run_profile_look(struct run_profile *p)
 {
 	uint32_t nr_lost;
 	struct err e;
@@ -394,7 +394,7 @@ look(struct run_profile *p)
 void
 run_profile_tick(void *arg)
 {
-	look(arg);
+	run_profile_look(arg);
 }
 
 uint64_t
@@ -430,7 +430,7 @@ run_profile_release(struct run_profile *p)
 /* ---- at the end ---- */
 
 static bool
-is_written(const struct profiled *one)
+run_profile_is_written(const struct profiled *one)
 {
 	return *one->path || one->log.is_there;
 }
@@ -440,7 +440,7 @@ end_last_log(struct run_profile *p, uint32_t i, struct profiled *ret)
 {
 	struct slot *slot = &p->slots->v[i];
 
-	open_log(p, i);
+	run_profile_open_log(p, i);
 	if (!slot->log && !slot->has_log_ended)
 		note_failure(p->slots, &slot->log_failure);
 	end_log(p, i);
@@ -450,7 +450,8 @@ end_last_log(struct run_profile *p, uint32_t i, struct profiled *ret)
 
 /* Write the last file of slot number I; the path in RET is "" if there is nothing to write. */
 static int
-write_last(struct run_profile *p, uint32_t i, pid_t own, struct profiled *ret, struct err *e)
+run_profile_write_last(
+	struct run_profile *p, uint32_t i, pid_t own, struct profiled *ret, struct err *e)
 {
 	struct slot *slot = &p->slots->v[i];
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
@@ -479,7 +480,7 @@ write_last(struct run_profile *p, uint32_t i, pid_t own, struct profiled *ret, s
 
 /* Write all files; the last one of the program itself into OWN.  Returns how many were written. */
 static uint32_t
-write_all(struct run_profile *p, pid_t pid, struct profiled *own)
+run_profile_write_all(struct run_profile *p, pid_t pid, struct profiled *own)
 {
 	uint32_t nr_written = 0;
 	struct err e;
@@ -487,9 +488,9 @@ write_all(struct run_profile *p, pid_t pid, struct profiled *own)
 	for (uint32_t i = 0; i < p->slots->nr; i++) {
 		struct profiled one = { .verb = PROFILE_ONE_SHOT, .is_record = p->opt->records };
 
-		if (write_last(p, i, pid, &one, &e) < 0)
+		if (run_profile_write_last(p, i, pid, &one, &e) < 0)
 			note_failure(p->slots, &e);
-		nr_written += is_written(&one);
+		nr_written += run_profile_is_written(&one);
 		/* Without a file, too: what an earlier program had is not what this one has. */
 		if (p->slots->v[i].pid == pid)
 			*own = one;
@@ -505,10 +506,10 @@ run_profile_write(struct run_profile *p, pid_t pid, struct err *e)
 	p->own.verb = PROFILE_ONE_SHOT;
 	if (p->fd < 0)
 		return 0;
-	look(p);
+	run_profile_look(p);
 	if (!open_slots(p, &p->nr_lost))
 		return err_set(e, ENOMEM, "cannot write the profile");
-	p->nr_written = write_all(p, pid, &p->own);
+	p->nr_written = run_profile_write_all(p, pid, &p->own);
 	if (!p->nr_written && !s->nr_failed)
 		return err_set(e, 0, "it was not profiled: nothing was noted in it");
 	if (!s->nr_failed)
@@ -584,7 +585,7 @@ nr_not_printed(const struct run_profile *p)
 static uint32_t
 nr_others(const struct run_profile *p)
 {
-	return p->nr_written - is_written(&p->own);
+	return p->nr_written - run_profile_is_written(&p->own);
 }
 
 void
@@ -592,7 +593,7 @@ run_profile_print(const struct run_profile *p, FILE *f)
 {
 	if (p->fd < 0)
 		return;
-	if (is_written(&p->own)) {
+	if (run_profile_is_written(&p->own)) {
 		struct profiled own = p->own;
 
 		/* The directory would do as long as it has no other log. */

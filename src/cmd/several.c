@@ -105,23 +105,23 @@ add_document(const struct target *t, void *arg, struct err *e)
 /* ---- order ---- */
 
 static json_int_t
-rss_of(json_t *document)
+several_rss_of(json_t *document)
 {
 	return json_integer_value(
 		json_object_get(json_object_get(document, "process"), "rss_bytes"));
 }
 
 static int
-by_rss(const void *a, const void *b)
+several_by_rss(const void *a, const void *b)
 {
-	json_int_t x = rss_of(*(json_t *const *)a), y = rss_of(*(json_t *const *)b);
+	json_int_t x = several_rss_of(*(json_t *const *)a), y = several_rss_of(*(json_t *const *)b);
 
 	return (x < y) - (x > y);
 }
 
 /* DOCUMENTS, the largest process first; NULL if there is no memory. */
 static json_t *
-sorted(json_t *documents)
+several_sorted(json_t *documents)
 {
 	const size_t nr = json_array_size(documents);
 	auto_free json_t **v = malloc((nr + 1) * sizeof *v);
@@ -130,7 +130,7 @@ sorted(json_t *documents)
 	for (size_t i = 0; v && i < nr; i++)
 		v[i] = json_array_get(documents, i);
 	if (v)
-		qsort(v, nr, sizeof *v, by_rss);
+		qsort(v, nr, sizeof *v, several_by_rss);
 	for (size_t i = 0; v && i < nr; i++)
 		json_array_append(ret, v[i]);
 	if (json_array_size(ret) == nr)
@@ -169,7 +169,7 @@ print_warnings(json_t *documents, const struct ui_options *ui, bool *ret_is_part
 }
 
 static int
-print(const struct several *what, const struct ui_options *ui, json_t *documents,
+several_print(const struct several *what, const struct ui_options *ui, json_t *documents,
 	const struct warnings *w, struct ui_output *out, struct err *e)
 {
 	if ((ui->json ? several_print_json(out, what->command, what->columns, documents, w, e)
@@ -196,10 +196,10 @@ several_run(const struct several *what, struct ui_options *ui, struct err *e)
 	ui_progress_end(take_ptr(&progress));
 	if (failed)
 		return -1;
-	in_order = sorted(documents);
+	in_order = several_sorted(documents);
 	if (!in_order)
 		return err_set(e, ENOMEM, "cannot sort the processes");
-	if (print(what, ui, in_order, &w, &out, e) < 0)
+	if (several_print(what, ui, in_order, &w, &out, e) < 0)
 		return -1;
 	is_partial = w.is_partial;
 	print_warnings(in_order, ui, &is_partial);

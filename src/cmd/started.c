@@ -45,7 +45,7 @@ started_take(struct started *s, int *argc, char **argv, struct err *e)
 
 /* Become the program of ARG, a struct started.  Returns only if that fails. */
 static int
-become(void *arg, struct err *e)
+started_become(void *arg, struct err *e)
 {
 	const struct started *s = arg;
 	char shown[300];
@@ -59,7 +59,7 @@ int
 started_prepare(struct started *s, struct err *e)
 {
 	return program_find(*s->argv, s->path, sizeof s->path, e) < 0 ||
-			os_child_prepare(&s->child, become, s, e) < 0
+			os_child_prepare(&s->child, started_become, s, e) < 0
 		? -1
 		: 0;
 }

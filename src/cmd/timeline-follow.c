@@ -48,7 +48,7 @@ period_ns(const struct timeline_follow *w)
 /* ---- printing ---- */
 
 static void
-print_head(const struct following *g)
+timeline_follow_print_head(const struct following *g)
 {
 	if (g->w->format == FOLLOW_FORMAT_CSV)
 		timeline_print_csv_head(g->text);
@@ -64,7 +64,8 @@ view_of(const struct following *g)
 }
 
 static void
-print_line(const struct following *g, const struct history_interval *k, uint64_t time_ns)
+timeline_follow_print_line(
+	const struct following *g, const struct history_interval *k, uint64_t time_ns)
 {
 	const struct timeline_view v = view_of(g);
 	FILE *f = g->text;
@@ -108,20 +109,20 @@ print_lines(struct following *g)
 	const struct history *h = follow_history(g->f);
 
 	if (!g->has_head)
-		print_head(g);
+		timeline_follow_print_head(g);
 	g->has_head = true;
 	note_length(g);
 	for (size_t i = 0; i < h->intervals.nr; i++) {
 		const struct history_interval *k = &h->intervals.v[i];
 
 		if (k->max.live.bytes >= 0)
-			print_line(g, k, follow_interval_ns(g->f, i));
+			timeline_follow_print_line(g, k, follow_interval_ns(g->f, i));
 	}
 	follow_drop(g->f);
 }
 
 static int
-draw(struct following *g, struct err *e)
+timeline_follow_draw(struct following *g, struct err *e)
 {
 	struct ui_output page;
 	struct timeline_view v;
@@ -157,13 +158,13 @@ print_new(struct following *g, bool has_all, struct err *e)
 	if (!g->is_plot)
 		print_lines(g);
 	else if (has_all)
-		return draw(g, e);
+		return timeline_follow_draw(g, e);
 	return 0;
 }
 
 /* Print what is new.  HAS_ALL: there is no more to read now.  0, or -1 with E. */
 static int
-print(struct following *g, bool has_all, struct err *e)
+timeline_follow_print(struct following *g, bool has_all, struct err *e)
 {
 	auto_free char *text = NULL;
 	size_t len;
@@ -220,7 +221,8 @@ static int
 follow_all(struct following *g, enum follow_state *ret, struct err *e)
 {
 	do {
-		if (follow_read(g->f, ret, e) < 0 || print(g, *ret != FOLLOW_MORE, e) < 0)
+		if (follow_read(g->f, ret, e) < 0 ||
+			timeline_follow_print(g, *ret != FOLLOW_MORE, e) < 0)
 			return -1;
 	} while (!wait_for_more(g, *ret));
 	return 0;
@@ -228,7 +230,7 @@ follow_all(struct following *g, enum follow_state *ret, struct err *e)
 
 /* The last interval has ended with the log, unless memdiag was asked to end before. */
 static int
-finish(struct following *g, enum follow_state state, struct err *e)
+timeline_follow_finish(struct following *g, enum follow_state state, struct err *e)
 {
 	const struct profile *facts = g->w->recording->facts;
 	const bool is_over = g->why != PROFILE_WAIT_ASKED && !ferror(g->out->f);
@@ -236,7 +238,8 @@ finish(struct following *g, enum follow_state state, struct err *e)
 	follow_end(g->f, is_over && state == FOLLOW_LEFT);
 	if (g->is_plot)
 		note_length(g);
-	if (is_over && !g->is_plot && (follow_show(g->f, e) < 0 || print(g, true, e) < 0))
+	if (is_over && !g->is_plot &&
+		(follow_show(g->f, e) < 0 || timeline_follow_print(g, true, e) < 0))
 		return -1;
 	g->warnings->is_partial |= facts->is_partial;
 	for (; g->nr_said < facts->warnings.nr; g->nr_said++)
@@ -268,5 +271,5 @@ timeline_follow(const struct timeline_follow *w, struct ui_output *out, struct w
 		g.progress = ui_progress_begin(w->ui, "reading the log");
 	failed = follow_all(&g, &state, e);
 	ui_progress_end(g.progress);
-	return failed ? -1 : finish(&g, state, e);
+	return failed ? -1 : timeline_follow_finish(&g, state, e);
 }

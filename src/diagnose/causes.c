@@ -21,7 +21,7 @@
  * of much.  doc/verdicts.md names them all.
  */
 static bool
-weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)
+causes_weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)
 {
 	return bytes >= least && (double)bytes >= share * (double)whole;
 }
@@ -33,7 +33,7 @@ struct causes_words {
 #define BYTES(n) text_bytes((n), (struct causes_words){ { 0 } }.v, sizeof(struct causes_words))
 
 static int
-percent(uint64_t part, uint64_t whole)
+causes_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
 }
@@ -42,7 +42,7 @@ percent(uint64_t part, uint64_t whole)
 static const char *
 share_text(const struct verdict_facts *f, uint64_t bytes, char *buf, size_t size)
 {
-	snprintf(buf, size, "%d %% of %s", percent(bytes, f->rss_bytes),
+	snprintf(buf, size, "%d %% of %s", causes_percent(bytes, f->rss_bytes),
 		f->is_account	     ? "what malloc has"
 			: f->is_core ? "what its arenas have"
 				     : "RSS");
@@ -66,7 +66,7 @@ up_to(const struct verdict_facts *f)
 }
 
 static void __attribute__((format(printf, 4, 5)))
-say(struct verdict *v, const char *severity, uint64_t bytes, const char *fmt, ...)
+causes_say(struct verdict *v, const char *severity, uint64_t bytes, const char *fmt, ...)
 {
 	__builtin_va_list ap;
 
@@ -104,7 +104,7 @@ bool
 verdict_is_cgroup_full(const struct verdict_facts *f)
 {
 	return f->cgroup_limit_bytes &&
-		weighs(f->cgroup_used_bytes, 16 * MIB, 0.9, f->cgroup_limit_bytes);
+		causes_weighs(f->cgroup_used_bytes, 16 * MIB, 0.9, f->cgroup_limit_bytes);
 }
 
 static uint64_t
@@ -151,13 +151,13 @@ static bool
 judge_limit_near(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!verdict_is_cgroup_full(f) ||
-		!weighs(f->rss_bytes + f->held_bytes, 0, 0.1, f->cgroup_limit_bytes))
+		!causes_weighs(f->rss_bytes + f->held_bytes, 0, 0.1, f->cgroup_limit_bytes))
 		return false;
-	say(v, "critical", f->cgroup_used_bytes,
+	causes_say(v, "critical", f->cgroup_used_bytes,
 		"Its cgroup uses %s of the %s it may have (%d %%)%s. When nothing is left the "
 		"kernel kills a process there.",
 		BYTES(f->cgroup_used_bytes), BYTES(f->cgroup_limit_bytes),
-		percent(f->cgroup_used_bytes, f->cgroup_limit_bytes), CGROUP_SUM(f));
+		causes_percent(f->cgroup_used_bytes, f->cgroup_limit_bytes), CGROUP_SUM(f));
 	advise(v, "raise the limit (memory.max), or make the process smaller");
 	return true;
 }
@@ -166,9 +166,9 @@ judge_limit_near(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_held_files(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->held_bytes, 64 * MIB, 0.25, f->rss_bytes))
+	if (!causes_weighs(f->held_bytes, 64 * MIB, 0.25, f->rss_bytes))
 		return false;
-	say(v, "info", f->held_bytes,
+	causes_say(v, "info", f->held_bytes,
 		"%s are in files in memory (memfd, tmpfs) that it holds open and has not mapped, "
 		"so "
 		"RSS does not count them. Most: %s.",
@@ -217,9 +217,9 @@ judge_other_allocator(const struct verdict_facts *f, struct verdict *v)
 {
 	char words[300];
 
-	if (!weighs(f->other_anon_rss_bytes, 64 * MIB, 0.5, f->rss_bytes))
+	if (!causes_weighs(f->other_anon_rss_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
-	say(v, "info", f->other_anon_rss_bytes, "%s, %s, %s", BYTES(f->other_anon_rss_bytes),
+	causes_say(v, "info", f->other_anon_rss_bytes, "%s, %s, %s", BYTES(f->other_anon_rss_bytes),
 		SHARE(f, f->other_anon_rss_bytes), whose_memory(f, words, sizeof words));
 	advise_run(f, v, "maps --by=mapping");
 	if (2 * f->java_bytes >= f->other_anon_rss_bytes)
@@ -234,10 +234,10 @@ judge_shared_memory(const struct verdict_facts *f, struct verdict *v)
 {
 	uint64_t bytes = f->sysv_bytes + f->memfd_bytes + f->java_shm_bytes + f->other_shm_bytes;
 
-	if (!weighs(bytes, 64 * MIB, 0.5, f->rss_bytes))
+	if (!causes_weighs(bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
 	if (2 * f->java_shm_bytes >= bytes) {
-		say(v, "info", bytes,
+		causes_say(v, "info", bytes,
 			"%s, %s, is shared memory, most of it (%s) the heap of Java, which ZGC "
 			"keeps there and may map more than once.",
 			BYTES(bytes), SHARE(f, bytes), BYTES(f->java_shm_bytes));
@@ -245,7 +245,7 @@ judge_shared_memory(const struct verdict_facts *f, struct verdict *v)
 		advise_java(f, v);
 		return true;
 	}
-	say(v, "info", bytes,
+	causes_say(v, "info", bytes,
 		"%s, %s, is shared memory (System V %s, memfd %s, other %s). It counts in the RSS "
 		"of "
 		"each process that maps it, and trimming does not reach it.",
@@ -261,9 +261,9 @@ judge_shared_memory(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_mapped_files(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->file_bytes, 64 * MIB, 0.5, f->rss_bytes))
+	if (!causes_weighs(f->file_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
-	say(v, "info", f->file_bytes,
+	causes_say(v, "info", f->file_bytes,
 		"%s, %s, is pages of files that the program has mapped. The kernel drops them when "
 		"memory is short, and reads them again.",
 		BYTES(f->file_bytes), SHARE(f, f->file_bytes));
@@ -274,9 +274,9 @@ judge_mapped_files(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_changed_files(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->changed_file_bytes, 64 * MIB, 0.5, f->rss_bytes))
+	if (!causes_weighs(f->changed_file_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
-	say(v, "info", f->changed_file_bytes,
+	causes_say(v, "info", f->changed_file_bytes,
 		"%s, %s, is copies of file pages: the program has changed them in private mappings "
 		"of "
 		"files. No file has them, so they stay until they are unmapped.",
@@ -288,9 +288,9 @@ judge_changed_files(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_static_data(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->static_bytes, 64 * MIB, 0.5, f->rss_bytes))
+	if (!causes_weighs(f->static_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
-	say(v, "info", f->static_bytes,
+	causes_say(v, "info", f->static_bytes,
 		"%s, %s, is static variables (.data, .bss) of the program and its libraries. Their "
 		"size "
 		"is fixed when it is built; malloc has no part in it.",
@@ -302,9 +302,9 @@ judge_static_data(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_page_tables(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->page_table_bytes, 64 * MIB, 0.25, f->rss_bytes))
+	if (!causes_weighs(f->page_table_bytes, 64 * MIB, 0.25, f->rss_bytes))
 		return false;
-	say(v, "warning", f->page_table_bytes,
+	causes_say(v, "warning", f->page_table_bytes,
 		"Its page tables take %s, which RSS (%s) does not count: pages far apart are in "
 		"use, or "
 		"much shared memory is mapped in small pages.",
@@ -319,9 +319,9 @@ judge_page_tables(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_children(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->children_rss_bytes, 64 * MIB, 1.25, f->rss_bytes))
+	if (!causes_weighs(f->children_rss_bytes, 64 * MIB, 1.25, f->rss_bytes))
 		return false;
-	say(v, "info", f->children_rss_bytes,
+	causes_say(v, "info", f->children_rss_bytes,
 		"%s more is the RSS of %zu process%s that it has started, where this one has %s. "
 		"What "
 		"they share counts in each; the largest is %d.",
@@ -332,11 +332,11 @@ judge_children(const struct verdict_facts *f, struct verdict *v)
 }
 
 static bool
-judge_virt_only(const struct verdict_facts *f, struct verdict *v)
+causes_judge_virt_only(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->reserve_bytes, GIB, 0.5, f->virt_bytes))
+	if (!causes_weighs(f->reserve_bytes, GIB, 0.5, f->virt_bytes))
 		return false;
-	say(v, "info", f->reserve_bytes,
+	causes_say(v, "info", f->reserve_bytes,
 		"%s of the %s of VIRT is address space without memory: it is reserved and not "
 		"resident.",
 		BYTES(f->reserve_bytes), BYTES(f->virt_bytes));
@@ -373,9 +373,9 @@ judge_live_large(const struct verdict_facts *f, struct verdict *v)
 	uint64_t arenas = f->arena_resident_bytes > free ? f->arena_resident_bytes - free : 0;
 	uint64_t bytes = arenas + f->mmap_bytes;
 
-	if (!f->has_malloc || !weighs(bytes, verdict_large_bytes(f), 0.7, f->rss_bytes))
+	if (!f->has_malloc || !causes_weighs(bytes, verdict_large_bytes(f), 0.7, f->rss_bytes))
 		return false;
-	say(v, "info", bytes,
+	causes_say(v, "info", bytes,
 		"%s%s, %s, is memory that the program allocated and has not freed: data "
 		"it needs, or a leak. Trimming does not help.",
 		f->is_bound ? "Up to " : "", BYTES(bytes), SHARE(f, bytes));
@@ -388,9 +388,9 @@ judge_live_large(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_returned(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!f->has_malloc || !weighs(f->returned_bytes, 64 * MIB, 0.5, f->rss_bytes))
+	if (!f->has_malloc || !causes_weighs(f->returned_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
-	say(v, "info", f->returned_bytes,
+	causes_say(v, "info", f->returned_bytes,
 		"%s%s that malloc counts as free takes no memory: it was given back to the kernel, "
 		"or "
 		"never used. There is nothing to trim in it. malloc's counter of free bytes is not "
@@ -405,7 +405,7 @@ judge_returned(const struct verdict_facts *f, struct verdict *v)
 static bool
 is_retained(const struct verdict_facts *f)
 {
-	return f->has_malloc && weighs(f->trimmable_bytes, 16 * MIB, 0.1, f->rss_bytes);
+	return f->has_malloc && causes_weighs(f->trimmable_bytes, 16 * MIB, 0.1, f->rss_bytes);
 }
 
 /* Whether BYTES are most of what is retained: then theirs is the cause to name. */
@@ -416,13 +416,13 @@ is_most_of_retained(const struct verdict_facts *f, uint64_t bytes)
 }
 
 static bool
-judge_retained(const struct verdict_facts *f, struct verdict *v)
+causes_judge_retained(const struct verdict_facts *f, struct verdict *v)
 {
 	uint64_t bytes = f->trimmable_bytes;
 
 	if (!is_retained(f))
 		return false;
-	say(v, "warning", bytes,
+	causes_say(v, "warning", bytes,
 		"%s%s, %s, is free inside malloc: the program gave it back, malloc kept "
 		"it. malloc_trim returns %s.",
 		at_least(f), BYTES(bytes), SHARE(f, bytes),
@@ -443,7 +443,7 @@ judge_threshold_grown(const struct verdict_facts *f, struct verdict *v)
 	if (!is_most_of_retained(f, f->large_bytes) || f->no_dyn_threshold ||
 		f->mmap_threshold <= MALLOC_DEFAULT_THRESHOLD)
 		return false;
-	say(v, "warning", f->trimmable_bytes,
+	causes_say(v, "warning", f->trimmable_bytes,
 		"%s%s, %s, is free inside malloc, most of it in large pieces: freeing one "
 		"great block has raised the threshold from which blocks have a mapping of their "
 		"own, "
@@ -466,12 +466,12 @@ judge_arena_sprawl(const struct verdict_facts *f, struct verdict *v)
 	char cpus[32] = "";
 
 	if (!is_retained(f) || f->nr_arenas <= 8 || f->nr_arenas <= 4 * (size_t)f->nr_cpus ||
-		!weighs(bytes, 64 * MIB, 0.25, f->arena_resident_bytes) ||
+		!causes_weighs(bytes, 64 * MIB, 0.25, f->arena_resident_bytes) ||
 		2 * f->main_bytes > bytes)
 		return false;
 	if (f->nr_cpus)
 		snprintf(cpus, sizeof cpus, " on %d CPUs", f->nr_cpus);
-	say(v, "warning", bytes,
+	causes_say(v, "warning", bytes,
 		"%zu arenas%s each keep free memory of their own: %s%s in all, %s. "
 		"What is free in one arena does not serve threads of another.",
 		f->nr_arenas, cpus,
@@ -489,7 +489,7 @@ judge_orphan_arenas(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!is_most_of_retained(f, f->orphan_bytes))
 		return false;
-	say(v, "warning", f->orphan_bytes,
+	causes_say(v, "warning", f->orphan_bytes,
 		"%s%s, %s, is free in %zu arenas that no thread uses: their threads have "
 		"ended, and what is free there waits for new ones.",
 		at_least(f), BYTES(f->orphan_bytes), SHARE(f, f->orphan_bytes), f->nr_orphans);
@@ -503,7 +503,7 @@ judge_pinned(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!is_most_of_retained(f, f->pinned_bytes))
 		return false;
-	say(v, "warning", f->pinned_bytes,
+	causes_say(v, "warning", f->pinned_bytes,
 		"%s%s is free below a chunk that ends its heap and keeps it from shrinking: %s "
 		"at " PRIraddr ", in use.",
 		at_least(f), BYTES(f->pinned_bytes), BYTES(f->pin.bytes), f->pin.addr.v);
@@ -517,7 +517,7 @@ judge_fork_shared(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!f->has_shared || !is_most_of_retained(f, f->shared_bytes))
 		return false;
-	say(v, "info", f->shared_bytes,
+	causes_say(v, "info", f->shared_bytes,
 		"%s of the %s that malloc_trim would take off RSS is shared with other processes "
 		"since a fork(), or merged by KSM: the machine has no more memory free until they "
 		"trim as well, or end.",
@@ -545,10 +545,10 @@ judge_locked(const struct verdict_facts *f, struct verdict *v)
 {
 	uint64_t bytes = f->mlocked_bytes ? f->mlocked_bytes : locked_by_sums(f);
 
-	if (!f->has_malloc || !weighs(bytes, 16 * MIB, 0.1, f->rss_bytes) ||
+	if (!f->has_malloc || !causes_weighs(bytes, 16 * MIB, 0.1, f->rss_bytes) ||
 		bytes < f->trimmable_bytes / 2)
 		return false;
-	say(v, "warning", bytes,
+	causes_say(v, "warning", bytes,
 		"%s%s, %s, is free inside malloc and locked into memory (mlock, mlockall): "
 		"malloc_trim cannot give back what is locked.",
 		at_least(f), BYTES(bytes), SHARE(f, bytes));
@@ -559,10 +559,10 @@ judge_locked(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_hugetlb(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!f->hp_page || !weighs(f->free_bytes, 16 * MIB, 0.1, f->hugetlb_bytes) ||
-		!weighs(f->hugetlb_bytes, 16 * MIB, 0, 0))
+	if (!f->hp_page || !causes_weighs(f->free_bytes, 16 * MIB, 0.1, f->hugetlb_bytes) ||
+		!causes_weighs(f->hugetlb_bytes, 16 * MIB, 0, 0))
 		return false;
-	say(v, "info", f->free_bytes,
+	causes_say(v, "info", f->free_bytes,
 		"malloc's heaps are made of pages of %s from the hugetlb pool, and %s in them is "
 		"free: "
 		"malloc_trim gives back only what is a whole page of that size, which is rare.",
@@ -576,7 +576,7 @@ judge_main_in_pieces(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!f->is_main_in_pieces || !is_most_of_retained(f, f->main_bytes))
 		return false;
-	say(v, "warning", f->trimmable_bytes,
+	causes_say(v, "warning", f->trimmable_bytes,
 		"%s%s, %s, is free inside malloc, and the main arena lies in pieces: "
 		"something is mapped where its heap would have grown. It never shrinks by itself "
 		"now.",
@@ -599,12 +599,12 @@ judge_tops_stuck(const struct verdict_facts *f, struct verdict *v)
 {
 	char threshold[64] = "";
 
-	if (!f->has_malloc || !weighs(f->top_bytes, 16 * MIB, 0.05, f->rss_bytes))
+	if (!f->has_malloc || !causes_weighs(f->top_bytes, 16 * MIB, 0.05, f->rss_bytes))
 		return false;
 	if (f->trim_threshold)
 		snprintf(threshold, sizeof threshold, ", and free() only above %s",
 			BYTES(f->trim_threshold));
-	say(v, "warning", f->top_bytes,
+	causes_say(v, "warning", f->top_bytes,
 		"%s%s, %s, is free at the ends of thread arenas, where malloc_trim gives nothing "
 		"back%s.",
 		up_to(f), BYTES(f->top_bytes), SHARE(f, f->top_bytes), threshold);
@@ -617,7 +617,7 @@ judge_tops_stuck(const struct verdict_facts *f, struct verdict *v)
 static bool
 is_stranded(const struct verdict_facts *f)
 {
-	return f->has_malloc && weighs(f->stranded_bytes, 16 * MIB, 0.1, f->rss_bytes) &&
+	return f->has_malloc && causes_weighs(f->stranded_bytes, 16 * MIB, 0.1, f->rss_bytes) &&
 		f->stranded_bytes >= f->trimmable_bytes;
 }
 
@@ -631,11 +631,11 @@ occupancy(const struct verdict_facts *f)
 }
 
 static bool
-judge_fragmented(const struct verdict_facts *f, struct verdict *v)
+causes_judge_fragmented(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!is_stranded(f))
 		return false;
-	say(v, "warning", f->stranded_bytes,
+	causes_say(v, "warning", f->stranded_bytes,
 		"%s%s, %s, is free in pieces smaller than a page, between blocks in use. "
 		"Trimming does not help; malloc uses it for new blocks of those sizes only.",
 		at_least(f), BYTES(f->stranded_bytes), SHARE(f, f->stranded_bytes));
@@ -649,7 +649,7 @@ judge_sparse(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!is_stranded(f) || f->is_account || occupancy(f) >= 0.25)
 		return false;
-	say(v, "warning", f->stranded_bytes,
+	causes_say(v, "warning", f->stranded_bytes,
 		"%s%s, %s, is free on pages that a few small blocks keep: they fill %d %% of "
 		"them. Trimming does not help as long as these live.",
 		at_least(f), BYTES(f->stranded_bytes), SHARE(f, f->stranded_bytes),
@@ -662,9 +662,9 @@ judge_sparse(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_cache_retained(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!f->has_malloc || !weighs(f->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
+	if (!f->has_malloc || !causes_weighs(f->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
 		return false;
-	say(v, "warning", f->cached_bytes,
+	causes_say(v, "warning", f->cached_bytes,
 		"%s%s, %s, is freed and in the caches of %zu threads, each for itself until it "
 		"ends. malloc counts it as in use, and trimming does not reach it.",
 		f->is_bound ? "About " : "", BYTES(f->cached_bytes), SHARE(f, f->cached_bytes),
@@ -711,9 +711,9 @@ advise_against_huge(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_thp(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->huge_bytes, 64 * MIB, 0.5, f->rss_bytes))
+	if (!causes_weighs(f->huge_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
-	say(v, "info", f->huge_bytes,
+	causes_say(v, "info", f->huge_bytes,
 		"%s, %s, is in transparent huge pages, %s of it in malloc's heaps. One byte "
 		"in use keeps 2 MiB resident.",
 		BYTES(f->huge_bytes), SHARE(f, f->huge_bytes), BYTES(f->heap_huge_bytes));
@@ -728,9 +728,10 @@ judge_thp(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_mmapped_large(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!f->has_malloc || !weighs(f->mmap_bytes, verdict_large_bytes(f), 0.5, f->rss_bytes))
+	if (!f->has_malloc ||
+		!causes_weighs(f->mmap_bytes, verdict_large_bytes(f), 0.5, f->rss_bytes))
 		return false;
-	say(v, "info", f->mmap_bytes,
+	causes_say(v, "info", f->mmap_bytes,
 		"%s%s, %s, is in %" PRIu64 " large blocks that the program allocated and has "
 		"not freed. Each has a mapping of its own and goes back when it is freed.",
 		up_to(f), BYTES(f->mmap_bytes), SHARE(f, f->mmap_bytes), f->nr_mmaps);
@@ -742,9 +743,9 @@ static bool
 judge_mmap_limit(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!f->nr_mmaps_max || f->nr_mmaps * 10 < f->nr_mmaps_max * 9 ||
-		!weighs(f->mmap_bytes, 16 * MIB, 0, 0))
+		!causes_weighs(f->mmap_bytes, 16 * MIB, 0, 0))
 		return false;
-	say(v, "warning", f->mmap_bytes,
+	causes_say(v, "warning", f->mmap_bytes,
 		"%" PRIu64 " large blocks have mappings of their own, and %" PRIu64
 		" may: further ones "
 		"come from the heaps, and leave holes there when freed.",
@@ -756,7 +757,7 @@ judge_mmap_limit(const struct verdict_facts *f, struct verdict *v)
 static bool
 weighs_in_swap(const struct verdict_facts *f, uint64_t bytes)
 {
-	return f->has_malloc && weighs(bytes, 16 * MIB, 0.1, f->rss_bytes + f->swap_bytes);
+	return f->has_malloc && causes_weighs(bytes, 16 * MIB, 0.1, f->rss_bytes + f->swap_bytes);
 }
 
 static bool
@@ -764,7 +765,7 @@ judge_swapped(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!weighs_in_swap(f, f->free_swap_bytes))
 		return false;
-	say(v, "warning", f->free_swap_bytes,
+	causes_say(v, "warning", f->free_swap_bytes,
 		"%s%s of the %s that the process has in swap is free inside malloc: trimming frees "
 		"it "
 		"there, without reading it back.",
@@ -779,7 +780,7 @@ judge_swapped_unread(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!weighs_in_swap(f, f->unread_swap_bytes))
 		return false;
-	say(v, "info", f->unread_swap_bytes,
+	causes_say(v, "info", f->unread_swap_bytes,
 		"%s of malloc's arenas is in swap and was not read: how much of that is free is "
 		"unknown.",
 		BYTES(f->unread_swap_bytes));
@@ -795,11 +796,11 @@ judge_swapped_unread(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_thread_stacks(const struct verdict_facts *f, struct verdict *v)
 {
-	bool is_resident = weighs(f->stack_rss_bytes, 64 * MIB, 0.1, f->rss_bytes);
+	bool is_resident = causes_weighs(f->stack_rss_bytes, 64 * MIB, 0.1, f->rss_bytes);
 
-	if (!is_resident && !weighs(f->stack_virt_bytes, 4 * GIB, 0.5, f->virt_bytes))
+	if (!is_resident && !causes_weighs(f->stack_virt_bytes, 4 * GIB, 0.5, f->virt_bytes))
 		return false;
-	say(v, is_resident ? "warning" : "info",
+	causes_say(v, is_resident ? "warning" : "info",
 		is_resident ? f->stack_rss_bytes : f->stack_virt_bytes,
 		"%zu thread stacks take %s of VIRT and %s of RSS.", f->nr_thread_stacks,
 		BYTES(f->stack_virt_bytes), BYTES(f->stack_rss_bytes));
@@ -815,14 +816,14 @@ judge_thread_stacks(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_unjoined_threads(const struct verdict_facts *f, struct verdict *v)
 {
-	const bool is_resident = weighs(f->ended_rss_bytes, 16 * MIB, 0.1, f->rss_bytes);
+	const bool is_resident = causes_weighs(f->ended_rss_bytes, 16 * MIB, 0.1, f->rss_bytes);
 	static const char tunable[] = "glibc.pthread.stack_cache_size";
 
 	if (f->nr_ended_stacks < 16 || f->ended_virt_bytes < 64 * MIB ||
 		(f->environment.v &&
 			memmem(f->environment.v, f->environment.len, tunable, sizeof tunable - 1)))
 		return false;
-	say(v, "warning", is_resident ? f->ended_rss_bytes : f->ended_virt_bytes,
+	causes_say(v, "warning", is_resident ? f->ended_rss_bytes : f->ended_virt_bytes,
 		"%zu stacks of threads that have ended take %s of VIRT and %s of RSS: the program "
 		"has neither joined nor detached these threads.",
 		f->nr_ended_stacks, BYTES(f->ended_virt_bytes), BYTES(f->ended_rss_bytes));
@@ -836,7 +837,7 @@ judge_mappings_full(const struct verdict_facts *f, struct verdict *v)
 {
 	if (!f->nr_mappings_max || f->nr_mappings < f->nr_mappings_max / 100 * 95)
 		return false;
-	say(v, "critical", 0,
+	causes_say(v, "critical", 0,
 		"It has %" PRIu64 " of the %" PRIu64 " mappings that a process may have. Without "
 		"any left mmap(), new threads and malloc fail, whatever memory is free.",
 		f->nr_mappings, f->nr_mappings_max);
@@ -858,7 +859,7 @@ judge_env_not_effective(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	v->rank = VERDICT_ASIDE;
 	if (environment_find_bad(env, len, setting, sizeof setting)) {
-		say(v, "warning", 0,
+		causes_say(v, "warning", 0,
 			"The environment has %s, which glibc does not know: it has no effect.",
 			setting);
 		advise(v, "man mallopt, ENVIRONMENT VARIABLES, has the names");
@@ -866,7 +867,7 @@ judge_env_not_effective(const struct verdict_facts *f, struct verdict *v)
 	}
 	if (!environment_arena_max(env, len, &max, setting, sizeof setting) || f->nr_arenas <= max)
 		return false;
-	say(v, "warning", 0,
+	causes_say(v, "warning", 0,
 		"The environment has %s, yet there are %zu arenas: mallopt() in the program, or a "
 		"set-user-ID start, has overruled it.",
 		setting, f->nr_arenas);
@@ -876,9 +877,9 @@ judge_env_not_effective(const struct verdict_facts *f, struct verdict *v)
 static bool
 judge_unaccounted(const struct verdict_facts *f, struct verdict *v)
 {
-	if (!weighs(f->unaccounted_bytes, 16 * MIB, 0.1, f->rss_bytes))
+	if (!causes_weighs(f->unaccounted_bytes, 16 * MIB, 0.1, f->rss_bytes))
 		return false;
-	say(v, "warning", f->unaccounted_bytes,
+	causes_say(v, "warning", f->unaccounted_bytes,
 		"%s, %s, has no known use: it changed while it was read, or memdiag may not "
 		"see it.",
 		BYTES(f->unaccounted_bytes), SHARE(f, f->unaccounted_bytes));
@@ -897,16 +898,16 @@ const struct cause causes[] = {
 	{ "static-data", SUBJECT_STATIC, judge_static_data },
 	{ "page-tables", SUBJECT_PAGE_TABLES, judge_page_tables },
 	{ "children", SUBJECT_CHILDREN, judge_children },
-	{ "virt-only", SUBJECT_RESERVE, judge_virt_only },
+	{ "virt-only", SUBJECT_RESERVE, causes_judge_virt_only },
 	{ "live-large", SUBJECT_LIVE, judge_live_large },
 	{ "returned", SUBJECT_RETURNED, judge_returned },
-	{ "retained", SUBJECT_FREE, judge_retained },
+	{ "retained", SUBJECT_FREE, causes_judge_retained },
 	{ "threshold-grown", SUBJECT_FREE, judge_threshold_grown },
 	{ "tops-stuck", SUBJECT_TOPS, judge_tops_stuck },
 	{ "arena-sprawl", SUBJECT_FREE, judge_arena_sprawl },
 	{ "orphan-arenas", SUBJECT_FREE, judge_orphan_arenas },
 	{ "pinned", SUBJECT_FREE, judge_pinned },
-	{ "fragmented", SUBJECT_STRANDED, judge_fragmented },
+	{ "fragmented", SUBJECT_STRANDED, causes_judge_fragmented },
 	{ "sparse", SUBJECT_STRANDED, judge_sparse },
 	{ "cache-retained", SUBJECT_CACHES, judge_cache_retained },
 	{ "thp", SUBJECT_HUGE, judge_thp },

@@ -32,7 +32,7 @@
 /* ---- findings ---- */
 
 static void __attribute__((format(printf, 4, 5)))
-find(struct findings *fs, const char *about, enum finding_state state, const char *fmt, ...)
+doctor_find(struct findings *fs, const char *about, enum finding_state state, const char *fmt, ...)
 {
 	struct finding *f = array_add(fs);
 	va_list ap;
@@ -78,27 +78,27 @@ check_kernel(struct findings *fs)
 	int byte = 0;
 
 	if (uname(&name) == 0)
-		find(fs, "kernel", FINDING_NOTE, "%s %s on %s, %d CPUs", name.sysname, name.release,
-			name.machine, os_nr_cpus());
+		doctor_find(fs, "kernel", FINDING_NOTE, "%s %s on %s, %d CPUs", name.sysname,
+			name.release, name.machine, os_nr_cpus());
 	if (target_open(&self, getpid(), &e) < 0) {
-		find(fs, "proc", FINDING_NO, "cannot read memdiag's own files: %s", e.msg);
+		doctor_find(fs, "proc", FINDING_NO, "cannot read memdiag's own files: %s", e.msg);
 		return;
 	}
 	if (os_read(&self, (raddr){ (uintptr_t)&byte }, &byte, sizeof byte, &e) < 0)
-		find(fs, "memory", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "memory", FINDING_NO, "%s", e.msg);
 	else
-		find(fs, "memory", FINDING_YES, "can be read (/proc/PID/mem)");
+		doctor_find(fs, "memory", FINDING_YES, "can be read (/proc/PID/mem)");
 	if (os_pages_open(&pages, &self, OS_PAGES_SCAN, &e) == 0)
-		find(fs, "pages", FINDING_YES, "are counted by PAGEMAP_SCAN");
+		doctor_find(fs, "pages", FINDING_YES, "are counted by PAGEMAP_SCAN");
 	else if (os_pages_open(&pages, &self, OS_PAGES_PAGEMAP, &e) == 0)
-		find(fs, "pages", FINDING_YES,
+		doctor_find(fs, "pages", FINDING_YES,
 			"are counted by pagemap%s; PAGEMAP_SCAN needs Linux 6.7, is faster and "
 			"shows huge pages",
 			os_pages_know_zero(pages) ? "" : ZERO_PAGES_COUNT);
 	else
-		find(fs, "pages", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "pages", FINDING_NO, "%s", e.msg);
 	if (self.pidfd < 0)
-		find(fs, "pidfd", FINDING_NOTE,
+		doctor_find(fs, "pidfd", FINDING_NOTE,
 			"needs Linux 5.3; without it, exit is noticed later");
 }
 
@@ -106,18 +106,18 @@ static void
 check_yama(struct findings *fs, const struct os_rights *us)
 {
 	if (!us->yama_scope)
-		find(fs, "yama", FINDING_YES, "does not restrict tracing");
+		doctor_find(fs, "yama", FINDING_YES, "does not restrict tracing");
 	else if (us->has_ptrace && us->yama_scope < 3)
-		find(fs, "yama", FINDING_YES,
+		doctor_find(fs, "yama", FINDING_YES,
 			"restricts tracing (ptrace_scope %ld); memdiag is exempt (CAP_SYS_PTRACE)",
 			us->yama_scope);
 	else if (us->yama_scope == 3)
-		find(fs, "yama", FINDING_NO,
+		doctor_find(fs, "yama", FINDING_NO,
 			"forbids all tracing (ptrace_scope 3) until the machine is booted with "
 			"another "
 			"setting");
 	else
-		find(fs, "yama", FINDING_NO,
+		doctor_find(fs, "yama", FINDING_NO,
 			"allows tracing only %s (ptrace_scope %ld). %s, or: sysctl "
 			"kernel.yama.ptrace_scope=0",
 			us->yama_scope == 1 ? "of memdiag's own descendants"
@@ -130,46 +130,47 @@ static void
 check_proc(struct findings *fs, const struct os_rights *us)
 {
 	if (us->hides_others)
-		find(fs, "proc", FINDING_NO, OS_HIDES ". " OS_HIDES_HELP, us->hidepid);
+		doctor_find(fs, "proc", FINDING_NO, OS_HIDES ". " OS_HIDES_HELP, us->hidepid);
 	else
-		find(fs, "proc", FINDING_YES, "shows the processes of all users%s%s%s",
+		doctor_find(fs, "proc", FINDING_YES, "shows the processes of all users%s%s%s",
 			us->hidepid[0] ? " to memdiag (" : "", us->hidepid,
 			us->hidepid[0] ? ")" : "");
 }
 
 static void
-check_rights(struct findings *fs)
+doctor_check_rights(struct findings *fs)
 {
 	struct os_rights us;
 
 	os_rights(&us);
 	if (us.has_ptrace)
-		find(fs, "rights", FINDING_YES,
+		doctor_find(fs, "rights", FINDING_YES,
 			"uid %u with CAP_SYS_PTRACE: processes of all users%s", us.uid,
 			us.has_read ? "" : ", but pages only of its own: no CAP_DAC_READ_SEARCH");
 	else if (!us.uid)
-		find(fs, "rights", FINDING_NOTE,
+		doctor_find(fs, "rights", FINDING_NOTE,
 			"root without CAP_SYS_PTRACE: only processes of root with no more "
 			"capabilities "
 			"than memdiag. In a container, --cap-add=SYS_PTRACE");
 	else
-		find(fs, "rights", FINDING_NOTE,
+		doctor_find(fs, "rights", FINDING_NOTE,
 			"uid %u without CAP_SYS_PTRACE: processes of that user only. For others "
 			"run memdiag as root; in a container, --cap-add=SYS_PTRACE",
 			us.uid);
 	check_yama(fs, &us);
 	check_proc(fs, &us);
 	if (us.has_filter)
-		find(fs, "seccomp", FINDING_NOTE,
+		doctor_find(fs, "seccomp", FINDING_NOTE,
 			"a filter applies to memdiag itself, as in containers: if calls are "
 			"refused, try --security-opt seccomp=unconfined");
 	if (!us.is_first_user_namespace)
-		find(fs, "namespace", FINDING_NOTE,
+		doctor_find(fs, "namespace", FINDING_NOTE,
 			"memdiag runs in a user namespace: it cannot trace processes outside");
-	find(fs, "security", FINDING_NOTE, "Linux security modules: %s%s%s", us.lsm,
+	doctor_find(fs, "security", FINDING_NOTE, "Linux security modules: %s%s%s", us.lsm,
 		us.label[0] ? "; memdiag is confined, and may be refused calls: it runs as " : "",
 		us.label);
-	find(fs, "processor", FINDING_NOTE, "calls can be made in " MD_HOST_CPU " processes");
+	doctor_find(
+		fs, "processor", FINDING_NOTE, "calls can be made in " MD_HOST_CPU " processes");
 }
 
 /* Whether SOURCE is allowed to us: it is opened for a moment, with a period that no event ends. */
@@ -192,17 +193,17 @@ check_events(struct findings *fs)
 	struct err e;
 
 	if (!may_watch(source, &e)) {
-		find(fs, "events", FINDING_NOTE, "trace cannot be used: %s", e.msg);
+		doctor_find(fs, "events", FINDING_NOTE, "trace cannot be used: %s", e.msg);
 		return;
 	}
 	source.kind = PERF_TRACEPOINT;
 	if (tracefs_open(&tracefs, false, &e) < 0 ||
 		tracefs_id(&tracefs, "syscalls/sys_enter_shmdt", &source.id, &e) < 0 ||
 		!may_watch(source, &e))
-		find(fs, "events", FINDING_NOTE, "trace --rss can be used, trace not yet: %s",
-			e.msg);
+		doctor_find(fs, "events", FINDING_NOTE,
+			"trace --rss can be used, trace not yet: %s", e.msg);
 	else
-		find(fs, "events", FINDING_YES, "trace can be used");
+		doctor_find(fs, "events", FINDING_YES, "trace can be used");
 }
 
 void
@@ -210,7 +211,7 @@ doctor_check_machine(struct findings *fs)
 {
 	fs->is_of_machine = true;
 	check_kernel(fs);
-	check_rights(fs);
+	doctor_check_rights(fs);
 	check_events(fs);
 }
 
@@ -242,7 +243,7 @@ find_failure(struct findings *fs, const char *about, const struct known *k, cons
 
 	if (e->kind == ERR_PERMISSION)
 		os_diagnose_eperm(k->target, did, &why);
-	find(fs, about, FINDING_NO, "%s", why.msg);
+	doctor_find(fs, about, FINDING_NO, "%s", why.msg);
 }
 
 static void
@@ -252,26 +253,26 @@ check_process(struct findings *fs, struct known *k)
 	struct err e;
 
 	if (os_status(k->target, 0, &st, &e) < 0) {
-		find(fs, "process", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "process", FINDING_NO, "%s", e.msg);
 		return;
 	}
-	find(fs, "process", FINDING_YES, "%s, uid %u, %d thread%s, state %c%s", k->target->comm,
-		st.uid, st.nr_threads, st.nr_threads == 1 ? "" : "s", st.state,
+	doctor_find(fs, "process", FINDING_YES, "%s, uid %u, %d thread%s, state %c%s",
+		k->target->comm, st.uid, st.nr_threads, st.nr_threads == 1 ? "" : "s", st.state,
 		st.nr_pid_namespaces > 1 ? ", in a PID namespace of its own" : "");
 	if (st.seccomp)
-		find(fs, "its seccomp", FINDING_NOTE,
+		doctor_find(fs, "its seccomp", FINDING_NOTE,
 			"a filter applies to it: --capture=fd2 is refused, and so is each "
 			"operation that takes a call which the filter does not let pass");
 	if (os_is_frozen(k->target))
-		find(fs, "freezer", FINDING_NO,
+		doctor_find(fs, "freezer", FINDING_NO,
 			"its cgroup is frozen: calls are possible after it is thawed");
 	if (st.tracer && st.state == 't')
-		find(fs, "stopped", FINDING_NO,
+		doctor_find(fs, "stopped", FINDING_NO,
 			"its tracer (process %d) has stopped it: end the tracer first",
 			(int)st.tracer);
 	else if (st.state == 'T' || st.state == 't')
-		find(fs, "stopped", FINDING_NO, "it is stopped: run kill -CONT %d before calls",
-			(int)k->target->pid);
+		doctor_find(fs, "stopped", FINDING_NO,
+			"it is stopped: run kill -CONT %d before calls", (int)k->target->pid);
 }
 
 /* Opening mem asks for the right to attach without attaching (fs/proc/base.c, mem_open()). */
@@ -285,15 +286,15 @@ check_tracing(struct findings *fs, struct known *k)
 	fd = os_proc_open(k->target, "mem", O_RDONLY, &e);
 	if (fd < 0 || (os_status(k->target, 0, &st, &e) == 0 && st.tracer)) {
 		os_diagnose_eperm(k->target, "attach to it", &e);
-		find(fs, "tracing", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "tracing", FINDING_NO, "%s", e.msg);
 	} else {
-		find(fs, "tracing", FINDING_YES,
+		doctor_find(fs, "tracing", FINDING_YES,
 			"memdiag may stop its threads; no other tracer is attached");
 	}
 }
 
 static void
-check_pages(struct findings *fs, struct known *k)
+doctor_check_pages(struct findings *fs, struct known *k)
 {
 	auto_pages struct os_pages *pages = NULL;
 	auto_fd int fd = -1;
@@ -302,13 +303,13 @@ check_pages(struct findings *fs, struct known *k)
 	if (os_pages_open(&pages, k->target, OS_PAGES_AUTO, &e) < 0)
 		find_failure(fs, "resident pages", k, "count its pages", &e);
 	else
-		find(fs, "resident pages", FINDING_YES, "can be counted%s",
+		doctor_find(fs, "resident pages", FINDING_YES, "can be counted%s",
 			os_pages_know_zero(pages) ? "" : ZERO_PAGES_COUNT);
 	fd = os_proc_open(k->target, "smaps", O_RDONLY, &e);
 	if (fd < 0)
 		find_failure(fs, "smaps", k, "read its smaps", &e);
 	else
-		find(fs, "smaps", FINDING_YES, "PSS and USS are available (maps --pss)");
+		doctor_find(fs, "smaps", FINDING_YES, "PSS and USS are available (maps --pss)");
 }
 
 static void
@@ -321,7 +322,7 @@ check_mappings(struct findings *fs, struct known *k)
 		return;
 	}
 	k->has_maps = true;
-	find(fs, "mappings", FINDING_YES, "%zu, with %zu programs and libraries",
+	doctor_find(fs, "mappings", FINDING_YES, "%zu, with %zu programs and libraries",
 		k->process.maps.nr, k->process.objects.nr);
 }
 
@@ -341,29 +342,29 @@ check_malloc(struct findings *fs, struct known *k)
 	struct err e;
 
 	if (os_check_memory(k->target, &e) < 0) {
-		find(fs, "allocator", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "allocator", FINDING_NO, "%s", e.msg);
 		return;
 	}
 	o = objects_malloc(&k->process.objects, k->target);
 	if (o)
-		find(fs, "allocator", o->is_libc ? FINDING_YES : FINDING_NOTE,
+		doctor_find(fs, "allocator", o->is_libc ? FINDING_YES : FINDING_NOTE,
 			"malloc is from %s%s", text_printable(o->path, path, sizeof path),
 			o->is_libc ? " (glibc)" : "");
 	else
-		find(fs, "allocator", FINDING_UNKNOWN,
+		doctor_find(fs, "allocator", FINDING_UNKNOWN,
 			"cannot determine which library provides malloc");
 	k->is_jemalloc = jemalloc_find(&k->jemalloc, &k->process, MALLOC_AUTO, &e) > 0;
 	if ((k->is_jemalloc ? learn_jemalloc(k, &e)
 			    : inject_target_new(&k->inject, &k->process, &e)) < 0 ||
 		inject_check_calls(k->inject, &e) < 0)
-		find(fs, "calls", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "calls", FINDING_NO, "%s", e.msg);
 	else if (k->is_jemalloc)
-		find(fs, "calls", FINDING_YES,
+		doctor_find(fs, "calls", FINDING_YES,
 			"jemalloc's %smallctl can be called: info, trim and profile; heap is for "
 			"glibc's malloc",
 			k->jemalloc.prefix);
 	else
-		find(fs, "calls", FINDING_YES,
+		doctor_find(fs, "calls", FINDING_YES,
 			"malloc_info and malloc_trim can be called: glibc %s",
 			inject_libc_version(k->inject));
 }
@@ -410,7 +411,7 @@ find_calls(struct findings *fs, const struct known *k)
 		append_calls(text, sizeof text, "", operations[i].needs, version);
 		append_calls(text, sizeof text, "; with several threads also ",
 			operations[i].threads, version);
-		find(fs, operations[i].about, FINDING_NOTE, "%s", text);
+		doctor_find(fs, operations[i].about, FINDING_NOTE, "%s", text);
 	}
 }
 
@@ -418,7 +419,7 @@ static void
 check_root(struct findings *fs, const struct known *k)
 {
 	if (!os_sees_proc(k->target))
-		find(fs, "agent", FINDING_NO,
+		doctor_find(fs, "agent", FINDING_NO,
 			"count, profile and record cannot load the agent: its root directory "
 			"(chroot?) has no /proc");
 }
@@ -430,47 +431,47 @@ check_arenas(struct findings *fs, struct known *k)
 	struct err e;
 
 	if (k->is_jemalloc) {
-		find(fs, "arenas", FINDING_NOTE, "are jemalloc's: info lists them");
+		doctor_find(fs, "arenas", FINDING_NOTE, "are jemalloc's: info lists them");
 		return;
 	}
 	if (process_find_arenas(&k->process, NULL, &e) < 0) {
-		find(fs, "arenas", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "arenas", FINDING_NO, "%s", e.msg);
 		return;
 	}
 	k->has_arenas = true;
-	find(fs, "arenas", k->process.arenas.is_ring_closed ? FINDING_YES : FINDING_NO,
+	doctor_find(fs, "arenas", k->process.arenas.is_ring_closed ? FINDING_YES : FINDING_NO,
 		"%zu found%s", k->process.arenas.nr,
 		k->process.arenas.is_ring_closed ? ""
 						 : ", but their ring is not closed: it is damaged");
 	if (malloc_layout_find(&layout, &k->process, &e) < 0)
-		find(fs, "layout", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "layout", FINDING_NO, "%s", e.msg);
 	else
-		find(fs, "layout", layout.mp.v ? FINDING_YES : FINDING_NO,
+		doctor_find(fs, "layout", layout.mp.v ? FINDING_YES : FINDING_NO,
 			"malloc's structures are those of glibc %s: %s%s", layout.era,
 			layout.found_by, layout.mp.v ? "" : "; malloc's settings were not found");
 }
 
 static void
-check_threads(struct findings *fs, struct known *k)
+doctor_check_threads(struct findings *fs, struct known *k)
 {
 	struct inject_outlook look;
 	struct err e;
 
 	if (!k->inject || !(k->has_arenas || k->is_jemalloc))
-		find(fs, "threads", FINDING_UNKNOWN, "unknown until calls and arenas work");
+		doctor_find(fs, "threads", FINDING_UNKNOWN, "unknown until calls and arenas work");
 	else if (inject_outlook(k->inject, &k->process.arenas, &look, &e) < 0)
-		find(fs, "threads", FINDING_NO, "%s", e.msg);
+		doctor_find(fs, "threads", FINDING_NO, "%s", e.msg);
 	else if (look.nr_parked)
-		find(fs, "threads", FINDING_YES, "at least %zu wait where they can be borrowed",
-			look.nr_parked);
+		doctor_find(fs, "threads", FINDING_YES,
+			"at least %zu wait where they can be borrowed", look.nr_parked);
 	else if (look.nr_running)
-		find(fs, "threads", FINDING_YES,
+		doctor_find(fs, "threads", FINDING_YES,
 			"%zu run: one can be borrowed if it is stopped outside malloc, which may "
 			"take "
 			"several attempts",
 			look.nr_running);
 	else
-		find(fs, "threads", FINDING_NO,
+		doctor_find(fs, "threads", FINDING_NO,
 			"none can be borrowed now%s%s. heap and maps need none; or retry with a "
 			"longer --wait",
 			*look.refused ? ": " : "", look.refused);
@@ -485,25 +486,25 @@ check_cgroup(struct findings *fs, struct known *k)
 	char a[32], b[32], c[32];
 
 	if (os_cgroup_memory(k->target, &limit, &used) < 0)
-		find(fs, "cgroup", FINDING_NOTE, "has no memory limit");
+		doctor_find(fs, "cgroup", FINDING_NOTE, "has no memory limit");
 	else
-		find(fs, "cgroup", FINDING_NOTE, "memory limit %s, %s in use",
+		doctor_find(fs, "cgroup", FINDING_NOTE, "memory limit %s, %s in use",
 			text_bytes(limit, a, sizeof a), text_bytes(used, b, sizeof b));
 	os_memory_room(k->target, &room);
 	if (room.bytes < LITTLE_ROOM_BYTES)
-		find(fs, "room", FINDING_NO,
+		doctor_find(fs, "room", FINDING_NO,
 			"only %s of memory is left below its cgroup's %s: calls are refused, "
 			"as the kernel could kill the process",
 			text_bytes(room.bytes, c, sizeof c), room.limit_name);
 	if (!os_cpu_quota(k->target, &quota))
 		return;
 	if (quota.quota_us < quota.period_us && os_is_throttled(k->target))
-		find(fs, "cpu quota", FINDING_NO,
+		doctor_find(fs, "cpu quota", FINDING_NO,
 			"its cgroup may run for %g ms of each %g ms, and that is used up: "
 			"a borrowed thread could be stopped that long, so calls are refused",
 			(double)quota.quota_us / 1e3, (double)quota.period_us / 1e3);
 	else
-		find(fs, "cpu quota", FINDING_NOTE,
+		doctor_find(fs, "cpu quota", FINDING_NOTE,
 			"its cgroup may run for %g ms of each %g ms; that is not used up "
 			"now",
 			(double)quota.quota_us / 1e3, (double)quota.period_us / 1e3);
@@ -518,16 +519,17 @@ doctor_check_process(struct findings *fs, const struct target *t)
 	check_process(fs, &k);
 	check_mappings(fs, &k);
 	check_tracing(fs, &k);
-	check_pages(fs, &k);
+	doctor_check_pages(fs, &k);
 	if (k.has_maps) {
 		check_malloc(fs, &k);
 		check_root(fs, &k);
 		check_arenas(fs, &k);
-		check_threads(fs, &k);
+		doctor_check_threads(fs, &k);
 		if (k.inject)
 			find_calls(fs, &k);
 	} else {
-		find(fs, "malloc", FINDING_UNKNOWN, "unknown until the mappings can be read");
+		doctor_find(
+			fs, "malloc", FINDING_UNKNOWN, "unknown until the mappings can be read");
 	}
 	check_cgroup(fs, &k);
 }

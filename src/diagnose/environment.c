@@ -29,7 +29,7 @@ static const char *const tunable[] = {
 /* clang-format on */
 
 static bool
-is_in(const char *const *list, const char *name)
+environment_is_in(const char *const *list, const char *name)
 {
 	for (; *list; list++)
 		if (strcmp(*list, name) == 0)
@@ -42,7 +42,7 @@ is_in(const char *const *list, const char *name)
  * BUF of MAX_SETTING bytes, and step over it.  False at the end.  A longer entry is cut.
  */
 static bool
-next_entry(const char **at, const char *end, char separator, char *buf)
+environment_next_entry(const char **at, const char *end, char separator, char *buf)
 {
 	const char *stop;
 	size_t n;
@@ -63,7 +63,7 @@ next_entry(const char **at, const char *end, char separator, char *buf)
 
 /* glibc reads them with strtoul(): decimal, octal or hexadecimal. */
 static bool
-is_number(const char *value, uint64_t *ret)
+environment_is_number(const char *value, uint64_t *ret)
 {
 	char *end;
 
@@ -80,7 +80,7 @@ struct environment_setting {
 };
 
 static void
-split(struct environment_setting *s, char *work)
+environment_split(struct environment_setting *s, char *work)
 {
 	char *equals = strchr(work, '=');
 
@@ -108,16 +108,16 @@ each_setting(const char *env, size_t len,
 		if ((size_t)(stop - env) > strlen(TUNABLES) &&
 			strncmp(env, TUNABLES "=", strlen(TUNABLES "=")) == 0) {
 			s.is_tunable = true;
-			while (next_entry(&at, stop, ':', s.text)) {
-				split(&s, strcpy(work, s.text));
+			while (environment_next_entry(&at, stop, ':', s.text)) {
+				environment_split(&s, strcpy(work, s.text));
 				if (fn(&s, arg))
 					return true;
 			}
 			env = stop + 1;
 			continue;
 		}
-		next_entry(&env, end, '\0', s.text);
-		split(&s, strcpy(work, s.text));
+		environment_next_entry(&env, end, '\0', s.text);
+		environment_split(&s, strcpy(work, s.text));
 		if (fn(&s, arg))
 			return true;
 	}
@@ -142,13 +142,15 @@ is_bad(const struct environment_setting *s, void *arg)
 		if (!strstr(s->name, "malloc"))
 			return false;
 		if (strncmp(s->name, PREFIX, strlen(PREFIX)) == 0 &&
-			is_in(tunable, s->name + strlen(PREFIX)) && is_number(s->value, &n))
+			environment_is_in(tunable, s->name + strlen(PREFIX)) &&
+			environment_is_number(s->value, &n))
 			return false;
 	} else {
 		if (strncmp(s->name, "MALLOC_", strlen("MALLOC_")) != 0)
 			return false;
-		if (is_in(variable, s->name) &&
-			(strcmp(s->name, "MALLOC_ARENA_MAX") != 0 || is_number(s->value, &n)))
+		if (environment_is_in(variable, s->name) &&
+			(strcmp(s->name, "MALLOC_ARENA_MAX") != 0 ||
+				environment_is_number(s->value, &n)))
 			return false;
 	}
 	text_printable(s->text, f->buf, f->size);
@@ -171,7 +173,7 @@ note_arena_max(const struct environment_setting *s, void *arg)
 	struct environment_found *f = arg;
 	uint64_t n;
 
-	if (strcmp(s->name, name) != 0 || !is_number(s->value, &n) || !n)
+	if (strcmp(s->name, name) != 0 || !environment_is_number(s->value, &n) || !n)
 		return false;
 	text_printable(s->text, f->buf, f->size);
 	f->value = n;

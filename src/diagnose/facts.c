@@ -25,7 +25,7 @@
 #define LINKS_BYTES 48
 
 static uint64_t
-minus(uint64_t a, uint64_t b)
+facts_minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -40,14 +40,14 @@ least(uint64_t a, uint64_t b)
 
 /* Pages of files that are not changed as a rule. */
 static bool
-is_code(enum leaf_kind kind)
+facts_is_code(enum leaf_kind kind)
 {
 	return kind == LEAF_EXE_TEXT || kind == LEAF_EXE_RODATA || kind == LEAF_SO_TEXT ||
 		kind == LEAF_SO_RODATA;
 }
 
 static uint64_t
-rss_of(const struct space_sums *sums, enum leaf_kind kind)
+facts_rss_of(const struct space_sums *sums, enum leaf_kind kind)
 {
 	return sums->kind[kind].rss_bytes;
 }
@@ -55,25 +55,25 @@ rss_of(const struct space_sums *sums, enum leaf_kind kind)
 static void
 add_kinds(struct verdict_facts *f, const struct space_sums *sums)
 {
-	f->java_bytes = rss_of(sums, LEAF_JAVA_HEAP);
+	f->java_bytes = facts_rss_of(sums, LEAF_JAVA_HEAP);
 	f->java_huge_bytes = sums->kind[LEAF_JAVA_HEAP].huge_bytes;
-	f->go_bytes = rss_of(sums, LEAF_GO_HEAP);
-	f->static_bytes = rss_of(sums, LEAF_EXE_DATA) + rss_of(sums, LEAF_EXE_BSS) +
-		rss_of(sums, LEAF_SO_DATA) + rss_of(sums, LEAF_SO_BSS);
+	f->go_bytes = facts_rss_of(sums, LEAF_GO_HEAP);
+	f->static_bytes = facts_rss_of(sums, LEAF_EXE_DATA) + facts_rss_of(sums, LEAF_EXE_BSS) +
+		facts_rss_of(sums, LEAF_SO_DATA) + facts_rss_of(sums, LEAF_SO_BSS);
 	f->file_bytes = sums->group[GROUP_FILE].rss_bytes;
-	f->sysv_bytes = rss_of(sums, LEAF_SHM_SYSV);
-	f->memfd_bytes = rss_of(sums, LEAF_SHM_MEMFD);
-	f->java_shm_bytes = rss_of(sums, LEAF_SHM_JAVA);
-	f->other_shm_bytes = rss_of(sums, LEAF_SHM_POSIX) + rss_of(sums, LEAF_SHM_ANON) +
-		rss_of(sums, LEAF_SHM_TMPFS);
+	f->sysv_bytes = facts_rss_of(sums, LEAF_SHM_SYSV);
+	f->memfd_bytes = facts_rss_of(sums, LEAF_SHM_MEMFD);
+	f->java_shm_bytes = facts_rss_of(sums, LEAF_SHM_JAVA);
+	f->other_shm_bytes = facts_rss_of(sums, LEAF_SHM_POSIX) +
+		facts_rss_of(sums, LEAF_SHM_ANON) + facts_rss_of(sums, LEAF_SHM_TMPFS);
 	f->nr_thread_stacks = sums->kind[LEAF_THREAD_STACK].nr;
 	f->nr_ended_stacks = sums->kind[LEAF_CACHED_STACK].nr;
 	f->ended_virt_bytes = sums->kind[LEAF_CACHED_STACK].size_bytes;
-	f->ended_rss_bytes = rss_of(sums, LEAF_CACHED_STACK);
-	f->mmap_bytes = rss_of(sums, LEAF_CHUNK);
+	f->ended_rss_bytes = facts_rss_of(sums, LEAF_CACHED_STACK);
+	f->mmap_bytes = facts_rss_of(sums, LEAF_CHUNK);
 	for (int kind = 0; kind < NR_LEAF_KINDS; kind++)
 		if (leaf_kind_group((enum leaf_kind)kind) != GROUP_FILE &&
-			!is_code((enum leaf_kind)kind))
+			!facts_is_code((enum leaf_kind)kind))
 			f->huge_bytes += sums->kind[kind].huge_bytes;
 }
 
@@ -86,14 +86,14 @@ add_groups(struct verdict_facts *f, const struct space_sums *sums)
 	const struct leaf_sum *heap = &sums->group[GROUP_HEAP];
 
 	/* PROT_NONE says who may touch it, not that it has no memory. */
-	f->reserve_bytes = minus(reserve->size_bytes, reserve->rss_bytes) +
-		minus(arenas->size_bytes, arenas->rss_bytes);
+	f->reserve_bytes = facts_minus(reserve->size_bytes, reserve->rss_bytes) +
+		facts_minus(arenas->size_bytes, arenas->rss_bytes);
 	f->forbidden_bytes = reserve->rss_bytes;
 	f->other_anon_rss_bytes = reserve->rss_bytes + sums->group[GROUP_ANON].rss_bytes;
-	f->stack_virt_bytes = minus(stacks->size_bytes, f->ended_virt_bytes);
-	f->stack_rss_bytes = minus(stacks->rss_bytes, f->ended_rss_bytes);
+	f->stack_virt_bytes = facts_minus(stacks->size_bytes, f->ended_virt_bytes);
+	f->stack_rss_bytes = facts_minus(stacks->rss_bytes, f->ended_rss_bytes);
 	f->heap_huge_bytes = heap->huge_bytes;
-	f->arena_resident_bytes = minus(heap->rss_bytes, rss_of(sums, LEAF_CHUNK));
+	f->arena_resident_bytes = facts_minus(heap->rss_bytes, facts_rss_of(sums, LEAF_CHUNK));
 }
 
 /*
@@ -108,7 +108,8 @@ add_unlocated(struct verdict_facts *f, const struct space_sums *sums, const stru
 
 	if (malloc_is_all_mmapped(l, &l->params, chunks->nr_things, chunks->size_bytes))
 		return;
-	missing = least(minus(l->params.mmapped, chunks->size_bytes), f->other_anon_rss_bytes);
+	missing =
+		least(facts_minus(l->params.mmapped, chunks->size_bytes), f->other_anon_rss_bytes);
 	f->other_anon_rss_bytes -= missing;
 	f->mmap_bytes += missing;
 }
@@ -124,7 +125,7 @@ pieces_resident(const struct heap_arena *a)
 static uint64_t
 main_resident(const struct space_sums *sums)
 {
-	return rss_of(sums, LEAF_MAIN_HEAP) + rss_of(sums, LEAF_MAIN_PIECE);
+	return facts_rss_of(sums, LEAF_MAIN_HEAP) + facts_rss_of(sums, LEAF_MAIN_PIECE);
 }
 
 /*
@@ -134,8 +135,8 @@ main_resident(const struct space_sums *sums)
 static void
 add_pieces(struct verdict_facts *f, const struct space_sums *sums, const struct heap_arena *a)
 {
-	uint64_t missing =
-		least(minus(pieces_resident(a), main_resident(sums)), f->other_anon_rss_bytes);
+	uint64_t missing = least(
+		facts_minus(pieces_resident(a), main_resident(sums)), f->other_anon_rss_bytes);
 
 	f->other_anon_rss_bytes -= missing;
 	f->arena_resident_bytes += missing;
@@ -154,9 +155,9 @@ add_own_sbrk(struct verdict_facts *f, const struct space_sums *sums, const struc
 	f->sbrk_bytes = sums->own_sbrk.rss_bytes;
 	if (f->is_main_in_pieces || !main->system_bytes)
 		return;
-	surplus = minus(main_resident(sums), main->system_bytes - main->foreign.bytes);
+	surplus = facts_minus(main_resident(sums), main->system_bytes - main->foreign.bytes);
 	f->sbrk_bytes += surplus;
-	f->arena_resident_bytes = minus(f->arena_resident_bytes, surplus);
+	f->arena_resident_bytes = facts_minus(f->arena_resident_bytes, surplus);
 	f->other_anon_rss_bytes += surplus;
 }
 
@@ -172,15 +173,16 @@ add_changed_files(struct verdict_facts *f, const struct space_sums *sums, uint64
 	for (int kind = 0; kind < NR_LEAF_KINDS; kind++) {
 		enum group group = leaf_kind_group((enum leaf_kind)kind);
 
-		if (group != GROUP_SHM && group != GROUP_FILE && !is_code((enum leaf_kind)kind))
-			rest = minus(rest, sums->kind[kind].rss_bytes);
+		if (group != GROUP_SHM && group != GROUP_FILE &&
+			!facts_is_code((enum leaf_kind)kind))
+			rest = facts_minus(rest, sums->kind[kind].rss_bytes);
 	}
-	f->changed_file_bytes =
-		least(rest, rss_of(sums, LEAF_FILE_PRIVATE) + rss_of(sums, LEAF_FILE_DELETED));
+	f->changed_file_bytes = least(rest,
+		facts_rss_of(sums, LEAF_FILE_PRIVATE) + facts_rss_of(sums, LEAF_FILE_DELETED));
 }
 
 static void
-add_space(struct verdict_facts *f, const struct space *s, const struct heap *h)
+facts_add_space(struct verdict_facts *f, const struct space *s, const struct heap *h)
 {
 	struct space_sums sums;
 
@@ -194,7 +196,7 @@ add_space(struct verdict_facts *f, const struct space *s, const struct heap *h)
 	f->rss_anon_bytes = s->after.rss_anon_bytes;
 	f->rss_shmem_bytes = s->after.rss_shmem_bytes;
 	f->nr_mappings = space_nr_mappings(s);
-	f->unaccounted_bytes = minus(f->rss_bytes, sums.all.rss_bytes);
+	f->unaccounted_bytes = facts_minus(f->rss_bytes, sums.all.rss_bytes);
 	add_kinds(f, &sums);
 	add_groups(f, &sums);
 	add_unlocated(f, &sums, &h->layout);
@@ -227,7 +229,7 @@ add_pins(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest)
 
 /* Trimmable bytes are not known by size: the large chunks' share of them is at most all of them. */
 static uint64_t
-large_bytes(const struct heap_arena *a)
+facts_large_bytes(const struct heap_arena *a)
 {
 	uint64_t bytes = a->is_main ? a->top.bytes : 0;
 
@@ -244,23 +246,23 @@ is_orphan(const struct heap_arena *a)
 
 /* An arena of which all pages are known. */
 static void
-add_pages(struct verdict_facts *f, const struct heap_arena *a)
+facts_add_pages(struct verdict_facts *f, const struct heap_arena *a)
 {
 	f->trimmable_bytes += a->trim.rss_bytes;
 	f->mlocked_bytes += a->trim.mlocked_bytes + a->page_bytes[HEAP_PAGE_BEHIND];
 	/* Locked bytes are on pages of their own all the same. */
-	f->stranded_bytes += minus(a->stranded_bytes, a->trim.mlocked_bytes);
-	f->mixed_bytes += minus(a->page_bytes[HEAP_PAGE_MIXED], a->trim.mlocked_bytes);
-	f->large_bytes += large_bytes(a);
+	f->stranded_bytes += facts_minus(a->stranded_bytes, a->trim.mlocked_bytes);
+	f->mixed_bytes += facts_minus(a->page_bytes[HEAP_PAGE_MIXED], a->trim.mlocked_bytes);
+	f->large_bytes += facts_large_bytes(a);
 	f->main_bytes += a->is_main ? a->trim.rss_bytes : 0;
 	f->orphan_bytes += is_orphan(a) ? a->trim.rss_bytes : 0;
-	f->shared_bytes += minus(a->trim.rss_bytes, a->trim.uss_bytes);
+	f->shared_bytes += facts_minus(a->trim.rss_bytes, a->trim.uss_bytes);
 	f->returned_bytes += a->page_bytes[HEAP_PAGE_RETURNED];
 	f->free_swap_bytes += a->trim.swap_bytes;
 }
 
 static void
-add_arena(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest_pin)
+facts_add_arena(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest_pin)
 {
 	f->nr_orphans += is_orphan(a);
 	f->is_main_in_pieces |= a->is_main && !a->is_contiguous;
@@ -271,12 +273,12 @@ add_arena(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest
 		return;
 	}
 	f->free_bytes += a->fast.bytes + a->binned.bytes + a->top.bytes;
-	add_pages(f, a);
+	facts_add_pages(f, a);
 	add_pins(f, a, largest_pin);
 }
 
 static void
-add_heap(struct verdict_facts *f, const struct heap *h)
+facts_add_heap(struct verdict_facts *f, const struct heap *h)
 {
 	const struct malloc_params *p = &h->layout.params;
 	uint64_t largest_pin = 0;
@@ -291,7 +293,7 @@ add_heap(struct verdict_facts *f, const struct heap *h)
 	f->hp_page = p->hp_page;
 	f->has_shared = h->has_uss;
 	for (size_t i = 0; i < h->arena.nr; i++)
-		add_arena(f, &h->arena.v[i], &largest_pin);
+		facts_add_arena(f, &h->arena.v[i], &largest_pin);
 	for (size_t i = 0; i < h->thread.nr; i++) {
 		f->cached_bytes += h->thread.v[i].cached.bytes;
 		f->nr_caches += h->thread.v[i].cached.bytes != 0;
@@ -306,7 +308,7 @@ add_heap(struct verdict_facts *f, const struct heap *h)
 #define MOST_PROCESSES 256
 
 static bool
-is_mapped(const struct regions *maps, const struct os_held_file *file)
+facts_is_mapped(const struct regions *maps, const struct os_held_file *file)
 {
 	for (size_t i = 0; i < maps->nr; i++)
 		if (maps->region[i].dev == file->dev && maps->region[i].inode == file->inode)
@@ -336,7 +338,7 @@ add_held(struct verdict_held *most, const struct target *t, const struct regions
 	if (os_held_files(t, &file, &nr, &e) < 0)
 		return 0;
 	for (size_t i = 0; i < nr; i++) {
-		if (is_mapped(maps, &file[i]))
+		if (facts_is_mapped(maps, &file[i]))
 			continue;
 		bytes += file[i].bytes;
 		note_held(most, t, &file[i]);
@@ -393,9 +395,9 @@ verdict_facts_gather(struct verdict_facts *f, const struct target *t, const stru
 	struct err e;
 
 	*f = (struct verdict_facts){ .pid = t->pid, .is_core = t->core, .nr_cpus = os_nr_cpus() };
-	add_heap(f, heap);
+	facts_add_heap(f, heap);
 	if (space) {
-		add_space(f, space, heap);
+		facts_add_space(f, space, heap);
 	} else {
 		for (size_t i = 0; i < heap->arena.nr; i++)
 			f->arena_resident_bytes += heap->arena.v[i].resident_bytes;
@@ -430,7 +432,7 @@ sum_sizes(const struct malloc_info_heap *account, uint64_t *small, uint64_t *lar
 		if (s->from_bytes >= MALLOC_DEFAULT_THRESHOLD)
 			*large += s->total_bytes;
 		if (s->from_bytes > lost)
-			*whole += minus(s->total_bytes, s->count * lost);
+			*whole += facts_minus(s->total_bytes, s->count * lost);
 	}
 }
 
@@ -443,7 +445,7 @@ possible(const struct verdict_facts *f, uint64_t bytes)
 
 /* The top chunk of ARENA, of malloc's account SYSTEM_BYTES; a larger one is damaged, or torn. */
 static uint64_t
-top_bytes(const struct heap_arena *arena, uint64_t system_bytes)
+facts_top_bytes(const struct heap_arena *arena, uint64_t system_bytes)
 {
 	return arena->top.bytes <= system_bytes ? arena->top.bytes : 0;
 }
@@ -472,22 +474,22 @@ verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap
 	resident = pages.resident_bytes;
 	sum_sizes(account, &small, &large, &whole);
 	if (arena && arena->is_main) {
-		uint64_t top = top_bytes(arena, system);
+		uint64_t top = facts_top_bytes(arena, system);
 
 		large += top;
-		whole += arena->is_contiguous ? minus(top, 2 * page_bytes) : 0;
+		whole += arena->is_contiguous ? facts_minus(top, 2 * page_bytes) : 0;
 	}
 	/* Bytes that are not resident may all be on these pages; so may those that are gone. */
-	absent = minus(system, resident);
-	gone = minus(absent, pages.swapped_bytes);
-	trimmable = least(minus(whole, absent), resident);
+	absent = facts_minus(system, resident);
+	gone = facts_minus(absent, pages.swapped_bytes);
+	trimmable = least(facts_minus(whole, absent), resident);
 	f->is_bound = true;
 	f->free_bytes += free;
-	f->returned_bytes += minus(free, resident + pages.swapped_bytes);
-	f->free_swap_bytes += least(minus(whole, gone + resident), pages.swapped_bytes);
-	f->unread_swap_bytes = minus(f->unread_swap_bytes, arena ? arena->swapped_bytes : 0);
-	f->stranded_bytes += least(minus(small, absent), resident);
-	f->mixed_bytes += small > absent ? minus(resident, trimmable) : 0;
+	f->returned_bytes += facts_minus(free, resident + pages.swapped_bytes);
+	f->free_swap_bytes += least(facts_minus(whole, gone + resident), pages.swapped_bytes);
+	f->unread_swap_bytes = facts_minus(f->unread_swap_bytes, arena ? arena->swapped_bytes : 0);
+	f->stranded_bytes += least(facts_minus(small, absent), resident);
+	f->mixed_bytes += small > absent ? facts_minus(resident, trimmable) : 0;
 	f->trimmable_bytes += trimmable;
 	f->large_bytes += least(large, trimmable);
 	f->main_bytes += arena && arena->is_main ? trimmable : 0;
@@ -500,7 +502,7 @@ add_saved_account(struct verdict_facts *f, const struct malloc_info_heap *h, boo
 	bool is_main)
 {
 	const uint64_t top = malloc_info_top(h, has_top_in_rest);
-	const uint64_t room = minus(h->system_bytes, top);
+	const uint64_t room = facts_minus(h->system_bytes, top);
 	uint64_t small = 0, large = 0, whole = 0, binned = 0;
 
 	sum_sizes(h, &small, &large, &whole);

@@ -22,7 +22,7 @@
 
 /* The file that the program's malloc is in, made printable into BUF, if that is not libc. */
 static bool
-other_malloc(const struct heap_answer *s, char *buf, size_t size)
+heap_other_malloc(const struct heap_answer *s, char *buf, size_t size)
 {
 	const struct object *o = objects_malloc(&s->process.objects, &s->target);
 
@@ -38,7 +38,7 @@ warn_of_other_malloc(struct heap_answer *s)
 {
 	char path[256];
 
-	if (other_malloc(s, path, sizeof path))
+	if (heap_other_malloc(s, path, sizeof path))
 		warnings_add(&s->warnings, true,
 			"the program's malloc is not glibc's but that of %s: this is only what "
 			"lies in glibc's beside it",
@@ -51,7 +51,7 @@ hint_at_other_malloc(const struct heap_answer *s, struct err *e)
 {
 	char path[256];
 
-	if (e->kind == ERR_UNSUPPORTED && other_malloc(s, path, sizeof path))
+	if (e->kind == ERR_UNSUPPORTED && heap_other_malloc(s, path, sizeof path))
 		err_hint(e,
 			"Its malloc is that of %s; 'memdiag maps' works here, and 'info' and "
 			"'trim' if that is jemalloc",
@@ -160,7 +160,7 @@ check_heap(struct heap_answer *s, const struct space *space)
 
 /* A core file does not have all of the address space: its heaps are judged alone. */
 static void
-judge(struct heap_answer *s)
+heap_judge(struct heap_answer *s)
 {
 	const struct space *space = s->around.error.kind ? NULL : &s->around.space;
 	auto_verdict_facts struct verdict_facts f = { 0 };
@@ -185,7 +185,7 @@ open_target(struct heap_answer *s, const struct heap_question *q, struct err *e)
 
 /* The arenas may be known when their contents are not. */
 static int
-read_headers(struct heap_answer *s, struct err *e)
+heap_read_headers(struct heap_answer *s, struct err *e)
 {
 	auto_threads struct threads threads = { 0 };
 	struct err why = *e, ignored;
@@ -201,7 +201,7 @@ read_headers(struct heap_answer *s, struct err *e)
 }
 
 static int
-read_heap(struct heap_answer *s, const struct heap_question *q, struct err *e)
+heap_read_heap(struct heap_answer *s, const struct heap_question *q, struct err *e)
 {
 	const bool stops = !q->core && q->how.max_stop_ns;
 	struct heap_options how = q->how;
@@ -232,11 +232,11 @@ heap_ask(struct heap_answer *s, const struct heap_question *q, struct err *e)
 	warn_of_core(s);
 	if (!q->xml && heap_context_read(&s->around, &s->process, e) < 0)
 		return -1;
-	if (read_heap(s, q, e) < 0)
-		return read_headers(s, e);
+	if (heap_read_heap(s, q, e) < 0)
+		return heap_read_headers(s, e);
 	warn_of_lacking_arenas(s);
 	if (!q->xml)
-		judge(s);
+		heap_judge(s);
 	warn_of_gaps(s, q);
 	warn_of_own_memory(s, q->how.bins_only);
 	return 0;

@@ -15,7 +15,7 @@
  * main arena is identified.
  */
 static int32_t
-match(const struct info *info, size_t i)
+info_account_match(const struct info *info, size_t i)
 {
 	size_t nr_arenas = info->space.process->arenas.nr, from_end = info->mi.heap.nr - i;
 
@@ -29,7 +29,7 @@ info_match_arenas(struct info *info, struct err *e)
 {
 	for (size_t i = 0; i < info->mi.heap.nr; i++) {
 		struct info_arena *row = array_add(&info->arena);
-		int32_t nr = match(info, i);
+		int32_t nr = info_account_match(info, i);
 
 		if (!row)
 			return err_set(e, ENOMEM, "cannot list the arenas");
@@ -146,7 +146,7 @@ is_approximate(const struct info *info, const struct info_arena *row)
  * malloc's account is of the moment when it was asked.
  */
 static uint64_t
-system_bytes(const struct heap *now, const struct info_arena *row, size_t i)
+info_account_system_bytes(const struct heap *now, const struct info_arena *row, size_t i)
 {
 	return i < now->arena.nr && now->arena.v[i].addr.v == row->arena->addr.v
 		? now->arena.v[i].system_bytes
@@ -186,7 +186,7 @@ info_check(struct info *info, struct err *e)
 		row->is_rough = is_approximate(info, row);
 		if (row->arena)
 			row->is_rough |= check_facts_add_space_arena(
-				&f, s, (int32_t)nr, system_bytes(&now, row, nr));
+				&f, s, (int32_t)nr, info_account_system_bytes(&now, row, nr));
 		check_facts_add_in_use(&f, malloc_info_in_use(row->heap), row->heap->system_bytes);
 	}
 	check_facts_add_space(&f, s);
@@ -203,7 +203,7 @@ info_check(struct info *info, struct err *e)
  * stopped for that here.  Lists that are too long for malloc_info() are too long for this as well.
  */
 static void
-read_lists(const struct info *info, struct heap *h)
+info_account_read_lists(const struct info *info, struct heap *h)
 {
 	const struct heap_options how = {
 		.bins_only = true, .one_look = true, .want_uss = true, .is_fresh = true
@@ -224,7 +224,7 @@ gather(const struct info *info, struct verdict_facts *f)
 {
 	auto_heap struct heap h = { 0 };
 
-	read_lists(info, &h);
+	info_account_read_lists(info, &h);
 	h.layout.params.nr_mmaps = info->mi.mmap_count;
 	h.layout.params.mmapped = info->mi.mmap_bytes;
 	verdict_facts_gather(f, &info->mt.target, &info->space, &h);

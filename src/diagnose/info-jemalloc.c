@@ -7,7 +7,7 @@
 
 /* Options that are about glibc's malloc. */
 static int
-check_options(const struct info *info, const struct info_options *opt, struct err *e)
+info_jemalloc_check_options(const struct info *info, const struct info_options *opt, struct err *e)
 {
 	const char *what = opt->xml			       ? "--xml"
 		: opt->method == INFO_READ		       ? "--method=read"
@@ -26,7 +26,7 @@ info_ask_jemalloc(struct info *info, const struct info_options *opt, struct err 
 {
 	const struct malloc_target *mt = &info->mt;
 
-	if (check_options(info, opt, e) < 0)
+	if (info_jemalloc_check_options(info, opt, e) < 0)
 		return -1;
 	if (mt->traced.kind) {
 		*e = mt->traced;
@@ -47,14 +47,14 @@ info_ask_jemalloc(struct info *info, const struct info_options *opt, struct err 
 /* ---- the account ---- */
 
 static int64_t
-known(uint64_t bytes)
+info_jemalloc_known(uint64_t bytes)
 {
 	return bytes == JEMALLOC_UNKNOWN ? 0 : (int64_t)bytes;
 }
 
 /* Numbers of two moments may not fit together (is_torn). */
 static int64_t
-minus(int64_t a, int64_t b)
+info_jemalloc_minus(int64_t a, int64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -91,12 +91,14 @@ account(struct info *info)
 	space_sums(&sums, &info->space, NULL);
 	for (int kind = 0; kind < NR_LEAF_KINDS; kind++)
 		bytes[account_of((enum leaf_kind)kind)] += (int64_t)sums.kind[kind].rss_bytes;
-	bytes[JEMALLOC_CACHED] = known(j->cached_bytes);
-	bytes[JEMALLOC_IN_USE] = minus(known(j->allocated_bytes), bytes[JEMALLOC_CACHED]);
-	bytes[JEMALLOC_BETWEEN] = minus(known(j->active_bytes), known(j->allocated_bytes));
-	bytes[JEMALLOC_DIRTY] = known(j->dirty_bytes);
-	bytes[JEMALLOC_MUZZY] = known(j->muzzy_bytes);
-	bytes[JEMALLOC_METADATA] = known(j->metadata_bytes);
+	bytes[JEMALLOC_CACHED] = info_jemalloc_known(j->cached_bytes);
+	bytes[JEMALLOC_IN_USE] = info_jemalloc_minus(
+		info_jemalloc_known(j->allocated_bytes), bytes[JEMALLOC_CACHED]);
+	bytes[JEMALLOC_BETWEEN] = info_jemalloc_minus(
+		info_jemalloc_known(j->active_bytes), info_jemalloc_known(j->allocated_bytes));
+	bytes[JEMALLOC_DIRTY] = info_jemalloc_known(j->dirty_bytes);
+	bytes[JEMALLOC_MUZZY] = info_jemalloc_known(j->muzzy_bytes);
+	bytes[JEMALLOC_METADATA] = info_jemalloc_known(j->metadata_bytes);
 	for (int kind = JEMALLOC_IN_USE; kind <= JEMALLOC_METADATA; kind++)
 		theirs += bytes[kind];
 	*other -= theirs;
@@ -109,7 +111,7 @@ account(struct info *info)
 }
 
 static void
-judge(struct info *info)
+info_jemalloc_judge(struct info *info)
 {
 	const struct jemalloc_stats *j = &info->jemalloc;
 	const int64_t *bytes = info->jemalloc_account;
@@ -118,7 +120,7 @@ judge(struct info *info)
 		.between_bytes = (uint64_t)bytes[JEMALLOC_BETWEEN],
 		.free_bytes = (uint64_t)(bytes[JEMALLOC_DIRTY] + bytes[JEMALLOC_MUZZY]),
 		.other_bytes = (uint64_t)bytes[JEMALLOC_OTHER_ANON],
-		.retained_bytes = (uint64_t)known(j->retained_bytes),
+		.retained_bytes = (uint64_t)info_jemalloc_known(j->retained_bytes),
 		.never_decays = j->has_decay && j->dirty_decay_ms < 0,
 		.has_prof = j->has_prof,
 		.is_prof_on = j->is_prof_on };
@@ -163,6 +165,6 @@ info_understand_jemalloc(struct info *info, const struct info_options *opt, stru
 			"the program had jemalloc's statistics refreshed while they were read: "
 			"arenas and totals may be of two moments");
 	account(info);
-	judge(info);
+	info_jemalloc_judge(info);
 	return 0;
 }

@@ -145,7 +145,7 @@ check_heaps(struct info *info, struct err *e)
 
 /* The rows of the table, and what malloc's account says of itself. */
 static int
-add_rows(struct info *info, struct err *e)
+info_understand_add_rows(struct info *info, struct err *e)
 {
 	struct check_facts f = { 0 };
 
@@ -172,7 +172,8 @@ info_understand_file(struct info *info, const char *name, struct text *xml,
 	*xml = (struct text){ 0 };
 	if (malloc_info_parse(&info->mi, info->xml.v, info->xml.len, e) < 0)
 		return err_context(e, "cannot read %s", name);
-	if (check_heaps(info, e) < 0 || check_document(info, opt, e) < 0 || add_rows(info, e) < 0)
+	if (check_heaps(info, e) < 0 || check_document(info, opt, e) < 0 ||
+		info_understand_add_rows(info, e) < 0)
 		return -1;
 	warnings_add(&info->warnings, false,
 		"RSS is unknown: %s is malloc's own account; free memory may have been given back, "

@@ -73,7 +73,7 @@ read_heaps(struct info *info, const struct info_options *opt, struct err *e)
 
 /* This reads the lists of the moment, and is a hint only: it must cost little. */
 static enum info_method
-choose(struct info *info, const struct info_options *opt)
+info_choose(struct info *info, const struct info_options *opt)
 {
 	const struct malloc_target *mt = &info->mt;
 	char limit[32];
@@ -152,7 +152,7 @@ info_ask(struct info *info, const struct info_options *opt, struct err *e)
 		target_unclaim(&info->mt.target);
 		return failed;
 	}
-	info->method = choose(info, opt);
+	info->method = info_choose(info, opt);
 	info->is_slow = opt->method == INFO_INJECT &&
 		heap_malloc_info_is_slow(&info->mt.process, opt->max_lock_ns);
 	if (info->method == INFO_READ)

@@ -54,7 +54,7 @@ check_state(struct malloc_target *mt, bool may_be_traced, struct err *e)
 }
 
 static int
-learn(struct malloc_target *mt, enum malloc_choice choice, struct err *e)
+malloc_target_learn(struct malloc_target *mt, enum malloc_choice choice, struct err *e)
 {
 	const int found = jemalloc_find(&mt->jemalloc, &mt->process, choice, e);
 
@@ -80,7 +80,7 @@ malloc_target_open(struct malloc_target *mt, const struct ui_options *opt,
 	if (os_check_memory(&mt->target, e) < 0)
 		return -1;
 	if (process_read(&mt->process, &mt->target, e) < 0 ||
-		check_state(mt, may_be_traced, e) < 0 || learn(mt, choice, e) < 0 ||
+		check_state(mt, may_be_traced, e) < 0 || malloc_target_learn(mt, choice, e) < 0 ||
 		inject_check_calls(mt->inject, e) < 0)
 		return refuse_unknown_malloc(mt, e);
 	return 0;

@@ -18,7 +18,7 @@
 /* ---- the forecast ---- */
 
 static void
-add(struct forecast *f, const struct heap_arena *a, uint64_t page_bytes)
+trim_forecast_add(struct forecast *f, const struct heap_arena *a, uint64_t page_bytes)
 {
 	f->rss_bytes += a->trim.rss_bytes;
 	f->uss_bytes += a->trim.uss_bytes;
@@ -35,7 +35,7 @@ add(struct forecast *f, const struct heap_arena *a, uint64_t page_bytes)
 
 /* malloc's lists lead to all that can go back; chunks in use are of no interest. */
 static int
-read_lists(struct heap *h, const struct trim *t, const struct trim_options *opt,
+trim_forecast_read_lists(struct heap *h, const struct trim *t, const struct trim_options *opt,
 	struct rss_watch *rss, struct err *e)
 {
 	const struct heap_options how = { .max_stop_ns = opt->max_stop_ns,
@@ -62,7 +62,7 @@ check_forecast(struct trim *t, const struct heap_context *around, const struct r
 }
 
 static int
-foresee(struct trim *t, const struct trim_options *opt, struct err *e)
+trim_forecast_foresee(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	struct forecast *f = &t->forecast;
 	struct rss_watch rss = { .t = &t->mt.target };
@@ -74,12 +74,12 @@ foresee(struct trim *t, const struct trim_options *opt, struct err *e)
 		*e = around.error;
 		return -1;
 	}
-	if (read_lists(&f->heap, t, opt, &rss, e) < 0)
+	if (trim_forecast_read_lists(&f->heap, t, opt, &rss, e) < 0)
 		return -1;
 	if (opt->dry_run)
 		check_forecast(t, &around, &rss);
 	for (size_t i = 0; i < f->heap.arena.nr; i++)
-		add(f, &f->heap.arena.v[i], (uint64_t)sysconf(_SC_PAGESIZE));
+		trim_forecast_add(f, &f->heap.arena.v[i], (uint64_t)sysconf(_SC_PAGESIZE));
 	return 0;
 }
 
@@ -112,7 +112,7 @@ foresee_again(struct trim *t, const struct trim_options *opt, uint64_t first_ns)
 	before_ns = cpu_ns(t->mt.target.pid);
 	os_sleep_ns(PAUSE_NS / 2);
 	if ((before_ns && cpu_ns(t->mt.target.pid) == before_ns) ||
-		read_lists(&again, t, opt, &unused, &ignored) < 0)
+		trim_forecast_read_lists(&again, t, opt, &unused, &ignored) < 0)
 		return;
 	f->again_after_ns = os_now_ns() - first_ns;
 	for (size_t i = 0; i < again.arena.nr; i++)
@@ -137,7 +137,7 @@ trim_foresee(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	const struct forecast *f = &t->forecast;
 
-	if (foresee(t, opt, e) < 0)
+	if (trim_forecast_foresee(t, opt, e) < 0)
 		return -1;
 	if (!has_pages(&f->heap))
 		return err_set_kind(e, ERR_PERMISSION, 0,
@@ -210,7 +210,7 @@ trim_allow(struct trim *t, const struct trim_options *opt, struct err *e)
 
 	if (is_short(t, opt))
 		return 0;
-	if (foresee(t, opt, e) < 0)
+	if (trim_forecast_foresee(t, opt, e) < 0)
 		return -1;
 	if (f->longest_lock_ns <= opt->max_lock_ns) {
 		warn_of_load(t, opt);
@@ -234,7 +234,7 @@ struct caveats {
 };
 
 static void __attribute__((format(printf, 4, 5)))
-say(struct caveats *c, const char *id, uint64_t bytes, const char *fmt, ...)
+trim_forecast_say(struct caveats *c, const char *id, uint64_t bytes, const char *fmt, ...)
 {
 	struct caveat *caveat = &c->v[c->nr++];
 	va_list ap;
@@ -268,38 +268,38 @@ trim_caveats(const struct trim *t, const struct trim_options *opt, struct caveat
 	char lock[32], limit[32], later[32];
 
 	if (has_moved(f))
-		say(&c, "changing", f->again_rss_bytes,
+		trim_forecast_say(&c, "changing", f->again_rss_bytes,
 			"the heap is changing: %s later a trim would return %s. What it returns is "
 			"what is "
 			"free at that moment.",
 			ui_duration(f->again_after_ns, later, sizeof later),
 			UI_SIZE(ui, f->again_rss_bytes));
 	if (f->longest_lock_ns > opt->max_lock_ns)
-		say(&c, "lock", 0,
+		trim_forecast_say(&c, "lock", 0,
 			"trim would refuse: an arena would be locked for %s, longer than "
 			"--max-lock "
 			"(%s).",
 			ui_duration(f->longest_lock_ns, lock, sizeof lock),
 			ui_duration(opt->max_lock_ns, limit, sizeof limit));
 	if (shared)
-		say(&c, "shared", shared,
+		trim_forecast_say(&c, "shared", shared,
 			"RSS falls, memory does not: %s of it other processes have as well, since "
 			"a "
 			"fork.",
 			UI_SIZE(ui, shared));
 	if (f->huge_bytes)
-		say(&c, "huge-pages", f->huge_bytes,
+		trim_forecast_say(&c, "huge-pages", f->huge_bytes,
 			"%s of it lies on huge pages of which a part stays. RSS falls at once, but "
 			"the "
 			"kernel, and the cgroup, get that memory back only when they run short of "
 			"it.",
 			UI_SIZE(ui, f->huge_bytes));
 	if (f->mlocked_bytes)
-		say(&c, "mlocked", f->mlocked_bytes,
+		trim_forecast_say(&c, "mlocked", f->mlocked_bytes,
 			"%s is free as well, but locked in memory (mlock, mlockall): it stays.",
 			UI_SIZE(ui, f->mlocked_bytes));
 	if (f->swap_bytes)
-		say(&c, "swapped", f->swap_bytes,
+		trim_forecast_say(&c, "swapped", f->swap_bytes,
 			"%s is freed from swap. Headers of free blocks that are there come back "
 			"into "
 			"memory first, which takes longer than is shown here.",

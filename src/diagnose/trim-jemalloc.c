@@ -12,7 +12,7 @@
 #define BYTES_PER_SECOND (UINT64_C(2) << 30)
 
 static int
-check_options(const struct trim *t, const struct trim_options *opt, struct err *e)
+trim_jemalloc_check_options(const struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	const char *what = opt->tops ? "--tops" : opt->pad_bytes ? "--pad" : NULL;
 
@@ -23,7 +23,7 @@ check_options(const struct trim *t, const struct trim_options *opt, struct err *
 }
 
 static int
-foresee(struct trim *t, const struct trim_options *opt, struct err *e)
+trim_jemalloc_foresee(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	const struct malloc_target *mt = &t->mt;
 	const struct jemalloc_stats *now = &t->jemalloc_before;
@@ -49,10 +49,10 @@ trim_jemalloc(struct trim *t, const struct trim_options *opt, struct err *e)
 	/* longer ones overflow */
 	const uint64_t max_ms = opt->max_lock_ns / 1000000;
 
-	if (check_options(t, opt, e) < 0)
+	if (trim_jemalloc_check_options(t, opt, e) < 0)
 		return -1;
 	if (opt->dry_run)
-		return foresee(t, opt, e);
+		return trim_jemalloc_foresee(t, opt, e);
 	return jemalloc_purge(&mt->jemalloc, mt->inject, &opt->inject,
 		max_ms > 1000000 ? UINT64_MAX : max_ms * (BYTES_PER_SECOND / 1000),
 		&t->jemalloc_before, &t->jemalloc_after, &t->report, e);

@@ -20,7 +20,7 @@ struct tops {
 };
 
 static int
-find(struct tops *tops, struct err *e)
+trim_tops_find(struct tops *tops, struct err *e)
 {
 	const struct malloc_target *mt = &tops->trim->mt;
 
@@ -43,7 +43,7 @@ find(struct tops *tops, struct err *e)
 
 /* The arena is locked: no thread uses the bytes in its top. */
 static bool
-is_free(struct inject_range *r, void *arg)
+trim_tops_is_free(struct inject_range *r, void *arg)
 {
 	const struct tops *tops = arg;
 	const struct malloc_target *mt = &tops->trim->mt;
@@ -62,9 +62,9 @@ int
 trim_tops(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	struct tops tops = { .trim = t };
-	struct inject_discard what = { .is_free = is_free, .arg = &tops };
+	struct inject_discard what = { .is_free = trim_tops_is_free, .arg = &tops };
 	struct inject_report report;
-	int failed = find(&tops, e);
+	int failed = trim_tops_find(&tops, e);
 
 	what.range = tops.range.v;
 	what.nr = t->nr_tops = tops.range.nr;

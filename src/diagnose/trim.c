@@ -68,7 +68,7 @@ measure_and_check(struct trim *t, struct err *e)
 }
 
 static uint64_t
-minus(uint64_t a, uint64_t b)
+trim_minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -86,8 +86,8 @@ trim_measure_again(struct trim *t, const struct trim_options *opt)
 	}
 	t->has_later = true;
 	t->came_back_bytes = after->has_arenas && later->has_arenas
-		? minus(later->arenas_bytes, after->arenas_bytes)
-		: minus(later->rss_bytes, after->rss_bytes);
+		? trim_minus(later->arenas_bytes, after->arenas_bytes)
+		: trim_minus(later->rss_bytes, after->rss_bytes);
 }
 
 /* ---- trimming ---- */
@@ -110,7 +110,7 @@ try_tops(struct trim *t, const struct trim_options *opt)
 
 /* Only --tops needs it. */
 static int
-find_layout(struct trim *t, const struct trim_options *opt, struct err *e)
+trim_find_layout(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	struct err why;
 
@@ -124,14 +124,14 @@ find_layout(struct trim *t, const struct trim_options *opt, struct err *e)
 }
 
 static int
-trim(struct trim *t, const struct trim_options *opt, struct err *e)
+diagnose_trim(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	const struct malloc_target *mt = &t->mt;
 	struct err ignored; /* by a measurement; before the call they are found again */
 
 	process_find_arenas(&t->mt.process, NULL, &ignored);
 	if (measure_now(&t->before, mt, true, e) < 0 || trim_allow(t, opt, e) < 0 ||
-		malloc_target_find_arenas(&t->mt, e) < 0 || find_layout(t, opt, e) < 0 ||
+		malloc_target_find_arenas(&t->mt, e) < 0 || trim_find_layout(t, opt, e) < 0 ||
 		inject_malloc_trim(mt->inject, &mt->process.arenas, &opt->inject, opt->pad_bytes,
 			&t->report, e) < 0)
 		return -1;
@@ -139,12 +139,12 @@ trim(struct trim *t, const struct trim_options *opt, struct err *e)
 		try_tops(t, opt);
 	if (measure_and_check(t, e) < 0)
 		return err_context(e, "malloc_trim was called, but");
-	t->released_bytes = minus(t->before.rss_bytes, t->after.rss_bytes);
+	t->released_bytes = trim_minus(t->before.rss_bytes, t->after.rss_bytes);
 	return 0;
 }
 
 static int
-read_moment(struct moment *m, const struct target *t, struct err *e)
+trim_read_moment(struct moment *m, const struct target *t, struct err *e)
 {
 	struct os_status status;
 
@@ -159,13 +159,13 @@ read_moment(struct moment *m, const struct target *t, struct err *e)
 static int
 trim_other(struct trim *t, const struct trim_options *opt, struct err *e)
 {
-	if (read_moment(&t->before, &t->mt.target, e) < 0 || trim_jemalloc(t, opt, e) < 0)
+	if (trim_read_moment(&t->before, &t->mt.target, e) < 0 || trim_jemalloc(t, opt, e) < 0)
 		return -1;
 	if (opt->dry_run)
 		return 0;
-	if (read_moment(&t->after, &t->mt.target, e) < 0)
+	if (trim_read_moment(&t->after, &t->mt.target, e) < 0)
 		return err_context(e, "jemalloc's free pages were given back, but");
-	t->released_bytes = minus(t->before.rss_bytes, t->after.rss_bytes);
+	t->released_bytes = trim_minus(t->before.rss_bytes, t->after.rss_bytes);
 	return 0;
 }
 
@@ -209,7 +209,7 @@ trim_or_predict(struct trim *t, const struct trim_options *opt, struct err *e)
 		return trim_other(t, opt, e);
 	if (check_tops(t, opt, e) < 0)
 		return -1;
-	return opt->dry_run ? predict(t, opt, e) : trim(t, opt, e);
+	return opt->dry_run ? predict(t, opt, e) : diagnose_trim(t, opt, e);
 }
 
 void

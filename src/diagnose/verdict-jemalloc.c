@@ -22,13 +22,13 @@ struct verdict_jemalloc_words {
 		sizeof(struct verdict_jemalloc_words))
 
 static bool
-weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)
+verdict_jemalloc_weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)
 {
 	return bytes >= least && (double)bytes >= share * (double)whole;
 }
 
 static int
-percent(uint64_t part, uint64_t whole)
+verdict_jemalloc_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
 }
@@ -39,7 +39,7 @@ percent(uint64_t part, uint64_t whole)
 static bool
 judge_live(const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!weighs(j->allocated_bytes, verdict_large_bytes(f), 0.7, f->rss_bytes))
+	if (!verdict_jemalloc_weighs(j->allocated_bytes, verdict_large_bytes(f), 0.7, f->rss_bytes))
 		return false;
 	*v = (struct verdict){
 		.id = "live-large", .severity = "info", .bytes = j->allocated_bytes
@@ -47,7 +47,7 @@ judge_live(const struct verdict_facts *f, const struct verdict_jemalloc *j, stru
 	SAY(v,
 		"%s, %d %% of RSS, is memory that the program allocated and has not freed: data it "
 		"needs, or a leak. Trimming does not help.",
-		BYTES(v->bytes), percent(v->bytes, f->rss_bytes));
+		BYTES(v->bytes), verdict_jemalloc_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0, "see if it grows: save --json now and later, then memdiag diff");
 	if (j->is_prof_on)
 		ADVISE(v, 1, "memdiag profile --seconds 60 -p %d", (int)f->pid);
@@ -59,16 +59,17 @@ judge_live(const struct verdict_facts *f, const struct verdict_jemalloc *j, stru
 }
 
 static bool
-judge_retained(const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
+verdict_jemalloc_judge_retained(
+	const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!weighs(j->free_bytes, 16 * MIB, 0.1, f->rss_bytes))
+	if (!verdict_jemalloc_weighs(j->free_bytes, 16 * MIB, 0.1, f->rss_bytes))
 		return false;
 	*v = (struct verdict){ .id = "retained", .severity = "warning", .bytes = j->free_bytes };
 	SAY(v,
 		"%s, %d %% of RSS at most, is free inside jemalloc, in whole pages (dirty or "
 		"muzzy) "
 		"that it has not given back%s.",
-		BYTES(v->bytes), percent(v->bytes, f->rss_bytes),
+		BYTES(v->bytes), verdict_jemalloc_percent(v->bytes, f->rss_bytes),
 		j->never_decays ? ": it is set to keep them for ever (dirty_decay_ms:-1)" : " yet");
 	ADVISE(v, 0, "memdiag trim -p %d", (int)f->pid);
 	ADVISE(v, 1, "start it with MALLOC_CONF=background_thread:true%s",
@@ -77,9 +78,10 @@ judge_retained(const struct verdict_facts *f, const struct verdict_jemalloc *j, 
 }
 
 static bool
-judge_fragmented(const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
+verdict_jemalloc_judge_fragmented(
+	const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!weighs(j->between_bytes, 16 * MIB, 0.1, f->rss_bytes) ||
+	if (!verdict_jemalloc_weighs(j->between_bytes, 16 * MIB, 0.1, f->rss_bytes) ||
 		j->between_bytes < j->free_bytes)
 		return false;
 	*v = (struct verdict){
@@ -89,7 +91,7 @@ judge_fragmented(const struct verdict_facts *f, const struct verdict_jemalloc *j
 		"%s, %d %% of RSS at most, is free on pages that blocks in use keep (active minus "
 		"allocated). Trimming does not help; jemalloc uses it for new blocks of those "
 		"sizes only.",
-		BYTES(v->bytes), percent(v->bytes, f->rss_bytes));
+		BYTES(v->bytes), verdict_jemalloc_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0,
 		"move what lives long to new blocks, as Redis does with CONFIG SET activedefrag "
 		"yes");
@@ -99,7 +101,7 @@ judge_fragmented(const struct verdict_facts *f, const struct verdict_jemalloc *j
 static bool
 judge_cached(const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!weighs(j->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
+	if (!verdict_jemalloc_weighs(j->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
 		return false;
 	*v = (struct verdict){
 		.id = "cache-retained", .severity = "warning", .bytes = j->cached_bytes
@@ -108,16 +110,17 @@ judge_cached(const struct verdict_facts *f, const struct verdict_jemalloc *j, st
 		"%s, %d %% of RSS, is freed and in caches of threads, each for itself until it "
 		"ends. "
 		"jemalloc counts it as allocated, and trimming does not reach it.",
-		BYTES(v->bytes), percent(v->bytes, f->rss_bytes));
+		BYTES(v->bytes), verdict_jemalloc_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0, "fewer threads, or start it with MALLOC_CONF=tcache_max:4096");
 	return true;
 }
 
 /* Unlike glibc's reserves these are readable mappings, or none at all: maps does not know them. */
 static bool
-judge_virt_only(const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
+verdict_jemalloc_judge_virt_only(
+	const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
+	if (!verdict_jemalloc_weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
 		return false;
 	*v = (struct verdict){ .id = "virt-only",
 		.severity = "info",
@@ -137,13 +140,13 @@ verdict_judge_jemalloc(
 	struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict v[VERDICT_MAX])
 {
 	static bool (*const judges[])(const struct verdict_facts *, const struct verdict_jemalloc *,
-		struct verdict *) = { judge_live, judge_retained, judge_fragmented, judge_cached,
-		judge_virt_only };
+		struct verdict *) = { judge_live, verdict_jemalloc_judge_retained,
+		verdict_jemalloc_judge_fragmented, judge_cached, verdict_jemalloc_judge_virt_only };
 	size_t nr;
 
 	f->has_malloc = false;
 	f->other_anon_rss_bytes = j->other_bytes;
-	if (weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
+	if (verdict_jemalloc_weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
 		f->reserve_bytes = 0; /* the same addresses */
 	nr = verdict_judge(f, v);
 	for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {

@@ -59,7 +59,7 @@ contents_at(const struct contents *c, uint64_t offset)
 }
 
 static bool
-is_there(const struct contents *c, uint64_t block)
+contents_is_there(const struct contents *c, uint64_t block)
 {
 	return c->is_there[block / 8] & 1U << block % 8;
 }
@@ -96,9 +96,9 @@ contents_read(struct contents *c, int fd, uint64_t offset, uint64_t size)
 		return -1;
 	end = size ? (offset + size - 1) / BLOCK_BYTES + 1 : block;
 	while (block < end) {
-		for (; block < end && is_there(c, block); block++)
+		for (; block < end && contents_is_there(c, block); block++)
 			;
-		for (from = block; block < end && !is_there(c, block); block++)
+		for (from = block; block < end && !contents_is_there(c, block); block++)
 			;
 		if (block > from && read_blocks(c, fd, from, block) < 0)
 			return -1;

@@ -50,7 +50,7 @@ read_memory(const struct image *im, raddr from, void *to, size_t size, struct er
 
 /* Have the SIZE bytes at OFFSET of the contents, which are mapped at FROM.  0, or -1. */
 static int
-fill(const struct image *im, raddr from, uint64_t offset, size_t size)
+image_fill(const struct image *im, raddr from, uint64_t offset, size_t size)
 {
 	struct err e;
 
@@ -69,7 +69,7 @@ image_data(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type)
 	offset = p->p_offset + (vaddr - p->p_vaddr);
 	if (offset + size > im->size_bytes)
 		return NULL;
-	if (fill(im, (raddr){ vaddr + im->bias }, offset, size) < 0)
+	if (image_fill(im, (raddr){ vaddr + im->bias }, offset, size) < 0)
 		return NULL;
 	return elf_getdata_rawchunk(im->elf, (int64_t)offset, size, type);
 }
@@ -95,7 +95,7 @@ image_bytes(const struct image *im, raddr at, size_t size)
 {
 	const int64_t offset = file_offset(im, at, size, PF_W);
 
-	return offset >= 0 && fill(im, at, (uint64_t)offset, size) == 0
+	return offset >= 0 && image_fill(im, at, (uint64_t)offset, size) == 0
 		? (const unsigned char *)contents_at(im->contents, (uint64_t)offset)
 		: NULL;
 }
@@ -118,7 +118,7 @@ image_initial(const struct image *im, raddr at, size_t size)
 {
 	const int64_t offset = im->fd < 0 ? -1 : file_offset(im, at, size, 0);
 
-	return offset >= 0 && fill(im, at, (uint64_t)offset, size) == 0
+	return offset >= 0 && image_fill(im, at, (uint64_t)offset, size) == 0
 		? (const unsigned char *)contents_at(im->contents, (uint64_t)offset)
 		: NULL;
 }
@@ -152,7 +152,7 @@ read_phdrs(struct image *im, struct err *e)
 
 /* Have the tables of headers, by the first N bytes of the file, which are there already. */
 static int
-read_headers(struct image *im, size_t n)
+image_read_headers(struct image *im, size_t n)
 {
 	Elf *elf = elf_memory(contents_at(im->contents, 0), n);
 	uint64_t phdrs, shdrs;
@@ -175,7 +175,7 @@ read_headers(struct image *im, size_t n)
 }
 
 static int
-open_file(struct image *im, struct err *e)
+elf_image_open_file(struct image *im, struct err *e)
 {
 	struct stat st;
 	size_t n;
@@ -191,7 +191,7 @@ open_file(struct image *im, struct err *e)
 	n = im->size_bytes < HEAD_BYTES ? im->size_bytes : HEAD_BYTES;
 	if (contents_read(im->contents, im->fd, 0, n) < 0 ||
 		memcmp(contents_at(im->contents, 0), ELFMAG, SELFMAG) != 0 ||
-		read_headers(im, n) < 0)
+		image_read_headers(im, n) < 0)
 		return err_set(e, ENOEXEC, "not an ELF file");
 	im->elf = elf_memory(contents_at(im->contents, 0), im->size_bytes);
 	if (!im->elf || elf_kind(im->elf) != ELF_K_ELF)
@@ -308,7 +308,7 @@ image_open(struct image **ret, const struct target *t, raddr base, raddr end, co
 	im->target = t;
 	im->has_holes = path && !major(dev); /* without a path it is the kernel's own */
 	im->fd = os_mapping_open(t, base, end, path, dev, inode);
-	if ((im->fd >= 0 ? open_file(im, e) : open_memory(im, base, path, e)) < 0) {
+	if ((im->fd >= 0 ? elf_image_open_file(im, e) : open_memory(im, base, path, e)) < 0) {
 		image_free(im);
 		return -1;
 	}
@@ -327,7 +327,7 @@ image_open_fd(struct image **ret, int fd, struct err *e)
 		return -1;
 	}
 	im->fd = fd;
-	if (open_file(im, e) < 0) {
+	if (elf_image_open_file(im, e) < 0) {
 		image_free(im);
 		return -1;
 	}

@@ -130,7 +130,7 @@ is_prot(const char *prot)
 
 /* NEW comes after all others, or the file has been changed or is of two processes. */
 static int
-check_order(const struct map_reader *r, const struct region *new)
+map_file_check_order(const struct map_reader *r, const struct region *new)
 {
 	const struct region *last = r->region.nr ? &r->region.v[r->region.nr - 1] : NULL;
 
@@ -148,7 +148,7 @@ check_order(const struct map_reader *r, const struct region *new)
 }
 
 static int
-take_mapping(struct map_reader *r, const struct region *new)
+map_file_take_mapping(struct map_reader *r, const struct region *new)
 {
 	struct region *added;
 
@@ -162,7 +162,7 @@ take_mapping(struct map_reader *r, const struct region *new)
 			r, "this is of smaps_rollup, which has sums only: save /proc/PID/smaps");
 	if (new->start.v % PAGE_BYTES || new->end.v % PAGE_BYTES || !is_prot(new->prot))
 		return refuse_line(r, "this is not what Linux writes for a mapping");
-	if (end_mapping(r, false) < 0 || check_order(r, new) < 0)
+	if (end_mapping(r, false) < 0 || map_file_check_order(r, new) < 0)
 		return -1;
 	if (r->region.nr >= MAX_MAPPINGS)
 		return refuse_line(r, "more than %u mappings", MAX_MAPPINGS);
@@ -241,7 +241,7 @@ take_file_line(struct map_reader *r, char *line, size_t len)
 	while (len && line[len - 1] == '\r')
 		line[--len] = '\0';
 	line += strspn(line, " \t");
-	return region_parse(&new, line) ? take_mapping(r, &new) : take_other(r, line);
+	return region_parse(&new, line) ? map_file_take_mapping(r, &new) : take_other(r, line);
 }
 
 static int

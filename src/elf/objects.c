@@ -95,7 +95,7 @@ is_loader_name(const char *soname)
 
 /* DT_SONAME; where that cannot be read, as in a core file without its files, what it is mostly. */
 static const char *
-name_of(const struct image *image, const char *path)
+objects_name_of(const struct image *image, const char *path)
 {
 	const char *soname = image_soname(image), *base = strrchr(path, '/');
 
@@ -127,9 +127,9 @@ has_glibc(const struct image *image)
 }
 
 static void
-describe(struct object *o, const struct region *r, const struct auxv *a)
+objects_describe(struct object *o, const struct region *r, const struct auxv *a)
 {
-	const char *soname = name_of(o->image, r->path);
+	const char *soname = objects_name_of(o->image, r->path);
 
 	image_extent(o->image, &o->start, &o->end);
 	o->path = r->path;
@@ -143,7 +143,7 @@ describe(struct object *o, const struct region *r, const struct auxv *a)
 }
 
 static int
-by_start(const void *a, const void *b)
+objects_by_start(const void *a, const void *b)
 {
 	const struct object *x = a, *y = b;
 
@@ -155,7 +155,7 @@ static void
 sort_and_clip(struct objects *o)
 {
 	if (o->nr)
-		qsort(o->v, o->nr, sizeof *o->v, by_start);
+		qsort(o->v, o->nr, sizeof *o->v, objects_by_start);
 	for (size_t i = 1; i < o->nr; i++)
 		if (o->v[i - 1].end.v > o->v[i].start.v)
 			o->v[i - 1].end = o->v[i].start;
@@ -197,7 +197,7 @@ objects_find(struct objects *o, const struct regions *m, const struct target *t,
 			return err_set(e, ENOMEM, "cannot keep the list of objects");
 		}
 		found->image = image;
-		describe(found, r, &a);
+		objects_describe(found, r, &a);
 	}
 	sort_and_clip(o);
 	return 0;
@@ -232,7 +232,7 @@ end_of_object(const struct regions *m, size_t first)
 }
 
 static const char *
-base_name(const char *path)
+objects_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -254,7 +254,8 @@ infer_executable(struct objects *o, const struct regions *m)
 			for (size_t k = 0; k < o->nr && o->v[k].start.v < m->region[i].start.v; k++)
 				below = &o->v[k];
 	for (size_t i = 0; i < o->nr && !found; i++)
-		if (!strstr(base_name(o->v[i].path), ".so") && (!below || below == &o->v[i]))
+		if (!strstr(objects_base_name(o->v[i].path), ".so") &&
+			(!below || below == &o->v[i]))
 			found = &o->v[i];
 	if (found)
 		found->is_executable = true;
@@ -281,8 +282,8 @@ objects_infer(struct objects *o, const struct regions *m, struct err *e)
 			.path = r->path,
 			.dev = r->dev,
 			.inode = r->inode,
-			.is_loader = is_loader_name(base_name(r->path)),
-			.is_libc = is_libc_name(base_name(r->path)),
+			.is_loader = is_loader_name(objects_base_name(r->path)),
+			.is_libc = is_libc_name(objects_base_name(r->path)),
 		};
 	}
 	infer_executable(o, m);

@@ -234,7 +234,7 @@ take_stream(struct builder *b, FILE *f, struct err *e)
 }
 
 static int
-by_start(const void *a, const void *b)
+regions_by_start(const void *a, const void *b)
 {
 	const struct region *x = a, *y = b;
 
@@ -263,7 +263,7 @@ drop_overlaps(struct builder *b)
 
 	if (is_sorted(b))
 		return 0;
-	qsort(b->v, b->nr, sizeof *b->v, by_start);
+	qsort(b->v, b->nr, sizeof *b->v, regions_by_start);
 	for (size_t i = 0; i < b->nr; i++) {
 		struct region r = b->v[i];
 
@@ -326,8 +326,8 @@ regions_size(const struct regions *m)
 }
 
 static int
-read_once(struct regions *m, const struct target *t, const struct regions_listener *listener,
-	struct err *e)
+regions_read_once(struct regions *m, const struct target *t,
+	const struct regions_listener *listener, struct err *e)
 {
 	auto_file FILE *f = os_proc_stream(t, "maps", e);
 
@@ -355,7 +355,7 @@ regions_read_with(struct regions *m, const struct target *t,
 		uint64_t size;
 
 		regions_release(m);
-		if (os_status(t, 0, &before, e) < 0 || read_once(m, t, listener, e) < 0)
+		if (os_status(t, 0, &before, e) < 0 || regions_read_once(m, t, listener, e) < 0)
 			goto fail;
 		if (os_status(t, 0, &after, e) < 0)
 			goto fail;

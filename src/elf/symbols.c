@@ -97,7 +97,7 @@ read_dynamic(const struct image *im, struct dynamic *d)
 }
 
 static const uint32_t *
-words_at(const struct image *im, uint64_t vaddr, uint64_t nr)
+symbols_words_at(const struct image *im, uint64_t vaddr, uint64_t nr)
 {
 	Elf_Data *data = nr <= MAX_SYMBOLS ? image_data(im, vaddr, nr * 4, ELF_T_WORD) : NULL;
 
@@ -111,7 +111,7 @@ words_at(const struct image *im, uint64_t vaddr, uint64_t nr)
 static bool
 read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 {
-	const uint32_t *head = words_at(im, vaddr, 4);
+	const uint32_t *head = symbols_words_at(im, vaddr, 4);
 	uint64_t at = vaddr + 16;
 	uint32_t last = 0;
 
@@ -120,7 +120,7 @@ read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 	tb->nr_buckets = head[0];
 	tb->first_hashed = head[1];
 	at += (uint64_t)head[2] * (im->class == ELFCLASS64 ? 8 : 4);
-	tb->bucket = words_at(im, at, tb->nr_buckets);
+	tb->bucket = symbols_words_at(im, at, tb->nr_buckets);
 	if (!tb->bucket)
 		return false;
 	at += (uint64_t)tb->nr_buckets * 4;
@@ -132,7 +132,8 @@ read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 		return true;
 	}
 	for (; last < MAX_SYMBOLS; last++) {
-		const uint32_t *hash = words_at(im, at + (last - tb->first_hashed) * 4ULL, 1);
+		const uint32_t *hash =
+			symbols_words_at(im, at + (last - tb->first_hashed) * 4ULL, 1);
 
 		if (!hash)
 			return false;
@@ -140,7 +141,7 @@ read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 			break;
 	}
 	tb->nr_symbols = last + 1;
-	tb->chain = words_at(im, at, tb->nr_symbols - tb->first_hashed);
+	tb->chain = symbols_words_at(im, at, tb->nr_symbols - tb->first_hashed);
 	return tb->chain != NULL;
 }
 
@@ -148,7 +149,7 @@ read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 static bool
 read_sysv_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 {
-	const uint32_t *head = words_at(im, vaddr, 2);
+	const uint32_t *head = symbols_words_at(im, vaddr, 2);
 
 	if (!head || head[1] > MAX_SYMBOLS)
 		return false;
@@ -302,8 +303,8 @@ is_of_the_linker(const GElf_Sym *sym)
 
 /* Symbol number I if it is defined and visible; its name and whether its version is the default. */
 static bool
-symbol_at(const struct image *im, const struct tables *tb, uint32_t i, const char **ret_name,
-	struct image_symbol *ret, bool *ret_is_default)
+symbols_symbol_at(const struct image *im, const struct tables *tb, uint32_t i,
+	const char **ret_name, struct image_symbol *ret, bool *ret_is_default)
 {
 	GElf_Sym sym;
 	GElf_Versym version = 1;
@@ -345,7 +346,7 @@ is_default_symbol(const struct image *im, const struct tables *tb, uint32_t i, c
 	struct image_symbol s;
 	bool is_default;
 
-	if (!symbol_at(im, tb, i, &found, &s, &is_default) || !is_default ||
+	if (!symbols_symbol_at(im, tb, i, &found, &s, &is_default) || !is_default ||
 		strcmp(found, name) != 0)
 		return false;
 	*ret = s;
@@ -416,7 +417,8 @@ each_in(const struct image *im, const struct tables *tb,
 		bool is_default;
 		int stop;
 
-		if (symbol_at(im, tb, i, &name, &s, &is_default) && (stop = fn(name, &s, arg)))
+		if (symbols_symbol_at(im, tb, i, &name, &s, &is_default) &&
+			(stop = fn(name, &s, arg)))
 			return stop;
 	}
 	return 0;

@@ -42,7 +42,7 @@ struct sweep {
 };
 
 static bool
-is_known(const struct arenas *a, raddr heap)
+arena_heaps_is_known(const struct arenas *a, raddr heap)
 {
 	for (size_t i = 0; i < a->nr; i++)
 		for (size_t j = 0; j < a->v[i].nr_heaps; j++)
@@ -52,7 +52,7 @@ is_known(const struct arenas *a, raddr heap)
 }
 
 static int
-see_present(const struct os_page_run *run, void *arg)
+arena_heaps_see_present(const struct os_page_run *run, void *arg)
 {
 	bool *is_present = arg;
 
@@ -68,8 +68,8 @@ read_info(const struct sweep *s, raddr at, struct heap_info *ret)
 	bool is_present = false;
 	struct err e;
 
-	return os_pages_walk(s->pages, at, raddr_add(at, PAGE_BYTES), false, see_present,
-		       &is_present, &e) == 0 &&
+	return os_pages_walk(s->pages, at, raddr_add(at, PAGE_BYTES), false,
+		       arena_heaps_see_present, &is_present, &e) == 0 &&
 		is_present && os_read(s->t, at, buf, HEAP_INFO_WORDS * s->a->word_bytes, &e) == 0 &&
 		heap_info_parse(ret, buf, s->a->word_bytes, s->a->heap_max_bytes) &&
 		is_behind_heap_info(ret->arena, s->a->word_bytes, s->a->heap_max_bytes);
@@ -108,7 +108,7 @@ arenas_find_strays(const struct arenas *a, const struct target *t, const struct 
 			continue;
 		/* Full heaps that are neighbours are one mapping. */
 		for (; raddr_in(at, r->start, r->end); at.v += max)
-			if (!is_known(a, at) && is_heap(&s, at, &info)) {
+			if (!arena_heaps_is_known(a, at) && is_heap(&s, at, &info)) {
 				ret->nr++;
 				ret->bytes += info.size_bytes;
 			}

@@ -51,7 +51,8 @@ read_behind(const struct target *t, const struct threads *threads, int64_t offse
 
 /* The word at OFFSET from the head of each of THREADS; 0 if a thread has no head. */
 static uint64_t *
-words_at(const struct target *t, const struct threads *threads, int64_t offset, struct err *e)
+arena_threads_words_at(
+	const struct target *t, const struct threads *threads, int64_t offset, struct err *e)
 {
 	auto_free uint64_t *words = calloc(threads->nr, sizeof *words);
 
@@ -70,7 +71,7 @@ threads_agree(const struct arenas *a, const struct target *t, const struct threa
 	int64_t offset)
 {
 	struct err e;
-	auto_free uint64_t *words = words_at(t, threads, offset, &e);
+	auto_free uint64_t *words = arena_threads_words_at(t, threads, offset, &e);
 	size_t nr_bad = 0;
 
 	if (!words)
@@ -140,7 +141,7 @@ arenas_learn_tls_offset(struct arenas *a, const struct target *t, const struct o
 }
 
 static int
-add_thread(struct arena *arena, pid_t tid, struct err *e)
+arena_threads_add_thread(struct arena *arena, pid_t tid, struct err *e)
 {
 	pid_t *bigger = reallocarray(arena->tid, arena->nr_tids + 1, sizeof *arena->tid);
 
@@ -159,13 +160,13 @@ arenas_find_threads(
 
 	if (!a->tls_offset_bytes)
 		return 0;
-	words = words_at(t, threads, a->tls_offset_bytes, e);
+	words = arena_threads_words_at(t, threads, a->tls_offset_bytes, e);
 	if (!words)
 		return -1;
 	for (size_t i = 0; i < threads->nr; i++) {
 		struct arena *arena = arena_at(a, (raddr){ words[i] });
 
-		if (arena && add_thread(arena, threads->v[i].tid, e) < 0)
+		if (arena && arena_threads_add_thread(arena, threads->v[i].tid, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -98,7 +98,7 @@ struct arenas_search {
 };
 
 static uint64_t
-word_at(const struct arenas_search *s, const char *buf, uint64_t offset)
+arenas_word_at(const struct arenas_search *s, const char *buf, uint64_t offset)
 {
 	return word_from(buf + offset, s->word_bytes);
 }
@@ -161,7 +161,7 @@ may_be_heap(const struct arenas_search *s, raddr at)
  * be the heap_info of ARENA.  The page is present: malloc wrote it.  EFAULT: they are not.
  */
 static int
-read_heap(const struct arenas_search *s, raddr start, raddr arena, char *buf, size_t size,
+arenas_read_heap(const struct arenas_search *s, raddr start, raddr arena, char *buf, size_t size,
 	struct heap_info *ret, struct err *e)
 {
 	if (!may_be_heap(s, start))
@@ -174,7 +174,7 @@ read_heap(const struct arenas_search *s, raddr start, raddr arena, char *buf, si
 }
 
 static int
-add_heap(struct arena *arena, raddr start, const struct heap_info *info, struct err *e)
+arenas_add_heap(struct arena *arena, raddr start, const struct heap_info *info, struct err *e)
 {
 	struct arena_heap *bigger =
 		reallocarray(arena->heap, arena->nr_heaps + 1, sizeof *arena->heap);
@@ -191,7 +191,7 @@ add_heap(struct arena *arena, raddr start, const struct heap_info *info, struct 
 }
 
 static bool
-is_late(const struct arenas_search *s)
+arenas_is_late(const struct arenas_search *s)
 {
 	return s->deadline_ns && os_now_ns() >= s->deadline_ns;
 }
@@ -212,13 +212,13 @@ add_later_heaps(const struct arenas_search *s, struct arena *arena, raddr top, s
 		struct heap_info info;
 
 		/* A mark is set at every doubling of the way: a circular way meets it again. */
-		if (at.v == mark.v || is_late(s)) {
+		if (at.v == mark.v || arenas_is_late(s)) {
 			arena->nr_heaps = 1;
 			return not_a_heap(at, e);
 		}
-		if (read_heap(s, at, arena->addr, buf, HEAP_INFO_WORDS * s->word_bytes, &info, e) <
-				0 ||
-			add_heap(arena, at, &info, e) < 0)
+		if (arenas_read_heap(s, at, arena->addr, buf, HEAP_INFO_WORDS * s->word_bytes,
+			    &info, e) < 0 ||
+			arenas_add_heap(arena, at, &info, e) < 0)
 			return -1;
 		if (arena->nr_heaps > mark_again) {
 			mark = at;
@@ -249,7 +249,7 @@ add_thread_arena(const struct arenas_search *s, struct arenas *a, raddr addr, ra
 	if (!is_behind_heap_info(addr, s->word_bytes, s->heap_max_bytes) || arena_at(a, addr) ||
 		a->nr == ARENAS_MAX)
 		return not_a_heap(start, e);
-	if (read_heap(s, start, addr, buf, size, &info, e) < 0)
+	if (arenas_read_heap(s, start, addr, buf, size, &info, e) < 0)
 		return -1;
 	if (info.prev.v)
 		return not_a_heap(start, e);
@@ -257,9 +257,9 @@ add_thread_arena(const struct arenas_search *s, struct arenas *a, raddr addr, ra
 	if (!arena)
 		return err_set(e, ENOMEM, "cannot list the arenas");
 	arena->addr = addr;
-	*ret_top = (raddr){ word_at(s, buf, bins - 2 * s->word_bytes) };
-	*ret_next = (raddr){ word_at(s, buf, bins + next_offset(s)) };
-	return add_heap(arena, start, &info, e);
+	*ret_top = (raddr){ arenas_word_at(s, buf, bins - 2 * s->word_bytes) };
+	*ret_next = (raddr){ arenas_word_at(s, buf, bins + next_offset(s)) };
+	return arenas_add_heap(arena, start, &info, e);
 }
 
 static int
@@ -284,7 +284,7 @@ static int
 walk_ring(const struct arenas_search *s, struct arenas *a, struct err *e)
 {
 	raddr main_arena = { s->data.v + s->bins_at - s->bins_offset };
-	raddr top = { 0 }, next = { word_at(s, s->copy, s->bins_at + next_offset(s)) };
+	raddr top = { 0 }, next = { arenas_word_at(s, s->copy, s->bins_at + next_offset(s)) };
 	bool is_whole = true;
 
 	if (next.v != main_arena.v && !is_behind_heap_info(next, s->word_bytes, s->heap_max_bytes))
@@ -292,7 +292,7 @@ walk_ring(const struct arenas_search *s, struct arenas *a, struct err *e)
 	if (add_main_arena(s, a, main_arena, e) < 0)
 		return -1;
 	while (next.v != main_arena.v) {
-		if (is_late(s))
+		if (arenas_is_late(s))
 			return 0;
 		if (add_thread_arena(s, a, next, &top, &next, e) < 0)
 			return e->code == EFAULT ? 0 : -1;
@@ -337,8 +337,8 @@ static bool
 is_bin(const struct arenas_search *s, uint64_t offset)
 {
 	uint64_t self = s->data.v + offset - 2 * s->word_bytes;
-	uint64_t fd = word_at(s, s->copy, offset);
-	uint64_t bk = word_at(s, s->copy, offset + s->word_bytes);
+	uint64_t fd = arenas_word_at(s, s->copy, offset);
+	uint64_t bk = arenas_word_at(s, s->copy, offset + s->word_bytes);
 
 	if (fd == self || bk == self)
 		return fd == bk;
@@ -404,7 +404,7 @@ try_layouts(struct arenas_search *s, struct arenas *a, struct err *e)
  * for a window of 127 bins moved by a few still holds enough of them.
  */
 static int
-search_data(struct arenas_search *s, struct arenas *a, struct err *e)
+arenas_search_data(struct arenas_search *s, struct arenas *a, struct err *e)
 {
 	size_t nr = s->size_bytes / s->word_bytes;
 	size_t past = 2 * NR_BINS;
@@ -429,7 +429,7 @@ search_data(struct arenas_search *s, struct arenas *a, struct err *e)
 
 /* Copy the SIZE_BYTES at DATA.  The copy is the caller's to free; NULL with E on failure. */
 static char *
-copy_data(struct arenas_search *s, raddr data, size_t size_bytes, struct err *e)
+arenas_copy_data(struct arenas_search *s, raddr data, size_t size_bytes, struct err *e)
 {
 	auto_free char *copy = malloc(size_bytes);
 	ssize_t n;
@@ -451,9 +451,9 @@ copy_data(struct arenas_search *s, raddr data, size_t size_bytes, struct err *e)
 static int
 search_at(struct arenas_search *s, raddr data, size_t size_bytes, struct arenas *a, struct err *e)
 {
-	auto_free char *copy = copy_data(s, data, size_bytes, e);
+	auto_free char *copy = arenas_copy_data(s, data, size_bytes, e);
 
-	return copy ? search_data(s, a, e) : -1;
+	return copy ? arenas_search_data(s, a, e) : -1;
 }
 
 /* ---- by the initialiser ---- */
@@ -493,7 +493,7 @@ static int
 try_hint(struct arenas_search *s, const struct hint *hint, struct arenas *a, struct err *e)
 {
 	size_t size = hint->bins_offset + next_offset(s) + s->word_bytes, nr_good = 0;
-	auto_free char *copy = copy_data(s, hint->arena, size, e);
+	auto_free char *copy = arenas_copy_data(s, hint->arena, size, e);
 
 	if (!copy)
 		return -1;
@@ -552,7 +552,7 @@ find_static(const struct objects *o)
  * is the one that serves the program.
  */
 static const struct object *
-find_malloc(const struct objects *o, const struct target *t)
+arenas_find_malloc(const struct objects *o, const struct target *t)
 {
 	const struct object *libc = NULL, *serves;
 	size_t nr = 0;
@@ -647,7 +647,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct regions *m,
 {
 	auto_arenas struct arenas found = { 0 };
 	auto_younger struct younger younger = { 0 };
-	const struct object *libc = find_malloc(o, t);
+	const struct object *libc = arenas_find_malloc(o, t);
 	struct arenas_search s = { .t = t, .m = m, .younger = &younger };
 	struct err why;
 
@@ -693,7 +693,7 @@ arenas_read_again(struct arenas *a, const struct target *t, const struct regions
 		.bins_at = known->bins_offset };
 	size_t size = known->bins_offset + next_offset(&s) + s.word_bytes;
 	raddr main_arena = known->v[0].addr;
-	auto_free char *copy = copy_data(&s, main_arena, size, e);
+	auto_free char *copy = arenas_copy_data(&s, main_arena, size, e);
 	struct err why; /* pointers that cannot be followed are skipped */
 
 	if (!copy)

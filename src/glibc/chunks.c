@@ -35,7 +35,7 @@ mmapped_chunk_bytes(const char *header, uint64_t lead, unsigned int word_bytes)
 }
 
 static int
-see_present(const struct os_page_run *run, void *arg)
+chunks_see_present(const struct os_page_run *run, void *arg)
 {
 	bool *is_present = arg;
 
@@ -82,7 +82,7 @@ see_first(const struct os_page_run *run, void *arg)
 
 /* Whether everything behind the first header of PAGE is one repeated word; that is *RET_FILL. */
 static bool
-is_filled(const char *page, unsigned int word_bytes, uint64_t *ret_fill)
+chunks_is_filled(const char *page, unsigned int word_bytes, uint64_t *ret_fill)
 {
 	uint64_t fill = word_from(page + 2 * word_bytes, word_bytes);
 
@@ -162,7 +162,7 @@ read_present_chunk(const struct target *t, struct os_pages *pages, unsigned int 
 	*ret = moved_mapping_bytes(page, word_bytes);
 	if (!*ret)
 		*ret = mmapped_chunk_bytes(page, 0, word_bytes);
-	if (*ret && !word_from(page, word_bytes) && is_filled(page, word_bytes, &fill))
+	if (*ret && !word_from(page, word_bytes) && chunks_is_filled(page, word_bytes, &fill))
 		*ret = far_mapping_bytes(t, pages, word_bytes, at, (raddr){ end }, *ret, fill,
 			is_next(t, word_bytes, at.v + *ret, end) ? LEAD_PAGES_LIKELY : LEAD_PAGES);
 	/* On i386 since 2.26 the header is moved so that the block is aligned to 16 bytes. */
@@ -173,14 +173,14 @@ read_present_chunk(const struct target *t, struct os_pages *pages, unsigned int 
 
 /* The same at any page. */
 static int
-read_chunk(const struct target *t, struct os_pages *pages, unsigned int word_bytes, raddr at,
+chunks_read_chunk(const struct target *t, struct os_pages *pages, unsigned int word_bytes, raddr at,
 	uint64_t end, uint64_t *ret, struct err *e)
 {
 	bool is_present = false;
 
 	*ret = 0;
-	if (os_pages_walk(
-		    pages, at, raddr_add(at, PAGE_BYTES), false, see_present, &is_present, e) < 0)
+	if (os_pages_walk(pages, at, raddr_add(at, PAGE_BYTES), false, chunks_see_present,
+		    &is_present, e) < 0)
 		return -1;
 	return is_present ? read_present_chunk(t, pages, word_bytes, at, end, ret, e) : 0;
 }
@@ -193,7 +193,7 @@ mmapped_chunks_find(struct mmapped_chunks *c, const struct target *t, struct os_
 		struct mmapped_chunk *chunk;
 		uint64_t bytes;
 
-		if (read_chunk(t, pages, a->word_bytes, start, limit.v, &bytes, e) < 0)
+		if (chunks_read_chunk(t, pages, a->word_bytes, start, limit.v, &bytes, e) < 0)
 			return -1;
 		if (!bytes || bytes > limit.v - start.v)
 			return 0;
@@ -214,7 +214,7 @@ struct pages {
 };
 
 static int
-add_pages(const struct os_page_run *run, void *arg)
+chunks_add_pages(const struct os_page_run *run, void *arg)
 {
 	struct pages *p = arg;
 	struct os_page_run *copy = run->is_present ? array_add(p) : NULL;
@@ -282,7 +282,7 @@ mmapped_chunks_search(struct mmapped_chunks *c, const struct target *t, struct o
 	struct err *e)
 {
 	struct pages present = { 0 };
-	int failed = os_pages_walk(pages, start, end, false, add_pages, &present, e);
+	int failed = os_pages_walk(pages, start, end, false, chunks_add_pages, &present, e);
 	uint64_t at = start.v;
 
 	if (failed == 1)

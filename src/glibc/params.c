@@ -254,7 +254,7 @@ begins_by_default(const struct look *k, const struct data *d, size_t offset)
 
 /* Look at all places; BY_DEFAULT only at those that the file initialises as it does. */
 static void
-search_data(const struct look *k, const struct data *d, bool by_default, struct best *best)
+params_search_data(const struct look *k, const struct data *d, bool by_default, struct best *best)
 {
 	for (size_t at = 0; at < d->size_bytes; at += k->l->word_bytes) {
 		if (by_default && !begins_by_default(k, d, at))
@@ -266,13 +266,13 @@ search_data(const struct look *k, const struct data *d, bool by_default, struct 
 }
 
 static void
-search(const struct look *k, const struct object *libc, bool by_default, struct best *best)
+params_search(const struct look *k, const struct object *libc, bool by_default, struct best *best)
 {
 	for (size_t i = 0; i < image_nr_phdrs(libc->image); i++) {
 		auto_data struct data d = { 0 };
 
 		if (read_data(k, libc->image, image_phdr(libc->image, i), &d) == 0)
-			search_data(k, &d, by_default, best);
+			params_search_data(k, &d, by_default, best);
 	}
 }
 
@@ -300,7 +300,7 @@ params_of(const struct params_values *v)
 }
 
 static void
-keep(struct look *k, const struct best *best)
+params_keep(struct look *k, const struct best *best)
 {
 	look_narrow(k, best->first, best->last);
 	k->l->mp = best->at;
@@ -358,9 +358,9 @@ look_for_params(struct look *k)
 
 	if (!libc)
 		return;
-	search(k, libc, true, &best);
+	params_search(k, libc, true, &best);
 	if (!best.fit)
-		search(k, libc, false, &best);
+		params_search(k, libc, false, &best);
 	if (best.fit && !best.is_doubtful)
-		keep(k, &best);
+		params_keep(k, &best);
 }

@@ -66,7 +66,7 @@ struct piece_search {
 /* ---- present memory ---- */
 
 static int
-add_present(const struct os_page_run *run, void *arg)
+pieces_add_present(const struct os_page_run *run, void *arg)
 {
 	struct piece_search *p = arg;
 	struct os_page_run *last = p->present.nr ? &p->present.v[p->present.nr - 1] : NULL;
@@ -97,13 +97,13 @@ piece_search_in(struct piece_search *p, raddr start, raddr end, struct err *e)
 	 * (elf/dl-tunables.c).
 	 */
 	failed = os_pages_walk(p->pages, (raddr){ start.v & -PAGE_BYTES },
-		(raddr){ (end.v + PAGE_BYTES - 1) & -PAGE_BYTES }, false, add_present, p, e);
+		(raddr){ (end.v + PAGE_BYTES - 1) & -PAGE_BYTES }, false, pieces_add_present, p, e);
 	return failed == 1 ? err_set(e, ENOMEM, "cannot look for the main arena") : failed;
 }
 
 /* The first run of present pages that ends behind ADDR. */
 static size_t
-run_at(const struct piece_search *p, uint64_t addr)
+pieces_run_at(const struct piece_search *p, uint64_t addr)
 {
 	size_t from = 0, to = p->present.nr;
 
@@ -122,7 +122,7 @@ run_at(const struct piece_search *p, uint64_t addr)
 static uint64_t
 present_bytes(const struct piece_search *p, uint64_t addr)
 {
-	size_t i = run_at(p, addr);
+	size_t i = pieces_run_at(p, addr);
 
 	return i < p->present.nr && p->present.v[i].start.v <= addr ? p->present.v[i].end.v - addr
 								    : 0;
@@ -171,7 +171,7 @@ size_at(struct piece_search *p, uint64_t addr)
  * A chunk of the main arena, in no mapping of its own, with LEFT bytes to the end of what can be.
  */
 static bool
-is_chunk(const struct piece_search *p, uint64_t raw, uint64_t left)
+pieces_is_chunk(const struct piece_search *p, uint64_t raw, uint64_t left)
 {
 	uint64_t bytes = raw & ~FLAG_BITS;
 
@@ -188,7 +188,7 @@ shift_max(const struct piece_search *p)
 
 /* The first chunk of the piece that begins at START, 0 if no piece begins there. */
 static uint64_t
-first_chunk(struct piece_search *p, uint64_t start)
+pieces_first_chunk(struct piece_search *p, uint64_t start)
 {
 	unsigned int word = p->word_bytes;
 
@@ -198,7 +198,7 @@ first_chunk(struct piece_search *p, uint64_t start)
 		uint64_t raw = header ? word_from(header + word, word) : 0;
 
 		if (header && !word_from(header, word) && raw & PREV_INUSE &&
-			is_chunk(p, raw, p->stretch_end - start - offset))
+			pieces_is_chunk(p, raw, p->stretch_end - start - offset))
 			return start + offset;
 	}
 	return 0;
@@ -233,12 +233,13 @@ top_now(const struct piece_search *p)
  * Behind top there may be another piece at once.
  */
 static uint64_t
-walk(struct piece_search *p, uint64_t chunk)
+pieces_walk(struct piece_search *p, uint64_t chunk)
 {
 	uint64_t posts = POSTS_WORDS * p->word_bytes, top = top_now(p), raw, end;
 	bool has_top = false;
 
-	while (!has_top && (raw = size_at(p, chunk), is_chunk(p, raw, p->stretch_end - chunk))) {
+	while (!has_top &&
+		(raw = size_at(p, chunk), pieces_is_chunk(p, raw, p->stretch_end - chunk))) {
 		has_top = chunk == top;
 		chunk += raw & ~FLAG_BITS;
 	}
@@ -261,13 +262,13 @@ walk(struct piece_search *p, uint64_t chunk)
  * holds for the first one, and others are as large as brk would have grown.
  */
 static uint64_t
-piece_end(struct piece_search *p, uint64_t start)
+pieces_piece_end(struct piece_search *p, uint64_t start)
 {
-	uint64_t chunk = first_chunk(p, start), end = 0;
+	uint64_t chunk = pieces_first_chunk(p, start), end = 0;
 
 	for (int i = 0; chunk && !end && i < NR_WALKS; i++) {
 		p->window_bytes = 0;
-		end = walk(p, chunk);
+		end = pieces_walk(p, chunk);
 	}
 	return end;
 }
@@ -277,13 +278,13 @@ piece_end(struct piece_search *p, uint64_t start)
 bool
 piece_search_next(struct piece_search *p, raddr at, raddr *ret_start, raddr *ret_end)
 {
-	for (size_t i = run_at(p, at.v); i < p->present.nr; i++) {
+	for (size_t i = pieces_run_at(p, at.v); i < p->present.nr; i++) {
 		raddr page = p->present.v[i].start;
 
 		if (page.v < at.v)
 			page = at;
 		for (; page.v < p->present.v[i].end.v; page.v += PAGE_BYTES) {
-			uint64_t end = piece_end(p, page.v);
+			uint64_t end = pieces_piece_end(p, page.v);
 
 			if (p->budget_bytes < PAGE_BYTES)
 				return false;
@@ -343,7 +344,7 @@ main_arena_is_contiguous(const struct target *t, const struct arenas *a)
 }
 
 static int
-see_present(const struct os_page_run *run, void *arg)
+pieces_see_present(const struct os_page_run *run, void *arg)
 {
 	bool *is_present = arg;
 
@@ -362,7 +363,7 @@ chunk_end(const struct target *t, struct os_pages *pages, unsigned int word_byte
 
 	if (!pages ||
 		os_pages_walk(pages, (raddr){ addr & -PAGE_BYTES },
-			(raddr){ (addr & -PAGE_BYTES) + PAGE_BYTES }, false, see_present,
+			(raddr){ (addr & -PAGE_BYTES) + PAGE_BYTES }, false, pieces_see_present,
 			&is_present, &ignored) < 0 ||
 		!is_present || os_read_present(t, at, word, word_bytes, &ignored) < 0)
 		return 0;
@@ -374,7 +375,7 @@ chunk_end(const struct target *t, struct os_pages *pages, unsigned int word_byte
  * attached_threads (2.23), system_mem and max_system_mem. 0 if unknown.
  */
 static uint64_t
-system_bytes(const struct target *t, const struct arenas *a, uint64_t most)
+pieces_system_bytes(const struct target *t, const struct arenas *a, uint64_t most)
 {
 	uint64_t at = a->bins_offset + (uint64_t)NR_BINS * 2 * a->word_bytes + BINMAP_BYTES +
 		a->word_bytes;
@@ -418,7 +419,7 @@ main_heap_find(const struct target *t, struct os_pages *pages, const struct aren
 	if (end <= top || (brk.v && end > brk.v))
 		return;
 	ret_end->v = (end + PAGE_BYTES - 1) & -PAGE_BYTES;
-	system = system_bytes(t, a, end - brk_start.v);
+	system = pieces_system_bytes(t, a, end - brk_start.v);
 	if (system)
 		ret_start->v = (end - system) & -PAGE_BYTES;
 }
@@ -441,7 +442,7 @@ note_piece(struct piece_search *p, uint64_t start, uint64_t end, struct err *e)
 static uint64_t
 next_present(const struct piece_search *p, uint64_t at)
 {
-	size_t i = run_at(p, at);
+	size_t i = pieces_run_at(p, at);
 
 	if (i < p->present.nr && p->present.v[i].start.v <= at)
 		i++;
@@ -469,7 +470,7 @@ next_header(struct piece_search *p, uint64_t at)
 			uint64_t raw = word_from(header + word, word);
 
 			if (raw & PREV_INUSE && !word_from(header, word) &&
-				is_chunk(p, raw, p->stretch_end - at))
+				pieces_is_chunk(p, raw, p->stretch_end - at))
 				return at;
 		}
 	}
@@ -486,7 +487,7 @@ run_behind(struct piece_search *p, uint64_t at, uint64_t *ret_end)
 	uint64_t step = HEADER_WORDS * p->word_bytes;
 
 	for (at = next_header(p, at); at; at = next_header(p, at + step)) {
-		uint64_t end = walk(p, at);
+		uint64_t end = pieces_walk(p, at);
 
 		if (end) {
 			*ret_end = end;
@@ -501,7 +502,8 @@ run_behind(struct piece_search *p, uint64_t at, uint64_t *ret_end)
  * the memory that other users took between two runs as its own (sysmalloc(), malloc/malloc.c).
  */
 static int
-find_runs(struct piece_search *p, uint64_t start, uint64_t end, bool counts_gaps, struct err *e)
+pieces_find_runs(
+	struct piece_search *p, uint64_t start, uint64_t end, bool counts_gaps, struct err *e)
 {
 	uint64_t run_end = 0, gaps = 0;
 
@@ -570,7 +572,7 @@ find_around_heaps(
 }
 
 static int
-by_start(const void *a, const void *b)
+pieces_by_start(const void *a, const void *b)
 {
 	const struct main_piece *x = a, *y = b;
 
@@ -598,14 +600,14 @@ memory_end(const struct regions *m, size_t i)
 
 /* In the memory around BRK what brk gave comes behind it, and in front what mmap() did. */
 static int
-find_all(struct piece_search *p, const struct arenas *a, raddr brk, struct err *e)
+pieces_find_all(struct piece_search *p, const struct arenas *a, raddr brk, struct err *e)
 {
 	const struct region *first = regions_find(p->m, brk);
 	uint64_t brk_end = first ? memory_end(p->m, (size_t)(first - p->m->region)) : 0, done = 0;
 
 	bool is_contiguous = main_arena_is_contiguous(p->t, a);
 
-	if (first && find_runs(p, brk.v, brk_end, is_contiguous, e) < 0)
+	if (first && pieces_find_runs(p, brk.v, brk_end, is_contiguous, e) < 0)
 		return -1;
 	if (is_contiguous)
 		return 0;
@@ -635,12 +637,12 @@ main_pieces_find(struct main_pieces *ret, const struct target *t, const struct r
 	p->m = m;
 	p->found = ret;
 	p->want_bytes = want_bytes;
-	if (find_all(p, a, brk, e) < 0) {
+	if (pieces_find_all(p, a, brk, e) < 0) {
 		main_pieces_release(ret);
 		return -1;
 	}
 	if (ret->nr)
-		qsort(ret->v, ret->nr, sizeof *ret->v, by_start);
+		qsort(ret->v, ret->nr, sizeof *ret->v, pieces_by_start);
 	return 0;
 }
 
@@ -665,7 +667,7 @@ is_row(const struct piece_search *p, uint64_t at)
 		if (at - p->window + HEADER_WORDS * word > p->window_bytes)
 			return false;
 		raw = word_from(p->buf + (at - p->window) + word, word);
-		if (!is_chunk(p, raw, p->stretch_end - at))
+		if (!pieces_is_chunk(p, raw, p->stretch_end - at))
 			return false;
 		at += raw & ~FLAG_BITS;
 	}
@@ -694,7 +696,7 @@ follow_run(struct piece_search *p, uint64_t at, uint64_t to)
 	while (at < to) {
 		uint64_t raw = size_at(p, at);
 
-		if (!is_chunk(p, raw, p->stretch_end - at))
+		if (!pieces_is_chunk(p, raw, p->stretch_end - at))
 			return 0;
 		at += raw & ~FLAG_BITS;
 	}

@@ -55,7 +55,7 @@ struct caches {
 };
 
 static bool
-is_late(const struct look *k)
+tcache_layout_is_late(const struct look *k)
 {
 	return k->deadline_ns && os_now_ns() >= k->deadline_ns;
 }
@@ -63,7 +63,7 @@ is_late(const struct look *k)
 /* ---- reading what may not be present ---- */
 
 static int
-sum_present(const struct os_page_run *run, void *arg)
+tcache_layout_sum_present(const struct os_page_run *run, void *arg)
 {
 	if (run->is_present)
 		*(uint64_t *)arg += run->end.v - run->start.v;
@@ -72,7 +72,7 @@ sum_present(const struct os_page_run *run, void *arg)
 
 /* Read SIZE bytes at AT, if that changes nothing in the target. */
 static bool
-read_present(const struct look *k, raddr at, void *to, size_t size)
+tcache_layout_read_present(const struct look *k, raddr at, void *to, size_t size)
 {
 	raddr start = { at.v / PAGE_BYTES * PAGE_BYTES };
 	raddr end = { round_up(at.v + size, PAGE_BYTES) };
@@ -80,13 +80,14 @@ read_present(const struct look *k, raddr at, void *to, size_t size)
 	struct err e;
 
 	return k->pages && look_is_anonymous(k, at) &&
-		os_pages_walk(k->pages, start, end, false, sum_present, &present, &e) == 0 &&
+		os_pages_walk(k->pages, start, end, false, tcache_layout_sum_present, &present,
+			&e) == 0 &&
 		present >= end.v - start.v && os_read(k->t, at, to, size, &e) == 0;
 }
 
 /* Whether P can point to a block of malloc's. */
 static bool
-is_block(const struct look *k, uint64_t p)
+tcache_layout_is_block(const struct look *k, uint64_t p)
 {
 	return p % k->l->align_bytes == 0 && look_is_anonymous(k, (raddr){ p });
 }
@@ -139,7 +140,7 @@ can_be_cache(const struct look *k, const struct tcache_layout *l, const char *ch
 	for (unsigned int bin = 0; bin < l->nr_bins; bin++) {
 		uint64_t head = tcache_head(k->l, l, counts, bin);
 
-		if (head && !is_block(k, head))
+		if (head && !tcache_layout_is_block(k, head))
 			return false;
 		nr_torn += (tcache_count(l, counts, bin) == empty) == (head != 0);
 	}
@@ -154,13 +155,14 @@ add_cache(const struct look *k, struct caches *c, raddr at)
 	unsigned int header = 2 * k->l->word_bytes;
 
 	if (c->nr == NR_SAMPLES || at.v % k->l->word_bytes ||
-		!read_present(k, at, new->copy, header))
+		!tcache_layout_read_present(k, at, new->copy, header))
 		return false;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		if ((c->kind && c->kind != &kinds[i]) || kinds[i].first > k->l->last ||
 			kinds[i].last < k->l->first ||
 			!is_kind_size(k, &kinds[i], word_at(k, new->copy + header / 2)) ||
-			!read_present(k, at, new->copy, kind_copy_bytes(k, &kinds[i])) ||
+			!tcache_layout_read_present(
+				k, at, new->copy, kind_copy_bytes(k, &kinds[i])) ||
 			!can_be_cache(k, &kinds[i].l, new->copy))
 			continue;
 		c->kind = &kinds[i];
@@ -175,7 +177,7 @@ add_cache(const struct look *k, struct caches *c, raddr at)
 
 /* The first chunk of a heap whose headers end at END: its block is aligned. */
 static raddr
-first_chunk(const struct look *k, raddr end)
+tcache_layout_first_chunk(const struct look *k, raddr end)
 {
 	unsigned int header = 2 * k->l->word_bytes;
 
@@ -187,9 +189,11 @@ static void
 add_first_chunks(const struct look *k, struct caches *c)
 {
 	if (k->l->params.sbrk_base.v)
-		add_cache(k, c, first_chunk(k, k->l->params.sbrk_base));
-	for (size_t i = 1; i < k->a->nr && c->nr < NR_SAMPLES && !is_late(k); i++)
-		add_cache(k, c, first_chunk(k, raddr_add(k->a->v[i].addr, k->l->state_bytes)));
+		add_cache(k, c, tcache_layout_first_chunk(k, k->l->params.sbrk_base));
+	for (size_t i = 1; i < k->a->nr && c->nr < NR_SAMPLES && !tcache_layout_is_late(k); i++)
+		add_cache(k, c,
+			tcache_layout_first_chunk(
+				k, raddr_add(k->a->v[i].addr, k->l->state_bytes)));
 }
 
 /* ---- by the threads' pointers ---- */
@@ -224,7 +228,7 @@ static void
 add_by_word(const struct look *k, struct caches *c, const struct near *near, size_t nr, size_t w)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (is_block(k, near[i].word[w]))
+		if (tcache_layout_is_block(k, near[i].word[w]))
 			add_cache(k, c, (raddr){ near[i].word[w] - 2 * k->l->word_bytes });
 }
 
@@ -239,7 +243,7 @@ add_by_pointer(struct look *k, struct caches *c)
 	size_t nr = read_near(k, near, NR_SAMPLES), least = c->nr < nr ? c->nr : nr;
 	struct caches found = { 0 };
 
-	for (size_t w = 0; w < 2 * NEAR_WORDS && !is_late(k); w++) {
+	for (size_t w = 0; w < 2 * NEAR_WORDS && !tcache_layout_is_late(k); w++) {
 		found = (struct caches){ 0 };
 		add_by_word(k, &found, near, nr, w);
 		if (found.nr && found.nr >= least) {
@@ -266,8 +270,8 @@ vote_link(const struct look *k, struct votes *v, raddr at, uint64_t link, unsign
 {
 	uint64_t decoded = link ^ (at.v >> 12);
 
-	v->nr_plain += !link || is_block(k, link + before);
-	v->nr_mangled += !decoded || is_block(k, decoded + before);
+	v->nr_plain += !link || tcache_layout_is_block(k, link + before);
+	v->nr_mangled += !decoded || tcache_layout_is_block(k, decoded + before);
 }
 
 /* The first blocks of the bins of C. */
@@ -281,7 +285,7 @@ vote_cache(const struct look *k, struct votes *v, const struct tcache_layout_kin
 		raddr block = { tcache_head(k->l, &kind->l, c->copy + 2 * word, bin) };
 		char link[sizeof(uint64_t)];
 
-		if (block.v && read_present(k, block, link, word))
+		if (block.v && tcache_layout_read_present(k, block, link, word))
 			vote_link(k, v, block, word_at(k, link), 0);
 	}
 }
@@ -301,7 +305,8 @@ vote_fastbins(const struct look *k, struct votes *v, raddr arena)
 		raddr chunk = { word_at(k, heads + i * word) };
 		raddr block = raddr_add(chunk, header);
 
-		if (chunk.v && is_block(k, block.v) && read_present(k, block, buf, word))
+		if (chunk.v && tcache_layout_is_block(k, block.v) &&
+			tcache_layout_read_present(k, block, buf, word))
 			vote_link(k, v, block, word_at(k, buf), header);
 	}
 }

@@ -36,7 +36,7 @@ struct around {
 
 /* Look for it from FROM on. */
 static raddr
-search(const struct target *t, raddr from, pid_t tid)
+threads_search(const struct target *t, raddr from, pid_t tid)
 {
 	char buf[PTHREAD_BYTES];
 	struct around here;
@@ -58,8 +58,8 @@ thread_robust_head(const struct target *t, pid_t tid)
 
 	if (os_robust_list(t, tid, &head) == 0 || os_thread_pointer(t, tid, &pointer) < 0)
 		return head;
-	head = search(t, pointer, tid);
-	return head.v ? head : search(t, (raddr){ pointer.v - PTHREAD_BYTES }, tid);
+	head = threads_search(t, pointer, tid);
+	return head.v ? head : threads_search(t, (raddr){ pointer.v - PTHREAD_BYTES }, tid);
 }
 
 int

@@ -77,7 +77,7 @@ take_header(struct scan *s)
 
 /* The bytes of [START, END) that are present. */
 static int
-sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret, struct err *e)
+arena_sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret, struct err *e)
 {
 	struct page_runs runs = { 0 };
 	int failed = reader_add_runs(r, &runs, start, end, e);
@@ -93,7 +93,7 @@ sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret, struc
  * larger than all that its arena has.
  */
 static uint64_t
-top_bytes(struct reader *r, struct heap_arena *arena)
+arena_top_bytes(struct reader *r, struct heap_arena *arena)
 {
 	char word[sizeof(uint64_t)];
 	uint64_t bytes;
@@ -182,8 +182,8 @@ add_foreign(struct scan *s, uint64_t start, uint64_t end, struct err *e)
 	uint64_t page = s->r->page_bytes, resident = 0;
 
 	s->arena->foreign.bytes += end - start;
-	if (sum_present(s->r, (start + page - 1) & ~(page - 1), end & ~(page - 1), &resident, e) <
-		0)
+	if (arena_sum_present(
+		    s->r, (start + page - 1) & ~(page - 1), end & ~(page - 1), &resident, e) < 0)
 		return -1;
 	s->arena->foreign.resident_bytes += resident;
 	return 0;
@@ -218,7 +218,7 @@ add_foreign_gaps(struct scan *s, struct err *e)
  * gave.
  */
 static uint64_t
-piece_end(const struct scan *s, size_t i)
+arena_piece_end(const struct scan *s, size_t i)
 {
 	const struct main_piece *p = &s->r->pieces.v[i];
 	const struct heap_chunk *top = &s->arena->top;
@@ -255,7 +255,7 @@ piece_segments(struct scan *s, struct err *e)
 	s->is_in_pieces = true;
 	s->pieces_bytes = odd_bytes(s->r);
 	for (size_t i = 0, first = 0; i < p->nr; i++) {
-		uint64_t end = piece_end(s, i);
+		uint64_t end = arena_piece_end(s, i);
 
 		has_top |= raddr_in(top, p->v[i].start, (raddr){ end });
 		s->pieces_bytes += end - p->v[i].start.v;
@@ -293,7 +293,7 @@ main_segment(struct scan *s, struct err *e)
 static int
 find_segments(struct scan *s, struct err *e)
 {
-	s->arena->top.bytes = top_bytes(s->r, s->arena);
+	s->arena->top.bytes = arena_top_bytes(s->r, s->arena);
 	return s->arena->is_main ? main_segment(s, e) : heap_segments(s, e);
 }
 
@@ -500,7 +500,7 @@ scan_new(struct reader *r, const struct arena *a, bool by_lists, struct heap_are
 
 /* Each resident page has a class, unless a chunk that lies across others hid some. */
 static void
-check_pages(struct scan *s)
+arena_check_pages(struct scan *s)
 {
 	struct heap_arena *arena = s->arena;
 	char known[32], all[32];
@@ -516,14 +516,14 @@ check_pages(struct scan *s)
 
 /* The steps that read no more of the target's memory. */
 static int
-finish(struct scan *s, struct err *e)
+arena_finish(struct scan *s, struct err *e)
 {
 	if (s->arena->is_by_lists &&
 		(marks_sort(&s->marks, s->r, e) < 0 || walk_segments(s, e) < 0))
 		return -1;
 	check_sums(s);
 	see_hugetlb(s);
-	check_pages(s);
+	arena_check_pages(s);
 	return 0;
 }
 
@@ -537,7 +537,7 @@ reader_finish_arenas(struct reader *r, struct err *e)
 
 		r->unfinished = s->next;
 		if (!failed && !s->is_cut)
-			failed = finish(s, e);
+			failed = arena_finish(s, e);
 	}
 	return failed;
 }
@@ -586,8 +586,8 @@ bound_lists(struct scan *s)
  * -1 with E.
  */
 static int
-read_once(struct reader *r, const struct arena *a, struct manner *how, struct heap_arena *arena,
-	struct err *e)
+arena_read_once(struct reader *r, const struct arena *a, struct manner *how,
+	struct heap_arena *arena, struct err *e)
 {
 	auto_scan struct scan *s = scan_new(r, a, how->by_lists, arena, e);
 
@@ -640,7 +640,7 @@ reader_read_arena(struct reader *r, const struct arena *a, bool by_lists, struct
 	int again;
 
 	do
-		again = read_once(r, a, &how, arena, e);
+		again = arena_read_once(r, a, &how, arena, e);
 	while (again > 0);
 	return again;
 }
@@ -658,7 +658,7 @@ reader_glance_arena(
 		return -1;
 	if (!arena->system_bytes || !r->pages)
 		return 0;
-	arena->top.bytes = top_bytes(r, arena);
+	arena->top.bytes = arena_top_bytes(r, arena);
 	end = arena->top.addr.v + arena->top.bytes;
 	if (arena->is_main && !arena->is_contiguous) {
 		s->is_in_pieces = true;
@@ -668,6 +668,6 @@ reader_glance_arena(
 	if (arena->is_main || (arena->top.addr.v ^ (end - 1)) & ~(r->arenas->heap_max_bytes - 1))
 		return 0;
 	arena->top_pages = top_pages(r->l, r->page_bytes, arena->top.addr.v, end);
-	return sum_present(r, arena->top_pages.start.v, arena->top_pages.end.v,
+	return arena_sum_present(r, arena->top_pages.start.v, arena->top_pages.end.v,
 		&arena->page_bytes[HEAP_PAGE_TOP], e);
 }

@@ -32,7 +32,7 @@ copies_close(struct copies *c)
 
 /* Read [FROM, TO), which are pages of COPY. */
 static void
-read_pages(struct copies *c, struct copy *copy, uint64_t from, uint64_t to)
+copies_read_pages(struct copies *c, struct copy *copy, uint64_t from, uint64_t to)
 {
 	char *buf = c->buf + (size_t)(copy - c->copy) * COPY_BYTES;
 	struct err e;
@@ -51,24 +51,25 @@ read_runs(struct copies *c, struct copy *copy, const struct page_runs *runs, uin
 {
 	for (size_t i = page_runs_from(runs, start); i < runs->nr && runs->v[i].start.v < end; i++)
 		if (runs->v[i].is_present)
-			read_pages(c, copy, runs->v[i].start.v > start ? runs->v[i].start.v : start,
+			copies_read_pages(c, copy,
+				runs->v[i].start.v > start ? runs->v[i].start.v : start,
 				runs->v[i].end.v < end ? runs->v[i].end.v : end);
 }
 
 /* The same, as the reader knows it. */
 static void
-read_present(struct copies *c, struct copy *copy, uint64_t start, uint64_t end)
+copies_read_present(struct copies *c, struct copy *copy, uint64_t start, uint64_t end)
 {
 	uint64_t from = start;
 
 	for (uint64_t page = start; page < end; page += c->r->page_bytes)
 		if (reader_page(c->r, page) != PAGE_PRESENT) {
 			if (page > from)
-				read_pages(c, copy, from, page);
+				copies_read_pages(c, copy, from, page);
 			from = page + c->r->page_bytes;
 		}
 	if (end > from)
-		read_pages(c, copy, from, end);
+		copies_read_pages(c, copy, from, end);
 }
 
 const char *
@@ -96,7 +97,7 @@ copies_pair(struct copies *c, uint64_t addr)
 	if (seg >= 0)
 		read_runs(c, copy, &c->s->stretch.v[seg].runs, from, to);
 	else if (!c->s)
-		read_present(c, copy, from, to);
+		copies_read_present(c, copy, from, to);
 	if (!(copy->pages & bit))
 		return NULL;
 	return c->buf + (size_t)(copy - c->copy) * COPY_BYTES + (addr - start);

@@ -21,7 +21,7 @@ struct free_chunk {
 };
 
 static bool
-read_chunk(struct copies *c, uint64_t chunk, struct free_chunk *ret)
+lists_read_chunk(struct copies *c, uint64_t chunk, struct free_chunk *ret)
 {
 	unsigned int word = c->r->l->word_bytes;
 	const char *pair = copies_pair(c, chunk);
@@ -44,7 +44,7 @@ read_chunk(struct copies *c, uint64_t chunk, struct free_chunk *ret)
  * -1.
  */
 static int
-set_bit(struct scan *s, uint64_t addr, struct err *e)
+lists_set_bit(struct scan *s, uint64_t addr, struct err *e)
 {
 	ssize_t seg = segment_at(s->arena, addr);
 	uint64_t bit, bytes, **map;
@@ -73,7 +73,7 @@ found(struct scan *s, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct 
 	if (s->has_too_many)
 		return 1;
 	return s->arena->is_by_lists ? marks_add(&s->marks, chunk, raw, kind, e)
-				     : set_bit(s, chunk, e);
+				     : lists_set_bit(s, chunk, e);
 }
 
 /* ---- the lists ---- */
@@ -139,7 +139,8 @@ follow_fast(struct heap_list *l, unsigned int nr, uint64_t head, struct err *e)
 
 		if (scan_add_piece(l->s, chunk, e) < 0)
 			return -1;
-		if (is_too_long(l) || is_circle(l, chunk) || !read_chunk(l->copies, chunk, &here) ||
+		if (is_too_long(l) || is_circle(l, chunk) ||
+			!lists_read_chunk(l->copies, chunk, &here) ||
 			(here.raw & ~FLAG_BITS) / (2 * word) != nr + 2)
 			return bad_list(l, 1, "fast bin", nr, chunk);
 		bytes = here.raw & ~FLAG_BITS;
@@ -169,7 +170,8 @@ follow_bin(struct heap_list *l, unsigned int nr, uint64_t head, uint64_t fd, str
 
 		if (scan_add_piece(l->s, chunk, e) < 0)
 			return -1;
-		if (is_too_long(l) || !read_chunk(l->copies, chunk, &here) || here.bk != before)
+		if (is_too_long(l) || !lists_read_chunk(l->copies, chunk, &here) ||
+			here.bk != before)
 			return bad_list(l, 1, "bin", nr, chunk);
 		bad = found(l->s, chunk, here.raw, kind, e);
 		if (bad)
@@ -217,7 +219,7 @@ is_unsorted_long(struct heap_list *l)
 	struct free_chunk here;
 
 	for (int i = 0; i <= UNSORTED_MAX; i++, chunk = here.fd)
-		if (chunk == head || !read_chunk(l->copies, chunk, &here))
+		if (chunk == head || !lists_read_chunk(l->copies, chunk, &here))
 			return false;
 	return true;
 }
@@ -339,7 +341,7 @@ add_bin_cost(struct list_cost *n, raddr state, uint64_t chunk, uint64_t end)
 
 	for (; chunk != end && n->ns <= n->max_ns; before = chunk, chunk = here.fd) {
 		if (raddr_in((raddr){ chunk }, state, raddr_add(state, STATE_MAX)) ||
-			!read_chunk(n->copies, chunk, &here) || here.bk != before)
+			!lists_read_chunk(n->copies, chunk, &here) || here.bk != before)
 			return;
 		add_chunk_cost(n, before, chunk);
 		nr_large += (here.raw & ~FLAG_BITS) >= n->large_bytes;
@@ -368,7 +370,7 @@ add_fastbin_cost(struct list_cost *n, uint64_t chunk)
 	uint64_t before = 0;
 	struct free_chunk here;
 
-	while (chunk && n->ns <= n->max_ns && read_chunk(n->copies, chunk, &here)) {
+	while (chunk && n->ns <= n->max_ns && lists_read_chunk(n->copies, chunk, &here)) {
 		uint64_t mangled = here.fd ^ (chunk + 2 * word) >> 12;
 
 		if (how == UNKNOWN &&

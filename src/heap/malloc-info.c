@@ -55,7 +55,7 @@ static const struct {
 };
 
 static void
-stop(struct parse *p)
+malloc_info_stop(struct parse *p)
 {
 	p->has_failed = true;
 	XML_StopParser(p->xml, XML_FALSE);
@@ -75,14 +75,14 @@ static void
 stop_because(struct parse *p, const char *why)
 {
 	err_set(p->e, 0, "malloc_info's text %s (line %lu)", why, line_number(p));
-	stop(p);
+	malloc_info_stop(p);
 }
 
 static void
 stop_without_memory(struct parse *p)
 {
 	err_set(p->e, ENOMEM, "cannot keep what malloc_info says");
-	stop(p);
+	malloc_info_stop(p);
 }
 
 static struct malloc_info_heap *
@@ -114,7 +114,7 @@ is_word(const char *value, const char *word)
 
 /* A number of an attribute.  One beyond 64 bits becomes the greatest there is. */
 static uint64_t
-number(struct parse *p, const char **attributes, const char *name)
+malloc_info_number(struct parse *p, const char **attributes, const char *name)
 {
 	const char *value = attribute(attributes, name);
 	uint64_t n;
@@ -133,7 +133,7 @@ static void
 begin_heap(struct parse *p, const char **attributes)
 {
 	struct malloc_info_heap *h;
-	uint64_t nr = number(p, attributes, "nr");
+	uint64_t nr = malloc_info_number(p, attributes, "nr");
 
 	if (p->has_failed)
 		return;
@@ -165,10 +165,10 @@ add_size(struct parse *p, const char **attributes, bool is_unsorted)
 		stop_without_memory(p);
 		return;
 	}
-	s->from_bytes = number(p, attributes, "from");
-	s->to_bytes = number(p, attributes, "to");
-	s->total_bytes = number(p, attributes, "total");
-	s->count = number(p, attributes, "count");
+	s->from_bytes = malloc_info_number(p, attributes, "from");
+	s->to_bytes = malloc_info_number(p, attributes, "to");
+	s->total_bytes = malloc_info_number(p, attributes, "total");
+	s->count = malloc_info_number(p, attributes, "count");
 	s->is_unsorted = is_unsorted;
 	/* A fastbin's line is made of its index, a bin's of size words, with PREV_INUSE in them. */
 	s->is_fast = !is_unsorted && !(s->to_bytes & FLAG_BITS);
@@ -184,26 +184,26 @@ add_heap_fields(struct parse *p, const char *element, const char **attributes)
 		if (strcmp(heap_field[i].element, element) == 0 &&
 			is_word(type, heap_field[i].type))
 			*(uint64_t *)(void *)((char *)h + heap_field[i].offset) =
-				number(p, attributes, heap_field[i].attribute);
+				malloc_info_number(p, attributes, heap_field[i].attribute);
 	if (strcmp(element, "total") == 0 && is_word(type, "fast"))
 		h->has_fast = true;
 }
 
 /* After the heaps come sums, which we make ourselves, and the mmapped blocks. */
 static void
-add_total(struct parse *p, const char *element, const char **attributes)
+malloc_info_add_total(struct parse *p, const char *element, const char **attributes)
 {
 	const char *type = attribute(attributes, "type");
 
 	if (strcmp(element, "system") == 0 && is_word(type, "current")) {
 		p->mi->has_total = true;
-		p->mi->total_system_bytes = number(p, attributes, "size");
+		p->mi->total_system_bytes = malloc_info_number(p, attributes, "size");
 	}
 	if (strcmp(element, "total") != 0 || !is_word(type, "mmap"))
 		return;
 	p->mi->has_mmap = true;
-	p->mi->mmap_count = number(p, attributes, "count");
-	p->mi->mmap_bytes = number(p, attributes, "size");
+	p->mi->mmap_count = malloc_info_number(p, attributes, "count");
+	p->mi->mmap_bytes = malloc_info_number(p, attributes, "size");
 	if (p->mi->mmap_bytes > MAX_BYTES)
 		stop_because(p, "says that more is mapped than an address space holds");
 }
@@ -220,7 +220,7 @@ begin_element(void *data, const char *name, const char **attributes)
 	else if (strcmp(name, "heap") == 0)
 		begin_heap(p, attributes);
 	else if (!p->in_heap)
-		add_total(p, name, attributes);
+		malloc_info_add_total(p, name, attributes);
 	else if (strcmp(name, "size") == 0)
 		add_size(p, attributes, false);
 	else if (strcmp(name, "unsorted") == 0)

@@ -31,7 +31,7 @@ by_chunk(const void *a, const void *b)
 
 /* FROM has two sorted halves, the first of NR_FIRST; they become one in TO, if there is time. */
 static void
-merge(struct mark *to, const struct mark *from, size_t nr_first, size_t nr, struct reader *r)
+marks_merge(struct mark *to, const struct mark *from, size_t nr_first, size_t nr, struct reader *r)
 {
 	size_t a = 0, b = nr_first;
 
@@ -50,7 +50,7 @@ merge_all(struct mark *spare, const struct mark *v, size_t nr, size_t width, str
 	for (size_t i = 0; i < nr && !r->is_late; i += 2 * width) {
 		size_t left = nr - i;
 
-		merge(spare + i, v + i, left < width ? left : width,
+		marks_merge(spare + i, v + i, left < width ? left : width,
 			left < 2 * width ? left : 2 * width, r);
 	}
 }

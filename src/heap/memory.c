@@ -139,7 +139,7 @@ reader_look(struct reader *r, uint64_t addr, void *to, size_t size)
 /* ---- stretches ---- */
 
 static int
-add_run(const struct os_page_run *run, void *arg)
+memory_add_run(const struct os_page_run *run, void *arg)
 {
 	struct page_runs *runs = arg;
 	struct page_run *copy;
@@ -161,12 +161,12 @@ list_runs(struct reader *r, struct page_runs *runs, uint64_t at, uint64_t end, s
 	int bad = 0;
 
 	if (!r->pages)
-		return add_run(&all, runs);
+		return memory_add_run(&all, runs);
 	while (at < end && !bad && !reader_is_late(r)) {
 		uint64_t next = end - at > LISTED_BYTES ? at + LISTED_BYTES : end;
 
 		bad = os_pages_walk(
-			r->pages, (raddr){ at }, (raddr){ next }, false, add_run, runs, e);
+			r->pages, (raddr){ at }, (raddr){ next }, false, memory_add_run, runs, e);
 		at = next;
 	}
 	return bad;
@@ -207,7 +207,7 @@ reader_memory_end(const struct reader *r, uint64_t addr)
 
 /* Whether region B is more of what A is, right behind it. */
 static bool
-goes_on(const struct region *a, const struct region *b)
+memory_goes_on(const struct region *a, const struct region *b)
 {
 	return a->end.v == b->start.v && strcmp(a->prot, b->prot) == 0 && region_may_be_malloc(b) &&
 		strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
@@ -240,9 +240,9 @@ reader_mapping(const struct reader *r, uint64_t addr)
 
 	if (!first || !region_may_be_malloc(first) || first->prot[1] != 'w')
 		return (struct heap_range){ 0 };
-	while (first > r->m->region && goes_on(first - 1, first))
+	while (first > r->m->region && memory_goes_on(first - 1, first))
 		first--;
-	while (last + 1 < r->m->region + r->m->nr && goes_on(last, last + 1))
+	while (last + 1 < r->m->region + r->m->nr && memory_goes_on(last, last + 1))
 		last++;
 	return between_heaps(r, addr, (struct heap_range){ first->start, last->end });
 }
@@ -331,7 +331,7 @@ present_end(struct window *w, uint64_t addr)
 
 /* Whether no other process has any of the pages: then os_read_unshared() may read them. */
 static bool
-is_alone(const struct window *w, uint64_t start, uint64_t end)
+memory_is_alone(const struct window *w, uint64_t start, uint64_t end)
 {
 	uint64_t alone;
 	struct err e;
@@ -355,7 +355,7 @@ window_move(struct window *w, uint64_t addr, size_t size)
 	w->start = w->end = 0;
 	if (end < addr + size)
 		return NULL;
-	n = (is_alone(w, start, end) ? os_read_unshared : os_read_some)(
+	n = (memory_is_alone(w, start, end) ? os_read_unshared : os_read_some)(
 		w->t, (raddr){ start }, w->buf, end - start, &e);
 	if (n < (ssize_t)(addr + size - start))
 		return NULL;

@@ -21,7 +21,8 @@ page_ledger_begin(struct page_ledger *l, struct heap_arena *arena, const struct 
 
 /* How much of [START, END) is present and how much in swap.  START never goes down. */
 static void
-count(struct page_ledger *l, uint64_t start, uint64_t end, uint64_t *present, uint64_t *swapped)
+pages_count(
+	struct page_ledger *l, uint64_t start, uint64_t end, uint64_t *present, uint64_t *swapped)
 {
 	const struct page_runs *runs = l->runs;
 
@@ -38,14 +39,14 @@ count(struct page_ledger *l, uint64_t start, uint64_t end, uint64_t *present, ui
 }
 
 static void
-note(struct page_ledger *l, enum heap_page_class class, uint64_t bytes)
+pages_note(struct page_ledger *l, enum heap_page_class class, uint64_t bytes)
 {
 	l->arena->page_bytes[class] += bytes;
 }
 
 /* The class of a resident page by what is on it. */
 static enum heap_page_class
-class_of(const struct page_ledger *l)
+pages_class_of(const struct page_ledger *l)
 {
 	uint64_t kept = l->part[PART_USED] + l->part[PART_OWN];
 
@@ -63,16 +64,16 @@ static void
 turn(struct page_ledger *l)
 {
 	uint64_t present, swapped, free = l->part[PART_FREE] + l->part[PART_TOP];
-	enum heap_page_class class = class_of(l);
+	enum heap_page_class class = pages_class_of(l);
 
-	count(l, l->page, l->page + l->page_bytes, &present, &swapped);
+	pages_count(l, l->page, l->page + l->page_bytes, &present, &swapped);
 	if (present) {
-		note(l, class, l->page_bytes);
+		pages_note(l, class, l->page_bytes);
 		l->arena->live_resident_bytes += l->part[PART_USED];
 		if (class != HEAP_PAGE_TOP)
 			l->arena->stranded_bytes += free;
 	} else if (!swapped) {
-		note(l, HEAP_PAGE_RETURNED, free);
+		pages_note(l, HEAP_PAGE_RETURNED, free);
 	}
 	l->page += l->page_bytes;
 	l->filled = 0;
@@ -82,7 +83,7 @@ turn(struct page_ledger *l)
 
 /* Whole pages of one part, at the start of a page. */
 static void
-whole_pages(struct page_ledger *l, enum part part, uint64_t bytes)
+pages_whole_pages(struct page_ledger *l, enum part part, uint64_t bytes)
 {
 	static const enum heap_page_class class[] = {
 		[PART_USED] = HEAP_PAGE_LIVE,
@@ -93,12 +94,12 @@ whole_pages(struct page_ledger *l, enum part part, uint64_t bytes)
 	};
 	uint64_t present, swapped;
 
-	count(l, l->page, l->page + bytes, &present, &swapped);
-	note(l, class[part], present);
+	pages_count(l, l->page, l->page + bytes, &present, &swapped);
+	pages_note(l, class[part], present);
 	if (part == PART_USED)
 		l->arena->live_resident_bytes += present;
 	if (part == PART_FREE || part == PART_TOP)
-		note(l, HEAP_PAGE_RETURNED, bytes - present - swapped);
+		pages_note(l, HEAP_PAGE_RETURNED, bytes - present - swapped);
 	if (part == PART_FREE)
 		l->arena->stranded_bytes += present;
 	l->page += bytes;
@@ -116,7 +117,7 @@ page_ledger_turn(struct page_ledger *l, enum part part, uint64_t bytes)
 	}
 	whole = bytes & ~(l->page_bytes - 1);
 	if (whole)
-		whole_pages(l, part, whole);
+		pages_whole_pages(l, part, whole);
 	l->part[part] = l->filled = bytes - whole;
 }
 
@@ -128,9 +129,9 @@ page_ledger_add_trim(
 	struct heap_range *range = array_add(&l->arena->trim.range);
 
 	page_ledger_add(l, part, lo - start);
-	count(l, lo, hi, &present, &swapped);
-	note(l, HEAP_PAGE_TRIMMABLE, present);
-	note(l, HEAP_PAGE_RETURNED, hi - lo - present - swapped);
+	pages_count(l, lo, hi, &present, &swapped);
+	pages_note(l, HEAP_PAGE_TRIMMABLE, present);
+	pages_note(l, HEAP_PAGE_RETURNED, hi - lo - present - swapped);
 	l->arena->trim.rss_bytes += l->is_hugetlb ? 0 : present;
 	l->arena->trim.swap_bytes += swapped;
 	if (range)

@@ -95,7 +95,7 @@ sync_arenas(struct read_work *w, const struct arenas *a, struct err *e)
 
 /* Read what is to be done and fits. */
 static int
-read_some(struct read_work *w, struct err *e)
+heap_read_some(struct read_work *w, struct err *e)
 {
 	for (size_t i = 0; i < w->arenas.nr && !w->r.is_late; i++) {
 		struct todo *todo = &w->todo.v[i];
@@ -121,7 +121,7 @@ read_some(struct read_work *w, struct err *e)
 
 /* The result for each arena that was read. */
 static void
-judge(struct read_work *w)
+read_judge(struct read_work *w)
 {
 	for (size_t i = 0; i < w->todo.nr; i++) {
 		const struct heap_arena *arena = &w->r.heap->arena.v[i];
@@ -212,7 +212,7 @@ may_be_in_malloc(const struct read_work *w)
 }
 
 static void
-note_before(struct read_work *w)
+read_note_before(struct read_work *w)
 {
 	pid_t tid = only_thread(w->r.t);
 	struct err e;
@@ -229,7 +229,7 @@ note_before(struct read_work *w)
  * true of it; a core file stays as it is.
  */
 static int
-read_maps(struct read_work *w, struct err *e)
+heap_read_maps(struct read_work *w, struct err *e)
 {
 	const bool is_true = w->r.t->core || (w->is_fresh && !w->r.is_stopped);
 
@@ -263,7 +263,7 @@ find_pieces(struct read_work *w)
 	r->wants_pieces = false;
 	w->nr_searches++;
 	w->is_fresh = false;
-	if (read_maps(w, &e) < 0)
+	if (heap_read_maps(w, &e) < 0)
 		return;
 	w->is_fresh = true;
 	system_bytes = main_system_bytes(r, a);
@@ -280,11 +280,11 @@ find_pieces(struct read_work *w)
  * afterwards.
  */
 static int
-find_all(struct read_work *w, struct err *e)
+read_find_all(struct read_work *w, struct err *e)
 {
 	memset(w->r.group, 0, sizeof w->r.group);
 	arenas_release(&w->arenas);
-	if (read_maps(w, e) < 0)
+	if (heap_read_maps(w, e) < 0)
 		return -1;
 	if (reader_is_late(&w->r))
 		return 0;
@@ -297,14 +297,14 @@ find_all(struct read_work *w, struct err *e)
 
 /* Read once: all of it when nothing is stopped, else until DEADLINE_NS. */
 static int
-read_once(uint64_t deadline_ns, void *arg, struct err *e)
+heap_read_once(uint64_t deadline_ns, void *arg, struct err *e)
 {
 	struct read_work *w = arg;
 
 	w->r.deadline_ns = deadline_ns;
 	w->r.is_late = false;
 	w->nr_begun = 0;
-	if (find_all(w, e) < 0)
+	if (read_find_all(w, e) < 0)
 		return -1;
 	if (w->r.is_late)
 		return 0;
@@ -315,12 +315,12 @@ read_once(uint64_t deadline_ns, void *arg, struct err *e)
 	w->r.doubt = !w->r.is_stopped ? "the process ran meanwhile"
 		: may_be_in_malloc(w) ? "its only thread, which takes no lock, was at work"
 				      : NULL;
-	return tcaches_read(&w->r, e) < 0 ? -1 : read_some(w, e);
+	return tcaches_read(&w->r, e) < 0 ? -1 : heap_read_some(w, e);
 }
 
 /* The work that a stop with RESULT has left for later, when no thread is stopped. */
 static int
-finish(struct read_work *w, int result, struct err *e)
+read_finish(struct read_work *w, int result, struct err *e)
 {
 	struct err ignored;
 
@@ -328,7 +328,7 @@ finish(struct read_work *w, int result, struct err *e)
 	w->r.is_late = false;
 	if (reader_finish_arenas(&w->r, result < 0 ? &ignored : e) < 0 || result < 0)
 		return -1;
-	judge(w);
+	read_judge(w);
 	w->r.heap->nr_looks += w->nr_begun != 0;
 	return 0;
 }
@@ -341,7 +341,7 @@ static int
 read_running(struct read_work *w, struct err *e)
 {
 	find_pieces(w);
-	return finish(w, read_once(0, w, e), e);
+	return read_finish(w, heap_read_once(0, w, e), e);
 }
 
 static bool
@@ -384,10 +384,10 @@ stop_and_read(struct read_work *w, struct err *e)
 	int result;
 
 	find_pieces(w);
-	note_before(w);
+	read_note_before(w);
 	set_stopped(w, true);
-	result = stop_threads(w->r.t, w->opt->max_stop_ns, read_once, w, &report, e);
-	result = finish(w, result, e);
+	result = stop_threads(w->r.t, w->opt->max_stop_ns, heap_read_once, w, &report, e);
+	result = read_finish(w, result, e);
 	set_stopped(w, false);
 	if (result < 0)
 		return e->kind == ERR_NO_SAFE_POINT ? 1 : -1;
@@ -431,7 +431,7 @@ read_stopped(struct read_work *w, struct err *e)
 /* ---- all of it ---- */
 
 static void
-sum_up(struct heap *h)
+read_sum_up(struct heap *h)
 {
 	h->certainty = HEAP_EXACT;
 	for (size_t i = 0; i < h->arena.nr; i++)
@@ -440,7 +440,7 @@ sum_up(struct heap *h)
 }
 
 static int
-read_all(struct read_work *w, struct err *e)
+heap_read_all(struct read_work *w, struct err *e)
 {
 	if (w->r.t->core) {
 		w->r.is_stopped = true;
@@ -486,7 +486,7 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 		malloc_layout_find_basic(&w.layout, &now, e) == 0) {
 		h->layout = w.layout;
 		malloc_layout_add_tcache(&h->layout, t, &now.maps, &now.arenas, 0);
-		result = read_all(&w, e);
+		result = heap_read_all(&w, e);
 	}
 	free(w.r.cached.v);
 	free(w.r.mlocked.v);
@@ -503,7 +503,7 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 	if (pages)
 		arenas_find_strays(&now.arenas, t, &now.maps, pages, &h->strays);
 	arenas_release(&now.arenas);
-	sum_up(h);
+	read_sum_up(h);
 	trim_forecast(&w.r, opt->want_uss);
 	regions_release(&w.maps);
 	h->is_resident_least = os_pages_by(pages) == OS_PAGES_NONZERO;

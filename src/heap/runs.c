@@ -81,7 +81,7 @@ by_low(const void *a, const void *b)
 
 /* The run that contains CHUNK; NULL if none. */
 static struct free_run *
-run_at(const struct free_runs *r, uint64_t chunk)
+runs_run_at(const struct free_runs *r, uint64_t chunk)
 {
 	size_t from = 0, to = r->nr;
 
@@ -102,7 +102,7 @@ runs_follow(struct free_runs *r, uint64_t head, uint64_t first)
 	if (r->nr)
 		qsort(r->v, r->nr, sizeof *r->v, by_low);
 	for (uint64_t chunk = first; chunk != head;) {
-		struct free_run *run = run_at(r, chunk);
+		struct free_run *run = runs_run_at(r, chunk);
 
 		if (!run || run->entry != chunk || run->is_unsorted)
 			return false;

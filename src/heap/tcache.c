@@ -143,7 +143,7 @@ follow_cache(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t le
 }
 
 static int
-read_lists(struct copies *c, struct heap_sum *sum, const char *cache, struct err *e)
+tcache_read_lists(struct copies *c, struct heap_sum *sum, const char *cache, struct err *e)
 {
 	struct reader *r = c->r;
 
@@ -178,7 +178,7 @@ may_have_cache(const struct target *t, pid_t tid)
 
 /* Read the cache of thread TID.  BUF has room for it. */
 static int
-read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
+tcache_read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 {
 	struct reader *r = c->r;
 	struct heap_thread *thread = array_add(&r->heap->thread);
@@ -198,7 +198,7 @@ read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 		!read_cache(r, word_in(r, word), buf))
 		return 0;
 	thread->has_cache = true;
-	return read_lists(c, &thread->cached, buf, e);
+	return tcache_read_lists(c, &thread->cached, buf, e);
 }
 
 static int
@@ -216,7 +216,7 @@ read_threads(struct reader *r, struct err *e)
 	if (os_threads(r->t, THREADS_MAX, &tids, &nr, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr && !reader_is_late(r); i++)
-		if (read_thread(&copies, tids[i], buf, e) < 0)
+		if (tcache_read_thread(&copies, tids[i], buf, e) < 0)
 			return -1;
 	return 0;
 }
@@ -227,7 +227,7 @@ read_threads(struct reader *r, struct err *e)
  * was seen there may be none.
  */
 static bool
-is_known(const struct reader *r)
+tcache_is_known(const struct reader *r)
 {
 	bool has_each = r->l->first >= 26 && r->l->first < 42;
 
@@ -246,7 +246,7 @@ has_twice(const struct marks *m)
 
 /* Half a cache proves nothing; without any the arenas still are as malloc counts. */
 static void
-forget(struct reader *r)
+tcache_forget(struct reader *r)
 {
 	r->cached.nr = 0;
 	for (size_t i = 0; i < r->heap->thread.nr; i++)
@@ -316,7 +316,7 @@ tcaches_read(struct reader *r, struct err *e)
 
 	r->cached.nr = r->heap->thread.nr = r->heap->nr_unknown_caches = 0;
 	r->cache_doubt = NULL;
-	r->heap->knows_caches = is_known(r);
+	r->heap->knows_caches = tcache_is_known(r);
 	if (!r->doubt && !r->heap->knows_caches)
 		r->doubt = "what its threads have cached is unknown";
 	if (!r->arenas->tls_offset_bytes)
@@ -328,7 +328,7 @@ tcaches_read(struct reader *r, struct err *e)
 		return -1;
 	r->deadline_ns = deadline_ns;
 	if (r->is_late)
-		forget(r);
+		tcache_forget(r);
 	else if (has_twice(&r->cached))
 		r->cache_doubt = torn;
 	if (r->heap->nr_unknown_caches && r->l->last >= 26 && !r->doubt)

@@ -58,7 +58,7 @@ heap_size_from(unsigned int size_class)
 }
 
 static void
-sum_add(struct heap_sum *s, uint64_t bytes)
+walk_sum_add(struct heap_sum *s, uint64_t bytes)
 {
 	s->count++;
 	s->bytes += bytes;
@@ -156,9 +156,9 @@ take_free(struct heap_walk *w, bool is_unsorted)
 			arena, "the chunk at 0x%" PRIx64 " is in two lists", w->addr);
 	else if (!runs_add(&w->s->runs, w->addr, w->raw, w->fd, w->bk, bin))
 		return 1;
-	sum_add(&arena->binned, w->bytes);
-	sum_add(&arena->free_size[heap_size_class(w->bytes)], w->bytes);
-	sum_add(&w->seg->free, w->bytes);
+	walk_sum_add(&arena->binned, w->bytes);
+	walk_sum_add(&arena->free_size[heap_size_class(w->bytes)], w->bytes);
+	walk_sum_add(&w->seg->free, w->bytes);
 	note_largest(arena, w->addr, w->bytes);
 	add_to_piece(w, w->bytes);
 	return 0;
@@ -167,9 +167,9 @@ take_free(struct heap_walk *w, bool is_unsorted)
 static void
 take_fast(struct heap_walk *w)
 {
-	sum_add(&w->arena->fast, w->bytes);
-	sum_add(&w->arena->free_size[heap_size_class(w->bytes)], w->bytes);
-	sum_add(&w->seg->free, w->bytes);
+	walk_sum_add(&w->arena->fast, w->bytes);
+	walk_sum_add(&w->arena->free_size[heap_size_class(w->bytes)], w->bytes);
+	walk_sum_add(&w->seg->free, w->bytes);
 	add_to_piece(w, 0);
 }
 
@@ -180,14 +180,14 @@ take_used(struct heap_walk *w, bool is_cached)
 	uint64_t below = w->piece_bytes;
 
 	end_piece(w);
-	sum_add(&w->arena->in_use, w->bytes);
-	sum_add(&w->arena->used_size[heap_size_class(w->bytes)], w->bytes);
+	walk_sum_add(&w->arena->in_use, w->bytes);
+	walk_sum_add(&w->arena->used_size[heap_size_class(w->bytes)], w->bytes);
 	if (is_cached) {
-		sum_add(&w->arena->cached, w->bytes);
+		walk_sum_add(&w->arena->cached, w->bytes);
 		page_ledger_add(&w->ledger, PART_CACHED, w->bytes);
 		return;
 	}
-	sum_add(&seg->in_use, w->bytes);
+	walk_sum_add(&seg->in_use, w->bytes);
 	seg->last_in_use = (struct heap_chunk){ { w->addr }, w->bytes };
 	seg->below_bytes = below;
 	page_ledger_add(&w->ledger, PART_USED, w->bytes);
@@ -336,7 +336,7 @@ expect_fence(struct heap_walk *w, uint64_t stop)
 /* ---- the walk ---- */
 
 static inline bool
-fits(const struct heap_walk *w)
+walk_fits(const struct heap_walk *w)
 {
 	return w->bytes >= min_chunk_bytes(w->r->l) && w->bytes <= w->seg->end.v - w->addr;
 }
@@ -344,7 +344,7 @@ fits(const struct heap_walk *w)
 static inline bool
 is_size(const struct heap_walk *w)
 {
-	return !(w->raw & IS_MMAPPED) && !(w->bytes & w->align_mask) && fits(w);
+	return !(w->raw & IS_MMAPPED) && !(w->bytes & w->align_mask) && walk_fits(w);
 }
 
 /* The links of the chunk, which lie at LINKS in the window; zeroes if their page is not there. */
@@ -388,7 +388,7 @@ not_present(const struct heap_walk *w, uint64_t addr)
 
 /* Checked with every piece that is read: that is often enough, and its cost is negligible. */
 static bool
-is_late(struct heap_walk *w)
+walk_is_late(struct heap_walk *w)
 {
 	w->nr_reads = w->w.nr_reads;
 	return reader_is_late(w->r);
@@ -429,7 +429,7 @@ walk_chunks(struct heap_walk *w, uint64_t stop)
 		w->r->heap->nr_chunks++;
 		w->addr += w->bytes;
 		w->raw = raw;
-		if (w->w.nr_reads != w->nr_reads && is_late(w))
+		if (w->w.nr_reads != w->nr_reads && walk_is_late(w))
 			return heap_arena_doubt_late(w->arena);
 	}
 	return 0;
@@ -510,7 +510,7 @@ skim_chunks(struct heap_walk *w)
 		w->raw = mark->raw;
 		w->bytes = mark->raw & ~FLAG_BITS;
 		/* The end of a heap need not be a place where a chunk could begin (i386). */
-		if (is_end ? !fits(w) : !is_size(w))
+		if (is_end ? !walk_fits(w) : !is_size(w))
 			return bad_size(w);
 		if (take_mark(w, mark_kind(mark)))
 			return 1;
@@ -581,7 +581,7 @@ walk_piece(struct heap_walk *w)
 }
 
 static int
-walk(struct heap_walk *w)
+heap_walk_from(struct heap_walk *w)
 {
 	int bad = 0;
 
@@ -619,7 +619,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	runs_close(&s->runs);
 	page_ledger_begin(&w.ledger, s->arena, runs, s->r->page_bytes, start.v);
 	w.ledger.is_hugetlb = w.huge_page;
-	bad = walk(&w);
+	bad = heap_walk_from(&w);
 	if (bad)
 		take_gap(&w, w.seg->end.v);
 	page_ledger_end(&w.ledger);

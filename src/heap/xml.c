@@ -66,7 +66,7 @@ totals_of(const struct heap_arena *a)
 }
 
 static void
-add_totals(struct totals *to, const struct totals *t)
+xml_add_totals(struct totals *to, const struct totals *t)
 {
 	to->fast.count += t->fast.count;
 	to->fast.bytes += t->fast.bytes;
@@ -125,7 +125,7 @@ heap_write_xml(const struct heap *h, struct text *out, struct err *e)
 		struct totals t = totals_of(&h->arena.v[i]);
 
 		print_arena(f, h, &h->arena.v[i], &t);
-		add_totals(&all, &t);
+		xml_add_totals(&all, &t);
 	}
 	print_totals(f, &all, has_fastbins(h), &mmapped);
 	fputs("</malloc>\n", f);

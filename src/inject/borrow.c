@@ -38,7 +38,7 @@
  * call.
  */
 static int
-put_back(struct worker *c, int sig, struct err *e)
+borrow_put_back(struct worker *c, int sig, struct err *e)
 {
 	if (c->is_masked &&
 		(registers_set_mask(c->tid, &c->saved, c->saved.sigmask, e) < 0 ||
@@ -53,11 +53,11 @@ put_back(struct worker *c, int sig, struct err *e)
 }
 
 /*
- * Move from a stop at a system call's entry to one that put_back() can use.  As the interrupt is
- * already pending, not one instruction of the program runs in between.
+ * Move from a stop at a system call's entry to one that borrow_put_back() can use.  As the
+ * interrupt is already pending, not one instruction of the program runs in between.
  */
 static int
-leave_syscall(struct worker *c, struct err *e)
+borrow_leave_syscall(struct worker *c, struct err *e)
 {
 	struct arch_regs before, after;
 
@@ -86,7 +86,7 @@ borrow_return(struct worker *c, struct err *e)
 		os_part_write(c->it->target, &slot, slot.start, &c->errno_was, sizeof c->errno_was,
 			&ours) < 0)
 		debug("errno: %s", ours.msg);
-	if (leave_syscall(c, e) < 0 || (c->is_ours && put_back(c, 0, e) < 0))
+	if (borrow_leave_syscall(c, e) < 0 || (c->is_ours && borrow_put_back(c, 0, e) < 0))
 		return -1;
 	c->is_ours = false;
 	c->held_ns = os_now_ns() - c->stopped_ns;
@@ -99,7 +99,7 @@ borrow_return(struct worker *c, struct err *e)
  * the thread may be in another call of the program than the one it was borrowed in.
  */
 static void
-restart_call(const struct worker *c)
+borrow_restart_call(const struct worker *c)
 {
 	struct timeout unseen = { .seen.is_running = true };
 	struct arch_regs regs, before;
@@ -145,7 +145,7 @@ borrow_abandon(struct worker *c)
 			sig = c->fault_sig;
 		break;
 	case OS_STOP_EVENT:
-		restart_call(c);
+		borrow_restart_call(c);
 		break;
 	default:
 		break;
@@ -159,7 +159,7 @@ enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 
 /* Stop the thread; anything but our own interrupt is let through first. */
 static enum try
-stop(struct worker *c, struct reason *why, struct err *e)
+borrow_stop(struct worker *c, struct reason *why, struct err *e)
 {
 	if (os_seize(c->it->target, c->tid, e) < 0) {
 		snprintf(why->text, sizeof why->text, "it has ended");
@@ -283,7 +283,7 @@ try_thread(struct worker *c, struct inject_target *it, const struct candidate *c
 		snprintf(why->text, sizeof why->text, "it woke up");
 		return TRY_REFUSED;
 	}
-	result = stop(c, why, e);
+	result = borrow_stop(c, why, e);
 	if (result != TRY_TAKEN)
 		return result;
 	if (arch_save(c->tid, &c->saved, e) < 0) {
@@ -297,7 +297,7 @@ try_thread(struct worker *c, struct inject_target *it, const struct candidate *c
 			return TRY_TAKEN;
 		snprintf(why->text, sizeof why->text, "its stack has no room for a signal frame");
 	}
-	if (put_back(c, 0, &ours) < 0)
+	if (borrow_put_back(c, 0, &ours) < 0)
 		debug("thread %d: %s", c->tid, ours.msg);
 	return TRY_REFUSED;
 }

@@ -45,7 +45,7 @@ way_of(const struct long_call *call, const struct worker *c, raddr at, struct sl
  * when the worker runs on, -1 on failure.
  */
 static int
-take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, struct err *e)
+call_take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, struct err *e)
 {
 	c->stop = stop->kind;
 	switch (stop->kind) {
@@ -75,7 +75,7 @@ take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, st
 /*
  * Take in one stop of a worker that is to be stopped in its sleep.  Stopped on the way there, or
  * in a signal's handler, it must run on.  If it has left the sleep and the workspace, our interrupt
- * may have stopped it in a call of the program's.  Returns as take_stop().
+ * may have stopped it in a call of the program's.  Returns as call_take_stop().
  */
 static int
 take_sleeping(struct worker *c, const struct sleep *sleep, const struct os_stop *stop,
@@ -93,7 +93,7 @@ take_sleeping(struct worker *c, const struct sleep *sleep, const struct os_stop 
 		*ret = WORKER_RETURNED;
 		return 1;
 	}
-	return take_stop(c, stop, ret, e);
+	return call_take_stop(c, stop, ret, e);
 }
 
 static uint64_t
@@ -194,7 +194,7 @@ call_to_end(const struct long_call *call, struct worker *c, enum worker_end *ret
 	while (!over && os_now_ns() < call->deadline_ns && !os_is_asked_to_end()) {
 		if (os_wait(c->tid, os_now_ns() + LOOK_UP_NS, &stop, e) < 0)
 			return -1;
-		over = take_stop(c, &stop, ret, e);
+		over = call_take_stop(c, &stop, ret, e);
 	}
 	if (over && stop.kind == OS_STOP_GONE && !stop.sig && target_is_alive(c->it->target))
 		*ret = WORKER_RETURNED;
@@ -206,7 +206,8 @@ call_to_end(const struct long_call *call, struct worker *c, enum worker_end *ret
  * writes between the locks: then it is turned back.  Else it must be left to end by itself.
  */
 static int
-give_up(const struct long_call *call, struct worker *c, const struct sleep *sleep, struct err *e)
+call_give_up(
+	const struct long_call *call, struct worker *c, const struct sleep *sleep, struct err *e)
 {
 	struct err ignored;
 
@@ -260,5 +261,5 @@ long_call_make(const struct long_call *call, struct worker *c, const struct work
 	if (end == WORKER_RETURNED)
 		return 0;
 	worker_explain(c, end, call->name, e);
-	return end == WORKER_TIMEOUT ? give_up(call, c, &sleep, e) : -1;
+	return end == WORKER_TIMEOUT ? call_give_up(call, c, &sleep, e) : -1;
 }

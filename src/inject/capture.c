@@ -186,7 +186,7 @@ is_open_for_output(int fd)
 }
 
 static bool
-is_ours(const struct target *t, int fd)
+capture_is_ours(const struct target *t, int fd)
 {
 	struct os_descriptor d;
 	struct err gone;
@@ -215,7 +215,7 @@ await_undo(const struct target *t)
 		if (os_descriptors(t, &fd, &nr, &e) < 0)
 			return;
 		for (size_t i = 0; i < nr; i++)
-			is_left |= is_ours(t, fd[i]);
+			is_left |= capture_is_ours(t, fd[i]);
 		if (is_left)
 			os_sleep_ns(UNDO_PAUSE_NS);
 	}
@@ -226,7 +226,7 @@ await_undo(const struct target *t)
  * ask for those of the writer.
  */
 static int
-check_rights(const struct target *t, int fd, struct err *e)
+capture_check_rights(const struct target *t, int fd, struct err *e)
 {
 	if (!os_controls_kernel(fd))
 		return 0;
@@ -244,7 +244,7 @@ check_copy(const struct target *t, struct err *e)
 	auto_fd int fd = os_copy_fd(t, 0, 2, e);
 
 	if (fd >= 0)
-		return check_rights(t, fd, e);
+		return capture_check_rights(t, fd, e);
 	/* Closed meanwhile: redirect_begin() sees it. */
 	return e->code == EBADF ? 0
 				: err_hint(e, "--capture=stream and --method=read do not need it");
@@ -259,7 +259,7 @@ check_descriptor(const struct target *t, struct err *e)
 	await_undo(t);
 	if (os_descriptor(t, 2, &d, e) < 0)
 		return e->code == ENOENT ? 0 : -1;
-	if (is_ours(t, 2))
+	if (capture_is_ours(t, 2))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"cannot redirect descriptor 2 of %d (%s): a memdiag that was killed has "
 			"left it "
@@ -312,7 +312,7 @@ close_left_over(struct redirect *r, struct worker *c, const int *fd, size_t nr,
 	uint64_t deadline_ns, struct err *e)
 {
 	for (size_t i = 0; i < nr; i++) {
-		if (!is_ours(c->it->target, fd[i]))
+		if (!capture_is_ours(c->it->target, fd[i]))
 			continue;
 		debug("descriptor %d was left by a memdiag that was killed", fd[i]);
 		if (worker_syscall(c, c->it->fn.close, (uint64_t[]){ (uint64_t)fd[i] }, 1,
@@ -513,7 +513,7 @@ await_back(const struct target *t)
 {
 	const uint64_t end_ns = os_now_ns() + UNDO_WITHIN_NS;
 
-	while (is_ours(t, 2) && os_now_ns() < end_ns)
+	while (capture_is_ours(t, 2) && os_now_ns() < end_ns)
 		os_sleep_ns(SETTLE_NS);
 }
 
@@ -543,7 +543,8 @@ redirect_read(struct redirect *r, const struct inject_target *it, struct text *o
 			continue;
 		}
 		if (r->old_fd >= 0 &&
-			((!ret->replayed_bytes && check_rights(it->target, r->old_fd, e) < 0) ||
+			((!ret->replayed_bytes &&
+				 capture_check_rights(it->target, r->old_fd, e) < 0) ||
 				replay(r, at, (size_t)(end - at), e) < 0))
 			return -1;
 		ret->replayed_bytes += (uint64_t)(end - at);

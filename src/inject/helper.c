@@ -51,7 +51,7 @@ check_hooks(const struct inject_target *it, struct err *e)
 
 /* Trying again is of no use, but nothing was changed: another way may do. */
 static int
-refuse_room(const struct worker *c, uint64_t size_bytes, struct err *e)
+helper_refuse_room(const struct worker *c, uint64_t size_bytes, struct err *e)
 {
 	const struct target *t = c->it->target;
 	const int code = (int)-c->result;
@@ -67,7 +67,7 @@ refuse_room(const struct worker *c, uint64_t size_bytes, struct err *e)
 }
 
 static int
-enter(struct worker *c, const struct workspace *ws, struct err *e)
+helper_enter(struct worker *c, const struct workspace *ws, struct err *e)
 {
 	return worker_enter_workspace(
 		c, ws->start, ws->stack_top, raddr_add(ws->start, ws->size_bytes), e);
@@ -88,7 +88,7 @@ workspace_map(struct worker *c, struct workspace *ws, uint64_t buffer_bytes, uin
 	if (end != WORKER_RETURNED)
 		return worker_explain(c, end, "mmap", e);
 	if (c->result < 0 && c->result > -4096)
-		return refuse_room(c, size, e);
+		return helper_refuse_room(c, size, e);
 	ws->start = (raddr){ (uint64_t)c->result };
 	ws->size_bytes = size;
 	ws->stack_top = raddr_add(ws->start, WS_STACK_BYTES);
@@ -96,7 +96,7 @@ workspace_map(struct worker *c, struct workspace *ws, uint64_t buffer_bytes, uin
 	ws->buffer = raddr_add(ws->data, WS_DATA_BYTES);
 	ws->buffer_bytes = buffer_bytes;
 	/* From here on its own stack gets nothing more than a signal would leave there. */
-	return enter(c, ws, e);
+	return helper_enter(c, ws, e);
 }
 
 /* struct pthread_attr (nptl/internaltypes.h); the same since 2.1, later fields are 0. */
@@ -176,7 +176,7 @@ adopt(struct worker *h, const struct workspace *ws, uint64_t deadline_ns, struct
 	if (registers_set_mask(h->tid, &h->saved, h->saved.sigmask, e) < 0)
 		return -1;
 	h->is_masked = true;
-	return worker_begin(h, e) < 0 ? -1 : enter(h, ws, e);
+	return worker_begin(h, e) < 0 ? -1 : helper_enter(h, ws, e);
 }
 
 /*

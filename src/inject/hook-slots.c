@@ -39,7 +39,7 @@ add_slot(struct hook_slots_search *s, raddr at, uint64_t original)
 
 /* The record of the slot AT, which has VALUE, if that is a hook of the same library; else NULL. */
 static const struct patch_word *
-record_of(const struct hook_slots_search *s, raddr at, uint64_t value)
+hook_slots_record_of(const struct hook_slots_search *s, raddr at, uint64_t value)
 {
 	const struct patch_area_image *now = &s->area->now;
 
@@ -55,7 +55,7 @@ record_of(const struct hook_slots_search *s, raddr at, uint64_t value)
  * ld.so.  Anything else but the function is another's function of that name, or another's hook.
  */
 static int
-consider(const char *name, uint32_t type, raddr at, void *arg)
+hook_slots_consider(const char *name, uint32_t type, raddr at, void *arg)
 {
 	struct hook_slots_search *s = arg;
 	const struct patch_word *record;
@@ -69,7 +69,7 @@ consider(const char *name, uint32_t type, raddr at, void *arg)
 		(prologue_is_lazy_slot(type) &&
 			raddr_in((raddr){ value }, s->object->start, s->object->end)))
 		return add_slot(s, at, value);
-	record = record_of(s, at, value);
+	record = hook_slots_record_of(s, at, value);
 	return record ? add_slot(s, at, record->original) : 0;
 }
 
@@ -82,7 +82,8 @@ hook_slots_find(struct patch_area *area, const struct inject_target *it, const s
 	for (size_t i = 0; i < o->nr; i++) {
 		struct hook_slots_search s = { area, it, own, &o->v[i], hook, e };
 
-		if (s.object != own && image_each_reference(s.object->image, consider, &s))
+		if (s.object != own &&
+			image_each_reference(s.object->image, hook_slots_consider, &s))
 			return -1;
 	}
 	return 0;

@@ -58,7 +58,7 @@ hook_words_add(struct word_changes *cs, const struct word_change *c, struct err 
 
 /* Whether a thread that goes on at PC would find half an instruction there. */
 static bool
-is_inside(const struct word_changes *cs, raddr pc)
+hook_words_is_inside(const struct word_changes *cs, raddr pc)
 {
 	if (!raddr_in(pc, cs->low, cs->high))
 		return false;
@@ -85,7 +85,7 @@ stack_is_clear(const struct target *t, const struct regions *m, const struct wor
 	ssize_t n = os_read_present_some(t, sp, copy, bytes, &e);
 
 	for (size_t i = 0; n > 0 && i < bytes / sizeof *copy; i++)
-		if (is_inside(cs, (raddr){ copy[i] }))
+		if (hook_words_is_inside(cs, (raddr){ copy[i] }))
 			return false;
 	return true;
 }
@@ -119,7 +119,7 @@ check_places(struct applying *a, const struct stopped *f, pid_t *ret_tid, struct
 			continue;
 		if (arch_get_regs(*ret_tid, &regs, e) < 0)
 			return -1;
-		if (is_inside(a->changes, arch_pc(&regs)) ||
+		if (hook_words_is_inside(a->changes, arch_pc(&regs)) ||
 			!stack_is_clear(a->target, a->maps, a->changes, arch_sp(&regs), a->copy)) {
 			debug("thread %d is in the middle of what changes", *ret_tid);
 			return 0;
@@ -220,7 +220,7 @@ apply_once(struct applying *a, struct err *e)
 }
 
 static void
-apply(void *arg)
+hook_words_apply(void *arg)
 {
 	struct applying *a = arg;
 	uint64_t end_ns = os_now_ns() + a->wait_ns, pause_ns = FIRST_PAUSE_NS;
@@ -255,5 +255,5 @@ hook_words_write(const struct target *t, const struct regions *m, struct word_ch
 	a->wait_ns = wait_ns;
 	a->report = report;
 	a->e = e;
-	return os_trace(apply, a, e) < 0 ? -1 : a->status;
+	return os_trace(hook_words_apply, a, e) < 0 ? -1 : a->status;
 }

@@ -373,7 +373,7 @@ plan_code(struct hook_setting *s, const struct hook *h, const struct patch_entry
 
 /* Whether A and B are of one library. */
 static bool
-is_same_object(const struct hook_setting *s, raddr a, raddr b)
+hook_is_same_object(const struct hook_setting *s, raddr a, raddr b)
 {
 	return objects_at(&s->process.objects, a) &&
 		objects_at(&s->process.objects, a) == objects_at(&s->process.objects, b);
@@ -389,7 +389,7 @@ plan(struct hook_setting *s, const struct hook *h, struct err *e)
 	uint64_t i = 0;
 	int status;
 
-	if (old && old->hook.v != h->hook.v && !is_same_object(s, old->hook, h->hook))
+	if (old && old->hook.v != h->hook.v && !hook_is_same_object(s, old->hook, h->hook))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%s() of %d (%s) is hooked already, by %s", h->name, t->pid, t->comm,
 			owner_of(s, old->hook, path, sizeof path));
@@ -549,7 +549,7 @@ lift_other_slots(struct hook_setting *s, raddr library, struct err *e)
 		const struct patch_word *w = &now->slot[i];
 
 		if (is_hooked(s, w) && !is_planned(s, w->at) &&
-			is_same_object(s, (raddr){ w->hooked }, library) &&
+			hook_is_same_object(s, (raddr){ w->hooked }, library) &&
 			add_lifting(s, w, false, e) < 0)
 			return -1;
 	}
@@ -566,7 +566,7 @@ lift_others(struct hook_setting *s, const struct hook *hook, size_t nr, struct e
 		const struct patch_entry *en = &now->entry[i];
 
 		if (is_hooked(s, &en->word) && !is_among(hook, nr, en->function) &&
-			is_same_object(s, en->hook, hook[0].hook) &&
+			hook_is_same_object(s, en->hook, hook[0].hook) &&
 			add_lifting(s, &en->word, true, e) < 0)
 			return -1;
 	}

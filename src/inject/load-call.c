@@ -21,8 +21,8 @@
 
 /* Have C open it; the undo list closes it there. */
 static int
-open_file(struct library_call *call, const struct load_calls *calls, const struct job *job,
-	struct worker *c, struct err *e)
+load_call_open_file(struct library_call *call, const struct load_calls *calls,
+	const struct job *job, struct worker *c, struct err *e)
 {
 	const struct target *t = c->it->target;
 	const raddr name = raddr_add(calls->words, LOAD_PATH_OFFSET);
@@ -54,7 +54,7 @@ make_call(struct job *job, struct worker *c, const struct workspace *ws, struct 
 	struct load_calls calls;
 
 	if (load_calls_begin(&calls, job, c, ws, e) < 0 ||
-		(call->file_name && open_file(call, &calls, job, c, e) < 0))
+		(call->file_name && load_call_open_file(call, &calls, job, c, e) < 0))
 		return -1;
 	if (call->prepare) {
 		call->prepare(call, block);

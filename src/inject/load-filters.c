@@ -26,7 +26,7 @@ struct filters {
 
 /* Copy the filters of all threads, as a thread may have its own. */
 static int
-copy(uint64_t deadline_ns, void *arg, struct err *e)
+load_filters_copy(uint64_t deadline_ns, void *arg, struct err *e)
 {
 	struct filters *fs = arg;
 	auto_free pid_t *tids = NULL;
@@ -66,7 +66,7 @@ has_filters(const struct target *t, struct err *e)
 /* ---- judging them ---- */
 
 static int
-judge(const struct filters *fs, struct err *e)
+load_filters_judge(const struct filters *fs, struct err *e)
 {
 	const struct os_call *refused = needs_refused(NEEDS_LOAD | NEEDS_AGENT, "", &fs->found);
 	const struct os_filter *harms = refused ? os_filters_harm(&fs->found, refused) : NULL;
@@ -89,7 +89,9 @@ load_refuse_filters(const struct target *t, struct err *e)
 
 	if (failed <= 0)
 		return failed;
-	failed = stop_threads(t, MAX_STOP_NS, copy, &fs, &report, e) < 0 ? -1 : judge(&fs, e);
+	failed = stop_threads(t, MAX_STOP_NS, load_filters_copy, &fs, &report, e) < 0
+		? -1
+		: load_filters_judge(&fs, e);
 	os_filters_release(&fs.found);
 	return failed;
 }

@@ -106,7 +106,7 @@ choose_way(const struct target *t, const struct os_status *s, struct load *l, st
 /* ---- a file in the target's memory ---- */
 
 static int
-fill(int to, const char *path, struct err *e)
+load_library_fill(int to, const char *path, struct err *e)
 {
 	struct stat st;
 	auto_fd int from = os_open_at(AT_FDCWD, path, OS_REGULAR);
@@ -125,7 +125,7 @@ fill(int to, const char *path, struct err *e)
 
 /* The end of L's path, the name of its file, which the copy is to have. */
 static const char *
-base_name(const struct load *l)
+load_library_base_name(const struct load *l)
 {
 	return strrchr(l->path, '/') + 1;
 }
@@ -133,7 +133,8 @@ base_name(const struct load *l)
 static int
 write_name(const struct load *l, struct worker *c, raddr at, struct err *e)
 {
-	return worker_write(c, at, base_name(l), strlen(base_name(l)) + 1, e);
+	return worker_write(
+		c, at, load_library_base_name(l), strlen(load_library_base_name(l)) + 1, e);
 }
 
 /*
@@ -143,9 +144,9 @@ write_name(const struct load *l, struct worker *c, raddr at, struct err *e)
 static int
 fill_there(const struct load *l, const struct worker *c, int fd, struct err *e)
 {
-	auto_fd int ours = os_copy_memfd(c->it->target, c->tid, fd, base_name(l), e);
+	auto_fd int ours = os_copy_memfd(c->it->target, c->tid, fd, load_library_base_name(l), e);
 
-	return ours < 0 ? -1 : fill(ours, l->path, e);
+	return ours < 0 ? -1 : load_library_fill(ours, l->path, e);
 }
 
 /* ---- system calls whose results stay in the target ---- */
@@ -350,7 +351,7 @@ call_dlopen(const struct job *job, struct worker *c, const struct workspace *ws,
 }
 
 static int
-load(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+load_library_load(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	struct load *l = job->arg;
 	const uint64_t since_ticks = os_boot_ticks();
@@ -447,7 +448,7 @@ load_library(struct inject_target *it, const struct arenas *a, const struct inje
 		.needs = NEEDS_LOAD,
 		.opt = opt,
 		.report = report,
-		.run = load,
+		.run = load_library_load,
 		.arg = &l,
 		.needed_bytes = LOAD_ROOM_BYTES,
 		.is_loading = true };

@@ -45,7 +45,7 @@ place_release(struct load_place_work *p)
 }
 
 static uint64_t
-page_floor(const struct load_place_work *p, uint64_t address)
+load_place_page_floor(const struct load_place_work *p, uint64_t address)
 {
 	return address & ~(p->page_bytes - 1);
 }
@@ -53,7 +53,7 @@ page_floor(const struct load_place_work *p, uint64_t address)
 static uint64_t
 page_ceil(const struct load_place_work *p, uint64_t address)
 {
-	return page_floor(p, address + p->page_bytes - 1);
+	return load_place_page_floor(p, address + p->page_bytes - 1);
 }
 
 /* ---- what is written ---- */
@@ -96,7 +96,7 @@ relocate(struct load_place_work *p, uint64_t base, struct err *e)
 
 /* As ld.so's: zeroes behind the bytes of the file. */
 static int
-copy_data(struct load_place_work *p, struct err *e)
+load_place_copy_data(struct load_place_work *p, struct err *e)
 {
 	const unsigned char *bytes =
 		image_initial(p->load.image, (raddr){ p->written->p_vaddr }, p->written->p_filesz);
@@ -111,7 +111,7 @@ copy_data(struct load_place_work *p, struct err *e)
 }
 
 static int
-check_segments(struct load_place_work *p, struct err *e)
+load_place_check_segments(struct load_place_work *p, struct err *e)
 {
 	for (size_t i = 0; i < image_nr_phdrs(p->load.image); i++) {
 		const Elf64_Phdr *s = image_phdr(p->load.image, i);
@@ -165,7 +165,7 @@ check_thread(const struct target *t, pid_t tid, size_t *nr_seen, struct err *e)
 }
 
 static int
-check_threads(const struct target *t, struct err *e)
+load_place_check_threads(const struct target *t, struct err *e)
 {
 	auto_free pid_t *tids = NULL;
 	size_t nr = 0, nr_seen = 0;
@@ -197,15 +197,16 @@ check_place(const struct inject_target *it, struct load_place_work *p, struct er
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%s has other relocations than are known here, or no constructor",
 			p->load.path);
-	if (check_segments(p, e) < 0 || copy_data(p, e) < 0 || relocate(p, 0, e) < 0)
+	if (load_place_check_segments(p, e) < 0 || load_place_copy_data(p, e) < 0 ||
+		relocate(p, 0, e) < 0)
 		return -1;
-	return check_threads(it->target, e);
+	return load_place_check_threads(it->target, e);
 }
 
 /* ---- in the target ---- */
 
 static int
-map(const struct job *job, struct worker *c, raddr at, uint64_t bytes, uint64_t prot,
+load_place_map(const struct job *job, struct worker *c, raddr at, uint64_t bytes, uint64_t prot,
 	uint64_t flags, uint64_t fd, uint64_t offset, struct err *e)
 {
 	const uint64_t arg[] = { at.v, bytes, prot, MAP_PRIVATE | flags, fd, offset };
@@ -216,19 +217,20 @@ map(const struct job *job, struct worker *c, raddr at, uint64_t bytes, uint64_t 
 
 /* Unmapping all of it is on the undo list. */
 static int
-reserve(struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
+load_place_reserve(
+	struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
 {
 	raddr start, end, at;
 
 	image_extent(p->load.image, &start, &end);
-	p->reserved_bytes = page_ceil(p, end.v) - page_floor(p, start.v);
+	p->reserved_bytes = page_ceil(p, end.v) - load_place_page_floor(p, start.v);
 	/* A wish: near the program, so that what is hooked there needs no second jump. */
 	at = patch_area_place(&c->it->process->maps, c->it->libc->start, c->it->libc->end);
-	if (map(job, c, at, p->reserved_bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE,
+	if (load_place_map(job, c, at, p->reserved_bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE,
 		    (uint64_t)-1, 0, e) < 0)
 		return -1;
 	p->reserved.v = (uint64_t)c->result;
-	p->base = p->reserved.v - page_floor(p, start.v);
+	p->base = p->reserved.v - load_place_page_floor(p, start.v);
 	return worker_promise(
 		c, c->it->fn.munmap, (uint64_t[]){ p->reserved.v, p->reserved_bytes }, 2, e);
 }
@@ -239,16 +241,17 @@ map_segment(const struct load_place_work *p, const struct job *job, struct worke
 {
 	const uint64_t prot = (s->p_flags & PF_R ? PROT_READ : 0) |
 		(s->p_flags & PF_W ? PROT_WRITE : 0) | (s->p_flags & PF_X ? PROT_EXEC : 0);
-	const uint64_t start = page_floor(p, s->p_vaddr),
+	const uint64_t start = load_place_page_floor(p, s->p_vaddr),
 		       end = page_ceil(p, s->p_vaddr + s->p_filesz),
 		       end_of_zeroes = page_ceil(p, s->p_vaddr + s->p_memsz);
 
-	if (map(job, c, (raddr){ p->base + start }, end - start, prot, MAP_FIXED, p->fd,
-		    page_floor(p, s->p_offset), e) < 0)
+	if (load_place_map(job, c, (raddr){ p->base + start }, end - start, prot, MAP_FIXED, p->fd,
+		    load_place_page_floor(p, s->p_offset), e) < 0)
 		return -1;
-	return end == end_of_zeroes ? 0
-				    : map(job, c, (raddr){ p->base + end }, end_of_zeroes - end,
-					      prot, MAP_FIXED | MAP_ANONYMOUS, (uint64_t)-1, 0, e);
+	return end == end_of_zeroes
+		? 0
+		: load_place_map(job, c, (raddr){ p->base + end }, end_of_zeroes - end, prot,
+			  MAP_FIXED | MAP_ANONYMOUS, (uint64_t)-1, 0, e);
 }
 
 static int
@@ -266,12 +269,13 @@ map_segments(
 
 /* The memory that the program must not write to after it has been relocated. */
 static int
-protect(const struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
+load_place_protect(
+	const struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
 {
 	for (size_t i = 0; i < image_nr_phdrs(p->load.image); i++) {
 		const Elf64_Phdr *s = image_phdr(p->load.image, i);
-		const uint64_t start = page_floor(p, s->p_vaddr),
-			       end = page_floor(p, s->p_vaddr + s->p_memsz);
+		const uint64_t start = load_place_page_floor(p, s->p_vaddr),
+			       end = load_place_page_floor(p, s->p_vaddr + s->p_memsz);
 
 		if (s->p_type == PT_GNU_RELRO &&
 			load_make_syscall(&p->calls, job, c, SYS_mprotect,
@@ -319,13 +323,13 @@ initialise(const struct load_place_work *p, const struct job *job, struct worker
 }
 
 static int
-place(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+inject_load_place(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	struct load_place_work *p = job->arg;
 	struct os_part library = { .what = "the library" };
 	size_t level;
 
-	if (load_calls_begin(&p->calls, job, c, ws, e) < 0 || reserve(p, job, c, e) < 0)
+	if (load_calls_begin(&p->calls, job, c, ws, e) < 0 || load_place_reserve(p, job, c, e) < 0)
 		return -1;
 	library.start = p->reserved;
 	library.size_bytes = p->reserved_bytes;
@@ -335,7 +339,7 @@ place(struct job *job, struct worker *c, const struct workspace *ws, struct err 
 		worker_unwind(c, level, job->deadline_ns, e) < 0 || relocate(p, p->base, e) < 0 ||
 		os_part_write(c->it->target, &library, (raddr){ p->base + p->written->p_vaddr },
 			p->data, p->data_bytes, e) < 0 ||
-		protect(p, job, c, e) < 0 || p->fn(&library, p->arg, e) < 0 ||
+		load_place_protect(p, job, c, e) < 0 || p->fn(&library, p->arg, e) < 0 ||
 		initialise(p, job, c, e) < 0)
 		return -1;
 	p->load.ret->start = p->reserved;
@@ -352,7 +356,7 @@ load_place(struct inject_target *it, const struct arenas *a, const struct inject
 		.needs = NEEDS_LOAD,
 		.opt = opt,
 		.report = report,
-		.run = place,
+		.run = inject_load_place,
 		.arg = &p,
 		.needed_bytes = LOAD_ROOM_BYTES };
 	int status = load_open(&p.load, it, path, ret, e);

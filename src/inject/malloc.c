@@ -117,7 +117,7 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 /* ---- malloc_trim ---- */
 
 static int
-trim(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+malloc_do_trim(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const uint64_t *pad_bytes = job->arg;
 	struct long_call call = { .name = "malloc_trim",
@@ -139,7 +139,7 @@ inject_malloc_trim(struct inject_target *it, const struct arenas *a,
 		.opt = opt,
 		.report = ret,
 		.needs = NEEDS_TRIM,
-		.run = trim,
+		.run = malloc_do_trim,
 		.arg = &pad_bytes };
 
 	return inject_check_calls(it, e) < 0 ? -1 : job_run(&job, a, e);
@@ -188,7 +188,7 @@ promise_unlock(struct worker *c, raddr mutex, struct err *e)
  * by itself.
  */
 static int
-lock(struct worker *c, raddr mutex, struct err *e)
+malloc_lock(struct worker *c, raddr mutex, struct err *e)
 {
 	const uint64_t last_ns = os_now_ns() + STARVED_NS;
 	enum worker_end end;
@@ -237,7 +237,7 @@ discard_pages(struct job *job, struct worker *c, const struct inject_range *r, s
 	return 0;
 }
 
-/* Give back some of *R and cut that off.  Returns as lock(). */
+/* Give back some of *R and cut that off.  Returns as malloc_lock(). */
 static int
 discard_some(struct job *job, struct worker *c, struct inject_range *r, struct err *e)
 {
@@ -246,7 +246,7 @@ discard_some(struct job *job, struct worker *c, struct inject_range *r, struct e
 	struct inject_range part;
 	uint64_t locked_ns;
 	struct err ours;
-	int failed = lock(c, r->arena, e);
+	int failed = malloc_lock(c, r->arena, e);
 
 	if (failed)
 		return failed;

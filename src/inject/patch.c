@@ -80,7 +80,7 @@ patch_area_past(const struct patch_area *area, const struct target *t, raddr fun
 /* ---- a place ---- */
 
 static bool
-is_named(const struct region *r, const char *name)
+patch_is_named(const struct region *r, const char *name)
 {
 	return r->path && strcmp(r->path, name) == 0;
 }
@@ -102,9 +102,9 @@ gap_between(const struct region *before, const struct region *after)
 {
 	struct gap g = { before ? before->end.v : PATCH_BYTES, after->start.v };
 
-	if (before && is_named(before, "[heap]"))
+	if (before && patch_is_named(before, "[heap]"))
 		g.from += GROWTH_BYTES;
-	if (is_named(after, "[stack]"))
+	if (patch_is_named(after, "[stack]"))
 		g.to -= g.to < GROWTH_BYTES ? g.to : GROWTH_BYTES;
 	return g;
 }

@@ -182,7 +182,7 @@ note_state(struct candidates *cs, pid_t tid, const struct os_syscall *s)
 
 /* Add TID if it is worth a try; say why not otherwise. */
 static int
-consider(struct candidates *cs, const struct inject_target *it, pid_t tid, struct err *e)
+pick_consider(struct candidates *cs, const struct inject_target *it, pid_t tid, struct err *e)
 {
 	enum park_class class = PARK_NOT;
 	struct candidate *c;
@@ -236,7 +236,7 @@ consider_first(struct candidates *cs, const struct inject_target *it, size_t max
 	for (; *done < cs->nr_threads && *done < MAX_ASKED; ++*done) {
 		pid_t tid = tids[(round * MAX_ASKED + *done) % cs->nr_threads];
 
-		if (consider(cs, it, tid, e) < 0)
+		if (pick_consider(cs, it, tid, e) < 0)
 			return -1;
 		cs->nr_best += cs->nr && cs->v[cs->nr - 1].tid == tid && !cs->v[cs->nr - 1].rank;
 		if (cs->nr_best == ENOUGH)

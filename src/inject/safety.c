@@ -72,7 +72,7 @@ is_malloc_function(const char *name)
 }
 
 static void
-find_malloc(const struct image *libc, struct malloc_extent *x)
+safety_find_malloc(const struct image *libc, struct malloc_extent *x)
 {
 	struct image_symbol s;
 
@@ -198,7 +198,7 @@ struct learning {
 };
 
 static int
-note_function(const char *name, const struct image_symbol *s, void *arg)
+safety_note_function(const char *name, const struct image_symbol *s, void *arg)
 {
 	struct learning *l = arg;
 	const char *what;
@@ -215,7 +215,7 @@ note_function(const char *name, const struct image_symbol *s, void *arg)
 /* ---- the list ---- */
 
 static int
-by_start(const void *a, const void *b)
+safety_by_start(const void *a, const void *b)
 {
 	uint64_t x = ((const struct danger *)a)->start.v, y = ((const struct danger *)b)->start.v;
 
@@ -236,10 +236,10 @@ safety_learn(struct inject_target *it, struct err *e)
 {
 	struct learning l = { .it = it, .e = e };
 
-	find_malloc(it->libc->image, &l.malloc);
-	if (image_each(it->libc->image, note_function, &l) < 0 ||
+	safety_find_malloc(it->libc->image, &l.malloc);
+	if (image_each(it->libc->image, safety_note_function, &l) < 0 ||
 		add_danger(it, l.malloc.below, l.malloc.end, "malloc", e) < 0 ||
-		(it->pthread && image_each(it->pthread->image, note_function, &l) < 0))
+		(it->pthread && image_each(it->pthread->image, safety_note_function, &l) < 0))
 		return -1;
 	if (it->allocator && add_allocator(it, it->allocator, e) < 0)
 		return -1;
@@ -256,7 +256,7 @@ safety_learn(struct inject_target *it, struct err *e)
 	if (it->hooks.v &&
 		add_danger(it, it->hooks, raddr_add(it->hooks, PATCH_BYTES), "a hook", e) < 0)
 		return -1;
-	qsort(it->dangers.v, it->dangers.nr, sizeof *it->dangers.v, by_start);
+	qsort(it->dangers.v, it->dangers.nr, sizeof *it->dangers.v, safety_by_start);
 	return 0;
 }
 
@@ -326,7 +326,8 @@ safety_danger_at(const struct inject_target *it, raddr a)
 
 /* ---- the proof ---- */
 
-static bool __attribute__((format(printf, 2, 3))) refuse(struct reason *why, const char *fmt, ...)
+static bool __attribute__((format(printf, 2, 3)))
+safety_refuse(struct reason *why, const char *fmt, ...)
 {
 	__builtin_va_list ap;
 
@@ -351,9 +352,9 @@ frames_are_safe(const struct inject_target *it, const struct stack *s, struct re
 		const char *what = safety_danger_at(it, (raddr){ f->pc.v - (i != 0) });
 
 		if (f->is_signal || is_restorer(it, f->pc))
-			return refuse(why, "it is in a signal handler");
+			return safety_refuse(why, "it is in a signal handler");
 		if (what)
-			return refuse(why, "it is inside %s", what);
+			return safety_refuse(why, "it is inside %s", what);
 	}
 	return true;
 }
@@ -370,10 +371,10 @@ frames_are_the_programs(const struct inject_target *it, const struct stack *s, s
 	while (nr && safety_is_in_libc(it, s->frame[nr - 1].pc))
 		nr--;
 	if (!nr)
-		return refuse(why, "it starts or ends");
+		return safety_refuse(why, "it starts or ends");
 	while (nr--)
 		if (safety_is_in_libc(it, s->frame[nr].pc))
-			return refuse(why, "it is inside libc");
+			return safety_refuse(why, "it is inside libc");
 	return true;
 }
 
@@ -398,10 +399,11 @@ words_are_safe(const struct inject_target *it, const struct arch_regs *regs, con
 		memcpy(&word.v, copy + at, sizeof word.v);
 		word = arch_strip_signature(regs, word);
 		if (is_restorer(it, word))
-			return refuse(why, "a signal handler's return address is on its stack");
+			return safety_refuse(
+				why, "a signal handler's return address is on its stack");
 		what = safety_danger_at(it, word);
 		if (what && is_return_address(it, word))
-			return refuse(why, "a return address into %s is on its stack", what);
+			return safety_refuse(why, "a return address into %s is on its stack", what);
 	}
 	return true;
 }
@@ -423,7 +425,7 @@ holds_no_arena(const struct inject_target *it, struct reason *why)
 			mutex && os_now_ns() < deadline)
 			;
 		if (mutex)
-			return refuse(why, "arena %zu is locked, perhaps by it", i);
+			return safety_refuse(why, "arena %zu is locked, perhaps by it", i);
 	}
 	return true;
 }
@@ -434,7 +436,7 @@ holds_no_arena(const struct inject_target *it, struct reason *why)
  * waited for while the thread is stopped.
  */
 static size_t
-copy_stack(const struct inject_target *it, raddr sp, char *copy)
+safety_copy_stack(const struct inject_target *it, raddr sp, char *copy)
 {
 	const struct region *r = regions_find(&it->process->maps, sp);
 	size_t size = r && r->end.v - sp.v < SCAN_BYTES ? r->end.v - sp.v : SCAN_BYTES;
@@ -455,10 +457,10 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 	auto_free char *copy = malloc(SCAN_BYTES);
 	raddr sp = arch_sp(regs);
 	struct stack stack;
-	size_t used = copy ? copy_stack(it, sp, copy) : 0;
+	size_t used = copy ? safety_copy_stack(it, sp, copy) : 0;
 
 	if (!used)
-		return refuse(why, "its stack cannot be read");
+		return safety_refuse(why, "its stack cannot be read");
 	/*
 	 * The functions that are called there make system calls and take no lock: any signal
 	 * handler may do the same.
@@ -470,7 +472,7 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 	if (!frames_are_safe(it, &stack, why))
 		return false;
 	if (!is_parked && !stack.is_complete)
-		return refuse(why, "its stack cannot be unwound to the top");
+		return safety_refuse(why, "its stack cannot be unwound to the top");
 	if (!is_parked && !frames_are_the_programs(it, &stack, why))
 		return false;
 	if (stack.is_complete && (is_parked || !is_strict))
@@ -510,13 +512,13 @@ safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, 
 	struct err e;
 
 	if (obstacle)
-		return refuse(why, "%s", obstacle);
+		return safety_refuse(why, "%s", obstacle);
 	if (!safety_is_own_stack(it, tid, arch_sp(regs)))
-		return refuse(why, "it runs on another stack than its own");
+		return safety_refuse(why, "it runs on another stack than its own");
 	if (may_be_in_sequence(it, tid, arch_pc(regs), is_parked))
-		return refuse(why, "it is in a restartable sequence");
+		return safety_refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)
-		return refuse(why, "its system calls are dispatched to the program itself");
+		return safety_refuse(why, "its system calls are dispatched to the program itself");
 	return stack_is_safe(it, regs, is_parked, is_strict, why);
 }
 
@@ -561,7 +563,7 @@ inject_is_in_malloc(const struct inject_target *it, pid_t tid)
 		return false; /* it has ended */
 	if (raddr_in(arch_pc(&regs), code->start, code->end))
 		return true;
-	n = copy_stack(it, arch_sp(&regs), copy);
+	n = safety_copy_stack(it, arch_sp(&regs), copy);
 	if (n && !has_word_in(&regs, copy, n, code))
 		return false;
 	stack_walk(it->walker, regs.word, arch_sp(&regs), copy, n, &stack);

@@ -78,7 +78,7 @@ argument(int64_t arg, const struct sleep *s, const struct worker *c)
 }
 
 static void
-choose(struct sleep *ret, const struct worker *c, const struct sleep_kind *k)
+inject_sleep_choose(struct sleep *ret, const struct worker *c, const struct sleep_kind *k)
 {
 	ret->nr = k->nr;
 	ret->fn = c->it->fn.syscall;
@@ -101,7 +101,7 @@ sleep_choose(struct sleep *ret, const struct worker *c, raddr at)
 		const struct sleep_kind *k = nth_kind(c, i);
 		struct os_call call = { .nr = k->nr };
 
-		choose(ret, c, k);
+		inject_sleep_choose(ret, c, k);
 		memcpy(call.arg, ret->arg + 1, k->nr_args * sizeof *call.arg);
 		if (os_filters_allow(&filters, &call))
 			return true;

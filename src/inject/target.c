@@ -57,7 +57,7 @@ inject_check_state(const struct target *t, struct err *e)
 
 /* Programs of 32 bits, and of other processors that are emulated. */
 static int
-check_machine(const struct target *t, const struct objects *o, struct err *e)
+target_check_machine(const struct target *t, const struct objects *o, struct err *e)
 {
 	for (size_t i = 0; i < o->nr; i++) {
 		int machine = image_machine(o->v[i].image);
@@ -238,7 +238,7 @@ inject_check_files(const struct inject_target *it, struct err *e)
 /* ---- addresses ---- */
 
 static int
-find_function(const struct inject_target *it, const char *name, raddr *ret)
+target_find_function(const struct inject_target *it, const char *name, raddr *ret)
 {
 	const struct object *in[] = { it->libc, it->pthread, it->dl };
 	struct image_symbol s;
@@ -339,7 +339,8 @@ find_functions(struct inject_target *it, struct err *e)
 	const size_t nr = inject_is_static(it) ? 2 : sizeof wanted / sizeof *wanted;
 
 	for (size_t i = 0; i < nr; i++)
-		if (find_function(it, wanted[i].name, wanted[i].to) < 0 && !wanted[i].is_optional)
+		if (target_find_function(it, wanted[i].name, wanted[i].to) < 0 &&
+			!wanted[i].is_optional)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
 				"the libc of %d (%s) has no usable %s()", it->target->pid,
 				it->target->comm, wanted[i].name);
@@ -372,7 +373,7 @@ go_past_hooks(struct inject_target *it, struct err *e)
 
 /* gnu_get_libc_version() returns a string in libc's read-only data. */
 static void
-read_version(struct inject_target *it)
+target_read_version(struct inject_target *it)
 {
 	struct image_symbol s;
 	const unsigned char *text;
@@ -416,7 +417,7 @@ inject_target_learn_other(struct inject_target **ret, const struct process *p,
 	/* Before 2.34 the thread functions, and dlopen, are in libraries of their own. */
 	it->pthread = object_named(o, "libpthread.so.0");
 	it->dl = object_named(o, "libdl.so.2");
-	if (arch_check_process(t, e) < 0 || check_machine(t, o, e) < 0 ||
+	if (arch_check_process(t, e) < 0 || target_check_machine(t, o, e) < 0 ||
 		check_allocator(it, e) < 0 || find_functions(it, e) < 0 ||
 		go_past_hooks(it, e) < 0 || safety_learn(it, e) < 0 ||
 		walker_new(&it->walker, t, o, e) < 0) {
@@ -427,7 +428,7 @@ inject_target_learn_other(struct inject_target **ret, const struct process *p,
 			: err_set_kind(e, ERR_GONE, 0, "process %d has ended", t->pid);
 	}
 	it->stacks_lock = stack_cache_lock(t, o);
-	read_version(it);
+	target_read_version(it);
 	*ret = it;
 	return 0;
 }

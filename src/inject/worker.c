@@ -154,7 +154,7 @@ worker_drop(struct worker *c)
 
 /* Whether what lies below SP down to FRAME, and some more for a small call, is the same stack. */
 static bool
-has_room(const struct worker *c, raddr sp, raddr frame)
+worker_has_room(const struct worker *c, raddr sp, raddr frame)
 {
 	const struct regions *m = &c->it->process->maps;
 	raddr low = { frame.v - CALL_BYTES };
@@ -197,7 +197,7 @@ worker_begin(struct worker *c, struct err *e)
 	if (raddr_in(c->timeout.at, (raddr){ room.v - TIMEOUT_BYTES }, room))
 		room.v -= TIMEOUT_BYTES;
 	arch_build_frame(&f, room, &own, c->saved.sigmask, &c->saved, c->it->restorer);
-	if (!has_room(c, sp, f.addr))
+	if (!worker_has_room(c, sp, f.addr))
 		return err_set(e, 0, "no room on the stack of thread %d", c->tid);
 	c->is_loose = false;
 	c->proven_nr = c->saved.regs.stop_nr;
@@ -351,7 +351,7 @@ is_refused_birth(const struct worker *c, const struct arch_regs *r)
  * failure.
  */
 static int
-take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, int *ret_sig,
+worker_take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, int *ret_sig,
 	struct err *e)
 {
 	struct arch_regs regs;
@@ -428,7 +428,7 @@ worker_go_on(struct worker *c, uint64_t deadline_ns, enum worker_end *ret, struc
 		if (os_resume(c->tid, OS_RESUME_TO_SYSCALL, sig, e) < 0 ||
 			await_stop(c, deadline_ns, &stop, e) < 0)
 			return -1;
-		over = take_stop(c, &stop, ret, &sig, e);
+		over = worker_take_stop(c, &stop, ret, &sig, e);
 	} while (!over);
 	return over < 0 ? -1 : 0;
 }
@@ -440,7 +440,7 @@ worker_go_on(struct worker *c, uint64_t deadline_ns, enum worker_end *ret, struc
  * syscall_trace_enter()).
  */
 static int
-leave_syscall(struct worker *c, struct err *e)
+worker_leave_syscall(struct worker *c, struct err *e)
 {
 	struct os_stop stop;
 
@@ -470,7 +470,7 @@ send_to(struct worker *c, const struct arch_regs *regs, struct err *e)
 	bool leaves = c->is_in_syscall;
 	struct arch_regs now = *regs;
 
-	if (worker_prove_in_call(c, e) < 0 || (leaves && leave_syscall(c, e) < 0) ||
+	if (worker_prove_in_call(c, e) < 0 || (leaves && worker_leave_syscall(c, e) < 0) ||
 		worker_claim(c, e) < 0)
 		return -1;
 	now.stop_nr = c->saved.regs.stop_nr;
@@ -485,7 +485,7 @@ send_to(struct worker *c, const struct arch_regs *regs, struct err *e)
 }
 
 static int
-enter(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
+worker_enter(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e)
 {
 	struct arch_regs regs;
 
@@ -498,7 +498,7 @@ int
 worker_call(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, uint64_t deadline_ns,
 	enum worker_end *ret, struct err *e)
 {
-	if (enter(c, fn, arg, nr_args, e) < 0)
+	if (worker_enter(c, fn, arg, nr_args, e) < 0)
 		return -1;
 	return worker_go_on(c, deadline_ns, ret, e);
 }
@@ -551,7 +551,7 @@ int
 worker_relaunch(
 	struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, int sig, struct err *e)
 {
-	return enter(c, fn, arg, nr_args, e) < 0 ? -1 : run_loose(c, sig, e);
+	return worker_enter(c, fn, arg, nr_args, e) < 0 ? -1 : run_loose(c, sig, e);
 }
 
 int

@@ -152,7 +152,7 @@ plus(uint64_t a, uint64_t b)
 }
 
 static uint64_t
-pages(const struct jemalloc_stats *s, uint64_t nr)
+ask_pages(const struct jemalloc_stats *s, uint64_t nr)
 {
 	return nr == JEMALLOC_UNKNOWN || s->page_bytes == JEMALLOC_UNKNOWN ? JEMALLOC_UNKNOWN
 									   : nr * s->page_bytes;
@@ -162,16 +162,16 @@ pages(const struct jemalloc_stats *s, uint64_t nr)
 #define AT_ONCE (CTL_MAX / NR_OF_ARENA)
 
 static void
-add_arena(struct jemalloc_stats *s, uint32_t nr, const struct ctl v[NR_OF_ARENA])
+ask_add_arena(struct jemalloc_stats *s, uint32_t nr, const struct ctl v[NR_OF_ARENA])
 {
 	struct jemalloc_arena *a = &s->arena[s->nr_arenas++];
 
 	*a = (struct jemalloc_arena){ .nr = nr,
 		.nr_threads = v[NR_THREADS].value,
 		.allocated_bytes = plus(v[SMALL].value, v[LARGE].value),
-		.active_bytes = pages(s, v[PACTIVE].value),
-		.dirty_bytes = pages(s, v[PDIRTY].value),
-		.muzzy_bytes = pages(s, v[PMUZZY].value),
+		.active_bytes = ask_pages(s, v[PACTIVE].value),
+		.dirty_bytes = ask_pages(s, v[PDIRTY].value),
+		.muzzy_bytes = ask_pages(s, v[PMUZZY].value),
 		.metadata_bytes = plus(v[BASE].value, v[INTERNAL].value),
 		.cached_bytes = v[CACHED].value,
 		.resident_bytes = v[ARENA_RESIDENT].value,
@@ -197,7 +197,7 @@ ask_some(const struct ctls *in, struct jemalloc_stats *s, const uint32_t *nr, si
 	if (count && ctl_make(in, v, count * NR_OF_ARENA, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		add_arena(s, nr[i], v + i * NR_OF_ARENA);
+		ask_add_arena(s, nr[i], v + i * NR_OF_ARENA);
 	return 0;
 }
 
@@ -279,8 +279,8 @@ ask_sums(const struct ctls *in, struct jemalloc_stats *s, struct err *e)
 	}
 	if (ctl_make(in, v, 3, e) < 0)
 		return -1;
-	s->dirty_bytes = pages(s, v[0].value);
-	s->muzzy_bytes = pages(s, v[1].value);
+	s->dirty_bytes = ask_pages(s, v[0].value);
+	s->muzzy_bytes = ask_pages(s, v[1].value);
 	s->cached_bytes = v[2].value;
 	return 0;
 }
@@ -347,7 +347,7 @@ purge_and_ask(const struct ctls *in, struct jemalloc_stats *after, struct err *e
 }
 
 static int
-ask(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+jemalloc_ask_for(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const struct asking *a = job->arg;
 	const struct ctls in = { a->j, job, c, ws };
@@ -363,7 +363,7 @@ ask(struct job *job, struct worker *c, const struct workspace *ws, struct err *e
 }
 
 static int
-run(struct asking *asking, struct inject_target *it, const struct inject_options *opt,
+ask_run(struct asking *asking, struct inject_target *it, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
 {
 	static const struct arenas none;
@@ -371,7 +371,7 @@ run(struct asking *asking, struct inject_target *it, const struct inject_options
 		.needs = NEEDS_TRIM,
 		.opt = opt,
 		.report = report,
-		.run = ask,
+		.run = jemalloc_ask_for,
 		.arg = asking,
 		.buffer_bytes = CTL_BUFFER_BYTES };
 
@@ -384,7 +384,7 @@ jemalloc_ask(const struct jemalloc *j, struct inject_target *it, const struct in
 {
 	struct asking asking = { .j = j, .before = ret };
 
-	if (run(&asking, it, opt, report, e) == 0)
+	if (ask_run(&asking, it, opt, report, e) == 0)
 		return 0;
 	jemalloc_stats_release(ret);
 	return -1;
@@ -397,7 +397,7 @@ jemalloc_purge(const struct jemalloc *j, struct inject_target *it, const struct 
 {
 	struct asking asking = { .j = j, .before = before, .after = after, .max_bytes = max_bytes };
 
-	if (run(&asking, it, opt, report, e) == 0)
+	if (ask_run(&asking, it, opt, report, e) == 0)
 		return 0;
 	jemalloc_stats_release(before);
 	jemalloc_stats_release(after);

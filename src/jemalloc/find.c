@@ -28,7 +28,7 @@ static const char *const prefixes[] = { "", "je_", "_rjem_" };
  * Both would be there for our sake alone.
  */
 static bool
-has_used(const struct inject_allocator *a, const struct target *t, pid_t tid, raddr tp)
+find_has_used(const struct inject_allocator *a, const struct target *t, pid_t tid, raddr tp)
 {
 	return inject_tls_is_used(&((const struct jemalloc *)a)->tls, t, tid, tp);
 }
@@ -140,7 +140,7 @@ note_entries(const char *name, const struct image_symbol *s, void *arg)
 }
 
 static int
-note_function(const char *name, const struct image_symbol *s, void *arg)
+find_note_function(const char *name, const struct image_symbol *s, void *arg)
 {
 	struct jemalloc_program *p = arg;
 	struct jemalloc_function *f = s->type == STT_FUNC ? array_add(&p->function) : NULL;
@@ -155,7 +155,7 @@ note_function(const char *name, const struct image_symbol *s, void *arg)
 }
 
 static int
-by_start(const void *a, const void *b)
+find_by_start(const void *a, const void *b)
 {
 	const uint64_t x = ((const struct jemalloc_function *)a)->start.v;
 	const uint64_t y = ((const struct jemalloc_function *)b)->start.v;
@@ -165,12 +165,12 @@ by_start(const void *a, const void *b)
 
 /* Fill J's code from the functions of P.  False if it is in too many places. */
 static bool
-find_code(struct jemalloc *j, struct jemalloc_program *p)
+jemalloc_find_code(struct jemalloc *j, struct jemalloc_program *p)
 {
 	struct inject_code *last = NULL;
 	bool is_broken = true; /* by a function of others */
 
-	qsort(p->function.v, p->function.nr, sizeof *p->function.v, by_start);
+	qsort(p->function.v, p->function.nr, sizeof *p->function.v, find_by_start);
 	for (size_t i = 0; i < p->function.nr; i++) {
 		const struct jemalloc_function *f = &p->function.v[i];
 
@@ -226,8 +226,8 @@ find_in_program(struct jemalloc *j, const struct object *o)
 		i++;
 	if (i == NR_PREFIXES)
 		return false;
-	if (image_each_in_file(o->image, note_function, &p) == 0)
-		is_found = find_code(j, &p);
+	if (image_each_in_file(o->image, find_note_function, &p) == 0)
+		is_found = jemalloc_find_code(j, &p);
 	free(p.function.v);
 	j->mallctl = p.mallctl[i];
 	snprintf(j->prefix, sizeof j->prefix, "%s", prefixes[i]);
@@ -247,13 +247,13 @@ program_of(const struct process *p)
 }
 
 static bool
-find(struct jemalloc *j, const struct process *p)
+jemalloc_find_in(struct jemalloc *j, const struct process *p)
 {
 	const struct object *o = objects_malloc(&p->objects, p->target), *program = program_of(p);
 
 	*j = (struct jemalloc){ .prefix = "" };
 	j->inject = (struct inject_allocator){
-		.name = "jemalloc", .code = j->code, .may_be_called = has_used
+		.name = "jemalloc", .code = j->code, .may_be_called = find_has_used
 	};
 	if (!o)
 		return false;
@@ -274,7 +274,7 @@ jemalloc_find(struct jemalloc *j, const struct process *p, enum malloc_choice ch
 {
 	if (choice == MALLOC_GLIBC)
 		return 0;
-	if (find(j, p))
+	if (jemalloc_find_in(j, p))
 		return 1;
 	if (choice == MALLOC_AUTO)
 		return 0;

@@ -137,7 +137,7 @@ set_active(const struct ctls *in, bool is_active, struct err *e)
 
 /* The new statistics begin with the first sample after prof.reset, so that comes last but one. */
 static int
-start(const struct ctls *in, const struct proffing *p, struct err *e)
+prof_start(const struct ctls *in, const struct proffing *p, struct err *e)
 {
 	struct ctl v[2] = {
 		{ .name = "prof.reset" },
@@ -157,7 +157,7 @@ start(const struct ctls *in, const struct proffing *p, struct err *e)
 }
 
 static int
-act(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+prof_act(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const struct proffing *p = job->arg;
 	const struct ctls in = { p->j, job, c, ws };
@@ -172,7 +172,7 @@ act(struct job *job, struct worker *c, const struct workspace *ws, struct err *e
 		return 0;
 	if (p->before->is_active == (p->verb == JEMALLOC_PROF_START))
 		return 0;
-	return p->verb == JEMALLOC_PROF_START ? start(&in, p, e) : set_active(&in, false, e);
+	return p->verb == JEMALLOC_PROF_START ? prof_start(&in, p, e) : set_active(&in, false, e);
 }
 
 int
@@ -185,7 +185,7 @@ jemalloc_prof_do(const struct jemalloc *j, struct inject_target *it,
 	struct job job = { .it = it,
 		.opt = opt,
 		.report = report,
-		.run = act,
+		.run = prof_act,
 		.arg = &proffing,
 		.buffer_bytes = CTL_BUFFER_BYTES };
 

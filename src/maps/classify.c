@@ -53,7 +53,7 @@ struct classify_look {
 };
 
 static bool
-begins(const char *s, const char *with)
+classify_begins(const char *s, const char *with)
 {
 	return strncmp(s, with, strlen(with)) == 0;
 }
@@ -90,7 +90,7 @@ special_of(const struct region *r)
 {
 	const struct special *s = specials;
 
-	while (!begins(r->path, s->prefix))
+	while (!classify_begins(r->path, s->prefix))
 		s++; /* the last fits all */
 	return s;
 }
@@ -120,11 +120,11 @@ is_device_name(const char *path)
 	static const char *const devices[] = { "anon_inode:", "/[aio]",
 		"/dmabuf:", "socket:", "/drm mm object", "/i915" };
 
-	if (begins(path, "/dev/"))
-		return !begins(path, "/dev/shm/") && !begins(path, "/dev/zero") &&
-			!begins(path, "/dev/hugepages/");
+	if (classify_begins(path, "/dev/"))
+		return !classify_begins(path, "/dev/shm/") && !classify_begins(path, "/dev/zero") &&
+			!classify_begins(path, "/dev/hugepages/");
 	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-		if (begins(path, devices[i]))
+		if (classify_begins(path, devices[i]))
 			return true;
 	return false;
 }
@@ -135,10 +135,11 @@ is_device_name(const char *path)
 static enum os_fs
 fs_by_name(const struct region *r)
 {
-	if (begins(r->path, "/anon_hugepage") || begins(r->path, "/dev/hugepages/"))
+	if (classify_begins(r->path, "/anon_hugepage") ||
+		classify_begins(r->path, "/dev/hugepages/"))
 		return OS_FS_HUGETLB;
-	if (begins(r->path, "/SYSV") || begins(r->path, "/memfd:") || begins(r->path, "/dev/") ||
-		begins(r->path, "[anon_shmem:"))
+	if (classify_begins(r->path, "/SYSV") || classify_begins(r->path, "/memfd:") ||
+		classify_begins(r->path, "/dev/") || classify_begins(r->path, "[anon_shmem:"))
 		return OS_FS_TMPFS;
 	return OS_FS_OTHER;
 }
@@ -220,22 +221,22 @@ is_deleted(struct classifier *c, const struct region *r)
 static bool
 is_secret(const struct region *r)
 {
-	return !major(r->dev) && begins(r->path, "/secretmem");
+	return !major(r->dev) && classify_begins(r->path, "/secretmem");
 }
 
 static enum leaf_kind
 shm_kind(const struct region *r)
 {
-	if (begins(r->path, "/SYSV"))
+	if (classify_begins(r->path, "/SYSV"))
 		return LEAF_SHM_SYSV;
 	/* ZGC maps its heap several times (zPhysicalMemoryBacking_linux.cpp, JDK 11 to 24). */
-	if (begins(r->path, "/memfd:java_heap"))
+	if (classify_begins(r->path, "/memfd:java_heap"))
 		return LEAF_SHM_JAVA;
-	if (begins(r->path, "/memfd:"))
+	if (classify_begins(r->path, "/memfd:"))
 		return LEAF_SHM_MEMFD;
-	if (begins(r->path, "/dev/zero") || begins(r->path, "[anon_shmem:"))
+	if (classify_begins(r->path, "/dev/zero") || classify_begins(r->path, "[anon_shmem:"))
 		return LEAF_SHM_ANON;
-	return begins(r->path, "/dev/shm/") ? LEAF_SHM_POSIX : LEAF_SHM_TMPFS;
+	return classify_begins(r->path, "/dev/shm/") ? LEAF_SHM_POSIX : LEAF_SHM_TMPFS;
 }
 
 /* Whether ld.so has made A read-only after it had written there. */
@@ -388,7 +389,7 @@ look_at(struct classifier *c, const struct region *r)
 /* ---- leaves ---- */
 
 static int
-add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
+classify_add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
 	const struct classify_look *v, int32_t arena)
 {
 	struct leaf *l = array_add(&c->s->leaves);
@@ -410,7 +411,7 @@ add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_t end,
 
 /* Whether SPAN can be said of a region with such a protection. */
 static bool
-fits(const struct span *span, const struct region *r)
+classify_fits(const struct span *span, const struct region *r)
 {
 	return span->kind != LEAF_ARENA_RESERVE || region_is_reserve(r);
 }
@@ -435,7 +436,7 @@ look_of(const struct span *span, const struct region *r)
 
 /* Cut region I at the spans that lie in it. */
 static int
-cut(struct classifier *c, uint32_t i, const struct classify_look *v)
+classify_cut(struct classifier *c, uint32_t i, const struct classify_look *v)
 {
 	const struct region *r = &c->s->process->maps.region[i];
 	uint64_t at = r->start.v;
@@ -447,15 +448,15 @@ cut(struct classifier *c, uint32_t i, const struct classify_look *v)
 		uint64_t start = span->start.v > at ? span->start.v : at;
 		uint64_t end = span->end.v < r->end.v ? span->end.v : r->end.v;
 
-		if (!fits(span, r))
+		if (!classify_fits(span, r))
 			continue;
-		if (start > at && add_leaf(c, i, at, start, v, -1) < 0)
+		if (start > at && classify_add_leaf(c, i, at, start, v, -1) < 0)
 			return -1;
-		if (add_leaf(c, i, start, end, &here, span->arena) < 0)
+		if (classify_add_leaf(c, i, start, end, &here, span->arena) < 0)
 			return -1;
 		at = end;
 	}
-	return at < r->end.v ? add_leaf(c, i, at, r->end.v, v, -1) : 0;
+	return at < r->end.v ? classify_add_leaf(c, i, at, r->end.v, v, -1) : 0;
 }
 
 static bool
@@ -464,7 +465,7 @@ is_java(const struct objects *o)
 	for (size_t i = 0; i < o->nr; i++) {
 		const char *name = strrchr(o->v[i].path, '/');
 
-		if (name && begins(name, "/libjvm.so"))
+		if (name && classify_begins(name, "/libjvm.so"))
 			return true;
 	}
 	return false;
@@ -490,7 +491,8 @@ classify_all(struct classifier *c)
 		v = look_at(c, r);
 		while (c->next_span < c->spans->nr && c->spans->v[c->next_span].end.v <= r->start.v)
 			c->next_span++;
-		if ((v.is_open ? cut(c, i, &v) : add_leaf(c, i, r->start.v, r->end.v, &v, -1)) < 0)
+		if ((v.is_open ? classify_cut(c, i, &v)
+			       : classify_add_leaf(c, i, r->start.v, r->end.v, &v, -1)) < 0)
 			return -1;
 	}
 	return 0;

@@ -9,7 +9,7 @@
 #include "os/machine.h"
 
 static uint64_t
-apart(uint64_t a, uint64_t b)
+identities_apart(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -25,8 +25,8 @@ struct identities_list {
  * that is given when the counter stood still, NULL if none.
  */
 static void
-add(struct identities_list *list, const char *name, uint64_t ours, uint64_t before, uint64_t after,
-	const char *otherwise)
+identities_add(struct identities_list *list, const char *name, uint64_t ours, uint64_t before,
+	uint64_t after, const char *otherwise)
 {
 	struct identity *i = &list->v[list->nr++];
 
@@ -61,7 +61,7 @@ static bool
 is_lag(const struct space *s, unsigned int nr_counters, uint64_t ours, uint64_t kernel)
 {
 	return ours != kernel &&
-		apart(ours, kernel) <=
+		identities_apart(ours, kernel) <=
 		nr_counters * (os_rss_lag(s->linux_version, (uint64_t)s->after.nr_threads) / 3);
 }
 
@@ -117,19 +117,23 @@ space_identities(const struct space *s, struct identity ret[NR_IDENTITIES])
 
 	if (s->file)
 		return 0;
-	add(&list, "VmSize", t->virt_bytes, m->size_before_bytes, m->size_after_bytes, NULL);
+	identities_add(
+		&list, "VmSize", t->virt_bytes, m->size_before_bytes, m->size_after_bytes, NULL);
 	if (s->rss_from == SPACE_RSS_NONE)
 		return list.nr;
-	add(&list, "VmRSS", t->rss_bytes, b->vm_rss_bytes, a->vm_rss_bytes, rss_reason(s));
-	add(&list, "VmSwap", t->swap_bytes, b->vm_swap_bytes, a->vm_swap_bytes, swap_reason(s));
-	add(&list, "HugetlbPages", t->hugetlb_bytes, b->hugetlb_bytes, a->hugetlb_bytes, NULL);
+	identities_add(
+		&list, "VmRSS", t->rss_bytes, b->vm_rss_bytes, a->vm_rss_bytes, rss_reason(s));
+	identities_add(
+		&list, "VmSwap", t->swap_bytes, b->vm_swap_bytes, a->vm_swap_bytes, swap_reason(s));
+	identities_add(
+		&list, "HugetlbPages", t->hugetlb_bytes, b->hugetlb_bytes, a->hugetlb_bytes, NULL);
 	if (!s->has_kinds)
 		return list.nr;
-	add(&list, "RssAnon", t->rss_anon_bytes, b->rss_anon_bytes, a->rss_anon_bytes,
+	identities_add(&list, "RssAnon", t->rss_anon_bytes, b->rss_anon_bytes, a->rss_anon_bytes,
 		rss_reason(s));
-	add(&list, "RssFile", t->rss_file_bytes, b->rss_file_bytes, a->rss_file_bytes,
+	identities_add(&list, "RssFile", t->rss_file_bytes, b->rss_file_bytes, a->rss_file_bytes,
 		rss_reason(s));
-	add(&list, "RssShmem", t->rss_shmem_bytes, b->rss_shmem_bytes, a->rss_shmem_bytes,
-		rss_reason(s));
+	identities_add(&list, "RssShmem", t->rss_shmem_bytes, b->rss_shmem_bytes,
+		a->rss_shmem_bytes, rss_reason(s));
 	return list.nr;
 }

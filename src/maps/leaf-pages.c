@@ -121,7 +121,7 @@ start_thread(struct leaf_pages *c)
 
 /* It ends after the walk that it is in. */
 static void
-end_thread(struct leaf_pages *c)
+leaf_pages_end_thread(struct leaf_pages *c)
 {
 	if (!c->is_running)
 		return;
@@ -190,7 +190,7 @@ is_large(const struct region *r)
 }
 
 static bool
-fits(const struct leaf_pages *c, const struct region *r)
+leaf_pages_fits(const struct leaf_pages *c, const struct region *r)
 {
 	const struct leaf_pages_walk *w = &c->open;
 
@@ -224,7 +224,7 @@ hear_begin(void *arg)
 {
 	struct leaf_pages *c = arg;
 
-	end_thread(c);
+	leaf_pages_end_thread(c);
 	c->walks.nr = c->nr_done = c->nr_runs = 0;
 	c->open = (struct leaf_pages_walk){ 0 };
 	c->told_to = (raddr){ 0 };
@@ -243,7 +243,7 @@ hear_region(const struct region *heard, void *arg)
 	if (r.start.v >= r.end.v || is_skipped(c, &r))
 		return;
 	c->told_to = r.end;
-	if (!fits(c, &r))
+	if (!leaf_pages_fits(c, &r))
 		close_walk(c);
 	if (c->nr_told++ == FEW_REGIONS && is_living(c))
 		start_thread(c);
@@ -282,7 +282,7 @@ count_present(struct space *s, struct leaf *l, const struct os_page_run *run, ui
 
 /* A run of pages: os_pages_walk()'s callback. */
 static int
-count_run(const struct os_page_run *run, void *arg)
+leaf_pages_count_run(const struct os_page_run *run, void *arg)
 {
 	struct leaf_pages_counter *c = arg;
 	struct space *s = c->s;
@@ -307,7 +307,7 @@ static void
 finish_walks(struct leaf_pages *c)
 {
 	close_walk(c);
-	end_thread(c);
+	leaf_pages_end_thread(c);
 	if (c->failed || !is_living(c) ||
 		(!c->run && !(c->run = malloc(RUNS_MAX * sizeof *c->run))))
 		return;
@@ -332,12 +332,12 @@ leaf_pages_count(struct leaf_pages *c, struct space *s, struct err *e)
 	if (c->failed)
 		return err_set(e, ENOMEM, "cannot count pages");
 	for (size_t i = 0; i < c->nr_runs; i++)
-		count_run(&c->run[i], &counter);
+		leaf_pages_count_run(&c->run[i], &counter);
 	for (size_t i = c->nr_done; i < c->walks.nr; i++) {
 		const struct leaf_pages_walk *w = &c->walks.v[i];
 
-		if (os_pages_walk(
-			    c->pages, w->start, w->end, w->want_kind, count_run, &counter, e) < 0)
+		if (os_pages_walk(c->pages, w->start, w->end, w->want_kind, leaf_pages_count_run,
+			    &counter, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -368,7 +368,7 @@ leaf_pages_free(struct leaf_pages *c)
 {
 	if (!c)
 		return;
-	end_thread(c);
+	leaf_pages_end_thread(c);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->lock);
 	os_pages_free(c->pages);

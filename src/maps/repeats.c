@@ -46,7 +46,7 @@ struct repeats_pieces {
 };
 
 static uint64_t
-end_of(const struct repeats_piece *p)
+repeats_end_of(const struct repeats_piece *p)
 {
 	return p->offset + (p->leaf->end.v - p->leaf->start.v);
 }
@@ -98,7 +98,7 @@ is_file_of(const struct file *f, const struct region *r)
 
 /* The index of R's file, which is added if it is new; UINT32_MAX: no memory. */
 static uint32_t
-file_of(struct repeats_pieces *p, const struct region *r)
+repeats_file_of(struct repeats_pieces *p, const struct region *r)
 {
 	/* The golden ratio spreads numbers that follow each other (Knuth, 6.4). */
 	uint64_t hash = (r->inode ^ r->dev << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -119,11 +119,11 @@ file_of(struct repeats_pieces *p, const struct region *r)
 }
 
 static int
-add_piece(struct repeats_pieces *p, const struct space *s, const struct leaf *l)
+repeats_add_piece(struct repeats_pieces *p, const struct space *s, const struct leaf *l)
 {
 	const struct region *r = &s->process->maps.region[l->region];
 	struct repeats_piece *piece = array_add(&p->piece);
-	uint32_t file = piece ? file_of(p, r) : UINT32_MAX;
+	uint32_t file = piece ? repeats_file_of(p, r) : UINT32_MAX;
 
 	if (file == UINT32_MAX)
 		return -1;
@@ -180,7 +180,7 @@ sort_by_offset(struct repeats_piece *p, size_t nr)
  * The segments of an object overlap in their first and last pages: that is how it is mapped once.
  */
 static bool
-is_same_object(const struct repeats_piece *a, const struct repeats_piece *b)
+repeats_is_same_object(const struct repeats_piece *a, const struct repeats_piece *b)
 {
 	return a->leaf->object >= 0 && a->leaf->object == b->leaf->object;
 }
@@ -189,14 +189,15 @@ is_same_object(const struct repeats_piece *a, const struct repeats_piece *b)
 static uint64_t
 again(const struct repeats_piece *farthest, const struct repeats_piece *p)
 {
-	uint64_t end = end_of(p) < end_of(farthest) ? end_of(p) : end_of(farthest);
+	uint64_t end = repeats_end_of(p) < repeats_end_of(farthest) ? repeats_end_of(p)
+								    : repeats_end_of(farthest);
 
-	return end <= p->offset || is_same_object(farthest, p) ? 0 : end - p->offset;
+	return end <= p->offset || repeats_is_same_object(farthest, p) ? 0 : end - p->offset;
 }
 
 /* Add up what the NR pieces of one file, sorted, have more than once. */
 static int
-add_file(struct repeats *r, const struct space *s, const struct repeats_piece *p, size_t nr)
+repeats_add_file(struct repeats *r, const struct space *s, const struct repeats_piece *p, size_t nr)
 {
 	struct repeat sum = { .path = s->process->maps.region[p->leaf->region].path }, *new;
 	const struct repeats_piece *farthest = p;
@@ -206,7 +207,7 @@ add_file(struct repeats *r, const struct space *s, const struct repeats_piece *p
 
 		sum.virt_bytes += bytes;
 		sum.rss_bytes += rss < bytes ? rss : bytes;
-		if (end_of(&p[i]) > end_of(farthest))
+		if (repeats_end_of(&p[i]) > repeats_end_of(farthest))
 			farthest = &p[i];
 	}
 	if (!sum.virt_bytes)
@@ -219,28 +220,29 @@ add_file(struct repeats *r, const struct space *s, const struct repeats_piece *p
 }
 
 static int
-find_all(struct repeats *r, struct repeats_pieces *p, const struct space *s)
+repeats_find_all(struct repeats *r, struct repeats_pieces *p, const struct space *s)
 {
 	struct repeats_piece *at;
 
 	if (pieces_init(p, s->leaves.nr) < 0)
 		return -1;
 	for (size_t i = 0; i < s->leaves.nr; i++)
-		if (has_file_pages(s, &s->leaves.v[i]) && add_piece(p, s, &s->leaves.v[i]) < 0)
+		if (has_file_pages(s, &s->leaves.v[i]) &&
+			repeats_add_piece(p, s, &s->leaves.v[i]) < 0)
 			return -1;
 	if (p->piece.nr && group_by_file(p) < 0)
 		return -1;
 	at = p->piece.v;
 	for (size_t i = 0; i < p->file.nr; at += p->file.v[i++].nr) {
 		sort_by_offset(at, p->file.v[i].nr);
-		if (p->file.v[i].nr > 1 && add_file(r, s, at, p->file.v[i].nr) < 0)
+		if (p->file.v[i].nr > 1 && repeats_add_file(r, s, at, p->file.v[i].nr) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 static int
-largest_first(const void *a, const void *b)
+repeats_largest_first(const void *a, const void *b)
 {
 	const struct repeat *x = a, *y = b;
 
@@ -253,7 +255,7 @@ int
 repeats_find(struct repeats *r, const struct space *s, struct err *e)
 {
 	struct repeats_pieces pieces = { 0 };
-	int failed = find_all(r, &pieces, s);
+	int failed = repeats_find_all(r, &pieces, s);
 
 	pieces_release(&pieces);
 	if (failed) {
@@ -261,7 +263,7 @@ repeats_find(struct repeats *r, const struct space *s, struct err *e)
 		return err_set(e, ENOMEM, "cannot find what is mapped more than once");
 	}
 	if (r->nr)
-		qsort(r->v, r->nr, sizeof *r->v, largest_first);
+		qsort(r->v, r->nr, sizeof *r->v, repeats_largest_first);
 	return 0;
 }
 

@@ -23,7 +23,7 @@ struct space_counter {
 };
 
 static uint64_t
-scaled(uint64_t bytes, uint64_t part, uint64_t whole)
+space_scaled(uint64_t bytes, uint64_t part, uint64_t whole)
 {
 	return part == whole ? bytes : (uint64_t)((double)bytes * (double)part / (double)whole);
 }
@@ -32,9 +32,9 @@ scaled(uint64_t bytes, uint64_t part, uint64_t whole)
  * BYTES of a mapping's, of which a leaf has [FROM, TO) out of WHOLE.  No byte is lost between two.
  */
 static uint64_t
-share(uint64_t bytes, uint64_t from, uint64_t to, uint64_t whole)
+space_share(uint64_t bytes, uint64_t from, uint64_t to, uint64_t whole)
 {
-	return scaled(bytes, to, whole) - scaled(bytes, from, whole);
+	return space_scaled(bytes, to, whole) - space_scaled(bytes, from, whole);
 }
 
 /* The leaves that M lies over, [*RET_FIRST, *RET_END); C goes on from there. */
@@ -53,7 +53,7 @@ leaves_of(struct space_counter *c, const struct smaps_entry *m, size_t *ret_firs
 }
 
 static uint64_t
-overlap(const struct leaf *l, const struct smaps_entry *m)
+space_overlap(const struct leaf *l, const struct smaps_entry *m)
 {
 	uint64_t start = l->start.v > m->start.v ? l->start.v : m->start.v;
 	uint64_t end = l->end.v < m->end.v ? l->end.v : m->end.v;
@@ -71,12 +71,12 @@ take_rss(const struct smaps_entry *m, void *arg)
 
 	for (leaves_of(c, m, &i, &end); i < end; i++) {
 		struct leaf *l = &c->s->leaves.v[i];
-		uint64_t to = from + overlap(l, m);
+		uint64_t to = from + space_overlap(l, m);
 
-		l->rss_bytes += share(m->rss_bytes, from, to, whole);
-		l->swap_bytes += share(m->swap_bytes, from, to, whole);
-		l->hugetlb_bytes += share(m->hugetlb_bytes, from, to, whole);
-		l->huge_bytes += share(m->anon_huge_bytes, from, to, whole);
+		l->rss_bytes += space_share(m->rss_bytes, from, to, whole);
+		l->swap_bytes += space_share(m->swap_bytes, from, to, whole);
+		l->hugetlb_bytes += space_share(m->hugetlb_bytes, from, to, whole);
+		l->huge_bytes += space_share(m->anon_huge_bytes, from, to, whole);
 		if (to - from != whole)
 			l->confidence = CONFIDENCE_GUESS;
 		from = to;
@@ -104,12 +104,12 @@ take_pss(const struct smaps_entry *m, void *arg)
 		struct leaf *l = &c->s->leaves.v[i];
 		uint64_t to = from + l->rss_bytes;
 
-		l->pss_bytes += share(m->pss_bytes, from, to, rss);
-		l->uss_bytes += share(m->private_bytes, from, to, rss);
-		l->dirty_bytes += share(m->dirty_bytes, from, to, rss);
-		l->locked_bytes += share(m->locked_bytes, from, to, rss);
+		l->pss_bytes += space_share(m->pss_bytes, from, to, rss);
+		l->uss_bytes += space_share(m->private_bytes, from, to, rss);
+		l->dirty_bytes += space_share(m->dirty_bytes, from, to, rss);
+		l->locked_bytes += space_share(m->locked_bytes, from, to, rss);
 		if (!c->s->has_huge)
-			l->huge_bytes += share(m->anon_huge_bytes, from, to, rss);
+			l->huge_bytes += space_share(m->anon_huge_bytes, from, to, rss);
 		from = to;
 	}
 	if (!c->s->has_huge)
@@ -197,7 +197,8 @@ open_leaf_pages(struct space *s, const struct target *t, enum space_rss from)
 
 /* Count the pages as FROM says.  Pages that cannot be counted do not fail the whole. */
 static void
-count(struct space *s, const struct target *t, struct leaf_pages *leaf_pages, enum space_rss from)
+space_count(
+	struct space *s, const struct target *t, struct leaf_pages *leaf_pages, enum space_rss from)
 {
 	struct err *e = &s->rss_error;
 
@@ -212,7 +213,7 @@ count(struct space *s, const struct target *t, struct leaf_pages *leaf_pages, en
 }
 
 static void
-add_up(struct space *s)
+space_add_up(struct space *s)
 {
 	for (size_t i = 0; i < s->leaves.nr; i++) {
 		const struct leaf *l = &s->leaves.v[i];
@@ -227,7 +228,7 @@ add_up(struct space *s)
 
 /* Read T into s->own.  Succeeds also if its arenas cannot be found. */
 static int
-read_process(struct space *s, const struct target *t, const struct process *known,
+space_read_process(struct space *s, const struct target *t, const struct process *known,
 	const struct regions_listener *listener, struct err *e)
 {
 	struct err ignored;
@@ -243,12 +244,12 @@ read_process(struct space *s, const struct target *t, const struct process *know
 
 /* s->process: that of OPT, which LISTENER has not heard of yet, or T as it is now. */
 static int
-take_process(struct space *s, const struct target *t, const struct space_options *opt,
+space_take_process(struct space *s, const struct target *t, const struct space_options *opt,
 	const struct regions_listener *listener, struct err *e)
 {
 	s->process = opt->process;
 	if (!s->process) {
-		if (read_process(s, t, opt->known, listener, e) < 0)
+		if (space_read_process(s, t, opt->known, listener, e) < 0)
 			return -1;
 		s->process = s->own;
 	} else if (listener) {
@@ -266,7 +267,8 @@ find_leaves(struct space *s, const struct target *t, const struct space_options 
 {
 	auto_spans struct spans spans = { 0 };
 
-	if (take_process(s, t, opt, leaf_pages ? leaf_pages_listener(leaf_pages) : NULL, e) < 0)
+	if (space_take_process(s, t, opt, leaf_pages ? leaf_pages_listener(leaf_pages) : NULL, e) <
+		0)
 		return -1;
 	(void)os_check_memory(t, &s->memory_error);
 	s->malloc_object = objects_malloc(&s->process->objects, t);
@@ -300,7 +302,8 @@ cut_leaf(struct space *s, raddr at, struct err *e)
 }
 
 static int
-read_all(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
+space_read_all(
+	struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
 {
 	auto_leaf_pages struct leaf_pages *leaf_pages = open_leaf_pages(s, t, opt->rss_from);
 	struct os_stat before, after;
@@ -309,7 +312,7 @@ read_all(struct space *s, const struct target *t, const struct space_options *op
 		find_leaves(s, t, opt, leaf_pages, e) < 0 || cut_leaf(s, opt->cut[0], e) < 0 ||
 		cut_leaf(s, opt->cut[1], e) < 0)
 		return -1;
-	count(s, t, leaf_pages, opt->rss_from);
+	space_count(s, t, leaf_pages, opt->rss_from);
 	if (os_status(t, 0, &s->after, e) < 0 || os_stat(t, &after, e) < 0)
 		return -1;
 	s->has_faulted = after.nr_faults != before.nr_faults;
@@ -321,7 +324,7 @@ read_all(struct space *s, const struct target *t, const struct space_options *op
 		after.start_stack.v != before.start_stack.v)
 		return err_set_kind(e, ERR_GONE, 0,
 			"process %d ended, or began another program, while it was read", t->pid);
-	add_up(s);
+	space_add_up(s);
 	return opt->want_pss ? count_pss(s, t, e) : 0;
 }
 
@@ -329,7 +332,7 @@ int
 space_read(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
 {
 	*s = (struct space){ .linux_version = os_linux_version() };
-	if (read_all(s, t, opt, e) == 0)
+	if (space_read_all(s, t, opt, e) == 0)
 		return 0;
 	space_release(s);
 	return -1;
@@ -384,7 +387,7 @@ space_read_file(struct space *s, struct map_file *f, const struct space_options 
 		err_set_kind(&s->rss_error, ERR_UNSUPPORTED, 0,
 			"%s is of /proc/PID/maps, which has no RSS, PSS and swap; smaps has them",
 			f->name);
-	add_up(s);
+	space_add_up(s);
 	s->after = (struct os_status){
 		.vm_size_bytes = s->totals.virt_bytes,
 		.vm_rss_bytes = s->totals.rss_bytes,

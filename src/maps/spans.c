@@ -34,7 +34,7 @@ spans_add(struct spans *s, const struct span *span)
 }
 
 static int
-by_start(const void *a, const void *b)
+spans_by_start(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
 
@@ -48,7 +48,7 @@ spans_settle(struct spans *s)
 	size_t kept = 0;
 
 	if (s->nr)
-		qsort(s->v, s->nr, sizeof *s->v, by_start);
+		qsort(s->v, s->nr, sizeof *s->v, spans_by_start);
 	for (size_t i = 0; i < s->nr; i++) {
 		struct span span = s->v[i];
 
@@ -135,7 +135,7 @@ stack_kind(const struct thread_stack *stack)
 }
 
 static int
-add_stack(struct spans *s, const struct thread_stack *stack)
+spans_add_stack(struct spans *s, const struct thread_stack *stack)
 {
 	/* One that the program made begins and ends anywhere; struct pthread is at its end. */
 	raddr start = page_up(stack->start), end = page_up(stack->end);
@@ -172,7 +172,7 @@ static int
 add_stacks(struct spans *s, struct spans *guesses, const struct thread_stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->nr; i++)
-		if (add_stack(stacks->v[i].is_guess ? guesses : s, &stacks->v[i]) < 0)
+		if (spans_add_stack(stacks->v[i].is_guess ? guesses : s, &stacks->v[i]) < 0)
 			return -1;
 	return 0;
 }
@@ -236,7 +236,7 @@ add_around_main_heap(struct spans *s, const struct space *space, raddr start, ra
 }
 
 static int
-add_heap(struct spans *s, const struct arena_heap *h, int32_t arena, uint64_t heap_max_bytes)
+spans_add_heap(struct spans *s, const struct arena_heap *h, int32_t arena, uint64_t heap_max_bytes)
 {
 	struct span span = SPAN_NONE;
 
@@ -271,13 +271,13 @@ add_arenas(struct spans *s, const struct arenas *a)
 {
 	for (size_t i = 0; i < a->nr; i++)
 		for (size_t k = 0; k < a->v[i].nr_heaps; k++)
-			if (add_heap(s, &a->v[i].heap[k], (int32_t)i, a->heap_max_bytes) < 0)
+			if (spans_add_heap(s, &a->v[i].heap[k], (int32_t)i, a->heap_max_bytes) < 0)
 				return -1;
 	return 0;
 }
 
 static bool
-is_of(const struct region *r, const struct object *o)
+spans_is_of(const struct region *r, const struct object *o)
 {
 	return r && r->inode == o->inode && r->dev == o->dev && r->path &&
 		strcmp(r->path, o->path) == 0;
@@ -298,7 +298,8 @@ add_bss(struct spans *s, const struct space *space, size_t i, const Elf64_Phdr *
 	if (p->p_type != PT_LOAD || p->p_memsz <= p->p_filesz)
 		return 0;
 	if (p->p_filesz &&
-		!is_of(regions_find(&space->process->maps, raddr_add(start, p->p_filesz - 1)), o))
+		!spans_is_of(
+			regions_find(&space->process->maps, raddr_add(start, p->p_filesz - 1)), o))
 		return 0;
 	span.start = p->p_filesz ? page_up(raddr_add(start, p->p_filesz))
 				 : (raddr){ start.v & -PAGE_BYTES };
@@ -379,7 +380,7 @@ add_verified(
 
 /* Add the chunks that were found, and move *AT behind them. */
 static int
-add_found(struct seeker *k, raddr *at, struct err *e)
+spans_add_found(struct seeker *k, raddr *at, struct err *e)
 {
 	for (size_t i = 0; i < k->chunks.nr; i++) {
 		const struct mmapped_chunk *chunk = &k->chunks.v[i];
@@ -403,7 +404,7 @@ seek_chunks(struct seeker *k, raddr *at, raddr end, struct err *e)
 	if (mmapped_chunks_find(&k->chunks, k->t, k->pages, &k->space->process->arenas, *at, end,
 		    k->limit, e) < 0)
 		return -1;
-	return add_found(k, at, e);
+	return spans_add_found(k, at, e);
 }
 
 /* Chunks between what the program has mapped itself, which the kernel has merged with them. */
@@ -418,12 +419,12 @@ seek_missing(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
 	if (mmapped_chunks_search(&k->chunks, k->t, k->pages, &k->space->process->arenas, at,
 		    (raddr){ end }, k->limit, &k->budget_pages, e) < 0)
 		return -1;
-	return add_found(k, &at, e);
+	return spans_add_found(k, &at, e);
 }
 
 /* Pieces side by side are one: there may be eight for each megabyte. */
 static int
-add_piece(struct seeker *k, raddr start, raddr end, struct err *e)
+spans_add_piece(struct seeker *k, raddr start, raddr end, struct err *e)
 {
 	struct span *last = k->spans->nr ? &k->spans->v[k->spans->nr - 1] : NULL;
 
@@ -447,7 +448,8 @@ seek(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
 	if (piece_search_in(k->pieces, at, (raddr){ end }, e) < 0)
 		return -1;
 	while (piece_search_next(k->pieces, at, &piece, &at))
-		if (add_piece(k, piece, at, e) < 0 || seek_chunks(k, &at, (raddr){ end }, e) < 0)
+		if (spans_add_piece(k, piece, at, e) < 0 ||
+			seek_chunks(k, &at, (raddr){ end }, e) < 0)
 			return -1;
 	return 0;
 }

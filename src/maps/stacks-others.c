@@ -118,7 +118,7 @@ find_musl(struct stacks_others_finder *f, pid_t tid, raddr from, raddr end, stru
 /* ---- any thread ---- */
 
 static int
-add(struct stacks_others_finder *f, const struct thread_stack *stack, struct err *e)
+stacks_others_add(struct stacks_others_finder *f, const struct thread_stack *stack, struct err *e)
 {
 	struct thread_stack *new = array_add(f->stacks);
 
@@ -143,7 +143,7 @@ add_guess(
 		region_has_file(guard) || sp.v - r->start.v > GUESS_MAX_BYTES ||
 		guard->end.v - guard->start.v > GUARD_MAX_BYTES)
 		return 0;
-	return add(f,
+	return stacks_others_add(f,
 		&(struct thread_stack){ .tid = tid,
 			.start = { r->start.v - PAGE_BYTES },
 			.end = { (sp.v | (PAGE_BYTES - 1)) + 1 },
@@ -154,7 +154,7 @@ add_guess(
 }
 
 static int
-add_thread(struct stacks_others_finder *f, pid_t tid, struct err *e)
+stacks_others_add_thread(struct stacks_others_finder *f, pid_t tid, struct err *e)
 {
 	struct os_syscall syscall;
 	const struct region *r;
@@ -171,7 +171,7 @@ add_thread(struct stacks_others_finder *f, pid_t tid, struct err *e)
 		return add_guess(f, tid, r, syscall.sp, e);
 	}
 	f->nr_searches = 0;
-	return add(f,
+	return stacks_others_add(f,
 		&(struct thread_stack){ .tid = tid,
 			.start = { s.map },
 			.end = { s.map + s.map_bytes },
@@ -188,7 +188,7 @@ thread_stacks_add_others(struct thread_stacks *stacks, const struct target *t,
 	struct stacks_others_finder f = { .t = t, .m = m, .stacks = stacks };
 
 	for (size_t i = 0; i < nr; i++)
-		if (add_thread(&f, tid[i], e) < 0)
+		if (stacks_others_add_thread(&f, tid[i], e) < 0)
 			return -1;
 	return 0;
 }

@@ -228,7 +228,7 @@ learn_record_offset(struct stacks_finder *f, const raddr *head, size_t nr)
 }
 
 static int
-add_stack(struct stacks_finder *f, const struct thread_stack *stack, struct err *e)
+stacks_add_stack(struct stacks_finder *f, const struct thread_stack *stack, struct err *e)
 {
 	struct thread_stack *new = array_add(f->stacks);
 
@@ -266,7 +266,7 @@ add_main_stack(struct stacks_finder *f, struct err *e)
 	r = regions_find(f->m, stat.start_stack);
 	if (!r)
 		return 0;
-	return add_stack(f,
+	return stacks_add_stack(f,
 		&(struct thread_stack){
 			.tid = f->t->pid, .start = r->start, .end = r->end, .is_main = true },
 		e);
@@ -302,7 +302,7 @@ add_living(struct stacks_finder *f, struct err *e)
 		if (thread->tid == f->t->pid)
 			r = add_main_stack(f, e);
 		else if (f->record_offset && is_record(f, &record[i], thread->head))
-			r = add_stack(f, &stack, e);
+			r = stacks_add_stack(f, &stack, e);
 		else
 			other[nr_others++] = thread->tid;
 		if (r < 0)
@@ -344,7 +344,7 @@ read_living(struct stacks_finder *f, struct err *e)
 
 /* The list node at AT: read already, or read now.  False if none. */
 static bool
-read_node(const struct stacks_finder *f, raddr at, struct stacks_node *ret)
+stacks_read_node(const struct stacks_finder *f, raddr at, struct stacks_node *ret)
 {
 	struct living key = { .at = at };
 	const struct living *known =
@@ -374,7 +374,7 @@ add_ended_stack(struct stacks_finder *f, raddr at, struct err *e)
 		!is_record(f, &record, robust))
 		return 0;
 	stack = stack_of_record(f, &record, robust, 0);
-	return add_stack(f, &stack, e) < 0 ? -1 : 1;
+	return stacks_add_stack(f, &stack, e) < 0 ? -1 : 1;
 }
 
 /*
@@ -390,7 +390,7 @@ add_ended_list(struct stacks_finder *f, raddr head, raddr next, struct err *e)
 	for (int i = 0; next.v != head.v && i < LIST_MAX; i++, before = next, next.v = node.next) {
 		int added;
 
-		if (!read_node(f, next, &node) || node.prev != before.v)
+		if (!stacks_read_node(f, next, &node) || node.prev != before.v)
 			return 0;
 		if (node.tid > 0)
 			continue;
@@ -443,7 +443,7 @@ add_ended(struct stacks_finder *f, struct err *e)
 /* ---- all of them ---- */
 
 static int
-by_start(const void *a, const void *b)
+stacks_by_start(const void *a, const void *b)
 {
 	const struct thread_stack *x = a, *y = b;
 
@@ -454,7 +454,7 @@ by_start(const void *a, const void *b)
 
 /* Drop the guesses of S, sorted, that overlap with what is known. */
 static void
-drop_guesses(struct thread_stacks *s)
+stacks_drop_guesses(struct thread_stacks *s)
 {
 	uint64_t known_to = 0;
 	size_t kept = 0, next = 0;
@@ -487,8 +487,8 @@ put_in_order(struct thread_stacks *s)
 	size_t kept = 0;
 
 	if (s->nr)
-		qsort(s->v, s->nr, sizeof *s->v, by_start);
-	drop_guesses(s);
+		qsort(s->v, s->nr, sizeof *s->v, stacks_by_start);
+	stacks_drop_guesses(s);
 	for (size_t i = 0; i < s->nr; i++)
 		if (!kept || s->v[i].start.v >= s->v[kept - 1].end.v)
 			s->v[kept++] = s->v[i];

@@ -16,7 +16,7 @@
 
 /* Whether A below AT and B below BT are one namespace. */
 static bool
-is_same(int at, const char *a, int bt, const char *b)
+ahead_is_same(int at, const char *a, int bt, const char *b)
 {
 	struct stat x, y;
 
@@ -39,7 +39,7 @@ read_offset(int proc_fd, int64_t *ret_ns)
 	 * The file is about the namespace of children: proc_timens_show_offsets() of
 	 * kernel/time/namespace.c.
 	 */
-	if (!f || !is_same(proc_fd, "ns/time", proc_fd, "ns/time_for_children"))
+	if (!f || !ahead_is_same(proc_fd, "ns/time", proc_fd, "ns/time_for_children"))
 		return false;
 	while (fgets(line, sizeof line, f))
 		if (sscanf(line, "monotonic %lld %lld", &seconds, &ns) == 2) {
@@ -57,7 +57,7 @@ os_clock_ahead(const struct target *t, uint64_t *ret_ns)
 
 	if (self < 0)
 		return false;
-	if (is_same(self, "ns/time", t->proc_fd, "ns/time")) {
+	if (ahead_is_same(self, "ns/time", t->proc_fd, "ns/time")) {
 		*ret_ns = 0;
 		return true;
 	}

@@ -54,7 +54,7 @@ os_background_ready(int ready, const struct err *e)
 }
 
 static _Noreturn void
-go_on(void (*fn)(void *arg, int ready), void *arg, int ready)
+background_go_on(void (*fn)(void *arg, int ready), void *arg, int ready)
 {
 	struct err e;
 
@@ -80,7 +80,7 @@ os_background(void (*fn)(void *arg, int ready), void *arg, pid_t *ret, struct er
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		go_on(fn, arg, ends[1]);
+		background_go_on(fn, arg, ends[1]);
 	}
 	close(ends[1]);
 	if (pid < 0) {

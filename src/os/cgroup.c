@@ -26,7 +26,7 @@
 /* ---- files ---- */
 
 static int
-read_file(const char *dir, const char *name, struct text *ret)
+cgroup_read_file(const char *dir, const char *name, struct text *ret)
 {
 	auto_fd int fd = -1;
 	char path[PATH_MAX];
@@ -39,12 +39,12 @@ read_file(const char *dir, const char *name, struct text *ret)
 
 /* Read the number in file DIR/NAME; false if it has none ("max" is no number). */
 static bool
-read_number(const char *dir, const char *name, uint64_t *ret)
+cgroup_read_number(const char *dir, const char *name, uint64_t *ret)
 {
 	auto_text struct text text = { 0 };
 	char *end;
 
-	if (read_file(dir, name, &text) < 0)
+	if (cgroup_read_file(dir, name, &text) < 0)
 		return false;
 	*ret = strtoull(text.v, &end, 10);
 	return end != text.v;
@@ -52,7 +52,7 @@ read_number(const char *dir, const char *name, uint64_t *ret)
 
 /* The number behind KEY and a space at the beginning of a line; 0 if none. */
 static uint64_t
-number_of(const struct text *text, const char *key)
+cgroup_number_of(const struct text *text, const char *key)
 {
 	const size_t len = strlen(key);
 
@@ -90,7 +90,7 @@ is_listed(const char *list, size_t len, const char *name)
 
 /* The path in "0::/path" (v2), or in the line of the v1 CONTROLLER; false if none. */
 static bool
-path_of(const struct target *t, const char *controller, char *buf, size_t size)
+cgroup_path_of(const struct target *t, const char *controller, char *buf, size_t size)
 {
 	auto_text struct text text = { 0 };
 	struct err e;
@@ -166,7 +166,7 @@ is_cgroup(const char *dir)
 
 /* In the first mount that has it; in the first one of the hierarchy, if that cannot be seen. */
 static bool
-find_place(const struct target *t, const char *controller, struct cgroup_place *ret)
+cgroup_find_place(const struct target *t, const char *controller, struct cgroup_place *ret)
 {
 	auto_file FILE *f = fopen("/proc/self/mountinfo", "re");
 	auto_free char *line = NULL;
@@ -174,7 +174,7 @@ find_place(const struct target *t, const char *controller, struct cgroup_place *
 	size_t size = 0;
 	bool is_found = false;
 
-	if (!f || !path_of(t, controller, path, sizeof path))
+	if (!f || !cgroup_path_of(t, controller, path, sizeof path))
 		return false;
 	while (getline(&line, &size, f) > 0) {
 		struct mount mount;
@@ -221,7 +221,7 @@ static const struct memory_names memory_names[] = {
 };
 
 static uint64_t
-minus(uint64_t a, uint64_t b)
+cgroup_minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -236,12 +236,12 @@ note_limit(const char *dir, const struct memory_names *m, bool has_one, uint64_t
 	auto_text struct text stat = { 0 };
 	uint64_t limit, used;
 
-	if (!read_number(dir, m->limit, &limit) || limit >= NO_LIMIT ||
-		!read_number(dir, m->used, &used))
+	if (!cgroup_read_number(dir, m->limit, &limit) || limit >= NO_LIMIT ||
+		!cgroup_read_number(dir, m->used, &used))
 		return has_one;
-	if (read_file(dir, "memory.stat", &stat) == 0)
-		used = minus(used, number_of(&stat, m->inactive));
-	if (!has_one || minus(limit, used) < minus(*ret_limit, *ret_used)) {
+	if (cgroup_read_file(dir, "memory.stat", &stat) == 0)
+		used = cgroup_minus(used, cgroup_number_of(&stat, m->inactive));
+	if (!has_one || cgroup_minus(limit, used) < cgroup_minus(*ret_limit, *ret_used)) {
 		*ret_limit = limit;
 		*ret_used = used;
 	}
@@ -255,7 +255,7 @@ os_cgroup_memory(const struct target *t, uint64_t *ret_limit_bytes, uint64_t *re
 		bool has_one = false;
 		struct cgroup_place p;
 
-		if (!find_place(t, memory_names[i].controller, &p))
+		if (!cgroup_find_place(t, memory_names[i].controller, &p))
 			continue;
 		do
 			has_one = note_limit(
@@ -275,14 +275,14 @@ note_parts(const char *dir, const struct memory_names *m, struct os_cgroup_parts
 	uint64_t parts = 0;
 
 	*ret = (struct os_cgroup_parts){ 0 };
-	if (read_file(dir, "memory.stat", &stat) < 0)
+	if (cgroup_read_file(dir, "memory.stat", &stat) < 0)
 		return;
-	ret->anon_bytes = number_of(&stat, m->anon);
-	ret->shmem_bytes = number_of(&stat, m->shmem);
-	ret->kernel_bytes = number_of(&stat, "kernel"); /* 5.18 */
+	ret->anon_bytes = cgroup_number_of(&stat, m->anon);
+	ret->shmem_bytes = cgroup_number_of(&stat, m->shmem);
+	ret->kernel_bytes = cgroup_number_of(&stat, "kernel"); /* 5.18 */
 	for (size_t i = 0; !ret->kernel_bytes && i < sizeof kernel / sizeof *kernel; i++)
-		parts += number_of(&stat, kernel[i]);
-	ret->kernel_bytes += parts + number_of(&stat, "sock");
+		parts += cgroup_number_of(&stat, kernel[i]);
+	ret->kernel_bytes += parts + cgroup_number_of(&stat, "sock");
 }
 
 bool
@@ -293,14 +293,14 @@ os_cgroup_parts(const struct target *t, struct os_cgroup_parts *ret)
 		bool has_one = false;
 		struct cgroup_place p;
 
-		if (!find_place(t, memory_names[i].controller, &p))
+		if (!cgroup_find_place(t, memory_names[i].controller, &p))
 			continue;
 		do {
-			const uint64_t last = minus(limit, used);
+			const uint64_t last = cgroup_minus(limit, used);
 			const bool had_one = has_one;
 
 			has_one = note_limit(p.dir, &memory_names[i], has_one, &limit, &used);
-			if (has_one && (!had_one || minus(limit, used) < last))
+			if (has_one && (!had_one || cgroup_minus(limit, used) < last))
 				note_parts(p.dir, &memory_names[i], ret);
 		} while (go_up(&p));
 		if (has_one)
@@ -319,8 +319,8 @@ os_cgroup_processes(const struct target *t, pid_t *pids, size_t room)
 		struct cgroup_place p;
 		char *end;
 
-		if (!find_place(t, memory_names[i].controller, &p) ||
-			read_file(p.dir, "cgroup.procs", &text) < 0)
+		if (!cgroup_find_place(t, memory_names[i].controller, &p) ||
+			cgroup_read_file(p.dir, "cgroup.procs", &text) < 0)
 			continue;
 		for (const char *at = text.v; nr < room; at = end) {
 			const long pid = strtol(at, &end, 10);
@@ -340,10 +340,11 @@ reclaimable(const char *dir, const struct memory_names *m)
 {
 	auto_text struct text stat = { 0 };
 
-	if (read_file(dir, "memory.stat", &stat) < 0)
+	if (cgroup_read_file(dir, "memory.stat", &stat) < 0)
 		return 0;
-	return minus(number_of(&stat, m->inactive) + number_of(&stat, m->active),
-		number_of(&stat, m->dirty) + number_of(&stat, m->writeback));
+	return cgroup_minus(
+		cgroup_number_of(&stat, m->inactive) + cgroup_number_of(&stat, m->active),
+		cgroup_number_of(&stat, m->dirty) + cgroup_number_of(&stat, m->writeback));
 }
 
 /* Note in RET if the group in DIR has less room than that, by its limit NAME. */
@@ -353,10 +354,10 @@ note_room(
 {
 	uint64_t limit, used, room;
 
-	if (!name || !read_number(dir, name, &limit) || limit >= NO_LIMIT ||
-		!read_number(dir, m->used, &used))
+	if (!name || !cgroup_read_number(dir, name, &limit) || limit >= NO_LIMIT ||
+		!cgroup_read_number(dir, m->used, &used))
 		return;
-	room = minus(limit + reclaimable(dir, m), used);
+	room = cgroup_minus(limit + reclaimable(dir, m), used);
 	if (room < ret->bytes)
 		*ret = (struct os_memory_room){ room, limit, name };
 }
@@ -368,7 +369,7 @@ os_memory_room(const struct target *t, struct os_memory_room *ret)
 	for (size_t i = 0; i < sizeof memory_names / sizeof *memory_names; i++) {
 		struct cgroup_place p;
 
-		if (!find_place(t, memory_names[i].controller, &p))
+		if (!cgroup_find_place(t, memory_names[i].controller, &p))
 			continue;
 		do {
 			note_room(p.dir, &memory_names[i], memory_names[i].limit, ret);
@@ -385,11 +386,11 @@ note_quota(const char *dir, struct os_cpu_quota *ret)
 	auto_text struct text text = { 0 };
 	uint64_t quota_us, period_us;
 
-	if (read_file(dir, "cpu.max", &text) == 0) {
+	if (cgroup_read_file(dir, "cpu.max", &text) == 0) {
 		if (sscanf(text.v, "%" SCNu64 " %" SCNu64, &quota_us, &period_us) != 2)
 			return; /* "max 100000" */
-	} else if (!read_number(dir, "cpu.cfs_quota_us", &quota_us) || quota_us >= NO_LIMIT ||
-		!read_number(dir, "cpu.cfs_period_us", &period_us)) {
+	} else if (!cgroup_read_number(dir, "cpu.cfs_quota_us", &quota_us) ||
+		quota_us >= NO_LIMIT || !cgroup_read_number(dir, "cpu.cfs_period_us", &period_us)) {
 		return; /* -1 means no number, too */
 	}
 	if (!ret->period_us || quota_us * ret->period_us < ret->quota_us * period_us)
@@ -405,7 +406,7 @@ os_cpu_quota(const struct target *t, struct os_cpu_quota *ret)
 	for (size_t i = 0; i < sizeof controller / sizeof *controller; i++) {
 		struct cgroup_place p;
 
-		if (!find_place(t, controller[i], &p))
+		if (!cgroup_find_place(t, controller[i], &p))
 			continue;
 		do
 			note_quota(p.dir, ret);
@@ -424,13 +425,13 @@ nr_throttled(const struct target *t)
 	for (size_t i = 0; i < sizeof controller / sizeof *controller; i++) {
 		struct cgroup_place p;
 
-		if (!find_place(t, controller[i], &p))
+		if (!cgroup_find_place(t, controller[i], &p))
 			continue;
 		do {
 			auto_text struct text stat = { 0 };
 
-			if (read_file(p.dir, "cpu.stat", &stat) == 0)
-				nr += number_of(&stat, "nr_throttled");
+			if (cgroup_read_file(p.dir, "cpu.stat", &stat) == 0)
+				nr += cgroup_number_of(&stat, "nr_throttled");
 		} while (go_up(&p));
 	}
 	return nr;
@@ -463,16 +464,18 @@ os_is_frozen(const struct target *t)
 	uint64_t wanted;
 	struct cgroup_place p;
 
-	if (find_place(t, "freezer", &p) && read_file(p.dir, "freezer.state", &state) == 0 &&
+	if (cgroup_find_place(t, "freezer", &p) &&
+		cgroup_read_file(p.dir, "freezer.state", &state) == 0 &&
 		(strncmp(state.v, "FROZEN", 6) == 0 || strncmp(state.v, "FREEZING", 8) == 0))
 		return true;
-	if (!find_place(t, "", &p))
+	if (!cgroup_find_place(t, "", &p))
 		return false;
 	text_release(&state);
-	if (read_file(p.dir, "cgroup.events", &state) == 0 && number_of(&state, "frozen"))
+	if (cgroup_read_file(p.dir, "cgroup.events", &state) == 0 &&
+		cgroup_number_of(&state, "frozen"))
 		return true;
 	do
-		if (read_number(p.dir, "cgroup.freeze", &wanted) && wanted)
+		if (cgroup_read_number(p.dir, "cgroup.freeze", &wanted) && wanted)
 			return true;
 	while (go_up(&p));
 	return false;

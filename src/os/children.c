@@ -54,7 +54,7 @@ add_children(struct pids *pids, const struct target *t)
 
 /* Whether descriptor FD of process PID is the file FILE. */
 static bool
-has_file(pid_t pid, int fd, const struct statx *file)
+children_has_file(pid_t pid, int fd, const struct statx *file)
 {
 	char path[48];
 	struct statx st;
@@ -76,7 +76,7 @@ os_children_with(const struct target *t, int fd, int file_fd, pid_t *ret_one)
 		return 0;
 	add_children(&pids, t);
 	for (size_t i = 0; i < pids.nr; i++)
-		if (has_file(pids.v[i], fd, &file)) {
+		if (children_has_file(pids.v[i], fd, &file)) {
 			*ret_one = pids.v[i];
 			nr++;
 		}
@@ -89,7 +89,7 @@ os_children_with(const struct target *t, int fd, int file_fd, pid_t *ret_one)
  * ended.
  */
 static uint64_t
-started_at(pid_t pid)
+children_started_at(pid_t pid)
 {
 	char path[48], line[1024];
 	unsigned long long ticks;
@@ -127,7 +127,7 @@ os_children_since(const struct target *t, uint64_t since_ticks, pid_t *ret_one)
 
 	add_children(&pids, t);
 	for (size_t i = 0; i < pids.nr; i++)
-		if (started_at(pids.v[i]) >= since_ticks) {
+		if (children_started_at(pids.v[i]) >= since_ticks) {
 			*ret_one = pids.v[i];
 			nr++;
 		}

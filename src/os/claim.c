@@ -57,7 +57,7 @@ holder_of(int fd)
 }
 
 static int
-refuse(const struct target *t, int fd, struct err *e)
+claim_refuse(const struct target *t, int fd, struct err *e)
 {
 	pid_t holder = holder_of(fd);
 	char who[48] = "";
@@ -69,13 +69,13 @@ refuse(const struct target *t, int fd, struct err *e)
 }
 
 static int
-lock(const struct target *t, int fd, uint64_t end_ns, struct err *e)
+claim_lock(const struct target *t, int fd, uint64_t end_ns, struct err *e)
 {
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK)
 			return err_set(e, errno, "cannot lock %d (%s)", (int)t->pid, t->comm);
 		if (os_now_ns() >= end_ns || os_is_asked_to_end())
-			return refuse(t, fd, e);
+			return claim_refuse(t, fd, e);
 		os_sleep_ns(CLAIM_PAUSE_NS);
 	}
 	return 0;
@@ -87,10 +87,10 @@ target_claim(const struct target *t, uint64_t wait_ns, struct err *e)
 	const uint64_t end_ns = os_now_ns() + wait_ns;
 
 	/* Only a process that may trace the target can open its mem, and so delay others. */
-	if (t->mem_fd >= 0 && lock(t, t->mem_fd, end_ns, e) < 0)
+	if (t->mem_fd >= 0 && claim_lock(t, t->mem_fd, end_ns, e) < 0)
 		return -1;
 	/* Memdiag in a container has another /proc, whose mem is another inode. */
-	if (t->mem_fd < 0 || !is_pidfs(t->pidfd) || lock(t, t->pidfd, end_ns, e) == 0)
+	if (t->mem_fd < 0 || !is_pidfs(t->pidfd) || claim_lock(t, t->pidfd, end_ns, e) == 0)
 		return 0;
 	flock(t->mem_fd, LOCK_UN);
 	return -1;

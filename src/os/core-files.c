@@ -53,7 +53,7 @@ take_build_id(Elf_Data *notes, struct build_id *ret)
 
 /* By the program headers, of a file or of the first bytes of one. */
 static struct build_id
-build_id_of(Elf *elf)
+core_files_build_id_of(Elf *elf)
 {
 	struct build_id id = { .bytes = 0 };
 	size_t nr;
@@ -114,7 +114,7 @@ open_if_same(const char *path, const struct build_id *id)
 	if (fd < 0)
 		return -1;
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	found = build_id_of(elf);
+	found = core_files_build_id_of(elf);
 	if (found.bytes == id->bytes && memcmp(found.v, id->v, id->bytes) == 0 && has_code(elf))
 		return fd;
 	close(fd);
@@ -159,11 +159,11 @@ find_file(const struct core *c, const struct core_file *f, const struct build_id
 }
 
 static void
-open_file(const struct core *c, struct core_file *f)
+core_files_open_file(const struct core *c, struct core_file *f)
 {
 	char head[HEADER_BYTES];
 	auto_elf Elf *elf = header_in_core(c, f, head);
-	struct build_id id = build_id_of(elf);
+	struct build_id id = core_files_build_id_of(elf);
 	char name[256];
 	struct stat st;
 
@@ -183,7 +183,7 @@ core_file_of(const struct core *c, const struct core_mapping *m)
 
 	if (!f->is_tried) {
 		f->is_tried = true;
-		open_file(c, f);
+		core_files_open_file(c, f);
 	}
 	return f->fd < 0 ? NULL : f;
 }

@@ -33,7 +33,7 @@ read_mapped_file(const struct core_file *f, uint64_t offset, char *to, size_t si
 
 /* As pread(), from address A, at most to the end of the same piece; 0: no piece has it. */
 static ssize_t
-read_once(const struct core *c, raddr a, char *to, size_t size)
+core_memory_read_once(const struct core *c, raddr a, char *to, size_t size)
 {
 	const struct core_segment *s = core_segment_from(c, a);
 	const struct core_mapping *m;
@@ -59,7 +59,8 @@ core_read_some(const struct core *c, raddr from, void *to, size_t size, struct e
 	size_t done = 0;
 
 	while (done < size) {
-		ssize_t n = read_once(c, raddr_add(from, done), (char *)to + done, size - done);
+		ssize_t n = core_memory_read_once(
+			c, raddr_add(from, done), (char *)to + done, size - done);
 
 		if (n < 0)
 			return err_set(e, errno, "cannot read %s", c->path);
@@ -106,7 +107,7 @@ report_present(struct core_memory_walk *w)
 
 /* The pages of [START, END) are present. */
 static int
-add_present(struct core_memory_walk *w, uint64_t start, uint64_t end)
+core_memory_add_present(struct core_memory_walk *w, uint64_t start, uint64_t end)
 {
 	uint64_t mask = w->c->page_bytes - 1;
 	int stop = 0;
@@ -137,7 +138,7 @@ walk_holes(struct core_memory_walk *w, const struct core_segment *s, uint64_t fr
 			return err_set(w->e, errno, "cannot find the holes of %s", w->c->path);
 		if (hole < 0 || start >= to)
 			return 0;
-		stop = add_present(w, start, end < to ? end : to);
+		stop = core_memory_add_present(w, start, end < to ? end : to);
 		if (stop)
 			return stop;
 		from = end;
@@ -172,7 +173,7 @@ walk_nonzero(struct core_memory_walk *w, const struct core_segment *s, uint64_t 
 			uint64_t len = (uint64_t)n - at < page ? (uint64_t)n - at : page;
 			int stop = is_zero(piece + at, len)
 				? 0
-				: add_present(w, from + at, from + at + len);
+				: core_memory_add_present(w, from + at, from + at + len);
 
 			if (stop)
 				return stop;

@@ -57,7 +57,7 @@ core_thread(const struct core *c, pid_t tid)
 }
 
 static const struct core_mapping *
-program_mapping(const struct core *c)
+core_proc_program_mapping(const struct core *c)
 {
 	return core_mapping_at(c, (raddr){ core_auxv(c, AT_PHDR) });
 }
@@ -86,7 +86,7 @@ address_on_stack(const struct core *c)
 static raddr
 find_heap(const struct core *c)
 {
-	const struct core_mapping *program = program_mapping(c);
+	const struct core_mapping *program = core_proc_program_mapping(c);
 	const struct core_segment *s;
 	raddr touched = { 0 };
 
@@ -107,7 +107,7 @@ find_heap(const struct core *c)
 }
 
 static const char *
-name_of(const struct names *n, const struct core_segment *s)
+core_proc_name_of(const struct names *n, const struct core_segment *s)
 {
 	if (raddr_in(n->stack, s->start, s->end))
 		return "[stack]";
@@ -130,7 +130,8 @@ print_path(FILE *f, const char *path)
 }
 
 static void
-print_line(FILE *f, const struct core *c, const struct names *n, const struct core_segment *s)
+core_proc_print_line(
+	FILE *f, const struct core *c, const struct names *n, const struct core_segment *s)
 {
 	const struct core_mapping *m = core_mapping_at(c, s->start);
 
@@ -143,7 +144,7 @@ print_line(FILE *f, const struct core *c, const struct names *n, const struct co
 		print_path(f, m->path);
 		putc('\n', f);
 	} else {
-		fprintf(f, "00000000 00:00 0 %s\n", name_of(n, s));
+		fprintf(f, "00000000 00:00 0 %s\n", core_proc_name_of(n, s));
 	}
 }
 
@@ -161,7 +162,7 @@ write_maps(const struct core *c, struct text *out, struct err *e)
 	if (!f)
 		return err_set(e, ENOMEM, "cannot list the mappings in %s", c->path);
 	for (size_t i = 0; i < c->segment.nr; i++)
-		print_line(f, c, &n, &c->segment.v[i]);
+		core_proc_print_line(f, c, &n, &c->segment.v[i]);
 	failed = ferror(f);
 	if (fclose(f) || failed) {
 		text_release(out);
@@ -196,7 +197,7 @@ core_proc_read(const struct target *t, pid_t tid, const char *name, struct text 
 int
 core_proc_link(const struct target *t, const char *name, char *buf, size_t size, struct err *e)
 {
-	const struct core_mapping *m = program_mapping(t->core);
+	const struct core_mapping *m = core_proc_program_mapping(t->core);
 
 	if (!m || strcmp(name, "exe") != 0)
 		return core_refuse(t, "follow links of its /proc", e);

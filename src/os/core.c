@@ -114,7 +114,7 @@ check_header(struct core *c, struct err *e)
 /* ---- notes ---- */
 
 static uint64_t
-read_number(const char *at, size_t bytes)
+core_read_number(const char *at, size_t bytes)
 {
 	uint64_t v = 0;
 
@@ -124,9 +124,9 @@ read_number(const char *at, size_t bytes)
 
 /* The number of BYTES at AT in a note of LEN; 0 if it has none there. */
 static uint64_t
-note_number(const char *note, size_t len, size_t at, size_t bytes)
+core_note_number(const char *note, size_t len, size_t at, size_t bytes)
 {
-	return at + bytes <= len ? read_number(note + at, bytes) : 0;
+	return at + bytes <= len ? core_read_number(note + at, bytes) : 0;
 }
 
 static int
@@ -138,24 +138,24 @@ take_thread(struct core *c, const char *note)
 	if (!thread)
 		return -1;
 	if (c->thread.nr == 1) /* the one that was hit comes first */
-		c->signal = (int16_t)read_number(note + m->status.signal, 2);
-	thread->tid = (pid_t)read_number(note + m->status.tid, 4);
-	thread->sp.v = read_number(note + m->status.sp, c->word_bytes);
-	thread->pc.v = read_number(note + m->status.pc, c->word_bytes);
+		c->signal = (int16_t)core_read_number(note + m->status.signal, 2);
+	thread->tid = (pid_t)core_read_number(note + m->status.tid, 4);
+	thread->sp.v = core_read_number(note + m->status.sp, c->word_bytes);
+	thread->pc.v = core_read_number(note + m->status.pc, c->word_bytes);
 	if (m->status.pointer)
-		thread->pointer.v = read_number(note + m->status.pointer, 8);
+		thread->pointer.v = core_read_number(note + m->status.pointer, 8);
 	return 0;
 }
 
 static void
-take_process(struct core *c, struct target *t, const char *note, size_t len)
+core_take_process(struct core *c, struct target *t, const char *note, size_t len)
 {
 	const struct core_machine *m = c->machine;
 	char name[COMM_BYTES + 1] = "";
 
-	c->uid = (uint32_t)note_number(note, len, m->info.uid, m->has_short_uid ? 2 : 4);
-	c->ppid = (pid_t)note_number(note, len, m->info.ppid, 4);
-	t->pid = (pid_t)note_number(note, len, m->info.pid, 4);
+	c->uid = (uint32_t)core_note_number(note, len, m->info.uid, m->has_short_uid ? 2 : 4);
+	c->ppid = (pid_t)core_note_number(note, len, m->info.ppid, 4);
+	t->pid = (pid_t)core_note_number(note, len, m->info.pid, 4);
 	if (m->info.name + COMM_BYTES <= len)
 		memcpy(name, note + m->info.name, COMM_BYTES);
 	text_escape(name, t->comm, sizeof t->comm);
@@ -169,7 +169,8 @@ static int
 take_files(struct core *c, const char *note, size_t len)
 {
 	size_t w = c->word_bytes;
-	uint64_t count = note_number(note, len, 0, w), page = note_number(note, len, w, w);
+	uint64_t count = core_note_number(note, len, 0, w),
+		 page = core_note_number(note, len, w, w);
 	const char *name, *end = note + len;
 
 	if (len < 2 * w || count > (len - 2 * w) / (3 * w))
@@ -185,9 +186,9 @@ take_files(struct core *c, const char *note, size_t len)
 		m = array_add(&c->mapping);
 		if (!m)
 			return -1;
-		m->start.v = read_number(at, w);
-		m->end.v = read_number(at + w, w);
-		m->offset_bytes = read_number(at + 2 * w, w) * page;
+		m->start.v = core_read_number(at, w);
+		m->end.v = core_read_number(at + w, w);
+		m->offset_bytes = core_read_number(at + 2 * w, w) * page;
 		m->path = name;
 		name = nul + 1;
 	}
@@ -205,13 +206,13 @@ take_note(struct core *c, struct target *t, const GElf_Nhdr *h, const char *name
 	if (is_core && h->n_type == NT_FILE && !c->mapping.nr)
 		return take_files(c, note, h->n_descsz);
 	if (is_core && h->n_type == NT_PRPSINFO) {
-		take_process(c, t, note, h->n_descsz);
+		core_take_process(c, t, note, h->n_descsz);
 	} else if (is_core && h->n_type == NT_AUXV) {
 		c->auxv = note;
 		c->auxv_bytes = h->n_descsz;
 	} else if (is_linux && h->n_type == NT_ARM_TLS && c->thread.nr) {
 		/* The notes of a thread follow its NT_PRSTATUS. */
-		c->thread.v[c->thread.nr - 1].pointer.v = note_number(note, h->n_descsz, 0, 8);
+		c->thread.v[c->thread.nr - 1].pointer.v = core_note_number(note, h->n_descsz, 0, 8);
 	}
 	return 0;
 }
@@ -246,7 +247,7 @@ read_notes(struct core *c, struct target *t, const GElf_Phdr *p, struct err *e)
 /* ---- segments ---- */
 
 static int
-take_segment(struct core *c, const GElf_Phdr *p)
+core_take_segment(struct core *c, const GElf_Phdr *p)
 {
 	struct core_segment *s;
 
@@ -286,7 +287,7 @@ read_program_headers(struct core *c, struct target *t, struct err *e)
 				"%s was cut off within its program headers", c->path);
 		if (p.p_type == PT_NOTE && read_notes(c, t, &p, e) < 0)
 			return -1;
-		if (p.p_type == PT_LOAD && take_segment(c, &p) < 0)
+		if (p.p_type == PT_LOAD && core_take_segment(c, &p) < 0)
 			return err_set(e, ENOMEM, "cannot read the segments of %s", c->path);
 	}
 	return 0;
@@ -455,7 +456,7 @@ page_size(const struct core *c)
 /* ---- all of it ---- */
 
 static int
-open_file(struct core *c, struct err *e)
+core_open_file(struct core *c, struct err *e)
 {
 	struct stat st;
 
@@ -474,7 +475,7 @@ open_file(struct core *c, struct err *e)
 static int
 read_core(struct core *c, struct target *t, struct err *e)
 {
-	if (open_file(c, e) < 0 || check_header(c, e) < 0 || read_program_headers(c, t, e) < 0)
+	if (core_open_file(c, e) < 0 || check_header(c, e) < 0 || read_program_headers(c, t, e) < 0)
 		return -1;
 	sort_segments(c);
 	sort_mappings(c);

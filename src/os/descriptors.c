@@ -320,7 +320,7 @@ os_copy_memfd(const struct target *t, pid_t tid, int fd, const char *name, struc
 
 /* Whether FD of ours, which may be an O_PATH descriptor, is a file on the kernel's own tmpfs. */
 static bool
-is_in_memory(int fd)
+descriptors_is_in_memory(int fd)
 {
 	struct statx st;
 
@@ -342,7 +342,7 @@ os_copy_memory_file(const struct target *t, int fd, struct err *e)
 	}
 	if (held < 0)
 		return refuse_copy(t, fd, errno, e);
-	if (!is_in_memory(held))
+	if (!descriptors_is_in_memory(held))
 		return err_set(
 			e, 0, "descriptor %d of %d (%s) is no file in memory", fd, t->pid, t->comm);
 	ret = os_open_held(held, OS_REGULAR);

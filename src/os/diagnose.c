@@ -291,7 +291,7 @@ refuse_module(struct err *e, const struct target *t, const char *did, const stru
  * (__ptrace_may_access()).
  */
 static bool
-find_other(const uint32_t ids[3], uint32_t ours, uint32_t *ret)
+diagnose_find_other(const uint32_t ids[3], uint32_t ours, uint32_t *ret)
 {
 	for (int i = 0; i < 3; i++)
 		if (ids[i] != ours) {
@@ -311,13 +311,13 @@ check_owner(const struct target *t, const struct os_status *s, const struct os_r
 
 	if (us->has_ptrace)
 		return 0;
-	if (find_other(s->uids, us->uid, &other)) {
+	if (diagnose_find_other(s->uids, us->uid, &other)) {
 		snprintf(why, sizeof why, "belongs to uid %u, and we are uid %u", other, us->uid);
 		return refuse_access(e, t, did, why,
 			"CAP_SYS_PTRACE is missing: run memdiag as that user or as root; in a "
 			"container, give it --cap-add=SYS_PTRACE");
 	}
-	if (find_other(s->gids, us->gid, &other)) {
+	if (diagnose_find_other(s->gids, us->gid, &other)) {
 		snprintf(why, sizeof why, "runs with gid %u, and memdiag with gid %u", other,
 			us->gid);
 		return refuse_access(e, t, did, why,

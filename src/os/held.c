@@ -50,7 +50,7 @@ is_memory(struct devices *d, const struct target *t, uint64_t dev)
 }
 
 static bool
-is_known(const struct held *h, uint64_t dev, uint64_t inode)
+held_is_known(const struct held *h, uint64_t dev, uint64_t inode)
 {
 	for (size_t i = 0; i < h->nr; i++)
 		if (h->v[i].dev == dev && h->v[i].inode == inode)
@@ -60,7 +60,7 @@ is_known(const struct held *h, uint64_t dev, uint64_t inode)
 
 /* Add the file of descriptor FD if it is one.  -1: no memory. */
 static int
-look(struct held *h, struct devices *d, const struct target *t, int fd)
+held_look(struct held *h, struct devices *d, const struct target *t, int fd)
 {
 	struct os_held_file *new;
 	struct err ignored;
@@ -74,7 +74,7 @@ look(struct held *h, struct devices *d, const struct target *t, int fd)
 		!S_ISREG(st.stx_mode) || !st.stx_blocks)
 		return 0;
 	dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-	if (!is_memory(d, t, dev) || is_known(h, dev, st.stx_ino))
+	if (!is_memory(d, t, dev) || held_is_known(h, dev, st.stx_ino))
 		return 0;
 	new = array_add(h);
 	if (!new)
@@ -88,7 +88,7 @@ look(struct held *h, struct devices *d, const struct target *t, int fd)
 }
 
 static int
-compare(const void *va, const void *vb)
+held_compare(const void *va, const void *vb)
 {
 	const struct os_held_file *a = va, *b = vb;
 
@@ -108,14 +108,14 @@ os_held_files(const struct target *t, struct os_held_file **ret, size_t *ret_nr,
 	if (os_descriptors(t, &fds, &nr, e) < 0)
 		return -1;
 	for (size_t i = 0; !failed && i < nr && i < MOST_DESCRIPTORS; i++)
-		failed = look(&held, &devices, t, fds[i]) < 0;
+		failed = held_look(&held, &devices, t, fds[i]) < 0;
 	free(devices.v);
 	if (failed) {
 		free(held.v);
 		return err_set(e, ENOMEM, "cannot list the files that %d holds", (int)t->pid);
 	}
 	if (held.nr)
-		qsort(held.v, held.nr, sizeof *held.v, compare);
+		qsort(held.v, held.nr, sizeof *held.v, held_compare);
 	*ret = held.v;
 	*ret_nr = held.nr;
 	return 0;

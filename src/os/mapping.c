@@ -92,7 +92,7 @@ os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev)
 
 /* The file /proc/PID/NAME, if it is still the one: another is not opened. */
 static int
-open_file(const struct target *t, const char *name, uint64_t dev, uint64_t inode)
+mapping_open_file(const struct target *t, const char *name, uint64_t dev, uint64_t inode)
 {
 	auto_fd int held = -1;
 	struct stat st;
@@ -108,7 +108,7 @@ open_file(const struct target *t, const char *name, uint64_t dev, uint64_t inode
 
 /* The name below /proc/PID of the file that the process finds at PATH, into BUF; false if none. */
 static bool
-name_of(const char *path, char buf[MAX_NAME])
+mapping_name_of(const char *path, char buf[MAX_NAME])
 {
 	return path && path[0] == '/' && (size_t)snprintf(buf, MAX_NAME, "root%s", path) < MAX_NAME;
 }
@@ -118,7 +118,7 @@ os_file_open(const struct target *t, const char *path, uint64_t dev, uint64_t in
 {
 	char name[MAX_NAME];
 
-	return name_of(path, name) ? open_file(t, name, dev, inode) : -1;
+	return mapping_name_of(path, name) ? mapping_open_file(t, name, dev, inode) : -1;
 }
 
 /* A file with any name or none.  Others than root may not follow the link. */
@@ -128,7 +128,7 @@ open_by_place(const struct target *t, raddr start, raddr end, uint64_t dev, uint
 	char name[64];
 
 	snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, start.v, end.v);
-	return open_file(t, name, dev, inode);
+	return mapping_open_file(t, name, dev, inode);
 }
 
 /*
@@ -136,19 +136,19 @@ open_by_place(const struct target *t, raddr start, raddr end, uint64_t dev, uint
  * anywhere.  Whether its server answers is asked by the name, which anybody may follow.
  */
 static int
-open_mapped(const struct target *t, raddr start, raddr end, const char *path, uint64_t dev,
+mapping_open_mapped(const struct target *t, raddr start, raddr end, const char *path, uint64_t dev,
 	uint64_t inode)
 {
 	char name[MAX_NAME];
 	int fd;
 
-	if (name_of(path, name) && !os_file_answers(t, name, dev))
+	if (mapping_name_of(path, name) && !os_file_answers(t, name, dev))
 		return -1;
 	fd = end.v ? open_by_place(t, start, end, dev, inode) : -1;
 	if (fd < 0)
 		fd = os_file_open(t, path, dev, inode);
 	/* The kernel writes paths as we see them: one in a chroot begins outside of it. */
-	return fd < 0 && path && path[0] == '/' ? open_file(t, path, dev, inode) : fd;
+	return fd < 0 && path && path[0] == '/' ? mapping_open_file(t, path, dev, inode) : fd;
 }
 
 int
@@ -159,7 +159,7 @@ os_mapping_open(const struct target *t, raddr start, raddr end, const char *path
 	const struct core_file *f;
 
 	if (!t->core)
-		return open_mapped(t, start, end, path, dev, inode);
+		return mapping_open_mapped(t, start, end, path, dev, inode);
 	m = core_mapping_at(t->core, start);
 	f = m ? core_file_of(t->core, m) : NULL;
 	return f ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;

@@ -128,14 +128,14 @@ read_entries(const struct target *t, uint64_t page, size_t nr, uint64_t *entry, 
 
 /* A page that looks like a guard page is read: a real guard page fails. */
 static bool
-is_there(uint64_t entry)
+memory_is_there(uint64_t entry)
 {
 	return entry & ENTRY_PRESENT || (entry & ENTRY_SWAPPED && !(entry & ENTRY_GUARD));
 }
 
 /* Copy SIZE bytes of pages that are there by their pagemap entries ENTRY; zeroes for the others. */
 static ssize_t
-read_pages(const struct target *t, raddr from, char *to, size_t size, const uint64_t *entry,
+memory_read_pages(const struct target *t, raddr from, char *to, size_t size, const uint64_t *entry,
 	uint64_t page_bytes, struct err *e)
 {
 	const uint64_t first = from.v / page_bytes;
@@ -143,14 +143,14 @@ read_pages(const struct target *t, raddr from, char *to, size_t size, const uint
 
 	memset(to, 0, size);
 	for (size_t at = 0, next; at < size; at = next) {
-		bool is_present = is_there(entry[(from.v + at) / page_bytes - first]);
+		bool is_present = memory_is_there(entry[(from.v + at) / page_bytes - first]);
 		ssize_t n;
 
 		next = at;
 		do
 			next += page_bytes - (from.v + next) % page_bytes;
 		while (next < size &&
-			is_there(entry[(from.v + next) / page_bytes - first]) == is_present);
+			memory_is_there(entry[(from.v + next) / page_bytes - first]) == is_present);
 		if (next > size)
 			next = size;
 		if (!is_present)
@@ -186,7 +186,7 @@ os_read_present_some(const struct target *t, raddr from, void *to, size_t size, 
 		bytes = (page + (uint64_t)got) * page_bytes - at.v;
 		if (bytes > size - done)
 			bytes = size - done;
-		n = read_pages(t, at, (char *)to + done, bytes, entry, page_bytes, e);
+		n = memory_read_pages(t, at, (char *)to + done, bytes, entry, page_bytes, e);
 		if (n < 0)
 			return -1;
 		there += n;
@@ -230,7 +230,7 @@ os_read_each(
  * process.  T's memory is gone if a read of it finds its end, at any address.
  */
 static int
-check_program(const struct target *t, struct err *e)
+memory_check_program(const struct target *t, struct err *e)
 {
 	char byte;
 
@@ -251,7 +251,7 @@ os_write(const struct target *t, raddr to, const void *from, size_t size, struct
 	if (t->core)
 		return core_refuse(t, "write memory", e);
 	os_step();
-	if (check_program(t, e) < 0)
+	if (memory_check_program(t, e) < 0)
 		return -1;
 	n = process_vm_writev(t->mem_tid, &local, 1, &remote, 1, 0);
 	if (n < 0)

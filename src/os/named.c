@@ -119,7 +119,7 @@ add_if_called(struct named_found *found, pid_t pid, const char *name)
 }
 
 static int
-compare_pids(const void *a, const void *b)
+named_compare_pids(const void *a, const void *b)
 {
 	const struct os_named *x = a, *y = b;
 
@@ -145,7 +145,7 @@ os_processes_named(const char *name, struct os_named **ret, size_t *ret_nr, stru
 		return err_set(e, ENOMEM, "cannot list the processes called '%s'", name);
 	}
 	if (found.nr)
-		qsort(found.v, found.nr, sizeof *found.v, compare_pids);
+		qsort(found.v, found.nr, sizeof *found.v, named_compare_pids);
 	*ret = found.v;
 	*ret_nr = found.nr;
 	return 0;

@@ -117,7 +117,7 @@ can_scan(struct os_pages *p)
 }
 
 static int
-choose(struct os_pages *p, enum os_pages_by by, struct err *e)
+pages_choose(struct os_pages *p, enum os_pages_by by, struct err *e)
 {
 	if (by != OS_PAGES_PAGEMAP && can_scan(p)) {
 		p->by = OS_PAGES_SCAN;
@@ -155,7 +155,7 @@ os_pages_open(struct os_pages **ret, const struct target *t, enum os_pages_by by
 	p->fd = os_proc_open(t, "pagemap", O_RDONLY, e);
 	if (p->fd < 0 && e->kind == ERR_PERMISSION)
 		os_diagnose_eperm(t, "read its page tables", e);
-	if (p->fd < 0 || choose(p, by, e) < 0) {
+	if (p->fd < 0 || pages_choose(p, by, e) < 0) {
 		os_pages_free(p);
 		return -1;
 	}
@@ -278,7 +278,7 @@ walk_scan(struct os_pages *p, uint64_t at, uint64_t end, bool want_kind, run_fn 
  * runs.
  */
 static uint64_t
-kind_of(uint64_t entry)
+pages_kind_of(uint64_t entry)
 {
 	if (entry & ENTRY_GUARD)
 		return ENTRY_GUARD;
@@ -292,7 +292,7 @@ static int
 report_entries(struct os_pages *p, uint64_t at, size_t nr, run_fn fn, void *arg)
 {
 	for (size_t i = 0, next; i < nr; i = next) {
-		uint64_t kind = kind_of(p->entry[i]);
+		uint64_t kind = pages_kind_of(p->entry[i]);
 		struct os_page_run run = {
 			.is_present = kind & ENTRY_PRESENT,
 			.is_swapped = kind & ENTRY_SWAPPED,
@@ -301,7 +301,7 @@ report_entries(struct os_pages *p, uint64_t at, size_t nr, run_fn fn, void *arg)
 		};
 		int stop;
 
-		for (next = i + 1; next < nr && kind_of(p->entry[next]) == kind; next++)
+		for (next = i + 1; next < nr && pages_kind_of(p->entry[next]) == kind; next++)
 			;
 		if (!kind)
 			continue;

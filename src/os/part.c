@@ -5,7 +5,7 @@
 #include "os/os-priv.h"
 
 static int
-check(const struct target *t, const struct os_part *p, raddr to, size_t size, struct err *e)
+part_check(const struct target *t, const struct os_part *p, raddr to, size_t size, struct err *e)
 {
 	const uint64_t offset = to.v - p->start.v;
 
@@ -22,12 +22,12 @@ int
 os_part_write(const struct target *t, const struct os_part *p, raddr to, const void *from,
 	size_t size, struct err *e)
 {
-	return check(t, p, to, size, e) < 0 ? -1 : os_write(t, to, from, size, e);
+	return part_check(t, p, to, size, e) < 0 ? -1 : os_write(t, to, from, size, e);
 }
 
 int
 os_part_poke(const struct target *t, const struct os_part *p, pid_t tid, raddr to, const void *from,
 	size_t size, struct err *e)
 {
-	return check(t, p, to, size, e) < 0 ? -1 : os_poke(tid, to, from, size, e);
+	return part_check(t, p, to, size, e) < 0 ? -1 : os_poke(tid, to, from, size, e);
 }

@@ -135,7 +135,7 @@ struct perf_ring_rest {
 
 /* BYTES of it; NULL: it is shorter. */
 static const char *
-take_bytes(struct perf_ring_rest *rest, uint64_t bytes)
+perf_ring_take_bytes(struct perf_ring_rest *rest, uint64_t bytes)
 {
 	const char *taken = rest->at;
 
@@ -149,7 +149,7 @@ take_bytes(struct perf_ring_rest *rest, uint64_t bytes)
 static bool
 take_u64(struct perf_ring_rest *rest, uint64_t *ret)
 {
-	const char *from = take_bytes(rest, sizeof *ret);
+	const char *from = perf_ring_take_bytes(rest, sizeof *ret);
 
 	if (from)
 		memcpy(ret, from, sizeof *ret);
@@ -160,7 +160,7 @@ take_u64(struct perf_ring_rest *rest, uint64_t *ret)
 static bool
 take_pair(struct perf_ring_rest *rest, pid_t *ret_a, pid_t *ret_b)
 {
-	const char *from = take_bytes(rest, sizeof *ret_a + sizeof *ret_b);
+	const char *from = perf_ring_take_bytes(rest, sizeof *ret_a + sizeof *ret_b);
 
 	if (from) {
 		memcpy(ret_a, from, sizeof *ret_a);
@@ -173,7 +173,7 @@ take_pair(struct perf_ring_rest *rest, pid_t *ret_a, pid_t *ret_b)
 static bool
 take_raw(struct perf_ring_rest *rest, struct perf_record *rec)
 {
-	const char *from = take_bytes(rest, sizeof(uint32_t));
+	const char *from = perf_ring_take_bytes(rest, sizeof(uint32_t));
 	uint32_t bytes;
 
 	if (!from)
@@ -182,7 +182,7 @@ take_raw(struct perf_ring_rest *rest, struct perf_record *rec)
 	if ((bytes + sizeof bytes) % 8)
 		return false;
 	rec->raw_bytes = bytes;
-	rec->raw = take_bytes(rest, bytes);
+	rec->raw = perf_ring_take_bytes(rest, bytes);
 	return rec->raw;
 }
 
@@ -198,7 +198,7 @@ take_stack(struct perf_ring_rest *rest, size_t nr_regs, struct perf_record *rec)
 	if (!take_u64(rest, &abi))
 		return false;
 	if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
-		rec->regs = (const void *)take_bytes(rest, nr_regs * sizeof *rec->regs);
+		rec->regs = (const void *)perf_ring_take_bytes(rest, nr_regs * sizeof *rec->regs);
 		if (!rec->regs)
 			return false;
 	}
@@ -206,7 +206,7 @@ take_stack(struct perf_ring_rest *rest, size_t nr_regs, struct perf_record *rec)
 		return false;
 	if (!bytes)
 		return true;
-	rec->stack = take_bytes(rest, bytes);
+	rec->stack = perf_ring_take_bytes(rest, bytes);
 	if (!rec->stack || !take_u64(rest, &copied))
 		return false;
 	rec->stack_bytes = copied < bytes ? copied : bytes;
@@ -296,7 +296,7 @@ decode_lost(struct perf_rings *all, struct perf_ring_rest rest, struct perf_reco
 
 /* False: it is not one that a caller gets. */
 static bool
-decode(struct perf_rings *all, const struct perf_ring *r, const char *at, size_t bytes,
+perf_ring_decode(struct perf_rings *all, const struct perf_ring *r, const char *at, size_t bytes,
 	struct perf_record *rec)
 {
 	struct perf_ring_rest rest = { at + HEADER_BYTES, bytes - HEADER_BYTES };
@@ -364,7 +364,7 @@ perf_rings_next(struct perf_rings *all, struct perf_record *ret)
 		all->given = r;
 		r->at += bytes;
 		r->is_known = false;
-		if (!decode(all, r, at, bytes, &rec))
+		if (!perf_ring_decode(all, r, at, bytes, &rec))
 			continue;
 		rec.time_ns += all->ahead_ns;
 		*ret = rec;

@@ -138,7 +138,7 @@ allow_files(struct perf *p, size_t nr, size_t wished, size_t nr_cpus, struct err
 }
 
 static int
-make_room(struct perf *p, size_t nr_cpus, struct err *e)
+perf_make_room(struct perf *p, size_t nr_cpus, struct err *e)
 {
 	const size_t nr_fds = nr_cpus * p->nr_events;
 
@@ -184,7 +184,7 @@ open_all(struct perf *p, const struct perf_cpus *cpus, struct err *e)
 	const size_t nr = cpus->nr * p->nr_events;
 
 	/* perf_filter_again() opens all but the buffers' a second time. */
-	if (allow_files(p, nr, 2 * nr, cpus->nr, e) < 0 || make_room(p, cpus->nr, e) < 0)
+	if (allow_files(p, nr, 2 * nr, cpus->nr, e) < 0 || perf_make_room(p, cpus->nr, e) < 0)
 		return -1;
 	for (size_t i = 0; i < cpus->nr; i++)
 		if (open_cpu(p, cpus->v[i], cpus->nr, e) < 0)

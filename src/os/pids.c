@@ -16,7 +16,7 @@
 #define FIRST_NAMESPACE 0xeffffffcU
 
 static int
-read_file(const char *path, struct text *ret)
+pids_read_file(const char *path, struct text *ret)
 {
 	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -52,7 +52,7 @@ os_end_of_pids(void)
 	struct stat st;
 
 	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != FIRST_NAMESPACE || !is_in_proc() ||
-		read_file("/proc/sys/kernel/pid_max", &text) < 0 || !text.len)
+		pids_read_file("/proc/sys/kernel/pid_max", &text) < 0 || !text.len)
 		return 0;
 	return to_pid(text.v) > 2 * OS_FIRST_PID ? to_pid(text.v) : 0;
 }
@@ -64,7 +64,7 @@ os_last_pid(void)
 	auto_text struct text text = { 0 };
 	const char *last;
 
-	if (read_file("/proc/loadavg", &text) < 0 || !text.len)
+	if (pids_read_file("/proc/loadavg", &text) < 0 || !text.len)
 		return -1;
 	last = strrchr(text.v, ' ');
 	return last ? to_pid(last + 1) : -1;

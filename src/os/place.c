@@ -46,7 +46,7 @@ find_directory(struct os_place *p, int dir_fd, const char *path)
 
 /* Hold what has P's name.  0, also if nothing has; -1 with errno. */
 static int
-hold(struct os_place *p, int flags)
+place_hold(struct os_place *p, int flags)
 {
 	struct stat st;
 
@@ -76,7 +76,7 @@ is_to_open_file(const struct os_place *p)
 
 /* P's link leads to another place, which is P from then on.  0, or -1 with errno. */
 static int
-follow(struct os_place *p)
+place_follow(struct os_place *p)
 {
 	struct os_place next = OS_PLACE_NONE;
 	char to[PATH_MAX];
@@ -89,13 +89,13 @@ follow(struct os_place *p)
 		return -1;
 	os_place_release(p);
 	*p = next;
-	return hold(p, O_NOFOLLOW);
+	return place_hold(p, O_NOFOLLOW);
 }
 
 static int
-find(struct os_place *p, const char *path)
+place_do_find(struct os_place *p, const char *path)
 {
-	if (find_directory(p, AT_FDCWD, path) < 0 || hold(p, O_NOFOLLOW) < 0)
+	if (find_directory(p, AT_FDCWD, path) < 0 || place_hold(p, O_NOFOLLOW) < 0)
 		return -1;
 	for (int i = 0; S_ISLNK(p->mode); i++) {
 		if (i == MAX_LINKS) {
@@ -103,7 +103,7 @@ find(struct os_place *p, const char *path)
 			return -1;
 		}
 		p->is_open_file = is_to_open_file(p);
-		if ((p->is_open_file ? hold(p, 0) : follow(p)) < 0)
+		if ((p->is_open_file ? place_hold(p, 0) : place_follow(p)) < 0)
 			return -1;
 	}
 	return 0;
@@ -113,7 +113,7 @@ int
 os_place_find(struct os_place *ret, const char *path, struct err *e)
 {
 	*ret = OS_PLACE_NONE;
-	if (find(ret, path) == 0)
+	if (place_do_find(ret, path) == 0)
 		return 0;
 	err_set(e, errno, "cannot write '%s'", path);
 	if (e->code == ELOOP)

@@ -306,8 +306,8 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 
 /* One ptrace request about TID that has no answer but success; DID is for the message. */
 static int
-request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data, const char *did,
-	struct err *e)
+ptrace_request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data,
+	const char *did, struct err *e)
 {
 	os_step();
 	if (ptrace(what, tid, (void *)addr, (void *)data) >= 0)
@@ -320,8 +320,8 @@ request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data, c
 int
 os_trace_births(pid_t tid, bool want, struct err *e)
 {
-	return request(PTRACE_SETOPTIONS, tid, 0, TRACE_OPTIONS | (want ? PTRACE_O_TRACECLONE : 0),
-		"set the options of", e);
+	return ptrace_request(PTRACE_SETOPTIONS, tid, 0,
+		TRACE_OPTIONS | (want ? PTRACE_O_TRACECLONE : 0), "set the options of", e);
 }
 
 /*
@@ -338,14 +338,14 @@ seize(pid_t tid, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	failed = request(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS, "attach to", e);
+	failed = ptrace_request(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS, "attach to", e);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	return failed;
 }
 
 /* Remove it from those that are let go later. */
 static void
-keep(pid_t tid)
+ptrace_keep(pid_t tid)
 {
 	for (size_t i = 0; i < nr_later; i++)
 		if (later[i] == tid)
@@ -368,7 +368,7 @@ os_seize(const struct target *t, pid_t tid, struct err *e)
 	if (os_status(t, tid, &s, &ignored) < 0 || s.state == 'Z' || s.state == 'X')
 		return err_set(e, ESRCH, "cannot attach to thread %d", tid);
 	if (s.tracer == gettid()) {
-		keep(tid);
+		ptrace_keep(tid);
 		return 0;
 	}
 	/* Another tracer may have gone meanwhile. */
@@ -380,15 +380,15 @@ os_seize(const struct target *t, pid_t tid, struct err *e)
 int
 os_interrupt(pid_t tid, struct err *e)
 {
-	return request(PTRACE_INTERRUPT, tid, 0, 0, "interrupt", e);
+	return ptrace_request(PTRACE_INTERRUPT, tid, 0, 0, "interrupt", e);
 }
 
 int
 os_resume(pid_t tid, enum os_resume how, int sig, struct err *e)
 {
 	os_stops_end(tid);
-	return request(how == OS_RESUME_FREE ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0, (uintptr_t)sig,
-		"resume", e);
+	return ptrace_request(how == OS_RESUME_FREE ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0,
+		(uintptr_t)sig, "resume", e);
 }
 
 int
@@ -397,7 +397,7 @@ os_detach(pid_t tid, int sig, struct err *e)
 	struct err ours;
 
 	os_stops_end(tid);
-	if (request(PTRACE_DETACH, tid, 0, (uintptr_t)sig, "detach from", &ours) == 0 ||
+	if (ptrace_request(PTRACE_DETACH, tid, 0, (uintptr_t)sig, "detach from", &ours) == 0 ||
 		ours.code == ESRCH)
 		return 0;
 	*e = ours;
@@ -409,7 +409,8 @@ os_get_regset(pid_t tid, unsigned int type, void *buf, size_t *size, struct err 
 {
 	struct iovec iov = { buf, *size };
 
-	if (request(PTRACE_GETREGSET, tid, type, (uintptr_t)&iov, "read the registers of", e) < 0)
+	if (ptrace_request(
+		    PTRACE_GETREGSET, tid, type, (uintptr_t)&iov, "read the registers of", e) < 0)
 		return -1;
 	*size = iov.iov_len;
 	return 0;
@@ -420,7 +421,8 @@ os_set_regset(pid_t tid, unsigned int type, const void *buf, size_t size, struct
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, size };
 
-	return request(PTRACE_SETREGSET, tid, type, (uintptr_t)&iov, "set the registers of", e);
+	return ptrace_request(
+		PTRACE_SETREGSET, tid, type, (uintptr_t)&iov, "set the registers of", e);
 }
 
 /*
@@ -441,7 +443,8 @@ os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e)
 		if (errno)
 			return err_set(e, errno, "cannot read code of thread %d", tid);
 		memcpy(&word, (const char *)from + at, n);
-		if (request(PTRACE_POKETEXT, tid, addr, (uintptr_t)word, "write code of", e) < 0)
+		if (ptrace_request(
+			    PTRACE_POKETEXT, tid, addr, (uintptr_t)word, "write code of", e) < 0)
 			return -1;
 	}
 	return 0;
@@ -452,7 +455,7 @@ os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e)
 {
 	uint64_t mask;
 
-	if (request(PTRACE_GETSIGMASK, tid, sizeof mask, (uintptr_t)&mask,
+	if (ptrace_request(PTRACE_GETSIGMASK, tid, sizeof mask, (uintptr_t)&mask,
 		    "read the signal mask of", e) < 0)
 		return -1;
 	*ret = mask;
@@ -462,7 +465,7 @@ os_get_sigmask(pid_t tid, uint64_t *ret, struct err *e)
 int
 os_set_sigmask(pid_t tid, uint64_t mask, struct err *e)
 {
-	return request(
+	return ptrace_request(
 		PTRACE_SETSIGMASK, tid, sizeof mask, (uintptr_t)&mask, "set the signal mask of", e);
 }
 
@@ -585,7 +588,7 @@ os_detach_later(pid_t tid)
 
 /* As waitpid() without waiting, for TID alone. */
 static pid_t
-ask(pid_t tid, int *ret_status)
+ptrace_ask(pid_t tid, int *ret_status)
 {
 	os_step();
 	return take_seen(tid, ret_status) ? tid : waitpid(tid, ret_status, WNOHANG | __WALL);
@@ -599,7 +602,7 @@ detach_stopped(void)
 	for (size_t i = 0; i < nr_later; i++) {
 		struct os_stop stop;
 		int status;
-		pid_t got = ask(later[i], &status);
+		pid_t got = ptrace_ask(later[i], &status);
 
 		if (got == 0) {
 			later[kept++] = later[i];
@@ -636,7 +639,7 @@ os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 
 	for (;;) {
 		int status;
-		pid_t got = ask(tid, &status);
+		pid_t got = ptrace_ask(tid, &status);
 
 		if (got == tid) {
 			classify(tid, status, ret);

@@ -65,7 +65,7 @@ calculated(uint16_t code, uint32_t a, uint32_t b)
 }
 
 static bool
-holds(uint16_t code, uint32_t a, uint32_t b)
+seccomp_holds(uint16_t code, uint32_t a, uint32_t b)
 {
 	switch (BPF_OP(code)) {
 	case BPF_JEQ:
@@ -132,9 +132,9 @@ os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data 
 			m.a = calculated(i->code, m.a, b);
 			break;
 		case BPF_JMP:
-			pc += BPF_OP(i->code) == BPF_JA	 ? i->k
-				: holds(i->code, m.a, b) ? i->jt
-							 : i->jf;
+			pc += BPF_OP(i->code) == BPF_JA		 ? i->k
+				: seccomp_holds(i->code, m.a, b) ? i->jt
+								 : i->jf;
 			break;
 		case BPF_RET:
 			return BPF_RVAL(i->code) == BPF_A ? m.a : i->k;
@@ -150,7 +150,7 @@ os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data 
 /* ---- those of threads ---- */
 
 static bool
-is_there(const struct os_filters *f, const struct sock_filter *code, size_t nr)
+seccomp_is_there(const struct os_filters *f, const struct sock_filter *code, size_t nr)
 {
 	for (size_t i = 0; i < f->nr; i++)
 		if (f->v[i].nr == nr && memcmp(f->v[i].code, code, nr * sizeof *code) == 0)
@@ -159,7 +159,7 @@ is_there(const struct os_filters *f, const struct sock_filter *code, size_t nr)
 }
 
 static int
-add(struct os_filters *f, pid_t tid, const struct sock_filter *code, size_t nr)
+seccomp_add(struct os_filters *f, pid_t tid, const struct sock_filter *code, size_t nr)
 {
 	struct sock_filter *copy = malloc(nr * sizeof *copy);
 	struct os_filter *new = copy ? array_add(f) : NULL;
@@ -189,7 +189,8 @@ os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, struct e
 		if (nr > BPF_MAXINSNS ||
 			ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, code) != nr)
 			break;
-		if (!is_there(f, code, (size_t)nr) && add(f, tid, code, (size_t)nr) < 0)
+		if (!seccomp_is_there(f, code, (size_t)nr) &&
+			seccomp_add(f, tid, code, (size_t)nr) < 0)
 			return err_set(
 				e, ENOMEM, "cannot copy the seccomp filters of thread %d", tid);
 		i++;

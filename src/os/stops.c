@@ -19,7 +19,7 @@ static size_t nr_used, room;
 static uint64_t last_nr;
 
 static struct stop *
-place_of(struct stop *v, size_t nr_places, pid_t tid)
+stops_place_of(struct stop *v, size_t nr_places, pid_t tid)
 {
 	size_t at = (size_t)tid * 2654435761u & (nr_places - 1);
 
@@ -29,7 +29,7 @@ place_of(struct stop *v, size_t nr_places, pid_t tid)
 }
 
 static bool
-grow(void)
+stops_grow(void)
 {
 	const size_t wider = room ? 2 * room : 64;
 	struct stop *v = calloc(wider, sizeof *v);
@@ -39,7 +39,7 @@ grow(void)
 	nr_used = 0;
 	for (size_t i = 0; i < room; i++)
 		if (table[i].nr) {
-			*place_of(v, wider, table[i].tid) = table[i];
+			*stops_place_of(v, wider, table[i].tid) = table[i];
 			nr_used++;
 		}
 	free(table);
@@ -54,9 +54,9 @@ os_stops_begin(pid_t tid)
 	struct stop *s;
 
 	/* Without memory it has no number, and its registers cannot be set. */
-	if (2 * (nr_used + 1) > room && !grow())
+	if (2 * (nr_used + 1) > room && !stops_grow())
 		return;
-	s = place_of(table, room, tid);
+	s = stops_place_of(table, room, tid);
 	nr_used += !s->tid;
 	*s = (struct stop){ tid, ++last_nr };
 }
@@ -65,7 +65,7 @@ void
 os_stops_end(pid_t tid)
 {
 	if (room)
-		place_of(table, room, tid)->nr = 0;
+		stops_place_of(table, room, tid)->nr = 0;
 }
 
 void
@@ -79,5 +79,5 @@ os_stops_forget(void)
 uint64_t
 os_stop_nr(pid_t tid)
 {
-	return room ? place_of(table, room, tid)->nr : 0;
+	return room ? stops_place_of(table, room, tid)->nr : 0;
 }

@@ -18,7 +18,7 @@
 #include "os/ceiling.h"
 
 static bool
-is_wanted(mode_t mode, unsigned int what)
+stranger_is_wanted(mode_t mode, unsigned int what)
 {
 	return (S_ISREG(mode) && what & OS_REGULAR) || (S_ISDIR(mode) && what & OS_DIRECTORY) ||
 		(S_ISFIFO(mode) && what & OS_PIPE);
@@ -32,7 +32,7 @@ os_open_held(int held_fd, unsigned int what)
 
 	if (fstat(held_fd, &st) < 0)
 		return -1;
-	if (!is_wanted(st.st_mode, what)) {
+	if (!stranger_is_wanted(st.st_mode, what)) {
 		errno = S_ISDIR(st.st_mode) ? EISDIR : ENODEV;
 		return -1;
 	}

@@ -81,7 +81,7 @@ open_root(const char *dir)
 
 /* The place of a line of mountinfo that is about a tracefs, whole; else NULL. */
 static char *
-place_of(char *line)
+tracefs_place_of(char *line)
 {
 	char *dash = strstr(line, " - tracefs ");
 	int start = 0, end = 0;
@@ -107,7 +107,7 @@ open_mounted(char *refused, size_t size)
 	int fd = -1;
 
 	while (fd < 0 && f && getline(&line, &room, f) > 0) {
-		const char *place = place_of(line);
+		const char *place = tracefs_place_of(line);
 
 		if (!place)
 			continue;

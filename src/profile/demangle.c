@@ -24,7 +24,7 @@ struct demangled {
 
 /* libiberty has everything on the stack meanwhile, so it can be left from here. */
 static void
-add_piece(const char *piece, size_t len, void *arg)
+demangle_add_piece(const char *piece, size_t len, void *arg)
 {
 	struct demangled *d = arg;
 
@@ -57,10 +57,10 @@ demangle(const char *name)
 		free(d.v);
 		return NULL;
 	}
-	is_done = rust_demangle_callback(name, 0, add_piece, &d);
+	is_done = rust_demangle_callback(name, 0, demangle_add_piece, &d);
 	if (!is_done && is_cpp) {
 		d.nr = 0;
-		is_done = cplus_demangle_v3_callback(name, DMGL_ANSI, add_piece, &d);
+		is_done = cplus_demangle_v3_callback(name, DMGL_ANSI, demangle_add_piece, &d);
 	}
 	if (is_done && d.nr)
 		return d.v;

@@ -38,7 +38,7 @@ hash_bytes(const void *bytes, size_t size)
 }
 
 static void
-put(struct hash *h, struct hash_slot s)
+hash_put(struct hash *h, struct hash_slot s)
 {
 	size_t at = s.hash;
 
@@ -48,7 +48,7 @@ put(struct hash *h, struct hash_slot s)
 }
 
 static int
-grow(struct hash *h)
+hash_grow(struct hash *h)
 {
 	struct hash bigger = { .room = h->room ? 2 * h->room : 64, .nr = h->nr };
 
@@ -57,7 +57,7 @@ grow(struct hash *h)
 		return -1;
 	for (size_t i = 0; i < h->room; i++)
 		if (h->slot[i].number_1)
-			put(&bigger, h->slot[i]);
+			hash_put(&bigger, h->slot[i]);
 	free(h->slot);
 	*h = bigger;
 	return 0;
@@ -66,9 +66,9 @@ grow(struct hash *h)
 int
 hash_add(struct hash *h, uint32_t hash, size_t number)
 {
-	if (number >= UINT32_MAX || (2 * (h->nr + 1) > h->room && grow(h) < 0))
+	if (number >= UINT32_MAX || (2 * (h->nr + 1) > h->room && hash_grow(h) < 0))
 		return -1;
-	put(h, (struct hash_slot){ .hash = hash, .number_1 = (uint32_t)number + 1 });
+	hash_put(h, (struct hash_slot){ .hash = hash, .number_1 = (uint32_t)number + 1 });
 	h->nr++;
 	return 0;
 }

@@ -100,7 +100,7 @@ ids_release(struct ids *ids)
 
 /* The number of the message with ID; false if none. */
 static bool
-find_id(const struct ids *ids, uint64_t id, size_t *ret)
+pprof_read_find_id(const struct ids *ids, uint64_t id, size_t *ret)
 {
 	uint32_t hash = hash_pair(id, 0);
 	const struct hash_slot *slot;
@@ -125,14 +125,14 @@ struct pprof_reader {
 };
 
 static void
-reader_release(struct pprof_reader *r)
+pprof_read_reader_release(struct pprof_reader *r)
 {
 	ids_release(&r->locations);
 	ids_release(&r->mappings);
 	ids_release(&r->functions);
 	free(r->stack.v);
 }
-#define auto_reader __attribute__((cleanup(reader_release)))
+#define auto_reader __attribute__((cleanup(pprof_read_reader_release)))
 
 static int
 wrong(const struct pprof_reader *r, struct err *e, const char *what, size_t i, const char *why)
@@ -149,14 +149,15 @@ string_at(const struct pprof_reader *r, int64_t i)
 
 /* Keep the ID of message number IDS->nr, which is not 0 and comes once. */
 static int
-add_id(struct pprof_reader *r, struct ids *ids, uint64_t id, const char *what, struct err *e)
+pprof_read_add_id(
+	struct pprof_reader *r, struct ids *ids, uint64_t id, const char *what, struct err *e)
 {
 	uint64_t *kept;
 	size_t at;
 
 	if (!id)
 		return wrong(r, e, what, ids->nr, "has no id");
-	if (find_id(ids, id, &at))
+	if (pprof_read_find_id(ids, id, &at))
 		return wrong(r, e, what, ids->nr, "has the id of another one");
 	kept = array_add(ids);
 	if (!kept || hash_add(&ids->hash, hash_pair(id, 0), ids->nr - 1) < 0)
@@ -184,12 +185,12 @@ read_types(struct pprof_reader *r, struct err *e)
 }
 
 static int
-read_mappings(struct pprof_reader *r, struct err *e)
+pprof_read_mappings(struct pprof_reader *r, struct err *e)
 {
 	for (size_t i = 0; i < r->m->n_mapping; i++) {
 		const Pprof__Mapping *m = r->m->mapping[i];
 
-		if (add_id(r, &r->mappings, m->id, "mapping", e) < 0 ||
+		if (pprof_read_add_id(r, &r->mappings, m->id, "mapping", e) < 0 ||
 			profile_add_mapping(r->p, m->memory_start, m->memory_limit, m->file_offset,
 				string_at(r, m->filename), string_at(r, m->build_id), e) < 0)
 			return -1;
@@ -207,7 +208,7 @@ read_lines(struct pprof_reader *r, const Pprof__Location *l, uint32_t frame, str
 		const Pprof__Function *f;
 		const char *name;
 
-		if (!find_id(&r->functions, line->function_id, &at))
+		if (!pprof_read_find_id(&r->functions, line->function_id, &at))
 			return wrong(r, e, "location", frame, "names a function that is missing");
 		f = r->m->function[at];
 		name = string_at(r, f->name);
@@ -226,16 +227,16 @@ static int
 read_locations(struct pprof_reader *r, struct err *e)
 {
 	for (size_t i = 0; i < r->m->n_function; i++)
-		if (add_id(r, &r->functions, r->m->function[i]->id, "function", e) < 0)
+		if (pprof_read_add_id(r, &r->functions, r->m->function[i]->id, "function", e) < 0)
 			return -1;
 	for (size_t i = 0; i < r->m->n_location; i++) {
 		const Pprof__Location *l = r->m->location[i];
 		size_t at = 0;
 		uint32_t frame;
 
-		if (l->mapping_id && !find_id(&r->mappings, l->mapping_id, &at))
+		if (l->mapping_id && !pprof_read_find_id(&r->mappings, l->mapping_id, &at))
 			return wrong(r, e, "location", i, "is in a mapping that is missing");
-		if (add_id(r, &r->locations, l->id, "location", e) < 0 ||
+		if (pprof_read_add_id(r, &r->locations, l->id, "location", e) < 0 ||
 			profile_add_frame(r->p, l->address, true,
 				l->mapping_id ? (uint32_t)at + 1 : 0, &frame, e) < 0 ||
 			read_lines(r, l, frame, e) < 0)
@@ -279,7 +280,7 @@ read_sample(struct pprof_reader *r, size_t i, struct err *e)
 
 		if (!frame)
 			return err_set(e, ENOMEM, "cannot keep the profile");
-		if (!find_id(&r->locations, s->location_id[k], &at))
+		if (!pprof_read_find_id(&r->locations, s->location_id[k], &at))
 			return wrong(r, e, "sample", i, "has a location that is missing");
 		*frame = (uint32_t)at;
 	}
@@ -296,7 +297,7 @@ read_profile(struct pprof_reader *r, struct err *e)
 
 	if (r->m->n_string_table && *r->m->string_table[0])
 		return err_set(e, 0, "cannot read '%s': its first string is not empty", r->name);
-	if (read_types(r, e) < 0 || read_mappings(r, e) < 0 || read_locations(r, e) < 0)
+	if (read_types(r, e) < 0 || pprof_read_mappings(r, e) < 0 || read_locations(r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r->m->n_sample; i++)
 		if (read_sample(r, i, e) < 0)

@@ -49,7 +49,7 @@ struct pprof_writer {
 enum { HAS_FRAMES = 1, LACKS_FUNCTIONS = 2, LACKS_FILES = 4, LACKS_LINES = 8 };
 
 static void
-writer_release(struct pprof_writer *w)
+pprof_write_writer_release(struct pprof_writer *w)
 {
 	if (w->has_z)
 		deflateEnd(&w->z);
@@ -60,10 +60,10 @@ writer_release(struct pprof_writer *w)
 	free(w->mapping_id);
 	free(w->mapping_has);
 }
-#define auto_writer __attribute__((cleanup(writer_release)))
+#define auto_writer __attribute__((cleanup(pprof_write_writer_release)))
 
 static int
-no_memory(struct err *e)
+pprof_write_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot write the profile");
 }
@@ -89,14 +89,14 @@ put_bytes(struct pprof_writer *w, int flush, struct err *e)
 }
 
 static int
-put(struct pprof_writer *w, const Pprof__Profile *m, struct err *e)
+pprof_write_put(struct pprof_writer *w, const Pprof__Profile *m, struct err *e)
 {
 	size_t size = pprof__profile__get_packed_size(m);
 
 	if (size > UINT32_MAX / 2)
 		return err_set(e, EFBIG, "cannot write the profile");
 	if (size > w->packed.room && array_reserve(&w->packed, 2 * size) < 0)
-		return no_memory(e);
+		return pprof_write_no_memory(e);
 	w->z.next_in = w->packed.v;
 	w->z.avail_in = (uInt)pprof__profile__pack(m, w->packed.v);
 	return put_bytes(w, Z_NO_FLUSH, e);
@@ -104,7 +104,7 @@ put(struct pprof_writer *w, const Pprof__Profile *m, struct err *e)
 
 /* The number of the string S, which must stay; -1 when there is no memory. */
 static int64_t
-number_of(struct pprof_writer *w, const char *s)
+pprof_write_number_of(struct pprof_writer *w, const char *s)
 {
 	uint32_t hash = hash_bytes(s, strlen(s));
 	const struct hash_slot *slot;
@@ -132,11 +132,11 @@ put_types(struct pprof_writer *w, struct err *e)
 	m.n_sample_type = 1;
 	m.sample_type = types;
 	for (size_t i = 0; i < p->types.nr; i++) {
-		type.type = number_of(w, p->types.v[i].name);
-		type.unit = number_of(w, p->types.v[i].unit);
+		type.type = pprof_write_number_of(w, p->types.v[i].name);
+		type.unit = pprof_write_number_of(w, p->types.v[i].unit);
 		if (type.type < 0 || type.unit < 0)
-			return no_memory(e);
-		if (put(w, &m, e) < 0)
+			return pprof_write_no_memory(e);
+		if (pprof_write_put(w, &m, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -160,12 +160,13 @@ make_labels(struct pprof_writer *w, const struct profile_sample *s, Pprof__Label
 	size_t nr = 0;
 
 	if (s->size_bytes)
-		set_label(&labels[nr++], number_of(w, "bytes"), 0, (int64_t)s->size_bytes,
-			number_of(w, "bytes"));
+		set_label(&labels[nr++], pprof_write_number_of(w, "bytes"), 0,
+			(int64_t)s->size_bytes, pprof_write_number_of(w, "bytes"));
 	if (t && *t->name)
-		set_label(&labels[nr++], number_of(w, "thread"), number_of(w, t->name), 0, 0);
+		set_label(&labels[nr++], pprof_write_number_of(w, "thread"),
+			pprof_write_number_of(w, t->name), 0, 0);
 	if (t && t->tid)
-		set_label(&labels[nr++], number_of(w, "tid"), 0, t->tid, 0);
+		set_label(&labels[nr++], pprof_write_number_of(w, "tid"), 0, t->tid, 0);
 	return nr;
 }
 
@@ -180,7 +181,7 @@ put_sample(struct pprof_writer *w, size_t i, struct err *e)
 	Pprof__Profile m = PPROF__PROFILE__INIT;
 
 	if (stack->nr > w->ids.room && array_reserve(&w->ids, 2 * (size_t)stack->nr) < 0)
-		return no_memory(e);
+		return pprof_write_no_memory(e);
 	for (size_t k = 0; k < stack->nr; k++)
 		w->ids.v[k] = w->p->stack_frames.v[stack->first + k] + UINT64_C(1);
 	sample.n_location_id = stack->nr;
@@ -191,7 +192,7 @@ put_sample(struct pprof_writer *w, size_t i, struct err *e)
 	sample.label = label;
 	m.n_sample = 1;
 	m.sample = samples;
-	return put(w, &m, e);
+	return pprof_write_put(w, &m, e);
 }
 
 /* The program comes first, which is what pprof takes for the main binary. */
@@ -205,7 +206,7 @@ number_mappings(struct pprof_writer *w, struct err *e)
 	w->mapping_id = calloc(p->mappings.nr + 1, sizeof *w->mapping_id);
 	w->mapping_has = calloc(p->mappings.nr + 1, sizeof *w->mapping_has);
 	if (!w->mapping_id || !w->mapping_has)
-		return no_memory(e);
+		return pprof_write_no_memory(e);
 	for (size_t i = 0; i < p->mappings.nr; i++)
 		w->mapping_id[i] = (int)i == program ? 1 : id++;
 	for (size_t i = 0; i < p->frames.nr; i++) {
@@ -225,7 +226,7 @@ number_mappings(struct pprof_writer *w, struct err *e)
 }
 
 static int
-put_mapping(struct pprof_writer *w, size_t i, struct err *e)
+pprof_write_put_mapping(struct pprof_writer *w, size_t i, struct err *e)
 {
 	const struct profile_mapping *from = &w->p->mappings.v[i];
 	uint8_t has = w->mapping_has[i];
@@ -236,8 +237,8 @@ put_mapping(struct pprof_writer *w, size_t i, struct err *e)
 	mapping.memory_start = from->start;
 	mapping.memory_limit = from->end;
 	mapping.file_offset = from->offset_bytes;
-	mapping.filename = number_of(w, from->path);
-	mapping.build_id = number_of(w, from->build_id);
+	mapping.filename = pprof_write_number_of(w, from->path);
+	mapping.build_id = pprof_write_number_of(w, from->build_id);
 	/* Where pprof finds one of these it looks for no names itself. */
 	mapping.has_functions = has && !(has & LACKS_FUNCTIONS);
 	mapping.has_filenames = mapping.has_functions && !(has & LACKS_FILES);
@@ -245,18 +246,19 @@ put_mapping(struct pprof_writer *w, size_t i, struct err *e)
 	mapping.has_inline_frames = mapping.has_line_numbers;
 	m.n_mapping = 1;
 	m.mapping = mappings;
-	return mapping.filename < 0 || mapping.build_id < 0 ? no_memory(e) : put(w, &m, e);
+	return mapping.filename < 0 || mapping.build_id < 0 ? pprof_write_no_memory(e)
+							    : pprof_write_put(w, &m, e);
 }
 
 static int
-put_mappings(struct pprof_writer *w, struct err *e)
+pprof_write_put_mappings(struct pprof_writer *w, struct err *e)
 {
 	int program = symbols_main_mapping(w->p);
 
-	if (program >= 0 && put_mapping(w, (size_t)program, e) < 0)
+	if (program >= 0 && pprof_write_put_mapping(w, (size_t)program, e) < 0)
 		return -1;
 	for (size_t i = 0; i < w->p->mappings.nr; i++)
-		if ((int)i != program && put_mapping(w, i, e) < 0)
+		if ((int)i != program && pprof_write_put_mapping(w, i, e) < 0)
 			return -1;
 	return 0;
 }
@@ -271,7 +273,7 @@ put_location(struct pprof_writer *w, size_t i, struct err *e)
 	Pprof__Profile m = PPROF__PROFILE__INIT;
 
 	if (!lines || !line)
-		return no_memory(e);
+		return pprof_write_no_memory(e);
 	location.id = i + 1;
 	location.address = profile_frame_pc(frame);
 	location.mapping_id = frame->mapping_1 ? w->mapping_id[frame->mapping_1 - 1] : 0;
@@ -285,69 +287,70 @@ put_location(struct pprof_writer *w, size_t i, struct err *e)
 	location.line = line;
 	m.n_location = 1;
 	m.location = locations;
-	return put(w, &m, e);
+	return pprof_write_put(w, &m, e);
 }
 
 static int
-put_function(struct pprof_writer *w, size_t i, struct err *e)
+pprof_write_put_function(struct pprof_writer *w, size_t i, struct err *e)
 {
 	const struct profile_function *from = &w->p->functions.v[i];
 	Pprof__Function function = PPROF__FUNCTION__INIT, *functions[1] = { &function };
 	Pprof__Profile m = PPROF__PROFILE__INIT;
 
 	function.id = i + 1;
-	function.name = number_of(w, from->name);
+	function.name = pprof_write_number_of(w, from->name);
 	function.system_name = function.name;
-	function.filename = number_of(w, from->file);
+	function.filename = pprof_write_number_of(w, from->file);
 	m.n_function = 1;
 	m.function = functions;
-	return function.name < 0 || function.filename < 0 ? no_memory(e) : put(w, &m, e);
+	return function.name < 0 || function.filename < 0 ? pprof_write_no_memory(e)
+							  : pprof_write_put(w, &m, e);
 }
 
 static int
-put_comment(struct pprof_writer *w, const char *text, struct err *e)
+pprof_write_put_comment(struct pprof_writer *w, const char *text, struct err *e)
 {
-	int64_t comment = number_of(w, text);
+	int64_t comment = pprof_write_number_of(w, text);
 	Pprof__Profile m = PPROF__PROFILE__INIT;
 
 	m.n_comment = 1;
 	m.comment = &comment;
-	return comment < 0 ? no_memory(e) : put(w, &m, e);
+	return comment < 0 ? pprof_write_no_memory(e) : pprof_write_put(w, &m, e);
 }
 
 /* Write the members that a profile has once. */
 static int
-put_rest(struct pprof_writer *w, struct err *e)
+pprof_write_put_rest(struct pprof_writer *w, struct err *e)
 {
 	Pprof__ValueType period = PPROF__VALUE_TYPE__INIT;
 	Pprof__Profile m = PPROF__PROFILE__INIT;
 
-	period.type = number_of(w, "space");
-	period.unit = number_of(w, "bytes");
-	m.drop_frames = number_of(w, allocators_regex());
+	period.type = pprof_write_number_of(w, "space");
+	period.unit = pprof_write_number_of(w, "bytes");
+	m.drop_frames = pprof_write_number_of(w, allocators_regex());
 	m.time_nanos = (int64_t)w->p->time_ns;
-	m.default_sample_type = number_of(w, w->p->types.v[w->p->default_type].name);
+	m.default_sample_type = pprof_write_number_of(w, w->p->types.v[w->p->default_type].name);
 	if (w->p->period_bytes) {
 		m.period_type = &period;
 		m.period = w->p->period_bytes;
 	}
-	return put(w, &m, e);
+	return pprof_write_put(w, &m, e);
 }
 
 /* Strings are UTF-8 in protocol buffers, whatever bytes the names have. */
 static int
-put_string(struct pprof_writer *w, const char *s, struct err *e)
+pprof_write_put_string(struct pprof_writer *w, const char *s, struct err *e)
 {
 	size_t size = strlen(s) * 4 + 2;
 	auto_free char *text = malloc(size);
 	Pprof__Profile m = PPROF__PROFILE__INIT;
 
 	if (!text)
-		return no_memory(e);
+		return pprof_write_no_memory(e);
 	text_printable(s, text, size);
 	m.n_string_table = 1;
 	m.string_table = &text;
-	return put(w, &m, e);
+	return pprof_write_put(w, &m, e);
 }
 
 int
@@ -356,30 +359,30 @@ pprof_write(const struct profile *p, FILE *f, struct err *e)
 	auto_writer struct pprof_writer w = { .p = p, .f = f };
 
 	if (deflateInit2(&w.z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return no_memory(e);
+		return pprof_write_no_memory(e);
 	w.has_z = true;
-	if (number_of(&w, "") < 0)
-		return no_memory(e);
+	if (pprof_write_number_of(&w, "") < 0)
+		return pprof_write_no_memory(e);
 	if (number_mappings(&w, e) < 0 || put_types(&w, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->samples.nr; i++)
 		if (put_sample(&w, i, e) < 0)
 			return -1;
-	if (put_mappings(&w, e) < 0)
+	if (pprof_write_put_mappings(&w, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->frames.nr; i++)
 		if (put_location(&w, i, e) < 0)
 			return -1;
 	for (size_t i = 0; i < p->functions.nr; i++)
-		if (put_function(&w, i, e) < 0)
+		if (pprof_write_put_function(&w, i, e) < 0)
 			return -1;
 	for (size_t i = 0; i < p->comments.nr; i++)
-		if (put_comment(&w, p->comments.v[i], e) < 0)
+		if (pprof_write_put_comment(&w, p->comments.v[i], e) < 0)
 			return -1;
-	if (put_rest(&w, e) < 0)
+	if (pprof_write_put_rest(&w, e) < 0)
 		return -1;
 	for (size_t i = 0; i < w.strings.nr; i++)
-		if (put_string(&w, w.strings.v[i], e) < 0)
+		if (pprof_write_put_string(&w, w.strings.v[i], e) < 0)
 			return -1;
 	w.z.avail_in = 0;
 	return put_bytes(&w, Z_FINISH, e);

@@ -80,7 +80,7 @@ profile_free(struct profile *p)
 }
 
 static int
-no_memory(struct err *e)
+profile_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep the profile");
 }
@@ -155,10 +155,10 @@ profile_add_type(struct profile *p, const char *name, const char *unit, struct e
 		return err_set(e, 0, "it has more than %d types of values", PROFILE_MAX_TYPES);
 	type = array_add(&p->types);
 	if (!type)
-		return no_memory(e);
+		return profile_no_memory(e);
 	type->name = keep_string(p, name);
 	type->unit = keep_string(p, unit);
-	return type->name && type->unit ? 0 : no_memory(e);
+	return type->name && type->unit ? 0 : profile_no_memory(e);
 }
 
 int
@@ -180,10 +180,10 @@ profile_add_mapping(struct profile *p, uint64_t start, uint64_t end, uint64_t of
 	struct profile_mapping *m = array_add(&p->mappings);
 
 	if (!m)
-		return no_memory(e);
+		return profile_no_memory(e);
 	*m = (struct profile_mapping){ start, end, offset_bytes, keep_string(p, path),
 		keep_string(p, build_id), PROFILE_OFFSET_IN_FILE };
-	return m->path && m->build_id ? 0 : no_memory(e);
+	return m->path && m->build_id ? 0 : profile_no_memory(e);
 }
 
 int
@@ -193,7 +193,7 @@ profile_add_frame(struct profile *p, uint64_t address, bool is_exact, uint32_t m
 	struct profile_frame *frame;
 
 	if (p->frames.nr >= UINT32_MAX - 1 || !(frame = array_add(&p->frames)))
-		return no_memory(e);
+		return profile_no_memory(e);
 	frame->address = address;
 	frame->is_exact = is_exact;
 	frame->mapping_1 = mapping_1;
@@ -217,12 +217,13 @@ profile_frame(struct profile *p, uint64_t address, bool is_exact, uint32_t *ret,
 	}
 	if (profile_add_frame(p, address, is_exact, 0, ret, e) < 0)
 		return -1;
-	return hash_add(&p->index->frames, hash, *ret) < 0 ? no_memory(e) : 0;
+	return hash_add(&p->index->frames, hash, *ret) < 0 ? profile_no_memory(e) : 0;
 }
 
 /* The number of the function NAME in FILE, both strings of P's. */
 static int
-find_function(struct profile *p, const char *name, const char *file, uint32_t *ret, struct err *e)
+profile_find_function(
+	struct profile *p, const char *name, const char *file, uint32_t *ret, struct err *e)
 {
 	uint32_t hash = hash_pair((uintptr_t)name, (uintptr_t)file);
 	const struct hash_slot *slot;
@@ -237,7 +238,7 @@ find_function(struct profile *p, const char *name, const char *file, uint32_t *r
 	}
 	function = array_add(&p->functions);
 	if (!function || hash_add(&p->index->functions, hash, p->functions.nr - 1) < 0)
-		return no_memory(e);
+		return profile_no_memory(e);
 	*function = (struct profile_function){ name, file };
 	*ret = (uint32_t)(p->functions.nr - 1);
 	return 0;
@@ -255,12 +256,12 @@ profile_add_line(struct profile *p, uint32_t frame, const char *name, const char
 	if (f->nr_lines == UINT16_MAX)
 		return 0;
 	if (!kept_name || !kept_file || p->lines.nr >= UINT32_MAX)
-		return no_memory(e);
-	if (find_function(p, kept_name, kept_file, &function, e) < 0)
+		return profile_no_memory(e);
+	if (profile_find_function(p, kept_name, kept_file, &function, e) < 0)
 		return -1;
 	l = array_add(&p->lines);
 	if (!l)
-		return no_memory(e);
+		return profile_no_memory(e);
 	*l = (struct profile_line){ function, line };
 	if (!f->nr_lines++)
 		f->first_line = (uint32_t)(p->lines.nr - 1);
@@ -286,10 +287,10 @@ profile_stack(struct profile *p, const uint32_t *frames, size_t nr, uint32_t *re
 	}
 	if (p->stack_frames.room - p->stack_frames.nr < kept &&
 		array_reserve(&p->stack_frames, 2 * (p->stack_frames.nr + kept)) < 0)
-		return no_memory(e);
+		return profile_no_memory(e);
 	stack = array_add(&p->stacks);
 	if (!stack || hash_add(&p->index->stacks, hash, p->stacks.nr - 1) < 0)
-		return no_memory(e);
+		return profile_no_memory(e);
 	*stack = (struct profile_stack){ p->stack_frames.nr, (uint32_t)kept };
 	if (kept)
 		memcpy(&p->stack_frames.v[stack->first], frames, bytes);
@@ -307,14 +308,14 @@ profile_thread(
 	size_t i = p->threads.nr;
 
 	if (!kept)
-		return no_memory(e);
+		return profile_no_memory(e);
 	/* The last ones come again most often. */
 	while (i && (p->threads.v[i - 1].tid != tid || p->threads.v[i - 1].name != kept))
 		i--;
 	if (!i) {
 		thread = array_add(&p->threads);
 		if (!thread)
-			return no_memory(e);
+			return profile_no_memory(e);
 		*thread = (struct profile_thread){ tid, kept };
 		i = p->threads.nr;
 	}
@@ -329,13 +330,13 @@ profile_add_sample(
 	struct profile_sample *added = array_add(&p->samples);
 
 	if (!added)
-		return no_memory(e);
+		return profile_no_memory(e);
 	*added = sample;
 	for (size_t i = 0; i < p->types.nr; i++) {
 		int64_t *value = array_add(&p->values);
 
 		if (!value)
-			return no_memory(e);
+			return profile_no_memory(e);
 		/* So that it has a negative. */
 		*value = values[i] == INT64_MIN ? -INT64_MAX : values[i];
 	}
@@ -349,7 +350,7 @@ profile_comment(struct profile *p, const char *text, struct err *e)
 	const char **comment = kept ? array_add(&p->comments) : NULL;
 
 	if (!comment)
-		return no_memory(e);
+		return profile_no_memory(e);
 	*comment = kept;
 	return 0;
 }
@@ -374,7 +375,7 @@ profile_warn(struct profile *p, bool is_partial, const char *fmt, ...)
 /* ---- what is found out from it ---- */
 
 static int
-by_start(const void *a, const void *b)
+profile_by_start(const void *a, const void *b)
 {
 	const struct profile_mapping *x = *(struct profile_mapping *const *)a;
 	const struct profile_mapping *y = *(struct profile_mapping *const *)b;
@@ -408,7 +409,7 @@ profile_find_mappings(struct profile *p)
 		return;
 	for (size_t i = 0; i < p->mappings.nr; i++)
 		sorted[i] = &p->mappings.v[i];
-	qsort(sorted, p->mappings.nr, sizeof *sorted, by_start);
+	qsort(sorted, p->mappings.nr, sizeof *sorted, profile_by_start);
 	for (size_t i = 0; i < p->frames.nr; i++) {
 		struct profile_frame *frame = &p->frames.v[i];
 		const struct profile_mapping *m;
@@ -498,14 +499,14 @@ append_sample(struct profile *p, const struct profile *base, size_t i, int sign,
 }
 
 static int
-append(struct profile *p, const struct profile *base, int sign, struct err *e)
+profile_append_one(struct profile *p, const struct profile *base, int sign, struct err *e)
 {
 	uint32_t type_1[PROFILE_MAX_TYPES];
 	uint32_t first = (uint32_t)p->frames.nr;
 	auto_free uint32_t *room = malloc(PROFILE_MAX_DEPTH * sizeof *room);
 
 	if (!room)
-		return no_memory(e);
+		return profile_no_memory(e);
 	for (size_t k = 0; k < base->types.nr; k++)
 		type_1[k] = (uint32_t)(profile_find_type(p, base->types.v[k].name) + 1);
 	if (append_frames(p, base, e) < 0)
@@ -519,7 +520,7 @@ append(struct profile *p, const struct profile *base, int sign, struct err *e)
 int
 profile_append(struct profile *p, const struct profile *other, struct err *e)
 {
-	return append(p, other, 1, e);
+	return profile_append_one(p, other, 1, e);
 }
 
 int
@@ -527,5 +528,5 @@ profile_subtract(struct profile *p, const struct profile *base, const char *must
 {
 	if (profile_find_type(p, must) < 0 || profile_find_type(base, must) < 0)
 		return err_set(e, 0, "they do not both have values of type %s", must);
-	return append(p, base, -1, e);
+	return profile_append_one(p, base, -1, e);
 }

@@ -77,7 +77,7 @@ struct heap_reader {
 };
 
 static void
-reader_release(struct heap_reader *r)
+read_heap_reader_release(struct heap_reader *r)
 {
 	free(r->notes.threads.v);
 	free(r->stack.v);
@@ -86,10 +86,10 @@ reader_release(struct heap_reader *r)
 	free(r->symbols.v);
 	hash_release(&r->by_number);
 }
-#define auto_reader __attribute__((cleanup(reader_release)))
+#define auto_reader __attribute__((cleanup(read_heap_reader_release)))
 
 static int
-no_memory(struct err *e)
+read_heap_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep the profile");
 }
@@ -121,7 +121,7 @@ scale_of(double rate, int64_t count, int64_t bytes)
 }
 
 static int64_t
-scaled(int64_t n, double by)
+read_heap_scaled(int64_t n, double by)
 {
 	double value = round((double)n * by);
 
@@ -135,8 +135,8 @@ scaled(int64_t n, double by)
 static void
 scale_pair(struct counts *c, size_t first, double by)
 {
-	c->n[first] = scaled(c->n[first], by);
-	c->n[first + 1] = scaled(c->n[first + 1], by);
+	c->n[first] = read_heap_scaled(c->n[first], by);
+	c->n[first + 1] = read_heap_scaled(c->n[first + 1], by);
 }
 
 static double
@@ -159,7 +159,7 @@ scaled_counts(const struct heap_reader *r, const struct counts *c)
 
 /* Types of the file, once it is known which it has. */
 static int
-add_types(struct heap_reader *r, struct err *e)
+read_heap_add_types(struct heap_reader *r, struct err *e)
 {
 	if (r->p->types.nr)
 		return 0;
@@ -247,7 +247,7 @@ fit_parts(struct heap_reader *r, size_t i, int64_t whole)
 	for (size_t k = 0; whole > 0 && sum > 0 && k < r->parts.nr; k++) {
 		int64_t *n = &r->parts.v[k].counts.n[i];
 
-		*n = scaled(*n, (double)whole / (double)sum);
+		*n = read_heap_scaled(*n, (double)whole / (double)sum);
 	}
 }
 
@@ -292,7 +292,7 @@ add_parts(struct heap_reader *r, struct err *e)
  * Add the part of the stack that its samples do not account for: all of it if it has no samples.
  */
 static int
-add_rest(struct heap_reader *r, struct err *e)
+read_heap_add_rest(struct heap_reader *r, struct err *e)
 {
 	struct counts rest = scaled_counts(r, &r->whole);
 	bool is_any = false;
@@ -315,7 +315,7 @@ end_stack(struct heap_reader *r, struct err *e)
 	if (!r->has_stack)
 		return 0;
 	r->has_stack = false;
-	return add_parts(r, e) < 0 || (r->has_whole && add_rest(r, e) < 0) ? -1 : 0;
+	return add_parts(r, e) < 0 || (r->has_whole && read_heap_add_rest(r, e) < 0) ? -1 : 0;
 }
 
 static int
@@ -331,7 +331,7 @@ begin_stack(struct heap_reader *r, const char *at, struct err *e)
 		uint32_t *frame = array_add(&r->stack);
 
 		if (!frame)
-			return no_memory(e);
+			return read_heap_no_memory(e);
 		if (profile_frame(r->p, address, false, frame, e) < 0)
 			return -1;
 	}
@@ -340,14 +340,14 @@ begin_stack(struct heap_reader *r, const char *at, struct err *e)
 
 /* "3: 300 [ 5: 500] @ 0x... 0x..." */
 static int
-read_stack(struct heap_reader *r, struct err *e)
+read_heap_read_stack(struct heap_reader *r, struct err *e)
 {
 	const char *at = r->l.line, *end = at + r->l.len;
 
 	if (!parse_counts(&at, end, &r->whole) || !parse_char(&at, end, '@'))
 		return lines_fail(&r->l, e, "it is not 'COUNT: BYTES [COUNT: BYTES] @ ADDRESSES'");
 	r->has_whole = true;
-	return add_types(r, e) < 0 || begin_stack(r, at, e) < 0 ? -1 : 0;
+	return read_heap_add_types(r, e) < 0 || begin_stack(r, at, e) < 0 ? -1 : 0;
 }
 
 /* "#+ ...": a part of the stack above. */
@@ -384,12 +384,12 @@ find_thread(struct heap_reader *r, int64_t number, const char *name, size_t len,
 	/* Nobody else knows jemalloc's number: it is a part of the name. */
 	if (asprintf(&text, "t%" PRId64 "%s%.*s", number, len ? " " : "", (int)len, name) < 0) {
 		text = NULL;
-		return no_memory(e);
+		return read_heap_no_memory(e);
 	}
 	__typeof__(r->threads.v) thread = array_add(&r->threads);
 
 	if (!thread || hash_add(&r->by_number, hash, r->threads.nr - 1) < 0)
-		return no_memory(e);
+		return read_heap_no_memory(e);
 	thread->number = number;
 	if (profile_thread(r->p, 0, text, &thread->thread_1, e) < 0)
 		return -1;
@@ -398,19 +398,19 @@ find_thread(struct heap_reader *r, int64_t number, const char *name, size_t len,
 }
 
 static int
-add_part(struct heap_reader *r, const struct part *part, struct err *e)
+read_heap_add_part(struct heap_reader *r, const struct part *part, struct err *e)
 {
 	struct part *new = array_add(&r->parts);
 
 	if (!new)
-		return no_memory(e);
+		return read_heap_no_memory(e);
 	*new = *part;
 	return 0;
 }
 
 /* "t*: ..." and "tN: ... NAME": totals of the file, or of the stack above. */
 static int
-read_thread(struct heap_reader *r, struct err *e)
+read_heap_read_thread(struct heap_reader *r, struct err *e)
 {
 	const char *at = r->l.line + 1, *end = r->l.line + r->l.len;
 	bool is_all = parse_char(&at, end, '*');
@@ -423,7 +423,7 @@ read_thread(struct heap_reader *r, struct err *e)
 		return lines_fail(&r->l, e, "it is not 'tNUMBER: COUNT: BYTES [COUNT: BYTES]'");
 	if (is_all && !r->has_stack) {
 		r->has_allocated = c.n[2] || c.n[3] || !c.n[0];
-		return add_types(r, e);
+		return read_heap_add_types(r, e);
 	}
 	if (is_all) {
 		r->whole = c;
@@ -434,7 +434,7 @@ read_thread(struct heap_reader *r, struct err *e)
 	part.counts = c;
 	if (find_thread(r, number, at, (size_t)(end - at), &part.thread_1, e) < 0)
 		return -1;
-	return r->has_stack ? add_part(r, &part, e) : 0;
+	return r->has_stack ? read_heap_add_part(r, &part, e) : 0;
 }
 
 /* ---- headers ---- */
@@ -512,14 +512,14 @@ read_symbol(struct heap_reader *r, struct err *e)
 	__typeof__(r->symbols.v) symbol = names ? array_add(&r->symbols) : NULL;
 
 	if (!symbol)
-		return no_memory(e);
+		return read_heap_no_memory(e);
 	symbol->key = key;
 	symbol->names = names;
 	return 0;
 }
 
 static int
-by_key(const void *a, const void *b)
+read_heap_by_key(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b; /* the first member */
 
@@ -533,8 +533,8 @@ symbols_of(const struct heap_reader *r, const struct profile_frame *frame)
 	uint64_t keys[2] = { frame->address - 1, frame->address };
 
 	for (size_t i = 0; i < 2 && r->symbols.nr; i++) {
-		__typeof__(r->symbols.v) found = bsearch(
-			&keys[i], r->symbols.v, r->symbols.nr, sizeof *r->symbols.v, by_key);
+		__typeof__(r->symbols.v) found = bsearch(&keys[i], r->symbols.v, r->symbols.nr,
+			sizeof *r->symbols.v, read_heap_by_key);
 
 		if (found)
 			return found->names;
@@ -543,10 +543,10 @@ symbols_of(const struct heap_reader *r, const struct profile_frame *frame)
 }
 
 static int
-name_frames(struct heap_reader *r, struct err *e)
+read_heap_name_frames(struct heap_reader *r, struct err *e)
 {
 	if (r->symbols.nr)
-		qsort(r->symbols.v, r->symbols.nr, sizeof *r->symbols.v, by_key);
+		qsort(r->symbols.v, r->symbols.nr, sizeof *r->symbols.v, read_heap_by_key);
 	for (size_t i = 0; r->symbols.nr && i < r->p->frames.nr; i++) {
 		const char *names = symbols_of(r, &r->p->frames.v[i]);
 
@@ -558,7 +558,7 @@ name_frames(struct heap_reader *r, struct err *e)
 			const char *name = profile_string(r->p, names, len);
 
 			if (!name)
-				return no_memory(e);
+				return read_heap_no_memory(e);
 			if (len && profile_add_line(r->p, (uint32_t)i, name, "", 0, e) < 0)
 				return -1;
 			names = stop ? stop + 2 : NULL;
@@ -571,7 +571,7 @@ name_frames(struct heap_reader *r, struct err *e)
 
 /* A line of /proc/PID/maps; others are passed over, as all readers do. */
 static int
-read_mapping(struct heap_reader *r, struct err *e)
+read_heap_read_mapping(struct heap_reader *r, struct err *e)
 {
 	const char *at = r->l.line, *end = at + r->l.len, *path;
 	uint64_t start, stop, offset;
@@ -597,7 +597,7 @@ read_mapping(struct heap_reader *r, struct err *e)
 	path = at;
 	copy = strndup(path, (size_t)(end - path));
 	if (!copy)
-		return no_memory(e);
+		return read_heap_no_memory(e);
 	return profile_add_mapping(r->p, start, stop, offset, copy, "", e);
 }
 
@@ -625,16 +625,16 @@ read_body_line(struct heap_reader *r, struct err *e)
 	if (*r->l.line == '#')
 		return heap_note(r->p, &r->notes, &r->l, e);
 	if (r->is_threaded && *r->l.line == 't')
-		return read_thread(r, e);
+		return read_heap_read_thread(r, e);
 	if (end_stack(r, e) < 0)
 		return -1;
 	r->whole = (struct counts){ 0 };
 	r->has_whole = false;
 	if (r->is_threaded && *r->l.line == '@')
-		return add_types(r, e) < 0 ? -1 : begin_stack(r, r->l.line + 1, e);
+		return read_heap_add_types(r, e) < 0 ? -1 : begin_stack(r, r->l.line + 1, e);
 	return r->is_threaded
 		? lines_fail(&r->l, e, "it is neither '@ ADDRESSES' nor 'tNUMBER: ...'")
-		: read_stack(r, e);
+		: read_heap_read_stack(r, e);
 }
 
 static int
@@ -650,17 +650,17 @@ read_body(struct heap_reader *r, bool *ret_has_mappings, struct err *e)
 			return r->l.is_whole ? -1
 					     : err_hint(e, "The file ends there: it was cut off");
 	}
-	return end_stack(r, e) < 0 || add_types(r, e) < 0 ? -1 : 0;
+	return end_stack(r, e) < 0 || read_heap_add_types(r, e) < 0 ? -1 : 0;
 }
 
 static int
-read_mappings(struct heap_reader *r, struct err *e)
+read_heap_read_mappings(struct heap_reader *r, struct err *e)
 {
 	while (lines_next(&r->l)) {
 		if (is_torn(r))
 			break;
 		if ((r->l.len && *r->l.line == '#' ? heap_note(r->p, &r->notes, &r->l, e)
-						   : read_mapping(r, e)) < 0)
+						   : read_heap_read_mapping(r, e)) < 0)
 			return -1;
 	}
 	return 0;
@@ -668,7 +668,7 @@ read_mappings(struct heap_reader *r, struct err *e)
 
 /* "--- symbol" up to the profile itself. */
 static int
-read_symbols(struct heap_reader *r, struct err *e)
+read_heap_read_symbols(struct heap_reader *r, struct err *e)
 {
 	while (lines_next(&r->l)) {
 		if (lines_begins(&r->l, "heap profile:") || lines_begins(&r->l, "heap_v2/"))
@@ -685,13 +685,13 @@ read_symbols(struct heap_reader *r, struct err *e)
 
 /* The header, after what may stand before it. */
 static int
-read_head(struct heap_reader *r, struct err *e)
+read_heap_read_head(struct heap_reader *r, struct err *e)
 {
 	do
 		if (!lines_next(&r->l))
 			return lines_fail(&r->l, e, "a header is missing");
 	while (!r->l.len || *r->l.line == '%');
-	if (lines_begins(&r->l, "--- symbol") && read_symbols(r, e) < 0)
+	if (lines_begins(&r->l, "--- symbol") && read_heap_read_symbols(r, e) < 0)
 		return -1;
 	if (lines_begins(&r->l, "heap profile:"))
 		return read_header(r, e);
@@ -720,8 +720,8 @@ heap_parse(struct profile *p, const char *name, const char *data, size_t len, st
 	};
 	bool has_mappings;
 
-	if (read_head(&r, e) < 0 || read_body(&r, &has_mappings, e) < 0 ||
-		read_mappings(&r, e) < 0 || name_frames(&r, e) < 0)
+	if (read_heap_read_head(&r, e) < 0 || read_body(&r, &has_mappings, e) < 0 ||
+		read_heap_read_mappings(&r, e) < 0 || read_heap_name_frames(&r, e) < 0)
 		return -1;
 	if (r.notes.is_ours) {
 		int type = profile_find_type(p, "inuse_space");

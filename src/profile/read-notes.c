@@ -116,7 +116,7 @@ note_name(struct profile *p, const struct lines *l, const char *at, struct err *
 }
 
 static int
-note_number(const struct lines *l, const char *at, int64_t *ret, struct err *e)
+read_notes_note_number(const struct lines *l, const char *at, int64_t *ret, struct err *e)
 {
 	return parse_number(&at, l->line + l->len, ret) ? 0
 							: lines_fail(l, e, "a number is missing");
@@ -157,11 +157,11 @@ heap_note(struct profile *p, struct heap_notes *notes, const struct lines *l, st
 		return profile_comment(p, text, e);
 	}
 	case 5:
-		return note_number(l, at, &p->period_bytes, e);
+		return read_notes_note_number(l, at, &p->period_bytes, e);
 	case 6:
-		return note_number(l, at, &p->pid, e);
+		return read_notes_note_number(l, at, &p->pid, e);
 	default:
-		r = note_number(l, at, &n, e);
+		r = read_notes_note_number(l, at, &n, e);
 		p->time_ns = n > 0 ? (uint64_t)n : 0; /* none: it could not be written */
 		return r;
 	}

@@ -30,7 +30,7 @@ skip_said(const char **data, size_t *len)
 }
 
 static int
-parse(struct profile **ret, const char *name, const char *data, size_t len, struct err *e)
+read_parse(struct profile **ret, const char *name, const char *data, size_t len, struct err *e)
 {
 	auto_profile struct profile *p = profile_new();
 	const char *kind = foreign_kind(data, len);
@@ -59,7 +59,7 @@ profile_parse(struct profile **ret, const char *name, const char *data, size_t l
 		len = unpacked.len;
 	}
 	skip_said(&data, &len);
-	return parse(ret, name, data, len, e);
+	return read_parse(ret, name, data, len, e);
 }
 
 int

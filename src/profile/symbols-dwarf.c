@@ -47,7 +47,7 @@ dwarf_units_release(struct dwarf_units *u)
 }
 
 static int
-by_start(const void *a, const void *b)
+symbols_dwarf_by_start(const void *a, const void *b)
 {
 	const struct dwarf_range *x = a, *y = b;
 
@@ -91,7 +91,7 @@ read_ranges(struct dwarf_units *u, Dwfl_Module *mod)
 		}
 	}
 	if (u->ranges.nr)
-		qsort(u->ranges.v, u->ranges.nr, sizeof *u->ranges.v, by_start);
+		qsort(u->ranges.v, u->ranges.nr, sizeof *u->ranges.v, symbols_dwarf_by_start);
 	return 0;
 }
 
@@ -115,7 +115,7 @@ find_by_ranges(struct dwarf_units *u, Dwfl_Module *mod, Dwarf *dbg, Dwarf_Addr p
 
 /* The string of attribute NAME of DIE, or of its older name GNU; NULL if it has neither. */
 static const char *
-string_of(Dwarf_Die *die, unsigned int name, unsigned int gnu)
+symbols_dwarf_string_of(Dwarf_Die *die, unsigned int name, unsigned int gnu)
 {
 	Dwarf_Attribute attribute;
 
@@ -161,8 +161,8 @@ is_safe_beside(const char *path, const char *name)
 static void
 find_split(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
 {
-	const char *name = string_of(cu, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
-	const char *directory = string_of(cu, DW_AT_comp_dir, DW_AT_comp_dir);
+	const char *name = symbols_dwarf_string_of(cu, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
+	const char *directory = symbols_dwarf_string_of(cu, DW_AT_comp_dir, DW_AT_comp_dir);
 	const char *file = NULL, *debug_file = NULL;
 	Dwarf_Die split = { .addr = NULL };
 
@@ -243,13 +243,13 @@ find_unit(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
 		return NULL;
 	if ((*unit)->functions.nr)
 		qsort((*unit)->functions.v, (*unit)->functions.nr, sizeof *(*unit)->functions.v,
-			by_start);
+			symbols_dwarf_by_start);
 	return *unit;
 }
 
 /* The function of UNIT that has PC. */
 static bool
-find_function(const struct dwarf_unit *unit, Dwarf_Addr pc, Dwarf_Die *ret)
+symbols_dwarf_find_function(const struct dwarf_unit *unit, Dwarf_Addr pc, Dwarf_Die *ret)
 {
 	size_t nr = count_up_to(unit->functions.v, unit->functions.nr, pc);
 
@@ -359,7 +359,7 @@ qualify(Dwarf_Die *die, const char *own)
 
 /* The name of the function DIE, to be freed; SYMBOL if it has none of its own. */
 static char *
-name_of(Dwarf_Die *die, const char *symbol)
+symbols_dwarf_name_of(Dwarf_Die *die, const char *symbol)
 {
 	Dwarf_Attribute attribute;
 	const char *linkage = NULL, *name;
@@ -413,7 +413,7 @@ add_lines(struct profile *p, uint32_t frame, Dwarf_Die *cu, Dwarf_Die *scope, in
 		dwarf_lineno(source, &line);
 	at = line > 0 ? (uint32_t)line : 0;
 	while (nr-- > 0) {
-		auto_free char *name = name_of(&scope[nr], nr ? NULL : symbol);
+		auto_free char *name = symbols_dwarf_name_of(&scope[nr], nr ? NULL : symbol);
 
 		if (profile_add_line(p, frame, name ? name : "?", file, at, e) < 0)
 			return -1;
@@ -439,13 +439,13 @@ find_in_unit(
 	if (!unit)
 		return -1;
 	*cu = unit->all;
-	return find_function(unit, at->pc, ret);
+	return symbols_dwarf_find_function(unit, at->pc, ret);
 }
 
 /* The function that is at AT, and its unit.  As find_by_ranges(). */
 static int
-find_place(struct dwarf_units *u, const struct symbols_dwarf_place *at, Dwarf_Die *ret_cu,
-	Dwarf_Die *ret)
+symbols_dwarf_find_place(struct dwarf_units *u, const struct symbols_dwarf_place *at,
+	Dwarf_Die *ret_cu, Dwarf_Die *ret)
 {
 	Dwarf_Addr bias;
 	Dwarf_Die *cu = dwfl_module_addrdie(at->mod, at->pc + at->bias, &bias);
@@ -497,7 +497,7 @@ dwarf_name_frame(struct dwarf_units *u, Dwfl_Module *mod, uint64_t pc, const cha
 		dwarf_new_oom_handler(at.dbg, os_end_without_memory);
 	}
 	at.pc = pc - at.bias;
-	found = find_place(u, &at, &cu, &scope[0]);
+	found = symbols_dwarf_find_place(u, &at, &cu, &scope[0]);
 	if (found <= 0)
 		return found ? err_set(e, ENOMEM, "cannot keep debug information") : 0;
 	while (nr < MAX_DEPTH && find_inlined(&scope[nr - 1], at.pc, 0, &scope[nr]))

@@ -96,7 +96,7 @@ is_better(const struct symbol *a, const struct symbol *b)
 }
 
 static int
-by_start(const void *a, const void *b)
+symbols_by_start(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
@@ -113,7 +113,7 @@ finish_symbols(struct symbol_table *t)
 
 	if (!t->nr)
 		return;
-	qsort(t->v, t->nr, sizeof *t->v, by_start);
+	qsort(t->v, t->nr, sizeof *t->v, symbols_by_start);
 	for (size_t i = 1; i < t->nr; i++)
 		if (t->v[i].start != t->v[kept].start)
 			t->v[++kept] = t->v[i];
@@ -124,7 +124,7 @@ finish_symbols(struct symbol_table *t)
 
 /* The name at ADDRESS; a symbol without a size reaches to the next one. */
 static const char *
-symbol_at(const struct symbol_table *t, uint64_t address)
+profile_symbols_symbol_at(const struct symbol_table *t, uint64_t address)
 {
 	size_t from = 0, to = t->nr;
 	const struct symbol *s;
@@ -145,7 +145,7 @@ symbol_at(const struct symbol_table *t, uint64_t address)
 
 /* Whether SYM of ELF is code. */
 static bool
-is_code(Elf *elf, const GElf_Sym *sym, GElf_Word section)
+symbols_is_code(Elf *elf, const GElf_Sym *sym, GElf_Word section)
 {
 	int type = GELF_ST_TYPE(sym->st_info);
 	GElf_Shdr shdr;
@@ -162,7 +162,7 @@ is_code(Elf *elf, const GElf_Sym *sym, GElf_Word section)
 }
 
 static int
-read_symbols(struct symbols_object *o)
+symbols_read_symbols(struct symbols_object *o)
 {
 	int nr = dwfl_module_getsymtab(o->mod);
 
@@ -175,7 +175,7 @@ read_symbols(struct symbols_object *o)
 			dwfl_module_getsym_info(o->mod, i, &sym, &address, &section, &elf, NULL);
 		struct symbol *s;
 
-		if (!name || !*name || !is_code(elf, &sym, section))
+		if (!name || !*name || !symbols_is_code(elf, &sym, section))
 			continue;
 		s = array_add(&o->symbols);
 		if (!s)
@@ -273,7 +273,7 @@ open_module(struct symbols_object *o, int fd, const char *path, const unsigned c
 
 /* The build-id of the file that is open, as hex; "" if it has none. */
 static const char *
-build_id_of(const struct symbols_object *o, char *buf, size_t size)
+symbols_build_id_of(const struct symbols_object *o, char *buf, size_t size)
 {
 	const unsigned char *id;
 	GElf_Addr at;
@@ -327,7 +327,7 @@ is_profiled(const struct symbols_object *o)
 {
 	char found[160];
 
-	build_id_of(o, found, sizeof found);
+	symbols_build_id_of(o, found, sizeof found);
 	return !*o->build_id || !*found || strcasecmp(found, o->build_id) == 0;
 }
 
@@ -339,7 +339,7 @@ open_if_profiled(struct symbols_object *o, int fd)
 
 	if (fd < 0 || !open_module(o, fd, o->path, NULL, 0))
 		return false;
-	if (strcasecmp(build_id_of(o, found, sizeof found), o->build_id) == 0)
+	if (strcasecmp(symbols_build_id_of(o, found, sizeof found), o->build_id) == 0)
 		return true;
 	close_object(o);
 	return false;
@@ -382,7 +382,7 @@ open_asked_for(struct profile *p, struct symbols_object *o, const char *path, st
 			"%s is not the program that was profiled: its build-id is %s, not %s; "
 			"names may be wrong",
 			text_printable(path, shown, sizeof shown),
-			build_id_of(o, found, sizeof found), o->build_id);
+			symbols_build_id_of(o, found, sizeof found), o->build_id);
 	return 0;
 }
 
@@ -399,7 +399,7 @@ open_at(struct profile *p, struct symbols_object *o, const struct profile_mappin
 	if (is_there && is_profiled(o))
 		return;
 	if (is_there)
-		build_id_of(o, found, sizeof found);
+		symbols_build_id_of(o, found, sizeof found);
 	close_object(o);
 	if (open_elsewhere(p, o, m))
 		return;
@@ -414,7 +414,7 @@ open_at(struct profile *p, struct symbols_object *o, const struct profile_mappin
 
 /* Open the file that a running process has mapped at M; 1: opened, 0: it is not available. */
 static int
-open_mapped(
+symbols_open_mapped(
 	struct namer *n, struct symbols_object *o, const struct profile_mapping *m, struct err *e)
 {
 	const struct symbols_files *files = n->options->files;
@@ -422,14 +422,14 @@ open_mapped(
 
 	if (fd < 0 || !open_module(o, fd, o->path, NULL, 0))
 		return 0;
-	return read_symbols(o) < 0 ? err_set(e, ENOMEM, "cannot read '%s'", o->path) : 1;
+	return symbols_read_symbols(o) < 0 ? err_set(e, ENOMEM, "cannot read '%s'", o->path) : 1;
 }
 
 static int
 open_object(struct namer *n, struct symbols_object *o, const struct profile_mapping *m,
 	bool is_program, struct err *e)
 {
-	int is_open = open_mapped(n, o, m, e);
+	int is_open = symbols_open_mapped(n, o, m, e);
 	const char *root = n->options->sysroot;
 	size_t len = strlen(o->path), tail = strlen(DELETED);
 	bool is_deleted = len > tail && strcmp(o->path + len - tail, DELETED) == 0;
@@ -438,7 +438,9 @@ open_object(struct namer *n, struct symbols_object *o, const struct profile_mapp
 	if (is_open)
 		return is_open < 0 ? -1 : 0;
 	if (is_program && n->options->program)
-		return open_asked_for(n->p, o, n->options->program, e) < 0 ? -1 : read_symbols(o);
+		return open_asked_for(n->p, o, n->options->program, e) < 0
+			? -1
+			: symbols_read_symbols(o);
 	if (*o->path != '/')
 		return 0;
 	/* The file at that path now is another one, unless its build-id is the same. */
@@ -452,13 +454,14 @@ open_object(struct namer *n, struct symbols_object *o, const struct profile_mapp
 		return err_set(e, ENOMEM, "cannot read '%s'", o->path);
 	}
 	open_at(n->p, o, m, path);
-	return o->mod && read_symbols(o) < 0 ? err_set(e, ENOMEM, "cannot read '%s'", path) : 0;
+	return o->mod && symbols_read_symbols(o) < 0 ? err_set(e, ENOMEM, "cannot read '%s'", path)
+						     : 0;
 }
 
 /* ---- which mapping is of the program ---- */
 
 static const char *
-base_name(const char *path)
+symbols_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -468,7 +471,7 @@ base_name(const char *path)
 static bool
 is_library(const char *path)
 {
-	const char *so = strstr(base_name(path), ".so");
+	const char *so = strstr(symbols_base_name(path), ".so");
 
 	return so && (!so[3] || so[3] == '.' || so[3] == ' ');
 }
@@ -485,7 +488,7 @@ symbols_main_mapping(const struct profile *p)
 
 /* The mapping that the user's program is the file of. */
 static int
-program_mapping(const struct profile *p, const char *program)
+symbols_program_mapping(const struct profile *p, const char *program)
 {
 	auto_free char *real = program ? realpath(program, NULL) : NULL;
 
@@ -493,7 +496,8 @@ program_mapping(const struct profile *p, const char *program)
 		if (strcmp(p->mappings.v[i].path, real) == 0)
 			return (int)i;
 	for (size_t i = 0; program && i < p->mappings.nr; i++)
-		if (strcmp(base_name(p->mappings.v[i].path), base_name(program)) == 0)
+		if (strcmp(symbols_base_name(p->mappings.v[i].path), symbols_base_name(program)) ==
+			0)
 			return (int)i;
 	return symbols_main_mapping(p);
 }
@@ -596,7 +600,7 @@ find_offset(const struct symbols_object *o, struct profile_mapping *m)
 
 /* The address of the byte at OFFSET of O's file, as libdwfl has it. */
 static bool
-address_of(const struct symbols_object *o, uint64_t offset, uint64_t *ret)
+symbols_address_of(const struct symbols_object *o, uint64_t offset, uint64_t *ret)
 {
 	size_t nr = 0;
 	GElf_Phdr phdr;
@@ -621,7 +625,7 @@ add_name(struct profile *p, uint32_t frame, const char *name, struct err *e)
 }
 
 static int
-name_frame(struct namer *n, uint32_t i, struct err *e)
+symbols_name_frame(struct namer *n, uint32_t i, struct err *e)
 {
 	struct profile_frame *frame = &n->p->frames.v[i];
 	uint64_t pc = profile_frame_pc(frame), at;
@@ -631,21 +635,21 @@ name_frame(struct namer *n, uint32_t i, struct err *e)
 	int r;
 
 	if (!frame->mapping_1)
-		return add_name(n->p, i, symbol_at(&n->perf, pc), e);
+		return add_name(n->p, i, profile_symbols_symbol_at(&n->perf, pc), e);
 	m = &n->p->mappings.v[frame->mapping_1 - 1];
 	if (m->offset_kind == PROFILE_OFFSET_UNKNOWN)
 		return 0;
 	if ((*m->path != '/' && strcmp(m->path, "[vdso]") != 0) ||
 		strncmp(m->path, "/memfd:", 7) == 0)
-		return add_name(n->p, i, symbol_at(&n->perf, pc), e);
+		return add_name(n->p, i, profile_symbols_symbol_at(&n->perf, pc), e);
 	if (find_object(n, frame->mapping_1 - 1, &o, e) < 0)
 		return -1;
 	if (o->mod && m->offset_kind == PROFILE_OFFSET_IS_ADDRESS)
 		find_offset(o, m);
 	if (!o->mod || m->offset_kind != PROFILE_OFFSET_IN_FILE ||
-		!address_of(o, pc - m->start + m->offset_bytes, &at))
+		!symbols_address_of(o, pc - m->start + m->offset_bytes, &at))
 		return 0;
-	symbol = symbol_at(&o->symbols, at);
+	symbol = profile_symbols_symbol_at(&o->symbols, at);
 	errno = 0;
 	r = n->options->without_lines ? 0
 				      : dwarf_name_frame(&o->units, o->mod, at, symbol, n->p, i, e);
@@ -659,7 +663,7 @@ name_frame(struct namer *n, uint32_t i, struct err *e)
 }
 
 static int
-by_address(const void *a, const void *b, void *arg)
+symbols_by_address(const void *a, const void *b, void *arg)
 {
 	const struct profile *p = arg;
 	uint64_t x = p->frames.v[*(const uint32_t *)a].address;
@@ -711,7 +715,7 @@ note_mappings(struct symbols *s, struct err *e)
 	memset(&objects[n->nr_mappings], 0, (nr + 1 - n->nr_mappings) * sizeof *objects);
 	n->object_1 = objects;
 	n->nr_mappings = nr;
-	n->program = program_mapping(n->p, n->options->program);
+	n->program = symbols_program_mapping(n->p, n->options->program);
 	return 0;
 }
 
@@ -732,9 +736,9 @@ symbols_update(struct symbols *s, struct err *e)
 	for (; s->nr_frames < p->frames.nr; s->nr_frames++)
 		if (!p->frames.v[s->nr_frames].nr_lines)
 			order[nr++] = s->nr_frames;
-	qsort_r(order, nr, sizeof *order, by_address, p);
+	qsort_r(order, nr, sizeof *order, symbols_by_address, p);
 	for (size_t i = 0; i < nr; i++)
-		if (name_frame(&s->namer, order[i], e) < 0)
+		if (symbols_name_frame(&s->namer, order[i], e) < 0)
 			return -1;
 	return 0;
 }

@@ -43,15 +43,15 @@ struct heap_writer {
 };
 
 static void
-writer_release(struct heap_writer *w)
+write_heap_writer_release(struct heap_writer *w)
 {
 	free(w->first);
 	free(w->order);
 }
-#define auto_writer __attribute__((cleanup(writer_release)))
+#define auto_writer __attribute__((cleanup(write_heap_writer_release)))
 
 static void
-put_escaped(FILE *f, const char *s)
+write_heap_put_escaped(FILE *f, const char *s)
 {
 	char text[MAX_LINE_BYTES / 2];
 
@@ -97,7 +97,7 @@ sort_samples(struct heap_writer *w, struct err *e)
 
 /* Sum up the four columns of STACK. */
 static int
-sum_up(const struct heap_writer *w, size_t stack, int64_t ret[4], struct err *e)
+write_heap_sum_up(const struct heap_writer *w, size_t stack, int64_t ret[4], struct err *e)
 {
 	memset(ret, 0, 4 * sizeof *ret);
 	for (size_t k = w->first[stack]; k < w->first[stack + 1]; k++) {
@@ -147,7 +147,7 @@ is_plain(const struct heap_writer *w, size_t stack, const int64_t columns[4])
 }
 
 static void
-put_hex(FILE *f, uint64_t n)
+write_heap_put_hex(FILE *f, uint64_t n)
 {
 	char text[19], *at = text + sizeof text;
 
@@ -170,7 +170,7 @@ put_stack(struct heap_writer *w, size_t stack, const int64_t c[4])
 	fprintf(w->f, "%6" PRId64 ": %8" PRId64 " [%6" PRId64 ": %8" PRId64 "] @", c[0], c[1], c[2],
 		c[3]);
 	for (size_t i = 0; i < nr; i++)
-		put_hex(w->f, return_address(w->p, w->p->stack_frames.v[s->first + i]));
+		write_heap_put_hex(w->f, return_address(w->p, w->p->stack_frames.v[s->first + i]));
 	fputc('\n', w->f);
 }
 
@@ -190,7 +190,7 @@ put_details(struct heap_writer *w, size_t stack)
 /* ---- what stands before and after ---- */
 
 static void
-put_head(struct heap_writer *w, const int64_t c[4])
+write_heap_put_head(struct heap_writer *w, const int64_t c[4])
 {
 	const struct profile *p = w->p;
 
@@ -209,18 +209,18 @@ put_head(struct heap_writer *w, const int64_t c[4])
 		fprintf(w->f, "# time %" PRIu64 "\n", p->time_ns);
 	for (size_t i = 0; i < p->comments.nr; i++) {
 		fputs("# comment ", w->f);
-		put_escaped(w->f, p->comments.v[i]);
+		write_heap_put_escaped(w->f, p->comments.v[i]);
 		fputc('\n', w->f);
 	}
 	for (size_t i = 0; i < p->threads.nr; i++) {
 		fprintf(w->f, "# thread %" PRId64 " ", p->threads.v[i].tid);
-		put_escaped(w->f, p->threads.v[i].name);
+		write_heap_put_escaped(w->f, p->threads.v[i].name);
 		fputc('\n', w->f);
 	}
 }
 
 static void
-put_mappings(struct heap_writer *w)
+write_heap_put_mappings(struct heap_writer *w)
 {
 	char path[8192];
 
@@ -240,7 +240,7 @@ put_mappings(struct heap_writer *w)
 	for (size_t i = 0; i < w->p->mappings.nr; i++)
 		if (*w->p->mappings.v[i].build_id) {
 			fprintf(w->f, "# build-id 0x%" PRIx64 " ", w->p->mappings.v[i].start);
-			put_escaped(w->f, w->p->mappings.v[i].build_id);
+			write_heap_put_escaped(w->f, w->p->mappings.v[i].build_id);
 			fputc('\n', w->f);
 		}
 }
@@ -262,9 +262,9 @@ put_names(struct heap_writer *w, bool all)
 
 			fprintf(w->f, "# name 0x%" PRIx64 " %" PRIu32 "\t", return_address(p, i),
 				l->line);
-			put_escaped(w->f, p->functions.v[l->function].file);
+			write_heap_put_escaped(w->f, p->functions.v[l->function].file);
 			fputc('\t', w->f);
-			put_escaped(w->f, p->functions.v[l->function].name);
+			write_heap_put_escaped(w->f, p->functions.v[l->function].name);
 			fputc('\n', w->f);
 		}
 	}
@@ -280,7 +280,7 @@ total_up(const struct heap_writer *w, int64_t ret[4], struct err *e)
 
 	memset(ret, 0, 4 * sizeof *ret);
 	for (size_t s = 0; s < w->p->stacks.nr; s++) {
-		if (sum_up(w, s, c, e) < 0)
+		if (write_heap_sum_up(w, s, c, e) < 0)
 			return -1;
 		for (size_t i = 0; i < 4; i++)
 			if (__builtin_add_overflow(ret[i], c[i], &ret[i]))
@@ -318,17 +318,17 @@ heap_write(const struct profile *p, FILE *f, bool with_names, struct err *e)
 
 	if (check_types(&w, e) < 0 || sort_samples(&w, e) < 0 || total_up(&w, c, e) < 0)
 		return -1;
-	put_head(&w, c);
+	write_heap_put_head(&w, c);
 	for (size_t s = 0; s < p->stacks.nr; s++) {
 		if (w.first[s] == w.first[s + 1])
 			continue;
-		if (sum_up(&w, s, c, e) < 0)
+		if (write_heap_sum_up(&w, s, c, e) < 0)
 			return -1;
 		put_stack(&w, s, c);
 		if (!is_plain(&w, s, c))
 			put_details(&w, s);
 	}
-	put_mappings(&w);
+	write_heap_put_mappings(&w);
 	put_names(&w, with_names);
 	if (w.nr_deep)
 		fprintf(f, "# comment %zu stacks were cut at %d frames\n", w.nr_deep, MAX_DEPTH);

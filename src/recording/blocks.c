@@ -5,16 +5,16 @@
 #include <stdlib.h>
 
 static size_t
-place(const struct blocks *b, uint64_t address)
+blocks_place(const struct blocks *b, uint64_t address)
 {
 	/* Fibonacci hashing: blocks are 16 bytes apart, so low bits say little. */
 	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (b->room - 1);
 }
 
 static struct block *
-find(const struct blocks *b, uint64_t address)
+blocks_find(const struct blocks *b, uint64_t address)
 {
-	size_t at = place(b, address);
+	size_t at = blocks_place(b, address);
 
 	while (b->v[at].address && b->v[at].address != address)
 		at = (at + 1) & (b->room - 1);
@@ -22,7 +22,7 @@ find(const struct blocks *b, uint64_t address)
 }
 
 static int
-grow(struct blocks *b)
+blocks_grow(struct blocks *b)
 {
 	struct blocks bigger = { .nr = b->nr, .room = b->room ? 2 * b->room : 1024 };
 
@@ -31,7 +31,7 @@ grow(struct blocks *b)
 		return -1;
 	for (size_t i = 0; i < b->room; i++)
 		if (b->v[i].address)
-			*find(&bigger, b->v[i].address) = b->v[i];
+			*blocks_find(&bigger, b->v[i].address) = b->v[i];
 	free(b->v);
 	*b = bigger;
 	return 0;
@@ -42,9 +42,9 @@ blocks_put(struct blocks *b, struct block block)
 {
 	struct block *there;
 
-	if (2 * (b->nr + 1) > b->room && grow(b) < 0)
+	if (2 * (b->nr + 1) > b->room && blocks_grow(b) < 0)
 		return -1;
-	there = find(b, block.address);
+	there = blocks_find(b, block.address);
 	b->nr += !there->address;
 	*there = block;
 	return 0;
@@ -57,7 +57,7 @@ close_gap(struct blocks *b, size_t at)
 	size_t mask = b->room - 1;
 
 	for (size_t next = (at + 1) & mask; b->v[next].address; next = (next + 1) & mask) {
-		size_t wanted = place(b, b->v[next].address);
+		size_t wanted = blocks_place(b, b->v[next].address);
 
 		if (((next - wanted) & mask) >= ((next - at) & mask)) {
 			b->v[at] = b->v[next];
@@ -70,7 +70,7 @@ close_gap(struct blocks *b, size_t at)
 bool
 blocks_take(struct blocks *b, uint64_t address, struct block *ret)
 {
-	struct block *there = b->nr && address ? find(b, address) : NULL;
+	struct block *there = b->nr && address ? blocks_find(b, address) : NULL;
 
 	if (!there || !there->address)
 		return false;

@@ -42,7 +42,7 @@ struct choosing {
 };
 
 static int
-no_memory(struct err *e)
+choice_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot choose blocks");
 }
@@ -50,7 +50,7 @@ no_memory(struct err *e)
 /* ---- groups ---- */
 
 static size_t
-slot_of(const struct choosing *c, uint32_t site, uint64_t bytes)
+choice_slot_of(const struct choosing *c, uint32_t site, uint64_t bytes)
 {
 	const uint64_t mixed =
 		(bytes + site * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
@@ -63,7 +63,7 @@ slot_of(const struct choosing *c, uint32_t site, uint64_t bytes)
 }
 
 static int
-grow(struct choosing *c)
+choice_grow(struct choosing *c)
 {
 	struct choice_group *old = c->groups.v;
 	const size_t nr_old = c->groups.room;
@@ -77,7 +77,7 @@ grow(struct choosing *c)
 	}
 	for (size_t i = 0; i < nr_old; i++)
 		if (old[i].is_used)
-			c->groups.v[slot_of(c, old[i].site, old[i].bytes)] = old[i];
+			c->groups.v[choice_slot_of(c, old[i].site, old[i].bytes)] = old[i];
 	free(old);
 	return 0;
 }
@@ -88,9 +88,9 @@ group_of(struct choosing *c, uint32_t site, uint64_t bytes)
 {
 	struct choice_group *g;
 
-	if (2 * c->groups.nr >= c->groups.room && grow(c) < 0)
+	if (2 * c->groups.nr >= c->groups.room && choice_grow(c) < 0)
 		return NULL;
-	g = &c->groups.v[slot_of(c, site, bytes)];
+	g = &c->groups.v[choice_slot_of(c, site, bytes)];
 	if (!g->is_used) {
 		*g = (struct choice_group){ .site = site, .is_used = true, .bytes = bytes };
 		c->groups.nr++;
@@ -111,7 +111,7 @@ pool_of(struct choosing *c, uint32_t site)
 
 /* The next event is later than the cut: what is live now is old. */
 static void
-cut(struct choosing *c)
+choice_cut(struct choosing *c)
 {
 	c->has_cut = true;
 	for (size_t i = 0; i < c->groups.room; i++) {
@@ -123,25 +123,25 @@ cut(struct choosing *c)
 }
 
 static int
-allocate(struct choosing *c, const struct event *v, struct err *e)
+choice_allocate(struct choosing *c, const struct event *v, struct err *e)
 {
 	struct choice_group *g = group_of(c, v->site, v->bytes);
 
 	if (!g)
-		return no_memory(e);
+		return choice_no_memory(e);
 	g->live++;
 	return 0;
 }
 
 /* A block that was live at the beginning may be meant, if no other one of its size is live. */
 static int
-set_free(struct choosing *c, const struct event *v, struct err *e)
+choice_set_free(struct choosing *c, const struct event *v, struct err *e)
 {
 	struct choice_group *g = group_of(c, v->site, v->bytes);
 	struct choice_pool *p = g && !g->live ? pool_of(c, v->site) : NULL;
 
 	if (!g || (!g->live && !p))
-		return no_memory(e);
+		return choice_no_memory(e);
 	if (!g->live) {
 		if (p->blocks > 0) {
 			p->blocks--;
@@ -166,14 +166,14 @@ begin_with(struct choosing *c, const struct event *v, struct err *e)
 	if (v->blocks != 1) {
 		p = pool_of(c, v->site);
 		if (!p)
-			return no_memory(e);
+			return choice_no_memory(e);
 		p->blocks += (int64_t)v->blocks;
 		p->bytes += (int64_t)v->bytes;
 		return 0;
 	}
 	g = group_of(c, v->site, v->bytes);
 	if (!g)
-		return no_memory(e);
+		return choice_no_memory(e);
 	g->live++;
 	if (c->has_cut) { /* it may be old as well */
 		g->old++;
@@ -184,16 +184,16 @@ begin_with(struct choosing *c, const struct event *v, struct err *e)
 }
 
 static int
-take(struct choosing *c, const struct event *v, bool is_first, struct err *e)
+choice_take(struct choosing *c, const struct event *v, bool is_first, struct err *e)
 {
 	if (!c->has_cut && v->time_ns > c->cut_ns)
-		cut(c);
+		choice_cut(c);
 	switch (v->kind) {
 	case EVENT_ALLOCATED:
-		return allocate(c, v, e);
+		return choice_allocate(c, v, e);
 	case EVENT_FREED:
 	case EVENT_FREED_SOON:
-		return set_free(c, v, e);
+		return choice_set_free(c, v, e);
 	case EVENT_LIVE: /* other parts begin with what is known */
 		return is_first ? begin_with(c, v, e) : 0;
 	default:
@@ -211,14 +211,14 @@ read_one(struct choosing *c, struct recording *r, bool is_first, struct err *e)
 		if (r->ops->next(r, v, BATCH, &nr, e) < 0)
 			return -1;
 		for (size_t i = 0; i < nr; i++)
-			if (take(c, &v[i], is_first, e) < 0)
+			if (choice_take(c, &v[i], is_first, e) < 0)
 				return -1;
 	} while (nr);
 	return 0;
 }
 
 static int
-read_parts(struct choosing *c, struct recording *r, struct err *e)
+choice_read_parts(struct choosing *c, struct recording *r, struct err *e)
 {
 	const struct recording_parts *ops = r->ops->parts;
 	const size_t nr = ops->nr(r);
@@ -236,18 +236,18 @@ read_parts(struct choosing *c, struct recording *r, struct err *e)
 /* ---- the choice ---- */
 
 static bool
-has_size(const struct history_choice *choice, uint64_t bytes)
+choice_has_size(const struct history_choice *choice, uint64_t bytes)
 {
 	return bytes >= choice->min_bytes && bytes <= choice->max_bytes;
 }
 
 static int
-add_site(struct history_chosen *to, uint32_t site, const struct amount *certain,
+choice_add_site(struct history_chosen *to, uint32_t site, const struct amount *certain,
 	const struct amount *possible, struct err *e)
 {
 	while (to->sites.nr <= site)
 		if (!array_add(&to->sites))
-			return no_memory(e);
+			return choice_no_memory(e);
 	amount_add(&to->sites.v[site].certain, certain);
 	amount_add(&to->sites.v[site].possible, possible);
 	amount_add(&to->certain, certain);
@@ -263,19 +263,19 @@ add_group(struct history_chosen *to, const struct choice_group *g, struct err *e
 	const struct amount certain = { sure, sure * (int64_t)g->bytes };
 	const struct amount possible = { most, most * (int64_t)g->bytes };
 
-	return most ? add_site(to, g->site, &certain, &possible, e) : 0;
+	return most ? choice_add_site(to, g->site, &certain, &possible, e) : 0;
 }
 
 static int
-conclude(struct choosing *c, struct history_chosen *to, struct err *e)
+choice_conclude(struct choosing *c, struct history_chosen *to, struct err *e)
 {
 	const struct history_choice *choice = c->choice;
 	const bool is_any_size = choice->min_bytes == 0 && choice->max_bytes == UINT64_MAX;
 
 	if (!c->has_cut)
-		cut(c);
+		choice_cut(c);
 	for (size_t i = 0; i < c->groups.room; i++)
-		if (c->groups.v[i].is_used && has_size(choice, c->groups.v[i].bytes) &&
+		if (c->groups.v[i].is_used && choice_has_size(choice, c->groups.v[i].bytes) &&
 			add_group(to, &c->groups.v[i], e) < 0)
 			return -1;
 	for (size_t i = 0; i < c->pools.nr; i++) {
@@ -286,7 +286,7 @@ conclude(struct choosing *c, struct history_chosen *to, struct err *e)
 			continue;
 		amount_add(&to->unknown, &a);
 		if (is_any_size &&
-			add_site(to, (uint32_t)i, c->is_old_begin ? &a : &none, &a, e) < 0)
+			choice_add_site(to, (uint32_t)i, c->is_old_begin ? &a : &none, &a, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -307,10 +307,10 @@ history_choose(struct history_chosen *chosen, const struct history *h, struct re
 	if (choice->has_age && choice->age_ns > chosen->now_ns)
 		c.has_cut = true; /* before all events */
 	c.is_old_begin = !c.has_cut && h->begin_ns <= c.cut_ns;
-	status = r->ops->parts ? read_parts(&c, r, e)
+	status = r->ops->parts ? choice_read_parts(&c, r, e)
 			       : (r->ops->rewind(r, e) < 0 ? -1 : read_one(&c, r, true, e));
 	if (status == 0)
-		status = conclude(&c, chosen, e);
+		status = choice_conclude(&c, chosen, e);
 	free(c.groups.v);
 	free(c.pools.v);
 	return status;

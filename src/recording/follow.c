@@ -52,7 +52,7 @@ struct follow {
 };
 
 static int
-no_memory(struct err *e)
+follow_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot follow the log");
 }
@@ -81,7 +81,7 @@ follow_new(struct follow **ret, struct recording *r, uint64_t interval_ns, struc
 			"process");
 	f = calloc(1, sizeof *f);
 	if (!f)
-		return no_memory(e);
+		return follow_no_memory(e);
 	f->file.fd = -1;
 	f->log = l;
 	f->h.interval_ns = interval_ns;
@@ -94,11 +94,11 @@ follow_new(struct follow **ret, struct recording *r, uint64_t interval_ns, struc
 		return 0;
 	}
 	follow_free(f);
-	return no_memory(e);
+	return follow_no_memory(e);
 }
 
 static void
-release_file(struct follow *f)
+follow_release_file(struct follow *f)
 {
 	if (f->part)
 		recording_free(&f->part->r);
@@ -113,7 +113,7 @@ follow_free(struct follow *f)
 {
 	if (!f)
 		return;
-	release_file(f);
+	follow_release_file(f);
 	history_release(&f->h);
 	free(f->begin.v);
 	free(f->dir);
@@ -124,13 +124,13 @@ follow_free(struct follow *f)
 
 /* Read FROM, which is taken over, from its begin.  0, or -1 with E. */
 static int
-open_part(struct follow *f, struct log_file_at *from, struct err *e)
+follow_open_part(struct follow *f, struct log_file_at *from, struct err *e)
 {
 	const bool is_first = !f->part;
 	struct stream *s;
 	int fd;
 
-	release_file(f);
+	follow_release_file(f);
 	f->file = *from;
 	*from = (struct log_file_at){ .fd = -1 };
 	fd = dup(f->file.fd);
@@ -153,7 +153,7 @@ open_part(struct follow *f, struct log_file_at *from, struct err *e)
 
 /* The first file, which says when time 0 is. */
 static int
-begin(struct follow *f, struct err *e)
+follow_begin(struct follow *f, struct err *e)
 {
 	f->part->base_ticks = f->base_ticks = f->part->head.ticks;
 	f->number = (uint32_t)f->part->head.number;
@@ -162,7 +162,7 @@ begin(struct follow *f, struct err *e)
 
 /* A file that is behind the last one: go on with it. */
 static int
-go_on(struct follow *f, struct err *e)
+follow_go_on(struct follow *f, struct err *e)
 {
 	const uint64_t begins = f->part->head.ticks;
 	const uint32_t number = (uint32_t)f->part->head.number;
@@ -186,7 +186,9 @@ take_next(struct follow *f, struct log_files *files, struct err *e)
 {
 	for (size_t i = 0; i < files->nr; i++)
 		if (files->v[i].head.number > f->number)
-			return open_part(f, &files->v[i], e) < 0 || go_on(f, e) < 0 ? -1 : 1;
+			return follow_open_part(f, &files->v[i], e) < 0 || follow_go_on(f, e) < 0
+				? -1
+				: 1;
 	return 0;
 }
 
@@ -201,9 +203,9 @@ next_file(struct follow *f, struct err *e)
 	if (f->next < f->log->files.nr) {
 		const bool is_first = f->next == 0;
 
-		if (open_part(f, &f->log->files.v[f->next++], e) < 0)
+		if (follow_open_part(f, &f->log->files.v[f->next++], e) < 0)
 			return -1;
-		return (is_first ? begin : go_on)(f, e) < 0 ? -1 : 1;
+		return (is_first ? follow_begin : follow_go_on)(f, e) < 0 ? -1 : 1;
 	}
 	/* None, as the directory was removed: it may come again. */
 	if (log_files_find(&files, f->dir, &f->which, &ignored) == 0)
@@ -228,7 +230,7 @@ is_as_before(const struct follow *f, size_t site)
 }
 
 static bool
-continues(const struct follow *f)
+follow_continues(const struct follow *f)
 {
 	const size_t nr = f->h.sites.nr > f->begin.nr ? f->h.sites.nr : f->begin.nr;
 
@@ -252,7 +254,7 @@ note_live(struct follow *f, const struct event *v, struct err *e)
 
 	while (f->begin.nr <= v->site)
 		if (!array_add(&f->begin))
-			return no_memory(e);
+			return follow_no_memory(e);
 	b = &f->begin.v[v->site];
 	if (b->live.blocks && b->is_mapped != is_mapped)
 		return err_set(e, 0, "cannot follow the log: a site has blocks and mappings");
@@ -304,7 +306,7 @@ settle(struct follow *f, const struct event *v, size_t nr, size_t *ret, struct e
 	if (i == nr && !f->part->has_begun)
 		return 0;
 	f->is_settled = true;
-	return continues(f)
+	return follow_continues(f)
 		? 0
 		: skip_gap(f, (f->part->head.ticks - f->part->base_ticks) * LOG_TICK_NS, e);
 }

@@ -13,13 +13,13 @@
 #define MAX_DEPTH 1024
 
 static const char *
-string_of(const struct heaptrack *h, uint32_t string_1)
+heaptrack_names_string_of(const struct heaptrack *h, uint32_t string_1)
 {
 	return string_1 ? h->strings.v[string_1 - 1] : "";
 }
 
 static const char *
-base_name(const char *path)
+heaptrack_names_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -54,7 +54,7 @@ find_arguments(const char *name)
  * all profiles.  To be freed; NULL when there is no memory.
  */
 static char *
-plain_name(const char *name)
+heaptrack_names_plain_name(const char *name)
 {
 	size_t len = find_arguments(name), from = 0, depth = 0;
 
@@ -100,7 +100,8 @@ mapping_of_name(struct heaptrack *h, struct profile *p, uint32_t string_1, uint6
 		return 0;
 	}
 	if (!*made_1) {
-		if (profile_add_mapping(p, address, address, 0, string_of(h, string_1), "", e) < 0)
+		if (profile_add_mapping(p, address, address, 0,
+			    heaptrack_names_string_of(h, string_1), "", e) < 0)
 			return -1;
 		*made_1 = (uint32_t)p->mappings.nr;
 	}
@@ -116,25 +117,26 @@ mapping_of_name(struct heaptrack *h, struct profile *p, uint32_t string_1, uint6
 
 /* Name FRAME as PLACE is; where that has no name, with its address and module. */
 static int
-name_frame(const struct heaptrack *h, const struct ht_place *place, struct profile *p,
-	uint32_t frame, struct err *e)
+heaptrack_names_name_frame(const struct heaptrack *h, const struct ht_place *place,
+	struct profile *p, uint32_t frame, struct err *e)
 {
-	const char *module = string_of(h, place->module_1);
+	const char *module = heaptrack_names_string_of(h, place->module_1);
 	auto_free char *address = NULL;
 
 	if (asprintf(&address, "0x%" PRIx64 "%s%s", place->address, *module ? " in " : "",
-		    base_name(module)) < 0) {
+		    heaptrack_names_base_name(module)) < 0) {
 		address = NULL;
 		return ht_no_memory(h, e);
 	}
 	for (uint32_t i = 0; i < place->nr; i++) {
 		const struct ht_frame *f = &h->frames.v[place->first + i];
-		auto_free char *shown = plain_name(string_of(h, f->function_1));
+		auto_free char *shown =
+			heaptrack_names_plain_name(heaptrack_names_string_of(h, f->function_1));
 
 		if (!shown)
 			return ht_no_memory(h, e);
-		if (profile_add_line(p, frame, *shown ? shown : address, string_of(h, f->file_1),
-			    f->line, e) < 0)
+		if (profile_add_line(p, frame, *shown ? shown : address,
+			    heaptrack_names_string_of(h, f->file_1), f->line, e) < 0)
 			return -1;
 	}
 	return place->nr ? 0 : profile_add_line(p, frame, address, "", 0, e);
@@ -155,7 +157,7 @@ frame_of_place(
 		profile_add_frame(p, place->address, true, mapping_1, ret, e) < 0)
 		return -1;
 	h->made.frames[place_1] = *ret + 1;
-	return name_frame(h, place, p, *ret, e);
+	return heaptrack_names_name_frame(h, place, p, *ret, e);
 }
 
 /* ---- raw files ---- */
@@ -169,7 +171,7 @@ mapping_of_module(
 
 	if (module && !*made_1) {
 		if (profile_add_mapping(p, module->start, module->end, module->offset_bytes,
-			    string_of(h, module->string_1), "", e) < 0)
+			    heaptrack_names_string_of(h, module->string_1), "", e) < 0)
 			return -1;
 		*made_1 = (uint32_t)p->mappings.nr;
 		p->mappings.v[*made_1 - 1].offset_kind = PROFILE_OFFSET_IS_ADDRESS;

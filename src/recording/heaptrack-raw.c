@@ -55,7 +55,8 @@ keep_module(struct heaptrack *h, struct ht_module m, uint32_t *ret, struct err *
 
 /* The string NAME, which was kept before if it is of a module that was there before. */
 static int
-find_string(struct heaptrack *h, const char *name, size_t len, uint32_t *ret_1, struct err *e)
+heaptrack_raw_find_string(
+	struct heaptrack *h, const char *name, size_t len, uint32_t *ret_1, struct err *e)
 {
 	const char *kept = profile_string(h->r.facts, name, len);
 	uint32_t hash = hash_pair((uintptr_t)kept, 0);
@@ -90,7 +91,7 @@ ht_read_module(struct heaptrack *h, struct ht_line l, struct err *e)
 	}
 	m.string_1 = h->program_1;
 	if ((len != 1 || *name != 'x' || !m.string_1) &&
-		find_string(h, name, len, &m.string_1, e) < 0)
+		heaptrack_raw_find_string(h, name, len, &m.string_1, e) < 0)
 		return -1;
 	if (!ht_number(&l, &base))
 		return ht_fail(h, e, "a module without an address");
@@ -110,7 +111,7 @@ ht_read_module(struct heaptrack *h, struct ht_line l, struct err *e)
 }
 
 static int
-by_start(const void *a, const void *b, void *arg)
+heaptrack_raw_by_start(const void *a, const void *b, void *arg)
 {
 	const struct ht_module *v = arg;
 	uint64_t x = v[*(const uint32_t *)a].start, y = v[*(const uint32_t *)b].start;
@@ -124,7 +125,7 @@ ht_find_module(struct heaptrack *h, uint64_t address)
 	size_t from = 0, to = h->mapped.nr;
 
 	if (!h->is_mapped_sorted && to)
-		qsort_r(h->mapped.v, to, sizeof *h->mapped.v, by_start, h->modules.v);
+		qsort_r(h->mapped.v, to, sizeof *h->mapped.v, heaptrack_raw_by_start, h->modules.v);
 	h->is_mapped_sorted = true;
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;

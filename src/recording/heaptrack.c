@@ -56,7 +56,7 @@ read_more(struct heaptrack *h, struct err *e)
  * no more, -1 with E.
  */
 static int
-find_line(struct heaptrack *h, size_t *ret, struct err *e)
+heaptrack_find_line(struct heaptrack *h, size_t *ret, struct err *e)
 {
 	size_t seen = 0;
 
@@ -77,7 +77,7 @@ find_line(struct heaptrack *h, size_t *ret, struct err *e)
 	}
 }
 
-/* A string may have line ends in it: have LEN bytes of text.  1, 0, -1 as find_line(). */
+/* A string may have line ends in it: have LEN bytes of text.  1, 0, -1 as heaptrack_find_line(). */
 static int
 find_bytes(struct heaptrack *h, size_t len, struct err *e)
 {
@@ -91,7 +91,7 @@ find_bytes(struct heaptrack *h, size_t len, struct err *e)
 /* ---- lines of tables ---- */
 
 static int
-read_version(struct heaptrack *h, struct ht_line l, struct err *e)
+heaptrack_read_version(struct heaptrack *h, struct ht_line l, struct err *e)
 {
 	uint64_t tool, file = 0;
 
@@ -174,7 +174,7 @@ read_place(struct heaptrack *h, struct ht_line l, struct err *e)
 }
 
 static int
-read_node(struct heaptrack *h, struct ht_line l, struct err *e)
+heaptrack_read_node(struct heaptrack *h, struct ht_line l, struct err *e)
 {
 	struct ht_node *n;
 	uint64_t place, parent;
@@ -197,7 +197,7 @@ read_node(struct heaptrack *h, struct ht_line l, struct err *e)
 
 /* The site of NODE, a new one for a node that had none. */
 static int
-find_site(struct heaptrack *h, uint64_t node, uint32_t *ret, struct err *e)
+heaptrack_find_site(struct heaptrack *h, uint64_t node, uint32_t *ret, struct err *e)
 {
 	uint32_t *of_site;
 
@@ -230,11 +230,11 @@ read_kind(struct heaptrack *h, struct ht_line l, struct err *e)
 		return ht_fail(h, e, "an allocation without a size or a stack");
 	if (k->bytes > EVENT_MAX_BYTES)
 		return ht_fail(h, e, "no allocation has so many bytes");
-	return find_site(h, node, &k->site, e);
+	return heaptrack_find_site(h, node, &k->site, e);
 }
 
 static int
-read_program(struct heaptrack *h, struct ht_line l, struct err *e)
+heaptrack_read_program(struct heaptrack *h, struct ht_line l, struct err *e)
 {
 	uint64_t len = (uint64_t)(l.end - l.at);
 
@@ -270,25 +270,25 @@ is_mixed(const struct heaptrack *h, char letter)
 
 /* A line that is in the file once, and is known already when it is read again. */
 static int
-read_table(struct heaptrack *h, char letter, struct ht_line l, struct err *e)
+heaptrack_read_table(struct heaptrack *h, char letter, struct ht_line l, struct err *e)
 {
 	if (is_mixed(h, letter))
 		return ht_fail(h, e, "it is raw, and others are not, or the reverse");
 	switch (letter) {
 	case 'v':
-		return read_version(h, l, e);
+		return heaptrack_read_version(h, l, e);
 	case 's':
 		return read_string(h, l, e);
 	case 'i':
 		return read_place(h, l, e);
 	case 't':
-		return read_node(h, l, e);
+		return heaptrack_read_node(h, l, e);
 	case 'a':
 		return read_kind(h, l, e);
 	case 'X':
 		return read_command(h, l, e);
 	case 'x':
-		return read_program(h, l, e);
+		return heaptrack_read_program(h, l, e);
 	case 'm':
 		h->is_raw = true;
 		return ht_read_module(h, l, e);
@@ -307,7 +307,7 @@ read_table(struct heaptrack *h, char letter, struct ht_line l, struct err *e)
 /* ---- lines of events ---- */
 
 static int
-read_time(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *e)
+heaptrack_read_time(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *e)
 {
 	uint64_t ms;
 
@@ -338,7 +338,7 @@ read_rss(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *e
 
 /* "+ BYTES NODE ADDRESS" */
 static int
-read_block(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *e)
+heaptrack_read_block(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *e)
 {
 	uint64_t node;
 	struct block b;
@@ -348,7 +348,7 @@ read_block(struct heaptrack *h, struct ht_line l, struct event *ret, struct err 
 		return ht_fail(h, e, "an allocation without a size, a stack or an address");
 	if (b.bytes > EVENT_MAX_BYTES)
 		return ht_fail(h, e, "no allocation has so many bytes");
-	if (find_site(h, node, &b.site, e) < 0)
+	if (heaptrack_find_site(h, node, &b.site, e) < 0)
 		return -1;
 	if (blocks_put(&h->blocks, b) < 0)
 		return ht_no_memory(h, e);
@@ -413,15 +413,15 @@ read_line(struct heaptrack *h, size_t len, struct event *ret, struct err *e)
 	if (letter == 'X')
 		h->command_bytes_left = MAX_COMMAND_BYTES;
 	if (letter == 'c')
-		return read_time(h, l, ret, e);
+		return heaptrack_read_time(h, l, ret, e);
 	if (letter == 'R')
 		return read_rss(h, l, ret, e);
 	if (letter == '+' || letter == '-') {
 		if (h->version >= 1 && !h->is_raw)
 			return ht_fail(h, e, "it allocates or frees what it has no line 'a' for");
-		return letter == '+' ? read_block(h, l, ret, e) : read_free(h, l, ret, e);
+		return letter == '+' ? heaptrack_read_block(h, l, ret, e) : read_free(h, l, ret, e);
 	}
-	return h->is_again ? 0 : read_table(h, letter, l, e);
+	return h->is_again ? 0 : heaptrack_read_table(h, letter, l, e);
 }
 
 #define MAX_FAST_DIGITS 8
@@ -492,7 +492,7 @@ read_fast(struct heaptrack *h, struct event *v, size_t room)
 
 /* The file is at its end: whether that is the right one.  0, or -1 with E if it was longer. */
 static int
-end_file(struct heaptrack *h, struct err *e)
+heaptrack_end_file(struct heaptrack *h, struct err *e)
 {
 	const char *cut = stream_is_cut(h->stream);
 	char shown[256];
@@ -525,9 +525,12 @@ lines_left(const struct heaptrack *h, size_t room)
 	return h->is_again && left < room ? (size_t)left : room;
 }
 
-/* Have a string that has line ends in it as one line of *LEN bytes.  1, 0, -1 as find_line(). */
+/*
+ * Have a string that has line ends in it as one line of *LEN bytes.  1, 0, -1 as
+ * heaptrack_find_line().
+ */
 static int
-find_string(struct heaptrack *h, size_t *len, struct err *e)
+heaptrack_find_string(struct heaptrack *h, size_t *len, struct err *e)
 {
 	struct ht_line l = { h->text + h->at + 2, h->text + h->at + *len };
 	uint64_t bytes;
@@ -546,7 +549,7 @@ find_string(struct heaptrack *h, size_t *len, struct err *e)
 }
 
 static int
-next(struct recording *r, struct event *v, size_t room, size_t *ret, struct err *e)
+heaptrack_next(struct recording *r, struct event *v, size_t room, size_t *ret, struct err *e)
 {
 	struct heaptrack *h = (struct heaptrack *)r;
 
@@ -559,13 +562,13 @@ next(struct recording *r, struct event *v, size_t room, size_t *ret, struct err 
 			*ret += read_fast(h, v + *ret, lines_left(h, room - *ret));
 		if (*ret == room)
 			break;
-		found = lines_left(h, 1) ? find_line(h, &len, e) : 0;
+		found = lines_left(h, 1) ? heaptrack_find_line(h, &len, e) : 0;
 		if (found > 0)
-			found = find_string(h, &len, e);
+			found = heaptrack_find_string(h, &len, e);
 		if (found < 0)
 			return -1;
 		if (!found)
-			return end_file(h, e);
+			return heaptrack_end_file(h, e);
 		/* The line was cut off before, and read_fast() has not seen its end. */
 		if (h->version >= 1 && !h->is_raw && (found = (int)read_fast(h, v + *ret, 1))) {
 			*ret += 1;
@@ -629,7 +632,7 @@ free_heaptrack(struct recording *r)
 }
 
 static const struct recording_ops ops = {
-	.next = next,
+	.next = heaptrack_next,
 	.rewind = rewind_file,
 	.begin = ht_begin,
 	.sample = ht_sample,

@@ -15,7 +15,7 @@
 static const char *const suffixes[] = { ".mlog.zst", ".mlog", ".mlog.gz" };
 
 static bool
-is_name(const char *name)
+log_directory_is_name(const char *name)
 {
 	const size_t len = strlen(name);
 
@@ -30,7 +30,7 @@ is_name(const char *name)
 
 /* The head of the file PATH.  0, or -1 with E. */
 static int
-read_head(struct log_head *ret, const char *path, struct err *e)
+log_directory_read_head(struct log_head *ret, const char *path, struct err *e)
 {
 	const int fd = os_open(path, OS_REGULAR, e);
 	struct stream *s = fd < 0 ? NULL : stream_of_file(fd, path, e);
@@ -44,14 +44,14 @@ read_head(struct log_head *ret, const char *path, struct err *e)
 }
 
 static bool
-is_of(const struct log_head *h, const struct recording_log *which)
+log_directory_is_of(const struct log_head *h, const struct recording_log *which)
 {
 	return !which || (h->realtime_ns == which->realtime_ns && h->opened_ns == which->opened_ns);
 }
 
 static int
-add_file(struct log_files *f, const char *dir, const char *name, const struct recording_log *which,
-	struct err *e)
+log_directory_add_file(struct log_files *f, const char *dir, const char *name,
+	const struct recording_log *which, struct err *e)
 {
 	auto_free char *path = NULL;
 	struct log_file_at *added, found = { .fd = -1 };
@@ -60,12 +60,12 @@ add_file(struct log_files *f, const char *dir, const char *name, const struct re
 		path = NULL;
 		return err_set(e, ENOMEM, "cannot read '%s'", dir);
 	}
-	if (read_head(&found.head, path, &f->e) < 0) {
+	if (log_directory_read_head(&found.head, path, &f->e) < 0) {
 		/* It may just have been removed. */
 		f->nr_refused += f->e.code != ENOENT;
 		return 0;
 	}
-	if (!is_of(&found.head, which))
+	if (!log_directory_is_of(&found.head, which))
 		return 0;
 	added = array_add(f);
 	if (!added)
@@ -83,7 +83,7 @@ is_same_log(const struct log_head *a, const struct log_head *b)
 
 /* By log, the oldest first, and by number. */
 static int
-compare(const void *a, const void *b)
+log_directory_compare(const void *a, const void *b)
 {
 	const struct log_head *x = &((const struct log_file_at *)a)->head;
 	const struct log_head *y = &((const struct log_file_at *)b)->head;
@@ -98,7 +98,7 @@ compare(const void *a, const void *b)
 }
 
 static void
-release_file(struct log_file_at *f)
+log_directory_release_file(struct log_file_at *f)
 {
 	if (f->fd >= 0)
 		close(f->fd);
@@ -109,14 +109,14 @@ static void
 drop_first(struct log_files *f, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		release_file(&f->v[i]);
+		log_directory_release_file(&f->v[i]);
 	memmove(f->v, f->v + nr, (f->nr - nr) * sizeof *f->v);
 	f->nr -= nr;
 }
 
 /* Only the last log of F, and of it the last files without a gap. */
 static void
-choose(struct log_files *f)
+log_directory_choose(struct log_files *f)
 {
 	size_t first = f->nr - 1;
 
@@ -167,8 +167,8 @@ log_files_find(
 		return err_set(e, ENOTDIR, "cannot read '%s'", path);
 	}
 	while (!failed && (entry = readdir(d)))
-		if (is_name(entry->d_name))
-			failed = add_file(f, path, entry->d_name, which, e);
+		if (log_directory_is_name(entry->d_name))
+			failed = log_directory_add_file(f, path, entry->d_name, which, e);
 	closedir(d);
 	if (failed)
 		return -1;
@@ -179,8 +179,8 @@ log_files_find(
 	if (!f->nr)
 		return err_set(e, 0, "cannot read '%s': no file of %s log is there", path,
 			which ? "the" : "a");
-	qsort(f->v, f->nr, sizeof *f->v, compare);
-	choose(f);
+	qsort(f->v, f->nr, sizeof *f->v, log_directory_compare);
+	log_directory_choose(f);
 	return open_files(f, e);
 }
 
@@ -188,7 +188,7 @@ void
 log_files_release(struct log_files *f)
 {
 	for (size_t i = 0; i < f->nr; i++)
-		release_file(&f->v[i]);
+		log_directory_release_file(&f->v[i]);
 	free(f->v);
 	*f = (struct log_files){ .v = NULL };
 }

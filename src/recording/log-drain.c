@@ -91,14 +91,14 @@ struct log_drain {
 /* ---- its head ---- */
 
 static int
-refuse(struct err *e)
+log_drain_refuse(struct err *e)
 {
 	return err_set_kind(
 		e, ERR_UNSUPPORTED, 0, "the log of the record is of another memdiag, or damaged");
 }
 
 static bool
-fits(const struct wire_sites *head, const struct wire_log *l)
+log_drain_fits(const struct wire_sites *head, const struct wire_log *l)
 {
 	const uint64_t room = head->size_bytes - head->log_at;
 
@@ -116,11 +116,11 @@ log_drain_new(struct log_drain **ret, const struct log_source *s, const struct w
 
 	if (!head->log_at || head->log_at >= head->size_bytes ||
 		head->max_sites > WIRE_SITES_MAX_SITES)
-		return refuse(e);
+		return log_drain_refuse(e);
 	if (log_source_read(s, head->log_at, &l, sizeof l, e) < 0)
 		return -1;
-	if (!fits(head, &l))
-		return refuse(e);
+	if (!log_drain_fits(head, &l))
+		return log_drain_refuse(e);
 	d = calloc(1, sizeof *d);
 	if (d) {
 		d->block = calloc(l.nr_blocks, sizeof *d->block);
@@ -229,7 +229,7 @@ note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h, uint
  * thread has no processor: so look twice.
  */
 static int
-read_block(struct log_drain *d, uint32_t i, struct wire_log_block *ret, struct err *e)
+log_drain_read_block(struct log_drain *d, uint32_t i, struct wire_log_block *ret, struct err *e)
 {
 	for (int looks = 0; looks < 2; looks++)
 		if (log_source_read(&d->source, block_at(d, i), ret, HEAD_BYTES, e) < 0)
@@ -252,7 +252,7 @@ find_blocks(struct log_drain *d, uint64_t last_before, struct err *e)
 		return -1;
 	d->nr_touched = l.nr_touched < d->nr_blocks ? l.nr_touched : d->nr_blocks;
 	for (uint32_t i = 0; i < d->nr_touched; i++) {
-		if (read_block(d, i, &h, e) < 0)
+		if (log_drain_read_block(d, i, &h, e) < 0)
 			return -1;
 		d->nr_taken += h.owner != 0;
 		d->taken[i / 64] |= (uint64_t)(h.owner != 0) << i % 64;
@@ -300,7 +300,8 @@ get_word(struct log_drain *d, struct cursor *c, const struct log_drain_entry *en
 
 /* A time that was not yet makes no sense: what is known is that it came before now. */
 static void
-set_time(const struct log_drain *d, struct log_drain_block *b, uint64_t ns, uint64_t stamp)
+log_drain_set_time(
+	const struct log_drain *d, struct log_drain_block *b, uint64_t ns, uint64_t stamp)
 {
 	b->time_ns = ns < d->before_ns ? ns : d->before_ns;
 	b->stamp = stamp;
@@ -327,7 +328,7 @@ take_kind(enum wire_log_kind kind, uint64_t *word)
 
 /* The event WORD, at which B is, into the cursor's.  1, 0 if it is no event, or -1 with E. */
 static int
-take_event(struct log_drain *d, struct cursor *c, const struct log_drain_entry *entry,
+log_drain_take_event(struct log_drain *d, struct cursor *c, const struct log_drain_entry *entry,
 	uint64_t word, struct err *e)
 {
 	struct log_drain_block *b = &d->block[entry->index];
@@ -365,13 +366,13 @@ take_time(struct log_drain *d, struct cursor *c, const struct log_drain_entry *e
 	if (get_word(d, c, entry, b->nr_read, &stamp, e) < 0)
 		return -1;
 	b->nr_read++;
-	set_time(d, b, wire_log_value(word), stamp);
+	log_drain_set_time(d, b, wire_log_value(word), stamp);
 	return 0;
 }
 
 /* 1: the next event is in the cursor.  0: none.  -1 with E. */
 static int
-advance(struct log_drain *d, struct cursor *c, struct err *e)
+log_drain_advance(struct log_drain *d, struct cursor *c, struct err *e)
 {
 	while (c->at < c->end) {
 		const struct log_drain_entry *entry = &d->entries.v[c->at];
@@ -394,7 +395,7 @@ advance(struct log_drain *d, struct cursor *c, struct err *e)
 		c->stamp = wire_log_stamp(word, b->stamp);
 		if (is_for_later(d, c->stamp))
 			return 0;
-		status = take_event(d, c, entry, word, e);
+		status = log_drain_take_event(d, c, entry, word, e);
 		if (status)
 			return status;
 	}
@@ -477,7 +478,7 @@ make_cursors(struct log_drain *d, struct err *e)
 		c->at = i;
 		c->end = end;
 		c->from = c->nr = 0;
-		status = advance(d, c, e);
+		status = log_drain_advance(d, c, e);
 		if (status < 0)
 			return -1;
 		d->nr_cursors += (size_t)status;
@@ -498,7 +499,8 @@ give_out(struct log_drain *d, const struct log_sink *sink, struct err *e)
 }
 
 static int
-put(struct log_drain *d, const struct log_event *event, const struct log_sink *sink, struct err *e)
+log_drain_put(struct log_drain *d, const struct log_event *event, const struct log_sink *sink,
+	struct err *e)
 {
 	struct log_event *to = &d->event[d->nr_events++];
 
@@ -574,7 +576,7 @@ put_waiting(struct log_drain *d, uint32_t site, const struct log_sink *sink, str
 		live->first = w->next;
 		if (!live->first)
 			live->last = 0;
-		if (put(d, &w->event, sink, e) < 0)
+		if (log_drain_put(d, &w->event, sink, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -588,7 +590,7 @@ put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 		const struct waiting *w = &d->waiting.v[i];
 
 		d->live[w->event.site].first = d->live[w->event.site].last = 0;
-		if (!w->is_out && put(d, &w->event, sink, e) < 0)
+		if (!w->is_out && log_drain_put(d, &w->event, sink, e) < 0)
 			return -1;
 	}
 	d->waiting.nr = 0;
@@ -597,7 +599,7 @@ put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 
 /* An event with STAMP comes out: whether it is behind one that is later. */
 static void
-check_order(struct log_drain *d, const struct log_event *event, uint64_t stamp)
+log_drain_check_order(struct log_drain *d, const struct log_event *event, uint64_t stamp)
 {
 	const bool is_known = d->is_ordered ? stamp >= d->last_stamp : d->nr_cursors < 2;
 
@@ -610,7 +612,7 @@ check_order(struct log_drain *d, const struct log_event *event, uint64_t stamp)
 }
 
 static int
-add_event(struct log_drain *d, const struct log_event *event, uint64_t stamp,
+log_drain_add_event(struct log_drain *d, const struct log_event *event, uint64_t stamp,
 	const struct log_sink *sink, struct err *e)
 {
 	if (d->waiting.nr && stamp - d->waiting.stamp >= WAIT_STAMPS &&
@@ -618,12 +620,12 @@ add_event(struct log_drain *d, const struct log_event *event, uint64_t stamp,
 		return -1;
 	/* All mappings are in one place, in their order. */
 	if (event->kind >= WIRE_LOG_MAPPED)
-		return put(d, event, sink, e);
-	check_order(d, event, stamp);
+		return log_drain_put(d, event, sink, e);
+	log_drain_check_order(d, event, stamp);
 	if (is_too_early(d, event) && let_wait(d, event, stamp))
 		return 0;
 	count_live(d, event);
-	return put(d, event, sink, e) < 0 ? -1 : put_waiting(d, event->site, sink, e);
+	return log_drain_put(d, event, sink, e) < 0 ? -1 : put_waiting(d, event->site, sink, e);
 }
 
 /* The stamp of the event that follows those of the first cursor. */
@@ -640,27 +642,27 @@ second_stamp(const struct log_drain *d)
 
 /* Events of the first cursor.  1, 0: it has no more, or -1 with E. */
 static int
-take_turn(struct log_drain *d, const struct log_sink *sink, struct err *e)
+log_drain_take_turn(struct log_drain *d, const struct log_sink *sink, struct err *e)
 {
 	const uint64_t until_stamp = second_stamp(d);
 	struct cursor *c = d->cursor[0];
 	int status;
 
 	do {
-		if (add_event(d, &c->event, c->stamp, sink, e) < 0)
+		if (log_drain_add_event(d, &c->event, c->stamp, sink, e) < 0)
 			return -1;
-		status = advance(d, c, e);
+		status = log_drain_advance(d, c, e);
 	} while (status > 0 && c->stamp <= until_stamp);
 	return status;
 }
 
 static int
-merge(struct log_drain *d, const struct log_sink *sink, struct err *e)
+log_drain_merge(struct log_drain *d, const struct log_sink *sink, struct err *e)
 {
 	if (make_cursors(d, e) < 0)
 		return -1;
 	while (d->nr_cursors) {
-		const int status = take_turn(d, sink, e);
+		const int status = log_drain_take_turn(d, sink, e);
 
 		if (status < 0)
 			return -1;
@@ -682,7 +684,7 @@ merge(struct log_drain *d, const struct log_sink *sink, struct err *e)
  * final, which it need not have been in the copy that showed it.
  */
 static int
-give_back(struct log_drain *d, const struct log_drain_entry *entry, struct err *e)
+log_drain_give_back(struct log_drain *d, const struct log_drain_entry *entry, struct err *e)
 {
 	static const struct wire_log_block none;
 	const uint64_t at = block_at(d, entry->index);
@@ -707,7 +709,7 @@ static int
 give_all_back(struct log_drain *d, struct err *e)
 {
 	for (size_t i = 0; i < d->entries.nr; i++)
-		if (give_back(d, &d->entries.v[i], e) < 0)
+		if (log_drain_give_back(d, &d->entries.v[i], e) < 0)
 			return -1;
 	return log_source_write(&d->source, d->log_at + WIRE_LOG_TAKEN_AT, d->taken,
 		(d->nr_touched + 63) / 64 * sizeof d->taken[0], e);
@@ -720,7 +722,7 @@ give_all_back(struct log_drain *d, struct err *e)
  * place's.
  */
 static int
-end_together(struct log_drain *d, const struct wire_log *l, struct err *e)
+log_drain_end_together(struct log_drain *d, const struct wire_log *l, struct err *e)
 {
 	const uint64_t upper = offsetof(struct wire_log, alone) + sizeof l->alone - 1;
 	const char none = 0;
@@ -761,11 +763,11 @@ log_drain_round(struct log_drain *d, const struct log_now *now, bool is_last,
 		start_over(d);
 	if (d->entries.nr)
 		qsort(d->entries.v, d->entries.nr, sizeof *d->entries.v, compare_entries);
-	if (merge(d, sink, e) < 0 || give_all_back(d, e) < 0)
+	if (log_drain_merge(d, sink, e) < 0 || give_all_back(d, e) < 0)
 		return -1;
 	if (log_source_read(&d->source, d->log_at, &l, offsetof(struct wire_log, writer), e) < 0)
 		return -1;
 	d->state.nr_dropped = l.nr_dropped;
 	d->state.dropped_bytes = l.dropped_bytes;
-	return end_together(d, &l, e);
+	return log_drain_end_together(d, &l, e);
 }

@@ -29,7 +29,7 @@ fail(const struct log_file *f, int code, struct err *e)
 }
 
 static int
-write_all(struct log_file *f, const uint8_t *data, size_t len, struct err *e)
+log_file_write_all(struct log_file *f, const uint8_t *data, size_t len, struct err *e)
 {
 	for (size_t at = 0; at < len;) {
 		ssize_t n = write(f->fd, data + at, len - at);
@@ -86,7 +86,7 @@ pack(struct log_file *f, const void *data, size_t len, bool is_end, struct err *
 	left = ZSTD_compressStream2(f->packer, &out, &in, is_end ? ZSTD_e_end : ZSTD_e_flush);
 	if (ZSTD_isError(left) || left)
 		return fail(f, ENOMEM, e);
-	return write_all(f, f->out, out.pos, e);
+	return log_file_write_all(f, f->out, out.pos, e);
 }
 
 static void
@@ -116,7 +116,7 @@ static int
 pack(struct log_file *f, const void *data, size_t len, bool is_end, struct err *e)
 {
 	(void)is_end;
-	return write_all(f, data, len, e);
+	return log_file_write_all(f, data, len, e);
 }
 
 static void
@@ -129,7 +129,7 @@ free_packer(struct log_file *f)
 
 /* Readers see by it that the file has no end yet.  Where nothing can be locked, they do not. */
 static void
-lock(int fd)
+log_file_lock(int fd)
 {
 	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct err ignored;
@@ -161,7 +161,7 @@ log_file_create(struct log_file *f, int dir_fd, const char *path, struct err *e)
 		free(copy);
 		return err_set(e, errno, "cannot write '%s'", path);
 	}
-	lock(f->fd);
+	log_file_lock(f->fd);
 	f->path = copy;
 	f->bytes = 0;
 	return 0;

@@ -22,23 +22,23 @@ enum { CUT, DONE };
 /* ---- text ---- */
 
 static uint64_t
-offset_of(const struct log_part *p)
+log_part_offset_of(const struct log_part *p)
 {
 	return p->text_at + p->at;
 }
 
 /* "cannot read 'NAME': byte N, unpacked: WHY". */
 static int
-refuse(const struct log_part *p, struct err *e, const char *why)
+log_part_refuse(const struct log_part *p, struct err *e, const char *why)
 {
 	char shown[256];
 
 	return err_set(e, 0, "cannot read '%s': byte %" PRIu64 " of what it unpacks to: %s",
-		text_printable(p->name, shown, sizeof shown), offset_of(p), why);
+		text_printable(p->name, shown, sizeof shown), log_part_offset_of(p), why);
 }
 
 static int
-no_memory(const struct log_part *p, struct err *e)
+log_part_no_memory(const struct log_part *p, struct err *e)
 {
 	char shown[256];
 
@@ -69,7 +69,7 @@ have(struct log_part *p, size_t len, struct err *e)
 		uint8_t *bigger = realloc(p->text, len);
 
 		if (!bigger)
-			return no_memory(p, e);
+			return log_part_no_memory(p, e);
 		p->text = bigger;
 		p->room = len;
 	}
@@ -101,7 +101,7 @@ read_numbers(struct log_part *p, const uint8_t **at, uint64_t *v, size_t nr, str
 	for (size_t i = 0; i < nr; i++) {
 		if (log_get(at, end, &v[i]))
 			continue;
-		return *at == end ? CUT : refuse(p, e, "a number has more than 64 bits");
+		return *at == end ? CUT : log_part_refuse(p, e, "a number has more than 64 bits");
 	}
 	return DONE;
 }
@@ -109,18 +109,18 @@ read_numbers(struct log_part *p, const uint8_t **at, uint64_t *v, size_t nr, str
 /* ---- what sites are ---- */
 
 static int
-read_node(struct log_part *p, const uint64_t *v, struct err *e)
+log_part_read_node(struct log_part *p, const uint64_t *v, struct err *e)
 {
 	const struct log_node node = { p->last_address + log_unfold(v[2]), (uint32_t)v[0],
 		(uint32_t)v[1], (uint32_t)p->names.texts.nr };
 
 	if (!v[0] || v[0] >= WIRE_SITES_MAX_NODES || log_names_node(&p->names, node.number))
-		return refuse(p, e, "no call can have that number");
+		return log_part_refuse(p, e, "no call can have that number");
 	/* So no stack has an end that never comes. */
 	if (v[1] >= WIRE_SITES_MAX_NODES || (v[1] && !log_names_node(&p->names, node.parent)))
-		return refuse(p, e, "a call has a caller that is not there");
+		return log_part_refuse(p, e, "a call has a caller that is not there");
 	p->last_address = node.address;
-	return log_names_add_node(&p->names, &node) < 0 ? no_memory(p, e) : DONE;
+	return log_names_add_node(&p->names, &node) < 0 ? log_part_no_memory(p, e) : DONE;
 }
 
 static bool
@@ -133,17 +133,17 @@ static int
 read_site(struct log_part *p, const uint64_t *v, struct err *e)
 {
 	if (v[0] >= WIRE_SITES_MAX_SITES || is_site(p, v[0]))
-		return refuse(p, e, "no site can have that number");
+		return log_part_refuse(p, e, "no site can have that number");
 	if (v[1] >= WIRE_SITES_MAX_NODES || (v[1] && !log_names_node(&p->names, (uint32_t)v[1])))
-		return refuse(p, e, "a site has a stack that is not there");
+		return log_part_refuse(p, e, "a site has a stack that is not there");
 	if (log_names_add_site(&p->names, (uint32_t)v[0], (uint32_t)v[1]) < 0)
-		return no_memory(p, e);
+		return log_part_no_memory(p, e);
 	p->r.nr_sites = (uint32_t)p->names.sites.nr;
 	return DONE;
 }
 
 static int
-read_maps(struct log_part *p, const uint8_t **at, struct err *e)
+log_part_read_maps(struct log_part *p, const uint8_t **at, struct err *e)
 {
 	const size_t before = (size_t)(*at - (p->text + p->at));
 	uint64_t len = 0;
@@ -153,7 +153,7 @@ read_maps(struct log_part *p, const uint8_t **at, struct err *e)
 	if (r != DONE)
 		return r;
 	if (len > LOG_MAX_MAPS_BYTES)
-		return refuse(p, e, "nothing has so many mappings");
+		return log_part_refuse(p, e, "nothing has so many mappings");
 	if (have(p, before + LOG_MAX_RECORD_BYTES + (size_t)len, e) < 0)
 		return -1;
 	*at = p->text + p->at + before;
@@ -165,12 +165,12 @@ read_maps(struct log_part *p, const uint8_t **at, struct err *e)
 		return DONE;
 	}
 	if (p->names.texts.nr == MAX_TEXTS)
-		return refuse(p, e, "what is mapped does not change so often");
+		return log_part_refuse(p, e, "what is mapped does not change so often");
 	text = array_add(&p->names.texts);
 	if (text)
 		*text = strndup((const char *)*at, (size_t)len);
 	if (!text || !*text)
-		return no_memory(p, e);
+		return log_part_no_memory(p, e);
 	*at += len;
 	return DONE;
 }
@@ -178,18 +178,19 @@ read_maps(struct log_part *p, const uint8_t **at, struct err *e)
 /* ---- records ---- */
 
 static int
-read_live(struct log_part *p, bool is_mapped, const uint64_t *v, struct event *ret, struct err *e)
+log_part_read_live(
+	struct log_part *p, bool is_mapped, const uint64_t *v, struct event *ret, struct err *e)
 {
 	uint64_t *const blocks = is_mapped ? &p->live_mappings : &p->live_blocks;
 	uint64_t *const bytes = is_mapped ? &p->mapped_bytes : &p->live_bytes;
 
 	if (!is_site(p, v[0]))
-		return refuse(p, e, "it has a site that is not there");
+		return log_part_refuse(p, e, "it has a site that is not there");
 	if (p->has_begun)
-		return refuse(p, e, "what was live comes behind events");
+		return log_part_refuse(p, e, "what was live comes behind events");
 	if (v[1] > INT64_MAX || v[2] > INT64_MAX || *blocks > INT64_MAX - v[1] ||
 		*bytes > INT64_MAX - v[2])
-		return refuse(p, e, "no process has so much");
+		return log_part_refuse(p, e, "no process has so much");
 	*blocks += v[1];
 	*bytes += v[2];
 	*ret = (struct event){ p->time_ns, v[2], (uint32_t)v[0],
@@ -199,13 +200,13 @@ read_live(struct log_part *p, bool is_mapped, const uint64_t *v, struct event *r
 
 /* An event of a mapping, of KIND. */
 static int
-read_mapping(struct log_part *p, enum event_kind kind, const uint64_t *v, struct event *ret,
-	struct err *e)
+log_part_read_mapping(struct log_part *p, enum event_kind kind, const uint64_t *v,
+	struct event *ret, struct err *e)
 {
 	if (!is_site(p, v[0]))
-		return refuse(p, e, "it has a site that is not there");
+		return log_part_refuse(p, e, "it has a site that is not there");
 	if (v[1] > LOG_MAX_BLOCK_BYTES)
-		return refuse(p, e, "no mapping has so many bytes");
+		return log_part_refuse(p, e, "no mapping has so many bytes");
 	p->nr_events++;
 	p->has_begun = true;
 	*ret = (struct event){ p->time_ns, v[1], (uint32_t)v[0], kind, 0 };
@@ -213,10 +214,10 @@ read_mapping(struct log_part *p, enum event_kind kind, const uint64_t *v, struct
 }
 
 static int
-read_time(struct log_part *p, uint64_t ticks, struct event *ret, struct err *e)
+log_part_read_time(struct log_part *p, uint64_t ticks, struct event *ret, struct err *e)
 {
 	if (ticks > LOG_MAX_TICKS || p->time_ns / LOG_TICK_NS + ticks > LOG_MAX_TICKS)
-		return refuse(p, e, "that is no time");
+		return log_part_refuse(p, e, "that is no time");
 	p->time_ns += ticks * LOG_TICK_NS;
 	p->has_begun = true;
 	*ret = (struct event){ .time_ns = p->time_ns, .kind = EVENT_TIME };
@@ -224,10 +225,10 @@ read_time(struct log_part *p, uint64_t ticks, struct event *ret, struct err *e)
 }
 
 static int
-read_moment(struct log_part *p, const uint64_t *v, struct event *ret, struct err *e)
+log_part_read_moment(struct log_part *p, const uint64_t *v, struct event *ret, struct err *e)
 {
 	if (v[0] > EVENT_MAX_BYTES)
-		return refuse(p, e, "no process has so much resident");
+		return log_part_refuse(p, e, "no process has so much resident");
 	p->has_begun = true;
 	p->nr_dropped = v[1];
 	p->dropped_bytes = v[2];
@@ -241,7 +242,7 @@ static int
 read_unordered(struct log_part *p, const uint64_t *v, struct event *ret, struct err *e)
 {
 	if (v[1] > EVENT_MAX_BYTES || v[3] > EVENT_MAX_BYTES)
-		return refuse(p, e, "no process has so much");
+		return log_part_refuse(p, e, "no process has so much");
 	p->has_begun = true;
 	p->nr_unordered = v[2];
 	p->unordered_bytes = v[3];
@@ -253,7 +254,7 @@ static int
 read_end(struct log_part *p, const uint64_t *v, struct err *e)
 {
 	if (v[0] != p->nr_events || v[1] > 1)
-		return refuse(p, e, "its events are not all that there were");
+		return log_part_refuse(p, e, "its events are not all that there were");
 	p->has_end = p->has_begun = true;
 	p->is_last = v[1];
 	return DONE;
@@ -288,39 +289,39 @@ read_record(
 	int r;
 
 	if (p->has_end)
-		return refuse(p, e, "something follows its end");
+		return log_part_refuse(p, e, "something follows its end");
 	r = read_numbers(p, at, v, nr_numbers[code - LOG_TIME], e);
 	if (r != DONE)
 		return r;
 	p->is_at_moment = code == LOG_MOMENT;
 	switch (code) {
 	case LOG_TIME:
-		return read_time(p, v[0], ret, e);
+		return log_part_read_time(p, v[0], ret, e);
 	case LOG_MOMENT:
-		return read_moment(p, v, ret, e);
+		return log_part_read_moment(p, v, ret, e);
 	case LOG_LIVE:
 	case LOG_LIVE_MAPPED:
-		return read_live(p, code == LOG_LIVE_MAPPED, v, ret, e);
+		return log_part_read_live(p, code == LOG_LIVE_MAPPED, v, ret, e);
 	case LOG_UNORDERED:
 		return read_unordered(p, v, ret, e);
 	case LOG_NODE:
-		return read_node(p, v, e);
+		return log_part_read_node(p, v, e);
 	case LOG_SITE:
 		return read_site(p, v, e);
 	case LOG_MAPS:
-		return read_maps(p, at, e);
+		return log_part_read_maps(p, at, e);
 	case LOG_MAPPED + WIRE_LOG_MAPPED - WIRE_LOG_MAPPED:
-		return read_mapping(p, EVENT_MAPPED, v, ret, e);
+		return log_part_read_mapping(p, EVENT_MAPPED, v, ret, e);
 	case LOG_MAPPED + WIRE_LOG_GROWN - WIRE_LOG_MAPPED:
-		return read_mapping(p, EVENT_GROWN, v, ret, e);
+		return log_part_read_mapping(p, EVENT_GROWN, v, ret, e);
 	case LOG_MAPPED + WIRE_LOG_UNMAPPED - WIRE_LOG_MAPPED:
-		return read_mapping(p, EVENT_UNMAPPED, v, ret, e);
+		return log_part_read_mapping(p, EVENT_UNMAPPED, v, ret, e);
 	case LOG_MAPPED + WIRE_LOG_SHRUNK - WIRE_LOG_MAPPED:
-		return read_mapping(p, EVENT_SHRUNK, v, ret, e);
+		return log_part_read_mapping(p, EVENT_SHRUNK, v, ret, e);
 	case LOG_END:
 		return read_end(p, v, e);
 	}
-	return refuse(p, e, "it is of no kind that is known");
+	return log_part_refuse(p, e, "it is of no kind that is known");
 }
 
 static const enum event_kind kind_of[LOG_NR_KINDS] = {
@@ -340,9 +341,9 @@ read_written(struct log_part *p, const uint8_t **at, struct log_pair *ret, struc
 	if (r != DONE)
 		return r;
 	if (!is_site(p, v[0]))
-		return refuse(p, e, "it has a site that is not there");
+		return log_part_refuse(p, e, "it has a site that is not there");
 	if (v[1] > LOG_MAX_BLOCK_BYTES)
-		return refuse(p, e, "no allocation has so many bytes");
+		return log_part_refuse(p, e, "no allocation has so many bytes");
 	*ret = (struct log_pair){ v[1], (uint32_t)v[0], true };
 	slot = log_slot(ret->site, ret->bytes);
 	p->pairs.second[slot] = p->pairs.first[slot % LOG_FIRST_SLOTS] = *ret;
@@ -375,7 +376,8 @@ read_event(
 			return r;
 	}
 	if (!pair.is_used || p->has_end)
-		return refuse(p, e, "an event has a slot that is empty, or follows the end");
+		return log_part_refuse(
+			p, e, "an event has a slot that is empty, or follows the end");
 	p->nr_events++;
 	ret->time_ns = p->time_ns;
 	ret->bytes = pair.bytes;
@@ -388,13 +390,13 @@ read_event(
 
 /* There is no more of the file, or no whole record. */
 static int
-stop(struct log_part *p, struct err *e)
+log_part_stop(struct log_part *p, struct err *e)
 {
 	const char *cut = stream_is_cut(p->stream);
 	char shown[256];
 
 	p->has_stopped = true;
-	p->nr_bytes = offset_of(p);
+	p->nr_bytes = log_part_offset_of(p);
 	if (p->max_bytes != UINT64_MAX)
 		return p->nr_bytes == p->max_bytes
 			? 0
@@ -426,7 +428,7 @@ log_part_resume(struct log_part *p)
 }
 
 static int
-next(struct recording *r, struct event *v, size_t room, size_t *ret, struct err *e)
+log_part_next(struct recording *r, struct event *v, size_t room, size_t *ret, struct err *e)
 {
 	struct log_part *p = (struct log_part *)r;
 
@@ -444,7 +446,7 @@ next(struct recording *r, struct event *v, size_t room, size_t *ret, struct err 
 		if (p->end - p->at < LOG_MAX_RECORD_BYTES && have(p, LOG_MAX_RECORD_BYTES, e) < 0)
 			return -1;
 		if (p->at == p->end)
-			return stop(p, e);
+			return log_part_stop(p, e);
 		at = p->text + p->at;
 		code = *at++;
 		to->site = UINT32_MAX;
@@ -455,11 +457,11 @@ next(struct recording *r, struct event *v, size_t room, size_t *ret, struct err 
 		} else if (code - LOG_TIME < sizeof nr_numbers) {
 			got = read_record(p, code, &at, to, e);
 		} else
-			return refuse(p, e, "it is of no kind that is known");
+			return log_part_refuse(p, e, "it is of no kind that is known");
 		if (got < 0)
 			return -1;
 		if (got == CUT)
-			return stop(p, e);
+			return log_part_stop(p, e);
 		p->at = (size_t)(at - p->text);
 		*ret += to->site != UINT32_MAX;
 	}
@@ -469,7 +471,7 @@ next(struct recording *r, struct event *v, size_t room, size_t *ret, struct err 
 /* ---- the head ---- */
 
 static int
-read_head(struct log_part *p, struct err *e)
+log_part_read_head(struct log_part *p, struct err *e)
 {
 	const size_t magic = strlen(LOG_MAGIC), word = strlen(LOG_MAGIC_WORD);
 	const uint8_t *at;
@@ -493,7 +495,7 @@ read_head(struct log_part *p, struct err *e)
 	if (read_numbers(p, &at, v, 6, e) != DONE || v[5] > LOG_MAX_NAME_BYTES ||
 		v[5] > (size_t)(p->text + p->end - at) || v[0] > INT32_MAX || v[1] > UINT32_MAX ||
 		v[4] > LOG_MAX_TICKS)
-		return refuse(p, e, "its head is damaged");
+		return log_part_refuse(p, e, "its head is damaged");
 	p->head = (struct log_head){ v[0], v[1], v[2], v[3], v[4], "" };
 	memcpy(p->head.name, at, (size_t)v[5]);
 	p->at = (size_t)(at + v[5] - p->text);
@@ -524,7 +526,7 @@ free_part(struct recording *r)
 
 /* A part is read once; its stacks belong to the log. */
 static const struct recording_ops ops = {
-	.next = next,
+	.next = log_part_next,
 	.rewind = rewind_part,
 	.free = free_part,
 };
@@ -547,8 +549,8 @@ log_part_open(struct log_part **ret, struct stream *s, const char *name, struct 
 	p->text = malloc(TEXT_BYTES);
 	p->r.facts = profile_new();
 	if (!p->text || !p->r.facts)
-		no_memory(p, e);
-	else if (read_head(p, e) == 0) {
+		log_part_no_memory(p, e);
+	else if (log_part_read_head(p, e) == 0) {
 		*ret = p;
 		return 0;
 	}

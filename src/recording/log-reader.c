@@ -23,7 +23,7 @@ nr_parts(const struct recording *r)
 }
 
 static struct log_file_at *
-file_of(const struct recording *r, size_t part)
+log_reader_file_of(const struct recording *r, size_t part)
 {
 	const struct log *l = (const struct log *)r;
 
@@ -60,10 +60,10 @@ log_is_locked(int fd)
 }
 
 static int
-open_part(struct recording *r, size_t part, struct recording **ret, struct err *e)
+log_reader_open_part(struct recording *r, size_t part, struct recording **ret, struct err *e)
 {
 	const struct log *l = (const struct log *)r;
-	struct log_file_at *f = file_of(r, part);
+	struct log_file_at *f = log_reader_file_of(r, part);
 	struct stream *s = open_stream(l, f, e);
 	struct log_part *p;
 
@@ -71,7 +71,7 @@ open_part(struct recording *r, size_t part, struct recording **ret, struct err *
 		f->is_written = log_is_locked(f->fd);
 	if (!s || log_part_open(&p, s, f->path, e) < 0)
 		return -1;
-	p->base_ticks = file_of(r, 0)->head.ticks;
+	p->base_ticks = log_reader_file_of(r, 0)->head.ticks;
 	if (p->head.ticks < p->base_ticks || p->head.number != f->head.number) {
 		recording_free(&p->r);
 		return err_set(e, 0, "cannot read '%s' again: it has changed", f->path);
@@ -194,9 +194,9 @@ log_say_missing(struct log *l)
 
 /* PART was read for the first time. */
 static int
-learn(struct log *l, size_t part, struct log_part *p, struct err *e)
+log_reader_learn(struct log *l, size_t part, struct log_part *p, struct err *e)
 {
-	struct log_file_at *f = file_of(&l->r, part);
+	struct log_file_at *f = log_reader_file_of(&l->r, part);
 	const bool is_last = part + 1 == nr_parts(&l->r);
 	char shown[256];
 	int merged;
@@ -238,7 +238,7 @@ part_done(struct recording *r, size_t part, struct recording *opened, struct err
 {
 	struct log *l = (struct log *)r;
 
-	return l->is_known ? 0 : learn(l, part, (struct log_part *)opened, e);
+	return l->is_known ? 0 : log_reader_learn(l, part, (struct log_part *)opened, e);
 }
 
 static bool
@@ -250,12 +250,12 @@ has_begun(const struct recording *opened)
 static bool
 is_whole(const struct recording *r, size_t part)
 {
-	return file_of(r, part)->is_whole;
+	return log_reader_file_of(r, part)->is_whole;
 }
 
 /* Begin without what was said of the parts so far. */
 static int
-forget(struct log *l, struct err *e)
+log_reader_forget(struct log *l, struct err *e)
 {
 	struct profile *facts = profile_new();
 
@@ -276,19 +276,19 @@ drop_before(struct recording *r, size_t part, struct err *e)
 	struct log *l = (struct log *)r;
 	char shown[256];
 
-	if (forget(l, e) < 0)
+	if (log_reader_forget(l, e) < 0)
 		return -1;
 	l->first += part;
 	profile_warn(l->r.facts, true,
 		"there is a gap before '%s': it does not begin where the file before ends; what is "
 		"before the gap is not shown",
-		text_printable(file_of(r, 0)->path, shown, sizeof shown));
+		text_printable(log_reader_file_of(r, 0)->path, shown, sizeof shown));
 	return 0;
 }
 
 static const struct recording_parts parts = {
 	.nr = nr_parts,
-	.open = open_part,
+	.open = log_reader_open_part,
 	.done = part_done,
 	.has_begun = has_begun,
 	.is_whole = is_whole,

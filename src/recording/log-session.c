@@ -58,7 +58,8 @@ no_log(struct err *e)
 
 /* Where it is, into *RET_AT. */
 static int
-read_head(struct wire_log *ret, uint64_t *ret_at, const struct log_source *s, struct err *e)
+log_session_read_head(
+	struct wire_log *ret, uint64_t *ret_at, const struct log_source *s, struct err *e)
 {
 	struct wire_sites head;
 
@@ -78,7 +79,7 @@ log_head_read(struct wire_log *ret, const struct log_source *s, struct err *e)
 {
 	uint64_t at;
 
-	return read_head(ret, &at, s, e);
+	return log_session_read_head(ret, &at, s, e);
 }
 
 int
@@ -88,7 +89,7 @@ log_head_close(const struct log_source *s, struct err *e)
 	struct wire_log l;
 	uint64_t at;
 
-	if (read_head(&l, &at, s, e) < 0)
+	if (log_session_read_head(&l, &at, s, e) < 0)
 		return -1;
 	return log_source_write(
 		s, at + offsetof(struct wire_log, is_open), &closed, sizeof closed, e);
@@ -100,7 +101,7 @@ log_head_set_files(const struct log_source *s, uint32_t max_files, struct err *e
 	struct wire_log l;
 	uint64_t at;
 
-	if (read_head(&l, &at, s, e) < 0)
+	if (log_session_read_head(&l, &at, s, e) < 0)
 		return -1;
 	return log_source_write(s, at + offsetof(struct wire_log, writer.max_files), &max_files,
 		sizeof max_files, e);
@@ -132,8 +133,8 @@ give_node(void *context, uint32_t node, struct wire_node *ret, struct err *e)
 
 /* A text of the agent's, BYTES of it or MOST, at AT.  To be freed; NULL with E. */
 static char *
-read_text(const struct log_session *s, uint64_t at, uint32_t bytes, uint32_t most, size_t *ret_len,
-	struct err *e)
+log_session_read_text(const struct log_session *s, uint64_t at, uint32_t bytes, uint32_t most,
+	size_t *ret_len, struct err *e)
 {
 	char *text;
 
@@ -151,7 +152,7 @@ read_text(const struct log_session *s, uint64_t at, uint32_t bytes, uint32_t mos
 
 /* New code has new nodes: as long as there are none, the mappings that matter are the same. */
 static void
-read_maps(struct log_session *s)
+log_session_read_maps(struct log_session *s)
 {
 	struct text now = { 0 };
 	struct err ignored;
@@ -178,11 +179,11 @@ give_maps(void *context, const char **ret, struct err *e)
 	struct wire_maps_texts texts;
 	auto_free char *seen = NULL, *agents = NULL;
 
-	read_maps(s);
-	seen = read_text(
+	log_session_read_maps(s);
+	seen = log_session_read_text(
 		s, s->head.seen_at, s->head.seen_bytes, WIRE_SEEN_BYTES, &texts.seen_bytes, e);
 	if (!s->maps.len)
-		agents = read_text(s, s->head.maps_at + which * WIRE_MAPS_BYTES,
+		agents = log_session_read_text(s, s->head.maps_at + which * WIRE_MAPS_BYTES,
 			s->head.maps_bytes[which], WIRE_MAPS_BYTES, &texts.maps_bytes, e);
 	else
 		texts.maps_bytes = s->maps.len;
@@ -199,14 +200,14 @@ give_maps(void *context, const char **ret, struct err *e)
 /* ---- what others see ---- */
 
 static int
-say(struct log_session *s, const struct wire_log_writer *w, struct err *e)
+log_session_say(struct log_session *s, const struct wire_log_writer *w, struct err *e)
 {
 	return log_source_write(&s->set.source, s->head.log_at + offsetof(struct wire_log, writer),
 		w, sizeof *w, e);
 }
 
 static uint32_t
-count(uint64_t n)
+log_session_count(uint64_t n)
 {
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
@@ -222,7 +223,7 @@ say_numbers(struct log_session *s, struct err *e)
 
 	s->said.nr_files = w.nr_files;
 	s->said.nr_removed = w.nr_removed;
-	s->said.nr_damaged = count(d.nr_damaged);
+	s->said.nr_damaged = log_session_count(d.nr_damaged);
 	s->said.nr_events = w.nr_events;
 	s->said.nr_lost = w.nr_lost;
 	s->said.nr_unmatched = w.nr_unmatched;
@@ -294,13 +295,13 @@ open_writer(struct log_session *s, const struct wire_log *l, struct err *e)
 }
 
 static int
-begin(struct log_session *s, struct err *e)
+log_session_begin(struct log_session *s, struct err *e)
 {
 	struct wire_log l;
 	uint64_t at;
 
 	if (read_sites_head(&s->head, &s->set.source, e) < 0 ||
-		read_head(&l, &at, &s->set.source, e) < 0 ||
+		log_session_read_head(&l, &at, &s->set.source, e) < 0 ||
 		log_drain_new(&s->drain, &s->set.source, &s->head, os_counter_is_steady(), e) < 0)
 		return -1;
 	s->ahead_ns = find_ahead(s, &l);
@@ -310,11 +311,11 @@ begin(struct log_session *s, struct err *e)
 	s->said.pid = (uint32_t)getpid();
 	s->said.max_files = s->set.max_files;
 	snprintf(s->said.dir, sizeof s->said.dir, "%s", s->set.dir);
-	return say(s, &s->said, e);
+	return log_session_say(s, &s->said, e);
 }
 
 static void
-release(struct log_session *s)
+log_session_release(struct log_session *s)
 {
 	log_drain_free(s->drain);
 	text_release(&s->maps);
@@ -331,20 +332,20 @@ log_session_open(struct log_session **ret, const struct log_session_settings *se
 	if (!s)
 		return err_set(e, ENOMEM, "cannot write a log");
 	s->set = *set;
-	if (begin(s, e) == 0) {
+	if (log_session_begin(s, e) == 0) {
 		*ret = s;
 		return 0;
 	}
 	if (s->writer)
 		log_writer_close(s->writer, &ignored);
-	release(s);
+	log_session_release(s);
 	return -1;
 }
 
 /* ---- rounds ---- */
 
 static int
-add(void *context, const struct log_event *v, size_t nr, struct err *e)
+log_session_add(void *context, const struct log_event *v, size_t nr, struct err *e)
 {
 	struct log_session *s = context;
 	struct err why;
@@ -392,7 +393,7 @@ obey_files(struct log_session *s, uint32_t max_files, struct err *e)
 
 /* The names are those of after the events. */
 static int
-look(struct log_session *s, struct err *e)
+log_session_look(struct log_session *s, struct err *e)
 {
 	const uint64_t log_at = s->head.log_at;
 	struct wire_sites head;
@@ -430,11 +431,11 @@ static int
 write_round(struct log_session *s, bool is_last, struct err *e)
 {
 	const struct log_now now = { os_coarse_ns() + s->ahead_ns, wire_stamp() - SEEN_AFTER };
-	const struct log_sink sink = { s, add };
+	const struct log_sink sink = { s, log_session_add };
 	struct log_moment moment = { .time_ns = now.ns, .rss_bytes = rss_bytes(s) };
 	struct log_drain_state drained;
 
-	if (look(s, e) < 0 || log_drain_round(s->drain, &now, is_last, &sink, e) < 0)
+	if (log_session_look(s, e) < 0 || log_drain_round(s->drain, &now, is_last, &sink, e) < 0)
 		return -1;
 	drained = log_drain_state(s->drain);
 	moment.nr_unordered = drained.nr_unordered;
@@ -504,6 +505,6 @@ log_session_close(struct log_session *s, struct err *e)
 
 	if (!failed && s->has_all)
 		say_end(s);
-	release(s);
+	log_session_release(s);
 	return failed;
 }

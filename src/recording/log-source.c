@@ -11,7 +11,8 @@
 
 /* Not mapped: whoever else has the file may make it shorter. */
 static int
-read_file(const struct log_source *s, uint64_t offset, char *to, size_t size, struct err *e)
+log_source_read_file(
+	const struct log_source *s, uint64_t offset, char *to, size_t size, struct err *e)
 {
 	while (size) {
 		const ssize_t n = pread(s->fd, to, size, (off_t)(s->offset + offset));
@@ -31,7 +32,7 @@ int
 log_source_read(const struct log_source *s, uint64_t offset, void *to, size_t size, struct err *e)
 {
 	return s->target ? os_read(s->target, raddr_add(s->at, offset), to, size, e)
-			 : read_file(s, offset, to, size, e);
+			 : log_source_read_file(s, offset, to, size, e);
 }
 
 int

@@ -14,7 +14,7 @@
 #define MAX_DEPTH WIRE_MAX_PATH
 
 static int
-no_memory(struct err *e)
+log_stacks_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot name the stacks of the log");
 }
@@ -44,7 +44,7 @@ add_mapping(struct log *l, const char *line, size_t len, uint32_t text)
 
 /* "# build-id 0xSTART ID", of the mapping before it. */
 static int
-add_id(struct log *l, const char *line)
+log_stacks_add_id(struct log *l, const char *line)
 {
 	struct log_mapping *m = l->mappings.nr ? &l->mappings.v[l->mappings.nr - 1] : NULL;
 	uint64_t start;
@@ -69,7 +69,7 @@ add_mappings(struct log *l, uint32_t text)
 
 		/* sscanf() measures all of what it is given. */
 		*end = '\0';
-		r = *line == '#' ? add_id(l, line)
+		r = *line == '#' ? log_stacks_add_id(l, line)
 				 : add_mapping(l, line, (size_t)(end - line), text);
 		*end = was;
 		if (r < 0)
@@ -116,7 +116,7 @@ find_mapping(const struct log *l, uint64_t address, uint32_t text)
  * before is in the text before.
  */
 static size_t
-mapping_of(const struct log *l, const struct log_node *node)
+log_stacks_mapping_of(const struct log *l, const struct log_node *node)
 {
 	size_t found_1 = 0;
 
@@ -164,11 +164,11 @@ log_begin(struct recording *r, struct profile *p, struct err *e)
 	free(l->made.of_node_1);
 	l->made.of_node_1 = calloc(l->names.nodes.nr + 1, sizeof *l->made.of_node_1);
 	if (!l->made.of_node_1)
-		return no_memory(e);
+		return log_stacks_no_memory(e);
 	if (!l->mappings.nr)
 		for (size_t i = 0; i < l->names.texts.nr; i++)
 			if (add_mappings(l, (uint32_t)i) < 0)
-				return no_memory(e);
+				return log_stacks_no_memory(e);
 	for (size_t i = 0; i < l->mappings.nr; i++)
 		l->mappings.v[i].made_1 = 0;
 	return 0;
@@ -184,7 +184,7 @@ struct code {
 
 /* The nodes of a text up to the one NUMBER, the last one first.  0: it is damaged. */
 static size_t
-text_path(const struct log_names *n, uint32_t number, uint64_t path[WIRE_MAX_TEXT_NODES])
+log_stacks_text_path(const struct log_names *n, uint32_t number, uint64_t path[WIRE_MAX_TEXT_NODES])
 {
 	size_t nr = 0;
 
@@ -202,7 +202,7 @@ text_path(const struct log_names *n, uint32_t number, uint64_t path[WIRE_MAX_TEX
 
 /* The node NUMBER if it has a line. */
 static const struct log_node *
-find_line(const struct log_names *n, uint64_t number)
+log_stacks_find_line(const struct log_names *n, uint64_t number)
 {
 	const struct log_node *node =
 		number < WIRE_SITES_MAX_NODES ? log_names_node(n, (uint32_t)number) : NULL;
@@ -212,10 +212,10 @@ find_line(const struct log_names *n, uint64_t number)
 
 /* Find the function that ADDRESS, a label CODE, refers to (wire/sites.h).  False: it is damaged. */
 static bool
-find_code(const struct log_names *n, uint64_t address, struct code *ret)
+log_stacks_find_code(const struct log_names *n, uint64_t address, struct code *ret)
 {
 	const uint64_t number = wire_label_value(address);
-	const struct log_node *line = find_line(n, number), *first;
+	const struct log_node *line = log_stacks_find_line(n, number), *first;
 	uint64_t path[WIRE_MAX_TEXT_NODES];
 	char *at = ret->text;
 	size_t nr;
@@ -224,8 +224,8 @@ find_code(const struct log_names *n, uint64_t address, struct code *ret)
 		return false;
 	ret->line = (uint32_t)wire_label_value(line->address);
 	/* The line that runs is below the one where the function begins. */
-	first = find_line(n, line->parent);
-	nr = text_path(n, first ? first->parent : line->parent, path);
+	first = log_stacks_find_line(n, line->parent);
+	nr = log_stacks_text_path(n, first ? first->parent : line->parent, path);
 	while (nr--)
 		for (int shift = 8 * (WIRE_TEXT_BYTES - 1); shift >= 0; shift -= 8)
 			*at++ = (char)(path[nr] >> shift);
@@ -247,7 +247,7 @@ make_frame(
 	uint32_t hash, mapping_1;
 	struct code code;
 
-	if (make_mapping(l, p, is_code ? 0 : mapping_of(l, node), &mapping_1, e) < 0)
+	if (make_mapping(l, p, is_code ? 0 : log_stacks_mapping_of(l, node), &mapping_1, e) < 0)
 		return -1;
 	hash = hash_pair(node->address, mapping_1);
 	for (size_t at = hash; (slot = hash_next(&l->made.frames, hash, &at));) {
@@ -261,8 +261,8 @@ make_frame(
 	if (profile_add_frame(p, node->address, false, mapping_1, ret, e) < 0)
 		return -1;
 	if (hash_add(&l->made.frames, hash, *ret) < 0)
-		return no_memory(e);
-	if (!is_code || !find_code(&l->names, node->address, &code))
+		return log_stacks_no_memory(e);
+	if (!is_code || !log_stacks_find_code(&l->names, node->address, &code))
 		return 0;
 	return profile_add_line(p, *ret, code.function, code.file, code.line, e);
 }

@@ -63,14 +63,14 @@ reserve_nodes(struct log_stacks *s, uint32_t node, struct err *e)
 }
 
 static bool
-is_written(const struct log_stacks *s, uint32_t node)
+log_writer_stacks_is_written(const struct log_stacks *s, uint32_t node)
 {
 	return node < s->nr_nodes && s->node[node / BITS] >> node % BITS & 1;
 }
 
 static int
-put_node(struct log_stacks *s, struct log_buffer *b, uint32_t number, const struct wire_node *node,
-	struct err *e)
+log_writer_stacks_put_node(struct log_stacks *s, struct log_buffer *b, uint32_t number,
+	const struct wire_node *node, struct err *e)
 {
 	uint8_t *at;
 
@@ -103,7 +103,7 @@ read_path(const struct log_stacks *s, uint32_t node, struct path *p)
 {
 	struct err ignored = { 0 };
 
-	for (p->nr = 0; node && !is_written(s, node); p->nr++) {
+	for (p->nr = 0; node && !log_writer_stacks_is_written(s, node); p->nr++) {
 		if (p->nr == MAX_PATH || node >= WIRE_SITES_MAX_NODES ||
 			s->names.node(s->names.context, node, &p->v[p->nr].node, &ignored) < 0)
 			return false;
@@ -124,15 +124,15 @@ put_code(struct log_stacks *s, struct log_buffer *b, uint64_t address, struct er
 		!read_path(s, (uint32_t)node, &p))
 		return 0;
 	while (p.nr--)
-		if (put_node(s, b, p.v[p.nr].number, &p.v[p.nr].node, e) < 0)
+		if (log_writer_stacks_put_node(s, b, p.v[p.nr].number, &p.v[p.nr].node, e) < 0)
 			return -1;
 	return 0;
 }
 
 /* NODE and its callers.  *RET_IS_KNOWN is false if they cannot be read. */
 static int
-put_path(struct log_stacks *s, struct log_buffer *b, uint32_t node, bool *ret_is_known,
-	struct err *e)
+log_writer_stacks_put_path(struct log_stacks *s, struct log_buffer *b, uint32_t node,
+	bool *ret_is_known, struct err *e)
 {
 	struct path p;
 
@@ -142,8 +142,9 @@ put_path(struct log_stacks *s, struct log_buffer *b, uint32_t node, bool *ret_is
 	while (p.nr--)
 		if (put_code(s, b, p.v[p.nr].node.address, e) < 0 ||
 			/* The name may have been a part of the path, in damaged memory. */
-			(!is_written(s, p.v[p.nr].number) &&
-				put_node(s, b, p.v[p.nr].number, &p.v[p.nr].node, e) < 0))
+			(!log_writer_stacks_is_written(s, p.v[p.nr].number) &&
+				log_writer_stacks_put_node(
+					s, b, p.v[p.nr].number, &p.v[p.nr].node, e) < 0))
 			return -1;
 	return 0;
 }
@@ -156,7 +157,7 @@ log_stacks_put_site(struct log_stacks *s, struct log_buffer *b, uint32_t site, s
 	bool is_known = s->names.site(s->names.context, site, &got, &ignored) == 0;
 	uint8_t *at;
 
-	if (is_known && put_path(s, b, got.node, &is_known, e) < 0)
+	if (is_known && log_writer_stacks_put_path(s, b, got.node, &is_known, e) < 0)
 		return -1;
 	if (log_buffer_reserve(b, LOG_MAX_RECORD_BYTES, e) < 0)
 		return -1;

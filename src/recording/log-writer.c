@@ -78,7 +78,7 @@ struct log_writer {
 
 /* To be freed; NULL when there is no memory.  The names of one log sort as its files follow. */
 static char *
-path_of(const struct log_writer *w, uint32_t seq)
+log_writer_path_of(const struct log_writer *w, uint32_t seq)
 {
 	char *path;
 
@@ -115,7 +115,7 @@ static int
 remove_files(struct log_writer *w, uint32_t nr, struct err *e)
 {
 	while (w->kept.nr > nr) {
-		auto_free char *path = path_of(w, w->kept.v[0]);
+		auto_free char *path = log_writer_path_of(w, w->kept.v[0]);
 
 		if (!path)
 			return err_set(e, ENOMEM, "cannot remove a file of the log");
@@ -167,7 +167,7 @@ put_record(
 }
 
 static int
-end_file(struct log_writer *w, bool is_last, struct err *e)
+log_writer_end_file(struct log_writer *w, bool is_last, struct err *e)
 {
 	return put_record(w, LOG_END, (uint64_t[]){ w->file_events, is_last }, 2, e) < 0
 		? -1
@@ -177,7 +177,7 @@ end_file(struct log_writer *w, bool is_last, struct err *e)
 /* ---- the begin of a file ---- */
 
 static int
-put_head(struct log_writer *w, struct err *e)
+log_writer_put_head(struct log_writer *w, struct err *e)
 {
 	const size_t magic = strlen(LOG_MAGIC), name = strnlen(w->name, LOG_MAX_NAME_BYTES);
 	uint8_t *at;
@@ -199,7 +199,7 @@ put_head(struct log_writer *w, struct err *e)
 
 /* Have what SITE is in the file. */
 static int
-put_site(struct log_writer *w, uint32_t site, struct err *e)
+log_writer_put_site(struct log_writer *w, uint32_t site, struct err *e)
 {
 	if (w->live.v[site].begin == w->nr_begins)
 		return 0;
@@ -208,11 +208,12 @@ put_site(struct log_writer *w, uint32_t site, struct err *e)
 }
 
 static int
-put_live(struct log_writer *w, uint32_t site, uint64_t blocks, uint64_t bytes, struct err *e)
+log_writer_put_live(
+	struct log_writer *w, uint32_t site, uint64_t blocks, uint64_t bytes, struct err *e)
 {
 	const bool is_mapped = w->live.v[site].what == OF_MAPPINGS;
 
-	return put_site(w, site, e) < 0 ||
+	return log_writer_put_site(w, site, e) < 0 ||
 			put_record(w, is_mapped ? LOG_LIVE_MAPPED : LOG_LIVE,
 				(uint64_t[]){ site, blocks, bytes }, 3, e) < 0
 		? -1
@@ -225,7 +226,7 @@ put_all_live(struct log_writer *w, struct err *e)
 	for (uint32_t i = 0; i < w->live.nr; i++) {
 		const struct live *l = &w->live.v[i];
 
-		if (l->blocks && put_live(w, i, l->blocks, l->bytes, e) < 0)
+		if (l->blocks && log_writer_put_live(w, i, l->blocks, l->bytes, e) < 0)
 			return -1;
 		if (w->buffer.nr >= w->chunk_bytes && drain(w, false, e) < 0)
 			return -1;
@@ -256,7 +257,7 @@ create_file(struct log_writer *w, struct err *e)
 
 	if (have_directory(w, e) < 0)
 		return -1;
-	path = path_of(w, w->seq + 1);
+	path = log_writer_path_of(w, w->seq + 1);
 	if (!path)
 		return err_set(e, ENOMEM, "cannot write the log");
 	return log_file_create(&w->file, w->dir_fd, path, e);
@@ -272,7 +273,8 @@ put_begin(struct log_writer *w, struct err *e)
 	w->file_events = w->drained_events = 0;
 	w->pairs = (struct log_pairs){ 0 };
 	log_stacks_restart(&w->stacks);
-	return put_head(w, e) < 0 || log_stacks_put_maps(&w->stacks, &w->buffer, true, e) < 0 ||
+	return log_writer_put_head(w, e) < 0 ||
+			log_stacks_put_maps(&w->stacks, &w->buffer, true, e) < 0 ||
 			put_all_live(w, e) < 0
 		? -1
 		: drain(w, false, e);
@@ -326,7 +328,7 @@ drain_and_rotate(struct log_writer *w, struct err *e)
 	if (w->file.bytes + w->reserve_bytes <= w->max_file_bytes ||
 		w->file.bytes < 2 * w->begin_bytes)
 		return 0;
-	return end_file(w, false, e) < 0 ? -1 : begin_file(w, e);
+	return log_writer_end_file(w, false, e) < 0 ? -1 : begin_file(w, e);
 }
 
 /* ---- events ---- */
@@ -351,7 +353,7 @@ reserve_live(struct log_writer *w, uint32_t site, struct err *e)
 	return 0;
 }
 
-/* As match() below, of a mapping: which of the site's it is, is not known. */
+/* As log_writer_match() below, of a mapping: which of the site's it is, is not known. */
 static bool
 match_mapping(struct live *l, const struct log_event *v)
 {
@@ -374,7 +376,7 @@ match_mapping(struct live *l, const struct log_event *v)
 
 /* Whether V can be, as far as is known; then what is live is changed by it. */
 static inline bool
-match(struct live *l, const struct log_event *v)
+log_writer_match(struct live *l, const struct log_event *v)
 {
 	if (v->kind >= WIRE_LOG_MAPPED)
 		return match_mapping(l, v);
@@ -396,7 +398,7 @@ match(struct live *l, const struct log_event *v)
 }
 
 static int
-put_time(struct log_writer *w, struct err *e)
+log_writer_put_time(struct log_writer *w, struct err *e)
 {
 	const uint64_t ticks = w->ticks - w->file_ticks;
 
@@ -405,7 +407,7 @@ put_time(struct log_writer *w, struct err *e)
 }
 
 static void
-set_time(struct log_writer *w, uint64_t time_ns)
+log_writer_set_time(struct log_writer *w, uint64_t time_ns)
 {
 	const uint64_t ticks = time_ns > w->opened_ns ? (time_ns - w->opened_ns) / LOG_TICK_NS : 0;
 
@@ -426,7 +428,7 @@ put_written(struct log_writer *w, const struct log_event *v, struct log_pair *fi
 	struct log_pair *second, struct err *e)
 {
 	*first = *second = (struct log_pair){ v->bytes, v->site, true };
-	return put_site(w, v->site, e) < 0 ||
+	return log_writer_put_site(w, v->site, e) < 0 ||
 			put_record(w, (enum log_code)(LOG_WRITTEN + v->kind),
 				(uint64_t[]){ v->site, v->bytes }, 2, e) < 0
 		? -1
@@ -434,9 +436,9 @@ put_written(struct log_writer *w, const struct log_event *v, struct log_pair *fi
 }
 
 static int
-put_mapping(struct log_writer *w, const struct log_event *v, struct err *e)
+log_writer_put_mapping(struct log_writer *w, const struct log_event *v, struct err *e)
 {
-	return put_site(w, v->site, e) < 0 ||
+	return log_writer_put_site(w, v->site, e) < 0 ||
 			put_record(w, (enum log_code)(LOG_MAPPED + v->kind - WIRE_LOG_MAPPED),
 				(uint64_t[]){ v->site, v->bytes }, 2, e) < 0
 		? -1
@@ -499,9 +501,10 @@ give_up_file(struct log_writer *w, const struct err *e)
 static inline int
 write_event(struct log_writer *w, const struct log_event *v, struct err *e)
 {
-	if ((w->ticks != w->file_ticks && put_time(w, e) < 0) ||
+	if ((w->ticks != w->file_ticks && log_writer_put_time(w, e) < 0) ||
 		log_buffer_reserve(&w->buffer, LOG_MAX_RECORD_BYTES, e) < 0 ||
-		(v->kind < WIRE_LOG_MAPPED ? put_event(w, v, e) : put_mapping(w, v, e)) < 0)
+		(v->kind < WIRE_LOG_MAPPED ? put_event(w, v, e) : log_writer_put_mapping(w, v, e)) <
+			0)
 		return -1;
 	w->file_events++;
 	w->sum.nr_events++;
@@ -510,7 +513,7 @@ write_event(struct log_writer *w, const struct log_event *v, struct err *e)
 
 /* V is known from here on, also if it cannot be written.  0, or -1 with E. */
 static inline int
-add_event(struct log_writer *w, const struct log_event *v, struct err *e)
+log_writer_add_event(struct log_writer *w, const struct log_event *v, struct err *e)
 {
 	if (v->kind == WIRE_LOG_TIME || v->kind > WIRE_LOG_SHRUNK ||
 		v->site >= WIRE_SITES_MAX_SITES) {
@@ -520,8 +523,8 @@ add_event(struct log_writer *w, const struct log_event *v, struct err *e)
 	if (v->site >= w->live.nr && reserve_live(w, v->site, e) < 0)
 		return -1;
 	if (v->time_ns != w->time_ns)
-		set_time(w, v->time_ns);
-	if (!match(&w->live.v[v->site], v)) {
+		log_writer_set_time(w, v->time_ns);
+	if (!log_writer_match(&w->live.v[v->site], v)) {
 		w->sum.nr_unmatched++;
 		w->sum.unmatched_bytes += v->bytes;
 		return 0;
@@ -543,7 +546,7 @@ log_writer_add(struct log_writer *w, const struct log_event *v, size_t nr, struc
 			give_up_file(w, e);
 			failed = -1;
 		}
-		if (add_event(w, &v[i], e) < 0) {
+		if (log_writer_add_event(w, &v[i], e) < 0) {
 			give_up_file(w, e);
 			failed = -1;
 		}
@@ -569,7 +572,7 @@ log_writer_add_live(
 	l->bytes += bytes;
 	if (w->file.fd < 0 || !blocks)
 		return 0;
-	if (put_live(w, site, blocks, bytes, e) == 0 &&
+	if (log_writer_put_live(w, site, blocks, bytes, e) == 0 &&
 		(w->buffer.nr < w->chunk_bytes || drain(w, false, e) == 0)) {
 		w->begin_bytes = w->file.bytes;
 		return 0;
@@ -602,8 +605,9 @@ put_moment(struct log_writer *w, const struct log_moment *m, struct err *e)
 
 	if (put_unordered(w, m, e) < 0)
 		return -1;
-	set_time(w, m->time_ns);
-	return log_stacks_put_maps(&w->stacks, &w->buffer, false, e) < 0 || put_time(w, e) < 0
+	log_writer_set_time(w, m->time_ns);
+	return log_stacks_put_maps(&w->stacks, &w->buffer, false, e) < 0 ||
+			log_writer_put_time(w, e) < 0
 		? -1
 		: put_record(w, LOG_MOMENT, numbers, sizeof numbers / sizeof *numbers, e);
 }
@@ -720,7 +724,7 @@ log_writer_close(struct log_writer *w, struct err *e)
 
 	if (!w)
 		return 0;
-	failed = w->file.fd >= 0 ? end_file(w, true, e) : 0;
+	failed = w->file.fd >= 0 ? log_writer_end_file(w, true, e) : 0;
 	if (failed)
 		log_file_abandon(&w->file);
 	else

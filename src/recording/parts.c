@@ -41,13 +41,13 @@ struct parts {
 };
 
 static int
-no_memory(struct err *e)
+parts_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep the history");
 }
 
 static void
-taken_release(struct parts_taken *t)
+parts_taken_release(struct parts_taken *t)
 {
 	for (size_t i = 0; i < t->nr; i++)
 		history_moment_release(&t->v[i]);
@@ -61,7 +61,7 @@ keep_moment(void *arg, struct history_moment *m, struct err *e)
 	struct history_moment *kept = array_add(t);
 
 	if (!kept)
-		return no_memory(e);
+		return parts_no_memory(e);
 	*kept = *m;
 	*m = (struct history_moment){ 0 };
 	return 0;
@@ -112,7 +112,7 @@ offer_moment(struct parts *p, struct history_moment *m, struct err *e)
 
 /* Return the live blocks of SITE at the end of the sum. */
 static struct amount
-live_of(const struct history *h, size_t site)
+parts_live_of(const struct history *h, size_t site)
 {
 	return site < h->sites.nr ? history_site_live(&h->sites.v[site]) : (struct amount){ 0 };
 }
@@ -125,12 +125,12 @@ begin_of(const struct history *h, size_t site)
 
 /* Whether the part PART begins with what is live at the end of the sum. */
 static bool
-continues(const struct history *h, const struct history *part)
+parts_continues(const struct history *h, const struct history *part)
 {
 	const size_t nr = h->sites.nr > part->begin.nr ? h->sites.nr : part->begin.nr;
 
 	for (size_t i = 0; i < nr; i++) {
-		const struct amount a = live_of(h, i), b = begin_of(part, i);
+		const struct amount a = parts_live_of(h, i), b = begin_of(part, i);
 
 		if (a.blocks != b.blocks || a.bytes != b.bytes)
 			return false;
@@ -150,7 +150,7 @@ add_interval(struct parts *p, struct err *e)
 	struct history_interval *i = array_add(&h->intervals);
 
 	if (!i)
-		return no_memory(e);
+		return parts_no_memory(e);
 	i->max = (struct history_maximum){ h->live, interval * h->interval_ns };
 	i->mapped_bytes = h->mapped.bytes;
 	if (!wants(p, interval) && !p->has_pending)
@@ -198,7 +198,7 @@ add_intervals(struct parts *p, struct history *part, bool is_first, struct err *
 			i ? array_add(&h->intervals) : &h->intervals.v[part->first_interval];
 
 		if (!to)
-			return no_memory(e);
+			return parts_no_memory(e);
 		if (i) {
 			*to = *from;
 			continue;
@@ -220,7 +220,8 @@ add_intervals(struct parts *p, struct history *part, bool is_first, struct err *
 
 /* Add SITE of a part; HAS_PEAK: the greatest peak so far is the part's. */
 static void
-add_site(struct history *h, const struct history *part, size_t site, bool is_first, bool has_peak)
+parts_add_site(
+	struct history *h, const struct history *part, size_t site, bool is_first, bool has_peak)
 {
 	static const struct history_site none = { 0 };
 	const struct history_site *from = site < part->sites.nr ? &part->sites.v[site] : &none;
@@ -243,13 +244,13 @@ add_site(struct history *h, const struct history *part, size_t site, bool is_fir
 }
 
 static int
-add_sites(struct history *h, const struct history *part, bool is_first, struct err *e)
+parts_add_sites(struct history *h, const struct history *part, bool is_first, struct err *e)
 {
 	const bool has_peak = part->peak.live.bytes > h->peak.live.bytes;
 
 	while (h->sites.nr < part->sites.nr)
 		if (!array_add(&h->sites))
-			return no_memory(e);
+			return parts_no_memory(e);
 	for (size_t i = 0; i < h->sites.nr; i++) {
 		const struct history_site *to = &h->sites.v[i];
 
@@ -258,7 +259,7 @@ add_sites(struct history *h, const struct history *part, bool is_first, struct e
 			to->is_mapped != part->sites.v[i].is_mapped)
 			return err_set(e, 0,
 				"cannot add up the recording: a site has blocks and mappings");
-		add_site(h, part, i, is_first, has_peak);
+		parts_add_site(h, part, i, is_first, has_peak);
 	}
 	if (has_peak)
 		h->peak = part->peak;
@@ -266,7 +267,7 @@ add_sites(struct history *h, const struct history *part, bool is_first, struct e
 }
 
 static int
-add_mapped(struct history *h, const struct history *part, bool is_first, struct err *e)
+parts_add_mapped(struct history *h, const struct history *part, bool is_first, struct err *e)
 {
 	const struct amount none = { 0 }, *before = is_first ? &none : &part->mapped_before;
 	const struct amount allocated = amount_less(&part->mapped_allocated, before);
@@ -284,7 +285,7 @@ add_mapped(struct history *h, const struct history *part, bool is_first, struct 
 }
 
 static int
-add_totals(struct history *h, const struct history *part, bool is_first, struct err *e)
+parts_add_totals(struct history *h, const struct history *part, bool is_first, struct err *e)
 {
 	const struct amount none = { 0 }, *before = is_first ? &none : &part->before;
 	const struct amount allocated = amount_less(&part->allocated, before);
@@ -301,7 +302,7 @@ add_totals(struct history *h, const struct history *part, bool is_first, struct 
 		h->rss_peak_bytes = part->rss_peak_bytes;
 	h->unordered_bytes += part->unordered_bytes;
 	h->live = amount_less(&h->allocated, &h->freed);
-	if (add_mapped(h, part, is_first, e) < 0)
+	if (parts_add_mapped(h, part, is_first, e) < 0)
 		return -1;
 	h->end_ns = part->end_ns > h->end_ns ? part->end_ns : h->end_ns;
 	return 0;
@@ -309,10 +310,12 @@ add_totals(struct history *h, const struct history *part, bool is_first, struct 
 
 /* Add PART with its moments T, the next one, to the sum. */
 static int
-add_part(struct parts *p, struct history *part, struct parts_taken *t, bool is_first, struct err *e)
+parts_add_part(
+	struct parts *p, struct history *part, struct parts_taken *t, bool is_first, struct err *e)
 {
-	if (add_intervals(p, part, is_first, e) < 0 || add_totals(p->h, part, is_first, e) < 0 ||
-		add_sites(p->h, part, is_first, e) < 0)
+	if (add_intervals(p, part, is_first, e) < 0 ||
+		parts_add_totals(p->h, part, is_first, e) < 0 ||
+		parts_add_sites(p->h, part, is_first, e) < 0)
 		return -1;
 	for (size_t i = 0; i < t->nr; i++)
 		if (offer_moment(p, &t->v[i], e) < 0)
@@ -346,7 +349,7 @@ wait_turn(void *arg)
 }
 
 static int
-read_part(struct parts *p, size_t part, struct recording **ret, struct history *h,
+parts_read_part(struct parts *p, size_t part, struct recording **ret, struct history *h,
 	struct parts_taken *t, struct err *e)
 {
 	struct history_moments moments = { .take = keep_moment, .arg = t };
@@ -377,11 +380,11 @@ finish_part(struct parts *p, size_t part, struct recording *opened, struct histo
 
 	if (part && part + 1 == p->nr && !ops->has_begun(opened))
 		return ops->done(p->r, part, opened, e);
-	if (part && (!ops->is_whole(p->r, part - 1) || !continues(p->h, h))) {
+	if (part && (!ops->is_whole(p->r, part - 1) || !parts_continues(p->h, h))) {
 		p->gap = part;
 		return err_set(e, 0, "there is a gap");
 	}
-	return add_part(p, h, t, part == 0, e) < 0 ? -1 : ops->done(p->r, part, opened, e);
+	return parts_add_part(p, h, t, part == 0, e) < 0 ? -1 : ops->done(p->r, part, opened, e);
 }
 
 /* Read PART, wait until those before it are in the sum, and add it. */
@@ -390,9 +393,9 @@ do_part(struct parts *p, size_t part)
 {
 	auto_history struct history h = { 0 };
 	auto_recording struct recording *opened = NULL;
-	__attribute__((cleanup(taken_release))) struct parts_taken t = { 0 };
+	__attribute__((cleanup(parts_taken_release))) struct parts_taken t = { 0 };
 	struct err e = { 0 };
-	int failed = read_part(p, part, &opened, &h, &t, &e);
+	int failed = parts_read_part(p, part, &opened, &h, &t, &e);
 
 	pthread_mutex_lock(&p->lock);
 	wait_locked(p, part);
@@ -439,7 +442,7 @@ threads_for(const struct history *h, size_t nr_parts)
 
 /* Read all parts; where threads cannot be created, those that are there do it. */
 static void
-read_all(struct parts *p)
+parts_read_all(struct parts *p)
 {
 	const size_t nr = threads_for(p->h, p->nr);
 	pthread_t thread[MAX_THREADS];
@@ -473,7 +476,7 @@ try_parts(struct history *h, struct recording *r, const struct history_moments *
 		.changed = PTHREAD_COND_INITIALIZER };
 
 	p.nr = r->ops->parts->nr(r);
-	read_all(&p);
+	parts_read_all(&p);
 	*ret_gap = p.gap;
 	if (p.has_failed) {
 		*e = p.e;

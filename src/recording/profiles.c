@@ -18,7 +18,8 @@ static const char *const moment_types[] = { "inuse", "mapped" };
 
 /* A profile with types OBJECTS and SPACE of each of NR NAMES, and what R says of itself. */
 static int
-begin(struct profile **ret, struct recording *r, const char *const *names, size_t nr, struct err *e)
+profiles_begin(struct profile **ret, struct recording *r, const char *const *names, size_t nr,
+	struct err *e)
 {
 	auto_profile struct profile *p = profile_new();
 	char type[64];
@@ -52,7 +53,8 @@ begin(struct profile **ret, struct recording *r, const char *const *names, size_
 }
 
 static int
-add(struct profile *p, struct recording *r, uint32_t site, const int64_t *values, struct err *e)
+profiles_add(
+	struct profile *p, struct recording *r, uint32_t site, const int64_t *values, struct err *e)
 {
 	struct profile_sample sample;
 
@@ -63,7 +65,7 @@ add(struct profile *p, struct recording *r, uint32_t site, const int64_t *values
 }
 
 static void
-set(int64_t *values, size_t type, struct amount a)
+profiles_set(int64_t *values, size_t type, struct amount a)
 {
 	values[2 * type] = a.blocks;
 	values[2 * type + 1] = a.bytes;
@@ -71,20 +73,20 @@ set(int64_t *values, size_t type, struct amount a)
 
 /* Set the values of S, which are zero, of all_types, or of types_with_lives. */
 static void
-set_all(int64_t *values, const struct history_site *s, bool keeps_lives)
+profiles_set_all(int64_t *values, const struct history_site *s, bool keeps_lives)
 {
 	if (s->is_mapped) {
-		set(values, NR_TYPES, history_site_live(s));
-		set(values, NR_TYPES + 1, s->allocated);
+		profiles_set(values, NR_TYPES, history_site_live(s));
+		profiles_set(values, NR_TYPES + 1, s->allocated);
 		return;
 	}
-	set(values, 0, s->allocated);
-	set(values, 1, history_site_live(s));
-	set(values, 2, s->peak);
-	set(values, 3, s->temporary);
+	profiles_set(values, 0, s->allocated);
+	profiles_set(values, 1, history_site_live(s));
+	profiles_set(values, 2, s->peak);
+	profiles_set(values, 3, s->temporary);
 	if (!keeps_lives)
 		return;
-	set(values, NR_TYPES, s->max);
+	profiles_set(values, NR_TYPES, s->max);
 	values[2 * NR_TYPES + 2] = (int64_t)s->lives_ms;
 }
 
@@ -94,7 +96,7 @@ history_profile(struct profile **ret, const struct history *h, struct recording 
 	const bool has_mappings = r->has_mappings && !h->keeps_lives;
 	auto_profile struct profile *p = NULL;
 
-	if (begin(&p, r, h->keeps_lives ? types_with_lives : all_types,
+	if (profiles_begin(&p, r, h->keeps_lives ? types_with_lives : all_types,
 		    h->keeps_lives ? NR_TYPES + 1 : NR_TYPES + 2 * has_mappings, e) < 0 ||
 		(h->keeps_lives && profile_add_type(p, "lives_time", "milliseconds", e) < 0))
 		return -1;
@@ -104,8 +106,8 @@ history_profile(struct profile **ret, const struct history *h, struct recording 
 
 		if (!s->allocated.blocks || (s->is_mapped && !has_mappings))
 			continue;
-		set_all(values, s, h->keeps_lives);
-		if (add(p, r, (uint32_t)i, values, e) < 0)
+		profiles_set_all(values, s, h->keeps_lives);
+		if (profiles_add(p, r, (uint32_t)i, values, e) < 0)
 			return -1;
 	}
 	*ret = take_ptr(&p);
@@ -118,13 +120,14 @@ history_peak_profile(
 {
 	auto_profile struct profile *p = NULL;
 
-	if (begin(&p, r, moment_types, 1, e) < 0)
+	if (profiles_begin(&p, r, moment_types, 1, e) < 0)
 		return -1;
 	for (size_t i = 0; i < h->sites.nr; i++) {
 		const struct amount *peak = &h->sites.v[i].peak;
 
 		if (peak->blocks && !h->sites.v[i].is_mapped &&
-			add(p, r, (uint32_t)i, (int64_t[]){ peak->blocks, peak->bytes }, e) < 0)
+			profiles_add(
+				p, r, (uint32_t)i, (int64_t[]){ peak->blocks, peak->bytes }, e) < 0)
 			return -1;
 	}
 	*ret = take_ptr(&p);
@@ -141,7 +144,7 @@ history_moment_profile(struct profile **ret, const struct history_moment *from,
 
 	if (!from)
 		from = &nothing;
-	if (begin(&p, r, moment_types, 1 + r->has_mappings, e) < 0)
+	if (profiles_begin(&p, r, moment_types, 1 + r->has_mappings, e) < 0)
 		return -1;
 	/* Both are in the order of their sites. */
 	while (i < from->sites.nr || k < to->sites.nr) {
@@ -164,7 +167,7 @@ history_moment_profile(struct profile **ret, const struct history_moment *from,
 		}
 		i += has_old;
 		k += has_new;
-		if ((of[0] || of[1]) && add(p, r, site, values, e) < 0)
+		if ((of[0] || of[1]) && profiles_add(p, r, site, values, e) < 0)
 			return -1;
 	}
 	*ret = take_ptr(&p);
@@ -177,13 +180,13 @@ history_chosen_profile(
 {
 	auto_profile struct profile *p = NULL;
 
-	if (begin(&p, r, chosen_types, 2, e) < 0)
+	if (profiles_begin(&p, r, chosen_types, 2, e) < 0)
 		return -1;
 	for (size_t i = 0; i < c->sites.nr; i++) {
 		const struct history_chosen_site *s = &c->sites.v[i];
 
 		if (s->possible.blocks &&
-			add(p, r, (uint32_t)i,
+			profiles_add(p, r, (uint32_t)i,
 				(int64_t[]){ s->certain.blocks, s->certain.bytes,
 					s->possible.blocks, s->possible.bytes },
 				e) < 0)

@@ -31,7 +31,7 @@ history_moment_release(struct history_moment *m)
 }
 
 static int
-no_memory(struct err *e)
+reading_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep the history");
 }
@@ -49,7 +49,7 @@ add_live(struct history_moment *m, size_t site, const struct history_site *s, st
 		return 0;
 	added = array_add(&m->sites);
 	if (!added)
-		return no_memory(e);
+		return reading_no_memory(e);
 	*added = (struct history_live){ (uint32_t)site, s->is_mapped, live };
 	if (s->is_mapped)
 		amount_add(&m->mapped, &live);
@@ -115,7 +115,7 @@ end_interval(struct history_reading *d, struct err *e)
 	struct history_interval *i = array_add(&h->intervals);
 
 	if (!i)
-		return no_memory(e);
+		return reading_no_memory(e);
 	i->max = d->max;
 	i->allocated = amount_less(&h->allocated, &d->allocated_before);
 	i->freed = amount_less(&h->freed, &d->freed_before);
@@ -127,7 +127,7 @@ end_interval(struct history_reading *d, struct err *e)
 
 /* MORE comes behind I. */
 static void
-merge(struct history_interval *i, const struct history_interval *more)
+reading_merge(struct history_interval *i, const struct history_interval *more)
 {
 	if (more->max.live.bytes > i->max.live.bytes)
 		i->max = more->max;
@@ -150,7 +150,7 @@ history_widen(struct history *h)
 		const size_t to = (was_first + i) / 2 - first;
 
 		if (i && (was_first + i) % 2)
-			merge(&v[to], &v[i]);
+			reading_merge(&v[to], &v[i]);
 		else
 			v[to] = v[i];
 	}
@@ -165,7 +165,7 @@ history_widen(struct history *h)
 
 /* End the present interval, and begin the next one. */
 static int
-next_interval(struct history_reading *d, struct err *e)
+reading_next_interval(struct history_reading *d, struct err *e)
 {
 	size_t next = d->interval + 1;
 
@@ -186,10 +186,10 @@ next_interval(struct history_reading *d, struct err *e)
 
 /* Go on to the interval that TIME_NS is in. */
 static int
-go_to(struct history_reading *d, uint64_t time_ns, struct err *e)
+reading_go_to(struct history_reading *d, uint64_t time_ns, struct err *e)
 {
 	while (time_ns >= d->interval_end_ns)
-		if (next_interval(d, e) < 0)
+		if (reading_next_interval(d, e) < 0)
 			return -1;
 	return 0;
 }
@@ -198,7 +198,7 @@ go_to(struct history_reading *d, uint64_t time_ns, struct err *e)
 
 /* Before S changes: note what it has, if a maximum was there since it last changed. */
 static inline void
-note(const struct history_reading *d, struct history_site *s)
+reading_note(const struct history_reading *d, struct history_site *s)
 {
 	if (s->nr_peak != d->nr_peak) {
 		s->peak = history_site_live(s);
@@ -216,7 +216,7 @@ note(const struct history_reading *d, struct history_site *s)
  * it was written alone before.
  */
 static inline void
-add(struct amount *a, int64_t bytes)
+reading_add(struct amount *a, int64_t bytes)
 {
 	a->blocks++;
 	a->bytes += bytes;
@@ -264,7 +264,7 @@ refuse_both(struct err *e)
 }
 
 static inline int
-allocate(struct history_reading *d, const struct event *v, struct err *e)
+reading_allocate(struct history_reading *d, const struct event *v, struct err *e)
 {
 	struct history *h = d->h;
 	struct history_site *s = &h->sites.v[v->site];
@@ -275,9 +275,9 @@ allocate(struct history_reading *d, const struct event *v, struct err *e)
 		return err_set(e, 0, "cannot add up the recording: no process allocates so much");
 	if (s->is_mapped)
 		return refuse_both(e);
-	note(d, s);
-	add(&h->allocated, bytes);
-	add(&s->allocated, bytes);
+	reading_note(d, s);
+	reading_add(&h->allocated, bytes);
+	reading_add(&s->allocated, bytes);
 	if (h->keeps_lives)
 		note_life(s, v, -1);
 	d->live_bytes += bytes;
@@ -286,7 +286,7 @@ allocate(struct history_reading *d, const struct event *v, struct err *e)
 }
 
 static inline int
-set_free(struct history_reading *d, const struct event *v, struct err *e)
+reading_set_free(struct history_reading *d, const struct event *v, struct err *e)
 {
 	struct history *h = d->h;
 	struct history_site *s = &h->sites.v[v->site];
@@ -297,22 +297,22 @@ set_free(struct history_reading *d, const struct event *v, struct err *e)
 			"cannot add up the recording: it frees more of a site than was allocated");
 	if (s->is_mapped)
 		return refuse_both(e);
-	note(d, s);
-	add(&h->freed, bytes);
-	add(&s->freed, bytes);
+	reading_note(d, s);
+	reading_add(&h->freed, bytes);
+	reading_add(&s->freed, bytes);
 	if (h->keeps_lives)
 		note_life(s, v, 1);
 	d->live_bytes -= bytes;
 	if (v->kind == EVENT_FREED_SOON) {
-		add(&h->temporary, bytes);
-		add(&s->temporary, bytes);
+		reading_add(&h->temporary, bytes);
+		reading_add(&s->temporary, bytes);
 	}
 	return 0;
 }
 
 /* S has mappings from here on.  0, or -1 with E: it has blocks. */
 static int
-set_mapped(struct history_site *s, struct err *e)
+reading_set_mapped(struct history_site *s, struct err *e)
 {
 	if (!s->is_mapped && s->allocated.blocks)
 		return refuse_both(e);
@@ -322,12 +322,12 @@ set_mapped(struct history_site *s, struct err *e)
 
 /* S has A more of mappings. */
 static int
-map(struct history_reading *d, struct history_site *s, const struct amount *a, uint64_t time_ns,
-	struct err *e)
+reading_map(struct history_reading *d, struct history_site *s, const struct amount *a,
+	uint64_t time_ns, struct err *e)
 {
 	struct history *h = d->h;
 
-	if (set_mapped(s, e) < 0)
+	if (reading_set_mapped(s, e) < 0)
 		return -1;
 	if (a->bytes < 0 || a->blocks < 0 || a->bytes > INT64_MAX - h->mapped_allocated.bytes ||
 		a->blocks > INT64_MAX - h->mapped_allocated.blocks)
@@ -352,14 +352,14 @@ unmap(struct history_reading *d, struct history_site *s, const struct amount *a,
 		(live.bytes > a->bytes) != (live.blocks > a->blocks))
 		return err_set(e, 0,
 			"cannot add up the recording: it unmaps more of a site than was mapped");
-	note(d, s);
+	reading_note(d, s);
 	amount_add(&s->freed, a);
 	d->h->mapped = amount_less(&d->h->mapped, a);
 	return 0;
 }
 
 static int
-take_mapping(struct history_reading *d, const struct event *v, struct err *e)
+reading_take_mapping(struct history_reading *d, const struct event *v, struct err *e)
 {
 	struct history_site *s = &d->h->sites.v[v->site];
 	const struct amount a = { v->kind == EVENT_MAPPED || v->kind == EVENT_UNMAPPED,
@@ -369,8 +369,8 @@ take_mapping(struct history_reading *d, const struct event *v, struct err *e)
 		return unmap(d, s, &a, e);
 	if (v->kind == EVENT_GROWN && history_site_live(s).blocks <= 0)
 		return err_set(e, 0, "cannot add up the recording: no mapping is there to grow");
-	note(d, s);
-	return map(d, s, &a, v->time_ns, e);
+	reading_note(d, s);
+	return reading_map(d, s, &a, v->time_ns, e);
 }
 
 /* Have what was live of SITE when a part began. */
@@ -394,8 +394,8 @@ take_live_mapped(struct history_reading *d, const struct event *v, struct err *e
 	struct amount *begin = have_begin(d->h, v->site);
 
 	if (!begin)
-		return no_memory(e);
-	if (map(d, &d->h->sites.v[v->site], &a, v->time_ns, e) < 0)
+		return reading_no_memory(e);
+	if (reading_map(d, &d->h->sites.v[v->site], &a, v->time_ns, e) < 0)
 		return -1;
 	amount_add(begin, &a);
 	amount_add(&d->h->mapped_before, &a);
@@ -412,7 +412,7 @@ take_live(struct history_reading *d, const struct event *v, struct err *e)
 	struct amount *begin = have_begin(h, v->site);
 
 	if (!begin)
-		return no_memory(e);
+		return reading_no_memory(e);
 	if (s->is_mapped)
 		return refuse_both(e);
 	if (a.bytes < 0 || a.blocks < 0 || a.bytes > INT64_MAX - h->allocated.bytes ||
@@ -445,16 +445,16 @@ take_unordered(struct history_reading *d, int64_t bytes)
 }
 
 static int
-take_event(struct history_reading *d, const struct event *v, struct err *e)
+reading_take_event(struct history_reading *d, const struct event *v, struct err *e)
 {
-	if (v->time_ns >= d->interval_end_ns && go_to(d, v->time_ns, e) < 0)
+	if (v->time_ns >= d->interval_end_ns && reading_go_to(d, v->time_ns, e) < 0)
 		return -1;
 	switch (v->kind) {
 	case EVENT_ALLOCATED:
-		return allocate(d, v, e);
+		return reading_allocate(d, v, e);
 	case EVENT_FREED:
 	case EVENT_FREED_SOON:
-		return set_free(d, v, e);
+		return reading_set_free(d, v, e);
 	case EVENT_RSS:
 		if ((int64_t)v->bytes > d->rss_bytes)
 			d->rss_bytes = (int64_t)v->bytes;
@@ -471,7 +471,7 @@ take_event(struct history_reading *d, const struct event *v, struct err *e)
 	case EVENT_GROWN:
 	case EVENT_UNMAPPED:
 	case EVENT_SHRUNK:
-		return take_mapping(d, v, e);
+		return reading_take_mapping(d, v, e);
 	case EVENT_LIVE_MAPPED:
 		return take_live_mapped(d, v, e);
 	}
@@ -480,11 +480,11 @@ take_event(struct history_reading *d, const struct event *v, struct err *e)
 
 /* Have a place for each site that events may have. */
 static int
-add_sites(struct history *h, uint32_t nr, struct err *e)
+reading_add_sites(struct history *h, uint32_t nr, struct err *e)
 {
 	while (h->sites.nr < nr)
 		if (!array_add(&h->sites))
-			return no_memory(e);
+			return reading_no_memory(e);
 	return 0;
 }
 
@@ -494,7 +494,7 @@ end_sites(struct history_reading *d)
 {
 	d->in_moment = false;
 	for (size_t i = 0; i < d->h->sites.nr; i++)
-		note(d, &d->h->sites.v[i]);
+		reading_note(d, &d->h->sites.v[i]);
 }
 
 /* Moments that were asked for before the first interval, that of the first event, are skipped. */
@@ -517,10 +517,10 @@ int
 history_reading_add(struct history_reading *d, uint32_t nr_sites, const struct event *v, size_t nr,
 	struct err *e)
 {
-	if (add_sites(d->h, nr_sites, e) < 0)
+	if (reading_add_sites(d->h, nr_sites, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr; i++)
-		if (take_event(d, &v[i], e) < 0)
+		if (reading_take_event(d, &v[i], e) < 0)
 			return -1;
 	if (nr)
 		d->h->end_ns = v[nr - 1].time_ns;
@@ -558,7 +558,7 @@ history_reading_skip(struct history_reading *d, uint64_t time_ns, struct err *e)
 {
 	count_from_zero(d);
 	while (time_ns >= d->interval_end_ns) {
-		if (next_interval(d, e) < 0)
+		if (reading_next_interval(d, e) < 0)
 			return -1;
 		/* Known from TIME_NS on, if that is in it. */
 		d->max = time_ns < d->interval_end_ns

@@ -59,7 +59,7 @@ peek(struct stream *s, char *text, size_t size, struct err *e)
  * why not, recording_open() has to say.
  */
 static bool
-begins(struct stream *s)
+recording_begins(struct stream *s)
 {
 	struct err e = { 0 };
 	char text[16];
@@ -75,7 +75,7 @@ recording_is_in(const char *data, size_t len)
 {
 	struct err e = { 0 };
 
-	return begins(stream_of_memory(data, len, "", &e));
+	return recording_begins(stream_of_memory(data, len, "", &e));
 }
 
 bool
@@ -89,7 +89,7 @@ recording_is_file(const char *path)
 		return false;
 	if (S_ISDIR(st.st_mode))
 		return true;
-	return begins(stream_of_file(dup(fd), "", &e));
+	return recording_begins(stream_of_file(dup(fd), "", &e));
 }
 
 /* Whether S, which is taken over and may be NULL, begins as a file of a log.  1, 0, -1 with E. */

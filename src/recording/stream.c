@@ -135,7 +135,7 @@ stream_is_cut(const struct stream *s)
 
 /* Fill the input, keeping what is left there.  0, or -1 with E. */
 static int
-fill(struct stream *s, struct err *e)
+stream_fill(struct stream *s, struct err *e)
 {
 	size_t left = s->input_nr - s->input_at, room;
 	ssize_t n;
@@ -267,7 +267,7 @@ static int
 find_packing(struct stream *s, struct err *e)
 {
 	while (s->input_nr < 4 && !s->has_ended)
-		if (fill(s, e) < 0)
+		if (stream_fill(s, e) < 0)
 			return -1;
 	s->packing = PACKING_NONE;
 	if (s->input_nr >= 2 && memcmp(s->input, "\x1f\x8b", 2) == 0) {
@@ -293,7 +293,7 @@ step_plain(struct stream *s, char *buf, size_t size)
 }
 
 static long
-step(struct stream *s, char *buf, size_t size)
+stream_step(struct stream *s, char *buf, size_t size)
 {
 	switch (s->packing) {
 	case PACKING_GZIP:
@@ -313,7 +313,7 @@ stream_read(struct stream *s, char *buf, size_t size, struct err *e)
 	while (!s->is_cut) {
 		long n;
 
-		if (s->input_at == s->input_nr && !s->has_ended && fill(s, e) < 0)
+		if (s->input_at == s->input_nr && !s->has_ended && stream_fill(s, e) < 0)
 			return -1;
 		/* Both libraries may hold output back when there is no input any more. */
 		if (s->input_at == s->input_nr && !s->is_in_frame)
@@ -322,7 +322,7 @@ stream_read(struct stream *s, char *buf, size_t size, struct err *e)
 			s->is_cut = cut_off;
 			return 0;
 		}
-		n = step(s, buf, size);
+		n = stream_step(s, buf, size);
 		if (n == NO_MEMORY)
 			return err_set(e, ENOMEM, "cannot unpack '%s'", s->name);
 		if (n < 0)

@@ -98,7 +98,7 @@ calls_release(struct calls *c)
 }
 
 static int
-no_memory(struct err *e)
+calls_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot add up the profile");
 }
@@ -124,7 +124,7 @@ compile(struct filter *f, const char *option, const char *pattern, struct err *e
 }
 
 static uint8_t
-match(const struct maker *m, const struct calls_node *node)
+calls_match(const struct maker *m, const struct calls_node *node)
 {
 	const char *text[] = { node->name, node->file, node->object };
 	uint8_t found = 0;
@@ -139,7 +139,7 @@ match(const struct maker *m, const struct calls_node *node)
 /* ---- nodes ---- */
 
 static const char *
-base_name(const char *path)
+calls_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -166,7 +166,7 @@ find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *
 	uint8_t *matches;
 
 	if (!name)
-		return no_memory(e);
+		return calls_no_memory(e);
 	hash = hash_pair(hash_bytes(name, strlen(name)), hash_bytes(origin, strlen(origin)));
 	for (size_t at = hash; (slot = hash_next(&m->by_name, hash, &at));) {
 		node = &c->nodes.v[slot->number_1 - 1];
@@ -177,13 +177,13 @@ find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *
 	}
 	node = array_add(&c->nodes);
 	if (!node)
-		return no_memory(e);
+		return calls_no_memory(e);
 	*node = *like;
 	node->name = take_ptr(&owned);
 	matches = array_add(&m->matches);
 	if (!matches || hash_add(&m->by_name, hash, c->nodes.nr - 1) < 0)
-		return no_memory(e);
-	*matches = match(m, node);
+		return calls_no_memory(e);
+	*matches = calls_match(m, node);
 	*ret = (uint32_t)(c->nodes.nr - 1);
 	return 0;
 }
@@ -191,14 +191,14 @@ find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *
 /* ---- names that several have ---- */
 
 static int
-by_name(const void *a, const void *b, void *arg)
+calls_by_name(const void *a, const void *b, void *arg)
 {
 	const struct maker *m = arg;
 	const struct calls_node *x = &m->c->nodes.v[*(const uint32_t *)a];
 	const struct calls_node *y = &m->c->nodes.v[*(const uint32_t *)b];
 	const int r = strcmp(x->name, y->name);
 
-	return r ? r : strcmp(base_name(origin_of(m, x)), base_name(origin_of(m, y)));
+	return r ? r : strcmp(calls_base_name(origin_of(m, x)), calls_base_name(origin_of(m, y)));
 }
 
 /* Have NODE's name end with ORIGIN in parentheses. */
@@ -210,13 +210,13 @@ add_origin(struct calls_node *node, const char *origin, struct err *e)
 	if (!*origin)
 		return 0;
 	if (asprintf(&name, "%s (%s)", node->name, origin) < 0)
-		return no_memory(e);
+		return calls_no_memory(e);
 	free((char *)(uintptr_t)node->name);
 	node->name = name;
 	return 0;
 }
 
-/* Add to the name that the NR nodes NUMBER, by by_name(), share what distinguishes them. */
+/* Add to the name that the NR nodes NUMBER, by calls_by_name(), share what distinguishes them. */
 static int
 distinguish(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 {
@@ -224,11 +224,12 @@ distinguish(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 	bool is_base_enough = true;
 
 	for (size_t i = 1; i < nr && is_base_enough; i++)
-		is_base_enough = by_name(&number[i - 1], &number[i], m) != 0;
+		is_base_enough = calls_by_name(&number[i - 1], &number[i], m) != 0;
 	for (size_t i = 0; i < nr; i++) {
 		const char *origin = origin_of(m, &v[number[i]]);
 
-		if (add_origin(&v[number[i]], is_base_enough ? base_name(origin) : origin, e) < 0)
+		if (add_origin(&v[number[i]], is_base_enough ? calls_base_name(origin) : origin,
+			    e) < 0)
 			return -1;
 	}
 	return 0;
@@ -242,10 +243,10 @@ distinguish_all(struct maker *m, struct err *e)
 	auto_free uint32_t *order = calloc(c->nodes.nr + 1, sizeof *order);
 
 	if (!order)
-		return no_memory(e);
+		return calls_no_memory(e);
 	for (size_t i = 0; i < c->nodes.nr; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, c->nodes.nr, sizeof *order, by_name, m);
+	qsort_r(order, c->nodes.nr, sizeof *order, calls_by_name, m);
 	for (size_t i = 0, end; i < c->nodes.nr; i = end) {
 		const char *name = c->nodes.v[order[i]].name;
 
@@ -271,7 +272,7 @@ name_of_place(const struct profile *p, const struct profile_frame *frame)
 	int r;
 
 	if (m && *m->path)
-		r = asprintf(&name, "%s+0x%" PRIx64, base_name(m->path),
+		r = asprintf(&name, "%s+0x%" PRIx64, calls_base_name(m->path),
 			pc - m->start + m->offset_bytes);
 	else
 		r = asprintf(&name, "0x%" PRIx64, pc);
@@ -286,7 +287,8 @@ name_of_line(const struct calls_node *node)
 
 	if (!*node->file)
 		return strdup(node->function);
-	r = asprintf(&name, "%s %s:%" PRIu32, node->function, base_name(node->file), node->line);
+	r = asprintf(
+		&name, "%s %s:%" PRIu32, node->function, calls_base_name(node->file), node->line);
 	return r < 0 ? NULL : name;
 }
 
@@ -299,7 +301,7 @@ add_node(struct maker *m, char *name, const struct calls_node *like, enum role r
 
 	if (!node || !its_role) {
 		free(name);
-		return no_memory(e);
+		return calls_no_memory(e);
 	}
 	*its_role = (uint8_t)role;
 	return find_node(m, name, like, node, e);
@@ -325,7 +327,7 @@ is_script(const struct calls_node *like)
 static bool
 is_interpreter(const char *path)
 {
-	const char *base = base_name(path);
+	const char *base = calls_base_name(path);
 
 	return strncmp(base, "python3", 7) == 0 || strncmp(base, "libpython3", 10) == 0 ||
 		strstr(path, "/lib-dynload/");
@@ -348,7 +350,8 @@ name_of_function(const struct calls_node *like)
 
 	if (*like->function != '<' || !is_script(like))
 		return strdup(like->function);
-	return asprintf(&name, "%s %s", like->function, base_name(like->file)) < 0 ? NULL : name;
+	return asprintf(&name, "%s %s", like->function, calls_base_name(like->file)) < 0 ? NULL
+											 : name;
 }
 
 /* The node of FRAME's object, for all of its functions. */
@@ -358,13 +361,13 @@ add_object(struct maker *m, size_t i, const struct calls_node *like, struct err 
 	const bool is_all = m->nr_allocators[i] >= m->c->p->frames.v[i].nr_lines;
 
 	m->nr_allocators[i] = m->nr_allocators[i] && is_all;
-	return add_node(m, strdup(*like->object ? base_name(like->object) : "[unknown]"), like,
-		ROLE_PROGRAM, e);
+	return add_node(m, strdup(*like->object ? calls_base_name(like->object) : "[unknown]"),
+		like, ROLE_PROGRAM, e);
 }
 
 /* The nodes of frame I, and which of them are allocators. */
 static int
-add_frame(struct maker *m, size_t i, struct err *e)
+calls_add_frame(struct maker *m, size_t i, struct err *e)
 {
 	const struct profile *p = m->c->p;
 	const struct profile_frame *frame = &p->frames.v[i];
@@ -395,7 +398,7 @@ add_frame(struct maker *m, size_t i, struct err *e)
 }
 
 static int
-add_rest(struct maker *m, struct err *e)
+calls_add_rest(struct maker *m, struct err *e)
 {
 	const char *name = m->c->options.view == CALLS_VIEW_PYTHON ? "[no function of Python]"
 								   : CALLS_NO_STACK;
@@ -414,7 +417,7 @@ find_allocators(struct maker *m, struct err *e)
 		return -1;
 	m->is_allocator = calloc(p->functions.nr + 1, sizeof *m->is_allocator);
 	if (!m->is_allocator)
-		return no_memory(e);
+		return calls_no_memory(e);
 	for (size_t i = 0; i < p->functions.nr; i++)
 		m->is_allocator[i] = allocators_have(&m->allocators, p->functions.v[i].name);
 	return 0;
@@ -428,15 +431,15 @@ add_frames(struct maker *m, struct err *e)
 	m->first = calloc(nr + 1, sizeof *m->first);
 	m->nr_allocators = calloc(nr + 1, sizeof *m->nr_allocators);
 	if (!m->first || !m->nr_allocators)
-		return no_memory(e);
+		return calls_no_memory(e);
 	for (size_t i = 0; i < nr; i++)
-		if (add_frame(m, i, e) < 0)
+		if (calls_add_frame(m, i, e) < 0)
 			return -1;
 	m->first[nr] = m->of_frames.nr;
-	if (add_rest(m, e) < 0 || distinguish_all(m, e) < 0)
+	if (calls_add_rest(m, e) < 0 || distinguish_all(m, e) < 0)
 		return -1;
 	m->seen = calloc(m->c->nodes.nr + 1, sizeof *m->seen);
-	return m->seen ? 0 : no_memory(e);
+	return m->seen ? 0 : calls_no_memory(e);
 }
 
 /* ---- paths ---- */
@@ -518,12 +521,12 @@ is_in_view(const struct maker *m, size_t k)
 }
 
 static int
-put_rest(struct maker *m, struct err *e)
+calls_put_rest(struct maker *m, struct err *e)
 {
 	uint32_t *step = array_add(&m->path);
 
 	if (!step)
-		return no_memory(e);
+		return calls_no_memory(e);
 	*step = m->rest;
 	return 0;
 }
@@ -550,11 +553,11 @@ make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, stru
 				continue;
 			step = array_add(&m->path);
 			if (!step)
-				return no_memory(e);
+				return calls_no_memory(e);
 			*step = node;
 		}
 	return !m->path.nr && (!stack->nr || m->c->options.view == CALLS_VIEW_PYTHON)
-		? put_rest(m, e)
+		? calls_put_rest(m, e)
 		: 0;
 }
 
@@ -574,14 +577,14 @@ add_to_group(struct calls_groups *groups, struct hash *h, struct calls_group lik
 	}
 	g = array_add(groups);
 	if (!g || hash_add(h, hash, groups->nr - 1) < 0)
-		return no_memory(e);
+		return calls_no_memory(e);
 	*g = like;
 	return 0;
 }
 
 /* Add m->path with VALUE: the whole of it to its leaf, and once to each node. */
 static int
-add_path(struct maker *m, int64_t value, struct err *e)
+calls_add_path(struct maker *m, int64_t value, struct err *e)
 {
 	struct calls *c = m->c;
 	struct calls_path *path = array_add(&c->paths);
@@ -591,7 +594,7 @@ add_path(struct maker *m, int64_t value, struct err *e)
 	if (!path ||
 		(c->steps.room - c->steps.nr <= m->path.nr &&
 			array_reserve(&c->steps, 2 * (c->steps.nr + m->path.nr) + 1) < 0))
-		return no_memory(e);
+		return calls_no_memory(e);
 	*path = (struct calls_path){ c->steps.nr, (uint32_t)m->path.nr, value };
 	c->shown = profile_sum(c->shown, value);
 	c->shown_total = profile_sum(c->shown_total, value < 0 ? -value : value);
@@ -610,7 +613,7 @@ add_path(struct maker *m, int64_t value, struct err *e)
 }
 
 static int
-add_samples(struct maker *m, struct err *e)
+calls_add_samples(struct maker *m, struct err *e)
 {
 	const struct profile *p = m->c->p;
 	bool has_focus = m->filter[0].is_set;
@@ -618,7 +621,7 @@ add_samples(struct maker *m, struct err *e)
 	uint8_t found;
 
 	if (!is_counted)
-		return no_memory(e);
+		return calls_no_memory(e);
 	for (size_t i = 0; i < p->samples.nr; i++) {
 		const struct profile_sample *s = &p->samples.v[i];
 		int64_t value = profile_values(p, i)[m->c->options.type];
@@ -632,7 +635,7 @@ add_samples(struct maker *m, struct err *e)
 			continue;
 		m->c->nr_stacks += !is_counted[s->stack];
 		is_counted[s->stack] = true;
-		if (add_path(m, value, e) < 0 ||
+		if (calls_add_path(m, value, e) < 0 ||
 			(s->thread_1 &&
 				add_to_group(&m->c->threads, &m->by_group[0],
 					(struct calls_group){ s->thread_1, 0, value }, e) < 0) ||
@@ -647,7 +650,7 @@ add_samples(struct maker *m, struct err *e)
 /* ---- the whole ---- */
 
 static int
-by_value(const void *a, const void *b)
+calls_by_value(const void *a, const void *b)
 {
 	const struct calls_group *x = a, *y = b;
 
@@ -662,7 +665,7 @@ static void
 sort_groups(struct calls_groups *groups)
 {
 	if (groups->nr)
-		qsort(groups->v, groups->nr, sizeof *groups->v, by_value);
+		qsort(groups->v, groups->nr, sizeof *groups->v, calls_by_value);
 }
 
 int
@@ -676,7 +679,7 @@ calls_make(struct calls *c, const struct profile *p, const struct calls_options 
 	if (find_allocators(&m, e) < 0 || compile(&m.filter[0], "focus", options->focus, e) < 0 ||
 		compile(&m.filter[1], "ignore", options->ignore, e) < 0 ||
 		compile(&m.filter[2], "hide", options->hide, e) < 0 || add_frames(&m, e) < 0 ||
-		add_samples(&m, e) < 0)
+		calls_add_samples(&m, e) < 0)
 		return -1;
 	sort_groups(&c->threads);
 	sort_groups(&c->sizes);

@@ -36,7 +36,7 @@ flame_release(struct flame *f)
 }
 
 static const char *
-name_of(const struct flame *f, const struct tree_node *n)
+flame_name_of(const struct flame *f, const struct tree_node *n)
 {
 	return n->node == UINT32_MAX ? "all" : f->v->c->nodes.v[n->node].name;
 }
@@ -48,7 +48,7 @@ put_colour(const struct flame *f, const struct tree_node *n)
 	unsigned int h = 2166136261u, faded;
 	double share = calls_share(f->v->c, n->value);
 
-	for (const char *at = name_of(f, n); *at; at++)
+	for (const char *at = flame_name_of(f, n); *at; at++)
 		h = (h ^ (unsigned char)*at) * 16777619u;
 	h ^= h >> 15;
 	if (!f->v->base) {
@@ -66,7 +66,7 @@ put_colour(const struct flame *f, const struct tree_node *n)
 
 /* As much of NAME as fits into WIDTH. */
 static void
-put_label(const struct flame *f, const char *name, double width)
+flame_put_label(const struct flame *f, const char *name, double width)
 {
 	char text[512];
 	int room = (int)((width - 6) / CHARACTER_WIDTH);
@@ -89,14 +89,14 @@ put_label(const struct flame *f, const char *name, double width)
 }
 
 static void
-put_frame(const struct flame *f, const struct tree_node *n, double x, double width)
+flame_put_frame(const struct flame *f, const struct tree_node *n, double x, double width)
 {
 	int y = TOP + (int)n->depth * ROW;
 	char value[32], self[32];
 
 	fprintf(f->f, "<g class=\"frame\" data-x=\"%.3f\" data-w=\"%.3f\" data-d=\"%u\"><title>", x,
 		width, n->depth);
-	xml_put(f->f, name_of(f, n), MAX_NAME_BYTES);
+	xml_put(f->f, flame_name_of(f, n), MAX_NAME_BYTES);
 	fprintf(f->f,
 		"\n%s, %.2f%%; itself %s</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" "
 		"height=\"%d\" rx=\"1\" fill=\"",
@@ -106,7 +106,7 @@ put_frame(const struct flame *f, const struct tree_node *n, double x, double wid
 		width > 0.6 ? width - 0.5 : 0.1, ROW - 1);
 	put_colour(f, n);
 	fprintf(f->f, "\"/><text x=\"%.2f\" y=\"%d\">", x + 3, y + ROW - 5);
-	put_label(f, name_of(f, n), width);
+	flame_put_label(f, flame_name_of(f, n), width);
 	fputs("</text></g>\n", f->f);
 }
 
@@ -115,7 +115,7 @@ put_frames(struct flame *f, uint32_t i, double x)
 {
 	const struct tree_node *n = &f->tree.v[i];
 
-	put_frame(f, n, x, (double)n->width * f->scale);
+	flame_put_frame(f, n, x, (double)n->width * f->scale);
 	for (uint32_t k = 0; k < n->nr_children; k++) {
 		uint32_t child = f->tree.children[n->first_child + k];
 		double width = (double)f->tree.v[child].width * f->scale;
@@ -128,7 +128,7 @@ put_frames(struct flame *f, uint32_t i, double x)
 
 /* How deep the graph is, and how many nodes are left out. */
 static void
-measure(struct flame *f)
+flame_measure(struct flame *f)
 {
 	f->scale = f->tree.v[0].width ? WIDTH / (double)f->tree.v[0].width : 0;
 	for (size_t i = 1; i < f->tree.nr; i++) {
@@ -140,7 +140,7 @@ measure(struct flame *f)
 }
 
 static void
-put_heading(const struct flame *f, bool is_file, const char *unnamed)
+flame_put_heading(const struct flame *f, bool is_file, const char *unnamed)
 {
 	const struct profile_type *type = &f->v->p->types.v[f->v->c->options.type];
 	char text[160], value[32];
@@ -175,7 +175,7 @@ flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e)
 
 	if (report_unnamed_line(&unnamed, v, e) < 0 || tree_make(&flame.tree, v->c, e) < 0)
 		return -1;
-	measure(&flame);
+	flame_measure(&flame);
 	height = TOP + (flame.depth + 1) * ROW + 8;
 	fprintf(f,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"%.0f\" "
@@ -183,7 +183,7 @@ flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e)
 		WIDTH, height, WIDTH, height);
 	if (is_file)
 		fprintf(f, "<style>\n%s</style>\n", flame_css);
-	put_heading(&flame, is_file, unnamed);
+	flame_put_heading(&flame, is_file, unnamed);
 	put_frames(&flame, 0, 0);
 	if (is_file)
 		fprintf(f, "<script><![CDATA[\n%s]]></script>\n", flame_js);

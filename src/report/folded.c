@@ -26,7 +26,7 @@ frame_name(const char *name)
 }
 
 static int
-by_steps(const void *a, const void *b, void *arg)
+folded_by_steps(const void *a, const void *b, void *arg)
 {
 	const struct calls *c = arg;
 	const struct calls_path *x = *(const struct calls_path *const *)a;
@@ -38,7 +38,8 @@ by_steps(const void *a, const void *b, void *arg)
 }
 
 static void
-put_path(const struct calls *c, const struct calls_path *path, int64_t value, char **names, FILE *f)
+folded_put_path(
+	const struct calls *c, const struct calls_path *path, int64_t value, char **names, FILE *f)
 {
 	for (size_t i = 0; i < path->nr; i++)
 		fprintf(f, "%s%s", i ? ";" : "", names[c->steps.v[path->first + i]]);
@@ -68,13 +69,13 @@ folded_write(const struct calls *c, FILE *f, struct err *e)
 	for (size_t i = 0; !is_short && i < c->paths.nr; i++)
 		order[i] = &c->paths.v[i];
 	if (!is_short)
-		qsort_r(order, c->paths.nr, sizeof *order, by_steps, (void *)(uintptr_t)c);
+		qsort_r(order, c->paths.nr, sizeof *order, folded_by_steps, (void *)(uintptr_t)c);
 	for (size_t i = 0; !is_short && i < c->paths.nr; i++) {
 		value = profile_sum(value, order[i]->value);
 		if (i + 1 < c->paths.nr &&
-			by_steps(&order[i], &order[i + 1], (void *)(uintptr_t)c) == 0)
+			folded_by_steps(&order[i], &order[i + 1], (void *)(uintptr_t)c) == 0)
 			continue;
-		put_path(c, order[i], value, names, f);
+		folded_put_path(c, order[i], value, names, f);
 		value = 0;
 	}
 	free_names(names, c->nodes.nr);

@@ -12,13 +12,13 @@
 
 /* The mapping that FRAME is in, NULL for memory without a file and without a name. */
 static const struct profile_mapping *
-mapping_of(const struct profile *p, const struct profile_frame *frame)
+frames_mapping_of(const struct profile *p, const struct profile_frame *frame)
 {
 	return frame->mapping_1 ? &p->mappings.v[frame->mapping_1 - 1] : NULL;
 }
 
 static const char *
-base_name(const char *path)
+frames_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -26,7 +26,7 @@ base_name(const char *path)
 }
 
 static void
-put(FILE *f, const char *untrusted)
+frames_put(FILE *f, const char *untrusted)
 {
 	const size_t size = strlen(untrusted) * 4 + 1; /* each byte may become \ooo */
 	auto_free char *text = malloc(size);
@@ -35,15 +35,15 @@ put(FILE *f, const char *untrusted)
 }
 
 static void
-put_function(const struct profile *p, const struct profile_line *line, FILE *f)
+frames_put_function(const struct profile *p, const struct profile_line *line, FILE *f)
 {
 	const struct profile_function *function = &p->functions.v[line->function];
 
-	put(f, function->name);
+	frames_put(f, function->name);
 	if (!*function->file)
 		return;
 	fputs(" at ", f);
-	put(f, base_name(function->file));
+	frames_put(f, frames_base_name(function->file));
 	if (line->line)
 		fprintf(f, ":%" PRIu32, line->line);
 }
@@ -52,14 +52,14 @@ put_function(const struct profile *p, const struct profile_line *line, FILE *f)
 static void
 put_place(const struct profile *p, const struct profile_frame *frame, FILE *f)
 {
-	const struct profile_mapping *m = mapping_of(p, frame);
+	const struct profile_mapping *m = frames_mapping_of(p, frame);
 
 	if (!m) {
 		fputs("? (memory without a file)", f);
 		return;
 	}
 	fputs("? (", f);
-	put(f, base_name(m->path));
+	frames_put(f, frames_base_name(m->path));
 	fprintf(f, "+0x%" PRIx64 ")", profile_frame_pc(frame) - m->start + m->offset_bytes);
 }
 
@@ -86,11 +86,11 @@ count_same(const struct frames *s, size_t at, size_t end)
  * Frame NR of a stack.  Functions that are inlined come first, the one that they are in last.
  */
 static void
-put_frame(const struct frames *s, size_t at, size_t nr, size_t nr_same, FILE *f)
+frames_put_frame(const struct frames *s, size_t at, size_t nr, size_t nr_same, FILE *f)
 {
 	const struct profile *p = s->p;
 	const struct profile_frame *frame = &p->frames.v[p->stack_frames.v[at]];
-	const struct profile_mapping *m = mapping_of(p, frame);
+	const struct profile_mapping *m = frames_mapping_of(p, frame);
 
 	fprintf(f, "  #%-3zu 0x%016" PRIx64 " ", nr, frame->address);
 	if (!frame->nr_lines)
@@ -98,11 +98,11 @@ put_frame(const struct frames *s, size_t at, size_t nr, size_t nr_same, FILE *f)
 	for (uint32_t i = 0; i < frame->nr_lines; i++) {
 		if (i)
 			fprintf(f, " [inlined]\n%*s", 26, "");
-		put_function(p, &p->lines.v[frame->first_line + i], f);
+		frames_put_function(p, &p->lines.v[frame->first_line + i], f);
 	}
 	if (frame->nr_lines && m) {
 		fputs(" in ", f);
-		put(f, base_name(m->path));
+		frames_put(f, frames_base_name(m->path));
 	}
 	if (s->marks->v[at] & STACKS_SIGNAL)
 		fputs(" [signal handler called]", f);
@@ -126,7 +126,7 @@ frames_print(const struct profile *p, uint32_t stack, const struct stacks_marks 
 
 	for (size_t i = 0, nr_same; i < s->nr; i += nr_same) {
 		nr_same = count_same(&frames, s->first + i, s->first + s->nr);
-		put_frame(&frames, s->first + i, i, nr_same, f);
+		frames_put_frame(&frames, s->first + i, i, nr_same, f);
 	}
 	if (end != STACKS_COMPLETE)
 		fprintf(f, "  %s", words[end]);
@@ -136,7 +136,7 @@ frames_print(const struct profile *p, uint32_t stack, const struct stacks_marks 
 
 /* "worker <- start_thread <- clone3" */
 static int
-write_line(const struct profile *p, const struct profile_stack *s, uint32_t first, FILE *f)
+frames_write_line(const struct profile *p, const struct profile_stack *s, uint32_t first, FILE *f)
 {
 	const uint32_t *number = &p->stack_frames.v[s->first];
 
@@ -147,7 +147,7 @@ write_line(const struct profile *p, const struct profile_stack *s, uint32_t firs
 			const struct profile_line *line = &p->lines.v[frame->first_line + k];
 
 			fputs(k ? " <- " : "", f);
-			put(f, p->functions.v[line->function].name);
+			frames_put(f, p->functions.v[line->function].name);
 		}
 		if (!frame->nr_lines)
 			put_place(p, frame, f);
@@ -183,7 +183,7 @@ frames_print_line(const struct profile *p, uint32_t stack, uint32_t first, int n
 	size_t size = 0;
 	FILE *text = open_memstream(&line, &size);
 
-	if (!text || write_line(p, &p->stacks.v[stack], first, text) != 0)
+	if (!text || frames_write_line(p, &p->stacks.v[stack], first, text) != 0)
 		return;
 	put_cut(f, line, nr_columns);
 }
@@ -208,11 +208,11 @@ functions_json(const struct profile *p, const struct profile_frame *frame)
 }
 
 static json_t *
-frame_json(const struct frames *s, size_t at)
+frames_frame_json(const struct frames *s, size_t at)
 {
 	const struct profile *p = s->p;
 	const struct profile_frame *frame = &p->frames.v[p->stack_frames.v[at]];
-	const struct profile_mapping *m = mapping_of(p, frame);
+	const struct profile_mapping *m = frames_mapping_of(p, frame);
 	const uint64_t pc = profile_frame_pc(frame);
 
 	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:o}", "address",
@@ -231,7 +231,7 @@ frames_json(const struct profile *p, uint32_t stack, const struct stacks_marks *
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < s->nr; i++)
-		json_array_append_new(list, frame_json(&frames, s->first + i));
+		json_array_append_new(list, frames_frame_json(&frames, s->first + i));
 	return list;
 }
 
@@ -239,11 +239,11 @@ frames_json(const struct profile *p, uint32_t stack, const struct stacks_marks *
 static json_t *
 place_json(const struct profile *p, const struct profile_frame *frame)
 {
-	const struct profile_mapping *m = mapping_of(p, frame);
+	const struct profile_mapping *m = frames_mapping_of(p, frame);
 	auto_free char *text = NULL;
 
 	if (!m ||
-		asprintf(&text, "%s+0x%" PRIx64, base_name(m->path),
+		asprintf(&text, "%s+0x%" PRIx64, frames_base_name(m->path),
 			profile_frame_pc(frame) - m->start + m->offset_bytes) < 0)
 		return json_string("?");
 	return ui_json_string(text);

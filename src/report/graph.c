@@ -129,7 +129,7 @@ add_edges(struct graph *g, struct err *e)
 }
 
 static void
-put_node(const struct graph *g, uint32_t i)
+graph_put_node(const struct graph *g, uint32_t i)
 {
 	const struct calls_node *n = &g->v->c->nodes.v[i];
 	double share = share_of(g, n->flat);
@@ -179,7 +179,7 @@ report_print_dot(const struct report_view *v, FILE *f, struct err *e)
 	fprintf(f, "\\lTotal: %s\\l\"]\n", report_value(v, v->c->shown, value, sizeof value));
 	for (uint32_t i = 0; i < v->c->nodes.nr; i++)
 		if (g.is_shown[i])
-			put_node(&g, i);
+			graph_put_node(&g, i);
 	for (size_t i = 0; i < g.edges.nr; i++)
 		put_edge(&g, &g.edges.v[i]);
 	fputs("}\n", f);

@@ -31,7 +31,7 @@ page_put_tail(FILE *f)
 }
 
 static void
-put_heading(const struct report_view *v, FILE *f, int level)
+html_put_heading(const struct report_view *v, FILE *f, int level)
 {
 	const struct profile_type *type = &v->p->types.v[v->c->options.type];
 	char text[160], shown[32], total[32], period[32];
@@ -113,7 +113,7 @@ put_bar(const struct report_view *v, FILE *f, int64_t value)
 }
 
 static void
-put_threads(const struct report_view *v, FILE *f)
+html_put_threads(const struct report_view *v, FILE *f)
 {
 	if (!v->c->threads.nr)
 		return;
@@ -135,7 +135,7 @@ put_threads(const struct report_view *v, FILE *f)
 }
 
 static void
-put_sizes(const struct report_view *v, FILE *f)
+html_put_sizes(const struct report_view *v, FILE *f)
 {
 	char size[32];
 
@@ -175,11 +175,11 @@ put_unnamed(const struct report_view *v, FILE *f, struct err *e)
 int
 page_put_report(const struct report_view *v, FILE *f, int level, struct err *e)
 {
-	put_heading(v, f, level);
+	html_put_heading(v, f, level);
 	if (put_unnamed(v, f, e) < 0 || flame_put(v, f, false, e) < 0 || put_functions(v, f, e) < 0)
 		return -1;
-	put_threads(v, f);
-	put_sizes(v, f);
+	html_put_threads(v, f);
+	html_put_sizes(v, f);
 	return 0;
 }
 

@@ -34,7 +34,7 @@ string_or_null(const char *s)
 }
 
 static json_t *
-row_json(const struct report_view *v, uint32_t i)
+json_row_json(const struct report_view *v, uint32_t i)
 {
 	const struct calls_node *n = &v->c->nodes.v[i];
 
@@ -63,7 +63,7 @@ rows_json(const struct report_view *v, json_t *data, struct err *e)
 		const struct calls_node *n = &v->c->nodes.v[order[i]];
 
 		if ((n->flat || n->cum) && (nr++ < v->limit || !v->limit))
-			json_array_append_new(list, row_json(v, order[i]));
+			json_array_append_new(list, json_row_json(v, order[i]));
 	}
 	json_object_set_new(data, "rows", list);
 	json_object_set_new(data, "row_count", json_integer((json_int_t)nr));
@@ -71,7 +71,7 @@ rows_json(const struct report_view *v, json_t *data, struct err *e)
 }
 
 static json_t *
-threads_json(const struct report_view *v)
+json_threads_json(const struct report_view *v)
 {
 	json_t *list = json_array();
 
@@ -88,7 +88,7 @@ threads_json(const struct report_view *v)
 }
 
 static json_t *
-sizes_json(const struct report_view *v)
+json_sizes_json(const struct report_view *v)
 {
 	json_t *list = json_array();
 
@@ -101,7 +101,7 @@ sizes_json(const struct report_view *v)
 }
 
 static json_t *
-comments_json(const struct profile *p)
+json_comments_json(const struct profile *p)
 {
 	json_t *list = json_array();
 
@@ -111,7 +111,7 @@ comments_json(const struct profile *p)
 }
 
 static json_t *
-amount_json(const struct amount *a)
+json_amount_json(const struct amount *a)
 {
 	return json_pack(
 		"{s:I, s:I}", "bytes", (json_int_t)a->bytes, "blocks", (json_int_t)a->blocks);
@@ -130,12 +130,13 @@ choice_json(const struct report_view *v)
 		c->max_bytes != UINT64_MAX ? ui_json_number(c->max_bytes) : json_null(),
 		"recorded_ns",
 		v->chosen->is_of_memory ? json_null() : ui_json_number(v->chosen->now_ns),
-		"certain", amount_json(&v->chosen->certain), "possible",
-		amount_json(&v->chosen->possible), "unknown", amount_json(&v->chosen->unknown));
+		"certain", json_amount_json(&v->chosen->certain), "possible",
+		json_amount_json(&v->chosen->possible), "unknown",
+		json_amount_json(&v->chosen->unknown));
 }
 
 static json_t *
-blocks_json(const struct report_view *v)
+json_blocks_json(const struct report_view *v)
 {
 	json_t *list = json_array();
 
@@ -168,15 +169,15 @@ report_to_json(const struct report_view *v, json_t *data, struct err *e)
 	json_object_set_new(
 		data, "blocks", v->blocks ? json_integer(v->blocks->shown) : json_null());
 	json_object_set_new(data, "choice", choice_json(v));
-	json_object_set_new(data, "addresses", v->addresses ? blocks_json(v) : json_null());
+	json_object_set_new(data, "addresses", v->addresses ? json_blocks_json(v) : json_null());
 	json_object_set_new(data, "address_count",
 		v->addresses ? ui_json_number(v->addresses->nr + v->addresses->nr_more)
 			     : json_null());
 	json_object_set_new(data, "stack_count", json_integer((json_int_t)v->c->nr_stacks));
 	json_object_set_new(data, "period_bytes",
 		v->p->period_bytes ? json_integer(v->p->period_bytes) : json_null());
-	json_object_set_new(data, "comments", comments_json(v->p));
-	json_object_set_new(data, "threads", threads_json(v));
-	json_object_set_new(data, "sizes", sizes_json(v));
+	json_object_set_new(data, "comments", json_comments_json(v->p));
+	json_object_set_new(data, "threads", json_threads_json(v));
+	json_object_set_new(data, "sizes", json_sizes_json(v));
 	return report_unnamed_json(v, data, e) < 0 ? -1 : rows_json(v, data, e);
 }

@@ -81,7 +81,7 @@ report_choice_text(const struct report_view *v, char *buf, size_t size)
 }
 
 static const char *
-percent(double share, char *buf, size_t size)
+text_percent(double share, char *buf, size_t size)
 {
 	snprintf(buf, size, "%.1f%%", share * 100);
 	return buf;
@@ -90,7 +90,7 @@ percent(double share, char *buf, size_t size)
 /* ---- the line above ---- */
 
 static void
-print_head(const struct report_view *v, FILE *f)
+text_print_head(const struct report_view *v, FILE *f)
 {
 	char file[512], type[160], shown[32], total[32], period[32], choice[160];
 
@@ -106,7 +106,7 @@ print_head(const struct report_view *v, FILE *f)
 	else
 		fprintf(f, "%s of %s (%s)", shown,
 			report_value(v, v->c->total, total, sizeof total),
-			percent(calls_share(v->c, v->c->shown), period, sizeof period));
+			text_percent(calls_share(v->c, v->c->shown), period, sizeof period));
 	if (v->blocks)
 		fprintf(f, " in %s%" PRId64 " block%s of",
 			v->base && v->blocks->shown > 0 ? "+" : "", v->blocks->shown,
@@ -125,7 +125,7 @@ print_head(const struct report_view *v, FILE *f)
 enum { BLOCKS_COLUMN = 1 };
 
 static int
-add_columns(struct ui_table *t, const struct report_view *v, struct err *e)
+text_add_columns(struct ui_table *t, const struct report_view *v, struct err *e)
 {
 	static const char *const numbers[] = { "FLAT", "BLOCKS", "FLAT%", "SUM%", "CUM", "CUM%" };
 	static const char *const name[] = {
@@ -153,16 +153,17 @@ blocks_of(const struct report_view *v, uint32_t i, char *buf, size_t size)
 
 /* The row of node I; SUM is what those up to it have. */
 static int
-add_row(struct ui_table *t, const struct report_view *v, uint32_t i, int64_t sum, struct err *e)
+text_add_row(
+	struct ui_table *t, const struct report_view *v, uint32_t i, int64_t sum, struct err *e)
 {
 	const struct calls_node *n = &v->c->nodes.v[i];
 	char flat[32], blocks[32], cum[32], share[3][32];
 
 	report_value(v, n->flat, flat, sizeof flat);
 	report_value(v, n->cum, cum, sizeof cum);
-	percent(calls_share(v->c, n->flat), share[0], sizeof share[0]);
-	percent(calls_share(v->c, sum), share[1], sizeof share[1]);
-	percent(calls_share(v->c, n->cum), share[2], sizeof share[2]);
+	text_percent(calls_share(v->c, n->flat), share[0], sizeof share[0]);
+	text_percent(calls_share(v->c, sum), share[1], sizeof share[1]);
+	text_percent(calls_share(v->c, n->cum), share[2], sizeof share[2]);
 	if (v->blocks)
 		return ui_table_add(t, e, flat, blocks_of(v, i, blocks, sizeof blocks), share[0],
 			share[1], cum, share[2], n->name, NULL);
@@ -204,7 +205,7 @@ report_print_table(const struct report_view *v, struct ui_output *out, struct er
 
 	if (!t || !order)
 		return err_set(e, ENOMEM, "cannot make a table");
-	if (add_columns(t, v, e) < 0 || report_unnamed_text(&unnamed, v, e) < 0)
+	if (text_add_columns(t, v, e) < 0 || report_unnamed_text(&unnamed, v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v->c->nodes.nr; i++) {
 		const struct calls_node *n = &v->c->nodes.v[order[i]];
@@ -212,10 +213,10 @@ report_print_table(const struct report_view *v, struct ui_output *out, struct er
 		if ((!n->flat && !n->cum) || (nr++ >= v->limit && v->limit))
 			continue;
 		sum = profile_sum(sum, n->flat);
-		if (add_row(t, v, order[i], sum, e) < 0)
+		if (text_add_row(t, v, order[i], sum, e) < 0)
 			return -1;
 	}
-	print_head(v, out->f);
+	text_print_head(v, out->f);
 	if (ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, v->limit && v->limit < nr ? nr - v->limit : 0);
@@ -258,7 +259,7 @@ print_calls(struct tree_printer *p, uint32_t i, struct err *e)
 		if (!name)
 			return err_set(e, ENOMEM, "cannot make a table");
 		if (ui_table_add(p->table, e, report_value(p->v, n->value, value, sizeof value),
-			    percent(calls_share(p->v->c, n->value), share, sizeof share),
+			    text_percent(calls_share(p->v->c, n->value), share, sizeof share),
 			    report_value(p->v, n->self, self, sizeof self), name, NULL) < 0)
 			return -1;
 	}
@@ -287,7 +288,7 @@ report_print_tree(const struct report_view *v, struct ui_output *out, struct err
 		ui_table_column(t, "FLAT", true, e) < 0 ||
 		ui_table_column(t, "CALLS", false, e) < 0 || print_calls(&p, 0, e) < 0)
 		return -1;
-	print_head(v, out->f);
+	text_print_head(v, out->f);
 	if (ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, p.nr_more);

@@ -14,7 +14,8 @@
 
 /* "0x1234: function (file.c:12)", as DHAT writes them; LINE may be NULL. */
 static json_t *
-frame_json(const struct profile *p, const struct profile_frame *f, const struct profile_line *line)
+timeline_dhat_frame_json(
+	const struct profile *p, const struct profile_frame *f, const struct profile_line *line)
 {
 	const char *object = f->mapping_1 ? p->mappings.v[f->mapping_1 - 1].path : "???";
 	const struct profile_function *fn = line ? &p->functions.v[line->function] : NULL;
@@ -36,7 +37,7 @@ frame_json(const struct profile *p, const struct profile_frame *f, const struct 
 
 /* All frames; FIRST gets the number of the first line of each, the innermost. */
 static json_t *
-frames_json(const struct profile *p, json_int_t *first)
+timeline_dhat_frames_json(const struct profile *p, json_int_t *first)
 {
 	json_t *list = json_array();
 
@@ -46,16 +47,17 @@ frames_json(const struct profile *p, json_int_t *first)
 
 		first[i] = (json_int_t)json_array_size(list);
 		for (uint32_t k = 0; k < f->nr_lines; k++)
-			json_array_append_new(
-				list, frame_json(p, f, &p->lines.v[f->first_line + k]));
+			json_array_append_new(list,
+				timeline_dhat_frame_json(p, f, &p->lines.v[f->first_line + k]));
 		if (!f->nr_lines)
-			json_array_append_new(list, frame_json(p, f, NULL));
+			json_array_append_new(list, timeline_dhat_frame_json(p, f, NULL));
 	}
 	return list;
 }
 
 static json_t *
-stack_json(const struct profile *p, const struct profile_stack *stack, const json_int_t *first)
+timeline_dhat_stack_json(
+	const struct profile *p, const struct profile_stack *stack, const json_int_t *first)
 {
 	json_t *list = json_array();
 
@@ -94,8 +96,8 @@ point_json(const struct profile *p, size_t sample, const json_int_t *first)
 		json_object_set_new(
 			point, members[i].key, json_integer(type < 0 ? 0 : values[type]));
 	}
-	json_object_set_new(
-		point, "fs", stack_json(p, &p->stacks.v[p->samples.v[sample].stack], first));
+	json_object_set_new(point, "fs",
+		timeline_dhat_stack_json(p, &p->stacks.v[p->samples.v[sample].stack], first));
 	return point;
 }
 
@@ -122,7 +124,7 @@ timeline_print_dhat(const struct timeline_view *v, const struct profile *p, stru
 		if (strncmp(p->comments.v[i], command, strlen(command)) == 0)
 			json_object_set_new(document, "cmd",
 				ui_json_string(p->comments.v[i] + strlen(command)));
-	json_object_set_new(document, "ftbl", frames_json(p, first));
+	json_object_set_new(document, "ftbl", timeline_dhat_frames_json(p, first));
 	for (size_t i = 0; i < p->samples.nr; i++)
 		if (json_array_append_new(points, point_json(p, i, first)) < 0)
 			return err_set(e, ENOMEM, "cannot write JSON");

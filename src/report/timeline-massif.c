@@ -70,7 +70,7 @@ struct callers {
 };
 
 static uint32_t
-node_at(const struct callers *t, uint32_t path, size_t depth)
+timeline_massif_node_at(const struct callers *t, uint32_t path, size_t depth)
 {
 	const struct calls_path *p = &t->c->paths.v[path];
 
@@ -104,14 +104,14 @@ static int
 by_node(const void *a, const void *b, void *arg)
 {
 	const struct timeline_massif_order *o = arg;
-	uint32_t x = node_at(o->t, *(const uint32_t *)a, o->depth);
-	uint32_t y = node_at(o->t, *(const uint32_t *)b, o->depth);
+	uint32_t x = timeline_massif_node_at(o->t, *(const uint32_t *)a, o->depth);
+	uint32_t y = timeline_massif_node_at(o->t, *(const uint32_t *)b, o->depth);
 
 	return (x > y) - (x < y);
 }
 
 static int
-by_value(const void *a, const void *b)
+timeline_massif_by_value(const void *a, const void *b)
 {
 	const struct timeline_massif_group *x = a, *y = b;
 
@@ -122,13 +122,14 @@ by_value(const void *a, const void *b)
 
 /* Divide the NR PATHS by their node at DEPTH; those that end before are in no group. */
 static int
-divide(const struct callers *t, uint32_t *paths, size_t nr, size_t depth, struct groups *ret)
+timeline_massif_divide(
+	const struct callers *t, uint32_t *paths, size_t nr, size_t depth, struct groups *ret)
 {
 	struct timeline_massif_order o = { t, depth };
 
 	qsort_r(paths, nr, sizeof *paths, by_node, &o);
 	for (size_t i = 0; i < nr; i++) {
-		uint32_t node = node_at(t, paths[i], depth);
+		uint32_t node = timeline_massif_node_at(t, paths[i], depth);
 		struct timeline_massif_group *g = ret->nr ? &ret->v[ret->nr - 1] : NULL;
 
 		if (node == UINT32_MAX)
@@ -143,7 +144,7 @@ divide(const struct callers *t, uint32_t *paths, size_t nr, size_t depth, struct
 		g->value += t->c->paths.v[paths[i]].value;
 	}
 	if (ret->nr)
-		qsort(ret->v, ret->nr, sizeof *ret->v, by_value);
+		qsort(ret->v, ret->nr, sizeof *ret->v, timeline_massif_by_value);
 	return 0;
 }
 
@@ -163,7 +164,7 @@ put_name(FILE *f, const char *name)
 
 /* " n2: 1000 0x0: function (file.c:12)": massif has an address there, a line has many. */
 static void
-put_node(const struct callers *t, uint32_t number)
+timeline_massif_put_node(const struct callers *t, uint32_t number)
 {
 	const struct calls_node *n = &t->c->nodes.v[number];
 
@@ -189,7 +190,7 @@ put_callers(const struct callers *t, uint32_t node, int64_t value, uint32_t *pat
 	size_t nr_shown = 0;
 	int64_t rest = 0;
 
-	if (depth < MAX_DEPTH && divide(t, paths, nr, depth, &groups) < 0)
+	if (depth < MAX_DEPTH && timeline_massif_divide(t, paths, nr, depth, &groups) < 0)
 		return -1;
 	while (nr_shown < groups.nr && groups.v[nr_shown].value >= t->threshold)
 		nr_shown++;
@@ -200,7 +201,7 @@ put_callers(const struct callers *t, uint32_t node, int64_t value, uint32_t *pat
 	if (node == UINT32_MAX)
 		fputs(" (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n", t->f);
 	else
-		put_node(t, node);
+		timeline_massif_put_node(t, node);
 	for (size_t i = 0; i < nr_shown; i++)
 		if (put_callers(t, groups.v[i].node, groups.v[i].value, groups.v[i].paths,
 			    groups.v[i].nr, depth + 1) < 0)
@@ -237,7 +238,7 @@ put_tree(struct timeline_massif *w, const struct history_moment *m, struct err *
 /* ---- snapshots ---- */
 
 static void
-put_head(struct timeline_massif *w)
+timeline_massif_put_head(struct timeline_massif *w)
 {
 	static const char command[] = "command: ";
 	const struct profile *facts = w->v->r->facts;
@@ -260,7 +261,7 @@ put_snapshot(struct timeline_massif *w)
 	const struct history_interval *i = &h->intervals.v[interval_of(h, w->nr_written)];
 
 	if (!w->nr_written)
-		put_head(w);
+		timeline_massif_put_head(w);
 	fprintf(w->f,
 		"#-----------\nsnapshot=%zu\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRId64
 		"\nmem_heap_extra_B=0\nmem_stacks_B=0\n",

@@ -53,7 +53,7 @@ y_of(const struct timeline_svg_drawing *d, int64_t bytes)
 /* ---- what is behind the plot ---- */
 
 static void
-put_sizes(const struct timeline_svg_drawing *d)
+timeline_svg_put_sizes(const struct timeline_svg_drawing *d)
 {
 	for (int i = 0; i <= NR_LINES; i++) {
 		int64_t bytes = d->greatest / NR_LINES * i;
@@ -68,7 +68,7 @@ put_sizes(const struct timeline_svg_drawing *d)
 }
 
 static void
-put_times(const struct timeline_svg_drawing *d)
+timeline_svg_put_times(const struct timeline_svg_drawing *d)
 {
 	const struct history *h = d->v->h;
 	uint64_t end = h->intervals.nr * h->interval_ns;
@@ -86,7 +86,7 @@ put_times(const struct timeline_svg_drawing *d)
 /* ---- the plot ---- */
 
 static void
-put_live(const struct timeline_svg_drawing *d)
+timeline_svg_put_live(const struct timeline_svg_drawing *d)
 {
 	fprintf(d->f, "<path class=\"live\" d=\"M%d %.1f", LEFT, y_of(d, 0));
 	for (size_t i = 0; i < d->nr; i++) {
@@ -120,7 +120,7 @@ put_rss(const struct timeline_svg_drawing *d)
 }
 
 static void
-put_mapped(const struct timeline_svg_drawing *d)
+timeline_svg_put_mapped(const struct timeline_svg_drawing *d)
 {
 	char move = 'M';
 
@@ -137,7 +137,7 @@ put_mapped(const struct timeline_svg_drawing *d)
 
 /* The text of each column, shown under the mouse. */
 static void
-put_columns(const struct timeline_svg_drawing *d)
+timeline_svg_put_columns(const struct timeline_svg_drawing *d)
 {
 	const struct history *h = d->v->h;
 	char time[32];
@@ -213,13 +213,13 @@ put_svg(const struct timeline_view *v, FILE *f, bool is_file)
 		xml_put(f, v->file, 200);
 		fputs("</title>\n", f);
 	}
-	put_sizes(&d);
-	put_live(&d);
+	timeline_svg_put_sizes(&d);
+	timeline_svg_put_live(&d);
 	put_rss(&d);
-	put_mapped(&d);
+	timeline_svg_put_mapped(&d);
 	put_peak(&d);
-	put_columns(&d);
-	put_times(&d);
+	timeline_svg_put_columns(&d);
+	timeline_svg_put_times(&d);
 	put_legend(&d);
 	fputs("</svg>\n", f);
 }

@@ -39,7 +39,7 @@ struct heights {
 
 /* Print the sums of the program's own mappings, which are beside what is live. */
 static void
-put_mapped(const struct timeline_view *v, FILE *f)
+timeline_text_put_mapped(const struct timeline_view *v, FILE *f)
 {
 	const struct history *h = v->h;
 	char time[32];
@@ -71,7 +71,7 @@ put_facts(const struct timeline_view *v, FILE *f)
 		h->allocated.blocks, UI_SIZE(v->ui, (uint64_t)h->allocated.bytes),
 		h->temporary.blocks);
 	if (h->mapped_peak.live.bytes)
-		put_mapped(v, f);
+		timeline_text_put_mapped(v, f);
 	fputc('\n', f);
 }
 
@@ -87,7 +87,7 @@ rows_of(int64_t value, int64_t greatest, int rows)
 }
 
 static void
-put_label(const struct plot *p, int64_t value, bool is_shown)
+timeline_text_put_label(const struct plot *p, int64_t value, bool is_shown)
 {
 	fprintf(p->f, "%*s |", LABEL_COLUMNS - 2,
 		is_shown ? UI_SIZE(p->v->ui, (uint64_t)value) : "");
@@ -105,7 +105,7 @@ put_row(const struct plot *p, int row, int rows, int64_t greatest, enum what wha
 {
 	size_t len = 0;
 
-	put_label(p, greatest / 2, row == rows / 2 - 1);
+	timeline_text_put_label(p, greatest / 2, row == rows / 2 - 1);
 	for (size_t i = 0; i < p->nr; i++) {
 		int filled = rows_of(value_of(&p->column[i], what), greatest, rows);
 
@@ -146,7 +146,7 @@ put_rows(const struct plot *p, int rows, int64_t greatest, enum what what, char 
 
 /* The times of the beginning, the middle and the end, as far as there is space. */
 static void
-put_times(const struct plot *p)
+timeline_text_put_times(const struct plot *p)
 {
 	const struct history *h = p->v->h;
 	uint64_t end = h->intervals.nr * h->interval_ns;
@@ -219,8 +219,8 @@ lines_on(const char *text, int columns)
 
 /* Print what is above the plots, and find how high they are. */
 static int
-put_head(const struct timeline_view *v, const struct ui_output *out, struct heights *ret,
-	struct err *e)
+timeline_text_put_head(const struct timeline_view *v, const struct ui_output *out,
+	struct heights *ret, struct err *e)
 {
 	const struct history *h = v->h;
 	auto_free char *text = NULL;
@@ -260,19 +260,19 @@ timeline_print_text(const struct timeline_view *v, struct ui_output *out, struct
 		if (p.peak == p.nr && peak >= column[i].first && peak < column[i].end)
 			p.peak = i;
 	}
-	if (put_head(v, out, &rows, e) < 0)
+	if (timeline_text_put_head(v, out, &rows, e) < 0)
 		return -1;
 	put_rows(&p, rows.live, h->peak.live.bytes, LIVE, line);
-	put_times(&p);
+	timeline_text_put_times(&p);
 	if (rows.mapped) {
 		fputc('\n', out->f);
 		put_rows(&p, rows.mapped, h->mapped_peak.live.bytes, MAPPED, line);
-		put_times(&p);
+		timeline_text_put_times(&p);
 	}
 	if (rows.rss) {
 		fputc('\n', out->f);
 		put_rows(&p, rows.rss, h->rss_peak_bytes, RSS, line);
-		put_times(&p);
+		timeline_text_put_times(&p);
 	}
 	return 0;
 }

@@ -113,7 +113,7 @@ timeline_print_line(
 /* ---- JSON ---- */
 
 static json_t *
-amount_json(const struct amount *a)
+timeline_amount_json(const struct amount *a)
 {
 	return json_pack(
 		"{s:I, s:I}", "blocks", (json_int_t)a->blocks, "bytes", (json_int_t)a->bytes);
@@ -129,7 +129,7 @@ known_or_null(int64_t bytes)
 static json_t *
 mapped_json(const struct recording *r, const struct amount *a)
 {
-	return r->has_mappings ? amount_json(a) : json_null();
+	return r->has_mappings ? timeline_amount_json(a) : json_null();
 }
 
 json_t *
@@ -137,24 +137,25 @@ timeline_interval_json(
 	const struct timeline_view *v, const struct history_interval *k, uint64_t time_ns)
 {
 	return json_pack("{s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:o}", "time_ns", (json_int_t)time_ns,
-		"live_max_time_ns", (json_int_t)k->max.at_ns, "live_max", amount_json(&k->max.live),
-		"live_max_uncertain_bytes", (json_int_t)k->unordered_bytes, "allocated",
-		amount_json(&k->allocated), "freed", amount_json(&k->freed), "rss_bytes",
-		known_or_null(k->rss_bytes), "mapped_max_bytes",
+		"live_max_time_ns", (json_int_t)k->max.at_ns, "live_max",
+		timeline_amount_json(&k->max.live), "live_max_uncertain_bytes",
+		(json_int_t)k->unordered_bytes, "allocated", timeline_amount_json(&k->allocated),
+		"freed", timeline_amount_json(&k->freed), "rss_bytes", known_or_null(k->rss_bytes),
+		"mapped_max_bytes",
 		v->r->has_mappings && k->mapped_bytes >= 0 ? json_integer(k->mapped_bytes)
 							   : json_null());
 }
 
 static json_t *
-moment_json(const struct recording *r, const struct history_moment *m)
+timeline_moment_json(const struct recording *r, const struct history_moment *m)
 {
 	return m ? json_pack("{s:I, s:o, s:o}", "time_ns", (json_int_t)m->max.at_ns, "live",
-			   amount_json(&m->max.live), "mapped", mapped_json(r, &m->mapped))
+			   timeline_amount_json(&m->max.live), "mapped", mapped_json(r, &m->mapped))
 		 : json_null();
 }
 
 static json_t *
-comments_json(const struct profile *facts)
+timeline_comments_json(const struct profile *facts)
 {
 	json_t *list = json_array();
 
@@ -170,7 +171,7 @@ struct timeline_rest {
 };
 
 static json_t *
-next_interval(void *arg)
+timeline_next_interval(void *arg)
 {
 	struct timeline_rest *r = arg;
 
@@ -184,7 +185,7 @@ next_interval(void *arg)
 }
 
 static void
-set_mapped(const struct timeline_view *v, json_t *data)
+timeline_set_mapped(const struct timeline_view *v, json_t *data)
 {
 	const struct history *h = v->h;
 	const bool is_there = v->r->has_mappings;
@@ -202,7 +203,7 @@ timeline_print_json(
 {
 	struct timeline_rest r = { .v = v };
 
-	return ui_json_print_with(document, "intervals", next_interval, &r, out, e);
+	return ui_json_print_with(document, "intervals", timeline_next_interval, &r, out, e);
 }
 
 void
@@ -213,19 +214,19 @@ timeline_to_json(const struct timeline_view *v, const struct history_moment *fro
 
 	json_object_set_new(data, "file", ui_json_string(v->file));
 	json_object_set_new(data, "format", json_string(v->r->format));
-	json_object_set_new(data, "comments", comments_json(v->r->facts));
+	json_object_set_new(data, "comments", timeline_comments_json(v->r->facts));
 	json_object_set_new(data, "duration_ns", json_integer((json_int_t)h->end_ns));
 	json_object_set_new(data, "interval_ns", json_integer((json_int_t)h->interval_ns));
 	json_object_set_new(data, "peak_time_ns", json_integer((json_int_t)h->peak.at_ns));
-	json_object_set_new(data, "peak", amount_json(&h->peak.live));
-	json_object_set_new(data, "live", amount_json(&h->live));
-	json_object_set_new(data, "allocated", amount_json(&h->allocated));
-	json_object_set_new(data, "temporary", amount_json(&h->temporary));
-	json_object_set_new(data, "freed", amount_json(&h->freed));
+	json_object_set_new(data, "peak", timeline_amount_json(&h->peak.live));
+	json_object_set_new(data, "live", timeline_amount_json(&h->live));
+	json_object_set_new(data, "allocated", timeline_amount_json(&h->allocated));
+	json_object_set_new(data, "temporary", timeline_amount_json(&h->temporary));
+	json_object_set_new(data, "freed", timeline_amount_json(&h->freed));
 	json_object_set_new(data, "rss_peak_bytes", known_or_null(h->rss_peak_bytes));
-	set_mapped(v, data);
-	json_object_set_new(data, "from", moment_json(v->r, from));
-	json_object_set_new(data, "to", moment_json(v->r, to));
+	timeline_set_mapped(v, data);
+	json_object_set_new(data, "from", timeline_moment_json(v->r, from));
+	json_object_set_new(data, "to", timeline_moment_json(v->r, to));
 	json_object_set_new(data, "report", json_null());
 	json_object_set_new(data, "intervals", to ? json_null() : json_array());
 }

@@ -18,14 +18,14 @@ tree_release(struct tree *t)
 }
 
 static int
-no_memory(struct err *e)
+tree_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot make the tree of calls");
 }
 
 /* Equal beginnings are together; in which order does not matter. */
 static int
-by_steps(const void *a, const void *b, void *arg)
+tree_by_steps(const void *a, const void *b, void *arg)
 {
 	const struct calls *c = arg;
 	const struct calls_path *x = &c->paths.v[*(const uint32_t *)a];
@@ -44,7 +44,8 @@ struct tree_walker {
 };
 
 static int
-add_path(struct tree_walker *w, const struct calls *c, const struct calls_path *path, struct err *e)
+tree_add_path(
+	struct tree_walker *w, const struct calls *c, const struct calls_path *path, struct err *e)
 {
 	const uint32_t *steps = &c->steps.v[path->first];
 	size_t nr = path->nr < TREE_MAX_DEPTH ? path->nr : TREE_MAX_DEPTH, same = 0;
@@ -55,7 +56,7 @@ add_path(struct tree_walker *w, const struct calls *c, const struct calls_path *
 		struct tree_node *n = w->t->nr < UINT32_MAX - 1 ? array_add(w->t) : NULL;
 
 		if (!n)
-			return no_memory(e);
+			return tree_no_memory(e);
 		*n = (struct tree_node){ .node = steps[w->depth],
 			.parent = w->at[w->depth],
 			.depth = (uint32_t)w->depth + 1 };
@@ -68,7 +69,7 @@ add_path(struct tree_walker *w, const struct calls *c, const struct calls_path *
 
 /* Values and widths from the leaves inwards: children come after their parents. */
 static void
-sum_up(struct tree *t)
+tree_sum_up(struct tree *t)
 {
 	for (size_t i = t->nr; i-- > 0;) {
 		struct tree_node *n = &t->v[i], *parent = &t->v[n->parent];
@@ -86,7 +87,7 @@ sum_up(struct tree *t)
 }
 
 static int
-by_value(const void *a, const void *b, void *arg)
+tree_by_value(const void *a, const void *b, void *arg)
 {
 	const struct tree *t = arg;
 	const struct tree_node *x = &t->v[*(const uint32_t *)a], *y = &t->v[*(const uint32_t *)b];
@@ -103,7 +104,7 @@ sort_children(struct tree *t, struct err *e)
 
 	t->children = calloc(t->nr, sizeof *t->children);
 	if (!t->children)
-		return no_memory(e);
+		return tree_no_memory(e);
 	for (size_t i = 0; i < t->nr; i++) {
 		t->v[i].first_child = at;
 		at += t->v[i].nr_children;
@@ -117,7 +118,7 @@ sort_children(struct tree *t, struct err *e)
 	for (size_t i = 0; i < t->nr; i++)
 		if (t->v[i].nr_children > 1)
 			qsort_r(&t->children[t->v[i].first_child], t->v[i].nr_children,
-				sizeof *t->children, by_value, t);
+				sizeof *t->children, tree_by_value, t);
 	return 0;
 }
 
@@ -129,15 +130,15 @@ tree_make(struct tree *t, const struct calls *c, struct err *e)
 	struct tree_node *root = array_add(t);
 
 	if (!order || !w || !root)
-		return no_memory(e);
+		return tree_no_memory(e);
 	root->node = UINT32_MAX;
 	w->t = t;
 	for (size_t i = 0; i < c->paths.nr; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, c->paths.nr, sizeof *order, by_steps, (void *)(uintptr_t)c);
+	qsort_r(order, c->paths.nr, sizeof *order, tree_by_steps, (void *)(uintptr_t)c);
 	for (size_t i = 0; i < c->paths.nr; i++)
-		if (add_path(w, c, &c->paths.v[order[i]], e) < 0)
+		if (tree_add_path(w, c, &c->paths.v[order[i]], e) < 0)
 			return -1;
-	sum_up(t);
+	tree_sum_up(t);
 	return sort_children(t, e);
 }

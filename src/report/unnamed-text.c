@@ -16,13 +16,13 @@
 #define MAX_OBJECTS 3
 
 static int
-no_memory(struct err *e)
+unnamed_text_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot write which functions have no names");
 }
 
 static const char *
-name_of(const struct unnamed_object *o, char *buf, size_t size)
+unnamed_text_name_of(const struct unnamed_object *o, char *buf, size_t size)
 {
 	const char *slash = strrchr(o->path, '/');
 
@@ -32,7 +32,7 @@ name_of(const struct unnamed_object *o, char *buf, size_t size)
 }
 
 static double
-percent(const struct report_view *v, int64_t value)
+unnamed_text_percent(const struct report_view *v, int64_t value)
 {
 	return 100 * calls_share_of_shown(v->c, value);
 }
@@ -49,7 +49,8 @@ put_objects(FILE *f, const struct report_view *v, const struct unnamed *u, bool 
 		const struct unnamed_object *o = &u->v[i];
 
 		*(*o->path ? ret_has_files : ret_has_code) = true;
-		fprintf(f, "  %5.1f%%  %s", percent(v, o->value), name_of(o, name, sizeof name));
+		fprintf(f, "  %5.1f%%  %s", unnamed_text_percent(v, o->value),
+			unnamed_text_name_of(o, name, sizeof name));
 		if (*o->build_id)
 			fprintf(f, "  build-id %s", text_printable(o->build_id, id, sizeof id));
 		fputc('\n', f);
@@ -82,10 +83,10 @@ put_text(FILE *f, const struct report_view *v, const struct unnamed *u)
 
 	if (no_stack)
 		fprintf(f, "\n%.1f%% has no stack: the file says how much that is, not where.\n",
-			percent(v, no_stack));
+			unnamed_text_percent(v, no_stack));
 	if (!is_worth_it(v, u))
 		return;
-	fprintf(f, "\n%.1f%% is in functions without names:\n", percent(v, u->value));
+	fprintf(f, "\n%.1f%% is in functions without names:\n", unnamed_text_percent(v, u->value));
 	put_objects(f, v, u, &has_files, &has_code);
 	if (has_files)
 		fputs("The names are in the object's debug information: install its package "
@@ -99,14 +100,15 @@ put_text(FILE *f, const struct report_view *v, const struct unnamed *u)
 }
 
 static void
-put_line(FILE *f, const struct report_view *v, const struct unnamed *u)
+unnamed_text_put_line(FILE *f, const struct report_view *v, const struct unnamed *u)
 {
 	char name[512];
 
 	if (!is_worth_it(v, u))
 		return;
-	fprintf(f, "%.1f%% is in functions without names, most of it in %s", percent(v, u->value),
-		name_of(&u->v[0], name, sizeof name));
+	fprintf(f, "%.1f%% is in functions without names, most of it in %s",
+		unnamed_text_percent(v, u->value),
+		unnamed_text_name_of(&u->v[0], name, sizeof name));
 }
 
 /* Have PUT write of the functions without names into *RET. */
@@ -123,10 +125,10 @@ make_text(char **ret, const struct report_view *v,
 		return -1;
 	f = open_memstream(&text, &size);
 	if (!f)
-		return no_memory(e);
+		return unnamed_text_no_memory(e);
 	put(f, v, &u);
 	if (fclose(f) != 0)
-		return no_memory(e);
+		return unnamed_text_no_memory(e);
 	*ret = take_ptr(&text);
 	return 0;
 }
@@ -140,7 +142,7 @@ report_unnamed_text(char **ret, const struct report_view *v, struct err *e)
 int
 report_unnamed_line(char **ret, const struct report_view *v, struct err *e)
 {
-	return make_text(ret, v, put_line, e);
+	return make_text(ret, v, unnamed_text_put_line, e);
 }
 
 int
@@ -151,7 +153,7 @@ report_unnamed_json(const struct report_view *v, json_t *data, struct err *e)
 
 	json_object_set_new(data, "unnamed", list);
 	if (!list)
-		return no_memory(e);
+		return unnamed_text_no_memory(e);
 	if (unnamed_find(&u, v->c, e) < 0)
 		return -1;
 	for (size_t i = 0; i < u.nr; i++)

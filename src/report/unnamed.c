@@ -16,7 +16,7 @@ unnamed_release(struct unnamed *u)
 }
 
 static const char *
-build_id_of(const struct profile *p, const char *path)
+unnamed_build_id_of(const struct profile *p, const char *path)
 {
 	for (size_t i = 0; i < p->mappings.nr; i++)
 		if (p->mappings.v[i].path == path)
@@ -26,7 +26,7 @@ build_id_of(const struct profile *p, const char *path)
 
 /* The object at PATH, a new one if it is not there yet; NULL when there is no memory. */
 static struct unnamed_object *
-find(struct unnamed *u, const struct profile *p, const char *path)
+report_unnamed_find(struct unnamed *u, const struct profile *p, const char *path)
 {
 	struct unnamed_object *o;
 
@@ -35,12 +35,12 @@ find(struct unnamed *u, const struct profile *p, const char *path)
 			return &u->v[i];
 	o = array_add(u);
 	if (o)
-		*o = (struct unnamed_object){ path, build_id_of(p, path), 0 };
+		*o = (struct unnamed_object){ path, unnamed_build_id_of(p, path), 0 };
 	return o;
 }
 
 static int
-by_value(const void *a, const void *b)
+unnamed_by_value(const void *a, const void *b)
 {
 	const struct unnamed_object *x = a, *y = b;
 
@@ -59,13 +59,13 @@ unnamed_find(struct unnamed *u, const struct calls *c, struct err *e)
 
 		if (*n->function || !value)
 			continue;
-		o = find(u, c->p, n->object);
+		o = report_unnamed_find(u, c->p, n->object);
 		if (!o)
 			return err_set(e, ENOMEM, "cannot add up functions without names");
 		o->value = profile_sum(o->value, value);
 		u->value = profile_sum(u->value, value);
 	}
 	if (u->nr)
-		qsort(u->v, u->nr, sizeof *u->v, by_value);
+		qsort(u->v, u->nr, sizeof *u->v, unnamed_by_value);
 	return 0;
 }

@@ -61,7 +61,7 @@ encoding_of(const Dwarf_CIE *cie)
 
 /* Decode the address at AT, which the target has at ADDR. */
 static bool
-decode(const uint8_t *at, const uint8_t *end, uint8_t encoding, uint64_t addr, uint64_t *ret)
+index_decode(const uint8_t *at, const uint8_t *end, uint8_t encoding, uint64_t addr, uint64_t *ret)
 {
 	const size_t bytes = pointer_bytes(encoding);
 	int32_t word;
@@ -80,7 +80,7 @@ decode(const uint8_t *at, const uint8_t *end, uint8_t encoding, uint64_t addr, u
 }
 
 static int
-by_start(const void *a, const void *b)
+index_by_start(const void *a, const void *b)
 {
 	const struct stack_index_entry *x = a, *y = b;
 
@@ -88,7 +88,7 @@ by_start(const void *a, const void *b)
 }
 
 static void
-add_frame(struct stack_index *i, uint64_t pc, uint64_t offset)
+index_add_frame(struct stack_index *i, uint64_t pc, uint64_t offset)
 {
 	const int64_t start = (int64_t)(pc - i->base.v);
 	struct stack_index_entry *added;
@@ -112,7 +112,7 @@ read_encoding(const unsigned char *ident, Elf_Data *data, Dwarf_Off at, Dwarf_Of
 
 /* DATA is the section, all of it. */
 static void
-go_over_frames(struct stack_index *i, Elf_Data *data, const unsigned char *ident)
+index_go_over_frames(struct stack_index *i, Elf_Data *data, const unsigned char *ident)
 {
 	const uint8_t *bytes = data->d_buf;
 	Dwarf_Off at = 0, next, cie_at = UINT64_MAX, cie_end;
@@ -130,9 +130,9 @@ go_over_frames(struct stack_index *i, Elf_Data *data, const unsigned char *ident
 			if (cie_bytes > MAX_CIE_BYTES)
 				return;
 		}
-		if (decode(entry.fde.start, entry.fde.end, encoding,
+		if (index_decode(entry.fde.start, entry.fde.end, encoding,
 			    i->base.v + (uint64_t)(entry.fde.start - bytes), &pc))
-			add_frame(i, pc, at);
+			index_add_frame(i, pc, at);
 	}
 }
 
@@ -146,9 +146,9 @@ stack_index_read(struct stack_index *i, const unsigned char *bytes, size_t size,
 		.d_version = EV_CURRENT };
 
 	*i = (struct stack_index){ .base = base };
-	go_over_frames(i, &data, ident);
+	index_go_over_frames(i, &data, ident);
 	if (i->entries.nr)
-		qsort(i->entries.v, i->entries.nr, sizeof *i->entries.v, by_start);
+		qsort(i->entries.v, i->entries.nr, sizeof *i->entries.v, index_by_start);
 }
 
 void

@@ -70,7 +70,7 @@ struct walker {
 
 /* The object that A lies in, or NULL; *RET is its table. */
 static const struct object *
-object_at(struct walker *w, raddr a, struct table **ret)
+walk_object_at(struct walker *w, raddr a, struct table **ret)
 {
 	const struct object *o = objects_at(w->objects, a);
 
@@ -83,7 +83,7 @@ object_at(struct walker *w, raddr a, struct table **ret)
 /* ---- memory ---- */
 
 static bool
-is_late(const struct walker *w)
+stack_walk_is_late(const struct walker *w)
 {
 	return w->source->deadline_ns && os_now_ns() > w->source->deadline_ns;
 }
@@ -97,7 +97,8 @@ read_held(struct walker *w, uint64_t addr, uint64_t *ret)
 
 	if (page.v != w->page_at.v) {
 		w->page_at.v = 0;
-		if (is_late(w) || os_read_present(w->target, page, w->page, PAGE_BYTES, &e) < 0)
+		if (stack_walk_is_late(w) ||
+			os_read_present(w->target, page, w->page, PAGE_BYTES, &e) < 0)
 			return -1;
 		w->page_at = page;
 	}
@@ -110,7 +111,7 @@ read_held(struct walker *w, uint64_t addr, uint64_t *ret)
  * waited for: its file may be on a server that does not answer.
  */
 static int
-read_live(struct walker *w, uint64_t addr, uint64_t *ret)
+walk_read_live(struct walker *w, uint64_t addr, uint64_t *ret)
 {
 	const struct region *r;
 	struct err e;
@@ -156,10 +157,10 @@ read_word(struct walker *w, uint64_t addr, uint64_t *ret)
 	}
 	if (addr >= INDEX_AT)
 		return read_index(w, addr, ret);
-	o = object_at(w, (raddr){ addr }, &table);
+	o = walk_object_at(w, (raddr){ addr }, &table);
 	bytes = o ? image_bytes(o->image, (raddr){ addr }, sizeof *ret) : NULL;
 	if (!bytes)
-		return read_live(w, addr, ret);
+		return walk_read_live(w, addr, ret);
 	memcpy(ret, bytes, sizeof *ret);
 	return 0;
 }
@@ -223,7 +224,7 @@ access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int is_w
  * write the encodings that are wanted here.
  */
 static void
-read_table(struct walker *w, const struct object *o, unw_dyn_info_t *di)
+walk_read_table(struct walker *w, const struct object *o, unw_dyn_info_t *di)
 {
 	static const unsigned char wanted[4] = {
 		1, 0x1b /* pcrel | sdata4 */, 0x03 /* udata4 */, 0x3b /* datarel | sdata4 */
@@ -298,11 +299,11 @@ find_proc_info(
 {
 	struct walker *w = arg;
 	struct table *table;
-	const struct object *o = object_at(w, (raddr){ ip }, &table);
+	const struct object *o = walk_object_at(w, (raddr){ ip }, &table);
 	int status = -UNW_ENOINFO;
 
 	if (o && !table->is_read) {
-		read_table(w, o, &table->info);
+		walk_read_table(w, o, &table->info);
 		table->is_read = true;
 	}
 	if (o && !table->info.format && w->source && !table->is_indexed)
@@ -435,7 +436,7 @@ is_trampoline(struct walker *w, uint64_t pc)
 }
 
 static bool
-add_frame(struct walker *w, unw_cursor_t *c, struct stack *s, size_t max)
+walk_add_frame(struct walker *w, unw_cursor_t *c, struct stack *s, size_t max)
 {
 	struct stack_frame *f = &s->frame[s->nr];
 
@@ -450,8 +451,8 @@ add_frame(struct walker *w, unw_cursor_t *c, struct stack *s, size_t max)
 
 /* False: there is nothing to unwind. */
 static bool
-begin(struct walker *w, const uint64_t *regs, const struct stack_source *source, unw_cursor_t *c,
-	struct stack *ret)
+walk_begin(struct walker *w, const uint64_t *regs, const struct stack_source *source,
+	unw_cursor_t *c, struct stack *ret)
 {
 	w->regs = regs;
 	w->source = source;
@@ -473,10 +474,10 @@ stack_walk(struct walker *w, const uint64_t *regs, raddr sp, const char *copy, s
 	w->sp = sp;
 	w->copy = copy;
 	w->copy_bytes = copy_bytes;
-	if (!begin(w, regs, NULL, &c, ret))
+	if (!walk_begin(w, regs, NULL, &c, ret))
 		return;
 	do {
-		if (!add_frame(w, &c, ret, NEAR_FRAMES))
+		if (!walk_add_frame(w, &c, ret, NEAR_FRAMES))
 			return;
 		/* Some releases of libunwind mark the frame behind the trampoline. */
 		ret->frame[ret->nr - 1].is_signal |= unw_is_signal_frame(&c) > 0;
@@ -497,7 +498,7 @@ enum { REG_FP = 0, NR_REGS = 0 };
 #endif
 
 static bool
-is_code(const struct walker *w, uint64_t addr)
+walk_is_code(const struct walker *w, uint64_t addr)
 {
 	const struct region *r = regions_find(w->source->maps, (raddr){ addr });
 
@@ -519,7 +520,7 @@ find_caller(struct walker *w, unw_cursor_t *c, uint64_t *regs)
 		unw_get_reg(c, i, &value[i]);
 	if (!NR_REGS || unw_get_reg(c, REG_FP, &fp) < 0 || unw_get_reg(c, UNW_REG_SP, &sp) < 0 ||
 		fp < sp || fp % sizeof fp || read_word(w, fp, &caller_fp) < 0 ||
-		read_word(w, fp + 8, &ra) < 0 || !is_code(w, ra - 1))
+		read_word(w, fp + 8, &ra) < 0 || !walk_is_code(w, ra - 1))
 		return false;
 	for (int i = 0; i < NR_REGS; i++)
 		regs[regset_index(i)] = value[i];
@@ -566,20 +567,21 @@ stack_walk_far(struct walker *w, const struct stack_source *s, struct stack *ret
 	w->sp = s->sp;
 	w->copy = s->copy;
 	w->copy_bytes = s->copy_bytes;
-	if (!begin(w, s->regs, s, &c, ret))
+	if (!walk_begin(w, s->regs, s, &c, ret))
 		return;
-	while (status > 0 && add_frame(w, &c, ret, STACK_MAX_FRAMES)) {
+	while (status > 0 && walk_add_frame(w, &c, ret, STACK_MAX_FRAMES)) {
 		if (is_guess) {
 			ret->frame[ret->nr - 1].pc.v++;
 			ret->frame[ret->nr - 1].is_guess = true;
 		}
-		if (is_late(w))
+		if (stack_walk_is_late(w))
 			break;
 		status = step_far(w, &c, ret->frame[ret->nr - 1].is_signal, regs, &is_guess);
 	}
 	ret->is_complete = status == 0;
 	ret->is_cut = status > 0 ||
 		(status < 0 &&
-			(is_late(w) || w->nr_reads > MAX_READS || (s->is_past && w->is_beyond)));
+			(stack_walk_is_late(w) || w->nr_reads > MAX_READS ||
+				(s->is_past && w->is_beyond)));
 	ret->is_beyond = w->is_beyond;
 }

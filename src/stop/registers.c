@@ -5,7 +5,7 @@
 #include "os/ptrace.h"
 
 static int
-check(pid_t tid, const struct arch_regs *regs, struct err *e)
+registers_check(pid_t tid, const struct arch_regs *regs, struct err *e)
 {
 	const uint64_t now = os_stop_nr(tid);
 
@@ -18,19 +18,19 @@ check(pid_t tid, const struct arch_regs *regs, struct err *e)
 int
 registers_set(pid_t tid, const struct arch_regs *regs, struct err *e)
 {
-	return check(tid, regs, e) < 0 ? -1 : arch_set_regs(tid, regs, e);
+	return registers_check(tid, regs, e) < 0 ? -1 : arch_set_regs(tid, regs, e);
 }
 
 int
 registers_set_ext(pid_t tid, const struct arch_thread *th, struct err *e)
 {
-	return check(tid, &th->regs, e) < 0 ? -1 : arch_set_ext(tid, th, e);
+	return registers_check(tid, &th->regs, e) < 0 ? -1 : arch_set_ext(tid, th, e);
 }
 
 int
 registers_set_mask(pid_t tid, const struct arch_thread *th, uint64_t mask, struct err *e)
 {
-	return check(tid, &th->regs, e) < 0 ? -1 : os_set_sigmask(tid, mask, e);
+	return registers_check(tid, &th->regs, e) < 0 ? -1 : os_set_sigmask(tid, mask, e);
 }
 
 void

@@ -30,7 +30,7 @@
 
 /* The index of TID, or where it would be. */
 static size_t
-place_of(const struct stopped *s, pid_t tid)
+stop_place_of(const struct stopped *s, pid_t tid)
 {
 	size_t lo = 0, hi = s->thread.nr;
 
@@ -46,17 +46,17 @@ place_of(const struct stopped *s, pid_t tid)
 }
 
 static bool
-is_known(const struct stopped *s, pid_t tid)
+stop_is_known(const struct stopped *s, pid_t tid)
 {
-	size_t at = place_of(s, tid);
+	size_t at = stop_place_of(s, tid);
 
 	return at < s->thread.nr && s->thread.v[at].tid == tid;
 }
 
 static struct stopped_thread *
-add(struct stopped *s, pid_t tid)
+stop_add(struct stopped *s, pid_t tid)
 {
-	size_t at = place_of(s, tid);
+	size_t at = stop_place_of(s, tid);
 
 	if (!array_add(&s->thread))
 		return NULL;
@@ -68,9 +68,9 @@ add(struct stopped *s, pid_t tid)
 
 /* Attach to TID, which is not known yet.  ERR_GONE: it ends. */
 static int
-attach(struct stopped *s, pid_t tid, struct err *e)
+stop_attach(struct stopped *s, pid_t tid, struct err *e)
 {
-	struct stopped_thread *th = add(s, tid);
+	struct stopped_thread *th = stop_add(s, tid);
 
 	if (!th)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory to list threads");
@@ -96,10 +96,10 @@ attach_new(struct stopped *s, bool *ret_is_new, struct err *e)
 	if (os_threads(s->target, SIZE_MAX, &tids, &nr, e) < 0)
 		return -1;
 	while (nr--) {
-		if (is_known(s, tids[nr]))
+		if (stop_is_known(s, tids[nr]))
 			continue;
 		*ret_is_new = true;
-		if (attach(s, tids[nr], e) < 0 && e->kind != ERR_GONE)
+		if (stop_attach(s, tids[nr], e) < 0 && e->kind != ERR_GONE)
 			return -1;
 	}
 	return 0;
@@ -116,7 +116,7 @@ is_our_stop(const struct stopped_thread *th)
 
 /* At once, and not when it is let go: should we die, the call is made again all the same. */
 static void
-restart_call(const struct stopped *s, struct stopped_thread *th)
+stop_restart_call(const struct stopped *s, struct stopped_thread *th)
 {
 	struct arch_regs regs, before;
 	struct err e;
@@ -157,7 +157,7 @@ note_stop(struct stopped *s, struct stopped_thread *th, const struct os_stop *st
 	if (stop->kind == OS_STOP_EXEC)
 		s->has_exec = true;
 	if (th->state == STOPPED_STANDS)
-		restart_call(s, th);
+		stop_restart_call(s, th);
 }
 
 /* One that has just ended cannot be interrupted; await_all() hears of it. */
@@ -266,7 +266,7 @@ stop_begin(struct stopped *s, const struct target *t, pid_t except, uint64_t max
 	int failed;
 
 	*s = (struct stopped){ .target = t, .begun_ns = os_now_ns() };
-	th = except ? add(s, except) : NULL;
+	th = except ? stop_add(s, except) : NULL;
 	if (th)
 		th->state = STOPPED_GONE;
 	failed = attach_all(s, e) < 0 ||
@@ -406,7 +406,7 @@ await_exec(struct stopped *s, uint64_t deadline_ns, pid_t *ret_late, struct err 
 static int
 stop_one(struct stopped *s, pid_t tid, uint64_t deadline_ns, pid_t *ret_late, struct err *e)
 {
-	if (attach(s, tid, e) < 0)
+	if (stop_attach(s, tid, e) < 0)
 		return -1;
 	s->started_ns = os_now_ns();
 	interrupt_all(s);

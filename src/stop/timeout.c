@@ -127,7 +127,7 @@ has_other_clock(const struct os_syscall *s)
  * kernel has read it, so it is missing only where memory is short.
  */
 static int
-read_time(const struct target *t, raddr at, enum timeout_form form, uint64_t *ret_ns)
+timeout_read_time(const struct target *t, raddr at, enum timeout_form form, uint64_t *ret_ns)
 {
 	int64_t part[2]; /* struct timespec, struct timeval */
 	struct err e;
@@ -145,7 +145,7 @@ read_timeout(const struct target *t, const struct os_syscall *s, uint64_t *ret_n
 	const struct timed_call *c = call_of(s->nr);
 
 	if (c->form != TIMEOUT_MS)
-		return read_time(t, (raddr){ s->arg[c->arg] }, c->form, ret_ns);
+		return timeout_read_time(t, (raddr){ s->arg[c->arg] }, c->form, ret_ns);
 	*ret_ns = (uint64_t)(uint32_t)s->arg[c->arg] * 1000000;
 	return 0;
 }
@@ -269,7 +269,7 @@ is_same_call(
 
 /* The address of memory for a rest that no argument has room for: {0} if none. */
 static raddr
-place_of(const struct target *t, pid_t tid, const struct arch_regs *r)
+timeout_place_of(const struct target *t, pid_t tid, const struct arch_regs *r)
 {
 	const raddr tp = arch_thread_pointer(r);
 	uint64_t block[ARCH_BLOCK_WORDS];
@@ -313,13 +313,13 @@ write_spare(const struct timeout *w, const struct target *t, raddr to, const voi
 }
 
 static raddr
-record_of(const struct timeout *w)
+timeout_record_of(const struct timeout *w)
 {
 	return raddr_add(w->spare, offsetof(struct spare, record));
 }
 
 static bool
-is_ours(const struct timeout *w, const struct os_syscall *s, const struct spare *spare)
+timeout_is_ours(const struct timeout *w, const struct os_syscall *s, const struct spare *spare)
 {
 	const struct timed_call *c = call_of(s->nr);
 
@@ -341,7 +341,8 @@ is_recorded(const struct timeout *w, const struct target *t, const struct os_sys
 	struct err e;
 
 	if (!arch_spare.bytes || !w->spare.v ||
-		os_read(t, w->spare, &spare, sizeof spare, &e) < 0 || !is_ours(w, s, &spare) ||
+		os_read(t, w->spare, &spare, sizeof spare, &e) < 0 ||
+		!timeout_is_ours(w, s, &spare) ||
 		spare.record.nr_sleeps + 1 != w->asleep.nr_sleeps ||
 		spare.record.deadline_ns > about_ns + ROUNDED_NS ||
 		spare.record.deadline_ns + IMPLAUSIBLE_NS < about_ns)
@@ -361,7 +362,7 @@ timeout_record(const struct timeout *w, const struct target *t, pid_t tid)
 		!w->spare.v || os_status(t, tid, &s, &e) < 0)
 		return;
 	r.nr_sleeps = s.voluntary_switches;
-	if (write_spare(w, t, record_of(w), &r, sizeof r, &e) < 0)
+	if (write_spare(w, t, timeout_record_of(w), &r, sizeof r, &e) < 0)
 		debug("thread %d: %s", tid, e.msg);
 }
 
@@ -379,8 +380,9 @@ deadline_of(const struct timeout *w, const struct target *t, pid_t tid, const st
 
 	/* To this the kernel has written the rest when it broke off. */
 	if (restart != ARCH_FAILED_EINTR && c->rest_arg != NO_ARG && s->arg[c->rest_arg])
-		return read_time(t, (raddr){ s->arg[c->rest_arg] }, c->form, &ns) < 0 ? 0
-										      : now + ns;
+		return timeout_read_time(t, (raddr){ s->arg[c->rest_arg] }, c->form, &ns) < 0
+			? 0
+			: now + ns;
 	if (w->is_lost || has_other_clock(s))
 		return 0;
 	if (!is_same_call(w, t, tid, s)) {
@@ -424,13 +426,13 @@ settle_socket(struct timeout *w, const struct target *t, pid_t tid, const struct
 	arch_rewind(r, s->nr);
 	if (s->nr != SYS_recvfrom || s->arg[4] || !arch_spare.bytes || !w->spare.v ||
 		!is_same_call(w, t, tid, s) ||
-		os_read(t, record_of(w), &record, sizeof record, &e) < 0)
+		os_read(t, timeout_record_of(w), &record, sizeof record, &e) < 0)
 		return;
 	w->kind = TIMEOUT_OF_SOCKET;
 	w->deadline_ns = w->asleep.since_ns + whole_ns;
-	if (s->arg[5] == record_of(w).v && record.nr_sleeps + 1 == w->asleep.nr_sleeps)
+	if (s->arg[5] == timeout_record_of(w).v && record.nr_sleeps + 1 == w->asleep.nr_sleeps)
 		w->deadline_ns = record.deadline_ns;
-	arch_set_arg(r, 5, record_of(w).v);
+	arch_set_arg(r, 5, timeout_record_of(w).v);
 }
 
 static struct os_syscall
@@ -514,7 +516,7 @@ timeout_settle(struct timeout *w, const struct target *t, pid_t tid, struct arch
 	has_failed = restart == ARCH_FAILED_EINTR;
 	whole_ns = has_failed ? socket_timeout(t, &s) : 0;
 	if (whole_ns || timeout_is_finite(&s))
-		w->spare = place_of(t, tid, r);
+		w->spare = timeout_place_of(t, tid, r);
 	if (whole_ns) {
 		settle_socket(w, t, tid, &s, whole_ns, r);
 		timeout_renew(w, t, r);
@@ -532,7 +534,9 @@ timeout_settle(struct timeout *w, const struct target *t, pid_t tid, struct arch
 	timeout_record(w, t, tid);
 }
 
-/* The milliseconds in the argument and in the record, so that is_ours() finds them equal. */
+/*
+ * The milliseconds in the argument and in the record, so that timeout_is_ours() finds them equal.
+ */
 static void
 renew_ms(const struct timeout *w, const struct target *t, uint64_t left_ns, struct arch_regs *r)
 {

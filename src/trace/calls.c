@@ -88,7 +88,7 @@ trace_error(enum trace_call call, uint64_t result)
 
 /* The NR_BYTES at START in whole pages; empty where that is no range. */
 static struct trace_range
-pages(uint64_t start, uint64_t nr_bytes, uint64_t page_bytes)
+calls_pages(uint64_t start, uint64_t nr_bytes, uint64_t page_bytes)
 {
 	const uint64_t end = start + ((nr_bytes + page_bytes - 1) & ~(page_bytes - 1));
 
@@ -97,15 +97,15 @@ pages(uint64_t start, uint64_t nr_bytes, uint64_t page_bytes)
 }
 
 static uint64_t
-bytes_of(struct trace_range r)
+calls_bytes_of(struct trace_range r)
 {
 	return r.end - r.start;
 }
 
 static void
-map(struct trace_effect *e, const uint64_t *arg, uint64_t result, uint64_t page_bytes)
+calls_map(struct trace_effect *e, const uint64_t *arg, uint64_t result, uint64_t page_bytes)
 {
-	e->mapped = pages(result, arg[1], page_bytes);
+	e->mapped = calls_pages(result, arg[1], page_bytes);
 	/* The call replaces an older mapping there, which only MAP_FIXED allows. */
 	e->unmapped = e->mapped;
 }
@@ -117,9 +117,10 @@ map(struct trace_effect *e, const uint64_t *arg, uint64_t result, uint64_t page_
 static void
 remap(struct trace_effect *e, const uint64_t *arg, uint64_t result, uint64_t page_bytes)
 {
-	const struct trace_range old = pages(arg[0], arg[1], page_bytes);
-	const struct trace_range new = pages(result, arg[2], page_bytes);
-	const uint64_t kept = bytes_of(old) < bytes_of(new) ? bytes_of(old) : bytes_of(new);
+	const struct trace_range old = calls_pages(arg[0], arg[1], page_bytes);
+	const struct trace_range new = calls_pages(result, arg[2], page_bytes);
+	const uint64_t kept = calls_bytes_of(old) < calls_bytes_of(new) ? calls_bytes_of(old)
+									: calls_bytes_of(new);
 
 	e->mapped = (struct trace_range){ new.start + kept, new.end };
 	e->unmapped = (struct trace_range){ old.start + kept, old.end };
@@ -145,12 +146,12 @@ move_break(struct trace_effect *e, uint64_t result, uint64_t brk, uint64_t page_
 		e->mapped = (struct trace_range){ old, new };
 	else
 		e->unmapped = (struct trace_range){ new, old };
-	e->bytes = bytes_of(e->mapped) + bytes_of(e->unmapped);
+	e->bytes = calls_bytes_of(e->mapped) + calls_bytes_of(e->unmapped);
 }
 
 /* The address and the size that a person wants to see, of a call that failed, too. */
 static void
-describe(struct trace_effect *e, const struct trace_entry *c, uint64_t result)
+calls_describe(struct trace_effect *e, const struct trace_entry *c, uint64_t result)
 {
 	const bool is_new =
 		c->call == TRACE_MMAP || c->call == TRACE_MREMAP || c->call == TRACE_SHMAT;
@@ -176,13 +177,13 @@ trace_effect_of(const struct trace_entry *call, uint64_t result, uint64_t brk, u
 		move_break(&e, result, brk, page_bytes);
 		return e;
 	}
-	describe(&e, call, result);
+	calls_describe(&e, call, result);
 	if (trace_error(call->call, result))
 		return e;
 	if (call->call == TRACE_MMAP)
-		map(&e, call->arg, result, page_bytes);
+		calls_map(&e, call->arg, result, page_bytes);
 	else if (call->call == TRACE_MUNMAP)
-		e.unmapped = pages(call->arg[0], call->arg[1], page_bytes);
+		e.unmapped = calls_pages(call->arg[0], call->arg[1], page_bytes);
 	else if (call->call == TRACE_MREMAP)
 		remap(&e, call->arg, result, page_bytes);
 	return e;

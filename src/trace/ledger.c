@@ -10,7 +10,7 @@
 
 /* Two pieces are equal if they overlap: those of a ledger never do. */
 static int
-compare(const void *a, const void *b)
+ledger_compare(const void *a, const void *b)
 {
 	const struct ledger_piece *x = a, *y = b;
 
@@ -19,16 +19,16 @@ compare(const void *a, const void *b)
 
 /* Some piece that overlaps [START, END), NULL if none. */
 static struct ledger_piece *
-find(const struct ledger *l, uint64_t start, uint64_t end)
+ledger_find(const struct ledger *l, uint64_t start, uint64_t end)
 {
 	const struct ledger_piece key = { .start = start, .end = end };
-	struct ledger_piece **found = tfind(&key, &l->root, compare);
+	struct ledger_piece **found = tfind(&key, &l->root, ledger_compare);
 
 	return found ? *found : NULL;
 }
 
 static void
-free_piece(void *p)
+ledger_free_piece(void *p)
 {
 	free(p);
 }
@@ -36,15 +36,15 @@ free_piece(void *p)
 void
 ledger_release(struct ledger *l)
 {
-	tdestroy(l->root, free_piece);
+	tdestroy(l->root, ledger_free_piece);
 	*l = (struct ledger){ 0 };
 }
 
 /* Insert P, which is taken over. */
 static int
-insert(struct ledger *l, struct ledger_piece *p)
+ledger_insert(struct ledger *l, struct ledger_piece *p)
 {
-	if (!tsearch(p, &l->root, compare)) {
+	if (!tsearch(p, &l->root, ledger_compare)) {
 		free(p);
 		return -1;
 	}
@@ -55,7 +55,7 @@ insert(struct ledger *l, struct ledger_piece *p)
 static void
 remove_piece(struct ledger *l, struct ledger_piece *p)
 {
-	tdelete(p, &l->root, compare);
+	tdelete(p, &l->root, ledger_compare);
 	free(p);
 	l->nr--;
 }
@@ -65,10 +65,10 @@ remove_piece(struct ledger *l, struct ledger_piece *p)
  * places one mapping below the other.  False if it touches none.
  */
 static bool
-join(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
+ledger_join(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
 {
-	struct ledger_piece *before = start ? find(l, start - 1, start) : NULL;
-	struct ledger_piece *after = end < UINT64_MAX ? find(l, end, end + 1) : NULL;
+	struct ledger_piece *before = start ? ledger_find(l, start - 1, start) : NULL;
+	struct ledger_piece *after = end < UINT64_MAX ? ledger_find(l, end, end + 1) : NULL;
 	const bool follows = before && before->owner == owner;
 
 	if (!after || after->owner != owner) {
@@ -91,13 +91,13 @@ ledger_add(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
 {
 	struct ledger_piece *p;
 
-	if (start >= end || join(l, start, end, owner))
+	if (start >= end || ledger_join(l, start, end, owner))
 		return 0;
 	p = malloc(sizeof *p);
 	if (!p)
 		return -1;
 	*p = (struct ledger_piece){ start, end, owner };
-	return insert(l, p);
+	return ledger_insert(l, p);
 }
 
 /* Take [START, END), which is a part of P, from it. */
@@ -125,7 +125,7 @@ ledger_cut(struct ledger *l, uint64_t start, uint64_t end, ledger_visit *visit, 
 	struct ledger_piece *p;
 	int status = 0;
 
-	while (start < end && (p = find(l, start, end))) {
+	while (start < end && (p = ledger_find(l, start, end))) {
 		const struct ledger_piece part = { p->start > start ? p->start : start,
 			p->end < end ? p->end : end, p->owner };
 
@@ -145,7 +145,7 @@ struct ledger_pieces {
 };
 
 static void
-keep(const struct ledger_piece *p, void *arg)
+ledger_keep(const struct ledger_piece *p, void *arg)
 {
 	struct ledger_pieces *kept = arg;
 	struct ledger_piece *added = array_add(kept);
@@ -160,7 +160,7 @@ int
 ledger_move(struct ledger *l, uint64_t start, uint64_t end, uint64_t to)
 {
 	struct ledger_pieces moved = { 0 };
-	int status = ledger_cut(l, start, end, keep, &moved);
+	int status = ledger_cut(l, start, end, ledger_keep, &moved);
 
 	for (size_t i = 0; i < moved.nr; i++)
 		status |= ledger_add(l, moved.v[i].start - start + to, moved.v[i].end - start + to,

@@ -23,7 +23,7 @@
 #define REREAD_SHARE 50
 
 static int
-no_memory(struct err *e)
+program_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep stacks");
 }
@@ -71,7 +71,7 @@ check_still_runs(const struct trace_program *p, struct err *e)
 }
 
 static int
-read_process(struct trace_program *p, struct err *e)
+program_read_process(struct trace_program *p, struct err *e)
 {
 	const uint64_t begin_ns = os_now_ns();
 	struct process fresh;
@@ -105,7 +105,8 @@ read_process(struct trace_program *p, struct err *e)
 int
 trace_program_read(struct trace_program *p, struct err *e)
 {
-	return read_process(p, e) < 0 ? -1 : profile_add_mappings(p->profile, &p->process, e);
+	return program_read_process(p, e) < 0 ? -1
+					      : profile_add_mappings(p->profile, &p->process, e);
 }
 
 static bool
@@ -173,11 +174,11 @@ find_first_sp(struct trace_program *p)
 }
 
 static int
-read_program(struct trace_program *p, struct err *e)
+program_read_program(struct trace_program *p, struct err *e)
 {
 	if (target_open(&p->target, p->pid, e) < 0)
 		return -1;
-	if (read_process(p, e) < 0 || check_is_it(p, e) < 0)
+	if (program_read_process(p, e) < 0 || check_is_it(p, e) < 0)
 		return -1;
 	memcpy(p->comm, p->target.comm, sizeof p->comm);
 	if (!is_for_us(&p->process))
@@ -245,7 +246,7 @@ trace_program_open(struct trace_program *p)
 
 	if (p->is_open || p->is_late || p->is_unreadable || p->is_over)
 		return;
-	if (read_program(p, &e) == 0) {
+	if (program_read_program(p, &e) == 0) {
 		p->is_open = true;
 		leave_origin(p);
 		return;
@@ -322,7 +323,7 @@ refresh(struct trace_program *p)
 /* ---- stacks ---- */
 
 static void
-walk(struct trace_program *p, const struct perf_record *r, struct stack *ret)
+program_walk(struct trace_program *p, const struct perf_record *r, struct stack *ret)
 {
 	struct arch_regs regs;
 	struct stack_source source = { .is_past = true };
@@ -355,14 +356,14 @@ trace_program_stack(struct trace_program *p, const struct perf_record *r, struct
 	trace_program_open(p);
 	if (p->is_open)
 		refresh(p);
-	walk(p, r, room);
+	program_walk(p, r, room);
 	if (stacks_add_walked(p->profile, &p->marks, room, ret, e) < 0)
 		return -1;
 	while (p->stacks.nr <= *ret) {
 		struct trace_stack *added = array_add(&p->stacks);
 
 		if (!added)
-			return no_memory(e);
+			return program_no_memory(e);
 		added->end = stacks_end_of(room);
 	}
 	return 0;

@@ -65,7 +65,7 @@ trace_scope_is_due(const struct trace_scope *s, uint64_t now_ns, bool *ret_must)
 /* ---- ranges ---- */
 
 static int
-compare_pids(const void *a, const void *b)
+scope_compare_pids(const void *a, const void *b)
 {
 	const pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
 
@@ -107,7 +107,7 @@ set_threads(struct trace_scope *s, pid_t *tids, size_t nr)
 	size_t nr_ties;
 	pid_t gap;
 
-	qsort(tids, nr, sizeof *tids, compare_pids);
+	qsort(tids, nr, sizeof *tids, scope_compare_pids);
 	largest_gaps(tids, nr, &gap, &nr_ties);
 	*r = (struct trace_scope_range){ tids[0], tids[0] };
 	for (size_t i = 1; i < nr; i++) {

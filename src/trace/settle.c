@@ -26,7 +26,7 @@ struct settling {
 /* ---- memory that was mapped ---- */
 
 static int
-count_run(const struct os_page_run *run, void *arg)
+settle_count_run(const struct os_page_run *run, void *arg)
 {
 	struct settling *s = arg;
 	const uint64_t bytes = run->end.v - run->start.v;
@@ -42,7 +42,7 @@ count_run(const struct os_page_run *run, void *arg)
 
 /* Add to what STACK has in the class of LEAF. */
 static int
-add_class(struct trace_program *p, uint32_t stack, const struct leaf *leaf, uint64_t bytes,
+settle_add_class(struct trace_program *p, uint32_t stack, const struct leaf *leaf, uint64_t bytes,
 	uint64_t resident_bytes)
 {
 	const char *name = leaf_kind_name((enum leaf_kind)leaf->kind);
@@ -70,12 +70,12 @@ settle_part(
 	s->sums = &s->p->stacks.v[stack].sums;
 	s->resident_bytes = 0;
 	if (s->pages &&
-		os_pages_walk(
-			s->pages, (raddr){ start }, (raddr){ end }, false, count_run, s, s->e) < 0)
+		os_pages_walk(s->pages, (raddr){ start }, (raddr){ end }, false, settle_count_run,
+			s, s->e) < 0)
 		s->status = -1;
 	s->sums->left_bytes += end - start;
 	s->sums->resident_bytes += s->resident_bytes;
-	if (add_class(s->p, stack, leaf, end - start, s->resident_bytes) < 0)
+	if (settle_add_class(s->p, stack, leaf, end - start, s->resident_bytes) < 0)
 		s->status = err_set(s->e, ENOMEM, "cannot add up what is left");
 }
 
@@ -105,7 +105,7 @@ settle_piece(const struct ledger_piece *piece, void *arg)
 #define HUGE_BYTES (UINT64_C(2) << 20)
 
 static int
-by_address(const void *a, const void *b)
+settle_by_address(const void *a, const void *b)
 {
 	const struct trace_touch *x = a, *y = b;
 
@@ -145,7 +145,7 @@ settle_touch(struct settling *s, const struct leaf *leaf, const struct trace_tou
 	sums->resident_bytes += run.is_present ? bytes : 0;
 	sums->swapped_bytes += run.is_swapped ? bytes : 0;
 	sums->huge_bytes += run.is_present && run.is_huge ? bytes : 0;
-	if (add_class(s->p, at->stack, leaf, bytes, run.is_present ? bytes : 0) < 0)
+	if (settle_add_class(s->p, at->stack, leaf, bytes, run.is_present ? bytes : 0) < 0)
 		s->status = err_set(s->e, ENOMEM, "cannot add up what is left");
 }
 
@@ -165,7 +165,7 @@ settle_touches(struct settling *s)
 	const size_t nr = s->p->touches.nr;
 
 	if (nr)
-		qsort(s->p->touches.v, nr, sizeof *v, by_address);
+		qsort(s->p->touches.v, nr, sizeof *v, settle_by_address);
 	for (size_t i = 0; i < nr && s->status == 0; i++) {
 		const bool is_alone = (i == 0 || !is_in_one_huge_page(&v[i - 1], &v[i])) &&
 			(i + 1 == nr || !is_in_one_huge_page(&v[i + 1], &v[i]));

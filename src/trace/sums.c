@@ -10,13 +10,13 @@
 #include "os/segment.h"
 
 static int
-no_memory(struct err *e)
+sums_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep what was mapped");
 }
 
 static uint64_t
-bytes_of(struct trace_range r)
+sums_bytes_of(struct trace_range r)
 {
 	return r.end - r.start;
 }
@@ -42,7 +42,7 @@ add_segment(struct trace_program *p, struct trace_range r, struct err *e)
 	if (!s)
 		s = array_add(&p->segments);
 	if (!s)
-		return no_memory(e);
+		return sums_no_memory(e);
 	*s = r;
 	return 0;
 }
@@ -73,7 +73,7 @@ mapped_segment(const struct regions *maps, uint64_t address, uint64_t id)
  * been removed as well.
  */
 static struct trace_range
-segment_at(struct trace_program *p, uint64_t address, const struct trace_entry *c)
+sums_segment_at(struct trace_program *p, uint64_t address, const struct trace_entry *c)
 {
 	const uint64_t id = c->arg[0];
 	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -85,7 +85,7 @@ segment_at(struct trace_program *p, uint64_t address, const struct trace_entry *
 		return r;
 	if (trace_program_read(p, &e) == 0)
 		r = mapped_segment(&p->process.maps, address, id);
-	if (!bytes_of(r))
+	if (!sums_bytes_of(r))
 		r.end += (os_segment_bytes(&p->target, (int)id) + page_bytes - 1) &
 			~(page_bytes - 1);
 	return r;
@@ -93,7 +93,7 @@ segment_at(struct trace_program *p, uint64_t address, const struct trace_entry *
 
 /* Forget the segment at ADDRESS, and return it; empty if it is not known. */
 static struct trace_range
-take_segment(struct trace_program *p, uint64_t address)
+sums_take_segment(struct trace_program *p, uint64_t address)
 {
 	struct trace_range *s = find_segment(p, address);
 	struct trace_range r = { address, address };
@@ -106,18 +106,19 @@ take_segment(struct trace_program *p, uint64_t address)
 }
 
 static int
-attach(struct trace_program *p, const struct trace_entry *c, struct trace_effect *f, struct err *e)
+sums_attach(
+	struct trace_program *p, const struct trace_entry *c, struct trace_effect *f, struct err *e)
 {
 	if (c->call == TRACE_SHMAT) {
-		f->mapped = segment_at(p, f->address, c);
+		f->mapped = sums_segment_at(p, f->address, c);
 		f->unmapped = f->mapped; /* SHM_REMAP */
-		f->bytes = bytes_of(f->mapped);
+		f->bytes = sums_bytes_of(f->mapped);
 		f->is_size_unknown = !f->bytes;
 		return add_segment(p, f->mapped, e);
 	}
 	if (c->call == TRACE_SHMDT) {
-		f->unmapped = take_segment(p, f->address);
-		f->bytes = bytes_of(f->unmapped);
+		f->unmapped = sums_take_segment(p, f->address);
+		f->bytes = sums_bytes_of(f->unmapped);
 		f->is_size_unknown = !f->bytes;
 	}
 	return 0;
@@ -149,7 +150,7 @@ trace_account_begin(struct trace_program *p, struct err *e)
 
 /* Memory of a stack was taken away. */
 static void
-free_piece(const struct ledger_piece *piece, void *arg)
+sums_free_piece(const struct ledger_piece *piece, void *arg)
 {
 	struct trace_program *p = arg;
 
@@ -158,33 +159,33 @@ free_piece(const struct ledger_piece *piece, void *arg)
 
 /* Memory that moves replaces what is where it goes. */
 static int
-apply(struct trace_program *p, const struct trace_effect *f, uint32_t stack)
+sums_apply(struct trace_program *p, const struct trace_effect *f, uint32_t stack)
 {
 	struct ledger *l = &p->ledger;
-	int status = ledger_cut(l, f->unmapped.start, f->unmapped.end, free_piece, p);
+	int status = ledger_cut(l, f->unmapped.start, f->unmapped.end, sums_free_piece, p);
 
-	if (bytes_of(f->from)) {
-		status |= ledger_cut(l, f->to, f->to + bytes_of(f->from), free_piece, p);
+	if (sums_bytes_of(f->from)) {
+		status |= ledger_cut(l, f->to, f->to + sums_bytes_of(f->from), sums_free_piece, p);
 		status |= ledger_move(l, f->from.start, f->from.end, f->to);
 	}
-	status |= ledger_cut(l, f->mapped.start, f->mapped.end, free_piece, p);
+	status |= ledger_cut(l, f->mapped.start, f->mapped.end, sums_free_piece, p);
 	return stack == TRACE_NO_STACK
 		? status
 		: status | ledger_add(l, f->mapped.start, f->mapped.end, stack);
 }
 
 static void
-add_up(struct trace_sums *s, const struct trace_entry *c, const struct trace_effect *f)
+sums_add_up(struct trace_sums *s, const struct trace_entry *c, const struct trace_effect *f)
 {
 	if (c->call == TRACE_MADVISE) {
 		s->nr_discards++;
 		s->discarded_bytes += f->bytes;
-	} else if (bytes_of(f->mapped)) {
+	} else if (sums_bytes_of(f->mapped)) {
 		s->nr_maps++;
-		s->mapped_bytes += bytes_of(f->mapped);
-	} else if (bytes_of(f->unmapped)) {
+		s->mapped_bytes += sums_bytes_of(f->mapped);
+	} else if (sums_bytes_of(f->unmapped)) {
 		s->nr_unmaps++;
-		s->unmapped_bytes += bytes_of(f->unmapped);
+		s->unmapped_bytes += sums_bytes_of(f->unmapped);
 	}
 }
 
@@ -196,7 +197,7 @@ trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, u
 	struct trace_sums *sums = &p->stacks.v[stack].sums;
 
 	if (!touch)
-		return no_memory(e);
+		return sums_no_memory(e);
 	*touch = (struct trace_touch){ address, stack, weight };
 	*(is_major ? &sums->nr_major : &sums->nr_minor) += weight;
 	sums->touched_bytes += weight * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -220,15 +221,15 @@ trace_account(struct trace_program *p, const struct trace_entry *entry, uint64_t
 	*ret = trace_effect_of(entry, result, p->brk, (uint64_t)sysconf(_SC_PAGESIZE));
 	if (entry->call == TRACE_BRK)
 		p->brk = result;
-	if (!failed && attach(p, entry, ret, e) < 0)
+	if (!failed && sums_attach(p, entry, ret, e) < 0)
 		return -1;
 	if (is_too_small(entry, ret, min_bytes))
 		stack = TRACE_NO_STACK;
-	if (apply(p, ret, stack) < 0)
-		return no_memory(e);
+	if (sums_apply(p, ret, stack) < 0)
+		return sums_no_memory(e);
 	if (stack != TRACE_NO_STACK && failed)
 		p->stacks.v[stack].sums.nr_failed++;
 	else if (stack != TRACE_NO_STACK)
-		add_up(&p->stacks.v[stack].sums, entry, ret);
+		sums_add_up(&p->stacks.v[stack].sums, entry, ret);
 	return 0;
 }

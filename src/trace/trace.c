@@ -62,7 +62,7 @@ struct trace_tracing {
 };
 
 static int
-no_memory(struct err *e)
+trace_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot keep events");
 }
@@ -88,7 +88,7 @@ add_program(struct trace_tracing *t, pid_t pid, struct err *e)
 		trace_program_free(p);
 	running = kept ? array_add(&t->running) : NULL;
 	if (!running) {
-		(void)no_memory(e);
+		(void)trace_no_memory(e);
 		return NULL;
 	}
 	p->is_unreadable = t->running.nr > MAX_OPEN;
@@ -119,7 +119,7 @@ count_stack(struct trace *trace, const struct trace_program *p, uint32_t stack)
 }
 
 static int
-enter(struct trace_tracing *t, const struct perf_record *r, const struct trace_source *s,
+trace_enter(struct trace_tracing *t, const struct perf_record *r, const struct trace_source *s,
 	struct trace_program *p, struct err *e)
 {
 	const size_t bytes = trace_nr_args(s->call) * sizeof(uint64_t);
@@ -142,14 +142,14 @@ enter(struct trace_tracing *t, const struct perf_record *r, const struct trace_s
 		count_stack(t->trace, p, pending.stack);
 	}
 	if (trace_pairs_enter(&t->pairs, &pending, &was_lost) < 0)
-		return no_memory(e);
+		return trace_no_memory(e);
 	t->trace->nr_unpaired += was_lost;
 	return 0;
 }
 
 /* Whether a call that has done EFFECT is one of those asked for. */
 static bool
-is_wanted(const struct trace_tracing *t, const struct trace_pending *p,
+trace_is_wanted(const struct trace_tracing *t, const struct trace_pending *p,
 	const struct trace_effect *effect)
 {
 	if (p->stack == TRACE_NO_STACK)
@@ -163,8 +163,8 @@ is_wanted(const struct trace_tracing *t, const struct trace_pending *p,
 }
 
 static int
-add_event(struct trace_tracing *t, const struct trace_pending *p, const struct trace_effect *effect,
-	uint64_t result, struct err *e)
+trace_add_event(struct trace_tracing *t, const struct trace_pending *p,
+	const struct trace_effect *effect, uint64_t result, struct err *e)
 {
 	const struct trace_options *o = t->options;
 	struct trace_event *event;
@@ -174,7 +174,7 @@ add_event(struct trace_tracing *t, const struct trace_pending *p, const struct t
 		return 0;
 	event = array_add(&t->events);
 	if (!event)
-		return no_memory(e);
+		return trace_no_memory(e);
 	*event = (struct trace_event){ .program = p->program,
 		.tid = p->tid,
 		.time_ns = p->time_ns > t->begin_ns ? p->time_ns - t->begin_ns : 0,
@@ -203,7 +203,7 @@ has_all_events(const struct trace_tracing *t)
 }
 
 static int
-leave(struct trace_tracing *t, const struct perf_record *r, const struct trace_source *s,
+trace_leave(struct trace_tracing *t, const struct perf_record *r, const struct trace_source *s,
 	struct trace_program *p, struct err *e)
 {
 	struct trace_pending pending;
@@ -222,7 +222,9 @@ leave(struct trace_tracing *t, const struct perf_record *r, const struct trace_s
 	if (trace_account(p, &pending.entry, result, pending.stack, t->options->min_bytes, &effect,
 		    e) < 0)
 		return -1;
-	return is_wanted(t, &pending, &effect) ? add_event(t, &pending, &effect, result, e) : 0;
+	return trace_is_wanted(t, &pending, &effect)
+		? trace_add_event(t, &pending, &effect, result, e)
+		: 0;
 }
 
 static int
@@ -242,7 +244,7 @@ fault(struct trace_tracing *t, const struct perf_record *r, struct trace_program
 }
 
 static int
-take_event(struct trace_tracing *t, const struct perf_record *r, struct err *e)
+trace_take_event(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *p = find_program(t, r->pid);
 	const struct trace_source *s = &t->sources.v[r->source];
@@ -255,7 +257,7 @@ take_event(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 	}
 	if (t->options->faults)
 		return fault(t, r, p, e);
-	return s->is_return ? leave(t, r, s, p, e) : enter(t, r, s, p, e);
+	return s->is_return ? trace_leave(t, r, s, p, e) : trace_enter(t, r, s, p, e);
 }
 
 /* The kernel has given the number of a new thread not in turn, and does not report its events. */
@@ -268,7 +270,7 @@ leave_scope(struct trace_tracing *t)
 
 /* A child goes on with the heap of its parent. */
 static int
-follow(struct trace_tracing *t, const struct perf_record *r, struct err *e)
+trace_follow(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *parent = find_program(t, r->parent);
 	struct trace_program *child = find_program(t, r->pid);
@@ -307,7 +309,7 @@ execute(struct trace_tracing *t, struct trace_program *p, struct err *e)
 
 /* Records of other threads may come after that of any thread, also of the leader: end_ended(). */
 static void
-end_thread(struct trace_tracing *t, const struct perf_record *r)
+trace_end_thread(struct trace_tracing *t, const struct perf_record *r)
 {
 	struct trace_program *p = find_program(t, r->pid);
 	struct trace_pending ignored;
@@ -318,7 +320,7 @@ end_thread(struct trace_tracing *t, const struct perf_record *r)
 }
 
 static int
-by_name(const void *a, const void *b)
+trace_by_name(const void *a, const void *b)
 {
 	return strcmp(a, b);
 }
@@ -327,12 +329,12 @@ by_name(const void *a, const void *b)
 static const char *
 keep_name(struct trace_tracing *t, const char *name)
 {
-	char *const *found = tfind(name, &t->files, by_name), *copy;
+	char *const *found = tfind(name, &t->files, trace_by_name), *copy;
 
 	if (found)
 		return *found;
 	copy = strdup(name);
-	if (copy && !tsearch(copy, &t->files, by_name)) {
+	if (copy && !tsearch(copy, &t->files, trace_by_name)) {
 		free(copy);
 		return NULL;
 	}
@@ -341,7 +343,7 @@ keep_name(struct trace_tracing *t, const char *name)
 
 /* The kernel reports a mapping while its thread is in the call that makes it. */
 static int
-map(struct trace_tracing *t, const struct perf_record *r, struct err *e)
+trace_map(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *p = find_program(t, r->pid);
 	struct trace_pending *call = p && t->options->has_files && r->has_file
@@ -355,11 +357,11 @@ map(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 	if (call->entry.call == TRACE_SHMAT)
 		call->entry.mapped_bytes = r->end.v - r->start.v;
 	call->file = keep_name(t, r->name);
-	return call->file ? 0 : no_memory(e);
+	return call->file ? 0 : trace_no_memory(e);
 }
 
 static int
-lose(struct trace_tracing *t, const struct perf_record *r, struct err *e)
+trace_lose(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_event *event;
 
@@ -372,32 +374,32 @@ lose(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 	}
 	event = array_add(&t->events);
 	if (!event)
-		return no_memory(e);
+		return trace_no_memory(e);
 	*event = (struct trace_event){ .nr_lost = r->nr_lost,
 		.time_ns = r->time_ns > t->begin_ns ? r->time_ns - t->begin_ns : 0 };
 	return 0;
 }
 
 static int
-take(struct trace_tracing *t, const struct perf_record *r, struct err *e)
+trace_take(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
 	struct trace_program *p;
 
 	switch (r->type) {
 	case PERF_EVENT:
-		return take_event(t, r, e);
+		return trace_take_event(t, r, e);
 	case PERF_FORKED:
-		return follow(t, r, e);
+		return trace_follow(t, r, e);
 	case PERF_ENDED:
-		end_thread(t, r);
+		trace_end_thread(t, r);
 		return 0;
 	case PERF_EXECUTED:
 		p = find_program(t, r->pid);
 		return p ? execute(t, p, e) : 0;
 	case PERF_MAPPED:
-		return map(t, r, e);
+		return trace_map(t, r, e);
 	case PERF_LOST:
-		return lose(t, r, e); /* perf counts them */
+		return trace_lose(t, r, e); /* perf counts them */
 	}
 	return 0;
 }
@@ -411,7 +413,7 @@ struct trace_tids {
 
 /* The threads of TARGET, added to TIDS.  -1: they cannot be listed now. */
 static int
-add_threads(struct trace_tids *tids, const struct target *target)
+trace_add_threads(struct trace_tids *tids, const struct target *target)
 {
 	auto_free pid_t *listed = NULL;
 	struct err ignored;
@@ -431,11 +433,11 @@ list_threads(const struct trace_tracing *t, struct trace_tids *tids)
 {
 	tids->nr = 0;
 	if (!t->running.nr)
-		return add_threads(tids, t->target);
+		return trace_add_threads(tids, t->target);
 	for (size_t i = 0; i < t->running.nr; i++) {
 		const struct trace_program *p = t->running.v[i];
 
-		if (!p->is_over && (!p->is_open || add_threads(tids, &p->target) < 0))
+		if (!p->is_over && (!p->is_open || trace_add_threads(tids, &p->target) < 0))
 			return -1;
 	}
 	return tids->nr ? 0 : -1;
@@ -544,7 +546,7 @@ take_all(struct trace_tracing *t, struct err *e)
 	int status;
 
 	while (perf_next(t->perf, &r))
-		if (take(t, &r, e) < 0)
+		if (trace_take(t, &r, e) < 0)
 			return -1;
 	for (size_t i = 0; i < t->running.nr; i++)
 		if (trace_program_name(t->running.v[i], e) < 0)
@@ -559,7 +561,7 @@ take_all(struct trace_tracing *t, struct err *e)
 }
 
 static bool
-is_over(struct trace_tracing *t)
+trace_is_over(struct trace_tracing *t)
 {
 	const struct trace_options *o = t->options;
 	const uint64_t passed_ns = os_now_ns() - t->begin_ns;
@@ -581,7 +583,7 @@ is_over(struct trace_tracing *t)
 }
 
 static uint64_t
-rss_of(const struct target *t)
+trace_rss_of(const struct target *t)
 {
 	struct os_status s;
 	struct err ignored;
@@ -591,14 +593,14 @@ rss_of(const struct target *t)
 
 /* Settle the processes that still run, and let them go. */
 static int
-finish(struct trace_tracing *t, struct err *e)
+trace_finish(struct trace_tracing *t, struct err *e)
 {
 	struct trace *trace = t->trace;
 	struct err ignored;
 
 	trace->nr_lost = perf_nr_lost(t->perf);
 	if (trace->why != TRACE_TARGET_ENDED)
-		trace->rss_after_bytes = rss_of(t->target);
+		trace->rss_after_bytes = trace_rss_of(t->target);
 	for (size_t i = 0; i < t->running.nr; i++) {
 		struct trace_program *p = t->running.v[i];
 
@@ -618,7 +620,7 @@ round_ns(const struct trace_tracing *t)
 }
 
 static int
-run(struct trace_tracing *t, struct err *e)
+trace_run_all(struct trace_tracing *t, struct err *e)
 {
 	const struct trace_options *o = t->options;
 	const struct perf_options perf = { .source = t->sources.perf,
@@ -638,7 +640,7 @@ run(struct trace_tracing *t, struct err *e)
 		return -1;
 	t->awaits_program = o->starts_program;
 	if (!o->starts_program) {
-		t->trace->rss_before_bytes = rss_of(t->target);
+		t->trace->rss_before_bytes = trace_rss_of(t->target);
 		trace_program_open(p);
 		if (p->is_open && trace_account_begin(p, e) < 0)
 			return -1;
@@ -650,9 +652,9 @@ run(struct trace_tracing *t, struct err *e)
 		if (take_all(t, e) < 0)
 			return -1;
 		narrow(t);
-	} while (!is_over(t));
+	} while (!trace_is_over(t));
 	perf_stop(t->perf);
-	return take_all(t, e) < 0 ? -1 : finish(t, e);
+	return take_all(t, e) < 0 ? -1 : trace_finish(t, e);
 }
 
 int
@@ -663,7 +665,7 @@ trace_run(struct trace *trace, struct target *target, const struct trace_options
 	int status;
 
 	if (!t || !stack)
-		return no_memory(e);
+		return trace_no_memory(e);
 	t->trace = trace;
 	t->options = o;
 	t->target = target;
@@ -671,7 +673,7 @@ trace_run(struct trace *trace, struct target *target, const struct trace_options
 	if (trace_sources_find(&t->sources, o, e) < 0)
 		return -1;
 	profile_hold_signals();
-	status = run(t, e);
+	status = trace_run_all(t, e);
 	perf_free(t->perf);
 	trace_pairs_release(&t->pairs);
 	tdestroy(t->files, free);

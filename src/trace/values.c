@@ -22,7 +22,7 @@ static const struct type types[2][NR_TYPES] = {
 };
 
 static int
-add_types(struct profile *p, bool faults, struct err *e)
+values_add_types(struct profile *p, bool faults, struct err *e)
 {
 	for (size_t i = 0; i < NR_TYPES; i++)
 		if (profile_add_type(p, types[faults][i].name, types[faults][i].unit, e) < 0)
@@ -34,7 +34,7 @@ add_types(struct profile *p, bool faults, struct err *e)
 
 /* A process that has ended has nothing left. */
 static void
-values_of(int64_t *ret, const struct trace_sums *s, bool faults)
+trace_values_of(int64_t *ret, const struct trace_sums *s, bool faults)
 {
 	if (faults) {
 		ret[0] = (int64_t)(s->nr_minor + s->nr_major);
@@ -49,13 +49,14 @@ values_of(int64_t *ret, const struct trace_sums *s, bool faults)
 }
 
 static int
-add_samples(struct profile *p, const struct trace_program *program, bool faults, struct err *e)
+values_add_samples(
+	struct profile *p, const struct trace_program *program, bool faults, struct err *e)
 {
 	for (size_t i = 0; i < program->stacks.nr; i++) {
 		const struct profile_sample sample = { .stack = (uint32_t)i };
 		int64_t values[NR_TYPES];
 
-		values_of(values, &program->stacks.v[i].sums, faults);
+		trace_values_of(values, &program->stacks.v[i].sums, faults);
 		if ((values[0] || values[2]) && profile_add_sample(p, sample, values, e) < 0)
 			return -1;
 	}
@@ -69,13 +70,13 @@ trace_profile(struct profile **ret, const struct trace *trace, bool faults, stru
 
 	if (!p)
 		return err_set(e, ENOMEM, "cannot make a profile");
-	if (add_types(p, faults, e) < 0)
+	if (values_add_types(p, faults, e) < 0)
 		return -1;
 	for (size_t i = 0; i < trace->programs.nr; i++) {
 		struct trace_program *program = trace->programs.v[i];
 
-		if (add_types(program->profile, faults, e) < 0 ||
-			add_samples(program->profile, program, faults, e) < 0 ||
+		if (values_add_types(program->profile, faults, e) < 0 ||
+			values_add_samples(program->profile, program, faults, e) < 0 ||
 			profile_append(p, program->profile, e) < 0)
 			return -1;
 	}

@@ -18,7 +18,7 @@
 
 static _Atomic uint64_t end_ns;
 
-static void __attribute__((noreturn)) end(void)
+static void __attribute__((noreturn)) deadline_end(void)
 {
 	static const char words[] = "memdiag: gave up, --timeout has passed\n";
 
@@ -30,10 +30,10 @@ static void __attribute__((noreturn)) end(void)
 }
 
 static void
-give_up(int sig)
+deadline_give_up(int sig)
 {
 	(void)sig;
-	end();
+	deadline_end();
 }
 
 /*
@@ -53,7 +53,7 @@ watch(void *arg)
 		else if (os_is_tracing())
 			os_sleep_ns(GRACE_NS / 10);
 		else
-			end();
+			deadline_end();
 	}
 	return arg;
 }
@@ -78,7 +78,7 @@ deadline_set(uint64_t ns)
 	if (!timer.it_value.tv_sec && !timer.it_value.tv_usec)
 		timer.it_value.tv_usec = 1;
 	end_ns = os_now_ns() + ns;
-	signal(SIGALRM, give_up);
+	signal(SIGALRM, deadline_give_up);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	if (is_first)
 		start_watch();

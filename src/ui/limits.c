@@ -18,7 +18,7 @@ static char last_words[128];
 
 /* Without any memory, and in a signal handler, too. */
 static void
-end(void)
+limits_end(void)
 {
 	ui_progress_clear();
 	if (write(STDERR_FILENO, last_words, strlen(last_words)) < 0) {
@@ -33,7 +33,7 @@ aborted(int sig)
 {
 	(void)sig;
 	if (errno == ENOMEM)
-		end();
+		limits_end();
 }
 
 void
@@ -42,7 +42,8 @@ limits_set_memory(const struct ui_options *opt)
 	char size[32];
 
 	os_die_first();
-	os_set_ceiling(opt->max_memory_bytes ? opt->max_memory_bytes : os_default_ceiling(), end);
+	os_set_ceiling(
+		opt->max_memory_bytes ? opt->max_memory_bytes : os_default_ceiling(), limits_end);
 	snprintf(last_words, sizeof last_words,
 		"memdiag: cannot go on: there is no more memory. " MOST "\n",
 		text_bytes(os_ceiling(), size, sizeof size));

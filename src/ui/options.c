@@ -189,7 +189,7 @@ ui_refuse(struct argp_state *state, const char *arg, const char *why)
 
 /* Add a process that was not named yet. */
 static void
-add_process(struct argp_state *state, struct ui_options *o, struct ui_process new)
+options_add_process(struct argp_state *state, struct ui_options *o, struct ui_process new)
 {
 	struct ui_process *p;
 
@@ -211,7 +211,7 @@ add_process(struct argp_state *state, struct ui_options *o, struct ui_process ne
 
 /* A number is always a PID. */
 static bool
-is_number(const char *arg)
+options_is_number(const char *arg)
 {
 	return arg[strspn(arg, "0123456789,+- ")] == '\0';
 }
@@ -223,8 +223,8 @@ ui_process_option(struct argp_state *state, struct ui_options *o, const char *ar
 	char *end;
 	long n;
 
-	if (!is_number(arg)) {
-		add_process(state, o, (struct ui_process){ .name = arg });
+	if (!options_is_number(arg)) {
+		options_add_process(state, o, (struct ui_process){ .name = arg });
 		return;
 	}
 	do {
@@ -232,13 +232,13 @@ ui_process_option(struct argp_state *state, struct ui_options *o, const char *ar
 		if (!isdigit((unsigned char)at[0]) || (*end && *end != ',') || n < 1 || n > PID_MAX)
 			ui_refuse(state, arg,
 				"is not a process id: that is a number from 1 to 4194304");
-		add_process(state, o, (struct ui_process){ .pid = (pid_t)n });
+		options_add_process(state, o, (struct ui_process){ .pid = (pid_t)n });
 		at = end + 1;
 	} while (*end);
 }
 
 static void
-print_help(struct argp_state *state, unsigned int what)
+options_print_help(struct argp_state *state, unsigned int what)
 {
 	argp_state_help(state, stdout, what & ~(unsigned int)ARGP_HELP_EXIT_OK);
 	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
@@ -325,7 +325,7 @@ ui_is_several(const struct ui_options *o)
 }
 
 static bool
-has_name(const struct ui_processes *asked)
+options_has_name(const struct ui_processes *asked)
 {
 	for (size_t i = 0; i < asked->nr; i++)
 		if (!asked->v[i].pid)
@@ -348,7 +348,7 @@ parse_several(int key, char *arg, struct argp_state *state)
 		o->all_of_name = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (o->all_of_name && !has_name(&o->asked))
+		if (o->all_of_name && !options_has_name(&o->asked))
 			argp_error(
 				state, "--all is for the name of processes, as in -p NAME --all");
 		return 0;
@@ -384,10 +384,10 @@ parse_output(int key, char *arg, struct argp_state *state)
 		debug_enable();
 		return 0;
 	case 'h':
-		print_help(state, ARGP_HELP_STD_HELP);
+		options_print_help(state, ARGP_HELP_STD_HELP);
 		return 0;
 	case KEY_USAGE:
-		print_help(state, ARGP_HELP_STD_USAGE);
+		options_print_help(state, ARGP_HELP_STD_USAGE);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -423,7 +423,8 @@ const struct argp_child ui_several_children[] = { { &ui_several_argp, 0, NULL, 0
 
 /* The behaviour that argp cannot be configured for. */
 static void
-parse(const struct argp *argp, int argc, char **argv, unsigned int flags, int *index, void *input)
+options_parse(
+	const struct argp *argp, int argc, char **argv, unsigned int flags, int *index, void *input)
 {
 	static const char format[] = "ARGP_HELP_FMT";
 	const bool is_free = !getenv(format);
@@ -441,13 +442,13 @@ parse(const struct argp *argp, int argc, char **argv, unsigned int flags, int *i
 void
 ui_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
-	parse(argp, argc, argv, 0, NULL, input);
+	options_parse(argp, argc, argv, 0, NULL, input);
 }
 
 void
 ui_parse_in_order(const struct argp *argp, int argc, char **argv, void *input)
 {
-	parse(argp, argc, argv, ARGP_IN_ORDER, NULL, input);
+	options_parse(argp, argc, argv, ARGP_IN_ORDER, NULL, input);
 }
 
 int
@@ -456,6 +457,6 @@ ui_parse_until_word(const struct argp *argp, int argc, char **argv, void *input)
 	int index = argc;
 
 	/* No parser takes ARGP_KEY_ARG, so argp ends there and returns the index. */
-	parse(argp, argc, argv, ARGP_IN_ORDER, &index, input);
+	options_parse(argp, argc, argv, ARGP_IN_ORDER, &index, input);
 	return index;
 }

@@ -34,7 +34,7 @@ ui_keep_standard_files(void)
 }
 
 static bool
-is_set(const char *name)
+output_is_set(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -47,7 +47,7 @@ want_colour(bool is_terminal)
 {
 	const char *term = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
 
-	if (is_set("NO_COLOR"))
+	if (output_is_set("NO_COLOR"))
 		return false;
 	if (force && *force && strcmp(force, "0") != 0)
 		return true;
@@ -101,7 +101,7 @@ open_existing(struct ui_output *o, struct err *e)
 }
 
 static int
-open_file(struct ui_output *o, const struct ui_options *opt, struct err *e)
+output_open_file(struct ui_output *o, const struct ui_options *opt, struct err *e)
 {
 	o->path = strdup(opt->output);
 	if (!o->path)
@@ -120,11 +120,11 @@ open_file(struct ui_output *o, const struct ui_options *opt, struct err *e)
 
 /* To STREAM unless OPT says where. */
 static int
-open_output(struct ui_output *o, const struct ui_options *opt, FILE *stream, struct err *e)
+output_open_output(struct ui_output *o, const struct ui_options *opt, FILE *stream, struct err *e)
 {
 	*o = UI_OUTPUT_NONE;
 	if (opt->output && strcmp(opt->output, "-") != 0) {
-		if (open_file(o, opt, e) < 0) {
+		if (output_open_file(o, opt, e) < 0) {
 			ui_output_release(o);
 			return -1;
 		}
@@ -140,13 +140,13 @@ open_output(struct ui_output *o, const struct ui_options *opt, FILE *stream, str
 int
 ui_output_open(struct ui_output *o, const struct ui_options *opt, struct err *e)
 {
-	return open_output(o, opt, stdout, e);
+	return output_open_output(o, opt, stdout, e);
 }
 
 int
 ui_output_open_beside(struct ui_output *o, const struct ui_options *opt, struct err *e)
 {
-	return open_output(o, opt, stderr, e);
+	return output_open_output(o, opt, stderr, e);
 }
 
 /* Give the temporary file its name.  An existing file of that name is replaced only on request. */

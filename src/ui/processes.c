@@ -100,7 +100,7 @@ refuse_candidates(const struct ui_options *o, const char *name, const struct os_
 
 /* Add PID, if it is not there yet. */
 static int
-add_found(struct ui_processes *found, pid_t pid, struct err *e)
+processes_add_found(struct ui_processes *found, pid_t pid, struct err *e)
 {
 	struct ui_process *p;
 
@@ -123,13 +123,13 @@ find_one(const struct ui_options *o, const struct ui_process *asked, struct ui_p
 	size_t nr = 0;
 
 	if (asked->pid)
-		return add_found(found, asked->pid, e);
+		return processes_add_found(found, asked->pid, e);
 	if (os_processes_named(asked->name, &v, &nr, e) < 0)
 		return -1;
 	if (!nr || (nr > 1 && !o->all_of_name))
 		return refuse_candidates(o, asked->name, v, nr, e);
 	for (size_t i = 0; i < nr; i++)
-		if (add_found(found, v[i].pid, e) < 0)
+		if (processes_add_found(found, v[i].pid, e) < 0)
 			return -1;
 	return 0;
 }

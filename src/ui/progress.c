@@ -42,7 +42,7 @@ add_ms(struct timespec *t, long ms)
 }
 
 static void *
-show(void *arg)
+progress_show(void *arg)
 {
 	struct ui_progress *p = arg;
 	struct timespec next;
@@ -81,7 +81,7 @@ ui_progress_begin(const struct ui_options *opt, const char *what)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->ended, &attr);
 	pthread_condattr_destroy(&attr);
-	if (thread_start(&p->thread, show, p))
+	if (thread_start(&p->thread, progress_show, p))
 		return p;
 	free(p);
 	return NULL;

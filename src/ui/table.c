@@ -21,7 +21,7 @@ struct ui_table {
 };
 
 static int
-no_memory(struct err *e)
+table_no_memory(struct err *e)
 {
 	return err_set(e, ENOMEM, "cannot make a table");
 }
@@ -64,7 +64,7 @@ ui_table_column(struct ui_table *t, const char *name, bool is_right, struct err 
 		scols_table_new_column(t->scols, name, 0, is_right ? SCOLS_FL_RIGHT : 0);
 
 	if (!c)
-		return no_memory(e);
+		return table_no_memory(e);
 	if (!is_right)
 		t->last_text = c;
 	return 0;
@@ -75,7 +75,7 @@ ui_table_row(struct ui_table *t, struct err *e)
 {
 	t->row = scols_table_new_line(t->scols, NULL);
 	t->cell = 0;
-	return t->row ? 0 : no_memory(e);
+	return t->row ? 0 : table_no_memory(e);
 }
 
 int
@@ -86,7 +86,7 @@ ui_table_cell(struct ui_table *t, const char *text, struct err *e)
 
 	if (!printable ||
 		scols_line_set_data(t->row, t->cell, text_printable(text, printable, size)) < 0)
-		return no_memory(e);
+		return table_no_memory(e);
 	t->cell++;
 	t->has_unknown |= strcmp(text, "?") == 0;
 	return 0;
@@ -101,7 +101,7 @@ ui_table_cell_marked(struct ui_table *t, const char *text, bool is_guess, struct
 		return ui_table_cell(t, text, e);
 	if (asprintf(&marked, "%s ?", text) < 0) {
 		marked = NULL;
-		return no_memory(e);
+		return table_no_memory(e);
 	}
 	return ui_table_cell(t, marked, e);
 }
@@ -126,7 +126,7 @@ ui_table_print(struct ui_table *t, struct err *e)
 	if (t->last_text)
 		scols_column_set_flags(t->last_text, SCOLS_FL_TRUNC);
 	if (scols_print_table(t->scols) < 0)
-		return no_memory(e);
+		return table_no_memory(e);
 	if (t->has_unknown)
 		fputs(UI_UNKNOWN_LEGEND, t->f);
 	return 0;

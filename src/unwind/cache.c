@@ -9,7 +9,7 @@ static uint64_t nr_found;
 /* ---- the tables ---- */
 
 static unwind_rule
-find(uintptr_t pc, uint64_t generation)
+cache_find(uintptr_t pc, uint64_t generation)
 {
 	struct unwind_object o;
 	struct unwind_row row;
@@ -32,7 +32,7 @@ find(uintptr_t pc, uint64_t generation)
 /* ---- the cache ---- */
 
 static bool
-is_free(const struct unwind_entry *e, uint64_t generation)
+cache_is_free(const struct unwind_entry *e, uint64_t generation)
 {
 	return __atomic_load_n(&e->generation, __ATOMIC_RELAXED) != generation;
 }
@@ -42,11 +42,11 @@ is_free(const struct unwind_entry *e, uint64_t generation)
  * and then.
  */
 static struct unwind_entry *
-choose(struct unwind_entry *e, uint64_t generation)
+cache_choose(struct unwind_entry *e, uint64_t generation)
 {
-	if (is_free(e, generation))
+	if (cache_is_free(e, generation))
 		return e;
-	return is_free(e + 1, generation) || (nr_found & 1) ? e + 1 : e;
+	return cache_is_free(e + 1, generation) || (nr_found & 1) ? e + 1 : e;
 }
 
 /*
@@ -54,9 +54,9 @@ choose(struct unwind_entry *e, uint64_t generation)
  * such a write.
  */
 static void
-put(struct unwind_entry *set, uint64_t key, uint64_t generation, unwind_rule rule)
+cache_put(struct unwind_entry *set, uint64_t key, uint64_t generation, unwind_rule rule)
 {
-	struct unwind_entry *e = choose(set, generation);
+	struct unwind_entry *e = cache_choose(set, generation);
 	uint64_t version = __atomic_load_n(&e->version, __ATOMIC_RELAXED);
 
 	if ((version & 1) ||
@@ -74,11 +74,11 @@ unwind_rule __attribute__((noinline, cold))
 unwind_look_up(uintptr_t pc, bool is_exact, uint64_t generation)
 {
 	const uintptr_t key = pc - !is_exact;
-	const unwind_rule rule = find(key, generation);
+	const unwind_rule rule = cache_find(key, generation);
 
 	__atomic_store_n(&nr_found, nr_found + 1, __ATOMIC_RELAXED);
 	if (generation && unwind_rule_kind(rule) != RULE_UNKNOWN)
-		put(unwind_set_of(pc), key, generation, rule);
+		cache_put(unwind_set_of(pc), key, generation, rule);
 	return rule;
 }
 

@@ -140,7 +140,7 @@ jump(struct expression_machine *m, int64_t by)
 }
 
 static uint64_t
-divide(struct expression_machine *m, int64_t a, int64_t b)
+expression_divide(struct expression_machine *m, int64_t a, int64_t b)
 {
 	if (b == 0 || (b == -1 && a == INT64_MIN)) {
 		m->is_bad = true;
@@ -165,7 +165,7 @@ binary(struct expression_machine *m, uint8_t op)
 		v = a & b;
 		break;
 	case DW_OP_div:
-		v = divide(m, (int64_t)a, (int64_t)b);
+		v = expression_divide(m, (int64_t)a, (int64_t)b);
 		break;
 	case DW_OP_minus:
 		v = a - b;
@@ -277,7 +277,7 @@ rotate(struct expression_machine *m)
 }
 
 static void
-swap(struct expression_machine *m)
+expression_swap(struct expression_machine *m)
 {
 	const uint64_t a = pop(m), b = pop(m);
 
@@ -307,7 +307,7 @@ other(struct expression_machine *m, uint8_t op)
 		push(m, pick(m, bytes_byte(&m->b)));
 		break;
 	case DW_OP_swap:
-		swap(m);
+		expression_swap(m);
 		break;
 	case DW_OP_rot:
 		rotate(m);

@@ -7,21 +7,21 @@
 #include "unwind/unwind-priv.h"
 
 static bool
-is_in(const struct unwind_object *o, uint64_t at)
+index_is_in(const struct unwind_object *o, uint64_t at)
 {
 	return at - o->start < o->end - o->start && at - o->start <= INT32_MAX;
 }
 
 /* Fill TABLE, which has room for MAX; how many there are. */
 static uint32_t
-go_over_frames(const struct unwind_object *o, uint64_t at, uint64_t end,
+unwind_index_go_over_frames(const struct unwind_object *o, uint64_t at, uint64_t end,
 	struct unwind_index_entry *table, uint32_t max)
 {
 	uint32_t nr = 0;
 	uint64_t pc, here = at;
 
 	while (here < end && nr < INT32_MAX && unwind_next_frame(o, &at, &pc)) {
-		if (pc && is_in(o, pc) && is_in(o, here)) {
+		if (pc && index_is_in(o, pc) && index_is_in(o, here)) {
 			if (nr < max)
 				table[nr] = (struct unwind_index_entry){ (int32_t)(pc - o->start),
 					(int32_t)(here - o->start) };
@@ -33,7 +33,7 @@ go_over_frames(const struct unwind_object *o, uint64_t at, uint64_t end,
 }
 
 static void
-swap(struct unwind_index_entry *a, struct unwind_index_entry *b)
+index_swap(struct unwind_index_entry *a, struct unwind_index_entry *b)
 {
 	const struct unwind_index_entry other = *a;
 
@@ -51,7 +51,7 @@ sink(struct unwind_index_entry *v, uint32_t nr, uint32_t i)
 		child += child + 1 < nr && v[child + 1].pc > v[child].pc;
 		if (v[i].pc >= v[child].pc)
 			return;
-		swap(&v[i], &v[child]);
+		index_swap(&v[i], &v[child]);
 		i = child;
 	}
 }
@@ -63,7 +63,7 @@ sort(struct unwind_index_entry *v, uint32_t nr)
 	for (uint32_t i = nr / 2; i-- > 0;)
 		sink(v, nr, i);
 	for (uint32_t left = nr; left-- > 1;) {
-		swap(&v[0], &v[left]);
+		index_swap(&v[0], &v[left]);
 		sink(v, left, 0);
 	}
 }
@@ -73,13 +73,13 @@ unwind_index_make(
 	struct unwind_object *o, const void *frames, size_t bytes, void *(*map)(size_t bytes))
 {
 	const uint64_t at = (uint64_t)(uintptr_t)frames;
-	const uint32_t nr = go_over_frames(o, at, at + bytes, NULL, 0);
+	const uint32_t nr = unwind_index_go_over_frames(o, at, at + bytes, NULL, 0);
 	struct unwind_index_entry *table = nr ? map(nr * sizeof *table) : NULL;
 
 	if (!table)
 		return;
 	/* Once more: a program that writes there meanwhile may have fewer now. */
-	o->nr_index = go_over_frames(o, at, at + bytes, table, nr);
+	o->nr_index = unwind_index_go_over_frames(o, at, at + bytes, table, nr);
 	if (o->nr_index > nr)
 		o->nr_index = nr;
 	sort(table, o->nr_index);

@@ -11,7 +11,7 @@ static struct unwind_host host;
 /* ---- one object ---- */
 
 static uintptr_t
-page_floor(uintptr_t at)
+objects_page_floor(uintptr_t at)
 {
 	return at & ~(uintptr_t)(host.page_bytes - 1);
 }
@@ -19,7 +19,7 @@ page_floor(uintptr_t at)
 static void
 add_span(struct unwind_object *o, uintptr_t bias, const ElfW(Phdr) * p)
 {
-	const uintptr_t start = page_floor(bias + p->p_vaddr);
+	const uintptr_t start = objects_page_floor(bias + p->p_vaddr);
 
 	/* Not p_memsz: what is behind the file's bytes is zeroes. */
 	if (o->nr_spans < UNWIND_NR_SPANS && (p->p_flags & PF_R))
@@ -49,8 +49,8 @@ unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs,
 		if (p[i].p_type != PT_LOAD)
 			continue;
 		add_span(ret, bias, &p[i]);
-		if (page_floor(bias + p[i].p_vaddr) < ret->start)
-			ret->start = page_floor(bias + p[i].p_vaddr);
+		if (objects_page_floor(bias + p[i].p_vaddr) < ret->start)
+			ret->start = objects_page_floor(bias + p[i].p_vaddr);
 		if (bias + p[i].p_vaddr + p[i].p_memsz > ret->end)
 			ret->end = bias + p[i].p_vaddr + p[i].p_memsz;
 	}
@@ -74,7 +74,7 @@ init_from_header(struct unwind_object *ret, const void *header)
 	p = (const void *)((uintptr_t)header + e->e_phoff);
 	for (int i = 0; i < e->e_phnum; i++)
 		if (p[i].p_type == PT_LOAD && p[i].p_vaddr < first)
-			first = page_floor(p[i].p_vaddr);
+			first = objects_page_floor(p[i].p_vaddr);
 	return first != UINTPTR_MAX &&
 		unwind_object_init(ret, (uintptr_t)header - first, p, e->e_phnum);
 }
@@ -214,7 +214,7 @@ struct pass {
 };
 
 static void
-note(struct pass *pass, const struct unwind_object *o)
+objects_note(struct pass *pass, const struct unwind_object *o)
 {
 	if (pass->is_filling && pass->nr < table.capacity) {
 		table.v[pass->nr] = *o;
@@ -243,7 +243,7 @@ note_object(struct dl_phdr_info *info, size_t size, void *arg)
 			object_has(&o, (const void *)pass->debug->r_ldbase) &&
 			size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
 			search_loader(info, pass->debug->r_map);
-		note(pass, &o);
+		objects_note(pass, &o);
 	}
 	return 0;
 }
@@ -266,7 +266,7 @@ note_image(struct pass *pass, const struct unwind_image *image)
 		o.index = indexed.index;
 		o.nr_index = indexed.nr_index;
 	}
-	note(pass, &o);
+	objects_note(pass, &o);
 }
 
 static uint32_t
@@ -283,7 +283,7 @@ go_over_objects(bool is_filling)
 
 /* Room for NR objects and some that may come meanwhile. */
 static bool
-reserve(uint32_t nr)
+objects_reserve(uint32_t nr)
 {
 	const size_t bytes = 2 * (size_t)nr * sizeof *table.v;
 	struct unwind_object *v;
@@ -315,7 +315,7 @@ unwind_note_objects(void)
 		__atomic_store_n(&table.version, table.version + 1, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		table.generation = unwind_generation();
-		nr = reserve(nr) ? go_over_objects(true) : 0;
+		nr = objects_reserve(nr) ? go_over_objects(true) : 0;
 		table.nr = nr < table.capacity ? nr : table.capacity;
 		__atomic_store_n(&nr_notes, nr_notes + 1, __ATOMIC_RELEASE);
 		if (!host.can_unload)
@@ -386,7 +386,7 @@ struct objects_found_object {
 };
 
 static bool
-ask(uintptr_t at, struct objects_found_object *ret)
+objects_ask(uintptr_t at, struct objects_found_object *ret)
 {
 	return host.find_object((void *)at, (struct dl_find_object *)(void *)ret) == 0;
 }
@@ -403,7 +403,7 @@ init_from_found(struct unwind_object *ret, const struct objects_found_object *fo
 
 	if (init_from_header(ret, found->start))
 		return true;
-	return ask(found->map->l_addr, &first) && first.map == found->map &&
+	return objects_ask(found->map->l_addr, &first) && first.map == found->map &&
 		first.start == (void *)found->map->l_addr && init_from_header(ret, first.start);
 }
 
@@ -419,7 +419,7 @@ unwind_find_object(uintptr_t pc, struct unwind_object *ret)
 		ret->is_permanent = true;
 		return FOUND;
 	}
-	if (!ask(pc, &found))
+	if (!objects_ask(pc, &found))
 		return FOUND_NONE;
 	if (!init_from_found(ret, &found))
 		unwind_object_init(ret, 0, NULL, 0);

@@ -65,7 +65,7 @@ unwind_row_expression(const struct unwind_row *row, unsigned int r)
 
 /* Registers that are not general ones (vectors, masks) are nobody's concern. */
 static void
-set(struct program_run *r, uint64_t reg, enum unwind_how how, int64_t at)
+program_set(struct program_run *r, uint64_t reg, enum unwind_how how, int64_t at)
 {
 	if (reg >= UNWIND_NR_REGS)
 		return;
@@ -76,7 +76,7 @@ set(struct program_run *r, uint64_t reg, enum unwind_how how, int64_t at)
 static void
 set_scaled(struct program_run *r, uint64_t reg, enum unwind_how how, int64_t factored)
 {
-	set(r, reg, how, (int64_t)((uint64_t)factored * (uint64_t)r->p->data_align));
+	program_set(r, reg, how, (int64_t)((uint64_t)factored * (uint64_t)r->p->data_align));
 }
 
 static void
@@ -85,7 +85,7 @@ set_expression(struct program_run *r, uint64_t reg, enum unwind_how how)
 	const uint8_t *at = r->b.at;
 
 	bytes_skip(&r->b, bytes_unsigned_leb(&r->b));
-	set(r, reg, how, (int64_t)(uintptr_t)at);
+	program_set(r, reg, how, (int64_t)(uintptr_t)at);
 }
 
 static void
@@ -94,7 +94,7 @@ restore(struct program_run *r, uint64_t reg)
 	if (!r->initial)
 		r->is_bad = true;
 	else if (reg < UNWIND_NR_REGS)
-		set(r, reg, r->initial->how[reg], r->initial->at[reg]);
+		program_set(r, reg, r->initial->how[reg], r->initial->at[reg]);
 }
 
 static void
@@ -147,7 +147,7 @@ recall(struct program_run *r)
 }
 
 static int64_t
-scaled(const struct program_run *r, int64_t factored)
+program_scaled(const struct program_run *r, int64_t factored)
 {
 	return (int64_t)((uint64_t)factored * (uint64_t)r->p->data_align);
 }
@@ -179,13 +179,13 @@ run_register_op(struct program_run *r, uint8_t op)
 		restore(r, reg);
 		break;
 	case DW_CFA_undefined:
-		set(r, reg, HOW_UNDEFINED, 0);
+		program_set(r, reg, HOW_UNDEFINED, 0);
 		break;
 	case DW_CFA_same_value:
-		set(r, reg, HOW_SAME, 0);
+		program_set(r, reg, HOW_SAME, 0);
 		break;
 	case DW_CFA_register:
-		set(r, reg, HOW_REGISTER, (int64_t)bytes_unsigned_leb(b));
+		program_set(r, reg, HOW_REGISTER, (int64_t)bytes_unsigned_leb(b));
 		break;
 	case DW_CFA_expression:
 		set_expression(r, reg, HOW_EXPRESSION);
@@ -197,7 +197,7 @@ run_register_op(struct program_run *r, uint8_t op)
 		set_cfa(r, reg, (int64_t)bytes_unsigned_leb(b));
 		break;
 	case DW_CFA_def_cfa_sf:
-		set_cfa(r, reg, scaled(r, bytes_signed_leb(b)));
+		set_cfa(r, reg, program_scaled(r, bytes_signed_leb(b)));
 		break;
 	case DW_CFA_def_cfa_register:
 		set_cfa_register(r, reg);
@@ -208,7 +208,7 @@ run_register_op(struct program_run *r, uint8_t op)
 }
 
 static void
-advance(struct program_run *r, uint64_t factored)
+program_advance(struct program_run *r, uint64_t factored)
 {
 	r->at += factored * r->p->code_align;
 }
@@ -225,16 +225,16 @@ run_op(struct program_run *r, uint8_t op)
 		r->at = bytes_pointer(b, r->p->pointer_encoding, 0);
 		break;
 	case DW_CFA_advance_loc1:
-		advance(r, bytes_number(b, 1));
+		program_advance(r, bytes_number(b, 1));
 		break;
 	case DW_CFA_advance_loc2:
-		advance(r, bytes_number(b, 2));
+		program_advance(r, bytes_number(b, 2));
 		break;
 	case DW_CFA_advance_loc4:
-		advance(r, bytes_number(b, 4));
+		program_advance(r, bytes_number(b, 4));
 		break;
 	case DW_CFA_MIPS_advance_loc8:
-		advance(r, bytes_number(b, 8));
+		program_advance(r, bytes_number(b, 8));
 		break;
 	case DW_CFA_remember_state:
 		remember(r);
@@ -246,7 +246,7 @@ run_op(struct program_run *r, uint8_t op)
 		set_cfa_at(r, (int64_t)bytes_unsigned_leb(b));
 		break;
 	case DW_CFA_def_cfa_offset_sf:
-		set_cfa_at(r, scaled(r, bytes_signed_leb(b)));
+		set_cfa_at(r, program_scaled(r, bytes_signed_leb(b)));
 		break;
 	case DW_CFA_def_cfa_expression:
 		set_cfa_expression(r);
@@ -264,7 +264,7 @@ run_op(struct program_run *r, uint8_t op)
 
 /* Until the address passes PC, or the end. */
 static bool
-run(struct program_run *r, struct bytes b)
+unwind_program_run(struct program_run *r, struct bytes b)
 {
 	r->b = b;
 	while (r->b.at < r->b.end && r->at <= r->pc && !r->is_bad) {
@@ -272,7 +272,7 @@ run(struct program_run *r, struct bytes b)
 
 		switch (op & 0xc0) {
 		case DW_CFA_advance_loc:
-			advance(r, low);
+			program_advance(r, low);
 			break;
 		case DW_CFA_offset:
 			set_scaled(r, low, HOW_OFFSET, (int64_t)bytes_unsigned_leb(&r->b));
@@ -302,9 +302,9 @@ unwind_run(const struct unwind_program *p, uint64_t pc, struct unwind_row *row)
 		row->how[i] = HOW_SAME;
 		row->at[i] = 0;
 	}
-	if (!run(&r, p->initial))
+	if (!unwind_program_run(&r, p->initial))
 		return false;
 	initial = *row;
 	r.initial = &initial;
-	return run(&r, p->own);
+	return unwind_program_run(&r, p->own);
 }

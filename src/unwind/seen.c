@@ -63,7 +63,7 @@ unwind_seen_forget(void)
 #define HASH_PRIME UINT64_C(0x100000001b3)
 
 static uint64_t
-hash_bytes(uint64_t hash, const uint8_t *at, size_t n)
+seen_hash_bytes(uint64_t hash, const uint8_t *at, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ at[i]) * HASH_PRIME;
@@ -86,7 +86,7 @@ bytes_from(const struct unwind_object *o, uintptr_t at, uint64_t most)
 
 /* The build-id among the notes [AT, END). */
 static bool
-find_id(const uint8_t *at, const uint8_t *end, struct unwind_seen *ret)
+seen_find_id(const uint8_t *at, const uint8_t *end, struct unwind_seen *ret)
 {
 	ElfW(Nhdr) note;
 
@@ -136,7 +136,8 @@ hash_names(uint64_t hash, const struct unwind_object *o, uintptr_t at, size_t si
 		strings += o->bias;
 	if (bytes > MOST_HASHED)
 		bytes = MOST_HASHED;
-	return hash_bytes(hash, (const uint8_t *)(uintptr_t)strings, bytes_from(o, strings, bytes));
+	return seen_hash_bytes(
+		hash, (const uint8_t *)(uintptr_t)strings, bytes_from(o, strings, bytes));
 }
 
 static uint64_t
@@ -146,12 +147,12 @@ hash_object(const struct unwind_object *o, const struct unwind_seen *seen)
 	uint64_t hash = HASH_BASIS;
 
 	if (seen->id_bytes)
-		return hash_bytes(hash, seen->id, seen->id_bytes);
-	hash = hash_bytes(hash, o->phdrs, o->nr_phdrs * sizeof *p);
+		return seen_hash_bytes(hash, seen->id, seen->id_bytes);
+	hash = seen_hash_bytes(hash, o->phdrs, o->nr_phdrs * sizeof *p);
 	for (uint32_t i = 0; i < o->nr_phdrs; i++)
 		if (p[i].p_type == PT_DYNAMIC)
 			hash = hash_names(hash, o, o->bias + p[i].p_vaddr, p[i].p_memsz);
-	return hash_bytes(hash, o->header, bytes_from(o, (uintptr_t)o->header, MOST_HASHED));
+	return seen_hash_bytes(hash, o->header, bytes_from(o, (uintptr_t)o->header, MOST_HASHED));
 }
 
 static void
@@ -169,7 +170,7 @@ add_code(struct unwind_seen *seen, const struct unwind_object *o, const ElfW(Phd
 
 /* All but the number.  False: it has no code. */
 static bool
-describe(const struct unwind_object *o, struct unwind_seen *ret)
+seen_describe(const struct unwind_object *o, struct unwind_seen *ret)
 {
 	const ElfW(Phdr) *p = o->phdrs;
 
@@ -181,7 +182,7 @@ describe(const struct unwind_object *o, struct unwind_seen *ret)
 		if (p[i].p_type == PT_LOAD && (p[i].p_flags & PF_X))
 			add_code(ret, o, &p[i]);
 		else if (p[i].p_type == PT_NOTE && !ret->id_bytes)
-			find_id((const uint8_t *)at,
+			seen_find_id((const uint8_t *)at,
 				(const uint8_t *)at + bytes_from(o, at, p[i].p_memsz), ret);
 	}
 	return ret->nr_code;
@@ -191,7 +192,7 @@ describe(const struct unwind_object *o, struct unwind_seen *ret)
 
 /* The one after *AT that is whole; NULL: no more. */
 static struct seen_entry *
-next_entry(uint32_t *at)
+seen_next_entry(uint32_t *at)
 {
 	const uint32_t begun = __atomic_load_n(&nr_entries, __ATOMIC_ACQUIRE);
 	const uint32_t nr = begun < MAX_ENTRIES ? begun : MAX_ENTRIES;
@@ -206,7 +207,7 @@ next_entry(uint32_t *at)
 }
 
 static bool
-has(const struct seen_entry *e, uintptr_t at)
+seen_has(const struct seen_entry *e, uintptr_t at)
 {
 	return at >= e->start && at < e->end;
 }
@@ -221,7 +222,7 @@ set_met(struct seen_entry *e, uint64_t generation)
 
 /* Whether PC is where several have been, or between them. */
 static bool
-is_shared(uintptr_t pc)
+seen_is_shared(uintptr_t pc)
 {
 	const uint32_t begun = __atomic_load_n(&nr_shared, __ATOMIC_ACQUIRE);
 
@@ -233,11 +234,11 @@ is_shared(uintptr_t pc)
 
 /* Code is between START and END where other code has been. */
 static void
-share(uintptr_t start, uintptr_t end)
+seen_share(uintptr_t start, uintptr_t end)
 {
 	uint32_t at;
 
-	if (is_shared(start) && is_shared(end - 1))
+	if (seen_is_shared(start) && seen_is_shared(end - 1))
 		return;
 	at = __atomic_fetch_add(&nr_shared, 1, __ATOMIC_RELAXED);
 	if (at < MAX_SHARED) {
@@ -262,13 +263,13 @@ new_number(uintptr_t start, uintptr_t end)
 	uint32_t number = 0;
 	const struct seen_entry *e;
 
-	for (uint32_t at = 0; (e = next_entry(&at));)
+	for (uint32_t at = 0; (e = seen_next_entry(&at));)
 		if (e->start < end && start < e->end)
 			used[e->number / 64] |= UINT64_C(1) << e->number % 64;
 	while (number < UNWIND_NO_NUMBER && (used[number / 64] >> number % 64 & 1))
 		number++;
 	if (number)
-		share(start, end);
+		seen_share(start, end);
 	return number;
 }
 
@@ -297,7 +298,8 @@ put_entry(struct seen_entry *e, uintptr_t start, uintptr_t end, uint64_t hash, u
 }
 
 static void
-add(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
+unwind_seen_add(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash,
+	uint64_t generation)
 {
 	struct seen_entry *e = new_entry();
 
@@ -305,7 +307,7 @@ add(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash, uin
 		seen->number = new_number(start, end);
 	else {
 		seen->number = UNWIND_NO_NUMBER;
-		share(start, end);
+		seen_share(start, end);
 	}
 	tell(seen);
 	if (e)
@@ -318,7 +320,7 @@ meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 {
 	struct seen_entry *e;
 
-	for (uint32_t at = 0; (e = next_entry(&at));)
+	for (uint32_t at = 0; (e = seen_next_entry(&at));)
 		if (e->start == start && e->end == end && e->hash == hash) {
 			set_met(e, generation);
 			return true;
@@ -328,11 +330,11 @@ meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 
 /* Whether the object that has START now was met since it is there. */
 static bool
-is_known(const struct unwind_object *o, uint64_t generation)
+seen_is_known(const struct unwind_object *o, uint64_t generation)
 {
 	const struct seen_entry *e;
 
-	for (uint32_t at = 0; generation && (e = next_entry(&at));)
+	for (uint32_t at = 0; generation && (e = seen_next_entry(&at));)
 		if (bytes_from(o, e->start, 1) &&
 			__atomic_load_n(&e->generation, __ATOMIC_ACQUIRE) == generation)
 			return true;
@@ -346,13 +348,13 @@ unwind_note_seen(const struct unwind_object *o, uint64_t generation)
 	uintptr_t start, end;
 	uint64_t hash;
 
-	if (!tell || o->is_permanent || is_known(o, generation) || !describe(o, &seen))
+	if (!tell || o->is_permanent || seen_is_known(o, generation) || !seen_describe(o, &seen))
 		return;
 	start = seen.code[0].start;
 	end = seen.code[seen.nr_code - 1].end;
 	hash = hash_object(o, &seen);
 	if (!meet_again(start, end, hash, generation))
-		add(&seen, start, end, hash, generation);
+		unwind_seen_add(&seen, start, end, hash, generation);
 }
 
 void
@@ -364,13 +366,13 @@ unwind_note_unseen(uintptr_t pc)
 
 	if (!tell || meet_again(start, end, 0, 0))
 		return;
-	while ((e = next_entry(&at)))
-		if (has(e, pc))
+	while ((e = seen_next_entry(&at)))
+		if (seen_has(e, pc))
 			break;
 	if (!e)
 		return;
 	e = new_entry();
-	share(start, end);
+	seen_share(start, end);
 	if (e)
 		put_entry(e, start, end, 0, UNWIND_NO_NUMBER, 0);
 }
@@ -380,10 +382,10 @@ unwind_number_of(uintptr_t pc)
 {
 	const struct seen_entry *e, *last = NULL;
 
-	if (!is_shared(pc))
+	if (!seen_is_shared(pc))
 		return 0;
-	for (uint32_t at = 0; (e = next_entry(&at));)
-		if (has(e, pc) && (!last || e->turn > last->turn))
+	for (uint32_t at = 0; (e = seen_next_entry(&at));)
+		if (seen_has(e, pc) && (!last || e->turn > last->turn))
 			last = e;
 	/* Where there was no room for an entry, one from before does not say what is there now. */
 	if (__atomic_load_n(&is_full, __ATOMIC_ACQUIRE) &&

@@ -10,7 +10,7 @@
 /* ---- bounds ---- */
 
 static bool
-is_in(const struct unwind_bounds *b, uintptr_t sp)
+step_is_in(const struct unwind_bounds *b, uintptr_t sp)
 {
 	return sp >= b->start && sp < b->end;
 }
@@ -18,9 +18,9 @@ is_in(const struct unwind_bounds *b, uintptr_t sp)
 bool
 unwind_find_bounds(const struct unwind_thread *t, uintptr_t sp, struct unwind_bounds *ret)
 {
-	if (is_in(&t->own, sp))
+	if (step_is_in(&t->own, sp))
 		*ret = t->own;
-	else if (!t->find || !t->find(t->arg, sp, ret) || !is_in(ret, sp))
+	else if (!t->find || !t->find(t->arg, sp, ret) || !step_is_in(ret, sp))
 		return false;
 	return ret->start < ret->end && ret->end <= UINTPTR_MAX - WORD;
 }
@@ -34,7 +34,7 @@ follow_stack(struct unwind_walk *w, uintptr_t sp)
 {
 	struct unwind_bounds b;
 
-	if (is_in(&w->bounds, sp) && !w->checker)
+	if (step_is_in(&w->bounds, sp) && !w->checker)
 		return true;
 	if (!unwind_find_bounds(w->thread, sp, &b))
 		return false;
@@ -126,7 +126,7 @@ accept_sp(struct unwind_walk *w, const struct unwind_state *old, uint64_t sp, bo
 		return false;
 	if (is_signal)
 		return sp != old->sp && follow_stack(w, sp) &&
-			(sp > old->sp || w->checker || !is_in(&w->bounds, old->sp));
+			(sp > old->sp || w->checker || !step_is_in(&w->bounds, old->sp));
 	/* A function of aarch64 that has no frame is left with the same. */
 	return sp <= w->bounds.end &&
 		(sp > old->sp || (old->is_exact && sp == old->sp && UNWIND_LEAF));
@@ -229,7 +229,7 @@ guess(const struct unwind_walk *w, struct unwind_state *s)
 		!unwind_read(&c, s->fp, &fp) || !unwind_read(&c, s->fp + WORD, &pc))
 		return STEP_BROKEN;
 	pc = unwind_strip(pc);
-	if (pc < 0x10000 || pc >> 56 || (!w->checker && is_in(&w->bounds, pc)))
+	if (pc < 0x10000 || pc >> 56 || (!w->checker && step_is_in(&w->bounds, pc)))
 		return STEP_BROKEN;
 	*s = (struct unwind_state){ .pc = pc, .sp = s->fp + 2 * WORD, .fp = fp };
 	return STEP_DONE;

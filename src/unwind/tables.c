@@ -4,7 +4,7 @@
 
 /* The bytes of O that may be read from AT on; empty if none. */
 static struct bytes
-bytes_of(const struct unwind_object *o, uint64_t at)
+tables_bytes_of(const struct unwind_object *o, uint64_t at)
 {
 	static const uint8_t nothing;
 	const uint8_t *p = (const uint8_t *)(uintptr_t)at;
@@ -31,7 +31,7 @@ entry(const uint8_t *table, uint64_t i, unsigned int part)
 
 /* The address of the FDE for PC in a table of NR whose entries count from BASE; 0: none. */
 static uint64_t
-search(const uint8_t *table, uint64_t nr, uint64_t base, uint64_t pc)
+tables_search(const uint8_t *table, uint64_t nr, uint64_t base, uint64_t pc)
 {
 	const int64_t wanted = (int64_t)(pc - base);
 	uint64_t low = 0, high = nr;
@@ -54,7 +54,7 @@ static uint64_t
 search_header(const struct unwind_object *o, uint64_t pc)
 {
 	const uint64_t header = (uint64_t)(uintptr_t)o->header;
-	struct bytes b = bytes_of(o, header);
+	struct bytes b = tables_bytes_of(o, header);
 	const uint8_t version = bytes_byte(&b), pointer = bytes_byte(&b), count = bytes_byte(&b),
 		      encoding = bytes_byte(&b);
 	uint64_t nr;
@@ -66,14 +66,14 @@ search_header(const struct unwind_object *o, uint64_t pc)
 	nr = bytes_pointer(&b, count, header);
 	if (b.is_bad || nr > (uint64_t)(b.end - b.at) / 8)
 		return 0;
-	return search(b.at, nr, header, pc);
+	return tables_search(b.at, nr, header, pc);
 }
 
 static uint64_t
-find_frame(const struct unwind_object *o, uint64_t pc)
+tables_find_frame(const struct unwind_object *o, uint64_t pc)
 {
 	return o->header ? search_header(o, pc)
-			 : search((const uint8_t *)o->index, o->nr_index, o->start, pc);
+			 : tables_search((const uint8_t *)o->index, o->nr_index, o->start, pc);
 }
 
 /* ---- .eh_frame (LSB, "The .eh_frame section") ---- */
@@ -82,7 +82,7 @@ find_frame(const struct unwind_object *o, uint64_t pc)
 static struct bytes
 entry_at(const struct unwind_object *o, uint64_t at)
 {
-	struct bytes b = bytes_of(o, at);
+	struct bytes b = tables_bytes_of(o, at);
 	uint64_t size = bytes_number(&b, 4);
 
 	if (size == UINT32_MAX)
@@ -192,7 +192,7 @@ read_fde(const struct unwind_object *o, struct bytes b, struct fde *ret, struct 
 bool
 unwind_find_row(const struct unwind_object *o, uint64_t pc, struct unwind_row *ret)
 {
-	const uint64_t at = find_frame(o, pc);
+	const uint64_t at = tables_find_frame(o, pc);
 	struct unwind_program *p;
 	struct fde f;
 
@@ -224,7 +224,7 @@ bool
 unwind_is_trampoline(const struct unwind_object *o, uint64_t pc)
 {
 	static const uint8_t code[] = UNWIND_TRAMPOLINE;
-	struct bytes b = bytes_of(o, pc);
+	struct bytes b = tables_bytes_of(o, pc);
 
 	for (size_t i = 0; i < sizeof code; i++)
 		if (bytes_byte(&b) != code[i])

@@ -5,13 +5,13 @@
 #define WORD sizeof(uint64_t)
 
 static inline UNWIND_UNCHECKED uint64_t
-word_at(uintptr_t at)
+walk_word_at(uintptr_t at)
 {
 	return *(const volatile uint64_t *)at;
 }
 
 static struct unwind_state
-state_of(const struct unwind_frame *f)
+walk_state_of(const struct unwind_frame *f)
 {
 	return (struct unwind_state){ f->pc, f->sp, f->fp, f->how & UNWIND_EXACT };
 }
@@ -37,7 +37,7 @@ is_caller_oddly(const struct unwind_walk *w, const struct unwind_frame *f,
 	const struct unwind_frame *callee)
 {
 	struct unwind_walk try = *w;
-	struct unwind_state s = state_of(callee);
+	struct unwind_state s = walk_state_of(callee);
 	uint32_t how;
 
 	return unwind_step_slowly(&try, &s, unwind_rule_for(s.pc, s.is_exact, w->generation),
@@ -49,8 +49,8 @@ is_caller_oddly(const struct unwind_walk *w, const struct unwind_frame *f,
 static inline __attribute__((always_inline)) uint64_t
 changes_of(const struct unwind_frame *f)
 {
-	const uint64_t pc = unwind_strip(word_at(f->sp - unwind_how_ra_at(f->how)));
-	const uint64_t fp = word_at(f->sp - unwind_how_fp_at(f->how));
+	const uint64_t pc = unwind_strip(walk_word_at(f->sp - unwind_how_ra_at(f->how)));
+	const uint64_t fp = walk_word_at(f->sp - unwind_how_fp_at(f->how));
 
 	return (pc ^ f->pc) | ((fp ^ f->fp) & unwind_how_fp_mask(f->how));
 }
@@ -81,8 +81,8 @@ has_new_fp(struct unwind_frame *frame, uint32_t at)
 {
 	const struct unwind_frame *f = &frame[at];
 
-	return unwind_strip(word_at(f->sp - unwind_how_ra_at(f->how))) == f->pc &&
-		take_fp(frame, at, word_at(f->sp - unwind_how_fp_at(f->how)));
+	return unwind_strip(walk_word_at(f->sp - unwind_how_ra_at(f->how))) == f->pc &&
+		take_fp(frame, at, walk_word_at(f->sp - unwind_how_fp_at(f->how)));
 }
 
 /* Whether the words that changes_of() reads of a frame with this CFA can be read. */
@@ -230,7 +230,7 @@ meet(const struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct 
 	if (!add_kept(to, kept, changed + 1, *nr))
 		return NO_ROOM;
 	*nr = changed;
-	*s = state_of(&kept[changed]);
+	*s = walk_state_of(&kept[changed]);
 	*how = kept[changed].how & ~(UNWIND_EXACT | UNWIND_OF_TABLE);
 	return GO_ON;
 }
@@ -242,7 +242,7 @@ meet(const struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct 
  * first frame that is not the same, or that KEPT has with this very SP.
  */
 static void
-follow(struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct walk_fresh *to,
+walk_follow(struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct walk_fresh *to,
 	const struct unwind_frame *kept, uint32_t nr)
 {
 	const uint32_t last = UNWIND_ODD | UNWIND_EXACT | UNWIND_FROM_FP;
@@ -267,15 +267,15 @@ follow(struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct walk
 			*how | (s->is_exact ? UNWIND_EXACT : 0) | UNWIND_OF_TABLE);
 		*how = f->how & ~(UNWIND_EXACT | UNWIND_OF_TABLE);
 		if (unwind_how_fp_mask(*how))
-			s->fp = word_at(sp - unwind_how_fp_at(*how));
-		s->pc = unwind_strip(word_at(sp - unwind_how_ra_at(*how)));
+			s->fp = walk_word_at(sp - unwind_how_fp_at(*how));
+		s->pc = unwind_strip(walk_word_at(sp - unwind_how_ra_at(*how)));
 		s->sp = sp;
 		s->is_exact = false;
 	}
 }
 
 static enum unwind_end
-end_of(enum unwind_step step)
+walk_end_of(enum unwind_step step)
 {
 	return step == STEP_OUTERMOST ? UNWIND_COMPLETE : UNWIND_BROKEN;
 }
@@ -288,7 +288,7 @@ end_of(enum unwind_step step)
  * own: this is where the time goes.
  */
 static enum unwind_end
-collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint32_t how,
+walk_collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint32_t how,
 	struct walk_fresh *to, struct unwind_frame *kept, uint32_t *nr_kept)
 {
 	struct unwind_state s;
@@ -298,7 +298,7 @@ collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint32_
 	if (nr && kept[nr - 1].pc == pc && kept[nr - 1].how & how & UNWIND_EXACT) {
 		s = (struct unwind_state){ pc, sp, fp, true };
 		how = 0;
-		follow(w, &s, &how, to, kept, nr);
+		walk_follow(w, &s, &how, to, kept, nr);
 		pc = s.pc, sp = s.sp, fp = s.fp;
 		how |= s.is_exact ? UNWIND_EXACT : 0;
 		if (UNWIND_UNLIKELY(!pc))
@@ -332,7 +332,7 @@ collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint32_
 			how &= ~UNWIND_EXACT;
 			step = add_slowly(w, &s, rule, &how, to);
 			if (step != STEP_DONE)
-				return end_of(step);
+				return walk_end_of(step);
 			pc = s.pc, sp = s.sp, fp = s.fp;
 			how |= s.is_exact ? UNWIND_EXACT : 0;
 			continue;
@@ -351,8 +351,8 @@ collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint32_
 			    !may_read_words(w->checker, cfa, how)))
 			return UNWIND_BROKEN;
 		if (unwind_how_fp_mask(how))
-			fp = word_at(cfa - unwind_how_fp_at(how));
-		pc = unwind_strip(word_at(cfa - unwind_how_ra_at(how)));
+			fp = walk_word_at(cfa - unwind_how_fp_at(how));
+		pc = unwind_strip(walk_word_at(cfa - unwind_how_ra_at(how)));
 		sp = cfa;
 		if (UNWIND_UNLIKELY(!pc))
 			return UNWIND_COMPLETE;
@@ -381,7 +381,7 @@ put_fresh(struct unwind_frame *to, const struct walk_fresh *fresh)
 }
 
 static enum unwind_end
-drop_guesses(struct walk_fresh *fresh, enum unwind_end end)
+walk_drop_guesses(struct walk_fresh *fresh, enum unwind_end end)
 {
 	if (end == UNWIND_BROKEN && fresh->is_guessing)
 		fresh->nr = fresh->nr_proven;
@@ -402,8 +402,8 @@ extend(struct unwind_walk *w, struct unwind_stack *s)
 	const bool is_guess = s->nr > 1 && !(s->frame[1].how & UNWIND_OF_TABLE);
 	enum unwind_end end;
 
-	end = drop_guesses(&fresh,
-		collect(w, f->pc, f->sp, f->fp, f->how & UNWIND_EXACT, &fresh, NULL,
+	end = walk_drop_guesses(&fresh,
+		walk_collect(w, f->pc, f->sp, f->fp, f->how & UNWIND_EXACT, &fresh, NULL,
 			&(uint32_t){ 0 }));
 	if (is_guess && end == UNWIND_BROKEN)
 		return false;
@@ -427,15 +427,15 @@ extend(struct unwind_walk *w, struct unwind_stack *s)
  * without.
  */
 static bool
-walk(struct unwind_walk *w, struct unwind_stack *s, uint32_t nr_kept)
+unwind_walk_from(struct unwind_walk *w, struct unwind_stack *s, uint32_t nr_kept)
 {
 	struct walk_fresh fresh = { .v = &s->frame[s->max], .room = s->max };
 	enum unwind_end end;
 	uint32_t dropped;
 
-	end = drop_guesses(&fresh,
-		collect(w, w->regs->pc, w->regs->sp, w->regs->fp, UNWIND_EXACT, &fresh, s->frame,
-			&nr_kept));
+	end = walk_drop_guesses(&fresh,
+		walk_collect(w, w->regs->pc, w->regs->sp, w->regs->fp, UNWIND_EXACT, &fresh,
+			s->frame, &nr_kept));
 	s->is_kept = !(fresh.is_guessing && end == UNWIND_CUT);
 	s->nr_same = nr_kept;
 	if (nr_kept)
@@ -469,7 +469,7 @@ unwind_stack_forget(struct unwind_stack *s)
 }
 
 static bool
-is_same(const struct unwind_bounds *a, const struct unwind_bounds *b)
+walk_is_same(const struct unwind_bounds *a, const struct unwind_bounds *b)
 {
 	return a->start == b->start && a->end == b->end;
 }
@@ -492,7 +492,7 @@ may_take_over(const struct unwind_walk *w, const struct unwind_stack *s,
 	const struct unwind_bounds *stack)
 {
 	return s->is_kept && w->generation && w->generation == s->generation &&
-		is_same(stack, &s->bounds);
+		walk_is_same(stack, &s->bounds);
 }
 
 bool
@@ -546,8 +546,8 @@ note_frame(struct unwind_words *to, const struct unwind_frame *frame, uint32_t a
 	const struct unwind_frame *f = &frame[at];
 	const uintptr_t ra_at = f->sp - unwind_how_ra_at(f->how);
 
-	if ((f->how & UNWIND_ODD) || unwind_strip(word_at(ra_at)) != f->pc ||
-		!note_word(to, ra_at, word_at(ra_at)))
+	if ((f->how & UNWIND_ODD) || unwind_strip(walk_word_at(ra_at)) != f->pc ||
+		!note_word(to, ra_at, walk_word_at(ra_at)))
 		return false;
 	return !unwind_how_fp_mask(f->how) || !needs_fp(frame, at) ||
 		note_word(to, f->sp - unwind_how_fp_at(f->how), f->fp);
@@ -603,14 +603,15 @@ unwind_has_words(const struct unwind_words *words, const struct unwind_regs *reg
 		words->generation != unwind_generation() ||
 		(words->fp != regs->fp && words->needs_fp))
 		return false;
-	if (UNWIND_UNLIKELY(!is_same(&t->own, &words->bounds)) &&
-		(!unwind_find_bounds(t, sp, &stack) || !is_same(&stack, &words->bounds) ||
+	if (UNWIND_UNLIKELY(!walk_is_same(&t->own, &words->bounds)) &&
+		(!unwind_find_bounds(t, sp, &stack) || !walk_is_same(&stack, &words->bounds) ||
 			!may_read_all(unwind_checker_of(t, &stack), words)))
 		return false;
 	for (uint32_t i = 0; i < words->nr; i += UNWIND_WORDS_STEP)
-		if ((word_at(sp + at[i]) ^ value[i]) | (word_at(sp + at[i + 1]) ^ value[i + 1]) |
-			(word_at(sp + at[i + 2]) ^ value[i + 2]) |
-			(word_at(sp + at[i + 3]) ^ value[i + 3]))
+		if ((walk_word_at(sp + at[i]) ^ value[i]) |
+			(walk_word_at(sp + at[i + 1]) ^ value[i + 1]) |
+			(walk_word_at(sp + at[i + 2]) ^ value[i + 2]) |
+			(walk_word_at(sp + at[i + 3]) ^ value[i + 3]))
 			return false;
 	return true;
 }
@@ -655,8 +656,8 @@ unwind_walk(struct unwind_stack *s, const struct unwind_regs *regs, const struct
 		s->is_kept = true;
 		return;
 	}
-	if (!walk(&w, s, nr_kept))
-		walk(&w, s, 0);
+	if (!unwind_walk_from(&w, s, nr_kept))
+		unwind_walk_from(&w, s, 0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	s->bounds = stack;
 	s->generation = w.generation;

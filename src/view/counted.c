@@ -9,14 +9,14 @@
 /* ---- what they share ---- */
 
 static bool
-has_limit(const struct wire_segment *s)
+counted_has_limit(const struct wire_segment *s)
 {
 	return s->limit_bytes != INT64_MAX;
 }
 
 /* Name number I of NAMES, "?" if none: the number is untrusted. */
 static const char *
-name_of(const char *const *names, uint32_t i)
+counted_name_of(const char *const *names, uint32_t i)
 {
 	for (; *names; names++)
 		if (!i--)
@@ -37,7 +37,7 @@ static const char *const way_names[] = {
 };
 
 static const char *
-started_at(const struct wire_segment *s, char *buf, size_t size)
+counted_started_at(const struct wire_segment *s, char *buf, size_t size)
 {
 	time_t seconds = (time_t)(s->started_ns / 1000000000);
 	struct tm tm;
@@ -52,12 +52,12 @@ started_at(const struct wire_segment *s, char *buf, size_t size)
 static void
 print_limit(const struct wire_segment *s, const struct ui_options *opt, FILE *f)
 {
-	if (!has_limit(s)) {
+	if (!counted_has_limit(s)) {
 		fputs("limit      none\n", f);
 		return;
 	}
 	fprintf(f, "limit      %s (on limit: %s)", UI_SIZE(opt, (uint64_t)s->limit_bytes),
-		name_of(wire_on_limit_names, s->on_limit));
+		counted_name_of(wire_on_limit_names, s->on_limit));
 	if (s->nr_refused)
 		fprintf(f, "; %" PRIu64 " calls were refused", s->nr_refused);
 	fputs(s->is_reported ? "; it was passed\n" : "\n", f);
@@ -135,7 +135,7 @@ print_growth(const struct wire_totals *sum, const struct ui_options *opt, FILE *
 }
 
 static void
-print_live(const struct wire_segment *s, const struct wire_totals *sum,
+counted_print_live(const struct wire_segment *s, const struct wire_totals *sum,
 	const struct ui_options *opt, FILE *f)
 {
 	fprintf(f, "live       %s%s", s->nr_doubtful ? "~" : "", UI_SIZE(opt, blocks_bytes(sum)));
@@ -158,14 +158,14 @@ counted_print(const struct wire_segment *s, const struct wire_totals *sum,
 		return;
 	}
 	fprintf(f, "counted    %s bytes, since %s; the agent was %s\n",
-		name_of(wire_account_names, s->account), started_at(s, when, sizeof when),
-		name_of(way_names, s->way));
+		counted_name_of(wire_account_names, s->account),
+		counted_started_at(s, when, sizeof when), counted_name_of(way_names, s->way));
 	if (has_stopped(s))
 		fputs("stopped    numbers are from when it stopped\n", f);
 	if (s->has_no_before)
 		print_growth(sum, opt, f);
 	else
-		print_live(s, sum, opt, f);
+		counted_print_live(s, sum, opt, f);
 	fprintf(f,
 		"so far     %" PRIu64 " blocks allocated, %" PRIu64 " freed; %" PRIu64
 		" mappings made\n",
@@ -185,7 +185,7 @@ known_json(const struct wire_segment *s, uint64_t n)
 }
 
 static json_t *
-blocks_json(const struct wire_segment *s, uint64_t nr)
+counted_blocks_json(const struct wire_segment *s, uint64_t nr)
 {
 	return knows_blocks(s) ? json_integer((json_int_t)nr) : json_null();
 }
@@ -195,26 +195,27 @@ counted_to_json(
 	const struct wire_segment *s, const struct wire_totals *sum, json_t *data, struct err *e)
 {
 	char when[64];
-	json_t *limit = !has_limit(s)
+	json_t *limit = !counted_has_limit(s)
 		? json_null()
 		: json_pack("{s:I, s:s, s:I, s:b}", "bytes", (json_int_t)s->limit_bytes, "on_limit",
-			  name_of(wire_on_limit_names, s->on_limit), "refused",
+			  counted_name_of(wire_on_limit_names, s->on_limit), "refused",
 			  (json_int_t)s->nr_refused, "passed", s->is_reported != 0);
 	json_t *more = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:b, s:o, "
 				 "s:o, s:o, s:I, s:I, s:I, s:o, s:b, s:I, s:I, s:b}",
-		"way", name_of(way_names, s->way), "since", started_at(s, when, sizeof when),
-		"account", name_of(wire_account_names, s->account), "live_bytes",
+		"way", counted_name_of(way_names, s->way), "since",
+		counted_started_at(s, when, sizeof when), "account",
+		counted_name_of(wire_account_names, s->account), "live_bytes",
 		known_json(s, sum->live_bytes), "before_bytes",
 		known_json(s, (uint64_t)s->before_bytes), "peak_bytes",
 		known_json(s, sum->peak_bytes), "blocks_bytes", known_json(s, blocks_bytes(sum)),
 		"mapped_bytes", (json_int_t)sum->mapped_bytes, "mapped_peak_bytes",
 		(json_int_t)s->mapped_peak_bytes, "code_bytes", (json_int_t)s->code_bytes,
-		"code_counts", s->base_bytes != 0, "blocks", blocks_json(s, sum->nr_live),
-		"blocks_before", blocks_json(s, s->nr_before), "blocks_doubtful",
-		blocks_json(s, s->nr_doubtful), "blocks_allocated", (json_int_t)sum->nr_allocated,
-		"blocks_freed", (json_int_t)sum->nr_freed, "mappings_made",
-		(json_int_t)s->nr_mappings, "limit", limit, "is_counting", !has_stopped(s),
-		"grown_bytes", (json_int_t)sum->grown_bytes, "grown_blocks",
+		"code_counts", s->base_bytes != 0, "blocks", counted_blocks_json(s, sum->nr_live),
+		"blocks_before", counted_blocks_json(s, s->nr_before), "blocks_doubtful",
+		counted_blocks_json(s, s->nr_doubtful), "blocks_allocated",
+		(json_int_t)sum->nr_allocated, "blocks_freed", (json_int_t)sum->nr_freed,
+		"mappings_made", (json_int_t)s->nr_mappings, "limit", limit, "is_counting",
+		!has_stopped(s), "grown_bytes", (json_int_t)sum->grown_bytes, "grown_blocks",
 		(json_int_t)sum->nr_grown, "has_uncounted_calls", s->has_unhooked != 0);
 
 	if (json_object_update_new(data, more) < 0)

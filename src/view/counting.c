@@ -17,7 +17,7 @@ print_already(const struct target *t, const struct counting *c, struct ui_output
 }
 
 static void
-print_start(struct ui_output *out, const struct ui_options *ui, const struct target *t,
+counting_print_start(struct ui_output *out, const struct ui_options *ui, const struct target *t,
 	const struct counting *c)
 {
 	const struct stop_report *f = &c->hooked.stop;
@@ -54,7 +54,7 @@ counting_show_text(struct ui_output *out, const struct ui_options *ui, const str
 	if (!is_stop && c->was_so)
 		print_already(t, c, out);
 	else if (!is_stop)
-		print_start(out, ui, t, c);
+		counting_print_start(out, ui, t, c);
 	else if (c->was_so)
 		fprintf(out->f, "%s %d does not count; nothing was changed\n", t->comm,
 			(int)t->pid);
@@ -78,7 +78,7 @@ doubtful_json(const struct counting *c)
 }
 
 static json_t *
-data_json(const struct counting *c, bool is_stop)
+counting_data_json(const struct counting *c, bool is_stop)
 {
 	const struct stop_report *f = &c->hooked.stop;
 	json_t *stop = json_object(),
@@ -107,7 +107,7 @@ counting_show_json(struct ui_output *out, const struct target *t, const struct c
 	bool is_stop, struct err *e)
 {
 	json_t *document = ui_json_new("count", t);
-	int failed = json_object_set_new(document, "data", data_json(c, is_stop)) < 0
+	int failed = json_object_set_new(document, "data", counting_data_json(c, is_stop)) < 0
 		? err_set(e, ENOMEM, "cannot write JSON")
 		: ui_json_print(document, out, e);
 

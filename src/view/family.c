@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 static bool
-has_limit(const struct family *f)
+family_has_limit(const struct family *f)
 {
 	return f->limit_bytes != INT64_MAX;
 }
@@ -16,7 +16,7 @@ family_print_sum(const struct family *f, const struct ui_options *opt, FILE *to)
 {
 	fprintf(to, "%zu process%s, peak of all together at most %s", f->nr, f->nr == 1 ? "" : "es",
 		UI_SIZE(opt, f->peak_bytes));
-	if (has_limit(f))
+	if (family_has_limit(f))
 		fprintf(to, ", limit for all %s", UI_SIZE(opt, (uint64_t)f->limit_bytes));
 	if (f->nr_refused)
 		fprintf(to, "; %" PRIu64 " call%s refused", f->nr_refused,
@@ -27,7 +27,7 @@ family_print_sum(const struct family *f, const struct ui_options *opt, FILE *to)
 }
 
 static int
-add_row(struct ui_table *table, const struct family_member *m, const struct ui_options *opt,
+family_add_row(struct ui_table *table, const struct family_member *m, const struct ui_options *opt,
 	struct err *e)
 {
 	char pid[16], live[32], peak[32], blocks[32];
@@ -54,7 +54,7 @@ family_print(const struct family *f, const struct ui_options *opt, struct ui_out
 		ui_table_column(table, "PROGRAM", false, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr; i++)
-		if (add_row(table, &f->v[i], opt, e) < 0)
+		if (family_add_row(table, &f->v[i], opt, e) < 0)
 			return -1;
 	if (ui_table_print(table, e) < 0)
 		return -1;
@@ -82,8 +82,9 @@ family_to_json(const struct family *f, json_t *data, struct err *e)
 	json_t *family = json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:o}", "running",
 		(json_int_t)f->nr_running, "live_bytes", (json_int_t)f->live_bytes,
 		"peak_at_most_bytes", (json_int_t)f->peak_bytes, "limit_bytes",
-		has_limit(f) ? json_integer((json_int_t)f->limit_bytes) : json_null(), "refused",
-		(json_int_t)f->nr_refused, "not_listed", (json_int_t)f->nr_lost, "processes", list);
+		family_has_limit(f) ? json_integer((json_int_t)f->limit_bytes) : json_null(),
+		"refused", (json_int_t)f->nr_refused, "not_listed", (json_int_t)f->nr_lost,
+		"processes", list);
 
 	for (size_t i = 0; i < f->nr; i++)
 		json_array_append_new(list, member_json(&f->v[i]));

@@ -14,18 +14,18 @@ has_grown(const struct growth *g, size_t column)
 }
 
 static bool
-is_shown(const struct growth *g, size_t column)
+growth_is_shown(const struct growth *g, size_t column)
 {
 	return !g->is_missing[column] && (!g->list->column[column].is_rare || has_grown(g, column));
 }
 
 static int
-add_columns(struct ui_table *t, const struct growth *g, struct err *e)
+growth_add_columns(struct ui_table *t, const struct growth *g, struct err *e)
 {
 	for (size_t c = 0; c < growth_nr_columns(g->list); c++) {
 		const struct growth_column *column = &g->list->column[c];
 
-		if (!is_shown(g, c))
+		if (!growth_is_shown(g, c))
 			continue;
 		if (growth_is_size(column) ? ui_table_column(t, column->title, true, e) < 0
 					   : ui_table_column(t, "WERE", true, e) < 0 ||
@@ -36,7 +36,7 @@ add_columns(struct ui_table *t, const struct growth *g, struct err *e)
 }
 
 static int
-count_cell(struct ui_table *t, int64_t n, struct err *e)
+growth_count_cell(struct ui_table *t, int64_t n, struct err *e)
 {
 	char text[32];
 
@@ -45,7 +45,7 @@ count_cell(struct ui_table *t, int64_t n, struct err *e)
 }
 
 static int
-print_row(struct ui_table *t, const struct growth *g, const struct growth_row *row,
+growth_print_row(struct ui_table *t, const struct growth *g, const struct growth_row *row,
 	const struct ui_options *ui, struct err *e)
 {
 	char text[32];
@@ -53,13 +53,14 @@ print_row(struct ui_table *t, const struct growth *g, const struct growth_row *r
 	if (ui_table_row(t, e) < 0)
 		return -1;
 	for (size_t c = 0; c < growth_nr_columns(g->list); c++) {
-		if (!is_shown(g, c))
+		if (!growth_is_shown(g, c))
 			continue;
 		if (growth_is_size(&g->list->column[c])) {
 			ui_size_change(ui, growth_change(row, c), text, sizeof text);
 			if (ui_table_cell(t, text, e) < 0)
 				return -1;
-		} else if (count_cell(t, row->was[c], e) < 0 || count_cell(t, row->is[c], e) < 0) {
+		} else if (growth_count_cell(t, row->was[c], e) < 0 ||
+			growth_count_cell(t, row->is[c], e) < 0) {
 			return -1;
 		}
 	}
@@ -94,12 +95,12 @@ growth_print(const struct growth *g, struct ui_output *out, const struct ui_opti
 
 	if (!t)
 		return err_set(e, ENOMEM, "cannot make a table");
-	if (add_columns(t, g, e) < 0)
+	if (growth_add_columns(t, g, e) < 0)
 		return -1;
 	for (size_t i = 0; i < g->nr; i++) {
 		if (!growth_is_changed(g, &g->v[i]) || (nr_changed++ >= limit && limit))
 			continue;
-		if (print_row(t, g, &g->v[i], ui, e) < 0)
+		if (growth_print_row(t, g, &g->v[i], ui, e) < 0)
 			return -1;
 		has_guess |= g->v[i].is_guess;
 	}

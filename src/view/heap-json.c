@@ -15,7 +15,7 @@ bytes(uint64_t n)
 }
 
 static void
-set(json_t *to, const char *key, uint64_t n)
+heap_json_set(json_t *to, const char *key, uint64_t n)
 {
 	json_object_set_new(to, key, bytes(n));
 }
@@ -46,13 +46,13 @@ pages_json(const uint64_t page_bytes[NR_HEAP_PAGE_CLASSES])
 		for (char *p = key; *p; p++)
 			if (*p == '-' || *p == ' ')
 				*p = '_';
-		set(o, key, page_bytes[c]);
+		heap_json_set(o, key, page_bytes[c]);
 	}
 	return o;
 }
 
 static json_t *
-accounting_json(const uint64_t account_bytes[NR_HEAP_ACCOUNTS])
+heap_json_accounting_json(const uint64_t account_bytes[NR_HEAP_ACCOUNTS])
 {
 	json_t *list = json_array();
 
@@ -102,10 +102,10 @@ trim_json(const struct heap_arena *a)
 {
 	json_t *o = json_object();
 
-	set(o, "rss_bytes", a->trim.rss_bytes);
-	set(o, "uss_bytes", a->trim.uss_bytes);
-	set(o, "swap_bytes", a->trim.swap_bytes);
-	set(o, "ranges", a->trim.range.nr);
+	heap_json_set(o, "rss_bytes", a->trim.rss_bytes);
+	heap_json_set(o, "uss_bytes", a->trim.uss_bytes);
+	heap_json_set(o, "swap_bytes", a->trim.swap_bytes);
+	heap_json_set(o, "ranges", a->trim.range.nr);
 	view_json_set_duration(o, "lock", a->trim.lock_ns);
 	return o;
 }
@@ -116,19 +116,19 @@ set_pages(json_t *o, const struct heap_arena *a)
 	uint64_t account[NR_HEAP_ACCOUNTS];
 
 	heap_arena_accounts(a, account);
-	set(o, "resident_bytes", a->resident_bytes);
-	set(o, "swapped_bytes", a->swapped_bytes);
-	set(o, "live_resident_bytes", a->live_resident_bytes);
-	set(o, "stranded_bytes", a->stranded_bytes);
-	set(o, "foreign_sbrk_resident_bytes", a->foreign.resident_bytes);
+	heap_json_set(o, "resident_bytes", a->resident_bytes);
+	heap_json_set(o, "swapped_bytes", a->swapped_bytes);
+	heap_json_set(o, "live_resident_bytes", a->live_resident_bytes);
+	heap_json_set(o, "stranded_bytes", a->stranded_bytes);
+	heap_json_set(o, "foreign_sbrk_resident_bytes", a->foreign.resident_bytes);
 	json_object_set_new(o, "fragmentation", json_real(heap_arena_fragmentation(a)));
 	json_object_set_new(o, "pages", pages_json(a->page_bytes));
-	json_object_set_new(o, "accounting", accounting_json(account));
+	json_object_set_new(o, "accounting", heap_json_accounting_json(account));
 	json_object_set_new(o, "trim", trim_json(a));
 }
 
 static json_t *
-arena_json(const struct heap *h, const struct heap_arena *a)
+heap_json_arena_json(const struct heap *h, const struct heap_arena *a)
 {
 	int threads = heap_arena_threads(h, a);
 	json_t *o = json_pack("{s:i, s:b, s:o, s:s, s:s?}", "index", (int)a->nr, "main", a->is_main,
@@ -138,22 +138,22 @@ arena_json(const struct heap *h, const struct heap_arena *a)
 	json_object_set_new(o, "threads", threads < 0 ? json_null() : json_integer(threads));
 	json_object_set_new(o, "contiguous", json_boolean(a->is_contiguous));
 	json_object_set_new(o, "hugetlb", json_boolean(a->is_hugetlb));
-	set(o, "system_bytes", a->system_bytes);
-	set(o, "found_bytes", a->found_bytes);
-	set(o, "max_system_bytes", a->max_system_bytes);
-	set(o, "mprotect_bytes", a->mprotect_bytes);
-	set(o, "in_use_bytes", heap_arena_in_use(a));
+	heap_json_set(o, "system_bytes", a->system_bytes);
+	heap_json_set(o, "found_bytes", a->found_bytes);
+	heap_json_set(o, "max_system_bytes", a->max_system_bytes);
+	heap_json_set(o, "mprotect_bytes", a->mprotect_bytes);
+	heap_json_set(o, "in_use_bytes", heap_arena_in_use(a));
 	if (!a->is_by_lists)
-		set(o, "in_use_chunks", a->in_use.count - a->cached.count);
+		heap_json_set(o, "in_use_chunks", a->in_use.count - a->cached.count);
 	set_known(o, "cached_bytes", a->cached.bytes, h->knows_caches);
 	set_known(o, "cached_chunks", a->cached.count, h->knows_caches);
-	set(o, "fast_bytes", a->fast.bytes);
-	set(o, "fast_chunks", a->fast.count);
-	set(o, "binned_bytes", a->binned.bytes);
-	set(o, "binned_chunks", a->binned.count);
-	set(o, "top_bytes", a->top.bytes);
-	set(o, "overhead_bytes", a->overhead_bytes);
-	set(o, "foreign_sbrk_bytes", a->foreign.bytes);
+	heap_json_set(o, "fast_bytes", a->fast.bytes);
+	heap_json_set(o, "fast_chunks", a->fast.count);
+	heap_json_set(o, "binned_bytes", a->binned.bytes);
+	heap_json_set(o, "binned_chunks", a->binned.count);
+	heap_json_set(o, "top_bytes", a->top.bytes);
+	heap_json_set(o, "overhead_bytes", a->overhead_bytes);
+	heap_json_set(o, "foreign_sbrk_bytes", a->foreign.bytes);
 	if (a->has_pages)
 		set_pages(o, a);
 	json_object_set_new(o, "heaps", heaps_json(a));
@@ -169,14 +169,14 @@ layout_json(const struct malloc_layout *l)
 	const struct malloc_params *p = &l->params;
 	json_t *params = json_object(), *o;
 
-	set(params, "trim_threshold_bytes", p->trim_threshold);
-	set(params, "top_pad_bytes", p->top_pad);
-	set(params, "mmap_threshold_bytes", p->mmap_threshold);
-	set(params, "arena_test", p->arena_test);
-	set(params, "arena_max", p->arena_max);
-	set(params, "tcache_count", p->tcache_count);
-	set(params, "tcache_max_bytes", p->tcache_max);
-	set(params, "mmaps_max", p->nr_mmaps_max);
+	heap_json_set(params, "trim_threshold_bytes", p->trim_threshold);
+	heap_json_set(params, "top_pad_bytes", p->top_pad);
+	heap_json_set(params, "mmap_threshold_bytes", p->mmap_threshold);
+	heap_json_set(params, "arena_test", p->arena_test);
+	heap_json_set(params, "arena_max", p->arena_max);
+	heap_json_set(params, "tcache_count", p->tcache_count);
+	heap_json_set(params, "tcache_max_bytes", p->tcache_max);
+	heap_json_set(params, "mmaps_max", p->nr_mmaps_max);
 	json_object_set_new(params, "thresholds_fixed", json_boolean(p->no_dyn_threshold));
 	o = json_pack("{s:s, s:i, s:s}", "era", l->era, "word_bytes", (int)l->word_bytes,
 		"found_by", l->found_by);
@@ -191,32 +191,32 @@ totals_json(const struct heap_totals *t, bool knows_caches)
 {
 	json_t *o = json_object();
 
-	set(o, "system_bytes", t->system_bytes);
-	set(o, "in_use_bytes", t->in_use_bytes);
+	heap_json_set(o, "system_bytes", t->system_bytes);
+	heap_json_set(o, "in_use_bytes", t->in_use_bytes);
 	set_known(o, "cached_bytes", t->cached_bytes, knows_caches);
-	set(o, "free_bytes", t->free_bytes);
-	set(o, "top_bytes", t->top_bytes);
-	set(o, "foreign_sbrk_bytes", t->foreign_bytes);
+	heap_json_set(o, "free_bytes", t->free_bytes);
+	heap_json_set(o, "top_bytes", t->top_bytes);
+	heap_json_set(o, "foreign_sbrk_bytes", t->foreign_bytes);
 	if (!t->has_pages)
 		return o;
-	set(o, "resident_bytes", t->resident_bytes);
-	set(o, "swapped_bytes", t->swapped_bytes);
+	heap_json_set(o, "resident_bytes", t->resident_bytes);
+	heap_json_set(o, "swapped_bytes", t->swapped_bytes);
 	json_object_set_new(o, "pages", pages_json(t->page_bytes));
 	return o;
 }
 
 static json_t *
-arenas_json(const struct heap *h)
+heap_json_arenas_json(const struct heap *h)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < h->arena.nr; i++)
-		json_array_append_new(list, arena_json(h, &h->arena.v[i]));
+		json_array_append_new(list, heap_json_arena_json(h, &h->arena.v[i]));
 	return list;
 }
 
 static json_t *
-sizes_json(const struct heap *h, bool has_used)
+heap_json_sizes_json(const struct heap *h, bool has_used)
 {
 	json_t *list = json_array();
 
@@ -230,11 +230,11 @@ sizes_json(const struct heap *h, bool has_used)
 		o = json_pack("{s:o, s:o}", "from_bytes", bytes(heap_size_from(c)), "to_bytes",
 			c + 1 < HEAP_NR_SIZES ? bytes(heap_size_from(c + 1) - 1) : json_null());
 		if (has_used) {
-			set(o, "in_use_chunks", used.count);
-			set(o, "in_use_bytes", used.bytes);
+			heap_json_set(o, "in_use_chunks", used.count);
+			heap_json_set(o, "in_use_bytes", used.bytes);
 		}
-		set(o, "free_chunks", free.count);
-		set(o, "free_bytes", free.bytes);
+		heap_json_set(o, "free_chunks", free.count);
+		heap_json_set(o, "free_bytes", free.bytes);
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -242,7 +242,7 @@ sizes_json(const struct heap *h, bool has_used)
 
 /* null if the threads' arenas and caches are unknown. */
 static json_t *
-threads_json(const struct heap_report *r)
+heap_json_threads_json(const struct heap_report *r)
 {
 	json_t *list = r->h->thread.nr ? json_array() : json_null();
 
@@ -284,13 +284,13 @@ mmapped_json(const struct heap_mmapped *m)
 		json_t *chunk = json_object();
 
 		json_object_set_new(chunk, "start", ui_json_address(c->start));
-		set(chunk, "bytes", c->end.v - c->start.v);
+		heap_json_set(chunk, "bytes", c->end.v - c->start.v);
 		set_known(chunk, "resident_bytes", c->rss_bytes, m->has_pages);
 		set_known(chunk, "swapped_bytes", c->swap_bytes, m->has_pages);
 		json_array_append_new(list, chunk);
 	}
-	set(o, "found_count", m->chunk.nr);
-	set(o, "found_bytes", m->bytes);
+	heap_json_set(o, "found_count", m->chunk.nr);
+	heap_json_set(o, "found_bytes", m->bytes);
 	set_known(o, "resident_bytes", m->resident_bytes, m->has_pages);
 	set_known(o, "swapped_bytes", m->swapped_bytes, m->has_pages);
 	json_object_set_new(
@@ -300,16 +300,16 @@ mmapped_json(const struct heap_mmapped *m)
 }
 
 static json_t *
-stop_json(const struct heap *h)
+heap_json_stop_json(const struct heap *h)
 {
 	json_t *o = json_object();
 
 	view_json_set_stop(o, h->nr_stops, h->stopped_ns, h->longest_stop_ns);
-	set(o, "looks", h->nr_looks);
+	heap_json_set(o, "looks", h->nr_looks);
 	/* The names of memdiag 0.1. */
-	set(o, "times", h->nr_stops);
-	set(o, "stopped_us", h->stopped_ns / 1000);
-	set(o, "longest_us", h->longest_stop_ns / 1000);
+	heap_json_set(o, "times", h->nr_stops);
+	heap_json_set(o, "stopped_us", h->stopped_ns / 1000);
+	heap_json_set(o, "longest_us", h->longest_stop_ns / 1000);
 	return o;
 }
 
@@ -325,14 +325,15 @@ set_heap(json_t *data, const struct heap_report *r)
 	json_object_set_new(data, "resident_at_least", json_boolean(h->is_resident_least));
 	json_object_set_new(data, "totals", totals_json(&totals, h->knows_caches));
 	if (totals.has_pages)
-		json_object_set_new(data, "accounting", accounting_json(totals.account_bytes));
+		json_object_set_new(
+			data, "accounting", heap_json_accounting_json(totals.account_bytes));
 	json_object_set_new(data, "mmapped", mmapped_json(r->mmapped));
-	json_object_set_new(data, "arenas", arenas_json(h));
-	set(data, "arena_count", h->arena.nr);
-	json_object_set_new(data, "sizes", sizes_json(h, !totals.nr_by_lists));
-	json_object_set_new(data, "threads", threads_json(r));
-	set(data, "threads_with_unknown_cache", h->nr_unknown_caches);
-	json_object_set_new(data, "stop", stop_json(h));
+	json_object_set_new(data, "arenas", heap_json_arenas_json(h));
+	heap_json_set(data, "arena_count", h->arena.nr);
+	json_object_set_new(data, "sizes", heap_json_sizes_json(h, !totals.nr_by_lists));
+	json_object_set_new(data, "threads", heap_json_threads_json(r));
+	heap_json_set(data, "threads_with_unknown_cache", h->nr_unknown_caches);
+	json_object_set_new(data, "stop", heap_json_stop_json(h));
 	json_object_set_new(data, "checks", checks_json(r->checks));
 	json_object_set_new(data, "chunks", bytes(h->nr_chunks));
 	json_object_set_new(data, "read_bytes", bytes(h->read_bytes));
@@ -354,13 +355,13 @@ set_headers(json_t *data, const struct arenas *as)
 		for (size_t k = 0; k < a->nr_heaps; k++)
 			size += a->heap[k].size_bytes;
 		if (!a->is_main)
-			set(o, "system_bytes", size);
+			heap_json_set(o, "system_bytes", size);
 		json_array_append_new(list, o);
 	}
 	json_object_set_new(data, "certainty", json_string(heap_certainty_name(HEAP_APPROXIMATE)));
 	json_object_set_new(data, "layout", json_null());
 	json_object_set_new(data, "arenas", list);
-	set(data, "arena_count", as->nr);
+	heap_json_set(data, "arena_count", as->nr);
 }
 
 json_t *

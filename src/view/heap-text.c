@@ -36,12 +36,12 @@ amount(const struct heap_text_shower *sh, uint64_t bytes, bool is_rough, char *b
 #define AMOUNT(sh, bytes, is_rough) amount((sh), (bytes), (is_rough), (char[40]){ 0 }, 40)
 
 static const char *
-number(uint64_t n, bool is_rough, char *buf, size_t size)
+heap_text_number(uint64_t n, bool is_rough, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s%" PRIu64, is_rough ? ROUGH : "", n);
 	return buf;
 }
-#define NUMBER(n, is_rough) number((n), (is_rough), (char[24]){ 0 }, 24)
+#define NUMBER(n, is_rough) heap_text_number((n), (is_rough), (char[24]){ 0 }, 24)
 
 static const char *
 address(raddr a, char *buf, size_t size)
@@ -52,7 +52,7 @@ address(raddr a, char *buf, size_t size)
 #define ADDRESS(a) address((a), (char[24]){ 0 }, 24)
 
 /* Begin a table: the names of its columns, then NULL.  Text columns are named with a '<' before. */
-static int __attribute__((sentinel)) begin(struct heap_text_shower *sh, ...)
+static int __attribute__((sentinel)) heap_text_begin(struct heap_text_shower *sh, ...)
 {
 	const char *name;
 	int r = 0;
@@ -70,7 +70,7 @@ static int __attribute__((sentinel)) begin(struct heap_text_shower *sh, ...)
 
 /* Print it, and how many of ALL rows were not SHOWN; or NONE, if there are no rows. */
 static int
-end(struct heap_text_shower *sh, size_t shown, size_t all, const char *none)
+heap_text_end(struct heap_text_shower *sh, size_t shown, size_t all, const char *none)
 {
 	fputc('\n', sh->out->f);
 	if (!all)
@@ -89,7 +89,7 @@ shown_of(const struct heap_text_shower *sh, size_t all)
 
 /* Pointers to the NR elements of V, in the order of COMPARE; the caller's to free, NULL with E. */
 static const void **
-sorted(struct heap_text_shower *sh, const void *v, size_t nr, size_t size,
+heap_text_sorted(struct heap_text_shower *sh, const void *v, size_t nr, size_t size,
 	int (*compare)(const void *a, const void *b))
 {
 	const void **p = malloc((nr + 1) * sizeof *p);
@@ -105,7 +105,7 @@ sorted(struct heap_text_shower *sh, const void *v, size_t nr, size_t size,
 }
 
 static int
-descending(uint64_t a, uint64_t b)
+heap_text_descending(uint64_t a, uint64_t b)
 {
 	return a > b ? -1 : a < b;
 }
@@ -113,13 +113,13 @@ descending(uint64_t a, uint64_t b)
 /* ---- the summary ---- */
 
 static const char *
-plural(size_t n)
+heap_text_plural(size_t n)
 {
 	return n == 1 ? "" : "s";
 }
 
 static void
-print_header(const struct heap_text_shower *sh)
+heap_text_print_header(const struct heap_text_shower *sh)
 {
 	const struct os_status *s = sh->r->status;
 	const struct target *t = sh->r->t;
@@ -180,9 +180,9 @@ print_resident(const struct heap_text_shower *sh)
 	};
 
 	snprintf(note[HEAP_TRIMMABLE], sizeof note[0], "in %zu arena%s; see memdiag trim",
-		t->nr_trimmable, plural(t->nr_trimmable));
+		t->nr_trimmable, heap_text_plural(t->nr_trimmable));
 	fprintf(sh->out->f, "Resident in %zu arena%s%s:\n", sh->h->arena.nr,
-		plural(sh->h->arena.nr), sh->h->is_resident_least ? ", at least" : "");
+		heap_text_plural(sh->h->arena.nr), sh->h->is_resident_least ? ", at least" : "");
 	for (int i = 0; i < NR_HEAP_ACCOUNTS; i++) {
 		/* it seldom is */
 		if ((i == HEAP_MAIN_TOP || i == HEAP_BEHIND) && !t->account_bytes[i])
@@ -206,12 +206,12 @@ print_resident(const struct heap_text_shower *sh)
 
 /* If present pages are unknown, malloc's own account is shown. */
 static void
-print_account(const struct heap_text_shower *sh)
+heap_text_print_account(const struct heap_text_shower *sh)
 {
 	const struct heap_totals *t = &sh->totals;
 
 	fprintf(sh->out->f, "In %zu arena%s, resident or not:\n", sh->h->arena.nr,
-		plural(sh->h->arena.nr));
+		heap_text_plural(sh->h->arena.nr));
 	line(sh, "in use", t->in_use_bytes, 0, "%s", "");
 	if (sh->h->knows_caches)
 		line(sh, "cached", t->cached_bytes, 0, "%s",
@@ -316,7 +316,7 @@ print_certainty(const struct heap_text_shower *sh)
 		fputs(". Read from a core file.\n", f);
 	else if (h->nr_stops)
 		fprintf(f, ". The process was stopped %u time%s, for %s at most.\n", h->nr_stops,
-			plural(h->nr_stops),
+			heap_text_plural(h->nr_stops),
 			ui_duration(h->longest_stop_ns, longest, sizeof longest));
 	else
 		fputs(". The process was not stopped.\n", f);
@@ -329,12 +329,12 @@ print_certainty(const struct heap_text_shower *sh)
 }
 
 static void
-print_summary(const struct heap_text_shower *sh)
+heap_text_print_summary(const struct heap_text_shower *sh)
 {
 	if (sh->totals.has_pages)
 		print_resident(sh);
 	else
-		print_account(sh);
+		heap_text_print_account(sh);
 	print_mmapped(sh);
 	print_certainty(sh);
 	checks_print(sh->r->checks, sh->out->f);
@@ -347,10 +347,10 @@ by_resident(const void *x, const void *y)
 {
 	const struct heap_arena *a = *(const struct heap_arena *const *)x;
 	const struct heap_arena *b = *(const struct heap_arena *const *)y;
-	int order = descending(a->resident_bytes, b->resident_bytes);
+	int order = heap_text_descending(a->resident_bytes, b->resident_bytes);
 
 	if (!order)
-		order = descending(a->system_bytes, b->system_bytes);
+		order = heap_text_descending(a->system_bytes, b->system_bytes);
 	return order ? order : a->nr < b->nr ? -1 : a->nr > b->nr;
 }
 
@@ -380,16 +380,17 @@ show_arenas(struct heap_text_shower *sh)
 {
 	size_t nr = sh->h->arena.nr, shown = shown_of(sh, nr);
 	auto_free const void **order =
-		sorted(sh, sh->h->arena.v, nr, sizeof *sh->h->arena.v, by_resident);
+		heap_text_sorted(sh, sh->h->arena.v, nr, sizeof *sh->h->arena.v, by_resident);
 
 	if (!order ||
-		begin(sh, "ARENA", "THREADS", "SYSTEM", "PEAK", "IN USE", "CACHED", "TRIMMABLE",
-			"STRANDED", "TOP", "RETURNED", "HEAPS", "FRAG", "<CERTAINTY", NULL) < 0)
+		heap_text_begin(sh, "ARENA", "THREADS", "SYSTEM", "PEAK", "IN USE", "CACHED",
+			"TRIMMABLE", "STRANDED", "TOP", "RETURNED", "HEAPS", "FRAG", "<CERTAINTY",
+			NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
 		if (arena_row(sh, order[i]) < 0)
 			return -1;
-	if (end(sh, shown, nr, "No arena.") < 0)
+	if (heap_text_end(sh, shown, nr, "No arena.") < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++) {
 		const struct heap_arena *a = order[i];
@@ -405,11 +406,11 @@ show_pages(struct heap_text_shower *sh)
 {
 	size_t nr = sh->h->arena.nr, shown = shown_of(sh, nr);
 	auto_free const void **order =
-		sorted(sh, sh->h->arena.v, nr, sizeof *sh->h->arena.v, by_resident);
+		heap_text_sorted(sh, sh->h->arena.v, nr, sizeof *sh->h->arena.v, by_resident);
 
 	if (!order ||
-		begin(sh, "ARENA", "LIVE", "MIXED", "TRIMMABLE", "CACHED", "TOP", "BEHIND",
-			"RETURNED", "RESERVED", NULL) < 0)
+		heap_text_begin(sh, "ARENA", "LIVE", "MIXED", "TRIMMABLE", "CACHED", "TOP",
+			"BEHIND", "RETURNED", "RESERVED", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++) {
 		const struct heap_arena *a = order[i];
@@ -425,7 +426,7 @@ show_pages(struct heap_text_shower *sh)
 				    sh->e) < 0)
 				return -1;
 	}
-	return end(sh, shown, nr, "No arena.");
+	return heap_text_end(sh, shown, nr, "No arena.");
 }
 
 static int
@@ -434,7 +435,7 @@ show_histogram(struct heap_text_shower *sh)
 	bool rough = sh->totals.nr_approximate, has_used = !sh->totals.nr_by_lists;
 	size_t nr = 0;
 
-	if (begin(sh, "CHUNKS FROM", "TO", "IN USE", "BYTES", "FREE", "BYTES", NULL) < 0)
+	if (heap_text_begin(sh, "CHUNKS FROM", "TO", "IN USE", "BYTES", "FREE", "BYTES", NULL) < 0)
 		return -1;
 	for (unsigned int c = 0; c < HEAP_NR_SIZES; c++) {
 		struct heap_sum used, free;
@@ -450,7 +451,7 @@ show_histogram(struct heap_text_shower *sh)
 			    NUMBER(free.count, rough), AMOUNT(sh, free.bytes, rough), NULL) < 0)
 			return -1;
 	}
-	if (end(sh, nr, nr, "No chunk.") < 0)
+	if (heap_text_end(sh, nr, nr, "No chunk.") < 0)
 		return -1;
 	if (sh->totals.cached_bytes)
 		fprintf(sh->out->f, "In use, as malloc counts: with %s that threads keep.\n",
@@ -468,7 +469,7 @@ static int
 by_chunk_size(const void *x, const void *y)
 {
 	const struct found_chunk *a = x, *b = y;
-	int order = descending(a->chunk.bytes, b->chunk.bytes);
+	int order = heap_text_descending(a->chunk.bytes, b->chunk.bytes);
 
 	return order ? order : a->chunk.addr.v < b->chunk.addr.v ? -1 : 1;
 }
@@ -487,14 +488,14 @@ show_free(struct heap_text_shower *sh)
 			v[nr++] = (struct found_chunk){ &h->arena.v[i], h->arena.v[i].largest[k] };
 	qsort(v, nr, sizeof *v, by_chunk_size);
 	shown = shown_of(sh, nr);
-	if (begin(sh, "FREE CHUNK", "SIZE", "ARENA", NULL) < 0)
+	if (heap_text_begin(sh, "FREE CHUNK", "SIZE", "ARENA", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
 		if (ui_table_add(sh->table, sh->e, ADDRESS(v[i].chunk.addr),
 			    AMOUNT(sh, v[i].chunk.bytes, heap_arena_is_rough(v[i].arena)),
 			    NUMBER(v[i].arena->nr, false), NULL) < 0)
 			return -1;
-	return end(sh, shown, nr, "No chunk is free.");
+	return heap_text_end(sh, shown, nr, "No chunk is free.");
 }
 
 static int
@@ -502,7 +503,7 @@ by_cached(const void *x, const void *y)
 {
 	const struct heap_thread *a = *(const struct heap_thread *const *)x;
 	const struct heap_thread *b = *(const struct heap_thread *const *)y;
-	int order = descending(a->cached.bytes, b->cached.bytes);
+	int order = heap_text_descending(a->cached.bytes, b->cached.bytes);
 
 	return order ? order : a->tid < b->tid ? -1 : a->tid > b->tid;
 }
@@ -527,19 +528,19 @@ show_threads(struct heap_text_shower *sh)
 {
 	size_t nr = sh->h->thread.nr, shown = shown_of(sh, nr);
 	auto_free const void **order =
-		sorted(sh, sh->h->thread.v, nr, sizeof *sh->h->thread.v, by_cached);
+		heap_text_sorted(sh, sh->h->thread.v, nr, sizeof *sh->h->thread.v, by_cached);
 
 	if (!nr) {
 		fputs("\nWhich arena each thread uses, and what it has cached, is unknown.\n",
 			sh->out->f);
 		return 0;
 	}
-	if (!order || begin(sh, "THREAD", "ARENA", "CACHED", "BYTES", "<NAME", NULL) < 0)
+	if (!order || heap_text_begin(sh, "THREAD", "ARENA", "CACHED", "BYTES", "<NAME", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
 		if (thread_row(sh, order[i]) < 0)
 			return -1;
-	if (end(sh, shown, nr, "No thread.") < 0)
+	if (heap_text_end(sh, shown, nr, "No thread.") < 0)
 		return -1;
 	if (sh->h->nr_looks > 1)
 		fprintf(sh->out->f,
@@ -560,7 +561,7 @@ by_below(const void *x, const void *y)
 {
 	const struct heap_segment *a = ((const struct found_segment *)x)->segment;
 	const struct heap_segment *b = ((const struct found_segment *)y)->segment;
-	int order = descending(a->below_bytes, b->below_bytes);
+	int order = heap_text_descending(a->below_bytes, b->below_bytes);
 
 	return order ? order : a->start.v < b->start.v ? -1 : 1;
 }
@@ -613,13 +614,15 @@ show_pins(struct heap_text_shower *sh)
 	shown = shown_of(sh, nr);
 	if (sh->totals.nr_by_lists == h->arena.nr)
 		return print_unknown_pins(sh);
-	if (begin(sh, "HEAP", "ARENA", "SIZE", "IN USE", "FREE", "FREE BELOW", "LAST CHUNK",
-		    "ITS SIZE", NULL) < 0)
+	if (heap_text_begin(sh, "HEAP", "ARENA", "SIZE", "IN USE", "FREE", "FREE BELOW",
+		    "LAST CHUNK", "ITS SIZE", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
 		if (pin_row(sh, &v[i]) < 0)
 			return -1;
-	return end(sh, shown, nr, "No heap has a chunk in use.") < 0 ? -1 : print_unknown_pins(sh);
+	return heap_text_end(sh, shown, nr, "No heap has a chunk in use.") < 0
+		? -1
+		: print_unknown_pins(sh);
 }
 
 /* The largest of the blocks that malloc mapped one by one. */
@@ -629,7 +632,7 @@ show_mmapped(struct heap_text_shower *sh)
 	const struct heap_mmapped *m = sh->r->mmapped;
 	size_t shown = shown_of(sh, m->chunk.nr);
 
-	if (begin(sh, "MAPPED BLOCK", "SIZE", "RESIDENT", "SWAPPED", NULL) < 0)
+	if (heap_text_begin(sh, "MAPPED BLOCK", "SIZE", "RESIDENT", "SWAPPED", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++) {
 		const struct leaf *c = &m->chunk.v[i];
@@ -640,7 +643,8 @@ show_mmapped(struct heap_text_shower *sh)
 			    m->has_pages ? AMOUNT(sh, c->swap_bytes, false) : "?", NULL) < 0)
 			return -1;
 	}
-	if (end(sh, shown, m->chunk.nr, "No block with a mapping of its own was found.") < 0)
+	if (heap_text_end(sh, shown, m->chunk.nr, "No block with a mapping of its own was found.") <
+		0)
 		return -1;
 	if (m->has_account && !heap_mmapped_agrees(m))
 		fprintf(sh->out->f,
@@ -663,7 +667,7 @@ show_headers(struct heap_text_shower *sh)
 		"memdiag does not know the layout of this malloc. This is all that it can show:\n"
 		"where its %zu arena%s, and how large the heaps of threads are.\n",
 		as->nr, as->nr == 1 ? " is" : "s are");
-	if (begin(sh, "ARENA", "ADDRESS", "HEAPS", "SIZE", "THREADS", NULL) < 0)
+	if (heap_text_begin(sh, "ARENA", "ADDRESS", "HEAPS", "SIZE", "THREADS", NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++) {
 		const struct arena *a = &as->v[i];
@@ -677,7 +681,7 @@ show_headers(struct heap_text_shower *sh)
 			    NULL) < 0)
 			return -1;
 	}
-	return end(sh, shown, as->nr, "No arena.");
+	return heap_text_end(sh, shown, as->nr, "No arena.");
 }
 
 /* ---- all of it ---- */
@@ -696,7 +700,7 @@ static const struct {
 };
 
 static int
-show(struct heap_text_shower *sh, int (*fn)(struct heap_text_shower *sh))
+heap_text_show(struct heap_text_shower *sh, int (*fn)(struct heap_text_shower *sh))
 {
 	int r = fn(sh);
 
@@ -710,13 +714,13 @@ heap_show_text(struct ui_output *out, const struct ui_options *ui, const struct 
 {
 	struct heap_text_shower sh = { .out = out, .ui = ui, .r = report, .h = report->h, .e = e };
 
-	print_header(&sh);
+	heap_text_print_header(&sh);
 	if (report->arenas)
-		return show(&sh, show_headers);
+		return heap_text_show(&sh, show_headers);
 	heap_totals(&sh.totals, report->h);
-	print_summary(&sh);
+	heap_text_print_summary(&sh);
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-		if (report->views & views[i].view && show(&sh, views[i].show) < 0)
+		if (report->views & views[i].view && heap_text_show(&sh, views[i].show) < 0)
 			return -1;
 	/* "Nothing to do" is printed only if the numbers are certain. */
 	if (report->nr_verdicts || (sh.totals.has_pages && !sh.totals.nr_approximate))

@@ -36,7 +36,7 @@ static const struct {
  * may be too high.
  */
 static const char *
-bound(const struct info *info, int kind)
+info_jemalloc_bound(const struct info *info, int kind)
 {
 	const int64_t *bytes = info->jemalloc_account;
 
@@ -56,7 +56,7 @@ jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size)
 #define SIZE_OR(opt, bytes) ((bytes) == JEMALLOC_UNKNOWN ? "?" : UI_SIZE((opt), (bytes)))
 
 static void
-print_header(const struct info *info, const struct info_options *opt, FILE *f)
+info_jemalloc_print_header(const struct info *info, const struct info_options *opt, FILE *f)
 {
 	const struct os_status *status = &info->space.after;
 	char version[64];
@@ -69,12 +69,12 @@ print_header(const struct info *info, const struct info_options *opt, FILE *f)
 }
 
 static void
-print_account(
+info_jemalloc_print_account(
 	const struct info *info, const struct info_options *opt, struct ui_output *out, int kind)
 {
 	const int64_t bytes = info->jemalloc_account[kind];
 	const uint64_t rss = info->space.after.vm_rss_bytes;
-	const char *limit = bound(info, kind);
+	const char *limit = info_jemalloc_bound(info, kind);
 	char size[32], bar[64], line[256];
 	int width = out->columns > 110 ? 40 : out->columns > 70 ? out->columns - 70 : 0, n;
 
@@ -93,8 +93,8 @@ print_account(
 }
 
 static int
-add_row(struct ui_table *t, const struct ui_options *opt, const struct jemalloc_arena *a,
-	struct err *e)
+info_jemalloc_add_row(struct ui_table *t, const struct ui_options *opt,
+	const struct jemalloc_arena *a, struct err *e)
 {
 	char nr[16], threads[24] = "?";
 
@@ -108,7 +108,7 @@ add_row(struct ui_table *t, const struct ui_options *opt, const struct jemalloc_
 }
 
 static uint64_t
-sort_key(const struct jemalloc_arena *a, enum info_sort by)
+info_jemalloc_sort_key(const struct jemalloc_arena *a, enum info_sort by)
 {
 	switch (by) {
 	case INFO_BY_RESIDENT:
@@ -128,11 +128,11 @@ sort_key(const struct jemalloc_arena *a, enum info_sort by)
 }
 
 static int
-compare_rows(const void *a, const void *b, void *by)
+info_jemalloc_compare_rows(const void *a, const void *b, void *by)
 {
 	const struct jemalloc_arena *ra = a, *rb = b;
-	const uint64_t ka = sort_key(ra, *(enum info_sort *)by);
-	const uint64_t kb = sort_key(rb, *(enum info_sort *)by);
+	const uint64_t ka = info_jemalloc_sort_key(ra, *(enum info_sort *)by);
+	const uint64_t kb = info_jemalloc_sort_key(rb, *(enum info_sort *)by);
 
 	if (ka != kb)
 		return ka < kb ? 1 : -1;
@@ -140,8 +140,8 @@ compare_rows(const void *a, const void *b, void *by)
 }
 
 static int
-print_arenas(const struct info *info, const struct info_options *opt, struct ui_output *out,
-	struct err *e)
+info_jemalloc_print_arenas(const struct info *info, const struct info_options *opt,
+	struct ui_output *out, struct err *e)
 {
 	static const char *const column[] = { "ARENA", "THREADS", "ALLOCATED", "ACTIVE", "DIRTY",
 		"MUZZY", "OWN", "MAPPED", "RETAINED" };
@@ -155,14 +155,14 @@ print_arenas(const struct info *info, const struct info_options *opt, struct ui_
 		return err_set(e, ENOMEM, "cannot list the arenas");
 	if (j->nr_arenas)
 		memcpy(row, j->arena, j->nr_arenas * sizeof *row);
-	qsort_r(row, j->nr_arenas, sizeof *row, compare_rows, &by);
+	qsort_r(row, j->nr_arenas, sizeof *row, info_jemalloc_compare_rows, &by);
 	for (size_t i = 0; i < sizeof column / sizeof *column; i++)
 		if (ui_table_column(t, column[i], true, e) < 0)
 			return -1;
 	for (size_t i = 0; i < j->nr_arenas && (!opt->max_rows || shown < opt->max_rows); i++) {
 		if (opt->arena >= 0 && row[i].nr != opt->arena)
 			continue;
-		if (add_row(t, &opt->ui, &row[i], e) < 0)
+		if (info_jemalloc_add_row(t, &opt->ui, &row[i], e) < 0)
 			return -1;
 		shown++;
 	}
@@ -180,10 +180,10 @@ info_print_jemalloc(const struct info *info, const struct info_options *opt, str
 {
 	char how[80];
 
-	print_header(info, opt, out->f);
+	info_jemalloc_print_header(info, opt, out->f);
 	for (int kind = 0; kind < NR_JEMALLOC_ACCOUNTS; kind++)
-		print_account(info, opt, out, kind);
-	if (print_arenas(info, opt, out, e) < 0)
+		info_jemalloc_print_account(info, opt, out, kind);
+	if (info_jemalloc_print_arenas(info, opt, out, e) < 0)
 		return -1;
 	verdicts_print(out, info->verdict, info->nr_verdicts);
 	if (opt->ui.verbose)
@@ -195,7 +195,7 @@ info_print_jemalloc(const struct info *info, const struct info_options *opt, str
 
 /* null if it is unknown. */
 static json_t *
-number(uint64_t n)
+info_jemalloc_number(uint64_t n)
 {
 	return n == JEMALLOC_UNKNOWN ? json_null() : ui_json_number(n);
 }
@@ -209,30 +209,34 @@ jemalloc_accounting_json(const struct info *info)
 		json_array_append_new(list,
 			json_pack("{s:s, s:I, s:s*, s:b}", "kind", account[kind].name, "bytes",
 				(json_int_t)info->jemalloc_account[kind], "bound",
-				bound(info, kind), "approximate", 0));
+				info_jemalloc_bound(info, kind), "approximate", 0));
 	return list;
 }
 
 static json_t *
-arena_json(const struct jemalloc_arena *a)
+info_jemalloc_arena_json(const struct jemalloc_arena *a)
 {
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "index",
-		(json_int_t)a->nr, "threads", number(a->nr_threads), "allocated_bytes",
-		number(a->allocated_bytes), "cached_bytes", number(a->cached_bytes), "active_bytes",
-		number(a->active_bytes), "dirty_bytes", number(a->dirty_bytes), "muzzy_bytes",
-		number(a->muzzy_bytes), "metadata_bytes", number(a->metadata_bytes),
-		"resident_bytes", number(a->resident_bytes), "mapped_bytes",
-		number(a->mapped_bytes), "retained_bytes", number(a->retained_bytes));
+		(json_int_t)a->nr, "threads", info_jemalloc_number(a->nr_threads),
+		"allocated_bytes", info_jemalloc_number(a->allocated_bytes), "cached_bytes",
+		info_jemalloc_number(a->cached_bytes), "active_bytes",
+		info_jemalloc_number(a->active_bytes), "dirty_bytes",
+		info_jemalloc_number(a->dirty_bytes), "muzzy_bytes",
+		info_jemalloc_number(a->muzzy_bytes), "metadata_bytes",
+		info_jemalloc_number(a->metadata_bytes), "resident_bytes",
+		info_jemalloc_number(a->resident_bytes), "mapped_bytes",
+		info_jemalloc_number(a->mapped_bytes), "retained_bytes",
+		info_jemalloc_number(a->retained_bytes));
 }
 
 static json_t *
-arenas_json(const struct jemalloc_stats *j, long only)
+info_jemalloc_arenas_json(const struct jemalloc_stats *j, long only)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < j->nr_arenas; i++)
 		if (only < 0 || j->arena[i].nr == only)
-			json_array_append_new(list, arena_json(&j->arena[i]));
+			json_array_append_new(list, info_jemalloc_arena_json(&j->arena[i]));
 	return list;
 }
 
@@ -247,23 +251,26 @@ jemalloc_json(const struct jemalloc *where, const struct jemalloc_stats *j, long
 {
 	json_t *o = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"version", j->version, "path", ui_json_text(where->path), "prefix", where->prefix,
-		"allocated_bytes", number(j->allocated_bytes), "cached_bytes",
-		number(j->cached_bytes), "active_bytes", number(j->active_bytes), "dirty_bytes",
-		number(j->dirty_bytes), "muzzy_bytes", number(j->muzzy_bytes), "metadata_bytes",
-		number(j->metadata_bytes), "resident_bytes", number(j->resident_bytes),
-		"mapped_bytes", number(j->mapped_bytes), "retained_bytes",
-		number(j->retained_bytes));
+		"allocated_bytes", info_jemalloc_number(j->allocated_bytes), "cached_bytes",
+		info_jemalloc_number(j->cached_bytes), "active_bytes",
+		info_jemalloc_number(j->active_bytes), "dirty_bytes",
+		info_jemalloc_number(j->dirty_bytes), "muzzy_bytes",
+		info_jemalloc_number(j->muzzy_bytes), "metadata_bytes",
+		info_jemalloc_number(j->metadata_bytes), "resident_bytes",
+		info_jemalloc_number(j->resident_bytes), "mapped_bytes",
+		info_jemalloc_number(j->mapped_bytes), "retained_bytes",
+		info_jemalloc_number(j->retained_bytes));
 
-	json_object_set_new(o, "page_bytes", number(j->page_bytes));
+	json_object_set_new(o, "page_bytes", info_jemalloc_number(j->page_bytes));
 	json_object_set_new(o, "dirty_decay_ms", decay_json(j, j->dirty_decay_ms));
 	json_object_set_new(o, "muzzy_decay_ms", decay_json(j, j->muzzy_decay_ms));
 	json_object_set_new(o, "background_thread", json_boolean(j->background_thread == 1));
-	json_object_set_new(o, "max_arenas", number(j->max_arenas));
+	json_object_set_new(o, "max_arenas", info_jemalloc_number(j->max_arenas));
 	json_object_set_new(o, "arenas_unread", json_integer((json_int_t)j->nr_unread));
 	json_object_set_new(o, "is_torn", json_boolean(j->is_torn));
 	json_object_set_new(o, "profiling",
 		json_pack("{s:b, s:b, s:b}", "built_in", j->has_prof, "enabled", j->is_prof_on,
 			"active", j->is_prof_active));
-	json_object_set_new(o, "arenas", arenas_json(j, only));
+	json_object_set_new(o, "arenas", info_jemalloc_arenas_json(j, only));
 	return o;
 }

@@ -44,7 +44,7 @@ static const struct {
 
 /* Numbers that malloc's account and the pages only bound: one of each pair is too high. */
 static const char *
-bound(enum account_kind kind, const struct account *a)
+info_bound(enum account_kind kind, const struct account *a)
 {
 	switch (kind) {
 	case ACCOUNT_IN_USE:
@@ -82,7 +82,7 @@ is_account_rough(const struct info *info, enum account_kind kind)
 }
 
 static void
-print_header(const struct info *info, const struct info_options *opt, FILE *f)
+info_print_header(const struct info *info, const struct info_options *opt, FILE *f)
 {
 	const struct os_status *status = &info->space.after;
 	const char *version = inject_libc_version(info->mt.inject);
@@ -114,7 +114,7 @@ count_text(const struct info *info, enum account_kind kind, char *buf, size_t si
 }
 
 static void
-print_account(const struct info *info, const struct info_options *opt, struct ui_output *out,
+info_print_account(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	enum account_kind kind)
 {
 	const struct account *a = &info->account;
@@ -133,8 +133,8 @@ print_account(const struct info *info, const struct info_options *opt, struct ui
 	ui_bar(rss ? (double)a->bytes[kind] / (double)rss : 0, width, bar, sizeof bar);
 	count_text(info, kind, count, sizeof count);
 	n = snprintf(line, sizeof line, "  %-26s %8s %14s  %-12s %s", account[kind].label,
-		bound(kind, a) ? bound(kind, a) : "", UI_MARK(size, is_account_rough(info, kind)),
-		count, bar);
+		info_bound(kind, a) ? info_bound(kind, a) : "",
+		UI_MARK(size, is_account_rough(info, kind)), count, bar);
 	while (n > 0 && line[n - 1] == ' ')
 		n--;
 	fprintf(out->f, "%.*s\n", n, line);
@@ -167,7 +167,7 @@ nr_heaps(const struct info_arena *row)
 }
 
 static int
-add_row(struct ui_table *t, const struct info *info, const struct ui_options *opt,
+info_add_row(struct ui_table *t, const struct info *info, const struct ui_options *opt,
 	const struct info_arena *row, struct err *e)
 {
 	const struct malloc_info_heap *h = row->heap;
@@ -189,7 +189,7 @@ add_row(struct ui_table *t, const struct info *info, const struct ui_options *op
 }
 
 static uint64_t
-sort_key(const struct info_arena *row, enum info_sort by)
+info_sort_key(const struct info_arena *row, enum info_sort by)
 {
 	switch (by) {
 	case INFO_BY_RESIDENT:
@@ -209,10 +209,11 @@ sort_key(const struct info_arena *row, enum info_sort by)
 }
 
 static int
-compare_rows(const void *a, const void *b, void *by)
+info_compare_rows(const void *a, const void *b, void *by)
 {
 	const struct info_arena *ra = a, *rb = b;
-	uint64_t ka = sort_key(ra, *(enum info_sort *)by), kb = sort_key(rb, *(enum info_sort *)by);
+	uint64_t ka = info_sort_key(ra, *(enum info_sort *)by),
+		 kb = info_sort_key(rb, *(enum info_sort *)by);
 
 	if (ka != kb)
 		return ka < kb ? 1 : -1;
@@ -220,7 +221,7 @@ compare_rows(const void *a, const void *b, void *by)
 }
 
 static int
-print_arenas(const struct info *info, const struct info_options *opt, struct ui_output *out,
+info_print_arenas(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	struct err *e)
 {
 	static const char *const column[] = { "ARENA", "HEAPS", "SYSTEM", "PEAK", "IN USE", "FAST",
@@ -233,7 +234,7 @@ print_arenas(const struct info *info, const struct info_options *opt, struct ui_
 	if (!t || !row)
 		return err_set(e, ENOMEM, "cannot list the arenas");
 	memcpy(row, info->arena.v, nr * sizeof *row);
-	qsort_r(row, nr, sizeof *row, compare_rows, &by);
+	qsort_r(row, nr, sizeof *row, info_compare_rows, &by);
 	for (size_t i = 0; i < sizeof column / sizeof *column; i++)
 		if (ui_table_column(t, column[i], true, e) < 0)
 			return -1;
@@ -242,7 +243,7 @@ print_arenas(const struct info *info, const struct info_options *opt, struct ui_
 	for (size_t i = 0; i < nr && (!opt->max_rows || shown < opt->max_rows); i++) {
 		if (opt->arena >= 0 && row[i].heap->nr != opt->arena)
 			continue;
-		if (add_row(t, info, &opt->ui, &row[i], e) < 0)
+		if (info_add_row(t, info, &opt->ui, &row[i], e) < 0)
 			return -1;
 		shown++;
 	}
@@ -327,11 +328,11 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 	if (info->file) {
 		info_print_file_account(info, opt, out->f);
 	} else {
-		print_header(info, opt, out->f);
+		info_print_header(info, opt, out->f);
 		for (int kind = 0; kind < NR_ACCOUNTS; kind++)
-			print_account(info, opt, out, (enum account_kind)kind);
+			info_print_account(info, opt, out, (enum account_kind)kind);
 	}
-	if (print_arenas(info, opt, out, e) < 0)
+	if (info_print_arenas(info, opt, out, e) < 0)
 		return -1;
 	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], &opt->ui, out, e) < 0)
 		return -1;
@@ -355,7 +356,7 @@ bytes_json(uint64_t bytes)
 }
 
 static json_t *
-accounting_json(const struct info *info)
+info_accounting_json(const struct info *info)
 {
 	const struct account *a = &info->account;
 	json_t *list = json_array();
@@ -364,13 +365,13 @@ accounting_json(const struct info *info)
 		json_array_append_new(list,
 			json_pack("{s:s, s:I, s:s*, s:b}", "kind", account[kind].name, "bytes",
 				(json_int_t)a->bytes[kind], "bound",
-				bound((enum account_kind)kind, a), "approximate",
+				info_bound((enum account_kind)kind, a), "approximate",
 				is_account_rough(info, (enum account_kind)kind)));
 	return list;
 }
 
 static json_t *
-sizes_json(const struct malloc_info_heap *h)
+info_sizes_json(const struct malloc_info_heap *h)
 {
 	json_t *list = json_array();
 
@@ -397,7 +398,7 @@ tids_json(const struct arena *a)
 }
 
 static json_t *
-arena_json(const struct info_arena *row, bool with_sizes)
+info_arena_json(const struct info_arena *row, bool with_sizes)
 {
 	const struct malloc_info_heap *h = row->heap;
 	json_t *o = json_pack("{s:i, s:b, s:I, s:o, s:o, s:o, s:o, s:o}", "index", (int)h->nr,
@@ -415,12 +416,12 @@ arena_json(const struct info_arena *row, bool with_sizes)
 		json_object_set_new(o, "address", ui_json_address(row->arena->addr));
 	}
 	if (with_sizes)
-		json_object_set_new(o, "sizes", sizes_json(h));
+		json_object_set_new(o, "sizes", info_sizes_json(h));
 	return o;
 }
 
 static json_t *
-arenas_json(const struct info *info, const struct info_options *opt)
+info_arenas_json(const struct info *info, const struct info_options *opt)
 {
 	json_t *list = json_array();
 
@@ -428,7 +429,7 @@ arenas_json(const struct info *info, const struct info_options *opt)
 		const struct info_arena *row = &info->arena.v[i];
 
 		if (opt->arena < 0 || row->heap->nr == opt->arena)
-			json_array_append_new(list, arena_json(row, opt->arena >= 0));
+			json_array_append_new(list, info_arena_json(row, opt->arena >= 0));
 	}
 	return list;
 }
@@ -447,7 +448,7 @@ borrowed_json(const struct info *info)
 }
 
 static json_t *
-stop_json(const struct info *info)
+info_stop_json(const struct info *info)
 {
 	json_t *o = json_object();
 
@@ -463,18 +464,18 @@ info_to_json(const struct info *info, const struct info_options *opt, struct err
 	json_t *document, *data;
 
 	if (info->file)
-		return info_file_json(info, arenas_json(info, opt), e);
+		return info_file_json(info, info_arenas_json(info, opt), e);
 	document = ui_json_new("info", &info->mt.target);
 	data = json_pack("{s:s, s:i, s:{s:o, s:o, s:o}, s:o, s:o, s:{s:I, s:o}, s:s, s:o, s:o}",
 		"libc", inject_libc_version(info->mt.inject), "cpus", os_nr_cpus(), "totals",
 		"virt_bytes", bytes_json(status->vm_size_bytes), "rss_bytes",
 		bytes_json(status->vm_rss_bytes), "swap_bytes", bytes_json(status->vm_swap_bytes),
 		"accounting",
-		info->mt.is_jemalloc ? jemalloc_accounting_json(info) : accounting_json(info),
-		"arenas", arenas_json(info, opt), "mmapped", "count",
+		info->mt.is_jemalloc ? jemalloc_accounting_json(info) : info_accounting_json(info),
+		"arenas", info_arenas_json(info, opt), "mmapped", "count",
 		(json_int_t)info->mi.mmap_count, "bytes", bytes_json(info->mi.mmap_bytes), "method",
 		info_method_name[info->method], "borrow", borrowed_json(info), "stop",
-		stop_json(info));
+		info_stop_json(info));
 	json_object_set_new(data, "profile", top_to_json(&info->top));
 	json_object_set_new(data, "arena_count",
 		json_integer((json_int_t)(info->mt.is_jemalloc

@@ -15,7 +15,7 @@
 #include "view/growth.h"
 
 static void
-set_bytes(json_t *to, const char *key, uint64_t bytes)
+maps_json_set_bytes(json_t *to, const char *key, uint64_t bytes)
 {
 	json_object_set_new_nocheck(to, key, ui_json_number(bytes));
 }
@@ -49,7 +49,7 @@ set_where(
 }
 
 static json_t *
-row_to_json(const struct row *r, const struct space *s)
+maps_json_row_to_json(const struct row *r, const struct space *s)
 {
 	bool has_rss = s->rss_from != SPACE_RSS_NONE;
 	bool has_swap = has_rss && space_knows(s, SMAPS_SWAP);
@@ -57,7 +57,7 @@ row_to_json(const struct row *r, const struct space *s)
 	json_t *row = json_object();
 
 	json_object_set_new_nocheck(row, "name", ui_json_string(r->name));
-	set_bytes(row, "virt_bytes", r->sum.size_bytes);
+	maps_json_set_bytes(row, "virt_bytes", r->sum.size_bytes);
 	set_counted(row, "rss_bytes", r->sum.rss_bytes, has_rss);
 	set_counted(row, "swap_bytes", r->sum.swap_bytes, has_swap);
 	set_counted(row, "hugetlb_bytes", r->sum.hugetlb_bytes, has_hugetlb);
@@ -67,7 +67,7 @@ row_to_json(const struct row *r, const struct space *s)
 				extra_is_known(s, (enum extra)x));
 	if (r->has_unused)
 		set_counted(row, "unused_stack_bytes", r->unused_bytes, rows_know_unused(s));
-	set_bytes(row, "count", r->sum.nr);
+	maps_json_set_bytes(row, "count", r->sum.nr);
 	json_object_set_new_nocheck(
 		row, "confidence", json_string_nocheck(confidence_name(r->confidence)));
 	return row;
@@ -79,7 +79,7 @@ rows_to_json(const struct rows *r, const struct row *const *order, const struct 
 	json_t *groups = json_array(), *parts = NULL;
 
 	for (size_t i = 0; i < r->nr; i++) {
-		json_t *row = row_to_json(order[i], s);
+		json_t *row = maps_json_row_to_json(order[i], s);
 
 		if (order[i]->parent != NO_PARENT) {
 			json_array_append_new(parts, row);
@@ -98,7 +98,7 @@ static json_t *
 leaf_to_json(const struct maps_report *r, uint32_t nr)
 {
 	const struct row leaf = row_of_leaf(r->s, nr);
-	json_t *row = row_to_json(&leaf, r->s);
+	json_t *row = maps_json_row_to_json(&leaf, r->s);
 
 	set_where(row, leaf.leaf, r->s, &r->selection->own);
 	return row;
@@ -134,11 +134,11 @@ next_row(void *arg)
 		return w->next == r->nr_leaves ? NULL : leaf_to_json(r, r->leaves[w->next++]);
 	if (w->next == r->rows->nr)
 		return NULL;
-	row = row_to_json(r->order[w->next++], r->s);
+	row = maps_json_row_to_json(r->order[w->next++], r->s);
 	for (; w->next < r->rows->nr && r->order[w->next]->parent != NO_PARENT; w->next++) {
 		if (!parts)
 			json_object_set_new(row, "parts", parts = json_array());
-		json_array_append_new(parts, row_to_json(r->order[w->next], r->s));
+		json_array_append_new(parts, maps_json_row_to_json(r->order[w->next], r->s));
 	}
 	return row;
 }
@@ -176,7 +176,7 @@ totals_to_json(const struct space *s)
 	bool is_counted = has_rss || !s->file;
 	json_t *totals = json_object();
 
-	set_bytes(totals, "virt_bytes", t->virt_bytes);
+	maps_json_set_bytes(totals, "virt_bytes", t->virt_bytes);
 	set_counted(
 		totals, "rss_bytes", has_rss ? t->rss_bytes : s->after.vm_rss_bytes, is_counted);
 	set_counted(totals, "swap_bytes", has_rss ? t->swap_bytes : s->after.vm_swap_bytes,
@@ -185,7 +185,7 @@ totals_to_json(const struct space *s)
 		is_counted && space_knows(s, SMAPS_PRIVATE_HUGETLB));
 	set_counted(totals, "thp_bytes", t->huge_bytes, s->has_huge);
 	set_counted(totals, "page_tables_bytes", s->after.vm_pte_bytes, !s->file);
-	set_bytes(totals, "mappings", space_nr_mappings(s));
+	maps_json_set_bytes(totals, "mappings", space_nr_mappings(s));
 	set_counted(totals, "max_mappings", os_max_mappings(), !s->file && os_max_mappings());
 	if (s->has_pss) {
 		set_counted(totals, "pss_bytes", t->pss_bytes, extra_is_known(s, EXTRA_PSS));
@@ -234,7 +234,7 @@ repeats_to_json(const struct repeats *r, const struct space *s)
 		json_t *repeat = json_object();
 
 		json_object_set_new(repeat, "path", ui_json_string(r->v[i].path));
-		set_bytes(repeat, "virt_bytes", r->v[i].virt_bytes);
+		maps_json_set_bytes(repeat, "virt_bytes", r->v[i].virt_bytes);
 		set_counted(repeat, "rss_bytes", r->v[i].rss_bytes, s->rss_from != SPACE_RSS_NONE);
 		json_array_append_new(repeats, repeat);
 	}
@@ -264,7 +264,7 @@ maps_show_json(struct ui_output *out, const struct maps_report *report, struct e
 	json_object_set_new(data, "rss_from", json_string(source_name(s->rss_from)));
 	json_object_set_new(data, "totals", totals_to_json(s));
 	json_object_set_new(data, "filter", selection_to_json(report->selection));
-	json_object_set_new(data, "shown", row_to_json(&shown, s));
+	json_object_set_new(data, "shown", maps_json_row_to_json(&shown, s));
 	json_object_set_new(data, "groups", json_array());
 	if (report->by == BY_MAPPING)
 		json_object_set_new(data, "mappings", json_array());

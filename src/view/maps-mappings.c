@@ -68,14 +68,14 @@ title(enum column c)
 
 /* Whether the column is there, of which the largest value is MAX; and whether it was counted. */
 static bool
-is_shown(const struct printer *p, enum column c, uint64_t max)
+maps_mappings_is_shown(const struct printer *p, enum column c, uint64_t max)
 {
 	return c < HUGETLB ||
 		(c == HUGETLB ? max != 0 : (p->report->extras & 1U << (c - EXTRA)) != 0);
 }
 
 static bool
-is_known(const struct printer *p, enum column c)
+maps_mappings_is_known(const struct printer *p, enum column c)
 {
 	if (c >= EXTRA)
 		return extra_is_known(p->s, (enum extra)(c - EXTRA));
@@ -106,7 +106,7 @@ digits(uint64_t n)
 }
 
 static const char *
-class_of(const struct printer *p, const struct leaf *l)
+maps_mappings_class_of(const struct printer *p, const struct leaf *l)
 {
 	const char *own = leaf_user_class(&p->report->selection->own, p->s, l);
 
@@ -115,13 +115,13 @@ class_of(const struct printer *p, const struct leaf *l)
 
 /* Which columns there are, and how wide. */
 static void
-measure(struct printer *p)
+maps_mappings_measure(struct printer *p)
 {
 	uint64_t max[NR_COLUMNS] = { 0 };
 
 	for (size_t i = 0; i < p->report->nr_leaves; i++) {
 		const struct leaf *leaf = &p->s->leaves.v[p->report->leaves[i]];
-		int width = (int)strlen(class_of(p, leaf));
+		int width = (int)strlen(maps_mappings_class_of(p, leaf));
 
 		if (leaf->confidence == CONFIDENCE_GUESS)
 			width += (int)strlen(GUESS_MARK);
@@ -133,8 +133,8 @@ measure(struct printer *p)
 	}
 	p->lead = ADDRESS_WIDTH + 2 + PROT_WIDTH + 2 + p->class_width + 2;
 	for (int c = 0; c < NR_COLUMNS; c++) {
-		p->is_shown[c] = is_shown(p, (enum column)c, max[c]);
-		p->is_known[c] = is_known(p, (enum column)c);
+		p->is_shown[c] = maps_mappings_is_shown(p, (enum column)c, max[c]);
+		p->is_known[c] = maps_mappings_is_known(p, (enum column)c);
 		p->width[c] = p->ui->bytes ? digits(max[c]) : HUMAN_WIDTH;
 		if (p->width[c] < (int)strlen(title((enum column)c)))
 			p->width[c] = (int)strlen(title((enum column)c));
@@ -178,7 +178,7 @@ print_name(struct printer *p, const char *path)
 }
 
 static void
-print_head(struct printer *p)
+maps_mappings_print_head(struct printer *p)
 {
 	fprintf(p->out->f, "%-*s  %-*s", ADDRESS_WIDTH, "ADDRESS", PROT_WIDTH, "PROT");
 	for (int c = 0; c < NR_COLUMNS; c++)
@@ -204,7 +204,7 @@ print_padded(FILE *f, const char *text, int width, bool is_right)
 }
 
 static void
-print_row(struct printer *p, const struct leaf *l)
+maps_mappings_print_row(struct printer *p, const struct leaf *l)
 {
 	const struct region *r = &p->s->process->maps.region[l->region];
 	bool is_guess = l->confidence == CONFIDENCE_GUESS;
@@ -222,7 +222,8 @@ print_row(struct printer *p, const struct leaf *l)
 		print_padded(f, p->is_known[c] ? size_text(p, value(l, (enum column)c)) : "?",
 			p->width[c], true);
 	}
-	snprintf(text, sizeof text, "  %s%s", class_of(p, l), is_guess ? GUESS_MARK : "");
+	snprintf(text, sizeof text, "  %s%s", maps_mappings_class_of(p, l),
+		is_guess ? GUESS_MARK : "");
 	/* Nothing but blanks at the end of a line. */
 	if (r->path)
 		print_padded(f, text, p->class_width + 2, false);
@@ -245,10 +246,10 @@ maps_show_mappings(
 		.s = report->s,
 		.class_width = (int)strlen("CLASS") };
 
-	measure(&p);
-	print_head(&p);
+	maps_mappings_measure(&p);
+	maps_mappings_print_head(&p);
 	for (size_t i = 0; i < shown; i++)
-		print_row(&p, &p.s->leaves.v[report->leaves[i]]);
+		maps_mappings_print_row(&p, &p.s->leaves.v[report->leaves[i]]);
 	ui_print_more(out->f, nr - shown);
 	if (p.has_unknown)
 		fputs_unlocked(UI_UNKNOWN_LEGEND, out->f);

@@ -20,7 +20,7 @@ static const char *const part_names[NR_PROCESS_PARTS] = {
 /* ---- text ---- */
 
 static int
-add_columns(struct ui_table *table, unsigned int extras, struct err *e)
+maps_processes_add_columns(struct ui_table *table, unsigned int extras, struct err *e)
 {
 	static const char *const titles[] = { "VIRT", "RSS", "SWAP", "STACK", "HEAP", ".SO+FILES",
 		"ANON", "SHM" };
@@ -39,31 +39,33 @@ add_columns(struct ui_table *table, unsigned int extras, struct err *e)
 }
 
 static int
-size_cell(struct ui_table *table, const struct ui_options *ui, uint64_t bytes, bool is_known,
-	struct err *e)
+maps_processes_size_cell(struct ui_table *table, const struct ui_options *ui, uint64_t bytes,
+	bool is_known, struct err *e)
 {
 	return ui_table_cell(table, is_known ? UI_SIZE(ui, bytes) : "?", e);
 }
 
 static int
-add_row(struct ui_table *table, const struct ui_options *ui, const struct process_sum *sum,
-	unsigned int extras, struct err *e)
+maps_processes_add_row(struct ui_table *table, const struct ui_options *ui,
+	const struct process_sum *sum, unsigned int extras, struct err *e)
 {
 	char pid[24] = "", mappings[24] = "?";
 
 	if (sum->pid)
 		snprintf(pid, sizeof pid, "%d", (int)sum->pid);
 	if (ui_table_row(table, e) < 0 || ui_table_cell(table, pid, e) < 0 ||
-		size_cell(table, ui, sum->virt_bytes, true, e) < 0 ||
-		size_cell(table, ui, sum->rss_bytes, true, e) < 0 ||
-		size_cell(table, ui, sum->swap_bytes, true, e) < 0)
+		maps_processes_size_cell(table, ui, sum->virt_bytes, true, e) < 0 ||
+		maps_processes_size_cell(table, ui, sum->rss_bytes, true, e) < 0 ||
+		maps_processes_size_cell(table, ui, sum->swap_bytes, true, e) < 0)
 		return -1;
 	for (int part = 0; part < NR_PROCESS_PARTS; part++)
-		if (size_cell(table, ui, sum->part_bytes[part], sum->has_parts, e) < 0)
+		if (maps_processes_size_cell(table, ui, sum->part_bytes[part], sum->has_parts, e) <
+			0)
 			return -1;
 	for (int x = 0; x < NR_EXTRAS; x++)
 		if (extras & 1U << x &&
-			size_cell(table, ui, sum->extra_bytes[x], sum->has_extra[x], e) < 0)
+			maps_processes_size_cell(
+				table, ui, sum->extra_bytes[x], sum->has_extra[x], e) < 0)
 			return -1;
 	if (sum->nr_mappings)
 		snprintf(mappings, sizeof mappings, "%" PRIu64, sum->nr_mappings);
@@ -82,12 +84,13 @@ maps_processes_text(struct ui_output *out, const struct ui_options *ui,
 	if (!table)
 		return err_set(e, ENOMEM, "cannot make a table");
 	maps_selection_text(out->f, selection);
-	if (add_columns(table, extras, e) < 0)
+	if (maps_processes_add_columns(table, extras, e) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
-		if (add_row(table, ui, &sums->v[i], extras, e) < 0)
+		if (maps_processes_add_row(table, ui, &sums->v[i], extras, e) < 0)
 			return -1;
-	if (add_row(table, ui, &total, extras, e) < 0 || ui_table_print(table, e) < 0)
+	if (maps_processes_add_row(table, ui, &total, extras, e) < 0 ||
+		ui_table_print(table, e) < 0)
 		return -1;
 	ui_print_more(out->f, sums->nr - shown);
 	fprintf(out->f,
@@ -103,7 +106,7 @@ maps_processes_text(struct ui_output *out, const struct ui_options *ui,
 /* ---- JSON ---- */
 
 static void
-set_bytes(json_t *to, const char *key, uint64_t bytes, bool is_known)
+maps_processes_set_bytes(json_t *to, const char *key, uint64_t bytes, bool is_known)
 {
 	json_object_set_new_nocheck(to, key, is_known ? ui_json_number(bytes) : json_null());
 }
@@ -117,19 +120,20 @@ sum_to_json(const struct process_sum *sum, bool has_pss)
 		json_object_set_new(row, "pid", json_integer(sum->pid));
 		json_object_set_new(row, "name", ui_json_text(sum->name));
 	}
-	set_bytes(row, "virt_bytes", sum->virt_bytes, true);
-	set_bytes(row, "rss_bytes", sum->rss_bytes, true);
-	set_bytes(row, "swap_bytes", sum->swap_bytes, true);
-	set_bytes(row, "hugetlb_bytes", sum->hugetlb_bytes, true);
+	maps_processes_set_bytes(row, "virt_bytes", sum->virt_bytes, true);
+	maps_processes_set_bytes(row, "rss_bytes", sum->rss_bytes, true);
+	maps_processes_set_bytes(row, "swap_bytes", sum->swap_bytes, true);
+	maps_processes_set_bytes(row, "hugetlb_bytes", sum->hugetlb_bytes, true);
 	for (int part = 0; part < NR_PROCESS_PARTS; part++)
-		set_bytes(row, part_names[part], sum->part_bytes[part], sum->has_parts);
+		maps_processes_set_bytes(
+			row, part_names[part], sum->part_bytes[part], sum->has_parts);
 	for (int x = 0; x < NR_EXTRAS; x++)
 		if (!extra_columns[x].is_of_smaps || has_pss)
-			set_bytes(row, extra_columns[x].member, sum->extra_bytes[x],
+			maps_processes_set_bytes(row, extra_columns[x].member, sum->extra_bytes[x],
 				sum->has_extra[x]);
-	set_bytes(row, "mappings", sum->nr_mappings, sum->nr_mappings);
+	maps_processes_set_bytes(row, "mappings", sum->nr_mappings, sum->nr_mappings);
 	if (sum->pid)
-		set_bytes(row, "max_mappings", os_max_mappings(), os_max_mappings());
+		maps_processes_set_bytes(row, "max_mappings", os_max_mappings(), os_max_mappings());
 	return row;
 }
 

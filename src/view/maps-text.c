@@ -63,7 +63,7 @@ name_cell(struct maps_text_shower *sh, const char *text, enum confidence confide
 }
 
 static void
-size_cell(struct maps_text_shower *sh, uint64_t bytes, bool is_known)
+maps_text_size_cell(struct maps_text_shower *sh, uint64_t bytes, bool is_known)
 {
 	char text[32];
 
@@ -75,7 +75,7 @@ static void
 unused_cell(struct maps_text_shower *sh, const struct row *r)
 {
 	if (r->has_unused)
-		size_cell(sh, r->unused_bytes, rows_know_unused(sh->s));
+		maps_text_size_cell(sh, r->unused_bytes, rows_know_unused(sh->s));
 	else
 		cell(sh, "-");
 }
@@ -100,20 +100,21 @@ number_columns(struct maps_text_shower *sh)
 static void
 number_cells(struct maps_text_shower *sh, const struct row *r)
 {
-	size_cell(sh, r->sum.size_bytes, true);
-	size_cell(sh, r->sum.rss_bytes, sh->has_rss);
+	maps_text_size_cell(sh, r->sum.size_bytes, true);
+	maps_text_size_cell(sh, r->sum.rss_bytes, sh->has_rss);
 	if (sh->r->by == BY_THREAD)
 		unused_cell(sh, r);
-	size_cell(sh, r->sum.swap_bytes, sh->has_rss && space_knows(sh->s, SMAPS_SWAP));
+	maps_text_size_cell(sh, r->sum.swap_bytes, sh->has_rss && space_knows(sh->s, SMAPS_SWAP));
 	if (sh->has_hugetlb)
-		size_cell(sh, r->sum.hugetlb_bytes, sh->has_rss);
+		maps_text_size_cell(sh, r->sum.hugetlb_bytes, sh->has_rss);
 	for (int x = 0; x < NR_EXTRAS; x++)
 		if (sh->r->extras & 1U << x)
-			size_cell(sh, r->sum.extra_bytes[x], extra_is_known(sh->s, (enum extra)x));
+			maps_text_size_cell(
+				sh, r->sum.extra_bytes[x], extra_is_known(sh->s, (enum extra)x));
 }
 
 static void
-count_cell(struct maps_text_shower *sh, uint64_t count)
+maps_text_count_cell(struct maps_text_shower *sh, uint64_t count)
 {
 	char text[32];
 
@@ -145,7 +146,7 @@ columns(struct maps_text_shower *sh)
 
 /* The share of R in the whole, by the column that is sorted by. */
 static double
-share(const struct maps_text_shower *sh, const struct row *r)
+maps_text_share(const struct maps_text_shower *sh, const struct row *r)
 {
 	bool by_virt = sh->r->sort == SORT_VIRT || !sh->has_rss;
 	uint64_t part = by_virt ? r->sum.size_bytes : r->sum.rss_bytes;
@@ -155,7 +156,7 @@ share(const struct maps_text_shower *sh, const struct row *r)
 }
 
 static void
-group_row(struct maps_text_shower *sh, const struct row *r)
+maps_text_group_row(struct maps_text_shower *sh, const struct row *r)
 {
 	bool is_part = r->parent != NO_PARENT;
 	char bar[BAR_WIDTH + 1];
@@ -167,11 +168,11 @@ group_row(struct maps_text_shower *sh, const struct row *r)
 	if (!is_name_last(sh))
 		name_cell(sh, name ? name : "?", r->confidence);
 	number_cells(sh, r);
-	count_cell(sh, r->sum.nr);
+	maps_text_count_cell(sh, r->sum.nr);
 	if (is_name_last(sh))
 		name_cell(sh, name ? name : "?", r->confidence);
 	else if (sh->has_bar)
-		cell(sh, is_part ? "" : ui_bar(share(sh, r), BAR_WIDTH, bar, sizeof bar));
+		cell(sh, is_part ? "" : ui_bar(maps_text_share(sh, r), BAR_WIDTH, bar, sizeof bar));
 }
 
 static void
@@ -182,7 +183,7 @@ total_row(struct maps_text_shower *sh)
 
 	total.confidence = CONFIDENCE_EXACT; /* the guess is where it is shared out */
 	sh->has_bar = false;
-	group_row(sh, &total);
+	maps_text_group_row(sh, &total);
 	sh->has_bar = has_bar;
 }
 
@@ -206,7 +207,7 @@ all_rows(struct maps_text_shower *sh)
 		if (sh->r->limit && tops > sh->r->limit)
 			sh->nr_more += r->parent == NO_PARENT;
 		else if (!is_only_part(rows, r))
-			group_row(sh, r);
+			maps_text_group_row(sh, r);
 	}
 	total_row(sh);
 }
@@ -229,7 +230,7 @@ head_of_file(struct ui_output *out, const struct ui_options *ui, const struct sp
 }
 
 static void
-head(struct ui_output *out, const struct ui_options *ui, const struct target *t,
+maps_text_head(struct ui_output *out, const struct ui_options *ui, const struct target *t,
 	const struct os_status *s)
 {
 	char virt[32], rss[32], swap[32];
@@ -315,7 +316,7 @@ print_repeats(const struct maps_text_shower *sh)
 
 /* The memory of another malloc. */
 static void
-other_malloc(const struct maps_text_shower *sh)
+maps_text_other_malloc(const struct maps_text_shower *sh)
 {
 	const struct object *o = sh->s->malloc_object;
 	const char *name = o ? object_allocator(o) : NULL;
@@ -362,7 +363,7 @@ foot(const struct maps_text_shower *sh)
 		fprintf(sh->out->f, "%" PRIu64 " mappings.\n", os_max_mappings());
 	else
 		fputs("? mappings.\n", sh->out->f);
-	other_malloc(sh);
+	maps_text_other_malloc(sh);
 	print_repeats(sh);
 	identities(sh);
 }
@@ -421,7 +422,7 @@ maps_show_text(struct ui_output *out, const struct ui_options *ui, const struct 
 	if (s->file)
 		head_of_file(out, ui, s);
 	else
-		head(out, ui, report->t, &s->after);
+		maps_text_head(out, ui, report->t, &s->after);
 	maps_selection_text(out->f, report->selection);
 	if ((report->growth ? growth_table(&sh) : rows_table(&sh)) < 0)
 		return -1;
@@ -435,7 +436,7 @@ maps_totals_text(struct ui_output *out, const struct ui_options *ui, const struc
 {
 	char anon[32], file[32], shmem[32], tables[32];
 
-	head(out, ui, t, s);
+	maps_text_head(out, ui, t, s);
 	fprintf(out->f,
 		"RSS: anonymous %s, files %s, shared memory %s.  Page tables %s, not in RSS.\n",
 		ui_size(ui, s->rss_anon_bytes, anon, sizeof anon),

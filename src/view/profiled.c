@@ -13,7 +13,7 @@
 /* ---- text ---- */
 
 static const char *
-plural(uint64_t n)
+profiled_plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
@@ -32,7 +32,8 @@ participle(const struct profiled *p)
 }
 
 static void
-print_start(const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+profiled_print_start(
+	const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
 {
 	const struct stop_report *stop = &p->job.hooked.stop;
 	char still[32];
@@ -51,9 +52,9 @@ print_start(const struct profiled *p, const struct target *t, const struct ui_op
 		fputs("it was started under the agent; no thread was stopped for hooks\n", f);
 	else
 		fprintf(f, "%zu function%s lead to the agent%s; %zu thread%s stood still for %s\n",
-			p->job.hooked.nr_entries, plural(p->job.hooked.nr_entries),
+			p->job.hooked.nr_entries, profiled_plural(p->job.hooked.nr_entries),
 			p->job.is_new ? ", which was loaded" : "", stop->nr_threads,
-			plural(stop->nr_threads),
+			profiled_plural(stop->nr_threads),
 			ui_duration(stop->longest_ns, still, sizeof still));
 	if (p->job.max_bytes)
 		fprintf(f,
@@ -113,15 +114,15 @@ print_amounts(const struct profiled *p, const struct ui_options *opt, FILE *f)
 		"in use   %s in %" PRIu64 " block%s of those allocated since it began; at most "
 		"%s\n",
 		UI_SIZE(opt, p->sum.live.bytes), wire_objects(p->sum.live),
-		plural(wire_objects(p->sum.live)),
+		profiled_plural(wire_objects(p->sum.live)),
 		UI_MARK(UI_SIZE(opt, peak_bytes(p)), s->has_rough_peak));
 	fprintf(f, "recorded %s in %" PRIu64 " block%s, of which %" PRIu64 " were freed\n",
 		UI_SIZE(opt, p->sum.allocated.bytes), wire_objects(p->sum.allocated),
-		plural(wire_objects(p->sum.allocated)), wire_objects(p->sum.freed));
+		profiled_plural(wire_objects(p->sum.allocated)), wire_objects(p->sum.freed));
 	if (s->before.units)
 		fprintf(f, "earlier  %s in %" PRIu64 " block%s from before it were freed\n",
 			UI_SIZE(opt, s->before.bytes), wire_objects(s->before),
-			plural(wire_objects(s->before)));
+			profiled_plural(wire_objects(s->before)));
 	if (s->nr_lost || s->nr_missed)
 		fprintf(f,
 			"lost     %" PRIu64 " calls in signal handlers, %s, and %" PRIu64
@@ -133,7 +134,7 @@ print_amounts(const struct profiled *p, const struct ui_options *opt, FILE *f)
 			" block%s not recorded: --max-overhead was reached, "
 			"or there was no memory; once freed they count as earlier\n",
 			UI_SIZE(opt, s->no_room.bytes), wire_objects(s->no_room),
-			plural(wire_objects(s->no_room)));
+			profiled_plural(wire_objects(s->no_room)));
 	if (s->nr_forgotten)
 		fprintf(f, "lost     %" PRIu64 " frees, for which there was no memory\n",
 			s->nr_forgotten);
@@ -149,14 +150,14 @@ print_mappings(const struct wire_sites *s, const struct ui_options *opt, FILE *f
 			" mapping%s\n",
 			UI_SIZE(opt, (uint64_t)s->mapped_bytes),
 			UI_SIZE(opt, (uint64_t)s->mapped_peak_bytes), s->nr_mappings, s->nr_mapped,
-			plural(s->nr_mapped));
+			profiled_plural(s->nr_mapped));
 	if (s->nr_mappings_lost)
 		fprintf(f, "lost     %" PRIu64 " calls of mmap and related functions\n",
 			s->nr_mappings_lost);
 }
 
 static void
-print_sums(const struct profiled *p, const struct ui_options *opt, FILE *f)
+profiled_print_sums(const struct profiled *p, const struct ui_options *opt, FILE *f)
 {
 	const struct wire_sites *s = &p->head;
 
@@ -171,7 +172,7 @@ print_sums(const struct profiled *p, const struct ui_options *opt, FILE *f)
 			"full     %s of it, in %" PRIu64
 			" block%s, share one row: there was no room for their stacks\n",
 			UI_SIZE(opt, p->sum.no_stack.bytes), wire_objects(p->sum.no_stack),
-			plural(wire_objects(p->sum.no_stack)));
+			profiled_plural(wire_objects(p->sum.no_stack)));
 }
 
 static void
@@ -208,7 +209,7 @@ print_log(const struct profiled *p, const struct target *t, const struct ui_opti
 			(int)t->pid);
 	if (*p->path)
 		fprintf(f, "memory record written: %s\n", p->path);
-	print_sums(p, opt, f);
+	profiled_print_sums(p, opt, f);
 	print_kept(p, f);
 	fprintf(f, "\nNEXT     memdiag timeline %s\n",
 		p->log_file ? text_printable(p->log_file, dir, sizeof dir)
@@ -220,7 +221,7 @@ print_file(const struct profiled *p, const struct target *t, const struct ui_opt
 {
 	print_end(p, t, f);
 	fprintf(f, "memory %s written: %s\n", command_of(p), p->path);
-	print_sums(p, opt, f);
+	profiled_print_sums(p, opt, f);
 	print_kept(p, f);
 	fprintf(f, "\nNEXT     memdiag report %s\n", p->path);
 }
@@ -248,7 +249,7 @@ print_status(
 	strftime(when, sizeof when, "%F %T", localtime_r(&since, &tm));
 	fprintf(f, "%s %d %s %s, begun %s\n", t->comm, (int)t->pid,
 		p->is_sampling ? "is being" : "was", participle(p), when);
-	print_sums(p, opt, f);
+	profiled_print_sums(p, opt, f);
 	fprintf(f, "takes    %s in the process\n", UI_SIZE(opt, p->taken_bytes));
 	fprintf(f, "\nNEXT     memdiag %s %s -p %d\n", command_of(p),
 		p->is_sampling ? "stop" : "dump", (int)t->pid);
@@ -340,7 +341,7 @@ profiled_print(
 		fprintf(f, "%s %d is not being %s; nothing was changed\n", t->comm, (int)t->pid,
 			participle(p));
 	else
-		print_start(p, t, opt, f);
+		profiled_print_start(p, t, opt, f);
 	return 0;
 }
 
@@ -420,7 +421,7 @@ string_json(const char *s)
 }
 
 static json_t *
-data_json(const struct profiled *p)
+profiled_data_json(const struct profiled *p)
 {
 	static const char *const verbs[] = { "one-shot", "start", "stop", "dump", "status" };
 	const struct stop_report *f = &p->job.hooked.stop;
@@ -455,7 +456,7 @@ profiled_print_json(
 	const struct profiled *p, const struct target *t, struct ui_output *out, struct err *e)
 {
 	json_t *document = ui_json_new(command_of(p), t);
-	int failed = json_object_set_new(document, "data", data_json(p));
+	int failed = json_object_set_new(document, "data", profiled_data_json(p));
 
 	if (failed) {
 		err_set(e, ENOMEM, "cannot write JSON");

@@ -53,7 +53,7 @@ print_uncounted(const struct run_report *r, const struct ui_options *opt, FILE *
 
 /* The bytes counted in blocks, and in mappings. */
 static void
-print_live(const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
+run_print_live(const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
 {
 	const uint64_t blocks_bytes =
 		sum->live_bytes > sum->mapped_bytes ? sum->live_bytes - sum->mapped_bytes : 0;
@@ -77,7 +77,7 @@ run_print_text(const struct run_report *r, const struct ui_options *opt, struct 
 		return 0;
 	}
 	fprintf(f, "peak %s, at the end ", UI_SIZE(opt, sum->peak_bytes));
-	print_live(sum, opt, f);
+	run_print_live(sum, opt, f);
 	fprintf(f, ", %" PRIu64 " blocks allocated", sum->nr_allocated);
 	if (r->counted->nr_refused)
 		fprintf(f, ", %" PRIu64 " call%s refused", r->counted->nr_refused,

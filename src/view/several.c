@@ -83,7 +83,7 @@ number_cell(struct ui_table *t, const struct ui_options *ui, const struct severa
 }
 
 static int
-add_columns(struct ui_table *t, const struct several_column *columns, struct err *e)
+several_add_columns(struct ui_table *t, const struct several_column *columns, struct err *e)
 {
 	if (ui_table_column(t, "PID", true, e) < 0)
 		return -1;
@@ -94,8 +94,8 @@ add_columns(struct ui_table *t, const struct several_column *columns, struct err
 }
 
 static int
-add_process(struct ui_table *t, const struct ui_options *ui, const struct several_column *columns,
-	json_t *document, struct err *e)
+several_add_process(struct ui_table *t, const struct ui_options *ui,
+	const struct several_column *columns, json_t *document, struct err *e)
 {
 	json_t *target = json_object_get(document, "target");
 	const char *name = json_string_value(json_object_get(target, "comm"));
@@ -115,8 +115,8 @@ add_process(struct ui_table *t, const struct ui_options *ui, const struct severa
 }
 
 static int
-add_total(struct ui_table *t, const struct ui_options *ui, const struct several_column *columns,
-	json_t *documents, struct err *e)
+several_add_total(struct ui_table *t, const struct ui_options *ui,
+	const struct several_column *columns, json_t *documents, struct err *e)
 {
 	if (ui_table_row(t, e) < 0 || ui_table_cell(t, "", e) < 0)
 		return -1;
@@ -155,12 +155,12 @@ several_print_text(struct ui_output *out, const struct ui_options *ui,
 
 	if (!t)
 		return err_set(e, ENOMEM, "cannot make a table");
-	if (add_columns(t, columns, e) < 0)
+	if (several_add_columns(t, columns, e) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
-		if (add_process(t, ui, columns, json_array_get(documents, i), e) < 0)
+		if (several_add_process(t, ui, columns, json_array_get(documents, i), e) < 0)
 			return -1;
-	if (add_total(t, ui, columns, documents, e) < 0 || ui_table_print(t, e) < 0)
+	if (several_add_total(t, ui, columns, documents, e) < 0 || ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, nr - shown);
 	note_shared(out, columns, documents);

@@ -37,7 +37,8 @@ count_groups(const struct stacks *s)
 
 /* "12 threads: 4711 worker, 4712 worker ..." */
 static int
-put_threads(const struct stacks *s, size_t first, size_t end, struct ui_output *out, struct err *e)
+stacks_put_threads(
+	const struct stacks *s, size_t first, size_t end, struct ui_output *out, struct err *e)
 {
 	char name[64], *words = NULL;
 	size_t size = 0;
@@ -60,7 +61,7 @@ put_threads(const struct stacks *s, size_t first, size_t end, struct ui_output *
 }
 
 static void
-print_stack(const struct stacks *s, const struct stacks_thread *th, FILE *f)
+stacks_print_stack(const struct stacks *s, const struct stacks_thread *th, FILE *f)
 {
 	if (th->end == STACKS_MISSING)
 		fputs("  (it could not be stopped)\n", f);
@@ -80,9 +81,9 @@ stacks_print(const struct stacks *s, const struct target *t, struct ui_output *o
 	for (size_t i = 0, end; i < s->threads.nr; i = end) {
 		end = end_of_group(s, i);
 		fputc('\n', out->f);
-		if (put_threads(s, i, end, out, e) < 0)
+		if (stacks_put_threads(s, i, end, out, e) < 0)
 			return -1;
-		print_stack(s, &s->threads.v[i], out->f);
+		stacks_print_stack(s, &s->threads.v[i], out->f);
 	}
 	return 0;
 }
@@ -90,7 +91,7 @@ stacks_print(const struct stacks *s, const struct target *t, struct ui_output *o
 /* ---- JSON ---- */
 
 static json_t *
-stack_json(const struct stacks *s, size_t first, size_t end)
+stacks_stack_json(const struct stacks *s, size_t first, size_t end)
 {
 	const struct stacks_thread *th = &s->threads.v[first];
 	json_t *threads = json_array();
@@ -113,7 +114,7 @@ stacks_to_json(const struct stacks *s, json_t *data, struct err *e)
 		view_json_set_stop(stop, s->nr_stops, s->stopped_ns, s->longest_ns);
 	for (size_t i = 0, end; i < s->threads.nr; i = end) {
 		end = end_of_group(s, i);
-		json_array_append_new(list, stack_json(s, i, end));
+		json_array_append_new(list, stacks_stack_json(s, i, end));
 	}
 	if (json_object_set_new(data, "stop", stop) < 0 ||
 		json_object_set_new(data, "thread_count", json_integer((json_int_t)s->threads.nr)) <

@@ -23,7 +23,7 @@ start_time(const struct profile_top *t, char *buf, size_t size)
 }
 
 static void
-print_stack(const struct profile_top *t, const struct profile_top_stack *s,
+top_print_stack(const struct profile_top *t, const struct profile_top_stack *s,
 	const struct ui_options *opt, const struct ui_output *out)
 {
 	char line[4096], share[16], names[3500], bytes[40];
@@ -38,7 +38,7 @@ print_stack(const struct profile_top *t, const struct profile_top_stack *s,
 }
 
 static void
-print_summary(
+top_print_summary(
 	const struct profile_top *t, const struct ui_options *opt, const struct ui_output *out)
 {
 	char text[400], since[64];
@@ -70,16 +70,16 @@ top_print(const struct profile_top *t, const struct target *target, const struct
 	if (!t->is_sampling)
 		return;
 	fputs("\nPROFILE  ", out->f);
-	print_summary(t, opt, out);
+	top_print_summary(t, opt, out);
 	for (uint32_t i = 0; i < t->nr_stacks; i++)
-		print_stack(t, &t->stack[i], opt, out);
+		top_print_stack(t, &t->stack[i], opt, out);
 	snprintf(next, sizeof next, "memdiag profile dump -p %d", (int)target->pid);
 	fputs("NEXT     ", out->f);
 	ui_wrap(out, LEAD_COLUMNS, next);
 }
 
 static json_t *
-stack_json(const struct profile_top *t, const struct profile_top_stack *s)
+top_stack_json(const struct profile_top *t, const struct profile_top_stack *s)
 {
 	return json_pack("{s:o, s:o, s:I, s:f, s:I, s:I}", "function", ui_json_string(s->function),
 		"caller", s->caller ? ui_json_string(s->caller) : json_null(), "in_use_bytes",
@@ -96,7 +96,7 @@ top_to_json(const struct profile_top *t)
 		return json_null();
 	list = json_array();
 	for (uint32_t i = 0; i < t->nr_stacks; i++)
-		json_array_append_new(list, stack_json(t, &t->stack[i]));
+		json_array_append_new(list, top_stack_json(t, &t->stack[i]));
 	return json_pack("{s:I, s:o, s:I, s:I, s:o, s:o}", "started_ns", (json_int_t)t->started_ns,
 		"period_bytes", ui_json_number(t->period_bytes), "in_use_bytes",
 		(json_int_t)t->bytes, "samples_in_use", (json_int_t)t->nr_live, "samples",

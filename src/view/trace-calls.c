@@ -182,7 +182,7 @@ call_json(const struct trace_event *event)
 
 /* LINE is released. */
 static int
-write_line(json_t *line, FILE *f, struct err *e)
+trace_calls_write_line(json_t *line, FILE *f, struct err *e)
 {
 	json_auto_t *owned = line;
 
@@ -201,15 +201,15 @@ trace_calls_begin(const struct target *t, FILE *f, struct err *e)
 
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
 		json_object_set(line, kept[i], json_object_get(document, kept[i]));
-	return write_line(line, f, e);
+	return trace_calls_write_line(line, f, e);
 }
 
 int
 trace_calls_event(const struct trace_event *event, FILE *f, struct err *e)
 {
 	if (!event->nr_lost)
-		return write_line(call_json(event), f, e);
-	return write_line(
+		return trace_calls_write_line(call_json(event), f, e);
+	return trace_calls_write_line(
 		json_pack("{s:s, s:o, s:o}", "type", "lost", "time_ns",
 			ui_json_number(event->time_ns), "records", ui_json_number(event->nr_lost)),
 		f, e);
@@ -218,9 +218,10 @@ trace_calls_event(const struct trace_event *event, FILE *f, struct err *e)
 int
 trace_calls_end(const struct trace *t, FILE *f, struct err *e)
 {
-	return write_line(json_pack("{s:s, s:o, s:s, s:o, s:b}", "type", "end", "duration_ns",
-				  ui_json_number(t->duration_ns), "ended_by", trace_end_name(t),
-				  "events", trace_events_json(t), "partial",
-				  t->nr_lost || t->nr_lost_threads || t->nr_unpaired),
+	return trace_calls_write_line(
+		json_pack("{s:s, s:o, s:s, s:o, s:b}", "type", "end", "duration_ns",
+			ui_json_number(t->duration_ns), "ended_by", trace_end_name(t), "events",
+			trace_events_json(t), "partial",
+			t->nr_lost || t->nr_lost_threads || t->nr_unpaired),
 		f, e);
 }

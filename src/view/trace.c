@@ -197,26 +197,26 @@ is_huge_known(const struct trace *t)
 }
 
 static const char *
-plural(uint64_t nr)
+trace_plural(uint64_t nr)
 {
 	return nr == 1 ? "" : "s";
 }
 
 /* The bytes mapped and so on, of all stacks or of one. */
 static void
-print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settled, FILE *f)
+trace_print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settled, FILE *f)
 {
 	const bool is_estimate = v->faults && (v->period > 1 || s->huge_bytes);
 
 	if (v->faults) {
 		fprintf(f, "%s touched in %" PRIu64 " page fault%s",
 			UI_MARK(UI_SIZE(v->ui, s->touched_bytes), is_estimate),
-			s->nr_minor + s->nr_major, plural(s->nr_minor + s->nr_major));
+			s->nr_minor + s->nr_major, trace_plural(s->nr_minor + s->nr_major));
 		if (s->nr_major)
 			fprintf(f, " (%" PRIu64 " major)", s->nr_major);
 	} else if (s->nr_maps)
 		fprintf(f, "%s mapped in %" PRIu64 " call%s, %s of it freed",
-			UI_SIZE(v->ui, s->mapped_bytes), s->nr_maps, plural(s->nr_maps),
+			UI_SIZE(v->ui, s->mapped_bytes), s->nr_maps, trace_plural(s->nr_maps),
 			UI_SIZE(v->ui, s->freed_bytes));
 	if (is_settled && (v->faults || s->nr_maps)) {
 		if (!v->faults)
@@ -230,15 +230,16 @@ print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settl
 		fprintf(f, ", %s in huge pages", UI_SIZE(v->ui, s->huge_bytes));
 	if (s->nr_unmaps)
 		fprintf(f, "%s%s unmapped in %" PRIu64 " call%s", s->nr_maps ? "; " : "",
-			UI_SIZE(v->ui, s->unmapped_bytes), s->nr_unmaps, plural(s->nr_unmaps));
+			UI_SIZE(v->ui, s->unmapped_bytes), s->nr_unmaps,
+			trace_plural(s->nr_unmaps));
 	if (s->nr_discards)
 		fprintf(f, "%s%s discarded in %" PRIu64 " call%s",
 			s->nr_maps || s->nr_unmaps ? "; " : "", UI_SIZE(v->ui, s->discarded_bytes),
-			s->nr_discards, plural(s->nr_discards));
+			s->nr_discards, trace_plural(s->nr_discards));
 	if (s->nr_failed)
 		fprintf(f, "%s%" PRIu64 " failed call%s",
 			s->nr_maps || s->nr_unmaps || s->nr_discards ? "; " : "", s->nr_failed,
-			plural(s->nr_failed));
+			trace_plural(s->nr_failed));
 }
 
 /* "anon, over 64 MiB 256.0 MiB (12.0 MiB resident)" for each class of a stack */
@@ -270,7 +271,7 @@ has_several(const struct trace *t)
 }
 
 static void
-print_row(const struct trace_view *v, const struct trace_row *row, FILE *f)
+trace_print_row(const struct trace_view *v, const struct trace_row *row, FILE *f)
 {
 	const struct trace_program *p = row->program;
 	const struct trace_stack *s = &p->stacks.v[row->stack];
@@ -278,7 +279,7 @@ print_row(const struct trace_view *v, const struct trace_row *row, FILE *f)
 	fputc('\n', f);
 	if (has_several(v->trace))
 		fprintf(f, "%s %d: ", *p->comm ? p->comm : "?", (int)p->pid);
-	print_sums(v, row->sums, p->is_settled, f);
+	trace_print_sums(v, row->sums, p->is_settled, f);
 	fprintf(f, "%s\n", s->is_mallocs ? "  [malloc]" : "");
 	print_classes(v, row, f);
 	frames_print(p->profile, row->stack, &p->marks, s->end, f);
@@ -323,15 +324,15 @@ trace_print(const struct trace_view *v, struct ui_output *out, struct err *e)
 	all = sum_of_all(&rows);
 	fprintf(out->f, "%s %d, %s: %zu stack%s", v->target->comm, (int)v->target->pid,
 		ui_duration(v->trace->duration_ns, duration, sizeof duration), rows.nr,
-		plural(rows.nr));
+		trace_plural(rows.nr));
 	fputs(rows.nr ? "; " : v->faults ? "; no page fault" : "; no such call", out->f);
 	if (rows.nr)
-		print_sums(v, &all, is_any_settled(v->trace), out->f);
+		trace_print_sums(v, &all, is_any_settled(v->trace), out->f);
 	fputc('\n', out->f);
 	print_rss(v, all.mapped_bytes, out->f);
 	nr = v->limit && v->limit < rows.nr ? v->limit : rows.nr;
 	for (size_t i = 0; i < nr; i++)
-		print_row(v, &rows.v[i], out->f);
+		trace_print_row(v, &rows.v[i], out->f);
 	ui_print_more(out->f, rows.nr - nr);
 	return 0;
 }
@@ -339,7 +340,7 @@ trace_print(const struct trace_view *v, struct ui_output *out, struct err *e)
 /* ---- JSON ---- */
 
 static json_t *
-number(uint64_t n)
+trace_number(uint64_t n)
 {
 	return ui_json_number(n);
 }
@@ -372,7 +373,7 @@ sums_json(const struct trace_sums *s, bool is_settled, bool knows_huge)
 
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		json_object_set_new(o, members[i].name,
-			members[i].is_known ? number(members[i].n) : json_null());
+			members[i].is_known ? trace_number(members[i].n) : json_null());
 	return o;
 }
 
@@ -386,13 +387,13 @@ classes_json(const struct trace_row *row)
 		if (p->classes.v[i].stack == row->stack)
 			json_array_append_new(list,
 				json_pack("{s:s, s:o, s:o}", "name", p->classes.v[i].name, "bytes",
-					number(p->classes.v[i].bytes), "resident_bytes",
-					number(p->classes.v[i].resident_bytes)));
+					trace_number(p->classes.v[i].bytes), "resident_bytes",
+					trace_number(p->classes.v[i].resident_bytes)));
 	return list;
 }
 
 static json_t *
-row_json(const struct trace_row *row)
+trace_row_json(const struct trace_row *row)
 {
 	const struct trace_program *p = row->program;
 	const struct trace_stack *s = &p->stacks.v[row->stack];
@@ -409,10 +410,10 @@ row_json(const struct trace_row *row)
 json_t *
 trace_events_json(const struct trace *t)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "seen", number(t->nr_events),
-		"lost_records", number(t->nr_lost), "unpaired", number(t->nr_unpaired),
-		"cut_stacks", number(t->nr_cut), "broken_stacks", number(t->nr_broken),
-		"missing_stacks", number(t->nr_unknown));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "seen", trace_number(t->nr_events),
+		"lost_records", trace_number(t->nr_lost), "unpaired", trace_number(t->nr_unpaired),
+		"cut_stacks", trace_number(t->nr_cut), "broken_stacks", trace_number(t->nr_broken),
+		"missing_stacks", trace_number(t->nr_unknown));
 }
 
 static json_t *
@@ -440,7 +441,7 @@ next_stack(void *arg)
 {
 	struct trace_writer *w = arg;
 
-	return w->next < w->end ? row_json(w->next++) : NULL;
+	return w->next < w->end ? trace_row_json(w->next++) : NULL;
 }
 
 const char *
@@ -461,15 +462,15 @@ set_data(json_t *data, const struct trace_view *v, const struct trace_rows *rows
 	const struct trace_sums all = sum_of_all(rows);
 
 	json_object_set_new(data, "kind", json_string(v->faults ? "faults" : "calls"));
-	json_object_set_new(data, "duration_ns", number(t->duration_ns));
+	json_object_set_new(data, "duration_ns", trace_number(t->duration_ns));
 	json_object_set_new(data, "ended_by", json_string(trace_end_name(t)));
-	json_object_set_new(data, "min_bytes", number(v->min_bytes));
-	json_object_set_new(data, "period", number(v->period));
+	json_object_set_new(data, "min_bytes", trace_number(v->min_bytes));
+	json_object_set_new(data, "period", trace_number(v->period));
 	json_object_set_new(data, "events", trace_events_json(t));
 	json_object_set_new(data, "rss_before_bytes",
-		t->rss_before_bytes ? number(t->rss_before_bytes) : json_null());
+		t->rss_before_bytes ? trace_number(t->rss_before_bytes) : json_null());
 	json_object_set_new(data, "rss_after_bytes",
-		t->rss_after_bytes ? number(t->rss_after_bytes) : json_null());
+		t->rss_after_bytes ? trace_number(t->rss_after_bytes) : json_null());
 	json_object_set_new(data, "programs", programs_json(t));
 	json_object_set_new(data, "totals", sums_json(&all, is_any_settled(t), is_huge_known(t)));
 	json_object_set_new(data, "stacks", json_array());

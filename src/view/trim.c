@@ -65,7 +65,7 @@ print_change(const struct trim *t, const struct moment *after, bool is_forecast,
 }
 
 static void
-print_head(const struct trim *t, size_t nr_arenas, const char *what, struct ui_output *out)
+trim_print_head(const struct trim *t, size_t nr_arenas, const char *what, struct ui_output *out)
 {
 	fprintf(out->f, "%s %d, %zu arena%s%s\n", t->mt.target.comm, (int)t->mt.target.pid,
 		nr_arenas, nr_arenas == 1 ? "" : "s", what);
@@ -95,7 +95,7 @@ print_done(
 	static const char *const name[2] = { "BEFORE", "AFTER" };
 	char borrow[80], locked[32];
 
-	print_head(t, nr_arenas(t), "", out);
+	trim_print_head(t, nr_arenas(t), "", out);
 	if (print_change(t, &t->after, false, name, &opt->ui, out, e) < 0)
 		return -1;
 	fprintf(out->f, "released %s; %s, %s for %s at most\n",
@@ -125,7 +125,7 @@ trim_print_later(const struct trim *t, const struct trim_options *opt, struct ui
 /* ---- text: the forecast ---- */
 
 static int
-by_rss(const void *x, const void *y)
+trim_by_rss(const void *x, const void *y)
 {
 	const struct heap_arena *a = *(const struct heap_arena *const *)x;
 	const struct heap_arena *b = *(const struct heap_arena *const *)y;
@@ -136,7 +136,7 @@ by_rss(const void *x, const void *y)
 }
 
 static int
-add_arena(struct ui_table *table, const struct ui_options *ui, const struct heap *h,
+trim_add_arena(struct ui_table *table, const struct ui_options *ui, const struct heap *h,
 	const struct heap_arena *a, struct err *e)
 {
 	bool rough = heap_arena_is_rough(a);
@@ -154,7 +154,7 @@ add_arena(struct ui_table *table, const struct ui_options *ui, const struct heap
 
 /* The arenas that most goes back from come first. */
 static int
-print_arenas(
+trim_print_arenas(
 	const struct heap *h, const struct trim_options *opt, struct ui_output *out, struct err *e)
 {
 	static const char *const column[] = { "ARENA", "GIVES BACK", "UNSHARED", "SWAP",
@@ -167,14 +167,14 @@ print_arenas(
 		return err_set(e, ENOMEM, "cannot list the arenas");
 	for (size_t i = 0; i < nr; i++)
 		order[i] = &h->arena.v[i];
-	qsort(order, nr, sizeof *order, by_rss);
+	qsort(order, nr, sizeof *order, trim_by_rss);
 	for (size_t i = 0; i < sizeof column / sizeof *column; i++)
 		if (ui_table_column(table, column[i], true, e) < 0)
 			return -1;
 	if (ui_table_column(table, "CERTAINTY", false, e) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
-		if (add_arena(table, &opt->ui, h, order[i], e) < 0)
+		if (trim_add_arena(table, &opt->ui, h, order[i], e) < 0)
 			return -1;
 	fputc('\n', out->f);
 	if (ui_table_print(table, e) < 0)
@@ -214,9 +214,9 @@ print_forecast(
 	after.swap_bytes -= f->swap_bytes < after.swap_bytes ? f->swap_bytes : after.swap_bytes;
 	for (size_t i = 0; i < f->heap.arena.nr; i++)
 		has_rough |= heap_arena_is_rough(&f->heap.arena.v[i]);
-	print_head(t, f->heap.arena.nr, "; nothing was changed", out);
+	trim_print_head(t, f->heap.arena.nr, "; nothing was changed", out);
 	if (print_change(t, &after, true, name, &opt->ui, out, e) < 0 ||
-		print_arenas(&f->heap, opt, out, e) < 0)
+		trim_print_arenas(&f->heap, opt, out, e) < 0)
 		return -1;
 	fprintf(out->f,
 		"\nArenas would be locked for about %s in all, one of them for %s at most.\n"
@@ -245,7 +245,7 @@ print_jemalloc_forecast(
 
 	after.rss_bytes -=
 		t->forecast.rss_bytes < after.rss_bytes ? t->forecast.rss_bytes : after.rss_bytes;
-	print_head(t, nr_arenas(t), "; nothing was changed", out);
+	trim_print_head(t, nr_arenas(t), "; nothing was changed", out);
 	if (print_change(t, &after, true, name, &opt->ui, out, e) < 0)
 		return -1;
 	fprintf(out->f,
@@ -268,7 +268,7 @@ trim_print_text(
 /* ---- JSON ---- */
 
 static json_t *
-moment_json(const struct moment *m)
+trim_moment_json(const struct moment *m)
 {
 	json_t *o = json_pack("{s:I, s:I}", "rss_bytes", (json_int_t)m->rss_bytes, "swap_bytes",
 		(json_int_t)m->swap_bytes);
@@ -282,7 +282,7 @@ moment_json(const struct moment *m)
 static json_t *
 later_json(const struct trim *t, const struct trim_options *opt)
 {
-	json_t *o = moment_json(&t->later);
+	json_t *o = trim_moment_json(&t->later);
 
 	json_object_set_new(o, "after_ms", json_integer((json_int_t)(opt->recheck_ns / 1000000)));
 	json_object_set_new(o, "after_ns", json_integer((json_int_t)opt->recheck_ns));
@@ -305,8 +305,8 @@ done_json(const struct trim *t, const struct trim_options *opt)
 {
 	json_t *data = json_pack("{s:I, s:I, s:o, s:o, s:I, s:o}", "arenas",
 		(json_int_t)nr_arenas(t), "arena_count", (json_int_t)nr_arenas(t), "before",
-		moment_json(&t->before), "after", moment_json(&t->after), "released_bytes",
-		(json_int_t)t->released_bytes, "borrow", borrow_json(&t->report));
+		trim_moment_json(&t->before), "after", trim_moment_json(&t->after),
+		"released_bytes", (json_int_t)t->released_bytes, "borrow", borrow_json(&t->report));
 
 	view_json_set_duration(data, "held", t->report.held_ns);
 	view_json_set_duration(data, "locked", t->report.call_ns);
@@ -320,7 +320,7 @@ done_json(const struct trim *t, const struct trim_options *opt)
 }
 
 static json_t *
-arena_json(const struct heap *h, const struct heap_arena *a)
+trim_arena_json(const struct heap *h, const struct heap_arena *a)
 {
 	json_t *o = json_pack("{s:i, s:b, s:o, s:s, s:I, s:I, s:I, s:I, s:o}", "index", (int)a->nr,
 		"main", a->is_main, "address", ui_json_address(a->addr), "certainty",
@@ -344,7 +344,7 @@ predicted_json(const struct forecast *f)
 	json_t *list = json_array(), *o;
 
 	for (size_t i = 0; i < f->heap.arena.nr; i++)
-		json_array_append_new(list, arena_json(&f->heap, &f->heap.arena.v[i]));
+		json_array_append_new(list, trim_arena_json(&f->heap, &f->heap.arena.v[i]));
 	o = json_pack("{s:I, s:I, s:I, s:I, s:s, s:o}", "rss_bytes", (json_int_t)f->rss_bytes,
 		"swap_bytes", (json_int_t)f->swap_bytes, "page_faults", (json_int_t)f->nr_faults,
 		"top_bytes", (json_int_t)f->tops_bytes, "certainty",
@@ -388,7 +388,7 @@ forecast_json(const struct trim *t, const struct trim_options *opt)
 	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "arenas",
 		(json_int_t)(t->mt.is_jemalloc ? nr_arenas(t) : h->arena.nr), "arena_count",
 		(json_int_t)(t->mt.is_jemalloc ? nr_arenas(t) : h->arena.nr), "checks",
-		checks_json(&t->checks), "before", moment_json(&t->before), "predicted",
+		checks_json(&t->checks), "before", trim_moment_json(&t->before), "predicted",
 		predicted_json(&t->forecast), "caveats", caveats_json(t, opt), "stop", stop);
 }
 

@@ -6,7 +6,7 @@
 #include "wire/maps.h"
 
 static void
-put(void *arg, const char *line, size_t len)
+maps_text_put(void *arg, const char *line, size_t len)
 {
 	FILE *f = arg;
 
@@ -24,7 +24,7 @@ wire_maps_text(const struct wire_maps_texts *t)
 
 	if (!f)
 		return NULL;
-	wire_maps_merge(t, put, f);
+	wire_maps_merge(t, maps_text_put, f);
 	failed = ferror(f);
 	if (fclose(f) == 0 && !failed)
 		return text;

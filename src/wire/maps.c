@@ -22,7 +22,7 @@ struct maps_line {
 
 /* A hexadecimal number at *AT, which then is behind it. */
 static uint64_t
-read_hex(const char **at, const char *end)
+maps_read_hex(const char **at, const char *end)
 {
 	uint64_t n = 0;
 
@@ -59,15 +59,15 @@ find_name(struct maps_line *l, const char *at)
 
 /* "START-END r-xp OFFSET DEVICE INODE /PATH" */
 static void
-parse(struct maps_line *l)
+maps_parse(struct maps_line *l)
 {
 	const char *at = l->at, *end = at + l->len;
-	const uint64_t start = read_hex(&at, end);
+	const uint64_t start = maps_read_hex(&at, end);
 
 	l->is_code = false;
 	if (at == l->at || at == end || *at++ != '-')
 		return;
-	l->end = wire_address_of(read_hex(&at, end));
+	l->end = wire_address_of(maps_read_hex(&at, end));
 	l->start = wire_address_of(start);
 	l->has_number = l->start != start;
 	if (end - at < 6 || at[3] != 'x')
@@ -85,7 +85,7 @@ parse(struct maps_line *l)
 
 /* The next line of [*AT, END).  False: no more. */
 static bool
-next(const char **at, const char *end, struct maps_line *ret)
+maps_next(const char **at, const char *end, struct maps_line *ret)
 {
 	const char *from = *at;
 
@@ -96,12 +96,12 @@ next(const char **at, const char *end, struct maps_line *ret)
 		from++;
 	ret->len = (size_t)(from - ret->at);
 	*at = from < end ? from + 1 : end;
-	parse(ret);
+	maps_parse(ret);
 	return true;
 }
 
 static bool
-overlap(const struct maps_line *a, const struct maps_line *b)
+maps_overlap(const struct maps_line *a, const struct maps_line *b)
 {
 	return a->start < b->end && b->start < a->end;
 }
@@ -120,24 +120,24 @@ is_alike(const struct maps_line *a, const struct maps_line *b)
 
 /* Whether another object was seen where S is, which is of number 0. */
 static bool
-is_shared(const struct wire_maps_texts *t, const struct maps_line *s)
+maps_is_shared(const struct wire_maps_texts *t, const struct maps_line *s)
 {
 	const char *at = t->seen;
 	struct maps_line l;
 
-	while (next(&at, t->seen + t->seen_bytes, &l))
-		if (l.is_code && l.has_number && overlap(&l, s))
+	while (maps_next(&at, t->seen + t->seen_bytes, &l))
+		if (l.is_code && l.has_number && maps_overlap(&l, s))
 			return true;
 	return false;
 }
 
 static bool
-is_mapped(const struct wire_maps_texts *t, const struct maps_line *s)
+maps_is_mapped(const struct wire_maps_texts *t, const struct maps_line *s)
 {
 	const char *at = t->maps;
 	struct maps_line l;
 
-	while (next(&at, t->maps + t->maps_bytes, &l))
+	while (maps_next(&at, t->maps + t->maps_bytes, &l))
 		if (l.is_code && l.start == s->start && l.end == s->end && is_alike(&l, s))
 			return true;
 	return false;
@@ -146,7 +146,7 @@ is_mapped(const struct wire_maps_texts *t, const struct maps_line *s)
 static bool
 is_needed(const struct wire_maps_texts *t, const struct maps_line *s)
 {
-	return s->is_code && (s->has_number || is_shared(t, s) || !is_mapped(t, s));
+	return s->is_code && (s->has_number || maps_is_shared(t, s) || !maps_is_mapped(t, s));
 }
 
 /* The lines of "seen" that are needed, by their number. */
@@ -156,7 +156,7 @@ struct needed {
 };
 
 static bool
-has(const struct needed *n, size_t i)
+maps_has(const struct needed *n, size_t i)
 {
 	return i < MAX_LINES && n->v[i / 64] >> i % 64 & 1;
 }
@@ -169,7 +169,7 @@ merge_seen(const struct wire_maps_texts *t, struct needed *needed,
 	bool is_put = false;
 	struct maps_line l;
 
-	for (size_t i = 0; i < MAX_LINES && next(&at, t->seen + t->seen_bytes, &l); i++) {
+	for (size_t i = 0; i < MAX_LINES && maps_next(&at, t->seen + t->seen_bytes, &l); i++) {
 		/* A comment belongs to the line before it. */
 		if (!l.len || l.at[0] != '#')
 			is_put = is_needed(t, &l);
@@ -186,8 +186,8 @@ is_covered(const struct wire_maps_texts *t, const struct needed *needed, const s
 	const char *at = t->seen;
 	struct maps_line l;
 
-	for (size_t i = 0; i < MAX_LINES && next(&at, t->seen + t->seen_bytes, &l); i++)
-		if (has(needed, i) && l.is_code && !l.has_number && overlap(&l, m))
+	for (size_t i = 0; i < MAX_LINES && maps_next(&at, t->seen + t->seen_bytes, &l); i++)
+		if (maps_has(needed, i) && l.is_code && !l.has_number && maps_overlap(&l, m))
 			return true;
 	return false;
 }
@@ -201,7 +201,7 @@ wire_maps_merge(const struct wire_maps_texts *t,
 	struct maps_line l;
 
 	merge_seen(t, &needed, put, arg);
-	while (next(&at, t->maps + t->maps_bytes, &l))
+	while (maps_next(&at, t->maps + t->maps_bytes, &l))
 		if (!l.is_code || !is_covered(t, &needed, &l))
 			put(arg, l.at, l.len);
 }

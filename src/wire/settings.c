@@ -69,7 +69,7 @@ wire_number(const char *text, char end, uint64_t *ret)
 }
 
 static size_t
-length(const char *text)
+settings_length(const char *text)
 {
 	size_t n = 0;
 
@@ -104,7 +104,7 @@ wire_limit(uint64_t n)
 void
 wire_path(char *buf, size_t size, const char *path)
 {
-	const size_t n = length(path) < size ? length(path) : size - 1;
+	const size_t n = settings_length(path) < size ? settings_length(path) : size - 1;
 
 	memcpy(buf, path, n);
 	buf[n] = '\0';
@@ -112,14 +112,14 @@ wire_path(char *buf, size_t size, const char *path)
 
 /* Whether the N bytes at TEXT are NAME. */
 static bool
-is_name(const char *text, size_t n, const char *name)
+settings_is_name(const char *text, size_t n, const char *name)
 {
 	return strlen(name) == n && strncmp(text, name, n) == 0;
 }
 
 /* VALUE is for the word W; one that makes no sense changes nothing. */
 static void
-set(struct wire_settings *s, const struct word *w, const char *value)
+settings_set(struct wire_settings *s, const struct word *w, const char *value)
 {
 	void *at = (char *)s + w->at;
 	uint64_t n;
@@ -129,7 +129,7 @@ set(struct wire_settings *s, const struct word *w, const char *value)
 		wire_number(value, ';', at);
 		break;
 	case SIZE:
-		read_size(value, length(value), at);
+		read_size(value, settings_length(value), at);
 		break;
 	case LIMIT:
 		if (wire_number(value, ';', &n))
@@ -140,7 +140,7 @@ set(struct wire_settings *s, const struct word *w, const char *value)
 		break;
 	case NAME:
 		for (unsigned int i = 0; w->names[i]; i++)
-			if (is_name(value, length(value), w->names[i]))
+			if (settings_is_name(value, settings_length(value), w->names[i]))
 				*(unsigned int *)at = i;
 		break;
 	case FLAG:
@@ -155,15 +155,15 @@ set(struct wire_settings *s, const struct word *w, const char *value)
 
 /* The word that TEXT begins with, and its value; NULL: an unknown one, of a later memdiag. */
 static const struct word *
-find_word(const char *text, const char **ret_value)
+settings_find_word(const char *text, const char **ret_value)
 {
 	const char *equals = strchr(text, '=');
-	const size_t n = length(text);
+	const size_t n = settings_length(text);
 	const size_t n_name = equals && equals < text + n ? (size_t)(equals - text) : n;
 
 	*ret_value = text + n_name + (n_name < n);
 	for (size_t i = 0; i < NR_WORDS; i++)
-		if (is_name(text, n_name, words[i].name))
+		if (settings_is_name(text, n_name, words[i].name))
 			return &words[i];
 	return NULL;
 }
@@ -173,13 +173,13 @@ wire_settings_read(struct wire_settings *s, const char *text)
 {
 	while (*text) {
 		const char *value;
-		const struct word *w = find_word(text, &value);
+		const struct word *w = settings_find_word(text, &value);
 
 		if (w)
-			set(s, w, value);
+			settings_set(s, w, value);
 		if (w && w->kind == REST)
 			return;
-		text += length(text);
+		text += settings_length(text);
 		text += *text == ';';
 	}
 }
@@ -192,7 +192,7 @@ struct settings_out {
 };
 
 static void
-add(struct settings_out *o, const char *text)
+settings_add(struct settings_out *o, const char *text)
 {
 	for (; *text; text++, o->len++)
 		if (o->len < o->size)
@@ -200,7 +200,7 @@ add(struct settings_out *o, const char *text)
 }
 
 static void
-add_number(struct settings_out *o, uint64_t n)
+settings_add_number(struct settings_out *o, uint64_t n)
 {
 	char digits[21], *at = digits + sizeof digits - 1;
 
@@ -208,12 +208,12 @@ add_number(struct settings_out *o, uint64_t n)
 	do
 		*--at = (char)('0' + n % 10);
 	while (n /= 10);
-	add(o, at);
+	settings_add(o, at);
 }
 
 /* Whether the word W is to be written: else it is what an agent takes if nothing is said. */
 static bool
-is_set(const struct wire_settings *s, const struct word *w)
+settings_is_set(const struct wire_settings *s, const struct word *w)
 {
 	const void *at = (const char *)s + w->at;
 
@@ -241,15 +241,15 @@ add_word(struct settings_out *o, const struct wire_settings *s, const struct wor
 {
 	const void *at = (const char *)s + w->at;
 
-	add(o, o->len ? ";" : "");
-	add(o, w->name);
-	add(o, w->kind == FLAG ? "" : "=");
+	settings_add(o, o->len ? ";" : "");
+	settings_add(o, w->name);
+	settings_add(o, w->kind == FLAG ? "" : "=");
 	if (w->kind == NAME)
-		add(o, w->names[*(const unsigned int *)at]);
+		settings_add(o, w->names[*(const unsigned int *)at]);
 	else if (w->kind == PATH || w->kind == REST)
-		add(o, *(const char *const *)at);
+		settings_add(o, *(const char *const *)at);
 	else if (w->kind != FLAG)
-		add_number(o, *(const uint64_t *)at);
+		settings_add_number(o, *(const uint64_t *)at);
 }
 
 bool
@@ -258,7 +258,7 @@ wire_settings_write(const struct wire_settings *s, char *buf, size_t size)
 	struct settings_out o = { .text = buf, .size = size };
 
 	for (size_t i = 0; i < NR_WORDS; i++)
-		if (is_set(s, &words[i]))
+		if (settings_is_set(s, &words[i]))
 			add_word(&o, s, &words[i]);
 	if (o.len >= size)
 		return false;

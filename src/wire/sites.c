@@ -7,7 +7,7 @@
 #define PAGE_BYTES UINT64_C(4096)
 
 static uint64_t
-whole_pages(uint64_t bytes)
+sites_whole_pages(uint64_t bytes)
 {
 	return (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 }
@@ -45,11 +45,12 @@ make_head(const struct wire_sites_size *size)
 		.nr_sites = WIRE_SITE_OF_NO_MAPPING + 1,
 	};
 
-	head.buckets_at =
-		head.nodes_at + whole_pages((uint64_t)head.max_nodes * sizeof(struct wire_node));
-	head.sites_at = head.buckets_at + whole_pages((uint64_t)head.nr_buckets * sizeof(uint32_t));
-	head.maps_at =
-		head.sites_at + whole_pages((uint64_t)head.max_sites * sizeof(struct wire_site));
+	head.buckets_at = head.nodes_at +
+		sites_whole_pages((uint64_t)head.max_nodes * sizeof(struct wire_node));
+	head.sites_at =
+		head.buckets_at + sites_whole_pages((uint64_t)head.nr_buckets * sizeof(uint32_t));
+	head.maps_at = head.sites_at +
+		sites_whole_pages((uint64_t)head.max_sites * sizeof(struct wire_site));
 	head.seen_at = head.maps_at + 2 * WIRE_MAPS_BYTES;
 	head.size_bytes = head.seen_at + WIRE_SEEN_BYTES;
 	if (size->nr_log_blocks)

@@ -29,7 +29,7 @@ difference(int64_t a, int64_t b)
 }
 
 static int64_t
-at_least_0(int64_t n)
+totals_at_least_0(int64_t n)
 {
 	return n > 0 ? n : 0;
 }
@@ -38,7 +38,7 @@ at_least_0(int64_t n)
 static uint64_t
 sum_with(uint64_t before, uint64_t sum, int64_t most)
 {
-	return (uint64_t)at_least_0(
+	return (uint64_t)totals_at_least_0(
 		(int64_t)(before + ((int64_t)sum < most ? sum : (uint64_t)most)));
 }
 
@@ -74,7 +74,7 @@ wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
 	if (ret->peak_bytes < ret->live_bytes)
 		ret->peak_bytes = ret->live_bytes;
 	ret->allocated_bytes += live;
-	ret->mapped_bytes = (uint64_t)at_least_0(READ(s->mapped_bytes));
+	ret->mapped_bytes = (uint64_t)totals_at_least_0(READ(s->mapped_bytes));
 	ret->grown_bytes = difference((int64_t)live, (int64_t)ret->mapped_bytes);
 	ret->nr_grown = difference((int64_t)ret->nr_allocated, (int64_t)ret->nr_freed);
 	ret->nr_live = READ(s->nr_before) + ret->nr_allocated;

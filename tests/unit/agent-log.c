@@ -72,13 +72,13 @@ make(uint32_t nr_blocks)
 	wire_sites_make(sites, &size);
 	ok(wire_sites_is_valid(sites, bytes), "%u blocks: the sites are valid", nr_blocks);
 	l = wire_log_of(sites);
-	log_begin(l, true);
+	agent_log_begin(l, true);
 }
 
 static void
 drop(void)
 {
-	log_begin(NULL, false);
+	agent_log_begin(NULL, false);
 	munmap(sites, sites->size_bytes);
 }
 

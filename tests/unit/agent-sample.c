@@ -54,7 +54,7 @@ log_prepare(const void *vdso)
 }
 
 void
-log_begin(struct wire_log *l, bool wants_open)
+agent_log_begin(struct wire_log *l, bool wants_open)
 {
 	(void)l, (void)wants_open;
 }

@@ -95,8 +95,8 @@ sum_of(unsigned int k, struct wire_amount *allocated, struct wire_amount *freed)
 
 		if (!s->node || !is_path(s->node, k))
 			continue;
-		add(allocated, s->allocated);
-		add(freed, s->freed);
+		agent_sites_add(allocated, s->allocated);
+		agent_sites_add(freed, s->freed);
 	}
 }
 
@@ -116,8 +116,8 @@ test_threads(void)
 		struct wire_amount in = { 0 }, out = { 0 }, allocated = { 0 }, freed = { 0 };
 
 		for (int i = 0; i < NR_THREADS; i++) {
-			add(&in, noted[i][k]);
-			add(&out, gone[i][k]);
+			agent_sites_add(&in, noted[i][k]);
+			agent_sites_add(&out, gone[i][k]);
 			is_one &= !noted[i][k].units || site_of[i][k] == sites_of(node_of(k));
 		}
 		live += in.bytes - out.bytes;

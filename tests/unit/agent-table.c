@@ -101,7 +101,7 @@ test_threads(void)
 		for (uint64_t i = 0; i < NR_BLOCKS; i++)
 			nr_bad += ledger[id][i].site && !take_one(id, i);
 	is_u64(nr_bad, 0, "what is left is found");
-	for (uint64_t i = 0; i < bytes_of(nr_levels) / sizeof *buckets; i++)
+	for (uint64_t i = 0; i < table_bytes_of(nr_levels) / sizeof *buckets; i++)
 		for (int k = 0; k < BUCKET_BLOCKS; k++)
 			nr_left += buckets[i].key[k] != 0;
 	is_u64(nr_left, 0, "then it is empty");
@@ -126,8 +126,8 @@ test_limit(void)
 
 	ok(!table_begin(1000), "less than the first level is too little");
 	ok(table_begin(UINT64_C(1) << 20), "1 MiB");
-	ok(bytes_of(most_levels) <= UINT64_C(1) << 20, "no more is mapped");
-	most = bytes_of(most_levels) / sizeof *buckets * BUCKET_BLOCKS;
+	ok(table_bytes_of(most_levels) <= UINT64_C(1) << 20, "no more is mapped");
+	most = table_bytes_of(most_levels) / sizeof *buckets * BUCKET_BLOCKS;
 	nr = fill();
 	ok(nr > most * 8 / 10 && nr <= most, "it is filled to four fifths at least (%u of %u)",
 		(unsigned int)nr, (unsigned int)most);

@@ -153,7 +153,7 @@ test_stacks(void)
 
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = 1; i <= PROFILE_WATCH_STACKS + 5; i++)
-			nr += is_new(&w, i);
+			nr += profile_watch_is_new(&w, i);
 	is_u64(nr, PROFILE_WATCH_STACKS,
 		"each stack is printed once, and no more than there is room for");
 }

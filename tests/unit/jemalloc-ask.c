@@ -32,7 +32,7 @@ add(struct jemalloc_stats *s, uint32_t nr, uint64_t dirty, uint64_t muzzy, uint6
 	v[BASE].value = 5;
 	v[INTERNAL].value = 6;
 	v[CACHED].value = cached;
-	add_arena(s, nr, v);
+	ask_add_arena(s, nr, v);
 }
 
 static void
@@ -59,7 +59,7 @@ test_sums(void)
 	is_u64(s.dirty_bytes, UNKNOWN, "a sum that is unknown stays so");
 	jemalloc_stats_release(&s);
 	s.page_bytes = UNKNOWN;
-	is_u64(pages(&s, 1), UNKNOWN, "bytes are unknown if the size of a page is");
+	is_u64(ask_pages(&s, 1), UNKNOWN, "bytes are unknown if the size of a page is");
 }
 
 /* ---- calls as they lie in the process ---- */

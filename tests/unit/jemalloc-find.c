@@ -124,7 +124,7 @@ try(void)
 		p.function.v[k] = was;
 	}
 	j.inject.nr_code = 0;
-	is_found = find_code(&j, &p);
+	is_found = jemalloc_find_code(&j, &p);
 	free(p.function.v);
 	if (is_found != (nr_ours > 0))
 		return FAIL("code is found: %d, of %zu functions", is_found, nr_ours);
