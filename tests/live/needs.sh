@@ -126,6 +126,41 @@ else
 	skip 'a later filter' 'this memdiag was built without Zydis'
 fi
 
+# ---- the calls of the agent, and no others ---------------------------------------------------------
+
+# works_in OPTIONS...: in the tracee this begins and ends: a profile or a record, by what OPTIONS begins with.
+works_in()
+{
+	local command="$1"
+	check "$*: it begins in a program that allows the listed calls alone" exits 0 memdiag "$@" --pid "$tracee_pid"
+	check "$*: the program allocates" ask 'threads 3'
+	check "$*: it ends" exits 0 memdiag "$command" stop --pid "$tracee_pid" -o "$dir/of-list"
+}
+
+# begins_or_names CALL: a record begins, or is refused for CALL.
+begins_or_names()
+{
+	memdiag record start --pid "$tracee_pid" || { [ $? = 5 ] && says "$1()"; }
+}
+
+if has_hooks; then
+	start_tracee seccomp load
+	works_in profile start
+	works_in record start
+	works_in record start --mode mem-record
+	check 'the list: the program ends well' end_tracee
+	for call in openat close munmap mprotect getcwd prctl rt_sigprocmask memfd_create getpid gettid clock_gettime prlimit64; do
+		begin kill-process $call late
+		check "later $call: a record begins before" exits 0 memdiag record start --pid "$tracee_pid"
+		check "later $call: and ends" exits 0 memdiag record stop --pid "$tracee_pid" -o "$dir/before"
+		check "later $call: the filter comes" test "$(ask filter)" = filtered
+		check "later $call: a record begins, or is refused by name" begins_or_names $call
+		lives_on "later $call"
+	done
+else
+	skip 'the calls of the agent' 'this memdiag was built without Zydis'
+fi
+
 # ---- the list ------------------------------------------------------------------------------------
 
 start_tracee idle
