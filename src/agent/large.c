@@ -47,20 +47,12 @@ add_hex(uint64_t n)
 		large_add_char(digits[--nr]);
 }
 
-/* A number of hexadecimal digits at *AT, which is moved behind it and the character after it. */
+/* The number at *AT, which is moved behind the character after it. */
 static uint64_t
-large_read_hex(const char **at, const char *end)
+next_number(const char **at, const char *end)
 {
-	uint64_t n = 0;
+	const uint64_t n = wire_maps_read_hex(at, end);
 
-	for (; *at < end; (*at)++) {
-		if (**at >= '0' && **at <= '9')
-			n = n * 16 + (uint64_t)(**at - '0');
-		else if (**at >= 'a' && **at <= 'f')
-			n = n * 16 + (uint64_t)(**at - 'a' + 10);
-		else
-			break;
-	}
 	*at += *at < end;
 	return n;
 }
@@ -69,13 +61,13 @@ large_read_hex(const char **at, const char *end)
 static void
 add_if_in(const char *at, const char *end, uint64_t address)
 {
-	const uint64_t from = large_read_hex(&at, end), to = large_read_hex(&at, end);
+	const uint64_t from = next_number(&at, end), to = next_number(&at, end);
 	uint64_t offset;
 
 	if (address < from || address >= to || end - at < 5)
 		return;
 	at += 5; /* PERM */
-	offset = large_read_hex(&at, end);
+	offset = next_number(&at, end);
 	while (at < end && *at != '/')
 		at++;
 	for (int i = 0; at < end && i < MAX_PATH_BYTES; i++)

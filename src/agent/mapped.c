@@ -8,6 +8,7 @@
 #include "agent/sites.h"
 #include "agent/sys.h"
 #include "unwind/unwind.h"
+#include "wire/maps.h"
 
 /* Only one thread at a time has it. */
 static struct {
@@ -28,24 +29,12 @@ mapped_begin(void)
 	maps.generation = 0;
 }
 
-/* "START-END PERM ...PATH": whether it is code of a file. */
-static bool
-mapped_is_wanted(void)
-{
-	const char *space;
-
-	maps.line[maps.len] = '\0';
-	space = strchr(maps.line, ' ');
-	return space && maps.line + maps.len - space > 4 && space[3] == 'x' && strchr(space, '/');
-}
-
 static void
 end_line(void)
 {
-	const bool is_kept = mapped_is_wanted();
-
 	maps.line[maps.len++] = '\n';
-	if (is_kept && maps.bytes + maps.len <= WIRE_MAPS_BYTES) {
+	maps.len = wire_maps_keep_code(maps.line, maps.len);
+	if (maps.bytes + maps.len <= WIRE_MAPS_BYTES) {
 		memcpy(wire_maps(sites, maps.which) + maps.bytes, maps.line, maps.len);
 		maps.bytes += (uint32_t)maps.len;
 	}

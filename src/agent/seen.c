@@ -103,7 +103,7 @@ write_lines(char *to, const struct unwind_seen *o)
 	__atomic_store_n(to, '0', __ATOMIC_RELEASE);
 }
 
-/* Where BYTES fit that are nobody else's; WIRE_SEEN_BYTES: nowhere. */
+/* Reserve BYTES of the text.  Returns their offset, or WIRE_SEEN_BYTES if there is no room. */
 static uint32_t
 take_room(size_t bytes)
 {
@@ -117,7 +117,7 @@ take_room(size_t bytes)
 	return at;
 }
 
-/* The vDSO has a name that is no path; it stays. */
+/* The vDSO has a name without a path, and is never unloaded. */
 static bool
 has_path(const struct unwind_seen *o)
 {

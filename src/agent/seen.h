@@ -15,7 +15,7 @@
 /* Not in a hook: makes a system call. */
 void seen_begin(void);
 
-/* O was met, in a hook, where there are sites. */
+/* Write the lines of O, which a walk has met for the first time, beside the sites. */
 void seen_add(const struct unwind_seen *o);
 
 /* The objects that were met, and the code that is mapped, as the sites have them. */

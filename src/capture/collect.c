@@ -189,12 +189,15 @@ profile_add_mappings(struct profile *p, const struct process *process, struct er
 	return 0;
 }
 
-/* The build-id of the file that was mapped at R, unless it is another file by now; else "". */
+/*
+ * The build-id of the file that was mapped at R, unless it is another file by now, or R has no
+ * inode, as an object that was only seen; else "".
+ */
 static void
 find_build_id(const struct region *r, char *ret, size_t size)
 {
 	auto_image struct image *image = NULL;
-	int fd = os_open_at(AT_FDCWD, r->path, OS_REGULAR);
+	int fd = r->inode ? os_open_at(AT_FDCWD, r->path, OS_REGULAR) : -1;
 	struct err ignored;
 	struct stat st;
 
@@ -224,16 +227,14 @@ collect_find_id(const struct process *process, const struct region *r, char *ret
 		image_build_id(o->image, ret, size);
 }
 
-/* "# build-id 0xSTART ID", of the mapping before it. */
+/* The build-id of the mapping before LINE, if LINE has it. */
 static int
 collect_add_id(struct profile *p, const char *line, struct err *e)
 {
 	struct profile_mapping *m = p->mappings.nr ? &p->mappings.v[p->mappings.nr - 1] : NULL;
-	uint64_t start;
-	char id[128];
+	char id[WIRE_MAX_ID_BYTES];
 
-	if (!m || sscanf(line, "# build-id 0x%" SCNx64 " %127s", &start, id) != 2 ||
-		start != m->start)
+	if (!m || !wire_maps_id(line, m->start, id))
 		return 0;
 	m->build_id = profile_string(p, id, strlen(id));
 	return m->build_id ? 0 : err_set(e, ENOMEM, "cannot make a profile");

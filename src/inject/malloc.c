@@ -117,7 +117,7 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 /* ---- malloc_trim ---- */
 
 static int
-malloc_do_trim(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
+malloc_call_trim(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const uint64_t *pad_bytes = job->arg;
 	struct long_call call = { .name = "malloc_trim",
@@ -139,7 +139,7 @@ inject_malloc_trim(struct inject_target *it, const struct arenas *a,
 		.opt = opt,
 		.report = ret,
 		.needs = NEEDS_TRIM,
-		.run = malloc_do_trim,
+		.run = malloc_call_trim,
 		.arg = &pad_bytes };
 
 	return inject_check_calls(it, e) < 0 ? -1 : job_run(&job, a, e);

@@ -93,7 +93,7 @@ place_follow(struct os_place *p)
 }
 
 static int
-place_do_find(struct os_place *p, const char *path)
+place_follow_links(struct os_place *p, const char *path)
 {
 	if (find_directory(p, AT_FDCWD, path) < 0 || place_hold(p, O_NOFOLLOW) < 0)
 		return -1;
@@ -113,7 +113,7 @@ int
 os_place_find(struct os_place *ret, const char *path, struct err *e)
 {
 	*ret = OS_PLACE_NONE;
-	if (place_do_find(ret, path) == 0)
+	if (place_follow_links(ret, path) == 0)
 		return 0;
 	err_set(e, errno, "cannot write '%s'", path);
 	if (e->code == ELOOP)

@@ -166,6 +166,7 @@ log_session_read_maps(struct log_session *s)
 		return;
 	}
 	text_release(&s->maps);
+	now.len = wire_maps_keep_code(now.v, now.len);
 	s->maps = now;
 	s->nr_maps_nodes = s->head.nr_nodes;
 }
@@ -182,14 +183,16 @@ give_maps(void *context, const char **ret, struct err *e)
 	log_session_read_maps(s);
 	seen = log_session_read_text(
 		s, s->head.seen_at, s->head.seen_bytes, WIRE_SEEN_BYTES, &texts.seen_bytes, e);
+	if (!seen)
+		texts.seen_bytes = 0; /* the process has just ended: what is mapped is known */
 	if (!s->maps.len)
 		agents = log_session_read_text(s, s->head.maps_at + which * WIRE_MAPS_BYTES,
 			s->head.maps_bytes[which], WIRE_MAPS_BYTES, &texts.maps_bytes, e);
 	else
 		texts.maps_bytes = s->maps.len;
-	texts.seen = seen;
+	texts.seen = seen ? seen : "";
 	texts.maps = s->maps.len ? s->maps.v : agents;
-	if (!texts.seen || !texts.maps)
+	if (!texts.maps)
 		return -1;
 	free(s->merged);
 	s->merged = wire_maps_text(&texts);

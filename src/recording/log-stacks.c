@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "recording/log-priv.h"
+#include "wire/maps.h"
 
 /* A path of nodes has no more, unless it was made by hand. */
 #define MAX_DEPTH WIRE_MAX_PATH
@@ -42,16 +43,14 @@ add_mapping(struct log *l, const char *line, size_t len, uint32_t text)
 	return 1;
 }
 
-/* "# build-id 0xSTART ID", of the mapping before it. */
+/* The build-id of the mapping before LINE, if LINE has it. */
 static int
 log_stacks_add_id(struct log *l, const char *line)
 {
 	struct log_mapping *m = l->mappings.nr ? &l->mappings.v[l->mappings.nr - 1] : NULL;
-	uint64_t start;
-	char id[2 * 64 + 1];
+	char id[WIRE_MAX_ID_BYTES];
 
-	if (!m || sscanf(line, "# build-id 0x%" SCNx64 " %128s", &start, id) != 2 ||
-		start != m->start)
+	if (!m || !wire_maps_id(line, m->start, id))
 		return 0;
 	m->build_id = profile_string(l->r.facts, id, strlen(id));
 	return m->build_id ? 0 : -1;

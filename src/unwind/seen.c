@@ -6,14 +6,16 @@
 #include "unwind/unwind-priv.h"
 
 /*
- * Objects are distinguished by what they are, not by when they were loaded: one that is loaded
- * again where it was is the same.  The object that code belongs to, while it runs, is the one of
- * those at its address that was met last: each is met anew in each generation, and no other can be
- * there meanwhile.
+ * Objects are distinguished by their build-id or contents, not by the time at which they were
+ * loaded: an object that is loaded again at its old address is the same object.
  *
- * Entries are only ever added, and without a lock, as a signal handler may leave one that is being
- * made for good.  Two threads that meet an object at the same time may make two entries of it: then
- * it has two numbers, which have the same name.
+ * A walk notes each object once in a generation, before it asks for numbers.  While code of an
+ * object is on a stack, no other object can be loaded at its address.  So of all entries with an
+ * address, the one that was noted last is the object that the code belongs to.
+ *
+ * Entries are only added, without a lock: a signal handler may interrupt the function that adds
+ * one, and leave by longjmp().  Two threads that note a new object at the same time may add two
+ * entries.  Their numbers differ, but both lead to the same names.
  */
 struct seen_entry {
 	uintptr_t start, end; /* of its code; END is set last, 0: it is being made */
@@ -220,14 +222,15 @@ set_met(struct seen_entry *e, uint64_t generation)
 	__atomic_store_n(&e->generation, generation, __ATOMIC_RELEASE);
 }
 
-/* Whether PC is where several have been, or between them. */
+/* Whether one of the ranges where several objects have been has FIRST and LAST. */
 static bool
-seen_is_shared(uintptr_t pc)
+seen_is_shared(uintptr_t first, uintptr_t last)
 {
 	const uint32_t begun = __atomic_load_n(&nr_shared, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < begun && i < MAX_SHARED; i++)
-		if (pc >= shared[i].start && pc < __atomic_load_n(&shared[i].end, __ATOMIC_ACQUIRE))
+		if (first >= shared[i].start &&
+			last < __atomic_load_n(&shared[i].end, __ATOMIC_ACQUIRE))
 			return true;
 	return false;
 }
@@ -238,7 +241,7 @@ seen_share(uintptr_t start, uintptr_t end)
 {
 	uint32_t at;
 
-	if (seen_is_shared(start) && seen_is_shared(end - 1))
+	if (seen_is_shared(start, end - 1))
 		return;
 	at = __atomic_fetch_add(&nr_shared, 1, __ATOMIC_RELAXED);
 	if (at < MAX_SHARED) {
@@ -298,7 +301,7 @@ put_entry(struct seen_entry *e, uintptr_t start, uintptr_t end, uint64_t hash, u
 }
 
 static void
-unwind_seen_add(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash,
+add_object(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash,
 	uint64_t generation)
 {
 	struct seen_entry *e = new_entry();
@@ -314,7 +317,7 @@ unwind_seen_add(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64
 		put_entry(e, start, end, hash, seen->number, generation);
 }
 
-/* Whether the code of [START, END) with HASH was met before, which it is now again. */
+/* Note again the entry of the code of [START, END) with HASH.  False: there is none. */
 static bool
 meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 {
@@ -328,7 +331,7 @@ meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 	return false;
 }
 
-/* Whether the object that has START now was met since it is there. */
+/* Whether O was noted in GENERATION.  0 is an unknown one, in which each object is noted again. */
 static bool
 seen_is_known(const struct unwind_object *o, uint64_t generation)
 {
@@ -354,7 +357,7 @@ unwind_note_seen(const struct unwind_object *o, uint64_t generation)
 	end = seen.code[seen.nr_code - 1].end;
 	hash = hash_object(o, &seen);
 	if (!meet_again(start, end, hash, generation))
-		unwind_seen_add(&seen, start, end, hash, generation);
+		add_object(&seen, start, end, hash, generation);
 }
 
 void
@@ -382,12 +385,12 @@ unwind_number_of(uintptr_t pc)
 {
 	const struct seen_entry *e, *last = NULL;
 
-	if (!seen_is_shared(pc))
+	if (!seen_is_shared(pc, pc))
 		return 0;
 	for (uint32_t at = 0; (e = seen_next_entry(&at));)
 		if (seen_has(e, pc) && (!last || e->turn > last->turn))
 			last = e;
-	/* Where there was no room for an entry, one from before does not say what is there now. */
+	/* If the table is full, an entry of an earlier generation may not be the present object. */
 	if (__atomic_load_n(&is_full, __ATOMIC_ACQUIRE) &&
 		(!last || last->generation != unwind_generation()))
 		return UNWIND_NO_NUMBER;

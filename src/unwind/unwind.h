@@ -49,7 +49,7 @@ struct unwind_image {
 #define UNWIND_MAX_CODE 4
 #define UNWIND_MAX_ID 32
 struct unwind_seen {
-	uint32_t number;  /* 0: it was the first one there */
+	uint32_t number;  /* no other at its addresses has it; 0 if there was no other */
 	const char *name; /* its path as ld.so has it, valid in the call; NULL: not known */
 	uint32_t nr_code, id_bytes;
 	struct {

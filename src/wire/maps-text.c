@@ -1,5 +1,6 @@
 #include <config.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,4 +31,12 @@ wire_maps_text(const struct wire_maps_texts *t)
 		return text;
 	free(text);
 	return NULL;
+}
+
+bool
+wire_maps_id(const char *line, uint64_t start, char id[WIRE_MAX_ID_BYTES])
+{
+	uint64_t at;
+
+	return sscanf(line, "# build-id 0x%" SCNx64 " %128s", &at, id) == 2 && at == start;
 }

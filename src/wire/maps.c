@@ -7,7 +7,7 @@
 
 #include "wire/sites.h"
 
-/* It is part of the agent, too: it calls nothing. */
+/* The agent has this file as well, so it calls nothing of libc. */
 
 /* One line, and what follows from it if it is of code in a file. */
 struct maps_line {
@@ -20,9 +20,8 @@ struct maps_line {
 	size_t name_len;
 };
 
-/* A hexadecimal number at *AT, which then is behind it. */
-static uint64_t
-maps_read_hex(const char **at, const char *end)
+uint64_t
+wire_maps_read_hex(const char **at, const char *end)
 {
 	uint64_t n = 0;
 
@@ -62,12 +61,12 @@ static void
 maps_parse(struct maps_line *l)
 {
 	const char *at = l->at, *end = at + l->len;
-	const uint64_t start = maps_read_hex(&at, end);
+	const uint64_t start = wire_maps_read_hex(&at, end);
 
 	l->is_code = false;
 	if (at == l->at || at == end || *at++ != '-')
 		return;
-	l->end = wire_address_of(maps_read_hex(&at, end));
+	l->end = wire_address_of(wire_maps_read_hex(&at, end));
 	l->start = wire_address_of(start);
 	l->has_number = l->start != start;
 	if (end - at < 6 || at[3] != 'x')
@@ -118,6 +117,9 @@ is_alike(const struct maps_line *a, const struct maps_line *b)
 	return len;
 }
 
+/* Lines of "seen"; more are left out, as their text may be a hostile process's. */
+#define MAX_LINES 2048
+
 /* Whether another object was seen where S is, which is of number 0. */
 static bool
 maps_is_shared(const struct wire_maps_texts *t, const struct maps_line *s)
@@ -125,7 +127,7 @@ maps_is_shared(const struct wire_maps_texts *t, const struct maps_line *s)
 	const char *at = t->seen;
 	struct maps_line l;
 
-	while (maps_next(&at, t->seen + t->seen_bytes, &l))
+	for (size_t i = 0; i < MAX_LINES && maps_next(&at, t->seen + t->seen_bytes, &l); i++)
 		if (l.is_code && l.has_number && maps_overlap(&l, s))
 			return true;
 	return false;
@@ -149,8 +151,7 @@ is_needed(const struct wire_maps_texts *t, const struct maps_line *s)
 	return s->is_code && (s->has_number || maps_is_shared(t, s) || !maps_is_mapped(t, s));
 }
 
-/* The lines of "seen" that are needed, by their number. */
-#define MAX_LINES 2048
+/* The lines of "seen" that are needed, a bit for each. */
 struct needed {
 	uint64_t v[MAX_LINES / 64];
 };
@@ -190,6 +191,20 @@ is_covered(const struct wire_maps_texts *t, const struct needed *needed, const s
 		if (maps_has(needed, i) && l.is_code && !l.has_number && maps_overlap(&l, m))
 			return true;
 	return false;
+}
+
+size_t
+wire_maps_keep_code(char *text, size_t len)
+{
+	const char *at = text;
+	struct maps_line l;
+	size_t kept = 0;
+
+	while (maps_next(&at, text + len, &l))
+		if (l.is_code)
+			while (l.at < at)
+				text[kept++] = *l.at++;
+	return kept;
 }
 
 void

@@ -10,7 +10,9 @@
 #ifndef MEMDIAG_WIRE_MAPS_H
 #define MEMDIAG_WIRE_MAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct wire_maps_texts {
 	const char *seen, *maps;
@@ -26,7 +28,19 @@ struct wire_maps_texts {
 void wire_maps_merge(const struct wire_maps_texts *t,
 	void (*put)(void *arg, const char *line, size_t len), void *arg);
 
-/* The same as one text, to be freed; NULL: no memory.  Not in the agent. */
+/* Remove the lines of TEXT, LEN bytes, that are not of code in a file.  Returns what is left. */
+size_t wire_maps_keep_code(char *text, size_t len);
+
+/* The hexadecimal number at *AT, which is moved to the first character that is no digit of it. */
+uint64_t wire_maps_read_hex(const char **at, const char *end);
+
+/* The merged lines as one text, to be freed; NULL: no memory.  Not in the agent. */
 char *wire_maps_text(const struct wire_maps_texts *t);
+
+/*
+ * Whether LINE is "# build-id 0xSTART ID" with that START; then ID is its ID.  Not in the agent.
+ */
+#define WIRE_MAX_ID_BYTES 129
+bool wire_maps_id(const char *line, uint64_t start, char id[WIRE_MAX_ID_BYTES]);
 
 #endif
