@@ -9,29 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/text.h"
-
-#define MIB (UINT64_C(1) << 20)
-#define GIB (UINT64_C(1) << 30)
-
-struct verdict_jemalloc_words {
-	char v[40];
-};
-#define BYTES(n)                                                                                   \
-	text_bytes((n), (struct verdict_jemalloc_words){ { 0 } }.v,                                \
-		sizeof(struct verdict_jemalloc_words))
-
-static bool
-verdict_jemalloc_weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole)
-{
-	return bytes >= least && (double)bytes >= share * (double)whole;
-}
-
-static int
-verdict_jemalloc_percent(uint64_t part, uint64_t whole)
-{
-	return whole ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
-}
+#include "diagnose/verdict-words.h"
 
 #define SAY(v, ...) snprintf((v)->text, sizeof(v)->text, __VA_ARGS__)
 #define ADVISE(v, i, ...) snprintf((v)->action[i], sizeof(v)->action[i], __VA_ARGS__)
@@ -39,7 +17,7 @@ verdict_jemalloc_percent(uint64_t part, uint64_t whole)
 static bool
 judge_live(const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!verdict_jemalloc_weighs(j->allocated_bytes, verdict_large_bytes(f), 0.7, f->rss_bytes))
+	if (!verdict_weighs(j->allocated_bytes, verdict_large_bytes(f), 0.7, f->rss_bytes))
 		return false;
 	*v = (struct verdict){
 		.id = "live-large", .severity = "info", .bytes = j->allocated_bytes
@@ -47,7 +25,7 @@ judge_live(const struct verdict_facts *f, const struct verdict_jemalloc *j, stru
 	SAY(v,
 		"%s, %d %% of RSS, is memory that the program allocated and has not freed: data it "
 		"needs, or a leak. Trimming does not help.",
-		BYTES(v->bytes), verdict_jemalloc_percent(v->bytes, f->rss_bytes));
+		BYTES(v->bytes), verdict_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0, "see if it grows: save --json now and later, then memdiag diff");
 	if (j->is_prof_on)
 		ADVISE(v, 1, "memdiag profile --seconds 60 -p %d", (int)f->pid);
@@ -62,14 +40,14 @@ static bool
 verdict_jemalloc_judge_retained(
 	const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!verdict_jemalloc_weighs(j->free_bytes, 16 * MIB, 0.1, f->rss_bytes))
+	if (!verdict_weighs(j->free_bytes, 16 * MIB, 0.1, f->rss_bytes))
 		return false;
 	*v = (struct verdict){ .id = "retained", .severity = "warning", .bytes = j->free_bytes };
 	SAY(v,
 		"%s, %d %% of RSS at most, is free inside jemalloc, in whole pages (dirty or "
 		"muzzy) "
 		"that it has not given back%s.",
-		BYTES(v->bytes), verdict_jemalloc_percent(v->bytes, f->rss_bytes),
+		BYTES(v->bytes), verdict_percent(v->bytes, f->rss_bytes),
 		j->never_decays ? ": it is set to keep them for ever (dirty_decay_ms:-1)" : " yet");
 	ADVISE(v, 0, "memdiag trim -p %d", (int)f->pid);
 	ADVISE(v, 1, "start it with MALLOC_CONF=background_thread:true%s",
@@ -81,7 +59,7 @@ static bool
 verdict_jemalloc_judge_fragmented(
 	const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!verdict_jemalloc_weighs(j->between_bytes, 16 * MIB, 0.1, f->rss_bytes) ||
+	if (!verdict_weighs(j->between_bytes, 16 * MIB, 0.1, f->rss_bytes) ||
 		j->between_bytes < j->free_bytes)
 		return false;
 	*v = (struct verdict){
@@ -91,7 +69,7 @@ verdict_jemalloc_judge_fragmented(
 		"%s, %d %% of RSS at most, is free on pages that blocks in use keep (active minus "
 		"allocated). Trimming does not help; jemalloc uses it for new blocks of those "
 		"sizes only.",
-		BYTES(v->bytes), verdict_jemalloc_percent(v->bytes, f->rss_bytes));
+		BYTES(v->bytes), verdict_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0,
 		"move what lives long to new blocks, as Redis does with CONFIG SET activedefrag "
 		"yes");
@@ -101,7 +79,7 @@ verdict_jemalloc_judge_fragmented(
 static bool
 judge_cached(const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!verdict_jemalloc_weighs(j->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
+	if (!verdict_weighs(j->cached_bytes, 16 * MIB, 0.05, f->rss_bytes))
 		return false;
 	*v = (struct verdict){
 		.id = "cache-retained", .severity = "warning", .bytes = j->cached_bytes
@@ -110,7 +88,7 @@ judge_cached(const struct verdict_facts *f, const struct verdict_jemalloc *j, st
 		"%s, %d %% of RSS, is freed and in caches of threads, each for itself until it "
 		"ends. "
 		"jemalloc counts it as allocated, and trimming does not reach it.",
-		BYTES(v->bytes), verdict_jemalloc_percent(v->bytes, f->rss_bytes));
+		BYTES(v->bytes), verdict_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0, "fewer threads, or start it with MALLOC_CONF=tcache_max:4096");
 	return true;
 }
@@ -120,7 +98,7 @@ static bool
 verdict_jemalloc_judge_virt_only(
 	const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
 {
-	if (!verdict_jemalloc_weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
+	if (!verdict_weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
 		return false;
 	*v = (struct verdict){ .id = "virt-only",
 		.severity = "info",
@@ -146,7 +124,7 @@ verdict_judge_jemalloc(
 
 	f->has_malloc = false;
 	f->other_anon_rss_bytes = j->other_bytes;
-	if (verdict_jemalloc_weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
+	if (verdict_weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
 		f->reserve_bytes = 0; /* the same addresses */
 	nr = verdict_judge(f, v);
 	for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {

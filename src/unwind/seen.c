@@ -301,7 +301,7 @@ put_entry(struct seen_entry *e, uintptr_t start, uintptr_t end, uint64_t hash, u
 }
 
 static void
-add_object(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash,
+seen_add_object(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash,
 	uint64_t generation)
 {
 	struct seen_entry *e = new_entry();
@@ -357,7 +357,7 @@ unwind_note_seen(const struct unwind_object *o, uint64_t generation)
 	end = seen.code[seen.nr_code - 1].end;
 	hash = hash_object(o, &seen);
 	if (!meet_again(start, end, hash, generation))
-		add_object(&seen, start, end, hash, generation);
+		seen_add_object(&seen, start, end, hash, generation);
 }
 
 void

@@ -131,10 +131,9 @@ fi
 # works_in OPTIONS...: in the tracee this begins and ends: a profile or a record, by what OPTIONS begins with.
 works_in()
 {
-	local command="$1"
 	check "$*: it begins in a program that allows the listed calls alone" exits 0 memdiag "$@" --pid "$tracee_pid"
 	check "$*: the program allocates" ask 'threads 3'
-	check "$*: it ends" exits 0 memdiag "$command" stop --pid "$tracee_pid" -o "$dir/of-list"
+	check "$*: it ends" exits 0 memdiag "$1" stop --pid "$tracee_pid" -o "$dir/of-list"
 }
 
 # begins_or_names CALL: a record begins, or is refused for CALL.
