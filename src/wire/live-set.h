@@ -1,7 +1,8 @@
 /*
  * live-set: where the blocks are that a record knows as live, for memdiag to read them.  The
  * dynamic symbol WIRE_LIVE_BLOCKS_SYMBOL is struct wire_live_blocks, which does not change.  A
- * record has one of both: words by address, or a table (src/agent/shadow.h, src/agent/table.h).
+ * record has one of both: words by address (src/agent/note/shadow.h), or a table
+ * (src/agent/note/table.h).
  */
 #ifndef MEMDIAG_WIRE_LIVE_SET_H
 #define MEMDIAG_WIRE_LIVE_SET_H

@@ -14,7 +14,7 @@
 
 #include "tap.h"
 
-#include "agent/bounds.c"
+#include "agent/note/bounds.c"
 
 size_t agent_page_bytes = 4096; /* the least that processors have */
 static unsigned int seed;

@@ -8,7 +8,7 @@
 
 #include "tap.h"
 
-#include "agent/chance.c"
+#include "agent/note/chance.c"
 
 static double
 relative(double got, double want)

@@ -17,7 +17,7 @@
 #include "seeds.h"
 #include "unwind-check.h"
 
-#include "agent/bounds.c"
+#include "agent/note/bounds.c"
 
 size_t agent_page_bytes = 4096; /* the least that processors have */
 

@@ -16,9 +16,9 @@
 
 static uint64_t read_stamp(void);
 #define wire_stamp read_stamp
-#include "agent/log.c"
+#include "agent/note/log.c"
 #undef wire_stamp
-#include "agent/memory.c"
+#include "agent/base/memory.c"
 
 /* ---- what the rest of the agent has ---- */
 

@@ -25,13 +25,13 @@ exchange(uint32_t *word, uint32_t to, int order)
 }
 
 #define __atomic_exchange_n exchange
-#include "agent/mapset.c"
+#include "agent/note/mapset.c"
 #undef __atomic_exchange_n
 
 /* It calls functions of these files of the agent. */
-#include "agent/mapping.c"
-#include "agent/memory.c"
-#include "agent/sites.c"
+#include "agent/base/mapping.c"
+#include "agent/base/memory.c"
+#include "agent/note/sites.c"
 
 size_t agent_page_bytes = 4096;
 __thread struct agent_self agent_self;

@@ -9,16 +9,16 @@
 
 #include "tap.h"
 
-#include "agent/chance.c"
-#include "agent/memory.c"
-#include "agent/notes.c"
-#include "agent/probes.c"
-#include "agent/sample.c"
-#include "agent/sampled.c"
-#include "agent/shadow.c"
-#include "agent/sites.c"
-#include "agent/state.c"
-#include "agent/trigger.c"
+#include "agent/note/chance.c"
+#include "agent/base/memory.c"
+#include "agent/note/notes.c"
+#include "agent/note/probes.c"
+#include "agent/note/sample.c"
+#include "agent/note/sampled.c"
+#include "agent/note/shadow.c"
+#include "agent/note/sites.c"
+#include "agent/base/state.c"
+#include "agent/note/trigger.c"
 
 /* ---- what the rest of the agent has ---- */
 

@@ -7,8 +7,8 @@
 
 #include "tap.h"
 
-#include "agent/memory.c"
-#include "agent/sampled.c"
+#include "agent/base/memory.c"
+#include "agent/note/sampled.c"
 
 size_t agent_page_bytes = 4096;
 

@@ -9,7 +9,7 @@
 
 #include "tap.h"
 
-#include "agent/sites.c"
+#include "agent/note/sites.c"
 
 #define NR_THREADS 4
 #define NR_STACKS 500

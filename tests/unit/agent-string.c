@@ -36,7 +36,7 @@ char *strrchr(const char *s, int c);
 size_t strspn(const char *s, const char *among);
 char *strstr(const char *s, const char *wanted);
 char *strcat(char *restrict to, const char *restrict from);
-#include "agent/string.c"
+#include "agent/base/string.c"
 #undef memcpy
 #undef memmove
 #undef memset

@@ -8,8 +8,8 @@
 
 #include "tap.h"
 
-#include "agent/memory.c"
-#include "agent/table.c"
+#include "agent/base/memory.c"
+#include "agent/note/table.c"
 
 size_t agent_page_bytes = 4096;
 

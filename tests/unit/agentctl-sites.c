@@ -12,7 +12,7 @@
 
 #include "tap.h"
 
-#include "agent/sites.c"
+#include "agent/note/sites.c"
 #include "capture/top.c"
 
 #include "agentctl/sites.h"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/sites.c"
+#include "agent/note/sites.c"
 
 #include "agentctl/sites.h"
 #include "capture/collect.h"

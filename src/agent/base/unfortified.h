@@ -1,0 +1,11 @@
+/*
+ * unfortified: included before everything else in each file of the agent (-include).  Checked
+ * functions of libc (__memcpy_chk and the like) are missing in musl, into whose programs the agent
+ * is preloaded.  The flags of a distribution that ask for them come last on the command line.
+ */
+#ifndef MEMDIAG_AGENT_BASE_UNFORTIFIED_H
+#define MEMDIAG_AGENT_BASE_UNFORTIFIED_H
+
+#undef _FORTIFY_SOURCE
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * limit: what happens at the limit.
+ */
+#ifndef MEMDIAG_AGENT_COUNT_LIMIT_H
+#define MEMDIAG_AGENT_COUNT_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * BYTES did not fit.  Does what was asked for; if the process goes on, the call must fail with
+ * ENOMEM, for which errno is set.
+ */
+void limit_reached(struct wire_thread *self, size_t bytes);
+/* With BYTES a limit was passed that is only reported. */
+void limit_passed(int64_t bytes);
+/* Count BYTES more for SELF, the slow way; false: they do not fit. */
+bool limit_take(struct wire_thread *self, int64_t bytes);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * others: the hooks of a malloc that is not glibc's, in a process that ran already.
+ */
+#ifndef MEMDIAG_AGENT_HOOK_OTHERS_H
+#define MEMDIAG_AGENT_HOOK_OTHERS_H
+
+#include "wire/wire.h"
+
+/* For memdiag; a name that the malloc does not have is left out. */
+extern const struct wire_other_hook others_hooks[WIRE_MAX_OTHERS]
+	__attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * periodic: the agent's own thread: the line that comes again and again, and files of a profile
+ * that are asked for while the program runs.
+ */
+#include <config.h>
+
+#include "agent/hook/periodic.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/base/real.h"
+#include "agent/base/say.h"
+#include "agent/base/segment.h"
+#include "agent/base/settings.h"
+#include "agent/base/status.h"
+#include "agent/base/sys.h"
+#include "agent/count/count.h"
+#include "agent/note/profile.h"
+
+static void
+say_counted(void)
+{
+	struct wire_totals sum;
+
+	count_add_up(&sum);
+	if (settings_is_memtracer)
+		SAY("[MEMTRACER] allocated memory: %u, metadata memory: %u",
+			sum.live_bytes + (uint64_t)segment->base_bytes,
+			sum.nr_live * sizeof(uint64_t));
+	else
+		SAY("memdiag: %u has %u bytes, of them %u mapped, in %u blocks; peak %u",
+			segment->pid, sum.live_bytes, sum.mapped_bytes, sum.nr_live,
+			sum.peak_bytes);
+}
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec t = { 0 };
+
+	sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/*
+ * False while the first thread has a list of robust mutexes, which libc gives it (2.36,
+ * __tls_init_tp) and the kernel takes away when it ends (futex_cleanup in kernel/futex/core.c). 
+ * That can be asked without a descriptor: the program might not find one where it was to be, as
+ * after close(0).
+ */
+static bool
+may_have_ended(void)
+{
+	void *list = NULL;
+	size_t size;
+
+	return sys_failed(sys_call(SYS_get_robust_list, sys_call(SYS_getpid, 0), &list, &size)) ||
+		!list;
+}
+
+/*
+ * Whether all of the program's threads have ended.  Without ours the last one would have ended the
+ * process (start_thread in nptl/pthread_create.c).
+ */
+static bool
+is_left_alone(void)
+{
+	char state[2], nr_threads[8];
+
+	if (!may_have_ended())
+		return false;
+	status_value("State", state, sizeof state);
+	if (*state != 'Z') /* the first thread */
+		return false;
+	status_value("Threads", nr_threads, sizeof nr_threads);
+	return strcmp(nr_threads, "2") == 0;
+}
+
+/* As MemTracer, reads the clock ten times a second; for files it is looked more often. */
+#define PAUSE_NS 100000000
+#define LOOK_NS 20000000
+
+static void *
+work_for_ever(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = profile_is_to_look() ? LOOK_NS : PAUSE_NS };
+	uint64_t last = now_ms(), now;
+
+	for (;;) {
+		sys_call(SYS_nanosleep, &pause, NULL);
+		if (is_left_alone())
+			exit(0);
+		profile_look();
+		now = now_ms();
+		if (settings.prints && now - last >= settings.interval_ms) {
+			last = now;
+			say_counted();
+		}
+	}
+	return arg;
+}
+
+void
+periodic_start(void)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t was = 0;
+	unsigned long thread[1];
+
+	if (settings.prints)
+		say_counted();
+	else if (!profile_is_to_look())
+		return;
+	/* Before 2.34 it is in another library, which a program of one thread does not have. */
+	if (!real.pthread_create)
+		return;
+	/* The program's signals are for its own threads. */
+	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &was, sizeof all);
+	real.pthread_create(thread, NULL, work_for_ever, NULL);
+	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof was);
+}

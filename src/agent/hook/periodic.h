@@ -1,0 +1,17 @@
+/*
+ * periodic: the line of MemTracer that is printed every period, and files of a profile.
+ */
+#ifndef MEMDIAG_AGENT_HOOK_PERIODIC_H
+#define MEMDIAG_AGENT_HOOK_PERIODIC_H
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Print the line now, and start the thread that prints it from now on and writes files of a
+ * profile: if either is asked for.
+ */
+void periodic_start(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,678 @@
+#include <config.h>
+
+#include "agent/note/stack.h"
+
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "agent/base/compiler.h"
+#include "agent/base/memory.h"
+#include "agent/base/real.h"
+#include "agent/base/say.h"
+#include "agent/base/state.h"
+#include "agent/base/sys.h"
+#include "agent/base/thread.h"
+#include "agent/note/seen.h"
+#include "agent/note/sites.h"
+
+/* ---- what is loaded ---- */
+
+static void *
+stack_map(size_t bytes)
+{
+	void *at = memory_map(-1, 0, bytes);
+
+	if (at)
+		memory_note(WIRE_MEMORY_TABLES, at, bytes);
+	return at;
+}
+
+/* The bounds of this library, from the linker. */
+extern const char agent_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern const char agent_text_end[] __asm__("etext") __attribute__((visibility("hidden")));
+
+/* Where nobody can be asked what is loaded. */
+static struct unwind_image images[3];
+static size_t nr_images;
+static const void *vdso_header;
+
+void
+stack_set_images(const struct unwind_image *program, const void *vdso)
+{
+	nr_images = 0;
+	vdso_header = vdso;
+	if (program->header)
+		images[nr_images++] = *program;
+	if (vdso)
+		images[nr_images++] = (struct unwind_image){ .header = vdso };
+	images[nr_images++] = (struct unwind_image){ .header = agent_start };
+}
+
+bool
+stack_begin(void)
+{
+	const struct unwind_host host = {
+		.iterate = dl_iterate_phdr,
+		.find_object = real._dl_find_object,
+		.map = stack_map,
+		.image = images,
+		.nr_images = nr_images,
+		.page_bytes = agent_page_bytes,
+		.can_unload = real.libc_malloc,
+		.seen = seen_add,
+	};
+	char text[512];
+
+	python_begin();
+	seen_begin();
+	bounds_begin(agent_is_static ? 0 : getauxval(AT_RANDOM), text, sizeof text);
+	return unwind_start(&host);
+}
+
+const void *
+stack_vdso(void)
+{
+	return agent_is_static ? vdso_header : (const void *)getauxval(AT_SYSINFO_EHDR);
+}
+
+/* ---- a stack ---- */
+
+static bool
+stack_is_ours(uintptr_t pc)
+{
+	return pc - (uintptr_t)agent_start < (uintptr_t)(agent_text_end - agent_start);
+}
+
+/* Other stacks than the thread's own, while one node is looked for. */
+struct others {
+	struct last_stacks *stack;
+	struct bounds_pages readable;
+};
+
+/* A stack that the thread has changed to: of a coroutine, or for signals. */
+static bool
+stack_find_other(void *arg, uintptr_t sp, struct unwind_bounds *ret)
+{
+	struct last_stacks *s = ((struct others *)arg)->stack;
+	struct bounds b;
+
+	if (!bounds_of_other(sp, s->text, sizeof s->text, &b))
+		return false;
+	*ret = (struct unwind_bounds){ b.start, b.end };
+	return true;
+}
+
+static bool
+may_read_other(void *arg, uintptr_t at)
+{
+	return bounds_may_read(&((struct others *)arg)->readable, at);
+}
+
+static struct unwind_stack *
+frames_of(const struct stack_recent *r)
+{
+	return (struct unwind_stack *)(uintptr_t)r->frames;
+}
+
+static void
+forget_recent(struct stack_recent *r)
+{
+	r->words.nr = 0;
+	unwind_stack_forget(frames_of(r));
+}
+
+static void
+stack_forget_all(struct last_stacks *s)
+{
+	unwind_stack_forget(&s->frames);
+	for (uint32_t i = 0; s->recent && i < STACK_NR_RECENT; i++)
+		forget_recent(&s->recent[i]);
+	s->last = STACK_NR_RECENT;
+	s->credit = STACK_CREDIT;
+	s->nr_unsought = 0;
+}
+
+static void
+find_own(struct last_stacks *s, uintptr_t sp)
+{
+	if (s->thread == thread_stack() && sp >= s->own.start && sp < s->own.end)
+		return;
+	if (s->thread != thread_stack()) {
+		s->own = (struct bounds){ 0 };
+		stack_forget_all(s);
+		bounds_learn(s->text, sizeof s->text);
+	}
+	s->thread = thread_stack();
+	/* SP may be on another stack for a while: the thread's own stays what it is. */
+	bounds_of_thread(sp, &s->own);
+}
+
+void
+stack_init(struct last_stacks *s, struct stack_recent *recent)
+{
+	s->thread = 0;
+	s->recent = recent;
+	s->nr_calls = 0;
+	for (size_t i = 0; i < STACK_FUNCTIONS; i++)
+		s->function[i].number = 0;
+	unwind_stack_init(&s->frames, WIRE_MAX_FRAMES);
+	stack_forget_all(s);
+}
+
+/* ---- in a build that checks (--enable-checked-walks) ---- */
+
+#ifdef CHECKED_WALKS
+static bool
+is_same_frame(const struct unwind_frame *a, const struct unwind_frame *b)
+{
+	return a->pc == b->pc && a->sp == b->sp && a->fp == b->fp && a->how == b->how;
+}
+
+/*
+ * End the program if WALKED, some of which was taken over, is not what a walk of all of it finds.
+ */
+static void
+check_walk(const struct unwind_stack *walked, const struct unwind_regs *regs,
+	const struct unwind_thread *thread)
+{
+	static char room[sizeof(struct unwind_stack) +
+		2 * WIRE_MAX_FRAMES * sizeof(struct unwind_frame)] __attribute__((aligned(16)));
+	static bool is_taken;
+	struct unwind_stack *whole = (struct unwind_stack *)(void *)room;
+	bool is_same;
+
+	if (__atomic_exchange_n(&is_taken, true, __ATOMIC_ACQUIRE))
+		return; /* another thread's turn */
+	unwind_stack_init(whole, WIRE_MAX_FRAMES);
+	unwind_walk(whole, regs, thread);
+	is_same = whole->nr == walked->nr && whole->end == walked->end;
+	for (uint32_t i = 0; is_same && i < whole->nr; i++)
+		is_same = is_same_frame(&whole->frame[i], &walked->frame[i]);
+	__atomic_store_n(&is_taken, false, __ATOMIC_RELEASE);
+	if (is_same)
+		return;
+	say_string("a stack was taken over that a walk does not find", "");
+	__builtin_trap();
+}
+
+/* The same for WALKED, which was known again by its words: so FP may be another in it. */
+static void
+check_recent(struct unwind_stack *walked, const struct unwind_regs *regs,
+	const struct unwind_thread *thread)
+{
+	if (!unwind_is_same(walked, regs, thread)) {
+		if (walked->generation != unwind_generation())
+			return; /* another thread has loaded something since */
+		say_string("a stack has words that its frames have not", "");
+		__builtin_trap();
+	}
+	check_walk(walked, regs, thread);
+}
+#else
+static void
+check_walk(const struct unwind_stack *walked, const struct unwind_regs *regs,
+	const struct unwind_thread *thread)
+{
+	(void)walked, (void)regs, (void)thread;
+}
+
+static void
+check_recent(struct unwind_stack *walked, const struct unwind_regs *regs,
+	const struct unwind_thread *thread)
+{
+	(void)walked, (void)regs, (void)thread;
+}
+#endif
+
+/* As a return address, behind the instruction; with the number of its object. */
+static uint64_t
+stack_address_of(const struct unwind_frame *f)
+{
+	const uint64_t at = f->how & UNWIND_EXACT ? f->pc + 1 : f->pc;
+
+	return wire_frame(at, unwind_number_of(at - 1));
+}
+
+/* ---- functions of an interpreter ---- */
+
+/* The number of the function with LEN bytes of s->text at LINE; UINT32_MAX: no room. */
+static uint32_t
+find_number(const struct last_stacks *s, size_t len, uint32_t line)
+{
+	uint32_t node = 0;
+
+	for (size_t i = 0; i < len; i += WIRE_TEXT_BYTES) {
+		uint64_t value = 0;
+
+		for (size_t k = i; k < i + WIRE_TEXT_BYTES; k++)
+			value = value << 8 | (k < len ? (unsigned char)s->text[k] : 0);
+		node = sites_child(node, wire_label(WIRE_LABEL_TEXT, value));
+	}
+	return sites_child(node, wire_label(WIRE_LABEL_LINE, line));
+}
+
+/* Whether F has the LEN bytes of TEXT, and zeroes up to the next word.  Not libc's memcmp(). */
+static bool
+is_function(const struct python_name *f, const char *text, size_t len, uint32_t line)
+{
+	uint64_t a, b, differences = 0;
+
+	if (!f->number || f->len != len || f->line != line)
+		return false;
+	for (size_t i = 0; i < len; i += sizeof a) {
+		__builtin_memcpy(&a, f->text + i, sizeof a);
+		__builtin_memcpy(&b, text + i, sizeof b);
+		differences |= a ^ b;
+	}
+	return !differences;
+}
+
+/* The first name of those that CODE may have. */
+static struct python_name *
+set_of_code(struct last_stacks *s, uintptr_t code)
+{
+	const size_t sets = STACK_FUNCTIONS / STACK_FUNCTIONS_WAYS;
+
+	return &s->function[code / 64 % sets * STACK_FUNCTIONS_WAYS];
+}
+
+/* The name of CODE, of those of its SET; NULL: none is. */
+static const struct python_name *
+stack_name_of(const struct python_name *set, uintptr_t code)
+{
+	for (size_t i = 0; i < STACK_FUNCTIONS_WAYS; i++)
+		if (set[i].number && python_is(code, &set[i]))
+			return &set[i];
+	return NULL;
+}
+
+/*
+ * The number of the function CODE (WIRE_LABEL_CODE); 0: CODE has no name, UINT32_MAX: no room.  The
+ * name is compared each time: another function may have been made where one was.
+ */
+static uint32_t
+stack_number_of(struct last_stacks *s, uintptr_t code)
+{
+	struct python_name *f = set_of_code(s, code);
+	const struct python_name *name = stack_name_of(f, code);
+	uint32_t line, number;
+	size_t len;
+
+	if (name)
+		return name->number;
+	len = python_text(code, s->text, &line);
+	if (!len)
+		return 0;
+	for (size_t i = len; i % sizeof(uint64_t); i++)
+		s->text[i] = '\0';
+	for (size_t i = 0; i < STACK_FUNCTIONS_WAYS; i++)
+		if (is_function(&f[i], s->text, len, line))
+			return f[i].number;
+	f += s->nr_functions++ % STACK_FUNCTIONS_WAYS;
+	number = find_number(s, len, line);
+	if (number == UINT32_MAX || len > sizeof f->text)
+		return number;
+	/* A signal handler may leave this by longjmp(). */
+	f->number = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*f = (struct python_name){ .line = line, .len = (uint32_t)len };
+	while (s->text[f->file_len])
+		f->file_len++;
+	for (size_t i = 0; i < len; i++)
+		f->text[i] = s->text[i];
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	f->number = number;
+	return number;
+}
+
+/*
+ * The number of the function CODE with the line that has INSTRUCTION (WIRE_LABEL_CODE); without a
+ * line if none has.  As stack_number_of().
+ */
+static uint32_t
+stack_place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
+{
+	const uint32_t number = stack_number_of(s, code);
+	struct stack_line *l = &s->line[(code / 16 + instruction / 2) % STACK_LINES];
+	uint32_t line, place = number;
+
+	if (!number || number == UINT32_MAX)
+		return number;
+	if (l->number == number && l->code == code && l->instruction == instruction &&
+		l->size == python_size(code))
+		return l->place;
+	line = python_line(code, instruction);
+	if (line)
+		place = sites_child(number, wire_label(WIRE_LABEL_LINE, line));
+	/* A signal handler may leave this by longjmp(). */
+	l->number = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*l = (struct stack_line){
+		.code = code, .instruction = instruction, .size = python_size(code), .place = place
+	};
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	l->number = place == UINT32_MAX ? 0 : number;
+	return place;
+}
+
+/* Read the calls of now, of which the native frames are those of W: numbers in place of codes. */
+static void
+read_calls(struct last_stacks *s, const struct unwind_stack *w)
+{
+	struct python_frames *p = &s->python;
+
+	python_read(w, p);
+	for (uint32_t i = 0; i < p->nr_codes; i++)
+		p->code[i] = stack_place_of(s, p->code[i], p->instruction[i]);
+}
+
+/* The functions of CALL, below NODE: the outermost was called first. */
+static uint32_t
+call_node(const struct python_frames *p, const struct python_call *call, uint32_t node)
+{
+	for (uint32_t i = call->first + call->nr; i-- > call->first;) {
+		if (p->code[i] == UINT32_MAX)
+			return UINT32_MAX;
+		if (p->code[i])
+			node = sites_child(node, wire_label(WIRE_LABEL_CODE, p->code[i]));
+	}
+	return node;
+}
+
+/*
+ * The native frame of the first call that differs between those of P and the NR words WAS, going
+ * inwards; UINT32_MAX: none does.  An interpreter goes from one function to the next without any
+ * change of its native frames.
+ */
+static uint32_t
+first_change(const struct python_frames *p, const uint32_t *was, uint32_t nr)
+{
+	const uint32_t *const end = was + nr;
+
+	for (uint32_t i = p->nr_calls; i-- > 0;) {
+		const struct python_call *c = &p->call[i];
+		uint64_t differences;
+
+		if (was == end)
+			return c->native;
+		differences = (was[0] ^ c->native) | (was[1] ^ c->nr);
+		for (uint32_t k = 0; k < c->nr && !differences; k++)
+			differences = was[2 + k] ^ p->code[c->first + c->nr - 1 - k];
+		if (differences)
+			return was[0] < c->native ? was[0] : c->native;
+		was += 2 + c->nr;
+	}
+	return was < end ? was[0] : UINT32_MAX;
+}
+
+/* Put the calls of P into TO, which has STACK_CALLS words; returns how many it needs. */
+static uint32_t
+put_calls(const struct python_frames *p, uint32_t *to)
+{
+	uint32_t nr = 0;
+
+	if (2 * p->nr_calls + p->nr_codes > STACK_CALLS) {
+		to[0] = p->call[p->nr_calls - 1].native;
+		to[1] = STACK_MANY;
+		return 2;
+	}
+	for (uint32_t i = p->nr_calls; i-- > 0;) {
+		const struct python_call *c = &p->call[i];
+
+		to[nr++] = c->native;
+		to[nr++] = c->nr;
+		for (uint32_t k = c->first + c->nr; k-- > c->first;)
+			to[nr++] = (uint32_t)p->code[k];
+	}
+	return nr;
+}
+
+/* The nodes of S->frames from frame FROM on, with the calls of now; returns the innermost one. */
+static uint32_t
+set_nodes(struct last_stacks *s, uint32_t from)
+{
+	const struct python_frames *p = &s->python;
+	struct unwind_stack *const w = &s->frames;
+	uint32_t node = 0, call = p->nr_calls;
+
+	while (call && p->call[call - 1].native < from)
+		call--;
+	if (from)
+		node = w->frame[from - 1].node;
+	else if (w->end != UNWIND_COMPLETE)
+		node = sites_child(0, wire_label(WIRE_LABEL_CUT, 0));
+	for (uint32_t i = from; i < w->nr; i++) {
+		struct unwind_frame *f = &w->frame[i];
+
+		if (call && p->call[call - 1].native == i)
+			node = call_node(p, &p->call[--call], node);
+		else if (!stack_is_ours(f->pc))
+			node = sites_child(node, stack_address_of(f));
+		f->node = node;
+	}
+	return node;
+}
+
+static uint32_t
+walk_and_set(struct last_stacks *s, const struct unwind_regs *regs, const struct unwind_thread *t)
+{
+	uint32_t change, node;
+
+	unwind_walk(&s->frames, regs, t);
+	check_walk(&s->frames, regs, t);
+	read_calls(s, &s->frames);
+	change = first_change(&s->python, s->calls, s->nr_calls);
+	node = set_nodes(s, change < s->frames.nr_same ? change : s->frames.nr_same);
+	s->nr_calls = put_calls(&s->python, s->calls);
+	return node;
+}
+
+/* ---- the last stacks ---- */
+
+/* The first of those that a stack from SP may be among. */
+static uint32_t
+set_of(uintptr_t sp)
+{
+	const uint64_t h = sp * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(h >> 56) % (STACK_NR_RECENT / STACK_RECENT_WAYS) * STACK_RECENT_WAYS;
+}
+
+/* Whether the native frames of R are those of REGS. */
+static bool
+has_frames(struct stack_recent *r, const struct unwind_regs *regs, const struct unwind_thread *t)
+{
+	if (LIKELY(r->words.nr))
+		return unwind_has_words(&r->words, regs, t);
+	return unwind_is_same(frames_of(r), regs, t);
+}
+
+#ifdef CHECKED_WALKS
+/* End the program if calls of R were known again that are not those of now. */
+static void
+stack_check_calls(struct last_stacks *s, const struct stack_recent *r)
+{
+	read_calls(s, frames_of(r));
+	if (first_change(&s->python, r->calls, r->nr_calls) == UINT32_MAX)
+		return;
+	say_string("calls of an interpreter were known again that are not there", "");
+	__builtin_trap();
+}
+#else
+static void
+stack_check_calls(struct last_stacks *s, const struct stack_recent *r)
+{
+	(void)s, (void)r;
+}
+#endif
+
+/* Whether the calls of now are those of R, number AT, which has the native frames of now. */
+static inline bool
+has_calls(struct last_stacks *s, struct stack_recent *r, uint32_t at, uint32_t *native)
+{
+	if (LIKELY(!r->nr_calls && !python_is_there))
+		return true;
+	if (LIKELY(python_is_as_known(&r->known))) {
+		stack_check_calls(s, r);
+		return true;
+	}
+	if (*native == STACK_NR_RECENT) {
+		read_calls(s, frames_of(r));
+		*native = at;
+	}
+	return first_change(&s->python, r->calls, r->nr_calls) == UINT32_MAX;
+}
+
+/*
+ * Whether the stack of REGS is the recent one number AT; *NATIVE becomes AT if native frames are.
+ */
+static inline bool
+is_recent(struct last_stacks *s, uint32_t at, const struct unwind_regs *regs,
+	const struct unwind_thread *t, uint32_t *native)
+{
+	struct stack_recent *r = &s->recent[at];
+
+	if (s->recent_sp[at] != regs->sp || !has_frames(r, regs, t))
+		return false;
+	if (*native == STACK_NR_RECENT)
+		check_recent(frames_of(r), regs, t);
+	return has_calls(s, r, at, native);
+}
+
+/* Whether the stack of REGS is a recent one, which is S->last then. */
+static bool
+find_recent(struct last_stacks *s, const struct unwind_regs *regs, const struct unwind_thread *t)
+{
+	const uint32_t set = set_of(regs->sp), last = s->last;
+	uint32_t at = last < STACK_NR_RECENT ? s->recent[last].next : set;
+	uint32_t native = STACK_NR_RECENT;
+
+	if (UNLIKELY(!is_recent(s, at, regs, t, &native))) {
+		for (at = set; at < set + STACK_RECENT_WAYS; at++)
+			if (is_recent(s, at, regs, t, &native))
+				break;
+		if (at == set + STACK_RECENT_WAYS) {
+			if (native < STACK_NR_RECENT)
+				s->last = native;
+			return false;
+		}
+		if (last < STACK_NR_RECENT)
+			s->recent[last].next = at;
+	}
+	s->last = at;
+	return true;
+}
+
+/* Have S->frames be the last stack, if it is a recent one. */
+static void
+load_last(struct last_stacks *s)
+{
+	struct stack_recent *r = &s->recent[s->last];
+
+	if (s->last == STACK_NR_RECENT || !frames_of(r)->is_kept)
+		return;
+	unwind_stack_forget(&s->frames);
+	s->nr_calls = r->nr_calls;
+	for (uint32_t i = 0; i < r->nr_calls; i++)
+		s->calls[i] = r->calls[i];
+	unwind_stack_copy(&s->frames, frames_of(r));
+}
+
+/* Have RET know the calls of S->frames. */
+static void
+know_calls(struct last_stacks *s, struct python_known *ret)
+{
+	const struct python_name *name[PYTHON_KNOWN_CODES] = { NULL };
+
+	python_read(&s->frames, &s->python);
+	for (uint32_t i = 0; i < s->python.nr_codes && i < PYTHON_KNOWN_CODES; i++)
+		name[i] = stack_name_of(set_of_code(s, s->python.code[i]), s->python.code[i]);
+	python_know(&s->python, name, ret);
+}
+
+/* S->frames, from SP and of NODE, becomes a recent one if it comes again. */
+static void
+keep_recent(struct last_stacks *s, uintptr_t sp, uint32_t node)
+{
+	const uint32_t at = set_of(sp) + s->nr_recent % STACK_RECENT_WAYS;
+	struct stack_recent *r = &s->recent[at];
+	const bool was_seen = s->seen[node % STACK_NR_SEEN] == node;
+
+	s->last = STACK_NR_RECENT;
+	s->seen[node % STACK_NR_SEEN] = node;
+	if (!was_seen || !s->frames.is_kept || s->frames.end != UNWIND_COMPLETE ||
+		s->frames.nr > STACK_RECENT_FRAMES || s->nr_calls > STACK_RECENT_CALLS)
+		return;
+	s->nr_recent++;
+	forget_recent(r);
+	r->node = node;
+	r->nr_calls = s->nr_calls;
+	for (uint32_t i = 0; i < s->nr_calls; i++)
+		r->calls[i] = s->calls[i];
+	know_calls(s, &r->known);
+	unwind_stack_copy(frames_of(r), &s->frames);
+	unwind_note_words(&s->frames, &r->words);
+	s->recent_sp[at] = sp;
+	r->next = at;
+	s->last = at;
+}
+
+/* Whether recent stacks are to be looked for now. */
+static inline bool
+is_seeking(struct last_stacks *s)
+{
+	if (LIKELY(s->recent && !s->nr_unsought))
+		return true;
+	s->nr_unsought -= s->nr_unsought > 0;
+	return false;
+}
+
+/* The stack of REGS, of NODE, was not found, though it was looked for.  LAST was the one before. */
+static void
+stack_learn(struct last_stacks *s, const struct unwind_regs *regs, uint32_t node, uint32_t last)
+{
+	keep_recent(s, regs->sp, node);
+	if (last < STACK_NR_RECENT && s->last < STACK_NR_RECENT)
+		s->recent[last].next = s->last;
+	if (--s->credit)
+		return;
+	s->credit = STACK_CREDIT;
+	s->nr_unsought = STACK_NR_UNSOUGHT;
+	s->last = STACK_NR_RECENT;
+}
+
+const struct unwind_stack *
+stack_frames(const struct last_stacks *s)
+{
+	return s->last < STACK_NR_RECENT ? frames_of(&s->recent[s->last]) : &s->frames;
+}
+
+/* NOINLINE: its own frame is one of the agent's. */
+__attribute__((noinline)) uint32_t
+stack_node(struct last_stacks *s)
+{
+	struct others others;
+	struct unwind_thread thread = {
+		.find = stack_find_other, .may_read = may_read_other, .arg = &others
+	};
+	struct unwind_regs regs;
+	uint32_t node, last;
+
+	unwind_capture(&regs);
+	others.stack = s;
+	others.readable.nr = 0;
+	find_own(s, regs.sp);
+	thread.own = (struct unwind_bounds){ s->own.start, s->own.end };
+	if (!is_seeking(s))
+		return walk_and_set(s, &regs, &thread);
+	last = s->last;
+	if (LIKELY(find_recent(s, &regs, &thread))) {
+		s->credit += s->credit < STACK_MOST_CREDIT;
+		return s->recent[s->last].node;
+	}
+	load_last(s);
+	node = walk_and_set(s, &regs, &thread);
+	stack_learn(s, &regs, node, last);
+	return node;
+}
