@@ -226,7 +226,7 @@ begins_with_two_commands()
 }
 
 cd "$top_srcdir" || exit
-for text in README HACKING NEWS doc/*.md; do
+for text in README HACKING NEWS doc/*.md doc/internals/*.md doc/howto/*.md; do
 	check "$text names files that exist" files_exist "$text"
 	check "$text names options that exist" options_exist "$text"
 	check "$text names targets of make that exist" targets_exist "$text"
