@@ -183,7 +183,7 @@ fi
 # that is built is named by its source.
 files_exist()
 {
-	for name in $(grep -o -E '\b(scripts|src|tests|doc|m4|completion)/[]A-Za-z0-9_./*-]*[a-z0-9*/]' "$1" |
+	for name in $(grep -o -E '\b(scripts|src|tests|doc|m4|completion)/[]A-Za-z0-9_./*-]*[A-Za-z0-9*/]' "$1" |
 		grep -v -E '(^|[/._-])[A-Z]{3,}([/._-]|$)'); do
 		[ -e "$name" ] || [ -e "$name.c" ] || echo "$name"
 	done >"$dir/missing"
