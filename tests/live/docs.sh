@@ -306,6 +306,14 @@ explains_causes()
 
 check 'doc/verdicts.md explains every verdict' explains_causes
 
+# The table has each of them as well.
+tabulates_causes()
+{
+	sed -n 's/^|[^|]*| `\([a-z-]*\)` | [a-z, ]* | [^|]* |$/\1/p' doc/verdicts.md | sort | diff "$dir/causes" -
+}
+
+check 'doc/verdicts.md has every verdict in its table' tabulates_causes
+
 # The runs in the tutorial are those of scripts/journeys.
 shows_journeys()
 {
