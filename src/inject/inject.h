@@ -5,7 +5,7 @@
  * A call is dressed as a signal handler: its return address is libc's own sigreturn stub, over a
  * signal frame that holds the thread's registers.  Whenever memdiag dies, the kernel itself puts
  * the thread back.  For a call no code is written, nothing executable is mapped, no breakpoint, no
- * single step. doc/inject.md draws it.  Other work in a borrowed thread is described in
+ * single step. doc/internals/inject.md draws it.  Other work in a borrowed thread is described in
  * inject/job.h.
  */
 #ifndef MEMDIAG_INJECT_INJECT_H

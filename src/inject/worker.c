@@ -1,5 +1,5 @@
 /*
- * Calls in a stopped thread.  doc/inject.md draws the frames.
+ * Calls in a stopped thread.  doc/internals/inject.md draws the frames.
  */
 #include <config.h>
 

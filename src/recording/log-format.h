@@ -1,6 +1,6 @@
 /*
- * log-format: the records of a file of a log, for its writer and its reader.  doc/log.md draws
- * them.
+ * log-format: the records of a file of a log, for its writer and its reader.
+ * doc/internals/log.md draws them.
  *
  * A file is compressed by zstd, or plain where memdiag was built without libzstd.  It begins with a
  * line of text and a head; records follow.  Numbers are LEB128: seven bits in a byte, the low ones

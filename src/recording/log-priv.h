@@ -1,6 +1,6 @@
 /*
- * Declarations that the files of the reader of logs share.  doc/log.md has the format, log-writer.h
- * writes it.
+ * Declarations that the files of the reader of logs share.  doc/internals/log.md has the format,
+ * log-writer.h writes it.
  */
 #ifndef MEMDIAG_RECORDING_LOG_PRIV_H
 #define MEMDIAG_RECORDING_LOG_PRIV_H

@@ -1,7 +1,7 @@
 /*
  * log-writer: the files of a log.  A log is every allocation of a process in the order of time, in
  * files of limited size of which the oldest are removed; each file begins with what was live then,
- * so any newest run of them can be read alone.  doc/log.md has the format.
+ * so any newest run of them can be read alone.  doc/internals/log.md has the format.
  */
 #ifndef MEMDIAG_RECORDING_LOG_WRITER_H
 #define MEMDIAG_RECORDING_LOG_WRITER_H

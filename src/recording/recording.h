@@ -132,7 +132,7 @@ bool recording_is_file(const char *path);
  */
 int recording_open(struct recording **ret, const char *path, struct err *e);
 
-/* One of the logs in a directory, as the head of each of its files has it (doc/log.md). */
+/* One of the logs in a directory, as the head of each file has it (doc/internals/log.md). */
 struct recording_log {
 	uint64_t realtime_ns, opened_ns;
 };

@@ -3,7 +3,7 @@
  * call of its malloc or in a signal handler: it calls nothing of libc, takes no lock, leaves
  * errno alone, has no thread-local storage, and allocates nothing after unwind_start(). It reads
  * the stack only within bounds that the caller gives, and unwind tables (.eh_frame) only of
- * objects that are loaded. doc/unwind.md has the design.
+ * objects that are loaded. doc/internals/unwind.md has the design.
  *
  *	walk.c			the frames of a stack; what is taken over from the last walk
  *	step.c			from one frame to its caller

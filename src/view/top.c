@@ -8,7 +8,10 @@
 #include "base/text.h"
 
 #define LEAD_COLUMNS 9 /* "PROFILE  ", as of a verdict */
-/* The error of an estimate from n samples is about 1/sqrt(n) (doc/profile.md): above a third. */
+/*
+ * The error of an estimate from n samples is about 1/sqrt(n) (doc/internals/profile.md): above a
+ * third.
+ */
 #define FEW_SAMPLES 10
 
 static const char *

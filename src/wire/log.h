@@ -208,7 +208,7 @@ struct wire_log_writer {
 	/* As in struct log_written. */
 	uint64_t nr_events, raw_bytes, file_bytes, nr_lost, nr_unmatched;
 	char dir[1024]; /* where the files are */
-	/* As in the head of each file (doc/log.md): no other log has both. */
+	/* As in the head of each file (doc/internals/log.md): no other log has both. */
 	uint64_t realtime_ns, opened_ns;
 };
 

@@ -183,7 +183,7 @@ fi
 # that is built is named by its source.
 files_exist()
 {
-	for name in $(grep -o -E '\b(scripts|src|tests|doc|m4|completion)/[]A-Za-z0-9_./*-]*[a-z0-9*/]' "$1" |
+	for name in $(grep -o -E '\b(scripts|src|tests|doc|m4|completion)/[]A-Za-z0-9_./*-]*[A-Za-z0-9*/]' "$1" |
 		grep -v -E '(^|[/._-])[A-Z]{3,}([/._-]|$)'); do
 		[ -e "$name" ] || [ -e "$name.c" ] || echo "$name"
 	done >"$dir/missing"
@@ -219,19 +219,82 @@ targets_exist()
 	[ ! -s "$dir/missing" ]
 }
 
+# Documents that a text names: from the top if the name begins with doc/, else from the folder of the text.
+documents_exist()
+{
+	for name in $(grep -o -E '[A-Za-z0-9_./-]+\.md\b' "$1" | sort -u | grep -v -E '(^|[/._-])[A-Z]{3,}\.md$' | grep -v '^doc/'); do
+		[ -e "$(dirname "$1")/$name" ] || echo "$name"
+	done >"$dir/missing"
+	# Targets of links, without the part after #.
+	for name in $(grep -o -E '\]\([^):]+\)' "$1" | sed -e 's/^](//' -e 's/)$//' -e 's/#.*//' | sort -u); do
+		[ -e "$(dirname "$1")/$name" ] || echo "$name"
+	done >>"$dir/missing"
+	# Links to a section of the same text: its title in lower case, with - for spaces.
+	sed -n 's/^##* //p' "$1" | tr 'A-Z ' 'a-z-' | tr -d -c 'a-z0-9\n-' >"$dir/sections"
+	grep -o -E '\]\(#[^)]+\)' "$1" | sed -e 's/^](#//' -e 's/)$//' | grep -v -x -F -f "$dir/sections" >>"$dir/missing"
+	cat "$dir/missing"
+	[ ! -s "$dir/missing" ]
+}
+
 begins_with_two_commands()
 {
-	grep '^    ' README | sed 's/^ *//; s/ .*//' | head -n 2 >"$dir/first"
-	printf '%s\n' scripts/quickstart scripts/check | diff - "$dir/first"
+	grep '^    ' README | sed 's/^ *//; s/ .*//' | grep . | head -n 3 | uniq >"$dir/first"
+	head -n 1 "$dir/first" | grep -q -x scripts/quickstart && grep -q -x '    make -C build/quickstart install .*' README
 }
 
 cd "$top_srcdir" || exit
-for text in README HACKING NEWS doc/*.md; do
+for text in README HACKING NEWS doc/*.md doc/internals/*.md doc/howto/*.md; do
 	check "$text names files that exist" files_exist "$text"
+	check "$text names documents that exist" documents_exist "$text"
 	check "$text names options that exist" options_exist "$text"
 	check "$text names targets of make that exist" targets_exist "$text"
 done
 check 'README begins with the two commands' begins_with_two_commands
+check 'README has at most 220 lines' test "$(wc -l <README)" -le 220
+
+# The packages of README are those that scripts/install-deps installs for a build.
+lists_packages()
+{
+	awk '/build-apt\)/ { on = 1 } /;;/ { on = 0 } on' scripts/install-deps | sed 's/#.*//; s/.*||//' |
+		grep -o -E '[a-z][a-z0-9+-]*(\|[a-z0-9-]*)?' | sed 's/|.*//' | grep -v -x -e echo -e build-apt |
+		sort -u >"$dir/packages"
+	awk '/^    autoconf/ { on = 1 } /^$/ { on = 0 } on' README | tr -s ' ' '\n' | grep . | sort -u |
+		diff "$dir/packages" -
+}
+
+check 'README lists the packages of the build' lists_packages
+
+# Of each command one line, in which it stands as it is typed.
+lists_commands()
+{
+	sed -n 's/^    memdiag \([a-z]*\) .*[a-z].*/\1/p' README | sort | diff "$dir/commands" -
+}
+
+check 'README has one line for each command' lists_commands
+
+# ---- the files of doc/ ---------------------------------------------------------------------------
+
+# The files of doc/ as doc/README.md names them: the man pages of commands are one entry.
+is_documented()
+{
+	find doc -type f ! -name Makemodule.am | sed 's,^doc/,,' | grep -v -x README.md |
+		grep -v -x -F -e "$(sed 's,.*,man/memdiag-&.1,' "$dir/commands")" | sort >"$dir/files"
+	grep -o -E '^\| \[[^]]*\]\([^)]*\)' doc/README.md | sed 's/.*(//; s/)//' | sort >"$dir/listed"
+	grep -q 'man/memdiag-COMMAND\.1' doc/README.md && diff "$dir/files" "$dir/listed"
+}
+
+# A release has them: they are in what "make dist" copies.
+is_distributed()
+{
+	printf 'include Makefile\nprint-files:\n\t@printf "%%s\\n" $(DISTFILES)\n' >"$dir/print.mk"
+	(cd "$top_builddir" && make -s -f "$dir/print.mk" print-files) | sed 's,.*/doc/,doc/,' | grep '^doc/' | sort -u >"$dir/given"
+	find doc -type f ! -name Makemodule.am | sort | comm -2 -3 - "$dir/given" >"$dir/missing"
+	cat "$dir/missing"
+	[ -s "$dir/given" ] && [ ! -s "$dir/missing" ]
+}
+
+check 'doc/README.md lists every file of doc/' is_documented
+check 'a release has every file of doc/' is_distributed
 
 # Each cause that src/diagnose looks for has its section.
 explains_causes()
@@ -243,23 +306,51 @@ explains_causes()
 
 check 'doc/verdicts.md explains every verdict' explains_causes
 
-# The runs in README are those of scripts/journeys.
+# The table has each of them as well.
+tabulates_causes()
+{
+	sed -n 's/^|[^|]*| `\([a-z-]*\)` | [a-z, ]* | [^|]* |$/\1/p' doc/verdicts.md | sort | diff "$dir/causes" -
+}
+
+check 'doc/verdicts.md has every verdict in its table' tabulates_causes
+
+# The runs in the tutorial are those of scripts/journeys.
 shows_journeys()
 {
-	sed -n 's/^    \$ \(memdiag .*\)/\1/p' README | sed 's/--pid [0-9]*/--pid PID/' |
+	sed -n 's/^    \$ \(memdiag .*\)/\1/p' doc/tutorial.md | sed 's/--pid [0-9]*/--pid PID/' |
 		sort >"$dir/shown"
 	sed -n 's/^show .*\(memdiag .*\)/\1/p' scripts/journeys |
 		sed 's/--pid "[^"]*"/--pid PID/' | sort | diff - "$dir/shown"
 }
 
-check 'README shows the runs of scripts/journeys' shows_journeys
+# run_of COMMAND FILE: the lines of that run in the file, up to the text that follows.
+run_of()
+{
+	awk -v command="    \$ $1" '$0 == command { on = 1 } on && /^[^ ]/ { exit } on && NF' "$2"
+}
+
+# The runs in README are those of the tutorial, line by line; [...] stands for lines that are left out.
+shows_tutorial()
+{
+	sed -n 's/^    \$ \(memdiag .*\)/\1/p' README >"$dir/shown"
+	[ "$(cut -d ' ' -f 2 "$dir/shown" | sort | paste -s -d ' ')" = 'info maps trim' ] || return
+	while read -r command; do
+		run_of "$command" doc/tutorial.md >"$dir/whole"
+		[ -s "$dir/whole" ] || return
+		run_of "$command" README | grep -v -x -F '      [...]' | grep -v -x -F -f "$dir/whole" && return 1
+	done <"$dir/shown"
+	true
+}
+
+check 'doc/tutorial.md shows the runs of scripts/journeys' shows_journeys
+check 'README shows runs of doc/tutorial.md' shows_tutorial
 while read -r name; do
-	if grep -q "^ *\$ memdiag $name" README; then
-		check "README shows $name" true
+	if grep -q "^ *\$ memdiag $name" doc/tutorial.md; then
+		check "doc/tutorial.md shows $name" true
 	elif head -n 1 NEWS | grep -q unreleased; then
-		skip "README shows $name" 'not yet: the next release wants it'
+		skip "doc/tutorial.md shows $name" 'not yet: the next release wants it'
 	else
-		check "README shows $name" false
+		check "doc/tutorial.md shows $name" false
 	fi
 done <"$dir/commands"
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The runs that README shows can be made again, and say what README says of them.
+# The runs that doc/tutorial.md and README show can be made again, and print what these say about them.
 . "$top_srcdir/tests/live/lib.sh"
 
 need mariadbd mariadb mariadb-install-db redis-server redis-cli setpriv

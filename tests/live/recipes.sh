@@ -1,15 +1,15 @@
 #!/bin/sh
-# The recipes and tables of README: its commands work, its settings have an effect, and the limits, verdicts and
-# labels that it names are those of memdiag.
+# The recipes and tables of README, doc/safety.md and doc/deploy.md: the commands work, the settings have
+# an effect, and the limits, verdicts and labels are those of memdiag.
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
-# section TITLE: the indented lines of README below it.
+# section FILE TITLE: the indented lines below it.
 section()
 {
-	awk -v title="$1" '
-		/^[A-Z][A-Z ,?]*$/ { is_in = $0 == title; next }
-		is_in && /^    / { print substr($0, 5) }' "$top_srcdir/README"
+	awk -v title="$2" '
+		/^[A-Z][A-Z ,?]*$/ || /^## / { is_in = $0 == title; next }
+		is_in && /^    / { print substr($0, 5) }' "$top_srcdir/$1"
 }
 
 # ---- limits, verdicts, labels ----
@@ -20,23 +20,35 @@ has_default()
 	"$MEMDIAG" "$1" --help | grep -A 3 -e "--$2=" | tr -s ' \n' ' ' | grep -q -F "($3)"
 }
 
-section 'IS IT SAFE ON A PRODUCTION SERVER?' >"$dir/safe"
+# The rows of doc/safety.md as text: COMMAND TOUCHES PAUSE STAYS.
+sed -n 's/^| `//p' "$top_srcdir/doc/safety.md" | tr -d '`|' | tr -s ' ' >"$dir/safe"
 check 'every command is in the table' sh -c "
-	'$MEMDIAG' --list-commands | grep -v -x diff | while read -r name; do
+	'$MEMDIAG' --list-commands | while read -r name; do
 		grep -q \"^\$name \" '$dir/safe' || { echo \$name; exit 1; }
 	done"
-check 'info: 10 ms' sh -c "grep -q '^info .* 10 ms,' '$dir/safe'"
+
+# README has the same limits in short.
+section README 'IS IT SAFE ON A PRODUCTION SERVER?' | tr -s ' \n' ' ' >"$dir/short"
+check 'README: every command' sh -c "
+	'$MEMDIAG' --list-commands | while read -r name; do
+		grep -q -w \"\$name\" '$dir/short' || { echo \$name; exit 1; }
+	done"
+check 'README: info: 10 ms' grep -q 'malloc_info(); an arena is locked for 10 ms at most' "$dir/short"
+check 'README: trim: 500 ms' grep -q 'malloc_trim(); an arena is locked for 500 ms at most' "$dir/short"
+check 'README: heap: 200 ms' grep -q 'heap, trim -n all threads are stopped, for 200 ms at a time' "$dir/short"
+
+check 'info: 10 ms' sh -c "grep -q '^info .* 10 ms;' '$dir/safe'"
 check 'info: is its default' has_default info max-lock 10ms
 check 'heap: 200 ms' sh -c "grep -q '^heap .* 200 ms ' '$dir/safe'"
 check 'heap: is its default' has_default heap max-stop 200ms
 check 'trim -n: is its default, too' has_default trim max-stop 200ms
-check 'trim: 500 ms' sh -c "grep -q '^trim  .* 500 ms,' '$dir/safe'"
+check 'trim: 500 ms' sh -c "grep -q '^trim [^-].* 500 ms;' '$dir/safe'"
 check 'trim: is its default' has_default trim max-lock 500ms
 check 'count: 200 ms' sh -c "grep -q '^count start .* 200 ms ' '$dir/safe'"
 check 'count: is its default' has_default count max-stop 200ms
 check 'a thread is looked for for 5 s' has_default info wait 5s
 
-section 'LEAK, FRAGMENTATION OR CACHE?' >"$dir/causes"
+section README 'LEAK, FRAGMENTATION OR CACHE?' >"$dir/causes"
 verdicts_exist()
 {
 	grep -o '([a-z, -]*)' "$dir/causes" | tr -d '(),' | tr ' ' '\n' >"$dir/ids"
@@ -62,13 +74,13 @@ check 'its labels are those of info and heap' labels_exist
 
 # ---- an alert ----
 
-# shellcheck disable=SC2123 # README's lines say memdiag
+# shellcheck disable=SC2123 # the lines of doc/deploy.md say memdiag
 PATH=$(cd "$top_builddir" && pwd):$PATH
 
 # alerts BYTES: what the alert prints for verdicts above that.
 alerts()
 {
-	section 'AN ALERT' | sed "s/PID/$tracee_pid/; s/500e6/$1/" >"$dir/alert"
+	section doc/deploy.md '## An alert' | sed "s/PID/$tracee_pid/; s/500e6/$1/" >"$dir/alert"
 	[ "$(wc -l <"$dir/alert")" -eq 3 ] && (cd "$dir" && sh -e alert >said 2>&1)
 }
 
@@ -80,7 +92,7 @@ check 'the target lives on' end_tracee
 
 # ---- settings ----
 
-section 'SETTINGS THAT STAY' | grep ' PROGRAM$' >"$dir/settings"
+section doc/deploy.md '## Settings that stay' | grep ' PROGRAM$' >"$dir/settings"
 check 'four settings' test "$(wc -l <"$dir/settings")" -eq 4
 nr=0
 while read -r setting program; do
@@ -99,7 +111,7 @@ done <"$dir/settings"
 
 # ---- services ----
 
-section 'CONTAINERS AND SERVICES' >"$dir/services"
+section doc/deploy.md '## Containers and services' >"$dir/services"
 check 'containers and services have lines' test "$(wc -l <"$dir/services")" -eq 4
 unit=$(systemctl list-units --type=service --state=running --plain --no-legend 2>/dev/null |
 	sed -n 's/ .*//p' | head -n 1)

@@ -4,7 +4,7 @@
  *
  *	play SEED N	-> "done" when each thread has done N steps
  *	sum SITE	-> bytes and mappings so far, and bytes and mappings in use, as far as they
- *			   are the program's memory (doc/agent.md, "What counts")
+ *			   are the program's memory (doc/internals/agent.md, "What counts")
  *	most		-> the most bytes that were in use; exact with one thread
  *	drop		-> "done" when all is unmapped
  *	anew		-> "done"; the account begins anew

@@ -148,7 +148,10 @@ registers_fill(struct waiter *w)
 	r->below = tag_of(w, w->nr, 99);
 }
 
-/* Whether memdiag may have left NOW in the register of a timeout (doc/inject.md, "Timeouts"). */
+/*
+ * Whether memdiag may have left NOW in the register of a timeout (doc/internals/inject.md,
+ * "Timeouts").
+ */
 static bool
 is_documented(const struct waiter *w, unsigned int at, uint64_t was, uint64_t now)
 {

@@ -11,7 +11,7 @@
 #define NR_LARGE_BLOCKS 50 /* mappings, with holes of the same size between them */
 #define LARGE_BYTES 131072
 #define NR_DIRTY 2000
-#define HELPER_BYTES (32768 + 4096) /* stays once after a helper: doc/inject.md */
+#define HELPER_BYTES (32768 + 4096) /* stays once after a helper: doc/internals/inject.md */
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 

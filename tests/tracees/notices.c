@@ -23,7 +23,8 @@
  *	check agent	the same after an agent was loaded, whose mappings stay
  *
  * The program prints the same line at the end, and a line for each fault on stderr.  "documented"
- * counts changes that doc/inject.md describes, "late" timeouts that are late by over two seconds.
+ * counts changes that doc/internals/inject.md describes, "late" timeouts that are late by over two
+ * seconds.
  */
 #include "notices.h"
 

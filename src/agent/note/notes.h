@@ -104,9 +104,9 @@ struct notes {
 };
 #define NOTES_BYTES (offsetof(struct notes, stack) + STACK_BYTES)
 _Static_assert(sizeof(void *) != 8 || NOTES_BYTES >> 10 == 74,
-	"segment.c and doc/profile.md say how much a thread takes");
+	"segment.c and doc/internals/profile.md say how much a thread takes");
 _Static_assert(sizeof(void *) != 8 || STACK_RECENT_BYTES >> 10 == 110,
-	"doc/profile.md says how much recent stacks take");
+	"doc/internals/profile.md says how much recent stacks take");
 
 /* How often notes have begun, or begun anew. */
 extern uint32_t notes_turn;
