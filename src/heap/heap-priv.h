@@ -149,7 +149,7 @@ uint64_t mlocked_from(const struct mlocked *l, uint64_t lo, uint64_t hi);
 
 /* ---- the reader ------------------------------------------------------------------------------ */
 
-enum page_state {
+enum page_presence {
 	PAGE_NONE, /* not present, or nothing that malloc can have */
 	PAGE_SWAPPED,
 	PAGE_PRESENT,
@@ -206,7 +206,7 @@ min_chunk_bytes(const struct malloc_layout *l)
 bool reader_is_late(struct reader *r);
 
 /* Whether the page of ADDR can be malloc's and can be read without a change to the target. */
-enum page_state reader_page(struct reader *r, uint64_t addr);
+enum page_presence reader_page(struct reader *r, uint64_t addr);
 
 /* Whether the SIZE bytes at ADDR, a page at most, begin or end in a page of malloc's in swap. */
 bool reader_is_swapped(struct reader *r, uint64_t addr, size_t size);
@@ -391,7 +391,7 @@ const char *copies_pair(struct copies *c, uint64_t addr);
 
 /* ---- pages.c --------------------------------------------------------------------------------- */
 
-enum part {
+enum heap_part {
 	PART_USED,
 	PART_OWN,    /* malloc's own, or another owner's */
 	PART_CACHED, /* in a tcache, or in a fast bin with no free neighbour */
@@ -417,11 +417,11 @@ void page_ledger_begin(struct page_ledger *l, struct heap_arena *arena,
 	const struct page_runs *runs, uint64_t page_bytes, uint64_t start);
 
 /* The part of page_ledger_add() that fills a page. */
-void page_ledger_turn(struct page_ledger *l, enum part part, uint64_t bytes);
+void page_ledger_turn(struct page_ledger *l, enum heap_part part, uint64_t bytes);
 
 /* The next BYTES are PART. */
 static inline void
-page_ledger_add(struct page_ledger *l, enum part part, uint64_t bytes)
+page_ledger_add(struct page_ledger *l, enum heap_part part, uint64_t bytes)
 {
 	if (bytes >= l->page_bytes - l->filled) {
 		page_ledger_turn(l, part, bytes);
@@ -433,7 +433,7 @@ page_ledger_add(struct page_ledger *l, enum part part, uint64_t bytes)
 
 /* The next BYTES are free, and of them malloc_trim gives back [LO, HI), which are pages. */
 void page_ledger_add_trim(
-	struct page_ledger *l, enum part part, uint64_t bytes, uint64_t lo, uint64_t hi);
+	struct page_ledger *l, enum heap_part part, uint64_t bytes, uint64_t lo, uint64_t hi);
 
 /* The segment ends here; the rest of the page belongs to another owner. */
 void page_ledger_end(struct page_ledger *l);

@@ -107,7 +107,7 @@ ask_group(struct reader *r, struct page_group *g, uint64_t start)
 	}
 }
 
-enum page_state
+enum page_presence
 reader_page(struct reader *r, uint64_t addr)
 {
 	uint64_t bytes = GROUP_PAGES * r->page_bytes, start = addr & ~(bytes - 1), bit;

@@ -83,7 +83,7 @@ turn(struct page_ledger *l)
 
 /* Whole pages of one part, at the start of a page. */
 static void
-pages_whole_pages(struct page_ledger *l, enum part part, uint64_t bytes)
+pages_whole_pages(struct page_ledger *l, enum heap_part part, uint64_t bytes)
 {
 	static const enum heap_page_class class[] = {
 		[PART_USED] = HEAP_PAGE_LIVE,
@@ -106,7 +106,7 @@ pages_whole_pages(struct page_ledger *l, enum part part, uint64_t bytes)
 }
 
 void
-page_ledger_turn(struct page_ledger *l, enum part part, uint64_t bytes)
+page_ledger_turn(struct page_ledger *l, enum heap_part part, uint64_t bytes)
 {
 	uint64_t room = l->page_bytes - l->filled, whole;
 
@@ -123,7 +123,7 @@ page_ledger_turn(struct page_ledger *l, enum part part, uint64_t bytes)
 
 void
 page_ledger_add_trim(
-	struct page_ledger *l, enum part part, uint64_t bytes, uint64_t lo, uint64_t hi)
+	struct page_ledger *l, enum heap_part part, uint64_t bytes, uint64_t lo, uint64_t hi)
 {
 	uint64_t start = l->page + l->filled, present, swapped;
 	struct heap_range *range = array_add(&l->arena->trim.range);

@@ -116,7 +116,7 @@ is_given_back(struct heap_walk *w, uint64_t lo, uint64_t *hi)
 static inline void
 end_piece(struct heap_walk *w)
 {
-	enum part part = w->piece_free_bytes ? PART_FREE : PART_CACHED;
+	enum heap_part part = w->piece_free_bytes ? PART_FREE : PART_CACHED;
 	uint64_t lo, hi;
 
 	if (!w->piece_bytes)

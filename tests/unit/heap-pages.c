@@ -14,7 +14,7 @@
 #define NR_PAGES 4
 
 struct piece {
-	enum part part;
+	enum heap_part part;
 	uint64_t bytes;
 };
 
@@ -63,7 +63,7 @@ static void
 test_whole_pages(void)
 {
 	static const struct {
-		enum part part;
+		enum heap_part part;
 		enum heap_page_class class;
 		const char *what;
 	} want[] = {

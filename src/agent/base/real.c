@@ -12,7 +12,7 @@ struct real real;
 bool real_is_glibc, real_has_headers, real_has_unhooked;
 enum real_operators real_operators;
 
-enum need {
+enum real_need {
 	OF_MALLOC, /* of the same object as malloc */
 	OF_ANY,
 	NONE,
@@ -31,7 +31,7 @@ enum need {
 static const struct real_function {
 	const char *name;
 	size_t at; /* in struct real */
-	enum need need;
+	enum real_need need;
 } functions[] = { FUNCTION(malloc, OF_MALLOC), FUNCTION(free, OF_MALLOC),
 	FUNCTION(calloc, OF_MALLOC), FUNCTION(realloc, OF_MALLOC), FUNCTION(memalign, OF_MALLOC),
 	FUNCTION(aligned_alloc, OF_MALLOC), FUNCTION(posix_memalign, OF_MALLOC),

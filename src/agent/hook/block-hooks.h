@@ -17,45 +17,8 @@
 #include "agent/base/state.h"
 #include "agent/hook/agent.h"
 #include "agent/hook/event.h"
+#include "agent/hook/plain.h"
 #include "wire/wire.h"
-
-#pragma GCC visibility push(hidden)
-
-/* Without an event: what the real functions do, or early.c before they are found (plain.c). */
-SLOW void *plain_alloc(size_t alignment, size_t size);
-SLOW void plain_free(void *block);
-SLOW void *plain_calloc(size_t nr, size_t size);
-SLOW void *plain_realloc(void *old, size_t size);
-SLOW int plain_posix_memalign(void **ret, size_t alignment, size_t size);
-
-/*
- * With the sampler alone, and beside the counter; with the recorder alone, and beside the counter
- * (sampling.c).
- */
-void *malloc_sampled(size_t size);
-void *malloc_sampled_slowly(size_t size);
-void free_sampled(void *block);
-void *malloc_both_slowly(size_t size);
-void free_both_slowly(void *block);
-void *malloc_recorded_slowly(size_t size);
-void free_recorded_slowly(void *block);
-void *malloc_all_slowly(size_t size);
-void free_all_slowly(void *block);
-#define DECLARE_HOOKS(set)                                                                         \
-	void *calloc_##set(size_t nr, size_t size);                                                \
-	void *realloc_##set(void *old, size_t size);                                               \
-	void *memalign_##set(size_t alignment, size_t size);                                       \
-	void *aligned_alloc_##set(size_t alignment, size_t size);                                  \
-	int posix_memalign_##set(void **ret, size_t alignment, size_t size);                       \
-	void *valloc_##set(size_t size);                                                           \
-	void *pvalloc_##set(size_t size);
-DECLARE_HOOKS(sampled)
-DECLARE_HOOKS(both)
-DECLARE_HOOKS(recorded)
-DECLARE_HOOKS(all)
-#undef DECLARE_HOOKS
-
-#pragma GCC visibility pop
 
 INLINE void *
 malloc_guarded_for(unsigned int jobs, size_t size)

@@ -15,6 +15,7 @@
 #include "agent/base/state.h"
 #include "agent/hook/agent.h"
 #include "agent/hook/block-hooks.h"
+#include "agent/hook/sampling.h"
 
 /* ---- malloc ---- */
 

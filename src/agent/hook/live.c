@@ -18,8 +18,9 @@
 #include "agent/base/state.h"
 #include "agent/hook/agent.h"
 #include "agent/hook/block-hooks.h"
-#include "agent/hook/mapping-hooks.h"
+#include "agent/hook/mappings.h"
 #include "agent/hook/others.h"
+#include "agent/hook/sampling.h"
 #include "agent/note/request.h"
 
 static struct wire_live live;

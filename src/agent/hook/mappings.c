@@ -16,7 +16,7 @@
 #include "agent/base/sys.h"
 #include "agent/hook/agent.h"
 #include "agent/hook/event.h"
-#include "agent/hook/mapping-hooks.h"
+#include "agent/hook/mappings.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4 /* 5.7 */

@@ -1,13 +1,11 @@
-/*
- * plain: malloc and related functions without an event.
- */
 #include <config.h>
+
+#include "agent/hook/plain.h"
 
 #include <errno.h>
 
 #include "agent/base/early.h"
 #include "agent/base/real.h"
-#include "agent/hook/block-hooks.h"
 
 void *
 plain_alloc(size_t alignment, size_t size)

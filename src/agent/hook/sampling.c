@@ -1,9 +1,6 @@
-/*
- * sampling: the hooks that take samples or record all blocks, alone or beside the counter, in a
- * process that ran already (live.c) as in one that calls the agent by name (hooks.c).  The
- * most frequent calls, both with the counter and with a record, have hooks of their own.
- */
 #include <config.h>
+
+#include "agent/hook/sampling.h"
 
 #include "agent/base/compiler.h"
 #include "agent/base/real.h"

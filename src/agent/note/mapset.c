@@ -94,10 +94,10 @@ drop_lock(void)
 
 /* ---- memory ---- */
 
-union slot {
+union mapset_slot {
 	struct mapset_piece piece;
 	struct mapset_entry mapping;
-	union slot *next;
+	union mapset_slot *next;
 };
 
 /*
@@ -110,9 +110,9 @@ union slot {
 #define SLOTS_PART 256
 
 static struct {
-	union slot *slot;
+	union mapset_slot *slot;
 	size_t nr, nr_used; /* from the first one on, at least once */
-	union slot *free;
+	union mapset_slot *free;
 	size_t nr_free;
 } pool;
 
@@ -126,7 +126,7 @@ mapset_has_room(size_t nr)
 static void *
 new_slot(void)
 {
-	union slot *s = pool.free;
+	union mapset_slot *s = pool.free;
 
 	if (!s)
 		return &pool.slot[pool.nr_used++];
@@ -138,7 +138,7 @@ new_slot(void)
 static void
 free_slot(void *slot)
 {
-	union slot *s = slot;
+	union mapset_slot *s = slot;
 
 	s->next = pool.free;
 	pool.free = s;
@@ -568,16 +568,16 @@ mapset_read(uintptr_t start, uintptr_t end, struct mapset_part *ret, size_t room
 bool
 mapset_begin(uint64_t limit_bytes)
 {
-	const uint64_t most = limit_bytes / SLOTS_PART / sizeof(union slot);
+	const uint64_t most = limit_bytes / SLOTS_PART / sizeof(union mapset_slot);
 	const size_t nr = most > MOST_SLOTS ? MOST_SLOTS : most < LEAST_SLOTS ? LEAST_SLOTS : most;
 
 	if (pool.slot)
 		return true;
-	pool.slot = memory_map(-1, 0, nr * sizeof(union slot));
+	pool.slot = memory_map(-1, 0, nr * sizeof(union mapset_slot));
 	if (!pool.slot)
 		return false;
 	pool.nr = nr;
-	memory_note(WIRE_MEMORY_LIVE_SET, pool.slot, nr * sizeof(union slot));
+	memory_note(WIRE_MEMORY_LIVE_SET, pool.slot, nr * sizeof(union mapset_slot));
 	return true;
 }
 
@@ -585,7 +585,7 @@ void
 mapset_forget(void)
 {
 	if (pool.nr_used)
-		memory_clear(pool.slot, pool.nr_used * sizeof(union slot));
+		memory_clear(pool.slot, pool.nr_used * sizeof(union mapset_slot));
 	tree = NULL;
 	pool.free = NULL;
 	pool.nr_free = pool.nr_used = 0;

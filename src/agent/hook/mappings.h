@@ -1,9 +1,9 @@
 /*
- * mapping-hooks: the hooks of mmap and related functions that note them, alone and beside the
+ * mappings: the hooks of mmap and related functions that note them, alone and beside the
  * counter, for a process that ran already (live.c).
  */
-#ifndef MEMDIAG_AGENT_HOOK_MAPPING_HOOKS_H
-#define MEMDIAG_AGENT_HOOK_MAPPING_HOOKS_H
+#ifndef MEMDIAG_AGENT_HOOK_MAPPINGS_H
+#define MEMDIAG_AGENT_HOOK_MAPPINGS_H
 
 #include <stddef.h>
 #include <sys/types.h>
