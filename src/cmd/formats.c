@@ -24,6 +24,12 @@ report_format_word(size_t i)
 }
 
 const char *
+report_format_note(size_t i)
+{
+	return formats[i]->note;
+}
+
+const char *
 report_format_word_of_bytes(size_t i)
 {
 	size_t k = 0;

@@ -25,8 +25,9 @@ REPORT_FORMATS(REPORT_FORMAT)
 
 /* The one called NAME; NULL if none. */
 const struct report_format *report_format_find(const char *name);
-/* The name of format I; NULL behind the last one. */
+/* The name of format I, NULL behind the last one, and its note. */
 const char *report_format_word(size_t i);
+const char *report_format_note(size_t i);
 /* The same of those that need no blocks. */
 const char *report_format_word_of_bytes(size_t i);
 

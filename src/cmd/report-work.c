@@ -62,11 +62,10 @@ report_work_set_format(
 }
 
 static const struct ui_option options[] = {
-	{ "format", 0, "FORMAT", 2,
-		"write text, tree (of calls), flame (graph, SVG), html, graph (of calls, SVG, by "
-		"dot of graphviz), dot, json, pprof, heap or folded",
-		UI_WORD, offsetof(struct report_work, reporting.format), .word = report_format_word,
-		.set = report_work_set_format, .wrong = "is not a format" },
+	{ "format", 0, "FORMAT", 2, "write {words}", UI_WORD,
+		offsetof(struct report_work, reporting.format), .word = report_format_word,
+		.note = report_format_note, .set = report_work_set_format,
+		.wrong = "is not a format" },
 	{ "value", 0, "VALUE", 3,
 		"add up in-use, allocated, peak or temporary memory of malloc, mapped or "
 		"mapped-allocated memory of mmap, or a type of the file (in-use)",

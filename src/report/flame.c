@@ -199,4 +199,5 @@ report_print_flame(const struct report_view *v, struct ui_output *out, struct er
 	return flame_put(v, out->f, true, e);
 }
 
-const struct report_format report_format_flame = { "flame", 0, 0, report_print_flame };
+const struct report_format report_format_flame = { "flame", 0, 0, report_print_flame,
+	"graph, SVG" };

@@ -24,6 +24,7 @@ struct report_format {
 	size_t rows;
 	/* Write V, which is complete, to OUT.  0, or -1 with E. */
 	int (*write)(const struct report_view *v, struct ui_output *out, struct err *e);
+	const char *note; /* what --help of report says of it; NULL: nothing */
 };
 
 #endif

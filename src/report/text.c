@@ -300,4 +300,4 @@ report_print_tree(const struct report_view *v, struct ui_output *out, struct err
 const struct report_format report_format_text = { "text",
 	FORMAT_TAKES_BLOCKS | FORMAT_TAKES_REPEATS, 0, report_print_table };
 
-const struct report_format report_format_tree = { "tree", 0, 0, report_print_tree };
+const struct report_format report_format_tree = { "tree", 0, 0, report_print_tree, "of calls" };

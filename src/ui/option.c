@@ -175,18 +175,20 @@ ui_option_find_word(const struct ui_option *o, const char *arg)
 	return -1;
 }
 
-/* Write the words of O from FIRST on, as in "a, b or c". */
+/* Write the words of O from FIRST on, as in "a, b (note) or c". */
 static void
 option_write_words(const struct ui_option *o, size_t first, FILE *f)
 {
-	const char *word;
+	const char *word, *note;
 
-	for (size_t i = first; (word = ui_option_word(o, i)); i++)
-		fprintf(f, "%s%s",
+	for (size_t i = first; (word = ui_option_word(o, i)); i++) {
+		note = o->note ? o->note(i) : NULL;
+		fprintf(f, "%s%s%s%s%s",
 			i == first			   ? ""
 				: ui_option_word(o, i + 1) ? ", "
 							   : " or ",
-			word);
+			word, note ? " (" : "", note ? note : "", note ? ")" : "");
+	}
 }
 
 /* Write what MARK, of LEN bytes, stands for in the help of O. */

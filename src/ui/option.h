@@ -50,6 +50,8 @@ struct ui_option {
 	uint64_t preset;	       /* what is stored before options are read; 0: nothing */
 	const char *const *words;      /* NULL at the end */
 	const char *(*word)(size_t i); /* the same as a function */
+	const char *(*note)(
+		size_t i); /* stands in parentheses behind word I in --help; NULL: none */
 	const char *(*also)(size_t i); /* words that it takes in another case; not parsed here */
 	/*
 	 * The rest of "memdiag COMMAND: 'ARG' ..." for an argument of a wrong form or an unknown

@@ -74,6 +74,19 @@ page_has_words()
 	[ ! -s "$dir/missing" ]
 }
 
+# Each of them stands in --help, too.  maps names two classes, and the first error lists them.
+help_has_words()
+{
+	# shellcheck disable=SC2086 # "record report" has options of its own
+	"$MEMDIAG" $1 --help | tr -cs 'a-zA-Z0-9-' '\n' | sort -u >"$dir/help"
+	option_words "$1" | grep -v -e '^--class ' >"$dir/pairs"
+	while read -r option word; do
+		grep -q -x -F -e "$word" "$dir/help" || echo "not in --help: $option=$word"
+	done <"$dir/pairs" >"$dir/missing"
+	cat "$dir/missing"
+	[ ! -s "$dir/missing" ]
+}
+
 takes_words()
 {
 	option_words "$1" >"$dir/pairs"
@@ -125,6 +138,23 @@ completes_words()
 		done
 	done | sort >"$dir/words"
 	sort "$dir/pairs" | diff - "$dir/words" && cat "$dir/words" >>"$dir/all-words"
+}
+
+# The number of candidates for the last of the words.
+nr_offered()
+{
+	PATH=$top_builddir:$PATH bash -c '
+		. "$0"
+		COMP_WORDS=(memdiag "$@")
+		COMP_CWORD=$#
+		_memdiag memdiag "${@: -1}" "" 2>/dev/null
+		echo "${#COMPREPLY[@]}"' "$top_srcdir/scripts/completion/memdiag" "$@"
+}
+
+# completes_files WORDS...: files are offered.
+completes_files()
+{
+	offered "$@" "$dir/com" | grep -q -x -F -e "$dir/commands"
 }
 
 completes_commands()
@@ -188,10 +218,12 @@ while read -r name; do
 	check "memdiag --help names $name" sh -c "'$MEMDIAG' --help | grep -q '^  $name '"
 	check "memdiag-$name(1) has its options" page_has_options "$name"
 	check "memdiag-$name(1) has the words of its options" page_has_words "$name"
+	check "$name --help has the words of its options" help_has_words "$name"
 	check "$name takes the words of its options" takes_words "$name"
 	check "$name lists its options" lists_options "$name"
 done <"$dir/commands"
 check 'memdiag-record(1) has the words of the options of record report' page_has_words 'record report'
+check 'record report --help has the words of its options' help_has_words 'record report'
 check 'record report takes the words of its options' takes_words 'record report'
 check 'record report lists its options' lists_options 'record report'
 check 'the options before a command are listed' sh -c "'$MEMDIAG' --list-options= | grep -x -e '--version flag'"
@@ -234,6 +266,13 @@ if command -v bash >/dev/null && command -v ps >/dev/null; then
 	start_tracee idle
 	check 'completion has the options of record report' completes_options 'record report'
 	check 'completion has the words of record report' completes_words 'record report'
+	check 'completion has nothing for a number' [ "$(nr_offered maps --lines = '')" -eq 0 ]
+	check 'completion has nothing for a size' [ "$(nr_offered run --limit '')" -eq 0 ]
+	for words in 'maps --diff' 'report -f' 'report -p' 'report' 'diff' 'timeline' 'heap --sysroot =' 'record report --since' 'trace --calls'; do
+		# shellcheck disable=SC2086 # words
+		check "completion has files for $words" completes_files $words
+	done
+	check 'completion has processes for report --pid' sh -c "[ $(nr_offered report --pid '') -gt 1 ]"
 	check 'completion has words' grep -q -x -e '--sort rss' "$dir/all-words"
 	check 'completion has processes' completes_processes "$tracee_pid"
 	check 'the target lives on' end_tracee

@@ -615,11 +615,17 @@ formats(size_t i)
 	return i < 3 ? list[i] : NULL;
 }
 
+static const char *
+notes(size_t i)
+{
+	return i == 1 ? "as lines" : NULL;
+}
+
 static const struct ui_option listed_rows[] = {
 	{ .group = 1, .help = "Heading:" },
 	{ "sort", 's', "KEY", 1, "by a (default), {other words}", UI_WORD, .words = words },
 	{ "format", 0, "FORMAT", 1, "write {words}, or {also}", UI_WORD, .word = formats,
-		.also = formats },
+		.also = formats, .note = notes },
 	{ "hidden", 0, "N", 1, NULL, UI_NUMBER },
 	{ "file", 'f', "FILE", 1, "read FILE", UI_FILE, .may_lack_arg = true },
 	{ 0 },
@@ -630,13 +636,13 @@ static const struct ui_option inner_rows[] = {
 	{ 0 },
 };
 
+static const struct ui_syntax inner = { .options = inner_rows };
+static const struct ui_child inner_children[] = { { &inner, 0 }, { 0 } };
+static const struct ui_syntax listed = { .options = listed_rows, .children = inner_children };
+
 static void
 test_list(void)
 {
-	static const struct ui_syntax inner = { .options = inner_rows };
-	static const struct ui_child inner_children[] = { { &inner, 0 }, { 0 } };
-	static const struct ui_syntax listed = { .options = listed_rows,
-		.children = inner_children };
 	char *list = NULL;
 	size_t size;
 	FILE *f = open_memstream(&list, &size);
@@ -660,6 +666,50 @@ test_list(void)
 		"what is no whole spelling is not found");
 }
 
+/* --help of these options, with blanks where lines are broken. */
+static void
+test_help(void)
+{
+	static char name[] = "memdiag test", help[] = "--help";
+	char *argv[] = { name, help, NULL }, said[4096];
+	static const struct ui_child both[] = { { &listed, 0 }, { &ui_output_syntax, 0 }, { 0 } };
+	static const struct ui_syntax all = { .children = both };
+	size_t len = 0, kept = 0;
+	int fd[2];
+	ssize_t n;
+
+	fflush(stdout);
+	if (pipe(fd) < 0)
+		exit(99);
+	if (fork() == 0) {
+		struct ui_options o = { .json = false };
+
+		dup2(fd[1], STDOUT_FILENO);
+		ui_parse(&all, 2, argv, &o);
+		exit(99);
+	}
+	close(fd[1]);
+	while ((n = read(fd[0], said + len, sizeof said - 1 - len)) > 0)
+		len += (size_t)n;
+	close(fd[0]);
+	wait(NULL);
+	for (size_t i = 0; i < len; i++) {
+		const char c = said[i] == '\n' ? ' ' : said[i];
+
+		if (c != ' ' || !kept || said[kept - 1] != ' ')
+			said[kept++] = c;
+	}
+	said[kept] = '\0';
+	ok(strstr(said,
+		   "by a (default), helper, own, in-use, mapped, mapped-allocated, a or b c") !=
+			NULL,
+		"--help has the words but the first");
+	ok(strstr(said, "write text, json (as lines) or heap, or text, json or heap") != NULL,
+		"--help has the words with their notes, and those of another case");
+	ok(!strstr(said, "hidden"), "--help has no hidden option");
+	ok(strstr(said, "Heading: ") != NULL, "--help has headings");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -667,6 +717,7 @@ main(int argc, char **argv)
 
 	argp_err_exit_status = UI_USAGE;
 	test_list();
+	test_help();
 	seeds_try(s, try_table,
 		"command lines are parsed as they were made, by tables made at random");
 	return tap_end();
