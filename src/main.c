@@ -123,36 +123,25 @@ main_print_and_exit(void (*print)(FILE *f))
 	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
 }
 
+/* An option that prints something and ends. */
 static void
-main_help(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
+main_print(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
 {
-	(void)state, (void)o, (void)input, (void)arg;
-	main_print_and_exit(main_print_help);
-}
-
-static void
-main_version(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
-{
-	(void)state, (void)o, (void)input, (void)arg;
-	main_print_and_exit(print_version);
-}
-
-static void
-main_list_commands(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
-{
-	(void)state, (void)o, (void)input, (void)arg;
-	main_print_and_exit(list_commands);
+	(void)state, (void)input, (void)arg;
+	main_print_and_exit(strcmp(o->name, "version") == 0	? print_version
+			: strcmp(o->name, "list-commands") == 0 ? list_commands
+								: main_print_help);
 }
 
 static void main_list_options(
 	struct argp_state *state, const struct ui_option *o, void *input, char *arg);
 
 static const struct ui_option front_options[] = {
-	{ "help", 'h', NULL, -1, "print this help", UI_FLAG, .set = main_help },
-	{ "usage", 0, NULL, -1, "print this help", UI_FLAG, .set = main_help },
-	{ "version", 'V', NULL, -1, "print the version", UI_FLAG, .set = main_version },
+	{ "help", 'h', NULL, -1, "print this help", UI_FLAG, .set = main_print },
+	{ "usage", 0, NULL, -1, "print this help", UI_FLAG, .set = main_print },
+	{ "version", 'V', NULL, -1, "print the version", UI_FLAG, .set = main_print },
 	{ "list-commands", 0, NULL, -1, "print the names of all commands", UI_FLAG,
-		.set = main_list_commands },
+		.set = main_print },
 	/* for completion and tests */
 	{ "list-options", 0, "COMMAND", -1, NULL, UI_STRING, .set = main_list_options,
 		.wrong = "is not a command" },

@@ -501,7 +501,8 @@ option_make_part(struct option_part *p, const struct ui_syntax *s, void *input, 
 		p->argp_children[p->nr_children].argp = &p->children[p->nr_children].argp;
 	}
 	p->argp = (struct argp){
-		.options = p->options,
+		/* make_hol() of argp/argp-help.c (glibc 2.36) loses a byte without a row */
+		.options = option_count(s) ? p->options : NULL,
 		.parser = option_parse,
 		.args_doc = s->args_doc,
 		.doc = s->doc,

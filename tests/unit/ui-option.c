@@ -592,7 +592,7 @@ try_line(void)
 	if (*want_error ? status == UI_USAGE && strncmp(said, begin, strlen(begin)) == 0
 			: status == 0 && !*said)
 		return true;
-	return FAIL("%s: status %d, '%.300s'; want '%s'", line, status, said, want_error);
+	return FAIL("%.500s: status %d, '%.200s'; want '%s'", line, status, said, want_error);
 }
 
 static bool
