@@ -116,51 +116,81 @@ struct front {
 	int command_at; /* its index, 0 if none */
 };
 
-enum { KEY_LIST_COMMANDS = 0x4000, KEY_USAGE };
-
-static const struct argp_option front_options[] = {
-	{ "help", 'h', NULL, 0, "print this help", -1 },
-	{ "usage", KEY_USAGE, NULL, 0, "print this help", -1 },
-	{ "version", 'V', NULL, 0, "print the version", -1 },
-	{ "list-commands", KEY_LIST_COMMANDS, NULL, 0, "print the names of all commands", -1 },
-	{ 0 },
-};
-
 static void
-print_and_exit(void (*print)(FILE *f))
+main_print_and_exit(void (*print)(FILE *f))
 {
 	print(stdout);
 	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
 }
 
-static error_t
-parse_front(int key, char *arg, struct argp_state *state)
+/* An option that prints something and ends. */
+static void
+main_print(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
 {
-	struct front *front = state->input;
+	(void)state, (void)input, (void)arg;
+	main_print_and_exit(strcmp(o->name, "version") == 0	? print_version
+			: strcmp(o->name, "list-commands") == 0 ? list_commands
+								: main_print_help);
+}
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &front->ui;
-		return 0;
-	case 'h':
-	case KEY_USAGE:
-		print_and_exit(main_print_help);
-		return 0;
-	case 'V':
-		print_and_exit(print_version);
-		return 0;
-	case KEY_LIST_COMMANDS:
-		print_and_exit(list_commands);
-		return 0;
-	case ARGP_KEY_ARG:
-		/* A number is a PID. */
-		if (arg[strspn(arg, "0123456789,")] == '\0' && *arg)
-			return ARGP_ERR_UNKNOWN;
-		front->command_at = state->next - 1;
-		state->next = state->argc;
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+static void main_list_options(
+	struct argp_state *state, const struct ui_option *o, void *input, char *arg);
+
+static const struct ui_option front_options[] = {
+	{ "help", 'h', NULL, -1, "print this help", UI_FLAG, .set = main_print },
+	{ "usage", 0, NULL, -1, "print this help", UI_FLAG, .set = main_print },
+	{ "version", 'V', NULL, -1, "print the version", UI_FLAG, .set = main_print },
+	{ "list-commands", 0, NULL, -1, "print the names of all commands", UI_FLAG,
+		.set = main_print },
+	/* for completion and tests */
+	{ "list-options", 0, "COMMAND", -1, NULL, UI_STRING, .set = main_list_options,
+		.wrong = "is not a command" },
+	{ 0 },
+};
+
+static error_t
+main_take_command(struct argp_state *state, void *input, char *arg)
+{
+	struct front *front = input;
+
+	/* A number is a PID. */
+	if (arg[strspn(arg, "0123456789,")] == '\0' && *arg)
+		return ARGP_ERR_UNKNOWN;
+	front->command_at = state->next - 1;
+	state->next = state->argc;
+	return 0;
+}
+
+static const struct ui_child front_children[] = {
+	{ &ui_options_syntax, offsetof(struct front, ui) },
+	{ 0 },
+};
+
+/* The options that all commands have may stand before the command. */
+static const struct ui_syntax front_syntax = {
+	.options = front_options,
+	.children = front_children,
+	.argument = main_take_command,
+};
+
+/* ARG is "COMMAND" or "COMMAND VERB"; "" stands for the options before a command. */
+static void
+main_list_options(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
+{
+	char *rest = NULL, *name = strtok_r(arg, " ", &rest), *verb = strtok_r(NULL, " ", &rest);
+	const struct command *c = name ? command_find(name) : NULL;
+	const struct ui_syntax *syntax = c ? c->syntax : NULL;
+
+	(void)input;
+	if (verb)
+		syntax = c && c->verb && strcmp(verb, c->verb) == 0 ? c->verb_syntax : NULL;
+	if (!name)
+		syntax = &front_syntax;
+	if (syntax)
+		ui_option_list(syntax, stdout);
+	else
+		ui_option_refuse(state, o, verb ? verb : name);
+	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
 }
 
 /*
@@ -170,16 +200,11 @@ parse_front(int key, char *arg, struct argp_state *state)
 static int
 find_command(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = front_options,
-		.parser = parse_front,
-		.children = ui_options_children,
-	};
 	static char name[] = "memdiag";
 	struct front front = { .ui = { .pid_optional = true, .takes_several = true } };
 
 	argv[0] = name; /* for argp's messages */
-	ui_parse_in_order(&argp, argc, argv, &front);
+	ui_parse_in_order(&front_syntax, argc, argv, &front);
 	free(front.ui.asked.v);
 	return front.command_at;
 }
@@ -196,7 +221,7 @@ help(int argc, char **argv)
 		return unknown_command(argv[2]);
 	if (c)
 		return run_command(c, 2, forward);
-	print_and_exit(main_print_help);
+	main_print_and_exit(main_print_help);
 	return UI_DONE;
 }
 

@@ -7,66 +7,50 @@
 #include "agentctl/agentctl.h"
 #include "ui/ui.h"
 
-enum { KEY_MAX_OVERHEAD = 0x3300, KEY_LIVE_SET };
+#define AT(member) UI_AT(struct overhead_options, member), UI_GIVEN(struct overhead_options, is_any)
 
-static const struct argp_option options[] = {
-	{ "max-overhead", KEY_MAX_OVERHEAD, "SIZE", 0,
+static const struct ui_option options[] = {
+	{ "max-overhead", 0, "SIZE", 1,
 		"a record takes no more memory than SIZE (8M or more), but for some KiB for each "
 		"thread; what finds no room is counted (any; in a memory cgroup half of what is "
 		"left below its limit)",
-		1 },
-	{ "live-set", KEY_LIVE_SET, "KIND", 0,
+		UI_SIZE, AT(max_bytes), .least = PROFILING_LEAST_BYTES,
+		.beyond = "is too little for a record: 8M is the least" },
+	{ "live-set", 0, "KIND", 1,
 		"how a record finds a live block: array, which is fast and takes a quarter of the "
 		"heap; table, which is slower and takes 13 to 35 bytes for each block (array)",
-		1 },
+		UI_WORD, AT(live_set), .words = wire_live_set_names,
+		.wrong = "is neither array nor table" },
 	{ 0 },
 };
 
-static error_t
-overhead_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct overhead_options *o = state->input;
+const struct ui_syntax overhead_syntax = { .options = options };
 
-	switch (key) {
-	case KEY_MAX_OVERHEAD:
-		o->is_any = true;
-		o->max_bytes = ui_size_option(state, arg);
-		if (o->max_bytes < PROFILING_LEAST_BYTES)
-			ui_refuse(state, arg, "is too little for a record: 8M is the least");
-		return 0;
-	case KEY_LIVE_SET:
-		o->is_any = true;
-		for (unsigned int i = 0; wire_live_set_names[i]; i++)
-			if (strcmp(arg, wire_live_set_names[i]) == 0) {
-				o->live_set = (enum wire_live_set)i;
-				return 0;
-			}
-		ui_refuse(state, arg, "is neither array nor table");
-	}
-	return ARGP_ERR_UNKNOWN;
-}
+/* ---- modes ---- */
 
-const struct argp overhead_argp = { .options = options, .parser = overhead_parse_option };
+const char *const record_mode_names[] = { "mem-fast", "mem-record", "log-fast", "log-record",
+	"closed", NULL };
 
 bool
 record_mode_parse(const char *word, struct overhead_options *o, enum record_mode *ret)
 {
+	/* In the order of the names. */
 	static const struct {
-		char name[12];
 		enum record_mode mode;
-		enum wire_live_set live_set;
+		bool has_table; /* else --live-set says so, or not */
 	} modes[] = {
-		{ "mem-fast", RECORD_MEM_FAST, WIRE_LIVE_ARRAY },
-		{ "mem-record", RECORD_MEM_FAST, WIRE_LIVE_TABLE },
-		{ "log-fast", RECORD_LOG_FAST, WIRE_LIVE_ARRAY },
-		{ "log-record", RECORD_LOG_FAST, WIRE_LIVE_TABLE },
+		{ RECORD_MEM_FAST, false },
+		{ RECORD_MEM_FAST, true },
+		{ RECORD_LOG_FAST, false },
+		{ RECORD_LOG_FAST, true },
+		{ RECORD_CLOSED, false },
 	};
 
-	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-		if (strcmp(word, modes[i].name) == 0) {
+	for (size_t i = 0; record_mode_names[i]; i++)
+		if (strcmp(word, record_mode_names[i]) == 0) {
 			*ret = modes[i].mode;
-			if (modes[i].live_set)
-				o->live_set = modes[i].live_set;
+			if (modes[i].has_table)
+				o->live_set = WIRE_LIVE_TABLE;
 			return true;
 		}
 	return false;

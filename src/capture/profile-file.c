@@ -16,16 +16,6 @@
 #include "profile/symbols.h"
 #include "profile/write.h"
 
-uint64_t
-profile_rate_option(struct argp_state *state, const char *arg)
-{
-	const uint64_t bytes = ui_size_option(state, arg);
-
-	if (!bytes || bytes > UINT64_C(1) << 40)
-		ui_refuse(state, arg, "is not a rate from 1 byte to 1 TiB");
-	return bytes;
-}
-
 int
 profile_file_check(const char *prefix, struct err *e)
 {

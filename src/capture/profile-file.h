@@ -22,8 +22,10 @@ enum profile_kind {
 	PROFILE_ABOVE = 'a',
 };
 
-/* The argument of an option that says how often samples are taken; else argp exits. */
-uint64_t profile_rate_option(struct argp_state *state, const char *arg);
+/* The kind and the bounds, in a row of options, of one that says how often samples are taken. */
+#define PROFILE_RATE                                                                               \
+	UI_SIZE, .least = 1, .most = UINT64_C(1) << 40,                                            \
+		 .beyond = "is not a rate from 1 byte to 1 TiB"
 
 /* Whether files can be written that begin with PREFIX; NULL: the default.  0, or -1 with E. */
 int profile_file_check(const char *prefix, struct err *e);

@@ -13,6 +13,6 @@ struct trigger_options {
 };
 
 /* Its input is a struct trigger_options. */
-extern const struct argp triggers_argp;
+extern const struct ui_syntax triggers_syntax;
 
 #endif

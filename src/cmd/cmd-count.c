@@ -24,19 +24,22 @@ struct count_options {
 
 /* ---- options ---- */
 
-enum { KEY_MAX_STOP = 0x3000, KEY_MAX_STOP_MS };
+#define AT(member) UI_AT(struct count_options, member)
 
-static const struct argp_option options[] = {
-	{ "max-stop", KEY_MAX_STOP, "DURATION", 0,
+static const struct ui_option options[] = {
+	{ "max-stop", 0, "DURATION", 1,
 		"stop the process for at most DURATION at a time, to see what is in use (200ms)",
-		1 },
-	{ "max-stop-ms", KEY_MAX_STOP_MS, "N", OPTION_HIDDEN, NULL, 1 },
+		UI_DURATION, AT(max_stop_ns) },
+	/* of memdiag 0.1 */
+	{ "max-stop-ms", 0, "N", 1, NULL, UI_NUMBER, AT(max_stop_ns), .scale = 1000000 },
 	{ 0 },
 };
 
 static error_t
-cmd_count_parse_verb(struct argp_state *state, struct count_options *o, const char *arg)
+cmd_count_parse_verb(struct argp_state *state, void *input, char *arg)
 {
+	struct count_options *o = input;
+
 	if (o->has_verb)
 		return ARGP_ERR_UNKNOWN; /* a process, then */
 	o->is_stop = strcmp(arg, "stop") == 0;
@@ -46,36 +49,26 @@ cmd_count_parse_verb(struct argp_state *state, struct count_options *o, const ch
 	return 0;
 }
 
-static error_t
-cmd_count_parse_option(int key, char *arg, struct argp_state *state)
+static void
+cmd_count_check(struct argp_state *state, void *input)
 {
-	struct count_options *o = state->input;
+	const struct count_options *o = input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = &o->inject;
-		return 0;
-	case KEY_MAX_STOP:
-		o->max_stop_ns = ui_duration_option(state, arg);
-		return 0;
-	case KEY_MAX_STOP_MS: /* of memdiag 0.1 */
-		o->max_stop_ns = ui_parse_count(state, arg) * UINT64_C(1000000);
-		return 0;
-	case ARGP_KEY_ARG:
-		return cmd_count_parse_verb(state, o, arg);
-	case ARGP_KEY_END:
-		if (!o->has_verb)
-			argp_error(state, "what is to be done? say start or stop");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+	if (!o->has_verb)
+		argp_error(state, "what is to be done? say start or stop");
 }
 
-static const struct argp argp = {
+static const struct ui_child children[] = {
+	{ &ui_options_syntax, offsetof(struct count_options, ui) },
+	{ &borrow_syntax, offsetof(struct count_options, inject) },
+	{ 0 },
+};
+
+static const struct ui_syntax cmd_count_syntax = {
 	.options = options,
-	.parser = cmd_count_parse_option,
-	.children = borrow_children,
+	.children = children,
+	.argument = cmd_count_parse_verb,
+	.check = cmd_count_check,
 	.args_doc = "start|stop [PID]",
 	.doc = "Count, from now on, what a process that runs allocates.\n"
 	       "The agent is loaded into it, and all calls of malloc and related functions go to "
@@ -104,7 +97,7 @@ cmd_count_run(int argc, char **argv, struct err *e)
 	struct counting c;
 	char agent[PATH_MAX];
 
-	ui_parse(&argp, argc, argv, &opt);
+	ui_parse(&cmd_count_syntax, argc, argv, &opt);
 	borrow_limit(&opt.inject, &opt.ui);
 	progress = ui_progress_begin(
 		&opt.ui, opt.is_stop ? "stopping the count" : "starting the count");
@@ -132,5 +125,6 @@ const struct command cmd_count = {
 	.name = "count",
 	.summary = "count what a running process allocates, from now on",
 	.touch = CMD_CHANGES_TARGET,
+	.syntax = &cmd_count_syntax,
 	.run = cmd_count_run,
 };

@@ -16,52 +16,43 @@ struct cmd_diff_options {
 	const char *file[2];
 };
 
-static const struct argp_option options[] = {
-	{ "lines", 'n', "N", 0, "at most N lines in each table; 0 is all of them (16)", 1 },
+static const struct ui_option options[] = {
+	{ "lines", 'n', "N", 1, "at most N lines in each table; 0 is all of them (16)", UI_NUMBER,
+		UI_AT(struct cmd_diff_options, limit) },
 	{ 0 },
 };
 
-static void
-cmd_diff_add_file(struct argp_state *state, struct cmd_diff_options *o, const char *arg)
+static error_t
+cmd_diff_add_file(struct argp_state *state, void *input, char *arg)
 {
+	struct cmd_diff_options *o = input;
+
 	if (o->file[1])
 		argp_error(state, "more than two files");
 	o->file[o->file[0] != NULL] = arg;
+	return 0;
 }
 
-static error_t
-cmd_diff_parse_option(int key, char *arg, struct argp_state *state)
+static void
+cmd_diff_check(struct argp_state *state, void *input)
 {
-	struct cmd_diff_options *o = state->input;
+	const struct cmd_diff_options *o = input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
-		return 0;
-	case 'n':
-		o->limit = ui_parse_count(state, arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		cmd_diff_add_file(state, o, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->file[1])
-			argp_error(state, "which two files? They are what --json wrote");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+	if (!o->file[1])
+		argp_error(state, "which two files? They are what --json wrote");
 }
 
-static const struct argp_child children[] = {
-	{ &ui_file_argp, 0, NULL, 0 },
-	{ &ui_memory_argp, 0, NULL, 0 },
+static const struct ui_child children[] = {
+	{ &ui_file_syntax, offsetof(struct cmd_diff_options, ui) },
+	{ &ui_memory_syntax, offsetof(struct cmd_diff_options, ui) },
 	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_syntax cmd_diff_syntax = {
 	.options = options,
-	.parser = cmd_diff_parse_option,
 	.children = children,
+	.argument = cmd_diff_add_file,
+	.check = cmd_diff_check,
 	.args_doc = "BEFORE AFTER",
 	.doc = "What grew between two outputs of info, maps or heap that were saved with --json.\v"
 	       "Examples:\n"
@@ -81,7 +72,7 @@ cmd_diff_run(int argc, char **argv, struct err *e)
 	auto_saved_pair struct saved_pair p = { 0 };
 	auto_output struct ui_output out = { 0 };
 
-	ui_parse(&argp, argc, argv, &o);
+	ui_parse(&cmd_diff_syntax, argc, argv, &o);
 	limits_set(&o.ui);
 	if (saved_pair_compare(&p, o.file[0], o.file[1], e) < 0 ||
 		ui_output_open(&out, &o.ui, e) < 0)
@@ -98,5 +89,6 @@ const struct command cmd_diff = {
 	.name = "diff",
 	.summary = "what grew between two saved --json outputs",
 	.touch = CMD_TOUCHES_NOTHING,
+	.syntax = &cmd_diff_syntax,
 	.run = cmd_diff_run,
 };

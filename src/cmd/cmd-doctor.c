@@ -9,19 +9,10 @@
 
 /* ---- options ---- */
 
-static error_t
-cmd_doctor_parse_option(int key, char *arg, struct argp_state *state)
-{
-	(void)arg;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = state->input;
-	return 0;
-}
+static const struct ui_child children[] = { { &ui_options_syntax, 0 }, { 0 } };
 
-static const struct argp argp = {
-	.parser = cmd_doctor_parse_option,
-	.children = ui_options_children,
+static const struct ui_syntax cmd_doctor_syntax = {
+	.children = children,
 	.args_doc = "[PID]",
 	.doc = "What memdiag can read and do in a process, and what prevents the rest: one line "
 	       "for each. Without a process: what this machine allows.\v"
@@ -43,7 +34,7 @@ cmd_doctor_run(int argc, char **argv, struct err *e)
 	auto_output struct ui_output out = { 0 };
 	const struct target *of = NULL;
 
-	ui_parse(&argp, argc, argv, &o);
+	ui_parse(&cmd_doctor_syntax, argc, argv, &o);
 	deadline_set(o.timeout_ns);
 	if (ui_find_process(&o, e) < 0 || ui_output_open(&out, &o, e) < 0 ||
 		(o.pid && target_open(&t, o.pid, e) < 0))
@@ -66,5 +57,6 @@ const struct command cmd_doctor = {
 	.name = "doctor",
 	.summary = "what memdiag can do with a process, and what prevents the rest",
 	.touch = CMD_READS_TARGET,
+	.syntax = &cmd_doctor_syntax,
 	.run = cmd_doctor_run,
 };

@@ -10,7 +10,6 @@
 #include "view/heap.h"
 
 #define DEFAULT_ROWS 16
-#define ALL_VIEWS (2 * HEAP_MMAPPED - 1)
 
 /* ---- options ---- */
 
@@ -20,116 +19,74 @@ struct cmd_heap_options {
 	size_t limit;
 };
 
-enum {
-	KEY_XML = 0x3000,
-	KEY_CORE,
-	KEY_SYSROOT,
-	KEY_MAX_STOP,
-	KEY_MAX_STOP_MS,
-	KEY_NO_STOP,
-	KEY_BINS_ONLY,
-	KEY_VIEW = 0x4000
-};
+#define AT(member) UI_AT(struct cmd_heap_options, member)
+#define VIEW(bits) UI_BITS, AT(views), .value = bits
 
-static const struct argp_option options[] = {
-	{ "arenas", KEY_VIEW + HEAP_ARENAS, NULL, 0, "each arena in a line", 1 },
-	{ "pages", KEY_VIEW + HEAP_PAGES, NULL, 0, "the pages of each arena, by use", 1 },
-	{ "histogram", KEY_VIEW + HEAP_HISTOGRAM, NULL, 0, "chunks in use and free, by size", 1 },
-	{ "free", KEY_VIEW + HEAP_FREE, NULL, 0, "the largest free chunks", 1 },
-	{ "pins", KEY_VIEW + HEAP_PINS, NULL, 0,
-		"the chunk that keeps a heap from shrinking, and what is free below it", 1 },
-	{ "threads", KEY_VIEW + HEAP_THREADS, NULL, 0,
-		"each thread: its arena, and what it has freed and keeps", 1 },
-	{ "mmapped", KEY_VIEW + HEAP_MMAPPED, NULL, 0,
-		"the largest blocks that have a mapping of their own", 1 },
-	{ "lines", 'n', "N", 0, "at most N lines in each table; 0 is all of them (16)", 1 },
-	{ "xml", KEY_XML, NULL, 0, "the document that malloc_info() would write, nothing else", 1 },
-	{ NULL, 0, NULL, 0, "How it is read:", 2 },
-	{ "max-stop", KEY_MAX_STOP, "DURATION", 0,
-		"stop the process for at most DURATION at a time (200ms)", 2 },
-	{ "max-stop-ms", KEY_MAX_STOP_MS, "N", OPTION_HIDDEN, NULL, 2 },
-	{ "no-stop", KEY_NO_STOP, NULL, 0, "do not stop it: what changes meanwhile is approximate",
-		2 },
-	{ "bins-only", KEY_BINS_ONLY, NULL, 0,
+static const struct ui_option options[] = {
+	{ "arenas", 0, NULL, 1, "each arena in a line", VIEW(HEAP_ARENAS) },
+	{ "pages", 0, NULL, 1, "the pages of each arena, by use", VIEW(HEAP_PAGES) },
+	{ "histogram", 0, NULL, 1, "chunks in use and free, by size", VIEW(HEAP_HISTOGRAM) },
+	{ "free", 0, NULL, 1, "the largest free chunks", VIEW(HEAP_FREE) },
+	{ "pins", 0, NULL, 1,
+		"the chunk that keeps a heap from shrinking, and what is free below it",
+		VIEW(HEAP_PINS) },
+	{ "threads", 0, NULL, 1, "each thread: its arena, and what it has freed and keeps",
+		VIEW(HEAP_THREADS) },
+	{ "mmapped", 0, NULL, 1, "the largest blocks that have a mapping of their own",
+		VIEW(HEAP_MMAPPED) },
+	{ "lines", 'n', "N", 1, "at most N lines in each table; 0 is all of them (16)", UI_NUMBER,
+		AT(limit) },
+	{ "xml", 0, NULL, 1, "the document that malloc_info() would write, nothing else", UI_FLAG,
+		AT(ask.xml) },
+	{ .group = 2, .help = "How it is read:" },
+	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
+		UI_DURATION, AT(ask.how.max_stop_ns) },
+	/* of memdiag 0.1 */
+	{ "max-stop-ms", 0, "N", 2, NULL, UI_NUMBER, AT(ask.how.max_stop_ns), .scale = 1000000 },
+	{ "no-stop", 0, NULL, 2, "do not stop it: what changes meanwhile is approximate", UI_VALUE,
+		AT(ask.how.max_stop_ns), .value = 0 },
+	{ "bins-only", 0, NULL, 2,
 		"only malloc's lists of free chunks where that takes less than a walk over all "
 		"chunks",
-		2 },
-	{ "core", KEY_CORE, "FILE", 0, "read a core file instead of a process", 2 },
-	{ "sysroot", KEY_SYSROOT, "DIR", 0,
-		"look below DIR for the program and the libraries that the core names", 2 },
+		UI_FLAG, AT(ask.how.bins_only) },
+	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.core) },
+	{ "sysroot", 0, "DIR", 2,
+		"look below DIR for the program and the libraries that the core names",
+		UI_DIRECTORY, AT(ask.sysroot) },
+	{ 0 },
+};
+
+#define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_heap_options, a, b, why)
+
+static const struct ui_rule rules[] = {
+	RULE(UI_EXCLUDES, ask.core, ask.ui.asked.nr, "a core file or a process, not both"),
+	RULE(UI_NEEDS, ask.sysroot, ask.core, "--sysroot is for --core"),
+	RULE(UI_NEEDS, ask.ui.max_memory_bytes, ask.core, "--max-memory is for --core"),
+	RULE(UI_WANTS, ask.core, ask.ui.asked.nr, "which process? use --pid PID, or --core FILE"),
+	RULE(UI_EXCLUDES, ask.xml, ask.ui.json, "--xml and --json: one document at a time"),
 	{ 0 },
 };
 
 static void
-cmd_heap_check_options(struct argp_state *state, const struct cmd_heap_options *o)
+cmd_heap_check(struct argp_state *state, void *input)
 {
-	if (o->ask.core && o->ask.ui.asked.nr)
-		argp_error(state, "a core file or a process, not both");
-	if (o->ask.sysroot && !o->ask.core)
-		argp_error(state, "--sysroot is for --core");
-	if (o->ask.ui.max_memory_bytes && !o->ask.core)
-		argp_error(state, "--max-memory is for --core");
-	if (!o->ask.core && !o->ask.ui.asked.nr)
-		argp_error(state, "which process? use --pid PID, or --core FILE");
+	const struct cmd_heap_options *o = input;
+
 	if (ui_is_several(&o->ask.ui) && (o->ask.xml || o->views))
 		argp_error(state, "--xml, and tables such as --arenas, take one process");
-	if (o->ask.xml && o->ask.ui.json)
-		argp_error(state, "--xml and --json: one document at a time");
 }
 
-static error_t
-cmd_heap_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct cmd_heap_options *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->child_inputs[1] = &o->ask.ui;
-		return 0;
-	case 'n':
-		o->limit = ui_parse_count(state, arg);
-		return 0;
-	case KEY_XML:
-		o->ask.xml = true;
-		return 0;
-	case KEY_MAX_STOP:
-		o->ask.how.max_stop_ns = ui_duration_option(state, arg);
-		return 0;
-	case KEY_MAX_STOP_MS: /* of memdiag 0.1 */
-		o->ask.how.max_stop_ns = ui_parse_count(state, arg) * UINT64_C(1000000);
-		return 0;
-	case KEY_NO_STOP:
-		o->ask.how.max_stop_ns = 0;
-		return 0;
-	case KEY_BINS_ONLY:
-		o->ask.how.bins_only = true;
-		return 0;
-	case KEY_CORE:
-		o->ask.core = arg;
-		return 0;
-	case KEY_SYSROOT:
-		o->ask.sysroot = arg;
-		return 0;
-	case ARGP_KEY_END:
-		cmd_heap_check_options(state, o);
-		return 0;
-	}
-	if (key <= KEY_VIEW || key > KEY_VIEW + ALL_VIEWS)
-		return ARGP_ERR_UNKNOWN;
-	o->views |= (unsigned int)(key - KEY_VIEW);
-	return 0;
-}
-
-static const struct argp_child children[] = {
-	{ &ui_several_argp, 0, NULL, 0 },
-	{ &ui_memory_argp, 0, NULL, 0 },
+static const struct ui_child children[] = {
+	{ &ui_several_syntax, offsetof(struct cmd_heap_options, ask.ui) },
+	{ &ui_memory_syntax, offsetof(struct cmd_heap_options, ask.ui) },
 	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_syntax cmd_heap_syntax = {
 	.options = options,
-	.parser = cmd_heap_parse_option,
+	.rules = rules,
 	.children = children,
+	.check = cmd_heap_check,
 	.args_doc = "[PID...]",
 	.doc = "What is in the heaps of glibc's malloc: in use, cached, free; and of what is free, "
 	       "what malloc_trim() would give back and what it cannot.\n"
@@ -217,7 +174,7 @@ cmd_heap_run(int argc, char **argv, struct err *e)
 	auto_heap_answer struct heap_answer s = { .target = TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
-	ui_parse(&argp, argc, argv, &o);
+	ui_parse(&cmd_heap_syntax, argc, argv, &o);
 	deadline_set(o.ask.ui.timeout_ns);
 	if (o.ask.core)
 		limits_set_memory(&o.ask.ui);
@@ -238,5 +195,6 @@ const struct command cmd_heap = {
 	.name = "heap",
 	.summary = "read malloc's heaps: in use, free, what a trim would give back",
 	.touch = CMD_STOPS_TARGET,
+	.syntax = &cmd_heap_syntax,
 	.run = cmd_heap_run,
 };

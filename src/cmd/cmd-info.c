@@ -19,39 +19,9 @@
 
 /* ---- options ---- */
 
-enum { KEY_ARENA = 0x3000, KEY_SORT, KEY_XML, KEY_CAPTURE, KEY_METHOD, KEY_MAX_LOCK, KEY_FROM };
-
 struct cmd_info_options {
 	struct info_options info;
 	const char *from; /* file name of malloc_info()'s document */
-};
-
-static const struct argp_option options[] = {
-	{ "arena", KEY_ARENA, "N", 0, "only arena N, with the sizes of its free chunks", 1 },
-	{ "lines", 'n', "N", 0, "print at most N arenas; 0 is all of them (16)", 1 },
-	{ "sort", KEY_SORT, "KEY", 0,
-		"arenas by resident (default), nr, system, in-use, free or threads", 1 },
-	{ "xml", KEY_XML, NULL, 0, "malloc_info's own document and nothing else", 1 },
-	{ "from", KEY_FROM, "FILE", 0,
-		"read FILE, in which malloc_info()'s document is, in place of a process; - is "
-		"standard input",
-		1 },
-	{ "method", KEY_METHOD, "METHOD", 0,
-		"inject: the process calls malloc_info() itself; read: its heaps are read instead; "
-		"auto: "
-		"what --max-lock says (default)",
-		1 },
-	{ "max-lock", KEY_MAX_LOCK, "DURATION", 0,
-		"rather read than let malloc_info() lock an arena for longer; nor is the process "
-		"stopped "
-		"for longer at a time, to be read (10ms)",
-		1 },
-	{ "capture", KEY_CAPTURE, "HOW", 0,
-		"how the text is caught: stream, a private stream (default); fd2, what is written "
-		"to "
-		"standard error meanwhile",
-		2 },
-	{ 0 },
 };
 
 static const char *const sort_name[] = {
@@ -64,74 +34,71 @@ static const char *const sort_name[] = {
 	NULL,
 };
 
+#define AT(member) UI_AT(struct cmd_info_options, member)
+
+static const struct ui_option options[] = {
+	{ "arena", 0, "N", 1, "only arena N, with the sizes of its free chunks", UI_NUMBER,
+		AT(info.arena) },
+	{ "lines", 'n', "N", 1, "print at most N arenas; 0 is all of them (16)", UI_NUMBER,
+		AT(info.max_rows) },
+	{ "sort", 0, "KEY", 1, "arenas by resident (default), {other words}", UI_WORD,
+		AT(info.sort), .words = sort_name, .wrong = "is no key: say " },
+	{ "xml", 0, NULL, 1, "malloc_info's own document and nothing else", UI_FLAG, AT(info.xml) },
+	{ "from", 0, "FILE", 1,
+		"read FILE, in which malloc_info()'s document is, in place of a process; - is "
+		"standard input",
+		UI_FILE, AT(from) },
+	{ "method", 0, "METHOD", 1,
+		"inject: the process calls malloc_info() itself; read: its heaps are read instead; "
+		"auto: "
+		"what --max-lock says (default)",
+		UI_WORD, AT(info.method), .words = info_method_name,
+		.wrong = "is no method: say " },
+	{ "max-lock", 0, "DURATION", 1,
+		"rather read than let malloc_info() lock an arena for longer; nor is the process "
+		"stopped "
+		"for longer at a time, to be read (10ms)",
+		UI_DURATION, AT(info.max_lock_ns) },
+	{ "capture", 0, "HOW", 2,
+		"how the text is caught: stream, a private stream (default); fd2, what is written "
+		"to "
+		"standard error meanwhile",
+		UI_WORD, AT(info.inject.capture), .words = info_capture_name,
+		.wrong = "is no way to capture: say " },
+	{ 0 },
+};
+
+#define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_info_options, a, b, why)
+
+static const struct ui_rule rules[] = {
+	RULE(UI_EXCLUDES, from, info.ui.asked.nr, "a file or a process, not both"),
+	RULE(UI_EXCLUDES, from, info.method, "--method is for a process"),
+	RULE(UI_WANTS, from, info.ui.asked.nr, "which process? use --pid PID, or --from FILE"),
+	RULE(UI_EXCLUDES, info.xml, info.ui.json, "--xml and --json: one document at a time"),
+	{ 0 },
+};
+
 static void
-cmd_info_check_options(struct argp_state *state, const struct cmd_info_options *options)
+cmd_info_check(struct argp_state *state, void *input)
 {
-	const struct info_options *o = &options->info;
+	const struct cmd_info_options *o = input;
 
-	if (options->from && o->ui.asked.nr)
-		argp_error(state, "a file or a process, not both");
-	if (options->from && o->method != INFO_AUTO)
-		argp_error(state, "--method is for a process");
-	if (!options->from && !o->ui.asked.nr)
-		argp_error(state, "which process? use --pid PID, or --from FILE");
-	if (ui_is_several(&o->ui) && (o->xml || o->arena >= 0))
+	if (ui_is_several(&o->info.ui) && (o->info.xml || o->info.arena >= 0))
 		argp_error(state, "--arena and --xml take one process");
-	if (o->xml && o->ui.json)
-		argp_error(state, "--xml and --json: one document at a time");
 }
 
-static error_t
-cmd_info_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct cmd_info_options *options = state->input;
-	struct info_options *o = &options->info;
+static const struct ui_child children[] = {
+	{ &ui_several_syntax, offsetof(struct cmd_info_options, info.ui) },
+	{ &borrow_syntax, offsetof(struct cmd_info_options, info.inject) },
+	{ &borrow_malloc_syntax, offsetof(struct cmd_info_options, info.malloc) },
+	{ 0 },
+};
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		o->ui.pid_optional = true;
-		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = &o->inject;
-		state->child_inputs[2] = &o->malloc;
-		return 0;
-	case KEY_ARENA:
-		o->arena = (long)ui_parse_count(state, arg);
-		return 0;
-	case 'n':
-		o->max_rows = ui_parse_count(state, arg);
-		return 0;
-	case KEY_SORT:
-		o->sort = (enum info_sort)ui_word_option(state, arg, sort_name,
-			"is no key: say resident, nr, system, in-use, free or threads");
-		return 0;
-	case KEY_XML:
-		o->xml = true;
-		return 0;
-	case KEY_METHOD:
-		o->method = (enum info_method)ui_word_option(
-			state, arg, info_method_name, "is no method: say auto, inject or read");
-		return 0;
-	case KEY_MAX_LOCK:
-		o->max_lock_ns = ui_duration_option(state, arg);
-		return 0;
-	case KEY_CAPTURE:
-		o->inject.capture = (enum inject_capture)ui_word_option(
-			state, arg, info_capture_name, "is no way to capture: say stream or fd2");
-		return 0;
-	case KEY_FROM:
-		options->from = arg;
-		return 0;
-	case ARGP_KEY_END:
-		cmd_info_check_options(state, options);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp argp = {
+static const struct ui_syntax cmd_info_syntax = {
 	.options = options,
-	.parser = cmd_info_parse_option,
-	.children = borrow_several_malloc_children,
+	.rules = rules,
+	.children = children,
+	.check = cmd_info_check,
 	.args_doc = "[PID...]",
 	.doc = "Where the memory of a process is, what malloc keeps in its arenas, and what to do "
 	       "about it.\n"
@@ -234,7 +201,8 @@ run_file(const struct cmd_info_options *options, struct err *e)
 static int
 cmd_info_run(int argc, char **argv, struct err *e)
 {
-	struct cmd_info_options options = { .info = { .arena = -1,
+	struct cmd_info_options options = { .info = { .ui.pid_optional = true,
+						    .arena = -1,
 						    .max_rows = DEFAULT_ROWS,
 						    .max_lock_ns = DEFAULT_MAX_LOCK_NS } };
 	struct info_options opt;
@@ -242,7 +210,7 @@ cmd_info_run(int argc, char **argv, struct err *e)
 	auto_info struct info info = { .mt = MALLOC_TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
-	ui_parse(&argp, argc, argv, &options);
+	ui_parse(&cmd_info_syntax, argc, argv, &options);
 	if (options.from)
 		return run_file(&options, e);
 	opt = options.info;
@@ -266,5 +234,6 @@ const struct command cmd_info = {
 	.name = "info",
 	.summary = "where the memory is, malloc's arenas, what to do",
 	.touch = CMD_BORROWS_THREAD,
+	.syntax = &cmd_info_syntax,
 	.run = cmd_info_run,
 };

@@ -48,54 +48,6 @@ struct cmd_maps_options {
 	bool has_by, has_sort, has_several, has_at;
 };
 
-enum {
-	KEY_BY = 1,
-	KEY_SORT,
-	KEY_PSS,
-	KEY_DIFF,
-	KEY_CLASS,
-	KEY_RSS_FROM,
-	KEY_AT,
-	KEY_OBJECT,
-	KEY_COLUMNS,
-	KEY_RANGE,
-	KEY_FROM
-};
-
-static const struct argp_option options[] = {
-	{ "by", KEY_BY, "WHAT", 0, "add up by class, object, arena, thread or mapping (class)", 1 },
-	{ "sort", KEY_SORT, "COLUMN", 0,
-		"virt, rss, swap, hugetlb, count or name; pss, uss, dirty, locked or thp if "
-		"--columns has it (rss)",
-		1 },
-	{ "lines", 'n', "N", 0, "at most N lines in each table; 0 is all of them (0)", 1 },
-	{ "at", KEY_AT, "ADDR", 0, "what lies at address ADDR (hexadecimal), and nothing else", 1 },
-	{ "class", KEY_CLASS, "CLASS|NAME=GLOB", 0,
-		"print this class only (heap, 'thread stacks', ...); or put mappings of files that "
-		"match GLOB into a class NAME; may be repeated",
-		1 },
-	{ "object", KEY_OBJECT, "GLOB", 0,
-		"print objects only whose name, with or without its directory, matches GLOB", 1 },
-	{ "range", KEY_RANGE, "START-END", 0, "print these addresses only (hexadecimal)", 1 },
-	{ "pss", KEY_PSS, NULL, 0,
-		"PSS and USS too, as the kernel estimates them; the target's mmap() waits "
-		"meanwhile",
-		1 },
-	{ "columns", KEY_COLUMNS, "LIST", 0,
-		"more columns: pss, uss, dirty, locked (by mlock()) and thp (on transparent huge "
-		"pages); all but thp make the target's mmap() wait as --pss does, which is pss,uss",
-		1 },
-	{ "rss-from", KEY_RSS_FROM, "SOURCE", 0,
-		"auto, scan, pagemap, smaps or none: where the numbers of pages come from (auto)",
-		1 },
-	{ "diff", KEY_DIFF, "FILE", 0, "what grew since FILE, a saved --json output", 1 },
-	{ "from", KEY_FROM, "FILE", 0,
-		"read FILE, a saved /proc/PID/smaps or maps, in place of a process; - is standard "
-		"input",
-		1 },
-	{ 0 },
-};
-
 /* NAME=GLOB makes a class. */
 static void
 make_class(struct argp_state *state, struct selection *sel, char *name, const char *glob)
@@ -114,11 +66,13 @@ make_class(struct argp_state *state, struct selection *sel, char *name, const ch
 }
 
 static void
-cmd_maps_add_class(struct argp_state *state, struct selection *sel, char *arg)
+cmd_maps_add_class(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
+	struct selection *sel = &((struct cmd_maps_options *)input)->selection;
 	char *equals = strchr(arg, '=');
 	const char **c;
 
+	(void)row;
 	if (equals) {
 		*equals = '\0';
 		make_class(state, sel, arg, equals + 1);
@@ -147,18 +101,26 @@ check_classes(struct argp_state *state, const struct selection *sel)
 			ui_refuse(state, sel->classes.v[i], text);
 }
 
-/* LIST is "dirty,thp", and is taken apart. */
-static void
-cmd_maps_add_columns(struct argp_state *state, struct cmd_maps_options *o, char *list)
+static const char *
+cmd_maps_column(size_t i)
 {
+	return i < NR_EXTRAS ? extra_columns[i].name : NULL;
+}
+
+/* ARG is "dirty,thp", and is taken apart. */
+static void
+cmd_maps_add_columns(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
+{
+	struct cmd_maps_options *o = input;
+	char pss[] = "pss,uss", *list = arg ? arg : pss;
+
 	for (char *name; (name = strsep(&list, ","));) {
 		int x = 0;
 
 		while (x < NR_EXTRAS && strcmp(name, extra_columns[x].name) != 0)
 			x++;
 		if (x == NR_EXTRAS) {
-			ui_refuse(state, name,
-				"is not a column: there are pss, uss, dirty, locked and thp");
+			ui_option_refuse(state, row, name);
 			return;
 		}
 		o->extras |= 1U << x;
@@ -166,39 +128,17 @@ cmd_maps_add_columns(struct argp_state *state, struct cmd_maps_options *o, char 
 	}
 }
 
-/* The address that TEXT begins with; *RET_END is behind it.  False if none. */
-static bool
-parse_address(const char *text, raddr *ret, const char **ret_end)
-{
-	char *end;
-
-	/* strtoull() also takes blanks and signs. */
-	errno = 0;
-	ret->v = strtoull(text, &end, 16);
-	*ret_end = end;
-	return isxdigit((unsigned char)text[0]) && !errno;
-}
-
 static void
-set_address(struct argp_state *state, struct cmd_maps_options *o, const char *arg)
-{
-	const char *end;
-
-	if (!parse_address(arg, &o->at, &end) || *end)
-		ui_refuse(state, arg, "is not an address: say 7f12345678 or 0x7f12345678");
-	o->has_at = true;
-}
-
-static void
-set_range(struct argp_state *state, struct cmd_maps_options *o, const char *arg)
+set_range(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct cmd_maps_options *o = input;
 	struct selection *sel = &o->selection;
 	const char *end;
 
-	if (!parse_address(arg, &sel->start, &end) || *end != '-' ||
-		!parse_address(end + 1, &sel->end, &end) || *end || sel->end.v <= sel->start.v)
-		ui_refuse(state, arg, "is not a range: say START-END, as in /proc/PID/maps");
+	if (!ui_parse_address(arg, &sel->start.v, &end) || *end != '-' ||
+		!ui_parse_address(end + 1, &sel->end.v, &end) || *end || sel->end.v <= sel->start.v)
+		ui_option_refuse(state, row, arg);
 	sel->start.v -= sel->start.v % page;
 	sel->end.v -= 1 + (sel->end.v - 1) % page; /* first down: it may be the last address */
 	sel->end.v += page;
@@ -207,23 +147,73 @@ set_range(struct argp_state *state, struct cmd_maps_options *o, const char *arg)
 	o->space.cut[1] = sel->end;
 }
 
-/* Refuse options for what a file does not show. */
-static void
-check_from(struct argp_state *state, const struct cmd_maps_options *o)
+static const char *
+cmd_maps_class(size_t i)
 {
-	if (o->ui.asked.nr)
-		argp_error(state, "a file or a process, not both");
-	if (o->by == BY_ARENA)
-		argp_error(state,
-			"a file does not show which arena a mapping is of: --by takes class, "
-			"object, thread and mapping");
-	if (o->space.rss_from != SPACE_RSS_AUTO)
-		argp_error(state, "--rss-from is for a process: a file has what it has");
+	return i < NR_GROUPS ? group_name((enum group)i) : NULL;
 }
 
+#define AT(member) UI_AT(struct cmd_maps_options, member)
+#define GIVEN(member) UI_GIVEN(struct cmd_maps_options, member)
+
+static const char unknown_word[] = "is not one of the words --help names";
+static const char *const sort_names[] = { "rss", "virt", "swap", "hugetlb", "count", "name", "pss",
+	"uss", "dirty", "locked", "thp", NULL };
+static const char *const source_names[] = { "auto", "scan", "pagemap", "smaps", "none", NULL };
+
+static const struct ui_option options[] = {
+	{ "by", 0, "WHAT", 1, "add up by {words} (class)", UI_WORD, AT(by), GIVEN(has_by),
+		.words = rows_by_names, .wrong = unknown_word },
+	{ "sort", 0, "COLUMN", 1,
+		"virt, rss, swap, hugetlb, count or name; pss, uss, dirty, locked or thp if "
+		"--columns has it (rss)",
+		UI_WORD, AT(sort), GIVEN(has_sort), .words = sort_names, .wrong = unknown_word },
+	{ "lines", 'n', "N", 1, "at most N lines in each table; 0 is all of them (0)", UI_NUMBER,
+		AT(limit) },
+	{ "at", 0, "ADDR", 1, "what lies at address ADDR (hexadecimal), and nothing else",
+		UI_ADDRESS, AT(at), GIVEN(has_at) },
+	{ "class", 0, "CLASS|NAME=GLOB", 1,
+		"print this class only (heap, 'thread stacks', ...); or put mappings of files that "
+		"match GLOB into a class NAME; may be repeated",
+		UI_STRING, .word = cmd_maps_class, .set = cmd_maps_add_class },
+	{ "object", 0, "GLOB", 1,
+		"print objects only whose name, with or without its directory, matches GLOB",
+		UI_STRING, AT(selection.object) },
+	{ "range", 0, "START-END", 1, "print these addresses only (hexadecimal)", UI_ADDRESS,
+		.set = set_range, .wrong = "is not a range: say START-END, as in /proc/PID/maps" },
+	{ "pss", 0, NULL, 1,
+		"PSS and USS too, as the kernel estimates them; the target's mmap() waits "
+		"meanwhile",
+		UI_FLAG, .set = cmd_maps_add_columns },
+	{ "columns", 0, "LIST", 1,
+		"more columns: pss, uss, dirty, locked (by mlock()) and thp (on transparent huge "
+		"pages); all but thp make the target's mmap() wait as --pss does, which is pss,uss",
+		UI_WORD, .word = cmd_maps_column, .set = cmd_maps_add_columns,
+		.wrong = "is not a column: there are pss, uss, dirty, locked and thp" },
+	{ "rss-from", 0, "SOURCE", 1, "{words}: where the numbers of pages come from (auto)",
+		UI_WORD, AT(space.rss_from), .words = source_names, .wrong = unknown_word },
+	{ "diff", 0, "FILE", 1, "what grew since FILE, a saved --json output", UI_FILE, AT(diff) },
+	{ "from", 0, "FILE", 1,
+		"read FILE, a saved /proc/PID/smaps or maps, in place of a process; - is standard "
+		"input",
+		UI_FILE, AT(from) },
+	{ 0 },
+};
+
+#define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_maps_options, a, b, why)
+
+static const struct ui_rule rules[] = {
+	RULE(UI_EXCLUDES, from, ui.asked.nr, "a file or a process, not both"),
+	RULE(UI_WANTS, from, ui.asked.nr, "which process? use --pid PID, or --from FILE"),
+	RULE(UI_EXCLUDES, from, space.rss_from,
+		"--rss-from is for a process: a file has what it has"),
+	{ 0 },
+};
+
 static void
-cmd_maps_check_options(struct argp_state *state, struct cmd_maps_options *o)
+cmd_maps_check(struct argp_state *state, void *input)
 {
+	struct cmd_maps_options *o = input;
 	const struct selection *sel = &o->selection;
 	bool by_extra = o->has_sort && o->sort >= SORT_PSS && o->sort <= SORT_THP;
 
@@ -231,10 +221,10 @@ cmd_maps_check_options(struct argp_state *state, struct cmd_maps_options *o)
 	check_classes(state, sel);
 	if (o->ui.max_memory_bytes && !o->diff && !o->from)
 		argp_error(state, "--max-memory is for --diff and --from");
-	if (o->from)
-		check_from(state, o);
-	else if (!o->ui.asked.nr)
-		argp_error(state, "which process? use --pid PID, or --from FILE");
+	if (o->from && o->by == BY_ARENA)
+		argp_error(state,
+			"a file does not show which arena a mapping is of: --by takes class, "
+			"object, thread and mapping");
 	if (o->has_several && (o->has_by || o->diff || o->has_at || sel->has_range))
 		argp_error(state, "--at, --by, --diff and --range take one process");
 	if (o->has_several && sel->own.nr && !sel->classes.nr)
@@ -249,80 +239,21 @@ cmd_maps_check_options(struct argp_state *state, struct cmd_maps_options *o)
 		argp_error(state,
 			"what --columns adds is known with --columns (or --pss) only, and not "
 			"compared by --diff");
+	if (!o->has_sort && o->by == BY_MAPPING && !o->diff)
+		o->sort = SORT_ADDRESS;
 }
 
-static error_t
-cmd_maps_parse_option(int key, char *arg, struct argp_state *state)
-{
-	static const char *const sorts[] = { "rss", "virt", "swap", "hugetlb", "count", "name",
-		"pss", "uss", "dirty", "locked", "thp", NULL };
-	static const char unknown_word[] = "is not one of the words --help names";
-	static const char *const sources[] = { "auto", "scan", "pagemap", "smaps", "none", NULL };
-	struct cmd_maps_options *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		o->ui.pid_optional = true;
-		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
-		return 0;
-	case KEY_BY:
-		o->by = (enum rows_by)ui_word_option(state, arg, rows_by_names, unknown_word);
-		o->has_by = true;
-		return 0;
-	case KEY_SORT:
-		o->sort = (enum rows_sort)ui_word_option(state, arg, sorts, unknown_word);
-		o->has_sort = true;
-		return 0;
-	case 'n':
-		o->limit = ui_parse_count(state, arg);
-		return 0;
-	case KEY_CLASS:
-		cmd_maps_add_class(state, &o->selection, arg);
-		return 0;
-	case KEY_OBJECT:
-		o->selection.object = arg;
-		return 0;
-	case KEY_RANGE:
-		set_range(state, o, arg);
-		return 0;
-	case KEY_AT:
-		set_address(state, o, arg);
-		return 0;
-	case KEY_PSS:
-		cmd_maps_add_columns(state, o, (char[]){ "pss,uss" });
-		return 0;
-	case KEY_COLUMNS:
-		cmd_maps_add_columns(state, o, arg);
-		return 0;
-	case KEY_RSS_FROM:
-		o->space.rss_from =
-			(enum space_rss)ui_word_option(state, arg, sources, unknown_word);
-		return 0;
-	case KEY_DIFF:
-		o->diff = arg;
-		return 0;
-	case KEY_FROM:
-		o->from = arg;
-		return 0;
-	case ARGP_KEY_END:
-		cmd_maps_check_options(state, o);
-		if (!o->has_sort && o->by == BY_MAPPING && !o->diff)
-			o->sort = SORT_ADDRESS;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child children[] = {
-	{ &ui_several_argp, 0, NULL, 0 },
-	{ &ui_memory_argp, 0, NULL, 0 },
+static const struct ui_child children[] = {
+	{ &ui_several_syntax, offsetof(struct cmd_maps_options, ui) },
+	{ &ui_memory_syntax, offsetof(struct cmd_maps_options, ui) },
 	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_syntax cmd_maps_syntax = {
 	.options = options,
-	.parser = cmd_maps_parse_option,
+	.rules = rules,
+	.children = children,
+	.check = cmd_maps_check,
 	.args_doc = "[PID...]",
 	.doc = "Break down the address space of a process: every byte of VIRT, RSS and swap is in "
 	       "exactly one class.  The sums are compared with the kernel's own counters.\v"
@@ -339,7 +270,6 @@ static const struct argp argp = {
 	       "  memdiag maps --pid 1234 --json -o then.json\n"
 	       "  memdiag maps --pid 1234 --diff then.json\n"
 	       "  memdiag maps --from smaps.txt --by=object\n\n" UI_EXIT_STATUS_HELP,
-	.children = children,
 };
 
 /* ---- comparing ---- */
@@ -669,11 +599,11 @@ show_several(const struct cmd_maps_options *o, struct err *e)
 static int
 cmd_maps_run(int argc, char **argv, struct err *e)
 {
-	struct cmd_maps_options o = { .space = { .want_unused = true,
-					      .count_mmapped = malloc_count_mmapped } };
+	struct cmd_maps_options o = { .ui.pid_optional = true,
+		.space = { .want_unused = true, .count_mmapped = malloc_count_mmapped } };
 	int status;
 
-	ui_parse(&argp, argc, argv, &o);
+	ui_parse(&cmd_maps_syntax, argc, argv, &o);
 	/* memdiag stops and changes nothing, so it may end at any point. */
 	deadline_set(o.ui.timeout_ns);
 	if (o.diff || o.from)
@@ -693,5 +623,6 @@ const struct command cmd_maps = {
 	.name = "maps",
 	.summary = "break down the address space: stack, heap, .so, anon ...",
 	.touch = CMD_READS_TARGET,
+	.syntax = &cmd_maps_syntax,
 	.run = cmd_maps_run,
 };

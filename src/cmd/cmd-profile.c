@@ -1,7 +1,5 @@
 #include <config.h>
 
-#include <string.h>
-
 #include "capture/options.h"
 #include "capture/profile-file.h"
 #include "capture/triggers.h"
@@ -11,19 +9,25 @@
 
 /* ---- options ---- */
 
-enum { KEY_SAMPLER = 0x3100 };
+#define AT(member) UI_AT(struct profile_options, member)
 
-static const struct argp_option options[] = {
-	{ "rate", 'c', "SIZE", 0, "take one sample for SIZE bytes allocated, on average (512K)",
-		1 },
-	{ "sampler", KEY_SAMPLER, "WHICH", 0,
-		"take the samples of jemalloc by: auto: its own profiler (default); agent", 1 },
+/* By profile_options.by_agent. */
+static const char *const sampler_names[] = { "auto", "agent", NULL };
+
+static const struct ui_option options[] = {
+	{ "rate", 'c', "SIZE", 1, "take one sample for SIZE bytes allocated, on average (512K)",
+		PROFILE_RATE, AT(period_bytes), UI_GIVEN(struct profile_options, has_period) },
+	{ "sampler", 0, "WHICH", 1,
+		"take the samples of jemalloc by: auto: its own profiler (default); agent", UI_WORD,
+		AT(by_agent), .words = sampler_names, .wrong = "is no sampler: say " },
 	{ 0 },
 };
 
 static void
-cmd_profile_check(struct argp_state *state, const struct profile_options *o)
+cmd_profile_check(struct argp_state *state, void *input)
 {
+	const struct profile_options *o = input;
+
 	if (o->has_period && o->verb != PROFILE_ONE_SHOT && o->verb != PROFILE_START)
 		argp_error(state, "--rate is for a profile that begins");
 	if (o->ui.output && o->verb == PROFILE_START)
@@ -35,48 +39,19 @@ cmd_profile_check(struct argp_state *state, const struct profile_options *o)
 			"of start or stop");
 }
 
-static error_t
-cmd_profile_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct profile_options *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = o;
-		state->child_inputs[1] = &o->ui;
-		state->child_inputs[2] = &o->inject;
-		state->child_inputs[3] = &o->triggers;
-		state->child_inputs[4] = &o->malloc;
-		return 0;
-	case 'c':
-		o->period_bytes = profile_rate_option(state, arg);
-		o->has_period = true;
-		return 0;
-	case KEY_SAMPLER:
-		o->by_agent = strcmp(arg, "agent") == 0;
-		if (!o->by_agent && strcmp(arg, "auto") != 0)
-			ui_refuse(state, arg, "is no sampler: say auto or agent");
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		cmd_profile_check(state, o);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = {
-	{ &noting_argp, 0, NULL, 0 },
-	{ &ui_options_argp, 0, NULL, 0 },
-	{ &borrow_argp, 0, NULL, 0 },
-	{ &triggers_argp, 0, NULL, 0 },
-	{ &borrow_malloc_argp, 0, NULL, 0 },
+static const struct ui_child children[] = {
+	{ &noting_syntax, 0 },
+	{ &ui_options_syntax, offsetof(struct profile_options, ui) },
+	{ &borrow_syntax, offsetof(struct profile_options, inject) },
+	{ &triggers_syntax, offsetof(struct profile_options, triggers) },
+	{ &borrow_malloc_syntax, offsetof(struct profile_options, malloc) },
 	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_syntax cmd_profile_syntax = {
 	.options = options,
-	.parser = cmd_profile_parse_option,
 	.children = children,
+	.conclude = cmd_profile_check,
 	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION",
 	.doc = "Find out which code allocates the memory that a process has, from now on.\n"
 	       "The agent is loaded into it, and notes the stack of one allocation for each 512 "
@@ -101,7 +76,7 @@ cmd_profile_run(int argc, char **argv, struct err *e)
 {
 	struct profile_options opt = { .period_bytes = PROFILE_DEFAULT_PERIOD_BYTES };
 
-	ui_parse(&argp, argc, argv, &opt);
+	ui_parse(&cmd_profile_syntax, argc, argv, &opt);
 	return noting_run(&opt, e);
 }
 
@@ -109,5 +84,6 @@ const struct command cmd_profile = {
 	.name = "profile",
 	.summary = "find out which code holds the memory, of a running process",
 	.touch = CMD_CHANGES_TARGET,
+	.syntax = &cmd_profile_syntax,
 	.run = cmd_profile_run,
 };

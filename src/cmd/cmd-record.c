@@ -15,50 +15,41 @@
 
 /* ---- options ---- */
 
-enum { KEY_MODE = 0x3200, KEY_FILES };
+/* Before --thread had this name, --mode chose the borrowed thread, too. */
+static void
+cmd_record_set_mode(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
+{
+	struct profile_options *o = input;
+	const struct ui_option *thread = ui_option_find(&borrow_syntax, "--mode");
+	const int word = ui_option_find_word(thread, arg);
 
-static const struct argp_option options[] = {
-	{ "mode", KEY_MODE, "MODE", 0,
+	if (record_mode_parse(arg, &o->overhead, &o->mode))
+		o->has_mode = true;
+	else if (word >= 0)
+		o->inject.mode = (enum inject_mode)word;
+	else
+		ui_option_refuse(state, row, arg);
+}
+
+static const struct ui_option options[] = {
+	{ "mode", 0, "MODE", 1,
 		"mem-fast: sums by site, in memory (default); log-fast: and each event in files in "
 		"the directory --output; mem-record and log-record: the same with --live-set "
-		"table; "
-		"closed: nothing.  Or how a thread is borrowed: auto, helper, thread",
-		1 },
-	{ "files", KEY_FILES, "NUMBER", 0,
+		"table; closed: nothing",
+		UI_WORD, .words = record_mode_names, .wrong = "is not a mode: say ",
+		.set = cmd_record_set_mode },
+	{ "files", 0, "NUMBER", 1,
 		"files of the log that stay, of 100 MB each (10); with status fewer of them, while "
 		"it is written",
-		1 },
+		UI_NUMBER, UI_AT(struct profile_options, files), .least = 1, .most = 1000000,
+		.wrong = "is no number of files" },
 	{ 0 },
 };
 
 static void
-parse_mode(struct argp_state *state, struct profile_options *o, const char *arg)
+cmd_record_check(struct argp_state *state, void *input)
 {
-	const bool is_closed = strcmp(arg, "closed") == 0;
-
-	if (is_closed)
-		o->mode = RECORD_CLOSED;
-	if (is_closed || record_mode_parse(arg, &o->overhead, &o->mode))
-		o->has_mode = true;
-	else if (!borrow_mode(&o->inject, arg))
-		ui_refuse(state, arg,
-			"is not a mode: say mem-fast, mem-record, log-fast, log-record or closed, "
-			"or auto, helper or thread");
-}
-
-static uint32_t
-parse_files(struct argp_state *state, const char *arg)
-{
-	uint64_t nr;
-
-	if (!wire_number(arg, '\0', &nr) || !nr || nr > 1000000)
-		ui_refuse(state, arg, "is no number of files");
-	return (uint32_t)nr;
-}
-
-static void
-cmd_record_check(struct argp_state *state, const struct profile_options *o)
-{
+	const struct profile_options *o = input;
 	const bool begins = o->verb == PROFILE_START || o->verb == PROFILE_ONE_SHOT;
 
 	if (o->has_mode && !begins)
@@ -74,43 +65,18 @@ cmd_record_check(struct argp_state *state, const struct profile_options *o)
 		argp_error(state, "--files is for --mode log-fast, and for status");
 }
 
-static error_t
-cmd_record_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct profile_options *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = o;
-		state->child_inputs[1] = &o->ui;
-		state->child_inputs[2] = &o->inject;
-		state->child_inputs[3] = &o->overhead;
-		return 0;
-	case KEY_MODE:
-		parse_mode(state, o, arg);
-		return 0;
-	case KEY_FILES:
-		o->files = parse_files(state, arg);
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		cmd_record_check(state, o);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = {
-	{ &noting_argp, 0, NULL, 0 },
-	{ &ui_options_argp, 0, NULL, 0 },
-	{ &borrow_argp, 0, NULL, 0 },
-	{ &overhead_argp, 0, NULL, 0 },
+static const struct ui_child children[] = {
+	{ &noting_syntax, 0 },
+	{ &ui_options_syntax, offsetof(struct profile_options, ui) },
+	{ &borrow_syntax, offsetof(struct profile_options, inject) },
+	{ &overhead_syntax, offsetof(struct profile_options, overhead) },
 	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_syntax cmd_record_syntax = {
 	.options = options,
-	.parser = cmd_record_parse_option,
 	.children = children,
+	.conclude = cmd_record_check,
 	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION\nreport PID|FILE",
 	.doc = "Record every allocation of a process, from now on, with the stack that made it.\n"
 	       "As 'memdiag profile', but all blocks are noted and not samples, so all numbers are "
@@ -163,7 +129,7 @@ cmd_record_run(int argc, char **argv, struct err *e)
 			(size_t)(argc - report_at) * sizeof *argv);
 		return record_report_run(argc - 1, argv, cmd_record_open_log, e);
 	}
-	ui_parse(&argp, argc, argv, &opt);
+	ui_parse(&cmd_record_syntax, argc, argv, &opt);
 	return noting_run(&opt, e);
 }
 
@@ -171,5 +137,8 @@ const struct command cmd_record = {
 	.name = "record",
 	.summary = "record every allocation of a running process exactly",
 	.touch = CMD_CHANGES_TARGET,
+	.syntax = &cmd_record_syntax,
+	.verb = "report",
+	.verb_syntax = &record_report_syntax,
 	.run = cmd_record_run,
 };

@@ -5,31 +5,15 @@
 
 /* ---- options ---- */
 
-enum {
-	KEY_BASE = 0x2000,
-	KEY_PID,
-};
-
-static const struct argp_option options[] = {
-	{ "file", 'f', "FILE", 0, "the profile; '-' is standard input", 1 },
-	{ "program", 'p', "BIN", 0, "the program that was profiled, if it is elsewhere now", 1 },
-	{ "pid", KEY_PID, "PID", 0,
-		"instead of a file: what was noted so far in the process PID, which is profiled or "
-		"recorded",
-		1 },
-	{ "base", KEY_BASE, "OLD", 0, "subtract the profile OLD: show what grew", 1 },
-	{ "text", 't', NULL, 0, "write a table (the default)", 2 },
-	{ "svg", 's', NULL, 0, "write the graph of calls as SVG, by dot of graphviz", 2 },
-	{ 0 },
-};
-
 /* -f is --force in all other commands. */
 #define F_IS_FILE "-f is --file here; --force replaces a file that exists"
 
 static void
-set_file(struct argp_state *state, struct report_work *o, int key, const char *arg)
+cmd_report_set_file(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
-	if (key == 'f' && *arg == '-' && arg[1])
+	struct report_work *o = input;
+
+	if (row && *arg == '-' && arg[1])
 		argp_error(state, "'%s' is not a profile: " F_IS_FILE, arg);
 	if (o->file)
 		argp_error(state,
@@ -38,55 +22,63 @@ set_file(struct argp_state *state, struct report_work *o, int key, const char *a
 }
 
 static error_t
-cmd_report_parse_option(int key, char *arg, struct argp_state *state)
+cmd_report_take_file(struct argp_state *state, void *input, char *arg)
 {
-	struct report_work *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
-		state->child_inputs[2] = o;
-		return 0;
-	case 'f':
-	case ARGP_KEY_ARG:
-		set_file(state, o, key, arg);
-		return 0;
-	case 'p':
-		o->reporting.symbols.program = arg;
-		return 0;
-	case KEY_PID:
-		ui_process_option(state, &o->ui, arg);
-		return 0;
-	case KEY_BASE:
-		o->base = arg;
-		return 0;
-	case 't':
-		report_work_set_format(state, o, FORMAT_TEXT);
-		return 0;
-	case 's':
-		report_work_set_format(state, o, FORMAT_GRAPH);
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->file && !o->ui.asked.nr)
-			argp_error(state, "which profile? say FILE, or --pid PID");
-		if (o->file && o->ui.asked.nr)
-			argp_error(state, "a file and a process: one at a time");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+	cmd_report_set_file(state, NULL, input, arg);
+	return 0;
 }
 
-static const struct argp_child children[] = {
-	{ &ui_file_argp, 0, NULL, 0 },
-	{ &ui_memory_argp, 0, NULL, 0 },
-	{ &report_work_argp, 0, NULL, 0 },
-	{ NULL, 0, NULL, 0 },
+static void
+cmd_report_set_process(
+	struct argp_state *state, const struct ui_option *row, void *input, char *arg)
+{
+	struct report_work *o = input;
+
+	(void)row;
+	ui_process_option(state, &o->ui, arg);
+}
+
+#define AT(member) UI_AT(struct report_work, member)
+#define FORMAT(name)                                                                               \
+	UI_FLAG, offsetof(struct report_work, reporting.format),                                   \
+		.words = (const char *const[]){ name, NULL }, .set = report_work_set_format
+
+static const struct ui_option options[] = {
+	{ "file", 'f', "FILE", 1, "the profile; '-' is standard input", UI_FILE,
+		.set = cmd_report_set_file },
+	{ "program", 'p', "BIN", 1, "the program that was profiled, if it is elsewhere now",
+		UI_FILE, AT(reporting.symbols.program) },
+	{ "pid", 0, "PID", 1,
+		"instead of a file: what was noted so far in the process PID, which is profiled or "
+		"recorded",
+		UI_PROCESS, .set = cmd_report_set_process },
+	{ "base", 0, "OLD", 1, "subtract the profile OLD: show what grew", UI_FILE, AT(base) },
+	{ "text", 't', NULL, 2, "write a table (the default)", FORMAT("text") },
+	{ "svg", 's', NULL, 2, "write the graph of calls as SVG, by dot of graphviz",
+		FORMAT("graph") },
+	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_rule rules[] = {
+	UI_RULE(UI_WANTS, struct report_work, file, ui.asked.nr,
+		"which profile? say FILE, or --pid PID"),
+	UI_RULE(UI_EXCLUDES, struct report_work, file, ui.asked.nr,
+		"a file and a process: one at a time"),
+	{ 0 },
+};
+
+static const struct ui_child children[] = {
+	{ &ui_file_syntax, offsetof(struct report_work, ui) },
+	{ &ui_memory_syntax, offsetof(struct report_work, ui) },
+	{ &report_work_syntax, 0 },
+	{ 0 },
+};
+
+static const struct ui_syntax cmd_report_syntax = {
 	.options = options,
-	.parser = cmd_report_parse_option,
+	.rules = rules,
 	.children = children,
+	.argument = cmd_report_take_file,
 	.args_doc = "FILE\n--pid PID",
 	.doc = "Who holds the memory, by a profile that was saved: of memdiag, gperftools, "
 	       "jemalloc, pprof "
@@ -111,7 +103,7 @@ cmd_report_run(int argc, char **argv, struct err *e)
 {
 	struct report_work w = { .reporting = REPORTING_BEGIN };
 
-	ui_parse(&argp, argc, argv, &w);
+	ui_parse(&cmd_report_syntax, argc, argv, &w);
 	return report_work_run(&w, e);
 }
 
@@ -119,5 +111,6 @@ const struct command cmd_report = {
 	.name = "report",
 	.summary = "who holds the memory, by a profile",
 	.touch = CMD_TOUCHES_NOTHING,
+	.syntax = &cmd_report_syntax,
 	.run = cmd_report_run,
 };

@@ -19,7 +19,7 @@ struct cmd_run_options {
 	enum wire_on_limit on_limit;
 	bool has_on_limit;
 	enum wire_account account;
-	uint64_t interval_ms; /* 0: no lines */
+	uint64_t interval_ns; /* 0: no lines */
 	bool follows;
 	struct run_profile_options profile;
 };
@@ -34,103 +34,62 @@ struct cmd_run_work {
 
 /* ---- options ---- */
 
-enum { KEY_LIMIT = 0x3000, KEY_LIMIT_TOTAL, KEY_ON_LIMIT, KEY_INTERVAL, KEY_FOLLOW, KEY_ACCOUNT };
-
-static const struct argp_option options[] = {
-	{ "limit", KEY_LIMIT, "SIZE", 0, "what it may have at most: 512M, 2G (no limit)", 1 },
-	{ "limit-total", KEY_LIMIT_TOTAL, "SIZE", 0,
-		"what it and all processes that it starts may have together; implies "
-		"--follow-children "
-		"(no limit)",
-		1 },
-	{ "on-limit", KEY_ON_LIMIT, "ACTION", 0,
-		"exit: say so and end with 255 (default); enomem: the call fails; abort: dump "
-		"core; "
-		"signal: SIGTERM, and the call fails; report: say so and go on",
-		1 },
-	{ "print-interval", KEY_INTERVAL, "DURATION", 0,
-		"print a line with the numbers on standard error now and every DURATION: 500ms, 5s",
-		1 },
-	{ "follow-children", KEY_FOLLOW, NULL, 0,
-		"count the processes that it starts as well; --limit is for each of them", 1 },
-	{ "account", KEY_ACCOUNT, "BYTES", 0,
-		"usable: what blocks have room for (default); requested: what was asked for, which "
-		"takes 8 more for each block",
-		1 },
-	{ 0 },
-};
-
-static uint64_t
-limit_option(struct argp_state *state, const char *arg)
-{
-	uint64_t bytes = ui_size_option(state, arg);
-
-	if (!bytes || bytes >= INT64_MAX)
-		ui_refuse(state, arg, "is no limit: say 512K, 64M or 2G");
-	return bytes;
-}
-
 /*
  * Without a unit it would be seconds, as everywhere; but MT_PRINT_INTERVAL_MS takes milliseconds.
  */
-static uint64_t
-interval_option(struct argp_state *state, const char *arg)
+static void
+cmd_run_set_interval(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
-	uint64_t ns;
+	struct cmd_run_options *o = input;
 
 	if (!arg[strspn(arg, "0123456789.")])
 		ui_refuse(state, arg, "has no unit: say 1000ms or 1s");
-	ns = ui_duration_option(state, arg);
-	if (ns < 1000000)
+	if (!ui_parse_duration(arg, &o->interval_ns))
+		ui_option_refuse(state, row, arg);
+	if (o->interval_ns < 1000000)
 		ui_refuse(state, arg, "is too short: at least 1ms");
-	return ns / 1000000;
 }
 
-static error_t
-cmd_run_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct cmd_run_options *o = state->input;
+#define AT(member) UI_AT(struct cmd_run_options, member)
+#define GIVEN(member) UI_GIVEN(struct cmd_run_options, member)
+#define LIMIT UI_SIZE, .least = 1, .beyond = "is no limit: say 512K, 64M or 2G"
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = &o->profile;
-		return 0;
-	case KEY_LIMIT:
-		o->limit_bytes = limit_option(state, arg);
-		return 0;
-	case KEY_LIMIT_TOTAL:
-		o->total_bytes = limit_option(state, arg);
-		o->follows = true;
-		return 0;
-	case KEY_ON_LIMIT:
-		o->has_on_limit = true;
-		o->on_limit = (unsigned int)ui_word_option(state, arg, wire_on_limit_names,
-			"is not an action: say exit, enomem, abort, signal or report");
-		return 0;
-	case KEY_INTERVAL:
-		o->interval_ms = interval_option(state, arg);
-		return 0;
-	case KEY_FOLLOW:
-		o->follows = true;
-		return 0;
-	case KEY_ACCOUNT:
-		o->account = (unsigned int)ui_word_option(state, arg, wire_account_names,
-			"is no way to count: say usable or requested");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = {
-	{ &ui_output_argp, 0, NULL, 0 },
-	{ &run_profile_argp, 0, NULL, 0 },
+static const struct ui_option options[] = {
+	{ "limit", 0, "SIZE", 1, "what it may have at most: 512M, 2G (no limit)", LIMIT,
+		AT(limit_bytes) },
+	{ "limit-total", 0, "SIZE", 1,
+		"what it and all processes that it starts may have together; implies "
+		"--follow-children "
+		"(no limit)",
+		LIMIT, AT(total_bytes), GIVEN(follows) },
+	{ "on-limit", 0, "ACTION", 1,
+		"exit: say so and end with 255 (default); enomem: the call fails; abort: dump "
+		"core; "
+		"signal: SIGTERM, and the call fails; report: say so and go on",
+		UI_WORD, AT(on_limit), GIVEN(has_on_limit), .words = wire_on_limit_names,
+		.wrong = "is not an action: say " },
+	{ "print-interval", 0, "DURATION", 1,
+		"print a line with the numbers on standard error now and every DURATION: 500ms, 5s",
+		UI_DURATION, .set = cmd_run_set_interval },
+	{ "follow-children", 0, NULL, 1,
+		"count the processes that it starts as well; --limit is for each of them", UI_FLAG,
+		AT(follows) },
+	{ "account", 0, "BYTES", 1,
+		"usable: what blocks have room for (default); requested: what was asked for, which "
+		"takes 8 more for each block",
+		UI_WORD, AT(account), .words = wire_account_names,
+		.wrong = "is no way to count: say " },
 	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_child children[] = {
+	{ &ui_output_syntax, offsetof(struct cmd_run_options, ui) },
+	{ &run_profile_syntax, offsetof(struct cmd_run_options, profile) },
+	{ 0 },
+};
+
+static const struct ui_syntax cmd_run_syntax = {
 	.options = options,
-	.parser = cmd_run_parse_option,
 	.children = children,
 	.args_doc = "[--] PROGRAM [ARGUMENT...]",
 	.doc = "Run a program with the agent in front of its malloc: every block and mapping is "
@@ -192,10 +151,10 @@ cmd_run_become(void *arg, struct err *e)
 	const struct cmd_run_options *o = r->opt;
 	struct wire_settings settings = {
 		.limit_bytes = limit_of_each(o),
-		.interval_ms = o->interval_ms,
+		.interval_ms = o->interval_ns / 1000000,
 		.account = o->account,
 		.on_limit = o->on_limit,
-		.prints = o->interval_ms,
+		.prints = o->interval_ns,
 		.follows = o->follows,
 		.counts = wants_report(o),
 	};
@@ -376,7 +335,7 @@ cmd_run_program(int argc, char **argv, struct err *e)
 	/* memdiag's own exit status must differ from those of programs. */
 	argp_err_exit_status = UI_NOT_RUN;
 	if (status == 0) {
-		r.launch.argv = argv + ui_parse_until_word(&argp, argc, argv, &opt);
+		r.launch.argv = argv + ui_parse_until_word(&cmd_run_syntax, argc, argv, &opt);
 		take_prefix(&opt);
 		r.profile.ui = opt.ui;
 		r.profile.ui.quiet |= opt.ui.json; /* which goes to standard error */
@@ -391,5 +350,6 @@ const struct command cmd_run = {
 	.name = "run",
 	.summary = "run a program, count every byte, hold a limit",
 	.touch = CMD_STARTS_PROGRAM,
+	.syntax = &cmd_run_syntax,
 	.run = cmd_run_program,
 };

@@ -31,26 +31,17 @@ struct cmd_stacks_options {
 	} tids;
 	uint64_t max_stop_ns;
 	bool without_lines;
-	int format; /* FORMAT_TEXT, FORMAT_JSON or FORMAT_FOLDED */
-};
-
-enum { KEY_THREAD = 0x5000, KEY_FORMAT, KEY_NO_LINES, KEY_MAX_STOP };
-
-static const struct argp_option options[] = {
-	{ "thread", KEY_THREAD, "TID[,TID...]", 0, "only these threads", 1 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "write text, json or folded (text)", 1 },
-	{ "no-lines", KEY_NO_LINES, NULL, 0,
-		"functions only, by tables of symbols: debug information is not read", 1 },
-	{ "max-stop", KEY_MAX_STOP, "DURATION", 0, "stop a thread for at most DURATION (200ms)",
-		1 },
-	{ 0 },
+	int format; /* index in formats[]; -1: not given */
 };
 
 static void
-cmd_stacks_add_threads(struct argp_state *state, struct cmd_stacks_options *o, char *arg)
+cmd_stacks_add_threads(
+	struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
+	struct cmd_stacks_options *o = input;
 	char *rest = NULL;
 
+	(void)row;
 	for (char *word = strtok_r(arg, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
 		unsigned long tid = ui_parse_count(state, word);
 		pid_t *added = array_add(&o->tids);
@@ -65,50 +56,31 @@ cmd_stacks_add_threads(struct argp_state *state, struct cmd_stacks_options *o, c
 		argp_error(state, "which thread? say --thread TID");
 }
 
-/* The formats of a report that need no sums of memory. */
-static int
-parse_format(struct argp_state *state, const char *arg)
-{
-	static const char *const names[] = { "text", "json", "folded", NULL };
-	static const int formats[] = { FORMAT_TEXT, FORMAT_JSON, FORMAT_FOLDED };
+static const char *cmd_stacks_format(size_t i);
 
-	return formats[ui_word_option(state, arg, names, "is not text, json or folded")];
-}
+#define AT(member) UI_AT(struct cmd_stacks_options, member)
 
-static error_t
-cmd_stacks_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct cmd_stacks_options *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->child_inputs[1] = &o->ui;
-		return 0;
-	case KEY_THREAD:
-		cmd_stacks_add_threads(state, o, arg);
-		return 0;
-	case KEY_FORMAT:
-		o->format = parse_format(state, arg);
-		return 0;
-	case KEY_NO_LINES:
-		o->without_lines = true;
-		return 0;
-	case KEY_MAX_STOP:
-		o->max_stop_ns = ui_duration_option(state, arg);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = {
-	{ &ui_options_argp, 0, NULL, 0 },
-	{ &ui_memory_argp, 0, NULL, 0 },
+static const struct ui_option options[] = {
+	{ "thread", 0, "TID[,TID...]", 1, "only these threads", UI_NUMBER,
+		.set = cmd_stacks_add_threads },
+	{ "format", 0, "FORMAT", 1, "write {words} (text)", UI_WORD, AT(format),
+		.word = cmd_stacks_format },
+	{ "no-lines", 0, NULL, 1,
+		"functions only, by tables of symbols: debug information is not read", UI_FLAG,
+		AT(without_lines) },
+	{ "max-stop", 0, "DURATION", 1, "stop a thread for at most DURATION (200ms)", UI_DURATION,
+		AT(max_stop_ns) },
 	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_child children[] = {
+	{ &ui_options_syntax, offsetof(struct cmd_stacks_options, ui) },
+	{ &ui_memory_syntax, offsetof(struct cmd_stacks_options, ui) },
+	{ 0 },
+};
+
+static const struct ui_syntax cmd_stacks_syntax = {
 	.options = options,
-	.parser = cmd_stacks_parse_option,
 	.children = children,
 	.args_doc = "[PID]",
 	.doc = "Where each thread is: its stack of calls, with functions, inlined ones, and lines "
@@ -173,7 +145,7 @@ cmd_stacks_read_stacks(struct cmd_stacks_work *w, const struct cmd_stacks_option
 
 /* A line for each stack by the names of its functions, with the number of threads. */
 static int
-print_folded(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e)
+cmd_stacks_print_folded(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e)
 {
 	const struct calls_options all = { .has_allocators = true };
 	auto_calls struct calls c = { 0 };
@@ -193,14 +165,26 @@ cmd_stacks_print_json(const struct cmd_stacks_work *w, struct ui_output *out, st
 }
 
 static int
-cmd_stacks_print(const struct cmd_stacks_work *w, const struct cmd_stacks_options *o,
-	struct ui_output *out, struct err *e)
+cmd_stacks_print_text(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e)
 {
-	if (o->ui.json || o->format == FORMAT_JSON)
-		return cmd_stacks_print_json(w, out, e);
-	if (o->format == FORMAT_FOLDED)
-		return print_folded(w, out, e);
 	return stacks_print(&w->stacks, &w->target, out, e);
+}
+
+static const struct {
+	const char *name;
+	int (*write)(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e);
+} formats[] = {
+	{ "text", cmd_stacks_print_text },
+	{ "json", cmd_stacks_print_json },
+	{ "folded", cmd_stacks_print_folded },
+};
+
+#define FORMAT_JSON 1
+
+static const char *
+cmd_stacks_format(size_t i)
+{
+	return i < sizeof formats / sizeof *formats ? formats[i].name : NULL;
 }
 
 static int
@@ -212,14 +196,16 @@ cmd_stacks_run(int argc, char **argv, struct err *e)
 	auto_output struct ui_output out = { 0 };
 	auto_free pid_t *tids = NULL;
 
-	ui_parse(&argp, argc, argv, &o);
+	ui_parse(&cmd_stacks_syntax, argc, argv, &o);
 	tids = o.tids.v;
 	if (o.ui.json && o.format >= 0 && o.format != FORMAT_JSON)
 		return err_set_kind(e, ERR_USAGE, 0, "--json and --format: one format at a time");
+	if (o.format < 0)
+		o.format = o.ui.json ? FORMAT_JSON : 0;
 	deadline_set(o.ui.timeout_ns);
 	limits_set_memory(&o.ui);
 	if (ui_find_process(&o.ui, e) < 0 || ui_output_open(&out, &o.ui, e) < 0 ||
-		cmd_stacks_read_stacks(&w, &o, e) < 0 || cmd_stacks_print(&w, &o, &out, e) < 0 ||
+		cmd_stacks_read_stacks(&w, &o, e) < 0 || formats[o.format].write(&w, &out, e) < 0 ||
 		ui_output_close(&out, e) < 0)
 		return -1;
 	warnings_print(&w.warnings, &o.ui);
@@ -230,5 +216,6 @@ const struct command cmd_stacks = {
 	.name = "stacks",
 	.summary = "where each thread of a process is: stacks of calls",
 	.touch = CMD_STOPS_TARGET,
+	.syntax = &cmd_stacks_syntax,
 	.run = cmd_stacks_run,
 };

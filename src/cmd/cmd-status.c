@@ -49,31 +49,20 @@ struct status {
 
 /* ---- options ---- */
 
-static const struct argp_option options[] = {
-	{ "lines", 'n', "N", 0, "print at most N threads; 0 is all of them (16)", 1 },
+static const struct ui_option options[] = {
+	{ "lines", 'n', "N", 1, "print at most N threads; 0 is all of them (16)", UI_NUMBER,
+		UI_AT(struct cmd_status_options, max_rows) },
 	{ 0 },
 };
 
-static error_t
-cmd_status_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct cmd_status_options *o = state->input;
+static const struct ui_child children[] = {
+	{ &ui_several_syntax, offsetof(struct cmd_status_options, ui) },
+	{ 0 },
+};
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
-		return 0;
-	case 'n':
-		o->max_rows = ui_parse_count(state, arg);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp argp = {
+static const struct ui_syntax cmd_status_syntax = {
 	.options = options,
-	.parser = cmd_status_parse_option,
-	.children = ui_several_children,
+	.children = children,
 	.args_doc = "[PID...]",
 	.doc = "Print what the agent has counted in a process that was started with 'memdiag run', "
 	       "passed to 'memdiag count start', or had the agent preloaded: bytes, blocks, "
@@ -387,7 +376,7 @@ cmd_status_run(int argc, char **argv, struct err *e)
 	__attribute__((cleanup(status_release))) struct status s = { .target = TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
-	ui_parse(&argp, argc, argv, &opt);
+	ui_parse(&cmd_status_syntax, argc, argv, &opt);
 	deadline_set(opt.ui.timeout_ns);
 	if (ui_is_several(&opt.ui))
 		return cmd_status_run_several(&opt, e);
@@ -406,5 +395,6 @@ const struct command cmd_status = {
 	.name = "status",
 	.summary = "what the agent has counted in a process",
 	.touch = CMD_READS_TARGET,
+	.syntax = &cmd_status_syntax,
 	.run = cmd_status_run,
 };

@@ -23,12 +23,6 @@
 #define FOLLOW_INTERVAL_NS ((uint64_t)1000000000)
 #define LEAST_INTERVAL_NS ((uint64_t)1000000)
 
-/* How the timeline is written; other formats are those of reports, which --at and its like make. */
-enum plot_format { PLOT_TEXT, PLOT_JSON, PLOT_HTML, PLOT_CSV, PLOT_SVG, PLOT_MASSIF, PLOT_DHAT };
-
-static const char *const plot_format_names[] = { "text", "json", "html", "csv", "svg", "massif",
-	"dhat", NULL };
-
 /* A time that was asked for. */
 struct when {
 	enum when_kind { WHEN_NOT, WHEN_TIME, WHEN_PEAK, WHEN_END } kind;
@@ -43,77 +37,71 @@ struct cmd_timeline_options {
 	unsigned int nr_threads; /* 0: not given */
 	struct when at, from, to;
 	bool follows;
-	int plot;	/* enum plot_format */
-	bool is_mapped; /* of moments: what was mapped, not what was live */
-	bool has_value;
+	const struct plot_format *plot; /* NULL: that of a report, which moments have */
+	bool is_mapped;			/* of moments: what was mapped, not what was live */
+	bool has_value, has_interval;
 };
 
 /* ---- options ---- */
 
-enum {
-	KEY_FORMAT = 0x2000,
-	KEY_INTERVAL,
-	KEY_AT,
-	KEY_PEAK,
-	KEY_FROM,
-	KEY_TO,
-	KEY_PROGRAM,
-	KEY_THREADS,
-	KEY_VALUE,
-	KEY_FOLLOW,
-};
-
-/* The words for --value. */
+/* --value is in-use or mapped; a moment has types of both. */
 static const char *const value_names[] = { "in-use", "mapped", NULL };
+static const char *const time_names[] = { "peak", "end", NULL };
 
-static const struct argp_option options[] = {
-	{ "program", KEY_PROGRAM, "BIN", 0, "the program that was recorded, if it is elsewhere now",
-		1 },
-	{ "interval", KEY_INTERVAL, "TIME", 0,
+/* Into the struct when of ROW. */
+static void
+cmd_timeline_set_time(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
+{
+	static const enum when_kind moments[] = { WHEN_PEAK, WHEN_END };
+	struct when *when = (void *)((char *)input + row->at);
+	const int word = ui_option_find_word(row, arg);
+
+	*when = (struct when){ .kind = word < 0 ? WHEN_TIME : moments[word] };
+	if (word < 0 && !ui_parse_duration(arg, &when->ns))
+		ui_option_refuse(state, row, arg);
+}
+
+static const char *cmd_timeline_format(size_t i);
+
+#define AT(member) UI_AT(struct cmd_timeline_options, member)
+#define GIVEN(member) UI_GIVEN(struct cmd_timeline_options, member)
+#define TIME(member)                                                                               \
+	UI_DURATION, offsetof(struct cmd_timeline_options, member),                                \
+		.words = time_names, .set = cmd_timeline_set_time,                                 \
+		.wrong = "is not a time as 305ms or 1.5s, peak or end"
+
+static const struct ui_option options[] = {
+	{ "program", 0, "BIN", 1, "the program that was recorded, if it is elsewhere now", UI_FILE,
+		AT(reporting.symbols.program) },
+	{ "interval", 0, "TIME", 1,
 		"the local maximum of each TIME, as 10ms or 1s (100ms); longer if there are too "
 		"many",
-		1 },
-	{ "threads", KEY_THREADS, "N", 0,
-		"read N files of a log at once (as many as there are, at most the processors)", 1 },
-	{ "follow", KEY_FOLLOW, NULL, 0,
+		UI_DURATION, AT(interval_ns), GIVEN(has_interval) },
+	{ "threads", 0, "N", 1,
+		"read N files of a log at once (as many as there are, at most the processors)",
+		UI_NUMBER, AT(nr_threads) },
+	{ "follow", 0, NULL, 1,
 		"show a log as it grows, until it ends: on a terminal the plot, else a line for "
 		"each interval (1s); as text, csv or json",
-		1 },
-	{ "at", KEY_AT, "TIME", 0,
+		UI_FLAG, AT(follows) },
+	{ "at", 0, "TIME", 1,
 		"report what was live at the local maximum of the interval that TIME is in, as "
 		"305ms, "
 		"1.5s, peak or end",
-		1 },
-	{ "peak", KEY_PEAK, NULL, 0, "the same as --at=peak", 1 },
-	{ "from", KEY_FROM, "TIME", 0, "report what grew since TIME", 1 },
-	{ "to", KEY_TO, "TIME", 0, "report what grew up to TIME (end); without --from as --at does",
-		1 },
-	{ "format", KEY_FORMAT, "FORMAT", 0,
-		"write text, json, html, csv, svg, massif or dhat; with --at, --peak, --from and "
-		"--to "
-		"the formats of report: text, tree, flame, html, graph, dot, json, pprof, heap or "
-		"folded",
-		2 },
-	{ "value", KEY_VALUE, "VALUE", 0,
+		TIME(at) },
+	{ "peak", 0, NULL, 1, "the same as --at=peak", UI_VALUE, AT(at.kind), .value = WHEN_PEAK },
+	{ "from", 0, "TIME", 1, "report what grew since TIME", TIME(from) },
+	{ "to", 0, "TIME", 1, "report what grew up to TIME (end); without --from as --at does",
+		TIME(to) },
+	{ "format", 0, "FORMAT", 2,
+		"write {words}; with --at, --peak, --from and --to the formats of report: {also}",
+		UI_STRING, AT(format), .word = cmd_timeline_format, .also = report_format_word },
+	{ "value", 0, "VALUE", 2,
 		"with --at, --peak, --from and --to: add up in-use memory of malloc, or mapped "
 		"memory of the program's own mmap (in-use)",
-		2 },
+		UI_WORD, AT(is_mapped), GIVEN(has_value), .words = value_names },
 	{ 0 },
 };
-
-static struct when
-parse_time(struct argp_state *state, const char *arg)
-{
-	struct when when = { .kind = WHEN_TIME };
-
-	if (strcmp(arg, "peak") == 0)
-		when.kind = WHEN_PEAK;
-	else if (strcmp(arg, "end") == 0)
-		when.kind = WHEN_END;
-	else if (!ui_parse_duration(arg, &when.ns))
-		ui_refuse(state, arg, "is not a time as 305ms or 1.5s, peak or end");
-	return when;
-}
 
 static bool
 has_moments(const struct cmd_timeline_options *o)
@@ -123,8 +111,10 @@ has_moments(const struct cmd_timeline_options *o)
 
 /* A number is a process.  Another word may be the name of one, where no file is called so. */
 static error_t
-cmd_timeline_parse_word(struct argp_state *state, struct cmd_timeline_options *o, const char *arg)
+cmd_timeline_parse_word(struct argp_state *state, void *input, char *arg)
 {
+	struct cmd_timeline_options *o = input;
+
 	if (isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")])
 		return ARGP_ERR_UNKNOWN;
 	if (o->file)
@@ -133,89 +123,48 @@ cmd_timeline_parse_word(struct argp_state *state, struct cmd_timeline_options *o
 	return 0;
 }
 
+#define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_timeline_options, a, b, why)
+#define ONE_OR_TWO "--at and --peak are one moment, --from and --to are two"
+#define NOT_OF_MOMENTS "--follow is for the whole timeline, not for a moment"
+
+static const struct ui_rule rules[] = {
+	RULE(UI_WANTS, file, ui.asked.nr,
+		"which recording? say FILE, the directory of a log, or --pid PID"),
+	RULE(UI_EXCLUDES, file, ui.asked.nr, "a file and a process: one at a time"),
+	RULE(UI_EXCLUDES, at.kind, from.kind, ONE_OR_TWO),
+	RULE(UI_EXCLUDES, at.kind, to.kind, ONE_OR_TWO),
+	RULE(UI_EXCLUDES, follows, at.kind, NOT_OF_MOMENTS),
+	RULE(UI_EXCLUDES, follows, from.kind, NOT_OF_MOMENTS),
+	RULE(UI_EXCLUDES, follows, to.kind, NOT_OF_MOMENTS),
+	{ 0 },
+};
+
 static void
-cmd_timeline_check_options(struct argp_state *state, struct cmd_timeline_options *o)
+cmd_timeline_check(struct argp_state *state, void *input)
 {
-	if (!o->file && !o->ui.asked.nr)
-		argp_error(
-			state, "which recording? say FILE, the directory of a log, or --pid PID");
-	if (o->file && o->ui.asked.nr)
-		argp_error(state, "a file and a process: one at a time");
-	if (o->at.kind && (o->from.kind || o->to.kind))
-		argp_error(state, "--at and --peak are one moment, --from and --to are two");
+	struct cmd_timeline_options *o = input;
+
+	if (o->has_interval && o->interval_ns < LEAST_INTERVAL_NS)
+		argp_error(state, "--interval is 1ms at least");
 	if (o->has_value && !has_moments(o))
 		argp_error(state, "--value is for --at, --peak, --from and --to");
-	if (o->follows && has_moments(o))
-		argp_error(state, "--follow is for the whole timeline, not for a moment");
-	if (!o->interval_ns)
+	if (!o->has_interval)
 		o->interval_ns = o->follows ? FOLLOW_INTERVAL_NS : DEFAULT_INTERVAL_NS;
 }
 
-static error_t
-cmd_timeline_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct cmd_timeline_options *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = &o->ui;
-		state->child_inputs[2] = &o->reporting;
-		return 0;
-	case ARGP_KEY_ARG:
-		return cmd_timeline_parse_word(state, o, arg);
-	case KEY_PROGRAM:
-		o->reporting.symbols.program = arg;
-		return 0;
-	case KEY_INTERVAL:
-		o->interval_ns = ui_duration_option(state, arg);
-		if (o->interval_ns < LEAST_INTERVAL_NS)
-			argp_error(state, "--interval is 1ms at least");
-		return 0;
-	case KEY_THREADS:
-		o->nr_threads = (unsigned int)ui_parse_count(state, arg);
-		return 0;
-	case KEY_FOLLOW:
-		o->follows = true;
-		return 0;
-	case KEY_AT:
-		o->at = parse_time(state, arg);
-		return 0;
-	case KEY_PEAK:
-		o->at.kind = WHEN_PEAK;
-		return 0;
-	case KEY_FROM:
-		o->from = parse_time(state, arg);
-		return 0;
-	case KEY_TO:
-		o->to = parse_time(state, arg);
-		return 0;
-	case KEY_FORMAT:
-		o->format = arg;
-		return 0;
-	case KEY_VALUE:
-		o->has_value = true;
-		o->is_mapped =
-			ui_word_option(state, arg, value_names, "is not in-use or mapped") > 0;
-		return 0;
-	case ARGP_KEY_END:
-		cmd_timeline_check_options(state, o);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = {
-	{ &ui_options_argp, 0, NULL, 0 },
-	{ &ui_memory_argp, 0, NULL, 0 },
-	{ &reporting_argp, 0, NULL, 0 },
-	{ NULL, 0, NULL, 0 },
+static const struct ui_child children[] = {
+	{ &ui_options_syntax, offsetof(struct cmd_timeline_options, ui) },
+	{ &ui_memory_syntax, offsetof(struct cmd_timeline_options, ui) },
+	{ &reporting_syntax, offsetof(struct cmd_timeline_options, reporting) },
+	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_syntax cmd_timeline_syntax = {
 	.options = options,
-	.parser = cmd_timeline_parse_option,
+	.rules = rules,
 	.children = children,
+	.argument = cmd_timeline_parse_word,
+	.check = cmd_timeline_check,
 	.args_doc = "FILE|DIR\nPID",
 	.doc = "When a program needed how much memory, and who had it then, by a recording of all "
 	       "that it allocated: a log of memdiag, or a file of heaptrack.  With --pid it "
@@ -234,43 +183,6 @@ static const struct argp argp = {
 	       "A local maximum is the most that was live within an "
 	       "interval.\n\n" UI_EXIT_STATUS_HELP,
 };
-
-static int
-cmd_timeline_find_word(const char *word, const char *const *names)
-{
-	for (int i = 0; names[i]; i++)
-		if (strcmp(word, names[i]) == 0)
-			return i;
-	return -1;
-}
-
-/* Which of the formats it is: those of a report differ from those of the timeline. */
-static int
-find_format(struct cmd_timeline_options *o, struct err *e)
-{
-	bool is_report = has_moments(o);
-	const char *const *names = is_report ? report_format_names : plot_format_names;
-	const char *const *others = is_report ? plot_format_names : report_format_names;
-	int format = o->ui.json ? (is_report ? (int)FORMAT_JSON : (int)PLOT_JSON) : 0;
-	char shown[64];
-
-	if (o->format)
-		format = cmd_timeline_find_word(o->format, names);
-	if (format < 0)
-		return err_set_kind(e, ERR_USAGE, 0, "'%s' is not a format%s",
-			text_printable(o->format, shown, sizeof shown),
-			cmd_timeline_find_word(o->format, others) < 0 ? ""
-				: is_report ? " of a report, but of the whole timeline"
-					    : " of the timeline, but with --at, --peak, --from and "
-					      "--to");
-	if (o->follows && format != PLOT_TEXT && format != PLOT_JSON && format != PLOT_CSV)
-		return err_set_kind(e, ERR_USAGE, 0, "--follow writes text, csv or json, not %s",
-			plot_format_names[format]);
-	o->plot = format;
-	if (is_report)
-		o->reporting.format = format;
-	return 0;
-}
 
 /* ---- reading ---- */
 
@@ -487,8 +399,9 @@ write_moments(struct cmd_timeline_options *o, const struct answer *a, struct war
 	reporting_warn(w, p);
 	o->reporting.calls.type = (o->is_mapped ? 2 : 0) + (o->reporting.objects ? 0 : 1);
 	v.p = p;
-	return o->reporting.format == FORMAT_JSON ? cmd_timeline_write_json(o, a, &v, w, out, e)
-						  : reporting_write(&v, &o->reporting, w, out, e);
+	return o->reporting.format == &report_format_json
+		? cmd_timeline_write_json(o, a, &v, w, out, e)
+		: reporting_write(&v, &o->reporting, w, out, e);
 }
 
 /* Take the moments FROM, if IS_GROWTH, and TO out of R, whose history is ALL, into TAKEN. */
@@ -544,64 +457,159 @@ report_moments(struct cmd_timeline_options *o, struct recording *r, struct warni
 
 /* ---- the timeline ---- */
 
+/* A timeline that is to be written. */
+struct plot_work {
+	const struct timeline_view *v;
+	struct recording *r;
+	struct cmd_timeline_options *o;
+	const struct warnings *w;
+};
+
 static int
-write_massif(const struct timeline_view *v, struct recording *r,
-	const struct cmd_timeline_options *o, struct ui_output *out, struct err *e)
+cmd_timeline_plot_text(const struct plot_work *p, struct ui_output *out, struct err *e)
 {
-	auto_history struct history again = { .interval_ns = v->h->interval_ns,
-		.nr_threads = o->nr_threads };
+	return timeline_print_text(p->v, out, e);
+}
+
+static int
+cmd_timeline_plot_csv(const struct plot_work *p, struct ui_output *out, struct err *e)
+{
+	(void)e;
+	timeline_print_csv(p->v, out->f);
+	return 0;
+}
+
+static int
+cmd_timeline_plot_svg(const struct plot_work *p, struct ui_output *out, struct err *e)
+{
+	(void)e;
+	timeline_print_svg(p->v, out);
+	return 0;
+}
+
+static int
+cmd_timeline_plot_json(const struct plot_work *p, struct ui_output *out, struct err *e)
+{
+	return cmd_timeline_write_json(
+		p->o, &(struct answer){ p->v->h, p->r, NULL, NULL }, NULL, p->w, out, e);
+}
+
+static int
+cmd_timeline_plot_massif(const struct plot_work *p, struct ui_output *out, struct err *e)
+{
+	const struct history *h = p->v->h;
+	auto_history struct history again = { .interval_ns = h->interval_ns,
+		.nr_threads = p->o->nr_threads };
 	auto_free size_t *intervals = NULL;
 	struct timeline_massif m = {
-		.v = v, .r = r, .symbols = &o->reporting.symbols, .f = out->f
+		.v = p->v, .r = p->r, .symbols = &p->o->reporting.symbols, .f = out->f
 	};
 	struct history_moments moments = { .take = timeline_massif_take, .arg = &m };
 
-	if (timeline_massif_choose(v->h, &intervals, &moments.nr, e) < 0)
+	if (timeline_massif_choose(h, &intervals, &moments.nr, e) < 0)
 		return -1;
 	moments.intervals = intervals;
-	if (read_history(&again, r, &moments, &o->ui, e) < 0)
+	if (read_history(&again, p->r, &moments, &p->o->ui, e) < 0)
 		return -1;
 	timeline_massif_end(&m);
 	return 0;
 }
 
 static int
-write_dhat(const struct timeline_view *v, struct recording *r, const struct cmd_timeline_options *o,
-	struct ui_output *out, struct err *e)
+cmd_timeline_plot_dhat(const struct plot_work *p, struct ui_output *out, struct err *e)
 {
-	auto_profile struct profile *p = NULL;
+	auto_profile struct profile *profile = NULL;
 
-	return history_profile(&p, v->h, r, e) < 0 ||
-			symbols_find(p, &o->reporting.symbols, e) < 0 ||
-			timeline_print_dhat(v, p, out, e) < 0
+	return history_profile(&profile, p->v->h, p->r, e) < 0 ||
+			symbols_find(profile, &p->o->reporting.symbols, e) < 0 ||
+			timeline_print_dhat(p->v, profile, out, e) < 0
 		? -1
 		: 0;
 }
 
 static int
-write_html(const struct timeline_view *v, struct recording *r, struct cmd_timeline_options *o,
-	struct ui_output *out, struct err *e)
+cmd_timeline_plot_html(const struct plot_work *p, struct ui_output *out, struct err *e)
 {
-	auto_profile struct profile *p = NULL;
+	const struct history *h = p->v->h;
+	struct reporting *how = &p->o->reporting;
+	auto_profile struct profile *profile = NULL;
 	auto_calls struct calls c = { 0 };
 	auto_free char *name = NULL;
 	char time[32];
-	struct report_view peak = { .c = &c, .ui = &o->ui, .by_cum = o->reporting.by_cum };
+	struct report_view peak = { .c = &c, .ui = &p->o->ui, .by_cum = how->by_cum };
 
-	timeline_time(v->h->peak.at_ns, TIMELINE_MOMENT_NS, time, sizeof time);
+	timeline_time(h->peak.at_ns, TIMELINE_MOMENT_NS, time, sizeof time);
 	if (asprintf(&name, "The peak, at %s", time) < 0) {
 		name = NULL;
 		return err_set(e, ENOMEM, "cannot write the page");
 	}
-	o->reporting.calls.type = o->reporting.objects ? 0 : 1;
-	if (history_peak_profile(&p, v->h, r, e) < 0 ||
-		symbols_find(p, &o->reporting.symbols, e) < 0 ||
-		calls_make(&c, p, &o->reporting.calls, e) < 0)
+	how->calls.type = how->objects ? 0 : 1;
+	if (history_peak_profile(&profile, h, p->r, e) < 0 ||
+		symbols_find(profile, &how->symbols, e) < 0 ||
+		calls_make(&c, profile, &how->calls, e) < 0)
 		return -1;
-	peak.p = p;
+	peak.p = profile;
 	peak.file = name;
-	peak.limit = o->reporting.limit;
-	return timeline_print_html(v, &peak, out, e);
+	peak.limit = how->limit;
+	return timeline_print_html(p->v, &peak, out, e);
+}
+
+/* How the timeline is written; moments of it are written in the formats of reports. */
+static const struct plot_format {
+	const char *name;
+	int (*write)(const struct plot_work *p, struct ui_output *out, struct err *e);
+	bool keeps_lives; /* the history has to keep how long blocks live */
+	bool follows;	  /* --follow writes it, as FOLLOW */
+	enum follow_format follow;
+} plot_formats[] = {
+	{ "text", cmd_timeline_plot_text, false, true, FOLLOW_FORMAT_TEXT },
+	{ "json", cmd_timeline_plot_json, false, true, FOLLOW_FORMAT_JSON },
+	{ "html", cmd_timeline_plot_html },
+	{ "csv", cmd_timeline_plot_csv, false, true, FOLLOW_FORMAT_CSV },
+	{ "svg", cmd_timeline_plot_svg },
+	{ "massif", cmd_timeline_plot_massif },
+	{ "dhat", cmd_timeline_plot_dhat, .keeps_lives = true },
+};
+
+static const char *
+cmd_timeline_format(size_t i)
+{
+	return i < sizeof plot_formats / sizeof *plot_formats ? plot_formats[i].name : NULL;
+}
+
+static const struct plot_format *
+cmd_timeline_find_format(const char *name)
+{
+	for (size_t i = 0; cmd_timeline_format(i); i++)
+		if (strcmp(plot_formats[i].name, name) == 0)
+			return &plot_formats[i];
+	return NULL;
+}
+
+/* Which of the formats it is: those of a report differ from those of the timeline. */
+static int
+cmd_timeline_set_format(struct cmd_timeline_options *o, struct err *e)
+{
+	const char *name = o->format ? o->format : o->ui.json ? "json" : "text";
+	const struct plot_format *plot = cmd_timeline_find_format(name);
+	const struct report_format *report = report_format_find(name);
+	const bool is_report = has_moments(o);
+	char shown[64];
+
+	if (is_report ? !report : !plot)
+		return err_set_kind(e, ERR_USAGE, 0, "'%s' is not a format%s",
+			text_printable(name, shown, sizeof shown),
+			!plot && !report    ? ""
+				: is_report ? " of a report, but of the whole timeline"
+					    : " of the timeline, but with --at, --peak, --from and "
+					      "--to");
+	if (o->follows && !plot->follows)
+		return err_set_kind(
+			e, ERR_USAGE, 0, "--follow writes text, csv or json, not %s", plot->name);
+	o->plot = is_report ? NULL : plot;
+	if (is_report)
+		o->reporting.format = report;
+	return 0;
 }
 
 static int
@@ -610,32 +618,14 @@ show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnin
 {
 	auto_history struct history h = { .interval_ns = o->interval_ns,
 		.nr_threads = o->nr_threads,
-		.keeps_lives = o->plot == PLOT_DHAT };
-	struct timeline_view v = { .h = &h, .r = r, .file = o->file, .ui = &o->ui };
+		.keeps_lives = o->plot->keeps_lives };
+	const struct timeline_view v = { .h = &h, .r = r, .file = o->file, .ui = &o->ui };
 
 	if (read_history(&h, r, NULL, &o->ui, e) < 0)
 		return -1;
 	reporting_warn(w, r->facts);
 	warn_of_length(&h, o, w);
-	switch (o->plot) {
-	case PLOT_JSON:
-		return cmd_timeline_write_json(
-			o, &(struct answer){ &h, r, NULL, NULL }, NULL, w, out, e);
-	case PLOT_HTML:
-		return write_html(&v, r, o, out, e);
-	case PLOT_CSV:
-		timeline_print_csv(&v, out->f);
-		return 0;
-	case PLOT_SVG:
-		timeline_print_svg(&v, out);
-		return 0;
-	case PLOT_MASSIF:
-		return write_massif(&v, r, o, out, e);
-	case PLOT_DHAT:
-		return write_dhat(&v, r, o, out, e);
-	default:
-		return timeline_print_text(&v, out, e);
-	}
+	return o->plot->write(&(struct plot_work){ &v, r, o, w }, out, e);
 }
 
 /* Longer than any process runs. */
@@ -650,9 +640,7 @@ cmd_timeline_follow(const struct cmd_timeline_options *o, struct input *in, stru
 		.file = o->file,
 		.ui = &o->ui,
 		.interval_ns = o->interval_ns,
-		.format = o->plot == PLOT_CSV  ? FOLLOW_FORMAT_CSV
-			: o->plot == PLOT_JSON ? FOLLOW_FORMAT_JSON
-					       : FOLLOW_FORMAT_TEXT };
+		.format = o->plot->follow };
 
 	deadline_set(NO_DEADLINE_NS);
 	return timeline_follow(&what, out, w, e);
@@ -676,9 +664,9 @@ cmd_timeline_run(int argc, char **argv, struct err *e)
 	auto_warnings struct warnings w = { 0 };
 	auto_output struct ui_output out = { 0 };
 
-	ui_parse(&argp, argc, argv, &o);
+	ui_parse(&cmd_timeline_syntax, argc, argv, &o);
 	limits_set(&o.ui);
-	if (find_format(&o, e) < 0 || reporting_begin(&o.reporting, &o.ui, e) < 0 ||
+	if (cmd_timeline_set_format(&o, e) < 0 || reporting_begin(&o.reporting, &o.ui, e) < 0 ||
 		input_open(&in, &o, e) < 0 || ui_output_open(&out, &o.ui, e) < 0)
 		return -1;
 	if (cmd_timeline_show(&o, &in, &w, &out, e) < 0 || ui_output_close(&out, e) < 0)
@@ -691,5 +679,6 @@ const struct command cmd_timeline = {
 	.name = "timeline",
 	.summary = "when a recorded program had how much memory, and who",
 	.touch = CMD_READS_TARGET,
+	.syntax = &cmd_timeline_syntax,
 	.run = cmd_timeline_run,
 };

@@ -46,89 +46,104 @@ struct cmd_trace_options {
 	bool has_calls, has_min, has_period;
 };
 
-enum {
-	KEY_SYSCALLS = 0x6000,
-	KEY_MIN_SIZE,
-	KEY_EVENTS,
-	KEY_FOLLOW,
-	KEY_MOUNT,
-	KEY_RSS,
-	KEY_PERIOD,
-	KEY_STACK,
-	KEY_BUFFER,
-	KEY_FORMAT,
-	KEY_VALUE,
-	KEY_CALLS,
-};
-
-static const struct argp_option options[] = {
-	{ "syscalls", KEY_SYSCALLS, "NAME[,NAME...]", 0,
-		"only these: mmap, munmap, mremap, brk, madvise, shmat, shmdt (all)", 1 },
-	{ "min-size", KEY_MIN_SIZE, "SIZE", 0,
-		"only calls of SIZE or more, which the kernel checks", 1 },
-	{ "duration", 'd', "DURATION", 0, "end after DURATION (with Ctrl-C)", 1 },
-	{ "events", KEY_EVENTS, "N", 0, "end after N calls or page faults", 1 },
-	{ "follow-children", KEY_FOLLOW, NULL, 0, "also processes that this one makes from now on",
-		1 },
-	{ "rss", KEY_RSS, NULL, 0, "page faults instead of calls: which code makes RSS grow", 1 },
-	{ "period", KEY_PERIOD, "N", 0, "with --rss: one minor page fault in N (61)", 1 },
-	{ "format", KEY_FORMAT, "FORMAT", 0,
-		"write text, tree, json, pprof, folded, flame, html, graph or dot (text)", 2 },
-	{ "value", KEY_VALUE, "WHAT", 0,
-		"in formats with one value: left, mapped, calls, resident; with --rss touched, "
-		"faults, major, resident (left, touched)",
-		2 },
-	{ "calls", KEY_CALLS, "FILE", 0,
-		"write each call to FILE as a line of JSON, instead of lines of text; - is "
-		"standard "
-		"output, "
-		"and then the sums are printed only with --output",
-		2 },
-	{ "mount-tracefs", KEY_MOUNT, NULL, 0,
-		"if tracefs is not mounted, mount it for memdiag alone, out of sight", 3 },
-	{ "stack-size", KEY_STACK, "SIZE", 0, "copy at most SIZE of a stack (16K); 64K is the most",
-		3 },
-	{ "buffer", KEY_BUFFER, "SIZE", 0,
-		"size of the kernel's buffer of each CPU (64M for all, 8M to 32M for each)", 3 },
-	{ 0 },
-};
-
 static void
-choose_calls(struct argp_state *state, struct cmd_trace_options *o, char *arg)
+cmd_trace_choose_calls(
+	struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
+	struct cmd_trace_options *o = input;
 	char *rest = NULL;
+	int call;
 
 	memset(o->trace.call, 0, sizeof o->trace.call);
-	for (char *word = strtok_r(arg, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
-		o->trace.call[ui_word_option(state, word, trace_call_names,
-			"is no call that memdiag traces: there are mmap, munmap, mremap, brk, "
-			"madvise, shmat and shmdt")] = true;
 	o->has_calls = false;
-	for (int i = 0; i < TRACE_NR_CALLS; i++)
-		o->has_calls |= o->trace.call[i];
+	for (char *word = strtok_r(arg, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+		call = ui_option_find_word(row, word);
+		if (call < 0)
+			ui_option_refuse(state, row, word);
+		else
+			o->trace.call[call] = o->has_calls = true;
+	}
 	if (!o->has_calls)
 		argp_error(state, "which calls? say --syscalls=mmap");
 }
 
-static size_t
-bounded_size(struct argp_state *state, const char *arg, uint64_t least, uint64_t most)
+static void
+cmd_trace_set_format(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
-	const uint64_t bytes = ui_size_option(state, arg);
+	struct cmd_trace_options *o = input;
 
-	if (bytes < least || bytes > most)
-		ui_refuse(state, arg, "is too small or too large a size");
-	return (size_t)bytes;
+	o->reporting.format = report_format_find(arg);
+	if (!o->reporting.format)
+		ui_option_refuse(state, row, arg);
 }
 
-static uint64_t
-positive_count(struct argp_state *state, const char *arg)
-{
-	const unsigned long n = ui_parse_count(state, arg);
+/* The values of --value, and the types of a profile. */
+static const struct {
+	const char *what, *type;
+	bool faults, calls;
+} values[] = {
+	{ "left", "mapped_space", false, true },
+	{ "mapped", "mapped_alloc_space", false, true },
+	{ "calls", "mapped_alloc_objects", false, true },
+	{ "touched", "touched_space", true, false },
+	{ "faults", "faults", true, false },
+	{ "major", "major_faults", true, false },
+	{ "resident", "resident_space", true, true },
+};
 
-	if (!n)
-		ui_refuse(state, arg, "must be at least 1");
-	return n;
+static const char *
+cmd_trace_value(size_t i)
+{
+	return i < sizeof values / sizeof *values ? values[i].what : NULL;
 }
+
+#define AT(member) UI_AT(struct cmd_trace_options, member)
+#define GIVEN(member) UI_GIVEN(struct cmd_trace_options, member)
+#define SOME_NUMBER UI_NUMBER, .least = 1, .beyond = "must be at least 1"
+#define BOUNDED_SIZE(a, b)                                                                         \
+	UI_SIZE, .least = a, .most = b, .beyond = "is too small or too large a size"
+
+static const struct ui_option options[] = {
+	{ "syscalls", 0, "NAME[,NAME...]", 1,
+		"only these: mmap, munmap, mremap, brk, madvise, shmat, shmdt (all)", UI_WORD,
+		.words = trace_call_names, .set = cmd_trace_choose_calls,
+		.wrong = "is no call that memdiag traces: there are mmap, munmap, mremap, brk, "
+			 "madvise, shmat and shmdt" },
+	{ "min-size", 0, "SIZE", 1, "only calls of SIZE or more, which the kernel checks", UI_SIZE,
+		AT(trace.min_bytes), GIVEN(has_min) },
+	{ "duration", 'd', "DURATION", 1, "end after DURATION (with Ctrl-C)", UI_DURATION,
+		AT(trace.duration_ns) },
+	{ "events", 0, "N", 1, "end after N calls or page faults", SOME_NUMBER,
+		AT(trace.max_events) },
+	{ "follow-children", 0, NULL, 1, "also processes that this one makes from now on", UI_FLAG,
+		AT(trace.follow_children) },
+	{ "rss", 0, NULL, 1, "page faults instead of calls: which code makes RSS grow", UI_FLAG,
+		AT(trace.faults) },
+	{ "period", 0, "N", 1, "with --rss: one minor page fault in N (61)", SOME_NUMBER,
+		AT(trace.period), GIVEN(has_period) },
+	{ "format", 0, "FORMAT", 2, "write {words} (text)", UI_WORD,
+		.word = report_format_word_of_bytes, .set = cmd_trace_set_format,
+		.wrong = "is not one of the formats --help names" },
+	{ "value", 0, "WHAT", 2,
+		"in formats with one value: left, mapped, calls, resident; with --rss touched, "
+		"faults, major, resident (left, touched)",
+		UI_STRING, AT(value), .word = cmd_trace_value },
+	{ "calls", 0, "FILE", 2,
+		"write each call to FILE as a line of JSON, instead of lines of text; - is "
+		"standard "
+		"output, "
+		"and then the sums are printed only with --output",
+		UI_FILE, AT(calls) },
+	{ "mount-tracefs", 0, NULL, 3,
+		"if tracefs is not mounted, mount it for memdiag alone, out of sight", UI_FLAG,
+		AT(trace.may_mount) },
+	{ "stack-size", 0, "SIZE", 3, "copy at most SIZE of a stack (16K); 64K is the most",
+		BOUNDED_SIZE(512, 64 << 10), AT(trace.stack_bytes) },
+	{ "buffer", 0, "SIZE", 3,
+		"size of the kernel's buffer of each CPU (64M for all, 8M to 32M for each)",
+		BOUNDED_SIZE(4096, 1 << 30), AT(trace.ring_bytes) },
+	{ 0 },
+};
 
 static bool
 is_stdout(const char *output)
@@ -144,100 +159,43 @@ cmd_trace_check_calls(struct argp_state *state, const struct cmd_trace_options *
 	if (o->trace.faults)
 		argp_error(state, "--calls is for calls, and --rss traces page faults");
 	if (is_stdout(o->calls) && is_stdout(o->ui.output) &&
-		(o->ui.json || o->reporting.format >= 0 || o->ui.output))
+		(o->ui.json || o->reporting.format || o->ui.output))
 		argp_error(state, "standard output is for --calls: say --output=FILE for the rest");
 	if (o->ui.output && !is_stdout(o->calls) && strcmp(o->calls, o->ui.output) == 0)
 		argp_error(state, "--calls and --output: a file for each");
 }
 
 static void
-cmd_trace_check(struct argp_state *state, const struct cmd_trace_options *o)
+cmd_trace_check(struct argp_state *state, void *input)
 {
+	const struct cmd_trace_options *o = input;
+	const struct report_format *format = o->reporting.format;
+
 	cmd_trace_check_calls(state, o);
 	if (o->trace.faults && (o->has_calls || o->has_min))
 		argp_error(
 			state, "--rss traces page faults: --syscalls and --min-size are for calls");
 	if (o->has_period && !o->trace.faults)
 		argp_error(state, "--period is for --rss");
-	if (o->ui.json && o->reporting.format >= 0 && o->reporting.format != FORMAT_JSON)
+	if (o->ui.json && format && format != &report_format_json)
 		argp_error(state, "--json and --format: one format at a time");
-	if (o->reporting.format == FORMAT_HEAP)
+	if (format && format->can & FORMAT_NEEDS_BLOCKS)
 		argp_error(state,
 			"a .heap file has blocks, which a trace does not: use "
 			"--format=pprof");
 }
 
-static error_t
-cmd_trace_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct cmd_trace_options *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = &o->ui;
-		state->child_inputs[2] = &o->reporting;
-		return 0;
-	case KEY_SYSCALLS:
-		choose_calls(state, o, arg);
-		return 0;
-	case KEY_MIN_SIZE:
-		o->trace.min_bytes = ui_size_option(state, arg);
-		o->has_min = true;
-		return 0;
-	case 'd':
-		o->trace.duration_ns = ui_duration_option(state, arg);
-		return 0;
-	case KEY_EVENTS:
-		o->trace.max_events = positive_count(state, arg);
-		return 0;
-	case KEY_FOLLOW:
-		o->trace.follow_children = true;
-		return 0;
-	case KEY_RSS:
-		o->trace.faults = true;
-		return 0;
-	case KEY_PERIOD:
-		o->trace.period = positive_count(state, arg);
-		o->has_period = true;
-		return 0;
-	case KEY_FORMAT:
-		o->reporting.format = ui_word_option(
-			state, arg, report_format_names, "is not one of the formats --help names");
-		return 0;
-	case KEY_VALUE:
-		o->value = arg;
-		return 0;
-	case KEY_CALLS:
-		o->calls = arg;
-		return 0;
-	case KEY_MOUNT:
-		o->trace.may_mount = true;
-		return 0;
-	case KEY_STACK:
-		o->trace.stack_bytes = bounded_size(state, arg, 512, UINT64_C(64) << 10);
-		return 0;
-	case KEY_BUFFER:
-		o->trace.ring_bytes = bounded_size(state, arg, 4096, UINT64_C(1) << 30);
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		cmd_trace_check(state, o);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = {
-	{ &ui_options_argp, 0, NULL, 0 },
-	{ &ui_memory_argp, 0, NULL, 0 },
-	{ &reporting_argp, 0, NULL, 0 },
+static const struct ui_child children[] = {
+	{ &ui_options_syntax, offsetof(struct cmd_trace_options, ui) },
+	{ &ui_memory_syntax, offsetof(struct cmd_trace_options, ui) },
+	{ &reporting_syntax, offsetof(struct cmd_trace_options, reporting) },
 	{ 0 },
 };
 
-static const struct argp argp = {
+static const struct ui_syntax cmd_trace_syntax = {
 	.options = options,
-	.parser = cmd_trace_parse_option,
 	.children = children,
+	.conclude = cmd_trace_check,
 	.args_doc = "[PID]\n-- PROGRAM [ARGUMENT...]",
 	.doc = "Which code maps memory and gives it back, or with --rss touches it: the system "
 	       "calls or page faults of a process with their stacks, while they happen, and at the "
@@ -441,24 +399,12 @@ cmd_trace_warn(struct cmd_trace_work *w)
 static const char *
 type_of(const struct cmd_trace_options *o, struct err *e)
 {
-	static const struct {
-		const char *what, *type;
-		bool faults, calls;
-	} known[] = {
-		{ "left", "mapped_space", false, true },
-		{ "mapped", "mapped_alloc_space", false, true },
-		{ "calls", "mapped_alloc_objects", false, true },
-		{ "touched", "touched_space", true, false },
-		{ "faults", "faults", true, false },
-		{ "major", "major_faults", true, false },
-		{ "resident", "resident_space", true, true },
-	};
 	const char *what = o->value ? o->value : o->trace.faults ? "touched" : "left";
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (strcmp(known[i].what, what) == 0 &&
-			(o->trace.faults ? known[i].faults : known[i].calls))
-			return known[i].type;
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+		if (strcmp(values[i].what, what) == 0 &&
+			(o->trace.faults ? values[i].faults : values[i].calls))
+			return values[i].type;
 	(void)err_set_kind(e, ERR_USAGE, 0, "--value: a trace of %s has %s",
 		o->trace.faults ? "page faults" : "calls",
 		o->trace.faults ? "touched, faults, major and resident"
@@ -487,6 +433,35 @@ print_report(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct
 }
 
 static int
+cmd_trace_print_text(struct cmd_trace_work *w, const struct trace_view *view, struct ui_output *out,
+	struct err *e)
+{
+	if (w->has_head)
+		fputc('\n', out->f);
+	return trace_print(view, out, e);
+}
+
+static int
+cmd_trace_print_json(struct cmd_trace_work *w, const struct trace_view *view, struct ui_output *out,
+	struct err *e)
+{
+	json_auto_t *document = ui_json_new("trace", &w->target);
+
+	warnings_to_json(&w->warnings, document);
+	return trace_print_json(view, document, out, e);
+}
+
+/* The formats in which a trace has a form that differs from that of its profile. */
+static const struct {
+	const struct report_format *format;
+	int (*write)(struct cmd_trace_work *w, const struct trace_view *view, struct ui_output *out,
+		struct err *e);
+} forms[] = {
+	{ &report_format_text, cmd_trace_print_text },
+	{ &report_format_json, cmd_trace_print_json },
+};
+
+static int
 cmd_trace_print(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct err *e)
 {
 	const struct trace_view view = { .trace = &w->trace,
@@ -496,18 +471,11 @@ cmd_trace_print(struct cmd_trace_work *w, const struct cmd_trace_options *o, str
 		.min_bytes = o->trace.min_bytes,
 		.period = o->trace.period,
 		.limit = o->reporting.limit };
-	json_auto_t *document = NULL;
 
-	if (o->reporting.format == FORMAT_TEXT) {
-		if (w->has_head)
-			fputc('\n', w->out->f);
-		return trace_print(&view, w->out, e);
-	}
-	if (o->reporting.format != FORMAT_JSON)
-		return print_report(w, o, e);
-	document = ui_json_new("trace", &w->target);
-	warnings_to_json(&w->warnings, document);
-	return trace_print_json(&view, document, w->out, e);
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (o->reporting.format == forms[i].format)
+			return forms[i].write(w, &view, w->out, e);
+	return print_report(w, o, e);
 }
 
 /* A trace lasts as long as it is wanted: --timeout is for what comes before it. */
@@ -519,7 +487,7 @@ cmd_trace_begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct er
 	limits_set_memory(&o->ui);
 	deadline_set(NO_DEADLINE_NS);
 	o->trace.has_files = o->calls != NULL;
-	if (o->calls || o->reporting.format == FORMAT_TEXT) {
+	if (o->calls || o->reporting.format == &report_format_text) {
 		o->trace.show = cmd_trace_show;
 		o->trace.flush = cmd_trace_flush;
 	}
@@ -627,7 +595,7 @@ cmd_trace_run(int argc, char **argv, struct err *e)
 	w.options = &o;
 	w.out = &out;
 	if (status == 0) {
-		ui_parse(&argp, argc, argv, &o);
+		ui_parse(&cmd_trace_syntax, argc, argv, &o);
 		if (o.trace.stack_bytes > PERF_MAX_STACK_BYTES)
 			o.trace.stack_bytes = PERF_MAX_STACK_BYTES;
 		o.trace.stack_bytes -= o.trace.stack_bytes % 8;
@@ -644,5 +612,6 @@ const struct command cmd_trace = {
 	.name = "trace",
 	.summary = "which code maps, frees and touches memory, while it happens",
 	.touch = CMD_MAY_START_PROGRAM,
+	.syntax = &cmd_trace_syntax,
 	.run = cmd_trace_run,
 };

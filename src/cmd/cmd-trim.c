@@ -13,82 +13,58 @@
 
 /* ---- options ---- */
 
-enum {
-	KEY_PAD = 0x3000,
-	KEY_MAX_LOCK,
-	KEY_MAX_STOP,
-	KEY_MAX_STOP_MS,
-	KEY_RECHECK,
-	KEY_LINES,
-	KEY_TOPS
-};
+#define AT(member) UI_AT(struct trim_options, member)
 
-static const struct argp_option options[] = {
-	{ "dry-run", 'n', NULL, 0, "change nothing: predict what would go back, and what it costs",
-		1 },
-	{ "tops", KEY_TOPS, NULL, 0,
-		"also give back the ends of thread arenas, which malloc_trim() leaves", 1 },
-	{ "pad", KEY_PAD, "SIZE", 0, "leave this much free at the end of the main heap (0)", 1 },
-	{ "max-lock", KEY_MAX_LOCK, "DURATION", 0,
-		"refuse if an arena would stay locked longer than DURATION (500ms)", 1 },
-	{ "recheck", KEY_RECHECK, "DURATION", 0,
-		"measure again after DURATION and report how much came back", 1 },
-	{ "max-stop", KEY_MAX_STOP, "DURATION", 0,
-		"stop the process for at most DURATION at a time, to predict (200ms)", 1 },
-	{ "max-stop-ms", KEY_MAX_STOP_MS, "N", OPTION_HIDDEN, NULL, 1 },
-	{ "lines", KEY_LINES, "N", 0, "with -n print at most N arenas; 0 is all of them (16)", 1 },
+static const struct ui_option options[] = {
+	{ "dry-run", 'n', NULL, 1, "change nothing: predict what would go back, and what it costs",
+		UI_FLAG, AT(dry_run) },
+	{ "tops", 0, NULL, 1,
+		"also give back the ends of thread arenas, which malloc_trim() leaves", UI_FLAG,
+		AT(tops) },
+	{ "pad", 0, "SIZE", 1, "leave this much free at the end of the main heap (0)", UI_SIZE,
+		AT(pad_bytes) },
+	{ "max-lock", 0, "DURATION", 1,
+		"refuse if an arena would stay locked longer than DURATION (500ms)", UI_DURATION,
+		AT(max_lock_ns) },
+	{ "recheck", 0, "DURATION", 1, "measure again after DURATION and report how much came back",
+		UI_DURATION, AT(recheck_ns) },
+	{ "max-stop", 0, "DURATION", 1,
+		"stop the process for at most DURATION at a time, to predict (200ms)", UI_DURATION,
+		AT(max_stop_ns) },
+	/* of memdiag 0.1 */
+	{ "max-stop-ms", 0, "N", 1, NULL, UI_NUMBER, AT(max_stop_ns), .scale = 1000000 },
+	{ "lines", 0, "N", 1, "with -n print at most N arenas; 0 is all of them (16)", UI_NUMBER,
+		AT(max_rows) },
 	{ 0 },
 };
 
-static error_t
-cmd_trim_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct trim_options *o = state->input;
+static const struct ui_rule rules[] = {
+	UI_RULE(UI_EXCLUDES, struct trim_options, dry_run, recheck_ns,
+		"--dry-run changes nothing that --recheck could look at"),
+	{ 0 },
+};
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->ui;
-		state->child_inputs[1] = &o->inject;
-		state->child_inputs[2] = &o->malloc;
-		return 0;
-	case 'n':
-		o->dry_run = true;
-		return 0;
-	case KEY_TOPS:
-		o->tops = true;
-		return 0;
-	case KEY_PAD:
-		o->pad_bytes = ui_size_option(state, arg);
-		return 0;
-	case KEY_MAX_LOCK:
-		o->max_lock_ns = ui_duration_option(state, arg);
-		return 0;
-	case KEY_RECHECK:
-		o->recheck_ns = ui_duration_option(state, arg);
-		return 0;
-	case KEY_MAX_STOP:
-		o->max_stop_ns = ui_duration_option(state, arg);
-		return 0;
-	case KEY_MAX_STOP_MS: /* of memdiag 0.1 */
-		o->max_stop_ns = ui_parse_count(state, arg) * UINT64_C(1000000);
-		return 0;
-	case KEY_LINES:
-		o->max_rows = ui_parse_count(state, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (ui_is_several(&o->ui) && o->recheck_ns)
-			argp_error(state, "--recheck takes one process");
-		if (o->dry_run && o->recheck_ns)
-			argp_error(state, "--dry-run changes nothing that --recheck could look at");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+static void
+cmd_trim_check(struct argp_state *state, void *input)
+{
+	const struct trim_options *o = input;
+
+	if (ui_is_several(&o->ui) && o->recheck_ns)
+		argp_error(state, "--recheck takes one process");
 }
 
-static const struct argp argp = {
+static const struct ui_child children[] = {
+	{ &ui_several_syntax, offsetof(struct trim_options, ui) },
+	{ &borrow_syntax, offsetof(struct trim_options, inject) },
+	{ &borrow_malloc_syntax, offsetof(struct trim_options, malloc) },
+	{ 0 },
+};
+
+static const struct ui_syntax cmd_trim_syntax = {
 	.options = options,
-	.parser = cmd_trim_parse_option,
-	.children = borrow_several_malloc_children,
+	.rules = rules,
+	.children = children,
+	.check = cmd_trim_check,
 	.args_doc = "[PID...]",
 	.doc = "Give back what malloc keeps: call malloc_trim() in the process.\n"
 	       "One idle thread is borrowed for about a millisecond; the only thread of a process "
@@ -185,7 +161,7 @@ cmd_trim_run(int argc, char **argv, struct err *e)
 	auto_trim struct trim t = { .mt = MALLOC_TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
-	ui_parse(&argp, argc, argv, &opt);
+	ui_parse(&cmd_trim_syntax, argc, argv, &opt);
 	borrow_limit(&opt.inject, &opt.ui);
 	if (ui_is_several(&opt.ui))
 		return cmd_trim_run_several(&opt, e);
@@ -206,5 +182,6 @@ const struct command cmd_trim = {
 	.name = "trim",
 	.summary = "give back what malloc keeps",
 	.touch = CMD_CHANGES_TARGET,
+	.syntax = &cmd_trim_syntax,
 	.run = cmd_trim_run,
 };

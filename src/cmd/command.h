@@ -6,6 +6,7 @@
 #define MEMDIAG_CMD_COMMAND_H
 
 #include "base/err.h"
+#include "ui/option.h"
 
 /* The effect of a command on its target; --help prints it. */
 enum command_touch {
@@ -26,6 +27,10 @@ struct command {
 	const char *name;
 	const char *summary; /* one line, lower case, no full stop */
 	enum command_touch touch;
+	const struct ui_syntax *syntax;
+	/* A word that makes it another command, with a syntax of that; NULL: there is none. */
+	const char *verb;
+	const struct ui_syntax *verb_syntax;
 	/* ARGV[0] is "memdiag NAME".  The exit status (ui/ui.h), or -1 with E set. */
 	int (*run)(int argc, char **argv, struct err *e);
 };

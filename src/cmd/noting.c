@@ -26,15 +26,18 @@
 
 /* ---- options ---- */
 
-enum { KEY_SYMBOLS_INSIDE = 0x3000, KEY_AT_EXIT };
+#define AT(member) UI_AT(struct profile_options, member)
 
-static const struct argp_option options[] = {
-	{ "seconds", 's', "DURATION", 0,
-		"begin, go on for DURATION, end, and write the file (seconds, or 1m, 2h ...)", 1 },
-	{ "symbols-inside", KEY_SYMBOLS_INSIDE, NULL, 0,
-		"write the names of functions into the file, so that it can be read elsewhere", 1 },
-	{ "at-exit", KEY_AT_EXIT, NULL, 0,
-		"go on until the process ends, or for --seconds, then write the file", 1 },
+static const struct ui_option options[] = {
+	{ "seconds", 's', "DURATION", 1,
+		"begin, go on for DURATION, end, and write the file (seconds, or 1m, 2h ...)",
+		UI_DURATION, AT(seconds_ns), .least = 1, .beyond = "is no time to go on for" },
+	{ "symbols-inside", 0, NULL, 1,
+		"write the names of functions into the file, so that it can be read elsewhere",
+		UI_FLAG, AT(symbols_inside) },
+	{ "at-exit", 0, NULL, 1,
+		"go on until the process ends, or for --seconds, then write the file", UI_FLAG,
+		AT(at_exit) },
 	{ 0 },
 };
 
@@ -42,10 +45,12 @@ static const struct argp_option options[] = {
 #define UNTIL_EXIT_NS (UINT64_C(1) << 61)
 
 static error_t
-noting_parse_verb(struct profile_options *o, const char *arg)
+noting_parse_verb(struct argp_state *state, void *input, char *arg)
 {
 	static const char *const names[] = { "start", "stop", "dump", "status" };
+	struct profile_options *o = input;
 
+	(void)state;
 	if (o->has_verb)
 		return ARGP_ERR_UNKNOWN; /* a process, then */
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -58,8 +63,12 @@ noting_parse_verb(struct profile_options *o, const char *arg)
 }
 
 static void
-noting_check(struct argp_state *state, const struct profile_options *o)
+noting_check(struct argp_state *state, void *input)
 {
+	struct profile_options *o = input;
+
+	if (o->at_exit && !o->seconds_ns && !o->has_verb)
+		o->seconds_ns = UNTIL_EXIT_NS;
 	if (o->verb == PROFILE_ONE_SHOT && !o->seconds_ns)
 		argp_error(state,
 			"what is to be done? say start, stop, dump, status, --seconds or "
@@ -74,35 +83,11 @@ noting_check(struct argp_state *state, const struct profile_options *o)
 			"without start and stop");
 }
 
-static error_t
-noting_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct profile_options *o = state->input;
-
-	switch (key) {
-	case 's':
-		o->seconds_ns = ui_duration_option(state, arg);
-		if (!o->seconds_ns)
-			ui_refuse(state, arg, "is no time to go on for");
-		return 0;
-	case KEY_SYMBOLS_INSIDE:
-		o->symbols_inside = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return noting_parse_verb(o, arg);
-	case KEY_AT_EXIT:
-		o->at_exit = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (o->at_exit && !o->seconds_ns && !o->has_verb)
-			o->seconds_ns = UNTIL_EXIT_NS;
-		noting_check(state, o);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-const struct argp noting_argp = { .options = options, .parser = noting_parse_option };
+const struct ui_syntax noting_syntax = {
+	.options = options,
+	.argument = noting_parse_verb,
+	.check = noting_check,
+};
 
 /* The command that begins a job with the period of samples PERIOD_BYTES; 0: a record. */
 static const char *

@@ -5,12 +5,10 @@
 #ifndef MEMDIAG_CMD_NOTING_H
 #define MEMDIAG_CMD_NOTING_H
 
-#include <argp.h>
-
 #include "capture/options.h"
 
 /* The verbs, and options of both commands; its input is a struct profile_options. */
-extern const struct argp noting_argp;
+extern const struct ui_syntax noting_syntax;
 
 /* Do what OPT says; with a period of 0 that is a record.  Returns a UI_ status, or -1 with E. */
 int noting_run(struct profile_options *opt, struct err *e);

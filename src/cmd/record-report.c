@@ -9,129 +9,87 @@
 
 /* ---- options ---- */
 
-enum {
-	KEY_SINCE = 0x2300,
-	KEY_SAVE,
-	KEY_OLDER,
-	KEY_MIN_SIZE,
-	KEY_MAX_SIZE,
-	KEY_EVERY,
-	KEY_COUNT,
-	KEY_ADDRESSES
-};
+#define AT(member) UI_AT(struct report_work, member)
+#define GIVEN(member) UI_GIVEN(struct report_work, member)
+/* A report takes some milliseconds. */
+#define LEAST_INTERVAL_NS UINT64_C(100000000)
+#define SOME_DURATION UI_DURATION, .least = 1, .beyond = "is no time at all: say 60s, 10m or 1h"
+#define SOME_SIZE UI_SIZE, .least = 1, .beyond = "is no size of a block: say 1K or 64M"
+#define SOME_NUMBER UI_NUMBER, .least = 1, .beyond = "must be at least 1"
 
-static const struct argp_option options[] = {
-	{ "since", KEY_SINCE, "LAST", 0,
+static const struct ui_option options[] = {
+	{ "since", 0, "LAST", 1,
 		"show what has grown since LAST, a file that --save or 'memdiag record dump' wrote",
-		1 },
-	{ "save", KEY_SAVE, "FILE", 0,
+		UI_FILE, AT(base) },
+	{ "save", 0, "FILE", 1,
 		"write what was read to FILE as well, for --since; FILE may be LAST, which it "
 		"replaces",
-		1 },
-	{ "older", KEY_OLDER, "DURATION", 0,
+		UI_FILE, AT(save) },
+	{ "older", 0, "DURATION", 1,
 		"only blocks that have been in use for longer than DURATION: 60s, 10m, 1h; needs a "
 		"log (--mode log-fast)",
-		1 },
-	{ "min-size", KEY_MIN_SIZE, "SIZE", 0, "only blocks of SIZE or more; of a process or a log",
-		1 },
-	{ "max-size", KEY_MAX_SIZE, "SIZE", 0, "only blocks of at most SIZE; of a process or a log",
-		1 },
-	{ "addresses", KEY_ADDRESSES, "N", 0,
+		SOME_DURATION, AT(choice.age_ns), GIVEN(choice.has_age) },
+	{ "min-size", 0, "SIZE", 1, "only blocks of SIZE or more; of a process or a log", SOME_SIZE,
+		AT(choice.min_bytes), GIVEN(has_choice) },
+	{ "max-size", 0, "SIZE", 1, "only blocks of at most SIZE; of a process or a log", SOME_SIZE,
+		AT(choice.max_bytes), GIVEN(has_choice), .preset = UINT64_MAX },
+	{ "addresses", 0, "N", 1,
 		"list the N largest blocks of a process as well, with address, size, thread and "
 		"stack; --focus chooses stacks",
-		1 },
-	{ "every", KEY_EVERY, "DURATION", 0,
+		SOME_NUMBER, AT(nr_addresses) },
+	{ "every", 0, "DURATION", 1,
 		"with --pid: report again every DURATION, until Ctrl-C: 500ms, 10s, 1m; with "
 		"--json "
 		"a document on each line",
-		1 },
-	{ "count", KEY_COUNT, "N", 0, "with --every: end after N reports", 1 },
-	{ "seconds", 's', "DURATION", 0, "with --every: end after DURATION", 1 },
+		UI_DURATION, AT(every_ns), .least = LEAST_INTERVAL_NS,
+		.beyond = "is too short: at least 100ms" },
+	{ "count", 0, "N", 1, "with --every: end after N reports", SOME_NUMBER, AT(nr_reports) },
+	{ "seconds", 's', "DURATION", 1, "with --every: end after DURATION", SOME_DURATION,
+		AT(duration_ns) },
 	{ 0 },
 };
 
-static uint64_t
-some_duration(struct argp_state *state, const char *arg)
-{
-	const uint64_t ns = ui_duration_option(state, arg);
+#define RULE(kind, a, b, why) UI_RULE(kind, struct report_work, a, b, why)
+#define CHOOSE                                                                                     \
+	"--since and --save are for all blocks, and --older, --min-size and --max-size choose "    \
+	"some"
 
-	if (!ns)
-		ui_refuse(state, arg, "is no time at all: say 60s, 10m or 1h");
-	return ns;
-}
-
-static uint64_t
-some_size(struct argp_state *state, const char *arg)
-{
-	const uint64_t bytes = ui_size_option(state, arg);
-
-	if (!bytes)
-		ui_refuse(state, arg, "is no size of a block: say 1K or 64M");
-	return bytes;
-}
-
-/* A report takes some milliseconds. */
-#define LEAST_INTERVAL_NS UINT64_C(100000000)
-
-static uint64_t
-interval(struct argp_state *state, const char *arg)
-{
-	const uint64_t ns = ui_duration_option(state, arg);
-
-	if (ns < LEAST_INTERVAL_NS)
-		ui_refuse(state, arg, "is too short: at least 100ms");
-	return ns;
-}
-
-static uint64_t
-some_reports(struct argp_state *state, const char *arg)
-{
-	const unsigned long n = ui_parse_count(state, arg);
-
-	if (!n)
-		ui_refuse(state, arg, "must be at least 1");
-	return n;
-}
+static const struct ui_rule rules[] = {
+	RULE(UI_WANTS, file, ui.asked.nr, "which record? say --pid PID, FILE or DIRECTORY"),
+	RULE(UI_EXCLUDES, file, ui.asked.nr, "a file and a process: one at a time"),
+	RULE(UI_EXCLUDES, choice.has_age, base, CHOOSE),
+	RULE(UI_EXCLUDES, choice.has_age, save, CHOOSE),
+	RULE(UI_EXCLUDES, has_choice, base, CHOOSE),
+	RULE(UI_EXCLUDES, has_choice, save, CHOOSE),
+	RULE(UI_NEEDS, nr_reports, every_ns, "--count and --seconds are for --every"),
+	RULE(UI_NEEDS, duration_ns, every_ns, "--count and --seconds are for --every"),
+	RULE(UI_EXCLUDES, every_ns, file,
+		"--every is for a process, and a file stays as it is: say --pid"),
+	RULE(UI_EXCLUDES, every_ns, save, "--save keeps one report, and --every makes several"),
+	RULE(UI_EXCLUDES, nr_addresses, file,
+		"--addresses are in the memory of a process: say --pid"),
+	RULE(UI_EXCLUDES, nr_addresses, choice.has_age,
+		"--older reads a log, which has no addresses: without --addresses, or "
+		"without --older"),
+	{ 0 },
+};
 
 static void
-check_every(struct argp_state *state, const struct report_work *w)
+record_report_check(struct argp_state *state, void *input)
 {
-	if (!w->every_ns && (w->nr_reports || w->duration_ns))
-		argp_error(state, "--count and --seconds are for --every");
-	if (w->every_ns && w->file)
-		argp_error(state, "--every is for a process, and a file stays as it is: say --pid");
-	if (w->every_ns && w->save)
-		argp_error(state, "--save keeps one report, and --every makes several");
-}
+	struct report_work *w = input;
 
-static void
-check_addresses(struct argp_state *state, const struct report_work *w)
-{
-	if (w->nr_addresses && w->file)
-		argp_error(state, "--addresses are in the memory of a process: say --pid");
-	if (w->nr_addresses && w->choice.has_age)
-		argp_error(state,
-			"--older reads a log, which has no addresses: without --addresses, or "
-			"without --older");
-}
-
-static void
-check_choice(struct argp_state *state, const struct report_work *w)
-{
-	if (!w->has_choice)
-		return;
+	w->has_choice |= w->choice.has_age;
 	if (w->choice.min_bytes > w->choice.max_bytes)
 		argp_error(state, "--min-size is larger than --max-size: no block has both");
-	if (w->base || w->save)
-		argp_error(state,
-			"--since and --save are for all blocks, and --older, --min-size and "
-			"--max-size choose some");
 }
 
 /* A number is a process; all else is left to --pid, as it may be the name of a file. */
 static error_t
-record_report_parse_word(struct report_work *w, char *arg, struct argp_state *state)
+record_report_parse_word(struct argp_state *state, void *input, char *arg)
 {
+	struct report_work *w = input;
+
 	if (isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")])
 		return ARGP_ERR_UNKNOWN;
 	if (w->file)
@@ -140,73 +98,19 @@ record_report_parse_word(struct report_work *w, char *arg, struct argp_state *st
 	return 0;
 }
 
-static error_t
-record_report_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct report_work *w = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->child_inputs[1] = &w->ui;
-		state->child_inputs[2] = w;
-		w->choice.max_bytes = UINT64_MAX;
-		return 0;
-	case KEY_SINCE:
-		w->base = arg;
-		return 0;
-	case KEY_SAVE:
-		w->save = arg;
-		return 0;
-	case KEY_OLDER:
-		w->choice.age_ns = some_duration(state, arg);
-		w->choice.has_age = w->has_choice = true;
-		return 0;
-	case KEY_MIN_SIZE:
-		w->choice.min_bytes = some_size(state, arg);
-		w->has_choice = true;
-		return 0;
-	case KEY_MAX_SIZE:
-		w->choice.max_bytes = some_size(state, arg);
-		w->has_choice = true;
-		return 0;
-	case KEY_EVERY:
-		w->every_ns = interval(state, arg);
-		return 0;
-	case KEY_ADDRESSES:
-		w->nr_addresses = some_reports(state, arg);
-		return 0;
-	case KEY_COUNT:
-		w->nr_reports = some_reports(state, arg);
-		return 0;
-	case 's':
-		w->duration_ns = some_duration(state, arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		return record_report_parse_word(w, arg, state);
-	case ARGP_KEY_END:
-		if (!w->file && !w->ui.asked.nr)
-			argp_error(state, "which record? say --pid PID, FILE or DIRECTORY");
-		if (w->file && w->ui.asked.nr)
-			argp_error(state, "a file and a process: one at a time");
-		check_choice(state, w);
-		check_every(state, w);
-		check_addresses(state, w);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = {
-	{ &ui_options_argp, 0, NULL, 0 },
-	{ &ui_memory_argp, 0, NULL, 0 },
-	{ &report_work_argp, 0, NULL, 0 },
+static const struct ui_child children[] = {
+	{ &ui_options_syntax, offsetof(struct report_work, ui) },
+	{ &ui_memory_syntax, offsetof(struct report_work, ui) },
+	{ &report_work_syntax, 0 },
 	{ 0 },
 };
 
-static const struct argp argp = {
+const struct ui_syntax record_report_syntax = {
 	.options = options,
-	.parser = record_report_parse_option,
+	.rules = rules,
 	.children = children,
+	.argument = record_report_parse_word,
+	.check = record_report_check,
 	.args_doc = "PID\nFILE\nDIRECTORY",
 	.doc = "Which lines of code have how much memory now, of what was recorded: bytes and "
 	       "blocks that are in use, the largest first.  Nothing in the process is stopped.\v"
@@ -227,13 +131,11 @@ static const struct argp argp = {
 static bool
 takes_argument(const char *option)
 {
-	static const char *const names[] = { "-p", "--pid", "-o", "--output", "--timeout",
-		"--max-memory" };
+	const struct ui_option *o = ui_option_find(&ui_options_syntax, option);
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(option, names[i]) == 0)
-			return true;
-	return false;
+	if (!o)
+		o = ui_option_find(&ui_memory_syntax, option);
+	return o && o->arg;
 }
 
 int
@@ -264,6 +166,6 @@ record_report_run(int argc, char **argv,
 	argv[0] = name; /* for argp's messages */
 	w.reporting.calls.by = CALLS_BY_LINE;
 	w.reporting.with_blocks = true;
-	ui_parse(&argp, argc, argv, &w);
+	ui_parse(&record_report_syntax, argc, argv, &w);
 	return report_work_run(&w, e);
 }

@@ -7,9 +7,12 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "ui/option.h"
 
 struct recording;
 struct ui_options;
+
+extern const struct ui_syntax record_report_syntax;
 
 /* The index of the word "report" in ARGV if that is the verb of `memdiag record`, else 0. */
 int record_report_at(int argc, char **argv);

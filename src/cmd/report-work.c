@@ -25,7 +25,7 @@
 #include "ui/deadline.h"
 #include "ui/limits.h"
 
-/* Words for --value, and what types begin with. */
+/* Words for --value, and what types begin with; the last one is for chosen blocks alone. */
 static const struct {
 	const char *word, *prefix;
 } values[] = {
@@ -40,56 +40,45 @@ static const struct {
 
 /* ---- options ---- */
 
-enum { KEY_FORMAT = 0x2200, KEY_VALUE };
+static const char *
+report_work_value(size_t i)
+{
+	return i < sizeof values / sizeof *values - 1 ? values[i].word : NULL;
+}
 
-static const struct argp_option options[] = {
-	{ "format", KEY_FORMAT, "FORMAT", 0,
-		"write text, tree (of calls), flame (graph, SVG), html, graph (of calls, SVG, by "
-		"dot of graphviz), dot, json, pprof, heap or folded",
-		2 },
-	{ "value", KEY_VALUE, "VALUE", 0,
+void
+report_work_set_format(
+	struct argp_state *state, const struct ui_option *row, void *input, char *arg)
+{
+	const struct report_format **format = (void *)((char *)input + row->at);
+	/* without an argument the option itself is the word */
+	const struct report_format *new = report_format_find(arg ? arg : row->words[0]);
+
+	if (!new)
+		ui_option_refuse(state, row, arg);
+	if (*format && *format != new)
+		argp_error(state, "two formats: one at a time");
+	*format = new;
+}
+
+static const struct ui_option options[] = {
+	{ "format", 0, "FORMAT", 2, "write {words}", UI_WORD,
+		offsetof(struct report_work, reporting.format), .word = report_format_word,
+		.note = report_format_note, .set = report_work_set_format,
+		.wrong = "is not a format" },
+	{ "value", 0, "VALUE", 3,
 		"add up in-use, allocated, peak or temporary memory of malloc, mapped or "
 		"mapped-allocated memory of mmap, or a type of the file (in-use)",
-		3 },
+		UI_STRING, UI_AT(struct report_work, value), .word = report_work_value },
 	{ 0 },
 };
 
-void
-report_work_set_format(struct argp_state *state, struct report_work *w, enum report_format format)
-{
-	if (w->reporting.format >= 0 && w->reporting.format != (int)format)
-		argp_error(state, "two formats: one at a time");
-	w->reporting.format = (int)format;
-}
-
-static error_t
-report_work_parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct report_work *w = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &w->reporting;
-		return 0;
-	case KEY_FORMAT:
-		report_work_set_format(state, w,
-			(enum report_format)ui_word_option(
-				state, arg, report_format_names, "is not a format"));
-		return 0;
-	case KEY_VALUE:
-		w->value = arg;
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = { { &reporting_argp, 0, NULL, 0 }, { 0 } };
-
-const struct argp report_work_argp = {
-	.options = options,
-	.parser = report_work_parse_option,
-	.children = children,
+static const struct ui_child children[] = {
+	{ &reporting_syntax, offsetof(struct report_work, reporting) },
+	{ 0 },
 };
+
+const struct ui_syntax report_work_syntax = { .options = options, .children = children };
 
 /* ---- which values ---- */
 
@@ -479,7 +468,7 @@ write_report(struct report_work *w, struct made_report *m, bool is_first, struct
 	if (!page.f)
 		return err_set(e, ENOMEM, "cannot write the report");
 	page.has_lines = true;
-	if (w->reporting.format == FORMAT_TEXT) {
+	if (w->reporting.format == &report_format_text) {
 		fputs(is_first ? "" : "\n", page.f);
 		print_time(page.f);
 	}
@@ -505,7 +494,7 @@ report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_o
 		return -1;
 	deadline_set(NO_DEADLINE_NS);
 	*is_partial |= m.warnings.is_partial;
-	if (w->reporting.format == FORMAT_TEXT)
+	if (w->reporting.format == &report_format_text)
 		warnings_print(&m.warnings, &w->ui);
 	return profile_write(out->f, text, len) < len || ferror(out->f) ||
 		!profile_has_reader(out->f);
@@ -574,11 +563,10 @@ report_work_run(struct report_work *w, struct err *e)
 	limits_set(&w->ui);
 	if (reporting_begin(&w->reporting, &w->ui, e) < 0)
 		return -1;
-	if (w->every_ns && w->reporting.format != FORMAT_TEXT && w->reporting.format != FORMAT_JSON)
+	if (w->every_ns && !(w->reporting.format->can & FORMAT_TAKES_REPEATS))
 		return err_set_kind(e, ERR_USAGE, 0,
 			"--every writes text or, with --json, a document on each line");
-	if (w->nr_addresses && w->reporting.format != FORMAT_TEXT &&
-		w->reporting.format != FORMAT_JSON)
+	if (w->nr_addresses && !(w->reporting.format->can & FORMAT_TAKES_BLOCKS))
 		return err_set_kind(e, ERR_USAGE, 0, "--addresses is for text and --json");
 	return w->every_ns ? run_again(w, e) : report_work_run_once(w, e);
 }

@@ -5,8 +5,6 @@
 #ifndef MEMDIAG_CMD_REPORT_WORK_H
 #define MEMDIAG_CMD_REPORT_WORK_H
 
-#include <argp.h>
-
 #include "cmd/reporting.h"
 #include "recording/choice.h"
 #include "ui/ui.h"
@@ -40,12 +38,15 @@ struct report_work {
 	bool is_record; /* a record is wanted, and BASE must be an earlier moment of the same one */
 };
 
-/* --format, --value, and those of reporting_argp; its input is a struct report_work. */
-extern const struct argp report_work_argp;
+/* --format, --value, and those of reporting_syntax; its input is a struct report_work. */
+extern const struct ui_syntax report_work_syntax;
 
-/* Choose FORMAT; argp exits if another one was chosen. */
+/*
+ * For a row of options: choose the format ARG, or without an argument the first word of ROW, in the
+ * member of INPUT that ROW names.  argp exits if another one was chosen.
+ */
 void report_work_set_format(
-	struct argp_state *state, struct report_work *w, enum report_format format);
+	struct argp_state *state, const struct ui_option *row, void *input, char *arg);
 
 /* Do what W says.  Returns a UI_ status, or -1 with E. */
 int report_work_run(struct report_work *w, struct err *e);

@@ -5,47 +5,30 @@
 #ifndef MEMDIAG_CMD_REPORTING_H
 #define MEMDIAG_CMD_REPORTING_H
 
-#include <argp.h>
-
 #include "base/text.h"
+#include "cmd/formats.h"
 #include "profile/symbols.h"
 #include "report/calls.h"
 #include "report/report.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 
-enum report_format {
-	FORMAT_TEXT,
-	FORMAT_TREE,
-	FORMAT_JSON,
-	FORMAT_PPROF,
-	FORMAT_HEAP,
-	FORMAT_FOLDED,
-	FORMAT_FLAME,
-	FORMAT_HTML,
-	FORMAT_GRAPH,
-	FORMAT_DOT,
-};
-
-/* Their names, in that order, NULL at the end. */
-extern const char *const report_format_names[];
-
 struct reporting {
 	struct symbols_options symbols;
 	struct calls_options calls;
 	size_t limit;
-	int format; /* enum report_format; -1: not given */
+	const struct report_format *format; /* NULL: not given */
 	bool has_limit, objects, by_cum, symbols_inside;
 	bool with_blocks; /* show blocks beside bytes, in text and JSON, if the profile has them */
 };
 
 #define REPORTING_BEGIN                                                                            \
 	{                                                                                          \
-		.limit = 30, .format = -1                                                          \
+		.limit = 30                                                                        \
 	}
 
 /* Options of all these but --format and --program; its input is a struct reporting. */
-extern const struct argp reporting_argp;
+extern const struct ui_syntax reporting_syntax;
 
 /*
  * Set what was not given, and refuse options that do not fit together: ERR_USAGE.  0, or -1 with E.
@@ -70,7 +53,8 @@ int reporting_read(struct profile **ret, const char *path, const struct reportin
 void reporting_warn(struct warnings *w, const struct profile *p);
 
 /*
- * Write V, whose c, limit and by_cum are set by this, to OUT; W goes into JSON.  0, or -1 with E.
+ * Write V, whose c, limit, by_cum, symbols_inside and warnings are set by this, to OUT; W goes into
+ * JSON.  0, or -1 with E.
  */
 int reporting_write(struct report_view *v, const struct reporting *o, const struct warnings *w,
 	struct ui_output *out, struct err *e);

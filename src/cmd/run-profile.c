@@ -25,85 +25,73 @@
 
 /* ---- options ---- */
 
-enum { KEY_PROFILE = 0x4000, KEY_RECORD, KEY_SYMBOLS_INSIDE, KEY_LEAK_CHECK };
+static void
+run_profile_set_record(
+	struct argp_state *state, const struct ui_option *row, void *input, char *arg)
+{
+	struct run_profile_options *o = input;
+	enum record_mode mode = RECORD_MEM_FAST;
 
-static const struct argp_option options[] = {
-	{ "profile", KEY_PROFILE, "RATE", OPTION_ARG_OPTIONAL,
+	if (arg && !record_mode_parse(arg, &o->overhead, &mode))
+		ui_option_refuse(state, row, arg);
+	o->records = mode != RECORD_CLOSED;
+	o->logs = mode == RECORD_LOG_FAST;
+}
+
+#define AT(member) UI_AT(struct run_profile_options, member)
+#define GIVEN(member) UI_GIVEN(struct run_profile_options, member)
+
+static const struct ui_option options[] = {
+	{ "profile", 0, "RATE", 2,
 		"take samples from the first call of malloc on, one for RATE bytes allocated "
 		"(512K), and write PREFIX.PID.*.heap when it ends (--output PREFIX)",
-		2 },
-	{ "record", KEY_RECORD, "MODE", OPTION_ARG_OPTIONAL,
+		PROFILE_RATE, AT(period_bytes), GIVEN(is_wanted), .may_lack_arg = true },
+	{ "record", 0, "MODE", 2,
 		"record every block from the first call of malloc on: mem-fast: write the file as "
 		"--profile does (default); log-fast: write each event to files in the directory "
-		"--output; mem-record and log-record: the same with --live-set table",
-		2 },
-	{ "symbols-inside", KEY_SYMBOLS_INSIDE, NULL, 0,
-		"write the names of functions into the file, so that it can be read elsewhere", 2 },
-	{ "leak-check", KEY_LEAK_CHECK, "SIZE", OPTION_ARG_OPTIONAL,
+		"--output; mem-record and log-record: the same with --live-set table; closed: "
+		"nothing",
+		UI_WORD, .may_lack_arg = true, .words = record_mode_names,
+		.wrong = "is not a mode: say ", .set = run_profile_set_record },
+	{ "symbols-inside", 0, NULL, 2,
+		"write the names of functions into the file, so that it can be read elsewhere",
+		UI_FLAG, AT(symbols_inside) },
+	{ "leak-check", 0, "SIZE", 2,
 		"end with status 23 if the program ends with 0 and more than SIZE is in use then "
 		"(0); every block is recorded, unless --profile has a rate",
-		2 },
+		UI_SIZE, AT(leak_bytes), GIVEN(has_leak_check), .may_lack_arg = true },
 	{ 0 },
 };
 
-static error_t
-run_profile_parse_option(int key, char *arg, struct argp_state *state)
+static void
+run_profile_check(struct argp_state *state, void *input)
 {
-	struct run_profile_options *o = state->input;
-	enum record_mode mode = RECORD_MEM_FAST;
+	const struct run_profile_options *o = input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->triggers;
-		state->child_inputs[1] = &o->overhead;
-		return 0;
-	case KEY_PROFILE:
-		o->is_wanted = true;
-		if (arg)
-			o->period_bytes = profile_rate_option(state, arg);
-		return 0;
-	case KEY_RECORD:
-		o->is_wanted = true;
-		o->records = true;
-		if (arg && !record_mode_parse(arg, &o->overhead, &mode))
-			ui_refuse(state, arg,
-				"is not a mode: say mem-fast, mem-record, log-fast or log-record");
-		o->logs = mode == RECORD_LOG_FAST;
-		return 0;
-	case KEY_LEAK_CHECK:
-		o->has_leak_check = true;
-		if (arg)
-			o->leak_bytes = ui_size_option(state, arg);
-		return 0;
-	case KEY_SYMBOLS_INSIDE:
-		o->symbols_inside = true;
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		if (o->overhead.is_any && !o->records && !o->has_leak_check)
-			argp_error(state,
-				"--max-overhead and --live-set are for a record: add --record");
-		if (o->records && (o->period_bytes || o->triggers.is_any))
-			argp_error(state,
-				"a record is of all blocks, and its file is written at the end: "
-				"--profile has rates, and files meanwhile");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+	if (o->overhead.is_any && !o->records && !o->has_leak_check)
+		argp_error(state, "--max-overhead and --live-set are for a record: add --record");
+	if (o->records && (o->period_bytes || o->triggers.is_any))
+		argp_error(state,
+			"a record is of all blocks, and its file is written at the end: "
+			"--profile has rates, and files meanwhile");
 }
 
-static const struct argp_child children[] = { { &triggers_argp, 0, NULL, 0 },
-	{ &overhead_argp, 0, NULL, 0 }, { 0 } };
+static const struct ui_child children[] = {
+	{ &triggers_syntax, offsetof(struct run_profile_options, triggers) },
+	{ &overhead_syntax, offsetof(struct run_profile_options, overhead) },
+	{ 0 },
+};
 
-const struct argp run_profile_argp = {
+const struct ui_syntax run_profile_syntax = {
 	.options = options,
-	.parser = run_profile_parse_option,
 	.children = children,
+	.conclude = run_profile_check,
 };
 
 void
 run_profile_conclude(struct run_profile_options *o)
 {
-	o->is_wanted |= o->has_leak_check || o->triggers.is_any;
+	o->is_wanted |= o->records || o->has_leak_check || o->triggers.is_any;
 	o->records |= o->has_leak_check && !o->period_bytes && !o->triggers.is_any;
 	if (!o->records && !o->period_bytes)
 		o->period_bytes = o->has_leak_check ? 1 : PROFILE_DEFAULT_PERIOD_BYTES;

@@ -29,7 +29,7 @@ struct run_profile_options {
 /* The status with which memdiag ends when more was in use; LeakSanitizer has it, too. */
 #define RUN_LEAKS 23
 
-extern const struct argp run_profile_argp;
+extern const struct ui_syntax run_profile_syntax;
 /* All options are known. */
 void run_profile_conclude(struct run_profile_options *o);
 

@@ -70,7 +70,7 @@ check_quota(const struct target *t, struct err *e)
 		(double)(q.period_us - q.quota_us) / 1e3);
 	return err_hint(e,
 		"Raise the quota for the moment, try again when it is less busy, or say "
-		"--mode=helper to do it all the same");
+		"--thread=helper to do it all the same");
 }
 
 int

@@ -327,7 +327,7 @@ check_purge(const struct asking *a, const struct worker *c, struct err *e)
 		text_bytes(bytes, size, sizeof size), t->pid, t->comm);
 	return err_hint(e,
 		"Allow it more with --max-lock, or have a new thread do it with "
-		"--mode=helper");
+		"--thread=helper");
 }
 
 static int

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/assets.h"
+#include "report/format.h"
 #include "report/tree.h"
 #include "report/unnamed-text.h"
 
@@ -197,3 +198,6 @@ report_print_flame(const struct report_view *v, struct ui_output *out, struct er
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n", out->f);
 	return flame_put(v, out->f, true, e);
 }
+
+const struct report_format report_format_flame = { "flame", 0, 0, report_print_flame,
+	"graph, SVG" };

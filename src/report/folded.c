@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/format.h"
 
 /* A name as it may stand between semicolons, to be freed; NULL: no memory. */
 static char *
@@ -81,3 +82,11 @@ folded_write(const struct calls *c, FILE *f, struct err *e)
 	free_names(names, c->nodes.nr);
 	return is_short ? err_set(e, ENOMEM, "cannot write stacks") : 0;
 }
+
+static int
+folded_write_report(const struct report_view *v, struct ui_output *out, struct err *e)
+{
+	return folded_write(v->c, out->f, e);
+}
+
+const struct report_format report_format_folded = { "folded", 0, 0, folded_write_report };

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/hash.h"
+#include "report/format.h"
 
 /* A graph with more cannot be read. */
 #define MAX_NODES 80
@@ -185,3 +186,11 @@ report_print_dot(const struct report_view *v, FILE *f, struct err *e)
 	fputs("}\n", f);
 	return 0;
 }
+
+static int
+graph_write(const struct report_view *v, struct ui_output *out, struct err *e)
+{
+	return report_print_dot(v, out->f, e);
+}
+
+const struct report_format report_format_dot = { "dot", 0, 0, graph_write };

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/assets.h"
+#include "report/format.h"
 #include "report/unnamed-text.h"
 
 #define MAX_NAME_BYTES 2000
@@ -192,3 +193,9 @@ report_print_html(const struct report_view *v, struct ui_output *out, struct err
 	page_put_tail(out->f);
 	return 0;
 }
+
+/* Rows of each table of a page. */
+#define PAGE_ROWS 200
+
+const struct report_format report_format_html = { "html", FORMAT_HAS_ROWS, PAGE_ROWS,
+	report_print_html };

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "report/format.h"
 #include "report/frames.h"
 #include "report/report.h"
 #include "report/unnamed-text.h"
+#include "ui/warnings.h"
 
 static json_t *
 types_json(const struct report_view *v)
@@ -181,3 +183,18 @@ report_to_json(const struct report_view *v, json_t *data, struct err *e)
 	json_object_set_new(data, "sizes", json_sizes_json(v));
 	return report_unnamed_json(v, data, e) < 0 ? -1 : rows_json(v, data, e);
 }
+
+static int
+json_write(const struct report_view *v, struct ui_output *out, struct err *e)
+{
+	json_auto_t *document = ui_json_new("report", NULL);
+
+	if (report_to_json(v, json_object_get(document, "data"), e) < 0)
+		return -1;
+	if (v->warnings)
+		warnings_to_json(v->warnings, document);
+	return ui_json_print(document, out, e);
+}
+
+const struct report_format report_format_json = { "json",
+	FORMAT_TAKES_BLOCKS | FORMAT_TAKES_REPEATS | FORMAT_HAS_ROWS, 0, json_write };

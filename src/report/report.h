@@ -24,6 +24,8 @@ struct report_blocks {
 	uint64_t nr_more; /* that are left out */
 };
 
+struct warnings;
+
 struct report_view {
 	const struct profile *p;
 	const struct calls *c;
@@ -40,6 +42,8 @@ struct report_view {
 	const struct report_blocks *addresses; /* single blocks, in text and JSON; NULL: none */
 	size_t limit;			       /* rows; 0: all */
 	bool by_cum;			       /* the greatest cum first */
+	bool symbols_inside;		       /* names go into the file, too */
+	const struct warnings *warnings;       /* of the reader; NULL: none */
 };
 
 /* flat, flat%, sum%, cum and cum% of each function, line or object. */

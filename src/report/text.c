@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/format.h"
 #include "report/frames.h"
 #include "report/tree.h"
 #include "report/unnamed-text.h"
@@ -295,3 +296,8 @@ report_print_tree(const struct report_view *v, struct ui_output *out, struct err
 	fputs(unnamed, out->f);
 	return 0;
 }
+
+const struct report_format report_format_text = { "text",
+	FORMAT_TAKES_BLOCKS | FORMAT_TAKES_REPEATS, 0, report_print_table };
+
+const struct report_format report_format_tree = { "tree", 0, 0, report_print_tree, "of calls" };

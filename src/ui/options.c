@@ -4,14 +4,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/array.h"
 #include "base/debug.h"
-#include "base/text.h"
+#include "ui/option.h"
 
 #define DEFAULT_TIMEOUT_NS (UINT64_C(30) * 1000000000)
 /* A log has gigabytes, and debug information may come from the net. */
@@ -21,171 +19,7 @@
 /* PID_MAX_LIMIT on 64 bit (include/linux/threads.h): no process can have a greater number. */
 #define PID_MAX 4194304
 
-enum { KEY_TIMEOUT = 0x1000, KEY_DEBUG, KEY_USAGE, KEY_ALL, KEY_MAX_MEMORY };
-
-/* A command's own options are of group 0 or 1, those of the borrowed thread of 2. */
-static const struct argp_option target_options[] = {
-	{ "pid", 'p', "PID", 0,
-		"the process to look at: its number, or its name if no other process has it; "
-		"without -p a bare word means the same",
-		0 },
-	{ "timeout", KEY_TIMEOUT, "DURATION", 0,
-		"give up after this long: 500ms, 10s, 2m (30s if not given)", 0 },
-	{ 0 },
-};
-static const struct argp_option file_timeout_options[] = {
-	{ "timeout", KEY_TIMEOUT, "DURATION", 0,
-		"give up after this long: 500ms, 10s, 2m (10m if not given)", 0 },
-	{ 0 },
-};
-static const struct argp_option memory_options[] = {
-	{ "max-memory", KEY_MAX_MEMORY, "SIZE", 0,
-		"take no more memory for what is read: 512M, 8G (half of what is available if "
-		"not given)",
-		0 },
-	{ 0 },
-};
-static const struct argp_option several_options[] = {
-	{ "all", KEY_ALL, NULL, 0,
-		"with -p NAME: all processes of that name; several processes are a line each, and "
-		"a total",
-		0 },
-	{ 0 },
-};
-static const struct argp_option output_options[] = {
-	{ NULL, 0, NULL, 0, "Output:", 3 },
-	{ "json", 'j', NULL, 0, "write JSON; sizes are bytes", 3 },
-	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 3 },
-	{ "force", 'f', NULL, 0, "overwrite FILE if it is there", 3 },
-	{ "bytes", 'b', NULL, 0, "sizes as exact numbers of bytes", 3 },
-	{ "quiet", 'q', NULL, 0, "no notes on standard error", 3 },
-	{ "verbose", 'v', NULL, 0, "print more", 3 },
-	{ NULL, 0, NULL, 0, "Other:", -1 },
-	{ "help", 'h', NULL, 0, "print this help", -1 },
-	{ "usage", KEY_USAGE, NULL, 0, "print a short usage message", -1 },
-	{ "debug", KEY_DEBUG, NULL, 0, "print what memdiag does, on standard error", -1 },
-	{ 0 },
-};
-
-/* ---- numbers ---- */
-
-struct unit {
-	const char *name;
-	double factor;
-};
-
-/* A decimal number and the name of one of UNITS (up to NULL) behind it, in the base unit. */
-static bool
-parse_with_unit(const char *text, const struct unit *units, uint64_t *ret)
-{
-	double value;
-	char *end;
-
-	/* strtod() also takes blanks, signs, hexadecimal and "inf". */
-	if (tolower((unsigned char)text[strspn(text, "0123456789.")]) == 'x' ||
-		!isdigit((unsigned char)text[0]))
-		return false;
-	value = strtod(text, &end);
-	for (; units->name; units++)
-		if (strcasecmp(end, units->name) == 0)
-			break;
-	if (!units->name || !(value * units->factor < 0x1p63))
-		return false;
-	*ret = (uint64_t)(value * units->factor);
-	return true;
-}
-
-bool
-ui_parse_size(const char *text, uint64_t *ret_bytes)
-{
-	static const struct unit units[] = {
-		{ "", 1 },
-		{ "B", 1 },
-		{ "K", 0x1p10 },
-		{ "KB", 0x1p10 },
-		{ "KiB", 0x1p10 },
-		{ "M", 0x1p20 },
-		{ "MB", 0x1p20 },
-		{ "MiB", 0x1p20 },
-		{ "G", 0x1p30 },
-		{ "GB", 0x1p30 },
-		{ "GiB", 0x1p30 },
-		{ "T", 0x1p40 },
-		{ "TB", 0x1p40 },
-		{ "TiB", 0x1p40 },
-		{ NULL, 0 },
-	};
-
-	return parse_with_unit(text, units, ret_bytes);
-}
-
-bool
-ui_parse_duration(const char *text, uint64_t *ret_ns)
-{
-	static const struct unit units[] = {
-		{ "", 1e9 },
-		{ "s", 1e9 },
-		{ "ms", 1e6 },
-		{ "us", 1e3 },
-		{ "m", 60e9 },
-		{ "h", 3600e9 },
-		{ NULL, 0 },
-	};
-
-	return parse_with_unit(text, units, ret_ns);
-}
-
-int
-ui_word_option(struct argp_state *state, const char *arg, const char *const *names, const char *why)
-{
-	for (int i = 0; names[i]; i++)
-		if (strcmp(arg, names[i]) == 0)
-			return i;
-	ui_refuse(state, arg, why);
-	return 0;
-}
-
-unsigned long
-ui_parse_count(struct argp_state *state, const char *arg)
-{
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
-
-	if (!isdigit((unsigned char)arg[0]) || *end || n > INT32_MAX)
-		ui_refuse(state, arg, "is not a number");
-	return n;
-}
-
-uint64_t
-ui_size_option(struct argp_state *state, const char *arg)
-{
-	uint64_t bytes = 0;
-
-	if (!ui_parse_size(arg, &bytes))
-		ui_refuse(state, arg, "is not a size: say 512K, 64M or 2G");
-	return bytes;
-}
-
-uint64_t
-ui_duration_option(struct argp_state *state, const char *arg)
-{
-	uint64_t ns = 0;
-
-	if (!ui_parse_duration(arg, &ns))
-		ui_refuse(state, arg, "is not a duration: say 500ms, 10s, 2m or 1h");
-	return ns;
-}
-
-/* ---- options ---- */
-
-/* argp exits with UI_USAGE. */
-void
-ui_refuse(struct argp_state *state, const char *arg, const char *why)
-{
-	char shown[80];
-
-	argp_error(state, "'%s' %s", text_printable(arg, shown, sizeof shown), why);
-}
+/* ---- processes ---- */
 
 /* Add a process that was not named yet. */
 static void
@@ -237,86 +71,88 @@ ui_process_option(struct argp_state *state, struct ui_options *o, const char *ar
 	} while (*end);
 }
 
+#define AT(member) UI_AT(struct ui_options, member)
+
+/* ---- a command that looks at a process ---- */
+
 static void
-options_print_help(struct argp_state *state, unsigned int what)
+options_set_process(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
 {
-	argp_state_help(state, stdout, what & ~(unsigned int)ARGP_HELP_EXIT_OK);
-	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
+	(void)o;
+	ui_process_option(state, input, arg);
+}
+
+static error_t
+options_take_process(struct argp_state *state, void *input, char *arg)
+{
+	ui_process_option(state, input, arg);
+	return 0;
 }
 
 static void
-set_timeout(struct argp_state *state, struct ui_options *o, const char *arg)
+options_set_timeout(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
 {
-	o->timeout_ns = ui_duration_option(state, arg);
-	if (!o->timeout_ns)
-		ui_refuse(state, arg, "is no time at all: say 500ms, 10s or 2m");
-	o->files_timeout_ns = o->timeout_ns;
+	struct ui_options *options = input;
+
+	(void)state, (void)o, (void)arg;
+	options->files_timeout_ns = options->timeout_ns;
 }
 
 /* Before options are read. */
 static void
-set_timeouts(struct ui_options *o)
+options_begin(void *input)
 {
+	struct ui_options *o = input;
+
 	if (!o->timeout_ns)
 		o->timeout_ns = DEFAULT_TIMEOUT_NS;
 	if (!o->files_timeout_ns)
 		o->files_timeout_ns = DEFAULT_FILES_TIMEOUT_NS;
 }
 
-static error_t
-parse_target(int key, char *arg, struct argp_state *state)
+static void
+options_check_process(struct argp_state *state, void *input)
 {
-	struct ui_options *o = state->input;
+	const struct ui_options *o = input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = o;
-		set_timeouts(o);
-		return 0;
-	case 'p':
-	case ARGP_KEY_ARG:
-		ui_process_option(state, o, arg);
-		return 0;
-	case KEY_TIMEOUT:
-		set_timeout(state, o, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->asked.nr && !o->pid_optional)
-			argp_error(state, "which process? use --pid PID, or --pid NAME");
-		return 0;
+	if (!o->asked.nr && !o->pid_optional)
+		argp_error(state, "which process? use --pid PID, or --pid NAME");
+}
+
+#define TIMEOUT(help)                                                                              \
+	{                                                                                          \
+		"timeout", 0, "DURATION", 0, help, UI_DURATION, AT(timeout_ns),                    \
+			.least = 1, .beyond = "is no time at all: say 500ms, 10s or 2m",           \
+			.set = options_set_timeout                                                 \
 	}
-	return ARGP_ERR_UNKNOWN;
-}
 
-static error_t
-parse_file_timeout(int key, char *arg, struct argp_state *state)
-{
-	struct ui_options *o = state->input;
+/* A command's own options are of group 0 or 1, those of the borrowed thread of 2. */
+static const struct ui_option target_options[] = {
+	{ "pid", 'p', "PID", 0,
+		"the process to look at: its number, or its name if no other process has it; "
+		"without -p a bare word means the same",
+		UI_PROCESS, .set = options_set_process },
+	TIMEOUT("give up after this long: 500ms, 10s, 2m (30s if not given)"),
+	{ 0 },
+};
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = o;
-		set_timeouts(o);
-		return 0;
-	case KEY_TIMEOUT:
-		set_timeout(state, o, arg);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
+/* ---- a command that reads files ---- */
 
-static error_t
-parse_memory(int key, char *arg, struct argp_state *state)
-{
-	struct ui_options *o = state->input;
+static const struct ui_option file_options[] = {
+	TIMEOUT("give up after this long: 500ms, 10s, 2m (10m if not given)"),
+	{ 0 },
+};
 
-	if (key != KEY_MAX_MEMORY)
-		return ARGP_ERR_UNKNOWN;
-	o->max_memory_bytes = ui_size_option(state, arg);
-	if (o->max_memory_bytes < LEAST_MEMORY_BYTES)
-		ui_refuse(state, arg, "is too little memory: say 32M or more");
-	return 0;
-}
+static const struct ui_option memory_options[] = {
+	{ "max-memory", 0, "SIZE", 0,
+		"take no more memory for what is read: 512M, 8G (half of what is available if "
+		"not given)",
+		UI_SIZE, AT(max_memory_bytes), .least = LEAST_MEMORY_BYTES,
+		.beyond = "is too little memory: say 32M or more" },
+	{ 0 },
+};
+
+/* ---- several processes ---- */
 
 bool
 ui_is_several(const struct ui_options *o)
@@ -333,130 +169,94 @@ options_has_name(const struct ui_processes *asked)
 	return false;
 }
 
-static error_t
-parse_several(int key, char *arg, struct argp_state *state)
-{
-	struct ui_options *o = state->input;
-
-	(void)arg;
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = o;
-		o->takes_several = true;
-		return 0;
-	case KEY_ALL:
-		o->all_of_name = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (o->all_of_name && !options_has_name(&o->asked))
-			argp_error(
-				state, "--all is for the name of processes, as in -p NAME --all");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static error_t
-parse_output(int key, char *arg, struct argp_state *state)
-{
-	struct ui_options *o = state->input;
-
-	switch (key) {
-	case 'j':
-		o->json = true;
-		return 0;
-	case 'o':
-		o->output = arg;
-		return 0;
-	case 'f':
-		o->force = true;
-		return 0;
-	case 'b':
-		o->bytes = true;
-		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	case 'v':
-		o->verbose++;
-		return 0;
-	case KEY_DEBUG:
-		debug_enable();
-		return 0;
-	case 'h':
-		options_print_help(state, ARGP_HELP_STD_HELP);
-		return 0;
-	case KEY_USAGE:
-		options_print_help(state, ARGP_HELP_STD_USAGE);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-const struct argp ui_output_argp = { .options = output_options, .parser = parse_output };
-
-const struct argp_child ui_output_children[] = { { &ui_output_argp, 0, NULL, 0 }, { 0 } };
-
-const struct argp ui_options_argp = {
-	.options = target_options,
-	.parser = parse_target,
-	.children = ui_output_children,
-};
-
-const struct argp_child ui_options_children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
-
-const struct argp ui_memory_argp = { .options = memory_options, .parser = parse_memory };
-
-const struct argp ui_file_argp = {
-	.options = file_timeout_options,
-	.parser = parse_file_timeout,
-	.children = ui_output_children,
-};
-
-const struct argp ui_several_argp = {
-	.options = several_options,
-	.parser = parse_several,
-	.children = ui_options_children,
-};
-
-const struct argp_child ui_several_children[] = { { &ui_several_argp, 0, NULL, 0 }, { 0 } };
-
-/* The behaviour that argp cannot be configured for. */
 static void
-options_parse(
-	const struct argp *argp, int argc, char **argv, unsigned int flags, int *index, void *input)
+options_take_several(void *input)
 {
-	static const char format[] = "ARGP_HELP_FMT";
-	const bool is_free = !getenv(format);
+	struct ui_options *o = input;
 
-	/* Letters of names are the user's; numbers stay as scripts expect them. */
-	setlocale(LC_CTYPE, "");
-	/* argp wraps each help in a paragraph on arguments that no filter can take out. */
-	if (is_free)
-		setenv(format, "no-dup-args-note", 1);
-	argp_parse(argp, argc, argv, flags | ARGP_NO_HELP, index, input);
-	if (is_free) /* programs that we start find the environment as we did */
-		unsetenv(format);
+	o->takes_several = true;
 }
 
-void
-ui_parse(const struct argp *argp, int argc, char **argv, void *input)
+static void
+options_check_several(struct argp_state *state, void *input)
 {
-	options_parse(argp, argc, argv, 0, NULL, input);
+	const struct ui_options *o = input;
+
+	if (o->all_of_name && !options_has_name(&o->asked))
+		argp_error(state, "--all is for the name of processes, as in -p NAME --all");
 }
 
-void
-ui_parse_in_order(const struct argp *argp, int argc, char **argv, void *input)
+static const struct ui_option several_options[] = {
+	{ "all", 0, NULL, 0,
+		"with -p NAME: all processes of that name; several processes are a line each, and "
+		"a total",
+		UI_FLAG, AT(all_of_name) },
+	{ 0 },
+};
+
+/* ---- output ---- */
+
+static void
+options_print_help(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
 {
-	options_parse(argp, argc, argv, ARGP_IN_ORDER, NULL, input);
+	const unsigned int what = o->letter ? ARGP_HELP_STD_HELP : ARGP_HELP_STD_USAGE;
+
+	(void)input, (void)arg;
+	argp_state_help(state, stdout, what & ~(unsigned int)ARGP_HELP_EXIT_OK);
+	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
 }
 
-int
-ui_parse_until_word(const struct argp *argp, int argc, char **argv, void *input)
+static void
+options_debug(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
 {
-	int index = argc;
-
-	/* No parser takes ARGP_KEY_ARG, so argp ends there and returns the index. */
-	options_parse(argp, argc, argv, ARGP_IN_ORDER, &index, input);
-	return index;
+	(void)state, (void)o, (void)input, (void)arg;
+	debug_enable();
 }
+
+static const struct ui_option output_options[] = {
+	{ .group = 3, .help = "Output:" },
+	{ "json", 'j', NULL, 3, "write JSON; sizes are bytes", UI_FLAG, AT(json) },
+	{ "output", 'o', "FILE", 3, "write to FILE instead of standard output", UI_FILE,
+		AT(output) },
+	{ "force", 'f', NULL, 3, "overwrite FILE if it is there", UI_FLAG, AT(force) },
+	{ "bytes", 'b', NULL, 3, "sizes as exact numbers of bytes", UI_FLAG, AT(bytes) },
+	{ "quiet", 'q', NULL, 3, "no notes on standard error", UI_FLAG, AT(quiet) },
+	{ "verbose", 'v', NULL, 3, "print more", UI_TIMES, AT(verbose) },
+	{ .group = -1, .help = "Other:" },
+	{ "help", 'h', NULL, -1, "print this help", UI_FLAG, .set = options_print_help },
+	{ "usage", 0, NULL, -1, "print a short usage message", UI_FLAG, .set = options_print_help },
+	{ "debug", 0, NULL, -1, "print what memdiag does, on standard error", UI_FLAG,
+		.set = options_debug },
+	{ 0 },
+};
+
+/* ---- syntaxes ---- */
+
+const struct ui_syntax ui_output_syntax = { .options = output_options };
+
+static const struct ui_child output_children[] = { { &ui_output_syntax, 0 }, { 0 } };
+
+const struct ui_syntax ui_options_syntax = {
+	.options = target_options,
+	.children = output_children,
+	.begin = options_begin,
+	.argument = options_take_process,
+	.check = options_check_process,
+};
+
+const struct ui_syntax ui_memory_syntax = { .options = memory_options };
+
+const struct ui_syntax ui_file_syntax = {
+	.options = file_options,
+	.children = output_children,
+	.begin = options_begin,
+};
+
+static const struct ui_child options_children[] = { { &ui_options_syntax, 0 }, { 0 } };
+
+const struct ui_syntax ui_several_syntax = {
+	.options = several_options,
+	.children = options_children,
+	.begin = options_take_several,
+	.check = options_check_several,
+};

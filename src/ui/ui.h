@@ -5,7 +5,6 @@
 #ifndef MEMDIAG_UI_UI_H
 #define MEMDIAG_UI_UI_H
 
-#include <argp.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +14,7 @@
 #include "base/err.h"
 #include "base/raddr.h"
 #include "os/place.h"
+#include "ui/option.h"
 
 struct target;
 
@@ -58,7 +58,7 @@ struct ui_processes {
 struct ui_options {
 	pid_t pid; /* 0 until ui_find_process() */
 	struct ui_processes asked;
-	bool takes_several; /* the command takes several processes: ui_several_argp */
+	bool takes_several; /* the command takes several processes: ui_several_syntax */
 	bool all_of_name;   /* --all: a name stands for all processes of that name */
 	bool json;
 	const char *output;	   /* -o FILE; NULL or "-" is stdout */
@@ -87,59 +87,22 @@ int ui_find_process(struct ui_options *o, struct err *e);
 int ui_find_processes(struct ui_options *o, struct err *e);
 
 /*
- * The argp child that parses them, and the .children of a command that has no other: pass a struct
- * ui_options, zeroed, as the child's input.  It takes a bare word as the process, checks that there
- * is one, and provides --help, -h and --debug.
+ * The syntax of a command that looks at a process, or a child of it, with a struct ui_options,
+ * zeroed, as its input.  It takes a bare word as the process, checks that there is one, and
+ * provides --help, -h and --debug.
  */
-extern const struct argp ui_options_argp;
+extern const struct ui_syntax ui_options_syntax;
 /* The same for a command that takes several processes, with --all; ui_is_several() says whether. */
-extern const struct argp ui_several_argp;
-extern const struct argp_child ui_several_children[];
+extern const struct ui_syntax ui_several_syntax;
 bool ui_is_several(const struct ui_options *o);
-extern const struct argp_child ui_options_children[];
 /* The same for a command without a target: without --pid, --timeout and a bare word. */
-extern const struct argp_child ui_output_children[];
-extern const struct argp ui_output_argp; /* of them */
+extern const struct ui_syntax ui_output_syntax;
 /* The same for such a command that reads files: with --timeout.  See ui/limits.h. */
-extern const struct argp ui_file_argp;
+extern const struct ui_syntax ui_file_syntax;
 /* --max-memory, besides one of these. */
-extern const struct argp ui_memory_argp;
+extern const struct ui_syntax ui_memory_syntax;
 /* The argument of an option of such a command that names a process; else argp exits. */
 void ui_process_option(struct argp_state *state, struct ui_options *o, const char *arg);
-
-/* Parse ARGV with ARGP, and add what argp itself cannot do (-h, help format). */
-void ui_parse(const struct argp *argp, int argc, char **argv, void *input);
-
-/* The same, with options and words in the order they stand in, and the order of ARGV kept. */
-void ui_parse_in_order(const struct argp *argp, int argc, char **argv, void *input);
-
-/*
- * The same for a command line that continues with the command line of another program: options are
- * searched for up to the first word that is no option.  Returns its index, ARGC if none.
- */
-int ui_parse_until_word(const struct argp *argp, int argc, char **argv, void *input);
-
-/* Refuse ARG, which is untrusted, as argp_error() does: "'ARG' WHY". */
-void ui_refuse(struct argp_state *state, const char *arg, const char *why);
-
-/* The index of ARG in NAMES, which end with NULL; else as ui_refuse(). */
-int ui_word_option(
-	struct argp_state *state, const char *arg, const char *const *names, const char *why);
-
-/* The number ARG, which is not negative and fits into 31 bits; else as ui_refuse(). */
-unsigned long ui_parse_count(struct argp_state *state, const char *arg);
-
-/*
- * A size with an optional suffix, K M G T, as in "512K", "512KB" or "512KiB", which are all 1024
- * times 512, into *RET; false if TEXT is not one.  A duration with us, ms, s, m, h (seconds if
- * none) likewise, in nanoseconds.
- */
-bool ui_parse_size(const char *text, uint64_t *ret_bytes);
-bool ui_parse_duration(const char *text, uint64_t *ret_ns);
-
-/* The same for an option's argument, which is refused if it has the wrong form. */
-uint64_t ui_size_option(struct argp_state *state, const char *arg);
-uint64_t ui_duration_option(struct argp_state *state, const char *arg);
 
 /* ---- output ---------------------------------------------------------------------------------- */
 

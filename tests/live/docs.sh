@@ -20,7 +20,7 @@ help_options()
 help_arguments()
 {
 	# shellcheck disable=SC2086 # as above
-	"$MEMDIAG" $1 --help | sed -n 's/^ .*\(--[a-z][a-z-]*\)=.*/\1/p'
+	"$MEMDIAG" $1 --help | sed -n 's/^ .*\(--[a-z][a-z-]*\)\[\{0,1\}=.*/\1/p'
 }
 
 # The options in a page's text.
@@ -30,6 +30,9 @@ page_options()
 		grep -x -E -e '--[a-z].*|-[a-zA-Z]' | sort -u
 }
 
+# The older names of options, which --help does not have and the pages mention.
+older=--mode
+
 page_has_options()
 {
 	help_options "$1" >"$dir/help"
@@ -37,7 +40,72 @@ page_has_options()
 		help_options 'record report' | sort -u - "$dir/help" >"$dir/both" && mv "$dir/both" "$dir/help" || return
 	fi
 	page_options "memdiag-$1" >"$dir/page"
+	if grep -q -x -e --thread "$dir/help" && [ "$1" != stacks ]; then
+		grep -q -x -e $older "$dir/page" && echo $older | sort -u - "$dir/help" >"$dir/both" && mv "$dir/both" "$dir/help" || return
+	fi
 	[ -s "$dir/help" ] && diff "$dir/help" "$dir/page"
+}
+
+# The options of a command that take words, and these: a line for each pair.
+option_words()
+{
+	"$MEMDIAG" --list-options="$1" | grep -e '^--' | while read -r option _ words; do
+		for word in $words; do
+			echo "$option $word"
+		done
+	done
+}
+
+# A page's text as words: "mem-fast", and ".so" without its dot.
+page_words()
+{
+	sed -e 's/\\-/-/g' -e 's/\\f[BRIP]/ /g' -e 's/\\&//g' "$man/$1.1" | tr -cs 'a-zA-Z0-9-' '\n' | sort -u
+}
+
+# Each word that an option takes stands in its page.
+page_has_words()
+{
+	page_words "memdiag-${1%% *}" >"$dir/page"
+	option_words "$1" >"$dir/pairs"
+	while read -r option word; do
+		grep -q -x -F -e "${word#.}" "$dir/page" || echo "not in the page: $option=$word"
+	done <"$dir/pairs" >"$dir/missing"
+	cat "$dir/missing"
+	[ ! -s "$dir/missing" ]
+}
+
+# Each of them stands in --help, too.  maps names two classes, and the first error lists them.
+help_has_words()
+{
+	# shellcheck disable=SC2086 # "record report" has options of its own
+	"$MEMDIAG" $1 --help | tr -cs 'a-zA-Z0-9-' '\n' | sort -u >"$dir/help"
+	option_words "$1" | grep -v -e '^--class ' >"$dir/pairs"
+	while read -r option word; do
+		grep -q -x -F -e "$word" "$dir/help" || echo "not in --help: $option=$word"
+	done <"$dir/pairs" >"$dir/missing"
+	cat "$dir/missing"
+	[ ! -s "$dir/missing" ]
+}
+
+takes_words()
+{
+	option_words "$1" >"$dir/pairs"
+	while read -r option word; do
+		# shellcheck disable=SC2086 # "record report" has options of its own
+		"$MEMDIAG" $1 "$option=$word" --help >/dev/null 2>"$dir/err" || {
+			echo "$1 $option=$word: $(head -n 1 "$dir/err")"
+			return 1
+		}
+	done <"$dir/pairs"
+}
+
+# The rows have the options of --help, which argp makes of them, and know which take an argument.
+lists_options()
+{
+	help_options "$1" >"$dir/help"
+	"$MEMDIAG" --list-options="$1" | sed 's/ .*//' | sort -u | diff "$dir/help" - &&
+		help_arguments "$1" | sort -u >"$dir/help" &&
+		"$MEMDIAG" --list-options="$1" | grep -v -e ' flag$' | sed -n 's/^\(--[^ ]*\) .*/\1/p' | sort -u | diff "$dir/help" -
 }
 
 # Print bash's candidates for the last of the words.
@@ -58,17 +126,35 @@ completes_options()
 	offered $1 -- | sort -u | diff "$dir/help" -
 }
 
-# Every word that is offered for an option's argument is one that the command takes.
+# The words that are offered for an option's argument are those that it takes.
 # shellcheck disable=SC2086 # "record report" has options of its own
 completes_words()
 {
-	for option in $(help_arguments "$1" |
-		grep -v -x -E -e '--(pid|output|diff|core|sysroot|file|program|base|since|save)'); do
+	option_words "$1" >"$dir/pairs"
+	for option in $("$MEMDIAG" --list-options="$1" |
+		sed -n -E '/^--[a-z-]+ (flag|file|directory|process)/!s/^(--[a-z-]*) .*/\1/p'); do
 		for word in $(offered $1 "$option" = ''); do
-			"$MEMDIAG" $1 "$option=$word" --help >/dev/null || return
-			echo "$option=$word"
+			echo "$option $word"
 		done
-	done >>"$dir/words"
+	done | sort >"$dir/words"
+	sort "$dir/pairs" | diff - "$dir/words" && cat "$dir/words" >>"$dir/all-words"
+}
+
+# The number of candidates for the last of the words.
+nr_offered()
+{
+	PATH=$top_builddir:$PATH bash -c '
+		. "$0"
+		COMP_WORDS=(memdiag "$@")
+		COMP_CWORD=$#
+		_memdiag memdiag "${@: -1}" "" 2>/dev/null
+		echo "${#COMPREPLY[@]}"' "$top_srcdir/scripts/completion/memdiag" "$@"
+}
+
+# completes_files WORDS...: files are offered.
+completes_files()
+{
+	offered "$@" "$dir/com" | grep -q -x -F -e "$dir/commands"
 }
 
 completes_commands()
@@ -131,7 +217,18 @@ while read -r name; do
 	check "$name --help fits 80 columns" test -z "$(grep '.\{80\}' "$dir/out")"
 	check "memdiag --help names $name" sh -c "'$MEMDIAG' --help | grep -q '^  $name '"
 	check "memdiag-$name(1) has its options" page_has_options "$name"
+	check "memdiag-$name(1) has the words of its options" page_has_words "$name"
+	check "$name --help has the words of its options" help_has_words "$name"
+	check "$name takes the words of its options" takes_words "$name"
+	check "$name lists its options" lists_options "$name"
 done <"$dir/commands"
+check 'memdiag-record(1) has the words of the options of record report' page_has_words 'record report'
+check 'record report --help has the words of its options' help_has_words 'record report'
+check 'record report takes the words of its options' takes_words 'record report'
+check 'record report lists its options' lists_options 'record report'
+check 'the options before a command are listed' sh -c "'$MEMDIAG' --list-options= | grep -x -e '--version flag'"
+check 'an unknown command has no options' exits_saying 64 "'x' is not a command" memdiag --list-options=x
+check 'an unknown verb has no options' exits_saying 64 "'x' is not a command" memdiag --list-options='record x'
 check 'memdiag(1) has the common options' page_has_common_options
 
 for page in "$man"/*.1; do
@@ -164,12 +261,19 @@ if command -v bash >/dev/null && command -v ps >/dev/null; then
 	check 'completion has the commands' completes_commands
 	while read -r name; do
 		check "completion has the options of $name" completes_options "$name"
-		check "$name takes the words of completion" completes_words "$name"
+		check "completion has the words of $name" completes_words "$name"
 	done <"$dir/commands"
 	start_tracee idle
 	check 'completion has the options of record report' completes_options 'record report'
-	check 'record report takes the words of completion' completes_words 'record report'
-	check 'completion has words' grep -q -x -e '--sort=rss' "$dir/words"
+	check 'completion has the words of record report' completes_words 'record report'
+	check 'completion has nothing for a number' [ "$(nr_offered maps --lines = '')" -eq 0 ]
+	check 'completion has nothing for a size' [ "$(nr_offered run --limit '')" -eq 0 ]
+	for words in 'maps --diff' 'report -f' 'report -p' 'report' 'diff' 'timeline' 'heap --sysroot =' 'record report --since' 'trace --calls'; do
+		# shellcheck disable=SC2086 # words
+		check "completion has files for $words" completes_files $words
+	done
+	check 'completion has processes for report --pid' sh -c "[ $(nr_offered report --pid '') -gt 1 ]"
+	check 'completion has words' grep -q -x -e '--sort rss' "$dir/all-words"
 	check 'completion has processes' completes_processes "$tracee_pid"
 	check 'the target lives on' end_tracee
 	check 'completion runs no names' completes_names

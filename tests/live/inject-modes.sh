@@ -29,10 +29,12 @@ try 'six threads' helper info
 check 'six threads: not main was borrowed' json_is ".data.borrow.tid != $tracee_pid"
 check 'six threads: no arena came from us' json_is '.data.arenas | length == 6'
 try 'six threads, descriptor 2' helper info --capture=fd2
-try 'six threads, in the thread' thread info --mode=thread
-try 'six threads, in the thread, descriptor 2' thread info --mode=thread --capture=fd2
+try 'six threads, in the thread' thread info --thread=own
+try 'six threads, in the thread, by the older name' thread info --mode=thread
+try 'six threads, in the thread, descriptor 2' thread info --thread=own --capture=fd2
 try 'six threads, trim' helper trim
-try 'six threads, trim in the thread' thread trim --mode=thread
+try 'six threads, trim in a helper' helper trim --thread=helper
+try 'six threads, trim in the thread' thread trim --thread=own
 check 'nothing on its stderr' test ! -s "$dir/$tracee_pid.err"
 check 'six threads live on' end_tracee
 finish

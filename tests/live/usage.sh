@@ -67,6 +67,25 @@ for command in $("$MEMDIAG" --list-commands | grep -v -x -e count -e profile -e 
 		grep -qE '^(0|1)\$' '$dir/status'"
 done
 check 'info: an unknown mode' exits_saying 64 "'x' is not a mode" memdiag info 1 --mode=x
+check 'info: an unknown thread' exits_saying 64 "'thread' is not auto, helper or own" memdiag info 1 --thread=thread
+for command in info trim count profile record; do
+	for word in auto helper thread; do
+		check "$command --mode=$word, an older name, is taken" exits 0 memdiag "$command" --mode=$word --help
+	done
+	check "$command --help does not have the older name" sh -c "'$MEMDIAG' '$command' --help | grep -q -e --thread= &&
+		! '$MEMDIAG' '$command' --help | grep -q -e '--mode=.*auto'"
+	for word in auto helper own; do
+		check "$command --thread=$word is taken" exits 0 memdiag "$command" --thread=$word --help
+	done
+done
+for word in mem-fast mem-record log-fast log-record closed; do
+	check "record --mode=$word is taken" exits 0 memdiag record --mode=$word --help
+	check "run --record=$word is taken" exits 0 memdiag run --record=$word --help
+done
+check 'run --record=closed writes the numbers alone' sh -c "mkdir '$dir/closed' && cd '$dir/closed' &&
+	'$MEMDIAG' run --record=closed -o numbers -- true && [ \"\$(ls)\" = numbers ]"
+check 'run --record writes a profile' sh -c "cd '$dir/closed' && rm numbers &&
+	'$MEMDIAG' run --record -o it -- true 2>'$dir/err' && ls | grep '^it[.].*[.]heap\$'"
 check 'info: an unknown way to capture' exits_saying 64 'is no way to capture' memdiag info 1 --capture=x
 check 'info: an unknown key' exits_saying 64 'is no key' memdiag info 1 --sort=x
 check 'info: an arena that is no number' exits_saying 64 'is not a number' memdiag info 1 --arena=x

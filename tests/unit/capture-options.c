@@ -14,7 +14,7 @@ static void
 is_mode(const char *word, enum record_mode mode, enum wire_live_set live_set)
 {
 	struct overhead_options o = { .live_set = (enum wire_live_set)0 };
-	enum record_mode got = RECORD_CLOSED;
+	enum record_mode got = mode == RECORD_CLOSED ? RECORD_LOG_FAST : RECORD_CLOSED;
 
 	ok(record_mode_parse(word, &o, &got) && got == mode && o.live_set == live_set, "--mode=%s",
 		word);
@@ -30,6 +30,7 @@ test_modes(void)
 	is_mode("mem-record", RECORD_MEM_FAST, WIRE_LIVE_TABLE);
 	is_mode("log-fast", RECORD_LOG_FAST, WIRE_LIVE_ARRAY);
 	is_mode("log-record", RECORD_LOG_FAST, WIRE_LIVE_TABLE);
+	is_mode("closed", RECORD_CLOSED, WIRE_LIVE_ARRAY);
 	ok(!record_mode_parse("mem", &o, &mode) && mode == RECORD_CLOSED &&
 			o.live_set == WIRE_LIVE_TABLE,
 		"an unknown mode changes nothing");
@@ -40,7 +41,7 @@ test_modes(void)
 
 /* Parse "test ARG" in a child: its exit status. */
 static int
-parse_in_child(const struct argp *argp, void *input, const char *arg)
+parse_in_child(const struct ui_syntax *syntax, void *input, const char *arg)
 {
 	char name[] = "test", *copy = strdup(arg), *argv[] = { name, copy, NULL };
 	int status = -1;
@@ -52,7 +53,8 @@ parse_in_child(const struct argp *argp, void *input, const char *arg)
 		if (!freopen("/dev/null", "w", stderr))
 			_exit(99);
 		argp_err_exit_status = 64;
-		exit(argp_parse(argp, 2, argv, 0, NULL, input) ? 99 : 0);
+		ui_parse(syntax, 2, argv, input);
+		exit(0);
 	}
 	waitpid(pid, &status, 0);
 	free(copy);
@@ -65,8 +67,7 @@ triggers_of(const char *arg)
 	char name[] = "test", *copy = strdup(arg), *argv[] = { name, copy, NULL };
 	struct trigger_options o = { .is_any = false };
 
-	if (argp_parse(&triggers_argp, 2, argv, 0, NULL, &o))
-		exit(99);
+	ui_parse(&triggers_syntax, 2, argv, &o);
 	free(copy);
 	return o;
 }
@@ -88,13 +89,13 @@ test_triggers(void)
 	ok(o.is_any && o.wanted.high_water && !o.wanted.threshold_bytes, "--high-water");
 	o = triggers_of("--above=1");
 	is_u64(o.wanted.above_bytes, 1, "--above of one byte");
-	is_u64((uint64_t)parse_in_child(&triggers_argp, &o, "--above=0"), 64,
+	is_u64((uint64_t)parse_in_child(&triggers_syntax, &o, "--above=0"), 64,
 		"--above of no byte is refused");
-	is_u64((uint64_t)parse_in_child(&triggers_argp, &o, "--interval=8E"), 64,
+	is_u64((uint64_t)parse_in_child(&triggers_syntax, &o, "--interval=8E"), 64,
 		"--interval of 2^63 bytes is refused");
-	is_u64((uint64_t)parse_in_child(&triggers_argp, &o, "--threshold=x"), 64,
+	is_u64((uint64_t)parse_in_child(&triggers_syntax, &o, "--threshold=x"), 64,
 		"--threshold that is no size is refused");
-	is_u64((uint64_t)parse_in_child(&triggers_argp, &o, "--threshold=4K"), 0,
+	is_u64((uint64_t)parse_in_child(&triggers_syntax, &o, "--threshold=4K"), 0,
 		"--threshold of 4 KiB is not refused");
 }
 
@@ -105,15 +106,14 @@ test_overhead(void)
 	char *argv[] = { name, most, kind, NULL };
 	struct overhead_options o = { .is_any = false };
 
-	if (argp_parse(&overhead_argp, 3, argv, 0, NULL, &o))
-		exit(99);
+	ui_parse(&overhead_syntax, 3, argv, &o);
 	ok(o.is_any && o.max_bytes == 8 << 20 && o.live_set == WIRE_LIVE_TABLE,
 		"8M is the least overhead");
-	is_u64((uint64_t)parse_in_child(&overhead_argp, &o, "--max-overhead=8388607"), 64,
+	is_u64((uint64_t)parse_in_child(&overhead_syntax, &o, "--max-overhead=8388607"), 64,
 		"one byte less than 8M is refused");
-	is_u64((uint64_t)parse_in_child(&overhead_argp, &o, "--live-set=tables"), 64,
+	is_u64((uint64_t)parse_in_child(&overhead_syntax, &o, "--live-set=tables"), 64,
 		"an unknown live set is refused");
-	is_u64((uint64_t)parse_in_child(&overhead_argp, &o, "--live-set=array"), 0,
+	is_u64((uint64_t)parse_in_child(&overhead_syntax, &o, "--live-set=array"), 0,
 		"--live-set=array is not refused");
 }
 

@@ -134,14 +134,15 @@ test_verb(void)
 /* ---- options that fit together ---- */
 
 static void
-begins(struct reporting o, bool json, int format, size_t limit, const char *name)
+begins(struct reporting o, bool json, const struct report_format *format, size_t limit,
+	const char *name)
 {
 	const struct ui_options ui = { .json = json };
 	struct err e = { 0 };
 	const int status = reporting_begin(&o, &ui, &e);
 
-	ok(format < 0 ? status < 0 && e.kind == ERR_USAGE
-		      : status == 0 && o.format == format && o.limit == limit,
+	ok(!format ? status < 0 && e.kind == ERR_USAGE
+		   : status == 0 && o.format == format && o.limit == limit,
 		"%s", name);
 }
 
@@ -151,30 +152,30 @@ test_options(void)
 	const struct reporting begin = REPORTING_BEGIN;
 	struct reporting o = begin;
 
-	begins(o, false, FORMAT_TEXT, 30, "30 rows of text are the default");
-	begins(o, true, FORMAT_JSON, 0, "JSON has all rows");
+	begins(o, false, &report_format_text, 30, "30 rows of text are the default");
+	begins(o, true, &report_format_json, 0, "JSON has all rows");
 	o.has_limit = true;
 	o.limit = 5;
-	begins(o, true, FORMAT_JSON, 5, "JSON has as many rows as asked for");
+	begins(o, true, &report_format_json, 5, "JSON has as many rows as asked for");
 	o = begin;
-	o.format = FORMAT_HTML;
-	begins(o, false, FORMAT_HTML, 200, "a page has 200 rows");
+	o.format = &report_format_html;
+	begins(o, false, &report_format_html, 200, "a page has 200 rows");
 	o = begin;
 	o.calls.focus = "x";
-	begins(o, false, FORMAT_TEXT, 30, "--focus goes with text");
-	o.format = FORMAT_PPROF;
-	begins(o, false, -1, 0, "--focus does not go with --format=pprof");
-	o.format = FORMAT_FOLDED;
-	begins(o, false, FORMAT_FOLDED, 30, "--focus goes with --format=folded");
+	begins(o, false, &report_format_text, 30, "--focus goes with text");
+	o.format = &report_format_pprof;
+	begins(o, false, NULL, 0, "--focus does not go with --format=pprof");
+	o.format = &report_format_folded;
+	begins(o, false, &report_format_folded, 30, "--focus goes with --format=folded");
 	o = begin;
 	o.calls.hide = "x";
-	o.format = FORMAT_HEAP;
-	begins(o, false, -1, 0, "--hide does not go with --format=heap");
+	o.format = &report_format_heap;
+	begins(o, false, NULL, 0, "--hide does not go with --format=heap");
 	o = begin;
 	o.symbols_inside = true;
-	begins(o, false, -1, 0, "--symbols-inside takes --format=heap");
-	o.format = FORMAT_HEAP;
-	begins(o, false, FORMAT_HEAP, 30, "--symbols-inside goes with --format=heap");
+	begins(o, false, NULL, 0, "--symbols-inside takes --format=heap");
+	o.format = &report_format_heap;
+	begins(o, false, &report_format_heap, 30, "--symbols-inside goes with --format=heap");
 }
 
 /* ---- pipes ---- */

@@ -10,8 +10,8 @@
 
 static char said[4096];
 
-static const struct argp_child children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
-static const struct argp plain = { .children = children, .doc = "Do it.\vExamples: none." };
+static const struct ui_child children[] = { { &ui_options_syntax, 0 }, { 0 } };
+static const struct ui_syntax plain = { .children = children, .doc = "Do it.\vExamples: none." };
 
 /* Parse "memdiag test ARG..." in a child; its exit status, with what it printed in said. */
 static int

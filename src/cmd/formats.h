@@ -1,0 +1,34 @@
+/*
+ * formats: the list of the formats of reports.
+ */
+#ifndef MEMDIAG_CMD_FORMATS_H
+#define MEMDIAG_CMD_FORMATS_H
+
+#include "report/format.h"
+
+/* All of them in the order of --help. */
+#define REPORT_FORMATS(X)                                                                          \
+	X(text)                                                                                    \
+	X(tree)                                                                                    \
+	X(flame)                                                                                   \
+	X(html)                                                                                    \
+	X(graph)                                                                                   \
+	X(dot)                                                                                     \
+	X(json)                                                                                    \
+	X(pprof)                                                                                   \
+	X(heap)                                                                                    \
+	X(folded)
+
+#define REPORT_FORMAT(name) extern const struct report_format report_format_##name;
+REPORT_FORMATS(REPORT_FORMAT)
+#undef REPORT_FORMAT
+
+/* The one called NAME; NULL if none. */
+const struct report_format *report_format_find(const char *name);
+/* The name of format I, NULL behind the last one, and its note. */
+const char *report_format_word(size_t i);
+const char *report_format_note(size_t i);
+/* The same of those that need no blocks. */
+const char *report_format_word_of_bytes(size_t i);
+
+#endif

@@ -1,0 +1,23 @@
+/* The formats of reports that are the profile itself, for other programs. */
+#include <config.h>
+
+#include "profile/write.h"
+#include "report/format.h"
+
+static int
+profiles_write_pprof(const struct report_view *v, struct ui_output *out, struct err *e)
+{
+	return pprof_write(v->p, out->f, e);
+}
+
+const struct report_format report_format_pprof = { "pprof", FORMAT_IS_PROFILE | FORMAT_IS_BINARY, 0,
+	profiles_write_pprof };
+
+static int
+profiles_write_heap(const struct report_view *v, struct ui_output *out, struct err *e)
+{
+	return heap_write(v->p, out->f, v->symbols_inside, e);
+}
+
+const struct report_format report_format_heap = { "heap",
+	FORMAT_IS_PROFILE | FORMAT_NEEDS_BLOCKS | FORMAT_TAKES_NAMES, 0, profiles_write_heap };
