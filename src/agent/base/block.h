@@ -10,8 +10,8 @@
  *	         | requested | check of address |   48 and 16 bits
  *	         +------------------------------+   block + usable
  *
- * A block that did not come from us (of a library that finds libc's malloc by itself) has no such
- * word, and counts for what is usable.
+ * A block that the agent did not allocate (a library that finds libc's malloc by itself did) has no
+ * such word, and its usable bytes count.
  */
 #ifndef MEMDIAG_AGENT_BASE_BLOCK_H
 #define MEMDIAG_AGENT_BASE_BLOCK_H
@@ -27,15 +27,15 @@
 #include "agent/base/state.h"
 #include "wire/wire.h"
 
-/* Larger ones are refused by every malloc (PTRDIFF_MAX), and would overflow what is added here. */
+/* Every malloc refuses a larger size (PTRDIFF_MAX), and the additions here would overflow. */
 #define BLOCK_MAX ((size_t)1 << 46)
 #define BLOCK_TAIL sizeof(uint64_t)
 /* Flags of a chunk, in the word before the block (malloc/malloc.c). */
 #define CHUNK_FLAGS ((size_t)7)
 #define CHUNK_IS_MMAPPED ((size_t)2)
 /*
- * More than this malloc does not round up: pvalloc() to a page, a mapping of its own to another,
- * and what was too small for a chunk of its own.
+ * The most that malloc rounds up: pvalloc() rounds to a page, a separate mapping to another page,
+ * and a small size to the smallest chunk.
  */
 #define BLOCK_MAX_ROUNDING (2 * agent_page_bytes + 64)
 
@@ -45,14 +45,14 @@ chunk_is_mmapped(const void *block)
 	return ((const size_t *)block)[-1] & CHUNK_IS_MMAPPED;
 }
 
-/* The size of a chunk that is not mmapped, whose last word is in the next chunk. */
+/* The usable size of a chunk that is not mmapped.  Its last word is in the next chunk. */
 static inline size_t
 chunk_usable(const void *block)
 {
 	return (((const size_t *)block)[-1] & ~CHUNK_FLAGS) - sizeof(size_t);
 }
 
-/* The room of glibc's malloc(SIZE), at least: request2size() there. */
+/* The least usable size of a block from glibc's malloc(SIZE): request2size() there. */
 static inline size_t
 chunk_least_usable(size_t size)
 {
@@ -92,7 +92,7 @@ block_asked(size_t size)
 	return block_has_tail() ? size + BLOCK_TAIL : size;
 }
 
-/* The bytes that a block of SIZE counts for, at least. */
+/* The least number of bytes that a block of SIZE counts for. */
 static inline int64_t
 block_least(size_t size)
 {
@@ -105,7 +105,7 @@ block_set_tail(void *block, size_t usable, uint64_t tail)
 	memcpy((char *)block + usable - BLOCK_TAIL, &tail, sizeof tail);
 }
 
-/* Note that BLOCK counts for SIZE. */
+/* Record that BLOCK counts for SIZE. */
 static inline void
 block_set(void *block, size_t size)
 {
@@ -113,7 +113,7 @@ block_set(void *block, size_t size)
 }
 
 /*
- * The bytes that BLOCK counts for.  With IS_LAST it is about to be freed, and its record is
+ * The bytes that BLOCK counts for.  With IS_LAST, BLOCK is about to be freed, and its record is
  * cleared.
  */
 static inline int64_t
@@ -126,7 +126,7 @@ block_counted(void *block, bool is_last)
 		return (int64_t)usable;
 	memcpy(&tail, (char *)block + usable - BLOCK_TAIL, sizeof tail);
 	tail ^= block_check(block);
-	/* A check of 16 bits alone might match by chance. */
+	/* The check of 16 bits alone might match by chance. */
 	if (tail > usable - BLOCK_TAIL ||
 		(real_has_headers && usable - tail > BLOCK_TAIL + BLOCK_MAX_ROUNDING))
 		return (int64_t)usable;

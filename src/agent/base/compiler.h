@@ -1,21 +1,19 @@
-/*
- * compiler: attributes of the compiler by short names.
- */
+/* compiler: short names for attributes of the compiler. */
 #ifndef MEMDIAG_AGENT_BASE_COMPILER_H
 #define MEMDIAG_AGENT_BASE_COMPILER_H
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define EXPORT __attribute__((visibility("default")))
-/* Another name, by which it is called as well. */
+/* Define NAME as a second name of the function OF. */
 #if __has_attribute(copy)
 #define ALSO(name, of) EXPORT __typeof__(of) name __attribute__((alias(#of), copy(of)))
 #else
 #define ALSO(name, of) EXPORT __typeof__(of) name __attribute__((alias(#of)))
 #endif
-/* Not inlined, so that a hook's quick way needs no stack frame for its slow one. */
+/* Not inlined: the quick path of a hook then needs no stack frame for its slow path. */
 #define SLOW __attribute__((noinline, cold))
-/* Compiled into each caller, with the constants that it passes. */
+/* Inlined into each caller, where the caller's arguments are constants. */
 #define INLINE static inline __attribute__((always_inline))
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Blocks from before ld.so has come to this object: an IFUNC resolver of a library may call malloc
- * already then.  They are never given back.
+ * early: blocks that are allocated before ld.so has relocated this object: an IFUNC resolver of a
+ * library may already call malloc.  These blocks are never reused.
  */
 #include <config.h>
 
@@ -12,8 +12,8 @@ unsigned char early_pool[EARLY_BYTES] __attribute__((aligned(16)));
 
 static size_t used;
 /*
- * Volatile: the compiler knows its value, but not that it is another until it has been relocated:
- * 0, or what the linker left there.
+ * Volatile: the compiler knows the value of this variable, but not that relocation changes it.
+ * Before, it is 0, or what the linker wrote there.
  */
 static void *const volatile itself = (void *)&itself;
 
@@ -23,7 +23,7 @@ early_is_over(void)
 	return itself == (const volatile void *)&itself;
 }
 
-/* One thread only: there can be no other yet.  Each block has its size in front. */
+/* Only one thread exists yet.  The size of each block precedes it. */
 void *
 early_alloc(size_t alignment, size_t size)
 {

@@ -1,7 +1,7 @@
 /*
- * family: the table that the processes of one `memdiag run --follow-children` share. Each has an
- * entry in it, and its counters in the same file, so that memdiag can read them whatever the
- * process ended by. The limit of all together is handed out here: what a process is granted
+ * family: the table that the processes of one `memdiag run --follow-children` share.  Each process
+ * has an entry in the table.  Its counters are in the same file, so that memdiag can read them
+ * however the process ended.  The table also hands out the common limit: what a process is granted
  * (segment->taken_bytes) comes out of one pool.
  */
 #include <config.h>
@@ -18,19 +18,19 @@
 #include "agent/base/settings.h"
 #include "agent/base/sys.h"
 
-/* Entries that are tried for one that is free, or whose process has ended. */
+/* Number of entries to try for one that is free or whose process has ended. */
 #define CLAIM_TRIES 64
 
-/* For memdiag to find it by. */
+/* memdiag finds the table by this symbol. */
 EXPORT struct wire_family *memdiag_agent_family __asm__(WIRE_FAMILY_SYMBOL);
 struct wire_family *memdiag_agent_family;
 
 static struct wire_family *table;
-static struct wire_process *own; /* NULL: no entry, and nothing is taken from the pool */
+static struct wire_process *own; /* NULL: no entry, takes nothing from the pool */
 
 /* ---- processes ---- */
 
-/* The PID as digits behind "/proc/", and "/stat". */
+/* Write "/proc/PID/stat" to BUF. */
 static void
 stat_path(char buf[32], uint32_t pid)
 {
@@ -46,8 +46,9 @@ stat_path(char buf[32], uint32_t pid)
 }
 
 /*
- * When process PID began, in clock ticks since boot, as /proc/PID/stat has it in field 22; 0 if it
- * has ended. A zombie has no memory. False: there is no /proc to ask.
+ * Get the start time of process PID in clock ticks since boot, which is field 22 of /proc/PID/stat;
+ * 0 if the process has ended.  A zombie counts as ended, as it has no memory.  False if /proc is
+ * not available.
  */
 static bool
 family_start_of(uint32_t pid, uint64_t *ret)
@@ -64,9 +65,9 @@ family_start_of(uint32_t pid, uint64_t *ret)
 	n = sys_call(SYS_read, fd, text, sizeof text - 1);
 	sys_call(SYS_close, fd);
 	if (n <= 0)
-		return true; /* it ended just now */
+		return true; /* the process ended just now */
 	text[n] = '\0';
-	at = strrchr(text, ')'); /* a name may have anything in it */
+	at = strrchr(text, ')'); /* the name may contain any character */
 	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
 		return at != NULL;
 	for (int field = 2; field < 22 && at; field++) {
@@ -78,7 +79,7 @@ family_start_of(uint32_t pid, uint64_t *ret)
 	return true;
 }
 
-/* Which namespace this process' number is of; 0 if that is not known. */
+/* The PID namespace that this process' number belongs to; 0 if it is unknown. */
 static uint64_t
 pid_namespace(void)
 {
@@ -131,7 +132,9 @@ family_take_out(int64_t bytes, int64_t limit)
 	return true;
 }
 
-/* The process of P has ended; the first process to notice gives back its share. */
+/*
+ * The process of P has ended.  The first process to notice this returns the share of P to the pool.
+ */
 static bool
 end_process(struct wire_process *p)
 {
@@ -154,8 +157,8 @@ nr_used(void)
 }
 
 /*
- * Give back what processes had that have ended. Each is noticed once: so it takes as long as there
- * are running.
+ * Return the shares of processes that have ended to the pool.  Each end is handled once, so the
+ * time that this takes depends on the number of running processes.
  */
 static void
 reclaim(void)
@@ -179,9 +182,10 @@ take_out_or_reclaim(int64_t bytes, int64_t limit)
 }
 
 /*
- * A process that is killed in between may leave more in the pool than its entry has, never less: so
- * the limit is not passed. What a child has from its parent is the parent's, and a child that frees
- * it gives nothing back: so an entry may be negative, and counts as 0 then.
+ * A process that is killed between the two changes may leave more taken from the pool than its
+ * entry shows, but never less, so the limit still holds.  Memory that a child inherits is counted
+ * for the parent, and a child that frees it returns nothing to the pool.  An entry may therefore be
+ * negative, and then counts as 0.
  */
 bool
 family_take(int64_t bytes, bool has_limit)
@@ -221,7 +225,7 @@ family_share(void)
 
 /* ---- joining ---- */
 
-/* Before an exec() this process had another entry. */
+/* End the entry that this process had before an exec(). */
 static void
 family_end_earlier(uint32_t pid, uint64_t start, uint64_t namespace)
 {
@@ -233,7 +237,7 @@ family_end_earlier(uint32_t pid, uint64_t start, uint64_t namespace)
 	}
 }
 
-/* An entry for this process, or NULL. */
+/* Claim an entry for this process; NULL if all tries fail. */
 static struct wire_process *
 family_claim(void)
 {

@@ -1,5 +1,6 @@
 /*
- * lock: a mutex that calls no other function.  Never held across a call of the program's or libc's.
+ * lock: a mutex that calls no other function.  A thread never holds it across a call of a function
+ * of the program or of libc.
  */
 #ifndef MEMDIAG_AGENT_BASE_LOCK_H
 #define MEMDIAG_AGENT_BASE_LOCK_H
@@ -13,8 +14,8 @@
 #include "agent/base/sys.h"
 
 /*
- * Take WORD: 0 free, 1 held, 2 held and another thread waits.  A waiting thread sleeps: one with a
- * real-time priority that spun would never let the holder have its processor.
+ * Take WORD: 0 free, 1 held, 2 held and another thread waits.  A waiting thread sleeps: a spinning
+ * thread with a real-time priority could keep the holder from its processor forever.
  */
 static inline void
 lock_take_word(uint32_t *word)
@@ -43,7 +44,7 @@ struct lock {
 	const struct agent_self *owner;
 };
 
-/* False: this thread holds it already, so we are in a signal handler that interrupted it. */
+/* False: this thread already holds the lock, so this is a signal handler that interrupted it. */
 static inline bool
 lock_take(struct lock *l)
 {

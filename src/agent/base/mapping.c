@@ -15,7 +15,7 @@
 #define HUGETLBFS_MAGIC 0x958458f6
 #endif
 #ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4 /* 5.7 */
+#define MREMAP_DONTUNMAP 4 /* since Linux 5.7 */
 #endif
 
 /* ---- ranges ---- */
@@ -39,7 +39,7 @@ mapping_page_end(const void *at, size_t bytes)
 bool
 mapping_is_there(uintptr_t start, uintptr_t end)
 {
-	/* Does nothing but look (mm/msync.c). */
+	/* MS_ASYNC only checks the range (mm/msync.c). */
 	return sys_call(SYS_msync, start, end - start, MS_ASYNC) == 0;
 }
 
@@ -63,8 +63,8 @@ mapping_end_of_mapped(const void *at, size_t bytes)
 /* ---- what counts ---- */
 
 /*
- * Whether FD is a file in memory: then what is mapped shared is the program's memory.  Filters more
- * often allow a question for the file than one for the file system.
+ * True if FD is a file in memory: a shared mapping of it is the program's memory.  Seccomp filters
+ * allow fstat() more often than fstatfs().
  */
 static bool
 mapping_is_in_memory(int fd)
@@ -87,7 +87,10 @@ mapping_state(const struct map_call *m)
 	const bool is_file = !(m->flags & MAP_ANONYMOUS);
 	const bool is_shared = (m->flags & MAP_TYPE) != MAP_PRIVATE;
 
-	/* libc's own stacks, which come here where the agent was loaded later. */
+	/*
+	 * These are stacks of libc.  They reach the agent only if it was loaded into a running
+	 * process.
+	 */
 	if (segment->way == WIRE_LOADED && m->flags & MAP_STACK && m->prot == PROT_NONE)
 		return PAGE_NOTHING;
 	if (!is_file || (is_shared && mapping_is_in_memory(m->fd)))

@@ -1,5 +1,6 @@
 /*
- * mapping: what a program asks of mmap() and mremap(), and what of it is the program's memory.
+ * mapping: the arguments of mmap() and mremap(), and which pages of a mapping are the program's
+ * memory.
  */
 #ifndef MEMDIAG_AGENT_BASE_MAPPING_H
 #define MEMDIAG_AGENT_BASE_MAPPING_H
@@ -18,43 +19,50 @@ struct remap_call {
 	void *old;
 	size_t had, want;
 	int flags;
-	void *to; /* where the new mapping is to be, if the flags say so */
+	void *to; /* address of the new mapping if the flags request one */
 };
 
 /*
- * The state of a page.  0: the table's next higher level has it; at the top, no state is known.
+ * The state of a page. 0: the next higher level of the table holds the state; at the top, the state
+ * is unknown.
  */
 enum page_state {
 	PAGE_COUNTS = 1,
-	/* anonymous, or of a file in memory: counts while it can be accessed */
+	/* anonymous, or a file in memory: counts while it can be accessed */
 	PAGE_MEMORY = 2,
-	PAGE_COPY = 4,	  /* of a file, private: counts as soon as it can be written to */
-	PAGE_NOTHING = 6, /* neither */
-	PAGE_LEAVES = 8,  /* being unmapped: not counted, unless that fails */
+	PAGE_COPY = 4,	  /* private mapping of a file: counts as soon as it can be written to */
+	PAGE_NOTHING = 6, /* any other mapping */
+	PAGE_LEAVES = 8,  /* being unmapped: not counted, unless the call fails */
 	PAGE_STATES = 15,
 };
 
 #pragma GCC visibility push(hidden)
 
-/* The end of [AT, AT + BYTES), and of its last page; the highest address if none. */
+/*
+ * The end of [AT, AT + BYTES), and the end of its last page; the highest address if the sum
+ * overflows.
+ */
 uintptr_t mapping_end(const void *at, size_t bytes);
 uintptr_t mapping_page_end(const void *at, size_t bytes);
 
-/* Whether all of [START, END), whole pages, is mapped: by a system call. */
+/* True if all whole pages of [START, END) are mapped.  Makes a system call. */
 bool mapping_is_there(uintptr_t start, uintptr_t end);
-/* The end of what is mapped without a hole from AT on, at most BYTES. */
+/* The end of the range that is mapped without a hole from AT on, of at most BYTES. */
 uintptr_t mapping_end_of_mapped(const void *at, size_t bytes);
 
 /*
- * The state that M will have.  For a file that is mapped shared the kernel is asked what kind of
- * file it is.
+ * The state of the pages of M.  For a shared mapping of a file, this asks the kernel for the kind
+ * of the file.
  */
 enum page_state mapping_state(const struct map_call *m);
 
-/* The protection in PROT, without flags of other meaning. */
+/* The protection bits of PROT, without its other flags. */
 int mapping_access(int prot);
 
-/* Whether the old mapping stays: a second one of shared memory, or one that is left empty. */
+/*
+ * True if the old mapping stays: shared memory is mapped a second time, or the old mapping is left
+ * empty.
+ */
 bool mapping_keeps_old(const struct remap_call *r);
 
 #pragma GCC visibility pop

@@ -10,15 +10,15 @@
 #include "agent/base/sys.h"
 
 static struct wire_memory memory = { .magic = WIRE_MEMORY_MAGIC };
-/* For memdiag to find it by. */
+/* memdiag finds the list by this symbol. */
 extern EXPORT struct wire_memory agent_memory __asm__(WIRE_MEMORY_SYMBOL)
 	__attribute__((alias("memory")));
 
 /*
- * A mapping that cannot be read is not populated, and one that is not locked is not, either
- * (mm_populate() in mm/gup.c).  Pages of one that is locked cannot be given back
- * (can_madv_lru_vma() in mm/madvise.c): without that munlock() is not called, as a filter for
- * system calls that allows those of malloc may end a process for it.
+ * A mapping that cannot be read is not populated, nor is an unlocked one (mm_populate() in
+ * mm/gup.c).  The pages of a locked mapping cannot be released (can_madv_lru_vma() in
+ * mm/madvise.c). munlock() is called only for a locked mapping, since a seccomp filter that allows
+ * the system calls of malloc may kill the process for munlock().
  */
 void *
 memory_map(long fd, uint64_t offset, size_t bytes)
@@ -55,12 +55,12 @@ memory_unlock(void *start, size_t bytes)
 	const uintptr_t from = ((uintptr_t)start + agent_page_bytes - 1) & page;
 	const uintptr_t to = ((uintptr_t)start + bytes) & page;
 
-	/* Locked pages cannot be given back (madvise(2)). */
+	/* Locked pages cannot be released (madvise(2)). */
 	if (from < to && !sys_failed(sys_call(SYS_munlock, from, to - from)))
 		sys_call(SYS_madvise, from, to - from, MADV_DONTNEED);
 }
 
-/* Whether P is, or becomes, the part that begins at START. */
+/* True if P is, or becomes, the part that begins at START. */
 static bool
 memory_claim(struct wire_memory_part *p, uint64_t start)
 {

@@ -13,7 +13,7 @@
 #include "agent/base/sys.h"
 
 #ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18 /* 4.14 */
+#define MADV_WIPEONFORK 18 /* since Linux 4.14 */
 #endif
 
 #if defined __aarch64__
@@ -22,7 +22,9 @@
 #define MOST_PAGE_BYTES 4096
 #endif
 
-/* It has its page to itself.  On both processors the lower half comes first. */
+/*
+ * The variable has its own page.  Both processors are little-endian, so the lower half comes first.
+ */
 static union {
 	enum agent_mode mode;
 	struct {
@@ -33,9 +35,10 @@ static union {
 extern enum agent_mode agent_mode __attribute__((alias("mode_page")));
 
 /*
- * Until fork.c sets it again.  Nothing calls the agent in a child that was made by the
- * system call itself, and it has its parent's counters.  Before 4.14, and under a filter, it counts
- * there.
+ * Reset agent_mode in each child until fork.c sets it again.  A child that the program makes by a
+ * direct system call has the counters of its parent, and in such a child nothing sets the mode.
+ * Before Linux 4.14, or if a filter forbids madvise(), such a child counts in its parent's
+ * counters.
  */
 void
 mode_turn_off_in_children(void)
@@ -44,8 +47,8 @@ mode_turn_off_in_children(void)
 }
 
 /*
- * glibc's malloc calls no hooks, so it needs no guard; but for those that its own beginning leads
- * to.
+ * glibc's malloc calls no hooks, so it needs no guard, unless the agent patched the beginnings of
+ * libc's functions (WIRE_LOADED).
  */
 void
 mode_choose(void)

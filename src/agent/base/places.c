@@ -1,6 +1,6 @@
 /*
- * places: where in the segment each thread has its counters.  They stay when the thread has ended,
- * and a later one goes on with them.
+ * places: the place of each thread's counters in the segment.  A place keeps its counters when its
+ * thread has ended, and a later thread adds to them.
  */
 #include <config.h>
 
@@ -19,10 +19,10 @@ place_init(void)
 	thread_find_id();
 }
 
-/* No thread has this number: a thread is taking the place. */
+/* Stands for the number of a thread while a thread takes the place; no thread has this number. */
 #define TID_TAKEN UINT32_MAX
 
-/* Give the place T of thread WAS to thread TID.  False: another thread was faster. */
+/* Give the place T of thread WAS to thread TID.  False if another thread took the place first. */
 static bool
 places_move_in(struct wire_thread *t, uint32_t was, uint32_t tid, uint64_t stack)
 {
@@ -51,7 +51,7 @@ tid_of(const struct wire_thread *t)
 	return __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE);
 }
 
-/* A place that was never used; NULL if none is left. */
+/* A place that was never used; NULL if no such place is left. */
 static struct wire_thread *
 new_place(uint32_t tid, uint64_t stack)
 {
@@ -67,14 +67,16 @@ new_place(uint32_t tid, uint64_t stack)
 	return places_move_in(t, 0, tid, stack) ? t : NULL;
 }
 
-/* Whether calls are noted: what a thread keeps for that is its place's, and takes 185 KiB. */
+/*
+ * True if calls are sampled or recorded.  Each place then needs 185 KiB for the data of its thread.
+ */
 static bool
 is_noting(void)
 {
 	return segment->noting != WIRE_NOTE_NOTHING;
 }
 
-/* Whether T's thread has ended in a hook: nothing more is noted there. */
+/* True if T's thread has ended inside a hook: nothing more is recorded at T. */
 static bool
 was_left_inside(const struct wire_thread *t)
 {
@@ -82,8 +84,8 @@ was_left_inside(const struct wire_thread *t)
 }
 
 /*
- * A thread takes the place of an earlier one on the same stack: that one has ended.  This needs no
- * system call, which a filter might not allow, and most threads are on the stack of an earlier one.
+ * Take the place of an earlier thread on the same stack, which must have ended.  This needs no
+ * system call, which a filter might not allow, and most threads run on the stack of an earlier one.
  */
 static struct wire_thread *
 place_of_stack(uint32_t tid, uint64_t stack)
@@ -92,7 +94,7 @@ place_of_stack(uint32_t tid, uint64_t stack)
 	const uint32_t nr = segment->nr_threads;
 
 	for (uint32_t i = 1; i < nr; i++) {
-		const uint32_t of = tid_of(&t[i]); /* first: a new thread writes it last */
+		const uint32_t of = tid_of(&t[i]); /* first, since a new thread writes it last */
 
 		if (of && t[i].stack == stack && !was_left_inside(&t[i]) &&
 			places_move_in(&t[i], of, tid, stack))
@@ -102,8 +104,8 @@ place_of_stack(uint32_t tid, uint64_t stack)
 }
 
 /*
- * A place whose thread has ended, among the next TRIES places after the last search.  NULL if none
- * is found.
+ * Take a place whose thread has ended, from the next TRIES places after the last search.  NULL if
+ * none of them is free.
  */
 static struct wire_thread *
 left_place(uint32_t tid, uint64_t stack, uint32_t tries)
@@ -116,7 +118,7 @@ left_place(uint32_t tid, uint64_t stack, uint32_t tries)
 		at = at + 1 < nr ? at + 1 : 1;
 		last = at;
 		of = tid_of(&t[at]);
-		/* A number is given to a new thread only after the old one has ended. */
+		/* The kernel reuses a thread's number only after that thread has ended. */
 		if (of && of != TID_TAKEN && (of == tid || places_has_ended(of)) &&
 			places_move_in(&t[at], of, tid, stack))
 			return &t[at];
@@ -125,9 +127,9 @@ left_place(uint32_t tid, uint64_t stack, uint32_t tries)
 }
 
 /*
- * In a static program a thread that has ended leaves its words to the next one on the same stack
- * (load_place() in memdiag's load/): so its place goes to that thread only.  No two threads have
- * the same list at once.
+ * In a static program, a thread that has ended leaves its thread-local words to the next thread on
+ * the same stack (load_place() in memdiag's load/), so only that thread may take its place.  Two
+ * live threads never have the same robust list.
  */
 static struct wire_thread *
 place_of_list(uint32_t tid)
@@ -148,11 +150,14 @@ place_of_list(uint32_t tid)
 	return t;
 }
 
-/* The first hundred threads get a place each, which shows what each has left. */
+/* The first hundred threads get separate places, so that the remaining bytes of each are shown. */
 #define PLACES_AT_ONCE 100
-/* Where calls are noted the first ones get the place of one on the same stack, and then any. */
+/*
+ * While calls are sampled or recorded, a thread first tries the place of a thread on the same
+ * stack.  After this many places it takes any free place.
+ */
 #define NOTED_PLACES_AT_ONCE 16
-/* As long as there are new places, the kernel is asked about this many threads. */
+/* Number of threads that the kernel is asked about while unused places remain. */
 #define LOOKS_AT_ONCE 32
 
 static struct wire_thread *

@@ -1,6 +1,4 @@
-/*
- * places: where each thread counts.
- */
+/* places: the place of each thread's counters. */
 #ifndef MEMDIAG_AGENT_BASE_PLACES_H
 #define MEMDIAG_AGENT_BASE_PLACES_H
 
@@ -9,13 +7,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Once, when the segment is there. */
+/* Call this once, when the segment exists. */
 void place_init(void);
 
-/* A place for a thread that has none yet; NULL: all are taken.  Takes no lock. */
+/* Get a place for a thread that has no place yet; NULL if all are taken.  Takes no lock. */
 struct wire_thread *place_register(void);
 
-/* The one for threads that have none. */
+/* The place for all threads that have no place. */
 static inline struct wire_thread *
 place_shared(void)
 {

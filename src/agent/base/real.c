@@ -13,7 +13,7 @@ bool real_is_glibc, real_has_headers, real_has_unhooked;
 enum real_operators real_operators;
 
 enum real_need {
-	OF_MALLOC, /* of the same object as malloc */
+	OF_MALLOC, /* in the same object as malloc */
 	OF_ANY,
 	NONE,
 };
@@ -30,7 +30,7 @@ enum real_need {
 	{ #name, offsetof(struct real, operator) + OPERATOR##name * sizeof real.operator[0], NONE },
 static const struct real_function {
 	const char *name;
-	size_t at; /* in struct real */
+	size_t at; /* offset in struct real */
 	enum real_need need;
 } functions[] = { FUNCTION(malloc, OF_MALLOC), FUNCTION(free, OF_MALLOC),
 	FUNCTION(calloc, OF_MALLOC), FUNCTION(realloc, OF_MALLOC), FUNCTION(memalign, OF_MALLOC),
@@ -54,16 +54,16 @@ static const struct real_function {
 struct real_symbols {
 	uintptr_t bias;
 	const char *names;
-	const char *soname; /* NULL if it has none */
+	const char *soname; /* NULL if it is missing */
 	const ElfW(Sym) * v;
 	const uint32_t *buckets, *chains;
-	const ElfW(Half) * versions; /* of each symbol; NULL if it has none */
+	const ElfW(Half) * versions; /* one for each symbol; NULL if missing */
 	uint32_t nr_buckets, first;
 };
 
 /*
- * ld.so puts addresses where the file has offsets, but not in a dynamic section that may not be
- * written to (the vDSO; since 2.35 DL_RO_DYN_SECTION).
+ * ld.so replaces offsets by addresses, except in a read-only dynamic section (the vDSO; since glibc
+ * 2.35 DL_RO_DYN_SECTION).
  */
 static const void *
 real_address_of(const struct real_symbols *s, const ElfW(Dyn) * d)
@@ -101,7 +101,7 @@ real_symbols_open(struct real_symbols *s, const struct dl_phdr_info *info)
 		s->soname = s->names + soname->d_un.d_val;
 	s->nr_buckets = hash[0];
 	s->first = hash[1];
-	/* hash[2] is the number of words of the bloom filter, which stands before the buckets. */
+	/* hash[2] is the number of words in the bloom filter, which precedes the buckets. */
 	s->buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof *hash);
 	s->chains = s->buckets + s->nr_buckets;
 	return s->nr_buckets != 0;
@@ -117,10 +117,13 @@ hash_of(const char *name)
 	return h;
 }
 
-/* Not the default version: for programs that were linked with an older release. */
+/*
+ * The bit of a version that is not the default: for programs that were linked with an older
+ * release.
+ */
 #define VERSION_IS_OLD 0x8000
 
-/* The address of NAME, of TYPE, if the object itself defines it; 0 if it does not. */
+/* The address of NAME, of TYPE, if this object defines it; 0 if it does not. */
 static uintptr_t
 symbols_find_typed(const struct real_symbols *s, const char *name, unsigned int type)
 {
@@ -160,10 +163,10 @@ real_symbol(const struct dl_phdr_info *info, const char *name, unsigned int type
 }
 
 struct real_search {
-	bool is_behind_us;		     /* from here on objects count */
-	bool has_replaced;		     /* operators new and delete */
-	unsigned int nr;		     /* of the present one, from 1 on */
-	unsigned int found_in[NR_FUNCTIONS]; /* numbers of objects, 0: not found */
+	bool is_behind_us;		     /* the objects from here on follow the agent */
+	bool has_replaced;		     /* operators new and delete are replaced */
+	unsigned int nr;		     /* number of the present object, from 1 on */
+	unsigned int found_in[NR_FUNCTIONS]; /* number of the object that has it; 0 if not found */
 };
 
 /* ---- operator new and delete ---- */
@@ -220,7 +223,7 @@ is_us(const struct dl_phdr_info *info)
 
 struct cxx_search {
 	const char *name;
-	uintptr_t caller; /* 0: the library alone */
+	uintptr_t caller; /* 0: search only the library */
 	uintptr_t of_caller, of_library, of_another;
 };
 
@@ -258,9 +261,12 @@ void (*real_find_cxx(const char *name, const void *caller))(void)
 	return (void (*)(void))found;
 }
 
-/* ---- functions of another malloc's own ---- */
+/* ---- functions that only another malloc has ---- */
 
-/* jemalloc's; and of tcmalloc's and mimalloc's those that have one of PARTS in their name. */
+/*
+ * True for all extra functions of jemalloc, and for those of tcmalloc and mimalloc that have one of
+ * PARTS in their name.
+ */
 static bool
 is_unhooked(const char *name)
 {
@@ -282,8 +288,8 @@ is_unhooked(const char *name)
 }
 
 /*
- * How many symbols there are: linkers put the names right behind them.  The hash table knows only
- * those that are defined.
+ * The number of symbols.  Linkers place the names directly after the symbols; the hash table knows
+ * only defined symbols.
  */
 static size_t
 nr_symbols(const struct real_symbols *s)
@@ -308,7 +314,7 @@ look_for_unhooked(struct dl_phdr_info *info, size_t size, void *arg)
 	return *ret;
 }
 
-/* ---- all of them ---- */
+/* ---- all functions ---- */
 
 static void
 look_in_front(const struct real_symbols *s)
@@ -351,7 +357,7 @@ real_look_into(struct dl_phdr_info *info, size_t size, void *arg)
 			continue;
 		search->found_in[i] = search->nr;
 		if (is_operator(&functions[i]) && search->nr == search->found_in[0])
-			continue; /* the same as malloc() and free() */
+			continue; /* equal to malloc() and free() */
 		memcpy((char *)&real + functions[i].at, &at, sizeof at);
 		if (i == 0)
 			real_is_glibc = real_symbols_find(&s, "gnu_get_libc_version") != 0;
@@ -362,9 +368,9 @@ real_look_into(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Whether there is a malloc that can be counted.  A malloc that leaves related functions to libc
- * has a header of its own in front of its blocks, or will get blocks that are not its own; and
- * libc's malloc_usable_size() is wrong for its blocks.  (glibc's libmemusage.so is such.)
+ * True if malloc can be counted.  It cannot if it leaves related functions to libc: such a malloc
+ * puts its header in front of its blocks or will get blocks of libc's, and libc's
+ * malloc_usable_size() is wrong for its blocks.  (glibc's libmemusage.so is an example.)
  */
 static bool
 is_complete(const struct real_search *search)
@@ -378,7 +384,10 @@ is_complete(const struct real_search *search)
 	return true;
 }
 
-/* These are old, and new mallocs have none: then libc's would make blocks that they do not know. */
+/*
+ * Newer mallocs lack these old functions. libc's versions would return blocks that such a malloc
+ * does not know.
+ */
 
 static void *
 make_valloc(size_t size)
@@ -415,12 +424,14 @@ real_is_behind_libc(void)
 	return is_libc;
 }
 
-/* glibc's size for one byte: MINSIZE in malloc/malloc.c, without the word of the size. */
+/*
+ * The usable size of glibc's smallest block: MINSIZE in malloc/malloc.c minus the word of the size.
+ */
 #define LEAST_USABLE 24
 
 /*
- * A release that puts something else in front of a block, or a debugging malloc with the same name,
- * is found out here.
+ * Detect a release that puts something else in front of a block, or a debugging malloc with the
+ * same name.
  */
 static void
 check_headers(void)
@@ -430,7 +441,7 @@ check_headers(void)
 
 	if (!block)
 		return;
-	/* Another malloc by the same name (valgrind's) may have nothing to read there. */
+	/* Another malloc by the same name (valgrind's) may have unreadable memory there. */
 	if (real.malloc_usable_size(block) == LEAST_USABLE) {
 		size = ((size_t *)block)[-1] & ~(size_t)7;
 		real_has_headers = size - sizeof size == LEAST_USABLE;
@@ -443,12 +454,12 @@ real_find(void)
 {
 	struct real_search search = { 0 };
 
-	if (agent_is_static) { /* all of it was found by the memdiag that put us here */
+	if (agent_is_static) { /* memdiag loaded the agent and has found all functions */
 		real_is_glibc = real_has_headers = true;
 		return true;
 	}
 	dl_iterate_phdr(real_look_into, &search);
-	if (!real.malloc) { /* loaded into a running process we are the last in the list */
+	if (!real.malloc) { /* loaded into a running process, the agent is the last object */
 		search.is_behind_us = true;
 		dl_iterate_phdr(real_look_into, &search);
 	}

@@ -1,6 +1,4 @@
-/*
- * real: the functions behind the hooks.
- */
+/* real: the functions that the hooks call. */
 #ifndef MEMDIAG_AGENT_BASE_REAL_H
 #define MEMDIAG_AGENT_BASE_REAL_H
 
@@ -58,8 +56,8 @@ struct real {
 	void *(*pvalloc)(size_t);
 	size_t (*malloc_usable_size)(void *);
 	/*
-	 * By their other names, __libc_malloc and so on: libc's own, even if another library has
-	 * put its own in front.
+	 * libc's own functions by their other names, __libc_malloc and so on, even if another
+	 * library overrides the usual names.
 	 */
 	void *(*libc_malloc)(size_t);
 	void (*libc_free)(void *);
@@ -82,11 +80,11 @@ struct real {
 	int (*posix_spawnp)(
 		pid_t *, const char *, const void *, const void *, char *const *, char *const *);
 	int (*pthread_create)(void *, const void *, void *(*)(void *), void *);
-	int (*_dl_find_object)(void *, struct dl_find_object *); /* since 2.35 */
-	void (*operator[NR_OPERATORS])(void); /* enum real_operator; NULL if they are malloc's */
+	int (*_dl_find_object)(void *, struct dl_find_object *); /* since glibc 2.35 */
+	void (*operator[NR_OPERATORS])(void); /* enum real_operator; NULL if malloc defines them */
 	/*
-	 * The name of another malloc in front of the agent, whose blocks may reach functions that
-	 * it does not have; else NULL.
+	 * The functions of another malloc in front of the agent, whose blocks may reach functions
+	 * that this malloc does not define; else NULL.
 	 */
 	void (*front_free)(void *);
 	void *(*front_realloc)(void *, size_t);
@@ -94,48 +92,52 @@ struct real {
 extern struct real real;
 
 /*
- * Find them: each in the first object behind the agent that has it, as RTLD_NEXT would, which must
- * not be asked as it may call malloc.  False when malloc is not complete; the agent is transparent
- * then.
+ * Find the real functions: each in the first object after the agent that has it, as RTLD_NEXT
+ * would.  RTLD_NEXT itself must not be used, since dlsym() may call malloc.  False if malloc is
+ * incomplete; the agent is then transparent.
  */
 bool real_find(void);
 
 /*
- * Whether no code calls the hooks by their names: libc comes first, as when the agent is loaded
- * later.
+ * True if no code calls the hooks by their names, because libc precedes the agent, as after loading
+ * into a running process.
  */
 bool real_is_behind_libc(void);
 
 /*
- * Which operators new and delete the program has: those of the C++ library, which call malloc and
- * free, or of the malloc behind us, which do the same; or others, of the program or a library.
+ * Which operators new and delete the program uses: those of the C++ library or of the next malloc,
+ * which call malloc and free or do the same; or replaced ones in the program or a library.
  */
 extern enum real_operators {
-	REAL_OPERATORS_UNKNOWN, /* real_find() has not been called */
+	REAL_OPERATORS_UNKNOWN, /* real_find() was not called */
 	REAL_OPERATORS_PLAIN,
-	REAL_OPERATORS_REPLACED, /* those that REAL has must be called */
+	REAL_OPERATORS_REPLACED, /* the operators in REAL must be called */
 } real_operators;
 
 /*
- * The function NAME of the C++ library that the code at CALLER uses: that of its own object, which
- * may have been linked with -static-libstdc++; else of a library that is loaded now; else of
- * whichever object has it.  With no CALLER, of a library alone.  NULL: none.  Not in a
- * hook: it takes ld.so's lock.
+ * The function NAME of the C++ library that the code at CALLER uses.  The search begins in the
+ * caller's own object, which may have been linked with -static-libstdc++, and continues with the
+ * libraries that are loaded now and then any object.  With CALLER NULL, only libraries are
+ * searched.  NULL if it is not found.  Do not call this in a hook: it takes ld.so's lock.
  */
 void (*real_find_cxx(const char *name, const void *caller))(void);
 
-/* The address at which INFO defines NAME of TYPE, STT_FUNC or STT_OBJECT; 0: it does not. */
+/* The address at which INFO defines NAME of TYPE, STT_FUNC or STT_OBJECT; 0 if it does not. */
 struct dl_phdr_info;
 uintptr_t real_symbol(const struct dl_phdr_info *info, const char *name, unsigned int type);
 
-/* Whether malloc is glibc's. */
+/* True if malloc is glibc's. */
 extern bool real_is_glibc;
 /*
- * Whether what is loaded calls a malloc that is not, also by functions that only this one has, and
- * which a preloaded agent does not hook: a program finds out by their names which malloc it has.
+ * True if the loaded objects have another malloc and call functions that only this malloc has and
+ * that a preloaded agent does not hook.  A program detects its malloc by the names of such
+ * functions.
  */
 extern bool real_has_unhooked;
-/* And, as far as is known, its chunks have the size in front (sysmalloc, malloc/malloc.c). */
+/*
+ * True if malloc is glibc's and, as far as is known, its chunks begin with their size (sysmalloc,
+ * malloc/malloc.c).
+ */
 extern bool real_has_headers;
 
 #pragma GCC visibility pop

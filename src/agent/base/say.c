@@ -38,14 +38,14 @@ say_add_number(struct say_line *l, uint64_t n)
 
 #define BIT(sig) (UINT64_C(1) << ((sig)-1))
 /*
- * The errors of a write: no reader; the file has its largest size; another process group owns the
- * terminal.
+ * The signals that a write may raise: no reader, the file has its largest size, another process
+ * group owns the terminal.
  */
 #define OF_WRITING (BIT(SIGPIPE) | BIT(SIGXFSZ) | BIT(SIGTTOU))
 
 /*
- * A reader that is slow has a second.  One that does not read at all would keep the program waiting
- * for ever, where without us it would go on, or at its limit, end.
+ * Wait up to one second for a slow reader.  Without a deadline, a reader that never reads would
+ * block the program forever; without the agent it would continue or end at its limit.
  */
 static bool
 is_read(void)
@@ -58,9 +58,9 @@ is_read(void)
 }
 
 /*
- * In one call, so that lines of several processes do not mix.  A line that cannot be written is
- * lost; the signal for it would end the program, and is taken away.  One that was pending before is
- * left.
+ * Write the line in one call, so that lines of several processes do not mix.  A line that cannot be
+ * written is lost.  The signal that the write raised would end the program and is removed, but a
+ * signal that was already pending stays.
  */
 static void
 agent_say_end(struct say_line *l)

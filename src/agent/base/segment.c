@@ -19,19 +19,19 @@
 #include "agent/base/status.h"
 #include "agent/base/sys.h"
 
-/* Used if nothing can be mapped: only this process has it, but it counts. */
+/* Used if a segment cannot be mapped: only this process can read it, but counting works. */
 #define FEW_THREADS 64
 
 static _Alignas(4096) unsigned char fallback[WIRE_SEGMENT_BYTES(FEW_THREADS)];
 
 struct wire_segment *segment = (struct wire_segment *)fallback;
-/* For memdiag to find it by. */
+/* memdiag finds the segment by this symbol. */
 EXPORT struct wire_segment *memdiag_agent_segment __asm__(WIRE_SYMBOL);
 struct wire_segment *memdiag_agent_segment;
 
 uint64_t segment_device;
 
-/* ---- what the process may have ---- */
+/* ---- limits of the process ---- */
 
 static uint64_t
 limit_of(int resource)
@@ -42,7 +42,7 @@ limit_of(int resource)
 									      : limit.rlim_cur;
 }
 
-/* Data is what is private and may be written to (may_expand_vm() in mm/mmap.c, since Linux 4.7). */
+/* RLIMIT_DATA covers private writable mappings (may_expand_vm() in mm/mmap.c, since Linux 4.7). */
 uint64_t
 segment_address_limit(void)
 {
@@ -52,8 +52,8 @@ segment_address_limit(void)
 }
 
 /*
- * How many threads are to have a place: what a profile keeps for each, 75 KiB, is mapped for all of
- * them.  They need more than PLACE_PART of addresses each for their stacks, mostly.
+ * The number of places for threads.  A profile maps 75 KiB for each place, whether or not it is
+ * used.  Most threads need more than PLACE_PART of addresses for their stacks.
  */
 #define PLACE_PART (UINT64_C(2) << 20)
 
@@ -67,9 +67,9 @@ nr_places(void)
 	return nr < WIRE_MAX_THREADS ? (uint32_t)nr : WIRE_MAX_THREADS;
 }
 
-/* ---- files for it ---- */
+/* ---- files for the segment ---- */
 
-/* The program may not make large files, and would get a signal for it. */
+/* Without this check, a program that may not make large files would get a signal. */
 static bool
 may_have_file(void)
 {
@@ -80,8 +80,8 @@ may_have_file(void)
 }
 
 /*
- * FD with room for all: in a file that is larger than the disk has room for, writing would be
- * SIGBUS for the program.
+ * Return FD if the disk has room for all of the file.  Otherwise a write to the mapping would raise
+ * SIGBUS in the program.
  */
 static long
 with_room(long fd)
@@ -116,7 +116,7 @@ new_memory(void)
 	return fd;
 }
 
-/* Whether the descriptor that PATH names is of a file in memory without a name (mm/memfd.c). */
+/* True if the descriptor that PATH names is an anonymous file in memory (mm/memfd.c). */
 static bool
 is_memfd(const char *path)
 {
@@ -128,7 +128,10 @@ is_memfd(const char *path)
 		strncmp(target, prefix, sizeof target) == 0;
 }
 
-/* The one that `memdiag run` has ready: it is marked, as the name may mean another by now. */
+/*
+ * The file that `memdiag run` has prepared.  A mark in it is checked, as the name may refer to
+ * another file by now.
+ */
 static long
 given_file(void)
 {
@@ -148,11 +151,11 @@ given_file(void)
 	}
 	if (!is_memfd(path))
 		return with_room(fd);
-	note_device(fd); /* its file system has no size */
+	note_device(fd); /* its file system has no size limit */
 	return fd;
 }
 
-/* settings.file with the PID behind it: as all the processes of one run have one each. */
+/* Open settings.file with the PID appended to its name: each process of one run has such a file. */
 static long
 file_that_stays(void)
 {
@@ -195,7 +198,7 @@ segment_open_file(void)
 	return fd;
 }
 
-/* Map a new one at AT or, if that is NULL, anywhere.  NULL: it failed. */
+/* Map a new segment at AT or, if AT is NULL, at any address.  NULL on failure. */
 static struct wire_segment *
 map_new(void *at)
 {
@@ -212,9 +215,9 @@ map_new(void *at)
 	return sys_failed(mapped) ? NULL : (struct wire_segment *)mapped;
 }
 
-/* ---- what is in it ---- */
+/* ---- content of the segment ---- */
 
-/* The pages of the program's executable segments; 0 if its headers are not known. */
+/* The pages of the program's executable segments; 0 if its headers are unknown. */
 static uint64_t
 code_bytes_in_headers(void)
 {
@@ -232,9 +235,9 @@ code_bytes_in_headers(void)
 }
 
 /*
- * VmExe, as MemTracer counts it: the text of the program alone.  The kernel takes longer for it
- * than for all else that is done at the start, and where it is only shown the program's headers say
- * the same (load_elf_binary(), fs/binfmt_elf.c).
+ * VmExe, as MemTracer counts it: the text of the program alone.  Reading it takes longer than all
+ * other work at the start.  Where the number is only displayed, the program's headers give the same
+ * value (load_elf_binary(), fs/binfmt_elf.c).
  */
 static uint64_t
 code_bytes(void)
@@ -250,7 +253,7 @@ code_bytes(void)
 	return kib * 1024;
 }
 
-/* A program that continues at its limit needs a little memory to do so. */
+/* Reserve a little memory: a program that continues at its limit needs some to do so. */
 void
 segment_set_reserve(void)
 {
@@ -287,8 +290,8 @@ segment_fill(enum wire_way way, uint32_t max_threads)
 }
 
 /*
- * A file that was used before an exec() has the counters of that program.  Those that it did not
- * use are left alone, so that they take no memory.
+ * Clear the counters of the program that used the file before an exec().  Unused places are not
+ * touched, so that they take no memory.
  */
 static void
 forget_earlier(uint32_t max_threads)
@@ -298,7 +301,7 @@ forget_earlier(uint32_t max_threads)
 	memset(wire_threads(segment), 0, WIRE_SEGMENT_BYTES(nr) - WIRE_HEADER_BYTES);
 }
 
-/* Private memory, at AT or, if that is NULL, anywhere.  NULL: it failed. */
+/* Map private memory at AT or, if AT is NULL, at any address.  NULL on failure. */
 static struct wire_segment *
 map_private(void *at, size_t bytes)
 {
@@ -309,8 +312,9 @@ map_private(void *at, size_t bytes)
 }
 
 /*
- * memdiag reads the memory of a process that ran already.  So it need not be shared, and a child
- * made by the system call itself is safe: live.c does not ask for agent_mode.
+ * A segment in a running process need not be shared, since memdiag reads the memory of the process.
+ * A child that the program makes by a direct system call then has a copy and changes nothing of its
+ * parent, although live.c does not check agent_mode.
  */
 void
 segment_open(enum wire_way way)
@@ -342,7 +346,7 @@ segment_copy(void)
 
 	if (copy) {
 		memcpy(copy, segment, WIRE_SEGMENT_BYTES(nr));
-		copy->nr_threads = nr; /* another thread may have got a place meanwhile */
+		copy->nr_threads = nr; /* another thread may have taken a place in the meantime */
 	}
 	return copy;
 }

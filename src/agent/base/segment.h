@@ -1,6 +1,4 @@
-/*
- * segment: where the counters are.
- */
+/* segment: the memory that holds the counters. */
 #ifndef MEMDIAG_AGENT_BASE_SEGMENT_H
 #define MEMDIAG_AGENT_BASE_SEGMENT_H
 
@@ -12,27 +10,30 @@
 #pragma GCC visibility push(hidden)
 
 extern struct wire_segment *segment;
-/* The device of files in memory that have no name, if the segment is one of them; else 0. */
+/* The device number of anonymous files in memory if the segment is such a file; else 0. */
 extern uint64_t segment_device;
 
 /*
- * RLIMIT_AS and RLIMIT_DATA: how many bytes of addresses the process may have; UINT64_MAX: any
- * number.  Not in a hook, but when the agent gets ready.
+ * The bytes of addresses that RLIMIT_AS and RLIMIT_DATA allow the process; UINT64_MAX if unlimited.
+ * Call this when the agent starts, never in a hook.
  */
 uint64_t segment_address_limit(void);
-/* Map the counters; falls back to some that cannot be shared, so it never fails. */
+/* Map the segment.  Never fails: it falls back to memory that cannot be shared. */
 void segment_open(enum wire_way way);
-/* For the limit and what happens at it, as the segment has them. */
+/* Set the reserve from the limit and the action at the limit, which are in the segment. */
 void segment_set_reserve(void);
 
-/* Whether a forked child has a copy of its own anyway. */
+/* True if a forked child gets its own copy of the segment anyway. */
 bool segment_is_copied_by_fork(void);
-/* A copy of what is in it, for a child that is about to be forked; NULL: there is no memory. */
+/*
+ * Return a copy of the segment's content for a child that is about to be forked; NULL if no memory
+ * is available.
+ */
 struct wire_segment *segment_copy(void);
 void segment_drop_copy(struct wire_segment *copy);
 /*
- * In the child: put a mapping of its own in the place of its parent's, or a private one, with the
- * content of COPY.  False: that failed, and the counters are still the parent's.
+ * In the child, replace the mapping of the parent's segment by a new or a private one with the
+ * content of COPY.  False on failure: the counters are then still the parent's.
  */
 bool segment_part(const struct wire_segment *copy);
 

@@ -20,7 +20,7 @@ struct wire_settings settings = {
 };
 bool settings_is_on = true, settings_is_counting = true, settings_is_memtracer;
 
-/* The text behind PREFIX in TEXT, or NULL. */
+/* The rest of TEXT after PREFIX; NULL if TEXT does not begin with PREFIX. */
 static const char *
 after(const char *text, const char *prefix)
 {
@@ -29,9 +29,12 @@ after(const char *text, const char *prefix)
 	return strncmp(text, prefix, len) == 0 ? text + len : NULL;
 }
 
-/* ---- MemTracer's ---- */
+/* ---- MemTracer ---- */
 
-/* MemTracer's variables in the environment; used only if there are no settings of memdiag's own. */
+/*
+ * Values of MemTracer's variables in the environment.  They are used only without memdiag's own
+ * settings.
+ */
 static const char *memtracer_limit, *memtracer_interval;
 
 static void
@@ -57,7 +60,7 @@ memtracer_number(const char *name, const char *text, uint64_t *ret)
 	say_string(before, text);
 }
 
-/* Under memdiag's own settings they have no effect, and no message. */
+/* With memdiag's own settings, MemTracer's variables have no effect and cause no message. */
 static void
 memtracer_settings(void)
 {
@@ -76,11 +79,11 @@ memtracer_settings(void)
 	}
 }
 
-/* ---- where they are from ---- */
+/* ---- sources of the settings ---- */
 
 /*
- * libc's environ is not there yet when ld.so calls malloc, so the kernel's is read.  It stays
- * mapped: settings point into it.
+ * Map and read the kernel's copy of the environment: libc's environ is not set yet when ld.so calls
+ * malloc.  The mapping stays, since settings point into it.
  */
 static const char *
 read_environment(size_t *ret_size)
@@ -106,7 +109,7 @@ read_environment(size_t *ret_size)
 	return (const char *)at;
 }
 
-/* Whether it was loaded by the name of MemTracer's library. */
+/* True if the agent was loaded by the name of MemTracer's library. */
 static int
 is_compatible(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -128,8 +131,8 @@ setting(const char *entry)
 	const char *tunables = after(entry, "GLIBC_TUNABLES=");
 
 	/*
-	 * Debugging hooks of malloc before 2.34 put a byte of theirs behind a block; and huge pages
-	 * (2.35, sysmalloc_mmap in malloc/malloc.c) make it larger than can be predicted.
+	 * Debugging hooks of malloc before glibc 2.34 append one byte to a block.  Huge pages
+	 * (2.35, sysmalloc_mmap in malloc/malloc.c) enlarge a block by an unpredictable amount.
 	 */
 	if (after(entry, "MALLOC_CHECK_=") ||
 		(tunables &&
@@ -149,14 +152,14 @@ settings_conclude(const char *ours)
 	settings_is_memtracer = false;
 	wire_settings_read(&settings, ours);
 	if (settings.pid != (uint64_t)sys_call(SYS_getpid, 0)) {
-		/* The environment that asks for a profile does not have the PID. */
+		/* An environment that asks for a profile does not contain the PID. */
 		settings_is_on = settings.follows || (settings.profiles && !settings.pid);
 		settings.segment = NULL;
 	}
 	settings_is_counting = !settings.profiles || settings.counts || settings.prints ||
 		settings.limit_bytes != INT64_MAX;
 	if (!settings_is_counting)
-		settings.account = WIRE_USABLE; /* blocks have no tails */
+		settings.account = WIRE_USABLE; /* blocks have no tail word */
 }
 
 bool

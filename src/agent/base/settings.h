@@ -1,6 +1,4 @@
-/*
- * settings: what the environment asks for.
- */
+/* settings: what the environment asks for. */
 #ifndef MEMDIAG_AGENT_BASE_SETTINGS_H
 #define MEMDIAG_AGENT_BASE_SETTINGS_H
 
@@ -12,12 +10,13 @@
 
 extern struct wire_settings settings;
 extern bool settings_is_on;	   /* count or take samples; false: be transparent */
-extern bool settings_is_counting;  /* false: take samples alone */
-extern bool settings_is_memtracer; /* MemTracer's contract: its lines, its sum */
+extern bool settings_is_counting;  /* false: only take samples */
+extern bool settings_is_memtracer; /* follow MemTracer: the same lines and the same sum */
 
 /*
- * Read them from the environment the process was started with, which the kernel knows even before
- * libc does; where there is no /proc, from ENVP.  False: that is not known yet.
+ * Read the settings from the environment that the process was started with.  The kernel provides it
+ * even before libc does; without /proc it comes from ENVP.  False if the environment is not known
+ * yet.
  */
 bool settings_read(char **envp);
 

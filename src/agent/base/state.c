@@ -1,6 +1,4 @@
-/*
- * state: what all files of the agent may read, below all of them.
- */
+/* state: variables that all files of the agent may read. */
 #include <config.h>
 
 #include "agent/base/state.h"

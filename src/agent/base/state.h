@@ -1,5 +1,6 @@
 /*
- * state: what all files of the agent may read, below all of them.
+ * state: variables that all files of the agent may read.  This file includes no other file of the
+ * agent.
  */
 #ifndef MEMDIAG_AGENT_BASE_STATE_H
 #define MEMDIAG_AGENT_BASE_STATE_H
@@ -14,18 +15,18 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * The agent's data of a thread: the place of its counters, which also shows whether it is in a
- * hook, so that calls by the real malloc are not counted again.  All is zero at first: in a static
- * program no code would initialise it otherwise.
+ * The agent's data of a thread.  The place holds its counters and also shows whether the thread is
+ * in a hook, so that calls by the real malloc are not counted again.  All members are initially
+ * zero: in a static program no code would initialise them otherwise.
  */
 extern __thread struct agent_self {
-	struct wire_thread *place; /* NULL before the first call, or if it found none */
+	struct wire_thread *place; /* NULL before the first call, or if no place was free */
 	bool has_none;		   /* all places were taken */
-	bool is_inside;		   /* without a place of its own */
+	bool is_inside;		   /* inside a hook, without a private place */
 	bool is_forking;	   /* between the functions before and after a fork */
 } agent_self __attribute__((tls_model("initial-exec")));
 
-/* memdiag reads it when it has stopped the process. */
+/* memdiag reads this flag when it has stopped the process. */
 static inline void
 agent_set_inside(struct wire_thread *place, bool is_inside)
 {
@@ -34,7 +35,7 @@ agent_set_inside(struct wire_thread *place, bool is_inside)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The thread leaves the hook that it is in. */
+/* Mark that the thread leaves its hook. */
 static inline void
 agent_leave(void)
 {
@@ -44,7 +45,7 @@ agent_leave(void)
 		agent_self.is_inside = false;
 }
 
-/* The thread enters it again. */
+/* Mark that the thread is in its hook again. */
 static inline void
 agent_return(void)
 {
@@ -55,22 +56,22 @@ agent_return(void)
 }
 
 /*
- * It has got ready, or found that it cannot: from then on AGENT_OFF means to do what the real ones
- * do.
+ * The agent is ready, or cannot become ready.  From then on AGENT_OFF means that hooks only call
+ * the real functions.
  */
 extern bool agent_has_started;
 
 /*
- * memdiag itself has put us into a program that has no dynamic linker, and has found what is behind
- * the hooks: nothing of libc can be called by its name.
+ * memdiag has put the agent into a program without a dynamic linker and has found the functions
+ * that the hooks call.  No function of libc can be called by its name.
  */
 extern bool agent_is_static;
 extern size_t agent_page_bytes;
 
 /*
- * Code that maps for itself, and not for the program: libc's.  In a static program malloc and the
- * related functions that a program calls, which call others of libc that are elsewhere.  memdiag
- * writes it where the hooks are in front of libc's calls to itself; elsewhere it is not used.
+ * The code of libc, which makes mappings for itself, not for the program.  In a static program
+ * these are malloc and related functions, which call libc's functions elsewhere. memdiag writes
+ * this range if the hooks also receive libc's calls to itself; otherwise it is unused.
  */
 extern struct agent_code {
 	uintptr_t start, bytes;

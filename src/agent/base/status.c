@@ -7,7 +7,7 @@
 
 #include "agent/base/sys.h"
 
-/* The value in the line of NAME, "" if none. */
+/* The value in the line of NAME; "" if the line is missing. */
 static const char *
 find_value(const char *text, const char *name)
 {

@@ -1,6 +1,4 @@
-/*
- * status: what the kernel reports of the process in /proc/self/status.
- */
+/* status: values that the kernel reports in /proc/self/status. */
 #ifndef MEMDIAG_AGENT_BASE_STATUS_H
 #define MEMDIAG_AGENT_BASE_STATUS_H
 
@@ -8,7 +6,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The text behind NAME and a colon in /proc/self/status, cut off at SIZE; "" if none. */
+/*
+ * Copy the text that follows NAME and a colon in /proc/self/status, at most SIZE bytes; "" if the
+ * line is missing.
+ */
 void status_value(const char *name, char *ret, size_t size);
 
 #pragma GCC visibility pop

@@ -1,17 +1,22 @@
 /*
- * string: the agent's own functions of string.h: libc's may not be callable, before ld.so has
- * relocated the agent and in a static program, or may be those of another library that has put its
- * own in front.
+ * string: the agent's own versions of functions in string.h. libc's cannot be called in a static
+ * program or before ld.so has relocated the agent, and another library may override them.
  */
 #include <config.h>
 
 #include <stdint.h>
 #include <string.h>
 
-/* The linker binds a hidden function to the agent, even if another object has one of that name. */
+/*
+ * The linker binds a hidden function to the agent, even if another object has a function of the
+ * same name.
+ */
 #pragma GCC visibility push(hidden)
 
-/* In a loop: the compiler would replace it by a call of the very function that it is in. */
+/*
+ * Used in a loop, which the compiler would otherwise replace by a call of the function that
+ * contains it.
+ */
 #define NO_FUNCTION __asm__ volatile("")
 
 /* ---- memory ---- */
@@ -32,7 +37,7 @@ memcpy(void *restrict to, const void *restrict from, size_t size)
 	return to;
 }
 
-/* Eight bytes of whatever type: stores through it may change any object. */
+/* Eight bytes of any type: a store through this type may change any object. */
 typedef uint64_t __attribute__((may_alias)) any_word;
 
 static void
@@ -118,7 +123,7 @@ string_compare(const char *a, const char *b, size_t size)
 	return i < size ? (unsigned char)a[i] - (unsigned char)b[i] : 0;
 }
 
-/* The first C in S, or its end. */
+/* The first C in S, or the end of S. */
 static const char *
 first(const char *s, char c)
 {

@@ -1,6 +1,4 @@
-/*
- * sys: system calls without libc: no errno, no hook, no PLT.  They return -errno.
- */
+/* sys: system calls without libc: no errno, no hook, no PLT.  They return -errno on failure. */
 #ifndef MEMDIAG_AGENT_BASE_SYS_H
 #define MEMDIAG_AGENT_BASE_SYS_H
 
@@ -45,8 +43,8 @@ sys_call6(long nr, long a, long b, long c, long d, long e, long f)
 #endif
 
 /*
- * Add N to what only this thread writes, and return what was there.  Not atomic for other CPUs, but
- * a signal handler comes before or after it.
+ * Add N to a variable that only this thread writes, and return its old value.  The addition is not
+ * atomic for other CPUs, but a signal handler runs either before or after it.
  */
 static inline int64_t
 own_fetch_add(int64_t *at, int64_t n)
@@ -59,13 +57,13 @@ own_fetch_add(int64_t *at, int64_t n)
 #endif
 }
 
-/* The same with 0 put there. */
+/* Set a variable that only this thread writes to 0, and return its old value. */
 static inline int64_t
 own_take(int64_t *at)
 {
 	const int64_t seen = *at, was = own_fetch_add(at, -seen);
 
-	if (was != seen) /* a handler has taken it meanwhile */
+	if (was != seen) /* a signal handler changed the value in between */
 		own_fetch_add(at, seen - was);
 	return was;
 }

@@ -1,6 +1,6 @@
 /*
- * thread: which thread this is, without a system call: a filter that it has entered since might not
- * allow one, and end the process.
+ * thread: the number of the calling thread, without a system call: a filter that the thread has
+ * entered might not allow one and end the process.
  */
 #ifndef MEMDIAG_AGENT_BASE_THREAD_H
 #define MEMDIAG_AGENT_BASE_THREAD_H
@@ -13,7 +13,7 @@
 #include "agent/base/state.h"
 #include "agent/base/sys.h"
 
-/* The address of the thread's own memory, which it shares with no other that lives. */
+/* The address of memory that no other live thread shares. */
 static inline uintptr_t
 thread_stack(void)
 {
@@ -28,9 +28,9 @@ thread_stack(void)
 }
 
 /*
- * The offset of the number in struct pthread: behind a header of 704 bytes and a list
- * (nptl/descr.h, 2.3.4 to 2.44).  On aarch64 the descriptor ends at the thread pointer, and its
- * size differs between releases.
+ * The offset of the thread's number in struct pthread: a header of 704 bytes and a list precede it
+ * (nptl/descr.h, glibc 2.3.4 to 2.44).  On aarch64 the descriptor ends at the thread pointer, and
+ * its size differs between releases.
  */
 #if defined __x86_64__
 #define THREAD_ID_OFFSET 0x2d0
@@ -49,8 +49,8 @@ thread_id(void)
 }
 
 /*
- * Once, when the agent starts: whether the number is where it is thought to be.  Another libc has
- * less there.
+ * Check, once when the agent starts, that the number is at the expected offset.  In another libc
+ * the header is smaller.
  */
 static inline void
 thread_find_id(void)

@@ -1,7 +1,8 @@
 /*
  * unfortified: included before everything else in each file of the agent (-include).  Checked
  * functions of libc (__memcpy_chk and the like) are missing in musl, into whose programs the agent
- * is preloaded.  The flags of a distribution that ask for them come last on the command line.
+ * is preloaded.  Distributions request them by flags at the end of the command line, where another
+ * flag cannot cancel them.
  */
 #ifndef MEMDIAG_AGENT_BASE_UNFORTIFIED_H
 #define MEMDIAG_AGENT_BASE_UNFORTIFIED_H
