@@ -55,7 +55,7 @@ count_move(struct wire_thread *self, void *old, size_t size, const struct count_
 	return block;
 }
 
-/* ---- the slow part of the quick ways ---- */
+/* ---- the slow part of the quick paths ---- */
 
 void *
 count_taken_slowly(struct wire_thread *self, void *block)

@@ -1,9 +1,9 @@
 /*
- * count-blocks: the counter as a job: blocks.  A block's bytes are added before it is asked for,
- * and subtracted after it is freed: so the count is never too small.
+ * count-blocks: the counter as a job, for blocks.  The bytes of a block are added before the block
+ * is allocated and subtracted after it is freed, so the count is never too small.
  *
- * Where there is no limit it may as well be seen when the block is there, and be subtracted before
- * it is freed: those are the quick ways.
+ * Without a limit, the quick paths may add the bytes after the allocation and subtract them before
+ * the free.
  */
 #ifndef MEMDIAG_AGENT_COUNT_COUNT_BLOCKS_H
 #define MEMDIAG_AGENT_COUNT_COUNT_BLOCKS_H
@@ -22,7 +22,7 @@
 
 /* ---- bytes ---- */
 
-/* Count BYTES more for SELF; false, and nothing is counted, when they do not fit the limit. */
+/* Count BYTES more for SELF.  False if they do not fit the limit; nothing is counted then. */
 static inline bool
 count_take(struct wire_thread *self, int64_t bytes)
 {
@@ -40,8 +40,8 @@ count_take(struct wire_thread *self, int64_t bytes)
 }
 
 /*
- * The same without a limit: then grants are never taken back, and no thread has to know that this
- * one is busy.
+ * As count_take(), without a limit: grants are then never taken back, and no thread has to know
+ * that this one is busy.
  */
 static inline void
 count_add(struct wire_thread *self, int64_t bytes)
@@ -65,7 +65,7 @@ count_subtract(struct wire_thread *self, int64_t bytes)
 		__atomic_store_n(&self->live_bytes, live, __ATOMIC_RELAXED);
 }
 
-/* Count BYTES less. */
+/* Subtract BYTES from SELF's count. */
 static inline void
 count_give(struct wire_thread *self, int64_t bytes)
 {
@@ -85,12 +85,12 @@ count_give(struct wire_thread *self, int64_t bytes)
 /* ---- blocks, with a limit or of any malloc ---- */
 
 /*
- * The block, of which TAKEN bytes are counted, has another size.  NULL: that does not fit, and it
- * was freed.
+ * BLOCK, for which TAKEN bytes are counted, has another size: correct the count.  NULL if the size
+ * does not fit the limit; BLOCK was freed.
  */
 SLOW void *count_settle(struct wire_thread *self, void *block, int64_t taken);
 
-/* Count a block of SIZE before it is asked for: *RET_TAKEN.  False: it does not fit. */
+/* Count a block of SIZE before it is allocated: *RET_TAKEN bytes.  False if it does not fit. */
 static inline bool
 count_may_take(struct wire_thread *self, size_t size, int64_t *ret_taken)
 {
@@ -101,7 +101,7 @@ count_may_take(struct wire_thread *self, size_t size, int64_t *ret_taken)
 	return false;
 }
 
-/* The same returned BLOCK for it; NULL: it failed. */
+/* The real call returned BLOCK after count_may_take(); NULL if it failed. */
 SLOW void *count_not_taken(struct wire_thread *self, int64_t taken);
 static inline void *
 count_taken(struct wire_thread *self, void *block, size_t size, int64_t taken)
@@ -127,26 +127,26 @@ count_given(struct wire_thread *self, int64_t bytes)
 }
 
 struct count_resize {
-	int64_t was_bytes, more_bytes; /* counted for the old block, and taken for the new one */
-	size_t room_bytes;	       /* in the old block */
-	bool must_move;		       /* by count_move(), instead of realloc() */
+	int64_t was_bytes, more_bytes; /* counted for the old block, and added for the new one */
+	size_t room_bytes;	       /* usable size of the old block */
+	bool must_move;		       /* count_move() replaces realloc() */
 };
 
 /*
- * realloc() with malloc(), so that what the new block counts for is known before the old one is
- * freed.  NULL: it does not fit, or there is no memory.
+ * Do the work of realloc() with malloc(), so that the size that counts for the new block is known
+ * before the old one is freed.  NULL if it does not fit or no memory is available.
  */
 SLOW void *count_move(
 	struct wire_thread *self, void *old, size_t size, const struct count_resize *r);
 
-/* The most that a block of SIZE may count for after realloc() by glibc. */
+/* The largest number of bytes that a block of SIZE may count for after glibc's realloc(). */
 static inline int64_t
 count_most_after(size_t size)
 {
 	return (int64_t)(block_has_tail() ? size : block_least_usable(size) + BLOCK_MAX_ROUNDING);
 }
 
-/* False: it does not fit, and errno is set. */
+/* False if the new size does not fit; errno is set. */
 static inline bool
 count_may_resize(struct wire_thread *self, void *old, size_t size, struct count_resize *ret)
 {
@@ -155,7 +155,7 @@ count_may_resize(struct wire_thread *self, void *old, size_t size, struct count_
 	*ret = (struct count_resize){
 		.was_bytes = was, .more_bytes = more > 0 ? more : 0, .room_bytes = block_usable(old)
 	};
-	/* How far another malloc rounds up is not known before. */
+	/* It is not known in advance how far another malloc rounds up. */
 	ret->must_move =
 		!real_has_headers && settings.limit_bytes != INT64_MAX && !block_has_tail() && size;
 	if (ret->must_move || LIKELY(count_take(self, ret->more_bytes)))
@@ -166,7 +166,7 @@ count_may_resize(struct wire_thread *self, void *old, size_t size, struct count_
 	return ret->must_move;
 }
 
-/* BLOCK is what the real call has returned for SIZE. */
+/* The real call returned BLOCK for SIZE. */
 static inline void *
 count_resized(struct wire_thread *self, void *block, size_t size, const struct count_resize *r)
 {
@@ -174,7 +174,7 @@ count_resized(struct wire_thread *self, void *block, size_t size, const struct c
 	int64_t actual;
 
 	if (r->must_move)
-		return block; /* count_move() has counted */
+		return block; /* count_move() has already counted it */
 	if (!block) {
 		count_give(self, size ? r->more_bytes : taken);
 		if (!size) {
@@ -183,7 +183,7 @@ count_resized(struct wire_thread *self, void *block, size_t size, const struct c
 		}
 		return NULL;
 	}
-	/* As MemTracer: a block that returns nothing still counts for its old size. */
+	/* As MemTracer: a block that releases no memory still counts for its old size. */
 	if (settings_is_memtracer && (int64_t)size < was && size &&
 		block_usable(block) == r->room_bytes)
 		size = (size_t)was;
@@ -195,15 +195,18 @@ count_resized(struct wire_thread *self, void *block, size_t size, const struct c
 	if (LIKELY(actual <= taken))
 		count_give(self, taken - actual);
 	else
-		count_take(self, actual - taken); /* there is no limit then */
+		count_take(self, actual - taken); /* no limit is set in this case */
 	return block;
 }
 
-/* ---- the quick ways ---- */
+/* ---- the quick paths ---- */
 
-/* BLOCK was taken, and has a mapping of its own or raises the peak; or it is NULL.  Returns it. */
+/*
+ * BLOCK was allocated, and has a separate mapping or raises the peak; or BLOCK is NULL.  Returns
+ * BLOCK.
+ */
 SLOW void *count_taken_slowly(struct wire_thread *self, void *block);
-/* BLOCK is about to be freed; BYTES were counted.  Returns it. */
+/* BLOCK, for which BYTES are counted, is about to be freed.  Returns BLOCK. */
 void *count_giving_slowly(struct wire_thread *self, void *block, int64_t bytes);
 
 static inline void *
@@ -232,7 +235,7 @@ count_taken_requested(struct wire_thread *self, void *block, size_t size)
 	return block;
 }
 
-/* Without a limit no other thread can take its bytes too early. */
+/* Without a limit, no other thread can take these bytes too early. */
 static inline void *
 count_giving_quickly(struct wire_thread *self, void *block)
 {

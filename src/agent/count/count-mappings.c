@@ -1,7 +1,7 @@
 /*
- * The entries of pages.h for addresses are changed by the thread that owns the addresses: before
- * the kernel gets them back, after it has given them.  So this needs no lock, and makes no system
- * call but to ask what kind of file is mapped shared.
+ * The thread that owns an address range changes its entries in the table of pages.h: before the
+ * kernel gets the range back and after the kernel has given it.  This needs no lock.  The only
+ * system call asks for the kind of a file that is mapped shared.
  */
 #include <config.h>
 
@@ -23,7 +23,8 @@
 /* ---- a call under way ---- */
 
 /*
- * Begin one.  A call that this thread has left, by longjmp() or because it was cancelled, is over.
+ * Begin a call.  If this thread left an earlier call by longjmp() or cancellation, that call ends
+ * here.
  */
 static void
 call_begin(struct count_mapping *c, struct wire_thread *self)
@@ -34,8 +35,8 @@ call_begin(struct count_mapping *c, struct wire_thread *self)
 }
 
 /*
- * WAS bytes are counted for addresses that the call takes; WANT is what is to count for them, if
- * that is more.  False: it does not fit.
+ * WAS bytes are counted for the addresses that the call takes.  Count up to WANT bytes for them if
+ * WANT is larger.  False if that does not fit.
  */
 static bool
 call_take(struct count_mapping *c, int64_t was, int64_t want)
@@ -68,7 +69,7 @@ raise_mapped_peak(void)
 		;
 }
 
-/* Whether counting has begun anew meanwhile, without what was counted for the call. */
+/* True if counting was restarted in the meantime, which discarded the bytes of the call. */
 static bool
 count_mappings_is_outdated(const struct count_mapping *c)
 {
@@ -78,11 +79,11 @@ count_mappings_is_outdated(const struct count_mapping *c)
 	return true;
 }
 
-/* BYTES count instead of what was counted for it. */
+/* Replace the bytes that were counted for the call by BYTES. */
 static void
 call_end(struct count_mapping *c, int64_t bytes)
 {
-	/* A signal handler that maps, too, may have found it left. */
+	/* A signal handler that also maps may have taken the pending bytes of this call. */
 	if (c->self != place_shared())
 		c->counted_bytes = own_take(&c->self->pending_bytes);
 	if (UNLIKELY(count_change_mapping(c->self, bytes - c->counted_bytes) == COUNT_PASSED))
@@ -94,7 +95,7 @@ call_end(struct count_mapping *c, int64_t bytes)
 
 /* ---- ranges ---- */
 
-/* The counted bytes in [AT, AT + BYTES), removed from the count in the table. */
+/* Return the counted bytes in [AT, AT + BYTES), and remove them from the count in the table. */
 static int64_t
 count_mappings_leave(const void *at, size_t bytes)
 {
@@ -121,8 +122,8 @@ count_mappings_forget_all(const void *at, size_t bytes)
 }
 
 /*
- * After a call that failed, which was to map something over [AT, AT + BYTES): the kernel may have
- * unmapped first what was there (mremap_to() in mm/mremap.c; a driver's mmap()).
+ * Handle the failure of a call that was to map over [AT, AT + BYTES): the kernel may have unmapped
+ * the old mapping first (mremap_to() in mm/mremap.c; a driver's mmap()).
  */
 static int64_t
 stay_if_mapped(const void *at, size_t bytes)
@@ -197,7 +198,7 @@ count_unmapping(struct wire_thread *self, void *at, size_t bytes, struct count_m
 	call_take(ret, count_mappings_leave(at, bytes), 0);
 }
 
-/* The call fails only for an invalid range, or one that would have to be split. */
+/* munmap() fails only for an invalid range or one that would have to be split. */
 void
 count_unmapped(void *at, size_t bytes, bool has_failed, struct count_mapping *c)
 {
@@ -220,7 +221,7 @@ count_mappings_add_run(struct runs *runs, size_t bytes, unsigned int state)
 		runs->counted_bytes += (int64_t)bytes;
 }
 
-/* Before the call, as the old addresses may be another thread's after it. */
+/* Called before the real call, since another thread may own the old addresses after it. */
 static void
 count_mappings_find_runs(struct runs *runs, const struct remap_call *r)
 {
@@ -303,8 +304,7 @@ count_remapped(const struct remap_call *r, void *mapped, struct count_remap *c)
 /* ---- mprotect ---- */
 
 /*
- * Pages that could not be accessed take memory from now on, or the reverse.  MemTracer counts all
- * that is mapped.
+ * Inaccessible pages take memory from now on, or the reverse.  MemTracer counts all mapped pages.
  */
 bool
 count_may_protect(
@@ -324,7 +324,7 @@ count_may_protect(
 }
 
 /*
- * At a hole the kernel ends with an error, and what was before it has changed (mm/mprotect.c,
+ * At a hole the kernel returns an error, but the pages before the hole have changed (mm/mprotect.c,
  * do_mprotect_pkey).
  */
 void

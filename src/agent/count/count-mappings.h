@@ -1,6 +1,6 @@
 /*
- * count-mappings: the counter as a job: mappings.  The first function of each pair is called before
- * the system call, the other after it.
+ * count-mappings: the counter as a job, for mappings.  The first function of each pair is called
+ * before the system call, the second one after it.
  */
 #ifndef MEMDIAG_AGENT_COUNT_COUNT_MAPPINGS_H
 #define MEMDIAG_AGENT_COUNT_COUNT_MAPPINGS_H
@@ -13,9 +13,9 @@
 #include "wire/wire.h"
 
 /*
- * The future entries of the table for a mapping.  The kernel moves one, and makes it larger; most
- * have the same entry everywhere.  Since 6.17 it moves also several as they are (remap_move() in
- * mm/mremap.c).
+ * The future entries of the table for a mapping that mremap() moves or enlarges.  Most mappings
+ * have equal entries everywhere.  Since Linux 6.17, mremap() can also move several mappings
+ * unchanged (remap_move() in mm/mremap.c).
  */
 #define MOST_RUNS 16
 struct runs {
@@ -27,22 +27,22 @@ struct runs {
 	int64_t counted_bytes;
 };
 
-/* A call under way. */
+/* The state of a call in progress. */
 struct count_mapping {
-	struct wire_thread *self; /* NULL: it is not counted */
-	int64_t was_bytes;	  /* counted for the addresses that it takes */
-	int64_t counted_bytes;	  /* these, and what it takes more */
-	int64_t more_bytes;	  /* how many more are to count after mprotect() */
-	uint32_t nr_starts;	  /* of counting, when it began */
-	unsigned int state;	  /* that the mapping will have */
+	struct wire_thread *self; /* NULL if the call is not counted */
+	int64_t was_bytes;	  /* counted before for the addresses that the call takes */
+	int64_t counted_bytes;	  /* was_bytes and what the call adds */
+	int64_t more_bytes;	  /* bytes to add after mprotect() */
+	uint32_t nr_starts;	  /* number of starts of counting, at the beginning of the call */
+	unsigned int state;	  /* state of the new mapping */
 };
 
 struct count_remap {
 	struct count_mapping call;
-	struct runs runs; /* what is mapped anew */
+	struct runs runs; /* entries of the moved mapping */
 };
 
-/* False: it does not fit the limit, and errno is set. */
+/* False if the mapping does not fit the limit; errno is set. */
 bool count_may_map(struct wire_thread *self, const struct map_call *m, struct count_mapping *ret);
 void count_mapped(const struct map_call *m, void *mapped, struct count_mapping *c);
 

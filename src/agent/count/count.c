@@ -13,9 +13,10 @@
 #include "agent/base/settings.h"
 
 /*
- * The slack of a grant: what a thread may take beyond its need.  With less than LEAST_SLACK threads
- * contend for the lock too often.  MOST_SLACK is the largest block that glibc serves from a heap
- * (DEFAULT_MMAP_THRESHOLD_MAX, malloc/malloc.c): larger blocks cost a system call anyway.
+ * The slack of a grant: what a thread may take beyond its need.  With less than LEAST_SLACK,
+ * threads would contend for the lock too often.  MOST_SLACK is the largest block that glibc serves
+ * from a heap (DEFAULT_MMAP_THRESHOLD_MAX, malloc/malloc.c): larger blocks cost a system call
+ * anyway.
  */
 #define LEAST_SLACK (INT64_C(64) << 10)
 #define MOST_SLACK (INT64_C(32) << 20)
@@ -26,21 +27,21 @@
  */
 #define PEAK_PART 512
 #define LEAST_PEAK_SLACK (INT64_C(2) << 10)
-/* The slack of a thread that has to ask for more although it has some: see recall_slack(). */
+/* The slack of a thread that must ask for more although some is left: see recall_slack(). */
 #define RECALLED INT64_C(-1)
 /*
- * Near a limit a thread is granted no slack if its share is less than this: taking it back would
- * cost more than it saves.
+ * Near a limit, a thread whose share is smaller than this gets no slack: taking the slack back
+ * would cost more than it saves.
  */
 #define WORTH_SLACK (INT64_C(4) << 10)
 /*
- * A thread that was refused may use the reserve for blocks of up to this size, until twice the
- * reserve is free below the limit.
+ * A thread whose request was refused may use the reserve for blocks of up to this size, until twice
+ * the reserve is free below the limit.
  */
 #define RESERVE_BLOCK 1024
 /*
- * A thread that is busy for longer is stopped, or has left the call by longjmp(): it keeps its
- * grant.
+ * A thread that is busy for longer than this was stopped or left the call by longjmp(): it keeps
+ * its grant.
  */
 #define BUSY_NS (UINT64_C(2) * 1000000000)
 
@@ -71,7 +72,7 @@ count_forget_lock(void)
 	lock = (struct lock){ 0 };
 }
 
-/* T may grow from LIVE by SLACK, and shrink by twice that until it gives some back. */
+/* Let T grow from LIVE_BYTES by SLACK_BYTES, and shrink by twice that before it returns some. */
 static void
 grant(struct wire_thread *t, int64_t live_bytes, int64_t slack_bytes)
 {
@@ -83,7 +84,7 @@ grant(struct wire_thread *t, int64_t live_bytes, int64_t slack_bytes)
 }
 
 /*
- * Make T take the lock for its next block.  granted_bytes stays, to show how much of it is unused.
+ * Make T take the lock for its next block. granted_bytes is kept, to show how much of it is unused.
  */
 static void
 suspend_grant(struct wire_thread *t)
@@ -110,8 +111,8 @@ raise_to(int64_t *peak, int64_t bytes)
 }
 
 /*
- * Take BYTES from what is left below LIMIT.  A grant is used without asking, so it counts for
- * taken_peak_bytes from here on.
+ * Take BYTES from the rest below LIMIT.  A thread uses its grant without asking, so the grant
+ * counts for taken_peak_bytes from here on.
  */
 static bool
 count_reserve(int64_t bytes, int64_t limit)
@@ -170,7 +171,7 @@ wait_until_idle(const struct wire_thread *t)
 }
 
 /*
- * Take the unused part of every thread's grant back.  Afterwards taken_bytes is the exact sum, and
+ * Take back the unused part of every thread's grant.  Afterwards taken_bytes is the exact sum, and
  * a thread needs the lock to take or give.
  */
 static void
@@ -182,23 +183,23 @@ count_take_back(struct wire_thread *self)
 	for (uint32_t i = 1; i < nr; i++)
 		suspend_grant(&t[i]);
 	/*
-	 * After the barrier each thread sees that its grant is suspended, or shows by is_busy that
-	 * it uses the old one.  Without membarrier() no thread was granted slack.
+	 * After the barrier, each thread either sees that its grant is suspended or shows by
+	 * is_busy that it uses the old one.  Without membarrier(), no thread was granted slack.
 	 */
 	if (has_barrier)
 		sys_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	for (uint32_t i = 1; i < nr; i++) {
 		t[i].slack_bytes = 0;
 		if (&t[i] != self && !wait_until_idle(&t[i]))
-			continue; /* it has to ask */
+			continue; /* it has to ask for its next block */
 		count_release(t[i].granted_bytes - count_live_of(&t[i]));
 		grant(&t[i], count_live_of(&t[i]), 0);
 	}
 }
 
-/* ---- the slow ways ---- */
+/* ---- the slow paths ---- */
 
-/* The limit for SELF and a block or mapping of BYTES. */
+/* The limit that applies to a block or mapping of BYTES for SELF. */
 static int64_t
 limit_for(const struct wire_thread *self, int64_t bytes)
 {
@@ -211,7 +212,7 @@ limit_for(const struct wire_thread *self, int64_t bytes)
 
 /*
  * The part of SLACK that hardly raises the peak if TAKEN bytes are taken so far.  A thread that
- * allocates one block of BYTES after the other should not need the lock for each.
+ * allocates one block of BYTES after another should not need the lock for each.
  */
 static int64_t
 within_peak(int64_t slack, int64_t bytes, int64_t taken)
@@ -221,7 +222,7 @@ within_peak(int64_t slack, int64_t bytes, int64_t taken)
 	const int64_t room =
 		segment->base_bytes + seen + seen / (PEAK_PART / 8) + bytes / 8 - taken;
 
-	/* The peak of one thread is exact whatever its slack is. */
+	/* The peak of a single thread is exact whatever its slack is. */
 	if (nr <= 2)
 		return slack;
 	if (most < LEAST_PEAK_SLACK)
@@ -231,7 +232,10 @@ within_peak(int64_t slack, int64_t bytes, int64_t taken)
 	return slack < most ? slack : most;
 }
 
-/* The slack for a thread that takes or gives BYTES, after which TAKEN bytes are taken in all. */
+/*
+ * The slack for a thread that takes or gives BYTES, if the sum of all taken bytes is TAKEN
+ * afterwards.
+ */
 static int64_t
 slack_for(struct wire_thread *self, int64_t bytes, int64_t taken)
 {
@@ -245,7 +249,10 @@ slack_for(struct wire_thread *self, int64_t bytes, int64_t taken)
 		slack = MOST_SLACK;
 	slack = within_peak(slack, bytes, taken);
 	if (segment->limit_bytes != INT64_MAX && !segment->is_reported) {
-		/* A quarter of each thread's share, so that the others can go on for a while. */
+		/*
+		 * A quarter of each thread's share, so that the other threads can continue for a
+		 * while.
+		 */
 		share = segment->limit_bytes - segment->reserve_bytes - taken;
 		if (share > family_share())
 			share = family_share();
@@ -259,7 +266,7 @@ slack_for(struct wire_thread *self, int64_t bytes, int64_t taken)
 	return slack;
 }
 
-/* Whether a limit that is not held is passed for the first time. */
+/* True if a limit that is only reported is exceeded for the first time. */
 static bool
 must_report(void)
 {
@@ -271,7 +278,7 @@ must_report(void)
 	return segment->is_reported;
 }
 
-/* Counters that several threads have. */
+/* Add BYTES to counters that several threads share. */
 static void
 count_add_shared(struct wire_thread *self, int64_t bytes)
 {
@@ -279,8 +286,8 @@ count_add_shared(struct wire_thread *self, int64_t bytes)
 }
 
 /*
- * Make threads with a large grant from before ask again when they want more; they are granted
- * little then.  The caller holds the lock.
+ * Make threads with a large older grant ask again when they need more; they then get a small one.
+ * The caller holds the lock.
  */
 static void
 recall_slack(uint32_t nr)
@@ -299,8 +306,8 @@ recall_slack(uint32_t nr)
 }
 
 /*
- * If there may be more live bytes than ever, note how many there are.  Returns how much of the
- * grants is unused; other threads go on meanwhile, so that is an estimate.
+ * If there may be more live bytes than ever, record their number as the peak.  Returns the unused
+ * bytes of all grants.  This is an estimate, as other threads continue meanwhile.
  */
 static int64_t
 note_peak(void)
@@ -343,7 +350,7 @@ take_shared(struct wire_thread *self, int64_t bytes)
 	return true;
 }
 
-/* The part that fits. */
+/* Reserve slack for SELF, which takes BYTES.  Returns the slack; 0 if it does not fit. */
 static int64_t
 reserve_slack(struct wire_thread *self, int64_t bytes)
 {
@@ -370,7 +377,7 @@ take_own(struct wire_thread *self, int64_t bytes)
 	return true;
 }
 
-/* Within its grant, but more than ever. */
+/* Take BYTES within the grant that set a new peak. */
 static bool
 take_new_peak(struct wire_thread *self, int64_t bytes)
 {
@@ -385,7 +392,10 @@ take_new_peak(struct wire_thread *self, int64_t bytes)
 	if (is_granted) {
 		__atomic_store_n(&self->live_bytes, live, __ATOMIC_RELAXED);
 		self->peak_bytes = live;
-		/* If the grant is taken back just now, this is set again when we are idle. */
+		/*
+		 * If the grant is being taken back now, the ceiling is set again when this thread
+		 * is idle.
+		 */
 		__atomic_store_n(&self->ceiling_bytes, live, __ATOMIC_RELAXED);
 	}
 	count_end(self);
@@ -400,7 +410,7 @@ count_take_slowly(struct wire_thread *self, int64_t bytes)
 	if (take_new_peak(self, bytes))
 		return COUNT_TAKEN;
 	if (!count_lock()) {
-		self->live_bytes += bytes; /* granted with what comes next */
+		self->live_bytes += bytes; /* granted together with the next request */
 		return COUNT_TAKEN;
 	}
 	is_taken = self == place_shared() ? take_shared(self, bytes) : take_own(self, bytes);
@@ -436,7 +446,9 @@ count_give_slowly(struct wire_thread *self, int64_t bytes)
 
 /* ---- mappings ---- */
 
-/* Move MARK to TO, unless another thread suspends the grant meanwhile: then MARK stays NONE. */
+/*
+ * Move MARK from its value to TO.  If another thread suspends the grant meanwhile, MARK stays NONE.
+ */
 static void
 move_mark(int64_t *mark, int64_t none, int64_t to)
 {
@@ -448,8 +460,8 @@ move_mark(int64_t *mark, int64_t none, int64_t to)
 }
 
 /*
- * Add BYTES, which may be negative, to SELF's live bytes and to its grant: the unused part stays
- * the same.
+ * Add BYTES, which may be negative, to SELF's live bytes and to its grant, so that the unused part
+ * is unchanged.
  */
 static void
 shift(struct wire_thread *self, int64_t bytes)
@@ -471,8 +483,8 @@ count_add_mapped(int64_t bytes)
 }
 
 /*
- * False: the bytes do not fit, or grants are being taken back. is_busy shows memdiag, if it stops
- * the process here, that the two sums of this thread do not agree.
+ * False if the bytes do not fit or grants are being taken back.  If memdiag stops the process here,
+ * is_busy shows that the two sums of this thread disagree.
  */
 static bool
 change_at_once(struct wire_thread *self, int64_t bytes, int64_t limit)
@@ -500,7 +512,7 @@ change_at_once(struct wire_thread *self, int64_t bytes, int64_t limit)
 	return is_done;
 }
 
-/* All signals are blocked, also that of cancellation, so the lock is always released. */
+/* All signals are blocked, including the cancellation signal, so the lock is always released. */
 static enum count_answer
 change_with_lock(struct wire_thread *self, int64_t bytes)
 {
@@ -519,7 +531,7 @@ change_with_lock(struct wire_thread *self, int64_t bytes)
 	return answer;
 }
 
-/* A mapping of less than 1/MAPPING_PART of the peak does not make us look for a new one. */
+/* Only a mapping of at least 1/MAPPING_PART of the peak makes this thread check for a new peak. */
 #define MAPPING_PART 128
 
 enum count_answer
@@ -546,9 +558,9 @@ count_change_mapping(struct wire_thread *self, int64_t bytes)
 	return change_with_lock(self, bytes);
 }
 
-/* ---- what a program asks for ---- */
+/* ---- requests of the program ---- */
 
-/* A thread may use its grant unseen, so there may be more than note_peak() has found. */
+/* A thread uses its grant unobserved, so the peak may be above the one that note_peak() found. */
 void
 count_add_up(struct wire_totals *ret)
 {
@@ -596,8 +608,8 @@ count_reset_peak(void)
 }
 
 /*
- * Grants may be above the new limit, so they are taken back.  A thread in a call that began without
- * a limit has not set is_busy; from then on the sum may be wrong by its block.
+ * Set the limit, and take back all grants, since they may exceed it.  A thread whose call began
+ * without a limit has not set is_busy; the sum may stay wrong by the size of its block.
  */
 bool
 count_set_limit(int64_t bytes)
@@ -630,7 +642,7 @@ count_init(void)
 	find_barrier();
 }
 
-/* The one thread of a forked child goes on with all that its parent's threads had. */
+/* The only thread of a forked child takes over the counts of all threads of its parent. */
 void
 count_init_child(void)
 {

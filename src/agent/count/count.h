@@ -1,15 +1,16 @@
 /*
- * count: who may take how many bytes.
+ * count: how many bytes each thread may take.
  *
- * Each thread counts for itself, with plain additions.  The bytes up to the limit are handed out to
- * threads in grants, and the sum of all grants is never above the limit: so a thread within its
- * grant need not look at other threads.  Far from the limit grants come in batches; where one does
- * not fit any more, those of all threads are taken back to what they use (count_take_back() in
- * count.c), and then the sum is exact.  So the limit is neither passed by any interleaving nor is
- * anything refused that fits.
+ * Each thread counts for itself, with plain additions.  Threads get the bytes up to the limit in
+ * grants, and the sum of all grants never exceeds the limit, so a thread within its grant need not
+ * read the counters of other threads.  Far from the limit, grants come in batches.  When a grant no
+ * longer fits, the unused part of every grant is taken back (count_take_back() in count.c), and
+ * then the sum is exact.  Thus no interleaving exceeds the limit, and a request that fits is never
+ * refused.
  *
- * A thread says that it is busy while it compares with its grant and adds.  It needs no barrier for
- * that: a thread that takes grants back makes every CPU have one (membarrier), then waits.
+ * A thread sets is_busy while it compares its count with its grant and adds.  It needs no barrier
+ * for this: a thread that takes grants back makes every CPU execute a barrier (membarrier), then
+ * waits.
  */
 #ifndef MEMDIAG_AGENT_COUNT_COUNT_H
 #define MEMDIAG_AGENT_COUNT_COUNT_H
@@ -24,41 +25,46 @@
 enum count_answer {
 	COUNT_REFUSED, /* the bytes do not fit the limit, and are not counted */
 	COUNT_TAKEN,
-	COUNT_PASSED, /* counted, and above a limit that is only reported, for the first time */
+	COUNT_PASSED, /* counted; exceeds, for the first time, a limit that is only reported */
 };
 
-/* Count BYTES more for SELF, or less. */
+/* Add BYTES to SELF's count, or subtract them. */
 enum count_answer count_take_slowly(struct wire_thread *self, int64_t bytes);
 void count_give_slowly(struct wire_thread *self, int64_t bytes);
 
 /*
- * The same for BYTES of a mapping, for which the sum is changed at once: a mapping is a system call
- * anyway.  They hold no lock where the thread could be cancelled or leave by longjmp().
+ * The two functions above for BYTES of a mapping.  They change the sum immediately, since a mapping
+ * costs a system call anyway.  They hold no lock where the thread could be cancelled or leave by
+ * longjmp().
  */
 enum count_answer count_take_mapping(struct wire_thread *self, int64_t bytes);
-/* The bytes exist already and count, whatever the limit; or fewer, if BYTES is negative. */
+/* Count BYTES that already exist, whatever the limit.  A negative number is subtracted. */
 enum count_answer count_change_mapping(struct wire_thread *self, int64_t bytes);
 
-/* Add up all threads.  The peak is from now on at least what is live in RET. */
+/* Add up all threads.  From now on the peak is at least the live bytes in RET. */
 void count_add_up(struct wire_totals *ret);
-/* The live bytes of all threads as MemTracer counts them: with those from before the agent. */
+/* The live bytes of all threads as MemTracer counts them, including those from before the agent. */
 uint64_t count_live_bytes(void);
-/* The most that was live is from now on what is live now. */
+/* Set the peak to the bytes that are live now. */
 void count_reset_peak(void);
-/* Another limit, INT64_MAX for none.  False: called by a handler that has interrupted us. */
+/*
+ * Set another limit; INT64_MAX means no limit.  False if called by a signal handler that has
+ * interrupted this function.
+ */
 bool count_set_limit(int64_t bytes);
 
-/* Once, when the segment is there; again in a forked child. */
+/* Call this once, when the segment exists, and again in a forked child. */
 void count_init(void);
 void count_init_child(void);
 /*
- * Before fork(); in the child the lock is free, whichever thread held it.  False: see lock_take().
+ * Take the lock before fork().  In the child the lock is free, whichever thread held it.  False:
+ * see lock_take().
  */
 bool count_lock(void);
 void count_unlock(void);
 void count_forget_lock(void);
 
-/* One block more, or less; several threads may have the first place together. */
+/* Add 1 to COUNTER of SELF.  Several threads may share the first place. */
 static inline void
 count_block(struct wire_thread *self, uint64_t *counter)
 {
@@ -68,7 +74,7 @@ count_block(struct wire_thread *self, uint64_t *counter)
 		++*counter;
 }
 
-/* BYTES of what was counted are freed; several threads may have the first place together. */
+/* Record that BYTES of the counted ones were freed.  Several threads may share the first place. */
 static inline void
 count_freed(struct wire_thread *self, int64_t bytes)
 {

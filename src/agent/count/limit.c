@@ -18,7 +18,7 @@
 #include "agent/base/sys.h"
 #include "agent/count/count.h"
 
-/* Its name, for a text in which % means something. */
+/* The name of the process, without % since it goes into a format. */
 static void
 own_name(char name[16])
 {
@@ -29,7 +29,8 @@ own_name(char name[16])
 }
 
 /*
- * The limit, and what there was without the BYTES that did not fit; AFTER is what becomes of that.
+ * Report the limit and the live bytes without the BYTES that did not fit.  AFTER is the
+ * consequence.
  */
 static void
 say_limit(size_t bytes, const char *after)
@@ -84,7 +85,10 @@ send(int sig)
 	sys_call(SYS_tgkill, sys_call(SYS_getpid, 0), sys_call(SYS_gettid, 0), sig);
 }
 
-/* By no handler of the program's: it would run in the middle of an allocation. */
+/*
+ * End by the signal's default action, not by a handler of the program: the handler would run in the
+ * middle of an allocation.
+ */
 static void
 dump_core(void)
 {
@@ -102,8 +106,8 @@ dump_core(void)
 }
 
 /*
- * A handler is the program's: what it allocates counts, and it may leave by longjmp().  So we are
- * not in a hook meanwhile.
+ * A handler belongs to the program: its allocations count, and it may leave by longjmp().  So the
+ * thread is not marked as inside a hook while the handler runs.
  */
 static void
 terminate(const struct wire_thread *self)
@@ -117,13 +121,13 @@ terminate(const struct wire_thread *self)
 		agent_return();
 }
 
-/* musl and others have another lock, or none that is known. */
+/* musl and other libcs have another lock, or an unknown one. */
 const char *gnu_get_libc_version(void) __attribute__((weak));
 
 /*
- * Whether any thread, this one included, is using F.  Its lock begins with a word that is 0 while
- * it is free (sysdeps/nptl/stdio-lock.h, 2.2 to 2.44). ftrylockfile() alone does not show it, as it
- * succeeds in the owner.
+ * True if any thread, this one included, is using F.  Its lock begins with a word that is 0 while
+ * the lock is free (sysdeps/nptl/stdio-lock.h, 2.2 to 2.44). ftrylockfile() alone does not show
+ * this, as it also succeeds in the owner.
  */
 static bool
 limit_is_in_use(FILE *f)
@@ -142,9 +146,9 @@ takes_output(int fd)
 }
 
 /*
- * Output of the program in the buffer of stdout would be lost.  It is written only if that is safe:
- * if no thread, this one included, is in the middle of using it, and it is a file and not a
- * function of the program's.
+ * Write the output that the program left in the buffer of stdout, which would otherwise be lost.
+ * It is written only if that is safe: no thread, this one included, is using stdout, and stdout is
+ * a file, not a function of the program.
  */
 static void
 flush_output(void)
@@ -156,7 +160,7 @@ flush_output(void)
 
 	if (!f || limit_is_in_use(f))
 		return;
-	/* The process is about to end with a status of its own. */
+	/* The process is about to end with its own status. */
 	sys_call(SYS_rt_sigprocmask, SIG_BLOCK, &of_writing, NULL, sizeof of_writing);
 	fd = fileno_unlocked(f);
 	if (fd >= 0 && takes_output(fd))
@@ -171,7 +175,7 @@ limit_reached(struct wire_thread *self, size_t bytes)
 	self->is_refused = 1;
 	switch (segment->on_limit) {
 	case WIRE_EXIT:
-		/* Not exit(): its handlers may need memory, and locks that this thread holds. */
+		/* Not exit(): its handlers may need memory or locks that this thread holds. */
 		flush_output();
 		say_reached(bytes);
 		for (;;)

@@ -1,6 +1,4 @@
-/*
- * limit: what happens at the limit.
- */
+/* limit: the action at the limit. */
 #ifndef MEMDIAG_AGENT_COUNT_LIMIT_H
 #define MEMDIAG_AGENT_COUNT_LIMIT_H
 
@@ -13,13 +11,13 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * BYTES did not fit.  Does what was asked for; if the process goes on, the call must fail with
- * ENOMEM, for which errno is set.
+ * BYTES did not fit.  Take the configured action.  If this function returns, the call must fail
+ * with ENOMEM; errno is set.
  */
 void limit_reached(struct wire_thread *self, size_t bytes);
-/* With BYTES a limit was passed that is only reported. */
+/* BYTES exceeded a limit that is only reported. */
 void limit_passed(int64_t bytes);
-/* Count BYTES more for SELF, the slow way; false: they do not fit. */
+/* Count BYTES more for SELF on the slow path.  False if they do not fit. */
 bool limit_take(struct wire_thread *self, int64_t bytes);
 
 #pragma GCC visibility pop

@@ -4,9 +4,9 @@
  *	node	tag[]	2 MiB each: has words | state of what its words do not say
  *		word[][] 16 pages each, of 4 bits: state, 0 for that of the tag
  *
- * (With pages of 4 KiB.)  A state lower in the table overrides those above it; so a part of a large
- * range is changed without a split of it.  What lies below is allocated when first needed, and
- * stays.
+ * (With pages of 4 KiB.) A state lower in the table overrides those above it, so part of a large
+ * range can be changed without splitting the range.  Lower levels are allocated at their first use
+ * and kept.
  */
 #include <config.h>
 
@@ -33,18 +33,18 @@
 #endif
 #define REGIONS ((UINT64_C(1) << ADDRESS_BITS) / 4096 / PAGES_PER_NODE / NODES_PER_REGION)
 
-/* Bit 0 of each of the sixteen. */
+/* Bit 0 of each of the sixteen pages. */
 #define EACH UINT64_C(0x1111111111111111)
 
 struct pages_node {
 	uint64_t word[UNITS_PER_NODE][WORDS_PER_UNIT];
 	/*
-	 * How many bytes of a page do not count, because a mapping ends within; NULL: none in the
-	 * unit.
+	 * For each page the number of its bytes that do not count because a mapping ends in it;
+	 * NULL if the unit has no such page.
 	 */
 	uint16_t *tails[UNITS_PER_NODE];
 	uint8_t tag[UNITS_PER_NODE];
-} __attribute__((aligned(4096))); /* so that an entry has bits for more */
+} __attribute__((aligned(4096))); /* leaves low bits of an entry free for flags */
 #define TAG_HAS_WORDS 0x80
 
 struct pages_region {
@@ -53,11 +53,11 @@ struct pages_region {
 /* Bits of an entry. */
 #define HAS_TAGS UINT64_C(16)
 #define NODE_BITS UINT64_C(0x0000fffffffff000)
-#define START_SHIFT 48 /* above it: in which counting it was written, see starts() */
+#define START_SHIFT 48 /* above the node: the start of counting, see starts() */
 
 /*
- * Enough for most programs.  What the kernel is asked for may come to lie where a program has just
- * unmapped something, which it is about to map over.
+ * Enough for most programs.  A page from the kernel might lie where the program has just unmapped
+ * something that it is about to map over.
  */
 #define FIRST_REGIONS 4
 #define FIRST_NODES 8
@@ -68,14 +68,14 @@ static struct pages_region first_regions[FIRST_REGIONS];
 static struct pages_node first_nodes[FIRST_NODES];
 static uint16_t first_tails[FIRST_TAILS][PAGES_PER_UNIT];
 static unsigned int used_regions, used_nodes, used_tails;
-/* Pages of an earlier counting, all zero. */
+/* Nodes of an earlier start of counting, all zero. */
 static struct pages_node *spare_node;
 
 /* ---- memory for the table ---- */
 
 /*
- * A table of SIZE bytes from the NR at FIRST or, when all are used, from the kernel.  NULL: no
- * memory.
+ * Return a table of SIZE bytes: one of the NR at FIRST or, when all are used, one from the kernel.
+ * NULL if no memory is available.
  */
 static void *
 pages_allocate(void *first, unsigned int nr, size_t size, unsigned int *used)
@@ -92,7 +92,9 @@ pages_allocate(void *first, unsigned int nr, size_t size, unsigned int *used)
 	return sys_failed(at) ? NULL : (void *)at;
 }
 
-/* Another thread was faster.  One of the first is lost then, which is harmless. */
+/*
+ * Another thread installed its table first.  If the table is one of the first NR, it stays unused.
+ */
 static void
 pages_give_back(void *at, const void *first, unsigned int nr, size_t size)
 {
@@ -101,8 +103,8 @@ pages_give_back(void *at, const void *first, unsigned int nr, size_t size)
 }
 
 /*
- * In which counting of a process that ran already, see wire.h: what was known before is not true
- * any more.
+ * The number of starts of counting in a process that ran already, see wire.h: entries of earlier
+ * starts are no longer valid.
  */
 static uint64_t
 starts(void)
@@ -132,7 +134,7 @@ node_of(uint64_t entry)
 	return (struct pages_node *)(uintptr_t)(entry & NODE_BITS);
 }
 
-/* The present value of the entry AT, without what was written in an earlier counting. */
+/* The present value of the entry AT, without states of an earlier start of counting. */
 static uint64_t
 entry_now(const uint64_t *at)
 {
@@ -141,7 +143,7 @@ entry_now(const uint64_t *at)
 	return entry >> START_SHIFT == starts() >> START_SHIFT ? entry : 0;
 }
 
-/* No thread uses N, of an earlier counting, any more: memdiag has waited for them. */
+/* Reuse N of an earlier start of counting. memdiag has waited until no thread uses it. */
 static void
 reuse(struct pages_node *n)
 {
@@ -154,8 +156,7 @@ reuse(struct pages_node *n)
 }
 
 /*
- * Replace the value of the entry AT, which was NOW as entry_now() has it; false: it has another by
- * now.
+ * Replace the value of the entry AT, which entry_now() returned as NOW.  False if it has changed.
  */
 static bool
 entry_set(uint64_t *at, uint64_t now, uint64_t entry)
@@ -182,7 +183,7 @@ pages_new_node(void)
 	return n ? n : pages_allocate(first_nodes, FIRST_NODES, sizeof *n, &used_nodes);
 }
 
-/* The node of the entry AT, marked as used; NULL when there is no memory for one. */
+/* The node of the entry AT, marked as used; NULL if no memory is available. */
 static struct pages_node *
 pages_node_at(uint64_t *at)
 {
@@ -235,12 +236,12 @@ struct pages_change {
 		FORGET,
 		PROTECT,
 	} how;
-	uint64_t states; /* to PUT: one state sixteen times */
+	uint64_t states; /* for PUT: one state, sixteen times */
 	int prot;
 	bool is_trial;
 };
 
-/* Bit 0 of those of the sixteen that are not 0. */
+/* Bit 0 of each of the sixteen states that is not 0. */
 static uint64_t
 pages_known(uint64_t w)
 {
@@ -254,7 +255,7 @@ counting(uint64_t w)
 	return w & ~(w >> 3) & EACH;
 }
 
-/* The states W with STATE for those that are 0. */
+/* The states W, with STATE in place of each 0. */
 static uint64_t
 with_inherited(uint64_t w, unsigned int state)
 {
@@ -293,7 +294,7 @@ changed(const struct pages_change *c, uint64_t w)
 	return w;
 }
 
-/* How many of the sixteen have bit 0 set, and no other. */
+/* The number of pages of which BITS has bit 0 set; BITS has no other bits. */
 static int64_t
 nr_set(uint64_t bits)
 {
@@ -301,7 +302,7 @@ nr_set(uint64_t bits)
 	return (int64_t)(bits * UINT64_C(0x0101010101010101) >> 56);
 }
 
-/* The bytes of the pages that COUNT of those whose TAILS these are. */
+/* The bytes of the pages in COUNTS, whose tails are TAILS. */
 static int64_t
 pages_bytes_of(uint64_t counts, uint16_t *tails)
 {
@@ -321,7 +322,7 @@ clear_tails(uint64_t mask, uint16_t *tails)
 			__atomic_store_n(&tails[i], 0, __ATOMIC_RELAXED);
 }
 
-/* The pages of MASK in the word AT, of which those that are 0 are in the state INHERITED. */
+/* Change the pages of MASK in the word AT.  A page whose state is 0 has the state INHERITED. */
 static int64_t
 change_word(uint64_t *at, uint64_t mask, unsigned int inherited, uint16_t *tails,
 	const struct pages_change *c)
@@ -351,7 +352,7 @@ bytes_in_state(uint64_t state, int64_t nr_pages)
 		: 0;
 }
 
-/* All pages of a unit whose words say nothing. */
+/* Change all pages of a unit whose words hold no state. */
 static int64_t
 change_tag(uint8_t *tag, unsigned int inherited, const struct pages_change *c)
 {
@@ -362,7 +363,7 @@ change_tag(uint8_t *tag, unsigned int inherited, const struct pages_change *c)
 	return bytes_in_state(now, PAGES_PER_UNIT) - bytes_in_state(inherited, PAGES_PER_UNIT);
 }
 
-/* The words are made to say nothing first: at each moment what a page is can be read. */
+/* The words are cleared first, so that the state of each page can be read at any moment. */
 static int64_t
 put_unit(struct pages_node *n, size_t unit, unsigned int inherited, const struct pages_change *c)
 {
@@ -389,7 +390,7 @@ mask_of(size_t first, size_t end)
 	return end == PAGES_PER_WORD ? from : from & ~(UINT64_MAX << 4 * end);
 }
 
-/* The pages [FIRST, END) of the unit. */
+/* Change the pages [FIRST, END) of the unit. */
 static int64_t
 change_unit(struct pages_node *n, size_t unit, unsigned int above, size_t first, size_t end,
 	const struct pages_change *c)
@@ -433,7 +434,7 @@ change_units(struct pages_node *n, unsigned int above, size_t first, size_t end,
 	return bytes;
 }
 
-/* All pages of an entry. */
+/* Change all pages of an entry. */
 static int64_t
 change_entry(uint64_t *at, const struct pages_change *c)
 {
@@ -452,10 +453,7 @@ change_entry(uint64_t *at, const struct pages_change *c)
 	return bytes_in_state(now, PAGES_PER_NODE) - was;
 }
 
-/*
- * There is no memory to note a part.  Rather too little is counted than something that is not
- * there.
- */
+/* No memory is available to record a part.  The count then becomes too small, not too large. */
 static int64_t
 pages_give_up(uint64_t *at)
 {
@@ -464,7 +462,7 @@ pages_give_up(uint64_t *at)
 	return change_entry(at, &nothing);
 }
 
-/* The pages [FIRST, END) of an entry. */
+/* Change the pages [FIRST, END) of an entry. */
 static int64_t
 change_part(uint64_t *at, size_t first, size_t end, const struct pages_change *c)
 {
@@ -515,9 +513,11 @@ agent_pages_change(uintptr_t start, uintptr_t end, const struct pages_change *c)
 	return bytes;
 }
 
-/* ---- what others call ---- */
+/* ---- public functions ---- */
 
-/* The number of pages from PAGE on that are surely equal. */
+/*
+ * Get the state of PAGE.  Returns the number of pages from PAGE on that certainly have this state.
+ */
 static uint64_t
 state_of_pages(uint64_t page, unsigned int *ret)
 {
@@ -575,7 +575,7 @@ set_tail(uintptr_t at, size_t missing)
 
 	if (!tails)
 		return 0;
-	/* Tails are looked at with the words. */
+	/* Tails are read only together with the words. */
 	__atomic_fetch_or(&n->tag[unit], TAG_HAS_WORDS, __ATOMIC_RELAXED);
 	__atomic_store_n(&tails[page % PAGES_PER_UNIT], (uint16_t)missing, __ATOMIC_RELAXED);
 	return (int64_t)missing;
