@@ -1,6 +1,6 @@
 /*
- * absent: what a program that asks gets where there is no agent.  This is all of libmemdiag.so,
- * which such a program is linked with; the agent is preloaded in front of it, and has the same
+ * absent: the answers that a program gets without an agent. libmemdiag.so consists of this file
+ * only.  A program that asks is linked with it; the preloaded agent precedes it and has the same
  * functions.
  */
 #include "memdiag.h"

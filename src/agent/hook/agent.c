@@ -1,6 +1,6 @@
 /*
- * agent: its life.  The first call of a hook makes it ready, and the first of each thread gives
- * that a place.
+ * agent: the start of the agent.  The first call of a hook makes the agent ready, and the first
+ * call in each thread gets a place for the thread.
  */
 #include <config.h>
 
@@ -28,12 +28,12 @@ static enum {
 	STARTED,
 } state;
 
-/* Loaded into a process that ran already: see live.c. */
+/* The agent was loaded into a running process: see live.c. */
 static bool is_live;
 
 /*
- * The first call of a hook does it, which is long before our constructor: ld.so and the
- * constructors of other libraries call malloc.  The process has one thread then.
+ * Get ready, in the first call of a hook.  That is long before the agent's constructor: ld.so and
+ * the constructors of other libraries call malloc.  The process has one thread then.
  */
 static void
 agent_start(char **envp)
@@ -46,10 +46,10 @@ agent_start(char **envp)
 	if (!real_find()) {
 		settings_is_on = false;
 	} else if (!is_live && !settings_read(envp)) {
-		state = NOT_YET; /* until the constructor */
+		state = NOT_YET; /* until the constructor runs */
 		return;
 	}
-	/* It may free a block by a size that does not include the tail. */
+	/* The program may free a block by a size that does not include the tail. */
 	if (real_has_unhooked)
 		settings.account = WIRE_USABLE;
 	state = STARTED;
@@ -62,7 +62,7 @@ agent_start(char **envp)
 	count_init();
 	mode_turn_off_in_children();
 	mode_choose();
-	agent_self.is_inside = true; /* it may call malloc */
+	agent_self.is_inside = true; /* the next call may call malloc */
 	fork_watch();
 	if (!is_live && settings.profiles && profile_begin())
 		mode_note(settings.records ? WIRE_NOTE_ALL : WIRE_NOTE_SAMPLES);
@@ -70,9 +70,9 @@ agent_start(char **envp)
 }
 
 /*
- * A vfork child has all that the thread has that waits for it, but another number.  A place with
- * that number would be taken for left, and given to another thread.  In the thread's descriptor
- * there is still the other.
+ * True in a vfork child, which shares all data of the waiting parent thread but has another number.
+ * A place with the child's number would later look abandoned and be given to another thread.  The
+ * thread's descriptor still holds the parent's number.
  */
 static bool
 is_vfork_child(void)

@@ -1,8 +1,8 @@
 /*
- * agent: libmemdiag-agent.so, which lives inside a stranger's process, in front of its malloc.  It
- * counts every block and mapping, and holds a limit.  Its own world: no malloc, stdio, getenv or
- * errno between a hooked call and its return, and no lock across the real one.  Ready, or
- * transparent: on any trouble of ours the program gets plain malloc.
+ * agent: libmemdiag-agent.so, which runs inside another program's process, in front of its malloc.
+ * It counts every block and mapping, and enforces a limit.  Between a hooked call and its return it
+ * uses no malloc, stdio, getenv or errno, and it holds no lock across the real call.  If the agent
+ * fails in any way it becomes transparent: the program gets plain malloc.
  *
  *	hook/	what the program calls: malloc, mmap, fork, exec and others; the events of
  *		these calls (event.h), and how the agent begins and ends
@@ -13,7 +13,7 @@
  *
  * hook/ includes the others, and all include base/; count/ and note/ do not include each other.
  *
- * This header is about its life, which begins with the first call of a hook.
+ * This header declares the start of the agent, which is in the first call of a hook.
  */
 #ifndef MEMDIAG_AGENT_HOOK_AGENT_H
 #define MEMDIAG_AGENT_HOOK_AGENT_H
@@ -27,13 +27,19 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The agent is loaded, and the process was started with ENVP: get ready, if no hook has done so. */
+/*
+ * The agent is loaded, and the process was started with ENVP: get ready unless a hook has already
+ * done so.
+ */
 void agent_begin(char **envp);
 
-/* For a hook that cannot count at once: get ready.  NULL: do only what the real one does. */
+/*
+ * Get ready, for a hook that cannot count immediately.  NULL: the hook must only call the real
+ * function.
+ */
 struct wire_thread *agent_enter_slowly(void);
 
-/* Whether calls are not ours to count, now and later: in a child that is not followed. */
+/* True if the agent does not count calls, now or later: in a child that is not followed. */
 static inline bool
 agent_is_off(void)
 {
@@ -41,15 +47,15 @@ agent_is_off(void)
 }
 
 /*
- * A hook begins with this, and ends with agent_leave().  NULL: the call is not ours to count, do
- * what the real one does.
+ * Begin a hook, which ends with agent_leave().  NULL: the agent does not count this call, so the
+ * hook must only call the real function.
  */
 static inline struct wire_thread *
 agent_enter(void)
 {
 	struct wire_thread *self;
 
-	/* First, as thread-local storage may not be there before it is true. */
+	/* Checked first: thread-local storage may not exist before this is true. */
 	if (UNLIKELY(agent_mode == AGENT_OFF))
 		return agent_enter_slowly();
 	self = agent_self.place;

@@ -1,6 +1,4 @@
-/*
- * api: what a program can ask, by include/memdiag.h and by MemTracer's header.
- */
+/* api: the functions of include/memdiag.h and of MemTracer's header, which a program can call. */
 #include <config.h>
 
 #include <errno.h>
@@ -15,7 +13,7 @@
 #include "agent/note/heap-file.h"
 #include "memdiag.h"
 
-/* In a child that is not followed the counters are its parent's. */
+/* False in a child that is not followed, where the counters are its parent's. */
 static bool
 counts(void)
 {
@@ -74,9 +72,9 @@ memdiag_allocated_blocks(void)
 	return totals().nr_allocated;
 }
 
-/* ---- of this thread ---- */
+/* ---- counters of this thread ---- */
 
-/* A thread that shares its place with others has nothing of its own. */
+/* The place of this thread; NULL if it shares a place with other threads. */
 static const struct wire_thread *
 own_place(void)
 {
@@ -105,7 +103,7 @@ memdiag_thread_allocated_blocks(void)
 	return own_place()->nr_allocated;
 }
 
-/* ---- what can be changed ---- */
+/* ---- changes ---- */
 
 EXPORT void
 memdiag_reset_peak(void)
@@ -133,7 +131,7 @@ memdiag_set_limit(size_t bytes)
 		errno = EINVAL;
 		return -1;
 	}
-	/* Without a limit so far, the action at the limit is not set. */
+	/* If no limit was set before, the action at the limit is not set either. */
 	if (segment->limit_bytes == INT64_MAX)
 		segment->on_limit = settings.on_limit = WIRE_ENOMEM;
 	if (!count_set_limit(bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX)) {
@@ -145,7 +143,7 @@ memdiag_set_limit(size_t bytes)
 
 /* ---- a record of every allocation ---- */
 
-/* 0, or -1 with errno. */
+/* Return 0, or set errno to ERROR and return -1. */
 static int
 answer(int error)
 {

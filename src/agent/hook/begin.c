@@ -1,7 +1,7 @@
 /*
- * begin: the constructor, which ld.so calls when the agent is loaded; in a program without a
- * dynamic linker memdiag does.  Often a hook was called before, and has made the agent ready.  And
- * the destructor.
+ * begin: the constructor and the destructor. ld.so calls the constructor when the agent is loaded;
+ * in a program without a dynamic linker memdiag calls it.  Often a hook was called before and has
+ * made the agent ready.
  */
 #include <config.h>
 
@@ -37,7 +37,7 @@ static void __attribute__((destructor)) begin_end(void)
 	profile_leave();
 }
 
-/* Without the functions that exit() calls.  The child of a vfork() ends by it, too. */
+/* _exit() skips the functions that exit() calls.  The child of a vfork() also ends by it. */
 EXPORT _Noreturn void
 _exit(int status)
 {

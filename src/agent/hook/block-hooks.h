@@ -1,7 +1,7 @@
 /*
- * block-hooks: the bodies of the hooks of malloc and related functions that are the same for the
- * program's calls by name (hooks.c) and for those of a process that ran already (live.c).  Each
- * makes the real call, and reports the event to the jobs (event.h).  NAME_for() is compiled for a
+ * block-hooks: the bodies of hooks of malloc and related functions.  The hooks for the program's
+ * calls by name (hooks.c) and those in a process that ran already (live.c) share them.  Each body
+ * makes the real call and reports the event to the jobs (event.h).  NAME_for() is compiled for a
  * set of jobs in each hook.
  */
 #ifndef MEMDIAG_AGENT_HOOK_BLOCK_HOOKS_H

@@ -1,5 +1,5 @@
 /*
- * event: the seam between the hooks and the jobs, which do something with what happens there.
+ * event: the interface between the hooks and the jobs, which process the events of hooked calls.
  *
  *	live.c hooks.c mappings.c		what the program calls; they make the real call
  *	event.h					what happens, in their words
@@ -7,18 +7,18 @@
  *	sample.h sample-mappings.h		the sampler
  *	record.h				the recorder
  *
- * A hook is compiled for a set of jobs.  JOBS is a constant in it, and everything here is inline:
- * so a job that is not in the set leaves no code in the hook, and nothing is tested at run time.  A
- * function has one hook for each set that can be chosen.  In a process that ran already memdiag
- * sets the hooks that live.c lists; where the program calls a hook by its name, agent_mode says
- * which one is meant.
+ * A hook is compiled for a set of jobs.  JOBS is a constant in it, and all functions here are
+ * inline, so a job outside the set adds no code to the hook, and no test is needed at run time.  A
+ * function has one hook for each set that can be chosen.  In a process that ran already, memdiag
+ * sets the hooks that live.c lists; if the program calls a hook by its name, agent_mode selects
+ * one.
  *
- * Each call has an event before the real call, which can refuse it, and one after it.  Jobs
- * keep data in between in a struct of the hook's.  That a block is freed has to be noted before the
- * real call: after it the address may be another thread's.
+ * Each call has an event before the real call, which can refuse the call, and one after it.
+ * Between them, jobs keep data in a struct that the hook provides.  A free must be recorded before
+ * the real call: after it, another thread may own the address.
  *
- * Events return the block that they are given, so that a hook need not keep it while a job does
- * something slow.
+ * Events return the block that was passed to them, so that a hook need not save it across a slow
+ * job.
  */
 #ifndef MEMDIAG_AGENT_HOOK_EVENT_H
 #define MEMDIAG_AGENT_HOOK_EVENT_H
@@ -37,15 +37,13 @@
 #include "agent/note/sample.h"
 #include "wire/wire.h"
 
-/*
- * A set is the sum of these.  A new job has its lines below in each event that it wants to know of.
- */
+/* A set is the sum of these values.  A new job adds its lines to each event below that it needs. */
 enum event_job {
-	JOB_COUNT = 1,		 /* count what the settings say, and hold the limit */
-	JOB_COUNT_QUICKLY = 2,	 /* usable bytes of a plain glibc, without a limit */
-	JOB_COUNT_REQUESTED = 4, /* the same with requested bytes */
-	JOB_SAMPLE = 8,		 /* note the stacks of samples, and of all mappings */
-	JOB_RECORD = 16,	 /* note those of all blocks; mappings are noted as a JOB_SAMPLE */
+	JOB_COUNT = 1,		 /* count according to the settings, and enforce the limit */
+	JOB_COUNT_QUICKLY = 2,	 /* usable bytes under a plain glibc, without a limit */
+	JOB_COUNT_REQUESTED = 4, /* requested bytes under a plain glibc, without a limit */
+	JOB_SAMPLE = 8,		 /* record the stacks of samples and of all mappings */
+	JOB_RECORD = 16,	 /* stacks of all blocks, and mappings like JOB_SAMPLE */
 };
 
 /* The data that jobs keep between the events of a call. */
@@ -66,9 +64,9 @@ struct event_remap {
 	struct sample_remap sample;
 };
 
-/* ---- a block is taken ---- */
+/* ---- a block is allocated ---- */
 
-/* May a block of SIZE be taken?  False: the call must fail, and errno is set. */
+/* Ask whether a block of SIZE may be allocated.  False: the call must fail; errno is set. */
 INLINE bool
 event_may_take(unsigned int jobs, struct wire_thread *self, size_t size, struct event_block *ret)
 {
@@ -85,8 +83,8 @@ event_asked(unsigned int jobs, size_t size)
 }
 
 /*
- * The real call has returned BLOCK for SIZE; NULL: it failed.  Returns NULL also if a job has freed
- * it.
+ * The real call returned BLOCK for SIZE, or NULL if it failed.  Returns BLOCK, or NULL if a job has
+ * freed it.
  */
 INLINE void *
 event_taken(unsigned int jobs, struct wire_thread *self, void *block, size_t size,
@@ -105,9 +103,9 @@ event_taken(unsigned int jobs, struct wire_thread *self, void *block, size_t siz
 	return block;
 }
 
-/* ---- a block is given back ---- */
+/* ---- a block is freed ---- */
 
-/* BLOCK is about to be freed; on the quick ways it has no mapping of its own.  Returns it. */
+/* BLOCK is about to be freed; on the quick paths it has no separate mapping.  Returns BLOCK. */
 INLINE void *
 event_giving(unsigned int jobs, struct wire_thread *self, void *block, struct event_block *ret)
 {
@@ -124,7 +122,7 @@ event_giving(unsigned int jobs, struct wire_thread *self, void *block, struct ev
 	return block;
 }
 
-/* It was freed. */
+/* The block of the last event_giving() was freed. */
 INLINE void
 event_given(unsigned int jobs, struct wire_thread *self, const struct event_block *e)
 {
@@ -135,8 +133,8 @@ event_given(unsigned int jobs, struct wire_thread *self, const struct event_bloc
 /* ---- a block is resized ---- */
 
 /*
- * May the block OLD become one of SIZE, or be freed if that is 0?  False: the call must fail, and
- * errno is set.
+ * Ask whether the block OLD may be resized to SIZE, or freed if SIZE is 0.  False: the call must
+ * fail; errno is set.
  */
 INLINE bool
 event_may_resize(unsigned int jobs, struct wire_thread *self, void *old, size_t size,
@@ -151,18 +149,21 @@ event_may_resize(unsigned int jobs, struct wire_thread *self, void *old, size_t 
 	return true;
 }
 
-/* The real call, as jobs want it to be made. */
+/* Make the real call in the way that the jobs need. */
 INLINE void *
 event_realloc(
 	unsigned int jobs, struct wire_thread *self, void *old, size_t size, struct event_resize *e)
 {
 	if (jobs & JOB_COUNT && e->count.must_move)
 		return count_move(self, old, size, &e->count);
-	/* realloc(block, 0) frees it, and would not with a tail; of some mallocs it does not. */
+	/*
+	 * realloc(block, 0) frees the block, but would not if a tail were added to the size.  Some
+	 * mallocs do not free it.
+	 */
 	return real.realloc(old, size ? event_asked(jobs, size) : 0);
 }
 
-/* OLD has become BLOCK.  NULL: the old one is still there or, if SIZE is 0, freed. */
+/* OLD was resized to BLOCK.  NULL: OLD still exists or, if SIZE is 0, was freed. */
 INLINE void *
 event_resized(unsigned int jobs, struct wire_thread *self, void *old, void *block, size_t size,
 	const struct event_resize *e)
@@ -179,11 +180,11 @@ event_resized(unsigned int jobs, struct wire_thread *self, void *old, void *bloc
 /* ---- mappings ---- */
 
 /*
- * IS_NOTED is whether the sampler is to know of the call: not of those that libc makes for itself,
- * as malloc's in a process that ran already.
+ * IS_NOTED is true if the sampler records the call.  It is false for calls that libc makes for
+ * itself, as malloc does in a process that ran already.
  */
 
-/* May M be mapped?  False, here and below: the call must fail, and errno is set. */
+/* Ask whether M may be mapped.  False, here and below: the call must fail; errno is set. */
 INLINE bool
 event_may_map(unsigned int jobs, struct wire_thread *self, const struct map_call *m, bool is_noted,
 	struct event_mapping *ret)
@@ -195,7 +196,7 @@ event_may_map(unsigned int jobs, struct wire_thread *self, const struct map_call
 	return true;
 }
 
-/* It is at MAPPED; MAP_FAILED: the call failed, and may have unmapped what was there. */
+/* M was mapped at MAPPED.  MAP_FAILED: the call failed, and may have unmapped the old mapping. */
 INLINE void
 event_mapped(unsigned int jobs, const struct map_call *m, void *mapped, struct event_mapping *e)
 {
@@ -245,7 +246,7 @@ event_remapped(unsigned int jobs, const struct remap_call *r, void *mapped, stru
 		sample_remapped(r, mapped, &e->sample);
 }
 
-/* May [AT, AT + BYTES) have the protection PROT? */
+/* Ask whether [AT, AT + BYTES) may get the protection PROT. */
 INLINE bool
 event_may_protect(unsigned int jobs, struct wire_thread *self, void *at, size_t bytes, int prot,
 	struct event_mapping *ret)
@@ -253,7 +254,7 @@ event_may_protect(unsigned int jobs, struct wire_thread *self, void *at, size_t 
 	return !(jobs & JOB_COUNT) || count_may_protect(self, at, bytes, prot, &ret->count);
 }
 
-/* ERROR is 0 or, if some of it has not, the errno. */
+/* The protection was set.  ERROR is 0, or the errno if part of the range is unchanged. */
 INLINE void
 event_protected(unsigned int jobs, struct wire_thread *self, void *at, size_t bytes, int prot,
 	int error, bool is_noted, struct event_mapping *e)

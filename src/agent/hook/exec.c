@@ -1,10 +1,10 @@
 /*
- * exec: the environment of programs that this process starts. The agent is preloaded by LD_PRELOAD,
- * which they would inherit: but some cannot start with it (sanitizers, programs for another
+ * exec: the environment of programs that this process starts.  They would inherit LD_PRELOAD, which
+ * loads the agent.  Some programs cannot start with the agent (sanitizers, programs for another
  * processor), and the children of `memdiag run` without --follow-children do not need it.
  *
- * These functions are called in children of vfork(), which have their parent's memory, and in
- * signal handlers: nothing is written but the stack.
+ * These functions are called in children of vfork(), which share their parent's memory, and in
+ * signal handlers, so they write only to the stack.
  */
 #include <config.h>
 
@@ -26,19 +26,18 @@
 #include "agent/note/profile.h"
 
 /*
- * There is nothing but the stack to keep lists of any length in, and no function may return
- * between.
+ * Lists of any length can only be on the stack, and no function may return while they are in use.
  */
 #pragma GCC diagnostic ignored "-Wvla"
 
-/* A longer environment is passed on as it is, and one whose copy does not fit the stack. */
+/* A longer environment is passed on unchanged, as is one whose copy does not fit the stack. */
 #define MAX_ENTRIES 16384
 #define MAX_TEXT 8192
 #define MAX_INTERPRETERS 4
 #define MAX_PHDRS 64
 #define MAX_PATH 4096
 
-/* ---- what a program can take ---- */
+/* ---- whether a program can start with the agent ---- */
 
 static bool
 exec_begins_with(const char *text, const char *prefix)
@@ -58,7 +57,7 @@ struct exec_program {
 	Elf64_Phdr phdr[MAX_PHDRS];
 };
 
-/* The offset of the address AT in the file, 0 if it has none. */
+/* The offset of the address AT in the file; 0 if the file does not contain it. */
 static uint64_t
 exec_offset_of(const struct exec_program *p, uint64_t at)
 {
@@ -69,9 +68,9 @@ exec_offset_of(const struct exec_program *p, uint64_t at)
 }
 
 /*
- * Their runtime has to be the first object that defines malloc: AddressSanitizer ends the program
- * if it is not (asan_linux.cpp, AsanCheckDynamicRTPrereqs()), the others crash. Linked statically
- * into the program it is first.
+ * True if NEEDED is a sanitizer's runtime, which must be the first object that defines malloc:
+ * AddressSanitizer ends the program otherwise (asan_linux.cpp, AsanCheckDynamicRTPrereqs()), the
+ * others crash.  A runtime that is linked statically into the program is always first.
  */
 static bool
 is_sanitizer(const char *needed)
@@ -110,7 +109,7 @@ needs_sanitizer(const struct exec_program *p, const Elf64_Phdr *dynamic)
 	return false;
 }
 
-/* For an unreadable file the answer does not matter. */
+/* For an unreadable file, either answer is correct. */
 static bool
 elf_can_take(long fd, const Elf64_Ehdr *head)
 {
@@ -132,7 +131,7 @@ elf_can_take(long fd, const Elf64_Ehdr *head)
 	return true;
 }
 
-/* The text behind "#!" of a script, cut out of TEXT; NULL if it is no script. */
+/* The text that follows "#!" of a script, cut out of TEXT; NULL if TEXT is not a script. */
 static char *
 interpreter(char *text)
 {
@@ -144,7 +143,7 @@ interpreter(char *text)
 	return text;
 }
 
-/* Whether the program can be started with the agent. */
+/* True if the program can be started with the agent. */
 static bool
 can_take(const char *path)
 {
@@ -175,7 +174,7 @@ can_take(const char *path)
 	return true;
 }
 
-/* The file that execvp() would find for NAME; NULL if none. */
+/* The file that execvp() would find for NAME; NULL if not found. */
 static const char *
 exec_find_in_path(const char *name, char buf[MAX_PATH])
 {
@@ -205,7 +204,7 @@ exec_find_in_path(const char *name, char buf[MAX_PATH])
 
 /* ---- an environment without the agent ---- */
 
-/* Whether the N bytes at NAME, of LD_PRELOAD, are the agent. */
+/* True if the N bytes at NAME, an element of LD_PRELOAD, name the agent. */
 static bool
 is_agent(const char *name, size_t n)
 {
@@ -221,7 +220,7 @@ is_agent(const char *name, size_t n)
 	return false;
 }
 
-/* LD_PRELOAD's list without the agent into TO, which has room for it. Returns its length. */
+/* Copy LD_PRELOAD's list without the agent to TO, which has room for it.  Returns the length. */
 static size_t
 preload_without_agent(const char *list, char *to)
 {
@@ -245,21 +244,23 @@ preload_without_agent(const char *list, char *to)
 static const char preload[] = "LD_PRELOAD=";
 
 /*
- * The environment that a program is to get: ENVP, or a copy without the agent. The copy's list and
- * the text of its LD_PRELOAD lie in the caller's stack.
+ * The environment of a program to be started: ENVP, or a copy without the agent.  The copy's list
+ * and its LD_PRELOAD text are on the caller's stack.
  */
 struct starting {
 	char *const *envp;
-	size_t nr; /* room that the copy needs; 1: none is made */
+	size_t nr; /* entries that the copy needs; 1: no copy is made */
 	size_t text_bytes;
 };
 
-/* The rest that these functions have on the stack, and those of libc up to the system call. */
+/*
+ * The rest of the stack that these functions need, including libc's frames up to the system call.
+ */
 #define OTHER_STACK_BYTES 8192
 
 /*
- * Whether a copy of BYTES fits the stack, which may be a thread's: the kernel reads a word of each
- * page of it, and finds that there is no such HOW (rt_sigprocmask in kernel/signal.c).
+ * True if a copy of BYTES fits the stack, which may be a thread's.  The kernel reads a word of each
+ * page of the stack before it rejects the invalid HOW (rt_sigprocmask in kernel/signal.c).
  */
 static bool
 fits_stack(size_t bytes)
@@ -275,8 +276,8 @@ fits_stack(size_t bytes)
 }
 
 /*
- * Whether this is a child of the first process, or is making one.  In one that was forked the agent
- * is off: no system call is needed there, which a filter might not allow.
+ * True if this is a child of the first process or is about to become one.  In a forked child the
+ * agent is off, so no system call is needed there, which a filter might not allow.
  */
 static bool
 is_of_child(bool is_child)
@@ -285,7 +286,7 @@ is_of_child(bool is_child)
 		(uint64_t)sys_call(SYS_getpid, 0) != settings.pid;
 }
 
-/* Whether the program PATH should not have the agent. */
+/* True if the program PATH must start without the agent. */
 static bool
 is_without(const char *path, bool is_child)
 {
@@ -337,7 +338,7 @@ environment_of(const struct starting *s, char **copy, char *text)
 
 /* ---- the hooks ---- */
 
-/* A program may start another before it has allocated. */
+/* Get ready: a program may start another before it has allocated. */
 static bool
 exec_get_ready(void)
 {
@@ -347,8 +348,8 @@ exec_get_ready(void)
 }
 
 /*
- * A shell tries a name in one directory after the other: nothing is written for a missing file, as
- * that would have to be removed.
+ * A shell tries a name in one directory after another.  Nothing is written for a missing file, as
+ * it would have to be removed again.
  */
 static struct profile_left
 leave_for(const char *path)
@@ -447,7 +448,10 @@ fexecve(int fd, char *const argv[], char *const envp[])
 	return -1;
 }
 
-/* How many words execl() and its like need for their list, which is ended by NULL. */
+/*
+ * The number of words that execl() and related functions need for their list, including the final
+ * NULL.
+ */
 static size_t
 room_for(const char *first, va_list *args)
 {

@@ -1,6 +1,4 @@
-/*
- * fork: parent and child count apart.
- */
+/* fork: separate counters for parent and child. */
 #include <config.h>
 
 #include "agent/hook/fork.h"
@@ -20,16 +18,16 @@
 #include "agent/note/profile.h"
 #include "agent/note/sites.h"
 
-/* The state that a thread that forks needs afterwards. */
+/* The state that a forking thread needs after the fork. */
 static __thread struct {
 	struct agent_self self;
-	enum agent_mode mode;	   /* how calls are counted; the child has none */
-	struct wire_segment *copy; /* of the counters; NULL: none was made */
+	enum agent_mode mode;	   /* the parent's mode; AGENT_OFF in the child */
+	struct wire_segment *copy; /* copy of the counters; NULL if it was not made */
 } forking;
 
 /*
- * The child's mapping will be the parent's until it has another, and the parent goes on counting
- * there.
+ * Copy the counters: the child first maps its parent's segment, in which the parent continues to
+ * count.
  */
 static void
 copy_counters(void)
@@ -50,10 +48,10 @@ drop_copy(void)
 }
 
 /*
- * Handlers of others that were there before ours come between these and the fork.  What they
- * allocate is not counted: in the child it would be for the parent.  They may also wait for a lock
- * whose holder allocates, as fork() itself does for stdio's and nss's (2.36, sysdeps/nptl/fork.h):
- * so none of ours is held meanwhile.
+ * Handlers of other objects that were registered earlier run between the agent's handlers and the
+ * fork.  Their allocations are not counted: in the child they would count for the parent.  They may
+ * also wait for a lock whose holder allocates, as fork() itself does for the locks of stdio and nss
+ * (2.36, sysdeps/nptl/fork.h), so the agent holds no lock meanwhile.
  */
 static void
 before_fork(void)
@@ -72,7 +70,7 @@ fork_in_parent(void)
 	agent_self = forking.self;
 }
 
-/* The sites that are mapped are the parent's. */
+/* Begin a profile for the child: the mapped sites belong to the parent. */
 static void
 begin_profile(void)
 {
@@ -110,15 +108,15 @@ fork_in_child(void)
 }
 
 /*
- * The function that pthread_atfork() of glibc calls, which each object has a copy of; musl has only
- * the latter.
+ * pthread_atfork() of glibc, of which each object has a copy, calls this function; musl has only
+ * pthread_atfork().
  */
 int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
 	void *object) __attribute__((weak));
 extern __typeof__(pthread_atfork) musl_atfork __asm__("pthread_atfork") __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-/* In a static program _Fork() is hooked, and is what fork() calls (2.34). */
+/* In a static program _Fork() is hooked; fork() calls it (2.34). */
 void
 fork_watch(void)
 {
@@ -131,8 +129,8 @@ fork_watch(void)
 }
 
 /*
- * Unlike fork() it calls none of the functions that pthread_atfork() knows (2.34).  In a process
- * that ran already fork() comes here, too, and has called them.
+ * Unlike fork(), _Fork() calls none of the functions that pthread_atfork() registered (2.34).  In a
+ * process that ran already, fork() also calls this hook, after those functions.
  */
 EXPORT pid_t _Fork(void);
 EXPORT pid_t

@@ -1,12 +1,10 @@
-/*
- * fork: parent and child count apart.
- */
+/* fork: separate counters for parent and child. */
 #ifndef MEMDIAG_AGENT_HOOK_FORK_H
 #define MEMDIAG_AGENT_HOOK_FORK_H
 
 #pragma GCC visibility push(hidden)
 
-/* Have fork() keep the counters of parent and child apart. */
+/* Make fork() separate the counters of parent and child. */
 void fork_watch(void);
 
 #pragma GCC visibility pop

@@ -26,9 +26,9 @@ malloc_guarded(size_t size)
 }
 
 /*
- * The most frequent calls, without the questions that a plain glibc makes unnecessary, which calls
- * no hook from within.  Only the real function is called, so that few registers are to be saved.  A
- * thread without a place goes the slow way.
+ * The quick path for the most frequent calls.  It omits checks that a plain glibc makes
+ * unnecessary, as glibc's malloc calls no hook.  Only the real function is called, so few registers
+ * must be saved.  A thread without a place takes the slow path.
  */
 INLINE void *
 malloc_quickly_for(unsigned int jobs, void *(*slowly)(size_t), size_t size)
@@ -48,7 +48,7 @@ malloc_requested(size_t size)
 	return malloc_quickly_for(JOB_COUNT_REQUESTED, malloc_guarded, size);
 }
 
-/* Where nothing is counted, samples are taken, or all is recorded. */
+/* Handle the modes in which nothing is counted, samples are taken, or all blocks are recorded. */
 static __attribute__((noinline)) void *
 malloc_otherwise(size_t size)
 {
@@ -162,14 +162,16 @@ free(void *block)
 
 /* ---- calloc ---- */
 
-/* Whether it is as for malloc_otherwise(). */
+/* True if agent_mode is one of the modes of malloc_otherwise(). */
 static inline bool
 is_otherwise(void)
 {
 	return UNLIKELY(agent_mode >= AGENT_UNCOUNTED);
 }
 
-/* The function NAME in all other modes; PLAIN if nothing is noted. */
+/*
+ * Define the function NAME for all other modes.  PLAIN is called if nothing is counted or recorded.
+ */
 #define DEFINE_OTHERWISE(type, name, plain, parameters, arguments)                                 \
 	static __attribute__((noinline)) type name##_otherwise parameters                          \
 	{                                                                                          \
@@ -219,7 +221,7 @@ realloc(void *old, size_t size)
 	return is_otherwise() ? realloc_otherwise(old, size) : realloc_for(JOB_COUNT, old, size);
 }
 
-/* To be called before the search for objects in front of us. */
+/* Call this before the search for objects that precede the agent. */
 static SLOW void
 hooks_get_ready(void)
 {
@@ -227,7 +229,10 @@ hooks_get_ready(void)
 		agent_leave();
 }
 
-/* As in libc, the first realloc() in the order of search does it: not every malloc has this. */
+/*
+ * As in libc, the first realloc() in the search order does the work: not every malloc has
+ * reallocarray().
+ */
 EXPORT void *
 reallocarray(void *old, size_t nr, size_t size)
 {
@@ -262,7 +267,7 @@ aligned_alloc(size_t alignment, size_t size)
 			      : aligned(real.aligned_alloc, alignment, size);
 }
 
-/* errno is not its way to fail, and only a limit of ours changes it. */
+/* posix_memalign() does not report failures in errno; only the agent's limit changes errno. */
 EXPORT int
 posix_memalign(void **ret, size_t alignment, size_t size)
 {
@@ -302,7 +307,7 @@ pvalloc(size_t size)
 	return is_otherwise() ? pvalloc_otherwise(size) : aligned(real_pvalloc, 4096, size);
 }
 
-/* ---- questions, and other names ---- */
+/* ---- sizes of blocks, and other names ---- */
 
 EXPORT size_t
 malloc_usable_size(void *block)
@@ -328,7 +333,7 @@ free_by_first(void *block)
 		free(block);
 }
 
-/* C23; in glibc since 2.43. */
+/* These functions are in C23, and in glibc since 2.43. */
 EXPORT void free_sized(void *block, size_t size);
 EXPORT void
 free_sized(void *block, size_t size)
@@ -349,8 +354,9 @@ free_aligned_sized(void *block, size_t alignment, size_t size)
 ALSO(cfree, free);
 
 /*
- * By these names libraries call libc's own.  Where that is not what is behind us, they lead past
- * us: what is there may come by them from the inside of a hook (libc_malloc_debug.so does).
+ * Libraries call libc's own malloc by these names.  If the next malloc is another one, the calls
+ * bypass the agent: that malloc may call these names from inside a hook (libc_malloc_debug.so
+ * does).
  */
 #define OR_LIBC(name, ...)                                                                         \
 	(real_is_glibc || !real.libc_##name ? name : real.libc_##name)(__VA_ARGS__)

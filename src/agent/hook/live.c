@@ -1,8 +1,8 @@
 /*
- * live: the hooks of a process that ran already when the agent was loaded.  There the beginnings of
- * libc's functions lead to them, so what libc calls inside itself comes, too.  malloc() and free()
- * have hooks of their own here; a block that is no plain one of a heap is left to those of hooks.c.
- * Where malloc is not glibc's the hooks are others (others.c).
+ * live: the hooks of a process that ran already when the agent was loaded.  The beginnings of
+ * libc's functions are patched to jump to the hooks, so these also receive calls inside libc.
+ * malloc() and free() have separate hooks here; a block that is not a plain heap block is passed on
+ * to the hooks of hooks.c.  If malloc is not glibc's, other hooks are used (others.c).
  */
 #include <config.h>
 
@@ -24,7 +24,7 @@
 #include "agent/note/request.h"
 
 static struct wire_live live;
-/* For memdiag to find it by. */
+/* memdiag finds the list of hooks by this symbol. */
 extern EXPORT struct wire_live agent_live __asm__(WIRE_LIVE_SYMBOL) __attribute__((alias("live")));
 
 size_t
@@ -34,8 +34,8 @@ live_page_bytes(void)
 }
 
 /*
- * A thread that ends frees what its tcache holds (tcache_thread_shutdown, malloc/malloc.c, 2.26 to
- * 2.42), which the program has freed before.
+ * True if CALLER frees the blocks in the tcache of a thread that ends (tcache_thread_shutdown,
+ * malloc/malloc.c, 2.26 to 2.42).  The program has already freed these blocks.
  */
 static inline bool
 is_inner(const void *caller)
@@ -43,7 +43,7 @@ is_inner(const void *caller)
 	return (uintptr_t)caller - live.inner_start < live.inner_bytes;
 }
 
-/* SLOWLY is the hook for all that is not as usual. */
+/* SLOWLY is the hook for all unusual cases. */
 INLINE void *
 malloc_for(unsigned int jobs, void *(*slowly)(size_t), size_t size)
 {
@@ -63,7 +63,7 @@ free_slowly(void (*slowly)(void *), void *block, const void *caller)
 {
 	struct wire_thread *self = agent_self.place;
 
-	if (agent_is_off()) { /* a child without hooks of its own */
+	if (agent_is_off()) { /* a child without hooks */
 		real.free(block);
 	} else if (!is_inner(caller)) {
 		slowly(block);
@@ -144,7 +144,7 @@ free_all(void *block)
 	free_for(JOB_COUNT_QUICKLY | JOB_RECORD, free_all_slowly, block);
 }
 
-pid_t _Fork(void); /* unistd.h of 2.34 has it */
+pid_t _Fork(void); /* declared in unistd.h since glibc 2.34 */
 
 /* clang-format off: one line each */
 #define AT(function) ((uintptr_t)(function))

@@ -1,6 +1,4 @@
-/*
- * live: the hooks of a process that ran already.
- */
+/* live: the hooks of a process that ran already. */
 #ifndef MEMDIAG_AGENT_HOOK_LIVE_H
 #define MEMDIAG_AGENT_HOOK_LIVE_H
 
@@ -9,8 +7,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * The size of a page, which memdiag has written before the constructor runs in a program that has
- * no dynamic linker; else 0.
+ * The size of a page.  In a program without a dynamic linker, memdiag writes it before the
+ * constructor runs; otherwise it is 0.
  */
 size_t live_page_bytes(void);
 

@@ -1,5 +1,5 @@
 /*
- * mappings: mmap and related functions.  Each makes the real call, and reports the event to the
+ * mappings: mmap and related functions.  Each hook makes the real call and reports the event to the
  * jobs (event.h).
  */
 #include <config.h>
@@ -19,13 +19,13 @@
 #include "agent/hook/mappings.h"
 
 #ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4 /* 5.7 */
+#define MREMAP_DONTUNMAP 4 /* since Linux 5.7 */
 #endif
 
-/* ---- whose calls they are ---- */
+/* ---- callers ---- */
 
 /*
- * Whether the call that returns to CALLER may be the program's, not one that libc makes for itself.
+ * True if the call that returns to CALLER may be the program's; false if libc makes it for itself.
  */
 static inline bool
 is_programs(uintptr_t caller)
@@ -34,8 +34,8 @@ is_programs(uintptr_t caller)
 }
 
 /*
- * As agent_enter(), but the thread is not marked: it may leave a system call by longjmp().  Where
- * only samples are taken nothing is to be done for libc.
+ * As agent_enter(), but the thread is not marked, since it may leave a system call by longjmp().
+ * If only samples are taken, calls by libc are ignored.
  */
 INLINE struct wire_thread *
 enter_unmarked(unsigned int jobs, bool is_noted)
@@ -45,10 +45,13 @@ enter_unmarked(unsigned int jobs, bool is_noted)
 	if (jobs == JOB_SAMPLE ? !is_noted
 			       : !(jobs & JOB_SAMPLE) && mode_of_counter() >= AGENT_UNCOUNTED)
 		return NULL;
-	/* First, as thread-local storage may not be there before it is true. */
+	/* Checked first: thread-local storage may not exist before this is true. */
 	self = LIKELY(agent_mode != AGENT_OFF) ? agent_self.place : NULL;
 	if (UNLIKELY(!self || self->is_inside)) {
-		/* A signal handler; but in a static program, or another malloc, it may be that. */
+		/*
+		 * This is a signal handler.  In a static program or under another malloc, it may be
+		 * malloc itself.
+		 */
 		if (jobs & JOB_SAMPLE && is_noted && self && !agent_is_static && real_is_glibc)
 			sample_lose_mapping();
 		self = agent_enter();
@@ -65,7 +68,7 @@ mappings_get_ready(void)
 		agent_leave();
 }
 
-/* Whether a call by name is to be noted.  The first call of all is, too. */
+/* True if a call by name is to be recorded, including the first call of all. */
 static inline bool
 is_sampled(void)
 {
@@ -75,8 +78,8 @@ is_sampled(void)
 }
 
 /*
- * For each function one hook for each set of jobs; and the one that the program calls by name, or
- * that counts alone.
+ * For each function, define one hook for each set of jobs, and the hook that the program calls by
+ * name or that only counts.
  */
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 #define DEFINE_HOOKS(type, name, parameters, ...)                                                  \
@@ -98,7 +101,7 @@ is_sampled(void)
 
 /* ---- mmap ---- */
 
-/* Before ld.so has come to us there is no other way, and errno cannot be set. */
+/* Before ld.so has relocated the agent only a system call is possible, and errno cannot be set. */
 static SLOW void *
 plain_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
@@ -115,7 +118,7 @@ mmap_for(unsigned int jobs, uintptr_t caller, void *at, size_t bytes, int prot, 
 	off_t offset)
 {
 	const bool is_noted = jobs & JOB_SAMPLE && is_programs(caller);
-	/* A call that can only fail is passed on unexamined. */
+	/* A call that must fail is passed on unexamined. */
 	struct wire_thread *self = bytes <= INT64_MAX / 2 ? enter_unmarked(jobs, is_noted) : NULL;
 	const struct map_call m = { at, bytes, prot, flags, fd };
 	struct event_mapping e;
@@ -185,7 +188,7 @@ mremap_for(unsigned int jobs, uintptr_t caller, const struct remap_call *r)
 	return mapped;
 }
 
-/* For the latter the address is a hint (mm/mremap.c). */
+/* With MREMAP_DONTUNMAP the address is only a hint (mm/mremap.c). */
 #define READ_REMAP(r, old, had, want, flags)                                                       \
 	struct remap_call r = { old, had, want, flags, NULL };                                     \
 	va_list ap;                                                                                \
@@ -223,7 +226,7 @@ mremap(void *old, size_t had, size_t want, int flags, ...)
 
 /* ---- mprotect ---- */
 
-/* With it pkey_mprotect() is mprotect(). */
+/* The key that makes pkey_mprotect() equal to mprotect(). */
 #define NO_PKEY (-1)
 
 static int
@@ -242,8 +245,8 @@ real_mprotect(void *at, size_t bytes, int prot, int pkey)
 }
 
 /*
- * Why it failed.  In a static program there is no errno that the agent can find: at a hole it is
- * ENOMEM.
+ * The error of a failed mprotect().  In a static program the agent cannot find errno, but at a hole
+ * the error is ENOMEM.
  */
 static SLOW int
 error_of_protect(void)

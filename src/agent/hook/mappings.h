@@ -1,6 +1,6 @@
 /*
- * mappings: the hooks of mmap and related functions that note them, alone and beside the
- * counter, for a process that ran already (live.c).
+ * mappings: the hooks that record mmap and related functions, with and without the counter, for a
+ * process that ran already (live.c).
  */
 #ifndef MEMDIAG_AGENT_HOOK_MAPPINGS_H
 #define MEMDIAG_AGENT_HOOK_MAPPINGS_H

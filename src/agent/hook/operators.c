@@ -1,11 +1,12 @@
 /*
- * operators: operator new and delete of C++.  Those of the C++ library call malloc() and free(); a
- * malloc that is made for C++ as well (jemalloc, tcmalloc, mimalloc) has its own, which do not.
- * These take the place of both, and do what the standard says of them ([new.delete]): malloc(), and
- * as long as it fails the new_handler, or else std::bad_alloc is thrown.
+ * operators: operator new and delete of C++.  The operators of the C++ library call malloc() and
+ * free().  A malloc that supports C++ (jemalloc, tcmalloc, mimalloc) has its own operators, which
+ * do not.  The operators here replace both, and follow the standard ([new.delete]): they call
+ * malloc(), and the new_handler as long as malloc() fails.  Without a handler they throw
+ * std::bad_alloc.
  *
- * If the program or a library has replaced one of them, calls go to the operators that would have
- * been called without us.
+ * If the program or a library has replaced an operator, calls go to the operators that would be
+ * called without the agent.
  */
 #include <config.h>
 
@@ -18,11 +19,11 @@
 #include "agent/base/state.h"
 #include "agent/hook/agent.h"
 
-/* ---- who has them ---- */
+/* ---- replaced operators ---- */
 
 /*
- * Whether the operator NUMBER is to be left to REAL.  Before anything is known it is not: malloc()
- * has blocks for that time (early.c).
+ * True if the operator NUMBER is left to REAL.  False before REAL is known: malloc() then takes its
+ * blocks from early.c.
  */
 static SLOW bool
 is_replaced_slowly(enum real_operator number)
@@ -40,14 +41,17 @@ is_replaced(enum real_operator number)
 
 /* ---- new ---- */
 
-/* 0: not aligned. */
+/* ALIGNMENT 0: the block is not aligned. */
 static void *
 operators_take(size_t alignment, size_t size)
 {
 	return alignment ? memalign(alignment, size) : malloc(size);
 }
 
-/* The handler that the code at CALLER sets: a C++ library inside of its object has its own. */
+/*
+ * The handler that the code at CALLER sets.  A C++ library that is linked into the caller's object
+ * has its own handler.
+ */
 static void (*handler_now(const void *caller))(void)
 {
 	void (*(*get)(void))(void) =
@@ -57,9 +61,10 @@ static void (*handler_now(const void *caller))(void)
 }
 
 /*
- * Throw std::bad_alloc, by what the object of CALLER has if it was linked with -static-libstdc++.
- * No hook is under way then, so nothing is left to be done in a frame that the exception passes.
- * Where no object has an operator new, ld.so would have ended the program without us.
+ * Throw std::bad_alloc by the function in CALLER's object if that was linked with
+ * -static-libstdc++.  No hook is in progress then, so no work is skipped in a frame that the
+ * exception passes.  If no object had an operator new, ld.so would have ended the program even
+ * without the agent.
  */
 static void
 throw_bad_alloc(const void *caller)
@@ -70,11 +75,11 @@ throw_bad_alloc(const void *caller)
 	if (throw)
 		throw();
 	if (new)
-		new (PTRDIFF_MAX); /* libc++ has no such function */
+		new (PTRDIFF_MAX); /* libc++ lacks the function that throws */
 	abort();
 }
 
-/* malloc() has failed. */
+/* malloc() has failed: call the handler, or throw. */
 static SLOW void *
 new_failed(size_t alignment, size_t size, const void *caller)
 {
@@ -91,8 +96,9 @@ new_failed(size_t alignment, size_t size, const void *caller)
 }
 
 /*
- * A handler may throw, which has to be caught: this one of the library's calls ours.  One inside of
- * another object may be a replaced one, whose blocks are not ours: then it has failed.
+ * A handler may throw, and the exception must be caught: the C++ library's operator, which calls
+ * the agent's, does so.  An operator inside another object may be a replaced one, with other
+ * blocks; the allocation then fails.
  */
 static SLOW void *
 nothrow_failed(size_t alignment, size_t size, const void *nothrow, const void *caller)
@@ -111,10 +117,13 @@ nothrow_failed(size_t alignment, size_t size, const void *nothrow, const void *c
 	return plain ? plain(size, nothrow) : NULL;
 }
 
-/* The operator that would be called without us. */
+/* The operator that would be called without the agent. */
 #define REAL(name, type, parameters) ((type(*) parameters)real.operator[OPERATOR##name])
 
-/* The library asks for one byte where none is needed (libstdc++-v3/libsupc++/new_op.cc). */
+/*
+ * The size that the C++ library requests: one byte instead of none
+ * (libstdc++-v3/libsupc++/new_op.cc).
+ */
 static inline size_t
 least_one(size_t size)
 {

@@ -1,10 +1,10 @@
 /*
- * others: what mallocs other than glibc's have beside the functions that all have.  In a process
- * that ran already the beginnings of these, and of all others of such a malloc, lead to hooks;
- * which jobs there are is asked at run time (mode.c).
+ * others: extra functions of mallocs other than glibc's.  In a process that ran already, the
+ * beginnings of these and of all other functions of such a malloc jump to hooks.  The hooks find
+ * the active jobs at run time (mode.c).
  *
- * A function that does its work by others in the list needs no hook of its own, and one that is
- * called by a hook's real function is no event (agent_enter()).
+ * A function that only calls others in the list needs no hook, and a function that a hook's real
+ * function calls is not an event (agent_enter()).
  */
 #include <config.h>
 
@@ -27,7 +27,9 @@ static struct {
 	size_t (*xallocx)(void *, size_t, size_t, int);
 	void (*dallocx)(void *, int);
 	void (*sdallocx)(void *, size_t, int);
-	/* tcmalloc (gperftools/tcmalloc.h, 2.x); its other names are names of the usual ones */
+	/*
+	 * tcmalloc (gperftools/tcmalloc.h, 2.x); its other names are aliases of the usual functions
+	 */
 	void *(*tc_malloc_skip_new_handler)(size_t);
 	/* mimalloc (include/mimalloc.h, 1.x and 2.x) */
 	void *(*mi_zalloc)(size_t);
@@ -44,9 +46,9 @@ static struct {
 	void *(*mi_calloc_aligned_at)(size_t, size_t, size_t, size_t);
 } other;
 
-/* ---- which jobs there are ---- */
+/* ---- active jobs ---- */
 
-/* Call what NAME##_for is for them. */
+/* Call NAME##_for for the active jobs. */
 #define BY_JOBS(name, ...)                                                                         \
 	do {                                                                                       \
 		if (agent_mode < AGENT_SAMPLES)                                                    \
@@ -120,7 +122,7 @@ hook_mallocx(size_t size, int flags)
 	BY_JOBS(mallocx, size, flags);
 }
 
-/* NR times SIZE, or too much for any malloc. */
+/* NR times SIZE; a size that every malloc refuses if the product overflows. */
 static inline size_t
 product(size_t nr, size_t size)
 {
@@ -151,7 +153,7 @@ hook_mi_calloc_aligned_at(size_t nr, size_t size, size_t alignment, size_t offse
 	BY_JOBS(mi_calloc_aligned_at, nr, size, alignment, offset);
 }
 
-/* ---- functions that are given one ---- */
+/* ---- functions that take a block ---- */
 
 INLINE void
 dallocx_for(unsigned int jobs, void *block, int flags)
@@ -221,7 +223,7 @@ hook_rallocx(void *old, size_t size, int flags)
 	BY_JOBS(rallocx, old, size, flags);
 }
 
-/* The block stays where it is.  To the sampler and the recorder it is what it was. */
+/* The block stays at its address.  The sampler and the recorder keep its old size. */
 static size_t
 hook_xallocx(void *block, size_t size, size_t extra, int flags)
 {

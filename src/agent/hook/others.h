@@ -6,7 +6,7 @@
 
 #include "wire/wire.h"
 
-/* For memdiag; a name that the malloc does not have is left out. */
+/* The hooks that memdiag sets.  A name that the malloc does not define is skipped. */
 extern const struct wire_other_hook others_hooks[WIRE_MAX_OTHERS]
 	__attribute__((visibility("hidden")));
 

@@ -1,6 +1,6 @@
 /*
- * periodic: the agent's own thread: the line that comes again and again, and files of a profile
- * that are asked for while the program runs.
+ * periodic: the agent's own thread.  It prints the line every period, and writes files of a profile
+ * that are requested while the program runs.
  */
 #include <config.h>
 
@@ -46,10 +46,10 @@ now_ms(void)
 }
 
 /*
- * False while the first thread has a list of robust mutexes, which libc gives it (2.36,
- * __tls_init_tp) and the kernel takes away when it ends (futex_cleanup in kernel/futex/core.c). 
- * That can be asked without a descriptor: the program might not find one where it was to be, as
- * after close(0).
+ * False while the first thread has a list of robust mutexes, which libc creates (2.36,
+ * __tls_init_tp) and the kernel removes when the thread ends (futex_cleanup in
+ * kernel/futex/core.c).  This check needs no descriptor, which could take a number that the program
+ * expects to get, as after close(0).
  */
 static bool
 may_have_ended(void)
@@ -62,8 +62,8 @@ may_have_ended(void)
 }
 
 /*
- * Whether all of the program's threads have ended.  Without ours the last one would have ended the
- * process (start_thread in nptl/pthread_create.c).
+ * True if all of the program's threads have ended.  Without the agent's thread, the last one would
+ * have ended the process (start_thread in nptl/pthread_create.c).
  */
 static bool
 is_left_alone(void)
@@ -79,7 +79,10 @@ is_left_alone(void)
 	return strcmp(nr_threads, "2") == 0;
 }
 
-/* As MemTracer, reads the clock ten times a second; for files it is looked more often. */
+/*
+ * As MemTracer, the thread reads the clock ten times a second; it checks for requests of files more
+ * often.
+ */
 #define PAUSE_NS 100000000
 #define LOOK_NS 20000000
 
@@ -114,10 +117,13 @@ periodic_start(void)
 		say_counted();
 	else if (!profile_is_to_look())
 		return;
-	/* Before 2.34 it is in another library, which a program of one thread does not have. */
+	/*
+	 * Before glibc 2.34 the function is in another library, which a program with one thread
+	 * does not load.
+	 */
 	if (!real.pthread_create)
 		return;
-	/* The program's signals are for its own threads. */
+	/* The program's signals must reach only its own threads. */
 	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &was, sizeof all);
 	real.pthread_create(thread, NULL, work_for_ever, NULL);
 	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof was);

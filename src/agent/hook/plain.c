@@ -27,7 +27,7 @@ plain_calloc(size_t nr, size_t size)
 {
 	if (real.calloc)
 		return real.calloc(nr, size);
-	/* The pool is zero. */
+	/* The pool contains only zeroes. */
 	return __builtin_mul_overflow(nr, size, &size) ? NULL : early_alloc(0, size);
 }
 

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* As the real functions; before they are found, memory is from early.c. */
+/* Do as the real functions; before they are found, take memory from early.c. */
 SLOW void *plain_alloc(size_t alignment, size_t size);
 SLOW void plain_free(void *block);
 SLOW void *plain_calloc(size_t nr, size_t size);

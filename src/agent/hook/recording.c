@@ -13,7 +13,7 @@
 #include "agent/note/notes.h"
 #include "agent/note/profile.h"
 
-/* Counting or not. */
+/* The recording half of agent_mode. */
 static enum wire_noting
 noting(void)
 {
@@ -27,8 +27,8 @@ recording_is_on(void)
 }
 
 /*
- * Whether there is an agent that could record: hooks that the program calls by name, so that they
- * do what the mode says.  What memdiag has brought into a process that ran is memdiag's to end.
+ * 0 if an agent can record, whose hooks the program calls by name, so that they follow the mode;
+ * else an errno.  Only memdiag may end an agent that it has brought into a running process.
  */
 static int
 recording_check(void)
@@ -40,7 +40,7 @@ recording_check(void)
 	return noting() == WIRE_NOTE_SAMPLES ? EBUSY : 0;
 }
 
-/* The calls of this thread are not noted meanwhile. */
+/* The calls of this thread are not recorded while this function runs. */
 static int
 agent_recording_start(void)
 {
@@ -48,7 +48,10 @@ agent_recording_start(void)
 
 	if (failed || recording_is_on())
 		return failed;
-	/* A profile of memdiag run's, or the environment's, is for a file still to be written. */
+	/*
+	 * A profile that memdiag run or the environment requested belongs to a file that is still
+	 * to be written.
+	 */
 	if (settings.profiles && sites)
 		return EBUSY;
 	if (!profile_begin_record())
@@ -68,7 +71,7 @@ agent_recording_stop(void)
 	return notes_end() ? 0 : EAGAIN;
 }
 
-/* Do WHAT as the only one, outside of all hooks. */
+/* Call WHAT while no other thread calls this function, outside of all hooks. */
 static int
 alone(int (*what)(void))
 {

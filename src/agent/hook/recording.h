@@ -1,6 +1,6 @@
 /*
- * recording: a record that the program itself begins and ends, by include/memdiag.h.  memdiag may
- * do so as well, from outside: one of them at a time.
+ * recording: a record that the program itself starts and stops by include/memdiag.h. memdiag can
+ * also do so from outside, but only one record can exist at a time.
  */
 #ifndef MEMDIAG_AGENT_HOOK_RECORDING_H
 #define MEMDIAG_AGENT_HOOK_RECORDING_H
@@ -10,13 +10,13 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Begin a record in memory of the process's own.  0, also if there is one already; else an errno,
- * as memdiag_record_start() has it.
+ * Start a record in private memory.  Returns 0, also if one is already active; else an errno of
+ * memdiag_record_start().
  */
 int recording_start(void);
-/* End it; what was noted stays.  0, also if none; else an errno. */
+/* Stop the record and keep its data.  Returns 0, also if no record is active; else an errno. */
 int recording_stop(void);
-/* Whether one goes on. */
+/* True if a record is active. */
 bool recording_is_on(void);
 
 #pragma GCC visibility pop

@@ -50,8 +50,8 @@ malloc_sampled_slowly(size_t size)
 }
 
 /*
- * The most frequent case: nothing is left to be done after the real call.  Inside realloc() a call
- * of malloc() is no event of its own.
+ * The most frequent case: no work is left after the real call.  A call of malloc() inside realloc()
+ * is not a separate event.
  */
 void *
 malloc_sampled(size_t size)
@@ -93,7 +93,7 @@ by_pvalloc(size_t alignment, size_t size)
 	return real.pvalloc(size);
 }
 
-/* Those that differ only in their jobs. */
+/* Define the hooks that differ only in their jobs. */
 #define DEFINE_HOOKS(set, malloc_of_set, jobs)                                                     \
 	void *calloc_##set(size_t nr, size_t size)                                                 \
 	{                                                                                          \

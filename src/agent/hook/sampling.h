@@ -1,7 +1,7 @@
 /*
- * sampling: the hooks that take samples or record all blocks, alone or beside the counter, in a
- * process that ran already (live.c) as in one that calls the agent by name (hooks.c).  The
- * most frequent calls, both with the counter and with a record, have hooks of their own.
+ * sampling: the hooks that take samples or record all blocks, with or without the counter, in a
+ * process that ran already (live.c) and in one that calls the agent by name (hooks.c).  The most
+ * frequent calls have separate hooks, with the counter and with a record.
  */
 #ifndef MEMDIAG_AGENT_HOOK_SAMPLING_H
 #define MEMDIAG_AGENT_HOOK_SAMPLING_H
@@ -11,8 +11,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * _sampled: the sampler alone; _both: with the counter; _recorded: the recorder alone; _all: with
- * the counter.
+ * _sampled: only the sampler; _both: sampler and counter; _recorded: only the recorder; _all:
+ * recorder and counter.
  */
 void *malloc_sampled(size_t size);
 void *malloc_sampled_slowly(size_t size);
