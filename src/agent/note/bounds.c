@@ -11,7 +11,7 @@
 #include "agent/base/sys.h"
 #include "agent/base/thread.h"
 
-/* ---- as the kernel says ---- */
+/* ---- the kernel's maps ---- */
 
 static int
 digit(char c)
@@ -24,10 +24,10 @@ digit(char c)
 /* The part of a line read so far: "START-END ...". */
 struct bounds_line {
 	uintptr_t number[2];
-	unsigned int at; /* which of them; 2: behind both */
+	unsigned int at; /* index of the next number; 2: both are complete */
 };
 
-/* Take the next character C.  Whether the line is the one that has ADDRESS. */
+/* Process the next character C.  True if it completes the range that contains ADDRESS. */
 static bool
 bounds_take(struct bounds_line *l, char c, uintptr_t address)
 {
@@ -62,7 +62,10 @@ bounds_search(long fd, uintptr_t address, char *buf, size_t size, struct bounds 
 	return false;
 }
 
-/* Those of a first thread that has ended while others run are empty (3.17 has thread-self). */
+/*
+ * Open the maps by either path.  The maps of a first thread that has ended while others run are
+ * empty (Linux 3.17 has thread-self).
+ */
 static long
 open_either(const char *of_thread, const char *of_process)
 {
@@ -91,16 +94,16 @@ bounds_of_mapping(uintptr_t address, char *buf, size_t size, struct bounds *ret)
 	return is_found;
 }
 
-/* ---- what can be read ---- */
+/* ---- readable memory ---- */
 
-/* Whether probe() knows. */
+/* True if probe() works. */
 static bool can_probe;
 
 /*
- * The kernel copies the set before it finds that there is no such HOW (rt_sigprocmask,
- * kernel/signal.c, 2.6 to 6.18): so nothing changes.  It returns EFAULT where a load would be a
- * SIGSEGV or a SIGBUS, for whatever reason.  A function that notes mappings makes this system call
- * as well, so a filter that allows a profile allows it.
+ * True if the word at AT can be read.  The kernel copies the set before it rejects the invalid HOW
+ * (rt_sigprocmask, kernel/signal.c, 2.6 to 6.18), so nothing changes.  It returns EFAULT if a load
+ * would raise SIGSEGV or SIGBUS, for any reason.  A function that records mappings makes this
+ * system call as well, so a filter that allows a profile allows it.
  */
 static bool
 probe(uintptr_t at)
@@ -110,7 +113,7 @@ probe(uintptr_t at)
 	return sys_call(SYS_rt_sigprocmask, no_how, at, NULL, sizeof(uint64_t)) == -EINVAL;
 }
 
-/* Other kernels, and emulators of one, may look at HOW first. */
+/* Find out whether probe() works: other kernels, and emulators, may check HOW first. */
 static void
 find_probe(void)
 {
@@ -129,7 +132,7 @@ bounds_can_probe(void)
 	return can_probe;
 }
 
-/* Pages of each processor have this many bytes, or a multiple of them. */
+/* The page size of each processor is this number or a multiple of it. */
 #define PAGE_BYTES 4096
 
 bool
@@ -150,16 +153,16 @@ bounds_may_read(struct bounds_pages *p, uintptr_t at)
 	return true;
 }
 
-/* ---- as libc has noted it ---- */
+/* ---- libc's thread descriptor ---- */
 
 /*
- * struct pthread has three words in a row: where the block begins that the thread's stack is in,
- * how large it is, and how much of it is guard (stackblock, stackblock_size, guardsize;
- * nptl/descr.h, 2.3 to 2.44).  Their offset differs between releases.  It is found in the first
- * thread whose stack was found by its mapping.
+ * struct pthread has three consecutive words: the start of the block that contains the thread's
+ * stack, its size, and the size of its guard (stackblock, stackblock_size, guardsize; nptl/descr.h,
+ * 2.3 to 2.44).  Their offset differs between releases.  It is found in the first thread whose
+ * stack was found by its mapping.
  */
 #define DESCRIPTOR_WORDS 300
-/* The descriptor begins at the thread pointer (x86-64), or ends there. */
+/* The descriptor begins at the thread pointer (x86-64) or ends there (aarch64). */
 #if defined __aarch64__
 #define FIRST_WORD (-DESCRIPTOR_WORDS)
 #define END_WORD (-2)
@@ -167,7 +170,7 @@ bounds_may_read(struct bounds_pages *p, uintptr_t at)
 #define FIRST_WORD 1
 #define END_WORD (DESCRIPTOR_WORDS - 2)
 #endif
-/* In words; 0: not found yet. */
+/* The offset of these words, in words; 0 if not found yet. */
 static int block_at;
 
 static bool
@@ -180,14 +183,17 @@ bounds_is_block(const uintptr_t *word, uintptr_t sp, uintptr_t end)
 		start + bytes - end < 65536;
 }
 
-/* Where words of the descriptor are counted from: it is at the end of the stack. */
+/* The origin for offsets in the descriptor, which is at the end of the stack. */
 static const uintptr_t *
 descriptor(void)
 {
 	return (const uintptr_t *)thread_stack();
 }
 
-/* Whether WORD[0..2] can be read: its page is that of the thread pointer, or the kernel says so. */
+/*
+ * True if WORD[0..2] can be read: the words are on the page of the thread pointer, or probe()
+ * succeeds.
+ */
 static bool
 may_look_at(const uintptr_t *word)
 {
@@ -211,9 +217,10 @@ by_descriptor(uintptr_t sp, struct bounds *ret)
 }
 
 /*
- * IN is the mapping that has both the stack and the descriptor.  It may have more: since 2.42 the
- * guard is no mapping of its own (MADV_GUARD_INSTALL), so that the stacks of several threads can be
- * one mapping, with pages in between that nobody may read.  The descriptor's own page can be read.
+ * Find the offset of the block's words.  IN is the mapping that contains the stack and the
+ * descriptor.  It may contain more: since glibc 2.42 the guard is not a separate mapping
+ * (MADV_GUARD_INSTALL), so one mapping can hold the stacks of several threads, with inaccessible
+ * pages in between.  The descriptor's own page can be read.
  */
 static void
 find_block(uintptr_t sp, const struct bounds *in)
@@ -228,12 +235,15 @@ find_block(uintptr_t sp, const struct bounds *in)
 		}
 }
 
-/* ---- the first thread's ---- */
+/* ---- the stack of the first thread ---- */
 
-/* Its end, which stays; 0: not known. */
+/* The end of the first thread's stack, which never changes; 0 if unknown. */
 static uintptr_t first_end;
 
-/* So much below it the kernel maps nothing else (mmap_base() leaves 128 MiB at least). */
+/*
+ * The kernel keeps this distance below that end free of other mappings (mmap_base() leaves at least
+ * 128 MiB).
+ */
 #define FIRST_BYTES ((uintptr_t)128 << 20)
 
 static bool
@@ -243,8 +253,8 @@ is_on_first(uintptr_t sp)
 }
 
 /*
- * Whether AT is where the kernel has put the number of arguments, and behind it they are, for the
- * first thread: __libc_stack_end.  From START on that stack is mapped.
+ * True if AT is the address at which the kernel stored the number of arguments, followed by the
+ * arguments, for the first thread: __libc_stack_end.  The stack is mapped from START on.
  */
 static bool
 is_entry_stack(uintptr_t at, uintptr_t start)
@@ -256,8 +266,8 @@ is_entry_stack(uintptr_t at, uintptr_t start)
 }
 
 /*
- * The same words in the first thread's descriptor, which has no block: stackblock_size is
- * __libc_stack_end there (nptl/nptl_init.c, sysdeps/nptl/dl_tls_init_tp.c).
+ * Find the offset of the block's words in the descriptor of the first thread.  It has no block: its
+ * stackblock_size is __libc_stack_end (nptl/nptl_init.c, sysdeps/nptl/dl_tls_init_tp.c).
  */
 static void
 find_block_in_first(uintptr_t start)
@@ -271,9 +281,12 @@ find_block_in_first(uintptr_t start)
 		}
 }
 
-/* ---- of any thread ---- */
+/* ---- the stack of any thread ---- */
 
-/* Where the kernel has put random bytes for libc, on the first thread's stack; 0: unknown. */
+/*
+ * The address of the random bytes that the kernel stored for libc on the first thread's stack; 0 if
+ * unknown.
+ */
 static uintptr_t
 find_on_first(char *buf, size_t size)
 {
@@ -311,7 +324,7 @@ bounds_begin(uintptr_t on_first, char *buf, size_t size)
 		bounds_learn(buf, size);
 }
 
-/* Not from SP: a borrowed thread, and one that memdiag makes, are on another stack. */
+/* SP is not used: a borrowed thread, or one that memdiag creates, runs on another stack. */
 void
 bounds_learn(char *buf, size_t size)
 {
@@ -324,9 +337,9 @@ bounds_learn(char *buf, size_t size)
 }
 
 /*
- * Not by the mapping that has SP: it may be a stack that the program has made itself, which the
- * kernel has joined with the one that the descriptor is in, and which is unmapped while the thread
- * lives on.
+ * The mapping that contains SP is not used.  It may be a stack that the program has allocated,
+ * which the kernel has merged with the mapping of the descriptor, and which may be unmapped while
+ * the thread is alive.
  */
 bool
 bounds_of_thread(uintptr_t sp, struct bounds *ret)
@@ -339,7 +352,7 @@ bounds_of_thread(uintptr_t sp, struct bounds *ret)
 	return true;
 }
 
-/* No frame is larger, or the stack ends there. */
+/* The largest size of a frame; a larger one means that the stack ends. */
 #define OTHER_BYTES ((uintptr_t)64 << 20)
 
 bool

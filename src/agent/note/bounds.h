@@ -1,12 +1,12 @@
 /*
- * bounds: the addresses between which the stack lies that the calling thread is on.  A stack is
- * read only between them.
+ * bounds: the bounds of the stack on which the calling thread runs.  A stack is read only within
+ * its bounds.
  *
- * The stack that a thread was made with stays mapped while the thread runs on it.  One that the
- * program has made itself may be unmapped, made smaller or get a guard page whenever the thread is
- * on another one, by a system call that no hook sees; and what was next to it may have been joined
- * with it.  So nothing is kept of such a stack: in each walk the kernel is asked of each page
- * before the first word of it is read.
+ * The stack that a thread was created with stays mapped while the thread runs on it.  A stack that
+ * the program has allocated may be unmapped, shrink or get a guard page while the thread runs on
+ * another stack, by a system call that no hook sees.  The kernel may also have merged its mapping
+ * with adjacent ones.  So nothing is cached for such a stack: each walk asks the kernel about each
+ * page before it reads the first word of the page.
  */
 #ifndef MEMDIAG_AGENT_NOTE_BOUNDS_H
 #define MEMDIAG_AGENT_NOTE_BOUNDS_H
@@ -21,52 +21,55 @@ struct bounds {
 	uintptr_t start, end;
 };
 
-/* The maps of this process, to be read and closed; less than 0: there is no /proc. */
+/*
+ * Open the maps of this process, which the caller reads and closes.  Negative if /proc is not
+ * available.
+ */
 long bounds_open_maps(void);
 
 /*
- * The mapping that ADDRESS is in, as the kernel says; BUF is to work with.  Makes system calls.
- * False: none, or it is not known.
+ * Get the mapping that contains ADDRESS from the kernel; BUF is scratch space.  Makes system calls.
+ * False if no mapping contains it or it is unknown.
  */
 bool bounds_of_mapping(uintptr_t address, char *buf, size_t size, struct bounds *ret);
 
 /*
- * Learn what bounds_of_thread() needs.  ON_FIRST is any address on the stack of the first thread;
- * 0: it is read from /proc.  Not in a hook.
+ * Get the facts that bounds_of_thread() needs.  ON_FIRST is any address on the stack of the first
+ * thread; if 0, it is read from /proc.  Do not call this in a hook.
  */
 void bounds_begin(uintptr_t on_first, char *buf, size_t size);
 
 /*
- * The same from the calling thread, if that was not possible yet: then it makes system calls, which
- * a filter may forbid.
+ * As bounds_begin(), from the calling thread, if bounds_begin() failed.  In that case it makes
+ * system calls, which a filter may forbid.
  */
 void bounds_learn(char *buf, size_t size);
 
 /*
- * The stack that the calling thread was made with, SP being on it: as pthread_create() has noted
- * it, or as the kernel has made it.  Makes no system call.  False: SP is on another stack, or it is
- * not known.
+ * Get the stack that the calling thread was created with and that contains SP: as pthread_create()
+ * has recorded it, or as the kernel has made it.  Makes no system call.  False if SP is on another
+ * stack or the stack is unknown.
  */
 bool bounds_of_thread(uintptr_t sp, struct bounds *ret);
 
 /*
- * Bounds for SP on any other stack.  Where bounds_can_probe() they have more than the stack; else
- * they are those of the mapping.  False: unknown.
+ * Get bounds for SP on any other stack.  If bounds_can_probe(), they enclose more than the stack;
+ * else they are those of the mapping.  False if unknown.
  */
 bool bounds_of_other(uintptr_t sp, char *buf, size_t size, struct bounds *ret);
 
-/* Whether the kernel can be asked what is readable. */
+/* True if the kernel can be asked which pages are readable. */
 bool bounds_can_probe(void);
 
-/* Pages that were found to be readable in one walk. */
+/* Pages that were found readable during one walk. */
 #define BOUNDS_NR_PAGES 8
 struct bounds_pages {
-	uint32_t nr;		       /* so far, 0 at first; the last of them are kept: */
-	uintptr_t at[BOUNDS_NR_PAGES]; /* their first bytes */
+	uint32_t nr;		       /* pages so far; the last ones are in AT: */
+	uintptr_t at[BOUNDS_NR_PAGES]; /* start of each page */
 };
 /*
- * Whether the eight bytes at AT, which is in such bounds, can be read.  Makes a system call for
- * each page that P has not.
+ * True if the eight bytes at AT, which is within the bounds of bounds_of_other(), can be read.
+ * Makes a system call for each page that P does not contain.
  */
 bool bounds_may_read(struct bounds_pages *p, uintptr_t at);
 

@@ -8,7 +8,10 @@
 
 /* ---- functions of libm ---- */
 
-/* X = M * 2^*RET_EXPONENT, M in [sqrt(1/2), sqrt(2)); X is positive and not denormal. */
+/*
+ * Split X into M * 2^*RET_EXPONENT, with M in [sqrt(1/2), sqrt(2)).  X is positive and not
+ * denormal.
+ */
 static double
 chance_split(double x, int *ret_exponent)
 {
@@ -25,7 +28,7 @@ chance_split(double x, int *ret_exponent)
 	return x;
 }
 
-/* log(m) = 2 atanh(s), s = (m - 1) / (m + 1): |s| < 0.172, and terms past s^21 are nothing. */
+/* log(m) = 2 atanh(s), s = (m - 1) / (m + 1): |s| < 0.172, and terms after s^21 are negligible. */
 double
 chance_minus_log(double x)
 {
@@ -38,7 +41,7 @@ chance_minus_log(double x)
 	return -(exponent * LN2 + 2 * s * sum);
 }
 
-/* exp(x) - 1 for small X, whose powers past the 14th are nothing. */
+/* exp(x) - 1 for small X: powers after the 14th are negligible. */
 static double
 exp_less_1(double x)
 {
@@ -82,7 +85,7 @@ chance_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* In (0, 1], with all the bits that a double has. */
+/* A random number in (0, 1] with the full precision of a double. */
 static double
 part(uint64_t *state)
 {
@@ -101,7 +104,7 @@ struct wire_amount
 chance_amount(uint64_t *state, uint64_t size, uint64_t period_bytes)
 {
 	const double blocks = 1 / chance_of((double)chance_bytes(size) / (double)period_bytes);
-	/* Less than 1, so that a whole number stays what it is. */
+	/* Less than 1, so that a whole number does not change. */
 	const double up = 1 - part(state);
 
 	if (period_bytes == 1)

@@ -1,10 +1,10 @@
 /*
- * chance: how far it is to the next sample, and what a sample stands for.  Every byte that is
- * allocated has the same chance to be sampled, 1 in PERIOD.  So a block of Z bytes is sampled with
- * the chance 1 - exp(-Z / PERIOD), and stands for as many blocks like it as that is smaller than 1:
- * sums of these are right on average, for any sizes.
+ * chance: the distance to the next sample, and the weight of a sample.  Every allocated byte is
+ * sampled with the same probability, 1 in PERIOD.  So a block of Z bytes is sampled with the
+ * probability 1 - exp(-Z / PERIOD), and its weight is the inverse of that: sums of weights are
+ * right on average, for any sizes.
  *
- * The agent has no libm; what is needed of it is here.
+ * The agent does not use libm; this file defines the functions that it needs.
  */
 #ifndef MEMDIAG_AGENT_NOTE_CHANCE_H
 #define MEMDIAG_AGENT_NOTE_CHANCE_H
@@ -14,28 +14,28 @@
 #include "wire/sites.h"
 #include "wire/wire.h"
 
-/* -log(X), X in (0, 1]; right to a few units of the last place. */
+/* -log(X) for X in (0, 1], accurate to a few units in the last place. */
 double chance_minus_log(double x);
-/* 1 - exp(-X), X >= 0. */
+/* 1 - exp(-X) for X >= 0. */
 double chance_of(double x);
 
-/* A number of 64 random bits; STATE, which is any, is another one afterwards. */
+/* Return 64 random bits, and update STATE, whose first value is arbitrary. */
 uint64_t chance_random(uint64_t *state);
 
 /*
- * Bytes up to and with the next that is sampled: 1 or more, PERIOD_BYTES on average.  With 1 each
- * block is sampled, and stands for itself.
+ * The number of bytes up to and including the next sampled one: at least 1, PERIOD_BYTES on
+ * average.  With PERIOD_BYTES 1, each block is sampled with the weight 1.
  */
 int64_t chance_step(uint64_t *state, uint64_t period_bytes);
 
 /*
- * The amount that a sampled block of SIZE stands for.  0 bytes count as one byte for the chance
- * (chance_bytes()), so that it has one.  A fraction is rounded up or down by chance, so that sums
- * of small blocks are right, too.
+ * The amount that a sampled block of SIZE stands for.  For the probability, 0 bytes count as one
+ * byte (chance_bytes()).  A fraction is randomly rounded up or down, so that sums of small blocks
+ * are right, too.
  */
 struct wire_amount chance_amount(uint64_t *state, uint64_t size, uint64_t period_bytes);
 
-/* By how much a block of SIZE brings the next sample nearer. */
+/* The number of bytes by which a block of SIZE reduces the distance to the next sample. */
 static inline uint64_t
 chance_bytes(uint64_t size)
 {

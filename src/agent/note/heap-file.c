@@ -16,24 +16,24 @@
 #include "agent/note/seen.h"
 #include "agent/note/sites.h"
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
 enum out_state {
 	OUT_FREE,
 	OUT_TAKEN,
-	OUT_ENDED, /* the last file was written */
+	OUT_ENDED, /* the last file was written or is being written */
 };
 
-/* One thread at a time has it. */
+/* The file that is being written.  One thread at a time owns it. */
 static struct {
 	int state;	     /* enum out_state */
-	uint32_t nr_flushed; /* so far: a waiting thread sees that this one gets on */
+	uint32_t nr_flushed; /* so far; shows a waiting thread that the writer makes progress */
 	long fd;
-	long error; /* the first; 0: none */
+	long error; /* the first error; 0 if no error occurred */
 	size_t len;
 	char text[16384];
-	struct path_text name, part; /* PART until it is whole */
-	uint32_t number;	     /* in both */
+	struct path_text name, part; /* PART until the file is complete */
+	uint32_t number;	     /* the number in both names */
 } out;
 
 static void
@@ -99,14 +99,20 @@ heap_file_put_hex(uint64_t n)
 
 /* ---- threads ---- */
 
-/* They are numbered in the order in which they come.  Those that find no room have no number. */
+/*
+ * Threads are numbered in the order in which they appear.  Threads that find no room have no
+ * number.
+ */
 #define MAX_THREADS 4096
 static struct {
 	uint32_t tid, number;
 } threads[2 * MAX_THREADS];
 static uint32_t nr_threads;
 
-/* The name is any; backslashes and what is no text are left out. */
+/*
+ * Print the thread's name, which may contain any character, without backslashes and unprintable
+ * characters.
+ */
 static void
 put_thread(uint32_t tid)
 {
@@ -131,7 +137,7 @@ put_thread(uint32_t tid)
 	heap_file_put_char('\n');
 }
 
-/* The number of thread TID, which is introduced first; 0: it has none. */
+/* The number of thread TID, which is printed first if it is new; 0 if it has no number. */
 static uint32_t
 thread_number(uint32_t tid)
 {
@@ -152,7 +158,10 @@ thread_number(uint32_t tid)
 
 /* ---- stacks ---- */
 
-/* The addresses of the one frame of what found no room, and of unknown stacks: nothing is there. */
+/*
+ * Addresses of the single frame of sites that found no room, and of unknown stacks: no code is
+ * mapped there.
+ */
 #define NO_ROOM (UINT64_C(1) << 48)
 #define NO_FRAME (NO_ROOM + 1)
 
@@ -207,12 +216,15 @@ heap_file_put_columns(struct wire_amount live, struct wire_amount allocated)
 	heap_file_put("] @");
 }
 
-/* The values of a site: of its blocks, or of its mappings. */
+/* The values of a site: of its blocks or of its mappings. */
 struct heap_file_values {
 	struct wire_amount live, allocated, peak, temporary;
 };
 
-/* In a record, more than the peak is in use: threads hold back some of what they add to it. */
+/*
+ * True if a record has more live bytes than its peak: threads delay part of their additions to the
+ * peak.
+ */
 static bool is_peak_now;
 
 static struct heap_file_values
@@ -288,7 +300,7 @@ nr_sites(void)
 	return nr < sites->max_sites ? nr : sites->max_sites;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole file ---- */
 
 static void
 heap_file_put_head(void)
@@ -338,7 +350,7 @@ heap_file_put_comment(uint64_t nr, const char *what)
 	heap_file_put_char('\n');
 }
 
-/* A name as write-heap.c writes it. */
+/* Print a name with the escapes of write-heap.c. */
 static void
 heap_file_put_escaped(const char *name)
 {
@@ -356,7 +368,7 @@ heap_file_put_escaped(const char *name)
 	}
 }
 
-/* The names of an interpreter's functions, which nobody else knows. */
+/* Print the names of an interpreter's functions, which only the agent knows. */
 static void
 put_codes(void)
 {
@@ -475,11 +487,14 @@ complain(void)
 	say_string("memdiag: cannot write the profile: ", text.text);
 }
 
-/* A file that may not grow, or a pipe without a reader, is a signal, which is not the program's. */
+/*
+ * Signals of a write to a file that may not grow, or to a pipe without a reader.  The program must
+ * not get them.
+ */
 #define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
 #define OF_WRITING (SIGNAL_BIT(SIGXFSZ) | SIGNAL_BIT(SIGPIPE))
 
-/* Write all to OUT.fd, which stays open. */
+/* Write the whole file to OUT.fd, which stays open. */
 static void
 heap_file_write_all(void)
 {
@@ -497,9 +512,9 @@ heap_file_write_all(void)
 	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof was);
 }
 
-/* ---- its number ---- */
+/* ---- the number of a file ---- */
 
-/* The entries of a directory, as getdents64(2) has them. */
+/* An entry of a directory in the format of getdents64(2). */
 struct heap_file_entry {
 	uint64_t inode, offset;
 	uint16_t bytes;
@@ -532,7 +547,7 @@ has_entry(long fd, const char *begin)
 	return false;
 }
 
-/* Whether there is a file with NUMBER, which is whole.  It uses OUT.name and OUT.text. */
+/* True if a complete file with NUMBER exists.  Uses OUT.name and OUT.text. */
 static bool
 is_used(uint32_t number)
 {
@@ -557,8 +572,8 @@ is_used(uint32_t number)
 }
 
 /*
- * A file of no other has the number, neither memdiag's, nor of a program that the process was
- * before: whoever has PREFIX.PID.SEQ.part may use SEQ, if there is no whole file with it.
+ * Find a number that is not used by memdiag or by an earlier program in this process.  A process
+ * that has created PREFIX.PID.SEQ.part may use SEQ if no complete file has it.
  */
 #define MAX_TRIES 1000
 
@@ -582,7 +597,7 @@ heap_file_open_part(uint32_t number)
 	}
 }
 
-/* Nothing is replaced; but where the file system does not know that (EINVAL). */
+/* Rename without replacing a file, unless the file system does not support that (EINVAL). */
 static long
 give_name(void)
 {
@@ -594,7 +609,7 @@ give_name(void)
 	return sys_call(SYS_renameat, AT_FDCWD, out.part.text, AT_FDCWD, out.name.text);
 }
 
-/* It has its name only when it is whole. */
+/* Write a file, which gets its final name only when it is complete. */
 static void
 write_named(char kind, uint32_t nr_of_kind)
 {
@@ -641,7 +656,10 @@ heap_file_take_out(void)
 
 #define LAST 'f'
 
-/* The thread that ends the program waits for one that writes a file, as long as that gets on. */
+/*
+ * The thread that ends the program waits for a thread that writes a file, as long as that makes
+ * progress.
+ */
 #define TAKE_TRIES 2000
 #define TAKE_PAUSE_NS 1000000
 
@@ -665,7 +683,7 @@ wait_and_take_out(void)
 	return false;
 }
 
-/* In state OUT_TAKEN. */
+/* Write a file of KIND, in state OUT_TAKEN. */
 static void
 write_kind(char kind)
 {
@@ -732,7 +750,7 @@ heap_file_write_last(bool may_go_on)
 	return is_taken;
 }
 
-/* The next file may have the number of the one that is not there any more. */
+/* Let the next file use the number of a removed file. */
 static void
 give_number_back(void)
 {

@@ -1,7 +1,7 @@
 /*
- * heap-file: what was noted, as a .heap file that the agent writes itself, where no memdiag does:
- * the text that `memdiag report`, go tool pprof, jeprof and google-pprof read.  Only system calls,
- * no memory, and no lock of the program's.
+ * heap-file: the samples or the record as a .heap file, which the agent writes itself if no memdiag
+ * does: the text format that `memdiag report`, go tool pprof, jeprof and google-pprof read.  It
+ * uses only system calls, allocates no memory, and takes no lock of the program.
  */
 #ifndef MEMDIAG_AGENT_NOTE_HEAP_FILE_H
 #define MEMDIAG_AGENT_NOTE_HEAP_FILE_H
@@ -10,29 +10,29 @@
 
 #pragma GCC visibility push(hidden)
 
-/* In a forked child: no thread of it is writing a file. */
+/* In a forked child, forget a file that a thread of the parent was writing. */
 void heap_file_begin_child(void);
 
 /*
- * Write what was noted into FD, which may be a pipe.  0, or an errno: EAGAIN if another thread is
- * writing a file just now, ENODATA if the sites are not this process's, else why FD cannot be
- * written.
+ * Write the samples or the record to FD, which may be a pipe.  Returns 0 or an errno: EAGAIN if
+ * another thread is writing a file now, ENODATA if the sites belong to another process, else the
+ * error of the write.
  */
 int heap_file_write_to(int fd);
 
 /*
- * Write PREFIX.PID.SEQ.KINDn.TIME.heap; TIME is UTC.  Trouble is said on stderr, the first time.
- * Nothing is written if the sites are not this process's, or another thread is writing.
+ * Write PREFIX.PID.SEQ.KINDn.TIME.heap; TIME is UTC.  The first error is reported on stderr.
+ * Nothing is written if the sites belong to another process or another thread is writing.
  */
 void heap_file_write(char kind);
 /*
- * The same for the file at the end of the program, for which another thread that is writing is
- * waited for as long as it gets on.  No file is begun after it: the process would end in the
- * middle.  If the program MAY_GO_ON others wait meanwhile, and true is returned if a file was to be
- * written: then heap_file_go_on() has to be called if it does.
+ * Write the file at the end of the program, as heap_file_write().  If another thread is writing,
+ * wait for it as long as it makes progress.  No file is begun afterwards, since the process would
+ * end before it is complete.  If the program MAY_GO_ON, other writers wait meanwhile.  Returns true
+ * if a file was to be written: heap_file_go_on() must then be called if the program continues.
  */
 bool heap_file_write_last(bool may_go_on);
-/* Remove it again, and let others write. */
+/* Remove the file of heap_file_write_last(), and let other threads write again. */
 void heap_file_go_on(void);
 
 #pragma GCC visibility pop

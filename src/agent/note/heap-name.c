@@ -20,7 +20,7 @@ heap_name_set_prefix(const char *given)
 	if (given && *given && *given != ';')
 		wire_path(name, sizeof name, given);
 	if (*name != '/')
-		n = sys_call(SYS_getcwd, prefix, sizeof prefix / 2); /* with the NUL */
+		n = sys_call(SYS_getcwd, prefix, sizeof prefix / 2); /* including the NUL */
 	if (n > 1 && prefix[n - 2] != '/')
 		prefix[n - 1] = '/';
 	else
@@ -54,7 +54,10 @@ path_add_number(struct path_text *n, uint64_t number, int width)
 		heap_name_add_char(n, (char)('0' + number / ten % 10));
 }
 
-/* The date of DAYS since 1970: the civil calendar in eras of 400 years, years begin in March. */
+/*
+ * Append the date DAYS after 1970-01-01, by the civil calendar in eras of 400 years whose years
+ * begin in March.
+ */
 static void
 add_date(struct path_text *n, uint64_t days)
 {

@@ -9,16 +9,16 @@
 #include "agent/note/seen.h"
 #include "agent/note/sites.h"
 
-/* Frames of a stack, and stacks, that are printed. */
+/* Largest number of frames in a stack, and of stacks, to print. */
 #define MAX_FRAMES 32
 #define MAX_STACKS 64
-/* The part of a path that a line has room for. */
+/* Largest number of bytes of a path in a line. */
 #define MAX_PATH_BYTES 300
 
-/* One thread at a time has it. */
+/* One thread at a time owns this. */
 static struct {
 	int is_taken;
-	const struct wire_sites *of; /* which sites the rest is about */
+	const struct wire_sites *of; /* the sites that the other members describe */
 	uint32_t nr_seen;
 	uint32_t stack[MAX_STACKS], nr_stacks;
 	char line[MAX_PATH_BYTES + 64];
@@ -48,7 +48,7 @@ add_hex(uint64_t n)
 		large_add_char(digits[--nr]);
 }
 
-/* The number at *AT, which is moved behind the character after it. */
+/* Read the number at *AT, and move *AT past the character that follows it. */
 static uint64_t
 next_number(const char **at, const char *end)
 {
@@ -58,7 +58,7 @@ next_number(const char **at, const char *end)
 	return n;
 }
 
-/* "START-END PERM OFFSET ... PATH": add "PATH+OFFSET" if ADDRESS is in that. */
+/* Parse "START-END PERM OFFSET ...  PATH", and append "PATH+OFFSET" if ADDRESS is in the range. */
 static void
 add_if_in(const char *at, const char *end, uint64_t address)
 {
@@ -96,7 +96,7 @@ print_frame(uint64_t frame)
 	say_string("    ", large.line);
 }
 
-/* A function of an interpreter. */
+/* Print the name of an interpreter's function. */
 static void
 print_function(uint32_t number)
 {
@@ -136,7 +136,7 @@ agent_large_print(const struct wire_large *l)
 
 		if (wire_label_of(address) == WIRE_LABEL_CODE)
 			print_function((uint32_t)wire_label_value(address));
-		/* In front of the return address: in the line of the call. */
+		/* The byte before the return address belongs to the line of the call. */
 		else if (wire_label_of(address) == WIRE_LABEL_NONE)
 			print_frame(address - 1);
 		else
@@ -161,7 +161,7 @@ large_print_all(void)
 		const struct wire_large *l = &t->large[(large.nr_seen + 1) % WIRE_NR_LARGE];
 		const uint32_t number = __atomic_load_n(&l->number, __ATOMIC_ACQUIRE);
 
-		if (!number) /* it is just being written */
+		if (!number) /* another thread is still writing it */
 			return;
 		if (number == large.nr_seen + 1)
 			agent_large_print(l);
@@ -177,7 +177,7 @@ large_print(void)
 	__atomic_store_n(&large.is_taken, 0, __ATOMIC_RELEASE);
 }
 
-/* Its sites may lie where its parent's were. */
+/* The child's sites may have the address of its parent's. */
 void
 large_begin_child(void)
 {

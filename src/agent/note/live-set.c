@@ -11,6 +11,6 @@ static const struct wire_live_blocks live_set = {
 	.buckets_at = (uintptr_t)&table_buckets,
 	.levels_at = (uintptr_t)&table_nr_levels,
 };
-/* For memdiag to find it by. */
+/* memdiag finds the set by this symbol. */
 extern EXPORT const struct wire_live_blocks agent_live_set __asm__(WIRE_LIVE_BLOCKS_SYMBOL)
 	__attribute__((alias("live_set")));

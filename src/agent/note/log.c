@@ -20,7 +20,7 @@ struct log_own *log_own = &nothing;
 
 /*
  * CLOCK_MONOTONIC_COARSE is read without a system call, whatever the clock source is: do_coarse()
- * of lib/vdso/gettimeofday.c; before Linux 5.3 vclock_gettime.c of x86, the vDSO of arm64.
+ * of lib/vdso/gettimeofday.c; before Linux 5.3 vclock_gettime.c of x86, and the vDSO of arm64.
  */
 static int (*read_clock)(clockid_t, struct timespec *);
 
@@ -39,7 +39,7 @@ log_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Where an object with HEADER is, less where its file says. */
+/* The load bias of the object with HEADER: its address minus the address in its file. */
 static uintptr_t
 bias_of(const ElfW(Ehdr) * header, const ElfW(Phdr) * ph)
 {
@@ -87,7 +87,7 @@ make_own(void)
 }
 
 /*
- * Whether the thread may read the counter of wire_stamp(): prctl() can make that a SIGSEGV
+ * True if the thread may read the counter of wire_stamp(). prctl() can make that raise SIGSEGV
  * (PR_SET_TSC), which threads and children inherit.
  */
 static bool
@@ -118,7 +118,7 @@ agent_log_begin(struct wire_log *l, bool wants_open)
 
 /* ---- blocks ---- */
 
-/* An event takes four words at most: two of a time, and its own. */
+/* An event takes at most four words: two for a time, and two for the event. */
 #define MOST_WORDS 4
 #define BLOCK_WORDS (sizeof((struct wire_log_block *)0)->word / sizeof(uint64_t))
 
@@ -133,7 +133,10 @@ note_touched(struct wire_log *l, uint32_t nr)
 		;
 }
 
-/* Set the lowest clear bit among the first NR of WORD.  Which it is; 64: there was none. */
+/*
+ * Set the lowest clear bit among the first NR bits of WORD.  Returns its index, or 64 if all are
+ * set.
+ */
 static uint32_t
 log_set_bit(uint64_t *word, uint32_t nr)
 {
@@ -149,11 +152,11 @@ log_set_bit(uint64_t *word, uint32_t nr)
 	return (uint32_t)__builtin_ctzll(bit);
 }
 
-/* An owner, and in the upper half its is_full. */
+/* An owner and, in the upper half, its is_full. */
 typedef uint64_t __attribute__((may_alias)) owner_and_full;
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the owner is the lower half");
 
-/* Whether B was free; now it is of PLACE. */
+/* Make PLACE the owner of B.  False if B was not free. */
 static bool
 own_block(struct wire_log_block *b, uint32_t place)
 {
@@ -164,11 +167,14 @@ own_block(struct wire_log_block *b, uint32_t place)
 		__ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* The lowest free one, as each that was never used takes more memory; NULL: all are taken. */
+/*
+ * Take the lowest free block, since a block that was never used takes more memory.  NULL if all are
+ * taken.
+ */
 static struct wire_log_block *
 take_block(struct wire_log *l, uint32_t place)
 {
-	/* Read once: in a child that a signal handler has forked meanwhile it is 0. */
+	/* Read once: it becomes 0 in a child that a signal handler forks meanwhile. */
 	const uint32_t nr = l->nr_blocks;
 
 	for (uint32_t first = 0; first < nr; first += 64) {
@@ -184,7 +190,7 @@ take_block(struct wire_log *l, uint32_t place)
 	return NULL;
 }
 
-/* Q is to have another block, at NOW.  False: none is free. */
+/* Give Q another block at the time NOW.  False if all are taken. */
 static bool
 next_block(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_t now)
 {
@@ -224,7 +230,7 @@ agent_log_put(struct log_queue *q, uint64_t word)
 	q->block->word[q->nr_words++] = word;
 }
 
-/* The clock shows NOW, and the counter STAMP. */
+/* Append a time to Q: the clock shows NOW, and the counter STAMP. */
 static inline void
 log_put_time(struct log_queue *q, uint64_t now, uint64_t stamp)
 {
@@ -235,8 +241,8 @@ log_put_time(struct log_queue *q, uint64_t now, uint64_t stamp)
 }
 
 /*
- * The place that is alone, as of after the counter was read: a processor may read memory before
- * that, unless where it reads depends on the counter.
+ * The place that is alone, read after the counter.  A processor may read memory before the counter,
+ * unless the address depends on the counter.
  */
 static inline uint32_t
 alone_after(const struct wire_log *l, uint64_t stamp)
@@ -251,14 +257,14 @@ alone_after(const struct wire_log *l, uint64_t stamp)
 	return __atomic_load_n((const uint32_t *)((uintptr_t)&l->alone + stamp), __ATOMIC_ACQUIRE);
 }
 
-/* More turns than that, each within WIRE_LOG_FRESH of the last time, cost more than stamps. */
+/* More turns than this, each within WIRE_LOG_FRESH of the last time, cost more than stamps do. */
 #define MOST_TURNS 4
 
 /*
- * The place of Q is the only one from now on, or one of several.  What the others append is before
- * the stamp, or they see that.  If another one is alone since, it may have a lower stamp for what
- * it appends after this event: so have another stamp, together with it.  Whoever does so leaves
- * the others no reason to be alone, so this ends.
+ * Make the place of Q the only one that appends, or one of several.  The other places append before
+ * the stamp, or see this change.  If another place has become alone since, it may have a lower
+ * stamp for an event that it appends after this one.  Get another stamp, shared with that place.
+ * The other places then have no reason to be alone, so this ends.
  */
 static SLOW uint64_t
 log_take_turn(struct log_queue *q, struct wire_log *l)
@@ -280,7 +286,10 @@ log_take_turn(struct log_queue *q, struct wire_log *l)
 	return stamp;
 }
 
-/* Here and below: 0 if it is another's turn since, which this thread would not know else. */
+/*
+ * stamp_own() and the functions below return 0 if another place has taken the turn, which this
+ * thread would not notice otherwise.
+ */
 static inline uint64_t
 stamp_own(struct log_queue *q, const struct wire_log *l, uint32_t turn)
 {
@@ -309,8 +318,8 @@ stamp_of_time(struct log_queue *q, const struct wire_log *l)
 }
 
 /*
- * The mark of an event under way is set before it gets its stamp: so whoever looks later knows that
- * one may come which is older than what others append.
+ * Begin an event: set its mark, then get its stamp.  A later reader that sees the mark knows that
+ * an event may come which is older than those that other places append.
  */
 static inline uint64_t
 begin_stamp(struct log_queue *q, struct wire_log *l)
@@ -329,7 +338,10 @@ begin_stamp(struct log_queue *q, struct wire_log *l)
 	return LIKELY(stamp) ? stamp : log_take_turn(q, l);
 }
 
-/* Q has no room for an event of BYTES: have some in another block.  False: it is dropped. */
+/*
+ * Make room for an event of BYTES in another block, as that of Q is full.  False: the event is
+ * dropped.
+ */
 static SLOW bool
 log_make_room(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_t bytes)
 {
@@ -340,8 +352,8 @@ log_make_room(struct log_queue *q, struct wire_log *l, uint32_t opening, uint64_
 }
 
 /*
- * Have room for an event of BYTES in Q, behind its time; *RET_STAMP is its stamp.  False: it is
- * dropped, or of no log.
+ * Make room for an event of BYTES in Q, after its time; *RET_STAMP is its stamp.  False: the event
+ * is dropped, or no log is open.
  */
 static inline bool
 begin_event(struct log_queue *q, uint64_t bytes, uint64_t *ret_stamp)

@@ -10,15 +10,15 @@
 #include "unwind/unwind.h"
 #include "wire/maps.h"
 
-/* Only one thread at a time has it. */
+/* Only one thread at a time owns this. */
 static struct {
 	bool is_wanted;
 	int is_taken;
-	uint64_t generation; /* of what was loaded when it was noted */
+	uint64_t generation; /* generation of the loaded objects at the last note */
 	char chunk[4096];
-	char line[4096 + 128]; /* a path, and what stands before it */
+	char line[4096 + 128]; /* a path and the text that precedes it */
 	size_t len;
-	uint32_t which, bytes; /* the text that is being written */
+	uint32_t which, bytes; /* the text that is being written, and its size */
 } maps;
 
 void
@@ -56,7 +56,7 @@ copy_maps(long fd)
 		}
 }
 
-/* Whether something was loaded since it was noted, as of NOW; new sites have nothing. */
+/* True if an object was loaded between the last note and NOW.  New sites have no note. */
 static bool
 mapped_is_outdated(uint64_t now)
 {
@@ -69,7 +69,7 @@ mapped_is_due(void)
 	return maps.is_wanted && sites && mapped_is_outdated(unwind_generation());
 }
 
-/* One of both texts is whole at any moment. */
+/* One of the two texts is complete at any moment. */
 void
 mapped_note_now(void)
 {

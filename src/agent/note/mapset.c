@@ -13,7 +13,7 @@
 #include "agent/note/sites.h"
 #include "agent/base/sys.h"
 
-/* A call of mmap() or mremap(): its pieces are what is left of it. */
+/* A call of mmap() or mremap().  The pieces of the mapping are the parts that are left. */
 struct mapset_entry {
 	uint64_t counted_bytes;
 	uint32_t nr_pieces;
@@ -21,21 +21,21 @@ struct mapset_entry {
 };
 
 /*
- * A node of the tree, which is sorted by addresses and, from top to bottom, by random numbers: so
- * it is as flat as chance makes it, whatever the order of calls.
+ * A node of the tree, which is sorted by addresses and, from top to bottom, by random numbers.  So
+ * the tree is flat on average, whatever the order of calls.
  */
 struct mapset_piece {
 	uintptr_t start, end;
 	struct mapset_piece *left, *right;
 	struct mapset_entry *mapping;
 	uint32_t random;
-	uint32_t call;	    /* by which it leaves; 0: it does not */
+	uint32_t call;	    /* the call that unmaps it; 0 if it stays */
 	unsigned int state; /* enum page_state */
 };
 
 static struct mapset_piece *tree;
 
-/* The queue of mappings in the log; the thread that has the lock appends. */
+/* The queue of mappings in the log.  The thread that holds the lock appends to it. */
 static struct log_queue queue = { .place = LOG_PLACE_OF_MAPPINGS };
 
 /* ---- the lock ---- */
@@ -44,7 +44,7 @@ static struct log_queue queue = { .place = LOG_PLACE_OF_MAPPINGS };
 #define WAIT_SECONDS 2
 
 static uint32_t lock_word; /* 0: free, 1: held, 2: held and another thread waits */
-static bool is_stuck;	   /* its holder did not give it back in time: do not wait again */
+static bool is_stuck;	   /* its holder did not release it in time: do not wait again */
 
 static bool
 take_at_once(uint32_t to)
@@ -73,7 +73,7 @@ take_lock(void)
 			is_stuck = false;
 			return true;
 		}
-	/* Another thread may find that it is stuck while this one gets it. */
+	/* Another thread may declare the lock stuck while this thread takes it. */
 	while (!is_stuck && !is_mine) {
 		is_mine = !__atomic_exchange_n(&lock_word, 2, __ATOMIC_ACQUIRE);
 		if (!is_mine &&
@@ -101,9 +101,9 @@ union mapset_slot {
 };
 
 /*
- * Room for so many, of whose addresses a process with a limit gives this part, but that many in any
- * case.  All are taken at the beginning: memory that was mapped later could get to where the
- * program has unmapped something, and unmaps it once more with what is around it.
+ * The largest number of slots.  With a limit of addresses, the slots get only a part of them, but
+ * at least LEAST_SLOTS.  All slots are mapped at the beginning: later, the kernel might map them
+ * where the program has unmapped a range that it will unmap again together with its surroundings.
  */
 #define MOST_SLOTS ((size_t)1 << 20)
 #define LEAST_SLOTS ((size_t)4096)
@@ -111,12 +111,12 @@ union mapset_slot {
 
 static struct {
 	union mapset_slot *slot;
-	size_t nr, nr_used; /* from the first one on, at least once */
+	size_t nr, nr_used; /* counted from the first slot; slots that were used at least once */
 	union mapset_slot *free;
 	size_t nr_free;
 } pool;
 
-/* Whether there is room for NR more of anything. */
+/* True if NR more objects fit. */
 static bool
 mapset_has_room(size_t nr)
 {
@@ -147,7 +147,7 @@ free_slot(void *slot)
 
 /* ---- the tree ---- */
 
-/* T in two: what begins below AT, and the rest. */
+/* Split T into two trees: the pieces that begin below AT, and the rest. */
 static void
 mapset_split(
 	struct mapset_piece *t, uintptr_t at, struct mapset_piece **low, struct mapset_piece **high)
@@ -166,7 +166,7 @@ mapset_split(
 	*low = *high = NULL;
 }
 
-/* All of LOW is below HIGH. */
+/* Join two trees; all of LOW is below HIGH. */
 static struct mapset_piece *
 mapset_join(struct mapset_piece *low, struct mapset_piece *high)
 {
@@ -204,7 +204,7 @@ mapset_find(uintptr_t at)
 	return found;
 }
 
-/* Take the first piece out of *T. */
+/* Remove the first piece from *T, and return it. */
 static struct mapset_piece *
 take_first(struct mapset_piece **t)
 {
@@ -299,7 +299,7 @@ mapset_is_inside(const struct mapset_piece *p, uintptr_t at)
 	return p && p->start < at;
 }
 
-/* How many pieces more there are when [START, END) has been cut out. */
+/* The number of additional pieces if [START, END) is cut out. */
 static size_t
 nr_cuts(uintptr_t start, uintptr_t end)
 {
@@ -307,7 +307,7 @@ nr_cuts(uintptr_t start, uintptr_t end)
 		mapset_is_inside(mapset_find(end), end);
 }
 
-/* A piece that AT is inside of becomes two. */
+/* Split the piece that contains AT into two. */
 static void
 mapset_cut(uintptr_t at)
 {
@@ -328,7 +328,7 @@ is_one(const struct mapset_piece *a, const struct mapset_piece *b)
 		a->call == b->call;
 }
 
-/* Two pieces that meet at AT, and do not differ, become one. */
+/* Join two pieces that meet at AT if they do not differ. */
 static void
 join_at(uintptr_t at)
 {
@@ -348,7 +348,7 @@ join_at(uintptr_t at)
 
 /* ---- a range ---- */
 
-/* A change of all pieces in [START, END), which is cut out of the others. */
+/* A change of all pieces in [START, END), after the range was cut out of its surroundings. */
 struct mapset_change {
 	enum { REMOVE, LEAVE, END, PROTECT } what;
 	uint32_t call;
@@ -356,7 +356,7 @@ struct mapset_change {
 	int prot;
 };
 
-/* The STATE of pages that get the protection PROT (protect() in pages.c). */
+/* The state of pages of STATE that get the protection PROT (protect() in pages.c). */
 static unsigned int
 state_with(unsigned int state, int prot)
 {
@@ -384,7 +384,7 @@ has_left(const struct mapset_piece *p, enum mapset_end how)
 				p->start, mapping_page_end((void *)p->start, p->end - p->start)));
 }
 
-/* False: it is gone. */
+/* Apply C to P.  False if P is gone. */
 static bool
 change_piece(struct mapset_piece *p, const struct mapset_change *c)
 {
@@ -403,7 +403,7 @@ change_piece(struct mapset_piece *p, const struct mapset_change *c)
 	return stays;
 }
 
-/* With room for the pieces that are cut. */
+/* Apply C to [START, END).  There is room for the pieces that are cut. */
 static void
 change_range(uintptr_t start, uintptr_t end, const struct mapset_change *c)
 {
@@ -446,7 +446,7 @@ agent_mapset_change(uintptr_t start, uintptr_t end, const struct mapset_change *
 	drop_lock();
 }
 
-/* ---- what others call ---- */
+/* ---- public functions ---- */
 
 bool
 mapset_may_have(void)
@@ -504,7 +504,10 @@ mapset_end(uintptr_t start, uintptr_t end, uint32_t call, enum mapset_end how)
 		start, end, &(struct mapset_change){ .what = END, .call = call, .how = how });
 }
 
-/* Most calls change nothing: code that is made writable, and executable again. */
+/*
+ * True if the change of protection has an effect.  Most calls have no effect: they make code
+ * writable, and executable again.
+ */
 static bool
 has_other(uintptr_t start, uintptr_t end, int prot)
 {

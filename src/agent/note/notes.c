@@ -20,7 +20,7 @@ bool notes_are_closed;
 bool notes_have_table;
 void (*notes_after_note)(void);
 
-/* ---- one thing at a time ---- */
+/* ---- one event at a time ---- */
 
 bool
 notes_enter_shared(struct notes *n)
@@ -58,7 +58,7 @@ notes_miss(void)
 	if (!sites_hold())
 		return;
 	__atomic_add_fetch(&sites->nr_missed, 1, __ATOMIC_RELAXED);
-	/* Nobody knows how large the block is. */
+	/* The size of the block is unknown. */
 	log_drop(0);
 	sites_let_go();
 }
@@ -80,8 +80,8 @@ notes_unclaim(void)
 }
 
 /*
- * Recent stacks are for the first places alone, and where addresses are not limited: threads do
- * without.
+ * Only the first places have recent stacks, and only if addresses are not limited: stacks can be
+ * found without them.
  */
 #define RECENT_PLACES 256
 static unsigned char *recent_of_all;
@@ -129,7 +129,7 @@ make_notes(void)
 	return true;
 }
 
-/* Each thread begins anew: at once, unless it is just writing its countdown. */
+/* Make each thread start again: immediately, unless it is just writing its countdown. */
 static void
 next_turn(void)
 {
@@ -149,13 +149,13 @@ forget_blocks(void)
 	table_forget();
 }
 
-/* A thread notes something for a few microseconds, unless it gets no processor. */
+/* A thread records an event in a few microseconds, unless it gets no processor. */
 #define LEAVE_TRIES 2000
 #define LEAVE_PAUSE_NS 1000000
 
 /*
- * Wait until no thread notes anything.  False: one still does.  After the first pause each thread
- * has seen that it is closed, or its mark is seen: no processor keeps a store to itself for so
+ * Wait until no thread is recording.  False if one still is.  After the first pause, each thread
+ * has seen that the notes are closed, or its mark is visible: no processor delays a store for that
  * long.
  */
 static bool
@@ -191,12 +191,12 @@ drop_earlier(void)
 	return true;
 }
 
-/* The program is to have nearly all of the addresses that it may have. */
+/* The program gets nearly all of the addresses within its limit. */
 #define ADDRESSES_PART 64
-/* The part of a record's memory for sites and log; the rest is for live blocks. */
+/* The part of a record's memory for sites and log; live blocks get the rest. */
 #define SITES_PART 2
 
-/* A file may have room for more. */
+/* The size of the sites for S, within all limits.  A file may have room for more. */
 static struct wire_sites_size
 size_of(const struct notes_start *s)
 {
@@ -209,7 +209,9 @@ size_of(const struct notes_start *s)
 	return sites_fit(size, segment_address_limit() / ADDRESSES_PART);
 }
 
-/* Beside sites of SITES_BYTES.  False: there is no room. */
+/*
+ * Map memory for live blocks, in addition to sites of SITES_BYTES.  False if no room is available.
+ */
 static bool
 make_live_set(const struct notes_start *s, uint64_t sites_bytes)
 {
@@ -273,7 +275,7 @@ notes_begin(const struct notes_start *s)
 	return is_ready && sites;
 }
 
-/* The mapping stays, without a page. */
+/* Release the pages; the mapping stays. */
 static void
 forget_notes(void)
 {
@@ -297,9 +299,10 @@ notes_end(void)
 /* ---- in a forked child ---- */
 
 /*
- * The note under way ends in memory of the child's own, where nobody holds a lock: what is mapped
- * is the parent's.  Its head stays, for what was read of it; PID 0 is no process's, so no file has
- * it.  Without memory the parent has the note twice.
+ * End the event in progress in private memory of the child, where no thread holds a lock: the
+ * mapped sites are the parent's.  The head of the sites is kept for values that were read from it.
+ * Its PID is 0, which no process has, so no file of sites matches.  Without memory, the parent gets
+ * the event twice.
  */
 static void
 part_from_parent(void)
@@ -321,7 +324,7 @@ notes_after_fork(struct wire_thread *forker, void (*begin_child)(void))
 		notes_of(forker ? forker : place_shared())->noter == thread_stack();
 
 	is_claimed = 0;
-	/* Already there: this is the child of one that has not got on yet. */
+	/* The event was already moved: this is the child of a child that has not continued yet. */
 	if (!is_noting && !notes_after_note) {
 		begin_child();
 		return;
@@ -332,8 +335,8 @@ notes_after_fork(struct wire_thread *forker, void (*begin_child)(void))
 }
 
 /*
- * The other threads of the parent are not here, whatever they were noting.  Their notes stay
- * mapped: this one may be about to write there.
+ * The other threads of the parent do not exist here, whatever they were recording.  Their notes
+ * stay mapped, since this thread may be about to write to them.
  */
 void
 notes_forget_parents(struct wire_sites *parents)

@@ -1,6 +1,6 @@
 /*
- * notes: what jobs that note stacks have in common: the sites that they note in, what each thread
- * keeps meanwhile, and that a thread notes one thing at a time.
+ * notes: the common part of the jobs that record stacks: the sites, the data of each thread, and
+ * the rule that a thread records one event at a time.
  */
 #ifndef MEMDIAG_AGENT_NOTE_NOTES_H
 #define MEMDIAG_AGENT_NOTE_NOTES_H
@@ -24,67 +24,68 @@
 /* ---- beginning ---- */
 
 /*
- * Whether the caller alone may begin or end what is noted, until notes_unclaim(): memdiag from
- * outside, or the program itself.  It does not wait: whoever has it may need a lock that the caller
- * holds, ld.so's for example.
+ * Reserve the right to begin or end recording, until notes_unclaim().  False if another caller has
+ * it: memdiag from outside, or the program itself.  This never waits, since the owner may need a
+ * lock that the caller holds, for example ld.so's.
  */
 bool notes_claim(void);
 void notes_unclaim(void);
 
 struct notes_start {
-	/* The notes go into FD from OFFSET_BYTES on, where all is zero and there is room. */
-	int fd; /* less than 0: into memory that nobody else has */
+	/* The notes are written to FD from OFFSET_BYTES on, where the file has enough zeroes. */
+	int fd; /* negative: use private memory */
 	uint64_t offset_bytes;
 	struct wire_sites_size size;
-	uint64_t period_bytes;	       /* of samples; 0: all is recorded */
-	uint64_t max_bytes;	       /* that all may take, but for threads; 0: any number */
-	enum wire_live_set live_set;   /* of a record */
-	bool opens_log;		       /* events are appended from the first one on */
-	struct wire_triggers triggers; /* what is asked for */
+	uint64_t period_bytes;	       /* of samples; 0: record all blocks */
+	uint64_t max_bytes;	       /* for all data but that of threads; 0: unlimited */
+	enum wire_live_set live_set;   /* how a record keeps its live blocks */
+	bool opens_log;		       /* append events from the first one on */
+	struct wire_triggers triggers; /* events that request a file */
 };
 
 /*
- * Get ready to note.  Called again, start anew with nothing noted.  No hook of a job that notes is
- * set meanwhile.  False: there is no memory, or a thread does not get on with what it notes, and
- * nothing may be noted.
+ * Get ready to record.  A further call starts again without any notes.  No hook of a job that
+ * records may be set meanwhile.  False if no memory is available or a thread does not finish its
+ * event; nothing may be recorded then.
  */
 bool notes_begin(const struct notes_start *s);
 /*
- * Give back what is needed only while something is noted; the sites stay, to be read.  No hook of a
- * job that notes is set.  False: a thread does not get on with what it notes.
+ * Release the memory that only recording needs; the sites stay readable.  No hook of a job that
+ * records may be set.  False if a thread does not finish its event.
  */
 bool notes_end(void);
 /*
- * In a forked child: call BEGIN_CHILD, which calls notes_begin_child() or sets sites to NULL.  The
- * place of the thread that forked was FORKER in the parent; NULL: it had none.  If it forked in a
- * signal handler that came while it noted something, that goes on when the handler has returned;
- * then BEGIN_CHILD is called at its end, and nothing is noted before.
+ * In a forked child, call BEGIN_CHILD, which calls notes_begin_child() or sets sites to NULL.
+ * FORKER is the place of the thread that forked, in the parent; NULL if it had no place.  If the
+ * thread forked in a signal handler that interrupted an event, the event continues after the
+ * handler has returned; BEGIN_CHILD is then called at its end, and nothing is recorded before.
  */
 void notes_after_fork(struct wire_thread *forker, void (*begin_child)(void));
-/* There, where PARENTS sites are mapped, or NULL: forget all that the parent has noted. */
+/* In the child, forget all notes of the parent.  PARENTS are its mapped sites, or NULL. */
 void notes_forget_parents(struct wire_sites *parents);
-/* The same, and then as notes_begin(). */
+/* As notes_forget_parents(), then as notes_begin(). */
 bool notes_begin_child(const struct notes_start *s, struct wire_sites *parents);
 
-/* ---- what a thread keeps ---- */
+/* ---- data of a thread ---- */
 
 /* The state of the sampler. */
 struct notes_sampler {
 	uint64_t random;
-	uint64_t drawn_bytes; /* all steps so far; less what is left of the last, the clock */
-	uint64_t ahead_bytes; /* left of the last step, besides the thread's countdown */
+	uint64_t drawn_bytes; /* all steps so far; minus the rest of the last one, the clock */
+	uint64_t ahead_bytes; /* rest of the last step, in addition to the thread's countdown */
 };
 
 /* The state of the recorder. */
 #define NOTES_KNOWN_SITES 512
 struct notes_recorder {
-	uint32_t tid;	  /* of the thread that the rest is about */
-	const void *last; /* the block that it has taken last */
+	uint32_t tid;	  /* the thread to which the other members belong */
+	const void *last; /* the block that it has allocated last */
 	struct log_queue log;
 	/*
-	 * Live by what the thread has allocated and freed, unless it was alone; of that
-	 * sites->live_bytes knows of TOLD_BYTES, which others may write.  The most that it may be
-	 * above that, and below.
+	 * The live bytes of the blocks that the thread has allocated minus those that it has freed,
+	 * except while it was alone. sites->live_bytes includes TOLD_BYTES of them, which other
+	 * threads may write.  The last two are the largest differences between LIVE_BYTES and
+	 * TOLD_BYTES in either direction.
 	 */
 	int64_t live_bytes, told_bytes, most_ahead_bytes, most_behind_bytes;
 	struct {
@@ -92,15 +93,15 @@ struct notes_recorder {
 	} known[NOTES_KNOWN_SITES];
 };
 
-/* For each place of the segment, zero at first.  Only the place's thread uses it. */
+/* One for each place of the segment, initially zero.  Only the place's thread uses it. */
 struct notes {
-	uintptr_t noter; /* thread_stack() of the thread that notes something; 0: nobody */
-	uint32_t turn;	 /* that the rest is of; if it is not notes_turn, it begins anew */
+	uintptr_t noter; /* thread_stack() of the recording thread; 0: no thread is */
+	uint32_t turn;	 /* turn of the other members; reset if it is not notes_turn */
 	union {
 		struct notes_sampler sampler;
 		struct notes_recorder recorder;
 	} of;
-	struct last_stacks stack; /* STACK_BYTES of it */
+	struct last_stacks stack; /* has STACK_BYTES */
 };
 #define NOTES_BYTES (offsetof(struct notes, stack) + STACK_BYTES)
 _Static_assert(sizeof(void *) != 8 || NOTES_BYTES >> 10 == 74,
@@ -108,11 +109,11 @@ _Static_assert(sizeof(void *) != 8 || NOTES_BYTES >> 10 == 74,
 _Static_assert(sizeof(void *) != 8 || STACK_RECENT_BYTES >> 10 == 110,
 	"doc/internals/profile.md says how much recent stacks take");
 
-/* How often notes have begun, or begun anew. */
+/* The number of times that recording has started. */
 extern uint32_t notes_turn;
 extern unsigned char *notes_of_all;    /* private */
 extern bool notes_have_table;	       /* the live blocks of a record are in table.h */
-extern bool notes_are_closed;	       /* private: the sites are about to change */
+extern bool notes_are_closed;	       /* private: the sites are about to be replaced */
 extern void (*notes_after_note)(void); /* private: see notes_after_fork() */
 
 static inline struct notes *
@@ -123,12 +124,14 @@ notes_of(const struct wire_thread *self)
 	return (struct notes *)(void *)(notes_of_all + i * NOTES_BYTES);
 }
 
-/* The recent stacks of N (stack.h); NULL: none. */
+/* The recent stacks of N (stack.h); NULL if they are not kept. */
 struct stack_recent *notes_recent(const struct notes *n);
 
-/* ---- one thing at a time ---- */
+/* ---- one event at a time ---- */
 
-/* Whether nothing is to be noted; of a child that nobody follows the sites are its parent's. */
+/*
+ * True if nothing is to be recorded.  In a child that is not followed, the sites are its parent's.
+ */
 static inline bool
 notes_are_off(void)
 {
@@ -150,10 +153,10 @@ notes_leave(struct notes *n)
 }
 
 /*
- * SELF, which has N, is about to note something.  False: it may not, and there may be no sites.  It
- * does already, and this is in a signal handler, which would wait for what its own thread holds; or
- * the sites are about to change.  Their changer waits until each thread has seen so, or is seen
- * here: so no fence is needed.
+ * Let SELF, which has N, record an event.  False if it must not, and the sites may not exist.
+ * Either the thread is already recording and this is a signal handler, which would wait for a lock
+ * of its own thread; or the sites are about to be replaced.  The thread that replaces them waits
+ * until each thread has seen that or its mark is visible, so no fence is needed.
  */
 static inline bool
 notes_enter(const struct wire_thread *self, struct notes *n)
@@ -173,9 +176,9 @@ notes_enter(const struct wire_thread *self, struct notes *n)
 	return false;
 }
 
-/* Count BYTES of a block that was not noted, though it should have been; if there are sites. */
+/* Count BYTES of a block that should have been recorded but was not, if sites exist. */
 void notes_lose(uint64_t bytes);
-/* Count a free that was not noted. */
+/* Count a free that was not recorded. */
 void notes_miss(void);
 
 #pragma GCC visibility pop

@@ -2,7 +2,7 @@
 
 #include "agent/note/probes.h"
 
-/* Macros alone; another processor's compiler may be without. */
+/* This header has only macros.  The compiler of another processor may lack it. */
 #if __has_include(<sys/sdt.h>)
 #include <sys/sdt.h>
 #else
@@ -10,12 +10,12 @@
 #define DTRACE_PROBE3(provider, name, a, b, c) ((void)(a), (void)(b), (void)(c))
 #endif
 
-/* The proposal's; still to be agreed on. */
+/* The name in the proposal, which is not agreed yet. */
 #define PROVIDER otel_memory
 
 /*
- * Functions, so that the operands are in the registers of their arguments: readers take them from
- * there.
+ * These are functions so that the operands are in the registers of their arguments, where readers
+ * expect them.
  */
 __attribute__((noinline)) void
 probe_alloc(const void *block, size_t size, uint64_t weighted_bytes)

@@ -21,15 +21,16 @@
 
 #define DEFAULT_RATE_BYTES (UINT64_C(512) << 10)
 
-/* Where no memdiag has a file ready. */
+/* Used if memdiag has not prepared a file. */
 static const struct wire_sites_size own_size = { UINT32_C(1) << 20, UINT32_C(1) << 18, 0 };
 
-/* ---- where it is noted ---- */
+/* ---- the place for the sites ---- */
 
 /*
- * A process with other rights may not open memdiag's file.  Of the program itself memdiag says so;
- * a child says it, but not those that it forks.  Without a file memdiag has ended, or is not in
- * this /proc: a child that outlives it need not report that.
+ * Report that memdiag's file cannot be opened, as by a process with other rights. memdiag reports
+ * this for the program itself.  A child reports it, but its own forked children do not.  If the
+ * file does not exist, memdiag has ended or is not in this /proc: a child that outlives memdiag
+ * need not report that.
  */
 static void
 say_closed(long failed)
@@ -50,7 +51,7 @@ log_blocks(void)
 							 : WIRE_LOG_MAX_BLOCKS;
 }
 
-/* A slot in the file of the run.  Less than 0: none. */
+/* Take a slot in the file of the run.  Negative if no slot is free. */
 static long
 take_slot(struct notes_start *s)
 {
@@ -107,7 +108,7 @@ profile_start_of(void)
 	};
 }
 
-/* Where it is to be noted; false: none. */
+/* Find the place for the sites.  False if no place exists. */
 static bool
 profile_find_place(struct notes_start *s)
 {
@@ -117,7 +118,7 @@ profile_find_place(struct notes_start *s)
 		return true;
 	fd = take_slot(s);
 	if (sys_failed(fd))
-		return false; /* memdiag says so if there are too many */
+		return false; /* memdiag reports that there are too many */
 	s->fd = (int)fd;
 	return true;
 }
@@ -173,9 +174,9 @@ profile_begin_record(void)
 }
 
 /*
- * Where memdiag writes the files it needs nothing of us but what is mapped: mostly that was noted,
- * and then no system call is made, which a filter might not allow.  Whether a file is to be taken
- * back.
+ * If memdiag writes the files it only needs the text of the mapped files.  That is usually written
+ * already; then no system call is made, which a filter might not allow.  Returns true if a file
+ * must be removed in case the program continues.
  */
 static bool
 agent_profile_leave(bool may_go_on)
@@ -196,7 +197,7 @@ profile_leave(void)
 	agent_profile_leave(false);
 }
 
-/* Not for the child of a vfork(), which has its parent's sites. */
+/* Not for the child of a vfork(), which uses its parent's sites. */
 struct profile_left
 profile_leave_by_exec(void)
 {
@@ -212,7 +213,7 @@ profile_leave_by_exec(void)
 	return left;
 }
 
-/* Meanwhile memdiag may have begun a profile anew, with other sites. */
+/* Meanwhile memdiag may have started another profile with other sites. */
 void
 profile_stay(struct profile_left left)
 {
@@ -225,9 +226,9 @@ profile_stay(struct profile_left left)
 	sites_let_go();
 }
 
-/* ---- while it runs ---- */
+/* ---- while the program runs ---- */
 
-/* As memdiag has them, enum wire_trigger. */
+/* memdiag's letters for enum wire_trigger. */
 static const char letters[WIRE_NR_TRIGGERS] = { 'i', 'u', 'a' };
 
 bool

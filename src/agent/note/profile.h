@@ -1,6 +1,6 @@
 /*
- * profile: a program that is sampled from its first call on, as its settings ask for: where that is
- * noted, and what is mapped meanwhile.
+ * profile: a program that is sampled from its first call on, as its settings request: the place for
+ * the sites and the text of the mapped files.
  */
 #ifndef MEMDIAG_AGENT_NOTE_PROFILE_H
 #define MEMDIAG_AGENT_NOTE_PROFILE_H
@@ -12,19 +12,19 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The agent has got ready: begin.  False: there is no memory, and that was said. */
+/* Begin when the agent is ready.  False if no memory is available; that was reported. */
 bool profile_begin(void);
-/* The same in a forked child, which is followed and has its PARENTS sites mapped, or NULL. */
+/* Begin in a forked child that is followed and has its PARENTS sites mapped, or NULL. */
 bool profile_begin_child(struct wire_sites *parents);
 
-/* Begin a record in memory of the process's own.  False: none, or as notes_begin(). */
+/* Begin a record in private memory.  False on failure, as for notes_begin(). */
 bool profile_begin_record(void);
 
 /* The program is about to end. */
 void profile_leave(void);
 /*
- * It is about to become another one: that is noted in its sites, as far as it has any, and its file
- * is written.  If it fails, profile_stay() takes both back; errno stays.
+ * The program is about to execute another one: note that in its sites, if any, and write its file.
+ * If exec() fails, profile_stay() reverts both and keeps errno.
  */
 struct profile_left {
 	struct wire_sites *sites;
@@ -33,9 +33,9 @@ struct profile_left {
 struct profile_left profile_leave_by_exec(void);
 void profile_stay(struct profile_left left);
 
-/* Whether a thread of the agent's is to call the next one many times a second. */
+/* True if a thread of the agent must call profile_look() many times a second. */
 bool profile_is_to_look(void);
-/* Write the files that were asked for since the last time, and print large calls. */
+/* Write the files that were requested since the last call, and print large calls. */
 void profile_look(void);
 
 #pragma GCC visibility pop

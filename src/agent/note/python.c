@@ -10,16 +10,17 @@
 #include "agent/base/real.h"
 #include "agent/base/state.h"
 
-/* ---- what interpreters look like ---- */
+/* ---- layouts of interpreters ---- */
 
 /*
  * Offsets, of a 64-bit build without Py_TRACE_REFS: Include/cpython/pystate.h (PyThreadState,
  * _PyCFrame), Include/internal/pycore_frame.h (_PyInterpreterFrame), Include/cpython/code.h and
- * unicodeobject.h.  They do not change within a release, whose extensions are compiled with them.
+ * unicodeobject.h.  They are constant within a release, since its extensions are compiled with
+ * them.
  */
 struct python_layout {
 	unsigned int version;	     /* Py_Version >> 16 */
-	unsigned short state_cframe; /* 0: no struct _PyCFrame, but the next one */
+	unsigned short state_cframe; /* 0: next is state_frame, without a struct _PyCFrame */
 	unsigned short state_frame;
 	unsigned short cframe_frame, cframe_previous;
 	unsigned short frame_code, frame_previous;
@@ -35,7 +36,7 @@ static const struct python_layout layouts[] = {
 	{ 0x030d, 0, 72, 0, 0, 0, 8, 0, 70, 68, 200, 40, 56, 64 },
 };
 
-/* The same in all of them. */
+/* These are equal in all releases. */
 #define TYPE_BASICSIZE 32 /* PyTypeObject.tp_basicsize */
 #define OBJECT_TYPE 8
 #define CODE_FILENAME 112
@@ -46,17 +47,17 @@ static const struct python_layout layouts[] = {
 #define BYTES_VALUE 32	     /* PyBytesObject.ob_sval */
 #define UNICODE_LENGTH 16
 #define UNICODE_STATE 32
-#define OWNED_BY_CSTACK 3 /* enum _frameowner: a frame that marks where a call of C's begins */
+#define OWNED_BY_CSTACK 3 /* enum _frameowner: a frame that marks the beginning of a call from C */
 
 bool python_is_there;
 
 static struct {
-	const struct python_layout *l; /* NULL: none was found */
+	const struct python_layout *l; /* NULL if no interpreter was found */
 	/* The thread's state; that of the GIL's holder, or since 3.12 NULL without the GIL. */
 	uintptr_t (*of_thread)(void), (*current)(void);
 	uintptr_t code_type, unicode_type, bytes_type;
-	uintptr_t object;    /* where its library begins; 0: it is the program, which stays */
-	uint64_t generation; /* of what is loaded, in which it was there */
+	uintptr_t object;    /* start of its library; 0: the program, which is never unloaded */
+	uint64_t generation; /* generation of the loaded objects when it was found */
 } python;
 
 static uintptr_t
@@ -73,7 +74,10 @@ python_has_size(uintptr_t type, uint64_t bytes)
 	return python_word_at(type + TYPE_BASICSIZE) == bytes;
 }
 
-/* A debugging build has larger objects; one without the GIL has a version of its own in them. */
+/*
+ * The layout for VERSION; NULL if it is unknown or differs.  A debugging build has larger objects;
+ * a build without the GIL has another version number in them.
+ */
 static const struct python_layout *
 python_find_layout(uint64_t version)
 {
@@ -85,14 +89,14 @@ python_find_layout(uint64_t version)
 	return NULL;
 }
 
-/* struct dl_find_object of <link.h>, which older releases of glibc do not have. */
+/* struct dl_find_object of <link.h>, which older releases of glibc lack. */
 struct python_found_object {
 	uint64_t flags;
 	uintptr_t start, end;
 	uintptr_t rest[8];
 };
 
-/* Where the object that has AT begins; 0 if none is known. */
+/* The start of the object that contains AT; 0 if unknown. */
 static uintptr_t
 python_object_at(uintptr_t at)
 {
@@ -153,9 +157,9 @@ is_in_frame(const struct unwind_stack *walked, uint32_t i, uintptr_t local)
 }
 
 /*
- * The native frame that has LOCAL, as a number of WALKED, going outwards from frame FROM; 0: none
- * has.  The outermost, number 0, is never one of Python's.  It may be frame number HINT, whatever
- * that is.
+ * The native frame that contains LOCAL, as an index into WALKED, searched outwards from frame FROM;
+ * 0 if not found.  The outermost frame, number 0, never belongs to Python.  HINT is a guess of the
+ * index and may be any number.
  */
 static inline uint32_t
 native_of(const struct unwind_stack *walked, uint32_t from, uintptr_t local, uint32_t hint)
@@ -168,14 +172,14 @@ native_of(const struct unwind_stack *walked, uint32_t from, uintptr_t local, uin
 	return 0;
 }
 
-/* The native frame of the call that is noted next, when stacks were last read into TO. */
+/* A guess of the native frame of the next call: the one that TO had before. */
 static inline uint32_t
 hint_of(const struct python_frames *to)
 {
 	return to->nr_calls < PYTHON_MAX_CALLS ? to->call[to->nr_calls].native : 0;
 }
 
-/* Whether FRAME is where a call of C's begins, and no function. */
+/* True if FRAME marks the beginning of a call from C and is not a function. */
 static bool
 is_mark(uintptr_t frame)
 {
@@ -183,14 +187,14 @@ is_mark(uintptr_t frame)
 		*(const char *)(frame + python.l->frame_owner) == OWNED_BY_CSTACK;
 }
 
-/* Whether FRAME is the last function of its call. */
+/* True if FRAME is the last function of its call. */
 static bool
 is_entry(uintptr_t frame)
 {
 	return python.l->frame_entry && *(const char *)(frame + python.l->frame_entry);
 }
 
-/* Where FRAME of CODE runs: bytes from CODE's first instruction. */
+/* The position of FRAME in CODE, in bytes from the first instruction. */
 static inline uint32_t
 instruction_of(uintptr_t frame, uintptr_t code)
 {
@@ -198,8 +202,8 @@ instruction_of(uintptr_t frame, uintptr_t code)
 }
 
 /*
- * Note the functions from *FRAME outwards, up to the end of their call, which is left in *FRAME: a
- * mark; or 0.  False: there is no room.
+ * Record the functions from *FRAME outwards, up to the end of their call. *FRAME is then the frame
+ * after them: a mark, or 0.  False if no room is left.
  */
 static bool
 note_codes(struct python_frames *to, uintptr_t *frame)
@@ -231,8 +235,9 @@ note_call(struct python_frames *to, uint32_t native, uint32_t first, uintptr_t l
 }
 
 /*
- * Up to 3.12 each call has a struct _PyCFrame among its variables, which has the innermost function
- * and the one of the call around it; the outermost of them is in the thread's state.
+ * Up to 3.12, each call has a struct _PyCFrame among its variables, which points to the innermost
+ * function and to the struct of the enclosing call.  The thread's state points to the innermost
+ * struct.
  */
 static bool
 read_by_cframes(uintptr_t state, const struct unwind_stack *walked, struct python_frames *to)
@@ -252,7 +257,7 @@ read_by_cframes(uintptr_t state, const struct unwind_stack *walked, struct pytho
 	return true;
 }
 
-/* Since 3.13 there is one list of functions, with marks among the variables of each call. */
+/* Since 3.13 all functions are in one list, with marks that are variables of each call. */
 static bool
 read_by_marks(uintptr_t state, const struct unwind_stack *walked, struct python_frames *to)
 {
@@ -274,7 +279,7 @@ read_by_marks(uintptr_t state, const struct unwind_stack *walked, struct python_
 	return true;
 }
 
-/* Whether the interpreter is still loaded. */
+/* True if the interpreter is still loaded. */
 static bool
 is_loaded(void)
 {
@@ -289,7 +294,7 @@ is_loaded(void)
 	return true;
 }
 
-/* The state of the calling thread; 0: it does not hold the GIL. */
+/* The state of the calling thread; 0 if it does not hold the GIL. */
 static uintptr_t
 state_of_thread(void)
 {
@@ -327,7 +332,7 @@ char_at(uintptr_t data, unsigned int kind, size_t i)
 			    : ((const uint32_t *)data)[i];
 }
 
-/* C as UTF-8 to TEXT; returns how many bytes. Lone surrogates and NUL become '?'. */
+/* Write C as UTF-8 to TEXT, and return the number of bytes.  Lone surrogates and NUL become '?'. */
 static size_t
 python_put_char(char *text, uint32_t c)
 {
@@ -355,7 +360,7 @@ python_put_char(char *text, uint32_t c)
 	return 4;
 }
 
-/* The last characters of the NR at DATA, which are ASCII. */
+/* Write the last characters of the NR at DATA, which are ASCII. */
 static size_t
 put_ascii(char *text, size_t room, const char *data, size_t nr)
 {
@@ -368,8 +373,8 @@ put_ascii(char *text, size_t room, const char *data, size_t nr)
 }
 
 /*
- * The str STRING, or the last characters of it, as UTF-8 of at most ROOM bytes; "?" if it is not
- * one.
+ * Write the str STRING, or its last characters, as UTF-8 of at most ROOM bytes; "?" if STRING is
+ * not a str.
  */
 static size_t
 python_put_string(char *text, size_t room, uintptr_t string)
@@ -403,7 +408,7 @@ python_text(uintptr_t code, char text[PYTHON_TEXT_BYTES], uint32_t *ret_line)
 	const size_t room = (PYTHON_TEXT_BYTES - 1) / 2;
 	size_t len;
 
-	/* Its last reference may be gone, while what it referred to is being freed. */
+	/* Its last reference may be gone while an object that it referred to is being freed. */
 	if (!code || !*(const uint32_t *)code ||
 		python_word_at(code + OBJECT_TYPE) != python.code_type)
 		return 0;
@@ -415,7 +420,10 @@ python_text(uintptr_t code, char text[PYTHON_TEXT_BYTES], uint32_t *ret_line)
 
 /* ---- lines ---- */
 
-/* A number in bits 0 to 5 of the bytes from *AT on, as long as bit 6 is set; less than END. */
+/*
+ * Read a number, which is in bits 0 to 5 of the bytes from *AT on, as long as bit 6 is set.  Stops
+ * at END.
+ */
 static uint32_t
 python_read_number(const uint8_t **at, const uint8_t *end)
 {
@@ -430,8 +438,8 @@ python_read_number(const uint8_t **at, const uint8_t *end)
 }
 
 /*
- * How many lines the entry of kind KIND, whose next byte is AT, is further on than the one before:
- * Objects/locations.md of CPython 3.11 to 3.13.
+ * The number of lines between the previous entry of the table and the one of kind KIND, whose next
+ * byte is AT: Objects/locations.md of CPython 3.11 to 3.13.
  */
 static int32_t
 line_step(unsigned int kind, const uint8_t *at, const uint8_t *end)
@@ -446,9 +454,9 @@ line_step(unsigned int kind, const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * The line that has INSTRUCTION by the TABLE of SIZE bytes, of a function that begins at LINE; 0 if
- * none has.  An entry begins with a byte of 128 or more: its kind, and how many instructions of two
- * bytes it is about, less one.
+ * The line of INSTRUCTION by the TABLE of SIZE bytes, for a function that begins at LINE; 0 if the
+ * table has no line for it.  An entry begins with a byte of 128 or more: its kind, and the number
+ * of two-byte instructions that it covers, minus one.
  */
 static uint32_t
 python_find_line(const uint8_t *table, size_t size, uint32_t line, uint32_t instruction)
@@ -474,7 +482,7 @@ python_line(uintptr_t code, uint32_t instruction)
 {
 	const uintptr_t table = python_word_at(code + CODE_LINETABLE);
 
-	/* A function that has not begun runs none of its instructions. */
+	/* A function that has not begun has not reached any of its instructions. */
 	if (!table || !python.bytes_type ||
 		python_word_at(table + OBJECT_TYPE) != python.bytes_type ||
 		(int32_t)instruction < 0)
@@ -490,9 +498,9 @@ python_size(uintptr_t code)
 	return (uint32_t)python_word_at(code + OBJECT_SIZE);
 }
 
-/* ---- names that are known ---- */
+/* ---- known names ---- */
 
-/* As much as a register of a processor has room for. */
+/* The size of a processor's vector register. */
 typedef uint64_t vector __attribute__((vector_size(16)));
 
 static inline vector
@@ -515,7 +523,10 @@ word_differences_at(const char *a, const char *b)
 	return v ^ w;
 }
 
-/* Not libc's memcmp().  The last word or vector of them ends where they do. */
+/*
+ * True if A and B agree in LEN bytes.  Replaces libc's memcmp().  The last word or vector that is
+ * read ends where they end.
+ */
 static inline __attribute__((always_inline)) bool
 python_is_same(const char *a, const char *b, size_t len)
 {
@@ -541,9 +552,9 @@ python_is_same(const char *a, const char *b, size_t len)
 }
 
 #define STATE_MASK 0x7c	 /* kind, compact, ascii */
-#define STATE_ASCII 0x64 /* of one byte, compact, ascii */
+#define STATE_ASCII 0x64 /* one byte per character, compact, ascii */
 
-/* Whether STRING is the LEN characters of TEXT, all ASCII. */
+/* True if STRING consists of the LEN characters of TEXT, all ASCII. */
 static inline __attribute__((always_inline)) bool
 is_ascii(uintptr_t string, const char *text, size_t len)
 {
@@ -570,14 +581,14 @@ python_is(uintptr_t code, const struct python_name *name)
 	return python_is_named(code, name);
 }
 
-/* ---- calls that are known ---- */
+/* ---- known calls ---- */
 
 void
 python_know(const struct python_frames *read, const struct python_name *const *name,
 	struct python_known *ret)
 {
 	ret->rest = PYTHON_NOT_READ;
-	/* A signal handler may leave this by longjmp(). */
+	/* A signal handler may interrupt this function and leave by longjmp(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (read->nr_calls > PYTHON_KNOWN_CALLS || read->nr_codes > PYTHON_KNOWN_CODES)
 		return;
@@ -601,8 +612,8 @@ python_know(const struct python_frames *read, const struct python_name *const *n
 }
 
 /*
- * Whether the functions from *FRAME outwards, up to the end of their call, are the NR of KNOWN from
- * number FIRST on; *FRAME as for note_codes().
+ * True if the functions from *FRAME outwards, up to the end of their call, are the NR functions of
+ * KNOWN from number FIRST on. *FRAME changes as in note_codes().
  */
 static inline bool
 has_codes(const struct python_known *known, uint32_t first, uint32_t nr, uintptr_t *frame)
@@ -626,8 +637,8 @@ has_codes(const struct python_known *known, uint32_t first, uint32_t nr, uintptr
 }
 
 /*
- * Whether read_by_cframes() would go through the same addresses: those of variables are in the same
- * native frames as they were.
+ * True if read_by_cframes() would read the same addresses: the variables are in the same native
+ * frames as before.
  */
 static bool
 has_cframes(uintptr_t state, const struct python_known *known)
@@ -647,7 +658,7 @@ has_cframes(uintptr_t state, const struct python_known *known)
 	return cframe == known->rest;
 }
 
-/* The same for read_by_marks(). */
+/* True if read_by_marks() would read the same addresses. */
 static bool
 has_marks(uintptr_t state, const struct python_known *known)
 {
@@ -664,7 +675,10 @@ has_marks(uintptr_t state, const struct python_known *known)
 	return frame == known->rest;
 }
 
-/* The objects at the same addresses may be others by now, so names are compared each time. */
+/*
+ * True if the names are unchanged.  Other objects may have the same addresses by now, so the names
+ * are compared each time.
+ */
 static bool
 has_names(const struct python_known *known)
 {

@@ -1,8 +1,8 @@
 /*
- * python: the functions of Python that a thread is in, of CPython 3.11 to 3.13.  They are read from
- * the interpreter's own structures, by the thread itself and while it holds the GIL: so nothing of
- * it changes or is freed meanwhile.  No code of Python runs, nothing is locked, no reference is
- * counted.
+ * python: the Python functions that a thread is executing, for CPython 3.11 to 3.13.  The thread
+ * itself reads them from the interpreter's structures while it holds the GIL, so these are not
+ * changed or freed meanwhile.  This runs no Python code, takes no lock and changes no reference
+ * count.
  */
 #ifndef MEMDIAG_AGENT_NOTE_PYTHON_H
 #define MEMDIAG_AGENT_NOTE_PYTHON_H
@@ -21,32 +21,32 @@
 #define PYTHON_MAX_CALLS 64
 
 /*
- * A call of the interpreter's function _PyEval_EvalFrameDefault(): it runs a function of Python,
- * and those that this one calls, and so on, innermost first.
+ * A call of the interpreter's function _PyEval_EvalFrameDefault().  It executes a Python function,
+ * the functions that this one calls, and so on; they are listed innermost first.
  */
 struct python_call {
-	uint32_t native;    /* its frame, as a number of the stack that was walked */
-	uint32_t first, nr; /* in code */
-	uintptr_t local;    /* in that frame: what the interpreter knows the call by */
+	uint32_t native;    /* index of its frame in the stack that was walked */
+	uint32_t first, nr; /* index and number of its functions in code */
+	uintptr_t local;    /* address in that frame by which the interpreter knows the call */
 };
 
 struct python_frames {
 	uint32_t nr_calls, nr_codes;
 	struct python_call call[PYTHON_MAX_CALLS]; /* innermost first */
 	uintptr_t code[PYTHON_MAX_CODES];	   /* objects of the interpreter */
-	uint32_t instruction[PYTHON_MAX_CODES];	   /* of each that runs: python_line() */
-	uintptr_t rest; /* what follows the last call; PYTHON_NOT_READ: unknown */
+	uint32_t instruction[PYTHON_MAX_CODES];	   /* of each function: argument of python_line() */
+	uintptr_t rest; /* frame after the last call; PYTHON_NOT_READ: unknown */
 };
 #define PYTHON_NOT_READ UINTPTR_MAX
 
-/* The name of a function, as python_text() writes it, and the line where it begins. */
+/* The name of a function in the format of python_text(), and the line where it begins. */
 struct python_name {
-	uint32_t number; /* its user's; 0: none */
+	uint32_t number; /* number that the user has given it; 0: no number */
 	uint32_t line, len, file_len;
 	char text[112]; /* the file, a NUL, the name, and zeroes */
 };
 
-/* The same in short, with names that are to be compared: python_is_as_known(). */
+/* A compact form of the calls, with names to compare: python_is_as_known(). */
 #define PYTHON_KNOWN_CALLS 12
 #define PYTHON_KNOWN_CODES 24
 struct python_known {
@@ -59,55 +59,61 @@ struct python_known {
 	struct {
 		uintptr_t code;
 		const struct python_name *name;
-		uint32_t number; /* that NAME had */
+		uint32_t number; /* number of NAME */
 		uint32_t instruction, size;
 	} code[PYTHON_KNOWN_CODES];
 };
 
-/* Look for an interpreter.  Not in a hook, as it may wait for locks of ld.so. */
+/* Search for an interpreter.  Do not call this in a hook, as it may wait for locks of ld.so. */
 void python_begin(void);
 
-/* Whether python_begin() has found one. */
+/* True if python_begin() has found an interpreter. */
 extern bool python_is_there;
 
 /*
- * The calls that are in the stack WALKED of the calling thread.  None if the thread does not hold
- * the GIL, if there are too many, or if it is not known how its interpreter has them.
+ * Get the calls in the stack WALKED of the calling thread.  No calls are returned if the thread
+ * does not hold the GIL, if it has too many, or if the interpreter's structures are not as
+ * expected.
  */
 void python_read(const struct unwind_stack *walked, struct python_frames *ret);
 
 /*
- * Make RET what python_read() has read.  NAME: of each code, NULL if it has none.  What cannot be
- * kept is not known: then nothing is the same later.
+ * Make RET the known form of the result READ of python_read().  NAME has the name of each code, or
+ * NULL.  If READ does not fit, later comparisons with RET return false.
  */
 void python_know(const struct python_frames *read, const struct python_name *const *name,
 	struct python_known *ret);
 
 /*
- * Whether python_read() would find the calls that are KNOWN, in the same frames, of functions with
- * the same names.  The native frames of the stack are those of then.  False: it may all the same.
+ * True if python_read() would find the calls of KNOWN, in the same frames, and of functions with
+ * the same names.  The native frames of the stack must be unchanged.  False may also be returned if
+ * nothing has changed.
  */
 bool python_is_as_known(const struct python_known *known);
 
-/* Room for what python_text() writes: 52 characters of each name at least. */
+/* Size of the buffer for python_text(): at least 52 characters of each name fit. */
 #define PYTHON_TEXT_BYTES 420
 
 /*
- * The file of CODE, a NUL, and its qualified name, as UTF-8, into TEXT, and the line where it
- * begins; of long names only the end.  Returns the length, 0 if it is no code object any more.
+ * Write the file of CODE, a NUL, and its qualified name, as UTF-8, to TEXT, and get the line where
+ * it begins.  Long names lose their beginning.  Returns the length, or 0 if CODE is no longer a
+ * code object.
  */
 size_t python_text(uintptr_t code, char text[PYTHON_TEXT_BYTES], uint32_t *ret_line);
 
 /*
- * The line of CODE, a code object, that has the instruction INSTRUCTION bytes behind its first one;
- * 0 if none has.
+ * The line of the instruction that is INSTRUCTION bytes from the first one of CODE, a code object;
+ * 0 if unknown.
  */
 uint32_t python_line(uintptr_t code, uint32_t instruction);
 
-/* The size of CODE: another function at its address has mostly another one. */
+/* The size of CODE.  Another function at the same address usually has another size. */
 uint32_t python_size(uintptr_t code);
 
-/* Whether python_text() would write of CODE what NAME has; quickly.  False: it may all the same. */
+/*
+ * Compare quickly: true if python_text() would write NAME for CODE.  False may also be returned for
+ * an equal name.
+ */
 bool python_is(uintptr_t code, const struct python_name *name);
 
 #pragma GCC visibility pop

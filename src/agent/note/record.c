@@ -14,26 +14,26 @@
 #include "agent/note/stack.h"
 #include "agent/note/table.h"
 
-/* ---- the sum of all ---- */
+/* ---- the global sum ---- */
 
 /*
- * Each of several threads adds up some bytes of its own before it adds them to the sum of all: so
- * that no sum is off by much, all of them together no more than this part of it; and no thread has
- * more than MOST_PENDING_BYTES, as that is seldom enough.
+ * If several threads record, each collects some bytes before it adds them to the global sum.  All
+ * of them together hold back at most this part of the sum, which limits its error.  A thread holds
+ * back at most MOST_PENDING_BYTES, with which additions are rare enough.
  */
 #define PENDING_PART 512
 #define MOST_PENDING_BYTES (INT64_C(64) << 10)
 
 /*
- * The threads of the first places may hold back so much that they have freed: they can allocate it
- * again without more being live than ever.  Who finds that more is, as far as the sum knows, asks
- * what these hold back.
+ * The threads of the first places may hold back any number of bytes that they have freed: they can
+ * allocate these again without a new peak.  A thread whose sum exceeds the peak first asks these
+ * threads for the bytes that they hold back.
  */
 #define NR_HOLDERS 64
 
 /*
- * N is of the thread of place 1, which is alone until there is a second one.  Another may have
- * begun meanwhile: so what a thread adds while it is alone is a sum of its own.
+ * True if N's thread is the only one, which has place 1.  A second thread may have started
+ * meanwhile, so the bytes that a thread adds while it is alone are kept in a separate sum.
  */
 static inline bool
 record_is_alone(const struct notes *n)
@@ -41,7 +41,7 @@ record_is_alone(const struct notes *n)
 	return segment->nr_threads <= 2 && n == notes_of(wire_threads(segment) + 1);
 }
 
-/* If a second thread begins just now, the peak is off by what is being added. */
+/* If a second thread starts just now, the peak is wrong by the bytes that it is adding. */
 static inline void
 raise_peak_alone(int64_t live)
 {
@@ -52,9 +52,9 @@ raise_peak_alone(int64_t live)
 }
 
 /*
- * Have the sum of all know R's LIVE bytes.  It is rather too low for a moment than too high: who
- * adds to it afterwards sees so, but a peak that was too high would stay.  False: another thread
- * was at it.
+ * Bring R's part of the global sum to LIVE bytes.  The sum is briefly too low rather than too high:
+ * a thread that adds to it afterwards notices a low sum, but a peak that is too high would stay.
+ * False if another thread changed the part meanwhile.
  */
 static bool
 set_told(struct notes_recorder *r, int64_t live)
@@ -75,7 +75,7 @@ set_told(struct notes_recorder *r, int64_t live)
 }
 
 /*
- * Have the sum of all know what holders have live; what these do at this very moment may be
+ * Add the live bytes of the holders to the global sum; changes that they make at this moment may be
  * missing.
  */
 static void
@@ -87,7 +87,7 @@ ask_holders(void)
 
 		if (__atomic_load_n(&n->turn, __ATOMIC_ACQUIRE) != notes_turn)
 			continue;
-		/* It may have changed before TOLD_BYTES did. */
+		/* LIVE_BYTES may have changed before TOLD_BYTES did. */
 		for (int tries = 0; tries < 2; tries++) {
 			const int64_t live = __atomic_load_n(&r->live_bytes, __ATOMIC_RELAXED);
 
@@ -105,7 +105,10 @@ is_holder(const struct notes *n)
 		n <= notes_of(wire_threads(segment) + NR_HOLDERS);
 }
 
-/* N's thread has more or less live than the sum of all may be off by. */
+/*
+ * Add the live bytes of N's thread to the global sum: they differ from its share by more than is
+ * allowed.
+ */
 static SLOW void
 tell(struct notes *n)
 {
@@ -168,8 +171,9 @@ record_add_shared(struct wire_amount *to, uint64_t bytes)
 }
 
 /*
- * S has kept nothing since the peak before EPOCH.  Of several threads that find so one keeps it; a
- * thread that was held up since it read EPOCH may be too late for a later one.
+ * S was unchanged since the peak before EPOCH: keep its values.  If several threads find this, one
+ * of them does it.  A thread that was delayed after it read EPOCH may be too late for a later
+ * epoch.
  */
 static inline void
 keep_peak_of(struct wire_site *s, uint32_t epoch)
@@ -187,7 +191,7 @@ keep_peak_of(struct wire_site *s, uint32_t epoch)
 	__atomic_store_n(&s->peak.bytes, live.bytes, __ATOMIC_RELAXED);
 }
 
-/* Keep what S has had since the last peak, before it changes. */
+/* Keep the values that S has had since the last peak, before they change. */
 static inline void
 record_keep_peak(struct wire_site *s)
 {
@@ -197,9 +201,7 @@ record_keep_peak(struct wire_site *s)
 		keep_peak_of(s, epoch);
 }
 
-/*
- * Where half of the sites are used, as by threads that come and go, further threads share theirs.
- */
+/* If half of the sites are used, as by many short-lived threads, further threads share sites. */
 static SLOW uint32_t
 record_find_site(struct notes *n, uint32_t node)
 {
@@ -227,7 +229,7 @@ site_of(struct notes *n, uint32_t node)
 {
 	const uint32_t at = node % NOTES_KNOWN_SITES;
 
-	/* Node 0 has no frames: there may be a stack of which none is known. */
+	/* Node 0 has no frames: it is used for stacks that could not be read. */
 	if (LIKELY(node && n->of.recorder.known[at].node == node))
 		return n->of.recorder.known[at].site;
 	return record_find_site(n, node);
@@ -243,13 +245,13 @@ begin_turn(struct notes *n)
 	n->of.recorder.log = (struct log_queue){ .place = (uint32_t)(at / NOTES_BYTES) };
 }
 
-/* Its first call, or another thread has taken the place. */
+/* This is the first call of the thread, or the thread has taken the place of another. */
 static SLOW void
 record_move_in(struct notes *n, uint32_t tid)
 {
 	if (n->turn != notes_turn)
 		begin_turn(n);
-	/* Others look at what begin_turn() has set from now on. */
+	/* From now on, other threads read the members that begin_turn() has set. */
 	__atomic_store_n(&n->turn, notes_turn, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < NOTES_KNOWN_SITES; i++)
 		n->of.recorder.known[i].node = 0;
@@ -291,7 +293,7 @@ forget_one(uint64_t bytes)
 	log_drop(bytes);
 }
 
-/* Without it nobody could say what is freed some day. */
+/* The block is not recorded, so its later free would be unknown. */
 static SLOW void
 lack_room(uint64_t bytes)
 {
@@ -300,8 +302,9 @@ lack_room(uint64_t bytes)
 }
 
 /*
- * BYTES of SITE were freed; IS_LAST: at the address that the thread has taken last.  They are
- * temporary unless another thread has taken that since.  Returns what the log has to say of it.
+ * Subtract BYTES of SITE, which were freed.  IS_LAST: at the address that the thread has allocated
+ * last.  The bytes are temporary unless another thread has allocated that address since.  Returns
+ * the kind of the log's event.
  */
 INLINE enum wire_log_kind
 record_subtract(struct notes *n, uint32_t site, uint64_t bytes, bool is_last)
@@ -324,7 +327,7 @@ record_subtract(struct notes *n, uint32_t site, uint64_t bytes, bool is_last)
 	return is_soon ? WIRE_LOG_FREED_SOON : WIRE_LOG_FREED;
 }
 
-/* A block whose free was not seen had this address: it was EARLIER's. */
+/* A block of EARLIER had this address, and its free was missed. */
 static SLOW void
 record_end_earlier(struct notes *n, uint32_t earlier, uint64_t bytes)
 {
@@ -342,7 +345,7 @@ keep_in_table(struct notes *n, const void *block, uint32_t site, uint64_t bytes)
 	return table_put(block, site, bytes);
 }
 
-/* BLOCK of BYTES is live, and of SITE.  False: there is no room to know that. */
+/* Record that BLOCK of BYTES is live and belongs to SITE.  False if no room is left. */
 INLINE bool
 record_keep(struct notes *n, const void *block, uint32_t site, uint64_t bytes)
 {
@@ -414,7 +417,7 @@ record_note_before(void *block)
 	return bytes;
 }
 
-/* BLOCK is live no more.  Returns its site; 0: it is not known. */
+/* Remove BLOCK from the live blocks.  Returns its site; 0 if it is unknown. */
 static inline uint32_t
 record_forget(const void *block, uint64_t *ret_bytes)
 {
@@ -427,8 +430,8 @@ record_forget(const void *block, uint64_t *ret_bytes)
 }
 
 /*
- * BLOCK is about to be freed or resized; into RET what it was.  The log gets what is resized when
- * it is.
+ * BLOCK is about to be freed or resized; RET gets its data.  The log gets the event of a resize
+ * when that has succeeded.
  */
 INLINE void
 give(struct notes *n, void *block, bool is_resized, struct record_resize *ret)
@@ -492,7 +495,10 @@ record_take_back(struct wire_amount *from, uint64_t bytes)
 	__atomic_sub_fetch(&from->bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* As if it had not been freed; unlike a new block it is not counted as allocated. */
+/*
+ * Record the block again, as its resize failed.  Unlike a new block, it is not counted as
+ * allocated.
+ */
 static SLOW void
 keep_resized(struct wire_thread *self, const void *old, const struct record_resize *was)
 {
@@ -505,7 +511,7 @@ keep_resized(struct wire_thread *self, const void *old, const struct record_resi
 			notes_lose(was->bytes);
 		return;
 	}
-	/* Where notes have begun anew meanwhile there is no such block. */
+	/* If recording has started again meanwhile, the block is not in the new notes. */
 	if (was->turn == notes_turn && was->site) {
 		struct wire_site *s = wire_site(sites, was->site);
 
@@ -520,7 +526,7 @@ keep_resized(struct wire_thread *self, const void *old, const struct record_resi
 	notes_leave(n);
 }
 
-/* A resized block counts as freed: append that to the log now. */
+/* Append the free of the resized block to the log. */
 static inline void
 append_resized(struct notes *n, const struct record_resize *was)
 {
@@ -537,7 +543,7 @@ drop_resized(const struct record_resize *was)
 	sites_let_go();
 }
 
-/* It was freed, and there is no other block. */
+/* The block was freed, and no other block replaces it. */
 static SLOW void
 freed_resized(struct wire_thread *self, const struct record_resize *was)
 {

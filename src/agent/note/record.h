@@ -1,8 +1,8 @@
 /*
- * record: the recorder as a job: each block is noted with its stack when it is taken, and is
- * subtracted there when it is given back.  Each thread adds to sites of its own, so no thread
- * waits for another one, and cache lines are shared by threads that free each other's blocks, or
- * add to the sum of all.
+ * record: the recorder as a job.  It records each block with its stack when it is allocated, and
+ * subtracts it there when it is freed.  Each thread adds to its own sites, so no thread waits for
+ * another.  Threads share cache lines only if they free each other's blocks or add to the global
+ * sum.
  */
 #ifndef MEMDIAG_AGENT_NOTE_RECORD_H
 #define MEMDIAG_AGENT_NOTE_RECORD_H
@@ -14,25 +14,25 @@
 
 #pragma GCC visibility push(hidden)
 
-/* SELF, which may note something, is about to ask for a stack: begin anew if need be. */
+/* SELF may record and is about to get a stack: reset its data if recording has started again. */
 void record_prepare(struct wire_thread *self);
 
-/* ---- what hooks call ---- */
+/* ---- functions for hooks ---- */
 
-/* BLOCK was taken for SIZE; NULL: the call failed.  Returns it. */
+/* BLOCK was allocated for SIZE; NULL: the call failed.  Returns BLOCK. */
 void *record_taken(struct wire_thread *self, void *block, size_t size);
-/* BLOCK is about to be freed.  Returns it. */
+/* BLOCK is about to be freed.  Returns BLOCK. */
 void *record_giving(struct wire_thread *self, void *block);
 
-/* The note of a block that may stay as it is after all. */
+/* The data of a block that stays unchanged if the resize fails. */
 struct record_resize {
-	uint64_t bytes; /* 0, and no site: nothing was noted */
-	uint32_t site;	/* 0: none, it is from before the record */
-	uint32_t turn;	/* of the notes, when it was */
+	uint64_t bytes; /* 0, and site 0: nothing was recorded */
+	uint32_t site;	/* 0: the block is older than the record */
+	uint32_t turn;	/* turn of the notes at that time */
 };
 /* OLD is about to be resized. */
 void record_resizing(struct wire_thread *self, void *old, struct record_resize *ret);
-/* OLD has become BLOCK of SIZE; NULL: it is still there or, if SIZE is 0, freed.. */
+/* OLD was resized to BLOCK of SIZE.  NULL: OLD still exists or, if SIZE is 0, was freed. */
 void *record_resized(struct wire_thread *self, void *old, void *block, size_t size,
 	const struct record_resize *r);
 

@@ -28,7 +28,7 @@ serve(struct wire_request *r)
 	r->is_done = notes_begin(&start);
 }
 
-/* The program may be beginning or ending a record itself: then nothing is done. */
+/* If the program itself is starting or ending a record, nothing is done. */
 void
 request_serve(struct wire_request *r)
 {

@@ -15,7 +15,7 @@
 #include "agent/note/sample.h"
 #include "agent/note/sites.h"
 
-/* ---- a call under way ---- */
+/* ---- a call in progress ---- */
 
 static uint32_t
 new_call(void)
@@ -37,21 +37,21 @@ sample_lose_mapping(void)
 }
 
 /*
- * A thread may leave mmap() by siglongjmp() out of a handler, or by asynchronous cancellation, as
- * it may leave any system call.  It cannot while something is noted: signals wait, but for those
- * that an instruction causes.
+ * A thread may leave mmap(), like any system call, by siglongjmp() out of a handler or by
+ * asynchronous cancellation.  It cannot do so while it records an event: all signals are blocked,
+ * except those that an instruction raises.
  */
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))
 #define WAITING (~(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP)))
 
-/* The state of a thread while it notes something. */
+/* The state of a thread while it records an event. */
 struct note {
 	struct wire_thread *self;
 	bool was_inside;
-	uint64_t signals; /* that waited before */
+	uint64_t signals; /* mask of blocked signals before */
 };
 
-/* Begin.  False: it cannot be noted, and counts as lost. */
+/* Begin to record.  False if that is impossible: the call counts as lost. */
 static bool
 note_begin(struct note *n, struct wire_thread *self)
 {
@@ -79,7 +79,7 @@ note_end(const struct note *n)
 	sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &n->signals, NULL, sizeof n->signals);
 }
 
-/* The site of the caller's stack, in this thread. */
+/* The site of the calling thread's stack. */
 static uint32_t
 sample_mappings_find_site(struct wire_thread *self)
 {
@@ -95,14 +95,14 @@ sample_mappings_find_site(struct wire_thread *self)
 	return sites_of_mapping(node);
 }
 
-/* Else the call can only fail. */
+/* True if the range is valid; otherwise the call must fail. */
 static bool
 is_range(const void *at, size_t bytes)
 {
 	return bytes && !((uintptr_t)at % agent_page_bytes);
 }
 
-/* [AT, AT + BYTES) leaves by the call C. */
+/* [AT, AT + BYTES) is about to be unmapped by the call C. */
 static void
 sample_mappings_leave(struct sample_mapping *c, const void *at, size_t bytes)
 {
@@ -115,7 +115,7 @@ sample_mappings_leave(struct sample_mapping *c, const void *at, size_t bytes)
 	note_end(&n);
 }
 
-/* It has left, or not. */
+/* The call C has ended as HOW says. */
 static void
 leave_end(const struct sample_mapping *c, const void *at, size_t bytes, enum mapset_end how)
 {
@@ -127,7 +127,7 @@ leave_end(const struct sample_mapping *c, const void *at, size_t bytes, enum map
 	note_end(&n);
 }
 
-/* Whether a function of libc's is in the stack that sample_mappings_find_site() has found. */
+/* True if the stack that sample_mappings_find_site() has found contains a function of libc. */
 static bool
 is_in_libc(const struct wire_thread *self)
 {
@@ -139,7 +139,7 @@ is_in_libc(const struct wire_thread *self)
 	return i < s->nr;
 }
 
-/* [AT, AT + BYTES) is mapped anew, as the NR PARTS have it. */
+/* Record that [AT, AT + BYTES) was mapped, in the NR PARTS. */
 static void
 sample_mappings_put(struct wire_thread *self, const void *at, size_t bytes,
 	const struct mapset_part *parts, size_t nr)
@@ -150,7 +150,7 @@ sample_mappings_put(struct wire_thread *self, const void *at, size_t bytes,
 	if ((!nr && !mapset_may_have()) || !note_begin(&n, self))
 		return;
 	site = nr ? sample_mappings_find_site(self) : 0;
-	/* There malloc's own calls come from functions whose addresses nobody knows. */
+	/* In a static program, malloc calls mmap() from functions whose addresses are unknown. */
 	if (nr && agent_is_static && is_in_libc(self))
 		nr = 0;
 	mapset_put((uintptr_t)at, mapping_page_end(at, bytes), parts, nr, site);
@@ -224,8 +224,8 @@ sample_mappings_leaving(const struct remap_call *r)
 }
 
 /*
- * The parts of the new mapping.  What it has more than the old one, and all of a second mapping of
- * shared memory, is as the old one's first page.
+ * Find the parts of the new mapping.  Pages beyond the old size, and all pages of a second mapping
+ * of shared memory, get the state of the old mapping's first page.
  */
 static void
 find_parts(struct sample_remap *c, const struct remap_call *r)
@@ -289,7 +289,7 @@ sample_remapped(const struct remap_call *r, void *mapped, struct sample_remap *c
 /* ---- mprotect ---- */
 
 /*
- * At a hole the kernel ends with an error, and what was before it has changed (mm/mprotect.c,
+ * At a hole the kernel returns an error, but the pages before the hole have changed (mm/mprotect.c,
  * do_mprotect_pkey).
  */
 void

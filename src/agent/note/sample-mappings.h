@@ -1,7 +1,7 @@
 /*
- * sample-mappings: the sampler as a job: mappings.  They are rare, so each is noted, with its
- * stack.  The first function of each pair is called before the system call, the other after it.
- * Nothing is refused, and errno stays.
+ * sample-mappings: the sampler as a job, for mappings.  They are rare, so each one is recorded with
+ * its stack.  The first function of each pair is called before the system call, the second one
+ * after it.  The sampler refuses no call and keeps errno.
  */
 #ifndef MEMDIAG_AGENT_NOTE_SAMPLE_MAPPINGS_H
 #define MEMDIAG_AGENT_NOTE_SAMPLE_MAPPINGS_H
@@ -16,24 +16,24 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A call under way. */
+/* The state of a call in progress. */
 struct sample_mapping {
-	struct wire_thread *self; /* NULL: it is libc's, and nothing of it is noted */
-	uint32_t call;		  /* its number; 0: no address leaves by it */
+	struct wire_thread *self; /* NULL: libc makes the call, and it is not recorded */
+	uint32_t call;		  /* its number; 0: the call unmaps nothing */
 };
 
 #define SAMPLE_MOST_PARTS 16
 struct sample_remap {
 	struct sample_mapping call;
-	/* what was at the old addresses, moved to 0, and what comes behind it */
+	/* the old mapping's parts, moved to address 0, and the part that follows it */
 	struct mapset_part part[SAMPLE_MOST_PARTS + 1];
 	size_t nr;
 };
 
-/* A call in a thread that is in a hook already cannot be noted: count it as lost. */
+/* Count a call as lost, in a thread that is already in a hook and so cannot record it. */
 void sample_lose_mapping(void);
 
-/* IS_NOTED here and below: it is the program's, not libc's own. */
+/* IS_NOTED, here and below: the program makes the call, not libc for itself. */
 void sample_mapping(struct wire_thread *self, const struct map_call *m, bool is_noted,
 	struct sample_mapping *ret);
 void sample_mapped(const struct map_call *m, void *mapped, const struct sample_mapping *c);
@@ -46,7 +46,7 @@ void sample_remapping(struct wire_thread *self, const struct remap_call *r, bool
 	struct sample_remap *ret);
 void sample_remapped(const struct remap_call *r, void *mapped, struct sample_remap *c);
 
-/* After mprotect(); ERROR is 0 or the errno. */
+/* mprotect() was called; ERROR is 0 or its errno. */
 void sample_protected(
 	struct wire_thread *self, void *at, size_t bytes, int prot, int error, bool is_noted);
 

@@ -13,18 +13,18 @@
 #include "agent/note/trigger.h"
 
 /*
- * A block that its own thread frees before it has allocated more than this is temporary: what a
- * function needs for its work.
+ * A block is temporary if its thread frees it before it has allocated this many bytes: a function
+ * needed it for its work only.
  */
 #define TEMPORARY_BYTES 4096
 
 /* ---- the next sample ---- */
 
 /*
- * LEFT_BYTES are left until the next sample.  Where large calls are to be noted the countdown is
- * no more than what is large: so each of these comes here.  It is never more than
- * SAMPLE_LOOK_BYTES: a thread that was in a hook when samples began anew may write what it had
- * read of the earlier countdown, and is to find that out soon.
+ * LEFT_BYTES are left until the next sample.  If large calls are recorded, the countdown is at most
+ * the size of a large call, so that each of these reaches the slow path.  It never exceeds
+ * SAMPLE_LOOK_BYTES: a thread that was in a hook when sampling started again may write back the
+ * earlier countdown, and must notice the new start soon.
  */
 static void
 set_countdown(struct wire_thread *self, struct notes *n, uint64_t left_bytes)
@@ -53,7 +53,7 @@ seed_of(const struct wire_thread *self)
 		(uint64_t)(uintptr_t)self * UINT64_C(0x9e3779b97f4a7c15) ^ thread_id();
 }
 
-/* How much SELF has allocated so far. */
+/* The number of bytes that SELF has allocated so far. */
 static uint64_t
 clock_of(const struct wire_thread *self, const struct notes *n)
 {
@@ -63,7 +63,9 @@ clock_of(const struct wire_thread *self, const struct notes *n)
 
 /* ---- a sample ---- */
 
-/* SELF->tid would not do: in a static program it may be of a thread that had the same stack. */
+/*
+ * SELF->tid is not used: in a static program it may belong to an earlier thread on the same stack.
+ */
 static uint32_t
 sample_find_site(struct notes *n, size_t size)
 {
@@ -74,7 +76,10 @@ sample_find_site(struct notes *n, size_t size)
 	return sites_of(node);
 }
 
-/* A block of SIZE is not noted, though it is due; the next one is not sooner than usual. */
+/*
+ * Count a block of SIZE that should be sampled but cannot be.  The next sample is at the usual
+ * distance.
+ */
 static void
 sample_lose(struct wire_thread *self, size_t size)
 {
@@ -88,7 +93,7 @@ sample_lose(struct wire_thread *self, size_t size)
 	notes_lose(size > period ? size : period);
 }
 
-/* Know BLOCK of SIZE when it is freed. */
+/* Record BLOCK of SIZE, so that its free is recognised. */
 static void
 know(const void *block, size_t size, const struct sampled_block *what)
 {
@@ -106,7 +111,7 @@ sample_note(const struct wire_thread *self, struct notes *n, void *block, size_t
 		clock_of(self, n) };
 	struct sampled_block earlier;
 
-	/* A block whose free was not seen had this address. */
+	/* An earlier block had this address, and its free was missed. */
 	if (sampled_may_have(block) && sampled_remove(block, &earlier)) {
 		probe_free(block);
 		sites_subtract(earlier.site, earlier.amount, false);
@@ -115,7 +120,7 @@ sample_note(const struct wire_thread *self, struct notes *n, void *block, size_t
 	know(block, size, &what);
 }
 
-/* memdiag sees by the mark that a thread is here. */
+/* The mark shows memdiag that a thread is here. */
 static bool
 sample_begin(struct wire_thread *self, struct notes *n, bool *ret_was_inside)
 {
@@ -193,7 +198,7 @@ is_temporary(const struct wire_thread *self, const struct sampled_block *b)
 		clock_of(self, notes_of(self)) - b->clock_bytes <= TEMPORARY_BYTES;
 }
 
-/* Take BLOCK, which is about to be freed, out of the live ones.  False: it was not sampled. */
+/* Remove BLOCK, which is about to be freed, from the live blocks.  False if it was not sampled. */
 static bool
 sample_forget(const void *block, struct sampled_block *ret)
 {
@@ -224,8 +229,8 @@ sample_giving_slowly(struct wire_thread *self, void *block)
 /* ---- resized ---- */
 
 /*
- * Its site has it as live until the real call has ended, and as if nothing had happened if that
- * fails.  But it is not known by its address, which may be another block's before the call returns.
+ * Keep the block as live in its site until the real call has ended, and after it if the call fails.
+ * Its address is removed now, since another block may have it before the call returns.
  */
 void
 sample_resizing_slowly(struct wire_thread *self, void *old, struct sample_resize *ret)
@@ -253,10 +258,10 @@ sample_resized_slowly(
 		notes_miss();
 		return;
 	}
-	/* Where samples have begun anew meanwhile there is no such block. */
+	/* If sampling has started again meanwhile, the block is not in the new notes. */
 	if (r->turn == notes_turn && !has_failed)
 		sites_subtract(r->was.site, r->was.amount, false);
 	else if (r->turn == notes_turn)
-		know(old, r->was.amount.bytes, &r->was); /* on average that was its size */
+		know(old, r->was.amount.bytes, &r->was); /* on average this was its size */
 	sample_end(self, notes_of(self), was_inside);
 }

@@ -1,7 +1,7 @@
 /*
- * sample: the sampler as a job: of the bytes that are allocated one in sites->period_bytes is
- * sampled, and the block that it is in is noted with its stack.  A block that is not sampled costs
- * a subtraction when it is taken, and a load when it is freed.
+ * sample: the sampler as a job.  One of sites->period_bytes allocated bytes is sampled, and the
+ * block that contains it is recorded with its stack.  A block that is not sampled costs a
+ * subtraction when it is allocated and a load when it is freed.
  */
 #ifndef MEMDIAG_AGENT_NOTE_SAMPLE_H
 #define MEMDIAG_AGENT_NOTE_SAMPLE_H
@@ -18,35 +18,35 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * A thread that has allocated so much looks whether it is to be sampled at all, or anew: at once
- * after notes_begin(), but a little later if it was in a hook just then.
+ * A thread that has allocated this many bytes checks whether it must sample, or start again.  After
+ * notes_begin() it checks immediately, or a little later if it was in a hook.
  */
 #define SAMPLE_LOOK_BYTES (INT64_C(1) << 20)
 
-/* Bring the sampler's state of SELF, which is noting (notes_enter()), to this turn. */
+/* Bring the sampler's data of SELF, which is recording (notes_enter()), to the present turn. */
 void sample_prepare(struct wire_thread *self);
 
 SLOW void *sample_taken_slowly(struct wire_thread *self, void *block, size_t size);
-/* BLOCK is about to be freed: it is not live any more.  Returns it. */
+/* BLOCK is about to be freed: remove it from the live blocks.  Returns BLOCK. */
 SLOW void *sample_giving_slowly(struct wire_thread *self, void *block);
 
-/* The note of a block that may stay as it is after all. */
+/* The data of a block that stays unchanged if the resize fails. */
 struct sample_resize {
 	struct sampled_block was;
-	uint32_t turn; /* of the sampler, in which that was */
+	uint32_t turn; /* turn of the sampler at that time */
 	bool was_sampled;
 };
-/* OLD is about to be resized or, by realloc(OLD, 0), freed. */
+/* OLD is about to be resized, or freed by realloc(OLD, 0). */
 SLOW void sample_resizing_slowly(struct wire_thread *self, void *old, struct sample_resize *ret);
-/* It was, or that HAS_FAILED. */
+/* OLD was resized or freed, or the call HAS_FAILED. */
 SLOW void sample_resized_slowly(
 	struct wire_thread *self, void *old, bool has_failed, const struct sample_resize *r);
 
-/* ---- what hooks call ---- */
+/* ---- functions for hooks ---- */
 
 /*
- * Whether a block of SIZE has the byte in it that is sampled next; or the thread has not begun.
- * For what can only fail either answer is good.
+ * True if a block of SIZE contains the byte that is sampled next, or if the thread has not begun.
+ * For a call that must fail, either answer is correct.
  */
 INLINE bool
 sample_is_due(const struct wire_thread *self, size_t size)
@@ -54,14 +54,14 @@ sample_is_due(const struct wire_thread *self, size_t size)
 	return (uint64_t)self->countdown_bytes <= chance_bytes(size);
 }
 
-/* A block of SIZE, which has not, is taken. */
+/* Count a block of SIZE that sample_is_due() has rejected. */
 INLINE void
 sample_pass(struct wire_thread *self, size_t size)
 {
 	self->countdown_bytes -= (int64_t)chance_bytes(size);
 }
 
-/* BLOCK was taken for SIZE; NULL: the call failed.  Returns it. */
+/* BLOCK was allocated for SIZE; NULL: the call failed.  Returns BLOCK. */
 INLINE void *
 sample_taken(struct wire_thread *self, void *block, size_t size)
 {
@@ -73,7 +73,7 @@ sample_taken(struct wire_thread *self, void *block, size_t size)
 	return block;
 }
 
-/* Returns BLOCK, which is about to be freed. */
+/* BLOCK is about to be freed.  Returns BLOCK. */
 INLINE void *
 sample_giving(struct wire_thread *self, void *block)
 {
@@ -90,7 +90,7 @@ sample_resizing(struct wire_thread *self, void *old, struct sample_resize *ret)
 		sample_resizing_slowly(self, old, ret);
 }
 
-/* OLD has become BLOCK; NULL: it is still there or, if SIZE is 0, freed. */
+/* OLD was resized to BLOCK.  NULL: OLD still exists or, if SIZE is 0, was freed. */
 INLINE void *
 sample_resized(struct wire_thread *self, void *old, void *block, size_t size,
 	const struct sample_resize *r)

@@ -12,7 +12,7 @@
 #define FIRST_BUCKETS 1024
 #define NR_LEVELS 8 /* the last one has room for 134 million blocks */
 
-/* An address that is being written; no block is there. */
+/* Marks an entry that is being written; not the address of a block. */
 #define BUSY 1
 
 struct bucket {
@@ -20,7 +20,7 @@ struct bucket {
 };
 
 unsigned char sampled_filter[SAMPLED_FILTER_BYTES] __attribute__((aligned(4096)));
-/* Behind the buckets of each lie the blocks' records. */
+/* Each level's buckets are followed by the records of their blocks. */
 static struct bucket *level[NR_LEVELS];
 
 static uint64_t
@@ -52,7 +52,9 @@ record(struct bucket *buckets, unsigned int n, uint64_t bucket, unsigned int i)
 
 /* ---- the filter ---- */
 
-/* A counter that was at its end stays there: it is not known any more how many there are. */
+/*
+ * A counter that has reached its maximum stays there, since the number of blocks is then unknown.
+ */
 static void
 count_kind(const void *block, int change)
 {
@@ -73,7 +75,7 @@ level_get(unsigned int n)
 	return __atomic_load_n(&level[n], __ATOMIC_ACQUIRE);
 }
 
-/* The most that all levels may take together; they are made in their order. */
+/* The largest size of all levels together.  Levels are created in order. */
 static uint64_t most_bytes = UINT64_MAX;
 
 void
@@ -92,7 +94,7 @@ may_make(unsigned int n)
 	return bytes <= __atomic_load_n(&most_bytes, __ATOMIC_RELAXED);
 }
 
-/* Memory that is touched only where blocks are. */
+/* Map a level.  A page takes memory only when it holds blocks. */
 static struct bucket *
 level_make(unsigned int n)
 {

@@ -1,11 +1,12 @@
 /*
- * sampled: the live blocks that have been sampled, by their addresses.  A block that is freed is
- * looked for in a filter first, which nearly all that were not sampled pass with one load.
+ * sampled: the live sampled blocks, by address.  The free of a block first checks a filter, in
+ * which one load is enough for nearly all blocks that were not sampled.
  *
- * The table is made of levels.  Each has buckets of eight addresses, a cache line; an address may
- * be in its one bucket of any level, so nothing is ever moved, and what is removed leaves no trace.
- * A bucket that is full sends the block to the next level, which is four times as large and made
- * when it is needed.  No lock: an address belongs to one thread at a time.
+ * The table consists of levels.  Each level has buckets of eight addresses, which is one cache
+ * line.  An address has one bucket in each level and may be in any of them, so entries are never
+ * moved, and a removed entry leaves no trace.  If the bucket is full, the block goes to the next
+ * level, which is four times as large and is created when needed.  No lock is needed: an address
+ * belongs to one thread at a time.
  */
 #ifndef MEMDIAG_AGENT_NOTE_SAMPLED_H
 #define MEMDIAG_AGENT_NOTE_SAMPLED_H
@@ -19,13 +20,13 @@
 #pragma GCC visibility push(hidden)
 
 struct sampled_block {
-	struct wire_amount amount; /* what it stands for */
+	struct wire_amount amount; /* the amount that it stands for */
 	uint32_t site;
-	uint32_t place;	      /* which thread's it is, as a number in the segment */
-	uint64_t clock_bytes; /* what that thread had allocated when it got the block */
+	uint32_t place;	      /* index of its thread's place in the segment */
+	uint64_t clock_bytes; /* bytes that its thread had allocated before */
 };
 
-/* How many of the blocks there are of each kind; 255: more than were counted. */
+/* The number of sampled blocks of each kind; 255 or more are not counted further. */
 #define SAMPLED_FILTER_BYTES 65536
 extern unsigned char sampled_filter[SAMPLED_FILTER_BYTES];
 
@@ -37,20 +38,20 @@ sampled_kind(const void *block)
 	return (uint32_t)(at ^ at >> 16) % SAMPLED_FILTER_BYTES;
 }
 
-/* Whether it has to be looked for. */
+/* False if BLOCK was certainly not sampled. */
 static inline bool
 sampled_may_have(const void *block)
 {
 	return __atomic_load_n(&sampled_filter[sampled_kind(block)], __ATOMIC_RELAXED);
 }
 
-/* Keep BLOCK, which is not there.  False: there is no memory for it. */
+/* Add BLOCK, which is not in the table.  False if no memory is available. */
 bool sampled_add(const void *block, const struct sampled_block *what);
-/* Take it out again.  False: it is not there. */
+/* Remove BLOCK.  False if it was not in the table. */
 bool sampled_remove(const void *block, struct sampled_block *ret);
-/* Forget all of them: nobody else is at it. */
+/* Remove all blocks.  No other thread may use the table. */
 void sampled_forget(void);
-/* They are not to take more than BYTES, after sampled_forget(). */
+/* Limit the table to BYTES.  Call this after sampled_forget(). */
 void sampled_limit(uint64_t bytes);
 #pragma GCC visibility pop
 

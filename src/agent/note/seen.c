@@ -7,7 +7,7 @@
 
 #define MAX_PATH_BYTES 4096
 
-/* The working directory of the process, that relative names are in. */
+/* The working directory of the process, to which relative names refer. */
 static char directory[MAX_PATH_BYTES];
 
 void
@@ -19,7 +19,7 @@ seen_begin(void)
 
 /* ---- the lines of an object ---- */
 
-/* With TO NULL they are only measured. */
+/* With TO NULL, the text is only measured. */
 struct seen_out {
 	char *to;
 	size_t len;
@@ -48,7 +48,7 @@ seen_put_hex(struct seen_out *o, uint64_t n, unsigned int digits)
 		seen_put_char(o, "0123456789abcdef"[n >> 4 * digits & 15]);
 }
 
-/* As the kernel does: seq_file_path() escapes the end of a line (fs/proc/task_mmu.c). */
+/* Escape the end of a line as the kernel does: seq_file_path() (fs/proc/task_mmu.c). */
 static void
 seen_put_path(struct seen_out *o, const char *path)
 {
@@ -65,7 +65,7 @@ seen_put_path(struct seen_out *o, const char *path)
 			seen_put_char(o, path[i]);
 }
 
-/* The digits of an address, of which the first one is 0: there is no label. */
+/* An address has this many digits.  The first digit is 0, since the address has no label. */
 #define DIGITS 16
 
 static void
@@ -91,9 +91,9 @@ put_lines(struct seen_out *o, const struct unwind_seen *s)
 	}
 }
 
-/* ---- what was met ---- */
+/* ---- objects that walks have met ---- */
 
-/* The first byte is written last: a signal handler may leave this for good. */
+/* The first byte is written last: a signal handler may interrupt this and never return. */
 static void
 write_lines(char *to, const struct unwind_seen *o)
 {
@@ -103,7 +103,7 @@ write_lines(char *to, const struct unwind_seen *o)
 	__atomic_store_n(to, '0', __ATOMIC_RELEASE);
 }
 
-/* Reserve BYTES of the text.  Returns their offset, or WIRE_SEEN_BYTES if there is no room. */
+/* Reserve BYTES of the text.  Returns their offset, or WIRE_SEEN_BYTES if no room is left. */
 static uint32_t
 take_room(size_t bytes)
 {
@@ -117,7 +117,7 @@ take_room(size_t bytes)
 	return at;
 }
 
-/* The vDSO has a name without a path, and is never unloaded. */
+/* False for the vDSO, which has a name without a path and is never unloaded. */
 static bool
 has_path(const struct unwind_seen *o)
 {

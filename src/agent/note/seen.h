@@ -1,6 +1,7 @@
 /*
- * seen: the objects that frames of stacks are in, as text beside the sites (wire/maps.h): so the
- * functions of one that was unloaded have names, and are not those of what took its place.
+ * seen: the objects that contain the frames of stacks, as text in the file of the sites
+ * (wire/maps.h).  With it, the functions of an unloaded object have names, and are not confused
+ * with those of an object that was loaded at its address.
  */
 #ifndef MEMDIAG_AGENT_NOTE_SEEN_H
 #define MEMDIAG_AGENT_NOTE_SEEN_H
@@ -12,13 +13,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Not in a hook: makes a system call. */
+/* Get ready.  Do not call this in a hook: it makes a system call. */
 void seen_begin(void);
 
-/* Write the lines of O, which a walk has met for the first time, beside the sites. */
+/* Add the lines of O, which a walk has met for the first time, to the text. */
 void seen_add(const struct unwind_seen *o);
 
-/* The objects that were met, and the code that is mapped, as the sites have them. */
+/* The texts of the objects that were met and of the mapped code, in the sites. */
 struct wire_maps_texts seen_texts(void);
 
 #pragma GCC visibility pop

@@ -11,23 +11,23 @@ uint32_t **shadow_table[SHADOW_TABLES];
 /* ---- memory for tables and leaves ---- */
 
 /*
- * It is taken in large pieces, of which only the pages that are used take memory.  Where addresses
- * are limited a piece is small.
+ * Memory is taken in large pieces, of which only the used pages take memory.  If addresses are
+ * limited, a piece is small.
  */
 struct shadow_piece {
 	struct shadow_piece *next;
-	uint64_t bytes, used_bytes; /* from the piece's start on; USED may be more */
+	uint64_t bytes, used_bytes; /* size, and bytes used from its start; USED may be larger */
 };
-static struct shadow_piece *pieces; /* the newest first: the others are used up */
+static struct shadow_piece *pieces; /* the newest first; the others are full */
 #define PIECE_BYTES (UINT64_C(16) << 20)
-#define PIECE_PART 256 /* of the limit */
+#define PIECE_PART 256 /* part of the limit */
 #define LEAST_PIECE_BYTES (UINT64_C(1) << 20)
 #define PIECE_HEAD_BYTES 4096
 
 #define LEAF_BYTES WIRE_SHADOW_LEAF_BYTES
 #define TABLE_BYTES (SHADOW_LEAVES * sizeof(uint32_t *))
 
-/* Known before the first hook: a filter may not allow to ask for the limit later. */
+/* Set before the first hook: later, a filter may not allow the question for the limit. */
 static uint64_t piece_bytes = LEAST_PIECE_BYTES;
 
 static void
@@ -40,7 +40,7 @@ set_piece_bytes(void)
 					   : LEAST_PIECE_BYTES;
 }
 
-/* Have another piece in front of WAS.  False: there is no memory. */
+/* Add another piece in front of WAS.  False if no memory is available. */
 static bool
 shadow_add_piece(struct shadow_piece *was)
 {
@@ -54,7 +54,7 @@ shadow_add_piece(struct shadow_piece *was)
 		    &pieces, &was, new, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		memory_note(WIRE_MEMORY_LIVE_SET, new, bytes);
 	else
-		sys_call(SYS_munmap, new, bytes); /* another thread was faster */
+		sys_call(SYS_munmap, new, bytes); /* another thread has added one */
 	return true;
 }
 
@@ -67,13 +67,13 @@ shadow_limit(uint64_t bytes)
 	set_piece_bytes();
 }
 
-/* False: that would be more than is allowed. */
+/* False if BYTES more would exceed the limit. */
 static bool
 may_take(uint64_t bytes)
 {
 	if (limit_bytes == UINT64_MAX)
 		return true;
-	/* Asked for each block that has no room. */
+	/* Checked first, as this is called for each block that has no room. */
 	if (__atomic_load_n(&taken_bytes, __ATOMIC_RELAXED) + bytes > limit_bytes)
 		return false;
 	if (__atomic_add_fetch(&taken_bytes, bytes, __ATOMIC_RELAXED) <= limit_bytes)
@@ -82,7 +82,7 @@ may_take(uint64_t bytes)
 	return false;
 }
 
-/* BYTES, which are zero. */
+/* Return BYTES of zeroes. */
 static void *
 shadow_take_bytes(uint64_t bytes)
 {
@@ -110,7 +110,10 @@ shadow_forget(void)
 		return;
 	for (uint64_t i = 0; i < SHADOW_TABLES; i++)
 		shadow_table[i] = NULL;
-	/* The first one is used again, the others are not needed until there is as much again. */
+	/*
+	 * The first piece is used again.  The others are needed only when as many blocks exist
+	 * again.
+	 */
 	while (p->next) {
 		pieces = p->next;
 		memory_forget(p);
@@ -124,7 +127,7 @@ shadow_forget(void)
 
 /* ---- tables and leaves ---- */
 
-/* Put NEW into SLOT unless another thread has put something there.  Returns what is there. */
+/* Store NEW in SLOT unless another thread has stored a value there.  Returns the value in SLOT. */
 static void *
 put_once(void *slot, void *new)
 {

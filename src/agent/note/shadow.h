@@ -1,7 +1,7 @@
 /*
- * shadow: the site and the size of each recorded block, by its address: four bytes for each sixteen
- * of a heap.  No hash and no lock: a block belongs to one thread at a time, and glibc's chunks are
- * 32 bytes at least (MINSIZE, malloc/malloc.c), so that each has two of these words to itself.
+ * shadow: the site and the size of each recorded block, by address: four bytes for each sixteen of
+ * a heap.  No hash and no lock are needed: a block belongs to one thread at a time, and glibc's
+ * chunks have at least 32 bytes (MINSIZE, malloc/malloc.c), so that each has two separate words.
  *
  *	address  | table | leaf of it | word of that | 0..15 |
  *	bits       14      14           16             4
@@ -9,10 +9,10 @@
  *	words of a leaf:  | site | bytes |                    a block
  *	                  | site | UINT32_MAX | low | high |  one of 4 GiB and more
  *
- * A leaf is for 1 MiB of addresses, and made when the first block in them is recorded, together
- * with the next one: so a program that lets itself make no more system calls, and whose heap cannot
- * grow then, mostly has what it needs.  The words of a block are zero unless it is live and
- * recorded.
+ * A leaf covers 1 MiB of addresses.  It is created, together with the next leaf, when the first
+ * block in it is recorded.  So a program that forbids itself further system calls, and whose heap
+ * then cannot grow, usually has all leaves that it needs.  The words of a block are zero unless the
+ * block is live and recorded.
  */
 #ifndef MEMDIAG_AGENT_NOTE_SHADOW_H
 #define MEMDIAG_AGENT_NOTE_SHADOW_H
@@ -34,25 +34,25 @@
 #define SHADOW_LEAVES WIRE_SHADOW_LEAVES
 #define SHADOW_WORDS WIRE_SHADOW_WORDS
 
-extern uint32_t **shadow_table[SHADOW_TABLES]; /* memdiag reads it, too */
+extern uint32_t **shadow_table[SHADOW_TABLES]; /* memdiag also reads it */
 
 /*
- * Take no more than BYTES for the words of all blocks; UINT64_MAX: any number.  Before the first
- * one, and not in a hook.
+ * Limit the words of all blocks to BYTES; UINT64_MAX: unlimited.  Call this before the first block
+ * is recorded, never in a hook.
  */
 void shadow_limit(uint64_t bytes);
-/* Forget all blocks; nobody else is at it. */
+/* Remove all blocks.  No other thread may use the table. */
 void shadow_forget(void);
-/* The words at BLOCK in a leaf that is made if need be; NULL: there is no memory for one. */
+/* The words at BLOCK, in a leaf that is created if needed; NULL if no memory is available. */
 SLOW uint32_t *shadow_make(const void *block);
 
 /*
- * Make the leaves of BYTES at START, of a heap: what is freed there may be given to small blocks
- * when no more system calls are allowed.  As far as there is memory.
+ * Create the leaves for BYTES at START of a heap, as far as memory is available.  Memory that is
+ * freed there may be given to small blocks when system calls are no longer allowed.
  */
 SLOW void shadow_prepare(const void *start, uint64_t bytes);
 
-/* The words of BLOCK; NULL: nothing near it was recorded. */
+/* The words of BLOCK; NULL if no block near it was recorded. */
 static inline uint32_t *
 shadow_words(const void *block)
 {
@@ -71,7 +71,7 @@ shadow_words(const void *block)
 	return leaf + (at >> SHADOW_WORD_BITS & (SHADOW_WORDS - 1));
 }
 
-/* Note that the block with WORDS has BYTES and is of SITE, which is not 0. */
+/* Record that the block with WORDS has BYTES and belongs to SITE, which is not 0. */
 static inline void
 shadow_set(uint32_t *words, uint32_t site, uint64_t bytes)
 {
@@ -83,7 +83,7 @@ shadow_set(uint32_t *words, uint32_t site, uint64_t bytes)
 	words[0] = site;
 }
 
-/* Take the block with WORDS out.  Returns its site; 0: it was not recorded. */
+/* Remove the block with WORDS.  Returns its site; 0 if it was not recorded. */
 static inline uint32_t
 shadow_take(uint32_t *words, uint64_t *ret_bytes)
 {
@@ -96,7 +96,7 @@ shadow_take(uint32_t *words, uint64_t *ret_bytes)
 		*ret_bytes = words[2] | (uint64_t)words[3] << 32;
 		words[2] = words[3] = 0;
 	}
-	/* All of them, as the next block may begin where the second one is. */
+	/* All words are cleared, as the next block may begin at the second one. */
 	words[0] = words[1] = 0;
 	return site;
 }

@@ -10,14 +10,14 @@
 #include "agent/base/sys.h"
 
 struct wire_sites *sites;
-/* For memdiag to find it by. */
+/* memdiag finds the sites by this symbol. */
 extern EXPORT struct wire_sites *agent_sites __asm__(WIRE_SITES_SYMBOL)
 	__attribute__((alias("sites")));
 
 /* ---- readers ---- */
 
 static int nr_readers;
-static bool is_closed; /* for further readers: the last of them is waited for */
+static bool is_closed; /* no reader may enter: a thread waits for the last one to leave */
 
 bool
 sites_hold(void)
@@ -43,7 +43,7 @@ sites_begin_child(void)
 	is_closed = false;
 }
 
-/* A file is written in some hundredths of a second. */
+/* A reader writes a file within some hundredths of a second. */
 #define DROP_TRIES 2000
 #define DROP_PAUSE_NS 1000000
 
@@ -68,9 +68,9 @@ sites_drop(void)
 	return is_left;
 }
 
-/* ---- how many ---- */
+/* ---- number of nodes and sites ---- */
 
-/* So many there are in any case. */
+/* Numbers that are available in any case. */
 #define LEAST_NODES (UINT32_C(1) << 16)
 #define LEAST_SITES (UINT32_C(1) << 13)
 
@@ -91,15 +91,15 @@ sites_fit(struct wire_sites_size size, uint64_t limit_bytes)
 /* ---- nodes ---- */
 
 /*
- * The buckets where a child is looked for, one after the other: first those of a cache line of the
- * parent's, then of one in the first part of all buckets, in a part four times as large, and so on.
- * Nodes that were made one after the other have lines that are beside each other, and so have
- * stacks; few nodes need few pages.
+ * The order in which buckets are searched for a child: first those of a cache line of the parent,
+ * then a line in the first part of all buckets, then in a part four times as large, and so on.
+ * Nodes that were created one after another, as for a stack, have adjacent lines, and few nodes
+ * need few pages.
  *
- * A bucket has some bits of the child's hash besides its number, so that other children need not be
- * looked at.
+ * A bucket contains the child's number and some bits of its hash, so that other children need not
+ * be read.
  */
-#define LINE_BITS 4 /* of buckets */
+#define LINE_BITS 4 /* number of buckets */
 #define LINE_NODES_BITS 3
 #define FIRST_PART_BITS 12
 #define PART_BITS 2
@@ -138,7 +138,7 @@ is_child(uint32_t node, uint32_t parent, uint64_t address)
 	return __atomic_load_n(&n->address, __ATOMIC_ACQUIRE) == address && n->parent == parent;
 }
 
-/* Add a node, which no bucket refers to yet; 0: there is no room. */
+/* Add a node to which no bucket refers yet; 0 if no room is left. */
 static uint32_t
 sites_new_node(uint32_t parent, uint64_t address)
 {
@@ -155,9 +155,9 @@ sites_new_node(uint32_t parent, uint64_t address)
 }
 
 /*
- * Buckets are filled only when they are empty, and never emptied: so of two threads that look for
- * the same child, the second one finds what the first has put there.  Its own node stays unused,
- * or is used by a thread that has found it as the next one of its parent: the same stack twice.
+ * A bucket is filled only if it is empty, and never emptied.  If two threads search for the same
+ * child, the second one finds the first one's.  Its own node stays unused, or a thread finds it as
+ * the node that follows its parent: then the same stack exists twice.
  */
 static __attribute__((noinline)) uint32_t
 find_child(uint32_t parent, uint64_t address)
@@ -197,7 +197,7 @@ sites_child(uint32_t parent, uint64_t address)
 
 /* ---- functions of an interpreter ---- */
 
-/* The nodes of a text up to NODE, the last one first; returns how many. */
+/* Get the nodes of a text up to NODE, the last one first.  Returns their number. */
 static uint32_t
 sites_text_path(uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
 {
@@ -248,7 +248,7 @@ new_site(uint32_t node)
 	return site;
 }
 
-/* The site of NODE; NONE if there is no room. */
+/* The site of NODE; NONE if no room is left. */
 static uint32_t
 site_or(uint32_t node, uint32_t none)
 {
@@ -284,7 +284,7 @@ sites_of_mapping(uint32_t node)
 
 /* ---- counters ---- */
 
-/* A holder on another processor is done within this many looks. */
+/* Number of checks within which a holder on another processor is done. */
 #define LOOKS 100
 
 static void
@@ -301,7 +301,7 @@ unlock(struct wire_site *s)
 	lock_drop_word(&s->lock);
 }
 
-/* Keep what S has had since the last peak, before it changes. */
+/* Keep the values that S has had since the last peak, before they change. */
 static void
 sites_keep_peak(struct wire_site *s)
 {
@@ -321,7 +321,7 @@ agent_sites_add(struct wire_amount *to, struct wire_amount amount)
 	to->bytes += amount.bytes;
 }
 
-/* There is more live than ever: what each site has now is its part of the peak. */
+/* More bytes are live than ever: the present values of each site are its part of the peak. */
 static void
 sites_raise_peak(int64_t live)
 {

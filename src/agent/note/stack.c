@@ -16,7 +16,7 @@
 #include "agent/note/seen.h"
 #include "agent/note/sites.h"
 
-/* ---- what is loaded ---- */
+/* ---- loaded objects ---- */
 
 static void *
 stack_map(size_t bytes)
@@ -32,7 +32,7 @@ stack_map(size_t bytes)
 extern const char agent_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 extern const char agent_text_end[] __asm__("etext") __attribute__((visibility("hidden")));
 
-/* Where nobody can be asked what is loaded. */
+/* The images of a program in which no function reports the loaded objects. */
 static struct unwind_image images[3];
 static size_t nr_images;
 static const void *vdso_header;
@@ -84,13 +84,13 @@ stack_is_ours(uintptr_t pc)
 	return pc - (uintptr_t)agent_start < (uintptr_t)(agent_text_end - agent_start);
 }
 
-/* Other stacks than the thread's own, while one node is looked for. */
+/* The other stacks of the thread, which a walk may find while one node is searched for. */
 struct others {
 	struct last_stacks *stack;
 	struct bounds_pages readable;
 };
 
-/* A stack that the thread has changed to: of a coroutine, or for signals. */
+/* Find the bounds of a stack to which the thread has switched: of a coroutine or for signals. */
 static bool
 stack_find_other(void *arg, uintptr_t sp, struct unwind_bounds *ret)
 {
@@ -144,7 +144,7 @@ find_own(struct last_stacks *s, uintptr_t sp)
 		bounds_learn(s->text, sizeof s->text);
 	}
 	s->thread = thread_stack();
-	/* SP may be on another stack for a while: the thread's own stays what it is. */
+	/* SP may be on another stack for a while; the thread's own bounds are kept. */
 	bounds_of_thread(sp, &s->own);
 }
 
@@ -169,9 +169,7 @@ is_same_frame(const struct unwind_frame *a, const struct unwind_frame *b)
 	return a->pc == b->pc && a->sp == b->sp && a->fp == b->fp && a->how == b->how;
 }
 
-/*
- * End the program if WALKED, some of which was taken over, is not what a walk of all of it finds.
- */
+/* End the program if WALKED, part of which was reused, differs from a complete walk. */
 static void
 check_walk(const struct unwind_stack *walked, const struct unwind_regs *regs,
 	const struct unwind_thread *thread)
@@ -183,7 +181,7 @@ check_walk(const struct unwind_stack *walked, const struct unwind_regs *regs,
 	bool is_same;
 
 	if (__atomic_exchange_n(&is_taken, true, __ATOMIC_ACQUIRE))
-		return; /* another thread's turn */
+		return; /* another thread has the turn */
 	unwind_stack_init(whole, WIRE_MAX_FRAMES);
 	unwind_walk(whole, regs, thread);
 	is_same = whole->nr == walked->nr && whole->end == walked->end;
@@ -196,14 +194,14 @@ check_walk(const struct unwind_stack *walked, const struct unwind_regs *regs,
 	__builtin_trap();
 }
 
-/* The same for WALKED, which was known again by its words: so FP may be another in it. */
+/* As check_walk(), for a stack WALKED that was recognised by its words, so FP may differ in it. */
 static void
 check_recent(struct unwind_stack *walked, const struct unwind_regs *regs,
 	const struct unwind_thread *thread)
 {
 	if (!unwind_is_same(walked, regs, thread)) {
 		if (walked->generation != unwind_generation())
-			return; /* another thread has loaded something since */
+			return; /* another thread has loaded an object since */
 		say_string("a stack has words that its frames have not", "");
 		__builtin_trap();
 	}
@@ -225,7 +223,7 @@ check_recent(struct unwind_stack *walked, const struct unwind_regs *regs,
 }
 #endif
 
-/* As a return address, behind the instruction; with the number of its object. */
+/* The return address, which is after the call instruction, with the number of its object. */
 static uint64_t
 stack_address_of(const struct unwind_frame *f)
 {
@@ -236,7 +234,9 @@ stack_address_of(const struct unwind_frame *f)
 
 /* ---- functions of an interpreter ---- */
 
-/* The number of the function with LEN bytes of s->text at LINE; UINT32_MAX: no room. */
+/*
+ * The number of the function with the LEN bytes of s->text at LINE; UINT32_MAX if no room is left.
+ */
 static uint32_t
 find_number(const struct last_stacks *s, size_t len, uint32_t line)
 {
@@ -252,7 +252,7 @@ find_number(const struct last_stacks *s, size_t len, uint32_t line)
 	return sites_child(node, wire_label(WIRE_LABEL_LINE, line));
 }
 
-/* Whether F has the LEN bytes of TEXT, and zeroes up to the next word.  Not libc's memcmp(). */
+/* True if F has the LEN bytes of TEXT and zeroes up to the next word.  Replaces libc's memcmp(). */
 static bool
 is_function(const struct python_name *f, const char *text, size_t len, uint32_t line)
 {
@@ -268,7 +268,7 @@ is_function(const struct python_name *f, const char *text, size_t len, uint32_t 
 	return !differences;
 }
 
-/* The first name of those that CODE may have. */
+/* The first of the entries that CODE may have. */
 static struct python_name *
 set_of_code(struct last_stacks *s, uintptr_t code)
 {
@@ -277,7 +277,7 @@ set_of_code(struct last_stacks *s, uintptr_t code)
 	return &s->function[code / 64 % sets * STACK_FUNCTIONS_WAYS];
 }
 
-/* The name of CODE, of those of its SET; NULL: none is. */
+/* The name of CODE in its SET; NULL if not found. */
 static const struct python_name *
 stack_name_of(const struct python_name *set, uintptr_t code)
 {
@@ -289,7 +289,7 @@ stack_name_of(const struct python_name *set, uintptr_t code)
 
 /*
  * The number of the function CODE (WIRE_LABEL_CODE); 0: CODE has no name, UINT32_MAX: no room.  The
- * name is compared each time: another function may have been made where one was.
+ * name is compared each time, since another function may have been created at the address.
  */
 static uint32_t
 stack_number_of(struct last_stacks *s, uintptr_t code)
@@ -313,7 +313,7 @@ stack_number_of(struct last_stacks *s, uintptr_t code)
 	number = find_number(s, len, line);
 	if (number == UINT32_MAX || len > sizeof f->text)
 		return number;
-	/* A signal handler may leave this by longjmp(). */
+	/* A signal handler may interrupt this function and leave by longjmp(). */
 	f->number = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*f = (struct python_name){ .line = line, .len = (uint32_t)len };
@@ -327,8 +327,8 @@ stack_number_of(struct last_stacks *s, uintptr_t code)
 }
 
 /*
- * The number of the function CODE with the line that has INSTRUCTION (WIRE_LABEL_CODE); without a
- * line if none has.  As stack_number_of().
+ * The number of the function CODE with the line of INSTRUCTION (WIRE_LABEL_CODE), or without a line
+ * if it is unknown.  Other results as in stack_number_of().
  */
 static uint32_t
 stack_place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
@@ -345,7 +345,7 @@ stack_place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
 	line = python_line(code, instruction);
 	if (line)
 		place = sites_child(number, wire_label(WIRE_LABEL_LINE, line));
-	/* A signal handler may leave this by longjmp(). */
+	/* A signal handler may interrupt this function and leave by longjmp(). */
 	l->number = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*l = (struct stack_line){
@@ -356,7 +356,7 @@ stack_place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
 	return place;
 }
 
-/* Read the calls of now, of which the native frames are those of W: numbers in place of codes. */
+/* Read the present calls, whose native frames are those of W, and replace codes by numbers. */
 static void
 read_calls(struct last_stacks *s, const struct unwind_stack *w)
 {
@@ -367,7 +367,7 @@ read_calls(struct last_stacks *s, const struct unwind_stack *w)
 		p->code[i] = stack_place_of(s, p->code[i], p->instruction[i]);
 }
 
-/* The functions of CALL, below NODE: the outermost was called first. */
+/* Add the functions of CALL below NODE, beginning with the outermost. */
 static uint32_t
 call_node(const struct python_frames *p, const struct python_call *call, uint32_t node)
 {
@@ -381,9 +381,9 @@ call_node(const struct python_frames *p, const struct python_call *call, uint32_
 }
 
 /*
- * The native frame of the first call that differs between those of P and the NR words WAS, going
- * inwards; UINT32_MAX: none does.  An interpreter goes from one function to the next without any
- * change of its native frames.
+ * The native frame of the first call, from the outside, that differs between P and the NR words
+ * WAS; UINT32_MAX if all are equal.  An interpreter can switch to another function without a change
+ * of its native frames.
  */
 static uint32_t
 first_change(const struct python_frames *p, const uint32_t *was, uint32_t nr)
@@ -406,7 +406,7 @@ first_change(const struct python_frames *p, const uint32_t *was, uint32_t nr)
 	return was < end ? was[0] : UINT32_MAX;
 }
 
-/* Put the calls of P into TO, which has STACK_CALLS words; returns how many it needs. */
+/* Write the calls of P to TO, which has STACK_CALLS words.  Returns the number of words needed. */
 static uint32_t
 put_calls(const struct python_frames *p, uint32_t *to)
 {
@@ -428,7 +428,10 @@ put_calls(const struct python_frames *p, uint32_t *to)
 	return nr;
 }
 
-/* The nodes of S->frames from frame FROM on, with the calls of now; returns the innermost one. */
+/*
+ * Add the nodes of S->frames from frame FROM on, with the present calls.  Returns the innermost
+ * node.
+ */
 static uint32_t
 set_nodes(struct last_stacks *s, uint32_t from)
 {
@@ -470,7 +473,7 @@ walk_and_set(struct last_stacks *s, const struct unwind_regs *regs, const struct
 
 /* ---- the last stacks ---- */
 
-/* The first of those that a stack from SP may be among. */
+/* The index of the first recent stack that a stack from SP may be equal to. */
 static uint32_t
 set_of(uintptr_t sp)
 {
@@ -479,7 +482,7 @@ set_of(uintptr_t sp)
 	return (uint32_t)(h >> 56) % (STACK_NR_RECENT / STACK_RECENT_WAYS) * STACK_RECENT_WAYS;
 }
 
-/* Whether the native frames of R are those of REGS. */
+/* True if the native frames of R are those of REGS. */
 static bool
 has_frames(struct stack_recent *r, const struct unwind_regs *regs, const struct unwind_thread *t)
 {
@@ -489,7 +492,7 @@ has_frames(struct stack_recent *r, const struct unwind_regs *regs, const struct 
 }
 
 #ifdef CHECKED_WALKS
-/* End the program if calls of R were known again that are not those of now. */
+/* End the program if calls of R were recognised but differ from the present ones. */
 static void
 stack_check_calls(struct last_stacks *s, const struct stack_recent *r)
 {
@@ -507,7 +510,7 @@ stack_check_calls(struct last_stacks *s, const struct stack_recent *r)
 }
 #endif
 
-/* Whether the calls of now are those of R, number AT, which has the native frames of now. */
+/* True if the present calls are those of R, which has index AT and the present native frames. */
 static inline bool
 has_calls(struct last_stacks *s, struct stack_recent *r, uint32_t at, uint32_t *native)
 {
@@ -525,7 +528,8 @@ has_calls(struct last_stacks *s, struct stack_recent *r, uint32_t at, uint32_t *
 }
 
 /*
- * Whether the stack of REGS is the recent one number AT; *NATIVE becomes AT if native frames are.
+ * True if the stack of REGS is the recent one with index AT. *NATIVE becomes AT if the native
+ * frames are equal.
  */
 static inline bool
 is_recent(struct last_stacks *s, uint32_t at, const struct unwind_regs *regs,
@@ -540,7 +544,7 @@ is_recent(struct last_stacks *s, uint32_t at, const struct unwind_regs *regs,
 	return has_calls(s, r, at, native);
 }
 
-/* Whether the stack of REGS is a recent one, which is S->last then. */
+/* True if the stack of REGS is a recent one; its index is then in S->last. */
 static bool
 find_recent(struct last_stacks *s, const struct unwind_regs *regs, const struct unwind_thread *t)
 {
@@ -564,7 +568,7 @@ find_recent(struct last_stacks *s, const struct unwind_regs *regs, const struct 
 	return true;
 }
 
-/* Have S->frames be the last stack, if it is a recent one. */
+/* Copy the last stack to S->frames if it is a recent one. */
 static void
 load_last(struct last_stacks *s)
 {
@@ -579,7 +583,7 @@ load_last(struct last_stacks *s)
 	unwind_stack_copy(&s->frames, frames_of(r));
 }
 
-/* Have RET know the calls of S->frames. */
+/* Store the known form of the calls of S->frames in RET. */
 static void
 know_calls(struct last_stacks *s, struct python_known *ret)
 {
@@ -591,7 +595,7 @@ know_calls(struct last_stacks *s, struct python_known *ret)
 	python_know(&s->python, name, ret);
 }
 
-/* S->frames, from SP and of NODE, becomes a recent one if it comes again. */
+/* Add S->frames, which begins at SP and has NODE, to the recent stacks if it was seen before. */
 static void
 keep_recent(struct last_stacks *s, uintptr_t sp, uint32_t node)
 {
@@ -618,7 +622,7 @@ keep_recent(struct last_stacks *s, uintptr_t sp, uint32_t node)
 	s->last = at;
 }
 
-/* Whether recent stacks are to be looked for now. */
+/* True if recent stacks are to be searched now. */
 static inline bool
 is_seeking(struct last_stacks *s)
 {
@@ -628,7 +632,7 @@ is_seeking(struct last_stacks *s)
 	return false;
 }
 
-/* The stack of REGS, of NODE, was not found, though it was looked for.  LAST was the one before. */
+/* The stack of REGS, of NODE, was not found among the recent ones.  LAST was the previous stack. */
 static void
 stack_learn(struct last_stacks *s, const struct unwind_regs *regs, uint32_t node, uint32_t last)
 {
@@ -648,7 +652,7 @@ stack_frames(const struct last_stacks *s)
 	return s->last < STACK_NR_RECENT ? frames_of(&s->recent[s->last]) : &s->frames;
 }
 
-/* NOINLINE: its own frame is one of the agent's. */
+/* NOINLINE: the function's own frame is one of the agent's. */
 __attribute__((noinline)) uint32_t
 stack_node(struct last_stacks *s)
 {

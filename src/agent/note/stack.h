@@ -1,6 +1,4 @@
-/*
- * stack: who called the hook that is under way, as a node of the tree of stacks.
- */
+/* stack: the stack of the current hook's caller, as a node of the tree of stacks. */
 #ifndef MEMDIAG_AGENT_NOTE_STACK_H
 #define MEMDIAG_AGENT_NOTE_STACK_H
 
@@ -15,108 +13,112 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Names of functions of an interpreter that were met: in sets, by the address of their code. */
+/*
+ * Names of an interpreter's functions that were found before: in sets, by the address of their
+ * code.
+ */
 #define STACK_FUNCTIONS_WAYS 2
 #define STACK_FUNCTIONS (128 * STACK_FUNCTIONS_WAYS)
 
 /*
- * Lines that were looked up.  A new function at the address of a freed one with the same name,
+ * Lines that were found before.  A new function at the address of a freed one with the same name,
  * first line and size is not distinguished from it.
  */
 struct stack_line {
 	uintptr_t code;
-	uint32_t number;	    /* of its function; 0: none */
+	uint32_t number;	    /* number of its function; 0: no entry */
 	uint32_t instruction, size; /* python_line(), python_size() */
-	uint32_t place;		    /* the function with that line: WIRE_LABEL_CODE */
+	uint32_t place;		    /* number of the function with that line: WIRE_LABEL_CODE */
 };
 #define STACK_LINES 256
 
 /*
- * The calls of an interpreter that are in a stack, the outermost first, in words: of each the
- * number of its native frame, how many functions it runs, and their numbers, the outermost first.
- * If they are too many there is only the frame of the outermost one, and STACK_MANY.
+ * The calls of an interpreter in a stack, the outermost first.  The words of a call are the number
+ * of its native frame, the number of its functions, and their numbers, the outermost first.  If the
+ * calls do not fit, only the frame of the outermost one and STACK_MANY are stored.
  */
 #define STACK_CALLS 512
 #define STACK_RECENT_CALLS 48
 #define STACK_MANY UINT32_MAX
 
 /*
- * One of the last stacks, which are compared as a whole with the one that is asked for: programs
- * come back to few of them again and again.
+ * One of the last stacks, which are compared as a whole with the present one: programs return to a
+ * few stacks again and again.
  */
 #define STACK_RECENT_FRAMES (UNWIND_MAX_WORDS / 2)
 struct stack_recent {
-	uint32_t next; /* which one followed it the last time */
+	uint32_t next; /* index of the one that followed it last time */
 	uint32_t node;
 	uint32_t nr_calls;
 	uint32_t calls[STACK_RECENT_CALLS];
-	struct unwind_words words; /* of FRAMES; none, if they are compared themselves */
+	struct unwind_words words; /* words of FRAMES; empty if the frames are compared */
 	/* struct unwind_stack of STACK_RECENT_FRAMES */
 	_Alignas(8) unsigned char frames[sizeof(struct unwind_stack) +
 		STACK_RECENT_FRAMES * sizeof(struct unwind_frame)];
-	struct python_known known; /* of these calls */
+	struct python_known known; /* the calls that are in its words */
 };
-#define STACK_RECENT_WAYS 4 /* of them the stack pointer determines four */
+#define STACK_RECENT_WAYS 4 /* the stack pointer determines four of them */
 #define STACK_NR_RECENT (8 * STACK_RECENT_WAYS)
 #define STACK_RECENT_BYTES (STACK_NR_RECENT * sizeof(struct stack_recent))
 
-/* Only what comes again within so many becomes one, as to keep a stack takes time. */
+/* Only a stack that is found again among this many is kept, since that takes time. */
 #define STACK_NR_SEEN 128
 
 /*
- * Where less than half of the stacks are recent ones, as in a compiler, it is quicker not to look
- * for them: then they are looked for again after some time.
+ * If less than half of the stacks are recent ones, as in a compiler, searching for them costs more
+ * than it saves.  The search is then suspended for some time.
  */
 #define STACK_CREDIT 256
 #define STACK_MOST_CREDIT 4096
 #define STACK_NR_UNSOUGHT 8192
 
-/* The last stacks of a thread, which the next one is mostly like; zero at first. */
+/* The last stacks of a thread, which the next one usually resembles; initially zero. */
 struct last_stacks {
-	uintptr_t thread;     /* the thread pointer of the thread that */
-	struct bounds own;    /* this is the stack of */
-	char text[512];	      /* to work with */
-	uint32_t last;	      /* the recent stack that was the last one; STACK_NR_RECENT: none */
-	uint32_t nr_recent;   /* so far */
-	uint32_t credit;      /* recent ones of late, less the others; at 0 none are looked for */
-	uint32_t nr_unsought; /* then: how many more are not looked for */
-	uint32_t seen[STACK_NR_SEEN];	      /* nodes of late that may be of none of them */
-	uint32_t nr_functions;		      /* so far */
-	uintptr_t recent_sp[STACK_NR_RECENT]; /* of each; 0: none */
+	uintptr_t thread;	      /* thread pointer of the thread */
+	struct bounds own;	      /* bounds of its own stack */
+	char text[512];		      /* scratch space */
+	uint32_t last;		      /* index of the last stack; STACK_NR_RECENT if not recent */
+	uint32_t nr_recent;	      /* number of recent stacks so far */
+	uint32_t credit;	      /* found stacks minus others; at 0 the search stops */
+	uint32_t nr_unsought;	      /* while suspended: number of stacks left to skip */
+	uint32_t seen[STACK_NR_SEEN]; /* nodes of late stacks, kept or not */
+	uint32_t nr_functions;	      /* number of functions so far */
+	uintptr_t recent_sp[STACK_NR_RECENT]; /* SP of each recent stack; 0: no stack */
 	struct python_frames python;
 	struct python_name function[STACK_FUNCTIONS];
 	struct stack_line line[STACK_LINES];
-	struct stack_recent *recent; /* NULL: none are kept */
-	/* The last one that was none of these, and its calls. */
+	struct stack_recent *recent; /* NULL: recent stacks are not kept */
+	/* The last stack that was not a recent one, and its calls. */
 	uint32_t nr_calls, calls[STACK_CALLS];
-	struct unwind_stack frames; /* the memory goes on behind it: STACK_BYTES in all */
+	struct unwind_stack frames; /* its memory continues after this struct: STACK_BYTES in all */
 };
 #define STACK_BYTES (sizeof(struct last_stacks) + 2 * WIRE_MAX_FRAMES * sizeof(struct unwind_frame))
 
 /*
- * In a program without a dynamic linker: where the program is mapped, and the ELF header of the
- * vDSO (NULL: none).  To be called before stack_begin(); of no consequence elsewhere.
+ * Set the images of a program without a dynamic linker: the program's mapping, and the ELF header
+ * of the vDSO (NULL: no vDSO).  Call this before stack_begin().  In other programs it has no
+ * effect.
  */
 void stack_set_images(const struct unwind_image *program, const void *vdso);
 
 /*
- * Get ready.  Not in a hook, as it may wait for locks of ld.so.  False: there is no memory, and
- * stacks have no frames.
+ * Get ready.  Do not call this in a hook, as it may wait for locks of ld.so.  False if no memory is
+ * available; stacks then have no frames.
  */
 bool stack_begin(void);
 
-/* The vDSO's ELF header; NULL: none.  After stack_begin(). */
+/* The vDSO's ELF header after stack_begin(); NULL: no vDSO. */
 const void *stack_vdso(void);
 
 /*
- * Once, before the first node is asked for; and when the nodes that it knows are no more.  RECENT:
- * STACK_RECENT_BYTES of memory for S alone, or NULL.
+ * Initialise S before the first call of stack_node(), and again when its nodes are no longer valid.
+ * RECENT: STACK_RECENT_BYTES of memory that only S uses, or NULL.
  */
 void stack_init(struct last_stacks *s, struct stack_recent *recent);
 
-/* The node of the caller's stack, without the agent's own frames; UINT32_MAX: no room. */
+/* The node of the caller's stack, without the agent's own frames; UINT32_MAX if no room is left. */
 uint32_t stack_node(struct last_stacks *s);
-/* The frames of the stack that stack_node() has found last, as long as no other is asked for. */
+/* The frames of the last result of stack_node(), valid until its next call. */
 const struct unwind_stack *stack_frames(const struct last_stacks *s);
 
 #pragma GCC visibility pop

@@ -12,12 +12,12 @@
 #define NR_LEVELS WIRE_TABLE_LEVELS
 
 /*
- * All levels, one behind the other, of which only pages that are used take memory: a program may
- * make it impossible to map more (seccomp(2)).
+ * All levels, one after another.  Pages take memory only when they are used.  They are mapped in
+ * advance, since a program can forbid further mappings (seccomp(2)).
  */
 static struct wire_bucket *buckets;
-static uint32_t most_levels, nr_levels; /* that there is room for; that are used */
-/* memdiag reads them, too. */
+static uint32_t most_levels, nr_levels; /* levels that fit; levels in use */
+/* memdiag also reads these. */
 extern struct wire_bucket *table_buckets __attribute__((alias("buckets")));
 extern uint32_t table_nr_levels __attribute__((alias("nr_levels")));
 
@@ -56,7 +56,7 @@ table_forget(void)
 	nr_levels = most_levels = 0;
 }
 
-/* There are NR levels: begin with another one.  False: there is no room. */
+/* Add a level to the NR levels.  False if no room is left. */
 static bool
 add_level(uint32_t nr)
 {
@@ -64,12 +64,12 @@ add_level(uint32_t nr)
 		return false;
 	__atomic_compare_exchange_n(
 		&nr_levels, &nr, nr + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	return true; /* of this thread or another one */
+	return true; /* added by this thread or another one */
 }
 
 /* ---- buckets ---- */
 
-/* A block of glibc's is at a multiple of 16 (MALLOC_ALIGNMENT). */
+/* The address of a glibc block is a multiple of 16 (MALLOC_ALIGNMENT). */
 #define ADDRESS_BITS 48
 #define SITE_BITS WIRE_TABLE_SITE_BITS
 _Static_assert(WIRE_SITES_MAX_SITES <= 1 << SITE_BITS, "a site has room in a key");
@@ -80,7 +80,7 @@ table_key_of(uint64_t at, uint32_t site)
 	return at >> 4 << SITE_BITS | site;
 }
 
-/* Bucket number I, 0 or 1, of the block at AT in level N. */
+/* The bucket with index I, 0 or 1, of the block at AT in level N. */
 static struct wire_bucket *
 table_bucket_of(uint64_t at, uint32_t n, uint32_t i)
 {
@@ -100,7 +100,7 @@ put_into(struct wire_bucket *b, uint64_t key, uint32_t bytes)
 			!__atomic_compare_exchange_n(&b->key[i], &nothing, key, false,
 				__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		/* The thread that frees the block has got it from this one. */
+		/* The thread that frees the block has received it from this thread. */
 		b->bytes[i] = bytes;
 		return true;
 	}
@@ -154,8 +154,8 @@ agent_table_take(uint64_t at, uint32_t *ret_bytes)
 /* ---- blocks ---- */
 
 /*
- * A block of 4 GiB and more has two more entries, for both halves of its size: at addresses within
- * it, where no other block is.
+ * Add a block of 4 GiB or more, which has two more entries for the halves of its size: at addresses
+ * inside it, where no other block can be.
  */
 static bool
 put_large(uint64_t at, uint32_t site, uint64_t bytes)

@@ -1,11 +1,12 @@
 /*
- * table: the site and the size of each recorded block, by its address, like shadow.h: slower,
- * but with memory for what is live alone, 13 to 35 bytes a block, however large the heap is.
+ * table: the site and the size of each recorded block, by address, like shadow.h.  It is slower,
+ * but its memory depends only on the live blocks, 13 to 35 bytes for each, not on the size of the
+ * heap.
  *
- * The table is made of levels.  Each has buckets of ten blocks, two cache lines; a block may be in
- * two buckets of any level, and is never moved.  New blocks go to the last level, or where there is
- * room in an earlier one; else there is another level, twice as large.  No lock: an address
- * belongs to one thread at a time.
+ * The table consists of levels.  Each level has buckets of ten blocks, two cache lines.  A block
+ * has two buckets in each level, may be in any of them, and is never moved.  A new block goes to
+ * the last level, or to an earlier one that has room; otherwise a level of twice the size is added.
+ * No lock is needed: an address belongs to one thread at a time.
  */
 #ifndef MEMDIAG_AGENT_NOTE_TABLE_H
 #define MEMDIAG_AGENT_NOTE_TABLE_H
@@ -19,22 +20,22 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Get ready, empty, with no more than LIMIT_BYTES of addresses.  Not in a hook: nothing below makes
- * a system call.  False: there is no room.
+ * Get ready with an empty table of at most LIMIT_BYTES of addresses.  Do not call this in a hook;
+ * the functions below make no system call.  False if no room is available.
  */
 bool table_begin(uint64_t limit_bytes);
 
 /*
- * Keep BLOCK, of BYTES and of SITE, which is not 0.  It is not there.  False: there is no memory
- * for it.
+ * Add BLOCK, of BYTES and of SITE, which is not 0.  BLOCK is not in the table.  False if no memory
+ * is left.
  */
 bool table_put(const void *block, uint32_t site, uint64_t bytes);
-/* Take BLOCK out.  Returns its site; 0: it is not there. */
+/* Remove BLOCK.  Returns its site; 0 if it was not in the table. */
 uint32_t table_take(const void *block, uint64_t *ret_bytes);
-/* All levels, one behind the other, and how many are used; for live-set.c. */
+/* All levels, one after another, and the number of levels in use; for live-set.c. */
 extern struct wire_bucket *table_buckets;
 extern uint32_t table_nr_levels;
-/* Forget all blocks, and give the memory back; nobody else is at it. */
+/* Remove all blocks, and release the memory.  No other thread may use the table. */
 void table_forget(void);
 
 #pragma GCC visibility pop

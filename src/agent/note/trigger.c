@@ -10,7 +10,7 @@ trigger_ask(enum wire_trigger what)
 	__atomic_fetch_or(&sites->triggers.asked, UINT32_C(1) << what, __ATOMIC_RELEASE);
 }
 
-/* The first of several threads that pass the end of one interval asks. */
+/* If several threads pass the end of an interval, the first of them requests the file. */
 static void
 check_interval(struct wire_triggers *t)
 {
@@ -37,7 +37,10 @@ check_high_water(struct wire_triggers *t, int64_t live)
 		trigger_ask(WIRE_TRIGGER_HIGH_WATER);
 }
 
-/* Once, until an eighth less is live: else a program that stays there would ask all the time. */
+/*
+ * Request a file once, until an eighth less is live: otherwise a program that stays above the
+ * threshold would request files continuously.
+ */
 static void
 check_above(struct wire_triggers *t, int64_t live)
 {
@@ -65,7 +68,9 @@ trigger_check(void)
 		check_above(t, live);
 }
 
-/* A reader takes an entry that has the number it looks for, so that is written last. */
+/*
+ * The number of an entry is written last: a reader takes an entry with the number that it expects.
+ */
 void
 trigger_large(size_t size, uint32_t node, uint32_t tid)
 {

@@ -1,6 +1,6 @@
 /*
- * trigger: what a file is to be written for.  The thread that notices it sets a bit, and goes on:
- * another thread or memdiag writes the file.
+ * trigger: events for which a file is written.  The thread that notices one sets a bit and
+ * continues; another thread or memdiag writes the file.
  */
 #ifndef MEMDIAG_AGENT_NOTE_TRIGGER_H
 #define MEMDIAG_AGENT_NOTE_TRIGGER_H
@@ -10,9 +10,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A sample was noted. */
+/* Check the triggers after a sample was recorded. */
 void trigger_check(void);
-/* One of those that are large was, of SIZE. */
+/* Record a large call of SIZE. */
 void trigger_large(size_t size, uint32_t node, uint32_t tid);
 
 #pragma GCC visibility pop
