@@ -1,6 +1,4 @@
-/*
- * bytes: numbers as unwind tables have them, read within bounds.
- */
+/* bytes: read the numbers of unwind tables within bounds. */
 #ifndef MEMDIAG_UNWIND_BYTES_H
 #define MEMDIAG_UNWIND_BYTES_H
 
@@ -10,7 +8,7 @@
 
 struct bytes {
 	const uint8_t *at, *end;
-	bool is_bad; /* something was read past END, or makes no sense; all further numbers are 0 */
+	bool is_bad; /* a read passed END or found an invalid value; all further numbers are 0 */
 };
 
 static inline void
@@ -29,7 +27,7 @@ bytes_have(struct bytes *b, size_t n)
 	return false;
 }
 
-/* A number of N bytes, at most 8. */
+/* Read a number of N bytes, at most 8. */
 static inline uint64_t
 bytes_number(struct bytes *b, size_t n)
 {
@@ -57,7 +55,7 @@ bytes_byte(struct bytes *b)
 	return bytes_have(b, 1) ? *b->at++ : 0;
 }
 
-/* LEB128; bits above 64 are dropped. */
+/* Read a LEB128 number; bits above 64 are dropped. */
 static inline uint64_t
 bytes_leb(struct bytes *b, bool is_signed)
 {
@@ -97,7 +95,7 @@ bytes_skip(struct bytes *b, uint64_t n)
 		bytes_fail(b);
 }
 
-/* A part of N bytes, which is skipped. */
+/* Return the next N bytes, and skip them. */
 static inline struct bytes
 bytes_part(struct bytes *b, uint64_t n)
 {
@@ -122,14 +120,14 @@ enum {
 	PTR_SDATA2 = 0x0a,
 	PTR_SDATA4 = 0x0b,
 	PTR_SDATA8 = 0x0c,
-	PTR_RELATIVE = 0x10, /* to where it stands */
+	PTR_RELATIVE = 0x10, /* relative to its own address */
 	PTR_DATA_RELATIVE = 0x30,
 	PTR_INDIRECT = 0x80,
 	PTR_OMITTED = 0xff,
 };
 
 /*
- * The address in form ENCODING; DATA is what data-relative ones count from. An indirect one is
+ * Read a pointer in ENCODING; DATA is the base of data-relative pointers.  Indirect pointers are
  * not followed.
  */
 static inline uint64_t

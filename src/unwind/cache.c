@@ -38,8 +38,8 @@ cache_is_free(const struct unwind_entry *e, uint64_t generation)
 }
 
 /*
- * One that nobody needs, else either, by chance: so two that are needed in turns both stay now
- * and then.
+ * Choose an unused entry, else one of both by chance, so that two entries that are needed
+ * alternately both stay now and then.
  */
 static struct unwind_entry *
 cache_choose(struct unwind_entry *e, uint64_t generation)
@@ -50,8 +50,8 @@ cache_choose(struct unwind_entry *e, uint64_t generation)
 }
 
 /*
- * Does nothing while another thread writes there, or this is a signal handler that has interrupted
- * such a write.
+ * Store RULE for KEY.  Does nothing if another thread is writing there, or if this is a signal
+ * handler that has interrupted such a write.
  */
 static void
 cache_put(struct unwind_entry *set, uint64_t key, uint64_t generation, unwind_rule rule)
@@ -95,7 +95,7 @@ unwind_start(const struct unwind_host *h)
 void
 unwind_forget(void)
 {
-	/* A rule that is known is not looked up, and looking it up notes the object. */
+	/* Discard all rules: a known rule is not looked up, and only a lookup notes the object. */
 	for (unsigned int i = 0; unwind_cache && i < UNWIND_CACHE_ENTRIES; i++)
 		if (unwind_cache[i].generation)
 			unwind_cache[i].generation = 0;

@@ -5,9 +5,9 @@
  *	       | version pc generation rule | * |   two entries
  *	       +--------------------------------+
  *
- * An entry is of use only in the generation that it was found in: so no rule of an object that
- * has gone is used for another one at the same address. A reader sees by the version whether a
- * writer was at work meanwhile.
+ * An entry is valid only in the generation in which it was found, so the rule of an unloaded object
+ * is never used for another object at the same address.  The version shows a reader whether a
+ * writer changed the entry meanwhile.
  */
 #ifndef MEMDIAG_UNWIND_CACHE_H
 #define MEMDIAG_UNWIND_CACHE_H
@@ -18,7 +18,7 @@ struct unwind_entry {
 	uint64_t pc;
 	uint64_t generation; /* 0: never used */
 	unwind_rule rule;
-	uint64_t version; /* odd while it changes */
+	uint64_t version; /* odd while the entry changes */
 };
 _Static_assert(sizeof(struct unwind_entry) == 32, "two entries fill a cache line");
 
@@ -30,8 +30,8 @@ extern struct unwind_entry *unwind_cache;
 #pragma GCC visibility pop
 
 /*
- * The first of the two entries for PC. Its lowest bits are as good as any hash of it, and
- * quicker: each frame waits for the load of the one before.
+ * The first of the two entries for PC.  The lowest bits of PC work as well as a hash and are
+ * quicker: each frame waits for the load of the previous one.
  */
 static inline struct unwind_entry *
 unwind_set_of(uint64_t pc)
@@ -42,7 +42,7 @@ unwind_set_of(uint64_t pc)
 	return (struct unwind_entry *)((char *)unwind_cache + at);
 }
 
-/* Whether E has the rule for PC, which is *RET then. */
+/* Get the rule for PC into *RET.  False if E does not have it. */
 static inline __attribute__((always_inline)) bool
 unwind_entry_read(const struct unwind_entry *e, uint64_t pc, uint64_t generation, unwind_rule *ret)
 {
@@ -57,7 +57,7 @@ unwind_entry_read(const struct unwind_entry *e, uint64_t pc, uint64_t generation
 		!(version & 1) && __atomic_load_n(&e->version, __ATOMIC_RELAXED) == version);
 }
 
-/* The rule for the code at PC, or where that is a return address, for the call before it. */
+/* The rule for the code at PC or, if PC is a return address, for the call that precedes it. */
 static inline __attribute__((always_inline)) unwind_rule
 unwind_rule_for(uint64_t pc, bool is_exact, uint64_t generation)
 {

@@ -3,7 +3,9 @@
 #include "unwind/unwind-priv.h"
 
 #define STACK_DEPTH 16
-/* Longer ones are nobody's; a jump backwards may make a loop of it. */
+/*
+ * Limit on executed operations: no real expression is longer, and a jump backwards may make a loop.
+ */
 #define MAX_OPERATIONS 256
 
 enum {
@@ -94,7 +96,7 @@ pop(struct expression_machine *m)
 	return 0;
 }
 
-/* The DEPTHth from the top. */
+/* Element DEPTH of the stack, counted from the top. */
 static uint64_t
 pick(struct expression_machine *m, unsigned int depth)
 {
@@ -149,7 +151,7 @@ expression_divide(struct expression_machine *m, int64_t a, int64_t b)
 	return (uint64_t)(a / b);
 }
 
-/* A OP B, both from the stack. */
+/* Compute A OP B, with both operands from the stack. */
 static bool
 binary(struct expression_machine *m, uint8_t op)
 {
@@ -220,7 +222,7 @@ binary(struct expression_machine *m, uint8_t op)
 	return true;
 }
 
-/* A constant behind its opcode, or in it. */
+/* Push a constant that follows its opcode or is part of it. */
 static bool
 constant(struct expression_machine *m, uint8_t op)
 {

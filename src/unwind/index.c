@@ -1,6 +1,6 @@
 /*
- * The frames of an object in the order of their addresses, where its linker has made no
- * .eh_frame_hdr: gcc asks for none in programs that are linked with -static.
+ * An index of an object's frames, sorted by address, for an object whose linker has made no
+ * .eh_frame_hdr: gcc does not request one for programs that are linked with -static.
  */
 #include <config.h>
 
@@ -12,7 +12,7 @@ index_is_in(const struct unwind_object *o, uint64_t at)
 	return at - o->start < o->end - o->start && at - o->start <= INT32_MAX;
 }
 
-/* Fill TABLE, which has room for MAX; how many there are. */
+/* Fill TABLE, which has room for MAX entries.  Returns the number of entries. */
 static uint32_t
 unwind_index_go_over_frames(const struct unwind_object *o, uint64_t at, uint64_t end,
 	struct unwind_index_entry *table, uint32_t max)
@@ -41,7 +41,7 @@ index_swap(struct unwind_index_entry *a, struct unwind_index_entry *b)
 	*b = other;
 }
 
-/* Let the entry at I sink among the NR of a heap, the greatest of which is at 0. */
+/* Sift down the entry at I among the NR entries of a heap, whose greatest one is at 0. */
 static void
 sink(struct unwind_index_entry *v, uint32_t nr, uint32_t i)
 {
@@ -56,7 +56,7 @@ sink(struct unwind_index_entry *v, uint32_t nr, uint32_t i)
 	}
 }
 
-/* Heapsort: qsort() is libc's, and may allocate. */
+/* Heapsort: libc's qsort() may allocate. */
 static void
 sort(struct unwind_index_entry *v, uint32_t nr)
 {
@@ -78,7 +78,7 @@ unwind_index_make(
 
 	if (!table)
 		return;
-	/* Once more: a program that writes there meanwhile may have fewer now. */
+	/* Read a second time: a program that writes there meanwhile may have fewer entries now. */
 	o->nr_index = unwind_index_go_over_frames(o, at, at + bytes, table, nr);
 	if (o->nr_index > nr)
 		o->nr_index = nr;

@@ -21,7 +21,7 @@ add_span(struct unwind_object *o, uintptr_t bias, const ElfW(Phdr) * p)
 {
 	const uintptr_t start = objects_page_floor(bias + p->p_vaddr);
 
-	/* Not p_memsz: what is behind the file's bytes is zeroes. */
+	/* Not p_memsz: the bytes that follow the file's are zeroes. */
 	if (o->nr_spans < UNWIND_NR_SPANS && (p->p_flags & PF_R))
 		o->span[o->nr_spans++] = (struct unwind_span){ (const uint8_t *)start,
 			(const uint8_t *)(bias + p->p_vaddr + p->p_filesz) };
@@ -57,7 +57,10 @@ unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs,
 	return ret->start < ret->end;
 }
 
-/* The object whose ELF header is mapped at HEADER. Its program headers must be in the same page. */
+/*
+ * Set up the object whose ELF header is mapped at HEADER.  Its program headers must be in the same
+ * page.
+ */
 static bool
 init_from_header(struct unwind_object *ret, const void *header)
 {
@@ -85,7 +88,7 @@ object_has(const struct unwind_object *o, const void *at)
 	return (uintptr_t)at >= o->start && (uintptr_t)at < o->end;
 }
 
-/* In one of the segments, as others may be mapped in the gaps. */
+/* True if AT is in one of the segments; other mappings may be in the gaps between them. */
 static bool
 has_bytes(const struct unwind_object *o, uintptr_t at)
 {
@@ -98,25 +101,25 @@ has_bytes(const struct unwind_object *o, uintptr_t at)
 /* ---- ld.so's counters ---- */
 
 /*
- * Whether something was loaded or unloaded since, without a call: ld.so counts in struct
+ * Detect without a call that an object was loaded or unloaded: ld.so counts objects in struct
  * rtld_global (sysdeps/generic/ldsodefs.h, glibc 2.17 to 2.43):
  *
- *	_dl_ns[0]	_ns_loaded, _ns_nloaded, ...	the first object, and how many there are
+ *	_dl_ns[0]	_ns_loaded, _ns_nloaded, ...	the first object, and the number of objects
  *	_dl_ns[1] to [15]
  *	_dl_nns
  *	_dl_load_lock
- *	_dl_load_write_lock				held while dl_iterate_phdr() calls us
+ *	_dl_load_write_lock				held while dl_iterate_phdr() calls back
  *	_dl_load_tls_lock				since 2.35
- *	_dl_load_adds					how many have ever been loaded
+ *	_dl_load_adds					number of objects ever loaded
  *
- * Both numbers together are never the same for two sets of objects: between two that are loaded
- * objects become fewer. They are recognised by what they must be during such a call; where they
- * are not, nothing is cached.
+ * Two different sets of objects never have the same pair of numbers: if both sets have the same
+ * size, an object was loaded in between.  The counters are recognised by their values during such a
+ * call; if they are not recognised, nothing is cached.
  */
 static const uint64_t *nr_ever;
 static const uint32_t *nr_now;
 
-/* Without these: how often objects were noted anew. */
+/* Used without these counters: the number of times that objects were noted. */
 static uint64_t nr_notes = 1;
 
 uint64_t
@@ -128,7 +131,10 @@ unwind_generation(void)
 	return host.can_unload ? 0 : __atomic_load_n(&nr_notes, __ATOMIC_ACQUIRE);
 }
 
-/* A recursive mutex that is held once. Before 2.34 ld.so only counts while there are no threads. */
+/*
+ * True for a recursive mutex that is held once.  Before glibc 2.34, ld.so only counts while the
+ * process has one thread.
+ */
 static bool
 is_held(const char *at)
 {
@@ -179,7 +185,7 @@ debug_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
-/* INFO is ld.so: look in what it can write to. */
+/* INFO is ld.so: search for the counters in its writable segments. */
 static void
 search_loader(const struct dl_phdr_info *info, const struct link_map *first)
 {
@@ -195,7 +201,7 @@ search_loader(const struct dl_phdr_info *info, const struct link_map *first)
 
 /* ---- the table of noted objects ---- */
 
-/* The first that is noted. It is never unloaded. */
+/* The first object that is noted.  It is never unloaded. */
 static struct unwind_object program;
 
 static struct {
@@ -206,7 +212,7 @@ static struct {
 	struct unwind_object *v;
 } table;
 
-/* A pass over the objects. */
+/* State of an iteration over the objects. */
 struct pass {
 	uint32_t nr;
 	bool is_filling;
@@ -218,7 +224,7 @@ objects_note(struct pass *pass, const struct unwind_object *o)
 {
 	if (pass->is_filling && pass->nr < table.capacity) {
 		table.v[pass->nr] = *o;
-		/* The program, ld.so, libc, and this. */
+		/* The program, ld.so, libc and this library are never unloaded. */
 		table.v[pass->nr].is_permanent = pass->nr == 0 || !host.can_unload ||
 			object_has(o, (const void *)(uintptr_t)&unwind_generation) ||
 			object_has(o, (const void *)(uintptr_t)host.iterate) ||
@@ -248,7 +254,7 @@ note_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* The one index that is made: of a program that is linked statically. */
+/* The only index that exists: that of a statically linked program. */
 static struct unwind_object indexed;
 
 static void
@@ -281,7 +287,7 @@ go_over_objects(bool is_filling)
 	return pass.nr;
 }
 
-/* Room for NR objects and some that may come meanwhile. */
+/* Make room for NR objects and some that may be loaded meanwhile. */
 static bool
 objects_reserve(uint32_t nr)
 {
@@ -294,8 +300,8 @@ objects_reserve(uint32_t nr)
 	if (!v)
 		return false;
 	/*
-	 * A hook may be reading the old one: it stays. There are twice as many each time, so it
-	 * is no more in all.
+	 * The old table stays, since a hook may be reading it.  The capacity doubles each time, so
+	 * all old tables together are no larger than the new one.
 	 */
 	table.v = v;
 	table.capacity = 2 * nr;
@@ -332,7 +338,7 @@ unwind_begin_child(void)
 	if (!(table.version & 1))
 		return;
 	table.nr = 0;
-	table.generation = UINT64_MAX; /* not that of now: objects are unknown, not absent */
+	table.generation = UINT64_MAX; /* not the present one: objects are unknown, not absent */
 	__atomic_store_n(&table.version, table.version + 1, __ATOMIC_RELEASE);
 }
 
@@ -376,7 +382,7 @@ find_noted(uintptr_t pc, struct unwind_object *ret)
 	return __atomic_load_n(&table.version, __ATOMIC_RELAXED) == version ? found : FOUND_UNKNOWN;
 }
 
-/* struct dl_find_object of <link.h>, which older releases of glibc do not have. */
+/* struct dl_find_object of <link.h>, which older releases of glibc lack. */
 struct objects_found_object {
 	uint64_t flags;
 	void *start, *end;
@@ -392,9 +398,9 @@ objects_ask(uintptr_t at, struct objects_found_object *ret)
 }
 
 /*
- * Read the object that ld.so found from the ELF header at its start. If there is a gap between its
- * segments, each is found separately (glibc: elf/dl-find_object.c, l_contiguous); then the header
- * is in another one.
+ * Read the object that ld.so found, from the ELF header at its start.  If the object has a gap
+ * between its segments, ld.so finds each segment separately (glibc: elf/dl-find_object.c,
+ * l_contiguous), and the header is in another one.
  */
 static bool
 init_from_found(struct unwind_object *ret, const struct objects_found_object *found)

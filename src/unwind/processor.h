@@ -1,6 +1,6 @@
 /*
- * processor: what differs between processors. UNWIND_AARCH64 can be defined to test the other
- * one's on this one.
+ * processor: the differences between processors.  UNWIND_AARCH64 can be defined to test the code
+ * for aarch64 on x86-64.
  */
 #ifndef MEMDIAG_UNWIND_PROCESSOR_H
 #define MEMDIAG_UNWIND_PROCESSOR_H
@@ -23,9 +23,9 @@ enum {
 };
 #define UNWIND_RED_ZONE 0
 #define UNWIND_MAX_RA_AT 255
-/* A function may have no frame, and its return address in the register still. */
+/* A function may have no frame and keep its return address in the register. */
 #define UNWIND_LEAF true
-/* A frame's FP points to its lowest words, so it says nothing of where the caller's SP is. */
+/* FP points to the lowest words of a frame, so it does not show the caller's SP. */
 #define UNWIND_GUESS_FINDS_SP false
 #else
 /*
@@ -39,13 +39,13 @@ enum {
 	UNWIND_NR_REGS = 17,
 };
 #define UNWIND_RED_ZONE 128
-/* A call puts it right below the CFA. */
+/* A call stores the return address directly below the CFA. */
 #define UNWIND_MAX_RA_AT 1
 #define UNWIND_LEAF false
 #define UNWIND_GUESS_FINDS_SP true
 #endif
 
-/* Registers that struct unwind_regs has behind pc, sp, and fp, in its order. */
+/* The registers that follow pc, sp and fp in struct unwind_regs, in its order. */
 static const uint8_t unwind_kept_reg[] = {
 #ifdef UNWIND_AARCH64
 	19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30
@@ -54,7 +54,7 @@ static const uint8_t unwind_kept_reg[] = {
 #endif
 };
 
-/* A return address without its signature (PAC), which is in bits that addresses do not use. */
+/* A return address without its signature (PAC), which is in unused bits of the address. */
 static inline uintptr_t
 unwind_strip(uintptr_t pc)
 {
@@ -71,27 +71,30 @@ unwind_strip(uintptr_t pc)
 }
 
 /*
- * The code of a signal handler's trampoline that has no table entry. aarch64:
- * __kernel_rt_sigreturn of the vDSO, since Linux 5.10 (arch/arm64/kernel/vdso/sigreturn.S says
- * why). x86-64: musl's __restore_rt.
+ * The code of a signal handler's trampoline that has no table entry. aarch64: __kernel_rt_sigreturn
+ * of the vDSO, since Linux 5.10 (arch/arm64/kernel/vdso/sigreturn.S gives the reason). x86-64:
+ * musl's __restore_rt.
  */
 #ifdef UNWIND_AARCH64
 #define UNWIND_TRAMPOLINE                                                                          \
 	{                                                                                          \
 		0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4                                     \
 	}
-/* Behind siginfo in struct rt_sigframe: x0 to x30, sp, pc (struct sigcontext). */
+/*
+ * The offset of x0 to x30, sp and pc in struct rt_sigframe: they follow siginfo (struct
+ * sigcontext).
+ */
 #define UNWIND_SIGNAL_REGS (128 + 176 + 8)
 #else
 #define UNWIND_TRAMPOLINE                                                                          \
 	{                                                                                          \
 		0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05                               \
 	}
-/* uc_mcontext, in front of which __restore_rt's caller has popped the address of it. */
+/* The offset of uc_mcontext.  The return address of __restore_rt precedes it and was popped. */
 #define UNWIND_SIGNAL_REGS 40
 #endif
 
-/* Where the registers in the order of DWARF stand there, in words; the last one is the pc. */
+/* The position of each register, in the order of DWARF, in words; the last one is the pc. */
 static const uint8_t unwind_signal_word[] = {
 #ifdef UNWIND_AARCH64
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,

@@ -31,8 +31,8 @@ enum {
 	DW_CFA_val_expression = 0x16,
 	DW_CFA_MIPS_advance_loc8 = 0x1d,
 	/*
-	 * Toggles whether the return address is signed. A signature is taken off wherever it may
-	 * be: unwind_strip().
+	 * Toggles whether the return address is signed. unwind_strip() removes a signature wherever
+	 * one may be present.
 	 */
 	DW_CFA_AARCH64_negate_ra_state_with_pc = 0x2c,
 	DW_CFA_AARCH64_negate_ra_state = 0x2d,
@@ -47,7 +47,7 @@ struct program_run {
 	const struct unwind_program *p;
 	struct bytes b;
 	struct unwind_row *row;
-	const struct unwind_row *initial; /* after the CIE's; NULL while they run */
+	const struct unwind_row *initial; /* row after the CIE's instructions; NULL before */
 	struct unwind_row *remembered;
 	unsigned int nr_remembered;
 	uint64_t at, pc;
@@ -63,7 +63,7 @@ unwind_row_expression(const struct unwind_row *row, unsigned int r)
 	return bytes_part(&b, size);
 }
 
-/* Registers that are not general ones (vectors, masks) are nobody's concern. */
+/* Set the rule of REG.  Registers that are not general ones (vectors, masks) are ignored. */
 static void
 program_set(struct program_run *r, uint64_t reg, enum unwind_how how, int64_t at)
 {
@@ -152,7 +152,7 @@ program_scaled(const struct program_run *r, int64_t factored)
 	return (int64_t)((uint64_t)factored * (uint64_t)r->p->data_align);
 }
 
-/* Those with an operand that is a register. */
+/* Run an instruction whose operand is a register. */
 static void
 run_register_op(struct program_run *r, uint8_t op)
 {
@@ -262,7 +262,7 @@ run_op(struct program_run *r, uint8_t op)
 	}
 }
 
-/* Until the address passes PC, or the end. */
+/* Run the instructions of B until the address exceeds PC, or to the end. */
 static bool
 unwind_program_run(struct program_run *r, struct bytes b)
 {

@@ -6,10 +6,7 @@
 #define DW_OP_deref 0x06
 #define DW_OP_breg0 0x70
 
-/*
- * Whether an offset from the CFA is a number of words below it that struct unwind_frame has room
- * for.
- */
+/* True if AT is the offset of a number of words below the CFA that fits in struct unwind_frame. */
 static bool
 is_words_below(int64_t at, int64_t max)
 {
@@ -17,9 +14,10 @@ is_words_below(int64_t at, int64_t max)
 }
 
 /*
- * The CFA as SP plus a number, if the expression comes to that at PC: those of PLT entries do
- * (elf_x86_64_eh_frame_plt of binutils' bfd/elf64-x86-64.c: the CFA depends on how far the entry
- * has got). It is evaluated for several SP, and may read no memory and no other register.
+ * Get the CFA as SP plus a number, if EXPRESSION has such a value at PC.  The expressions of PLT
+ * entries do (elf_x86_64_eh_frame_plt of binutils' bfd/elf64-x86-64.c: the CFA depends on the
+ * position in the entry).  The expression is evaluated for several SP, and may read no memory and
+ * no other register.
  */
 static bool
 is_sp_plus(struct bytes expression, uint64_t pc, int64_t *ret)
@@ -40,7 +38,7 @@ is_sp_plus(struct bytes expression, uint64_t pc, int64_t *ret)
 	return true;
 }
 
-/* Whether it is FP plus a number, read if IS_READ. */
+/* True if B is FP plus a number; with IS_READ, the word at that address. */
 static bool
 is_fp_plus(struct bytes b, bool is_read, int64_t *ret)
 {
@@ -53,8 +51,8 @@ is_fp_plus(struct bytes b, bool is_read, int64_t *ret)
 }
 
 /*
- * A function that aligns its stack keeps its CFA in a register, saves that below the new frame
- * pointer (gcc: "breg6 -8; deref"), and the old frame pointer where the new one points to.
+ * A function that aligns its stack keeps its CFA in a register and saves that below the new frame
+ * pointer (gcc: "breg6 -8; deref").  It saves the old frame pointer at the new one's address.
  */
 static bool
 is_realigned(const struct unwind_row *row, int64_t *ret_cfa_at)

@@ -18,19 +18,22 @@
  * entries.  Their numbers differ, but both lead to the same names.
  */
 struct seen_entry {
-	uintptr_t start, end; /* of its code; END is set last, 0: it is being made */
+	uintptr_t start, end; /* range of its code; END is set last, 0: not yet complete */
 	uint64_t hash;
-	uint64_t generation; /* in which it was met last */
-	uint64_t turn;	     /* of NR_TURNS, when it was met last */
+	uint64_t generation; /* the last generation in which it was met */
+	uint64_t turn;	     /* value of NR_TURNS when it was last met */
 	uint32_t number;
 };
 #define MAX_ENTRIES 768
 static struct seen_entry entries[MAX_ENTRIES];
-static uint32_t nr_entries; /* begun; may be more than there are */
+static uint32_t nr_entries; /* entries that were begun; may exceed the number of entries */
 static bool is_full;
 static uint64_t nr_turns;
 
-/* Where several have been; there may be others between them.  END is set last. */
+/*
+ * Ranges in which several objects have been loaded; other objects may be between them.  END is set
+ * last.
+ */
 static struct {
 	uintptr_t start, end;
 } shared[32];
@@ -58,7 +61,7 @@ unwind_seen_forget(void)
 	is_full = false;
 }
 
-/* ---- what an object is ---- */
+/* ---- identity of an object ---- */
 
 /* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
 #define HASH_BASIS UINT64_C(0xcbf29ce484222325)
@@ -72,7 +75,7 @@ seen_hash_bytes(uint64_t hash, const uint8_t *at, size_t n)
 	return hash;
 }
 
-/* The bytes that O has from AT on, MOST at the most. */
+/* The number of bytes that O has from AT on, at most MOST. */
 static size_t
 bytes_from(const struct unwind_object *o, uintptr_t at, uint64_t most)
 {
@@ -86,7 +89,7 @@ bytes_from(const struct unwind_object *o, uintptr_t at, uint64_t most)
 	return 0;
 }
 
-/* The build-id among the notes [AT, END). */
+/* Get the build-id from the notes [AT, END). */
 static bool
 seen_find_id(const uint8_t *at, const uint8_t *end, struct unwind_seen *ret)
 {
@@ -114,12 +117,15 @@ seen_find_id(const uint8_t *at, const uint8_t *end, struct unwind_seen *ret)
 }
 
 /*
- * Enough to distinguish objects without a build-id, by names of functions and how large these are;
- * and little, as it is read whenever something was loaded.
+ * Enough to distinguish objects without a build-id by the names and sizes of their functions, and
+ * few, as these bytes are read after each load of an object.
  */
 #define MOST_HASHED UINT64_C(4096)
 
-/* The string table of the dynamic section at AT: ld.so has mostly added the bias to addresses. */
+/*
+ * Hash the string table of the dynamic section at AT.  In most cases ld.so has added the bias to
+ * its addresses.
+ */
 static uint64_t
 hash_names(uint64_t hash, const struct unwind_object *o, uintptr_t at, size_t size)
 {
@@ -170,7 +176,7 @@ add_code(struct unwind_seen *seen, const struct unwind_object *o, const ElfW(Phd
 	seen->code[seen->nr_code++].offset_bytes = p->p_offset - before;
 }
 
-/* All but the number.  False: it has no code. */
+/* Set all members but the number.  False if O has no code. */
 static bool
 seen_describe(const struct unwind_object *o, struct unwind_seen *ret)
 {
@@ -192,7 +198,7 @@ seen_describe(const struct unwind_object *o, struct unwind_seen *ret)
 
 /* ---- entries ---- */
 
-/* The one after *AT that is whole; NULL: no more. */
+/* The next complete entry after *AT; NULL if no more exist. */
 static struct seen_entry *
 seen_next_entry(uint32_t *at)
 {
@@ -222,7 +228,7 @@ set_met(struct seen_entry *e, uint64_t generation)
 	__atomic_store_n(&e->generation, generation, __ATOMIC_RELEASE);
 }
 
-/* Whether one of the ranges where several objects have been has FIRST and LAST. */
+/* True if a range in which several objects have been loaded contains FIRST and LAST. */
 static bool
 seen_is_shared(uintptr_t first, uintptr_t last)
 {
@@ -235,7 +241,7 @@ seen_is_shared(uintptr_t first, uintptr_t last)
 	return false;
 }
 
-/* Code is between START and END where other code has been. */
+/* Record that code was loaded between START and END, where other code was before. */
 static void
 seen_share(uintptr_t start, uintptr_t end)
 {
@@ -249,7 +255,7 @@ seen_share(uintptr_t start, uintptr_t end)
 		__atomic_store_n(&shared[at].end, end, __ATOMIC_RELEASE);
 		return;
 	}
-	/* The last one takes all that do not fit. */
+	/* The last range covers all that do not fit. */
 	__atomic_store_n(&nr_shared, MAX_SHARED, __ATOMIC_RELAXED);
 	at = MAX_SHARED - 1;
 	if (start < shared[at].start)
@@ -276,7 +282,7 @@ new_number(uintptr_t start, uintptr_t end)
 	return number;
 }
 
-/* NULL: there is no room. */
+/* Add an entry; NULL if no room is left. */
 static struct seen_entry *
 new_entry(void)
 {
@@ -317,7 +323,9 @@ seen_add_object(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64
 		put_entry(e, start, end, hash, seen->number, generation);
 }
 
-/* Note again the entry of the code of [START, END) with HASH.  False: there is none. */
+/*
+ * Mark the entry of the code of [START, END) with HASH as met again.  False if it does not exist.
+ */
 static bool
 meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 {
@@ -331,7 +339,7 @@ meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 	return false;
 }
 
-/* Whether O was noted in GENERATION.  0 is an unknown one, in which each object is noted again. */
+/* True if O was noted in GENERATION.  Generation 0 is unknown: each object is then noted again. */
 static bool
 seen_is_known(const struct unwind_object *o, uint64_t generation)
 {
@@ -394,6 +402,6 @@ unwind_number_of(uintptr_t pc)
 	if (__atomic_load_n(&is_full, __ATOMIC_ACQUIRE) &&
 		(!last || last->generation != unwind_generation()))
 		return UNWIND_NO_NUMBER;
-	/* The program is always there, and has no entry. */
+	/* The program is never unloaded and has no entry. */
 	return last ? last->number : 0;
 }

@@ -3,7 +3,7 @@
 #include "unwind/unwind-priv.h"
 
 #define WORD sizeof(uint64_t)
-/* Two stacks may lead to each other for ever. */
+/* Limit on steps: two stacks may lead to each other forever. */
 #define MAX_STEPS 65536
 #define BIT(r) (UINT64_C(1) << (r))
 
@@ -26,8 +26,8 @@ unwind_find_bounds(const struct unwind_thread *t, uintptr_t sp, struct unwind_bo
 }
 
 /*
- * Past a signal, which may have come on another stack. Bounds with a checker may have several
- * stacks.
+ * Switch to the stack that contains SP, after a signal, which may have been delivered on another
+ * stack.  Bounds with a checker may contain several stacks.
  */
 static bool
 follow_stack(struct unwind_walk *w, uintptr_t sp)
@@ -48,7 +48,7 @@ follow_stack(struct unwind_walk *w, uintptr_t sp)
 
 struct full {
 	struct unwind_context c;
-	struct unwind_state s; /* pc, sp, and fp are here, and in C as well */
+	struct unwind_state s; /* the pc, sp and fp, which are in C as well */
 };
 
 static void
@@ -58,7 +58,7 @@ set_register(struct unwind_context *c, unsigned int r, uint64_t value)
 	c->known |= BIT(r);
 }
 
-/* All that is known of a frame is its state. */
+/* Set F from the state S, which is all that is known of the frame. */
 static void
 full_of_state(struct full *f, const struct unwind_walk *w, const struct unwind_state *s)
 {
@@ -73,7 +73,7 @@ full_of_state(struct full *f, const struct unwind_walk *w, const struct unwind_s
 #endif
 }
 
-/* The value that register R has in the caller. False: unknown. */
+/* Get the value of register R in the caller.  False if unknown. */
 static bool
 register_of_caller(
 	const struct unwind_row *row, struct full *f, uint64_t cfa, unsigned int r, uint64_t *ret)
@@ -116,8 +116,8 @@ find_cfa(const struct unwind_row *row, struct full *f, uint64_t *ret)
 }
 
 /*
- * Whether the caller's stack pointer can be right: a stack grows, and only a signal may come on
- * another one.
+ * True if the caller's stack pointer is plausible: it is above the callee's, except that a signal
+ * may be delivered on another stack.
  */
 static bool
 accept_sp(struct unwind_walk *w, const struct unwind_state *old, uint64_t sp, bool is_signal)
@@ -127,7 +127,7 @@ accept_sp(struct unwind_walk *w, const struct unwind_state *old, uint64_t sp, bo
 	if (is_signal)
 		return sp != old->sp && follow_stack(w, sp) &&
 			(sp > old->sp || w->checker || !step_is_in(&w->bounds, old->sp));
-	/* A function of aarch64 that has no frame is left with the same. */
+	/* On aarch64 a function without a frame has the SP of its caller. */
 	return sp <= w->bounds.end &&
 		(sp > old->sp || (old->is_exact && sp == old->sp && UNWIND_LEAF));
 }
@@ -160,14 +160,14 @@ step_by_row(struct unwind_walk *w, struct full *f, const struct unwind_row *row)
 	caller.s.fp = caller.c.reg[UNWIND_FP];
 	caller.s.is_exact = row->is_signal;
 	if (!row->is_signal && UNWIND_LEAF)
-		caller.c.known &= ~BIT(UNWIND_RA); /* the call has overwritten it */
+		caller.c.known &= ~BIT(UNWIND_RA); /* the call has overwritten the return address */
 	caller.c.bounds = w->bounds;
 	caller.c.checker = w->checker;
 	*f = caller;
 	return f->s.pc ? STEP_DONE : STEP_OUTERMOST;
 }
 
-/* Past a signal, whose trampoline has no row: the kernel has saved all registers. */
+/* Step past a signal whose trampoline has no row: the kernel has saved all registers. */
 static enum unwind_step
 step_over_trampoline(struct unwind_walk *w, struct full *f)
 {
@@ -196,9 +196,9 @@ step_over_trampoline(struct unwind_walk *w, struct full *f)
 /* ---- without a rule ---- */
 
 /*
- * Whether FP can be on the stack that SP is on, whose bounds are not known: FP may point anywhere,
- * as into another stack.  A frame is not so large, and between two stacks there is a guard page or
- * nothing.
+ * True if FP can be on the stack of SP, whose bounds are unknown: FP may point anywhere, as into
+ * another stack.  A frame is smaller than the limit, and two stacks are separated by a guard page
+ * or by unmapped memory.
  */
 static bool
 is_on_same(const struct unwind_walk *w, uintptr_t sp, uintptr_t fp)
@@ -215,7 +215,7 @@ is_on_same(const struct unwind_walk *w, uintptr_t sp, uintptr_t fp)
 }
 
 /*
- * Code without a table, as compilers at run time make it, often keeps the frame pointer:
+ * Code without a table, such as that of just-in-time compilers, often keeps the frame pointer:
  *
  *	FP -> | FP of the caller | return address |
  */
@@ -255,8 +255,9 @@ step_full(struct unwind_walk *w, struct full *f)
 }
 
 /*
- * All registers of the frame S: step there from where the walk began. Few rules need others than
- * SP and FP where a function is called: _dl_runtime_resolve() of ld.so, some assembly.
+ * Get all registers of the frame S: step to it from the beginning of the walk.  At a call, few
+ * rules need registers other than SP and FP: those of _dl_runtime_resolve() in ld.so, and of some
+ * assembly.
  */
 static bool
 find_registers(const struct unwind_walk *w, const struct unwind_state *s, struct full *f)

@@ -2,7 +2,7 @@
 
 #include "unwind/unwind-priv.h"
 
-/* The bytes of O that may be read from AT on; empty if none. */
+/* The readable bytes of O from AT on; empty if AT is not readable. */
 static struct bytes
 tables_bytes_of(const struct unwind_object *o, uint64_t at)
 {
@@ -17,7 +17,10 @@ tables_bytes_of(const struct unwind_object *o, uint64_t at)
 
 /* ---- .eh_frame_hdr (LSB, "The .eh_frame_hdr section") ---- */
 
-/* All linkers write the binary search table like this: 4 bytes each, relative to the header. */
+/*
+ * All linkers write the binary search table in this encoding: numbers of 4 bytes, relative to the
+ * header.
+ */
 #define TABLE_ENCODING (PTR_DATA_RELATIVE | PTR_SDATA4)
 
 static int64_t
@@ -29,7 +32,7 @@ entry(const uint8_t *table, uint64_t i, unsigned int part)
 	return v;
 }
 
-/* The address of the FDE for PC in a table of NR whose entries count from BASE; 0: none. */
+/* The address of the FDE for PC in a table of NR entries relative to BASE; 0 if not found. */
 static uint64_t
 tables_search(const uint8_t *table, uint64_t nr, uint64_t base, uint64_t pc)
 {
@@ -49,7 +52,7 @@ tables_search(const uint8_t *table, uint64_t nr, uint64_t base, uint64_t pc)
 	return base + (uint64_t)entry(table, low, 1);
 }
 
-/* The same in O's .eh_frame_hdr. */
+/* The address of the FDE for PC in O's .eh_frame_hdr; 0 if not found. */
 static uint64_t
 search_header(const struct unwind_object *o, uint64_t pc)
 {
@@ -78,7 +81,10 @@ tables_find_frame(const struct unwind_object *o, uint64_t pc)
 
 /* ---- .eh_frame (LSB, "The .eh_frame section") ---- */
 
-/* An entry's bytes behind its length. Empty: the section ends here, or there is nothing. */
+/*
+ * The bytes of an entry that follow its length.  Empty at the end of the section, or if the entry
+ * is not readable.
+ */
 static struct bytes
 entry_at(const struct unwind_object *o, uint64_t at)
 {
@@ -91,8 +97,8 @@ entry_at(const struct unwind_object *o, uint64_t at)
 }
 
 /*
- * The data that AUGMENTATION announces. False: it has something unknown, so what is behind it is
- * as well.
+ * Read the data that AUGMENTATION describes.  False if it has an unknown part, since the position
+ * of the data after it is then unknown.
  */
 static bool
 read_augmentation(
@@ -118,8 +124,8 @@ read_augmentation(
 		case 'S':
 			row->is_signal = true;
 			break;
-		case 'B': /* aarch64: return addresses are signed with the other key */
-		case 'G': /* and tagged stacks */
+		case 'B': /* aarch64: return addresses are signed with key B */
+		case 'G': /* and the stack is tagged (MTE) */
 			break;
 		default:
 			return false;
@@ -128,7 +134,7 @@ read_augmentation(
 	return !b->is_bad;
 }
 
-/* The CIE at AT. */
+/* Read the CIE at AT. */
 static bool
 read_cie(const struct unwind_object *o, uint64_t at, struct unwind_program *p,
 	struct unwind_row *row, bool *ret_has_data)
@@ -169,12 +175,12 @@ read_cie(const struct unwind_object *o, uint64_t at, struct unwind_program *p,
 /* A frame description entry. */
 struct fde {
 	struct unwind_program program;
-	uint64_t size; /* of the code that it is for, from program.start on */
+	uint64_t size; /* size of its code, from program.start on */
 	bool has_data; /* its augmentation has a length */
 	struct bytes rest;
 };
 
-/* The one whose bytes B are, up to its augmentation; ROW gets what is in its CIE. */
+/* Read the FDE in B up to its augmentation; ROW gets the values in its CIE. */
 static bool
 read_fde(const struct unwind_object *o, struct bytes b, struct fde *ret, struct unwind_row *row)
 {

@@ -1,23 +1,23 @@
 /*
- * unwind: who called whom, of the thread that asks. It runs inside a stranger's process, within a
- * call of its malloc or in a signal handler: it calls nothing of libc, takes no lock, leaves
- * errno alone, has no thread-local storage, and allocates nothing after unwind_start(). It reads
- * the stack only within bounds that the caller gives, and unwind tables (.eh_frame) only of
- * objects that are loaded. doc/internals/unwind.md has the design.
+ * unwind: the call stack of the calling thread.  It runs inside another program's process, within a
+ * call of its malloc or in a signal handler: it calls no function of libc, takes no lock, keeps
+ * errno, has no thread-local storage, and allocates nothing after unwind_start().  It reads the
+ * stack only within the caller's bounds, and unwind tables (.eh_frame) only of loaded objects.
+ * doc/internals/unwind.md has the design.
  *
- *	walk.c			the frames of a stack; what is taken over from the last walk
+ *	walk.c			the frames of a stack; frames that are reused from the last walk
  *	step.c			from one frame to its caller
  *	cache.h, cache.c	code address -> rule
- *	objects.c		what is loaded
- *	seen.c			which of the objects that were at one address, one after the other
+ *	objects.c		loaded objects
+ *	seen.c			objects that were loaded at the same address, one after another
  *	index.c			an object whose linker has made no .eh_frame_hdr
- *	rule.c			the few shapes that a rule mostly has
+ *	rule.c			the few common shapes of a rule
  *	tables.c		an object's .eh_frame_hdr and .eh_frame
  *	program.c		call frame instructions
  *	expression.c		DWARF expressions
- *	bytes.h, processor.h	numbers as tables have them; what differs between processors
+ *	bytes.h, processor.h	numbers in tables; differences between processors
  *
- * From top to bottom: each needs only files below it.
+ * Each file needs only files below it in this list.
  */
 #ifndef MEMDIAG_UNWIND_UNWIND_H
 #define MEMDIAG_UNWIND_UNWIND_H
@@ -31,38 +31,37 @@ struct dl_find_object;
 
 #pragma GCC visibility push(hidden)
 
-/* ---- the process: what is loaded ---- */
+/* ---- loaded objects ---- */
 
-/* Something that is mapped, in a program that has no dynamic linker. */
+/* A mapped object in a program without a dynamic linker. */
 struct unwind_image {
 	const void *header; /* its ELF header */
-	/* Its .eh_frame, where no program header shows a table of it; else NULL. */
+	/* Its .eh_frame if no program header shows a table of it; else NULL. */
 	const void *frames;
 	size_t frames_bytes;
 };
 
 /*
- * An object that was met in a walk.  Others may be loaded at its addresses later, or were before:
- * by its number it is distinguished
- * from them.
+ * An object that was met in a walk.  Its number distinguishes it from objects that are loaded at
+ * its addresses later or were loaded there before.
  */
 #define UNWIND_MAX_CODE 4
 #define UNWIND_MAX_ID 32
 struct unwind_seen {
-	uint32_t number;  /* no other at its addresses has it; 0 if there was no other */
-	const char *name; /* its path as ld.so has it, valid in the call; NULL: not known */
+	uint32_t number;  /* unique among objects at its addresses; 0 if there was no other */
+	const char *name; /* its path from ld.so, valid during the call; NULL if unknown */
 	uint32_t nr_code, id_bytes;
 	struct {
 		uintptr_t start, end;
-		uint64_t offset_bytes; /* in the file */
-	} code[UNWIND_MAX_CODE];       /* what can be executed of it, in whole pages */
-	uint8_t id[UNWIND_MAX_ID];     /* its build-id; no bytes: it has none */
+		uint64_t offset_bytes; /* offset in the file */
+	} code[UNWIND_MAX_CODE];       /* its executable parts, in whole pages */
+	uint8_t id[UNWIND_MAX_ID];     /* its build-id; nr_id 0: no build-id */
 };
-/* The number of code that is not known to be in one of the objects that were there. */
+/* The number for code that cannot be assigned to one of the objects at its address. */
 #define UNWIND_NO_NUMBER 255
 
 struct unwind_host {
-	/* dl_iterate_phdr(); NULL in a program that has no dynamic linker. */
+	/* dl_iterate_phdr(); NULL in a program without a dynamic linker. */
 	int (*iterate)(int (*each)(struct dl_phdr_info *, size_t, void *), void *arg);
 	/* _dl_find_object() of glibc since 2.35; NULL if it is missing. */
 	int (*find_object)(void *pc, struct dl_find_object *ret);
@@ -71,65 +70,70 @@ struct unwind_host {
 	 * available.
 	 */
 	void *(*map)(size_t bytes);
-	/* Without ITERATE: what is mapped (program, vDSO, agent); not copied. */
+	/* Without ITERATE: the mapped objects (program, vDSO, agent); not copied. */
 	const struct unwind_image *image;
 	size_t nr_images;
 	size_t page_bytes;
-	/* Objects can be unloaded: with glibc. musl's dlclose() leaves them. */
+	/* True if objects can be unloaded: with glibc. musl's dlclose() keeps them. */
 	bool can_unload;
 	/*
-	 * Called in a walk for each object that can be unloaded, when it is met for the first time;
-	 * by several threads at once, and in signal handlers.  Its number is UNWIND_NO_NUMBER if
-	 * there were too many: then what is in it is not known.  NULL: not wanted.
+	 * Called in a walk for each object that can be unloaded, when the object is met for the
+	 * first time; by several threads simultaneously, and in signal handlers.  The object's
+	 * number is UNWIND_NO_NUMBER if too many objects were met: its code is then unknown.  NULL:
+	 * no calls.
 	 */
 	void (*seen)(const struct unwind_seen *);
 };
 
 /*
- * Get ready: find what is loaded, and map the cache. To be called from a thread that may wait for
- * locks of ld.so, not in a hook. HOST is copied. False: there is no memory; walks then
- * find no frame. May be called again, which keeps what there is, and notes objects again.
+ * Get ready: find the loaded objects, and map the cache.  Call this from a thread that may wait for
+ * locks of ld.so, not in a hook.  HOST is copied.  False if no memory is available; walks then find
+ * no frame.  A further call keeps the memory and notes the objects again.
  */
 bool unwind_start(const struct unwind_host *host);
 
 /*
- * Note what is loaded now. Only a process without _dl_find_object() needs it, after dlopen():
- * until then a stack that comes through a new object ends there. Not in a hook.
+ * Note the objects that are loaded now.  Needed only in a process without _dl_find_object(), after
+ * dlopen(): until then, a stack with a frame in a new object ends there.  Do not call this in a
+ * hook.
  */
 void unwind_note_objects(void);
 
 /*
- * In a forked child, in which the thread that was noting objects may be missing: what it has noted
- * by half is forgotten.
+ * In a forked child, discard notes that are incomplete because the thread that was writing them
+ * does not exist there.
  */
 void unwind_begin_child(void);
 
 /*
- * Forget the objects that were met: each is met for the first time again.  Not while anybody walks,
- * and no stack from before may be used any more.
+ * Forget the objects that were met, so that each is met for the first time again.  No thread may be
+ * walking, and earlier stacks must not be used afterwards.
  */
 void unwind_forget(void);
 
-/* Which objects are loaded: another number if another one is, or one less. 0: unknown. */
+/*
+ * A number for the set of loaded objects, which changes when an object is loaded or unloaded. 0:
+ * unknown.
+ */
 uint64_t unwind_generation(void);
 
 /*
- * The number of the object that PC is in, code of a frame that the calling thread has just walked;
- * at most UNWIND_NO_NUMBER.
+ * The number of the object that contains PC, the address of a frame that the calling thread has
+ * just walked; at most UNWIND_NO_NUMBER.
  */
 uint32_t unwind_number_of(uintptr_t pc);
 
 struct unwind_status {
-	uint64_t cache_bytes, objects_bytes; /* mapped; what is touched may be less */
-	uint64_t nr_rules;		     /* in the cache, of whatever generation */
-	uint64_t nr_found;   /* looked up in tables so far; about, as threads may lose a count */
-	uint32_t nr_objects; /* noted; 0 where _dl_find_object() is asked */
+	uint64_t cache_bytes, objects_bytes; /* mapped bytes; fewer may be touched */
+	uint64_t nr_rules;		     /* in the cache, in any generation */
+	uint64_t nr_found;   /* looked up in tables; approximate, threads may lose a count */
+	uint32_t nr_objects; /* noted objects; 0 if _dl_find_object() is used */
 	bool is_cached; /* false: ld.so's counters were not recognised, each frame costs a lookup */
 };
-/* May be called from any thread, at any time. */
+/* May be called in any thread, at any time. */
 void unwind_read_status(struct unwind_status *ret);
 
-/* ---- where a walk begins ---- */
+/* ---- the beginning of a walk ---- */
 
 #if defined __aarch64__ || defined UNWIND_AARCH64
 #define UNWIND_NR_KEPT 11 /* x19 to x28, x30 */
@@ -139,13 +143,13 @@ void unwind_read_status(struct unwind_status *ret);
 #define UNWIND_NR_KEPT 1
 #endif
 
-/* The registers that a function leaves to its caller as they were. */
+/* The registers that a function preserves for its caller. */
 struct unwind_regs {
 	uintptr_t pc, sp, fp;
 	uintptr_t kept[UNWIND_NR_KEPT];
 };
 
-/* Those of the function that this is compiled into, which is the first frame. */
+/* Get the registers of the function into which this is inlined.  It is the first frame. */
 static inline __attribute__((always_inline)) void
 unwind_capture(struct unwind_regs *ret)
 {
@@ -180,9 +184,9 @@ unwind_capture(struct unwind_regs *ret)
 #endif
 }
 
-/* ---- where it may read ---- */
+/* ---- readable memory ---- */
 
-/* A stack, [start, end); from the stack pointer to END it is mapped. */
+/* A stack, [start, end), which is mapped from the stack pointer to END. */
 struct unwind_bounds {
 	uintptr_t start, end;
 };
@@ -190,13 +194,14 @@ struct unwind_bounds {
 struct unwind_thread {
 	struct unwind_bounds own; /* the stack that the thread was created with */
 	/*
-	 * The stack that SP is in, if it is not in OWN: a coroutine's, or one for signals. False:
-	 * unknown, the walk ends there. NULL: the same for all.
+	 * Find the stack that contains SP outside of OWN: a coroutine's, or one for signals.  False
+	 * if unknown: the walk ends there.  NULL: all such stacks are unknown.
 	 */
 	bool (*find)(void *arg, uintptr_t sp, struct unwind_bounds *ret);
 	/*
-	 * Whether the word at AT of such a stack can be read. Then the bounds that FIND returns may
-	 * have more than the stack, and what is not mapped. NULL: all words within them can.
+	 * True if the word at AT of such a stack can be read.  With this function, the bounds from
+	 * FIND may exceed the stack and contain unmapped memory.  NULL: all words within the bounds
+	 * can be read.
 	 */
 	bool (*may_read)(void *arg, uintptr_t at);
 	void *arg;
@@ -206,36 +211,36 @@ struct unwind_thread {
 
 enum unwind_end {
 	UNWIND_COMPLETE, /* the outermost frame is the thread's first function */
-	UNWIND_CUT,	 /* there are more frames than fit */
+	UNWIND_CUT,	 /* more frames exist than fit */
 	UNWIND_BROKEN,	 /* the outermost frame's caller is unknown */
 };
 
 struct unwind_frame {
-	uintptr_t pc; /* of the innermost frame, and where a signal came; else a return address */
-	uintptr_t sp, fp; /* in this frame */
-	uint32_t node;	  /* the caller's, for the stack from the outermost frame to this one */
-	uint32_t how;	  /* PC, SP, and FP were found; UNWIND_ below, the rest is walk.c's */
+	uintptr_t pc; /* instruction in the innermost or interrupted frame; else return address */
+	uintptr_t sp, fp; /* values in this frame */
+	uint32_t node;	  /* set by the caller, for the stack from the outermost frame to here */
+	uint32_t how;	  /* how PC, SP and FP were found; UNWIND_ below, the rest is walk.c's */
 };
-#define UNWIND_EXACT 0x01000000u    /* PC is where the frame is, not where it continues */
-#define UNWIND_OF_TABLE 0x02000000u /* code that has a rule; without, its caller was guessed */
+#define UNWIND_EXACT 0x01000000u    /* PC is the present instruction, not the one after a call */
+#define UNWIND_OF_TABLE 0x02000000u /* PC's code has a rule; otherwise the caller was guessed */
 
 /*
- * The stack of one thread, and what the next walk takes over from it. The memory is the caller's,
- * unwind_stack_bytes() of it, zeroed. Used by one walk at a time: a signal handler that interrupts
- * one must not begin another with the same stack.
+ * The stack of one thread, with data for the next walk.  The caller provides its memory,
+ * unwind_stack_bytes() of zeroes.  Only one walk at a time may use it: a signal handler that
+ * interrupts a walk must not begin another with the same stack.
  */
 struct unwind_stack {
-	uint32_t max; /* frames, innermost first; 0: not yet set */
+	uint32_t max; /* room for frames; 0: not initialised */
 	uint32_t nr;
-	uint32_t nr_same;	     /* outermost ones that are as they were, with their nodes */
+	uint32_t nr_same;	     /* outermost frames that are unchanged, with their nodes */
 	uint8_t end;		     /* enum unwind_end */
-	bool is_kept;		     /* the next walk may take frames over */
-	struct unwind_bounds bounds; /* of a kept one */
-	uint64_t generation;	     /* of what was loaded */
-	struct unwind_frame frame[]; /* OUTERMOST FIRST, then as many to work with */
+	bool is_kept;		     /* the next walk may reuse frames */
+	struct unwind_bounds bounds; /* of a kept stack */
+	uint64_t generation;	     /* generation of the loaded objects */
+	struct unwind_frame frame[]; /* OUTERMOST FIRST, then as many as scratch space */
 };
 
-/* For a stack that nothing but unwind_stack_copy() writes to. */
+/* The size of a stack that only unwind_stack_copy() writes. */
 static inline size_t
 unwind_copy_bytes(uint32_t max)
 {
@@ -248,53 +253,53 @@ unwind_stack_bytes(uint32_t max)
 	return sizeof(struct unwind_stack) + 2 * (size_t)max * sizeof(struct unwind_frame);
 }
 
-/* For at most MAX frames, 1 at least. */
+/* Initialise S for at most MAX frames, at least 1. */
 void unwind_stack_init(struct unwind_stack *s, uint32_t max);
 
-/* Take nothing over from what S has. */
+/* Make the next walk reuse nothing from S. */
 void unwind_stack_forget(struct unwind_stack *s);
 
-/* Make TO, which has room for all its frames, what FROM is. */
+/* Copy FROM to TO, which has room for all its frames. */
 void unwind_stack_copy(struct unwind_stack *to, const struct unwind_stack *from);
 
 /*
- * Whether a walk from REGS would find what S has, and all of it: then its nodes are valid. It
- * is compared as unwind_walk() does it.
+ * True if a walk from REGS would find exactly the frames of S; the nodes of S are then valid.  The
+ * comparison is that of unwind_walk().
  */
 bool unwind_is_same(
 	struct unwind_stack *s, const struct unwind_regs *regs, const struct unwind_thread *t);
 
 /*
- * Registers, and words at distances from SP, that a stack was found by.  With the same ones a walk
- * finds the same frames, but for values of FP that no frame depends on.
+ * Registers, and words at offsets from SP, by which a stack was found.  With the same values, a
+ * walk finds the same frames, except for values of FP on which no frame depends.
  */
 #define UNWIND_MAX_WORDS 80
 struct unwind_words {
-	uint32_t nr; /* a multiple of UNWIND_WORDS_STEP; 0: of no stack */
+	uint32_t nr; /* a multiple of UNWIND_WORDS_STEP; 0: no stack */
 	bool needs_fp;
 	uintptr_t pc, sp, fp;
 	struct unwind_bounds bounds;
 	uint64_t generation;
-	uint32_t at[UNWIND_MAX_WORDS]; /* bytes from SP; the innermost frame's first */
+	uint32_t at[UNWIND_MAX_WORDS]; /* bytes from SP; the innermost frame's come first */
 	uint64_t value[UNWIND_MAX_WORDS];
 };
 #define UNWIND_WORDS_STEP 4
 
 /*
- * Note into RET, zero at first or noted before, what S was found by, which the calling thread has
- * just walked and whose innermost frames it is still in.  False: S was cut, or it takes more than
- * words of the stack, or too many of them.
+ * Store the words by which S was found in RET, which is zero or was filled before.  The calling
+ * thread has just walked S and is still in its innermost frames.  False if S was cut, if it depends
+ * on more than words of the stack, or if it depends on too many words.
  */
 bool unwind_note_words(const struct unwind_stack *s, struct unwind_words *ret);
 
-/* Whether the stack of REGS has WORDS, of some stack: then it is that one. */
+/* True if the stack of REGS has WORDS: it is then the stack of these words. */
 bool unwind_has_words(const struct unwind_words *words, const struct unwind_regs *regs,
 	const struct unwind_thread *t);
 
 /*
- * Walk from REGS outwards. Afterwards S->frame[S->nr - 1] is the frame of REGS, S->frame[0] the
- * outermost that is known. The nodes of the first NR_SAME frames are valid, and if there is one,
- * END is as it was; the caller sets the others.
+ * Walk from REGS outwards.  Afterwards S->frame[S->nr - 1] is the frame of REGS, and S->frame[0]
+ * the outermost known frame.  The nodes of the first NR_SAME frames are valid; if NR_SAME is not 0,
+ * END is unchanged.  The caller sets the other nodes.
  */
 void unwind_walk(
 	struct unwind_stack *s, const struct unwind_regs *regs, const struct unwind_thread *t);

@@ -16,7 +16,7 @@ walk_state_of(const struct unwind_frame *f)
 	return (struct unwind_state){ f->pc, f->sp, f->fp, f->how & UNWIND_EXACT };
 }
 
-/* But for FP. */
+/* True if F has the state S, apart from FP. */
 static bool
 is_nearly_frame(const struct unwind_frame *f, const struct unwind_state *s)
 {
@@ -29,9 +29,11 @@ is_frame(const struct unwind_frame *f, const struct unwind_state *s)
 	return is_nearly_frame(f, s) && f->fp == s->fp;
 }
 
-/* ---- what is taken over ---- */
+/* ---- reused frames ---- */
 
-/* Whether F is still the caller of CALLEE, though it was not found by two words of the stack. */
+/*
+ * True if F is still the caller of CALLEE, for an F that was not found by two words of the stack.
+ */
 static __attribute__((noinline, cold)) bool
 is_caller_oddly(const struct unwind_walk *w, const struct unwind_frame *f,
 	const struct unwind_frame *callee)
@@ -45,7 +47,7 @@ is_caller_oddly(const struct unwind_walk *w, const struct unwind_frame *f,
 		is_frame(f, &s) && !try.has_moved;
 }
 
-/* Not 0: another PC or FP than F has is where it was found. Without a branch. */
+/* Nonzero if the words at which F was found now hold another PC or FP.  Has no branch. */
 static inline __attribute__((always_inline)) uint64_t
 changes_of(const struct unwind_frame *f)
 {
@@ -56,9 +58,9 @@ changes_of(const struct unwind_frame *f)
 }
 
 /*
- * FRAME[AT] has FP now.  Most code has another value in that register each time, and where no CFA
- * comes from it before it is found on the stack again, the frames outside are the same.  False:
- * they may not be, and nothing has changed.
+ * Set the FP of FRAME[AT].  Most code changes this register each time.  If no CFA is computed from
+ * it before it is restored from the stack, the frames further out are unchanged.  False if they may
+ * have changed; nothing is set then.
  */
 static bool
 take_fp(struct unwind_frame *frame, uint32_t at, uintptr_t fp)
@@ -75,7 +77,10 @@ take_fp(struct unwind_frame *frame, uint32_t at, uintptr_t fp)
 	return true;
 }
 
-/* FRAME[AT] has changed, but in its FP alone, which no other frame depends on. */
+/*
+ * Try to update FRAME[AT], which has changed, in its FP only.  False if another frame depends on
+ * the FP or more has changed.
+ */
 static __attribute__((noinline)) bool
 has_new_fp(struct unwind_frame *frame, uint32_t at)
 {
@@ -85,7 +90,7 @@ has_new_fp(struct unwind_frame *frame, uint32_t at)
 		take_fp(frame, at, walk_word_at(f->sp - unwind_how_fp_at(f->how)));
 }
 
-/* Whether the words that changes_of() reads of a frame with this CFA can be read. */
+/* True if the words that changes_of() reads of a frame with this CFA can be read. */
 static inline __attribute__((always_inline)) bool
 may_read_words(const struct unwind_thread *checker, uintptr_t cfa, uint32_t how)
 {
@@ -95,11 +100,11 @@ may_read_words(const struct unwind_thread *checker, uintptr_t cfa, uint32_t how)
 }
 
 /*
- * How many of the outermost frames are in front of those that still lead from FRAME[NR - 1] on: 0
- * if all do. A frame comes from its callee's registers and two words of the stack; the callee's
- * are as they were, and here the words are compared. So what is taken over is what a walk would
- * find. All words are in the stack's bounds, whatever has changed, and where these have a checker
- * it is asked before each.
+ * Return 0 if all outermost frames still follow from FRAME[NR - 1], else the number of outermost
+ * frames before the first one that does.  A frame is computed from its callee's registers and two
+ * words of the stack.  The callee's registers are unchanged, and this function compares the words,
+ * so the reused frames are those that a walk would find.  All words are within the stack's bounds,
+ * whatever has changed; if the bounds have a checker, it is asked before each word.
  */
 static uint32_t
 check_kept(const struct unwind_walk *w, struct unwind_frame *frame, uint32_t nr)
@@ -107,7 +112,7 @@ check_kept(const struct unwind_walk *w, struct unwind_frame *frame, uint32_t nr)
 	uint32_t i = nr - 1;
 
 	while (i > 0) {
-		/* Four at a time, as the processor can look at them at once. */
+		/* Compare four frames at a time, since the processor can load them in parallel. */
 		while (i >= 4 && !w->checker) {
 			const struct unwind_frame *f = &frame[i - 4];
 
@@ -132,11 +137,11 @@ check_kept(const struct unwind_walk *w, struct unwind_frame *frame, uint32_t nr)
 
 /* ---- frames ---- */
 
-/* Frames in the order that they are found in. */
+/* Frames in the order in which they are found. */
 struct walk_fresh {
 	struct unwind_frame *v;
 	uint32_t nr, room;
-	uint32_t nr_proven; /* those before a guess that is not proven yet */
+	uint32_t nr_proven; /* frames before an unproven guess */
 	bool is_guessing;
 };
 
@@ -151,8 +156,8 @@ set_frame(struct unwind_frame *f, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint
 }
 
 /*
- * Where code has no rule its caller is guessed. The guess is proven when it leads to code that
- * has one again.
+ * The caller of code without a rule is guessed.  The guess is proven when a later frame has a rule
+ * again.
  */
 static void
 note_guess(struct walk_fresh *to, bool is_of_table)
@@ -165,7 +170,7 @@ note_guess(struct walk_fresh *to, bool is_of_table)
 	}
 }
 
-/* As HOW, but what is known of the frame itself stays. */
+/* HOW, with the flags of F that describe the frame itself. */
 static uint32_t
 found_by(uint32_t how, const struct unwind_frame *f)
 {
@@ -175,8 +180,8 @@ found_by(uint32_t how, const struct unwind_frame *f)
 }
 
 /*
- * Those that a kept stack has up to what has changed in it, from the inside. False: there is no
- * room.
+ * Add the frames of a kept stack, from the inside to the first changed one.  False if no room is
+ * left.
  */
 static bool
 add_kept(struct walk_fresh *to, const struct unwind_frame *from, uint32_t first, uint32_t end)
@@ -190,7 +195,7 @@ add_kept(struct walk_fresh *to, const struct unwind_frame *from, uint32_t first,
 	return true;
 }
 
-/* S by RULE, which is not RULE_PLAIN. */
+/* Step from S by RULE, which is not RULE_PLAIN. */
 static __attribute__((noinline)) enum unwind_step
 add_slowly(struct unwind_walk *w, struct unwind_state *s, unwind_rule rule, uint32_t *how,
 	struct walk_fresh *to)
@@ -205,12 +210,12 @@ add_slowly(struct unwind_walk *w, struct unwind_state *s, unwind_rule rule, uint
 }
 
 enum meeting {
-	GO_ON, /* it is not met, or from the last frame that is as it was */
-	MET,   /* all that is kept outside of *NR can be taken over */
+	GO_ON, /* not met, or continue from the last unchanged frame */
+	MET,   /* all kept frames outside of *NR can be reused */
 	NO_ROOM,
 };
 
-/* S, which was found by *HOW, has the SP of a kept frame. */
+/* Check S, which was found by *HOW and has the SP of a kept frame. */
 static __attribute__((noinline)) enum meeting
 meet(const struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct walk_fresh *to,
 	struct unwind_frame *kept, uint32_t *nr)
@@ -222,7 +227,7 @@ meet(const struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct 
 		return GO_ON;
 	if (kept[*nr - 1].fp != s->fp && !take_fp(kept, *nr - 1, s->fp))
 		return GO_ON;
-	/* It may have another callee now. */
+	/* Its callee may have changed. */
 	kept[*nr - 1].how = found_by(*how, &kept[*nr - 1]);
 	changed = check_kept(w, kept, *nr);
 	if (!changed)
@@ -236,10 +241,10 @@ meet(const struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct 
 }
 
 /*
- * Add frames from S, found by *HOW, on as they are in KEPT, of which there are NR, but with another
- * SP: what is at the same distances from SP has been found by rules that need SP alone, and those
- * are of the code, which is the same.  So the words can be looked at all at once. S becomes the
- * first frame that is not the same, or that KEPT has with this very SP.
+ * Add frames from S on, found by *HOW, which are equal to those of KEPT but have another SP.  KEPT
+ * has NR frames.  The words at the same distances from SP were found by rules that use only SP, and
+ * the rules depend only on the code, which is the same.  So all words can be compared at once.
+ * Afterwards S is the first frame that differs, or the first one whose SP is the same in KEPT.
  */
 static void
 walk_follow(struct unwind_walk *w, struct unwind_state *s, uint32_t *how, struct walk_fresh *to,
@@ -281,11 +286,11 @@ walk_end_of(enum unwind_step step)
 }
 
 /*
- * Walk from the frame with these registers and add frames to TO, until one is met that KEPT has
- * and that still leads to all the others, of which *NR_KEPT are taken over then.
+ * Walk from the frame with these registers, and add frames to TO until one is in KEPT and still
+ * leads to all frames further out there. *NR_KEPT of these are reused.
  *
- * The registers of a frame are in variables of their own, and what is rare is in functions of its
- * own: this is where the time goes.
+ * The registers of a frame are in separate variables, and rare cases are in separate functions,
+ * because most of the time is spent here.
  */
 static enum unwind_end
 walk_collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, uint32_t how,
@@ -389,13 +394,13 @@ walk_drop_guesses(struct walk_fresh *fresh, enum unwind_end end)
 }
 
 /*
- * Walk on from the outermost frame of a kept stack that was not complete, as there may be room for
- * more now. False: that frame was a guess, and may have to be taken back.
+ * Continue the walk from the outermost frame of an incomplete kept stack, as more frames may fit
+ * now.  False if that frame was a guess that may have to be discarded.
  */
 static bool
 extend(struct unwind_walk *w, struct unwind_stack *s)
 {
-	/* The outermost frame comes first once more. */
+	/* The outermost frame is added again, as the first one. */
 	struct walk_fresh fresh = { .v = &s->frame[s->max], .room = s->max - s->nr + 1 };
 	const enum unwind_end was = s->end;
 	const struct unwind_frame *f = &s->frame[0];
@@ -423,8 +428,8 @@ extend(struct unwind_walk *w, struct unwind_stack *s)
 }
 
 /*
- * Walk, and take over what is the same in the outermost NR_KEPT frames. False: it has to be done
- * without.
+ * Walk, and reuse unchanged frames of the outermost NR_KEPT ones.  False if the walk must be done
+ * without them.
  */
 static bool
 unwind_walk_from(struct unwind_walk *w, struct unwind_stack *s, uint32_t nr_kept)
@@ -474,7 +479,7 @@ walk_is_same(const struct unwind_bounds *a, const struct unwind_bounds *b)
 	return a->start == b->start && a->end == b->end;
 }
 
-/* Whether the whole stack is as it was kept: what is mostly so in a loop. */
+/* True if the whole stack is unchanged, which is the usual case in a loop. */
 static bool
 is_as_it_was(const struct unwind_walk *w, struct unwind_stack *s)
 {
@@ -486,7 +491,7 @@ is_as_it_was(const struct unwind_walk *w, struct unwind_stack *s)
 		check_kept(w, s->frame, s->nr) == 0;
 }
 
-/* Whether S may be compared with the stack of W, which has bounds STACK. */
+/* True if S may be compared with the stack of W, whose bounds are STACK. */
 static bool
 may_take_over(const struct unwind_walk *w, const struct unwind_stack *s,
 	const struct unwind_bounds *stack)
@@ -514,7 +519,7 @@ unwind_is_same(
 
 /* ---- the words of a stack ---- */
 
-/* Add the word at AT.  False: there is no room. */
+/* Add the word at AT.  False if no room is left. */
 static bool
 note_word(struct unwind_words *to, uintptr_t at, uint64_t value)
 {
@@ -525,9 +530,7 @@ note_word(struct unwind_words *to, uintptr_t at, uint64_t value)
 	return true;
 }
 
-/*
- * Whether a frame outside of FRAME[AT] depends on the FP that this one has: what take_fp() asks.
- */
+/* True if a frame outside of FRAME[AT] depends on its FP: the condition of take_fp(). */
 static bool
 needs_fp(const struct unwind_frame *frame, uint32_t at)
 {
@@ -539,7 +542,7 @@ needs_fp(const struct unwind_frame *frame, uint32_t at)
 	return true;
 }
 
-/* The words that FRAME[AT] was found by. */
+/* Add the words by which FRAME[AT] was found. */
 static bool
 note_frame(struct unwind_words *to, const struct unwind_frame *frame, uint32_t at)
 {
@@ -575,7 +578,7 @@ unwind_note_words(const struct unwind_stack *s, struct unwind_words *ret)
 		}
 	while (w->nr % UNWIND_WORDS_STEP)
 		note_word(w, w->sp + w->at[w->nr - 1], w->value[w->nr - 1]);
-	/* A signal handler that leaves this by longjmp() leaves what is of no generation. */
+	/* If a signal handler leaves by longjmp(), the generation must be invalid. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w->generation = s->generation;
 	return true;
@@ -647,7 +650,7 @@ unwind_walk(struct unwind_stack *s, const struct unwind_regs *regs, const struct
 	w.bounds = unwind_bounds_from(&stack, regs->sp);
 	w.checker = unwind_checker_of(t, &stack);
 	nr_kept = may_take_over(&w, s, &stack) ? s->nr : 0;
-	/* A signal handler that leaves this by longjmp() leaves nothing that is half done. */
+	/* If a signal handler leaves by longjmp(), the stack must not look complete. */
 	s->is_kept = false;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (nr_kept && is_as_it_was(&w, s)) {
