@@ -1,8 +1,7 @@
 /*
- * live-set: where the blocks are that a record knows as live, for memdiag to read them.  The
- * dynamic symbol WIRE_LIVE_BLOCKS_SYMBOL is struct wire_live_blocks, which does not change.  A
- * record has one of both: words by address (src/agent/note/shadow.h), or a table
- * (src/agent/note/table.h).
+ * live-set: the location of a record's live blocks, which memdiag reads.  The dynamic symbol
+ * WIRE_LIVE_BLOCKS_SYMBOL is struct wire_live_blocks, which is constant.  A record has either words
+ * by address (src/agent/note/shadow.h) or a table (src/agent/note/table.h).
  */
 #ifndef MEMDIAG_WIRE_LIVE_SET_H
 #define MEMDIAG_WIRE_LIVE_SET_H
@@ -14,14 +13,14 @@
 
 /* ---- words by address ---- */
 
-#define WIRE_SHADOW_ADDRESS_BITS 48 /* of a process: 47 on x86-64 without 5-level page tables */
-#define WIRE_SHADOW_TABLE_BITS 34   /* of them, in a table */
-#define WIRE_SHADOW_LEAF_BITS 20    /* and in a leaf */
+#define WIRE_SHADOW_ADDRESS_BITS 48 /* in a process: 47 on x86-64 without 5-level page tables */
+#define WIRE_SHADOW_TABLE_BITS 34   /* of these in a table */
+#define WIRE_SHADOW_LEAF_BITS 20    /* of these in a leaf */
 #define WIRE_SHADOW_WORD_BITS 4
 #define WIRE_SHADOW_TABLES (UINT64_C(1) << (WIRE_SHADOW_ADDRESS_BITS - WIRE_SHADOW_TABLE_BITS))
 #define WIRE_SHADOW_LEAVES (UINT64_C(1) << (WIRE_SHADOW_TABLE_BITS - WIRE_SHADOW_LEAF_BITS))
 #define WIRE_SHADOW_WORDS (UINT64_C(1) << (WIRE_SHADOW_LEAF_BITS - WIRE_SHADOW_WORD_BITS))
-/* A leaf goes on, as the block at the end of its addresses has words behind it. */
+/* A leaf is longer than its addresses, since the words of the last block may extend past them. */
 #define WIRE_SHADOW_LEAF_BYTES (WIRE_SHADOW_WORDS * sizeof(uint32_t) + 4096)
 
 /* ---- the table ---- */
@@ -32,7 +31,7 @@
 #define WIRE_TABLE_BLOCKS 10
 
 struct wire_bucket {
-	/* address / 16 and site; 0: nothing is there */
+	/* address / 16 and site; 0: empty */
 	uint64_t key[WIRE_TABLE_BLOCKS];
 	uint32_t bytes[WIRE_TABLE_BLOCKS];
 	uint32_t unused[2];
@@ -44,7 +43,7 @@ struct wire_live_blocks {
 	uint64_t magic;
 	uint64_t shadow_at;  /* WIRE_SHADOW_TABLES pointers */
 	uint64_t buckets_at; /* a pointer to struct wire_bucket */
-	uint64_t levels_at;  /* uint32_t: how many are used */
+	uint64_t levels_at;  /* uint32_t: levels in use */
 };
 
 #endif

@@ -1,19 +1,19 @@
 /*
- * log: what a record has seen, one event after the other, on its way from the threads of a process
- * to the files that memdiag writes.  It lies in the mapping of the sites (wire/sites.h), which the
- * events refer to, and is whole at any moment.
+ * log: the events of a record, in order, on their way from the threads of a process to the files
+ * that memdiag writes.  It is in the mapping of the sites (wire/sites.h), to which the events
+ * refer, and is consistent at any moment.
  *
  *	+--------------------------------------+ log_at of struct wire_sites
  *	| struct wire_log                      |
- *	+--------------------------------------+ WIRE_LOG_TAKEN_AT behind it
- *	| a bit for each block: it is taken    |
- *	+--------------------------------------+ WIRE_LOG_HEADER_BYTES behind it
- *	| blocks, WIRE_LOG_BLOCK_BYTES each    |  one is of one place at a time
+ *	+--------------------------------------+ log_at + WIRE_LOG_TAKEN_AT
+ *	| a bit for each block: taken          |
+ *	+--------------------------------------+ log_at + WIRE_LOG_HEADER_BYTES
+ *	| blocks, WIRE_LOG_BLOCK_BYTES each    |  a block belongs to one place at a time
  *	+--------------------------------------+
  *
- * A thread takes a free block, appends to it, and takes another one when it is full; no thread ever
- * waits: without a free block the event is dropped, and counted.  memdiag reads what was appended,
- * and frees the blocks that are full and read.
+ * A thread takes a free block, appends to it, and takes another block when it is full.  No thread
+ * ever waits: if all blocks are taken, the event is dropped and counted. memdiag reads the appended
+ * events, and frees the blocks that are full and read.
  */
 #ifndef MEMDIAG_WIRE_LOG_H
 #define MEMDIAG_WIRE_LOG_H
@@ -33,9 +33,9 @@
 /* ---- events ---- */
 
 /*
- * The order of events of all threads: the counter of time that all processors share, in units of
- * WIRE_STAMP_TICKS.  What the thread has read before is read before the counter, so if one thread
- * has waited for another one, its stamp is the greater one.
+ * The order of the events of all threads: the time counter that all processors share, in units of
+ * WIRE_STAMP_TICKS.  Earlier reads of the thread are completed before the counter is read, so if
+ * one thread has waited for another, its stamp is the greater one.
  */
 #if defined __x86_64__
 #define WIRE_STAMP_TICKS 32
@@ -62,27 +62,27 @@ wire_stamp(void)
 }
 
 /*
- * An event is a word: its kind, the site that the block was allocated at (less than
- * WIRE_SITES_MAX_SITES), the lower bits of its stamp, and the bytes that the program asked for.  Of
- * a block with WIRE_LOG_MANY_BYTES or more the bytes are the next word.  A time is for all events
- * that follow in the block, and each block begins with one: a word, and the next one is its stamp.
- * An event that comes WIRE_LOG_FRESH or more after the last time has another one before it.
+ * An event is one word: its kind, the site where the block was allocated (less than
+ * WIRE_SITES_MAX_SITES), the lower bits of its stamp, and the bytes that the program requested.
+ * For WIRE_LOG_MANY_BYTES or more, the bytes are in the next word.  A time applies to all events
+ * that follow in the block, and each block begins with a time: one word, followed by a word with
+ * its stamp.  An event that comes WIRE_LOG_FRESH or more after the last time is preceded by a new
+ * time.
  *
- * As long as the thread of one place alone appends, its events have no stamps of their own but that
- * of their time.
+ * While only the thread of one place appends, its events have the stamp of their time.
  *
- * What a mapping of the program's own gets more or less of memory that counts is an event of two
- * words: the first as of an allocation of WIRE_LOG_MANY_BYTES or more at the mapping's site, the
- * second its kind, one of the last four, and its bytes.
+ * When the counted memory of a mapping of the program changes, the event has two words.  The first
+ * word is that of an allocation of WIRE_LOG_MANY_BYTES or more at the mapping's site; the second
+ * word has its kind, one of the last four, and its bytes.
  */
 enum wire_log_kind {
 	WIRE_LOG_ALLOCATED,
 	WIRE_LOG_FREED,
-	WIRE_LOG_FREED_SOON, /* temporary, as struct wire_site has it */
-	WIRE_LOG_TIME,	     /* the rest of the word: CLOCK_MONOTONIC in ns, a tick or so late */
-	WIRE_LOG_MAPPED,     /* a mapping has memory that counts, and had none */
+	WIRE_LOG_FREED_SOON, /* temporary, as in struct wire_site */
+	WIRE_LOG_TIME,	     /* rest of the word: CLOCK_MONOTONIC in ns, about one tick late */
+	WIRE_LOG_MAPPED,     /* a mapping has counted memory, and had none before */
 	WIRE_LOG_GROWN,	     /* it has more */
-	WIRE_LOG_UNMAPPED,   /* it has none any more */
+	WIRE_LOG_UNMAPPED,   /* it has no counted memory any longer */
 	WIRE_LOG_SHRUNK,     /* it has less */
 };
 #define WIRE_LOG_KIND_SHIFT 62
@@ -118,14 +118,14 @@ wire_log_site(uint64_t word)
 	return (uint32_t)(word >> WIRE_LOG_SITE_SHIFT) & 0xfffff;
 }
 
-/* The stamp of the event WORD, whose time has the stamp TIMES. */
+/* The stamp of the event WORD that follows a time with the stamp TIMES. */
 static inline uint64_t
 wire_log_stamp(uint64_t word, uint64_t times)
 {
 	return times + (((word >> WIRE_LOG_STAMP_SHIFT) - times) & WIRE_LOG_STAMP_MASK);
 }
 
-/* The number in WORD: of a time its nanoseconds, of others their bytes. */
+/* The number in WORD: the nanoseconds of a time, or the bytes of another event. */
 static inline uint64_t
 wire_log_value(uint64_t word)
 {
@@ -144,7 +144,7 @@ wire_log_mapping(enum wire_log_kind kind, uint64_t bytes)
 	return (uint64_t)kind << WIRE_LOG_MAPPING_SHIFT | bytes;
 }
 
-/* Whether the second word WORD of an event is that of a mapping; a block has not so many bytes. */
+/* True if the second word WORD of an event belongs to a mapping: blocks are never that large. */
 static inline bool
 wire_log_is_mapping(uint64_t word)
 {
@@ -154,8 +154,8 @@ wire_log_is_mapping(uint64_t word)
 /* ---- blocks ---- */
 
 /*
- * The owner of blocks with events of mappings, which threads append one at a time: so they are in
- * the order in which they happened.
+ * The owner of blocks with events of mappings.  Threads append to these one at a time, so the
+ * events are in the order in which they happened.
  */
 #define WIRE_LOG_OWNER_OF_MAPPINGS UINT32_MAX
 
@@ -164,28 +164,29 @@ wire_log_is_mapping(uint64_t word)
 
 struct wire_log_block {
 	/*
-	 * 0: free.  Else the place of the segment that has it, plus 1, or
-	 * WIRE_LOG_OWNER_OF_MAPPINGS.  The agent sets it by a
-	 * compare-and-swap of 8 bytes, this and IS_FULL.  When IS_FULL is set and all is read,
-	 * memdiag makes what follows IS_FULL 0, and then both by one write of 8 bytes.  The kernel
-	 * may copy that byte by byte from the first on: IS_FULL is 1 until nothing is left that
-	 * would undo what the agent sets.
+	 * 0: free.  Otherwise 1 plus the place in the segment that owns the block, or
+	 * WIRE_LOG_OWNER_OF_MAPPINGS.  The agent sets this word and IS_FULL by one compare-and-swap
+	 * of 8 bytes.  When IS_FULL is set and all words are read, memdiag clears the members that
+	 * follow IS_FULL, and then both words by one write of 8 bytes.  The kernel may copy these
+	 * bytes one at a time, in order: IS_FULL remains 1 until no byte is left that would
+	 * overwrite a change by the agent.
 	 */
 	uint32_t owner;
-	uint32_t is_full; /* 1: nothing is appended any more */
+	uint32_t is_full; /* 1: no more words are appended */
 	/*
-	 * The number among the place's blocks, 1, 2, ... in the order of their words.  Stored
-	 * before any word is appended; until then, 0, the block is not read.
+	 * The number of the block among the place's blocks, 1, 2, ... in the order of their words.
+	 * It is stored before any word is appended; while it is 0, the block is not read.
 	 */
 	uint64_t number;
 	/*
-	 * Words so far; an event of two is added at once.  Stored after the words (release).  With
-	 * WIRE_LOG_IS_STAMPING from before an event gets its stamp until it is added.
+	 * Number of words so far; an event of two words is added at once.  Stored after the words
+	 * (release).  WIRE_LOG_IS_STAMPING is set before an event gets its stamp, and until it is
+	 * added.
 	 */
 	uint32_t nr_words;
 	/*
-	 * The log's is_open when the block was taken.  The words of an earlier opening are of no
-	 * use any more; the block's thread gives it up with its next event.
+	 * The log's is_open when the block was taken.  The words of an earlier opening are ignored;
+	 * the block's thread gives it up with its next event.
 	 */
 	uint32_t opening;
 	uint32_t unused[10];
@@ -194,21 +195,24 @@ struct wire_log_block {
 
 _Static_assert(sizeof(struct wire_log_block) == WIRE_LOG_BLOCK_BYTES, "blocks are not dense");
 
-/* The state of the memdiag that writes the files, for other memdiags; the agent ignores it. */
+/* The state of the memdiag that writes the files, for other memdiags.  The agent ignores it. */
 struct wire_log_writer {
-	uint32_t pid;	    /* as it is seen in its PID namespace; 0: no memdiag has written yet */
-	uint32_t max_files; /* how many are to stay: any memdiag may change it; 0: the default */
+	uint32_t pid;	    /* in memdiag's PID namespace; 0: no memdiag has written yet */
+	uint32_t max_files; /* number of files to keep; any memdiag may change it; 0: the default */
 	uint32_t nr_files, nr_removed;
-	/* The errno for which no file can be written, or for which it has given up; 0: none. */
+	/*
+	 * The errno of the last failed write of a file, or of the failure for which memdiag has
+	 * given up; 0: no failure.
+	 */
 	uint32_t error;
 	uint32_t nr_damaged;
-	uint32_t has_ended; /* 1: the last file has its end, and all that was appended */
+	uint32_t has_ended; /* 1: the last file is complete, with all appended events */
 	uint32_t unused;
-	uint64_t round_ns; /* CLOCK_MONOTONIC, when it wrote last; 0: never */
+	uint64_t round_ns; /* CLOCK_MONOTONIC of the last write; 0: never */
 	/* As in struct log_written. */
 	uint64_t nr_events, raw_bytes, file_bytes, nr_lost, nr_unmatched;
-	char dir[1024]; /* where the files are */
-	/* As in the head of each file (doc/internals/log.md): no other log has both. */
+	char dir[1024]; /* directory of the files */
+	/* As in the head of each file (doc/internals/log.md); unique for each log. */
 	uint64_t realtime_ns, opened_ns;
 };
 
@@ -216,41 +220,44 @@ struct wire_log {
 	uint64_t magic;
 	uint32_t nr_blocks;
 	/*
-	 * 0: nothing is appended.  Else the number of this opening, nr_openings: memdiag sets both,
-	 * or the agent as it begins.
+	 * 0: no event is appended.  Otherwise the number of this opening, nr_openings. memdiag sets
+	 * both, or the agent when it begins.
 	 */
 	uint32_t is_open;
 	/*
-	 * The place, plus 1, that alone appends: its events have the stamp of their time.  Another
-	 * one that appends puts itself here first, or WIRE_LOG_TOGETHER where places take turns so
-	 * fast that each event has a stamp of its own.  Whoever changes it takes a stamp then.
-	 * memdiag makes the upper byte of the latter 0 now and then: what is left is no place.
+	 * 1 plus the only place that appends; its events have the stamp of their time.  Another
+	 * place that appends first stores itself here, or WIRE_LOG_TOGETHER if places alternate so
+	 * fast that each event has its own stamp.  A thread that changes this value takes a stamp
+	 * after that.  From time to time memdiag clears the upper byte of WIRE_LOG_TOGETHER; the
+	 * remaining value is not a place.
 	 */
 	uint32_t alone;
 	uint32_t nr_openings;
-	/* Blocks behind these were never used, and take no memory: so do not read them. */
+	/*
+	 * Number of blocks that were ever used.  Later blocks take no memory, so do not read them.
+	 */
 	uint32_t nr_touched;
 	uint32_t unused;
 	/*
-	 * Events that are missing, and the bytes of their blocks: for want of a free block, or as
-	 * nr_lost, nr_forgotten and no_room of struct wire_sites have it; also as nr_missed and
-	 * nr_mappings_lost, whose bytes are not known.
+	 * Missing events, and the bytes of their blocks: because no block was free, or for the
+	 * reasons of nr_lost, nr_forgotten and no_room in struct wire_sites; also those of
+	 * nr_missed and nr_mappings_lost, whose bytes are unknown.
 	 */
 	uint64_t nr_dropped, dropped_bytes;
-	uint64_t opened_ns; /* CLOCK_MONOTONIC, when it was opened */
+	uint64_t opened_ns; /* CLOCK_MONOTONIC of the opening */
 	struct wire_log_writer writer;
 };
 
 _Static_assert(sizeof(struct wire_log) <= WIRE_LOG_TAKEN_AT, "the bits are behind the head");
-/* So many blocks fit as the bytes behind the sites are times the size of one. */
+/* The number of blocks is the number of bytes after the sites divided by the size of a block. */
 _Static_assert(WIRE_LOG_HEADER_BYTES < WIRE_LOG_BLOCK_BYTES, "the head is less than a block");
 
 /*
- * Bit I of the whole is set: block I was taken.  It only says where to look, the block's owner
- * decides: a thread sets the bit before it takes the block, and memdiag, which cannot change a
- * bit alone, writes them all with each round, as the owners were when it looked.  So a bit may be
- * clear while its block is taken; the next thread that looks there sets it.  It may be set while
- * its block is free, until the next round.
+ * Bit I of the array is set if block I was taken.  The bits are only hints; the block's owner
+ * decides.  A thread sets the bit before it takes the block. memdiag cannot change a single bit,
+ * and writes all of them in each round from the owners that it has read.  So a bit may be clear
+ * although its block is taken; the next thread that tries the block sets it.  A bit may also be set
+ * although its block is free, until the next round.
  */
 static inline uint64_t *
 wire_log_taken(const struct wire_log *l)
@@ -264,7 +271,7 @@ wire_log_block(const struct wire_log *l, uint32_t i)
 	return (struct wire_log_block *)((uintptr_t)l + WIRE_LOG_HEADER_BYTES) + i;
 }
 
-/* The log of S; NULL: it has none. */
+/* The log of S; NULL if S has no log. */
 static inline struct wire_log *
 wire_log_of(const struct wire_sites *s)
 {

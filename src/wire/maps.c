@@ -7,16 +7,16 @@
 
 #include "wire/sites.h"
 
-/* The agent has this file as well, so it calls nothing of libc. */
+/* The agent also contains this file, so it calls no function of libc. */
 
-/* One line, and what follows from it if it is of code in a file. */
+/* A line, and its parsed fields if it describes code in a file. */
 struct maps_line {
 	const char *at;
 	size_t len;
 	bool is_code;
-	uint64_t start, end; /* without the number of an object */
-	bool has_number;     /* which is not 0 */
-	const char *name;    /* of the file, without directories */
+	uint64_t start, end; /* without the object's number */
+	bool has_number;     /* the object's number is not 0 */
+	const char *name;    /* name of the file, without directories */
 	size_t name_len;
 };
 
@@ -82,7 +82,7 @@ maps_parse(struct maps_line *l)
 	find_name(l, at);
 }
 
-/* The next line of [*AT, END).  False: no more. */
+/* Get the next line of [*AT, END).  False if no line is left. */
 static bool
 maps_next(const char **at, const char *end, struct maps_line *ret)
 {
@@ -105,7 +105,7 @@ maps_overlap(const struct maps_line *a, const struct maps_line *b)
 	return a->start < b->end && b->start < a->end;
 }
 
-/* Whether one name is how the other begins: libfoo.so.1 leads to libfoo.so.1.2. */
+/* True if one name begins with the other: libfoo.so.1 is a link to libfoo.so.1.2. */
 static bool
 is_alike(const struct maps_line *a, const struct maps_line *b)
 {
@@ -117,10 +117,13 @@ is_alike(const struct maps_line *a, const struct maps_line *b)
 	return len;
 }
 
-/* Lines of "seen"; more are left out, as their text may be a hostile process's. */
+/*
+ * Largest number of lines of "seen".  Further lines are ignored, as the text may come from a
+ * hostile process.
+ */
 #define MAX_LINES 2048
 
-/* Whether another object was seen where S is, which is of number 0. */
+/* True if another object was seen at the address of S, whose number is 0. */
 static bool
 maps_is_shared(const struct wire_maps_texts *t, const struct maps_line *s)
 {
@@ -151,7 +154,7 @@ is_needed(const struct wire_maps_texts *t, const struct maps_line *s)
 	return s->is_code && (s->has_number || maps_is_shared(t, s) || !maps_is_mapped(t, s));
 }
 
-/* The lines of "seen" that are needed, a bit for each. */
+/* The lines of "seen" that are needed, one bit for each. */
 struct needed {
 	uint64_t v[MAX_LINES / 64];
 };
@@ -171,7 +174,7 @@ merge_seen(const struct wire_maps_texts *t, struct needed *needed,
 	struct maps_line l;
 
 	for (size_t i = 0; i < MAX_LINES && maps_next(&at, t->seen + t->seen_bytes, &l); i++) {
-		/* A comment belongs to the line before it. */
+		/* A comment belongs to the preceding line. */
 		if (!l.len || l.at[0] != '#')
 			is_put = is_needed(t, &l);
 		needed->v[i / 64] |= (uint64_t)is_put << i % 64;
@@ -180,7 +183,7 @@ merge_seen(const struct wire_maps_texts *t, struct needed *needed,
 	}
 }
 
-/* Whether another object than that of M was seen there first. */
+/* True if an object other than that of M was seen there first. */
 static bool
 is_covered(const struct wire_maps_texts *t, const struct needed *needed, const struct maps_line *m)
 {

@@ -1,6 +1,6 @@
 /*
- * memory: where the memory lies that the sampler takes in a process, for memdiag to find out how
- * much of it is resident.  The dynamic symbol WIRE_MEMORY_SYMBOL is the table itself.
+ * memory: the list of the memory that the sampler uses in a process, from which memdiag finds the
+ * resident part.  The dynamic symbol WIRE_MEMORY_SYMBOL is the table itself.
  */
 #ifndef MEMDIAG_WIRE_MEMORY_H
 #define MEMDIAG_WIRE_MEMORY_H
@@ -12,23 +12,23 @@
 #define WIRE_MEMORY_PARTS 512
 
 enum wire_memory_kind {
-	WIRE_MEMORY_TABLES,   /* of the unwinder: rules that it has found, objects */
+	WIRE_MEMORY_TABLES,   /* of the unwinder: cached rules, objects */
 	WIRE_MEMORY_SITES,    /* wire/sites.h */
-	WIRE_MEMORY_LIVE_SET, /* the sampled blocks that are live, and the filter before them */
-	WIRE_MEMORY_THREADS,  /* what each thread keeps: its last stack */
+	WIRE_MEMORY_LIVE_SET, /* the live sampled blocks, and their filter */
+	WIRE_MEMORY_THREADS,  /* data of each thread: its last stack */
 	WIRE_NR_MEMORY_KINDS,
 };
 
 struct wire_memory_part {
 	uint64_t start;
-	uint64_t bytes; /* 0: the part is not used; written last */
+	uint64_t bytes; /* 0: the part is unused; written last */
 	uint32_t kind;	/* enum wire_memory_kind */
 	uint32_t unused;
 };
 
 struct wire_memory {
 	uint64_t magic;
-	uint64_t nr_missing; /* parts that found no room here */
+	uint64_t nr_missing; /* parts that did not fit */
 	struct wire_memory_part part[WIRE_MEMORY_PARTS];
 };
 

@@ -1,6 +1,6 @@
 /*
- * memdiag's settings for an agent, as text in the environment.  The agent reads it before there is
- * a libc: it calls only functions of string.h that it has itself.
+ * memdiag's settings for an agent, as text in the environment.  The agent reads it before libc is
+ * usable, so this file only calls functions of string.h that the agent defines.
  */
 #include <config.h>
 
@@ -14,15 +14,15 @@ static const struct word {
 	char name[20];
 	enum kind {
 		NUMBER,	  /* uint64_t */
-		SIZE,	  /* a NUMBER that may have K, M or G behind it; 0: not written */
-		LIMIT,	  /* int64_t; INT64_MAX: none, and not written */
-		INTERVAL, /* a NUMBER, and prints is set */
+		SIZE,	  /* a NUMBER with an optional suffix K, M or G; 0: not written */
+		LIMIT,	  /* int64_t; INT64_MAX: unlimited, and not written */
+		INTERVAL, /* a NUMBER; also sets prints */
 		NAME,	  /* unsigned int: one of names[] */
-		FLAG,	  /* bool; without a value */
+		FLAG,	  /* bool; has no value */
 		PATH,	  /* up to a ';' */
-		REST,	  /* a path up to the end, so that it may have a ';' in it */
+		REST,	  /* a path up to the end of the text, so that it may contain a ';' */
 	} kind;
-	size_t at; /* in struct wire_settings */
+	size_t at; /* offset in struct wire_settings */
 	const char *const *names;
 } words[] = {
 	{ "pid", NUMBER, offsetof(struct wire_settings, pid), NULL },
@@ -78,7 +78,7 @@ settings_length(const char *text)
 	return n;
 }
 
-/* As wire_number(), with a unit of 1024, 1024² or 1024³ bytes behind it. */
+/* As wire_number(), with an optional suffix for 1024, 1024² or 1024³ bytes. */
 static bool
 read_size(const char *text, size_t len, uint64_t *ret)
 {
@@ -110,14 +110,14 @@ wire_path(char *buf, size_t size, const char *path)
 	buf[n] = '\0';
 }
 
-/* Whether the N bytes at TEXT are NAME. */
+/* True if the N bytes at TEXT are NAME. */
 static bool
 settings_is_name(const char *text, size_t n, const char *name)
 {
 	return strlen(name) == n && strncmp(text, name, n) == 0;
 }
 
-/* VALUE is for the word W; one that makes no sense changes nothing. */
+/* Set the word W to VALUE.  An invalid value is ignored. */
 static void
 settings_set(struct wire_settings *s, const struct word *w, const char *value)
 {
@@ -153,7 +153,7 @@ settings_set(struct wire_settings *s, const struct word *w, const char *value)
 	}
 }
 
-/* The word that TEXT begins with, and its value; NULL: an unknown one, of a later memdiag. */
+/* The word at the beginning of TEXT, and its value; NULL for an unknown word of a later memdiag. */
 static const struct word *
 settings_find_word(const char *text, const char **ret_value)
 {
@@ -211,7 +211,7 @@ settings_add_number(struct settings_out *o, uint64_t n)
 	settings_add(o, at);
 }
 
-/* Whether the word W is to be written: else it is what an agent takes if nothing is said. */
+/* True if the word W must be written, since it differs from the agent's default. */
 static bool
 settings_is_set(const struct wire_settings *s, const struct word *w)
 {

@@ -12,7 +12,7 @@ sites_whole_pages(uint64_t bytes)
 	return (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 }
 
-/* Half of them stay empty, so that a search is short. */
+/* Half of the buckets stay empty, so that a search is short. */
 static uint32_t
 buckets_for(uint32_t max_nodes)
 {
@@ -75,7 +75,7 @@ wire_sites_make(struct wire_sites *s, const struct wire_sites_size *size)
 	return head.size_bytes;
 }
 
-/* The blocks of the log behind S, if the sizes there are right. */
+/* The number of blocks in the log of S; 0 if its sizes are wrong. */
 static uint32_t
 nr_log_blocks(const struct wire_sites *s)
 {
@@ -143,7 +143,7 @@ wire_size_class(uint64_t size)
 
 	if (size <= 16)
 		return 16;
-	/* The two bits behind the first one choose. */
+	/* The two bits after the first one choose the class. */
 	shift = 61 - (unsigned int)__builtin_clzll(size - 1);
 	return (((size - 1) >> shift) + 1) << shift;
 }

@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-/* Kept out of the header, which C++ includes as well. */
+/* Not in the header, which C++ also includes. */
 _Static_assert(sizeof(struct wire_process) == 64 && WIRE_FAMILY_BYTES % 65536 == 4096,
 	"the segments begin at a page");
 
-/* The only readers that may run while the writer does. */
+/* Only the functions here may read while the writer runs. */
 #define READ(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 
 static const struct wire_thread *
@@ -21,7 +21,7 @@ const char *const wire_account_names[] = { "usable", "requested", NULL };
 const char *const wire_live_set_names[] = { "array", "table", NULL };
 const char *const wire_on_limit_names[] = { "exit", "enomem", "abort", "signal", "report", NULL };
 
-/* Sums wrap: a segment that is damaged has any numbers. */
+/* Sums wrap: a damaged segment may contain any numbers. */
 static int64_t
 difference(int64_t a, int64_t b)
 {
@@ -34,7 +34,7 @@ totals_at_least_0(int64_t n)
 	return n > 0 ? n : 0;
 }
 
-/* The bytes from before, and the lesser of SUM and MOST. */
+/* BEFORE plus the smaller of SUM and MOST. */
 static uint64_t
 sum_with(uint64_t before, uint64_t sum, int64_t most)
 {
@@ -58,14 +58,14 @@ wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret)
 		ret->nr_allocated += READ(t[i].nr_allocated);
 	}
 	/*
-	 * Each was read at a moment of its own, so the sum may be of more than there ever was; but
-	 * never was there more than is granted.
+	 * Each counter was read at another moment, so the sum may exceed all real ones; but live
+	 * bytes never exceed the granted ones.
 	 */
 	ret->live_bytes = sum_with(before, live, difference(READ(s->taken_bytes), s->base_bytes));
 	/*
-	 * The sum of the threads' peaks and what is granted are upper bounds, of several threads
-	 * far above the peak.  There the sum was noted whenever it might have been more than ever
-	 * before.
+	 * The sum of the threads' peaks and the granted bytes are upper bounds, which are far above
+	 * the peak if several threads ran.  In that case the sum was recorded whenever it might
+	 * have been a new peak.
 	 */
 	if (nr > 2 && READ(s->seen_peak_bytes) < (int64_t)peak)
 		peak = (uint64_t)READ(s->seen_peak_bytes);

@@ -12,11 +12,11 @@
 
 #include "wire/sites.h"
 
-/* The dynamic symbol of the agent that points to its segment. */
+/* The dynamic symbol of the agent's pointer to its segment. */
 #define WIRE_SYMBOL "memdiag_agent_segment"
-/* And to what the sampler has noted (wire/sites.h), or NULL. */
+/* The symbol of its pointer to the sites (wire/sites.h); the pointer may be NULL. */
 #define WIRE_SITES_SYMBOL "memdiag_agent_sites"
-/* The name of a file in memory that has a segment in it. */
+/* The name of the file in memory that contains a segment. */
 #define WIRE_SEGMENT_NAME "memdiag-agent"
 
 #define WIRE_MAGIC UINT64_C(0x31746e6567616d64) /* "dmagent1" */
@@ -25,130 +25,132 @@
 #define WIRE_MAX_THREADS 4096
 
 enum wire_account {
-	WIRE_USABLE,	/* what malloc handed out: malloc_usable_size() */
-	WIRE_REQUESTED, /* what the program asked for */
+	WIRE_USABLE,	/* what malloc returned: malloc_usable_size() */
+	WIRE_REQUESTED, /* what the program requested */
 };
 
 enum wire_on_limit {
-	WIRE_EXIT,   /* say so and end the process with status 255 */
+	WIRE_EXIT,   /* report it, and end the process with status 255 */
 	WIRE_ENOMEM, /* the call fails */
-	WIRE_ABORT,  /* say so and dump core */
+	WIRE_ABORT,  /* report it, and dump core */
 	WIRE_SIGNAL, /* SIGTERM once, and the call fails */
-	WIRE_REPORT, /* say so once and go on */
+	WIRE_REPORT, /* report it once, and continue */
 };
 
-/* How a record knows a live block again. */
+/* How a record finds a live block again. */
 enum wire_live_set {
 	WIRE_LIVE_ARRAY, /* 4 bytes for each 16 of the heap: fast */
-	WIRE_LIVE_TABLE, /* 13 to 35 bytes for each block that is live: slower */
+	WIRE_LIVE_TABLE, /* 13 to 35 bytes for each live block: slower */
 };
 
-/* Their names for people and scripts, in that order, NULL at the end. */
+/* Names of the values for people and scripts, in the same order; NULL at the end. */
 extern const char *const wire_account_names[];
 extern const char *const wire_live_set_names[];
 extern const char *const wire_on_limit_names[];
 
 enum wire_way {
-	WIRE_PRELOADED, /* there from the start, by LD_PRELOAD or linked with it */
-	/* into a running process; counts from when memdiag has set the hooks */
+	WIRE_PRELOADED, /* loaded at the start, by LD_PRELOAD or as a linked library */
+	/* loaded into a running process; counts once memdiag has set the hooks */
 	WIRE_LOADED,
 };
 
 /* ---- settings ---- */
 
-/* The variable that has them: WORD=VALUE;WORD=VALUE... */
+/* The environment variable with the settings: WORD=VALUE;WORD=VALUE... */
 #define WIRE_ENVIRONMENT "MEMDIAG_AGENT"
 
 struct wire_settings {
-	uint64_t pid;	     /* "pid": the process that the rest is for; 0: none */
+	uint64_t pid;	     /* "pid": the process for which the other words are; 0: not given */
 	const char *segment; /* "segment": the file to use, up to a ';'; NULL: a new one */
-	const char *family;  /* "family": the file of all processes, up to a ';'; NULL: none */
-	/* "file": NULL, or a name to which ".PID" is added for one that stays */
+	const char *family;  /* "family": the file of all processes, up to a ';'; NULL: no file */
+	/* "file": NULL, or the name of a file to keep, to which ".PID" is appended */
 	const char *file;
-	int64_t limit_bytes;   /* "limit"; INT64_MAX: none */
-	uint64_t interval_ms;  /* "interval": of the line on stderr; only with prints */
-	unsigned int account;  /* "account": enum wire_account, by its name */
-	unsigned int on_limit; /* "on-limit": enum wire_on_limit, by its name */
+	int64_t limit_bytes;   /* "limit"; INT64_MAX: unlimited */
+	uint64_t interval_ms;  /* "interval": period of the line on stderr; only with prints */
+	unsigned int account;  /* "account": enum wire_account, by name */
+	unsigned int on_limit; /* "on-limit": enum wire_on_limit, by name */
 	bool prints;
-	bool follows; /* "follow": processes that this one starts are counted, too */
-	bool counts;  /* "count": also where samples are taken, which else are taken alone */
+	bool follows; /* "follow": also count processes that this one starts */
+	bool counts;  /* "count": count while samples are taken; otherwise samples only */
 	/* Samples: */
-	bool profiles;	       /* "profile": from the first call on; the words below are for that */
-	bool records;	       /* "record": note all blocks, and not samples; with profiles */
-	uint64_t log_blocks;   /* "log": with records, of the log, open from the first call on */
-	unsigned int live_set; /* "live-set": enum wire_live_set, by its name; with records */
-	uint64_t max_bytes;    /* "max-overhead": of memory that a record takes; 0: any */
-	uint64_t rate_bytes;   /* "rate": one for so many bytes on average; 512K, 4M, 1G */
-	const char *sites;     /* "sites": struct wire_profiles to note them in; NULL: none */
-	const char *prefix;    /* "profile-prefix": of names of .heap files, up to a ';' */
+	bool profiles;	       /* "profile": from the first call on; the words below apply to it */
+	bool records;	       /* "record": record all blocks instead of samples; with profiles */
+	uint64_t log_blocks;   /* "log": blocks of a log, open from the first call; with records */
+	unsigned int live_set; /* "live-set": enum wire_live_set, by name; with records */
+	uint64_t max_bytes;    /* "max-overhead": memory of a record; 0: unlimited */
+	uint64_t rate_bytes;   /* "rate": average distance of samples; 512K, 4M, 1G */
+	const char *sites;     /* "sites": struct wire_profiles for the sites; NULL: not given */
+	const char *prefix;    /* "profile-prefix": for names of .heap files, up to a ';' */
 	bool high_water;       /* "high-water" */
 	/* "profile-interval", "above", "threshold": as in struct wire_triggers */
 	uint64_t dump_interval_bytes, above_bytes, threshold_bytes;
 };
 
 /*
- * Read TEXT, into which S points afterwards.  A word that is missing leaves what S has; unknown
- * words, and values that make no sense, are ignored.
+ * Read TEXT; S points into it afterwards.  A missing word leaves the value in S unchanged; unknown
+ * words and invalid values are ignored.
  */
 void wire_settings_read(struct wire_settings *s, const char *text);
 /*
- * Write S as text, so that reading it gives S again.  False: it does not fit the SIZE bytes of BUF.
+ * Write S as text, from which wire_settings_read() reads S again.  False if it does not fit the
+ * SIZE bytes of BUF.
  */
 bool wire_settings_write(const struct wire_settings *s, char *buf, size_t size);
 
-/* Copy the path that one of S's up to a ';' points to, cut off at SIZE. */
+/* Copy PATH, a member of S that ends at a ';', truncated to SIZE. */
 void wire_path(char *buf, size_t size, const char *path);
 
 /*
- * Decimal digits, and nothing else up to END or NUL.  False: TEXT is something else, and *RET
+ * Read decimal digits that end at END or NUL.  False if TEXT has another form; *RET is then
  * unchanged.
  */
 bool wire_number(const char *text, char end, uint64_t *ret);
-/* N as a limit in bytes; INT64_MAX, none, if it is larger. */
+/* N as a limit in bytes; INT64_MAX, unlimited, if N is larger. */
 int64_t wire_limit(uint64_t n);
 
 /* ---- the segment ---- */
 
 /*
- * Counters with one writer, the thread they are of.  They stay when it has ended, and the next
- * thread goes on with them.  A block may be freed by another thread than the one that got it, so
- * what is live of one alone may be negative; the sum is what counts.
+ * The counters of one thread, which alone writes them.  When the thread has ended they keep their
+ * values, and the next thread adds to them.  A block may be freed by another thread than the one
+ * that allocated it, so the live bytes of a single thread may be negative; only the sum is
+ * meaningful.
  */
 struct wire_thread {
-	int64_t live_bytes;		 /* allocated less freed */
-	int64_t ceiling_bytes;		 /* above this it has to look: the lesser of the next two */
-	int64_t granted_bytes;		 /* live_bytes may grow to this without asking */
-	int64_t peak_bytes;		 /* the most that live_bytes has been */
-	int64_t floor_bytes;		 /* below this some of the grant is given back */
-	uint64_t nr_allocated, nr_freed; /* blocks, without mappings */
-	int64_t slack_bytes;		 /* how much is granted at a time */
-	int64_t first_bytes;		 /* live_bytes when the present thread took over */
+	int64_t live_bytes;		 /* allocated minus freed */
+	int64_t ceiling_bytes;		 /* limit of the quick path: the smaller of the next two */
+	int64_t granted_bytes;		 /* live_bytes may grow to this without a new grant */
+	int64_t peak_bytes;		 /* the peak of live_bytes */
+	int64_t floor_bytes;		 /* below this, part of the grant is returned */
+	uint64_t nr_allocated, nr_freed; /* blocks, not mappings */
+	int64_t slack_bytes;		 /* slack of a grant */
+	int64_t first_bytes;		 /* live_bytes when the present thread took the place */
 	/*
-	 * Up to here memdiag writes them when counting begins anew; what follows a thread may be
-	 * using.
+	 * memdiag clears the members up to here when counting starts again; a thread may be using
+	 * the members below.
 	 */
 	uint32_t tid;	     /* 0: never used */
-	uint32_t is_busy;    /* between looking at what is granted and using it */
-	uint32_t is_refused; /* has been refused at the limit, and may use the reserve */
-	/* in a hook: a block may be there and not be counted yet, or the reverse */
+	uint32_t is_busy;    /* between comparing with the grant and using it */
+	uint32_t is_refused; /* was refused at the limit, and may use the reserve */
+	/* in a hook: a block may exist that is not counted yet, or the reverse */
 	uint32_t is_inside;
 	/*
-	 * Its list of robust mutexes, as the kernel knows it, if that is what the place is for: in
-	 * a static program it is that of a thread's stack, for all who have it one after the other.
-	 * Else 0.
+	 * The thread's list of robust mutexes, as the kernel knows it, if it identifies the place:
+	 * in a static program, successive threads on the same stack have the same list.  Otherwise
+	 * 0.
 	 */
 	uint64_t robust_list;
-	uint64_t stack; /* the thread pointer of its thread: none that lives has the same */
+	uint64_t stack; /* the thread pointer of its thread, which is unique among live threads */
 	/*
-	 * Counted for a mapping that is just being made or unmapped.  If the thread has left that
-	 * call, by longjmp() or because it was cancelled, it stops counting when the place is used
+	 * Counted for a mapping that is being created or unmapped.  If the thread has left that
+	 * call, by longjmp() or by cancellation, these bytes are subtracted when the place is used
 	 * again.
 	 */
 	int64_t pending_bytes;
-	uint64_t freed_bytes; /* of blocks, so far; with live_bytes, what was allocated */
+	uint64_t freed_bytes; /* of blocks, so far; live_bytes plus this was allocated */
 	/*
-	 * So many more bytes until the thread takes a sample; 0: it begins.  Only where samples are
-	 * taken.
+	 * Bytes left until the thread takes a sample; 0: the thread has not begun.  Used only while
+	 * samples are taken.
 	 */
 	int64_t countdown_bytes;
 };
@@ -156,61 +158,64 @@ struct wire_thread {
 struct wire_segment {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t header_bytes; /* the threads begin here */
-	uint32_t thread_bytes; /* size of each */
+	uint32_t header_bytes; /* offset of the threads */
+	uint32_t thread_bytes; /* size of each thread's counters */
 	uint32_t max_threads;
-	/* used so far; the first is shared by threads that found no place */
+	/* used so far; threads without a place share the first one */
 	uint32_t nr_threads;
 	uint32_t pid;
 	uint32_t account, on_limit;
 	uint64_t started_ns; /* CLOCK_REALTIME */
 	uint64_t code_bytes; /* VmExe: the text of the program */
-	/* counted from the start: code_bytes under MemTracer's contract, else 0 */
+	/* initial count: code_bytes under MemTracer's contract, else 0 */
 	int64_t base_bytes;
-	int64_t limit_bytes;   /* INT64_MAX: none */
-	int64_t reserve_bytes; /* of the limit, for those who were refused */
+	int64_t limit_bytes;   /* INT64_MAX: unlimited */
+	int64_t reserve_bytes; /* part of the limit, for threads that were refused */
 	/* Changed by one thread at a time. */
-	int64_t taken_bytes; /* base + all that is granted; never more than the limit */
+	int64_t taken_bytes; /* base_bytes plus all grants; at most the limit */
 	int64_t taken_peak_bytes;
-	int64_t mapped_bytes; /* by mmap() of the program; included in the bytes of threads */
+	int64_t mapped_bytes; /* mapped by the program's mmap(); also in the bytes of threads */
 	int64_t mapped_peak_bytes;
 	uint64_t nr_mappings;
 	uint64_t nr_refused;
-	uint32_t is_reported; /* WIRE_REPORT: has said so */
+	uint32_t is_reported; /* WIRE_REPORT: was reported */
 	uint32_t way;	      /* enum wire_way */
-	/* In WIRE_LOADED, written by memdiag: */
-	uint32_t is_counting; /* of WIRE_PRELOADED: by the agent, once */
-	uint32_t nr_starts;   /* counters begin anew with each */
-	int64_t before_bytes; /* in use when counting began, and not in any thread's counter */
-	uint64_t nr_before;   /* blocks of these */
-	/* of these, this many may be missing, or be too many; UINT32_MAX: any number */
+	/* With WIRE_LOADED, memdiag writes these: */
+	uint32_t is_counting; /* with WIRE_PRELOADED, the agent writes it once */
+	uint32_t nr_starts;   /* number of starts; each one resets the counters */
+	int64_t before_bytes; /* in use when counting started, and in no thread's counter */
+	uint64_t nr_before;   /* number of blocks in before_bytes */
+	/* uncertainty of nr_before in blocks; UINT32_MAX: unknown */
 	uint32_t nr_doubtful;
-	uint32_t noting; /* enum wire_noting; written as is_counting */
-	/* the most that was seen to be live, of all threads together */
+	uint32_t noting; /* enum wire_noting; written like is_counting */
+	/* the largest sum of live bytes that was seen */
 	int64_t seen_peak_bytes;
-	/* In WIRE_LOADED: only the change since counting began is known, not what was in use. */
+	/*
+	 * With WIRE_LOADED: only the change since the start of counting is known, not the bytes in
+	 * use at the start.
+	 */
 	uint32_t has_no_before;
 	/*
-	 * In WIRE_PRELOADED: the program calls its malloc also by functions of its own (mallocx(),
-	 * tc_malloc() ...), which are not hooked.
+	 * With WIRE_PRELOADED: the program also calls functions that only its malloc has
+	 * (mallocx(), tc_malloc() ...), which are not hooked.
 	 */
 	uint32_t has_unhooked;
 };
 
-/* The dynamic symbol of the agent that shows memdiag what to hook in a running process. */
+/* The dynamic symbol of the list of functions that memdiag hooks in a running process. */
 #define WIRE_LIVE_SYMBOL "memdiag_agent_live"
 #define WIRE_LIVE_MAGIC UINT64_C(0x616576696c67646d) /* "mdglivea" */
 #define WIRE_MAX_HOOKS 24
 #define WIRE_MAX_OTHERS 64
 
-/* The way in which struct wire_sites notes blocks. */
+/* The kind of data in struct wire_sites. */
 enum wire_noting {
 	WIRE_NOTE_NOTHING,
 	WIRE_NOTE_SAMPLES,
 	WIRE_NOTE_ALL, /* a record */
 };
 
-/* The jobs that a process has hooks for. */
+/* The jobs for which a process has hooks. */
 enum wire_jobs {
 	WIRE_JOBS_COUNT,  /* the counter */
 	WIRE_JOBS_SAMPLE, /* the sampler */
@@ -222,64 +227,65 @@ enum wire_jobs {
 
 struct wire_hook {
 	char name[24]; /* libc's function; "" ends the list */
-	/* for each enum wire_jobs what is to be called instead; 0: it is called as ever */
+	/* for each enum wire_jobs the function to call instead; 0: not hooked */
 	uint64_t hook[WIRE_NR_JOBS];
-	uint64_t real; /* of the pointer to what does as the function did */
+	uint64_t real; /* address of the pointer to the real function */
 };
 
-/* The same for another malloc than glibc's, with one hook, which asks for the jobs. */
+/* A hook for another malloc than glibc's.  The hook itself checks the jobs. */
 struct wire_other_hook {
-	char name[40]; /* of its function; "" ends the list */
+	char name[40]; /* the malloc's function; "" ends the list */
 	uint64_t hook, real;
 };
 
-/* A request of memdiag's to the agent in a process that ran already, by a call of live.request. */
+/* A request from memdiag to the agent in a process that ran already, by a call of live.request. */
 struct wire_request {
-	int64_t fd; /* a file for the sites (wire/sites.h), all zeroes; less than 0: none */
-	uint32_t max_nodes, max_sites; /* that it has room for */
+	int64_t fd; /* a file of zeroes for the sites (wire/sites.h); negative: no file */
+	uint32_t max_nodes, max_sites; /* room in it */
 	uint32_t nr_log_blocks, opens_log;
-	uint64_t max_bytes;    /* of memory that a record takes; 0: any */
+	uint64_t max_bytes;    /* memory of a record; 0: unlimited */
 	uint64_t live_set;     /* enum wire_live_set */
-	uint64_t period_bytes; /* take samples, from when the hooks for it are set; 0: record */
-	struct wire_triggers triggers; /* what is asked for */
+	uint64_t period_bytes; /* take samples once their hooks are set; 0: record all blocks */
+	struct wire_triggers triggers; /* requested triggers */
 	/*
 	 * In a program without a dynamic linker: the ELF headers of the program and the vDSO, and
-	 * the program's .eh_frame; 0: none.
+	 * the program's .eh_frame; 0: not present.
 	 */
 	uint64_t program, vdso, frames, frames_bytes;
-	uint64_t is_end;  /* instead: give back the memory that is not needed to read the sites */
-	uint64_t is_done; /* the answer: 0, there is no memory for it */
+	uint64_t is_end;  /* instead: release the memory that is not needed to read the sites */
+	uint64_t is_done; /* the answer; 0: no memory is available */
 };
 
 struct wire_live {
 	uint64_t magic;
 	/*
-	 * The calls of libc's malloc to itself, written by memdiag: calls of free() that return
-	 * here are not the program's.
+	 * The code of libc's malloc that calls malloc itself, written by memdiag: calls of free()
+	 * that return there are not the program's.
 	 */
 	uint64_t inner_start, inner_bytes;
 	/*
-	 * Written before the agent's constructor runs, in a program without a dynamic linker: the
-	 * size of a page.  Every REAL is filled by then, as only memdiag can find the functions.
+	 * The size of a page, in a program without a dynamic linker.  It is written before the
+	 * agent's constructor runs.  All REAL are set by then, since only memdiag can find the
+	 * functions.
 	 */
 	uint64_t page_bytes;
-	/* void (*)(struct wire_request *), to be called in a thread of the process */
+	/* void (*)(struct wire_request *); call it in a thread of the process */
 	uint64_t request;
 	/*
-	 * Where the program calls the agent's functions by their names: a uint16_t that memdiag
-	 * writes: enum wire_noting.
+	 * If the program calls the agent's functions by name: the address of a uint16_t to which
+	 * memdiag writes an enum wire_noting.
 	 */
 	uint64_t noting_at;
 	/*
-	 * Where memdiag writes two words before it sets hooks: from which address on, and for how
-	 * many bytes, code calls mmap() and so on for itself and not for the program.
+	 * The address of two words that memdiag writes before it sets hooks: the start and the size
+	 * of the code that calls mmap() and related functions for itself, not for the program.
 	 */
 	uint64_t libc_at;
 	struct wire_hook hook[WIRE_MAX_HOOKS];
 	/*
-	 * Where malloc is not glibc's all but those for mappings and _Fork() are at OTHERS.  Before
-	 * they are set, and when jobs change, memdiag writes the word of MODE for the jobs to the
-	 * uint32_t at MODE_AT.
+	 * If malloc is not glibc's, all hooks but those for mappings and _Fork() are at OTHERS.
+	 * Before these are set, and when jobs change, memdiag writes the word of MODE for the jobs
+	 * to the uint32_t at MODE_AT.
 	 */
 	uint64_t others; /* WIRE_MAX_OTHERS struct wire_other_hook */
 	uint64_t mode_at;
@@ -292,13 +298,13 @@ wire_threads(struct wire_segment *s)
 	return (struct wire_thread *)((char *)s + WIRE_HEADER_BYTES);
 }
 
-/* The size of one with NR threads; and of a whole one, of which most is never used. */
+/* The size of a segment with NR threads, and of the largest one, most of which is never used. */
 #define WIRE_SEGMENT_BYTES(nr) (WIRE_HEADER_BYTES + (nr) * sizeof(struct wire_thread))
 #define WIRE_WHOLE_BYTES WIRE_SEGMENT_BYTES(WIRE_MAX_THREADS)
 
 /* ---- the processes of one run ---- */
 
-/* The dynamic symbol of the agent that points to their table, or is NULL. */
+/* The dynamic symbol of the agent's pointer to their table; the pointer may be NULL. */
 #define WIRE_FAMILY_SYMBOL "memdiag_agent_family"
 #define WIRE_FAMILY_MAGIC UINT64_C(0x31796c6d66676d64) /* "dmgfmly1" */
 #define WIRE_MAX_PROCESSES 16384
@@ -307,35 +313,35 @@ enum wire_process_state {
 	WIRE_PROCESS_FREE,
 	WIRE_PROCESS_BUSY, /* is being filled */
 	WIRE_PROCESS_USED,
-	WIRE_PROCESS_ENDED, /* has ended or run another program, and that was noticed */
+	WIRE_PROCESS_ENDED, /* has ended or executed another program, and this was noticed */
 };
 
 struct wire_process {
 	uint32_t state;		/* enum wire_process_state */
-	uint32_t pid;		/* as the process has it */
-	uint64_t start_ticks;	/* field 22 of /proc/PID/stat; 0: not known */
-	uint64_t pid_namespace; /* which PID is of; 0: not known */
-	/* of the pool; negative: it gave back what it had from its parent */
+	uint32_t pid;		/* in the process' own PID namespace */
+	uint64_t start_ticks;	/* field 22 of /proc/PID/stat; 0: unknown */
+	uint64_t pid_namespace; /* namespace of PID; 0: unknown */
+	/* from the pool; negative: it returned bytes of its parent */
 	int64_t taken_bytes;
 	char name[16]; /* as in /proc/PID/comm */
 	uint64_t unused[2];
 };
 
 /*
- * A file in memory, of which most is never used: this, the processes from WIRE_FAMILY_HEADER_BYTES
- * on, and from WIRE_FAMILY_BYTES on a segment for each of them.
+ * A file in memory, most of which is never used: this struct, the processes from
+ * WIRE_FAMILY_HEADER_BYTES on, and from WIRE_FAMILY_BYTES on a segment for each of them.
  */
 struct wire_family {
 	uint64_t magic;
 	uint32_t max_processes;
-	uint32_t run_pid, run_fd; /* of memdiag, which has the file open */
-	uint32_t nr_running;	  /* and not known to have ended */
-	uint64_t nr_claimed;	  /* entries asked for so far; used again from the first one on */
-	/* processes that found no entry, or whose entry is another's by now */
+	uint32_t run_pid, run_fd; /* memdiag's, which has the file open */
+	uint32_t nr_running;	  /* processes not known to have ended */
+	uint64_t nr_claimed;	  /* entries requested so far; reused from the first on */
+	/* processes without an entry, or whose entry was reused */
 	uint64_t nr_lost;
 	uint64_t unused;
-	int64_t limit_bytes;		       /* for all together; INT64_MAX: none */
-	int64_t taken_bytes, taken_peak_bytes; /* the pool; taken is never more than the limit */
+	int64_t limit_bytes;		       /* for all processes; INT64_MAX: unlimited */
+	int64_t taken_bytes, taken_peak_bytes; /* the pool; taken_bytes never exceeds the limit */
 };
 
 #define WIRE_FAMILY_HEADER_BYTES 4096
@@ -357,28 +363,28 @@ wire_slot_offset(uint32_t i)
 
 /* ---- sums ---- */
 
-/* All threads together. */
+/* Sums over all threads. */
 struct wire_totals {
 	uint64_t live_bytes;   /* blocks and mappings */
-	uint64_t mapped_bytes; /* of which mappings */
-	/* the most that was live; exact for one thread, nearly so for several */
+	uint64_t mapped_bytes; /* part of it that is mappings */
+	/* the peak of live_bytes; exact for one thread, approximate for several */
 	uint64_t peak_bytes;
 	uint64_t nr_allocated, nr_freed, nr_live;
-	/* allocated less freed, of blocks: negative if more of those from before were freed */
+	/* allocated minus freed blocks; negative if more of the older ones were freed */
 	int64_t grown_bytes, nr_grown;
 	/* so far, blocks and mappings; includes what realloc() adds to a block */
 	uint64_t allocated_bytes;
 };
 
 /*
- * Add up S, of which NR threads can be read.  Exact when no thread is at work meanwhile, else as
- * of some moment in between for each thread.
+ * Add up S, of which NR threads can be read.  The result is exact if no thread is running;
+ * otherwise each thread's counters are from some moment during the call.
  */
 void wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret);
 
 /*
- * Whether the SIZE bytes at S are a segment that this memdiag understands, whose threads they hold.
- * Only its head is read: with WIRE_WHOLE_BYTES it can be asked before the threads,
+ * True if the SIZE bytes at S are a segment that this memdiag supports and contain its threads.
+ * Only the head is read: with SIZE WIRE_WHOLE_BYTES it can be checked before the threads,
  * WIRE_SEGMENT_BYTES(s->nr_threads), are copied.
  */
 bool wire_is_valid(const struct wire_segment *s, uint64_t size);
