@@ -48,7 +48,7 @@ enum unwind_how {
 	HOW_VALUE_EXPRESSION,
 };
 
-/* How to find the caller of a frame, for one code address. */
+/* The rules that lead from a frame to its caller, for one code address. */
 struct unwind_row {
 	bool is_signal; /* a signal handler's trampoline: the caller was interrupted there */
 	bool has_cfa_expression;

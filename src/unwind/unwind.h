@@ -48,7 +48,7 @@ struct unwind_image {
 #define UNWIND_MAX_CODE 4
 #define UNWIND_MAX_ID 32
 struct unwind_seen {
-	uint32_t number;  /* unique among objects at its addresses; 0 if there was no other */
+	uint32_t number;  /* unique among objects at its addresses; 0 for the only one */
 	const char *name; /* its path from ld.so, valid during the call; NULL if unknown */
 	uint32_t nr_code, id_bytes;
 	struct {
@@ -65,10 +65,7 @@ struct unwind_host {
 	int (*iterate)(int (*each)(struct dl_phdr_info *, size_t, void *), void *arg);
 	/* _dl_find_object() of glibc since 2.35; NULL if it is missing. */
 	int (*find_object)(void *pc, struct dl_find_object *ret);
-	/*
-	 * Memory of at least BYTES, zeroed, page-aligned, never given back; NULL if none is
-	 * available.
-	 */
+	/* Memory of at least BYTES, zeroed, page-aligned, never released; NULL on failure. */
 	void *(*map)(size_t bytes);
 	/* Without ITERATE: the mapped objects (program, vDSO, agent); not copied. */
 	const struct unwind_image *image;

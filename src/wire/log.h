@@ -80,7 +80,7 @@ enum wire_log_kind {
 	WIRE_LOG_FREED,
 	WIRE_LOG_FREED_SOON, /* temporary, as in struct wire_site */
 	WIRE_LOG_TIME,	     /* rest of the word: CLOCK_MONOTONIC in ns, about one tick late */
-	WIRE_LOG_MAPPED,     /* a mapping has counted memory, and had none before */
+	WIRE_LOG_MAPPED,     /* a mapping has counted memory, for the first time or again */
 	WIRE_LOG_GROWN,	     /* it has more */
 	WIRE_LOG_UNMAPPED,   /* it has no counted memory any longer */
 	WIRE_LOG_SHRUNK,     /* it has less */

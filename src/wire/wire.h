@@ -37,7 +37,7 @@ enum wire_on_limit {
 	WIRE_REPORT, /* report it once, and continue */
 };
 
-/* How a record finds a live block again. */
+/* The data structure in which a record finds live blocks. */
 enum wire_live_set {
 	WIRE_LIVE_ARRAY, /* 4 bytes for each 16 of the heap: fast */
 	WIRE_LIVE_TABLE, /* 13 to 35 bytes for each live block: slower */
@@ -126,7 +126,7 @@ struct wire_thread {
 	int64_t slack_bytes;		 /* slack of a grant */
 	int64_t first_bytes;		 /* live_bytes when the present thread took the place */
 	/*
-	 * memdiag clears the members up to here when counting starts again; a thread may be using
+	 * memdiag writes the members up to here when counting starts again; a thread may be using
 	 * the members below.
 	 */
 	uint32_t tid;	     /* 0: never used */

@@ -45,7 +45,7 @@ enum page_state {
 uintptr_t mapping_end(const void *at, size_t bytes);
 uintptr_t mapping_page_end(const void *at, size_t bytes);
 
-/* True if all whole pages of [START, END) are mapped.  Makes a system call. */
+/* True if all of [START, END), a range of whole pages, is mapped.  Makes a system call. */
 bool mapping_is_there(uintptr_t start, uintptr_t end);
 /* The end of the range that is mapped without a hole from AT on, of at most BYTES. */
 uintptr_t mapping_end_of_mapped(const void *at, size_t bytes);

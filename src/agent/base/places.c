@@ -150,7 +150,10 @@ place_of_list(uint32_t tid)
 	return t;
 }
 
-/* The first hundred threads get separate places, so that the remaining bytes of each are shown. */
+/*
+ * The first hundred threads get separate places, so that the bytes that each one has left allocated
+ * are shown.
+ */
 #define PLACES_AT_ONCE 100
 /*
  * While calls are sampled or recorded, a thread first tries the place of a thread on the same

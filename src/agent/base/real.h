@@ -105,7 +105,7 @@ bool real_find(void);
 bool real_is_behind_libc(void);
 
 /*
- * Which operators new and delete the program uses: those of the C++ library or of the next malloc,
+ * The operators new and delete of the program: those of the C++ library or of the next malloc,
  * which call malloc and free or do the same; or replaced ones in the program or a library.
  */
 extern enum real_operators {

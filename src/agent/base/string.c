@@ -100,7 +100,8 @@ memset(void *to, int byte, size_t size)
 
 /*
  * ---- strings ----
- * Names in brackets are macros as well since glibc 2.43: C23's, that give back const for const.
+ * Names are in brackets since glibc 2.43 also defines macros for them: C23's, whose results keep
+ * const.
  */
 
 static size_t

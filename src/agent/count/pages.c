@@ -1,8 +1,8 @@
 /*
- *	root	[]	1 GiB each: region -> entry: node | has tags | state of what its units do
- *			not say
- *	node	tag[]	2 MiB each: has words | state of what its words do not say
- *		word[][] 16 pages each, of 4 bits: state, 0 for that of the tag
+ *	root	[]	1 GiB each: region -> entry: node | has tags | state of units whose tag has
+ *			no state
+ *	node	tag[]	2 MiB each: has words | state of pages whose word has no state
+ *		word[][] 16 pages each, 4 bits for each: state; 0: the tag's state
  *
  * (With pages of 4 KiB.) A state lower in the table overrides those above it, so part of a large
  * range can be changed without splitting the range.  Lower levels are allocated at their first use

@@ -96,9 +96,9 @@ new_failed(size_t alignment, size_t size, const void *caller)
 }
 
 /*
- * A handler may throw, and the exception must be caught: the C++ library's operator, which calls
- * the agent's, does so.  An operator inside another object may be a replaced one, with other
- * blocks; the allocation then fails.
+ * A handler may throw, and the exception must be caught.  The operator of a C++ library does so,
+ * and calls the agent's operator.  An operator inside another object is not used, since it may be a
+ * replaced one with other blocks; without a library the allocation fails.
  */
 static SLOW void *
 nothrow_failed(size_t alignment, size_t size, const void *nothrow, const void *caller)

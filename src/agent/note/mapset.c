@@ -403,7 +403,7 @@ change_piece(struct mapset_piece *p, const struct mapset_change *c)
 	return stays;
 }
 
-/* Apply C to [START, END).  There is room for the pieces that are cut. */
+/* Apply C to [START, END).  The caller has checked that the additional pieces fit. */
 static void
 change_range(uintptr_t start, uintptr_t end, const struct mapset_change *c)
 {

@@ -301,8 +301,8 @@ notes_end(void)
 /*
  * End the event in progress in private memory of the child, where no thread holds a lock: the
  * mapped sites are the parent's.  The head of the sites is kept for values that were read from it.
- * Its PID is 0, which no process has, so no file of sites matches.  Without memory, the parent gets
- * the event twice.
+ * Its PID is 0, which no process has, so no file is written from it.  Without memory, the parent
+ * gets the event twice.
  */
 static void
 part_from_parent(void)

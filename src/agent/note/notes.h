@@ -84,8 +84,8 @@ struct notes_recorder {
 	/*
 	 * The live bytes of the blocks that the thread has allocated minus those that it has freed,
 	 * except while it was alone. sites->live_bytes includes TOLD_BYTES of them, which other
-	 * threads may write.  The last two are the largest differences between LIVE_BYTES and
-	 * TOLD_BYTES in either direction.
+	 * threads may write.  The last two limit how far LIVE_BYTES may be above and below
+	 * TOLD_BYTES.
 	 */
 	int64_t live_bytes, told_bytes, most_ahead_bytes, most_behind_bytes;
 	struct {

@@ -118,7 +118,7 @@ profile_find_place(struct notes_start *s)
 		return true;
 	fd = take_slot(s);
 	if (sys_failed(fd))
-		return false; /* memdiag reports that there are too many */
+		return false; /* memdiag reports that too many programs ran */
 	s->fd = (int)fd;
 	return true;
 }

@@ -115,7 +115,7 @@ sample_mappings_leave(struct sample_mapping *c, const void *at, size_t bytes)
 	note_end(&n);
 }
 
-/* The call C has ended as HOW says. */
+/* The call C has ended with the result HOW. */
 static void
 leave_end(const struct sample_mapping *c, const void *at, size_t bytes, enum mapset_end how)
 {

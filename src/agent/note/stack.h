@@ -81,7 +81,7 @@ struct last_stacks {
 	uint32_t nr_recent;	      /* number of recent stacks so far */
 	uint32_t credit;	      /* found stacks minus others; at 0 the search stops */
 	uint32_t nr_unsought;	      /* while suspended: number of stacks left to skip */
-	uint32_t seen[STACK_NR_SEEN]; /* nodes of late stacks, kept or not */
+	uint32_t seen[STACK_NR_SEEN]; /* nodes found lately, kept or not */
 	uint32_t nr_functions;	      /* number of functions so far */
 	uintptr_t recent_sp[STACK_NR_RECENT]; /* SP of each recent stack; 0: no stack */
 	struct python_frames python;
