@@ -10,7 +10,7 @@
 #include "cmd/noting.h"
 #include "cmd/record-report.h"
 #include "os/os.h"
-#include "recording/recording.h"
+#include "recording/recording-open.h"
 #include "wire/wire.h"
 
 /* ---- options ---- */

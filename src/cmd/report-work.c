@@ -22,6 +22,9 @@
 #include "os/os.h"
 #include "os/threads.h"
 #include "profile/write.h"
+#include "recording/parts.h"
+#include "recording/profiles.h"
+#include "recording/recording-open.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
 
@@ -257,6 +260,7 @@ open_recording(
 	struct recording **ret, struct report_work *w, char *name, size_t size, struct err *e)
 {
 	char shown[300];
+	int found;
 
 	if (!w->file) {
 		deadline_set(w->ui.timeout_ns);
@@ -266,8 +270,9 @@ open_recording(
 		deadline_set(w->ui.files_timeout_ns);
 		return 0;
 	}
-	if (recording_is_file(w->file))
-		return recording_open(ret, w->file, e);
+	found = recording_open(ret, w->file, e);
+	if (found)
+		return found < 0 ? -1 : 0;
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"'%s' has sums of blocks, and neither ages nor single sizes",
 		text_printable(w->file, shown, sizeof shown));
