@@ -65,11 +65,13 @@ live_has_block(const struct live *l, uint64_t bytes)
 static inline enum live_result
 live_add_block(struct live *l, uint64_t bytes)
 {
-	if (l->kind == LIVE_OF_MAPPINGS)
-		return LIVE_IS_OTHER;
 	if (bytes > EVENT_MAX_BYTES || l->amount.bytes > INT64_MAX - (int64_t)bytes)
 		return LIVE_TOO_MUCH;
-	l->kind = LIVE_OF_BLOCKS;
+	if (l->kind != LIVE_OF_BLOCKS) {
+		if (l->kind == LIVE_OF_MAPPINGS)
+			return LIVE_IS_OTHER;
+		l->kind = LIVE_OF_BLOCKS;
+	}
 	l->amount.blocks++;
 	l->amount.bytes += (int64_t)bytes;
 	return LIVE_ADDED;

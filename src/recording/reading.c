@@ -48,12 +48,13 @@ begin_interval(struct history_reading *d, size_t interval)
 	d->interval = interval;
 	d->interval_end_ns =
 		h->interval_ns ? (uint64_t)(interval + 1) * h->interval_ns : UINT64_MAX;
-	d->max = (struct history_maximum){ h->live, (uint64_t)interval * h->interval_ns };
+	d->max = (struct history_maximum){ amount_less(&h->allocated, &h->freed),
+		(uint64_t)interval * h->interval_ns };
 	d->rss_bytes = 0;
 	d->unordered_bytes = 0;
 	d->mapped_bytes = h->mapped.bytes;
 	d->allocated_before = h->allocated;
-	d->freed_before = amount_less(&h->allocated, &h->live);
+	d->freed_before = h->freed;
 	d->in_moment = d->moments && d->next_moment < d->moments->nr &&
 		d->moments->intervals[d->next_moment] == interval;
 	d->nr_moment += d->in_moment;
@@ -63,14 +64,13 @@ static int
 end_interval(struct history_reading *d, struct err *e)
 {
 	struct history *h = d->h;
-	const struct amount freed = amount_less(&h->allocated, &h->live);
 	struct history_interval *i = array_add(&h->intervals);
 
 	if (!i)
 		return reading_no_memory(e);
 	i->max = d->max;
 	i->allocated = amount_less(&h->allocated, &d->allocated_before);
-	i->freed = amount_less(&freed, &d->freed_before);
+	i->freed = amount_less(&h->freed, &d->freed_before);
 	i->rss_bytes = d->rss_bytes;
 	i->unordered_bytes = d->unordered_bytes;
 	i->mapped_bytes = d->mapped_bytes;
@@ -131,8 +131,8 @@ reading_note(const struct history_reading *d, struct history_site *s)
 static inline void
 set_maximum(const struct history_reading *d, struct history_maximum *m, uint64_t time_ns)
 {
-	m->live.bytes = d->h->live.bytes;
-	m->live.blocks = d->h->live.blocks;
+	m->live.bytes = d->live_bytes;
+	m->live.blocks = d->h->allocated.blocks - d->h->freed.blocks;
 	m->at_ns = time_ns;
 }
 
@@ -140,11 +140,11 @@ set_maximum(const struct history_reading *d, struct history_maximum *m, uint64_t
 static inline void
 raise_maxima(struct history_reading *d, uint64_t time_ns)
 {
-	if (d->h->live.bytes <= d->max.live.bytes)
+	if (d->live_bytes <= d->max.live.bytes)
 		return;
 	set_maximum(d, &d->max, time_ns);
 	d->nr_moment += d->in_moment;
-	if (d->h->live.bytes <= d->h->peak.live.bytes)
+	if (d->live_bytes <= d->h->peak.live.bytes)
 		return;
 	set_maximum(d, &d->h->peak, time_ns);
 	d->nr_peak++;
@@ -196,7 +196,7 @@ reading_allocate(struct history_reading *d, const struct event *v, struct err *e
 		return reading_refuse(v, r, e);
 	amount_add(&s->allocated, &a);
 	amount_add(&h->allocated, &a);
-	amount_add(&h->live, &a);
+	d->live_bytes += a.bytes;
 	if (h->keeps_lives)
 		note_life(s, v, -1);
 	raise_maxima(d, v->time_ns);
@@ -215,7 +215,8 @@ reading_set_free(struct history_reading *d, const struct event *v, struct err *e
 	r = live_take_block(&s->live, v->bytes);
 	if (r != LIVE_ADDED)
 		return reading_refuse(v, r, e);
-	h->live = amount_less(&h->live, &a);
+	amount_add(&h->freed, &a);
+	d->live_bytes -= a.bytes;
 	if (h->keeps_lives)
 		note_life(s, v, 1);
 	if (v->kind == EVENT_FREED_SOON) {
@@ -310,12 +311,12 @@ take_live(struct history_reading *d, const struct event *v, struct err *e)
 	amount_add(begin, &a);
 	amount_add(&h->before, &a);
 	amount_add(&h->allocated, &a);
-	amount_add(&h->live, &a);
 	amount_add(&s->allocated, &a);
 	if (h->keeps_lives) {
 		s->lives_ms -= v->blocks * (v->time_ns / NS_PER_MS);
 		s->max = s->live.amount;
 	}
+	d->live_bytes += a.bytes;
 	raise_maxima(d, v->time_ns);
 	return 0;
 }
@@ -421,7 +422,7 @@ history_reading_end(struct history_reading *d, struct err *e)
 {
 	if (d->h->interval_ns && end_interval(d, e) < 0)
 		return -1;
-	d->h->freed = amount_less(&d->h->allocated, &d->h->live);
+	d->h->live = amount_less(&d->h->allocated, &d->h->freed);
 	end_sites(d);
 	return 0;
 }
@@ -432,13 +433,13 @@ count_from_zero(struct history_reading *d)
 {
 	static const struct amount none = { 0 };
 	struct history *h = d->h;
-	const struct amount freed = amount_less(&h->allocated, &h->live);
 
 	d->allocated_before = amount_less(&d->allocated_before, &h->allocated);
-	d->freed_before = amount_less(&d->freed_before, &freed);
+	d->freed_before = amount_less(&d->freed_before, &h->freed);
+	d->live_bytes = 0;
 	for (size_t i = 0; i < h->sites.nr; i++)
 		h->sites.v[i] = (struct history_site){ .nr_peak = d->nr_peak };
-	h->live = h->allocated = h->freed = h->temporary = h->before = none;
+	h->allocated = h->freed = h->temporary = h->before = none;
 	h->mapped = h->mapped_allocated = h->mapped_before = none;
 }
 

@@ -32,6 +32,7 @@ struct history_reading {
 	const struct history_moments *moments; /* NULL: none */
 	size_t next_moment;
 
+	int64_t live_bytes;	    /* what has been allocated less what was freed, of all sites */
 	struct history_maximum max; /* of the present interval */
 	size_t interval;
 	bool has_begun;		  /* the first interval is known */
