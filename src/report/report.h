@@ -57,8 +57,6 @@ int report_to_json(const struct report_view *v, json_t *data, struct err *e);
 
 /* "25.7 MiB", or a number where the values are not bytes, into BUF; returns BUF. */
 const char *report_value(const struct report_view *v, int64_t value, char *buf, size_t size);
-/* ", older than 1.0 min, of 4.0 KiB or more", into BUF; "" without a choice.  Returns BUF. */
-const char *report_choice_text(const struct report_view *v, char *buf, size_t size);
 /* The name of the values for people: "bytes in use". */
 const char *report_type_text(const struct profile_type *type, char *buf, size_t size);
 

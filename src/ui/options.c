@@ -395,12 +395,12 @@ parse_output(int key, char *arg, struct argp_state *state)
 
 const struct argp ui_output_argp = { .options = output_options, .parser = parse_output };
 
-const struct argp_child ui_output_children[] = { { &ui_output_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child output_children[] = { { &ui_output_argp, 0, NULL, 0 }, { 0 } };
 
 const struct argp ui_options_argp = {
 	.options = target_options,
 	.parser = parse_target,
-	.children = ui_output_children,
+	.children = output_children,
 };
 
 const struct argp_child ui_options_children[] = { { &ui_options_argp, 0, NULL, 0 }, { 0 } };
@@ -410,7 +410,7 @@ const struct argp ui_memory_argp = { .options = memory_options, .parser = parse_
 const struct argp ui_file_argp = {
 	.options = file_timeout_options,
 	.parser = parse_file_timeout,
-	.children = ui_output_children,
+	.children = output_children,
 };
 
 const struct argp ui_several_argp = {

@@ -98,8 +98,7 @@ extern const struct argp_child ui_several_children[];
 bool ui_is_several(const struct ui_options *o);
 extern const struct argp_child ui_options_children[];
 /* The same for a command without a target: without --pid, --timeout and a bare word. */
-extern const struct argp_child ui_output_children[];
-extern const struct argp ui_output_argp; /* of them */
+extern const struct argp ui_output_argp;
 /* The same for such a command that reads files: with --timeout.  See ui/limits.h. */
 extern const struct argp ui_file_argp;
 /* --max-memory, besides one of these. */

@@ -293,9 +293,6 @@ uint64_t wire_sites_make(struct wire_sites *s, const struct wire_sites_size *siz
 /* Whether the head S is one that this memdiag understands, of SIZE bytes. */
 bool wire_sites_is_valid(const struct wire_sites *s, uint64_t size);
 
-/* The amount freed of SITE so far, by whatever thread. */
-struct wire_amount wire_site_freed(const struct wire_site *site);
-
 /*
  * The amount live at SITE.  It is never less than 0, although its counters may change while they
  * are copied.
