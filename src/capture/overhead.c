@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/sampler-job.h"
 #include "ui/ui.h"
 
 enum { KEY_MAX_OVERHEAD = 0x3300, KEY_LIVE_SET };
@@ -31,7 +31,7 @@ overhead_parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_MAX_OVERHEAD:
 		o->is_any = true;
 		o->max_bytes = ui_size_option(state, arg);
-		if (o->max_bytes < PROFILING_LEAST_BYTES)
+		if (o->max_bytes < SAMPLER_RECORD_LEAST_BYTES)
 			ui_refuse(state, arg, "is too little for a record: 8M is the least");
 		return 0;
 	case KEY_LIVE_SET:

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agentctl/agent-file.h"
-#include "agentctl/agentctl.h"
-#include "agentctl/profiles.h"
+#include "agentctl/agent-segment.h"
+#include "agentctl/run-sites.h"
 #include "agentctl/sampler-memory.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
@@ -146,7 +146,7 @@ static int
 noting_start(struct target *t, const struct profile_options *opt, struct profiled *ret, int *ret_fd,
 	struct err *e)
 {
-	const struct profiling_wanted wanted = { .period_bytes = opt->period_bytes,
+	const struct sampler_wanted wanted = { .period_bytes = opt->period_bytes,
 		.triggers = opt->triggers.wanted,
 		.max_bytes = opt->overhead.max_bytes,
 		.live_set = opt->overhead.live_set };
@@ -154,7 +154,7 @@ noting_start(struct target *t, const struct profile_options *opt, struct profile
 
 	return agent_file_find(agent, sizeof agent, e) < 0
 		? -1
-		: profiling_start(t, &opt->inject, &wanted, agent, &ret->job, ret_fd, e);
+		: sampler_job_start(t, &opt->inject, &wanted, agent, &ret->job, ret_fd, e);
 }
 
 static int
@@ -194,11 +194,11 @@ noting_look(const struct target *t, const struct profile_options *opt, struct pr
 	struct err *e)
 {
 	auto_process struct process p = { .target = t };
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
 	struct sampler_memory memory;
 
-	if (process_read(&p, t, e) < 0 || counter_read(&counter, &p, e) < 0)
+	if (process_read(&p, t, e) < 0 || agent_segment_read(&counter, &p, e) < 0)
 		return -1;
 	if (!counter.sites_at.v || counter.is_parents)
 		return 0;
@@ -238,7 +238,7 @@ static int
 run_stop(const struct target *t, const struct profile_options *opt, struct profiled *ret,
 	struct err *e)
 {
-	if (profiling_stop(t, &opt->inject, opt->period_bytes, &ret->job, e) < 0)
+	if (sampler_job_stop(t, &opt->inject, opt->period_bytes, &ret->job, e) < 0)
 		return -1;
 	target_unclaim(t);
 	if (ret->job.was_so)
@@ -289,13 +289,13 @@ static int
 noting_end(const struct target *t, const struct profile_options *opt, int fd, struct process *p,
 	struct profiled *ret, struct err *e)
 {
-	struct profiling stopped;
+	struct sampler_job stopped;
 	struct err gone;
 
 	if (!look_again(t, fd, p, ret))
 		return 0;
 	if (ui_claim(t, &opt->ui, &gone) == 0 &&
-		profiling_stop(t, &opt->inject, opt->period_bytes, &stopped, &gone) == 0) {
+		sampler_job_stop(t, &opt->inject, opt->period_bytes, &stopped, &gone) == 0) {
 		target_unclaim(t);
 		ret->has_ended = stopped.was_so;
 		ret->job.keeps_memory = stopped.keeps_memory;
@@ -351,13 +351,13 @@ wait_and_watch(struct target *t, const struct profile_options *opt, const struct
 
 	if (!opt->triggers.is_any)
 		return profile_wait(t, opt->seconds_ns);
-	w.head = profiles_map_at(fd, 0);
+	w.head = run_sites_map_at(fd, 0);
 	while (why == PROFILE_WAIT_OVER && os_now_ns() < end_ns) {
 		why = profile_wait(t, PROFILE_WATCH_NS);
 		look_and_say(&w, p, &has_failed);
 	}
 	if (w.head)
-		profiles_unmap(w.head);
+		run_sites_unmap(w.head);
 	return why;
 }
 

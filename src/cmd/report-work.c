@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -151,12 +151,12 @@ static int
 read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	struct warnings *warn_to, struct err *e)
 {
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 	const struct target *t = p->target;
 
 	if (!is_record)
 		return sites_read_process(ret, p, e);
-	if (counter_read(&counter, p, e) < 0)
+	if (agent_segment_read(&counter, p, e) < 0)
 		return -1;
 	if (!counter.sites_at.v || counter.is_parents) {
 		err_set_kind(
@@ -196,9 +196,9 @@ static int
 read_live_set(
 	struct live_set *s, const struct process *p, const struct sites_copy *sites, struct err *e)
 {
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 
-	if (counter_read(&counter, p, e) < 0)
+	if (agent_segment_read(&counter, p, e) < 0)
 		return -1;
 	if (!counter.segment || counter.segment->noting != WIRE_NOTE_ALL) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0,
