@@ -73,7 +73,7 @@ sampler_job_request(const struct host *s, const struct inject_options *opt, radd
 		.opens_log = wanted->opens_log,
 		.max_bytes = wanted->max_bytes,
 		.live_set = wanted->live_set,
-		.period_bytes = wanted->period_bytes,
+		.period_bytes = wanted->capture == WIRE_RECORD ? 0 : wanted->period_bytes,
 		.triggers = wanted->triggers };
 	struct library_call call = { .name = "a function of the agent",
 		.fn = fn,
@@ -145,7 +145,7 @@ sampler_job_bound(
 	const struct target *t, struct sampler_wanted *wanted, struct sampler_job *p, struct err *e)
 {
 	const uint64_t least =
-		wanted->period_bytes ? SAMPLES_LEAST_BYTES : SAMPLER_RECORD_LEAST_BYTES;
+		wanted->capture == WIRE_RECORD ? SAMPLER_RECORD_LEAST_BYTES : SAMPLES_LEAST_BYTES;
 	struct os_memory_room room;
 
 	os_memory_room(t, &room);
@@ -172,18 +172,18 @@ set_noting(const struct host *s, enum wire_noting noting, struct err *e)
 }
 
 static enum wire_noting
-noting_of(uint64_t period_bytes)
+noting_of(enum wire_capture capture)
 {
-	return period_bytes ? WIRE_NOTE_SAMPLES : WIRE_NOTE_ALL;
+	return capture == WIRE_RECORD ? WIRE_NOTE_ALL : WIRE_NOTE_SAMPLES;
 }
 
 /* One of them at a time. */
 static int
-sampler_job_refuse_other(const struct host *s, uint64_t period_bytes, struct err *e)
+sampler_job_refuse_other(const struct host *s, enum wire_capture capture, struct err *e)
 {
 	const enum wire_noting now = host_noting(s);
 
-	if (now == WIRE_NOTE_NOTHING || now == noting_of(period_bytes))
+	if (now == WIRE_NOTE_NOTHING || now == noting_of(capture))
 		return 0;
 	err_set_kind(e, ERR_FAILED, 0, "%d (%s) is being %s", s->target->pid, s->target->comm,
 		now == WIRE_NOTE_ALL ? "recorded" : "profiled");
@@ -205,7 +205,7 @@ static int
 sampler_job_begin(struct host *s, const struct inject_options *opt,
 	const struct sampler_wanted *wanted, struct sampler_job *p, int *ret_fd, struct err *e)
 {
-	const enum wire_noting noting = noting_of(wanted->period_bytes);
+	const enum wire_noting noting = noting_of(wanted->capture);
 	const bool counts = agent_segment_is_counting(&s->agent);
 	struct inject_report borrowed;
 	struct hook_report lifted;
@@ -243,14 +243,14 @@ sampler_job_start(const struct target *t, const struct inject_options *opt,
 		(!host_is_preloaded(&s) && hook_check(t, e) < 0) ||
 		(!host_noting(&s) && sampler_job_bound(t, &bounded, ret, e) < 0))
 		return -1;
-	if (s.is_other && noting_of(wanted->period_bytes) == WIRE_NOTE_ALL)
+	if (s.is_other && wanted->capture == WIRE_RECORD)
 		return refuse_record(&s, e);
 	if (host_bring_agent(&s, opt, agent, &arrival, e) < 0)
 		return -1;
 	ret->is_new = arrival.is_new;
 	ret->nr_children = arrival.borrowed.nr_children;
 	ret->child = arrival.borrowed.child;
-	if (sampler_job_refuse_other(&s, wanted->period_bytes, e) < 0)
+	if (sampler_job_refuse_other(&s, wanted->capture, e) < 0)
 		return -1;
 	ret->was_so = host_noting(&s);
 	return ret->was_so ? 0 : sampler_job_begin(&s, opt, &bounded, ret, ret_fd, e);
@@ -278,15 +278,15 @@ sampler_job_give_back(struct host *s, const struct inject_options *opt)
 }
 
 int
-sampler_job_stop(const struct target *t, const struct inject_options *opt, uint64_t period_bytes,
-	struct sampler_job *ret, struct err *e)
+sampler_job_stop(const struct target *t, const struct inject_options *opt,
+	enum wire_capture capture, struct sampler_job *ret, struct err *e)
 {
 	auto_host struct host s = { .target = t };
 	bool counts, was_noting;
 
-	*ret = (struct sampler_job){ .period_bytes = period_bytes };
+	*ret = (struct sampler_job){ .was_so = false };
 	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0 ||
-		sampler_job_refuse_other(&s, period_bytes, e) < 0)
+		sampler_job_refuse_other(&s, capture, e) < 0)
 		return -1;
 	counts = agent_segment_is_counting(&s.agent);
 	was_noting = host_noting(&s);

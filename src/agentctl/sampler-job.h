@@ -12,13 +12,15 @@
 
 #include "base/err.h"
 #include "inject/hook.h"
+#include "wire/sites.h"
 #include "wire/wire.h"
 
 struct target;
 
 #define SAMPLER_RECORD_LEAST_BYTES (UINT64_C(8) << 20)
 struct sampler_wanted {
-	uint64_t period_bytes; /* take one sample for so many bytes; 0: record all blocks */
+	enum wire_capture capture;
+	uint64_t period_bytes; /* of a profile: one sample for so many bytes */
 	struct wire_triggers triggers;
 	uint64_t log_bytes; /* of a record: how large its log may get (wire/log.h); 0: none */
 	/*
@@ -34,7 +36,7 @@ struct sampler_job {
 	bool was_so;	       /* it did so already, or did not: nothing was changed */
 	bool is_new;	       /* the agent was loaded just now */
 	bool keeps_memory;     /* it ended, but could not be asked to give back what it takes */
-	uint64_t period_bytes; /* as wanted */
+	uint64_t period_bytes; /* as wanted; of a profile */
 	/* it takes no more than this, as so much is left below a limit of its cgroups; 0: any */
 	uint64_t max_bytes, room_bytes;
 	const char *limit_name;
@@ -56,10 +58,10 @@ int sampler_job_start(const struct target *t, const struct inject_options *opt,
 	int *ret_fd, struct err *e);
 
 /*
- * End it, with a PERIOD_BYTES of 0 a record: what was noted can be read until the next start.  0,
- * or -1 with E, also if it is the other one that runs.
+ * End CAPTURE: what was noted can be read until the next start.  0, or -1 with E, also if it is
+ * the other one that runs.
  */
 int sampler_job_stop(const struct target *t, const struct inject_options *opt,
-	uint64_t period_bytes, struct sampler_job *ret, struct err *e);
+	enum wire_capture capture, struct sampler_job *ret, struct err *e);
 
 #endif

@@ -104,7 +104,7 @@ agentctl_sites_raise_peak(struct sites_copy *c)
 {
 	uint64_t live;
 
-	if (c->head.period_bytes)
+	if (wire_capture_of(c->head.period_bytes) == WIRE_PROFILE)
 		return;
 	live = sites_add_up(c).live.bytes;
 	if (live > INT64_MAX || (int64_t)live <= c->head.peak_bytes)

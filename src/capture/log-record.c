@@ -88,13 +88,14 @@ log_record_make_dir(const char *name, char ret[PATH_MAX], struct err *e)
 static int
 end_record(const struct log_record_job *j, struct sampler_job *ret, struct err *e)
 {
-	return sampler_job_stop(j->t, &j->opt->inject, 0, ret, e);
+	return sampler_job_stop(j->t, &j->opt->inject, WIRE_RECORD, ret, e);
 }
 
 static int
 start_record(struct log_record_job *j, struct err *e)
 {
-	const struct sampler_wanted wanted = { .log_bytes = LOG_BYTES,
+	const struct sampler_wanted wanted = { .capture = WIRE_RECORD,
+		.log_bytes = LOG_BYTES,
 		.max_bytes = j->opt->overhead.max_bytes,
 		.live_set = j->opt->overhead.live_set,
 		.opens_log = true };

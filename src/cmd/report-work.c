@@ -165,7 +165,7 @@ read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	}
 	if (sites_read_target(ret, t, counter.sites_at, e) < 0)
 		return -1;
-	if (ret->head.period_bytes) {
+	if (wire_capture_of(ret->head.period_bytes) == WIRE_PROFILE) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a profile",
 			t->pid, t->comm);
 		return err_hint(e, "'memdiag report --pid %d' shows it", t->pid);
