@@ -240,7 +240,7 @@ struct wire_request {
 	uint32_t nr_log_blocks, opens_log;
 	uint64_t max_bytes; /* of memory that a record takes; 0: any */
 	uint64_t live_set;  /* enum wire_live_set */
-	/* Of samples, from when the hooks for it are set; wire_capture_of() in wire/sites.h. */
+	/* The period of samples, taken from when the hooks are set; wire_capture_of(). */
 	uint64_t period_bytes;
 	struct wire_triggers triggers; /* what is asked for */
 	/*
