@@ -110,9 +110,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_profile struct profile *all = NULL, *peak = NULL, *moment = NULL;
 	struct history_moments moments = { (size_t[]){ 0 }, 1, take, &m };
 	struct err e = { 0 };
+	const int found = recording_parse(&r, "it", (const char *)data, size, &e);
 
-	if (recording_parse(&r, "it", (const char *)data, size, &e) <= 0 ||
-		history_read(&h, r, NULL, &e) < 0) {
+	if (!found)
+		return 0;
+	if (found < 0 || history_read(&h, r, NULL, &e) < 0) {
 		must(*e.msg);
 		return 0;
 	}
