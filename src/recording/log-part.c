@@ -189,6 +189,8 @@ log_part_read_live(
 		return log_part_refuse(p, e, "it has a site that is not there");
 	if (p->has_begun)
 		return log_part_refuse(p, e, "what was live comes behind events");
+	if (!v[1] && v[2])
+		return log_part_refuse(p, e, "bytes are live without a block");
 	*ret = (struct event){ p->time_ns, v[2], (uint32_t)v[0],
 		is_mapped ? EVENT_LIVE_MAPPED : EVENT_LIVE, v[1] };
 	a = live_amount_of(ret);

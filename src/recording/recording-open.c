@@ -50,15 +50,15 @@ is_log(const char *text, size_t len)
 static int
 recording_open_find_format(struct stream *s, struct err *e)
 {
-	char text[STREAM_MAX_PEEK];
-	const long nr = stream_peek(s, text, sizeof text, e);
+	char text[16];
+	bool is_cut;
+	const long nr = stream_peek(s, text, sizeof text, &is_cut, e);
 
 	if (nr < 0)
 		return -1;
 	if (is_log(text, (size_t)nr))
 		return IS_LOG;
-	return is_heaptrack(text, (size_t)nr) || (nr < 3 && stream_is_cut(s)) ? IS_HEAPTRACK
-									      : IS_NONE;
+	return is_heaptrack(text, (size_t)nr) || (nr < 3 && is_cut) ? IS_HEAPTRACK : IS_NONE;
 }
 
 /* Open a reader of S, which is taken over; a log has FD as well, -1: its LEN bytes at DATA. */

@@ -39,9 +39,6 @@ struct stream {
 	bool is_drained;    /* all of it, so far, is unpacked: zstd refuses to be asked too often */
 	bool is_in_frame;   /* of gzip or zstd: its end has not come yet */
 	const char *is_cut; /* why the end is not the file's */
-	/* Unpacked by stream_peek(), and to be read from AHEAD_AT on. */
-	char ahead[STREAM_MAX_PEEK];
-	size_t ahead_at, ahead_nr;
 	z_stream z;
 	bool has_z;
 #ifdef HAVE_ZSTD
@@ -117,7 +114,6 @@ stream_rewind(struct stream *s, struct err *e)
 	s->has_ended = s->is_in_frame = s->is_drained = false;
 	s->is_cut = NULL;
 	s->packing = PACKING_UNKNOWN;
-	s->ahead_at = s->ahead_nr = 0;
 	return 0;
 }
 
@@ -309,9 +305,8 @@ stream_step(struct stream *s, char *buf, size_t size)
 	}
 }
 
-/* As stream_read() of what stream_peek() has not unpacked. */
-static long
-stream_unpack(struct stream *s, char *buf, size_t size, struct err *e)
+long
+stream_read(struct stream *s, char *buf, size_t size, struct err *e)
 {
 	if (s->packing == PACKING_UNKNOWN && find_packing(s, e) < 0)
 		return -1;
@@ -342,31 +337,31 @@ stream_unpack(struct stream *s, char *buf, size_t size, struct err *e)
 	return 0;
 }
 
-long
-stream_read(struct stream *s, char *buf, size_t size, struct err *e)
+/* Go back to the first byte without reading the file again, if all that was read is there. */
+static int
+stream_unread(struct stream *s, struct err *e)
 {
-	size_t n = s->ahead_nr - s->ahead_at;
-
-	if (!n)
-		return stream_unpack(s, buf, size, e);
-	n = n < size ? n : size;
-	memcpy(buf, s->ahead + s->ahead_at, n);
-	s->ahead_at += n;
-	return (long)n;
+	if (s->read_bytes != s->input_nr)
+		return stream_rewind(s, e);
+	s->input_at = 0;
+	s->has_ended = s->is_in_frame = s->is_drained = false;
+	s->is_cut = NULL;
+	s->packing = PACKING_UNKNOWN;
+	return 0;
 }
 
 long
-stream_peek(struct stream *s, char *buf, size_t size, struct err *e)
+stream_peek(struct stream *s, char *buf, size_t size, bool *ret_is_cut, struct err *e)
 {
-	const size_t most = size < STREAM_MAX_PEEK ? size : STREAM_MAX_PEEK;
+	size_t nr = 0;
 	long n = 1;
 
-	while (s->ahead_nr < most && n > 0) {
-		n = stream_unpack(s, s->ahead + s->ahead_nr, most - s->ahead_nr, e);
-		s->ahead_nr += n > 0 ? (size_t)n : 0;
+	while (nr < size && n > 0) {
+		n = stream_read(s, buf + nr, size - nr, e);
+		nr += n > 0 ? (size_t)n : 0;
 	}
 	if (n < 0)
 		return -1;
-	memcpy(buf, s->ahead, s->ahead_nr < most ? s->ahead_nr : most);
-	return (long)(s->ahead_nr < most ? s->ahead_nr : most);
+	*ret_is_cut = s->is_cut;
+	return stream_unread(s, e) < 0 ? -1 : (long)nr;
 }
