@@ -221,8 +221,6 @@ enum unwind_found unwind_find_object(uintptr_t pc, struct unwind_object *ret);
 
 /* Note what is loaded, and how HOST, which is copied, can be asked for it. */
 void unwind_objects_start(const struct unwind_host *host);
-/* Set its members that are of objects. */
-void unwind_objects_status(struct unwind_status *ret);
 
 /* Set up *RET for an object whose program headers are known. */
 bool unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs, size_t nr);

@@ -119,16 +119,6 @@ uint64_t unwind_generation(void);
  */
 uint32_t unwind_number_of(uintptr_t pc);
 
-struct unwind_status {
-	uint64_t cache_bytes, objects_bytes; /* mapped; what is touched may be less */
-	uint64_t nr_rules;		     /* in the cache, of whatever generation */
-	uint64_t nr_found;   /* looked up in tables so far; about, as threads may lose a count */
-	uint32_t nr_objects; /* noted; 0 where _dl_find_object() is asked */
-	bool is_cached; /* false: ld.so's counters were not recognised, each frame costs a lookup */
-};
-/* May be called from any thread, at any time. */
-void unwind_read_status(struct unwind_status *ret);
-
 /* ---- where a walk begins ---- */
 
 #if defined __aarch64__ || defined UNWIND_AARCH64

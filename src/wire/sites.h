@@ -193,15 +193,28 @@ struct wire_triggers {
 #define WIRE_HIGH_PART 10
 #define WIRE_HIGH_LEAST_BYTES (INT64_C(1) << 20)
 
+/* How blocks are captured: a profile is sampled, a record is exact. */
+enum wire_capture {
+	WIRE_PROFILE,
+	WIRE_RECORD,
+};
+
+/* A record has no period: where that is part of a request or of sites, it is 0. */
+static inline enum wire_capture
+wire_capture_of(uint64_t period_bytes)
+{
+	return period_bytes ? WIRE_PROFILE : WIRE_RECORD;
+}
+
 struct wire_sites {
 	uint64_t magic;
 	uint32_t header_bytes, node_bytes, site_bytes;
 	uint32_t max_nodes, nr_buckets, max_sites; /* nr_buckets is a power of two */
 	uint64_t nodes_at, buckets_at, sites_at, maps_at, size_bytes;
 	uint32_t pid;
-	uint32_t nr_dumps;	     /* files that memdiag has written of it */
-	uint64_t started_ns;	     /* CLOCK_REALTIME */
-	uint64_t period_bytes;	     /* one sample for so many bytes on average; 0: all, a record */
+	uint32_t nr_dumps;     /* files that memdiag has written of it */
+	uint64_t started_ns;   /* CLOCK_REALTIME */
+	uint64_t period_bytes; /* one sample for so many bytes on average; wire_capture_of() */
 	uint32_t nr_nodes, nr_sites; /* used; may be more than there are, when it is full */
 	int64_t live_bytes;	     /* of all sites */
 	int64_t peak_bytes;	     /* the most that it has been */
@@ -292,9 +305,6 @@ uint64_t wire_sites_make(struct wire_sites *s, const struct wire_sites_size *siz
 
 /* Whether the head S is one that this memdiag understands, of SIZE bytes. */
 bool wire_sites_is_valid(const struct wire_sites *s, uint64_t size);
-
-/* The amount freed of SITE so far, by whatever thread. */
-struct wire_amount wire_site_freed(const struct wire_site *site);
 
 /*
  * The amount live at SITE.  It is never less than 0, although its counters may change while they

@@ -238,9 +238,10 @@ struct wire_request {
 	int64_t fd; /* a file for the sites (wire/sites.h), all zeroes; less than 0: none */
 	uint32_t max_nodes, max_sites; /* that it has room for */
 	uint32_t nr_log_blocks, opens_log;
-	uint64_t max_bytes;    /* of memory that a record takes; 0: any */
-	uint64_t live_set;     /* enum wire_live_set */
-	uint64_t period_bytes; /* take samples, from when the hooks for it are set; 0: record */
+	uint64_t max_bytes; /* of memory that a record takes; 0: any */
+	uint64_t live_set;  /* enum wire_live_set */
+	/* The period of samples, taken from when the hooks are set; wire_capture_of(). */
+	uint64_t period_bytes;
 	struct wire_triggers triggers; /* what is asked for */
 	/*
 	 * In a program without a dynamic linker: the ELF headers of the program and the vDSO, and

@@ -123,12 +123,6 @@ find_probe(void)
 	sys_call(SYS_munmap, at, agent_page_bytes);
 }
 
-bool
-bounds_can_probe(void)
-{
-	return can_probe;
-}
-
 /* Pages of each processor have this many bytes, or a multiple of them. */
 #define PAGE_BYTES 4096
 

@@ -50,13 +50,10 @@ void bounds_learn(char *buf, size_t size);
 bool bounds_of_thread(uintptr_t sp, struct bounds *ret);
 
 /*
- * Bounds for SP on any other stack.  Where bounds_can_probe() they have more than the stack; else
- * they are those of the mapping.  False: unknown.
+ * Bounds for SP on any other stack.  Where the kernel can be asked what is readable they have more
+ * than the stack; else they are those of the mapping.  False: unknown.
  */
 bool bounds_of_other(uintptr_t sp, char *buf, size_t size, struct bounds *ret);
-
-/* Whether the kernel can be asked what is readable. */
-bool bounds_can_probe(void);
 
 /* Pages that were found to be readable in one walk. */
 #define BOUNDS_NR_PAGES 8

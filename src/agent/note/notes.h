@@ -36,7 +36,7 @@ struct notes_start {
 	int fd; /* less than 0: into memory that nobody else has */
 	uint64_t offset_bytes;
 	struct wire_sites_size size;
-	uint64_t period_bytes;	       /* of samples; 0: all is recorded */
+	uint64_t period_bytes;	       /* of samples; wire_capture_of() */
 	uint64_t max_bytes;	       /* that all may take, but for threads; 0: any number */
 	enum wire_live_set live_set;   /* of a record */
 	bool opens_log;		       /* events are appended from the first one on */
