@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "recording/recording.h"
 #include "recording/log-writer.h"
+#include "recording/recording-open.h"
 
 #define BATCH 4096
 #define DEPTH 10
@@ -69,7 +69,7 @@ struct source {
 
 /* Up to BATCH events of S into V; it begins again at its end. */
 static size_t
-take(struct source *s, struct log_event *v)
+take(struct source *s, struct event *v)
 {
 	static struct event from[BATCH];
 	struct err e;
@@ -85,10 +85,8 @@ take(struct source *s, struct log_event *v)
 		s->last_ns = s->base_ns + from[i].time_ns;
 		if (from[i].kind > EVENT_FREED_SOON)
 			continue;
-		v[nr_events++] = (struct log_event){ s->last_ns, from[i].bytes, from[i].site,
-			from[i].kind == EVENT_ALLOCATED	      ? WIRE_LOG_ALLOCATED
-				: from[i].kind == EVENT_FREED ? WIRE_LOG_FREED
-							      : WIRE_LOG_FREED_SOON };
+		v[nr_events] = from[i];
+		v[nr_events++].time_ns = s->last_ns;
 	}
 	return nr_events;
 }
@@ -96,8 +94,8 @@ take(struct source *s, struct log_event *v)
 int
 main(int argc, char **argv)
 {
-	static struct log_event v[BATCH];
-	const struct log_names names = { NULL, give_site, give_node, give_maps };
+	static struct event v[BATCH];
+	const struct log_namer names = { NULL, give_site, give_node, give_maps };
 	struct log_settings s = { .name = "it",
 		.pid = 1,
 		.realtime_ns = UINT64_C(1763883901000000000),
@@ -114,7 +112,7 @@ main(int argc, char **argv)
 	s.dir = argv[1];
 	wanted = strtoull(argv[2], NULL, 10);
 	s.max_file_bytes = strtoull(argv[4], NULL, 10);
-	must(recording_open(&source.r, argv[3], &e), &e);
+	must(recording_open(&source.r, argv[3], &e) <= 0, &e);
 	must(log_writer_open(&w, &s, &names, &e), &e);
 	while (nr < wanted || (!wanted && !source.nr_times)) {
 		const size_t got = take(&source, v);

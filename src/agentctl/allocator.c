@@ -1,7 +1,7 @@
 /* A malloc that is not glibc's, in a process that the agent is to be loaded into. */
 #include <config.h>
 
-#include "agentctl/agentctl-priv.h"
+#include "agentctl/allocator.h"
 
 #include <elf.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/family.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "elf/objects.h"
 #include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/os.h"

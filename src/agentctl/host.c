@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "agentctl/agentctl-priv.h"
+#include "agentctl/host.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 void
 host_release(struct host *s)
 {
-	counter_release(&s->counter);
+	agent_segment_release(&s->agent);
 	inject_target_free(s->it);
 	process_release(&s->process);
 	*s = (struct host){ .target = s->target };
@@ -47,7 +47,7 @@ host_look(struct host *s, struct err *e)
 {
 	host_release(s);
 	return process_read(&s->process, s->target, e) < 0 || host_learn(s, e) < 0 ||
-			counter_read(&s->counter, &s->process, e) < 0
+			agent_segment_read(&s->agent, &s->process, e) < 0
 		? -1
 		: 0;
 }
@@ -55,20 +55,19 @@ host_look(struct host *s, struct err *e)
 int
 host_write(const struct host *s, size_t from, size_t to, struct err *e)
 {
-	const char *copy = (const char *)s->counter.segment;
-	const char *end = (const char *)(wire_threads(s->counter.segment) + s->counter.nr_threads);
-	const struct os_part part = { "the counters", s->counter.segment_at,
-		(uint64_t)(end - copy) };
+	const char *copy = (const char *)s->agent.segment;
+	const char *end = (const char *)(wire_threads(s->agent.segment) + s->agent.nr_threads);
+	const struct os_part part = { "the counters", s->agent.segment_at, (uint64_t)(end - copy) };
 
-	return os_part_write(s->target, &part, raddr_add(s->counter.segment_at, from), copy + from,
-		to - from, e);
+	return os_part_write(
+		s->target, &part, raddr_add(s->agent.segment_at, from), copy + from, to - from, e);
 }
 
 /* Write to a variable of the agent, at an address that the agent itself may name. */
 static int
 write_variable(const struct host *s, raddr to, const void *from, size_t size, struct err *e)
 {
-	const struct object *agent = objects_at(&s->process.objects, s->counter.agent);
+	const struct object *agent = objects_at(&s->process.objects, s->agent.object_at);
 	struct os_part part = { .what = "the agent" };
 
 	if (agent) {
@@ -92,8 +91,7 @@ host_read_live(const struct host *s, struct hooks *h, struct err *e)
 {
 	const struct target *t = s->target;
 
-	if (!s->counter.live_at.v ||
-		os_read(t, s->counter.live_at, &h->live, sizeof h->live, e) < 0 ||
+	if (!s->agent.live_at.v || os_read(t, s->agent.live_at, &h->live, sizeof h->live, e) < 0 ||
 		h->live.magic != WIRE_LIVE_MAGIC)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"the agent in %d (%s) is of another memdiag", t->pid, t->comm);
@@ -196,8 +194,7 @@ list_hooks(const struct host *s, enum wire_jobs jobs, struct hooks *h, struct er
 static int
 write_inner_calls(const struct host *s, const struct hooks *h, struct err *e)
 {
-	raddr at = raddr_add(s->counter.live_at, offsetof(struct wire_live, inner_start)), start,
-	      end;
+	raddr at = raddr_add(s->agent.live_at, offsetof(struct wire_live, inner_start)), start, end;
 
 	for (size_t i = 0; i < h->nr && !s->is_other; i++) {
 		if (strcmp(h->v[i].name, "free") != 0)
@@ -281,7 +278,7 @@ host_prepare(struct host *s, const struct inject_options *opt, bool is_new, stru
 
 	if (!is_new && load_refuse_filters(s->target, e) < 0)
 		return -1;
-	if (host_is_preloaded(s) || counter_is_counting(&s->counter) || host_noting(s))
+	if (host_is_preloaded(s) || agent_segment_is_counting(&s->agent) || host_noting(s))
 		return 0;
 	if (hook_lift(s->it, opt, &lifted, e) < 0)
 		return -1;
@@ -413,7 +410,7 @@ host_load(struct host *s, const struct inject_options *opt, const char *agent,
 
 	if (bring(s, opt, agent, &ret->borrowed, e) < 0 || host_look(s, e) < 0)
 		return -1;
-	if (!s->counter.segment)
+	if (!s->agent.segment)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"the agent was loaded into %d (%s), but cannot count there", t->pid,
 			t->comm);
@@ -444,9 +441,9 @@ host_bring_agent(struct host *s, const struct inject_options *opt, const char *a
 	struct host_arrival *ret, struct err *e)
 {
 	*ret = (struct host_arrival){ 0 };
-	if (!s->counter.agent.v && host_load(s, opt, agent, ret, e) < 0)
+	if (!s->agent.object_at.v && host_load(s, opt, agent, ret, e) < 0)
 		return -1;
-	if (!s->counter.segment || s->counter.is_parents)
-		return refuse_silent(s->target, s->counter.is_parents, e);
+	if (!s->agent.segment || s->agent.is_parents)
+		return refuse_silent(s->target, s->agent.is_parents, e);
 	return 0;
 }

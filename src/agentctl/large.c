@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "agentctl/agentctl-priv.h"
+#include "agentctl/large.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agentctl/agent-file.h"
-#include "agentctl/agentctl.h"
+#include "agentctl/family.h"
 #include "agentctl/program.h"
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -195,7 +195,7 @@ read_both(struct live_set_reading *r, const struct wire_live_blocks *at, struct 
 }
 
 int
-live_set_read(struct live_set *s, const struct process *p, const struct counter *c,
+live_set_read(struct live_set *s, const struct process *p, const struct agent_segment *c,
 	uint32_t nr_sites, struct err *e)
 {
 	auto_free void *once = malloc(PIECE_BYTES), *again = malloc(PIECE_BYTES);

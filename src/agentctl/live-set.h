@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_AGENTCTL_LIVE_SET_H
 #define MEMDIAG_AGENTCTL_LIVE_SET_H
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
 #include "base/err.h"
 #include "base/raddr.h"
 
@@ -24,7 +24,7 @@ struct live_set {
  * block that is allocated or freed meanwhile may be there or not.  S must be zeroed, and is to be
  * released in any case.  0, or -1 with E: ERR_UNSUPPORTED if the agent is another memdiag's.
  */
-int live_set_read(struct live_set *s, const struct process *p, const struct counter *c,
+int live_set_read(struct live_set *s, const struct process *p, const struct agent_segment *c,
 	uint32_t nr_sites, struct err *e);
 void live_set_release(struct live_set *s);
 #define auto_live_set __attribute__((cleanup(live_set_release)))

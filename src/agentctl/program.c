@@ -15,7 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "agentctl/agentctl-priv.h"
+#include "agentctl/allocator.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "elf/image.h"

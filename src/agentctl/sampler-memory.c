@@ -54,8 +54,8 @@ sampler_memory_add_part(struct sampler_memory *m, struct os_pages *pages,
 }
 
 int
-sampler_memory_read(
-	struct sampler_memory *m, const struct process *p, const struct counter *c, struct err *e)
+sampler_memory_read(struct sampler_memory *m, const struct process *p,
+	const struct agent_segment *c, struct err *e)
 {
 	auto_pages struct os_pages *pages = NULL;
 	struct wire_memory list;

@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_AGENTCTL_SAMPLER_MEMORY_H
 #define MEMDIAG_AGENTCTL_SAMPLER_MEMORY_H
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
 #include "base/err.h"
 #include "wire/memory.h"
 
@@ -20,7 +20,7 @@ struct sampler_memory {
  * Find out that of P, whose counters C are.  Nothing is stopped.  0, or -1 with E: ERR_UNSUPPORTED
  * if the agent's list is damaged, or what the kernel says of pages cannot be read.
  */
-int sampler_memory_read(
-	struct sampler_memory *m, const struct process *p, const struct counter *c, struct err *e);
+int sampler_memory_read(struct sampler_memory *m, const struct process *p,
+	const struct agent_segment *c, struct err *e);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"
@@ -104,7 +104,7 @@ agentctl_sites_raise_peak(struct sites_copy *c)
 {
 	uint64_t live;
 
-	if (c->head.period_bytes)
+	if (wire_capture_of(c->head.period_bytes) == WIRE_PROFILE)
 		return;
 	live = sites_add_up(c).live.bytes;
 	if (live > INT64_MAX || (int64_t)live <= c->head.peak_bytes)
@@ -159,11 +159,11 @@ sites_read_target(struct sites_copy *c, const struct target *t, raddr at, struct
 int
 sites_read_process(struct sites_copy *c, const struct process *p, struct err *e)
 {
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 	const struct target *t = p->target;
 
 	*c = (struct sites_copy){ .nr_nodes = 0 };
-	if (counter_read(&counter, p, e) < 0)
+	if (agent_segment_read(&counter, p, e) < 0)
 		return -1;
 	if (counter.sites_at.v && !counter.is_parents)
 		return sites_read_target(c, t, counter.sites_at, e);

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/sampler-job.h"
 #include "agentctl/sites.h"
 #include "capture/wait.h"
 #include "jemalloc/jemalloc.h"
@@ -32,7 +32,7 @@ enum profile_verb { PROFILE_ONE_SHOT, PROFILE_START, PROFILE_STOP, PROFILE_DUMP,
 
 struct profiled {
 	enum profile_verb verb;
-	struct profiling job;
+	struct sampler_job job;
 	enum profile_wait wait; /* of a one shot: what ended it */
 	bool has_ended;	     /* the process, or the program in it, before the profile was ended */
 	char became[64];     /* what the process is called as another program; "": it is not one */

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
 #include "base/text.h"
 #include "capture/log-record.h"
 #include "glibc/process.h"
@@ -41,9 +41,9 @@ int
 log_place_find(struct logged *ret, const struct target *t, struct err *e)
 {
 	auto_process struct process p = { .target = t };
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 
-	if (process_read(&p, t, e) < 0 || counter_read(&counter, &p, e) < 0)
+	if (process_read(&p, t, e) < 0 || agent_segment_read(&counter, &p, e) < 0)
 		return -1;
 	if (!counter.sites_at.v || counter.is_parents)
 		return log_place_refuse(t, "has not been recorded, so it has no log", e);

@@ -86,15 +86,16 @@ log_record_make_dir(const char *name, char ret[PATH_MAX], struct err *e)
 }
 
 static int
-end_record(const struct log_record_job *j, struct profiling *ret, struct err *e)
+end_record(const struct log_record_job *j, struct sampler_job *ret, struct err *e)
 {
-	return profiling_stop(j->t, &j->opt->inject, 0, ret, e);
+	return sampler_job_stop(j->t, &j->opt->inject, WIRE_RECORD, ret, e);
 }
 
 static int
 start_record(struct log_record_job *j, struct err *e)
 {
-	const struct profiling_wanted wanted = { .log_bytes = LOG_BYTES,
+	const struct sampler_wanted wanted = { .capture = WIRE_RECORD,
+		.log_bytes = LOG_BYTES,
 		.max_bytes = j->opt->overhead.max_bytes,
 		.live_set = j->opt->overhead.live_set,
 		.opens_log = true };
@@ -102,14 +103,14 @@ start_record(struct log_record_job *j, struct err *e)
 
 	return agent_file_find(agent, sizeof agent, e) < 0
 		? -1
-		: profiling_start(j->t, &j->opt->inject, &wanted, agent, &j->ret->job, &j->fd, e);
+		: sampler_job_start(j->t, &j->opt->inject, &wanted, agent, &j->ret->job, &j->fd, e);
 }
 
 /* A record that goes on begins anew: a part of it would be missing in the log. */
 static int
 log_record_begin(struct log_record_job *j, struct err *e)
 {
-	struct profiling ended;
+	struct sampler_job ended;
 
 	if (log_record_make_dir(j->opt->prefix, j->dir, e) < 0 ||
 		target_claim_log(j->t, &j->claim_fd, e) < 0 || os_stat(j->t, &j->stat, e) < 0 ||
@@ -231,7 +232,7 @@ static int
 log_record_end(struct log_record_job *j, struct err *e)
 {
 	const struct log_source source = { .fd = j->fd };
-	struct profiling ended;
+	struct sampler_job ended;
 	struct err gone;
 	int failed;
 
@@ -277,7 +278,7 @@ log_record_once(
 		.t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1
 	};
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
-	struct profiling ended;
+	struct sampler_job ended;
 	struct err ignored;
 
 	profile_hold_signals();
@@ -339,7 +340,7 @@ log_record_start(
 	auto_job struct log_record_job j = {
 		.t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1
 	};
-	struct profiling ended;
+	struct sampler_job ended;
 	struct err ignored;
 	pid_t writer;
 

@@ -19,7 +19,8 @@ struct profile_options {
 	bool by_agent; /* the agent takes the samples, also where jemalloc could */
 	enum profile_verb verb;
 	bool has_verb, has_period;
-	uint64_t period_bytes; /* of samples; 0: a record */
+	enum wire_capture capture;
+	uint64_t period_bytes; /* of samples */
 	uint64_t seconds_ns;   /* 0: not given */
 	const char *prefix;    /* of the file's name */
 	bool symbols_inside;

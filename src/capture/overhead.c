@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/sampler-job.h"
 #include "ui/ui.h"
 
 #define AT(member) UI_AT(struct overhead_options, member), UI_GIVEN(struct overhead_options, is_any)
@@ -14,7 +14,7 @@ static const struct ui_option options[] = {
 		"a record takes no more memory than SIZE (8M or more), but for some KiB for each "
 		"thread; what finds no room is counted (any; in a memory cgroup half of what is "
 		"left below its limit)",
-		UI_SIZE, AT(max_bytes), .least = PROFILING_LEAST_BYTES,
+		UI_SIZE, AT(max_bytes), .least = SAMPLER_RECORD_LEAST_BYTES,
 		.beyond = "is too little for a record: 8M is the least" },
 	{ "live-set", 0, "KIND", 1,
 		"how a record finds a live block: array, which is fast and takes a quarter of the "

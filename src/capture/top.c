@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
 #include "capture/collect.h"
@@ -191,11 +191,11 @@ top_fill(struct profile_top *t, const struct sites_copy *c, const struct process
 int
 profile_top_read(struct profile_top *t, const struct process *p, struct err *e)
 {
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
 
 	*t = (struct profile_top){ .is_sampling = false };
-	if (counter_read(&counter, p, e) < 0)
+	if (agent_segment_read(&counter, p, e) < 0)
 		return -1;
 	if (!counter.sites_at.v || counter.is_parents || !counter.segment ||
 		!counter.segment->noting)

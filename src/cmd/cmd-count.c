@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agentctl/agent-file.h"
-#include "agentctl/agentctl.h"
+#include "agentctl/count-job.h"
 #include "base/cleanup.h"
 #include "cmd/borrow.h"
 #include "cmd/command.h"
@@ -94,7 +94,7 @@ cmd_count_run(int argc, char **argv, struct err *e)
 	auto_progress struct ui_progress *progress = NULL;
 	auto_target struct target t = TARGET_NONE;
 	auto_output struct ui_output out = { 0 };
-	struct counting c;
+	struct count_job c;
 	char agent[PATH_MAX];
 
 	ui_parse(&cmd_count_syntax, argc, argv, &opt);
@@ -107,8 +107,8 @@ cmd_count_run(int argc, char **argv, struct err *e)
 		agent_file_find(agent, sizeof agent, e) < 0 || target_open(&t, opt.ui.pid, e) < 0 ||
 		ui_claim(&t, &opt.ui, e) < 0 || os_check_memory(&t, e) < 0)
 		return -1;
-	if ((opt.is_stop ? counting_stop(&t, &opt.inject, &c, e)
-			 : counting_start(&t, &opt.inject, opt.max_stop_ns, agent, &c, e)) < 0)
+	if ((opt.is_stop ? count_job_stop(&t, &opt.inject, &c, e)
+			 : count_job_start(&t, &opt.inject, opt.max_stop_ns, agent, &c, e)) < 0)
 		return -1;
 	target_unclaim(&t);
 	ui_progress_end(take_ptr(&progress));

@@ -74,7 +74,8 @@ static const struct ui_syntax cmd_profile_syntax = {
 static int
 cmd_profile_run(int argc, char **argv, struct err *e)
 {
-	struct profile_options opt = { .period_bytes = PROFILE_DEFAULT_PERIOD_BYTES };
+	struct profile_options opt = { .capture = WIRE_PROFILE,
+		.period_bytes = PROFILE_DEFAULT_PERIOD_BYTES };
 
 	ui_parse(&cmd_profile_syntax, argc, argv, &opt);
 	return noting_run(&opt, e);

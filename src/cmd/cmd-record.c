@@ -10,7 +10,7 @@
 #include "cmd/noting.h"
 #include "cmd/record-report.h"
 #include "os/os.h"
-#include "recording/recording.h"
+#include "recording/recording-open.h"
 #include "wire/wire.h"
 
 /* ---- options ---- */
@@ -121,7 +121,7 @@ cmd_record_open_log(
 static int
 cmd_record_run(int argc, char **argv, struct err *e)
 {
-	struct profile_options opt = { .period_bytes = 0 };
+	struct profile_options opt = { .capture = WIRE_RECORD };
 	const int report_at = record_report_at(argc, argv);
 
 	if (report_at) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/family.h"
 #include "agentctl/launch.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"

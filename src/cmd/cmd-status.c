@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
+#include "agentctl/family.h"
 #include "agentctl/sampler-memory.h"
 #include "base/cleanup.h"
 #include "capture/log-record.h"
@@ -37,7 +38,7 @@ struct cmd_status_row {
 
 struct status {
 	struct target target;
-	struct counter counter;
+	struct agent_segment counter;
 	struct wire_totals totals;
 	struct sampler_memory sampler;
 	struct logged log; /* of a record */
@@ -86,7 +87,7 @@ status_release(struct status *s)
 	free(s->row);
 	warnings_release(&s->warnings);
 	family_release(&s->family);
-	counter_release(&s->counter);
+	agent_segment_release(&s->counter);
 	target_release(&s->target);
 }
 
@@ -97,9 +98,9 @@ read_counters(struct status *s, struct err *e)
 	auto_process struct process p = { 0 };
 	struct err why;
 
-	if (process_read(&p, t, e) < 0 || counter_read(&s->counter, &p, e) < 0)
+	if (process_read(&p, t, e) < 0 || agent_segment_read(&s->counter, &p, e) < 0)
 		return -1;
-	if (!s->counter.agent.v)
+	if (!s->counter.object_at.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) does not have memdiag's agent: there are no counters. Start it "
 			"with "
@@ -202,7 +203,7 @@ name_row(struct cmd_status_row *r, const struct status *s, uint32_t i)
 static int
 make_rows(struct status *s, struct err *e)
 {
-	const struct counter *c = &s->counter;
+	const struct agent_segment *c = &s->counter;
 	auto_free pid_t *tids = NULL, *inner = NULL;
 	auto_free raddr *lists = NULL;
 	size_t nr = 0;

@@ -14,7 +14,9 @@
 #include "cmd/reporting.h"
 #include "cmd/timeline-follow.h"
 #include "os/os.h"
-#include "recording/history.h"
+#include "recording/parts.h"
+#include "recording/profiles.h"
+#include "recording/recording-open.h"
 #include "report/timeline.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
@@ -227,20 +229,20 @@ static int
 cmd_timeline_open_file(struct input *in, const char *path, struct err *e)
 {
 	const char *name;
-	int is_pipe = reporting_read_pipe(&in->text, &name, path, e);
+	int is_pipe = reporting_read_pipe(&in->text, &name, path, e), found;
 
 	if (is_pipe < 0)
 		return -1;
 	if (!is_pipe && access(path, R_OK) < 0)
 		return err_set(e, errno, "cannot read '%s'", path);
-	if (is_pipe ? !recording_is_in(in->text.v, in->text.len) : !recording_is_file(path))
-		return err_set(e, 0,
-			"cannot read '%s': it is no recording of every allocation; a profile has "
-			"no "
-			"times, see memdiag report",
-			path);
-	return is_pipe ? recording_parse(&in->r, name, in->text.v, in->text.len, e)
-		       : recording_open(&in->r, path, e);
+	found = is_pipe ? recording_parse(&in->r, name, in->text.v, in->text.len, e)
+			: recording_open(&in->r, path, e);
+	if (found)
+		return found < 0 ? -1 : 0;
+	return err_set(e, 0,
+		"cannot read '%s': it is no recording of every allocation; a profile has no times, "
+		"see memdiag report",
+		path);
 }
 
 /* A word that is no file's name: the name of a process. */

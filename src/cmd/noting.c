@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agentctl/agent-file.h"
-#include "agentctl/agentctl.h"
-#include "agentctl/profiles.h"
+#include "agentctl/agent-segment.h"
+#include "agentctl/run-sites.h"
 #include "agentctl/sampler-memory.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
@@ -89,11 +89,11 @@ const struct ui_syntax noting_syntax = {
 	.check = noting_check,
 };
 
-/* The command that begins a job with the period of samples PERIOD_BYTES; 0: a record. */
+/* The command that begins CAPTURE. */
 static const char *
-noting_name(uint64_t period_bytes)
+noting_name(enum wire_capture capture)
 {
-	return period_bytes ? "profile" : "record";
+	return capture == WIRE_RECORD ? "record" : "profile";
 }
 
 /* ---- the file ---- */
@@ -118,7 +118,7 @@ noting_write_file(const struct profile_options *opt, const struct sites_copy *c,
 				  "What was noted is kept until that begins anew: 'memdiag %s dump "
 				  "-p %d "
 				  "-o PREFIX' writes it",
-				  noting_name(opt->period_bytes), (int)opt->ui.pid)
+				  noting_name(opt->capture), (int)opt->ui.pid)
 			: -1;
 	ret->head = c->head;
 	ret->sum = sites_add_up(c);
@@ -131,7 +131,8 @@ static int
 noting_start(struct target *t, const struct profile_options *opt, struct profiled *ret, int *ret_fd,
 	struct err *e)
 {
-	const struct profiling_wanted wanted = { .period_bytes = opt->period_bytes,
+	const struct sampler_wanted wanted = { .capture = opt->capture,
+		.period_bytes = opt->period_bytes,
 		.triggers = opt->triggers.wanted,
 		.max_bytes = opt->overhead.max_bytes,
 		.live_set = opt->overhead.live_set };
@@ -139,7 +140,7 @@ noting_start(struct target *t, const struct profile_options *opt, struct profile
 
 	return agent_file_find(agent, sizeof agent, e) < 0
 		? -1
-		: profiling_start(t, &opt->inject, &wanted, agent, &ret->job, ret_fd, e);
+		: sampler_job_start(t, &opt->inject, &wanted, agent, &ret->job, ret_fd, e);
 }
 
 static int
@@ -153,10 +154,11 @@ run_start(struct target *t, const struct profile_options *opt, struct profiled *
 static int
 noting_refuse_other(const struct target *t, const struct sites_copy *c, struct err *e)
 {
+	const char *name = noting_name(wire_capture_of(c->head.period_bytes));
+
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a %s", t->pid,
-		t->comm, noting_name(c->head.period_bytes));
-	return err_hint(
-		e, "'memdiag %s dump -p %d' writes it", noting_name(c->head.period_bytes), t->pid);
+		t->comm, name);
+	return err_hint(e, "'memdiag %s dump -p %d' writes it", name, t->pid);
 }
 
 /* The file of the profile of T, which may go on. */
@@ -169,7 +171,7 @@ noting_dump(const struct target *t, const struct profile_options *opt, enum prof
 
 	if (process_read(&p, t, e) < 0 || sites_read_process(&c, &p, e) < 0)
 		return -1;
-	if (!c.head.period_bytes != !opt->period_bytes)
+	if (wire_capture_of(c.head.period_bytes) != opt->capture)
 		return noting_refuse_other(t, &c, e);
 	return noting_write_file(opt, &c, &p, kind, ret, e) < 0 ? -1 : sites_count_dump(&c, t, e);
 }
@@ -179,17 +181,17 @@ noting_look(const struct target *t, const struct profile_options *opt, struct pr
 	struct err *e)
 {
 	auto_process struct process p = { .target = t };
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
 	struct sampler_memory memory;
 
-	if (process_read(&p, t, e) < 0 || counter_read(&counter, &p, e) < 0)
+	if (process_read(&p, t, e) < 0 || agent_segment_read(&counter, &p, e) < 0)
 		return -1;
 	if (!counter.sites_at.v || counter.is_parents)
 		return 0;
 	if (sites_read_process(&c, &p, e) < 0 || sampler_memory_read(&memory, &p, &counter, e) < 0)
 		return -1;
-	if (!c.head.period_bytes != !opt->period_bytes) {
+	if (wire_capture_of(c.head.period_bytes) != opt->capture) {
 		ret->is_otherwise = counter.segment->noting;
 		return 0;
 	}
@@ -199,7 +201,7 @@ noting_look(const struct target *t, const struct profile_options *opt, struct pr
 	ret->taken_bytes = memory.total_bytes;
 	if (opt->files && log_record_set_files(t, &c, opt, e) < 0)
 		return -1;
-	if (!opt->period_bytes)
+	if (opt->capture == WIRE_RECORD)
 		log_record_look(t, c.at, &ret->log);
 	return 0;
 }
@@ -223,12 +225,12 @@ static int
 run_stop(const struct target *t, const struct profile_options *opt, struct profiled *ret,
 	struct err *e)
 {
-	if (profiling_stop(t, &opt->inject, opt->period_bytes, &ret->job, e) < 0)
+	if (sampler_job_stop(t, &opt->inject, opt->capture, &ret->job, e) < 0)
 		return -1;
 	target_unclaim(t);
 	if (ret->job.was_so)
 		return 0;
-	if (!opt->period_bytes && stop_log(t, opt, ret, e) < 0)
+	if (opt->capture == WIRE_RECORD && stop_log(t, opt, ret, e) < 0)
 		return -1;
 	return ret->log.is_there && !opt->prefix ? 0 : noting_dump(t, opt, PROFILE_LAST, ret, e);
 }
@@ -274,13 +276,13 @@ static int
 noting_end(const struct target *t, const struct profile_options *opt, int fd, struct process *p,
 	struct profiled *ret, struct err *e)
 {
-	struct profiling stopped;
+	struct sampler_job stopped;
 	struct err gone;
 
 	if (!look_again(t, fd, p, ret))
 		return 0;
 	if (ui_claim(t, &opt->ui, &gone) == 0 &&
-		profiling_stop(t, &opt->inject, opt->period_bytes, &stopped, &gone) == 0) {
+		sampler_job_stop(t, &opt->inject, opt->capture, &stopped, &gone) == 0) {
 		target_unclaim(t);
 		ret->has_ended = stopped.was_so;
 		ret->job.keeps_memory = stopped.keeps_memory;
@@ -336,13 +338,13 @@ wait_and_watch(struct target *t, const struct profile_options *opt, const struct
 
 	if (!opt->triggers.is_any)
 		return profile_wait(t, opt->seconds_ns);
-	w.head = profiles_map_at(fd, 0);
+	w.head = run_sites_map_at(fd, 0);
 	while (why == PROFILE_WAIT_OVER && os_now_ns() < end_ns) {
 		why = profile_wait(t, PROFILE_WATCH_NS);
 		look_and_say(&w, p, &has_failed);
 	}
 	if (w.head)
-		profiles_unmap(w.head);
+		run_sites_unmap(w.head);
 	return why;
 }
 
@@ -364,7 +366,8 @@ noting_run_once(
 	target_unclaim(t);
 	if (ret->job.was_so)
 		return 0;
-	progress = ui_progress_begin(&opt->ui, opt->period_bytes ? "taking samples" : "recording");
+	progress = ui_progress_begin(
+		&opt->ui, opt->capture == WIRE_RECORD ? "recording" : "taking samples");
 	process_read(&p, t, &failure);
 	ret->wait = wait_and_watch(t, opt, &p, fd);
 	ui_progress_end(take_ptr(&progress));
@@ -387,7 +390,7 @@ static int
 noting_act(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
 {
 	auto_profile_other struct profile_other other = { .inject = NULL };
-	int is_other = opt->period_bytes && !opt->by_agent
+	int is_other = opt->capture == WIRE_PROFILE && !opt->by_agent
 		? profile_other_open(&other, t, opt->malloc, e)
 		: 0;
 
@@ -426,7 +429,7 @@ noting_print(struct profiled *done, const struct target *t, const struct ui_opti
 int
 noting_run(struct profile_options *opt, struct err *e)
 {
-	struct profiled done = { .is_record = !opt->period_bytes };
+	struct profiled done = { .is_record = opt->capture == WIRE_RECORD };
 	auto_target struct target t = TARGET_NONE;
 	auto_output struct ui_output out = { 0 };
 	int failed;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -22,6 +22,9 @@
 #include "os/os.h"
 #include "os/threads.h"
 #include "profile/write.h"
+#include "recording/parts.h"
+#include "recording/profiles.h"
+#include "recording/recording-open.h"
 #include "ui/deadline.h"
 #include "ui/limits.h"
 
@@ -137,12 +140,12 @@ static int
 read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	struct warnings *warn_to, struct err *e)
 {
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 	const struct target *t = p->target;
 
 	if (!is_record)
 		return sites_read_process(ret, p, e);
-	if (counter_read(&counter, p, e) < 0)
+	if (agent_segment_read(&counter, p, e) < 0)
 		return -1;
 	if (!counter.sites_at.v || counter.is_parents) {
 		err_set_kind(
@@ -151,7 +154,7 @@ read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	}
 	if (sites_read_target(ret, t, counter.sites_at, e) < 0)
 		return -1;
-	if (ret->head.period_bytes) {
+	if (wire_capture_of(ret->head.period_bytes) == WIRE_PROFILE) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a profile",
 			t->pid, t->comm);
 		return err_hint(e, "'memdiag report --pid %d' shows it", t->pid);
@@ -182,9 +185,9 @@ static int
 read_live_set(
 	struct live_set *s, const struct process *p, const struct sites_copy *sites, struct err *e)
 {
-	auto_counter struct counter counter = { 0 };
+	auto_agent_segment struct agent_segment counter = { 0 };
 
-	if (counter_read(&counter, p, e) < 0)
+	if (agent_segment_read(&counter, p, e) < 0)
 		return -1;
 	if (!counter.segment || counter.segment->noting != WIRE_NOTE_ALL) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0,
@@ -246,6 +249,7 @@ open_recording(
 	struct recording **ret, struct report_work *w, char *name, size_t size, struct err *e)
 {
 	char shown[300];
+	int found;
 
 	if (!w->file) {
 		deadline_set(w->ui.timeout_ns);
@@ -255,8 +259,9 @@ open_recording(
 		deadline_set(w->ui.files_timeout_ns);
 		return 0;
 	}
-	if (recording_is_file(w->file))
-		return recording_open(ret, w->file, e);
+	found = recording_open(ret, w->file, e);
+	if (found)
+		return found < 0 ? -1 : 0;
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"'%s' has sums of blocks, and neither ages nor single sizes",
 		text_printable(w->file, shown, sizeof shown));

@@ -12,7 +12,9 @@
 #include "base/text.h"
 #include "os/stranger.h"
 #include "profile/read.h"
-#include "recording/history.h"
+#include "recording/parts.h"
+#include "recording/profiles.h"
+#include "recording/recording-open.h"
 
 /* ---- options ---- */
 
@@ -118,17 +120,15 @@ reporting_read_file(
 	auto_text struct text text = { 0 };
 	auto_recording struct recording *r = NULL;
 	const char *name;
-	int is_pipe = reporting_read_pipe(&text, &name, path, e);
+	int is_pipe = reporting_read_pipe(&text, &name, path, e), found;
 
 	if (is_pipe < 0)
 		return -1;
-	if (is_pipe ? !recording_is_in(text.v, text.len) : !recording_is_file(path))
-		return is_pipe ? profile_parse(ret, name, text.v, text.len, e)
-			       : profile_read(ret, path, e);
-	if ((is_pipe ? recording_parse(&r, name, text.v, text.len, e)
-		     : recording_open(&r, path, e)) < 0)
-		return -1;
-	return read_recording(ret, r, ui, e);
+	found = is_pipe ? recording_parse(&r, name, text.v, text.len, e)
+			: recording_open(&r, path, e);
+	if (found)
+		return found < 0 ? -1 : read_recording(ret, r, ui, e);
+	return is_pipe ? profile_parse(ret, name, text.v, text.len, e) : profile_read(ret, path, e);
 }
 
 int

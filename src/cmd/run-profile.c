@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agentctl/profiles.h"
+#include "agentctl/run-sites.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
 #include "capture/log-record.h"
@@ -134,7 +134,7 @@ run_profile_begin(struct run_profile *p, struct err *e)
 		return err_set(e, ENOMEM, "cannot take a profile");
 	if ((p->opt->logs ? log_record_make_dir(p->opt->prefix, p->dir, e)
 			  : profile_file_check(p->opt->prefix, e)) < 0 ||
-		profiles_make(&p->fd, e) < 0)
+		run_sites_make(&p->fd, e) < 0)
 		return -1;
 	os_fd_path(p->fd, p->path, sizeof p->path);
 	return 0;
@@ -149,7 +149,7 @@ run_profile_set(const struct run_profile *p, struct wire_settings *s)
 		return;
 	s->profiles = true;
 	s->records = p->opt->records;
-	s->log_blocks = p->opt->logs ? PROFILES_LOG_BLOCKS : 0;
+	s->log_blocks = p->opt->logs ? RUN_SITES_LOG_BLOCKS : 0;
 	s->max_bytes = p->opt->overhead.max_bytes;
 	s->live_set = p->opt->overhead.live_set;
 	s->rate_bytes = p->opt->period_bytes;
@@ -184,7 +184,7 @@ nr_before(const struct run_slots *s, uint32_t i)
 static struct log_source
 run_profile_source_of(const struct run_profile *p, uint32_t i)
 {
-	return (struct log_source){ .fd = p->fd, .offset = profiles_offset(i) };
+	return (struct log_source){ .fd = p->fd, .offset = run_sites_offset(i) };
 }
 
 /*
@@ -320,14 +320,14 @@ static void
 open_slot(struct run_profile *p, uint32_t i)
 {
 	struct slot *slot = &p->slots->v[i];
-	struct wire_sites *head = slot->pid ? NULL : profiles_map(p->fd, i);
+	struct wire_sites *head = slot->pid ? NULL : run_sites_map(p->fd, i);
 
 	if (!head)
 		return;
 	slot->pid = (pid_t)head->pid;
 	slot->watch = (struct profile_watch){
 		.fd = p->fd,
-		.offset_bytes = profiles_offset(i),
+		.offset_bytes = run_sites_offset(i),
 		.head = head,
 		.file = {
 			.prefix = p->opt->prefix,
@@ -347,7 +347,7 @@ static bool
 open_slots(struct run_profile *p, uint32_t *ret_lost)
 {
 	struct run_slots *s = p->slots;
-	const uint32_t nr = profiles_nr(p->fd, ret_lost);
+	const uint32_t nr = run_sites_nr(p->fd, ret_lost);
 
 	if (nr > s->room) {
 		struct slot *v = reallocarray(s->v, 2 * nr, sizeof *v);
@@ -408,7 +408,7 @@ run_profile_release(struct run_profile *p)
 			release_log(p, &p->slots->v[i]);
 		for (uint32_t i = 0; i < p->slots->nr; i++)
 			if (p->slots->v[i].pid)
-				profiles_unmap(p->slots->v[i].watch.head);
+				run_sites_unmap(p->slots->v[i].watch.head);
 		free(p->slots->v);
 		free(p->slots);
 	}
@@ -449,7 +449,7 @@ run_profile_write_last(
 		return 0;
 	if (p->opt->logs)
 		end_last_log(p, i, ret);
-	if (sites_read_part(&c, p->fd, profiles_offset(i), e) < 0)
+	if (sites_read_part(&c, p->fd, run_sites_offset(i), e) < 0)
 		return -1;
 	/* A shell that only starts others has nothing to show. */
 	ret->sum = sites_add_up(&c);

@@ -284,8 +284,8 @@ drop_overlaps(struct builder *b)
 	return dropped;
 }
 
-static int
-parse_with(struct regions *m, FILE *f, const struct regions_listener *listener, struct err *e)
+int
+regions_parse(struct regions *m, FILE *f, const struct regions_listener *listener, struct err *e)
 {
 	struct builder b = { .listener = listener };
 
@@ -300,12 +300,6 @@ parse_with(struct regions *m, FILE *f, const struct regions_listener *listener, 
 	m->nr = b.nr;
 	m->paths = b.paths;
 	return 0;
-}
-
-int
-regions_parse(struct regions *m, FILE *f, struct err *e)
-{
-	return parse_with(m, f, NULL, e);
 }
 
 bool
@@ -336,7 +330,7 @@ regions_read_once(struct regions *m, const struct target *t,
 	setvbuf(f, NULL, _IONBF, 0); /* straight to where it is wanted */
 	if (listener)
 		listener->begin(listener->arg);
-	if (parse_with(m, f, listener, e) < 0)
+	if (regions_parse(m, f, listener, e) < 0)
 		return err_context(e, "process %d", t->pid);
 	return 0;
 }

@@ -35,14 +35,9 @@ struct regions {
 };
 
 /*
- * Parse F, in the format of /proc/PID/maps, into M, which must be zeroed or released.  Lines are
- * not limited in length.  Returns 0, or -1 with E set and M released.
- */
-int regions_parse(struct regions *m, FILE *f, struct err *e);
-
-/*
- * Read the target's maps.  As regions_parse(); a map that changes meanwhile is read again, three
- * times at most, until its size is what the kernel says it is.
+ * Read the target's maps into M, which must be zeroed or released.  A map that changes meanwhile is
+ * read again, three times at most, until its size is what the kernel says it is.  Returns 0, or -1
+ * with E set and M released.
  */
 int regions_read(struct regions *m, const struct target *t, struct err *e);
 
@@ -71,6 +66,12 @@ struct regions_listener {
 	void *arg;
 };
 
+/*
+ * Parse F, in the format of /proc/PID/maps, into M, which must be zeroed or released.  Lines are
+ * not limited in length.  LISTENER may be NULL.  Returns 0, or -1 with E set and M released.
+ */
+int regions_parse(
+	struct regions *m, FILE *f, const struct regions_listener *listener, struct err *e);
 /* As regions_read(); LISTENER may be NULL. */
 int regions_read_with(struct regions *m, const struct target *t,
 	const struct regions_listener *listener, struct err *e);

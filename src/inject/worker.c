@@ -175,7 +175,11 @@ worker_has_room(const struct worker *c, raddr sp, raddr frame)
 		os_read(c->it->target, low, below, sizeof below, &e) == 0;
 }
 
-int
+/*
+ * Set *RET to registers with which the thread enters FN(ARG...) and returns into FRAME, and write
+ * the return address into FRAME, if it belongs there.  -1 with E if it cannot be written.
+ */
+static int
 worker_prepare(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame,
 	struct arch_regs *ret, struct err *e)
 {
@@ -654,7 +658,8 @@ await_interrupt(struct worker *c, uint64_t deadline_ns, struct err *e)
 	}
 }
 
-int
+/* Wait until the thread, which was interrupted, has stopped: as worker_stop(). */
+static int
 worker_await(struct worker *c, struct err *e)
 {
 	return await_interrupt(c, os_now_ns() + STOP_WITHIN_NS, e);

@@ -87,13 +87,6 @@ enum worker_end {
 int worker_begin(struct worker *c, struct err *e);
 
 /*
- * Set *RET to registers with which the thread enters FN(ARG...) and returns into FRAME, and write
- * the return address into FRAME, if it belongs there.  -1 with E if it cannot be written.
- */
-int worker_prepare(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, raddr frame,
-	struct arch_regs *ret, struct err *e);
-
-/*
  * Write SIZE bytes to memory of C's ground; C is stopped.  -1 with E, before anything is written,
  * if they do not lie in it or C cannot be proven to be in a call of ours; or if they cannot be
  * written.
@@ -171,15 +164,14 @@ int worker_launch_with(struct worker *c, raddr fn, const uint64_t *arg, size_t n
 	const struct next_call *next, size_t nr_next, raddr room, struct err *e);
 
 /*
- * Stop a worker that runs; or only wait until one that was interrupted has stopped.  One that
- * returns from its call meanwhile stands as worker_call() leaves it (c->stop is OS_STOP_SYSCALL).
- * -1 with E if it does not stop within 200 ms, or has ended.
+ * Stop a worker that runs.  One that returns from its call meanwhile stands as worker_call() leaves
+ * it (c->stop is OS_STOP_SYSCALL).  -1 with E if it does not stop within 200 ms, or has ended.
  */
 int worker_stop(struct worker *c, struct err *e);
-int worker_await(struct worker *c, struct err *e);
 /*
- * The same, but a thread that only lacks a processor has 2 s: on its own it would find that its
- * call has failed, or the report of a call that was made would be lost.
+ * The same, or only wait until one that was interrupted has stopped; but a thread that only lacks
+ * a processor has 2 s: on its own it would find that its call has failed, or the report of a call
+ * that was made would be lost.
  */
 int worker_stop_starved(struct worker *c, struct err *e);
 int worker_await_starved(struct worker *c, struct err *e);

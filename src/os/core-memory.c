@@ -71,22 +71,6 @@ core_read_some(const struct core *c, raddr from, void *to, size_t size, struct e
 	return (ssize_t)done;
 }
 
-int
-core_read_each(
-	const struct core *c, const raddr *from, size_t nr, size_t size, void *to, struct err *e)
-{
-	for (size_t i = 0; i < nr; i++) {
-		char *at = (char *)to + i * size;
-		ssize_t n = core_read_some(c, from[i], at, size, e);
-
-		if (n < 0)
-			return -1;
-		if ((size_t)n < size)
-			memset(at, 0, size);
-	}
-	return 0;
-}
-
 /* ---- pages ---- */
 
 struct core_memory_walk {

@@ -40,8 +40,8 @@ core_auxv(const struct core *c, uint64_t type)
 	return 0;
 }
 
-const struct core_thread *
-core_thread(const struct core *c, pid_t tid)
+static const struct core_thread *
+core_proc_thread(const struct core *c, pid_t tid)
 {
 	size_t low = 0, high = c->thread.nr;
 
@@ -254,7 +254,7 @@ core_threads(const struct core *c, size_t max, pid_t **ret_tids, size_t *ret_nr,
 bool
 core_is_kernel_worker(const struct core *c, pid_t tid)
 {
-	const struct core_thread *thread = core_thread(c, tid);
+	const struct core_thread *thread = core_proc_thread(c, tid);
 
 	return thread && !thread->sp.v && !thread->pc.v;
 }
@@ -262,7 +262,7 @@ core_is_kernel_worker(const struct core *c, pid_t tid)
 int
 core_thread_syscall(const struct core *c, pid_t tid, struct os_syscall *ret, struct err *e)
 {
-	const struct core_thread *thread = core_thread(c, tid);
+	const struct core_thread *thread = core_proc_thread(c, tid);
 
 	if (!thread)
 		return err_set(e, 0, "%s has no thread %d in it", c->path, tid);
@@ -273,7 +273,7 @@ core_thread_syscall(const struct core *c, pid_t tid, struct os_syscall *ret, str
 int
 os_thread_pointer(const struct target *t, pid_t tid, raddr *ret)
 {
-	const struct core_thread *thread = t->core ? core_thread(t->core, tid) : NULL;
+	const struct core_thread *thread = t->core ? core_proc_thread(t->core, tid) : NULL;
 
 	if (!thread || !thread->pointer.v)
 		return -1;

@@ -98,8 +98,6 @@ int core_threads(const struct core *c, size_t max, pid_t **ret_tids, size_t *ret
 bool core_is_kernel_worker(const struct core *c, pid_t tid);
 int core_thread_syscall(const struct core *c, pid_t tid, struct os_syscall *ret, struct err *e);
 ssize_t core_read_some(const struct core *c, raddr from, void *to, size_t size, struct err *e);
-int core_read_each(
-	const struct core *c, const raddr *from, size_t nr, size_t size, void *to, struct err *e);
 int core_pages_walk(const struct core *c, raddr start, raddr end,
 	int (*fn)(const struct os_page_run *run, void *arg), void *arg, struct err *e);
 

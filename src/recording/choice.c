@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "recording/history-priv.h"
+#include "recording/live.h"
 
 #define BATCH 512
 
@@ -22,11 +22,6 @@ struct choice_group {
 	int64_t old, least, freed;
 };
 
-/* Blocks of a site that were live when the recording began, of sizes that it does not say. */
-struct choice_pool {
-	int64_t blocks, bytes;
-};
-
 struct choosing {
 	const struct history_choice *choice;
 	struct {
@@ -34,7 +29,8 @@ struct choosing {
 		size_t nr, room;
 	} groups;
 	struct {
-		struct choice_pool *v; /* of each site */
+		struct amount
+			*v; /* live when the recording began, of unknown sizes; of each site */
 		size_t nr, room;
 	} pools;
 	uint64_t cut_ns;
@@ -98,7 +94,7 @@ group_of(struct choosing *c, uint32_t site, uint64_t bytes)
 	return g;
 }
 
-static struct choice_pool *
+static struct amount *
 pool_of(struct choosing *c, uint32_t site)
 {
 	while (c->pools.nr <= site)
@@ -138,15 +134,13 @@ static int
 choice_set_free(struct choosing *c, const struct event *v, struct err *e)
 {
 	struct choice_group *g = group_of(c, v->site, v->bytes);
-	struct choice_pool *p = g && !g->live ? pool_of(c, v->site) : NULL;
+	struct amount *p = g && !g->live ? pool_of(c, v->site) : NULL;
 
 	if (!g || (!g->live && !p))
 		return choice_no_memory(e);
 	if (!g->live) {
-		if (p->blocks > 0) {
-			p->blocks--;
-			p->bytes -= (int64_t)v->bytes;
-		}
+		if (p->blocks > 0)
+			*p = amount_less(p, &(struct amount){ 1, (int64_t)v->bytes });
 		return 0;
 	}
 	g->live--;
@@ -160,15 +154,15 @@ choice_set_free(struct choosing *c, const struct event *v, struct err *e)
 static int
 begin_with(struct choosing *c, const struct event *v, struct err *e)
 {
-	struct choice_pool *p;
+	const struct amount a = live_amount_of(v);
 	struct choice_group *g;
+	struct amount *p;
 
 	if (v->blocks != 1) {
 		p = pool_of(c, v->site);
 		if (!p)
 			return choice_no_memory(e);
-		p->blocks += (int64_t)v->blocks;
-		p->bytes += (int64_t)v->bytes;
+		amount_add(p, &a);
 		return 0;
 	}
 	g = group_of(c, v->site, v->bytes);
@@ -279,14 +273,13 @@ choice_conclude(struct choosing *c, struct history_chosen *to, struct err *e)
 			add_group(to, &c->groups.v[i], e) < 0)
 			return -1;
 	for (size_t i = 0; i < c->pools.nr; i++) {
-		const struct choice_pool *p = &c->pools.v[i];
-		const struct amount a = { p->blocks, p->bytes }, none = { 0 };
+		const struct amount *p = &c->pools.v[i], none = { 0 };
 
 		if (p->blocks <= 0 || p->bytes < 0)
 			continue;
-		amount_add(&to->unknown, &a);
+		amount_add(&to->unknown, p);
 		if (is_any_size &&
-			choice_add_site(to, (uint32_t)i, c->is_old_begin ? &a : &none, &a, e) < 0)
+			choice_add_site(to, (uint32_t)i, c->is_old_begin ? p : &none, p, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "recording/history.h"
+#include "recording/recording.h"
 
 struct history_choice {
 	bool has_age;
@@ -42,12 +43,5 @@ int history_choose(struct history_chosen *chosen, const struct history *h, struc
 	const struct history_choice *choice, struct err *e);
 void history_chosen_release(struct history_chosen *chosen);
 #define auto_chosen __attribute__((cleanup(history_chosen_release)))
-
-/*
- * The certain amounts as inuse_objects and inuse_space, and the possible ones as possible_objects
- * and possible_space.  The caller frees *RET.
- */
-int history_chosen_profile(
-	struct profile **ret, const struct history_chosen *c, struct recording *r, struct err *e);
 
 #endif

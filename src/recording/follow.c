@@ -11,8 +11,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "recording/history-priv.h"
-#include "recording/log-priv.h"
+#include "recording/log-reader.h"
+#include "recording/reading.h"
 
 /*
  * Events that are read at once, and how often follow_read() does so; of more intervals they are
@@ -43,10 +43,7 @@ struct follow {
 	bool has_current;	 /* H has the present interval as well */
 	uint64_t dropped_ns;	 /* up to where intervals were dropped */
 	struct {
-		struct begin {
-			struct amount live;
-			bool is_mapped; /* mappings, not blocks */
-		} * v;			/* of each site, when PART begins */
+		struct live *v; /* of each site, when PART begins */
 		size_t nr, room;
 	} begin;
 };
@@ -128,19 +125,11 @@ follow_open_part(struct follow *f, struct log_file_at *from, struct err *e)
 {
 	const bool is_first = !f->part;
 	struct stream *s;
-	int fd;
 
 	follow_release_file(f);
 	f->file = *from;
 	*from = (struct log_file_at){ .fd = -1 };
-	fd = dup(f->file.fd);
-	if (fd < 0)
-		return err_set(e, errno, "cannot read '%s'", f->file.path);
-	s = stream_of_file(fd, f->file.path, e);
-	if (s && stream_rewind(s, e) < 0) {
-		stream_free(s);
-		return -1;
-	}
+	s = log_open_stream(f->log, &f->file, e);
 	if (!s || log_part_open(&f->part, s, f->file.path, e) < 0)
 		return -1;
 	f->part->is_followed = true;
@@ -220,13 +209,12 @@ static bool
 is_as_before(const struct follow *f, size_t site)
 {
 	static const struct history_site no_site = { 0 };
-	static const struct begin nothing = { 0 };
+	static const struct live nothing = { .kind = LIVE_OF_NOTHING };
 	const struct history_site *s = site < f->h.sites.nr ? &f->h.sites.v[site] : &no_site;
-	const struct begin *b = site < f->begin.nr ? &f->begin.v[site] : &nothing;
-	const struct amount live = history_site_live(s);
+	const struct live *a = &s->live, *b = site < f->begin.nr ? &f->begin.v[site] : &nothing;
 
-	return live.blocks == b->live.blocks && live.bytes == b->live.bytes &&
-		(!live.blocks || s->is_mapped == b->is_mapped);
+	return a->amount.blocks == b->amount.blocks && a->amount.bytes == b->amount.bytes &&
+		(!a->amount.blocks || a->kind == b->kind);
 }
 
 static bool
@@ -249,19 +237,13 @@ is_live(const struct event *v)
 static int
 note_live(struct follow *f, const struct event *v, struct err *e)
 {
-	const bool is_mapped = v->kind == EVENT_LIVE_MAPPED;
-	struct begin *b;
-
 	while (f->begin.nr <= v->site)
 		if (!array_add(&f->begin))
 			return follow_no_memory(e);
-	b = &f->begin.v[v->site];
-	if (b->live.blocks && b->is_mapped != is_mapped)
-		return err_set(e, 0, "cannot follow the log: a site has blocks and mappings");
-	b->is_mapped = is_mapped;
-	b->live.blocks += (int64_t)v->blocks;
-	b->live.bytes += (int64_t)v->bytes;
-	return 0;
+	/* The reader of the file has refused what is too much. */
+	return live_add(&f->begin.v[v->site], v) == LIVE_ADDED
+		? 0
+		: err_set(e, 0, "cannot follow the log: a site has blocks and mappings");
 }
 
 /* Begin anew with what is live in the file, at TIME_NS: events are missing before it. */
@@ -278,11 +260,12 @@ skip_gap(struct follow *f, uint64_t time_ns, struct err *e)
 	if (history_reading_skip(&f->d, time_ns, e) < 0)
 		return -1;
 	for (size_t i = 0; i < f->begin.nr; i++) {
-		const struct begin *b = &f->begin.v[i];
-		const struct event v = { time_ns, (uint64_t)b->live.bytes, (uint32_t)i,
-			b->is_mapped ? EVENT_LIVE_MAPPED : EVENT_LIVE, (uint64_t)b->live.blocks };
+		const struct live *b = &f->begin.v[i];
+		const struct event v = { time_ns, (uint64_t)b->amount.bytes, (uint32_t)i,
+			b->kind == LIVE_OF_MAPPINGS ? EVENT_LIVE_MAPPED : EVENT_LIVE,
+			(uint64_t)b->amount.blocks };
 
-		if (b->live.blocks &&
+		if (b->amount.blocks &&
 			history_reading_add(&f->d, (uint32_t)f->begin.nr, &v, 1, e) < 0)
 			return -1;
 	}

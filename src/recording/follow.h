@@ -6,6 +6,7 @@
 #define MEMDIAG_RECORDING_FOLLOW_H
 
 #include "recording/history.h"
+#include "recording/recording.h"
 
 enum follow_state {
 	FOLLOW_MORE,   /* there is more to read */

@@ -1,10 +1,11 @@
 #include <config.h>
 
+#include "recording/heaptrack-line.h"
+
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "recording/heaptrack-priv.h"
 
 int
 ht_fail(const struct heaptrack *h, struct err *e, const char *why)

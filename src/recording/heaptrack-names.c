@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "recording/heaptrack-names.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "recording/heaptrack-line.h"
 #include "recording/heaptrack-priv.h"
 
 /* heaptrack records 64 frames (src/track/trace.h); a file with more was made by hand. */

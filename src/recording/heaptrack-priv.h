@@ -1,8 +1,8 @@
 /*
- * Declarations that the files of the reader of heaptrack's recordings share.  The format is of
- * KDE/heaptrack 1.0 to 1.5: src/analyze/accumulatedtracedata.cpp reads it,
- * src/interpret/heaptrack_interpret.cpp and src/track/libheaptrack.cpp write it.  It is text; the
- * first letter of a line is its kind, and numbers are hex:
+ * heaptrack-priv: a recording of heaptrack that is read.  The format is of KDE/heaptrack 1.0 to
+ * 1.5: src/analyze/accumulatedtracedata.cpp reads it, src/interpret/heaptrack_interpret.cpp and
+ * src/track/libheaptrack.cpp write it.  It is text; the first letter of a line is its kind, and
+ * numbers are hex:
  *
  *	v TOOL FILE	versions; before 1.0 without FILE, and "v 10200" is version 1, others are 0
  *	X COMMAND
@@ -137,33 +137,5 @@ struct heaptrack {
 		struct hash by_address;
 	} made;
 };
-
-/* A line without its letter and its end. */
-struct ht_line {
-	const char *at, *end;
-};
-
-/* "cannot read 'NAME': line N: WHY". */
-int ht_fail(const struct heaptrack *h, struct err *e, const char *why);
-int ht_no_memory(const struct heaptrack *h, struct err *e);
-/*
- * The next hex number of a line, and the space behind it; false: none, or more than 16 digits.
- */
-bool ht_number(struct ht_line *l, uint64_t *ret);
-/* Keep LEN bytes at S as a new string; its number + 1 into *RET. */
-int ht_add_string(struct heaptrack *h, const char *s, size_t len, uint32_t *ret_1, struct err *e);
-
-/* The text behind the letter of a line m of a raw file. */
-int ht_read_module(struct heaptrack *h, struct ht_line l, struct err *e);
-/* The module at ADDRESS now, + 1; 0: none. */
-uint32_t ht_find_module(struct heaptrack *h, uint64_t address);
-
-/* Members of struct recording_ops. */
-int ht_begin(struct recording *r, struct profile *p, struct err *e);
-int ht_sample(struct recording *r, uint32_t site, struct profile *p, struct profile_sample *ret,
-	struct err *e);
-
-/* A reader of S, which is taken over; NAME stays as long. */
-int heaptrack_open(struct recording **ret, struct stream *s, const char *name, struct err *e);
 
 #endif

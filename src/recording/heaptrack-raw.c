@@ -1,10 +1,11 @@
 #include <config.h>
 
+#include "recording/heaptrack-raw.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "recording/heaptrack-priv.h"
 
 /* The name of a module, which has its length in front since version 3. */
 static int

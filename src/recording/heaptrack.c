@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "recording/heaptrack.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +10,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "recording/heaptrack-line.h"
+#include "recording/heaptrack-names.h"
 #include "recording/heaptrack-priv.h"
+#include "recording/heaptrack-raw.h"
 
 #define TEXT_BYTES ((size_t)256 << 10)
 /* Names of C++ may be long, but this is no name. */

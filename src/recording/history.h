@@ -16,22 +16,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "profile/profile.h"
-#include "recording/recording.h"
+#include "recording/live.h"
 
 /* 15 MiB; of more intervals, two each become one: 100 ms become 200 ms after five hours. */
 #define HISTORY_MAX_INTERVALS ((size_t)192 << 10)
-
-/* Blocks of a site or of all, and their bytes. */
-struct amount {
-	int64_t blocks, bytes;
-};
-
-static inline struct amount
-amount_less(const struct amount *a, const struct amount *b)
-{
-	return (struct amount){ a->blocks - b->blocks, a->bytes - b->bytes };
-}
 
 /* A local maximum; -1 bytes: it is not known. */
 struct history_maximum {
@@ -48,9 +36,10 @@ struct history_interval {
 };
 
 struct history_site {
-	struct amount allocated, freed, temporary; /* at the end */
-	struct amount peak;			   /* live, when most bytes of all sites were */
-	uint64_t nr_peak; /* of the peak that PEAK is of; before the last: LIVE is right */
+	struct live live; /* at the end, as the next two */
+	struct amount allocated, temporary;
+	struct amount peak; /* live, when most bytes of all sites were */
+	uint64_t nr_peak;   /* of the peak that PEAK is of; before the last: LIVE is right */
 	struct amount moment;
 	uint64_t nr_moment; /* the same for the moment that is asked for now */
 	/*
@@ -58,14 +47,13 @@ struct history_site {
 	 */
 	struct amount max;
 	uint64_t lives_ms; /* of those that were not freed, up to the end */
-	bool is_mapped;	   /* it has mappings, and nothing but the first two, and MOMENT */
 };
 
-/* The live amount of S at the end. */
-static inline struct amount
-history_site_live(const struct history_site *s)
+/* Whether S has mappings, and nothing but LIVE, ALLOCATED and MOMENT. */
+static inline bool
+history_site_is_mapped(const struct history_site *s)
 {
-	return amount_less(&s->allocated, &s->freed);
+	return s->live.kind == LIVE_OF_MAPPINGS;
 }
 
 /* The live amounts at the local maximum of an interval, and what was mapped then. */
@@ -122,47 +110,14 @@ struct history {
 void history_release(struct history *h);
 #define auto_history __attribute__((cleanup(history_release)))
 
-/*
- * Which local maxima to keep by site: the NR INTERVALS, in order and each once.  After each of them
- * TAKE is called with ARG, and may take what the moment owns over; -1 with E ends the reading.
- */
-struct history_moments {
-	const size_t *intervals;
-	size_t nr;
-	int (*take)(void *arg, struct history_moment *m, struct err *e);
-	void *arg;
-};
-
-/*
- * Read R from its beginning to its end into H, which must be zeroed but for interval_ns,
- * keeps_lives and nr_threads; MOMENTS may be NULL, as it must be without intervals, or the first
- * time that R is read; they are in intervals of the length that H had at the end the first time.
- * An interval that the recording does not reach is not taken.  The caller releases H, whatever is
- * returned.
- */
-int history_read(struct history *h, struct recording *r, const struct history_moments *moments,
-	struct err *e);
+/* Add what is LIVE of site number SITE, S, to M, if anything is.  0, or -1 with E. */
+int history_add_live(struct history_moment *m, size_t site, const struct history_site *s,
+	struct amount live, struct err *e);
 
 /* The live amounts at the end of H as a moment.  The caller releases *RET.  0, or -1 with E. */
 int history_end_moment(struct history_moment *ret, const struct history *h, struct err *e);
 
-/* ---- profiles, whose names may still have to be found (profile/symbols.h) ---- */
-
-/*
- * The values of each site at the end: alloc_, inuse_, peak_ and temporary_, _objects and _space; in
- * a history that keeps lives also max_objects, max_space and lives_time, in milliseconds, and else
- * mapped_ and mapped_alloc_ where the format has mappings.  The caller frees *RET.
- */
-int history_profile(
-	struct profile **ret, const struct history *h, struct recording *r, struct err *e);
-/* The live amounts at the peak, as inuse_objects and inuse_space. */
-int history_peak_profile(
-	struct profile **ret, const struct history *h, struct recording *r, struct err *e);
-/*
- * The same of TO, and mapped_objects and mapped_space where the format has mappings; if FROM is not
- * NULL less what was live then, without what did not change.
- */
-int history_moment_profile(struct profile **ret, const struct history_moment *from,
-	const struct history_moment *to, struct recording *r, struct err *e);
+/* Make the intervals of H, which have ended, twice as long. */
+void history_widen(struct history *h);
 
 #endif

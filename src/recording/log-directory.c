@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "recording/log-directory.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +11,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "os/stranger.h"
-#include "recording/log-priv.h"
 
 /* Names of files of a log end with one of these; who renames one keeps that. */
 static const char *const suffixes[] = { ".mlog.zst", ".mlog", ".mlog.gz" };

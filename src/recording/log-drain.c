@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "recording/live.h"
 #include "wire/wire.h"
 
 #define HEAD_BYTES offsetof(struct wire_log_block, word)
@@ -44,7 +45,7 @@ struct log_drain_entry {
 /* A place whose blocks are being read, one after the other. */
 struct cursor {
 	size_t at, end; /* in the entries */
-	struct log_event event;
+	struct event event;
 	uint64_t stamp;	   /* of the event */
 	uint32_t from, nr; /* what WORD has of the block */
 	uint64_t word[WORDS];
@@ -58,13 +59,13 @@ struct log_drain {
 	/* The first NR_TOUCHED were used; as in the log, those that were taken in this round. */
 	uint32_t nr_touched;
 	uint64_t taken[WIRE_LOG_MAX_BLOCKS / 64];
-	struct live {
-		int64_t blocks, bytes;
+	struct log_drain_site {
+		struct live live;     /* blocks, by what came out so far */
 		uint32_t first, last; /* of those that wait, plus 1; 0: none */
-	} * live;		      /* owned; of each site, by what came out so far */
+	} * site;		      /* owned; MAX_SITES */
 	struct {
 		struct waiting {
-			struct log_event event;
+			struct event event;
 			uint32_t next; /* of the site, plus 1 */
 			bool is_out;
 		} * v;
@@ -83,7 +84,7 @@ struct log_drain {
 	uint32_t nr_taken;
 	bool is_last, is_steady;
 	bool is_ordered; /* by the stamps of this round */
-	struct log_event event[EVENTS];
+	struct event event[EVENTS];
 	size_t nr_events;
 	struct log_drain_state state;
 };
@@ -124,9 +125,9 @@ log_drain_new(struct log_drain **ret, const struct log_source *s, const struct w
 	d = calloc(1, sizeof *d);
 	if (d) {
 		d->block = calloc(l.nr_blocks, sizeof *d->block);
-		d->live = calloc(head->max_sites, sizeof *d->live);
+		d->site = calloc(head->max_sites, sizeof *d->site);
 	}
-	if (!d || !d->block || !d->live) {
+	if (!d || !d->block || !d->site) {
 		log_drain_free(d);
 		return err_set(e, ENOMEM, "cannot read the log of a record");
 	}
@@ -150,7 +151,7 @@ log_drain_free(struct log_drain *d)
 	free(d->cursor);
 	free(d->entries.v);
 	free(d->block);
-	free(d->live);
+	free(d->site);
 	free(d->waiting.v);
 	free(d);
 }
@@ -315,6 +316,17 @@ is_for_later(const struct log_drain *d, uint64_t stamp)
 		(stamp < d->before_stamp || stamp - d->before_stamp < AHEAD_STAMPS);
 }
 
+static const enum event_kind kinds[] = {
+	[WIRE_LOG_ALLOCATED] = EVENT_ALLOCATED,
+	[WIRE_LOG_FREED] = EVENT_FREED,
+	[WIRE_LOG_FREED_SOON] = EVENT_FREED_SOON,
+	[WIRE_LOG_TIME] = EVENT_TIME,
+	[WIRE_LOG_MAPPED] = EVENT_MAPPED,
+	[WIRE_LOG_GROWN] = EVENT_GROWN,
+	[WIRE_LOG_UNMAPPED] = EVENT_UNMAPPED,
+	[WIRE_LOG_SHRUNK] = EVENT_SHRUNK,
+};
+
 /* The kind of an event whose first word has KIND; out of *WORD, the second, which has its bytes. */
 static enum wire_log_kind
 take_kind(enum wire_log_kind kind, uint64_t *word)
@@ -347,7 +359,7 @@ log_drain_take_event(struct log_drain *d, struct cursor *c, const struct log_dra
 		d->state.nr_damaged++;
 		return 0;
 	}
-	c->event = (struct log_event){ b->time_ns, bytes, site, kind };
+	c->event = (struct event){ b->time_ns, bytes, site, kinds[kind], 0 };
 	return 1;
 }
 
@@ -499,10 +511,10 @@ give_out(struct log_drain *d, const struct log_sink *sink, struct err *e)
 }
 
 static int
-log_drain_put(struct log_drain *d, const struct log_event *event, const struct log_sink *sink,
-	struct err *e)
+log_drain_put(
+	struct log_drain *d, const struct event *event, const struct log_sink *sink, struct err *e)
 {
-	struct log_event *to = &d->event[d->nr_events++];
+	struct event *to = &d->event[d->nr_events++];
 
 	*to = *event;
 	if (to->time_ns < d->state.last_ns)
@@ -516,35 +528,24 @@ log_drain_put(struct log_drain *d, const struct log_event *event, const struct l
  * are behind.  That is there: threads append what they allocate before anybody can free it.
  */
 static bool
-is_too_early(const struct log_drain *d, const struct log_event *event)
+is_too_early(const struct log_drain *d, const struct event *event)
 {
-	const struct live *live = &d->live[event->site];
-
-	return event->kind != WIRE_LOG_ALLOCATED &&
-		(live->blocks < 1 || live->bytes < (int64_t)event->bytes ||
-			(live->blocks == 1 && live->bytes != (int64_t)event->bytes));
+	return event->kind != EVENT_ALLOCATED &&
+		!live_has_block(&d->site[event->site].live, event->bytes);
 }
 
+/* An event that cannot be is not counted: it is damaged, or the allocation was dropped. */
 static void
-count_live(struct log_drain *d, const struct log_event *event)
+log_drain_count(struct log_drain *d, const struct event *event)
 {
-	struct live *live = &d->live[event->site];
-	const int sign = event->kind == WIRE_LOG_ALLOCATED ? 1 : -1;
-	int64_t bytes;
-
-	/* No process has so many: it is damaged. */
-	if (is_too_early(d, event) ||
-		__builtin_add_overflow(live->bytes, sign * (int64_t)event->bytes, &bytes))
-		return;
-	live->blocks += sign;
-	live->bytes = bytes;
+	live_add(&d->site[event->site].live, event);
 }
 
 /* EVENT with STAMP is too early.  False: there is no memory. */
 static bool
-let_wait(struct log_drain *d, const struct log_event *event, uint64_t stamp)
+let_wait(struct log_drain *d, const struct event *event, uint64_t stamp)
 {
-	struct live *live = &d->live[event->site];
+	struct log_drain_site *site = &d->site[event->site];
 	struct waiting *w = d->waiting.nr < UINT32_MAX - 1 ? array_add(&d->waiting) : NULL;
 
 	if (!w)
@@ -552,30 +553,30 @@ let_wait(struct log_drain *d, const struct log_event *event, uint64_t stamp)
 	if (d->waiting.nr == 1)
 		d->waiting.stamp = stamp;
 	w->event = *event;
-	if (live->last)
-		d->waiting.v[live->last - 1].next = (uint32_t)d->waiting.nr;
+	if (site->last)
+		d->waiting.v[site->last - 1].next = (uint32_t)d->waiting.nr;
 	else
-		live->first = (uint32_t)d->waiting.nr;
-	live->last = (uint32_t)d->waiting.nr;
+		site->first = (uint32_t)d->waiting.nr;
+	site->last = (uint32_t)d->waiting.nr;
 	return true;
 }
 
-/* Something of SITE has come out. */
+/* Something of site number NUMBER has come out. */
 static int
-put_waiting(struct log_drain *d, uint32_t site, const struct log_sink *sink, struct err *e)
+put_waiting(struct log_drain *d, uint32_t number, const struct log_sink *sink, struct err *e)
 {
-	struct live *live = &d->live[site];
+	struct log_drain_site *site = &d->site[number];
 
-	while (live->first) {
-		struct waiting *w = &d->waiting.v[live->first - 1];
+	while (site->first) {
+		struct waiting *w = &d->waiting.v[site->first - 1];
 
 		if (is_too_early(d, &w->event))
 			break;
-		count_live(d, &w->event);
+		log_drain_count(d, &w->event);
 		w->is_out = true;
-		live->first = w->next;
-		if (!live->first)
-			live->last = 0;
+		site->first = w->next;
+		if (!site->first)
+			site->last = 0;
 		if (log_drain_put(d, &w->event, sink, e) < 0)
 			return -1;
 	}
@@ -589,7 +590,7 @@ put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 	for (size_t i = 0; i < d->waiting.nr; i++) {
 		const struct waiting *w = &d->waiting.v[i];
 
-		d->live[w->event.site].first = d->live[w->event.site].last = 0;
+		d->site[w->event.site].first = d->site[w->event.site].last = 0;
 		if (!w->is_out && log_drain_put(d, &w->event, sink, e) < 0)
 			return -1;
 	}
@@ -599,7 +600,7 @@ put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 
 /* An event with STAMP comes out: whether it is behind one that is later. */
 static void
-log_drain_check_order(struct log_drain *d, const struct log_event *event, uint64_t stamp)
+log_drain_check_order(struct log_drain *d, const struct event *event, uint64_t stamp)
 {
 	const bool is_known = d->is_ordered ? stamp >= d->last_stamp : d->nr_cursors < 2;
 
@@ -612,19 +613,19 @@ log_drain_check_order(struct log_drain *d, const struct log_event *event, uint64
 }
 
 static int
-log_drain_add_event(struct log_drain *d, const struct log_event *event, uint64_t stamp,
+log_drain_add_event(struct log_drain *d, const struct event *event, uint64_t stamp,
 	const struct log_sink *sink, struct err *e)
 {
 	if (d->waiting.nr && stamp - d->waiting.stamp >= WAIT_STAMPS &&
 		put_all_waiting(d, sink, e) < 0)
 		return -1;
 	/* All mappings are in one place, in their order. */
-	if (event->kind >= WIRE_LOG_MAPPED)
+	if (event_is_of_mapping(event->kind))
 		return log_drain_put(d, event, sink, e);
 	log_drain_check_order(d, event, stamp);
 	if (is_too_early(d, event) && let_wait(d, event, stamp))
 		return 0;
-	count_live(d, event);
+	log_drain_count(d, event);
 	return log_drain_put(d, event, sink, e) < 0 ? -1 : put_waiting(d, event->site, sink, e);
 }
 

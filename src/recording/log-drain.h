@@ -8,8 +8,9 @@
 
 #include <stdbool.h>
 
+#include "recording/event.h"
 #include "recording/log-source.h"
-#include "recording/log-writer.h"
+#include "wire/log.h"
 
 struct log_sink {
 	void *context;
@@ -17,7 +18,7 @@ struct log_sink {
 	 * NR events at V, in the order of time.  0, or -1 with E: the drain cannot be used any
 	 * more.
 	 */
-	int (*add)(void *context, const struct log_event *v, size_t nr, struct err *e);
+	int (*add)(void *context, const struct event *v, size_t nr, struct err *e);
 };
 
 struct log_drain;

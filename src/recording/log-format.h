@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recording/event.h"
+
 /*
  * The first line; what is behind the word is the version.  Version 1 had no mappings, version 2 no
  * LOG_UNORDERED, and the order of threads was not known within a tick of the clock.
@@ -26,12 +28,11 @@
 /* The time of a record, in nanoseconds: smaller steps are rounded down. */
 #define LOG_TICK_NS UINT64_C(1000000)
 #define LOG_MAX_TICKS (UINT64_C(1) << 43) /* 278 years */
-#define LOG_MAX_BLOCK_BYTES (UINT64_C(1) << 57)
 
 /*
  * The first byte of a record.  An event names its pair, a site and a number of bytes, by the slot
  * that the pair has in a dictionary, in one byte or two, or writes it out.  The kinds of events are
- * those of enum wire_log_kind: allocated, freed, freed soon.  Events of mappings are written out.
+ * those of enum event_kind: allocated, freed, freed soon.  Events of mappings are written out.
  */
 enum log_code {
 	LOG_FIRST = 0x00,   /* + kind * 64 + slot: an event of the first dictionary */
@@ -43,7 +44,7 @@ enum log_code {
 	LOG_NODE,   /* number, parent, address less that of the last node, as LOG_NODE */
 	LOG_SITE,   /* number, node; 0: its stack is not known */
 	LOG_MAPS,   /* bytes, text */
-	LOG_MAPPED, /* + kind - WIRE_LOG_MAPPED, four of them: site, bytes */
+	LOG_MAPPED, /* + kind - EVENT_MAPPED, four of them: site, bytes */
 	LOG_LIVE_MAPPED = LOG_MAPPED + 4, /* as LOG_LIVE: of a site with mappings */
 	/*
 	 * Events whose order among those of other threads is not known, and their bytes: since the
@@ -53,7 +54,11 @@ enum log_code {
 	LOG_END = 0xff, /* events in the file, 1: the log ends, 0: another file follows */
 };
 
-#define LOG_NR_KINDS 3
+_Static_assert(EVENT_ALLOCATED == 0 && EVENT_FREED == 1 && EVENT_FREED_SOON == 2 &&
+		EVENT_GROWN == EVENT_MAPPED + 1 && EVENT_UNMAPPED == EVENT_MAPPED + 2 &&
+		EVENT_SHRUNK == EVENT_MAPPED + 3,
+	"files of logs have these numbers");
+
 #define LOG_FIRST_SLOTS 64
 #define LOG_SECOND_SLOTS 4096
 /* No record but LOG_MAPS is longer; events are at most half of it. */

@@ -1,10 +1,11 @@
 #include <config.h>
 
+#include "recording/log-names.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "recording/log-priv.h"
 
 const struct log_node *
 log_names_node(const struct log_names *n, uint32_t number)

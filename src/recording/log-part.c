@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "recording/log-part.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,8 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "recording/log-priv.h"
-#include "wire/log.h"
+#include "wire/sites.h"
 
 #define TEXT_BYTES ((size_t)256 << 10)
 
@@ -181,20 +182,21 @@ static int
 log_part_read_live(
 	struct log_part *p, bool is_mapped, const uint64_t *v, struct event *ret, struct err *e)
 {
-	uint64_t *const blocks = is_mapped ? &p->live_mappings : &p->live_blocks;
-	uint64_t *const bytes = is_mapped ? &p->mapped_bytes : &p->live_bytes;
+	struct amount *const before = is_mapped ? &p->mapped_before : &p->live_before;
+	struct amount a;
 
 	if (!is_site(p, v[0]))
 		return log_part_refuse(p, e, "it has a site that is not there");
 	if (p->has_begun)
 		return log_part_refuse(p, e, "what was live comes behind events");
-	if (v[1] > INT64_MAX || v[2] > INT64_MAX || *blocks > INT64_MAX - v[1] ||
-		*bytes > INT64_MAX - v[2])
-		return log_part_refuse(p, e, "no process has so much");
-	*blocks += v[1];
-	*bytes += v[2];
+	if (!v[1] && v[2])
+		return log_part_refuse(p, e, "bytes are live without a block");
 	*ret = (struct event){ p->time_ns, v[2], (uint32_t)v[0],
 		is_mapped ? EVENT_LIVE_MAPPED : EVENT_LIVE, v[1] };
+	a = live_amount_of(ret);
+	if (!amount_has_room(before, &a))
+		return log_part_refuse(p, e, "no process has so much");
+	amount_add(before, &a);
 	return DONE;
 }
 
@@ -205,7 +207,7 @@ log_part_read_mapping(struct log_part *p, enum event_kind kind, const uint64_t *
 {
 	if (!is_site(p, v[0]))
 		return log_part_refuse(p, e, "it has a site that is not there");
-	if (v[1] > LOG_MAX_BLOCK_BYTES)
+	if (v[1] > EVENT_MAX_BYTES)
 		return log_part_refuse(p, e, "no mapping has so many bytes");
 	p->nr_events++;
 	p->has_begun = true;
@@ -268,10 +270,10 @@ static const uint8_t nr_numbers[] = {
 	[LOG_NODE - LOG_TIME] = 3,
 	[LOG_SITE - LOG_TIME] = 2,
 	[LOG_MAPS - LOG_TIME] = 0,
-	[LOG_MAPPED + WIRE_LOG_MAPPED - WIRE_LOG_MAPPED - LOG_TIME] = 2,
-	[LOG_MAPPED + WIRE_LOG_GROWN - WIRE_LOG_MAPPED - LOG_TIME] = 2,
-	[LOG_MAPPED + WIRE_LOG_UNMAPPED - WIRE_LOG_MAPPED - LOG_TIME] = 2,
-	[LOG_MAPPED + WIRE_LOG_SHRUNK - WIRE_LOG_MAPPED - LOG_TIME] = 2,
+	[LOG_MAPPED + EVENT_MAPPED - EVENT_MAPPED - LOG_TIME] = 2,
+	[LOG_MAPPED + EVENT_GROWN - EVENT_MAPPED - LOG_TIME] = 2,
+	[LOG_MAPPED + EVENT_UNMAPPED - EVENT_MAPPED - LOG_TIME] = 2,
+	[LOG_MAPPED + EVENT_SHRUNK - EVENT_MAPPED - LOG_TIME] = 2,
 	[LOG_LIVE_MAPPED - LOG_TIME] = 3,
 	[LOG_UNORDERED - LOG_TIME] = 4,
 	[LOG_END - LOG_TIME] = 2,
@@ -310,25 +312,17 @@ read_record(
 		return read_site(p, v, e);
 	case LOG_MAPS:
 		return log_part_read_maps(p, at, e);
-	case LOG_MAPPED + WIRE_LOG_MAPPED - WIRE_LOG_MAPPED:
-		return log_part_read_mapping(p, EVENT_MAPPED, v, ret, e);
-	case LOG_MAPPED + WIRE_LOG_GROWN - WIRE_LOG_MAPPED:
-		return log_part_read_mapping(p, EVENT_GROWN, v, ret, e);
-	case LOG_MAPPED + WIRE_LOG_UNMAPPED - WIRE_LOG_MAPPED:
-		return log_part_read_mapping(p, EVENT_UNMAPPED, v, ret, e);
-	case LOG_MAPPED + WIRE_LOG_SHRUNK - WIRE_LOG_MAPPED:
-		return log_part_read_mapping(p, EVENT_SHRUNK, v, ret, e);
+	case LOG_MAPPED + EVENT_MAPPED - EVENT_MAPPED:
+	case LOG_MAPPED + EVENT_GROWN - EVENT_MAPPED:
+	case LOG_MAPPED + EVENT_UNMAPPED - EVENT_MAPPED:
+	case LOG_MAPPED + EVENT_SHRUNK - EVENT_MAPPED:
+		return log_part_read_mapping(
+			p, (enum event_kind)(EVENT_MAPPED + code - LOG_MAPPED), v, ret, e);
 	case LOG_END:
 		return read_end(p, v, e);
 	}
 	return log_part_refuse(p, e, "it is of no kind that is known");
 }
-
-static const enum event_kind kind_of[LOG_NR_KINDS] = {
-	[WIRE_LOG_ALLOCATED] = EVENT_ALLOCATED,
-	[WIRE_LOG_FREED] = EVENT_FREED,
-	[WIRE_LOG_FREED_SOON] = EVENT_FREED_SOON,
-};
 
 /* An event that is written out.  DONE, CUT, or -1 with E. */
 static int
@@ -342,7 +336,7 @@ read_written(struct log_part *p, const uint8_t **at, struct log_pair *ret, struc
 		return r;
 	if (!is_site(p, v[0]))
 		return log_part_refuse(p, e, "it has a site that is not there");
-	if (v[1] > LOG_MAX_BLOCK_BYTES)
+	if (v[1] > EVENT_MAX_BYTES)
 		return log_part_refuse(p, e, "no allocation has so many bytes");
 	*ret = (struct log_pair){ v[1], (uint32_t)v[0], true };
 	slot = log_slot(ret->site, ret->bytes);
@@ -382,7 +376,7 @@ read_event(
 	ret->time_ns = p->time_ns;
 	ret->bytes = pair.bytes;
 	ret->site = pair.site;
-	ret->kind = kind_of[kind];
+	ret->kind = (enum event_kind)kind;
 	return DONE;
 }
 

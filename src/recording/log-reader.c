@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "recording/log-reader.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,7 +14,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "recording/log-priv.h"
+#include "recording/log-stacks.h"
 
 static size_t
 nr_parts(const struct recording *r)
@@ -30,8 +32,8 @@ log_reader_file_of(const struct recording *r, size_t part)
 	return &l->files.v[l->first + part];
 }
 
-static struct stream *
-open_stream(const struct log *l, const struct log_file_at *f, struct err *e)
+struct stream *
+log_open_stream(const struct log *l, const struct log_file_at *f, struct err *e)
 {
 	struct stream *s;
 	int fd;
@@ -64,7 +66,7 @@ log_reader_open_part(struct recording *r, size_t part, struct recording **ret, s
 {
 	const struct log *l = (const struct log *)r;
 	struct log_file_at *f = log_reader_file_of(r, part);
-	struct stream *s = open_stream(l, f, e);
+	struct stream *s = log_open_stream(l, f, e);
 	struct log_part *p;
 
 	if (!l->is_known)
@@ -133,19 +135,20 @@ log_say_begin(struct log *l, const struct log_head *h, struct err *e)
 int
 log_say_before(struct log *l, const struct log_part *p, struct err *e)
 {
+	const struct amount *live = &p->live_before, *mapped = &p->mapped_before;
 	char size[32];
 
-	if (p->live_blocks &&
+	if (live->blocks &&
 		comment(l, e,
-			"%" PRIu64
+			"%" PRId64
 			" blocks (%s) were live before; they count as allocated at its begin",
-			p->live_blocks, text_bytes(p->live_bytes, size, sizeof size)) < 0)
+			live->blocks, text_bytes((uint64_t)live->bytes, size, sizeof size)) < 0)
 		return -1;
-	if (!p->live_mappings)
+	if (!mapped->blocks)
 		return 0;
 	return comment(l, e,
-		"%" PRIu64 " mappings (%s) were there before; they count as mapped at its begin",
-		p->live_mappings, text_bytes(p->mapped_bytes, size, sizeof size));
+		"%" PRId64 " mappings (%s) were there before; they count as mapped at its begin",
+		mapped->blocks, text_bytes((uint64_t)mapped->bytes, size, sizeof size));
 }
 
 void
@@ -344,59 +347,51 @@ log_new(const char *name, struct err *e)
 }
 
 /*
- * L is of the one file FD, which is taken over, or -1 for its data.  0, or -1 with E and L freed.
+ * A log of one file: FD, or if that is -1 the LEN bytes at DATA; S is a stream of it.  S and FD are
+ * taken over.
  */
 static int
-begin_one(struct log *l, int fd, const char *name, struct err *e)
+log_open_one(struct recording **ret, struct stream *s, int fd, const char *name, const char *data,
+	size_t len, struct err *e)
 {
-	struct log_file_at *f = array_add(&l->files);
-	struct stream *s;
+	struct log *l = log_new(name, e);
+	struct log_file_at *f = l ? array_add(&l->files) : NULL;
 	struct log_part *p;
 
-	if (f) {
+	if (!f) {
+		if (fd >= 0)
+			close(fd);
+	} else {
+		l->data = data;
+		l->data_bytes = len;
 		f->fd = fd;
 		f->path = strdup(name);
-	} else if (fd >= 0)
-		close(fd);
-	if (!f || !f->path)
+	}
+	if (!f || !f->path) {
+		stream_free(s);
 		err_set(e, ENOMEM, "cannot read '%s'", name);
-	else if ((s = open_stream(l, f, e)) && log_part_open(&p, s, f->path, e) == 0) {
+	} else if (log_part_open(&p, s, f->path, e) == 0) {
 		f->head = p->head;
 		recording_free(&p->r);
+		*ret = &l->r;
 		return 0;
 	}
-	free_log(&l->r);
+	if (l)
+		free_log(&l->r);
 	return -1;
 }
 
 int
-log_open_file(struct recording **ret, int fd, const char *path, struct err *e)
+log_open_file(struct recording **ret, struct stream *s, int fd, const char *path, struct err *e)
 {
-	struct log *l = log_new(path, e);
-
-	if (!l) {
-		close(fd);
-		return -1;
-	}
-	if (begin_one(l, fd, path, e) < 0)
-		return -1;
-	*ret = &l->r;
-	return 0;
+	return log_open_one(ret, s, fd, path, NULL, 0, e);
 }
 
 int
-log_parse(struct recording **ret, const char *name, const char *data, size_t len, struct err *e)
+log_parse(struct recording **ret, struct stream *s, const char *name, const char *data, size_t len,
+	struct err *e)
 {
-	struct log *l = log_new(name, e);
-
-	if (!l)
-		return -1;
-	l->data = data;
-	l->data_bytes = len;
-	if (begin_one(l, -1, name, e) < 0)
-		return -1;
-	*ret = &l->r;
-	return 0;
+	return log_open_one(ret, s, -1, name, data, len, e);
 }
 
 /* Warn of files in the directory that are not read. */

@@ -348,7 +348,7 @@ log_session_open(struct log_session **ret, const struct log_session_settings *se
 /* ---- rounds ---- */
 
 static int
-log_session_add(void *context, const struct log_event *v, size_t nr, struct err *e)
+log_session_add(void *context, const struct event *v, size_t nr, struct err *e)
 {
 	struct log_session *s = context;
 	struct err why;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "recording/log-drain.h"
+#include "recording/log-writer.h"
 
 /* How often a round is to be made: threads fill their blocks meanwhile. */
 #define LOG_ROUND_NS UINT64_C(50000000)

@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "recording/log-stacks.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,8 +10,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "recording/log-priv.h"
 #include "wire/maps.h"
+#include "wire/sites.h"
 
 /* A path of nodes has no more, unless it was made by hand. */
 #define MAX_DEPTH WIRE_MAX_PATH

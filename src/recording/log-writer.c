@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "os/place.h"
+#include "recording/live.h"
 #include "recording/log-file.h"
 #include "recording/log-format.h"
 #include "recording/log-writer-stacks.h"
@@ -31,11 +32,9 @@
 #define LEAST_RETRY_NS UINT64_C(1000000000)
 #define MOST_RETRY_NS UINT64_C(64000000000)
 
-/* The live amount of a site. */
-struct live {
-	uint64_t blocks, bytes;
+struct log_writer_site {
+	struct live live;
 	uint32_t begin; /* nr_begins of the file that has its stack; 0: none */
-	enum { OF_UNKNOWN, OF_BLOCKS, OF_MAPPINGS } what;
 };
 
 struct log_writer {
@@ -51,9 +50,9 @@ struct log_writer {
 	struct log_stacks stacks;
 	struct log_pairs pairs;
 	struct {
-		struct live *v;
+		struct log_writer_site *v;
 		uint32_t nr;
-	} live;
+	} sites;
 	struct {
 		uint32_t *v; /* their numbers, the oldest first */
 		size_t nr, room;
@@ -201,32 +200,29 @@ log_writer_put_head(struct log_writer *w, struct err *e)
 static int
 log_writer_put_site(struct log_writer *w, uint32_t site, struct err *e)
 {
-	if (w->live.v[site].begin == w->nr_begins)
+	if (w->sites.v[site].begin == w->nr_begins)
 		return 0;
-	w->live.v[site].begin = w->nr_begins;
+	w->sites.v[site].begin = w->nr_begins;
 	return log_stacks_put_site(&w->stacks, &w->buffer, site, e);
 }
 
 static int
-log_writer_put_live(
-	struct log_writer *w, uint32_t site, uint64_t blocks, uint64_t bytes, struct err *e)
+log_writer_put_live(struct log_writer *w, uint32_t site, const struct live *l, struct err *e)
 {
-	const bool is_mapped = w->live.v[site].what == OF_MAPPINGS;
+	const enum log_code code = l->kind == LIVE_OF_MAPPINGS ? LOG_LIVE_MAPPED : LOG_LIVE;
+	const uint64_t numbers[] = { site, (uint64_t)l->amount.blocks, (uint64_t)l->amount.bytes };
 
-	return log_writer_put_site(w, site, e) < 0 ||
-			put_record(w, is_mapped ? LOG_LIVE_MAPPED : LOG_LIVE,
-				(uint64_t[]){ site, blocks, bytes }, 3, e) < 0
-		? -1
-		: 0;
+	return log_writer_put_site(w, site, e) < 0 || put_record(w, code, numbers, 3, e) < 0 ? -1
+											     : 0;
 }
 
 static int
 put_all_live(struct log_writer *w, struct err *e)
 {
-	for (uint32_t i = 0; i < w->live.nr; i++) {
-		const struct live *l = &w->live.v[i];
+	for (uint32_t i = 0; i < w->sites.nr; i++) {
+		const struct live *l = &w->sites.v[i].live;
 
-		if (l->blocks && log_writer_put_live(w, i, l->blocks, l->bytes, e) < 0)
+		if (l->amount.blocks && log_writer_put_live(w, i, l, e) < 0)
 			return -1;
 		if (w->buffer.nr >= w->chunk_bytes && drain(w, false, e) < 0)
 			return -1;
@@ -335,66 +331,22 @@ drain_and_rotate(struct log_writer *w, struct err *e)
 
 /* Have a place for SITE. */
 static int
-reserve_live(struct log_writer *w, uint32_t site, struct err *e)
+reserve_site(struct log_writer *w, uint32_t site, struct err *e)
 {
-	uint32_t nr = w->live.nr ? w->live.nr : 1024;
-	struct live *bigger;
+	uint32_t nr = w->sites.nr ? w->sites.nr : 1024;
+	struct log_writer_site *bigger;
 
-	if (site < w->live.nr)
+	if (site < w->sites.nr)
 		return 0;
 	while (nr <= site)
 		nr *= 2;
-	bigger = realloc(w->live.v, nr * sizeof *bigger);
+	bigger = realloc(w->sites.v, nr * sizeof *bigger);
 	if (!bigger)
 		return err_set(e, ENOMEM, "cannot keep what is live");
-	memset(bigger + w->live.nr, 0, (nr - w->live.nr) * sizeof *bigger);
-	w->live.v = bigger;
-	w->live.nr = nr;
+	memset(bigger + w->sites.nr, 0, (nr - w->sites.nr) * sizeof *bigger);
+	w->sites.v = bigger;
+	w->sites.nr = nr;
 	return 0;
-}
-
-/* As log_writer_match() below, of a mapping: which of the site's it is, is not known. */
-static bool
-match_mapping(struct live *l, const struct log_event *v)
-{
-	const bool is_more = v->kind == WIRE_LOG_MAPPED || v->kind == WIRE_LOG_GROWN;
-	const bool is_other = v->kind == WIRE_LOG_MAPPED || v->kind == WIRE_LOG_UNMAPPED;
-
-	if (l->what == OF_BLOCKS || (v->kind != WIRE_LOG_MAPPED && !l->blocks))
-		return false;
-	if (is_more ? v->bytes > LOG_MAX_BLOCK_BYTES || l->bytes > INT64_MAX - v->bytes
-		    : v->bytes > l->bytes)
-		return false;
-	/* None is without bytes, and all are gone with the last one. */
-	if (!is_more && (l->bytes == v->bytes) != (is_other && l->blocks == 1))
-		return false;
-	l->what = OF_MAPPINGS;
-	l->bytes += is_more ? v->bytes : 0 - v->bytes;
-	l->blocks += is_more ? is_other : 0 - (uint64_t)is_other;
-	return true;
-}
-
-/* Whether V can be, as far as is known; then what is live is changed by it. */
-static inline bool
-log_writer_match(struct live *l, const struct log_event *v)
-{
-	if (v->kind >= WIRE_LOG_MAPPED)
-		return match_mapping(l, v);
-	if (l->what == OF_MAPPINGS)
-		return false;
-	if (v->kind == WIRE_LOG_ALLOCATED) {
-		if (v->bytes > LOG_MAX_BLOCK_BYTES || l->bytes > INT64_MAX - v->bytes)
-			return false;
-		l->what = OF_BLOCKS;
-		l->blocks++;
-		l->bytes += v->bytes;
-		return true;
-	}
-	if (!l->blocks || v->bytes > l->bytes || (l->blocks == 1 && v->bytes != l->bytes))
-		return false;
-	l->blocks--;
-	l->bytes -= v->bytes;
-	return true;
 }
 
 static int
@@ -417,14 +369,14 @@ log_writer_set_time(struct log_writer *w, uint64_t time_ns)
 }
 
 static inline bool
-is_pair(const struct log_pair *p, const struct log_event *v)
+is_pair(const struct log_pair *p, const struct event *v)
 {
 	return p->bytes == v->bytes && p->site == v->site && p->is_used;
 }
 
 /* An event whose pair is in no dictionary. */
 static int
-put_written(struct log_writer *w, const struct log_event *v, struct log_pair *first,
+put_written(struct log_writer *w, const struct event *v, struct log_pair *first,
 	struct log_pair *second, struct err *e)
 {
 	*first = *second = (struct log_pair){ v->bytes, v->site, true };
@@ -436,17 +388,17 @@ put_written(struct log_writer *w, const struct log_event *v, struct log_pair *fi
 }
 
 static int
-log_writer_put_mapping(struct log_writer *w, const struct log_event *v, struct err *e)
+log_writer_put_mapping(struct log_writer *w, const struct event *v, struct err *e)
 {
 	return log_writer_put_site(w, v->site, e) < 0 ||
-			put_record(w, (enum log_code)(LOG_MAPPED + v->kind - WIRE_LOG_MAPPED),
+			put_record(w, (enum log_code)(LOG_MAPPED + v->kind - EVENT_MAPPED),
 				(uint64_t[]){ v->site, v->bytes }, 2, e) < 0
 		? -1
 		: 0;
 }
 
 static inline int
-put_event(struct log_writer *w, const struct log_event *v, struct err *e)
+put_event(struct log_writer *w, const struct event *v, struct err *e)
 {
 	const uint32_t slot = log_slot(v->site, v->bytes);
 	struct log_pair *first = &w->pairs.first[slot % LOG_FIRST_SLOTS], *second;
@@ -499,12 +451,12 @@ give_up_file(struct log_writer *w, const struct err *e)
 }
 
 static inline int
-write_event(struct log_writer *w, const struct log_event *v, struct err *e)
+write_event(struct log_writer *w, const struct event *v, struct err *e)
 {
 	if ((w->ticks != w->file_ticks && log_writer_put_time(w, e) < 0) ||
 		log_buffer_reserve(&w->buffer, LOG_MAX_RECORD_BYTES, e) < 0 ||
-		(v->kind < WIRE_LOG_MAPPED ? put_event(w, v, e) : log_writer_put_mapping(w, v, e)) <
-			0)
+		(event_is_of_mapping(v->kind) ? log_writer_put_mapping(w, v, e)
+					      : put_event(w, v, e)) < 0)
 		return -1;
 	w->file_events++;
 	w->sum.nr_events++;
@@ -513,18 +465,17 @@ write_event(struct log_writer *w, const struct log_event *v, struct err *e)
 
 /* V is known from here on, also if it cannot be written.  0, or -1 with E. */
 static inline int
-log_writer_add_event(struct log_writer *w, const struct log_event *v, struct err *e)
+log_writer_add_event(struct log_writer *w, const struct event *v, struct err *e)
 {
-	if (v->kind == WIRE_LOG_TIME || v->kind > WIRE_LOG_SHRUNK ||
-		v->site >= WIRE_SITES_MAX_SITES) {
+	if (v->kind > EVENT_SHRUNK || v->site >= WIRE_SITES_MAX_SITES) {
 		w->sum.nr_unmatched++;
 		return 0;
 	}
-	if (v->site >= w->live.nr && reserve_live(w, v->site, e) < 0)
+	if (v->site >= w->sites.nr && reserve_site(w, v->site, e) < 0)
 		return -1;
 	if (v->time_ns != w->time_ns)
 		log_writer_set_time(w, v->time_ns);
-	if (!log_writer_match(&w->live.v[v->site], v)) {
+	if (live_add(&w->sites.v[v->site].live, v) != LIVE_ADDED) {
 		w->sum.nr_unmatched++;
 		w->sum.unmatched_bytes += v->bytes;
 		return 0;
@@ -536,7 +487,7 @@ log_writer_add_event(struct log_writer *w, const struct log_event *v, struct err
 }
 
 int
-log_writer_add(struct log_writer *w, const struct log_event *v, size_t nr, struct err *e)
+log_writer_add(struct log_writer *w, const struct event *v, size_t nr, struct err *e)
 {
 	int failed = 0;
 
@@ -552,33 +503,6 @@ log_writer_add(struct log_writer *w, const struct log_event *v, size_t nr, struc
 		}
 	}
 	return failed;
-}
-
-int
-log_writer_add_live(
-	struct log_writer *w, uint32_t site, uint64_t blocks, uint64_t bytes, struct err *e)
-{
-	struct live *l;
-
-	if (site >= WIRE_SITES_MAX_SITES || bytes > INT64_MAX || blocks > INT64_MAX)
-		return err_set(e, 0, "cannot write the log: no process has so much live");
-	if (reserve_live(w, site, e) < 0)
-		return -1;
-	l = &w->live.v[site];
-	if (l->bytes > INT64_MAX - bytes || l->blocks > INT64_MAX - blocks)
-		return err_set(e, 0, "cannot write the log: no process has so much live");
-	l->what = OF_BLOCKS;
-	l->blocks += blocks;
-	l->bytes += bytes;
-	if (w->file.fd < 0 || !blocks)
-		return 0;
-	if (log_writer_put_live(w, site, blocks, bytes, e) == 0 &&
-		(w->buffer.nr < w->chunk_bytes || drain(w, false, e) == 0)) {
-		w->begin_bytes = w->file.bytes;
-		return 0;
-	}
-	give_up_file(w, e);
-	return -1;
 }
 
 /* ---- rounds ---- */
@@ -667,7 +591,7 @@ writer_free(struct log_writer *w)
 	cleanup_fd(&w->dir_fd);
 	log_stacks_release(&w->stacks);
 	free(w->buffer.v);
-	free(w->live.v);
+	free(w->sites.v);
 	free(w->kept.v);
 	free(w->dir);
 	free(w->name);

@@ -11,15 +11,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "wire/log.h"
+#include "recording/event.h"
 #include "wire/sites.h"
-
-struct log_event {
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t bytes;
-	uint32_t site;
-	enum wire_log_kind kind; /* not WIRE_LOG_TIME */
-};
 
 /*
  * Gives what a site of the process is; all return 0, or -1 with E.  A site that they do not give is
@@ -62,15 +55,9 @@ int log_writer_open(struct log_writer **ret, const struct log_settings *s,
 	const struct log_namer *names, struct err *e);
 
 /*
- * BLOCKS with BYTES in all were live of SITE when the log began, besides those of earlier calls.
- * Before the first event.  0, or -1 with E as log_writer_add().
- */
-int log_writer_add_live(
-	struct log_writer *w, uint32_t site, uint64_t blocks, uint64_t bytes, struct err *e);
-
-/*
- * The NR events at V follow, in the order of time: an earlier time is taken as that of the event
- * before.  0, or -1 with E where a file cannot be written: the disk is full, say.
+ * The NR events at V, of blocks and mappings, follow, with times of CLOCK_MONOTONIC in their order:
+ * an earlier time is taken as that of the event before.  0, or -1 with E where a file cannot be
+ * written: the disk is full, say.
  *
  * Then that file ends where it was whole, and W goes on to know what is live; events are lost, and
  * counted as nr_lost, until log_writer_flush() has begun another file.  -1 is returned once.  The
@@ -79,7 +66,7 @@ int log_writer_add_live(
  * The process may write what it likes, and lose events.  So a free of more than is live at its site
  * is not written, but counted as nr_unmatched, and so is an event that cannot be.
  */
-int log_writer_add(struct log_writer *w, const struct log_event *v, size_t nr, struct err *e);
+int log_writer_add(struct log_writer *w, const struct event *v, size_t nr, struct err *e);
 
 /* The state of the process at TIME_NS; all events before it have been added. */
 struct log_moment {

@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "recording/parts.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,7 +11,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/thread.h"
-#include "recording/history-priv.h"
 
 #define MAX_THREADS 64
 
@@ -114,7 +115,7 @@ offer_moment(struct parts *p, struct history_moment *m, struct err *e)
 static struct amount
 parts_live_of(const struct history *h, size_t site)
 {
-	return site < h->sites.nr ? history_site_live(&h->sites.v[site]) : (struct amount){ 0 };
+	return site < h->sites.nr ? h->sites.v[site].live.amount : (struct amount){ 0 };
 }
 
 static struct amount
@@ -134,7 +135,7 @@ parts_continues(const struct history *h, const struct history *part)
 
 		if (a.blocks != b.blocks || a.bytes != b.bytes)
 			return false;
-		if (a.blocks && h->sites.v[i].is_mapped != part->sites.v[i].is_mapped)
+		if (a.blocks && h->sites.v[i].live.kind != part->sites.v[i].live.kind)
 			return false;
 	}
 	return part->begin_ns >= h->end_ns;
@@ -230,10 +231,11 @@ parts_add_site(
 
 	amount_add(&to->allocated, &from->allocated);
 	to->allocated = amount_less(&to->allocated, &begin);
-	amount_add(&to->freed, &from->freed);
 	amount_add(&to->temporary, &from->temporary);
-	to->is_mapped |= from->is_mapped;
-	if (to->is_mapped)
+	to->live.amount = from->live.amount; /* with BEGIN in it, which was live in the sum */
+	if (from->live.kind != LIVE_OF_NOTHING)
+		to->live.kind = from->live.kind;
+	if (history_site_is_mapped(to))
 		return;
 	if (has_peak)
 		to->peak = from->peak;
@@ -256,7 +258,7 @@ parts_add_sites(struct history *h, const struct history *part, bool is_first, st
 
 		if (i < part->sites.nr && to->allocated.blocks &&
 			part->sites.v[i].allocated.blocks &&
-			to->is_mapped != part->sites.v[i].is_mapped)
+			to->live.kind != part->sites.v[i].live.kind)
 			return err_set(e, 0,
 				"cannot add up the recording: a site has blocks and mappings");
 		parts_add_site(h, part, i, is_first, has_peak);
@@ -485,8 +487,8 @@ try_parts(struct history *h, struct recording *r, const struct history_moments *
 	return give_pending(&p, e);
 }
 
-int
-history_read_parts(struct history *h, struct recording *r, const struct history_moments *moments,
+static int
+parts_read(struct history *h, struct recording *r, const struct history_moments *moments,
 	struct err *e)
 {
 	const struct history begin = { .interval_ns = h->interval_ns,
@@ -506,4 +508,14 @@ history_read_parts(struct history *h, struct recording *r, const struct history_
 		*h = begin;
 	}
 	return 0;
+}
+
+int
+history_read(struct history *h, struct recording *r, const struct history_moments *moments,
+	struct err *e)
+{
+	const int failed = r->ops->parts ? parts_read(h, r, moments, e)
+					 : history_read_one(h, r, moments, false, e);
+
+	return failed < 0 ? -1 : history_end(h, e);
 }

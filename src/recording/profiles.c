@@ -1,12 +1,12 @@
 #include <config.h>
 
+#include "recording/profiles.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "recording/choice.h"
-#include "recording/history.h"
 
 static const char *const all_types[] = { "alloc", "inuse", "peak", "temporary", "mapped",
 	"mapped_alloc" };
@@ -75,13 +75,13 @@ profiles_set(int64_t *values, size_t type, struct amount a)
 static void
 profiles_set_all(int64_t *values, const struct history_site *s, bool keeps_lives)
 {
-	if (s->is_mapped) {
-		profiles_set(values, NR_TYPES, history_site_live(s));
+	if (history_site_is_mapped(s)) {
+		profiles_set(values, NR_TYPES, s->live.amount);
 		profiles_set(values, NR_TYPES + 1, s->allocated);
 		return;
 	}
 	profiles_set(values, 0, s->allocated);
-	profiles_set(values, 1, history_site_live(s));
+	profiles_set(values, 1, s->live.amount);
 	profiles_set(values, 2, s->peak);
 	profiles_set(values, 3, s->temporary);
 	if (!keeps_lives)
@@ -104,7 +104,7 @@ history_profile(struct profile **ret, const struct history *h, struct recording 
 		const struct history_site *s = &h->sites.v[i];
 		int64_t values[MOST_VALUES] = { 0 };
 
-		if (!s->allocated.blocks || (s->is_mapped && !has_mappings))
+		if (!s->allocated.blocks || (history_site_is_mapped(s) && !has_mappings))
 			continue;
 		profiles_set_all(values, s, h->keeps_lives);
 		if (profiles_add(p, r, (uint32_t)i, values, e) < 0)
@@ -125,7 +125,7 @@ history_peak_profile(
 	for (size_t i = 0; i < h->sites.nr; i++) {
 		const struct amount *peak = &h->sites.v[i].peak;
 
-		if (peak->blocks && !h->sites.v[i].is_mapped &&
+		if (peak->blocks && !history_site_is_mapped(&h->sites.v[i]) &&
 			profiles_add(
 				p, r, (uint32_t)i, (int64_t[]){ peak->blocks, peak->bytes }, e) < 0)
 			return -1;

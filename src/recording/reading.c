@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "recording/history-priv.h"
+#include "recording/reading.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,22 +14,6 @@
 #define BATCH 512
 #define NS_PER_MS HISTORY_NS_PER_MS
 
-void
-history_release(struct history *h)
-{
-	free(h->intervals.v);
-	free(h->sites.v);
-	free(h->begin.v);
-	*h = (struct history){ 0 };
-}
-
-void
-history_moment_release(struct history_moment *m)
-{
-	free(m->sites.v);
-	*m = (struct history_moment){ 0 };
-}
-
 static int
 reading_no_memory(struct err *e)
 {
@@ -37,38 +21,6 @@ reading_no_memory(struct err *e)
 }
 
 /* ---- moments ---- */
-
-/* Add what is LIVE of site number SITE, S, to M, if anything is. */
-static int
-add_live(struct history_moment *m, size_t site, const struct history_site *s, struct amount live,
-	struct err *e)
-{
-	struct history_live *added;
-
-	if (!live.blocks)
-		return 0;
-	added = array_add(&m->sites);
-	if (!added)
-		return reading_no_memory(e);
-	*added = (struct history_live){ (uint32_t)site, s->is_mapped, live };
-	if (s->is_mapped)
-		amount_add(&m->mapped, &live);
-	return 0;
-}
-
-int
-history_end_moment(struct history_moment *ret, const struct history *h, struct err *e)
-{
-	*ret = (struct history_moment){ .interval = h->intervals.nr ? h->intervals.nr - 1 : 0,
-		.max = { h->live, h->end_ns } };
-	for (size_t i = 0; i < h->sites.nr; i++) {
-		const struct history_site *s = &h->sites.v[i];
-
-		if (add_live(ret, i, s, history_site_live(s), e) < 0)
-			return -1;
-	}
-	return 0;
-}
 
 static int
 take_moment(struct history_reading *d, struct err *e)
@@ -78,8 +30,8 @@ take_moment(struct history_reading *d, struct err *e)
 	for (size_t i = 0; i < d->h->sites.nr; i++) {
 		const struct history_site *s = &d->h->sites.v[i];
 
-		if (add_live(&m, i, s,
-			    s->nr_moment == d->nr_moment ? s->moment : history_site_live(s), e) < 0)
+		if (history_add_live(&m, i, s,
+			    s->nr_moment == d->nr_moment ? s->moment : s->live.amount, e) < 0)
 			return -1;
 	}
 	d->next_moment++;
@@ -125,41 +77,6 @@ end_interval(struct history_reading *d, struct err *e)
 	return d->in_moment ? take_moment(d, e) : 0;
 }
 
-/* MORE comes behind I. */
-static void
-reading_merge(struct history_interval *i, const struct history_interval *more)
-{
-	if (more->max.live.bytes > i->max.live.bytes)
-		i->max = more->max;
-	amount_add(&i->allocated, &more->allocated);
-	amount_add(&i->freed, &more->freed);
-	if (more->rss_bytes > i->rss_bytes)
-		i->rss_bytes = more->rss_bytes;
-	i->unordered_bytes += more->unordered_bytes;
-	if (more->mapped_bytes > i->mapped_bytes)
-		i->mapped_bytes = more->mapped_bytes;
-}
-
-void
-history_widen(struct history *h)
-{
-	const size_t was_first = h->first_interval, first = was_first / 2;
-	struct history_interval *v = h->intervals.v;
-
-	for (size_t i = 0; i < h->intervals.nr; i++) {
-		const size_t to = (was_first + i) / 2 - first;
-
-		if (i && (was_first + i) % 2)
-			reading_merge(&v[to], &v[i]);
-		else
-			v[to] = v[i];
-	}
-	if (h->intervals.nr)
-		h->intervals.nr = (was_first + h->intervals.nr + 1) / 2 - first;
-	h->first_interval = first;
-	h->interval_ns *= 2;
-}
-
 /* As many as several histories may have at once: 1 MiB. */
 #define MANY_INTERVALS ((size_t)16 << 10)
 
@@ -201,28 +118,16 @@ static inline void
 reading_note(const struct history_reading *d, struct history_site *s)
 {
 	if (s->nr_peak != d->nr_peak) {
-		s->peak = history_site_live(s);
+		s->peak = s->live.amount;
 		s->nr_peak = d->nr_peak;
 	}
 	if (d->in_moment && s->nr_moment != d->nr_moment) {
-		s->moment = history_site_live(s);
+		s->moment = s->live.amount;
 		s->nr_moment = d->nr_moment;
 	}
 }
 
-/*
- * Only what was allocated and what was freed is added up for each event, always both numbers of an
- * amount in the same order: gcc makes one instruction for both, and has to wait for one of them if
- * it was written alone before.
- */
-static inline void
-reading_add(struct amount *a, int64_t bytes)
-{
-	a->blocks++;
-	a->bytes += bytes;
-}
-
-/* Each number by itself, for the same reason. */
+/* Each number by itself, for the same reason as in live.h. */
 static inline void
 set_maximum(const struct history_reading *d, struct history_maximum *m, uint64_t time_ns)
 {
@@ -249,38 +154,51 @@ raise_maxima(struct history_reading *d, uint64_t time_ns)
 static void
 note_life(struct history_site *s, const struct event *v, int sign)
 {
-	struct amount live = history_site_live(s);
-
 	/* The sum of differences is the difference of sums, whichever block it was. */
 	s->lives_ms += (uint64_t)sign * (v->time_ns / NS_PER_MS);
-	if (live.bytes > s->max.bytes)
-		s->max = live;
+	if (s->live.amount.bytes > s->max.bytes)
+		s->max = s->live.amount;
 }
 
+/* V cannot follow, for WHY. */
 static int
-refuse_both(struct err *e)
+reading_refuse(const struct event *v, enum live_result why, struct err *e)
 {
-	return err_set(e, 0, "cannot add up the recording: a site has blocks and mappings");
+	const bool is_of_mapping = event_is_of_mapping(v->kind) || v->kind == EVENT_LIVE_MAPPED;
+
+	if (why == LIVE_IS_OTHER)
+		return err_set(e, 0, "cannot add up the recording: a site has blocks and mappings");
+	if (why == LIVE_TOO_MUCH)
+		return err_set(e, 0, "cannot add up the recording: no process %s so much",
+			v->kind == EVENT_LIVE	? "has"
+				: is_of_mapping ? "maps"
+						: "allocates");
+	if (v->kind == EVENT_GROWN)
+		return err_set(e, 0, "cannot add up the recording: no mapping is there to grow");
+	return err_set(e, 0, "cannot add up the recording: it %s more of a site than was %s",
+		is_of_mapping ? "unmaps" : "frees", is_of_mapping ? "mapped" : "allocated");
 }
 
 static inline int
 reading_allocate(struct history_reading *d, const struct event *v, struct err *e)
 {
+	const struct amount a = { 1, (int64_t)v->bytes };
 	struct history *h = d->h;
 	struct history_site *s = &h->sites.v[v->site];
-	int64_t bytes = (int64_t)v->bytes;
+	enum live_result r;
 
 	/* No other sum is greater than this one. */
-	if (bytes > INT64_MAX - h->allocated.bytes)
-		return err_set(e, 0, "cannot add up the recording: no process allocates so much");
-	if (s->is_mapped)
-		return refuse_both(e);
+	if (a.bytes > INT64_MAX - h->allocated.bytes)
+		return reading_refuse(v, LIVE_TOO_MUCH, e);
 	reading_note(d, s);
-	reading_add(&h->allocated, bytes);
-	reading_add(&s->allocated, bytes);
+	r = live_add_block(&s->live, v->bytes);
+	if (r != LIVE_ADDED)
+		return reading_refuse(v, r, e);
+	amount_add(&s->allocated, &a);
+	amount_add(&h->allocated, &a);
+	d->live_bytes += a.bytes;
 	if (h->keeps_lives)
 		note_life(s, v, -1);
-	d->live_bytes += bytes;
 	raise_maxima(d, v->time_ns);
 	return 0;
 }
@@ -288,73 +206,44 @@ reading_allocate(struct history_reading *d, const struct event *v, struct err *e
 static inline int
 reading_set_free(struct history_reading *d, const struct event *v, struct err *e)
 {
+	const struct amount a = { 1, (int64_t)v->bytes };
 	struct history *h = d->h;
 	struct history_site *s = &h->sites.v[v->site];
-	int64_t bytes = (int64_t)v->bytes;
+	enum live_result r;
 
-	if (s->freed.blocks >= s->allocated.blocks || bytes > s->allocated.bytes - s->freed.bytes)
-		return err_set(e, 0,
-			"cannot add up the recording: it frees more of a site than was allocated");
-	if (s->is_mapped)
-		return refuse_both(e);
 	reading_note(d, s);
-	reading_add(&h->freed, bytes);
-	reading_add(&s->freed, bytes);
+	r = live_take_block(&s->live, v->bytes);
+	if (r != LIVE_ADDED)
+		return reading_refuse(v, r, e);
+	amount_add(&h->freed, &a);
+	d->live_bytes -= a.bytes;
 	if (h->keeps_lives)
 		note_life(s, v, 1);
-	d->live_bytes -= bytes;
 	if (v->kind == EVENT_FREED_SOON) {
-		reading_add(&h->temporary, bytes);
-		reading_add(&s->temporary, bytes);
+		amount_add(&h->temporary, &a);
+		amount_add(&s->temporary, &a);
 	}
 	return 0;
 }
 
-/* S has mappings from here on.  0, or -1 with E: it has blocks. */
+/* V adds A to the mappings of S. */
 static int
-reading_set_mapped(struct history_site *s, struct err *e)
-{
-	if (!s->is_mapped && s->allocated.blocks)
-		return refuse_both(e);
-	s->is_mapped = true;
-	return 0;
-}
-
-/* S has A more of mappings. */
-static int
-reading_map(struct history_reading *d, struct history_site *s, const struct amount *a,
-	uint64_t time_ns, struct err *e)
+reading_map(struct history_reading *d, struct history_site *s, const struct event *v,
+	const struct amount *a, struct err *e)
 {
 	struct history *h = d->h;
+	const enum live_result r =
+		amount_has_room(&h->mapped_allocated, a) ? live_add(&s->live, v) : LIVE_TOO_MUCH;
 
-	if (reading_set_mapped(s, e) < 0)
-		return -1;
-	if (a->bytes < 0 || a->blocks < 0 || a->bytes > INT64_MAX - h->mapped_allocated.bytes ||
-		a->blocks > INT64_MAX - h->mapped_allocated.blocks)
-		return err_set(e, 0, "cannot add up the recording: no process maps so much");
+	if (r != LIVE_ADDED)
+		return reading_refuse(v, r, e);
 	amount_add(&s->allocated, a);
 	amount_add(&h->mapped_allocated, a);
 	amount_add(&h->mapped, a);
 	if (h->mapped.bytes > d->mapped_bytes)
 		d->mapped_bytes = h->mapped.bytes;
 	if (h->mapped.bytes > h->mapped_peak.live.bytes)
-		h->mapped_peak = (struct history_maximum){ h->mapped, time_ns };
-	return 0;
-}
-
-/* S has A less of them. */
-static int
-unmap(struct history_reading *d, struct history_site *s, const struct amount *a, struct err *e)
-{
-	const struct amount live = history_site_live(s);
-
-	if (!s->is_mapped || live.blocks < a->blocks || live.bytes < a->bytes ||
-		(live.bytes > a->bytes) != (live.blocks > a->blocks))
-		return err_set(e, 0,
-			"cannot add up the recording: it unmaps more of a site than was mapped");
-	reading_note(d, s);
-	amount_add(&s->freed, a);
-	d->h->mapped = amount_less(&d->h->mapped, a);
+		h->mapped_peak = (struct history_maximum){ h->mapped, v->time_ns };
 	return 0;
 }
 
@@ -362,15 +251,17 @@ static int
 reading_take_mapping(struct history_reading *d, const struct event *v, struct err *e)
 {
 	struct history_site *s = &d->h->sites.v[v->site];
-	const struct amount a = { v->kind == EVENT_MAPPED || v->kind == EVENT_UNMAPPED,
-		(int64_t)v->bytes };
+	const struct amount a = live_amount_of(v);
+	enum live_result r;
 
-	if (v->kind == EVENT_UNMAPPED || v->kind == EVENT_SHRUNK)
-		return unmap(d, s, &a, e);
-	if (v->kind == EVENT_GROWN && history_site_live(s).blocks <= 0)
-		return err_set(e, 0, "cannot add up the recording: no mapping is there to grow");
 	reading_note(d, s);
-	return reading_map(d, s, &a, v->time_ns, e);
+	if (v->kind == EVENT_MAPPED || v->kind == EVENT_GROWN)
+		return reading_map(d, s, v, &a, e);
+	r = live_add(&s->live, v);
+	if (r != LIVE_ADDED)
+		return reading_refuse(v, r, e);
+	d->h->mapped = amount_less(&d->h->mapped, &a);
+	return 0;
 }
 
 /* Have what was live of SITE when a part began. */
@@ -390,12 +281,12 @@ have_begin(struct history *h, uint32_t site)
 static int
 take_live_mapped(struct history_reading *d, const struct event *v, struct err *e)
 {
-	const struct amount a = { (int64_t)v->blocks, (int64_t)v->bytes };
+	const struct amount a = live_amount_of(v);
 	struct amount *begin = have_begin(d->h, v->site);
 
 	if (!begin)
 		return reading_no_memory(e);
-	if (reading_map(d, &d->h->sites.v[v->site], &a, v->time_ns, e) < 0)
+	if (reading_map(d, &d->h->sites.v[v->site], v, &a, e) < 0)
 		return -1;
 	amount_add(begin, &a);
 	amount_add(&d->h->mapped_before, &a);
@@ -408,23 +299,22 @@ take_live(struct history_reading *d, const struct event *v, struct err *e)
 {
 	struct history *h = d->h;
 	struct history_site *s = &h->sites.v[v->site];
-	const struct amount a = { (int64_t)v->blocks, (int64_t)v->bytes };
+	const struct amount a = live_amount_of(v);
 	struct amount *begin = have_begin(h, v->site);
+	enum live_result r;
 
 	if (!begin)
 		return reading_no_memory(e);
-	if (s->is_mapped)
-		return refuse_both(e);
-	if (a.bytes < 0 || a.blocks < 0 || a.bytes > INT64_MAX - h->allocated.bytes ||
-		a.blocks > INT64_MAX - h->allocated.blocks)
-		return err_set(e, 0, "cannot add up the recording: no process has so much");
+	r = amount_has_room(&h->allocated, &a) ? live_add(&s->live, v) : LIVE_TOO_MUCH;
+	if (r != LIVE_ADDED)
+		return reading_refuse(v, r, e);
 	amount_add(begin, &a);
 	amount_add(&h->before, &a);
 	amount_add(&h->allocated, &a);
 	amount_add(&s->allocated, &a);
 	if (h->keeps_lives) {
 		s->lives_ms -= v->blocks * (v->time_ns / NS_PER_MS);
-		s->max = history_site_live(s);
+		s->max = s->live.amount;
 	}
 	d->live_bytes += a.bytes;
 	raise_maxima(d, v->time_ns);
@@ -600,9 +490,9 @@ history_end(struct history *h, struct err *e)
 	for (size_t i = 0; h->keeps_lives && i < h->sites.nr; i++) {
 		struct history_site *s = &h->sites.v[i];
 
-		if (s->is_mapped)
+		if (history_site_is_mapped(s))
 			continue;
-		s->lives_ms += (uint64_t)history_site_live(s).blocks * (h->end_ns / NS_PER_MS);
+		s->lives_ms += (uint64_t)s->live.amount.blocks * (h->end_ns / NS_PER_MS);
 	}
 	return 0;
 }

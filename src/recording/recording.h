@@ -15,45 +15,7 @@
 
 #include "base/err.h"
 #include "profile/profile.h"
-
-enum event_kind {
-	EVENT_ALLOCATED,
-	EVENT_FREED,
-	EVENT_FREED_SOON, /* a temporary block: what that is, the format defines */
-	EVENT_RSS,	  /* the process's resident memory, in "bytes" */
-	EVENT_TIME,	  /* nothing happened up to then */
-	/*
-	 * "blocks" of a site, "bytes" in all, were live before the recording began.  Only before
-	 * all events of other kinds but EVENT_TIME.
-	 */
-	EVENT_LIVE,
-	/*
-	 * Mappings of the program's own, at sites that have no blocks.  A mapping has "bytes" of
-	 * memory, and had none; more; none any more; less, but some.  Which one of a site's it is,
-	 * is not known.
-	 */
-	EVENT_MAPPED,
-	EVENT_GROWN,
-	EVENT_UNMAPPED,
-	EVENT_SHRUNK,
-	EVENT_LIVE_MAPPED, /* as EVENT_LIVE */
-	/*
-	 * Since the last EVENT_RSS or EVENT_TIME the order of events of "bytes" in all among those
-	 * of other threads is not known.
-	 */
-	EVENT_UNORDERED,
-};
-
-struct event {
-	uint64_t time_ns; /* since the recording began; never less than the event's before it */
-	uint64_t bytes;	  /* of the block; never more than EVENT_MAX_BYTES, but when live before */
-	uint32_t site;	  /* that the block was allocated at, also when it is freed */
-	enum event_kind kind;
-	uint64_t blocks; /* of EVENT_LIVE and EVENT_LIVE_MAPPED */
-};
-
-/* No address space of any processor that Linux runs on has so much. */
-#define EVENT_MAX_BYTES ((uint64_t)1 << 57)
+#include "recording/event.h"
 
 struct recording {
 	const struct recording_ops *ops;
@@ -119,29 +81,10 @@ struct recording_parts {
 	int (*drop_before)(struct recording *r, size_t part, struct err *e);
 };
 
-/*
- * Whether the LEN bytes at DATA, or the file or directory PATH, are a recording, or so damaged that
- * nothing can be unpacked, which recording_open() says then.  Of a pipe nothing is read.
- */
-bool recording_is_in(const char *data, size_t len);
-bool recording_is_file(const char *path);
-
-/*
- * Open the file PATH, which can be rewound, or the newest log in the directory PATH, or the LEN
- * bytes at DATA, which stay as long, called NAME.  The caller frees *RET.  0, or -1 with E.
- */
-int recording_open(struct recording **ret, const char *path, struct err *e);
-
-/* One of the logs in a directory, as the head of each file has it (doc/internals/log.md). */
+/* One of the logs in a directory, as each file begins with it: doc/internals/log.md. */
 struct recording_log {
 	uint64_t realtime_ns, opened_ns;
 };
-
-/* Open the log WHICH in the directory PATH, the newest one if NULL.  As recording_open(). */
-int recording_open_log(
-	struct recording **ret, const char *path, const struct recording_log *which, struct err *e);
-int recording_parse(
-	struct recording **ret, const char *name, const char *data, size_t len, struct err *e);
 
 static inline void
 recording_free(struct recording *r)

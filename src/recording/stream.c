@@ -336,3 +336,32 @@ stream_read(struct stream *s, char *buf, size_t size, struct err *e)
 	}
 	return 0;
 }
+
+/* Go back to the first byte without reading the file again, if all that was read is there. */
+static int
+stream_unread(struct stream *s, struct err *e)
+{
+	if (s->read_bytes != s->input_nr)
+		return stream_rewind(s, e);
+	s->input_at = 0;
+	s->has_ended = s->is_in_frame = s->is_drained = false;
+	s->is_cut = NULL;
+	s->packing = PACKING_UNKNOWN;
+	return 0;
+}
+
+long
+stream_peek(struct stream *s, char *buf, size_t size, bool *ret_is_cut, struct err *e)
+{
+	size_t nr = 0;
+	long n = 1;
+
+	while (nr < size && n > 0) {
+		n = stream_read(s, buf + nr, size - nr, e);
+		nr += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		return -1;
+	*ret_is_cut = s->is_cut;
+	return stream_unread(s, e) < 0 ? -1 : (long)nr;
+}

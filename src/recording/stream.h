@@ -24,6 +24,12 @@ struct stream *stream_of_memory(const char *data, size_t len, const char *name, 
  * stream_is_cut() says that then.
  */
 long stream_read(struct stream *s, char *buf, size_t size, struct err *e);
+/*
+ * Copy the first bytes of S, of which none was read yet, into BUF: as many as there are, up to
+ * SIZE.  stream_read() gives them as well.  *RET_IS_CUT: whether the end was met, and is not that
+ * of the file.  Their number, or -1 with E.
+ */
+long stream_peek(struct stream *s, char *buf, size_t size, bool *ret_is_cut, struct err *e);
 /* Why the end that stream_read() has met is not that of the file, for people; NULL: it is. */
 const char *stream_is_cut(const struct stream *s);
 /*

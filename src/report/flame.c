@@ -192,7 +192,8 @@ flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e)
 	return 0;
 }
 
-int
+/* A flame graph as SVG, with search and zoom of its own. */
+static int
 report_print_flame(const struct report_view *v, struct ui_output *out, struct err *e)
 {
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n", out->f);

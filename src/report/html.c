@@ -184,7 +184,8 @@ page_put_report(const struct report_view *v, FILE *f, int level, struct err *e)
 	return 0;
 }
 
-int
+/* A page with the flame graph, functions, threads and sizes, which needs no other file. */
+static int
 report_print_html(const struct report_view *v, struct ui_output *out, struct err *e)
 {
 	page_put_head(out->f, v->file);

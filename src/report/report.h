@@ -48,12 +48,6 @@ struct report_view {
 
 /* flat, flat%, sum%, cum and cum% of each function, line or object. */
 int report_print_table(const struct report_view *v, struct ui_output *out, struct err *e);
-/* The tree of calls with at least 0.5 % of the total. */
-int report_print_tree(const struct report_view *v, struct ui_output *out, struct err *e);
-/* A flame graph as SVG, with search and zoom of its own. */
-int report_print_flame(const struct report_view *v, struct ui_output *out, struct err *e);
-/* A page with the flame graph, functions, threads and sizes, which needs no other file. */
-int report_print_html(const struct report_view *v, struct ui_output *out, struct err *e);
 /* The graph of calls, for dot of graphviz. */
 int report_print_dot(const struct report_view *v, FILE *f, struct err *e);
 /* The members of "data". */
@@ -61,8 +55,6 @@ int report_to_json(const struct report_view *v, json_t *data, struct err *e);
 
 /* "25.7 MiB", or a number where the values are not bytes, into BUF; returns BUF. */
 const char *report_value(const struct report_view *v, int64_t value, char *buf, size_t size);
-/* ", older than 1.0 min, of 4.0 KiB or more", into BUF; "" without a choice.  Returns BUF. */
-const char *report_choice_text(const struct report_view *v, char *buf, size_t size);
 /* The name of the values for people: "bytes in use". */
 const char *report_type_text(const struct profile_type *type, char *buf, size_t size);
 

@@ -61,8 +61,9 @@ report_type_text(const struct profile_type *type, char *buf, size_t size)
 	return buf;
 }
 
-const char *
-report_choice_text(const struct report_view *v, char *buf, size_t size)
+/* ", older than 1.0 min, of 4.0 KiB or more", into BUF; "" without a choice.  Returns BUF. */
+static const char *
+report_text_choice(const struct report_view *v, char *buf, size_t size)
 {
 	const struct history_choice *c = v->choice;
 	char age[32];
@@ -100,7 +101,7 @@ text_print_head(const struct report_view *v, FILE *f)
 		fprintf(f, " less %s", text_printable(v->base, file, sizeof file));
 	fprintf(f, ": %s%s, ",
 		report_type_text(&v->p->types.v[v->c->options.type], type, sizeof type),
-		report_choice_text(v, choice, sizeof choice));
+		report_text_choice(v, choice, sizeof choice));
 	report_value(v, v->c->shown, shown, sizeof shown);
 	if (v->base || v->c->shown == v->c->total)
 		fputs(shown, f);
@@ -274,7 +275,8 @@ print_calls(struct tree_printer *p, uint32_t i, struct err *e)
 	return 0;
 }
 
-int
+/* The tree of calls with at least 0.5 % of the total. */
+static int
 report_print_tree(const struct report_view *v, struct ui_output *out, struct err *e)
 {
 	auto_tree struct tree tree = { 0 };

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/symbols.h"
+#include "recording/profiles.h"
 #include "report/timeline.h"
 
 /* As of massif itself: --max-snapshots, --detailed-freq, --depth, --threshold. */

@@ -158,7 +158,8 @@ static const struct option_kind {
 
 /* ---- words ---- */
 
-const char *
+/* Word I of O; NULL behind the last one. */
+static const char *
 ui_option_word(const struct ui_option *o, size_t i)
 {
 	return o->word ? o->word(i) : o->words ? o->words[i] : NULL;

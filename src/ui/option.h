@@ -120,8 +120,6 @@ void ui_parse_in_order(const struct ui_syntax *syntax, int argc, char **argv, vo
 /* The same up to the first word that is no option.  Returns its index, ARGC if none. */
 int ui_parse_until_word(const struct ui_syntax *syntax, int argc, char **argv, void *input);
 
-/* Word I of O; NULL behind the last one. */
-const char *ui_option_word(const struct ui_option *o, size_t i);
 /* The index of ARG among the words of O, or -1. */
 int ui_option_find_word(const struct ui_option *o, const char *arg);
 /* Refuse ARG as an argument of O that has a wrong form. */

@@ -101,18 +101,3 @@ unwind_forget(void)
 			unwind_cache[i].generation = 0;
 	unwind_seen_forget();
 }
-
-void
-unwind_read_status(struct unwind_status *ret)
-{
-	const struct unwind_status none = { 0 };
-
-	*ret = none;
-	unwind_objects_status(ret);
-	ret->nr_found = __atomic_load_n(&nr_found, __ATOMIC_RELAXED);
-	if (!unwind_cache)
-		return;
-	ret->cache_bytes = UNWIND_CACHE_ENTRIES * sizeof *unwind_cache;
-	for (unsigned int i = 0; i < UNWIND_CACHE_ENTRIES; i++)
-		ret->nr_rules += unwind_cache[i].generation != 0;
-}

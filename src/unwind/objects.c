@@ -208,7 +208,7 @@ static struct {
 	uint32_t is_noting;
 	uint32_t version; /* odd while V changes */
 	uint32_t nr, capacity;
-	uint64_t generation, bytes;
+	uint64_t generation;
 	struct unwind_object *v;
 } table;
 
@@ -305,7 +305,6 @@ objects_reserve(uint32_t nr)
 	 */
 	table.v = v;
 	table.capacity = 2 * nr;
-	table.bytes += bytes;
 	return true;
 }
 
@@ -347,14 +346,6 @@ unwind_objects_start(const struct unwind_host *h)
 {
 	host = *h;
 	unwind_note_objects();
-}
-
-void
-unwind_objects_status(struct unwind_status *ret)
-{
-	ret->objects_bytes = table.bytes;
-	ret->nr_objects = table.nr;
-	ret->is_cached = unwind_generation() != 0;
 }
 
 /* ---- finding ---- */

@@ -223,8 +223,6 @@ enum unwind_found unwind_find_object(uintptr_t pc, struct unwind_object *ret);
 
 /* Note the loaded objects.  HOST, which is copied, has the functions that report them. */
 void unwind_objects_start(const struct unwind_host *host);
-/* Set the members of RET that describe objects. */
-void unwind_objects_status(struct unwind_status *ret);
 
 /* Set up *RET for an object whose program headers are known. */
 bool unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs, size_t nr);

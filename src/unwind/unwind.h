@@ -120,16 +120,6 @@ uint64_t unwind_generation(void);
  */
 uint32_t unwind_number_of(uintptr_t pc);
 
-struct unwind_status {
-	uint64_t cache_bytes, objects_bytes; /* mapped bytes; fewer may be touched */
-	uint64_t nr_rules;		     /* in the cache, in any generation */
-	uint64_t nr_found;   /* looked up in tables; approximate, threads may lose a count */
-	uint32_t nr_objects; /* noted objects; 0 if _dl_find_object() is used */
-	bool is_cached; /* false: ld.so's counters were not recognised, each frame costs a lookup */
-};
-/* May be called in any thread, at any time. */
-void unwind_read_status(struct unwind_status *ret);
-
 /* ---- the beginning of a walk ---- */
 
 #if defined __aarch64__ || defined UNWIND_AARCH64

@@ -10,7 +10,7 @@
 /* ---- text ---- */
 
 static void
-print_already(const struct target *t, const struct counting *c, struct ui_output *out)
+print_already(const struct target *t, const struct count_job *c, struct ui_output *out)
 {
 	fprintf(out->f, "%s %d counts already, %s; nothing was changed\n", t->comm, (int)t->pid,
 		c->way == WIRE_LOADED ? "since 'memdiag count start'" : "since it was started");
@@ -18,7 +18,7 @@ print_already(const struct target *t, const struct counting *c, struct ui_output
 
 static void
 counting_print_start(struct ui_output *out, const struct ui_options *ui, const struct target *t,
-	const struct counting *c)
+	const struct count_job *c)
 {
 	const struct stop_report *f = &c->hooked.stop;
 	const size_t nr = c->hooked.nr_entries + c->hooked.nr_slots;
@@ -49,7 +49,7 @@ counting_print_start(struct ui_output *out, const struct ui_options *ui, const s
 
 void
 counting_show_text(struct ui_output *out, const struct ui_options *ui, const struct target *t,
-	const struct counting *c, bool is_stop)
+	const struct count_job *c, bool is_stop)
 {
 	if (!is_stop && c->was_so)
 		print_already(t, c, out);
@@ -71,14 +71,14 @@ counting_show_text(struct ui_output *out, const struct ui_options *ui, const str
 /* ---- JSON ---- */
 
 static json_t *
-doubtful_json(const struct counting *c)
+doubtful_json(const struct count_job *c)
 {
 	return c->has_no_before || c->nr_doubtful == UINT32_MAX ? json_null()
 								: json_integer(c->nr_doubtful);
 }
 
 static json_t *
-counting_data_json(const struct counting *c, bool is_stop)
+counting_data_json(const struct count_job *c, bool is_stop)
 {
 	const struct stop_report *f = &c->hooked.stop;
 	json_t *stop = json_object(),
@@ -103,7 +103,7 @@ counting_data_json(const struct counting *c, bool is_stop)
 }
 
 int
-counting_show_json(struct ui_output *out, const struct target *t, const struct counting *c,
+counting_show_json(struct ui_output *out, const struct target *t, const struct count_job *c,
 	bool is_stop, struct err *e)
 {
 	json_t *document = ui_json_new("count", t);

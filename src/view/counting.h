@@ -4,17 +4,17 @@
 #ifndef MEMDIAG_VIEW_COUNTING_H
 #define MEMDIAG_VIEW_COUNTING_H
 
-#include "agentctl/agentctl.h"
+#include "agentctl/count-job.h"
 #include "os/os.h"
 #include "ui/ui.h"
 
 /*
- * Print C, what counting_start() found and did in T; with IS_STOP, counting_stop().  As text, whose
- * errors of writing ui_output_close() reports; or as JSON: 0, or -1 with E.
+ * Print C, what count_job_start() found and did in T; with IS_STOP, count_job_stop().  As text,
+ * whose errors of writing ui_output_close() reports; or as JSON: 0, or -1 with E.
  */
 void counting_show_text(struct ui_output *out, const struct ui_options *ui, const struct target *t,
-	const struct counting *c, bool is_stop);
-int counting_show_json(struct ui_output *out, const struct target *t, const struct counting *c,
+	const struct count_job *c, bool is_stop);
+int counting_show_json(struct ui_output *out, const struct target *t, const struct count_job *c,
 	bool is_stop, struct err *e);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/family.h"
 #include "ui/ui.h"
 
 /* A line about all together. */

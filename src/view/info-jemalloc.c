@@ -45,8 +45,9 @@ info_jemalloc_bound(const struct info *info, int kind)
 	return "at most";
 }
 
-const char *
-jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size)
+/* "5.3.0" of its version into BUF; returns BUF. */
+static const char *
+info_jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size)
 {
 	snprintf(buf, size, "%.*s", (int)strcspn(j->version, "-"), j->version);
 	return buf;
@@ -61,7 +62,7 @@ info_jemalloc_print_header(const struct info *info, const struct info_options *o
 	const struct os_status *status = &info->space.after;
 	char version[64];
 
-	jemalloc_version(&info->jemalloc, version, sizeof version);
+	info_jemalloc_version(&info->jemalloc, version, sizeof version);
 	fprintf(f, "%s %d (jemalloc%s%s, %d CPUs)  RSS %s  swap %s  VIRT %s\n",
 		info->mt.target.comm, (int)info->mt.target.pid, *version ? " " : "", version,
 		os_nr_cpus(), UI_SIZE(&opt->ui, status->vm_rss_bytes),

@@ -20,8 +20,6 @@ int info_print_jemalloc(const struct info *info, const struct info_options *opt,
 json_t *jemalloc_accounting_json(const struct info *info);
 /* WHAT jemalloc says of itself; of its arenas ONLY that one, -1: all. */
 json_t *jemalloc_json(const struct jemalloc *where, const struct jemalloc_stats *what, long only);
-/* "5.3.0" of its version into BUF; returns BUF. */
-const char *jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size);
 
 /* ---- info-file.c: a saved account ---- */
 

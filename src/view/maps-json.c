@@ -73,8 +73,9 @@ maps_json_row_to_json(const struct row *r, const struct space *s)
 	return row;
 }
 
-json_t *
-rows_to_json(const struct rows *r, const struct row *const *order, const struct space *s)
+/* "groups" of the document. */
+static json_t *
+maps_json_rows(const struct rows *r, const struct row *const *order, const struct space *s)
 {
 	json_t *groups = json_array(), *parts = NULL;
 
@@ -104,8 +105,9 @@ leaf_to_json(const struct maps_report *r, uint32_t nr)
 	return row;
 }
 
-json_t *
-leaves_to_json(const struct maps_report *r)
+/* "mappings" of the document, BY_MAPPING. */
+static json_t *
+maps_json_leaves(const struct maps_report *r)
 {
 	json_t *list = json_array();
 
@@ -325,8 +327,8 @@ maps_compare(struct maps_report *report, json_t *old, struct growth *growth, str
 {
 	const bool by_mapping = report->by == BY_MAPPING;
 	const struct growth_list *list = by_mapping ? &mappings_growth : &maps_growth;
-	json_auto_t *now = by_mapping ? leaves_to_json(report)
-				      : rows_to_json(report->rows, report->order, report->s);
+	json_auto_t *now = by_mapping ? maps_json_leaves(report)
+				      : maps_json_rows(report->rows, report->order, report->s);
 	json_t *then = json_object_get(json_object_get(old, "data"), list->member);
 
 	if ((by_mapping && growth_match_mappings(then, now, e) < 0) ||

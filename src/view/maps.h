@@ -33,12 +33,6 @@ struct maps_report {
 	const struct growth *growth;	 /* then this is printed instead of the rows */
 };
 
-/* "groups" of the JSON document. */
-json_t *rows_to_json(const struct rows *r, const struct row *const *order, const struct space *s);
-
-/* "mappings" of the JSON document, BY_MAPPING. */
-json_t *leaves_to_json(const struct maps_report *r);
-
 /* "filter": what SEL takes; JSON's null if it takes all. */
 json_t *selection_to_json(const struct selection *sel);
 

@@ -161,7 +161,7 @@ profiled_print_sums(const struct profiled *p, const struct ui_options *opt, FILE
 {
 	const struct wire_sites *s = &p->head;
 
-	if (s->period_bytes)
+	if (wire_capture_of(s->period_bytes) == WIRE_PROFILE)
 		print_estimates(p, opt, f);
 	else
 		print_amounts(p, opt, f);
@@ -387,7 +387,7 @@ noted_json(const struct profiled *p)
 
 	if (!s->magic)
 		return json_null();
-	if (!s->period_bytes)
+	if (wire_capture_of(s->period_bytes) == WIRE_RECORD)
 		return record_json(p);
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 		"period_bytes", (json_int_t)s->period_bytes, "started_ns",

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/family.h"
 #include "os/self.h"
 #include "ui/ui.h"
 #include "wire/wire.h"

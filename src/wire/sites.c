@@ -103,8 +103,9 @@ wire_sites_is_valid(const struct wire_sites *s, uint64_t size)
 		s->size_bytes == want.size_bytes && s->size_bytes <= size;
 }
 
-struct wire_amount
-wire_site_freed(const struct wire_site *s)
+/* The amount of S that was freed so far, by any thread. */
+static struct wire_amount
+sites_freed(const struct wire_site *s)
 {
 	return (struct wire_amount){ s->freed.units + s->freed_elsewhere.units,
 		s->freed.bytes + s->freed_elsewhere.bytes };
@@ -113,7 +114,7 @@ wire_site_freed(const struct wire_site *s)
 struct wire_amount
 wire_site_live(const struct wire_site *s)
 {
-	const struct wire_amount freed = wire_site_freed(s);
+	const struct wire_amount freed = sites_freed(s);
 
 	if (freed.bytes > s->allocated.bytes || freed.units >= s->allocated.units)
 		return (struct wire_amount){ 0 };

@@ -200,6 +200,19 @@ struct wire_triggers {
 #define WIRE_HIGH_PART 10
 #define WIRE_HIGH_LEAST_BYTES (INT64_C(1) << 20)
 
+/* The kind of a capture: a profile is sampled, a record is exact. */
+enum wire_capture {
+	WIRE_PROFILE,
+	WIRE_RECORD,
+};
+
+/* The kind of capture of a request or of sites with PERIOD_BYTES, which is 0 for a record. */
+static inline enum wire_capture
+wire_capture_of(uint64_t period_bytes)
+{
+	return period_bytes ? WIRE_PROFILE : WIRE_RECORD;
+}
+
 struct wire_sites {
 	uint64_t magic;
 	uint32_t header_bytes, node_bytes, site_bytes;
@@ -208,7 +221,7 @@ struct wire_sites {
 	uint32_t pid;
 	uint32_t nr_dumps;	     /* files that memdiag has written from it */
 	uint64_t started_ns;	     /* CLOCK_REALTIME */
-	uint64_t period_bytes;	     /* average distance of samples; 0: all blocks, a record */
+	uint64_t period_bytes;	     /* average distance of samples; wire_capture_of() */
 	uint32_t nr_nodes, nr_sites; /* in use; may exceed the maximum when it is full */
 	int64_t live_bytes;	     /* of all sites */
 	int64_t peak_bytes;	     /* the peak of live_bytes */
@@ -301,9 +314,6 @@ uint64_t wire_sites_make(struct wire_sites *s, const struct wire_sites_size *siz
 
 /* True if this memdiag supports the head S of sites with SIZE bytes. */
 bool wire_sites_is_valid(const struct wire_sites *s, uint64_t size);
-
-/* The amount of SITE that was freed so far, by any thread. */
-struct wire_amount wire_site_freed(const struct wire_site *site);
 
 /*
  * The live amount of SITE.  It is never negative, although its counters may change while they are

@@ -243,9 +243,13 @@ struct wire_request {
 	int64_t fd; /* a file of zeroes for the sites (wire/sites.h); negative: no file */
 	uint32_t max_nodes, max_sites; /* room in it */
 	uint32_t nr_log_blocks, opens_log;
-	uint64_t max_bytes;    /* memory of a record; 0: unlimited */
-	uint64_t live_set;     /* enum wire_live_set */
-	uint64_t period_bytes; /* take samples once their hooks are set; 0: record all blocks */
+	uint64_t max_bytes; /* memory of a record; 0: unlimited */
+	uint64_t live_set;  /* enum wire_live_set */
+	/*
+	 * The average distance of samples, which are taken once their hooks are set;
+	 * wire_capture_of().
+	 */
+	uint64_t period_bytes;
 	struct wire_triggers triggers; /* requested triggers */
 	/*
 	 * In a program without a dynamic linker: the ELF headers of the program and the vDSO, and

@@ -43,7 +43,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!f)
 		return 0;
-	if (regions_parse(&p.maps, f, &e) == 0)
+	if (regions_parse(&p.maps, f, NULL, &e) == 0)
 		check_leaves(&s);
 	else if (p.maps.region || p.maps.paths || !e.msg[0])
 		abort();

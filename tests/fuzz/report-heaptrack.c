@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "recording/history.h"
+#include "recording/parts.h"
+#include "recording/profiles.h"
+#include "recording/recording-open.h"
 
 /* A hostile time stamp takes some 2 million of these. */
 #define INTERVAL_NS (UINT64_C(3600) * 1000000000)
@@ -46,9 +48,9 @@ check_mappings(const struct history *h)
 
 	for (size_t i = 0; i < h->sites.nr; i++) {
 		const struct history_site *s = &h->sites.v[i];
-		const struct amount of_site = history_site_live(s);
+		const struct amount of_site = s->live.amount;
 
-		if (!s->is_mapped)
+		if (!history_site_is_mapped(s))
 			continue;
 		live.blocks += of_site.blocks;
 		live.bytes += of_site.bytes;
@@ -72,9 +74,9 @@ check_sums(const struct history *h)
 
 	check_mappings(h);
 	for (size_t i = 0; i < h->sites.nr; i++) {
-		if (h->sites.v[i].is_mapped)
+		if (history_site_is_mapped(&h->sites.v[i]))
 			continue;
-		live_bytes += history_site_live(&h->sites.v[i]).bytes;
+		live_bytes += h->sites.v[i].live.amount.bytes;
 		sum.peak.bytes += h->sites.v[i].peak.bytes;
 		sum.allocated.blocks += h->sites.v[i].allocated.blocks;
 		sum.temporary.blocks += h->sites.v[i].temporary.blocks;
@@ -108,9 +110,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_profile struct profile *all = NULL, *peak = NULL, *moment = NULL;
 	struct history_moments moments = { (size_t[]){ 0 }, 1, take, &m };
 	struct err e = { 0 };
+	const int found = recording_parse(&r, "it", (const char *)data, size, &e);
 
-	if (recording_parse(&r, "it", (const char *)data, size, &e) < 0 ||
-		history_read(&h, r, NULL, &e) < 0) {
+	if (!found)
+		return 0;
+	if (found < 0 || history_read(&h, r, NULL, &e) < 0) {
 		must(*e.msg);
 		return 0;
 	}

@@ -13,7 +13,7 @@ static int
 parse(struct regions *m, const char *text, struct err *e)
 {
 	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-	int r = regions_parse(m, f, e);
+	int r = regions_parse(m, f, NULL, e);
 
 	fclose(f);
 	return r;
@@ -175,7 +175,7 @@ test_bad(void)
 	bad("7e00-7f00 rw-p 00000000 00:00 0x\n", "an inode that is no number");
 	bad(AT "\n\n" AT "\n", "an empty line");
 	ok(parse(&m, " ", &e) < 0, "a blank is refused");
-	ok(regions_parse(&m, nothing, &e) == 0 && m.nr == 0, "nothing is an empty map");
+	ok(regions_parse(&m, nothing, NULL, &e) == 0 && m.nr == 0, "nothing is an empty map");
 }
 
 static void

@@ -21,7 +21,7 @@ read_space(struct space *s, const char *name, const struct spans *spans)
 	s->process = s->own;
 	snprintf(path, sizeof path, "%s/maps/%s.maps", TEST_DATA, name);
 	f = fopen(path, "r");
-	if (f && s->own && regions_parse(&s->own->maps, f, &e) == 0 &&
+	if (f && s->own && regions_parse(&s->own->maps, f, NULL, &e) == 0 &&
 		space_classify(s, spans, &nobody, &e) == 0)
 		return true;
 	printf("# %s: %s\n", path, e.msg);

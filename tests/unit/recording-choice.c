@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "recording/choice.h"
+#include "recording/parts.h"
 #include "tap.h"
 
 #define MS UINT64_C(1000000)

@@ -12,6 +12,7 @@
 #include "recording/follow.h"
 #include "recording/log-format.h"
 #include "recording/log-writer.h"
+#include "recording/recording-open.h"
 #include "tap.h"
 
 #define NR_SITES 8
@@ -100,14 +101,14 @@ go_on(void)
 		truth[interval + 1].max_bytes = live_bytes;
 }
 
-static struct log_event
+static struct event
 make_event(void)
 {
 	const size_t i = nr_blocks ? pick((unsigned int)nr_blocks) : 0;
-	struct log_event v = { .time_ns = OPENED + now_ticks * NS_PER_TICK };
+	struct event v = { .time_ns = OPENED + now_ticks * NS_PER_TICK };
 
 	if (nr_blocks == MAX_BLOCKS || (nr_blocks && pick(5) < 2)) {
-		v.kind = WIRE_LOG_FREED;
+		v.kind = EVENT_FREED;
 		v.site = block[i].site;
 		v.bytes = block[i].bytes;
 		block[i] = block[--nr_blocks];
@@ -115,7 +116,7 @@ make_event(void)
 		live_bytes -= (int64_t)v.bytes;
 		return v;
 	}
-	v.kind = WIRE_LOG_ALLOCATED;
+	v.kind = EVENT_ALLOCATED;
 	v.site = block[nr_blocks].site = pick(NR_SITES);
 	v.bytes = block[nr_blocks++].bytes = 1 + pick(1000000);
 	truth[interval].allocated_bytes += (int64_t)v.bytes;
@@ -133,7 +134,7 @@ write_round(struct log_writer *w)
 	struct err e = { 0 };
 
 	for (unsigned int nr = pick(100); nr; nr--) {
-		const struct log_event v = make_event();
+		const struct event v = make_event();
 
 		if (log_writer_add(w, &v, 1, &e) < 0)
 			return false;
@@ -160,7 +161,7 @@ open_reader(const char *path)
 {
 	struct reader *r = calloc(1, sizeof *r);
 
-	if (!r || recording_open(&r->r, path, &r->e) < 0 ||
+	if (!r || recording_open(&r->r, path, &r->e) <= 0 ||
 		follow_new(&r->f, r->r, INTERVAL_TICKS * NS_PER_TICK, &r->e) < 0) {
 		printf("# %s\n", r ? r->e.msg : "no memory");
 		exit(99);
@@ -346,9 +347,9 @@ static bool
 write_pair(struct log_writer *w)
 {
 	const uint64_t now_ns = OPENED + ++now_ticks * NS_PER_TICK;
-	const struct log_event v[] = {
-		{ .time_ns = now_ns, .bytes = 100, .site = 1, .kind = WIRE_LOG_ALLOCATED },
-		{ .time_ns = now_ns, .bytes = 100, .site = 1, .kind = WIRE_LOG_FREED },
+	const struct event v[] = {
+		{ .time_ns = now_ns, .bytes = 100, .site = 1, .kind = EVENT_ALLOCATED },
+		{ .time_ns = now_ns, .bytes = 100, .site = 1, .kind = EVENT_FREED },
 	};
 	const struct log_moment m = { .time_ns = now_ns, .rss_bytes = 4096 };
 	struct err e = { 0 };
@@ -555,7 +556,7 @@ test_no_events(void)
 
 	remove_all();
 	make_file(1, 0);
-	put_event(WIRE_LOG_ALLOCATED, 100);
+	put_event(EVENT_ALLOCATED, 100);
 	put_time(100);
 	end_file(1, 1, false);
 	r = open_reader(dir);
@@ -594,12 +595,12 @@ test_long(void)
 	put_time(2);
 	for (int i = 0; i < 2000; i++) {
 		put_time(33);
-		put_event(WIRE_LOG_ALLOCATED, 1);
+		put_event(EVENT_ALLOCATED, 1);
 	}
 	put_time(HISTORY_MAX_INTERVALS * 3);
-	put_event(WIRE_LOG_ALLOCATED, 1);
+	put_event(EVENT_ALLOCATED, 1);
 	end_file(1, 2001, true);
-	ok(recording_open(&r, dir, &e) == 0 && follow_new(&f, r, interval_ns, &e) == 0,
+	ok(recording_open(&r, dir, &e) > 0 && follow_new(&f, r, interval_ns, &e) == 0,
 		"long: it is followed %s", e.msg);
 	while (state == FOLLOW_MORE && follow_read(f, &state, &e) == 0) {
 		const struct history *h = follow_history(f);

@@ -227,15 +227,14 @@ note_order(struct ledger *g, uint32_t place)
 }
 
 static int
-check_events(void *context, const struct log_event *v, size_t nr, struct err *e)
+check_events(void *context, const struct event *v, size_t nr, struct err *e)
 {
 	struct ledger *g = context;
 
 	(void)e;
 	for (size_t i = 0; i < nr; i++) {
-		g->nr_wrong += v[i].time_ns < g->last_ns || v[i].kind == WIRE_LOG_TIME ||
-			v[i].kind > WIRE_LOG_SHRUNK || !v[i].site || v[i].site >= MAX_SITES ||
-			v[i].bytes > INT64_MAX;
+		g->nr_wrong += v[i].time_ns < g->last_ns || v[i].kind > EVENT_SHRUNK ||
+			!v[i].site || v[i].site >= MAX_SITES || v[i].bytes > INT64_MAX;
 		g->last_ns = v[i].time_ns;
 		if (g->is_any)
 			continue;
@@ -244,7 +243,7 @@ check_events(void *context, const struct log_event *v, size_t nr, struct err *e)
 			continue;
 		}
 		g->nr_wrong += v[i].bytes != bytes_of(g->next[v[i].site]) ||
-			v[i].kind != kind_of(g->next[v[i].site]);
+			v[i].kind != (enum event_kind)kind_of(g->next[v[i].site]);
 		note_order(g, v[i].site);
 		g->next[v[i].site]++;
 	}
@@ -446,7 +445,7 @@ struct times {
 };
 
 static int
-keep_times(void *context, const struct log_event *v, size_t nr, struct err *e)
+keep_times(void *context, const struct event *v, size_t nr, struct err *e)
 {
 	struct times *t = context;
 
@@ -495,13 +494,13 @@ struct balance {
 };
 
 static int
-keep_balance(void *context, const struct log_event *v, size_t nr, struct err *e)
+keep_balance(void *context, const struct event *v, size_t nr, struct err *e)
 {
 	struct balance *b = context;
 
 	(void)e;
 	for (size_t i = 0; i < nr; i++) {
-		const int sign = v[i].kind == WIRE_LOG_ALLOCATED ? 1 : -1;
+		const int sign = v[i].kind == EVENT_ALLOCATED ? 1 : -1;
 
 		b->blocks[v[i].site] += sign;
 		b->bytes[v[i].site] += sign * (int64_t)v[i].bytes;
@@ -547,7 +546,7 @@ test_one_tick(void)
 #define NR_MAPPING_EVENTS 5000
 
 struct mapping_event {
-	enum wire_log_kind kind;
+	enum event_kind kind;
 	uint32_t site;
 	uint64_t bytes;
 };
@@ -558,7 +557,7 @@ struct mapping_events {
 };
 
 static int
-check_mappings(void *context, const struct log_event *v, size_t nr, struct err *e)
+check_mappings(void *context, const struct event *v, size_t nr, struct err *e)
 {
 	struct mapping_events *m = context;
 
@@ -566,7 +565,7 @@ check_mappings(void *context, const struct log_event *v, size_t nr, struct err *
 	for (size_t i = 0; i < nr; i++) {
 		const struct mapping_event *want = &m->v[m->nr_out];
 
-		if (v[i].kind < WIRE_LOG_MAPPED) {
+		if (!event_is_of_mapping(v[i].kind)) {
 			m->nr_others++;
 			continue;
 		}
@@ -580,13 +579,14 @@ static bool
 append_mapping(struct place *p, struct mapping_events *m, uint64_t now_ns)
 {
 	struct mapping_event *v = &m->v[m->nr++];
+	const uint32_t kind = some(4);
 	uint64_t word[2];
 
-	v->kind = (enum wire_log_kind)(WIRE_LOG_MAPPED + some(4));
+	v->kind = (enum event_kind)(EVENT_MAPPED + kind);
 	v->site = 1 + some(MAX_SITES - 1);
 	v->bytes = some(3) ? some(100000) : (UINT64_C(1) << (40 + some(18))) - some(2);
 	word[0] = wire_log_event(WIRE_LOG_ALLOCATED, v->site, WIRE_LOG_MANY_BYTES, 0);
-	word[1] = wire_log_mapping(v->kind, v->bytes);
+	word[1] = wire_log_mapping((enum wire_log_kind)(WIRE_LOG_MAPPED + kind), v->bytes);
 	return append(p, now_ns, word, 2);
 }
 

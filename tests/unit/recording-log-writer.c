@@ -99,7 +99,7 @@ mix(uint64_t hash, uint64_t kind, uint64_t site, uint64_t bytes, uint64_t ticks)
 static void
 take(struct decoded *d, unsigned int kind, uint64_t site, uint64_t bytes)
 {
-	const int sign = kind == WIRE_LOG_ALLOCATED ? 1 : -1;
+	const int sign = kind == EVENT_ALLOCATED ? 1 : -1;
 
 	if (site >= NR_SITES || !d->has_site[site]) {
 		d->is_bad = true;
@@ -295,15 +295,15 @@ static struct {
 } blocks[50000];
 static size_t nr_blocks;
 
-static struct log_event
+static struct event
 make_event(uint64_t time_ns)
 {
-	struct log_event v = { .time_ns = time_ns };
+	struct event v = { .time_ns = time_ns };
 
 	if (nr_blocks && (pick(2) || nr_blocks == sizeof blocks / sizeof *blocks)) {
 		const size_t i = pick(4) ? nr_blocks - 1 : pick((unsigned int)nr_blocks);
 
-		v.kind = pick(3) ? WIRE_LOG_FREED : WIRE_LOG_FREED_SOON;
+		v.kind = pick(3) ? EVENT_FREED : EVENT_FREED_SOON;
 		v.site = blocks[i].site;
 		v.bytes = blocks[i].bytes;
 		blocks[i] = blocks[--nr_blocks];
@@ -313,8 +313,8 @@ make_event(uint64_t time_ns)
 		blocks[nr_blocks].site = v.site;
 		blocks[nr_blocks++].bytes = v.bytes;
 	}
-	truth.blocks[v.site] += v.kind == WIRE_LOG_ALLOCATED ? 1 : -1;
-	truth.bytes[v.site] += v.kind == WIRE_LOG_ALLOCATED ? (int64_t)v.bytes : -(int64_t)v.bytes;
+	truth.blocks[v.site] += v.kind == EVENT_ALLOCATED ? 1 : -1;
+	truth.bytes[v.site] += v.kind == EVENT_ALLOCATED ? (int64_t)v.bytes : -(int64_t)v.bytes;
 	truth_hash = mix(truth_hash, v.kind, v.site, v.bytes, (time_ns - 5 * SECOND) / 1000000);
 	return v;
 }
@@ -322,7 +322,7 @@ make_event(uint64_t time_ns)
 static void
 add_events(struct log_writer *w, size_t nr, uint64_t *time_ns)
 {
-	struct log_event v[1000];
+	struct event v[1000];
 	struct err e;
 
 	while (nr) {
@@ -495,30 +495,31 @@ test_unmatched(void)
 {
 	struct log_writer *w = begin(0, 0);
 	const uint64_t t = 5 * SECOND;
-	const struct log_event v[] = {
-		{ t, 10, 1, WIRE_LOG_FREED },
-		{ t, 10, 1, WIRE_LOG_ALLOCATED },
-		{ t, 11, 1, WIRE_LOG_FREED },
-		{ t, 9, 1, WIRE_LOG_FREED },
-		{ t - 1, 10, 1, WIRE_LOG_FREED },
-		{ t, UINT64_MAX, 1, WIRE_LOG_ALLOCATED },
-		{ t, 1, UINT32_MAX, WIRE_LOG_ALLOCATED },
-		{ t, 5, 2, WIRE_LOG_FREED },
-		{ t, 1, 1, WIRE_LOG_TIME },
+	const struct event v[] = {
+		{ t, 5, 2, EVENT_ALLOCATED },
+		{ t, 5, 2, EVENT_ALLOCATED },
+		{ t, 5, 2, EVENT_ALLOCATED },
+		{ t, 10, 1, EVENT_FREED },
+		{ t, 10, 1, EVENT_ALLOCATED },
+		{ t, 11, 1, EVENT_FREED },
+		{ t, 9, 1, EVENT_FREED },
+		{ t - 1, 10, 1, EVENT_FREED },
+		{ t, UINT64_MAX, 1, EVENT_ALLOCATED },
+		{ t, 1, UINT32_MAX, EVENT_ALLOCATED },
+		{ t, 5, 2, EVENT_FREED },
+		{ t, 1, 1, EVENT_TIME },
 	};
 	struct decoded d;
 	struct err e;
 
-	ok(log_writer_add_live(w, 2, 3, 15, &e) == 0, "what is live before can be added");
 	ok(log_writer_add(w, v, sizeof v / sizeof *v, &e) == 0, "nonsense is no error");
-	is_u64(log_writer_sum(w).nr_events, 3, "what can be is written");
+	is_u64(log_writer_sum(w).nr_events, 6, "what can be is written");
 	is_u64(log_writer_sum(w).nr_unmatched, 6, "and the rest is counted");
 	log_writer_close(w, &e);
 	list_files();
 	ok(read_file(&d, file_names[0]), "the file can be read");
 	decode(&d);
-	ok(!d.is_bad && d.begin.blocks[2] == 3 && d.begin.bytes[2] == 15 && d.now.blocks[2] == 2 &&
-			d.now.bytes[2] == 10 && d.now.bytes[1] == 0,
+	ok(!d.is_bad && d.now.blocks[2] == 2 && d.now.bytes[2] == 10 && d.now.bytes[1] == 0,
 		"it has that");
 	free(d.text);
 	remove_all();
@@ -530,27 +531,27 @@ test_unmatched_mappings(void)
 {
 	struct log_writer *w = begin(0, 0);
 	const uint64_t t = 5 * SECOND;
-	const struct log_event possible[] = {
-		{ t, 100, 1, WIRE_LOG_MAPPED },
-		{ t, 1, 1, WIRE_LOG_GROWN },
-		{ t, UINT64_C(1) << 57, 1, WIRE_LOG_MAPPED },
-		{ t, 100, 1, WIRE_LOG_SHRUNK },
-		{ t, UINT64_C(1) << 57, 1, WIRE_LOG_UNMAPPED },
-		{ t, 5, 2, WIRE_LOG_ALLOCATED },
+	const struct event possible[] = {
+		{ t, 100, 1, EVENT_MAPPED },
+		{ t, 1, 1, EVENT_GROWN },
+		{ t, UINT64_C(1) << 57, 1, EVENT_MAPPED },
+		{ t, 100, 1, EVENT_SHRUNK },
+		{ t, UINT64_C(1) << 57, 1, EVENT_UNMAPPED },
+		{ t, 5, 2, EVENT_ALLOCATED },
 	};
-	const struct log_event impossible[] = {
-		{ t, 1, 1, WIRE_LOG_SHRUNK }, /* nothing would be left of the last one */
-		{ t, 2, 1, WIRE_LOG_UNMAPPED },
-		{ t, 0, 1, WIRE_LOG_UNMAPPED },
-		{ t, 1, 1, WIRE_LOG_FREED },
-		{ t, 1, 1, WIRE_LOG_ALLOCATED },
-		{ t, 5, 2, WIRE_LOG_MAPPED },
-		{ t, 5, 2, WIRE_LOG_UNMAPPED },
-		{ t, 5, 3, WIRE_LOG_GROWN },
-		{ t, 5, 3, WIRE_LOG_SHRUNK },
-		{ t, 5, 3, WIRE_LOG_UNMAPPED },
-		{ t, UINT64_MAX, 1, WIRE_LOG_GROWN },
-		{ t, 1, 1, (enum wire_log_kind)(WIRE_LOG_SHRUNK + 1) },
+	const struct event impossible[] = {
+		{ t, 1, 1, EVENT_SHRUNK }, /* nothing would be left of the last one */
+		{ t, 2, 1, EVENT_UNMAPPED },
+		{ t, 0, 1, EVENT_UNMAPPED },
+		{ t, 1, 1, EVENT_FREED },
+		{ t, 1, 1, EVENT_ALLOCATED },
+		{ t, 5, 2, EVENT_MAPPED },
+		{ t, 5, 2, EVENT_UNMAPPED },
+		{ t, 5, 3, EVENT_GROWN },
+		{ t, 5, 3, EVENT_SHRUNK },
+		{ t, 5, 3, EVENT_UNMAPPED },
+		{ t, UINT64_MAX, 1, EVENT_GROWN },
+		{ t, 1, 1, (enum event_kind)(EVENT_SHRUNK + 1) },
 	};
 	const size_t nr = sizeof possible / sizeof *possible;
 	struct err e;
@@ -614,7 +615,7 @@ test_full(void)
 	struct rlimit all, little;
 	uint64_t time_ns = 5 * SECOND;
 	struct log_moment m = { .time_ns = time_ns };
-	struct log_event v[1000];
+	struct event v[1000];
 	struct decoded d;
 	struct err e;
 	int failed = 0;
@@ -708,7 +709,7 @@ test_removed(void)
 	struct log_writer *w = begin(0, 0);
 	uint64_t time_ns = 5 * SECOND;
 	struct log_moment m = { .time_ns = time_ns };
-	struct log_event v = { time_ns, 1, 1, WIRE_LOG_ALLOCATED };
+	struct event v = { time_ns, 1, 1, EVENT_ALLOCATED };
 	const struct log_settings s = { "/dev/null/log", "it", 42, 0, REALTIME, 0, 0 };
 	struct log_writer *none = NULL;
 	struct err e;

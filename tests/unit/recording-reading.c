@@ -9,9 +9,7 @@
  */
 #include <config.h>
 
-#include "recording/history-priv.h"
-#include "recording/history.h"
-#include "recording/recording.h"
+#include "recording/parts.h"
 #include "seeds.h"
 
 #define NR_SITES 5

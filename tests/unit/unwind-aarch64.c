@@ -74,12 +74,6 @@ unwind_objects_start(const struct unwind_host *h)
 	(void)h;
 }
 
-void
-unwind_objects_status(struct unwind_status *ret)
-{
-	(void)ret;
-}
-
 static void *
 map(size_t bytes)
 {

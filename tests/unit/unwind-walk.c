@@ -643,15 +643,13 @@ int
 main(int argc, char **argv)
 {
 	const struct unwind_host host = check_host();
-	struct unwind_status status;
 	char directory[4096];
 
 	(void)argc;
 	snprintf(directory, sizeof directory, "%s", argv[0]);
 	*strrchr(directory, '/') = '\0';
 	ok(unwind_start(&host), "it starts");
-	unwind_read_status(&status);
-	ok(status.is_cached, "rules are cached");
+	ok(unwind_generation() != 0, "rules are cached");
 	test_calls(256, 40, 1000);
 	test_calls(16, 40, 400);
 	test_calls(1, 10, 100);
@@ -668,8 +666,5 @@ main(int argc, char **argv)
 	test_made_code();
 #endif
 	test_garbage();
-	unwind_read_status(&status);
-	printf("# %" PRIu64 " rules in the cache, %" PRIu64 " looked up\n", status.nr_rules,
-		status.nr_found);
 	return tap_end();
 }

@@ -126,12 +126,6 @@ find_probe(void)
 	sys_call(SYS_munmap, at, agent_page_bytes);
 }
 
-bool
-bounds_can_probe(void)
-{
-	return can_probe;
-}
-
 /* The page size of each processor is this number or a multiple of it. */
 #define PAGE_BYTES 4096
 

@@ -53,13 +53,10 @@ void bounds_learn(char *buf, size_t size);
 bool bounds_of_thread(uintptr_t sp, struct bounds *ret);
 
 /*
- * Get bounds for SP on any other stack.  If bounds_can_probe(), they enclose more than the stack;
- * else they are those of the mapping.  False if unknown.
+ * Get bounds for SP on any other stack.  If the kernel can be asked which pages are readable, the
+ * bounds enclose more than the stack; else they are those of the mapping.  False if unknown.
  */
 bool bounds_of_other(uintptr_t sp, char *buf, size_t size, struct bounds *ret);
-
-/* True if the kernel can be asked which pages are readable. */
-bool bounds_can_probe(void);
 
 /* Pages that were found readable during one walk. */
 #define BOUNDS_NR_PAGES 8

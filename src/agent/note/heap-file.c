@@ -318,7 +318,8 @@ heap_file_put_head(void)
 		blocks[1] += wire_objects(s.allocated);
 		bytes[1] += s.allocated.bytes;
 	}
-	is_peak_now = !sites->period_bytes && (int64_t)bytes[0] > sites->peak_bytes;
+	is_peak_now = wire_capture_of(sites->period_bytes) == WIRE_RECORD &&
+		(int64_t)bytes[0] > sites->peak_bytes;
 	heap_file_put("heap profile: ");
 	heap_file_put_columns((struct wire_amount){ blocks[0] * WIRE_BLOCK_UNITS, bytes[0] },
 		(struct wire_amount){ blocks[1] * WIRE_BLOCK_UNITS, bytes[1] });

@@ -202,7 +202,7 @@ size_of(const struct notes_start *s)
 {
 	struct wire_sites_size size = s->size;
 
-	if (s->period_bytes || !log_prepare(stack_vdso()))
+	if (wire_capture_of(s->period_bytes) == WIRE_PROFILE || !log_prepare(stack_vdso()))
 		size.nr_log_blocks = 0;
 	if (s->max_bytes)
 		size = sites_fit(size, s->max_bytes / SITES_PART);
@@ -222,7 +222,8 @@ make_live_set(const struct notes_start *s, uint64_t sites_bytes)
 
 	shadow_limit(room);
 	sampled_limit(room);
-	notes_have_table = !s->period_bytes && s->live_set == WIRE_LIVE_TABLE;
+	notes_have_table =
+		wire_capture_of(s->period_bytes) == WIRE_RECORD && s->live_set == WIRE_LIVE_TABLE;
 	return !notes_have_table || table_begin(room < most ? room : most);
 }
 
@@ -257,7 +258,8 @@ new_sites(const struct notes_start *s)
 static bool
 make_blocks(const struct notes_start *s)
 {
-	return mapset_begin(segment_address_limit()) && (s->period_bytes || real_has_headers);
+	return mapset_begin(segment_address_limit()) &&
+		(wire_capture_of(s->period_bytes) == WIRE_PROFILE || real_has_headers);
 }
 
 bool

@@ -36,7 +36,7 @@ struct notes_start {
 	int fd; /* negative: use private memory */
 	uint64_t offset_bytes;
 	struct wire_sites_size size;
-	uint64_t period_bytes;	       /* of samples; 0: record all blocks */
+	uint64_t period_bytes;	       /* of samples; wire_capture_of() */
 	uint64_t max_bytes;	       /* for all data but that of threads; 0: unlimited */
 	enum wire_live_set live_set;   /* how a record keeps its live blocks */
 	bool opens_log;		       /* append events from the first one on */

@@ -85,7 +85,7 @@ sample_mappings_find_site(struct wire_thread *self)
 {
 	uint32_t node;
 
-	if (sites->period_bytes)
+	if (wire_capture_of(sites->period_bytes) == WIRE_PROFILE)
 		sample_prepare(self);
 	else
 		record_prepare(self);

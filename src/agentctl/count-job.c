@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "agentctl/agentctl-priv.h"
+#include "agentctl/count-job.h"
 
 #include <limits.h>
 #include <stddef.h>
@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agentctl/host.h"
+#include "agentctl/large.h"
 #include "base/debug.h"
 #include "elf/image.h"
 #include "glibc/process.h"
@@ -66,10 +68,10 @@ wait_until_all_have_left(struct host *s, struct err *e)
 	for (int i = 0; i < LEFT_TRIES; i++) {
 		bool is_inside = false;
 
-		if (counter_read_again(&s->counter, s->target, e) < 0)
+		if (agent_segment_read_again(&s->agent, s->target, e) < 0)
 			return -1;
-		for (uint32_t k = 0; k < s->counter.nr_threads; k++)
-			is_inside |= wire_threads(s->counter.segment)[k].is_inside;
+		for (uint32_t k = 0; k < s->agent.nr_threads; k++)
+			is_inside |= wire_threads(s->agent.segment)[k].is_inside;
 		if (!is_inside)
 			return 0;
 		os_sleep_ns(LEFT_PAUSE_NS);
@@ -85,12 +87,12 @@ reset_counters(struct host *s, struct err *e)
 {
 	if (wait_until_all_have_left(s, e) < 0)
 		return -1;
-	begin_anew(s->counter.segment, s->counter.nr_threads);
+	begin_anew(s->agent.segment, s->agent.nr_threads);
 	/*
 	 * A thread that was just before its hook may have come in since: what only it writes is
 	 * left to it.
 	 */
-	for (uint32_t i = 0; i < s->counter.nr_threads; i++) {
+	for (uint32_t i = 0; i < s->agent.nr_threads; i++) {
 		const size_t at = WIRE_SEGMENT_BYTES(i);
 
 		if (host_write(s, at, at + offsetof(struct wire_thread, tid), e) < 0)
@@ -105,20 +107,20 @@ reset_counters(struct host *s, struct err *e)
 static int
 set_counting(const struct host *s, bool is_counting, struct err *e)
 {
-	s->counter.segment->is_counting = is_counting;
+	s->agent.segment->is_counting = is_counting;
 	return host_write(s, AT(is_counting), AT(nr_starts), e);
 }
 
 /* ---- what was in use before ---- */
 
-struct counting_sum {
+struct count_job_sum {
 	int64_t bytes, nr;
 };
 
 /* How much the counters had when the heap was looked at. */
-struct counting_moment {
+struct count_job_moment {
 	struct host *seen;
-	struct counting_sum counted;
+	struct count_job_sum counted;
 	bool is_known;
 	/* threads in a hook, whose block may be in one sum and not in the other */
 	unsigned int nr_inside;
@@ -132,7 +134,7 @@ struct counting_moment {
 };
 
 static void
-moment_release(struct counting_moment *m)
+moment_release(struct count_job_moment *m)
 {
 	free(m->unmarked);
 }
@@ -140,7 +142,7 @@ moment_release(struct counting_moment *m)
 
 /* Whether thread TID has come to the agent since counting began. */
 static bool
-has_come(const struct counter *c, pid_t tid)
+has_come(const struct agent_segment *c, pid_t tid)
 {
 	for (uint32_t i = 1; i < c->nr_threads; i++) {
 		const struct wire_thread *t = &wire_threads(c->segment)[i];
@@ -156,7 +158,7 @@ has_come(const struct counter *c, pid_t tid)
  * back is not counted.  One that is seen elsewhere once comes by the hooks ever after.
  */
 static void
-note_unmarked(struct counting_moment *m)
+note_unmarked(struct count_job_moment *m)
 {
 	const struct host *s = m->seen;
 	size_t nr = 0;
@@ -166,14 +168,14 @@ note_unmarked(struct counting_moment *m)
 		m->is_known = false;
 	for (size_t i = 0; i < m->nr_unmarked; i++)
 		if (inject_is_in_malloc(s->it, m->unmarked[i]) &&
-			!has_come(&s->counter, m->unmarked[i]))
+			!has_come(&s->agent, m->unmarked[i]))
 			m->unmarked[nr++] = m->unmarked[i];
 	m->nr_unmarked = nr;
 }
 
 /* Whether there are blocks with mappings of their own, or that is not known. */
 static bool
-has_large(const struct counting_moment *m)
+has_large(const struct count_job_moment *m)
 {
 	struct malloc_params now;
 	struct err e;
@@ -185,14 +187,14 @@ has_large(const struct counting_moment *m)
 static void
 note_counted(const struct regions *maps, void *arg)
 {
-	struct counting_moment *m = arg;
-	struct counter *c = &m->seen->counter;
+	struct count_job_moment *m = arg;
+	struct agent_segment *c = &m->seen->agent;
 	struct err e;
 
-	m->counted = (struct counting_sum){ 0 };
+	m->counted = (struct count_job_sum){ 0 };
 	m->nr_inside = 0;
 	m->has_first = false;
-	m->is_known = counter_read_again(c, m->seen->target, &e) == 0;
+	m->is_known = agent_segment_read_again(c, m->seen->target, &e) == 0;
 	for (uint32_t i = 0; m->is_known && i < c->nr_threads; i++) {
 		const struct wire_thread *t = &wire_threads(c->segment)[i];
 		const bool has_counted = t->nr_allocated + t->nr_freed;
@@ -217,7 +219,7 @@ note_counted(const struct regions *maps, void *arg)
  * out.
  */
 static bool
-has_all_large(const struct heap *h, const struct counting_moment *m)
+has_all_large(const struct heap *h, const struct count_job_moment *m)
 {
 	const struct malloc_params *p = &h->layout.params;
 
@@ -242,7 +244,7 @@ words_of_mapping(const struct malloc_layout *l)
  * is left.
  */
 static int64_t
-counting_large_bytes(const struct heap *h, const struct counting_moment *m)
+count_job_large_bytes(const struct heap *h, const struct count_job_moment *m)
 {
 	const struct malloc_params *p = &h->layout.params;
 	uint64_t bytes = has_all_large(h, m) ? m->large.bytes - m->large.lead_bytes : p->mmapped;
@@ -258,11 +260,11 @@ counting_large_bytes(const struct heap *h, const struct counting_moment *m)
  * number of blocks is unknown: then their headers are included in the bytes, and no blocks are
  * counted.
  */
-static struct counting_sum
-in_use(const struct heap *h, const struct counting_moment *m)
+static struct count_job_sum
+in_use(const struct heap *h, const struct count_job_moment *m)
 {
 	const int64_t word = h->layout.word_bytes;
-	struct counting_sum sum = { counting_large_bytes(h, m),
+	struct count_job_sum sum = { count_job_large_bytes(h, m),
 		(int64_t)h->layout.params.nr_mmaps };
 	int64_t nr_caches = 0;
 
@@ -287,7 +289,7 @@ in_use(const struct heap *h, const struct counting_moment *m)
  * stops.
  */
 static unsigned int
-doubts(const struct heap *h, const struct counting_moment *m)
+doubts(const struct heap *h, const struct count_job_moment *m)
 {
 	unsigned int nr = m->nr_inside;
 
@@ -343,14 +345,14 @@ is_too_large(const struct host *s, uint64_t max_stop_ns, struct malloc_layout *r
 
 /* The bytes in use when counting began, by the best of several tries. */
 struct guess {
-	struct counting_sum before;
+	struct count_job_sum before;
 	unsigned int nr_doubtful, nr_tries;
 	uint64_t begun_ns, stopped_ns, last_stop_ns;
 };
 
 static int
 guess_again(
-	struct guess *g, struct counting_moment *m, const struct heap_options *opt, struct err *e)
+	struct guess *g, struct count_job_moment *m, const struct heap_options *opt, struct err *e)
 {
 	const struct host *s = m->seen;
 	auto_heap struct heap h = { 0 };
@@ -395,7 +397,7 @@ let_run(const struct guess *g)
 static int
 find_before(struct host *s, uint64_t max_stop_ns, bool has_all_calls, struct err *e)
 {
-	auto_moment struct counting_moment moment = { .seen = s };
+	auto_moment struct count_job_moment moment = { .seen = s };
 	const struct heap_options opt = { .max_stop_ns = max_stop_ns,
 		.one_look = true,
 		.bins_only = is_too_large(s, max_stop_ns, &moment.layout),
@@ -411,7 +413,7 @@ find_before(struct host *s, uint64_t max_stop_ns, bool has_all_calls, struct err
 			break;
 		let_run(&g);
 	}
-	segment = s->counter.segment;
+	segment = s->agent.segment;
 	segment->before_bytes = g.before.bytes;
 	segment->nr_before = g.before.nr > 0 ? (uint64_t)g.before.nr : 0;
 	segment->nr_doubtful = has_all_calls ? g.nr_doubtful : UINT32_MAX;
@@ -422,7 +424,7 @@ find_before(struct host *s, uint64_t max_stop_ns, bool has_all_calls, struct err
 static int
 leave_before_unknown(const struct host *s, struct err *e)
 {
-	struct wire_segment *segment = s->counter.segment;
+	struct wire_segment *segment = s->agent.segment;
 
 	segment->has_no_before = 1;
 	segment->nr_doubtful = 0;
@@ -434,8 +436,8 @@ leave_before_unknown(const struct host *s, struct err *e)
 /* ---- starting and stopping ---- */
 
 static int
-counting_begin(struct host *s, const struct inject_options *opt, uint64_t max_stop_ns,
-	struct counting *ret, struct err *e)
+count_job_begin(struct host *s, const struct inject_options *opt, uint64_t max_stop_ns,
+	struct count_job *ret, struct err *e)
 {
 	struct inject_report borrowed;
 
@@ -458,22 +460,22 @@ counting_begin(struct host *s, const struct inject_options *opt, uint64_t max_st
 		return -1;
 	}
 	ret->has_no_before = s->is_other;
-	ret->before_bytes = s->counter.segment->before_bytes;
-	ret->nr_doubtful = s->counter.segment->nr_doubtful;
+	ret->before_bytes = s->agent.segment->before_bytes;
+	ret->nr_doubtful = s->agent.segment->nr_doubtful;
 	return 0;
 }
 
 int
-counting_start(const struct target *t, const struct inject_options *opt, uint64_t max_stop_ns,
-	const char *agent, struct counting *ret, struct err *e)
+count_job_start(const struct target *t, const struct inject_options *opt, uint64_t max_stop_ns,
+	const char *agent, struct count_job *ret, struct err *e)
 {
 	auto_host struct host s = { .target = t };
 	struct host_arrival arrival;
 
-	*ret = (struct counting){ 0 };
+	*ret = (struct count_job){ 0 };
 	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0)
 		return -1;
-	if (!counter_is_counting(&s.counter) && hook_check(t, e) < 0)
+	if (!agent_segment_is_counting(&s.agent) && hook_check(t, e) < 0)
 		return err_hint(e, "'memdiag run' counts from a program's start");
 	if (host_bring_agent(&s, opt, agent, &arrival, e) < 0)
 		return -1;
@@ -481,30 +483,30 @@ counting_start(const struct target *t, const struct inject_options *opt, uint64_
 	ret->borrowed = arrival.borrowed;
 	ret->nr_children = arrival.borrowed.nr_children;
 	ret->child = arrival.borrowed.child;
-	ret->way = (enum wire_way)s.counter.segment->way;
-	ret->was_so = counter_is_counting(&s.counter);
-	return ret->was_so ? 0 : counting_begin(&s, opt, max_stop_ns, ret, e);
+	ret->way = (enum wire_way)s.agent.segment->way;
+	ret->was_so = agent_segment_is_counting(&s.agent);
+	return ret->was_so ? 0 : count_job_begin(&s, opt, max_stop_ns, ret, e);
 }
 
 int
-counting_stop(const struct target *t, const struct inject_options *opt, struct counting *ret,
+count_job_stop(const struct target *t, const struct inject_options *opt, struct count_job *ret,
 	struct err *e)
 {
 	auto_host struct host s = { .target = t };
 	bool was_counting;
 
-	*ret = (struct counting){ 0 };
+	*ret = (struct count_job){ 0 };
 	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0)
 		return -1;
-	if (s.counter.segment)
-		ret->way = (enum wire_way)s.counter.segment->way;
-	if (ret->way == WIRE_PRELOADED && counter_is_counting(&s.counter))
+	if (s.agent.segment)
+		ret->way = (enum wire_way)s.agent.segment->way;
+	if (ret->way == WIRE_PRELOADED && agent_segment_is_counting(&s.agent))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) was started under the agent, and counts until it ends", t->pid,
 			t->comm);
-	was_counting = counter_is_counting(&s.counter);
+	was_counting = agent_segment_is_counting(&s.agent);
 	if (host_end_job(&s, false, host_noting(&s), opt, &ret->hooked, e) < 0)
 		return -1;
 	ret->was_so = !was_counting && !ret->hooked.nr_entries && !ret->hooked.nr_slots;
-	return s.counter.segment && !s.counter.is_parents ? set_counting(&s, false, e) : 0;
+	return s.agent.segment && !s.agent.is_parents ? set_counting(&s, false, e) : 0;
 }

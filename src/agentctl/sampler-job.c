@@ -3,11 +3,12 @@
  */
 #include <config.h>
 
-#include "agentctl/agentctl-priv.h"
+#include "agentctl/sampler-job.h"
 
 #include <stddef.h>
 #include <unistd.h>
 
+#include "agentctl/host.h"
 #include "base/text.h"
 #include "elf/image.h"
 #include "inject/load.h"
@@ -28,7 +29,7 @@ static const struct wire_sites_size sizes[] = {
 };
 
 static struct wire_sites_size
-size_for(const struct profiling_wanted *wanted, struct wire_sites_size most)
+size_for(const struct sampler_wanted *wanted, struct wire_sites_size most)
 {
 	const uint64_t nr = wanted->log_bytes / WIRE_LOG_BLOCK_BYTES;
 
@@ -41,9 +42,8 @@ size_for(const struct profiling_wanted *wanted, struct wire_sites_size most)
 static int
 find_request(const struct host *s, raddr *ret, struct err *e)
 {
-	return os_read(s->target,
-		raddr_add(s->counter.live_at, offsetof(struct wire_live, request)), ret,
-		sizeof *ret, e);
+	return os_read(s->target, raddr_add(s->agent.live_at, offsetof(struct wire_live, request)),
+		ret, sizeof *ret, e);
 }
 
 /* Add the addresses that the agent cannot find in a program without a dynamic linker. */
@@ -63,9 +63,9 @@ describe_program(const struct host *s, struct wire_request *r)
 
 /* Have the agent get ready.  1: it has no memory for so much. */
 static int
-profiling_request(const struct host *s, const struct inject_options *opt, raddr fn,
-	const struct profiling_wanted *wanted, const struct wire_sites_size *size,
-	struct profiling *p, int *ret_fd, struct err *e)
+sampler_job_request(const struct host *s, const struct inject_options *opt, raddr fn,
+	const struct sampler_wanted *wanted, const struct wire_sites_size *size,
+	struct sampler_job *p, int *ret_fd, struct err *e)
 {
 	struct wire_request r = { .max_nodes = size->max_nodes,
 		.max_sites = size->max_sites,
@@ -73,7 +73,7 @@ profiling_request(const struct host *s, const struct inject_options *opt, raddr 
 		.opens_log = wanted->opens_log,
 		.max_bytes = wanted->max_bytes,
 		.live_set = wanted->live_set,
-		.period_bytes = wanted->period_bytes,
+		.period_bytes = wanted->capture == WIRE_RECORD ? 0 : wanted->period_bytes,
 		.triggers = wanted->triggers };
 	struct library_call call = { .name = "a function of the agent",
 		.fn = fn,
@@ -95,8 +95,8 @@ profiling_request(const struct host *s, const struct inject_options *opt, raddr 
 }
 
 static int
-profiling_get_ready(const struct host *s, const struct inject_options *opt,
-	const struct profiling_wanted *wanted, struct profiling *p, int *ret_fd, struct err *e)
+sampler_job_get_ready(const struct host *s, const struct inject_options *opt,
+	const struct sampler_wanted *wanted, struct sampler_job *p, int *ret_fd, struct err *e)
 {
 	struct wire_sites_size size;
 	int status = 1;
@@ -106,7 +106,7 @@ profiling_get_ready(const struct host *s, const struct inject_options *opt,
 		return -1;
 	for (size_t i = 0; status > 0 && i < sizeof sizes / sizeof *sizes; i++) {
 		size = size_for(wanted, sizes[i]);
-		status = profiling_request(s, opt, fn, wanted, &size, p, ret_fd, e);
+		status = sampler_job_request(s, opt, fn, wanted, &size, p, ret_fd, e);
 	}
 	if (status <= 0)
 		return status;
@@ -116,11 +116,11 @@ profiling_get_ready(const struct host *s, const struct inject_options *opt,
 		s->target->pid, s->target->comm);
 }
 
-/* The least that sites of samples need; a record needs PROFILING_LEAST_BYTES. */
+/* The least that sites of samples need; a record needs SAMPLER_RECORD_LEAST_BYTES. */
 #define SAMPLES_LEAST_BYTES (UINT64_C(2) << 20)
 
 static int
-profiling_refuse_room(const struct target *t, const struct os_memory_room *room,
+sampler_job_refuse_room(const struct target *t, const struct os_memory_room *room,
 	uint64_t needed_bytes, struct err *e)
 {
 	char left[32], limit[32], needed[32];
@@ -141,19 +141,20 @@ profiling_refuse_room(const struct target *t, const struct os_memory_room *room,
  * unless WANTED has a number, which must fit.
  */
 static int
-profiling_bound(
-	const struct target *t, struct profiling_wanted *wanted, struct profiling *p, struct err *e)
+sampler_job_bound(
+	const struct target *t, struct sampler_wanted *wanted, struct sampler_job *p, struct err *e)
 {
-	const uint64_t least = wanted->period_bytes ? SAMPLES_LEAST_BYTES : PROFILING_LEAST_BYTES;
+	const uint64_t least =
+		wanted->capture == WIRE_RECORD ? SAMPLER_RECORD_LEAST_BYTES : SAMPLES_LEAST_BYTES;
 	struct os_memory_room room;
 
 	os_memory_room(t, &room);
 	if (room.bytes == UINT64_MAX)
 		return 0;
 	if (!wanted->max_bytes && room.bytes / 2 < least)
-		return profiling_refuse_room(t, &room, 2 * least, e);
+		return sampler_job_refuse_room(t, &room, 2 * least, e);
 	if (wanted->max_bytes > room.bytes)
-		return profiling_refuse_room(t, &room, wanted->max_bytes, e);
+		return sampler_job_refuse_room(t, &room, wanted->max_bytes, e);
 	if (!wanted->max_bytes)
 		wanted->max_bytes = room.bytes / 2;
 	p->max_bytes = wanted->max_bytes;
@@ -165,24 +166,24 @@ profiling_bound(
 static int
 set_noting(const struct host *s, enum wire_noting noting, struct err *e)
 {
-	s->counter.segment->noting = noting;
+	s->agent.segment->noting = noting;
 	return host_write(s, offsetof(struct wire_segment, noting),
-		offsetof(struct wire_segment, noting) + sizeof s->counter.segment->noting, e);
+		offsetof(struct wire_segment, noting) + sizeof s->agent.segment->noting, e);
 }
 
 static enum wire_noting
-noting_of(uint64_t period_bytes)
+noting_of(enum wire_capture capture)
 {
-	return period_bytes ? WIRE_NOTE_SAMPLES : WIRE_NOTE_ALL;
+	return capture == WIRE_RECORD ? WIRE_NOTE_ALL : WIRE_NOTE_SAMPLES;
 }
 
 /* One of them at a time. */
 static int
-profiling_refuse_other(const struct host *s, uint64_t period_bytes, struct err *e)
+sampler_job_refuse_other(const struct host *s, enum wire_capture capture, struct err *e)
 {
 	const enum wire_noting now = host_noting(s);
 
-	if (now == WIRE_NOTE_NOTHING || now == noting_of(period_bytes))
+	if (now == WIRE_NOTE_NOTHING || now == noting_of(capture))
 		return 0;
 	err_set_kind(e, ERR_FAILED, 0, "%d (%s) is being %s", s->target->pid, s->target->comm,
 		now == WIRE_NOTE_ALL ? "recorded" : "profiled");
@@ -201,17 +202,17 @@ refuse_record(const struct host *s, struct err *e)
 }
 
 static int
-profiling_begin(struct host *s, const struct inject_options *opt,
-	const struct profiling_wanted *wanted, struct profiling *p, int *ret_fd, struct err *e)
+sampler_job_begin(struct host *s, const struct inject_options *opt,
+	const struct sampler_wanted *wanted, struct sampler_job *p, int *ret_fd, struct err *e)
 {
-	const enum wire_noting noting = noting_of(wanted->period_bytes);
-	const bool counts = counter_is_counting(&s->counter);
+	const enum wire_noting noting = noting_of(wanted->capture);
+	const bool counts = agent_segment_is_counting(&s->agent);
 	struct inject_report borrowed;
 	struct hook_report lifted;
 	struct err ignored;
 
 	if (host_prepare(s, opt, p->is_new, e) < 0 ||
-		profiling_get_ready(s, opt, wanted, p, ret_fd, e) < 0)
+		sampler_job_get_ready(s, opt, wanted, p, ret_fd, e) < 0)
 		return -1;
 	/*
 	 * Last: of a memdiag that is killed there may be hooks without a mark, never the reverse.
@@ -227,32 +228,32 @@ profiling_begin(struct host *s, const struct inject_options *opt,
 }
 
 int
-profiling_start(const struct target *t, const struct inject_options *opt,
-	const struct profiling_wanted *wanted, const char *agent, struct profiling *ret,
+sampler_job_start(const struct target *t, const struct inject_options *opt,
+	const struct sampler_wanted *wanted, const char *agent, struct sampler_job *ret,
 	int *ret_fd, struct err *e)
 {
 	auto_host struct host s = { .target = t };
-	struct profiling_wanted bounded = *wanted;
+	struct sampler_wanted bounded = *wanted;
 	struct host_arrival arrival;
 
-	*ret = (struct profiling){ .period_bytes = wanted->period_bytes,
+	*ret = (struct sampler_job){ .period_bytes = wanted->period_bytes,
 		.triggers = wanted->triggers };
 	*ret_fd = -1;
 	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0 ||
 		(!host_is_preloaded(&s) && hook_check(t, e) < 0) ||
-		(!host_noting(&s) && profiling_bound(t, &bounded, ret, e) < 0))
+		(!host_noting(&s) && sampler_job_bound(t, &bounded, ret, e) < 0))
 		return -1;
-	if (s.is_other && noting_of(wanted->period_bytes) == WIRE_NOTE_ALL)
+	if (s.is_other && wanted->capture == WIRE_RECORD)
 		return refuse_record(&s, e);
 	if (host_bring_agent(&s, opt, agent, &arrival, e) < 0)
 		return -1;
 	ret->is_new = arrival.is_new;
 	ret->nr_children = arrival.borrowed.nr_children;
 	ret->child = arrival.borrowed.child;
-	if (profiling_refuse_other(&s, wanted->period_bytes, e) < 0)
+	if (sampler_job_refuse_other(&s, wanted->capture, e) < 0)
 		return -1;
 	ret->was_so = host_noting(&s);
-	return ret->was_so ? 0 : profiling_begin(&s, opt, &bounded, ret, ret_fd, e);
+	return ret->was_so ? 0 : sampler_job_begin(&s, opt, &bounded, ret, ret_fd, e);
 }
 
 /*
@@ -260,7 +261,7 @@ profiling_start(const struct target *t, const struct inject_options *opt,
  * 16 of the heap.  False: it was not.
  */
 static bool
-profiling_give_back(struct host *s, const struct inject_options *opt)
+sampler_job_give_back(struct host *s, const struct inject_options *opt)
 {
 	struct wire_request r = { .is_end = true };
 	struct library_call call = { .name = "a function of the agent",
@@ -277,17 +278,17 @@ profiling_give_back(struct host *s, const struct inject_options *opt)
 }
 
 int
-profiling_stop(const struct target *t, const struct inject_options *opt, uint64_t period_bytes,
-	struct profiling *ret, struct err *e)
+sampler_job_stop(const struct target *t, const struct inject_options *opt,
+	enum wire_capture capture, struct sampler_job *ret, struct err *e)
 {
 	auto_host struct host s = { .target = t };
 	bool counts, was_noting;
 
-	*ret = (struct profiling){ .period_bytes = period_bytes };
+	*ret = (struct sampler_job){ .was_so = false };
 	if (target_claim(t, opt->wait_ns, e) < 0 || host_look(&s, e) < 0 ||
-		profiling_refuse_other(&s, period_bytes, e) < 0)
+		sampler_job_refuse_other(&s, capture, e) < 0)
 		return -1;
-	counts = counter_is_counting(&s.counter);
+	counts = agent_segment_is_counting(&s.agent);
 	was_noting = host_noting(&s);
 	/*
 	 * Before the hooks are lifted: a memdiag that is killed in between leaves hooks, which the
@@ -299,6 +300,6 @@ profiling_stop(const struct target *t, const struct inject_options *opt, uint64_
 		host_end_job(&s, counts, WIRE_NOTE_NOTHING, opt, &ret->hooked, e) < 0)
 		return -1;
 	ret->was_so = !was_noting && !ret->hooked.nr_entries && !ret->hooked.nr_slots;
-	ret->keeps_memory = was_noting && !profiling_give_back(&s, opt);
+	ret->keeps_memory = was_noting && !sampler_job_give_back(&s, opt);
 	return 0;
 }

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "agentctl/profiles.h"
+#include "agentctl/run-sites.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 
 /* 121 MiB each, of which only what is used takes memory. */
 static const struct wire_sites_size size = { UINT32_C(1) << 20, UINT32_C(1) << 18,
-	PROFILES_LOG_BLOCKS };
+	RUN_SITES_LOG_BLOCKS };
 
 static struct wire_profiles
-profiles_head(void)
+run_sites_head(void)
 {
 	return (struct wire_profiles){
 		.magic = WIRE_PROFILES_MAGIC,
@@ -28,18 +28,18 @@ profiles_head(void)
 }
 
 uint64_t
-profiles_offset(uint32_t i)
+run_sites_offset(uint32_t i)
 {
-	const struct wire_profiles p = profiles_head();
+	const struct wire_profiles p = run_sites_head();
 
 	return wire_profile_offset(&p, i);
 }
 
 int
-profiles_make(int *ret_fd, struct err *e)
+run_sites_make(int *ret_fd, struct err *e)
 {
-	const off_t bytes = (off_t)profiles_offset(WIRE_MAX_PROFILES);
-	const struct wire_profiles p = profiles_head();
+	const off_t bytes = (off_t)run_sites_offset(WIRE_MAX_PROFILES);
+	const struct wire_profiles p = run_sites_head();
 	struct rlimit most;
 	auto_fd int fd = -1;
 
@@ -58,7 +58,7 @@ profiles_make(int *ret_fd, struct err *e)
 }
 
 uint32_t
-profiles_nr(int fd, uint32_t *ret_lost)
+run_sites_nr(int fd, uint32_t *ret_lost)
 {
 	struct wire_profiles p;
 
@@ -72,13 +72,13 @@ profiles_nr(int fd, uint32_t *ret_lost)
 }
 
 struct wire_sites *
-profiles_map(int fd, uint32_t i)
+run_sites_map(int fd, uint32_t i)
 {
-	return profiles_map_at(fd, profiles_offset(i));
+	return run_sites_map_at(fd, run_sites_offset(i));
 }
 
 struct wire_sites *
-profiles_map_at(int fd, uint64_t offset)
+run_sites_map_at(int fd, uint64_t offset)
 {
 	struct wire_sites *s = mmap(NULL, WIRE_SITES_HEADER_BYTES, PROT_READ | PROT_WRITE,
 		MAP_SHARED, fd, (off_t)offset);
@@ -87,12 +87,12 @@ profiles_map_at(int fd, uint64_t offset)
 		return NULL;
 	if (wire_sites_is_valid(s, UINT64_MAX))
 		return s;
-	profiles_unmap(s);
+	run_sites_unmap(s);
 	return NULL;
 }
 
 void
-profiles_unmap(struct wire_sites *s)
+run_sites_unmap(struct wire_sites *s)
 {
 	munmap(s, WIRE_SITES_HEADER_BYTES);
 }

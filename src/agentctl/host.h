@@ -1,30 +1,13 @@
-/* agentctl-priv: what the files of agentctl/ share. */
-#ifndef MEMDIAG_AGENTCTL_AGENTCTL_PRIV_H
-#define MEMDIAG_AGENTCTL_AGENTCTL_PRIV_H
-
-#include "agentctl/agentctl.h"
-#include "glibc/process.h"
-
-/* ---- allocator.c ---- */
-
-/* A library whose malloc() a process uses instead of glibc's. */
-struct allocator {
-	struct inject_allocator inject; /* the first; its address is kept */
-	struct inject_code code;
-	struct inject_tls tls;
-};
-
 /*
- * Find that of P, if it is one that the agent can stand in front of while the process runs:
- * jemalloc, tcmalloc or mimalloc.  1; 0 if malloc is glibc's or another that is not examined here;
- * or -1 with E (ERR_UNSUPPORTED) if it is one of these, but not a plain library.
+ * host: a process and the agent in it, as one that begins or ends a job needs them.
  */
-int allocator_find(struct allocator *ret, const struct process *p, struct err *e);
+#ifndef MEMDIAG_AGENTCTL_HOST_H
+#define MEMDIAG_AGENTCTL_HOST_H
 
-/* The name of one of these that is linked into PROGRAM, by the symbols of its file; NULL. */
-const char *allocator_in_program(const struct image *program);
-
-/* ---- host.c ---- */
+#include "agentctl/agent-segment.h"
+#include "agentctl/allocator.h"
+#include "glibc/process.h"
+#include "inject/hook.h"
 
 /* A process and the agent in it. */
 struct host {
@@ -33,7 +16,7 @@ struct host {
 	bool is_other; /* malloc is not glibc's but OTHER's: no arenas are known then */
 	struct allocator other;
 	struct inject_target *it;
-	struct counter counter;
+	struct agent_segment agent;
 };
 
 /* Read all of it, anew: what is loaded may be more than before.  0, or -1 with E. */
@@ -58,9 +41,8 @@ int host_bring_agent(struct host *s, const struct inject_options *opt, const cha
 static inline enum wire_noting
 host_noting(const struct host *s)
 {
-	return s->counter.segment && !s->counter.is_parents
-		? (enum wire_noting)s->counter.segment->noting
-		: WIRE_NOTE_NOTHING;
+	return s->agent.segment && !s->agent.is_parents ? (enum wire_noting)s->agent.segment->noting
+							: WIRE_NOTE_NOTHING;
 }
 
 /*
@@ -73,7 +55,7 @@ int host_prepare(struct host *s, const struct inject_options *opt, bool is_new, 
 static inline bool
 host_is_preloaded(const struct host *s)
 {
-	return s->counter.segment && s->counter.segment->way == WIRE_PRELOADED;
+	return s->agent.segment && s->agent.segment->way == WIRE_PRELOADED;
 }
 
 /*
@@ -93,22 +75,5 @@ int host_end_job(struct host *s, bool counts, enum wire_noting noting,
 
 /* Write [FROM, TO) of the segment, as the copy in S has it. */
 int host_write(const struct host *s, size_t from, size_t to, struct err *e);
-
-struct target;
-
-/* ---- large.c ---- */
-
-/* Blocks with mappings of their own, as far as their headers were found. */
-struct large_blocks {
-	uint64_t nr, bytes;  /* of whole pages */
-	uint64_t lead_bytes; /* of these, what lies before the headers of aligned blocks */
-};
-
-/*
- * Find those of T, which may stand; A are its arenas. True if all that could be was searched: what
- * was found is then complete if NR and BYTES are malloc's own account. Reads present pages only.
- */
-bool large_blocks_find(struct large_blocks *ret, const struct target *t, const struct regions *m,
-	const struct arenas *a);
 
 #endif

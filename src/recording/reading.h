@@ -1,19 +1,24 @@
 /*
- * Declarations that the files that make histories share.
+ * reading: events added up to a history, one after the other.
  */
-#ifndef MEMDIAG_RECORDING_HISTORY_PRIV_H
-#define MEMDIAG_RECORDING_HISTORY_PRIV_H
+#ifndef MEMDIAG_RECORDING_READING_H
+#define MEMDIAG_RECORDING_READING_H
 
 #include "recording/history.h"
+#include "recording/recording.h"
 
 #define HISTORY_NS_PER_MS 1000000
 
-static inline void
-amount_add(struct amount *a, const struct amount *more)
-{
-	a->blocks += more->blocks;
-	a->bytes += more->bytes;
-}
+/*
+ * Which local maxima to keep by site: the NR INTERVALS, in order and each once.  After each of them
+ * TAKE is called with ARG, and may take what the moment owns over; -1 with E ends the reading.
+ */
+struct history_moments {
+	const size_t *intervals;
+	size_t nr;
+	int (*take)(void *arg, struct history_moment *m, struct err *e);
+	void *arg;
+};
 
 /*
  * The state while a recording is read.
@@ -27,7 +32,7 @@ struct history_reading {
 	const struct history_moments *moments; /* NULL: none */
 	size_t next_moment;
 
-	int64_t live_bytes;
+	int64_t live_bytes;	    /* what has been allocated less what was freed, of all sites */
 	struct history_maximum max; /* of the present interval */
 	size_t interval;
 	bool has_begun;		  /* the first interval is known */
@@ -52,9 +57,6 @@ int history_reading_end(struct history_reading *d, struct err *e);
  */
 int history_reading_skip(struct history_reading *d, uint64_t time_ns, struct err *e);
 
-/* Make the intervals of H, which have ended, twice as long. */
-void history_widen(struct history *h);
-
 /*
  * As history_read() of a recording without parts, or of one of several parts: then the first
  * interval is that of its first event, and moments before it are not taken.  history_end() is still
@@ -64,9 +66,5 @@ int history_read_one(struct history *h, struct recording *r, const struct histor
 	bool is_part, struct err *e);
 /* All of H has been read: what lives still, has lived up to the end.  0, or -1 with E. */
 int history_end(struct history *h, struct err *e);
-
-/* As history_read() of a recording with parts, but history_end(). */
-int history_read_parts(struct history *h, struct recording *r,
-	const struct history_moments *moments, struct err *e);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "agentctl/agentctl.h"
+#include "agentctl/agent-segment.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,14 +21,15 @@
 /* ---- where they are ---- */
 
 static int
-counter_find(struct counter *c, const struct target *t, const struct objects *o, struct err *e)
+agent_segment_find(
+	struct agent_segment *c, const struct target *t, const struct objects *o, struct err *e)
 {
 	for (size_t i = 0; i < o->nr; i++) {
 		struct image_symbol segment, live, sites, memory, live_set;
 
 		if (image_find(o->v[i].image, WIRE_SYMBOL, &segment) < 0)
 			continue;
-		c->agent = o->v[i].start;
+		c->object_at = o->v[i].start;
 		if (image_find(o->v[i].image, WIRE_LIVE_SYMBOL, &live) == 0)
 			c->live_at = live.addr;
 		if (image_find(o->v[i].image, WIRE_MEMORY_SYMBOL, &memory) == 0)
@@ -65,7 +66,7 @@ inner_pid(const struct target *t)
 }
 
 int
-counter_read_again(struct counter *c, const struct target *t, struct err *e)
+agent_segment_read_again(struct agent_segment *c, const struct target *t, struct err *e)
 {
 	auto_free struct wire_segment *copy = malloc(WIRE_WHOLE_BYTES);
 
@@ -86,30 +87,30 @@ counter_read_again(struct counter *c, const struct target *t, struct err *e)
 }
 
 int
-counter_read(struct counter *c, const struct process *p, struct err *e)
+agent_segment_read(struct agent_segment *c, const struct process *p, struct err *e)
 {
 	const struct target *t = p->target;
 	const struct region *r;
 
-	if (counter_find(c, t, &p->objects, e) < 0)
+	if (agent_segment_find(c, t, &p->objects, e) < 0)
 		return -1;
 	if (!c->segment_at.v)
 		return 0;
 	r = regions_find(&p->maps, c->segment_at);
 	if (!r || strncmp(r->prot, "rw", 2) != 0)
 		return refuse_counters(t, e);
-	return counter_read_again(c, t, e);
+	return agent_segment_read_again(c, t, e);
 }
 
 bool
-counter_is_counting(const struct counter *c)
+agent_segment_is_counting(const struct agent_segment *c)
 {
 	return c->segment && !c->is_parents && c->segment->is_counting;
 }
 
 void
-counter_release(struct counter *c)
+agent_segment_release(struct agent_segment *c)
 {
 	free(c->segment);
-	*c = (struct counter){ 0 };
+	*c = (struct agent_segment){ 0 };
 }

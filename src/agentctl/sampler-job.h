@@ -1,0 +1,67 @@
+/*
+ * sampler-job: the sampler, which takes samples or records all blocks, begun and ended in a process
+ * that runs.
+ */
+#ifndef MEMDIAG_AGENTCTL_SAMPLER_JOB_H
+#define MEMDIAG_AGENTCTL_SAMPLER_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "inject/hook.h"
+#include "wire/sites.h"
+#include "wire/wire.h"
+
+struct target;
+
+#define SAMPLER_RECORD_LEAST_BYTES (UINT64_C(8) << 20)
+struct sampler_wanted {
+	enum wire_capture capture;
+	uint64_t period_bytes; /* of a profile: one sample for so many bytes */
+	struct wire_triggers triggers;
+	uint64_t log_bytes; /* of a record: how large its log may get (wire/log.h); 0: none */
+	/*
+	 * That it may take, threads excepted: SAMPLER_RECORD_LEAST_BYTES or more of a record; 0:
+	 * any number, or half of what is left below the memory limits of the target's cgroups.
+	 */
+	uint64_t max_bytes;
+	enum wire_live_set live_set;
+	bool opens_log; /* all is appended to it, from the first block on */
+};
+
+struct sampler_job {
+	bool was_so;	       /* it did so already, or did not: nothing was changed */
+	bool is_new;	       /* the agent was loaded just now */
+	bool keeps_memory;     /* it ended, but could not be asked to give back what it takes */
+	uint64_t period_bytes; /* as wanted; of a profile */
+	/* it takes no more than this, as so much is left below a limit of its cgroups; 0: any */
+	uint64_t max_bytes, room_bytes;
+	const char *limit_name;
+	struct wire_triggers triggers;
+	size_t nr_children; /* as in struct count_job */
+	pid_t child;
+	struct hook_report hooked;
+	struct inject_report borrowed;
+};
+
+/*
+ * Make T note what it allocates as WANTED: load the agent, which is the file AGENT, unless it is
+ * there, and hook malloc and related functions for all callers.  *RET_FD is the file that the sites
+ * are noted in (sites_read_file()), and the log behind them, for the caller to close; -1 if it did
+ * so already.  0, or -1 with E; nothing is hooked then.
+ */
+int sampler_job_start(const struct target *t, const struct inject_options *opt,
+	const struct sampler_wanted *wanted, const char *agent, struct sampler_job *ret,
+	int *ret_fd, struct err *e);
+
+/*
+ * End CAPTURE: what was noted can be read until the next start.  0, or -1 with E, also if it is
+ * the other one that runs.
+ */
+int sampler_job_stop(const struct target *t, const struct inject_options *opt,
+	enum wire_capture capture, struct sampler_job *ret, struct err *e);
+
+#endif

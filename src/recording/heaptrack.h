@@ -1,0 +1,13 @@
+/*
+ * heaptrack: the reader of heaptrack's recordings.
+ */
+#ifndef MEMDIAG_RECORDING_HEAPTRACK_H
+#define MEMDIAG_RECORDING_HEAPTRACK_H
+
+#include "recording/recording.h"
+#include "recording/stream.h"
+
+/* A reader of S, which is taken over; NAME stays as long. */
+int heaptrack_open(struct recording **ret, struct stream *s, const char *name, struct err *e);
+
+#endif
