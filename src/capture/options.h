@@ -7,10 +7,28 @@
 
 #include "capture/captured.h"
 #include "capture/other.h"
-#include "capture/overhead.h"
-#include "capture/triggers.h"
 #include "inject/inject.h"
 #include "ui/ui.h"
+#include "wire/sites.h"
+
+/* When files of a profile are written while the program runs. */
+struct trigger_options {
+	struct wire_triggers wanted;
+	bool is_any; /* one of these was given */
+};
+
+/* The memory that a record takes; all is zero at first. */
+struct overhead_options {
+	bool is_any;
+	uint64_t max_bytes; /* --max-overhead; 0: any */
+	enum wire_live_set live_set;
+};
+
+enum record_mode {
+	RECORD_MEM_FAST, /* sums by site, in memory */
+	RECORD_LOG_FAST, /* and each event in files */
+	RECORD_CLOSED,	 /* nothing */
+};
 
 struct profile_options {
 	struct ui_options ui;

@@ -2,10 +2,10 @@
 
 #include "capture/options.h"
 #include "capture/profile-file.h"
-#include "capture/triggers.h"
 #include "cmd/borrow.h"
 #include "cmd/command.h"
 #include "cmd/noting.h"
+#include "cmd/triggers.h"
 
 /* ---- options ---- */
 

@@ -4,10 +4,10 @@
 
 #include "capture/log-place.h"
 #include "capture/options.h"
-#include "capture/overhead.h"
 #include "cmd/borrow.h"
 #include "cmd/command.h"
 #include "cmd/noting.h"
+#include "cmd/overhead.h"
 #include "cmd/record-report.h"
 #include "os/os.h"
 #include "recording/recording-open.h"

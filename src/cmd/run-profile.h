@@ -7,8 +7,8 @@
 #include <jansson.h>
 #include <limits.h>
 
-#include "capture/overhead.h"
-#include "capture/triggers.h"
+#include "cmd/overhead.h"
+#include "cmd/triggers.h"
 #include "ui/ui.h"
 #include "view/profiled.h"
 #include "wire/wire.h"

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "capture/triggers.h"
+#include "cmd/triggers.h"
 
 #define AT(member) UI_AT(struct trigger_options, member), UI_GIVEN(struct trigger_options, is_any)
 #define SIZE_AT(member)                                                                            \

@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/overhead.h"
-#include "capture/triggers.h"
+#include "cmd/overhead.h"
+#include "cmd/triggers.h"
 #include "tap.h"
 
 /* ---- modes ---- */

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "capture/overhead.h"
+#include "cmd/overhead.h"
 
 #include <string.h>
 
