@@ -21,8 +21,11 @@
 
 #include "base/text.h"
 #include "cmd/command.h"
-#include "os/self.h"
+#include "os/child.h"
+#include "ui/exit.h"
 #include "ui/limits.h"
+#include "ui/options.h"
+#include "ui/output.h"
 #include "ui/ui.h"
 
 static void

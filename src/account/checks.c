@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "account/sums.h"
+#include "maps/leaves.h"
 #include "os/machine.h"
-#include "os/os.h"
+#include "os/status.h"
 
 static uint64_t
 checks_apart(uint64_t a, uint64_t b)

@@ -8,7 +8,7 @@
 
 #include "account/growth-mappings.h"
 #include "base/text.h"
-#include "maps/maps.h"
+#include "maps/leaves.h"
 
 /* ---- names of rows ---- */
 

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "glibc/params.h"
+#include "maps/leaves.h"
+#include "os/os.h"
 
 /* A name of the kernel's own covers what the region was when it was made (maps/classify.c). */
 static bool

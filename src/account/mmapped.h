@@ -5,6 +5,7 @@
 #ifndef MEMDIAG_ACCOUNT_MMAPPED_H
 #define MEMDIAG_ACCOUNT_MMAPPED_H
 
+#include "glibc/layout.h"
 #include "heap/heap.h"
 #include "maps/maps.h"
 

@@ -4,6 +4,8 @@
 #ifndef MEMDIAG_ACCOUNT_PLACE_H
 #define MEMDIAG_ACCOUNT_PLACE_H
 
+#include "elf/objects.h"
+#include "glibc/arenas.h"
 #include "maps/maps.h"
 
 /* All pointers are into the space. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "account/sums.h"
+#include "maps/leaves.h"
 
 /* Every group has a column, so that the columns add up to RSS. */
 static enum process_part

@@ -5,7 +5,9 @@
 #define MEMDIAG_ACCOUNT_PROCESSES_H
 
 #include "account/rows.h"
+#include "maps/maps.h"
 #include "os/os.h"
+#include "os/status.h"
 
 /* Columns of resident memory: a few groups each. */
 enum process_part { PART_STACK, PART_HEAP, PART_FILES, PART_ANON, PART_SHM, NR_PROCESS_PARTS };

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "os/threads.h"
+#include "os/os.h"
+#include "os/status.h"
 
 const char *const rows_by_names[NR_BY + 1] = { "class", "object", "arena", "thread", "mapping",
 	NULL };

@@ -11,6 +11,7 @@
 #include "account/selection.h"
 #include "account/sums.h"
 #include "base/err.h"
+#include "maps/leaves.h"
 #include "maps/maps.h"
 
 struct target;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "maps/leaves.h"
+
 void
 selection_release(struct selection *sel)
 {

@@ -5,6 +5,7 @@
 #define MEMDIAG_ACCOUNT_SUMS_H
 
 #include "account/selection.h"
+#include "maps/leaves.h"
 #include "maps/maps.h"
 
 /* Columns that are there on request; the order is that on the screen. */

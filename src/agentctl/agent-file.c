@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/self.h"
+#include "os/child.h"
 
 #define NAME "libmemdiag-agent.so"
 

@@ -11,12 +11,15 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/image.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
 #include "glibc/process.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/status.h"
 #include "wire/live-set.h"
 #include "wire/memory.h"
+#include "wire/totals.h"
 
 /* ---- where they are ---- */
 

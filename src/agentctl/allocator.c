@@ -6,7 +6,9 @@
 #include <elf.h>
 #include <string.h>
 
-#include "elf/image.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
 #include "os/os.h"
 
 /* A thread's first use makes it a cache, and perhaps an arena, that would be there for us alone. */

@@ -6,6 +6,8 @@
 
 #include "glibc/process.h"
 #include "inject/hook.h"
+#include "inject/target.h"
+#include "inject/tls.h"
 
 /* A library whose malloc() a process uses instead of glibc's. */
 struct allocator {

@@ -15,14 +15,17 @@
 #include "agentctl/host.h"
 #include "agentctl/large.h"
 #include "base/debug.h"
-#include "elf/image.h"
+#include "glibc/layout.h"
+#include "glibc/params.h"
 #include "glibc/process.h"
 #include "heap/heap.h"
-#include "inject/load.h"
-#include "os/clock.h"
+#include "heap/read.h"
+#include "inject/safety.h"
+#include "os/claim.h"
 #include "os/memory.h"
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/ptrace.h"
+#include "os/status.h"
 
 /* ---- the counters, which no thread writes while nothing is hooked ---- */
 

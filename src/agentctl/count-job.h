@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "inject/hook.h"
+#include "inject/malloc.h"
 #include "wire/wire.h"
 
 struct target;

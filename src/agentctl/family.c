@@ -16,11 +16,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "elf/image.h"
 #include "elf/objects.h"
+#include "elf/symbols.h"
 #include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/status.h"
+#include "os/target.h"
 
 /*
  * The number that fits in a file of that size, if the caller has a limit: exceeding it raises a

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "wire/totals.h"
 #include "wire/wire.h"
 
 struct objects;

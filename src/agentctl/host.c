@@ -11,7 +11,14 @@
 #include <unistd.h>
 
 #include "elf/image.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
+#include "inject/load-filters.h"
+#include "inject/load-library.h"
+#include "inject/load-place.h"
 #include "inject/load.h"
+#include "inject/target.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"

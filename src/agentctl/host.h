@@ -8,6 +8,8 @@
 #include "agentctl/allocator.h"
 #include "glibc/process.h"
 #include "inject/hook.h"
+#include "inject/malloc.h"
+#include "wire/wire.h"
 
 /* A process and the agent in it. */
 struct host {

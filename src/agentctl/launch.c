@@ -15,8 +15,9 @@
 #include "agentctl/program.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "os/child.h"
 #include "os/descriptors.h"
-#include "os/self.h"
+#include "wire/totals.h"
 
 /* ---- before it starts ---- */
 

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "wire/settings.h"
 #include "wire/wire.h"
 
 struct launch {

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "elf/image.h"
+#include "elf/symbols.h"
 #include "os/stranger.h"
 
 #define NOT_COUNTED ": the agent cannot be preloaded, and nothing would be counted"

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "inject/hook.h"
+#include "inject/malloc.h"
 #include "wire/sites.h"
 #include "wire/wire.h"
 

@@ -9,7 +9,6 @@
 
 #include "agentctl/agent-segment.h"
 #include "os/memory.h"
-#include "os/os.h"
 #include "os/part.h"
 
 /* Where it is read from. */

@@ -6,15 +6,17 @@
 #include <config.h>
 
 #include "arch/arch.h"
+#include "elf/image.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
+#include "os/memory.h"
+#include "os/ptrace.h"
+#include "os/stops.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-
-#include "elf/image.h"
-#include "os/memory.h"
-#include "os/ptrace.h"
 
 const char arch_name[] = "arm64";
 const int arch_machine = EM_AARCH64;

@@ -6,6 +6,8 @@
 #ifndef MEMDIAG_ARCH_ARCH_H
 #define MEMDIAG_ARCH_ARCH_H
 
+#include <elf.h>
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,8 +15,8 @@
 
 #include "base/err.h"
 #include "base/raddr.h"
-#include "elf/image.h"
 #include "elf/objects.h"
+#include "elf/symbols.h"
 
 struct target;
 

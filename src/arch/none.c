@@ -4,6 +4,8 @@
 #include <config.h>
 
 #include "arch/arch.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
 
 const char arch_name[] = MD_HOST_CPU;
 const int arch_machine;

@@ -1,6 +1,14 @@
 #include <config.h>
 
 #include "arch/arch.h"
+#include "elf/image.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "os/stops.h"
 
 #include <cpuid.h>
 #include <elf.h>
@@ -9,11 +17,6 @@
 #include <sys/reg.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
-
-#include "elf/image.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/ptrace.h"
 
 /* The unit test has a processor of its own. */
 #ifndef ARCH_CPUID

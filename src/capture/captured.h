@@ -10,7 +10,7 @@
 #include "agentctl/sampler-job.h"
 #include "agentctl/sites.h"
 #include "capture/wait.h"
-#include "jemalloc/jemalloc.h"
+#include "jemalloc/prof.h"
 #include "ui/warnings.h"
 #include "wire/log.h"
 #include "wire/sites.h"

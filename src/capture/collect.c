@@ -12,10 +12,12 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "elf/objects.h"
 #include "elf/regions.h"
 #include "os/os.h"
+#include "os/status.h"
 #include "os/stranger.h"
-#include "os/threads.h"
+#include "wire/maps-text.h"
 #include "wire/maps.h"
 
 /* ---- what a sample has ---- */

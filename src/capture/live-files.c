@@ -13,6 +13,8 @@
 #include "os/mapping.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/proc.h"
+#include "os/status.h"
 #include "os/stranger.h"
 
 /* The vdso has a few pages. */

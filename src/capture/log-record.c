@@ -15,14 +15,18 @@
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
 #include "capture/wait.h"
-#include "os/clock.h"
+#include "os/background.h"
+#include "os/child.h"
+#include "os/claim.h"
 #include "os/life.h"
-#include "os/os.h"
 #include "os/place.h"
-#include "os/self.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "recording/log-session.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
+#include "ui/progress.h"
 
 /* Room for the events of threads while memdiag does not get to read them. */
 #define LOG_BYTES (UINT64_C(64) << 20)

@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "capture/options.h"
+#include "os/os.h"
 #include "recording/log-session.h"
 
 /* Record T for a time, and write its log meanwhile.  0, or -1 with E. */

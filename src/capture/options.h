@@ -7,9 +7,12 @@
 
 #include "capture/captured.h"
 #include "capture/other.h"
-#include "inject/inject.h"
+#include "inject/malloc.h"
+#include "jemalloc/find.h"
+#include "os/os.h"
 #include "ui/ui.h"
 #include "wire/sites.h"
+#include "wire/wire.h"
 
 /* When files of a profile are written while the program runs. */
 struct trigger_options {

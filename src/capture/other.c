@@ -4,6 +4,9 @@
 
 #include <inttypes.h>
 
+#include "elf/link-map.h"
+#include "inject/target.h"
+
 /* Where the agent is, it takes the samples. */
 static bool
 has_agent(const struct process *p)

@@ -5,7 +5,10 @@
 #define MEMDIAG_CAPTURE_OTHER_H
 
 #include "glibc/process.h"
+#include "inject/malloc.h"
+#include "jemalloc/find.h"
 #include "jemalloc/jemalloc.h"
+#include "jemalloc/prof.h"
 
 struct profile_other {
 	struct process process;

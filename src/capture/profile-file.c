@@ -14,7 +14,8 @@
 #include "capture/live-files.h"
 #include "os/stranger.h"
 #include "profile/symbols.h"
-#include "profile/write.h"
+#include "profile/write-heap.h"
+#include "ui/output.h"
 
 int
 profile_file_check(const char *prefix, struct err *e)

@@ -9,6 +9,7 @@
 #include "agentctl/sites.h"
 #include "glibc/process.h"
 #include "ui/ui.h"
+#include "ui/units.h"
 
 /* The rate at which samples are taken if none is given. */
 #define PROFILE_DEFAULT_PERIOD_BYTES (UINT64_C(512) << 10)

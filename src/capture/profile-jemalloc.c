@@ -1,17 +1,23 @@
 /* 'memdiag profile' of a process whose malloc is jemalloc's: its own profiler is driven. */
 #include <config.h>
 
+#include "base/cleanup.h"
 #include "capture/options.h"
 #include "capture/profile-file.h"
+#include "capture/wait.h"
+#include "jemalloc/jemalloc.h"
+#include "jemalloc/prof.h"
+#include "os/claim.h"
+#include "os/os.h"
+#include "os/target.h"
+#include "ui/claim.h"
+#include "ui/deadline.h"
+#include "ui/output.h"
+#include "ui/progress.h"
+#include "ui/ui.h"
 
 #include <errno.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "capture/wait.h"
-#include "os/os.h"
-#include "ui/claim.h"
-#include "ui/deadline.h"
 
 static int
 profile_jemalloc_check_options(

@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "capture/stack.h"
+#include "ui/output.h"
+#include "ui/units.h"
 
 /* ---- files ---- */
 

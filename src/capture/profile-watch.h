@@ -6,6 +6,7 @@
 #define MEMDIAG_CAPTURE_PROFILE_WATCH_H
 
 #include "capture/profile-file.h"
+#include "ui/ui.h"
 
 /* How often it is to be looked. */
 #define PROFILE_WATCH_NS UINT64_C(20000000)

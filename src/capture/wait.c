@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "os/clock.h"
+#include "os/ptrace.h"
+#include "os/target.h"
 
 /* How often it is seen whether the process has ended. */
 #define LOOK_NS UINT64_C(100000000)

@@ -4,8 +4,9 @@
 
 #include <unistd.h>
 
-#include "inject/inject.h"
-#include "ui/ui.h"
+#include "inject/job.h"
+#include "jemalloc/find.h"
+#include "ui/output.h"
 
 #define DEFAULT_WAIT_NS (UINT64_C(5) * 1000000000)
 

@@ -4,8 +4,8 @@
 #ifndef MEMDIAG_CMD_BORROW_H
 #define MEMDIAG_CMD_BORROW_H
 
-#include "inject/inject.h"
-#include "jemalloc/jemalloc.h"
+#include "inject/malloc.h"
+#include "ui/option.h"
 #include "ui/ui.h"
 
 /* The options --thread and --wait, whose input is a struct inject_options, zeroed. */

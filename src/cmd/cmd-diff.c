@@ -2,7 +2,10 @@
 
 #include "account/pair.h"
 #include "cmd/command.h"
+#include "ui/exit.h"
 #include "ui/limits.h"
+#include "ui/options.h"
+#include "ui/output.h"
 #include "ui/ui.h"
 #include "view/diff.h"
 

@@ -3,7 +3,12 @@
 #include "cmd/command.h"
 #include "diagnose/doctor.h"
 #include "os/os.h"
+#include "os/target.h"
 #include "ui/deadline.h"
+#include "ui/exit.h"
+#include "ui/options.h"
+#include "ui/output.h"
+#include "ui/processes.h"
 #include "ui/ui.h"
 #include "view/doctor.h"
 

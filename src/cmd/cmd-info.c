@@ -7,9 +7,17 @@
 #include "cmd/command.h"
 #include "cmd/from-file.h"
 #include "cmd/several.h"
+#include "diagnose/info-understand.h"
 #include "diagnose/info.h"
 #include "ui/deadline.h"
+#include "ui/exit.h"
+#include "ui/json.h"
 #include "ui/limits.h"
+#include "ui/options.h"
+#include "ui/output.h"
+#include "ui/processes.h"
+#include "ui/progress.h"
+#include "ui/ui.h"
 #include "view/info.h"
 
 /* More rows than that are asked for with -n. */

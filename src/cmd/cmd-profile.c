@@ -6,6 +6,8 @@
 #include "cmd/command.h"
 #include "cmd/noting.h"
 #include "cmd/triggers.h"
+#include "ui/options.h"
+#include "ui/ui.h"
 
 /* ---- options ---- */
 

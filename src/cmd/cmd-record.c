@@ -9,9 +9,13 @@
 #include "cmd/noting.h"
 #include "cmd/overhead.h"
 #include "cmd/record-report.h"
+#include "inject/malloc.h"
 #include "os/os.h"
+#include "os/target.h"
 #include "recording/recording-open.h"
-#include "wire/wire.h"
+#include "ui/options.h"
+#include "ui/processes.h"
+#include "ui/ui.h"
 
 /* ---- options ---- */
 

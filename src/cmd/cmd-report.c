@@ -2,6 +2,8 @@
 
 #include "cmd/command.h"
 #include "cmd/report-work.h"
+#include "ui/options.h"
+#include "ui/ui.h"
 
 /* ---- options ---- */
 

@@ -9,8 +9,17 @@
 #include "base/cleanup.h"
 #include "cmd/command.h"
 #include "cmd/run-profile.h"
-#include "os/self.h"
+#include "os/child.h"
+#include "ui/exit.h"
+#include "ui/json.h"
+#include "ui/options.h"
+#include "ui/output.h"
+#include "ui/ui.h"
+#include "ui/units.h"
 #include "view/run.h"
+#include "wire/settings.h"
+#include "wire/totals.h"
+#include "wire/wire.h"
 
 struct cmd_run_options {
 	struct ui_options ui;

@@ -5,6 +5,16 @@
 #include "cmd/command.h"
 #include "cmd/several.h"
 #include "diagnose/trim.h"
+#include "heap/heap.h"
+#include "os/claim.h"
+#include "ui/exit.h"
+#include "ui/json.h"
+#include "ui/options.h"
+#include "ui/output.h"
+#include "ui/processes.h"
+#include "ui/progress.h"
+#include "ui/ui.h"
+#include "ui/units.h"
 #include "view/trim.h"
 
 /* Clients that give a server a second get through it, and gigabytes go back in that time. */

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "os/self.h"
+#include "os/child.h"
 #include "report/format.h"
+#include "report/graph.h"
+#include "report/report.h"
+#include "ui/ui.h"
 
 struct drawing {
 	int from, to; /* descriptors */

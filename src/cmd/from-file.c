@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "os/stranger.h"
-#include "profile/read.h"
+#include "profile/foreign.h"
 
 int
 from_file_read(struct from_file *f, const char *path, struct err *e)

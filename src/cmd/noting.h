@@ -6,6 +6,7 @@
 #define MEMDIAG_CMD_NOTING_H
 
 #include "capture/options.h"
+#include "ui/option.h"
 
 /* The verbs, and options of both commands; its input is a struct profile_options. */
 extern const struct ui_syntax noting_syntax;

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "agentctl/sampler-job.h"
-#include "ui/ui.h"
+#include "ui/units.h"
+#include "wire/totals.h"
+#include "wire/wire.h"
 
 #define AT(member) UI_AT(struct overhead_options, member), UI_GIVEN(struct overhead_options, is_any)
 

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "cmd/report-work.h"
+#include "ui/options.h"
+#include "ui/ui.h"
+#include "ui/units.h"
 
 /* ---- options ---- */
 

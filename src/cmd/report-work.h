@@ -7,6 +7,7 @@
 
 #include "cmd/reporting.h"
 #include "recording/choice.h"
+#include "ui/option.h"
 #include "ui/ui.h"
 
 struct report_work {

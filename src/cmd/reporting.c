@@ -15,6 +15,7 @@
 #include "recording/parts.h"
 #include "recording/profiles.h"
 #include "recording/recording-open.h"
+#include "ui/progress.h"
 
 /* ---- options ---- */
 

@@ -10,6 +10,7 @@
 #include "profile/symbols.h"
 #include "report/calls.h"
 #include "report/report.h"
+#include "ui/option.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 

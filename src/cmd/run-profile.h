@@ -11,7 +11,7 @@
 #include "cmd/triggers.h"
 #include "ui/ui.h"
 #include "view/profiled.h"
-#include "wire/wire.h"
+#include "wire/settings.h"
 
 struct run_profile_options {
 	bool is_wanted;

@@ -8,6 +8,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "os/os.h"
+#include "os/target.h"
+#include "ui/exit.h"
+#include "ui/output.h"
+#include "ui/processes.h"
+#include "ui/progress.h"
 
 /* ---- one after another ---- */
 

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "os/os.h"
 #include "ui/ui.h"
 #include "view/several.h"
 

@@ -10,6 +10,8 @@
 #include "agentctl/program.h"
 #include "base/text.h"
 #include "capture/wait.h"
+#include "os/child.h"
+#include "os/target.h"
 
 static int
 keep_environment(struct started *s, struct err *e)

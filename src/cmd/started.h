@@ -9,7 +9,6 @@
 
 #include "base/err.h"
 #include "os/os.h"
-#include "os/self.h"
 
 struct started {
 	char **argv; /* of the program, borrowed; NULL: none is started */

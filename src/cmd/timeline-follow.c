@@ -9,10 +9,15 @@
 
 #include "base/cleanup.h"
 #include "capture/wait.h"
-#include "os/clock.h"
+#include "os/claim.h"
 #include "os/os.h"
+#include "os/ptrace.h"
 #include "recording/follow.h"
+#include "report/timeline-text.h"
 #include "report/timeline.h"
+#include "ui/output.h"
+#include "ui/progress.h"
+#include "ui/units.h"
 
 /* How often is looked for what has come: each interval, but not more and not less often. */
 #define LEAST_PERIOD_NS UINT64_C(100000000)

@@ -2,6 +2,8 @@
 
 #include "cmd/triggers.h"
 
+#include "ui/units.h"
+
 #define AT(member) UI_AT(struct trigger_options, member), UI_GIVEN(struct trigger_options, is_any)
 #define SIZE_AT(member)                                                                            \
 	UI_SIZE, AT(member), .least = 1, .most = INT64_MAX - 1,                                    \

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "diagnose/causes-others-priv.h"
 #include "diagnose/environment.h"
-#include "diagnose/verdict-priv.h"
 #include "diagnose/verdict-words.h"
 
 bool

@@ -4,16 +4,17 @@
  */
 #include <config.h>
 
-#include "diagnose/verdict-priv.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+#include "diagnose/causes.h"
 
 #include "base/text.h"
 #include "diagnose/causes-others.h"
 #include "diagnose/environment.h"
+#include "diagnose/verdict-priv.h"
 #include "diagnose/verdict-words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Before a number that is a bound as long as the heap itself was not read. */
 static const char *

@@ -1,22 +1,30 @@
 /* From the data to the numbers that causes are judged by. */
 #include <config.h>
 
+#include "diagnose/facts.h"
+
+#include "account/sums.h"
+#include "base/cleanup.h"
+#include "diagnose/causes-others-priv.h"
 #include "diagnose/verdict-priv.h"
+#include "glibc/layout.h"
+#include "glibc/params.h"
+#include "heap/heap.h"
+#include "heap/malloc-info.h"
+#include "heap/walk.h"
+#include "maps/leaves.h"
+#include "maps/maps.h"
+#include "os/cgroup.h"
+#include "os/children.h"
+#include "os/held.h"
+#include "os/machine.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/target.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "account/sums.h"
-#include "base/cleanup.h"
-#include "heap/heap.h"
-#include "heap/malloc-info.h"
-#include "maps/maps.h"
-#include "os/cgroup.h"
-#include "os/descriptors.h"
-#include "os/machine.h"
-#include "os/os.h"
-#include "os/processes.h"
 
 /* A cause that keeps less than that from being returned is not named. */
 #define PINNED_MIN (UINT64_C(16) << 20)

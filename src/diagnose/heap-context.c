@@ -2,6 +2,9 @@
 
 #include "diagnose/heap-context.h"
 
+#include "glibc/layout.h"
+#include "maps/space.h"
+
 int
 heap_context_read(struct heap_context *s, struct process *p, struct err *e)
 {

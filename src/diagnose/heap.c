@@ -9,8 +9,17 @@
 #include "account/totals.h"
 #include "base/debug.h"
 #include "base/text.h"
+#include "diagnose/facts.h"
+#include "diagnose/judge.h"
 #include "diagnose/malloc-target.h"
-#include "os/rights.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "glibc/arena-threads.h"
+#include "maps/maps.h"
+#include "os/claim.h"
+#include "os/core.h"
+#include "os/memory.h"
+#include "os/target.h"
 #include "ui/claim.h"
 
 /* Threads whose arena is looked up when nothing else is known: each costs a read. */

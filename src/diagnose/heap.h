@@ -9,7 +9,9 @@
 #include "diagnose/verdict.h"
 #include "glibc/process.h"
 #include "heap/heap.h"
+#include "heap/read.h"
 #include "os/os.h"
+#include "os/status.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 

@@ -1,12 +1,18 @@
 #include <config.h>
 
-#include "diagnose/info.h"
-
-#include <errno.h>
+#include "diagnose/info-account.h"
 
 #include "account/sums.h"
 #include "base/array.h"
 #include "base/debug.h"
+#include "diagnose/facts.h"
+#include "diagnose/judge.h"
+#include "diagnose/verdict.h"
+#include "heap/heap.h"
+#include "heap/read.h"
+#include "maps/maps.h"
+
+#include <errno.h>
 
 /*
  * The document begins with the main arena and goes on as the ring does.  A new arena comes right

@@ -1,9 +1,19 @@
 /* The numbers of 'memdiag info' for a process whose malloc is jemalloc's. */
 #include <config.h>
 
+#include "diagnose/info-jemalloc.h"
+
 #include "account/sums.h"
-#include "diagnose/info.h"
-#include "os/os.h"
+#include "diagnose/facts.h"
+#include "diagnose/info-account.h"
+#include "diagnose/verdict-jemalloc.h"
+#include "diagnose/verdict.h"
+#include "heap/heap.h"
+#include "heap/read.h"
+#include "inject/malloc.h"
+#include "jemalloc/ask.h"
+#include "jemalloc/jemalloc.h"
+#include "maps/leaves.h"
 
 /* Options that are about glibc's malloc. */
 static int

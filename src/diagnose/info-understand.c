@@ -1,6 +1,8 @@
 /* The memory that malloc's account is of, and what 'memdiag info' has to warn of. */
 #include <config.h>
 
+#include "diagnose/info-understand.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +10,18 @@
 #include "account/sums.h"
 #include "base/array.h"
 #include "base/text.h"
-#include "diagnose/info.h"
+#include "diagnose/facts.h"
+#include "diagnose/info-account.h"
+#include "diagnose/info-jemalloc.h"
+#include "diagnose/judge.h"
+#include "diagnose/verdict.h"
+#include "elf/objects.h"
+#include "glibc/arena-threads.h"
+#include "glibc/layout.h"
+#include "heap/read.h"
+#include "jemalloc/ask.h"
+#include "maps/maps.h"
+#include "maps/space.h"
 
 /* The memory that malloc's account is of. */
 static void

@@ -4,8 +4,15 @@
 #include <inttypes.h>
 
 #include "diagnose/info.h"
-#include "os/os.h"
+
+#include "diagnose/info-jemalloc.h"
+#include "heap/lists.h"
+#include "heap/read.h"
+#include "heap/xml.h"
+#include "inject/capture.h"
+#include "os/claim.h"
 #include "ui/deadline.h"
+#include "ui/units.h"
 
 static int
 ask_malloc(struct info *info, const struct info_options *opt, struct err *e)

@@ -4,12 +4,25 @@
 #ifndef MEMDIAG_DIAGNOSE_INFO_H
 #define MEMDIAG_DIAGNOSE_INFO_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "account/checks.h"
+#include "account/mmapped.h"
+#include "base/err.h"
+#include "base/text.h"
 #include "capture/top.h"
 #include "diagnose/malloc-target.h"
 #include "diagnose/verdict.h"
+#include "glibc/arenas.h"
 #include "heap/heap.h"
 #include "heap/malloc-info.h"
+#include "inject/malloc.h"
+#include "jemalloc/ask.h"
+#include "jemalloc/find.h"
+#include "maps/maps.h"
+#include "ui/ui.h"
 #include "ui/warnings.h"
 
 enum info_sort {
@@ -126,43 +139,5 @@ struct info {
  * MALLOC_TARGET_NONE, and is to be released in any case.  0, or -1 with E.
  */
 int info_ask(struct info *info, const struct info_options *opt, struct err *e);
-
-/*
- * info-understand.c: after info_ask(), read the memory that the account is of, compare and judge
- * both, and fill in all other members.  There is a warning for what could not be read.  0, or -1
- * with E: xml cannot be parsed, or has no arena OPT->arena (ERR_USAGE).
- */
-int info_understand(struct info *info, const struct info_options *opt, struct err *e);
-
-/*
- * info-understand.c: the same of XML, malloc_info()'s document from file NAME, which is taken over.
- * NAME must outlive INFO.
- */
-int info_understand_file(struct info *info, const char *name, struct text *xml,
-	const struct info_options *opt, struct err *e);
-
-void info_release(struct info *info);
-#define auto_info __attribute__((cleanup(info_release)))
-
-/*
- * info-jemalloc.c: info_ask() for jemalloc, and from what it says to accounts and verdicts.  0, or
- * -1 with E.
- */
-int info_ask_jemalloc(struct info *info, const struct info_options *opt, struct err *e);
-int info_understand_jemalloc(struct info *info, const struct info_options *opt, struct err *e);
-
-/* info-account.c: which account leaves of KIND belong to. */
-enum account_kind info_account_of(enum leaf_kind kind);
-
-/* info-account.c: from what was read to accounts, arenas and verdicts. 0, or -1 with E. */
-int info_match_arenas(struct info *info, struct err *e);
-/*
- * Compare what was read with malloc's account and RSS: fills mmapped and the checks, and marks
- * arenas as rough. 0, or -1.
- */
-int info_check(struct info *info, struct err *e);
-/* Needs what info_check() fills. */
-void info_account(struct info *info);
-void info_judge(struct info *info);
 
 #endif

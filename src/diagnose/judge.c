@@ -1,7 +1,10 @@
 /* Which of the causes that are there are named, and in what order. */
 #include <config.h>
 
-#include "diagnose/verdict-priv.h"
+#include "diagnose/judge.h"
+
+#include "diagnose/causes.h"
+#include "diagnose/judge-priv.h"
 
 #include <string.h>
 

@@ -2,12 +2,17 @@
 
 #include "diagnose/malloc-target.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-#include "elf/image.h"
-#include "os/clock.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
+#include "inject/target.h"
 #include "os/memory.h"
-#include "os/rights.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "ui/claim.h"
 #include "ui/deadline.h"
 

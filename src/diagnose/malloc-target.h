@@ -7,9 +7,8 @@
 
 #include "base/err.h"
 #include "glibc/process.h"
-#include "inject/inject.h"
+#include "jemalloc/find.h"
 #include "jemalloc/jemalloc.h"
-#include "maps/maps.h"
 #include "os/os.h"
 #include "ui/ui.h"
 

@@ -1,16 +1,21 @@
 /* The forecast of 'memdiag trim', and the remarks on it. */
 #include <config.h>
 
-#include "diagnose/trim.h"
+#include "diagnose/trim-forecast.h"
+
+#include "diagnose/heap-context.h"
+#include "heap/heap.h"
+#include "heap/read.h"
+#include "inject/malloc.h"
+#include "os/machine.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "ui/ui.h"
+#include "ui/units.h"
 
 #include <stdarg.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "diagnose/heap-context.h"
-#include "os/clock.h"
-#include "os/machine.h"
-#include "os/os.h"
 
 /* Between the two looks. */
 #define PAUSE_NS (UINT64_C(100) * 1000000)

@@ -1,9 +1,12 @@
 /* 'memdiag trim' of a process whose malloc is jemalloc's. */
 #include <config.h>
 
-#include "diagnose/trim.h"
+#include "diagnose/trim-jemalloc.h"
+
+#include "heap/heap.h"
+#include "jemalloc/ask.h"
+#include "jemalloc/jemalloc.h"
 #include "os/machine.h"
-#include "os/os.h"
 
 /*
  * The least that madvise(MADV_DONTNEED) gives back per second: a thread that is held for a purge of

@@ -4,12 +4,16 @@
  */
 #include <config.h>
 
-#include "diagnose/trim.h"
+#include "diagnose/trim-tops.h"
+
+#include "base/array.h"
+#include "glibc/arenas.h"
+#include "heap/heap.h"
+#include "heap/trim.h"
+#include "inject/malloc.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "base/array.h"
 
 struct tops {
 	const struct trim *trim;

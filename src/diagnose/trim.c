@@ -5,8 +5,15 @@
 
 #include "account/sums.h"
 #include "base/debug.h"
-#include "os/clock.h"
+#include "diagnose/trim-forecast.h"
+#include "diagnose/trim-jemalloc.h"
+#include "diagnose/trim-tops.h"
+#include "heap/read.h"
+#include "maps/maps.h"
+#include "maps/space.h"
 #include "os/os.h"
+#include "os/ptrace.h"
+#include "os/status.h"
 #include "ui/deadline.h"
 
 /* ---- measuring ---- */

@@ -4,9 +4,19 @@
 #ifndef MEMDIAG_DIAGNOSE_TRIM_H
 #define MEMDIAG_DIAGNOSE_TRIM_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "account/checks.h"
+#include "base/err.h"
 #include "diagnose/malloc-target.h"
+#include "glibc/layout.h"
 #include "heap/heap.h"
+#include "inject/malloc.h"
+#include "jemalloc/ask.h"
+#include "jemalloc/find.h"
+#include "ui/ui.h"
 #include "ui/warnings.h"
 
 struct trim_options {
@@ -81,35 +91,5 @@ void trim_measure_again(struct trim *t, const struct trim_options *opt);
 
 void trim_release(struct trim *t);
 #define auto_trim __attribute__((cleanup(trim_release)))
-
-/* trim-forecast.c: 0, or -1 with E */
-
-/* Make T's forecast, with all that is to be said of it in the warnings. */
-int trim_foresee(struct trim *t, const struct trim_options *opt, struct err *e);
-
-/* ERR_NO_SAFE_POINT if T's trim would lock an arena for longer than it may. */
-int trim_allow(struct trim *t, const struct trim_options *opt, struct err *e);
-
-/* The remarks on a forecast, if they apply. */
-struct caveat {
-	const char *id;
-	uint64_t bytes;
-	char text[400];
-};
-
-#define TRIM_CAVEATS 6
-
-/* Fill RET and return how many there are. */
-size_t trim_caveats(
-	const struct trim *t, const struct trim_options *opt, struct caveat ret[TRIM_CAVEATS]);
-
-/*
- * trim-jemalloc.c: the trim of a process whose malloc is jemalloc's, but for the measurements; or
- * with --dry-run what there is to be given back, at most.  0, or -1 with E.
- */
-int trim_jemalloc(struct trim *t, const struct trim_options *opt, struct err *e);
-
-/* trim-tops.c: release them, as far as they are free and their lock can be taken.  0, or -1. */
-int trim_tops(struct trim *t, const struct trim_options *opt, struct err *e);
 
 #endif

@@ -4,12 +4,15 @@
  */
 #include <config.h>
 
-#include "diagnose/verdict-priv.h"
+#include "diagnose/verdict-jemalloc.h"
+
+#include "diagnose/causes.h"
+#include "diagnose/judge-priv.h"
+#include "diagnose/judge.h"
+#include "diagnose/verdict-words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-#include "diagnose/verdict-words.h"
 
 #define SAY(v, ...) snprintf((v)->text, sizeof(v)->text, __VA_ARGS__)
 #define ADVISE(v, i, ...) snprintf((v)->action[i], sizeof(v)->action[i], __VA_ARGS__)

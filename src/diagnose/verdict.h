@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/err.h"
 #include "base/raddr.h"
 #include "base/text.h"
 
@@ -20,13 +19,6 @@ struct verdict_held {
 	int fd;
 	char name[64], comm[16]; /* of the file, not printable yet; of the process */
 };
-
-struct heap;
-struct heap_arena;
-struct malloc_info;
-struct malloc_info_heap;
-struct space;
-struct target;
 
 /* /sys/kernel/mm/transparent_hugepage/enabled */
 enum verdict_thp {
@@ -136,33 +128,6 @@ struct verdict_facts {
 	uint64_t machine_bytes;		 /* all memory that the kernel manages; 0: not known */
 };
 
-/*
- * Fill F, which must be zeroed or released, with what SPACE and HEAP say of T: any HEAP, of
- * heap_read() or of heap_read_tops().  SPACE may be NULL, of a core file.  Nothing is stopped.
- * Arenas that are approximate count for what is sure of them, and is_bound says so.
- */
-void verdict_facts_gather(struct verdict_facts *f, const struct target *t,
-	const struct space *space, const struct heap *heap);
-
-/*
- * malloc's own account of an arena, where ARENA, of heap_read_tops(), has PAGES: bounds, where a
- * heap that was read has numbers.  ARENA may be NULL: it is unknown which one it is.
- */
-struct verdict_pages {
-	uint64_t resident_bytes, swapped_bytes;
-};
-void verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap *account,
-	const struct heap_arena *arena, struct verdict_pages pages);
-
-/*
- * Fill F, which must be zeroed or released, with the account MI, which was saved: nothing else is
- * known of its process.
- */
-void verdict_facts_of_account(struct verdict_facts *f, const struct malloc_info *mi);
-
-void verdict_facts_release(struct verdict_facts *f);
-#define auto_verdict_facts __attribute__((cleanup(verdict_facts_release)))
-
 #define VERDICT_ACTIONS 2
 
 struct verdict {
@@ -180,31 +145,5 @@ struct verdict {
 };
 
 #define VERDICT_MAX 24
-
-/* The statistics of jemalloc in a process; 0 where nothing is known. */
-struct verdict_jemalloc {
-	uint64_t allocated_bytes;  /* in blocks that the program has */
-	uint64_t cached_bytes;	   /* freed, kept by threads */
-	uint64_t between_bytes;	   /* free, on pages that have blocks */
-	uint64_t free_bytes;	   /* whole pages, dirty or muzzy */
-	uint64_t other_bytes;	   /* anonymous memory that is not jemalloc's, at least */
-	uint64_t retained_bytes;   /* addresses that it keeps without memory */
-	bool never_decays;	   /* free pages are kept for ever */
-	bool has_prof, is_prof_on; /* its profiler is built in; it was enabled at the start */
-};
-
-/*
- * Judge FACTS: verdicts into V: critical ones, then those of memory by their bytes, then by rank.
- * If several causes explain the same bytes, the most specific is named.  Returns how many, at most
- * VERDICT_MAX; none for a healthy program.
- */
-size_t verdict_judge(const struct verdict_facts *facts, struct verdict v[VERDICT_MAX]);
-
-/*
- * The same for a process whose malloc is jemalloc's; FACTS were gathered without a heap.  The ids
- * are those of the same causes in glibc's malloc.
- */
-size_t verdict_judge_jemalloc(struct verdict_facts *facts, const struct verdict_jemalloc *j,
-	struct verdict v[VERDICT_MAX]);
 
 #endif

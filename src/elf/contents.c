@@ -5,9 +5,11 @@
  */
 #include <config.h>
 
-#include "elf/image-priv.h"
+#include "elf/contents.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

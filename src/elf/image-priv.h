@@ -2,9 +2,11 @@
 #ifndef MEMDIAG_ELF_IMAGE_PRIV_H
 #define MEMDIAG_ELF_IMAGE_PRIV_H
 
+#include <elf.h>
 #include <gelf.h>
-
-#include "elf/image.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct target;
 
@@ -40,16 +42,6 @@ struct image {
 	int class, machine;
 	struct tables *tables;
 };
-
-/* ---- contents.c ---- */
-
-/* A sparse copy of SIZE_BYTES, nothing of which is there yet.  NULL with E. */
-struct contents *contents_new(uint64_t size_bytes, struct err *e);
-void contents_free(struct contents *c);
-/* The place of the byte at OFFSET, for a caller that has filled it, or does. */
-char *contents_at(const struct contents *c, uint64_t offset);
-/* Have the SIZE bytes at OFFSET, from the file FD.  0, or -1: it has them no more. */
-int contents_read(struct contents *c, int fd, uint64_t offset, uint64_t size);
 
 /* ---- image.c ---- */
 

@@ -1,6 +1,13 @@
 #include <config.h>
 
+#include "elf/image.h"
+
+#include "base/cleanup.h"
+#include "elf/contents.h"
 #include "elf/image-priv.h"
+#include "os/mapping.h"
+#include "os/memory.h"
+#include "os/stranger.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +17,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "os/mapping.h"
-#include "os/memory.h"
-#include "os/stranger.h"
 
 /* No object has a file larger than this; a header that says so is damaged. */
 #define IMAGE_MAX_BYTES (UINT64_C(8) << 30)

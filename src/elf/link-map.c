@@ -1,13 +1,14 @@
 #include <config.h>
 
-#include "elf/objects.h"
-
-#include <link.h>
+#include "elf/link-map.h"
 
 #include "elf/image.h"
+#include "elf/symbols.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "wire/wire.h"
+
+#include <link.h>
 
 /* Longer than any list of libraries; what is longer is a circle. */
 #define MAX_LINK_MAPS 65536

@@ -9,7 +9,9 @@
 
 #include "base/array.h"
 #include "elf/image.h"
+#include "elf/symbols.h"
 #include "os/os.h"
+#include "os/proc.h"
 
 /* How far behind its first mapping an object's code may begin, in mappings. */
 #define LOOK_AHEAD 16

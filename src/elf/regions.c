@@ -19,6 +19,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "os/os.h"
+#include "os/proc.h"
+#include "os/status.h"
 
 /* x86-64's legacy gate: above 2^63, listed in maps, in no mm_struct and so not in VmSize. */
 #define VSYSCALL_NAME "[vsyscall]"

@@ -1,7 +1,10 @@
 /* The tables of an object: symbols, pointers, references. */
 #include <config.h>
 
+#include "elf/symbols.h"
+
 #include "elf/image-priv.h"
+#include "elf/image.h"
 
 #include <string.h>
 

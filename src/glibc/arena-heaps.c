@@ -4,8 +4,11 @@
  */
 #include <config.h>
 
-#include "glibc/glibc-priv.h"
+#include "glibc/arena-heaps.h"
 
+#include "base/word.h"
+#include "glibc/arena-heaps-priv.h"
+#include "glibc/glibc-priv.h"
 #include "os/memory.h"
 #include "os/pages.h"
 

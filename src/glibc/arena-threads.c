@@ -14,16 +14,19 @@
  */
 #include <config.h>
 
-#include "glibc/glibc-priv.h"
-
-#include <errno.h>
-#include <stdlib.h>
+#include "glibc/arena-threads.h"
 
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "elf/image.h"
+#include "elf/objects.h"
+#include "glibc/arena-heaps-priv.h"
+#include "glibc/arena-threads-priv.h"
 #include "glibc/threads.h"
 #include "os/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 /* From the start of struct pthread to robust_head it is 0x2e0 bytes on x86-64. */
 #define PTHREAD_BYTES 0x400

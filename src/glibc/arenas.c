@@ -14,19 +14,27 @@
  */
 #include <config.h>
 
-#include "glibc/glibc-priv.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "glibc/arenas.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "base/word.h"
 #include "elf/image.h"
-#include "os/clock.h"
+#include "elf/link-map.h"
+#include "elf/symbols.h"
+#include "glibc/arena-heaps-priv.h"
+#include "glibc/arena-threads-priv.h"
+#include "glibc/glibc-priv.h"
+#include "os/core.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/ptrace.h"
+#include "os/target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define NR_BINS 127
 /* A chunk may be on its way into or out of a bin while we look. */

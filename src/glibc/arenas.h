@@ -6,11 +6,16 @@
 #ifndef MEMDIAG_GLIBC_ARENAS_H
 #define MEMDIAG_GLIBC_ARENAS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
+#include "base/raddr.h"
 #include "elf/objects.h"
+#include "elf/regions.h"
 
-struct os_pages;
 struct target;
 
 /* One 64 MiB-aligned piece of a thread arena (struct heap_info, malloc/arena.c). */
@@ -28,8 +33,6 @@ struct arena {
 	pid_t *tid; /* owned; threads attached to it, as far as known */
 	size_t nr_tids;
 };
-
-struct threads;
 
 /*
  * The arenas in the order of the ring that starts at main_arena, which is malloc_info's order.
@@ -71,29 +74,5 @@ void arenas_release(struct arenas *a);
  */
 int arenas_read_again(struct arenas *a, const struct target *t, const struct regions *m,
 	const struct arenas *known, uint64_t deadline_ns, struct err *e);
-
-/* Heaps of malloc's that none of the arenas has. */
-struct stray_heaps {
-	size_t nr;
-	uint64_t bytes;
-};
-
-/*
- * Search for heaps at every place where one can begin, and count those that do not belong to A:
- * either the ring is damaged, or they belong to the malloc of a second libc (dlmopen).  Only pages
- * that PAGES says are present are read.  An arena that is created meanwhile counts as well.
- */
-void arenas_find_strays(const struct arenas *a, const struct target *t, const struct regions *m,
-	struct os_pages *pages, struct stray_heaps *ret);
-
-/* Find which of THREADS uses which arena by the pointer in its TLS. */
-int arenas_find_threads(
-	struct arenas *a, const struct target *t, const struct threads *threads, struct err *e);
-
-/* The address of the pointer to its arena in the TLS of thread TID; {0} if unknown. */
-raddr arenas_slot_of_thread(const struct arenas *a, const struct target *t, pid_t tid);
-
-/* The arena of thread TID, read from its TLS; {0} if it has none yet or it is unknown. */
-raddr arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid);
 
 #endif

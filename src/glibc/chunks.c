@@ -1,14 +1,14 @@
 #include <config.h>
 
 #include "glibc/chunks.h"
-#include "glibc/glibc-priv.h"
+
+#include "base/array.h"
+#include "base/word.h"
+#include "os/memory.h"
+#include "os/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "base/array.h"
-#include "os/memory.h"
-#include "os/pages.h"
 
 #define PAGE_BYTES 4096
 #define IS_MMAPPED 2

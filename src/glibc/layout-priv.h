@@ -2,7 +2,12 @@
 #ifndef MEMDIAG_GLIBC_LAYOUT_PRIV_H
 #define MEMDIAG_GLIBC_LAYOUT_PRIV_H
 
+#include <stdint.h>
+
 #include "base/word.h"
+#include "elf/objects.h"
+#include "elf/regions.h"
+#include "glibc/arenas.h"
 #include "glibc/layout.h"
 
 struct os_pages;
@@ -33,27 +38,5 @@ round_up(uint64_t n, uint64_t to)
 {
 	return (n + to - 1) / to * to;
 }
-
-/* Whether A lies in memory that is written to and is no file's. */
-bool look_is_anonymous(const struct look *k, raddr a);
-
-/* Whether one of the arenas is at ADDR. */
-bool look_is_arena(const struct look *k, uint64_t addr);
-
-/*
- * Keep to the releases FIRST to LAST, unless that leaves none: a distribution's branch may differ.
- */
-void look_narrow(struct look *k, unsigned int first, unsigned int last);
-
-/* Add to found_by. */
-void look_note(struct look *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* Find l->mp and l->params. */
-void look_for_params(struct look *k);
-/*
- * Find l->tcache, and by what is in the caches whether there is safe linking.  What could not be
- * looked at by the deadline counts as not there.
- */
-void look_for_tcache(struct look *k);
 
 #endif

@@ -5,16 +5,21 @@
  */
 #include <config.h>
 
-#include "glibc/layout-priv.h"
-
-#include <errno.h>
-#include <stdlib.h>
+#include "glibc/layout.h"
 
 #include "base/cleanup.h"
+#include "glibc/layout-priv.h"
+#include "glibc/look.h"
+#include "glibc/params-priv.h"
+#include "glibc/params.h"
 #include "glibc/process.h"
+#include "glibc/tcache-layout.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 #define PAGE_BYTES 4096
 #define NR_BINS 127

@@ -5,9 +5,14 @@
 #ifndef MEMDIAG_GLIBC_LAYOUT_H
 #define MEMDIAG_GLIBC_LAYOUT_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/err.h"
+#include "base/raddr.h"
 #include "base/word.h"
+#include "elf/regions.h"
 #include "glibc/arenas.h"
 
 struct process;
@@ -66,14 +71,6 @@ struct malloc_layout {
 };
 
 /*
- * Whether NR mappings of BYTES in all are everything that the account P counts.  P may be of
- * another moment than L's.  Since 2.43 the account may exceed the mappings by any multiple of two
- * words (see params.c).
- */
-bool malloc_is_all_mmapped(
-	const struct malloc_layout *l, const struct malloc_params *p, uint64_t nr, uint64_t bytes);
-
-/*
  * Determine the layout of P's malloc, whose arenas were found, by its shape and never by its
  * version: branches of distributions have changed structures.  Nothing is stopped.  ERR_UNSUPPORTED
  * if no known layout fits.
@@ -81,21 +78,11 @@ bool malloc_is_all_mmapped(
 int malloc_layout_find(struct malloc_layout *ret, const struct process *p, struct err *e);
 
 /*
- * Read the settings and the account of mapped blocks as they are now; l->mp must be known.  Returns
- * 0, or -1 with E.
- */
-int malloc_params_read(struct malloc_params *ret, const struct target *t,
-	const struct malloc_layout *l, struct err *e);
-
-/*
  * How many blocks malloc has mapped one by one, by its own account, into RET; for struct
  * space_options (maps/maps.h).  False if the account is not found or does not fit together.  Only
  * pages that are present are read.
  */
 bool malloc_count_mmapped(const struct process *p, uint64_t *ret);
-
-/* Bring l->params up to date. */
-void malloc_params_read_again(struct malloc_layout *l, const struct target *t);
 
 /* As malloc_layout_find(), but the tcache is not looked for, which takes most of the time. */
 int malloc_layout_find_basic(struct malloc_layout *ret, const struct process *p, struct err *e);

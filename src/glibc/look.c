@@ -1,7 +1,7 @@
 /* Queries and notes that the files share which determine malloc's layout. */
 #include <config.h>
 
-#include "glibc/layout-priv.h"
+#include "glibc/look.h"
 
 #include <stdarg.h>
 #include <stdio.h>

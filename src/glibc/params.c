@@ -5,12 +5,16 @@
  */
 #include <config.h>
 
-#include "glibc/layout-priv.h"
-
-#include <stdlib.h>
+#include "glibc/params.h"
 
 #include "elf/image.h"
+#include "elf/objects.h"
+#include "glibc/layout-priv.h"
+#include "glibc/look.h"
+#include "glibc/params-priv.h"
 #include "os/memory.h"
+
+#include <stdlib.h>
 
 #define PAGE_BYTES 4096
 #define DEFAULT_BYTES 131072 /* DEFAULT_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD */

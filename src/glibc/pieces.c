@@ -14,15 +14,15 @@
  */
 #include <config.h>
 
-#include "glibc/chunks.h"
-#include "glibc/glibc-priv.h"
+#include "glibc/pieces.h"
+
+#include "base/array.h"
+#include "base/word.h"
+#include "os/memory.h"
+#include "os/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "base/array.h"
-#include "os/memory.h"
-#include "os/pages.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 #define BUDGET_BYTES (UINT64_C(4) << 30)

@@ -5,6 +5,7 @@
 #ifndef MEMDIAG_GLIBC_PROCESS_H
 #define MEMDIAG_GLIBC_PROCESS_H
 
+#include "elf/objects.h"
 #include "glibc/arenas.h"
 
 struct target;

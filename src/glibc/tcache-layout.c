@@ -13,13 +13,16 @@
  */
 #include <config.h>
 
-#include "glibc/layout-priv.h"
+#include "glibc/tcache-layout.h"
 
 #include "base/cleanup.h"
-#include "os/clock.h"
+#include "glibc/arena-threads.h"
+#include "glibc/layout.h"
+#include "glibc/look.h"
 #include "os/memory.h"
 #include "os/pages.h"
-#include "os/threads.h"
+#include "os/ptrace.h"
+#include "os/status.h"
 
 #define PAGE_BYTES 4096
 #define FLAG_BITS UINT64_C(7)

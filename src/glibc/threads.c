@@ -19,9 +19,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "os/core-proc.h"
 #include "os/memory.h"
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/proc.h"
+#include "os/status.h"
 
 /* struct pthread has about 0x900 bytes, and this is in its first half. */
 #define PTHREAD_BYTES 0x900

@@ -4,16 +4,30 @@
  */
 #include <config.h>
 
+#include "heap/arena.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "glibc/pieces.h"
+#include "heap/arena-priv.h"
 #include "heap/heap-priv.h"
+#include "heap/lists-priv.h"
+#include "heap/marks.h"
+#include "heap/memory.h"
+#include "heap/pages-priv.h"
+#include "heap/runs.h"
+#include "heap/scan.h"
+#include "heap/trim-priv.h"
+#include "heap/walk-priv.h"
+#include "os/memory.h"
+#include "os/ptrace.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/cleanup.h"
-#include "os/clock.h"
-#include "os/memory.h"
 
 #define NONCONTIGUOUS 2
 #define FLAGS_OFFSET sizeof(int32_t)

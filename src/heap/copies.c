@@ -5,13 +5,17 @@
  */
 #include <config.h>
 
+#include "heap/copies.h"
+
 #include "heap/heap-priv.h"
+#include "heap/memory.h"
+#include "heap/pages-priv.h"
+#include "heap/scan.h"
+#include "os/memory.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "os/memory.h"
-#include "os/os.h"
 
 #define COPY_BYTES UINT64_C(65536)
 

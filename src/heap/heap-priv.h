@@ -17,8 +17,16 @@
 #ifndef MEMDIAG_HEAP_HEAP_PRIV_H
 #define MEMDIAG_HEAP_HEAP_PRIV_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/raddr.h"
 #include "base/word.h"
-#include "glibc/chunks.h"
+#include "elf/regions.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "glibc/pieces.h"
 #include "heap/heap.h"
 
 struct os_pages;
@@ -45,53 +53,6 @@ struct page_runs {
 	struct page_run *v; /* owned */
 	size_t nr, room;
 };
-
-/* The index of the first that ends behind ADDR. */
-size_t page_runs_from(const struct page_runs *runs, uint64_t addr);
-
-/* A stretch of memory that is read in order of address, in pieces that suit how it is used. */
-struct window {
-	const struct target *t;
-	struct os_pages *pages; /* NULL: owner unknown */
-	const struct page_runs *runs;
-	size_t at_run;	     /* the first that may hold what comes next */
-	char *buf;	     /* owned */
-	uint64_t start, end; /* what is in BUF */
-	size_t want_bytes;   /* to read next */
-	size_t nr_hits;	     /* looks into what is in BUF */
-	uint64_t read_bytes;
-	size_t nr_reads;
-};
-
-struct reader;
-int window_open(
-	struct window *w, const struct reader *r, const struct page_runs *runs, struct err *e);
-void window_close(struct window *w);
-#define auto_window __attribute__((cleanup(window_close)))
-
-/* The slow half of window_at(). */
-const char *window_move(struct window *w, uint64_t addr, size_t size);
-
-/* Whether SIZE bytes at ADDR are in it now. */
-static inline bool
-window_has(const struct window *w, uint64_t addr, size_t size)
-{
-	return addr >= w->start && addr + size <= w->end;
-}
-
-/*
- * SIZE bytes at ADDR, good until the next call, or NULL when their page is not present or cannot be
- * read.  ADDR never goes down.
- */
-static inline const char *
-window_at(struct window *w, uint64_t addr, size_t size)
-{
-	if (window_has(w, addr, size)) {
-		w->nr_hits++;
-		return w->buf + (addr - w->start);
-	}
-	return window_move(w, addr, size);
-}
 
 /* ---- marks: free chunks that were found in lists --------------------------------------------- */
 
@@ -126,13 +87,6 @@ struct marks {
 	size_t nr, room;
 };
 
-struct reader;
-int marks_add(struct marks *m, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct err *e);
-/* No pages are left if the reader runs out of time before it is done.  0, or -1 with E. */
-int marks_sort(struct marks *m, struct reader *r, struct err *e);
-/* The index of the first at or above ADDR. */
-size_t marks_from(const struct marks *m, uint64_t addr);
-
 /* ---- trim.c: what malloc_trim() would do ----------------------------------------------------- */
 
 /* Memory that stays whatever madvise() says: mlock(), mlockall(). */
@@ -141,24 +95,8 @@ struct mlocked {
 	size_t nr, room;
 };
 
-/* List it; nothing is asked for a process that has none.  0, or -1 with E. */
-int mlocked_find(struct mlocked *l, const struct target *t, struct err *e);
-
-/* The start of the first one in [LO, HI), HI if none. */
-uint64_t mlocked_from(const struct mlocked *l, uint64_t lo, uint64_t hi);
-
-/* ---- the reader ------------------------------------------------------------------------------ */
-
-enum page_presence {
-	PAGE_NONE, /* not present, or nothing that malloc can have */
-	PAGE_SWAPPED,
-	PAGE_PRESENT,
-};
-
 #define NR_GROUPS 512
 #define GROUP_PAGES 64
-
-struct scan;
 
 struct reader {
 	const struct target *t;
@@ -201,51 +139,6 @@ min_chunk_bytes(const struct malloc_layout *l)
 {
 	return 4 * l->word_bytes;
 }
-
-/* Whether the time is used up; reads the clock only now and then. */
-bool reader_is_late(struct reader *r);
-
-/* Whether the page of ADDR can be malloc's and can be read without a change to the target. */
-enum page_presence reader_page(struct reader *r, uint64_t addr);
-
-/* Whether the SIZE bytes at ADDR, a page at most, begin or end in a page of malloc's in swap. */
-bool reader_is_swapped(struct reader *r, uint64_t addr, size_t size);
-
-/* Copy SIZE bytes at ADDR, a page at most, if that can be done so. */
-bool reader_look(struct reader *r, uint64_t addr, void *to, size_t size);
-
-/*
- * The writable private memory around ADDR with one name or without a name, whether or not the
- * kernel has merged it to one mapping (after fork() it does not), without heaps of thread arenas;
- * {0, 0} if none.
- */
-struct heap_range reader_mapping(const struct reader *r, uint64_t addr);
-
-/*
- * The end of the memory that can be malloc's and begins at or before ADDR; ADDR if it is not in
- * such memory.
- */
-uint64_t reader_memory_end(const struct reader *r, uint64_t addr);
-
-/* The size of the page at ADDR if it comes from the hugetlb pool; else 0. */
-uint64_t reader_hugetlb_page(const struct reader *r, uint64_t addr);
-
-/*
- * Add to RUNS those in [START, END) that can be malloc's; some may lack when the reader is late
- * then.
- */
-int reader_add_runs(
-	struct reader *r, struct page_runs *runs, uint64_t start, uint64_t end, struct err *e);
-
-/* The whole pages of a top chunk at TOP that ends at END, behind its header; maybe none. */
-struct heap_range top_pages(
-	const struct malloc_layout *l, uint64_t page_bytes, uint64_t top, uint64_t end);
-
-/*
- * Complete the forecast of all arenas: how long their locks are held, which pages are huge and, if
- * WANT_USS, which pages no other process shares.
- */
-void trim_forecast(struct reader *r, bool want_uss);
 
 /* ---- the look at one arena ------------------------------------------------------------------- */
 
@@ -325,27 +218,6 @@ struct scan {
 	bool is_cut;
 };
 
-/* The start of brk's memory, as malloc remembers or the kernel's name shows; 0: unknown. */
-uint64_t brk_start(const struct reader *r);
-
-/* The bytes that the main arena of A has by its own account; 0 if that cannot be read. */
-uint64_t main_system_bytes(const struct reader *r, const struct arenas *a);
-
-/*
- * For an arena in pieces: add the mapping of ADDR as a piece, unless it is one already. Returns 0,
- * or -1 with E.
- */
-int scan_add_piece(struct scan *s, uint64_t addr, struct err *e);
-
-/* Add [START, END) to the arena's segments.  0, or -1 with E. */
-int scan_add_segment(struct scan *s, uint64_t start, uint64_t end, struct err *e);
-
-/* The first chunk at or above ADDR whose block is aligned. */
-uint64_t scan_align_chunk(const struct malloc_layout *l, uint64_t addr);
-
-/* The segment of the arena that holds ADDR, or -1. */
-ssize_t segment_at(const struct heap_arena *arena, uint64_t addr);
-
 /* The bit of the chunk at ADDR in segment SEG. */
 static inline uint64_t
 map_bit(const struct scan *s, size_t seg, uint64_t addr)
@@ -360,106 +232,8 @@ is_marked(const struct scan *s, size_t seg, uint64_t addr)
 
 	return s->stretch.v[seg].map && s->stretch.v[seg].map[bit / 64] >> bit % 64 & 1;
 }
-
-/* ---- copies.c -------------------------------------------------------------------------------- */
-
-#define NR_COPIES 16
 /* The cost of a copy that is read whole, in pages. */
 #define NR_SINGLE 8
-
-/* Each at the place its address says. */
-struct copies {
-	struct reader *r;
-	const struct scan *s; /* NULL: not of one arena, but of all that can be malloc's */
-	int nr_single;	      /* pages, then all of a copy is read */
-	struct copy {
-		uint64_t start;
-		uint32_t pages; /* a bit for each that was read */
-	} copy[NR_COPIES];
-	char *buf; /* owned */
-};
-
-int copies_open(
-	struct copies *c, struct reader *r, const struct scan *s, int nr_single, struct err *e);
-void copies_close(struct copies *c);
-#define auto_copies __attribute__((cleanup(copies_close)))
-
-/*
- * Two words at ADDR, which is aligned to two words, or NULL; that is so when there is no time, too.
- */
-const char *copies_pair(struct copies *c, uint64_t addr);
-
-/* ---- pages.c --------------------------------------------------------------------------------- */
-
-enum heap_part {
-	PART_USED,
-	PART_OWN,    /* malloc's own, or another owner's */
-	PART_CACHED, /* in a tcache, or in a fast bin with no free neighbour */
-	PART_FREE,
-	PART_TOP,
-	NR_PARTS,
-};
-
-/* The use of a segment's pages, reported from its first byte to its last. */
-struct page_ledger {
-	struct heap_arena *arena;
-	const struct page_runs *runs;
-	size_t at_run;
-	uint64_t page_bytes;
-	bool is_hugetlb; /* RSS does not count its pages */
-	uint64_t page;	 /* the one that is being filled */
-	uint64_t filled; /* bytes of it */
-	uint64_t part[NR_PARTS];
-};
-
-/* Begin at START; the bytes before it on its page belong to another owner. */
-void page_ledger_begin(struct page_ledger *l, struct heap_arena *arena,
-	const struct page_runs *runs, uint64_t page_bytes, uint64_t start);
-
-/* The part of page_ledger_add() that fills a page. */
-void page_ledger_turn(struct page_ledger *l, enum heap_part part, uint64_t bytes);
-
-/* The next BYTES are PART. */
-static inline void
-page_ledger_add(struct page_ledger *l, enum heap_part part, uint64_t bytes)
-{
-	if (bytes >= l->page_bytes - l->filled) {
-		page_ledger_turn(l, part, bytes);
-		return;
-	}
-	l->part[part] += bytes;
-	l->filled += bytes;
-}
-
-/* The next BYTES are free, and of them malloc_trim gives back [LO, HI), which are pages. */
-void page_ledger_add_trim(
-	struct page_ledger *l, enum heap_part part, uint64_t bytes, uint64_t lo, uint64_t hi);
-
-/* The segment ends here; the rest of the page belongs to another owner. */
-void page_ledger_end(struct page_ledger *l);
-
-/* ---- walk.c ---------------------------------------------------------------------------------- */
-
-/*
- * Walk segment SEG of the arena: chunk by chunk, or if it is looked at by lists from one free chunk
- * to the next.  Returns 0 when every chunk of it was sound, else 1 with why in the arena.
- */
-int walk_segment(struct scan *s, size_t seg, struct err *e);
-
-/* The index in glibc's terms of the bin for chunks of BYTES: 2 to 126 (bin_index()). */
-unsigned int bin_of(const struct malloc_layout *l, uint64_t bytes);
-
-/* Add a chunk with the size word RAW to what malloc_info will say of its bin. */
-static inline void
-bin_add(struct heap_bin *bin, uint64_t raw)
-{
-	if (!bin->count || raw < bin->from_bytes)
-		bin->from_bytes = raw;
-	if (raw > bin->to_bytes)
-		bin->to_bytes = raw;
-	bin->total_bytes += raw;
-	bin->count++;
-}
 
 /*
  * The largest number of chunks that reading an arena by its lists keeps, whatever a walk would
@@ -467,70 +241,5 @@ bin_add(struct heap_bin *bin, uint64_t raw)
  * heap instead.
  */
 #define MARKS_MAX (UINT64_C(3) << 19)
-
-/* ---- lists.c --------------------------------------------------------------------------------- */
-
-/*
- * Note what is in the fast bins and in the unsorted bin in the maps of S; by lists, what is in all
- * bins in its marks.  Returns 0, 1 with why in the arena when a list is damaged, or -1 with E.
- */
-int lists_read(struct scan *s, struct err *e);
-
-/* ---- runs.c ---------------------------------------------------------------------------------- */
-
-/* Add a free chunk that is above those before it.  False if there are too many runs. */
-bool runs_add(struct free_runs *r, uint64_t chunk, uint64_t raw, uint64_t fd, uint64_t bk,
-	unsigned int bin);
-
-/* The next one may be lower. */
-void runs_close(struct free_runs *r);
-
-/*
- * Follow the unsorted bin whose header is a chunk at HEAD from its FIRST chunk on, and note in the
- * runs that they are in it.  False if it leads to anything but the beginnings of runs.
- */
-bool runs_follow(struct free_runs *r, uint64_t head, uint64_t first);
-
-/* Add the runs to the bins they are in.  False if one is in a bin of another size. */
-bool runs_sum_up(const struct free_runs *r, struct heap_bin bin[HEAP_NR_BINS]);
-
-/* ---- tcache.c -------------------------------------------------------------------------------- */
-
-/* Fill the heap's threads and the reader's marks of what they have cached. */
-int tcaches_read(struct reader *r, struct err *e);
-
-/*
- * Fill the heap's threads by the counts of their caches alone: about how much they have. 0 or -1
- * with E.
- */
-int tcaches_glance(struct reader *r, struct err *e);
-
-/* ---- arena.c --------------------------------------------------------------------------------- */
-
-/*
- * Read arena A into ARENA, which is zeroed but for nr and may be read again.  BY_LISTS: read only
- * malloc's lists, which is faster where most is in use.  The steps that read no more of the
- * target's memory wait for reader_finish_arenas(); A and ARENA stay in their places. 0, or -1
- * with E.
- */
-int reader_read_arena(struct reader *r, const struct arena *a, bool by_lists,
-	struct heap_arena *arena, struct err *e);
-
-/* 0, or -1 with E; nothing is unfinished then. */
-int reader_finish_arenas(struct reader *r, struct err *e);
-
-/*
- * Read of arena A only what heap_read_tops() promises, into ARENA, which is zeroed but for nr.
- * 0, or -1 with E.
- */
-int reader_glance_arena(
-	struct reader *r, const struct arena *a, struct heap_arena *arena, struct err *e);
-
-/* Note why ARENA is not exact, if it is the first reason.  Returns 1. */
-int heap_arena_doubt(struct heap_arena *arena, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-int heap_arena_doubt_late(struct heap_arena *arena);
-
-void heap_arena_release(struct heap_arena *arena);
 
 #endif

@@ -10,13 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/err.h"
 #include "base/raddr.h"
-#include "base/text.h"
+#include "glibc/arena-heaps.h"
 #include "glibc/layout.h"
-
-struct process;
-struct target;
 
 /* How much a number can be trusted. */
 enum heap_certainty {
@@ -29,7 +25,6 @@ enum heap_certainty {
 	/* all threads stood still, no thread held its lock, all checks passed */
 	HEAP_EXACT,
 };
-const char *heap_certainty_name(enum heap_certainty c);
 
 struct heap_sum {
 	uint64_t count, bytes; /* chunks, with their headers */
@@ -53,7 +48,6 @@ enum heap_page_class {
 	HEAP_PAGE_RESERVED, /* address space that the arena has not used yet */
 	NR_HEAP_PAGE_CLASSES,
 };
-const char *heap_page_class_name(enum heap_page_class c);
 
 /* Chunks of malloc_info's <size> line: of one bin. */
 struct heap_bin {
@@ -66,8 +60,6 @@ struct heap_bin {
 
 /* Chunks by size: steps of 16 bytes to 1 KiB, then a class for each power of two. */
 #define HEAP_NR_SIZES 96
-uint64_t heap_size_from(unsigned int size_class); /* the smallest chunk of that class */
-unsigned int heap_size_class(uint64_t chunk_bytes);
 
 struct heap_chunk {
 	raddr addr; /* of its header; the program's pointer is two words further */
@@ -195,64 +187,5 @@ struct heap {
 
 /* The default limit of one stop of a target. */
 #define HEAP_DEFAULT_STOP_NS (UINT64_C(200) * 1000000)
-
-struct heap_options {
-	uint64_t max_stop_ns; /* the longest the target may be stopped at a time; 0: not at all */
-	bool want_uss;	      /* find out how much of what trim returns no other process shares */
-	uint64_t pad_bytes;   /* forecast malloc_trim() of this */
-	bool with_tops;	      /* forecast that the tops of thread arenas are given back as well */
-	bool bins_only;	      /* free chunks by malloc's lists; no chunk in use is looked at */
-	bool one_look;	      /* do not try again with an arena that could not be read exactly */
-	/* P was read just now: unless the target is stopped its mappings are not read again. */
-	bool is_fresh;
-	/*
-	 * If not NULL, called with ARG and the mappings of the moment at each look at the target,
-	 * while it is stopped if it is.
-	 */
-	void (*beside)(const struct regions *m, void *arg);
-	void *arg;
-};
-
-/*
- * Read the heaps of P into H, which must be zeroed or released; P's arenas, if they were found,
- * save the search.  Only pages that are present are read, so that the target's pages stay as they
- * are; but where /proc/PID/pagemap cannot be read all are, and those in swap come back, and those
- * never touched become the zero page.  Data that may have been torn is kept, and marked in its
- * arena.  Returns 0, or -1 with E and H released.
- */
-int heap_read(
-	struct heap *h, const struct process *p, const struct heap_options *opt, struct err *e);
-
-/*
- * As heap_read(), but of each of P's arenas, which were found, only the header, the top chunk, and
- * in thread arenas what is resident of its pages: page_bytes[HEAP_PAGE_TOP], which has_pages does
- * not speak of.  A main arena that is not contiguous has resident_bytes, too, as far as its pieces
- * are easily found.  Nothing is stopped, and no chunk but the top is read, and only the counts of
- * the threads' caches.
- */
-int heap_read_tops(struct heap *h, const struct process *p, struct err *e);
-
-void heap_release(struct heap *h);
-#define auto_heap __attribute__((cleanup(heap_release)))
-
-/*
- * The whole pages of the top chunk of the thread arena at ARENA of T, by its header as it is now;
- * they stay free while no thread takes the arena's lock.  Returns 0, or -1 if there are none.
- */
-int heap_top_pages(const struct target *t, const struct regions *m, const struct malloc_layout *l,
-	raddr arena, struct heap_range *ret);
-
-/*
- * Whether malloc_info() would hold the lock of one of P's arenas for longer than MAX_NS, going
- * through its free chunks; also when there are too many in all to be counted quickly.  A hint:
- * nothing is stopped, and lists change.
- */
-bool heap_malloc_info_is_slow(const struct process *p, uint64_t max_ns);
-
-/*
- * The document that malloc_info(0, f) of the target's own libc would write, into OUT; of a libc
- * before 2.31 in the form of 2.31.
- */
-int heap_write_xml(const struct heap *h, struct text *out, struct err *e);
 
 #endif

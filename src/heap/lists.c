@@ -3,15 +3,26 @@
  */
 #include <config.h>
 
+#include "heap/lists.h"
+
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "glibc/pieces.h"
+#include "glibc/process.h"
+#include "heap/copies.h"
 #include "heap/heap-priv.h"
+#include "heap/heap.h"
+#include "heap/lists-priv.h"
+#include "heap/marks.h"
+#include "heap/memory.h"
+#include "heap/pages-priv.h"
+#include "heap/scan.h"
+#include "os/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "glibc/process.h"
-#include "os/memory.h"
 
 /* The walk finds the chunks of an unsorted bin that has more than this (runs.c). */
 #define UNSORTED_MAX 1024

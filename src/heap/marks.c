@@ -1,12 +1,14 @@
 /* Marks: free chunks that were found in lists, sorted by address. */
 #include <config.h>
 
-#include "heap/heap-priv.h"
+#include "heap/marks.h"
+
+#include "base/array.h"
+#include "heap/memory.h"
+#include "heap/pages-priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "base/array.h"
 
 #define SORTED_AT_ONCE 4096
 

@@ -6,17 +6,17 @@
  */
 #include <config.h>
 
-#include "heap/heap-priv.h"
+#include "heap/memory.h"
+
+#include "base/array.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/ptrace.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
-#include "os/clock.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/pages.h"
 
 bool
 reader_is_late(struct reader *r)

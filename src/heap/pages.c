@@ -4,9 +4,13 @@
  */
 #include <config.h>
 
-#include "heap/heap-priv.h"
+#include "heap/pages.h"
 
 #include "base/array.h"
+#include "heap/heap-priv.h"
+#include "heap/memory.h"
+#include "heap/pages-priv.h"
+#include "heap/scan.h"
 
 void
 page_ledger_begin(struct page_ledger *l, struct heap_arena *arena, const struct page_runs *runs,

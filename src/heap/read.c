@@ -6,23 +6,37 @@
  */
 #include <config.h>
 
+#include "heap/read.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "glibc/arena-heaps.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "glibc/params.h"
+#include "glibc/pieces.h"
+#include "glibc/process.h"
+#include "heap/arena-priv.h"
 #include "heap/heap-priv.h"
+#include "heap/memory.h"
+#include "heap/pages-priv.h"
+#include "heap/scan.h"
+#include "heap/tcache.h"
+#include "heap/trim-priv.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "stop/stop.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "base/debug.h"
-#include "glibc/layout-priv.h"
-#include "glibc/process.h"
-#include "os/clock.h"
-#include "os/os.h"
-#include "os/pages.h"
-#include "os/threads.h"
-#include "stop/stop.h"
 
 #define TRIES_MAX 5
 /* Then what is still to be read is read while the target runs. */

@@ -10,11 +10,12 @@
  */
 #include <config.h>
 
-#include "heap/heap-priv.h"
-
-#include <stdlib.h>
+#include "heap/runs.h"
 
 #include "base/array.h"
+#include "heap/pages-priv.h"
+
+#include <stdlib.h>
 
 /* Some 10 MiB.  With more of them the list is followed after all. */
 #define RUNS_MAX (UINT64_C(1) << 17)

@@ -1,15 +1,17 @@
 /* The look at one arena: what its files share. */
 #include <config.h>
 
+#include "heap/scan.h"
+
+#include "base/array.h"
 #include "heap/heap-priv.h"
+#include "heap/memory.h"
+#include "os/memory.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/array.h"
-#include "os/memory.h"
 
 /* ---- doubts ---- */
 

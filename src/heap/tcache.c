@@ -4,18 +4,25 @@
  */
 #include <config.h>
 
-#include "heap/heap-priv.h"
-
-#include <errno.h>
-#include <stdlib.h>
+#include "heap/tcache.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "glibc/layout-priv.h"
-#include "os/clock.h"
+#include "glibc/arena-threads.h"
+#include "glibc/layout.h"
+#include "heap/copies.h"
+#include "heap/heap-priv.h"
+#include "heap/heap.h"
+#include "heap/marks.h"
+#include "heap/memory.h"
+#include "heap/pages-priv.h"
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 #define THREADS_MAX 65536
 /* A count is at most this by its type (uint16_t), if mp_.tcache_count is not known. */

@@ -4,17 +4,22 @@
  */
 #include <config.h>
 
-#include "heap/heap-priv.h"
-
-#include <errno.h>
-#include <unistd.h>
+#include "heap/trim.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/smaps.h"
+#include "heap/heap-priv.h"
+#include "heap/pages-priv.h"
+#include "heap/trim-priv.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/proc.h"
+#include "os/status.h"
+
+#include <errno.h>
+#include <unistd.h>
 
 /*
  * How long each step holds an arena's lock, as the median of a virtual machine of 2023 with 4 KiB

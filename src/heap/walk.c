@@ -11,11 +11,22 @@
  */
 #include <config.h>
 
+#include "heap/walk.h"
+
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
 #include "heap/heap-priv.h"
+#include "heap/heap.h"
+#include "heap/marks.h"
+#include "heap/memory.h"
+#include "heap/pages-priv.h"
+#include "heap/runs.h"
+#include "heap/scan.h"
+#include "heap/trim-priv.h"
+#include "heap/walk-priv.h"
+#include "os/os.h"
 
 #include <string.h>
-
-#include "os/os.h"
 
 struct heap_walk {
 	struct scan *s;

@@ -1,7 +1,9 @@
 /* malloc_info's document, written from what we have read ourselves. */
 #include <config.h>
 
-#include "heap/heap.h"
+#include "heap/xml.h"
+
+#include "glibc/layout.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,20 +3,23 @@
  */
 #include <config.h>
 
+#include "inject/borrow.h"
+
+#include "base/debug.h"
+#include "glibc/arena-threads.h"
 #include "inject/inject-priv.h"
+#include "inject/needs.h"
+#include "inject/pick-priv.h"
+#include "inject/safety-priv.h"
+#include "os/memory.h"
+#include "os/part.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "os/target.h"
+#include "stop/registers.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "base/debug.h"
-#include "inject/needs.h"
-#include "os/clock.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/part.h"
-#include "os/ptrace.h"
-#include "os/threads.h"
-#include "stop/registers.h"
 
 #define MAX_TRIES_A_ROUND 8
 

@@ -7,13 +7,12 @@
  */
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/call.h"
 
+#include "inject/borrow.h"
 #include "inject/sleep.h"
-#include "os/clock.h"
-#include "os/os.h"
 #include "os/ptrace.h"
-#include "os/threads.h"
+#include "os/target.h"
 
 /* How soon the sleep is noticed, at first and at last. */
 #define FIRST_PAUSE_NS 20000

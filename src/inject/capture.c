@@ -16,11 +16,12 @@
 
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "os/clock.h"
+#include "os/children.h"
 #include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/os.h"
-#include "os/processes.h"
+#include "os/ptrace.h"
+#include "os/status.h"
 
 /* ---- a private copy of the stderr stream ---- */
 

@@ -4,7 +4,20 @@
 #ifndef MEMDIAG_INJECT_CAPTURE_H
 #define MEMDIAG_INJECT_CAPTURE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/raddr.h"
+#include "base/text.h"
+#include "glibc/arenas.h"
 #include "inject/inject-priv.h"
+#include "inject/job.h"
+#include "inject/malloc.h"
+#include "inject/worker.h"
+
+struct inject_target;
 
 /* ---- a private copy of the stderr stream ----------------------------------------------------- */
 
@@ -57,5 +70,11 @@ int redirect_read(struct redirect *r, const struct inject_target *it, struct tex
 	struct inject_report *ret, struct err *e);
 
 void redirect_release(struct redirect *r);
+
+/*
+ * Whether libc's stderr object looks as struct _IO_FILE_plus has looked from 2.17 to 2.44: only
+ * then can INJECT_CAPTURE_STREAM make a copy of it.
+ */
+bool inject_can_copy_stream(const struct inject_target *it);
 
 #endif

@@ -4,7 +4,16 @@
  */
 #include <config.h>
 
+#include "inject/helper.h"
+
+#include "inject/borrow.h"
+#include "inject/helper-priv.h"
 #include "inject/inject-priv.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "stop/registers.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,13 +22,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-#include "os/clock.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/ptrace.h"
-#include "os/threads.h"
-#include "stop/registers.h"
 
 #define WS_STACK_BYTES UINT64_C(131072)
 #define WS_DATA_BYTES UINT64_C(4096)

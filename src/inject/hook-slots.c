@@ -3,13 +3,13 @@
  */
 #include <config.h>
 
-#include "inject/hook-priv.h"
+#include "inject/hook-slots.h"
 
-#include <string.h>
-
-#include "elf/image.h"
+#include "elf/symbols.h"
 #include "os/memory.h"
 #include "os/os.h"
+
+#include <string.h>
 
 struct hook_slots_search {
 	struct patch_area *area;

@@ -3,18 +3,17 @@
  */
 #include <config.h>
 
-#include "inject/hook-priv.h"
-
-#include <stdlib.h>
+#include "inject/hook-words.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"
 #include "os/ptrace.h"
+
+#include <stdlib.h>
 
 /* All threads stand for microseconds; this is for one that is slow to stop. */
 #define MAX_STOP_NS 200000000

@@ -3,24 +3,29 @@
  */
 #include <config.h>
 
-#include "inject/hook-priv.h"
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "base/text.h"
+#include "elf/image.h"
+#include "elf/objects.h"
+#include "glibc/arenas.h"
+#include "glibc/process.h"
+#include "inject/hook-slots.h"
+#include "inject/hook-words.h"
+#include "inject/job.h"
+#include "inject/malloc.h"
+#include "inject/needs.h"
+#include "inject/target.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/part.h"
+#include "os/ptrace.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include "base/cleanup.h"
-#include "base/debug.h"
-#include "base/text.h"
-#include "elf/image.h"
-#include "glibc/process.h"
-#include "inject/needs.h"
-#include "os/clock.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/part.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000 /* 4.17 */

@@ -5,7 +5,8 @@
 #define MEMDIAG_INJECT_HOOK_H
 
 #include "arch/prologue.h"
-#include "inject/inject.h"
+#include "glibc/arenas.h"
+#include "inject/malloc.h"
 #include "stop/stop.h"
 
 struct target;

@@ -4,14 +4,20 @@
  */
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/job.h"
 
-#include <stdlib.h>
-
+#include "glibc/arena-threads.h"
+#include "inject/borrow.h"
+#include "inject/helper-priv.h"
+#include "inject/helper.h"
 #include "inject/needs.h"
-#include "os/clock.h"
+#include "inject/surroundings.h"
+#include "inject/target-priv.h"
 #include "os/os.h"
 #include "os/ptrace.h"
+#include "os/status.h"
+
+#include <stdlib.h>
 
 const char *const inject_mode_name[] = {
 	[INJECT_MODE_AUTO] = "auto",

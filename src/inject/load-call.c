@@ -3,18 +3,21 @@
  */
 #include <config.h>
 
+#include "inject/load-call.h"
+
+#include "inject/call.h"
+#include "inject/job.h"
 #include "inject/load-priv.h"
+#include "inject/needs.h"
+#include "os/descriptors.h"
+#include "os/memory.h"
+#include "os/os.h"
 
 #include <linux/memfd.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "inject/needs.h"
-#include "os/descriptors.h"
-#include "os/memory.h"
-#include "os/os.h"
 
 #define BLOCK_OFFSET LOAD_PATH_OFFSET
 #define BLOCK_BYTES LOAD_PATH_BYTES

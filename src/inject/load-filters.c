@@ -3,17 +3,17 @@
  */
 #include <config.h>
 
-#include "inject/load.h"
-
-#include <errno.h>
+#include "inject/load-filters.h"
 
 #include "base/cleanup.h"
 #include "inject/needs.h"
-#include "os/clock.h"
 #include "os/os.h"
+#include "os/ptrace.h"
 #include "os/seccomp.h"
-#include "os/threads.h"
+#include "os/status.h"
 #include "stop/stop.h"
+
+#include <errno.h>
 
 #define MAX_STOP_NS 200000000
 

@@ -3,7 +3,26 @@
  */
 #include <config.h>
 
+#include "inject/load-library.h"
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "elf/objects.h"
+#include "glibc/process.h"
+#include "inject/call.h"
+#include "inject/job.h"
+#include "inject/load-filters.h"
 #include "inject/load-priv.h"
+#include "inject/needs.h"
+#include "os/children.h"
+#include "os/descriptors.h"
+#include "os/mapping.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/part.h"
+#include "os/proc.h"
+#include "os/status.h"
+#include "os/stranger.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,19 +37,6 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "elf/image.h"
-#include "glibc/process.h"
-#include "inject/needs.h"
-#include "os/descriptors.h"
-#include "os/mapping.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/part.h"
-#include "os/processes.h"
-#include "os/ptrace.h"
-#include "os/stranger.h"
 
 /* The flag that dlopen() itself adds for __libc_dlopen_mode() (include/dlfcn.h, __RTLD_DLOPEN). */
 #define DLOPEN_MODE_FLAG 0x80000000u

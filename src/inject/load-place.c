@@ -4,23 +4,27 @@
  */
 #include <config.h>
 
+#include "inject/load-place.h"
+
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "elf/image.h"
+#include "elf/symbols.h"
+#include "inject/job.h"
 #include "inject/load-priv.h"
+#include "inject/needs.h"
+#include "inject/patch.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/part.h"
+#include "os/proc.h"
+#include "os/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "base/debug.h"
-#include "elf/image.h"
-#include "inject/needs.h"
-#include "inject/patch.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/part.h"
-#include "os/threads.h"
 
 struct load_place_work {
 	struct load load;

@@ -3,18 +3,21 @@
  */
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/malloc.h"
+
+#include "inject/borrow.h"
+#include "inject/call.h"
+#include "inject/capture.h"
+#include "inject/job.h"
+#include "inject/needs.h"
+#include "inject/target.h"
+#include "os/os.h"
+#include "os/ptrace.h"
 
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-#include "inject/capture.h"
-#include "inject/needs.h"
-#include "os/clock.h"
-#include "os/os.h"
-#include "os/ptrace.h"
 
 /*
  * An arena's lines are at most 137 sizes of about 75 bytes and some totals (malloc_info 4.1); twice

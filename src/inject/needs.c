@@ -14,6 +14,7 @@
 #include "inject/target.h"
 #include "os/os.h"
 #include "os/seccomp.h"
+#include "os/status.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000 /* 4.17 */

@@ -1,19 +1,26 @@
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/pick.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "glibc/arena-threads.h"
+#include "inject/pick-priv.h"
+#include "inject/safety-priv.h"
+#include "inject/target.h"
+#include "os/call-names.h"
+#include "os/machine.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "stop/timeout.h"
 
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "os/machine.h"
-#include "os/os.h"
-#include "os/ptrace.h"
-#include "os/threads.h"
 
 /*
  * The number of threads that are examined, and of good candidates after which the search ends: in a

@@ -4,23 +4,29 @@
  */
 #include <config.h>
 
-#include "inject/inject-priv.h"
-
-#include <elf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "inject/safety.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "elf/image.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
+#include "inject/inject-priv.h"
 #include "inject/patch.h"
-#include "os/clock.h"
+#include "inject/safety-priv.h"
+#include "inject/target.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/proc.h"
 #include "os/ptrace.h"
-#include "os/threads.h"
+#include "os/status.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* How much of a stack is searched for return addresses. */
 #define SCAN_BYTES 65536

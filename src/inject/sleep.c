@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "inject/needs.h"
+#include "os/proc.h"
 #include "os/ptrace.h"
 #include "os/seccomp.h"
-#include "os/threads.h"
 
 /*
  * The length of the sleep if no memdiag comes: a helper delays no thread, and a memdiag without a

@@ -5,7 +5,7 @@
  */
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/surroundings.h"
 
 #include "os/cgroup.h"
 #include "os/os.h"

@@ -1,24 +1,31 @@
 /* The facts about a target that are known before any of its threads stops. */
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/target.h"
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
+#include "glibc/threads.h"
+#include "inject/patch.h"
+#include "inject/safety-priv.h"
+#include "inject/target-priv.h"
+#include "os/answers.h"
+#include "os/cgroup.h"
+#include "os/diagnose.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "os/target.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "elf/image.h"
-#include "glibc/threads.h"
-#include "inject/patch.h"
-#include "os/cgroup.h"
-#include "os/mapping.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/processes.h"
-#include "os/rights.h"
 
 /* ---- is it one we can do anything with ---- */
 

@@ -1,15 +1,18 @@
 /* Whether a thread has used a library: its thread-local variables are not as they begin. */
 #include <config.h>
 
-#include "inject/inject-priv.h"
+#include "inject/tls.h"
+
+#include "arch/arch.h"
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
+#include "os/memory.h"
+#include "os/os.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/cleanup.h"
-#include "elf/image.h"
-#include "os/memory.h"
-#include "os/os.h"
 
 bool
 inject_tls_is_used(const struct inject_tls *tls, const struct target *t, pid_t tid, raddr tp)

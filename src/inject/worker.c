@@ -4,6 +4,17 @@
 #include <config.h>
 
 #include "inject/inject-priv.h"
+#include "inject/needs.h"
+#include "inject/safety-priv.h"
+#include "inject/worker.h"
+#include "os/memory.h"
+#include "os/part.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "os/stops.h"
+#include "os/target.h"
+#include "stop/registers.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -12,15 +23,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "inject/needs.h"
-#include "os/clock.h"
-#include "os/memory.h"
-#include "os/os.h"
-#include "os/part.h"
-#include "os/ptrace.h"
-#include "os/threads.h"
-#include "stop/registers.h"
 
 #define STOP_WITHIN_NS 200000000
 /* The room that mmap, the one call made on the thread's own stack, may need on it. */

@@ -4,19 +4,22 @@
  */
 #include <config.h>
 
+#include "jemalloc/ask.h"
+
+#include "base/array.h"
+#include "base/text.h"
+#include "glibc/arenas.h"
+#include "inject/job.h"
+#include "inject/needs.h"
 #include "jemalloc/jemalloc-priv.h"
+#include "os/os.h"
+#include "os/ptrace.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
-#include "base/text.h"
-#include "inject/needs.h"
-#include "os/clock.h"
-#include "os/os.h"
 
 /* A borrowed thread has work to do: so long, and then no more arenas are read. */
 #define BORROWED_NS 20000000

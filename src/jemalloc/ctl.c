@@ -1,13 +1,14 @@
 /* mallctl() called in a borrowed thread. */
 #include <config.h>
 
+#include "base/text.h"
+#include "inject/call.h"
 #include "jemalloc/jemalloc-priv.h"
+#include "jemalloc/jemalloc.h"
+#include "os/memory.h"
 
 #include <stddef.h>
 #include <string.h>
-
-#include "base/text.h"
-#include "os/memory.h"
 
 /*
  * VALUE before the call.  mallctl() does not change it if it does not know the name, and its own

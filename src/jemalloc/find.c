@@ -1,20 +1,26 @@
 /* Where jemalloc is in a process. */
 #include <config.h>
 
-#include "jemalloc/jemalloc-priv.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "jemalloc/find.h"
 
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "elf/image.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
 #include "glibc/process.h"
+#include "inject/target.h"
+#include "inject/tls.h"
+#include "jemalloc/jemalloc-priv.h"
 #include "os/memory.h"
 #include "os/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* configure --with-jemalloc-prefix: none on Linux by default; je_ as programs embed it; Rust's. */
 static const char *const prefixes[] = { "", "je_", "_rjem_" };

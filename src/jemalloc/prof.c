@@ -1,7 +1,15 @@
 /* jemalloc's own profiler, driven from outside. */
 #include <config.h>
 
+#include "jemalloc/prof.h"
+
+#include "glibc/arenas.h"
+#include "inject/job.h"
+#include "inject/load-call.h"
+#include "inject/load-filters.h"
 #include "jemalloc/jemalloc-priv.h"
+#include "os/descriptors.h"
+#include "os/os.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,10 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "inject/load.h"
-#include "os/descriptors.h"
-#include "os/os.h"
 
 /* ---- settings ---- */
 

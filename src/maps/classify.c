@@ -4,7 +4,17 @@
  */
 #include <config.h>
 
-#include "maps/maps-priv.h"
+#include "maps/classify.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "os/answers.h"
+#include "os/mapping.h"
+#include "os/os.h"
+#include "os/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +22,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "elf/image.h"
-#include "os/mapping.h"
-#include "os/os.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -4,9 +4,11 @@
  */
 #include <config.h>
 
-#include "maps/maps-priv.h"
+#include "maps/identities.h"
 
+#include "maps/leaf-pages.h"
 #include "os/machine.h"
+#include "os/status.h"
 
 static uint64_t
 identities_apart(uint64_t a, uint64_t b)

@@ -8,13 +8,15 @@
  */
 #include <config.h>
 
-#include "maps/maps-priv.h"
+#include "maps/leaf-pages.h"
+
+#include "base/array.h"
+#include "maps/leaves.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-
-#include "base/array.h"
 
 /* The size of one walk. */
 struct leaf_pages_walk {

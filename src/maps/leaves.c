@@ -1,7 +1,7 @@
 /* The names of the kinds of leaves, and what each belongs to. */
 #include <config.h>
 
-#include "maps/maps.h"
+#include "maps/leaves.h"
 
 #include <string.h>
 

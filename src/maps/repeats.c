@@ -4,13 +4,14 @@
  */
 #include <config.h>
 
-#include "maps/maps-priv.h"
+#include "maps/repeats.h"
+
+#include "base/array.h"
+#include "maps/leaves.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
 
 /* The part of a file that one leaf maps.  Small, for a server may map 60,000 files. */
 struct repeats_piece {

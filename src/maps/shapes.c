@@ -4,7 +4,11 @@
  */
 #include <config.h>
 
-#include "maps/maps-priv.h"
+#include "maps/shapes.h"
+
+#include "elf/objects.h"
+#include "maps/leaves.h"
+#include "maps/spans.h"
 
 #include <errno.h>
 

@@ -1,18 +1,28 @@
 #include <config.h>
 
+#include "maps/space.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "elf/smaps.h"
+#include "maps/classify.h"
+#include "maps/leaf-pages.h"
+#include "maps/leaves.h"
 #include "maps/maps-priv.h"
+#include "maps/shapes.h"
+#include "maps/spans.h"
+#include "os/machine.h"
+#include "os/memory.h"
+#include "os/proc.h"
+#include "os/status.h"
+#include "os/target.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "elf/smaps.h"
-#include "os/machine.h"
-#include "os/os.h"
-#include "os/rights.h"
 
 /* ---- smaps ---- */
 

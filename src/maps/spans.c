@@ -5,17 +5,25 @@
  */
 #include <config.h>
 
-#include "maps/maps-priv.h"
+#include "maps/spans.h"
+
+#include "base/array.h"
+#include "elf/image.h"
+#include "elf/objects.h"
+#include "glibc/arenas.h"
+#include "glibc/chunks.h"
+#include "glibc/pieces.h"
+#include "maps/classify.h"
+#include "maps/leaf-pages.h"
+#include "maps/leaves.h"
+#include "maps/stacks.h"
+#include "os/os.h"
+#include "os/status.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
-#include "elf/image.h"
-#include "glibc/chunks.h"
-#include "os/os.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 

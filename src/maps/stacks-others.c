@@ -13,14 +13,15 @@
  */
 #include <config.h>
 
-#include "maps/maps-priv.h"
-
-#include <errno.h>
-#include <string.h>
+#include "maps/stacks-others.h"
 
 #include "base/array.h"
 #include "os/memory.h"
-#include "os/threads.h"
+#include "os/os.h"
+#include "os/proc.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define PAGE_BYTES UINT64_C(4096)
 /* A larger mapping below a stack pointer is not just a stack. */

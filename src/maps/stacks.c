@@ -22,18 +22,19 @@
  */
 #include <config.h>
 
-#include "maps/maps-priv.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "maps/stacks.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "maps/stacks-others.h"
 #include "os/memory.h"
-#include "os/os.h"
-#include "os/threads.h"
+#include "os/proc.h"
+#include "os/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define LIST_OFFSET 0x20
 /* How far behind robust_head the record is looked for; it is 0x3b0 on x86-64. */

@@ -1,7 +1,11 @@
 /* Time namespaces: the same clock shows different times in two processes. */
 #include <config.h>
 
-#include "os/clock.h"
+#include "os/ahead.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "os/os.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,10 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "base/text.h"
-#include "os/os.h"
 
 /* Whether A below AT and B below BT are one namespace. */
 static bool

@@ -4,7 +4,12 @@
  */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/answers.h"
+
+#include "base/debug.h"
+#include "os/mounts.h"
+#include "os/os.h"
+#include "os/stranger.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,10 +18,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/debug.h"
-#include "os/mapping.h"
-#include "os/stranger.h"
 
 #define ANSWERS_WITHIN_MS 1000
 #define MAX_KNOWN 32

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "os/self.h"
+#include "os/background.h"
 
 #include <dirent.h>
 #include <errno.h>

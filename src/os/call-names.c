@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "os/threads.h"
+#include "os/call-names.h"
 
 #include <stdio.h>
 #include <sys/syscall.h>

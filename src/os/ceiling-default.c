@@ -1,11 +1,13 @@
 #include <config.h>
 
+#include "os/ceiling-default.h"
+
 #include <unistd.h>
 
-#include "os/ceiling.h"
 #include "os/cgroup.h"
 #include "os/machine.h"
 #include "os/os.h"
+#include "os/target.h"
 
 /* Enough for any small file, where hardly anything is available. */
 #define LEAST_BYTES (UINT64_C(64) << 20)

@@ -8,9 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Half of what is available now, to the machine and to the cgroup of memdiag; 64 MiB at least. */
-uint64_t os_default_ceiling(void);
-
 /*
  * Take no more than BYTES more from now on.  Beyond it, malloc() and mmap() fail with ENOMEM, also
  * of libraries and in programs that are started.  A limit that is lower stays (RLIMIT_DATA).  END

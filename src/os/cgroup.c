@@ -5,7 +5,10 @@
  */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "base/cleanup.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -13,9 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "os/cgroup.h"
-#include "os/clock.h"
 
 /* v1 says "no limit" with a number near 2^63 (mm/page_counter.c). */
 #define NO_LIMIT (UINT64_C(1) << 60)

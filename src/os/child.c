@@ -1,6 +1,10 @@
 #include <config.h>
 
-#include "os/self.h"
+#include "os/child.h"
+
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "os/ptrace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +16,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "base/debug.h"
-#include "os/clock.h"
 
 int
 os_own_path(char *buf, size_t size, struct err *e)

@@ -1,7 +1,14 @@
 /* The processes that a target has made. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/children.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/status.h"
+#include "os/target.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,11 +17,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "os/processes.h"
-#include "os/threads.h"
 
 #define DESCENDANTS_MAX 1000
 

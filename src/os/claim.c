@@ -4,7 +4,11 @@
  */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/claim.h"
+
+#include "base/cleanup.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +17,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
-
-#include "base/cleanup.h"
-#include "os/clock.h"
-#include "os/ptrace.h"
 
 #define CLAIM_PAUSE_NS 1000000
 #define PIDFS_MAGIC 0x50494446 /* fs/pidfs.c; PID_FS_MAGIC of linux/magic.h since 6.9 */

@@ -5,7 +5,11 @@
  */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/core-files.h"
+
+#include "base/debug.h"
+#include "os/core-segments.h"
+#include "os/stranger.h"
 
 #include <fcntl.h>
 #include <gelf.h>
@@ -14,9 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/debug.h"
-#include "os/stranger.h"
 
 #define HEADER_BYTES 4096
 

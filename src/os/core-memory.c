@@ -1,15 +1,17 @@
 /* The memory in a core file, and which of its pages there were. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/core-memory.h"
+
+#include "base/cleanup.h"
+#include "os/core-files.h"
+#include "os/core-segments.h"
+#include "os/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "os/pages.h"
 
 /* How much is looked through for zeroes at a time. */
 #define PIECE_BYTES (UINT64_C(1) << 20)

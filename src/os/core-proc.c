@@ -1,15 +1,20 @@
 /* The facts that /proc reports of a process, taken from a core file. */
 #include <config.h>
 
+#include "os/core-proc.h"
+
+#include "os/core-proc-priv.h"
+#include "os/core-segments.h"
 #include "os/os-priv.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/status.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "os/threads.h"
 
 /* The kernel's own gate of x86-64 and whatever else lies in its half. */
 #define USER_END (UINT64_C(1) << 63)

@@ -1,7 +1,7 @@
 /* The place of everything in a core file: its segments, and the mappings of files. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/core-segments.h"
 
 #include <unistd.h>
 

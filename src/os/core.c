@@ -10,7 +10,17 @@
  */
 #include <config.h>
 
+#include "os/core.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/debug.h"
+#include "os/core-files.h"
+#include "os/core-priv.h"
+#include "os/core-proc-priv.h"
+#include "os/core-segments.h"
 #include "os/os-priv.h"
+#include "os/stranger.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +30,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "base/debug.h"
-#include "os/stranger.h"
 
 /* 60,000 threads have 200 MB of notes. */
 #define NOTES_MAX_BYTES (UINT64_C(1) << 30)

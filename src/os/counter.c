@@ -1,12 +1,12 @@
 /* The processors' counter of time, by what the kernel thinks of it. */
 #include <config.h>
 
-#include "os/clock.h"
+#include "os/counter.h"
+
+#include "base/cleanup.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "base/cleanup.h"
 
 #define SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 

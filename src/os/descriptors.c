@@ -1,7 +1,15 @@
 /* The open files of a target, and what limits them. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/core-proc-priv.h"
+#include "os/mounts.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/status-priv.h"
+#include "os/status.h"
+#include "os/stranger.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,10 +26,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "os/descriptors.h"
-#include "os/stranger.h"
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438 /* 5.6; the same number everywhere */

@@ -5,6 +5,7 @@
 #define MEMDIAG_OS_DESCRIPTORS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -75,20 +76,6 @@ struct os_descriptor {
  * closed).
  */
 int os_descriptor(const struct target *t, int fd, struct os_descriptor *ret, struct err *e);
-
-/* A regular file in memory, of a memfd or a tmpfs, that a descriptor holds. */
-struct os_held_file {
-	char name[256]; /* as of struct os_descriptor */
-	int fd;
-	uint64_t dev, inode; /* as of struct region */
-	uint64_t bytes;	     /* that it takes */
-};
-
-/*
- * The files in memory that descriptors of T hold, each once, the largest first; *RET is the
- * caller's to free.  No server of a file system is waited for.  0 or -1 with E.
- */
-int os_held_files(const struct target *t, struct os_held_file **ret, size_t *ret_nr, struct err *e);
 
 /* The descriptors of T in any order; *RET is the caller's to free.  0 or -1 with E. */
 int os_descriptors(const struct target *t, int **ret, size_t *ret_nr, struct err *e);

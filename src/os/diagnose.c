@@ -4,7 +4,14 @@
  */
 #include <config.h>
 
+#include "os/diagnose.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "os/machine.h"
+#include "os/os.h"
 #include "os/rights.h"
+#include "os/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +23,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "os/machine.h"
-#include "os/os.h"
 
 /*
  * The profile of AppArmor ("docker-default (enforce)") or the context of SELinux

@@ -1,7 +1,14 @@
 /* Files in memory that descriptors of a target hold: no mapping shows them, and no RSS has them. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/held.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/descriptors.h"
+#include "os/mounts.h"
+#include "os/os.h"
+#include "os/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "os/descriptors.h"
-#include "os/mapping.h"
 
 #define MOST_DESCRIPTORS 65536
 

@@ -1,7 +1,15 @@
 /* Facts about a mapping beyond its line in /proc/PID/maps. */
 #include <config.h>
 
+#include "base/cleanup.h"
+#include "os/answers.h"
+#include "os/core-files.h"
+#include "os/core-segments.h"
+#include "os/mounts.h"
 #include "os/os-priv.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/stranger.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,9 +21,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "os/mapping.h"
-#include "os/stranger.h"
 
 /* uapi/linux/fs.h, 6.11+; our headers may be older. */
 struct procmap_query {

@@ -4,7 +4,6 @@
 #ifndef MEMDIAG_OS_MAPPING_H
 #define MEMDIAG_OS_MAPPING_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/raddr.h"
@@ -21,13 +20,6 @@ enum os_fs {
 
 /* The kind of file system, device DEV, of the file that is mapped at exactly [START, END). */
 enum os_fs os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev);
-
-/*
- * Whether the file NAME below /proc/PID, of device DEV, can be opened and read without waiting for
- * a server that does not answer.  Asked once for each device, in a child process that may hang in
- * our place; files of disks are not asked.
- */
-bool os_file_answers(const struct target *t, const char *name, uint64_t dev);
 
 /*
  * Open the file of DEV and INODE if the process finds it by the name PATH.  Returns a descriptor or

@@ -7,7 +7,14 @@
  */
 #include <config.h>
 
+#include "os/core-memory.h"
+#include "os/core-proc-priv.h"
+#include "os/diagnose.h"
+#include "os/memory-priv.h"
 #include "os/os-priv.h"
+#include "os/os.h"
+#include "os/steps.h"
+#include "os/target.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,7 +22,6 @@
 #include <unistd.h>
 
 #include "os/memory.h"
-#include "os/rights.h"
 
 static ssize_t
 read_pinned(const struct target *t, raddr from, void *to, size_t size)

@@ -4,6 +4,7 @@
 #ifndef MEMDIAG_OS_MEMORY_H
 #define MEMDIAG_OS_MEMORY_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -45,5 +46,11 @@ ssize_t os_read_present_some(
  */
 int os_read_each(
 	const struct target *t, const raddr *from, size_t nr, size_t size, void *to, struct err *e);
+
+/*
+ * Whether T's memory may be read at all.  Without it nothing is found in it, which looks like a
+ * program of another kind. 0, or -1 with E (ERR_PERMISSION) and the right that is missing.
+ */
+int os_check_memory(const struct target *t, struct err *e);
 
 #endif

@@ -1,7 +1,10 @@
 /* File systems by the devices of mapped files. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/mounts.h"
+
+#include "base/cleanup.h"
+#include "os/proc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
 
 /* A file of ours in it shows its device. */
 bool

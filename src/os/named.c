@@ -1,7 +1,15 @@
 /* Processes found by their name. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/named.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/children.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/status.h"
+#include "os/target.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -11,10 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "os/processes.h"
 
 /* TASK_COMM_LEN of the kernel's include/linux/sched.h, without the NUL: comm is cut to that. */
 #define COMM_LENGTH 15

@@ -8,7 +8,14 @@
  */
 #include <config.h>
 
+#include "base/cleanup.h"
+#include "os/core-memory.h"
+#include "os/diagnose.h"
 #include "os/os-priv.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/zero-pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +23,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "os/clock.h"
 #include "os/pages.h"
-#include "os/rights.h"
 
 #define PIECE_BYTES (UINT64_C(64) << 20)
 #define BUSY_NS 2000000

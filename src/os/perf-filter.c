@@ -5,6 +5,8 @@
  */
 #include <config.h>
 
+#include "os/perf-filter.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/perf-open.h"
 #include "os/perf-priv.h"
 
 /* The events that are to replace those of the sources of each CPU. */

@@ -1,7 +1,11 @@
 /* The opening of an event, and the list of processors. */
 #include <config.h>
 
-#include "os/perf-priv.h"
+#include "os/perf-open.h"
+
+#include "base/array.h"
+#include "base/debug.h"
+#include "os/perf-refuse.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,9 +13,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "base/array.h"
-#include "base/debug.h"
 
 int
 perf_cpus_parse(struct perf_cpus *cpus, const char *list)

@@ -1,7 +1,11 @@
 /* The reasons for which the kernel refuses events (kernel/events/core.c, perf_event_open()). */
 #include <config.h>
 
-#include "os/perf-priv.h"
+#include "os/perf-refuse.h"
+
+#include "base/text.h"
+#include "os/diagnose.h"
+#include "os/machine.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -10,10 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-#include "base/text.h"
-#include "os/machine.h"
-#include "os/rights.h"
 
 /* linux/capability.h has it since 5.8; we build with older ones. */
 #define PERFMON_BIT 38

@@ -33,8 +33,11 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "base/text.h"
-#include "os/clock.h"
+#include "os/ahead.h"
+#include "os/perf-open.h"
 #include "os/perf-priv.h"
+#include "os/perf-refuse.h"
+#include "os/ptrace.h"
 
 #define LAG_NS 10000000
 /* Descriptors that memdiag may open besides. */

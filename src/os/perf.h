@@ -15,6 +15,8 @@
 #include "base/err.h"
 #include "base/raddr.h"
 
+struct perf;
+
 enum perf_kind {
 	PERF_TRACEPOINT,
 	PERF_MINOR_FAULTS, /* page faults without a disk */
@@ -74,8 +76,6 @@ struct perf_record {
 	const char *name; /* of the file, or what the kernel calls the memory */
 };
 
-struct perf;
-
 /*
  * Begin to report events of all CPUs that are online.  0, or -1 with E: ERR_PERMISSION, with the
  * right that is missing and how to get it.  If more files must be open than RLIMIT_NOFILE allows,
@@ -93,13 +93,6 @@ perf_cleanup(struct perf **p)
 	perf_free(*p);
 }
 #define auto_perf __attribute__((cleanup(perf_cleanup)))
-
-/*
- * Use the filters that the sources have now.  An event that happens meanwhile may be reported
- * twice, in two generations and one directly after the other.  perf_wait() must have returned twice
- * since the last call.  0, or -1 with E and all as it was.
- */
-int perf_filter_again(struct perf *p, struct err *e);
 
 /*
  * Wait until a quarter of a buffer is full, or until TIMEOUT_NS is over, or for a signal; no longer

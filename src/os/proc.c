@@ -1,6 +1,14 @@
 #include <config.h>
 
+#include "os/proc.h"
+
+#include "base/cleanup.h"
+#include "os/core-proc-priv.h"
+#include "os/diagnose.h"
 #include "os/os-priv.h"
+#include "os/os.h"
+#include "os/status-priv.h"
+#include "os/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +17,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "os/rights.h"
-#include "os/threads.h"
 
 /* Say, by errno, why a file of /proc/PID cannot be read.  Returns -1. */
 static int

@@ -1,6 +1,15 @@
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "base/array.h"
+#include "base/debug.h"
+#include "os/core-proc-priv.h"
+#include "os/diagnose.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace-priv.h"
+#include "os/status.h"
+#include "os/steps.h"
+#include "os/stops-priv.h"
 
 #include <errno.h>
 #include <linux/kcmp.h>
@@ -21,13 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/debug.h"
-#include "os/clock.h"
-#include "os/memory.h"
-#include "os/processes.h"
 #include "os/ptrace.h"
-#include "os/rights.h"
 
 /*
  * linux/ptrace.h cannot be included together with sys/ptrace.h; these are newer than some libcs'.

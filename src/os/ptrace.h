@@ -5,13 +5,22 @@
 #define MEMDIAG_OS_PTRACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/raddr.h"
 
 struct target;
+
+/* Monotonic time in nanoseconds. */
+uint64_t os_now_ns(void);
+/* The same at the last tick of the kernel: CLOCK_MONOTONIC_COARSE, never more than the former. */
+uint64_t os_coarse_ns(void);
+void os_sleep_ns(uint64_t ns);
+
+/* Whether A and B are threads of processes that share one address space (kcmp). */
+bool os_shares_memory(pid_t a, pid_t b);
 
 /*
  * Run FN(ARG) in a thread of ours of its own, which may trace.  Meanwhile SIGINT, SIGTERM, SIGHUP,
@@ -66,12 +75,6 @@ int os_resume(pid_t tid, enum os_resume how, int sig, struct err *e);
 
 /* Wait for TID to stop until DEADLINE_NS of os_now_ns().  0 with *RET, or -1 with E. */
 int os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e);
-
-/*
- * The number of the stop that TID stands in: no other stop of any thread has it.  0 if TID runs, or
- * is not traced.
- */
-uint64_t os_stop_nr(pid_t tid);
 
 /*
  * Let a thread go that was interrupted and has not stopped: as soon as it does, which os_wait() for

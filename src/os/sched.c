@@ -4,16 +4,19 @@
  */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/sched.h"
+
+#include "base/array.h"
+#include "os/core-proc-priv.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/status.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/array.h"
-#include "os/clock.h"
-#include "os/threads.h"
 
 /* Room for the processors in the set of sched_setaffinity(). */
 #define MAX_CPUS 8192

@@ -1,7 +1,10 @@
 /* The answer of the seccomp filters of threads to a system call, found before it is made. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "base/array.h"
+#include "os/os.h"
+#include "os/seccomp-priv.h"
+#include "os/status.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -12,7 +15,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
-#include "base/array.h"
 #include "os/seccomp.h"
 
 #ifndef PTRACE_SECCOMP_GET_FILTER

@@ -3,6 +3,7 @@
 #include "os/segment.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
 #include <sys/stat.h>

@@ -4,7 +4,15 @@
  */
 #include <config.h>
 
+#include "os/status.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/core-proc-priv.h"
+#include "os/machine.h"
 #include "os/os-priv.h"
+#include "os/os.h"
+#include "os/status-priv.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -15,11 +23,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "os/machine.h"
-#include "os/threads.h"
 
 /* ---- files ---- */
 

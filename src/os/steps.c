@@ -1,7 +1,7 @@
 /* Whether memdiag makes progress. */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/steps.h"
 
 #include <stdatomic.h>
 

@@ -4,11 +4,13 @@
  */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/stops.h"
 
+#include "os/stops-priv.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
-
-#include "os/ptrace.h"
 
 /* Open addressing; a place with NR 0 was used once, and is passed over. */
 static struct stop {

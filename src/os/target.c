@@ -1,6 +1,11 @@
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/target.h"
+
+#include "base/cleanup.h"
+#include "os/core-priv.h"
+#include "os/diagnose.h"
+#include "os/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +14,6 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
-#include "os/rights.h"
-#include "os/threads.h"
 
 static int
 pidfd_open(pid_t pid)

@@ -9,14 +9,14 @@
  */
 #include <config.h>
 
-#include "os/os-priv.h"
+#include "os/zero-pages.h"
+
+#include "base/cleanup.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
 
 #define FLAG_ZERO_PAGE (UINT64_C(1) << 24) /* KPF_ZERO_PAGE of uapi/linux/kernel-page-flags.h */
 

@@ -5,6 +5,8 @@
  */
 #include <config.h>
 
+#include "profile/debug-files.h"
+
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +18,6 @@
 
 #include "base/cleanup.h"
 #include "os/stranger.h"
-#include "profile/symbols-priv.h"
 
 /* The right file has this build-id, or where the object has none this checksum. */
 struct wanted {

@@ -1,9 +1,10 @@
 /* Files that are given to report by mistake, and are recognised by how they begin. */
 #include <config.h>
 
-#include "profile/read.h"
+#include "profile/foreign.h"
 
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,15 +1,15 @@
 /* Profiles that gzip has packed: those of pprof always are. */
 #include <config.h>
 
-#include "profile/profile-priv.h"
+#include "profile/gzip.h"
+
+#include "base/text.h"
+#include "os/ceiling.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-#include "base/text.h"
-#include "os/ceiling.h"
 
 bool
 gzip_is(const char *data, size_t len)

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "profile/profile-priv.h"
+#include "profile/lines.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "profile/pprof-read.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +13,6 @@
 #include "os/ceiling.h"
 #include "profile/hash.h"
 #include "profile/pprof.pb-c.h"
-#include "profile/profile-priv.h"
 
 #define BLOCK_BYTES ((size_t)1 << 20)
 

@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "profile/pprof-write.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +12,8 @@
 #include "base/text.h"
 #include "profile/allocators.h"
 #include "profile/hash.h"
-#include "profile/pprof.pb-c.h"
 #include "profile/symbols.h"
-#include "profile/write.h"
+#include "profile/pprof.pb-c.h"
 
 #define CHUNK_BYTES 65536
 /* Each sample has at most two labels for its thread and one for its size. */

@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "profile/read-heap.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +11,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/hash.h"
+#include "profile/lines.h"
 #include "profile/profile-priv.h"
+#include "profile/read-notes.h"
 
 /*
  * The text formats: gperftools' heap profile, jemalloc's of each thread, and both with symbols in

@@ -1,12 +1,14 @@
 #include <config.h>
 
+#include "profile/read-notes.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "profile/profile-priv.h"
+#include "profile/lines.h"
 
 /*
  * The lines of our own in a .heap file; write-heap.c has what they mean.  A word of another version

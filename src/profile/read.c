@@ -10,7 +10,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "os/stranger.h"
-#include "profile/profile-priv.h"
+#include "profile/foreign.h"
+#include "profile/gzip.h"
+#include "profile/pprof-read.h"
+#include "profile/read-heap.h"
 
 /* Lines of jemalloc that come before the profile begin with this. */
 static const char said_by_jemalloc[] = "<jemalloc>";

@@ -4,6 +4,9 @@
 #ifndef MEMDIAG_PROFILE_READ_H
 #define MEMDIAG_PROFILE_READ_H
 
+#include <stddef.h>
+
+#include "base/err.h"
 #include "profile/profile.h"
 
 /*
@@ -17,13 +20,5 @@ int profile_read(struct profile **ret, const char *path, struct err *e);
 /* The same of LEN bytes at DATA, followed by a NUL, that NAME is the file of. */
 int profile_parse(
 	struct profile **ret, const char *name, const char *data, size_t len, struct err *e);
-
-/*
- * A sentence on DATA if it is in a format of another kind, which is given by mistake, or packed in
- * a way that is not read: "of /proc/PID/smaps".  NULL: it may be a profile.
- */
-const char *foreign_kind(const char *data, size_t len);
-/* The same of a file that may have other lines, as of a log, before it. */
-const char *foreign_find(const char *data, size_t len);
 
 #endif

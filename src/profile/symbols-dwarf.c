@@ -1,6 +1,12 @@
 #include <config.h>
 
-#include "profile/symbols-priv.h"
+#include "profile/symbols-dwarf.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "os/ceiling.h"
+#include "os/stranger.h"
+#include "profile/demangle.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -8,12 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
-#include "os/ceiling.h"
-#include "os/stranger.h"
-#include "profile/demangle.h"
 
 /* Deeper than any compiler nests what it inlines, and any programmer namespaces. */
 #define MAX_DEPTH 128

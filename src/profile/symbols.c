@@ -17,9 +17,11 @@
 #include "base/text.h"
 #include "os/mapping.h"
 #include "os/stranger.h"
+#include "profile/debug-files.h"
 #include "profile/demangle.h"
+#include "profile/lines.h"
 #include "profile/profile-priv.h"
-#include "profile/symbols-priv.h"
+#include "profile/symbols-dwarf.h"
 
 #define MAX_PERF_MAP_BYTES ((size_t)256 << 20)
 #define DELETED " (deleted)"

@@ -1,15 +1,15 @@
 #include <config.h>
 
-#include "profile/write.h"
+#include "profile/write-heap.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "profile/profile-priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/cleanup.h"
-#include "base/text.h"
-#include "profile/profile-priv.h"
 
 /*
  * Estimates are written unscaled, as "@ heapprofile": no reader scales those.  Below the header and

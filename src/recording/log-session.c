@@ -12,9 +12,13 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "os/clock.h"
+#include "os/ahead.h"
+#include "os/counter.h"
 #include "os/life.h"
-#include "os/os.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "wire/maps-text.h"
 #include "wire/maps.h"
 
 struct log_session {

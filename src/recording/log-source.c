@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "os/memory.h"
-#include "os/os.h"
 #include "os/part.h"
 
 /* Not mapped: whoever else has the file may make it shorter. */

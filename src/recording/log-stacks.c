@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "wire/maps.h"
+#include "wire/maps-text.h"
 #include "wire/sites.h"
 
 /* A path of nodes has no more, unless it was made by hand. */

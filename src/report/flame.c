@@ -1,16 +1,20 @@
 #include <config.h>
 
+#include "report/flame.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "report/format.h"
+#include "report/text.h"
+#include "report/tree.h"
+#include "report/unnamed-text.h"
 #include "report/xml.h"
+#include "ui/ui.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/text.h"
 #include "report/assets.h"
-#include "report/format.h"
-#include "report/tree.h"
-#include "report/unnamed-text.h"
 
 #define WIDTH 1200.0
 #define ROW 17

@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/report.h"
+#include "ui/ui.h"
 
 /* A name as it may stand between semicolons, to be freed; NULL: no memory. */
 static char *

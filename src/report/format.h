@@ -6,6 +6,7 @@
 #define MEMDIAG_REPORT_FORMAT_H
 
 #include "report/report.h"
+#include "ui/ui.h"
 
 struct report_format {
 	const char *name;

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "ui/ui.h"
+#include "ui/json.h"
 
 /* The mapping that FRAME is in, NULL for memory without a file and without a name. */
 static const struct profile_mapping *

@@ -1,17 +1,19 @@
 #include <config.h>
 
-#include "report/report.h"
-
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "report/graph.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/hash.h"
 #include "report/format.h"
+#include "report/text.h"
+#include "ui/ui.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* A graph with more cannot be read. */
 #define MAX_NODES 80

@@ -1,17 +1,22 @@
 #include <config.h>
 
+#include "report/html.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "report/flame.h"
+#include "report/format.h"
+#include "report/text.h"
+#include "report/unnamed-text.h"
 #include "report/xml.h"
+#include "ui/ui.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/text.h"
 #include "report/assets.h"
-#include "report/format.h"
-#include "report/unnamed-text.h"
 
 #define MAX_NAME_BYTES 2000
 

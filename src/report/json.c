@@ -1,13 +1,16 @@
 #include <config.h>
 
+#include "report/json.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "report/format.h"
 #include "report/frames.h"
-#include "report/report.h"
 #include "report/unnamed-text.h"
+#include "ui/json.h"
+#include "ui/ui.h"
 #include "ui/warnings.h"
 
 static json_t *

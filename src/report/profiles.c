@@ -1,8 +1,11 @@
 /* The formats of reports that are the profile itself, for other programs. */
 #include <config.h>
 
-#include "profile/write.h"
+#include "profile/pprof-write.h"
+#include "profile/write-heap.h"
 #include "report/format.h"
+#include "report/report.h"
+#include "ui/ui.h"
 
 static int
 profiles_write_pprof(const struct report_view *v, struct ui_output *out, struct err *e)

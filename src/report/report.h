@@ -4,11 +4,18 @@
 #ifndef MEMDIAG_REPORT_REPORT_H
 #define MEMDIAG_REPORT_REPORT_H
 
-#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/raddr.h"
+#include "profile/profile.h"
 #include "recording/choice.h"
+#include "recording/live.h"
 #include "report/calls.h"
 #include "ui/ui.h"
+
+struct warnings;
 
 /* A block in use, of a stack of the profile. */
 struct report_block {
@@ -23,8 +30,6 @@ struct report_blocks {
 	size_t nr, room;
 	uint64_t nr_more; /* that are left out */
 };
-
-struct warnings;
 
 struct report_view {
 	const struct profile *p;
@@ -45,17 +50,5 @@ struct report_view {
 	bool symbols_inside;		       /* names go into the file, too */
 	const struct warnings *warnings;       /* of the reader; NULL: none */
 };
-
-/* flat, flat%, sum%, cum and cum% of each function, line or object. */
-int report_print_table(const struct report_view *v, struct ui_output *out, struct err *e);
-/* The graph of calls, for dot of graphviz. */
-int report_print_dot(const struct report_view *v, FILE *f, struct err *e);
-/* The members of "data". */
-int report_to_json(const struct report_view *v, json_t *data, struct err *e);
-
-/* "25.7 MiB", or a number where the values are not bytes, into BUF; returns BUF. */
-const char *report_value(const struct report_view *v, int64_t value, char *buf, size_t size);
-/* The name of the values for people: "bytes in use". */
-const char *report_type_text(const struct profile_type *type, char *buf, size_t size);
 
 #endif

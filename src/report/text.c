@@ -1,12 +1,6 @@
 #include <config.h>
 
-#include "report/report.h"
-
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "report/text.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -14,6 +8,14 @@
 #include "report/frames.h"
 #include "report/tree.h"
 #include "report/unnamed-text.h"
+#include "ui/table.h"
+#include "ui/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* A smaller share of what is shown is not worth a line in the tree of calls. */
 #define LEAST_SHARE 0.005

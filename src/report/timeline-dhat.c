@@ -1,12 +1,14 @@
 #include <config.h>
 
+#include "report/timeline-dhat.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "report/timeline.h"
+#include "ui/json.h"
 
 #define NS_PER_MS 1000000
 /* Blocks that live shorter are "short-lived": a tick of heaptrack's clock. */

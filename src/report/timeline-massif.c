@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "report/timeline-massif.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "base/text.h"
 #include "profile/symbols.h"
 #include "recording/profiles.h"
-#include "report/timeline.h"
+#include "report/calls.h"
 
 /* As of massif itself: --max-snapshots, --detailed-freq, --depth, --threshold. */
 #define MAX_SNAPSHOTS 100

@@ -1,10 +1,13 @@
 #include <config.h>
 
+#include "report/timeline-svg.h"
+
 #include <inttypes.h>
 
 #include "base/text.h"
-#include "report/timeline.h"
+#include "report/html.h"
 #include "report/xml.h"
+#include "ui/units.h"
 
 /* The size of the drawing, and the margins of the plot in it. */
 #define WIDTH 1200

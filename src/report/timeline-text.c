@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "report/timeline-text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "report/timeline.h"
+#include "ui/units.h"
 
 #define DEFAULT_COLUMNS 80
 #define LABEL_COLUMNS 12 /* "1023.9 KiB |" */

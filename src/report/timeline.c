@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ui/json.h"
+#include "ui/units.h"
+
 const char *
 timeline_time(uint64_t ns, uint64_t interval_ns, char *buf, size_t size)
 {

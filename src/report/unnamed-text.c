@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/unnamed.h"
+#include "ui/json.h"
 
 /* A smaller share of what is shown is not worth a remark. */
 #define LEAST_SHARE 0.01

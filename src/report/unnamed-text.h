@@ -5,6 +5,8 @@
 #ifndef MEMDIAG_REPORT_UNNAMED_TEXT_H
 #define MEMDIAG_REPORT_UNNAMED_TEXT_H
 
+#include <jansson.h>
+
 #include "report/report.h"
 
 /*

@@ -2,6 +2,7 @@
 
 #include "report/xml.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "elf/image.h"
+#include "elf/symbols.h"
 
 /*
  * The bytes of all CIEs that are read, one for each change from a function to the next.  Linkers

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #include "base/raddr.h"
-#include "elf/image.h"
+
+struct image;
 
 /* As the table of .eh_frame_hdr has them: distances from the base. */
 struct stack_index_entry {

@@ -1,18 +1,18 @@
 #include <config.h>
 
+#include "elf/image.h"
+#include "elf/objects.h"
+#include "elf/regions.h"
+#include "os/memory.h"
+#include "os/ptrace.h"
+#include "stack/index.h"
+#include "stack/rules.h"
 #include "stack/stack.h"
 
 #include <elf.h>
 #include <libunwind.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "elf/image.h"
-#include "elf/regions.h"
-#include "os/clock.h"
-#include "os/memory.h"
-#include "stack/index.h"
-#include "stack/rules.h"
 
 /*
  * libunwind exports this for callers with their own find_proc_info (perf is one), without declaring

@@ -3,6 +3,7 @@
 #include "stop/registers.h"
 
 #include "os/ptrace.h"
+#include "os/stops.h"
 
 static int
 registers_check(pid_t tid, const struct arch_regs *regs, struct err *e)

@@ -12,9 +12,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "os/clock.h"
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "stop/registers.h"
 
 /*

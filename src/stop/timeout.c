@@ -32,11 +32,12 @@
 
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "os/clock.h"
 #include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"
+#include "os/ptrace.h"
+#include "os/status.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 /*

@@ -5,7 +5,8 @@
 #define MEMDIAG_STOP_TIMEOUT_H
 
 #include "arch/arch.h"
-#include "os/threads.h"
+#include "os/proc.h"
+#include "os/sched.h"
 
 struct target;
 

@@ -12,8 +12,11 @@
 #include "base/debug.h"
 #include "capture/collect.h"
 #include "elf/image.h"
-#include "os/clock.h"
+#include "elf/objects.h"
 #include "os/memory.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "trace/mallocs.h"
 
 /*

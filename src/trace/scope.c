@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/clock.h"
 #include "os/pids.h"
+#include "os/ptrace.h"
 
 /* A thread is in its process so long after it got its number, unless the machine stands still. */
 #define AGE_NS UINT64_C(20000000)

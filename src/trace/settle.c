@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "trace/settle.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +9,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "maps/leaves.h"
 #include "maps/maps.h"
+#include "maps/space.h"
 #include "os/pages.h"
-#include "trace/sums.h"
 
 /* The state while the end of a program is looked at. */
 struct settling {

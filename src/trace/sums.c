@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "os/segment.h"
+#include "os/status.h"
 
 static int
 sums_no_memory(struct err *e)

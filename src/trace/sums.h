@@ -4,6 +4,11 @@
 #ifndef MEMDIAG_TRACE_SUMS_H
 #define MEMDIAG_TRACE_SUMS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "trace/calls.h"
 #include "trace/program.h"
 
 #define TRACE_NO_STACK UINT32_MAX
@@ -25,12 +30,5 @@ int trace_account_begin(struct trace_program *p, struct err *e);
  */
 int trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, uint32_t weight,
 	bool is_major, struct err *e);
-
-/*
- * Find what is left of the memory that stacks of P have mapped, or of the pages that they
- * have touched, how much of it is resident, and in
- * which classes.  Nothing is stopped.  0, or -1 with E: the process cannot be read any more.
- */
-int trace_settle(struct trace_program *p, struct err *e);
 
 #endif

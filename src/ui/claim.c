@@ -2,7 +2,9 @@
 
 #include "ui/claim.h"
 
+#include "os/claim.h"
 #include "os/os.h"
+#include "ui/output.h"
 
 int
 ui_claim(const struct target *t, const struct ui_options *opt, struct err *e)

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "os/clock.h"
 #include "os/ptrace.h"
-#include "ui/ui.h"
+#include "ui/exit.h"
+#include "ui/progress.h"
 
 /* After this time another thread ends the process. */
 #define GRACE_NS UINT64_C(1000000000)

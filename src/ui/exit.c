@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "ui/ui.h"
+#include "ui/exit.h"
 
 enum ui_exit
 ui_exit_of(const struct err *e)

@@ -1,6 +1,12 @@
 #include <config.h>
 
-#include "ui/ui.h"
+#include "ui/json.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/status.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,10 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "base/cleanup.h"
-#include "base/text.h"
-#include "os/os.h"
 
 /* The greatest that json_int_t holds. */
 #define NUMBER_MAX INT64_MAX

@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "os/ceiling-default.h"
 #include "os/ceiling.h"
-#include "os/self.h"
+#include "os/child.h"
 #include "ui/deadline.h"
+#include "ui/exit.h"
+#include "ui/progress.h"
 
 #define MOST "memdiag takes %s at most; --max-memory=SIZE allows more"
 

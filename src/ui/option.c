@@ -11,7 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "ui/ui.h"
+#include "ui/exit.h"
+#include "ui/units.h"
 
 /* ---- numbers ---- */
 

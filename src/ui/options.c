@@ -1,15 +1,17 @@
 #include <config.h>
 
-#include "ui/ui.h"
+#include "ui/options.h"
+
+#include "base/array.h"
+#include "base/debug.h"
+#include "ui/exit.h"
+#include "ui/option.h"
+#include "ui/units.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
-#include "base/debug.h"
-#include "ui/option.h"
 
 #define DEFAULT_TIMEOUT_NS (UINT64_C(30) * 1000000000)
 /* A log has gigabytes, and debug information may come from the net. */

@@ -1,6 +1,9 @@
 #include <config.h>
 
-#include "ui/ui.h"
+#include "ui/output.h"
+
+#include "base/cleanup.h"
+#include "ui/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/cleanup.h"
 
 int
 ui_keep_standard_files(void)

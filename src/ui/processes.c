@@ -1,17 +1,20 @@
 /* The processes that a command line names. */
 #include <config.h>
 
-#include "ui/ui.h"
-
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
+#include "ui/processes.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "os/processes.h"
+#include "os/diagnose.h"
+#include "os/named.h"
 #include "os/rights.h"
+#include "ui/table.h"
+#include "ui/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 
 #define CANDIDATES_SHOWN 10
 #define COMMAND_COLUMNS 60

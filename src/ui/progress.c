@@ -4,7 +4,10 @@
  */
 #include <config.h>
 
-#include "ui/ui.h"
+#include "ui/progress.h"
+
+#include "base/debug.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,9 +15,6 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "base/debug.h"
-#include "base/thread.h"
 
 #define FIRST_MS 1000
 #define NEXT_MS 500

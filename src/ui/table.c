@@ -1,15 +1,15 @@
 #include <config.h>
 
-#include "ui/ui.h"
+#include "ui/table.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <libsmartcols.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/cleanup.h"
-#include "base/text.h"
 
 struct ui_table {
 	struct libscols_table *scols;

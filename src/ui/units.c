@@ -1,11 +1,11 @@
 #include <config.h>
 
-#include "ui/ui.h"
+#include "ui/units.h"
+
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#include "base/text.h"
 
 const char *
 ui_size(const struct ui_options *opt, uint64_t bytes, char *buf, size_t size)

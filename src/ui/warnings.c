@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "ui/json.h"
+#include "ui/output.h"
 
 void
 warnings_add(struct warnings *w, bool is_partial, const char *fmt, ...)

@@ -2,6 +2,12 @@
 
 #include "unwind/cache.h"
 
+#include "unwind/objects-priv.h"
+#include "unwind/rule.h"
+#include "unwind/seen-priv.h"
+#include "unwind/tables.h"
+#include "unwind/unwind.h"
+
 struct unwind_entry *unwind_cache;
 
 static uint64_t nr_found;

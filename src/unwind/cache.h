@@ -12,7 +12,17 @@
 #ifndef MEMDIAG_UNWIND_CACHE_H
 #define MEMDIAG_UNWIND_CACHE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/cache-priv.h"
 #include "unwind/unwind-priv.h"
+
+struct dl_find_object;
+struct dl_phdr_info;
+
+#pragma GCC visibility push(hidden)
 
 struct unwind_entry {
 	uint64_t pc;
@@ -25,9 +35,7 @@ _Static_assert(sizeof(struct unwind_entry) == 32, "two entries fill a cache line
 #define UNWIND_CACHE_BITS 13
 #define UNWIND_CACHE_ENTRIES (2u << UNWIND_CACHE_BITS)
 
-#pragma GCC visibility push(hidden)
 extern struct unwind_entry *unwind_cache;
-#pragma GCC visibility pop
 
 /*
  * The first of the two entries for PC.  The lowest bits of PC work as well as a hash and are
@@ -70,5 +78,69 @@ unwind_rule_for(uint64_t pc, bool is_exact, uint64_t generation)
 		return rule;
 	return unwind_look_up(pc, is_exact, generation);
 }
+
+/* ---- loaded objects ---- */
+
+/* A mapped object in a program without a dynamic linker. */
+struct unwind_image {
+	const void *header; /* its ELF header */
+	/* Its .eh_frame if no program header shows a table of it; else NULL. */
+	const void *frames;
+	size_t frames_bytes;
+};
+
+/*
+ * An object that was met in a walk.  Its number distinguishes it from objects that are loaded at
+ * its addresses later or were loaded there before.
+ */
+#define UNWIND_MAX_CODE 4
+#define UNWIND_MAX_ID 32
+struct unwind_seen {
+	uint32_t number;  /* unique among objects at its addresses; 0 for the only one */
+	const char *name; /* its path from ld.so, valid during the call; NULL if unknown */
+	uint32_t nr_code, id_bytes;
+	struct {
+		uintptr_t start, end;
+		uint64_t offset_bytes; /* offset in the file */
+	} code[UNWIND_MAX_CODE];       /* its executable parts, in whole pages */
+	uint8_t id[UNWIND_MAX_ID];     /* its build-id; nr_id 0: no build-id */
+};
+
+struct unwind_host {
+	/* dl_iterate_phdr(); NULL in a program without a dynamic linker. */
+	int (*iterate)(int (*each)(struct dl_phdr_info *, size_t, void *), void *arg);
+	/* _dl_find_object() of glibc since 2.35; NULL if it is missing. */
+	int (*find_object)(void *pc, struct dl_find_object *ret);
+	/* Memory of at least BYTES, zeroed, page-aligned, never released; NULL on failure. */
+	void *(*map)(size_t bytes);
+	/* Without ITERATE: the mapped objects (program, vDSO, agent); not copied. */
+	const struct unwind_image *image;
+	size_t nr_images;
+	size_t page_bytes;
+	/* True if objects can be unloaded: with glibc. musl's dlclose() keeps them. */
+	bool can_unload;
+	/*
+	 * Called in a walk for each object that can be unloaded, when the object is met for the
+	 * first time; by several threads simultaneously, and in signal handlers.  The object's
+	 * number is UNWIND_NO_NUMBER if too many objects were met: its code is then unknown.  NULL:
+	 * no calls.
+	 */
+	void (*seen)(const struct unwind_seen *);
+};
+
+/*
+ * Get ready: find the loaded objects, and map the cache.  Call this from a thread that may wait for
+ * locks of ld.so, not in a hook.  HOST is copied.  False if no memory is available; walks then find
+ * no frame.  A further call keeps the memory and notes the objects again.
+ */
+bool unwind_start(const struct unwind_host *host);
+
+/*
+ * Forget the objects that were met, so that each is met for the first time again.  No thread may be
+ * walking, and earlier stacks must not be used afterwards.
+ */
+void unwind_forget(void);
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,5 +1,7 @@
 #include <config.h>
 
+#include "unwind/expression.h"
+
 #include "unwind/unwind-priv.h"
 
 #define STACK_DEPTH 16

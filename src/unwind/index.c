@@ -4,7 +4,9 @@
  */
 #include <config.h>
 
-#include "unwind/unwind-priv.h"
+#include "unwind/index.h"
+
+#include "unwind/tables.h"
 
 static bool
 index_is_in(const struct unwind_object *o, uint64_t at)

@@ -1,9 +1,14 @@
 #include <config.h>
 
+#include "unwind/objects.h"
+
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
 
+#include "unwind/cache.h"
+#include "unwind/index.h"
+#include "unwind/objects-priv.h"
 #include "unwind/unwind-priv.h"
 
 static struct unwind_host host;

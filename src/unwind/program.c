@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "unwind/unwind-priv.h"
+#include "unwind/program.h"
 
 enum {
 	DW_CFA_advance_loc = 0x40, /* these three have an operand in their low bits */

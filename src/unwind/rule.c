@@ -1,6 +1,9 @@
 #include <config.h>
 
-#include "unwind/unwind-priv.h"
+#include "unwind/rule.h"
+
+#include "unwind/expression.h"
+#include "unwind/program.h"
 
 #define WORD ((int64_t)sizeof(uint64_t))
 #define DW_OP_deref 0x06

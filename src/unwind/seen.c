@@ -1,9 +1,15 @@
 #include <config.h>
 
+#include "unwind/seen.h"
+
 #include <elf.h>
 #include <link.h>
 
+#include "unwind/cache.h"
+#include "unwind/objects.h"
+#include "unwind/seen-priv.h"
 #include "unwind/unwind-priv.h"
+#include "unwind/unwind.h"
 
 /*
  * Objects are distinguished by their build-id or contents, not by the time at which they were

@@ -1,6 +1,11 @@
 #include <config.h>
 
-#include "unwind/unwind-priv.h"
+#include "unwind/step.h"
+
+#include "unwind/expression.h"
+#include "unwind/objects-priv.h"
+#include "unwind/program.h"
+#include "unwind/tables.h"
 
 #define WORD sizeof(uint64_t)
 /* Limit on steps: two stacks may lead to each other forever. */

@@ -1,6 +1,8 @@
 #include <config.h>
 
-#include "unwind/unwind-priv.h"
+#include "unwind/tables.h"
+
+#include "unwind/program.h"
 
 /* The readable bytes of O from AT on; empty if AT is not readable. */
 static struct bytes

@@ -1,10 +1,15 @@
 /* unwind-priv: declarations that the files of this room share. */
-#ifndef MEMDIAG_UNWIND_PRIV_H
-#define MEMDIAG_UNWIND_PRIV_H
+#ifndef MEMDIAG_UNWIND_UNWIND_PRIV_H
+#define MEMDIAG_UNWIND_UNWIND_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "unwind/bytes.h"
 #include "unwind/processor.h"
 #include "unwind/unwind.h"
+#include "unwind/walk.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -13,28 +18,6 @@
 
 #define UNWIND_LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNWIND_UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-/* ---- DWARF expressions (expression.c) ---- */
-
-/* The known registers of one frame, and the stack. */
-struct unwind_context {
-	uintptr_t reg[UNWIND_NR_REGS];
-	uint64_t known;			     /* bit R: reg[R] is known */
-	struct unwind_bounds bounds;	     /* all of it is mapped unless CHECKER must be asked */
-	const struct unwind_thread *checker; /* see struct unwind_walk */
-	uint64_t used;			     /* bit R: an expression has read reg[R] */
-	bool has_read;			     /* an expression has read memory */
-};
-
-/* Read a word of the stack.  False if it is outside of the stack. */
-bool unwind_read(const struct unwind_context *c, uint64_t at, uint64_t *ret);
-
-/*
- * Evaluate EXPRESSION; INITIAL, if not NULL, is the first value on its stack.  False if it needs an
- * unknown value or is invalid.
- */
-bool unwind_evaluate(
-	struct unwind_context *c, struct bytes expression, const uint64_t *initial, uint64_t *ret);
 
 /* ---- call frame instructions (program.c) ---- */
 
@@ -60,20 +43,6 @@ struct unwind_row {
 	int64_t at[UNWIND_NR_REGS]; /* an expression: the address of its length */
 	const uint8_t *end;	    /* limit of all expressions */
 };
-
-/* The expression of register R, whose rule is an expression. */
-struct bytes unwind_row_expression(const struct unwind_row *row, unsigned int r);
-
-struct unwind_program {
-	struct bytes initial, own; /* instructions of the CIE, and of the FDE */
-	uint64_t code_align;
-	int64_t data_align;
-	uint8_t pointer_encoding;
-	uint64_t start; /* the address at which OWN begins */
-};
-
-/* Run P up to address PC; ROW's ra, is_signal and end are already set.  False if P is invalid. */
-bool unwind_run(const struct unwind_program *p, uint64_t pc, struct unwind_row *row);
 
 /* ---- unwind tables (tables.c) ---- */
 
@@ -102,27 +71,6 @@ struct unwind_object {
 	uint32_t nr_phdrs;
 	const char *name; /* the path that ld.so has; NULL if unknown */
 };
-
-/* Get the row of O for PC.  False if O has no row for it. */
-bool unwind_find_row(const struct unwind_object *o, uint64_t pc, struct unwind_row *ret);
-
-/*
- * Move *AT from an entry of .eh_frame to the next one. *RET_PC is the start of the entry's code; 0
- * if it is not a frame description entry or is unreadable.  False if *AT is not an entry.
- */
-bool unwind_next_frame(const struct unwind_object *o, uint64_t *at, uint64_t *ret_pc);
-
-/* True if the code at PC is a signal trampoline without a row. */
-bool unwind_is_trampoline(const struct unwind_object *o, uint64_t pc);
-
-/* ---- an object without .eh_frame_hdr (index.c) ---- */
-
-/*
- * Create O's index of its .eh_frame, which has BYTES from FRAMES on, in memory from MAP.  If no
- * memory is available or the frames are unreadable, O gets no index.
- */
-void unwind_index_make(
-	struct unwind_object *o, const void *frames, size_t bytes, void *(*map)(size_t bytes));
 
 /* ---- rules (rule.c) ---- */
 
@@ -209,74 +157,7 @@ unwind_how_fp_mask(uint32_t how)
 /* More flags like UNWIND_EXACT. */
 #define UNWIND_ODD 0x04000000u /* found by an expression, or past a signal */
 
-/* The rule that is equivalent to ROW at PC; RULE_ODD if no rule is. */
-unwind_rule unwind_rule_of(const struct unwind_row *row, uint64_t pc);
-
-/* ---- loaded objects (objects.c) ---- */
-
-enum unwind_found {
-	FOUND_NONE, /* PC is in no object */
-	FOUND,
-	FOUND_UNKNOWN, /* PC may be in an object that was not noted */
-};
-enum unwind_found unwind_find_object(uintptr_t pc, struct unwind_object *ret);
-
-/* Note the loaded objects.  HOST, which is copied, has the functions that report them. */
-void unwind_objects_start(const struct unwind_host *host);
-
-/* Set up *RET for an object whose program headers are known. */
-bool unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs, size_t nr);
-
-/* ---- identity of an object (seen.c) ---- */
-
-/* Keep the function of HOST that is called for each object. */
-void unwind_seen_start(const struct unwind_host *host);
-/* Implements unwind_forget(). */
-void unwind_seen_forget(void);
-
-/*
- * Note the object O, which contains a frame and is loaded in GENERATION, unless it is noted
- * already.  Reads the mapped bytes of O.
- */
-void unwind_note_seen(const struct unwind_object *o, uint64_t generation);
-
-/* Note that PC of a frame is in no object, and not in one that was loaded there before. */
-void unwind_note_unseen(uintptr_t pc);
-
-/* ---- code address -> rule (cache.c) ---- */
-
-/* Look up a rule in the tables, which is slow.  GENERATION is that of the beginning of the walk. */
-unwind_rule unwind_look_up(uintptr_t pc, bool is_exact, uint64_t generation);
-
 /* ---- one step (step.c) ---- */
-
-struct unwind_state {
-	uintptr_t pc, sp, fp;
-	bool is_exact; /* PC is the present instruction, not the one after a call */
-};
-
-struct unwind_walk {
-	const struct unwind_regs *regs;
-	const struct unwind_thread *thread;
-	struct unwind_bounds bounds; /* the readable part of the stack: see unwind_bounds_from() */
-	/* THREAD if it must be asked before each word of this stack is read; else NULL. */
-	const struct unwind_thread *checker;
-	bool has_moved; /* the walk has left the stack on which it began */
-	uint64_t generation;
-};
-
-enum unwind_step {
-	STEP_DONE,
-	STEP_OUTERMOST,
-	STEP_BROKEN,
-};
-
-/*
- * Step by a rule other than RULE_PLAIN. *RET is the member how of struct unwind_frame, without
- * UNWIND_EXACT and UNWIND_OF_TABLE.
- */
-enum unwind_step unwind_step_slowly(
-	struct unwind_walk *w, struct unwind_state *s, unwind_rule rule, uint32_t *ret);
 
 /* The part of STACK that is certainly mapped while SP is its stack pointer. */
 static inline struct unwind_bounds
@@ -286,9 +167,6 @@ unwind_bounds_from(const struct unwind_bounds *stack, uintptr_t sp)
 									   : stack->start,
 		stack->end };
 }
-
-/* Get the bounds for a walk from SP on.  False if SP is in no known stack. */
-bool unwind_find_bounds(const struct unwind_thread *t, uintptr_t sp, struct unwind_bounds *ret);
 
 /* T if it must be asked before words of its stack BOUNDS are read; else NULL. */
 static inline const struct unwind_thread *

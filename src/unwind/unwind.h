@@ -26,99 +26,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct dl_phdr_info;
-struct dl_find_object;
-
 #pragma GCC visibility push(hidden)
 
 /* ---- loaded objects ---- */
 
-/* A mapped object in a program without a dynamic linker. */
-struct unwind_image {
-	const void *header; /* its ELF header */
-	/* Its .eh_frame if no program header shows a table of it; else NULL. */
-	const void *frames;
-	size_t frames_bytes;
-};
-
-/*
- * An object that was met in a walk.  Its number distinguishes it from objects that are loaded at
- * its addresses later or were loaded there before.
- */
-#define UNWIND_MAX_CODE 4
-#define UNWIND_MAX_ID 32
-struct unwind_seen {
-	uint32_t number;  /* unique among objects at its addresses; 0 for the only one */
-	const char *name; /* its path from ld.so, valid during the call; NULL if unknown */
-	uint32_t nr_code, id_bytes;
-	struct {
-		uintptr_t start, end;
-		uint64_t offset_bytes; /* offset in the file */
-	} code[UNWIND_MAX_CODE];       /* its executable parts, in whole pages */
-	uint8_t id[UNWIND_MAX_ID];     /* its build-id; nr_id 0: no build-id */
-};
 /* The number for code that cannot be assigned to one of the objects at its address. */
 #define UNWIND_NO_NUMBER 255
-
-struct unwind_host {
-	/* dl_iterate_phdr(); NULL in a program without a dynamic linker. */
-	int (*iterate)(int (*each)(struct dl_phdr_info *, size_t, void *), void *arg);
-	/* _dl_find_object() of glibc since 2.35; NULL if it is missing. */
-	int (*find_object)(void *pc, struct dl_find_object *ret);
-	/* Memory of at least BYTES, zeroed, page-aligned, never released; NULL on failure. */
-	void *(*map)(size_t bytes);
-	/* Without ITERATE: the mapped objects (program, vDSO, agent); not copied. */
-	const struct unwind_image *image;
-	size_t nr_images;
-	size_t page_bytes;
-	/* True if objects can be unloaded: with glibc. musl's dlclose() keeps them. */
-	bool can_unload;
-	/*
-	 * Called in a walk for each object that can be unloaded, when the object is met for the
-	 * first time; by several threads simultaneously, and in signal handlers.  The object's
-	 * number is UNWIND_NO_NUMBER if too many objects were met: its code is then unknown.  NULL:
-	 * no calls.
-	 */
-	void (*seen)(const struct unwind_seen *);
-};
-
-/*
- * Get ready: find the loaded objects, and map the cache.  Call this from a thread that may wait for
- * locks of ld.so, not in a hook.  HOST is copied.  False if no memory is available; walks then find
- * no frame.  A further call keeps the memory and notes the objects again.
- */
-bool unwind_start(const struct unwind_host *host);
-
-/*
- * Note the objects that are loaded now.  Needed only in a process without _dl_find_object(), after
- * dlopen(): until then, a stack with a frame in a new object ends there.  Do not call this in a
- * hook.
- */
-void unwind_note_objects(void);
-
-/*
- * In a forked child, discard notes that are incomplete because the thread that was writing them
- * does not exist there.
- */
-void unwind_begin_child(void);
-
-/*
- * Forget the objects that were met, so that each is met for the first time again.  No thread may be
- * walking, and earlier stacks must not be used afterwards.
- */
-void unwind_forget(void);
-
-/*
- * A number for the set of loaded objects, which changes when an object is loaded or unloaded. 0:
- * unknown.
- */
-uint64_t unwind_generation(void);
-
-/*
- * The number of the object that contains PC, the address of a frame that the calling thread has
- * just walked; at most UNWIND_NO_NUMBER.
- */
-uint32_t unwind_number_of(uintptr_t pc);
 
 /* ---- the beginning of a walk ---- */
 
@@ -178,22 +91,6 @@ struct unwind_bounds {
 	uintptr_t start, end;
 };
 
-struct unwind_thread {
-	struct unwind_bounds own; /* the stack that the thread was created with */
-	/*
-	 * Find the stack that contains SP outside of OWN: a coroutine's, or one for signals.  False
-	 * if unknown: the walk ends there.  NULL: all such stacks are unknown.
-	 */
-	bool (*find)(void *arg, uintptr_t sp, struct unwind_bounds *ret);
-	/*
-	 * True if the word at AT of such a stack can be read.  With this function, the bounds from
-	 * FIND may exceed the stack and contain unmapped memory.  NULL: all words within the bounds
-	 * can be read.
-	 */
-	bool (*may_read)(void *arg, uintptr_t at);
-	void *arg;
-};
-
 /* ---- the walk ---- */
 
 enum unwind_end {
@@ -239,57 +136,7 @@ unwind_stack_bytes(uint32_t max)
 {
 	return sizeof(struct unwind_stack) + 2 * (size_t)max * sizeof(struct unwind_frame);
 }
-
-/* Initialise S for at most MAX frames, at least 1. */
-void unwind_stack_init(struct unwind_stack *s, uint32_t max);
-
-/* Make the next walk reuse nothing from S. */
-void unwind_stack_forget(struct unwind_stack *s);
-
-/* Copy FROM to TO, which has room for all its frames. */
-void unwind_stack_copy(struct unwind_stack *to, const struct unwind_stack *from);
-
-/*
- * True if a walk from REGS would find exactly the frames of S; the nodes of S are then valid.  The
- * comparison is that of unwind_walk().
- */
-bool unwind_is_same(
-	struct unwind_stack *s, const struct unwind_regs *regs, const struct unwind_thread *t);
-
-/*
- * Registers, and words at offsets from SP, by which a stack was found.  With the same values, a
- * walk finds the same frames, except for values of FP on which no frame depends.
- */
-#define UNWIND_MAX_WORDS 80
-struct unwind_words {
-	uint32_t nr; /* a multiple of UNWIND_WORDS_STEP; 0: no stack */
-	bool needs_fp;
-	uintptr_t pc, sp, fp;
-	struct unwind_bounds bounds;
-	uint64_t generation;
-	uint32_t at[UNWIND_MAX_WORDS]; /* bytes from SP; the innermost frame's come first */
-	uint64_t value[UNWIND_MAX_WORDS];
-};
 #define UNWIND_WORDS_STEP 4
-
-/*
- * Store the words by which S was found in RET, which is zero or was filled before.  The calling
- * thread has just walked S and is still in its innermost frames.  False if S was cut, if it depends
- * on more than words of the stack, or if it depends on too many words.
- */
-bool unwind_note_words(const struct unwind_stack *s, struct unwind_words *ret);
-
-/* True if the stack of REGS has WORDS: it is then the stack of these words. */
-bool unwind_has_words(const struct unwind_words *words, const struct unwind_regs *regs,
-	const struct unwind_thread *t);
-
-/*
- * Walk from REGS outwards.  Afterwards S->frame[S->nr - 1] is the frame of REGS, and S->frame[0]
- * the outermost known frame.  The nodes of the first NR_SAME frames are valid; if NR_SAME is not 0,
- * END is unchanged.  The caller sets the other nodes.
- */
-void unwind_walk(
-	struct unwind_stack *s, const struct unwind_regs *regs, const struct unwind_thread *t);
 
 #pragma GCC visibility pop
 

@@ -1,6 +1,11 @@
 #include <config.h>
 
+#include "unwind/walk.h"
+
 #include "unwind/cache.h"
+#include "unwind/objects.h"
+#include "unwind/step.h"
+#include "unwind/unwind-priv.h"
 
 #define WORD sizeof(uint64_t)
 

@@ -1,6 +1,10 @@
 #include <config.h>
 
-#include "view/parts.h"
+#include "view/borrowed.h"
+
+#include "inject/job.h"
+#include "ui/units.h"
+#include "view/durations.h"
 
 const char *
 borrow_text(const struct inject_report *r, char *buf, size_t size)

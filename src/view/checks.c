@@ -1,6 +1,8 @@
 #include <config.h>
 
-#include "view/parts.h"
+#include "view/checks.h"
+
+#include "ui/json.h"
 
 #include <inttypes.h>
 

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "ui/units.h"
+
 /* ---- what they share ---- */
 
 static bool

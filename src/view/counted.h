@@ -10,6 +10,7 @@
 #include "agentctl/sampler-memory.h"
 #include "base/err.h"
 #include "ui/ui.h"
+#include "wire/totals.h"
 #include "wire/wire.h"
 
 /* The lines about all threads together: of S, a copy, which comes to SUM. */

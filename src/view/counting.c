@@ -4,8 +4,12 @@
 
 #include <errno.h>
 
+#include "ui/json.h"
+#include "ui/units.h"
+#include "view/borrowed.h"
 #include "view/counted.h"
-#include "view/parts.h"
+#include "view/durations.h"
+#include "wire/wire.h"
 
 /* ---- text ---- */
 

@@ -3,6 +3,7 @@
 #include "view/diff.h"
 
 #include "base/text.h"
+#include "ui/json.h"
 #include "view/growth.h"
 
 static const char *

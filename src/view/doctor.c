@@ -4,6 +4,9 @@
 
 #include <errno.h>
 
+#include "ui/json.h"
+#include "ui/output.h"
+
 /* Before the text of a line: "  note resident pages ". */
 #define LEAD_COLUMNS 22
 

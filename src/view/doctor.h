@@ -5,6 +5,7 @@
 #define MEMDIAG_VIEW_DOCTOR_H
 
 #include "diagnose/doctor.h"
+#include "os/os.h"
 #include "ui/ui.h"
 
 /*

@@ -1,6 +1,8 @@
 #include <config.h>
 
-#include "view/parts.h"
+#include "view/durations.h"
+
+#include "ui/json.h"
 
 void
 view_json_set_duration(json_t *o, const char *name, uint64_t ns)

@@ -5,6 +5,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "ui/json.h"
+#include "ui/table.h"
+#include "ui/units.h"
+
 static bool
 family_has_limit(const struct family *f)
 {

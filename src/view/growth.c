@@ -2,7 +2,11 @@
 
 #include "view/growth.h"
 
+#include <errno.h>
 #include <inttypes.h>
+
+#include "ui/table.h"
+#include "ui/units.h"
 
 static bool
 has_grown(const struct growth *g, size_t column)

@@ -1,12 +1,23 @@
 /* 'memdiag heap' for programs. */
 #include <config.h>
 
-#include "view/heap.h"
+#include "view/heap-json.h"
+
+#include "account/totals.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "heap/arena.h"
+#include "heap/heap.h"
+#include "heap/pages.h"
+#include "heap/walk.h"
+#include "maps/maps.h"
+#include "os/status.h"
+#include "ui/json.h"
+#include "view/checks.h"
+#include "view/durations.h"
+#include "view/verdicts.h"
 
 #include <errno.h>
-
-#include "os/threads.h"
-#include "view/parts.h"
 
 static json_t *
 bytes(uint64_t n)

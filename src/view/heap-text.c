@@ -1,16 +1,26 @@
 /* 'memdiag heap' for people. */
 #include <config.h>
 
-#include "view/heap.h"
+#include "view/heap-text.h"
+
+#include "account/totals.h"
+#include "base/cleanup.h"
+#include "glibc/arenas.h"
+#include "heap/arena.h"
+#include "heap/heap.h"
+#include "heap/walk.h"
+#include "maps/maps.h"
+#include "os/os.h"
+#include "os/status.h"
+#include "ui/table.h"
+#include "ui/units.h"
+#include "view/checks.h"
+#include "view/verdicts.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
-
-#include "base/cleanup.h"
-#include "os/threads.h"
-#include "view/parts.h"
 
 /* The mark before a number that is not sure. */
 #define ROUGH "~"

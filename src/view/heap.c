@@ -3,6 +3,7 @@
 #include "view/heap.h"
 
 #include "base/text.h"
+#include "heap/xml.h"
 
 struct heap_report
 heap_report_of(const struct heap_answer *s, unsigned int views, size_t limit)

@@ -4,13 +4,17 @@
 #ifndef MEMDIAG_VIEW_HEAP_H
 #define MEMDIAG_VIEW_HEAP_H
 
+#include <stddef.h>
+
 #include "account/checks.h"
 #include "account/mmapped.h"
-#include "account/totals.h"
+#include "base/err.h"
 #include "diagnose/heap.h"
 #include "diagnose/verdict.h"
+#include "glibc/arenas.h"
 #include "heap/heap.h"
 #include "os/os.h"
+#include "os/status.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 
@@ -50,11 +54,5 @@ struct heap_report {
 struct heap_report heap_report_of(const struct heap_answer *s, unsigned int views, size_t limit);
 /* The document that malloc_info() would write.  0, or -1 with E if S has no heaps. */
 int heap_print_xml(const struct heap_answer *s, struct ui_output *out, struct err *e);
-
-/* heap-text.c: 0, or -1 with E */
-int heap_show_text(struct ui_output *out, const struct ui_options *ui,
-	const struct heap_report *report, struct err *e);
-/* heap-json.c: the document, the caller's; NULL with E. */
-json_t *heap_to_json(const struct heap_report *report, struct err *e);
 
 #endif

@@ -1,11 +1,16 @@
 /* 'memdiag info --from': malloc's account without a process. */
 #include <config.h>
 
+#include "view/info-file.h"
+
 #include <errno.h>
 #include <inttypes.h>
 
-#include "view/info.h"
-#include "view/parts.h"
+#include "ui/json.h"
+#include "ui/ui.h"
+#include "ui/units.h"
+#include "view/checks.h"
+#include "view/verdicts.h"
 
 static void
 print_sum(FILE *f, const struct ui_options *ui, const char *label, uint64_t bytes, uint64_t count,

@@ -1,17 +1,22 @@
 /* 'memdiag info' of a process whose malloc is jemalloc's, for people and for programs. */
 #include <config.h>
 
-#include "view/info.h"
+#include "view/info-jemalloc.h"
+
+#include "base/cleanup.h"
+#include "os/machine.h"
+#include "os/status.h"
+#include "ui/json.h"
+#include "ui/output.h"
+#include "ui/table.h"
+#include "ui/units.h"
+#include "view/borrowed.h"
+#include "view/verdicts.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/cleanup.h"
-#include "os/machine.h"
-#include "os/os.h"
-#include "view/parts.h"
 
 static const struct {
 	const char *name, *label;

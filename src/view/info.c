@@ -8,11 +8,22 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "glibc/arenas.h"
+#include "inject/target.h"
+#include "maps/maps.h"
 #include "os/machine.h"
-#include "os/os.h"
-#include "os/threads.h"
-#include "view/parts.h"
+#include "os/status.h"
+#include "ui/json.h"
+#include "ui/output.h"
+#include "ui/table.h"
+#include "ui/units.h"
+#include "view/borrowed.h"
+#include "view/checks.h"
+#include "view/durations.h"
+#include "view/info-file.h"
+#include "view/info-jemalloc.h"
 #include "view/top.h"
+#include "view/verdicts.h"
 
 #define THREADS_NAMED 3
 

@@ -7,7 +7,9 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "os/clock.h"
+#include "os/ptrace.h"
+#include "ui/json.h"
+#include "ui/units.h"
 
 void
 logged_print_writer(const struct logged *l, FILE *f)

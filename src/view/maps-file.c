@@ -1,9 +1,11 @@
 /* 'memdiag maps --from': what is said of the file itself. */
 #include <config.h>
 
+#include "view/maps-file.h"
+
 #include <string.h>
 
-#include "view/maps.h"
+#include "ui/json.h"
 
 json_t *
 maps_file_json(const struct space *s)

@@ -1,18 +1,25 @@
 /* The rows of 'memdiag maps' as JSON, there and back. */
 #include <config.h>
 
-#include "view/maps.h"
-
-#include <errno.h>
-#include <string.h>
+#include "view/maps-json.h"
 
 #include "account/growth-lists.h"
 #include "account/growth-mappings.h"
 #include "account/sums.h"
 #include "base/array.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "maps/identities.h"
+#include "maps/leaves.h"
+#include "maps/maps.h"
+#include "maps/repeats.h"
 #include "os/machine.h"
-#include "ui/ui.h"
+#include "ui/json.h"
 #include "view/growth.h"
+#include "view/maps-file.h"
+
+#include <errno.h>
+#include <string.h>
 
 static void
 maps_json_set_bytes(json_t *to, const char *key, uint64_t bytes)

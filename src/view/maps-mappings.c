@@ -5,12 +5,16 @@
  */
 #include <config.h>
 
-#include "view/maps.h"
+#include "view/maps-mappings.h"
+
+#include "base/text.h"
+#include "maps/leaves.h"
+#include "maps/maps.h"
+#include "ui/table.h"
+#include "ui/units.h"
 
 #include <string.h>
 #include <wchar.h>
-
-#include "base/text.h"
 
 /* "1023.9 MiB" */
 #define HUMAN_WIDTH 10

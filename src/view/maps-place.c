@@ -6,9 +6,12 @@
 #include <errno.h>
 
 #include "base/text.h"
+#include "maps/leaves.h"
 #include "os/os.h"
-#include "os/threads.h"
-#include "view/maps.h"
+#include "os/status.h"
+#include "ui/json.h"
+#include "ui/units.h"
+#include "view/maps-file.h"
 
 #define PATH_BYTES 4096
 

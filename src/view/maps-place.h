@@ -5,6 +5,7 @@
 #define MEMDIAG_VIEW_MAPS_PLACE_H
 
 #include "account/place.h"
+#include "maps/maps.h"
 #include "ui/ui.h"
 #include "ui/warnings.h"
 

@@ -6,7 +6,11 @@
 #include <errno.h>
 
 #include "os/machine.h"
-#include "view/maps.h"
+#include "ui/json.h"
+#include "ui/table.h"
+#include "ui/units.h"
+#include "view/maps-json.h"
+#include "view/maps-text.h"
 
 /* Names of JSON. */
 static const char *const part_names[NR_PROCESS_PARTS] = {

@@ -1,17 +1,26 @@
 /* 'memdiag maps' for people. */
 #include <config.h>
 
-#include "view/maps.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "view/maps-text.h"
 
 #include "account/sums.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "maps/identities.h"
+#include "maps/leaves.h"
+#include "maps/maps.h"
+#include "maps/repeats.h"
 #include "os/machine.h"
+#include "ui/table.h"
+#include "ui/units.h"
 #include "view/growth.h"
+#include "view/maps-mappings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define BAR_WIDTH 24
 

@@ -6,9 +6,12 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "os/os.h"
+#include "jemalloc/prof.h"
+#include "ui/json.h"
+#include "ui/units.h"
+#include "view/borrowed.h"
+#include "view/durations.h"
 #include "view/logged.h"
-#include "view/parts.h"
 
 /* ---- text ---- */
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "capture/captured.h"
+#include "os/os.h"
 #include "ui/ui.h"
 
 /* Print P, of T.  0, or -1 with E. */

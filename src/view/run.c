@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 
 #include "base/text.h"
+#include "ui/json.h"
+#include "ui/units.h"
 #include "view/counted.h"
 #include "view/family.h"
 

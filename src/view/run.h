@@ -7,8 +7,9 @@
 #include <jansson.h>
 
 #include "agentctl/family.h"
-#include "os/self.h"
+#include "os/child.h"
 #include "ui/ui.h"
+#include "wire/totals.h"
 #include "wire/wire.h"
 
 /* The data to print. */

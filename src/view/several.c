@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/json.h"
+#include "ui/table.h"
+#include "ui/units.h"
+
 /* ---- numbers ---- */
 
 /* The row of LIST whose "kind" is KIND. */

@@ -10,7 +10,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/frames.h"
-#include "view/parts.h"
+#include "ui/json.h"
+#include "ui/output.h"
+#include "ui/units.h"
+#include "view/durations.h"
 
 /* The index behind the last thread that has the same stack as thread FIRST. */
 static size_t

@@ -6,6 +6,9 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "ui/json.h"
+#include "ui/output.h"
+#include "ui/units.h"
 
 #define LEAD_COLUMNS 9 /* "PROFILE  ", as of a verdict */
 /*

@@ -9,8 +9,9 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include "os/os.h"
 #include "report/frames.h"
-#include "ui/ui.h"
+#include "ui/json.h"
 #include "view/trace.h"
 
 /* Those that the headers of some libc lack (uapi/asm-generic/mman-common.h, uapi/linux/mman.h). */

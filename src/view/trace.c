@@ -11,6 +11,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/frames.h"
+#include "ui/json.h"
+#include "ui/table.h"
+#include "ui/units.h"
 
 /* ---- lines of calls ---- */
 

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "os/os.h"
 #include "trace/trace.h"
 #include "ui/ui.h"
 

@@ -7,10 +7,20 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "account/totals.h"
 #include "base/cleanup.h"
-#include "view/heap.h"
-#include "view/info.h"
-#include "view/parts.h"
+#include "diagnose/trim-forecast.h"
+#include "heap/arena.h"
+#include "heap/heap.h"
+#include "jemalloc/ask.h"
+#include "ui/json.h"
+#include "ui/output.h"
+#include "ui/table.h"
+#include "ui/units.h"
+#include "view/borrowed.h"
+#include "view/checks.h"
+#include "view/durations.h"
+#include "view/info-jemalloc.h"
 
 #define LEAD_COLUMNS 9 /* "CAVEAT   " */
 

@@ -5,6 +5,7 @@
 #define MEMDIAG_VIEW_TRIM_H
 
 #include "diagnose/trim.h"
+#include "ui/ui.h"
 
 int trim_print_text(
 	const struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e);

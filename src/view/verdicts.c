@@ -1,6 +1,8 @@
 #include <config.h>
 
-#include "view/parts.h"
+#include "view/verdicts.h"
+
+#include "ui/output.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 #include <config.h>
 
+#include "wire/maps-text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "wire/maps.h"
 
 static void
 maps_text_put(void *arg, const char *line, size_t len)

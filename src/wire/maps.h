@@ -10,7 +10,6 @@
 #ifndef MEMDIAG_WIRE_MAPS_H
 #define MEMDIAG_WIRE_MAPS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,15 +37,5 @@ size_t wire_maps_keep_code(char *text, size_t len);
 
 /* Read the hexadecimal number at *AT, and move *AT to the first character that is not a digit. */
 uint64_t wire_maps_read_hex(const char **at, const char *end);
-
-/*
- * Return the merged lines as one text, which the caller frees; NULL if no memory is available.  Not
- * in the agent.
- */
-char *wire_maps_text(const struct wire_maps_texts *t);
-
-/* True if LINE is "# build-id 0xSTART ID" with this START; ID gets its ID.  Not in the agent. */
-#define WIRE_MAX_ID_BYTES 129
-bool wire_maps_id(const char *line, uint64_t start, char id[WIRE_MAX_ID_BYTES]);
 
 #endif

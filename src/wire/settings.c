@@ -4,10 +4,12 @@
  */
 #include <config.h>
 
+#include "wire/settings.h"
+
 #include <stddef.h>
 #include <string.h>
 
-#include "wire/wire.h"
+#include "wire/totals.h"
 
 /* The words in the order in which they are written. */
 static const struct word {

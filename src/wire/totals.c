@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "wire/wire.h"
+#include "wire/totals.h"
 
 #include <stddef.h>
 

@@ -6,8 +6,6 @@
 #ifndef MEMDIAG_WIRE_WIRE_H
 #define MEMDIAG_WIRE_WIRE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "wire/sites.h"
@@ -43,11 +41,6 @@ enum wire_live_set {
 	WIRE_LIVE_TABLE, /* 13 to 35 bytes for each live block: slower */
 };
 
-/* Names of the values for people and scripts, in the same order; NULL at the end. */
-extern const char *const wire_account_names[];
-extern const char *const wire_live_set_names[];
-extern const char *const wire_on_limit_names[];
-
 enum wire_way {
 	WIRE_PRELOADED, /* loaded at the start, by LD_PRELOAD or as a linked library */
 	/* loaded into a running process; counts once memdiag has set the hooks */
@@ -58,55 +51,6 @@ enum wire_way {
 
 /* The environment variable with the settings: WORD=VALUE;WORD=VALUE... */
 #define WIRE_ENVIRONMENT "MEMDIAG_AGENT"
-
-struct wire_settings {
-	uint64_t pid;	     /* "pid": the process for which the other words are; 0: not given */
-	const char *segment; /* "segment": the file to use, up to a ';'; NULL: a new one */
-	const char *family;  /* "family": the file of all processes, up to a ';'; NULL: no file */
-	/* "file": NULL, or the name of a file to keep, to which ".PID" is appended */
-	const char *file;
-	int64_t limit_bytes;   /* "limit"; INT64_MAX: unlimited */
-	uint64_t interval_ms;  /* "interval": period of the line on stderr; only with prints */
-	unsigned int account;  /* "account": enum wire_account, by name */
-	unsigned int on_limit; /* "on-limit": enum wire_on_limit, by name */
-	bool prints;
-	bool follows; /* "follow": also count processes that this one starts */
-	bool counts;  /* "count": count while samples are taken; otherwise samples only */
-	/* Samples: */
-	bool profiles;	       /* "profile": from the first call on; the words below apply to it */
-	bool records;	       /* "record": record all blocks instead of samples; with profiles */
-	uint64_t log_blocks;   /* "log": blocks of a log, open from the first call; with records */
-	unsigned int live_set; /* "live-set": enum wire_live_set, by name; with records */
-	uint64_t max_bytes;    /* "max-overhead": memory of a record; 0: unlimited */
-	uint64_t rate_bytes;   /* "rate": average distance of samples; 512K, 4M, 1G */
-	const char *sites;     /* "sites": struct wire_profiles for the sites; NULL: not given */
-	const char *prefix;    /* "profile-prefix": for names of .heap files, up to a ';' */
-	bool high_water;       /* "high-water" */
-	/* "profile-interval", "above", "threshold": as in struct wire_triggers */
-	uint64_t dump_interval_bytes, above_bytes, threshold_bytes;
-};
-
-/*
- * Read TEXT; S points into it afterwards.  A missing word leaves the value in S unchanged; unknown
- * words and invalid values are ignored.
- */
-void wire_settings_read(struct wire_settings *s, const char *text);
-/*
- * Write S as text, from which wire_settings_read() reads S again.  False if it does not fit the
- * SIZE bytes of BUF.
- */
-bool wire_settings_write(const struct wire_settings *s, char *buf, size_t size);
-
-/* Copy PATH, a member of S that ends at a ';', truncated to SIZE. */
-void wire_path(char *buf, size_t size, const char *path);
-
-/*
- * Read decimal digits that end at END or NUL.  False if TEXT has another form; *RET is then
- * unchanged.
- */
-bool wire_number(const char *text, char end, uint64_t *ret);
-/* N as a limit in bytes; INT64_MAX, unlimited, if N is larger. */
-int64_t wire_limit(uint64_t n);
 
 /* ---- the segment ---- */
 
@@ -364,33 +308,5 @@ wire_slot_offset(uint32_t i)
 {
 	return WIRE_FAMILY_BYTES + (uint64_t)i * WIRE_WHOLE_BYTES;
 }
-
-/* ---- sums ---- */
-
-/* Sums over all threads. */
-struct wire_totals {
-	uint64_t live_bytes;   /* blocks and mappings */
-	uint64_t mapped_bytes; /* part of it that is mappings */
-	/* the peak of live_bytes; exact for one thread, approximate for several */
-	uint64_t peak_bytes;
-	uint64_t nr_allocated, nr_freed, nr_live;
-	/* allocated minus freed blocks; negative if more of the older ones were freed */
-	int64_t grown_bytes, nr_grown;
-	/* so far, blocks and mappings; includes what realloc() adds to a block */
-	uint64_t allocated_bytes;
-};
-
-/*
- * Add up S, of which NR threads can be read.  The result is exact if no thread is running;
- * otherwise each thread's counters are from some moment during the call.
- */
-void wire_add_up(const struct wire_segment *s, uint32_t nr, struct wire_totals *ret);
-
-/*
- * True if the SIZE bytes at S are a segment that this memdiag supports and contain its threads.
- * Only the head is read: with SIZE WIRE_WHOLE_BYTES it can be checked before the threads,
- * WIRE_SEGMENT_BYTES(s->nr_threads), are copied.
- */
-bool wire_is_valid(const struct wire_segment *s, uint64_t size);
 
 #endif

@@ -11,11 +11,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/heap.h"
-#include "maps/maps.h"
+#include "elf/link-map.h"
+#include "glibc/arena-threads.h"
+#include "glibc/layout.h"
+#include "glibc/process.h"
+#include "maps/stacks.h"
+#include "os/core.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,11 +10,22 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
-#include "core-file.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
 #include "glibc/process.h"
+#include "heap/arena-priv.h"
 #include "heap/heap-priv.h"
+#include "heap/heap.h"
+#include "heap/lists.h"
+#include "heap/pages-priv.h"
+#include "heap/read.h"
+#include "heap/scan.h"
+#include "heap/tcache.h"
+#include "os/core.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/target.h"
+#include "core-file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

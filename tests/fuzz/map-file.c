@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "maps/maps.h"
+#include "maps/space.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "maps/classify.h"
 #include "maps/maps-priv.h"
+#include "maps/maps.h"
+#include "maps/space.h"
 #include "os/os.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "report/calls.h"
 #include "profile/read.h"
+#include "profile/write-heap.h"
+#include "report/calls.h"
 #include "report/tree.h"
-#include "profile/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "profile/pprof-write.h"
 #include "profile/read.h"
-#include "profile/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

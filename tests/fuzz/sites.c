@@ -11,6 +11,7 @@
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
 #include "capture/collect.h"
+#include "os/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

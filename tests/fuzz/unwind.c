@@ -8,6 +8,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "unwind/expression.h"
+#include "unwind/index.h"
+#include "unwind/program.h"
+#include "unwind/rule.h"
+#include "unwind/tables.h"
 #include "unwind/unwind-priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "ui/ui.h"
 #include "view/counted.h"
+#include "wire/totals.h"
+#include "wire/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,11 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "account/checks.h"
+#include "base/array.h"
+#include "heap/heap.h"
+#include "maps/leaves.h"
+#include "maps/maps.h"
 #include "os/os.h"
+#include "os/target.h"
+#include "view/checks.h"
 #include "tap.h"
-#include "view/parts.h"
 
 #define MIB (UINT64_C(1) << 20)
 

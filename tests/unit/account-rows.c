@@ -3,6 +3,8 @@
 
 #include "account/rows.h"
 #include "base/cleanup.h"
+#include "maps/maps.h"
+#include "maps/space.h"
 #include "tap.h"
 
 #define NR_FILES 200000

@@ -16,9 +16,10 @@
 #include "capture/top.c"
 
 #include "agentctl/sites.h"
-#include "os/threads.h"
 #include "capture/collect.h"
-#include "profile/write.h"
+#include "os/os.h"
+#include "os/target.h"
+#include "profile/write-heap.h"
 
 #define MAX_NODES 20000
 #define MAX_SITES 600

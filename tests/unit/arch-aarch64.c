@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "elf/image.h"
+#include "elf/objects.h"
 #include "os/os.h"
+#include "os/ptrace.h"
+#include "os/target.h"
 
 static int played_get(pid_t tid, unsigned int type, void *buf, size_t *size, struct err *e);
 static int played_set(pid_t tid, unsigned int type, const void *buf, size_t size, struct err *e);
@@ -23,7 +27,6 @@ static int played_sigmask(pid_t tid, uint64_t *ret, struct err *e);
 #include "arch/aarch64.c"
 
 #include "elf-page.h"
-#include "os/ptrace.h"
 #include "tap.h"
 
 #ifdef __aarch64__

@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "elf/image.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
 #include "os/os.h"
+#include "os/ptrace.h"
+#include "os/target.h"
 
 static int played_get(pid_t tid, unsigned int type, void *buf, size_t *size, struct err *e);
 static void played_cpuid(unsigned int leaf, unsigned int sub, unsigned int *a, unsigned int *b,
@@ -21,7 +26,6 @@ static void played_cpuid(unsigned int leaf, unsigned int sub, unsigned int *a, u
 #include "arch/x86_64.c"
 
 #include "elf-page.h"
-#include "os/ptrace.h"
 #include "tap.h"
 
 /* ---- a processor that is played ---- */

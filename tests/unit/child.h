@@ -18,10 +18,12 @@
 #include <unistd.h>
 
 #include "glibc/process.h"
-#include "os/clock.h"
 #include "os/os.h"
 #include "os/pages.h"
-#include "os/threads.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "tap.h"
 
 struct child {

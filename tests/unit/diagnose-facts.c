@@ -5,12 +5,17 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "diagnose/facts.h"
+#include "diagnose/judge.h"
+#include "diagnose/verdict.h"
+#include "glibc/layout.h"
 #include "heap/heap.h"
 #include "heap/malloc-info.h"
+#include "heap/walk.h"
+#include "maps/leaves.h"
 #include "maps/maps.h"
 #include "os/os.h"
 #include "tap.h"
-#include "diagnose/verdict.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tap.h"
+#include "diagnose/judge.h"
 #include "diagnose/verdict.h"
 
 #define MIB (UINT64_C(1) << 20)

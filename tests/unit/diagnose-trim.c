@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "diagnose/trim-forecast.h"
 #include "diagnose/trim.h"
 #include "tap.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tap.h"
+#include "diagnose/verdict-jemalloc.h"
 #include "diagnose/verdict.h"
 
 #define MIB (UINT64_C(1) << 20)

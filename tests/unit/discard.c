@@ -11,13 +11,16 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
 #include "glibc/process.h"
-#include "heap/heap.h"
-#include "inject/inject.h"
+#include "inject/malloc.h"
+#include "inject/target.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
-#include "ui/ui.h"
+#include "os/target.h"
+#include "ui/exit.h"
 
 struct tops {
 	const struct target *target;

@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "elf/image.h"
+#include "elf/symbols.h"
 #include "os/os.h"
+#include "os/target.h"
 #include "tap.h"
 
 static void

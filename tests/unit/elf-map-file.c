@@ -7,8 +7,10 @@
 #include <ctype.h>
 
 #include "account/sums.h"
-#include "maps/maps.h"
 #include "elf/map-file.h"
+#include "maps/leaves.h"
+#include "maps/maps.h"
+#include "maps/space.h"
 #include "seeds.h"
 
 /* A copy of TEXT that may be changed; A NUL stands for itself if LEN is not 0. */

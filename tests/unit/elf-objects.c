@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/image.h"
-#include "os/os.h"
 #include "elf/objects.h"
+#include "elf/symbols.h"
+#include "os/os.h"
+#include "os/target.h"
 #include "tap.h"
 
 static int in_bss[4096];

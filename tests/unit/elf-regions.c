@@ -6,7 +6,10 @@
 
 #include "base/cleanup.h"
 #include "maps/maps.h"
+#include "maps/space.h"
 #include "os/os.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "tap.h"
 
 static int

@@ -14,7 +14,7 @@
 
 #include "child.h"
 #include "elf/image.h"
-#include "glibc/arenas.h"
+#include "elf/objects.h"
 
 #define FAKE_DATA_AT 0x1000 /* in the fake libc */
 #define FAKE_DATA_BYTES 0x3000

@@ -14,13 +14,19 @@
 
 #include "child.h"
 #include "elf/image.h"
-#include "fake-malloc.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
+#include "glibc/arena-heaps.h"
+#include "glibc/arena-threads.h"
+#include "glibc/arenas.h"
+#include "glibc/threads.h"
 #include "heap/malloc-info.h"
-#include "maps/maps.h"
-#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/ptrace.h"
+#include "fake-malloc.h"
 #include "tap.h"
 
 #define NR_THREADS 20

@@ -9,11 +9,15 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "glibc/arenas.h"
 #include "glibc/chunks.h"
+#include "maps/leaves.h"
 #include "maps/maps.h"
-#include "old-libc.h"
+#include "maps/space.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/target.h"
+#include "old-libc.h"
 #include "tap.h"
 
 #define KIB ((size_t)1024)

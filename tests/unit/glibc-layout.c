@@ -7,13 +7,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "child.h"
-#include "elf/image.h"
-#include "fake-malloc.h"
-#include "heap/heap.h"
+#include "elf/objects.h"
+#include "glibc/arena-threads.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "glibc/params.h"
 #include "heap/malloc-info.h"
 #include "os/memory.h"
-#include "os/threads.h"
+#include "os/status.h"
+#include "child.h"
+#include "fake-malloc.h"
 #include "settings.h"
 #include "tap.h"
 

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "glibc/chunks.h"
+#include "maps/identities.h"
+#include "maps/leaves.h"
 #include "maps/maps.h"
+#include "maps/space.h"
 #include "old-libc.h"
 #include "tap.h"
 

@@ -17,8 +17,11 @@
 #include <pthread.h>
 
 #include "child.h"
+#include "glibc/arenas.h"
 #include "heap/heap-priv.h"
 #include "heap/heap.h"
+#include "heap/pages-priv.h"
+#include "heap/read.h"
 #include "tap.h"
 
 #define THREADS_MAX 8

@@ -13,12 +13,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "heap/heap.h"
+#include "heap/read.h"
+#include "heap/xml.h"
+#include "os/core.h"
+#include "os/os.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/status.h"
 #include "child.h"
 #include "core-of.h"
-#include "heap/heap.h"
-#include "os/clock.h"
-#include "os/os.h"
-#include "os/threads.h"
 #include "tap.h"
 
 #define NR_THREADS 3

@@ -8,9 +8,10 @@
 
 #include "child.h"
 #include "heap/heap.h"
+#include "heap/read.h"
 #include "os/memory.h"
-#include "os/os.h"
 #include "os/pages.h"
+#include "os/target.h"
 #include "random-heap.h"
 #include "tap.h"
 

@@ -11,9 +11,17 @@
 #include <sys/resource.h>
 
 #include "child.h"
-#include "heap/heap-priv.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "heap/copies.h"
+#include "heap/heap.h"
+#include "heap/lists.h"
+#include "heap/pages-priv.h"
+#include "heap/read.h"
+#include "heap/trim.h"
 #include "os/memory.h"
 #include "os/pages.h"
+#include "os/ptrace.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define LONG_NS UINT64_C(300000000000)

@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "heap/heap-priv.h"
+#include "heap/heap.h"
+#include "heap/pages-priv.h"
+#include "heap/pages.h"
+#include "heap/trim-priv.h"
 #include "tap.h"
 
 #define PAGE UINT64_C(4096)

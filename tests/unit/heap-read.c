@@ -11,7 +11,9 @@
 
 #include "child.h"
 #include "heap/heap.h"
-#include "os/os.h"
+#include "heap/read.h"
+#include "heap/xml.h"
+#include "os/status.h"
 #include "random-heap.h"
 #include "tap.h"
 

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "heap/heap-priv.h"
+#include "heap/heap.h"
+#include "heap/pages-priv.h"
+#include "heap/runs.h"
 #include "tap.h"
 
 #define MAX_CHUNKS 400

@@ -8,11 +8,15 @@
 #include <malloc.h>
 
 #include "child.h"
+#include "glibc/arenas.h"
 #include "heap/heap-priv.h"
 #include "heap/heap.h"
-#include "os/clock.h"
+#include "heap/pages-priv.h"
+#include "heap/read.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/ptrace.h"
+#include "os/status.h"
 
 #define LONG_NS UINT64_C(60000000000)
 #define SHORT_NS UINT64_C(1000000)

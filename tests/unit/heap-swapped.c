@@ -9,7 +9,7 @@
 
 #include "child.h"
 #include "heap/heap.h"
-#include "os/os.h"
+#include "heap/read.h"
 #include "os/pages.h"
 #include "tap.h"
 

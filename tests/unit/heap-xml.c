@@ -7,7 +7,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "glibc/layout.h"
 #include "heap/heap.h"
+#include "heap/xml.h"
 #include "tap.h"
 
 /* The state while the lines of a recorded document are read. */

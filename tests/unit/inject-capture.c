@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "inject/capture.h"
-#include "fake-clock.h"
+#include "inject/malloc.h"
 #include "os/os.h"
+#include "os/target.h"
+#include "fake-clock.h"
 #include "tap.h"
 
 #define DOCUMENT "<heap nr=\"0\">\n</heap>\n"

@@ -9,8 +9,9 @@
 #include <sys/epoll.h>
 
 #include "child.h"
-#include "inject/inject-priv.h"
-#include "inject/inject.h"
+#include "inject/job.h"
+#include "inject/malloc.h"
+#include "inject/target.h"
 #include "os/ptrace.h"
 
 #define NR_TRIMS 40

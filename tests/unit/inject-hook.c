@@ -25,15 +25,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "elf/image.h"
 #include "arch/arch.h"
+#include "base/cleanup.h"
+#include "elf/objects.h"
+#include "elf/symbols.h"
 #include "glibc/process.h"
 #include "inject/hook.h"
+#include "inject/load-library.h"
 #include "inject/load.h"
+#include "inject/malloc.h"
+#include "inject/target.h"
 #include "os/memory.h"
 #include "os/os.h"
-#include "ui/ui.h"
+#include "os/proc.h"
+#include "os/target.h"
+#include "ui/exit.h"
 
 #define MAX_HOOKS 16
 /*

@@ -10,10 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "glibc/arenas.h"
 #include "glibc/process.h"
+#include "inject/load-library.h"
 #include "inject/load.h"
+#include "inject/malloc.h"
+#include "inject/target.h"
 #include "os/os.h"
-#include "ui/ui.h"
+#include "os/target.h"
+#include "ui/exit.h"
 
 static enum inject_mode
 mode_named(const char *name)

@@ -17,8 +17,11 @@
 
 #include "base/debug.h"
 #include "glibc/process.h"
-#include "inject/inject.h"
+#include "inject/malloc.h"
+#include "inject/target.h"
 #include "os/os.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "tap.h"
 
 struct child {

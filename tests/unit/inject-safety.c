@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #include "glibc/process.h"
-#include "inject/inject-priv.h"
+#include "inject/safety-priv.h"
 #include "os/os.h"
+#include "os/target.h"
 #include "tap.h"
 
 static void

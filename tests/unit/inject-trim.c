@@ -5,7 +5,9 @@
 #include <config.h>
 
 #include "child.h"
-#include "inject/inject.h"
+#include "glibc/arenas.h"
+#include "inject/malloc.h"
+#include "inject/target.h"
 
 static volatile int is_over;
 

@@ -8,9 +8,14 @@
 #include <sys/mman.h>
 
 #include "child.h"
-#include "inject/inject.h"
+#include "inject/call.h"
 #include "inject/job.h"
+#include "inject/malloc.h"
+#include "inject/target.h"
 #include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
+#include "os/target.h"
 
 /* Add 1 to *RDI, overwrite the return address, and return. */
 extern const char messy[];

@@ -9,6 +9,7 @@
 
 #include "jemalloc/ask.c"
 #include "jemalloc/ctl.c"
+#include "os/target.h"
 
 #include "tap.h"
 

@@ -5,7 +5,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "maps/classify.h"
+#include "maps/leaves.h"
 #include "maps/maps-priv.h"
+#include "maps/maps.h"
+#include "maps/space.h"
+#include "maps/spans.h"
 #include "os/os.h"
 #include "tap.h"
 

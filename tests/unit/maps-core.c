@@ -14,16 +14,22 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "child.h"
-#include "core-of.h"
 #include "elf/image.h"
-#include "heap/heap.h"
-#include "maps/maps.h"
-#include "os/clock.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "glibc/arena-threads.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "maps/stacks.h"
+#include "os/core.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
-#include "os/threads.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/target.h"
+#include "child.h"
+#include "core-of.h"
 #include "tap.h"
 
 #define NR_THREADS 3

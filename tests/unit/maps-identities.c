@@ -1,6 +1,7 @@
 /* Every difference between our sums and the kernel's counters has a name. */
 #include <config.h>
 
+#include "maps/identities.h"
 #include "maps/maps.h"
 #include "os/machine.h"
 #include "tap.h"

@@ -4,9 +4,15 @@
 #include <sys/mman.h>
 
 #include "child.h"
+#include "maps/classify.h"
+#include "maps/identities.h"
+#include "maps/leaf-pages.h"
 #include "maps/maps-priv.h"
+#include "maps/maps.h"
+#include "maps/space.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/target.h"
 
 #define PAGE 4096
 #define MANY 5000 /* so many are walked by a thread */

@@ -8,6 +8,8 @@
 #include <config.h>
 
 #include "os/os.h"
+#include "os/ptrace.h"
+#include "os/target.h"
 #include "random-run.h"
 
 #define FEW_SEEDS 12

@@ -12,9 +12,13 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
+#include "maps/identities.h"
+#include "maps/leaves.h"
 #include "maps/maps.h"
+#include "maps/space.h"
 #include "os/machine.h"
 #include "os/os.h"
+#include "os/target.h"
 #include "random-space.h"
 #include "tap.h"
 

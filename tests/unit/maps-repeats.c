@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "maps/leaves.h"
 #include "maps/maps.h"
+#include "maps/repeats.h"
 #include "tap.h"
 
 #define KIB UINT64_C(1024)

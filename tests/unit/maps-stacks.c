@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "maps/maps.h"
-#include "os/clock.h"
+#include "maps/stacks.h"
 #include "os/memory.h"
+#include "os/os.h"
+#include "os/ptrace.h"
 #include "tap.h"
 
 #define KIB 1024

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/ceiling-default.h"
 #include "os/ceiling.h"
 #include "os/cgroup.h"
 #include "os/stranger.h"

@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
+#include "base/text.h"
 #include "os/cgroup.h"
 #include "os/os.h"
-#include "os/os-priv.h"
 #include "seeds.h"
 
 #define MIB (UINT64_C(1) << 20)

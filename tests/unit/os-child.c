@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/self.h"
+#include "os/child.h"
 #include "tap.h"
 
 /* A runner is a child of the test that runs a program; what both say comes by one pipe. */

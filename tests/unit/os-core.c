@@ -14,14 +14,18 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "core-file.h"
+#include "os/core-proc.h"
+#include "os/core.h"
 #include "os/mapping.h"
 #include "os/memory.h"
-#include "os/part.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/part.h"
+#include "os/proc.h"
 #include "os/ptrace.h"
-#include "os/threads.h"
+#include "os/status.h"
+#include "os/target.h"
+#include "core-file.h"
 #include "tap.h"
 
 #define PROGRAM UINT64_C(0x400000)

@@ -22,6 +22,7 @@
 #include "deny-call.h"
 #include "os/descriptors.h"
 #include "os/os.h"
+#include "os/target.h"
 #include "tap.h"
 
 #ifndef SYS_pidfd_getfd

@@ -13,8 +13,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "os/descriptors.h"
+#include "os/held.h"
 #include "os/os.h"
+#include "os/target.h"
 #include "seeds.h"
 
 #define MAX_FILES 20

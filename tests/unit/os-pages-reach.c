@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "os/os.h"
-#include "fake-clock.h"
 #include "os/pages.h"
+#include "os/target.h"
+#include "fake-clock.h"
 #include "tap.h"
 
 #define PAGE UINT64_C(4096)

@@ -11,6 +11,7 @@
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
+#include "os/target.h"
 #include "tap.h"
 
 #define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL, Linux 6.13 */

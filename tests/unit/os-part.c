@@ -9,6 +9,7 @@
 
 #include "os/os.h"
 #include "os/part.h"
+#include "os/target.h"
 #include "tap.h"
 
 static unsigned char memory[64];

@@ -14,8 +14,10 @@
 #include <sys/resource.h>
 
 #include "deny-call.h"
+#include "os/diagnose.h"
 #include "os/perf-priv.h"
-#include "os/rights.h"
+#include "os/perf-refuse.h"
+#include "os/perf.h"
 
 #define NOBODY 65534
 #define BIG 60000000

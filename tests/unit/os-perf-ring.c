@@ -8,7 +8,8 @@
 
 #include <linux/perf_event.h>
 
-#include "os/perf-priv.h"
+#include "os/perf-open.h"
+#include "os/perf.h"
 #include "tap.h"
 
 #define RINGS_MAX 4

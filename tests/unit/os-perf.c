@@ -13,7 +13,10 @@
 
 #include "os/memory.h"
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/perf.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/target.h"
 
 #define PAGE 4096
 #define MIB ((size_t)1 << 20)

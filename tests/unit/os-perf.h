@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 
 #include "os-tracefs.h"
-#include "os/clock.h"
 #include "os/perf.h"
 
 #ifdef __x86_64__

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "os/clock.h"
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/sched.h"
+#include "os/target.h"
 #include "tap.h"
 
 #define NR_SLEEPERS 16

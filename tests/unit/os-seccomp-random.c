@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "os/os-priv.h"
+#include "os/seccomp-priv.h"
 #include "os/seccomp.h"
 #include "seeds.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#include "os/os-priv.h"
+#include "os/seccomp-priv.h"
 #include "os/seccomp.h"
 #include "tap.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/sched.h"
 #include "tap.h"
 
 #define TID 4711

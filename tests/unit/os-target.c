@@ -22,6 +22,9 @@
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"
+#include "os/proc.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "tap.h"
 
 static void

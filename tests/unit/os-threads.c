@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "tap.h"
 
 #define NR_THREADS 1100

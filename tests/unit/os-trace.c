@@ -11,9 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "tap.h"
 
 struct work {

@@ -7,7 +7,7 @@
  */
 #include <config.h>
 
-#include "profile/read.h"
+#include "profile/foreign.h"
 #include "put.h"
 #include "seeds.h"
 

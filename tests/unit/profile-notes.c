@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "profile/read.h"
-#include "profile/write.h"
+#include "profile/write-heap.h"
 #include "put.h"
 #include "seeds.h"
 

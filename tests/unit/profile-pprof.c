@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "profile/pprof-write.h"
 #include "profile/read.h"
-#include "profile/write.h"
 #include "seeds.h"
 
 #define MAX 24

@@ -9,9 +9,10 @@
 
 #include "child.h"
 #include "glibc/threads.h"
-#include "os/clock.h"
 #include "os/os.h"
-#include "os/threads.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "os/target.h"
 
 struct line {
 	uint64_t start, end, offset, rss, anonymous, swap, hugetlb, huge, locked;

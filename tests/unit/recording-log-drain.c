@@ -16,9 +16,10 @@
 
 #include "tap.h"
 
-#include "recording/log-drain.h"
-#include "os/clock.h"
 #include "os/os.h"
+#include "os/ptrace.h"
+#include "os/target.h"
+#include "recording/log-drain.h"
 #include "wire/wire.h"
 
 #define NR_BLOCKS 48

@@ -10,11 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/clock.h"
+#include "elf/objects.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/proc.h"
 #include "os/ptrace.h"
-#include "os/threads.h"
+#include "os/target.h"
 #include "stack/stack.h"
 #include "tap.h"
 

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 #include "child.h"
-#include "os/os-priv.h"
+#include "os/os.h"
 #include "os/ptrace.h"
+#include "os/stops-priv.h"
+#include "os/stops.h"
 #include "stop/registers.h"
 
 /* ---- one thread ---- */

@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
-#include "os/threads.h"
+#include "os/status.h"
+#include "os/target.h"
 #include "stop/stop.h"
-#include "ui/ui.h"
+#include "ui/exit.h"
 
 struct look {
 	const struct target *target;

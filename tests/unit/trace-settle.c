@@ -10,10 +10,11 @@
 #include <sys/prctl.h>
 
 #include "base/cleanup.h"
-#include "maps/maps.h"
-#include "seeds.h"
+#include "maps/leaves.h"
+#include "trace/settle.h"
 #include "trace/sums.h"
 #include "trace/values.h"
+#include "seeds.h"
 
 #define NR_PAGES 200
 #define NR_STACKS 4

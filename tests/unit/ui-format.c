@@ -5,8 +5,12 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "tap.h"
+#include "ui/json.h"
+#include "ui/output.h"
+#include "ui/table.h"
 #include "ui/ui.h"
+#include "ui/units.h"
+#include "tap.h"
 
 static char *memory;
 static size_t memory_size;

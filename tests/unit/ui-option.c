@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include "seeds.h"
+#include "ui/exit.h"
+#include "ui/options.h"
 #include "ui/ui.h"
+#include "ui/units.h"
 
 #define MAX_ROWS 12
 #define MAX_GIVEN 8

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "tap.h"
+#include "ui/exit.h"
+#include "ui/options.h"
+#include "ui/processes.h"
 #include "ui/ui.h"
 
 static char said[4096];

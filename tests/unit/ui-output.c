@@ -10,8 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "tap.h"
+#include "ui/output.h"
 #include "ui/ui.h"
+#include "tap.h"
 
 static char dir[] = "/tmp/ui-output-XXXXXX";
 static char path[64];

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "tap.h"
+#include "ui/output.h"
+#include "ui/progress.h"
 #include "ui/ui.h"
 
 #define A_WHILE_MS 300000

@@ -12,7 +12,9 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "unwind/cache.h"
 #include "unwind/unwind.h"
+#include "unwind/walk.h"
 
 #pragma weak _dl_find_object
 extern int _dl_find_object(void *pc, struct dl_find_object *ret);

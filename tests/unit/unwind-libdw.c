@@ -20,7 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unwind/expression.h"
+#include "unwind/index.h"
+#include "unwind/objects-priv.h"
+#include "unwind/program.h"
+#include "unwind/rule.h"
+#include "unwind/tables.h"
 #include "unwind/unwind-priv.h"
+#include "unwind/unwind.h"
 #include "tap.h"
 
 /* ---- an object, mapped as ld.so does, but for its data ---- */

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#include "unwind/expression.h"
+#include "unwind/program.h"
+#include "unwind/rule.h"
 #include "unwind/unwind-priv.h"
 #include "tap.h"
 

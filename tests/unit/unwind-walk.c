@@ -15,6 +15,7 @@
 
 #include "unwind-check.h"
 #include "tap.h"
+#include "unwind/objects.h"
 
 #if __has_attribute(noclone)
 #define NOINLINE __attribute__((noinline, noclone))

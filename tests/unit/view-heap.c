@@ -3,9 +3,18 @@
 
 #include <stdlib.h>
 
+#include "account/totals.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "glibc/arenas.h"
+#include "heap/heap.h"
+#include "heap/walk.h"
+#include "maps/maps.h"
 #include "os/os.h"
+#include "ui/json.h"
+#include "ui/ui.h"
+#include "view/heap-json.h"
+#include "view/heap-text.h"
 #include "view/heap.h"
 #include "tap.h"
 

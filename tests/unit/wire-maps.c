@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "seeds.h"
+#include "wire/maps-text.h"
 #include "wire/maps.h"
 #include "wire/sites.h"
 

@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include "tap.h"
+#include "wire/settings.h"
 #include "wire/wire.h"
 
 static const struct wire_settings defaults = { .limit_bytes = INT64_MAX, .interval_ms = 5000 };

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "tap.h"
+#include "wire/totals.h"
 #include "wire/wire.h"
 
 static union {

@@ -17,6 +17,8 @@
 #include "agent/base/compiler.h"
 #include "agent/base/settings.h"
 #include "agent/base/sys.h"
+#include "wire/settings.h"
+#include "wire/wire.h"
 
 /* Number of entries to try for one that is free or whose process has ended. */
 #define CLAIM_TRIES 64

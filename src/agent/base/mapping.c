@@ -10,6 +10,7 @@
 #include "agent/base/segment.h"
 #include "agent/base/state.h"
 #include "agent/base/sys.h"
+#include "wire/wire.h"
 
 #ifndef HUGETLBFS_MAGIC
 #define HUGETLBFS_MAGIC 0x958458f6

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "wire/memory.h"
-#include "wire/wire.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -18,6 +18,7 @@
 #include "agent/base/state.h"
 #include "agent/base/status.h"
 #include "agent/base/sys.h"
+#include "wire/settings.h"
 
 /* Used if a segment cannot be mapped: only this process can read it, but counting works. */
 #define FEW_THREADS 64

@@ -11,6 +11,7 @@
 #include "agent/base/say.h"
 #include "agent/base/segment.h"
 #include "agent/base/sys.h"
+#include "wire/wire.h"
 
 #define MAX_ENVIRONMENT (1 << 20)
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "wire/wire.h"
+#include "wire/settings.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -20,6 +20,7 @@
 
 #include "agent/base/compiler.h"
 #include "agent/base/places.h"
+#include "wire/totals.h"
 #include "wire/wire.h"
 
 enum count_answer {

@@ -11,6 +11,8 @@
 #include "agent/count/count.h"
 #include "agent/hook/recording.h"
 #include "agent/note/heap-file.h"
+#include "wire/totals.h"
+#include "wire/wire.h"
 #include "memdiag.h"
 
 /* False in a child that is not followed, where the counters are its parent's. */

@@ -24,6 +24,7 @@
 #include "agent/base/sys.h"
 #include "agent/hook/agent.h"
 #include "agent/note/profile.h"
+#include "wire/wire.h"
 
 /*
  * Lists of any length can only be on the stack, and no function may return while they are in use.

@@ -17,6 +17,8 @@
 #include "agent/note/notes.h"
 #include "agent/note/profile.h"
 #include "agent/note/sites.h"
+#include "unwind/unwind.h"
+#include "wire/wire.h"
 
 /* The state that a forking thread needs after the fork. */
 static __thread struct {

@@ -16,6 +16,7 @@
 #include "agent/hook/agent.h"
 #include "agent/hook/block-hooks.h"
 #include "agent/hook/sampling.h"
+#include "wire/wire.h"
 
 /* ---- malloc ---- */
 

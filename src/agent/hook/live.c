@@ -22,6 +22,7 @@
 #include "agent/hook/others.h"
 #include "agent/hook/sampling.h"
 #include "agent/note/request.h"
+#include "wire/wire.h"
 
 static struct wire_live live;
 /* memdiag finds the list of hooks by this symbol. */

@@ -16,6 +16,7 @@
 #include "agent/base/sys.h"
 #include "agent/hook/agent.h"
 #include "agent/hook/event.h"
+#include "wire/wire.h"
 #include "agent/hook/mappings.h"
 
 #ifndef MREMAP_DONTUNMAP

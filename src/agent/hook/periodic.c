@@ -19,6 +19,7 @@
 #include "agent/base/sys.h"
 #include "agent/count/count.h"
 #include "agent/note/profile.h"
+#include "wire/totals.h"
 
 static void
 say_counted(void)

@@ -12,6 +12,7 @@
 #include "agent/hook/agent.h"
 #include "agent/note/notes.h"
 #include "agent/note/profile.h"
+#include "wire/wire.h"
 
 /* The recording half of agent_mode. */
 static enum wire_noting

@@ -6,6 +6,7 @@
 #include "agent/base/real.h"
 #include "agent/base/state.h"
 #include "agent/hook/block-hooks.h"
+#include "wire/wire.h"
 
 void *
 malloc_both_slowly(size_t size)

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "wire/sites.h"
-#include "wire/wire.h"
 
 /* -log(X) for X in (0, 1], accurate to a few units in the last place. */
 double chance_minus_log(double x);

@@ -15,6 +15,7 @@
 #include "agent/note/mapped.h"
 #include "agent/note/seen.h"
 #include "agent/note/sites.h"
+#include "wire/maps.h"
 
 /* ---- output ---- */
 

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/note/sites.h"
 #include "agent/base/sys.h"
+#include "agent/note/sites.h"
+#include "wire/settings.h"
 
 #define DEFAULT_PREFIX "memdiag"
 static char prefix[HEAP_NAME_BYTES - 128];

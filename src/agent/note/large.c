@@ -8,6 +8,7 @@
 #include "agent/base/sys.h"
 #include "agent/note/seen.h"
 #include "agent/note/sites.h"
+#include "wire/maps.h"
 
 /* Largest number of frames in a stack, and of stacks, to print. */
 #define MAX_FRAMES 32

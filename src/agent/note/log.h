@@ -11,7 +11,6 @@
 
 #include "agent/base/compiler.h"
 #include "wire/log.h"
-#include "wire/wire.h"
 
 #pragma GCC visibility push(hidden)
 

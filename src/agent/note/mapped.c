@@ -4,10 +4,10 @@
 
 #include <string.h>
 
+#include "agent/base/sys.h"
 #include "agent/note/bounds.h"
 #include "agent/note/sites.h"
-#include "agent/base/sys.h"
-#include "unwind/unwind.h"
+#include "unwind/objects.h"
 #include "wire/maps.h"
 
 /* Only one thread at a time owns this. */

@@ -13,6 +13,7 @@
 #include "agent/note/sampled.h"
 #include "agent/note/shadow.h"
 #include "agent/note/table.h"
+#include "unwind/cache.h"
 
 uint32_t notes_turn;
 unsigned char *notes_of_all;

@@ -17,7 +17,9 @@
 #include "agent/note/mapped.h"
 #include "agent/note/notes.h"
 #include "agent/note/sites.h"
-#include "unwind/unwind.h"
+#include "unwind/objects.h"
+#include "wire/settings.h"
+#include "wire/wire.h"
 
 #define DEFAULT_RATE_BYTES (UINT64_C(512) << 10)
 

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 #include "wire/sites.h"
-#include "wire/wire.h"
 
 #pragma GCC visibility push(hidden)
 

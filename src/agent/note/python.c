@@ -9,6 +9,7 @@
 #include "agent/base/compiler.h"
 #include "agent/base/real.h"
 #include "agent/base/state.h"
+#include "unwind/objects.h"
 
 /* ---- layouts of interpreters ---- */
 

@@ -13,7 +13,6 @@
 
 #include "unwind/unwind.h"
 #include "wire/sites.h"
-#include "wire/wire.h"
 
 #pragma GCC visibility push(hidden)
 

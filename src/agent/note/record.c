@@ -13,6 +13,7 @@
 #include "agent/note/sites.h"
 #include "agent/note/stack.h"
 #include "agent/note/table.h"
+#include "unwind/unwind.h"
 
 /* ---- the global sum ---- */
 

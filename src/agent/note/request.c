@@ -4,6 +4,7 @@
 
 #include "agent/note/notes.h"
 #include "agent/note/stack.h"
+#include "unwind/cache.h"
 
 static void
 serve(struct wire_request *r)

@@ -14,6 +14,7 @@
 #include "agent/note/record.h"
 #include "agent/note/sample.h"
 #include "agent/note/sites.h"
+#include "unwind/unwind.h"
 
 /* ---- a call in progress ---- */
 

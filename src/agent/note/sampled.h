@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "wire/sites.h"
-#include "wire/wire.h"
 
 #pragma GCC visibility push(hidden)
 

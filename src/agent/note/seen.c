@@ -2,8 +2,9 @@
 
 #include "agent/note/seen.h"
 
-#include "agent/note/sites.h"
 #include "agent/base/sys.h"
+#include "agent/note/sites.h"
+#include "unwind/unwind.h"
 
 #define MAX_PATH_BYTES 4096
 

@@ -6,10 +6,9 @@
 #ifndef MEMDIAG_AGENT_NOTE_SEEN_H
 #define MEMDIAG_AGENT_NOTE_SEEN_H
 
-#include "unwind/unwind.h"
+#include "unwind/cache.h"
 #include "wire/maps.h"
 #include "wire/sites.h"
-#include "wire/wire.h"
 
 #pragma GCC visibility push(hidden)
 

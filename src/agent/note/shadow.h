@@ -22,7 +22,6 @@
 
 #include "agent/base/compiler.h"
 #include "wire/live-set.h"
-#include "wire/wire.h"
 
 #pragma GCC visibility push(hidden)
 

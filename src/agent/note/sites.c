@@ -8,6 +8,7 @@
 #include "agent/base/compiler.h"
 #include "agent/base/lock.h"
 #include "agent/base/sys.h"
+#include "wire/wire.h"
 
 struct wire_sites *sites;
 /* memdiag finds the sites by this symbol. */

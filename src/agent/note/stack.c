@@ -15,6 +15,8 @@
 #include "agent/base/thread.h"
 #include "agent/note/seen.h"
 #include "agent/note/sites.h"
+#include "unwind/objects.h"
+#include "unwind/seen.h"
 
 /* ---- loaded objects ---- */
 

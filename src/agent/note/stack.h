@@ -7,9 +7,10 @@
 
 #include "agent/note/bounds.h"
 #include "agent/note/python.h"
+#include "unwind/cache.h"
 #include "unwind/unwind.h"
+#include "unwind/walk.h"
 #include "wire/sites.h"
-#include "wire/wire.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -4,6 +4,7 @@
 
 #include "agent/base/memory.h"
 #include "agent/base/sys.h"
+#include "wire/sites.h"
 
 /* ---- levels ---- */
 

@@ -1,0 +1,34 @@
+/*
+ * trim-forecast: what malloc_trim() would give back, and whether it may be called.
+ */
+#ifndef MEMDIAG_DIAGNOSE_TRIM_FORECAST_H
+#define MEMDIAG_DIAGNOSE_TRIM_FORECAST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "diagnose/trim.h"
+
+/* trim-forecast.c: 0, or -1 with E */
+
+/* Make T's forecast, with all that is to be said of it in the warnings. */
+int trim_foresee(struct trim *t, const struct trim_options *opt, struct err *e);
+
+/* ERR_NO_SAFE_POINT if T's trim would lock an arena for longer than it may. */
+int trim_allow(struct trim *t, const struct trim_options *opt, struct err *e);
+
+/* The remarks on a forecast, if they apply. */
+struct caveat {
+	const char *id;
+	uint64_t bytes;
+	char text[400];
+};
+
+#define TRIM_CAVEATS 6
+
+/* Fill RET and return how many there are. */
+size_t trim_caveats(
+	const struct trim *t, const struct trim_options *opt, struct caveat ret[TRIM_CAVEATS]);
+
+#endif

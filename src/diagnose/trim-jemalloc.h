@@ -1,0 +1,16 @@
+/*
+ * trim-jemalloc: trim for a process whose malloc is jemalloc's.
+ */
+#ifndef MEMDIAG_DIAGNOSE_TRIM_JEMALLOC_H
+#define MEMDIAG_DIAGNOSE_TRIM_JEMALLOC_H
+
+#include "base/err.h"
+#include "diagnose/trim.h"
+
+/*
+ * trim-jemalloc.c: the trim of a process whose malloc is jemalloc's, but for the measurements; or
+ * with --dry-run what there is to be given back, at most.  0, or -1 with E.
+ */
+int trim_jemalloc(struct trim *t, const struct trim_options *opt, struct err *e);
+
+#endif

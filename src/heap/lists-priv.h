@@ -1,0 +1,19 @@
+/*
+ * lists-priv: what other files of heap/ use of lists.c.
+ */
+#ifndef MEMDIAG_HEAP_LISTS_PRIV_H
+#define MEMDIAG_HEAP_LISTS_PRIV_H
+
+#include "base/err.h"
+
+struct scan;
+
+/* ---- lists.c --------------------------------------------------------------------------------- */
+
+/*
+ * Note what is in the fast bins and in the unsorted bin in the maps of S; by lists, what is in all
+ * bins in its marks.  Returns 0, 1 with why in the arena when a list is damaged, or -1 with E.
+ */
+int lists_read(struct scan *s, struct err *e);
+
+#endif

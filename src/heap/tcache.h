@@ -1,0 +1,22 @@
+/*
+ * tcache: the caches of threads.
+ */
+#ifndef MEMDIAG_HEAP_TCACHE_H
+#define MEMDIAG_HEAP_TCACHE_H
+
+#include "base/err.h"
+
+struct reader;
+
+/* ---- tcache.c -------------------------------------------------------------------------------- */
+
+/* Fill the heap's threads and the reader's marks of what they have cached. */
+int tcaches_read(struct reader *r, struct err *e);
+
+/*
+ * Fill the heap's threads by the counts of their caches alone: about how much they have. 0 or -1
+ * with E.
+ */
+int tcaches_glance(struct reader *r, struct err *e);
+
+#endif

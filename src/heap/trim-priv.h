@@ -1,0 +1,33 @@
+/*
+ * trim-priv: what other files of heap/ use of trim.c.
+ */
+#ifndef MEMDIAG_HEAP_TRIM_PRIV_H
+#define MEMDIAG_HEAP_TRIM_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "glibc/layout.h"
+#include "heap/heap-priv.h"
+#include "heap/heap.h"
+
+struct target;
+
+/* List it; nothing is asked for a process that has none.  0, or -1 with E. */
+int mlocked_find(struct mlocked *l, const struct target *t, struct err *e);
+
+/* The start of the first one in [LO, HI), HI if none. */
+uint64_t mlocked_from(const struct mlocked *l, uint64_t lo, uint64_t hi);
+
+/* The whole pages of a top chunk at TOP that ends at END, behind its header; maybe none. */
+struct heap_range top_pages(
+	const struct malloc_layout *l, uint64_t page_bytes, uint64_t top, uint64_t end);
+
+/*
+ * Complete the forecast of all arenas: how long their locks are held, which pages are huge and, if
+ * WANT_USS, which pages no other process shares.
+ */
+void trim_forecast(struct reader *r, bool want_uss);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * helper-priv: what other files of inject/ use of helper.c.
+ */
+#ifndef MEMDIAG_INJECT_HELPER_PRIV_H
+#define MEMDIAG_INJECT_HELPER_PRIV_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "inject/job.h"
+#include "inject/worker.h"
+
+/* ---- helper.c -------------------------------------------------------------------------------- */
+
+/*
+ * Have C make a thread that becomes the worker H.  Afterwards C has nothing left to undo: the
+ * workspace is H's to unmap.  Returns 0, 1 if the target could not make a thread (C is as before),
+ * or -1 with E.  The deadline is for C alone.
+ */
+int helper_make(struct worker *c, const struct workspace *ws, struct worker *h,
+	uint64_t borrow_deadline_ns, struct err *e);
+
+/*
+ * Let H run down its undo list and end; waits a moment for that.  Does nothing for a helper that
+ * has ended or never was.
+ */
+void helper_dismiss(struct worker *h);
+
+#endif

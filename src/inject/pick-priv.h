@@ -1,0 +1,48 @@
+/*
+ * pick-priv: what other files of inject/ use of pick.c.
+ */
+#ifndef MEMDIAG_INJECT_PICK_PRIV_H
+#define MEMDIAG_INJECT_PICK_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/raddr.h"
+#include "inject/inject-priv.h"
+#include "inject/target.h"
+
+/* ---- pick.c ---------------------------------------------------------------------------------- */
+
+struct candidate {
+	pid_t tid;
+	bool is_parked;	 /* in a system call of the allow-list; else it is running */
+	long syscall_nr; /* of a parked one, with its place: proven again after the stop */
+	raddr sp, pc;
+	int rank; /* lower is better */
+};
+
+struct candidates {
+	struct candidate *v; /* best first */
+	size_t nr, room;
+	size_t nr_threads;
+	size_t nr_best;	      /* than which none can be better */
+	struct reason reason; /* why a thread is not among the candidates: the last one's */
+	size_t nr_refused;
+	size_t nr_running;
+	uint64_t state; /* the same in two rounds: no thread has moved in between */
+};
+
+/* ROUND: the number of earlier calls; with many threads each round looks at others. */
+int candidates_find(
+	struct candidates *c, const struct inject_target *it, size_t round, struct err *e);
+
+/* Whether C still is as it was found, so that it may be interrupted. */
+bool candidate_is_unchanged(const struct candidate *c, const struct inject_target *it);
+
+void candidates_release(struct candidates *c);
+#define auto_candidates __attribute__((cleanup(candidates_release)))
+
+#endif

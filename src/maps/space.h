@@ -1,0 +1,69 @@
+/*
+ * space: an address space, read from a process, a core file or a saved file.
+ */
+#ifndef MEMDIAG_MAPS_SPACE_H
+#define MEMDIAG_MAPS_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/raddr.h"
+#include "elf/map-file.h"
+#include "glibc/process.h"
+#include "maps/maps.h"
+#include "os/os.h"
+
+struct space_options {
+	enum space_rss rss_from;
+	bool want_pss;	  /* and what else smaps has; makes the target's mmap() wait */
+	bool want_unused; /* LEAF_STACK_UNUSED; asks the kernel once for each thread */
+	raddr cut[2];	  /* a leaf ends at the page that each of these is in; 0: none */
+	/*
+	 * The target as it was read just now, by process_read() and process_find_arenas(): it is
+	 * not read again, and must outlive the space.  NULL: space_read() reads it.
+	 */
+	const struct process *process;
+	/* An earlier reading, which saves work: see process_read_with().  May be NULL. */
+	const struct process *known;
+	/*
+	 * How many blocks malloc has mapped one by one, by its own account (mp_.n_mmaps); 0: not
+	 * known.  If fewer are found at once, the search goes on longer.
+	 */
+	uint64_t nr_mmapped;
+	/*
+	 * Called for that account, if NR_MMAPPED is 0, as soon as the arenas are known: true with
+	 * RET set if it can be read.  With 0 no memory is read to look for them; more never makes a
+	 * search longer.  NULL: no such function.
+	 */
+	bool (*count_mmapped)(const struct process *p, uint64_t *ret);
+};
+
+/*
+ * Read the target's address space and count its pages.  Nothing is stopped.  S need not be
+ * initialised; on failure it is released.  If pages cannot be counted it succeeds: rss_from is
+ * SPACE_RSS_NONE then, and rss_error says why.  So it does if the target's memory may not be read,
+ * as Yama has it; memory_error says why, and no thread's stack, heap or arena is found.
+ */
+int space_read(
+	struct space *s, const struct target *t, const struct space_options *opt, struct err *e);
+
+/*
+ * The same of the saved map F, whose mappings are moved to S, and whose text S needs as long as it
+ * is there.  Stacks, arenas and objects are guessed by names and shapes.  There are no counters of
+ * the kernel: BEFORE and AFTER have the sums over the mappings.  rss_error says so if F has no
+ * numbers of pages; of smaps it has those that space_knows().  OPT has want_pss and cut.  0, or -1
+ * with E and S released.
+ */
+int space_read_file(
+	struct space *s, struct map_file *f, const struct space_options *opt, struct err *e);
+void space_release(struct space *s);
+
+/*
+ * How much memory of our own S takes in bytes.  It is in proportion to the number of mappings,
+ * which vm.max_map_count bounds (65,530 by default).
+ */
+uint64_t space_own_bytes(const struct space *s);
+#define auto_space __attribute__((cleanup(space_release)))
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * spans: ranges whose class a structure in memory shows.
+ */
+#ifndef MEMDIAG_MAPS_SPANS_H
+#define MEMDIAG_MAPS_SPANS_H
+
+#include "base/err.h"
+#include "maps/maps-priv.h"
+#include "maps/maps.h"
+#include "maps/space.h"
+
+struct leaf_pages;
+struct target;
+
+/* Add to S, which need not be sorted meanwhile.  Returns 0, or -1 when there is no memory. */
+int spans_add(struct spans *s, const struct span *span);
+/* Sort S; of what overlaps the one that starts first stays whole. */
+void spans_settle(struct spans *s);
+/* Add to TOP what BELOW has where TOP has nothing; both settled.  0, or -1: no memory. */
+int spans_lay_under(struct spans *top, const struct spans *below);
+void spans_release(struct spans *s);
+#define auto_spans __attribute__((cleanup(spans_release)))
+
+/*
+ * All knowledge of S's target beyond its mappings: stacks, heaps, objects.  The unused part of a
+ * stack is distinguished only if OPT wants that.  PAGES, which has received all regions, saves
+ * looking for pages; it may be NULL.
+ */
+int spans_find(struct spans *ret, const struct space *s, const struct target *t,
+	const struct space_options *opt, struct leaf_pages *leaf_pages, struct err *e);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * stops: the threads that are stopped, and the number of the stop.
+ */
+#ifndef MEMDIAG_OS_STOPS_H
+#define MEMDIAG_OS_STOPS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The number of the stop that TID stands in: no other stop of any thread has it.  0 if TID runs, or
+ * is not traced.
+ */
+uint64_t os_stop_nr(pid_t tid);
+
+#endif

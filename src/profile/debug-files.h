@@ -1,0 +1,18 @@
+/*
+ * debug-files: files of debug information that are separate from their objects.
+ */
+#ifndef MEMDIAG_PROFILE_DEBUG_FILES_H
+#define MEMDIAG_PROFILE_DEBUG_FILES_H
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+
+/*
+ * As dwfl_standard_find_debuginfo(), of libdwfl's callbacks, but of what the object names only a
+ * regular file is opened that has the object's build-id, or without one the checksum of the link.
+ */
+int debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Addr base,
+	const char *file, const char *link, GElf_Word crc, char **ret_name);
+
+#endif

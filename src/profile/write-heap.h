@@ -1,0 +1,22 @@
+/*
+ * write-heap: a profile, written as a .heap file.
+ */
+#ifndef MEMDIAG_PROFILE_WRITE_HEAP_H
+#define MEMDIAG_PROFILE_WRITE_HEAP_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "profile/profile.h"
+
+/*
+ * Write P as a .heap file: the text of gperftools, which go tool pprof, jeprof and google-pprof
+ * read, with lines of our own that are comments to them: all types of values, threads, sizes,
+ * build-ids, and with WITH_NAMES the names of frames.  Mappings and names must have been found.
+ * Refused are profiles without blocks or bytes in use, and those that have negative values.
+ * Returns 0, or -1 with E; whether the stream could be written is the caller's to check.
+ */
+int heap_write(const struct profile *p, FILE *f, bool with_names, struct err *e);
+
+#endif

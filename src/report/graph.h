@@ -1,0 +1,16 @@
+/*
+ * graph: a profile as a graph for Graphviz.
+ */
+#ifndef MEMDIAG_REPORT_GRAPH_H
+#define MEMDIAG_REPORT_GRAPH_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "recording/live.h"
+#include "report/report.h"
+
+/* The graph of calls, for dot of graphviz. */
+int report_print_dot(const struct report_view *v, FILE *f, struct err *e);
+
+#endif

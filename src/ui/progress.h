@@ -1,0 +1,22 @@
+/*
+ * progress: the line on a terminal that shows how far a long read is.
+ */
+#ifndef MEMDIAG_UI_PROGRESS_H
+#define MEMDIAG_UI_PROGRESS_H
+
+#include "ui/ui.h"
+
+struct ui_progress;
+
+struct ui_progress *ui_progress_begin(const struct ui_options *opt, const char *what);
+void ui_progress_end(struct ui_progress *p);
+static inline void
+ui_progress_cleanup(struct ui_progress **p)
+{
+	ui_progress_end(*p);
+}
+#define auto_progress __attribute__((cleanup(ui_progress_cleanup)))
+/* Remove the line, before something else is written there.  For signal handlers, too. */
+void ui_progress_clear(void);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * borrowed: the thread that was borrowed, as text and JSON.
+ */
+#ifndef MEMDIAG_VIEW_BORROWED_H
+#define MEMDIAG_VIEW_BORROWED_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "inject/malloc.h"
+
+/* The thread that was borrowed and for how long, as in "thread 12 was held for 300 us". */
+const char *borrow_text(const struct inject_report *r, char *buf, size_t size);
+/* The same for JSON: {"mode","tid","held_us","held_ns"}, or null if none was. */
+json_t *borrow_json(const struct inject_report *r);
+
+#endif
