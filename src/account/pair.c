@@ -15,14 +15,12 @@ check_kind(struct saved_pair *p, struct err *e)
 
 	if (strcmp(was, is) != 0)
 		return err_set(e, 0,
-			"%s is of 'memdiag %s', %s of 'memdiag %s': only two of the "
-			"same kind can be compared",
+			"%s is of 'memdiag %s', %s of 'memdiag %s': only two of the same kind can be compared",
 			p->file[0], was, p->file[1], is);
 	p->what = comparable_find(is);
 	if (!p->what)
 		return err_set(e, 0,
-			"what 'memdiag %s' writes cannot be compared, only that of "
-			"info, maps and heap",
+			"what 'memdiag %s' writes cannot be compared, only that of info, maps and heap",
 			is);
 	return 0;
 }
@@ -44,8 +42,7 @@ check_by(struct saved_pair *p, struct err *e)
 	if (p->what->list[0] == &maps_growth &&
 		!saved_is_same_filter(json_object_get(p->was, "data"), data_of(p->is, "filter")))
 		return err_set(e, 0,
-			"they were saved with different --class, --object or --range, and cannot "
-			"be compared");
+			"they were saved with different --class, --object or --range, and cannot be compared");
 	if (p->what->list[0] != &maps_growth)
 		return 0;
 	if (was && is && strcmp(was, is) == 0) {

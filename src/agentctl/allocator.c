@@ -59,12 +59,11 @@ static int
 refuse_in_program(const struct target *t, const char *name, struct err *e)
 {
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) has %s linked into the program: the agent counts and samples a malloc "
-		"that is a library of its own",
+		"%d (%s) has %s linked into the program: the agent counts and samples a malloc that is a library of its own",
 		t->pid, t->comm, name);
 	return err_hint(e,
-		"Link the program with the shared library, or preload that; 'memdiag maps' works "
-		"here");
+		"Link the program with the shared library, or preload that; "
+		"'memdiag maps' works here");
 }
 
 /*
@@ -83,8 +82,7 @@ static int
 refuse_debugging(const struct target *t, const struct object *o, struct err *e)
 {
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) runs with %s, which ends it if a function other than the expected one "
-		"frees a block",
+		"%d (%s) runs with %s, which ends it if a function other than the expected one frees a block",
 		t->pid, t->comm, image_soname(o->image));
 	return err_hint(e, "'memdiag run' counts and samples from a program's start");
 }

@@ -80,8 +80,7 @@ wait_until_all_have_left(struct host *s, struct err *e)
 		os_sleep_ns(LEFT_PAUSE_NS);
 	}
 	return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"a thread of %d (%s) is still in a call of malloc that began while it counted "
-		"before",
+		"a thread of %d (%s) is still in a call of malloc that began while it counted before",
 		s->target->pid, s->target->comm);
 }
 
@@ -170,7 +169,7 @@ note_unmarked(struct count_job_moment *m)
 	if (!m->unmarked && os_threads(s->target, SIZE_MAX, &m->unmarked, &m->nr_unmarked, &e) < 0)
 		m->is_known = false;
 	for (size_t i = 0; i < m->nr_unmarked; i++)
-		if (inject_is_in_malloc(s->it, m->unmarked[i]) &&
+		if (inject_is_in_malloc(s->callee, m->unmarked[i]) &&
 			!has_come(&s->agent, m->unmarked[i]))
 			m->unmarked[nr++] = m->unmarked[i];
 	m->nr_unmarked = nr;
@@ -366,8 +365,8 @@ guess_again(
 	g->last_stop_ns = h.stopped_ns;
 	g->stopped_ns += h.stopped_ns;
 	nr_doubtful = doubts(&h, m);
-	debug("try %u: %u blocks are uncertain; threads: %u in a hook, %zu perhaps in an earlier "
-	      "call",
+	debug("try %u: %u blocks are uncertain; "
+	      "threads: %u in a hook, %zu perhaps in an earlier call",
 		g->nr_tries, nr_doubtful, m->nr_inside, m->nr_unmarked);
 	if (g->nr_tries++ && nr_doubtful >= g->nr_doubtful)
 		return 0;

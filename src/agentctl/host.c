@@ -27,7 +27,7 @@ void
 host_release(struct host *s)
 {
 	agent_segment_release(&s->agent);
-	inject_target_free(s->it);
+	inject_target_free(s->callee);
 	process_release(&s->process);
 	*s = (struct host){ .target = s->target };
 }
@@ -45,8 +45,8 @@ host_learn(struct host *s, struct err *e)
 	if (s->is_other)
 		return inject_check_state(s->target, e) < 0
 			? -1
-			: inject_target_learn_other(&s->it, p, &s->other.inject, e);
-	return inject_target_new(&s->it, p, e) < 0 ? -1 : process_find_arenas(p, NULL, e);
+			: inject_target_learn_other(&s->callee, p, &s->other.inject, e);
+	return inject_target_new(&s->callee, p, e) < 0 ? -1 : process_find_arenas(p, NULL, e);
 }
 
 int
@@ -206,7 +206,7 @@ write_inner_calls(const struct host *s, const struct hooks *h, struct err *e)
 	for (size_t i = 0; i < h->nr && !s->is_other; i++) {
 		if (strcmp(h->v[i].name, "free") != 0)
 			continue;
-		hook_inner_calls(s->it, h->v[i].function, &start, &end);
+		hook_inner_calls(s->callee, h->v[i].function, &start, &end);
 		return write_variable(
 			s, at, (uint64_t[]){ start.v, end.v - start.v }, 2 * sizeof(uint64_t), e);
 	}
@@ -219,7 +219,7 @@ write_libc_code(const struct host *s, const struct hooks *h, struct err *e)
 {
 	raddr start, end;
 
-	hook_libc_code(s->it, &start, &end);
+	hook_libc_code(s->callee, &start, &end);
 	return write_variable(s, (raddr){ h->live.libc_at },
 		(uint64_t[]){ start.v, end.v - start.v }, 2 * sizeof(uint64_t), e);
 }
@@ -275,7 +275,7 @@ host_set_hooks(struct host *s, bool counts, enum wire_noting noting,
 	return list_hooks(s, jobs, &h, e) < 0 || write_inner_calls(s, &h, e) < 0 ||
 			write_libc_code(s, &h, e) < 0 || set_mode(s, &h, jobs, e) < 0
 		? -1
-		: hook_set(s->it, &s->process.arenas, opt, h.v, h.nr, ret, report, e);
+		: hook_set(s->callee, &s->process.arenas, opt, h.v, h.nr, ret, report, e);
 }
 
 int
@@ -287,7 +287,7 @@ host_prepare(struct host *s, const struct inject_options *opt, bool is_new, stru
 		return -1;
 	if (host_is_preloaded(s) || agent_segment_is_counting(&s->agent) || host_noting(s))
 		return 0;
-	if (hook_lift(s->it, opt, &lifted, e) < 0)
+	if (hook_lift(s->callee, opt, &lifted, e) < 0)
 		return -1;
 	/* The process was read with the hooks of mmap() as they were before: read it again. */
 	return lifted.nr_entries || lifted.nr_slots ? host_look(s, e) : 0;
@@ -301,7 +301,7 @@ host_end_job(struct host *s, bool counts, enum wire_noting noting, const struct 
 
 	return counts || noting || host_is_preloaded(s)
 		? host_set_hooks(s, counts, noting, opt, ret, &report, e)
-		: hook_lift(s->it, opt, ret, e);
+		: hook_lift(s->callee, opt, ret, e);
 }
 
 /* ---- a program without a dynamic linker ---- */
@@ -387,8 +387,7 @@ check_release(const struct host *s, struct err *e)
 	if (!program || image_find(program->image, "__malloc_hook", &old) < 0)
 		return 0;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) is linked statically with a glibc older than 2.34, in which memdiag does "
-		"not count",
+		"%d (%s) is linked statically with a glibc older than 2.34, in which memdiag does not count",
 		t->pid, t->comm);
 }
 
@@ -399,12 +398,12 @@ bring(const struct host *s, const struct inject_options *opt, const char *agent,
 	struct loaded_library library;
 	struct introduction in;
 
-	if (!inject_is_static(s->it))
-		return load_library(s->it, &s->process.arenas, opt, agent, &library, report, e);
+	if (!inject_is_static(s->callee))
+		return load_library(s->callee, &s->process.arenas, opt, agent, &library, report, e);
 	if (check_release(s, e) < 0 || agentctl_host_prepare(&in, s, agent, e) < 0)
 		return -1;
 	return load_place(
-		s->it, &s->process.arenas, opt, agent, introduce, &in, &library, report, e);
+		s->callee, &s->process.arenas, opt, agent, introduce, &in, &library, report, e);
 }
 
 /* ---- bringing it there ---- */
@@ -431,16 +430,13 @@ refuse_silent(const struct target *t, bool is_forked, struct err *e)
 {
 	if (!is_forked)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the agent in %d (%s) has no counters: it could not make the memory for "
-			"them when it was loaded",
+			"the agent in %d (%s) has no counters: it could not make the memory for them when it was loaded",
 			t->pid, t->comm);
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) was forked from a process that the agent counts in, and has no counters "
-		"of its own",
+		"%d (%s) was forked from a process that the agent counts in, and has no counters of its own",
 		t->pid, t->comm);
 	return err_hint(e,
-		"Begin with its parent stopped counting, or start the program with "
-		"'memdiag run --follow-children'");
+		"Begin with its parent stopped counting, or start the program with 'memdiag run --follow-children'");
 }
 
 int

@@ -17,7 +17,7 @@ struct host {
 	struct process process;
 	bool is_other; /* malloc is not glibc's but OTHER's: no arenas are known then */
 	struct allocator other;
-	struct inject_target *it;
+	struct inject_target *callee;
 	struct agent_segment agent;
 };
 

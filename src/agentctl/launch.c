@@ -65,9 +65,7 @@ find_agent(struct launch *l, struct err *e)
 	/* ld.so splits at the first two, and expands what begins with the third (ld.so(8)). */
 	if (strpbrk(l->agent, " :$"))
 		return err_set(e, 0,
-			"LD_PRELOAD cannot name %s: install memdiag where no directory has a "
-			"blank, "
-			"colon or dollar sign in its name",
+			"LD_PRELOAD cannot name %s: install memdiag where no directory has a blank, colon or dollar sign in its name",
 			text_printable(l->agent, shown, sizeof shown));
 	return 0;
 }

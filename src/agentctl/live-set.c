@@ -206,8 +206,7 @@ live_set_read(struct live_set *s, const struct process *p, const struct agent_se
 		return live_set_no_memory(e);
 	if (!c->live_set_at.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the agent in the process is of an older memdiag, which does not say where "
-			"it keeps the blocks in use");
+			"the agent in the process is of an older memdiag, which does not say where it keeps the blocks in use");
 	if (os_read(p->target, c->live_set_at, &at, sizeof at, e) < 0)
 		return -1;
 	if (at.magic != WIRE_LIVE_BLOCKS_MAGIC)

@@ -194,8 +194,7 @@ check_elf(const char *path, const struct image *program, const struct image *age
 	if (image_class(program) != image_class(agent) ||
 		image_machine(program) != image_machine(agent))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s is a program for another processor or of 32 bit, for which there is no "
-			"agent" NOT_COUNTED,
+			"%s is a program for another processor or of 32 bit, for which there is no agent" NOT_COUNTED,
 			path);
 	/* ld.so itself runs the program that is its argument. */
 	if (!loader && soname && program_is_known(soname))
@@ -217,8 +216,7 @@ check_elf(const char *path, const struct image *program, const struct image *age
 	sanitizer = sanitizer_of(program);
 	if (sanitizer)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s is built with a sanitizer (%s), which must serve "
-			"malloc itself" NOT_COUNTED,
+			"%s is built with a sanitizer (%s), which must serve malloc itself" NOT_COUNTED,
 			path, text_printable(sanitizer, shown, sizeof shown));
 	return 0;
 }

@@ -57,7 +57,7 @@ describe_program(const struct host *s, struct wire_request *r)
 	const struct object *program = objects_malloc(&s->process.objects, s->target);
 	raddr frames;
 
-	if (!inject_is_static(s->it) || !program)
+	if (!inject_is_static(s->callee) || !program)
 		return;
 	r->program = program->start.v;
 	r->vdso = s->process.objects.vdso.v;
@@ -89,7 +89,7 @@ sampler_job_request(const struct host *s, const struct inject_options *opt, radd
 		.ret_fd = ret_fd };
 
 	describe_program(s, &r);
-	if (load_call(s->it, &s->process.arenas, opt, &call, &p->borrowed, e) < 0)
+	if (load_call(s->callee, &s->process.arenas, opt, &call, &p->borrowed, e) < 0)
 		return -1;
 	if (r.is_done)
 		return 0;
@@ -115,8 +115,7 @@ sampler_job_get_ready(const struct host *s, const struct inject_options *opt,
 	if (status <= 0)
 		return status;
 	return err_set_kind(e, ERR_FAILED, 0,
-		"the agent in %d (%s) cannot begin: it has no memory, a thread is held up while it "
-		"notes something, or the program begins or ends a record itself",
+		"the agent in %d (%s) cannot begin: it has no memory, a thread is held up while it notes something, or the program begins or ends a record itself",
 		s->target->pid, s->target->comm);
 }
 
@@ -136,8 +135,8 @@ sampler_job_refuse_room(const struct target *t, const struct os_memory_room *roo
 		text_bytes(room->limit_bytes, limit, sizeof limit),
 		text_bytes(needed_bytes, needed, sizeof needed));
 	return err_hint(e,
-		"The kernel could kill it for that. Raise the limit for the moment, or sample with "
-		"'memdiag profile start'");
+		"The kernel could kill it for that. "
+		"Raise the limit for the moment, or sample with 'memdiag profile start'");
 }
 
 /*
@@ -277,7 +276,7 @@ sampler_job_give_back(struct host *s, const struct inject_options *opt)
 
 	/* Its functions are not hooked as they were. */
 	return host_look(s, &ignored) == 0 && find_request(s, &call.fn, &ignored) == 0 &&
-		load_call(s->it, &s->process.arenas, opt, &call, &borrowed, &ignored) == 0 &&
+		load_call(s->callee, &s->process.arenas, opt, &call, &borrowed, &ignored) == 0 &&
 		r.is_done;
 }
 

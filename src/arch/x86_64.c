@@ -89,8 +89,7 @@ arch_check_process(const struct target *t, struct err *e)
 		return -1;
 	if (s.has_shadow_stack)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) runs with a shadow stack (CET), and memdiag cannot call into that "
-			"yet",
+			"%d (%s) runs with a shadow stack (CET), and memdiag cannot call into that yet",
 			t->pid, t->comm);
 	learn_xsave();
 	return 0;

@@ -50,8 +50,7 @@ log_place_find(struct logged *ret, const struct target *t, struct err *e)
 	log_record_look(t, counter.sites_at, ret);
 	if (!ret->is_there)
 		return log_place_refuse(t,
-			"has no log: its record is in memory, or what was noted last is a "
-			"profile",
+			"has no log: its record is in memory, or what was noted last is a profile",
 			e);
 	if (ret->said.realtime_ns)
 		return check_directory(ret, t, e);

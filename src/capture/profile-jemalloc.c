@@ -31,15 +31,11 @@ profile_jemalloc_check_options(
 		err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"jemalloc writes files by itself while the program runs, and at its end");
 		return err_hint(e,
-			"Start it with MALLOC_CONF=prof:true,lg_prof_interval:30 or "
-			"prof_gdump:true "
-			"or prof_final:true");
+			"Start it with MALLOC_CONF=prof:true,lg_prof_interval:30 or prof_gdump:true or prof_final:true");
 	}
 	if (opt->at_exit || opt->triggers.is_any)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"jemalloc writes files by itself, if the program was started so: "
-			"MALLOC_CONF=prof:true with prof_final:true, prof_gdump:true or "
-			"lg_prof_interval:N");
+			"jemalloc writes files by itself, if the program was started so: MALLOC_CONF=prof:true with prof_final:true, prof_gdump:true or lg_prof_interval:N");
 	return opt->has_period ? profile_other_rate(opt->period_bytes, ret_lg_period, e) : 0;
 }
 
@@ -124,8 +120,7 @@ stop_later(const struct target *t, const struct profile_options *opt, struct pro
 	}
 	if (!target_is_alive(t) || why.kind == ERR_GONE)
 		return err_set_kind(e, ERR_GONE, 0,
-			"%d (%s), or the program in it, ended before its profile was written: what "
-			"jemalloc had noted ended with it",
+			"%d (%s), or the program in it, ended before its profile was written: what jemalloc had noted ended with it",
 			(int)t->pid, t->comm);
 	*e = why;
 	return -1;

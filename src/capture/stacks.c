@@ -317,8 +317,8 @@ stacks_check_machine(const struct process *p, struct err *e)
 		if (p->objects.v[i].is_executable &&
 			image_machine(p->objects.v[i].image) != arch_machine)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"%d (%s) is a program for another processor; memdiag can unwind "
-				"%s programs only",
+				"%d (%s) is a program for another processor; "
+				"memdiag can unwind %s programs only",
 				p->target->pid, p->target->comm, arch_name);
 	return 0;
 }

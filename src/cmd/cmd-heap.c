@@ -98,12 +98,10 @@ static const struct ui_syntax cmd_heap_syntax = {
 	.children = children,
 	.check = cmd_heap_check,
 	.args_doc = "[PID...]",
-	.doc = "What is in the heaps of glibc's malloc: in use, cached, free; and of what is free, "
-	       "what malloc_trim() would give back and what it cannot.\n"
+	.doc = "What is in the heaps of glibc's malloc: in use, cached, free; and of what is "
+	       "free, what malloc_trim() would give back and what it cannot.\n"
 	       "Memory is read, nothing runs in the process. All its threads are stopped while it "
-	       "is "
-	       "read, for at most 200 ms at a time (--max-stop).\v"
-	       "Examples:\n"
+	       "is read, for at most 200 ms at a time (--max-stop).\vExamples:\n"
 	       "  memdiag heap --pid 1234\n"
 	       "  memdiag heap --pid 1234 --arenas --threads\n"
 	       "  memdiag heap --pid postgres --all     a line for each, and the total\n"
@@ -111,8 +109,7 @@ static const struct ui_syntax cmd_heap_syntax = {
 	       "  memdiag heap --pid 1234 --json -o monday.json\n"
 	       "  memdiag heap --core core.1234 --pins\n\n"
 	       "An arena is exact: all threads stood still and none held its lock; consistent: "
-	       "all checks passed; or approximate. If any is approximate the exit status is "
-	       "2.\n\n" UI_EXIT_STATUS_HELP,
+	       "all checks passed; or approximate. If any is approximate the exit status is 2.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- printing ---- */

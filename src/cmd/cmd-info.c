@@ -57,20 +57,17 @@ static const struct ui_option options[] = {
 		"standard input",
 		UI_FILE, AT(from) },
 	{ "method", 0, "METHOD", 1,
-		"inject: the process calls malloc_info() itself; read: its heaps are read instead; "
-		"auto: "
-		"what --max-lock says (default)",
+		"inject: the process calls malloc_info() itself; read: its heaps are read "
+		"instead; auto: what --max-lock says (default)",
 		UI_WORD, AT(info.method), .words = info_method_name,
 		.wrong = "is no method: say " },
 	{ "max-lock", 0, "DURATION", 1,
 		"rather read than let malloc_info() lock an arena for longer; nor is the process "
-		"stopped "
-		"for longer at a time, to be read (10ms)",
+		"stopped for longer at a time, to be read (10ms)",
 		UI_DURATION, AT(info.max_lock_ns) },
 	{ "capture", 0, "HOW", 2,
 		"how the text is caught: stream, a private stream (default); fd2, what is written "
-		"to "
-		"standard error meanwhile",
+		"to standard error meanwhile",
 		UI_WORD, AT(info.inject.capture), .words = info_capture_name,
 		.wrong = "is no way to capture: say " },
 	{ 0 },
@@ -111,10 +108,8 @@ static const struct ui_syntax cmd_info_syntax = {
 	.doc = "Where the memory of a process is, what malloc keeps in its arenas, and what to do "
 	       "about it.\n"
 	       "One idle thread is borrowed for about a millisecond to call malloc_info(); no "
-	       "other "
-	       "thread stops. Where that would lock an arena for long, its heaps are read "
-	       "instead.\v"
-	       "Examples:\n"
+	       "other thread stops. Where that would lock an arena for long, its heaps are read "
+	       "instead.\vExamples:\n"
 	       "  memdiag info --pid 1234\n"
 	       "  memdiag info --pid 1234 --arena 3      the free chunks of one arena\n"
 	       "  memdiag info --pid postgres --all      a line for each, and the total\n"

@@ -238,22 +238,18 @@ cmd_maps_check(struct argp_state *state, void *input)
 		argp_error(state, "--max-memory is for --diff and --from");
 	if (o->from && o->by == BY_ARENA)
 		argp_error(state,
-			"a file does not show which arena a mapping is of: --by takes class, "
-			"object, thread and mapping");
+			"a file does not show which arena a mapping is of: --by takes class, object, thread and mapping");
 	if (o->has_several && (o->has_by || o->diff || o->has_at || sel->has_range))
 		argp_error(state, "--at, --by, --diff and --range take one process");
 	if (o->has_several && sel->own.nr && !sel->classes.nr)
 		argp_error(state,
-			"of several processes no class has a line: choose NAME of --class "
-			"NAME=GLOB by --class NAME");
+			"of several processes no class has a line: choose NAME of --class NAME=GLOB by --class NAME");
 	if (o->has_at && (o->has_by || o->diff || sel->own.nr || !selection_is_all(sel)))
 		argp_error(state,
-			"--at looks at one address, --by, --class, --object, --range and --diff at "
-			"several");
+			"--at looks at one address, --by, --class, --object, --range and --diff at several");
 	if (by_extra && (!(o->extras & 1U << (o->sort - SORT_PSS)) || o->diff))
 		argp_error(state,
-			"what --columns adds is known with --columns (or --pss) only, and not "
-			"compared by --diff");
+			"what --columns adds is known with --columns (or --pss) only, and not compared by --diff");
 	if (!o->has_sort && o->by == BY_MAPPING && !o->diff)
 		o->sort = SORT_ADDRESS;
 }

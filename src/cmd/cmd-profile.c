@@ -37,8 +37,7 @@ cmd_profile_check(struct argp_state *state, void *input)
 			state, "start writes no file: say --output with dump, stop or --seconds");
 	if (o->verb != PROFILE_ONE_SHOT && o->triggers.is_any)
 		argp_error(state,
-			"files are written while memdiag waits: add --seconds or --at-exit instead "
-			"of start or stop");
+			"files are written while memdiag waits: add --seconds or --at-exit instead of start or stop");
 }
 
 static const struct ui_child children[] = {
@@ -57,20 +56,17 @@ static const struct ui_syntax cmd_profile_syntax = {
 	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION",
 	.doc = "Find out which code allocates the memory that a process has, from now on.\n"
 	       "The agent is loaded into it, and notes the stack of one allocation for each 512 "
-	       "KiB "
-	       "(--rate); when a block is freed, it is subtracted.  All threads are stopped for a "
-	       "moment when the profile begins and when it ends.  With --seconds memdiag waits for "
-	       "so long, ends the profile and writes PREFIX.PID.SEQ.KINDn.TIME.heap (--output "
-	       "PREFIX, default 'memdiag'); Ctrl-C ends it early.  'stop' and 'dump' write such a "
-	       "file, too.  'memdiag report' reads it, and so do go tool pprof, jeprof and "
-	       "google-pprof.\v"
-	       "Examples:\n"
+	       "KiB (--rate); when a block is freed, it is subtracted.  All threads are stopped "
+	       "for a moment when the profile begins and when it ends.  With --seconds memdiag "
+	       "waits for so long, ends the profile and writes PREFIX.PID.SEQ.KINDn.TIME.heap "
+	       "(--output PREFIX, default 'memdiag'); Ctrl-C ends it early.  'stop' and 'dump' "
+	       "write such a file, too.  'memdiag report' reads it, and so do go tool pprof, "
+	       "jeprof and google-pprof.\vExamples:\n"
 	       "  memdiag profile --pid 1234 --seconds 60\n"
 	       "  memdiag profile -p 1234 -s 60 -c 1024 -o /tmp/custom_\n"
 	       "  memdiag profile start --pid 1234\n"
 	       "  memdiag profile stop --pid 1234\n\n"
-	       "Starting or stopping twice prints a note and changes "
-	       "nothing.\n\n" UI_EXIT_STATUS_HELP,
+	       "Starting or stopping twice prints a note and changes nothing.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 static int

@@ -63,8 +63,7 @@ cmd_record_check(struct argp_state *state, void *input)
 		argp_error(state, "--mode closed ends a record: say start --mode closed, or stop");
 	if (o->ui.output && o->verb == PROFILE_START && o->mode != RECORD_LOG_FAST)
 		argp_error(state,
-			"start writes a file only with --mode log-fast or log-record: say --output "
-			"with dump, stop or --seconds");
+			"start writes a file only with --mode log-fast or log-record: say --output with dump, stop or --seconds");
 	if (o->files && o->verb != PROFILE_STATUS && !(begins && o->mode == RECORD_LOG_FAST))
 		argp_error(state, "--files is for --mode log-fast, and for status");
 }

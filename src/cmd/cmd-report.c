@@ -83,9 +83,7 @@ static const struct ui_syntax cmd_report_syntax = {
 	.argument = cmd_report_take_file,
 	.args_doc = "FILE\n--pid PID",
 	.doc = "Who holds the memory, by a profile that was saved: of memdiag, gperftools, "
-	       "jemalloc, pprof "
-	       "or heaptrack.\v"
-	       "Examples:\n"
+	       "jemalloc, pprof or heaptrack.\vExamples:\n"
 	       "  memdiag report app.heap\n"
 	       "  memdiag report --pid 1234\n"
 	       "  memdiag report app.heap --format=tree --focus=parse\n"
@@ -94,8 +92,8 @@ static const struct ui_syntax cmd_report_syntax = {
 	       "  memdiag report -p bin/app -f app.heap -s -o app.svg\n"
 	       "  memdiag report app.heap --format=html -o app.html\n"
 	       "  memdiag report app.heap --format=pprof -o app.pb.gz\n\n"
-	       "FLAT is what a function allocated itself, CUM with what it called; SUM% adds "
-	       "up FLAT%.\n\n" UI_EXIT_STATUS_HELP,
+	       "FLAT is what a function allocated itself, CUM with what it called; SUM% adds up "
+	       "FLAT%.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- the work ---- */

@@ -68,13 +68,11 @@ static const struct ui_option options[] = {
 		AT(limit_bytes) },
 	{ "limit-total", 0, "SIZE", 1,
 		"what it and all processes that it starts may have together; implies "
-		"--follow-children "
-		"(no limit)",
+		"--follow-children (no limit)",
 		LIMIT, AT(total_bytes), GIVEN(follows) },
 	{ "on-limit", 0, "ACTION", 1,
 		"exit: say so and end with 255 (default); enomem: the call fails; abort: dump "
-		"core; "
-		"signal: SIGTERM, and the call fails; report: say so and go on",
+		"core; signal: SIGTERM, and the call fails; report: say so and go on",
 		UI_WORD, AT(on_limit), GIVEN(has_on_limit), .words = wire_on_limit_names,
 		.wrong = "is not an action: say " },
 	{ "print-interval", 0, "DURATION", 1,
@@ -103,10 +101,9 @@ static const struct ui_syntax cmd_run_syntax = {
 	.args_doc = "[--] PROGRAM [ARGUMENT...]",
 	.doc = "Run a program with the agent in front of its malloc: every block and mapping is "
 	       "counted, and a limit is held to the byte. When it has ended, a line with the "
-	       "numbers "
-	       "is written to standard error.\v"
-	       "With --quiet and without --output memdiag executes the program directly: the "
-	       "program has memdiag's process ID, and no report is printed.\n\n"
+	       "numbers is written to standard error.\vWith --quiet and without --output memdiag "
+	       "executes the program directly: the program has memdiag's process ID, and no "
+	       "report is printed.\n\n"
 	       "Examples:\n"
 	       "  memdiag run -- ./observer -f observer.ini\n"
 	       "  memdiag run --limit 2G -- ./observer\n"
@@ -117,13 +114,11 @@ static const struct ui_syntax cmd_run_syntax = {
 	       "  memdiag run --profile -o observer -- ./observer\n"
 	       "  memdiag run --leak-check=1M -- ./observer\n\n"
 	       "While it runs, 'memdiag status --pid PID' shows more. A program that the agent "
-	       "cannot "
-	       "be preloaded into (static, setuid, built with a sanitizer, of a libc other than "
-	       "glibc and musl) "
-	       "is not started.\n\n"
+	       "cannot be preloaded into (static, setuid, built with a sanitizer, of a libc other "
+	       "than glibc and musl) is not started.\n\n"
 	       "Exit status: 0 done, or any other that the program ends with; 255 at the limit; "
-	       "23 with --leak-check; 125 "
-	       "memdiag failed, 126 the program cannot be run, 127 it was not found.",
+	       "23 with --leak-check; 125 memdiag failed, 126 the program cannot be run, 127 it "
+	       "was not found.",
 };
 
 /* ---- starting ---- */
@@ -319,13 +314,11 @@ static int
 run_program(struct cmd_run_work *r, struct err *e)
 {
 	if (!*r->launch.argv)
-		return err_set(e, 0,
-			"which program? say it behind the options. Try "
-			"'memdiag run --help'");
+		return err_set(
+			e, 0, "which program? say it behind the options. Try 'memdiag run --help'");
 	if (r->opt->has_on_limit && !r->opt->limit_bytes && !r->opt->total_bytes)
 		return err_set(e, 0,
-			"--on-limit says what happens at the limit: --limit or --limit-total is "
-			"missing");
+			"--on-limit says what happens at the limit: --limit or --limit-total is missing");
 	if (launch_find(&r->launch, e) < 0)
 		return -1;
 	warn_of_variables(r);

@@ -93,16 +93,14 @@ static const struct ui_syntax cmd_stacks_syntax = {
 	.doc = "Where each thread is: its stack of calls, with functions, inlined ones, and lines "
 	       "where the program has debug information. Threads with the same stack are shown "
 	       "together.\n"
-	       "Nothing runs in the process. One thread after the other is stopped while its stack "
-	       "is "
-	       "copied, for microseconds, and unwound when it runs again.\v"
-	       "Examples:\n"
+	       "Nothing runs in the process. One thread after the other is stopped while its "
+	       "stack is copied, for microseconds, and unwound when it runs again.\vExamples:\n"
 	       "  memdiag stacks --pid 1234\n"
 	       "  memdiag stacks --pid 1234 --thread 1240,1241\n"
 	       "  memdiag stacks --pid 1234 --json\n"
 	       "  memdiag stacks --pid 1234 --format=folded | flamegraph.pl > now.svg\n\n"
-	       "Threads are not stopped at the same moment. A frame marked [by frame pointer] is a "
-	       "guess: its callee has no unwind table.\n\n" UI_EXIT_STATUS_HELP,
+	       "Threads are not stopped at the same moment. A frame marked [by frame pointer] is "
+	       "a guess: its callee has no unwind table.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- the work ---- */

@@ -77,18 +77,16 @@ static const struct ui_syntax cmd_status_syntax = {
 	.options = options,
 	.children = children,
 	.args_doc = "[PID...]",
-	.doc = "Print what the agent has counted in a process that was started with 'memdiag run', "
-	       "passed to 'memdiag count start', or had the agent preloaded: bytes, blocks, "
-	       "mappings, the peak, its limit, and what each thread has.\v"
-	       "Nothing is stopped and nothing is changed in the process.\n\n"
+	.doc = "Print what the agent has counted in a process that was started with 'memdiag "
+	       "run', passed to 'memdiag count start', or had the agent preloaded: bytes, blocks, "
+	       "mappings, the peak, its limit, and what each thread has.\vNothing is stopped and "
+	       "nothing is changed in the process.\n\n"
 	       "Examples:\n"
 	       "  memdiag status --pid 1234\n"
 	       "  memdiag status --pid 1234 --json\n"
 	       "  memdiag status --pid worker --all\n\n"
-	       "A block counts for the thread that allocated it until any thread frees it, so what "
-	       "a "
-	       "thread has may be less than nothing; the sum is what "
-	       "counts.\n\n" UI_EXIT_STATUS_HELP,
+	       "A block counts for the thread that allocated it until any thread frees it, so "
+	       "what a thread has may be less than nothing; the sum is what counts.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- finding out ---- */
@@ -114,22 +112,17 @@ read_counters(struct status *s, struct err *e)
 		return -1;
 	if (!s->counter.object_at.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) does not have memdiag's agent: there are no counters. Start it "
-			"with "
-			"'memdiag run'; of a process as it is, 'memdiag info' shows what malloc "
-			"has",
+			"%d (%s) does not have memdiag's agent: there are no counters. "
+			"Start it with 'memdiag run'; "
+			"of a process as it is, 'memdiag info' shows what malloc has",
 			t->pid, t->comm);
 	if (s->counter.is_parents)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is a child of a process that the agent counts in, and is not "
-			"counted "
-			"itself: see 'memdiag run --follow-children'",
+			"%d (%s) is a child of a process that the agent counts in, and is not counted itself: see 'memdiag run --follow-children'",
 			t->pid, t->comm);
 	if (!s->counter.segment)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) has memdiag's agent, which does not count: it was not asked to, "
-			"or "
-			"cannot stand in front of this malloc",
+			"%d (%s) has memdiag's agent, which does not count: it was not asked to, or cannot stand in front of this malloc",
 			t->pid, t->comm);
 	wire_add_up(s->counter.segment, s->counter.nr_threads, &s->totals);
 	/* It is printed beside the counters, which need nothing of it. */

@@ -103,8 +103,7 @@ static const struct ui_option options[] = {
 		UI_FLAG, AT(follows) },
 	{ "at", 0, "TIME", 1,
 		"report what was live at the local maximum of the interval that TIME is in, as "
-		"305ms, "
-		"1.5s, peak or end",
+		"305ms, 1.5s, peak or end",
 		TIME(at) },
 	{ "peak", 0, NULL, 1, "the same as --at=peak", UI_VALUE, AT(at.kind), .value = WHEN_PEAK },
 	{ "from", 0, "TIME", 1, "report what grew since TIME", TIME(from) },
@@ -255,8 +254,8 @@ cmd_timeline_open_file(struct input *in, const char *path, struct err *e)
 	if (found)
 		return found < 0 ? -1 : 0;
 	return err_set(e, 0,
-		"cannot read '%s': it is no recording of every allocation; a profile has no times, "
-		"see memdiag report",
+		"cannot read '%s': it is no recording of every allocation; "
+		"a profile has no times, see memdiag report",
 		path);
 }
 

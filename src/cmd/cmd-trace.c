@@ -116,8 +116,8 @@ static const struct ui_option options[] = {
 	{ "syscalls", 0, "NAME[,NAME...]", 1,
 		"only these: mmap, munmap, mremap, brk, madvise, shmat, shmdt (all)", UI_WORD,
 		.words = trace_call_names, .set = cmd_trace_choose_calls,
-		.wrong = "is no call that memdiag traces: there are mmap, munmap, mremap, brk, "
-			 "madvise, shmat and shmdt" },
+		.wrong =
+			"is no call that memdiag traces: there are mmap, munmap, mremap, brk, madvise, shmat and shmdt" },
 	{ "min-size", 0, "SIZE", 1, "only calls of SIZE or more, which the kernel checks", UI_SIZE,
 		AT(trace.min_bytes), GIVEN(has_min) },
 	{ "duration", 'd', "DURATION", 1, "end after DURATION (with Ctrl-C)", UI_DURATION,
@@ -139,9 +139,7 @@ static const struct ui_option options[] = {
 		UI_STRING, AT(value), .word = cmd_trace_value },
 	{ "calls", 0, "FILE", 2,
 		"write each call to FILE as a line of JSON, instead of lines of text; - is "
-		"standard "
-		"output, "
-		"and then the sums are printed only with --output",
+		"standard output, and then the sums are printed only with --output",
 		UI_FILE, AT(calls) },
 	{ "mount-tracefs", 0, NULL, 3,
 		"if tracefs is not mounted, mount it for memdiag alone, out of sight", UI_FLAG,
@@ -190,8 +188,7 @@ cmd_trace_check(struct argp_state *state, void *input)
 		argp_error(state, "--json and --format: one format at a time");
 	if (format && format->can & FORMAT_NEEDS_BLOCKS)
 		argp_error(state,
-			"a .heap file has blocks, which a trace does not: use "
-			"--format=pprof");
+			"a .heap file has blocks, which a trace does not: use --format=pprof");
 }
 
 static const struct ui_child children[] = {
@@ -207,17 +204,15 @@ static const struct ui_syntax cmd_trace_syntax = {
 	.conclude = cmd_trace_check,
 	.args_doc = "[PID]\n-- PROGRAM [ARGUMENT...]",
 	.doc = "Which code maps memory and gives it back, or with --rss touches it: the system "
-	       "calls or page faults of a process with their stacks, while they happen, and at the "
-	       "end, by stack, what was mapped, what was freed, and what is left and resident "
+	       "calls or page faults of a process with their stacks, while they happen, and at "
+	       "the end, by stack, what was mapped, what was freed, and what is left and resident "
 	       "now.\n"
-	       "The process is not stopped, and nothing in it is changed: the kernel copies stacks "
-	       "(perf events), for a few microseconds each, and memdiag unwinds them later.  It "
-	       "takes "
-	       "root, or CAP_PERFMON.\n"
+	       "The process is not stopped, and nothing in it is changed: the kernel copies "
+	       "stacks (perf events), for a few microseconds each, and memdiag unwinds them "
+	       "later.  It takes root, or CAP_PERFMON.\n"
 	       "After -- it starts a program and traces it from its first instruction to its end. "
-	       "What "
-	       "memdiag prints goes to standard error then, and it exits as the program does.\v"
-	       "Examples:\n"
+	       "What memdiag prints goes to standard error then, and it exits as the program "
+	       "does.\vExamples:\n"
 	       "  memdiag trace --pid 1234 --min-size 60M\n"
 	       "  memdiag trace --pid 1234 --syscalls=mmap,munmap -d 30\n"
 	       "  memdiag trace --pid 1234 -d 60 --format=html -o trace.html\n"
@@ -226,8 +221,7 @@ static const struct ui_syntax cmd_trace_syntax = {
 	       "Lines of calls are printed with --format=text only.  [malloc] marks memory that "
 	       "malloc itself asked for.\n\n" UI_EXIT_STATUS_HELP "\n"
 	       "With a program: its exit status; 125 memdiag failed, 126 the program cannot be "
-	       "run, "
-	       "127 it was not found.",
+	       "run, 127 it was not found.",
 };
 
 /* ---- lines while it goes on ---- */

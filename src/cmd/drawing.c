@@ -27,8 +27,8 @@ drawing_become(void *arg, struct err *e)
 	execlp("dot", "dot", "-Tsvg", (char *)NULL);
 	if (errno == ENOENT)
 		return err_set(e, 0,
-			"cannot draw the graph of calls: 'dot' is not installed; install graphviz, "
-			"or use --format=flame, which needs no other program");
+			"cannot draw the graph of calls: 'dot' is not installed; "
+			"install graphviz, or use --format=flame, which needs no other program");
 	return err_set(e, errno, "cannot run 'dot'");
 }
 

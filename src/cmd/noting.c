@@ -79,16 +79,14 @@ noting_check(struct argp_state *state, void *input)
 		o->seconds_ns = UNTIL_EXIT_NS;
 	if (o->verb == PROFILE_ONE_SHOT && !o->seconds_ns)
 		argp_error(state,
-			"what is to be done? say start, stop, dump, status, --seconds or "
-			"--at-exit");
+			"what is to be done? say start, stop, dump, status, --seconds or --at-exit");
 	if (o->verb != PROFILE_ONE_SHOT && o->seconds_ns)
 		argp_error(state, "--seconds does all by itself, without start and stop");
 	if (o->verb != PROFILE_ONE_SHOT && o->verb != PROFILE_START && o->overhead.is_any)
 		argp_error(state, "--max-overhead and --live-set are for a record that begins");
 	if (o->verb != PROFILE_ONE_SHOT && o->at_exit)
 		argp_error(state,
-			"the file is written while memdiag waits: --at-exit does all by itself, "
-			"without start and stop");
+			"the file is written while memdiag waits: --at-exit does all by itself, without start and stop");
 }
 
 const struct ui_syntax noting_syntax = {
@@ -123,9 +121,7 @@ noting_write_file(const struct profile_options *opt, const struct sites_copy *c,
 	if (profile_file_write(&file, c, p, &opt->ui, ret->path, sizeof ret->path, e) < 0)
 		return target_is_alive(p->target)
 			? err_hint(e,
-				  "What was noted is kept until that begins anew: 'memdiag %s dump "
-				  "-p %d "
-				  "-o PREFIX' writes it",
+				  "What was noted is kept until that begins anew: 'memdiag %s dump -p %d -o PREFIX' writes it",
 				  noting_name(opt->capture), (int)opt->ui.pid)
 			: -1;
 	ret->head = c->head;

@@ -42,8 +42,7 @@ static const struct ui_option options[] = {
 		SOME_NUMBER, AT(nr_addresses) },
 	{ "every", 0, "DURATION", 1,
 		"with --pid: report again every DURATION, until Ctrl-C: 500ms, 10s, 1m; with "
-		"--json "
-		"a document on each line",
+		"--json a document on each line",
 		UI_DURATION, AT(every_ns), .least = LEAST_INTERVAL_NS,
 		.beyond = "is too short: at least 100ms" },
 	{ "count", 0, "N", 1, "with --every: end after N reports", SOME_NUMBER, AT(nr_reports) },

@@ -169,8 +169,7 @@ read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	}
 	if (counter.segment->noting != WIRE_NOTE_ALL)
 		warnings_add(warn_to, false,
-			"%d (%s) is not recorded any more: these numbers are from when it was "
-			"stopped",
+			"%d (%s) is not recorded any more: these numbers are from when it was stopped",
 			t->pid, t->comm);
 	return 0;
 }
@@ -199,8 +198,7 @@ read_live_set(
 		return -1;
 	if (!counter.segment || counter.segment->noting != WIRE_NOTE_ALL) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is not recorded any more: its blocks are no longer known one by "
-			"one",
+			"%d (%s) is not recorded any more: its blocks are no longer known one by one",
 			(int)p->target->pid, p->target->comm);
 		return err_hint(
 			e, "'memdiag record report DIR' reads them from its log, if it had one");

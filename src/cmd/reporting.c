@@ -63,13 +63,11 @@ reporting_begin(struct reporting *o, const struct ui_options *ui, struct err *e)
 		o->limit = o->format->rows;
 	if (is_conversion(o) && (o->calls.focus || o->calls.ignore || o->calls.hide))
 		return err_set_kind(e, ERR_USAGE, 0,
-			"--focus, --ignore and --hide do not work with --format=%s, which writes "
-			"all stacks",
+			"--focus, --ignore and --hide do not work with --format=%s, which writes all stacks",
 			o->format->name);
 	if (o->calls.view != CALLS_VIEW_ALL && o->calls.by == CALLS_BY_OBJECT)
 		return err_set_kind(e, ERR_USAGE, 0,
-			"--view=python does not work with --by=object: functions of Python are in "
-			"no object");
+			"--view=python does not work with --by=object: functions of Python are in no object");
 	if (o->calls.view != CALLS_VIEW_ALL && is_conversion(o))
 		return err_set_kind(e, ERR_USAGE, 0,
 			"--view does not work with --format=%s, which writes all stacks",

@@ -75,8 +75,7 @@ run_profile_check(struct argp_state *state, void *input)
 		argp_error(state, "--max-overhead and --live-set are for a record: add --record");
 	if (o->records && (o->period_bytes || o->triggers.is_any))
 		argp_error(state,
-			"a record is of all blocks, and its file is written at the end: "
-			"--profile has rates, and files meanwhile");
+			"a record is of all blocks, and its file is written at the end: --profile has rates, and files meanwhile");
 }
 
 static const struct ui_child children[] = {

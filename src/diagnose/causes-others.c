@@ -50,8 +50,7 @@ cgroup_sum(const struct verdict_facts *f, char *buf, size_t size)
 	if (f->cgroup_held.bytes)
 		snprintf(most, sizeof most, " (most: %s)", HELD(&f->cgroup_held));
 	snprintf(buf, size,
-		": %s of this process, %s of files in memory that it has not mapped%s, %s of the "
-		"kernel, %s of others",
+		": %s of this process, %s of files in memory that it has not mapped%s, %s of the kernel, %s of others",
 		BYTES(own), BYTES(files), files ? most : "", BYTES(f->cgroup_kernel_bytes),
 		BYTES(rest));
 	return f->has_cgroup_parts ? buf : "";
@@ -81,8 +80,7 @@ judge_held_files(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	verdict_say(v, "info", f->held_bytes,
 		"%s are in files in memory (memfd, tmpfs) that it holds open and has not mapped, "
-		"so "
-		"RSS does not count them. Most: %s.",
+		"so RSS does not count them. Most: %s.",
 		BYTES(f->held_bytes), HELD(&f->held));
 	v->rank = VERDICT_ASIDE;
 	verdict_advise(v, "close the descriptor, or make the file smaller with ftruncate()");
@@ -107,8 +105,7 @@ whose_memory(const struct verdict_facts *f, char *buf, size_t size)
 			"own.";
 	if (2 * f->forbidden_bytes >= all)
 		snprintf(buf, size,
-			"%s Of it %s is resident and may not be accessed (PROT_NONE): "
-			"madvise(MADV_DONTNEED) would free it.",
+			"%s Of it %s is resident and may not be accessed (PROT_NONE): madvise(MADV_DONTNEED) would free it.",
 			whose, BYTES(f->forbidden_bytes));
 	else
 		snprintf(buf, size, "%s", whose);
@@ -160,8 +157,7 @@ judge_shared_memory(const struct verdict_facts *f, struct verdict *v)
 	}
 	verdict_say(v, "info", bytes,
 		"%s, %s, is shared memory (System V %s, memfd %s, other %s). It counts in the RSS "
-		"of "
-		"each process that maps it, and trimming does not reach it.",
+		"of each process that maps it, and trimming does not reach it.",
 		BYTES(bytes), SHARE(f, bytes), BYTES(f->sysv_bytes), BYTES(f->memfd_bytes),
 		BYTES(f->other_shm_bytes));
 	verdict_advise_run(f, v, "maps --pss");
@@ -190,9 +186,8 @@ judge_changed_files(const struct verdict_facts *f, struct verdict *v)
 	if (!verdict_weighs(f->changed_file_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
 	verdict_say(v, "info", f->changed_file_bytes,
-		"%s, %s, is copies of file pages: the program has changed them in private mappings "
-		"of "
-		"files. No file has them, so they stay until they are unmapped.",
+		"%s, %s, is copies of file pages: the program has changed them in private "
+		"mappings of files. No file has them, so they stay until they are unmapped.",
 		BYTES(f->changed_file_bytes), SHARE(f, f->changed_file_bytes));
 	verdict_advise_run(f, v, "maps --by=object");
 	return true;
@@ -204,9 +199,8 @@ judge_static_data(const struct verdict_facts *f, struct verdict *v)
 	if (!verdict_weighs(f->static_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
 	verdict_say(v, "info", f->static_bytes,
-		"%s, %s, is static variables (.data, .bss) of the program and its libraries. Their "
-		"size "
-		"is fixed when it is built; malloc has no part in it.",
+		"%s, %s, is static variables (.data, .bss) of the program and its libraries. "
+		"Their size is fixed when it is built; malloc has no part in it.",
 		BYTES(f->static_bytes), SHARE(f, f->static_bytes));
 	verdict_advise_run(f, v, "maps --by=object");
 	return true;
@@ -219,8 +213,7 @@ judge_page_tables(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	verdict_say(v, "warning", f->page_table_bytes,
 		"Its page tables take %s, which RSS (%s) does not count: pages far apart are in "
-		"use, or "
-		"much shared memory is mapped in small pages.",
+		"use, or much shared memory is mapped in small pages.",
 		BYTES(f->page_table_bytes), BYTES(f->rss_bytes));
 	verdict_advise_run(f, v, "maps");
 	verdict_advise(v,
@@ -236,8 +229,7 @@ judge_children(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	verdict_say(v, "info", f->children_rss_bytes,
 		"%s more is the RSS of %zu process%s that it has started, where this one has %s. "
-		"What "
-		"they share counts in each; the largest is %d.",
+		"What they share counts in each; the largest is %d.",
 		BYTES(f->children_rss_bytes), f->nr_children, f->nr_children == 1 ? "" : "es",
 		BYTES(f->rss_bytes), (int)f->largest_child);
 	verdict_advise(v, "memdiag info -p %d", (int)f->largest_child);

@@ -76,10 +76,9 @@ judge_returned(const struct verdict_facts *f, struct verdict *v)
 	if (!f->has_malloc || !verdict_weighs(f->returned_bytes, 64 * MIB, 0.5, f->rss_bytes))
 		return false;
 	verdict_say(v, "info", f->returned_bytes,
-		"%s%s that malloc counts as free takes no memory: it was given back to the kernel, "
-		"or "
-		"never used. There is nothing to trim in it. malloc's counter of free bytes is not "
-		"memory.",
+		"%s%s that malloc counts as free takes no memory: it was given back to the "
+		"kernel, or never used. There is nothing to trim in it. malloc's counter of free "
+		"bytes is not memory.",
 		at_least(f), BYTES(f->returned_bytes));
 	v->rank = VERDICT_OF_ADDRESSES;
 	return true;
@@ -129,9 +128,8 @@ judge_threshold_grown(const struct verdict_facts *f, struct verdict *v)
 		f->mmap_threshold <= MALLOC_DEFAULT_THRESHOLD)
 		return false;
 	verdict_say(v, "warning", f->trimmable_bytes,
-		"%s%s, %s, is free inside malloc, most of it in large pieces: freeing one "
-		"great block has raised the threshold from which blocks have a mapping of their "
-		"own, "
+		"%s%s, %s, is free inside malloc, most of it in large pieces: freeing one great "
+		"block has raised the threshold from which blocks have a mapping of their own, "
 		"and go back when freed, from 128 KiB to %s.",
 		at_least(f), BYTES(f->trimmable_bytes), SHARE(f, f->trimmable_bytes),
 		BYTES(f->mmap_threshold));
@@ -250,8 +248,8 @@ judge_hugetlb(const struct verdict_facts *f, struct verdict *v)
 		return false;
 	verdict_say(v, "info", f->free_bytes,
 		"malloc's heaps are made of pages of %s from the hugetlb pool, and %s in them is "
-		"free: "
-		"malloc_trim gives back only what is a whole page of that size, which is rare.",
+		"free: malloc_trim gives back only what is a whole page of that size, which is "
+		"rare.",
 		BYTES(f->hp_page), BYTES(f->free_bytes));
 	verdict_advise(v, "start it without glibc.malloc.hugetlb=2 in GLIBC_TUNABLES");
 	return true;
@@ -454,9 +452,8 @@ judge_swapped(const struct verdict_facts *f, struct verdict *v)
 	if (!weighs_in_swap(f, f->free_swap_bytes))
 		return false;
 	verdict_say(v, "warning", f->free_swap_bytes,
-		"%s%s of the %s that the process has in swap is free inside malloc: trimming frees "
-		"it "
-		"there, without reading it back.",
+		"%s%s of the %s that the process has in swap is free inside malloc: trimming "
+		"frees it there, without reading it back.",
 		at_least(f), BYTES(f->free_swap_bytes), BYTES(f->swap_bytes));
 	verdict_advise_run(f, v, "trim");
 	return true;

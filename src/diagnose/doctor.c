@@ -122,8 +122,7 @@ check_yama(struct findings *fs, const struct os_rights *us)
 	else if (us->yama_scope == 3)
 		doctor_find(fs, "yama", FINDING_NO,
 			"forbids all tracing (ptrace_scope 3) until the machine is booted with "
-			"another "
-			"setting");
+			"another setting");
 	else
 		doctor_find(fs, "yama", FINDING_NO,
 			"allows tracing only %s (ptrace_scope %ld). %s, or: sysctl "
@@ -158,8 +157,7 @@ doctor_check_rights(struct findings *fs)
 	else if (!us.uid)
 		doctor_find(fs, "rights", FINDING_NOTE,
 			"root without CAP_SYS_PTRACE: only processes of root with no more "
-			"capabilities "
-			"than memdiag. In a container, --cap-add=SYS_PTRACE");
+			"capabilities than memdiag. In a container, --cap-add=SYS_PTRACE");
 	else
 		doctor_find(fs, "rights", FINDING_NOTE,
 			"uid %u without CAP_SYS_PTRACE: processes of that user only. For others "
@@ -475,8 +473,7 @@ doctor_check_threads(struct findings *fs, struct known *k)
 	else if (look.nr_running)
 		doctor_find(fs, "threads", FINDING_YES,
 			"%zu run: one can be borrowed if it is stopped outside malloc, which may "
-			"take "
-			"several attempts",
+			"take several attempts",
 			look.nr_running);
 	else
 		doctor_find(fs, "threads", FINDING_NO,

@@ -49,8 +49,7 @@ warn_of_other_malloc(struct heap_answer *s)
 
 	if (heap_other_malloc(s, path, sizeof path))
 		warnings_add(&s->warnings, true,
-			"the program's malloc is not glibc's but that of %s: this is only what "
-			"lies in glibc's beside it",
+			"the program's malloc is not glibc's but that of %s: this is only what lies in glibc's beside it",
 			path);
 }
 
@@ -62,8 +61,8 @@ hint_at_other_malloc(const struct heap_answer *s, struct err *e)
 
 	if (e->kind == ERR_UNSUPPORTED && heap_other_malloc(s, path, sizeof path))
 		err_hint(e,
-			"Its malloc is that of %s; 'memdiag maps' works here, and 'info' and "
-			"'trim' if that is jemalloc",
+			"Its malloc is that of %s; "
+			"'memdiag maps' works here, and 'info' and 'trim' if that is jemalloc",
 			path);
 	return -1;
 }
@@ -108,9 +107,8 @@ warn_of_gaps(struct heap_answer *s, const struct heap_question *q)
 			"the core file has no holes: what was resident is at least what is said");
 	if (s->target.core && h->nr_unknown_caches)
 		warnings_add(&s->warnings, false,
-			"the core file lacks the thread-local storage of %zu of %zu threads, as "
-			"gcore's do since "
-			"glibc 2.42; what the kernel writes has it",
+			"the core file lacks the thread-local storage of %zu of %zu threads, as gcore's do since glibc 2.42; "
+			"what the kernel writes has it",
 			h->nr_unknown_caches, h->thread.nr);
 	if (t.nr_by_lists && !q->how.bins_only)
 		warnings_add(&s->warnings, true,

@@ -49,8 +49,8 @@ info_ask_jemalloc(struct info *info, const struct info_options *opt, struct err 
 	if (info->jemalloc.has_stats)
 		return 0;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"the jemalloc of %d (%s) was built without statistics (config.stats); 'memdiag "
-		"maps' works here",
+		"the jemalloc of %d (%s) was built without statistics (config.stats); "
+		"'memdiag maps' works here",
 		(int)mt->target.pid, mt->target.comm);
 }
 
@@ -161,19 +161,17 @@ info_understand_jemalloc(struct info *info, const struct info_options *opt, stru
 			e, ERR_USAGE, 0, "jemalloc has no arena %ld in use here", opt->arena);
 	if (j->nr_unread)
 		warnings_add(&info->warnings, true,
-			"%zu of %zu arenas were not read: the borrowed thread would have been held "
-			"for too long; the totals have them",
+			"%zu of %zu arenas were not read: the borrowed thread would have been held for too long; "
+			"the totals have them",
 			j->nr_unread, j->nr_arenas + j->nr_unread);
 	if (!info->mt.jemalloc.serves_malloc)
 		warnings_add(&info->warnings, false,
-			"malloc() of the program is glibc's, and it has a jemalloc of its own "
-			"(%smalloc): "
-			"this is about jemalloc; --malloc=glibc is about the other",
+			"malloc() of the program is glibc's, and it has a jemalloc of its own (%smalloc): this is about jemalloc; "
+			"--malloc=glibc is about the other",
 			info->mt.jemalloc.prefix);
 	if (j->is_torn)
 		warnings_add(&info->warnings, false,
-			"the program had jemalloc's statistics refreshed while they were read: "
-			"arenas and totals may be of two moments");
+			"the program had jemalloc's statistics refreshed while they were read: arenas and totals may be of two moments");
 	account(info);
 	info_jemalloc_judge(info);
 	return 0;

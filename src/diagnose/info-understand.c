@@ -32,8 +32,7 @@ warn_of_second_libc(struct info *info)
 
 	if (libc)
 		warnings_add(&info->warnings, false,
-			"a second libc is loaded, %s: what its malloc has is counted as not from "
-			"malloc",
+			"a second libc is loaded, %s: what its malloc has is counted as not from malloc",
 			text_printable(libc->path, path, sizeof path));
 }
 
@@ -84,9 +83,7 @@ warn_of_foreign(struct info *info)
 
 	if (bytes)
 		warnings_add(&info->warnings, false,
-			"the program took %s itself with sbrk(), between parts of malloc's heap: "
-			"malloc counts that "
-			"as in use in arena 0",
+			"the program took %s itself with sbrk(), between parts of malloc's heap: malloc counts that as in use in arena 0",
 			text_bytes(bytes, text, sizeof text));
 }
 
@@ -103,14 +100,10 @@ check_document(struct info *info, const struct info_options *opt, struct err *e)
 		warnings_add(&info->warnings, true, "%s", mi->note);
 	if (mi->is_unsorted_doubtful)
 		warnings_add(&info->warnings, false,
-			"this glibc does not count its unsorted chunks right (BZ 16112): they are "
-			"left "
-			"out, and in use is too high");
+			"this glibc does not count its unsorted chunks right (BZ 16112): they are left out, and in use is too high");
 	else if (!mi->has_top_in_rest)
 		warnings_add(&info->warnings, false,
-			"this glibc (before 2.31) does not count the top of an arena as free: in "
-			"use "
-			"is too high by it");
+			"this glibc (before 2.31) does not count the top of an arena as free: in use is too high by it");
 	return 0;
 }
 
@@ -189,8 +182,8 @@ info_understand_file(struct info *info, const char *name, struct text *xml,
 		info_understand_add_rows(info, e) < 0)
 		return -1;
 	warnings_add(&info->warnings, false,
-		"RSS is unknown: %s is malloc's own account; free memory may have been given back, "
-		"so verdicts have upper bounds",
+		"RSS is unknown: %s is malloc's own account; "
+		"free memory may have been given back, so verdicts have upper bounds",
 		name);
 	verdict_facts_of_account(&f, &info->mi);
 	info->nr_verdicts = verdict_judge(&f, info->verdict);

@@ -32,14 +32,12 @@ ask_malloc(struct info *info, const struct info_options *opt, struct err *e)
 			report->replayed_bytes);
 	if (report->nr_left_over)
 		warnings_add(&info->warnings, false,
-			"a memdiag that was killed had left %zu open file%s in the process: closed "
-			"now",
+			"a memdiag that was killed had left %zu open file%s in the process: closed now",
 			report->nr_left_over, report->nr_left_over == 1 ? "" : "s");
 	if (report->nr_children)
 		warnings_add(&info->warnings, true,
-			"%zu child%s forked meanwhile (one is %d): what they write to standard "
-			"error goes "
-			"to a file in memory that nobody reads; restart them",
+			"%zu child%s forked meanwhile (one is %d): what they write to standard error goes to a file in memory that nobody reads; "
+			"restart them",
 			report->nr_children, report->nr_children == 1 ? "" : "ren",
 			(int)report->child);
 	return 0;
@@ -89,17 +87,13 @@ info_choose(struct info *info, const struct info_options *opt)
 		return opt->method;
 	if (opt->inject.capture == INJECT_CAPTURE_STREAM && !inject_can_copy_stream(mt->inject)) {
 		warnings_add(&info->warnings, false,
-			"its standard error stream does not look as glibc makes it: malloc_info() "
-			"was not "
-			"called, the heaps were read instead");
+			"its standard error stream does not look as glibc makes it: malloc_info() was not called, the heaps were read instead");
 		return INFO_READ;
 	}
 	if (!heap_malloc_info_is_slow(&mt->process, opt->max_lock_ns))
 		return INFO_INJECT;
 	warnings_add(&info->warnings, false,
-		"malloc has so many free chunks that malloc_info() could lock an arena for longer "
-		"than "
-		"--max-lock (%s): it was not called, the heaps were read instead",
+		"malloc has so many free chunks that malloc_info() could lock an arena for longer than --max-lock (%s): it was not called, the heaps were read instead",
 		ui_duration(opt->max_lock_ns, limit, sizeof limit));
 	return INFO_READ;
 }

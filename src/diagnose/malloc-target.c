@@ -112,8 +112,9 @@ malloc_target_find_arenas(struct malloc_target *mt, struct err *e)
 			return 0;
 	}
 	return err_set_kind(e, ERR_FAILED, 0,
-		"the arenas in the memory of %d (%s) are damaged. malloc would follow them into "
-		"nothing, so it was not called; 'memdiag maps' works here",
+		"the arenas in the memory of %d (%s) are damaged. "
+		"malloc would follow them into nothing, so it was not called; "
+		"'memdiag maps' works here",
 		(int)mt->target.pid, mt->target.comm);
 }
 

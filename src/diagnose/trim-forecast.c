@@ -146,13 +146,11 @@ trim_foresee(struct trim *t, const struct trim_options *opt, struct err *e)
 		return -1;
 	if (!has_pages(&f->heap))
 		return err_set_kind(e, ERR_PERMISSION, 0,
-			"cannot determine which pages of %d (%s) are resident, and so not what "
-			"trimming it gives back",
+			"cannot determine which pages of %d (%s) are resident, and so not what trimming it gives back",
 			(int)t->mt.target.pid, t->mt.target.comm);
 	if (f->nr_approximate)
 		warnings_add(&t->warnings, true,
-			"approximate: %zu of %zu arenas: a check failed, or threads were at work "
-			"in them",
+			"approximate: %zu of %zu arenas: a check failed, or threads were at work in them",
 			f->nr_approximate, f->heap.arena.nr);
 	if (!f->heap.has_uss)
 		warnings_add(&t->warnings, true, "cannot determine what other processes share");
@@ -200,9 +198,7 @@ warn_of_load(struct trim *t, const struct trim_options *opt)
 
 	if ((double)t->forecast.longest_lock_ns * factor > (double)opt->max_lock_ns)
 		warnings_add(&t->warnings, false,
-			"--max-lock (%s) may not hold: an arena is locked for %s of processor "
-			"time, and that takes %.1f times as "
-			"long at the moment, as so many processes wait for a processor",
+			"--max-lock (%s) may not hold: an arena is locked for %s of processor time, and that takes %.1f times as long at the moment, as so many processes wait for a processor",
 			ui_duration(opt->max_lock_ns, limit, sizeof limit),
 			ui_duration(t->forecast.longest_lock_ns, takes, sizeof takes), factor);
 }
@@ -222,10 +218,9 @@ trim_allow(struct trim *t, const struct trim_options *opt, struct err *e)
 		return 0;
 	}
 	return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"nothing was done: it would lock an arena of %d (%s) for about %s, and threads "
-		"that "
-		"allocate from it would wait. That is more than --max-lock (%s). See what it would "
-		"give back with -n, and choose a quiet hour or a greater --max-lock",
+		"nothing was done: it would lock an arena of %d (%s) for about %s, and threads that allocate from it would wait. "
+		"That is more than --max-lock (%s). "
+		"See what it would give back with -n, and choose a quiet hour or a greater --max-lock",
 		(int)t->mt.target.pid, t->mt.target.comm,
 		ui_duration(f->longest_lock_ns, takes, sizeof takes),
 		ui_duration(opt->max_lock_ns, limit, sizeof limit));
@@ -274,30 +269,26 @@ trim_caveats(const struct trim *t, const struct trim_options *opt, struct caveat
 
 	if (has_moved(f))
 		trim_forecast_say(&c, "changing", f->again_rss_bytes,
-			"the heap is changing: %s later a trim would return %s. What it returns is "
-			"what is "
-			"free at that moment.",
+			"the heap is changing: %s later a trim would return %s. What it returns "
+			"is what is free at that moment.",
 			ui_duration(f->again_after_ns, later, sizeof later),
 			UI_SIZE(ui, f->again_rss_bytes));
 	if (f->longest_lock_ns > opt->max_lock_ns)
 		trim_forecast_say(&c, "lock", 0,
 			"trim would refuse: an arena would be locked for %s, longer than "
-			"--max-lock "
-			"(%s).",
+			"--max-lock (%s).",
 			ui_duration(f->longest_lock_ns, lock, sizeof lock),
 			ui_duration(opt->max_lock_ns, limit, sizeof limit));
 	if (shared)
 		trim_forecast_say(&c, "shared", shared,
 			"RSS falls, memory does not: %s of it other processes have as well, since "
-			"a "
-			"fork.",
+			"a fork.",
 			UI_SIZE(ui, shared));
 	if (f->huge_bytes)
 		trim_forecast_say(&c, "huge-pages", f->huge_bytes,
-			"%s of it lies on huge pages of which a part stays. RSS falls at once, but "
-			"the "
-			"kernel, and the cgroup, get that memory back only when they run short of "
-			"it.",
+			"%s of it lies on huge pages of which a part stays. RSS falls at once, "
+			"but the kernel, and the cgroup, get that memory back only when they run "
+			"short of it.",
 			UI_SIZE(ui, f->huge_bytes));
 	if (f->mlocked_bytes)
 		trim_forecast_say(&c, "mlocked", f->mlocked_bytes,
@@ -306,8 +297,7 @@ trim_caveats(const struct trim *t, const struct trim_options *opt, struct caveat
 	if (f->swap_bytes)
 		trim_forecast_say(&c, "swapped", f->swap_bytes,
 			"%s is freed from swap. Headers of free blocks that are there come back "
-			"into "
-			"memory first, which takes longer than is shown here.",
+			"into memory first, which takes longer than is shown here.",
 			UI_SIZE(ui, f->swap_bytes));
 	return c.nr;
 }

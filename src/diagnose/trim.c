@@ -110,8 +110,7 @@ try_tops(struct trim *t, const struct trim_options *opt)
 			"not all tops of thread arenas were given back: %s", why.msg);
 	else if (t->tops.nr_busy)
 		warnings_add(&t->warnings, true,
-			"the tops of %zu arenas were left: could not take their "
-			"locks",
+			"the tops of %zu arenas were left: could not take their locks",
 			t->tops.nr_busy);
 }
 
@@ -184,11 +183,8 @@ check_tops(struct trim *t, const struct trim_options *opt, struct err *e)
 	if (!opt->tops || t->has_tops)
 		return 0;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot give back the tops of thread arenas of %d (%s): its libc has no function "
-		"that "
-		"waits for an arena's lock, as glibc has since 2.32; without --tops the rest can "
-		"be "
-		"trimmed",
+		"cannot give back the tops of thread arenas of %d (%s): its libc has no function that waits for an arena's lock, as glibc has since 2.32; "
+		"without --tops the rest can be trimmed",
 		(int)t->mt.target.pid, t->mt.target.comm);
 }
 

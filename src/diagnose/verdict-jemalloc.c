@@ -26,8 +26,8 @@ judge_live(const struct verdict_facts *f, const struct verdict_jemalloc *j, stru
 		.id = "live-large", .severity = "info", .bytes = j->allocated_bytes
 	};
 	SAY(v,
-		"%s, %d %% of RSS, is memory that the program allocated and has not freed: data it "
-		"needs, or a leak. Trimming does not help.",
+		"%s, %d %% of RSS, is memory that the program allocated and has not freed: data it needs, or a leak. "
+		"Trimming does not help.",
 		BYTES(v->bytes), verdict_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0, "see if it grows: save --json now and later, then memdiag diff");
 	if (j->is_prof_on)
@@ -46,10 +46,7 @@ verdict_jemalloc_judge_retained(
 	if (!verdict_weighs(j->free_bytes, 16 * MIB, 0.1, f->rss_bytes))
 		return false;
 	*v = (struct verdict){ .id = "retained", .severity = "warning", .bytes = j->free_bytes };
-	SAY(v,
-		"%s, %d %% of RSS at most, is free inside jemalloc, in whole pages (dirty or "
-		"muzzy) "
-		"that it has not given back%s.",
+	SAY(v, "%s, %d %% of RSS at most, is free inside jemalloc, in whole pages (dirty or muzzy) that it has not given back%s.",
 		BYTES(v->bytes), verdict_percent(v->bytes, f->rss_bytes),
 		j->never_decays ? ": it is set to keep them for ever (dirty_decay_ms:-1)" : " yet");
 	ADVISE(v, 0, "memdiag trim -p %d", (int)f->pid);
@@ -69,9 +66,8 @@ verdict_jemalloc_judge_fragmented(
 		.id = "fragmented", .severity = "warning", .bytes = j->between_bytes
 	};
 	SAY(v,
-		"%s, %d %% of RSS at most, is free on pages that blocks in use keep (active minus "
-		"allocated). Trimming does not help; jemalloc uses it for new blocks of those "
-		"sizes only.",
+		"%s, %d %% of RSS at most, is free on pages that blocks in use keep (active minus allocated). "
+		"Trimming does not help; jemalloc uses it for new blocks of those sizes only.",
 		BYTES(v->bytes), verdict_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0,
 		"move what lives long to new blocks, as Redis does with CONFIG SET activedefrag "
@@ -88,8 +84,7 @@ judge_cached(const struct verdict_facts *f, const struct verdict_jemalloc *j, st
 		.id = "cache-retained", .severity = "warning", .bytes = j->cached_bytes
 	};
 	SAY(v,
-		"%s, %d %% of RSS, is freed and in caches of threads, each for itself until it "
-		"ends. "
+		"%s, %d %% of RSS, is freed and in caches of threads, each for itself until it ends. "
 		"jemalloc counts it as allocated, and trimming does not reach it.",
 		BYTES(v->bytes), verdict_percent(v->bytes, f->rss_bytes));
 	ADVISE(v, 0, "fewer threads, or start it with MALLOC_CONF=tcache_max:4096");
@@ -107,10 +102,7 @@ verdict_jemalloc_judge_virt_only(
 		.severity = "info",
 		.bytes = j->retained_bytes,
 		.rank = VERDICT_OF_ADDRESSES };
-	SAY(v,
-		"%s of the %s of VIRT is address space that jemalloc keeps without memory "
-		"(retained): "
-		"it is not resident.",
+	SAY(v, "%s of the %s of VIRT is address space that jemalloc keeps without memory (retained): it is not resident.",
 		BYTES(v->bytes), BYTES(f->virt_bytes));
 	ADVISE(v, 0, "watch RSS instead, and set no limit on VIRT (ulimit -v)");
 	return true;

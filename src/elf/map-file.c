@@ -138,12 +138,11 @@ map_file_check_order(const struct map_reader *r, const struct region *new)
 		return 0;
 	if (new->start.v >= last->start.v)
 		return refuse_line(r,
-			"the mapping overlaps that of line %zu: the process changed while it was "
-			"saved; save it again",
+			"the mapping overlaps that of line %zu: the process changed while it was saved; "
+			"save it again",
 			r->mapping_line);
 	return refuse_line(r,
-		"its address is below that of line %zu: two processes, which belong in a file "
-		"each, or lines in another order",
+		"its address is below that of line %zu: two processes, which belong in a file each, or lines in another order",
 		r->mapping_line);
 }
 
@@ -154,8 +153,7 @@ map_file_take_mapping(struct map_reader *r, const struct region *new)
 
 	if (r->other_line)
 		return refuse_line(r,
-			"a mapping after line %zu, which is no part of one: two processes, which "
-			"belong in a file each, or lines are missing",
+			"a mapping after line %zu, which is no part of one: two processes, which belong in a file each, or lines are missing",
 			r->other_line);
 	if (new->path && strcmp(new->path, "[rollup]") == 0)
 		return refuse_line(
@@ -218,8 +216,7 @@ take_other(struct map_reader *r, const char *line)
 		return none.fields != SMAPS_BIT(SMAPS_RSS)
 			? 0
 			: refuse_line(r,
-				  "Rss of no mapping: the line of the mapping is missing or "
-				  "damaged");
+				  "Rss of no mapping: the line of the mapping is missing or damaged");
 	if (kind == SMAPS_BAD)
 		return refuse_line(r, "'%.*s' has no number of kB, or is there a second time",
 			(int)strcspn(line, ":"), line);

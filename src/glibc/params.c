@@ -36,48 +36,13 @@ static const struct form {
 	unsigned int first, last;
 	const char *members;
 } forms[] = {
-	{ 43, MALLOC_ANY_LATER,
-		"TPMAX"
-		"eHGf"
-		"nlmd"
-		"YZ"
-		"B"
-		"KSC" },
-	{ 43, 43,
-		"TPMAX"
-		"HeGf"
-		"nlmd"
-		"YZ"
-		"B"
-		"KSC" },
-	{ 35, 42,
-		"TPMAX"
-		"HGf"
-		"nlmd"
-		"YZ"
-		"B"
-		"KSC" },
-	{ 26, 37,
-		"TPMAX"
-		"nlmd"
-		"YZ"
-		"B"
-		"KSC" },
-	{ 24, 25,
-		"TPMAX"
-		"nlmd"
-		"YZ"
-		"B" },
-	{ 15, 23,
-		"TPMAX"
-		"nlmd"
-		"YZO"
-		"B" },
-	{ 10, 14,
-		"TPMAX"
-		"nlmdp"
-		"YZO"
-		"B" },
+	{ 43, MALLOC_ANY_LATER, "TPMAXeHGfnlmdYZBKSC" },
+	{ 43, 43, "TPMAXHeGfnlmdYZBKSC" },
+	{ 35, 42, "TPMAXHGfnlmdYZBKSC" },
+	{ 26, 37, "TPMAXnlmdYZBKSC" },
+	{ 24, 25, "TPMAXnlmdYZB" },
+	{ 15, 23, "TPMAXnlmdYZOB" },
+	{ 10, 14, "TPMAXnlmdpYZOB" },
 };
 
 /* Values by the letters of their members; 0 for what a form lacks. */

@@ -524,9 +524,8 @@ malloc_info_find(struct text *ret, const char *name, const char *text, size_t le
 	next = next_document(begin + 1, end);
 	if (next)
 		return err_set(e, 0,
-			"cannot read %s: it has several documents of malloc_info(), in lines %zu "
-			"and "
-			"%zu; each belongs in a file of its own",
+			"cannot read %s: it has several documents of malloc_info(), in lines %zu and %zu; "
+			"each belongs in a file of its own",
 			name, nr_lines + 1, nr_lines + 1 + count_newlines(begin, next));
 	last = memmem(begin, (size_t)(end - begin), document_end, strlen(document_end));
 	if (last)

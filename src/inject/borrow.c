@@ -48,8 +48,8 @@ borrow_put_back(struct worker *c, int sig, struct err *e)
 			registers_set_ext(c->tid, &c->saved, e) < 0))
 		return -1;
 	if (c->is_masked)
-		timeout_record(&c->timeout, c->it->target, c->tid);
-	timeout_renew(&c->timeout, c->it->target, &c->saved.regs);
+		timeout_record(&c->timeout, c->callee->target, c->tid);
+	timeout_renew(&c->timeout, c->callee->target, &c->saved.regs);
 	if (registers_set(c->tid, &c->saved.regs, e) < 0)
 		return -1;
 	return os_detach(c->tid, sig, e);
@@ -86,8 +86,8 @@ borrow_return(struct worker *c, struct err *e)
 	if (c->is_loose || c->stop != OS_STOP_SYSCALL)
 		return err_set(e, 0, "thread %d does not stand in a call of memdiag's", c->tid);
 	if (slot.start.v &&
-		os_part_write(c->it->target, &slot, slot.start, &c->errno_was, sizeof c->errno_was,
-			&ours) < 0)
+		os_part_write(c->callee->target, &slot, slot.start, &c->errno_was,
+			sizeof c->errno_was, &ours) < 0)
 		debug("errno: %s", ours.msg);
 	if (borrow_leave_syscall(c, e) < 0 || (c->is_ours && borrow_put_back(c, 0, e) < 0))
 		return -1;
@@ -111,7 +111,7 @@ borrow_restart_call(const struct worker *c)
 	if (arch_get_regs(c->tid, &regs, &e) < 0)
 		return;
 	before = regs;
-	timeout_settle(&unseen, c->it->target, c->tid, &regs);
+	timeout_settle(&unseen, c->callee->target, c->tid, &regs);
 	if (memcmp(before.word, regs.word, regs.size_bytes) != 0 &&
 		registers_set(c->tid, &regs, &e) < 0)
 		debug("thread %d: %s", c->tid, e.msg);
@@ -164,7 +164,7 @@ enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 static enum try
 borrow_stop(struct worker *c, struct reason *why, struct err *e)
 {
-	if (os_seize(c->it->target, c->tid, e) < 0) {
+	if (os_seize(c->callee->target, c->tid, e) < 0) {
 		snprintf(why->text, sizeof why->text, "it has ended");
 		return e->kind == ERR_GONE ? TRY_REFUSED : TRY_FAILED;
 	}
@@ -197,9 +197,9 @@ remember_errno(struct worker *c)
 {
 	struct err e;
 
-	c->errno_at = arch_errno_address(c->it->target, c->it->libc, &c->saved.regs);
+	c->errno_at = arch_errno_address(c->callee->target, c->callee->libc, &c->saved.regs);
 	if (c->errno_at.v &&
-		os_read(c->it->target, c->errno_at, &c->errno_was, sizeof c->errno_was, &e) < 0)
+		os_read(c->callee->target, c->errno_at, &c->errno_was, sizeof c->errno_was, &e) < 0)
 		c->errno_at.v = 0;
 }
 
@@ -213,7 +213,7 @@ awaits_signal(const struct worker *c, struct reason *why)
 	struct os_status s;
 	struct err e;
 
-	if (os_status(c->it->target, c->tid, &s, &e) == 0 &&
+	if (os_status(c->callee->target, c->tid, &s, &e) == 0 &&
 		!(s.signals_pending & ~c->saved.sigmask))
 		return false;
 	snprintf(why->text, sizeof why->text, "a signal is about to be delivered to it");
@@ -227,7 +227,7 @@ awaits_signal(const struct worker *c, struct reason *why)
 static bool
 can_wait_again(struct worker *c, struct reason *why)
 {
-	timeout_look(&c->timeout, c->it->target, c->tid);
+	timeout_look(&c->timeout, c->callee->target, c->tid);
 	if (!c->timeout.is_lost && !c->timeout.is_of_socket)
 		return true;
 	snprintf(why->text, sizeof why->text, "it waits with a timeout that memdiag cannot keep");
@@ -237,9 +237,10 @@ can_wait_again(struct worker *c, struct reason *why)
 static bool
 may_call_allocator(const struct worker *c, struct reason *why)
 {
-	const struct inject_allocator *a = c->it->allocator;
+	const struct inject_allocator *a = c->callee->allocator;
 
-	if (!a || a->may_be_called(a, c->it->target, c->tid, arch_thread_pointer(&c->saved.regs)))
+	if (!a ||
+		a->may_be_called(a, c->callee->target, c->tid, arch_thread_pointer(&c->saved.regs)))
 		return true;
 	snprintf(why->text, sizeof why->text, "it has not used %s yet", a->name);
 	return false;
@@ -253,13 +254,13 @@ static bool
 prove(struct worker *c, const struct candidate *cand, bool is_strict, struct reason *why,
 	struct err *filter)
 {
-	struct inject_target *it = c->it;
+	struct inject_target *callee = c->callee;
 	bool has_moved = !has_not_moved(cand, &c->saved.regs, why);
 
-	timeout_settle(&c->timeout, it->target, c->tid, &c->saved.regs);
+	timeout_settle(&c->timeout, callee->target, c->tid, &c->saved.regs);
 	if (has_moved || awaits_signal(c, why))
 		return false;
-	if (needs_prove(it, c->tid, it->needs, NEEDS_HELPER, &c->no_helper, filter) < 0) {
+	if (needs_prove(callee, c->tid, callee->needs, NEEDS_HELPER, &c->no_helper, filter) < 0) {
 		snprintf(why->text, sizeof why->text, "a seccomp filter is in the way");
 		why->is_filter = true;
 		return false;
@@ -268,21 +269,21 @@ prove(struct worker *c, const struct candidate *cand, bool is_strict, struct rea
 		snprintf(why->text, sizeof why->text, "what is left of its timeout is not known");
 		return false;
 	}
-	return safety_prove(it, c->tid, &c->saved.regs, cand->is_parked, is_strict, why) &&
+	return safety_prove(callee, c->tid, &c->saved.regs, cand->is_parked, is_strict, why) &&
 		may_call_allocator(c, why);
 }
 
 static enum try
-try_thread(struct worker *c, struct inject_target *it, const struct candidate *cand, bool is_strict,
-	struct reason *why, struct err *e)
+try_thread(struct worker *c, struct inject_target *callee, const struct candidate *cand,
+	bool is_strict, struct reason *why, struct err *e)
 {
 	enum try result;
 	struct err ours;
 
-	*c = (struct worker){ .it = it, .tid = cand->tid };
+	*c = (struct worker){ .callee = callee, .tid = cand->tid };
 	if (!can_wait_again(c, why))
 		return TRY_REFUSED;
-	if (!candidate_is_unchanged(cand, it)) {
+	if (!candidate_is_unchanged(cand, callee)) {
 		snprintf(why->text, sizeof why->text, "it woke up");
 		return TRY_REFUSED;
 	}
@@ -295,7 +296,7 @@ try_thread(struct worker *c, struct inject_target *it, const struct candidate *c
 	}
 	if (prove(c, cand, is_strict, why, e)) {
 		remember_errno(c);
-		c->arena_slot = arenas_slot_of_thread(it->arenas, it->target, c->tid);
+		c->arena_slot = arenas_slot_of_thread(callee->arenas, callee->target, c->tid);
 		if (worker_begin(c, &ours) == 0)
 			return TRY_TAKEN;
 		snprintf(why->text, sizeof why->text, "its stack has no room for a signal frame");
@@ -333,11 +334,11 @@ is_too_early_for(const struct borrow_search *s, const struct candidate *cand)
 }
 
 static enum try
-try_round(struct worker *c, struct inject_target *it, struct borrow_search *s, int *nr_rejected,
+try_round(struct worker *c, struct inject_target *callee, struct borrow_search *s, int *nr_rejected,
 	struct err *e)
 {
 	s->is_filtered = false;
-	s->is_locked = s->wants_helper && safety_is_making_threads(it);
+	s->is_locked = s->wants_helper && safety_is_making_threads(callee);
 	if (s->is_locked)
 		return TRY_REFUSED;
 	for (size_t i = 0; i < s->found.nr && i < MAX_TRIES_A_ROUND; i++) {
@@ -348,7 +349,7 @@ try_round(struct worker *c, struct inject_target *it, struct borrow_search *s, i
 		if (is_too_early_for(s, cand))
 			break; /* and so are all behind it */
 		s->why.is_filter = false;
-		result = try_thread(c, it, cand, *nr_rejected < STRICT_TRIES, &s->why, e);
+		result = try_thread(c, callee, cand, *nr_rejected < STRICT_TRIES, &s->why, e);
 		if (result != TRY_REFUSED)
 			return result;
 		s->is_filtered = s->why.is_filter && (s->is_filtered || !i);
@@ -384,24 +385,24 @@ is_settled(struct borrow_search *s, const struct inject_options *opt)
 }
 
 static int
-no_safe_point(const struct inject_target *it, const struct borrow_search *s, struct err *e)
+no_safe_point(const struct inject_target *callee, const struct borrow_search *s, struct err *e)
 {
 	char name[32];
 
-	if (!target_is_alive(it->target))
+	if (!target_is_alive(callee->target))
 		return err_set_kind(e, ERR_GONE, 0,
-			"process %d (%s) has ended; nothing had been changed", it->target->pid,
-			it->target->comm);
+			"process %d (%s) has ended; nothing had been changed", callee->target->pid,
+			callee->target->comm);
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
 		"no thread of %d (%s) could be borrowed safely within %.1f s; nothing was changed",
-		it->target->pid, it->target->comm, (double)(os_now_ns() - s->started_ns) / 1e9);
+		callee->target->pid, callee->target->comm,
+		(double)(os_now_ns() - s->started_ns) / 1e9);
 	if (s->is_locked)
 		err_hint(e,
-			"It makes a thread, or is in setuid() or the like, where another thread "
-			"does not take part");
+			"It makes a thread, or is in setuid() or the like, where another thread does not take part");
 	else if (s->tid)
 		err_hint(e, "Last, thread %d (%s) was refused: %s", s->tid,
-			os_thread_name(it->target, s->tid, name, sizeof name), s->why.text);
+			os_thread_name(callee->target, s->tid, name, sizeof name), s->why.text);
 	else
 		err_hint(e, "Of %zu threads %zu do something that must not be interrupted; %s",
 			s->found.nr_threads, s->found.nr_refused, s->found.reason.text);
@@ -413,12 +414,12 @@ refuse_filter(const struct borrow_search *s, struct err *e)
 {
 	*e = s->filter;
 	err_hint(e,
-		"Nothing was changed. 'memdiag heap', 'memdiag maps' and 'memdiag trim -n' make no "
-		"call in it");
+		"Nothing was changed. "
+		"'memdiag heap', 'memdiag maps' and 'memdiag trim -n' make no call in it");
 }
 
 int
-borrow_take(struct worker *c, struct inject_target *it, const struct inject_options *opt,
+borrow_take(struct worker *c, struct inject_target *callee, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
 {
 	struct borrow_search s = { .started_ns = os_now_ns(),
@@ -429,11 +430,11 @@ borrow_take(struct worker *c, struct inject_target *it, const struct inject_opti
 	s.deadline_ns = s.started_ns + opt->wait_ns;
 	for (;;) {
 		candidates_release(&s.found);
-		if (candidates_find(&s.found, it, s.nr_rounds++, e) < 0)
+		if (candidates_find(&s.found, callee, s.nr_rounds++, e) < 0)
 			return -1;
-		result = try_round(c, it, &s, &report->nr_rejected, e);
+		result = try_round(c, callee, &s, &report->nr_rejected, e);
 		if (result != TRY_REFUSED || os_now_ns() >= s.deadline_ns || os_is_asked_to_end() ||
-			!target_is_alive(it->target) || s.is_filtered || is_settled(&s, opt))
+			!target_is_alive(callee->target) || s.is_filtered || is_settled(&s, opt))
 			break;
 		if (opt->waiting)
 			opt->waiting(obstacle(&s), os_now_ns() - s.started_ns);
@@ -444,7 +445,7 @@ borrow_take(struct worker *c, struct inject_target *it, const struct inject_opti
 	if (result == TRY_REFUSED && s.is_filtered)
 		refuse_filter(&s, e);
 	else if (result == TRY_REFUSED)
-		no_safe_point(it, &s, e);
+		no_safe_point(callee, &s, e);
 	candidates_release(&s.found);
 	return result == TRY_TAKEN ? 0 : -1;
 }

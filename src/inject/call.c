@@ -153,9 +153,8 @@ leave_overslept(const struct long_call *call, struct worker *c, struct err *e)
 	if (call->is_last)
 		return 0;
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"%s was called in %d (%s), but its result is lost: memdiag got no processor in "
-		"time to read it",
-		call->name, c->it->target->pid, c->it->target->comm);
+		"%s was called in %d (%s), but its result is lost: memdiag got no processor in time to read it",
+		call->name, c->callee->target->pid, c->callee->target->comm);
 	return err_hint(e, "Try again when the machine is less busy");
 }
 
@@ -195,7 +194,7 @@ call_to_end(const struct long_call *call, struct worker *c, enum worker_end *ret
 			return -1;
 		over = call_take_stop(c, &stop, ret, e);
 	}
-	if (over && stop.kind == OS_STOP_GONE && !stop.sig && target_is_alive(c->it->target))
+	if (over && stop.kind == OS_STOP_GONE && !stop.sig && target_is_alive(c->callee->target))
 		*ret = WORKER_RETURNED;
 	return over < 0 ? -1 : 0;
 }
@@ -212,7 +211,7 @@ call_give_up(
 
 	if (!call->holds_more && worker_stop_waiting(c) && worker_turn_back(c, &ignored) == 0)
 		return err_hint(e, "It waited for an arena's lock and was turned back%s",
-			call->fn.v == c->it->fn.malloc_trim.v
+			call->fn.v == c->callee->fn.malloc_trim.v
 				? "; arenas before that one may have been "
 				  "trimmed"
 				: "; nothing was changed");

@@ -63,26 +63,26 @@ _Static_assert(sizeof(struct file_image) == 0xe0, "struct _IO_FILE_plus is 224 b
 #define NAME_OFFSET 256
 
 bool
-inject_can_copy_stream(const struct inject_target *it)
+inject_can_copy_stream(const struct inject_target *callee)
 {
 	struct file_image f;
 	struct err e;
 
-	if (os_read(it->target, it->stderr_stream, &f, sizeof f, &e) < 0)
+	if (os_read(callee->target, callee->stderr_stream, &f, sizeof f, &e) < 0)
 		return false;
 	/*
 	 * The program may have closed it or sent it elsewhere: where it leads is nothing to a copy.
 	 */
 	return ((uint32_t)f.flags & IO_MAGIC_MASK) == IO_MAGIC && f.fileno >= -1 &&
 		f.fileno < MAX_FILENO &&
-		raddr_in((raddr){ f.lock }, it->libc->start, it->libc->end) &&
-		raddr_in((raddr){ f.vtable }, it->libc->start, it->libc->end);
+		raddr_in((raddr){ f.lock }, callee->libc->start, callee->libc->end) &&
+		raddr_in((raddr){ f.vtable }, callee->libc->start, callee->libc->end);
 }
 
 int
 stream_copy_lay(struct stream_copy *s, struct worker *c, const struct workspace *ws, struct err *e)
 {
-	const struct inject_target *it = c->it;
+	const struct inject_target *callee = c->callee;
 	const uint64_t end = ws->buffer.v + ws->buffer_bytes;
 	struct file_image theirs;
 	struct file_image f = {
@@ -100,7 +100,7 @@ stream_copy_lay(struct stream_copy *s, struct worker *c, const struct workspace 
 		.mode = -1, /* bytes, not wide characters */
 	};
 
-	if (os_read(it->target, it->stderr_stream, &theirs, sizeof theirs, e) < 0)
+	if (os_read(callee->target, callee->stderr_stream, &theirs, sizeof theirs, e) < 0)
 		return -1;
 	f.vtable = theirs.vtable;
 	*s = (struct stream_copy){ raddr_add(ws->data, FILE_OFFSET), ws->buffer, ws->buffer_bytes };
@@ -108,22 +108,22 @@ stream_copy_lay(struct stream_copy *s, struct worker *c, const struct workspace 
 }
 
 int
-stream_copy_read(const struct stream_copy *s, const struct inject_target *it, struct text *out,
+stream_copy_read(const struct stream_copy *s, const struct inject_target *callee, struct text *out,
 	bool *ret_is_cut, struct err *e)
 {
 	struct file_image f;
 	uint64_t len;
 
-	if (os_read(it->target, s->file, &f, sizeof f, e) < 0)
+	if (os_read(callee->target, s->file, &f, sizeof f, e) < 0)
 		return -1;
 	len = f.write_ptr - s->buffer.v;
 	if (f.write_base != s->buffer.v || len > s->buffer_bytes)
 		return err_set(e, 0, "the stream that malloc_info wrote to in %d is damaged",
-			it->target->pid);
+			callee->target->pid);
 	out->v = malloc(len + 1);
 	if (!out->v)
 		return err_set(e, ENOMEM, "cannot hold what malloc_info wrote");
-	if (os_read(it->target, s->buffer, out->v, len, e) < 0) {
+	if (os_read(callee->target, s->buffer, out->v, len, e) < 0) {
 		text_release(out);
 		return -1;
 	}
@@ -232,9 +232,7 @@ capture_check_rights(const struct target *t, int fd, struct err *e)
 	if (!os_controls_kernel(fd))
 		return 0;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot write to descriptor 2 of %d (%s): its file controls the kernel, and "
-		"memdiag "
-		"may have more rights there than the process",
+		"cannot write to descriptor 2 of %d (%s): its file controls the kernel, and memdiag may have more rights there than the process",
 		t->pid, t->comm);
 }
 
@@ -262,46 +260,42 @@ check_descriptor(const struct target *t, struct err *e)
 		return e->code == ENOENT ? 0 : -1;
 	if (capture_is_ours(t, 2))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot redirect descriptor 2 of %d (%s): a memdiag that was killed has "
-			"left it "
-			"redirected already, and what it was is not known",
+			"cannot redirect descriptor 2 of %d (%s): a memdiag that was killed has left it redirected already, and what it was is not known",
 			t->pid, t->comm);
 	if (is_for_output(d.mode, d.flags))
 		return check_copy(t, e);
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot redirect descriptor 2 of %d (%s): it is %s, which the program may read "
-		"from or "
-		"send to; use --capture=stream, which leaves it alone",
+		"cannot redirect descriptor 2 of %d (%s): it is %s, which the program may read from or send to; "
+		"use --capture=stream, which leaves it alone",
 		t->pid, t->comm, text_printable(d.name, name, sizeof name));
 }
 
 int
-redirect_check(const struct inject_target *it, struct err *e)
+redirect_check(const struct inject_target *callee, struct err *e)
 {
 	struct os_status s;
 
-	if (os_status(it->target, it->target->mem_tid, &s, e) < 0)
+	if (os_status(callee->target, callee->target->mem_tid, &s, e) < 0)
 		return -1;
 	if (s.seccomp)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is under a seccomp filter, which may end it when its descriptor 2 "
-			"is "
-			"redirected",
-			it->target->pid, it->target->comm);
+			"%d (%s) is under a seccomp filter, which may end it when its descriptor 2 is redirected",
+			callee->target->pid, callee->target->comm);
 	/* The kernel counts the file in memory as one (mm/filemap.c, generic_write_checks()). */
-	if (os_file_size_limit(it->target) < FILE_MAX_BYTES)
+	if (os_file_size_limit(callee->target) < FILE_MAX_BYTES)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot redirect descriptor 2 of %d (%s): its files may not be larger than "
-			"%" PRIu64 " bytes (ulimit -f), and a write beyond that ends it",
-			it->target->pid, it->target->comm, os_file_size_limit(it->target));
-	if (check_descriptor(it->target, e) < 0)
+			"cannot redirect descriptor 2 of %d (%s): its files may not be larger than %" PRIu64
+			" bytes (ulimit -f), and a write beyond that ends it",
+			callee->target->pid, callee->target->comm,
+			os_file_size_limit(callee->target));
+	if (check_descriptor(callee->target, e) < 0)
 		return -1;
-	if (it->fn.memfd_create.v && it->fn.fcntl.v && it->fn.dup2.v && it->fn.close.v)
+	if (callee->fn.memfd_create.v && callee->fn.fcntl.v && callee->fn.dup2.v &&
+		callee->fn.close.v)
 		return 0;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"the libc of %d (%s) is too old to redirect its stderr to a file in memory "
-		"(memfd_create, 2.27)",
-		it->target->pid, it->target->comm);
+		"the libc of %d (%s) is too old to redirect its stderr to a file in memory (memfd_create, 2.27)",
+		callee->target->pid, callee->target->comm);
 }
 
 /*
@@ -313,10 +307,10 @@ close_left_over(struct redirect *r, struct worker *c, const int *fd, size_t nr,
 	uint64_t deadline_ns, struct err *e)
 {
 	for (size_t i = 0; i < nr; i++) {
-		if (!capture_is_ours(c->it->target, fd[i]))
+		if (!capture_is_ours(c->callee->target, fd[i]))
 			continue;
 		debug("descriptor %d was left by a memdiag that was killed", fd[i]);
-		if (worker_syscall(c, c->it->fn.close, (uint64_t[]){ (uint64_t)fd[i] }, 1,
+		if (worker_syscall(c, c->callee->fn.close, (uint64_t[]){ (uint64_t)fd[i] }, 1,
 			    deadline_ns, "closing a file that was left", e) < 0)
 			return -1;
 		r->nr_left_over++;
@@ -343,34 +337,34 @@ number_to_keep(const int *fd, size_t nr)
 static int
 keep_descriptor(struct worker *c, uint64_t number, uint64_t deadline_ns, struct err *e)
 {
-	const struct inject_target *it = c->it;
+	const struct inject_target *callee = c->callee;
 
-	if (worker_undo(c, it->fn.close, &number, 1, e) < 0)
+	if (worker_undo(c, callee->fn.close, &number, 1, e) < 0)
 		return -1;
-	if (worker_syscall(c, it->fn.fcntl, (uint64_t[]){ 2, F_DUPFD_CLOEXEC, number }, 3,
+	if (worker_syscall(c, callee->fn.fcntl, (uint64_t[]){ 2, F_DUPFD_CLOEXEC, number }, 3,
 		    deadline_ns, "keeping descriptor 2", e) < 0) {
 		if (e->code == EINVAL)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
 				"cannot keep descriptor 2 of %d (%s): number %" PRIu64
 				" is above its "
 				"limit of open files (ulimit -n)",
-				it->target->pid, it->target->comm, number);
+				callee->target->pid, callee->target->comm, number);
 		if (e->code != EBADF)
 			return -1;
 		/* It is closed: afterwards it is closed again. */
-		return worker_undo(c, it->fn.close, (uint64_t[]){ 2 }, 1, e);
+		return worker_undo(c, callee->fn.close, (uint64_t[]){ 2 }, 1, e);
 	}
 	if ((uint64_t)c->result != number) {
 		uint64_t other = (uint64_t)c->result;
 
 		worker_drop(c); /* the number belongs to another file now */
-		return worker_syscall(c, it->fn.close, &other, 1, deadline_ns, "close", e) < 0
+		return worker_syscall(c, callee->fn.close, &other, 1, deadline_ns, "close", e) < 0
 			? -1
 			: err_set_kind(e, ERR_NO_SAFE_POINT, 0,
 				  "cannot keep descriptor 2 of %d (%s): it opens files too quickly",
-				  it->target->pid, it->target->comm);
+				  callee->target->pid, callee->target->comm);
 	}
-	return worker_undo(c, it->fn.dup2, (uint64_t[]){ number, 2 }, 2, e);
+	return worker_undo(c, callee->fn.dup2, (uint64_t[]){ number, 2 }, 2, e);
 }
 
 /*
@@ -380,7 +374,7 @@ keep_descriptor(struct worker *c, uint64_t number, uint64_t deadline_ns, struct 
 static int
 copy_old(struct redirect *r, const struct worker *c, struct err *e)
 {
-	const struct target *t = c->it->target;
+	const struct target *t = c->callee->target;
 	struct os_descriptor d;
 	struct err gone;
 
@@ -391,9 +385,7 @@ copy_old(struct redirect *r, const struct worker *c, struct err *e)
 		return 0;
 	cleanup_fd(&r->old_fd);
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot redirect descriptor 2 of %d (%s): it has become a file that the program "
-		"may "
-		"read from or send to",
+		"cannot redirect descriptor 2 of %d (%s): it has become a file that the program may read from or send to",
 		t->pid, t->comm);
 }
 
@@ -402,16 +394,16 @@ redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 	uint64_t deadline_ns, struct err *e)
 {
 	static const char name[] = FILE_NAME;
-	const struct inject_target *it = c->it;
+	const struct inject_target *callee = c->callee;
 	const raddr at = raddr_add(ws->data, NAME_OFFSET);
 	auto_free int *fd = NULL;
 	uint64_t file;
 	size_t nr;
 
-	if (os_descriptors(it->target, &fd, &nr, e) < 0 ||
+	if (os_descriptors(callee->target, &fd, &nr, e) < 0 ||
 		close_left_over(r, c, fd, nr, deadline_ns, e) < 0 ||
 		worker_write(c, at, name, sizeof name, e) < 0 ||
-		worker_syscall(c, it->fn.memfd_create,
+		worker_syscall(c, callee->fn.memfd_create,
 			(uint64_t[]){ at.v, MFD_CLOEXEC | MFD_ALLOW_SEALING }, 2, deadline_ns,
 			"memfd_create", e) < 0)
 		return -1;
@@ -420,21 +412,21 @@ redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 	 * Writers of one such file do not wait for each other's file position (fs/open.c sets
 	 * FMODE_ATOMIC_POS for real files only); appending is under the inode's lock.
 	 */
-	if (worker_undo(c, it->fn.close, &file, 1, e) < 0 ||
-		worker_syscall(c, it->fn.fcntl, (uint64_t[]){ file, F_SETFL, O_APPEND }, 3,
+	if (worker_undo(c, callee->fn.close, &file, 1, e) < 0 ||
+		worker_syscall(c, callee->fn.fcntl, (uint64_t[]){ file, F_SETFL, O_APPEND }, 3,
 			deadline_ns, "fcntl", e) < 0)
 		return -1;
-	r->file_fd = os_copy_memfd(it->target, c->tid, (int)file, name, e);
+	r->file_fd = os_copy_memfd(callee->target, c->tid, (int)file, name, e);
 	if (r->file_fd < 0 || copy_old(r, c, e) < 0)
 		return -1;
 	if (keep_descriptor(c, number_to_keep(fd, nr), deadline_ns, e) < 0)
 		return -1;
 	/* Output in the program's buffer goes to the log; memdiag's to the file. */
-	if (worker_syscall(c, it->fn.fflush, &it->stderr_stream.v, 1, deadline_ns, "fflush", e) <
-			0 ||
-		worker_undo(c, it->fn.fflush, &it->stderr_stream.v, 1, e) < 0)
+	if (worker_syscall(c, callee->fn.fflush, &callee->stderr_stream.v, 1, deadline_ns, "fflush",
+		    e) < 0 ||
+		worker_undo(c, callee->fn.fflush, &callee->stderr_stream.v, 1, e) < 0)
 		return -1;
-	return worker_syscall(c, it->fn.dup2, (uint64_t[]){ file, 2 }, 2, deadline_ns,
+	return worker_syscall(c, callee->fn.dup2, (uint64_t[]){ file, 2 }, 2, deadline_ns,
 		"redirecting descriptor 2", e);
 }
 
@@ -470,8 +462,7 @@ replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 			continue;
 		if (n < 0)
 			return err_set(e, errno,
-				"%zu bytes of the program's own output came in between "
-				"and cannot be written back",
+				"%zu bytes of the program's own output came in between and cannot be written back",
 				len);
 		s += n;
 		len -= (size_t)n;
@@ -519,7 +510,7 @@ await_back(const struct target *t)
 }
 
 int
-redirect_read(struct redirect *r, const struct inject_target *it, struct text *out,
+redirect_read(struct redirect *r, const struct inject_target *callee, struct text *out,
 	struct inject_report *ret, struct err *e)
 {
 	auto_text struct text all = { 0 };
@@ -528,8 +519,8 @@ redirect_read(struct redirect *r, const struct inject_target *it, struct text *o
 	ret->nr_left_over = r->nr_left_over;
 	if (r->file_fd < 0)
 		return 0;
-	await_back(it->target);
-	ret->nr_children = os_children_with(it->target, 2, r->file_fd, &ret->child);
+	await_back(callee->target);
+	ret->nr_children = os_children_with(callee->target, 2, r->file_fd, &ret->child);
 	if (read_settled(r, &all, e) < 0)
 		return -1;
 	out->v = malloc(all.len + 1);
@@ -545,7 +536,7 @@ redirect_read(struct redirect *r, const struct inject_target *it, struct text *o
 		}
 		if (r->old_fd >= 0 &&
 			((!ret->replayed_bytes &&
-				 capture_check_rights(it->target, r->old_fd, e) < 0) ||
+				 capture_check_rights(callee->target, r->old_fd, e) < 0) ||
 				replay(r, at, (size_t)(end - at), e) < 0))
 			return -1;
 		ret->replayed_bytes += (uint64_t)(end - at);

@@ -32,8 +32,8 @@ int stream_copy_lay(
 	struct stream_copy *s, struct worker *c, const struct workspace *ws, struct err *e);
 
 /* The output to it; *RET_IS_CUT if the buffer was too small.  OUT is the caller's. */
-int stream_copy_read(const struct stream_copy *s, const struct inject_target *it, struct text *out,
-	bool *ret_is_cut, struct err *e);
+int stream_copy_read(const struct stream_copy *s, const struct inject_target *callee,
+	struct text *out, bool *ret_is_cut, struct err *e);
 
 /* ---- descriptor 2 sent to a file meanwhile --------------------------------------------------- */
 
@@ -52,7 +52,7 @@ struct redirect {
  * Whether the target's libc and the kernel support it, and its descriptor 2 is a kind that may be
  * redirected for a moment: not a socket, not a data file. 0, or -1 with E (ERR_UNSUPPORTED).
  */
-int redirect_check(const struct inject_target *it, struct err *e);
+int redirect_check(const struct inject_target *callee, struct err *e);
 
 /*
  * Send the target's descriptor 2 to a file in memory.  Flushing stderr, sending descriptor 2 back
@@ -66,7 +66,7 @@ int redirect_begin(struct redirect *r, struct worker *c, const struct workspace 
  * descriptor 2 leads, line by line as it came.  Nothing if redirect_begin() did not come that far.
  * May take its time: no thread should be held by then.
  */
-int redirect_read(struct redirect *r, const struct inject_target *it, struct text *out,
+int redirect_read(struct redirect *r, const struct inject_target *callee, struct text *out,
 	struct inject_report *ret, struct err *e);
 
 void redirect_release(struct redirect *r);
@@ -75,6 +75,6 @@ void redirect_release(struct redirect *r);
  * Whether libc's stderr object looks as struct _IO_FILE_plus has looked from 2.17 to 2.44: only
  * then can INJECT_CAPTURE_STREAM make a copy of it.
  */
-bool inject_can_copy_stream(const struct inject_target *it);
+bool inject_can_copy_stream(const struct inject_target *callee);
 
 #endif

@@ -37,25 +37,25 @@
 
 /* Fail if hooks were set since the last check. */
 static int
-check_hooks(const struct inject_target *it, struct err *e)
+check_hooks(const struct inject_target *callee, struct err *e)
 {
 	uint64_t now;
 
-	if (os_read(it->target, it->mmap_entry, &now, sizeof now, e) < 0)
+	if (os_read(callee->target, callee->mmap_entry, &now, sizeof now, e) < 0)
 		return -1;
-	return now == it->mmap_code
+	return now == callee->mmap_code
 		? 0
 		: err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-			  "another tool has just hooked functions of %d (%s), or lifted "
-			  "hooks; nothing was changed",
-			  it->target->pid, it->target->comm);
+			  "another tool has just hooked functions of %d (%s), or lifted hooks; "
+			  "nothing was changed",
+			  callee->target->pid, callee->target->comm);
 }
 
 /* Trying again is of no use, but nothing was changed: another way may do. */
 static int
 helper_refuse_room(const struct worker *c, uint64_t size_bytes, struct err *e)
 {
-	const struct target *t = c->it->target;
+	const struct target *t = c->callee->target;
 	const int code = (int)-c->result;
 
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
@@ -84,8 +84,8 @@ workspace_map(struct worker *c, struct workspace *ws, uint64_t buffer_bytes, uin
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0 };
 	enum worker_end end;
 
-	if (check_hooks(c->it, e) < 0 ||
-		worker_call(c, c->it->fn.mmap, arg, 6, deadline_ns, &end, e) < 0)
+	if (check_hooks(c->callee, e) < 0 ||
+		worker_call(c, c->callee->fn.mmap, arg, 6, deadline_ns, &end, e) < 0)
 		return -1;
 	if (end != WORKER_RETURNED)
 		return worker_explain(c, end, "mmap", e);
@@ -124,7 +124,7 @@ is_in_start_routine(const struct worker *h)
 	struct os_syscall s;
 	struct err e;
 
-	return os_thread_syscall(h->it->target, h->tid, &s, &e) == 0 && !s.is_running &&
+	return os_thread_syscall(h->callee->target, h->tid, &s, &e) == 0 && !s.is_running &&
 		s.nr == SYS_rt_sigprocmask && s.arg[0] == SIG_BLOCK;
 }
 
@@ -152,7 +152,8 @@ bring_to_start(struct worker *h, uint64_t deadline_ns, struct err *e)
 			return worker_explain(h, WORKER_TIMEOUT, "starting a thread", e);
 		if (stop.kind == OS_STOP_SYSCALL) {
 			worker_note_phase(h, &stop);
-			if (!h->is_in_syscall && (!h->it->fn.sigblock.v || is_in_start_routine(h)))
+			if (!h->is_in_syscall &&
+				(!h->callee->fn.sigblock.v || is_in_start_routine(h)))
 				return 0;
 		}
 		if (os_resume(h->tid, OS_RESUME_TO_SYSCALL,
@@ -193,7 +194,7 @@ make_thread(struct worker *c, const struct workspace *ws, uint64_t stack_bytes,
 		.flags = ATTR_FLAG_DETACHSTATE, .guard_bytes = 4096, .stack_bytes = stack_bytes
 	};
 	const raddr slot = raddr_add(ws->data, sizeof attr);
-	const raddr start = c->it->fn.sigblock.v ? c->it->fn.sigblock : c->it->fn.labs;
+	const raddr start = c->callee->fn.sigblock.v ? c->callee->fn.sigblock : c->callee->fn.labs;
 	const uint64_t arg[] = { slot.v, ws->data.v, start.v, 0 };
 	enum worker_end end;
 
@@ -201,7 +202,7 @@ make_thread(struct worker *c, const struct workspace *ws, uint64_t stack_bytes,
 		return -1;
 	c->new_tid = 0;
 	c->result = NO_CALL_YET;
-	if (worker_call(c, c->it->fn.pthread_create, arg, 4, deadline_ns, &end, e) < 0)
+	if (worker_call(c, c->callee->fn.pthread_create, arg, 4, deadline_ns, &end, e) < 0)
 		return -1;
 	if (end == WORKER_RETURNED)
 		return !c->new_tid;
@@ -228,7 +229,7 @@ helper_make(struct worker *c, const struct workspace *ws, struct worker *h,
 		status = make_thread(c, ws, 0, borrow_deadline_ns, e);
 	if (status)
 		return status;
-	*h = (struct worker){ .it = c->it,
+	*h = (struct worker){ .callee = c->callee,
 		.tid = c->new_tid,
 		.is_helper = true,
 		.is_ours = true,
@@ -258,6 +259,6 @@ helper_dismiss(struct worker *h)
 	if (!h->is_ours)
 		return;
 	borrow_abandon(h);
-	while (os_now_ns() < deadline && os_thread_syscall(h->it->target, h->tid, &s, &e) == 0)
+	while (os_now_ns() < deadline && os_thread_syscall(h->callee->target, h->tid, &s, &e) == 0)
 		os_attend(50000);
 }

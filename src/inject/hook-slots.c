@@ -13,7 +13,7 @@
 
 struct hook_slots_search {
 	struct patch_area *area;
-	const struct inject_target *it;
+	const struct inject_target *callee;
 	const struct object *own; /* that has the hook */
 	const struct object *object;
 	const struct hook *hook;
@@ -32,7 +32,7 @@ add_slot(struct hook_slots_search *s, raddr at, uint64_t original)
 	if (next->nr_slots == PATCH_SLOTS)
 		return err_set_kind(s->e, ERR_UNSUPPORTED, 0,
 			"%d (%s) has more than %d pointers to what is to be hooked",
-			s->it->target->pid, s->it->target->comm, PATCH_SLOTS);
+			s->callee->target->pid, s->callee->target->comm, PATCH_SLOTS);
 	next->slot[next->nr_slots++] = (struct patch_word){ at, original, s->hook->hook.v };
 	return 0;
 }
@@ -63,7 +63,7 @@ hook_slots_consider(const char *name, uint32_t type, raddr at, void *arg)
 	struct err ignored;
 
 	if (!prologue_is_slot(type) || strcmp(name, s->hook->name) != 0 ||
-		os_read(s->it->target, at, &value, sizeof value, &ignored) < 0)
+		os_read(s->callee->target, at, &value, sizeof value, &ignored) < 0)
 		return 0;
 	if (value == s->hook->function.v ||
 		(prologue_is_lazy_slot(type) &&
@@ -74,13 +74,13 @@ hook_slots_consider(const char *name, uint32_t type, raddr at, void *arg)
 }
 
 int
-hook_slots_find(struct patch_area *area, const struct inject_target *it, const struct objects *o,
-	const struct hook *hook, struct err *e)
+hook_slots_find(struct patch_area *area, const struct inject_target *callee,
+	const struct objects *o, const struct hook *hook, struct err *e)
 {
 	const struct object *own = objects_at(o, hook->hook);
 
 	for (size_t i = 0; i < o->nr; i++) {
-		struct hook_slots_search s = { area, it, own, &o->v[i], hook, e };
+		struct hook_slots_search s = { area, callee, own, &o->v[i], hook, e };
 
 		if (s.object != own &&
 			image_each_reference(s.object->image, hook_slots_consider, &s))

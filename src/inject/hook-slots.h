@@ -16,7 +16,7 @@
  * Add to AREA's next slots the words of all of the target's objects O that have, or will have, the
  * address of HOOK's function, but for those of the object that has the hook.  0, or -1 with E.
  */
-int hook_slots_find(struct patch_area *area, const struct inject_target *it,
+int hook_slots_find(struct patch_area *area, const struct inject_target *callee,
 	const struct objects *o, const struct hook *hook, struct err *e);
 
 #endif

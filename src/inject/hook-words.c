@@ -233,9 +233,8 @@ hook_words_apply(void *arg)
 	a->status = done > 0 ? 0 : -1;
 	if (done == 0 && a->e->kind != ERR_NO_SAFE_POINT)
 		err_set_kind(a->e, ERR_NO_SAFE_POINT, 0,
-			"each time that all threads of %d (%s) stood, one was in the middle of "
-			"what is "
-			"to change; nothing was changed",
+			"each time that all threads of %d (%s) stood, one was in the middle of what is to change; "
+			"nothing was changed",
 			a->target->pid, a->target->comm);
 }
 

@@ -42,7 +42,7 @@
 #define INT3 0xcc
 
 struct hook_setting {
-	struct inject_target *it;
+	struct inject_target *callee;
 	struct process process;
 	struct patch_area area;
 	bool is_new; /* the area */
@@ -60,9 +60,9 @@ setting_free(struct hook_setting **s)
 }
 #define auto_setting __attribute__((cleanup(setting_free)))
 
-/* The target's current mappings, which may be more than when IT was made. */
+/* The target's current mappings, which may be more than when CALLEE was made. */
 static struct hook_setting *
-setting_new(struct inject_target *it, struct err *e)
+setting_new(struct inject_target *callee, struct err *e)
 {
 	auto_setting struct hook_setting *s = calloc(1, sizeof *s);
 
@@ -70,9 +70,9 @@ setting_new(struct inject_target *it, struct err *e)
 		err_set_kind(e, ERR_FAILED, 0, "no memory");
 		return NULL;
 	}
-	s->it = it;
-	if (process_read_with(&s->process, it->target, it->process, NULL, e) < 0 ||
-		patch_area_find(&s->area, it->target, &s->process.maps, e) < 0)
+	s->callee = callee;
+	if (process_read_with(&s->process, callee->target, callee->process, NULL, e) < 0 ||
+		patch_area_find(&s->area, callee->target, &s->process.maps, e) < 0)
 		return NULL;
 	return take_ptr(&s);
 }
@@ -84,7 +84,7 @@ word_is(const struct hook_setting *s, const struct patch_word *w, uint64_t is)
 	uint64_t now;
 	struct err e;
 
-	return os_read(s->it->target, w->at, &now, sizeof now, &e) == 0 && now == is;
+	return os_read(s->callee->target, w->at, &now, sizeof now, &e) == 0 && now == is;
 }
 
 static bool
@@ -128,14 +128,14 @@ static int
 refuse_foreign(const struct hook_setting *s, const struct hook *h, const unsigned char *seen,
 	size_t at, struct err *e)
 {
-	const struct target *t = s->it->target;
+	const struct target *t = s->callee->target;
 	const raddr to = prologue_jump_target(first_word(seen), h->function);
 	char path[256], where[32] = "";
 
 	if (to.v) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s() of %d (%s) already begins with a jump of another "
-			"tool, to " PRIraddr " in %s",
+			"%s() of %d (%s) already begins with a jump of another tool, to " PRIraddr
+			" in %s",
 			h->name, t->pid, t->comm, to.v, owner_of(s, to, path, sizeof path));
 		return err_hint(e, "Stop the other profiler or debugger first");
 	}
@@ -143,17 +143,14 @@ refuse_foreign(const struct hook_setting *s, const struct hook *h, const unsigne
 		snprintf(where, sizeof where, "+%zu", at);
 	if (seen[at] == INT3) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot hook %s() of %d (%s): a breakpoint or a kernel "
-			"probe (uprobe) is set at %s%s",
+			"cannot hook %s() of %d (%s): a breakpoint or a kernel probe (uprobe) is set at %s%s",
 			h->name, t->pid, t->comm, h->name, where);
 		return err_hint(e,
-			"Remove it first: 'perf probe --list', 'bpftrace' and "
-			"/sys/kernel/tracing/uprobe_events show who has set one");
+			"Remove it first: 'perf probe --list', 'bpftrace' and /sys/kernel/tracing/uprobe_events show who has set one");
 	}
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot hook %s() of %d (%s): its code at %s%s differs from its "
-		"file",
-		h->name, t->pid, t->comm, h->name, where);
+		"cannot hook %s() of %d (%s): its code at %s%s differs from its file", h->name,
+		t->pid, t->comm, h->name, where);
 	return err_hint(e, "Stop the other profiler or debugger first");
 }
 
@@ -233,7 +230,7 @@ plan_entry(struct hook_setting *s, const struct hook *h, const unsigned char *co
 	}
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"%d (%s) was hooked by too many libraries; it must be started anew first",
-		s->it->target->pid, s->it->target->comm);
+		s->callee->target->pid, s->callee->target->comm);
 }
 
 /* H's function is called by FROM now on; pass that to the hook. */
@@ -249,11 +246,11 @@ write_real_of(const struct hook_setting *s, const struct hook *h, raddr real, st
 		library.size_bytes = o->end.v - o->start.v;
 	}
 
-	if (os_read(s->it->target, h->real, &now, sizeof now, e) < 0)
+	if (os_read(s->callee->target, h->real, &now, sizeof now, e) < 0)
 		return -1;
 	return now.v == real.v
 		? 0
-		: os_part_write(s->it->target, &library, h->real, &real, sizeof real, e);
+		: os_part_write(s->callee->target, &library, h->real, &real, sizeof real, e);
 }
 
 /* The value of W's slot before it is set: another hook of ours, or the original. */
@@ -276,7 +273,7 @@ plan_slots(struct hook_setting *s, const struct hook *h, const char *why, struct
 	const uint64_t before = next->nr_slots;
 	bool has_some = false;
 
-	if (hook_slots_find(&s->area, s->it, &s->process.objects, h, e) < 0)
+	if (hook_slots_find(&s->area, s->callee, &s->process.objects, h, e) < 0)
 		return -1;
 	for (uint64_t i = 0; i < next->nr_slots; i++) {
 		const struct patch_word *w = &next->slot[i];
@@ -293,9 +290,8 @@ plan_slots(struct hook_setting *s, const struct hook *h, const char *why, struct
 	debug("%s: %s; %" PRIu64 " slots", h->name, why, next->nr_slots - before);
 	if (!has_some)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s() of %d (%s) cannot be hooked: %s, and no "
-			"object has a pointer to it",
-			h->name, s->it->target->pid, s->it->target->comm, why);
+			"%s() of %d (%s) cannot be hooked: %s, and no object has a pointer to it",
+			h->name, s->callee->target->pid, s->callee->target->comm, why);
 	return write_real_of(s, h, h->function, e);
 }
 
@@ -312,7 +308,7 @@ read_code(const struct hook_setting *s, const struct hook *h, size_t *ret_size, 
 
 	if (!o || !code || image_read(o->image, h->function, code, size) < 0) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0, "cannot read the code of %s() of %d (%s)",
-			h->name, s->it->target->pid, s->it->target->comm);
+			h->name, s->callee->target->pid, s->callee->target->comm);
 		return NULL;
 	}
 	*ret_size = size;
@@ -332,10 +328,10 @@ see_code(const struct hook_setting *s, const struct hook *h, const unsigned char
 	unsigned char seen[MAX_SEEN_BYTES];
 
 	size = size < sizeof seen ? size : sizeof seen;
-	if (changed > size || os_read(s->it->target, h->function, seen, size, e) < 0)
+	if (changed > size || os_read(s->callee->target, h->function, seen, size, e) < 0)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot read the code of %s() of %d (%s)", h->name, s->it->target->pid,
-			s->it->target->comm);
+			"cannot read the code of %s() of %d (%s)", h->name, s->callee->target->pid,
+			s->callee->target->comm);
 	for (size_t i = 0; i < changed; i++)
 		if (seen[i] != code[i] && (i || !kept || seen[i] != INT3))
 			return refuse_foreign(s, h, seen, i, e);
@@ -387,7 +383,7 @@ hook_is_same_object(const struct hook_setting *s, raddr a, raddr b)
 static int
 plan(struct hook_setting *s, const struct hook *h, struct err *e)
 {
-	const struct target *t = s->it->target;
+	const struct target *t = s->callee->target;
 	const struct patch_entry *old = entry_in_use(s, h), *en = old;
 	const char *why = "";
 	char path[256];
@@ -443,7 +439,7 @@ place_area(struct hook_setting *s, const struct hook *hook, size_t nr, struct er
 	return s->area.start.v
 		? 0
 		: err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) has no room for hooks near %s()",
-			  s->it->target->pid, s->it->target->comm, hook[0].name);
+			  s->callee->target->pid, s->callee->target->comm, hook[0].name);
 }
 
 static int
@@ -453,12 +449,12 @@ map_area(const struct hook_setting *s, const struct job *job, struct worker *c, 
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1,
 		0 };
 
-	if (worker_syscall(c, c->it->fn.mmap, arg, 6, job->deadline_ns, "mapping the hooks' memory",
-		    e) < 0)
+	if (worker_syscall(c, c->callee->fn.mmap, arg, 6, job->deadline_ns,
+		    "mapping the hooks' memory", e) < 0)
 		return -1;
 	/* An old kernel takes the address for a wish. */
-	if (worker_promise(c, c->it->fn.munmap, (uint64_t[]){ (uint64_t)c->result, PATCH_BYTES }, 2,
-		    e) < 0)
+	if (worker_promise(c, c->callee->fn.munmap,
+		    (uint64_t[]){ (uint64_t)c->result, PATCH_BYTES }, 2, e) < 0)
 		return -1;
 	return (uint64_t)c->result == s->area.start.v
 		? 0
@@ -473,7 +469,7 @@ lay_area(struct job *job, struct worker *c, const struct workspace *ws, struct e
 
 	(void)ws;
 	if ((s->is_new && map_area(s, job, c, e) < 0) ||
-		patch_area_write(&s->area, s->it->target, c->tid, e) < 0)
+		patch_area_write(&s->area, s->callee->target, c->tid, e) < 0)
 		return -1;
 	if (s->is_new)
 		worker_drop(c);
@@ -509,7 +505,7 @@ apply_again(struct hook_setting *s, uint64_t wait_ns, struct err *e)
 
 	os_sleep_ns(FIXUP_NS);
 	return hook_words_write(
-		s->it->target, &s->process.maps, &s->changes, false, wait_ns, &ignored, e);
+		s->callee->target, &s->process.maps, &s->changes, false, wait_ns, &ignored, e);
 }
 
 /* If one function was hooked for several, one after the other, the first that is added counts. */
@@ -579,12 +575,12 @@ lift_others(struct hook_setting *s, const struct hook *hook, size_t nr, struct e
 }
 
 static int
-set_once(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+set_once(struct inject_target *callee, const struct arenas *a, const struct inject_options *opt,
 	const struct hook *hook, size_t nr, struct hook_report *ret, struct inject_report *report,
 	struct err *e)
 {
-	auto_setting struct hook_setting *s = setting_new(it, e);
-	struct job job = { .it = it,
+	auto_setting struct hook_setting *s = setting_new(callee, e);
+	struct job job = { .callee = callee,
 		.opt = opt,
 		.report = report,
 		.needs = NEEDS_HOOKS,
@@ -606,7 +602,7 @@ set_once(struct inject_target *it, const struct arenas *a, const struct inject_o
 	if (write_all_reals(s, hook, nr, e) < 0)
 		return -1;
 	if (hook_words_write(
-		    it->target, &s->process.maps, &s->changes, false, opt->wait_ns, ret, e) < 0)
+		    callee->target, &s->process.maps, &s->changes, false, opt->wait_ns, ret, e) < 0)
 		return -1;
 	return s->changes.has_lazy ? apply_again(s, opt->wait_ns, e) : 0;
 }
@@ -615,23 +611,23 @@ set_once(struct inject_target *it, const struct arenas *a, const struct inject_o
 #define PLACE_TRIES 4
 
 int
-hook_set(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+hook_set(struct inject_target *callee, const struct arenas *a, const struct inject_options *opt,
 	const struct hook *hook, size_t nr, struct hook_report *ret, struct inject_report *report,
 	struct err *e)
 {
 	int failed, nr_tries = 0;
 
 	do
-		failed = set_once(it, a, opt, hook, nr, ret, report, e);
+		failed = set_once(callee, a, opt, hook, nr, ret, report, e);
 	while (failed && e->code == EEXIST && ++nr_tries < PLACE_TRIES);
 	return failed;
 }
 
 int
-hook_lift(struct inject_target *it, const struct inject_options *opt, struct hook_report *ret,
+hook_lift(struct inject_target *callee, const struct inject_options *opt, struct hook_report *ret,
 	struct err *e)
 {
-	auto_setting struct hook_setting *s = setting_new(it, e);
+	auto_setting struct hook_setting *s = setting_new(callee, e);
 	const struct patch_area_image *now;
 
 	*ret = (struct hook_report){ 0 };
@@ -653,7 +649,7 @@ hook_lift(struct inject_target *it, const struct inject_options *opt, struct hoo
 	if (!s->changes.nr)
 		return 0;
 	return hook_words_write(
-		it->target, &s->process.maps, &s->changes, true, opt->wait_ns, ret, e);
+		callee->target, &s->process.maps, &s->changes, true, opt->wait_ns, ret, e);
 }
 
 /* ---- calls that are no caller's ---- */
@@ -680,9 +676,10 @@ clip_to_segment(const struct image *image, raddr at, raddr *low, raddr *high)
 }
 
 void
-hook_inner_calls(const struct inject_target *it, raddr function, raddr *ret_start, raddr *ret_end)
+hook_inner_calls(
+	const struct inject_target *callee, raddr function, raddr *ret_start, raddr *ret_end)
 {
-	const struct object *object = objects_at(&it->process->objects, function);
+	const struct object *object = objects_at(&callee->process->objects, function);
 	raddr low = { function.v - NEAR_BYTES }, high = raddr_add(function, NEAR_BYTES);
 	const unsigned char *code;
 	size_t size;
@@ -690,9 +687,9 @@ hook_inner_calls(const struct inject_target *it, raddr function, raddr *ret_star
 	*ret_start = *ret_end = (raddr){ 0 };
 	if (!object)
 		return;
-	if (inject_is_static(it)) { /* where others call directly, too */
-		low = it->malloc_start;
-		high = it->malloc_end;
+	if (inject_is_static(callee)) { /* where others call directly, too */
+		low = callee->malloc_start;
+		high = callee->malloc_end;
 	}
 	clip_to_segment(object->image, function, &low, &high);
 	size = high.v - low.v;
@@ -707,10 +704,10 @@ hook_inner_calls(const struct inject_target *it, raddr function, raddr *ret_star
 }
 
 void
-hook_libc_code(const struct inject_target *it, raddr *ret_start, raddr *ret_end)
+hook_libc_code(const struct inject_target *callee, raddr *ret_start, raddr *ret_end)
 {
-	const bool is_static = inject_is_static(it);
+	const bool is_static = inject_is_static(callee);
 
-	*ret_start = is_static ? it->malloc_start : it->libc->start;
-	*ret_end = is_static ? it->malloc_end : it->libc->end;
+	*ret_start = is_static ? callee->malloc_start : callee->libc->start;
+	*ret_end = is_static ? callee->malloc_end : callee->libc->end;
 }

@@ -47,7 +47,7 @@ int hook_check(const struct target *t, struct err *e);
  * function has another tool's jump already, or a breakpoint or kernel probe on an instruction that
  * would be moved, or can be hooked in neither way.  Then nothing is hooked.
  */
-int hook_set(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+int hook_set(struct inject_target *callee, const struct arenas *a, const struct inject_options *opt,
 	const struct hook *hook, size_t nr, struct hook_report *ret, struct inject_report *report,
 	struct err *e);
 
@@ -58,16 +58,16 @@ int hook_set(struct inject_target *it, const struct arenas *a, const struct inje
  * can put a function of its own in between.
  */
 void hook_inner_calls(
-	const struct inject_target *it, raddr function, raddr *ret_start, raddr *ret_end);
+	const struct inject_target *callee, raddr function, raddr *ret_start, raddr *ret_end);
 
 /*
  * The code whose calls of mmap() and so on are not the program's, but come by the hooks of these
  * functions: libc's; in a static program malloc's, for no more is known there.
  */
-void hook_libc_code(const struct inject_target *it, raddr *ret_start, raddr *ret_end);
+void hook_libc_code(const struct inject_target *callee, raddr *ret_start, raddr *ret_end);
 
 /* Put back every byte.  Succeeds also if no hooks are set: nothing is counted then. */
-int hook_lift(struct inject_target *it, const struct inject_options *opt, struct hook_report *ret,
-	struct err *e);
+int hook_lift(struct inject_target *callee, const struct inject_options *opt,
+	struct hook_report *ret, struct err *e);
 
 #endif

@@ -78,11 +78,11 @@ static bool
 wants_helper(const struct job *job, const struct worker *c)
 {
 	const enum inject_mode mode = job->opt->mode;
-	const struct inject_target *it = c->it;
+	const struct inject_target *callee = c->callee;
 	struct os_status s;
 	struct err e;
 
-	if (!it->fn.pthread_create.v || mode == INJECT_MODE_THREAD)
+	if (!callee->fn.pthread_create.v || mode == INJECT_MODE_THREAD)
 		return false;
 	if (mode == INJECT_MODE_HELPER)
 		return true;
@@ -91,10 +91,10 @@ wants_helper(const struct job *job, const struct worker *c)
 	 * that has one thread.  And in a thread without an arena it would make one.  Of another
 	 * allocator it is known that C has used it; a helper has not, so only dlopen() takes one.
 	 */
-	if (os_status(it->target, 0, &s, &e) < 0 || s.nr_threads == 1 || c->no_helper)
+	if (os_status(callee->target, 0, &s, &e) < 0 || s.nr_threads == 1 || c->no_helper)
 		return false;
-	return it->allocator ? job->is_loading
-			     : arenas_of_thread(it->arenas, it->target, c->tid).v != 0;
+	return callee->allocator ? job->is_loading
+				 : arenas_of_thread(callee->arenas, callee->target, c->tid).v != 0;
 }
 
 /*
@@ -109,16 +109,16 @@ may_run_in_thread(const struct job *job, const struct worker *c)
 	struct err e;
 
 	if (job->opt->mode == INJECT_MODE_HELPER)
-		return !c->it->fn.pthread_create.v;
+		return !c->callee->fn.pthread_create.v;
 	return !job->is_loading || job->opt->mode == INJECT_MODE_THREAD ||
-		(os_status(c->it->target, 0, &s, &e) == 0 && s.nr_threads == 1);
+		(os_status(c->callee->target, 0, &s, &e) == 0 && s.nr_threads == 1);
 }
 
 /* Give C back with nothing done. */
 static int
 refuse_thread(struct worker *c, struct err *e)
 {
-	const struct target *t = c->it->target;
+	const struct target *t = c->callee->target;
 	struct err ignored;
 
 	if (worker_unwind(c, 1, os_now_ns() + BORROW_LIMIT_NS, &ignored) < 0 ||
@@ -126,13 +126,11 @@ refuse_thread(struct worker *c, struct err *e)
 		borrow_abandon(c);
 	if (c->no_helper)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"a seccomp filter of thread %d of %d (%s) does not allow %s(), which the "
-			"thread that would do it makes; nothing was changed",
+			"a seccomp filter of thread %d of %d (%s) does not allow %s(), which the thread that would do it makes; "
+			"nothing was changed",
 			c->tid, t->pid, t->comm, c->no_helper);
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"%d (%s) could not make the thread that would do it: a limit on threads (pids.max, "
-		"RLIMIT_NPROC) or "
-		"on address space is in the way, or the borrowed thread has not used malloc yet; "
+		"%d (%s) could not make the thread that would do it: a limit on threads (pids.max, RLIMIT_NPROC) or on address space is in the way, or the borrowed thread has not used malloc yet; "
 		"nothing was changed",
 		t->pid, t->comm);
 	return err_hint(e, "Raise the limit, or try again when the thread has used malloc");
@@ -165,7 +163,7 @@ borrow_and_run(void *arg)
 
 	if (!c)
 		job->status = err_set_kind(job->e, ERR_FAILED, 0, "no memory");
-	else if (borrow_take(c, job->it, job->opt, job->report, job->e) == 0)
+	else if (borrow_take(c, job->callee, job->opt, job->report, job->e) == 0)
 		job->status = run_borrowed(job, c, job->e);
 	free(c);
 }
@@ -179,21 +177,22 @@ needs_of(const struct job *job)
 
 	return NEEDS_BORROW | job->needs |
 		(job->opt->mode == INJECT_MODE_HELPER ? NEEDS_HELPER : 0) |
-		(os_status(job->it->target, 0, &s, &e) < 0 || s.nr_threads > 1 ? NEEDS_LOCKS : 0);
+		(os_status(job->callee->target, 0, &s, &e) < 0 || s.nr_threads > 1 ? NEEDS_LOCKS
+										   : 0);
 }
 
 int
 job_run(struct job *job, const struct arenas *a, struct err *e)
 {
 	*job->report = (struct inject_report){ 0 };
-	job->it->arenas = a;
-	job->it->needs = needs_of(job);
-	job->it->needs_arena =
-		job->is_loading && job->opt->mode != INJECT_MODE_THREAD && !job->it->allocator;
+	job->callee->arenas = a;
+	job->callee->needs = needs_of(job);
+	job->callee->needs_arena =
+		job->is_loading && job->opt->mode != INJECT_MODE_THREAD && !job->callee->allocator;
 	job->status = -1;
 	job->e = e;
-	if (inject_check_files(job->it, e) < 0 ||
-		surroundings_check(job->it->target, job->opt, job->needed_bytes, e) < 0)
+	if (inject_check_files(job->callee, e) < 0 ||
+		surroundings_check(job->callee->target, job->opt, job->needed_bytes, e) < 0)
 		return -1;
 	return os_trace(borrow_and_run, job, e) < 0 ? -1 : job->status;
 }

@@ -35,7 +35,7 @@ struct workspace {
 
 /* Work that is done in the target; the first members are the caller's to fill. */
 struct job {
-	struct inject_target *it;
+	struct inject_target *callee;
 	const struct inject_options *opt;
 	struct inject_report *report;
 	uint64_t buffer_bytes; /* of the workspace */

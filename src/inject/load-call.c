@@ -27,7 +27,7 @@ static int
 load_call_open_file(struct library_call *call, const struct load_calls *calls,
 	const struct job *job, struct worker *c, struct err *e)
 {
-	const struct target *t = c->it->target;
+	const struct target *t = c->callee->target;
 	const raddr name = raddr_add(calls->words, LOAD_PATH_OFFSET);
 	const uint64_t arg[] = { name.v, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0 };
 
@@ -67,14 +67,14 @@ make_call(struct job *job, struct worker *c, const struct workspace *ws, struct 
 	if (worker_write(c, block, call->block, call->block_bytes, e) < 0 ||
 		long_call_make(&to, c, ws, &job->report->call_ns, e) < 0)
 		return -1;
-	return os_read(c->it->target, block, call->block, call->block_bytes, e);
+	return os_read(c->callee->target, block, call->block, call->block_bytes, e);
 }
 
 int
-load_call(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+load_call(struct inject_target *callee, const struct arenas *a, const struct inject_options *opt,
 	struct library_call *call, struct inject_report *report, struct err *e)
 {
-	struct job job = { .it = it,
+	struct job job = { .callee = callee,
 		.needs = NEEDS_AGENT,
 		.opt = opt,
 		.report = report,
@@ -82,7 +82,7 @@ load_call(struct inject_target *it, const struct arenas *a, const struct inject_
 		.arg = call,
 		.needed_bytes = LOAD_ROOM_BYTES,
 		/* To wait for a lock of ld.so, which can be only where there is one. */
-		.is_loading = !inject_is_static(it) && !call->may_be_borrowed };
+		.is_loading = !inject_is_static(callee) && !call->may_be_borrowed };
 
 	*report = (struct inject_report){ 0 };
 	if (call->ret_fd)

@@ -46,7 +46,8 @@ struct library_call {
 };
 
 /* Have the target, whose arenas are A, make CALL.  0, or -1 with E: then there is no file. */
-int load_call(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
-	struct library_call *call, struct inject_report *report, struct err *e);
+int load_call(struct inject_target *callee, const struct arenas *a,
+	const struct inject_options *opt, struct library_call *call, struct inject_report *report,
+	struct err *e);
 
 #endif

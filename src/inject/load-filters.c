@@ -71,13 +71,12 @@ load_filters_judge(const struct filters *fs, struct err *e)
 	const struct os_call *refused = needs_refused(NEEDS_LOAD | NEEDS_AGENT, "", &fs->found);
 	const struct os_filter *harms = refused ? os_filters_harm(&fs->found, refused) : NULL;
 
-	return !refused ? 0
-			: err_set_kind(e, ERR_UNSUPPORTED, 0,
-				  "a seccomp filter of %d (%s), on thread %d, would end it for "
-				  "%s(), which a "
-				  "library that is loaded into it may call",
-				  fs->target->pid, fs->target->comm, harms ? (int)harms->tid : 0,
-				  refused->name);
+	return !refused
+		? 0
+		: err_set_kind(e, ERR_UNSUPPORTED, 0,
+			  "a seccomp filter of %d (%s), on thread %d, would end it for %s(), which a library that is loaded into it may call",
+			  fs->target->pid, fs->target->comm, harms ? (int)harms->tid : 0,
+			  refused->name);
 }
 
 int

@@ -57,12 +57,12 @@ object_with_id(const struct objects *o, const char *build_id)
 
 /* 1 if it is, 0 if it is not, -1 with E. */
 static int
-find_loaded(const struct inject_target *it, const struct load *l, struct err *e)
+find_loaded(const struct inject_target *callee, const struct load *l, struct err *e)
 {
 	auto_process struct process now = { 0 };
 	const struct object *found;
 
-	if (process_read_with(&now, it->target, it->process, NULL, e) < 0)
+	if (process_read_with(&now, callee->target, callee->process, NULL, e) < 0)
 		return -1;
 	found = object_with_id(&now.objects, l->build_id);
 	if (found)
@@ -150,7 +150,8 @@ write_name(const struct load *l, struct worker *c, raddr at, struct err *e)
 static int
 fill_there(const struct load *l, const struct worker *c, int fd, struct err *e)
 {
-	auto_fd int ours = os_copy_memfd(c->it->target, c->tid, fd, load_library_base_name(l), e);
+	auto_fd int ours =
+		os_copy_memfd(c->callee->target, c->tid, fd, load_library_base_name(l), e);
 
 	return ours < 0 ? -1 : load_library_fill(ours, l->path, e);
 }
@@ -164,18 +165,19 @@ static int
 map_code(const struct job *job, struct worker *c, const unsigned char *code, size_t size,
 	raddr *ret, struct err *e)
 {
-	const struct inject_target *it = c->it;
+	const struct inject_target *callee = c->callee;
 	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uint64_t map[] = { 0, page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 		(uint64_t)-1, 0 };
 
-	if (worker_syscall(c, it->fn.mmap, map, 6, job->deadline_ns, "mmap", e) < 0)
+	if (worker_syscall(c, callee->fn.mmap, map, 6, job->deadline_ns, "mmap", e) < 0)
 		return -1;
 	ret->v = (uint64_t)c->result;
-	if (worker_promise(c, it->fn.munmap, (uint64_t[]){ ret->v, page_bytes }, 2, e) < 0)
+	if (worker_promise(c, callee->fn.munmap, (uint64_t[]){ ret->v, page_bytes }, 2, e) < 0)
 		return -1;
-	return os_part_poke(it->target, &(struct os_part){ "a page for code", *ret, page_bytes },
-		c->tid, *ret, code, size, e);
+	return os_part_poke(callee->target,
+		&(struct os_part){ "a page for code", *ret, page_bytes }, c->tid, *ret, code, size,
+		e);
 }
 
 int
@@ -242,7 +244,7 @@ copy_to_memory(const struct job *job, struct worker *c, const struct workspace *
 	return load_calls_begin(&calls, job, c, ws, e) < 0 ||
 			load_open_there(job->arg, &calls, job, c, &fd, e) < 0
 		? -1
-		: os_own_fd_name(c->it->target, c->tid, (int)fd, name, LOAD_PATH_BYTES, e);
+		: os_own_fd_name(c->callee->target, c->tid, (int)fd, name, LOAD_PATH_BYTES, e);
 }
 
 /* ---- memory for dlopen() ---- */
@@ -256,31 +258,29 @@ copy_to_memory(const struct job *job, struct worker *c, const struct workspace *
 static int
 lend_arena(struct worker *c, const struct workspace *ws, struct err *e)
 {
-	const struct inject_target *it = c->it;
+	const struct inject_target *callee = c->callee;
 	const uint64_t arg[] = { ws->data.v + LOAD_ZERO_OFFSET, c->arena_slot.v, sizeof(uint64_t) };
 	raddr main_arena, now;
 
 	/* Another allocator: who may call it was asked when the thread was borrowed. */
-	if (it->allocator)
+	if (callee->allocator)
 		return 0;
-	main_arena = it->arenas->v[0].addr;
+	main_arena = callee->arenas->v[0].addr;
 	/* The first thread of a program has the main arena from its first malloc() on. */
-	if (!c->arena_slot.v && !c->is_helper && c->tid == it->target->pid)
+	if (!c->arena_slot.v && !c->is_helper && c->tid == callee->target->pid)
 		return 0;
-	if (!c->arena_slot.v || !it->fn.swab.v)
+	if (!c->arena_slot.v || !callee->fn.swab.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot find the arena pointers of the threads of %d (%s): loading the "
-			"agent could "
-			"create an arena",
-			it->target->pid, it->target->comm);
-	if (os_read(it->target, c->arena_slot, &now, sizeof now, e) < 0)
+			"cannot find the arena pointers of the threads of %d (%s): loading the agent could create an arena",
+			callee->target->pid, callee->target->comm);
+	if (os_read(callee->target, c->arena_slot, &now, sizeof now, e) < 0)
 		return -1;
 	if (now.v)
 		return 0;
 	/* Otherwise a helper that has made no call yet would end without one. */
-	if (worker_promise(c, it->fn.swab, arg, 3, e) < 0)
+	if (worker_promise(c, callee->fn.swab, arg, 3, e) < 0)
 		return -1;
-	return os_part_write(it->target,
+	return os_part_write(callee->target,
 		&(struct os_part){ "the arena of a thread", c->arena_slot, sizeof main_arena },
 		c->arena_slot, &main_arena, sizeof main_arena, e);
 }
@@ -292,9 +292,9 @@ static int
 read_dlerror(const struct job *job, struct worker *c, const struct workspace *ws, char *text,
 	size_t size, struct err *e)
 {
-	const struct inject_target *it = c->it;
+	const struct inject_target *callee = c->callee;
 	const raddr slot = raddr_add(ws->data, LOAD_RESULT_OFFSET);
-	const uint64_t arg[] = { it->fn.dlerror.v, slot.v };
+	const uint64_t arg[] = { callee->fn.dlerror.v, slot.v };
 	enum worker_end end;
 	raddr code, said;
 	ssize_t n;
@@ -304,9 +304,9 @@ read_dlerror(const struct job *job, struct worker *c, const struct workspace *ws
 		return -1;
 	if (end != WORKER_RETURNED)
 		return worker_explain(c, end, "dlerror", e);
-	if (os_read(it->target, slot, &said, sizeof said, e) < 0)
+	if (os_read(callee->target, slot, &said, sizeof said, e) < 0)
 		return -1;
-	n = said.v ? os_read_some(it->target, said, text, size - 1, e) : 0;
+	n = said.v ? os_read_some(callee->target, said, text, size - 1, e) : 0;
 	text[n > 0 ? n : 0] = '\0';
 	return 0;
 }
@@ -315,11 +315,11 @@ static int
 explain_failure(const struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
 	const struct load *l = job->arg;
-	const struct target *t = c->it->target;
+	const struct target *t = c->callee->target;
 	char text[400] = "", printable[400];
 	struct err ignored;
 
-	if (c->it->fn.dlerror.v && c->it->fn.dlopen.v)
+	if (c->callee->fn.dlerror.v && c->callee->fn.dlopen.v)
 		read_dlerror(job, c, ws, text, sizeof text, &ignored);
 	err_set_kind(e, ERR_FAILED, 0, "%d (%s) cannot load %s%s: %s", t->pid, t->comm, l->path,
 		l->is_copied ? ", which it was given a copy of" : "",
@@ -327,8 +327,7 @@ explain_failure(const struct job *job, struct worker *c, const struct workspace 
 		      : "its libc does not say why");
 	return l->is_copied && !os_sees_proc(t)
 		? err_hint(e,
-			  "It sees no /proc, through which the copy is loaded (chroot?): begin "
-			  "before it goes there, or mount proc there")
+			  "It sees no /proc, through which the copy is loaded (chroot?): begin before it goes there, or mount proc there")
 		: -1;
 }
 
@@ -336,17 +335,17 @@ static int
 call_dlopen(const struct job *job, struct worker *c, const struct workspace *ws, const char *name,
 	struct err *e)
 {
-	const struct inject_target *it = c->it;
+	const struct inject_target *callee = c->callee;
 	const raddr at = raddr_add(ws->data, LOAD_PATH_OFFSET);
 	uint64_t flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
 	struct long_call call = { .name = "dlopen",
-		.fn = it->fn.dlopen,
+		.fn = callee->fn.dlopen,
 		.nr_args = 2,
 		.holds_more = true,
 		.deadline_ns = job->deadline_ns };
 
 	if (!call.fn.v) {
-		call.fn = it->fn.dlopen_mode;
+		call.fn = callee->fn.dlopen_mode;
 		flags |= DLOPEN_MODE_FLAG;
 	}
 	call.arg[0] = at.v;
@@ -373,8 +372,8 @@ load_library_load(struct job *job, struct worker *c, const struct workspace *ws,
 		return -1;
 	if (c->is_helper)
 		job->report->nr_children =
-			os_children_since(c->it->target, since_ticks, &job->report->child);
-	found = find_loaded(c->it, l, e);
+			os_children_since(c->callee->target, since_ticks, &job->report->child);
+	found = find_loaded(c->callee, l, e);
 	/*
 	 * Landlock may forbid it to open the file, which is invisible from outside; but not the
 	 * files that it has open.
@@ -383,15 +382,15 @@ load_library_load(struct job *job, struct worker *c, const struct workspace *ws,
 		l->is_copied = true;
 		if (copy_to_memory(job, c, ws, name, e) < 0 || call_dlopen(job, c, ws, name, e) < 0)
 			return -1;
-		found = find_loaded(c->it, l, e);
+		found = find_loaded(c->callee, l, e);
 	}
 	return found == 0 ? explain_failure(job, c, ws, e) : found < 0 ? -1 : 0;
 }
 
 static int
-check_loaded(const struct inject_target *it, struct load *l, struct err *e)
+check_loaded(const struct inject_target *callee, struct load *l, struct err *e)
 {
-	const struct target *t = it->target;
+	const struct target *t = callee->target;
 	struct os_status s;
 
 	if (strlen(l->path) >= LOAD_PATH_BYTES)
@@ -406,7 +405,7 @@ check_loaded(const struct inject_target *it, struct load *l, struct err *e)
 }
 
 int
-load_open(struct load *l, const struct inject_target *it, const char *path,
+load_open(struct load *l, const struct inject_target *callee, const char *path,
 	struct loaded_library *ret, struct err *e)
 {
 	const struct object *there;
@@ -418,12 +417,12 @@ load_open(struct load *l, const struct inject_target *it, const char *path,
 	if (image_open_file(&l->image, l->path, e) < 0)
 		return -1;
 	image_build_id(l->image, l->build_id, sizeof l->build_id);
-	there = *l->build_id ? object_with_id(&it->process->objects, l->build_id) : NULL;
+	there = *l->build_id ? object_with_id(&callee->process->objects, l->build_id) : NULL;
 	if (there) {
 		*ret = (struct loaded_library){ there->start, true };
 		return 1;
 	}
-	return check_loaded(it, l, e);
+	return check_loaded(callee, l, e);
 }
 
 void
@@ -435,22 +434,22 @@ load_release(struct load *l)
 }
 
 static int
-check_dlopen(const struct inject_target *it, struct err *e)
+check_dlopen(const struct inject_target *callee, struct err *e)
 {
-	const struct target *t = it->target;
+	const struct target *t = callee->target;
 
-	if (!it->fn.dlopen.v && !it->fn.dlopen_mode.v)
+	if (!callee->fn.dlopen.v && !callee->fn.dlopen_mode.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the libc of %d (%s) has no dlopen()",
 			t->pid, t->comm);
 	return 0;
 }
 
 int
-load_library(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+load_library(struct inject_target *callee, const struct arenas *a, const struct inject_options *opt,
 	const char *path, struct loaded_library *ret, struct inject_report *report, struct err *e)
 {
 	auto_load struct load l = { .path = NULL };
-	struct job job = { .it = it,
+	struct job job = { .callee = callee,
 		.needs = NEEDS_LOAD,
 		.opt = opt,
 		.report = report,
@@ -458,10 +457,10 @@ load_library(struct inject_target *it, const struct arenas *a, const struct inje
 		.arg = &l,
 		.needed_bytes = LOAD_ROOM_BYTES,
 		.is_loading = true };
-	int status = load_open(&l, it, path, ret, e);
+	int status = load_open(&l, callee, path, ret, e);
 
 	*report = (struct inject_report){ 0 };
 	if (status)
 		return status < 0 ? -1 : 0;
-	return check_dlopen(it, e) < 0 ? -1 : job_run(&job, a, e);
+	return check_dlopen(callee, e) < 0 ? -1 : job_run(&job, a, e);
 }

@@ -18,7 +18,8 @@
  * ERR_UNSUPPORTED: a library without a build-id; a target of which a thread is under a seccomp
  * filter, which may not know the system calls of dlopen().
  */
-int load_library(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
-	const char *path, struct loaded_library *ret, struct inject_report *report, struct err *e);
+int load_library(struct inject_target *callee, const struct arenas *a,
+	const struct inject_options *opt, const char *path, struct loaded_library *ret,
+	struct inject_report *report, struct err *e);
 
 #endif

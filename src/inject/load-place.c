@@ -78,8 +78,7 @@ relocate_one(const struct image_relocation *r, void *arg)
 
 	if (!arch_relocate(r, x->base, &word))
 		return err_set_kind(x->e, ERR_UNSUPPORTED, 0,
-			"%s has relocations of a kind (%u) that "
-			"only a dynamic linker knows",
+			"%s has relocations of a kind (%u) that only a dynamic linker knows",
 			p->load.path, (unsigned int)r->type);
 	if (at > p->written->p_filesz - sizeof word)
 		return err_set_kind(x->e, ERR_UNSUPPORTED, 0,
@@ -161,8 +160,7 @@ check_thread(const struct target *t, pid_t tid, size_t *nr_seen, struct err *e)
 	for (size_t i = 0; i < sizeof spare / sizeof *spare; i++)
 		if (spare[i])
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"the program uses the words of thread %d "
-				"of %d (%s) that a library needs there",
+				"the program uses the words of thread %d of %d (%s) that a library needs there",
 				tid, t->pid, t->comm);
 	++*nr_seen;
 	return 0;
@@ -185,7 +183,7 @@ load_place_check_threads(const struct target *t, struct err *e)
 }
 
 static int
-check_place(const struct inject_target *it, struct load_place_work *p, struct err *e)
+check_place(const struct inject_target *callee, struct load_place_work *p, struct err *e)
 {
 	raddr ignored;
 	size_t nr;
@@ -193,9 +191,8 @@ check_place(const struct inject_target *it, struct load_place_work *p, struct er
 	p->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	if (!arch_spare.bytes)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is linked statically, and on %s "
-			"memdiag puts no library into such a program",
-			it->target->pid, it->target->comm, arch_name);
+			"%d (%s) is linked statically, and on %s memdiag puts no library into such a program",
+			callee->target->pid, callee->target->comm, arch_name);
 	image_initialisers(p->load.image, &ignored, &nr);
 	if (image_has_other_relocations(p->load.image) || !nr)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
@@ -204,7 +201,7 @@ check_place(const struct inject_target *it, struct load_place_work *p, struct er
 	if (load_place_check_segments(p, e) < 0 || load_place_copy_data(p, e) < 0 ||
 		relocate(p, 0, e) < 0)
 		return -1;
-	return load_place_check_threads(it->target, e);
+	return load_place_check_threads(callee->target, e);
 }
 
 /* ---- in the target ---- */
@@ -216,7 +213,7 @@ load_place_map(const struct job *job, struct worker *c, raddr at, uint64_t bytes
 	const uint64_t arg[] = { at.v, bytes, prot, MAP_PRIVATE | flags, fd, offset };
 
 	return worker_syscall(
-		c, c->it->fn.mmap, arg, 6, job->deadline_ns, "mapping the library", e);
+		c, c->callee->fn.mmap, arg, 6, job->deadline_ns, "mapping the library", e);
 }
 
 /* Unmapping all of it is on the undo list. */
@@ -229,14 +226,15 @@ load_place_reserve(
 	image_extent(p->load.image, &start, &end);
 	p->reserved_bytes = page_ceil(p, end.v) - load_place_page_floor(p, start.v);
 	/* A wish: near the program, so that what is hooked there needs no second jump. */
-	at = patch_area_place(&c->it->process->maps, c->it->libc->start, c->it->libc->end);
+	at = patch_area_place(
+		&c->callee->process->maps, c->callee->libc->start, c->callee->libc->end);
 	if (load_place_map(job, c, at, p->reserved_bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE,
 		    (uint64_t)-1, 0, e) < 0)
 		return -1;
 	p->reserved.v = (uint64_t)c->result;
 	p->base = p->reserved.v - load_place_page_floor(p, start.v);
 	return worker_promise(
-		c, c->it->fn.munmap, (uint64_t[]){ p->reserved.v, p->reserved_bytes }, 2, e);
+		c, c->callee->fn.munmap, (uint64_t[]){ p->reserved.v, p->reserved_bytes }, 2, e);
 }
 
 static int
@@ -309,7 +307,7 @@ initialise(const struct load_place_work *p, const struct job *job, struct worker
 
 	image_initialisers(p->load.image, &at, &nr);
 	for (size_t i = 0; i < nr && end == WORKER_RETURNED; i++) {
-		if (os_read(c->it->target, (raddr){ p->base + at.v + i * sizeof fn }, &fn,
+		if (os_read(c->callee->target, (raddr){ p->base + at.v + i * sizeof fn }, &fn,
 			    sizeof fn, e) < 0)
 			return -1;
 		is_last = i == nr - 1;
@@ -341,7 +339,7 @@ inject_load_place(struct job *job, struct worker *c, const struct workspace *ws,
 	if (load_open_there(&p->load, &p->calls, job, c, &p->fd, e) < 0 ||
 		map_segments(p, job, c, e) < 0 ||
 		worker_unwind(c, level, job->deadline_ns, e) < 0 || relocate(p, p->base, e) < 0 ||
-		os_part_write(c->it->target, &library, (raddr){ p->base + p->written->p_vaddr },
+		os_part_write(c->callee->target, &library, (raddr){ p->base + p->written->p_vaddr },
 			p->data, p->data_bytes, e) < 0 ||
 		load_place_protect(p, job, c, e) < 0 || p->fn(&library, p->arg, e) < 0 ||
 		initialise(p, job, c, e) < 0)
@@ -351,22 +349,22 @@ inject_load_place(struct job *job, struct worker *c, const struct workspace *ws,
 }
 
 int
-load_place(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
+load_place(struct inject_target *callee, const struct arenas *a, const struct inject_options *opt,
 	const char *path, int (*fn)(const struct os_part *library, void *arg, struct err *e),
 	void *arg, struct loaded_library *ret, struct inject_report *report, struct err *e)
 {
 	__attribute__((cleanup(place_release))) struct load_place_work p = { .fn = fn, .arg = arg };
-	struct job job = { .it = it,
+	struct job job = { .callee = callee,
 		.needs = NEEDS_LOAD,
 		.opt = opt,
 		.report = report,
 		.run = inject_load_place,
 		.arg = &p,
 		.needed_bytes = LOAD_ROOM_BYTES };
-	int status = load_open(&p.load, it, path, ret, e);
+	int status = load_open(&p.load, callee, path, ret, e);
 
 	*report = (struct inject_report){ 0 };
 	if (status)
 		return status < 0 ? -1 : 0;
-	return check_place(it, &p, e) < 0 ? -1 : job_run(&job, a, e);
+	return check_place(callee, &p, e) < 0 ? -1 : job_run(&job, a, e);
 }

@@ -19,8 +19,9 @@ struct os_part;
  * same stack.  When the library is complete FN is called, to pass data to it; then
  * the library's constructors are called.  If FN fails, nothing stays behind.
  */
-int load_place(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
-	const char *path, int (*fn)(const struct os_part *library, void *arg, struct err *e),
-	void *arg, struct loaded_library *ret, struct inject_report *report, struct err *e);
+int load_place(struct inject_target *callee, const struct arenas *a,
+	const struct inject_options *opt, const char *path,
+	int (*fn)(const struct os_part *library, void *arg, struct err *e), void *arg,
+	struct loaded_library *ret, struct inject_report *report, struct err *e);
 
 #endif

@@ -34,10 +34,10 @@ struct load {
 };
 
 /*
- * Open the library PATH, and see whether IT has it already and whether it could be brought there.
+ * Open the library PATH, and see whether CALLEE has it already and whether it could be brought there.
  * Returns 0, 1 if it is there (*RET says where), or -1 with E.  To be released in any case.
  */
-int load_open(struct load *l, const struct inject_target *it, const char *path,
+int load_open(struct load *l, const struct inject_target *callee, const char *path,
 	struct loaded_library *ret, struct err *e);
 void load_release(struct load *l);
 #define auto_load __attribute__((cleanup(load_release)))

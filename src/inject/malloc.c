@@ -39,7 +39,7 @@ call_malloc_info(
 	struct job *job, struct worker *c, const struct workspace *ws, raddr stream, struct err *e)
 {
 	struct long_call call = { .name = "malloc_info",
-		.fn = c->it->fn.malloc_info,
+		.fn = c->callee->fn.malloc_info,
 		.arg = { 0, stream.v },
 		.nr_args = 2,
 		.deadline_ns = job->deadline_ns };
@@ -56,7 +56,7 @@ info_to_stream(struct job *job, struct worker *c, const struct workspace *ws, st
 	if (stream_copy_lay(&stream, c, ws, e) < 0 ||
 		call_malloc_info(job, c, ws, stream.file, e) < 0)
 		return -1;
-	return stream_copy_read(&stream, c->it, info->out, &job->report->is_cut, e);
+	return stream_copy_read(&stream, c->callee, info->out, &job->report->is_cut, e);
 }
 
 static int
@@ -66,31 +66,30 @@ info_to_fd2(struct job *job, struct worker *c, const struct workspace *ws, struc
 	struct malloc_info_call *info = job->arg;
 
 	if (redirect_begin(&info->redirect, c, ws, job->deadline_ns, e) < 0 ||
-		call_malloc_info(job, c, ws, c->it->stderr_stream, e) < 0 ||
+		call_malloc_info(job, c, ws, c->callee->stderr_stream, e) < 0 ||
 		worker_unwind(c, level, job->deadline_ns, e) < 0)
 		return -1;
 	return 0;
 }
 
 static int
-check_stream(const struct inject_target *it, struct err *e)
+check_stream(const struct inject_target *callee, struct err *e)
 {
-	if (inject_can_copy_stream(it))
+	if (inject_can_copy_stream(callee))
 		return 0;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot copy the standard error stream of %d (%s): it does not look as glibc makes "
-		"it; "
+		"cannot copy the standard error stream of %d (%s): it does not look as glibc makes it; "
 		"use --method=read, which needs none, or --capture=fd2",
-		it->target->pid, it->target->comm);
+		callee->target->pid, callee->target->comm);
 }
 
 int
-inject_malloc_info(struct inject_target *it, const struct arenas *a,
+inject_malloc_info(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, struct text *out, struct inject_report *ret,
 	struct err *e)
 {
 	struct malloc_info_call info = { out, REDIRECT_NONE };
-	struct job job = { .it = it,
+	struct job job = { .callee = callee,
 		.opt = opt,
 		.report = ret,
 		.run = info_to_stream,
@@ -100,16 +99,17 @@ inject_malloc_info(struct inject_target *it, const struct arenas *a,
 	int failed;
 
 	*out = (struct text){ 0 };
-	if (inject_check_calls(it, e) < 0)
+	if (inject_check_calls(callee, e) < 0)
 		return -1;
 	if (opt->capture == INJECT_CAPTURE_FD2)
 		job.run = info_to_fd2;
-	if ((opt->capture == INJECT_CAPTURE_FD2 ? redirect_check(it, e) : check_stream(it, e)) < 0)
+	if ((opt->capture == INJECT_CAPTURE_FD2 ? redirect_check(callee, e)
+						: check_stream(callee, e)) < 0)
 		return -1;
 	failed = job_run(&job, a, e);
 	ret->capture = opt->capture;
 	/* Output of others is passed on, however the call ended. */
-	if (redirect_read(&info.redirect, it, out, ret, failed ? &replay_err : e) < 0)
+	if (redirect_read(&info.redirect, callee, out, ret, failed ? &replay_err : e) < 0)
 		failed = -1;
 	redirect_release(&info.redirect);
 	if (failed)
@@ -124,7 +124,7 @@ malloc_call_trim(struct job *job, struct worker *c, const struct workspace *ws, 
 {
 	const uint64_t *pad_bytes = job->arg;
 	struct long_call call = { .name = "malloc_trim",
-		.fn = c->it->fn.malloc_trim,
+		.fn = c->callee->fn.malloc_trim,
 		.arg = { *pad_bytes },
 		.nr_args = 1,
 		.is_last = true,
@@ -134,18 +134,18 @@ malloc_call_trim(struct job *job, struct worker *c, const struct workspace *ws, 
 }
 
 int
-inject_malloc_trim(struct inject_target *it, const struct arenas *a,
+inject_malloc_trim(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, uint64_t pad_bytes, struct inject_report *ret,
 	struct err *e)
 {
-	struct job job = { .it = it,
+	struct job job = { .callee = callee,
 		.opt = opt,
 		.report = ret,
 		.needs = NEEDS_TRIM,
 		.run = malloc_call_trim,
 		.arg = &pad_bytes };
 
-	return inject_check_calls(it, e) < 0 ? -1 : job_run(&job, a, e);
+	return inject_check_calls(callee, e) < 0 ? -1 : job_run(&job, a, e);
 }
 
 /* ---- giving back pages under the arena's lock ---- */
@@ -182,7 +182,7 @@ promise_unlock(struct worker *c, raddr mutex, struct err *e)
 	const uint64_t arg[] = { SYS_futex, mutex.v, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 1, 0,
 		mutex.v, ARCH_SEVENTH_ARG };
 
-	return worker_undo(c, c->it->fn.syscall, arg, 7, e);
+	return worker_undo(c, c->callee->fn.syscall, arg, 7, e);
 }
 
 /*
@@ -197,8 +197,8 @@ malloc_lock(struct worker *c, raddr mutex, struct err *e)
 	enum worker_end end;
 
 	if (promise_unlock(c, mutex, e) < 0 ||
-		worker_call(c, c->it->fn.lock, &mutex.v, 1, os_now_ns() + LOCK_WITHIN_NS, &end, e) <
-			0)
+		worker_call(c, c->callee->fn.lock, &mutex.v, 1, os_now_ns() + LOCK_WITHIN_NS, &end,
+			e) < 0)
 		return -1;
 	while (end == WORKER_TIMEOUT && os_now_ns() < last_ns) {
 		if (worker_stop_waiting(c)) {
@@ -228,14 +228,14 @@ discard_pages(struct job *job, struct worker *c, const struct inject_range *r, s
 	const struct discarding *d = job->arg;
 	enum worker_end end;
 
-	if (worker_call(c, c->it->fn.madvise, arg, 3, job->deadline_ns, &end, e) < 0)
+	if (worker_call(c, c->callee->fn.madvise, arg, 3, job->deadline_ns, &end, e) < 0)
 		return -1;
 	if (end != WORKER_RETURNED)
 		return worker_explain(c, end, "madvise", e);
 	if (c->result < 0)
 		return err_set(e, (int)-c->result,
 			"%d (%s) cannot give back %" PRIu64 " bytes at " PRIraddr,
-			c->it->target->pid, c->it->target->comm, arg[1], arg[0]);
+			c->callee->target->pid, c->callee->target->comm, arg[1], arg[0]);
 	d->done->bytes += arg[1];
 	return 0;
 }
@@ -297,13 +297,13 @@ discard(struct job *job, struct worker *c, const struct workspace *ws, struct er
 }
 
 static int
-check_discard(const struct inject_target *it, const struct arenas *a,
+check_discard(const struct inject_target *callee, const struct arenas *a,
 	const struct inject_discard *what, struct err *e)
 {
-	if (!it->fn.lock.v || !it->fn.syscall.v || !it->fn.madvise.v)
+	if (!callee->fn.lock.v || !callee->fn.syscall.v || !callee->fn.madvise.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"the libc of %d (%s) has no function that waits for an arena's lock",
-			it->target->pid, it->target->comm);
+			callee->target->pid, callee->target->comm);
 	for (size_t i = 0; i < what->nr; i++) {
 		const struct inject_range *r = &what->range[i];
 		bool is_known = false;
@@ -317,12 +317,12 @@ check_discard(const struct inject_target *it, const struct arenas *a,
 }
 
 int
-inject_discard(struct inject_target *it, const struct arenas *a, const struct inject_options *opt,
-	const struct inject_discard *what, struct inject_discarded *ret,
-	struct inject_report *report, struct err *e)
+inject_discard(struct inject_target *callee, const struct arenas *a,
+	const struct inject_options *opt, const struct inject_discard *what,
+	struct inject_discarded *ret, struct inject_report *report, struct err *e)
 {
 	struct discarding d = { what, ret };
-	struct job job = { .it = it,
+	struct job job = { .callee = callee,
 		.opt = opt,
 		.report = report,
 		.needs = NEEDS_TOPS,
@@ -330,5 +330,5 @@ inject_discard(struct inject_target *it, const struct arenas *a, const struct in
 		.arg = &d };
 
 	*ret = (struct inject_discarded){ 0 };
-	return check_discard(it, a, what, e) < 0 ? -1 : job_run(&job, a, e);
+	return check_discard(callee, a, what, e) < 0 ? -1 : job_run(&job, a, e);
 }

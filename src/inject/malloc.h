@@ -72,12 +72,12 @@ struct inject_report {
  * caller's to release.  ERR_NO_SAFE_POINT when no thread could be proven safe within wait_ns;
  * nothing was changed then.  ERR_UNSUPPORTED when the text cannot be caught that way.
  */
-int inject_malloc_info(struct inject_target *it, const struct arenas *a,
+int inject_malloc_info(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, struct text *out, struct inject_report *ret,
 	struct err *e);
 
 /* Call malloc_trim(PAD_BYTES) in the target.  Failures as inject_malloc_info(). */
-int inject_malloc_trim(struct inject_target *it, const struct arenas *a,
+int inject_malloc_trim(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, uint64_t pad_bytes, struct inject_report *ret,
 	struct err *e);
 
@@ -112,7 +112,7 @@ struct inject_discarded {
  * the borrowed one; a thread that needs the same arena waits, some milliseconds at a time.  RET has
  * the bytes given back so far also on failure.
  */
-int inject_discard(struct inject_target *it, const struct arenas *a,
+int inject_discard(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, const struct inject_discard *what,
 	struct inject_discarded *ret, struct inject_report *report, struct err *e);
 

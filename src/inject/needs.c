@@ -89,11 +89,11 @@ needs_name(unsigned int needs, const char *version, size_t i)
 }
 
 int
-needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, unsigned int wishes,
+needs_prove(const struct inject_target *callee, pid_t tid, unsigned int needs, unsigned int wishes,
 	const char **ret_not_wished, struct err *e)
 {
 	auto_filters struct os_filters filters = { 0 };
-	const struct target *t = it->target;
+	const struct target *t = callee->target;
 	const struct os_call *refused;
 	struct os_status s;
 
@@ -101,21 +101,19 @@ needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, unsig
 		return -1;
 	if (s.seccomp == 1)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"thread %d of %d (%s) is in the strict mode of seccomp, which ends it for "
-			"any system call but read and write",
+			"thread %d of %d (%s) is in the strict mode of seccomp, which ends it for any system call but read and write",
 			tid, t->pid, t->comm);
 	if (os_filters_add(&filters, t, tid, e) < 0) {
 		e->kind = ERR_UNSUPPORTED;
 		return -1;
 	}
-	refused = needs_refused(needs, it->version, &filters);
+	refused = needs_refused(needs, callee->version, &filters);
 	if (!refused) {
-		refused = needs_refused(wishes, it->version, &filters);
+		refused = needs_refused(wishes, callee->version, &filters);
 		*ret_not_wished = refused ? refused->name : NULL;
 		return 0;
 	}
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"a seccomp filter of thread %d of %d (%s) does not allow %s(), which would be made "
-		"in it",
+		"a seccomp filter of thread %d of %d (%s) does not allow %s(), which would be made in it",
 		tid, t->pid, t->comm, refused->name);
 }

@@ -41,11 +41,11 @@ const struct os_call *needs_refused(
 const char *needs_name(unsigned int needs, const char *version, size_t i);
 
 /*
- * Prove that the seccomp filters of stopped thread TID of IT let the calls of NEEDS pass.  0, or -1
+ * Prove that the seccomp filters of stopped thread TID of CALLEE let the calls of NEEDS pass.  0, or -1
  * with E (ERR_UNSUPPORTED), which names the call or the reason why they cannot be read.
  * *RET_NOT_WISHED: the first call of WISHES that they do not let pass, by name; NULL if none.
  */
-int needs_prove(const struct inject_target *it, pid_t tid, unsigned int needs, unsigned int wishes,
-	const char **ret_not_wished, struct err *e);
+int needs_prove(const struct inject_target *callee, pid_t tid, unsigned int needs,
+	unsigned int wishes, const char **ret_not_wished, struct err *e);
 
 #endif

@@ -37,10 +37,10 @@ struct candidates {
 
 /* ROUND: the number of earlier calls; with many threads each round looks at others. */
 int candidates_find(
-	struct candidates *c, const struct inject_target *it, size_t round, struct err *e);
+	struct candidates *c, const struct inject_target *callee, size_t round, struct err *e);
 
 /* Whether C still is as it was found, so that it may be interrupted. */
-bool candidate_is_unchanged(const struct candidate *c, const struct inject_target *it);
+bool candidate_is_unchanged(const struct candidate *c, const struct inject_target *callee);
 
 void candidates_release(struct candidates *c);
 #define auto_candidates __attribute__((cleanup(candidates_release)))

@@ -74,9 +74,10 @@ static const struct {
  * functions that are called there take no lock.
  */
 static bool
-is_libc_lock(const struct inject_target *it, raddr word)
+is_libc_lock(const struct inject_target *callee, raddr word)
 {
-	return (!inject_is_static(it) && safety_is_in_libc(it, word)) || safety_is_arena(it, word);
+	return (!inject_is_static(callee) && safety_is_in_libc(callee, word)) ||
+		safety_is_arena(callee, word);
 }
 
 /*
@@ -99,7 +100,7 @@ has_temporary_mask(const struct os_syscall *s)
 }
 
 static enum park_class
-park_class_of(const struct inject_target *it, const struct os_syscall *s)
+park_class_of(const struct inject_target *callee, const struct os_syscall *s)
 {
 	int operation = (int)s->arg[1] & FUTEX_CMD_MASK;
 
@@ -108,7 +109,7 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
 		return PARK_NOT;
 	if (s->nr == SYS_futex) {
 		if ((operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) ||
-			is_libc_lock(it, (raddr){ s->arg[0] }))
+			is_libc_lock(callee, (raddr){ s->arg[0] }))
 			return PARK_NOT;
 		return s->arg[3] ? PARK_CONTINUES : PARK_RESTARTS;
 	}
@@ -137,13 +138,13 @@ park_class_of(const struct inject_target *it, const struct os_syscall *s)
  */
 #define RANK_TIER (4 * PARK_NOT)
 static int
-rank_of(const struct inject_target *it, const struct candidate *c, enum park_class class,
+rank_of(const struct inject_target *callee, const struct candidate *c, enum park_class class,
 	bool has_timeout)
 {
-	int rank = c->tid == it->target->pid;
+	int rank = c->tid == callee->target->pid;
 
-	if (!arenas_of_thread(it->arenas, it->target, c->tid).v)
-		rank += RANK_TIER * (it->needs_arena ? 4 : 1);
+	if (!arenas_of_thread(callee->arenas, callee->target, c->tid).v)
+		rank += RANK_TIER * (callee->needs_arena ? 4 : 1);
 	if (!c->is_parked)
 		return rank + RANK_TIER * 3;
 	if (!os_is_scheduled_plainly(c->tid))
@@ -153,27 +154,27 @@ rank_of(const struct inject_target *it, const struct candidate *c, enum park_cla
 
 /* A thread that waits for a disk is in no hurry to stop. */
 static bool
-is_stoppable(const struct inject_target *it, pid_t tid)
+is_stoppable(const struct inject_target *callee, pid_t tid)
 {
 	struct os_status s;
 	struct err e;
 
-	return os_status(it->target, tid, &s, &e) == 0 && s.tgid == it->target->pid &&
+	return os_status(callee->target, tid, &s, &e) == 0 && s.tgid == callee->target->pid &&
 		(s.state == 'S' || s.state == 'R');
 }
 
 bool
-candidate_is_unchanged(const struct candidate *c, const struct inject_target *it)
+candidate_is_unchanged(const struct candidate *c, const struct inject_target *callee)
 {
 	struct os_syscall s;
 	struct err e;
 
-	if (!is_stoppable(it, c->tid) || os_thread_syscall(it->target, c->tid, &s, &e) < 0)
+	if (!is_stoppable(callee, c->tid) || os_thread_syscall(callee->target, c->tid, &s, &e) < 0)
 		return false;
 	if (c->is_parked)
 		return !s.is_running && s.nr == c->syscall_nr && s.sp.v == c->sp.v &&
 			s.pc.v == c->pc.v;
-	return s.is_running || park_class_of(it, &s) != PARK_NOT;
+	return s.is_running || park_class_of(callee, &s) != PARK_NOT;
 }
 
 /* Take what TID does into the state by which two rounds are compared. */
@@ -189,23 +190,23 @@ note_state(struct candidates *cs, pid_t tid, const struct os_syscall *s)
 
 /* Add TID if it is worth a try; say why not otherwise. */
 static int
-pick_consider(struct candidates *cs, const struct inject_target *it, pid_t tid, struct err *e)
+pick_consider(struct candidates *cs, const struct inject_target *callee, pid_t tid, struct err *e)
 {
 	enum park_class class = PARK_NOT;
 	struct candidate *c;
 	struct os_syscall s;
 	char name[32], call[48];
 
-	if (os_thread_syscall(it->target, tid, &s, e) < 0)
+	if (os_thread_syscall(callee->target, tid, &s, e) < 0)
 		return e->kind == ERR_GONE ? 0 : -1;
 	note_state(cs, tid, &s);
-	if ((s.is_running || !s.sp.v) && os_is_kernel_worker(it->target, tid))
+	if ((s.is_running || !s.sp.v) && os_is_kernel_worker(callee->target, tid))
 		return 0;
 	if (!s.is_running)
-		class = park_class_of(it, &s);
-	if (!s.is_running && (class == PARK_NOT || !safety_is_own_stack(it, tid, s.sp))) {
+		class = park_class_of(callee, &s);
+	if (!s.is_running && (class == PARK_NOT || !safety_is_own_stack(callee, tid, s.sp))) {
 		snprintf(cs->reason.text, sizeof cs->reason.text, "thread %d (%s) waits in %s%s",
-			tid, os_thread_name(it->target, tid, name, sizeof name),
+			tid, os_thread_name(callee->target, tid, name, sizeof name),
 			os_call_name(s.nr, call, sizeof call),
 			class == PARK_NOT ? ", which is not known to be safe"
 					  : " on a stack that is not its own");
@@ -218,7 +219,7 @@ pick_consider(struct candidates *cs, const struct inject_target *it, pid_t tid, 
 	*c = (struct candidate){
 		.tid = tid, .is_parked = !s.is_running, .syscall_nr = s.nr, .sp = s.sp, .pc = s.pc
 	};
-	c->rank = rank_of(it, c, class, !s.is_running && timeout_is_finite(&s));
+	c->rank = rank_of(callee, c, class, !s.is_running && timeout_is_finite(&s));
 	return 0;
 }
 
@@ -233,17 +234,17 @@ by_rank(const void *a, const void *b)
  * more of them, 0 if not, -1 with E.
  */
 static int
-consider_first(struct candidates *cs, const struct inject_target *it, size_t max, size_t round,
+consider_first(struct candidates *cs, const struct inject_target *callee, size_t max, size_t round,
 	size_t *done, struct err *e)
 {
 	auto_free pid_t *tids = NULL;
 
-	if (os_threads(it->target, max, &tids, &cs->nr_threads, e) < 0)
+	if (os_threads(callee->target, max, &tids, &cs->nr_threads, e) < 0)
 		return -1;
 	for (; *done < cs->nr_threads && *done < MAX_ASKED; ++*done) {
 		pid_t tid = tids[(round * MAX_ASKED + *done) % cs->nr_threads];
 
-		if (pick_consider(cs, it, tid, e) < 0)
+		if (pick_consider(cs, callee, tid, e) < 0)
 			return -1;
 		cs->nr_best += cs->nr && cs->v[cs->nr - 1].tid == tid && !cs->v[cs->nr - 1].rank;
 		if (cs->nr_best == ENOUGH)
@@ -253,16 +254,17 @@ consider_first(struct candidates *cs, const struct inject_target *it, size_t max
 }
 
 int
-candidates_find(struct candidates *cs, const struct inject_target *it, size_t round, struct err *e)
+candidates_find(
+	struct candidates *cs, const struct inject_target *callee, size_t round, struct err *e)
 {
 	size_t done = 0;
 	int more = 1;
 
 	*cs = (struct candidates){ 0 };
 	if (!round)
-		more = consider_first(cs, it, NR_FIRST, round, &done, e);
+		more = consider_first(cs, callee, NR_FIRST, round, &done, e);
 	if (more > 0)
-		more = consider_first(cs, it, SIZE_MAX, round, &done, e);
+		more = consider_first(cs, callee, SIZE_MAX, round, &done, e);
 	if (more < 0) {
 		candidates_release(cs);
 		return -1;
@@ -280,13 +282,13 @@ candidates_release(struct candidates *cs)
 }
 
 int
-inject_outlook(
-	struct inject_target *it, const struct arenas *a, struct inject_outlook *ret, struct err *e)
+inject_outlook(struct inject_target *callee, const struct arenas *a, struct inject_outlook *ret,
+	struct err *e)
 {
 	auto_candidates struct candidates cs = { 0 };
 
-	it->arenas = a;
-	if (candidates_find(&cs, it, 0, e) < 0)
+	callee->arenas = a;
+	if (candidates_find(&cs, callee, 0, e) < 0)
 		return -1;
 	*ret = (struct inject_outlook){ .nr_refused = cs.nr_refused };
 	for (size_t i = 0; i < cs.nr; i++)

@@ -20,7 +20,7 @@ struct inject_outlook {
 };
 
 /* Look at the target's threads, stopping none. */
-int inject_outlook(struct inject_target *it, const struct arenas *a, struct inject_outlook *ret,
+int inject_outlook(struct inject_target *callee, const struct arenas *a, struct inject_outlook *ret,
 	struct err *e);
 
 #endif

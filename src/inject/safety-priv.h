@@ -15,30 +15,30 @@
 
 /* ---- safety.c -------------------------------------------------------------------------------- */
 
-/* Fill IT's dangers.  0, or -1 with E. */
-int safety_learn(struct inject_target *it, struct err *e);
+/* Fill CALLEE's dangers.  0, or -1 with E. */
+int safety_learn(struct inject_target *callee, struct err *e);
 
 /*
  * Whether a thread has the lock that pthread_create() needs, perhaps for long: setuid() keeps it
  * until all threads have taken part.  False if unknown.
  */
-bool safety_is_making_threads(const struct inject_target *it);
+bool safety_is_making_threads(const struct inject_target *callee);
 
 /* Whether A lies in libc, or in libpthread or ld.so, which are parts of it. */
-bool safety_is_in_libc(const struct inject_target *it, raddr a);
+bool safety_is_in_libc(const struct inject_target *callee, raddr a);
 
 /* Whether A is an arena, which begins with its lock. */
-bool safety_is_arena(const struct inject_target *it, raddr a);
+bool safety_is_arena(const struct inject_target *callee, raddr a);
 
 /*
  * Whether SP of thread TID is on the stack that libc or the kernel gave it.  Coroutines and
  * handlers have stacks of their own, and the memory below SP there may belong to any part of the
  * program.
  */
-bool safety_is_own_stack(const struct inject_target *it, pid_t tid, raddr sp);
+bool safety_is_own_stack(const struct inject_target *callee, pid_t tid, raddr sp);
 
 /* Whether A points into code that a borrowed thread may not be in; what it is, or NULL. */
-const char *safety_danger_at(const struct inject_target *it, raddr a);
+const char *safety_danger_at(const struct inject_target *callee, raddr a);
 
 /*
  * Prove that stopped thread TID may be borrowed: neither it nor any caller on its stack is at a
@@ -47,7 +47,7 @@ const char *safety_danger_at(const struct inject_target *it, raddr a);
  * uncertainties that a complete walk of its stack has resolved count all the same.  Returns true,
  * or false with WHY.
  */
-bool safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
-	bool is_strict, struct reason *why);
+bool safety_prove(struct inject_target *callee, pid_t tid, const struct arch_regs *regs,
+	bool is_parked, bool is_strict, struct reason *why);
 
 #endif

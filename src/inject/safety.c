@@ -35,9 +35,9 @@
 #define LOCKS_WITHIN_NS 200000
 
 static int
-add_danger(struct inject_target *it, raddr start, raddr end, const char *what, struct err *e)
+add_danger(struct inject_target *callee, raddr start, raddr end, const char *what, struct err *e)
 {
-	struct danger *d = array_add(&it->dangers);
+	struct danger *d = array_add(&callee->dangers);
 
 	if (!d)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory for the dangerous places");
@@ -198,7 +198,7 @@ danger_of(const char *name)
 
 /* Libc has thousands of functions: so all is learnt in one go. */
 struct learning {
-	struct inject_target *it;
+	struct inject_target *callee;
 	struct malloc_extent malloc;
 	struct err *e;
 };
@@ -215,7 +215,8 @@ safety_note_function(const char *name, const struct image_symbol *s, void *arg)
 	if (!s->is_local)
 		note_below(&l->malloc, name, s);
 	what = danger_of(name);
-	return what ? add_danger(l->it, s->addr, raddr_add(s->addr, s->size_bytes), what, l->e) : 0;
+	return what ? add_danger(l->callee, s->addr, raddr_add(s->addr, s->size_bytes), what, l->e)
+		    : 0;
 }
 
 /* ---- the list ---- */
@@ -229,66 +230,69 @@ safety_by_start(const void *a, const void *b)
 }
 
 static int
-add_allocator(struct inject_target *it, const struct inject_allocator *a, struct err *e)
+add_allocator(struct inject_target *callee, const struct inject_allocator *a, struct err *e)
 {
 	for (size_t i = 0; i < a->nr_code; i++)
-		if (add_danger(it, a->code[i].start, a->code[i].end, a->name, e) < 0)
+		if (add_danger(callee, a->code[i].start, a->code[i].end, a->name, e) < 0)
 			return -1;
 	return 0;
 }
 
 int
-safety_learn(struct inject_target *it, struct err *e)
+safety_learn(struct inject_target *callee, struct err *e)
 {
-	struct learning l = { .it = it, .e = e };
+	struct learning l = { .callee = callee, .e = e };
 
-	safety_find_malloc(it->libc->image, &l.malloc);
-	if (image_each(it->libc->image, safety_note_function, &l) < 0 ||
-		add_danger(it, l.malloc.below, l.malloc.end, "malloc", e) < 0 ||
-		(it->pthread && image_each(it->pthread->image, safety_note_function, &l) < 0))
+	safety_find_malloc(callee->libc->image, &l.malloc);
+	if (image_each(callee->libc->image, safety_note_function, &l) < 0 ||
+		add_danger(callee, l.malloc.below, l.malloc.end, "malloc", e) < 0 ||
+		(callee->pthread &&
+			image_each(callee->pthread->image, safety_note_function, &l) < 0))
 		return -1;
-	if (it->allocator && add_allocator(it, it->allocator, e) < 0)
+	if (callee->allocator && add_allocator(callee, callee->allocator, e) < 0)
 		return -1;
-	it->malloc_start = l.malloc.below;
-	it->malloc_end = l.malloc.end;
-	for (size_t i = 0; i < it->process->objects.nr; i++) {
-		const struct object *o = &it->process->objects.v[i];
+	callee->malloc_start = l.malloc.below;
+	callee->malloc_end = l.malloc.end;
+	for (size_t i = 0; i < callee->process->objects.nr; i++) {
+		const struct object *o = &callee->process->objects.v[i];
 
-		if ((o->is_loader && add_danger(it, o->start, o->end, "ld.so", e) < 0) ||
-			(object_is_agent(o) && add_danger(it, o->start, o->end, "a hook", e) < 0))
+		if ((o->is_loader && add_danger(callee, o->start, o->end, "ld.so", e) < 0) ||
+			(object_is_agent(o) &&
+				add_danger(callee, o->start, o->end, "a hook", e) < 0))
 			return -1;
 	}
 	/* The first instructions of malloc and other hooked functions were moved there. */
-	if (it->hooks.v &&
-		add_danger(it, it->hooks, raddr_add(it->hooks, PATCH_BYTES), "a hook", e) < 0)
+	if (callee->hooks.v &&
+		add_danger(callee, callee->hooks, raddr_add(callee->hooks, PATCH_BYTES), "a hook",
+			e) < 0)
 		return -1;
-	qsort(it->dangers.v, it->dangers.nr, sizeof *it->dangers.v, safety_by_start);
+	qsort(callee->dangers.v, callee->dangers.nr, sizeof *callee->dangers.v, safety_by_start);
 	return 0;
 }
 
 bool
-safety_is_making_threads(const struct inject_target *it)
+safety_is_making_threads(const struct inject_target *callee)
 {
 	int32_t lock = 0;
 	struct err e;
 
-	return it->stacks_lock.v &&
-		os_read(it->target, it->stacks_lock, &lock, sizeof lock, &e) == 0 && lock;
+	return callee->stacks_lock.v &&
+		os_read(callee->target, callee->stacks_lock, &lock, sizeof lock, &e) == 0 && lock;
 }
 
 bool
-safety_is_in_libc(const struct inject_target *it, raddr a)
+safety_is_in_libc(const struct inject_target *callee, raddr a)
 {
-	const struct object *o = objects_at(&it->process->objects, a);
+	const struct object *o = objects_at(&callee->process->objects, a);
 
-	return o && (o == it->libc || o == it->pthread || o->is_loader);
+	return o && (o == callee->libc || o == callee->pthread || o->is_loader);
 }
 
 bool
-safety_is_arena(const struct inject_target *it, raddr a)
+safety_is_arena(const struct inject_target *callee, raddr a)
 {
-	for (size_t i = 0; i < it->arenas->nr; i++)
-		if (it->arenas->v[i].addr.v == a.v)
+	for (size_t i = 0; i < callee->arenas->nr; i++)
+		if (callee->arenas->v[i].addr.v == a.v)
 			return true;
 	return false;
 }
@@ -298,27 +302,27 @@ safety_is_arena(const struct inject_target *it, raddr a)
  * other protection, ends the mapping below.  The first thread's stack has a name.
  */
 bool
-safety_is_own_stack(const struct inject_target *it, pid_t tid, raddr sp)
+safety_is_own_stack(const struct inject_target *callee, pid_t tid, raddr sp)
 {
-	const struct region *r = regions_find(&it->process->maps, sp);
+	const struct region *r = regions_find(&callee->process->maps, sp);
 	raddr head;
 
 	if (!r || r->prot[1] != 'w')
 		return false;
 	if (r->path && strcmp(r->path, "[stack]") == 0)
-		return tid == it->target->pid;
-	return os_robust_list(it->target, tid, &head) == 0 && raddr_in(head, sp, r->end);
+		return tid == callee->target->pid;
+	return os_robust_list(callee->target, tid, &head) == 0 && raddr_in(head, sp, r->end);
 }
 
 const char *
-safety_danger_at(const struct inject_target *it, raddr a)
+safety_danger_at(const struct inject_target *callee, raddr a)
 {
-	size_t lo = 0, hi = it->dangers.nr;
+	size_t lo = 0, hi = callee->dangers.nr;
 
 	/* Aliases make equal ranges, but none overlap in part. */
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		const struct danger *d = &it->dangers.v[mid];
+		const struct danger *d = &callee->dangers.v[mid];
 
 		if (raddr_in(a, d->start, d->end))
 			return d->what;
@@ -344,20 +348,20 @@ safety_refuse(struct reason *why, const char *fmt, ...)
 }
 
 static bool
-is_restorer(const struct inject_target *it, raddr a)
+is_restorer(const struct inject_target *callee, raddr a)
 {
-	return a.v == it->restorer.v || (it->pthread && a.v == it->pthread_restorer.v);
+	return a.v == callee->restorer.v || (callee->pthread && a.v == callee->pthread_restorer.v);
 }
 
 /* Every frame's code; a return address at a function's very end still belongs to its call. */
 static bool
-frames_are_safe(const struct inject_target *it, const struct stack *s, struct reason *why)
+frames_are_safe(const struct inject_target *callee, const struct stack *s, struct reason *why)
 {
 	for (size_t i = 0; i < s->nr; i++) {
 		const struct stack_frame *f = &s->frame[i];
-		const char *what = safety_danger_at(it, (raddr){ f->pc.v - (i != 0) });
+		const char *what = safety_danger_at(callee, (raddr){ f->pc.v - (i != 0) });
 
-		if (f->is_signal || is_restorer(it, f->pc))
+		if (f->is_signal || is_restorer(callee, f->pc))
 			return safety_refuse(why, "it is in a signal handler");
 		if (what)
 			return safety_refuse(why, "it is inside %s", what);
@@ -370,24 +374,25 @@ frames_are_safe(const struct inject_target *it, const struct stack *s, struct re
  * names.  So its whole stack must be the program's own, but for the frames that start a thread.
  */
 static bool
-frames_are_the_programs(const struct inject_target *it, const struct stack *s, struct reason *why)
+frames_are_the_programs(
+	const struct inject_target *callee, const struct stack *s, struct reason *why)
 {
 	size_t nr = s->nr - 1; /* the outermost is _start or clone */
 
-	while (nr && safety_is_in_libc(it, s->frame[nr - 1].pc))
+	while (nr && safety_is_in_libc(callee, s->frame[nr - 1].pc))
 		nr--;
 	if (!nr)
 		return safety_refuse(why, "it starts or ends");
 	while (nr--)
-		if (safety_is_in_libc(it, s->frame[nr].pc))
+		if (safety_is_in_libc(callee, s->frame[nr].pc))
 			return safety_refuse(why, "it is inside libc");
 	return true;
 }
 
 static bool
-is_return_address(const struct inject_target *it, raddr a)
+is_return_address(const struct inject_target *callee, raddr a)
 {
-	const struct object *o = objects_at(&it->process->objects, a);
+	const struct object *o = objects_at(&callee->process->objects, a);
 	const unsigned char *before = o ? image_bytes(o->image, (raddr){ a.v - 7 }, 7) : NULL;
 
 	return before && arch_follows_call(before, 7);
@@ -395,7 +400,7 @@ is_return_address(const struct inject_target *it, raddr a)
 
 /* Every word of the stack up to its first function that could be a return address. */
 static bool
-words_are_safe(const struct inject_target *it, const struct arch_regs *regs, const char *copy,
+words_are_safe(const struct inject_target *callee, const struct arch_regs *regs, const char *copy,
 	size_t bytes, struct reason *why)
 {
 	for (size_t at = 0; at + 8 <= bytes; at += 8) {
@@ -404,11 +409,11 @@ words_are_safe(const struct inject_target *it, const struct arch_regs *regs, con
 
 		memcpy(&word.v, copy + at, sizeof word.v);
 		word = arch_strip_signature(regs, word);
-		if (is_restorer(it, word))
+		if (is_restorer(callee, word))
 			return safety_refuse(
 				why, "a signal handler's return address is on its stack");
-		what = safety_danger_at(it, word);
-		if (what && is_return_address(it, word))
+		what = safety_danger_at(callee, word);
+		if (what && is_return_address(callee, word))
 			return safety_refuse(why, "a return address into %s is on its stack", what);
 	}
 	return true;
@@ -419,15 +424,16 @@ words_are_safe(const struct inject_target *it, const struct arch_regs *regs, con
  * leave theirs meanwhile.
  */
 static bool
-holds_no_arena(const struct inject_target *it, struct reason *why)
+holds_no_arena(const struct inject_target *callee, struct reason *why)
 {
 	uint64_t deadline = os_now_ns() + LOCKS_WITHIN_NS;
 
-	for (size_t i = 0; i < it->arenas->nr; i++) {
+	for (size_t i = 0; i < callee->arenas->nr; i++) {
 		int32_t mutex = 1;
 		struct err e;
 
-		while (os_read(it->target, it->arenas->v[i].addr, &mutex, sizeof mutex, &e) == 0 &&
+		while (os_read(callee->target, callee->arenas->v[i].addr, &mutex, sizeof mutex,
+			       &e) == 0 &&
 			mutex && os_now_ns() < deadline)
 			;
 		if (mutex)
@@ -442,13 +448,13 @@ holds_no_arena(const struct inject_target *it, struct reason *why)
  * waited for while the thread is stopped.
  */
 static size_t
-safety_copy_stack(const struct inject_target *it, raddr sp, char *copy)
+safety_copy_stack(const struct inject_target *callee, raddr sp, char *copy)
 {
-	const struct region *r = regions_find(&it->process->maps, sp);
+	const struct region *r = regions_find(&callee->process->maps, sp);
 	size_t size = r && r->end.v - sp.v < SCAN_BYTES ? r->end.v - sp.v : SCAN_BYTES;
 	struct err e;
 
-	return os_read_present_some(it->target, sp, copy, size, &e) > 0 ? size : 0;
+	return os_read_present_some(callee->target, sp, copy, size, &e) > 0 ? size : 0;
 }
 
 /*
@@ -457,13 +463,13 @@ safety_copy_stack(const struct inject_target *it, raddr sp, char *copy)
  * on its stack, and every lock seen free.  Without a complete walk these are all there is.
  */
 static bool
-stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_parked,
+stack_is_safe(struct inject_target *callee, const struct arch_regs *regs, bool is_parked,
 	bool is_strict, struct reason *why)
 {
 	auto_free char *copy = malloc(SCAN_BYTES);
 	raddr sp = arch_sp(regs);
 	struct stack stack;
-	size_t used = copy ? safety_copy_stack(it, sp, copy) : 0;
+	size_t used = copy ? safety_copy_stack(callee, sp, copy) : 0;
 
 	if (!used)
 		return safety_refuse(why, "its stack cannot be read");
@@ -471,21 +477,21 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
 	 * The functions that are called there make system calls and take no lock: any signal
 	 * handler may do the same.
 	 */
-	if (image_is_static(it->libc->image))
+	if (image_is_static(callee->libc->image))
 		return true;
-	stack_walk(it->walker, regs->word, sp, copy, used, &stack);
+	stack_walk(callee->walker, regs->word, sp, copy, used, &stack);
 	debug("stack: %zu frames, %s", stack.nr, stack.is_complete ? "complete" : "not complete");
-	if (!frames_are_safe(it, &stack, why))
+	if (!frames_are_safe(callee, &stack, why))
 		return false;
 	if (!is_parked && !stack.is_complete)
 		return safety_refuse(why, "its stack cannot be unwound to the top");
-	if (!is_parked && !frames_are_the_programs(it, &stack, why))
+	if (!is_parked && !frames_are_the_programs(callee, &stack, why))
 		return false;
 	if (stack.is_complete && (is_parked || !is_strict))
-		return !is_strict || holds_no_arena(it, why);
+		return !is_strict || holds_no_arena(callee, why);
 	if (stack.is_complete && stack.frame[stack.nr - 1].sp.v - sp.v < used)
 		used = stack.frame[stack.nr - 1].sp.v - sp.v;
-	return words_are_safe(it, regs, copy, used, why) && holds_no_arena(it, why);
+	return words_are_safe(callee, regs, copy, used, why) && holds_no_arena(callee, why);
 }
 
 /*
@@ -494,15 +500,15 @@ stack_is_safe(struct inject_target *it, const struct arch_regs *regs, bool is_pa
  * in none; and where the kernel does not show it, code of an object without sequences is not.
  */
 static bool
-may_be_in_sequence(const struct inject_target *it, pid_t tid, raddr pc, bool is_parked)
+may_be_in_sequence(const struct inject_target *callee, pid_t tid, raddr pc, bool is_parked)
 {
-	const struct object *o = objects_at(&it->process->objects, pc);
+	const struct object *o = objects_at(&callee->process->objects, pc);
 	uint64_t bytes;
 	enum os_rseq state;
 	raddr ignored;
 	struct err e;
 
-	if (os_rseq_state(it->target, tid, &state, &e) < 0)
+	if (os_rseq_state(callee->target, tid, &state, &e) < 0)
 		return true;
 	if (state == OS_RSEQ_UNKNOWN && !is_parked)
 		return o && image_section(o->image, "__rseq_cs", &ignored, &bytes) == 0;
@@ -510,7 +516,7 @@ may_be_in_sequence(const struct inject_target *it, pid_t tid, raddr pc, bool is_
 }
 
 bool
-safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, bool is_parked,
+safety_prove(struct inject_target *callee, pid_t tid, const struct arch_regs *regs, bool is_parked,
 	bool is_strict, struct reason *why)
 {
 	const char *obstacle = arch_obstacle(tid);
@@ -519,23 +525,23 @@ safety_prove(struct inject_target *it, pid_t tid, const struct arch_regs *regs, 
 
 	if (obstacle)
 		return safety_refuse(why, "%s", obstacle);
-	if (!safety_is_own_stack(it, tid, arch_sp(regs)))
+	if (!safety_is_own_stack(callee, tid, arch_sp(regs)))
 		return safety_refuse(why, "it runs on another stack than its own");
-	if (may_be_in_sequence(it, tid, arch_pc(regs), is_parked))
+	if (may_be_in_sequence(callee, tid, arch_pc(regs), is_parked))
 		return safety_refuse(why, "it is in a restartable sequence");
 	if (os_has_syscall_dispatch(tid, &has_dispatch, &e) < 0 || has_dispatch)
 		return safety_refuse(why, "its system calls are dispatched to the program itself");
-	return stack_is_safe(it, regs, is_parked, is_strict, why);
+	return stack_is_safe(callee, regs, is_parked, is_strict, why);
 }
 
 /* ---- malloc alone ---- */
 
 static const struct danger *
-malloc_code(const struct inject_target *it)
+malloc_code(const struct inject_target *callee)
 {
-	for (size_t i = 0; i < it->dangers.nr; i++)
-		if (strcmp(it->dangers.v[i].what, "malloc") == 0)
-			return &it->dangers.v[i];
+	for (size_t i = 0; i < callee->dangers.nr; i++)
+		if (strcmp(callee->dangers.v[i].what, "malloc") == 0)
+			return &callee->dangers.v[i];
 	return NULL;
 }
 
@@ -554,9 +560,9 @@ has_word_in(const struct arch_regs *regs, const char *copy, size_t bytes, const 
 
 /* To walk a stack takes longer than to see that there is nothing to be found on it. */
 bool
-inject_is_in_malloc(const struct inject_target *it, pid_t tid)
+inject_is_in_malloc(const struct inject_target *callee, pid_t tid)
 {
-	const struct danger *code = malloc_code(it);
+	const struct danger *code = malloc_code(callee);
 	auto_free char *copy = malloc(SCAN_BYTES);
 	struct arch_regs regs;
 	struct stack stack;
@@ -569,13 +575,13 @@ inject_is_in_malloc(const struct inject_target *it, pid_t tid)
 		return false; /* it has ended */
 	if (raddr_in(arch_pc(&regs), code->start, code->end))
 		return true;
-	n = safety_copy_stack(it, arch_sp(&regs), copy);
+	n = safety_copy_stack(callee, arch_sp(&regs), copy);
 	if (n && !has_word_in(&regs, copy, n, code))
 		return false;
-	stack_walk(it->walker, regs.word, arch_sp(&regs), copy, n, &stack);
+	stack_walk(callee->walker, regs.word, arch_sp(&regs), copy, n, &stack);
 	for (size_t i = 1; i < stack.nr; i++)
 		if (raddr_in((raddr){ stack.frame[i].pc.v - !stack.frame[i - 1].is_signal },
 			    code->start, code->end))
 			return true;
-	return !stack.is_complete && !os_is_kernel_worker(it->target, tid);
+	return !stack.is_complete && !os_is_kernel_worker(callee->target, tid);
 }

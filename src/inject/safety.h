@@ -13,6 +13,6 @@ struct inject_target;
  * Whether thread TID, which stop_threads() has stopped, is in the middle of a call of malloc or a
  * related function; true if unknown.
  */
-bool inject_is_in_malloc(const struct inject_target *it, pid_t tid);
+bool inject_is_in_malloc(const struct inject_target *callee, pid_t tid);
 
 #endif

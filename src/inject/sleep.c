@@ -57,7 +57,7 @@ static const struct sleep_kind {
 static const struct sleep_kind *
 nth_kind(const struct worker *c, size_t i)
 {
-	const bool has_threads = c->is_helper || c->it->needs & NEEDS_LOCKS;
+	const bool has_threads = c->is_helper || c->callee->needs & NEEDS_LOCKS;
 
 	return &kinds[(i + !has_threads) % NR_KINDS];
 }
@@ -81,7 +81,7 @@ static void
 inject_sleep_choose(struct sleep *ret, const struct worker *c, const struct sleep_kind *k)
 {
 	ret->nr = k->nr;
-	ret->fn = c->it->fn.syscall;
+	ret->fn = c->callee->fn.syscall;
 	ret->arg[0] = (uint64_t)k->nr;
 	ret->nr_args = k->nr_args + 1;
 	for (size_t i = 0; i < k->nr_args; i++)
@@ -95,7 +95,7 @@ sleep_choose(struct sleep *ret, const struct worker *c, raddr at)
 	struct err e;
 
 	*ret = (struct sleep){ .at = at };
-	if (!c->it->fn.syscall.v || os_filters_add(&filters, c->it->target, c->tid, &e) < 0)
+	if (!c->callee->fn.syscall.v || os_filters_add(&filters, c->callee->target, c->tid, &e) < 0)
 		return false;
 	for (size_t i = 0; i < NR_KINDS; i++) {
 		const struct sleep_kind *k = nth_kind(c, i);
@@ -137,7 +137,7 @@ sleep_is_under_way(const struct sleep *s, const struct worker *c)
 	struct os_syscall now;
 	struct err e;
 
-	return os_thread_syscall(c->it->target, c->tid, &now, &e) == 0 && !now.is_running &&
+	return os_thread_syscall(c->callee->target, c->tid, &now, &e) == 0 && !now.is_running &&
 		(now.nr == s->nr || now.nr == SYS_restart_syscall) &&
 		memcmp(now.arg, s->arg + 1, (s->nr_args - 1) * sizeof *now.arg) == 0 &&
 		raddr_in(now.sp, c->ground.start, c->ground.end) && worker_has_workspace(c);

@@ -26,8 +26,8 @@ check_frozen(const struct target *t, struct err *e)
 	if (!os_is_frozen(t))
 		return 0;
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"cannot call into %d (%s): its cgroup, or one above it, is frozen; nothing was "
-		"changed",
+		"cannot call into %d (%s): its cgroup, or one above it, is frozen; "
+		"nothing was changed",
 		t->pid, t->comm);
 	return err_hint(e, "Thaw the cgroup first (cgroup.freeze, or freezer.state)");
 }
@@ -42,16 +42,14 @@ check_memory(const struct target *t, uint64_t needed_bytes, struct err *e)
 	if (r.bytes >= needed_bytes)
 		return 0;
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"cannot call into %d (%s): its cgroup has %s left below %s (%s), and the call may "
-		"take %s; "
+		"cannot call into %d (%s): its cgroup has %s left below %s (%s), and the call may take %s; "
 		"nothing was changed",
 		t->pid, t->comm, text_bytes(r.bytes, room, sizeof room), r.limit_name,
 		text_bytes(r.limit_bytes, limit, sizeof limit),
 		text_bytes(needed_bytes, needed, sizeof needed));
 	return err_hint(e,
-		"The kernel could kill it for that. Raise the limit for the moment; 'memdiag heap' "
-		"and "
-		"'memdiag info --method=read' need no memory in it");
+		"The kernel could kill it for that. Raise the limit for the moment; "
+		"'memdiag heap' and 'memdiag info --method=read' need no memory in it");
 }
 
 static int
@@ -63,14 +61,12 @@ check_quota(const struct target *t, struct err *e)
 		!os_is_throttled(t))
 		return 0;
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"cannot call into %d (%s): its cgroup has used up its processor time (%g ms of "
-		"each %g ms), so a "
-		"borrowed thread could stand still for %g ms at a time; nothing was changed",
+		"cannot call into %d (%s): its cgroup has used up its processor time (%g ms of each %g ms), so a borrowed thread could stand still for %g ms at a time; "
+		"nothing was changed",
 		t->pid, t->comm, (double)q.quota_us / 1e3, (double)q.period_us / 1e3,
 		(double)(q.period_us - q.quota_us) / 1e3);
 	return err_hint(e,
-		"Raise the quota for the moment, try again when it is less busy, or say "
-		"--thread=helper to do it all the same");
+		"Raise the quota for the moment, try again when it is less busy, or say --thread=helper to do it all the same");
 }
 
 int

@@ -42,9 +42,7 @@ inject_check_state(const struct target *t, struct err *e)
 		return os_diagnose_eperm(t, "call into it", e);
 	if (s.state == 'T' || s.state == 't') {
 		err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-			"%d (%s) is stopped (state %c): its threads may hold locks, and nothing "
-			"can be "
-			"called in it",
+			"%d (%s) is stopped (state %c): its threads may hold locks, and nothing can be called in it",
 			t->pid, t->comm, s.state);
 		return err_hint(e, "Continue it first: kill -CONT %d", t->pid);
 	}
@@ -55,9 +53,8 @@ inject_check_state(const struct target *t, struct err *e)
 	}
 	if (s.ppid > 1 && os_shares_memory(t->pid, s.ppid))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is a vfork child: it runs in the memory of its parent %d; point "
-			"memdiag "
-			"at that one when the child has run its program",
+			"%d (%s) is a vfork child: it runs in the memory of its parent %d; "
+			"point memdiag at that one when the child has run its program",
 			t->pid, t->comm, s.ppid);
 	return 0;
 }
@@ -71,9 +68,8 @@ target_check_machine(const struct target *t, const struct objects *o, struct err
 
 		if (o->v[i].is_executable && machine != arch_machine)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"%d (%s) is a program for another processor (%s); memdiag can call "
-				"into "
-				"%s programs only",
+				"%d (%s) is a program for another processor (%s); "
+				"memdiag can call into %s programs only",
 				t->pid, t->comm,
 				machine == EM_386	    ? "i386"
 					: machine == EM_ARM ? "32-bit arm"
@@ -91,8 +87,7 @@ static const struct {
 } other_allocator[] = {
 	{ "heaptrack",
 		"It passes on each call to the malloc behind it, which cannot be seen from here: "
-		"end the "
-		"recording and start the program without it" },
+		"end the recording and start the program without it" },
 	{ "jemalloc",
 		"'memdiag info', 'trim' and 'profile' ask jemalloc itself (with --malloc=auto), "
 		"where it is a library or the program has symbols" },
@@ -127,32 +122,28 @@ refuse_static(const struct target *t, const struct image *image, struct err *e)
 {
 	if (image_is_from_memory(image))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is linked statically, and its file, which has its symbols, cannot "
-			"be "
-			"opened from here; run memdiag as root where the process runs; 'memdiag "
-			"maps' "
-			"works here",
+			"%d (%s) is linked statically, and its file, which has its symbols, cannot be opened from here; "
+			"run memdiag as root where the process runs; 'memdiag maps' works here",
 			t->pid, t->comm);
 	if (!image_has_symbols(image))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%d (%s) is linked statically and stripped of its symbols: cannot find its "
-			"malloc; "
+			"%d (%s) is linked statically and stripped of its symbols: cannot find its malloc; "
 			"'memdiag maps' works here",
 			t->pid, t->comm);
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) is linked statically, and its malloc is not glibc's (Go brings its own "
-		"allocator); 'memdiag maps' works here",
+		"%d (%s) is linked statically, and its malloc is not glibc's (Go brings its own allocator); "
+		"'memdiag maps' works here",
 		t->pid, t->comm);
 }
 
 static int
-refuse_no_libc(const struct inject_target *it, struct err *e)
+refuse_no_libc(const struct inject_target *callee, struct err *e)
 {
-	const struct target *t = it->target;
+	const struct target *t = callee->target;
 
-	for (size_t i = 0; i < it->process->objects.nr; i++) {
-		const char *soname = image_soname(it->process->objects.v[i].image);
-		const char *path = it->process->objects.v[i].path;
+	for (size_t i = 0; i < callee->process->objects.nr; i++) {
+		const char *soname = image_soname(callee->process->objects.v[i].image);
+		const char *path = callee->process->objects.v[i].path;
 
 		if ((soname && strstr(soname, "musl")) || (path && strstr(path, "musl")))
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
@@ -160,11 +151,11 @@ refuse_no_libc(const struct inject_target *it, struct err *e)
 				"'memdiag maps' works here",
 				t->pid, t->comm);
 	}
-	for (size_t i = 0; i < it->process->objects.nr; i++)
-		if (it->process->objects.v[i].is_executable &&
-			image_is_static(it->process->objects.v[i].image))
-			return refuse_static(t, it->process->objects.v[i].image, e);
-	if (objects_check_loaded(&it->process->objects, t, e) < 0)
+	for (size_t i = 0; i < callee->process->objects.nr; i++)
+		if (callee->process->objects.v[i].is_executable &&
+			image_is_static(callee->process->objects.v[i].image))
+			return refuse_static(t, callee->process->objects.v[i].image, e);
+	if (objects_check_loaded(&callee->process->objects, t, e) < 0)
 		return -1;
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
 		"%d (%s) has no glibc mapped; 'memdiag maps' works here", t->pid, t->comm);
@@ -172,59 +163,57 @@ refuse_no_libc(const struct inject_target *it, struct err *e)
 
 /* Whose threads and errno the borrowed thread has would not be known (dlmopen). */
 static int
-refuse_several_libcs(const struct inject_target *it, struct err *e)
+refuse_several_libcs(const struct inject_target *callee, struct err *e)
 {
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) has %s and more than one libc: nothing of it can be called; 'memdiag "
-		"maps' works here",
-		it->target->pid, it->target->comm, it->allocator->name);
+		"%d (%s) has %s and more than one libc: nothing of it can be called; "
+		"'memdiag maps' works here",
+		callee->target->pid, callee->target->comm, callee->allocator->name);
 }
 
 static int
-refuse_without_list(const struct inject_target *it, struct err *e)
+refuse_without_list(const struct inject_target *callee, struct err *e)
 {
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot find the library that provides malloc in %d (%s): the dynamic linker's "
-		"list cannot be read",
-		it->target->pid, it->target->comm);
-	return objects_are_of_valgrind(&it->process->objects)
+		"cannot find the library that provides malloc in %d (%s): the dynamic linker's list cannot be read",
+		callee->target->pid, callee->target->comm);
+	return objects_are_of_valgrind(&callee->process->objects)
 		? err_hint(e,
-			  "It runs under valgrind, which has a malloc of its own: see valgrind "
-			  "--tool=massif or --leak-check")
+			  "It runs under valgrind, which has a malloc of its own: see valgrind --tool=massif or --leak-check")
 		: -1;
 }
 
 static int
-check_allocator(struct inject_target *it, struct err *e)
+check_allocator(struct inject_target *callee, struct err *e)
 {
 	const struct object *o;
 	size_t nr_libcs = 0;
 
-	for (size_t i = 0; i < it->process->objects.nr; i++)
-		if (it->process->objects.v[i].is_libc) {
-			it->libc = &it->process->objects.v[i];
+	for (size_t i = 0; i < callee->process->objects.nr; i++)
+		if (callee->process->objects.v[i].is_libc) {
+			callee->libc = &callee->process->objects.v[i];
 			nr_libcs++;
 		}
-	if (!it->libc)
-		return refuse_no_libc(it, e);
-	if (it->allocator)
-		return nr_libcs == 1 ? 0 : refuse_several_libcs(it, e);
-	o = objects_malloc(&it->process->objects, it->target);
-	if (!o && objects_check_loaded(&it->process->objects, it->target, e) < 0)
+	if (!callee->libc)
+		return refuse_no_libc(callee, e);
+	if (callee->allocator)
+		return nr_libcs == 1 ? 0 : refuse_several_libcs(callee, e);
+	o = objects_malloc(&callee->process->objects, callee->target);
+	if (!o && objects_check_loaded(&callee->process->objects, callee->target, e) < 0)
 		return -1;
 	if (!o)
-		return refuse_without_list(it, e);
+		return refuse_without_list(callee, e);
 	if (!o->is_libc)
-		return refuse_allocator(it->target, o, e);
-	it->libc = o; /* with dlmopen there may be two: this one serves the program */
+		return refuse_allocator(callee->target, o, e);
+	callee->libc = o; /* with dlmopen there may be two: this one serves the program */
 	return 0;
 }
 
 int
-inject_check_files(const struct inject_target *it, struct err *e)
+inject_check_files(const struct inject_target *callee, struct err *e)
 {
-	const struct object *of[] = { it->libc, it->pthread, it->dl };
-	const struct target *t = it->target;
+	const struct object *of[] = { callee->libc, callee->pthread, callee->dl };
+	const struct target *t = callee->target;
 
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
 		auto_free char *name = NULL;
@@ -235,8 +224,7 @@ inject_check_files(const struct inject_target *it, struct err *e)
 			return err_set_kind(e, ERR_FAILED, 0, "no memory");
 		if (!os_file_answers(t, name, of[i]->dev))
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"cannot call into %d (%s): the file system of its libc does not "
-				"answer, and a call could wait for it for ever",
+				"cannot call into %d (%s): the file system of its libc does not answer, and a call could wait for it for ever",
 				t->pid, t->comm);
 	}
 	return 0;
@@ -245,9 +233,9 @@ inject_check_files(const struct inject_target *it, struct err *e)
 /* ---- addresses ---- */
 
 static int
-target_find_function(const struct inject_target *it, const char *name, raddr *ret)
+target_find_function(const struct inject_target *callee, const char *name, raddr *ret)
 {
-	const struct object *in[] = { it->libc, it->pthread, it->dl };
+	const struct object *in[] = { callee->libc, callee->pthread, callee->dl };
 	struct image_symbol s;
 
 	for (size_t i = 0; i < sizeof in / sizeof *in; i++)
@@ -271,30 +259,31 @@ object_named(const struct objects *o, const char *name)
 }
 
 static int
-find_stderr(struct inject_target *it, struct err *e)
+find_stderr(struct inject_target *callee, struct err *e)
 {
 	struct image_symbol s;
 
 	/* The variable stderr may be a copy in the executable; the object never is. */
-	if (image_find(it->libc->image, "_IO_2_1_stderr_", &s) < 0)
+	if (image_find(callee->libc->image, "_IO_2_1_stderr_", &s) < 0)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the libc of %d (%s) has no stderr stream", it->target->pid,
-			it->target->comm);
-	it->stderr_stream = s.addr;
+			"the libc of %d (%s) has no stderr stream", callee->target->pid,
+			callee->target->comm);
+	callee->stderr_stream = s.addr;
 	return 0;
 }
 
 static int
-find_restorers(struct inject_target *it, struct err *e)
+find_restorers(struct inject_target *callee, struct err *e)
 {
-	it->restorer = arch_find_restorer(it->target, &it->process->objects, it->libc);
-	if (it->pthread)
-		it->pthread_restorer =
-			arch_find_restorer(it->target, &it->process->objects, it->pthread);
-	return it->restorer.v ? 0
-			      : err_set_kind(e, ERR_UNSUPPORTED, 0,
-					"the signal return stub of %d (%s) was not found",
-					it->target->pid, it->target->comm);
+	callee->restorer =
+		arch_find_restorer(callee->target, &callee->process->objects, callee->libc);
+	if (callee->pthread)
+		callee->pthread_restorer = arch_find_restorer(
+			callee->target, &callee->process->objects, callee->pthread);
+	return callee->restorer.v ? 0
+				  : err_set_kind(e, ERR_UNSUPPORTED, 0,
+					    "the signal return stub of %d (%s) was not found",
+					    callee->target->pid, callee->target->comm);
 }
 
 /*
@@ -303,13 +292,13 @@ find_restorers(struct inject_target *it, struct err *e)
  * since 2.32 as well (nptl/Versions), and was in libpthread before.
  */
 static void
-find_start_routine(struct inject_target *it)
+find_start_routine(struct inject_target *callee)
 {
 	struct image_symbol s;
 
-	if (image_find(it->libc->image, "pthread_sigmask", &s) == 0 &&
-		image_find(it->libc->image, "sigblock", &s) == 0 && s.type == STT_FUNC)
-		it->fn.sigblock = s.addr;
+	if (image_find(callee->libc->image, "pthread_sigmask", &s) == 0 &&
+		image_find(callee->libc->image, "sigblock", &s) == 0 && s.type == STT_FUNC)
+		callee->fn.sigblock = s.addr;
 }
 
 /*
@@ -317,44 +306,44 @@ find_start_routine(struct inject_target *it)
  * offered there, nor what would make it load a libc: its dlopen() does (elf/dl-support.c).
  */
 static int
-find_functions(struct inject_target *it, struct err *e)
+find_functions(struct inject_target *callee, struct err *e)
 {
 	const struct {
 		const char *name;
 		raddr *to;
 		bool is_optional;
 	} wanted[] = {
-		{ "mmap", &it->fn.mmap, false },
-		{ "munmap", &it->fn.munmap, false },
-		{ "malloc_info", &it->fn.malloc_info, false },
-		{ "malloc_trim", &it->fn.malloc_trim, false },
-		{ "fflush", &it->fn.fflush, false },
-		{ "labs", &it->fn.labs, false },
-		{ "pthread_create", &it->fn.pthread_create, true },
-		{ "memfd_create", &it->fn.memfd_create, true },
-		{ "fcntl", &it->fn.fcntl, true },
-		{ "dup2", &it->fn.dup2, true },
-		{ "close", &it->fn.close, true },
-		{ "__lll_lock_wait_private", &it->fn.lock, true },
-		{ "syscall", &it->fn.syscall, true },
-		{ "madvise", &it->fn.madvise, true },
-		{ "dlopen", &it->fn.dlopen, true },
-		{ "dlerror", &it->fn.dlerror, true },
-		{ "__libc_dlopen_mode", &it->fn.dlopen_mode, true },
-		{ "swab", &it->fn.swab, true },
+		{ "mmap", &callee->fn.mmap, false },
+		{ "munmap", &callee->fn.munmap, false },
+		{ "malloc_info", &callee->fn.malloc_info, false },
+		{ "malloc_trim", &callee->fn.malloc_trim, false },
+		{ "fflush", &callee->fn.fflush, false },
+		{ "labs", &callee->fn.labs, false },
+		{ "pthread_create", &callee->fn.pthread_create, true },
+		{ "memfd_create", &callee->fn.memfd_create, true },
+		{ "fcntl", &callee->fn.fcntl, true },
+		{ "dup2", &callee->fn.dup2, true },
+		{ "close", &callee->fn.close, true },
+		{ "__lll_lock_wait_private", &callee->fn.lock, true },
+		{ "syscall", &callee->fn.syscall, true },
+		{ "madvise", &callee->fn.madvise, true },
+		{ "dlopen", &callee->fn.dlopen, true },
+		{ "dlerror", &callee->fn.dlerror, true },
+		{ "__libc_dlopen_mode", &callee->fn.dlopen_mode, true },
+		{ "swab", &callee->fn.swab, true },
 	};
-	const size_t nr = inject_is_static(it) ? 2 : sizeof wanted / sizeof *wanted;
+	const size_t nr = inject_is_static(callee) ? 2 : sizeof wanted / sizeof *wanted;
 
 	for (size_t i = 0; i < nr; i++)
-		if (target_find_function(it, wanted[i].name, wanted[i].to) < 0 &&
+		if (target_find_function(callee, wanted[i].name, wanted[i].to) < 0 &&
 			!wanted[i].is_optional)
 			return err_set_kind(e, ERR_UNSUPPORTED, 0,
-				"the libc of %d (%s) has no usable %s()", it->target->pid,
-				it->target->comm, wanted[i].name);
-	find_start_routine(it);
-	if (find_restorers(it, e) < 0)
+				"the libc of %d (%s) has no usable %s()", callee->target->pid,
+				callee->target->comm, wanted[i].name);
+	find_start_routine(callee);
+	if (find_restorers(callee, e) < 0)
 		return -1;
-	return inject_is_static(it) ? 0 : find_stderr(it, e);
+	return inject_is_static(callee) ? 0 : find_stderr(callee, e);
 }
 
 /*
@@ -362,36 +351,37 @@ find_functions(struct inject_target *it, struct err *e)
  * which might be taken for the one that we wait for.
  */
 static int
-go_past_hooks(struct inject_target *it, struct err *e)
+go_past_hooks(struct inject_target *callee, struct err *e)
 {
 	auto_free struct patch_area *area = malloc(sizeof *area);
 
 	if (!area)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory");
-	it->mmap_entry = it->fn.mmap;
-	if (os_read(it->target, it->mmap_entry, &it->mmap_code, sizeof it->mmap_code, e) < 0 ||
-		patch_area_find(area, it->target, &it->process->maps, e) < 0)
+	callee->mmap_entry = callee->fn.mmap;
+	if (os_read(callee->target, callee->mmap_entry, &callee->mmap_code,
+		    sizeof callee->mmap_code, e) < 0 ||
+		patch_area_find(area, callee->target, &callee->process->maps, e) < 0)
 		return -1;
-	it->hooks = area->start;
-	it->fn.mmap = patch_area_past(area, it->target, it->fn.mmap);
-	it->fn.munmap = patch_area_past(area, it->target, it->fn.munmap);
+	callee->hooks = area->start;
+	callee->fn.mmap = patch_area_past(area, callee->target, callee->fn.mmap);
+	callee->fn.munmap = patch_area_past(area, callee->target, callee->fn.munmap);
 	return 0;
 }
 
 /* gnu_get_libc_version() returns a string in libc's read-only data. */
 static void
-target_read_version(struct inject_target *it)
+target_read_version(struct inject_target *callee)
 {
 	struct image_symbol s;
 	const unsigned char *text;
 	raddr at;
 
-	if (image_find(it->libc->image, "gnu_get_libc_version", &s) < 0)
+	if (image_find(callee->libc->image, "gnu_get_libc_version", &s) < 0)
 		return;
-	at = arch_returned_address(it->libc, s.addr);
-	text = at.v ? image_bytes(it->libc->image, at, sizeof it->version) : NULL;
-	if (text && memchr(text, '\0', sizeof it->version))
-		text_printable((const char *)text, it->version, sizeof it->version);
+	at = arch_returned_address(callee->libc, s.addr);
+	text = at.v ? image_bytes(callee->libc->image, at, sizeof callee->version) : NULL;
+	if (text && memchr(text, '\0', sizeof callee->version))
+		text_printable((const char *)text, callee->version, sizeof callee->version);
 }
 
 /* ---- the target ---- */
@@ -414,63 +404,61 @@ inject_target_learn_other(struct inject_target **ret, const struct process *p,
 {
 	const struct target *t = p->target;
 	const struct objects *o = &p->objects;
-	struct inject_target *it = calloc(1, sizeof *it);
+	struct inject_target *callee = calloc(1, sizeof *callee);
 
-	if (!it)
+	if (!callee)
 		return err_set_kind(e, ERR_FAILED, 0, "no memory");
-	it->target = t;
-	it->process = p;
-	it->allocator = a;
+	callee->target = t;
+	callee->process = p;
+	callee->allocator = a;
 	/* Before 2.34 the thread functions, and dlopen, are in libraries of their own. */
-	it->pthread = object_named(o, "libpthread.so.0");
-	it->dl = object_named(o, "libdl.so.2");
+	callee->pthread = object_named(o, "libpthread.so.0");
+	callee->dl = object_named(o, "libdl.so.2");
 	if (arch_check_process(t, e) < 0 || target_check_machine(t, o, e) < 0 ||
-		check_allocator(it, e) < 0 || find_functions(it, e) < 0 ||
-		go_past_hooks(it, e) < 0 || safety_learn(it, e) < 0 ||
-		walker_new(&it->walker, t, o, e) < 0) {
-		inject_target_free(it);
+		check_allocator(callee, e) < 0 || find_functions(callee, e) < 0 ||
+		go_past_hooks(callee, e) < 0 || safety_learn(callee, e) < 0 ||
+		walker_new(&callee->walker, t, o, e) < 0) {
+		inject_target_free(callee);
 		/* The object that seemed to lack something was unmapped meanwhile. */
 		return target_is_alive(t)
 			? -1
 			: err_set_kind(e, ERR_GONE, 0, "process %d has ended", t->pid);
 	}
-	it->stacks_lock = stack_cache_lock(t, o);
-	target_read_version(it);
-	*ret = it;
+	callee->stacks_lock = stack_cache_lock(t, o);
+	target_read_version(callee);
+	*ret = callee;
 	return 0;
 }
 
 void
-inject_target_free(struct inject_target *it)
+inject_target_free(struct inject_target *callee)
 {
-	if (!it)
+	if (!callee)
 		return;
-	walker_free(it->walker);
-	free(it->dangers.v);
-	free(it);
+	walker_free(callee->walker);
+	free(callee->dangers.v);
+	free(callee);
 }
 
 bool
-inject_is_static(const struct inject_target *it)
+inject_is_static(const struct inject_target *callee)
 {
-	return image_is_static(it->libc->image);
+	return image_is_static(callee->libc->image);
 }
 
 int
-inject_check_calls(const struct inject_target *it, struct err *e)
+inject_check_calls(const struct inject_target *callee, struct err *e)
 {
-	if (!inject_is_static(it))
+	if (!inject_is_static(callee))
 		return 0;
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) is linked statically, and has not all of the functions that it takes to "
-		"call "
-		"malloc_info and malloc_trim",
-		it->target->pid, it->target->comm);
+		"%d (%s) is linked statically, and has not all of the functions that it takes to call malloc_info and malloc_trim",
+		callee->target->pid, callee->target->comm);
 	return err_hint(e, "'memdiag heap', 'maps' and 'count' work here");
 }
 
 const char *
-inject_libc_version(const struct inject_target *it)
+inject_libc_version(const struct inject_target *callee)
 {
-	return it->version;
+	return callee->version;
 }

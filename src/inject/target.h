@@ -113,29 +113,29 @@ struct inject_allocator {
 };
 
 /*
- * As inject_target_learn(), for a target whose malloc may be A's, which must outlive IT.  0, or -1
+ * As inject_target_learn(), for a target whose malloc may be A's, which must outlive CALLEE.  0, or -1
  * with E: ERR_UNSUPPORTED also for one with several libcs.
  */
 int inject_target_learn_other(struct inject_target **ret, const struct process *p,
 	const struct inject_allocator *a, struct err *e);
-void inject_target_free(struct inject_target *it);
+void inject_target_free(struct inject_target *callee);
 static inline void
-inject_target_cleanup(struct inject_target **it)
+inject_target_cleanup(struct inject_target **callee)
 {
-	inject_target_free(*it);
+	inject_target_free(*callee);
 }
 #define auto_inject_target __attribute__((cleanup(inject_target_cleanup)))
 
 /* Whether its libc is in the program itself: then no function can be asked for by name. */
-bool inject_is_static(const struct inject_target *it);
+bool inject_is_static(const struct inject_target *callee);
 
 /*
  * Check that malloc_info and malloc_trim can be called in it, which they cannot in a static
  * program.  The functions that call them check this first. 0, or -1 with E (ERR_UNSUPPORTED).
  */
-int inject_check_calls(const struct inject_target *it, struct err *e);
+int inject_check_calls(const struct inject_target *callee, struct err *e);
 
 /* glibc's version as its own banner has it ("2.36"), "" if it is unknown. */
-const char *inject_libc_version(const struct inject_target *it);
+const char *inject_libc_version(const struct inject_target *callee);
 
 #endif

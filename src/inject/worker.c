@@ -65,7 +65,7 @@ worker_has_workspace(const struct worker *c)
 	uint64_t found[2];
 	struct err e;
 
-	return g->mark[0] && os_read(c->it->target, g->start, found, sizeof found, &e) == 0 &&
+	return g->mark[0] && os_read(c->callee->target, g->start, found, sizeof found, &e) == 0 &&
 		memcmp(found, g->mark, sizeof found) == 0;
 }
 
@@ -89,9 +89,8 @@ worker_prove_in_call(struct worker *c, struct err *e)
 		return 0;
 	if (!nr || !is_in_call(c))
 		return err_set_kind(e, ERR_FAILED, 0,
-			"thread %d of %d (%s) came back to the program before memdiag could stop "
-			"it",
-			c->tid, c->it->target->pid, c->it->target->comm);
+			"thread %d of %d (%s) came back to the program before memdiag could stop it",
+			c->tid, c->callee->target->pid, c->callee->target->comm);
 	c->proven_nr = nr;
 	c->is_loose = false;
 	return 0;
@@ -124,7 +123,7 @@ worker_write(struct worker *c, raddr to, const void *from, size_t size, struct e
 
 	return worker_prove_in_call(c, e) < 0
 		? -1
-		: os_part_write(c->it->target, &part, to, from, size, e);
+		: os_part_write(c->callee->target, &part, to, from, size, e);
 }
 
 /* Lay F, whose call makes GROUND C's. */
@@ -158,7 +157,7 @@ worker_drop(struct worker *c)
 static bool
 worker_has_room(const struct worker *c, raddr sp, raddr frame)
 {
-	const struct regions *m = &c->it->process->maps;
+	const struct regions *m = &c->callee->process->maps;
 	raddr low = { frame.v - CALL_BYTES };
 	const struct region *stack = regions_find(m, low);
 	char below[CALL_BYTES];
@@ -167,14 +166,14 @@ worker_has_room(const struct worker *c, raddr sp, raddr frame)
 	/* A helper's stack is younger than the map. */
 	if (stack != regions_find(m, sp))
 		return false;
-	if (os_read_present(c->it->target, low, below, sizeof below, &e) == 0)
+	if (os_read_present(c->callee->target, low, below, sizeof below, &e) == 0)
 		return true;
 	/*
 	 * A page of a file is fetched from a server, which may be the target itself, and not even
 	 * SIGKILL ends a wait for that.  One of anonymous memory is made, unless it is a guard.
 	 */
 	return !(stack && stack->inode) &&
-		os_read(c->it->target, low, below, sizeof below, &e) == 0;
+		os_read(c->callee->target, low, below, sizeof below, &e) == 0;
 }
 
 /*
@@ -186,9 +185,9 @@ worker_prepare(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, 
 	struct arch_regs *ret, struct err *e)
 {
 	*ret = c->saved.regs;
-	arch_prepare_call(ret, fn, arg, nr_args, c->it->restorer, frame);
+	arch_prepare_call(ret, fn, arg, nr_args, c->callee->restorer, frame);
 	return arch_returns_by_frame
-		? worker_write(c, frame, &c->it->restorer, sizeof c->it->restorer, e)
+		? worker_write(c, frame, &c->callee->restorer, sizeof c->callee->restorer, e)
 		: 0;
 }
 
@@ -202,7 +201,7 @@ worker_begin(struct worker *c, struct err *e)
 	arch_settle(&own);
 	if (raddr_in(c->timeout.at, (raddr){ room.v - TIMEOUT_BYTES }, room))
 		room.v -= TIMEOUT_BYTES;
-	arch_build_frame(&f, room, &own, c->saved.sigmask, &c->saved, c->it->restorer);
+	arch_build_frame(&f, room, &own, c->saved.sigmask, &c->saved, c->callee->restorer);
 	if (!worker_has_room(c, sp, f.addr))
 		return err_set(e, 0, "no room on the stack of thread %d", c->tid);
 	c->is_loose = false;
@@ -225,7 +224,7 @@ undo_on(struct worker *c, const struct ground *ground, raddr fn, const uint64_t 
 		return -1;
 	memcpy(undo.arg, arg, nr_args * sizeof *arg);
 	/* Signals are delivered only after the return to the program. */
-	arch_build_frame(&f, ground->room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
+	arch_build_frame(&f, ground->room, &regs, mask_of_calls(c), &c->saved, c->callee->restorer);
 	return push_frame(c, ground, &f, &undo, e);
 }
 
@@ -247,7 +246,7 @@ worker_enter_workspace(struct worker *c, raddr start, raddr stack_top, raddr end
 		.mark = { os_now_ns(), (uint64_t)c->tid } };
 	const uint64_t arg[] = { start.v, end.v - start.v };
 
-	return undo_on(c, &ground, c->it->fn.munmap, arg, 2, e) < 0
+	return undo_on(c, &ground, c->callee->fn.munmap, arg, 2, e) < 0
 		? -1
 		: worker_write(c, start, ground.mark, sizeof ground.mark, e);
 }
@@ -270,7 +269,7 @@ has_raised(const struct worker *c)
 		return false;
 	nr = arch_syscall_nr(&regs);
 	return nr == SYS_tgkill ||
-		(nr == SYS_rt_sigprocmask && needs_release(c->it->version) < 2034);
+		(nr == SYS_rt_sigprocmask && needs_release(c->callee->version) < 2034);
 }
 
 bool
@@ -293,9 +292,9 @@ has_returned(const struct worker *c, const struct arch_regs *r)
 {
 	struct arch_regs at = *r;
 
-	if (!arch_is_sigreturn(r, c->it->restorer))
+	if (!arch_is_sigreturn(r, c->callee->restorer))
 		return false;
-	arch_prepare_return(&at, c->it->restorer, top_frame(c));
+	arch_prepare_return(&at, c->callee->restorer, top_frame(c));
 	return arch_sp(&at).v == arch_sp(r).v;
 }
 
@@ -312,7 +311,7 @@ cleared_at_end(const struct worker *c, const struct os_syscall *s)
 	if (s->nr == SYS_clone)
 		return (raddr){ s->arg[0] & CLONE_CHILD_CLEARTID ? s->arg[arch_clone_child_tid]
 								 : 0 };
-	if (os_read(c->it->target, (raddr){ s->arg[0] }, args, sizeof args, &e) < 0)
+	if (os_read(c->callee->target, (raddr){ s->arg[0] }, args, sizeof args, &e) < 0)
 		return (raddr){ 0 };
 	return (raddr){ args[0] & CLONE_CHILD_CLEARTID ? args[2] : 0 };
 }
@@ -331,10 +330,10 @@ end_unborn(const struct worker *c)
 	struct err e;
 	raddr word = { 0 };
 
-	if (os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running)
+	if (os_thread_syscall(c->callee->target, c->tid, &s, &e) == 0 && !s.is_running)
 		word = cleared_at_end(c, &s);
 	if (word.v)
-		os_part_write(c->it->target,
+		os_part_write(c->callee->target,
 			&(struct os_part){ "the number of a thread", word, sizeof ended }, word,
 			&ended, sizeof ended, &e);
 }
@@ -414,10 +413,10 @@ await_stop(struct worker *c, uint64_t deadline_ns, struct os_stop *ret, struct e
 	for (;;) {
 		if (os_wait(c->tid, deadline_ns, ret, e) < 0)
 			return -1;
-		if (ret->kind == OS_STOP_TIMEOUT && !target_is_alive(c->it->target))
+		if (ret->kind == OS_STOP_TIMEOUT && !target_is_alive(c->callee->target))
 			ret->kind = OS_STOP_GONE;
 		if (ret->kind != OS_STOP_TIMEOUT || deadline_ns >= last_ns ||
-			os_thread_syscall(c->it->target, c->tid, &s, &ignored) < 0 ||
+			os_thread_syscall(c->callee->target, c->tid, &s, &ignored) < 0 ||
 			(!s.is_running && s.nr == SYS_futex))
 			return 0;
 		deadline_ns += STARVED_NS / 20;
@@ -520,8 +519,8 @@ worker_syscall(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	if (end != WORKER_RETURNED)
 		return worker_explain(c, end, did, e);
 	if (c->result < 0 && c->result > -4096)
-		return err_set(e, (int)-c->result, "%s failed in %d (%s)", did, c->it->target->pid,
-			c->it->target->comm);
+		return err_set(e, (int)-c->result, "%s failed in %d (%s)", did,
+			c->callee->target->pid, c->callee->target->comm);
 	return 0;
 }
 
@@ -582,7 +581,7 @@ lay_next(struct worker *c, const struct next_call *next, size_t nr_next, raddr r
 
 		if (worker_prepare(c, call->fn, call->arg, call->nr_args, *ret, &regs, e) < 0)
 			return -1;
-		arch_build_frame(&f, room, &regs, mask_of_calls(c), &c->saved, c->it->restorer);
+		arch_build_frame(&f, room, &regs, mask_of_calls(c), &c->saved, c->callee->restorer);
 		if (worker_write(c, f.addr, f.bytes, f.size_bytes, e) < 0)
 			return -1;
 		room = *ret = f.addr;
@@ -683,7 +682,7 @@ cpu_time_ns(const struct worker *c)
 	auto_text struct text text = { 0 };
 	struct err e;
 
-	return os_proc_read(c->it->target, c->tid, "schedstat", &text, &e) < 0
+	return os_proc_read(c->callee->target, c->tid, "schedstat", &text, &e) < 0
 		? 0
 		: strtoull(text.v, NULL, 10);
 }
@@ -699,7 +698,7 @@ worker_await_starved(struct worker *c, struct err *e)
 	struct err ignored;
 
 	while (failed && c->stop == OS_STOP_TIMEOUT && os_now_ns() < last_ns &&
-		os_status(c->it->target, c->tid, &s, &ignored) == 0 && s.state == 'R' &&
+		os_status(c->callee->target, c->tid, &s, &ignored) == 0 && s.state == 'R' &&
 		cpu_time_ns(c) - had_ns < STOP_WITHIN_NS / 8)
 		failed = worker_await(c, e);
 	return failed;
@@ -715,7 +714,7 @@ static bool
 keeps_errno(const struct worker *c)
 {
 	for (size_t i = 0; i < c->nr_undo; i++)
-		if (c->undo[i].fn.v == c->it->fn.swab.v && c->undo[i].arg[1] == c->errno_at.v)
+		if (c->undo[i].fn.v == c->callee->fn.swab.v && c->undo[i].arg[1] == c->errno_at.v)
 			return true;
 	return false;
 }
@@ -726,12 +725,12 @@ worker_keep_errno(struct worker *c, raddr at, struct err *e)
 	const uint64_t arg[] = { at.v, c->errno_at.v, sizeof c->errno_was };
 	char swapped[sizeof c->errno_was];
 
-	if (c->is_helper || !c->errno_at.v || !c->it->fn.swab.v || keeps_errno(c))
+	if (c->is_helper || !c->errno_at.v || !c->callee->fn.swab.v || keeps_errno(c))
 		return 0;
 	swab(&c->errno_was, swapped, sizeof swapped);
 	if (worker_write(c, at, swapped, sizeof swapped, e) < 0)
 		return -1;
-	return worker_undo(c, c->it->fn.swab, arg, 3, e);
+	return worker_undo(c, c->callee->fn.swab, arg, 3, e);
 }
 
 int
@@ -741,7 +740,7 @@ worker_turn_back(struct worker *c, struct err *e)
 
 	if (arch_get_regs(c->tid, &regs, e) < 0)
 		return -1;
-	arch_prepare_return(&regs, c->it->restorer, top_frame(c));
+	arch_prepare_return(&regs, c->callee->restorer, top_frame(c));
 	return send_to(c, &regs, e);
 }
 
@@ -755,8 +754,8 @@ worker_stop_waiting(struct worker *c)
 	struct arch_regs regs;
 	struct os_syscall s;
 	struct err e;
-	bool waited = os_thread_syscall(c->it->target, c->tid, &s, &e) == 0 && !s.is_running &&
-		s.nr == SYS_futex && safety_is_arena(c->it, (raddr){ s.arg[0] });
+	bool waited = os_thread_syscall(c->callee->target, c->tid, &s, &e) == 0 && !s.is_running &&
+		s.nr == SYS_futex && safety_is_arena(c->callee, (raddr){ s.arg[0] });
 
 	if (worker_stop(c, &e) < 0 || !waited || arch_get_regs(c->tid, &regs, &e) < 0)
 		return false;
@@ -770,27 +769,28 @@ worker_explain(const struct worker *c, enum worker_end end, const char *call, st
 	 * The kernel reports the end of a first thread only after those of the others have been
 	 * collected.
 	 */
-	if (end == WORKER_TIMEOUT && !target_is_alive(c->it->target))
+	if (end == WORKER_TIMEOUT && !target_is_alive(c->callee->target))
 		end = WORKER_GONE;
 	switch (end) {
 	case WORKER_GONE:
 		return err_set_kind(e, ERR_GONE, 0,
-			"%d (%s) ended or ran another program during %s", c->it->target->pid,
-			c->it->target->comm, call);
+			"%d (%s) ended or ran another program during %s", c->callee->target->pid,
+			c->callee->target->comm, call);
 	case WORKER_FAULT:
 		err_set(e, 0, "%s was ended by signal %d (%s) in thread %d of %d (%s)", call,
-			c->fault_sig, strsignal(c->fault_sig), c->tid, c->it->target->pid,
-			c->it->target->comm);
+			c->fault_sig, strsignal(c->fault_sig), c->tid, c->callee->target->pid,
+			c->callee->target->comm);
 		if (strncmp(call, "malloc_", 7) == 0 && c->fault_sig != SIGSYS)
 			err_hint(e,
-				"So its heap is damaged; the thread is turned back, but an arena "
-				"may stay locked");
+				"So its heap is damaged; "
+				"the thread is turned back, but an arena may stay locked");
 		return -1;
 	case WORKER_TIMEOUT:
-		return err_set(e, 0, "%s took too long in %d (%s)", call, c->it->target->pid,
-			c->it->target->comm);
+		return err_set(e, 0, "%s took too long in %d (%s)", call, c->callee->target->pid,
+			c->callee->target->comm);
 	case WORKER_RETURNED:
 		break;
 	}
-	return err_set(e, 0, "%s failed in %d (%s)", call, c->it->target->pid, c->it->target->comm);
+	return err_set(e, 0, "%s failed in %d (%s)", call, c->callee->target->pid,
+		c->callee->target->comm);
 }

@@ -46,7 +46,7 @@ struct undo {
  * forget that (it resets restart_block), so that a call it was to continue would end in EINTR.
  */
 struct worker {
-	struct inject_target *it;
+	struct inject_target *callee;
 	pid_t tid;
 	bool is_helper;
 	bool is_ours;		  /* attached, so it has to be let go */

@@ -313,24 +313,22 @@ struct asking {
 static int
 check_purge(const struct asking *a, const struct worker *c, struct err *e)
 {
-	const struct target *t = c->it->target;
+	const struct target *t = c->callee->target;
 	const uint64_t bytes = plus(a->before->dirty_bytes, a->before->muzzy_bytes);
 	char size[32];
 
 	if (bytes == JEMALLOC_UNKNOWN)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the jemalloc of %d (%s), %s, is older than 5.0 or has no statistics: "
-			"memdiag does not know how to purge it",
+			"the jemalloc of %d (%s), %s, is older than 5.0 or has no statistics: memdiag does not know how to purge it",
 			t->pid, t->comm, a->before->version);
 	if (c->is_helper || bytes <= a->max_bytes)
 		return 0;
 	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-		"to give back %s, the borrowed thread of %d (%s) could be held for longer than "
-		"--max-lock; nothing was changed",
+		"to give back %s, the borrowed thread of %d (%s) could be held for longer than --max-lock; "
+		"nothing was changed",
 		text_bytes(bytes, size, sizeof size), t->pid, t->comm);
 	return err_hint(e,
-		"Allow it more with --max-lock, or have a new thread do it with "
-		"--thread=helper");
+		"Allow it more with --max-lock, or have a new thread do it with --thread=helper");
 }
 
 static int
@@ -366,11 +364,11 @@ jemalloc_ask_for(struct job *job, struct worker *c, const struct workspace *ws, 
 }
 
 static int
-ask_run(struct asking *asking, struct inject_target *it, const struct inject_options *opt,
+ask_run(struct asking *asking, struct inject_target *callee, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
 {
 	static const struct arenas none;
-	struct job job = { .it = it,
+	struct job job = { .callee = callee,
 		.needs = NEEDS_TRIM,
 		.opt = opt,
 		.report = report,
@@ -382,25 +380,26 @@ ask_run(struct asking *asking, struct inject_target *it, const struct inject_opt
 }
 
 int
-jemalloc_ask(const struct jemalloc *j, struct inject_target *it, const struct inject_options *opt,
-	struct jemalloc_stats *ret, struct inject_report *report, struct err *e)
+jemalloc_ask(const struct jemalloc *j, struct inject_target *callee,
+	const struct inject_options *opt, struct jemalloc_stats *ret, struct inject_report *report,
+	struct err *e)
 {
 	struct asking asking = { .j = j, .before = ret };
 
-	if (ask_run(&asking, it, opt, report, e) == 0)
+	if (ask_run(&asking, callee, opt, report, e) == 0)
 		return 0;
 	jemalloc_stats_release(ret);
 	return -1;
 }
 
 int
-jemalloc_purge(const struct jemalloc *j, struct inject_target *it, const struct inject_options *opt,
-	uint64_t max_bytes, struct jemalloc_stats *before, struct jemalloc_stats *after,
-	struct inject_report *report, struct err *e)
+jemalloc_purge(const struct jemalloc *j, struct inject_target *callee,
+	const struct inject_options *opt, uint64_t max_bytes, struct jemalloc_stats *before,
+	struct jemalloc_stats *after, struct inject_report *report, struct err *e)
 {
 	struct asking asking = { .j = j, .before = before, .after = after, .max_bytes = max_bytes };
 
-	if (ask_run(&asking, it, opt, report, e) == 0)
+	if (ask_run(&asking, callee, opt, report, e) == 0)
 		return 0;
 	jemalloc_stats_release(before);
 	jemalloc_stats_release(after);

@@ -60,12 +60,12 @@ void jemalloc_stats_release(struct jemalloc_stats *s);
 #define auto_jemalloc_stats __attribute__((cleanup(jemalloc_stats_release)))
 
 /*
- * Ask the jemalloc J of IT, which was learned with &j->inject.  Its statistics are refreshed
+ * Ask the jemalloc J of CALLEE, which was learned with &j->inject.  Its statistics are refreshed
  * (mallctl "epoch") and read.  RET must be zeroed or released.  Failures as inject_malloc_info().
  * The first time that it is asked, jemalloc makes tables for its answers, which stay in the process
  * (src/ctl.c, ctl_init(); counted as metadata).
  */
-int jemalloc_ask(const struct jemalloc *j, struct inject_target *it,
+int jemalloc_ask(const struct jemalloc *j, struct inject_target *callee,
 	const struct inject_options *opt, struct jemalloc_stats *ret, struct inject_report *report,
 	struct err *e);
 
@@ -75,7 +75,7 @@ int jemalloc_ask(const struct jemalloc *j, struct inject_target *it,
  * nothing changed; a helper does (INJECT_MODE_HELPER), for which jemalloc may make one more arena,
  * which later threads use.
  */
-int jemalloc_purge(const struct jemalloc *j, struct inject_target *it,
+int jemalloc_purge(const struct jemalloc *j, struct inject_target *callee,
 	const struct inject_options *opt, uint64_t max_bytes, struct jemalloc_stats *before,
 	struct jemalloc_stats *after, struct inject_report *report, struct err *e);
 

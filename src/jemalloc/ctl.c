@@ -41,7 +41,7 @@ lay(const struct ctls *in, struct ctl *v, size_t nr, struct err *e)
 static int
 fetch(const struct ctls *in, struct ctl *v, size_t nr, struct err *e)
 {
-	if (os_read(in->worker->it->target, in->ws->buffer, v, nr * sizeof *v, e) < 0)
+	if (os_read(in->worker->callee->target, in->ws->buffer, v, nr * sizeof *v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr; i++) {
 		v[i].is_known = v[i].size_bytes && v[i].value != NO_ANSWER &&
@@ -62,8 +62,8 @@ ctl_string(const struct ctls *in, const struct ctl *ctl, char *buf, size_t size)
 
 	*buf = '\0';
 	if (ctl->is_known && ctl->value &&
-		os_read_some(
-			in->worker->it->target, (raddr){ ctl->value }, raw, sizeof raw - 1, &e) > 0)
+		os_read_some(in->worker->callee->target, (raddr){ ctl->value }, raw, sizeof raw - 1,
+			&e) > 0)
 		text_printable(raw, buf, size);
 }
 

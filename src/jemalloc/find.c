@@ -287,6 +287,5 @@ jemalloc_find(struct jemalloc *j, const struct process *p, enum malloc_choice ch
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) has no jemalloc that memdiag can find",
 		p->target->pid, p->target->comm);
 	return err_hint(e,
-		"It must be a library with mallctl(), or in a program that was not "
-		"stripped of its symbols");
+		"It must be a library with mallctl(), or in a program that was not stripped of its symbols");
 }

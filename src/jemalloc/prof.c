@@ -97,23 +97,19 @@ check_prof(const struct jemalloc *j, const struct jemalloc_prof *p, const struct
 		return 0;
 	if (!p->is_built_in) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the jemalloc of %d (%s), %s, was built without profiling (config.prof is "
-			"false)",
+			"the jemalloc of %d (%s), %s, was built without profiling (config.prof is false)",
 			t->pid, t->comm, j->path);
 		return err_hint(e,
-			"With --sampler=agent memdiag's agent takes the samples; or start it with "
-			"one that was configured with --enable-prof, and with "
-			"%s=prof:true,prof_active:false",
+			"With --sampler=agent memdiag's agent takes the samples; "
+			"or start it with one that was configured with --enable-prof, and with %s=prof:true,prof_active:false",
 			name);
 	}
 	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"the jemalloc of %d (%s) can take samples only in a program that was started so "
-		"(opt.prof is false)",
+		"the jemalloc of %d (%s) can take samples only in a program that was started so (opt.prof is false)",
 		t->pid, t->comm);
 	return err_hint(e,
-		"With --sampler=agent memdiag's agent takes the samples; or start it with "
-		"%s=prof:true,prof_active:false, which costs next to nothing until 'memdiag "
-		"profile start'",
+		"With --sampler=agent memdiag's agent takes the samples; "
+		"or start it with %s=prof:true,prof_active:false, which costs next to nothing until 'memdiag profile start'",
 		name);
 }
 
@@ -170,7 +166,7 @@ prof_act(struct job *job, struct worker *c, const struct workspace *ws, struct e
 		return -1;
 	if (p->verb == JEMALLOC_PROF_READ)
 		return 0;
-	if (check_prof(p->j, p->before, c->it->target, e) < 0)
+	if (check_prof(p->j, p->before, c->callee->target, e) < 0)
 		return -1;
 	if (p->verb == JEMALLOC_PROF_CHECK)
 		return 0;
@@ -180,13 +176,13 @@ prof_act(struct job *job, struct worker *c, const struct workspace *ws, struct e
 }
 
 int
-jemalloc_prof_do(const struct jemalloc *j, struct inject_target *it,
+jemalloc_prof_do(const struct jemalloc *j, struct inject_target *callee,
 	const struct inject_options *opt, enum jemalloc_prof_verb verb, uint64_t lg_period,
 	struct jemalloc_prof *before, struct inject_report *report, struct err *e)
 {
 	struct proffing proffing = { j, verb, lg_period, before };
 	static const struct arenas none;
-	struct job job = { .it = it,
+	struct job job = { .callee = callee,
 		.opt = opt,
 		.report = report,
 		.run = prof_act,
@@ -241,12 +237,11 @@ check_dump(const struct target *t, int fd, struct err *e)
 		return 0;
 	err_set_kind(e, ERR_FAILED, 0, "jemalloc wrote no profile in %d (%s)", t->pid, t->comm);
 	return err_hint(e,
-		"It was given a file by its descriptor, for which the proc file system "
-		"must be mounted where the process runs");
+		"It was given a file by its descriptor, for which the proc file system must be mounted where the process runs");
 }
 
 int
-jemalloc_prof_dump(const struct jemalloc *j, struct inject_target *it,
+jemalloc_prof_dump(const struct jemalloc *j, struct inject_target *callee,
 	const struct inject_options *opt, int *ret_fd, struct inject_report *report, struct err *e)
 {
 	static const struct arenas none;
@@ -261,10 +256,10 @@ jemalloc_prof_dump(const struct jemalloc *j, struct inject_target *it,
 		.prepare = lay_dump,
 		.may_be_borrowed = true };
 
-	if (load_refuse_filters(it->target, e) < 0 ||
-		load_call(it, &none, opt, &call, report, e) < 0)
+	if (load_refuse_filters(callee->target, e) < 0 ||
+		load_call(callee, &none, opt, &call, report, e) < 0)
 		return -1;
-	if (check_dump(it->target, *ret_fd, e) == 0)
+	if (check_dump(callee->target, *ret_fd, e) == 0)
 		return 0;
 	close(*ret_fd);
 	*ret_fd = -1;

@@ -36,12 +36,12 @@ enum jemalloc_prof_verb {
 };
 
 /*
- * Do VERB in IT, and report in BEFORE how it was: START changes nothing if samples are taken
+ * Do VERB in CALLEE, and report in BEFORE how it was: START changes nothing if samples are taken
  * already, STOP if they are not.  START takes one sample for 2^LG_PERIOD bytes; JEMALLOC_UNKNOWN:
  * for as many as before.  ERR_UNSUPPORTED, with what is to be set, when this jemalloc has no
  * profiling or the program was started without it; not for READ.
  */
-int jemalloc_prof_do(const struct jemalloc *j, struct inject_target *it,
+int jemalloc_prof_do(const struct jemalloc *j, struct inject_target *callee,
 	const struct inject_options *opt, enum jemalloc_prof_verb verb, uint64_t lg_period,
 	struct jemalloc_prof *before, struct inject_report *report, struct err *e);
 
@@ -49,7 +49,7 @@ int jemalloc_prof_do(const struct jemalloc *j, struct inject_target *it,
  * Have it write a profile, which may be of a past one, into a file in memory: *RET_FD is that, at
  * its beginning, for the caller to close.  No file of the target's is made.
  */
-int jemalloc_prof_dump(const struct jemalloc *j, struct inject_target *it,
+int jemalloc_prof_dump(const struct jemalloc *j, struct inject_target *callee,
 	const struct inject_options *opt, int *ret_fd, struct inject_report *report, struct err *e);
 
 #endif

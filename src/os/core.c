@@ -108,8 +108,7 @@ check_header(struct core *c, struct err *e)
 			c->machine = &machines[i];
 	if (!c->machine || h.e_ident[EI_DATA] != ELFDATA2LSB)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s is the core file of a machine memdiag does not know (ELF machine %d, "
-			"%s)",
+			"%s is the core file of a machine memdiag does not know (ELF machine %d, %s)",
 			c->path, h.e_machine,
 			h.e_ident[EI_CLASS] == ELFCLASS64 ? "64 bit" : "32 bit");
 	c->word_bytes = c->machine->class == ELFCLASS64 ? 8 : 4;

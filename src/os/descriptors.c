@@ -167,22 +167,18 @@ refuse_copy(const struct target *t, int fd, int code, struct err *e)
 {
 	if (code == ENOSYS)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot copy descriptor %d of %d (%s): it needs pidfd_getfd(), since "
-			"Linux 5.6",
+			"cannot copy descriptor %d of %d (%s): it needs pidfd_getfd(), since Linux 5.6",
 			fd, t->pid, t->comm);
 	if (code == EPERM || code == EACCES) {
 		err_set_kind(e, ERR_PERMISSION, code,
 			"cannot copy descriptor %d of %d (%s): pidfd_getfd() is refused", fd,
 			t->pid, t->comm);
 		return err_hint(e,
-			"A seccomp filter of memdiag's (in a container: --security-opt "
-			"seccomp=unconfined) or a security module refuses it: look at the audit "
-			"log");
+			"A seccomp filter of memdiag's (in a container: --security-opt seccomp=unconfined) or a security module refuses it: look at the audit log");
 	}
 	if (code == EBADF && t->mem_tid != t->pid)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"cannot copy descriptor %d of %d (%s): the first thread of the process has "
-			"ended, and before Linux 6.9 only its descriptors can be copied",
+			"cannot copy descriptor %d of %d (%s): the first thread of the process has ended, and before Linux 6.9 only its descriptors can be copied",
 			fd, t->pid, t->comm);
 	return err_set(e, code, "cannot copy descriptor %d of %d (%s)", fd, t->pid, t->comm);
 }

@@ -252,13 +252,13 @@ refuse_confined(struct err *e, const struct target *t, const char *did, const st
 		us->label, us->has_filter ? ", and " SECCOMP_WHY : "");
 	if (strstr(us->label, " ("))
 		snprintf(help, sizeof help,
-			"Allow 'ptrace,' in that profile, or run aa-complain on its file in "
-			"/etc/apparmor.d; in a container: --security-opt apparmor=unconfined%s",
+			"Allow 'ptrace,' in that profile, or run aa-complain on its file in /etc/apparmor.d; "
+			"in a container: --security-opt apparmor=unconfined%s",
 			us->has_filter ? " " SECCOMP_HELP : "");
 	else if (us->has_filter)
 		snprintf(help, sizeof help,
-			"Look at the audit log: ausearch -m avc -ts recent; in a container: "
-			"--security-opt label=disable " SECCOMP_HELP);
+			"Look at the audit log: ausearch -m avc -ts recent; "
+			"in a container: --security-opt label=disable " SECCOMP_HELP);
 	return refuse_access(e, t, did, why, help);
 }
 
@@ -280,13 +280,12 @@ refuse_module(struct err *e, const struct target *t, const char *did, const stru
 			"process_vm_readv");
 	read_label(t->proc_fd, label, sizeof label);
 	snprintf(why, sizeof why,
-		"was traced by another process a moment ago, or is protected by a security "
-		"module (the kernel has: %s%s%s)",
+		"was traced by another process a moment ago, or is protected by a security module (the kernel has: %s%s%s)",
 		strcmp(us->lsm, "?") ? us->lsm : "list not readable",
 		label[0] ? "; the process runs as " : "", label);
 	return refuse_access(e, t, did, why,
-		"Try again; else look at the audit log: SELinux, an AppArmor ptrace rule, "
-		"Landlock");
+		"Try again; "
+		"else look at the audit log: SELinux, an AppArmor ptrace rule, Landlock");
 }
 
 /*
@@ -317,15 +316,15 @@ check_owner(const struct target *t, const struct os_status *s, const struct os_r
 	if (diagnose_find_other(s->uids, us->uid, &other)) {
 		snprintf(why, sizeof why, "belongs to uid %u, and we are uid %u", other, us->uid);
 		return refuse_access(e, t, did, why,
-			"CAP_SYS_PTRACE is missing: run memdiag as that user or as root; in a "
-			"container, give it --cap-add=SYS_PTRACE");
+			"CAP_SYS_PTRACE is missing: run memdiag as that user or as root; "
+			"in a container, give it --cap-add=SYS_PTRACE");
 	}
 	if (diagnose_find_other(s->gids, us->gid, &other)) {
 		snprintf(why, sizeof why, "runs with gid %u, and memdiag with gid %u", other,
 			us->gid);
 		return refuse_access(e, t, did, why,
-			"CAP_SYS_PTRACE is missing: run memdiag with that group (sg) "
-			"or as root; in a container, give it --cap-add=SYS_PTRACE");
+			"CAP_SYS_PTRACE is missing: run memdiag with that group (sg) or as root; "
+			"in a container, give it --cap-add=SYS_PTRACE");
 	}
 	return 0;
 }
@@ -371,9 +370,8 @@ os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 	/* /proc/PID/pagemap and mem are files that only their owner may open. */
 	if (s.uid != us.uid && !us.has_read) {
 		snprintf(why, sizeof why,
-			"belongs to uid %u, and we are uid %u without "
-			"CAP_DAC_READ_SEARCH",
-			s.uid, us.uid);
+			"belongs to uid %u, and we are uid %u without CAP_DAC_READ_SEARCH", s.uid,
+			us.uid);
 		return refuse_access(e, t, did, why, "Run memdiag as that user or as root");
 	}
 	/*

@@ -74,7 +74,6 @@ struct core {
 	int signal; /* that ended it */
 };
 
-
 /* ---- files of /proc/PID ---- */
 
 /* More than any of them has: 4 GiB of maps would be 40 million mappings. */

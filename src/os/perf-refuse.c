@@ -49,8 +49,7 @@ refuse_filtered(int code, struct err *e)
 	refuse_perf(e, code,
 		DID ": a seccomp filter applies to memdiag, and refuses perf_event_open()");
 	return err_hint(e,
-		"In a container: give it --cap-add=PERFMON, or --security-opt "
-		"seccomp=unconfined");
+		"In a container: give it --cap-add=PERFMON, or --security-opt seccomp=unconfined");
 }
 
 static int
@@ -66,12 +65,11 @@ refuse_right(const struct os_rights *us, int code, int max_paranoid, struct err 
 		paranoid[0] ? paranoid : "not readable");
 	if (!us->uid && us->is_first_user_namespace)
 		return err_hint(e,
-			"Give it that capability (in a container --cap-add=PERFMON), or: sysctl "
-			"kernel.perf_event_paranoid=%d",
+			"Give it that capability (in a container --cap-add=PERFMON), or: sysctl kernel.perf_event_paranoid=%d",
 			max_paranoid);
 	return err_hint(e,
-		"Run memdiag as root%s, or: sysctl kernel.perf_event_paranoid=%d; in a container, "
-		"give it --cap-add=PERFMON",
+		"Run memdiag as root%s, or: sysctl kernel.perf_event_paranoid=%d; "
+		"in a container, give it --cap-add=PERFMON",
 		us->is_first_user_namespace ? "" : " of the host", max_paranoid);
 }
 
@@ -82,8 +80,9 @@ refuse_locked(const struct os_rights *us, int code, struct err *e)
 
 	os_setting("/sys/kernel/security/lockdown", lockdown, sizeof lockdown);
 	refuse_perf(e, code,
-		DID ": memdiag has the right to, but a security module refuses it (the kernel has: "
-		    "%s; lockdown: %s)",
+		DID
+		": memdiag has the right to, but a security module refuses it (the kernel has: %s; "
+		"lockdown: %s)",
 		strcmp(us->lsm, "?") ? us->lsm : "list not readable",
 		lockdown[0] ? lockdown : "not readable");
 	return err_hint(
@@ -126,8 +125,7 @@ perf_refuse_ring(int code, size_t bytes, size_t nr_cpus, struct err *e)
 	os_setting("/proc/sys/kernel/perf_event_mlock_kb", mlock_kb, sizeof mlock_kb);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	refuse_perf(e, code,
-		"cannot map buffers of %s for the events of %zu processors: "
-		"kernel.perf_event_mlock_kb is %s for each, and %llu KiB may be locked (ulimit -l)",
+		"cannot map buffers of %s for the events of %zu processors: kernel.perf_event_mlock_kb is %s for each, and %llu KiB may be locked (ulimit -l)",
 		size, nr_cpus, mlock_kb[0] ? mlock_kb : "not readable",
 		(unsigned long long)limit.rlim_cur >> 10);
 	return err_hint(e, "Run memdiag as root, or: sysctl kernel.perf_event_mlock_kb=%zu",

@@ -127,8 +127,7 @@ allow_files(struct perf *p, size_t nr, size_t wished, size_t nr_cpus, struct err
 		return 0;
 	if (limit.rlim_max < need) {
 		err_set_kind(e, ERR_FAILED, 0,
-			"cannot watch events of %zu processors: %zu files must be open, and %llu "
-			"may be",
+			"cannot watch events of %zu processors: %zu files must be open, and %llu may be",
 			nr_cpus, need, (unsigned long long)limit.rlim_max);
 		e->code = EMFILE;
 		return err_hint(e, "Raise the limit as root (ulimit -n %zu) and try again", need);

@@ -201,11 +201,10 @@ os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, struct e
 		return 0;
 	err_set(e, errno, "cannot read the seccomp filters of thread %d of %d (%s)", tid, t->pid,
 		t->comm);
-	return e->code != EACCES ? -1
-				 : err_hint(e,
-					   "That takes CAP_SYS_ADMIN, and that memdiag is "
-					   "under no filter itself: in a container, give it "
-					   "--security-opt seccomp=unconfined");
+	return e->code != EACCES
+		? -1
+		: err_hint(e,
+			  "That takes CAP_SYS_ADMIN, and that memdiag is under no filter itself: in a container, give it --security-opt seccomp=unconfined");
 }
 
 static bool

@@ -140,13 +140,13 @@ mount_hidden(struct err *e)
 	err_set(e, errno, DID ": cannot mount tracefs for memdiag alone");
 	if (errno == ENOSYS)
 		return err_hint(e,
-			"This needs Linux 5.2, and no seccomp filter that refuses it; or run, as "
-			"root: mount -t tracefs nodev /sys/kernel/tracing");
+			"This needs Linux 5.2, and no seccomp filter that refuses it; "
+			"or run, as root: mount -t tracefs nodev /sys/kernel/tracing");
 	return e->kind != ERR_PERMISSION
 		? -1
 		: err_hint(e,
-			  "Run memdiag as root (CAP_SYS_ADMIN); in a container, mount the host's "
-			  "/sys/kernel/tracing into it");
+			  "Run memdiag as root (CAP_SYS_ADMIN); "
+			  "in a container, mount the host's /sys/kernel/tracing into it");
 }
 
 static int
@@ -165,8 +165,8 @@ refuse_to_mount(struct err *e)
 	err_set_kind(e, ERR_PERMISSION, 0, DID ": tracefs is not mounted");
 	e->code = EPERM;
 	return err_hint(e,
-		"Add --mount-tracefs%s, and memdiag mounts it for itself, out of sight; or run%s: "
-		"mount -t tracefs nodev /sys/kernel/tracing",
+		"Add --mount-tracefs%s, and memdiag mounts it for itself, out of sight; "
+		"or run%s: mount -t tracefs nodev /sys/kernel/tracing",
 		geteuid() ? " (as root)" : "", geteuid() ? ", as root" : "");
 }
 

@@ -328,9 +328,7 @@ pprof_parse(struct profile *p, const char *name, const char *data, size_t len, s
 			text_bytes(pool.all_bytes, takes, sizeof takes));
 	if (!r.m)
 		return err_set(e, 0,
-			"cannot read '%s': it is neither a heap profile nor a whole profile.proto "
-			"of "
-			"pprof",
+			"cannot read '%s': it is neither a heap profile nor a whole profile.proto of pprof",
 			name);
 	return read_profile(&r, e);
 }

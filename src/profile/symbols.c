@@ -204,8 +204,7 @@ warn_of_memory(struct profile *p, struct symbols_object *o)
 		return;
 	o->lacks_memory = true;
 	profile_warn(p, false,
-		"%s needs more memory than memdiag may take (--max-memory): its functions may "
-		"have no names",
+		"%s needs more memory than memdiag may take (--max-memory): its functions may have no names",
 		text_printable(o->path, shown, sizeof shown));
 }
 
@@ -219,9 +218,8 @@ warn_of_split(struct profile *p, struct symbols_object *o)
 		return;
 	o->is_split = true;
 	profile_warn(p, false,
-		"%s has debug information in files (.dwo) that another user can change, which are "
-		"not read: lines and inlined functions are missing; run this as their owner, or "
-		"allow nobody else to write to them and to their directories",
+		"%s has debug information in files (.dwo) that another user can change, which are not read: lines and inlined functions are missing; "
+		"run this as their owner, or allow nobody else to write to them and to their directories",
 		text_printable(o->path, shown, sizeof shown));
 }
 
@@ -407,8 +405,8 @@ open_at(struct profile *p, struct symbols_object *o, const struct profile_mappin
 		return;
 	if (is_there)
 		profile_warn(p, false,
-			"%s is not the file that was profiled: its build-id is %s, not %s; its "
-			"functions have no names",
+			"%s is not the file that was profiled: its build-id is %s, not %s; "
+			"its functions have no names",
 			text_printable(path, shown, sizeof shown), found, o->build_id);
 	else
 		warn_of_file(p, o, path, code);

@@ -106,8 +106,8 @@ write_heap_sum_up(const struct heap_writer *w, size_t stack, int64_t ret[4], str
 		for (size_t i = 0; i < w->p->types.nr; i++)
 			if (values[i] < 0)
 				return err_set_kind(e, ERR_USAGE, 0,
-					"cannot write a difference as a .heap file: it has "
-					"negative values; use --format=pprof");
+					"cannot write a difference as a .heap file: it has negative values; "
+					"use --format=pprof");
 		for (size_t i = 0; i < 4; i++)
 			if (w->type[i] >= 0 &&
 				__builtin_add_overflow(ret[i], values[w->type[i]], &ret[i]))
@@ -295,14 +295,12 @@ check_types(const struct heap_writer *w, struct err *e)
 {
 	if (w->type[0] < 0 || w->type[1] < 0)
 		return err_set(e, 0,
-			"cannot write a .heap file: the profile does not have inuse_objects and "
-			"inuse_space");
+			"cannot write a .heap file: the profile does not have inuse_objects and inuse_space");
 	for (size_t i = 0; i < w->p->types.nr; i++)
 		if (strpbrk(w->p->types.v[i].name, " /\t\n\r\\") ||
 			strpbrk(w->p->types.v[i].unit, " /\t\n\r\\"))
 			return err_set(e, 0,
-				"cannot write a .heap file: the name of a type of values has a "
-				"space or a slash");
+				"cannot write a .heap file: the name of a type of values has a space or a slash");
 	return 0;
 }
 

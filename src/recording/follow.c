@@ -74,8 +74,7 @@ follow_new(struct follow **ret, struct recording *r, uint64_t interval_ns, struc
 
 	if (!l || l->files.v[0].fd < 0)
 		return err_set_kind(e, ERR_USAGE, 0,
-			"only a log can be followed: a directory, a file in it, or that of a "
-			"process");
+			"only a log can be followed: a directory, a file in it, or that of a process");
 	f = calloc(1, sizeof *f);
 	if (!f)
 		return follow_no_memory(e);
@@ -253,9 +252,8 @@ skip_gap(struct follow *f, uint64_t time_ns, struct err *e)
 	char shown[256];
 
 	profile_warn(f->log->r.facts, true,
-		"there is a gap before '%s': it does not begin where the file before ends; what "
-		"was "
-		"allocated and freed is counted from there on",
+		"there is a gap before '%s': it does not begin where the file before ends; "
+		"what was allocated and freed is counted from there on",
 		text_printable(f->file.path, shown, sizeof shown));
 	if (history_reading_skip(&f->d, time_ns, e) < 0)
 		return -1;

@@ -176,8 +176,7 @@ log_say_missing(struct log *l)
 
 	if (l->lacks_stamps)
 		profile_warn(l->r.facts, false,
-			"an older memdiag has written it: where several threads allocate, maxima "
-			"are not exact");
+			"an older memdiag has written it: where several threads allocate, maxima are not exact");
 	if (l->nr_unordered)
 		profile_warn(l->r.facts, false,
 			"the order of %" PRIu64 " allocations and frees (%s) among those of other "
@@ -211,8 +210,7 @@ log_reader_learn(struct log *l, size_t part, struct log_part *p, struct err *e)
 		return merged < 0
 			? err_set(e, ENOMEM, "cannot read the log")
 			: err_set(e, 0,
-				  "cannot read '%s': what it says of stacks differs from the files "
-				  "before it",
+				  "cannot read '%s': what it says of stacks differs from the files before it",
 				  text_printable(f->path, shown, sizeof shown));
 	if (p->r.nr_sites > l->r.nr_sites)
 		l->r.nr_sites = p->r.nr_sites;
@@ -283,8 +281,8 @@ drop_before(struct recording *r, size_t part, struct err *e)
 		return -1;
 	l->first += part;
 	profile_warn(l->r.facts, true,
-		"there is a gap before '%s': it does not begin where the file before ends; what is "
-		"before the gap is not shown",
+		"there is a gap before '%s': it does not begin where the file before ends; "
+		"what is before the gap is not shown",
 		text_printable(log_reader_file_of(r, 0)->path, shown, sizeof shown));
 	return 0;
 }

@@ -55,9 +55,7 @@ no_log(struct err *e)
 {
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "the record has no log");
 	return err_hint(e,
-		"It was begun without one (--mode log-fast begins one), or the process has no "
-		"memory for one (ulimit -v, ulimit -d, its cgroup), no vDSO, or has forbidden "
-		"itself the time stamp counter");
+		"It was begun without one (--mode log-fast begins one), or the process has no memory for one (ulimit -v, ulimit -d, its cgroup), no vDSO, or has forbidden itself the time stamp counter");
 }
 
 /* Where it is, into *RET_AT. */

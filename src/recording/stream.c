@@ -245,8 +245,7 @@ static int
 start_zstd(struct stream *s, struct err *e)
 {
 	return err_set(e, 0,
-		"cannot read '%s': it is compressed by zstd, and memdiag was built without "
-		"libzstd; "
+		"cannot read '%s': it is compressed by zstd, and memdiag was built without libzstd; "
 		"unpack it first",
 		s->name);
 }

@@ -36,8 +36,7 @@ options_add_process(struct argp_state *state, struct ui_options *o, struct ui_pr
 	}
 	if (o->asked.nr && !o->takes_several)
 		argp_error(state,
-			"two processes: one at a time; maps, info, heap, trim and status take "
-			"several");
+			"two processes: one at a time; maps, info, heap, trim and status take several");
 	p = array_add(&o->asked);
 	if (!p)
 		argp_failure(state, UI_FAILED, ENOMEM, "cannot keep the processes");

@@ -44,8 +44,8 @@ counting_print_start(struct ui_output *out, const struct ui_options *ui, const s
 	if (c->nr_children)
 		fprintf(out->f,
 			"%zu child%s forked while the agent was loaded (one is %d): a child that "
-			"then calls "
-			"dlopen() may wait forever for a lock of ld.so; restart it if it hangs\n",
+			"then calls dlopen() may wait forever for a lock of ld.so; restart it if "
+			"it hangs\n",
 			c->nr_children, c->nr_children == 1 ? " was" : "ren were", (int)c->child);
 	fprintf(out->f, "\nNEXT     memdiag status -p %d\n         memdiag count stop -p %d\n",
 		(int)t->pid, (int)t->pid);

@@ -595,8 +595,7 @@ print_unknown_pins(const struct heap_text_shower *sh)
 	if (sh->totals.nr_by_lists)
 		fprintf(sh->out->f,
 			"%sWhat keeps the heaps of %zu of %zu arenas from shrinking is not known: "
-			"only "
-			"their lists of\nfree chunks were read.\n",
+			"only their lists of\nfree chunks were read.\n",
 			sh->totals.nr_by_lists == sh->h->arena.nr ? "\n" : "",
 			sh->totals.nr_by_lists, sh->h->arena.nr);
 	return 0;

@@ -38,6 +38,5 @@ maps_file_warn(const struct space *s, struct warnings *w)
 	if (s->rss_error.kind)
 		warnings_add(w, true, "%s", s->rss_error.msg);
 	warnings_add(w, false,
-		"objects, stacks of threads and arenas are guessed by names and places of "
-		"mappings: a file has no memory to look at");
+		"objects, stacks of threads and arenas are guessed by names and places of mappings: a file has no memory to look at");
 }

@@ -68,9 +68,8 @@ profiled_print_start(
 	if (p->job.nr_children)
 		fprintf(f,
 			"%zu child%s forked while the agent was loaded (one is %d): a child that "
-			"then "
-			"calls dlopen() may wait forever for a lock of ld.so; restart it if it "
-			"hangs\n",
+			"then calls dlopen() may wait forever for a lock of ld.so; restart it if "
+			"it hangs\n",
 			p->job.nr_children, p->job.nr_children == 1 ? " was" : "ren were",
 			(int)p->job.child);
 	logged_print_writer(&p->log, f);

@@ -47,9 +47,8 @@ print_uncounted(const struct run_report *r, const struct ui_options *opt, FILE *
 	if (bytes)
 		fprintf(f,
 			"memdiag: %s of the RSS peak were not counted: files, stacks, System V "
-			"shared memory, "
-			"other processes that it started, or memory that it got by its own system "
-			"calls\n",
+			"shared memory, other processes that it started, or memory that it got by "
+			"its own system calls\n",
 			UI_SIZE(opt, bytes));
 }
 

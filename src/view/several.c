@@ -144,8 +144,7 @@ note_shared(struct ui_output *out, const struct several_column *columns, json_t 
 		if (columns->is_shared && sum_of(documents, columns->path, &sum) && sum)
 			fprintf(out->f,
 				"%s counts in each process that shares it, and in its RSS: totals "
-				"are "
-				"too high by that (memdiag maps --pss divides it).\n",
+				"are too high by that (memdiag maps --pss divides it).\n",
 				columns->title);
 	}
 }

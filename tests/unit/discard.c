@@ -85,7 +85,7 @@ resident_bytes(const struct tops *t, struct os_pages *pages)
 }
 
 static int
-discard_once(struct tops *t, struct inject_target *it, const struct arenas *a,
+discard_once(struct tops *t, struct inject_target *callee, const struct arenas *a,
 	struct os_pages *pages, struct err *e)
 {
 	const struct inject_options opt = { .wait_ns = 300000000000, .timeout_ns = 300000000000 };
@@ -105,7 +105,7 @@ discard_once(struct tops *t, struct inject_target *it, const struct arenas *a,
 	what.range = t->range.v;
 	what.nr = t->range.nr;
 	before = resident_bytes(t, pages);
-	if (inject_discard(it, a, &opt, &what, &done, &report, e) < 0)
+	if (inject_discard(callee, a, &opt, &what, &done, &report, e) < 0)
 		return -1;
 	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %zu %" PRIu64 "\n", before,
 		resident_bytes(t, pages), done.bytes, done.nr_busy, done.longest_lock_ns / 1000);
@@ -117,18 +117,18 @@ discard(pid_t pid, unsigned long times, struct err *e)
 {
 	auto_target struct target t = TARGET_NONE;
 	auto_process struct process p = { 0 };
-	auto_inject_target struct inject_target *it = NULL;
+	auto_inject_target struct inject_target *callee = NULL;
 	auto_pages struct os_pages *pages = NULL;
 	struct tops tops = { .target = &t, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
 	int failed = 0;
 
 	if (target_open(&t, pid, e) < 0 || process_read(&p, &t, e) < 0 ||
-		inject_target_new(&it, &p, e) < 0 || process_find_arenas(&p, NULL, e) < 0 ||
+		inject_target_new(&callee, &p, e) < 0 || process_find_arenas(&p, NULL, e) < 0 ||
 		malloc_layout_find(&tops.layout, &p, e) < 0 ||
 		os_pages_open(&pages, &t, OS_PAGES_AUTO, e) < 0)
 		return -1;
 	while (times-- && !failed)
-		failed = discard_once(&tops, it, &p.arenas, pages, e);
+		failed = discard_once(&tops, callee, &p.arenas, pages, e);
 	free(tops.range.v);
 	return failed;
 }

@@ -65,7 +65,7 @@ static void
 test(const char *what, int write_sleep, int back_sleep, const char *want_log)
 {
 	auto_target struct target t = TARGET_NONE;
-	struct inject_target it = { .target = &t };
+	struct inject_target callee = { .target = &t };
 	struct inject_report report = { .tid = 0 };
 	struct redirect r = REDIRECT_NONE;
 	struct text out = { 0 };
@@ -77,8 +77,8 @@ test(const char *what, int write_sleep, int back_sleep, const char *want_log)
 	write_at = write_sleep;
 	back_at = back_sleep;
 	ok(target_open(&t, getpid(), &e) == 0 && begin(&r), "%s: descriptor 2 is redirected", what);
-	ok(redirect_read(&r, &it, &out, &report, &e) == 0, "%s: what was caught is read %s", what,
-		e.msg);
+	ok(redirect_read(&r, &callee, &out, &report, &e) == 0, "%s: what was caught is read %s",
+		what, e.msg);
 	ok(now_ns - begun_ns < UINT64_C(3000000000), "%s: in less than three seconds", what);
 	dup2(kept, 2);
 	close(kept);

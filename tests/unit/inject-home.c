@@ -155,17 +155,17 @@ patient(enum inject_mode mode)
 static void
 test_trims(struct view *v, enum inject_mode mode)
 {
-	auto_inject_target struct inject_target *it = NULL;
+	auto_inject_target struct inject_target *callee = NULL;
 	struct inject_report report;
 	int nr_done = 0;
 
-	if (!ok(inject_target_new(&it, &v->p, &v->e) == 0 &&
+	if (!ok(inject_target_new(&callee, &v->p, &v->e) == 0 &&
 			    process_find_arenas(&v->p, NULL, &v->e) == 0,
 		    "%s: the event loop can be called into %s", inject_mode_name[mode], v->e.msg))
 		return;
 	for (int i = 0; i < NR_TRIMS; i++)
-		nr_done +=
-			inject_malloc_trim(it, &v->p.arenas, patient(mode), 0, &report, &v->e) == 0;
+		nr_done += inject_malloc_trim(
+				   callee, &v->p.arenas, patient(mode), 0, &report, &v->e) == 0;
 	ok(nr_done == NR_TRIMS, "%s: it is trimmed %d times of %d", inject_mode_name[mode], nr_done,
 		NR_TRIMS);
 }
@@ -174,12 +174,12 @@ test_trims(struct view *v, enum inject_mode mode)
 static void
 test_late_calls(struct view *v)
 {
-	auto_inject_target struct inject_target *it = NULL;
+	auto_inject_target struct inject_target *callee = NULL;
 	const struct inject_options *opt = patient(INJECT_MODE_THREAD);
 	struct inject_report report;
 	int nr_done = 0, nr_lost = 0;
 
-	if (!ok(inject_target_new(&it, &v->p, &v->e) == 0 &&
+	if (!ok(inject_target_new(&callee, &v->p, &v->e) == 0 &&
 			    process_find_arenas(&v->p, NULL, &v->e) == 0,
 		    "late: the event loop can be called into %s", v->e.msg))
 		return;
@@ -188,8 +188,9 @@ test_late_calls(struct view *v)
 		auto_text struct text xml = { 0 };
 
 		is_late = i % 2 ? BEFORE_A_LOOK : BEFORE_A_STOP;
-		nr_done += inject_malloc_trim(it, &v->p.arenas, opt, 0, &report, &v->e) == 0;
-		nr_lost += inject_malloc_info(it, &v->p.arenas, opt, &xml, &report, &v->e) < 0 &&
+		nr_done += inject_malloc_trim(callee, &v->p.arenas, opt, 0, &report, &v->e) == 0;
+		nr_lost +=
+			inject_malloc_info(callee, &v->p.arenas, opt, &xml, &report, &v->e) < 0 &&
 			v->e.kind == ERR_NO_SAFE_POINT;
 	}
 	is_late = NEVER;

@@ -97,14 +97,14 @@ __wrap_os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 /* The target as it was read at one moment. */
 struct seen {
 	struct process p;
-	struct inject_target *it;
+	struct inject_target *callee;
 };
 
 static int
 look(struct seen *s, const struct target *t, struct err *e)
 {
 	*s = (struct seen){ 0 };
-	return process_read(&s->p, t, e) < 0 || inject_target_new(&s->it, &s->p, e) < 0 ||
+	return process_read(&s->p, t, e) < 0 || inject_target_new(&s->callee, &s->p, e) < 0 ||
 			process_find_arenas(&s->p, NULL, e) < 0
 		? -1
 		: 0;
@@ -113,7 +113,7 @@ look(struct seen *s, const struct target *t, struct err *e)
 static void
 look_away(struct seen *s)
 {
-	inject_target_free(s->it);
+	inject_target_free(s->callee);
 	process_release(&s->p);
 }
 
@@ -147,7 +147,7 @@ prepare(const struct target *t, const char *library, char **name, size_t nr, str
 	struct inject_report report;
 	struct seen s;
 	int failed = look(&s, t, e) < 0 ||
-		load_library(s.it, &s.p.arenas, &opt, library, &loaded, &report, e) < 0;
+		load_library(s.callee, &s.p.arenas, &opt, library, &loaded, &report, e) < 0;
 
 	look_away(&s);
 	if (failed || look(&s, t, e) < 0)
@@ -183,7 +183,7 @@ set(const struct target *t, const struct hook *hook, size_t nr, struct err *e)
 	struct hook_report hooked;
 	struct seen s;
 	int failed = look(&s, t, e) < 0 ||
-		hook_set(s.it, &s.p.arenas, &opt, hook, nr, &hooked, &report, e) < 0;
+		hook_set(s.callee, &s.p.arenas, &opt, hook, nr, &hooked, &report, e) < 0;
 
 	look_away(&s);
 	if (!failed)
@@ -196,7 +196,7 @@ lift(const struct target *t, struct err *e)
 {
 	struct hook_report hooked;
 	struct seen s;
-	int failed = look(&s, t, e) < 0 || hook_lift(s.it, &opt, &hooked, e) < 0;
+	int failed = look(&s, t, e) < 0 || hook_lift(s.callee, &opt, &hooked, e) < 0;
 
 	look_away(&s);
 	if (!failed)

@@ -37,13 +37,13 @@ load(pid_t pid, const char *path, enum inject_mode mode, struct err *e)
 	auto_target struct target t = TARGET_NONE;
 	auto_process struct process p = { 0 };
 	auto_arenas struct arenas after = { 0 };
-	auto_inject_target struct inject_target *it = NULL;
+	auto_inject_target struct inject_target *callee = NULL;
 	struct loaded_library library;
 	struct inject_report report;
 
 	if (target_open(&t, pid, e) < 0 || process_read(&p, &t, e) < 0 ||
-		inject_target_new(&it, &p, e) < 0 || process_find_arenas(&p, NULL, e) < 0 ||
-		load_library(it, &p.arenas, &opt, path, &library, &report, e) < 0 ||
+		inject_target_new(&callee, &p, e) < 0 || process_find_arenas(&p, NULL, e) < 0 ||
+		load_library(callee, &p.arenas, &opt, path, &library, &report, e) < 0 ||
 		arenas_find(&after, &t, &p.maps, &p.objects, &p.arenas, e) < 0)
 		return -1;
 	printf("%#" PRIx64 " %s %s %zu %zu %" PRIu64 "\n", library.start.v,

@@ -147,7 +147,7 @@ test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, con
 		.timeout_ns = 300000000000 };
 	struct child c = start(nr_threads);
 	struct inject_report report;
-	struct inject_target *it = NULL;
+	struct inject_target *callee = NULL;
 	struct target t = TARGET_NONE;
 	struct process p = { 0 };
 	struct text out = { 0 };
@@ -158,10 +158,10 @@ test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, con
 
 	ok(target_open(&t, c.pid, &e) == 0 && process_read(&p, &t, &e) == 0 &&
 			process_find_arenas(&p, NULL, &e) == 0 &&
-			inject_target_new(&it, &p, &e) == 0,
+			inject_target_new(&callee, &p, &e) == 0,
 		"%s: the child is known %s", name, e.msg);
-	is_str(inject_libc_version(it), gnu_get_libc_version(), "its libc's version");
-	ok(inject_malloc_info(it, &p.arenas, &opt, &out, &report, &e) == 0, "malloc_info %s",
+	is_str(inject_libc_version(callee), gnu_get_libc_version(), "its libc's version");
+	ok(inject_malloc_info(callee, &p.arenas, &opt, &out, &report, &e) == 0, "malloc_info %s",
 		e.msg);
 	printf("# mode %d, thread %d, held %.3f ms, call %.3f ms, refused %d\n", report.mode,
 		report.tid, (double)report.held_ns / 1e6, (double)report.call_ns / 1e6,
@@ -170,7 +170,8 @@ test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, con
 	ok(own && strcmp(out.v, own) == 0, "the same text as the child writes itself");
 	ok(!report.is_cut, "nothing was cut off");
 	os_status(&t, 0, &before, &e);
-	ok(inject_malloc_trim(it, &p.arenas, &opt, 0, &report, &e) == 0, "malloc_trim %s", e.msg);
+	ok(inject_malloc_trim(callee, &p.arenas, &opt, 0, &report, &e) == 0, "malloc_trim %s",
+		e.msg);
 	printf("# mode %d, thread %d, held %.3f ms, call %.3f ms, refused %d\n", report.mode,
 		report.tid, (double)report.held_ns / 1e6, (double)report.call_ns / 1e6,
 		report.nr_rejected);
@@ -183,7 +184,7 @@ test_one(int nr_threads, enum inject_mode mode, enum inject_capture capture, con
 	waitpid(c.pid, &status, 0);
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ends well (%#x)", status);
 	text_release(&out);
-	inject_target_free(it);
+	inject_target_free(callee);
 	process_release(&p);
 	target_release(&t);
 	free(own);

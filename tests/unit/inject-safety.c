@@ -20,10 +20,10 @@
 #include "tap.h"
 
 static void
-danger(const struct inject_target *it, const char *function, const char *want)
+danger(const struct inject_target *callee, const char *function, const char *want)
 {
 	void *at = dlsym(RTLD_DEFAULT, function);
-	const char *got = at ? safety_danger_at(it, (raddr){ (uintptr_t)at + 1 }) : "not found";
+	const char *got = at ? safety_danger_at(callee, (raddr){ (uintptr_t)at + 1 }) : "not found";
 
 	ok(got == want || (got && want && strcmp(got, want) == 0), "%s: %s", function,
 		want ? want : "no danger");
@@ -43,7 +43,7 @@ main(void)
 		"popen" };
 	static const char *const in_malloc[] = { "malloc", "free", "calloc", "realloc",
 		"posix_memalign", "malloc_trim", "malloc_info", "mallinfo" };
-	struct inject_target it = { 0 };
+	struct inject_target callee = { 0 };
 	struct process p = { 0 };
 	struct target t = TARGET_NONE;
 	struct err e = { 0 };
@@ -52,27 +52,28 @@ main(void)
 		return tap_end();
 	ok(target_open(&t, getpid(), &e) == 0 && process_read(&p, &t, &e) == 0,
 		"we know ourselves %s", e.msg);
-	it.target = &t;
-	it.process = &p;
+	callee.target = &t;
+	callee.process = &p;
 	for (size_t i = 0; i < p.objects.nr; i++)
 		if (p.objects.v[i].is_libc)
-			it.libc = &p.objects.v[i];
-	ok(it.libc && safety_learn(&it, &e) == 0, "learned %zu places %s", it.dangers.nr, e.msg);
+			callee.libc = &p.objects.v[i];
+	ok(callee.libc && safety_learn(&callee, &e) == 0, "learned %zu places %s",
+		callee.dangers.nr, e.msg);
 	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
-		danger(&it, harmless[i], NULL);
+		danger(&callee, harmless[i], NULL);
 	for (size_t i = 0; i < sizeof in_stdio / sizeof *in_stdio; i++)
-		danger(&it, in_stdio[i], "stdio");
+		danger(&callee, in_stdio[i], "stdio");
 	for (size_t i = 0; i < sizeof in_malloc / sizeof *in_malloc; i++)
-		danger(&it, in_malloc[i], "malloc");
-	danger(&it, "fork", "fork or thread creation");
+		danger(&callee, in_malloc[i], "malloc");
+	danger(&callee, "fork", "fork or thread creation");
 #if __GLIBC_PREREQ(2, 34) /* before, in another library than libc */
-	danger(&it, "pthread_create", "fork or thread creation");
+	danger(&callee, "pthread_create", "fork or thread creation");
 #endif
-	danger(&it, "posix_spawn", "fork or thread creation");
-	danger(&it, "setuid", "fork or thread creation");
-	danger(&it, "setresgid", "fork or thread creation");
-	danger(&it, "__tls_get_addr", "ld.so");
-	free(it.dangers.v);
+	danger(&callee, "posix_spawn", "fork or thread creation");
+	danger(&callee, "setuid", "fork or thread creation");
+	danger(&callee, "setresgid", "fork or thread creation");
+	danger(&callee, "__tls_get_addr", "ld.so");
+	free(callee.dangers.v);
 	process_release(&p);
 	target_release(&t);
 	return tap_end();

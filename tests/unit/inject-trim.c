@@ -44,7 +44,7 @@ main(void)
 	const struct inject_options opt = { .wait_ns = 300000000000, .timeout_ns = 300000000000 };
 	auto_arenas struct arenas a = { 0 };
 	struct child c;
-	struct inject_target *it = NULL;
+	struct inject_target *callee = NULL;
 	struct inject_report report;
 	struct err e = { 0 };
 	struct view v;
@@ -53,14 +53,14 @@ main(void)
 		return tap_end();
 	c = child_start(spin, NULL);
 	view_take(&v, c.pid);
-	ok(inject_target_new(&it, &v.p, &e) == 0 &&
+	ok(inject_target_new(&callee, &v.p, &e) == 0 &&
 			arenas_find(&a, &v.t, &v.p.maps, &v.p.objects, NULL, &e) == 0,
 		"and be called into %s", e.msg);
-	ok(inject_malloc_trim(it, &a, &opt, 0, &report, &e) == 0, "malloc_trim comes back %s",
+	ok(inject_malloc_trim(callee, &a, &opt, 0, &report, &e) == 0, "malloc_trim comes back %s",
 		e.msg);
 	kill(c.pid, SIGUSR1);
 	ok(child_end(&c), "the child ends well");
-	inject_target_free(it);
+	inject_target_free(callee);
 	view_release(&v);
 	return tap_end();
 }

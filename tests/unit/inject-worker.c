@@ -76,7 +76,7 @@ test_room(struct job *job, struct worker *c, struct err *e)
 static void
 test_bounds(struct worker *c, const struct workspace *ws, struct err *e)
 {
-	const struct target *t = c->it->target;
+	const struct target *t = c->callee->target;
 	const raddr end = raddr_add(ws->start, ws->size_bytes);
 	const uint64_t ours = 0x5a5a5a5a5a5a5a5a;
 	uint64_t found = 0;
@@ -147,16 +147,16 @@ run(struct view *v,
 	const struct inject_options opt = { .mode = INJECT_MODE_THREAD,
 		.wait_ns = UINT64_C(300000000000),
 		.timeout_ns = UINT64_C(300000000000) };
-	auto_inject_target struct inject_target *it = NULL;
+	auto_inject_target struct inject_target *callee = NULL;
 	struct inject_report report = { 0 };
 	struct job job = { .opt = &opt, .report = &report, .run = work };
 
 	*nr_calls = 0;
-	if (!ok(inject_target_new(&it, &v->p, &v->e) == 0 &&
+	if (!ok(inject_target_new(&callee, &v->p, &v->e) == 0 &&
 			    process_find_arenas(&v->p, NULL, &v->e) == 0,
 		    "it can be called into %s", v->e.msg))
 		return;
-	job.it = it;
+	job.callee = callee;
 	ok(job_run(&job, &v->p.arenas, &v->e) == 0, "calls are made %s", v->e.msg);
 }
 

@@ -72,8 +72,8 @@ static struct ctl there[3]; /* what a call has left */
 static struct ctl
 fetched(uint64_t size, uint64_t value, uint64_t got)
 {
-	struct inject_target it = { .target = &t };
-	struct worker worker = { .it = &it };
+	struct inject_target callee = { .target = &t };
+	struct worker worker = { .callee = &callee };
 	const struct workspace ws = { .buffer = { (uint64_t)(uintptr_t)there } };
 	const struct ctls in = { .worker = &worker, .ws = &ws };
 	struct ctl v[3] = { { .size_bytes = 8 } };
@@ -126,8 +126,8 @@ purges(uint64_t dirty, uint64_t muzzy, uint64_t most, bool is_helper, struct err
 {
 	struct jemalloc_stats before = { .dirty_bytes = dirty, .muzzy_bytes = muzzy };
 	const struct asking a = { .before = &before, .max_bytes = most };
-	struct inject_target it = { .target = &t };
-	const struct worker worker = { .it = &it, .is_helper = is_helper };
+	struct inject_target callee = { .target = &t };
+	const struct worker worker = { .callee = &callee, .is_helper = is_helper };
 
 	return check_purge(&a, &worker, e);
 }

@@ -327,10 +327,9 @@ heap_file_put_head(void)
 	heap_file_put(
 		" heapprofile\n# memdiag heap 1\n"
 		"# values alloc_objects/count alloc_space/bytes inuse_objects/count "
-		"inuse_space/bytes "
-		"peak_objects/count peak_space/bytes temporary_objects/count temporary_space/bytes "
-		"mapped_objects/count mapped_space/bytes mapped_alloc_objects/count "
-		"mapped_alloc_space/bytes\n"
+		"inuse_space/bytes peak_objects/count peak_space/bytes temporary_objects/count "
+		"temporary_space/bytes mapped_objects/count mapped_space/bytes "
+		"mapped_alloc_objects/count mapped_alloc_space/bytes\n"
 		"# period ");
 	put_number(sites->period_bytes);
 	heap_file_put("\n# pid ");

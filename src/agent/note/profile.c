@@ -131,8 +131,8 @@ profile_conclude(const struct notes_start *s, bool has_begun)
 	if (s->fd >= 0)
 		sys_call(SYS_close, s->fd);
 	if (!has_begun && wire_capture_of(s->period_bytes) == WIRE_RECORD && !real_has_headers)
-		SAY("memdiag: %u is not recorded: its malloc is not glibc's; --profile takes "
-		    "samples of it",
+		SAY("memdiag: %u is not recorded: its malloc is not glibc's; "
+		    "--profile takes samples of it",
 			(uint64_t)segment->pid);
 	else if (!has_begun)
 		SAY("memdiag: %u is not profiled: there is no memory to note samples in",
