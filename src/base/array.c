@@ -8,7 +8,7 @@
 
 #define HUGE_BYTES ((uintptr_t)2 << 20)
 
-/* Page faults are a tenth of the time it takes to read 100,000 mappings. */
+/* Use huge pages: page faults take a tenth of the time to read 100,000 mappings. */
 static void
 ask_for_huge_pages(void *p, size_t bytes)
 {

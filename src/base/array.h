@@ -1,5 +1,5 @@
 /*
- * array: a growing array of one type, doubled when full; a large one is made of large pages.
+ * array: a growing array of one type, doubled when full; large arrays use huge pages.
  *
  *	struct { struct region *v; size_t nr, room; } found = { 0 };
  *	struct region *r = array_add(&found);	(NULL: no memory, nothing changed)
@@ -12,7 +12,7 @@
 
 /*
  * Make sure that *V, of ROOM elements of SIZE bytes, has space for NR + 1.  Returns 0, or -1 with
- * everything as it was.
+ * all unchanged.
  */
 int array_grow_(void **v, size_t nr, size_t *room, size_t size);
 
@@ -20,7 +20,7 @@ int array_grow_(void **v, size_t nr, size_t *room, size_t size);
 int array_reserve_(void **v, size_t want, size_t *room, size_t size);
 
 /*
- * Make space for WANT elements in all, where that is known beforehand.  Returns 0, or -1 when
+ * Make space for WANT elements in all, if the number is known beforehand.  Returns 0, or -1 when
  * there is no memory.
  */
 #define array_reserve(a, want)                                                                     \
@@ -31,7 +31,7 @@ int array_reserve_(void **v, size_t want, size_t *room, size_t size);
 		failed_;                                                                           \
 	})
 
-/* A pointer to a new zeroed element at the end, or NULL when there is no memory. */
+/* Add a zeroed element at the end and return a pointer to it, or NULL when there is no memory. */
 #define array_add(a)                                                                               \
 	({                                                                                         \
 		__typeof__((a)->v) new_ = NULL;                                                    \

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Hand over what *P points to: its value, with NULL left behind. */
+/* Return the pointer *P and set *P to NULL. */
 #define take_ptr(p)                                                                                \
 	({                                                                                         \
 		__typeof__(*(p)) taken_ = *(p);                                                    \

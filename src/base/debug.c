@@ -16,8 +16,8 @@ static bool enabled;
 static struct timespec start;
 
 /*
- * The lines that are held back; allocated beforehand, for nothing is allocated while threads are
- * stopped.
+ * The lines that are held back; allocated beforehand, because memory must not be allocated while
+ * threads are stopped.
  */
 static struct {
 	bool is_on;
@@ -43,8 +43,8 @@ debug_is_enabled(void)
 }
 
 /*
- * Whether stderr takes a line without waiting: a pipe that poll() calls writable has room for
- * PIPE_BUF bytes (pipe(7)).
+ * Return whether stderr takes a line without waiting: a pipe that poll() reports writable has room
+ * for PIPE_BUF bytes (pipe(7)).
  */
 static bool
 is_writable(void)

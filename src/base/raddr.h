@@ -1,6 +1,6 @@
 /*
- * raddr: an address in the target.  A struct, so that it cannot be dereferenced or passed where
- * an address of our own belongs.
+ * raddr: an address in the target.  It is a struct, so that it cannot be dereferenced or passed in
+ * place of an address in memdiag.
  */
 #ifndef MEMDIAG_BASE_RADDR_H
 #define MEMDIAG_BASE_RADDR_H

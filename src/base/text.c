@@ -16,7 +16,7 @@ text_release(struct text *t)
 	*t = (struct text){ 0 };
 }
 
-/* As text_read(); with IS_WHOLE as text_read_whole(). */
+/* As text_read(); if IS_WHOLE, as text_read_whole(). */
 static int
 text_read_all(struct text *t, int fd, size_t max_bytes, bool is_whole)
 {
@@ -65,7 +65,10 @@ text_read_whole(struct text *t, int fd, size_t max_bytes)
 	return text_read_all(t, fd, max_bytes, true);
 }
 
-/* The length of the valid UTF-8 sequence at S (RFC 3629), 0 if none or it is a control. */
+/*
+ * Return the length of the valid UTF-8 sequence at S (RFC 3629), 0 if it is invalid or a control
+ * character.
+ */
 static size_t
 printable_length(const unsigned char *s)
 {
@@ -89,8 +92,8 @@ printable_length(const unsigned char *s)
 		c = c << 6 | (s[i] & 0x3f);
 	}
 	if ((n == 2 && c < 0xa0) || (n == 3 && c < 0x800) || (n == 4 && c < 0x10000))
-		return 0; /* C1 control, or longer than it need be */
-	/* Surrogates, and the marks that turn the direction of text or end a line. */
+		return 0; /* C1 control, or longer than necessary */
+	/* Surrogates, and characters that change the direction of text or end a line. */
 	if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) || c == 0x61c ||
 		(c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
 		(c >= 0x2066 && c <= 0x2069))
@@ -98,7 +101,7 @@ printable_length(const unsigned char *s)
 	return n;
 }
 
-/* As text_printable(); with IS_EXACT as text_escape().  Returns whether all of S is in BUF. */
+/* As text_printable(); if IS_EXACT, as text_escape().  Returns whether all of S is in BUF. */
 static bool
 escape(const char *s, char *buf, size_t size, bool is_exact)
 {

@@ -1,4 +1,4 @@
-/* thread: memdiag's own threads besides the main one. */
+/* thread: memdiag's threads other than the main one. */
 #ifndef MEMDIAG_BASE_THREAD_H
 #define MEMDIAG_BASE_THREAD_H
 

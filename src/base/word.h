@@ -1,5 +1,5 @@
 /*
- * word: a machine word of the target, as it lies in a copy of its memory.
+ * word: a machine word of the target, from a copy of its memory.
  */
 #ifndef MEMDIAG_BASE_WORD_H
 #define MEMDIAG_BASE_WORD_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The word of WORD_BYTES (4 or 8) at AT, which need not be aligned. */
+/* Return the word of WORD_BYTES (4 or 8) at AT, which need not be aligned. */
 static inline uint64_t
 word_from(const char *at, unsigned int word_bytes)
 {

@@ -53,8 +53,6 @@ struct profile_options {
 	uint32_t files; /* of a log that stay; 0: not given */
 };
 
-/* ---- profile-jemalloc.c ---- */
-
 /* Do what OPT says to T, which P is of.  0, or -1 with E. */
 int profile_jemalloc(struct target *t, struct profile_other *p, const struct profile_options *opt,
 	struct profiled *ret, struct err *e);

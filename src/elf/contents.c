@@ -1,7 +1,7 @@
 /*
- * The bytes of an object's file, copied as they are asked for.  The file is not mapped: it may be
- * the target's, and where it gets shorter a mapping raises SIGBUS; and what memdiag maps is shared
- * with the target, of which the kernel's PSS then has only a half.
+ * The bytes of an object's file, copied when they are needed.  The file is not mapped: it may be
+ * the target's, and a mapping raises SIGBUS if the file gets shorter; besides, memdiag's mapping
+ * would be shared with the target and halve the target's PSS.
  */
 #include <config.h>
 
@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #define BLOCK_BYTES UINT64_C(16384)
-/* Tables of the largest programs have less; a damaged file may ask for as much as it has. */
+/* The tables of the largest programs are smaller; a damaged file may ask for all of its bytes. */
 #define MAX_READ_BYTES (UINT64_C(1) << 30)
 
 struct contents {
-	char *v; /* sparse, laid out as the file */
+	char *v; /* sparse, with the layout of the file */
 	uint64_t size_bytes, read_bytes;
-	unsigned char is_there[]; /* a bit for each block */
+	unsigned char is_there[]; /* a bit for each block that was read */
 };
 
 struct contents *
@@ -79,7 +79,7 @@ read_blocks(struct contents *c, int fd, uint64_t from, uint64_t to)
 	while (at < end) {
 		ssize_t n = pread(fd, c->v + at, end - at, (off_t)at);
 
-		if (n <= 0) /* it has become shorter */
+		if (n <= 0) /* the file has become shorter */
 			return -1;
 		at += (uint64_t)n;
 		c->read_bytes += (uint64_t)n;

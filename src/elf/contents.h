@@ -8,12 +8,15 @@
 
 #include "base/err.h"
 
-/* A sparse copy of SIZE_BYTES, nothing of which is there yet.  NULL with E. */
+/* Make a sparse copy of SIZE_BYTES, which is still empty.  NULL with E. */
 struct contents *contents_new(uint64_t size_bytes, struct err *e);
 void contents_free(struct contents *c);
-/* The place of the byte at OFFSET, for a caller that has filled it, or does. */
+/* Return the address of the byte at OFFSET; the caller reads or has read the bytes into it. */
 char *contents_at(const struct contents *c, uint64_t offset);
-/* Have the SIZE bytes at OFFSET, from the file FD.  0, or -1: it has them no more. */
+/*
+ * Make sure that the SIZE bytes at OFFSET are read from the file FD.  0, or -1: the file is too
+ * short by now.
+ */
 int contents_read(struct contents *c, int fd, uint64_t offset, uint64_t size);
 
 #endif

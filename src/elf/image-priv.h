@@ -1,4 +1,4 @@
-/* image-priv: what the files that read an object share. */
+/* image-priv: declarations shared by the files that read an object. */
 #ifndef MEMDIAG_ELF_IMAGE_PRIV_H
 #define MEMDIAG_ELF_IMAGE_PRIV_H
 
@@ -11,17 +11,17 @@
 struct target;
 
 /*
- * The tables of PT_DYNAMIC, or of a static program's file, read at the first question about
- * symbols: most objects are never asked.
+ * The tables of PT_DYNAMIC, or of a static program's file, read when symbols are first needed: for
+ * most objects they never are.
  */
 struct tables {
 	enum { TABLES_UNREAD, TABLES_READ, TABLES_MISSING } state;
 	Elf_Data *sym, *versym; /* versym is NULL without symbol versions */
 	const char *str;
-	size_t str_bytes; /* the last of them is a NUL */
+	size_t str_bytes; /* the last byte is a NUL */
 	uint32_t nr_symbols;
-	const char *soname; /* NULL or into str */
-	/* of the file's sections: includes local symbols, and has no hash */
+	const char *soname; /* NULL, or points into str */
+	/* from the file's sections: includes local symbols, and has no hash */
 	bool is_whole;
 	/* DT_GNU_HASH; NULL if the object has only DT_HASH */
 	const uint32_t *bucket, *chain;
@@ -32,10 +32,10 @@ struct image {
 	size_t nr_owners;
 	Elf *elf;
 	int fd;			   /* of the file, -1 when read from memory */
-	struct contents *contents; /* of the file, or as it was by what is in memory */
+	struct contents *contents; /* of the file, or reconstructed from memory */
 	size_t size_bytes;
 	const struct target *target;
-	bool has_holes; /* pages may be missing in memory that are nowhere else */
+	bool has_holes; /* memory may lack pages that exist nowhere else */
 	uint64_t bias;
 	Elf64_Phdr *phdr;
 	size_t nr_phdrs;
@@ -43,18 +43,18 @@ struct image {
 	struct tables *tables;
 };
 
-/* ---- image.c ---- */
-
-/* Have the bytes of SECTION of the object's file; false if they cannot be read. */
+/*
+ * Make sure that the bytes of SECTION of the object's file are read; false if they cannot be read.
+ */
 bool image_has_section(const struct image *im, Elf_Scn *section);
 
 /*
- * The SIZE bytes that the object has at VADDR, as libelf data of TYPE; NULL if they are not all in
- * one segment or cannot be read.
+ * Return the SIZE bytes that the object has at VADDR, as libelf data of TYPE; NULL if they are not
+ * all in one segment or cannot be read.
  */
 Elf_Data *image_data(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type);
 
-/* The first program header of TYPE, or NULL. */
+/* Return the first program header of TYPE, or NULL. */
 const Elf64_Phdr *image_phdr_of_type(const struct image *im, uint32_t type);
 
 #endif

@@ -18,11 +18,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* No object has a file larger than this; a header that says so is damaged. */
+/* Maximum size of an object's file; a header with a larger size is damaged. */
 #define IMAGE_MAX_BYTES (UINT64_C(8) << 30)
 #define MAX_PHDRS 256
 #define MAX_SECTIONS 1000000
-/* The ELF header, and of most objects the program headers. */
+/* The ELF header, and the program headers of most objects. */
 #define HEAD_BYTES 4096
 
 /* ---- bytes ---- */
@@ -40,8 +40,9 @@ load_holding(const struct image *im, uint64_t vaddr)
 }
 
 /*
- * A page of a file on a disk costs the target nothing: it is in the page cache, or comes into it.
- * A page of a file in memory may be a hole, which a read would fill.
+ * Read memory of the target.  Reading a page of a file on a disk costs the target nothing: the page
+ * is in the page cache, or comes into it.  A page of a file in memory may be a hole, which a read
+ * would fill.
  */
 static int
 read_memory(const struct image *im, raddr from, void *to, size_t size, struct err *e)
@@ -50,7 +51,10 @@ read_memory(const struct image *im, raddr from, void *to, size_t size, struct er
 			     : os_read(im->target, from, to, size, e);
 }
 
-/* Have the SIZE bytes at OFFSET of the contents, which are mapped at FROM.  0, or -1. */
+/*
+ * Make sure that the SIZE bytes at OFFSET of the contents, which are mapped at FROM, are read.  0,
+ * or -1.
+ */
 static int
 image_fill(const struct image *im, raddr from, uint64_t offset, size_t size)
 {
@@ -77,8 +81,8 @@ image_data(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type)
 }
 
 /*
- * The offset in the file of the SIZE bytes of AT, in one of the segments without FORBIDDEN flags;
- * -1 if none.
+ * Return the offset in the file of the SIZE bytes at AT, in a segment without FORBIDDEN flags; -1
+ * if not found.
  */
 static int64_t
 file_offset(const struct image *im, raddr at, size_t size, uint32_t forbidden)
@@ -152,7 +156,7 @@ read_phdrs(struct image *im, struct err *e)
 	return 0;
 }
 
-/* Have the tables of headers, by the first N bytes of the file, which are there already. */
+/* Read the tables of headers, using the first N bytes of the file, which were read before. */
 static int
 image_read_headers(struct image *im, size_t n)
 {
@@ -166,11 +170,11 @@ image_read_headers(struct image *im, size_t n)
 	}
 	elf_end(elf);
 	phdrs = (uint64_t)h.e_phnum * h.e_phentsize;
-	/* Without a number the first header has it. */
+	/* If the number is 0, the first section header has it. */
 	shdrs = (uint64_t)(h.e_shnum ? h.e_shnum : MAX_SECTIONS) * h.e_shentsize;
 	if (h.e_shoff < im->size_bytes && shdrs > im->size_bytes - h.e_shoff)
 		shdrs = im->size_bytes - h.e_shoff;
-	/* Without sections, which may have been cut off, the rest is of use. */
+	/* Without sections, which may have been cut off, the rest is still useful. */
 	if (h.e_shoff)
 		contents_read(im->contents, im->fd, h.e_shoff, shdrs);
 	return contents_read(im->contents, im->fd, h.e_phoff, phdrs);
@@ -211,7 +215,7 @@ image_has_section(const struct image *im, Elf_Scn *section)
 			contents_read(im->contents, im->fd, h.sh_offset, h.sh_size) == 0);
 }
 
-/* How long the file must have been, by the program headers found in memory. */
+/* Get the minimum size of the file from the program headers found in memory. */
 static int
 file_extent(const struct image *im, uint64_t *ret_size, struct err *e)
 {
@@ -234,10 +238,10 @@ file_extent(const struct image *im, uint64_t *ret_size, struct err *e)
 }
 
 /*
- * Most files that are mapped at their beginning and executable are no objects, so of a file the
- * first page is looked at only if the target has it.  The headers come first, to learn the size;
- * then they are laid into a sparse copy of that size, to which image_data() adds the tables that
- * are asked for.
+ * Read an object from memory.  Most files that are mapped at their beginning and executable are not
+ * objects, so the first page of a file is read only if the target has it.  The headers come first,
+ * to learn the size; then they are put into a sparse copy of that size, to which image_data() adds
+ * the tables that are needed.
  */
 static int
 open_memory(struct image *im, raddr base, const char *path, struct err *e)
@@ -269,7 +273,7 @@ open_memory(struct image *im, raddr base, const char *path, struct err *e)
 	return 0;
 }
 
-/* The header is mapped at BASE; by the segment that holds it, the rest follows. */
+/* Compute the bias from the segment that contains the header, which is mapped at BASE. */
 static void
 find_bias(struct image *im, raddr base)
 {
@@ -308,7 +312,7 @@ image_open(struct image **ret, const struct target *t, raddr base, raddr end, co
 	if (!im)
 		return -1;
 	im->target = t;
-	im->has_holes = path && !major(dev); /* without a path it is the kernel's own */
+	im->has_holes = path && !major(dev); /* without a path it is the vdso */
 	im->fd = os_mapping_open(t, base, end, path, dev, inode);
 	if ((im->fd >= 0 ? elf_image_open_file(im, e) : open_memory(im, base, path, e)) < 0) {
 		image_free(im);
@@ -365,7 +369,7 @@ image_free(struct image *im)
 	free(im);
 }
 
-/* ---- plain answers ---- */
+/* ---- simple queries ---- */
 
 bool
 image_is_from_memory(const struct image *im)

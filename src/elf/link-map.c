@@ -10,7 +10,7 @@
 
 #include <link.h>
 
-/* Longer than any list of libraries; what is longer is a circle. */
+/* Longer than any list of libraries; a longer one is circular. */
 #define MAX_LINK_MAPS 65536
 
 /* struct r_debug and struct link_map of a 64-bit process, as debuggers know them (elf/link.h). */
@@ -33,7 +33,10 @@ object_with_dynamic(const struct objects *os, raddr dynamic)
 	return NULL;
 }
 
-/* ld.so exports its r_debug; an executable's DT_DEBUG is missing when ld.so was started by name. */
+/*
+ * Read ld.so's r_debug, which it exports; an executable's DT_DEBUG is missing when ld.so was
+ * started by name.
+ */
 static int
 read_r_debug(const struct objects *os, const struct target *t, struct r_debug_image *ret)
 {
@@ -48,7 +51,7 @@ read_r_debug(const struct objects *os, const struct target *t, struct r_debug_im
 }
 
 /*
- * glibc's ld.so sets version, RT_ADD before the first library, and RT_CONSISTENT after the last
+ * glibc's ld.so sets the version, RT_ADD before the first library, and RT_CONSISTENT after the last
  * relocation (elf/rtld.c, dl_main(), 2.36).
  */
 int
@@ -74,8 +77,8 @@ object_is_agent(const struct object *o)
 }
 
 /*
- * That of glibc since 2.34 for MALLOC_CHECK_ and mcheck(), which is preloaded: its malloc has the
- * version that programs ask for, and no default one.
+ * Return whether O is glibc's library for MALLOC_CHECK_ and mcheck(), which is preloaded since
+ * 2.34: its malloc has the version that programs ask for, but no default version.
  */
 static bool
 is_debug_malloc(const struct object *o)
@@ -85,7 +88,10 @@ is_debug_malloc(const struct object *o)
 	return soname && strncmp(soname, "libc_malloc_debug.so", 20) == 0;
 }
 
-/* Memdiag's agent has one as well, and passes each call on to the next. */
+/*
+ * Return whether O defines malloc.  Memdiag's agent does as well, but passes each call on to the
+ * next malloc.
+ */
 static bool
 has_malloc(const struct object *o)
 {
@@ -104,7 +110,10 @@ objects_are_of_valgrind(const struct objects *os)
 	return false;
 }
 
-/* Its own calls are bound to its own functions, whatever it loads later. */
+/*
+ * Return the program if it is static: its calls are bound to its own functions, whatever it loads
+ * later.
+ */
 static const struct object *
 static_program(const struct objects *os)
 {
@@ -135,8 +144,8 @@ objects_malloc(const struct objects *os, const struct target *t)
 			return NULL;
 		o = object_with_dynamic(os, (raddr){ map.dynamic });
 		/*
-		 * Until 2.31 ld.so exports one as well, for itself (elf/dl-minimal.c); libc's comes
-		 * first.
+		 * Until 2.31 ld.so also exports a malloc, for itself (elf/dl-minimal.c); libc's
+		 * comes first.
 		 */
 		if (o && !o->is_loader && has_malloc(o))
 			return o;
@@ -148,13 +157,13 @@ const char *
 object_allocator(const struct object *o)
 {
 	/*
-	 * Symbols that only this library defines, whatever the file is called; the program itself
-	 * may define them.
+	 * Symbols that only this library defines, whatever its file name; the program itself may
+	 * define them.
 	 */
 	static const struct {
 		const char *symbol, *name;
 	} allocators[] = {
-		/* It passes on mimalloc's functions as well, so it comes first. */
+		/* heaptrack also passes on mimalloc's functions, so it comes first. */
 		{ "heaptrack_malloc", "heaptrack" },
 		{ "mallctl", "jemalloc" },
 		{ "MallocExtension_ReleaseFreeMemory", "tcmalloc" },

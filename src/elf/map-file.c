@@ -22,11 +22,11 @@ struct map_reader {
 		struct region *v;
 		size_t nr, room;
 	} region;
-	struct smaps_entry entry; /* of the last region */
-	size_t line;		  /* that is read, from 1 */
-	size_t mapping_line;	  /* of the last region */
-	size_t other_line;	  /* the first line after the mappings that is no part of them */
-	bool is_binary;		  /* a line is none of text */
+	struct smaps_entry entry; /* the line of the last region */
+	size_t line;		  /* the line being read, from 1 */
+	size_t mapping_line;	  /* the line of the last region */
+	size_t other_line;	  /* the first line after the mappings that belongs to no mapping */
+	bool is_binary;		  /* a line is not text */
 };
 
 static int __attribute__((format(printf, 3, 4)))
@@ -54,7 +54,10 @@ first_field(unsigned int fields)
 	return "";
 }
 
-/* Swap is not bounded: that of shared memory counts what other processes have in the file. */
+/*
+ * Check the values of ENTRY against its size.  Swap is not bounded: for shared memory it includes
+ * what other processes have in the file.
+ */
 static int
 check_sizes(const struct map_reader *r, const struct smaps_entry *entry)
 {
@@ -83,7 +86,7 @@ check_sizes(const struct map_reader *r, const struct smaps_entry *entry)
 	return 0;
 }
 
-/* The last region is whole.  All mappings have the fields of the first. */
+/* Finish the last region.  All mappings have the same fields as the first. */
 static int
 end_mapping(struct map_reader *r, bool is_last)
 {
@@ -128,7 +131,9 @@ is_prot(const char *prot)
 		(prot[2] == 'x' || prot[2] == '-') && (prot[3] == 'p' || prot[3] == 's');
 }
 
-/* NEW comes after all others, or the file has been changed or is of two processes. */
+/*
+ * Check that NEW comes after all others; else the file has been changed or contains two processes.
+ */
 static int
 map_file_check_order(const struct map_reader *r, const struct region *new)
 {
@@ -173,7 +178,7 @@ map_file_take_mapping(struct map_reader *r, const struct region *new)
 	return 0;
 }
 
-/* Whether a word of LINE is the protection of a mapping. */
+/* Return whether a word of LINE is the protection of a mapping. */
 static bool
 has_prot(const char *line)
 {
@@ -186,7 +191,7 @@ has_prot(const char *line)
 }
 
 /*
- * Whether LINE begins as that of a mapping does, and is damaged or has no end.  Before the mappings
+ * Return whether LINE begins like a mapping's line, but is damaged or cut off.  Before the mappings
  * lines of a log may begin with a date or a UUID.
  */
 static bool
@@ -199,7 +204,7 @@ is_damaged_mapping(const struct map_reader *r, const char *line)
 	return digits && !line[digits] && r->region.nr;
 }
 
-/* A line between two mappings, or before or after all of them. */
+/* Handle a line between two mappings, or before or after all of them. */
 static int
 take_other(struct map_reader *r, const char *line)
 {

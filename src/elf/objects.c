@@ -13,7 +13,7 @@
 #include "os/os.h"
 #include "os/proc.h"
 
-/* How far behind its first mapping an object's code may begin, in mappings. */
+/* Maximum distance from an object's first mapping to its code, in mappings. */
 #define LOOK_AHEAD 16
 
 static bool
@@ -23,9 +23,9 @@ is_same_file(const struct region *a, const struct region *b)
 }
 
 /*
- * Whether region I looks like the start of a loaded object: the beginning of a file that is also
- * mapped executable just behind it.  A server may have 60,000 data files mapped; reading each one's
- * first bytes would be slow, and would pull pages in that the target has not touched.
+ * Return whether region I looks like the start of a loaded object: the beginning of a file that is
+ * also mapped executable shortly after.  A server may have 60,000 data files mapped; reading each
+ * one's first bytes would be slow, and would pull in pages that the target has not touched.
  */
 static bool
 is_candidate(const struct regions *m, size_t i)
@@ -43,7 +43,7 @@ is_candidate(const struct regions *m, size_t i)
 			return false;
 		if (r->prot[2] == 'x')
 			return true;
-		if (j > i && !r->offset_bytes) /* another start of the same file */
+		if (j > i && !r->offset_bytes) /* another mapping of the start of the same file */
 			return false;
 	}
 	return false;
@@ -68,7 +68,7 @@ read_auxv(const struct target *t)
 	if (os_proc_read(t, 0, "auxv", &text, &e) < 0 || text.len < sizeof first)
 		return a;
 	/*
-	 * Pairs of words of the target.  Types are small, so a large one is two words of 32 bits.
+	 * Pairs of words of the target.  Types are small, so a large value is two words of 32 bits.
 	 */
 	memcpy(&first, text.v, sizeof first);
 	word = first > UINT32_MAX ? 4 : 8;
@@ -87,7 +87,9 @@ read_auxv(const struct target *t)
 	return a;
 }
 
-/* Names that ld.so has on the architectures of glibc (sysdeps, shlib-versions). */
+/*
+ * Return whether SONAME is a name of ld.so on the architectures of glibc (sysdeps, shlib-versions).
+ */
 static bool
 is_loader_name(const char *soname)
 {
@@ -95,7 +97,10 @@ is_loader_name(const char *soname)
 		strncmp(soname, "ld.so", 5) == 0;
 }
 
-/* DT_SONAME; where that cannot be read, as in a core file without its files, what it is mostly. */
+/*
+ * Return DT_SONAME; if it cannot be read, as in a core file without its files, the file name, which
+ * is usually the same.
+ */
 static const char *
 objects_name_of(const struct image *image, const char *path)
 {
@@ -105,8 +110,8 @@ objects_name_of(const struct image *image, const char *path)
 }
 
 /*
- * Until 2.33 the file is named after its release (Makerules, libc-$(version).so), and libc.so.6 is
- * a link to it.
+ * Return whether SONAME is libc's.  Until 2.33 the file is named after its release (Makerules,
+ * libc-$(version).so), and libc.so.6 is a link to it.
  */
 static bool
 is_libc_name(const char *soname)
@@ -115,8 +120,8 @@ is_libc_name(const char *soname)
 }
 
 /*
- * Whether a program contains glibc, and its malloc: no other malloc has a malloc_info(), and it
- * comes from the same file as malloc (malloc/malloc.c).
+ * Return whether a program contains glibc, and its malloc: no other malloc has a malloc_info(),
+ * which comes from the same file as malloc (malloc/malloc.c).
  */
 static bool
 has_glibc(const struct image *image)
@@ -138,7 +143,7 @@ objects_describe(struct object *o, const struct region *r, const struct auxv *a)
 	o->dev = r->dev;
 	o->inode = r->inode;
 	o->is_executable = raddr_in(a->phdr, o->start, o->end);
-	/* AT_BASE is not there when the user started ld.so itself, with the program as argument. */
+	/* AT_BASE is missing when the user started ld.so itself, with the program as argument. */
 	o->is_loader =
 		a->base.v ? raddr_in(a->base, o->start, o->end) : soname && is_loader_name(soname);
 	o->is_libc = (soname && is_libc_name(soname)) || has_glibc(o->image);
@@ -152,7 +157,10 @@ objects_by_start(const void *a, const void *b)
 	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
 }
 
-/* A damaged header may claim any extent; no object reaches into the next. */
+/*
+ * Sort the objects and clip their extents: a damaged header may claim any extent, but no object
+ * reaches into the next.
+ */
 static void
 sort_and_clip(struct objects *o)
 {
@@ -163,7 +171,10 @@ sort_and_clip(struct objects *o)
 			o->v[i - 1].end = o->v[i].start;
 }
 
-/* The image of the object that begins with R, KNOWN's if it has it; NULL if none. */
+/*
+ * Return the image of the object that begins with R, from KNOWN if possible; NULL if it cannot be
+ * opened.
+ */
 static struct image *
 image_of(const struct region *r, const struct target *t, const struct objects *known)
 {
@@ -207,7 +218,7 @@ objects_find(struct objects *o, const struct regions *m, const struct target *t,
 
 /* ---- without a process ---- */
 
-/* Files in memory have code that a program writes itself. */
+/* Return whether PATH is a file in memory, whose code a program writes itself. */
 static bool
 is_file_in_memory(const char *path)
 {
@@ -215,7 +226,7 @@ is_file_in_memory(const char *path)
 		strncmp(path, "/dev/", 5) == 0;
 }
 
-/* The end of the last mapping of the object that begins with region FIRST. */
+/* Return the end of the last mapping of the object that begins with region FIRST. */
 static raddr
 end_of_object(const struct regions *m, size_t first)
 {
@@ -242,8 +253,8 @@ objects_base_name(const char *path)
 }
 
 /*
- * The program: the object before [heap], which brk puts behind its bss; else the first that has no
- * name of a library.
+ * Mark the program: the object before [heap], which brk puts after its bss; else the first one
+ * without the name of a library.
  */
 static void
 infer_executable(struct objects *o, const struct regions *m)

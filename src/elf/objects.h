@@ -1,5 +1,5 @@
 /*
- * objects: the ELF files that are mapped in a target, and whose malloc() it uses.
+ * objects: the ELF files that are mapped in a target, and the one whose malloc() it uses.
  */
 #ifndef MEMDIAG_ELF_OBJECTS_H
 #define MEMDIAG_ELF_OBJECTS_H
@@ -16,41 +16,41 @@ struct image;
 struct target;
 
 struct object {
-	struct image *image; /* owned by the list; NULL: objects_infer() */
+	struct image *image; /* owned by the list; NULL after objects_infer() */
 	raddr start, end;    /* all of its segments, bss included */
-	const char *path;    /* as in maps; owned by the map the list was made from */
+	const char *path;    /* as in maps; owned by the map from which the list was made */
 	uint64_t dev, inode;
 	bool is_executable; /* the program itself */
 	bool is_loader;	    /* ld.so */
-	/* DT_SONAME is libc.so.6, or it is a program that has glibc in itself */
+	/* DT_SONAME is libc.so.6, or it is a program that contains glibc */
 	bool is_libc;
 };
 
 struct objects {
 	struct object *v; /* sorted by start */
 	size_t nr, room;
-	/* the ELF header of the kernel's own, which is not in V; {0}: none */
+	/* the ELF header of the vdso, which is not in V; {0}: no vdso */
 	raddr vdso;
 };
 
 /*
  * Find the ELF objects in M: every file mapping at offset 0 that begins with an ELF header.  An
  * object that cannot be read is left out.  O must be zeroed or released and must not outlive M.
- * Those of KNOWN, which the same target had a moment ago (NULL: nothing is known), that are mapped
- * still are not opened again.
+ * Objects of KNOWN, the result for the same target a moment ago (NULL: no earlier result), that are
+ * still mapped are not opened again.
  */
 int objects_find(struct objects *o, const struct regions *m, const struct target *t,
 	const struct objects *known, struct err *e);
 /*
- * The same of a map without its process: files that are mapped as the dynamic linker and the kernel
- * map objects, without bss.  Objects have no image, and what names and places of mappings show is a
- * guess.
+ * As objects_find(), for a map without its process: finds files that are mapped as the dynamic
+ * linker and the kernel map objects, without bss.  Objects have no image, and conclusions from
+ * names and addresses of mappings are guesses.
  */
 int objects_infer(struct objects *o, const struct regions *m, struct err *e);
 void objects_release(struct objects *o);
 #define auto_objects __attribute__((cleanup(objects_release)))
 
-/* The object that A lies in, or NULL. */
+/* Return the object that contains A, or NULL. */
 const struct object *objects_at(const struct objects *o, raddr a);
 
 #endif

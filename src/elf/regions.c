@@ -3,8 +3,8 @@
  *
  *	start-end prot offset major:minor inode [padding name]
  *
- * Numbers are hexadecimal but for the inode.  The name is whatever follows the padding up to the
- * end of the line; of all bytes only the newline is escaped, as \012.
+ * Numbers are hexadecimal except the inode.  The name extends from the padding to the end of the
+ * line; of all bytes only the newline is escaped, as \012.
  */
 #include <config.h>
 
@@ -22,10 +22,12 @@
 #include "os/proc.h"
 #include "os/status.h"
 
-/* x86-64's legacy gate: above 2^63, listed in maps, in no mm_struct and so not in VmSize. */
+/*
+ * x86-64's legacy gate: above 2^63; it is listed in maps, but in no mm_struct and so not in VmSize.
+ */
 #define VSYSCALL_NAME "[vsyscall]"
 
-/* Paths do not move once they are kept; a list of pieces, the newest first. */
+/* Paths, which do not move once they are stored; a list of blocks, the newest first. */
 struct paths {
 	struct paths *older;
 	size_t used, room;
@@ -38,7 +40,7 @@ struct builder {
 	struct region *v;
 	size_t nr, room;
 	struct paths *paths;
-	const char *last_path; /* kept last; mappings of one file lie side by side */
+	const char *last_path; /* the path stored last: mappings of one file are adjacent */
 	const struct regions_listener *listener;
 };
 
@@ -53,7 +55,7 @@ paths_free(struct paths *p)
 	}
 }
 
-/* A copy of PATH that lives as long as the map, or NULL when there is no memory. */
+/* Return a copy of PATH that lives as long as the map, or NULL when there is no memory. */
 static const char *
 keep_path(struct builder *b, const char *path)
 {
@@ -100,7 +102,10 @@ static const signed char hex_value[256] = {
 	16,
 };
 
-/* A hexadecimal number that END_MARK follows: moves *AT behind the mark.  False if it is not so. */
+/*
+ * Parse a hexadecimal number followed by END_MARK, and move *AT past the mark.  False if the text
+ * differs.
+ */
 static bool
 take_hex(const char **at, char end_mark, uint64_t *ret)
 {
@@ -108,7 +113,9 @@ take_hex(const char **at, char end_mark, uint64_t *ret)
 	uint64_t n = 0;
 	int digit;
 
-	/* sscanf() and strtoull() would be most of the time of a target with 100,000 mappings. */
+	/*
+	 * sscanf() and strtoull() would take most of the time for a target with 100,000 mappings.
+	 */
 	while ((digit = hex_value[(unsigned char)*s]) != 0) {
 		if (n >> 60)
 			return false;
@@ -163,7 +170,7 @@ region_parse(struct region *r, const char *at)
 		!take_hex(&at, ' ', &minor) || !take_decimal(&at, &r->inode))
 		return false;
 	r->dev = makedev(major, minor);
-	/* Blanks before the name are padding; those behind it belong to the name. */
+	/* Blanks before the name are padding; blanks after it belong to the name. */
 	while (*at == ' ')
 		at++;
 	r->path = *at ? at : NULL;
@@ -187,7 +194,7 @@ take_line(struct builder *b, const char *line, struct err *e)
 	return 0;
 }
 
-/* Take the lines that TEXT has whole, and leave it the rest. */
+/* Take the complete lines of TEXT, and leave the rest in it. */
 static int
 take_lines(struct builder *b, struct text *text, struct err *e)
 {
@@ -206,7 +213,7 @@ take_lines(struct builder *b, struct text *text, struct err *e)
 	return 0;
 }
 
-/* The size of one read.  The kernel returns a page of text at most, so this is many reads. */
+/* The size of one read.  The kernel returns at most a page of text, so this takes many reads. */
 #define TEXT_BYTES 65536
 
 static int
@@ -216,7 +223,7 @@ take_stream(struct builder *b, FILE *f, struct err *e)
 	size_t room = 0, n;
 
 	do {
-		if (text.len == room) { /* the first time, or a line fills it all */
+		if (text.len == room) { /* the first time, or when one line fills the buffer */
 			char *bigger = realloc(text.v, room + TEXT_BYTES + 1);
 
 			if (!bigger)
@@ -253,9 +260,9 @@ is_sorted(const struct builder *b)
 }
 
 /*
- * The kernel lets go of the map after every page of text, so a mapping that grew, moved or merged
- * meanwhile may be listed twice.  The first line stays; of a later line only the part beyond it is
- * kept.  Returns the bytes that were dropped.
+ * Drop what was listed twice.  The kernel releases the map after every page of text, so a mapping
+ * that grew, moved or merged meanwhile may be listed twice.  The first line stays; of a later line
+ * only the part beyond it is kept.  Returns the bytes that were dropped.
  */
 static uint64_t
 drop_overlaps(struct builder *b)
@@ -329,7 +336,7 @@ regions_read_once(struct regions *m, const struct target *t,
 
 	if (!f)
 		return -1;
-	setvbuf(f, NULL, _IONBF, 0); /* straight to where it is wanted */
+	setvbuf(f, NULL, _IONBF, 0); /* read directly into the destination */
 	if (listener)
 		listener->begin(listener->arg);
 	if (regions_parse(m, f, listener, e) < 0)
@@ -337,7 +344,7 @@ regions_read_once(struct regions *m, const struct target *t,
 	return 0;
 }
 
-/* How often a map that changes while it is read is read again. */
+/* Maximum number of reads of a map that changes while it is read. */
 #define MAPS_TRIES 3
 
 int
@@ -355,7 +362,7 @@ regions_read_with(struct regions *m, const struct target *t,
 			goto fail;
 		if (os_status(t, 0, &after, e) < 0)
 			goto fail;
-		if (!m->nr) { /* what the files of a process say that has ended meanwhile */
+		if (!m->nr) { /* the files of a process that has ended meanwhile */
 			err_set(e, ESRCH, "process %d has no memory any more", t->pid);
 			goto fail;
 		}

@@ -20,8 +20,8 @@ struct region {
 	raddr start, end;      /* [start, end) */
 	char prot[5];	       /* "rwxp", NUL-terminated; the last is 'p' or 's' */
 	uint64_t offset_bytes; /* into the file; 0 if anonymous */
-	uint64_t dev, inode;   /* dev as makedev() makes it; 0, 0 if anonymous */
-	const char *path;      /* owned by the map, raw as the kernel wrote it; NULL if none */
+	uint64_t dev, inode;   /* dev as of makedev(); 0, 0 if anonymous */
+	const char *path;      /* owned by the map, raw as the kernel printed it; NULL if missing */
 };
 
 struct paths;
@@ -29,9 +29,9 @@ struct paths;
 struct regions {
 	struct region *region; /* sorted by start, never overlapping */
 	size_t nr;
-	struct paths *paths; /* what the regions' paths point into */
+	struct paths *paths; /* the memory of the regions' paths */
 	uint64_t torn_bytes; /* listed twice, because the map changed while it was read */
-	uint64_t size_before_bytes, size_after_bytes; /* VmSize around it; 0 if not a target's */
+	uint64_t size_before_bytes, size_after_bytes;
 };
 
 /*
@@ -41,27 +41,30 @@ struct regions {
  */
 int regions_read(struct regions *m, const struct target *t, struct err *e);
 
-/* Free what M owns, not M itself.  Safe on a zeroed or half-built map. */
+/* Free what M owns, but not M itself.  M may be zeroed or half-built. */
 void regions_release(struct regions *m);
 #define auto_regions __attribute__((cleanup(regions_release)))
 
-/* Bytes mapped, as VmSize counts: x86-64's [vsyscall] is listed but is not the process's. */
+/*
+ * Return the mapped bytes, counted as in VmSize: x86-64's [vsyscall] is listed but does not belong
+ * to the process.
+ */
 uint64_t regions_size(const struct regions *m);
 bool region_is_vsyscall(const struct region *r);
 
-/* The region that holds A, or NULL. */
+/* Return the region that contains A, or NULL. */
 const struct region *regions_find(const struct regions *m, raddr a);
 
 /*
- * Read one NUL-terminated line as /proc/PID/maps and smaps have it into R, whose path will point
- * into LINE.  False if it is not such a line.
+ * Parse one NUL-terminated line of /proc/PID/maps or smaps into R, whose path will point into LINE.
+ * False if it is not such a line.
  */
 bool region_parse(struct region *r, const char *line);
 
 /* Functions that receive the regions while they are read. */
 struct regions_listener {
 	void (*begin)(void *arg); /* start again: earlier regions no longer count */
-	/* not sorted yet if the map is torn */
+	/* not sorted yet if the map was torn */
 	void (*region)(const struct region *r, void *arg);
 	void *arg;
 };
@@ -76,13 +79,18 @@ int regions_parse(
 int regions_read_with(struct regions *m, const struct target *t,
 	const struct regions_listener *listener, struct err *e);
 
-/* ---- what kind of memory it is --------------------------------------------------------------- */
-
-/* These are asked of each region several times, and there may be 60,000: so they are inline. */
+/*
+ * ---- kinds of memory ---------------------------------------------------------------------------
+ */
 
 /*
- * Whether the region maps a file.  An inode of 0 is no sign: System V gives it to the first segment
- * of an IPC namespace (ipc/shm.c newseg(): the inode is the shmid).
+ * These functions are called several times for each region, of which a target may have 60,000: so
+ * they are inline.
+ */
+
+/*
+ * Return whether the region maps a file.  An inode of 0 shows nothing: System V gives it to the
+ * first segment of an IPC namespace (ipc/shm.c newseg(): the inode is the shmid).
  */
 static inline bool
 region_has_file(const struct region *r)
@@ -90,7 +98,10 @@ region_has_file(const struct region *r)
 	return r->inode || r->dev || (r->path && r->path[0] == '/');
 }
 
-/* Whether its name is the kernel's own.  A file can be called anything, but these have no inode. */
+/*
+ * Return whether its name comes from the kernel.  A file can have any name, but these have no
+ * inode.
+ */
 static inline bool
 region_is_special(const struct region *r)
 {
@@ -103,7 +114,7 @@ region_is_heap(const struct region *r)
 	return region_is_special(r) && strcmp(r->path, "[heap]") == 0;
 }
 
-/* Whether the region belongs to no file; the kernel may have given it a name. */
+/* Return whether the region is anonymous; the kernel may have given it a name. */
 static inline bool
 region_is_anonymous(const struct region *r)
 {
@@ -117,8 +128,8 @@ region_is_reserve(const struct region *r)
 }
 
 /*
- * Whether the kernel maps it for itself: vdso and the like.  All other names in brackets are in
- * this list.
+ * Return whether the kernel maps it for itself: vdso and the like.  All other names in brackets are
+ * in this list.
  */
 static inline bool
 region_is_kernels(const struct region *r)
@@ -128,8 +139,8 @@ region_is_kernels(const struct region *r)
 }
 
 /*
- * Whether malloc can have it: private memory without a file, or with one that stands for huge
- * pages. The kernel's own mappings and those of devices are excluded.
+ * Return whether it can be malloc's: private memory without a file, or with one that stands for
+ * huge pages.  Excludes the kernel's own mappings and those of devices.
  */
 static inline bool
 region_may_be_malloc(const struct region *r)

@@ -1,7 +1,7 @@
 /*
  * /proc/PID/smaps: for each mapping its line as in maps, then lines "Key:  123 kB" and, last,
- * "VmFlags: rd wr ..." (fs/proc/task_mmu.c, show_smap).  Which keys there are, and in which order,
- * changes with the kernel and its configuration.
+ * "VmFlags: rd wr ..." (fs/proc/task_mmu.c, show_smap).  The keys and their order depend on the
+ * kernel and its configuration.
  */
 #include <config.h>
 
@@ -30,7 +30,7 @@ const char *const smaps_field_names[NR_SMAPS_FIELDS] = {
 	[SMAPS_SWAP] = "Swap",
 };
 
-/* The member that a field is added to. */
+/* The member to which a field is added. */
 static const size_t member[NR_SMAPS_FIELDS] = {
 	[SMAPS_SIZE] = offsetof(struct smaps_entry, size_bytes),
 	[SMAPS_PAGE_SIZE] = offsetof(struct smaps_entry, page_bytes),
@@ -47,7 +47,7 @@ static const size_t member[NR_SMAPS_FIELDS] = {
 	[SMAPS_SWAP] = offsetof(struct smaps_entry, swap_bytes),
 };
 
-/* No address space is larger; so the sum of two fields is no overflow. */
+/* No address space is larger; so the sum of two fields does not overflow. */
 #define MOST_KB (UINT64_C(1) << 48)
 
 /* "   123 kB" */

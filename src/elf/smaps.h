@@ -6,7 +6,7 @@
 
 #include "elf/regions.h"
 
-/* The fields that are read; which of them there are depends on the kernel. */
+/* The fields that are read; the kernel determines which of them exist. */
 enum smaps_field {
 	SMAPS_SIZE,
 	SMAPS_PAGE_SIZE,
@@ -33,8 +33,8 @@ struct smaps_entry {
 	uint64_t size_bytes; /* as printed */
 	uint64_t rss_bytes, pss_bytes, swap_bytes, anonymous_bytes;
 	uint64_t private_bytes; /* clean and dirty: what the process alone has */
-	uint64_t dirty_bytes;	/* the same and shared ones: written, and not in a file or swap */
-	uint64_t locked_bytes;	/* by mlock(); of a shared page a fraction, as in PSS */
+	uint64_t dirty_bytes;
+	uint64_t locked_bytes;	/* by mlock(); a fraction of each shared page, as in PSS */
 	uint64_t hugetlb_bytes; /* private and shared */
 	uint64_t anon_huge_bytes;
 	uint64_t page_bytes; /* KernelPageSize */
@@ -42,16 +42,15 @@ struct smaps_entry {
 };
 
 /*
- * Call FN for every mapping in F, in the format of /proc/PID/smaps.  FN returns 0 to go on; another
- * value ends it and is returned.  -1 with E for what is not smaps.
+ * Call FN for every mapping in F, in the format of /proc/PID/smaps.  FN returns 0 to continue;
+ * another value ends the walk and is returned.  -1 with E if F is not smaps.
  */
 int smaps_parse(
 	FILE *f, int (*fn)(const struct smaps_entry *entry, void *arg), void *arg, struct err *e);
 
 /*
- * Add LINE, NUL-terminated, which comes after the first line of ENTRY's mapping, to ENTRY.
- * SMAPS_BAD: a field that is read has no number of kB, or is there a second time, and ENTRY is
- * unchanged.
+ * Add LINE, NUL-terminated, which follows the first line of ENTRY's mapping, to ENTRY.  SMAPS_BAD:
+ * a field that is read has no number of kB or appears a second time; ENTRY is unchanged.
  */
 enum smaps_line { SMAPS_OTHER, SMAPS_TAKEN, SMAPS_BAD };
 enum smaps_line smaps_take_line(struct smaps_entry *entry, const char *line);

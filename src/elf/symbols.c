@@ -9,14 +9,14 @@
 #include <string.h>
 
 #ifndef DT_RELR
-#define DT_RELR 36 /* glibc 2.36 */
+#define DT_RELR 36 /* since glibc 2.36 */
 #endif
 
 #define MAX_SYMBOLS (UINT32_C(1) << 24)
 
 /* ---- the dynamic section ---- */
 
-/* The content of the dynamic section, as addresses in the object. */
+/* The contents of the dynamic section, as addresses in the object. */
 struct dynamic {
 	uint64_t symtab, strtab, strsz, gnu_hash, hash, versym, soname, rela, relasz, jmprel,
 		jmprelsz;
@@ -25,8 +25,9 @@ struct dynamic {
 };
 
 /*
- * ld.so relocates these pointers in place on most machines, musl and the vdso do not, and in the
- * file they never are: all of them lie below the object's end when taken as they should be.
+ * Convert a pointer to an address in the object.  ld.so relocates these pointers in place on most
+ * machines, musl and the vdso do not, and in the file they are never relocated: correctly
+ * converted, all of them lie below the object's end.
  */
 static uint64_t
 to_vaddr(const struct image *im, uint64_t ptr)
@@ -108,8 +109,8 @@ symbols_words_at(const struct image *im, uint64_t vaddr, uint64_t nr)
 }
 
 /*
- * DT_GNU_HASH: four words, a Bloom filter, the buckets, one hash per symbol.  Only the end mark
- * (bit 0) of the chain that begins last shows the number of symbols.
+ * Read DT_GNU_HASH: four words, a Bloom filter, the buckets, one hash per symbol.  Only the end
+ * mark (bit 0) of the chain that begins last shows the number of symbols.
  */
 static bool
 read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
@@ -130,7 +131,7 @@ read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 	for (uint32_t i = 0; i < tb->nr_buckets; i++)
 		if (tb->bucket[i] > last)
 			last = tb->bucket[i];
-	if (last < tb->first_hashed) { /* nothing is exported */
+	if (last < tb->first_hashed) { /* no symbols are exported */
 		tb->nr_symbols = tb->first_hashed;
 		return true;
 	}
@@ -148,7 +149,7 @@ read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 	return tb->chain != NULL;
 }
 
-/* DT_HASH: nbucket, nchain; there is one chain entry per symbol. */
+/* Read DT_HASH: nbucket, nchain; it has one chain entry per symbol. */
 static bool
 read_sysv_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 {
@@ -186,8 +187,8 @@ read_dynamic_tables(const struct image *im, struct tables *tb)
 }
 
 /*
- * A static program needs no symbols at run time: they are in its file alone, unless it was
- * stripped.
+ * Read the symbols of a static program, which needs none at run time: only its file has them,
+ * unless it was stripped.
  */
 static bool
 read_whole_tables(const struct image *im, struct tables *tb)
@@ -251,7 +252,7 @@ image_is_static(const struct image *im)
 	return header.e_type == ET_EXEC || d.is_program;
 }
 
-/* The tables, or NULL if the object has none that can be used. */
+/* Return the tables, or NULL if the object has no usable ones. */
 static const struct tables *
 tables_of(const struct image *im)
 {
@@ -304,7 +305,10 @@ is_of_the_linker(const GElf_Sym *sym)
 	return GELF_ST_TYPE(sym->st_info) == STT_SECTION || GELF_ST_TYPE(sym->st_info) == STT_FILE;
 }
 
-/* Symbol number I if it is defined and visible; its name and whether its version is the default. */
+/*
+ * Get symbol number I if it is defined and visible, its name and whether its version is the
+ * default.
+ */
 static bool
 symbols_symbol_at(const struct image *im, const struct tables *tb, uint32_t i,
 	const char **ret_name, struct image_symbol *ret, bool *ret_is_default)
@@ -320,7 +324,7 @@ symbols_symbol_at(const struct image *im, const struct tables *tb, uint32_t i,
 	if (tb->versym)
 		gelf_getversym(tb->versym, (int)i, &version);
 	*ret_name = tb->str + sym.st_name;
-	*ret_is_default = !(version & 0x8000); /* VERSYM_HIDDEN: only asked for by version */
+	*ret_is_default = !(version & 0x8000); /* VERSYM_HIDDEN: only found by version */
 	*ret = (struct image_symbol){
 		.addr = { sym.st_value + (GELF_ST_TYPE(sym.st_info) == STT_TLS ? 0 : im->bias) },
 		.size_bytes = sym.st_size,
@@ -330,7 +334,7 @@ symbols_symbol_at(const struct image *im, const struct tables *tb, uint32_t i,
 	return true;
 }
 
-/* The hash of a name for DT_GNU_HASH (elf/dl-lookup.c, dl_new_hash). */
+/* Return the hash of a name for DT_GNU_HASH (elf/dl-lookup.c, dl_new_hash). */
 static uint32_t
 gnu_hash(const char *name)
 {
@@ -356,7 +360,10 @@ is_default_symbol(const struct image *im, const struct tables *tb, uint32_t i, c
 	return true;
 }
 
-/* A local symbol is hidden from other files, and may exist several times: then none is taken. */
+/*
+ * Find a symbol in all symbols of a file.  A local symbol is hidden from other files, and may exist
+ * several times: then it is not found.
+ */
 static int
 find_in_whole(
 	const struct image *im, const struct tables *tb, const char *name, struct image_symbol *ret)
@@ -390,7 +397,7 @@ image_find(const struct image *im, const char *name, struct image_symbol *ret)
 		return -1;
 	if (tb->is_whole)
 		return find_in_whole(im, tb, name, ret);
-	if (!tb->bucket) { /* only DT_HASH: old or small objects */
+	if (!tb->bucket) { /* old or small objects have only DT_HASH */
 		for (i = 1; i < tb->nr_symbols; i++)
 			if (is_default_symbol(im, tb, i, name, ret))
 				return 0;
@@ -446,8 +453,8 @@ image_each_in_file(const struct image *im,
 /* ---- relocations ---- */
 
 /*
- * All symbols, also those that a hash table without exports does not count: by convention the
- * strings come right behind them.
+ * Return all symbols, including those that a hash table without exports does not count: by
+ * convention the strings directly follow the symbols.
  */
 static Elf_Data *
 all_symbols(const struct image *im, const struct tables *tb, const struct dynamic *d)
@@ -459,7 +466,7 @@ all_symbols(const struct image *im, const struct tables *tb, const struct dynami
 	return all ? all : tb->sym;
 }
 
-/* The symbol that R_INFO names; nothing if it names none. */
+/* Store the symbol of R_INFO in R, if it has one. */
 static void
 fill_in_symbol(
 	const struct tables *tb, Elf_Data *symbols, uint64_t info, struct image_relocation *r)
@@ -476,7 +483,7 @@ fill_in_symbol(
 	r->value = sym.st_value;
 }
 
-/* A table of SIZE bytes at VADDR. */
+/* Walk a table of SIZE bytes at VADDR. */
 static int
 each_in_table(const struct image *im, const struct dynamic *d, uint64_t vaddr, uint64_t size,
 	int (*fn)(const struct image_relocation *r, void *arg), void *arg)
@@ -541,7 +548,7 @@ struct pointer_walk {
 	void *arg;
 };
 
-/* Relocations without a symbol are to the object itself. */
+/* Relocations without a symbol refer to the object itself. */
 static int
 note_pointer(const struct image_relocation *r, void *arg)
 {
@@ -550,7 +557,10 @@ note_pointer(const struct image_relocation *r, void *arg)
 	return r->has_symbol ? 0 : w->fn(r->at, (raddr){ (uint64_t)r->addend + w->bias }, w->arg);
 }
 
-/* The word has its final value already: in position-dependent programs, and for REL and RELR. */
+/*
+ * Walk words that have their final values already: in position-dependent programs, and for REL and
+ * RELR.
+ */
 static int
 each_word(const struct image *im, const Elf64_Phdr *p, int (*fn)(raddr at, raddr to, void *arg),
 	void *arg)

@@ -17,16 +17,16 @@ struct heap_info {
 };
 
 /*
- * Read a heap_info from BUF, for a heap of words and a maximum as A has them.  False if it cannot
- * be one.
+ * Parse a heap_info from BUF, with the word size and the maximum heap size of the arenas.  False if
+ * it cannot be one.
  */
 bool heap_info_parse(
 	struct heap_info *ret, const char *buf, unsigned int word_bytes, uint64_t heap_max_bytes);
 
-/* Whether ADDR is where a thread arena's struct malloc_state would be in its first heap. */
+/* Return whether ADDR is the place of a thread arena's struct malloc_state in its first heap. */
 bool is_behind_heap_info(raddr addr, unsigned int word_bytes, uint64_t heap_max_bytes);
 
-/* The arena at ADDR, or NULL. */
+/* Return the arena at ADDR, or NULL. */
 struct arena *arena_at(const struct arenas *a, raddr addr);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The heaps of thread arenas, and those that no arena has: they begin at multiples of their
- * greatest size, and what they begin with has a shape.
+ * The heaps of thread arenas, and heaps without an arena: a heap begins at a multiple of its
+ * maximum size, with a header of a known shape.
  */
 #include <config.h>
 
@@ -36,7 +36,7 @@ is_behind_heap_info(raddr addr, unsigned int word_bytes, uint64_t heap_max_bytes
 	return offset == 4 * word_bytes || offset == 6 * word_bytes;
 }
 
-/* ---- strays ---- */
+/* ---- stray heaps ---- */
 
 struct sweep {
 	const struct arenas *a;
@@ -63,7 +63,10 @@ arena_heaps_see_present(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* Whether a heap can begin at AT, whose page must be there: malloc wrote to it. */
+/*
+ * Read the header of a heap that may begin at AT; false if it cannot be one.  Its page must be
+ * present: malloc wrote to it.
+ */
 static bool
 read_info(const struct sweep *s, raddr at, struct heap_info *ret)
 {
@@ -78,7 +81,10 @@ read_info(const struct sweep *s, raddr at, struct heap_info *ret)
 		is_behind_heap_info(ret->arena, s->a->word_bytes, s->a->heap_max_bytes);
 }
 
-/* The first heap of an arena holds the arena and has none before it; the others are the reverse. */
+/*
+ * Return whether a heap begins at AT.  The first heap of an arena contains the arena and has no
+ * heap before it; for the others both are reversed.
+ */
 static bool
 is_heap(const struct sweep *s, raddr at, struct heap_info *ret)
 {
@@ -109,7 +115,7 @@ arenas_find_strays(const struct arenas *a, const struct target *t, const struct 
 
 		if (!region_is_anonymous(r) || r->prot[1] != 'w' || r->prot[3] == 's')
 			continue;
-		/* Full heaps that are neighbours are one mapping. */
+		/* Adjacent full heaps are one mapping. */
 		for (; raddr_in(at, r->start, r->end); at.v += max)
 			if (!arena_heaps_is_known(a, at) && is_heap(&s, at, &info)) {
 				ret->nr++;

@@ -13,7 +13,7 @@
 struct os_pages;
 struct target;
 
-/* Heaps of malloc's that none of the arenas has. */
+/* Heaps of malloc that do not belong to any of the arenas. */
 struct stray_heaps {
 	size_t nr;
 	uint64_t bytes;
@@ -22,7 +22,7 @@ struct stray_heaps {
 /*
  * Search for heaps at every place where one can begin, and count those that do not belong to A:
  * either the ring is damaged, or they belong to the malloc of a second libc (dlmopen).  Only pages
- * that PAGES says are present are read.  An arena that is created meanwhile counts as well.
+ * that are present according to PAGES are read.  An arena that is created meanwhile counts as well.
  */
 void arenas_find_strays(const struct arenas *a, const struct target *t, const struct regions *m,
 	struct os_pages *pages, struct stray_heaps *ret);

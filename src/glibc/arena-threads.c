@@ -1,8 +1,8 @@
 /*
- * Which thread uses which arena.  glibc keeps the pointer in thread-local storage (thread_arena,
- * malloc/arena.c), which has no name to look up and no place fixed by any release.  But the kernel
- * shows where a thread's robust futex list begins, and that is in its struct pthread, beside the
- * storage; from there to the pointer it is as far in one thread as in the other:
+ * The arena that each thread uses.  glibc keeps the pointer in thread-local storage (thread_arena,
+ * malloc/arena.c), where it has no symbol, and no release fixes its place.  But the kernel shows
+ * where a thread's robust futex list begins: in its struct pthread, next to the thread-local
+ * storage; the distance from there to the pointer is the same in all threads:
  *
  *	+-- static TLS of all objects -------------+-- struct pthread -----------------------+
  *	| ...  thread_arena  ...                   | tcb, dtv ...  robust_head ...           |
@@ -10,7 +10,7 @@
  *	          ^                                                ^
  *	          +------------- tls_offset_bytes -----------------+  get_robust_list(2)
  *
- * That is x86's order; where TLS lies on the other side (arm64) nothing is found, and nothing said.
+ * That is x86's order; where TLS is on the other side (arm64) the arenas of threads stay unknown.
  */
 #include <config.h>
 
@@ -28,9 +28,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* From the start of struct pthread to robust_head it is 0x2e0 bytes on x86-64. */
+/* At least the distance from the start of struct pthread to robust_head, 0x2e0 on x86-64. */
 #define PTHREAD_BYTES 0x400
-/* An object with more TLS than this says so by damage. */
+/* An object with more TLS than this has a damaged header. */
 #define TLS_MAX_BYTES (UINT64_C(1) << 20)
 #define WORDS_AT_ONCE 64
 #define NR_SAMPLES 16
@@ -52,7 +52,7 @@ read_behind(const struct target *t, const struct threads *threads, int64_t offse
 	return os_read_each(t, from, threads->nr, size, to, e);
 }
 
-/* The word at OFFSET from the head of each of THREADS; 0 if a thread has no head. */
+/* Return the words at OFFSET from the head of each of THREADS; 0 if a thread has no head. */
 static uint64_t *
 arena_threads_words_at(
 	const struct target *t, const struct threads *threads, int64_t offset, struct err *e)
@@ -68,7 +68,10 @@ arena_threads_words_at(
 	return take_ptr(&words);
 }
 
-/* Whether nearly all threads have an arena there or none yet; a raw clone() has no TLS of ours. */
+/*
+ * Return whether nearly all threads have an arena or NULL at OFFSET; a thread made by a raw clone()
+ * has other TLS.
+ */
 static bool
 threads_agree(const struct arenas *a, const struct target *t, const struct threads *threads,
 	int64_t offset)
@@ -85,7 +88,7 @@ threads_agree(const struct arenas *a, const struct target *t, const struct threa
 }
 
 /*
- * Look for an arena's address in the DEPTH_BYTES before the I-th head, nearest first, so that no
+ * Search the DEPTH_BYTES before the I-th head for an arena's address, nearest first, so that no
  * page is read beyond the one that has it.  Returns its offset from the head, or 0.
  */
 static int64_t
@@ -112,7 +115,7 @@ search_before(const struct arenas *a, const struct target *t, const struct threa
 	return 0;
 }
 
-/* An upper bound of the static TLS of a thread. */
+/* Return an upper bound of the static TLS of a thread. */
 static uint64_t
 tls_bytes(const struct objects *o)
 {

@@ -17,10 +17,12 @@ struct threads;
 int arenas_find_threads(
 	struct arenas *a, const struct target *t, const struct threads *threads, struct err *e);
 
-/* The address of the pointer to its arena in the TLS of thread TID; {0} if unknown. */
+/* Return the address of the pointer to its arena in the TLS of thread TID; {0} if unknown. */
 raddr arenas_slot_of_thread(const struct arenas *a, const struct target *t, pid_t tid);
 
-/* The arena of thread TID, read from its TLS; {0} if it has none yet or it is unknown. */
+/*
+ * Return the arena of thread TID, read from its TLS; {0} if it has no arena yet or it is unknown.
+ */
 raddr arenas_of_thread(const struct arenas *a, const struct target *t, pid_t tid);
 
 #endif

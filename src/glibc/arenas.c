@@ -1,11 +1,11 @@
 /*
  * glibc malloc's arenas, found in memory alone: distributions strip main_arena's name, and offsets
- * kept by version would be wrong for every distribution that backports.  What never changed is the
- * part of struct malloc_state around its bins (malloc/malloc.c, 2.15 to 2.44):
+ * kept by version would be wrong for every distribution that backports.  One part of struct
+ * malloc_state has never changed, the part around its bins (malloc/malloc.c, 2.15 to 2.44):
  *
  *	arena ->  +---------------------------+
  *	          | mutex, flags              |
- *	          | fast bins, if any ...     |  the size of these is what the releases differ in
+ *		  | fast bins, if any ...     |  their size differs between releases
  *	          | top, last_remainder       |
  *	bins  ->  | 127 x { fd, bk }          |  an empty bin points to itself, seen as a chunk
  *	          | binmap, 16 bytes          |
@@ -37,19 +37,19 @@
 #include <string.h>
 
 #define NR_BINS 127
-/* A chunk may be on its way into or out of a bin while we look. */
+/* A thread may be moving a chunk into or out of a bin during the read. */
 #define NR_BINS_WANTED 100
 #define BINMAP_BYTES 16
 #define PAGE_BYTES 4096
-/* libc's own is 20 KiB; more comes only from a damaged program header. */
+/* libc has 20 KiB; only a damaged program header gives more. */
 #define DATA_MAX_BYTES (UINT64_C(1) << 20)
-/* 0x70 so far; later releases may differ. */
+/* At most 0x70 so far; later releases may differ. */
 #define BINS_OFFSET_MAX 0xc0
 #define NR_HINTS 8
 /* glibc's own limit is 8 for each CPU. */
 #define ARENAS_MAX 16384
 #define MIB (UINT64_C(1) << 20)
-/* A heap has not grown by more than this since the mappings were listed. */
+/* Maximum growth of a heap since the mappings were listed. */
 #define BRK_MORE_BYTES (1024 * MIB)
 
 /* The differences between releases and machines. */
@@ -57,25 +57,25 @@ static const struct arenas_layout {
 	unsigned int word_bytes;
 	unsigned int bins_offset; /* in struct malloc_state */
 } layouts[] = {
-	{ 8, 0x70 }, /* 2.26 branch to 2.42 */
-	{ 8, 0x68 }, /* to 2.26.0 */
+	{ 8, 0x70 }, /* 2.26's branch to 2.42 */
+	{ 8, 0x68 }, /* up to 2.26.0 */
 	{ 8, 0x18 }, /* since 2.43, which has no fast bins */
-	{ 4, 0x40 }, /* the same for i386 ... */
-	{ 4, 0x3c }, /* 2.26.0: 11 fast bins, as alignment became 16 */
+	{ 4, 0x40 }, /* the same releases for i386 */
+	{ 4, 0x3c }, /* 2.26.0: 11 fast bins, because the alignment became 16 */
 	{ 4, 0x38 },
 	{ 4, 0x10 },
 };
 
 /*
  * HEAP_MAX_SIZE (malloc/arena.c).  From 2.35 to 2.41 with glibc.malloc.hugetlb=2 it is four times
- * the size of a huge page, whether or not there are any.
+ * the size of a huge page, even if no huge pages exist.
  */
 static const struct heap_max {
 	unsigned int word_bytes;
 	uint64_t bytes;
 } heap_maxes[] = { { 8, 64 * MIB }, { 8, 8 * MIB }, { 8, 4096 * MIB }, { 4, MIB }, { 4, 8 * MIB } };
 
-/* Mappings that are listed again, once, for what is younger than the list we were given. */
+/* The mappings, listed once more, to find those that are newer than the list we were given. */
 struct younger {
 	struct regions maps;
 	bool is_listed;
@@ -92,15 +92,15 @@ struct arenas_search {
 	const struct target *t;
 	const struct regions *m;
 	struct younger *younger;
-	uint64_t deadline_ns; /* 0: none */
+	uint64_t deadline_ns; /* 0: no deadline */
 	unsigned int word_bytes;
 	raddr brk; /* the end of [heap] when the mappings were listed */
-	/* libc's data, and our copy of it */
+	/* libc's data, and our copy of them */
 	raddr data;
 	char *copy;
 	size_t size_bytes;
-	/* what is tried */
-	uint64_t bins_at; /* main_arena.bins in the data */
+	/* the values being tried */
+	uint64_t bins_at; /* offset of main_arena.bins in the data */
 	uint64_t bins_offset;
 	uint64_t heap_max_bytes;
 };
@@ -111,14 +111,14 @@ arenas_word_at(const struct arenas_search *s, const char *buf, uint64_t offset)
 	return word_from(buf + offset, s->word_bytes);
 }
 
-/* The distance from bins to next. */
+/* Return the distance from bins to next. */
 static uint64_t
 next_offset(const struct arenas_search *s)
 {
 	return (uint64_t)NR_BINS * 2 * s->word_bytes + BINMAP_BYTES;
 }
 
-/* Before the bins there are at least mutex and flags, top and last_remainder. */
+/* Return the minimum offset of the bins: mutex and flags, top and last_remainder precede them. */
 static unsigned int
 bins_offset_min(const struct arenas_search *s)
 {
@@ -148,8 +148,8 @@ has_malloc_memory(const struct regions *m, raddr at)
 }
 
 /*
- * Whether malloc can have what is at AT: a pointer in damaged memory, or of a process that lies,
- * may lead to a device, or to a file that a dead server has.
+ * Return whether the memory at AT can be malloc's: a pointer in damaged memory, or of a malicious
+ * process, may lead to a device, or to a file whose server is dead.
  */
 static bool
 may_be_heap(const struct arenas_search *s, raddr at)
@@ -165,8 +165,8 @@ may_be_heap(const struct arenas_search *s, raddr at)
 }
 
 /*
- * Read SIZE bytes, a page at most, from START, where a heap begins, to BUF, and check that they can
- * be the heap_info of ARENA.  The page is present: malloc wrote it.  EFAULT: they are not.
+ * Read SIZE bytes, at most a page, from START, where a heap begins, into BUF, and check that they
+ * can be the heap_info of ARENA.  The page is present: malloc wrote it.  EFAULT: they cannot.
  */
 static int
 arenas_read_heap(const struct arenas_search *s, raddr start, raddr arena, char *buf, size_t size,
@@ -205,7 +205,7 @@ arenas_is_late(const struct arenas_search *s)
 }
 
 /*
- * Add the heaps after the first.  Each points to the one before it, and top lies in the newest
+ * Add the heaps after the first.  Each points to the previous one, and the newest contains top
  * (sysmalloc() and heap_trim() keep it so).  EFAULT: the chain does not end at the first heap, or
  * not in time.
  */
@@ -219,7 +219,10 @@ add_later_heaps(const struct arenas_search *s, struct arena *arena, raddr top, s
 	while (at.v != arena->heap[0].start.v) {
 		struct heap_info info;
 
-		/* A mark is set at every doubling of the way: a circular way meets it again. */
+		/*
+		 * Move the mark whenever the number of heaps doubles: a circular chain reaches the
+		 * mark again.
+		 */
 		if (at.v == mark.v || arenas_is_late(s)) {
 			arena->nr_heaps = 1;
 			return not_a_heap(at, e);
@@ -241,7 +244,7 @@ add_later_heaps(const struct arenas_search *s, struct arena *arena, raddr top, s
 
 /*
  * Add the thread arena at ADDR, with its first heap.  *RET_TOP and *RET_NEXT get its pointers.
- * EFAULT: no arena is there.
+ * EFAULT: ADDR is not an arena.
  */
 static int
 add_thread_arena(const struct arenas_search *s, struct arenas *a, raddr addr, raddr *ret_top,
@@ -285,8 +288,8 @@ add_main_arena(const struct arenas_search *s, struct arenas *a, raddr addr, stru
 }
 
 /*
- * Walk the ring from the main arena into A, as far as it makes sense and there is time;
- * is_ring_closed says whether that was all of it.  -1 with E when the target cannot be read at all.
+ * Walk the ring from the main arena into A, as far as it is valid and time allows; is_ring_closed
+ * reports whether it is complete.  -1 with E when the target cannot be read at all.
  */
 static int
 walk_ring(const struct arenas_search *s, struct arenas *a, struct err *e)
@@ -325,7 +328,9 @@ find_brk(const struct regions *m)
 	return (raddr){ 0 };
 }
 
-/* A heap may have grown since the mappings were listed. */
+/*
+ * Return whether ADDR can be a free chunk.  A heap may have grown since the mappings were listed.
+ */
 static bool
 is_free_chunk(const struct arenas_search *s, uint64_t addr)
 {
@@ -338,8 +343,8 @@ is_free_chunk(const struct arenas_search *s, uint64_t addr)
 }
 
 /*
- * Whether the two words at OFFSET can be a bin: empty, or with a first and a last chunk.  The
- * chunks are not looked at: that would bring them back from swap.
+ * Return whether the two words at OFFSET can be a bin: empty, or with a first and a last chunk.
+ * The chunks are not read, which would bring them back from swap.
  */
 static bool
 is_bin(const struct arenas_search *s, uint64_t offset)
@@ -363,8 +368,8 @@ swap_arenas(struct arenas *a, struct arenas *b)
 }
 
 /*
- * Try the bins at s->bins_at, BINS_OFFSET from the start of their arena.  A becomes the best of it
- * and what it was before.
+ * Try the bins at s->bins_at, BINS_OFFSET from the start of their arena.  A gets the best result,
+ * which may be its present value.
  */
 static int
 try_offset(struct arenas_search *s, uint64_t bins_offset, struct arenas *a, struct err *e)
@@ -385,8 +390,8 @@ try_offset(struct arenas_search *s, uint64_t bins_offset, struct arenas *a, stru
 }
 
 /*
- * Try the bins at s->bins_at with every layout.  An unknown layout must have a ring that closes;
- * for known ones a damaged ring is better than none.
+ * Try the bins at s->bins_at with every layout.  An unknown layout needs a closed ring; for a known
+ * one a damaged ring is accepted.
  */
 static int
 try_layouts(struct arenas_search *s, struct arenas *a, struct err *e)
@@ -408,15 +413,15 @@ try_layouts(struct arenas_search *s, struct arenas *a, struct err *e)
 }
 
 /*
- * Look for the bins in the data that was copied.  Only a place whose ring closes is right for sure,
- * for a window of 127 bins moved by a few still holds enough of them.
+ * Search the copied data for the bins.  Only a closed ring proves a place: a window of 127 bins
+ * that is off by a few still contains enough of them.
  */
 static int
 arenas_search_data(struct arenas_search *s, struct arenas *a, struct err *e)
 {
 	size_t nr = s->size_bytes / s->word_bytes;
 	size_t past = 2 * NR_BINS;
-	/* nr_good[i]: the bins before word i in steps of two words */
+	/* nr_good[i]: number of bins before word i, in steps of two words */
 	auto_free uint32_t *nr_good = calloc(nr + 2, sizeof *nr_good);
 
 	if (!nr_good)
@@ -455,7 +460,7 @@ arenas_copy_data(struct arenas_search *s, raddr data, size_t size_bytes, struct 
 	return take_ptr(&copy);
 }
 
-/* Look in the SIZE_BYTES at DATA. */
+/* Search the SIZE_BYTES at DATA. */
 static int
 search_at(struct arenas_search *s, raddr data, size_t size_bytes, struct arenas *a, struct err *e)
 {
@@ -467,8 +472,8 @@ search_at(struct arenas_search *s, raddr data, size_t size_bytes, struct arenas 
 /* ---- by the initialiser ---- */
 
 /*
- * The possible places of main_arena, found by a pointer to something at a suitable distance before
- * itself.
+ * Possible addresses of main_arena, each found by a pointer that points to a suitable distance
+ * before itself.
  */
 struct hint {
 	raddr arena;
@@ -482,8 +487,9 @@ struct hints {
 };
 
 /*
- * main_arena.next is initialised to &main_arena.  The distance is measured here instead of taken
- * from a list: so the arenas of a release that is not known yet are found, too.
+ * Add a hint for the pointer AT if it can be main_arena.next, which is initialised to &main_arena.
+ * The distance is measured instead of taken from a list: this also finds the arenas of unknown
+ * releases.
  */
 static int
 see_pointer(raddr at, raddr to, void *arg)
@@ -511,7 +517,10 @@ try_hint(struct arenas_search *s, const struct hint *hint, struct arenas *a, str
 	return nr_good < NR_BINS_WANTED ? 0 : try_offset(s, hint->bins_offset, a, e);
 }
 
-/* Look where the initialised pointers of LIBC say; what is there must look like it, too. */
+/*
+ * Search where the initialised pointers of LIBC point; the memory there must look like an arena,
+ * too.
+ */
 static int
 search_hints(struct arenas_search *s, const struct image *libc, struct arenas *a, struct err *e)
 {
@@ -527,8 +536,8 @@ search_hints(struct arenas_search *s, const struct image *libc, struct arenas *a
 /* ---- by the bins ---- */
 
 /*
- * Look in the writable segments of LIBC.  main_arena has an initialiser (its ring of one), so it is
- * in the part that comes from the file and not in bss: all of that is in memory since it was
+ * Search the writable segments of LIBC.  main_arena has an initialiser (its ring of one), so it is
+ * in the part that comes from the file and not in bss: all of that part is in memory since it was
  * relocated, and reading it changes nothing.
  */
 static int
@@ -545,7 +554,7 @@ search_libc(struct arenas_search *s, const struct image *libc, struct arenas *a,
 	return 0;
 }
 
-/* A program that asks for no dynamic linker has its malloc in itself. */
+/* Return the program if it has no dynamic linker, and so contains its malloc. */
 static const struct object *
 find_static(const struct objects *o)
 {
@@ -556,8 +565,8 @@ find_static(const struct objects *o)
 }
 
 /*
- * The object whose malloc has the arenas.  dlmopen() and LD_AUDIT bring libcs of their own: then it
- * is the one that serves the program.
+ * Return the object whose malloc has the arenas.  dlmopen() and LD_AUDIT bring further libcs: then
+ * it is the one that serves the program.
  */
 static const struct object *
 arenas_find_malloc(const struct objects *o, const struct target *t)
@@ -579,13 +588,13 @@ arenas_find_malloc(const struct objects *o, const struct target *t)
 	return serves && serves->is_libc ? serves : libc;
 }
 
-/* WHY, unless it is because a core file lacks what it takes. */
+/* Report WHY no arena was found, or that a core file lacks the necessary memory. */
 static int
 not_found(const struct target *t, const struct objects *o, const char *why, struct err *e)
 {
 	struct os_core_facts f = { .missing_bytes = 0 };
 
-	/* The mappings of a process that is just ending go first. */
+	/* An ending process loses its mappings first. */
 	if (!t->core && !target_is_alive(t))
 		return err_set_kind(e, ERR_GONE, 0, "process %d (%s) has ended", t->pid, t->comm);
 	if (objects_check_loaded(o, t, e) < 0)
@@ -606,7 +615,7 @@ not_found(const struct target *t, const struct objects *o, const char *why, stru
 	return -1;
 }
 
-/* No arena was found though there is a glibc. */
+/* Report why no arena was found in a process with glibc. */
 static int
 not_used(const struct target *t, const struct regions *m, const struct objects *o, struct err *e)
 {
@@ -616,7 +625,7 @@ not_used(const struct target *t, const struct regions *m, const struct objects *
 		return not_found(t, o, "has not used glibc's malloc", e);
 	if (objects_are_of_valgrind(o))
 		return not_found(t, o, "runs under valgrind, which has a malloc of its own", e);
-	/* malloc takes its first memory there, by brk(). */
+	/* malloc gets its first memory there, by brk(). */
 	if (!find_brk(m).v) {
 		not_found(t, o, "has no heap: it has not called malloc yet", e);
 		return e->kind == ERR_UNSUPPORTED ? err_hint(e, "'memdiag maps' shows what it has")
@@ -625,7 +634,7 @@ not_used(const struct target *t, const struct regions *m, const struct objects *
 	return not_found(t, o, "has not used glibc's malloc, or its layout is not known", e);
 }
 
-/* The program's own, of a static one, or libc's. */
+/* Return the address of __curbrk, in a static program or in libc. */
 static raddr
 find_brk_at(const struct object *libc)
 {
@@ -659,7 +668,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct regions *m,
 		return not_found(t, o, "has no glibc mapped", e);
 	s.brk = find_brk(m);
 	s.word_bytes = image_class(libc->image) == ELFCLASS64 ? 8 : 4;
-	/* A pointer that cannot be followed must not set E: the search goes on. */
+	/* An invalid pointer must not set E: the search continues. */
 	if (known && known->nr &&
 		try_hint(&s, &(struct hint){ known->v[0].addr, known->bins_offset }, &found, &why) <
 			0)
@@ -669,7 +678,7 @@ arenas_find(struct arenas *a, const struct target *t, const struct regions *m,
 		*e = why;
 		return err_context(e, "looking for malloc's arenas in %d", t->pid);
 	}
-	/* A main arena alone that does not lead back to itself was a chance hit. */
+	/* A main arena alone that does not lead back to itself was found by chance. */
 	if (!found.is_ring_closed && found.nr < 2)
 		return not_used(t, m, o, e);
 	found.tls_offset_bytes = known ? known->tls_offset_bytes : 0;
@@ -698,7 +707,7 @@ arenas_read_again(struct arenas *a, const struct target *t, const struct regions
 	size_t size = known->bins_offset + next_offset(&s) + s.word_bytes;
 	raddr main_arena = known->v[0].addr;
 	auto_free char *copy = arenas_copy_data(&s, main_arena, size, e);
-	struct err why; /* pointers that cannot be followed are skipped */
+	struct err why; /* invalid pointers are skipped */
 
 	if (!copy)
 		return -1;
@@ -708,7 +717,7 @@ arenas_read_again(struct arenas *a, const struct target *t, const struct regions
 		*e = why;
 		return -1;
 	}
-	/* Whatever it leads to, it is where it was. */
+	/* The main arena has not moved, whatever its pointers lead to. */
 	s.heap_max_bytes = known->heap_max_bytes;
 	if (!found.nr && add_main_arena(&s, &found, main_arena, e) < 0)
 		return -1;

@@ -1,7 +1,7 @@
 /*
  * glibc: knowledge of glibc's malloc and threads, determined from memory and never from a version
- * number. This header has the arenas; threads.h has glibc's threads, chunks.h blocks and pieces in
- * memory.
+ * number.  This header has the arenas; threads.h has glibc's threads, chunks.h has blocks and
+ * pieces in memory.
  */
 #ifndef MEMDIAG_GLIBC_ARENAS_H
 #define MEMDIAG_GLIBC_ARENAS_H
@@ -22,15 +22,15 @@ struct target;
 struct arena_heap {
 	raddr start;	       /* of the heap_info */
 	uint64_t size_bytes;   /* in use by the arena: heap_info.size */
-	uint64_t mapped_bytes; /* made readable and writable: heap_info.mprotect_size */
+	uint64_t mapped_bytes; /* readable and writable: heap_info.mprotect_size */
 };
 
 struct arena {
 	raddr addr; /* struct malloc_state; its mutex is the int at offset 0 */
 	bool is_main;
-	struct arena_heap *heap; /* owned; none for the main arena */
+	struct arena_heap *heap; /* owned; NULL for the main arena */
 	size_t nr_heaps;
-	pid_t *tid; /* owned; threads attached to it, as far as known */
+	pid_t *tid; /* owned; known threads that are attached to it */
 	size_t nr_tids;
 };
 
@@ -43,24 +43,24 @@ struct arenas {
 	unsigned int word_bytes;  /* of a pointer in the target: 8 or 4 */
 	unsigned int bins_offset; /* of the bins in struct malloc_state */
 	uint64_t heap_max_bytes;  /* HEAP_MAX_SIZE: 64 MiB on 64 bit */
-	/* false: memory is damaged or changed; what is here may lack some */
+	/* false: memory is damaged or changed; arenas or heaps may be missing */
 	bool is_ring_closed;
-	raddr brk_at;		  /* where libc keeps the end of brk's memory; {0}: not known */
+	raddr brk_at;		  /* where libc keeps the end of brk's memory; {0}: unknown */
 	int64_t tls_offset_bytes; /* from a thread's robust list head to the pointer; 0: unknown */
 };
 
 /*
- * The end of brk's memory for malloc, as libc has it in __curbrk (misc/sbrk.c): the kernel shows
- * only in which mapping it ends, and other memory may have merged with that.  {0}: unknown.
+ * Return the end of brk's memory for malloc, from libc's __curbrk (misc/sbrk.c): the kernel shows
+ * only the mapping in which it ends, and other memory may have merged with that.  {0}: unknown.
  */
 raddr arenas_brk(const struct arenas *a, const struct target *t);
 
 /*
  * Find main_arena by its initialiser in the file of libc or of the static program, or by the shape
  * of its bins in memory, which proves it in any case; then the ring and the heaps (malloc/malloc.c
- * struct malloc_state).  Nothing is stopped.  ERR_UNSUPPORTED when there is no glibc malloc or its
- * ring is not one.  KNOWN, what the same target had a moment ago (NULL: nothing is known), saves
- * the search; ring and heaps are read again all the same.
+ * struct malloc_state).  No thread is stopped.  ERR_UNSUPPORTED if no glibc malloc is found or its
+ * ring is invalid.  KNOWN, the result for the same target a moment ago (NULL: no earlier result),
+ * saves the search; ring and heaps are read again in any case.
  */
 int arenas_find(struct arenas *a, const struct target *t, const struct regions *m,
 	const struct objects *o, const struct arenas *known, struct err *e);
@@ -68,9 +68,10 @@ void arenas_release(struct arenas *a);
 #define auto_arenas __attribute__((cleanup(arenas_release)))
 
 /*
- * Read ring and heaps of KNOWN, which the same target had a moment ago, again into A, which must be
- * zeroed or released, until DEADLINE_NS of os_now_ns() (0: none).  Its main arena is there in any
- * case; what could not be read by then makes the ring one that is not closed.  0, or -1 with E.
+ * Read ring and heaps of KNOWN, the result for the same target a moment ago, again into A, which
+ * must be zeroed or released, until DEADLINE_NS of os_now_ns() (0: no deadline).  A contains the
+ * main arena in any case; if something could not be read in time, the ring is not closed.  0, or -1
+ * with E.
  */
 int arenas_read_again(struct arenas *a, const struct target *t, const struct regions *m,
 	const struct arenas *known, uint64_t deadline_ns, struct err *e);

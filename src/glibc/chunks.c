@@ -13,8 +13,8 @@
 #define PAGE_BYTES 4096
 #define IS_MMAPPED 2
 /*
- * How far a block may be aligned whose lead is present: to a huge page, or if all looks well with
- * the first header less.
+ * Maximum alignment, in pages, of a block whose preceding pages are present: a huge page, or less
+ * if the first header is plausible.
  */
 #define LEAD_PAGES 512
 #define LEAD_PAGES_LIKELY 32
@@ -43,7 +43,7 @@ chunks_see_present(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* The same by the header of an aligned block, if that is on the first page. */
+/* As mmapped_chunk_bytes(), by the header of an aligned block on the first page. */
 static uint64_t
 moved_mapping_bytes(const char *page, unsigned int word_bytes)
 {
@@ -57,7 +57,7 @@ moved_mapping_bytes(const char *page, unsigned int word_bytes)
 	return bytes;
 }
 
-/* The address of a mapping's first header, or on i386 a possible one. */
+/* Size of the first header of a mapping, with the possible shift on i386. */
 #define HEADERS_BYTES 16
 
 static bool
@@ -80,7 +80,10 @@ see_first(const struct os_page_run *run, void *arg)
 	return run->is_present;
 }
 
-/* Whether everything behind the first header of PAGE is one repeated word; that is *RET_FILL. */
+/*
+ * Return whether all of PAGE after the first header is one repeated word; store that word in
+ * *RET_FILL.
+ */
 static bool
 chunks_is_filled(const char *page, unsigned int word_bytes, uint64_t *ret_fill)
 {
@@ -94,11 +97,11 @@ chunks_is_filled(const char *page, unsigned int word_bytes, uint64_t *ret_fill)
 }
 
 /*
- * The same by the header of a block that is aligned to more than a page, which lies at the end of a
- * page.  Between the first header and that one is what mmap() left there, or M_PERTURB: pages that
- * are not present or FILL.  The address need not be aligned any more: mremap() may have moved it.
- * BYTES is what the first header says, which is true if there is no other on the first NR_PAGES of
- * the first present run before END.
+ * As mmapped_chunk_bytes(), for a block that is aligned to more than a page: its header is at the
+ * end of a page.  Between the first header and that one are the contents from mmap() or M_PERTURB:
+ * pages that are not present, or FILL.  The address may have lost its alignment through mremap().
+ * BYTES is the size in the first header, which is valid if no other header is on the first NR_PAGES
+ * of the first present run before END.
  */
 static uint64_t
 far_mapping_bytes(const struct target *t, struct os_pages *pages, unsigned int word_bytes, raddr at,
@@ -127,7 +130,7 @@ far_mapping_bytes(const struct target *t, struct os_pages *pages, unsigned int w
 	return bytes;
 }
 
-/* Whether AT is END, or the header of a chunk with a mapping may be there. */
+/* Return whether AT is END, or can have the header of a chunk with its own mapping. */
 static bool
 is_next(const struct target *t, unsigned int word_bytes, uint64_t at, uint64_t end)
 {
@@ -141,8 +144,8 @@ is_next(const struct target *t, unsigned int word_bytes, uint64_t at, uint64_t e
 }
 
 /*
- * The bytes of the chunk's mapping that begins at AT, a page that is present, into *RET; 0: none
- * does.
+ * Store in *RET the size of the chunk's mapping that begins at AT, a present page; 0: no chunk
+ * begins there.
  */
 static int
 read_present_chunk(const struct target *t, struct os_pages *pages, unsigned int word_bytes,
@@ -152,7 +155,7 @@ read_present_chunk(const struct target *t, struct os_pages *pages, unsigned int 
 	uint64_t fill;
 
 	*ret = 0;
-	/* Most pages begin with no header: to copy all of each takes twice as long. */
+	/* Most pages do not begin with a header: copying all of each page takes twice as long. */
 	if (os_read(t, at, page, HEADERS_BYTES, e) < 0)
 		return e->code == EFAULT ? 0 : -1; /* unmapped meanwhile */
 	if (!may_be_header(page, word_bytes))
@@ -165,13 +168,13 @@ read_present_chunk(const struct target *t, struct os_pages *pages, unsigned int 
 	if (*ret && !word_from(page, word_bytes) && chunks_is_filled(page, word_bytes, &fill))
 		*ret = far_mapping_bytes(t, pages, word_bytes, at, (raddr){ end }, *ret, fill,
 			is_next(t, word_bytes, at.v + *ret, end) ? LEAD_PAGES_LIKELY : LEAD_PAGES);
-	/* On i386 since 2.26 the header is moved so that the block is aligned to 16 bytes. */
+	/* On i386 since 2.26 the header is shifted, so that the block is aligned to 16 bytes. */
 	if (!*ret && word_bytes == 4)
 		*ret = mmapped_chunk_bytes(page + 8, 8, word_bytes);
 	return 0;
 }
 
-/* The same at any page. */
+/* As read_present_chunk(), at any page. */
 static int
 chunks_read_chunk(const struct target *t, struct os_pages *pages, unsigned int word_bytes, raddr at,
 	uint64_t end, uint64_t *ret, struct err *e)
@@ -206,10 +209,10 @@ mmapped_chunks_find(struct mmapped_chunks *c, const struct target *t, struct os_
 	return 0;
 }
 
-/* ---- the search behind memory that is no chunk ---- */
+/* ---- searching past memory that is not a chunk ---- */
 
 struct pages {
-	struct os_page_run *v; /* owned; those that are present */
+	struct os_page_run *v; /* owned; the present runs */
 	size_t nr, room;
 };
 
@@ -225,8 +228,8 @@ chunks_add_pages(const struct os_page_run *run, void *arg)
 }
 
 /*
- * A block that is aligned to pages has its header at the end of the page before, which may be far
- * from where the mapping begins: *RET_START, which is not below FROM.
+ * Read the chunk of a block that is aligned to pages: its header is at the end of the page before,
+ * possibly far from the start of the mapping, *RET_START, which is not below FROM.
  */
 static int
 read_aligned_chunk(const struct target *t, unsigned int word_bytes, uint64_t page, uint64_t from,
@@ -245,7 +248,7 @@ read_aligned_chunk(const struct target *t, unsigned int word_bytes, uint64_t pag
 	return 0;
 }
 
-/* Try each present page of RUN from AT on; one behind a chunk is where the next one may begin. */
+/* Try each present page of RUN from AT on; after a chunk, the next one may begin. */
 static int
 try_pages(struct mmapped_chunks *c, const struct target *t, struct os_pages *pages,
 	unsigned int word_bytes, const struct os_page_run *run, uint64_t *at, uint64_t end,

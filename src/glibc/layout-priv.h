@@ -15,7 +15,7 @@ struct target;
 
 #define DEFAULT_MMAPS 65536 /* DEFAULT_MMAP_MAX (malloc/malloc.c) */
 
-/* The data that are examined, and the layout as far as it is known. */
+/* The data to examine, and the layout as far as it is known. */
 struct look {
 	const struct target *t;
 	const struct regions *m;
@@ -23,10 +23,10 @@ struct look {
 	const struct arenas *a;
 	struct os_pages *pages; /* NULL: present pages are unknown */
 	struct malloc_layout *l;
-	uint64_t deadline_ns; /* 0: none */
+	uint64_t deadline_ns; /* 0: no deadline */
 };
 
-/* A word of the target, in our copy. */
+/* Return a word of the target, from our copy. */
 static inline uint64_t
 word_at(const struct look *k, const char *at)
 {

@@ -1,7 +1,7 @@
 /*
  * The layout of malloc's structures, determined by their shape.  Each sign excludes some releases;
- * the rest at the end is the era.  No sign is a version string: branches of releases (2.22, 2.26 to
- * 2.29) and distributions changed structures within one.
+ * the remaining ones are the era.  Version strings are not used: branches of releases (2.22, 2.26
+ * to 2.29) and distributions changed structures within a version.
  */
 #include <config.h>
 
@@ -25,13 +25,13 @@
 #define NR_BINS 127
 #define BINMAP_BYTES 16
 #define NR_SAMPLES 64
-/* next_free, attached_threads, system_mem, max_system_mem, of which the first two may lack. */
+/* next_free, attached_threads, system_mem, max_system_mem; the first two may be missing. */
 #define TAIL_WORDS 4
 
 /*
- * struct malloc_state.  Among layouts with the same bins offset, the newest comes first.
- * 2.10 to 2.14 have next_free only where a distribution enabled PER_THREAD; 2.22's branch and all
- * since have attached_threads; since 2.26's branch have_fastchunks is before the fast bins.
+ * struct malloc_state.  Among layouts with the same bins offset, the newest comes first.  2.10 to
+ * 2.14 have next_free only if a distribution enabled PER_THREAD; 2.22's branch and all later
+ * releases have attached_threads; since 2.26's branch have_fastchunks precedes the fast bins.
  */
 static const struct shape {
 	unsigned int word_bytes, bins, fastbins, nr_fastbins, align_bytes;
@@ -54,8 +54,8 @@ static const struct shape {
 /* ---- struct malloc_state ---- */
 
 /*
- * Whether what follows next in an arena, TAIL, can be of SHAPE.  A heap is of whole pages; the main
- * arena is not if the program itself has moved brk.
+ * Return whether TAIL, the words after next in an arena, can have SHAPE.  A heap consists of whole
+ * pages; the main arena does not if the program itself has moved brk.
  */
 static bool
 is_tail(const struct look *k, const struct shape *shape, const struct arena *arena,
@@ -77,12 +77,12 @@ is_tail(const struct look *k, const struct shape *shape, const struct arena *are
 	if ((next_free && !look_is_arena(k, next_free)) ||
 		(attached && attached % PAGE_BYTES == 0) || attached > INT32_MAX || max < system)
 		return false;
-	if (arena->is_main) /* nothing, if all threads have arenas of their own */
+	if (arena->is_main) /* 0 if all threads have other arenas */
 		return system == 0 || system >= PAGE_BYTES;
 	return system && system % PAGE_BYTES == 0 && max % PAGE_BYTES == 0;
 }
 
-/* How many of the arenas have a tail of SHAPE, of NR whose TAILS are here. */
+/* Count the arenas with a tail of SHAPE, among the NR whose TAILS were read. */
 static size_t
 count_tails(const struct look *k, const struct shape *shape, const char *tails, size_t nr)
 {
@@ -138,7 +138,7 @@ use_shape(struct look *k, const struct shape *s)
 	look_note(k, "bins at 0x%x", s->bins);
 }
 
-/* The shape that most of the arenas have; a few may be changing just now. */
+/* Find the shape that most of the arenas have; a few may be changing just now. */
 static int
 find_state(struct look *k, struct err *e)
 {
@@ -168,7 +168,7 @@ find_state(struct look *k, struct err *e)
 	return 0;
 }
 
-/* struct heap_info got a member in 2.35: the page size. */
+/* Find the size of struct heap_info, which has a further member since 2.35: the page size. */
 static void
 find_heap_info(struct look *k)
 {
@@ -180,7 +180,7 @@ find_heap_info(struct look *k)
 	if (!k->l->heap_info_bytes)
 		return;
 	look_note(k, "heap_info of 0x%x", k->l->heap_info_bytes);
-	if (word == 4) /* there it was padded to six words already */
+	if (word == 4) /* i386 already padded it to six words */
 		return;
 	if (k->l->heap_info_bytes == 6 * word)
 		look_narrow(k, 35, MALLOC_ANY_LATER);
@@ -237,7 +237,7 @@ malloc_layout_find(struct malloc_layout *ret, const struct process *p, struct er
 	return 0;
 }
 
-/* Whether both numbers of an account show mapped blocks, or both show none. */
+/* Return whether both numbers of an account show mapped blocks, or neither does. */
 static bool
 is_account_consistent(const struct malloc_layout *l)
 {
@@ -246,7 +246,7 @@ is_account_consistent(const struct malloc_layout *l)
 
 /*
  * n_mmaps and mmapped_mem change one after the other (sysmalloc_mmap(), malloc/malloc.c).  Hardly
- * any program sets M_MMAP_MAX, so its default is one more sign of mp_.
+ * any program sets M_MMAP_MAX, so its default is another sign of mp_.
  */
 bool
 malloc_count_mmapped(const struct process *p, uint64_t *ret)

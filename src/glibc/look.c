@@ -1,4 +1,4 @@
-/* Queries and notes that the files share which determine malloc's layout. */
+/* Queries and notes shared by the files that determine malloc's layout. */
 #include <config.h>
 
 #include "glibc/look.h"

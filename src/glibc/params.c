@@ -1,7 +1,6 @@
 /*
- * malloc's settings, struct malloc_par mp_ (malloc/malloc.c).  Its name is stripped, but it has an
- * initialiser that nothing else has; and where the file is gone, what it holds by now still has to
- * fit together.
+ * malloc's settings, struct malloc_par mp_ (malloc/malloc.c).  Its name is stripped, but its
+ * initialiser is unique; if the file is gone, its present contents still have to be consistent.
  */
 #include <config.h>
 
@@ -19,17 +18,19 @@
 #define PAGE_BYTES 4096
 #define DEFAULT_BYTES 131072 /* DEFAULT_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD */
 #define FORM_MAX_BYTES 256
-/* libc's own is 20 KiB; more comes only from a damaged program header. */
+/* libc has 20 KiB; only a damaged program header gives more. */
 #define DATA_MAX_BYTES (UINT64_C(1) << 20)
 
 /*
  * The members in their order.  A capital is a word, a small letter an int:
+ *
  *	T trim_threshold  P top_pad  M mmap_threshold  A arena_test  X arena_max
  *	H thp_pagesize  G hp_pagesize  e thp_mode  f hp_flags
  *	n n_mmaps  l n_mmaps_max  m max_n_mmaps  d no_dyn_threshold  p pagesize
  *	Y mmapped_mem  Z max_mmapped_mem  O max_total_mem  B sbrk_base
- *	K tcache_bins  S tcache_max_bytes  C tcache_count, and what follows
- * Built without tunables, 2.35 to 2.37 have the form before theirs.  The two members of 2.43 before
+ *	K tcache_bins  S tcache_max_bytes  C tcache_count, and further members
+ *
+ * Built without tunables, 2.35 to 2.37 have the preceding form.  The two members of 2.43 before
  * hp_pagesize changed places on its branch.
  */
 static const struct form {
@@ -45,12 +46,12 @@ static const struct form {
 	{ 10, 14, "TPMAXnlmdpYZOB" },
 };
 
-/* Values by the letters of their members; 0 for what a form lacks. */
+/* Values by the letters of their members; 0 for members that a form lacks. */
 struct params_values {
 	uint64_t of[128];
 };
 
-/* Read the members of FORM from AT.  Returns how many bytes they take. */
+/* Read the members of FORM from AT.  Returns their size in bytes. */
 static size_t
 read_form(const struct malloc_layout *l, const char *members, const char *at,
 	struct params_values *ret)
@@ -77,7 +78,7 @@ is_page_size(uint64_t n)
 	return n == 0 || (n >= PAGE_BYTES && (n & (n - 1)) == 0);
 }
 
-/* Whether it is what the initialiser says. */
+/* Return whether V equals the initialiser. */
 static bool
 is_default(const struct params_values *v)
 {
@@ -88,8 +89,8 @@ is_default(const struct params_values *v)
 }
 
 /*
- * Whether it can be what became of it.  What is mapped are whole pages, but see
- * malloc_is_all_mmapped().
+ * Return whether V can have developed from the initialiser.  Mapped memory consists of whole pages,
+ * but see malloc_is_all_mmapped().
  */
 static bool
 is_sane(const struct look *k, const struct form *form, const struct params_values *v)
@@ -110,8 +111,8 @@ is_sane(const struct look *k, const struct form *form, const struct params_value
 }
 
 /*
- * Whether V says where the memory from brk begins, as a mapping does there.  So does one before an
- * arena, which libc's data point to as well.
+ * Return whether V has the start of brk's memory, where a mapping begins.  A mapping also begins
+ * before an arena, which libc's data point to as well.
  */
 static bool
 knows_brk(const struct look *k, const struct params_values *v)
@@ -121,12 +122,12 @@ knows_brk(const struct look *k, const struct params_values *v)
 	return r && v->of['B'] - r->start.v < PAGE_BYTES && !look_is_arena(k, v->of['B']);
 }
 
-/* ---- where it is ---- */
+/* ---- finding it ---- */
 
-/* A writable segment of the object: as it is, and as it was in the file. */
+/* A writable segment of the object: its present contents, and those in the file. */
 struct data {
 	raddr start;
-	char *now;		  /* owned; zeroes follow, as many as a form is long */
+	char *now;		  /* owned; followed by zeroes, enough for a form */
 	const unsigned char *was; /* NULL without a file */
 	size_t size_bytes;
 };
@@ -148,10 +149,7 @@ read_data(const struct look *k, const struct image *image, const Elf64_Phdr *p, 
 	if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_filesz > DATA_MAX_BYTES)
 		return -1;
 	d->now = calloc(1, p->p_filesz + FORM_MAX_BYTES);
-	/*
-	 * Pages that the target has not touched stay so: a page that is not present reads as
-	 * zeroes.
-	 */
+	/* Leave pages that the target has not touched alone: they read as zeroes. */
 	n = d->now ? os_read_present_some(k->t, d->start, d->now, p->p_filesz, &e) : -1;
 	if (n < 0)
 		return -1;
@@ -160,17 +158,19 @@ read_data(const struct look *k, const struct image *image, const Elf64_Phdr *p, 
 	return 0;
 }
 
-/* The place that fits best so far. */
+/* The best place so far. */
 struct best {
 	enum { FITS_NOT, FITS_BRK, FITS_DEFAULT, FITS_BOTH } fit;
 	raddr at;
-	bool is_doubtful;	  /* another place fits as well */
-	unsigned int first, last; /* releases of the forms that fit there */
-	const char *members;	  /* of one of them, which have the same values */
+	bool is_doubtful;	  /* another place fits equally well */
+	unsigned int first, last; /* releases whose forms fit there */
+	const char *members;	  /* of one of these forms, which have the same values */
 	struct params_values values;
 };
 
-/* Whether SIZE bytes at AT are part of main_arena, whose top may be near the start of brk, too. */
+/*
+ * Return whether SIZE bytes at AT overlap main_arena, whose top may be near the start of brk, too.
+ */
 static bool
 is_in_main_arena(const struct look *k, raddr at, size_t size)
 {
@@ -179,7 +179,7 @@ is_in_main_arena(const struct look *k, raddr at, size_t size)
 	return at.v < main_arena.v + k->l->state_bytes && at.v + size > main_arena.v;
 }
 
-/* Try FORM for what is OFFSET bytes into D. */
+/* Try FORM for the data at OFFSET in D. */
 static void
 try_form(const struct look *k, const struct form *form, const struct data *d, size_t offset,
 	struct best *best)
@@ -208,7 +208,10 @@ try_form(const struct look *k, const struct form *form, const struct data *d, si
 	}
 }
 
-/* All forms begin with the same three members, which exclude nearly every place. */
+/*
+ * Return whether the file has the first three members' default values at OFFSET: they are the same
+ * in all forms, and exclude nearly every place.
+ */
 static bool
 begins_by_default(const struct look *k, const struct data *d, size_t offset)
 {
@@ -221,7 +224,7 @@ begins_by_default(const struct look *k, const struct data *d, size_t offset)
 	return true;
 }
 
-/* Look at all places; BY_DEFAULT only at those that the file initialises as it does. */
+/* Search all places; BY_DEFAULT only those whose initial values in the file match. */
 static void
 params_search_data(const struct look *k, const struct data *d, bool by_default, struct best *best)
 {
@@ -286,7 +289,7 @@ malloc_params_read(struct malloc_params *ret, const struct target *t, const stru
 	char now[FORM_MAX_BYTES] = { 0 };
 	struct params_values values;
 
-	/* The memory behind mp_ may end before the buffer does. */
+	/* The memory after mp_ may end before the buffer does. */
 	if (os_read_some(t, l->mp, now, sizeof now, e) < 0)
 		return -1;
 	read_form(l, l->mp_members, now, &values);
@@ -297,7 +300,7 @@ malloc_params_read(struct malloc_params *ret, const struct target *t, const stru
 /*
  * Since 2.43 a chunk is two words shorter than its mapping, but mremap_chunk() (malloc/malloc.c,
  * 2.43 and 2.44) still subtracts the chunk's size for the old mapping.  So each realloc() that
- * resizes a mapping adds two words to mmapped_mem, and they stay there when the block is freed.
+ * resizes a mapping adds two words to mmapped_mem, and they stay in it when the block is freed.
  */
 bool
 malloc_is_all_mmapped(

@@ -13,16 +13,16 @@
 struct target;
 
 /*
- * Whether NR mappings of BYTES in all are everything that the account P counts.  P may be of
- * another moment than L's.  Since 2.43 the account may exceed the mappings by any multiple of two
- * words (see params.c).
+ * Return whether NR mappings of BYTES in all are everything that the account P counts.  P may have
+ * been read at another moment than L.  Since 2.43 the account may exceed the mappings by any
+ * multiple of two words (see params.c).
  */
 bool malloc_is_all_mmapped(
 	const struct malloc_layout *l, const struct malloc_params *p, uint64_t nr, uint64_t bytes);
 
 /*
- * Read the settings and the account of mapped blocks as they are now; l->mp must be known.  Returns
- * 0, or -1 with E.
+ * Read the present settings and account of mapped blocks; l->mp must be known.  Returns 0, or -1
+ * with E.
  */
 int malloc_params_read(struct malloc_params *ret, const struct target *t,
 	const struct malloc_layout *l, struct err *e);

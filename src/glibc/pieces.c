@@ -1,8 +1,8 @@
 /*
  * The pieces of a main arena that brk did not serve: something was mapped where it would have
- * grown, or malloc does not use it at all (glibc.malloc.hugetlb=2, 2.35). sysmalloc()
- * (malloc/malloc.c) has mmap() then, says so in the flags of the arena, and writes down nowhere
- * what it got:
+ * grown, or malloc does not use brk at all (glibc.malloc.hugetlb=2, 2.35).  sysmalloc()
+ * (malloc/malloc.c) then uses mmap(), sets a flag in the arena, and does not record the memory it
+ * got:
  *
  *	page ->   +---------------------------+
  *	          | nothing                   |  prev_size of the first chunk: none before it
@@ -28,7 +28,7 @@
 #define BUDGET_BYTES (UINT64_C(4) << 30)
 #define FLAGS_OFFSET sizeof(int32_t)
 #define NONCONTIGUOUS 2
-/* The target may be at work on what is walked through. */
+/* The target may be changing the memory during the walk. */
 #define NR_WALKS 4
 #define PREV_INUSE UINT64_C(1)
 #define FLAG_BITS UINT64_C(7)
@@ -37,9 +37,9 @@
 #define I386_SHIFT 8
 #define NR_BINS 127
 #define BINMAP_BYTES 16
-/* main_gaps_find() reads no more before it has found a gap, ... */
+/* Maximum bytes that main_gaps_find() reads before it has found a gap. */
 #define PEEK_BYTES (UINT64_C(32) << 20)
-/* ... and takes this many samples of a larger heap first. */
+/* Heaps larger than this are sampled first. */
 #define SMALL_BYTES (UINT64_C(4) << 20)
 #define NR_SAMPLES 32
 #define NR_IN_A_ROW 3
@@ -47,18 +47,18 @@
 struct piece_search {
 	const struct target *t;
 	struct os_pages *pages;
-	const struct regions *m; /* of main_pieces_find() */
+	const struct regions *m; /* for main_pieces_find() */
 	struct main_pieces *found;
 	uint64_t found_bytes, want_bytes;
-	raddr top; /* where the arena says where its top is */
+	raddr top; /* address of the arena's pointer to its top */
 	unsigned int word_bytes;
-	uint64_t budget_bytes; /* what may be read still */
+	uint64_t budget_bytes; /* bytes that may still be read */
 	uint64_t stretch_end;
 	struct {
 		struct os_page_run *v;
 		size_t nr, room;
-	} present;	 /* of the stretch */
-	uint64_t window; /* where BUF was read from, and how much of it */
+	} present;	 /* in the stretch */
+	uint64_t window; /* address from which BUF was read */
 	size_t window_bytes;
 	char buf[1 << 16];
 };
@@ -93,7 +93,7 @@ piece_search_in(struct piece_search *p, raddr start, raddr end, struct err *e)
 	p->window_bytes = 0;
 	p->present.nr = 0;
 	/*
-	 * brk need not begin with a page: until 2.34 ld.so takes what GLIBC_TUNABLES has
+	 * brk need not begin at a page boundary: until 2.34 ld.so takes memory for GLIBC_TUNABLES
 	 * (elf/dl-tunables.c).
 	 */
 	failed = os_pages_walk(p->pages, (raddr){ start.v & -PAGE_BYTES },
@@ -101,7 +101,7 @@ piece_search_in(struct piece_search *p, raddr start, raddr end, struct err *e)
 	return failed == 1 ? err_set(e, ENOMEM, "cannot look for the main arena") : failed;
 }
 
-/* The first run of present pages that ends behind ADDR. */
+/* Return the first run of present pages that ends after ADDR. */
 static size_t
 pieces_run_at(const struct piece_search *p, uint64_t addr)
 {
@@ -118,7 +118,7 @@ pieces_run_at(const struct piece_search *p, uint64_t addr)
 	return from;
 }
 
-/* How much is present from ADDR on. */
+/* Return how many bytes are present from ADDR on. */
 static uint64_t
 present_bytes(const struct piece_search *p, uint64_t addr)
 {
@@ -129,14 +129,14 @@ present_bytes(const struct piece_search *p, uint64_t addr)
 }
 
 /*
- * SIZE bytes at ADDR, or NULL if they are not all present.  What is not at hand is read with what
- * lies behind it, AHEAD bytes in all.
+ * Return SIZE bytes at ADDR, or NULL if they are not all present.  If they are not in the window,
+ * read AHEAD bytes from ADDR on.
  */
 static const char *
 bytes_at(struct piece_search *p, uint64_t addr, size_t size, size_t ahead)
 {
 	uint64_t present, cost;
-	/* unmapped meanwhile, or the target has gone: then nothing is there */
+	/* unmapped meanwhile, or the target has ended: the bytes are missing */
 	struct err ignored;
 	ssize_t n;
 
@@ -145,7 +145,7 @@ bytes_at(struct piece_search *p, uint64_t addr, size_t size, size_t ahead)
 	present = present_bytes(p, addr);
 	if (ahead > present)
 		ahead = (size_t)present;
-	/* To ask takes about as long as to copy a page. */
+	/* A request takes about as long as copying a page. */
 	cost = ahead > PAGE_BYTES ? ahead : PAGE_BYTES;
 	if (ahead < size || cost > p->budget_bytes)
 		return NULL;
@@ -156,7 +156,7 @@ bytes_at(struct piece_search *p, uint64_t addr, size_t size, size_t ahead)
 	return p->window_bytes >= size ? p->buf : NULL;
 }
 
-/* The size and flags of the chunk at ADDR, 0 if they cannot be read. */
+/* Return the size and flags of the chunk at ADDR, 0 if they cannot be read. */
 static uint64_t
 size_at(struct piece_search *p, uint64_t addr)
 {
@@ -168,7 +168,8 @@ size_at(struct piece_search *p, uint64_t addr)
 /* ---- a piece ---- */
 
 /*
- * A chunk of the main arena, in no mapping of its own, with LEFT bytes to the end of what can be.
+ * Return whether RAW can be the size of a chunk of the main arena, without its own mapping, with
+ * LEFT bytes to the end of the stretch.
  */
 static bool
 pieces_is_chunk(const struct piece_search *p, uint64_t raw, uint64_t left)
@@ -179,14 +180,17 @@ pieces_is_chunk(const struct piece_search *p, uint64_t raw, uint64_t left)
 		bytes >= POSTS_WORDS * p->word_bytes && bytes <= left;
 }
 
-/* On i386 since 2.26 chunks are moved so that their blocks are aligned to 16 bytes. */
+/*
+ * Return the maximum shift of a first chunk: on i386 since 2.26 chunks are shifted, so that their
+ * blocks are aligned to 16 bytes.
+ */
 static unsigned int
 shift_max(const struct piece_search *p)
 {
 	return p->word_bytes == 4 ? I386_SHIFT : 0;
 }
 
-/* The first chunk of the piece that begins at START, 0 if no piece begins there. */
+/* Return the first chunk of the piece that begins at START, 0 if no piece begins there. */
 static uint64_t
 pieces_first_chunk(struct piece_search *p, uint64_t start)
 {
@@ -204,19 +208,19 @@ pieces_first_chunk(struct piece_search *p, uint64_t start)
 	return 0;
 }
 
-/* Whether the posts are at ADDR that are behind the last chunk of what top has left. */
+/* Return whether the fence posts that follow the last chunk, where top has left, are at ADDR. */
 static bool
 has_posts(struct piece_search *p, uint64_t addr)
 {
 	unsigned int word = p->word_bytes, header = HEADER_WORDS * word;
 	const char *posts = bytes_at(p, addr, 2 * header, 2 * header);
 
-	/* Whether the chunk before them is in use the first one says. */
+	/* The first post's flag shows whether the chunk before them is in use. */
 	return posts && (word_from(posts + word, word) & ~PREV_INUSE) == header &&
 		word_from(posts + header + word, word) == (header | PREV_INUSE);
 }
 
-/* The current top, which is the last chunk of its piece; 0 if that cannot be read. */
+/* Return the current top, which is the last chunk of its piece; 0 if it cannot be read. */
 static uint64_t
 top_now(const struct piece_search *p)
 {
@@ -229,8 +233,8 @@ top_now(const struct piece_search *p)
 }
 
 /*
- * The end of the piece that begins with CHUNK, by going from one to the next; 0 if it has none.
- * Behind top there may be another piece at once.
+ * Return the end of the piece that begins with CHUNK, by walking the chunks; 0 if it has no valid
+ * end.  Another piece may follow top immediately.
  */
 static uint64_t
 pieces_walk(struct piece_search *p, uint64_t chunk)
@@ -245,7 +249,7 @@ pieces_walk(struct piece_search *p, uint64_t chunk)
 	}
 	if (chunk % PAGE_BYTES == 0)
 		return has_top ? chunk : 0;
-	/* The rest of top may be too small for a chunk: then it is one more fence post. */
+	/* The rest of top may be too small for a chunk: then it is another fence post. */
 	for (unsigned int more = 0; more <= HEADER_WORDS * p->word_bytes;
 		more += HEADER_WORDS * p->word_bytes) {
 		end = (chunk + more + posts + PAGE_BYTES - 1) & -PAGE_BYTES;
@@ -257,9 +261,9 @@ pieces_walk(struct piece_search *p, uint64_t chunk)
 }
 
 /*
- * The end of the piece that begins at START, 0 if no piece begins there.  Only the walk shows its
- * size: MMAP_AS_MORECORE_SIZE, 1 MiB, or the size of the request if that is larger; since 2.35 that
- * holds for the first one, and others are as large as brk would have grown.
+ * Return the end of the piece that begins at START, 0 if no piece begins there.  Only the walk
+ * shows its size: MMAP_AS_MORECORE_SIZE, 1 MiB, or the size of the request if that is larger; since
+ * 2.35 that holds for the first one, and others are as large as brk would have grown.
  */
 static uint64_t
 pieces_piece_end(struct piece_search *p, uint64_t start)
@@ -298,9 +302,9 @@ piece_search_next(struct piece_search *p, raddr at, raddr *ret_start, raddr *ret
 	return false;
 }
 
-/* ---- its beginning ---- */
+/* ---- starting a search ---- */
 
-/* As piece_search_new(), also for an arena that claims to be contiguous.  NULL: no memory. */
+/* As piece_search_new(), but also for an arena that claims to be contiguous.  NULL: no memory. */
 static struct piece_search *
 search_new(const struct target *t, struct os_pages *pages, const struct arenas *a)
 {
@@ -330,7 +334,7 @@ piece_search_free(struct piece_search *p)
 	free(p);
 }
 
-/* ---- all of them ---- */
+/* ---- all pieces ---- */
 
 bool
 main_arena_is_contiguous(const struct target *t, const struct arenas *a)
@@ -352,7 +356,7 @@ pieces_see_present(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* The end of the chunk at ADDR, 0 if its header is not in memory. */
+/* Return the end of the chunk at ADDR, 0 if its header is not in memory. */
 static uint64_t
 chunk_end(const struct target *t, struct os_pages *pages, unsigned int word_bytes, uint64_t addr)
 {
@@ -371,8 +375,8 @@ chunk_end(const struct target *t, struct os_pages *pages, unsigned int word_byte
 }
 
 /*
- * The size of the main arena: behind next in its malloc_state are next_free (2.12),
- * attached_threads (2.23), system_mem and max_system_mem. 0 if unknown.
+ * Return the size of the main arena: in malloc_state next is followed by next_free (2.12),
+ * attached_threads (2.23), system_mem and max_system_mem.  0 if unknown.
  */
 static uint64_t
 pieces_system_bytes(const struct target *t, const struct arenas *a, uint64_t most)
@@ -415,7 +419,10 @@ main_heap_find(const struct target *t, struct os_pages *pages, const struct aren
 	if (top < brk_start.v || (brk.v && top >= brk.v))
 		return;
 	end = chunk_end(t, pages, a->word_bytes, top);
-	/* The process runs: top may have moved, and a block's content be where its header was. */
+	/*
+	 * The process runs: top may have moved, and its header may have been overwritten by a
+	 * block's contents.
+	 */
 	if (end <= top || (brk.v && end > brk.v))
 		return;
 	ret_end->v = (end + PAGE_BYTES - 1) & -PAGE_BYTES;
@@ -437,7 +444,7 @@ note_piece(struct piece_search *p, uint64_t start, uint64_t end, struct err *e)
 }
 
 /*
- * The start of the present pages behind the page of AT; the end of the stretch if there are none.
+ * Return the start of the present pages after the page of AT; the end of the stretch if not found.
  */
 static uint64_t
 next_present(const struct piece_search *p, uint64_t at)
@@ -450,8 +457,8 @@ next_present(const struct piece_search *p, uint64_t at)
 }
 
 /*
- * The first place from AT on that can have the header of a first chunk: brk's memory continues at
- * any place where a chunk can begin (sysmalloc(), front_misalign). 0 if none.
+ * Return the first place from AT on that can have the header of a first chunk: brk's memory
+ * continues at any place where a chunk can begin (sysmalloc(), front_misalign).  0 if not found.
  */
 static uint64_t
 next_header(struct piece_search *p, uint64_t at)
@@ -478,8 +485,8 @@ next_header(struct piece_search *p, uint64_t at)
 }
 
 /*
- * The next run of chunks in brk's memory from AT on, wherever another user has moved brk to; 0 if
- * none.
+ * Return the next run of chunks in brk's memory from AT on, wherever another user has moved brk to;
+ * 0 if not found.
  */
 static uint64_t
 run_behind(struct piece_search *p, uint64_t at, uint64_t *ret_end)
@@ -498,8 +505,8 @@ run_behind(struct piece_search *p, uint64_t at, uint64_t *ret_end)
 }
 
 /*
- * The memory that brk has given, from START up to END.  As long as brk serves malloc, malloc counts
- * the memory that other users took between two runs as its own (sysmalloc(), malloc/malloc.c).
+ * Find the memory from brk, from START up to END.  As long as brk serves malloc, malloc counts the
+ * memory that other users took between two runs as its own (sysmalloc(), malloc/malloc.c).
  */
 static int
 pieces_find_runs(
@@ -522,7 +529,7 @@ pieces_find_runs(
 	return 0;
 }
 
-/* The memory that mmap() has given between START and END. */
+/* Find the memory from mmap() between START and END. */
 static int
 find_mapped(struct piece_search *p, uint64_t start, uint64_t end, struct err *e)
 {
@@ -538,7 +545,7 @@ find_mapped(struct piece_search *p, uint64_t start, uint64_t end, struct err *e)
 	return 0;
 }
 
-/* The first heap of a thread arena that ends behind AT; UINT64_MAX if none. */
+/* Return the first heap of a thread arena that ends after AT; UINT64_MAX if not found. */
 static uint64_t
 next_heap(const struct arenas *a, uint64_t at)
 {
@@ -554,7 +561,7 @@ next_heap(const struct arenas *a, uint64_t at)
 	return next;
 }
 
-/* The same in [START, END), which may hold heaps of thread arenas as well. */
+/* As find_mapped(), in [START, END), which may contain heaps of thread arenas as well. */
 static int
 find_around_heaps(
 	struct piece_search *p, const struct arenas *a, uint64_t start, uint64_t end, struct err *e)
@@ -586,7 +593,7 @@ may_hold_pieces(const struct region *r)
 }
 
 /*
- * The end of the memory that continues from region I: after fork() the kernel does not merge
+ * Return the end of the memory that continues from region I: after fork() the kernel does not merge
  * additions.
  */
 static uint64_t
@@ -598,7 +605,9 @@ memory_end(const struct regions *m, size_t i)
 	return m->region[i].end.v;
 }
 
-/* In the memory around BRK what brk gave comes behind it, and in front what mmap() did. */
+/*
+ * Search brk's memory from BRK on, and the memory before it and elsewhere for pieces from mmap().
+ */
 static int
 pieces_find_all(struct piece_search *p, const struct arenas *a, raddr brk, struct err *e)
 {
@@ -653,9 +662,9 @@ main_pieces_release(struct main_pieces *p)
 	*p = (struct main_pieces){ 0 };
 }
 
-/* ---- what others took from brk in between ---- */
+/* ---- memory that others took from brk in between ---- */
 
-/* Whether chunks lie at AT, each of which leads to the next, within the window. */
+/* Return whether a row of chunks begins at AT, each leading to the next, within the window. */
 static bool
 is_row(const struct piece_search *p, uint64_t at)
 {
@@ -674,7 +683,7 @@ is_row(const struct piece_search *p, uint64_t at)
 	return true;
 }
 
-/* A chunk on PAGE that others follow; 0 if none is seen. */
+/* Return a chunk on PAGE that others follow; 0 if not found. */
 static uint64_t
 chunk_on(struct piece_search *p, uint64_t page)
 {
@@ -689,7 +698,7 @@ chunk_on(struct piece_search *p, uint64_t page)
 	return 0;
 }
 
-/* The first chunk at or above TO that the one at AT leads to; 0 if it leads to none. */
+/* Follow the chunks from AT; return the first one at or above TO, 0 if they do not lead there. */
 static uint64_t
 follow_run(struct piece_search *p, uint64_t at, uint64_t to)
 {
@@ -704,8 +713,9 @@ follow_run(struct piece_search *p, uint64_t at, uint64_t to)
 }
 
 /*
- * Whether a gap that is a considerable part of [START, END) is possible.  Where no chunks are seen
- * a large one may lie, to which those in front of it lead.  What is not present takes no memory.
+ * Return whether [START, END) may contain a gap that is a considerable part of it.  A large gap may
+ * lie where no chunks are found and the chunks before it do not lead past it.  Pages that are not
+ * present take no memory.
  */
 static bool
 may_have_gap(struct piece_search *p, uint64_t start, uint64_t end)
@@ -728,8 +738,8 @@ may_have_gap(struct piece_search *p, uint64_t start, uint64_t end)
 }
 
 /*
- * Note what lies between the runs in [START, END), of which the first begins on the first page.
- * Returns 0 even if they do not lead to END, or -1 with E.
+ * Store the gaps between the runs in [START, END), of which the first begins on the first page.
+ * Returns 0 even if the runs do not lead to END, or -1 with E.
  */
 static int
 find_gaps(struct piece_search *p, uint64_t start, uint64_t end, struct err *e)

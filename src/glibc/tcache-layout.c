@@ -1,15 +1,16 @@
 /*
- * The threads' caches (struct tcache_perthread_struct, malloc/malloc.c): which kind they are of,
- * how a thread's is found, and how free chunks are linked.
+ * The threads' caches (struct tcache_perthread_struct, malloc/malloc.c): their kind, how a thread's
+ * cache is found, and how free chunks are linked.
  *
  *	chunk -> +---------------------------+
  *	         | previous size, size       |
  *	block -> +---------------------------+
- *	         | counts, one for each bin  |  of blocks; since 2.42 of room that is left
+ *		 | counts, one for each bin  |  of blocks; since 2.42 of free slots
  *	         | heads, one for each bin   |  first block, NULL if the bin is empty
  *	         +---------------------------+
  *
- * The pointer to a thread's cache lies near that to its arena in its TLS: both are of malloc.c.
+ * The pointer to a thread's cache is near the pointer to its arena in its TLS: both are variables
+ * of malloc.c.
  */
 #include <config.h>
 
@@ -28,15 +29,15 @@
 #define FLAG_BITS UINT64_C(7)
 #define MAX_COPY_BYTES 0x308
 #define NR_SAMPLES 32
-/* The size of the sample: most threads have a tcache. */
+/* Size of the sample of threads: most threads have a tcache. */
 #define NR_THREADS (4 * NR_SAMPLES)
-/* Words before and behind the pointer to the arena. */
+/* Number of words before and after the pointer to the arena. */
 #define NEAR_WORDS 32
-/* A block may be on its way into or out of a bin while we look. */
+/* A thread may be moving a block into or out of a bin during the read. */
 #define NR_TORN 1
 
 static const struct tcache_layout_kind {
-	struct tcache_layout l; /* what it says whatever the size of a word */
+	struct tcache_layout l; /* members that do not depend on the word size */
 	unsigned int first, last;
 } kinds[] = {
 	{ { .nr_bins = 76, .count_bytes = 2, .counts_down = true }, 42, MALLOC_ANY_LATER },
@@ -52,7 +53,7 @@ struct cache {
 };
 
 struct caches {
-	const struct tcache_layout_kind *kind; /* of all of them; NULL: not known yet */
+	const struct tcache_layout_kind *kind; /* of all of them; NULL: unknown */
 	size_t nr;
 	struct cache v[NR_SAMPLES];
 };
@@ -63,7 +64,7 @@ tcache_layout_is_late(const struct look *k)
 	return k->deadline_ns && os_now_ns() >= k->deadline_ns;
 }
 
-/* ---- reading what may not be present ---- */
+/* ---- reading memory that may not be present ---- */
 
 static int
 tcache_layout_sum_present(const struct os_page_run *run, void *arg)
@@ -73,7 +74,7 @@ tcache_layout_sum_present(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* Read SIZE bytes at AT, if that changes nothing in the target. */
+/* Read SIZE bytes at AT, if the pages are present, which changes nothing in the target. */
 static bool
 tcache_layout_read_present(const struct look *k, raddr at, void *to, size_t size)
 {
@@ -88,7 +89,7 @@ tcache_layout_read_present(const struct look *k, raddr at, void *to, size_t size
 		present >= end.v - start.v && os_read(k->t, at, to, size, &e) == 0;
 }
 
-/* Whether P can point to a block of malloc's. */
+/* Return whether P can point to a block of malloc. */
 static bool
 tcache_layout_is_block(const struct look *k, uint64_t p)
 {
@@ -105,14 +106,17 @@ kind_chunk_bytes(const struct look *k, const struct tcache_layout_kind *kind)
 	return round_up(kind->l.nr_bins * (kind->l.count_bytes + word) + word, k->l->align_bytes);
 }
 
-/* To its end, which is in what is the next chunk's header otherwise. */
+/* Return the size of a copy up to the end of the block, which overlaps the next chunk's header. */
 static size_t
 kind_copy_bytes(const struct look *k, const struct tcache_layout_kind *kind)
 {
 	return kind_chunk_bytes(k, kind) + k->l->word_bytes;
 }
 
-/* Whether a chunk with SIZE in its header can hold one, and a rest too small for a chunk. */
+/*
+ * Return whether a chunk with SIZE in its header can contain a cache, and a rest too small for a
+ * chunk.
+ */
 static bool
 is_kind_size(const struct look *k, const struct tcache_layout_kind *kind, uint64_t size)
 {
@@ -121,7 +125,9 @@ is_kind_size(const struct look *k, const struct tcache_layout_kind *kind, uint64
 	return (size & ~FLAG_BITS) - kind_chunk_bytes(k, kind) < min_chunk_bytes;
 }
 
-/* The count of an empty bin: 0; or all of its room, which is the largest count of any bin. */
+/*
+ * Return the count of an empty bin: 0; or all of its slots, which is the largest count of any bin.
+ */
 static unsigned int
 count_of_empty(const struct tcache_layout *l, const char *counts)
 {
@@ -133,7 +139,7 @@ count_of_empty(const struct tcache_layout *l, const char *counts)
 	return most;
 }
 
-/* Whether CHUNK can be a cache, by its heads and by which counts are those of empty bins. */
+/* Return whether CHUNK can be a cache, by its heads and by the counts of empty bins. */
 static bool
 can_be_cache(const struct look *k, const struct tcache_layout *l, const char *chunk)
 {
@@ -150,7 +156,7 @@ can_be_cache(const struct look *k, const struct tcache_layout *l, const char *ch
 	return nr_torn <= NR_TORN;
 }
 
-/* Add the chunk at AT to C if it is a cache; of the kind that C has, once it has one. */
+/* Add the chunk at AT to C if it is a cache; only of the same kind as those in C. */
 static bool
 add_cache(const struct look *k, struct caches *c, raddr at)
 {
@@ -176,9 +182,9 @@ add_cache(const struct look *k, struct caches *c, raddr at)
 	return false;
 }
 
-/* ---- by the first chunks ---- */
+/* ---- the first chunks of heaps ---- */
 
-/* The first chunk of a heap whose headers end at END: its block is aligned. */
+/* Return the first chunk of a heap whose headers end at END: its block is aligned. */
 static raddr
 tcache_layout_first_chunk(const struct look *k, raddr end)
 {
@@ -187,7 +193,9 @@ tcache_layout_first_chunk(const struct look *k, raddr end)
 	return (raddr){ round_up(end.v + header, k->l->align_bytes) - header };
 }
 
-/* To 2.41 a thread's first malloc() makes its cache: often that is the first chunk of an arena. */
+/*
+ * Up to 2.41 a thread's first malloc() makes its cache, which is often the first chunk of an arena.
+ */
 static void
 add_first_chunks(const struct look *k, struct caches *c)
 {
@@ -199,13 +207,15 @@ add_first_chunks(const struct look *k, struct caches *c)
 				k, raddr_add(k->a->v[i].addr, k->l->state_bytes)));
 }
 
-/* ---- by the threads' pointers ---- */
+/* ---- the threads' pointers ---- */
 
 struct near {
 	uint64_t word[2 * NEAR_WORDS];
 };
 
-/* Read the words around the threads' pointers to their arenas.  Returns for how many threads. */
+/*
+ * Read the words around the threads' pointers to their arenas.  Returns the number of threads read.
+ */
 static size_t
 read_near(const struct look *k, struct near *ret, size_t max)
 {
@@ -226,7 +236,7 @@ read_near(const struct look *k, struct near *ret, size_t max)
 	return nr;
 }
 
-/* Add the caches that word W near the threads' pointers points to. */
+/* Add the caches that word W near the threads' pointers to arenas points to. */
 static void
 add_by_word(const struct look *k, struct caches *c, const struct near *near, size_t nr, size_t w)
 {
@@ -236,8 +246,9 @@ add_by_word(const struct look *k, struct caches *c, const struct near *near, siz
 }
 
 /*
- * C becomes the caches that threads have a pointer to, if the most of these are at one place.  Of
- * threads that have ended C may have more than there are threads now.
+ * Find the word near the threads' pointers to arenas that leads to the most caches, and replace C
+ * by these, if they are as many as C has or as threads were read.  C may have more than the present
+ * threads, because of threads that have ended.
  */
 static void
 add_by_pointer(struct look *k, struct caches *c)
@@ -265,8 +276,8 @@ struct votes {
 };
 
 /*
- * LINK was read at AT and leads to a place BEFORE bytes before a block.  An old link is a pointer;
- * one since 2.32 is xor'ed with its own address (PROTECT_PTR).
+ * Vote on LINK, which was read at AT and leads to a place BEFORE bytes before a block.  An old link
+ * is a pointer; since 2.32 it is xor'ed with its own address (PROTECT_PTR).
  */
 static void
 vote_link(const struct look *k, struct votes *v, raddr at, uint64_t link, unsigned int before)
@@ -277,7 +288,7 @@ vote_link(const struct look *k, struct votes *v, raddr at, uint64_t link, unsign
 	v->nr_mangled += !decoded || tcache_layout_is_block(k, decoded + before);
 }
 
-/* The first blocks of the bins of C. */
+/* Vote with the first blocks of the bins of C. */
 static void
 vote_cache(const struct look *k, struct votes *v, const struct tcache_layout_kind *kind,
 	const struct cache *c)
@@ -293,7 +304,7 @@ vote_cache(const struct look *k, struct votes *v, const struct tcache_layout_kin
 	}
 }
 
-/* The first chunks of the fast bins of ARENA; their links are to chunks. */
+/* Vote with the first chunks of the fast bins of ARENA; their links point to chunks. */
 static void
 vote_fastbins(const struct look *k, struct votes *v, raddr arena)
 {
@@ -343,7 +354,7 @@ look_for_tcache(struct look *k)
 
 	add_first_chunks(k, &c);
 	add_by_pointer(k, &c);
-	/* Only one kind is possible, even if no thread has a cache at the moment. */
+	/* Only one kind is possible, even if no thread has a cache now. */
 	if (!c.kind && k->l->first >= 42)
 		c.kind = &kinds[0];
 	if (c.kind) {

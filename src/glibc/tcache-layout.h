@@ -7,8 +7,8 @@
 #include "glibc/layout-priv.h"
 
 /*
- * Find l->tcache, and by what is in the caches whether there is safe linking.  What could not be
- * looked at by the deadline counts as not there.
+ * Find l->tcache, and from the caches' contents whether links are mangled.  Caches that could not
+ * be read by the deadline count as missing.
  */
 void look_for_tcache(struct look *k);
 

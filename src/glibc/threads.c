@@ -1,7 +1,7 @@
 /*
  * The address of a thread's struct pthread.  The kernel reports where the robust futex list of each
- * thread of a process begins.  A core file has the thread pointer instead; struct pthread is at it
- * (x86) or ends there (aarch64), and the members around the list are the same in every 64-bit
+ * thread of a process begins.  A core file has the thread pointer instead; struct pthread begins
+ * there (x86) or ends there (aarch64), and the members around the list are the same in every 64-bit
  * release (nptl/descr.h, 2.4 to 2.44):
  *
  *	-0x20	list, of all stacks of a kind
@@ -25,7 +25,7 @@
 #include "os/proc.h"
 #include "os/status.h"
 
-/* struct pthread has about 0x900 bytes, and this is in its first half. */
+/* struct pthread has about 0x900 bytes; the list is in its first half. */
 #define PTHREAD_BYTES 0x900
 #define FUTEX_OFFSET -32
 #define LIST_OFFSET 0x20
@@ -36,7 +36,7 @@ struct around {
 	int64_t futex_offset;
 };
 
-/* Look for it from FROM on. */
+/* Search for thread TID's list from FROM on. */
 static raddr
 threads_search(const struct target *t, raddr from, pid_t tid)
 {
@@ -88,18 +88,18 @@ threads_release(struct threads *threads)
 	*threads = (struct threads){ 0 };
 }
 
-/* ---- the lists that they are in ---- */
+/* ---- the lists of stacks ---- */
 
 /* The last members of struct rtld_global (sysdeps/generic/ldsodefs.h, 2.34 to 2.44), 64 bit. */
 struct stack_lists {
-	/* stacks that libc did not make: the main thread's is the last */
+	/* stacks that libc did not make; the main thread's is the last */
 	uint64_t user_next, user_prev;
 	uint64_t cache_next, cache_prev;
 	uint64_t cache_bytes, in_flight;
 	int32_t lock;
 };
 
-/* Whether the list with its head at HEAD, which points to NEXT, goes on there. */
+/* Return whether the list whose head at HEAD points to NEXT continues there. */
 static bool
 is_list(const struct target *t, raddr head, uint64_t next)
 {

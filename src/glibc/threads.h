@@ -11,7 +11,7 @@
 struct target;
 
 /*
- * A thread of the target, and where its robust futex list begins, which is in libc's struct
+ * A thread of the target, and the start of its robust futex list, which is in libc's struct
  * pthread.
  */
 struct thread {
@@ -30,15 +30,15 @@ void threads_release(struct threads *threads);
 #define auto_threads __attribute__((cleanup(threads_release)))
 
 /*
- * The head of thread TID's robust futex list, {0} if unknown.  It lies in struct pthread, at the
- * same distance from its start and from a variable of TLS in all threads.
+ * Return the head of thread TID's robust futex list, {0} if unknown.  It lies in struct pthread, at
+ * the same distance from its start and from a variable of TLS in all threads.
  */
 raddr thread_robust_head(const struct target *t, pid_t tid);
 
 /*
- * The word with libc's lock of its lists of stacks, which pthread_create() takes, and which
- * setuid() and related functions hold until every thread has taken part: 0 if it is free.  {0}:
- * unknown (before 2.34, or when the first thread has ended).
+ * Return the address of libc's lock for its lists of stacks, which pthread_create() takes, and
+ * which setuid() and related functions hold until every thread has taken part: the word is 0 if the
+ * lock is free.  {0}: unknown (before 2.34, or when the first thread has ended).
  */
 raddr stack_cache_lock(const struct target *t, const struct objects *o);
 

@@ -1,6 +1,6 @@
 /*
- * One arena: its header, its segments one after the other, and the proof that what was seen can be
- * true all at once.
+ * One arena: its header, its segments one after the other, and checks that all values are
+ * consistent.
  */
 #include <config.h>
 
@@ -32,7 +32,7 @@
 #define NONCONTIGUOUS 2
 #define FLAGS_OFFSET sizeof(int32_t)
 
-/* It may still be right, but not for sure. */
+/* Note that the result may be right, but is uncertain. */
 static void
 note_doubt(struct heap_arena *arena, const char *why)
 {
@@ -89,7 +89,7 @@ take_header(struct scan *s)
 
 /* ---- segments ---- */
 
-/* The bytes of [START, END) that are present. */
+/* Add the present bytes of [START, END). */
 static int
 arena_sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret, struct err *e)
 {
@@ -103,8 +103,8 @@ arena_sum_present(struct reader *r, uint64_t start, uint64_t end, uint64_t *ret,
 }
 
 /*
- * Bytes of the top chunk by its header; 0 if that cannot be read, or is not true: no chunk is
- * larger than all that its arena has.
+ * Return the bytes of the top chunk by its header; 0 if that cannot be read, or is larger than the
+ * whole arena.
  */
 static uint64_t
 arena_top_bytes(struct reader *r, struct heap_arena *arena)
@@ -122,8 +122,8 @@ arena_top_bytes(struct reader *r, struct heap_arena *arena)
 }
 
 /*
- * heap_trim() (malloc/arena.c) makes a heap smaller with madvise(), which gives nothing back of
- * what is locked: that is resident still, behind the end of the heap.
+ * Count locked memory after the end of a heap: heap_trim() (malloc/arena.c) shrinks a heap with
+ * madvise(), which does not release locked memory.
  */
 static int
 add_behind(struct scan *s, const struct arena_heap *heap, struct err *e)
@@ -147,8 +147,8 @@ add_behind(struct scan *s, const struct arena_heap *heap, struct err *e)
 }
 
 /*
- * The heaps of a thread arena, oldest first; maps/ has the first one first and then from the newest
- * down.  In the first one malloc_state is in front of the chunks.
+ * Add the heaps of a thread arena, oldest first; maps/ has the first one first and then from the
+ * newest down.  In the first heap malloc_state precedes the chunks.
  */
 static int
 heap_segments(struct scan *s, struct err *e)
@@ -174,7 +174,7 @@ heap_segments(struct scan *s, struct err *e)
 	return 0;
 }
 
-/* Not all of its pieces are known. */
+/* Read by lists, because some of the pieces are unknown. */
 static int
 rough_pieces(struct scan *s, struct err *e)
 {
@@ -188,7 +188,8 @@ rough_pieces(struct scan *s, struct err *e)
 }
 
 /*
- * Another user of brk owns what lies between two pieces, from START to END, but malloc counts it.
+ * Count the memory between two pieces, from START to END: another user of brk owns it, but malloc
+ * counts it.
  */
 static int
 add_foreign(struct scan *s, uint64_t start, uint64_t end, struct err *e)
@@ -204,8 +205,8 @@ add_foreign(struct scan *s, uint64_t start, uint64_t end, struct err *e)
 }
 
 /*
- * Add the memory that other users took from brk before malloc continued behind it: it counts as
- * malloc's until brk fails for the first time (sysmalloc(), malloc/malloc.c). Returns 0, 1 if the
+ * Add the memory that other users took from brk before malloc continued after it: it counts as
+ * malloc's until brk fails for the first time (sysmalloc(), malloc/malloc.c).  Returns 0, 1 if the
  * pieces are still less than malloc counts, or -1 with E.
  */
 static int
@@ -228,8 +229,8 @@ add_foreign_gaps(struct scan *s, struct err *e)
 }
 
 /*
- * The current end of piece I: only the one with top may have grown, if it is the last that brk
- * gave.
+ * Return the current end of piece I: only the one with top may have grown, if it is the last from
+ * brk.
  */
 static uint64_t
 arena_piece_end(const struct scan *s, size_t i)
@@ -242,9 +243,9 @@ arena_piece_end(const struct scan *s, size_t i)
 }
 
 /*
- * The bytes that malloc counts in front of its first chunk, if brk did not begin at a multiple of
+ * Return the bytes that malloc counts before its first chunk, if brk did not begin at a multiple of
  * the alignment (sysmalloc(), front_misalign): another user took an odd number of bytes before.
- * Programs may do that, and ld.so until 2.34 did for GLIBC_TUNABLES (elf/dl-tunables.c).
+ * Programs may do that; ld.so until 2.34 did for GLIBC_TUNABLES (elf/dl-tunables.c).
  */
 static uint64_t
 odd_bytes(const struct reader *r)
@@ -255,8 +256,7 @@ odd_bytes(const struct reader *r)
 }
 
 /*
- * Pieces side by side are one segment, with fence posts in it: there may be eight for each
- * megabyte.
+ * Adjacent pieces become one segment, with fence posts in it: there may be eight for each megabyte.
  */
 static int
 piece_segments(struct scan *s, struct err *e)
@@ -311,7 +311,7 @@ find_segments(struct scan *s, struct err *e)
 	return s->arena->is_main ? main_segment(s, e) : heap_segments(s, e);
 }
 
-/* ---- the proof ---- */
+/* ---- consistency checks ---- */
 
 static uint64_t
 segments_bytes(const struct scan *s)
@@ -329,8 +329,8 @@ segments_bytes(const struct scan *s)
 }
 
 /*
- * Pieces are missing: mappings that lists lead to may hold memory of others, and the owner of a
- * page that no list leads to is unknown.
+ * Handle missing pieces: mappings that lists lead to may contain memory of others, and the owner of
+ * a page that no list leads to is unknown.
  */
 static void
 check_rough(struct scan *s, uint64_t free)
@@ -369,7 +369,10 @@ check_rough(struct scan *s, uint64_t free)
 	arena->page_bytes[HEAP_PAGE_LIVE] -= others;
 }
 
-/* With glibc.malloc.hugetlb=2 heaps come from the hugetlb pool as long as it has pages (2.35). */
+/*
+ * With glibc.malloc.hugetlb=2 heaps come from the hugetlb pool as long as the pool has pages
+ * (2.35).
+ */
 static void
 see_hugetlb(struct scan *s)
 {
@@ -381,7 +384,7 @@ see_hugetlb(struct scan *s)
 		note_doubt(arena, "it has pages of the hugetlb pool, which RSS does not count");
 }
 
-/* Now that all runs are known, what is in the unsorted bin. */
+/* Sum up the unsorted bin, now that all runs are known. */
 static void
 check_runs(struct scan *s)
 {
@@ -394,7 +397,7 @@ check_runs(struct scan *s)
 	s->nr_unsorted = s->arena->bin[0].count;
 }
 
-/* The accounting identity: bytes that are neither a chunk nor top are malloc's own. */
+/* Check the accounting identity: bytes that are neither a chunk nor top are malloc's own. */
 static void
 check_sums(struct scan *s)
 {
@@ -426,7 +429,7 @@ check_sums(struct scan *s)
 		arena->overhead_bytes = arena->system_bytes - free - arena->in_use.bytes;
 }
 
-/* Someone was at work in an arena whose header is not what it was. */
+/* Report an arena whose header changed while it was read. */
 static int
 check_unchanged(struct scan *s, struct err *e)
 {
@@ -488,7 +491,7 @@ scan_cleanup(struct scan **s)
 }
 #define auto_scan __attribute__((cleanup(scan_cleanup)))
 
-/* Take A's header, into an arena of which nothing else is known.  NULL with E on failure. */
+/* Read A's header into ARENA, whose other members are reset.  NULL with E on failure. */
 static struct scan *
 scan_new(struct reader *r, const struct arena *a, bool by_lists, struct heap_arena *arena,
 	struct err *e)
@@ -512,7 +515,7 @@ scan_new(struct reader *r, const struct arena *a, bool by_lists, struct heap_are
 	return take_ptr(&s);
 }
 
-/* Each resident page has a class, unless a chunk that lies across others hid some. */
+/* Check that each resident page has a class, unless an overlapping chunk hid some. */
 static void
 arena_check_pages(struct scan *s)
 {
@@ -528,7 +531,7 @@ arena_check_pages(struct scan *s)
 			text_bytes(sum, known, sizeof known));
 }
 
-/* The steps that read no more of the target's memory. */
+/* Do the steps that do not read the target's memory. */
 static int
 arena_finish(struct scan *s, struct err *e)
 {
@@ -556,18 +559,18 @@ reader_finish_arenas(struct reader *r, struct err *e)
 	return failed;
 }
 
-/* How an arena is read. */
+/* How to read an arena. */
 struct manner {
 	bool by_lists;
-	bool in_pieces;	       /* the main arena turned out to be so */
-	bool follows_unsorted; /* the walk could not keep what is in the unsorted bin */
+	bool in_pieces;	       /* the main arena was found to be in pieces */
+	bool follows_unsorted; /* the walk could not store the contents of the unsorted bin */
 };
 
 /*
  * A walk copies all of an arena once.  Lists that copy a part of it take less, but each of their
- * chunks takes as long as a walk does for some hundred bytes, and where they follow no order pages
- * are copied again and again.  So they are given up for a walk when they have copied a third of the
- * arena, or have a chunk for 8 KiB of it.  In a small arena it is not worth it, and in one that is
+ * chunks takes as long as a walk does for some hundred bytes, and if they are in random order pages
+ * are copied again and again.  So a walk replaces the lists when they have copied a third of the
+ * arena, or have a chunk for 8 KiB of it.  In a small arena that does not pay, and in one that is
  * hardly resident the bits of a walk take too much memory.
  */
 #define READ_SHARE 3
@@ -577,7 +580,10 @@ struct manner {
 #define MARKS_LEAST 8192
 #define WALKED_BYTES_PER_NS 2
 
-/* Set how far lists are followed before a walk takes less; it may have no time, though. */
+/*
+ * Limit the lists to the point from which a walk takes less, unless a walk does not fit into the
+ * stop.
+ */
 static void
 bound_lists(struct scan *s)
 {
@@ -618,7 +624,7 @@ arena_read_once(struct reader *r, const struct arena *a, struct manner *how,
 	bound_lists(s);
 	if (lists_read(s, e) < 0)
 		return -1;
-	/* The lists are too long. */
+	/* The lists are too long: walk instead. */
 	if (s->has_too_many && !s->is_rough) {
 		how->by_lists = false;
 		return 1;
@@ -633,7 +639,7 @@ arena_read_once(struct reader *r, const struct arena *a, struct manner *how,
 		how->follows_unsorted = true;
 		return 1;
 	}
-	/* The walk has found posts where none can be. */
+	/* The walk has found fence posts in the middle of a segment. */
 	if (s->is_in_pieces && !how->in_pieces && arena->is_contiguous && !arena->is_by_lists &&
 		!s->is_cut) {
 		how->in_pieces = true;
@@ -678,7 +684,7 @@ reader_glance_arena(
 		s->is_in_pieces = true;
 		return rough_pieces(s, e);
 	}
-	/* The arena may have changed in between: then that is no top of a heap. */
+	/* The arena may have changed in between: then this is not the top of a heap. */
 	if (arena->is_main || (arena->top.addr.v ^ (end - 1)) & ~(r->arenas->heap_max_bytes - 1))
 		return 0;
 	arena->top_pages = top_pages(r->l, r->page_bytes, arena->top.addr.v, end);

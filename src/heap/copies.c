@@ -1,7 +1,7 @@
 /*
- * Copies of the memory that was read last, for lists that lead all over the heap.  First only the
- * pages that were asked for; when there are enough of them all of a copy that is present, for the
- * lists of a heap that was freed in order go through it page by page.
+ * Copies of the memory that was read last, for lists that lead all over the heap.  At first only
+ * the requested pages; when a copy has enough of them, all its present pages, because the lists of
+ * a heap that was freed in order go through it page by page.
  */
 #include <config.h>
 
@@ -48,7 +48,7 @@ copies_read_pages(struct copies *c, struct copy *copy, uint64_t from, uint64_t t
 		copy->pages |= UINT32_C(1) << (from - copy->start) / c->r->page_bytes;
 }
 
-/* Read the present pages of [START, END), which belong to COPY, as the runs of a segment show. */
+/* Read the present pages of [START, END), which belong to COPY, using the runs of a segment. */
 static void
 read_runs(struct copies *c, struct copy *copy, const struct page_runs *runs, uint64_t start,
 	uint64_t end)
@@ -60,7 +60,7 @@ read_runs(struct copies *c, struct copy *copy, const struct page_runs *runs, uin
 				runs->v[i].end.v < end ? runs->v[i].end.v : end);
 }
 
-/* The same, as the reader knows it. */
+/* Read the present pages of [START, END), which belong to COPY, using the reader's page states. */
 static void
 copies_read_present(struct copies *c, struct copy *copy, uint64_t start, uint64_t end)
 {

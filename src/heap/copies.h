@@ -11,15 +11,13 @@
 struct reader;
 struct scan;
 
-/* ---- copies.c -------------------------------------------------------------------------------- */
-
 #define NR_COPIES 16
 
-/* Each at the place its address says. */
+/* Copies, indexed by address. */
 struct copies {
 	struct reader *r;
-	const struct scan *s; /* NULL: not of one arena, but of all that can be malloc's */
-	int nr_single;	      /* pages, then all of a copy is read */
+	const struct scan *s; /* NULL: not of one arena, but of all of malloc's memory */
+	int nr_single;	      /* number of pages after which a whole copy is read */
 	struct copy {
 		uint64_t start;
 		uint32_t pages; /* a bit for each that was read */
@@ -32,9 +30,7 @@ int copies_open(
 void copies_close(struct copies *c);
 #define auto_copies __attribute__((cleanup(copies_close)))
 
-/*
- * Two words at ADDR, which is aligned to two words, or NULL; that is so when there is no time, too.
- */
+/* Return two words at ADDR, which is aligned to two words, or NULL; also if there is no time. */
 const char *copies_pair(struct copies *c, uint64_t addr);
 
 #endif

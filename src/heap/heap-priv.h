@@ -1,18 +1,18 @@
 /*
- * heap-priv: what the files that read heaps share.
+ * heap-priv: declarations shared by the files that read heaps.
  *
- *	read.c		the target: stops, tries again, all arenas
- *	arena.c		one arena: its header, its segments, the proof of the whole
- *	scan.c		the look at one arena: what the files below share
+ *	read.c		the target: stops, retries, all arenas
+ *	arena.c		one arena: its header, its segments, checks of the whole
+ *	scan.c		the scan of one arena: shared by the files below
  *	marks.c		free chunks that were found in lists
  *	walk.c		one segment, chunk by chunk
  *	lists.c		malloc's lists of free chunks
- *	runs.c		of a long unsorted bin what the walk shows
+ *	runs.c		a long unsorted bin, as the walk shows it
  *	tcache.c	the threads' caches
- *	pages.c		what each page is for, and what malloc_trim() would give back
- *	trim.c		what that means: for others, for huge pages, and in time
- *	memory.c	the target's memory, as far as it is present
- *	copies.c	what was read of it last
+ *	pages.c		the use of each page, and what malloc_trim() would release
+ *	trim.c		the effect of that: on shared and huge pages, and in time
+ *	memory.c	the target's present memory
+ *	copies.c	the memory that was read last
  */
 #ifndef MEMDIAG_HEAP_HEAP_PRIV_H
 #define MEMDIAG_HEAP_HEAP_PRIV_H
@@ -41,14 +41,14 @@ struct target;
 /* struct malloc_chunk: prev_size, size, fd, bk, fd_nextsize, bk_nextsize. */
 #define CHUNK_WORDS 6
 
-/* ---- memory.c: the target's memory ----------------------------------------------------------- */
+/* ---- the target's memory --------------------------------------------------------------------- */
 
 struct page_run {
 	raddr start, end;
 	bool is_present; /* else swapped */
 };
 
-/* Runs of pages, sorted; those that are neither present nor swapped are in none. */
+/* Runs of pages, sorted; pages that are neither present nor swapped are in no run. */
 struct page_runs {
 	struct page_run *v; /* owned */
 	size_t nr, room;
@@ -62,11 +62,11 @@ enum mark_kind {
 	MARK_UNSORTED,
 	MARK_BINNED,
 	MARK_TOP,
-	MARK_FENCE, /* no chunk, but the end of a heap */
+	MARK_FENCE, /* not a chunk, but the end of a heap */
 };
 
 struct mark {
-	uint64_t chunk_and_kind; /* chunks are aligned, so the kind fits in the low bits */
+	uint64_t chunk_and_kind; /* chunks are aligned, so the kind fits into the low bits */
 	uint64_t raw;		 /* its size word */
 };
 
@@ -87,9 +87,9 @@ struct marks {
 	size_t nr, room;
 };
 
-/* ---- trim.c: what malloc_trim() would do ----------------------------------------------------- */
+/* ---- the reader ------------------------------------------------------------------------------ */
 
-/* Memory that stays whatever madvise() says: mlock(), mlockall(). */
+/* Memory that madvise() does not release: mlock(), mlockall(). */
 struct mlocked {
 	struct heap_range *v; /* owned; sorted */
 	size_t nr, room;
@@ -100,51 +100,53 @@ struct mlocked {
 
 struct reader {
 	const struct target *t;
-	const struct regions *m; /* of the time of the read */
+	const struct regions *m; /* at the time of the read */
 	const struct malloc_layout *l;
 	const struct arenas *arenas;
-	struct main_pieces pieces; /* owned; of a main arena that is not in one piece */
-	/* incomplete or unknown: search for them before the next stop */
+	struct main_pieces pieces; /* owned; for a main arena in several pieces */
+	/* incomplete or unknown: search for the pieces before the next stop */
 	bool wants_pieces;
 	struct os_pages *pages; /* NULL: present pages are unknown */
 	struct marks cached;	/* of all threads, sorted */
 	struct mlocked mlocked;
-	uint64_t pad_bytes; /* what malloc_trim() would be given */
-	bool with_tops;	    /* tops of thread arenas are to go back, too */
+	uint64_t pad_bytes; /* argument of malloc_trim() */
+	bool with_tops;	    /* release the tops of thread arenas, too */
 	uint64_t page_bytes;
-	uint64_t deadline_ns;	 /* 0: none.  When it is past, what is being read is left */
-	bool is_late;		 /* that happened */
-	const char *doubt;	 /* why nothing that is read now can be exact; NULL if it can */
-	const char *cache_doubt; /* why CACHED is not right; NULL if it is */
-	bool is_stopped;	 /* all threads stand still */
+	uint64_t deadline_ns;	 /* 0: no deadline.  Reading stops when it has passed */
+	bool is_late;		 /* the deadline has passed */
+	const char *doubt;	 /* why the present read cannot be exact; NULL if it can */
+	const char *cache_doubt; /* why CACHED is wrong; NULL if it is right */
+	bool is_stopped;	 /* all threads are stopped */
 	struct page_group {
-		uint64_t start, page_bytes; /* 0: not asked for */
+		uint64_t start, page_bytes; /* 0: not read yet */
 		uint64_t present, swapped;  /* bits */
-	} group[NR_GROUPS];		    /* in this read, each at the place its address says */
-	struct scan *unfinished;	    /* owned; a chain of them */
-	bool has_no_walk; /* the arena that is read now is too large to be walked in a stop */
+	} group[NR_GROUPS];		    /* in this read, indexed by address */
+	struct scan *unfinished;	    /* owned; a chain */
+	bool has_no_walk; /* the present arena is too large to be walked in a stop */
 	struct heap *heap;
 };
 
-/* The word of the target at AT in a copy. */
+/* Return the word of the target at AT in a copy. */
 static inline uint64_t
 word_in(const struct reader *r, const char *at)
 {
 	return word_from(at, r->l->word_bytes);
 }
 
-/* The smallest chunk. */
+/* Return the size of the smallest chunk. */
 static inline uint64_t
 min_chunk_bytes(const struct malloc_layout *l)
 {
 	return 4 * l->word_bytes;
 }
 
-/* ---- the look at one arena ------------------------------------------------------------------- */
+/*
+ * ---- the scan of one arena ----------------------------------------------------------------------
+ */
 
 #define STATE_MAX 4096
 
-/* The sums over all free chunks and bins that agree when each is linked to by one other. */
+/* Sums over all free chunks and bins; they are equal if each is linked to by one other. */
 struct link_sums {
 	uint64_t self, fd, bk;
 };
@@ -164,12 +166,12 @@ link_sums_add(struct link_sums *s, uint64_t self, uint64_t fd, uint64_t bk)
 	s->bk += link_mix(bk);
 }
 
-/* Free chunks that follow each other in memory and in their list. */
+/* Free chunks that are consecutive in memory and in their list. */
 struct free_run {
-	uint64_t low, high;   /* the first and the last of them in memory */
-	uint64_t entry, exit; /* the first of them in the list, and what the last one leads to */
+	uint64_t low, high;   /* the first and the last in memory */
+	uint64_t entry, exit; /* the first in the list, and the one that the last leads to */
 	struct heap_bin sums;
-	unsigned int bin; /* that all of them have by their size; 0: they have several */
+	unsigned int bin; /* the bin of all of them by size; 0: several bins */
 	bool is_unsorted;
 };
 
@@ -178,14 +180,14 @@ struct free_runs {
 	size_t nr, room;
 	bool is_used;
 	bool has_too_many;
-	bool is_open;		   /* the last may go on */
+	bool is_open;		   /* the last run may continue */
 	uint64_t last_fd, last_bk; /* links of its highest chunk */
 };
 
 struct scan {
-	struct scan *next; /* in a chain of the unfinished */
+	struct scan *next; /* in the chain of unfinished scans */
 	struct reader *r;
-	const struct arena *known; /* as maps/ has it */
+	const struct arena *known; /* as in maps/ */
 	struct heap_arena *arena;
 	char state[STATE_MAX]; /* a copy of its malloc_state */
 	struct {
@@ -193,32 +195,32 @@ struct scan {
 			struct page_runs runs;
 			/*
 			 * The chunks in fast bins and in the unsorted bin: a bit for every place
-			 * where a chunk can begin. It takes less than 1 % of the heap; a list of
+			 * where a chunk can begin.  It takes less than 1 % of the heap; a list of
 			 * them could take a tenth.
 			 */
-			uint64_t *map; /* NULL while it is empty, and by lists */
+			uint64_t *map; /* NULL while it is empty, and when reading by lists */
 		} * v;
 		size_t nr, room;
 	} stretch; /* parallel to the arena's segments */
 	uint64_t nr_unsorted;
-	struct free_runs runs; /* in use if the unsorted bin is too long to be followed */
-	bool follows_unsorted; /* it is followed all the same: there were too many runs */
-	struct marks marks;    /* by lists: all free chunks and top instead, sorted */
-	/* the lists are given up for a walk when one is reached */
+	struct free_runs runs; /* used if the unsorted bin is too long to be followed */
+	bool follows_unsorted; /* follow it anyway: it had too many runs */
+	struct marks marks;    /* by lists: all free chunks and top, sorted */
+	/* a walk replaces the lists when one of these is reached */
 	uint64_t max_marks, max_read_bytes;
-	bool has_too_many;    /* that has happened */
-	uint64_t nr_taken;    /* of these, in the segments */
+	bool has_too_many;    /* a limit was reached */
+	uint64_t nr_taken;    /* number of the marks in the segments */
 	uint64_t fence_bytes; /* at the ends of segments */
 	struct link_sums sums;
-	bool is_in_pieces; /* the main arena, with memory of others in between */
-	/* not all of these were found: what lists lead to is taken by mappings */
+	bool is_in_pieces; /* the main arena, with memory of others between pieces */
+	/* some pieces are missing: mappings that lists lead to are used */
 	bool is_rough;
-	uint64_t pieces_bytes; /* of those that were found */
-	/* there was no time for all of it; to be freed later takes none either */
+	uint64_t pieces_bytes; /* bytes of the pieces that were found */
+	/* time was too short; the scan is freed without being finished */
 	bool is_cut;
 };
 
-/* The bit of the chunk at ADDR in segment SEG. */
+/* Return the bit of the chunk at ADDR in segment SEG. */
 static inline uint64_t
 map_bit(const struct scan *s, size_t seg, uint64_t addr)
 {
@@ -232,13 +234,13 @@ is_marked(const struct scan *s, size_t seg, uint64_t addr)
 
 	return s->stretch.v[seg].map && s->stretch.v[seg].map[bit / 64] >> bit % 64 & 1;
 }
-/* The cost of a copy that is read whole, in pages. */
+/* The cost of reading a whole copy, in pages. */
 #define NR_SINGLE 8
 
 /*
- * The largest number of chunks that reading an arena by its lists keeps, whatever a walk would
- * cost, and as many again while they are sorted: 48 MiB.  The walk needs a bit for 16 bytes of the
- * heap instead.
+ * Maximum number of chunks that reading an arena by its lists stores, whatever a walk would cost,
+ * and as many again while they are sorted: 48 MiB.  The walk needs a bit for 16 bytes of the heap
+ * instead.
  */
 #define MARKS_MAX (UINT64_C(3) << 19)
 

@@ -1,5 +1,5 @@
 /*
- * heap: glibc malloc's heaps, read from memory without running one instruction in the target.
+ * heap: glibc malloc's heaps, read from memory without executing an instruction in the target.
  * malloc-info.h has malloc's own account of them.
  */
 #ifndef MEMDIAG_HEAP_HEAP_H
@@ -14,15 +14,15 @@
 #include "glibc/arena-heaps.h"
 #include "glibc/layout.h"
 
-/* How much a number can be trusted. */
+/* The certainty of a number. */
 enum heap_certainty {
-	HEAP_APPROXIMATE, /* a check failed, or not all could be read */
+	HEAP_APPROXIMATE, /* a check failed, or some data could not be read */
 	/*
 	 * all checks passed, but it was not stopped, its lock was taken, others have pages in its
-	 * mappings, or it is not known what threads have cached
+	 * mappings, or the threads' caches are unknown
 	 */
 	HEAP_CONSISTENT,
-	/* all threads stood still, no thread held its lock, all checks passed */
+	/* all threads were stopped, no thread held its lock, all checks passed */
 	HEAP_EXACT,
 };
 
@@ -31,28 +31,28 @@ struct heap_sum {
 };
 
 /*
- * A page of an arena that is resident is of exactly one of these; RETURNED and RESERVED are not
+ * A resident page of an arena has exactly one of these classes; RETURNED and RESERVED are not
  * resident.
  */
 enum heap_page_class {
-	HEAP_PAGE_LIVE,	     /* in use, all of it */
-	HEAP_PAGE_MIXED,     /* in use in part; or free with a header that must stay */
-	HEAP_PAGE_TRIMMABLE, /* malloc_trim(0) gives it back */
-	/* nothing on it but chunks of tcaches and fast bins, and free ones */
+	HEAP_PAGE_LIVE,	     /* entirely in use */
+	HEAP_PAGE_MIXED,     /* partly in use; or free with a header that must stay */
+	HEAP_PAGE_TRIMMABLE, /* released by malloc_trim(0) */
+	/* only chunks of tcaches and fast bins, and free ones */
 	HEAP_PAGE_CACHED,
-	HEAP_PAGE_TOP, /* in a top chunk, and kept by malloc_trim(0): of thread arenas, and
-				 * of the main one when it does not end where brk does */
-	/* behind the end of a heap that has shrunk: locked memory stays then */
+	HEAP_PAGE_TOP, /* in a top chunk, and kept by malloc_trim(0): of thread arenas, and of
+		        * the main one when it does not end where brk does */
+	/* after the end of a heap that has shrunk, if memory is locked */
 	HEAP_PAGE_BEHIND,
 	HEAP_PAGE_RETURNED, /* free and not resident */
 	HEAP_PAGE_RESERVED, /* address space that the arena has not used yet */
 	NR_HEAP_PAGE_CLASSES,
 };
 
-/* Chunks of malloc_info's <size> line: of one bin. */
+/* The chunks of a bin, as in malloc_info's <size> line. */
 struct heap_bin {
 	uint64_t count;
-	uint64_t total_bytes; /* sums and ends of the raw size words, flag bits included, as */
+	uint64_t total_bytes; /* sums and limits of the raw size words, including flag bits, as */
 	uint64_t from_bytes, to_bytes; /* malloc_info prints them */
 };
 
@@ -66,12 +66,12 @@ struct heap_chunk {
 	uint64_t bytes;
 };
 
-/* A contiguous piece of an arena: a heap, or what brk or a mapping gave the main arena. */
+/* A contiguous piece of an arena: a heap, or memory of the main arena from brk or a mapping. */
 struct heap_segment {
-	raddr start, end; /* from its first chunk to where it ends; headers are outside */
+	raddr start, end; /* from its first chunk to its end; without headers */
 	struct heap_sum in_use, free;
-	struct heap_chunk last_in_use; /* what keeps it from shrinking; bytes 0: nothing */
-	uint64_t below_bytes;	       /* free or cached right below that chunk */
+	struct heap_chunk last_in_use; /* keeps it from shrinking; bytes 0: no chunk in use */
+	uint64_t below_bytes;	       /* free or cached directly below that chunk */
 };
 
 #define HEAP_NR_LARGEST 16
@@ -86,30 +86,30 @@ struct heap_arena {
 	unsigned int nr; /* in malloc_info's order */
 	bool is_main;
 	enum heap_certainty certainty;
-	char why[160]; /* it is not exact; "" if it is */
+	char why[160]; /* why it is not exact; "" if it is */
 	/*
-	 * chunks in use were not looked at: used_size, the counts of in_use, and what pins segments
-	 * are not known
+	 * chunks in use were not read: used_size, the counts of in_use, and the last chunks of
+	 * segments are unknown
 	 */
 	bool is_by_lists;
-	bool has_neighbours; /* others have pages in its mappings: what is resident is at
-					 * most what is said */
+	bool has_neighbours; /* others have pages in its mappings: resident bytes are upper
+			      * bounds */
 	/* it has pages of the hugetlb pool: resident, but not in RSS */
 	bool is_hugetlb;
 	int attached;	    /* threads, by malloc's count; -1 before 2.23 */
-	bool is_contiguous; /* brk's only; thread arenas: true */
+	bool is_contiguous; /* brk serves all of it; thread arenas: true */
 	uint64_t system_bytes, max_system_bytes;
-	uint64_t found_bytes;	 /* of system_bytes: what was found and looked at */
-	uint64_t mprotect_bytes; /* of all heaps; system_bytes for the main arena */
+	uint64_t found_bytes;	 /* part of system_bytes that was found and read */
+	uint64_t mprotect_bytes; /* of all heaps; equals system_bytes for the main arena */
 	struct heap_chunk top;
-	struct heap_sum in_use; /* with what tcaches hold, as malloc counts */
-	struct heap_sum cached; /* of which in tcaches */
+	struct heap_sum in_use; /* including tcaches, as malloc counts */
+	struct heap_sum cached; /* the part of in_use in tcaches */
 	struct heap_sum fast, binned;
 	/* heap_infos, malloc_state, fence posts, and foreign.bytes */
 	uint64_t overhead_bytes;
 	/*
-	 * The memory that other users took from brk between two parts of the main arena; malloc
-	 * counts it as its own.
+	 * Memory that other users took from brk between two parts of the main arena; malloc counts
+	 * it as its own.
 	 */
 	struct {
 		uint64_t bytes, resident_bytes;
@@ -121,37 +121,38 @@ struct heap_arena {
 		struct heap_segment *v; /* owned; oldest first */
 		size_t nr, room;
 	} segment;
-	/* pages; zeroes, with has_pages false, if they are unknown */
+	/* pages; zeroes, with has_pages false, if unknown */
 	bool has_pages;
 	uint64_t page_bytes[NR_HEAP_PAGE_CLASSES];
 	uint64_t resident_bytes, swapped_bytes;
-	/* bytes in use on resident pages, cached ones not counted */
+	/* bytes in use on resident pages, without cached ones */
 	uint64_t live_resident_bytes;
 	uint64_t stranded_bytes;    /* free bytes on MIXED and CACHED pages */
-	struct {		    /* what malloc_trim() does here */
-		uint64_t rss_bytes; /* RSS falls by */
-		uint64_t uss_bytes; /* of which no other process has the pages; see has_uss */
+	struct {		    /* the effect of malloc_trim() */
+		uint64_t rss_bytes; /* decrease of RSS */
+		uint64_t uss_bytes; /* the part of it that no other process shares; see has_uss */
 		uint64_t swap_bytes;
-		uint64_t lock_ns;	/* the arena's lock is held, estimated */
-		uint64_t mlocked_bytes; /* would go as well, but for mlock() */
+		uint64_t lock_ns;	/* how long the arena's lock is held, estimated */
+		uint64_t mlocked_bytes; /* would be released as well if not locked */
 		/*
 		 * The part of rss_bytes on huge pages that are only partly freed: the kernel keeps
-		 * them whole until it is short of memory.
+		 * them whole until memory is short.
 		 */
 		uint64_t huge_bytes;
 		struct {
-			struct heap_range *v; /* owned; madvise() each, the last may be brk's */
+			/* owned; ranges for madvise(), the last may be brk's */
+			struct heap_range *v;
 			size_t nr, room;
 		} range;
 	} trim;
-	struct heap_range top_pages; /* whole pages of the top chunk that it leaves */
+	struct heap_range top_pages; /* whole pages of the top chunk that malloc_trim() leaves */
 };
 
 /* A thread's cache. */
 struct heap_thread {
 	pid_t tid;	/* 0: the owner is unknown */
-	raddr arena;	/* 0: none yet */
-	bool has_cache; /* it has one, in a chunk of malloc's own */
+	raddr arena;	/* 0: no arena yet */
+	bool has_cache; /* it has a cache, in one of malloc's chunks */
 	struct heap_sum cached;
 };
 
@@ -165,19 +166,19 @@ struct heap {
 		struct heap_thread *v;
 		size_t nr, room;
 	} thread;
-	bool knows_caches; /* false: what threads have cached counts as in use */
-	/* threads of which that is not known, though of others it is */
+	bool knows_caches; /* false: cached chunks count as in use */
+	/* threads whose caches are unknown, if others are known */
 	size_t nr_unknown_caches;
 	enum heap_certainty certainty; /* of the least certain arena */
-	bool is_ring_closed;	       /* false: memory is damaged, and arenas may lack */
-	struct stray_heaps strays;     /* which no arena here has; see arenas_find_strays() */
+	bool is_ring_closed;	       /* false: memory is damaged, and arenas may be missing */
+	struct stray_heaps strays;     /* heaps without an arena; see arenas_find_strays() */
 	bool has_uss;
-	/* a core file without holes: zero pages may have been resident, too */
+	/* a core file without holes: zero pages may also have been resident */
 	bool is_resident_least;
-	bool knows_huge; /* huge_bytes of the arenas' trim are filled */
+	bool knows_huge; /* huge_bytes of the arenas' trim are set */
 	/*
-	 * in which arenas were read; threads are as in the last, so that with more than one what
-	 * they have cached need not add up
+	 * reads of arenas; threads are from the last one, so that after several reads the caches
+	 * need not add up
 	 */
 	unsigned int nr_looks;
 	unsigned int nr_stops;

@@ -8,11 +8,9 @@
 
 struct scan;
 
-/* ---- lists.c --------------------------------------------------------------------------------- */
-
 /*
- * Note what is in the fast bins and in the unsorted bin in the maps of S; by lists, what is in all
- * bins in its marks.  Returns 0, 1 with why in the arena when a list is damaged, or -1 with E.
+ * Store the fast bins and the unsorted bin in the maps of S; by lists, all bins in its marks.
+ * Returns 0, 1 with the reason in the arena when a list is damaged, or -1 with E.
  */
 int lists_read(struct scan *s, struct err *e);
 

@@ -1,5 +1,5 @@
 /*
- * malloc's lists of free chunks, and how long malloc_info() takes to go through them.
+ * malloc's lists of free chunks, and the time malloc_info() takes to go through them.
  */
 #include <config.h>
 
@@ -24,9 +24,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The walk finds the chunks of an unsorted bin that has more than this (runs.c). */
+/* For a longer unsorted bin the walk finds the chunks (runs.c). */
 #define UNSORTED_MAX 1024
-/* A free chunk's size word and links; the links may be on the page behind the header's. */
+/* A free chunk's size word and links; the links may be on the page after the header's. */
 struct free_chunk {
 	uint64_t raw, fd, bk;
 };
@@ -48,11 +48,11 @@ lists_read_chunk(struct copies *c, uint64_t chunk, struct free_chunk *ret)
 	return true;
 }
 
-/* ---- what was found ---- */
+/* ---- storing chunks ---- */
 
 /*
- * Set the bit of the chunk at ADDR.  Returns 0, 1 if it cannot be a chunk or was seen before, or
- * -1.
+ * Set the bit of the chunk at ADDR.  Returns 0, 1 if it is not a valid chunk or its bit is set
+ * already, or -1.
  */
 static int
 lists_set_bit(struct scan *s, uint64_t addr, struct err *e)
@@ -93,10 +93,10 @@ struct heap_list {
 	struct copies *copies;
 	struct scan *s;
 	uint64_t nr;		    /* chunks so far */
-	uint64_t passed, passed_at; /* a chunk, and the NR that it was */
+	uint64_t passed, passed_at; /* a chunk, and NR at that chunk */
 };
 
-/* The meaning of BAD (1, or -1 with E) for the list NAME, which has led to CHUNK. */
+/* Handle BAD (1, or -1 with E) for the list NAME, which has led to CHUNK. */
 static int
 bad_list(const struct heap_list *l, int bad, const char *name, unsigned int nr, uint64_t chunk)
 {
@@ -111,7 +111,7 @@ bad_list(const struct heap_list *l, int bad, const char *name, unsigned int nr, 
 		name, nr);
 }
 
-/* A list goes on for as long as memory that is there has room for its chunks. */
+/* Return whether a list has more chunks than present memory can contain. */
 static bool
 is_too_long(struct heap_list *l)
 {
@@ -121,7 +121,8 @@ is_too_long(struct heap_list *l)
 }
 
 /*
- * A list with links one way may be a circle: then a chunk set aside at every doubling comes again.
+ * Return whether a singly linked list is circular: it reaches a chunk again that was stored when
+ * the length doubled.
  */
 static bool
 is_circle(struct heap_list *l, uint64_t chunk)
@@ -169,7 +170,7 @@ follow_fast(struct heap_list *l, unsigned int nr, uint64_t head, struct err *e)
 	return 0;
 }
 
-/* Follow bin NR, as glibc counts, whose header is a chunk at HEAD with FD. */
+/* Follow bin NR (glibc's number), whose header is a chunk at HEAD with FD. */
 static int
 follow_bin(struct heap_list *l, unsigned int nr, uint64_t head, uint64_t fd, struct err *e)
 {
@@ -220,7 +221,7 @@ follow_bins(struct heap_list *l, unsigned int last, struct err *e)
 	return bad;
 }
 
-/* Whether the unsorted bin has more than UNSORTED_MAX chunks. */
+/* Return whether the unsorted bin has more than UNSORTED_MAX chunks. */
 static bool
 is_unsorted_long(struct heap_list *l)
 {
@@ -236,8 +237,8 @@ is_unsorted_long(struct heap_list *l)
 }
 
 /*
- * Mark the fence posts of segment SEG, if it has some.  They are the last two headers of a heap
- * that top has left: of two words, then of two or none (sysmalloc(), malloc/malloc.c).
+ * Mark the fence posts of segment SEG, if it has them.  They are the last two headers of a heap
+ * that top has left: of two words, then of two or zero words (sysmalloc(), malloc/malloc.c).
  */
 static int
 mark_fence(struct scan *s, size_t seg, struct err *e)
@@ -256,7 +257,10 @@ mark_fence(struct scan *s, size_t seg, struct err *e)
 	return marks_add(&s->marks, fence, end - fence, MARK_FENCE, e);
 }
 
-/* Each piece of the main arena ends with posts, but for the one with top, where all are known. */
+/*
+ * Mark the posts at the end of each piece of the main arena, except the one with top, if all pieces
+ * are known.
+ */
 static int
 mark_piece_fences(struct scan *s, struct err *e)
 {
@@ -274,7 +278,7 @@ mark_piece_fences(struct scan *s, struct err *e)
 	return 0;
 }
 
-/* By lists: what ends the heaps. */
+/* By lists: mark the ends of the heaps. */
 static int
 mark_ends(struct scan *s, struct err *e)
 {
@@ -296,7 +300,7 @@ lists_read(struct scan *s, struct err *e)
 	int bad, nr_single;
 
 	/*
-	 * Lists that copy no whole pages around their chunks are quicker than a walk; others are
+	 * Lists that copy only single pages around their chunks are faster than a walk; others are
 	 * given up.
 	 */
 	nr_single = s->arena->is_by_lists && s->max_read_bytes != UINT64_MAX ? NR_SINGLE : 1;
@@ -311,24 +315,24 @@ lists_read(struct scan *s, struct err *e)
 	return bad;
 }
 
-/* ---- how long it takes to go through them ---- */
+/* ---- the time to go through the lists ---- */
 
 /*
- * The time malloc_info() takes for a free chunk near the one before it in the list, and for one
- * that is far away: then the processor waits for memory.
+ * The time malloc_info() takes for a free chunk near the previous one in the list, and for one far
+ * away, for which the processor waits for memory.
  */
 #define NEAR_NS 40
 #define FAR_NS 400
 /* The limit for all arenas together, as a multiple of the limit for one. */
 #define SUM_FACTOR 16
-/* The sample of the unsorted bin that shows whether most of its chunks are large. */
+/* Size of the sample of the unsorted bin that shows whether most of its chunks are large. */
 #define SAMPLE 16
 
 struct list_cost {
 	struct copies *copies;
 	const struct arenas *arenas;
 	uint64_t ns, max_ns;
-	/* the arena cannot have so many chunks of that size that they matter */
+	/* size from which an arena has too few chunks to matter */
 	uint64_t large_bytes;
 };
 
@@ -341,8 +345,8 @@ add_chunk_cost(struct list_cost *n, uint64_t from, uint64_t to)
 }
 
 /*
- * Add what leads from CHUNK to END, a bin of the arena at STATE, unless half of it is large.  A
- * chunk that goes to another bin meanwhile would lead us round in that one for good.
+ * Add the cost of the list from CHUNK to END, a bin of the arena at STATE, unless half of it is
+ * large.  A chunk that moves to another bin meanwhile would lead us round in that bin for ever.
  */
 static void
 add_bin_cost(struct list_cost *n, raddr state, uint64_t chunk, uint64_t end)
@@ -361,7 +365,7 @@ add_bin_cost(struct list_cost *n, raddr state, uint64_t chunk, uint64_t end)
 	}
 }
 
-/* Whether a link can be one to a chunk at ADDR, or the last. */
+/* Return whether ADDR can be a link to a chunk, or the end of a list. */
 static bool
 is_link(struct reader *r, uint64_t addr)
 {
@@ -370,8 +374,8 @@ is_link(struct reader *r, uint64_t addr)
 }
 
 /*
- * The same in a fast bin.  Whether its links are mangled (2.32+) is not known; read the wrong way,
- * all but one in sixteen are not aligned, and most of these lead nowhere.
+ * Add the cost of a fast bin.  Whether its links are mangled (2.32+) is unknown; decoded the wrong
+ * way, only one in sixteen is aligned, and most of these are invalid.
  */
 static void
 add_fastbin_cost(struct list_cost *n, uint64_t chunk)
@@ -393,7 +397,7 @@ add_fastbin_cost(struct list_cost *n, uint64_t chunk)
 	}
 }
 
-/* About how large an arena is. */
+/* Return the approximate size of an arena. */
 static uint64_t
 arena_bytes(const struct arena *a, const struct regions *m)
 {
@@ -407,7 +411,10 @@ arena_bytes(const struct arena *a, const struct regions *m)
 	return bytes;
 }
 
-/* In front of the bins are top and last_remainder, and in front of these the fast bins, if any. */
+/*
+ * Add the cost of an arena's lists.  The bins are preceded by top and last_remainder, and these by
+ * the fast bins, if any.
+ */
 static void
 add_arena_cost(struct list_cost *n, const struct arena *a)
 {
@@ -438,8 +445,8 @@ heap_malloc_info_is_slow(const struct process *p, uint64_t max_ns)
 		.align_bytes = 2 * a->word_bytes };
 	struct heap heap = { 0 };
 	/*
-	 * Without its pages: the chunks in a list are present, or malloc_info() brings them back as
-	 * well.
+	 * Without page states: the chunks in a list are present, or malloc_info() brings them back
+	 * as well.
 	 */
 	struct reader r = { .t = p->target,
 		.m = &p->maps,
@@ -447,7 +454,7 @@ heap_malloc_info_is_slow(const struct process *p, uint64_t max_ns)
 		.heap = &heap,
 		.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
 	auto_copies struct copies copies = { 0 };
-	/* Half of what it may take; its large chunks cannot take the other half. */
+	/* Half of the limit; its large chunks cannot take the other half. */
 	struct list_cost n = { .copies = &copies, .arenas = a, .max_ns = max_ns / 2 };
 	uint64_t sum = 0;
 	struct err e;

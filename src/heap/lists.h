@@ -10,9 +10,9 @@
 struct process;
 
 /*
- * Whether malloc_info() would hold the lock of one of P's arenas for longer than MAX_NS, going
- * through its free chunks; also when there are too many in all to be counted quickly.  A hint:
- * nothing is stopped, and lists change.
+ * Return whether malloc_info() would hold the lock of one of P's arenas for longer than MAX_NS, to
+ * go through its free chunks; also if there are too many in all to count them quickly.  A hint: no
+ * thread is stopped, and lists change.
  */
 bool heap_malloc_info_is_slow(const struct process *p, uint64_t max_ns);
 

@@ -12,8 +12,8 @@
 #include "base/array.h"
 
 /*
- * Limits to what a target that lies can cost us.  glibc prints at most 137 size lines, about
- * 10 KiB, for an arena (malloc/malloc.c, __malloc_info: NFASTBINS + NBINS - 1).
+ * Limits for malicious targets.  glibc prints at most 137 size lines, about 10 KiB, for an arena
+ * (malloc/malloc.c, __malloc_info: NFASTBINS + NBINS - 1).
  */
 #define MAX_DOCUMENT_BYTES ((size_t)64 << 20)
 #define MAX_HEAPS 65536
@@ -29,8 +29,8 @@ struct parse {
 	struct malloc_info *mi;
 	struct err *e;
 	int depth;
-	bool in_heap;	 /* the last of mi->heap is not whole yet */
-	bool has_failed; /* E says why */
+	bool in_heap;	 /* the last of mi->heap is incomplete */
+	bool has_failed; /* E has the reason */
 };
 
 /* The destination of the numbers of a <heap>. */
@@ -102,7 +102,7 @@ attribute(const char **attributes, const char *name)
 	return "";
 }
 
-/* Whether VALUE is WORD, blanks aside: 2.10 breaks the line inside its attributes. */
+/* Return whether VALUE is WORD, ignoring blanks: 2.10 breaks the line inside its attributes. */
 static bool
 is_word(const char *value, const char *word)
 {
@@ -112,7 +112,7 @@ is_word(const char *value, const char *word)
 	return strncmp(value, word, len) == 0 && value[len + strspn(value + len, " ")] == '\0';
 }
 
-/* A number of an attribute.  One beyond 64 bits becomes the greatest there is. */
+/* Parse a number of an attribute.  A number beyond 64 bits becomes the maximum. */
 static uint64_t
 malloc_info_number(struct parse *p, const char **attributes, const char *name)
 {
@@ -170,7 +170,10 @@ add_size(struct parse *p, const char **attributes, bool is_unsorted)
 	s->total_bytes = malloc_info_number(p, attributes, "total");
 	s->count = malloc_info_number(p, attributes, "count");
 	s->is_unsorted = is_unsorted;
-	/* A fastbin's line is made of its index, a bin's of size words, with PREV_INUSE in them. */
+	/*
+	 * A fastbin's line contains its index, a bin's contains size words, with PREV_INUSE in
+	 * them.
+	 */
 	s->is_fast = !is_unsorted && !(s->to_bytes & FLAG_BITS);
 }
 
@@ -189,7 +192,7 @@ add_heap_fields(struct parse *p, const char *element, const char **attributes)
 		h->has_fast = true;
 }
 
-/* After the heaps come sums, which we make ourselves, and the mmapped blocks. */
+/* Read the end of the document: sums, which we compute ourselves, and the mmapped blocks. */
 static void
 malloc_info_add_total(struct parse *p, const char *element, const char **attributes)
 {
@@ -229,9 +232,12 @@ begin_element(void *data, const char *name, const char **attributes)
 		add_heap_fields(p, name, attributes);
 }
 
-/* ---- a whole heap ---- */
+/* ---- the end of a heap ---- */
 
-/* Whether COUNT chunks of FROM..TO bytes can make up this line's total, and be in this heap. */
+/*
+ * Return whether COUNT chunks of FROM..TO bytes can make up this line's total, and fit into this
+ * heap.
+ */
 static bool
 is_possible(const struct malloc_info_size *s, uint64_t heap_bytes)
 {
@@ -247,8 +253,8 @@ is_possible(const struct malloc_info_size *s, uint64_t heap_bytes)
 }
 
 /*
- * Take the flag bits off a line; returns how many bytes they made.  All chunks of a line are
- * taken to have the flags of its smallest.
+ * Remove the flag bits from a line; return the bytes they added.  All chunks of a line are assumed
+ * to have the flags of its smallest.
  */
 static uint64_t
 strip_flags(struct malloc_info_size *s)
@@ -262,9 +268,9 @@ strip_flags(struct malloc_info_size *s)
 }
 
 /*
- * "rest" must be what the lines of the bins add up to, or since 2.31 (BZ 24026) that and the top
- * chunk.  If not, the unsorted line's counters were never initialised (BZ 16112, before 2.19), and
- * rest has the same garbage in it: leave the line out and add up the others.
+ * Check "rest": it must be the sum of the bins' lines, since 2.31 (BZ 24026) plus the top chunk.
+ * If not, the unsorted line's counters were never initialised (BZ 16112, before 2.19), and rest
+ * includes the same garbage: leave the line out and add up the others.
  */
 static void
 judge_rest(struct malloc_info *mi, struct malloc_info_heap *h, uint64_t heap_bytes)
@@ -281,7 +287,7 @@ judge_rest(struct malloc_info *mi, struct malloc_info_heap *h, uint64_t heap_byt
 		if (!s.is_fast) {
 			count += s.count;
 			bytes += s.total_bytes;
-			if (bytes > heap_bytes) /* of 1024 lines the sum may overflow */
+			if (bytes > heap_bytes) /* the sum of 1024 lines may overflow */
 				bytes = heap_bytes + 1;
 			h->rest_flags += strip_flags(&s);
 		} else {
@@ -336,7 +342,10 @@ end_element(void *data, const char *name)
 		end_heap(p);
 }
 
-/* glibc writes none; entities, which grow without end, can only be declared in one. */
+/*
+ * Reject a DOCTYPE: glibc never writes one, and only there entities, which can grow without limit,
+ * can be declared.
+ */
 static void
 begin_doctype(void *data, const char *name, const char *system_id, const char *public_id,
 	int has_internal_subset)
@@ -351,9 +360,9 @@ begin_doctype(void *data, const char *name, const char *system_id, const char *p
 /* ---- the document ---- */
 
 /*
- * Copy FROM without its <sizes> and </sizes> tags; returns the length.  The tags carry no data, and
- * glibc's sources of December 2025 wrote the closing one as an opening one (6c8af6a43c).  One copy
- * and one call of expat keep its work linear in the length.
+ * Copy FROM without its <sizes> and </sizes> tags; returns the length.  The tags contain no data,
+ * and glibc's sources of December 2025 wrote the closing one as an opening one (6c8af6a43c).  One
+ * copy and one call of expat keep its work linear in the length.
  */
 static size_t
 copy_without_sizes_tags(char *to, const char *from, size_t len)
@@ -383,7 +392,7 @@ release_heap(struct malloc_info_heap *h)
 	free(h->size.v);
 }
 
-/* The text broke off: keep the heaps that are whole. */
+/* Keep the complete heaps of a text that was cut off. */
 static int
 keep_whole_heaps(struct parse *p)
 {
@@ -402,7 +411,7 @@ keep_whole_heaps(struct parse *p)
 static int
 feed(struct parse *p, const char *xml, size_t len)
 {
-	void *buffer = XML_GetBuffer(p->xml, (int)len + 1); /* for 0 bytes it returns NULL */
+	void *buffer = XML_GetBuffer(p->xml, (int)len + 1); /* returns NULL for 0 bytes */
 	enum XML_Status status;
 	enum XML_Error error;
 
@@ -491,7 +500,7 @@ malloc_info_free_resident(const struct malloc_info_heap *h, uint64_t resident_by
 static const char document_begin[] = "<malloc version=";
 static const char document_end[] = "</malloc>";
 
-/* The next document in [AT, END), or NULL. */
+/* Return the next document in [AT, END), or NULL. */
 static const char *
 next_document(const char *at, const char *end)
 {

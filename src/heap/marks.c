@@ -31,7 +31,7 @@ by_chunk(const void *a, const void *b)
 	return x->chunk_and_kind < y->chunk_and_kind ? -1 : x->chunk_and_kind > y->chunk_and_kind;
 }
 
-/* FROM has two sorted halves, the first of NR_FIRST; they become one in TO, if there is time. */
+/* Merge the two sorted halves of FROM, the first of NR_FIRST, into TO, if there is time. */
 static void
 marks_merge(struct mark *to, const struct mark *from, size_t nr_first, size_t nr, struct reader *r)
 {
@@ -45,7 +45,7 @@ marks_merge(struct mark *to, const struct mark *from, size_t nr_first, size_t nr
 	}
 }
 
-/* Merge sorted stretches of WIDTH marks to ones of twice that, from V to SPARE. */
+/* Merge sorted stretches of WIDTH marks into stretches of twice that, from V to SPARE. */
 static void
 merge_all(struct mark *spare, const struct mark *v, size_t nr, size_t width, struct reader *r)
 {
@@ -57,7 +57,9 @@ merge_all(struct mark *spare, const struct mark *v, size_t nr, size_t width, str
 	}
 }
 
-/* qsort() cannot be interrupted at the deadline, but a few marks take little time. */
+/*
+ * Sort in steps: qsort() cannot be interrupted at the deadline, but a few marks take little time.
+ */
 int
 marks_sort(struct marks *m, struct reader *r, struct err *e)
 {

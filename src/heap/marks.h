@@ -11,9 +11,9 @@
 #include "heap/heap-priv.h"
 
 int marks_add(struct marks *m, uint64_t chunk, uint64_t raw, enum mark_kind kind, struct err *e);
-/* No pages are left if the reader runs out of time before it is done.  0, or -1 with E. */
+/* Sort the marks.  None are kept if the reader's time ends before.  0, or -1 with E. */
 int marks_sort(struct marks *m, struct reader *r, struct err *e);
-/* The index of the first at or above ADDR. */
+/* Return the index of the first mark at or above ADDR. */
 size_t marks_from(const struct marks *m, uint64_t addr);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Reading a heap of gigabytes without touching it: only pages that are present are read, and of
- * those only the ones that are looked at.  A window moves up with the walk.  Where chunks are small
- * every page has a header on it, and the fewest calls win; where they are large most pages have
- * none, and the fewest bytes do.  So the window grows while it is used well and shrinks when not.
+ * Reading a heap of gigabytes without touching it: only present pages are read, and of those only
+ * the necessary ones.  A window moves up with the walk.  If chunks are small every page has a
+ * header, and the fewest calls are best; if chunks are large most pages have no header, and the
+ * fewest bytes are best.  So the window grows while it is used well and shrinks when not.
  */
 #include <config.h>
 
@@ -27,27 +27,23 @@ reader_is_late(struct reader *r)
 }
 
 #define PAGE_BYTES UINT64_C(4096)
-/* Two pages at least: a sample may begin on one and end on the next. */
+/* At least two pages: a sample may begin on one and end on the next. */
 #define WINDOW_MIN (2 * PAGE_BYTES)
 #define WINDOW_MAX (UINT64_C(1) << 20)
 /*
- * A sample on every fourth page: read more the next time; fewer than on every sixteenth: read less.
+ * With a sample on every fourth page read more the next time; with fewer than on every sixteenth,
+ * less.
  */
 #define PAGES_A_HIT 4
-/*
- * Below this size the question which pages are shared costs more than the quick way of reading
- * saves.
- */
+/* Below this size checking which pages are shared costs more than the faster read saves. */
 #define ALONE_MIN (UINT64_C(1) << 16)
 
-/*
- * The kernel scans page tables for some 10 ms a GiB: the amount between two readings of the clock.
- */
+/* Bytes between two readings of the clock: the kernel scans page tables for some 10 ms a GiB. */
 #define LISTED_BYTES (UINT64_C(128) << 20)
 
 /* ---- single places ---- */
 
-/* The index of the first region that ends behind ADDR. */
+/* Return the index of the first region that ends after ADDR. */
 static size_t
 region_from(const struct regions *m, uint64_t addr)
 {
@@ -64,7 +60,7 @@ region_from(const struct regions *m, uint64_t addr)
 	return from;
 }
 
-/* Note in the group ARG what pages of it are there. */
+/* Record in the group ARG which of its pages are present or swapped. */
 static int
 see_pages(const struct os_page_run *run, void *arg)
 {
@@ -89,7 +85,8 @@ see_region(struct reader *r, struct page_group *g, uint64_t start, uint64_t end)
 }
 
 /*
- * Ask for the pages of the group that begins at START; of one that cannot be asked none are there.
+ * Read the page states of the group that begins at START; pages whose state cannot be read count as
+ * missing.
  */
 static void
 ask_group(struct reader *r, struct page_group *g, uint64_t start)
@@ -153,7 +150,7 @@ memory_add_run(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* Those in [AT, END), of one region, as far as there is time. */
+/* List the runs in [AT, END), of one region, as far as there is time. */
 static int
 list_runs(struct reader *r, struct page_runs *runs, uint64_t at, uint64_t end, struct err *e)
 {
@@ -205,7 +202,7 @@ reader_memory_end(const struct reader *r, uint64_t addr)
 	return end;
 }
 
-/* Whether region B is more of what A is, right behind it. */
+/* Return whether region B directly continues A. */
 static bool
 memory_goes_on(const struct region *a, const struct region *b)
 {
@@ -213,7 +210,9 @@ memory_goes_on(const struct region *a, const struct region *b)
 		strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
 }
 
-/* The part of RANGE around ADDR that belongs to no thread arena; {0, 0} if ADDR is in one. */
+/*
+ * Return the part of RANGE around ADDR that belongs to no thread arena; {0, 0} if ADDR is in one.
+ */
 static struct heap_range
 between_heaps(const struct reader *r, uint64_t addr, struct heap_range range)
 {
@@ -293,7 +292,7 @@ window_close(struct window *w)
 	w->buf = NULL;
 }
 
-/* Read more at once, or less, by how the last piece was used. */
+/* Change the size of reads by the use of the last one. */
 static void
 adapt(struct window *w)
 {
@@ -310,7 +309,7 @@ adapt(struct window *w)
 	w->nr_hits = 0;
 }
 
-/* The end of the present pages from ADDR on; 0 if the page of ADDR is not present. */
+/* Return the end of the present pages from ADDR on; 0 if the page of ADDR is not present. */
 static uint64_t
 present_end(struct window *w, uint64_t addr)
 {
@@ -329,7 +328,9 @@ present_end(struct window *w, uint64_t addr)
 	return end > addr ? end : 0;
 }
 
-/* Whether no other process has any of the pages: then os_read_unshared() may read them. */
+/*
+ * Return whether no other process shares any of the pages: then os_read_unshared() may read them.
+ */
 static bool
 memory_is_alone(const struct window *w, uint64_t start, uint64_t end)
 {

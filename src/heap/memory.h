@@ -16,19 +16,19 @@
 struct os_pages;
 struct target;
 
-/* The index of the first that ends behind ADDR. */
+/* Return the index of the first run that ends after ADDR. */
 size_t page_runs_from(const struct page_runs *runs, uint64_t addr);
 
-/* A stretch of memory that is read in order of address, in pieces that suit how it is used. */
+/* A stretch of memory that is read in order of address, in pieces whose size adapts to the use. */
 struct window {
 	const struct target *t;
-	struct os_pages *pages; /* NULL: owner unknown */
+	struct os_pages *pages; /* NULL: sharing of pages is unknown */
 	const struct page_runs *runs;
-	size_t at_run;	     /* the first that may hold what comes next */
+	size_t at_run;	     /* the first run that may contain the next address */
 	char *buf;	     /* owned */
-	uint64_t start, end; /* what is in BUF */
+	uint64_t start, end; /* the range in BUF */
 	size_t want_bytes;   /* to read next */
-	size_t nr_hits;	     /* looks into what is in BUF */
+	size_t nr_hits;	     /* uses of the contents of BUF */
 	uint64_t read_bytes;
 	size_t nr_reads;
 };
@@ -37,10 +37,10 @@ int window_open(
 void window_close(struct window *w);
 #define auto_window __attribute__((cleanup(window_close)))
 
-/* The slow half of window_at(). */
+/* The slow path of window_at(). */
 const char *window_move(struct window *w, uint64_t addr, size_t size);
 
-/* Whether SIZE bytes at ADDR are in it now. */
+/* Return whether SIZE bytes at ADDR are in the window now. */
 static inline bool
 window_has(const struct window *w, uint64_t addr, size_t size)
 {
@@ -48,8 +48,8 @@ window_has(const struct window *w, uint64_t addr, size_t size)
 }
 
 /*
- * SIZE bytes at ADDR, good until the next call, or NULL when their page is not present or cannot be
- * read.  ADDR never goes down.
+ * Return SIZE bytes at ADDR, valid until the next call, or NULL if their page is not present or
+ * cannot be read.  ADDR must not decrease.
  */
 static inline const char *
 window_at(struct window *w, uint64_t addr, size_t size)
@@ -64,41 +64,46 @@ window_at(struct window *w, uint64_t addr, size_t size)
 /* ---- the reader ------------------------------------------------------------------------------ */
 
 enum page_presence {
-	PAGE_NONE, /* not present, or nothing that malloc can have */
+	PAGE_NONE, /* not present, or not malloc's */
 	PAGE_SWAPPED,
 	PAGE_PRESENT,
 };
 
-/* Whether the time is used up; reads the clock only now and then. */
+/* Return whether the deadline has passed; reads the clock. */
 bool reader_is_late(struct reader *r);
 
-/* Whether the page of ADDR can be malloc's and can be read without a change to the target. */
+/*
+ * Return the state of the page of ADDR: present if it can be malloc's and reading it does not
+ * change the target.
+ */
 enum page_presence reader_page(struct reader *r, uint64_t addr);
 
-/* Whether the SIZE bytes at ADDR, a page at most, begin or end in a page of malloc's in swap. */
+/*
+ * Return whether the SIZE bytes at ADDR, at most a page, begin or end in a page of malloc in swap.
+ */
 bool reader_is_swapped(struct reader *r, uint64_t addr, size_t size);
 
-/* Copy SIZE bytes at ADDR, a page at most, if that can be done so. */
+/* Copy SIZE bytes at ADDR, at most a page, if their pages are present. */
 bool reader_look(struct reader *r, uint64_t addr, void *to, size_t size);
 
 /*
- * The writable private memory around ADDR with one name or without a name, whether or not the
- * kernel has merged it to one mapping (after fork() it does not), without heaps of thread arenas;
- * {0, 0} if none.
+ * Return the writable private memory around ADDR with one name or without a name, even if the
+ * kernel has not merged it into one mapping (after fork() it does not), without heaps of thread
+ * arenas; {0, 0} if not found.
  */
 struct heap_range reader_mapping(const struct reader *r, uint64_t addr);
 
 /*
- * The end of the memory that can be malloc's and begins at or before ADDR; ADDR if it is not in
- * such memory.
+ * Return the end of the memory that can be malloc's and begins at or before ADDR; ADDR if it is not
+ * in such memory.
  */
 uint64_t reader_memory_end(const struct reader *r, uint64_t addr);
 
-/* The size of the page at ADDR if it comes from the hugetlb pool; else 0. */
+/* Return the size of the page at ADDR if it comes from the hugetlb pool; else 0. */
 uint64_t reader_hugetlb_page(const struct reader *r, uint64_t addr);
 
 /*
- * Add to RUNS those in [START, END) that can be malloc's; some may lack when the reader is late
+ * Add the runs of [START, END) that can be malloc's to RUNS; some are missing if the reader is late
  * then.
  */
 int reader_add_runs(

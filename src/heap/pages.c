@@ -23,7 +23,7 @@ page_ledger_begin(struct page_ledger *l, struct heap_arena *arena, const struct 
 	l->part[PART_OWN] = l->filled;
 }
 
-/* How much of [START, END) is present and how much in swap.  START never goes down. */
+/* Count the present and the swapped bytes of [START, END).  START must not decrease. */
 static void
 pages_count(
 	struct page_ledger *l, uint64_t start, uint64_t end, uint64_t *present, uint64_t *swapped)
@@ -48,7 +48,7 @@ pages_note(struct page_ledger *l, enum heap_page_class class, uint64_t bytes)
 	l->arena->page_bytes[class] += bytes;
 }
 
-/* The class of a resident page by what is on it. */
+/* Return the class of a resident page by its contents. */
 static enum heap_page_class
 pages_class_of(const struct page_ledger *l)
 {
@@ -63,7 +63,7 @@ pages_class_of(const struct page_ledger *l)
 	return l->part[PART_TOP] == l->page_bytes ? HEAP_PAGE_TOP : HEAP_PAGE_MIXED;
 }
 
-/* The page is full: judge it and begin the next. */
+/* Classify the full page and begin the next. */
 static void
 turn(struct page_ledger *l)
 {
@@ -85,7 +85,7 @@ turn(struct page_ledger *l)
 		l->part[i] = 0;
 }
 
-/* Whole pages of one part, at the start of a page. */
+/* Handle whole pages of one part, at the start of a page. */
 static void
 pages_whole_pages(struct page_ledger *l, enum heap_part part, uint64_t bytes)
 {

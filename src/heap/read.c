@@ -1,8 +1,8 @@
 /*
- * All arenas of a target.  It is stopped for as long as one stop may last, and what was not read by
- * then waits for the next; in between it runs for at least as long.  An arena that a thread was at
- * work in is tried again.  One that no stop is long enough for is read by its lists, and if that
- * takes too long as well, while the target runs.
+ * All arenas of a target.  It is stopped for as long as one stop may last, and the rest waits for
+ * the next stop; in between it runs for at least as long.  An arena is retried if a thread was at
+ * work in it.  An arena too large for a stop is read by its lists, and if that takes too long as
+ * well, while the target runs.
  */
 #include <config.h>
 
@@ -39,47 +39,47 @@
 #include <sys/syscall.h>
 
 #define TRIES_MAX 5
-/* Then what is still to be read is read while the target runs. */
+/* Maximum number of stops; then the rest is read while the target runs. */
 #define STOPS_MAX 1000
 #define PAUSE_NS 1000000
-/* Pieces that were not found by then are never found. */
+/* Maximum number of searches for pieces. */
 #define SEARCHES_MAX 3
 
 /* ---- the arenas ---- */
 
-/* The steps that an arena still needs. */
+/* The state of an arena. */
 enum state {
 	STATE_WANTED,
-	STATE_TOO_LARGE, /* for a stop; then by its lists */
-	STATE_HUGE,	 /* for that too; then while it runs */
+	STATE_TOO_LARGE, /* for a stop; read by its lists next */
+	STATE_HUGE,	 /* for that too; read while the target runs */
 	STATE_DONE,
 };
 
 struct read_work {
 	struct reader r;
-	const struct process *process; /* as it was before the first stop */
-	bool is_fresh;		       /* its mappings, or those below, were read just now */
-	/* of the time of the read */
+	const struct process *process; /* state before the first stop */
+	bool is_fresh;		       /* its mappings, or those below, are current */
+	/* at the time of the read */
 	struct regions maps;
 	struct arenas arenas;
-	struct malloc_layout layout; /* as it was found before the caches were searched for */
-	bool has_caches;	     /* they were looked for in a stop */
-	size_t nr_begun;	     /* arenas in this read */
+	struct malloc_layout layout; /* before the search for the caches */
+	bool has_caches;	     /* caches were searched for in a stop */
+	size_t nr_begun;	     /* arenas begun in this read */
 	unsigned int nr_searches;    /* for pieces of the main arena */
 	const struct heap_options *opt;
 	uint64_t pause_ns;	  /* let the target run this long between two stops */
-	struct os_syscall before; /* what its only thread did before the stop */
+	struct os_syscall before; /* the only thread's system call before the stop */
 	struct {
 		struct todo {
 			enum state state;
 			unsigned int nr_tries;
-			bool is_read; /* in this read, all of it */
+			bool is_read; /* completely, in this read */
 		} * v;
 		size_t nr, room;
 	} todo; /* parallel to the heap's arenas */
 };
 
-/* Bring the list of arenas up to date: new ones are made at the end of the ring. */
+/* Update the list of arenas: new ones are added at the end of the ring. */
 static int
 sync_arenas(struct read_work *w, const struct arenas *a, struct err *e)
 {
@@ -92,7 +92,7 @@ sync_arenas(struct read_work *w, const struct arenas *a, struct err *e)
 			return err_set(e, ENOMEM, "cannot list the arenas");
 		arena->nr = (unsigned int)h->arena.nr - 1;
 	}
-	/* A ring that has become shorter is damaged; what it lost cannot be read again. */
+	/* A ring that has become shorter is damaged; its lost arenas cannot be read again. */
 	while (h->arena.nr > a->nr) {
 		heap_arena_release(&h->arena.v[--h->arena.nr]);
 		w->todo.nr--;
@@ -107,7 +107,7 @@ sync_arenas(struct read_work *w, const struct arenas *a, struct err *e)
 	return 0;
 }
 
-/* Read what is to be done and fits. */
+/* Read the arenas that are not done, as far as time allows. */
 static int
 heap_read_some(struct read_work *w, struct err *e)
 {
@@ -123,9 +123,7 @@ heap_read_some(struct read_work *w, struct err *e)
 			(!w->r.deadline_ns && reader_finish_arenas(&w->r, e) < 0))
 			return -1;
 		todo->is_read = !w->r.is_late;
-		/*
-		 * One that had all of the time needs more than that; others wait for the next stop.
-		 */
+		/* An arena that had all of the time needs more; others wait for the next stop. */
 		if (w->r.is_late && !w->nr_begun)
 			todo->state++;
 		w->nr_begun++;
@@ -133,7 +131,7 @@ heap_read_some(struct read_work *w, struct err *e)
 	return 0;
 }
 
-/* The result for each arena that was read. */
+/* Set the next state of each arena that was read. */
 static void
 read_judge(struct read_work *w)
 {
@@ -151,8 +149,9 @@ read_judge(struct read_work *w)
 }
 
 /*
- * The layout was found while the target ran, when the data that show the caches may have been torn.
- * That is rare; but without the caches their chunks would count as in use.
+ * Search for the caches again in a stop: the layout was found while the target ran, when the data
+ * that show the caches may have been torn.  That is rare; but without the caches their chunks would
+ * count as in use.
  */
 static void
 find_caches(struct read_work *w)
@@ -167,9 +166,9 @@ find_caches(struct read_work *w)
 		w->r.heap->layout = again;
 }
 
-/* ---- a thread alone ---- */
+/* ---- a single thread ---- */
 
-/* The only thread; 0 if there are more. */
+/* Return the only thread; 0 if there are more. */
 static pid_t
 only_thread(const struct target *t)
 {
@@ -180,7 +179,10 @@ only_thread(const struct target *t)
 	return os_threads(t, 2, &tids, &nr, &e) == 0 && nr == 1 ? tids[0] : 0;
 }
 
-/* For a 32-bit target the numbers differ; then treat it as a call that malloc does not make. */
+/*
+ * Return whether malloc makes system call NR.  A 32-bit target has other numbers; its calls are not
+ * treated as malloc's.
+ */
 static bool
 is_call_of_malloc(long nr)
 {
@@ -199,10 +201,10 @@ is_call_of_malloc(long nr)
 
 /*
  * A single thread takes no locks (SINGLE_THREAD_P, since 2.26), and may hold chunks that are in no
- * list, which look like chunks in use.  So it must not be in libc, except in a system call that
- * malloc does not make.  A call that our stop has interrupted and that the kernel will restart
- * looks like no call; but the thread is at the same place as before.  Core files do not show what
- * threads were doing.
+ * list, and look like chunks in use.  So it must not be in libc, except in a system call that
+ * malloc does not make.  A call that our stop has interrupted and that the kernel will restart is
+ * not shown; but the thread is at the same place as before.  Core files do not show what threads
+ * were doing.
  */
 static bool
 may_be_in_malloc(const struct read_work *w)
@@ -239,8 +241,8 @@ read_note_before(struct read_work *w)
 /* ---- the mappings ---- */
 
 /*
- * Have w->r.m be the mappings as they are now.  Once a target is stopped only what is read then is
- * true of it; a core file stays as it is.
+ * Make w->r.m the present mappings.  In a stop only mappings read during the stop are valid; a core
+ * file does not change.
  */
 static int
 heap_read_maps(struct read_work *w, struct err *e)
@@ -258,9 +260,8 @@ heap_read_maps(struct read_work *w, struct err *e)
 /* ---- the pieces of the main arena ---- */
 
 /*
- * Look for them while the target runs: that takes as long as to read the headers of all chunks in
- * them. malloc keeps those that it has, so what is found now is true in the next stop, if the sum
- * is.
+ * Search for the pieces while the target runs: that takes as long as reading the headers of all
+ * their chunks.  malloc keeps its pieces, so the result is valid in the next stop, if the sum is.
  */
 static void
 find_pieces(struct read_work *w)
@@ -289,10 +290,7 @@ find_pieces(struct read_work *w)
 
 /* ---- a stop ---- */
 
-/*
- * Read malloc's current state and the regions to search for it.  The time may be used up
- * afterwards.
- */
+/* Read malloc's current state and the mappings.  Afterwards the time may be used up. */
 static int
 read_find_all(struct read_work *w, struct err *e)
 {
@@ -305,11 +303,11 @@ read_find_all(struct read_work *w, struct err *e)
 	if (arenas_read_again(
 		    &w->arenas, w->r.t, w->r.m, &w->process->arenas, w->r.deadline_ns, e) < 0)
 		return -1;
-	/* A list that was cut off is not one of fewer arenas. */
+	/* A list that was cut off does not mean fewer arenas. */
 	return reader_is_late(&w->r) ? 0 : sync_arenas(w, &w->arenas, e);
 }
 
-/* Read once: all of it when nothing is stopped, else until DEADLINE_NS. */
+/* Read once: everything if the target runs, else until DEADLINE_NS. */
 static int
 heap_read_once(uint64_t deadline_ns, void *arg, struct err *e)
 {
@@ -332,7 +330,7 @@ heap_read_once(uint64_t deadline_ns, void *arg, struct err *e)
 	return tcaches_read(&w->r, e) < 0 ? -1 : heap_read_some(w, e);
 }
 
-/* The work that a stop with RESULT has left for later, when no thread is stopped. */
+/* Do the work that a stop with RESULT has left for later, when no thread is stopped. */
 static int
 read_finish(struct read_work *w, int result, struct err *e)
 {
@@ -348,8 +346,8 @@ read_finish(struct read_work *w, int result, struct err *e)
 }
 
 /*
- * While nothing is stopped, or all of it is for good.  The second read knows the pieces that the
- * first missed.
+ * Read while the target runs, or a core file.  The second read knows the pieces that the first
+ * missed.
  */
 static int
 read_running(struct read_work *w, struct err *e)
@@ -375,7 +373,7 @@ set_stopped(struct read_work *w, bool is_stopped)
 		os_pages_stopped(w->r.pages, is_stopped);
 }
 
-/* Whether each arena was read, however well. */
+/* Return whether each arena was read, even if not exactly. */
 static bool
 is_all_seen(const struct read_work *w)
 {
@@ -387,8 +385,8 @@ is_all_seen(const struct read_work *w)
 
 /*
  * Stop the target once and read.  Returns 0, 1 with E if it could not be stopped in time, or so
- * late that no arena could be read, or -1 with E.  Try again after a thread that waited for a disk
- * or was just created.
+ * late that no arena could be read, or -1 with E.  After 1, try again: a thread may have waited for
+ * a disk, or have just been created.
  */
 static int
 stop_and_read(struct read_work *w, struct err *e)
@@ -417,7 +415,7 @@ stop_and_read(struct read_work *w, struct err *e)
 	return 1;
 }
 
-/* Stop it until all that can be read then is; the rest is read while it runs. */
+/* Stop the target until all that can be read in stops is read; the rest is read while it runs. */
 static int
 read_stopped(struct read_work *w, struct err *e)
 {
@@ -471,7 +469,7 @@ int
 heap_read(struct heap *h, const struct process *p, const struct heap_options *opt, struct err *e)
 {
 	const struct target *t = p->target;
-	/* P's mappings and objects, with the arenas as they are now. */
+	/* P's mappings and objects, with the present arenas. */
 	struct process now = { .target = t, .maps = p->maps, .objects = p->objects };
 	auto_pages struct os_pages *pages = NULL;
 	struct read_work w = {

@@ -1,8 +1,8 @@
 /*
- * A long unsorted bin.  Following it would copy most of the heap a second time, or where its order
- * is random many times.  But chunks that were freed in the order of their addresses follow each
- * other in the list as they do in memory: the walk keeps one run for all of them, and at its end
- * the list is followed from run to run.  Where the order is random, that is a run for each chunk.
+ * A long unsorted bin.  Following it would copy most of the heap a second time, or many times if
+ * its order is random.  But chunks that were freed in the order of their addresses are in the same
+ * order in the list and in memory: the walk stores one run for all of them, and at its end the list
+ * is followed from run to run.  In random order each chunk is a run.
  *
  *	in memory:	a  b  c  .  d  e  .  f
  *	runs:		[a  b  c]   [d  e]   [f]
@@ -17,12 +17,12 @@
 
 #include <stdlib.h>
 
-/* Some 10 MiB.  With more of them the list is followed after all. */
+/* Some 10 MiB.  With more runs the list is followed anyway. */
 #define RUNS_MAX (UINT64_C(1) << 17)
 
 /*
- * The last run if CHUNK, which is above all that were added since the last runs_close(), goes on
- * there; else NULL. A run of several chunks goes on in its direction only: the other link of its
+ * Return the last run if CHUNK, which is above all chunks since the last runs_close(), continues
+ * it; else NULL.  A run of several chunks continues in its direction only: the other link of its
  * highest chunk leads into it.
  */
 static struct free_run *
@@ -80,7 +80,7 @@ by_low(const void *a, const void *b)
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
-/* The run that contains CHUNK; NULL if none. */
+/* Return the run that contains CHUNK; NULL if not found. */
 static struct free_run *
 runs_run_at(const struct free_runs *r, uint64_t chunk)
 {
@@ -132,7 +132,7 @@ runs_sum_up(const struct free_runs *r, struct heap_bin bin[HEAP_NR_BINS])
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct free_run *run = &r->v[i];
 
-		/* Chunks of several bins' sizes can only be in the unsorted one. */
+		/* A run with sizes of several bins can only be in the unsorted bin. */
 		is_sound &= run->is_unsorted || run->bin;
 		add_sums(&bin[run->is_unsorted || !run->bin ? 0 : run->bin - 1], &run->sums);
 	}

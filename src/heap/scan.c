@@ -1,4 +1,4 @@
-/* The look at one arena: what its files share. */
+/* The scan of one arena: shared functions. */
 #include <config.h>
 
 #include "heap/scan.h"
@@ -13,14 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- doubts ---- */
+/* ---- uncertainty ---- */
 
 int
 heap_arena_doubt(struct heap_arena *arena, const char *fmt, ...)
 {
 	va_list ap;
 
-	/* The first inconsistency counts, more than notes from before. */
+	/* The first inconsistency counts, and replaces earlier notes. */
 	if (arena->certainty == HEAP_APPROXIMATE)
 		return 1;
 	arena->certainty = HEAP_APPROXIMATE;
@@ -47,7 +47,7 @@ segment_at(const struct heap_arena *arena, uint64_t addr)
 	return -1;
 }
 
-/* Add [START, END), and learn which pages of it there are. */
+/* Add [START, END), and find its present pages. */
 int
 scan_add_segment(struct scan *s, uint64_t start, uint64_t end, struct err *e)
 {
@@ -72,7 +72,7 @@ scan_add_segment(struct scan *s, uint64_t start, uint64_t end, struct err *e)
 
 /*
  * The main arena is in pieces if another mapping blocked brk, so that malloc used mmap(), or if
- * another user of brk took memory as well.  No variable holds the starts of its pieces: they are
+ * another user of brk took memory as well.  No variable has the starts of its pieces: they are
  * searched for while the target runs (main_pieces_find()).  If pieces are missing, the arena is
  * read by its lists, in every mapping that a list leads to.
  */
@@ -134,8 +134,8 @@ unsigned int
 bin_of(const struct malloc_layout *l, uint64_t bytes)
 {
 	/*
-	 * On i386 since 2.26 alignment is more than two words, and the smallest chunk of 16 bytes
-	 * has bin 2 all the same (SMALLBIN_CORRECTION).
+	 * On i386 since 2.26 alignment is more than two words, but the smallest chunk of 16 bytes
+	 * still has bin 2 (SMALLBIN_CORRECTION).
 	 */
 	unsigned int is_odd = l->align_bytes > 2 * l->word_bytes;
 	unsigned int step = l->align_bytes == 16 ? 4 : 3;

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #define THREADS_MAX 65536
-/* A count is at most this by its type (uint16_t), if mp_.tcache_count is not known. */
+/* Maximum of a count by its type (uint16_t), if mp_.tcache_count is unknown. */
 #define COUNT_MAX 0xffff
 
 /* Bins of one size each (malloc/malloc.c, TCACHE_SMALL_BINS). */
@@ -38,13 +38,13 @@ static size_t
 cache_bytes(const struct malloc_layout *l)
 {
 	/*
-	 * All but the header; otherwise the last word is in the next chunk's header.  Before 2.26
-	 * there is no cache; without a known layout none is read.
+	 * All except the header; otherwise the last word is in the next chunk's header.  Before
+	 * 2.26 caches do not exist; without a known layout they are not read.
 	 */
 	return l->tcache.chunk_bytes ? l->tcache.chunk_bytes - l->word_bytes : l->word_bytes;
 }
 
-/* How many chunks a bin may have. */
+/* Return the maximum number of chunks in a bin. */
 static uint32_t
 count_max(const struct malloc_layout *l)
 {
@@ -52,13 +52,15 @@ count_max(const struct malloc_layout *l)
 							     : COUNT_MAX;
 }
 
-/* How many chunks bin I of the cache at C has; more than count_max() if that cannot be. */
+/*
+ * Return the number of chunks in bin I of the cache at C; more than count_max() if it is invalid.
+ */
 static uint32_t
 count_of(const struct malloc_layout *l, const char *c, unsigned int i)
 {
 	uint32_t count = tcache_count(&l->tcache, c, i);
 
-	/* Slots left, of mp_.tcache_count. */
+	/* Free slots, of mp_.tcache_count. */
 	return l->tcache.counts_down ? (uint32_t)l->params.tcache_count - count : count;
 }
 
@@ -75,14 +77,14 @@ is_sound(const struct malloc_layout *l, const char *c)
 	return true;
 }
 
-/* Why the SIZE bytes of a cache at ADDR are not what they should be. */
+/* Return why the SIZE bytes of a cache at ADDR are invalid. */
 static const char *
 doubt_at(struct reader *r, uint64_t addr, size_t size)
 {
 	return reader_is_swapped(r, addr, size) ? swapped : torn;
 }
 
-/* Read the cache at ADDR into BUF; false if none, or an inconsistent one. */
+/* Read the cache at ADDR into BUF; false if it is missing or inconsistent. */
 static bool
 read_cache(struct reader *r, uint64_t addr, char *buf)
 {
@@ -90,7 +92,7 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 	char header[sizeof(uint64_t)];
 	uint64_t size;
 
-	/* Before its first use the pointer is null or leads to where malloc never writes. */
+	/* Before its first use the pointer is NULL or leads to memory that malloc never writes. */
 	if (addr % (2 * l->word_bytes) || reader_page(r, addr - l->word_bytes) == PAGE_NONE)
 		return false;
 	if (!reader_look(r, addr - l->word_bytes, header, l->word_bytes)) {
@@ -98,7 +100,7 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 		return false;
 	}
 	size = word_in(r, header) & ~FLAG_BITS;
-	/* A remainder too small for a chunk of its own stays with the chunk. */
+	/* A remainder too small for a separate chunk stays with the chunk. */
 	if (size - l->tcache.chunk_bytes >= min_chunk_bytes(l))
 		return false;
 	if (!reader_look(r, addr, buf, cache_bytes(l)))
@@ -113,9 +115,9 @@ read_cache(struct reader *r, uint64_t addr, char *buf)
 /* ---- the lists ---- */
 
 /*
- * Mark the LEFT cached chunks from ENTRY on, which points at what the program would get: two words
- * behind the header.  Returns 0, 1 if an entry is no chunk (malloc has gone on meanwhile, or memory
- * is damaged) or in swap, with *RET_DOUBT, or -1 with E.
+ * Mark the LEFT cached chunks from ENTRY on, which points two words past the header, as the
+ * program's pointer would.  Returns 0, 1 if an entry is not a chunk (malloc has continued
+ * meanwhile, or memory is damaged) or in swap, with *RET_DOUBT, or -1 with E.
  */
 static int
 follow_cache(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t left,
@@ -144,7 +146,7 @@ follow_cache(struct copies *c, struct heap_sum *sum, uint64_t entry, uint32_t le
 		sum->bytes += bytes;
 		entry = l->has_safe_linking ? next ^ entry >> 12 : next;
 	}
-	/* The last one's link is the null pointer. */
+	/* The last link is NULL. */
 	*ret_doubt = torn;
 	return entry != 0;
 }
@@ -170,8 +172,8 @@ tcache_read_lists(struct copies *c, struct heap_sum *sum, const char *cache, str
 /* ---- the threads ---- */
 
 /*
- * Whether the thread may have a cache.  A thread that has ended has freed its cache, or its TLS is
- * unreadable; and a worker thread of the kernel, such as io_uring's, never calls malloc.
+ * Return whether the thread may have a cache.  A thread that has ended has freed its cache, or its
+ * TLS is unreadable; and a worker thread of the kernel, such as io_uring's, never calls malloc.
  */
 static bool
 may_have_cache(const struct target *t, pid_t tid)
@@ -183,7 +185,7 @@ may_have_cache(const struct target *t, pid_t tid)
 		(t->core || (os_status(t, tid, &status, &e) == 0 && status.has_memory));
 }
 
-/* Read the cache of thread TID.  BUF has room for it. */
+/* Read the cache of thread TID into BUF, which has room for it. */
 static int
 tcache_read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 {
@@ -229,9 +231,9 @@ read_threads(struct reader *r, struct err *e)
 }
 
 /*
- * Whether each cache there is can be found.  To 2.41 each thread has one from its first malloc()
- * on; since then from its first block on that fits (malloc/malloc.c, tcache_init()), so where none
- * was seen there may be none.
+ * Return whether every existing cache can be found.  Up to 2.41 each thread has one from its first
+ * malloc() on; since then from its first block that fits (malloc/malloc.c, tcache_init()), so if no
+ * cache was found, none may exist.
  */
 static bool
 tcache_is_known(const struct reader *r)
@@ -241,7 +243,7 @@ tcache_is_known(const struct reader *r)
 	return r->arenas->tls_offset_bytes && (r->l->tcache.from_slot_bytes || !has_each);
 }
 
-/* Whether a chunk is in two places of caches, as after a double free. */
+/* Return whether a chunk is in caches twice, as after a double free. */
 static bool
 has_twice(const struct marks *m)
 {
@@ -251,7 +253,10 @@ has_twice(const struct marks *m)
 	return false;
 }
 
-/* Half a cache proves nothing; without any the arenas still are as malloc counts. */
+/*
+ * Discard all caches: a part of them proves nothing; without any, arenas are still as malloc
+ * counts.
+ */
 static void
 tcache_forget(struct reader *r)
 {
@@ -265,8 +270,8 @@ tcache_forget(struct reader *r)
 }
 
 /*
- * The bytes in a cache by its counts: a lower bound, as the large bins of 2.42 hold chunks of
- * several sizes.  The lists are not followed.
+ * Return the bytes in a cache by its counts: a lower bound, because the large bins of 2.42 contain
+ * chunks of several sizes.  The lists are not followed.
  */
 static struct heap_sum
 count_cache(const struct malloc_layout *l, const char *cache)
@@ -328,7 +333,7 @@ tcaches_read(struct reader *r, struct err *e)
 		r->doubt = "what its threads have cached is unknown";
 	if (!r->arenas->tls_offset_bytes)
 		return 0;
-	/* The arenas need their time, too. */
+	/* Leave time for the arenas. */
 	if (deadline_ns > now_ns)
 		r->deadline_ns = deadline_ns - (deadline_ns - now_ns) / 4;
 	if (read_threads(r, e) < 0 || marks_sort(&r->cached, r, e) < 0)

@@ -8,14 +8,12 @@
 
 struct reader;
 
-/* ---- tcache.c -------------------------------------------------------------------------------- */
-
-/* Fill the heap's threads and the reader's marks of what they have cached. */
+/* Fill the heap's threads and the reader's marks of cached chunks. */
 int tcaches_read(struct reader *r, struct err *e);
 
 /*
- * Fill the heap's threads by the counts of their caches alone: about how much they have. 0 or -1
- * with E.
+ * Fill the heap's threads from the counts of their caches alone: approximately what they have.  0
+ * or -1 with E.
  */
 int tcaches_glance(struct reader *r, struct err *e);
 

@@ -1,6 +1,6 @@
 /*
- * The effect of malloc_trim(): the pages that it cannot return, which the walk has found, and the
- * cost of returning the others.
+ * The effect of malloc_trim(): the pages that it cannot release, which the walk has found, and the
+ * cost of releasing the others.
  */
 #include <config.h>
 
@@ -22,15 +22,15 @@
 #include <unistd.h>
 
 /*
- * How long each step holds an arena's lock, as the median of a virtual machine of 2023 with 4 KiB
- * pages (scripts/bench/trim): malloc looks at a free chunk, the kernel is called for a range, and
- * frees a page.
+ * Durations of the steps that hold an arena's lock, as the median on a virtual machine of 2023 with
+ * 4 KiB pages (scripts/bench/trim): checking a free chunk, a system call for a range, and freeing a
+ * page.
  */
 #define CHUNK_NS 40
 #define RANGE_NS 800
 #define PAGE_NS 500
 
-/* ---- what stays ---- */
+/* ---- memory that stays ---- */
 
 static int
 add_mlocked(const struct smaps_entry *entry, void *arg)
@@ -106,9 +106,12 @@ heap_top_pages(const struct target *t, const struct regions *m, const struct mal
 	return ret->end.v ? 0 : -1;
 }
 
-/* ---- what it means ---- */
+/* ---- the effect ---- */
 
-/* An approximate arena may have more free than was seen, up to all of it. */
+/*
+ * Estimate how long the lock is held.  An approximate arena may have more free memory than was
+ * found, up to all of it.
+ */
 static uint64_t
 lock_ns(const struct heap_arena *arena, uint64_t page_bytes)
 {
@@ -120,9 +123,9 @@ lock_ns(const struct heap_arena *arena, uint64_t page_bytes)
 		bytes / page_bytes * PAGE_NS;
 }
 
-/* The part of a range on huge pages that extend beyond it. */
+/* The bytes of a range on huge pages that extend beyond the range. */
 struct edges {
-	uint64_t head_end, tail_start; /* between them every huge page lies within the range */
+	uint64_t head_end, tail_start; /* between them all huge pages are within the range */
 	uint64_t bytes;
 };
 
@@ -142,7 +145,7 @@ add_huge(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* A huge page is what one table of page table entries, of 8 bytes, would map. */
+/* A huge page covers as much as one table of page table entries, of 8 bytes each. */
 static int
 find_huge(struct reader *r, struct heap_range range, uint64_t *bytes, struct err *e)
 {

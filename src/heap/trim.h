@@ -12,8 +12,9 @@
 struct target;
 
 /*
- * The whole pages of the top chunk of the thread arena at ARENA of T, by its header as it is now;
- * they stay free while no thread takes the arena's lock.  Returns 0, or -1 if there are none.
+ * Get the whole pages of the top chunk of the thread arena at ARENA of T, by its present header;
+ * they stay free while no thread takes the arena's lock.  Returns 0, or -1 if the top has no whole
+ * page.
  */
 int heap_top_pages(const struct target *t, const struct regions *m, const struct malloc_layout *l,
 	raddr arena, struct heap_range *ret);

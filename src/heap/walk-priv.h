@@ -10,11 +10,9 @@
 
 struct scan;
 
-/* ---- walk.c ---------------------------------------------------------------------------------- */
-
 /*
- * Walk segment SEG of the arena: chunk by chunk, or if it is looked at by lists from one free chunk
- * to the next.  Returns 0 when every chunk of it was sound, else 1 with why in the arena.
+ * Walk segment SEG of the arena: chunk by chunk, or by lists from one free chunk to the next.
+ * Returns 0 if all its chunks are sound, else 1 with the reason in the arena.
  */
 int walk_segment(struct scan *s, size_t seg, struct err *e);
 

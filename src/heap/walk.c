@@ -1,13 +1,13 @@
 /*
- * The walk over a segment: chunk behind chunk, from its first to its top or fence posts.
+ * The walk over a segment: chunk after chunk, from its first to its top or fence posts.
  *
- *	chunk ->  | prev_size | size | flags |   prev_size is the chunk's before it, if that is free
+ *	chunk ->  | prev_size | size | flags |   prev_size is the preceding chunk's, if that is free
  *	          | fd        | bk           |   only in free chunks: links of its bin
  *	          | ...                      |
- *	next  ->  | prev_size | size | P     |   P says whether the chunk before is in use
+ *	next  ->  | prev_size | size | P     |   P shows whether the preceding chunk is in use
  *
- * Chunks in tcaches and fast bins look used; the lists show them.  malloc_trim(0) first puts the
- * fast ones back (malloc_consolidate()), so free and fast chunks side by side are one piece to it.
+ * Chunks in tcaches and fast bins look used; the lists show them.  malloc_trim(0) first frees the
+ * fast ones (malloc_consolidate()), so adjacent free and fast chunks are one piece to it.
  */
 #include <config.h>
 
@@ -35,17 +35,17 @@ struct heap_walk {
 	struct heap_segment *seg;
 	size_t seg_nr;
 	struct window w;
-	size_t nr_reads; /* of the window, when the time was looked at */
+	size_t nr_reads; /* of the window, when the clock was read last */
 	struct page_ledger ledger;
-	size_t at_mark, at_cached; /* the next of the marks, of what threads have cached */
-	uint64_t huge_page;	   /* bytes of its pages, if they are of the hugetlb pool */
-	bool has_map;		   /* something of it is in fast bins or the unsorted bin */
+	size_t at_mark, at_cached; /* the next mark, and the next cached chunk */
+	uint64_t huge_page;	   /* page size, if its pages are from the hugetlb pool */
+	bool has_map;		   /* some chunks are in fast bins or the unsorted bin */
 	unsigned int word;	   /* bytes */
-	/* a division for each chunk would be the dearest part of the walk */
+	/* a division for each chunk would be the slowest part of the walk */
 	uint64_t align_mask;
-	uint64_t addr, raw, bytes; /* the chunk that is looked at; RAW with its flags */
+	uint64_t addr, raw, bytes; /* the present chunk; RAW includes its flags */
 	uint64_t fd, bk;
-	/* a piece of free chunks and fast ones before it */
+	/* a piece of free and fast chunks before it */
 	uint64_t piece, piece_bytes, piece_free_bytes;
 };
 
@@ -90,8 +90,8 @@ note_largest(struct heap_arena *arena, uint64_t addr, uint64_t bytes)
 /* ---- pieces that malloc_trim(0) sees as one ---- */
 
 /*
- * mtrim() (malloc/malloc.c, since 2.8): of a free chunk the whole pages behind its header are given
- * back, if there are any.
+ * Get the range that mtrim() (malloc/malloc.c, since 2.8) releases: the whole pages of a free chunk
+ * after its header, if any.
  */
 static bool
 trim_range(const struct heap_walk *w, uint64_t start, uint64_t bytes, uint64_t *lo, uint64_t *hi)
@@ -106,8 +106,9 @@ trim_range(const struct heap_walk *w, uint64_t start, uint64_t bytes, uint64_t *
 }
 
 /*
- * madvise() ends where memory is locked (mm/madvise.c, can_madv_lru_vma()); on pages of the hugetlb
- * pool it must begin with one, and only whole ones go (madvise_dontneed_free_valid_vma(), 5.18).
+ * Return whether madvise() releases the range.  It ends where memory is locked (mm/madvise.c,
+ * can_madv_lru_vma()); on pages of the hugetlb pool it must begin at a page, and releases only
+ * whole ones (madvise_dontneed_free_valid_vma(), 5.18).
  */
 static bool
 is_given_back(struct heap_walk *w, uint64_t lo, uint64_t *hi)
@@ -204,7 +205,7 @@ take_used(struct heap_walk *w, bool is_cached)
 	page_ledger_add(&w->ledger, PART_USED, w->bytes);
 }
 
-/* Whether the chunk at w->addr is in a thread's cache. */
+/* Return whether the chunk at w->addr is in a thread's cache. */
 static inline bool
 is_cached_here(struct heap_walk *w)
 {
@@ -236,7 +237,7 @@ take_chunk(struct heap_walk *w, bool is_free)
 /* ---- the end of a segment ---- */
 
 /*
- * Whether END is malloc's brk.  libc's variable shows it; without that the mapping does. With
+ * Return whether END is malloc's brk, by libc's variable, or else by the mapping.  With
  * glibc.malloc.hugetlb=2 malloc does not use brk (ptmalloc_init(), malloc/arena.c, 2.35), and if
  * brk was blocked from the start the arena begins in other memory.  Core files do not have the
  * name.
@@ -254,13 +255,14 @@ ends_at_brk(const struct heap_walk *w, uint64_t end)
 		return arenas_brk(w->r->arenas, w->r->t).v == end;
 	if (!w->r->t->core && (!region->path || strcmp(region->path, "[heap]") != 0))
 		return false;
-	/* It may have grown since the mappings were listed; in pieces top may be elsewhere. */
+	/* brk may have grown since the mappings were listed; in pieces top may be elsewhere. */
 	return w->s->is_in_pieces ? brk.end.v == end : brk.end.v <= end;
 }
 
 /*
- * systrim() (malloc/malloc.c, since 2.19; 2.35 added thp_pagesize): brk goes down to the last whole
- * page that leaves MINSIZE + 1 bytes and the pad of top; if brk still is where malloc left it.
+ * Get the range that systrim() releases (malloc/malloc.c, since 2.19; 2.35 added thp_pagesize): brk
+ * goes down to the last whole page that leaves MINSIZE + 1 bytes and the pad of top; if brk is
+ * still where malloc left it.
  */
 static bool
 brk_range(const struct heap_walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
@@ -278,7 +280,7 @@ brk_range(const struct heap_walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
 	return extra && *hi > *lo;
 }
 
-/* The top of a thread arena, which malloc_trim() leaves, if it is to go all the same. */
+/* Get the top of a thread arena, which malloc_trim() keeps, if it is to be released anyway. */
 static bool
 thread_range(struct heap_walk *w, struct heap_range pages, uint64_t *lo, uint64_t *hi)
 {
@@ -287,7 +289,7 @@ thread_range(struct heap_walk *w, struct heap_range pages, uint64_t *lo, uint64_
 	return w->r->with_tops && *hi > *lo && is_given_back(w, *lo, hi);
 }
 
-/* Free chunks below top become part of it when it is trimmed. */
+/* Handle top: free chunks below it become part of it when it is trimmed. */
 static void
 take_top(struct heap_walk *w)
 {
@@ -305,7 +307,7 @@ take_top(struct heap_walk *w)
 	w->addr = end;
 }
 
-/* The end of the heap or piece that has fence posts at w->addr. */
+/* Return the end of the heap or piece that has fence posts at w->addr. */
 static uint64_t
 fence_end(const struct heap_walk *w)
 {
@@ -315,7 +317,7 @@ fence_end(const struct heap_walk *w)
 	return w->s->is_in_pieces && end < w->seg->end.v ? end : w->seg->end.v;
 }
 
-/* Headers that keep free() from looking beyond the end. */
+/* Count the fence posts, headers that keep free() from reading beyond the end. */
 static void
 take_fence(struct heap_walk *w)
 {
@@ -327,7 +329,9 @@ take_fence(struct heap_walk *w)
 	w->addr += bytes;
 }
 
-/* A chunk of size 0 before STOP: fence posts are two headers at most, and none precede top. */
+/*
+ * Handle a chunk of size 0 before STOP: fence posts are at most two headers, and never precede top.
+ */
 static int
 expect_fence(struct heap_walk *w, uint64_t stop)
 {
@@ -358,7 +362,10 @@ is_size(const struct heap_walk *w)
 	return !(w->raw & IS_MMAPPED) && !(w->bytes & w->align_mask) && walk_fits(w);
 }
 
-/* The links of the chunk, which lie at LINKS in the window; zeroes if their page is not there. */
+/*
+ * Store the links of the chunk, which are at LINKS in the window; zeroes if their page is not
+ * present.
+ */
 static inline void
 take_links(struct heap_walk *w, const char *links)
 {
@@ -367,8 +374,8 @@ take_links(struct heap_walk *w, const char *links)
 }
 
 /*
- * The header of the next chunk, NULL if it is not there.  The links of this one, which only a free
- * one has, are taken before the window moves on.
+ * Return the header of the next chunk, NULL if it is not present.  The links of this chunk, which
+ * only a free chunk has, are stored before the window moves.
  */
 static inline const char *
 next_chunk_header(struct heap_walk *w)
@@ -397,7 +404,7 @@ not_present(const struct heap_walk *w, uint64_t addr)
 		reader_is_swapped(w->r, addr, 1) ? "in swap" : "not in memory");
 }
 
-/* Checked with every piece that is read: that is often enough, and its cost is negligible. */
+/* Checked with every piece that is read: often enough, at a negligible cost. */
 static bool
 walk_is_late(struct heap_walk *w)
 {
@@ -406,7 +413,7 @@ walk_is_late(struct heap_walk *w)
 }
 
 /*
- * From w->addr to STOP, which is top or the possible place of fence posts.  0, or 1 with an
+ * Walk from w->addr to STOP, which is top or the possible place of fence posts.  0, or 1 with an
  * inconsistency.
  */
 static int
@@ -448,7 +455,7 @@ walk_chunks(struct heap_walk *w, uint64_t stop)
 
 /* ---- by lists ---- */
 
-/* Up to ADDR there are chunks in use, or malloc's own. */
+/* Count the bytes up to ADDR as in use: chunks, or malloc's own data. */
 static void
 take_gap(struct heap_walk *w, uint64_t addr)
 {
@@ -461,7 +468,7 @@ take_gap(struct heap_walk *w, uint64_t addr)
 	w->addr = addr;
 }
 
-/* The marked chunk with the lowest address, cached chunks included. */
+/* Return the marked chunk with the lowest address, including cached chunks. */
 static const struct mark *
 next_mark(struct heap_walk *w)
 {
@@ -505,7 +512,7 @@ take_mark(struct heap_walk *w, enum mark_kind kind)
 	return 0;
 }
 
-/* As walk_chunks(), from one marked chunk to the next; the bytes between them are in use. */
+/* As walk_chunks(), but from one marked chunk to the next; the bytes between them are in use. */
 static int
 skim_chunks(struct heap_walk *w)
 {
@@ -520,7 +527,7 @@ skim_chunks(struct heap_walk *w)
 		take_gap(w, mark_chunk(mark));
 		w->raw = mark->raw;
 		w->bytes = mark->raw & ~FLAG_BITS;
-		/* The end of a heap need not be a place where a chunk could begin (i386). */
+		/* The end of a heap need not be aligned like a chunk (i386). */
 		if (is_end ? !walk_fits(w) : !is_size(w))
 			return bad_size(w);
 		if (take_mark(w, mark_kind(mark)))
@@ -532,7 +539,7 @@ skim_chunks(struct heap_walk *w)
 
 /* ---- all of it ---- */
 
-/* The first chunk behind w->addr that a list leads to; UINT64_MAX if none. */
+/* Return the first chunk after w->addr that a list leads to; UINT64_MAX if not found. */
 static uint64_t
 next_known(const struct heap_walk *w)
 {
@@ -558,8 +565,8 @@ next_known(const struct heap_walk *w)
 }
 
 /*
- * The walk has met an invalid chunk, as happens while the target runs: continue at the next one
- * that a list leads to.  The bytes that are skipped count as in use, as no more is known.
+ * Continue after an invalid chunk, as happens while the target runs, at the next one that a list
+ * leads to.  The skipped bytes count as in use, because their state is unknown.
  */
 static bool
 resync(struct heap_walk *w, uint64_t stop)
@@ -573,7 +580,7 @@ resync(struct heap_walk *w, uint64_t stop)
 	return true;
 }
 
-/* One heap, or of a segment of several pieces the next one. */
+/* Walk one heap, or the next piece of a segment of several pieces. */
 static int
 walk_piece(struct heap_walk *w)
 {
@@ -624,7 +631,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	};
 	int bad;
 
-	/* By lists all that is wanted of memory is known already. */
+	/* By lists all necessary memory has been read already. */
 	if (!s->arena->is_by_lists && window_open(&w.w, s->r, runs, e) < 0)
 		return -1;
 	runs_close(&s->runs);

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-uint64_t heap_size_from(unsigned int size_class); /* the smallest chunk of that class */
+uint64_t heap_size_from(unsigned int size_class); /* Return the smallest chunk of a class. */
 unsigned int heap_size_class(uint64_t chunk_bytes);
 
 #endif

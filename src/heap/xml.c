@@ -1,4 +1,4 @@
-/* malloc_info's document, written from what we have read ourselves. */
+/* malloc_info's document, written from the heaps that memdiag has read. */
 #include <config.h>
 
 #include "heap/xml.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The lines that stand at the end of each heap and, summed up, at the end of the document. */
+/* The lines at the end of each heap and, summed up, at the end of the document. */
 struct totals {
 	struct heap_sum fast, rest;
 	uint64_t system_bytes, max_system_bytes, aspace_bytes, mprotect_bytes;
@@ -45,8 +45,8 @@ print_number(FILE *f, const char *element, const char *type, uint64_t size)
 }
 
 /*
- * "rest" is the sum of the bins' raw size words and, since 2.31 (BZ 24026), one more chunk, the
- * top, whose flags do not count (malloc/malloc.c, __malloc_info).
+ * Return the totals: "rest" is the sum of the bins' raw size words and, since 2.31 (BZ 24026), one
+ * more chunk, the top, whose flags do not count (malloc/malloc.c, __malloc_info).
  */
 static struct totals
 totals_of(const struct heap_arena *a)
@@ -80,7 +80,7 @@ xml_add_totals(struct totals *to, const struct totals *t)
 	to->mprotect_bytes += t->mprotect_bytes;
 }
 
-/* MMAPPED is for the end of the document, NULL in a heap. */
+/* Print the totals.  MMAPPED is for the end of the document, NULL in a heap. */
 static void
 print_totals(FILE *f, const struct totals *t, bool has_fast, const struct heap_sum *mmapped)
 {

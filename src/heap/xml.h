@@ -9,7 +9,7 @@
 #include "heap/heap.h"
 
 /*
- * The document that malloc_info(0, f) of the target's own libc would write, into OUT; of a libc
+ * Write the document that malloc_info(0, f) of the target's libc would write to OUT; for a libc
  * before 2.31 in the form of 2.31.
  */
 int heap_write_xml(const struct heap *h, struct text *out, struct err *e);

@@ -9,8 +9,6 @@
 #include "inject/target.h"
 #include "inject/worker.h"
 
-/* ---- borrow.c -------------------------------------------------------------------------------- */
-
 /* Take a thread that is proven safe.  ERR_NO_SAFE_POINT after opt->wait_ns. */
 int borrow_take(struct worker *c, struct inject_target *callee, const struct inject_options *opt,
 	struct inject_report *report, struct err *e);

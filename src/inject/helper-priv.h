@@ -10,8 +10,6 @@
 #include "inject/job.h"
 #include "inject/worker.h"
 
-/* ---- helper.c -------------------------------------------------------------------------------- */
-
 /*
  * Have C make a thread that becomes the worker H.  Afterwards C has nothing left to undo: the
  * workspace is H's to unmap.  Returns 0, 1 if the target could not make a thread (C is as before),

@@ -10,8 +10,6 @@
 #include "inject/patch.h"
 #include "inject/target.h"
 
-/* ---- slots.c ------------------------------------------------------------------------------ */
-
 /*
  * Add to AREA's next slots the words of all of the target's objects O that have, or will have, the
  * address of HOOK's function, but for those of the object that has the hook.  0, or -1 with E.

@@ -15,8 +15,6 @@
 
 struct target;
 
-/* ---- words.c ------------------------------------------------------------------------------ */
-
 struct word_change {
 	raddr at;
 	uint64_t from, to;

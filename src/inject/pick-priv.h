@@ -14,8 +14,6 @@
 #include "inject/inject-priv.h"
 #include "inject/target.h"
 
-/* ---- pick.c ---------------------------------------------------------------------------------- */
-
 struct candidate {
 	pid_t tid;
 	bool is_parked;	 /* in a system call of the allow-list; else it is running */

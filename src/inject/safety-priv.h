@@ -13,8 +13,6 @@
 #include "inject/inject-priv.h"
 #include "inject/target.h"
 
-/* ---- safety.c -------------------------------------------------------------------------------- */
-
 /* Fill CALLEE's dangers.  0, or -1 with E. */
 int safety_learn(struct inject_target *callee, struct err *e);
 

@@ -11,8 +11,6 @@
 
 struct target;
 
-/* ---- surroundings.c -------------------------------------------------------------------------- */
-
 /*
  * Before anything is touched: whether T is not frozen and its cgroups leave it NEEDED_BYTES of
  * memory (0: what a call takes), and processor time unless OPT demands a mode. 0, or -1 with E

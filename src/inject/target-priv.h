@@ -7,8 +7,6 @@
 #include "base/err.h"
 #include "inject/target.h"
 
-/* ---- target.c -------------------------------------------------------------------------------- */
-
 /*
  * Check that the files of CALLEE's libc can be read now: a call may need pages of it that the target
  * does not have yet, and would wait for a server (NFS, FUSE) that does not answer.  0, or -1 with E

@@ -12,8 +12,6 @@
 #include "inject/job.h"
 #include "jemalloc/jemalloc.h"
 
-/* ---- ctl.c ----------------------------------------------------------------------------------- */
-
 /* A call of mallctl(), as it lies in the target. */
 struct ctl {
 	char name[96];

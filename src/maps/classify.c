@@ -1,6 +1,6 @@
 /*
- * Into which leaf each byte goes.  The first that fits: what the kernel maps for itself, devices,
- * hugetlb, shared memory, stacks, objects, malloc, files, and what is left by size.
+ * Assign each byte to a leaf.  The first match counts: the kernel's own mappings, devices, hugetlb,
+ * shared memory, stacks, objects, malloc, files, and the rest by size.
  */
 #include <config.h>
 
@@ -38,22 +38,22 @@ struct classifier {
 		} * v;
 		size_t nr, room;
 	} file_systems;
-	/* the file with a name as of a deleted one that was asked for last */
+	/* the file last checked whose name looks deleted */
 	struct {
 		uint64_t dev, inode;
 		bool is_deleted;
 	} last;
 };
 
-/* The class of one region, by itself. */
+/* The class of a region by itself. */
 struct classify_look {
 	enum leaf_kind kind;
 	enum confidence confidence;
 	int32_t object;
 	pid_t tid;
-	bool is_tmpfs; /* its file lives in memory */
+	bool is_tmpfs; /* its file is in memory */
 	bool is_continued;
-	bool is_open; /* spans may say better */
+	bool is_open; /* spans may give a better class */
 };
 
 static bool
@@ -65,9 +65,9 @@ classify_begins(const char *s, const char *with)
 /* ---- the names ---- */
 
 /*
- * Names that begin with a bracket.  "[anon: glibc: ...]" is written by glibc 2.39+ with
- * glibc.mem.decorate_maps=1 (sysdeps/unix/sysv/linux/setvmaname.c); it covers what the region was
- * when it was made, so structures in memory, where there are any, know better.
+ * Names that begin with a bracket.  "[anon: glibc: ...]" comes from glibc 2.39+ with
+ * glibc.mem.decorate_maps=1 (sysdeps/unix/sysv/linux/setvmaname.c); it shows what the region was
+ * when it was made, so structures in memory take precedence.
  */
 static const struct special {
 	const char *prefix;
@@ -76,7 +76,7 @@ static const struct special {
 	bool has_tid;
 } specials[] = {
 	{ "[heap]", LEAF_MAIN_HEAP, true },
-	{ "[stack:", LEAF_THREAD_STACK, true, true }, /* 3.4 to 4.4 */
+	{ "[stack:", LEAF_THREAD_STACK, true, true }, /* from 3.4 to 4.4 */
 	{ "[stack]", LEAF_MAIN_STACK, true },
 	{ "[anon: glibc: malloc arena", LEAF_ARENA, true },
 	{ "[anon: glibc: malloc", LEAF_CHUNK, true },
@@ -88,14 +88,14 @@ static const struct special {
 	{ "[", LEAF_VDSO, false },
 };
 
-/* The class by the special name of R. */
+/* Return the class by the special name of R. */
 static const struct special *
 special_of(const struct region *r)
 {
 	const struct special *s = specials;
 
 	while (!classify_begins(r->path, s->prefix))
-		s++; /* the last fits all */
+		s++; /* the last entry matches all */
 	return s;
 }
 
@@ -135,7 +135,7 @@ is_device_name(const char *path)
 
 /* ---- files ---- */
 
-/* The file system by a name, for callers that may not ask the kernel. */
+/* Return the file system by a name, if the kernel cannot be asked. */
 static enum os_fs
 fs_by_name(const struct region *r)
 {
@@ -149,8 +149,8 @@ fs_by_name(const struct region *r)
 }
 
 /*
- * The file system of device DEV, from the kernel.  Asked once for each: a server may map 60,000
- * files.
+ * Return the file system of device DEV, from the kernel.  Asked once for each device: a server may
+ * map 60,000 files.
  */
 static enum os_fs
 ask_fs(struct classifier *c, const struct region *r)
@@ -172,14 +172,14 @@ fs_of(struct classifier *c, const struct region *r)
 
 	if (!c->t)
 		fs = OS_FS_UNKNOWN;
-	else if (!major(r->dev)) /* no disk */
+	else if (!major(r->dev)) /* not a disk */
 		fs = ask_fs(c, r);
 	return fs == OS_FS_UNKNOWN ? fs_by_name(r) : fs;
 }
 
 /*
- * " (deleted)" is put behind the name by the kernel, but a file may also be called that: then it is
- * there under that name.
+ * Return whether the file of R is missing under its name: the kernel appends " (deleted)" to a
+ * name, but an existing file may also be called that.
  */
 static bool
 is_not_there(const struct classifier *c, const struct region *r)
@@ -201,7 +201,7 @@ is_not_there(const struct classifier *c, const struct region *r)
 	return fd < 0 || fstat(fd, &st) < 0 || st.st_dev != r->dev || st.st_ino != r->inode;
 }
 
-/* Whether the file of R is deleted; of one that is mapped many times over it is asked once. */
+/* Return whether the file of R is deleted; check a file that is mapped many times only once. */
 static bool
 is_deleted(struct classifier *c, const struct region *r)
 {
@@ -219,8 +219,8 @@ is_deleted(struct classifier *c, const struct region *r)
 }
 
 /*
- * Memory of memfd_secret(), which the kernel counts in RssFile: its file system has no name that
- * can be asked for, and is on no device (mm/secretmem.c).
+ * Return whether R is memory of memfd_secret(), which the kernel counts in RssFile: its file system
+ * has no queryable name and no device (mm/secretmem.c).
  */
 static bool
 is_secret(const struct region *r)
@@ -243,7 +243,7 @@ shm_kind(const struct region *r)
 	return classify_begins(r->path, "/dev/shm/") ? LEAF_SHM_POSIX : LEAF_SHM_TMPFS;
 }
 
-/* Whether ld.so has made A read-only after it had written there. */
+/* Return whether ld.so has made A read-only after writing to it. */
 static bool
 is_relro(const struct object *o, raddr a)
 {
@@ -260,8 +260,8 @@ is_relro(const struct object *o, raddr a)
 }
 
 /*
- * The same without the object's headers: a part that is not written, and that the part which is
- * follows both in memory and in the file.
+ * As is_relro(), without the object's headers: a read-only part that is followed by the writable
+ * part both in memory and in the file.
  */
 static bool
 is_like_relro(const struct region *r, const struct region *end)
@@ -273,7 +273,7 @@ is_like_relro(const struct region *r, const struct region *end)
 		next->offset_bytes == r->offset_bytes + (r->end.v - r->start.v);
 }
 
-/* The part of an object that a mapping of its file is. */
+/* Return which part of an object a mapping of its file is. */
 static enum leaf_kind
 object_part(const struct object *o, const struct region *r, const struct regions *m)
 {
@@ -320,7 +320,7 @@ by_file(struct classifier *c, struct classify_look *v, const struct region *r)
 	} else if (fs == OS_FS_HUGETLB) {
 		v->kind = LEAF_HUGETLB;
 	} else if (v->is_tmpfs) {
-		/* Without an ELF header, but executable: code that the program writes itself. */
+		/* Executable without an ELF header: code that the program writes itself. */
 		v->kind = r->prot[2] == 'x' ? LEAF_JIT : shm_kind(r);
 	} else if (is_secret(r)) {
 		v->kind = LEAF_SHM_MEMFD;
@@ -331,7 +331,7 @@ by_file(struct classifier *c, struct classify_look *v, const struct region *r)
 	}
 }
 
-/* ---- what has no name ---- */
+/* ---- memory without a name ---- */
 
 enum leaf_kind
 leaf_of_size(uint64_t bytes)
@@ -348,7 +348,7 @@ by_shape(const struct classifier *c, struct classify_look *v, const struct regio
 
 	v->is_open = true;
 	v->confidence = CONFIDENCE_GUESS;
-	/* The address where the Go runtime asks for its arenas (runtime/malloc.go, arenaHint). */
+	/* Addresses that the Go runtime requests for its arenas (runtime/malloc.go, arenaHint). */
 	if (r->start.v >> 32 == 0xc0 && r->prot[1] == 'w') {
 		v->kind = LEAF_GO_HEAP;
 		return;
@@ -359,9 +359,9 @@ by_shape(const struct classifier *c, struct classify_look *v, const struct regio
 		return;
 	}
 	/*
-	 * mimalloc asks for addresses where the kernel puts nothing by itself
+	 * mimalloc requests addresses that the kernel does not choose itself
 	 * (mi_os_get_aligned_hint, src/os.c; not for more than 1 GiB at once).  Other allocators
-	 * take what the kernel gives them, which is where the program's own mappings are.
+	 * take what the kernel gives them, next to the program's own mappings.
 	 */
 	if (c->has_mimalloc && r->start.v >= UINT64_C(2) << 40 && r->start.v < UINT64_C(30) << 40 &&
 		r->prot[1] == 'w') {
@@ -382,7 +382,7 @@ look_at(struct classifier *c, const struct region *r)
 
 	if (by_special_name(&v, r))
 		return v;
-	/* A private mapping of /dev/zero has no page of any file. */
+	/* A private mapping of /dev/zero has no file pages. */
 	if (region_has_file(r) && r->path && strcmp(r->path, "/dev/zero") != 0)
 		by_file(c, &v, r);
 	else
@@ -413,7 +413,7 @@ classify_add_leaf(struct classifier *c, uint32_t region, uint64_t start, uint64_
 	return 0;
 }
 
-/* Whether SPAN can be said of a region with such a protection. */
+/* Return whether SPAN can apply to a region with R's protection. */
 static bool
 classify_fits(const struct span *span, const struct region *r)
 {
@@ -438,7 +438,7 @@ look_of(const struct span *span, const struct region *r)
 	return look;
 }
 
-/* Cut region I at the spans that lie in it. */
+/* Cut region I at the spans in it. */
 static int
 classify_cut(struct classifier *c, uint32_t i, const struct classify_look *v)
 {
@@ -490,7 +490,7 @@ classify_all(struct classifier *c)
 		const struct region *r = &c->s->process->maps.region[i];
 		struct classify_look v;
 
-		if (region_is_vsyscall(r)) /* no process memory: not in VmSize */
+		if (region_is_vsyscall(r)) /* not process memory: not in VmSize */
 			continue;
 		v = look_at(c, r);
 		while (c->next_span < c->spans->nr && c->spans->v[c->next_span].end.v <= r->start.v)

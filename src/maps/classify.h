@@ -13,12 +13,12 @@
 
 struct target;
 
-/* The kind of anonymous memory of which nothing but its size is known. */
+/* Return the kind of anonymous memory of which only the size is known. */
 enum leaf_kind leaf_of_size(uint64_t bytes);
 
 /*
- * Make the leaves of S, without numbers of pages, from its regions and SPANS.  T may be NULL: there
- * is no process.
+ * Make the leaves of S, without numbers of pages, from its regions and SPANS.  T is NULL without a
+ * process.
  */
 int space_classify(
 	struct space *s, const struct spans *spans, const struct target *t, struct err *e);

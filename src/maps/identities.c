@@ -1,6 +1,6 @@
 /*
- * Our sums compared with the kernel's counters.  They are equal if the process stands still; each
- * difference has a name.
+ * Comparison of our sums with the kernel's counters.  They are equal if the process is stopped;
+ * each difference has a name.
  */
 #include <config.h>
 
@@ -23,8 +23,8 @@ struct identities_list {
 };
 
 /*
- * Add one: our sum, and the kernel's counter before and after we counted.  OTHERWISE is the reason
- * that is given when the counter stood still, NULL if none.
+ * Add an identity: our sum, and the kernel's counter before and after the count.  OTHERWISE is the
+ * reason for a difference if the counter did not change, NULL if unknown.
  */
 static void
 identities_add(struct identities_list *list, const char *name, uint64_t ours, uint64_t before,
@@ -37,7 +37,7 @@ identities_add(struct identities_list *list, const char *name, uint64_t ours, ui
 		i->kernel_bytes = before;
 	if (ours == i->kernel_bytes)
 		return;
-	/* A counter may have gone up and come back. */
+	/* A counter may have changed and returned. */
 	if (before != after || list->s->has_faulted || list->s->process->maps.torn_bytes)
 		i->explained_by = "changed while it was read";
 	else
@@ -56,8 +56,8 @@ has_passed_over(const struct space *s)
 }
 
 /*
- * Whether OURS is what the kernel counts with so many counters, but for what threads and CPUs have
- * not added to them yet.
+ * Return whether OURS equals the kernel's value from NR_COUNTERS counters, except for amounts that
+ * threads and CPUs have not added yet.
  */
 static bool
 is_lag(const struct space *s, unsigned int nr_counters, uint64_t ours, uint64_t kernel)
@@ -70,8 +70,8 @@ is_lag(const struct space *s, unsigned int nr_counters, uint64_t ours, uint64_t 
 #define LAG "the kernel's counters lag behind (before Linux 6.16)"
 
 /*
- * Why RSS may differ on a process that stands still.  It is the sum of three counters (anonymous
- * memory, files, shared memory).
+ * Return why RSS may differ for a process that is stopped.  RSS is the sum of three counters
+ * (anonymous memory, files, shared memory).
  */
 static const char *
 rss_reason(const struct space *s)
@@ -87,7 +87,10 @@ rss_reason(const struct space *s)
 	return NULL;
 }
 
-/* Guard pages (MADV_GUARD_INSTALL) came with 6.13, and what shows them with 6.15. */
+/*
+ * Return why swap may differ.  Guard pages (MADV_GUARD_INSTALL) exist since 6.13, and are visible
+ * since 6.15.
+ */
 static const char *
 swap_reason(const struct space *s)
 {

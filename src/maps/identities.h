@@ -9,7 +9,7 @@
 
 #include "maps/maps.h"
 
-/* A sum of ours and the kernel's own counter of the same. */
+/* Our sum and the kernel's counter for the same value. */
 struct identity {
 	const char *name;
 	uint64_t ours_bytes, kernel_bytes;
@@ -18,7 +18,7 @@ struct identity {
 
 #define NR_IDENTITIES 7
 
-/* Fill RET with those that the data show, and return how many there are. */
+/* Fill RET with the identities that the data allow, and return their number. */
 size_t space_identities(const struct space *s, struct identity ret[NR_IDENTITIES]);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * How many pages each leaf has.  The list of mappings says what to walk, and for how long at a
- * time; the leaves are known much later.  With many mappings to read and to walk each of the two
- * takes half of the time, so a thread of ours walks those that were read, while the rest is read,
- * and keeps what it sees.  It is a help only: what it did not do, for whatever reason, is done
- * when the leaves are there.  With few mappings there is no thread, nor for a core file, which only
- * one thread may read.
+ * The number of pages of each leaf.  The list of mappings determines the ranges to walk and the
+ * size of each walk; the leaves are known much later.  With many mappings, reading them and walking
+ * them take half of the time each, so a thread walks the mappings that were read while the rest is
+ * read, and stores the results.  The thread only saves time: walks that it did not do, for whatever
+ * reason, are done when the leaves are known.  It does not run with few mappings, or for a core
+ * file, which only one thread may read.
  */
 #include <config.h>
 
@@ -18,41 +18,41 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The size of one walk. */
+/* A range to walk at once. */
 struct leaf_pages_walk {
 	raddr start, end;
-	size_t nr;	/* regions */
-	bool want_kind; /* there are pages of files in it */
-	bool has_large; /* there is private memory in it, and much of it */
+	size_t nr;	/* number of regions received */
+	bool want_kind; /* it contains pages of files */
+	bool has_large; /* it contains much private memory */
 };
 
-/* A walk over this many takes little more time than creating a thread. */
+/* Walking this many takes little more time than creating a thread. */
 #define FEW_REGIONS 1000
 /*
- * The runs that the thread keeps, 6 MiB: the pages of a large target may be in any number of runs.
+ * Maximum number of runs that the thread stores, 6 MiB: a large target may have any number of runs.
  */
 #define RUNS_MAX (1 << 18)
 
 struct leaf_pages {
 	struct os_pages *pages;
 	struct regions_listener listener;
-	struct leaf_pages_walk open; /* the one that is being put together */
-	raddr told_to;		     /* the end of the last run that was reported */
-	size_t nr_told;		     /* regions */
+	struct leaf_pages_walk open; /* the walk being put together */
+	raddr told_to;		     /* the end of the last region that was received */
+	size_t nr_told;		     /* number of regions received */
 
 	pthread_t thread;
 	bool is_running;
-	pthread_mutex_t lock; /* of what follows, while the thread runs */
+	pthread_mutex_t lock; /* for the members that follow, while the thread runs */
 	pthread_cond_t changed;
-	bool is_ending; /* the thread is to end */
+	bool is_ending; /* asks the thread to end */
 	struct {
 		struct leaf_pages_walk *v;
 		size_t nr, room;
 	} walks;
 	bool failed; /* no memory for a walk */
 
-	/* The thread's own while it runs. */
-	size_t nr_done; /* walks whose pages are in RUN */
+	/* Used by the thread alone while it runs. */
+	size_t nr_done; /* number of walks whose pages are in RUN */
 	struct os_page_run *run;
 	size_t nr_runs;
 };
@@ -70,7 +70,7 @@ keep_run(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* Copy the next walk into RET, when there is one; false: there will be none. */
+/* Wait for the next walk and copy it into RET; false: no more walks. */
 static bool
 next_walk(struct leaf_pages *c, struct leaf_pages_walk *ret)
 {
@@ -86,11 +86,11 @@ next_walk(struct leaf_pages *c, struct leaf_pages_walk *ret)
 	return !is_ending;
 }
 
-/* Walk W, the next, and keep its runs; false if there is no room for them. */
+/* Do the next walk W, and store its runs; false if there is no room for them. */
 static bool
 walk_one(struct leaf_pages *c, const struct leaf_pages_walk *w)
 {
-	struct err ignored; /* it fails again in the call that reports it */
+	struct err ignored; /* the error occurs again in the call that reports it */
 	size_t nr_before = c->nr_runs;
 
 	if (os_pages_walk(c->pages, w->start, w->end, w->want_kind, keep_run, c, &ignored)) {
@@ -115,13 +115,13 @@ walk_ahead(void *arg)
 static void
 start_thread(struct leaf_pages *c)
 {
-	if (!c->run) /* in pieces of this size: unused pages cost nothing */
+	if (!c->run) /* at full size: unused pages cost nothing */
 		c->run = malloc(RUNS_MAX * sizeof *c->run);
 	if (c->run)
 		c->is_running = pthread_create(&c->thread, NULL, walk_ahead, c) == 0;
 }
 
-/* It ends after the walk that it is in. */
+/* End the thread after its present walk. */
 static void
 leaf_pages_end_thread(struct leaf_pages *c)
 {
@@ -137,7 +137,7 @@ leaf_pages_end_thread(struct leaf_pages *c)
 
 /* ---- walks ---- */
 
-/* Entries of pagemap that are not worth a read of their own to pass over. */
+/* Maximum gap of pagemap entries that is read rather than skipped. */
 #define GAP_BYTES (UINT64_C(1) << 20)
 
 static bool
@@ -156,7 +156,7 @@ is_by_pagemap(const struct leaf_pages *c)
 
 /*
  * pagemap takes the same time for every page, present or not: a second for a TiB (bench/maps).
- * Java and V8 reserve terabytes, and have no pages there; malloc's own reserves are small.
+ * Java and V8 reserve terabytes without pages; malloc's reserves are small.
  */
 #define RESERVE_MAX_BYTES (UINT64_C(1) << 30)
 
@@ -173,12 +173,18 @@ is_skipped(const struct leaf_pages *c, const struct region *r)
 	return region_is_vsyscall(r) || (is_by_pagemap(c) && leaf_pages_pass_over(r));
 }
 
-/* A mapping costs the kernel about as much as ten pages, and it holds its lock for a whole walk. */
+/*
+ * A mapping costs the kernel about as much as ten pages, and the kernel holds its lock for a whole
+ * walk.
+ */
 #define WALK_REGIONS 1000
-/* Private memory of this size is worth a walk of its own that does not ask whose its pages are. */
+/* Private memory of at least this size gets a separate walk without the kinds of pages. */
 #define LARGE_BYTES (UINT64_C(1) << 20)
 
-/* vdso has no file, but its pages count in RssFile (mm/memory.c, finish_fault). */
+/*
+ * Return whether R may contain file pages.  The vdso has no file, but its pages count in RssFile
+ * (mm/memory.c, finish_fault).
+ */
 static bool
 has_files(const struct region *r)
 {
@@ -202,7 +208,7 @@ leaf_pages_fits(const struct leaf_pages *c, const struct region *r)
 		!(w->has_large && has_files(r));
 }
 
-/* The open walk is complete. */
+/* Complete the open walk. */
 static void
 close_walk(struct leaf_pages *c)
 {
@@ -239,7 +245,7 @@ hear_region(const struct region *heard, void *arg)
 	struct leaf_pages *c = arg;
 	struct region r = *heard;
 
-	/* A range that a torn map contains twice is walked once. */
+	/* Walk a range that a torn map contains twice only once. */
 	if (r.start.v < c->told_to.v)
 		r.start = c->told_to;
 	if (r.start.v >= r.end.v || is_skipped(c, &r))
@@ -258,16 +264,16 @@ hear_region(const struct region *heard, void *arg)
 
 /* ---- counting ---- */
 
-/* The position of the count: leaves and runs of pages both come in order of address. */
+/* The position of the count: both leaves and runs of pages come in order of address. */
 struct leaf_pages_counter {
 	struct space *s;
-	size_t next; /* leaf */
+	size_t next; /* index of the next leaf */
 };
 
 static void
 count_present(struct space *s, struct leaf *l, const struct os_page_run *run, uint64_t bytes)
 {
-	if (l->kind == LEAF_HUGETLB) { /* from a pool of its own, and not in VmRSS */
+	if (l->kind == LEAF_HUGETLB) { /* from a separate pool, and not in VmRSS */
 		l->hugetlb_bytes += bytes;
 		return;
 	}
@@ -282,7 +288,7 @@ count_present(struct space *s, struct leaf *l, const struct os_page_run *run, ui
 		s->totals.rss_file_bytes += bytes;
 }
 
-/* A run of pages: os_pages_walk()'s callback. */
+/* Count a run of pages: the callback of os_pages_walk(). */
 static int
 leaf_pages_count_run(const struct os_page_run *run, void *arg)
 {
@@ -304,7 +310,7 @@ leaf_pages_count_run(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* Walk as much of what was heard of as the runs that are kept have room for. */
+/* Do as many of the remaining walks as the stored runs have room for. */
 static void
 finish_walks(struct leaf_pages *c)
 {

@@ -14,7 +14,7 @@
 struct leaf_pages;
 struct target;
 
-/* BY is as in os_pages_open(), which fails likewise. */
+/* Make a counter.  BY and errors are as in os_pages_open(). */
 int leaf_pages_open(
 	struct leaf_pages **ret, const struct target *t, enum os_pages_by by, struct err *e);
 void leaf_pages_free(struct leaf_pages *c);
@@ -27,19 +27,16 @@ leaf_pages_cleanup(struct leaf_pages **c)
 enum os_pages_by leaf_pages_by(const struct leaf_pages *c);
 /* As os_pages_know_zero(). */
 bool leaf_pages_know_zero(const struct leaf_pages *c);
-/* Whether pagemap is not read for R, and its pages are not counted then. */
+/* Return whether pagemap is not read for R, so that its pages are not counted. */
 bool leaf_pages_pass_over(const struct region *r);
 
-/* Receives all regions before they can be counted; owned by C. */
+/* Return the listener that must receive all regions before they can be counted; owned by C. */
 const struct regions_listener *leaf_pages_listener(const struct leaf_pages *c);
 
-/*
- * Have walks of PAGES answer from what C has seen of what it heard of, as far as it keeps that.  C
- * must outlive PAGES.
- */
+/* Make walks of PAGES use the runs that C has stored.  C must outlive PAGES. */
 void leaf_pages_lend(struct leaf_pages *c, struct os_pages *pages);
 
-/* Add the pages of what was heard of to S's leaves.  On failure some are counted, others not. */
+/* Add the pages of the received regions to S's leaves.  On failure some are counted, others not. */
 int leaf_pages_count(struct leaf_pages *c, struct space *s, struct err *e);
 
 #endif

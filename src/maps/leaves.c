@@ -1,4 +1,4 @@
-/* The names of the kinds of leaves, and what each belongs to. */
+/* The names of the kinds of leaves, and their groups. */
 #include <config.h>
 
 #include "maps/leaves.h"

@@ -1,4 +1,4 @@
-/* maps-priv: what the files of maps share about leaves and spans. */
+/* maps-priv: declarations about leaves and spans shared by the files of maps. */
 #ifndef MEMDIAG_MAPS_MAPS_PRIV_H
 #define MEMDIAG_MAPS_MAPS_PRIV_H
 
@@ -9,7 +9,7 @@
 
 #include "base/raddr.h"
 
-/* ---- spans: what is known of intervals, whatever mappings they lie in ---- */
+/* ---- spans: facts about intervals, independent of mappings ---- */
 
 struct span {
 	raddr start, end;

@@ -1,6 +1,6 @@
 /*
- * Files that are mapped more than once.  The kernel counts a page in VIRT and RSS for every address
- * it has; Java's ZGC, JITs and servers that map a data file again look larger than they are.
+ * Files that are mapped more than once.  The kernel counts a page in VIRT and RSS for each of its
+ * addresses; Java's ZGC, JITs and servers that map a data file again look larger than they are.
  */
 #include <config.h>
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The part of a file that one leaf maps.  Small, for a server may map 60,000 files. */
+/* The part of a file that one leaf maps.  Kept small, because a server may map 60,000 files. */
 struct repeats_piece {
 	uint64_t offset;
 	const struct leaf *leaf;
@@ -21,18 +21,18 @@ struct repeats_piece {
 };
 
 /*
- * A file, and where its pieces begin in the sorted list.  Segments of System V and other memory
+ * A file, and the number of its pieces in the grouped list.  Segments of System V and other memory
  * without a name are files of one file system, and the inode of a segment is its shmid (ipc/shm.c
- * newseg()): it may be that of a memfd as well.
+ * newseg()): a memfd may have the same inode.
  */
 struct file {
 	uint64_t dev, inode;
 	bool is_sysv;
-	uint32_t next; /* in its bucket: index + 1, 0 at the end */
-	size_t nr;     /* pieces */
+	uint32_t next; /* next file in the bucket: index + 1, 0 at the end */
+	size_t nr;     /* number of pieces */
 };
 
-/* All pieces in the order of addresses, and the files they are of. */
+/* All pieces in the order of addresses, and their files. */
 struct repeats_pieces {
 	struct {
 		struct repeats_piece *v;
@@ -52,7 +52,7 @@ repeats_end_of(const struct repeats_piece *p)
 	return p->offset + (p->leaf->end.v - p->leaf->start.v);
 }
 
-/* Whether the pages of L are its file's; those of devices and of /dev/zero are not. */
+/* Return whether the pages of L are its file's; those of devices and of /dev/zero are not. */
 static bool
 has_file_pages(const struct space *s, const struct leaf *l)
 {
@@ -63,7 +63,7 @@ has_file_pages(const struct space *s, const struct leaf *l)
 	case GROUP_SHM:
 		return region_has_file(&s->process->maps.region[l->region]);
 	default:
-		return l->is_tmpfs; /* code that a JIT writes at another address */
+		return l->is_tmpfs; /* code that a JIT compiler writes at another address */
 	}
 }
 
@@ -97,11 +97,11 @@ is_file_of(const struct file *f, const struct region *r)
 	return f->inode == r->inode && f->dev == r->dev && f->is_sysv == is_sysv(r);
 }
 
-/* The index of R's file, which is added if it is new; UINT32_MAX: no memory. */
+/* Return the index of R's file, which is added if it is new; UINT32_MAX: no memory. */
 static uint32_t
 repeats_file_of(struct repeats_pieces *p, const struct region *r)
 {
-	/* The golden ratio spreads numbers that follow each other (Knuth, 6.4). */
+	/* The golden ratio spreads consecutive numbers (Knuth, 6.4). */
 	uint64_t hash = (r->inode ^ r->dev << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 	uint32_t *bucket = &p->bucket[hash & (p->nr_buckets - 1)];
 	struct file *f;
@@ -133,7 +133,7 @@ repeats_add_piece(struct repeats_pieces *p, const struct space *s, const struct 
 	return 0;
 }
 
-/* Put the pieces of each file side by side; of one file they stay in the order of addresses. */
+/* Group the pieces by file; those of one file stay in the order of addresses. */
 static int
 group_by_file(struct repeats_pieces *p)
 {
@@ -166,7 +166,7 @@ by_offset(const void *a, const void *b)
 	return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
 }
 
-/* Most files are mapped once, or in order; then nothing need be sorted. */
+/* Sort the pieces, if necessary: most files are mapped once, or in order. */
 static void
 sort_by_offset(struct repeats_piece *p, size_t nr)
 {
@@ -178,7 +178,8 @@ sort_by_offset(struct repeats_piece *p, size_t nr)
 }
 
 /*
- * The segments of an object overlap in their first and last pages: that is how it is mapped once.
+ * Return whether A and B belong to one object, whose segments normally overlap in their first and
+ * last pages.
  */
 static bool
 repeats_is_same_object(const struct repeats_piece *a, const struct repeats_piece *b)
@@ -186,7 +187,10 @@ repeats_is_same_object(const struct repeats_piece *a, const struct repeats_piece
 	return a->leaf->object >= 0 && a->leaf->object == b->leaf->object;
 }
 
-/* The bytes of P that the pieces before it, of which FARTHEST reaches farthest, have already. */
+/*
+ * Return the bytes of P that the pieces before it, of which FARTHEST reaches farthest, contain
+ * already.
+ */
 static uint64_t
 again(const struct repeats_piece *farthest, const struct repeats_piece *p)
 {
@@ -196,7 +200,7 @@ again(const struct repeats_piece *farthest, const struct repeats_piece *p)
 	return end <= p->offset || repeats_is_same_object(farthest, p) ? 0 : end - p->offset;
 }
 
-/* Add up what the NR pieces of one file, sorted, have more than once. */
+/* Sum up the repeated bytes in the NR pieces of one file, sorted. */
 static int
 repeats_add_file(struct repeats *r, const struct space *s, const struct repeats_piece *p, size_t nr)
 {

@@ -14,9 +14,9 @@
 
 struct repeat {
 	const char *path; /* owned by the space */
-	/* counted again in VIRT: addresses of what another address has too */
+	/* counted again in VIRT: ranges whose file pages are also mapped elsewhere */
 	uint64_t virt_bytes;
-	uint64_t rss_bytes; /* counted again in RSS, at most */
+	uint64_t rss_bytes; /* counted again in RSS: an upper bound */
 };
 
 struct repeats {

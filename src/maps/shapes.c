@@ -1,6 +1,6 @@
 /*
- * The use of mappings by their shapes alone, where there is no process to ask: bss, stacks of
- * threads, and arenas of glibc's malloc.  All of it is a guess.
+ * The use of mappings by their shapes alone, without a process: bss, stacks of threads, and arenas
+ * of glibc's malloc.  All results are guesses.
  */
 #include <config.h>
 
@@ -17,9 +17,9 @@
 #define ARENA_BYTES (64 * KIB * KIB)
 /* The default guard of glibc is a page, of 4 to 64 KiB; musl's 8 KiB; Java's zones are 16 KiB. */
 #define GUARD_MOST_BYTES (64 * KIB)
-/* Programs ask for stacks of a round size. */
+/* Programs request stacks of a round size. */
 #define STACK_ROUND_BYTES (64 * KIB)
-/* More bss than that is rare in a library. */
+/* Larger bss is rare in a library. */
 #define BSS_MOST_BYTES (KIB * KIB)
 #define STACK_MOST_BYTES (UINT64_C(1) << 30)
 
@@ -29,7 +29,7 @@ region_size(const struct region *r)
 	return r->end.v - r->start.v;
 }
 
-/* Private memory that neither a file nor the kernel has given a name. */
+/* Return whether R is private memory without a name from a file or the kernel. */
 static bool
 is_nameless(const struct region *r)
 {
@@ -42,7 +42,7 @@ is_nameless_data(const struct region *r)
 	return is_nameless(r) && r->prot[0] == 'r' && r->prot[1] == 'w';
 }
 
-/* Add [START, END) as KIND, of which only its shape is known. */
+/* Add [START, END) as KIND, which is guessed from its shape. */
 static int
 add_shape(struct spans *s, uint64_t start, uint64_t end, enum leaf_kind kind, int32_t object)
 {
@@ -57,8 +57,8 @@ add_shape(struct spans *s, uint64_t start, uint64_t end, enum leaf_kind kind, in
 }
 
 /*
- * Whether R lies behind object O as its bss does.  Memory that mmap() has found a place for there
- * merges with the bss of a library; brk keeps it away from the program's.
+ * Return whether R follows object O as its bss does.  Memory that mmap() places there merges with
+ * the bss of a library; brk keeps it away from the program's.
  */
 static bool
 is_bss_shape(const struct object *o, const struct region *r)
@@ -85,7 +85,7 @@ add_bss_shapes(struct spans *s, const struct process *p)
 }
 
 /*
- * A stack of the thread library:
+ * Return whether GUARD and R are a stack of the thread library:
  *
  *	---p  the guard
  *	rw-p  the stack, of a round size with or, since glibc 2.27 (BZ 22637), without its guard
@@ -116,12 +116,12 @@ add_stack_shapes(struct spans *s, const struct regions *m)
 }
 
 /*
- * The first heap of an arena, or a further one:
+ * Return whether R and REST are a heap of an arena:
  *
  *	rw-p  from a multiple of 64 MiB on
  *	---p  the rest of 64 MiB, merged with a guard that follows
  *
- * The Go runtime has the like at 0xc000000000.
+ * The Go runtime has similar mappings at 0xc000000000.
  */
 static bool
 is_arena_shape(const struct region *r, const struct region *rest)

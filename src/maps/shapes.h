@@ -8,7 +8,7 @@
 #include "glibc/process.h"
 #include "maps/maps-priv.h"
 
-/* The same of P, which is a map without its process: what shapes show. */
+/* Find the spans of P, a map without its process, by shapes. */
 int spans_infer(struct spans *ret, const struct process *p, struct err *e);
 
 #endif

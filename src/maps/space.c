@@ -26,10 +26,10 @@
 
 /* ---- smaps ---- */
 
-/* The position of the walk: leaves and mappings both come in order of address. */
+/* The position of the walk: both leaves and mappings come in order of address. */
 struct space_counter {
 	struct space *s;
-	size_t next; /* leaf */
+	size_t next; /* index of the next leaf */
 };
 
 static uint64_t
@@ -39,7 +39,8 @@ space_scaled(uint64_t bytes, uint64_t part, uint64_t whole)
 }
 
 /*
- * BYTES of a mapping's, of which a leaf has [FROM, TO) out of WHOLE.  No byte is lost between two.
+ * Return the share of a mapping's BYTES for a leaf with [FROM, TO) out of WHOLE.  The shares of all
+ * leaves add up to BYTES.
  */
 static uint64_t
 space_share(uint64_t bytes, uint64_t from, uint64_t to, uint64_t whole)
@@ -47,7 +48,7 @@ space_share(uint64_t bytes, uint64_t from, uint64_t to, uint64_t whole)
 	return space_scaled(bytes, to, whole) - space_scaled(bytes, from, whole);
 }
 
-/* The leaves that M lies over, [*RET_FIRST, *RET_END); C goes on from there. */
+/* Get the leaves that overlap M, [*RET_FIRST, *RET_END), and move C there. */
 static void
 leaves_of(struct space_counter *c, const struct smaps_entry *m, size_t *ret_first, size_t *ret_end)
 {
@@ -71,7 +72,7 @@ space_overlap(const struct leaf *l, const struct smaps_entry *m)
 	return end - start;
 }
 
-/* The pages of a mapping, spread over its leaves by their size: nothing says where they are. */
+/* Spread the pages of a mapping over its leaves by their size, because their places are unknown. */
 static int
 take_rss(const struct smaps_entry *m, void *arg)
 {
@@ -95,10 +96,10 @@ take_rss(const struct smaps_entry *m, void *arg)
 }
 
 /*
- * PSS, USS, dirty and locked pages of a mapping, and its huge ones if nothing else shows them,
- * spread over its leaves as their pages are.  The kernel cuts each mapping's PSS to whole
- * kilobytes, so the sum is too low by less than that for each of them; smaps_rollup has the exact
- * sum, but walks all pages once more, and the target's mmap() waits.
+ * Spread PSS, USS, dirty and locked pages of a mapping, and its huge ones if they are not known
+ * otherwise, over its leaves in proportion to RSS.  The kernel truncates each mapping's PSS to
+ * whole kilobytes, so the sum is too low by less than that for each of them; smaps_rollup has the
+ * exact sum, but walks all pages once more, and the target's mmap() waits.
  */
 static int
 take_pss(const struct smaps_entry *m, void *arg)
@@ -174,7 +175,7 @@ count_by_smaps(struct space *s, const struct target *t, struct err *e)
 	return read_smaps(t, take_rss, &c, e);
 }
 
-/* After a count that failed halfway. */
+/* Reset the counts after a count that failed halfway. */
 static void
 forget_counts(struct space *s)
 {
@@ -188,7 +189,7 @@ forget_counts(struct space *s)
 	s->rss_from = SPACE_RSS_NONE;
 }
 
-/* Prepare to count the pages as FROM says; NULL: not page by page. */
+/* Prepare to count the pages with method FROM; NULL: not page by page. */
 static struct leaf_pages *
 open_leaf_pages(struct space *s, const struct target *t, enum space_rss from)
 {
@@ -205,7 +206,7 @@ open_leaf_pages(struct space *s, const struct target *t, enum space_rss from)
 	return leaf_pages;
 }
 
-/* Count the pages as FROM says.  Pages that cannot be counted do not fail the whole. */
+/* Count the pages with method FROM.  A failure does not fail the whole read. */
 static void
 space_count(
 	struct space *s, const struct target *t, struct leaf_pages *leaf_pages, enum space_rss from)
@@ -217,7 +218,7 @@ space_count(
 	forget_counts(s);
 	if (e->kind == ERR_GONE)
 		return;
-	/* pagemap is readable by the owner only, smaps by a process that may trace. */
+	/* pagemap is readable by the owner only, smaps by a process that may trace the target. */
 	if ((from == SPACE_RSS_SMAPS || from == SPACE_RSS_AUTO) && count_by_smaps(s, t, e) < 0)
 		forget_counts(s);
 }
@@ -236,7 +237,7 @@ space_add_up(struct space *s)
 	s->totals.virt_bytes = regions_size(&s->process->maps);
 }
 
-/* Read T into s->own.  Succeeds also if its arenas cannot be found. */
+/* Read T into s->own.  Succeeds even if its arenas cannot be found. */
 static int
 space_read_process(struct space *s, const struct target *t, const struct process *known,
 	const struct regions_listener *listener, struct err *e)
@@ -252,7 +253,7 @@ space_read_process(struct space *s, const struct target *t, const struct process
 	return 0;
 }
 
-/* s->process: that of OPT, which LISTENER has not heard of yet, or T as it is now. */
+/* Set s->process: that of OPT, whose regions LISTENER has not received yet, or T as it is now. */
 static int
 space_take_process(struct space *s, const struct target *t, const struct space_options *opt,
 	const struct regions_listener *listener, struct err *e)
@@ -270,7 +271,10 @@ space_take_process(struct space *s, const struct target *t, const struct space_o
 	return 0;
 }
 
-/* The use of each range: everything but the numbers of pages, which PAGES begins to read. */
+/*
+ * Find the use of each range: everything except the numbers of pages, which LEAF_PAGES begins to
+ * read.
+ */
 static int
 find_leaves(struct space *s, const struct target *t, const struct space_options *opt,
 	struct leaf_pages *leaf_pages, struct err *e)
@@ -293,7 +297,7 @@ find_leaves(struct space *s, const struct target *t, const struct space_options 
 	return space_classify(s, &spans, t, e);
 }
 
-/* Have the leaf that AT lies in end there, and another begin. */
+/* Split the leaf that contains AT there. */
 static int
 cut_leaf(struct space *s, raddr at, struct err *e)
 {
@@ -327,7 +331,7 @@ space_read_all(
 		return -1;
 	s->has_faulted = after.nr_faults != before.nr_faults;
 	/*
-	 * The page tables of a process that ends are empty, and that is no error; and after
+	 * The page tables of a process that ends are empty, which is not an error; and after
 	 * execve() they are another program's.
 	 */
 	if (!target_is_alive(t) || !s->after.has_memory || s->rss_error.kind == ERR_GONE ||

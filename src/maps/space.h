@@ -16,52 +16,53 @@
 
 struct space_options {
 	enum space_rss rss_from;
-	bool want_pss;	  /* and what else smaps has; makes the target's mmap() wait */
-	bool want_unused; /* LEAF_STACK_UNUSED; asks the kernel once for each thread */
-	raddr cut[2];	  /* a leaf ends at the page that each of these is in; 0: none */
+	bool want_pss;	  /* and smaps's other numbers; makes the target's mmap() wait */
+	bool want_unused; /* LEAF_STACK_UNUSED; needs a read from the kernel for each thread */
+	raddr cut[2];	  /* a leaf ends at the page of each of these addresses; 0: unused */
 	/*
-	 * The target as it was read just now, by process_read() and process_find_arenas(): it is
-	 * not read again, and must outlive the space.  NULL: space_read() reads it.
+	 * The target, read just now by process_read() and process_find_arenas(): it is not read
+	 * again, and must outlive the space.  NULL: space_read() reads it.
 	 */
 	const struct process *process;
 	/* An earlier reading, which saves work: see process_read_with().  May be NULL. */
 	const struct process *known;
 	/*
-	 * How many blocks malloc has mapped one by one, by its own account (mp_.n_mmaps); 0: not
-	 * known.  If fewer are found at once, the search goes on longer.
+	 * Number of blocks that malloc has mapped separately, by its own account (mp_.n_mmaps); 0:
+	 * unknown.  If fewer are found at first, the search continues longer.
 	 */
 	uint64_t nr_mmapped;
 	/*
-	 * Called for that account, if NR_MMAPPED is 0, as soon as the arenas are known: true with
-	 * RET set if it can be read.  With 0 no memory is read to look for them; more never makes a
-	 * search longer.  NULL: no such function.
+	 * Called to read that account, if NR_MMAPPED is 0, as soon as the arenas are known: true
+	 * with RET set if it can be read.  With 0 no memory is read to search for them; a larger
+	 * number never makes a search longer.  NULL: no such function.
 	 */
 	bool (*count_mmapped)(const struct process *p, uint64_t *ret);
 };
 
 /*
- * Read the target's address space and count its pages.  Nothing is stopped.  S need not be
- * initialised; on failure it is released.  If pages cannot be counted it succeeds: rss_from is
- * SPACE_RSS_NONE then, and rss_error says why.  So it does if the target's memory may not be read,
- * as Yama has it; memory_error says why, and no thread's stack, heap or arena is found.
+ * Read the target's address space and count its pages.  No thread is stopped.  S need not be
+ * initialised; on failure it is released.  It succeeds even if pages cannot be counted: then
+ * rss_from is SPACE_RSS_NONE, and rss_error has the reason.  It also succeeds if the target's
+ * memory may not be read, for example because of Yama; then memory_error has the reason, and no
+ * thread's stack, heap or arena is found.
  */
 int space_read(
 	struct space *s, const struct target *t, const struct space_options *opt, struct err *e);
 
 /*
- * The same of the saved map F, whose mappings are moved to S, and whose text S needs as long as it
- * is there.  Stacks, arenas and objects are guessed by names and shapes.  There are no counters of
- * the kernel: BEFORE and AFTER have the sums over the mappings.  rss_error says so if F has no
- * numbers of pages; of smaps it has those that space_knows().  OPT has want_pss and cut.  0, or -1
- * with E and S released.
+ * As space_read(), for the saved map F, whose mappings are moved to S, and whose text must outlive
+ * S.  Stacks, arenas and objects are guessed by names and shapes.  The kernel's counters are
+ * missing: BEFORE and AFTER have the sums over the mappings.  rss_error reports if F has no numbers
+ * of pages; from smaps S has those that space_knows().  OPT has want_pss and cut.  0, or -1 with E
+ * and S released.
  */
 int space_read_file(
 	struct space *s, struct map_file *f, const struct space_options *opt, struct err *e);
 void space_release(struct space *s);
 
 /*
- * How much memory of our own S takes in bytes.  It is in proportion to the number of mappings,
- * which vm.max_map_count bounds (65,530 by default).
+ * Return the memory in bytes that S takes in memdiag.  It is proportional to the number of
+ * mappings, which vm.max_map_count bounds (65,530 by default).
  */
 uint64_t space_own_bytes(const struct space *s);
 #define auto_space __attribute__((cleanup(space_release)))

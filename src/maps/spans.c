@@ -1,7 +1,7 @@
 /*
- * Knowledge of the address space from sources other than the list of mappings: the kernel's brk,
- * ELF headers, malloc's and the thread library's structures.  As mappings merge and split, each of
- * these is an interval of addresses, and they are laid one under the other.
+ * Facts about the address space from sources other than the list of mappings: the kernel's brk, ELF
+ * headers, malloc's and the thread library's structures.  As mappings merge and split, each of
+ * these is an interval of addresses, and they are combined by priority.
  */
 #include <config.h>
 
@@ -75,7 +75,7 @@ spans_lay_under(struct spans *top, const struct spans *below)
 {
 	auto_spans struct spans both = { 0 };
 	size_t t = 0, b = 0;
-	uint64_t done_to = 0; /* all below this is in BOTH */
+	uint64_t done_to = 0; /* all addresses below this are in BOTH */
 
 	while (t < top->nr || b < below->nr) {
 		uint64_t wall = t < top->nr ? top->v[t].start.v : UINT64_MAX;
@@ -107,7 +107,7 @@ spans_release(struct spans *s)
 	*s = (struct spans){ 0 };
 }
 
-/* ---- where they come from ---- */
+/* ---- sources ---- */
 
 static raddr
 page_up(raddr a)
@@ -115,13 +115,16 @@ page_up(raddr a)
 	return (raddr){ (a.v + PAGE_BYTES - 1) & -PAGE_BYTES };
 }
 
-/* The ring begins with it. */
+/* The main arena is the first in the ring. */
 #define MAIN_ARENA 0
 
-/* The bytes that may be written below SP without moving it (x86-64 ABI). */
+/* Bytes below SP that may be written without moving it (x86-64 ABI). */
 #define RED_ZONE_BYTES 128
 
-/* The lowest used address of STACK, whose frames end at TOP.  Its highest page always is used. */
+/*
+ * Return the lowest used address of STACK, whose frames end at TOP.  Its highest page is always
+ * used.
+ */
 static raddr
 first_used(const struct thread_stack *stack, raddr top)
 {
@@ -145,7 +148,7 @@ stack_kind(const struct thread_stack *stack)
 static int
 spans_add_stack(struct spans *s, const struct thread_stack *stack)
 {
-	/* One that the program made begins and ends anywhere; struct pthread is at its end. */
+	/* A stack that the program made begins and ends anywhere; struct pthread is at its end. */
 	raddr start = page_up(stack->start), end = page_up(stack->end);
 	raddr low = raddr_add(start, stack->guard_bytes);
 	/* The stack of a thread that has ended is unused. */
@@ -175,7 +178,7 @@ spans_add_stack(struct spans *s, const struct thread_stack *stack)
 	return 0;
 }
 
-/* Those stacks that are guesses go to GUESSES: they may take nothing from what is known. */
+/* Add stacks; guessed ones go to GUESSES, so that they do not override known memory. */
 static int
 add_stacks(struct spans *s, struct spans *guesses, const struct thread_stacks *stacks)
 {
@@ -186,9 +189,9 @@ add_stacks(struct spans *s, struct spans *guesses, const struct thread_stacks *s
 }
 
 /*
- * From start_brk to the end of malloc's part of it, or if that is unknown of the last mapping that
- * is called [heap].  The kernel gives that name to every mapping that touches the brk area, even to
- * a bss or another mapping that has merged with it.
+ * Add the main heap: from start_brk to the end of malloc's part of it, or if that is unknown to the
+ * end of the last mapping called [heap].  The kernel gives that name to every mapping that touches
+ * the brk area, even to a bss or another mapping that has merged with it.
  */
 static int
 add_main_heap(struct spans *s, const struct space *space, raddr malloc_start, raddr malloc_end)
@@ -208,7 +211,7 @@ add_main_heap(struct spans *s, const struct space *space, raddr malloc_start, ra
 	return span.start.v ? spans_add(s, &span) : 0;
 }
 
-/* Memory of which only the size is known. */
+/* Add memory of which only the size is known. */
 static int
 add_unknown(struct spans *s, raddr start, raddr end)
 {
@@ -222,8 +225,8 @@ add_unknown(struct spans *s, raddr start, raddr end)
 }
 
 /*
- * The memory before and behind it under that name: the program's own sbrk(), or a mapping that
- * begins where brk ends.  A bss that has merged with it lies above in the order of spans.
+ * Add the memory before and after it under that name: the program's own sbrk(), or a mapping that
+ * begins where brk ends.  A bss that has merged with it has a higher priority.
  */
 static int
 add_around_main_heap(struct spans *s, const struct space *space, raddr start, raddr end)
@@ -257,7 +260,7 @@ spans_add_heap(struct spans *s, const struct arena_heap *h, int32_t arena, uint6
 		return -1;
 	/*
 	 * free() shortens a heap with madvise(MADV_DONTNEED) (malloc/arena.c shrink_heap()), which
-	 * fails where pages are locked: they stay, and are malloc's again when the heap grows.
+	 * fails for locked pages: they stay, and become malloc's again when the heap grows.
 	 */
 	span.kind = LEAF_ARENA_SHRUNK;
 	span.start = span.end;
@@ -265,8 +268,8 @@ spans_add_heap(struct spans *s, const struct arena_heap *h, int32_t arena, uint6
 	if (spans_add(s, &span) < 0)
 		return -1;
 	/*
-	 * Its neighbour may be a reserve as well, and the kernel merges the two: the heap ends
-	 * where its alignment says, not where the mapping does.
+	 * The next mapping may be a reserve as well, and the kernel merges the two: the heap's
+	 * alignment determines its end, not the mapping.
 	 */
 	span.kind = LEAF_ARENA_RESERVE;
 	span.start = span.end;
@@ -293,8 +296,8 @@ spans_is_of(const struct region *r, const struct object *o)
 
 /*
  * Add the part of segment P of object I beyond its file, up to the end of its last page, which no
- * other mapping can have.  If the segment itself is not mapped from the file, as by a program that
- * only reads the object, the memory has another use.
+ * other mapping can share.  If the segment itself is not mapped from the file, for example in a
+ * program that only reads the object, the memory has another use.
  */
 static int
 add_bss(struct spans *s, const struct space *space, size_t i, const Elf64_Phdr *p)
@@ -334,7 +337,7 @@ add_objects(struct spans *s, const struct space *space)
 /* ---- chunks ---- */
 
 /*
- * The size from which malloc uses mmap() is larger (DEFAULT_MMAP_THRESHOLD_MIN, malloc/malloc.c).
+ * Less than the size from which malloc uses mmap() (DEFAULT_MMAP_THRESHOLD_MIN, malloc/malloc.c).
  */
 #define CHUNK_MIN_BYTES (UINT64_C(128) << 10)
 #define MISSING_PAGES 1000000
@@ -345,20 +348,20 @@ struct seeker {
 	const struct space *space;
 	const struct target *t;
 	struct os_pages *pages;
-	struct piece_search *pieces;  /* NULL: the main arena has none */
+	struct piece_search *pieces;  /* NULL: the main arena is in one piece */
 	struct mmapped_chunks chunks; /* of one stretch */
 	struct spans *spans;
-	raddr malloc_start, malloc_end; /* of the main heap, as far as brk gave it */
-	uint64_t nr_chunks, nr_wanted;	/* found; that malloc's account has, if HAS_WANTED */
+	raddr malloc_start, malloc_end; /* malloc's part of the main heap from brk */
+	uint64_t nr_chunks, nr_wanted;	/* found; in malloc's account, if HAS_WANTED */
 	bool has_wanted;
-	bool is_thorough;      /* those that are missing are worth a long search */
-	uint64_t budget_pages; /* that may be tried for those that are missing */
-	uint64_t found_to;     /* where the last chunk that was found ends */
-	raddr limit;	       /* where those end at the latest that are looked for */
+	bool is_thorough;      /* missing chunks are worth a long search */
+	uint64_t budget_pages; /* number of pages that may be tried for missing chunks */
+	uint64_t found_to;     /* end of the last chunk that was found */
+	raddr limit;	       /* maximum end of a chunk */
 	int (*seek)(struct seeker *k, uint64_t start, uint64_t end, struct err *e);
 };
 
-/* Whether malloc itself says that it has none, so that no memory need be read to look for them. */
+/* Return whether malloc's account has no chunks, so that memory need not be searched. */
 static bool
 has_no_chunks(const struct seeker *k)
 {
@@ -386,7 +389,7 @@ add_verified(
 	return spans_add(k->spans, &span) < 0 ? err_set(e, ENOMEM, "cannot keep what is where") : 0;
 }
 
-/* Add the chunks that were found, and move *AT behind them. */
+/* Add the chunks that were found, and move *AT after them. */
 static int
 spans_add_found(struct seeker *k, raddr *at, struct err *e)
 {
@@ -402,7 +405,7 @@ spans_add_found(struct seeker *k, raddr *at, struct err *e)
 	return 0;
 }
 
-/* Add the chunks from *AT on, one behind the other, and move it behind them. */
+/* Add the adjacent chunks from *AT on, and move it after them. */
 static int
 seek_chunks(struct seeker *k, raddr *at, raddr end, struct err *e)
 {
@@ -415,7 +418,7 @@ seek_chunks(struct seeker *k, raddr *at, raddr end, struct err *e)
 	return spans_add_found(k, at, e);
 }
 
-/* Chunks between what the program has mapped itself, which the kernel has merged with them. */
+/* Search for chunks between the program's own mappings, which the kernel has merged with them. */
 static int
 seek_missing(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
 {
@@ -430,7 +433,7 @@ seek_missing(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
 	return spans_add_found(k, &at, e);
 }
 
-/* Pieces side by side are one: there may be eight for each megabyte. */
+/* Add a piece; adjacent pieces become one span: there may be eight for each megabyte. */
 static int
 spans_add_piece(struct seeker *k, raddr start, raddr end, struct err *e)
 {
@@ -463,8 +466,8 @@ seek(struct seeker *k, uint64_t start, uint64_t end, struct err *e)
 }
 
 /*
- * The end of the mappings that continue behind I without a gap: a chunk that is partly locked has
- * several.
+ * Return the end of the mappings that continue after I without a gap: a chunk that is partly locked
+ * has several.
  */
 static uint64_t
 mappings_end(const struct seeker *k, size_t i)
@@ -477,7 +480,7 @@ mappings_end(const struct seeker *k, size_t i)
 	return m->region[i].end.v;
 }
 
-/* Look in [START, END), which is not known; chunks may go on up to LIMIT. */
+/* Search in [START, END), whose use is unknown; chunks may extend up to LIMIT. */
 static int
 seek_between(struct seeker *k, uint64_t start, uint64_t end, uint64_t limit, struct err *e)
 {
@@ -487,7 +490,7 @@ seek_between(struct seeker *k, uint64_t start, uint64_t end, uint64_t limit, str
 	return k->seek(k, start, end, e);
 }
 
-/* Look in every stretch of private memory that KNOWN leaves open. */
+/* Search every range of private memory that is not in KNOWN. */
 static int
 seek_all(struct seeker *k, const struct spans *known, struct err *e)
 {
@@ -524,8 +527,8 @@ seek_all(struct seeker *k, const struct spans *known, struct err *e)
 }
 
 /*
- * How many pages may be tried: where malloc says that chunks are missing a million, which takes a
- * second; where that is not known few, and none in an address space of very many mappings.
+ * Return how many pages may be tried: a million, which takes a second, if malloc's account has
+ * missing chunks; few if that is unknown, and none in an address space of very many mappings.
  */
 static uint64_t
 missing_budget(const struct seeker *k)
@@ -561,9 +564,7 @@ add_chunks(struct seeker *k, const struct spans *known, struct err *e)
 	auto_piece_search struct piece_search *pieces = NULL;
 	int failed;
 
-	/*
-	 * Without page tables one cannot look without touching: then chunks count as other memory.
-	 */
+	/* Without page states a search would touch pages: then chunks count as other memory. */
 	if (!k->space->process->arenas.nr || !k->pages)
 		return 0;
 	k->pieces = pieces = piece_search_new(k->t, k->pages, &k->space->process->arenas);
@@ -575,11 +576,11 @@ add_chunks(struct seeker *k, const struct spans *known, struct err *e)
 	return failed ? -1 : 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all stacks ---- */
 
 /*
- * The memory that other users took from brk between two parts of malloc's heap.  A page that both
- * have is malloc's.
+ * Add the memory that other users took from brk between two parts of malloc's heap.  A shared page
+ * counts as malloc's.
  */
 static int
 add_gaps(struct spans *s, const struct seeker *k, struct err *e)
@@ -601,8 +602,8 @@ add_gaps(struct spans *s, const struct seeker *k, struct err *e)
 }
 
 /*
- * Stacks, objects and heaps, in this order: where two claim a page, the first has it.  GUESSES are
- * what the last may claim.
+ * Find stacks, objects and heaps, in order of priority: a page that two of them claim belongs to
+ * the first.  GUESSES have the lowest priority.
  */
 static int
 find_structures(struct spans *top, struct spans *guesses, struct spans *around, struct seeker *k,
@@ -638,7 +639,10 @@ find_structures(struct spans *top, struct spans *guesses, struct spans *around, 
 	return 0;
 }
 
-/* A second libc (dlmopen) has an account of its own, which memdiag does not read. */
+/*
+ * Return whether the target has one libc: a second one (dlmopen) has a separate account, which
+ * memdiag does not read.
+ */
 static bool
 has_one_libc(const struct objects *o)
 {
@@ -649,7 +653,7 @@ has_one_libc(const struct objects *o)
 	return nr == 1;
 }
 
-/* Learn from malloc's account how many chunks there are. */
+/* Get the number of chunks from malloc's account. */
 static void
 ask_account(struct seeker *k, const struct space_options *opt)
 {
@@ -663,7 +667,7 @@ ask_account(struct seeker *k, const struct space_options *opt)
 		k->has_wanted = false;
 }
 
-/* Find what the files of the objects show, where memory may not be read. */
+/* Find spans from the objects' files, if memory may not be read. */
 static int
 find_in_files(struct spans *ret, const struct space *s, struct err *e)
 {

@@ -1,12 +1,12 @@
 /*
- * The stacks of threads that glibc wrote nothing down for: musl's, and those of a raw clone().
+ * The stacks of threads that glibc has no record of: musl's, and those of a raw clone().
  *
- * musl's struct pthread (src/internal/pthread_impl.h, 1.1 and 1.2) lies above the frames, in the
- * mapping that pthread_create() made, and says where that is:
+ * musl's struct pthread (src/internal/pthread_impl.h, 1.1 and 1.2) is above the frames, in the
+ * mapping that pthread_create() made, and contains its address:
  *
  *	self ->	self, dtv, prev, next, sysinfo, canary, tid ...
- *		map_base, map_size	the mapping, the guard included
- *		stack, stack_size	the stack's high end, and what lies below
+ *		map_base, map_size	the mapping, including the guard
+ *		stack, stack_size	the stack's high end, and the size below it
  *		guard_size
  *
  * A thread of a raw clone() has only its stack pointer.
@@ -24,22 +24,22 @@
 #include <string.h>
 
 #define PAGE_BYTES UINT64_C(4096)
-/* A larger mapping below a stack pointer is not just a stack. */
+/* A larger mapping below a stack pointer is more than a stack. */
 #define GUESS_MAX_BYTES (UINT64_C(64) << 20)
 #define GUARD_MAX_BYTES (UINT64_C(1) << 20)
-/* How far above SP musl's struct pthread is looked for: frames and TLS lie before it. */
+/* Maximum distance from SP up to musl's struct pthread: frames and TLS precede it. */
 #define SEARCH_BYTES (UINT64_C(256) << 10)
 #define STEP_BYTES (UINT64_C(64) << 10)
-/* With this many threads without one, it is not musl. */
+/* After this many threads without a struct pthread, the libc is not musl. */
 #define NR_SEARCHES 64
 
 struct musl_pthread {
 	uint64_t self, dtv, prev, next, sysinfo, canary;
 	int32_t tid, errno_value;
-	uint64_t more[8]; /* the rest of it in some order, since 1.1 with one word before */
+	uint64_t more[8]; /* the other members in some order, since 1.1 preceded by one word */
 };
 
-/* The addresses that MORE has. */
+/* The addresses in MORE. */
 struct musl_stack {
 	uint64_t map, map_bytes, stack, stack_bytes, guard_bytes;
 };
@@ -48,7 +48,7 @@ struct stacks_others_finder {
 	const struct target *t;
 	const struct regions *m;
 	struct thread_stacks *stacks;
-	int nr_searches; /* that found nothing */
+	int nr_searches; /* number of failed searches */
 };
 
 /* ---- musl ---- */
@@ -76,7 +76,7 @@ is_stack(const struct stacks_others_finder *f, const struct musl_stack *s, raddr
 		s->guard_bytes % PAGE_BYTES == 0 && is_private(f->m, s->map, s->map + s->map_bytes);
 }
 
-/* Whether TID's struct pthread, P, is at AT; then *RET is where its stack is. */
+/* Return whether P is TID's struct pthread at AT; store its stack in *RET. */
 static bool
 is_pthread(const struct stacks_others_finder *f, const struct musl_pthread *p, raddr at, pid_t tid,
 	struct musl_stack *ret)
@@ -92,7 +92,7 @@ is_pthread(const struct stacks_others_finder *f, const struct musl_pthread *p, r
 	return false;
 }
 
-/* Look for TID's struct pthread in [FROM, END). */
+/* Search for TID's struct pthread in [FROM, END). */
 static bool
 find_musl(struct stacks_others_finder *f, pid_t tid, raddr from, raddr end, struct musl_stack *ret)
 {
@@ -130,9 +130,10 @@ stacks_others_add(struct stacks_others_finder *f, const struct thread_stack *sta
 }
 
 /*
- * The stack is the mapping that SP points into, if that has a guard below it.  What the program has
- * mapped right above is part of that mapping, so the stack ends with SP's page: a thread that waits
- * in a raw clone() has little above SP.  One page of the guard counts: below it may be a reserve.
+ * Guess the stack: the mapping that SP points into, if it has a guard below it.  The program's own
+ * mappings directly above may have merged with it, so the stack ends with SP's page: a thread that
+ * waits in a raw clone() has little above SP.  One page of the guard counts: a reserve may follow
+ * below it.
  */
 static int
 add_guess(

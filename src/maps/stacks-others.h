@@ -14,8 +14,8 @@
 struct target;
 
 /*
- * Add the stacks of those of the NR threads TID that musl made, and guess those of the others by
- * where their stack pointers are.
+ * Add the stacks of those of the NR threads TID that musl made, and guess those of the others from
+ * their stack pointers.
  */
 int thread_stacks_add_others(struct thread_stacks *stacks, const struct target *t,
 	const struct regions *m, const pid_t *tid, size_t nr, struct err *e);

@@ -1,20 +1,20 @@
 /*
- * The stacks of threads.  pthread_create() records its mapping in struct pthread, and the
- * kernel reports where in struct pthread a thread's robust futex list begins (nptl/descr.h, 2.4 to
- * 2.44; the offsets from there are the same on all machines unless they are named by a variable):
+ * The stacks of threads.  pthread_create() records its mapping in struct pthread, and the kernel
+ * reports where in struct pthread a thread's robust futex list begins (nptl/descr.h, 2.4 to 2.44;
+ * the offsets from there are the same on all machines unless they are named by a variable):
  *
  *	-0x20	list		of the stacks in use, or of those kept for later
  *	-0x10	tid		0 when the thread has ended
  *	    0	robust_head	<- get_robust_list(2)
- *	    +	...		record_offset: differs by release, found by what must hold
- *		stackblock	where its mapping starts, the guard included
+ *	    +	...		record_offset: differs by release, found by consistency checks
+ *		stackblock	the start of its mapping, including the guard
  *		stackblock_size
  *		guardsize
  *
- * Going by mappings alone would do until 2.41: since 2.42 the guard is no mapping of its own, so
+ * Mappings alone would suffice until 2.41: since 2.42 the guard is not a separate mapping, so
  * neighbouring stacks become one.
  *
- * struct pthread lies at the high end of the stack and is itself the end of static TLS:
+ * struct pthread is at the high end of the stack and is itself the end of static TLS:
  *
  *	start                        sp                                              end
  *	| guard |  unused  ..........  | frames ... | static TLS | struct pthread ... |
@@ -37,34 +37,35 @@
 #include <string.h>
 
 #define LIST_OFFSET 0x20
-/* How far behind robust_head the record is looked for; it is 0x3b0 on x86-64. */
+/* Maximum distance from robust_head to the record; it is 0x3b0 on x86-64. */
 #define PTHREAD_REST_WORDS (0x800 / sizeof(uint64_t))
 #define PAGE_BYTES 4096
 /*
- * struct pthread and, on aarch64, static TLS lie between robust_head and the high end of the stack.
+ * Maximum distance from robust_head to the high end of the stack, with struct pthread and, on
+ * aarch64, static TLS.
  */
 #define END_MAX_BYTES (UINT64_C(1) << 20)
-/* From the start of struct pthread to robust_head it is 0x2e0 bytes on x86-64. */
+/* At least the distance from the start of struct pthread to robust_head, 0x2e0 on x86-64. */
 #define PTHREAD_BYTES 0x400
 #define PTHREAD_ALIGN 64
-/* Objects that are looked at for their TLS; those the program was linked with come first. */
+/* Maximum number of objects whose TLS is read; those the program was linked with come first. */
 #define MODULES_MAX 64
-/* More than the threads of any process that works. */
+/* More than the threads of any working process. */
 #define LIST_MAX 65536
 #define NR_SAMPLES 16
-/* How far from one list's head another is looked for. */
+/* Maximum distance between the heads of two lists. */
 #define NEAR_BYTES 128
 
 struct stacks_guess {
 	uint64_t block, size_bytes, guard_bytes;
 };
 
-/* How struct pthread begins on x86 (tcbhead_t, sysdeps/x86_64/nptl/tls.h). */
+/* The beginning of struct pthread on x86 (tcbhead_t, sysdeps/x86_64/nptl/tls.h). */
 struct tcb {
 	uint64_t tcb, dtv, self; /* the first and the last are its own address */
 };
 
-/* An entry of the dtv (sysdeps/generic/dl-dtv.h): where a thread has the TLS of one object. */
+/* An entry of the dtv (sysdeps/generic/dl-dtv.h): the address of a thread's TLS for one object. */
 struct dtv {
 	uint64_t at, to_free;
 };
@@ -89,15 +90,15 @@ struct stacks_finder {
 	size_t nr;
 	struct living *living; /* sorted by at */
 	size_t nr_living;
-	uint64_t record_offset; /* from the head; 0 while not known */
-	uint64_t tls_bytes;	/* from the start of static TLS to the head; 0 if not known */
+	uint64_t record_offset; /* from the head; 0 while unknown */
+	uint64_t tls_bytes;	/* from the start of static TLS to the head; 0 if unknown */
 };
 
 /* ---- libc's record ---- */
 
 /*
- * The bytes of [START, END) that may be written, if it is mapped without a hole and private memory
- * of no file; else 0.
+ * Return the writable bytes of [START, END), if it is private anonymous memory without a hole; else
+ * 0.
  */
 static uint64_t
 writable_bytes(const struct regions *m, uint64_t start, uint64_t end)
@@ -119,9 +120,9 @@ writable_bytes(const struct regions *m, uint64_t start, uint64_t end)
 }
 
 /*
- * Whether R can be libc's record of the thread whose struct pthread holds HEAD.  Programs protect
- * parts of their stacks (Java does), but never most of them: a range that is mostly inaccessible is
- * another reserve, next to which the stack lies.
+ * Return whether R can be libc's record of the thread whose struct pthread contains HEAD.  Programs
+ * protect parts of their stacks (Java does), but never most of them: a range that is mostly
+ * inaccessible is another reserve next to the stack.
  */
 static bool
 is_record(const struct stacks_finder *f, const struct stacks_guess *r, raddr head)
@@ -134,7 +135,7 @@ is_record(const struct stacks_finder *f, const struct stacks_guess *r, raddr hea
 		r->size_bytes - r->guard_bytes;
 }
 
-/* The beginning of the struct pthread around HEAD; 0 if it is not found as on x86. */
+/* Return the beginning of the struct pthread around HEAD; 0 if it is not found as on x86. */
 static raddr
 find_tcb(const struct stacks_finder *f, raddr head, struct tcb *ret)
 {
@@ -151,8 +152,8 @@ find_tcb(const struct stacks_finder *f, raddr head, struct tcb *ret)
 }
 
 /*
- * Find out how much static TLS the thread of R and HEAD has.  All threads have the same; what the
- * dtv says to lie elsewhere belongs to objects that were loaded later.
+ * Find the size of static TLS from the thread of R and HEAD.  It is the same in all threads; TLS
+ * that is elsewhere according to the dtv belongs to objects that were loaded later.
  */
 static void
 learn_tls_bytes(struct stacks_finder *f, const struct stacks_guess *r, raddr head)
@@ -163,7 +164,7 @@ learn_tls_bytes(struct stacks_finder *f, const struct stacks_guess *r, raddr hea
 	raddr at = find_tcb(f, head, &tcb);
 	uint64_t start = at.v, nr;
 
-	/* The entry before the first has their number, the first a generation. */
+	/* The entry before the first has their number, the first one a generation. */
 	if (!at.v ||
 		os_read_present(
 			f->t, (raddr){ tcb.dtv - sizeof *dtv }, dtv, sizeof *dtv, &ignored) < 0)
@@ -181,8 +182,8 @@ learn_tls_bytes(struct stacks_finder *f, const struct stacks_guess *r, raddr hea
 }
 
 /*
- * Add one for each offset from HEAD at which a record can be to VOTES, reading no further than the
- * pages that the target has.
+ * Add one to VOTES for each offset from HEAD at which a record can be, reading only pages that the
+ * target has.
  */
 static void
 vote(const struct stacks_finder *f, raddr head, unsigned int votes[PTHREAD_REST_WORDS])
@@ -200,8 +201,8 @@ vote(const struct stacks_finder *f, raddr head, unsigned int votes[PTHREAD_REST_
 }
 
 /*
- * Learn where the record is from the NR threads with HEADS: at the place that fits most of them.
- * Words that look like a record by chance are at different places in different threads.
+ * Find the offset of the record from the NR threads with HEADS: the one that fits most of them.
+ * Words that look like a record by chance are at different offsets in different threads.
  */
 static void
 learn_record_offset(struct stacks_finder *f, const raddr *head, size_t nr)
@@ -254,7 +255,7 @@ stack_of_record(const struct stacks_finder *f, const struct stacks_guess *r, rad
 	};
 }
 
-/* ---- threads that live ---- */
+/* ---- living threads ---- */
 
 static int
 add_main_stack(struct stacks_finder *f, struct err *e)
@@ -285,7 +286,7 @@ add_living(struct stacks_finder *f, struct err *e)
 	if (!from || !record || !other)
 		return err_set(e, ENOMEM, "cannot list the stacks");
 	for (size_t i = 0; i < f->nr && nr_samples < NR_SAMPLES; i++)
-		/* libc did not map main's */
+		/* libc did not map the main thread's */
 		if (f->thread[i].head.v && f->thread[i].tid != f->t->pid)
 			sample[nr_samples++] = f->thread[i].head;
 	learn_record_offset(f, sample, nr_samples);
@@ -312,7 +313,7 @@ add_living(struct stacks_finder *f, struct err *e)
 	return thread_stacks_add_others(f->stacks, f->t, f->m, other, nr_others, e);
 }
 
-/* ---- threads that have ended ---- */
+/* ---- ended threads ---- */
 
 static int
 by_at(const void *a, const void *b)
@@ -343,7 +344,7 @@ read_living(struct stacks_finder *f, struct err *e)
 	return 0;
 }
 
-/* The list node at AT: read already, or read now.  False if none. */
+/* Get the list node at AT, which may have been read already.  False if it is invalid. */
 static bool
 stacks_read_node(const struct stacks_finder *f, raddr at, struct stacks_node *ret)
 {
@@ -359,7 +360,7 @@ stacks_read_node(const struct stacks_finder *f, raddr at, struct stacks_node *re
 			os_read_present(f->t, at, ret, sizeof *ret, &ignored) == 0);
 }
 
-/* Add the stack whose list node is at AT.  1 if done, 0 if it is no stack, -1 with E. */
+/* Add the stack whose list node is at AT.  1 if done, 0 if it is not a stack, -1 with E. */
 static int
 add_ended_stack(struct stacks_finder *f, raddr at, struct err *e)
 {
@@ -379,8 +380,8 @@ add_ended_stack(struct stacks_finder *f, raddr at, struct err *e)
 }
 
 /*
- * Add the stacks of ended threads in the list that would begin at HEAD, NEXT being the first.  The
- * nodes of a list point back, so it cannot be a circle that misses its head.
+ * Add the stacks of ended threads in the list that may begin at HEAD, where NEXT is the first.  The
+ * nodes of a list point back, so a circle without its head is impossible.
  */
 static int
 add_ended_list(struct stacks_finder *f, raddr head, raddr next, struct err *e)
@@ -402,7 +403,10 @@ add_ended_list(struct stacks_finder *f, raddr head, raddr next, struct err *e)
 	return 0;
 }
 
-/* The beginning of a list that has living threads: the one node that lies in an object.  Or 0. */
+/*
+ * Return the head of a list with living threads: the one node that lies in an object.  0 if not
+ * found.
+ */
 static raddr
 find_list_head(const struct stacks_finder *f)
 {
@@ -418,9 +422,10 @@ find_list_head(const struct stacks_finder *f)
 }
 
 /*
- * nptl has three lists in three variables defined one after the other (stack_used, stack_user,
- * stack_cache: nptl/allocatestack.c, since 2.34 in _rtld_global).  Living threads are in the first
- * two, and so is an ended one until it is joined; then it is in the third.
+ * Add the stacks of ended threads.  nptl has three lists in three variables defined one after the
+ * other (stack_used, stack_user, stack_cache: nptl/allocatestack.c, since 2.34 in _rtld_global).
+ * Living threads are in the first two, and so is an ended one until it is joined; then it is in the
+ * third.
  */
 static int
 add_ended(struct stacks_finder *f, struct err *e)
@@ -441,7 +446,7 @@ add_ended(struct stacks_finder *f, struct err *e)
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all stacks ---- */
 
 static int
 stacks_by_start(const void *a, const void *b)
@@ -453,7 +458,7 @@ stacks_by_start(const void *a, const void *b)
 	return (y->tid != 0) - (x->tid != 0);
 }
 
-/* Drop the guesses of S, sorted, that overlap with what is known. */
+/* Drop the guesses of S, sorted, that overlap with known stacks. */
 static void
 stacks_drop_guesses(struct thread_stacks *s)
 {
@@ -479,8 +484,8 @@ stacks_drop_guesses(struct thread_stacks *s)
 }
 
 /*
- * Sort, and drop what overlaps: what is written in the target's memory need not make sense, and a
- * guess must take nothing from what is written.
+ * Sort, and drop overlapping stacks: records in the target's memory may be inconsistent, and a
+ * guess must not override a record.
  */
 static void
 put_in_order(struct thread_stacks *s)

@@ -16,18 +16,20 @@
 #include "glibc/threads.h"
 #include "os/os.h"
 
-/* ---- stacks: where those of the threads are -------------------------------------------------- */
+/*
+ * ---- stacks: the stacks of the threads ---------------------------------------------------------
+ */
 
 struct thread_stack {
-	pid_t tid;	  /* 0: its thread has ended, and libc keeps it */
-	raddr start, end; /* all of it, the guard included */
-	/* at its low end; 0 for the main thread, whose guard is no mapping */
+	pid_t tid;	  /* 0: its thread has ended, and libc keeps the stack */
+	raddr start, end; /* all of the stack, including the guard */
+	/* at its low end; 0 for the main thread, whose guard is not a mapping */
 	uint64_t guard_bytes;
-	raddr tls; /* the page where static TLS begins; from there to the end it is
-				 * libc's, struct pthread last.  0 if not known */
-	raddr sp;  /* between the guard and here it is unused; 0 if not known */
+	raddr tls; /* the page where static TLS begins; from there to the end it is libc's,
+		    * struct pthread last.  0 if unknown */
+	raddr sp;  /* the range from the guard to here is unused; 0 if unknown */
 	bool is_main;
-	bool is_guess; /* shown by the mapping around SP; else libc or the kernel says so */
+	bool is_guess; /* guessed from the mapping around SP; else known from libc or the kernel */
 };
 
 struct thread_stacks {
@@ -38,9 +40,8 @@ struct thread_stacks {
 /*
  * Find the stacks of T's THREADS, and of ended threads if libc keeps them (glibc does, for up to 40
  * MiB and for those that were not joined), into S, which must be zeroed or released.  A stack that
- * the program itself made lies where it made it, perhaps in malloc's heap.  Nothing is stopped;
- * without WANT_SP, sp is known only where it was needed.  A stack that cannot be determined is left
- * out.
+ * the program itself made may be anywhere, for example in malloc's heap.  No thread is stopped;
+ * without WANT_SP, sp is set only if it was needed.  A stack that cannot be determined is left out.
  */
 int thread_stacks_find(struct thread_stacks *s, const struct target *t, const struct regions *m,
 	const struct objects *o, const struct threads *threads, bool want_sp, struct err *e);

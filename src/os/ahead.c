@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether A below AT and B below BT are one namespace. */
+/* Return whether A below AT and B below BT are the same namespace. */
 static bool
 ahead_is_same(int at, const char *a, int bt, const char *b)
 {
@@ -24,7 +24,10 @@ ahead_is_same(int at, const char *a, int bt, const char *b)
 		x.st_dev == y.st_dev;
 }
 
-/* How much CLOCK_MONOTONIC is ahead of the first namespace's, by a line "monotonic SECONDS NS". */
+/*
+ * Read the offset of CLOCK_MONOTONIC to the first time namespace from the line "monotonic SECONDS
+ * NS".
+ */
 static bool
 read_offset(int proc_fd, int64_t *ret_ns)
 {
@@ -36,8 +39,8 @@ read_offset(int proc_fd, int64_t *ret_ns)
 	if (!f && fd >= 0)
 		close(fd);
 	/*
-	 * The file is about the namespace of children: proc_timens_show_offsets() of
-	 * kernel/time/namespace.c.
+	 * The file describes the namespace of children: kernel/time/namespace.c,
+	 * proc_timens_show_offsets().
 	 */
 	if (!f || !ahead_is_same(proc_fd, "ns/time", proc_fd, "ns/time_for_children"))
 		return false;

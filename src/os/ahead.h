@@ -10,14 +10,12 @@
 struct target;
 
 /*
- * How much the monotonic clocks of T are ahead of ours, modulo 2^64: it may be in another time
- * namespace (time_namespaces(7)).  False: that is not known.
+ * Store how far T's monotonic clock is ahead of ours, modulo 2^64: T may be in another time
+ * namespace (time_namespaces(7)).  False: unknown.
  */
 bool os_clock_ahead(const struct target *t, uint64_t *ret_ns);
 
-/*
- * How much our monotonic clock is ahead of the kernel's own, modulo 2^64; 0 if that is not known.
- */
+/* Return how far our monotonic clock is ahead of the kernel's own, modulo 2^64; 0 if unknown. */
 uint64_t os_own_clock_ahead(void);
 
 #endif

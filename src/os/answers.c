@@ -1,6 +1,7 @@
 /*
- * Whether the file system of a mapped file answers.  An open() or a page fault on one whose server
- * does not (NFS, FUSE) waits for ever, and only SIGKILL ends that, if anything does.
+ * Find out whether the file system of a mapped file answers.  If the server of the file system
+ * (NFS, FUSE) does not answer, an open() or a page fault waits for ever; at most SIGKILL ends that
+ * wait.
  */
 #include <config.h>
 
@@ -22,14 +23,14 @@
 #define ANSWERS_WITHIN_MS 1000
 #define MAX_KNOWN 32
 
-/* The results so far, by device.  Servers that hang are few, and their files many. */
+/* The results so far, by device.  Few servers hang, but each has many files. */
 static struct {
 	uint64_t dev;
 	bool answers;
 } known[MAX_KNOWN];
 static size_t nr_known;
 
-/* Types that wait for nothing but a disk of this machine. */
+/* Return whether file systems of TYPE wait only for a disk of this machine. */
 static bool
 is_local(const char *type)
 {
@@ -43,7 +44,7 @@ is_local(const char *type)
 	return false;
 }
 
-/* Keep nothing of memdiag's open: not its output, whose reader waits for the end, nor its locks. */
+/* Close memdiag's files: the reader of its output waits for the end, and its locks would last. */
 static void
 close_all_but(int a, int b)
 {
@@ -52,7 +53,7 @@ close_all_but(int a, int b)
 			close(fd);
 }
 
-/* In a child, which may hang for ever. */
+/* Read the file NAME in a child, which may hang for ever. */
 static void
 try_file(const struct target *t, const char *name, int pipe_fd)
 {
@@ -62,7 +63,7 @@ try_file(const struct target *t, const char *name, int pipe_fd)
 	close_all_but(t->proc_fd, pipe_fd);
 	fd = os_open_at(t->proc_fd, name, OS_REGULAR);
 	if (fd >= 0 && pread(fd, page, sizeof page, 0) < 0)
-		page[0] = 0; /* it has answered */
+		page[0] = 0; /* the file system has answered */
 	_exit(write(pipe_fd, "", 1) == 1 ? 0 : 1);
 }
 
@@ -85,7 +86,7 @@ answers_in_time(const struct target *t, const char *name)
 	close(ends[0]);
 	if (child > 0) {
 		kill(child, SIGKILL);
-		/* One that hangs is left to init. */
+		/* init reaps a child that hangs. */
 		waitpid(child, NULL, answers ? 0 : WNOHANG);
 	}
 	return answers;

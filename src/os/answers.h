@@ -10,9 +10,9 @@
 struct target;
 
 /*
- * Whether the file NAME below /proc/PID, of device DEV, can be opened and read without waiting for
- * a server that does not answer.  Asked once for each device, in a child process that may hang in
- * our place; files of disks are not asked.
+ * Return whether the file NAME below /proc/PID, on device DEV, can be opened and read without
+ * waiting for a server that does not answer.  A child process, which may hang in our place, tries
+ * it once per device; local disks are not tried.
  */
 bool os_file_answers(const struct target *t, const char *name, uint64_t dev);
 

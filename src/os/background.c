@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Descriptors that memdiag was started with: another process may read a pipe to its end. */
+/*
+ * Close the descriptors that memdiag was started with: another process may read a pipe to its end.
+ */
 static void
 close_inherited(void)
 {
@@ -47,7 +49,7 @@ os_background_ready(int ready, const struct err *e)
 {
 	const struct err none = { 0 };
 
-	/* An error: the process that would have waited for it is gone. */
+	/* An error means that the process that waits for the result is gone. */
 	if (write(ready, e ? e : &none, sizeof none) < 0)
 		errno = 0;
 	close(ready);

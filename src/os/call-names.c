@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 
 /*
- * Those that a thread may wait in for long, and their relatives; a libc or an architecture may lack
- * some.
+ * System calls that a thread may wait in for long, and related ones; some are missing in a libc or
+ * on an architecture.
  */
 static const struct {
 	long nr;

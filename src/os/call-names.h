@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * "futex()" for system call NR, "system call 4711" for one without a name here, into BUF; returns
- * BUF.
+ * Print "futex()" for system call NR, "system call 4711" for one without a name here, into BUF;
+ * return BUF.
  */
 const char *os_call_name(long nr, char *buf, size_t size);
 

@@ -9,10 +9,10 @@
 #include "os/os.h"
 #include "os/target.h"
 
-/* Enough for any small file, where hardly anything is available. */
+/* Enough for any small file, if hardly any memory is available. */
 #define LEAST_BYTES (UINT64_C(64) << 20)
 
-/* How much memory the cgroup of memdiag leaves it. */
+/* Return how much memory the cgroup of memdiag leaves it. */
 static uint64_t
 own_room(void)
 {

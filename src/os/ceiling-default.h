@@ -6,7 +6,10 @@
 
 #include <stdint.h>
 
-/* Half of what is available now, to the machine and to the cgroup of memdiag; 64 MiB at least. */
+/*
+ * Return half of what is available now to the machine and to the cgroup of memdiag; at least 64
+ * MiB.
+ */
 uint64_t os_default_ceiling(void);
 
 #endif

@@ -15,13 +15,13 @@
 #include "os/machine.h"
 
 static struct {
-	void (*end)(void);   /* NULL: none was set */
-	uint64_t base_bytes; /* what RLIMIT_DATA included when it was set */
-	uint64_t bytes;	     /* that may come to these */
+	void (*end)(void);   /* NULL: no ceiling was set */
+	uint64_t base_bytes; /* RLIMIT_DATA's usage when the ceiling was set */
+	uint64_t bytes;	     /* the usage may grow by these */
 	uint64_t taken_bytes;
 } ceiling;
 
-/* The bytes that RLIMIT_DATA is compared with (mm/mmap.c, may_expand_vm()), and the stack. */
+/* Return the bytes that RLIMIT_DATA limits (mm/mmap.c, may_expand_vm()), and the stack. */
 static uint64_t
 data_bytes(void)
 {

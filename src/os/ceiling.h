@@ -1,6 +1,7 @@
 /*
- * ceiling: how much memory memdiag takes itself.  A small file of a stranger's can become a large
- * one: it is compressed, or has sizes in it.  What it becomes must not push other programs out.
+ * ceiling: a limit on the memory that memdiag itself takes.  A small file from another user can
+ * grow when it is read: it is compressed, or contains sizes.  The result must not push other
+ * programs out of memory.
  */
 #ifndef MEMDIAG_OS_CEILING_H
 #define MEMDIAG_OS_CEILING_H
@@ -9,27 +10,27 @@
 #include <stdint.h>
 
 /*
- * Take no more than BYTES more from now on.  Beyond it, malloc() and mmap() fail with ENOMEM, also
- * of libraries and in programs that are started.  A limit that is lower stays (RLIMIT_DATA).  END
- * prints that and does not return.
+ * Take at most BYTES more from now on.  Above that malloc() and mmap() fail with ENOMEM, also in
+ * libraries and in programs that are started.  A lower limit (RLIMIT_DATA) stays.  END prints the
+ * error and does not return.
  */
 void os_set_ceiling(uint64_t bytes, void (*end)(void));
 
-/* For a library that cannot go on without memory: call END of os_set_ceiling(), or abort(). */
+/* Call END of os_set_ceiling(), or abort(): for a library that cannot continue without memory. */
 void os_end_without_memory(void) __attribute__((noreturn));
 
-/* The BYTES that were set; 0 if none were. */
+/* Return the BYTES that were set; 0 if no ceiling was set. */
 uint64_t os_ceiling(void);
 
 /*
- * How many bytes memdiag may still take: up to the ceiling, or where none was set half of what is
- * available to the machine now.
+ * Return how many bytes memdiag may still take: up to the ceiling, or half of what is available to
+ * the machine now if no ceiling was set.
  */
 uint64_t os_memory_left(void);
 
 /*
- * Take BYTES that are in no mapping of memdiag's, as a file in memory: the ceiling is lower by as
- * much from now on.  False, with errno ENOMEM: fewer are left.
+ * Lower the ceiling by BYTES that are in no mapping of memdiag, such as a file in memory.  Return
+ * false, with errno ENOMEM, if fewer are left.
  */
 bool os_take_memory(uint64_t bytes);
 

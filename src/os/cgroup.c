@@ -1,7 +1,6 @@
 /*
- * The limits that the cgroups of a target set: memory, processor time, and whether it may run at
- * all.  In v2 one hierarchy has all controllers; in v1 each has its own.  A limit may be set in any
- * ancestor.
+ * The limits that the cgroups of a target set: memory, processor time, and the freezer.  In v2 one
+ * hierarchy has all controllers; in v1 each has its own.  A limit may be set in any ancestor.
  */
 #include <config.h>
 
@@ -18,7 +17,7 @@
 
 #include "os/cgroup.h"
 
-/* v1 says "no limit" with a number near 2^63 (mm/page_counter.c). */
+/* v1 shows no limit as a number near 2^63 (mm/page_counter.c). */
 #define NO_LIMIT (UINT64_C(1) << 60)
 
 #define THROTTLE_LOOKS 12
@@ -38,7 +37,10 @@ cgroup_read_file(const char *dir, const char *name, struct text *ret)
 	return fd < 0 || text_read(ret, fd, 65536) < 0 || !ret->v ? -1 : 0;
 }
 
-/* Read the number in file DIR/NAME; false if it has none ("max" is no number). */
+/*
+ * Read the number in file DIR/NAME; return false if it does not contain a number (it may contain
+ * "max").
+ */
 static bool
 cgroup_read_number(const char *dir, const char *name, uint64_t *ret)
 {
@@ -51,7 +53,7 @@ cgroup_read_number(const char *dir, const char *name, uint64_t *ret)
 	return end != text.v;
 }
 
-/* The number behind KEY and a space at the beginning of a line; 0 if none. */
+/* Return the number after KEY and a space at the beginning of a line; 0 if not found. */
 static uint64_t
 cgroup_number_of(const struct text *text, const char *key)
 {
@@ -65,11 +67,11 @@ cgroup_number_of(const struct text *text, const char *key)
 	return 0;
 }
 
-/* ---- where the cgroup of a target is ---- */
+/* ---- the cgroup of a target ---- */
 
 /*
- * Whether NAME is one of the names in the LEN bytes at LIST, between commas.  The empty list has
- * "".
+ * Return whether NAME is one of the comma-separated names in the LEN bytes at LIST.  The empty list
+ * contains "".
  */
 static bool
 is_listed(const char *list, size_t len, const char *name)
@@ -89,7 +91,10 @@ is_listed(const char *list, size_t len, const char *name)
 	}
 }
 
-/* The path in "0::/path" (v2), or in the line of the v1 CONTROLLER; false if none. */
+/*
+ * Copy the path from "0::/path" (v2), or from the line of the v1 CONTROLLER; return false if not
+ * found.
+ */
 static bool
 cgroup_path_of(const struct target *t, const char *controller, char *buf, size_t size)
 {
@@ -119,7 +124,7 @@ struct mount {
 	char root[PATH_MAX], point[PATH_MAX];
 };
 
-/* Whether LINE mounts the hierarchy of the v1 CONTROLLER, or of v2 for "". */
+/* Return whether LINE mounts the hierarchy of the v1 CONTROLLER, or of v2 if that is "". */
 static bool
 parse_mount(const char *line, const char *controller, struct mount *ret)
 {
@@ -134,17 +139,17 @@ parse_mount(const char *line, const char *controller, struct mount *ret)
 	return strcmp(type, "cgroup") == 0 && is_listed(options, strlen(options), controller);
 }
 
-/* The directory of a target's cgroup, and how much of that is the mount point. */
+/* The directory of a target's cgroup, and the length of the mount point in it. */
 struct cgroup_place {
 	char dir[2 * PATH_MAX];
 	size_t mount_len;
 };
 
-/* PATH below MOUNT. */
+/* Join PATH to MOUNT. */
 static void
 place_in(const struct mount *mount, const char *path, struct cgroup_place *ret)
 {
-	/* A container may see its own part of the hierarchy only, at its usual place. */
+	/* A container may see only its own part of the hierarchy, at the usual mount point. */
 	size_t root_len = strcmp(mount->root, "/") == 0 ? 0 : strlen(mount->root);
 
 	if (root_len &&
@@ -155,7 +160,9 @@ place_in(const struct mount *mount, const char *path, struct cgroup_place *ret)
 	ret->mount_len = strlen(mount->point);
 }
 
-/* Another file system may be mounted over a hierarchy: then nothing of it is at its mount point. */
+/*
+ * Return whether DIR is a cgroup: another file system, mounted over a hierarchy, hides all of it.
+ */
 static bool
 is_cgroup(const char *dir)
 {
@@ -165,7 +172,7 @@ is_cgroup(const char *dir)
 		access(path, F_OK) == 0;
 }
 
-/* In the first mount that has it; in the first one of the hierarchy, if that cannot be seen. */
+/* Use the first mount that shows the cgroup; if no mount does, the first one of the hierarchy. */
 static bool
 cgroup_find_place(const struct target *t, const char *controller, struct cgroup_place *ret)
 {
@@ -193,7 +200,7 @@ cgroup_find_place(const struct target *t, const char *controller, struct cgroup_
 	return is_found;
 }
 
-/* To the parent; false at the top. */
+/* Go to the parent; return false at the top. */
 static bool
 go_up(struct cgroup_place *p)
 {
@@ -207,10 +214,10 @@ go_up(struct cgroup_place *p)
 
 /* ---- memory ---- */
 
-/* The names of the memory controller's files. */
+/* The names of the memory controller's files and values. */
 struct memory_names {
 	const char *controller, *limit, *high, *used;
-	/* of all descendants, too */
+	/* including all descendants */
 	const char *inactive, *active, *dirty, *writeback, *anon, *shmem;
 };
 
@@ -227,9 +234,7 @@ cgroup_minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/*
- * Note the limit of the group in DIR if it leaves less room than what is there, which HAS_ONE says.
- */
+/* Take the limit of the group in DIR if it leaves less room than the present one (HAS_ONE). */
 static bool
 note_limit(const char *dir, const struct memory_names *m, bool has_one, uint64_t *ret_limit,
 	uint64_t *ret_used)
@@ -280,7 +285,7 @@ note_parts(const char *dir, const struct memory_names *m, struct os_cgroup_parts
 		return;
 	ret->anon_bytes = cgroup_number_of(&stat, m->anon);
 	ret->shmem_bytes = cgroup_number_of(&stat, m->shmem);
-	ret->kernel_bytes = cgroup_number_of(&stat, "kernel"); /* 5.18 */
+	ret->kernel_bytes = cgroup_number_of(&stat, "kernel"); /* since 5.18 */
 	for (size_t i = 0; !ret->kernel_bytes && i < sizeof kernel / sizeof *kernel; i++)
 		parts += cgroup_number_of(&stat, kernel[i]);
 	ret->kernel_bytes += parts + cgroup_number_of(&stat, "sock");
@@ -335,7 +340,9 @@ os_cgroup_processes(const struct target *t, pid_t *pids, size_t room)
 	return nr;
 }
 
-/* The memory that the kernel takes from the group in DIR before it kills: clean file pages. */
+/*
+ * Return the memory that the kernel takes from the group in DIR before it kills: clean file pages.
+ */
 static uint64_t
 reclaimable(const char *dir, const struct memory_names *m)
 {
@@ -348,7 +355,7 @@ reclaimable(const char *dir, const struct memory_names *m)
 		cgroup_number_of(&stat, m->dirty) + cgroup_number_of(&stat, m->writeback));
 }
 
-/* Note in RET if the group in DIR has less room than that, by its limit NAME. */
+/* Store the room that limit NAME leaves the group in DIR if it is less than RET has. */
 static void
 note_room(
 	const char *dir, const struct memory_names *m, const char *name, struct os_memory_room *ret)
@@ -392,7 +399,7 @@ note_quota(const char *dir, struct os_cpu_quota *ret)
 			return; /* "max 100000" */
 	} else if (!cgroup_read_number(dir, "cpu.cfs_quota_us", &quota_us) ||
 		quota_us >= NO_LIMIT || !cgroup_read_number(dir, "cpu.cfs_period_us", &period_us)) {
-		return; /* -1 means no number, too */
+		return; /* also for -1, no limit, which is read as a huge number */
 	}
 	if (!ret->period_us || quota_us * ret->period_us < ret->quota_us * period_us)
 		*ret = (struct os_cpu_quota){ quota_us, period_us };
@@ -416,7 +423,7 @@ os_cpu_quota(const struct target *t, struct os_cpu_quota *ret)
 	return ret->period_us != 0;
 }
 
-/* How often the target's cgroups have had to wait for a new period. */
+/* Return how often the target's cgroups have had to wait for a new period. */
 static uint64_t
 nr_throttled(const struct target *t)
 {
@@ -443,7 +450,7 @@ os_is_throttled(const struct target *t)
 {
 	const uint64_t before = nr_throttled(t);
 
-	/* A period is 100 ms, mostly. */
+	/* A period is usually 100 ms. */
 	for (int i = 0; i < THROTTLE_LOOKS; i++) {
 		os_sleep_ns(THROTTLE_PAUSE_NS);
 		if (nr_throttled(t) != before)
@@ -455,8 +462,8 @@ os_is_throttled(const struct target *t)
 /* ---- the freezer ---- */
 
 /*
- * In v2 a group is frozen if any of its ancestors is to be; "frozen" in its own events follows when
- * all of its processes are.  In v1 the state of a group is that of its ancestors as well.
+ * In v2 a group freezes if any of its ancestors is set to freeze; its own events then show "frozen"
+ * when all of its processes are frozen.  In v1 the state of a group includes its ancestors'.
  */
 bool
 os_is_frozen(const struct target *t)

@@ -72,20 +72,20 @@ struct signals {
 
 struct os_child {
 	pid_t pid;
-	int go_fd;  /* a byte there lets it go; -1: it has begun */
-	int why_fd; /* the error of a child that could not execute the program comes from there */
+	int go_fd;  /* a byte written here lets the child start; -1: it has started */
+	int why_fd; /* a child that cannot execute the program sends its error here */
 	struct signals was;
 	uint64_t begin_ns;
 	bool has_ended;
 	bool is_stopped;
-	bool was_left; /* we have stopped with it, and no SIGCONT has come since */
+	bool was_left; /* we stopped when the child did, and have not had SIGCONT since */
 	int status;
 	struct rusage usage;
 };
 
 /*
- * Block all signals, to be waited for.  memdiag's parent may have set SIGCHLD to be ignored, and
- * then no child could be waited for.
+ * Block all signals, to wait for them.  memdiag's parent may have set SIGCHLD to be ignored, which
+ * would make it impossible to wait for a child.
  */
 static void
 signals_hold(struct signals *was)
@@ -106,8 +106,8 @@ signals_restore(const struct signals *was)
 }
 
 /*
- * Wait until memdiag says so, then execute the program; end if memdiag does before.  If the child
- * cannot execute the program, it sends the reason through a pipe, which closes if it can.
+ * Wait until memdiag sends a byte, then execute the program; end if memdiag ends first.  A child
+ * that cannot execute the program sends the reason through a pipe; otherwise exec closes the pipe.
  */
 static _Noreturn void
 be_child(int (*fn)(void *arg, struct err *e), void *arg, int go, int to, const struct signals *was)
@@ -119,7 +119,7 @@ be_child(int (*fn)(void *arg, struct err *e), void *arg, int go, int to, const s
 		_exit(EXIT_SUCCESS);
 	signals_restore(was);
 	fn(arg, &e);
-	/* The reader has ended, or gets less than a whole error. */
+	/* A short write means that the reader has ended, or does not get a whole error. */
 	_exit(write(to, &e, sizeof e) == (ssize_t)sizeof e ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
@@ -135,7 +135,7 @@ fork_child(struct os_child *c, int (*fn)(void *arg, struct err *e), void *arg, s
 {
 	int go[2], why[2];
 
-	/* A socket, as a write to a pipe would be a signal if the child is gone. */
+	/* A socket: a write to a pipe would raise a signal if the child is gone. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
 		return err_set(e, errno, "cannot make a socket");
 	if (pipe2(why, O_CLOEXEC) < 0) {
@@ -145,7 +145,7 @@ fork_child(struct os_child *c, int (*fn)(void *arg, struct err *e), void *arg, s
 	}
 	c->pid = fork();
 	if (c->pid == 0) {
-		close(go[1]); /* so that it ends if memdiag does */
+		close(go[1]); /* so that the child ends if memdiag does */
 		be_child(fn, arg, go[0], why[1], &c->was);
 	}
 	close(go[0]);
@@ -216,7 +216,10 @@ os_child_pid(const struct os_child *c)
 
 /* ---- waiting ---- */
 
-/* A key of the terminal, or its driver for a program in the background. */
+/*
+ * Return whether STOP_SIGNAL comes from a key of the terminal, or from its driver for a program in
+ * the background.
+ */
 static bool
 is_by_terminal(int stop_signal)
 {
@@ -224,8 +227,9 @@ is_by_terminal(int stop_signal)
 }
 
 /*
- * See what has become of it; true when it has ended.  A shell that has started us waits for us to
- * stop when a key is pressed for that, and whether the child does so is the child's to decide.
+ * Collect the child's state changes; return true when it has ended.  If a key of the terminal asks
+ * for a stop, the child decides whether it stops; if it does, memdiag stops too, because a shell
+ * that started memdiag waits for that.
  */
 static bool
 collect_status(struct os_child *c)
@@ -243,8 +247,9 @@ collect_status(struct os_child *c)
 }
 
 /*
- * A process has sent it to us, and it was not the child.  A shell sends the SIGCONT that makes us
- * go on to the whole job; then the child has it, unless it still is stopped.
+ * Return whether another process than the child sent S to us, and the child needs it.  A shell
+ * sends the SIGCONT that continues us to the whole job, so the child has it already, unless it is
+ * still stopped.
  */
 static bool
 is_to_be_passed_on(const siginfo_t *s, struct os_child *c)
@@ -256,11 +261,11 @@ is_to_be_passed_on(const siginfo_t *s, struct os_child *c)
 	return s->si_code <= 0 && s->si_pid != c->pid && !is_of_job;
 }
 
-/* The signal S has come to us. */
+/* Handle the signal S, which was sent to us. */
 static void
 pass_on(struct os_child *c, const siginfo_t *s)
 {
-	/* The effect of a signal on the child must be known before the signal is sent again. */
+	/* Learn the effect of a signal on the child before sending the signal again. */
 	if (s->si_signo != SIGCHLD && !collect_status(c) && is_to_be_passed_on(s, c))
 		kill(c->pid, s->si_signo);
 }
@@ -278,7 +283,9 @@ os_child_tend(struct os_child *c)
 	return c->has_ended;
 }
 
-/* Call TICK(TICK_ARG) every EVERY_NS meanwhile; NULL: not. */
+/*
+ * Wait for the end of the child.  Call TICK(TICK_ARG) every EVERY_NS meanwhile, unless it is NULL.
+ */
 static void
 wait_for_end(struct os_child *c, void (*tick)(void *arg), void *tick_arg, uint64_t every_ns)
 {
@@ -344,7 +351,7 @@ os_end_as(int wait_status)
 
 	if (WIFEXITED(wait_status))
 		return WEXITSTATUS(wait_status);
-	/* The core file that counts is the child's. */
+	/* The child's core file is the useful one. */
 	if (setrlimit(RLIMIT_CORE, &none) == 0 && prctl(PR_SET_DUMPABLE, 0) == 0) {
 		signal(sig, SIG_DFL);
 		sigemptyset(&only);
@@ -352,5 +359,5 @@ os_end_as(int wait_status)
 		sigprocmask(SIG_UNBLOCK, &only, NULL);
 		raise(sig);
 	}
-	return 128 + sig; /* as a shell says it */
+	return 128 + sig; /* the status that a shell returns */
 }

@@ -13,47 +13,47 @@
 
 struct os_child;
 
-/* The file that we run from, into BUF. */
+/* Store the path of memdiag's executable in BUF. */
 int os_own_path(char *buf, size_t size, struct err *e);
 
 /*
- * Have the OOM killer take us before any other process, also where we are in the target's cgroup.
- * Not before a program of the user's is started, which would inherit it.
+ * Make the OOM killer take memdiag before any other process, also if we are in the target's cgroup.
+ * Call this after the user's program is started, which would inherit it.
  */
 void os_die_first(void);
 
 /*
- * A write to a pipe that nobody reads, or beyond RLIMIT_FSIZE, fails and is no signal: a thread may
- * be borrowed just then.  Not before a program is started either.
+ * Make a write to a pipe without a reader, or beyond RLIMIT_FSIZE, fail instead of raising a
+ * signal: a thread may be borrowed just then.  Call this after a program is started, too.
  */
 void os_ignore_failed_writes(void);
 
 /*
- * Let SIGINT end memdiag where it is ignored: a shell without job control ignores it for what it
- * runs in the background, where Ctrl-C is not meant for it; "kill -INT" is.
+ * Let SIGINT end memdiag if it is ignored: a shell without job control ignores it in background
+ * programs, so that Ctrl-C does not end them; but "kill -INT" should.
  */
 void os_take_sigint(void);
 
-/* The name by which others can open descriptor FD of ours, into BUF; returns BUF. */
+/* Print the name by which other processes can open our descriptor FD into BUF; return BUF. */
 const char *os_fd_path(int fd, char *buf, size_t size);
 
 struct os_end {
 	pid_t pid;
-	int status; /* of wait(2) */
+	int status; /* as of wait(2) */
 	uint64_t elapsed_ns, user_ns, system_ns;
 	uint64_t max_rss_bytes;
 };
 
 /*
- * Have FN(ARG) execute another program in a child, and wait for its end.  FN finds signals as
- * memdiag was given them, and returns only if it failed; then its error is returned.  Meanwhile a
- * signal that is sent to memdiag is passed on to the child.  Those of the terminal go to both
+ * Have FN(ARG) execute another program in a child, and wait for its end.  FN has the signal state
+ * with which memdiag started, and returns only if it failed; then its error is returned.  Meanwhile
+ * a signal that is sent to memdiag is passed on to the child.  Signals of the terminal go to both
  * anyway, and memdiag ignores them; but when one stops the child memdiag stops as well, so that a
- * shell sees it.  One sent to the whole process group arrives at the child twice.
+ * shell notices.  A signal to the whole process group reaches the child twice.
  */
 int os_run_child(int (*fn)(void *arg, struct err *e), void *arg, struct os_end *ret, struct err *e);
 
-/* The same, and call TICK(TICK_ARG) every EVERY_NS meanwhile. */
+/* As os_run_child(), but call TICK(TICK_ARG) every EVERY_NS meanwhile. */
 int os_run_child_ticking(int (*fn)(void *arg, struct err *e), void *arg, void (*tick)(void *arg),
 	void *tick_arg, uint64_t every_ns, struct os_end *ret, struct err *e);
 int os_child_prepare(
@@ -71,8 +71,8 @@ os_child_cleanup(struct os_child **c)
 #define auto_child __attribute__((cleanup(os_child_cleanup)))
 
 /*
- * The exit status with which memdiag ends as the child did; if that was by a signal this ends
- * memdiag by it.
+ * Return the exit status with which memdiag ends as the child did; if a signal ended the child, end
+ * memdiag by that signal.
  */
 int os_end_as(int wait_status);
 

@@ -1,4 +1,4 @@
-/* The processes that a target has made. */
+/* The children and descendants of a target. */
 #include <config.h>
 
 #include "os/children.h"
@@ -26,7 +26,7 @@ struct pids {
 };
 
 /*
- * Add the children that threads of T have made.  A kernel without CONFIG_PROC_CHILDREN lists none.
+ * Add the children of all threads of T.  A kernel without CONFIG_PROC_CHILDREN lists no children.
  */
 static void
 add_children(struct pids *pids, const struct target *t)
@@ -54,7 +54,7 @@ add_children(struct pids *pids, const struct target *t)
 	}
 }
 
-/* Whether descriptor FD of process PID is the file FILE. */
+/* Return whether descriptor FD of process PID is the file FILE. */
 static bool
 children_has_file(pid_t pid, int fd, const struct statx *file)
 {
@@ -87,8 +87,8 @@ os_children_with(const struct target *t, int fd, int file_fd, pid_t *ret_one)
 }
 
 /*
- * When process PID was started, in clock ticks since boot (proc(5), field 22 of stat); 0 if it has
- * ended.
+ * Return when process PID started, in clock ticks since boot (proc(5), field 22 of stat); 0 if it
+ * has ended.
  */
 static uint64_t
 children_started_at(pid_t pid)
@@ -149,7 +149,7 @@ os_descendants(const struct target *t, uint64_t *ret_rss_bytes, pid_t *ret_large
 	if (t->core)
 		return 0;
 	add_children(&pids, t);
-	/* The list grows by the children of those on it. */
+	/* The list grows by the children of each process on it. */
 	for (size_t i = 0; i < pids.nr; i++) {
 		auto_target struct target child = TARGET_NONE;
 		struct os_status s;

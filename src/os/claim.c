@@ -1,6 +1,6 @@
 /*
  * One memdiag at a time per target.  The claim is a flock() on the target's own files in the
- * kernel, so it ends with its holder, whatever ends that.
+ * kernel, so it ends with its holder, however the holder ends.
  */
 #include <config.h>
 
@@ -22,8 +22,8 @@
 #define PIDFS_MAGIC 0x50494446 /* fs/pidfs.c; PID_FS_MAGIC of linux/magic.h since 6.9 */
 
 /*
- * Since 6.9 all pidfds of a process are one inode, in whatever PID namespace they were opened;
- * before, one inode serves all anonymous files of the machine.
+ * Return whether FD is on pidfs.  Since 6.9 all pidfds of a process are one inode, in whatever PID
+ * namespace they were opened; before, all anonymous files of the machine share one inode.
  */
 static bool
 is_pidfs(int fd)
@@ -34,7 +34,8 @@ is_pidfs(int fd)
 }
 
 /*
- * The process that has the flock on FD, 0 if /proc/locks does not show it (another PID namespace).
+ * Return the process that holds the flock on FD; 0 if /proc/locks does not show it (another PID
+ * namespace).
  */
 static pid_t
 holder_of(int fd)
@@ -86,10 +87,10 @@ target_claim(const struct target *t, uint64_t wait_ns, struct err *e)
 {
 	const uint64_t end_ns = os_now_ns() + wait_ns;
 
-	/* Only a process that may trace the target can open its mem, and so delay others. */
+	/* Only a process that may trace the target can open its mem file, and thus delay others. */
 	if (t->mem_fd >= 0 && claim_lock(t, t->mem_fd, end_ns, e) < 0)
 		return -1;
-	/* Memdiag in a container has another /proc, whose mem is another inode. */
+	/* A memdiag in a container has another /proc, in which mem is another inode. */
 	if (t->mem_fd < 0 || !is_pidfs(t->pidfd) || claim_lock(t, t->pidfd, end_ns, e) == 0)
 		return 0;
 	flock(t->mem_fd, LOCK_UN);
@@ -107,14 +108,14 @@ target_unclaim(const struct target *t)
 
 /* ---- the log ---- */
 
-/* Another file than mem, so that the process can be stopped while its log is written. */
+/* Open a file other than mem, so that the process can be stopped while its log is written. */
 static int
 open_log_claim(const struct target *t, struct err *e)
 {
 	return os_proc_open(t, "auxv", O_RDONLY, e);
 }
 
-/* Another memdiag that only asks whether it is claimed has it for a moment. */
+/* Another memdiag that only checks the claim holds the lock for a moment. */
 #define ASKED_NS UINT64_C(200000000)
 
 int

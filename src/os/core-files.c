@@ -1,7 +1,7 @@
 /*
- * The files that were mapped.  A core file has only the pages of them that were written to, and the
- * first page of each ELF file, which has the build-id: by it the very file can be distinguished
- * from another of that name.
+ * The files that were mapped.  A core file contains only those of their pages that were written to,
+ * and the first page of each ELF file, which has the build-id: this distinguishes the file from
+ * another one of the same name.
  */
 #include <config.h>
 
@@ -23,7 +23,7 @@
 
 struct build_id {
 	unsigned char v[64];
-	size_t bytes; /* 0: none */
+	size_t bytes; /* 0: no build-id */
 };
 
 static void
@@ -52,7 +52,7 @@ take_build_id(Elf_Data *notes, struct build_id *ret)
 	return false;
 }
 
-/* By the program headers, of a file or of the first bytes of one. */
+/* Find the build-id through the program headers, in a file or in its first bytes. */
 static struct build_id
 core_files_build_id_of(Elf *elf)
 {
@@ -76,7 +76,7 @@ core_files_build_id_of(Elf *elf)
 	return id;
 }
 
-/* The beginning of F in the core file, as an ELF file; NULL if it is not there. */
+/* Return the beginning of F in the core file, as an ELF file; NULL if it is missing. */
 static Elf *
 header_in_core(const struct core *c, const struct core_file *f, char head[HEADER_BYTES])
 {
@@ -89,8 +89,8 @@ header_in_core(const struct core *c, const struct core_file *f, char head[HEADER
 }
 
 /*
- * Whether the file has its code.  Files of debug information alone have the same build-id, and
- * often the same name; their sections are there without contents.
+ * Return whether the file contains its code.  A file with debug information alone has the same
+ * build-id, and often the same name; its code sections have no contents.
  */
 static bool
 has_code(Elf *elf)
@@ -104,7 +104,7 @@ has_code(Elf *elf)
 	return true;
 }
 
-/* The file PATH if it has the build-id ID; else -1. */
+/* Open the file PATH if it has the build-id ID; else return -1. */
 static int
 open_if_same(const char *path, const struct build_id *id)
 {
@@ -122,7 +122,7 @@ open_if_same(const char *path, const struct build_id *id)
 	return -1;
 }
 
-/* How a file is stored by its build-id: "ab/cdef..." */
+/* Print the name under which a file is stored by its build-id: "ab/cdef..." */
 static void
 name_by_id(const struct build_id *id, char *buf)
 {
@@ -130,7 +130,9 @@ name_by_id(const struct build_id *id, char *buf)
 		buf += sprintf(buf, i == 0 ? "%02x/" : "%02x", id->v[i]);
 }
 
-/* Look in the sysroot, in full and as a plain directory of files; then where it was. */
+/*
+ * Search the sysroot, as a root directory and as a flat directory of files; then the original path.
+ */
 static int
 find_file(const struct core *c, const struct core_file *f, const struct build_id *id)
 {
@@ -195,7 +197,8 @@ core_mapping_flags(const struct core *c, const struct core_mapping *m)
 	const struct core_file *f = &c->file.v[m->file];
 	char head[HEADER_BYTES];
 	auto_elf Elf *elf = header_in_core(c, f, head);
-	uint64_t vaddr = m->start.v - f->header.v; /* the first byte is at vaddr 0, or: */
+	/* if the first byte is at vaddr 0; else corrected below */
+	uint64_t vaddr = m->start.v - f->header.v;
 	bool has_base = false;
 	GElf_Phdr p;
 

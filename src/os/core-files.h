@@ -6,10 +6,15 @@
 
 #include "os/os-priv.h"
 
-/* The file of mapping M, open, if it is found and has the build-id that is in C; else NULL. */
+/*
+ * Return the file of mapping M, open, if it is found and has the build-id that is in C; else NULL.
+ */
 const struct core_file *core_file_of(const struct core *c, const struct core_mapping *m);
 
-/* The possible uses of an unmodified mapping of a file (PF_R ...), by its ELF header. */
+/*
+ * Return the possible permissions of an unmodified mapping of a file (PF_R ...), from its ELF
+ * header.
+ */
 unsigned int core_mapping_flags(const struct core *c, const struct core_mapping *m);
 
 #endif

@@ -1,4 +1,4 @@
-/* The memory in a core file, and which of its pages there were. */
+/* The memory in a core file, and which of its pages were present. */
 #include <config.h>
 
 #include "os/core-memory.h"
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How much is looked through for zeroes at a time. */
+/* Number of bytes searched for zeroes at a time. */
 #define PIECE_BYTES (UINT64_C(1) << 20)
 
 /* ---- reading ---- */
 
-/* As pread(), from the part that a mapping of the file has. */
+/* As pread(), from the part of the file that a mapping covers. */
 static ssize_t
 read_mapped_file(const struct core_file *f, uint64_t offset, char *to, size_t size)
 {
@@ -33,7 +33,7 @@ read_mapped_file(const struct core_file *f, uint64_t offset, char *to, size_t si
 	return n < 0 ? -1 : (ssize_t)size;
 }
 
-/* As pread(), from address A, at most to the end of the same piece; 0: no piece has it. */
+/* As pread(), from address A, at most to the end of its piece; 0 if no piece contains A. */
 static ssize_t
 core_memory_read_once(const struct core *c, raddr a, char *to, size_t size)
 {
@@ -80,7 +80,7 @@ struct core_memory_walk {
 	int (*fn)(const struct os_page_run *run, void *arg);
 	void *arg;
 	struct err *e;
-	raddr start, end; /* a run that is not reported yet: the next may continue it */
+	raddr start, end; /* a run that is not reported yet: the next one may continue it */
 };
 
 static int
@@ -91,7 +91,7 @@ report_present(struct core_memory_walk *w)
 	return run.start.v < run.end.v ? w->fn(&run, w->arg) : 0;
 }
 
-/* The pages of [START, END) are present. */
+/* Add [START, END) to the present pages. */
 static int
 core_memory_add_present(struct core_memory_walk *w, uint64_t start, uint64_t end)
 {
@@ -108,11 +108,11 @@ core_memory_add_present(struct core_memory_walk *w, uint64_t start, uint64_t end
 	return stop;
 }
 
-/* The part [FROM, TO) of segment S's data, by the holes of the file. */
+/* Walk the part [FROM, TO) of segment S's data by the holes of the file. */
 static int
 walk_holes(struct core_memory_walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
 {
-	uint64_t bias = s->start.v - s->offset; /* from a place in the file to an address */
+	uint64_t bias = s->start.v - s->offset; /* converts a file offset to an address */
 
 	while (from < to) {
 		off_t data = lseek(w->c->fd, (off_t)(from - bias), SEEK_DATA);
@@ -138,7 +138,7 @@ is_zero(const char *at, size_t size)
 	return !size || (!*at && memcmp(at, at + 1, size - 1) == 0);
 }
 
-/* The same by what is not zero. */
+/* As walk_holes(), but by pages that are not all zero. */
 static int
 walk_nonzero(struct core_memory_walk *w, const struct core_segment *s, uint64_t from, uint64_t to)
 {
@@ -177,7 +177,7 @@ core_pages_walk(const struct core *c, raddr start, raddr end,
 	const struct core_segment *s = core_segment_from(c, start);
 
 	for (; s && s < c->segment.v + c->segment.nr && s->start.v < end.v; s++) {
-		/* Half a page is all that may be there of the one where the file was cut off. */
+		/* The page at which the file was cut off may be incomplete: leave it out. */
 		uint64_t data_end = s->there_bytes == s->data_bytes
 			? s->start.v + s->data_bytes
 			: (s->start.v + s->there_bytes) & -c->page_bytes;

@@ -17,10 +17,10 @@
 
 struct os_syscall;
 
-/* The value of TYPE in auxv, 0 if it is not there. */
+/* Return the value of TYPE in auxv, 0 if it is missing. */
 uint64_t core_auxv(const struct core *c, uint64_t type);
 
-/* For a core file what os_... says for a process. */
+/* As the functions os_..., for a core file. */
 int core_proc_read(
 	const struct target *t, pid_t tid, const char *name, struct text *out, struct err *e);
 int core_proc_link(const struct target *t, const char *name, char *buf, size_t size, struct err *e);
@@ -31,7 +31,7 @@ int core_threads(const struct core *c, size_t max, pid_t **ret_tids, size_t *ret
 bool core_is_kernel_worker(const struct core *c, pid_t tid);
 int core_thread_syscall(const struct core *c, pid_t tid, struct os_syscall *ret, struct err *e);
 
-/* WHAT ("stop its threads") takes a living process: fill E, ERR_UNSUPPORTED.  Returns -1. */
+/* Fill E, ERR_UNSUPPORTED: WHAT ("stop its threads") needs a living process.  Returns -1. */
 int core_refuse(const struct target *t, const char *what, struct err *e);
 
 #endif

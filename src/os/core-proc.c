@@ -1,4 +1,4 @@
-/* The facts that /proc reports of a process, taken from a core file. */
+/* The facts that /proc shows for a process, taken from a core file. */
 #include <config.h>
 
 #include "os/core-proc.h"
@@ -16,9 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel's own gate of x86-64 and whatever else lies in its half. */
+/* The kernel's half of the addresses on x86-64, with vsyscall, begins here. */
 #define USER_END (UINT64_C(1) << 63)
-/* How far behind a program's bss brk may begin (arch_randomize_brk(): x86 before 6.9 32 MiB). */
+/*
+ * Maximum distance from the end of a program's bss to brk (arch_randomize_brk(): 32 MiB on x86
+ * before 6.9).
+ */
 #define BRK_REACH_BYTES (UINT64_C(1) << 30)
 
 int
@@ -71,10 +74,10 @@ core_proc_program_mapping(const struct core *c)
 
 /* The names that the kernel would show, derived from the order of the mappings. */
 struct names {
-	raddr stack, vdso, heap; /* in the segments that have them; 0: none */
+	raddr stack, vdso, heap; /* in their segments; 0: not found */
 };
 
-/* Something the kernel puts onto the stack of a program that begins (fs/binfmt_elf.c). */
+/* Return an address that the kernel puts on the stack of a starting program (fs/binfmt_elf.c). */
 static raddr
 address_on_stack(const struct core *c)
 {
@@ -84,9 +87,9 @@ address_on_stack(const struct core *c)
 }
 
 /*
- * The first anonymous memory behind the program that does not touch it: memory that touches it is
- * its bss.  If a program is run without randomisation, brk begins where bss ends and both are one;
- * then they cannot be distinguished.
+ * Return the first anonymous memory after the program that does not adjoin it: memory that does is
+ * its bss.  If a program runs without randomisation, brk begins at the end of bss, and the two
+ * cannot be distinguished.
  */
 static raddr
 find_heap(const struct core *c)
@@ -101,7 +104,7 @@ find_heap(const struct core *c)
 		m < c->mapping.v + c->mapping.nr && m->file == program->file; m++)
 		touched = m->end;
 	s = core_segment_from(c, touched);
-	if (s && s->start.v <= touched.v) { /* its bss */
+	if (s && s->start.v <= touched.v) { /* the bss */
 		touched = s->end;
 		s = core_segment_from(c, touched);
 	}
@@ -123,7 +126,7 @@ core_proc_name_of(const struct names *n, const struct core_segment *s)
 	return s->start.v >= USER_END ? "[vsyscall]" : "";
 }
 
-/* As the kernel does it (seq_file_path()): a newline would begin another line. */
+/* Print PATH as the kernel does (seq_file_path()): a newline would begin another line. */
 static void
 print_path(FILE *f, const char *path)
 {
@@ -216,7 +219,7 @@ core_status(const struct target *t, struct os_status *ret)
 	const struct core *c = t->core;
 
 	*ret = (struct os_status){
-		.state = 'T', /* it stands still */
+		.state = 'T', /* a core file does not run */
 		.tgid = t->pid,
 		.ppid = c->ppid,
 		.uid = c->uid,
@@ -255,7 +258,7 @@ core_threads(const struct core *c, size_t max, pid_t **ret_tids, size_t *ret_nr,
 	return 0;
 }
 
-/* gcore has it among the threads, without registers (arch/x86/kernel/process.c, copy_thread()). */
+/* gcore lists it with the threads, without registers (arch/x86/kernel/process.c, copy_thread()). */
 bool
 core_is_kernel_worker(const struct core *c, pid_t tid)
 {

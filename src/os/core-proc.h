@@ -11,8 +11,8 @@
 struct target;
 
 /*
- * The thread pointer of TID, which glibc's struct pthread is found by: in core files of 64 bit
- * only, for one would have to stop the thread of a process.  Returns 0 or -1.
+ * Get the thread pointer of TID, which leads to glibc's struct pthread: only in 64-bit core files,
+ * because a live thread would have to be stopped.  Returns 0 or -1.
  */
 int os_thread_pointer(const struct target *t, pid_t tid, raddr *ret);
 

@@ -1,4 +1,4 @@
-/* The place of everything in a core file: its segments, and the mappings of files. */
+/* Lookups in a core file: its segments, and the mappings of files. */
 #include <config.h>
 
 #include "os/core-segments.h"

@@ -10,12 +10,12 @@
 #include "base/raddr.h"
 #include "os/os-priv.h"
 
-/* The segment that holds A, or the first behind it; NULL if none. */
+/* Return the segment that contains A, or the first one after it; NULL if not found. */
 const struct core_segment *core_segment_from(const struct core *c, raddr a);
-/* As pread(), from the bytes of segment S that the core file has, from A on. */
+/* As pread(), from the bytes of segment S that the core file contains, from A on. */
 ssize_t core_read_segment(
 	const struct core *c, const struct core_segment *s, raddr a, void *to, size_t size);
-/* The mapping that holds A, or NULL. */
+/* Return the mapping that contains A, or NULL. */
 const struct core_mapping *core_mapping_at(const struct core *c, raddr a);
 
 #endif

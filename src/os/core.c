@@ -1,12 +1,12 @@
 /*
- * A core file as a target: what is in it.  The kernel (fs/binfmt_elf.c, elf_core_dump()) and gdb's
+ * A core file as a target: its contents.  The kernel (fs/binfmt_elf.c, elf_core_dump()) and gdb's
  * gcore write
  *
  *	ELF header, program headers
  *	PT_NOTE		a NT_PRSTATUS for each thread, NT_PRPSINFO, NT_AUXV, NT_FILE ...
- *	PT_LOAD ...	one for each mapping; p_filesz is less than p_memsz where it is left out
+ *	PT_LOAD ...	one for each mapping; p_filesz is less than p_memsz where data is left out
  *
- * Nothing that is in the file can be relied on: it may be cut off, damaged, or made to harm.
+ * Trust nothing in the file: it may be cut off, damaged, or malicious.
  */
 #include <config.h>
 
@@ -35,7 +35,7 @@
 #define NOTES_MAX_BYTES (UINT64_C(1) << 30)
 
 /*
- * The offsets of the members of struct elf_prstatus and elf_prpsinfo of a machine that are used
+ * The offsets of the used members of struct elf_prstatus and elf_prpsinfo, for a machine
  * (linux/elfcore.h).
  */
 struct core_machine {
@@ -43,7 +43,7 @@ struct core_machine {
 	const char *name;
 	struct {
 		unsigned int bytes, signal, tid, sp, pc;
-		unsigned int pointer; /* 0: in a note of its own, or nowhere */
+		unsigned int pointer; /* 0: in a separate note, or missing */
 	} status;
 	struct {
 		unsigned int uid, pid, ppid, name;
@@ -61,9 +61,9 @@ static const struct core_machine machines[] = {
 	{ EM_386, ELFCLASS32, "i386", { 144, 12, 24, 132, 120, 0 }, { 8, 12, 16, 28 }, true },
 };
 
-/* ---- is it a core file ---- */
+/* ---- check that it is a core file ---- */
 
-/* The file formats with these first bytes, as a hint. */
+/* Compressed formats with these first bytes, for a hint. */
 static int
 not_a_core(const struct core *c, struct err *e)
 {
@@ -126,7 +126,7 @@ core_read_number(const char *at, size_t bytes)
 	return v;
 }
 
-/* The number of BYTES at AT in a note of LEN; 0 if it has none there. */
+/* Return the number of BYTES at AT in a note of LEN; 0 if the note is too short. */
 static uint64_t
 core_note_number(const char *note, size_t len, size_t at, size_t bytes)
 {
@@ -141,7 +141,7 @@ take_thread(struct core *c, const char *note)
 
 	if (!thread)
 		return -1;
-	if (c->thread.nr == 1) /* the one that was hit comes first */
+	if (c->thread.nr == 1) /* the first thread is the one that got the signal */
 		c->signal = (int16_t)core_read_number(note + m->status.signal, 2);
 	thread->tid = (pid_t)core_read_number(note + m->status.tid, 4);
 	thread->sp.v = core_read_number(note + m->status.sp, c->word_bytes);
@@ -166,8 +166,8 @@ core_take_process(struct core *c, struct target *t, const char *note, size_t len
 }
 
 /*
- * NT_FILE: count, page size, count times { start, end, offset in pages }, then as many names.  What
- * does not fit into that is left out.
+ * NT_FILE: count, page size, count times { start, end, offset in pages }, then as many names.
+ * Ignore entries that do not fit into that.
  */
 static int
 take_files(struct core *c, const char *note, size_t len)
@@ -215,13 +215,13 @@ take_note(struct core *c, struct target *t, const GElf_Nhdr *h, const char *name
 		c->auxv = note;
 		c->auxv_bytes = h->n_descsz;
 	} else if (is_linux && h->n_type == NT_ARM_TLS && c->thread.nr) {
-		/* The notes of a thread follow its NT_PRSTATUS. */
+		/* A thread's notes follow its NT_PRSTATUS. */
 		c->thread.v[c->thread.nr - 1].pointer.v = core_note_number(note, h->n_descsz, 0, 8);
 	}
 	return 0;
 }
 
-/* There is but one PT_NOTE; more are left out. */
+/* Read the one PT_NOTE; ignore further ones. */
 static int
 read_notes(struct core *c, struct target *t, const GElf_Phdr *p, struct err *e)
 {
@@ -278,7 +278,10 @@ read_program_headers(struct core *c, struct target *t, struct err *e)
 	GElf_Ehdr h;
 	size_t nr;
 
-	/* The number of more than 65,534 stands in a section header, which is at the file's end. */
+	/*
+	 * If the file has more than 65,534, their number is in a section header, at the end of the
+	 * file.
+	 */
 	if (elf_getphdrnum(c->elf, &nr) < 0 || !gelf_getehdr(c->elf, &h) || nr < h.e_phnum ||
 		nr == PN_XNUM)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
@@ -297,7 +300,7 @@ read_program_headers(struct core *c, struct target *t, struct err *e)
 	return 0;
 }
 
-/* ---- in order ---- */
+/* ---- sorting ---- */
 
 static int
 segment_by_start(const void *a, const void *b)
@@ -307,7 +310,7 @@ segment_by_start(const void *a, const void *b)
 	return x->start.v < y->start.v ? -1 : x->start.v > y->start.v;
 }
 
-/* If segments overlap, which happens in no valid file, the first one counts. */
+/* If segments overlap, which no valid file has, keep the first one. */
 static void
 sort_segments(struct core *c)
 {
@@ -363,7 +366,7 @@ mapping_by_path(const void *a, const void *b)
 	return order ? order : mapping_by_start(x, y);
 }
 
-/* Number the files by their names. */
+/* Number the files in the order of their names. */
 static int
 list_files(struct core *c)
 {
@@ -392,7 +395,10 @@ list_files(struct core *c)
 	return 0;
 }
 
-/* gcore has no PT_LOAD for what is a file's and was not written to: add those. */
+/*
+ * Add segments for file mappings without one: gcore has no PT_LOAD for file pages that were not
+ * written to.
+ */
 static int
 add_left_out(struct core *c)
 {
@@ -425,9 +431,10 @@ add_left_out(struct core *c)
 /* ---- pages ---- */
 
 /*
- * Whether there is a hole in the memory that was written.  The kernel leaves one for every page
+ * Return whether the memory that was written has a hole.  The kernel leaves a hole for every page
  * that a mapping does not have (dump_user_range(), fs/coredump.c); gcore and pipes write zeroes.
- * gcore's notes come last: if its file has holes, it was copied, and zero pages became holes.
+ * gcore's notes come last: if its file has holes, they come from a copy, which made holes of zero
+ * pages.
  */
 static bool
 has_holes(const struct core *c)
@@ -457,7 +464,7 @@ page_size(const struct core *c)
 	return bytes >= 4096 && bytes <= 65536 && !(bytes & (bytes - 1)) ? bytes : 4096;
 }
 
-/* ---- all of it ---- */
+/* ---- opening ---- */
 
 static int
 core_open_file(struct core *c, struct err *e)
@@ -490,7 +497,7 @@ read_core(struct core *c, struct target *t, struct err *e)
 	c->page_bytes = page_size(c);
 	if (list_files(c) < 0 || add_left_out(c) < 0)
 		return err_set(e, ENOMEM, "cannot list the files in %s", c->path);
-	if (!t->pid) /* there was no NT_PRPSINFO; mostly the main thread has the lowest number */
+	if (!t->pid) /* no NT_PRPSINFO; the main thread usually has the lowest number */
 		t->pid = c->thread.v[0].tid;
 	t->mem_tid = t->pid;
 	c->has_holes = has_holes(c);
@@ -539,7 +546,9 @@ target_open_core(struct target *t, const char *path, const char *sysroot, struct
 	return -1;
 }
 
-/* Whether the first page of a mapped file was written: by its ELF header the file is known. */
+/*
+ * Return whether the first page of a mapped file was written: its ELF header identifies the file.
+ */
 static bool
 has_headers(const struct core *c)
 {

@@ -1,4 +1,4 @@
-/* The processors' counter of time, by what the kernel thinks of it. */
+/* The processors' time counter, judged by the kernel's choice of a clock source. */
 #include <config.h>
 
 #include "os/counter.h"
@@ -11,9 +11,9 @@
 #define SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 /*
- * Clocks that are computed from that counter: the kernel takes another one as soon as it finds the
- * counter to differ among processors (kernel/time/clocksource.c; arch/x86/kernel/tsc.c, kvmclock.c;
- * drivers/clocksource/hyperv_timer.c, arm_arch_timer.c).
+ * Clock sources that are computed from that counter: the kernel switches to another one as soon as
+ * it finds that the counter differs between processors (kernel/time/clocksource.c;
+ * arch/x86/kernel/tsc.c, kvmclock.c; drivers/clocksource/hyperv_timer.c, arm_arch_timer.c).
  */
 bool
 os_counter_is_steady(void)

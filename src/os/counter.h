@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /*
- * Whether the counter of wire_stamp() is one for all processors: the kernel itself takes the time
- * from it.  False also if that is not known.
+ * Return whether all processors share the counter of wire_stamp(): the kernel itself reads the time
+ * from it.  False also if that is unknown.
  */
 bool os_counter_is_steady(void);
 

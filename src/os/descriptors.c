@@ -1,4 +1,4 @@
-/* The open files of a target, and what limits them. */
+/* The open files of a target, and their limits. */
 #include <config.h>
 
 #include "base/array.h"
@@ -29,11 +29,11 @@
 #include "os/descriptors.h"
 
 #ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438 /* 5.6; the same number everywhere */
+#define SYS_pidfd_getfd 438 /* since 5.6; the same number on all architectures */
 #endif
-#define MD_PIDFD_THREAD O_EXCL /* 6.9: PIDFD_THREAD of linux/pidfd.h */
+#define MD_PIDFD_THREAD O_EXCL /* PIDFD_THREAD of linux/pidfd.h, since 6.9 */
 
-/* A descriptor's file, asking no server that keeps it: what is cached of it will do. */
+/* Get the status of a descriptor's file without asking its server: cached values suffice. */
 static int
 stat_fd(int proc_fd, const char *name, struct statx *ret)
 {
@@ -124,11 +124,11 @@ os_file_size_limit(const struct target *t)
 	return *at == 'u' ? UINT64_MAX : strtoull(at, NULL, 10);
 }
 
-/* ---- copies of them ---- */
+/* ---- copies of descriptors ---- */
 
 /*
- * A pidfd of thread TID of T alone, or -1 with errno (EINVAL: before Linux 6.9).  That thread has
- * ended, or TID is still its number: so if T has a thread TID now, it is that one.
+ * Return a pidfd of thread TID of T alone, or -1 with errno (EINVAL: before Linux 6.9).  While that
+ * thread lives, TID is its number: so if T has a thread TID now, it is the same thread.
  */
 static int
 open_thread(const struct target *t, pid_t tid)
@@ -149,7 +149,7 @@ open_thread(const struct target *t, pid_t tid)
 	return ret;
 }
 
-/* As os_copy_fd(), with errno. */
+/* As os_copy_fd(), but with errno. */
 static int
 copy_fd(const struct target *t, pid_t tid, int fd)
 {
@@ -157,11 +157,11 @@ copy_fd(const struct target *t, pid_t tid, int fd)
 
 	if (thread < 0 && tid != t->pid && errno != EINVAL && errno != ENOSYS)
 		return -1;
-	/* Without any pidfd this fails with EBADF, and with ENOSYS where it does not exist. */
+	/* Without a pidfd this fails with EBADF; without the system call, with ENOSYS. */
 	return (int)syscall(SYS_pidfd_getfd, thread < 0 ? t->pidfd : thread, fd, 0);
 }
 
-/* Report CODE, with which FD could not be copied. */
+/* Report CODE, the error of copying FD. */
 static int
 refuse_copy(const struct target *t, int fd, int code, struct err *e)
 {
@@ -198,16 +198,16 @@ os_copy_fd(const struct target *t, pid_t tid, int fd, struct err *e)
 
 /*
  * While a thread makes a memfd for memdiag, and until memdiag has a descriptor for it, other
- * threads of the target may put any file in its place.  So what memdiag holds is examined, not what
- * it has asked for, and no later step asks for the file by the target's number again.
+ * threads of the target may put any file in its place.  So the file that memdiag holds is examined,
+ * not the one that it asked for, and no later step uses the target's descriptor number again.
  *
- * Only memfds that were made with MFD_ALLOW_SEALING are without F_SEAL_SEAL: other files of tmpfs,
- * also deleted ones, System V memory and other memfds have it from the beginning (mm/shmem.c,
- * __shmem_get_inode(); mm/memfd.c), and files of other file systems have no seals (EINVAL).  So an
- * accepted file is memory without a name.  If the target has exchanged it for another memfd, that
- * is one that it could write to itself: memdiag's copy is the target's own open file.
+ * Only memfds that were made with MFD_ALLOW_SEALING lack F_SEAL_SEAL: other files of tmpfs,
+ * including deleted ones, System V memory and other memfds have it from the beginning (mm/shmem.c,
+ * __shmem_get_inode(); mm/memfd.c), and files of other file systems do not support seals (EINVAL).
+ * So an accepted file is memory without a name.  If the target has replaced it with another memfd,
+ * the target could write to that one itself: memdiag's copy is the target's own open file.
  *
- * The seals come first, since that question never waits for a server of a file system.
+ * The seals are checked first, because that never waits for the server of a file system.
  */
 int
 os_check_memfd(int fd, const char *name, struct err *e)
@@ -244,8 +244,9 @@ os_check_memfd(int fd, const char *name, struct err *e)
 }
 
 /*
- * Whether PATH_FD, an O_PATH descriptor, is a memfd that user UID has made.  An O_PATH descriptor
- * shows no seals, so the kernel's own tmpfs, which no user can mount, is known by its device.
+ * Return whether PATH_FD, an O_PATH descriptor, is a memfd that user UID made.  An O_PATH
+ * descriptor shows no seals, so the kernel's own tmpfs, which no user can mount, is recognized by
+ * its device.
  */
 static bool
 is_memfd_of(int path_fd, uint32_t uid)
@@ -258,7 +259,10 @@ is_memfd_of(int path_fd, uint32_t uid)
 		os_is_kernels_tmpfs(makedev(st.stx_dev_major, st.stx_dev_minor));
 }
 
-/* E has what descriptor FD is instead of the file that was made for memdiag. */
+/*
+ * Report in E that descriptor FD is not the file that was made for memdiag; E has what it is
+ * instead.
+ */
 static int
 refuse_replaced(const struct target *t, int fd, struct err *e)
 {
@@ -268,8 +272,8 @@ refuse_replaced(const struct target *t, int fd, struct err *e)
 }
 
 /*
- * As os_copy_memfd(), before Linux 5.6.  O_PATH opens no file, it only holds it: what is proven is
- * what is opened.
+ * As os_copy_memfd(), before Linux 5.6.  O_PATH only holds the file, without opening it: so the
+ * file that is opened is the one that was checked.
  */
 static int
 open_memfd_by_name(const struct target *t, pid_t tid, int fd, struct err *e)
@@ -319,7 +323,7 @@ os_copy_memfd(const struct target *t, pid_t tid, int fd, const char *name, struc
 	return ret;
 }
 
-/* Whether FD of ours, which may be an O_PATH descriptor, is a file on the kernel's own tmpfs. */
+/* Return whether our FD, which may be an O_PATH descriptor, is a file on the kernel's own tmpfs. */
 static bool
 descriptors_is_in_memory(int fd)
 {
@@ -360,7 +364,7 @@ os_fix_size(int fd, uint64_t bytes, struct err *e)
 		fstat(fd, &st) < 0)
 		return err_set(
 			e, errno, "cannot make a file of %" PRIu64 " bytes in memory", bytes);
-	/* Others may have changed its size, until it had the seals. */
+	/* Another process may have changed its size before it had the seals. */
 	if ((fcntl(fd, F_GET_SEALS) & seals) != seals || st.st_size != (off_t)bytes)
 		return err_set(e, 0, "a file in memory has changed while it was made");
 	return 0;

@@ -1,6 +1,6 @@
 /*
  * The reason why a target may not be traced.  The kernel returns EPERM for a dozen reasons
- * (kernel/ptrace.c, __ptrace_may_access; security/yama/yama_lsm.c); /proc shows which one it was.
+ * (kernel/ptrace.c, __ptrace_may_access; security/yama/yama_lsm.c); /proc shows which one applies.
  */
 #include <config.h>
 
@@ -25,10 +25,10 @@
 #include <unistd.h>
 
 /*
- * The profile of AppArmor ("docker-default (enforce)") or the context of SELinux
- * ("system_u:system_r:container_t:s0") of the process whose directory in /proc is PROC_FD, fit for
- * a terminal, into BUF; "" for none.  attr/current is of the first such module; AppArmor's own file
- * may be there without AppArmor, and cannot be read then.
+ * Store in BUF, printable, the profile of AppArmor ("docker-default (enforce)") or the context of
+ * SELinux ("system_u:system_r:container_t:s0") of the process whose directory in /proc is PROC_FD;
+ * "" if not found.  attr/current belongs to the first such module; AppArmor's own file may exist
+ * without AppArmor, but is not readable then.
  */
 static void
 read_label(int proc_fd, char *buf, size_t size)
@@ -47,7 +47,7 @@ read_label(int proc_fd, char *buf, size_t size)
 	}
 }
 
-/* Whether the setting in PATH is there and begins with a 1. */
+/* Return whether the setting in PATH exists and begins with a 1. */
 static bool
 is_on(const char *path)
 {
@@ -63,7 +63,10 @@ is_selinux_enforcing(void)
 	return is_on("/sys/fs/selinux/enforce");
 }
 
-/* A profile has its mode behind its name, a context its type as the third of its fields. */
+/*
+ * Return whether LABEL confines.  A profile's mode follows its name; a context's third field is its
+ * type.
+ */
 static bool
 is_confining(const char *label)
 {
@@ -84,7 +87,7 @@ is_dumpable(const struct target *t, uint32_t uid)
 	return fstatat(t->proc_fd, "status", &st, 0) < 0 || st.st_uid == uid;
 }
 
-/* The first user namespace maps every uid to itself; ours is another one if it does not. */
+/* Return whether our user namespace is the first one, which maps every uid to itself. */
 static bool
 is_our_user_namespace_first(void)
 {
@@ -98,9 +101,9 @@ is_our_user_namespace_first(void)
 }
 
 /*
- * The option hidepid= of the /proc that is mounted here, as it is written in mountinfo: a number
- * before Linux 5.8, a word since (fs/proc/root.c, proc_show_options()).  Fills BUF, with "" where
- * it hides nothing.  *RET_GID is the group that may see all.
+ * Store in BUF the option hidepid= of the /proc that is mounted here, as mountinfo has it: a number
+ * before Linux 5.8, a word since (fs/proc/root.c, proc_show_options()); "" if it hides nothing.
+ * *RET_GID is the group that may see all processes.
  */
 static void
 hidepid(char *buf, size_t size, uint32_t *ret_gid)
@@ -118,7 +121,7 @@ hidepid(char *buf, size_t size, uint32_t *ret_gid)
 		if (!options || sscanf(line, "%*u %*u %*s %*s %7s", place) != 1 ||
 			strcmp(place, "/proc") != 0)
 			continue;
-		/* The last one that is mounted there is the one that is seen. */
+		/* The last /proc mounted there is the visible one. */
 		buf[0] = '\0';
 		hides = strstr(options, ",hidepid=");
 		gid = strstr(options, ",gid=");
@@ -174,7 +177,7 @@ shares_user_namespace(const struct target *t)
 {
 	struct stat ours, theirs;
 
-	/* Looking at theirs needs the very right that was refused. */
+	/* Reading the target's namespace needs the right that was refused. */
 	if (stat("/proc/self/ns/user", &ours) < 0 || fstatat(t->proc_fd, "ns/user", &theirs, 0) < 0)
 		return is_our_user_namespace_first();
 	return ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
@@ -208,7 +211,8 @@ refuse_traced(struct err *e, const struct target *t, const char *did, pid_t trac
 }
 
 /*
- * The users that could do it, for one that is not root, or that is and still lacks a capability.
+ * Return which users have the right: for a caller that is not root, or that is root without a
+ * capability.
  */
 static const char *
 who_may(const struct os_rights *us)
@@ -242,7 +246,7 @@ refuse_yama(struct err *e, const struct target *t, const char *did, const struct
 #define SECCOMP_WHY "a seccomp filter applies to memdiag itself"
 #define SECCOMP_HELP "--security-opt seccomp=unconfined"
 
-/* A security module confines memdiag itself. */
+/* Report that a security module confines memdiag itself. */
 static int
 refuse_confined(struct err *e, const struct target *t, const char *did, const struct os_rights *us)
 {
@@ -262,7 +266,7 @@ refuse_confined(struct err *e, const struct target *t, const char *did, const st
 	return refuse_access(e, t, did, why, help);
 }
 
-/* Nothing else explains it. */
+/* Report a security module: all other reasons are excluded. */
 static int
 refuse_module(struct err *e, const struct target *t, const char *did, const struct os_rights *us)
 {
@@ -289,8 +293,8 @@ refuse_module(struct err *e, const struct target *t, const char *did, const stru
 }
 
 /*
- * Whether one of IDS is not OURS: the real, the effective and the saved one must be
- * (__ptrace_may_access()).
+ * Return whether one of IDS differs from OURS: the real, the effective and the saved one must be
+ * equal (__ptrace_may_access()).
  */
 static bool
 diagnose_find_other(const uint32_t ids[3], uint32_t ours, uint32_t *ret)
@@ -303,7 +307,9 @@ diagnose_find_other(const uint32_t ids[3], uint32_t ours, uint32_t *ret)
 	return false;
 }
 
-/* Fails, with E, if the target is of another user or group and we lack the capability for that. */
+/*
+ * Fail, with E, if the target belongs to another user or group and we lack the capability for that.
+ */
 static int
 check_owner(const struct target *t, const struct os_status *s, const struct os_rights *us,
 	const char *did, struct err *e)
@@ -335,7 +341,7 @@ os_diagnose_hidden(pid_t pid, int code, struct err *e)
 	struct os_rights us;
 
 	os_rights(&us);
-	/* kill() finds one that is hidden all the same, and says EPERM. */
+	/* kill() finds a hidden process too, and fails with EPERM. */
 	if (us.hides_others && (kill(pid, 0) == 0 || errno == EPERM)) {
 		err_set_kind(e, ERR_PERMISSION, 0, "may not look at process %d: " OS_HIDES, pid,
 			us.hidepid);
@@ -367,7 +373,7 @@ os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 		return refuse_traced(e, t, did, s.tracer);
 	if (check_owner(t, &s, &us, did, e) < 0)
 		return -1;
-	/* /proc/PID/pagemap and mem are files that only their owner may open. */
+	/* Only their owner may open /proc/PID/pagemap and mem. */
 	if (s.uid != us.uid && !us.has_read) {
 		snprintf(why, sizeof why,
 			"belongs to uid %u, and we are uid %u without CAP_DAC_READ_SEARCH", s.uid,
@@ -375,7 +381,8 @@ os_diagnose_eperm(const struct target *t, const char *did, struct err *e)
 		return refuse_access(e, t, did, why, "Run memdiag as that user or as root");
 	}
 	/*
-	 * __ptrace_may_access(): a tracer without the capability must have all that the target has.
+	 * __ptrace_may_access(): a tracer without the capability must have all capabilities of the
+	 * target.
 	 */
 	if (!us.has_ptrace && s.capabilities & ~us.capabilities)
 		return refuse_access(

@@ -1,4 +1,6 @@
-/* Files in memory that descriptors of a target hold: no mapping shows them, and no RSS has them. */
+/*
+ * Files in memory that descriptors of a target hold: they are not in its mappings, nor in its RSS.
+ */
 #include <config.h>
 
 #include "os/held.h"
@@ -25,7 +27,7 @@ struct held {
 	size_t nr, room;
 };
 
-/* The devices that were met, and whether they are a tmpfs. */
+/* The devices seen so far, and whether they are a tmpfs. */
 struct devices {
 	struct device {
 		uint64_t dev;
@@ -60,7 +62,7 @@ held_is_known(const struct held *h, uint64_t dev, uint64_t inode)
 	return false;
 }
 
-/* Add the file of descriptor FD if it is one.  -1: no memory. */
+/* Add the file of descriptor FD if it is in memory.  -1: no memory. */
 static int
 held_look(struct held *h, struct devices *d, const struct target *t, int fd)
 {

@@ -11,17 +11,17 @@
 
 struct target;
 
-/* A regular file in memory, of a memfd or a tmpfs, that a descriptor holds. */
+/* A regular file in memory (memfd or tmpfs) that a descriptor holds. */
 struct os_held_file {
-	char name[256]; /* as of struct os_descriptor */
+	char name[256]; /* as in struct os_descriptor */
 	int fd;
-	uint64_t dev, inode; /* as of struct region */
-	uint64_t bytes;	     /* that it takes */
+	uint64_t dev, inode; /* as in struct region */
+	uint64_t bytes;	     /* bytes of memory that the file takes */
 };
 
 /*
- * The files in memory that descriptors of T hold, each once, the largest first; *RET is the
- * caller's to free.  No server of a file system is waited for.  0 or -1 with E.
+ * List the files in memory that descriptors of T hold, each once, the largest first; *RET is the
+ * caller's to free.  Does not wait for servers of file systems.  0 or -1 with E.
  */
 int os_held_files(const struct target *t, struct os_held_file **ret, size_t *ret_nr, struct err *e);
 

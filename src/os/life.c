@@ -26,7 +26,7 @@ os_life_start(pid_t pid)
 	len = fread(text, 1, sizeof text - 1, f);
 	fclose(f);
 	text[len] = '\0';
-	/* The name may have anything in it. */
+	/* The name may contain any bytes. */
 	end = strrchr(text, ')');
 	if (!end ||
 		sscanf(end + 1,
@@ -34,7 +34,7 @@ os_life_start(pid_t pid)
 			"%*d %" SCNu64,
 			&state, &nr_threads, &start) != 3)
 		return 0;
-	/* A first thread that has ended before others is a zombie, too. */
+	/* A first thread that has ended before the others is a zombie, too. */
 	return (state == 'Z' && nr_threads < 2) || state == 'X' ? 0 : start;
 }
 
@@ -77,7 +77,7 @@ os_life_maps(pid_t pid, const char *name)
 	return is_mapped || is_empty;
 }
 
-/* The PID namespace of process PID ("self", too), into BUF; false: it cannot be read. */
+/* Store the PID namespace of process PID (or "self") in BUF; false: it cannot be read. */
 static bool
 read_namespace(const char *pid, char *buf, size_t size)
 {

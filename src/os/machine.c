@@ -34,9 +34,9 @@ os_nr_cpus(void)
 }
 
 /*
- * Before 6.16 VmRSS is read without the part that each CPU (6.2+) or thread (before) still holds
- * back: at most a batch of max(32, 2 * CPUs) pages a CPU for each of three counters
- * (lib/percpu_counter.c), or 64 pages a thread (mm/memory.c, SPLIT_RSS).
+ * Before 6.16 VmRSS lacks the part that each CPU (6.2+) or thread (before) still holds back: at
+ * most a batch of max(32, 2 * CPUs) pages a CPU for each of three counters (lib/percpu_counter.c),
+ * or 64 pages a thread (mm/memory.c, SPLIT_RSS).
  */
 uint64_t
 os_rss_lag(unsigned int linux_version, uint64_t nr_threads)
@@ -55,7 +55,7 @@ os_slowdown(void)
 	unsigned int nr_running;
 	double slowdown;
 
-	/* We are one of those that run; the thread that is meant takes our place. */
+	/* We are one of the running threads; the thread in question takes our place. */
 	if (!f || fscanf(f, "%*s %*s %*s %u/", &nr_running) != 1)
 		return 1;
 	slowdown = (double)nr_running / os_nr_cpus();
@@ -110,7 +110,7 @@ os_max_mappings(void)
 	return f && fscanf(f, "%" SCNu64, &nr) == 1 ? nr : 0;
 }
 
-/* The line KEY of /proc/meminfo in bytes; else NR_PAGES, a name of sysconf(). */
+/* Return the line KEY of /proc/meminfo in bytes; else NR_PAGES, a name of sysconf(). */
 static uint64_t
 meminfo(const char *key, int nr_pages)
 {

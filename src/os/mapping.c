@@ -1,4 +1,4 @@
-/* Facts about a mapping beyond its line in /proc/PID/maps. */
+/* Facts about a mapping that its line in /proc/PID/maps does not show. */
 #include <config.h>
 
 #include "base/cleanup.h"
@@ -31,12 +31,12 @@ struct procmap_query {
 	uint64_t name, build_id;
 };
 
-/* The longest path and what comes before it. */
+/* The longest path and its prefix. */
 #define MAX_NAME 4200
 
 #define QUERY _IOWR('f', 17, struct procmap_query)
 
-/* The size of the pages in the mapping at START, 0 if the kernel does not know. */
+/* Return the size of the pages in the mapping at START; 0 if the kernel does not report it. */
 static uint64_t
 page_bytes(const struct target *t, raddr start)
 {
@@ -79,7 +79,7 @@ os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev)
 	mounted = mounted_fs(t, dev);
 	if (mounted != OS_FS_UNKNOWN)
 		return mounted;
-	/* The link leads to the very file, with any name or none; root alone may follow it. */
+	/* The link leads to the mapped file itself, whatever its name; only root may follow it. */
 	snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, start.v, end.v);
 	if (!os_file_answers(t, name, dev))
 		return OS_FS_OTHER;
@@ -96,7 +96,7 @@ os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev)
 	}
 }
 
-/* The file /proc/PID/NAME, if it is still the one: another is not opened. */
+/* Open the file /proc/PID/NAME if it still is the one of DEV and INODE; do not open another one. */
 static int
 mapping_open_file(const struct target *t, const char *name, uint64_t dev, uint64_t inode)
 {
@@ -112,7 +112,10 @@ mapping_open_file(const struct target *t, const char *name, uint64_t dev, uint64
 		: -1;
 }
 
-/* The name below /proc/PID of the file that the process finds at PATH, into BUF; false if none. */
+/*
+ * Store in BUF the name below /proc/PID of the file that the process finds at PATH; false if PATH
+ * is not absolute or too long.
+ */
 static bool
 mapping_name_of(const char *path, char buf[MAX_NAME])
 {
@@ -127,7 +130,7 @@ os_file_open(const struct target *t, const char *path, uint64_t dev, uint64_t in
 	return mapping_name_of(path, name) ? mapping_open_file(t, name, dev, inode) : -1;
 }
 
-/* A file with any name or none.  Others than root may not follow the link. */
+/* Open a file whatever its name.  Only root may follow the link. */
 static int
 open_by_place(const struct target *t, raddr start, raddr end, uint64_t dev, uint64_t inode)
 {
@@ -138,8 +141,9 @@ open_by_place(const struct target *t, raddr start, raddr end, uint64_t dev, uint
 }
 
 /*
- * The place comes first: it leads to the file itself, and no name is looked up, which may lead
- * anywhere.  Whether its server answers is asked by the name, which anybody may follow.
+ * Try the address range first: it leads to the file itself, without a name, which may lead
+ * anywhere.  Whether the file's server answers is checked through the name, which any user may
+ * follow.
  */
 static int
 mapping_open_mapped(const struct target *t, raddr start, raddr end, const char *path, uint64_t dev,
@@ -153,7 +157,10 @@ mapping_open_mapped(const struct target *t, raddr start, raddr end, const char *
 	fd = end.v ? open_by_place(t, start, end, dev, inode) : -1;
 	if (fd < 0)
 		fd = os_file_open(t, path, dev, inode);
-	/* The kernel writes paths as we see them: one in a chroot begins outside of it. */
+	/*
+	 * The kernel prints paths as we see them: for a process in a chroot they begin outside of
+	 * it.
+	 */
 	return fd < 0 && path && path[0] == '/' ? mapping_open_file(t, path, dev, inode) : fd;
 }
 

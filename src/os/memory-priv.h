@@ -10,9 +10,7 @@
 #include "base/raddr.h"
 #include "os/os.h"
 
-/* ---- memory.c and ptrace.c, for part.c alone ------------------------------------------------- */
-
-/* Write SIZE bytes of ours to T. */
+/* Write SIZE bytes from our memory to T. */
 int os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e);
 
 #endif

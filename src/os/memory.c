@@ -1,8 +1,8 @@
 /*
  * The target's memory.  It is read through /proc/PID/mem and not with process_vm_readv(): that pins
- * the pages, and the kernel gives the target a copy of its own of every page that it shares with a
- * fork before it pins it (mm/gup.c gup_must_unshare(), 5.19).  Reading a server that has forked
- * would double its memory.  Only a process that may trace the target and yet not open its files
+ * the pages, and before pinning the kernel gives the target a private copy of every page that it
+ * shares with a fork (mm/gup.c gup_must_unshare(), 5.19).  Reading a server that has forked would
+ * double its memory.  Only a process that may trace the target but not open its files
  * (CAP_SYS_PTRACE without CAP_DAC_READ_SEARCH) has no other way.
  */
 #include <config.h>
@@ -31,7 +31,7 @@ read_pinned(const struct target *t, raddr from, void *to, size_t size)
 	return process_vm_readv(t->mem_tid, &local, 1, &remote, 1, 0);
 }
 
-/* As read(2): EFAULT where nothing is mapped. */
+/* As read(2), but with EFAULT for unmapped memory. */
 static ssize_t
 read_piece(const struct target *t, raddr from, void *to, size_t size)
 {
@@ -41,18 +41,18 @@ read_piece(const struct target *t, raddr from, void *to, size_t size)
 	if (t->mem_fd < 0)
 		return read_pinned(t, from, to, size);
 	n = pread(t->mem_fd, to, size, (off_t)from.v);
-	/* EINVAL: an address of the kernel's. */
+	/* EINVAL: a kernel address. */
 	if (n < 0 && (errno == EIO || errno == EINVAL))
 		errno = EFAULT;
-	/* At its end: the process has no memory any more, or runs another program. */
+	/* End of file: the process has lost its memory, or runs another program. */
 	if (n == 0)
 		errno = ESRCH;
 	return n ? n : -1;
 }
 
 /*
- * The memory is that of the program that it was opened for (fs/proc/base.c, mem_open()): another
- * one runs there now.
+ * Report that another program runs now: mem_fd stays with the program that it was opened for
+ * (fs/proc/base.c, mem_open()).
  */
 static int
 refuse_other_program(const struct target *t, struct err *e)
@@ -107,11 +107,11 @@ os_read(const struct target *t, raddr from, void *to, size_t size, struct err *e
 	return 0;
 }
 
-/* ---- pages that are there ---- */
+/* ---- present pages ---- */
 
 #define PAGES_AT_ONCE 512
 
-/* The entries of up to PAGES_AT_ONCE pages from PAGE on; returns how many were read, -1 with E. */
+/* Read the entries of up to PAGES_AT_ONCE pages from PAGE on; return their number, or -1 with E. */
 static ssize_t
 read_entries(const struct target *t, uint64_t page, size_t nr, uint64_t *entry, struct err *e)
 {
@@ -126,20 +126,25 @@ read_entries(const struct target *t, uint64_t page, size_t nr, uint64_t *entry, 
 		return n / (ssize_t)sizeof *entry;
 	if (n < 0)
 		return err_set(e, errno, "cannot read the page tables of %d", t->pid);
-	/* AT is no address of a process, or the process has ended: a read of it says which. */
+	/*
+	 * AT is outside of the address space, or the process has ended: reading it gives the error.
+	 */
 	return os_read(t, at, &byte, sizeof byte, e) < 0
 		? -1
 		: err_set(e, EFAULT, "cannot read the page tables of %d", t->pid);
 }
 
-/* A page that looks like a guard page is read: a real guard page fails. */
+/* Read a page that looks like a guard page: for a real guard page the read fails. */
 static bool
 memory_is_there(uint64_t entry)
 {
 	return entry & ENTRY_PRESENT || (entry & ENTRY_SWAPPED && !(entry & ENTRY_GUARD));
 }
 
-/* Copy SIZE bytes of pages that are there by their pagemap entries ENTRY; zeroes for the others. */
+/*
+ * Copy SIZE bytes of the pages that are present by their pagemap entries ENTRY; zeroes for the
+ * others.
+ */
 static ssize_t
 memory_read_pages(const struct target *t, raddr from, char *to, size_t size, const uint64_t *entry,
 	uint64_t page_bytes, struct err *e)
@@ -226,14 +231,15 @@ os_read_each(
 			continue;
 		if (e->code != EFAULT)
 			return -1;
-		memset(at, 0, size); /* no address of a process */
+		memset(at, 0, size); /* outside of the address space */
 	}
 	return 0;
 }
 
 /*
- * process_vm_writev() takes a number, behind which there may be another program by now, or another
- * process.  T's memory is gone if a read of it finds its end, at any address.
+ * Check that T still runs its program: process_vm_writev() takes a number, which may belong to
+ * another program or process by now.  T's memory is gone if a read of it returns end of file, at
+ * any address.
  */
 static int
 memory_check_program(const struct target *t, struct err *e)
@@ -274,7 +280,7 @@ os_check_memory(const struct target *t, struct err *e)
 	struct err why;
 	char byte;
 
-	/* Whether we may is asked before whether anything is there. */
+	/* The kernel checks permission before it looks up the address. */
 	if (t->core || os_read(t, (raddr){ 0 }, &byte, sizeof byte, &why) == 0 ||
 		why.kind != ERR_PERMISSION)
 		return 0;

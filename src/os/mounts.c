@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A file of ours in it shows its device. */
+/* Return whether DEV is the kernel's own tmpfs: a file of ours in it shows its device. */
 bool
 os_is_kernels_tmpfs(uint64_t dev)
 {
@@ -24,8 +24,8 @@ os_is_kernels_tmpfs(uint64_t dev)
 }
 
 /*
- * Any user may read the list of mounts, without waiting for a server that does not answer.  A line
- * is "ID PARENT MAJOR:MINOR ... - TYPE ..." (proc(5)).
+ * Search the list of mounts, which any user may read, without waiting for a server that does not
+ * answer.  A line is "ID PARENT MAJOR:MINOR ... - TYPE ..." (proc(5)).
  */
 int
 os_mounted_type(const struct target *t, uint64_t dev, char *buf, size_t size)

@@ -20,7 +20,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* TASK_COMM_LEN of the kernel's include/linux/sched.h, without the NUL: comm is cut to that. */
+/*
+ * TASK_COMM_LEN of the kernel's include/linux/sched.h, without the NUL: the kernel truncates comm
+ * to that.
+ */
 #define COMM_LENGTH 15
 
 struct named_found {
@@ -28,7 +31,7 @@ struct named_found {
 	size_t nr, room;
 };
 
-/* The base name of the program that T runs, into BUF; false if it may not be read. */
+/* Store the base name of the program that T runs in BUF; false if it may not be read. */
 static bool
 program_name(const struct target *t, char *buf, size_t size)
 {
@@ -43,7 +46,10 @@ program_name(const struct target *t, char *buf, size_t size)
 	return true;
 }
 
-/* The kernel marks a program that was removed; but a file may really have such a name. */
+/*
+ * The kernel appends " (deleted)" to a program that was removed; but a file may really have such a
+ * name.
+ */
 static bool
 is_program(const char *program, const char *name)
 {
@@ -53,7 +59,7 @@ is_program(const char *program, const char *name)
 		(!program[length] || strcmp(program + length, " (deleted)") == 0);
 }
 
-/* Whether T is called NAME by its comm, which is cut, or by the file that it runs. */
+/* Return whether T is called NAME by its comm, which is truncated, or by the file that it runs. */
 static bool
 is_called(const struct target *t, const char *name)
 {
@@ -73,7 +79,7 @@ is_called(const struct target *t, const char *name)
 		!comm.v[COMM_LENGTH];
 }
 
-/* The arguments of T with blanks between them, else its name, into BUF. */
+/* Store the arguments of T in BUF, separated by spaces; its name if it has no arguments. */
 static void
 command_line(const struct target *t, char *buf, size_t size)
 {
@@ -95,10 +101,7 @@ command_line(const struct target *t, char *buf, size_t size)
 			buf[i] = ' ';
 }
 
-/*
- * Add process PID if it is called NAME.  One that ends meanwhile is left out.  -1 when there is no
- * memory.
- */
+/* Add process PID if it is called NAME; ignore it if it ends meanwhile.  -1: no memory. */
 static int
 add_if_called(struct named_found *found, pid_t pid, const char *name)
 {
@@ -108,7 +111,7 @@ add_if_called(struct named_found *found, pid_t pid, const char *name)
 	struct os_named *n;
 	struct err e;
 
-	/* A zombie cannot be opened, nor a thread of the kernel. */
+	/* Zombies and kernel threads cannot be opened. */
 	if (pid == getpid() || target_open(&t, pid, &e) < 0 || !is_called(&t, name) ||
 		os_status(&t, 0, &status, &e) < 0)
 		return 0;

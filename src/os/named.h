@@ -15,13 +15,13 @@ struct os_named {
 	pid_t pid;
 	uint64_t age_s; /* seconds since it was started */
 	uint64_t rss_bytes;
-	char command[256]; /* the beginning of its command line; not printable yet */
+	char command[256]; /* the beginning of the command line; not printable yet */
 };
 
 /*
- * The processes whose comm, or the base name of whose program, is NAME, in order of their PIDs:
- * *RET_NR of them in *RET, the caller's to free (NULL: none).  Without kernel threads, zombies and
- * memdiag itself. 0, or -1 with E.
+ * List the processes whose comm, or whose program's base name, is NAME, in order of their PIDs:
+ * *RET_NR of them in *RET, which is the caller's to free (NULL if not found).  Excludes kernel
+ * threads, zombies and memdiag itself.  0, or -1 with E.
  */
 int os_processes_named(const char *name, struct os_named **ret, size_t *ret_nr, struct err *e);
 

@@ -1,8 +1,8 @@
 /*
  * os: the kernel's side of a target: /proc, its memory, its pages, and ptrace; or what the kernel
- * wrote of them into a core file.  The only room that says ptrace(), waitpid(),
- * process_vm_readv(), ioctl() or "/proc".  This header has the target and its files in /proc, each
- * of the others one subject.
+ * wrote of them into a core file.  Only this room uses ptrace(), waitpid(), process_vm_readv(),
+ * ioctl() or "/proc".  This header declares the target and its files in /proc; each other header
+ * has one subject.
  */
 #ifndef MEMDIAG_OS_OS_H
 #define MEMDIAG_OS_OS_H
@@ -13,27 +13,27 @@
 struct core;
 
 /*
- * A process, or the core file of one.  A process is held by an open /proc/PID directory, and its
- * memory by an open file: when it ends, reads of them fail with ESRCH, even after its number was
- * given to another process.  Writes to its memory and its threads' registers go by number; ask
- * target_is_alive() where that matters.
+ * A process, or the core file of a process.  A process is held by an open /proc/PID directory, and
+ * its memory by an open file: when it ends, reads of them fail with ESRCH, even after its number
+ * was given to another process.  Writes to its memory and its threads' registers use the number;
+ * call target_is_alive() where that matters.
  */
 struct target {
-	pid_t pid;     /* the thread group, as seen from our PID namespace */
+	pid_t pid;     /* the thread group, as seen in our PID namespace */
 	pid_t mem_tid; /* a living thread; the leader unless that is a zombie */
 	/* O_PATH of /proc/PID, or of /proc/PID/task/TID if the leader died */
 	int proc_fd;
 	int task_fd;	      /* O_PATH of /proc/PID/task */
-	int mem_fd;	      /* /proc/PID/mem, which stays that of the program that ran then; -1
-				 * where it may not be opened */
+	int mem_fd;	      /* /proc/PID/mem, which stays with the program that ran when it was
+			       * opened; -1 if it may not be opened */
 	int pagemap_fd;	      /* /proc/PID/pagemap, likewise */
-	int pidfd;	      /* -1 where the kernel has none (before 5.3) */
+	int pidfd;	      /* -1 if the kernel has no pidfds (before 5.3) */
 	uint64_t start_ticks; /* field 22 of /proc/PID/stat: since boot, in clock ticks */
 	char comm[64];	      /* its name, made printable */
 	struct core *core;    /* owned; NULL for a process.  For a core file only pid, mem_tid
-				 * and comm are filled as well */
+			       * and comm are set as well */
 };
-/* For a declaration before target_open(): a target that target_release() leaves alone. */
+/* An initial value before target_open(): a target that target_release() leaves alone. */
 #define TARGET_NONE                                                                                \
 	{                                                                                          \
 		.proc_fd = -1, .task_fd = -1, .mem_fd = -1, .pagemap_fd = -1, .pidfd = -1          \

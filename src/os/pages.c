@@ -1,9 +1,9 @@
 /*
  * The present pages of a target.  PAGEMAP_SCAN (fs/proc/task_mmu.c, 6.7+) reports runs of pages and
- * skips empty page tables; before it /proc/PID/pagemap has eight bytes for every page.
+ * skips empty page tables; before, /proc/PID/pagemap has eight bytes for every page.
  *
- * Both hold the target's mmap lock while they walk, and threads that map or unmap wait for it.  So
- * the walk goes in pieces, and after some time it pauses: without a pause we would take the lock
+ * Both hold the target's mmap lock during the walk, and threads that map or unmap wait for it.  So
+ * the walk proceeds in pieces, and pauses after some time: without a pause we would take the lock
  * back before the waiting thread wakes up.
  */
 #include <config.h>
@@ -29,7 +29,10 @@
 #define BUSY_NS 2000000
 #define PAUSE_NS 50000
 
-/* uapi/linux/fs.h has these since 6.7 (the guard category since 6.15); we build with older ones. */
+/*
+ * uapi/linux/fs.h has these since 6.7 (the guard category since 6.15); we also build with older
+ * headers.
+ */
 #define PAGE_FILE (UINT64_C(1) << 2)
 #define PAGE_PRESENT (UINT64_C(1) << 3)
 #define PAGE_SWAPPED (UINT64_C(1) << 4)
@@ -49,35 +52,35 @@ struct scan_arg {
 #define SCAN _IOWR('f', 16, struct scan_arg)
 
 /*
- * With more than 512 the kernel refills a buffer of its own in the middle, and a walk that ends
- * normally then says it ended where the buffer was last emptied (6.7 to 6.18,
- * pagemap_scan_pmd_entry and do_pagemap_scan): going on from there counts pages twice.  In a target
- * that runs, fewer end a scan, and give the lock back, after about as long as smaps holds it for
- * one mapping.
+ * With more than 512 the kernel refills an internal buffer in the middle, and a walk that ends
+ * normally then reports as its end the address at which the buffer was last emptied (6.7 to 6.18,
+ * pagemap_scan_pmd_entry and do_pagemap_scan): continuing from there counts pages twice.  In a
+ * target that runs, a lower limit ends a scan, and gives the lock back, after about as long as
+ * smaps holds it for one mapping.
  */
 #define SCAN_RUNS 512
 #define SCAN_RUNS_RUNNING 32
-/* A scan that found nothing but took longer than this reaches less far the next time. */
+/* A scan that found nothing but took longer than this covers fewer addresses the next time. */
 #define SCAN_LONG_NS 100000
 #define REACH_MAX (UINT64_C(1) << 47)
 
 struct os_pages {
-	const struct core *core; /* then there is only BY besides */
+	const struct core *core; /* if set, only BY is used as well */
 	int fd;
 	pid_t pid;
 	enum os_pages_by by;
 	uint64_t guard_mask; /* PAGE_GUARD if the kernel knows it, else 0 */
 	uint64_t page_bytes;
 	uint64_t busy_ns;	/* since the last pause */
-	uint64_t reach_bytes;	/* of addresses that one scan may pass over; PIECE_BYTES at least */
-	bool is_stopped;	/* no thread of the target can wait for us */
+	uint64_t reach_bytes;	/* maximum range of addresses of one scan; at least PIECE_BYTES */
+	bool is_stopped;	/* so no thread of the target can wait for us */
 	struct zero_pages zero; /* for OS_PAGES_PAGEMAP */
 	const struct os_page_run *known; /* all runs below KNOWN_END; borrowed */
 	size_t nr_known;
 	uint64_t known_end;
 	union {
 		struct pages_run run[SCAN_RUNS];
-		uint64_t *entry; /* PIECE_BYTES worth of them */
+		uint64_t *entry; /* of PIECE_BYTES */
 	};
 };
 
@@ -92,7 +95,7 @@ scan(struct os_pages *p, uint64_t start, uint64_t end, bool want_kind, uint64_t 
 		.vec_len = p->is_stopped ? SCAN_RUNS : SCAN_RUNS_RUNNING,
 		.max_pages = PIECE_BYTES / p->page_bytes,
 		/*
-		 * Without zero pages: they are present, but take no memory and are not counted in
+		 * Exclude zero pages: they are present, but take no memory and are not counted in
 		 * RSS.
 		 */
 		.inverted_mask = PAGE_ZERO,
@@ -107,7 +110,7 @@ scan(struct os_pages *p, uint64_t start, uint64_t end, bool want_kind, uint64_t 
 	return n;
 }
 
-/* A scan of nothing shows whether the kernel supports it. */
+/* Return whether the kernel supports scans, by a scan of an empty range. */
 static bool
 can_scan(struct os_pages *p)
 {
@@ -199,8 +202,8 @@ os_pages_stopped(struct os_pages *p, bool is_stopped)
 }
 
 /*
- * The target was kept waiting since START_NS: give way when it adds up.  But while it is stopped it
- * waits for the end of that.
+ * Count the time since START_NS for which the target had to wait, and pause when it adds up.  A
+ * stopped target only waits for us to finish.
  */
 static void
 be_polite(struct os_pages *p, uint64_t start_ns)
@@ -217,9 +220,9 @@ be_polite(struct os_pages *p, uint64_t start_ns)
 typedef int (*run_fn)(const struct os_page_run *run, void *arg);
 
 /*
- * The end of a scan from AT.  The kernel passes quickly over addresses without page tables, and
- * there may be terabytes of them; but empty page tables take it a microsecond each, and no run ends
- * the scan.
+ * Return the end of a scan from AT.  The kernel passes quickly over addresses without page tables,
+ * of which a process may have terabytes; but empty page tables take it a microsecond each, and no
+ * run ends the scan.
  */
 static uint64_t
 reach_from(const struct os_pages *p, uint64_t at, uint64_t end)
@@ -227,7 +230,7 @@ reach_from(const struct os_pages *p, uint64_t at, uint64_t end)
 	return end - at > p->reach_bytes ? at + p->reach_bytes : end;
 }
 
-/* Only a scan that found nothing in all of its reach shows that a longer one is cheap. */
+/* Only a scan that found nothing in its whole range shows that a longer one is cheap. */
 static void
 adapt_reach(struct os_pages *p, uint64_t passed_bytes, uint64_t took_ns)
 {
@@ -278,8 +281,8 @@ walk_scan(struct os_pages *p, uint64_t at, uint64_t end, bool want_kind, run_fn 
 }
 
 /*
- * The relevant bits of an entry of pagemap: equal for pages of one run, 0 for pages outside of
- * runs.
+ * Return the relevant bits of an entry of pagemap: equal for pages of one run, 0 for pages outside
+ * of runs.
  */
 static uint64_t
 pages_kind_of(uint64_t entry)
@@ -334,7 +337,7 @@ walk_pagemap(struct os_pages *p, uint64_t at, uint64_t end, run_fn fn, void *arg
 			return err_set(e, errno, "cannot read /proc/%d/pagemap", p->pid);
 		be_polite(p, start_ns);
 		nr = (size_t)got / sizeof *p->entry;
-		if (!nr) /* it ended meanwhile */
+		if (!nr) /* the process ended meanwhile */
 			return 0;
 		zero_pages_drop(&p->zero, at / p->page_bytes, p->entry, nr);
 		stop = report_entries(p, at, nr, fn, arg);
@@ -345,7 +348,7 @@ walk_pagemap(struct os_pages *p, uint64_t at, uint64_t end, run_fn fn, void *arg
 	return 0;
 }
 
-/* ---- what was seen already ---- */
+/* ---- known runs ---- */
 
 void
 os_pages_know(struct os_pages *p, const struct os_page_run *runs, size_t nr, raddr end)
@@ -355,7 +358,7 @@ os_pages_know(struct os_pages *p, const struct os_page_run *runs, size_t nr, rad
 	p->known_end = end.v;
 }
 
-/* The first known run that ends behind ADDR. */
+/* Return the first known run that ends after ADDR. */
 static size_t
 known_from(const struct os_pages *p, raddr addr)
 {

@@ -1,6 +1,6 @@
 /*
- * part: the only way to write to a target.  Each write names the part of its memory that it belongs
- * to, and cannot leave that.
+ * part: the only way to write to a target.  Each write names the part of the target's memory that
+ * it belongs to, and cannot leave that part.
  */
 #ifndef MEMDIAG_OS_PART_H
 #define MEMDIAG_OS_PART_H
@@ -14,7 +14,7 @@
 
 struct target;
 
-/* SIZE_BYTES from START on that memdiag may write to. */
+/* SIZE_BYTES from START on, to which memdiag may write. */
 struct os_part {
 	const char *what; /* for messages: "the workspace" */
 	raddr start;
@@ -22,15 +22,15 @@ struct os_part {
 };
 
 /*
- * Write SIZE bytes of ours to the address TO of T, which must lie in P with all of them: else -1
- * with E, and nothing is written.
+ * Write SIZE bytes from our memory to the address TO of T; all of them must lie in P: else -1 with
+ * E, and nothing is written.
  */
 int os_part_write(const struct target *t, const struct os_part *p, raddr to, const void *from,
 	size_t size, struct err *e);
 
 /*
- * The same to memory that need not be writable, as code, in stopped thread TID of T.  Eight bytes
- * are written in one go, whatever happens to us.
+ * As os_part_write(), in stopped thread TID of T, to memory that need not be writable, such as
+ * code.  Each eight bytes are written at once, even if memdiag dies.
  */
 int os_part_poke(const struct target *t, const struct os_part *p, pid_t tid, raddr to,
 	const void *from, size_t size, struct err *e);

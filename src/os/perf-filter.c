@@ -1,7 +1,7 @@
 /*
- * Other filters for events that report already.  The kernel lets a filter be set once
- * (kernel/trace/trace_events_filter.c, ftrace_profile_set_filter()), so that events with the new
- * ones are opened, and then the old ones are closed: none is missed.
+ * Replace the filters of events that report already.  The kernel lets a filter be set only once
+ * (kernel/trace/trace_events_filter.c, ftrace_profile_set_filter()), so events with the new filters
+ * are opened before the old events are closed: no event is missed.
  */
 #include <config.h>
 
@@ -17,7 +17,7 @@
 #include "os/perf-open.h"
 #include "os/perf-priv.h"
 
-/* The events that are to replace those of the sources of each CPU. */
+/* The events that replace those of the sources, for each CPU. */
 struct perf_filter_fresh {
 	int *fd;
 	uint64_t *id;
@@ -57,7 +57,7 @@ fresh_open(struct perf_filter_fresh *f, struct perf *p, struct err *e)
 	return 0;
 }
 
-/* F gets the old ones. */
+/* Put the new events into P, and the old ones into F. */
 static void
 exchange(struct perf *p, struct perf_filter_fresh *f)
 {

@@ -9,9 +9,9 @@
 struct perf;
 
 /*
- * Use the filters that the sources have now.  An event that happens meanwhile may be reported
- * twice, in two generations and one directly after the other.  perf_wait() must have returned twice
- * since the last call.  0, or -1 with E and all as it was.
+ * Use the filters that the sources have now.  An event that happens meanwhile may be reported twice
+ * in succession, in two generations.  perf_wait() must have returned twice since the last call.  0,
+ * or -1 with E and all events unchanged.
  */
 int perf_filter_again(struct perf *p, struct err *e);
 

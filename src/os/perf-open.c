@@ -1,4 +1,4 @@
-/* The opening of an event, and the list of processors. */
+/* Opening an event, and the list of processors. */
 #include <config.h>
 
 #include "os/perf-open.h"
@@ -37,8 +37,8 @@ perf_cpus_parse(struct perf_cpus *cpus, const char *list)
 }
 
 /*
- * The part that all events have in common.  Waiting ends when a quarter of the buffer is full: a
- * wakeup for each record would cost the process that made it more than the record.
+ * Return the attributes that all events have in common.  Waiting ends when a quarter of the buffer
+ * is full: a wakeup for each record would cost the process that made it more than the record.
  */
 static struct perf_event_attr
 common_attr(const struct perf_options *o, bool counts_lost)
@@ -59,8 +59,8 @@ common_attr(const struct perf_options *o, bool counts_lost)
 }
 
 /*
- * The event that has the buffer of a CPU counts nothing, and reports processes.  Without mmap_data
- * only executable memory is reported (perf_event_mmap_match()).
+ * Return the attributes of the event that has the buffer of a CPU: it counts nothing, and reports
+ * processes.  Without mmap_data only executable memory is reported (perf_event_mmap_match()).
  */
 static struct perf_event_attr
 buffer_attr(const struct perf_options *o, bool counts_lost)
@@ -88,8 +88,8 @@ perf_attr_of(const struct perf_options *o, const struct perf_source *source, boo
 	if (!source)
 		return attr;
 	/*
-	 * exclude_kernel stays 0: it drops page faults that the kernel takes when it copies to the
-	 * process (perf_exclude_event()), and tracepoints but those of system calls
+	 * exclude_kernel stays 0: it would drop page faults that the kernel takes when it copies to
+	 * the process (perf_exclude_event()), and all tracepoints except those of system calls
 	 * (perf_tp_event_match()).
 	 */
 	attr.sample_period = source->period ? source->period : 1;
@@ -117,7 +117,7 @@ open_event(const struct perf_event_attr *attr, int cpu)
 	return (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* With less before Linux 6.0. */
+/* Before Linux 6.0 open the event without the count of lost records. */
 int
 perf_open_event(struct perf *p, const struct perf_source *source, int cpu)
 {

@@ -1,4 +1,4 @@
-/* The reasons for which the kernel refuses events (kernel/events/core.c, perf_event_open()). */
+/* The reasons why the kernel refuses events (kernel/events/core.c, perf_event_open()). */
 #include <config.h>
 
 #include "os/perf-refuse.h"
@@ -15,12 +15,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* linux/capability.h has it since 5.8; we build with older ones. */
+/* linux/capability.h has it since 5.8; we also build with older headers. */
 #define PERFMON_BIT 38
 
 #define DID "cannot watch the events of all processes"
 
-/* In another user namespace than the first the capabilities do not reach this far. */
+/* Capabilities in another user namespace than the first do not suffice. */
 static bool
 may_perfmon(const struct os_rights *us)
 {
@@ -28,7 +28,7 @@ may_perfmon(const struct os_rights *us)
 		(us->capabilities >> PERFMON_BIT | us->capabilities >> CAP_SYS_ADMIN) & 1;
 }
 
-/* The words say more than those of errno. */
+/* Fill E with CODE, but with a message that is more precise than errno's. */
 static int __attribute__((format(printf, 3, 4)))
 refuse_perf(struct err *e, int code, const char *fmt, ...)
 {
@@ -103,15 +103,15 @@ perf_refuse_event(int code, int max_paranoid, struct err *e)
 	if (code != EPERM && code != EACCES)
 		return err_set(e, code, DID);
 	/*
-	 * A filter that refuses all of it and a missing right look alike, and often there are both:
-	 * Docker's profile allows perf_event_open() to those who have CAP_PERFMON.
+	 * A filter that refuses every call and a missing right look alike, and often both apply:
+	 * Docker's profile allows perf_event_open() only with CAP_PERFMON.
 	 */
 	if (!may_perfmon(&us))
 		return refuse_right(&us, code, max_paranoid, e);
 	return us.has_filter ? refuse_filtered(code, e) : refuse_locked(&us, code, e);
 }
 
-/* perf_mmap(): EPERM if more would be locked in memory than a user may. */
+/* perf_mmap() fails with EPERM if the user would exceed the limit of locked memory. */
 int
 perf_refuse_ring(int code, size_t bytes, size_t nr_cpus, struct err *e)
 {

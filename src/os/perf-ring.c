@@ -1,5 +1,5 @@
 /*
- * Records of events: found in the rings, put in the order of time, and decoded
+ * Records of events: found in the rings, sorted by time, and decoded
  * (include/uapi/linux/perf_event.h, enum perf_event_type).
  */
 #include <config.h>
@@ -23,7 +23,7 @@
 
 /* ---- finding records ---- */
 
-/* Copy BYTES at position AT, which may go on at the ring's start. */
+/* Copy BYTES at position AT, which may continue at the ring's start. */
 static void
 copy_out(const struct perf_ring *r, uint64_t at, void *to, uint64_t bytes)
 {
@@ -37,8 +37,8 @@ copy_out(const struct perf_ring *r, uint64_t at, void *to, uint64_t bytes)
 }
 
 /*
- * The kernel may write over what is before AT, once all reads of it have been made: the release
- * (the counterpart is the barrier in ring_buffer.c, perf_output_begin()).
+ * Let the kernel overwrite the bytes before AT, after all reads of them: the release (the
+ * counterpart is the barrier in ring_buffer.c, perf_output_begin()).
  */
 static void
 free_until_at(struct perf_ring *r)
@@ -55,8 +55,8 @@ is_wanted_type(uint32_t type)
 }
 
 /*
- * A size that cannot be leaves no way to find the next record: what was published so far is
- * dropped, and counts as one loss, so that the caller knows that something is missing.
+ * Drop all that was published so far: after an impossible size the next record cannot be found.
+ * This counts as one loss, so that the caller knows that something is missing.
  */
 static void
 drop_damaged(struct perf_rings *all, struct perf_ring *r, const struct perf_event_header *h)
@@ -67,7 +67,7 @@ drop_damaged(struct perf_rings *all, struct perf_ring *r, const struct perf_even
 	all->nr_damaged++;
 }
 
-/* Find the next record of a type that is wanted, and its time. */
+/* Find the next record of a wanted type, and its time. */
 static void
 find_record(struct perf_rings *all, struct perf_ring *r)
 {
@@ -93,7 +93,7 @@ find_record(struct perf_rings *all, struct perf_ring *r)
 	}
 }
 
-/* The ring with the oldest record, if that may be given already. */
+/* Return the ring with the oldest record, if that record may be given already. */
 static struct perf_ring *
 oldest(struct perf_rings *all)
 {
@@ -110,7 +110,7 @@ oldest(struct perf_rings *all)
 	return found;
 }
 
-/* The record at AT, contiguous: only one that wraps is copied. */
+/* Return the record at AT, contiguous: only a record that wraps is copied. */
 static const char *
 contiguous(struct perf_rings *all, const struct perf_ring *r, size_t *ret_bytes)
 {
@@ -133,7 +133,7 @@ struct perf_ring_rest {
 	size_t bytes;
 };
 
-/* BYTES of it; NULL: it is shorter. */
+/* Take BYTES of it; NULL if it is shorter. */
 static const char *
 perf_ring_take_bytes(struct perf_ring_rest *rest, uint64_t bytes)
 {
@@ -156,7 +156,7 @@ take_u64(struct perf_ring_rest *rest, uint64_t *ret)
 	return from;
 }
 
-/* Two numbers of 32 bits, as pid and tid. */
+/* Take two numbers of 32 bits, such as pid and tid. */
 static bool
 take_pair(struct perf_ring_rest *rest, pid_t *ret_a, pid_t *ret_b)
 {
@@ -169,7 +169,7 @@ take_pair(struct perf_ring_rest *rest, pid_t *ret_a, pid_t *ret_b)
 	return from;
 }
 
-/* u32 size, and so many bytes: with the size, a multiple of 8. */
+/* Take u32 size, and that many bytes: with the size, a multiple of 8. */
 static bool
 take_raw(struct perf_ring_rest *rest, struct perf_record *rec)
 {
@@ -187,8 +187,8 @@ take_raw(struct perf_ring_rest *rest, struct perf_record *rec)
 }
 
 /*
- * u64 abi, and the registers unless that is PERF_SAMPLE_REGS_ABI_NONE; u64 size, and unless it is
- * 0, so many bytes and u64 dyn_size, how many of them the kernel could copy.
+ * Take u64 abi, and the registers unless that is PERF_SAMPLE_REGS_ABI_NONE; u64 size, and unless it
+ * is 0, that many bytes and u64 dyn_size, the number of them that the kernel could copy.
  */
 static bool
 take_stack(struct perf_ring_rest *rest, size_t nr_regs, struct perf_record *rec)
@@ -294,7 +294,7 @@ decode_lost(struct perf_rings *all, struct perf_ring_rest rest, struct perf_reco
 	return true;
 }
 
-/* False: it is not one that a caller gets. */
+/* Decode a record; false if a caller does not get it. */
 static bool
 perf_ring_decode(struct perf_rings *all, const struct perf_ring *r, const char *at, size_t bytes,
 	struct perf_record *rec)
@@ -315,20 +315,20 @@ perf_ring_decode(struct perf_rings *all, const struct perf_ring *r, const char *
 		return decode_task(rest, PERF_FORKED, rec);
 	case PERF_RECORD_EXIT:
 		return decode_task(rest, PERF_ENDED, rec);
-	default: /* PERF_RECORD_COMM: also of a thread that is given another name */
+	default: /* PERF_RECORD_COMM: also when a thread gets another name */
 		rec->type = PERF_EXECUTED;
 		return h.misc & PERF_RECORD_MISC_COMM_EXEC &&
 			take_pair(&rest, &rec->pid, &rec->tid);
 	}
 }
 
-/* ---- the room's ---- */
+/* ---- public functions ---- */
 
 void
 perf_rings_update(struct perf_rings *all, uint64_t limit_ns)
 {
 	all->limit_ns = limit_ns == UINT64_MAX ? limit_ns : limit_ns - all->ahead_ns;
-	/* The kernel wrote what is before the head earlier than the head: the acquire. */
+	/* The kernel wrote the records before it wrote the head: the acquire. */
 	for (size_t i = 0; i < all->nr; i++) {
 		struct perf_ring *r = &all->ring[i];
 

@@ -2,15 +2,15 @@
  * Events of all CPUs (perf_event_open(2)): opened, read while they happen, and closed.
  *
  * Each CPU has a buffer and a clock, and no call reports that a CPU has written all its records up
- * to some time: a CPU that has taken the time for a record writes it a moment later.  But if one
+ * to some time: a CPU writes a record a moment after it has taken the time for it.  But if one
  * record could have caused another (a thread made both, or waited for what the other thread did),
- * the first was published before the second was begun.  So if only those records are given that are
- * older than the moment at which memdiag began to read the heads of all buffers, they come in an
- * order in which they can have happened.
+ * the first was published before the second was begun.  So if only records are given that are older
+ * than the moment at which memdiag began to read the heads of all buffers, they come in an order in
+ * which they can have happened.
  *
- * Records that have nothing to do with each other shall be in the order of time as well: so those
- * of the last LAG_NS, or of the last round if that was shorter, are kept for the next round.
- * Within one buffer records are in the order in which they were written.
+ * Unrelated records should be in the order of time as well: so those of the last LAG_NS, or of the
+ * last round if that was shorter, are kept for the next round.  Within one buffer records are in
+ * the order in which they were written.
  */
 #include <config.h>
 
@@ -40,7 +40,7 @@
 #include "os/ptrace.h"
 
 #define LAG_NS 10000000
-/* Descriptors that memdiag may open besides. */
+/* Number of other descriptors that memdiag may open. */
 #define SPARE_FILES 64
 
 /* ---- opening ---- */
@@ -66,7 +66,7 @@ map_ring(struct perf *p, int fd, size_t nr_cpus, struct err *e)
 	return 0;
 }
 
-/* A CPU that is offline has no events, and is no error. */
+/* Open the events of CPU.  An offline CPU has no events, which is not an error. */
 static int
 open_cpu(struct perf *p, int cpu, size_t nr_cpus, struct err *e)
 {
@@ -89,7 +89,7 @@ open_cpu(struct perf *p, int cpu, size_t nr_cpus, struct err *e)
 	return 0;
 }
 
-/* Without /sys they are tried one by one. */
+/* List the online processors; without /sys, all configured ones. */
 static int
 list_cpus(struct perf_cpus *ret, struct err *e)
 {
@@ -116,7 +116,7 @@ nr_open_files(void)
 	return nr;
 }
 
-/* Make sure that NR more files can be open; if possible, WISHED. */
+/* Make sure that NR more files can be open; WISHED if possible. */
 static int
 allow_files(struct perf *p, size_t nr, size_t wished, size_t nr_cpus, struct err *e)
 {
@@ -165,8 +165,8 @@ perf_make_room(struct perf *p, size_t nr_cpus, struct err *e)
 }
 
 /*
- * Do REQUEST to events [FIRST, END) of all CPUs, to the last one first: the return of a call is
- * reported everywhere before the call itself is.  -1 with errno if one of them failed.
+ * Do REQUEST to events [FIRST, END) of all CPUs, starting with the last one: the return of a call
+ * is enabled everywhere before the call itself.  -1 with errno if one of them failed.
  */
 static int
 each_event(const struct perf *p, size_t first, size_t end, unsigned long request)
@@ -185,7 +185,7 @@ open_all(struct perf *p, const struct perf_cpus *cpus, struct err *e)
 {
 	const size_t nr = cpus->nr * p->nr_events;
 
-	/* perf_filter_again() opens all but the buffers' a second time. */
+	/* perf_filter_again() opens all except the buffers' a second time. */
 	if (allow_files(p, nr, 2 * nr, cpus->nr, e) < 0 || perf_make_room(p, cpus->nr, e) < 0)
 		return -1;
 	for (size_t i = 0; i < cpus->nr; i++)
@@ -194,7 +194,7 @@ open_all(struct perf *p, const struct perf_cpus *cpus, struct err *e)
 	if (!p->rings.nr)
 		return err_set_kind(
 			e, ERR_UNSUPPORTED, ENODEV, "cannot watch events of any processor");
-	/* Mappings of code are reported before the first stack. */
+	/* Report mappings of code before the first stack. */
 	if (each_event(p, 0, 1, PERF_EVENT_IOC_ENABLE) < 0 ||
 		each_event(p, 1, p->nr_events, PERF_EVENT_IOC_ENABLE) < 0)
 		return err_set(e, errno, "cannot begin to watch events");
@@ -248,7 +248,7 @@ perf_free(struct perf *p)
 {
 	if (!p)
 		return;
-	/* With the one that could not be opened. */
+	/* Include the CPU that could not be opened. */
 	for (size_t cpu = 0; p->fd && cpu < p->nr_cpus; cpu++)
 		close_cpu(p, cpu);
 	if (p->old_files.rlim_max)
@@ -275,7 +275,7 @@ poll_rings(struct perf *p, uint64_t timeout_ns)
 
 	if (ppoll(p->poll, p->rings.nr, &timeout, NULL) <= 0)
 		return;
-	/* A CPU that went offline would end each wait. */
+	/* Remove a CPU that went offline, which would end each wait. */
 	for (size_t i = 0; i < p->rings.nr; i++)
 		if (p->poll[i].revents & (POLLERR | POLLHUP | POLLNVAL))
 			p->poll[i].fd = -1;
@@ -298,9 +298,9 @@ perf_wait(struct perf *p, uint64_t timeout_ns)
 }
 
 /*
- * Let records that are being written be finished: the kernel takes the time of a record and writes
- * it within one section of rcu_read_lock() (__perf_event_output(), perf_iterate_sb()), and this
- * call waits for all of them (kernel/sched/membarrier.c).  The kernel lacks it with nohz_full.
+ * Let the CPUs finish records that they are writing: the kernel takes the time of a record and
+ * writes it within one section of rcu_read_lock() (__perf_event_output(), perf_iterate_sb()), and
+ * this call waits for all of them (kernel/sched/membarrier.c).  It is not available with nohz_full.
  */
 static void
 let_cpus_finish(void)
@@ -329,8 +329,8 @@ perf_next(struct perf *p, struct perf_record *ret)
 }
 
 /*
- * A loss is announced by the next record that fits into the buffer; the events themselves have
- * counted it before.
+ * The next record that fits into the buffer announces a loss; the events themselves have counted it
+ * before.
  */
 uint64_t
 perf_nr_lost(const struct perf *p)

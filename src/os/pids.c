@@ -32,7 +32,7 @@ to_pid(const char *digits)
 	return end > digits && n > 0 && n <= 1 << 22 ? (pid_t)n : -1;
 }
 
-/* Whether /proc is one of the first namespace: our own number is in it. */
+/* Return whether /proc belongs to the first namespace: it shows our own number. */
 static bool
 is_in_proc(void)
 {

@@ -14,11 +14,13 @@
 
 #include "base/cleanup.h"
 
-/* As many symbolic links as the kernel follows in a path. */
+/* The number of symbolic links that the kernel follows in a path. */
 #define MAX_LINKS 40
 #define MAX_TRIES 100
 
-/* The directory of PATH, below DIR_FD, into P, and the last part of PATH.  0, or -1 with errno. */
+/*
+ * Store in P the directory of PATH, below DIR_FD, and the last part of PATH.  0, or -1 with errno.
+ */
 static int
 find_directory(struct os_place *p, int dir_fd, const char *path)
 {
@@ -39,12 +41,12 @@ find_directory(struct os_place *p, int dir_fd, const char *path)
 		strcpy(dir, ".");
 	snprintf(p->name, sizeof p->name, "%.*s", (int)(len - base), path + base);
 	if (!*p->name)
-		strcpy(p->name, "."); /* of "/" */
+		strcpy(p->name, "."); /* for "/" */
 	p->dir_fd = openat(dir_fd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return p->dir_fd < 0 ? -1 : 0;
 }
 
-/* Hold what has P's name.  0, also if nothing has; -1 with errno. */
+/* Hold the file that has P's name.  0, also if it does not exist; -1 with errno. */
 static int
 place_hold(struct os_place *p, int flags)
 {
@@ -59,13 +61,13 @@ place_hold(struct os_place *p, int flags)
 		return -1;
 	p->mode = st.st_mode;
 	if (S_ISLNK(st.st_mode) && st.st_uid != 0 && st.st_uid != geteuid()) {
-		errno = ELOOP; /* as for O_NOFOLLOW */
+		errno = ELOOP; /* as with O_NOFOLLOW */
 		return -1;
 	}
 	return 0;
 }
 
-/* Whether P's link is one of /proc, which leads to an open file and not to its name. */
+/* Return whether P's link is in /proc, where it leads to an open file and not to its name. */
 static bool
 is_to_open_file(const struct os_place *p)
 {
@@ -74,7 +76,7 @@ is_to_open_file(const struct os_place *p)
 	return fstatfs(p->held_fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* P's link leads to another place, which is P from then on.  0, or -1 with errno. */
+/* Follow P's link: P becomes the place that it leads to.  0, or -1 with errno. */
 static int
 place_follow(struct os_place *p)
 {
@@ -170,7 +172,7 @@ os_place_move(const struct os_place *p, const char *name, bool may_replace)
 		return 0;
 	if (errno != EINVAL)
 		return -1;
-	/* A file system without RENAME_NOREPLACE. */
+	/* The file system does not support RENAME_NOREPLACE. */
 	if (linkat(p->dir_fd, name, p->dir_fd, p->name, 0) == 0)
 		return unlinkat(p->dir_fd, name, 0);
 	return errno == EEXIST ? -1 : renameat(p->dir_fd, name, p->dir_fd, p->name);

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Say, by errno, why a file of /proc/PID cannot be read.  Returns -1. */
+/* Report, from errno, why a file of /proc/PID cannot be read.  Returns -1. */
 static int
 refused(const struct target *t, pid_t tid, const char *name, struct err *e)
 {
@@ -45,7 +45,7 @@ os_proc_read(const struct target *t, pid_t tid, const char *name, struct text *o
 	return refused(t, tid, name, e);
 }
 
-/* A stream of what there is as text only. */
+/* Return a stream of what exists only as text. */
 static FILE *
 core_stream(const struct target *t, const char *name, struct err *e)
 {

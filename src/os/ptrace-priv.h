@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/raddr.h"
 
-/* Write SIZE bytes to memory of stopped thread TID, eight at a time. */
+/* Write SIZE bytes to memory of stopped thread TID, in units of eight bytes. */
 int os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e);
 
 #endif

@@ -32,9 +32,7 @@
 
 #include "os/ptrace.h"
 
-/*
- * linux/ptrace.h cannot be included together with sys/ptrace.h; these are newer than some libcs'.
- */
+/* linux/ptrace.h cannot be included together with sys/ptrace.h; some libcs lack these. */
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f /* 5.13 */
 #endif
@@ -60,7 +58,7 @@ struct dispatch_configuration {
 	uint64_t mode, selector, offset, len;
 };
 
-/* Threads that were interrupted and have not stopped yet. */
+/* Threads that were interrupted and have not stopped yet: os_detach_later(). */
 #define MAX_LATER 64
 static pid_t later[MAX_LATER];
 static size_t nr_later;
@@ -109,8 +107,8 @@ os_sleep_ns(uint64_t ns)
 static const int held[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM };
 
 /*
- * A signal that is ignored, as SIGHUP is under nohup, becomes pending all the same while it is
- * blocked.
+ * Return whether SIG is ignored, as SIGHUP is under nohup: such a signal still becomes pending
+ * while it is blocked.
  */
 static bool
 is_ignored(int sig)
@@ -140,7 +138,7 @@ os_is_tracing(void)
 	return is_tracing;
 }
 
-/* Remove the stop of TID from those collected; false if none. */
+/* Remove the stop of TID from those collected; false if not found. */
 static bool
 take_seen(pid_t tid, int *ret_status)
 {
@@ -155,8 +153,8 @@ take_seen(pid_t tid, int *ret_status)
 
 /*
  * Collect tracees that have ended, so that the kernel forgets them, and keep the stops of others,
- * which waitpid() returns as well.  The tracing thread has no other children.  A signal handler,
- * but one that runs only inside seize().
+ * which waitpid() returns as well.  The tracing thread has no other children.  Also a signal
+ * handler, which runs only inside seize().
  */
 static void
 note_changes(int sig)
@@ -189,8 +187,8 @@ trace(void *arg)
 {
 	struct ptrace_tracing *t = arg;
 
-	setpriority(PRIO_PROCESS, 0, -20); /* this thread's; without CAP_SYS_NICE it stays */
-	prctl(PR_SET_TIMERSLACK, 1);	   /* pauses are shorter than the 50 us that it is else */
+	setpriority(PRIO_PROCESS, 0, -20); /* of this thread; unchanged without CAP_SYS_NICE */
+	prctl(PR_SET_TIMERSLACK, 1);	   /* pauses are shorter than the default of 50 us */
 	t->fn(t->arg);
 	pthread_mutex_lock(&t->lock);
 	t->is_over = true;
@@ -200,15 +198,15 @@ trace(void *arg)
 }
 
 /*
- * Memdiag may end at any moment: the kernel lets the threads go, and what has been changed in the
- * target is undone by the target.  So where the tracing thread makes no step for this long after
- * memdiag was asked to end, because it is stuck in a system call, nothing is waited for any more.
- * The looks are counted, not the time, which passes also while memdiag itself is stopped.
+ * Memdiag may end at any moment: the kernel detaches the threads, and the target undoes the changes
+ * in itself.  So memdiag stops waiting if the tracing thread, stuck in a system call, makes no step
+ * for this long after memdiag was asked to end.  Polls are counted instead of time, because time
+ * passes also while memdiag itself is stopped.
  */
 #define LOOK_NS 100000000
 #define STUCK_LOOKS 20
 
-/* Let the signals that are held back end the process, as they do if nothing is traced. */
+/* Let the signals that are held back end the process, as they do when no thread is traced. */
 static void
 stop_holding(void)
 {
@@ -232,7 +230,7 @@ wait_a_look(struct ptrace_tracing *t)
 	pthread_cond_timedwait(&t->has_ended, &t->lock, &until);
 }
 
-/* Wait until the tracing thread has ended; if it is stuck, until memdiag is asked to end. */
+/* Wait until the tracing thread has ended; if it is stuck, only until memdiag is asked to end. */
 static void
 await_end(struct ptrace_tracing *t)
 {
@@ -280,7 +278,7 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	pthread_t thread;
 	int failed;
 
-	/* Were it ignored, as nohup and some shells leave it, the kernel would not send it. */
+	/* The kernel does not send it if it is ignored, as nohup and some shells leave it. */
 	signal(SIGCHLD, note_changes);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -307,7 +305,7 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 
 /* ---- requests ---- */
 
-/* One ptrace request about TID that has no answer but success; DID is for the message. */
+/* Make a ptrace request about TID that returns only success or failure; DID is for the message. */
 static int
 ptrace_request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data,
 	const char *did, struct err *e)
@@ -328,9 +326,9 @@ os_trace_births(pid_t tid, bool want, struct err *e)
 }
 
 /*
- * While a thread execs, to seize another waits until it is through (cred_guard_mutex); and it waits
- * until all other threads are gone, those that we trace until we have seen them go.  So that is
- * done in a signal handler, in the middle of the request.
+ * While a thread execs, seizing another one waits until the exec is done (cred_guard_mutex); and
+ * the exec waits until all other threads are gone, including those that we trace until we have
+ * collected their end.  So a signal handler collects them, in the middle of the request.
  */
 static int
 seize(pid_t tid, struct err *e)
@@ -346,7 +344,7 @@ seize(pid_t tid, struct err *e)
 	return failed;
 }
 
-/* Remove it from those that are let go later. */
+/* Remove TID from those to detach later. */
 static void
 ptrace_keep(pid_t tid)
 {
@@ -367,14 +365,14 @@ os_seize(const struct target *t, pid_t tid, struct err *e)
 		return 0;
 	if (e->code != EPERM)
 		return -1;
-	/* A thread that is just ending is refused like one that we may not trace. */
+	/* A thread that is ending is refused like one that we may not trace. */
 	if (os_status(t, tid, &s, &ignored) < 0 || s.state == 'Z' || s.state == 'X')
 		return err_set(e, ESRCH, "cannot attach to thread %d", tid);
 	if (s.tracer == gettid()) {
 		ptrace_keep(tid);
 		return 0;
 	}
-	/* Another tracer may have gone meanwhile. */
+	/* The other tracer may have detached meanwhile. */
 	if (!s.tracer && seize(tid, e) == 0)
 		return 0;
 	return os_diagnose_eperm(t, "attach to it", e);
@@ -428,10 +426,7 @@ os_set_regset(pid_t tid, unsigned int type, const void *buf, size_t size, struct
 		PTRACE_SETREGSET, tid, type, (uintptr_t)&iov, "set the registers of", e);
 }
 
-/*
- * Unlike a write to /proc/PID/mem this may always be done by a tracer (proc_mem.force_override=,
- * 6.12).
- */
+/* A tracer may always do this, unlike a write to /proc/PID/mem (proc_mem.force_override=, 6.12). */
 int
 os_poke(pid_t tid, raddr to, const void *from, size_t size, struct err *e)
 {
@@ -563,7 +558,7 @@ classify(pid_t tid, int status, struct os_stop *ret)
 }
 
 /*
- * Sleep until a child or tracee changed, or DEADLINE_NS.  But not for long: when an exec in another
+ * Sleep until a child or tracee changed, or DEADLINE_NS; but only briefly: when an exec in another
  * thread takes a tracee away, the kernel sends no SIGCHLD.
  */
 static void
@@ -584,7 +579,7 @@ sleep_for_sigchld(uint64_t deadline_ns)
 void
 os_detach_later(pid_t tid)
 {
-	/* If there is no room the end of os_trace() does it. */
+	/* If the table is full the end of os_trace() does it. */
 	if (nr_later < MAX_LATER)
 		later[nr_later++] = tid;
 }
@@ -612,7 +607,7 @@ detach_stopped(void)
 			continue;
 		}
 		if (got != later[i] || !WIFSTOPPED(status))
-			continue; /* it has ended */
+			continue; /* the thread has ended */
 		classify(later[i], status, &stop);
 		os_stops_end(later[i]);
 		debug("thread %d has stopped at last and is let go", later[i]);
@@ -653,7 +648,7 @@ os_wait(pid_t tid, uint64_t deadline_ns, struct os_stop *ret, struct err *e)
 			debug("thread %d: %s %d", tid, name[ret->kind], ret->sig);
 			return 0;
 		}
-		if (got < 0 && errno == ECHILD) { /* taken away by an exec or a reaper */
+		if (got < 0 && errno == ECHILD) { /* an exec or a reaper has taken it away */
 			*ret = (struct os_stop){ .kind = OS_STOP_GONE };
 			return 0;
 		}

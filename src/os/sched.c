@@ -1,6 +1,7 @@
 /*
- * Since when a thread sleeps.  The kernel notes when it last charged CPU time to a thread
- * (se.exec_start; kernel/sched/fair.c, update_curr()), which is when the thread went to sleep.
+ * The time at which a thread fell asleep.  The kernel stores when it last charged CPU time to a
+ * thread (se.exec_start; kernel/sched/fair.c, update_curr()), which is when the thread went to
+ * sleep.
  */
 #include <config.h>
 
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Room for the processors in the set of sched_setaffinity(). */
+/* Maximum number of processors in the set of sched_setaffinity(). */
 #define MAX_CPUS 8192
 #define NR_SETS (MAX_CPUS / CPU_SETSIZE)
 
@@ -27,15 +28,15 @@
 /* ---- /proc/TID/sched ---- */
 
 struct charge {
-	uint64_t at_ns; /* of the clock of the thread's processor */
-	/* when its load was summed up last, of about the same clock; 0: not shown */
+	uint64_t at_ns; /* on the clock of the thread's processor */
+	/* when its load was last updated, on about the same clock; 0: not shown */
 	uint64_t load_at_ns;
 	uint64_t nr_voluntary; /* switches so far */
 	uint64_t nr_preempted; /* involuntary switches so far */
-	uint64_t run_ns;       /* how long it has had a processor so far */
+	uint64_t run_ns;       /* time on a processor so far */
 };
 
-/* The value of line KEY, which is "milliseconds.6 digits" or a number, as one number. */
+/* Read the value of line KEY, which is "milliseconds.6 digits" or an integer, as one number. */
 static int
 field_of(const char *text, const char *key, uint64_t *ret)
 {
@@ -89,7 +90,7 @@ charge_of_ours(struct charge *ret, struct err *e)
 	return take_charge(text, ret, e);
 }
 
-/* The processor that the thread ran on last. */
+/* Get the processor on which the thread ran last. */
 static int
 processor_of(const struct target *t, pid_t tid, int *ret, struct err *e)
 {
@@ -104,11 +105,11 @@ processor_of(const struct target *t, pid_t tid, int *ret, struct err *e)
 /* ---- the clocks of processors ---- */
 
 /*
- * Each processor has a clock of its own for this (rq_clock_task()), which stands still while it
- * serves interrupts, and in a guest while the host runs another guest: two of them can be minutes
- * apart.  So it is compared with our clock on that processor.  It falls behind: if it is compared
- * before a sleep began, the beginning seems too early; compared afterwards, too late, which is the
- * smaller error.
+ * Each processor has its own clock for this (rq_clock_task()), which stands still while the
+ * processor serves interrupts, and in a guest while the host runs another guest: two such clocks
+ * can be minutes apart.  So it is compared with our clock on that processor.  It falls behind: if
+ * it is compared before a sleep began, the start seems too early; compared afterwards, too late,
+ * which is the smaller error.
  */
 struct cpu_clock {
 	int cpu;
@@ -122,8 +123,8 @@ static struct {
 } clocks;
 
 /*
- * A thread that wakes up is charged from then on, so its clock can be read right after.  The least
- * difference is the best: whatever comes in between makes it larger.
+ * A thread that wakes up is charged from then on, so its clock can be read right after.  The
+ * smallest difference is the best: any delay between the two reads makes it larger.
  */
 static int
 sample_clock(uint64_t *ret, struct err *e)
@@ -176,7 +177,7 @@ clock_entry(int cpu)
 	return c;
 }
 
-/* The time on our clock at AT_NS of CPU's clock. */
+/* Convert AT_NS of CPU's clock to our clock. */
 static int
 by_our_clock(int cpu, uint64_t at_ns, uint64_t *ret_ns, struct err *e)
 {
@@ -198,11 +199,13 @@ by_our_clock(int cpu, uint64_t at_ns, uint64_t *ret_ns, struct err *e)
 /* ---- asleep ---- */
 
 /*
- * Both are noted when a thread goes to sleep.  But one that sleeps may still be moved to another
- * processor (since 6.12, sched_delayed), and the first stays what it was on the old one.
+ * Both times are stored when a thread goes to sleep.  But a sleeping thread may still be moved to
+ * another processor (since 6.12, sched_delayed), and at_ns keeps the time of the old one.
  */
 #define SAME_CLOCK_NS 2000000
-/* The number of processors whose clocks are read, if the thread may have slept on any. */
+/*
+ * Maximum number of processors whose clocks are read, if the thread may have slept on any of them.
+ */
 #define MAX_ASKED 64
 
 static bool
@@ -213,7 +216,7 @@ was_moved(const struct charge *c)
 	return apart_ns > SAME_CLOCK_NS || apart_ns < -SAME_CLOCK_NS;
 }
 
-/* The latest that AT_NS can be, whichever processor's clock it is of. */
+/* Return the latest time that AT_NS can mean, over the clocks of all processors. */
 static int
 by_latest_clock(uint64_t at_ns, uint64_t *ret_ns, struct err *e)
 {
@@ -240,7 +243,10 @@ os_thread_asleep(const struct target *t, pid_t tid, struct os_asleep *ret, struc
 
 	if (t->core)
 		return core_refuse(t, "ask since when a thread sleeps", e);
-	/* If it wakes up and moves after the first, the number of its sleeps shows that later. */
+	/*
+	 * If the thread wakes up and moves after the first read, the number of its sleeps shows
+	 * that later.
+	 */
 	if (charge_of(t, tid, &charge, e) < 0 || processor_of(t, tid, &cpu, e) < 0 ||
 		(was_moved(&charge) ? by_latest_clock(charge.at_ns, &since_ns, e)
 				    : by_our_clock(cpu, charge.at_ns, &since_ns, e)) < 0)
@@ -258,8 +264,8 @@ os_thread_asleep(const struct target *t, pid_t tid, struct os_asleep *ret, struc
 }
 
 /*
- * The clock of the processor stands still during interrupts, so the thread seems to have woken up
- * too early, never too late.  If it was preempted, or moved, when it woke up is not known.
+ * The clock of the processor stands still during interrupts, so the computed wakeup may be too
+ * early, never too late.  If the thread was preempted or moved, its wakeup time is unknown.
  */
 bool
 os_thread_has_slept(const struct target *t, pid_t tid, const struct os_asleep *a, uint64_t until_ns)

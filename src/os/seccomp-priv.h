@@ -10,7 +10,10 @@
 struct seccomp_data;
 struct sock_filter;
 
-/* The answer of the filter F of NR instructions, which the kernel has accepted, to the call D. */
+/*
+ * Return the result of the filter F of NR instructions, which the kernel has accepted, for the call
+ * D.
+ */
 uint32_t os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data *d);
 
 #endif

@@ -1,4 +1,4 @@
-/* The answer of the seccomp filters of threads to a system call, found before it is made. */
+/* The result of threads' seccomp filters for a system call, found before the call is made. */
 #include <config.h>
 
 #include "base/array.h"
@@ -18,10 +18,10 @@
 #include "os/seccomp.h"
 
 #ifndef PTRACE_SECCOMP_GET_FILTER
-#define PTRACE_SECCOMP_GET_FILTER 0x420c /* 4.4 */
+#define PTRACE_SECCOMP_GET_FILTER 0x420c /* since 4.4 */
 #endif
 #ifndef SECCOMP_RET_USER_NOTIF
-#define SECCOMP_RET_USER_NOTIF 0x7fc00000u /* 5.0 */
+#define SECCOMP_RET_USER_NOTIF 0x7fc00000u /* since 5.0 */
 #endif
 
 #if defined __x86_64__
@@ -30,13 +30,16 @@
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/* ---- running a filter (kernel/seccomp.c, seccomp_check_filter(): what there may be in one) --- */
+/* ---- running a filter (kernel/seccomp.c, seccomp_check_filter(): the allowed instructions) --- */
 
 struct seccomp_machine {
 	uint32_t a, x, memory[BPF_MEMWORDS];
 };
 
-/* Shifts go by the low five bits of B, as in the kernel.  A divisor is not 0. */
+/*
+ * Return the result of an arithmetic instruction.  Shifts use the low five bits of B, as in the
+ * kernel.  A divisor is not 0.
+ */
 static uint32_t
 calculated(uint16_t code, uint32_t a, uint32_t b)
 {
@@ -109,7 +112,7 @@ os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data 
 {
 	struct seccomp_machine m = { 0 };
 
-	/* Jumps lead forwards only. */
+	/* Jumps only lead forwards. */
 	for (size_t pc = 0; pc < nr; pc++) {
 		const struct sock_filter *i = &f[pc];
 		uint32_t b = BPF_SRC(i->code) == BPF_X ? m.x : i->k;
@@ -128,7 +131,7 @@ os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data 
 			m.memory[i->k % BPF_MEMWORDS] = m.x;
 			break;
 		case BPF_ALU:
-			/* the kernel's answer then (net/core/filter.c, bpf_convert_filter()) */
+			/* as the kernel does (net/core/filter.c, bpf_convert_filter()) */
 			if (BPF_OP(i->code) == BPF_DIV && !b)
 				return SECCOMP_RET_KILL_THREAD;
 			m.a = calculated(i->code, m.a, b);
@@ -149,7 +152,7 @@ os_filter_run(const struct sock_filter *f, size_t nr, const struct seccomp_data 
 	return SECCOMP_RET_KILL_THREAD;
 }
 
-/* ---- those of threads ---- */
+/* ---- filters of threads ---- */
 
 static bool
 seccomp_is_there(const struct os_filters *f, const struct sock_filter *code, size_t nr)
@@ -186,7 +189,7 @@ os_filters_add(struct os_filters *f, const struct target *t, pid_t tid, struct e
 
 	if (os_status(t, tid, &s, &ignored) == 0 && !s.seccomp)
 		return 0;
-	/* The answer holds now: a filter can be added later, but not removed. */
+	/* The result stays valid: a filter can be added later, but not removed. */
 	while ((nr = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, NULL)) > 0) {
 		if (nr > BPF_MAXINSNS ||
 			ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, code) != nr)
@@ -220,7 +223,7 @@ is_harmless(uint32_t answer)
 	return is_allowed(answer) || (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO;
 }
 
-/* Where in libc the call will be made is not known, and what a filter says may depend on that. */
+/* Return whether F checks the address of the call in libc, which is unknown here. */
 static bool
 asks_where(const struct os_filter *f)
 {
@@ -233,7 +236,7 @@ asks_where(const struct os_filter *f)
 	return false;
 }
 
-/* The first of F whose answer to CALL is not one of those that IS_WANTED; NULL if none. */
+/* Return the first filter of F whose result for CALL is not IS_WANTED; NULL if not found. */
 static const struct os_filter *
 first_other(const struct os_filters *f, const struct os_call *call, bool (*is_wanted)(uint32_t))
 {

@@ -1,5 +1,5 @@
 /*
- * segment: shared memory of System V, by the numbers that processes have for it.
+ * segment: System V shared memory, by its identifiers.
  */
 #ifndef MEMDIAG_OS_SEGMENT_H
 #define MEMDIAG_OS_SEGMENT_H
@@ -9,8 +9,9 @@
 struct target;
 
 /*
- * The bytes of segment ID of T, as it was made; 0 if that is unknown: the segment has been removed,
- * may not be looked at, or T is in another IPC namespace, where the number is another segment's.
+ * Return the size of segment ID of T when it was made, in bytes; 0 if unknown: the segment has been
+ * removed, may not be examined, or T is in another IPC namespace, where the number means another
+ * segment.
  */
 uint64_t os_segment_bytes(const struct target *t, int id);
 

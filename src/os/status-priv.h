@@ -9,14 +9,14 @@
 #include "os/os.h"
 
 /*
- * ERROR, or ESRCH for ENOENT: an ended process shows as the one of a name, or the other of the
+ * Return ERROR, but ESRCH for ENOENT: an ended process gives ENOENT for a name, and ESRCH for a
  * read.
  */
 int proc_gone_or(int error);
 
 /*
- * Open the file NAME of T, or of its thread TID unless that is 0.  -1 with errno (EINVAL: it leads
- * to a file of the target's choice, and FLAGS are without O_PATH).
+ * Open the file NAME of T, or of its thread TID if that is not 0.  -1 with errno (EINVAL: NAME
+ * leads to a file of the target's choice, and FLAGS lack O_PATH).
  */
 int proc_open_at(const struct target *t, pid_t tid, const char *name, int flags);
 

@@ -1,6 +1,6 @@
 /*
  * Files of a process and its threads that all users may read: status, stat, comm, the list of
- * threads. So nothing here explains a refusal.
+ * threads.  So a refusal needs no explanation here.
  */
 #include <config.h>
 
@@ -32,7 +32,7 @@ proc_gone_or(int error)
 	return error == ENOENT ? ESRCH : error;
 }
 
-/* Whether NAME leads out of /proc, to a file that the target has chosen. */
+/* Return whether NAME leads out of /proc, to a file that the target has chosen. */
 static bool
 is_targets_file(const char *name)
 {
@@ -76,8 +76,8 @@ read_open_file(const struct target *t, pid_t tid, const char *name, struct text 
 #define NR_STAT_FIELDS 53
 
 /*
- * The fields of the line TEXT of a stat file from the fourth on; missing ones are 0. Returns 0, or
- * -1 if it is no such line.
+ * Parse the fields of the line TEXT of a stat file from the fourth on; missing ones are 0.  Returns
+ * 0, or -1 if it is not such a line.
  */
 static int
 parse_stat(const char *text, uint64_t field[NR_STAT_FIELDS])
@@ -90,7 +90,7 @@ parse_stat(const char *text, uint64_t field[NR_STAT_FIELDS])
 	memset(field, 0, NR_STAT_FIELDS * sizeof *field);
 	if (!at || strlen(at) < 4)
 		return -1;
-	at += 3; /* past ") S": field 4 is next */
+	at += 3; /* skip ") S": field 4 is next */
 	for (int i = 4; i < NR_STAT_FIELDS; i++) {
 		char *end;
 
@@ -118,8 +118,8 @@ os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct e
 }
 
 /*
- * Flags of include/linux/sched.h.  PF_KTHREAD has this value since 2.6.27; status shows it since
- * 6.4 only.  0x10 is PF_IO_WORKER since 5.10 (before, it was PF_VCPU), and threads of a process
+ * Flags of include/linux/sched.h.  PF_KTHREAD has this value since 2.6.27; status shows it only
+ * since 6.4.  0x10 is PF_IO_WORKER since 5.10 (before, it was PF_VCPU), and threads of a process
  * have it since 5.12, and since 5.10.162, which took over the io_uring of 5.15.  PF_USER_WORKER
  * exists since 6.4.
  */
@@ -283,7 +283,7 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 	}
 	if (read_open_file(t, tid, "status", &text, e) < 0)
 		return -1;
-	/* The kernel escapes newlines in Name:, so a line is a line. */
+	/* The kernel escapes newlines in Name:, so each line is complete. */
 	for (line = strtok_r(text.v, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		char *colon = strchr(line, ':');
 
@@ -293,7 +293,7 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 		status_line(&s, line, colon + 1);
 	}
 	/*
-	 * In the moment in which it goes it is of no process any more (fs/proc/array.c,
+	 * At the moment it goes, a thread belongs to no process any more (fs/proc/array.c,
 	 * pid_alive()).
 	 */
 	if (s.state && !s.tgid)
@@ -314,7 +314,7 @@ struct status_tids {
 	size_t nr, room;
 };
 
-/* The name of a thread is its number.  0, or -1 when there is no memory. */
+/* Add the number NAME of a thread.  0, or -1: no memory. */
 static int
 add_tid(struct status_tids *tids, const char *name)
 {
@@ -329,11 +329,14 @@ add_tid(struct status_tids *tids, const char *name)
 	return 0;
 }
 
-/* As readdir(), which would ask the kernel for a thousand names where a few are wanted. */
+/*
+ * List threads without readdir(), which would ask the kernel for a thousand names if only a few are
+ * wanted.
+ */
 static int
 list_tids(struct status_tids *tids, int fd, size_t max)
 {
-	enum { ENTRY_BYTES = 32 }; /* of a number of up to 12 digits */
+	enum { ENTRY_BYTES = 32 }; /* for a number of up to 12 digits */
 	_Alignas(struct dirent64) char buf[32768];
 	const size_t size =
 		max < sizeof buf / ENTRY_BYTES - 2 ? (max + 2) * ENTRY_BYTES : sizeof buf;
@@ -391,7 +394,7 @@ os_thread_name(const struct target *t, pid_t tid, char *buf, size_t size)
 {
 	char comm[OS_COMM_BYTES];
 
-	if (t->core) /* it has the name of the main thread only, escaped when it was read */
+	if (t->core) /* it has only the main thread's name, escaped when it was read */
 		return text_printable(tid == t->pid ? t->comm : "?", buf, size);
 	return text_escape(os_thread_comm(t, tid, comm), buf, size);
 }

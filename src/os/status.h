@@ -21,16 +21,16 @@ struct os_status {
 	uint32_t uid;		   /* effective */
 	uint32_t uids[3], gids[3]; /* real, effective and saved */
 	int nr_threads;
-	int seccomp;	       /* 0 none, 1 strict, 2 filter */
-	bool is_kernel_thread; /* not of a zombie; from /proc/PID/stat */
+	int seccomp;	       /* 0 disabled, 1 strict, 2 filter */
+	bool is_kernel_thread; /* false for zombies; from /proc/PID/stat */
 	bool has_memory;       /* false for zombies and kernel threads */
 	bool has_shadow_stack; /* x86_Thread_features names shstk (6.6+) */
 	int nr_pid_namespaces; /* numbers on the NSpid line, 1 outside of any container */
-	pid_t inner_tid;       /* the thread's number in its own namespace; 0 before 4.1 */
+	pid_t inner_tid;       /* the thread's number in its innermost namespace; 0 before 4.1 */
 	uint64_t vm_size_bytes, vm_peak_bytes, vm_rss_bytes, vm_hwm_bytes;
 	uint64_t rss_anon_bytes, rss_file_bytes, rss_shmem_bytes;
 	uint64_t vm_swap_bytes, vm_pte_bytes, hugetlb_bytes;
-	uint64_t vm_locked_bytes; /* mlock(), mlockall(): addresses */
+	uint64_t vm_locked_bytes; /* by mlock(), mlockall(): addresses */
 	uint64_t signals_pending; /* SigPnd | ShdPnd */
 	uint64_t signals_blocked; /* SigBlk */
 	uint64_t voluntary_switches;
@@ -40,13 +40,14 @@ struct os_status {
 int os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *e);
 
 /*
- * Number NR, 4 to 52 as in proc(5), of the fields of thread TID's stat file: *RET, 0 if the kernel
- * has no such field.  Returns 0, or -1 with E.
+ * Read field NR, 4 to 52 as in proc(5), of thread TID's stat file into *RET, 0 if the kernel has no
+ * such field.  Returns 0, or -1 with E.
  */
 int os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct err *e);
 
 /*
- * /proc/PID/stat.  Addresses are 0 to a caller that may not trace the target (mm_struct is hidden).
+ * Fields of /proc/PID/stat.  Addresses are 0 to a caller that may not trace the target (mm_struct
+ * is hidden).
  */
 struct os_stat {
 	raddr start_stack;    /* field 28 */
@@ -59,23 +60,25 @@ struct os_stat {
 int os_stat(const struct target *t, struct os_stat *ret, struct err *e);
 
 /*
- * The thread numbers in the order of /proc/PID/task, the first MAX of them: the kernel takes its
- * time for each.  *RET_TIDS is the caller's to free.
+ * List the first MAX thread numbers in the order of /proc/PID/task: the kernel takes some time for
+ * each.  *RET_TIDS is the caller's to free.
  */
 int os_threads(const struct target *t, size_t max, pid_t **ret_tids, size_t *ret_nr, struct err *e);
 
 #define OS_COMM_BYTES                                                                              \
-	64 /* TASK_COMM_LEN is 16; of a kernel thread comm shows up to 64 (fs/proc/array.c) */
+	64 /* TASK_COMM_LEN is 16; comm of a kernel thread has up to 64 (fs/proc/array.c) */
 
-/* The name of thread TID of a live T as the kernel has it, "?" if it is gone.  Returns BUF. */
+/*
+ * Store the name of thread TID of a live T as the kernel has it, "?" if it is gone.  Returns BUF.
+ */
 const char *os_thread_comm(const struct target *t, pid_t tid, char buf[static OS_COMM_BYTES]);
 
-/* The name of thread TID as text_escape() writes it, "?" if it is gone. */
+/* Store the name of thread TID as text_escape() writes it, "?" if it is gone. */
 const char *os_thread_name(const struct target *t, pid_t tid, char *buf, size_t size);
 
 /*
- * Whether TID is a thread that the kernel runs on behalf of the process, as io_uring's "iou-wrk"
- * and "iou-sqp".  It never runs code of the program, and has no thread descriptor.
+ * Return whether TID is a thread that the kernel runs on behalf of the process, such as io_uring's
+ * "iou-wrk" and "iou-sqp".  It never runs code of the program, and has no thread descriptor.
  */
 bool os_is_kernel_worker(const struct target *t, pid_t tid);
 

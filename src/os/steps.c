@@ -1,4 +1,4 @@
-/* Whether memdiag makes progress. */
+/* A counter that shows whether memdiag makes progress. */
 #include <config.h>
 
 #include "os/steps.h"

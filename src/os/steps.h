@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_OS_STEPS_H
 #define MEMDIAG_OS_STEPS_H
 
-/* Count a step: a ptrace request, a read or write of memory, a question while memdiag waits. */
+/* Count a step: a ptrace request, a read or write of memory, a check while memdiag waits. */
 void os_step(void);
 unsigned long os_nr_steps(void);
 

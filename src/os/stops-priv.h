@@ -6,9 +6,10 @@
 
 #include <sys/types.h>
 
-/* ---- stops.c, for ptrace.c alone ------------------------------------------------------------- */
-
-/* Thread TID has stopped, or runs again or is not ours any more; all of them. */
+/*
+ * Note that thread TID has stopped; that it runs again or is not traced any more; forget all of
+ * them.
+ */
 void os_stops_begin(pid_t tid);
 void os_stops_end(pid_t tid);
 void os_stops_forget(void);

@@ -1,6 +1,6 @@
 /*
- * Which stop each traced thread stands in: a number that no other stop has.  Only the tracing
- * thread (os_trace()) gets here.
+ * The stop that each traced thread is in: a number that no other stop has.  Only the tracing thread
+ * (os_trace()) calls these functions.
  */
 #include <config.h>
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Open addressing; a place with NR 0 was used once, and is passed over. */
+/* Open addressing; a slot with NR 0 was used once, and is skipped. */
 static struct stop {
 	pid_t tid; /* 0: never used */
 	uint64_t nr;
@@ -55,7 +55,7 @@ os_stops_begin(pid_t tid)
 {
 	struct stop *s;
 
-	/* Without memory it has no number, and its registers cannot be set. */
+	/* Without memory the stop has no number, and the registers cannot be set. */
 	if (2 * (nr_used + 1) > room && !stops_grow())
 		return;
 	s = stops_place_of(table, room, tid);

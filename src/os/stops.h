@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 /*
- * The number of the stop that TID stands in: no other stop of any thread has it.  0 if TID runs, or
- * is not traced.
+ * Return the number of the present stop of TID: no other stop of any thread has it.  0 if TID runs,
+ * or is not traced.
  */
 uint64_t os_stop_nr(pid_t tid);
 

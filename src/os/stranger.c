@@ -36,7 +36,7 @@ os_open_held(int held_fd, unsigned int what)
 		errno = S_ISDIR(st.st_mode) ? EISDIR : ENODEV;
 		return -1;
 	}
-	/* The link leads to the very file that is held, whatever its name is by now. */
+	/* The link leads to the held file itself, whatever its present name. */
 	snprintf(name, sizeof name, "/proc/self/fd/%d", held_fd);
 	return open(
 		name, O_RDONLY | O_CLOEXEC | O_NOCTTY | (S_ISFIFO(st.st_mode) ? 0 : O_NONBLOCK));
@@ -64,16 +64,19 @@ os_open(const char *path, unsigned int what, struct err *e)
 			      : err_set(e, code, "cannot read '%s'", shown);
 }
 
-/* ---- contents that stay ---- */
+/* ---- unchanging contents ---- */
 
-/* Whether nobody can change the file of ST but root and the present user. */
+/* Return whether only root and the present user can change the file of ST. */
 static bool
 is_trusted(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* The same of an entry of a directory; in one that is sticky only its owner can remove it. */
+/*
+ * As is_trusted(), for a directory entry; in a sticky directory only the owner of an entry can
+ * remove it.
+ */
 static bool
 is_trusted_entry(const struct stat *st)
 {
@@ -84,7 +87,7 @@ is_trusted_entry(const struct stat *st)
 	return is_trusted(&like);
 }
 
-/* As os_path_is_trusted(), with at most LEFT links on the way. */
+/* As os_path_is_trusted(), following at most LEFT links. */
 static bool
 is_trusted_path(const char *path, unsigned int left)
 {
@@ -95,7 +98,7 @@ is_trusted_path(const char *path, unsigned int left)
 	if (!part || *path != '/' || lstat("/", &st) < 0 || !is_trusted_entry(&st))
 		return false;
 	while (*at) {
-		/* Others can make an entry of a sticky directory that is not there. */
+		/* Other users can create a missing entry in a sticky directory. */
 		const bool may_make = st.st_mode & (S_IWGRP | S_IWOTH);
 		char end;
 

@@ -21,7 +21,7 @@ pidfd_open(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* The first thread of the process behind TASK_FD that has memory, 0 if none has. */
+/* Return the first thread of the process at TASK_FD that has memory, 0 if not found. */
 static pid_t
 find_living_thread(const struct target *t)
 {
@@ -38,7 +38,7 @@ find_living_thread(const struct target *t)
 	return 0;
 }
 
-/* The leader has ended while other threads run on: its files are empty, theirs are not. */
+/* Hold T by a living thread: the leader has ended, so its files are empty. */
 static int
 open_living_thread(struct target *t, struct err *e)
 {
@@ -130,7 +130,7 @@ target_reopen(struct target *t, struct err *e)
 			(int)t->pid);
 	if (t->pidfd >= 0) {
 		pidfd = pidfd_open(t->pid);
-		/* Its number is no other's as long as it is there. */
+		/* The number stays its own as long as the process exists. */
 		if (pidfd < 0 || !target_is_alive(t))
 			return err_set(e, pidfd < 0 ? errno : ESRCH, "cannot hold process %d",
 				(int)t->pid);
@@ -168,8 +168,8 @@ target_is_alive(const struct target *t)
 	if (t->pidfd >= 0 && poll(&p, 1, 0) > 0)
 		return false;
 	/*
-	 * Before that its threads end, and the first thing each lets go of is the memory.  What
-	 * cannot be read, as memdiag lacks memory or descriptors, says nothing about the process.
+	 * The threads end before that, and each releases the memory first.  If the status cannot be
+	 * read because memdiag lacks memory or descriptors, the process may still live.
 	 */
 	if (os_status(t, t->mem_tid, &s, &e) < 0 ? e.kind != ERR_GONE : s.has_memory)
 		return true;

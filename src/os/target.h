@@ -18,21 +18,21 @@ int target_open(struct target *t, pid_t pid, struct err *e);
 
 void target_release(struct target *t);
 /*
- * For a child that was forked: have descriptors of its own, so that a claim of its parent's (see
- * target_claim()) ends with its parent.  0, or -1 with E and T as it was.
+ * Open T's descriptors again in a forked child, so that a claim of its parent (see target_claim())
+ * ends with the parent.  0, or -1 with E and T unchanged.
  */
 int target_reopen(struct target *t, struct err *e);
 #define auto_target __attribute__((cleanup(target_release)))
 
 /*
- * False once the process has ended (a zombie has ended), or has no memory any more as it ends; true
- * if that cannot be determined.  A core file stays.
+ * Return false once the process has ended (a zombie has ended), or has released its memory as it
+ * ends; true if that cannot be determined.  Always true for a core file.
  */
 bool target_is_alive(const struct target *t);
 
 /*
- * Hold T by another thread if the one it is held by has ended and the process has not: its files in
- * /proc are those of one thread, and empty once that has ended.  What target_is_alive() returns.
+ * Hold T by another thread if the thread that holds it has ended and the process has not: T's files
+ * in /proc are those of one thread, and empty once that has ended.  Returns target_is_alive().
  */
 bool target_renew(struct target *t);
 

@@ -1,4 +1,4 @@
-/* The tracefs that is mounted, or one that is mounted nowhere. */
+/* The mounted tracefs, or a private mount without a place in the tree of files. */
 #include <config.h>
 
 #include "os/tracefs.h"
@@ -19,7 +19,7 @@
 #define DID "cannot read the kernel's list of tracepoints"
 #define MAGIC 0x74726163 /* linux/magic.h, TRACEFS_MAGIC */
 
-/* sys/mount.h has these since glibc 2.36, sys/syscall.h its numbers since Linux 5.2. */
+/* sys/mount.h has these since glibc 2.36, sys/syscall.h the numbers since Linux 5.2. */
 #ifdef SYS_fsopen
 #define NR_FSOPEN SYS_fsopen
 #define NR_FSCONFIG SYS_fsconfig
@@ -37,7 +37,7 @@
 
 /* ---- finding it ---- */
 
-/* Undo the \ooo of a name in mountinfo (show_mountinfo(), mangle()), in place. */
+/* Decode the \ooo of a name in mountinfo (show_mountinfo(), mangle()), in place. */
 static void
 unescape(char *name)
 {
@@ -55,7 +55,7 @@ unescape(char *name)
 	*to = '\0';
 }
 
-/* Open DIR if a tracefs is there: something else may be mounted on top.  -1 with errno. */
+/* Open DIR if it is a tracefs: something else may be mounted on top.  -1 with errno. */
 static int
 open_root(const char *dir)
 {
@@ -70,7 +70,7 @@ open_root(const char *dir)
 		errno = ENOENT;
 		return -1;
 	}
-	/* Only those whom its mode lets in have anything of it. */
+	/* Its mode may keep us out. */
 	events = openat(fd, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (events < 0)
 		return -1;
@@ -79,7 +79,7 @@ open_root(const char *dir)
 	return opened;
 }
 
-/* The place of a line of mountinfo that is about a tracefs, whole; else NULL. */
+/* Return the mount point in a line of mountinfo about a whole tracefs; else NULL. */
 static char *
 tracefs_place_of(char *line)
 {
@@ -89,7 +89,7 @@ tracefs_place_of(char *line)
 	if (!dash)
 		return NULL;
 	*dash = '\0';
-	/* ID, parent, device, root in the file system, place */
+	/* ID, parent, device, root in the file system, mount point */
 	if (sscanf(line, "%*d %*d %*s / %n%*s%n", &start, &end) < 0 || end <= start)
 		return NULL;
 	line[end] = '\0';
@@ -97,7 +97,7 @@ tracefs_place_of(char *line)
 	return line + start;
 }
 
-/* Refused places: the first, in REFUSED. */
+/* Open a mounted tracefs.  REFUSED gets the first place that may not be read. */
 static int
 open_mounted(char *refused, size_t size)
 {
@@ -119,9 +119,12 @@ open_mounted(char *refused, size_t size)
 	return fd >= 0 ? fd : open_root("/sys/kernel/tracing");
 }
 
-/* ---- one of our own ---- */
+/* ---- a private mount ---- */
 
-/* debugfs would mount one as well, in everyone's sight, if its "tracing" were opened. */
+/*
+ * Mount a tracefs that only memdiag sees.  Opening debugfs's "tracing" would mount one as well, but
+ * visible to all.
+ */
 static int
 mount_hidden(struct err *e)
 {
@@ -193,9 +196,9 @@ tracefs_release(struct tracefs *t)
 	t->fd = -1;
 }
 
-/* ---- reading it ---- */
+/* ---- reading ---- */
 
-/* events/NAME/FILE, whole. */
+/* Read all of events/NAME/FILE. */
 static int
 read_event_file(const struct tracefs *t, const char *name, const char *file, struct text *ret,
 	struct err *e)
@@ -228,8 +231,8 @@ tracefs_id(const struct tracefs *t, const char *name, uint64_t *ret, struct err 
 }
 
 /*
- * Whether DECLARATION, as "char name[16]" or "__data_loc char[] name", which ends at END, is of
- * FIELD.
+ * Return whether DECLARATION, which ends at END, such as "char name[16]" or "__data_loc char[]
+ * name", declares FIELD.
  */
 static bool
 declares(const char *declaration, const char *end, const char *field)

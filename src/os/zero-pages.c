@@ -1,11 +1,11 @@
 /*
  * Zero pages in entries of /proc/PID/pagemap.  They are present, but take no memory and are not
- * counted in RSS.  Nothing in an entry says so but the number of the physical page, which the
- * kernel shows with CAP_SYS_ADMIN alone (fs/proc/task_mmu.c, pagemap_read(), since 4.2).
+ * counted in RSS.  An entry shows them only by the number of the physical page, which the kernel
+ * shows only with CAP_SYS_ADMIN (fs/proc/task_mmu.c, pagemap_read(), since 4.2).
  *
- * There is one zero page of the usual size, and a process that reads memory which it has never
- * written has it.  A huge one is made when it is first needed and may be another later;
- * /proc/kpageflags knows it (fs/proc/page.c, stable_page_flags(), since 4.0).
+ * The kernel has one zero page of the usual size, which a process maps when it reads memory that it
+ * has never written.  The huge zero page is made when it is first needed and may be replaced later;
+ * /proc/kpageflags marks it (fs/proc/page.c, stable_page_flags(), since 4.0).
  */
 #include <config.h>
 
@@ -20,7 +20,7 @@
 
 #define FLAG_ZERO_PAGE (UINT64_C(1) << 24) /* KPF_ZERO_PAGE of uapi/linux/kernel-page-flags.h */
 
-/* The entries of the two pages at P, into ENTRY. */
+/* Read the entries of the two pages at P into ENTRY. */
 static bool
 read_own(const volatile char *p, size_t page_bytes, uint64_t entry[2])
 {
@@ -33,8 +33,8 @@ read_own(const volatile char *p, size_t page_bytes, uint64_t entry[2])
 }
 
 /*
- * The number of the page that two pages of ours, which were only read, have in common; 0 if it is
- * not known.
+ * Return the number of the page that two of our pages, which were only read, have in common; 0 if
+ * unknown.
  */
 static uint64_t
 find_zero_page(size_t page_bytes)
@@ -62,7 +62,7 @@ zero_pages_open(struct zero_pages *z)
 
 	*z = ZERO_PAGES_NONE;
 	z->pfn = find_zero_page(page_bytes);
-	/* A huge page is what one table of page table entries, of 8 bytes, would map. */
+	/* A huge page covers as much as one table of page table entries, of 8 bytes each. */
 	z->huge_pages = page_bytes / 8;
 	if (z->pfn)
 		z->flags_fd = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
@@ -74,7 +74,7 @@ zero_pages_close(struct zero_pages *z)
 	cleanup_fd(&z->flags_fd);
 }
 
-/* Whether the kernel says that the page PFN is a zero page. */
+/* Return whether the kernel marks the page PFN as a zero page. */
 static bool
 has_zero_flag(const struct zero_pages *z, uint64_t pfn)
 {
@@ -85,13 +85,13 @@ has_zero_flag(const struct zero_pages *z, uint64_t pfn)
 		flags & FLAG_ZERO_PAGE;
 }
 
-/* Whether PFN, at the page PAGE of the addresses, is part of the huge zero page. */
+/* Return whether PFN, at page number PAGE of the addresses, is part of the huge zero page. */
 static bool
 is_of_huge(struct zero_pages *z, uint64_t page, uint64_t pfn)
 {
 	const uint64_t inside = z->huge_pages - 1, first = pfn & ~inside;
 
-	/* Huge pages begin at multiples of their size in both. */
+	/* Huge pages are aligned to their size both physically and in addresses. */
 	if ((page ^ pfn) & inside || z->flags_fd < 0 || first == z->pfn)
 		return false;
 	if (first != z->huge_pfn && first != z->other_pfn)

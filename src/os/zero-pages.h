@@ -9,12 +9,13 @@
 
 #include "os/os-priv.h"
 
-/* Find out what can be known; what cannot be stays unknown.  Z is closed by zero_pages_close(). */
+/* Find out what is available; the rest stays unknown.  Close Z with zero_pages_close(). */
 void zero_pages_open(struct zero_pages *z);
 void zero_pages_close(struct zero_pages *z);
 
 /*
- * Make 0 those of the NR entries, for the addresses from page number PAGE on, that are zero pages.
+ * Set to 0 those of the NR entries, for the addresses from page number PAGE on, that are zero
+ * pages.
  */
 void zero_pages_drop(struct zero_pages *z, uint64_t page, uint64_t *entry, size_t nr);
 

@@ -12,15 +12,15 @@
 #include "elf/symbols.h"
 
 /*
- * The bytes of all CIEs that are read, one for each change from a function to the next.  Linkers
- * merge equal ones, of a few dozen bytes; damaged ones may be as long as the section.
+ * Limit for the bytes of all CIEs that are read, one for each change of the CIE between functions.
+ * Linkers merge equal ones, of a few dozen bytes; damaged ones may be as long as the section.
  */
 #define MAX_CIE_BYTES (UINT64_C(64) << 20)
 
 /* The encoding of pointers in .eh_frame (LSB, "DWARF Exception Header Encoding"). */
 enum { PCREL = 0x10, FORMAT = 0x0f, UDATA4 = 0x03, SDATA4 = 0x0b, UNKNOWN = 0xff };
 
-/* The bytes that a pointer of ENCODING takes, 0 if that varies. */
+/* Return the size of a pointer of ENCODING, 0 if it varies. */
 static size_t
 pointer_bytes(uint8_t encoding)
 {
@@ -29,7 +29,7 @@ pointer_bytes(uint8_t encoding)
 	return bytes[encoding & FORMAT];
 }
 
-/* How FDEs of CIE have their addresses; UNKNOWN if that cannot be found. */
+/* Return the encoding of addresses in FDEs of CIE; UNKNOWN if it cannot be found. */
 static uint8_t
 encoding_of(const Dwarf_CIE *cie)
 {
@@ -61,7 +61,7 @@ encoding_of(const Dwarf_CIE *cie)
 	return 0;
 }
 
-/* Decode the address at AT, which the target has at ADDR. */
+/* Decode the bytes at AT, which the target has at ADDR. */
 static bool
 index_decode(const uint8_t *at, const uint8_t *end, uint8_t encoding, uint64_t addr, uint64_t *ret)
 {
@@ -100,7 +100,7 @@ index_add_frame(struct stack_index *i, uint64_t pc, uint64_t offset)
 	*added = (struct stack_index_entry){ (int32_t)start, (int32_t)offset };
 }
 
-/* How FDEs of the CIE at AT have their addresses; *RET_NEXT is behind it. */
+/* Return the encoding of addresses in FDEs of the CIE at AT; *RET_NEXT is the end of the CIE. */
 static uint8_t
 read_encoding(const unsigned char *ident, Elf_Data *data, Dwarf_Off at, Dwarf_Off *ret_next)
 {
@@ -112,7 +112,7 @@ read_encoding(const unsigned char *ident, Elf_Data *data, Dwarf_Off at, Dwarf_Of
 		: UNKNOWN;
 }
 
-/* DATA is the section, all of it. */
+/* Walk DATA, which is the whole section. */
 static void
 index_go_over_frames(struct stack_index *i, Elf_Data *data, const unsigned char *ident)
 {

@@ -1,6 +1,6 @@
 /*
- * index: the frames of an object in the order of their addresses, where its linker has made no
- * .eh_frame_hdr: gcc asks for none in programs that are linked with -static.
+ * index: the frames of an object in the order of their addresses, for objects whose linker made no
+ * .eh_frame_hdr: gcc does not request one for programs that are linked with -static.
  */
 #ifndef MEMDIAG_STACK_INDEX_H
 #define MEMDIAG_STACK_INDEX_H
@@ -12,7 +12,7 @@
 
 struct image;
 
-/* As the table of .eh_frame_hdr has them: distances from the base. */
+/* An entry as in the table of .eh_frame_hdr: distances from the base. */
 struct stack_index_entry {
 	int32_t start; /* of a function */
 	int32_t frame; /* its FDE */
@@ -21,18 +21,20 @@ struct stack_index_entry {
 struct stack_index {
 	raddr base; /* of .eh_frame in the target */
 	struct {
-		struct stack_index_entry *v; /* by start */
+		struct stack_index_entry *v; /* sorted by start */
 		size_t nr, room;
 	} entries;
 };
 
 /*
- * Read .eh_frame of IMAGE.  Its functions that are not in I have an unknown encoding; of an object
- * without sections, or without memory for it, I is empty.  Free I->entries.v.
+ * Read .eh_frame of IMAGE.  Functions with an unknown encoding are left out; for an object without
+ * sections, or without memory, I is empty.  Free I->entries.v.
  */
 void stack_index_make(struct stack_index *i, const struct image *image);
 
-/* The same of the SIZE bytes of an .eh_frame section that the target has at BASE. */
+/*
+ * As stack_index_make(), from the SIZE bytes of an .eh_frame section that the target has at BASE.
+ */
 void stack_index_read(struct stack_index *i, const unsigned char *bytes, size_t size, raddr base);
 
 #endif

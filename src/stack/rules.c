@@ -14,7 +14,7 @@
 struct rules_program {
 	const uint8_t *at, *end;
 	bool is_sound;
-	bool has_cfa; /* it is defined */
+	bool has_cfa; /* the CFA is defined */
 };
 
 /* ---- operands ---- */
@@ -28,7 +28,7 @@ skip(struct rules_program *p, uint64_t bytes)
 		p->at += bytes;
 }
 
-/* As signed and as unsigned ones: ten bytes have the 64 bits that libunwind keeps. */
+/* Read a signed or unsigned number: ten bytes have the 64 bits that libunwind keeps. */
 static uint64_t
 read_leb128(struct rules_program *p)
 {
@@ -55,8 +55,9 @@ read_column(struct rules_program *p)
 static void check_expression(struct rules_program *p);
 
 /*
- * OPERANDS has a character for each: c for a column, b for a block with an expression, l for
- * LEB128, 1 to 8 for a number of bytes.  NULL: the instruction is unknown or not allowed.
+ * Read operands.  OPERANDS has a character for each: c for a column, b for a block with an
+ * expression, l for LEB128, 1 to 8 for a number of bytes.  NULL: the instruction is unknown or not
+ * allowed.
  */
 static void
 read_operands(struct rules_program *p, const char *operands)
@@ -82,8 +83,8 @@ read_operands(struct rules_program *p, const char *operands)
 /* ---- expressions (DWARF 5, 2.5) ---- */
 
 /*
- * Without jumps, so that an expression ends; without DW_OP_div, as the least number divided by -1
- * traps.
+ * Return the operands of OP.  Jumps are not allowed, so that an expression ends; nor is DW_OP_div,
+ * because dividing the smallest number by -1 traps.
  */
 static const char *
 operands_of_operation(uint8_t op)
@@ -135,7 +136,10 @@ check_expression(struct rules_program *p)
 enum { ADVANCE = 0x40, OFFSET = 0x80, RESTORE = 0xc0 };
 enum { REMEMBER_STATE = 0x0a };
 
-/* DW_CFA_set_loc, and those that libunwind skips without their operands, are not allowed. */
+/*
+ * Return the operands of OP.  DW_CFA_set_loc, and the instructions whose operands libunwind does
+ * not skip, are not allowed.
+ */
 static const char *
 operands_of_instruction(uint8_t op)
 {
@@ -178,14 +182,17 @@ is_advance(uint8_t op)
 	return (op & RESTORE) == ADVANCE || (op >= 0x02 && op <= 0x04);
 }
 
-/* def_cfa, def_cfa_register, def_cfa_expression, def_cfa_sf */
+/* Return whether OP is def_cfa, def_cfa_register, def_cfa_expression or def_cfa_sf. */
 static bool
 defines_cfa(uint8_t op)
 {
 	return op == 0x0c || op == 0x0d || op == 0x0f || op == 0x12;
 }
 
-/* HAS_CFA: it was defined before.  IS_CIE: its instructions hold for no address yet. */
+/*
+ * Check a sequence of instructions.  HAS_CFA: the CFA was defined before.  IS_CIE: the instructions
+ * do not apply to an address yet.
+ */
 static bool
 is_program_sound(const uint8_t *at, size_t bytes, bool is_cie, bool *has_cfa)
 {

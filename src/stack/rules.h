@@ -1,8 +1,8 @@
 /*
- * rules: whether the unwind rules of a function may be given to libunwind, which trusts them: a
- * register that does not exist is an index beyond its arrays, a CFA that is never defined fails an
- * assert(), a jump backwards in an expression goes round for ever (src/dwarf/Gparser.c and Gexpr.c
- * of 1.1 to 1.8).  Compilers write none of these.
+ * rules: checks whether the unwind rules of a function may be given to libunwind, which trusts
+ * them: a register that does not exist is an index beyond its arrays, a CFA that is never defined
+ * fails an assert(), a backward jump in an expression loops for ever (src/dwarf/Gparser.c and
+ * Gexpr.c of 1.1 to 1.8).  Compilers write no such rules.
  */
 #ifndef MEMDIAG_STACK_RULES_H
 #define MEMDIAG_STACK_RULES_H
@@ -15,13 +15,13 @@
 struct stack_rules {
 	const uint8_t *cie, *fde;
 	size_t cie_bytes, fde_bytes;
-	uint64_t return_column; /* the register that the return address counts as */
+	uint64_t return_column; /* the register that stands for the return address */
 };
 
-/* Longer ones are refused: they have many times the instructions of the longest known functions. */
+/* Maximum length: several times that of the instructions of the longest known functions. */
 #define STACK_RULES_MAX_BYTES ((size_t)128 << 10)
 
-/* Whether all instructions and expressions are known, whole, and lead nowhere else. */
+/* Return whether all instructions and expressions are known and complete. */
 bool stack_rules_are_sound(const struct stack_rules *r);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * stack: who called whom in a stopped thread.
+ * stack: the call stack of a stopped thread.
  *
  * libunwind does the unwinding.  It reads memory through us: the stack from a copy, unwind tables
  * from the mapped objects (src/elf); so deleted files and containers make no difference, and a walk
@@ -19,10 +19,10 @@
 struct regions;
 struct target;
 
-/* Reads memory and unwind tables of one target.  Not safe for two threads. */
+/* A reader of memory and unwind tables of one target.  Not thread-safe. */
 struct walker;
 
-/* T and O are borrowed and must outlive it. */
+/* Make a walker; T and O are borrowed and must outlive it. */
 int walker_new(struct walker **ret, const struct target *t, const struct objects *o, struct err *e);
 void walker_free(struct walker *w);
 static inline void
@@ -33,9 +33,9 @@ walker_cleanup(struct walker **w)
 #define auto_walker __attribute__((cleanup(walker_cleanup)))
 
 struct stack_frame {
-	raddr pc;	/* of the innermost frame; else the return address into this frame */
+	raddr pc;	/* in the innermost frame; else the return address into this frame */
 	raddr sp;	/* the stack pointer in this frame */
-	bool is_signal; /* a signal handler's trampoline: what it interrupted comes next */
+	bool is_signal; /* a signal handler's trampoline: the interrupted frame comes next */
 	bool is_guess;	/* found by the frame pointer; only by stack_walk_far() */
 };
 
@@ -44,53 +44,51 @@ struct stack_frame {
 struct stack {
 	size_t nr;
 	/*
-	 * The walk came to the thread's first function by unwind tables alone, without guessing.
+	 * The walk reached the thread's first function by unwind tables alone, without guessing.
 	 * Then every return address on the stack is in FRAME.
 	 */
 	bool is_complete;
-	/* there are more than STACK_MAX_FRAMES, or than the copy of a moment that is past holds, or
-	 * the time was over */
+	/*
+	 * frames are missing: more than STACK_MAX_FRAMES, or beyond an earlier copy of the stack,
+	 * or the time was over
+	 */
 	bool is_cut;
-	/* Memory was read that is no part of the copy and that the target may write to. */
+	/* The walk read writable memory of the target outside of the copy. */
 	bool is_beyond;
-	struct stack_frame frame[STACK_MAX_FRAMES]; /* innermost first; few pages are used of it */
+	struct stack_frame frame[STACK_MAX_FRAMES]; /* innermost first; few of its pages are used */
 };
 
 /*
  * Walk the innermost 256 frames, by unwind tables alone, of a thread whose general registers are
- * REGS, in the layout of NT_PRSTATUS.
- * COPY holds the COPY_BYTES of its stack that begin at its stack pointer.  The thread may run on:
- * only the copy and read-only memory are looked at, and what lies beyond the copy is read as it
- * is now.  IS_SIGNAL may be set in the frame that was interrupted, too.  Neither the vdso nor
- * programs without .eh_frame_hdr have tables here: their threads are not complete.
+ * REGS, in the layout of NT_PRSTATUS.  COPY has the COPY_BYTES of its stack that begin at its stack
+ * pointer.  The thread may continue to run: only the copy and read-only memory are used, and memory
+ * beyond the copy is read as it is now.  IS_SIGNAL may also be set in the interrupted frame.  The
+ * vdso and programs without .eh_frame_hdr have no tables here: their threads are not complete.
  */
 void stack_walk(struct walker *w, const uint64_t *regs, raddr sp, const char *copy,
 	size_t copy_bytes, struct stack *ret);
 
 #define STACK_MAX_REGS 64
 
-/* A thread whose stack is to be walked as far as possible. */
+/* A thread whose stack is walked as far as possible. */
 struct stack_source {
-	/* STACK_MAX_REGS, as of stack_walk(), as SP, COPY and COPY_BYTES are */
+	/* STACK_MAX_REGS registers; SP, COPY and COPY_BYTES as in stack_walk() */
 	const uint64_t *regs;
 	raddr sp;
 	const char *copy;
 	size_t copy_bytes;
-	const struct regions *maps; /* of the target; nothing else is read */
-	/* The thread stands still: what is missing in the copy is read, until this time. */
+	const struct regions *maps; /* of the target; memory outside of them is not read */
+	/* The thread is stopped: memory outside of the copy is read, until this time. */
 	uint64_t deadline_ns;
 	bool is_held;
-	/*
-	 * The copy is of an earlier moment: memory that may be written to has changed since, and is
-	 * not read.
-	 */
+	/* The copy is of an earlier moment: writable memory has changed since, and is not read. */
 	bool is_past;
 };
 
 /*
- * Walk all STACK_MAX_FRAMES frames.  Where a function has no unwind table its caller is found by
- * the frame pointer, which such code has if it was compiled with it.  That is a guess: the frame
- * may be missing, or be an older one of the same stack.  It leads to executable memory, always.
+ * Walk up to STACK_MAX_FRAMES frames.  If a function has no unwind table its caller is found by the
+ * frame pointer, which such code has if it was compiled with it.  That is a guess: the frame may be
+ * missing, or be an older one of the same stack.  It always leads to executable memory.
  */
 void stack_walk_far(struct walker *w, const struct stack_source *s, struct stack *ret);
 

@@ -15,34 +15,34 @@
 #include <string.h>
 
 /*
- * libunwind exports this for callers with their own find_proc_info (perf is one), without declaring
- * it: find the entry for IP in the binary search table that DI describes.
+ * Find the entry for IP in the binary search table that DI describes.  libunwind exports this
+ * without a declaration for callers with their own find_proc_info (perf is one).
  */
 #define dwarf_search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
 extern int dwarf_search_unwind_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
 	unw_proc_info_t *pi, int need_unwind_info, void *arg);
 
-/* The place of one object's unwind table; PT_GNU_EH_FRAME, .eh_frame_hdr. */
+/* An object's unwind table; PT_GNU_EH_FRAME, .eh_frame_hdr. */
 struct table {
 	bool is_read, is_indexed;
-	unw_dyn_info_t info;	  /* format is 0 if the object has none that can be searched */
-	struct stack_index index; /* in its place, where the object has no .eh_frame_hdr */
+	unw_dyn_info_t info;	  /* format is 0 if the object has no table that can be searched */
+	struct stack_index index; /* instead of the table, if the object has no .eh_frame_hdr */
 };
 
 /*
  * libunwind reads the index as memory of the target: that of table N is at INDEX_AT + N *
- * INDEX_BYTES, where no user's memory is on any processor.
+ * INDEX_BYTES, which is outside of user memory on all processors.
  */
 #define INDEX_AT (UINT64_C(1) << 63)
 #define INDEX_BYTES (UINT64_C(1) << 36)
 
 #define PAGE_BYTES 4096
-/* The frames that matter to those who must know all of them. */
+/* Number of frames for callers that must know all of them. */
 #define NEAR_FRAMES 256
 
 /*
- * The words that libunwind may read for a frame and for a stack.  A frame takes some hundred, or
- * some thousand in the longest functions; damaged tables may lead to any number.
+ * Limits for the words that libunwind may read for a frame and for a stack.  A frame takes some
+ * hundred, or some thousand in the longest functions; damaged tables may lead to any number.
  */
 #define MAX_READS_OF_FRAME ((size_t)1 << 18)
 #define MAX_READS ((size_t)1 << 22)
@@ -50,25 +50,25 @@ struct table {
 struct walker {
 	const struct target *target;
 	const struct objects *objects;
-	struct object vdso; /* the kernel's own object, for stack_walk_far(); image NULL: none */
+	struct object vdso; /* the kernel's object, for stack_walk_far(); image NULL: no vdso */
 	bool has_opened_vdso;
 	unw_addr_space_t as;
-	struct table *table; /* one for each object, and the vdso's */
-	/* of the walk under way */
+	struct table *table; /* one for each object, and one for the vdso */
+	/* of the present walk */
 	const uint64_t *regs;
 	raddr sp;
 	const char *copy;
 	size_t copy_bytes;
-	bool has_missed; /* some frame has no table: libunwind guesses from there on */
-	size_t nr_reads, nr_reads_before; /* all, and those before this frame */
-	/* of stack_walk_far() */
-	const struct stack_source *source; /* NULL: of stack_walk() */
+	bool has_missed; /* a frame has no table: libunwind guesses from there on */
+	size_t nr_reads, nr_reads_before; /* in all, and before this frame */
+	/* for stack_walk_far() */
+	const struct stack_source *source; /* NULL: in stack_walk() */
 	bool is_beyond;
-	raddr page_at; /* what PAGE has; {0}: nothing */
+	raddr page_at; /* the address of PAGE; {0}: empty */
 	char page[PAGE_BYTES];
 };
 
-/* The object that A lies in, or NULL; *RET is its table. */
+/* Return the object that contains A, or NULL; *RET is its table. */
 static const struct object *
 walk_object_at(struct walker *w, raddr a, struct table **ret)
 {
@@ -88,7 +88,7 @@ stack_walk_is_late(const struct walker *w)
 	return w->source->deadline_ns && os_now_ns() > w->source->deadline_ns;
 }
 
-/* Read a thread that stands still, page by page: the words of a stack lie near each other. */
+/* Read from a stopped thread, page by page: the words of a stack are close to each other. */
 static int
 read_held(struct walker *w, uint64_t addr, uint64_t *ret)
 {
@@ -107,8 +107,8 @@ read_held(struct walker *w, uint64_t addr, uint64_t *ret)
 }
 
 /*
- * Read a word that neither the copy nor a file has, as it is now.  A page that is missing is not
- * waited for: its file may be on a server that does not answer.
+ * Read a word that is neither in the copy nor in a file, as it is now.  Do not wait for a missing
+ * page: its file may be on a server that does not answer.
  */
 static int
 walk_read_live(struct walker *w, uint64_t addr, uint64_t *ret)
@@ -121,7 +121,7 @@ walk_read_live(struct walker *w, uint64_t addr, uint64_t *ret)
 	r = regions_find(w->source->maps, (raddr){ addr });
 	if (!r || r->prot[0] != 'r')
 		return -1;
-	/* Code that a compiler may write is no stack, but a stack may be executable. */
+	/* Code that a JIT compiler may write is not a stack, but a stack may be executable. */
 	if (r->prot[1] == 'w' && (r->prot[2] != 'x' || raddr_in(w->sp, r->start, r->end))) {
 		w->is_beyond = true;
 		if (w->source->is_past)
@@ -179,15 +179,15 @@ access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int is_write
 
 /* ---- registers ---- */
 
-/* The index of libunwind's register REG in NT_PRSTATUS, -1 if it has none. */
+/* Return the index of libunwind's register REG in NT_PRSTATUS, -1 if it does not exist. */
 static int
 regset_index(unw_regnum_t reg)
 {
 #if defined __x86_64__
-	/* The DWARF order (System V psABI, 3.6.2) in that of struct user_regs_struct. */
+	/* Converts the DWARF order (System V psABI, 3.6.2) to that of struct user_regs_struct. */
 	static const int at[] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
 #elif defined __aarch64__
-	/* x0 to x30, sp, pc: the same order in both. */
+	/* x0 to x30, sp, pc: both have the same order. */
 	static const int at[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
 		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
 #else
@@ -213,15 +213,15 @@ static int
 access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int is_write, void *arg)
 {
 	(void)as, (void)reg, (void)value, (void)is_write, (void)arg;
-	return -UNW_EBADREG; /* no CFA is computed from one */
+	return -UNW_EBADREG; /* no CFA is computed from a floating point register */
 }
 
 /* ---- unwind tables ---- */
 
 /*
- * .eh_frame_hdr (LSB, "The .eh_frame_hdr section"): version 1, the encodings of three fields, then
- * a pointer to .eh_frame, the number of entries, and the entries sorted by address.  All linkers
- * write the encodings that are wanted here.
+ * Read .eh_frame_hdr (LSB, "The .eh_frame_hdr section"): version 1, the encodings of three fields,
+ * then a pointer to .eh_frame, the number of entries, and the entries sorted by address.  All
+ * linkers use the encodings that are expected here.
  */
 static void
 walk_read_table(struct walker *w, const struct object *o, unw_dyn_info_t *di)
@@ -247,8 +247,8 @@ walk_read_table(struct walker *w, const struct object *o, unw_dyn_info_t *di)
 }
 
 /*
- * Make up for a table that the linker has not made.  Only stack_walk_far() wants that: a thread of
- * such a program is never proven safe.
+ * Make an index in place of a table that the linker has not made.  Only stack_walk_far() uses it: a
+ * thread of such a program is never proven safe.
  */
 static void
 make_index(struct walker *w, const struct object *o, struct table *table)
@@ -269,8 +269,8 @@ make_index(struct walker *w, const struct object *o, struct table *table)
 }
 
 /*
- * The result of dwarf_search_unwind_table(), as struct dwarf_cie_info begins in all releases of
- * libunwind (include/dwarf.h of 1.1 to 1.8).
+ * The result of dwarf_search_unwind_table(): the beginning of struct dwarf_cie_info in all releases
+ * of libunwind (include/dwarf.h of 1.1 to 1.8).
  */
 struct found_rules {
 	unw_word_t cie_start, cie_end, fde_start, fde_end, code_align, data_align, return_column;
@@ -320,10 +320,11 @@ find_proc_info(
 static void
 put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
 {
-	(void)as, (void)pi, (void)arg; /* libunwind frees what dwarf_search_unwind_table() made */
+	/* libunwind frees what dwarf_search_unwind_table() allocated */
+	(void)as, (void)pi, (void)arg;
 }
 
-/* ---- what libunwind asks for and we have no use for ---- */
+/* ---- functions that libunwind requires and memdiag does not need ---- */
 
 static int
 no_dynamic_info(unw_addr_space_t as, unw_word_t *addr, void *arg)
@@ -359,7 +360,7 @@ static unw_accessors_t accessors = {
 
 /* ---- the walk ---- */
 
-/* Without it a thread that asks for the time has an unknown caller. */
+/* Open the vdso: otherwise a thread that asks for the time has an unknown caller. */
 static void
 open_vdso(struct walker *w)
 {
@@ -390,7 +391,7 @@ walker_new(struct walker **ret, const struct target *t, const struct objects *o,
 		walker_free(w);
 		return err_set_kind(e, ERR_FAILED, 0, "no memory to unwind stacks");
 	}
-	/* Decoded entries are kept: a thread that is looked at again costs a tenth. */
+	/* Cache decoded entries: walking a thread again costs a tenth. */
 	unw_set_caching_policy(w->as, UNW_CACHE_GLOBAL);
 	*ret = w;
 	return 0;
@@ -411,8 +412,8 @@ walker_free(struct walker *w)
 }
 
 /*
- * Whether PC is where a signal handler returns to, which calls rt_sigreturn.  libunwind reports it
- * for the next frame, in some releases.
+ * Return whether PC is where a signal handler returns to, which calls rt_sigreturn.  Some releases
+ * of libunwind report it for the next frame.
  */
 static bool
 is_trampoline(struct walker *w, uint64_t pc)
@@ -449,7 +450,7 @@ walk_add_frame(struct walker *w, unw_cursor_t *c, struct stack *s, size_t max)
 	return true;
 }
 
-/* False: there is nothing to unwind. */
+/* Start a walk.  False: nothing to unwind. */
 static bool
 walk_begin(struct walker *w, const uint64_t *regs, const struct stack_source *source,
 	unw_cursor_t *c, struct stack *ret)
@@ -479,7 +480,7 @@ stack_walk(struct walker *w, const uint64_t *regs, raddr sp, const char *copy, s
 	do {
 		if (!walk_add_frame(w, &c, ret, NEAR_FRAMES))
 			return;
-		/* Some releases of libunwind mark the frame behind the trampoline. */
+		/* Some releases of libunwind mark the frame after the trampoline. */
 		ret->frame[ret->nr - 1].is_signal |= unw_is_signal_frame(&c) > 0;
 		w->nr_reads_before = w->nr_reads;
 		status = unw_step(&c);
@@ -506,16 +507,16 @@ walk_is_code(const struct walker *w, uint64_t addr)
 }
 
 /*
- * Fill REGS, as NT_PRSTATUS has them, with those of the caller of C's frame: its own frame pointer
- * and the return address are where the frame pointer points to, on x86-64 and on aarch64.
- * libunwind takes the PC of a cursor that begins for an exact one, so it gets the call's last byte.
+ * Fill REGS, in the layout of NT_PRSTATUS, with those of the caller of C's frame: the frame pointer
+ * points to the caller's frame pointer and the return address, on x86-64 and on aarch64.  libunwind
+ * takes the initial PC of a cursor as exact, so it gets the call's last byte.
  */
 static bool
 find_caller(struct walker *w, unw_cursor_t *c, uint64_t *regs)
 {
 	uint64_t value[NR_REGS + 1] = { 0 }, fp, sp, caller_fp, ra;
 
-	/* All of them first: C may read them from REGS. */
+	/* Read all of them first: C may read them from REGS. */
 	for (int i = 0; i < NR_REGS; i++)
 		unw_get_reg(c, i, &value[i]);
 	if (!NR_REGS || unw_get_reg(c, REG_FP, &fp) < 0 || unw_get_reg(c, UNW_REG_SP, &sp) < 0 ||
@@ -531,8 +532,8 @@ find_caller(struct walker *w, unw_cursor_t *c, uint64_t *regs)
 }
 
 /*
- * From C, a trampoline if that IS_SIGNAL, to its caller: 1, with *IS_GUESS if that is one, 0 if
- * there is none, -1 if it is unknown.  REGS is room for registers.
+ * Step from C, a trampoline if IS_SIGNAL, to its caller: 1, with *IS_GUESS if that is a guess, 0 at
+ * the end of the stack, -1 if the caller is unknown.  REGS is room for registers.
  */
 static int
 step_far(struct walker *w, unw_cursor_t *c, bool is_signal, uint64_t *regs, bool *is_guess)
@@ -544,7 +545,7 @@ step_far(struct walker *w, unw_cursor_t *c, bool is_signal, uint64_t *regs, bool
 	w->nr_reads_before = w->nr_reads;
 	status = unw_step(c);
 	*is_guess = false;
-	/* The trampoline of a signal handler is recognised by its code. */
+	/* The trampoline of a signal handler is recognized by its code. */
 	if (status >= 0 && (!w->has_missed || (status > 0 && is_signal)))
 		return status > 0;
 	if (!find_caller(w, &before, regs))

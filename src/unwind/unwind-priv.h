@@ -19,7 +19,7 @@
 #define UNWIND_LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNWIND_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* ---- call frame instructions (program.c) ---- */
+/* ---- call frame instructions ---- */
 
 enum unwind_how {
 	HOW_SAME, /* the value in this frame: not mentioned, or declared the same */
@@ -44,7 +44,7 @@ struct unwind_row {
 	const uint8_t *end;	    /* limit of all expressions */
 };
 
-/* ---- unwind tables (tables.c) ---- */
+/* ---- unwind tables ---- */
 
 /* Readable bytes of an object. */
 struct unwind_span {
@@ -72,7 +72,7 @@ struct unwind_object {
 	const char *name; /* the path that ld.so has; NULL if unknown */
 };
 
-/* ---- rules (rule.c) ---- */
+/* ---- rules ---- */
 
 enum unwind_kind {
 	RULE_PLAIN,	/* described below */
@@ -157,7 +157,7 @@ unwind_how_fp_mask(uint32_t how)
 /* More flags like UNWIND_EXACT. */
 #define UNWIND_ODD 0x04000000u /* found by an expression, or past a signal */
 
-/* ---- one step (step.c) ---- */
+/* ---- one step ---- */
 
 /* The part of STACK that is certainly mapped while SP is its stack pointer. */
 static inline struct unwind_bounds

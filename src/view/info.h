@@ -18,8 +18,6 @@ extern const char *const info_method_name[NR_INFO_METHODS + 1];
 #define NR_INFO_CAPTURES (INJECT_CAPTURE_FD2 + 1)
 extern const char *const info_capture_name[NR_INFO_CAPTURES + 1];
 
-/* ---- info.c ---- */
-
 int info_print_text(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	struct err *e);
 /* The document, the caller's; NULL with E. */
