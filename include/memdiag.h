@@ -79,7 +79,7 @@ int memdiag_record_start(enum memdiag_record_mode mode) MEMDIAG_WEAK;
  * End the record, if there is one.  Its amounts can be reported until the next start.
  */
 int memdiag_record_stop(void) MEMDIAG_WEAK;
-/* 1 while a record goes on, else 0. */
+/* 1 while a record runs, else 0. */
 int memdiag_record_is_on(void) MEMDIAG_WEAK;
 /*
  * Write what was recorded so far to the descriptor FD, as a .heap file that 'memdiag record report'

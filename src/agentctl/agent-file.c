@@ -19,7 +19,7 @@ agent_file_is_there(char *buf, size_t size, const char *root, const char *dir)
 		access(buf, R_OK) == 0;
 }
 
-/* Cut END off DIR; false if that is not how it ends. */
+/* Cut END off DIR; false if DIR does not end with it. */
 static bool
 cut_end(char *dir, const char *end)
 {
@@ -32,8 +32,8 @@ cut_end(char *dir, const char *end)
 }
 
 /*
- * In memdiag's directory if both were built there.  Otherwise in the place where it was installed,
- * which may still be below a DESTDIR; a memdiag that was moved has left it there.
+ * Search memdiag's directory, where it is if both were built there; then the place where it was
+ * installed, which may still be below a DESTDIR.  If memdiag was moved, the agent is still there.
  */
 int
 agent_file_find(char *buf, size_t size, struct err *e)

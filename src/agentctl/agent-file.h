@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-/* The absolute path of libmemdiag-agent.so, into BUF.  0, or -1 with E when it is nowhere. */
+/* Store the absolute path of libmemdiag-agent.so in BUF.  0, or -1 with E if it is not found. */
 int agent_file_find(char *buf, size_t size, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The counters of the agent in a process.  They are memory of that process, which may have written
- * anything there.
+ * anything to them.
  */
 #include <config.h>
 
@@ -21,7 +21,7 @@
 #include "wire/memory.h"
 #include "wire/totals.h"
 
-/* ---- where they are ---- */
+/* ---- the addresses ---- */
 
 static int
 agent_segment_find(
@@ -48,7 +48,7 @@ agent_segment_find(
 	return 0;
 }
 
-/* ---- what is in them ---- */
+/* ---- the contents ---- */
 
 static int
 refuse_counters(const struct target *t, struct err *e)
@@ -58,7 +58,7 @@ refuse_counters(const struct target *t, struct err *e)
 		t->comm);
 }
 
-/* The number of the process in its own namespace. */
+/* Return the number of the process in its own namespace. */
 static pid_t
 inner_pid(const struct target *t)
 {

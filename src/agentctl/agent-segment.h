@@ -1,6 +1,6 @@
 /*
- * agent-segment: the agent inside a process: whether it is there, where its variables are, and a
- * copy of the segment with what it has counted.
+ * agent-segment: the agent inside a process: whether it is loaded, where its variables are, and a
+ * copy of the segment with its counters.
  */
 #ifndef MEMDIAG_AGENTCTL_AGENT_SEGMENT_H
 #define MEMDIAG_AGENTCTL_AGENT_SEGMENT_H
@@ -16,29 +16,28 @@ struct process;
 struct target;
 
 struct agent_segment {
-	raddr object_at;	      /* where the agent's object begins; {0}: it is not there */
-	raddr segment_at;	      /* its counters; {0}: it has none, and is transparent */
+	raddr object_at;	      /* where the agent's object begins; {0} if it is not loaded */
+	raddr segment_at;	      /* its counters; {0} without any: it is transparent */
 	raddr live_at;		      /* struct wire_live */
-	raddr sites_at;		      /* struct wire_sites; {0}: nothing was sampled */
+	raddr sites_at;		      /* struct wire_sites; {0} if nothing was sampled */
 	raddr memory_at;	      /* struct wire_memory */
 	raddr live_set_at;	      /* struct wire_live_blocks */
-	struct wire_segment *segment; /* owned; a copy of these, the threads behind it */
-	uint32_t nr_threads; /* places for threads in the copy; the first is no thread's own */
-	bool is_parents;     /* of the process that this one was forked from, which counts itself
-				 * only */
+	struct wire_segment *segment; /* owned; a copy of these, followed by the threads */
+	uint32_t nr_threads;	      /* places for threads in the copy; the first is shared */
+	bool is_parents; /* of the process that forked this one, which counts only itself */
 };
 
 /*
- * Look for the agent among the objects of P, and copy its counters.  Nothing is stopped.  C must be
- * zeroed or released. 0, also without an agent, or -1 with E and C released.
+ * Search the objects of P for the agent, and copy its counters.  Nothing is stopped.  C must be
+ * zeroed or released.  0, also without an agent, or -1 with E and C released.
  */
 int agent_segment_read(struct agent_segment *c, const struct process *p, struct err *e);
-/* Copy them once more.  On failure C is as before. */
+/* Copy the counters once more.  On failure C is unchanged. */
 int agent_segment_read_again(struct agent_segment *c, const struct target *t, struct err *e);
 void agent_segment_release(struct agent_segment *c);
 #define auto_agent_segment __attribute__((cleanup(agent_segment_release)))
 
-/* Whether the agent counts at this moment. */
+/* Return whether the agent counts at this moment. */
 bool agent_segment_is_counting(const struct agent_segment *c);
 
 #endif

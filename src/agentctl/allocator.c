@@ -1,4 +1,4 @@
-/* A malloc that is not glibc's, in a process that the agent is to be loaded into. */
+/* Find a malloc other than glibc's in a process into which the agent will be loaded. */
 #include <config.h>
 
 #include "agentctl/allocator.h"
@@ -11,7 +11,10 @@
 #include "elf/symbols.h"
 #include "os/os.h"
 
-/* A thread's first use makes it a cache, and perhaps an arena, that would be there for us alone. */
+/*
+ * Return whether the thread has used the allocator.  Its first use makes a cache for the thread,
+ * and perhaps an arena, which would exist only for us.
+ */
 static bool
 allocator_has_used(const struct inject_allocator *a, const struct target *t, pid_t tid, raddr tp)
 {
@@ -30,7 +33,7 @@ known_library(const struct object *o)
 	return NULL;
 }
 
-/* A program need not export what is linked into it. */
+/* Search also symbols that are not exported: a program need not export what is linked into it. */
 static int
 see_name(const char *name, const struct image_symbol *s, void *arg)
 {
@@ -67,8 +70,9 @@ refuse_in_program(const struct target *t, const char *name, struct err *e)
 }
 
 /*
- * It notes by which function a block was allocated, and ends the process when another kind of
- * function frees it (gperftools, src/debugallocation.cc): blocks from before would be such.
+ * Return whether the library is for debugging: it records which function allocated a block, and
+ * ends the process when another kind of function frees it (gperftools, src/debugallocation.cc).
+ * Blocks from before would be such a case.
  */
 static bool
 is_debugging(const struct object *o)

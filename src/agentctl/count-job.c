@@ -1,6 +1,4 @@
-/*
- * Counting begun and ended in a process that runs.
- */
+/* Start and stop counting in a running process. */
 #include <config.h>
 
 #include "agentctl/count-job.h"
@@ -31,7 +29,7 @@
 
 #define AT(field) offsetof(struct wire_segment, field)
 
-/* The first place is shared, and never has a grant. */
+/* Reset the counters.  The first place is shared, and never has a grant. */
 static void
 begin_anew(struct wire_segment *segment, uint32_t nr_threads)
 {
@@ -58,9 +56,9 @@ begin_anew(struct wire_segment *segment, uint32_t nr_threads)
 }
 
 /*
- * No call leads into a hook any more, but a thread may be in one since counting ended, and count
- * there. Such calls are over as soon as the thread gets a processor, except one that waits for
- * memory.
+ * Wait until no thread is in a hook.  No call leads into a hook any more, but a thread may be in
+ * one since counting ended, and count there.  Such calls end as soon as the thread gets a
+ * processor, except one that waits for memory.
  */
 #define LEFT_TRIES 500
 #define LEFT_PAUSE_NS 10000000
@@ -91,8 +89,8 @@ reset_counters(struct host *s, struct err *e)
 		return -1;
 	begin_anew(s->agent.segment, s->agent.nr_threads);
 	/*
-	 * A thread that was just before its hook may have come in since: what only it writes is
-	 * left to it.
+	 * A thread that was just before its hook may have entered since: members that only it
+	 * writes are left to it.
 	 */
 	for (uint32_t i = 0; i < s->agent.nr_threads; i++) {
 		const size_t at = WIRE_SEGMENT_BYTES(i);
@@ -113,13 +111,13 @@ set_counting(const struct host *s, bool is_counting, struct err *e)
 	return host_write(s, AT(is_counting), AT(nr_starts), e);
 }
 
-/* ---- what was in use before ---- */
+/* ---- the bytes in use before ---- */
 
 struct count_job_sum {
 	int64_t bytes, nr;
 };
 
-/* How much the counters had when the heap was looked at. */
+/* The sums of the counters when the heap was read. */
 struct count_job_moment {
 	struct host *seen;
 	struct count_job_sum counted;
@@ -127,10 +125,10 @@ struct count_job_moment {
 	/* threads in a hook, whose block may be in one sum and not in the other */
 	unsigned int nr_inside;
 	bool has_first;		     /* one of these is in its first call since counting began */
-	struct malloc_layout layout; /* zeroes if it is not known */
+	struct malloc_layout layout; /* zeroes if unknown */
 	struct large_blocks large;
-	bool is_large_known; /* all of them could be searched for */
-	/* owned; threads that may be in a call from before there were hooks */
+	bool is_large_known; /* all of them could be searched */
+	/* owned; threads that may be in a call from before the hooks were set */
 	pid_t *unmarked;
 	size_t nr_unmarked;
 };
@@ -142,7 +140,7 @@ moment_release(struct count_job_moment *m)
 }
 #define auto_moment __attribute__((cleanup(moment_release)))
 
-/* Whether thread TID has come to the agent since counting began. */
+/* Return whether thread TID has called the agent since counting began. */
 static bool
 has_come(const struct agent_segment *c, pid_t tid)
 {
@@ -156,8 +154,9 @@ has_come(const struct agent_segment *c, pid_t tid)
 }
 
 /*
- * A thread that was in malloc when it was hooked is not marked there, and what it takes or gives
- * back is not counted.  One that is seen elsewhere once comes by the hooks ever after.
+ * Update the unmarked threads.  A thread that was in malloc when it was hooked is not marked as
+ * inside, and its allocation or free is not counted.  Once a thread is seen elsewhere, its later
+ * calls go through the hooks.
  */
 static void
 note_unmarked(struct count_job_moment *m)
@@ -175,7 +174,7 @@ note_unmarked(struct count_job_moment *m)
 	m->nr_unmarked = nr;
 }
 
-/* Whether there are blocks with mappings of their own, or that is not known. */
+/* Return whether blocks with separate mappings exist; true if unknown. */
 static bool
 has_large(const struct count_job_moment *m)
 {
@@ -217,8 +216,8 @@ note_counted(const struct regions *maps, void *arg)
 }
 
 /*
- * Whether those that were found are all that malloc has: then it is known what aligned ones leave
- * out.
+ * Return whether the blocks found are all that malloc has: only then is the gap of aligned blocks
+ * known.
  */
 static bool
 has_all_large(const struct heap *h, const struct count_job_moment *m)
@@ -231,8 +230,8 @@ has_all_large(const struct heap *h, const struct count_job_moment *m)
 }
 
 /*
- * The words of a mapping that are not the block's: the header; since 2.43 as many are lost at its
- * end.
+ * Return the words of a mapping that do not belong to the block: the header; since 2.43 the same
+ * number is lost at its end.
  */
 static int64_t
 words_of_mapping(const struct malloc_layout *l)
@@ -241,9 +240,8 @@ words_of_mapping(const struct malloc_layout *l)
 }
 
 /*
- * Bytes of the mapped blocks, as malloc_usable_size() has them, if nothing that aligned ones leave
- * out in front counts as theirs. malloc's account may be too high since 2.43, even where no block
- * is left.
+ * Return the bytes of the mapped blocks, as malloc_usable_size() counts them, without the gap in
+ * front of aligned blocks.  malloc's account may be too high since 2.43, even if no block is left.
  */
 static int64_t
 count_job_large_bytes(const struct heap *h, const struct count_job_moment *m)
@@ -258,9 +256,9 @@ count_job_large_bytes(const struct heap *h, const struct count_job_moment *m)
 }
 
 /*
- * The bytes and blocks that the program has, as malloc_usable_size() counts them.  By lists the
- * number of blocks is unknown: then their headers are included in the bytes, and no blocks are
- * counted.
+ * Return the bytes and blocks that the program has, as malloc_usable_size() counts them.  If an
+ * arena is known only from its lists, its number of blocks is unknown: then their headers are
+ * included in the bytes, and no blocks are counted.
  */
 static struct count_job_sum
 in_use(const struct heap *h, const struct count_job_moment *m)
@@ -277,7 +275,10 @@ in_use(const struct heap *h, const struct count_job_moment *m)
 		sum.bytes += (int64_t)(a->in_use.bytes - a->cached.bytes) - word * nr;
 		sum.nr += nr;
 	}
-	/* malloc's own: what each thread's cache is kept in.  One that never allocated has none. */
+	/*
+	 * Subtract malloc's own chunk for each thread's cache.  A thread that never allocated has
+	 * no cache.
+	 */
 	for (size_t i = 0; i < h->thread.nr; i++)
 		nr_caches += h->thread.v[i].has_cache;
 	sum.bytes -= ((int64_t)h->layout.tcache.chunk_bytes - word) * nr_caches;
@@ -286,9 +287,9 @@ in_use(const struct heap *h, const struct count_job_moment *m)
 }
 
 /*
- * How far the heap H may be from what was counted at the moment M, as a rank: 0 is not at all.
- * Else by as many blocks as threads were in the middle of something; or by what went on between two
- * stops.
+ * Return how many blocks the heap H may differ by from the counters at the moment M, as a rank: 0
+ * if it does not differ; otherwise one block for each thread in the middle of a call; UINT_MAX for
+ * any number, because of changes between two stops.
  */
 static unsigned int
 doubts(const struct heap *h, const struct count_job_moment *m)
@@ -296,8 +297,8 @@ doubts(const struct heap *h, const struct count_job_moment *m)
 	unsigned int nr = m->nr_inside;
 
 	/*
-	 * In its first call a thread makes its cache, of memory that may have been another's cache
-	 * and looks like that for a moment (tcache_init(), malloc/malloc.c, 2.26 to 2.44).
+	 * In its first call a thread makes its cache, in memory that may have been another's cache
+	 * and looks like one for a moment (tcache_init(), malloc/malloc.c, 2.26 to 2.44).
 	 */
 	if (!m->is_known || h->nr_stops != 1 || !h->knows_caches || m->has_first || m->nr_unmarked)
 		return UINT_MAX;
@@ -313,23 +314,25 @@ doubts(const struct heap *h, const struct count_job_moment *m)
 }
 
 /*
- * The heap is read this often, unless that stops the target for too long in all.  As long as any
- * number of blocks is uncertain it is read until UNSURE_NS are over: a thread in the middle of a
- * call may get no processor.
+ * The heap is read this often, unless that stops the target for too long in all.  While any number
+ * of blocks is uncertain, it is read until UNSURE_NS are over: a thread in the middle of a call may
+ * get no processor.
  */
 #define EXACT_TRIES 50
 #define UNSURE_NS UINT64_C(2000000000)
 /*
- * Threads run for at least this long between two stops, and for this many times as long as the stop
- * was.
+ * Threads run for at least EXACT_PAUSE_NS between two stops, and for PAUSE_TIMES as long as the
+ * last stop.
  */
 #define EXACT_PAUSE_NS UINT64_C(5000000)
 #define PAUSE_TIMES 4
 
-/* Chunks of a hundred bytes, and what else is to be done in a stop. */
+/* Speed of a walk over chunks of a hundred bytes, including the other work in a stop. */
 #define WALKED_BYTES_PER_NS 2
 
-/* Whether the heap is so large that a walk would take many long stops. *RET is its layout. */
+/*
+ * Return whether the heap is so large that a walk would take many long stops. *RET is its layout.
+ */
 static bool
 is_too_large(const struct host *s, uint64_t max_stop_ns, struct malloc_layout *ret)
 {
@@ -345,7 +348,7 @@ is_too_large(const struct host *s, uint64_t max_stop_ns, struct malloc_layout *r
 	return bytes / WALKED_BYTES_PER_NS > max_stop_ns;
 }
 
-/* The bytes in use when counting began, by the best of several tries. */
+/* The bytes in use when counting began, from the best of several tries. */
 struct guess {
 	struct count_job_sum before;
 	unsigned int nr_doubtful, nr_tries;
@@ -395,7 +398,10 @@ let_run(const struct guess *g)
 	os_sleep_ns(ns > EXACT_PAUSE_NS ? ns : EXACT_PAUSE_NS);
 }
 
-/* Unless HAS_ALL_CALLS the counters, too, will be wrong by any number. */
+/*
+ * Find the bytes in use before.  Without HAS_ALL_CALLS the counters, too, will be wrong by any
+ * number.
+ */
 static int
 find_before(struct host *s, uint64_t max_stop_ns, bool has_all_calls, struct err *e)
 {
@@ -422,7 +428,7 @@ find_before(struct host *s, uint64_t max_stop_ns, bool has_all_calls, struct err
 	return host_write(s, AT(is_counting), sizeof *segment, e);
 }
 
-/* Another malloc does not say what is in use to the byte. */
+/* Mark them as unknown: another malloc does not report its bytes in use exactly. */
 static int
 leave_before_unknown(const struct host *s, struct err *e)
 {
@@ -449,8 +455,8 @@ count_job_begin(struct host *s, const struct inject_options *opt, uint64_t max_s
 	if (borrowed.tid)
 		ret->borrowed = borrowed;
 	/*
-	 * A library that is loaded later has slots of its own: it may free what it was not seen to
-	 * get.
+	 * A library that is loaded later has slots that are not hooked: it may free blocks whose
+	 * allocation was not counted.
 	 */
 	if ((s->is_other ? leave_before_unknown(s, e)
 			 : find_before(s, max_stop_ns, !ret->hooked.nr_slots, e)) < 0 ||

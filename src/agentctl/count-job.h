@@ -1,6 +1,4 @@
-/*
- * count-job: counting begun and ended in a process that runs.
- */
+/* count-job: start and stop counting in a running process. */
 #ifndef MEMDIAG_AGENTCTL_COUNT_JOB_H
 #define MEMDIAG_AGENTCTL_COUNT_JOB_H
 
@@ -17,29 +15,31 @@
 struct target;
 
 struct count_job {
-	bool was_so;	      /* it counted already, or did not: nothing was changed */
-	enum wire_way way;    /* how the agent came there */
+	bool was_so;	      /* it counted already, or did not count: nothing was changed */
+	enum wire_way way;    /* how the agent was loaded */
 	bool is_new;	      /* the agent was loaded just now */
-	bool has_no_before;   /* what was in use is not known: malloc is not glibc's */
-	int64_t before_bytes; /* that was in use when it began; usable bytes */
-	uint32_t nr_doubtful; /* blocks by which that may be wrong; UINT32_MAX: any */
+	bool has_no_before;   /* the bytes in use before are unknown: malloc is not glibc's */
+	int64_t before_bytes; /* in use when counting began; usable bytes */
+	uint32_t nr_doubtful; /* blocks by which that may be wrong; UINT32_MAX: any number */
 	size_t nr_children;   /* forked while the agent was loaded: they may hang in dlopen() */
 	pid_t child;	      /* one of them */
 	struct hook_report hooked;
-	/* the thread, for the hooks or else to load the agent; no tid: none */
+	/*
+	 * the thread borrowed for the hooks, or else to load the agent; tid is 0 if no thread was
+	 */
 	struct inject_report borrowed;
 };
 
 /*
- * Make T count what it allocates: load the agent, which is the file AGENT, unless it is there; hook
- * malloc and related functions for all callers, of glibc's malloc or of jemalloc, tcmalloc or
- * mimalloc as a library; find out how much is in use, but for the latter three.  MAX_STOP_NS as of
- * heap_read().  0, or -1 with E; nothing is hooked then.
+ * Make T count what it allocates: load the agent, which is the file AGENT, unless it is loaded;
+ * hook malloc and related functions for all callers, of glibc's malloc or of jemalloc, tcmalloc or
+ * mimalloc as a library; determine how much is in use, except for the latter three.  MAX_STOP_NS as
+ * in heap_read().  0, or -1 with E; nothing is hooked then.
  */
 int count_job_start(const struct target *t, const struct inject_options *opt, uint64_t max_stop_ns,
 	const char *agent, struct count_job *ret, struct err *e);
 
-/* Put back every byte that count_job_start() has changed outside the agent.  0, or -1 with E. */
+/* Restore every byte that count_job_start() has changed outside the agent.  0, or -1 with E. */
 int count_job_stop(const struct target *t, const struct inject_options *opt, struct count_job *ret,
 	struct err *e);
 

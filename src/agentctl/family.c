@@ -1,6 +1,6 @@
 /*
- * The processes of one `memdiag run`, from the file that they share. They may write anything there,
- * at any time.
+ * The processes of one `memdiag run`, from the file that they share.  They may write anything to
+ * it, at any time.
  */
 #include <config.h>
 
@@ -25,8 +25,8 @@
 #include "os/target.h"
 
 /*
- * The number that fits in a file of that size, if the caller has a limit: exceeding it raises a
- * signal.
+ * Return how many processes fit into a file of the size limit, if the caller has a limit: exceeding
+ * it raises a signal.
  */
 static uint32_t
 most_processes(void)
@@ -74,7 +74,7 @@ is_running(const struct wire_process *p)
 		s.state != 'Z' && s.state != 'X';
 }
 
-/* The counters of process number I, into COPY. */
+/* Read the counters of process number I into COPY. */
 static bool
 read_segment(int fd, uint32_t i, struct wire_segment *copy)
 {
@@ -88,7 +88,7 @@ read_segment(int fd, uint32_t i, struct wire_segment *copy)
 	return pread(fd, wire_threads(copy), size, at + WIRE_HEADER_BYTES) == (ssize_t)size;
 }
 
-/* The table in the file FD, to be freed; NULL if none. */
+/* Return the table in the file FD, which the caller frees; NULL if it is invalid. */
 static struct wire_family *
 family_read_table(int fd)
 {
@@ -189,7 +189,7 @@ family_release(struct family *f)
 	*f = (struct family){ 0 };
 }
 
-/* ---- that of a process ---- */
+/* ---- the family of a process ---- */
 
 static raddr
 find_table(const struct objects *o, const struct target *t)
@@ -220,11 +220,11 @@ family_find(struct family *f, const struct target *t, const struct objects *o, s
 		return 0;
 	if (os_read(t, at, &head, sizeof head, e) < 0)
 		return -1;
-	/* Both numbers are the target's, and may be any. */
+	/* Both numbers come from the target, and may be wrong. */
 	if (target_open(&run, (pid_t)head.run_pid, e) < 0 ||
 		(fd = os_copy_memory_file(&run, (int)head.run_fd, e)) < 0)
 		return err_context(e, "cannot read the table of processes that memdiag run has");
-	/* The number may be another process' by now. */
+	/* Another process may have the number by now. */
 	if (pread(fd, &found, sizeof found, 0) != (ssize_t)sizeof found ||
 		found.magic != WIRE_FAMILY_MAGIC || found.run_pid != head.run_pid ||
 		found.run_fd != head.run_fd)

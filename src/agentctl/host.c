@@ -1,7 +1,4 @@
-/*
- * A process and the agent in it: what was read of both, how the agent comes there, and the hooks
- * that lead to it.
- */
+/* A process and the agent in it: reading both, loading the agent, and the hooks that lead to it. */
 #include <config.h>
 
 #include "agentctl/host.h"
@@ -32,7 +29,7 @@ host_release(struct host *s)
 	*s = (struct host){ .target = s->target };
 }
 
-/* Find the malloc of the process, and learn how functions are called in it. */
+/* Find the malloc of the process, and determine how functions are called in it. */
 static int
 host_learn(struct host *s, struct err *e)
 {
@@ -70,7 +67,7 @@ host_write(const struct host *s, size_t from, size_t to, struct err *e)
 		s->target, &part, raddr_add(s->agent.segment_at, from), copy + from, to - from, e);
 }
 
-/* Write to a variable of the agent, at an address that the agent itself may name. */
+/* Write to a variable of the agent, at an address that the agent itself may give. */
 static int
 write_variable(const struct host *s, raddr to, const void *from, size_t size, struct err *e)
 {
@@ -84,11 +81,11 @@ write_variable(const struct host *s, raddr to, const void *from, size_t size, st
 	return os_part_write(s->target, &part, to, from, size, e);
 }
 
-/* ---- what is to be hooked ---- */
+/* ---- the functions to hook ---- */
 
 struct hooks {
-	struct wire_live live;			       /* as the agent has it */
-	struct wire_other_hook other[WIRE_MAX_OTHERS]; /* only where that is needed */
+	struct wire_live live;			       /* from the agent */
+	struct wire_other_hook other[WIRE_MAX_OTHERS]; /* only if malloc is not glibc's */
 	struct hook v[WIRE_MAX_HOOKS + WIRE_MAX_OTHERS];
 	size_t nr;
 };
@@ -107,7 +104,7 @@ host_read_live(const struct host *s, struct hooks *h, struct err *e)
 	return 0;
 }
 
-/* How many arguments the function NAME takes. */
+/* Return how many arguments the function NAME takes. */
 static unsigned int
 nr_args_of(const char *name)
 {
@@ -125,8 +122,8 @@ nr_args_of(const char *name)
 }
 
 /*
- * Add a hook of the function NAME in O, or if that does not have it in OR: as the program calls it.
- * A function that neither has is left out.
+ * Add a hook of the function NAME in O, or if O lacks it in OR: the one that the program calls.  A
+ * function that both lack is left out.
  */
 static void
 add_hook(struct hooks *h, const struct object *o, const struct object * or, const char *name,
@@ -138,7 +135,7 @@ add_hook(struct hooks *h, const struct object *o, const struct object * or, cons
 	if ((!o || image_find(o->image, name, &function) < 0) &&
 		(! or || image_find(or->image, name, &function) < 0))
 		return;
-	/* A function that has several names is hooked as by the first. */
+	/* A function with several names gets the hook of the first. */
 	for (size_t i = 0; i < h->nr; i++)
 		if (h->v[i].function.v == function.addr.v) {
 			hook = h->v[i].hook.v;
@@ -149,7 +146,7 @@ add_hook(struct hooks *h, const struct object *o, const struct object * or, cons
 	h->nr++;
 }
 
-/* Whether W is of a function that all mallocs have. */
+/* Return whether W is of a function that all mallocs have. */
 static bool
 is_of_malloc(const struct hooks *h, const struct wire_hook *w)
 {
@@ -197,7 +194,7 @@ list_hooks(const struct host *s, enum wire_jobs jobs, struct hooks *h, struct er
 	return 0;
 }
 
-/* Pass the calls of free() that are malloc's own to the agent. */
+/* Pass the agent the calls of free() that malloc itself makes. */
 static int
 write_inner_calls(const struct host *s, const struct hooks *h, struct err *e)
 {
@@ -213,7 +210,7 @@ write_inner_calls(const struct host *s, const struct hooks *h, struct err *e)
 	return 0;
 }
 
-/* Pass the code to the agent whose mappings are not the program's. */
+/* Pass the agent the code whose mappings are not the program's. */
 static int
 write_libc_code(const struct host *s, const struct hooks *h, struct err *e)
 {
@@ -238,7 +235,7 @@ jobs_of(bool counts, enum wire_noting noting)
 	return WIRE_JOBS_COUNT;
 }
 
-/* Pass the agent what the functions that the program calls by name are to note. */
+/* Pass the agent what the functions that the program calls by name should record. */
 static int
 switch_noting(const struct host *s, enum wire_noting noting, struct hook_report *ret, struct err *e)
 {
@@ -251,7 +248,7 @@ switch_noting(const struct host *s, enum wire_noting noting, struct hook_report 
 		: write_variable(s, (raddr){ h.live.noting_at }, &word, sizeof word, e);
 }
 
-/* The hooks of other mallocs ask which jobs there are. */
+/* Pass the agent the jobs: the hooks of other mallocs read them. */
 static int
 set_mode(const struct host *s, const struct hooks *h, enum wire_jobs jobs, struct err *e)
 {
@@ -289,7 +286,7 @@ host_prepare(struct host *s, const struct inject_options *opt, bool is_new, stru
 		return 0;
 	if (hook_lift(s->callee, opt, &lifted, e) < 0)
 		return -1;
-	/* The process was read with the hooks of mmap() as they were before: read it again. */
+	/* The process was read with the old hooks of mmap(): read it again. */
 	return lifted.nr_entries || lifted.nr_slots ? host_look(s, e) : 0;
 }
 
@@ -309,11 +306,11 @@ host_end_job(struct host *s, bool counts, enum wire_noting noting, const struct 
 /* The data for the agent, found before it is loaded. */
 struct introduction {
 	const struct target *target;
-	uint64_t live; /* where its struct wire_live is, from its beginning on */
+	uint64_t live; /* offset of its struct wire_live */
 	raddr function[WIRE_MAX_HOOKS];
 };
 
-/* A program without fork() has no _Fork(). */
+/* Find a function of the program.  A program without fork() has no _Fork(). */
 static int
 host_find_function(const struct host *s, const char *name, raddr *ret, struct err *e)
 {
@@ -352,7 +349,7 @@ agentctl_host_prepare(
 	return 0;
 }
 
-/* Pass the addresses to the agent, which is LIBRARY, that it would have looked up. */
+/* Pass the agent, which is LIBRARY, the addresses that it would have looked up. */
 static int
 introduce(const struct os_part *library, void *arg, struct err *e)
 {
@@ -374,8 +371,8 @@ introduce(const struct os_part *library, void *arg, struct err *e)
 }
 
 /*
- * Before 2.34 fork() is not made with _Fork(), and debugging may put something behind a block;
- * variables that programs could set to functions are known by then (malloc/hooks.c).
+ * Refuse releases before 2.34: fork() does not use _Fork(), and debugging may put something after a
+ * block.  They are recognised by variables that programs could set to functions (malloc/hooks.c).
  */
 static int
 check_release(const struct host *s, struct err *e)
@@ -406,7 +403,7 @@ bring(const struct host *s, const struct inject_options *opt, const char *agent,
 		s->callee, &s->process.arenas, opt, agent, introduce, &in, &library, report, e);
 }
 
-/* ---- bringing it there ---- */
+/* ---- loading it ---- */
 
 static int
 host_load(struct host *s, const struct inject_options *opt, const char *agent,
@@ -424,7 +421,10 @@ host_load(struct host *s, const struct inject_options *opt, const char *agent,
 	return 0;
 }
 
-/* A child that is not followed.  Its counters are its parent's, and it must not write to them. */
+/*
+ * Refuse a child that is not followed.  Its counters are its parent's, and it must not write to
+ * them.
+ */
 static int
 refuse_silent(const struct target *t, bool is_forked, struct err *e)
 {

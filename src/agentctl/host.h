@@ -1,6 +1,4 @@
-/*
- * host: a process and the agent in it, as one that begins or ends a job needs them.
- */
+/* host: a process and the agent in it, for starting and stopping a job. */
 #ifndef MEMDIAG_AGENTCTL_HOST_H
 #define MEMDIAG_AGENTCTL_HOST_H
 
@@ -15,31 +13,31 @@
 struct host {
 	const struct target *target;
 	struct process process;
-	bool is_other; /* malloc is not glibc's but OTHER's: no arenas are known then */
+	bool is_other; /* malloc is not glibc's but OTHER's: then no arenas are known */
 	struct allocator other;
 	struct inject_target *callee;
 	struct agent_segment agent;
 };
 
-/* Read all of it, anew: what is loaded may be more than before.  0, or -1 with E. */
+/* Read all of it again from the start: more may be loaded than before.  0, or -1 with E. */
 int host_look(struct host *s, struct err *e);
 void host_release(struct host *s);
 #define auto_host __attribute__((cleanup(host_release)))
 
-/* How the agent came there. */
+/* Report of loading the agent. */
 struct host_arrival {
 	bool is_new; /* it was loaded just now */
 	struct inject_report borrowed;
 };
 
 /*
- * Load the agent, which is the file AGENT, unless it is there, and look again.  0, or -1 with E,
- * also if it cannot be of use.
+ * Load the agent, which is the file AGENT, unless it is loaded, and read the process again.  0, or
+ * -1 with E, also if the agent cannot work in it.
  */
 int host_bring_agent(struct host *s, const struct inject_options *opt, const char *agent,
 	struct host_arrival *ret, struct err *e);
 
-/* How the agent notes blocks at this moment: not at all, samples, or all. */
+/* Return what the agent records of blocks at this moment: nothing, samples, or all. */
 static inline enum wire_noting
 host_noting(const struct host *s)
 {
@@ -48,12 +46,12 @@ host_noting(const struct host *s)
 }
 
 /*
- * Before a job begins: a filter may have come since the agent was loaded (IS_NEW: just now), and a
- * memdiag that was killed may have left hooks.
+ * Check before a job begins that no seccomp filter was added since the agent was loaded (IS_NEW:
+ * just now), and lift hooks that a killed memdiag has left.
  */
 int host_prepare(struct host *s, const struct inject_options *opt, bool is_new, struct err *e);
 
-/* Whether the program calls the agent by name, and no hooks are set for it. */
+/* Return whether the program calls the agent by name, so that it needs no hooks. */
 static inline bool
 host_is_preloaded(const struct host *s)
 {
@@ -61,21 +59,21 @@ host_is_preloaded(const struct host *s)
 }
 
 /*
- * Set the hooks of the jobs that there are to be, one at least.  Those that are set for other jobs
- * change to these, and no call goes past both.  In a program that calls the agent by name a word is
- * written, and nothing is stopped.
+ * Set the hooks of the wanted jobs, at least one.  Hooks that are set for other jobs change to
+ * these, and no call misses both.  In a program that calls the agent by name a word is written, and
+ * nothing is stopped.
  */
 int host_set_hooks(struct host *s, bool counts, enum wire_noting noting,
 	const struct inject_options *opt, struct hook_report *ret, struct inject_report *report,
 	struct err *e);
 /*
- * A job has ended: the same for the jobs that are left, or none.  Also without counters of its own:
- * a child has its parent's hooks.
+ * Set the hooks of the jobs that are left after one has ended, or lift them all.  Also works in a
+ * process without counters: a child has its parent's hooks.
  */
 int host_end_job(struct host *s, bool counts, enum wire_noting noting,
 	const struct inject_options *opt, struct hook_report *ret, struct err *e);
 
-/* Write [FROM, TO) of the segment, as the copy in S has it. */
+/* Write [FROM, TO) of the segment, from the copy in S. */
 int host_write(const struct host *s, size_t from, size_t to, struct err *e);
 
 #endif

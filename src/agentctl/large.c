@@ -1,6 +1,4 @@
-/*
- * Blocks with mappings of their own, for what memalign() leaves out in front of them.
- */
+/* Find blocks with separate mappings, and the gap that memalign() leaves before them. */
 #include <config.h>
 
 #include "agentctl/large.h"
@@ -14,19 +12,19 @@
 #define PAGE_BYTES UINT64_C(4096)
 
 /*
- * All threads may stand still meanwhile: a longer search is given up.  This many reads, one of a
- * page's first words, take about 20 ms: enough for 160 MiB of a program's own memory (MariaDB's,
- * say).
+ * All threads may be stopped meanwhile: a longer search is given up.  This many reads, each of a
+ * page's first words, take about 20 ms: enough for 160 MiB of a program's own memory (such as
+ * MariaDB's).
  */
 #define MAX_REGIONS 4000
 #define MAX_READS 40000
 
 struct large_search {
 	const struct target *target;
-	struct os_pages *single; /* to ask for one page while others are walked */
+	struct os_pages *single; /* to query one page while others are walked */
 	unsigned int word_bytes;
-	raddr end;  /* of what is searched */
-	raddr next; /* what lies below it is known */
+	raddr end;  /* of the searched range */
+	raddr next; /* all below it has been searched */
 	size_t nr_reads;
 	struct large_blocks *ret;
 };
@@ -38,7 +36,10 @@ large_see_present(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* The SIZE bytes at AT, if the page is there: to read another would give the target one. */
+/*
+ * Read the SIZE bytes at AT if the page is present: reading a missing one would allocate it in the
+ * target.
+ */
 static bool
 large_read_present(struct large_search *s, raddr at, void *buf, size_t size)
 {
@@ -52,15 +53,16 @@ large_read_present(struct large_search *s, raddr at, void *buf, size_t size)
 		is_present && os_read(s->target, at, buf, size, &e) == 0;
 }
 
-/*
- * A mapping whose first header says that it is BYTES long, and whose second header is looked for.
- */
+/* A mapping whose first header gives its size as BYTES, and whose second header is searched. */
 struct large_mapping {
 	raddr start;
 	uint64_t most, bytes, lead;
 };
 
-/* Whether the header at HEADER is the one LEAD bytes into M; then M has what it says. */
+/*
+ * Return whether the header at HEADER is the second one, LEAD bytes into M; if so, store its values
+ * in M.
+ */
 static bool
 is_second(const struct large_search *s, struct large_mapping *m, const char *header, uint64_t lead)
 {
@@ -73,7 +75,10 @@ is_second(const struct large_search *s, struct large_mapping *m, const char *hea
 	return true;
 }
 
-/* As memalign() has placed it: in front of an address that is a multiple of the alignment. */
+/*
+ * Find the header where memalign() places it: before an address that is a multiple of the
+ * alignment.
+ */
 static bool
 find_by_alignment(struct large_search *s, struct large_mapping *m, const char *first)
 {
@@ -119,9 +124,9 @@ note_run(const struct os_page_run *run, void *arg)
 }
 
 /*
- * realloc() may have moved the mapping, with the lead as it was: then the header is anywhere. What
- * lies before it is never used, so it is in one of the first two pages, or in the first one that is
- * there behind a gap.
+ * Search pages: realloc() may have moved the mapping with its lead unchanged, and then the header
+ * is anywhere.  The memory before it is never used, so it is in one of the first two pages, or in
+ * the first present one after a gap.
  */
 static bool
 find_by_pages(struct large_search *s, struct large_mapping *m, const char *first)
@@ -143,7 +148,9 @@ find_by_pages(struct large_search *s, struct large_mapping *m, const char *first
 		find_in_page(s, m, page, next.v - m->start.v);
 }
 
-/* A mapping that was resized later has its size in the second header alone. */
+/*
+ * Find the second header.  If the mapping was resized later, only the second header has its size.
+ */
 static void
 find_second(struct large_search *s, struct large_mapping *m, const char *first)
 {
@@ -151,7 +158,7 @@ find_second(struct large_search *s, struct large_mapping *m, const char *first)
 		find_by_pages(s, m, first);
 }
 
-/* The pages of a run that begin a mapping of malloc's. */
+/* Handle the pages of a run that begin one of malloc's mappings. */
 static int
 see_run(const struct os_page_run *run, void *arg)
 {
@@ -189,7 +196,7 @@ may_have_blocks(const struct region *r)
 	return strncmp(r->prot, "rw-p", 4) == 0 && !r->inode && !r->path;
 }
 
-/* The first heap of an arena that ends behind AT; NULL if none before END. */
+/* Return the first heap of an arena that ends after AT; NULL if no heap begins before END. */
 static const struct arena_heap *
 next_arena_heap(const struct arenas *a, raddr at, raddr end)
 {
@@ -207,8 +214,8 @@ next_arena_heap(const struct arenas *a, raddr at, raddr end)
 }
 
 /*
- * Search R but for the heaps of arenas in it: of those and of malloc's mappings next to them the
- * kernel makes one mapping.  False: not all of it was searched.
+ * Search R except for the heaps of arenas in it: the kernel merges those with malloc's mappings
+ * next to them.  False if a part was not searched.
  */
 static bool
 search_region(struct large_search *s, struct os_pages *pages, const struct region *r,

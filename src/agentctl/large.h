@@ -1,6 +1,4 @@
-/*
- * large: blocks with mappings of their own, by what is in memory.
- */
+/* large: blocks with separate mappings, found from the contents of memory. */
 #ifndef MEMDIAG_AGENTCTL_LARGE_H
 #define MEMDIAG_AGENTCTL_LARGE_H
 
@@ -9,15 +7,16 @@
 struct regions;
 struct target;
 
-/* Blocks with mappings of their own, as far as their headers were found. */
+/* Blocks with separate mappings, as far as their headers were found. */
 struct large_blocks {
 	uint64_t nr, bytes;  /* of whole pages */
-	uint64_t lead_bytes; /* of these, what lies before the headers of aligned blocks */
+	uint64_t lead_bytes; /* part of these before the headers of aligned blocks */
 };
 
 /*
- * Find those of T, which may stand; A are its arenas. True if all that could be was searched: what
- * was found is then complete if NR and BYTES are malloc's own account. Reads present pages only.
+ * Find the large blocks of T, which may be stopped; its arenas are A.  Returns true if all possible
+ * places were searched: then the result is complete if NR and BYTES are equal to malloc's own
+ * account.  Reads only present pages.
  */
 bool large_blocks_find(struct large_blocks *ret, const struct target *t, const struct regions *m,
 	const struct arenas *a);

@@ -19,9 +19,9 @@
 #include "os/descriptors.h"
 #include "wire/totals.h"
 
-/* ---- before it starts ---- */
+/* ---- before the start ---- */
 
-/* Whether ENTRY of the environment sets NAME. */
+/* Return whether ENTRY of the environment sets NAME. */
 static bool
 sets(const char *entry, const char *name)
 {
@@ -62,7 +62,7 @@ find_agent(struct launch *l, struct err *e)
 
 	if (agent_file_find(l->agent, sizeof l->agent, e) < 0)
 		return -1;
-	/* ld.so splits at the first two, and expands what begins with the third (ld.so(8)). */
+	/* ld.so splits at the first two, and expands names after the third (ld.so(8)). */
 	if (strpbrk(l->agent, " :$"))
 		return err_set(e, 0,
 			"LD_PRELOAD cannot name %s: install memdiag where no directory has a blank, colon or dollar sign in its name",
@@ -86,13 +86,13 @@ launch_make_segment(struct launch *l, struct err *e)
 	void *mapped = MAP_FAILED;
 	struct rlimit most;
 
-	/* To make a larger file would be a signal. */
+	/* Making a larger file would raise a signal. */
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < WIRE_WHOLE_BYTES)
 		return err_set(e, EFBIG,
 			"cannot make a file in memory for the counters: ulimit -f is too low");
 	l->segment_fd = memfd_create(WIRE_SEGMENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (l->segment_fd >= 0) {
-		/* The program that is started can open it too, and could make it smaller. */
+		/* The started program can open it too, and could make it smaller. */
 		if (os_fix_size(l->segment_fd, WIRE_WHOLE_BYTES, e) < 0)
 			return -1;
 		mapped = mmap(NULL, WIRE_WHOLE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -101,7 +101,7 @@ launch_make_segment(struct launch *l, struct err *e)
 	if (mapped == MAP_FAILED)
 		return err_set(e, errno, "cannot make a file in memory for the counters");
 	l->segment = mapped;
-	l->segment->magic = WIRE_MAGIC; /* by which the agent knows that it is meant */
+	l->segment->magic = WIRE_MAGIC; /* by which the agent recognises its segment */
 	os_fd_path(l->segment_fd, l->segment_path, sizeof l->segment_path);
 	return 0;
 }
@@ -123,10 +123,7 @@ launch_read(const struct launch *l, pid_t pid, struct wire_segment *copy)
 	memcpy(copy, l->segment, WIRE_HEADER_BYTES);
 	if (!wire_is_valid(copy, WIRE_WHOLE_BYTES))
 		return false;
-	/*
-	 * Read only the used part: reading the rest would give the file pages that it does not
-	 * have.
-	 */
+	/* Read only the used part: reading the rest would allocate missing pages of the file. */
 	memcpy(wire_threads(copy), wire_threads(l->segment),
 		copy->nr_threads * sizeof(struct wire_thread));
 	return true;
@@ -134,7 +131,7 @@ launch_read(const struct launch *l, pid_t pid, struct wire_segment *copy)
 
 /* ---- starting ---- */
 
-/* The words of SETTINGS as a variable: the caller's to free, NULL without memory. */
+/* Return SETTINGS as an environment variable, which the caller frees; NULL if memory runs out. */
 static char *
 make_settings(const struct launch *l, const struct wire_settings *settings)
 {
@@ -150,7 +147,7 @@ make_settings(const struct launch *l, const struct wire_settings *settings)
 	return text;
 }
 
-/* In front of what is there: whose malloc is first, counts. */
+/* Put the agent before the present value: the first malloc is used. */
 static char *
 make_preload(const struct launch *l)
 {

@@ -16,7 +16,7 @@ struct live_set_reading {
 	struct live_set *s;
 	const struct target *t;
 	uint32_t nr_sites;
-	/* Room for a piece, twice: what changes while it is read is different in them. */
+	/* Room for a piece, twice: words that change during the reading differ in them. */
 	void *once, *again;
 };
 #define PIECE_BYTES WIRE_SHADOW_LEAF_BYTES
@@ -38,7 +38,7 @@ live_set_add(struct live_set_reading *r, uint64_t at, uint64_t bytes, uint32_t s
 	return 0;
 }
 
-/* Read BYTES, at most PIECE_BYTES, at AT.  What is not present is zero. */
+/* Read BYTES, at most PIECE_BYTES, at AT.  Missing pages are zero. */
 static int
 read_twice(struct live_set_reading *r, uint64_t at, size_t bytes, struct err *e)
 {
@@ -50,7 +50,7 @@ read_twice(struct live_set_reading *r, uint64_t at, size_t bytes, struct err *e)
 
 /* ---- words by address ---- */
 
-/* The leaf at AT, of the addresses from START on. */
+/* Read the leaf at AT, for the addresses from START on. */
 static int
 read_leaf(struct live_set_reading *r, uint64_t at, uint64_t start, struct err *e)
 {
@@ -72,7 +72,7 @@ read_leaf(struct live_set_reading *r, uint64_t at, uint64_t start, struct err *e
 	return 0;
 }
 
-/* The NR pointers at AT.  The caller frees *RET. */
+/* Read the NR pointers at AT.  The caller frees *RET. */
 static int
 read_pointers(
 	const struct live_set_reading *r, uint64_t at, size_t nr, uint64_t **ret, struct err *e)
@@ -158,7 +158,10 @@ live_set_by_address(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A block of 4 GiB and more is three entries of the table, next to each other. */
+/*
+ * Join the entries of large blocks: a block of 4 GiB and more is three entries of the table, next
+ * to each other.
+ */
 static void
 join_large(struct live_set *s)
 {

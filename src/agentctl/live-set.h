@@ -1,6 +1,4 @@
-/*
- * live-set: the blocks that a record of a process knows as live, one by one.
- */
+/* live-set: the individual blocks that a record of a process has as live. */
 #ifndef MEMDIAG_AGENTCTL_LIVE_SET_H
 #define MEMDIAG_AGENTCTL_LIVE_SET_H
 
@@ -15,14 +13,15 @@ struct live_block {
 };
 
 struct live_set {
-	struct live_block *v; /* by address */
+	struct live_block *v; /* sorted by address */
 	size_t nr, room;
 };
 
 /*
- * Read those of P, whose counters C are and whose record has NR_SITES sites.  Nothing is stopped: a
- * block that is allocated or freed meanwhile may be there or not.  S must be zeroed, and is to be
- * released in any case.  0, or -1 with E: ERR_UNSUPPORTED if the agent is another memdiag's.
+ * Read the live blocks of P, whose counters are C and whose record has NR_SITES sites.  Nothing is
+ * stopped: a block that is allocated or freed meanwhile may be included or not.  S must be zeroed,
+ * and must be released in any case.  0, or -1 with E: ERR_UNSUPPORTED if the agent is another
+ * memdiag's.
  */
 int live_set_read(struct live_set *s, const struct process *p, const struct agent_segment *c,
 	uint32_t nr_sites, struct err *e);

@@ -24,9 +24,9 @@
 
 #define NOT_COUNTED ": the agent cannot be preloaded, and nothing would be counted"
 
-/* ---- where it is ---- */
+/* ---- finding it ---- */
 
-/* 0, or what is in the way. */
+/* Return 0, or the errno value that prevents execution. */
 static int
 trouble_with(const char *path)
 {
@@ -39,7 +39,7 @@ trouble_with(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? errno : 0;
 }
 
-/* Without PATH execvp() looks here (glibc 2.24, _CS_PATH). */
+/* Without PATH, execvp() searches these directories (glibc 2.24, _CS_PATH). */
 #define DEFAULT_PATH "/bin:/usr/bin"
 
 static int
@@ -51,7 +51,7 @@ program_find_in_path(const char *name, char *buf, size_t size)
 	for (;; dir++) {
 		int len = (int)strcspn(dir, ":");
 
-		/* Always with a slash, so that it is not searched for again. */
+		/* Always with a slash, so that it is not searched again. */
 		if ((size_t)snprintf(buf, size, "%.*s/%s", len ? len : 1, len ? dir : ".", name) <
 			size) {
 			trouble = trouble_with(buf);
@@ -84,16 +84,16 @@ program_find(const char *name, char *buf, size_t size, struct err *e)
 		"cannot run %s", text_printable(name, shown, sizeof shown));
 }
 
-/* ---- whether the agent gets into it ---- */
+/* ---- can the agent be loaded into it ---- */
 
 /* The number of interpreters that the kernel follows (fs/exec.c, exec_binprm()). */
 #define MAX_INTERPRETERS 5
-/* The bytes that it reads of a script (BINPRM_BUF_SIZE). */
+/* The bytes that the kernel reads of a script (BINPRM_BUF_SIZE). */
 #define HEAD_BYTES 256
 
 /*
- * ld.so preloads nothing, or not from there, when a program has rights that its caller does not
- * have (security/commoncap.c, cap_bprm_creds_from_file(): secureexec).
+ * Return the rights that a program has and its caller does not have: ld.so then preloads nothing,
+ * or not from there (security/commoncap.c, cap_bprm_creds_from_file(): secureexec).
  */
 static const char *
 rights_of(const char *path)
@@ -114,7 +114,8 @@ rights_of(const char *path)
 }
 
 /*
- * The name in PT_INTERP of IMAGE; "" if it does not end within its segment, NULL if none.
+ * Return the name in PT_INTERP of IMAGE; "" if it does not end within its segment, NULL if
+ * PT_INTERP is missing.
  */
 static const char *
 loader_of(const struct image *image)
@@ -137,7 +138,7 @@ program_begins_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* glibc's is ld-linux.so.2, ld-linux-x86-64.so.2 ...; musl's ld-musl-x86_64.so.1 ... */
+/* glibc's is ld-linux.so.2, ld-linux-x86-64.so.2 ...; musl's is ld-musl-x86_64.so.1 ... */
 static bool
 program_is_known(const char *loader)
 {
@@ -147,8 +148,8 @@ program_is_known(const char *loader)
 }
 
 /*
- * Their runtime has to be the first that defines malloc, and ends the program or crashes if it is
- * not.
+ * Recognise sanitizers' runtimes.  A runtime must be the first that defines malloc, and otherwise
+ * ends the program or crashes.
  */
 static int
 see_needed(const char *name, void *arg)
@@ -164,8 +165,8 @@ see_needed(const char *name, void *arg)
 }
 
 /*
- * The name of a sanitizer's runtime that the program needs, or its first function if it is linked
- * in.
+ * Return the name of a sanitizer's runtime that the program needs, or its first function if it is
+ * linked in.
  */
 static const char *
 sanitizer_of(const struct image *program)
@@ -182,7 +183,7 @@ sanitizer_of(const struct image *program)
 	return name;
 }
 
-/* PATH is printable. */
+/* Check that the agent can be loaded into the program.  PATH is printable. */
 static int
 check_elf(const char *path, const struct image *program, const struct image *agent, struct err *e)
 {
@@ -196,7 +197,7 @@ check_elf(const char *path, const struct image *program, const struct image *age
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%s is a program for another processor or of 32 bit, for which there is no agent" NOT_COUNTED,
 			path);
-	/* ld.so itself runs the program that is its argument. */
+	/* ld.so itself runs the program given as its argument. */
 	if (!loader && soname && program_is_known(soname))
 		return 0;
 	if (!loader)
@@ -206,7 +207,7 @@ check_elf(const char *path, const struct image *program, const struct image *age
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%s is for neither glibc nor musl, but for the libc of %s" NOT_COUNTED,
 			path, text_printable(loader, shown, sizeof shown));
-	/* Its own code calls that, and no function of the agent. */
+	/* The program's own code calls that malloc, and not the agent. */
 	allocator =
 		image_find(program, "malloc", &ignored) == 0 ? allocator_in_program(program) : NULL;
 	if (allocator)
@@ -221,14 +222,19 @@ check_elf(const char *path, const struct image *program, const struct image *age
 	return 0;
 }
 
-/* The program that the kernel runs for a file with this HEAD, into BUF; false: the file itself. */
+/*
+ * Store in BUF the program that the kernel runs for a file with this HEAD; false: the file itself.
+ */
 static bool
 interpreter_of(const char *head, char *buf, size_t size)
 {
 	if (program_begins_with(head, ELFMAG))
 		return false;
 	if (!program_begins_with(head, "#!")) {
-		/* execvp() has the shell read what the kernel does not know (posix/execvpe.c). */
+		/*
+		 * execvp() has the shell read a file that the kernel does not recognise
+		 * (posix/execvpe.c).
+		 */
 		snprintf(buf, size, "%s", _PATH_BSHELL);
 		return true;
 	}

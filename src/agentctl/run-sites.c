@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "os/descriptors.h"
 
-/* 121 MiB each, of which only what is used takes memory. */
+/* 121 MiB each, of which only the used part takes memory. */
 static const struct wire_sites_size size = { UINT32_C(1) << 20, UINT32_C(1) << 18,
 	RUN_SITES_LOG_BLOCKS };
 
@@ -43,7 +43,7 @@ run_sites_make(int *ret_fd, struct err *e)
 	struct rlimit most;
 	auto_fd int fd = -1;
 
-	/* To make a larger file would be a signal. */
+	/* Making a larger file would raise a signal. */
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < (rlim_t)bytes)
 		return err_set(e, EFBIG,
 			"cannot make a file in memory for the profile: ulimit -f is too low");

@@ -1,6 +1,4 @@
-/*
- * Sampling begun and ended in a process that runs.
- */
+/* Start and stop sampling in a running process. */
 #include <config.h>
 
 #include "agentctl/sampler-job.h"
@@ -23,9 +21,9 @@
 #include "wire/sites.h"
 
 /*
- * Room for the sites: of a file of 224 MiB only what is used takes memory.  Where the target may
- * not have so much of addresses, a file of 3 MiB.  A log comes on top of it, of 1 MiB at most
- * there.
+ * Room for the sites: a file of 224 MiB, of which only the used part takes memory.  If the target's
+ * address space is too limited for that, a file of 3 MiB.  A log adds to it, at most 1 MiB in the
+ * second case.
  */
 static const struct wire_sites_size sizes[] = {
 	{ WIRE_SITES_MAX_NODES, WIRE_SITES_MAX_SITES, WIRE_LOG_MAX_BLOCKS },
@@ -42,7 +40,7 @@ size_for(const struct sampler_wanted *wanted, struct wire_sites_size most)
 	return most;
 }
 
-/* Where the agent's request_serve() is. */
+/* Find the address of the agent's request_serve(). */
 static int
 find_request(const struct host *s, raddr *ret, struct err *e)
 {
@@ -65,7 +63,7 @@ describe_program(const struct host *s, struct wire_request *r)
 		r->frames = frames.v;
 }
 
-/* Have the agent get ready.  1: it has no memory for so much. */
+/* Have the agent prepare.  Returns 1 if it has no memory for that size. */
 static int
 sampler_job_request(const struct host *s, const struct inject_options *opt, raddr fn,
 	const struct sampler_wanted *wanted, const struct wire_sites_size *size,
@@ -119,7 +117,7 @@ sampler_job_get_ready(const struct host *s, const struct inject_options *opt,
 		s->target->pid, s->target->comm);
 }
 
-/* The least that sites of samples need; a record needs SAMPLER_RECORD_LEAST_BYTES. */
+/* The least memory for the sites of samples; a record needs SAMPLER_RECORD_LEAST_BYTES. */
 #define SAMPLES_LEAST_BYTES (UINT64_C(2) << 20)
 
 static int
@@ -140,8 +138,8 @@ sampler_job_refuse_room(const struct target *t, const struct os_memory_room *roo
 }
 
 /*
- * Bound what is taken by what is left in the cgroups of T, as the kernel kills for more: half of it
- * unless WANTED has a number, which must fit.
+ * Bound the sampler's memory by the room left in the cgroups of T, beyond which the kernel kills:
+ * half of it, unless WANTED has a number, which must fit.
  */
 static int
 sampler_job_bound(
@@ -180,7 +178,7 @@ noting_of(enum wire_capture capture)
 	return capture == WIRE_RECORD ? WIRE_NOTE_ALL : WIRE_NOTE_SAMPLES;
 }
 
-/* One of them at a time. */
+/* Refuse if the other capture is running: only one can run at a time. */
 static int
 sampler_job_refuse_other(const struct host *s, enum wire_capture capture, struct err *e)
 {
@@ -194,7 +192,7 @@ sampler_job_refuse_other(const struct host *s, enum wire_capture capture, struct
 		now == WIRE_NOTE_ALL ? "record" : "profile", s->target->pid);
 }
 
-/* A record keeps its note of each block by the place of glibc's chunk. */
+/* Refuse a record: it keeps its word for each block by the place of glibc's chunk. */
 static int
 refuse_record(const struct host *s, struct err *e)
 {
@@ -217,9 +215,7 @@ sampler_job_begin(struct host *s, const struct inject_options *opt,
 	if (host_prepare(s, opt, p->is_new, e) < 0 ||
 		sampler_job_get_ready(s, opt, wanted, p, ret_fd, e) < 0)
 		return -1;
-	/*
-	 * Last: of a memdiag that is killed there may be hooks without a mark, never the reverse.
-	 */
+	/* Mark it last: if memdiag is killed, hooks may exist without a mark, never the reverse. */
 	if (host_set_hooks(s, counts, noting, opt, &p->hooked, &borrowed, e) == 0) {
 		if (set_noting(s, noting, e) == 0)
 			return 0;
@@ -260,8 +256,8 @@ sampler_job_start(const struct target *t, const struct inject_options *opt,
 }
 
 /*
- * Have the agent give back what noting takes: 185 KiB for each thread, and for a record 4 bytes for
- * 16 of the heap.  False: it was not.
+ * Have the agent free the memory of the sampler: 185 KiB for each thread, and for a record 4 bytes
+ * for each 16 of the heap.  False if it was not freed.
  */
 static bool
 sampler_job_give_back(struct host *s, const struct inject_options *opt)
@@ -274,7 +270,7 @@ sampler_job_give_back(struct host *s, const struct inject_options *opt)
 	struct inject_report borrowed;
 	struct err ignored;
 
-	/* Its functions are not hooked as they were. */
+	/* Read again: its functions are no longer hooked. */
 	return host_look(s, &ignored) == 0 && find_request(s, &call.fn, &ignored) == 0 &&
 		load_call(s->callee, &s->process.arenas, opt, &call, &borrowed, &ignored) == 0 &&
 		r.is_done;
@@ -294,8 +290,8 @@ sampler_job_stop(const struct target *t, const struct inject_options *opt,
 	counts = agent_segment_is_counting(&s.agent);
 	was_noting = host_noting(&s);
 	/*
-	 * Before the hooks are lifted: a memdiag that is killed in between leaves hooks, which the
-	 * next start or stop lifts.
+	 * Unmark it before the hooks are lifted: a memdiag that is killed in between leaves hooks,
+	 * which the next start or stop lifts.
 	 */
 	if (was_noting && set_noting(&s, WIRE_NOTE_NOTHING, e) < 0)
 		return -1;

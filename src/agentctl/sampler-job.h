@@ -1,6 +1,6 @@
 /*
- * sampler-job: the sampler, which takes samples or records all blocks, begun and ended in a process
- * that runs.
+ * sampler-job: start and stop the sampler, which takes samples or records all blocks, in a running
+ * process.
  */
 #ifndef MEMDIAG_AGENTCTL_SAMPLER_JOB_H
 #define MEMDIAG_AGENTCTL_SAMPLER_JOB_H
@@ -21,24 +21,25 @@ struct target;
 #define SAMPLER_RECORD_LEAST_BYTES (UINT64_C(8) << 20)
 struct sampler_wanted {
 	enum wire_capture capture;
-	uint64_t period_bytes; /* of a profile: one sample for so many bytes */
+	uint64_t period_bytes; /* of a profile: the bytes for one sample */
 	struct wire_triggers triggers;
-	uint64_t log_bytes; /* of a record: how large its log may get (wire/log.h); 0: none */
+	uint64_t log_bytes; /* of a record: maximum size of its log (wire/log.h); 0: no log */
 	/*
-	 * That it may take, threads excepted: SAMPLER_RECORD_LEAST_BYTES or more of a record; 0:
-	 * any number, or half of what is left below the memory limits of the target's cgroups.
+	 * Memory that it may take, excluding threads: at least SAMPLER_RECORD_LEAST_BYTES for a
+	 * record; 0: any number, or half of what is left below the memory limits of the target's
+	 * cgroups.
 	 */
 	uint64_t max_bytes;
 	enum wire_live_set live_set;
-	bool opens_log; /* all is appended to it, from the first block on */
+	bool opens_log; /* all events are appended to it, from the first block on */
 };
 
 struct sampler_job {
-	bool was_so;	       /* it did so already, or did not: nothing was changed */
+	bool was_so;	       /* it was running already, or was not running: nothing was changed */
 	bool is_new;	       /* the agent was loaded just now */
-	bool keeps_memory;     /* it ended, but could not be asked to give back what it takes */
-	uint64_t period_bytes; /* as wanted; of a profile */
-	/* it takes no more than this, as so much is left below a limit of its cgroups; 0: any */
+	bool keeps_memory;     /* it ended, but could not be made to free its memory */
+	uint64_t period_bytes; /* as requested; of a profile */
+	/* its limit, from the room left below a limit of its cgroups; 0: unlimited */
 	uint64_t max_bytes, room_bytes;
 	const char *limit_name;
 	struct wire_triggers triggers;
@@ -49,18 +50,18 @@ struct sampler_job {
 };
 
 /*
- * Make T note what it allocates as WANTED: load the agent, which is the file AGENT, unless it is
- * there, and hook malloc and related functions for all callers.  *RET_FD is the file that the sites
- * are noted in (sites_read_file()), and the log behind them, for the caller to close; -1 if it did
- * so already.  0, or -1 with E; nothing is hooked then.
+ * Make T record what it allocates as WANTED: load the agent, which is the file AGENT, unless it is
+ * loaded, and hook malloc and related functions for all callers. *RET_FD is the file that contains
+ * the sites (sites_read_file()) and, after them, the log; the caller closes it; -1 if it was
+ * recording already.  0, or -1 with E; nothing is hooked then.
  */
 int sampler_job_start(const struct target *t, const struct inject_options *opt,
 	const struct sampler_wanted *wanted, const char *agent, struct sampler_job *ret,
 	int *ret_fd, struct err *e);
 
 /*
- * End CAPTURE: what was noted can be read until the next start.  0, or -1 with E, also if it is
- * the other one that runs.
+ * End CAPTURE: its sites can be read until the next start.  0, or -1 with E, also if the other
+ * capture is running.
  */
 int sampler_job_stop(const struct target *t, const struct inject_options *opt,
 	enum wire_capture capture, struct sampler_job *ret, struct err *e);

@@ -7,7 +7,7 @@
 #include "os/pages.h"
 #include "wire/sites.h"
 
-/* No part is larger: that of the sites is 224 MiB, and the live set of 134 million blocks 7 GiB. */
+/* Larger than any part: the sites take 224 MiB, the live set of 134 million blocks 7 GiB. */
 #define MAX_PART_BYTES (UINT64_C(1) << 34)
 
 static int
@@ -20,7 +20,7 @@ sampler_memory_add_run(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* PART as whole pages; false if the agent cannot have noted it. */
+/* Round PART to whole pages; false if it cannot come from the agent. */
 static bool
 pages_of(const struct wire_memory_part *part, raddr *start, raddr *end)
 {

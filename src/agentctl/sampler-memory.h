@@ -1,6 +1,4 @@
-/*
- * sampler-memory: how much memory the sampler takes in a process.
- */
+/* sampler-memory: the memory that the sampler takes in a process. */
 #ifndef MEMDIAG_AGENTCTL_SAMPLER_MEMORY_H
 #define MEMDIAG_AGENTCTL_SAMPLER_MEMORY_H
 
@@ -11,14 +9,14 @@
 struct sampler_memory {
 	bool is_there;	  /* false: nothing was ever sampled */
 	bool is_sampling; /* samples are taken now */
-	bool is_partial;  /* there is more than the agent could note */
+	bool is_partial;  /* the agent could not record all of its memory */
 	uint64_t resident_bytes[WIRE_NR_MEMORY_KINDS];
 	uint64_t total_bytes; /* resident, of all kinds */
 };
 
 /*
- * Find out that of P, whose counters C are.  Nothing is stopped.  0, or -1 with E: ERR_UNSUPPORTED
- * if the agent's list is damaged, or what the kernel says of pages cannot be read.
+ * Measure it in P, whose counters are C.  Nothing is stopped.  0, or -1 with E: ERR_UNSUPPORTED if
+ * the agent's list is damaged, or the kernel's data on pages cannot be read.
  */
 int sampler_memory_read(struct sampler_memory *m, const struct process *p,
 	const struct agent_segment *c, struct err *e);

@@ -11,9 +11,9 @@
 #include "os/memory.h"
 #include "os/part.h"
 
-/* Where it is read from. */
+/* The source that sites are read from. */
 struct source {
-	const struct target *target; /* NULL: from the file */
+	const struct target *target; /* NULL for the file */
 	raddr at;
 	int fd;
 	uint64_t offset; /* in the file */
@@ -63,7 +63,7 @@ lesser(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* A text of the sites.  To be freed; NULL with E. */
+/* Read a text of the sites, which the caller frees; NULL with E. */
 static char *
 sites_read_text(const struct source *s, uint64_t at, uint32_t bytes, struct err *e)
 {
@@ -80,7 +80,7 @@ sites_read_text(const struct source *s, uint64_t at, uint32_t bytes, struct err 
 	return NULL;
 }
 
-/* Which code is mapped, if the agent has noted that, and does not just now write it anew. */
+/* Read the mapped code, if the agent has recorded it and is not rewriting it now. */
 static int
 sites_read_maps(
 	struct sites_copy *c, const struct source *s, const struct wire_sites *head, struct err *e)
@@ -95,8 +95,8 @@ sites_read_maps(
 }
 
 /*
- * Threads hold back some of what they add to the sum of all, of which the peak is: where the sites
- * have more now, that is the most.
+ * Raise the peak to the present sum of the sites, if that is more: threads hold back a part of what
+ * they add to the total from which the peak is taken.
  */
 static void
 agentctl_sites_raise_peak(struct sites_copy *c)
@@ -109,11 +109,11 @@ agentctl_sites_raise_peak(struct sites_copy *c)
 	if (live > INT64_MAX || (int64_t)live <= c->head.peak_bytes)
 		return;
 	c->head.peak_bytes = (int64_t)live;
-	/* No site has kept a peak of that. */
+	/* No site has stored its amount at that peak. */
 	c->head.epoch++;
 }
 
-/* The head, then the sites, then the nodes: so each site has its nodes. */
+/* Read the head, then the sites, then the nodes: so each site has its nodes. */
 static int
 sites_read_all(struct sites_copy *c, const struct source *s, struct err *e)
 {
@@ -176,7 +176,7 @@ sites_count_dump(const struct sites_copy *c, const struct target *t, struct err 
 	const raddr at = raddr_add(c->at, offsetof(struct wire_sites, nr_dumps));
 	uint32_t nr;
 
-	/* As it is now: others may have written files since it was copied. */
+	/* Read the present number: other memdiags may have written files since the copy. */
 	if (os_read(t, at, &nr, sizeof nr, e) < 0)
 		return -1;
 	nr++;
@@ -194,7 +194,7 @@ sites_release(struct sites_copy *c)
 	*c = (struct sites_copy){ .nr_nodes = 0 };
 }
 
-/* False: the stack has more frames than any. */
+/* Add a frame or a label.  False if the stack has more frames than possible. */
 static bool
 sites_add_frame(struct sites_stack *s, uint64_t address)
 {
@@ -224,7 +224,7 @@ sites_add_frame(struct sites_stack *s, uint64_t address)
 	return false;
 }
 
-/* No path is longer, unless it is a ring: the process may have written anything there. */
+/* A path is no longer, unless it is a loop: the process may have written anything there. */
 #define MAX_NODES_OF_PATH (WIRE_MAX_PATH + 8)
 
 bool
@@ -255,7 +255,7 @@ sites_stack_of_node(const struct sites_copy *c, uint32_t node, struct sites_stac
 	return true;
 }
 
-/* The nodes of a text up to NODE, the last one first.  0: C is damaged there. */
+/* Return the nodes of a text up to NODE, the last one first.  0 if C is damaged there. */
 static uint32_t
 agentctl_sites_text_path(
 	const struct sites_copy *c, uint32_t node, uint32_t path[WIRE_MAX_TEXT_NODES])
@@ -288,7 +288,7 @@ sites_code(const struct sites_copy *c, uint64_t frame, struct sites_code *ret)
 		return false;
 	ret->line = (uint32_t)wire_label_value(c->node[number].address);
 	parent = c->node[number].parent;
-	/* The line that runs is below the one where the function begins. */
+	/* The running line is below the line where the function begins. */
 	nr = agentctl_sites_text_path(
 		c, agentctl_sites_is_line(c, parent) ? c->node[parent].parent : parent, path);
 	if (!nr)
@@ -313,7 +313,7 @@ agentctl_sites_add(struct wire_amount *to, struct wire_amount a)
 
 enum site_kind { SITE_OF_BLOCKS, SITE_OF_MAPPINGS, SITE_WITHOUT_STACK };
 
-/* The kind of SITE: all labels but that of a cut stack are below its frames. */
+/* Return the kind of SITE: all labels except that of a cut stack are below its frames. */
 static enum site_kind
 sites_kind_of(const struct sites_copy *c, uint32_t site)
 {
@@ -352,7 +352,7 @@ sites_add_up(const struct sites_copy *c)
 		if (kind == SITE_WITHOUT_STACK)
 			agentctl_sites_add(&sum.no_stack, c->site[i].allocated);
 	}
-	/* Not of the sites' own counters: one of them may have changed while they were copied. */
+	/* Not from the sites' own counters: one of them may have changed during the copy. */
 	sum.freed.units = sum.allocated.units - sum.live.units;
 	sum.freed.bytes = sum.allocated.bytes - sum.live.bytes;
 	return sum;

@@ -20,7 +20,7 @@
 #include "wire/maps-text.h"
 #include "wire/maps.h"
 
-/* ---- what a sample has ---- */
+/* ---- the values of a sample ---- */
 
 enum {
 	ALLOCATED_OBJECTS, /* of the usual types */
@@ -66,11 +66,11 @@ collect_set(int64_t *values, int type, struct wire_amount a)
 struct collecting {
 	struct profile *p;
 	const struct sites_copy *sites;
-	const struct target *target; /* NULL: the process has ended */
-	uint32_t *stack_of;	     /* of each site; NULL: not wanted */
+	const struct target *target; /* NULL if the process has ended */
+	uint32_t *stack_of;	     /* by site; NULL if not needed */
 };
 
-/* Threads that have ended, and a process that has, have no names. */
+/* Add a thread; it has no name if it or the process has ended. */
 static int
 collect_add_thread(const struct collecting *c, uint32_t tid, uint32_t *ret, struct err *e)
 {
@@ -156,9 +156,9 @@ collect_add_site(const struct collecting *c, uint32_t i, struct err *e)
 	return profile_add_sample(c->p, sample, values, e);
 }
 
-/* ---- what is mapped ---- */
+/* ---- mappings ---- */
 
-/* Whether P has the mapping R from an earlier look at the process. */
+/* Return whether P has the mapping R from an earlier read of the process. */
 static bool
 has_mapping(const struct profile *p, const struct region *r)
 {
@@ -192,8 +192,8 @@ profile_add_mappings(struct profile *p, const struct process *process, struct er
 }
 
 /*
- * The build-id of the file that was mapped at R, unless it is another file by now, or R has no
- * inode, as an object that was only seen; else "".
+ * Find the build-id of the file that was mapped at R; "" if it is another file by now, or R has no
+ * inode, like an object that was only seen.
  */
 static void
 find_build_id(const struct region *r, char *ret, size_t size)
@@ -212,7 +212,7 @@ find_build_id(const struct region *r, char *ret, size_t size)
 		image_build_id(image, ret, size);
 }
 
-/* The build-id of what is mapped at R: of PROCESS, if it has R now; NULL: it has ended. */
+/* Find the build-id of the object at R: from PROCESS if it has R now; NULL if it has ended. */
 static void
 collect_find_id(const struct process *process, const struct region *r, char *ret, size_t size)
 {
@@ -229,7 +229,7 @@ collect_find_id(const struct process *process, const struct region *r, char *ret
 		image_build_id(o->image, ret, size);
 }
 
-/* The build-id of the mapping before LINE, if LINE has it. */
+/* Set the build-id of the mapping before LINE, if LINE contains it. */
 static int
 collect_add_id(struct profile *p, const char *line, struct err *e)
 {
@@ -256,7 +256,10 @@ add_line(struct profile *p, const struct process *process, char *line, struct er
 	return profile_add_mapping(p, r.start.v, r.end.v, r.offset_bytes, r.path, id, e);
 }
 
-/* The code that PROCESS has mapped, as lines of its maps.  To be freed; NULL: no memory. */
+/*
+ * Return the code that PROCESS has mapped, as lines of its maps.  The caller frees it; NULL if
+ * memory runs out.
+ */
 static char *
 text_of(const struct process *process)
 {
@@ -342,7 +345,7 @@ add_comments(struct profile *p, const struct sites_copy *sites, struct err *e)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 int
 profile_collect(struct profile **ret, const struct sites_copy *sites, const struct process *process,

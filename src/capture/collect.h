@@ -1,6 +1,4 @@
-/*
- * collect: what a sampler has noted, as a profile that reports and files are made of.
- */
+/* collect: the sites of a sampler as a profile, of which reports and files are made. */
 #ifndef MEMDIAG_CAPTURE_COLLECT_H
 #define MEMDIAG_CAPTURE_COLLECT_H
 
@@ -10,29 +8,32 @@
 
 /*
  * Make a profile of C: blocks and bytes in use, allocated, at the peak, and temporary; mappings in
- * use and so far, always, so that profiles with and without can be compared.  PROCESS
- * says what is mapped, and names threads if it still runs; NULL: it has ended, and C knows what was
- * mapped.  *RET is the caller's to free.  0, or -1 with E.
+ * use and so far, always, so that profiles with and without can be compared.  PROCESS gives the
+ * mappings, and the names of threads if it still runs; NULL if it has ended, and then C gives the
+ * mappings.  The caller frees *RET.  0, or -1 with E.
  */
 int profile_collect(struct profile **ret, const struct sites_copy *c, const struct process *process,
 	struct err *e);
-/* The same; STACK_OF[SITE] is set to the number of its stack, of each site with a sample. */
+/*
+ * As profile_collect(); for each site with a sample, STACK_OF[SITE] is set to the number of its
+ * stack.
+ */
 int profile_collect_stacks(struct profile **ret, const struct sites_copy *c,
 	const struct process *process, uint32_t *stack_of, struct err *e);
 
 /*
- * Parts of it: the code that PROCESS has mapped, less what P has already; and the frame (*RET) of
- * what found no room or, with IS_CUT, of a stack of which no frame is known.
+ * Add a part of it: the code that PROCESS has mapped, unless P has it already; and the frame (*RET)
+ * for blocks without room or, with IS_CUT, for a stack without a known frame.
  */
 int profile_add_mappings(struct profile *p, const struct process *process, struct err *e);
 /*
- * The code that frames of C are in: what PROCESS has mapped, or if that is NULL what C knows of it,
- * and objects that were unloaded.
+ * Add the code that contains the frames of C: from PROCESS or, if that is NULL, from C, and objects
+ * that were unloaded.
  */
 int profile_map(struct profile *p, const struct sites_copy *c, const struct process *process,
 	struct err *e);
 int profile_add_no_room(struct profile *p, bool is_cut, uint32_t *ret, struct err *e);
-/* The frame at ADDRESS of C, which may be an interpreter's function, into P. */
+/* Add the frame at ADDRESS of C, which may be an interpreter's function, to P. */
 int profile_add_site_frame(struct profile *p, const struct sites_copy *c, uint64_t address,
 	uint32_t *ret, struct err *e);
 

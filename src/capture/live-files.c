@@ -20,7 +20,7 @@
 /* The vdso has a few pages. */
 #define MAX_VDSO_BYTES ((size_t)256 << 10)
 
-/* A file with what the kernel has mapped at M: a whole ELF object. */
+/* Return a file with the object that the kernel has mapped at M: a whole ELF object. */
 static int
 copy_vdso(const struct target *t, const struct profile_mapping *m)
 {
@@ -51,8 +51,8 @@ live_files_mapped(const struct profile_mapping *m, void *arg)
 }
 
 /*
- * A compiler writes it into /tmp as the process sees that, under the number that it has itself.
- * Only its own: another user of /tmp could name its functions.
+ * A compiler writes the file into /tmp as the process sees it, under the process's own number.
+ * Only its own file is opened: another user of /tmp could name its functions.
  */
 int
 live_files_perf_map(void *arg)

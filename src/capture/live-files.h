@@ -1,6 +1,6 @@
 /*
- * live-files: the files that names of a running process's code are in, as it has them: deleted, of
- * another mount namespace, or the kernel's own.
+ * live-files: the files with the names of a running process's code, as the process sees them:
+ * deleted, in another mount namespace, or the kernel's own.
  */
 #ifndef MEMDIAG_CAPTURE_LIVE_FILES_H
 #define MEMDIAG_CAPTURE_LIVE_FILES_H
@@ -18,8 +18,8 @@ int live_files_mapped(const struct profile_mapping *m, void *arg);
 int live_files_perf_map(void *arg);
 
 /*
- * symbols_find() by the files of PROCESS, unless OPTIONS name others (program, sysroot); PROCESS
- * may be NULL: it has ended, and files are found by their names.
+ * Call symbols_find() with the files of PROCESS, unless OPTIONS give others (program, sysroot).
+ * PROCESS is NULL if it has ended; files are then found by their names.
  */
 int live_files_name(struct profile *p, const struct process *process,
 	const struct symbols_options *options, struct err *e);

@@ -20,7 +20,7 @@ log_place_refuse(const struct target *t, const char *what, struct err *e)
 		e, "'memdiag record start -p %d --mode log-fast -o DIR' begins one", (int)t->pid);
 }
 
-/* See whether the directory can be read. */
+/* Check that the directory can be read. */
 static int
 check_directory(const struct logged *l, const struct target *t, struct err *e)
 {

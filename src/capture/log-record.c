@@ -28,7 +28,7 @@
 #include "ui/deadline.h"
 #include "ui/progress.h"
 
-/* Room for the events of threads while memdiag does not get to read them. */
+/* Room for the events of threads while memdiag gets no time to read them. */
 #define LOG_BYTES (UINT64_C(64) << 20)
 
 /* A record with a log, and its writer. */
@@ -37,12 +37,12 @@ struct log_record_job {
 	const struct profile_options *opt;
 	struct profiled *ret;
 	char dir[PATH_MAX];
-	int claim_fd; /* by which no other memdiag writes */
-	int fd;	      /* the sites and the log */
+	int claim_fd; /* keeps other memdiags from writing */
+	int fd;	      /* contains the sites and the log */
 	struct log_session *session;
-	struct os_stat stat; /* as it began */
+	struct os_stat stat; /* state at the beginning */
 	enum profile_wait wait;
-	bool has_become; /* another program */
+	bool has_become; /* executed another program */
 };
 
 static void
@@ -79,7 +79,7 @@ log_record_make_dir(const char *name, char ret[PATH_MAX], struct err *e)
 			? -1
 			: err_set(e, e->code, "cannot make the directory %s for the log", dir);
 	fd = os_place_open_dir(&place, true);
-	/* The path of what is open: the name may lead elsewhere by now. */
+	/* Take the path of the open directory: the name may lead elsewhere by now. */
 	if (fd < 0 || os_path_of(fd, ret, PATH_MAX) < 0)
 		return err_set(e, errno, "cannot write the log into %s", dir);
 	if (strlen(ret) >= sizeof((struct wire_log_writer *)0)->dir)
@@ -110,7 +110,9 @@ start_record(struct log_record_job *j, struct err *e)
 		: sampler_job_start(j->t, &j->opt->inject, &wanted, agent, &j->ret->job, &j->fd, e);
 }
 
-/* A record that goes on begins anew: a part of it would be missing in the log. */
+/*
+ * Begin the record.  A running one is started again: its earlier part would be missing in the log.
+ */
 static int
 log_record_begin(struct log_record_job *j, struct err *e)
 {
@@ -140,7 +142,7 @@ open_session(struct log_record_job *j, struct err *e)
 	return log_session_open(&j->session, &settings, e);
 }
 
-/* W is zero; log_record_make_dir() has seen that it fits. */
+/* Copy DIR to W, which is zero; log_record_make_dir() has checked the length. */
 static void
 name_dir(struct wire_log_writer *w, const char *dir)
 {
@@ -173,7 +175,10 @@ log_record_keep_sum(
 
 /* ---- rounds ---- */
 
-/* Each program has its stack and its heap elsewhere, so its mappings are seldom read. */
+/*
+ * Return whether the process executed another program.  Each program has its stack and heap
+ * elsewhere, so the mappings are seldom read.
+ */
 static bool
 has_become_other(const struct log_record_job *j)
 {
@@ -190,7 +195,7 @@ has_become_other(const struct log_record_job *j)
 		!profile_maps_file(&now, j->fd);
 }
 
-/* Write until the record is to end.  0, or -1 with E: the log can not be read any more. */
+/* Write until the record should end.  0, or -1 with E: the log can no longer be read. */
 static int
 write_rounds(struct log_record_job *j, uint64_t ns, struct err *e)
 {
@@ -206,10 +211,10 @@ write_rounds(struct log_record_job *j, uint64_t ns, struct err *e)
 	return 0;
 }
 
-/* Threads that were in the middle of an event have appended it. */
+/* By then, threads in the middle of an event have appended it. */
 #define SETTLE_NS UINT64_C(10000000)
 
-/* Nothing is appended any more. */
+/* Write the rest of the log, to which nothing is appended any more. */
 static int
 log_record_write_last(struct log_record_job *j, struct err *e)
 {
@@ -229,9 +234,9 @@ log_record_write_last(struct log_record_job *j, struct err *e)
 		: 0;
 }
 
-/* ---- all by itself ---- */
+/* ---- one shot ---- */
 
-/* End the record, unless it has ended by itself. */
+/* End the record, unless it has ended already. */
 static int
 log_record_end(struct log_record_job *j, struct err *e)
 {
@@ -316,7 +321,7 @@ write_in_background(void *arg, int ready)
 	struct err e;
 	bool failed;
 
-	/* First: the starter may be killed, and its claim would last as long as we do. */
+	/* First: the starter may be killed, and its claim would last as long as this process. */
 	if (target_reopen(&t, &e) < 0) {
 		os_background_ready(ready, &e);
 		return;
@@ -329,9 +334,9 @@ write_in_background(void *arg, int ready)
 	}
 	os_background_ready(ready, NULL);
 	malloc_trim(0);
-	/* The head of the log has the error, and the last file no end. */
+	/* The head of the log contains the error, and the last file has no end. */
 	failed = write_rounds(j, UINT64_MAX / 2, &e) < 0;
-	/* Nobody would read what is appended. */
+	/* No process would read further events. */
 	log_head_close(&source, &e);
 	if (!failed)
 		log_record_write_last(j, &e);
@@ -362,7 +367,7 @@ log_record_start(
 	return 0;
 }
 
-/* ---- what another memdiag writes ---- */
+/* ---- the log of another memdiag ---- */
 
 static struct log_source
 log_record_source_of(const struct target *t, const struct sites_copy *c)
@@ -385,8 +390,8 @@ note_round(struct logged *l)
 #define STALE_NS UINT64_C(2000000000)
 
 /*
- * Whether the writer of L goes on, though its claim is not seen: 'memdiag run' has none,
- * and only a process's user may ask for it.
+ * Return whether the writer of L continues although its claim is not visible: 'memdiag run' has no
+ * claim, and only a process's user may query it.
  */
 static bool
 log_record_goes_on(const struct logged *l)
@@ -402,7 +407,7 @@ log_record_look(const struct target *t, raddr sites_at, struct logged *ret)
 	struct wire_log l;
 	struct err ignored;
 
-	/* Before the head: one that is ended closes the log first. */
+	/* Before the head: a writer that is ended closes the log first. */
 	*ret = (struct logged){ .is_written = target_log_is_claimed(t) };
 	/* Without a writer the record has room for a log, but no log. */
 	if (log_head_read(&l, &s, &ignored) < 0 || !l.writer.pid)
@@ -418,7 +423,7 @@ log_record_look(const struct target *t, raddr sites_at, struct logged *ret)
 
 #define LOOK_NS UINT64_C(5000000)
 
-/* The events that C has, and that are neither in files nor counted otherwise. */
+/* Return how many events of C are neither in files nor counted otherwise. */
 static uint64_t
 nr_missing(const struct sites_copy *c, const struct logged *l)
 {
@@ -427,7 +432,7 @@ nr_missing(const struct sites_copy *c, const struct logged *l)
 	const uint64_t known = w->nr_events + w->nr_lost + w->nr_unmatched + l->nr_dropped;
 	uint64_t nr = wire_objects(sum.allocated) + wire_objects(sum.freed);
 
-	/* In a record only sites with mappings count these, one for each event. */
+	/* In a record only sites of mappings have these counts, one for each event. */
 	for (uint32_t i = 1; i < c->nr_sites; i++)
 		nr += c->site[i].nr_allocated + c->site[i].nr_freed;
 	return nr > known ? nr - known : 0;

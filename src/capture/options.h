@@ -1,6 +1,7 @@
 /*
- * options: those of 'memdiag profile' and 'memdiag record', for what does the work: cmd/noting.c
- * with the agent's sampler and recorder, profile-jemalloc.c with jemalloc's own profiler.
+ * options: the options of 'memdiag profile' and 'memdiag record', for the code that does the work:
+ * cmd/noting.c with the agent's sampler and recorder, profile-jemalloc.c with jemalloc's own
+ * profiler.
  */
 #ifndef MEMDIAG_CAPTURE_OPTIONS_H
 #define MEMDIAG_CAPTURE_OPTIONS_H
@@ -37,7 +38,7 @@ struct profile_options {
 	struct ui_options ui;
 	struct inject_options inject;
 	enum malloc_choice malloc;
-	bool by_agent; /* the agent takes the samples, also where jemalloc could */
+	bool by_agent; /* the agent takes the samples, even where jemalloc could */
 	enum profile_verb verb;
 	bool has_verb, has_period;
 	enum wire_capture capture;
@@ -50,10 +51,10 @@ struct profile_options {
 	struct overhead_options overhead; /* of a record */
 	enum record_mode mode;		  /* of a record */
 	bool has_mode;
-	uint32_t files; /* of a log that stay; 0: not given */
+	uint32_t files; /* of a log, to keep; 0: not given */
 };
 
-/* Do what OPT says to T, which P is of.  0, or -1 with E. */
+/* Do what OPT requests in T, whose process is P.  0, or -1 with E. */
 int profile_jemalloc(struct target *t, struct profile_other *p, const struct profile_options *opt,
 	struct profiled *ret, struct err *e);
 

@@ -7,7 +7,7 @@
 #include "elf/link-map.h"
 #include "inject/target.h"
 
-/* Where the agent is, it takes the samples. */
+/* Return whether the agent is loaded: then it takes the samples. */
 static bool
 has_agent(const struct process *p)
 {

@@ -1,6 +1,4 @@
-/*
- * other: a process whose malloc is jemalloc's is profiled by jemalloc's own profiler.
- */
+/* other: profiles a process whose malloc is jemalloc's, by jemalloc's own profiler. */
 #ifndef MEMDIAG_CAPTURE_OTHER_H
 #define MEMDIAG_CAPTURE_OTHER_H
 
@@ -14,14 +12,14 @@ struct profile_other {
 	struct process process;
 	struct jemalloc jemalloc;
 	struct inject_target *inject;
-	struct jemalloc_prof before; /* as it was before the last call */
+	struct jemalloc_prof before; /* its state before the last call */
 	struct inject_report borrowed;
 };
 
 /*
- * Whether jemalloc is meant (jemalloc_find()) and the agent is not there: 1, with P ready for
- * jemalloc_prof_do() and so on; 0; or -1 with E.  P need not be initialised, and is to be released
- * in any case.  Nothing is stopped.
+ * Determine whether to use jemalloc (jemalloc_find()) because the agent is not loaded.  1, with P
+ * ready for jemalloc_prof_do() and similar functions; 0; or -1 with E.  P need not be initialised,
+ * and must be released in any case.  Nothing is stopped.
  */
 int profile_other_open(
 	struct profile_other *p, const struct target *t, enum malloc_choice choice, struct err *e);
@@ -29,8 +27,8 @@ void profile_other_release(struct profile_other *p);
 #define auto_profile_other __attribute__((cleanup(profile_other_release)))
 
 /*
- * The logarithm of a rate of PERIOD_BYTES: *RET.  ERR_USAGE if it is not a power of two, which are
- * all that jemalloc knows.
+ * Store the logarithm of a rate of PERIOD_BYTES in *RET.  ERR_USAGE if it is not a power of two:
+ * jemalloc knows no other rates.
  */
 int profile_other_rate(uint64_t period_bytes, uint64_t *ret, struct err *e);
 

@@ -30,7 +30,7 @@ profile_file_check(const char *prefix, struct err *e)
 		: err_set(e, errno, "cannot write a profile into %s", directory);
 }
 
-/* Whether there is a file whose name begins with BEGIN, a path, and ends as a profile's. */
+/* Return whether a file exists whose name begins with BEGIN, a path, and ends like a profile's. */
 static bool
 profile_file_has_file(const char *begin)
 {
@@ -59,7 +59,7 @@ profile_file_has_file(const char *begin)
 	return answer;
 }
 
-/* 1: the number is used. */
+/* Try to take NUMBER.  1 if it is used. */
 static int
 take_number(struct profile_name *n, const struct profile_file *f, uint32_t number, struct err *e)
 {

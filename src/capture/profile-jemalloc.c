@@ -1,4 +1,4 @@
-/* 'memdiag profile' of a process whose malloc is jemalloc's: its own profiler is driven. */
+/* 'memdiag profile' of a process whose malloc is jemalloc's, by jemalloc's own profiler. */
 #include <config.h>
 
 #include "base/cleanup.h"
@@ -46,7 +46,7 @@ profile_jemalloc_copy(int from, FILE *to, struct err *e)
 	off_t at = 0;
 	ssize_t n;
 
-	/* The file position is the target's as well. */
+	/* The target shares the file position. */
 	for (; (n = pread(from, piece, sizeof piece, at)) > 0; at += n)
 		if (fwrite(piece, 1, (size_t)n, to) != (size_t)n)
 			return err_set(e, errno, "cannot write the profile");
@@ -101,7 +101,7 @@ profile_jemalloc_stop(struct profile_other *p, const struct profile_options *opt
 	return ret->job.was_so ? 0 : profile_jemalloc_dump(p, opt, PROFILE_LAST, ret, e);
 }
 
-/* Stop and write the profile.  It is in the process alone, and lost if that has ended. */
+/* Stop, and write the profile.  It is only in the process, and lost if the process has ended. */
 static int
 stop_later(const struct target *t, const struct profile_options *opt, struct profiled *ret,
 	struct err *e)
@@ -114,7 +114,7 @@ stop_later(const struct target *t, const struct profile_options *opt, struct pro
 		profile_jemalloc_stop(&now, opt, ret, &why) == 0) {
 		if (!ret->job.was_so)
 			return 0;
-		/* Another has ended it meanwhile: what was noted is there. */
+		/* Another process has stopped it meanwhile: its data is still there. */
 		ret->job.was_so = false;
 		return profile_jemalloc_dump(&now, opt, PROFILE_LAST, ret, e);
 	}

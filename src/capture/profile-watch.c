@@ -59,7 +59,7 @@ write_files(struct profile_watch *w, uint32_t asked, const struct sites_copy *c,
 
 /* ---- large calls ---- */
 
-/* Whether the stack that ends at NODE is printed: it was not before. */
+/* Return whether to print the stack that ends at NODE: it was not printed before. */
 static bool
 profile_watch_is_new(struct profile_watch *w, uint32_t node)
 {
@@ -91,7 +91,7 @@ print_large(struct profile_watch *w, const struct wire_large *l, const struct si
 		UI_SIZE(w->ui, l->bytes), text ? text : "");
 }
 
-/* Those that came faster than they are printed are only counted. */
+/* Print new large calls.  Those that come faster than they are printed are only counted. */
 static void
 print_larges(struct profile_watch *w, const struct sites_copy *c, const struct process *p)
 {
@@ -105,7 +105,7 @@ print_larges(struct profile_watch *w, const struct sites_copy *c, const struct p
 		const uint32_t number = w->nr_large + 1;
 		const struct wire_large *l = &t->large[number % WIRE_NR_LARGE];
 
-		if (!l->number) /* it is just being written */
+		if (!l->number) /* it is being written */
 			return;
 		if (l->number == number)
 			print_large(w, l, c, p);

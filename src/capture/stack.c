@@ -12,10 +12,10 @@
 #include "capture/live-files.h"
 #include "report/calls.h"
 
-/* Lines of a stack; what is further out is left away. */
+/* Lines of a stack; outer functions are left out. */
 #define MAX_LINES 40
 
-/* A profile that has the one stack. */
+/* Make a profile with this one stack. */
 static int
 make(struct profile *p, const struct sites_copy *c, uint32_t node, const struct process *process,
 	struct err *e)

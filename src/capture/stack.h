@@ -1,6 +1,4 @@
-/*
- * stack: one stack of a profile that is being taken, in words.
- */
+/* stack: one stack of a profile that is being taken, as text. */
 #ifndef MEMDIAG_CAPTURE_STACK_H
 #define MEMDIAG_CAPTURE_STACK_H
 
@@ -8,8 +6,8 @@
 #include "glibc/process.h"
 
 /*
- * The functions of the stack that ends at NODE of C, the innermost first, a line for each with
- * INDENT in front; P as for profile_collect().  *RET is the caller's to free.  0, or -1 with E.
+ * Store in *RET the functions of the stack that ends at NODE of C, the innermost first, each on a
+ * line after INDENT; P as for profile_collect().  The caller frees *RET.  0, or -1 with E.
  */
 int profile_stack_text(char **ret, const struct sites_copy *c, uint32_t node,
 	const struct process *p, const char *indent, struct err *e);

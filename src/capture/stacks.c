@@ -24,7 +24,7 @@
 
 /* The bytes that are copied at once: few stacks are deeper. */
 #define COPY_BYTES ((size_t)64 << 10)
-/* The list of threads is read again until it has no new one, but not longer than that. */
+/* The list of threads is read again until it has no new one, at most this often. */
 #define MAX_LISTS 4
 
 /* The state while stacks are read. */
@@ -34,7 +34,7 @@ struct stacks_reading {
 	const struct stacks_options *options;
 	struct walker *walker;
 	bool is_late; /* a thread could not be stopped */
-	/* of one thread */
+	/* of the present thread */
 	pid_t tid;
 	struct arch_regs regs;
 	char *copy;
@@ -59,7 +59,7 @@ stacks_no_memory(struct err *e)
 	return err_set(e, ENOMEM, "cannot keep stacks");
 }
 
-/* ---- while a thread stands still ---- */
+/* ---- while a thread is stopped ---- */
 
 static int
 stacks_copy_stack(uint64_t deadline_ns, void *arg, struct err *e)
@@ -77,7 +77,7 @@ stacks_copy_stack(uint64_t deadline_ns, void *arg, struct err *e)
 	in = regions_find(&r->process->maps, sp);
 	if (in && in->end.v - sp.v < bytes)
 		bytes = in->end.v - sp.v;
-	/* A stack pointer may be anything, but a process without memory has no stacks. */
+	/* A stack pointer may have any value, but a process without memory has no stacks. */
 	n = os_read_present_some(r->process->target, sp, r->copy, bytes, e);
 	r->copy_bytes = n > 0 ? (size_t)n : 0;
 	return n < 0 && e->kind == ERR_GONE ? -1 : 0;
@@ -122,9 +122,9 @@ stacks_stop(struct stacks_reading *r, int (*fn)(uint64_t deadline_ns, void *arg,
 }
 
 /*
- * Most stacks are in the copy.  A deep one is not, nor what a signal handler on a stack of its own
- * has interrupted: the thread is stopped once more, and walked while it stands still, by rules that
- * the first walk has found for the most part.
+ * Read one stack.  Most stacks fit into the copy.  A deep one does not, nor does the stack below a
+ * signal handler on a separate stack: then the thread is stopped once more, and walked while it is
+ * stopped, mostly by rules that the first walk has found.
  */
 static int
 stacks_read_stack(struct stacks_reading *r, struct err *e)
@@ -135,7 +135,7 @@ stacks_read_stack(struct stacks_reading *r, struct err *e)
 	return r->stack->is_beyond ? stacks_stop(r, copy_and_walk, e) : 0;
 }
 
-/* ---- what was read ---- */
+/* ---- the results ---- */
 
 static int
 stacks_add_thread(struct stacks_reading *r, struct err *e)
@@ -168,8 +168,8 @@ stacks_is_known(const struct stacks *s, pid_t tid)
 }
 
 /*
- * A thread that waits for a disk cannot be stopped.  Where there is one there may be many, and they
- * are not waited for any more.
+ * Return whether not to wait for the thread.  One that waits for a disk cannot be stopped; after
+ * one of them, others may be many, and are not waited for.
  */
 static bool
 is_hopeless(const struct stacks_reading *r)
@@ -181,7 +181,7 @@ is_hopeless(const struct stacks_reading *r)
 		s.state == 'D';
 }
 
-/* A thread without frames, for E says why. */
+/* Add a thread without frames, for the reason WHY. */
 static int
 add_late(struct stacks_reading *r, const struct err *why, struct err *e)
 {
@@ -192,7 +192,7 @@ add_late(struct stacks_reading *r, const struct err *why, struct err *e)
 	return stacks_add_thread(r, e);
 }
 
-/* 0 also for one that has ended. */
+/* Read the stack of one thread.  0 also if it has ended. */
 static int
 stacks_read_thread(struct stacks_reading *r, struct err *e)
 {
@@ -239,7 +239,7 @@ stacks_read_all(struct stacks_reading *r, struct err *e)
 	return 0;
 }
 
-/* Whether TID is a thread of T, and not of another process. */
+/* Return whether TID is a thread of T, and not of another process. */
 static bool
 has_thread(const struct target *t, pid_t tid)
 {
@@ -272,7 +272,7 @@ stacks_read_some(struct stacks_reading *r, struct err *e)
 }
 
 /*
- * Fail if T has ended, or executed another program: what was read of it may be of either, by the
+ * Fail if T has ended, or executed another program: what was read may be of either program, at the
  * addresses of one.
  */
 static int
@@ -297,9 +297,9 @@ read_in_tracer(void *arg)
 		r->status = -1;
 }
 
-/* ---- the whole ---- */
+/* ---- the profile ---- */
 
-/* Stacks have numbers in the order in which they were found. */
+/* Sort by stack; stacks have numbers in the order in which they were found. */
 static int
 by_stack(const void *a, const void *b)
 {
@@ -336,7 +336,7 @@ stacks_name_frames(const struct stacks_reading *r, struct err *e)
 	return live_files_name(s->p, process, &options, e);
 }
 
-/* Read all stacks into R, which has its parts. */
+/* Read all stacks into R, whose parts are set. */
 static int
 stacks_read_stacks(struct stacks_reading *r, struct err *e)
 {

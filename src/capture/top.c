@@ -13,14 +13,14 @@
 #include "capture/live-files.h"
 #include "report/calls.h"
 
-/* Functions of malloc's, and of those who wrap them, are not so many. */
+/* More than the functions of malloc and of its wrappers on a stack. */
 #define NAMED_FRAMES 48
 
-/* The sum of the sites of one stack, by the node of its innermost frame. */
+/* The sum of the sites of one stack, indexed by the node of its innermost frame. */
 struct top_sum {
 	struct wire_amount live;
 	uint64_t nr_samples;
-	uint32_t site; /* one of them */
+	uint32_t site; /* one of these sites */
 };
 
 /* ---- sums ---- */
@@ -41,7 +41,7 @@ top_sum_add(struct top_sum *to, struct wire_amount live, uint64_t nr_samples)
 	to->nr_samples += nr_samples;
 }
 
-/* Add up the sites of C by stack, into SUMS; and all of them. */
+/* Add up the sites of C by stack in SUMS; return the sum of all. */
 static struct top_sum
 top_add_up(const struct sites_copy *c, struct top_sum *sums)
 {
@@ -61,7 +61,7 @@ top_add_up(const struct sites_copy *c, struct top_sum *sums)
 	return all;
 }
 
-/* The nodes of the greatest SUMS into RET, the greatest first; returns how many there are. */
+/* Store the nodes of the greatest SUMS in RET, the greatest first; return their number. */
 static uint32_t
 find_greatest(const struct top_sum *sums, uint32_t nr, uint32_t ret[PROFILE_TOP_STACKS])
 {
@@ -85,7 +85,7 @@ find_greatest(const struct top_sum *sums, uint32_t nr, uint32_t ret[PROFILE_TOP_
 
 /* ---- names ---- */
 
-/* A sample of P that has the innermost frames of SITE. */
+/* Add a sample with the innermost frames of SITE to P. */
 static int
 top_add_stack(struct profile *p, const struct sites_copy *c, uint32_t site, struct err *e)
 {
@@ -104,14 +104,14 @@ top_add_stack(struct profile *p, const struct sites_copy *c, uint32_t site, stru
 			  p, (struct profile_sample){ .stack = stack }, &(int64_t){ 1 }, e);
 }
 
-/* The node at step I of PATH, from its leaf. */
+/* Return the node at step I of PATH, from its leaf. */
 static uint32_t
 top_step(const struct calls *c, const struct calls_path *path, uint32_t i)
 {
 	return c->steps.v[path->first + path->nr - 1 - i];
 }
 
-/* The names of the leaf of PATH and of what calls it, which is not itself. */
+/* Set the names of the leaf of PATH and of its caller, which is another function. */
 static int
 name_stack(struct profile_top_stack *s, const struct calls *c, const struct calls_path *path,
 	struct err *e)
@@ -159,7 +159,7 @@ name_stacks(struct profile_top *t, const struct sites_copy *c, const uint32_t *s
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static int
 top_fill(struct profile_top *t, const struct sites_copy *c, const struct process *p, struct err *e)

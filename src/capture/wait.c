@@ -12,15 +12,15 @@
 #include "os/ptrace.h"
 #include "os/target.h"
 
-/* How often it is seen whether the process has ended. */
+/* Interval between checks whether the process has ended. */
 #define LOOK_NS UINT64_C(100000000)
 
-/* How often it is seen whether memdiag is asked to end, while nobody reads what it writes. */
+/* Interval between checks whether memdiag is asked to end, while no process reads its output. */
 #define ROOM_MS 50
 
 static const int held[] = { SIGINT, SIGTERM, SIGHUP };
 
-/* One that nobody wants to hear of is left alone, as under nohup. */
+/* Store the signals to hold; ignored ones are left alone, as under nohup. */
 static void
 held_signals(sigset_t *ret)
 {
@@ -61,7 +61,7 @@ profile_leave_signals(bool (*runs)(void *arg), void *arg)
 	program_arg = arg;
 }
 
-/* Wait for one of SET, which are not ours while a program runs.  True: one has come. */
+/* Wait for one of SET, which are not ours while a program runs.  True if one has come. */
 static bool
 is_asked(const sigset_t *set, const struct timespec *some)
 {
@@ -94,8 +94,8 @@ profile_wait(struct target *t, uint64_t ns)
 }
 
 /*
- * Wait until PIPE_BUF bytes can be written at once, which poll() says of a pipe, or memdiag is
- * asked to end: the signals are held back, and would not end a write() to a pipe that nobody reads.
+ * Wait until PIPE_BUF bytes can be written at once, which poll() reports for a pipe, or memdiag is
+ * asked to end: the signals are held back, and would not end a write() to a pipe without a reader.
  */
 static bool
 wait_for_room(FILE *f)

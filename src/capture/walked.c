@@ -31,7 +31,7 @@ add_marks(struct stacks_marks *marks, const struct stack *s, struct err *e)
 	return 0;
 }
 
-/* A frame below a trampoline was interrupted, and called nothing: its PC is exact. */
+/* A frame below a trampoline was interrupted, and did not call: its PC is exact. */
 int
 stacks_add_walked(struct profile *p, struct stacks_marks *marks, const struct stack *s,
 	uint32_t *ret, struct err *e)

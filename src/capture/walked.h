@@ -1,6 +1,4 @@
-/*
- * walked: stacks that were walked, as stacks of a profile.
- */
+/* walked: stacks from a walk, as stacks of a profile. */
 #ifndef MEMDIAG_CAPTURE_WALKED_H
 #define MEMDIAG_CAPTURE_WALKED_H
 
@@ -17,8 +15,8 @@ extern const char *const stacks_end_names[];
 enum stacks_end stacks_end_of(const struct stack *s);
 
 /*
- * The number of S in P, to which it is added with its MARKS if P does not have it, into *RET.  0,
- * or -1 with E for lack of memory.
+ * Store the number of S in P in *RET; add S with its MARKS if P does not have it.  0, or -1 with E
+ * if memory runs out.
  */
 int stacks_add_walked(struct profile *p, struct stacks_marks *marks, const struct stack *s,
 	uint32_t *ret, struct err *e);

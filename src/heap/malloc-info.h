@@ -46,8 +46,8 @@ struct malloc_info {
 	uint64_t mmap_count, mmap_bytes;
 	/* of all heaps here */
 	uint64_t fast_bytes, rest_bytes, system_bytes, max_system_bytes;
-	bool has_top_in_rest; /* found by content: rest includes free space of the top chunk */
-	bool is_cut;	      /* the document ended early; complete heaps are kept */
+	bool has_top_in_rest;	   /* found by content: rest includes free space of the top chunk */
+	bool is_cut;		   /* the document ended early; complete heaps are kept */
 	bool is_unsorted_doubtful; /* BZ 16112 (before 2.19): garbage was found and left out */
 	char note[160];		   /* other oddities, "" if not found */
 };

@@ -1,6 +1,4 @@
-/*
- * Take a thread, give it back.
- */
+/* Borrow a thread and give it back. */
 #include <config.h>
 
 #include "inject/borrow.h"
@@ -25,20 +23,20 @@
 
 #define UNDO_WITHIN_NS 100000000
 
-/* After this many refusals for uncertain reasons a complete walk of its stack is enough. */
+/* After this many refusals, a complete walk of a thread's stack suffices as proof. */
 #define STRICT_TRIES 16
 
-/* Only waiting threads are tried for this long; if none has been seen to wait, in any round. */
+/* Try only waiting threads for PARKED_ONLY_NS, or for NONE_PARKED_NS if no round has found one. */
 #define PARKED_ONLY_NS 500000000
 #define NONE_PARKED_NS 50000000
 
 /* ---- giving back ---- */
 
 /*
- * Put everything back and detach, from a stop in which the kernel still looks at what the system
- * call returned (get_signal(): an event, group or signal stop; not a system call's own). The mask
- * goes first and the registers last: until then they lead through the frame to the interrupted
- * call.
+ * Restore everything and detach, from a stop in which the kernel has yet to examine the system
+ * call's result (get_signal(): an event, group or signal stop, but not a system call stop).  The
+ * mask is restored first and the registers last: until then they lead through the frame to the
+ * interrupted call.
  */
 static int
 borrow_put_back(struct worker *c, int sig, struct err *e)
@@ -56,8 +54,8 @@ borrow_put_back(struct worker *c, int sig, struct err *e)
 }
 
 /*
- * Move from a stop at a system call's entry to one that borrow_put_back() can use.  As the
- * interrupt is already pending, not one instruction of the program runs in between.
+ * Move from a stop at a system call's entry to one that borrow_put_back() can use.  The interrupt
+ * is already pending, so the program executes no instruction in between.
  */
 static int
 borrow_leave_syscall(struct worker *c, struct err *e)
@@ -71,7 +69,7 @@ borrow_leave_syscall(struct worker *c, struct err *e)
 	if (arch_pc(&before).v == arch_pc(&after).v && arch_sp(&before).v == arch_sp(&after).v &&
 		worker_claim(c, e) == 0)
 		return 0;
-	/* A signal that is never blocked came first; after its handler the frame leads back. */
+	/* A signal that is never blocked came first; after its handler, the frame leads back. */
 	debug("thread %d returns by itself", c->tid);
 	borrow_abandon(c);
 	return 0;
@@ -97,9 +95,9 @@ borrow_return(struct worker *c, struct err *e)
 }
 
 /*
- * C was stopped by an interrupt, in a call of ours or of the program's: have that call made again
- * if the stop would end it with EINTR.  Nothing but what the registers show now is used for that:
- * the thread may be in another call of the program than the one it was borrowed in.
+ * Restart the call that C was in, ours or the program's, if the interrupt that stopped C would end
+ * it with EINTR.  Use only the current registers: the thread may be in another call of the program
+ * than the one in which it was borrowed.
  */
 static void
 borrow_restart_call(const struct worker *c)
@@ -140,7 +138,7 @@ borrow_abandon(struct worker *c)
 	c->is_ours = false;
 	switch (c->stop) {
 	case OS_STOP_TIMEOUT:
-		/* It runs, and is let go where it stops, or when os_trace() ends. */
+		/* It is running; it is detached at its next stop, or when os_trace() ends. */
 		os_detach_later(c->tid);
 		return;
 	case OS_STOP_SIGNAL:
@@ -160,7 +158,7 @@ borrow_abandon(struct worker *c)
 
 enum try { TRY_TAKEN, TRY_REFUSED, TRY_FAILED };
 
-/* Stop the thread; anything but our own interrupt is let through first. */
+/* Stop the thread; a signal that arrives before our interrupt is delivered first. */
 static enum try
 borrow_stop(struct worker *c, struct reason *why, struct err *e)
 {
@@ -182,7 +180,10 @@ borrow_stop(struct worker *c, struct reason *why, struct err *e)
 	return TRY_REFUSED;
 }
 
-/* A parked candidate must be where it was seen: else all that was concluded from there is void. */
+/*
+ * Return whether a parked candidate is where it was seen; if not, all conclusions from that are
+ * void.
+ */
 static bool
 has_not_moved(const struct candidate *cand, struct arch_regs *r, struct reason *why)
 {
@@ -204,8 +205,9 @@ remember_errno(struct worker *c)
 }
 
 /*
- * A signal that would be delivered next belongs to the thread, above all one of a fault or trap
- * that it has just met: our calls would take it.
+ * Return true with WHY if a signal is about to be delivered to the thread.  It belongs to the
+ * thread, above all if it comes from a fault or trap that the thread has just met: our calls would
+ * take it.
  */
 static bool
 awaits_signal(const struct worker *c, struct reason *why)
@@ -221,8 +223,8 @@ awaits_signal(const struct worker *c, struct reason *why)
 }
 
 /*
- * Whether a call that it waits in can be made again with what is left of its timeout: asked before
- * the stop.
+ * Return whether the call that the thread waits in can be made again with the rest of its timeout.
+ * Called before the stop.
  */
 static bool
 can_wait_again(struct worker *c, struct reason *why)
@@ -247,8 +249,9 @@ may_call_allocator(const struct worker *c, struct reason *why)
 }
 
 /*
- * Whether stopped and saved C is where CAND was, and may make calls.  Its timeout is settled
- * whatever comes.  FILTER: which call a seccomp filter does not let pass, if that is WHY.
+ * Return whether C, stopped and saved, is where CAND was and may make calls.  Its timeout is
+ * settled in either case.  If WHY is a seccomp filter, FILTER names the call that it does not
+ * allow.
  */
 static bool
 prove(struct worker *c, const struct candidate *cand, bool is_strict, struct reason *why,
@@ -309,21 +312,22 @@ try_thread(struct worker *c, struct inject_target *callee, const struct candidat
 struct borrow_search {
 	struct candidates found;
 	struct reason why; /* of the last thread that was refused after a stop */
-	pid_t tid;	   /* that thread, 0 if there was none */
+	pid_t tid;	   /* that thread; 0 if no thread was refused */
 	uint64_t started_ns, deadline_ns;
 	size_t nr_rounds;
-	bool is_filtered;     /* all threads that were tried in this round, by seccomp filters */
-	struct err filter;    /* the last one's */
-	bool has_seen_parked; /* in any round */
+	bool is_filtered;     /* seccomp filters refused all threads tried in this round */
+	struct err filter;    /* the last one's error */
+	bool has_seen_parked; /* a thread was parked in any round */
 	bool wants_helper;
 	bool is_locked;			/* no thread can be made at the moment */
-	uint64_t state, state_since_ns; /* of all threads, and since when */
+	uint64_t state, state_since_ns; /* hash of what all threads do, and since when */
 };
 
 /*
- * A thread that runs may be stopped in any system call, as the kernel says of one that was woken in
- * a call that it runs: so it is left alone as long as there is hope for one that waits.  None waits
- * for a moment when all are short of processor, or on the way back to the call we took them from.
+ * Return whether CAND should not be tried yet.  A running thread may be stopped in any system call,
+ * because the kernel reports a thread as running that was woken in a call: so it is left alone as
+ * long as a waiting thread may be found.  No thread waits for a moment when all are short of
+ * processor time, or on the way back to the call that we took them from.
  */
 static bool
 is_too_early_for(const struct borrow_search *s, const struct candidate *cand)
@@ -347,7 +351,7 @@ try_round(struct worker *c, struct inject_target *callee, struct borrow_search *
 
 		s->has_seen_parked |= cand->is_parked;
 		if (is_too_early_for(s, cand))
-			break; /* and so are all behind it */
+			break; /* the candidates that follow are no better */
 		s->why.is_filter = false;
 		result = try_thread(c, callee, cand, *nr_rejected < STRICT_TRIES, &s->why, e);
 		if (result != TRY_REFUSED)
@@ -362,7 +366,7 @@ try_round(struct worker *c, struct inject_target *callee, struct borrow_search *
 	return TRY_REFUSED;
 }
 
-/* The reason for the refusal, for people. */
+/* Return the reason for the refusal, for the user. */
 static const char *
 obstacle(const struct borrow_search *s)
 {
@@ -371,7 +375,7 @@ obstacle(const struct borrow_search *s)
 	return s->tid ? s->why.text : s->found.reason.text;
 }
 
-/* Whether no thread has done anything for so long that another try is useless. */
+/* Return whether no thread has done anything for opt->settle_ns: another try is useless then. */
 static bool
 is_settled(struct borrow_search *s, const struct inject_options *opt)
 {

@@ -1,9 +1,9 @@
 /*
  * Calls that take long: malloc_info and malloc_trim hold the locks of arenas, so the thread that
- * makes them (the worker) must not be stopped at each system call.  Then the end of the call must
- * be noticed in another way.  A helper that has nothing more to do simply ends.  Otherwise a short
- * sleep is put on the way back, and the worker is stopped in it: so a borrowed thread comes back to
- * the program only from there, and while memdiag stands by.
+ * makes them (the worker) must not be stopped at each system call.  The end of the call is noticed
+ * in another way.  A helper that has nothing more to do simply ends.  Otherwise a short sleep is
+ * put on the way back, and the worker is stopped in it: so a borrowed thread returns to the program
+ * only from there, and while memdiag is present.
  */
 #include <config.h>
 
@@ -14,14 +14,14 @@
 #include "os/ptrace.h"
 #include "os/target.h"
 
-/* How soon the sleep is noticed, at first and at last. */
+/* Interval between checks for the sleep: the first, and the longest. */
 #define FIRST_PAUSE_NS 20000
 #define LAST_PAUSE_NS 250000
 #define STOP_WITHIN_NS 200000000
-/* How soon a wish to end is noticed. */
+/* Interval between checks whether memdiag is asked to end. */
 #define LOOK_UP_NS 100000000
 
-/* Behind the length of the sleep in the page at ws->data. */
+/* Offset in the page at ws->data, after the length of the sleep. */
 #define ERRNO_OFFSET SLEEP_BYTES
 
 enum way {
@@ -30,7 +30,10 @@ enum way {
 	WAY_TO_END,
 };
 
-/* Without a sleep the call is traced: malloc_trim, with a call for each free chunk, takes long. */
+/*
+ * Choose how the end of the call is noticed.  If no sleep is available the call is traced:
+ * malloc_trim, which makes a system call for each free chunk, then takes long.
+ */
 static enum way
 way_of(const struct long_call *call, const struct worker *c, raddr at, struct sleep *ret)
 {
@@ -40,8 +43,8 @@ way_of(const struct long_call *call, const struct worker *c, raddr at, struct sl
 }
 
 /*
- * Take in one stop of a worker that runs freely.  Returns 1 when the call is over with *RET, 0
- * when the worker runs on, -1 on failure.
+ * Handle one stop of a worker that runs freely.  Returns 1 with *RET when the call is over, 0 when
+ * the worker continues, -1 on failure.
  */
 static int
 call_take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *ret, struct err *e)
@@ -72,9 +75,9 @@ call_take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *re
 }
 
 /*
- * Take in one stop of a worker that is to be stopped in its sleep.  Stopped on the way there, or
- * in a signal's handler, it must run on.  If it has left the sleep and the workspace, our interrupt
- * may have stopped it in a call of the program's.  Returns as call_take_stop().
+ * Handle one stop of a worker that is to be stopped in its sleep.  If it is stopped on the way
+ * there, or in a signal handler, it must continue.  If it has left the sleep and the workspace, our
+ * interrupt may have stopped it in a call of the program.  Returns as call_take_stop().
  */
 static int
 take_sleeping(struct worker *c, const struct sleep *sleep, const struct os_stop *stop,
@@ -102,9 +105,9 @@ later_of(uint64_t a, uint64_t b)
 }
 
 /*
- * Wait until the worker sleeps, and stop it there; or until it ends or does not come back.  One
- * that has overslept, as memdiag got no processor, has unmapped the workspace on its way back: it
- * has returned, and runs.
+ * Wait until the worker sleeps and stop it there; or until it ends or does not return.  A worker
+ * that has overslept, because memdiag got no processor, has unmapped the workspace on its way back:
+ * it has returned, and runs.
  */
 static int
 await_sleep(struct worker *c, const struct sleep *sleep, uint64_t deadline_ns, enum worker_end *ret,
@@ -122,7 +125,9 @@ await_sleep(struct worker *c, const struct sleep *sleep, uint64_t deadline_ns, e
 		over = take_sleeping(c, sleep, &stop, ret, e);
 		if (over)
 			return over < 0 ? -1 : 0;
-		/* One that was asked to stop must not be left before it does: take_sleeping(). */
+		/*
+		 * A worker that was interrupted must not be left before it stops: take_sleeping().
+		 */
 		if (!is_asked && !worker_has_workspace(c))
 			break;
 		if (stop.kind == OS_STOP_TIMEOUT && sleep_is_under_way(sleep, c)) {
@@ -144,7 +149,7 @@ await_sleep(struct worker *c, const struct sleep *sleep, uint64_t deadline_ns, e
 	return 0;
 }
 
-/* Let C go, which is back in the program.  0 if nothing more was to be done in it. */
+/* Let C go, which is back in the program.  Returns 0 if nothing more was to be done in it. */
 static int
 leave_overslept(const struct long_call *call, struct worker *c, struct err *e)
 {
@@ -163,13 +168,13 @@ call_to_sleep(const struct long_call *call, struct worker *c, const struct works
 	const struct sleep *sleep, enum worker_end *ret, struct err *e)
 {
 	const size_t level = c->nr_undo;
-	/* errno is put back on the way for a C that oversleeps. */
+	/* If C oversleeps, its errno is restored on the way back. */
 	int failed = worker_keep_errno(c, raddr_add(ws->data, ERRNO_OFFSET), e) < 0 ||
 		sleep_lay(sleep, c, e) < 0 ||
 		worker_launch_with(c, call->fn, call->arg, call->nr_args, call->next, call->nr_next,
 			call->next_room, e) < 0;
 
-	/* The way back leads through them now; nothing else is to. */
+	/* The way back already leads through these frames; no other call may use them. */
 	while (c->nr_undo > level)
 		worker_drop(c);
 	if (failed || await_sleep(c, sleep, call->deadline_ns, ret, e) < 0)
@@ -179,7 +184,7 @@ call_to_sleep(const struct long_call *call, struct worker *c, const struct works
 	return worker_has_workspace(c) ? worker_turn_back(c, e) : leave_overslept(call, c, e);
 }
 
-/* The undo list is the last the helper runs, and it does so by itself. */
+/* Make the helper's last call: it runs the undo list and ends by itself. */
 static int
 call_to_end(const struct long_call *call, struct worker *c, enum worker_end *ret, struct err *e)
 {
@@ -200,8 +205,9 @@ call_to_end(const struct long_call *call, struct worker *c, enum worker_end *ret
 }
 
 /*
- * It does not come back.  If it only waits for an arena's lock it holds nothing, for malloc_info
- * writes between the locks: then it is turned back.  Else it must be left to end by itself.
+ * Handle a call that does not return.  If it only waits for an arena's lock it holds nothing,
+ * because malloc_info writes between the locks: then it is turned back.  Otherwise it must be left
+ * to end by itself.
  */
 static int
 call_give_up(
@@ -221,7 +227,7 @@ call_give_up(
 	return err_hint(e, "It was left to end by itself");
 }
 
-/* With a stop at each system call, and between two calls. */
+/* Make the call with a stop at each system call and between two calls. */
 static int
 call_traced(const struct long_call *call, struct worker *c, enum worker_end *ret, struct err *e)
 {

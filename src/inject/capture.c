@@ -26,8 +26,8 @@
 /* ---- a private copy of the stderr stream ---- */
 
 /*
- * struct _IO_FILE and the vtable pointer behind it (libio/bits/types/struct_FILE.h, libioP.h):
- * these fields lie where they do on 64 bit from 2.1 on.
+ * struct _IO_FILE and the vtable pointer after it (libio/bits/types/struct_FILE.h, libioP.h): these
+ * fields have had the same 64-bit offsets since 2.1.
  */
 struct file_image {
 	int32_t flags, pad;
@@ -70,9 +70,7 @@ inject_can_copy_stream(const struct inject_target *callee)
 
 	if (os_read(callee->target, callee->stderr_stream, &f, sizeof f, &e) < 0)
 		return false;
-	/*
-	 * The program may have closed it or sent it elsewhere: where it leads is nothing to a copy.
-	 */
+	/* The program may have closed or redirected it; neither affects a copy. */
 	return ((uint32_t)f.flags & IO_MAGIC_MASK) == IO_MAGIC && f.fileno >= -1 &&
 		f.fileno < MAX_FILENO &&
 		raddr_in((raddr){ f.lock }, callee->libc->start, callee->libc->end) &&
@@ -137,33 +135,34 @@ stream_copy_read(const struct stream_copy *s, const struct inject_target *callee
 	return 0;
 }
 
-/* ---- descriptor 2 sent to a file meanwhile ---- */
+/* ---- descriptor 2 redirected to a file ---- */
 
 #define SETTLE_NS 3000000
 #define MAX_SETTLES 100
 #define REPLAY_MS 2000
 #define FILE_MAX_BYTES (1 << 30)
 
-/* How /proc/PID/fd shows the file of redirect_begin(). */
+/* Name of the file of redirect_begin() in /proc/PID/fd. */
 #define FILE_NAME "memdiag-stderr"
 #define FILE_LINK "/memfd:" FILE_NAME
 
 /*
- * The time that a thread may take to undo the changes of a killed memdiag: it sleeps SLEEP_NS
- * meanwhile (call.c).
+ * The time that a thread may take to undo the changes of a killed memdiag, including its sleep
+ * (sleep.c).
  */
 #define UNDO_WITHIN_NS UINT64_C(2000000000)
 #define UNDO_PAUSE_NS 20000000
 
 /*
- * The kept descriptor's number lies this far above the highest in use: open() returns no such
- * number meanwhile, so the call that closes it can be on the undo list before it exists.
+ * The kept descriptor's number lies this far above the highest in use.  open() does not return such
+ * a number meanwhile, so the call that closes it can be on the undo list before it exists.
  */
 #define KEPT_ABOVE 64
 
 /*
- * Descriptor 2 may be anything in a program that has closed it: a connection of a client, a data
- * file.  While it leads elsewhere a recv() fails, and a write is lost to the file.
+ * Return whether a file of MODE and FLAGS serves for output.  In a program that has closed
+ * descriptor 2, it may be any file: a client's connection, a data file.  While it leads elsewhere a
+ * recv() fails, and the file misses what is written.
  */
 static bool
 is_for_output(mode_t mode, int flags)
@@ -176,7 +175,7 @@ is_for_output(mode_t mode, int flags)
 		(access == O_WRONLY || (access == O_RDWR && flags & O_APPEND));
 }
 
-/* The same of FD of ours, without waiting for a server of its file. */
+/* As is_for_output(), for our descriptor FD, without waiting for a server of its file. */
 static bool
 is_open_for_output(int fd)
 {
@@ -197,9 +196,9 @@ capture_is_ours(const struct target *t, int fd)
 }
 
 /*
- * The thread that a killed memdiag had borrowed puts descriptor 2 back by itself and closes the
+ * Wait until the thread that a killed memdiag had borrowed has restored descriptor 2 and closed the
  * descriptors that it has opened, some time after malloc_info: until then their numbers must not be
- * given to another file.
+ * given to other files.
  */
 static void
 await_undo(const struct target *t)
@@ -223,8 +222,8 @@ await_undo(const struct target *t)
 }
 
 /*
- * Writing to FD takes no more rights than the target has.  Files by which the kernel is controlled
- * ask for those of the writer.
+ * Check that writing to FD takes no more rights than the target has.  Files that control the kernel
+ * check the rights of the writer.
  */
 static int
 capture_check_rights(const struct target *t, int fd, struct err *e)
@@ -236,7 +235,7 @@ capture_check_rights(const struct target *t, int fd, struct err *e)
 		t->pid, t->comm);
 }
 
-/* Whether descriptor 2 can be copied, before anything is changed in the target. */
+/* Check that descriptor 2 can be copied, before anything is changed in the target. */
 static int
 check_copy(const struct target *t, struct err *e)
 {
@@ -244,7 +243,7 @@ check_copy(const struct target *t, struct err *e)
 
 	if (fd >= 0)
 		return capture_check_rights(t, fd, e);
-	/* Closed meanwhile: redirect_begin() sees it. */
+	/* Closed meanwhile; redirect_begin() handles that. */
 	return e->code == EBADF ? 0
 				: err_hint(e, "--capture=stream and --method=read do not need it");
 }
@@ -281,7 +280,7 @@ redirect_check(const struct inject_target *callee, struct err *e)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) is under a seccomp filter, which may end it when its descriptor 2 is redirected",
 			callee->target->pid, callee->target->comm);
-	/* The kernel counts the file in memory as one (mm/filemap.c, generic_write_checks()). */
+	/* The limit applies to the file in memory, too (mm/filemap.c, generic_write_checks()). */
 	if (os_file_size_limit(callee->target) < FILE_MAX_BYTES)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"cannot redirect descriptor 2 of %d (%s): its files may not be larger than %" PRIu64
@@ -299,8 +298,8 @@ redirect_check(const struct inject_target *callee, struct err *e)
 }
 
 /*
- * A memdiag that was killed between memfd_create() and the frame that closes its file has left it
- * open.  As the target is claimed, no running memdiag owns such a file.
+ * Close the file of a memdiag that was killed between memfd_create() and the frame that closes it.
+ * The target is claimed, so no running memdiag owns such a file.
  */
 static int
 close_left_over(struct redirect *r, struct worker *c, const int *fd, size_t nr,
@@ -318,7 +317,7 @@ close_left_over(struct redirect *r, struct worker *c, const int *fd, size_t nr,
 	return 0;
 }
 
-/* Above all of FD, and not to be reached by those who open files meanwhile. */
+/* Return a number above all of FD, which other threads cannot get by opening files meanwhile. */
 static uint64_t
 number_to_keep(const int *fd, size_t nr)
 {
@@ -331,8 +330,8 @@ number_to_keep(const int *fd, size_t nr)
 }
 
 /*
- * Keep what descriptor 2 is as NUMBER, with all that brings it back on the undo list.  It is closed
- * there before it is made: if we are killed in between, nothing stays.
+ * Duplicate descriptor 2 as NUMBER, and put the calls that restore it on the undo list.  The call
+ * that closes NUMBER is laid before NUMBER exists: if we are killed in between, nothing stays open.
  */
 static int
 keep_descriptor(struct worker *c, uint64_t number, uint64_t deadline_ns, struct err *e)
@@ -351,7 +350,7 @@ keep_descriptor(struct worker *c, uint64_t number, uint64_t deadline_ns, struct 
 				callee->target->pid, callee->target->comm, number);
 		if (e->code != EBADF)
 			return -1;
-		/* It is closed: afterwards it is closed again. */
+		/* It is closed: close it again afterwards. */
 		return worker_undo(c, callee->fn.close, (uint64_t[]){ 2 }, 1, e);
 	}
 	if ((uint64_t)c->result != number) {
@@ -368,8 +367,8 @@ keep_descriptor(struct worker *c, uint64_t number, uint64_t deadline_ns, struct 
 }
 
 /*
- * A copy of descriptor 2, to write to what the program has written meanwhile.  It may have become
- * another file since it was checked.  Left at -1 if it is closed.
+ * Copy descriptor 2, to write the program's own output to it afterwards.  It may have become
+ * another file since it was checked.  The copy stays -1 if descriptor 2 is closed.
  */
 static int
 copy_old(struct redirect *r, const struct worker *c, struct err *e)
@@ -409,7 +408,7 @@ redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 		return -1;
 	file = (uint64_t)c->result;
 	/*
-	 * Writers of one such file do not wait for each other's file position (fs/open.c sets
+	 * Writers of such a file do not wait for each other's file position (fs/open.c sets
 	 * FMODE_ATOMIC_POS for real files only); appending is under the inode's lock.
 	 */
 	if (worker_undo(c, callee->fn.close, &file, 1, e) < 0 ||
@@ -421,7 +420,7 @@ redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 		return -1;
 	if (keep_descriptor(c, number_to_keep(fd, nr), deadline_ns, e) < 0)
 		return -1;
-	/* Output in the program's buffer goes to the log; memdiag's to the file. */
+	/* Output in the program's buffer goes to the log, malloc_info's to the file. */
 	if (worker_syscall(c, callee->fn.fflush, &callee->stderr_stream.v, 1, deadline_ns, "fflush",
 		    e) < 0 ||
 		worker_undo(c, callee->fn.fflush, &callee->stderr_stream.v, 1, e) < 0)
@@ -430,7 +429,7 @@ redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 		"redirecting descriptor 2", e);
 }
 
-/* Whether malloc_info writes lines like the one at S. */
+/* Return whether malloc_info writes lines like the one at S. */
 static bool
 is_line_of_malloc(const char *s, size_t len)
 {
@@ -446,7 +445,7 @@ is_line_of_malloc(const char *s, size_t len)
 	return false;
 }
 
-/* Write to the old descriptor 2; that may be a pipe without a reader, so never more than fits. */
+/* Write to the old descriptor 2.  It may be a pipe without a reader: never write more than fits. */
 static int
 replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 {
@@ -471,9 +470,9 @@ replay(const struct redirect *r, const char *s, size_t len, struct err *e)
 }
 
 /*
- * Read the file whole, into ALL.  A write that had begun before descriptor 2 was sent back may
- * still be on its way into it, so it must have been quiet for a while; but not for ever: a child
- * that was forked meanwhile has it as its own descriptor 2.
+ * Read the whole file into ALL.  A write that had begun before descriptor 2 was restored may still
+ * be under way, so wait until the size is stable; but not for ever: a child that was forked
+ * meanwhile has the file as its own descriptor 2.
  */
 static int
 read_settled(const struct redirect *r, struct text *all, struct err *e)
@@ -497,8 +496,8 @@ read_settled(const struct redirect *r, struct text *all, struct err *e)
 }
 
 /*
- * A call that was given up is undone by its thread alone, if that did not stop in time: what is
- * written until descriptor 2 is back belongs to the log, too.
+ * Wait until descriptor 2 is restored.  A call that was given up is undone by its thread alone, if
+ * that did not stop in time: output written until then belongs to the log, too.
  */
 static void
 await_back(const struct target *t)

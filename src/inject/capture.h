@@ -1,6 +1,4 @@
-/*
- * capture: two ways to catch what malloc_info writes.
- */
+/* capture: two ways to capture the output of malloc_info. */
 #ifndef MEMDIAG_INJECT_CAPTURE_H
 #define MEMDIAG_INJECT_CAPTURE_H
 
@@ -21,26 +19,28 @@ struct inject_target;
 
 /* ---- a private copy of the stderr stream ----------------------------------------------------- */
 
-/* The address of its FILE in the target, and of its buffer. */
+/* The address in the target of the copy's FILE and of its buffer. */
 struct stream_copy {
 	raddr file, buffer;
 	uint64_t buffer_bytes;
 };
 
-/* Lay a stream into the workspace that keeps all it is given in the buffer.  0 or -1 with E. */
+/* Lay a stream into the workspace that keeps all its output in the buffer.  0 or -1 with E. */
 int stream_copy_lay(
 	struct stream_copy *s, struct worker *c, const struct workspace *ws, struct err *e);
 
-/* The output to it; *RET_IS_CUT if the buffer was too small.  OUT is the caller's. */
+/* Read the output; *RET_IS_CUT if the buffer was too small.  The caller releases OUT. */
 int stream_copy_read(const struct stream_copy *s, const struct inject_target *callee,
 	struct text *out, bool *ret_is_cut, struct err *e);
 
-/* ---- descriptor 2 sent to a file meanwhile --------------------------------------------------- */
+/*
+ * ---- descriptor 2 redirected to a file --------------------------------------------------------
+ */
 
 struct redirect {
-	int file_fd;	     /* of ours, for the file */
-	int old_fd;	     /* of ours, for what descriptor 2 was; -1 if it was closed */
-	size_t nr_left_over; /* files of a memdiag that was killed, which were closed */
+	int file_fd;	     /* our descriptor of the file */
+	int old_fd;	     /* our copy of the old descriptor 2; -1 if it was closed */
+	size_t nr_left_over; /* files that a killed memdiag left open, closed now */
 };
 
 #define REDIRECT_NONE                                                                              \
@@ -49,22 +49,23 @@ struct redirect {
 	}
 
 /*
- * Whether the target's libc and the kernel support it, and its descriptor 2 is a kind that may be
- * redirected for a moment: not a socket, not a data file. 0, or -1 with E (ERR_UNSUPPORTED).
+ * Check that the target's libc and the kernel support the redirection, and that descriptor 2 is of
+ * a kind that may be redirected for a moment: not a socket, not a data file.  0, or -1 with E
+ * (ERR_UNSUPPORTED).
  */
 int redirect_check(const struct inject_target *callee, struct err *e);
 
 /*
- * Send the target's descriptor 2 to a file in memory.  Flushing stderr, sending descriptor 2 back
- * and closing is put on C's undo list.
+ * Redirect the target's descriptor 2 to a file in memory.  C's undo list flushes stderr, restores
+ * descriptor 2 and closes the file.
  */
 int redirect_begin(struct redirect *r, struct worker *c, const struct workspace *ws,
 	uint64_t deadline_ns, struct err *e);
 
 /*
- * The document out of what was written; all that others wrote meanwhile is written to where
- * descriptor 2 leads, line by line as it came.  Nothing if redirect_begin() did not come that far.
- * May take its time: no thread should be held by then.
+ * Read malloc_info's document from the file into OUT.  All other output written meanwhile goes to
+ * the old descriptor 2, line by line in its order.  Does nothing if redirect_begin() did not get
+ * that far.  May take long: no thread should be held by then.
  */
 int redirect_read(struct redirect *r, const struct inject_target *callee, struct text *out,
 	struct inject_report *ret, struct err *e);
@@ -72,8 +73,8 @@ int redirect_read(struct redirect *r, const struct inject_target *callee, struct
 void redirect_release(struct redirect *r);
 
 /*
- * Whether libc's stderr object looks as struct _IO_FILE_plus has looked from 2.17 to 2.44: only
- * then can INJECT_CAPTURE_STREAM make a copy of it.
+ * Return whether libc's stderr object looks like struct _IO_FILE_plus from 2.17 to 2.44: only then
+ * can INJECT_CAPTURE_STREAM copy it.
  */
 bool inject_can_copy_stream(const struct inject_target *callee);
 

@@ -1,6 +1,6 @@
 /*
- * Memory of our own in the target, and a thread of its own making that works there, so that the
- * borrowed thread is back after a fraction of a millisecond.
+ * Our memory in the target, and a helper thread that works there, so that the borrowed thread is
+ * back after a fraction of a millisecond.
  */
 #include <config.h>
 
@@ -29,9 +29,10 @@
 #define START_WITHIN_NS UINT64_C(5000000000)
 
 /*
- * A helper's own stack: struct pthread, the program's thread-local words, the way into and out of
- * start_thread() and a signal frame.  What it calls for us has the workspace's. libc keeps the
- * stack when the thread ends, and under mlockall(MCL_FUTURE) all of it is resident: so it is small.
+ * Size of a helper's own stack: struct pthread, the program's thread-local words, the way into and
+ * out of start_thread() and a signal frame.  Its calls for us use the workspace's stack.  libc
+ * keeps the stack when the thread ends, and under mlockall(MCL_FUTURE) all of it is resident: so it
+ * is small.
  */
 #define HELPER_STACK_BYTES (2 * (uint64_t)PTHREAD_STACK_MIN)
 
@@ -51,7 +52,10 @@ check_hooks(const struct inject_target *callee, struct err *e)
 			  callee->target->pid, callee->target->comm);
 }
 
-/* Trying again is of no use, but nothing was changed: another way may do. */
+/*
+ * Report that the workspace cannot be mapped.  Trying again is useless, but nothing was changed, so
+ * another method may work.
+ */
 static int
 helper_refuse_room(const struct worker *c, uint64_t size_bytes, struct err *e)
 {
@@ -97,11 +101,13 @@ workspace_map(struct worker *c, struct workspace *ws, uint64_t buffer_bytes, uin
 	ws->data = ws->stack_top;
 	ws->buffer = raddr_add(ws->data, WS_DATA_BYTES);
 	ws->buffer_bytes = buffer_bytes;
-	/* From here on its own stack gets nothing more than a signal would leave there. */
+	/*
+	 * From here on, the thread's own stack gets nothing more than a signal would leave there.
+	 */
 	return helper_enter(c, ws, e);
 }
 
-/* struct pthread_attr (nptl/internaltypes.h); the same since 2.1, later fields are 0. */
+/* struct pthread_attr (nptl/internaltypes.h), unchanged since 2.1; later fields are 0. */
 struct attr_image {
 	int32_t sched_priority, sched_policy;
 	int32_t flags;
@@ -111,12 +117,12 @@ struct attr_image {
 };
 
 #define ATTR_FLAG_DETACHSTATE 1
-#define NO_CALL_YET INT64_MIN /* as the result of a system call */
+#define NO_CALL_YET INT64_MIN /* in place of a system call's result */
 
 /*
- * Whether thread TID, which is stopped at a system call's exit, is in the start routine that
- * helper_make() gives it where libc has one for that: the only caller there of
- * rt_sigprocmask(SIG_BLOCK). start_thread() itself says SIG_SETMASK.
+ * Return whether thread H, which is stopped at a system call's exit, is in the start routine that
+ * make_thread() gives it if libc has sigblock(): the only code there that calls
+ * rt_sigprocmask(SIG_BLOCK).  start_thread() itself uses SIG_SETMASK.
  */
 static bool
 is_in_start_routine(const struct worker *h)
@@ -129,12 +135,12 @@ is_in_start_routine(const struct worker *h)
 }
 
 /*
- * Let the new thread H, which stops by itself before its first instruction, run to where it can
- * call for us: where other threads may call setuid(), which waits for every thread that glibc has
- * made and not let go yet, with the lock of the thread stacks held (nptl/nptl_setxid.c,
- * setxid_mark_thread).  Since 2.32 glibc lets a thread go right before its start routine
- * (nptl/pthread_create.c, start_thread), so that routine must make a system call; before 2.32 it
- * does so ahead of its own first system call.
+ * Run the new thread H, which stops by itself before its first instruction, to where it can make
+ * calls for us.  There, other threads must be able to call setuid(), which waits for every thread
+ * that glibc has made and not released yet, with the lock of the thread stacks held
+ * (nptl/nptl_setxid.c, setxid_mark_thread).  Since 2.32 glibc releases a thread right before its
+ * start routine (nptl/pthread_create.c, start_thread), so that routine must make a system call;
+ * before 2.32 it does so before its own first system call.
  */
 static int
 bring_to_start(struct worker *h, uint64_t deadline_ns, struct err *e)
@@ -164,16 +170,16 @@ bring_to_start(struct worker *h, uint64_t deadline_ns, struct err *e)
 }
 
 /*
- * It was born with the mask of C; only the signal that setuid() in another thread needs gets in.
- * Its own stack may be the smallest that libc makes: it gets nothing more than a signal would leave
- * there.
+ * Make the new thread a worker.  It inherited the mask of C; only the signal that setuid() in
+ * another thread needs is let in.  Its own stack may be the smallest that libc makes: it gets
+ * nothing more than a signal would leave there.
  */
 static int
 adopt(struct worker *h, const struct workspace *ws, uint64_t deadline_ns, struct err *e)
 {
 	if (bring_to_start(h, deadline_ns, e) < 0 || arch_save(h->tid, &h->saved, e) < 0)
 		return -1;
-	/* It is to hold the locks of arenas for as short as can be; and it ends soon. */
+	/* It should hold the locks of arenas as briefly as possible; and it ends soon. */
 	os_hurry(h->tid);
 	h->saved.sigmask &= ~(UINT64_C(1) << (SIGSETXID - 1));
 	if (registers_set_mask(h->tid, &h->saved, h->saved.sigmask, e) < 0)
@@ -221,9 +227,9 @@ helper_make(struct worker *c, const struct workspace *ws, struct worker *h,
 		return -1;
 	status = make_thread(c, ws, HELPER_STACK_BYTES, borrow_deadline_ns, e);
 	/*
-	 * The program's thread-local words alone are larger: glibc says so before its first system
-	 * call (nptl/allocatestack.c, EINVAL).  If it fails later a larger stack is of no use, and
-	 * glibc would keep it.
+	 * The program's thread-local words alone are larger: glibc reports that before its first
+	 * system call (nptl/allocatestack.c, EINVAL).  After a later failure a larger stack is
+	 * useless, and glibc would keep it.
 	 */
 	if (status > 0 && c->result == NO_CALL_YET)
 		status = make_thread(c, ws, 0, borrow_deadline_ns, e);
@@ -235,13 +241,14 @@ helper_make(struct worker *c, const struct workspace *ws, struct worker *h,
 		.is_ours = true,
 		.stop = OS_STOP_TIMEOUT };
 	/*
-	 * Until it is adopted nothing would unmap the workspace: that is not left to the user's
-	 * deadline.
+	 * Until H is adopted, nothing would unmap the workspace: so the user's deadline does not
+	 * apply.
 	 */
 	if (borrow_return(c, e) < 0 || adopt(h, ws, os_now_ns() + START_WITHIN_NS, e) < 0)
 		return -1;
 	/*
-	 * It may have no robust list yet to find it by; but static TLS is the same in all threads.
+	 * H may have no robust list yet by which to find the slot; but static TLS has the same
+	 * offsets in all threads.
 	 */
 	if (c->arena_slot.v)
 		h->arena_slot.v = c->arena_slot.v - arch_thread_pointer(&c->saved.regs).v +

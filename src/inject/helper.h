@@ -10,7 +10,7 @@
 #include "inject/job.h"
 #include "inject/worker.h"
 
-/* Have C map a workspace with room for BUFFER_BYTES; unmapping it is put on the undo list. */
+/* Have C map a workspace with room for BUFFER_BYTES; the undo list unmaps it. */
 int workspace_map(struct worker *c, struct workspace *ws, uint64_t buffer_bytes,
 	uint64_t deadline_ns, struct err *e);
 

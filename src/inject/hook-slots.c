@@ -1,5 +1,6 @@
 /*
- * Pointers in global offset tables: how a function is hooked whose beginning cannot be changed.
+ * Pointers in global offset tables, by which a function is hooked whose beginning cannot be
+ * changed.
  */
 #include <config.h>
 
@@ -14,13 +15,13 @@
 struct hook_slots_search {
 	struct patch_area *area;
 	const struct inject_target *callee;
-	const struct object *own; /* that has the hook */
+	const struct object *own; /* the object that has the hook */
 	const struct object *object;
 	const struct hook *hook;
 	struct err *e;
 };
 
-/* Remember a slot, once.  Records of hooks that were lifted are overwritten. */
+/* Record a slot, once.  Records of hooks that were lifted are overwritten. */
 static int
 add_slot(struct hook_slots_search *s, raddr at, uint64_t original)
 {
@@ -37,7 +38,9 @@ add_slot(struct hook_slots_search *s, raddr at, uint64_t original)
 	return 0;
 }
 
-/* The record of the slot AT, which has VALUE, if that is a hook of the same library; else NULL. */
+/*
+ * Return the record of slot AT, which has VALUE, if that is a hook of the same library; else NULL.
+ */
 static const struct patch_word *
 hook_slots_record_of(const struct hook_slots_search *s, raddr at, uint64_t value)
 {
@@ -51,8 +54,9 @@ hook_slots_record_of(const struct hook_slots_search *s, raddr at, uint64_t value
 }
 
 /*
- * One that was not used yet leads to the object's own table, from which the first call goes to
- * ld.so.  Anything else but the function is another's function of that name, or another's hook.
+ * Add the slot AT if it leads to the function.  A slot that was not used yet leads to the object's
+ * own table, from which the first call goes to ld.so.  Any other value is another function of that
+ * name, or another tool's hook.
  */
 static int
 hook_slots_consider(const char *name, uint32_t type, raddr at, void *arg)

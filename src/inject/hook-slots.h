@@ -11,8 +11,9 @@
 #include "inject/target.h"
 
 /*
- * Add to AREA's next slots the words of all of the target's objects O that have, or will have, the
- * address of HOOK's function, but for those of the object that has the hook.  0, or -1 with E.
+ * Add to AREA's next slots the words of all of the target's objects O that contain, or will
+ * contain, the address of HOOK's function, except those of the object that has the hook.  0, or -1
+ * with E.
  */
 int hook_slots_find(struct patch_area *area, const struct inject_target *callee,
 	const struct objects *o, const struct hook *hook, struct err *e);

@@ -1,6 +1,4 @@
-/*
- * Words of the target that change while all of its threads stand: all of them, or none.
- */
+/* Words of the target that change while all of its threads are stopped: all of them, or none. */
 #include <config.h>
 
 #include "inject/hook-words.h"
@@ -15,17 +13,17 @@
 
 #include <stdlib.h>
 
-/* All threads stand for microseconds; this is for one that is slow to stop. */
+/* All threads are stopped for microseconds; this is for one that is slow to stop. */
 #define MAX_STOP_NS 200000000
 
-/* The part of a stack that is searched for a signal handler's return into the bytes that change. */
+/* Bytes of a stack that are searched for a signal handler's return into the bytes that change. */
 #define SCAN_BYTES 65536
 
-/* How long to wait before all are stopped again. */
+/* Pause before all threads are stopped again: the first, and the longest. */
 #define FIRST_PAUSE_NS 200000
 #define LAST_PAUSE_NS 20000000
 
-/* A function may have several names, and be hooked by each. */
+/* Return whether CS has C's word: a function may have several names, and be hooked by each. */
 static bool
 has_change(const struct word_changes *cs, const struct word_change *c)
 {
@@ -55,7 +53,7 @@ hook_words_add(struct word_changes *cs, const struct word_change *c, struct err 
 	return 0;
 }
 
-/* Whether a thread that goes on at PC would find half an instruction there. */
+/* Return whether a thread that continues at PC would find half an instruction there. */
 static bool
 hook_words_is_inside(const struct word_changes *cs, raddr pc)
 {
@@ -69,10 +67,10 @@ hook_words_is_inside(const struct word_changes *cs, raddr pc)
 }
 
 /*
- * A thread continues at its PC; one in a signal handler later also at the interrupted place, which
- * is in the signal frame.  No other code keeps an address inside a function's first instructions.
- * Pages that are missing have no frame: those of a stack that is a mapping of a file would be
- * waited for while all threads stand.
+ * Return whether no word of the stack points into the bytes that change.  A thread continues at its
+ * PC; one in a signal handler later also at the interrupted place, which is in the signal frame.
+ * No other code keeps an address inside a function's first instructions.  Missing pages contain no
+ * frame: reading those of a stack that maps a file would wait while all threads are stopped.
  */
 static bool
 stack_is_clear(const struct target *t, const struct regions *m, const struct word_changes *cs,
@@ -102,7 +100,8 @@ struct applying {
 };
 
 /*
- * 1 if all threads are at allowed places, 0 if one is not, -1 with E.  *RET_TID is a stopped one.
+ * Return 1 if all threads are at allowed places, 0 if one is not, -1 with E. *RET_TID is a stopped
+ * thread.
  */
 static int
 check_places(struct applying *a, const struct stopped *f, pid_t *ret_tid, struct err *e)
@@ -127,7 +126,7 @@ check_places(struct applying *a, const struct stopped *f, pid_t *ret_tid, struct
 	return 1;
 }
 
-/* Read each word.  Words that another tool has changed are left when hooks are lifted. */
+/* Read each word.  Words that another tool has changed are left alone when hooks are lifted. */
 static int
 read_words(struct applying *a, struct err *e)
 {
@@ -166,7 +165,7 @@ write_word(const struct applying *a, pid_t tid, const struct word_change *c, uin
 	return os_part_poke(a->target, &part, tid, c->at, &value, sizeof value, e);
 }
 
-/* All, or none of them. */
+/* Write all words, or none of them. */
 static int
 write_words(struct applying *a, pid_t tid, struct err *e)
 {
@@ -198,7 +197,7 @@ count_words(const struct applying *a)
 						    : &a->report->nr_slots))++;
 }
 
-/* 1 when it is done, 0 if it must be tried again, -1 with E. */
+/* Try once.  Returns 1 when done, 0 if it must be tried again, -1 with E. */
 static int
 apply_once(struct applying *a, struct err *e)
 {

@@ -1,6 +1,4 @@
-/*
- * Functions hooked for the whole process, and given back.
- */
+/* Functions hooked for the whole process, and restored. */
 #include <config.h>
 
 #include "base/cleanup.h"
@@ -28,15 +26,15 @@
 #include <sys/mman.h>
 
 #ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000 /* 4.17 */
+#define MAP_FIXED_NOREPLACE 0x100000 /* since Linux 4.17 */
 #endif
 
-/* ld.so has put what it found into a slot by then. */
+/* By then ld.so has stored the address that it found into a slot. */
 #define FIXUP_NS 2000000
 
-/* ---- what is to change ---- */
+/* ---- the changes ---- */
 
-/* The word that changes, behind the longest instruction. */
+/* The longest instruction, and the word that changes after it. */
 #define MAX_SEEN_BYTES 24
 #define LEAST_CODE_BYTES 16
 #define INT3 0xcc
@@ -45,7 +43,7 @@ struct hook_setting {
 	struct inject_target *callee;
 	struct process process;
 	struct patch_area area;
-	bool is_new; /* the area */
+	bool is_new; /* the area is not mapped yet */
 	struct word_changes changes;
 };
 
@@ -60,7 +58,7 @@ setting_free(struct hook_setting **s)
 }
 #define auto_setting __attribute__((cleanup(setting_free)))
 
-/* The target's current mappings, which may be more than when CALLEE was made. */
+/* Read the target's current mappings, which may be more than when CALLEE was made. */
 static struct hook_setting *
 setting_new(struct inject_target *callee, struct err *e)
 {
@@ -77,7 +75,7 @@ setting_new(struct inject_target *callee, struct err *e)
 	return take_ptr(&s);
 }
 
-/* Whether W is IS at the moment; not if its object is unmapped. */
+/* Return whether W currently contains IS; false if its object is unmapped. */
 static bool
 word_is(const struct hook_setting *s, const struct patch_word *w, uint64_t is)
 {
@@ -93,7 +91,7 @@ is_hooked(const struct hook_setting *s, const struct patch_word *w)
 	return word_is(s, w, w->hooked);
 }
 
-/* Slots that are not hooked any more make room. */
+/* Drop slots that are no longer hooked, to make room. */
 static void
 drop_old_slots(struct hook_setting *s)
 {
@@ -123,7 +121,7 @@ first_word(const unsigned char *code)
 	return word;
 }
 
-/* Byte number AT of its code, of which SEEN is in memory, is not that of its file. */
+/* Report that byte AT of H's code differs from its file; SEEN is the code in memory. */
 static int
 refuse_foreign(const struct hook_setting *s, const struct hook *h, const unsigned char *seen,
 	size_t at, struct err *e)
@@ -154,7 +152,7 @@ refuse_foreign(const struct hook_setting *s, const struct hook *h, const unsigne
 	return err_hint(e, "Stop the other profiler or debugger first");
 }
 
-/* The entry that H's function is hooked with at the moment, or NULL. */
+/* Return the entry with which H's function is currently hooked, or NULL. */
 static const struct patch_entry *
 entry_in_use(const struct hook_setting *s, const struct hook *h)
 {
@@ -174,7 +172,7 @@ entry_address(const struct hook_setting *s, uint64_t i, size_t offset)
 		offsetof(struct patch_area_image, entry) + i * sizeof(struct patch_entry) + offset);
 }
 
-/* The address that the function of EN is to jump to: the hook, if a near jump reaches it. */
+/* Return the address that EN's function jumps to: the hook if a near jump reaches it, else STUB. */
 static raddr
 first_hop(const struct patch_entry *en, raddr stub)
 {
@@ -183,7 +181,7 @@ first_hop(const struct patch_entry *en, raddr stub)
 	return (from > to ? from - to : to - from) < prologue_reach_bytes ? en->hook : stub;
 }
 
-/* Entry number I for H.  0, or -1 with *WHY. */
+/* Make entry number I for H.  Returns 0, or -1 with *WHY. */
 static int
 make_entry(const struct hook_setting *s, const struct hook *h, const unsigned char *code,
 	uint64_t i, struct patch_entry *ret, const char **why)
@@ -206,8 +204,8 @@ make_entry(const struct hook_setting *s, const struct hook *h, const unsigned ch
 }
 
 /*
- * Find or add the entry for H. 0 with *RET, 1 if the function's beginning cannot be changed (*WHY),
- * -1 with E.
+ * Find or add the entry for H.  Returns 0 with *RET, 1 with *WHY if the function's beginning cannot
+ * be changed, -1 with E.
  */
 static int
 plan_entry(struct hook_setting *s, const struct hook *h, const unsigned char *code, uint64_t *ret,
@@ -233,7 +231,7 @@ plan_entry(struct hook_setting *s, const struct hook *h, const unsigned char *co
 		s->callee->target->pid, s->callee->target->comm);
 }
 
-/* H's function is called by FROM now on; pass that to the hook. */
+/* Store REAL, the address by which H's original function is called from now on, for the hook. */
 static int
 write_real_of(const struct hook_setting *s, const struct hook *h, raddr real, struct err *e)
 {
@@ -253,7 +251,7 @@ write_real_of(const struct hook_setting *s, const struct hook *h, raddr real, st
 		: os_part_write(s->callee->target, &library, h->real, &real, sizeof real, e);
 }
 
-/* The value of W's slot before it is set: another hook of ours, or the original. */
+/* Return the value of W's slot before it is set: another hook of ours, or the original. */
 static uint64_t
 slot_before(const struct hook_setting *s, const struct patch_word *w)
 {
@@ -296,8 +294,8 @@ plan_slots(struct hook_setting *s, const struct hook *h, const char *why, struct
 }
 
 /*
- * A function's code as its file has it: a probe that is set in memory must not be moved along. What
- * follows a short function may belong to the word that changes.
+ * Read a function's code from its file: a probe that is set in memory must not be moved along.  The
+ * bytes after a short function may belong to the word that changes.
  */
 static unsigned char *
 read_code(const struct hook_setting *s, const struct hook *h, size_t *ret_size, struct err *e)
@@ -316,8 +314,8 @@ read_code(const struct hook_setting *s, const struct hook *h, size_t *ret_size, 
 }
 
 /*
- * Whether the function is as in its file, up to where EN changes it. Only the first byte of an
- * instruction that stays may be a probe's or a debugger's.
+ * Check that the function is the same as in its file, up to where EN changes it.  Only the first
+ * byte of an instruction that stays may be a probe's or a debugger's.
  */
 static int
 see_code(const struct hook_setting *s, const struct hook *h, const unsigned char *code, size_t size,
@@ -339,8 +337,9 @@ see_code(const struct hook_setting *s, const struct hook *h, const unsigned char
 }
 
 /*
- * Whether the code begins with a jump out of its object.  One within is the compiler's: in 2.43
- * memalign() is a jump to what it shares with malloc() (Debian's 2.43-7).
+ * Return whether the code begins with a jump out of its object.  A jump within it is the
+ * compiler's: in 2.43 memalign() is a jump to the code that it shares with malloc() (Debian's
+ * 2.43-7).
  */
 static bool
 leads_out(const struct hook_setting *s, const struct hook *h, const unsigned char *code)
@@ -352,7 +351,8 @@ leads_out(const struct hook_setting *s, const struct hook *h, const unsigned cha
 }
 
 /*
- * Find or add the entry for H, whose function OLD is in use for, or NULL.  As plan_entry().
+ * Find or add the entry for H; OLD is the entry in use for its function, or NULL.  Returns as
+ * plan_entry().
  */
 static int
 plan_code(struct hook_setting *s, const struct hook *h, const struct patch_entry *old,
@@ -365,14 +365,14 @@ plan_code(struct hook_setting *s, const struct hook *h, const struct patch_entry
 	if (!code)
 		return -1;
 	if (!old && (code[0] == INT3 || leads_out(s, h, code)))
-		return refuse_foreign(s, h, code, 0, e); /* there was no file */
+		return refuse_foreign(s, h, code, 0, e); /* it was read from memory */
 	status = plan_entry(s, h, code, ret, why, e);
 	if (status != 0 || old)
 		return status;
 	return see_code(s, h, code, size, &s->area.next.entry[*ret], e);
 }
 
-/* Whether A and B are of one library. */
+/* Return whether A and B are in one library. */
 static bool
 hook_is_same_object(const struct hook_setting *s, raddr a, raddr b)
 {
@@ -419,7 +419,7 @@ hook_check(const struct target *t, struct err *e)
 		t->pid, t->comm, prologue_obstacle);
 }
 
-/* ---- memory for it ---- */
+/* ---- memory for hooks ---- */
 
 static int
 place_area(struct hook_setting *s, const struct hook *hook, size_t nr, struct err *e)
@@ -452,7 +452,7 @@ map_area(const struct hook_setting *s, const struct job *job, struct worker *c, 
 	if (worker_syscall(c, c->callee->fn.mmap, arg, 6, job->deadline_ns,
 		    "mapping the hooks' memory", e) < 0)
 		return -1;
-	/* An old kernel takes the address for a wish. */
+	/* An old kernel takes the address as a hint. */
 	if (worker_promise(c, c->callee->fn.munmap,
 		    (uint64_t[]){ (uint64_t)c->result, PATCH_BYTES }, 2, e) < 0)
 		return -1;
@@ -461,7 +461,7 @@ map_area(const struct hook_setting *s, const struct job *job, struct worker *c, 
 		: err_set(e, EEXIST, "cannot map memory near the functions to hook");
 }
 
-/* It stays: once it has been written it is not for this thread to undo. */
+/* Map and write the area.  Once written it stays: this thread must not undo that. */
 static int
 lay_area(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
@@ -495,8 +495,8 @@ write_all_reals(const struct hook_setting *s, const struct hook *hook, size_t nr
 }
 
 /*
- * A thread that was in the middle of its first call through a slot has by now put there what it had
- * found before (elf/dl-runtime.c, _dl_fixup).
+ * Change the words again: a thread that was in the middle of its first call through a slot has by
+ * now stored there what it had found before (elf/dl-runtime.c, _dl_fixup).
  */
 static int
 apply_again(struct hook_setting *s, uint64_t wait_ns, struct err *e)
@@ -508,7 +508,10 @@ apply_again(struct hook_setting *s, uint64_t wait_ns, struct err *e)
 		s->callee->target, &s->process.maps, &s->changes, false, wait_ns, &ignored, e);
 }
 
-/* If one function was hooked for several, one after the other, the first that is added counts. */
+/*
+ * Add the restoring of W.  If a function was hooked several times in turn, the first one added
+ * counts.
+ */
 static int
 add_lifting(struct hook_setting *s, const struct patch_word *w, bool is_code, struct err *e)
 {
@@ -540,7 +543,7 @@ is_planned(const struct hook_setting *s, raddr at)
 	return false;
 }
 
-/* Slots that lead to LIBRARY, a hook of it, and are not led to another one. */
+/* Add the restoring of slots that lead to a hook of LIBRARY and are not led to another one. */
 static int
 lift_other_slots(struct hook_setting *s, raddr library, struct err *e)
 {
@@ -557,7 +560,7 @@ lift_other_slots(struct hook_setting *s, raddr library, struct err *e)
 	return 0;
 }
 
-/* Hooks of the same library that are not among those to be set. */
+/* Add the restoring of hooks of the same library that are not among those to be set. */
 static int
 lift_others(struct hook_setting *s, const struct hook *hook, size_t nr, struct err *e)
 {
@@ -638,7 +641,7 @@ hook_lift(struct inject_target *callee, const struct inject_options *opt, struct
 		if (is_hooked(s, &now->entry[i].word) &&
 			add_lifting(s, &now->entry[i].word, true, e) < 0)
 			return -1;
-	/* A word that is neither the original nor ours is left, and counted. */
+	/* A word that is neither the original nor ours is left alone, and counted. */
 	for (uint64_t i = 0; i < now->nr_entries; i++)
 		if (!word_is(s, &now->entry[i].word, now->entry[i].word.original) &&
 			add_lifting(s, &now->entry[i].word, true, e) < 0)
@@ -652,9 +655,9 @@ hook_lift(struct inject_target *callee, const struct inject_options *opt, struct
 		callee->target, &s->process.maps, &s->changes, true, opt->wait_ns, ret, e);
 }
 
-/* ---- calls that are no caller's ---- */
+/* ---- calls from inside libc ---- */
 
-/* The code of one source file lies together: all of malloc.c takes 16 KiB. */
+/* The code of one source file is contiguous: all of malloc.c takes 16 KiB. */
 #define NEAR_BYTES UINT64_C(32768)
 
 /* Reduce [*LOW, *HIGH) to the part in the same segment as AT. */
@@ -687,7 +690,7 @@ hook_inner_calls(
 	*ret_start = *ret_end = (raddr){ 0 };
 	if (!object)
 		return;
-	if (inject_is_static(callee)) { /* where others call directly, too */
+	if (inject_is_static(callee)) { /* other code calls directly there, too */
 		low = callee->malloc_start;
 		high = callee->malloc_end;
 	}

@@ -1,6 +1,5 @@
 /*
- * Work that is done in the target: borrow a thread, give the work a worker and memory of its own,
- * and put all back.
+ * Work in the target: borrow a thread, give the work a worker and memory, and restore everything.
  */
 #include <config.h>
 
@@ -27,12 +26,12 @@ const char *const inject_mode_name[] = {
 };
 
 /*
- * The borrowed thread itself is let go after this, wherever it is: it returns to the program by
+ * After this the borrowed thread itself is let go wherever it is: it returns to the program by
  * itself.
  */
 #define BORROW_LIMIT_NS 100000000
 
-/* The borrowed thread does it all: for programs that have only one. */
+/* Do the work in the borrowed thread: for programs that have only one. */
 static int
 run_in_thread(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
@@ -56,7 +55,7 @@ run_in_thread(struct job *job, struct worker *c, const struct workspace *ws, str
 	return failed;
 }
 
-/* The borrowed thread makes a helper and is free.  1: no helper could be made. */
+/* Have the borrowed thread make a helper, and free it.  Returns 1 if no helper could be made. */
 static int
 run_in_helper(struct job *job, struct worker *c, const struct workspace *ws, struct err *e)
 {
@@ -69,7 +68,7 @@ run_in_helper(struct job *job, struct worker *c, const struct workspace *ws, str
 	job->report->held_ns = c->held_ns;
 	if (status == 0)
 		status = job->run(job, &h, ws, e);
-	borrow_end(c); /* nothing, once it was given back */
+	borrow_end(c); /* does nothing once C was given back */
 	helper_dismiss(&h);
 	return status;
 }
@@ -87,9 +86,10 @@ wants_helper(const struct job *job, const struct worker *c)
 	if (mode == INJECT_MODE_HELPER)
 		return true;
 	/*
-	 * The first pthread_create() ends libc's single-threaded mode for ever: not in a program
-	 * that has one thread.  And in a thread without an arena it would make one.  Of another
-	 * allocator it is known that C has used it; a helper has not, so only dlopen() takes one.
+	 * The first pthread_create() ends libc's single-threaded mode for ever, so it is not made
+	 * in a program that has one thread.  In a thread without an arena it would make one.  With
+	 * another allocator, C is known to have used it; a helper has not, so only dlopen() takes
+	 * one.
 	 */
 	if (os_status(callee->target, 0, &s, &e) < 0 || s.nr_threads == 1 || c->no_helper)
 		return false;
@@ -98,9 +98,9 @@ wants_helper(const struct job *job, const struct worker *c)
 }
 
 /*
- * Whether C is to do the work itself, as no helper does.  Not if a helper was demanded; and not for
- * dlopen() in a program with more threads: it waits for ld.so's lock, which another thread may hold
- * that in turn waits for this one.
+ * Return whether C may do the work itself if no helper does.  False if a helper was demanded, and
+ * for dlopen() in a program with more threads: it waits for ld.so's lock, which another thread may
+ * hold that in turn waits for this one.
  */
 static bool
 may_run_in_thread(const struct job *job, const struct worker *c)
@@ -114,7 +114,7 @@ may_run_in_thread(const struct job *job, const struct worker *c)
 		(os_status(c->callee->target, 0, &s, &e) == 0 && s.nr_threads == 1);
 }
 
-/* Give C back with nothing done. */
+/* Give C back with nothing done, and report why. */
 static int
 refuse_thread(struct worker *c, struct err *e)
 {
@@ -168,7 +168,7 @@ borrow_and_run(void *arg)
 	free(c);
 }
 
-/* The system calls that JOB takes.  The one thread of a program waits for no lock. */
+/* Return the system calls that JOB makes.  The only thread of a program waits for no lock. */
 static unsigned int
 needs_of(const struct job *job)
 {

@@ -1,6 +1,4 @@
-/*
- * A call of a function of a library of ours in the target.
- */
+/* Call a function of our library in the target. */
 #include <config.h>
 
 #include "inject/load-call.h"
@@ -22,7 +20,7 @@
 #define BLOCK_OFFSET LOAD_PATH_OFFSET
 #define BLOCK_BYTES LOAD_PATH_BYTES
 
-/* Have C open it; the undo list closes it there. */
+/* Have C open the file; the undo list closes it in the target. */
 static int
 load_call_open_file(struct library_call *call, const struct load_calls *calls,
 	const struct job *job, struct worker *c, struct err *e)
@@ -81,7 +79,7 @@ load_call(struct inject_target *callee, const struct arenas *a, const struct inj
 		.run = make_call,
 		.arg = call,
 		.needed_bytes = LOAD_ROOM_BYTES,
-		/* To wait for a lock of ld.so, which can be only where there is one. */
+		/* It may wait for a lock of ld.so, unless the program has no ld.so. */
 		.is_loading = !inject_is_static(callee) && !call->may_be_borrowed };
 
 	*report = (struct inject_report){ 0 };

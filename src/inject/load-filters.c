@@ -1,6 +1,4 @@
-/*
- * Whether the seccomp filters of a target let pass what is done in it.
- */
+/* Check that the seccomp filters of a target allow what is done in it. */
 #include <config.h>
 
 #include "inject/load-filters.h"
@@ -44,7 +42,7 @@ load_filters_copy(uint64_t deadline_ns, void *arg, struct err *e)
 	return 0;
 }
 
-/* 1 if a thread of T has a filter, 0 if none has, -1 with E. */
+/* Return 1 if a thread of T has a filter, 0 if not, -1 with E. */
 static int
 has_filters(const struct target *t, struct err *e)
 {

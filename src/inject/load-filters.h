@@ -9,8 +9,9 @@
 struct target;
 
 /*
- * ERR_UNSUPPORTED when a thread of T is under a seccomp filter that would end the process for the
- * system calls of code of ours. load_library() asks it itself, of a library that is not there yet.
+ * Fail with ERR_UNSUPPORTED if a thread of T is under a seccomp filter that would end the process
+ * for the system calls of our code.  load_library() calls this itself for a library that is not
+ * loaded yet.
  */
 int load_refuse_filters(const struct target *t, struct err *e);
 

@@ -1,6 +1,4 @@
-/*
- * A shared library of ours loaded into the target, by its own dlopen().
- */
+/* Load our shared library into the target by its own dlopen(). */
 #include <config.h>
 
 #include "inject/load-library.h"
@@ -41,9 +39,9 @@
 /* The flag that dlopen() itself adds for __libc_dlopen_mode() (include/dlfcn.h, __RTLD_DLOPEN). */
 #define DLOPEN_MODE_FLAG 0x80000000u
 
-/* ---- is it there ---- */
+/* ---- is it loaded already ---- */
 
-/* The object of O with BUILD_ID, or NULL. */
+/* Return the object of O with BUILD_ID, or NULL. */
 static const struct object *
 object_with_id(const struct objects *o, const char *build_id)
 {
@@ -55,7 +53,7 @@ object_with_id(const struct objects *o, const char *build_id)
 	return NULL;
 }
 
-/* 1 if it is, 0 if it is not, -1 with E. */
+/* Return 1 if L is loaded, 0 if not, -1 with E. */
 static int
 find_loaded(const struct inject_target *callee, const struct load *l, struct err *e)
 {
@@ -72,7 +70,7 @@ find_loaded(const struct inject_target *callee, const struct load *l, struct err
 
 /* ---- can the target open the file ---- */
 
-/* Whether all users may read PATH, which is absolute. */
+/* Return whether all users may read PATH, which is absolute. */
 static bool
 is_open_to_all(const char *path)
 {
@@ -88,8 +86,8 @@ is_open_to_all(const char *path)
 }
 
 /*
- * Find out whether the target must be given a copy.  A file that the target sees on a file
- * system mounted noexec is refused: ld.so would leave its first mapping behind (2.36).
+ * Determine whether the target must be given a copy.  A file that the target sees on a file system
+ * mounted noexec is refused: ld.so would not unmap its first mapping (2.36).
  */
 static int
 choose_way(const struct target *t, const struct os_status *s, struct load *l, struct err *e)
@@ -129,7 +127,7 @@ load_library_fill(int to, const char *path, struct err *e)
 	return 0;
 }
 
-/* The end of L's path, the name of its file, which the copy is to have. */
+/* Return the file name at the end of L's path, which the copy also gets. */
 static const char *
 load_library_base_name(const struct load *l)
 {
@@ -145,7 +143,7 @@ write_name(const struct load *l, struct worker *c, raddr at, struct err *e)
 
 /*
  * Fill descriptor FD of the target, the memfd that C has just made, with L's file.  The target may
- * exchange it later: then dlopen() loads other code, which is the target's own.
+ * replace it later: then dlopen() loads other code, which is the target's own.
  */
 static int
 fill_there(const struct load *l, const struct worker *c, int fd, struct err *e)
@@ -158,9 +156,7 @@ fill_there(const struct load *l, const struct worker *c, int fd, struct err *e)
 
 /* ---- system calls whose results stay in the target ---- */
 
-/*
- * Have C map a page and write SIZE bytes of CODE there: *RET.  The undo list unmaps it.
- */
+/* Have C map a page at *RET, and write SIZE bytes of CODE there.  The undo list unmaps it. */
 static int
 map_code(const struct job *job, struct worker *c, const unsigned char *code, size_t size,
 	raddr *ret, struct err *e)
@@ -230,9 +226,9 @@ load_open_there(const struct load *l, const struct load_calls *calls, const stru
 }
 
 /*
- * The name under which C can open a copy, into NAME.  It has the thread's number in it: dlopen()
- * takes what has the name of a library that is loaded for that library (elf/dl-load.c,
- * _dl_map_object), and a descriptor's number is soon used again.
+ * Make a copy, and store the name under which C can open it in NAME.  The name contains the
+ * thread's number: dlopen() takes a file with the name of a loaded library for that library
+ * (elf/dl-load.c, _dl_map_object), and a descriptor's number is soon used again.
  */
 static int
 copy_to_memory(const struct job *job, struct worker *c, const struct workspace *ws, char *name,
@@ -250,10 +246,10 @@ copy_to_memory(const struct job *job, struct worker *c, const struct workspace *
 /* ---- memory for dlopen() ---- */
 
 /*
- * A thread that allocates for the first time is given an arena of its own, perhaps a new one of 64
- * MiB (malloc/arena.c, arena_get2); one that says it uses the main arena takes that.  It must say
- * nothing any more when it ends: ending threads are counted off their arena (arena.c,
- * __malloc_arena_thread_freeres), and this one was never counted in.
+ * Make C use the main arena.  A thread that allocates for the first time is given an arena, perhaps
+ * a new one of 64 MiB (malloc/arena.c, arena_get2); one whose slot contains the main arena uses
+ * that.  The slot must be empty again when the thread ends: ending threads are subtracted from
+ * their arena's count (arena.c, __malloc_arena_thread_freeres), and this one was never added.
  */
 static int
 lend_arena(struct worker *c, const struct workspace *ws, struct err *e)
@@ -262,7 +258,7 @@ lend_arena(struct worker *c, const struct workspace *ws, struct err *e)
 	const uint64_t arg[] = { ws->data.v + LOAD_ZERO_OFFSET, c->arena_slot.v, sizeof(uint64_t) };
 	raddr main_arena, now;
 
-	/* Another allocator: who may call it was asked when the thread was borrowed. */
+	/* With another allocator, this was checked when the thread was borrowed. */
 	if (callee->allocator)
 		return 0;
 	main_arena = callee->arenas->v[0].addr;
@@ -277,7 +273,7 @@ lend_arena(struct worker *c, const struct workspace *ws, struct err *e)
 		return -1;
 	if (now.v)
 		return 0;
-	/* Otherwise a helper that has made no call yet would end without one. */
+	/* Otherwise a helper that has made no call yet would end without this undo. */
 	if (worker_promise(c, callee->fn.swab, arg, 3, e) < 0)
 		return -1;
 	return os_part_write(callee->target,
@@ -287,7 +283,7 @@ lend_arena(struct worker *c, const struct workspace *ws, struct err *e)
 
 /* ---- loading ---- */
 
-/* The message of dlerror() in C, which is stopped after a dlopen() that failed. */
+/* Read the message of dlerror() in C, which is stopped after a dlopen() that failed. */
 static int
 read_dlerror(const struct job *job, struct worker *c, const struct workspace *ws, char *text,
 	size_t size, struct err *e)
@@ -364,7 +360,7 @@ load_library_load(struct job *job, struct worker *c, const struct workspace *ws,
 	int found;
 
 	snprintf(name, sizeof name, "%s", l->path);
-	/* dlopen() tries things that fail. */
+	/* dlopen() tries calls that fail. */
 	if (worker_keep_errno(c, raddr_add(ws->data, LOAD_ERRNO_OFFSET), e) < 0 ||
 		lend_arena(c, ws, e) < 0 ||
 		(l->is_copied && copy_to_memory(job, c, ws, name, e) < 0) ||
@@ -375,8 +371,8 @@ load_library_load(struct job *job, struct worker *c, const struct workspace *ws,
 			os_children_since(c->callee->target, since_ticks, &job->report->child);
 	found = find_loaded(c->callee, l, e);
 	/*
-	 * Landlock may forbid it to open the file, which is invisible from outside; but not the
-	 * files that it has open.
+	 * Landlock may forbid the target to open the file, which is invisible from outside; but it
+	 * does not restrict files that are open already.
 	 */
 	if (found == 0 && !l->is_copied) {
 		l->is_copied = true;

@@ -11,12 +11,12 @@
 #include "inject/target.h"
 
 /*
- * Have the target load the shared library PATH as its own dlopen() does, and keep it for ever;
- * where the target cannot see or read that file, from a copy of it in memory.  A library is known
- * by its build-id: one that is there already is not loaded again.  The number of A, the target's
- * arenas, stays what it is.  On failure E has the target's own dlerror(), and nothing stays behind.
- * ERR_UNSUPPORTED: a library without a build-id; a target of which a thread is under a seccomp
- * filter, which may not know the system calls of dlopen().
+ * Have the target load the shared library PATH by its own dlopen(), and keep it for ever; if the
+ * target cannot see or read that file, it loads a copy in memory.  A library is identified by its
+ * build-id: one that is loaded already is not loaded again.  The number of A, the target's arenas,
+ * does not change.  On failure E has the target's own dlerror(), and nothing is left in the target.
+ * Fails with ERR_UNSUPPORTED if the library has no build-id, or if a thread of the target is under
+ * a seccomp filter that may not allow the system calls of dlopen().
  */
 int load_library(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, const char *path, struct loaded_library *ret,

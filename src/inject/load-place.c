@@ -1,6 +1,6 @@
 /*
- * A shared library of ours put into a program that has no dynamic linker: memdiag does what that
- * would do.  The borrowed thread maps the file's segments; what is to be written is made here.
+ * Put our shared library into a program that has no dynamic linker: memdiag does the work of one.
+ * The borrowed thread maps the file's segments; the data to write there is prepared here.
  */
 #include <config.h>
 
@@ -29,14 +29,14 @@
 struct load_place_work {
 	struct load load;
 	uint64_t page_bytes;
-	const Elf64_Phdr *written; /* the one segment that is, */
-	unsigned char *data;	   /* and what is in it in the end, to the end of a page */
+	const Elf64_Phdr *written; /* the one segment that is writable */
+	unsigned char *data;	   /* its final contents, to the end of a page */
 	uint64_t data_bytes;
 	struct load_calls calls;
-	uint64_t fd;	/* of the library there */
-	raddr reserved; /* where its addresses begin, */
+	uint64_t fd;	/* descriptor of the library in the target */
+	raddr reserved; /* start of its addresses */
 	uint64_t reserved_bytes;
-	uint64_t base; /* and what is added to them */
+	uint64_t base; /* added to the addresses in the file */
 	int (*fn)(const struct os_part *library, void *arg, struct err *e);
 	void *arg;
 };
@@ -60,7 +60,7 @@ page_ceil(const struct load_place_work *p, uint64_t address)
 	return load_place_page_floor(p, address + p->page_bytes - 1);
 }
 
-/* ---- what is written ---- */
+/* ---- the data ---- */
 
 struct relocating {
 	const struct load_place_work *place;
@@ -97,7 +97,7 @@ relocate(struct load_place_work *p, uint64_t base, struct err *e)
 
 /* ---- can it be done ---- */
 
-/* As ld.so's: zeroes behind the bytes of the file. */
+/* Copy the data as ld.so does, with zeroes after the bytes of the file. */
 static int
 load_place_copy_data(struct load_place_work *p, struct err *e)
 {
@@ -136,9 +136,9 @@ load_place_check_segments(struct load_place_work *p, struct err *e)
 }
 
 /*
- * Whether the words of a thread's control block that are to be the library's own thread-local ones
- * are as they were at first.  A thread without a list of robust mutexes is not one of libc's, or
- * not yet.
+ * Check that the words of a thread's control block that the library will use as its thread-local
+ * words have their initial value.  A thread without a list of robust mutexes is not one of libc's,
+ * or not yet.
  */
 static int
 check_thread(const struct target *t, pid_t tid, size_t *nr_seen, struct err *e)
@@ -216,7 +216,7 @@ load_place_map(const struct job *job, struct worker *c, raddr at, uint64_t bytes
 		c, c->callee->fn.mmap, arg, 6, job->deadline_ns, "mapping the library", e);
 }
 
-/* Unmapping all of it is on the undo list. */
+/* Reserve the addresses.  The undo list unmaps all of them. */
 static int
 load_place_reserve(
 	struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
@@ -225,7 +225,7 @@ load_place_reserve(
 
 	image_extent(p->load.image, &start, &end);
 	p->reserved_bytes = page_ceil(p, end.v) - load_place_page_floor(p, start.v);
-	/* A wish: near the program, so that what is hooked there needs no second jump. */
+	/* A hint: near the program, so that functions hooked there need no second jump. */
 	at = patch_area_place(
 		&c->callee->process->maps, c->callee->libc->start, c->callee->libc->end);
 	if (load_place_map(job, c, at, p->reserved_bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE,
@@ -269,7 +269,7 @@ map_segments(
 	return 0;
 }
 
-/* The memory that the program must not write to after it has been relocated. */
+/* Protect the memory that the program must not write to after it has been relocated. */
 static int
 load_place_protect(
 	const struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)
@@ -289,10 +289,10 @@ load_place_protect(
 }
 
 /*
- * The constructors, in their order, without arguments.  To unmap the library is the topmost of the
- * undo list, until the last of them is called: that one finishes also if we die, and the library is
- * ready then.  It may write over the frame that was dropped; if it faults, the frame is written
- * again.
+ * Call the constructors in their order, without arguments.  Unmapping the library is the topmost
+ * call of the undo list until the last constructor is called: that one finishes also if we die, and
+ * the library is ready then.  It may write over the frame that was dropped; if it faults, the frame
+ * is written again.
  */
 static int
 initialise(const struct load_place_work *p, const struct job *job, struct worker *c, struct err *e)

@@ -13,11 +13,11 @@
 struct os_part;
 
 /*
- * The same in a program that has no dynamic linker (inject_is_static()): memdiag puts the library
- * there itself.  Symbols that the library does not define are NULL, also functions.  Its
- * thread-local words are zeroes at first; a thread finds those of an earlier thread that had the
- * same stack.  When the library is complete FN is called, to pass data to it; then
- * the library's constructors are called.  If FN fails, nothing stays behind.
+ * As load_library(), in a program that has no dynamic linker (inject_is_static()): memdiag puts the
+ * library there itself.  Symbols that the library does not define are NULL, including functions.
+ * Its thread-local words are zeroes at first; a thread finds the values of an earlier thread that
+ * had the same stack.  When the library is complete FN is called, to pass data to it; then the
+ * library's constructors are called.  If FN fails, nothing is left in the target.
  */
 int load_place(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, const char *path,

@@ -1,6 +1,4 @@
-/*
- * load: bring a library of ours into a target.
- */
+/* load: load our library into a target. */
 #ifndef MEMDIAG_INJECT_LOAD_H
 #define MEMDIAG_INJECT_LOAD_H
 
@@ -10,7 +8,7 @@
 
 struct loaded_library {
 	raddr start;	/* of its first segment */
-	bool was_there; /* it had been loaded before */
+	bool was_there; /* it was loaded before */
 };
 
 #endif

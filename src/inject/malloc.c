@@ -1,6 +1,4 @@
-/*
- * malloc_info and malloc_trim called in the target, and what malloc_trim leaves undone.
- */
+/* Call malloc_info and malloc_trim in the target, and do what malloc_trim leaves undone. */
 #include <config.h>
 
 #include "inject/malloc.h"
@@ -20,8 +18,9 @@
 #include <sys/syscall.h>
 
 /*
- * An arena's lines are at most 137 sizes of about 75 bytes and some totals (malloc_info 4.1); twice
- * that, and room for arenas that are made meanwhile.  Untouched pages cost nothing.
+ * An arena's lines are at most 137 sizes of about 75 bytes and some totals (malloc_info 4.1).  The
+ * buffer has twice that, and room for arenas that are made meanwhile.  Untouched pages cost
+ * nothing.
  */
 #define INFO_BYTES_PER_ARENA UINT64_C(24576)
 #define INFO_BYTES_MORE 262144
@@ -108,7 +107,7 @@ inject_malloc_info(struct inject_target *callee, const struct arenas *a,
 		return -1;
 	failed = job_run(&job, a, e);
 	ret->capture = opt->capture;
-	/* Output of others is passed on, however the call ended. */
+	/* Pass on other output, however the call ended. */
 	if (redirect_read(&info.redirect, callee, out, ret, failed ? &replay_err : e) < 0)
 		failed = -1;
 	redirect_release(&info.redirect);
@@ -148,7 +147,7 @@ inject_malloc_trim(struct inject_target *callee, const struct arenas *a,
 	return inject_check_calls(callee, e) < 0 ? -1 : job_run(&job, a, e);
 }
 
-/* ---- giving back pages under the arena's lock ---- */
+/* ---- returning pages under the arena's lock ---- */
 
 struct discarding {
 	const struct inject_discard *what;
@@ -156,22 +155,24 @@ struct discarding {
 };
 
 /*
- * The lock is taken by the target itself, through libc's own slow way to wait for one, and left by
- * what is on the undo list then: should we die, it is left all the same, and after the call.  To
- * stop all threads instead and see the lock free would not do: they run on when we die, with the
- * call still under way.
+ * The target itself takes the lock, by libc's own slow way to wait for one, and the undo list
+ * releases it: if we die it is still released, after the call.  Stopping all threads and finding
+ * the lock free is not enough: they continue when we die, with the call still under way.
  */
 #define LOCK_WITHIN_NS 20000000
 
-/* One that gets no processor is given more time: with the lock there is nothing better to do. */
+/*
+ * A worker that gets no processor is given more time: with the lock held, nothing better can be
+ * done.
+ */
 #define STARVED_NS UINT64_C(2000000000)
 
-/* The amount that is returned at a time, in about a millisecond or two. */
+/* Bytes that are returned at a time, in about a millisecond or two. */
 #define DISCARD_BYTES (UINT64_C(8) << 20)
 
 /*
- * The seventh argument of FUTEX_WAKE_OP, val3: store 0, which unlocks. Then it wakes one waiter
- * (val), and no second one (val2).
+ * The seventh argument of FUTEX_WAKE_OP, val3: store 0, which unlocks.  The call then wakes one
+ * waiter (val), and no second one (val2).
  */
 _Static_assert((ARCH_SEVENTH_ARG & ~0xfff) == FUTEX_OP(FUTEX_OP_SET, 0, FUTEX_OP_CMP_EQ, 0),
 	"the lock would not be left");
@@ -186,9 +187,9 @@ promise_unlock(struct worker *c, raddr mutex, struct err *e)
 }
 
 /*
- * Returns 0, 1 if the lock could not be taken in time (C is as before), or -1 with E.  A worker
- * that may or may not have the lock must not be given another call: it takes and releases the lock
- * by itself.
+ * Lock MUTEX.  Returns 0, 1 if the lock could not be taken in time (C is unchanged), or -1 with E.
+ * A worker that may or may not have the lock must not be given another call: it takes and releases
+ * the lock by itself.
  */
 static int
 malloc_lock(struct worker *c, raddr mutex, struct err *e)
@@ -202,7 +203,7 @@ malloc_lock(struct worker *c, raddr mutex, struct err *e)
 		return -1;
 	while (end == WORKER_TIMEOUT && os_now_ns() < last_ns) {
 		if (worker_stop_waiting(c)) {
-			worker_drop(c); /* it has no lock to leave */
+			worker_drop(c); /* it has no lock to release */
 			return worker_turn_back(c, e) < 0 ? -1 : 1;
 		}
 		if (c->stop == OS_STOP_SYSCALL)
@@ -240,7 +241,7 @@ discard_pages(struct job *job, struct worker *c, const struct inject_range *r, s
 	return 0;
 }
 
-/* Give back some of *R and cut that off.  Returns as malloc_lock(). */
+/* Return some of *R to the kernel, and cut that off.  Returns as malloc_lock(). */
 static int
 discard_some(struct job *job, struct worker *c, struct inject_range *r, struct err *e)
 {

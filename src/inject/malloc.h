@@ -21,7 +21,7 @@ struct inject_target;
 enum inject_capture {
 	INJECT_CAPTURE_STREAM, /* malloc_info writes to a private copy of the stderr stream */
 	/*
-	 * descriptor 2 is redirected to a file meanwhile; output of others is passed on afterwards.
+	 * descriptor 2 is redirected to a file meanwhile; other output is passed on afterwards.
 	 * Only on request, and only with the target claimed (target_claim())
 	 */
 	INJECT_CAPTURE_FD2,
@@ -36,47 +36,47 @@ enum inject_mode {
 struct inject_options {
 	enum inject_capture capture;
 	enum inject_mode mode;
-	uint64_t wait_ns; /* look for a safe moment this long */
-	/* but only until no thread has moved for this long; 0: all the time */
+	uint64_t wait_ns; /* how long to look for a safe moment */
+	/* but only until no thread has moved for this long; 0: for all of wait_ns */
 	uint64_t settle_ns;
 	/*
-	 * Called now and then while that lasts, with what the last thread does that was refused.
-	 * Nothing is stopped then.  May be NULL.
+	 * Called now and then meanwhile, with what the last refused thread does.  Nothing is
+	 * stopped then.  May be NULL.
 	 */
 	void (*waiting)(const char *why, uint64_t waited_ns);
-	uint64_t timeout_ns; /* then the call may take this long */
+	uint64_t timeout_ns; /* how long the call may take after that */
 };
 
-/* How it went. */
+/* Report of a call. */
 struct inject_report {
 	enum inject_mode mode; /* HELPER or THREAD */
 	pid_t tid;	       /* the thread that was borrowed */
 	uint64_t held_ns;      /* how long it was stopped or at work for us, the last time */
-	uint64_t call_ns;      /* how long the call took; for trim an upper bound of how long the
+	uint64_t call_ns;      /* duration of the call; for trim an upper bound of how long the
 				 * arenas were locked, one after the other */
-	int nr_rejected;       /* threads that were looked at or stopped, and let go untouched */
+	int nr_rejected;       /* threads that were examined or stopped, and let go unchanged */
 	enum inject_capture capture;
-	bool is_cut;		 /* the text is longer than the buffer: its end is missing */
-	uint64_t replayed_bytes; /* FD2: output of others, passed on to the log */
+	bool is_cut;		 /* the text is longer than the buffer, and truncated */
+	uint64_t replayed_bytes; /* FD2: other output, passed on to the log */
 	size_t nr_left_over;	 /* FD2: files that a killed memdiag had left open, closed now */
 	/*
-	 * forked meanwhile.  FD2: their standard error stays our file; load_library(): they may
-	 * have inherited a lock of ld.so without its owner, and hang in dlopen()
+	 * processes forked meanwhile.  FD2: their standard error stays our file; load_library():
+	 * they may have inherited a lock of ld.so without its owner, and hang in dlopen()
 	 */
 	size_t nr_children;
 	pid_t child; /* one of them */
 };
 
 /*
- * Call malloc_info(0, stream) in the target, whose arenas are A.  *OUT is the XML text, the
- * caller's to release.  ERR_NO_SAFE_POINT when no thread could be proven safe within wait_ns;
- * nothing was changed then.  ERR_UNSUPPORTED when the text cannot be caught that way.
+ * Call malloc_info(0, stream) in the target, whose arenas are A. *OUT is the XML text, which the
+ * caller releases.  Fails with ERR_NO_SAFE_POINT if no thread could be proven safe within wait_ns;
+ * nothing was changed then.  Fails with ERR_UNSUPPORTED if the text cannot be captured that way.
  */
 int inject_malloc_info(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, struct text *out, struct inject_report *ret,
 	struct err *e);
 
-/* Call malloc_trim(PAD_BYTES) in the target.  Failures as inject_malloc_info(). */
+/* Call malloc_trim(PAD_BYTES) in the target.  Fails as inject_malloc_info(). */
 int inject_malloc_trim(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, uint64_t pad_bytes, struct inject_report *ret,
 	struct err *e);
@@ -85,7 +85,7 @@ int inject_malloc_trim(struct inject_target *callee, const struct arenas *a,
 
 /* Whole pages of an arena's top chunk. */
 struct inject_range {
-	raddr arena; /* whose lock makes that chunk stay as it is */
+	raddr arena; /* the arena whose lock keeps that chunk unchanged */
 	raddr start, end;
 };
 
@@ -93,9 +93,9 @@ struct inject_discard {
 	const struct inject_range *range;
 	size_t nr;
 	/*
-	 * Called again and again while the range's arena is locked: whether the pages in R, which
-	 * is what is left of the range, still are free; R may be made smaller.  Must be quick:
-	 * threads of the target may wait for the lock.
+	 * Called repeatedly while the range's arena is locked.  Returns whether the pages in R, the
+	 * rest of the range, are still free; it may make R smaller.  Must be quick: threads of the
+	 * target may wait for the lock.
 	 */
 	bool (*is_free)(struct inject_range *r, void *arg);
 	void *arg;
@@ -103,14 +103,14 @@ struct inject_discard {
 
 struct inject_discarded {
 	uint64_t bytes;		  /* address space that was given back, resident or not */
-	uint64_t longest_lock_ns; /* the longest that a lock was held */
-	size_t nr_busy;		  /* ranges left as they were, as their lock could not be taken */
+	uint64_t longest_lock_ns; /* the longest time that a lock was held */
+	size_t nr_busy;		  /* ranges left alone because their lock could not be taken */
 };
 
 /*
- * Have the target's arenas A give the memory of WHAT back to the kernel.  No thread is stopped but
- * the borrowed one; a thread that needs the same arena waits, some milliseconds at a time.  RET has
- * the bytes given back so far also on failure.
+ * Have the target's arenas A return the memory of WHAT to the kernel.  Only the borrowed thread is
+ * stopped; a thread that needs the same arena waits, some milliseconds at a time.  RET has the
+ * bytes returned so far also on failure.
  */
 int inject_discard(struct inject_target *callee, const struct arenas *a,
 	const struct inject_options *opt, const struct inject_discard *what,

@@ -17,7 +17,7 @@
 #include "os/status.h"
 
 #ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000 /* 4.17 */
+#define MAP_FIXED_NOREPLACE 0x100000 /* since Linux 4.17 */
 #endif
 #ifndef SYS_clone3
 #define SYS_clone3 435 /* since Linux 5.3, on all processors */

@@ -11,12 +11,12 @@
 
 static const char magic[16] = "memdiag-hooks/1";
 
-/* Below a place the heap may grow, and above it the stack: so far they are left alone. */
+/* The heap below a place and the stack above it may grow: leave them this much room. */
 #define GROWTH_BYTES (UINT64_C(1) << 30)
 
 /*
- * The kernel gives the highest free place to the next caller of mmap(), and we map a stack before:
- * this much is left free for it.
+ * The kernel gives the highest free place to the next caller of mmap(), and we map a stack before
+ * the area: leave this much free for it.
  */
 #define MARGIN_BYTES (UINT64_C(64) << 20)
 
@@ -33,7 +33,7 @@ read_area(struct patch_area *area, const struct target *t, raddr start, struct e
 	return 0;
 }
 
-/* It may be merged with other anonymous code. */
+/* Examine every aligned place: the area may be merged with other anonymous code. */
 int
 patch_area_find(
 	struct patch_area *area, const struct target *t, const struct regions *m, struct err *e)
@@ -92,7 +92,7 @@ is_near(raddr at, raddr low, raddr high)
 		at.v + PATCH_BYTES < low.v + prologue_reach_bytes;
 }
 
-/* The free range between two regions, without the part that is left alone. */
+/* The free range between two regions, without the room left for growth. */
 struct gap {
 	uint64_t from, to;
 };
@@ -115,7 +115,9 @@ margin_of(const struct gap *g)
 	return (g->to - g->from) / 2 < MARGIN_BYTES ? (g->to - g->from) / 2 : MARGIN_BYTES;
 }
 
-/* Near the gap's end; near its beginning. */
+/*
+ * Return a place near the gap's end; low_place() returns one near its beginning. {0} if too small.
+ */
 static raddr
 high_place(const struct gap *g)
 {
@@ -132,7 +134,7 @@ low_place(const struct gap *g)
 	return (raddr){ at >= g->from && at + PATCH_BYTES <= g->to ? at : 0 };
 }
 
-/* Below is better, where the next library is likely to be near as well. */
+/* Prefer a place below: the next library is likely to be near it as well. */
 static raddr
 place_with_room(const struct regions *m, raddr low, raddr high, uint64_t room_bytes)
 {
@@ -181,7 +183,7 @@ patch_area_write(struct patch_area *area, const struct target *t, pid_t tid, str
 	const size_t word = sizeof(uint64_t);
 	size_t nr = 0;
 
-	/* The head, with how many there are, comes last. */
+	/* The head, which has the counts, comes last. */
 	for (size_t at = sizeof area->now; at; at -= word) {
 		if (memcmp(now + at - word, next + at - word, word) == 0)
 			continue;

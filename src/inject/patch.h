@@ -1,17 +1,17 @@
 /*
  * patch: the functions of a target that memdiag has changed.
  *
- * All records of hooks lie in the target, as another memdiag may lift them:
+ * All records of hooks lie in the target, so that another memdiag can lift them:
  *
  *	area -> +------------------------------+  64 KiB, readable and executable, never writable
- *		| head: magic, how many        |
+ *		| head: magic, the counts      |
  *		+------------------------------+
  *		| entry 0: its record          |
- *		|   stub:  jump to where the   | <- the function's beginning jumps here, unless
- *		|          record says, if far |    the hook itself is near enough
- *		|   moved: what stood there, a | <- what the hook's "real" points to
- *		|          jump to the rest    |
- *		| entry 1 ...                  |  once used, an entry stays as it is
+ *		|   stub:  jump to the hook of | <- the function's beginning jumps here, unless
+ *		|          the record, if far  |    the hook itself is near enough
+ *		|   moved: the code replaced,  | <- the hook's "real" points here
+ *		|          a jump to the rest  |
+ *		| entry 1 ...                  |  once used, an entry never changes
  *		+------------------------------+
  *		| slot 0: its record, slot 1 ..|
  *		+------------------------------+
@@ -28,7 +28,7 @@
 
 struct target;
 
-#define PATCH_BYTES UINT64_C(65536) /* and so it is aligned */
+#define PATCH_BYTES UINT64_C(65536) /* also its alignment */
 #define PATCH_ENTRIES 63
 #define PATCH_SLOTS 2389
 
@@ -59,30 +59,30 @@ _Static_assert(sizeof(struct patch_entry) == 128, "entries are aligned");
 _Static_assert(sizeof(struct patch_area_image) <= PATCH_BYTES, "the area has room for all");
 
 struct patch_area {
-	raddr start;		      /* {0}: none yet */
-	struct patch_area_image now;  /* as it is in the target; zeroes if none */
-	struct patch_area_image next; /* as it is to be */
+	raddr start;		      /* {0} if no area exists yet */
+	struct patch_area_image now;  /* its contents in the target; zeroes without an area */
+	struct patch_area_image next; /* its contents to be written */
 };
 
-/* Find T's area, M being its maps.  0, also without an area, or -1 with E. */
+/* Find T's area in its maps M.  0, also without an area, or -1 with E. */
 int patch_area_find(
 	struct patch_area *area, const struct target *t, const struct regions *m, struct err *e);
 
-/* A function that does the same as FUNCTION and is not hooked: FUNCTION itself, if it is not. */
+/* Return code that does the same as FUNCTION and is not hooked: FUNCTION, if it is not hooked. */
 raddr patch_area_past(const struct patch_area *area, const struct target *t, raddr function);
 
 /*
- * A place for an area: nothing is mapped there, and all of [LOW, HIGH) is near.  {0} if there is
- * none.
+ * Return a place for an area: nothing is mapped there, and all of [LOW, HIGH) is near. {0} if no
+ * such place exists.
  */
 raddr patch_area_place(const struct regions *m, raddr low, raddr high);
 
-/* Whether area->next must be written. */
+/* Return whether area->next must be written. */
 bool patch_area_has_changed(const struct patch_area *area);
 
 /*
- * Write area->next into the target, where it is mapped by then; thread TID stands.  What is in use
- * already is never written again.
+ * Write area->next into the target, where it is mapped by then; thread TID is stopped.  Entries in
+ * use are never written again.
  */
 int patch_area_write(struct patch_area *area, const struct target *t, pid_t tid, struct err *e);
 

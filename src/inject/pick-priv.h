@@ -17,7 +17,7 @@
 struct candidate {
 	pid_t tid;
 	bool is_parked;	 /* in a system call of the allow-list; else it is running */
-	long syscall_nr; /* of a parked one, with its place: proven again after the stop */
+	long syscall_nr; /* of a parked thread, with its place: checked again after the stop */
 	raddr sp, pc;
 	int rank; /* lower is better */
 };
@@ -26,18 +26,21 @@ struct candidates {
 	struct candidate *v; /* best first */
 	size_t nr, room;
 	size_t nr_threads;
-	size_t nr_best;	      /* than which none can be better */
-	struct reason reason; /* why a thread is not among the candidates: the last one's */
+	size_t nr_best;	      /* candidates of the best possible rank */
+	struct reason reason; /* why the last refused thread is not a candidate */
 	size_t nr_refused;
 	size_t nr_running;
-	uint64_t state; /* the same in two rounds: no thread has moved in between */
+	uint64_t state; /* equal in two rounds if no thread has moved in between */
 };
 
-/* ROUND: the number of earlier calls; with many threads each round looks at others. */
+/*
+ * Find candidates.  ROUND is the number of earlier calls; with many threads each round examines
+ * others.
+ */
 int candidates_find(
 	struct candidates *c, const struct inject_target *callee, size_t round, struct err *e);
 
-/* Whether C still is as it was found, so that it may be interrupted. */
+/* Return whether C is unchanged since it was found, so that it may be interrupted. */
 bool candidate_is_unchanged(const struct candidate *c, const struct inject_target *callee);
 
 void candidates_release(struct candidates *c);

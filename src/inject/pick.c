@@ -28,16 +28,16 @@
  */
 #define MAX_ASKED 256
 #define ENOUGH 8
-/* Usually this many have enough candidates: the others need not even be listed. */
+/* Usually this many threads yield enough candidates: the others need not even be listed. */
 #define NR_FIRST 24
 
 /*
- * System calls a thread may be parked in.  How the kernel goes on after an attach decides the class
- * (signal(7); kernel/futex, fs/select.c, fs/eventpoll.c, ipc/sem.c):
+ * System calls that a thread may be parked in.  The class is how the kernel continues after an
+ * attach (signal(7); kernel/futex, fs/select.c, fs/eventpoll.c, ipc/sem.c):
  *	RESTARTS	made again as if nothing had happened
- *	CONTINUES	made again with what is left of its timeout
- *	BREAKS_OFF	returns EINTR, and is made again by us if no signal waits for the thread
- * Anything else may be under malloc, stdio or in the middle of something that matters.
+ *	CONTINUES	made again with the rest of its timeout
+ *	BREAKS_OFF	returns EINTR, and we make it again if no signal waits for the thread
+ * Any other call may be under malloc, stdio or in the middle of something that matters.
  */
 enum park_class { PARK_RESTARTS, PARK_CONTINUES, PARK_BREAKS_OFF, PARK_NOT };
 
@@ -56,7 +56,7 @@ static const struct {
 	{ SYS_nanosleep, PARK_CONTINUES },
 	{ SYS_clock_nanosleep, PARK_CONTINUES },
 	{ SYS_restart_syscall, PARK_CONTINUES }, /* one of these, stopped once before */
-#ifdef SYS_poll					 /* what newer architectures leave out */
+#ifdef SYS_poll					 /* calls that newer architectures lack */
 	{ SYS_poll, PARK_CONTINUES },
 	{ SYS_select, PARK_CONTINUES },
 	{ SYS_pause, PARK_CONTINUES },
@@ -69,9 +69,9 @@ static const struct {
 };
 
 /*
- * The address of a lock of libc or of an arena: a thread that waits for one is in the middle of a
- * call.  In a static program libc's words cannot be distinguished from the program's own.  But the
- * functions that are called there take no lock.
+ * Return whether WORD is a lock of libc or of an arena: a thread that waits for one is in the
+ * middle of a call.  In a static program libc's words cannot be distinguished from the program's
+ * own, but the functions that are called there take no lock.
  */
 static bool
 is_libc_lock(const struct inject_target *callee, raddr word)
@@ -81,8 +81,8 @@ is_libc_lock(const struct inject_target *callee, raddr word)
 }
 
 /*
- * Calls that set another signal mask while they wait.  Before 5.1 the kernel reported that mask as
- * the thread's own (fcfc2aa0185f, "ptrace: take into account saved_sigmask").
+ * Return whether the call sets another signal mask while it waits.  Before 5.1 the kernel reported
+ * that mask as the thread's own (fcfc2aa0185f, "ptrace: take into account saved_sigmask").
  */
 static bool
 has_temporary_mask(const struct os_syscall *s)
@@ -104,7 +104,7 @@ park_class_of(const struct inject_target *callee, const struct os_syscall *s)
 {
 	int operation = (int)s->arg[1] & FUTEX_CMD_MASK;
 
-	/* Its caller would see the EINTR. */
+	/* Its caller would see EINTR. */
 	if (!arch_can_rewind && timeout_is_repeatable(s->nr))
 		return PARK_NOT;
 	if (s->nr == SYS_futex) {
@@ -116,7 +116,7 @@ park_class_of(const struct inject_target *callee, const struct os_syscall *s)
 	if (has_temporary_mask(s) && os_linux_version() < OS_LINUX(5, 1))
 		return PARK_NOT;
 	/*
-	 * Broken off, these would return what they have so far (net/ipv4/tcp.c,
+	 * If interrupted, these would return the data received so far (net/ipv4/tcp.c,
 	 * tcp_recvmsg_locked).
 	 */
 	if ((s->nr == SYS_recvfrom && s->arg[3] & MSG_WAITALL) ||
@@ -129,12 +129,12 @@ park_class_of(const struct inject_target *callee, const struct os_syscall *s)
 }
 
 /*
- * Rank, the lowest first: a parked thread of usual scheduling with an arena; one without an arena;
- * one of unusual scheduling; a running thread.  A helper inherits the scheduling: it should not
- * hold arenas at idle priority, nor trim in real time.  In a thread without an arena no helper can
- * be made, since that allocates and would make an arena: where the call needs a helper, such a
- * thread is the last resort.  Among equals: a wait without a timeout before one with a timeout,
- * then how its system call takes it, then not the first thread, whose stack may have to grow.
+ * Rank, the lowest first: a parked thread with usual scheduling and an arena; one without an arena;
+ * one with unusual scheduling; a running thread.  A helper inherits the scheduling: it should not
+ * hold arenas at idle priority, nor trim in real time.  A thread without an arena cannot make a
+ * helper, since that allocates and would make an arena: if the call needs a helper, such a thread
+ * is the last resort.  Among equals: a wait without a timeout before one with a timeout, then by
+ * the class of its system call, then the first thread last, whose stack may have to grow.
  */
 #define RANK_TIER (4 * PARK_NOT)
 static int
@@ -152,7 +152,7 @@ rank_of(const struct inject_target *callee, const struct candidate *c, enum park
 	return rank + ((int)class + (has_timeout ? PARK_NOT : 0)) * 2;
 }
 
-/* A thread that waits for a disk is in no hurry to stop. */
+/* Return whether the thread stops promptly: one that waits for a disk does not. */
 static bool
 is_stoppable(const struct inject_target *callee, pid_t tid)
 {
@@ -177,7 +177,7 @@ candidate_is_unchanged(const struct candidate *c, const struct inject_target *ca
 	return s.is_running || park_class_of(callee, &s) != PARK_NOT;
 }
 
-/* Take what TID does into the state by which two rounds are compared. */
+/* Add what TID does to the state by which two rounds are compared. */
 static void
 note_state(struct candidates *cs, pid_t tid, const struct os_syscall *s)
 {
@@ -188,7 +188,7 @@ note_state(struct candidates *cs, pid_t tid, const struct os_syscall *s)
 		cs->state = (cs->state ^ word[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
 }
 
-/* Add TID if it is worth a try; say why not otherwise. */
+/* Add TID if it is worth a try; otherwise record the reason. */
 static int
 pick_consider(struct candidates *cs, const struct inject_target *callee, pid_t tid, struct err *e)
 {
@@ -230,8 +230,8 @@ by_rank(const void *a, const void *b)
 }
 
 /*
- * Consider threads of the first MAX until enough are found, those from *DONE on.  1 if there may be
- * more of them, 0 if not, -1 with E.
+ * Consider threads of the first MAX, from number *DONE on, until enough are found.  Returns 1 if
+ * more of them may exist, 0 if not, -1 with E.
  */
 static int
 consider_first(struct candidates *cs, const struct inject_target *callee, size_t max, size_t round,

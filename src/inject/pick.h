@@ -11,15 +11,15 @@
 
 struct inject_target;
 
-/* Which threads could be borrowed at this moment. */
+/* The threads that could be borrowed at this moment. */
 struct inject_outlook {
-	size_t nr_parked;  /* that may be borrowed where they wait; some end the search */
-	size_t nr_running; /* that might be, if they are stopped outside of malloc */
-	size_t nr_refused; /* that wait elsewhere */
-	char refused[160]; /* the last of these: its number, and why; "" if none */
+	size_t nr_parked;  /* can be borrowed where they wait; some end the search */
+	size_t nr_running; /* could be borrowed if they are stopped outside of malloc */
+	size_t nr_refused; /* wait elsewhere */
+	char refused[160]; /* the last of these: its number and the reason; "" without one */
 };
 
-/* Look at the target's threads, stopping none. */
+/* Examine the target's threads without stopping any. */
 int inject_outlook(struct inject_target *callee, const struct arenas *a, struct inject_outlook *ret,
 	struct err *e);
 

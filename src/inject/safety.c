@@ -1,6 +1,6 @@
 /*
- * The proof that a stopped thread may make calls for us.  What it may be in the middle of is known
- * from libc's symbols; where it is, from its registers and stack.
+ * The proof that a stopped thread may make calls for us.  libc's symbols give the functions that it
+ * must not be in; its registers and stack show where it is.
  */
 #include <config.h>
 
@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of a stack is searched for return addresses. */
+/* Size of the part of a stack that is searched for return addresses. */
 #define SCAN_BYTES 65536
 
 /* Each arena must be seen unlocked once within this time. */
@@ -49,7 +49,7 @@ add_danger(struct inject_target *callee, raddr start, raddr end, const char *wha
 
 /*
  * malloc.c and arena.c are one object file in libc, so one range of addresses.  Exported functions
- * mark its inside; the static ones before the first of them reach down to the end of the nearest
+ * mark its inside; the static ones before the first of them extend down to the end of the nearest
  * other exported function (2.36: malloc - 0x40e0), and no farther than this.
  */
 #define MALLOC_STATIC_BYTES 32768
@@ -106,8 +106,8 @@ note_below(struct malloc_extent *x, const char *name, const struct image_symbol 
 /* ---- stdio ---- */
 
 /*
- * The functions a program enters stdio by, without the decorations __, _unlocked, _chk, 64.  What
- * they call inside libc needs no names: the entry stays on the stack below it.
+ * The functions by which a program enters stdio, without the decorations __, _unlocked, _chk, 64.
+ * The functions that they call inside libc need no names: the entry stays on the stack below.
  */
 /* clang-format off */
 static const char *const stdio_function[] = {
@@ -130,7 +130,7 @@ struct part {
 	size_t len;
 };
 
-/* NAME without a prefix of underscores and the endings _chk, _unlocked and 64. */
+/* Return NAME without a prefix of underscores and the endings _chk, _unlocked and 64. */
 static struct part
 undecorate(const char *name)
 {
@@ -163,8 +163,8 @@ compare_names(const void *key, const void *name)
 
 /*
  * Functions that may wait for other threads with libc's own locks held: fork takes every arena's,
- * the others that of the stack cache, which pthread_create needs (nptl/allocatestack.c). setuid and
- * related functions do so in a function without a name, nptl_setxid.
+ * the others take that of the stack cache, which pthread_create needs (nptl/allocatestack.c).
+ * setuid and related functions do so in a function without a name, nptl_setxid.
  */
 /* clang-format off */
 static const char *const process_function[] = {
@@ -178,8 +178,8 @@ static const char *const process_function[] = {
 	(bsearch(name, list, sizeof(list) / sizeof *(list), sizeof *(list), compare_names) != NULL)
 
 /*
- * The work that a thread inside libc's function NAME is in the middle of, NULL if it does not
- * matter.
+ * Return the work that a thread inside libc's function NAME is in the middle of, NULL if it does
+ * not matter.
  */
 static const char *
 danger_of(const char *name)
@@ -196,7 +196,7 @@ danger_of(const char *name)
 	return IS_AMONG(&plain, process_function) ? "fork or thread creation" : NULL;
 }
 
-/* Libc has thousands of functions: so all is learnt in one go. */
+/* State of the one pass over libc's thousands of functions in which everything is learnt. */
 struct learning {
 	struct inject_target *callee;
 	struct malloc_extent malloc;
@@ -261,7 +261,9 @@ safety_learn(struct inject_target *callee, struct err *e)
 				add_danger(callee, o->start, o->end, "a hook", e) < 0))
 			return -1;
 	}
-	/* The first instructions of malloc and other hooked functions were moved there. */
+	/*
+	 * The first instructions of malloc and other hooked functions were moved into this memory.
+	 */
 	if (callee->hooks.v &&
 		add_danger(callee, callee->hooks, raddr_add(callee->hooks, PATCH_BYTES), "a hook",
 			e) < 0)
@@ -353,7 +355,7 @@ is_restorer(const struct inject_target *callee, raddr a)
 	return a.v == callee->restorer.v || (callee->pthread && a.v == callee->pthread_restorer.v);
 }
 
-/* Every frame's code; a return address at a function's very end still belongs to its call. */
+/* Check every frame's code; a return address at a function's very end still belongs to its call. */
 static bool
 frames_are_safe(const struct inject_target *callee, const struct stack *s, struct reason *why)
 {
@@ -370,8 +372,8 @@ frames_are_safe(const struct inject_target *callee, const struct stack *s, struc
 }
 
 /*
- * A thread that was running may hold any lock inside libc, and most of libc's functions have no
- * names.  So its whole stack must be the program's own, but for the frames that start a thread.
+ * Check that the whole stack is the program's own, except the frames that start a thread.  A thread
+ * that was running may hold any lock inside libc, and most of libc's functions have no names.
  */
 static bool
 frames_are_the_programs(
@@ -398,7 +400,7 @@ is_return_address(const struct inject_target *callee, raddr a)
 	return before && arch_follows_call(before, 7);
 }
 
-/* Every word of the stack up to its first function that could be a return address. */
+/* Check every word of the stack, up to its first function, that could be a return address. */
 static bool
 words_are_safe(const struct inject_target *callee, const struct arch_regs *regs, const char *copy,
 	size_t bytes, struct reason *why)
@@ -420,8 +422,8 @@ words_are_safe(const struct inject_target *callee, const struct arch_regs *regs,
 }
 
 /*
- * A lock that is seen free once is not held by a thread that stands still.  Other threads take and
- * leave theirs meanwhile.
+ * Check that each arena's lock is seen free once: a stopped thread does not hold such a lock.
+ * Other threads take and release theirs meanwhile.
  */
 static bool
 holds_no_arena(const struct inject_target *callee, struct reason *why)
@@ -443,9 +445,9 @@ holds_no_arena(const struct inject_target *callee, struct reason *why)
 }
 
 /*
- * Copy the stack from SP on into COPY, of SCAN_BYTES.  Returns how much of it, 0 if it cannot be
- * read.  Pages that are missing are zeroes: of a stack that is a mapping of a file, they would be
- * waited for while the thread is stopped.
+ * Copy the stack from SP on into COPY, of SCAN_BYTES.  Returns the size, 0 if it cannot be read.
+ * Missing pages are zeroes: reading those of a stack that maps a file would wait while the thread
+ * is stopped.
  */
 static size_t
 safety_copy_stack(const struct inject_target *callee, raddr sp, char *copy)
@@ -458,9 +460,10 @@ safety_copy_stack(const struct inject_target *callee, raddr sp, char *copy)
 }
 
 /*
- * A complete walk shows every function the thread is in, and an arena is locked by functions of
- * malloc only.  Beyond that a strict proof wants no leftover of an earlier call into dangerous code
- * on its stack, and every lock seen free.  Without a complete walk these are all there is.
+ * Prove that the stack is safe.  A complete walk shows every function the thread is in, and only
+ * functions of malloc lock an arena.  A strict proof also requires no leftover of an earlier call
+ * into dangerous code on the stack, and every lock seen free.  Without a complete walk only these
+ * two show it.
  */
 static bool
 stack_is_safe(struct inject_target *callee, const struct arch_regs *regs, bool is_parked,
@@ -495,9 +498,10 @@ stack_is_safe(struct inject_target *callee, const struct arch_regs *regs, bool i
 }
 
 /*
- * A sequence that goes on in the middle breaks what it promises: the kernel restarts it only if its
- * own address is the one that a stop ends with.  It makes no call, so a thread that waits in one is
- * in none; and where the kernel does not show it, code of an object without sequences is not.
+ * Return whether the thread may be in a restartable sequence.  A sequence that continues in the
+ * middle breaks what it promises: the kernel restarts it only if the stop ends with its own
+ * address.  A sequence makes no call, so a thread that waits in a call is not in one; and if the
+ * kernel does not report the state, code of an object without sequences is not in one.
  */
 static bool
 may_be_in_sequence(const struct inject_target *callee, pid_t tid, raddr pc, bool is_parked)
@@ -558,7 +562,7 @@ has_word_in(const struct arch_regs *regs, const char *copy, size_t bytes, const 
 	return false;
 }
 
-/* To walk a stack takes longer than to see that there is nothing to be found on it. */
+/* Search first: walking a stack takes longer than finding that nothing of malloc's is on it. */
 bool
 inject_is_in_malloc(const struct inject_target *callee, pid_t tid)
 {

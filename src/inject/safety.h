@@ -10,8 +10,8 @@
 struct inject_target;
 
 /*
- * Whether thread TID, which stop_threads() has stopped, is in the middle of a call of malloc or a
- * related function; true if unknown.
+ * Return whether thread TID, which stop_threads() has stopped, is in the middle of a call of malloc
+ * or a related function; true if unknown.
  */
 bool inject_is_in_malloc(const struct inject_target *callee, pid_t tid);
 

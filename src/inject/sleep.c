@@ -13,7 +13,7 @@
 #include "os/seccomp.h"
 
 /*
- * The length of the sleep if no memdiag comes: a helper delays no thread, and a memdiag without a
+ * Length of the sleep if no memdiag stops it: a helper delays no thread, and a memdiag without a
  * processor is late.  A borrowed thread has work to do.
  */
 #define HELPER_SLEEP_MS 2000
@@ -25,7 +25,7 @@ length_ms(const struct worker *c)
 	return c->is_helper ? HELPER_SLEEP_MS : BORROWED_SLEEP_MS;
 }
 
-/* Arguments of a sleep that are not the same each time: the address of its length, its parts. */
+/* Placeholders for arguments of a sleep that vary: the address of its length, its parts. */
 enum { AT = -1, LENGTH_S = -2, LENGTH_MS = -3 };
 
 /*
@@ -50,9 +50,9 @@ static const struct sleep_kind {
 #define NR_KINDS (sizeof kinds / sizeof *kinds)
 
 /*
- * The I-th to be tried.  A program with several threads may install a filter on all of them
- * (SECCOMP_FILTER_FLAG_TSYNC) during the call before the sleep: so the sleep is the one call that
- * no such program can do without.  In a program with one thread it is the last.
+ * Return the I-th sleep to try.  A program with several threads may install a filter on all of them
+ * (SECCOMP_FILTER_FLAG_TSYNC) during the call before the sleep: so futex() comes first, which no
+ * such program can do without.  In a program with one thread it comes last.
  */
 static const struct sleep_kind *
 nth_kind(const struct worker *c, size_t i)
@@ -110,7 +110,9 @@ sleep_choose(struct sleep *ret, const struct worker *c, raddr at)
 	return false;
 }
 
-/* Also again: the kernel may have put there what was left. */
+/*
+ * Write the length, also for a second sleep: the kernel may have stored the remaining time there.
+ */
 static int
 write_length(const struct sleep *s, struct worker *c, uint64_t ms, struct err *e)
 {
@@ -128,8 +130,8 @@ sleep_lay(const struct sleep *s, struct worker *c, struct err *e)
 }
 
 /*
- * A stop of the whole process breaks off the sleep, and some are continued as restart_syscall(),
- * with their arguments.
+ * A stop of the whole process interrupts the sleep, and some sleeps are continued as
+ * restart_syscall(), with their arguments.
  */
 bool
 sleep_is_under_way(const struct sleep *s, const struct worker *c)

@@ -1,7 +1,7 @@
 /*
- * The room that the cgroups of a target must have before any call in it: memory, for at its limit
- * the kernel kills a process of the group, and processor time, for without it a borrowed thread
- * stands still.
+ * The room that the cgroups of a target must have before any call in it: memory, because at its
+ * limit the kernel kills a process of the group; and processor time, because without it a borrowed
+ * thread stands still.
  */
 #include <config.h>
 
@@ -11,9 +11,9 @@
 #include "os/os.h"
 
 /*
- * A call takes the pages of its stack, its text and the page tables to these, and a helper what the
- * kernel keeps of a thread: about 200 KiB.  The kernel charges 256 KiB at a time on each processor
- * (mm/memcontrol.c, MEMCG_CHARGE_BATCH).
+ * A call takes the pages of its stack, its text and the page tables to these, and a helper also
+ * what the kernel keeps for a thread: about 200 KiB.  The kernel charges 256 KiB at a time on each
+ * processor (mm/memcontrol.c, MEMCG_CHARGE_BATCH).
  */
 #define CALL_ROOM_BYTES (UINT64_C(1) << 20)
 

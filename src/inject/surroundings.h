@@ -12,8 +12,8 @@
 struct target;
 
 /*
- * Before anything is touched: whether T is not frozen and its cgroups leave it NEEDED_BYTES of
- * memory (0: what a call takes), and processor time unless OPT demands a mode. 0, or -1 with E
+ * Check before anything is changed that T is not frozen and that its cgroups leave it NEEDED_BYTES
+ * of memory (0: what a call takes), and processor time unless OPT demands a mode.  0, or -1 with E
  * (ERR_NO_SAFE_POINT).
  */
 int surroundings_check(const struct target *t, const struct inject_options *opt,

@@ -27,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- is it one we can do anything with ---- */
+/* ---- can memdiag call into it ---- */
 
 int
 inject_check_state(const struct target *t, struct err *e)
@@ -59,7 +59,7 @@ inject_check_state(const struct target *t, struct err *e)
 	return 0;
 }
 
-/* Programs of 32 bits, and of other processors that are emulated. */
+/* Refuse programs of 32 bits, and of other processors that are emulated. */
 static int
 target_check_machine(const struct target *t, const struct objects *o, struct err *e)
 {
@@ -79,7 +79,7 @@ target_check_machine(const struct target *t, const struct objects *o, struct err
 	return 0;
 }
 
-/* ---- who serves malloc ---- */
+/* ---- the allocator ---- */
 
 /* Functions that only other allocators export. */
 static const struct {
@@ -161,7 +161,9 @@ refuse_no_libc(const struct inject_target *callee, struct err *e)
 		"%d (%s) has no glibc mapped; 'memdiag maps' works here", t->pid, t->comm);
 }
 
-/* Whose threads and errno the borrowed thread has would not be known (dlmopen). */
+/*
+ * Refuse several libcs (dlmopen): which one's threads and errno a borrowed thread has is unknown.
+ */
 static int
 refuse_several_libcs(const struct inject_target *callee, struct err *e)
 {
@@ -205,7 +207,7 @@ check_allocator(struct inject_target *callee, struct err *e)
 		return refuse_without_list(callee, e);
 	if (!o->is_libc)
 		return refuse_allocator(callee->target, o, e);
-	callee->libc = o; /* with dlmopen there may be two: this one serves the program */
+	callee->libc = o; /* with dlmopen two may exist: this one serves the program */
 	return 0;
 }
 
@@ -287,8 +289,8 @@ find_restorers(struct inject_target *callee, struct err *e)
 }
 
 /*
- * sigblock() makes a single system call, which since 2.32 each new thread makes by itself, so that
- * every seccomp filter that lets the program have threads knows it. pthread_sigmask() is in libc
+ * sigblock() makes a single system call, which each new thread makes by itself since 2.32, so that
+ * every seccomp filter that lets the program have threads allows it.  pthread_sigmask() is in libc
  * since 2.32 as well (nptl/Versions), and was in libpthread before.
  */
 static void
@@ -302,8 +304,9 @@ find_start_routine(struct inject_target *callee)
 }
 
 /*
- * A static program has only those of libc's functions that it uses.  What needs more of them is not
- * offered there, nor what would make it load a libc: its dlopen() does (elf/dl-support.c).
+ * Find the functions.  A static program has only those of libc's functions that it uses.
+ * Operations that need more of them are not offered there, nor those that would make it load a
+ * libc: its dlopen() does (elf/dl-support.c).
  */
 static int
 find_functions(struct inject_target *callee, struct err *e)
@@ -347,8 +350,8 @@ find_functions(struct inject_target *callee, struct err *e)
 }
 
 /*
- * The counters of the target exclude our mappings.  And a hook makes system calls besides, any of
- * which might be taken for the one that we wait for.
+ * Bypass hooks of mmap() and munmap(): the counters of the target exclude our mappings.  A hook
+ * also makes other system calls, any of which might be mistaken for the one that we wait for.
  */
 static int
 go_past_hooks(struct inject_target *callee, struct err *e)
@@ -411,7 +414,7 @@ inject_target_learn_other(struct inject_target **ret, const struct process *p,
 	callee->target = t;
 	callee->process = p;
 	callee->allocator = a;
-	/* Before 2.34 the thread functions, and dlopen, are in libraries of their own. */
+	/* Before 2.34 the thread functions and dlopen are in separate libraries. */
 	callee->pthread = object_named(o, "libpthread.so.0");
 	callee->dl = object_named(o, "libdl.so.2");
 	if (arch_check_process(t, e) < 0 || target_check_machine(t, o, e) < 0 ||
@@ -419,7 +422,10 @@ inject_target_learn_other(struct inject_target **ret, const struct process *p,
 		go_past_hooks(callee, e) < 0 || safety_learn(callee, e) < 0 ||
 		walker_new(&callee->walker, t, o, e) < 0) {
 		inject_target_free(callee);
-		/* The object that seemed to lack something was unmapped meanwhile. */
+		/*
+		 * If the target has ended, an object only seemed to lack something: it was unmapped
+		 * meanwhile.
+		 */
 		return target_is_alive(t)
 			? -1
 			: err_set_kind(e, ERR_GONE, 0, "process %d has ended", t->pid);

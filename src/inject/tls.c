@@ -1,4 +1,4 @@
-/* Whether a thread has used a library: its thread-local variables are not as they begin. */
+/* Determine whether a thread has used a library: its thread-local variables have changed. */
 #include <config.h>
 
 #include "inject/tls.h"
@@ -30,7 +30,7 @@ inject_tls_is_used(const struct inject_tls *tls, const struct target *t, pid_t t
 		memcmp(now, first, tls->bytes) != 0;
 }
 
-/* The offset of the block lies in a word that ld.so has filled for the library. */
+/* Find the offset of the block, in a word that ld.so has filled for the library. */
 static int
 note_offset(const struct image_relocation *r, void *arg)
 {
@@ -43,7 +43,7 @@ note_offset(const struct image_relocation *r, void *arg)
 	return 1;
 }
 
-/* Larger ones are no malloc's; 2.6 KiB in jemalloc 5.3. */
+/* A larger block is not a malloc's; jemalloc 5.3 has 2.6 KiB. */
 #define MAX_TLS_BYTES 65536
 
 void

@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define STOP_WITHIN_NS 200000000
-/* The room that mmap, the one call made on the thread's own stack, may need on it. */
+/* Room on the thread's own stack for mmap, the one call made on it. */
 #define CALL_BYTES 512
-/* The room that other calls may need on the workspace. */
+/* Room on the workspace for other calls. */
 #define WORKSPACE_CALL_BYTES UINT64_C(24576)
 
 #define STARVED_NS UINT64_C(2000000000)
@@ -37,11 +37,12 @@
 #endif
 
 /*
- * The signals that are not blocked during a call, unless the thread itself blocks them.  Signals
- * that a fault forces: if they were blocked the kernel would reset their handlers for the whole
- * process (kernel/signal.c, force_sig_info_to_task).  SIGABRT: abort() sets it to its default when
- * it has to send it twice.  And SIGSETXID, by which setuid() in one thread asks all others to take
- * part: it holds the lock of the stack cache until they have, which pthread_create() waits for
+ * The signals that are not blocked during a call, unless the thread itself blocks them.
+ *
+ * Signals that a fault forces: if they were blocked the kernel would reset their handlers for the
+ * whole process (kernel/signal.c, force_sig_info_to_task).  SIGABRT: abort() sets it to its default
+ * when it has to send it twice.  SIGSETXID: setuid() in one thread asks all others to take part
+ * with it, and until they have, holds the lock of the stack cache, which pthread_create() waits for
  * (nptl/nptl_setxid.c).
  */
 #define BIT(sig) (UINT64_C(1) << ((sig)-1))
@@ -126,7 +127,7 @@ worker_write(struct worker *c, raddr to, const void *from, size_t size, struct e
 		: os_part_write(c->callee->target, &part, to, from, size, e);
 }
 
-/* Lay F, whose call makes GROUND C's. */
+/* Lay F, and make GROUND the ground of C. */
 static int
 push_frame(struct worker *c, const struct ground *ground, const struct arch_frame *f,
 	const struct undo *undo, struct err *e)
@@ -153,7 +154,7 @@ worker_drop(struct worker *c)
 	c->ground = c->undo[--c->nr_undo].before;
 }
 
-/* Whether what lies below SP down to FRAME, and some more for a small call, is the same stack. */
+/* Return whether the memory from SP down to FRAME, and more for a small call, is the same stack. */
 static bool
 worker_has_room(const struct worker *c, raddr sp, raddr frame)
 {
@@ -169,8 +170,8 @@ worker_has_room(const struct worker *c, raddr sp, raddr frame)
 	if (os_read_present(c->callee->target, low, below, sizeof below, &e) == 0)
 		return true;
 	/*
-	 * A page of a file is fetched from a server, which may be the target itself, and not even
-	 * SIGKILL ends a wait for that.  One of anonymous memory is made, unless it is a guard.
+	 * Reading a page of a file waits for its server, which may be the target itself, and not
+	 * even SIGKILL ends that wait.  A page of anonymous memory is made, unless it is a guard.
 	 */
 	return !(stack && stack->inode) &&
 		os_read(c->callee->target, low, below, sizeof below, &e) == 0;
@@ -254,8 +255,8 @@ worker_enter_workspace(struct worker *c, raddr start, raddr stack_top, raddr end
 /* ---- running ---- */
 
 /*
- * Whether C itself has just sent a signal to itself, and it is no other thread's: then it is at the
- * end of that system call; before 2.34 of the one by which raise() unblocks signals afterwards
+ * Return whether C itself has just sent a signal to itself, and no other thread did: then it is at
+ * the end of that system call; before 2.34 of the one by which raise() unblocks signals afterwards
  * (sysdeps/unix/sysv/linux/raise.c).
  */
 static bool
@@ -286,7 +287,7 @@ worker_note_phase(struct worker *c, const struct os_stop *stop)
 		stop->phase == OS_PHASE_UNKNOWN ? !c->is_in_syscall : stop->phase == OS_PHASE_ENTRY;
 }
 
-/* Whether the thread stands at the entry of rt_sigreturn into the topmost frame. */
+/* Return whether the thread is stopped at the entry of rt_sigreturn into the topmost frame. */
 static bool
 has_returned(const struct worker *c, const struct arch_regs *r)
 {
@@ -299,8 +300,8 @@ has_returned(const struct worker *c, const struct arch_regs *r)
 }
 
 /*
- * The address of the word that S, clone() or clone3(), has the kernel clear when the new thread
- * ends; {0}: none.
+ * Return the address of the word that S, clone() or clone3(), has the kernel clear when the new
+ * thread ends; {0} without such a word.
  */
 static raddr
 cleared_at_end(const struct worker *c, const struct os_syscall *s)
@@ -317,10 +318,10 @@ cleared_at_end(const struct worker *c, const struct os_syscall *s)
 }
 
 /*
- * The kernel has refused to make a thread: clear that word, as if the thread had ended. glibc 2.43
- * takes it for the state of the thread and keeps its stack for ever while it is not 0
+ * Clear that word after the kernel has refused to make a thread, as if the thread had ended.  glibc
+ * 2.43 takes it for the state of the thread and keeps its stack for ever while it is not 0
  * (nptl/pthread_create.c, create_thread; nptl/nptl-stack.h, __nptl_stack_in_use).  In earlier
- * releases it is the thread's number, which is 0 still.  Should that fail, the stack stays.
+ * releases it is the thread's number, which is still 0.  If this fails, the stack stays.
  */
 static void
 end_unborn(const struct worker *c)
@@ -339,8 +340,8 @@ end_unborn(const struct worker *c)
 }
 
 /*
- * A refusal for good: after ENOSYS glibc tries another system call, and a signal has the kernel
- * make it again.
+ * Return whether making a thread was refused for good: after ENOSYS glibc tries another system
+ * call, and after a signal the kernel makes the call again.
  */
 static bool
 is_refused_birth(const struct worker *c, const struct arch_regs *r)
@@ -352,7 +353,7 @@ is_refused_birth(const struct worker *c, const struct arch_regs *r)
 }
 
 /*
- * Take in one stop.  Returns 1 when the run is over with *RET, 0 to go on with *RET_SIG, -1 on
+ * Handle one stop.  Returns 1 with *RET when the run is over, 0 to continue with *RET_SIG, -1 on
  * failure.
  */
 static int
@@ -439,9 +440,9 @@ worker_go_on(struct worker *c, uint64_t deadline_ns, enum worker_end *ret, struc
 }
 
 /*
- * Run from the entry of a system call to its exit; so the thread is where the topmost frame says.
- * If the call were skipped, a seccomp filter would be shown number -1, and may end the process for
- * calls it does not list (since 4.8 it is asked after the stop: arch/x86/entry/common.c,
+ * Run from the entry of a system call to its exit, so that the thread is where the topmost frame
+ * has it.  If the call were skipped, a seccomp filter would see number -1, and may end the process
+ * for calls it does not list (since 4.8 it runs after the stop: arch/x86/entry/common.c,
  * syscall_trace_enter()).
  */
 static int
@@ -455,7 +456,7 @@ worker_leave_syscall(struct worker *c, struct err *e)
 	c->stop = stop.kind;
 	c->is_in_syscall = false;
 	if (stop.kind == OS_STOP_SYSCALL) {
-		/* Not one instruction was executed since it was proven. */
+		/* No instruction was executed since it was proven. */
 		c->proven_nr = os_stop_nr(c->tid);
 		return 0;
 	}
@@ -465,9 +466,9 @@ worker_leave_syscall(struct worker *c, struct err *e)
 }
 
 /*
- * Registers first, then the mask: if memdiag dies in between, the frames that they lead to run with
- * signals allowed and return to the program; in the other order the thread would block all signals
- * for ever.
+ * Set the registers first, then the mask: if memdiag dies in between, the frames that they lead to
+ * run with signals allowed and return to the program; in the other order the thread would block all
+ * signals for ever.
  */
 static int
 send_to(struct worker *c, const struct arch_regs *regs, struct err *e)
@@ -481,7 +482,7 @@ send_to(struct worker *c, const struct arch_regs *regs, struct err *e)
 	now.stop_nr = c->saved.regs.stop_nr;
 	if (registers_set(c->tid, &now, e) < 0)
 		return -1;
-	if (c->is_masked && !leaves) /* a frame puts back its own */
+	if (c->is_masked && !leaves) /* a frame restores its own mask */
 		return 0;
 	if (registers_set_mask(c->tid, &c->saved, mask_of_calls(c), e) < 0)
 		return -1;
@@ -532,7 +533,7 @@ worker_unwind(struct worker *c, size_t level, uint64_t deadline_ns, struct err *
 	while (c->nr_undo > level) {
 		const struct undo u = c->undo[c->nr_undo - 1];
 
-		/* While its ground is the one that it stands on. */
+		/* Prove it while its ground is the one that its stack pointer is on. */
 		if (worker_prove_in_call(c, e) < 0)
 			return -1;
 		worker_drop(c);
@@ -567,7 +568,7 @@ worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, s
 
 /*
  * Lay the frames of NEXT below ROOM, the first to be made at the bottom, the last one returning
- * into *RET, which becomes the first one's.
+ * into *RET, which becomes the first one's frame.
  */
 static int
 lay_next(struct worker *c, const struct next_call *next, size_t nr_next, raddr room, raddr *ret,
@@ -615,7 +616,7 @@ worker_promise(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, 
 
 /* ---- leaving a call early ---- */
 
-/* Whether C, which stands at one end of a system call, has returned from its call. */
+/* Return whether C, stopped at one end of a system call, has returned from its call. */
 static bool
 stands_in_return(struct worker *c, const struct os_stop *stop)
 {
@@ -646,7 +647,7 @@ await_interrupt(struct worker *c, uint64_t deadline_ns, struct err *e)
 			os_detach_later(stop.new_tid);
 		if (stop.kind == OS_STOP_SYSCALL && stands_in_return(c, &stop))
 			return 0;
-		/* After such a stop no exit stop follows that could be taken for an entry. */
+		/* After such a stop no exit stop follows that could be mistaken for an entry. */
 		c->is_in_syscall = false;
 		if (stop.kind == OS_STOP_EVENT || stop.kind == OS_STOP_GROUP)
 			return 0;
@@ -659,7 +660,7 @@ await_interrupt(struct worker *c, uint64_t deadline_ns, struct err *e)
 	}
 }
 
-/* Wait until the thread, which was interrupted, has stopped: as worker_stop(). */
+/* Wait until the interrupted thread has stopped.  Returns as worker_stop(). */
 static int
 worker_await(struct worker *c, struct err *e)
 {
@@ -673,8 +674,8 @@ worker_stop(struct worker *c, struct err *e)
 }
 
 /*
- * How long the thread has had a processor so far, the first number of schedstat; 0 if that is not
- * shown.
+ * Return how long the thread has had a processor so far, the first number of schedstat; 0 if
+ * unknown.
  */
 static uint64_t
 cpu_time_ns(const struct worker *c)
@@ -745,8 +746,8 @@ worker_turn_back(struct worker *c, struct err *e)
 }
 
 /*
- * Asked before the stop, which the kernel may have forgotten the call by, and after it: in between
- * the thread may have been woken, and own the lock now.
+ * The call is read before the stop, by which the kernel may have forgotten it, and after it: in
+ * between the thread may have been woken, and own the lock now.
  */
 bool
 worker_stop_waiting(struct worker *c)

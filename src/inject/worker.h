@@ -11,9 +11,9 @@
 #define MAX_UNDO 12
 
 /*
- * Memory of the target that a worker may write to, [START, END): what lies below the red zone of
- * its own stack, or the workspace.  Frames are laid from ROOM downwards, but not below LOW: the
- * rest is for the calls that return into them.
+ * Memory of the target that a worker may write to, [START, END): the part below the red zone of its
+ * own stack, or the workspace.  Frames are laid from ROOM downwards, but not below LOW: the rest is
+ * for the calls that return into them.
  */
 struct ground {
 	raddr start, end;
@@ -31,7 +31,7 @@ struct undo {
 	raddr fn;
 	uint64_t arg[ARCH_MAX_ARGS];
 	size_t nr_args;
-	struct ground before; /* the worker's ground, as it was before the frame was laid */
+	struct ground before; /* the worker's ground before the frame was laid */
 };
 
 /*
@@ -42,44 +42,46 @@ struct undo {
  *	call() -> undo N -> ... -> undo 1 -> back
  *
  * If we die at any moment the thread runs down that list by itself.  The return frame makes the
- * interrupted system call again with what was left of its timeout: rt_sigreturn makes the kernel
- * forget that (it resets restart_block), so that a call it was to continue would end in EINTR.
+ * interrupted system call again with the rest of its timeout: rt_sigreturn makes the kernel forget
+ * the call (it resets restart_block), so that one that was to be continued would end in EINTR.
  */
 struct worker {
 	struct inject_target *callee;
 	pid_t tid;
 	bool is_helper;
-	bool is_ours;		  /* attached, so it has to be let go */
-	struct arch_thread saved; /* what it was when it came to us */
+	bool is_ours;		  /* attached, so it must be let go */
+	struct arch_thread saved; /* its state when it was borrowed */
 	struct timeout timeout;	  /* of the call that it waits in */
 	enum os_stop_kind stop;	  /* why it is stopped now */
 	bool is_in_syscall;	  /* between a system call's entry stop and its exit stop */
 	bool is_masked;
 	/*
-	 * It has run without a stop at each system call, and may have come back to the program
+	 * It has run without a stop at each system call, and may have returned to the program
 	 * unseen.
 	 */
 	bool is_loose;
-	uint64_t proven_nr; /* the stop in which it was last proven to be in a call of ours */
+	uint64_t proven_nr; /* the stop in which it was last proven to be in one of our calls */
 	struct ground ground;
 	struct undo undo[MAX_UNDO]; /* undo[0] leads back to the program */
 	size_t nr_undo;
-	pid_t new_tid;	/* a thread it made and we hold, 0 if none */
-	int fault_sig;	/* what ended its call, if that ended by a fault */
+	pid_t new_tid;	/* a thread that it made and we hold; 0: no such thread */
+	int fault_sig;	/* the signal, if a fault ended its call */
 	int64_t result; /* of its last system call */
 	uint64_t stopped_ns;
 	uint64_t held_ns; /* how long it was ours; 0 until it is given back */
-	/* a system call of a helper that its seccomp filters do not let pass; NULL: none */
+	/*
+	 * a system call of a helper that its seccomp filters do not allow; NULL if they allow all
+	 */
 	const char *no_helper;
-	raddr arena_slot; /* where it keeps which arena it uses; {0}: not known */
-	raddr errno_at;	  /* {0}: not known, and not kept */
+	raddr arena_slot; /* where it keeps which arena it uses; {0} if unknown */
+	raddr errno_at;	  /* {0} if unknown: errno is not kept then */
 	int32_t errno_was;
 };
 
 enum worker_end {
 	WORKER_RETURNED,
-	WORKER_TIMEOUT, /* still at it, running */
-	WORKER_FAULT,	/* a signal of its own doing: stopped at the fault */
+	WORKER_TIMEOUT, /* still in the call, running */
+	WORKER_FAULT,	/* a signal that it caused itself: stopped at the fault */
 	WORKER_GONE,	/* the thread or the whole program has ended */
 };
 
@@ -87,26 +89,26 @@ enum worker_end {
 int worker_begin(struct worker *c, struct err *e);
 
 /*
- * Write SIZE bytes to memory of C's ground; C is stopped.  -1 with E, before anything is written,
- * if they do not lie in it or C cannot be proven to be in a call of ours; or if they cannot be
+ * Write SIZE bytes to memory of C's ground; C is stopped.  Fails before anything is written if they
+ * do not lie in it or C cannot be proven to be in one of our calls; fails also if they cannot be
  * written.
  */
 int worker_write(struct worker *c, raddr to, const void *from, size_t size, struct err *e);
 
 /*
- * Prove that C, which is stopped, has not run since its registers were saved, or is in a call of
- * ours: its stack pointer is on its ground, and if it is loose, that is a workspace that is still
- * there.  Else it may be in the program, and nothing of it is to be changed.  0, or -1 with E.
+ * Prove that C, which is stopped, has not run since its registers were saved, or is in one of our
+ * calls: its stack pointer is on its ground, and if it is loose, that is a workspace that still
+ * exists.  Otherwise it may be in the program, and nothing of it may be changed.  0, or -1 with E.
  */
 int worker_prove_in_call(struct worker *c, struct err *e);
 
-/* The same, and c->saved may be put back in this stop. */
+/* As worker_prove_in_call(), and allow c->saved to be restored in this stop. */
 int worker_claim(struct worker *c, struct err *e);
 
-/* Whether the workspace that is C's ground is still there. */
+/* Return whether the workspace that is C's ground still exists. */
 bool worker_has_workspace(const struct worker *c);
 
-/* Let FN(ARG...) be called on the way back, before what is on the list already. */
+/* Have FN(ARG...)  called on the way back, before the calls that are on the list already. */
 int worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
 
 /*
@@ -116,40 +118,40 @@ int worker_undo(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
 int worker_enter_workspace(
 	struct worker *c, raddr start, raddr stack_top, raddr end, struct err *e);
 
-/* Take the topmost call off the list, unmade: C must not be on its way through that frame. */
+/* Remove the topmost call from the list, unmade: C must not be on its way through that frame. */
 void worker_drop(struct worker *c);
 
 /*
- * The same, and for good: also if C is let go, or we die, before it makes another call.  C must
- * stand between two calls.
+ * As worker_undo(), but the call is made even if C is let go, or we die, before C makes another
+ * call.  C must be stopped between two calls.
  */
 int worker_promise(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
 
 /*
- * Call FN(ARG...) and wait until it has returned, stopped before the undo list begins.
+ * Call FN(ARG...)  and wait until it has returned; C is then stopped before the undo list begins.
  * c->result is what its last system call returned.  -1 with E if ptrace fails.
  */
 int worker_call(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	uint64_t deadline_ns, enum worker_end *ret, struct err *e);
 
 /*
- * As worker_call(), for a function that makes one system call, in c->result; -1 with E, which
- * names DID, also if it does not return or the system call fails.
+ * As worker_call(), for a function that makes one system call, whose result is in c->result; -1
+ * with E, which names DID, also if it does not return or the system call fails.
  */
 int worker_syscall(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	uint64_t deadline_ns, const char *did, struct err *e);
 
-/* Let one go on with its call that was stopped in the middle of it.  The rest as worker_call(). */
+/* Continue a call that was stopped in the middle.  Otherwise as worker_call(). */
 int worker_go_on(struct worker *c, uint64_t deadline_ns, enum worker_end *ret, struct err *e);
 
 /* As worker_call(), but with no stop at system calls: let it run and return immediately. */
 int worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
 
-/* The same for one that is about to take signal SIG: after that. */
+/* As worker_launch(), for a worker that is about to take signal SIG: after that. */
 int worker_relaunch(
 	struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, int sig, struct err *e);
 
-/* A call that follows on another. */
+/* A call that follows another. */
 struct next_call {
 	raddr fn;
 	uint64_t arg[ARCH_MAX_ARGS];
@@ -157,21 +159,21 @@ struct next_call {
 };
 
 /*
- * As worker_launch(); but the way back leads through the calls NEXT, one after the other, before
+ * As worker_launch(), but the way back leads through the calls NEXT, one after the other, before
  * the undo list.  Their frames are laid below ROOM, and the stack of all calls is below these.
  */
 int worker_launch_with(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args,
 	const struct next_call *next, size_t nr_next, raddr room, struct err *e);
 
 /*
- * Stop a worker that runs.  One that returns from its call meanwhile stands as worker_call() leaves
- * it (c->stop is OS_STOP_SYSCALL).  -1 with E if it does not stop within 200 ms, or has ended.
+ * Stop a worker that runs.  One that returns from its call meanwhile is left as by worker_call()
+ * (c->stop is OS_STOP_SYSCALL).  -1 with E if it does not stop within 200 ms, or has ended.
  */
 int worker_stop(struct worker *c, struct err *e);
 /*
- * The same, or only wait until one that was interrupted has stopped; but a thread that only lacks
- * a processor has 2 s: on its own it would find that its call has failed, or the report of a call
- * that was made would be lost.
+ * As worker_stop(), or only wait until an interrupted worker has stopped; but a thread that only
+ * lacks a processor has 2 s: let go, it would find that its call has failed, or the report of a
+ * call that was made would be lost.
  */
 int worker_stop_starved(struct worker *c, struct err *e);
 int worker_await_starved(struct worker *c, struct err *e);
@@ -183,27 +185,25 @@ int worker_await_starved(struct worker *c, struct err *e);
 int worker_unwind(struct worker *c, size_t level, uint64_t deadline_ns, struct err *e);
 
 /*
- * Put errno of a borrowed thread back on the way to the program, from four bytes at AT, with the
- * one old function of libc's that copies and has no variants (swab).  Does nothing if the address
- * of errno is unknown, or if that is on the list already.
+ * Restore errno of a borrowed thread on the way to the program, from four bytes at AT, with swab(),
+ * the one old function of libc that copies and has no variants.  Does nothing if the address of
+ * errno is unknown, or if that call is on the list already.
  */
 int worker_keep_errno(struct worker *c, raddr at, struct err *e);
 
-/* Wherever a stopped worker is, send it down the undo list when it runs next. */
+/* Send a stopped worker, wherever it is, down the undo list when it runs next. */
 int worker_turn_back(struct worker *c, struct err *e);
 
-/* Stop a worker in a call that does not come back.  True if it waited for the lock of an arena. */
+/* Stop a worker in a call that does not return.  Returns true if it waited for an arena's lock. */
 bool worker_stop_waiting(struct worker *c);
 
-/* Note in C which end of a system call STOP is; kernels before 5.3 leave it to be counted. */
+/* Record in C which end of a system call STOP is; before Linux 5.3 that must be counted. */
 void worker_note_phase(struct worker *c, const struct os_stop *stop);
 
-/*
- * Whether a signal that stopped worker C is of its own doing, and no one's message to the program.
- */
+/* Return whether worker C itself caused the signal that stopped it, and no other sender did. */
 bool worker_is_fault(const struct worker *c, const struct os_stop *stop);
 
-/* Say in E what a call's bad end means. */
+/* Describe in E how a call ended badly. */
 int worker_explain(const struct worker *c, enum worker_end end, const char *call, struct err *e);
 
 #endif

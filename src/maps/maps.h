@@ -64,14 +64,14 @@ struct space {
 		size_t nr, room;
 	} leaves;
 	struct space_totals totals;
-	enum space_rss rss_from; /* the source that was used */
-	struct err rss_error;	 /* why a better source failed; kind is 0 without an error */
-	struct err memory_error; /* why its memory may not be read; kind is 0 if it may */
-	bool has_kinds;		 /* rss_anon_bytes, rss_file_bytes and rss_shmem_bytes are set */
-	bool has_pss;		 /* smaps was read */
-	bool has_huge;		 /* huge_bytes are set: by PAGEMAP_SCAN or smaps */
-	bool counts_zero;	 /* rss_bytes include zero pages: see os_pages_know_zero() */
-	unsigned int linux_version;	/* of the kernel that counted the pages: see OS_LINUX() */
+	enum space_rss rss_from;    /* the source that was used */
+	struct err rss_error;	    /* why a better source failed; kind is 0 without an error */
+	struct err memory_error;    /* why its memory may not be read; kind is 0 if it may */
+	bool has_kinds;		    /* rss_anon_bytes, rss_file_bytes and rss_shmem_bytes are set */
+	bool has_pss;		    /* smaps was read */
+	bool has_huge;		    /* huge_bytes are set: by PAGEMAP_SCAN or smaps */
+	bool counts_zero;	    /* rss_bytes include zero pages: see os_pages_know_zero() */
+	unsigned int linux_version; /* of the kernel that counted the pages: see OS_LINUX() */
 	struct os_status before, after; /* the counting of pages */
 	bool has_faulted;
 };

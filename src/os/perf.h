@@ -61,7 +61,7 @@ struct perf_record {
 	uint32_t
 		/* how often events were replaced before this one: perf_filter_again() */
 		generation;
-	const void *raw;    /* the record of a tracepoint, not aligned: tracefs_field() */
+	const void *raw; /* the record of a tracepoint, not aligned: tracefs_field() */
 	size_t raw_bytes;
 	raddr address; /* of a page fault */
 	/* the registers of the mask, lowest bit first; NULL: the thread has no user registers */

@@ -14,9 +14,9 @@
 #include "base/err.h"
 
 struct os_place {
-	int dir_fd;		 /* the directory, by O_PATH */
-	int held_fd;		 /* the file that has the name now, by O_PATH; -1: no file */
-	mode_t mode;		 /* of that; 0: nothing */
+	int dir_fd;  /* the directory, by O_PATH */
+	int held_fd; /* the file that has the name now, by O_PATH; -1: no file */
+	mode_t mode; /* of that; 0: nothing */
 	bool is_open_file;
 	char name[NAME_MAX + 1]; /* in the directory */
 };

@@ -16,7 +16,7 @@ struct target;
 struct os_asleep {
 	/* as os_now_ns(); an error of some microseconds makes it late, not early */
 	uint64_t since_ns;
-	uint64_t nr_sleeps; /* how often it went to sleep or was stopped so far */
+	uint64_t nr_sleeps;	       /* how often it went to sleep or was stopped so far */
 	uint64_t nr_preempted, run_ns; /* involuntary switches, and time on a processor, so far */
 	uint64_t at_ns;		       /* SINCE_NS on the clock of processor CPU; 0: unknown */
 	int cpu;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* One list for two uses: X() has a name that is also its own regular expression. */
+/* One list with two uses: X() has a name that is also its own regular expression. */
 #define PLAIN(X)                                                                                   \
 	X("malloc")                                                                                \
 	X("calloc")                                                                                \
@@ -205,7 +205,10 @@ begins_with_any(const char *name, const char *const *prefix)
 	return false;
 }
 
-/* "<TYPE as TRAIT>::function" of Rust: the trait, for a type that is no one's own: T, [u8], &str */
+/*
+ * Return the trait of Rust's "<TYPE as TRAIT>::function", whose TYPE is not a named one: T, [u8],
+ * &str.
+ */
 static const char *
 trait_of(const char *name)
 {
@@ -217,7 +220,7 @@ trait_of(const char *name)
 bool
 is_library_helper(const char *name)
 {
-	/* "core::" alone might be a namespace of the program's. */
+	/* "core::" alone might be a namespace of the program. */
 	static const char *const libraries[] = { "std::", "__gnu_cxx::", "hashbrown::",
 		"alloc::alloc::", "alloc::borrow::", "alloc::boxed::", "alloc::collections::",
 		"alloc::ffi::", "alloc::fmt::", "alloc::raw_vec::", "alloc::rc::", "alloc::slice::",

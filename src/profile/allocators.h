@@ -1,6 +1,4 @@
-/*
- * allocators: the functions that hand out memory, which a report of who asked for it leaves out.
- */
+/* allocators: the functions that hand out memory, which are left out of a report of callers. */
 #ifndef MEMDIAG_PROFILE_ALLOCATORS_H
 #define MEMDIAG_PROFILE_ALLOCATORS_H
 
@@ -9,30 +7,31 @@
 
 #include "base/err.h"
 
-/* Whether NAME, demangled and without arguments, is malloc or a related function. */
+/* Return whether NAME, demangled and without arguments, is malloc or a related function. */
 bool is_allocator(const char *name);
-/* Whether PATH is a library that replaces malloc, or memdiag's agent. */
+/* Return whether PATH is a library that replaces malloc, or memdiag's agent. */
 bool is_allocator_library(const char *path);
 /*
- * The functions of allocators_have() as a regular expression, for drop_frames of profile.proto.
+ * Return the functions of allocators_have() as a regular expression, for drop_frames of
+ * profile.proto.
  */
 const char *allocators_regex(void);
 
-/* malloc's functions and those of programs that hand on what malloc returns, such as xmalloc(). */
+/* malloc's functions, and program functions that hand on what malloc returns, such as xmalloc(). */
 struct allocators {
 	regex_t wrappers;
 	bool is_compiled;
 };
 
-/* 0, or -1 with E for lack of memory.  A is released whatever is returned. */
+/* 0, or -1 with E if memory runs out.  A is released in any case. */
 int allocators_compile(struct allocators *a, struct err *e);
 void allocators_release(struct allocators *a);
-/* Whether NAME, as for is_allocator(), is one of them. */
+/* Return whether NAME, as for is_allocator(), is one of these functions. */
 bool allocators_have(const struct allocators *a, const char *name);
 
 /*
- * Whether NAME is of a language's own library, which allocates for the program's function that
- * calls it, and which may also call one of the program's: of C++, Rust, Ada or cgo.
+ * Return whether NAME is in a language's own library, which allocates for the program's function
+ * that calls it, and which may also call one of the program's: of C++, Rust, Ada or cgo.
  */
 bool is_library_helper(const char *name);
 

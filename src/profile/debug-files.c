@@ -1,7 +1,7 @@
 /*
- * The files of debug information that an object names.  libdw opens such a name by itself, whatever
- * it leads to (libdwfl/find-debuginfo.c); so here only files that root has installed by their
- * build-id, and debuginfod, are left to it.
+ * Find the debug files that an object names.  libdw opens such a file by its name, whatever it
+ * leads to (libdwfl/find-debuginfo.c); so it is used only for files that root has installed by
+ * their build-id, and for debuginfod.
  */
 #include <config.h>
 
@@ -19,10 +19,10 @@
 #include "base/cleanup.h"
 #include "os/stranger.h"
 
-/* The right file has this build-id, or where the object has none this checksum. */
+/* The right file has this build-id or, if the object has no build-id, this checksum. */
 struct wanted {
 	const unsigned char *id;
-	int id_bytes; /* 0: none */
+	int id_bytes; /* 0 without a build-id */
 	uint32_t crc;
 };
 
@@ -53,7 +53,7 @@ has_build_id(int fd, const struct wanted *w)
 	return is_same;
 }
 
-/* The file DIR/NAME, below ROOT, if it is the one; else -1. */
+/* Open the file DIR/NAME, below ROOT, if it is the right one; else return -1. */
 static int
 open_if_wanted(const char *root, const char *dir, int len, const char *name, const struct wanted *w)
 {
@@ -71,7 +71,7 @@ open_if_wanted(const char *root, const char *dir, int len, const char *name, con
 	return -1;
 }
 
-/* Look for NAME where gdb does: beside the object FILE, in .debug there, in /usr/lib/debug. */
+/* Search NAME where gdb does: next to the object FILE, in .debug there, in /usr/lib/debug. */
 static int
 find_beside(const char *file, const char *name, const struct wanted *w)
 {
@@ -90,7 +90,7 @@ find_beside(const char *file, const char *name, const struct wanted *w)
 	return fd < 0 && *file == '/' ? open_if_wanted("/usr/lib/debug", file, len, name, w) : fd;
 }
 
-/* The same, and where FILE is a link to. */
+/* As find_beside(), and also at the target of FILE if it is a link. */
 static int
 find_named(const char *file, const char *name, const struct wanted *w)
 {
@@ -117,11 +117,11 @@ debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Add
 	if (fd < 0 && file && link && !strchr(link, '/'))
 		fd = find_named(file, link, &w);
 	fd = fd < 0 ? -1 : os_keep_contents(fd);
-	/* Without names it asks debuginfod alone. */
+	/* Without names, libdw asks only debuginfod. */
 	if (fd < 0 && errno != ENOMEM)
 		fd = dwfl_standard_find_debuginfo(
 			mod, userdata, module, base, NULL, NULL, 0, ret_name);
-	/* libdw looks for debug information elsewhere, too, if it cannot unpack what it has. */
+	/* If libdw cannot unpack the debug information, it searches elsewhere, too. */
 	if (lacked_memory)
 		errno = ENOMEM;
 	return fd;

@@ -9,8 +9,9 @@
 #include <gelf.h>
 
 /*
- * As dwfl_standard_find_debuginfo(), of libdwfl's callbacks, but of what the object names only a
- * regular file is opened that has the object's build-id, or without one the checksum of the link.
+ * As dwfl_standard_find_debuginfo(), of libdwfl's callbacks, but opens a file that the object names
+ * only if it is a regular file with the object's build-id or, without a build-id, with the link's
+ * checksum.
  */
 int debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Addr base,
 	const char *file, const char *link, GElf_Word crc, char **ret_name);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /*
- * A name of a few hundred bytes can refer to parts of itself again and again, so that it would take
- * all memory written out.
+ * A name of a few hundred bytes can refer to parts of itself repeatedly, so that it would take all
+ * memory when written out.
  */
 #define MAX_NAME_BYTES 65536
 /* libiberty refuses longer ones, to save its stack (cp-demangle.c, d_demangle_callback()). */
@@ -22,7 +22,7 @@ struct demangled {
 	jmp_buf too_long;
 };
 
-/* libiberty has everything on the stack meanwhile, so it can be left from here. */
+/* libiberty has all of its data on the stack, so longjmp() leaks nothing. */
 static void
 demangle_add_piece(const char *piece, size_t len, void *arg)
 {

@@ -1,12 +1,10 @@
-/*
- * demangle: names of functions as their programmers wrote them.
- */
+/* demangle: names of functions as in the source. */
 #ifndef MEMDIAG_PROFILE_DEMANGLE_H
 #define MEMDIAG_PROFILE_DEMANGLE_H
 
 /*
- * NAME of C++ (Itanium ABI) or Rust (both schemes), without arguments; NULL if it is not of these
- * or too complex.  The caller frees it.
+ * Return NAME of C++ (Itanium ABI) or Rust (both schemes), without arguments; NULL if it is of
+ * another kind or too complex.  The caller frees it.
  */
 char *demangle(const char *name);
 

@@ -1,4 +1,4 @@
-/* Files that are given to report by mistake, and are recognised by how they begin. */
+/* Files that are given to report by mistake, recognised by their first bytes. */
 #include <config.h>
 
 #include "profile/foreign.h"
@@ -34,12 +34,12 @@ static const struct foreign_kind {
 	{ BEGINS("JAVA PROFILE "), "a heap dump of Java: jhat and Eclipse MAT read it" },
 	{ BEGINS("FLR\0"), "of Java's Flight Recorder: jfr print reads it" },
 	{ BEGINS("memray\0"), "of memray: memray flamegraph reads it" },
-	/* of gperftools: a header of words, 0, 3, 0 (profiledata.cc) */
+	/* gperftools: a header of words, 0, 3, 0 (profiledata.cc) */
 	{ BEGINS("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
 		"a CPU profile of gperftools: go tool pprof reads it" },
 };
 
-/* "/proc/PID/maps" begins with a mapping; after that smaps has its size. */
+/* Recognise /proc/PID/maps, which begins with a mapping; in smaps its size follows. */
 static const char *
 kind_of_maps(const char *data, size_t len)
 {
@@ -70,7 +70,7 @@ foreign_kind(const char *data, size_t len)
 	return kind_of_maps(data, len);
 }
 
-/* More lines before what is wanted are not looked at. */
+/* The data is searched only this far. */
 #define FIND_BYTES 65536
 
 const char *

@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 /*
- * A sentence on DATA if it is in a format of another kind, which is given by mistake, or packed in
- * a way that is not read: "of /proc/PID/smaps".  NULL: it may be a profile.
+ * Describe DATA if it has another kind of format, given by mistake, or an unsupported compression:
+ * "of /proc/PID/smaps".  NULL if it may be a profile.
  */
 const char *foreign_kind(const char *data, size_t len);
-/* The same of a file that may have other lines, as of a log, before it. */
+/* As foreign_kind(), for a file that may begin with other lines, such as a log. */
 const char *foreign_find(const char *data, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* Profiles that gzip has packed: those of pprof always are. */
+/* Unpacking of gzip: profiles of pprof are always compressed. */
 #include <config.h>
 
 #include "profile/gzip.h"
@@ -23,7 +23,7 @@ end_inflate(z_stream *z)
 	inflateEnd(z);
 }
 
-/* Make room for at least 64 KiB behind TEXT, which has *ROOM. */
+/* Make room for at least 64 KiB after TEXT, which has *ROOM. */
 static int
 grow_text(struct text *text, size_t *room)
 {
@@ -40,7 +40,7 @@ grow_text(struct text *text, size_t *room)
 	return 0;
 }
 
-/* Fail for lack of memory, READ of the LEN bytes having become as many as TEXT has. */
+/* Report that memory ran out: READ of the LEN bytes are TEXT's length uncompressed. */
 static int
 too_large(const char *name, size_t read, size_t len, const struct text *text, struct err *e)
 {
@@ -51,7 +51,7 @@ too_large(const char *name, size_t read, size_t len, const struct text *text, st
 		text_bytes(text->len, became, sizeof became));
 }
 
-/* Several streams one after the other are one. */
+/* Unpack DATA.  Several streams one after the other are one. */
 int
 gzip_unpack(struct text *ret, const char *name, const char *data, size_t len, struct err *e)
 {

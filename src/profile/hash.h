@@ -1,6 +1,5 @@
 /*
- * hash: finds the number of a thing that is kept in an array.  Open addressing; numbers are below
- * 2^32 - 1.
+ * hash: finds the number of an element of an array.  Open addressing; numbers are below 2^32 - 1.
  *
  *	for (size_t at = hash; (slot = hash_next(&h, hash, &at));)
  *		if (is_equal(slot->number)) return slot->number;
@@ -14,19 +13,22 @@
 
 struct hash_slot {
 	uint32_t hash;
-	uint32_t number_1; /* the number + 1; 0: empty */
+	uint32_t number_1; /* the number + 1; 0 if empty */
 };
 
 struct hash {
-	struct hash_slot *slot; /* a power of two of them; NULL while it is empty */
+	struct hash_slot *slot; /* a power of two of slots; NULL while it is empty */
 	size_t room, nr;
 };
 
-/* The hash of SIZE bytes, or of two numbers. */
+/* Return the hash of SIZE bytes, or of two numbers. */
 uint32_t hash_bytes(const void *bytes, size_t size);
 uint32_t hash_pair(uint64_t a, uint64_t b);
 
-/* The next thing that may have HASH, from *AT on, which begins as HASH; NULL if none is left. */
+/*
+ * Return the next element that may have HASH, from *AT on, which begins as HASH; NULL after the
+ * last.
+ */
 static inline const struct hash_slot *
 hash_next(const struct hash *h, uint32_t hash, size_t *at)
 {
@@ -42,7 +44,7 @@ hash_next(const struct hash *h, uint32_t hash, size_t *at)
 	}
 }
 
-/* Keep NUMBER, which is not there yet.  0, or -1 when there is no memory. */
+/* Add NUMBER, which must not be there yet.  0, or -1 if memory runs out. */
 int hash_add(struct hash *h, uint32_t hash, size_t number);
 void hash_release(struct hash *h);
 

@@ -87,7 +87,7 @@ parse_number(const char **at, const char *end, int64_t *ret)
 	return true;
 }
 
-/* The value of a digit, 16 if it is no digit. */
+/* Return the value of a digit, 16 for other characters. */
 static unsigned int
 hex_digit(char c)
 {

@@ -13,20 +13,22 @@
 
 /* Go to the next line; false at the end. */
 bool lines_next(struct lines *l);
-/* "NAME, line N: WHY". */
+/* Set E to "NAME, line N: WHY". */
 int lines_fail(const struct lines *l, struct err *e, const char *why);
 bool lines_begins(const struct lines *l, const char *prefix);
 
 /*
- * Numbers at *AT, before END, after white space; *AT is behind them then.  False: none, too large.
+ * Read a number at *AT, before END, after white space; set *AT after it.  False without a number,
+ * or if it is too large.
  */
 bool parse_number(const char **at, const char *end, int64_t *ret);
 bool parse_hex(const char **at, const char *end, uint64_t *ret);
-/* Whether C comes next, after white space; *AT is behind it then. */
+/* Return whether C comes next, after white space; if so, set *AT after it. */
 bool parse_char(const char **at, const char *end, char c);
 
 /*
- * The name that heap_write() wrote as S: a NUL-terminated string, to be freed; NULL: no memory.
+ * Return the name that heap_write() wrote as S: a NUL-terminated string, which the caller frees;
+ * NULL if memory runs out.
  */
 char *heap_unescape(const char *s, size_t len);
 

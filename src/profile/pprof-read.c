@@ -16,7 +16,7 @@
 
 #define BLOCK_BYTES ((size_t)1 << 20)
 
-/* ---- memory of messages, which all goes at once ---- */
+/* ---- memory of messages, which is freed all at once ---- */
 
 struct pprof_read_pool {
 	struct {
@@ -24,16 +24,16 @@ struct pprof_read_pool {
 		size_t nr, room;
 	} blocks;
 	size_t left_bytes, all_bytes;
-	bool is_full; /* memory was asked for that was not there */
+	bool is_full; /* a request for memory has failed */
 };
 
-/* An empty message takes two bytes of a file, and a hundred in memory.  0 or -1. */
+/* Add a block.  An empty message takes two bytes of a file, and a hundred in memory.  0 or -1. */
 static int
 pool_grow(struct pprof_read_pool *pool, size_t room)
 {
 	char **block;
 
-	/* Asked now and then: it takes longer than malloc(). */
+	/* Checked now and then: it takes longer than malloc(). */
 	if ((room > BLOCK_BYTES || pool->blocks.nr % 64 == 0) && room > os_memory_left())
 		return -1;
 	block = array_add(&pool->blocks);
@@ -62,7 +62,7 @@ pool_alloc(void *data, size_t size)
 		pool->is_full = true;
 		return NULL;
 	}
-	/* From the end of the block, which stays aligned. */
+	/* Allocate from the end of the block, which stays aligned. */
 	pool->left_bytes -= rounded;
 	return pool->blocks.v[pool->blocks.nr - 1] + pool->left_bytes;
 }
@@ -85,7 +85,7 @@ pool_release(struct pprof_read_pool *pool)
 
 /* ---- messages ---- */
 
-/* The ids of messages, by which others name them. */
+/* The ids of messages, by which others refer to them. */
 struct ids {
 	uint64_t *v;
 	size_t nr, room;
@@ -99,7 +99,7 @@ ids_release(struct ids *ids)
 	hash_release(&ids->hash);
 }
 
-/* The number of the message with ID; false if none. */
+/* Find the number of the message with ID; false if it does not exist. */
 static bool
 pprof_read_find_id(const struct ids *ids, uint64_t id, size_t *ret)
 {
@@ -141,14 +141,14 @@ wrong(const struct pprof_reader *r, struct err *e, const char *what, size_t i, c
 	return err_set(e, 0, "cannot read '%s': %s number %zu %s", r->name, what, i, why);
 }
 
-/* String number I, "" if none. */
+/* Return string number I, "" if it does not exist. */
 static const char *
 string_at(const struct pprof_reader *r, int64_t i)
 {
 	return i >= 0 && (uint64_t)i < r->m->n_string_table ? r->m->string_table[i] : "";
 }
 
-/* Keep the ID of message number IDS->nr, which is not 0 and comes once. */
+/* Keep the ID of message number IDS->nr, which must not be 0 and must be unique. */
 static int
 pprof_read_add_id(
 	struct pprof_reader *r, struct ids *ids, uint64_t id, const char *what, struct err *e)
@@ -178,7 +178,7 @@ read_types(struct pprof_reader *r, struct err *e)
 		if (profile_add_type(r->p, string_at(r, r->m->sample_type[i]->type),
 			    string_at(r, r->m->sample_type[i]->unit), e) < 0)
 			return err_context(e, "cannot read '%s'", r->name);
-	/* Without one, pprof shows the last. */
+	/* Without a default, pprof shows the last. */
 	r->p->default_type = r->p->types.nr - 1;
 	if (*shown && profile_find_type(r->p, shown) >= 0)
 		r->p->default_type = (size_t)profile_find_type(r->p, shown);
@@ -223,7 +223,7 @@ read_lines(struct pprof_reader *r, const Pprof__Location *l, uint32_t frame, str
 	return 0;
 }
 
-/* Locations become frames of the same numbers. */
+/* Make locations frames with the same numbers. */
 static int
 read_locations(struct pprof_reader *r, struct err *e)
 {

@@ -20,9 +20,8 @@
 #define MAX_LABELS 3
 
 /*
- * Messages that follow each other are one (that is how protocol buffers are merged), so each
- * sample, location and string is written as a Profile that has nothing else, and none of it is
- * kept.
+ * Consecutive messages are merged into one (a property of protocol buffers), so each sample,
+ * location and string is written as a Profile that has nothing else, and nothing is kept in memory.
  */
 struct pprof_writer {
 	const struct profile *p;
@@ -71,7 +70,7 @@ pprof_write_no_memory(struct err *e)
 
 /* ---- bytes ---- */
 
-/* Compress what is at z.next_in, and write it. */
+/* Compress the data at z.next_in, and write it. */
 static int
 put_bytes(struct pprof_writer *w, int flush, struct err *e)
 {
@@ -103,7 +102,7 @@ pprof_write_put(struct pprof_writer *w, const Pprof__Profile *m, struct err *e)
 	return put_bytes(w, Z_NO_FLUSH, e);
 }
 
-/* The number of the string S, which must stay; -1 when there is no memory. */
+/* Return the number of the string S, which must stay; -1 if memory runs out. */
 static int64_t
 pprof_write_number_of(struct pprof_writer *w, const char *s)
 {
@@ -153,7 +152,7 @@ set_label(Pprof__Label *label, int64_t key, int64_t str, int64_t num, int64_t un
 	label->num_unit = unit;
 }
 
-/* The labels of S at LABELS; how many there are. */
+/* Make the labels of S at LABELS; return their number. */
 static size_t
 make_labels(struct pprof_writer *w, const struct profile_sample *s, Pprof__Label *labels)
 {
@@ -196,7 +195,7 @@ put_sample(struct pprof_writer *w, size_t i, struct err *e)
 	return pprof_write_put(w, &m, e);
 }
 
-/* The program comes first, which is what pprof takes for the main binary. */
+/* Number the mappings.  The program is the first, which pprof takes for the main binary. */
 static int
 number_mappings(struct pprof_writer *w, struct err *e)
 {
@@ -240,7 +239,7 @@ pprof_write_put_mapping(struct pprof_writer *w, size_t i, struct err *e)
 	mapping.file_offset = from->offset_bytes;
 	mapping.filename = pprof_write_number_of(w, from->path);
 	mapping.build_id = pprof_write_number_of(w, from->build_id);
-	/* Where pprof finds one of these it looks for no names itself. */
+	/* If one of these is set, pprof looks up no names itself. */
 	mapping.has_functions = has && !(has & LACKS_FUNCTIONS);
 	mapping.has_filenames = mapping.has_functions && !(has & LACKS_FILES);
 	mapping.has_line_numbers = mapping.has_functions && !(has & LACKS_LINES);
@@ -319,7 +318,7 @@ pprof_write_put_comment(struct pprof_writer *w, const char *text, struct err *e)
 	return comment < 0 ? pprof_write_no_memory(e) : pprof_write_put(w, &m, e);
 }
 
-/* Write the members that a profile has once. */
+/* Write the members that occur once in a profile. */
 static int
 pprof_write_put_rest(struct pprof_writer *w, struct err *e)
 {
@@ -338,7 +337,7 @@ pprof_write_put_rest(struct pprof_writer *w, struct err *e)
 	return pprof_write_put(w, &m, e);
 }
 
-/* Strings are UTF-8 in protocol buffers, whatever bytes the names have. */
+/* Write S as UTF-8, as protocol buffers require, whatever bytes the name has. */
 static int
 pprof_write_put_string(struct pprof_writer *w, const char *s, struct err *e)
 {

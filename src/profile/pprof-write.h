@@ -10,8 +10,8 @@
 #include "profile/profile.h"
 
 /*
- * Write P as pprof's profile.proto, compressed by gzip, under the same terms; negative values are
- * differences there.
+ * Write P as pprof's profile.proto, compressed by gzip, under the same conditions; negative values
+ * are differences there.
  */
 int pprof_write(const struct profile *p, FILE *f, struct err *e);
 

@@ -14,7 +14,7 @@
 
 #define BLOCK_BYTES 65536
 
-/* By what things are found again, and where strings lie. */
+/* Hashes by which elements are found, and the memory of strings. */
 struct profile_index {
 	struct hash strings, frames, stacks, functions;
 	struct {
@@ -35,7 +35,7 @@ profile_new(void)
 
 	if (p)
 		p->index = calloc(1, sizeof *p->index);
-	/* So that there is a place for the frames of a stack that has none. */
+	/* Reserve memory, so that a stack without frames has an address. */
 	if (p && (!p->index || array_reserve(&p->stack_frames, 1) < 0)) {
 		free(p->index);
 		free(p);
@@ -87,7 +87,7 @@ profile_no_memory(struct err *e)
 
 /* ---- strings ---- */
 
-/* SIZE bytes that stay as long as the profile. */
+/* Allocate SIZE bytes that stay as long as the profile. */
 static char *
 keep_bytes(struct profile_index *index, size_t size)
 {
@@ -144,7 +144,7 @@ keep_string(struct profile *p, const char *s)
 	return profile_string(p, s ? s : "", s ? strlen(s) : 0);
 }
 
-/* ---- what a profile is made of ---- */
+/* ---- the parts of a profile ---- */
 
 int
 profile_add_type(struct profile *p, const char *name, const char *unit, struct err *e)
@@ -220,7 +220,7 @@ profile_frame(struct profile *p, uint64_t address, bool is_exact, uint32_t *ret,
 	return hash_add(&p->index->frames, hash, *ret) < 0 ? profile_no_memory(e) : 0;
 }
 
-/* The number of the function NAME in FILE, both strings of P's. */
+/* Find or add the number of the function NAME in FILE, both strings of P. */
 static int
 profile_find_function(
 	struct profile *p, const char *name, const char *file, uint32_t *ret, struct err *e)
@@ -309,7 +309,7 @@ profile_thread(
 
 	if (!kept)
 		return profile_no_memory(e);
-	/* The last ones come again most often. */
+	/* The last threads are the most frequent. */
 	while (i && (p->threads.v[i - 1].tid != tid || p->threads.v[i - 1].name != kept))
 		i--;
 	if (!i) {
@@ -337,7 +337,7 @@ profile_add_sample(
 
 		if (!value)
 			return profile_no_memory(e);
-		/* So that it has a negative. */
+		/* INT64_MIN has no negative. */
 		*value = values[i] == INT64_MIN ? -INT64_MAX : values[i];
 	}
 	return 0;
@@ -372,7 +372,7 @@ profile_warn(struct profile *p, bool is_partial, const char *fmt, ...)
 		*warning = kept;
 }
 
-/* ---- what is found out from it ---- */
+/* ---- lookups ---- */
 
 static int
 profile_by_start(const void *a, const void *b)
@@ -383,7 +383,10 @@ profile_by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The last of NR mappings, by their start, that begins at or before PC, and holds it; else NULL. */
+/*
+ * Return the last of NR mappings, sorted by start, that begins at or before PC, if it contains PC;
+ * else NULL.
+ */
 static const struct profile_mapping *
 mapping_at(struct profile_mapping *const *sorted, size_t nr, uint64_t pc)
 {
@@ -437,9 +440,9 @@ profile_is_bytes(const struct profile_type *type)
 	return strcmp(type->unit, "bytes") == 0;
 }
 
-/* ---- one with another ---- */
+/* ---- combining profiles ---- */
 
-/* Copy the frames of BASE behind those of P, with their mappings. */
+/* Append BASE's frames to those of P, with their mappings. */
 static int
 append_frames(struct profile *p, const struct profile *base, struct err *e)
 {
@@ -471,8 +474,8 @@ append_frames(struct profile *p, const struct profile *base, struct err *e)
 }
 
 /*
- * SIGN times one sample of BASE, whose frames begin at FIRST in P; TYPE has P's number of each type
- * + 1.
+ * Append SIGN times one sample of BASE, whose frames begin at FIRST in P; TYPE_1 has P's number of
+ * each type + 1.
  */
 static int
 append_sample(struct profile *p, const struct profile *base, size_t i, int sign, uint32_t first,

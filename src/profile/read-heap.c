@@ -16,8 +16,8 @@
 #include "profile/read-notes.h"
 
 /*
- * The text formats: gperftools' heap profile, jemalloc's of each thread, and both with symbols in
- * front.
+ * The text formats: gperftools' heap profile, jemalloc's of each thread, and both after a list of
+ * symbols.
  *
  *	heap profile: 3: 300 [ 5: 500] @ heap_v2/524288
  *	  3: 300 [ 5: 500] @ 0x4011d0 0x401200		in use and allocated, the leaf first
@@ -41,9 +41,9 @@ struct heap_reader {
 	struct profile *p;
 	struct lines l;
 	struct heap_notes notes;
-	double rate; /* mean distance of samples; 0: numbers are not to be scaled */
+	double rate; /* mean distance of samples; 0: do not scale numbers */
 	bool is_threaded;
-	bool has_allocated; /* the second pair of numbers is something */
+	bool has_allocated; /* the second pair of numbers is valid */
 	/* The stack that is being read. */
 	struct {
 		uint32_t *v;
@@ -51,9 +51,9 @@ struct heap_reader {
 	} stack;
 	bool has_stack;
 	size_t first_sample; /* of this stack */
-	struct counts whole; /* of the stack, as the file has it */
+	struct counts whole; /* of the stack, as in the file */
 	bool has_whole;
-	/* Its threads' numbers, as the file has them. */
+	/* Numbers of its threads, as in the file. */
 	struct {
 		struct part {
 			uint32_t thread_1;
@@ -61,7 +61,7 @@ struct heap_reader {
 		} * v;
 		size_t nr, room;
 	} parts;
-	/* jemalloc's threads: by their number */
+	/* jemalloc's threads, by number */
 	struct {
 		struct {
 			int64_t number;
@@ -70,7 +70,7 @@ struct heap_reader {
 		size_t nr, room;
 	} threads;
 	struct hash by_number;
-	/* Names that came before the samples, for addresses as jeprof looks them up. */
+	/* Names from before the samples, for addresses as jeprof looks them up. */
 	struct {
 		struct {
 			uint64_t key;
@@ -100,7 +100,7 @@ read_heap_no_memory(struct err *e)
 
 /* ---- numbers ---- */
 
-/* "N: BYTES [N: BYTES]" at *AT. */
+/* Read "N: BYTES [N: BYTES]" at *AT. */
 static bool
 parse_counts(const char **at, const char *end, struct counts *ret)
 {
@@ -113,8 +113,9 @@ parse_counts(const char **at, const char *end, struct counts *ret)
 }
 
 /*
- * A block of Z bytes is sampled with a chance of 1 - exp(-Z / RATE).  All readers take the mean of
- * a line for Z (google/pprof, scaleHeapSample(); jeprof, AdjustSamples()), and writers know it.
+ * Return the factor for a line.  A block of Z bytes is sampled with a chance of 1 - exp(-Z / RATE).
+ * All readers take the mean of a line for Z (google/pprof, scaleHeapSample(); jeprof,
+ * AdjustSamples()), and writers know it.
  */
 static double
 scale_of(double rate, int64_t count, int64_t bytes)
@@ -129,13 +130,13 @@ read_heap_scaled(int64_t n, double by)
 {
 	double value = round((double)n * by);
 
-	/* A larger number is nonsense, and must not overflow into a plausible one. */
+	/* A larger number is invalid, and must not overflow into a plausible one. */
 	return value >= 0x1p62	   ? INT64_C(1) << 62
 		: value <= -0x1p62 ? -(INT64_C(1) << 62)
 				   : (int64_t)value;
 }
 
-/* Scale the pair of C that begins with FIRST. */
+/* Scale the pair of C that begins at FIRST. */
 static void
 scale_pair(struct counts *c, size_t first, double by)
 {
@@ -161,7 +162,7 @@ scaled_counts(const struct heap_reader *r, const struct counts *c)
 
 /* ---- samples ---- */
 
-/* Types of the file, once it is known which it has. */
+/* Add the types of the file, once they are known. */
 static int
 read_heap_add_types(struct heap_reader *r, struct err *e)
 {
@@ -176,11 +177,11 @@ read_heap_add_types(struct heap_reader *r, struct err *e)
 		: 0;
 }
 
-/* The value of a type in C: those that the line of a stack has. */
+/* Types of the values in struct counts, which the line of a stack contains. */
 static const char *const counted[4] = { "inuse_objects", "inuse_space", "alloc_objects",
 	"alloc_space" };
 
-/* A sample of the present stack with C, which VALUES of other types come with. */
+/* Add a sample of the present stack with C; values of other types are 0. */
 static int
 add_sample(struct heap_reader *r, struct profile_sample s, const struct counts *c, struct err *e)
 {
@@ -207,7 +208,10 @@ total_of(const struct heap_reader *r, int type)
 	return sum;
 }
 
-/* Whether threads lack REST only because each was rounded by itself; then the last one gets it. */
+/*
+ * If threads lack REST only because each was rounded separately, add it to the last one and return
+ * true.
+ */
 static bool
 give_to_last(struct heap_reader *r, const struct counts *rest)
 {
@@ -242,7 +246,7 @@ sum_of_parts(const struct heap_reader *r, size_t i)
 	return sum;
 }
 
-/* Change the numbers of all threads in proportion, so that they add up to the WHOLE. */
+/* Change the numbers of all threads in proportion, so that their sum is WHOLE. */
 static void
 fit_parts(struct heap_reader *r, size_t i, int64_t whole)
 {
@@ -256,10 +260,10 @@ fit_parts(struct heap_reader *r, size_t i, int64_t whole)
 }
 
 /*
- * Scale what the threads have of a pair of the stack's numbers, each by its own mean: one may have
- * large blocks, another one small ones.  Up to jemalloc 5.2 the threads add up to the stack as they
- * are in the file.  Since 5.3 (src/prof_data.c, prof_do_unbias()) they add up when all are scaled,
- * but for what was rounded: they never have more than the stack.
+ * Scale the threads' values of a pair of the stack's numbers, each by its own mean: one thread may
+ * have large blocks, another small ones.  Up to jemalloc 5.2 the threads' numbers in the file add
+ * up to the stack's.  Since 5.3 (src/prof_data.c, prof_do_unbias()) they add up when all are
+ * scaled, except for rounding: they never exceed the stack's.
  */
 static void
 scale_parts(struct heap_reader *r, size_t first)
@@ -293,7 +297,8 @@ add_parts(struct heap_reader *r, struct err *e)
 }
 
 /*
- * Add the part of the stack that its samples do not account for: all of it if it has no samples.
+ * Add the part of the stack that its samples do not account for: the whole stack if it has no
+ * samples.
  */
 static int
 read_heap_add_rest(struct heap_reader *r, struct err *e)
@@ -342,7 +347,7 @@ begin_stack(struct heap_reader *r, const char *at, struct err *e)
 	return at == end ? 0 : lines_fail(&r->l, e, "it has something that is no address");
 }
 
-/* "3: 300 [ 5: 500] @ 0x... 0x..." */
+/* Read "3: 300 [ 5: 500] @ 0x...  0x..." */
 static int
 read_heap_read_stack(struct heap_reader *r, struct err *e)
 {
@@ -354,7 +359,7 @@ read_heap_read_stack(struct heap_reader *r, struct err *e)
 	return read_heap_add_types(r, e) < 0 || begin_stack(r, at, e) < 0 ? -1 : 0;
 }
 
-/* "#+ ...": a part of the stack above. */
+/* Read "#+ ...": a part of the stack above. */
 static int
 read_detail(struct heap_reader *r, struct err *e)
 {
@@ -371,7 +376,7 @@ read_detail(struct heap_reader *r, struct err *e)
 
 /* ---- jemalloc's threads ---- */
 
-/* The thread with jemalloc's NUMBER, called NAME, as thread_1. */
+/* Find or add the thread with jemalloc's NUMBER, called NAME, as thread_1. */
 static int
 find_thread(struct heap_reader *r, int64_t number, const char *name, size_t len, uint32_t *ret,
 	struct err *e)
@@ -385,7 +390,7 @@ find_thread(struct heap_reader *r, int64_t number, const char *name, size_t len,
 			*ret = r->threads.v[slot->number_1 - 1].thread_1;
 			return 0;
 		}
-	/* Nobody else knows jemalloc's number: it is a part of the name. */
+	/* No other program knows jemalloc's number: it is a part of the name. */
 	if (asprintf(&text, "t%" PRId64 "%s%.*s", number, len ? " " : "", (int)len, name) < 0) {
 		text = NULL;
 		return read_heap_no_memory(e);
@@ -412,7 +417,7 @@ read_heap_add_part(struct heap_reader *r, const struct part *part, struct err *e
 	return 0;
 }
 
-/* "t*: ..." and "tN: ... NAME": totals of the file, or of the stack above. */
+/* Read "t*: ..."  and "tN: ...  NAME": totals of the file, or of the stack above. */
 static int
 read_heap_read_thread(struct heap_reader *r, struct err *e)
 {
@@ -443,7 +448,7 @@ read_heap_read_thread(struct heap_reader *r, struct err *e)
 
 /* ---- headers ---- */
 
-/* "heap profile: 3: 300 [ 5: 500] @ TYPE/RATE"; TYPE is missing in very old files. */
+/* Read "heap profile: 3: 300 [ 5: 500] @ TYPE/RATE"; TYPE is missing in very old files. */
 static int
 read_header(struct heap_reader *r, struct err *e)
 {
@@ -482,7 +487,7 @@ read_header(struct heap_reader *r, struct err *e)
 	return 0;
 }
 
-/* "heap_v2/524288" */
+/* Read "heap_v2/524288" */
 static int
 read_threaded_header(struct heap_reader *r, struct err *e)
 {
@@ -498,9 +503,9 @@ read_threaded_header(struct heap_reader *r, struct err *e)
 	return 0;
 }
 
-/* ---- symbols in front ---- */
+/* ---- symbols before the profile ---- */
 
-/* "0x4011cf malloc_wrapper--caller" */
+/* Read "0x4011cf malloc_wrapper--caller" */
 static int
 read_symbol(struct heap_reader *r, struct err *e)
 {
@@ -530,7 +535,7 @@ read_heap_by_key(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The names of FRAME: jeprof looks callers up in front of their return address, a leaf at it. */
+/* Return the names of FRAME: jeprof looks callers up before their return address, a leaf at it. */
 static const char *
 symbols_of(const struct heap_reader *r, const struct profile_frame *frame)
 {
@@ -573,7 +578,7 @@ read_heap_name_frames(struct heap_reader *r, struct err *e)
 
 /* ---- mappings ---- */
 
-/* A line of /proc/PID/maps; others are passed over, as all readers do. */
+/* Read a line of /proc/PID/maps; other lines are skipped, as in all readers. */
 static int
 read_heap_read_mapping(struct heap_reader *r, struct err *e)
 {
@@ -605,9 +610,9 @@ read_heap_read_mapping(struct heap_reader *r, struct err *e)
 	return profile_add_mapping(r->p, start, stop, offset, copy, "", e);
 }
 
-/* ---- the whole ---- */
+/* ---- the file ---- */
 
-/* Whether the present line is the last one, and was cut off in a file of ours. */
+/* Return whether the present line is the last one of a memdiag file, and was cut off. */
 static bool
 is_torn(const struct heap_reader *r)
 {
@@ -620,7 +625,7 @@ begins_mappings(const struct lines *l)
 	return lines_begins(l, "MAPPED_LIBRARIES:") || lines_begins(l, "--- Memory map:");
 }
 
-/* One line between the header and the mappings. */
+/* Read one line between the header and the mappings. */
 static int
 read_body_line(struct heap_reader *r, struct err *e)
 {
@@ -670,7 +675,7 @@ read_heap_read_mappings(struct heap_reader *r, struct err *e)
 	return 0;
 }
 
-/* "--- symbol" up to the profile itself. */
+/* Read from "--- symbol" up to the profile itself. */
 static int
 read_heap_read_symbols(struct heap_reader *r, struct err *e)
 {
@@ -687,7 +692,7 @@ read_heap_read_symbols(struct heap_reader *r, struct err *e)
 	return lines_fail(&r->l, e, "it ends before the profile: it was cut off");
 }
 
-/* The header, after what may stand before it. */
+/* Read the header, and the lines that may precede it. */
 static int
 read_heap_read_head(struct heap_reader *r, struct err *e)
 {

@@ -11,11 +11,11 @@
 #include "profile/lines.h"
 
 /*
- * The lines of our own in a .heap file; write-heap.c has what they mean.  A word of another version
- * of memdiag is passed over.
+ * memdiag's own lines in a .heap file; write-heap.c describes them.  A word of another version of
+ * memdiag is skipped.
  */
 
-/* The next word of L from *AT on, unescaped, to be freed; NULL if none. */
+/* Return the next word of L from *AT on, unescaped, which the caller frees; NULL after the last. */
 static char *
 next_word(const struct lines *l, const char **at, char delimiter)
 {
@@ -32,7 +32,7 @@ next_word(const struct lines *l, const char **at, char delimiter)
 	return word;
 }
 
-/* "NAME/UNIT ...": all types, the default one first. */
+/* Read "NAME/UNIT ...": all types, the default one first. */
 static int
 note_values(struct profile *p, const struct lines *l, const char *at, struct err *e)
 {
@@ -53,7 +53,7 @@ note_values(struct profile *p, const struct lines *l, const char *at, struct err
 	return p->types.nr ? 0 : lines_fail(l, e, "types of values are missing");
 }
 
-/* "TID NAME". */
+/* Read "TID NAME". */
 static int
 note_thread(struct profile *p, struct heap_notes *notes, const struct lines *l, const char *at,
 	struct err *e)
@@ -72,7 +72,7 @@ note_thread(struct profile *p, struct heap_notes *notes, const struct lines *l, 
 	return profile_thread(p, tid, name, thread, e);
 }
 
-/* "START BUILD-ID": of the mapping that begins at START. */
+/* Read "START BUILD-ID": of the mapping that begins at START. */
 static int
 note_build_id(struct profile *p, const struct lines *l, const char *at, struct err *e)
 {
@@ -89,7 +89,7 @@ note_build_id(struct profile *p, const struct lines *l, const char *at, struct e
 	return id ? 0 : err_set(e, ENOMEM, "cannot keep a build-id");
 }
 
-/* "ADDRESS LINE\tFILE\tFUNCTION": of the frame at ADDRESS, inside out. */
+/* Read "ADDRESS LINE\tFILE\tFUNCTION": of the frame at ADDRESS, inside out. */
 static int
 note_name(struct profile *p, const struct lines *l, const char *at, struct err *e)
 {
@@ -105,12 +105,12 @@ note_name(struct profile *p, const struct lines *l, const char *at, struct err *
 	at += at < end;
 	file = next_word(l, &at, '\t');
 	name = next_word(l, &at, '\t');
-	/* An empty one is written, too, and white space at the end of a line is not read. */
+	/* An empty name is written, too, but white space at the end of a line is not read. */
 	if (!name || !*name)
 		return 0;
 	if (profile_frame(p, address, false, &frame, e) < 0)
 		return -1;
-	/* Lines of one frame are together. */
+	/* Lines of one frame must be adjacent. */
 	if (p->frames.v[frame].nr_lines &&
 		p->frames.v[frame].first_line + p->frames.v[frame].nr_lines != p->lines.nr)
 		return lines_fail(l, e, "the names of an address are not together");
@@ -164,7 +164,7 @@ heap_note(struct profile *p, struct heap_notes *notes, const struct lines *l, st
 		return read_notes_note_number(l, at, &p->pid, e);
 	default:
 		r = read_notes_note_number(l, at, &n, e);
-		p->time_ns = n > 0 ? (uint64_t)n : 0; /* none: it could not be written */
+		p->time_ns = n > 0 ? (uint64_t)n : 0; /* negative: it could not be written */
 		return r;
 	}
 }

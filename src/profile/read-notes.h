@@ -12,7 +12,7 @@
 #include "profile/profile-priv.h"
 #include "profile/profile.h"
 
-/* The lines of our own in a .heap file, which begin with "# " and "#+ ". */
+/* memdiag's own lines in a .heap file, which begin with "# " and "#+ ". */
 struct heap_notes {
 	bool is_ours, has_end;
 	struct {
@@ -21,7 +21,7 @@ struct heap_notes {
 	} threads;
 };
 int heap_note(struct profile *p, struct heap_notes *notes, const struct lines *l, struct err *e);
-/* The sample and the values in a line "#+ THREAD SIZE VALUE...". */
+/* Read the sample and the values from a line "#+ THREAD SIZE VALUE...". */
 int heap_detail(const struct profile *p, const struct heap_notes *notes, const struct lines *l,
 	struct profile_sample *ret, int64_t *values, struct err *e);
 

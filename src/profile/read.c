@@ -15,7 +15,7 @@
 #include "profile/pprof-read.h"
 #include "profile/read-heap.h"
 
-/* Lines of jemalloc that come before the profile begin with this. */
+/* Lines that jemalloc prints before the profile begin with this. */
 static const char said_by_jemalloc[] = "<jemalloc>";
 
 static void

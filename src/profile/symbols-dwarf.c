@@ -15,23 +15,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Deeper than any compiler nests what it inlines, and any programmer namespaces. */
+/* Deeper than any compiler nests inlined functions, and any programmer namespaces. */
 #define MAX_DEPTH 128
 
-/* Addresses of a function or of a unit. */
+/* The addresses of a function or of a unit. */
 struct dwarf_range {
 	Dwarf_Addr start, end;
 	Dwarf_Off die;
 };
 
-/* libdw's own search (dwarf_getscopes()) walks the whole unit for each address. */
+/*
+ * The functions of a unit.  libdw's own search (dwarf_getscopes()) walks the whole unit for each
+ * address.
+ */
 struct dwarf_unit {
-	const void *die; /* where its DIE is, which it is found by */
-	Dwarf_Die all;	 /* the DIE that has all of it: the same, or that of find_split() */
+	const void *die; /* address of its DIE, by which it is found */
+	Dwarf_Die all;	 /* the complete DIE: the same, or that of find_split() */
 	struct {
 		struct dwarf_range *v;
 		size_t nr, room;
-	} functions; /* by their start */
+	} functions; /* sorted by start */
 };
 
 void
@@ -54,7 +57,7 @@ symbols_dwarf_by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The number of the NR ranges V, which are sorted, that begin at PC or before. */
+/* Return how many of the NR ranges V, which are sorted, begin at PC or before. */
 static size_t
 count_up_to(const struct dwarf_range *v, size_t nr, Dwarf_Addr pc)
 {
@@ -96,8 +99,9 @@ read_ranges(struct dwarf_units *u, Dwfl_Module *mod)
 }
 
 /*
- * The unit of MOD that has PC, by what the units say.  libdw looks into .debug_aranges only (before
- * elfutils 0.191), which clang and rustc do not write.  1: into RET; 0: none has it; -1: no memory.
+ * Find the unit of MOD that contains PC, from the ranges in the units.  libdw searches only
+ * .debug_aranges (before elfutils 0.191), which clang and rustc do not write.  1 with *RET; 0 if no
+ * unit contains it; -1 if memory runs out.
  */
 static int
 find_by_ranges(struct dwarf_units *u, Dwfl_Module *mod, Dwarf *dbg, Dwarf_Addr pc, Dwarf_Die *ret)
@@ -111,9 +115,9 @@ find_by_ranges(struct dwarf_units *u, Dwfl_Module *mod, Dwarf *dbg, Dwarf_Addr p
 		dwarf_offdie(dbg, u->ranges.v[nr - 1].die, ret);
 }
 
-/* ---- units in files of their own ---- */
+/* ---- units in separate files ---- */
 
-/* The string of attribute NAME of DIE, or of its older name GNU; NULL if it has neither. */
+/* Return the string of attribute NAME of DIE, or of its older name GNU; NULL if it has neither. */
 static const char *
 symbols_dwarf_string_of(Dwarf_Die *die, unsigned int name, unsigned int gnu)
 {
@@ -124,7 +128,7 @@ symbols_dwarf_string_of(Dwarf_Die *die, unsigned int name, unsigned int gnu)
 		: NULL;
 }
 
-/* Whether nobody else can change what DIRECTORY/NAME leads to; NULL: no directory. */
+/* Return whether no other user can change the file DIRECTORY/NAME; a NULL directory is safe. */
 static bool
 is_safe(const char *directory, const char *name)
 {
@@ -141,7 +145,7 @@ is_safe(const char *directory, const char *name)
 	return os_path_is_trusted(path);
 }
 
-/* The same where libdw looks first: beside the file at PATH, which it has by its real name. */
+/* As is_safe(), where libdw looks first: next to the file at PATH, by its real name. */
 static bool
 is_safe_beside(const char *path, const char *name)
 {
@@ -154,9 +158,10 @@ is_safe_beside(const char *path, const char *name)
 }
 
 /*
- * The unit that -gsplit-dwarf has put into a file of its own, into *CU, which is what refers to it.
- * libdw opens that file by its name, whatever it is, as soon as it is asked for (libdw/
- * libdw_find_split_unit.c, 0.171 to 0.192): only where nobody else can have put it.
+ * Replace *CU, which refers to it, by the unit that -gsplit-dwarf has put into a separate file.
+ * libdw opens that file by its name, whatever it is, on the first request
+ * (libdw/libdw_find_split_unit.c, 0.171 to 0.192): so only request it if no other user can have put
+ * it there.
  */
 static void
 find_split(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
@@ -196,7 +201,7 @@ add_ranges(struct dwarf_unit *unit, Dwarf_Die *die)
 	return 0;
 }
 
-/* All functions below DIE, which are in namespaces, classes and functions too. */
+/* Add all functions below DIE, including those in namespaces, classes and functions. */
 static int
 add_functions(struct dwarf_unit *unit, Dwarf_Die *die, int depth)
 {
@@ -218,13 +223,13 @@ add_functions(struct dwarf_unit *unit, Dwarf_Die *die, int depth)
 	return 0;
 }
 
-/* The functions of the unit CU of MOD, NULL when there is no memory. */
+/* Find or make the functions of the unit CU of MOD; NULL if memory runs out. */
 static struct dwarf_unit *
 find_unit(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
 {
 	struct dwarf_unit **unit;
 
-	/* Frames come by address, so it is mostly the last one. */
+	/* Frames are sorted by address, so it is mostly the last one. */
 	for (size_t i = u->nr; i-- > 0;)
 		if (u->v[i]->die == cu->addr)
 			return u->v[i];
@@ -247,13 +252,13 @@ find_unit(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
 	return *unit;
 }
 
-/* The function of UNIT that has PC. */
+/* Find the function of UNIT that contains PC. */
 static bool
 symbols_dwarf_find_function(const struct dwarf_unit *unit, Dwarf_Addr pc, Dwarf_Die *ret)
 {
 	size_t nr = count_up_to(unit->functions.v, unit->functions.nr, pc);
 
-	/* One within another begins later. */
+	/* A function within another begins later. */
 	while (nr-- > 0)
 		if (pc < unit->functions.v[nr].end)
 			return dwarf_offdie(dwarf_cu_getdwarf(unit->all.cu),
@@ -263,7 +268,7 @@ symbols_dwarf_find_function(const struct dwarf_unit *unit, Dwarf_Addr pc, Dwarf_
 
 /* ---- inlined functions ---- */
 
-/* The function inlined into DIE, at any depth of blocks, that has PC. */
+/* Find the function inlined into DIE, at any depth of blocks, that contains PC. */
 static bool
 find_inlined(Dwarf_Die *die, Dwarf_Addr pc, int depth, Dwarf_Die *ret)
 {
@@ -289,7 +294,10 @@ find_inlined(Dwarf_Die *die, Dwarf_Addr pc, int depth, Dwarf_Die *ret)
 
 /* ---- names ---- */
 
-/* Whether the unit of DIE was compiled from C++, whose functions are in namespaces and classes. */
+/*
+ * Return whether the unit of DIE was compiled from C++, whose functions are in namespaces and
+ * classes.
+ */
 static bool
 is_cxx(Dwarf_Die *die)
 {
@@ -300,14 +308,14 @@ is_cxx(Dwarf_Die *die)
 		language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14;
 }
 
-/* Where DIE was declared, which is in its class; DIE itself, if nowhere else. */
+/* Find the declaration of DIE, which is in its class; DIE itself if it has no other. */
 static void
 find_declaration(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	Dwarf_Attribute attribute;
 
 	*ret = *die;
-	/* An inlined copy refers to its origin, and that to what its class has. */
+	/* An inlined copy refers to its origin, and that to the declaration in its class. */
 	for (int i = 0; i < 4; i++)
 		if (!dwarf_attr(ret, DW_AT_abstract_origin, &attribute) &&
 			!dwarf_attr(ret, DW_AT_specification, &attribute))
@@ -316,7 +324,7 @@ find_declaration(Dwarf_Die *die, Dwarf_Die *ret)
 			return;
 }
 
-/* Add what SCOPE is called to NAME, of SIZE bytes: a lambda by its line and column. */
+/* Append the name of SCOPE to NAME, of SIZE bytes: a lambda by its line and column. */
 static void
 add_scope(char *name, size_t size, Dwarf_Die *scope)
 {
@@ -339,7 +347,10 @@ add_scope(char *name, size_t size, Dwarf_Die *scope)
 
 #define MAX_SCOPES_BYTES 1024
 
-/* OWN, the name of DIE, behind those of its namespaces, classes and functions; to be freed. */
+/*
+ * Return OWN, the name of DIE, after those of its namespaces, classes and functions; the caller
+ * frees it.
+ */
 static char *
 qualify(Dwarf_Die *die, const char *own)
 {
@@ -350,14 +361,14 @@ qualify(Dwarf_Die *die, const char *own)
 
 	find_declaration(die, &at);
 	nr = dwarf_getscopes_die(&at, &scopes);
-	/* The outermost is the unit, the first one DIE itself. */
+	/* The outermost is the unit, the first is DIE itself. */
 	for (int i = nr - 1; i > 0; i--)
 		add_scope(name, sizeof name, &scopes[i]);
 	free(scopes);
 	return asprintf(&ret, "%s%s", name, own) < 0 ? NULL : ret;
 }
 
-/* The name of the function DIE, to be freed; SYMBOL if it has none of its own. */
+/* Return the name of the function DIE, which the caller frees; SYMBOL if DIE has no name. */
 static char *
 symbols_dwarf_name_of(Dwarf_Die *die, const char *symbol)
 {
@@ -381,7 +392,7 @@ symbols_dwarf_name_of(Dwarf_Die *die, const char *symbol)
 	return name ? strdup(name) : NULL;
 }
 
-/* Where the inlined function DIE is called. */
+/* Find where the inlined function DIE is called. */
 static void
 call_site(Dwarf_Die *cu, Dwarf_Die *die, const char **ret_file, uint32_t *ret_line)
 {
@@ -399,7 +410,7 @@ call_site(Dwarf_Die *cu, Dwarf_Die *die, const char **ret_file, uint32_t *ret_li
 		*ret_file = dwarf_filesrc(files, file, NULL, NULL);
 }
 
-/* SCOPE[0] is the outermost of NR. */
+/* Add the functions SCOPE to FRAME; SCOPE[0] is the outermost of NR. */
 static int
 add_lines(struct profile *p, uint32_t frame, Dwarf_Die *cu, Dwarf_Die *scope, int nr,
 	const char *symbol, Dwarf_Addr pc, struct err *e)
@@ -422,14 +433,16 @@ add_lines(struct profile *p, uint32_t frame, Dwarf_Die *cu, Dwarf_Die *scope, in
 	return 1;
 }
 
-/* An address that is looked up: PC in the file of MOD, which has DBG; BIAS more in MOD. */
+/*
+ * An address to look up: PC in the file of MOD, whose debug information is DBG; BIAS more in MOD.
+ */
 struct symbols_dwarf_place {
 	Dwfl_Module *mod;
 	Dwarf *dbg;
 	Dwarf_Addr pc, bias;
 };
 
-/* The function of *CU, which becomes what has all of it, that is at AT.  As find_by_ranges(). */
+/* Find the function of *CU at AT; *CU becomes the complete unit.  Returns as find_by_ranges(). */
 static int
 find_in_unit(
 	struct dwarf_units *u, const struct symbols_dwarf_place *at, Dwarf_Die *cu, Dwarf_Die *ret)
@@ -442,7 +455,7 @@ find_in_unit(
 	return symbols_dwarf_find_function(unit, at->pc, ret);
 }
 
-/* The function that is at AT, and its unit.  As find_by_ranges(). */
+/* Find the function at AT, and its unit.  Returns as find_by_ranges(). */
 static int
 symbols_dwarf_find_place(struct dwarf_units *u, const struct symbols_dwarf_place *at,
 	Dwarf_Die *ret_cu, Dwarf_Die *ret)
@@ -457,14 +470,15 @@ symbols_dwarf_find_place(struct dwarf_units *u, const struct symbols_dwarf_place
 	}
 	if (found)
 		return found;
-	/* Between two that libdw knows it takes the first one for all that follows. */
+	/* libdw takes a unit that it knows for all addresses up to the next one. */
 	found = find_by_ranges(u, at->mod, at->dbg, at->pc, ret_cu);
 	return found > 0 ? find_in_unit(u, at, ret_cu, ret) : found;
 }
 
 /*
- * Whether DBG lacks a section that would take too much memory: libdw goes on without one that it
- * could not unpack, which stays compressed (libdw/dwarf_begin_elf.c, check_section()).
+ * Return whether DBG lacks a section that would take too much memory: libdw continues without a
+ * section that it could not unpack, which stays compressed (libdw/dwarf_begin_elf.c,
+ * check_section()).
  */
 static bool
 lacks_section(Dwarf *dbg)

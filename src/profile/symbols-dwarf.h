@@ -17,23 +17,23 @@ struct dwarf_unit;
 struct dwarf_units {
 	struct dwarf_unit **v;
 	size_t nr, room;
-	/* The addresses of all units, by their own account; read when libdw finds no unit. */
+	/* The addresses of all units, from their own ranges; read when libdw finds no unit. */
 	struct {
 		struct dwarf_range *v;
 		size_t nr, room;
 	} ranges;
 	bool has_ranges;
-	bool is_complete, lacks_memory; /* of sections, which were looked at if either */
-	/* Debug information is in a file (.dwo) that others could change, so it was not read. */
+	bool is_complete, lacks_memory; /* of sections; examined if either is true */
+	/* Debug information is in a file (.dwo) that other users could change, and was not read. */
 	bool has_strange_split;
 };
 
 void dwarf_units_release(struct dwarf_units *u);
 
 /*
- * Add to FRAME of P the functions that are at PC in MOD, inside out: those inlined into each other
- * and what they are in.  SYMBOL is the name in the symbol table, for a function that has no better
- * one; NULL: none.  1: done; 0: MOD has no debug information for PC; -1 with E.
+ * Add to FRAME of P the functions that are at PC in MOD, inside out: those inlined into each other,
+ * and the function that contains them.  SYMBOL is the name in the symbol table, for a function
+ * without a better one, or NULL.  1: done; 0: MOD has no debug information for PC; -1 with E.
  */
 int dwarf_name_frame(struct dwarf_units *u, Dwfl_Module *mod, uint64_t pc, const char *symbol,
 	struct profile *p, uint32_t frame, struct err *e);

@@ -28,38 +28,38 @@
 
 struct symbol {
 	uint64_t start, size_bytes;
-	const char *name; /* of whoever made the table */
+	const char *name; /* owned by the maker of the table */
 	bool is_global;
 };
 
 struct symbol_table {
-	struct symbol *v; /* by their start */
+	struct symbol *v; /* sorted by start */
 	size_t nr, room;
 };
 
-/* A file that is mapped, once. */
+/* A mapped file, once. */
 struct symbols_object {
 	const char *path, *build_id; /* the profile's */
 	Dwfl *dwfl;
-	Dwfl_Module *mod; /* NULL: it cannot be read, or must not be used */
+	Dwfl_Module *mod; /* NULL if it cannot be read, or must not be used */
 	Elf *elf;
 	GElf_Addr bias;
 	struct symbol_table symbols;
 	struct dwarf_units units;
-	bool lacks_memory; /* and a warning says so */
-	bool is_split;	   /* the same of debug information in files that were not read */
+	bool lacks_memory; /* a warning was given */
+	bool is_split;	   /* likewise, for debug information in files that were not read */
 };
 
 struct namer {
 	struct profile *p;
 	const struct symbols_options *options;
-	int program; /* the mapping of the program; -1: unknown */
+	int program; /* the mapping of the program; -1 if unknown */
 	struct {
 		struct symbols_object *v;
 		size_t nr, room;
 	} objects;
-	uint32_t *object_1; /* of each mapping: its number + 1; 0: not looked for yet */
-	size_t nr_mappings; /* of the profile, that it has room for */
+	uint32_t *object_1; /* by mapping: number of its object + 1; 0: not searched yet */
+	size_t nr_mappings; /* of the profile, for which object_1 has room */
 	struct text perf_map;
 	struct symbol_table perf;
 };
@@ -86,7 +86,7 @@ namer_release(struct namer *n)
 
 /* ---- tables of symbols ---- */
 
-/* Whether A is the better name of two at the same place: malloc, not __libc_malloc. */
+/* Return whether A is the better name of two at the same place: malloc, not __libc_malloc. */
 static bool
 is_better(const struct symbol *a, const struct symbol *b)
 {
@@ -107,7 +107,7 @@ symbols_by_start(const void *a, const void *b)
 	return is_better(x, y) ? -1 : is_better(y, x);
 }
 
-/* Sort T, and keep the best of each place. */
+/* Sort T, and keep the best symbol of each place. */
 static void
 finish_symbols(struct symbol_table *t)
 {
@@ -124,7 +124,7 @@ finish_symbols(struct symbol_table *t)
 	t->nr = kept + 1;
 }
 
-/* The name at ADDRESS; a symbol without a size reaches to the next one. */
+/* Return the name at ADDRESS; a symbol without a size extends to the next one. */
 static const char *
 profile_symbols_symbol_at(const struct symbol_table *t, uint64_t address)
 {
@@ -145,7 +145,7 @@ profile_symbols_symbol_at(const struct symbol_table *t, uint64_t address)
 	return !s->size_bytes || address - s->start < s->size_bytes ? s->name : NULL;
 }
 
-/* Whether SYM of ELF is code. */
+/* Return whether SYM of ELF is code. */
 static bool
 symbols_is_code(Elf *elf, const GElf_Sym *sym, GElf_Word section)
 {
@@ -192,8 +192,8 @@ symbols_read_symbols(struct symbols_object *o)
 /* ---- files ---- */
 
 /*
- * Warn once that memory was lacking. libelf and libdw leave out what they cannot unpack then, as if
- * O had never had it; that errno is ENOMEM is all that they let us know.
+ * Warn once that memory was lacking.  libelf and libdw then omit what they cannot unpack, as if O
+ * did not have it; the only sign is that errno is ENOMEM.
  */
 static void
 warn_of_memory(struct profile *p, struct symbols_object *o)
@@ -240,8 +240,8 @@ close_object(struct symbols_object *o)
 }
 
 /*
- * Open FD, which is taken over, of a file called PATH, or if PATH is NULL what has the LEN bytes
- * of build-id ID.
+ * Open FD, which is taken over, of a file called PATH or, if PATH is NULL, the file with the
+ * build-id ID of LEN bytes.
  */
 static bool
 open_module(struct symbols_object *o, int fd, const char *path, const unsigned char *id, size_t len)
@@ -271,7 +271,7 @@ open_module(struct symbols_object *o, int fd, const char *path, const unsigned c
 	return o->elf != NULL;
 }
 
-/* The build-id of the file that is open, as hex; "" if it has none. */
+/* Return the build-id of the open file, as hex; "" if it has no build-id. */
 static const char *
 symbols_build_id_of(const struct symbols_object *o, char *buf, size_t size)
 {
@@ -285,7 +285,7 @@ symbols_build_id_of(const struct symbols_object *o, char *buf, size_t size)
 	return buf;
 }
 
-/* HEX as bytes into ID, of SIZE; their number, 0 if that is no build-id. */
+/* Store HEX as bytes in ID, of SIZE; return their number, 0 if it is not a build-id. */
 static size_t
 parse_build_id(const char *hex, unsigned char *id, size_t size)
 {
@@ -298,7 +298,7 @@ parse_build_id(const char *hex, unsigned char *id, size_t size)
 	return len;
 }
 
-/* Look for the file of the mapping's build-id where debug packages and debuginfod have it. */
+/* Open the file with the mapping's build-id from debug packages or debuginfod. */
 static bool
 open_by_build_id(struct symbols_object *o)
 {
@@ -321,7 +321,7 @@ warn_of_file(struct profile *p, struct symbols_object *o, const char *path, int 
 			text_printable(path, shown, sizeof shown));
 }
 
-/* Whether the file that is open is the one that was profiled, as far as both say. */
+/* Return whether the open file is the one that was profiled, as far as both build-ids are known. */
 static bool
 is_profiled(const struct symbols_object *o)
 {
@@ -331,7 +331,7 @@ is_profiled(const struct symbols_object *o)
 	return !*o->build_id || !*found || strcasecmp(found, o->build_id) == 0;
 }
 
-/* Open FD, which is taken over, if it is O's file by the build-id. */
+/* Open FD, which is taken over, if its build-id is that of O's file. */
 static bool
 open_if_profiled(struct symbols_object *o, int fd)
 {
@@ -346,8 +346,8 @@ open_if_profiled(struct symbols_object *o, int fd)
 }
 
 /*
- * Open the file of M, of the profile P, where its process has it, or by its name there: the process
- * runs in a container, or its file was replaced since it began.
+ * Open the file of M, of the profile P, in its process, or by its name there: the process runs in a
+ * container, or its file was replaced since it began.
  */
 static bool
 open_of_process(const struct profile *p, struct symbols_object *o, const struct profile_mapping *m)
@@ -358,8 +358,8 @@ open_of_process(const struct profile *p, struct symbols_object *o, const struct 
 }
 
 /*
- * Open O's file where others than its path have it: the process of P, which has mapped it at M, or
- * who keeps files by their build-id.
+ * Open O's file elsewhere than at its path: in the process of P, which has mapped it at M, or where
+ * files are kept by their build-id.
  */
 static bool
 open_elsewhere(const struct profile *p, struct symbols_object *o, const struct profile_mapping *m)
@@ -367,7 +367,7 @@ open_elsewhere(const struct profile *p, struct symbols_object *o, const struct p
 	return open_of_process(p, o, m) || open_by_build_id(o);
 }
 
-/* Open the file at PATH, which the user says O's is. */
+/* Open the file at PATH, which the user gives for O. */
 static int
 open_asked_for(struct profile *p, struct symbols_object *o, const char *path, struct err *e)
 {
@@ -386,7 +386,7 @@ open_asked_for(struct profile *p, struct symbols_object *o, const char *path, st
 	return 0;
 }
 
-/* Open O's file at PATH, or if another one is there where else it may be found. */
+/* Open O's file at PATH or, if another one is there, elsewhere. */
 static void
 open_at(struct profile *p, struct symbols_object *o, const struct profile_mapping *m,
 	const char *path)
@@ -412,7 +412,7 @@ open_at(struct profile *p, struct symbols_object *o, const struct profile_mappin
 		warn_of_file(p, o, path, code);
 }
 
-/* Open the file that a running process has mapped at M; 1: opened, 0: it is not available. */
+/* Open the file that a running process has mapped at M.  1: opened, 0: it is not available. */
 static int
 symbols_open_mapped(
 	struct namer *n, struct symbols_object *o, const struct profile_mapping *m, struct err *e)
@@ -443,7 +443,7 @@ open_object(struct namer *n, struct symbols_object *o, const struct profile_mapp
 			: symbols_read_symbols(o);
 	if (*o->path != '/')
 		return 0;
-	/* The file at that path now is another one, unless its build-id is the same. */
+	/* The file now at that path is another one, unless its build-id is the same. */
 	if (is_deleted && !*o->build_id) {
 		profile_warn(n->p, false, "%s: its functions have no names", o->path);
 		return 0;
@@ -458,7 +458,7 @@ open_object(struct namer *n, struct symbols_object *o, const struct profile_mapp
 						     : 0;
 }
 
-/* ---- which mapping is of the program ---- */
+/* ---- the mapping of the program ---- */
 
 static const char *
 symbols_base_name(const char *path)
@@ -486,7 +486,7 @@ symbols_main_mapping(const struct profile *p)
 	return -1;
 }
 
-/* The mapping that the user's program is the file of. */
+/* Return the mapping whose file is the user's program. */
 static int
 symbols_program_mapping(const struct profile *p, const char *program)
 {
@@ -511,7 +511,7 @@ find_object(struct namer *n, uint32_t mapping, struct symbols_object **ret, stru
 	bool is_program = n->program >= 0 && n->p->mappings.v[n->program].path == m->path;
 
 	if (!n->object_1[mapping]) {
-		/* Strings of a profile are equal if their pointers are. */
+		/* Strings of a profile are equal only if their pointers are. */
 		while (i < n->objects.nr &&
 			(n->objects.v[i].path != m->path ||
 				n->objects.v[i].build_id != m->build_id))
@@ -551,7 +551,7 @@ open_perf_map(const struct namer *n)
 	return os_open_at(AT_FDCWD, path, OS_REGULAR | OS_NO_LINK);
 }
 
-/* "START SIZE NAME" on each line, in hex. */
+/* Read "START SIZE NAME" on each line, in hex. */
 static void
 read_perf_map(struct namer *n)
 {
@@ -579,7 +579,7 @@ read_perf_map(struct namer *n)
 
 /* ---- frames ---- */
 
-/* Give M, which begins at an address of O's file, the offset of that in the file. */
+/* Replace the offset of M, which is an address in O's file, by the offset in the file. */
 static void
 find_offset(const struct symbols_object *o, struct profile_mapping *m)
 {
@@ -598,7 +598,7 @@ find_offset(const struct symbols_object *o, struct profile_mapping *m)
 		}
 }
 
-/* The address of the byte at OFFSET of O's file, as libdwfl has it. */
+/* Find the address of the byte at OFFSET of O's file, as libdwfl has it. */
 static bool
 symbols_address_of(const struct symbols_object *o, uint64_t offset, uint64_t *ret)
 {
@@ -675,7 +675,7 @@ symbols_by_address(const void *a, const void *b, void *arg)
 struct symbols {
 	struct namer namer;
 	struct symbols_options options;
-	uint32_t nr_frames; /* of the profile, that were looked at */
+	uint32_t nr_frames; /* of the profile, that were examined */
 	bool has_perf_map;  /* it was read */
 };
 
@@ -702,7 +702,7 @@ symbols_open(struct symbols **ret, struct profile *p, const struct symbols_optio
 	return 0;
 }
 
-/* Mappings may have come since the last time. */
+/* Make room for mappings added since the last time. */
 static int
 note_mappings(struct symbols *s, struct err *e)
 {

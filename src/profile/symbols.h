@@ -1,6 +1,6 @@
 /*
  * symbols: the functions, files and lines of a profile's frames, from the ELF files and their debug
- * information (libdw), from /tmp/perf-PID.map for code made at run time, and by debuginfod where
+ * information (libdw), from /tmp/perf-PID.map for code made at run time, and by debuginfod if
  * DEBUGINFOD_URLS is set.
  */
 #ifndef MEMDIAG_PROFILE_SYMBOLS_H
@@ -8,36 +8,36 @@
 
 #include "profile/profile.h"
 
-/* The files of a process that runs.  Each function opens one: a descriptor, or -1. */
+/* The files of a running process.  Each function opens one: a descriptor, or -1. */
 struct symbols_files {
-	/* The file that is mapped at M, or a copy of an object that has none ("[vdso]"). */
+	/* Open the file that is mapped at M, or a copy of an object without a file ("[vdso]"). */
 	int (*mapped)(const struct profile_mapping *m, void *arg);
-	/* perf-PID.map */
+	/* Open perf-PID.map. */
 	int (*perf_map)(void *arg);
 	void *arg;
 };
 
 struct symbols_options {
-	const char *program;  /* the file of the process's program; NULL: as its mapping says */
-	const char *sysroot;  /* where the paths of mappings begin; NULL: "/" */
+	const char *program;  /* the file of the process's program; NULL: the path of its mapping */
+	const char *sysroot;  /* prefix of the paths of mappings; NULL: "/" */
 	const char *perf_map; /* the directory of perf-PID.map; NULL: /tmp */
-	/* instead of SYSROOT and PERF_MAP; NULL: files are found by their names */
+	/* instead of SYSROOT and PERF_MAP; NULL: files are found by name */
 	const struct symbols_files *files;
-	bool without_lines; /* by tables of symbols alone: neither lines nor inlined functions */
+	bool without_lines; /* only from symbol tables, without lines and inlined functions */
 };
 
 /*
- * Name the frames of P that have no names yet, each address once; what cannot be named stays as it
- * is. A file whose build-id differs from the mapping's is not used unless it is OPTIONS->program,
- * and the profile gets a warning.  Fails (-1, with E) for lack of memory and if OPTIONS->program is
- * not an ELF file.
+ * Name the frames of P that have no names yet, each address once; frames that cannot be named stay
+ * unchanged.  A file whose build-id differs from the mapping's is not used unless it is
+ * OPTIONS->program, and the profile gets a warning.  Fails (-1, with E) if memory runs out, and if
+ * OPTIONS->program is not an ELF file.
  */
 int symbols_find(struct profile *p, const struct symbols_options *options, struct err *e);
 
 /*
- * The same for a profile that grows: symbols_update() names the frames that came since the last
- * time, whose mappings must have been found.  P and what OPTIONS point to must outlive *RET, which
- * keeps the files open.  0, or -1 with E.
+ * As symbols_find(), for a profile that grows: symbols_update() names the frames added since the
+ * last call, whose mappings must have been found.  P and the pointers in OPTIONS must outlive *RET,
+ * which keeps the files open.  0, or -1 with E.
  */
 struct symbols;
 int symbols_open(struct symbols **ret, struct profile *p, const struct symbols_options *options,
@@ -51,7 +51,7 @@ symbols_cleanup(struct symbols **s)
 }
 #define auto_symbols __attribute__((cleanup(symbols_cleanup)))
 
-/* The mapping that the program of the process is in, -1 if unknown. */
+/* Return the mapping of the process's program, -1 if unknown. */
 int symbols_main_mapping(const struct profile *p);
 
 #endif

@@ -12,15 +12,15 @@
 #include <string.h>
 
 /*
- * Estimates are written unscaled, as "@ heapprofile": no reader scales those.  Below the header and
- * below the mappings are lines of our own:
+ * Estimates are written unscaled, as "@ heapprofile", which no reader scales.  Below the header and
+ * below the mappings are memdiag's own lines:
  *
  *	# memdiag heap 1
  *	# values inuse_objects/count inuse_space/bytes ...	all types, in the order of "#+"
  *	# period BYTES						mean distance of samples
  *	# pid PID; # time NANOSECONDS; # comment TEXT
  *	# thread TID NAME					the first is number 1
- *	  3: 300 [ 5: 500] @ 0x4011d0 0x401200			a stack, for everybody
+ *	  3: 300 [ 5: 500] @ 0x4011d0 0x401200			a stack, for all readers
  *	#+ THREAD BYTES VALUE...				of that stack: thread and size, or 0
  *	# build-id START ID					of the mapping at START
  *	# name ADDRESS LINE<tab>FILE<tab>FUNCTION		inside out
@@ -36,8 +36,8 @@
 struct heap_writer {
 	const struct profile *p;
 	FILE *f;
-	int type[4];	/* of the columns: counts and bytes in use, allocated; -1: none */
-	size_t *first;	/* of each stack, in order, and one more */
+	int type[4];	/* of the columns: counts and bytes in use, allocated; -1 if missing */
+	size_t *first;	/* first sample of each stack, in order, and one more */
 	size_t *order;	/* samples by stack */
 	size_t nr_deep; /* stacks that were cut */
 };
@@ -58,12 +58,10 @@ write_heap_put_escaped(FILE *f, const char *s)
 	fputs(text_escape(s, text, sizeof text), f);
 }
 
-/*
- * Frames without an address (of a language that has none) get one of their own, which is nobody's.
- */
+/* Frames without an address (of a language without addresses) get a unique, unused one. */
 #define NO_ADDRESS (UINT64_C(1) << 48)
 
-/* The address that frame I is written with. */
+/* Return the address that frame I is written with. */
 static uint64_t
 return_address(const struct profile *p, uint32_t i)
 {
@@ -113,7 +111,7 @@ write_heap_sum_up(const struct heap_writer *w, size_t stack, int64_t ret[4], str
 				__builtin_add_overflow(ret[i], values[w->type[i]], &ret[i]))
 				return err_set(e, EOVERFLOW, "cannot add up the profile");
 	}
-	/* Readers refuse bytes in no blocks. */
+	/* Readers refuse bytes without blocks. */
 	for (size_t i = 0; i < 4; i += 2)
 		if (!ret[i] && ret[i + 1])
 			ret[i] = 1;
@@ -122,7 +120,7 @@ write_heap_sum_up(const struct heap_writer *w, size_t stack, int64_t ret[4], str
 	return 0;
 }
 
-/* Whether the four columns say all of STACK. */
+/* Return whether the four columns contain all of STACK. */
 static bool
 is_plain(const struct heap_writer *w, size_t stack, const int64_t columns[4])
 {
@@ -187,7 +185,7 @@ put_details(struct heap_writer *w, size_t stack)
 	}
 }
 
-/* ---- what stands before and after ---- */
+/* ---- before and after the stacks ---- */
 
 static void
 write_heap_put_head(struct heap_writer *w, const int64_t c[4])
@@ -228,7 +226,7 @@ write_heap_put_mappings(struct heap_writer *w)
 	for (size_t i = 0; i < w->p->mappings.nr; i++) {
 		const struct profile_mapping *m = &w->p->mappings.v[i];
 
-		/* Others would look names up at wrong places of the file. */
+		/* Other programs would look names up at wrong places of the file. */
 		if (m->offset_kind != PROFILE_OFFSET_IN_FILE)
 			continue;
 		fprintf(w->f,
@@ -253,7 +251,7 @@ put_names(struct heap_writer *w, bool all)
 	for (uint32_t i = 0; i < p->frames.nr; i++) {
 		const struct profile_frame *frame = &p->frames.v[i];
 
-		/* Nobody can find the name of a place that is in no file. */
+		/* No reader can find the name of a place that is not in a file. */
 		if (!all && frame->mapping_1 && frame->address &&
 			p->mappings.v[frame->mapping_1 - 1].offset_kind == PROFILE_OFFSET_IN_FILE)
 			continue;
@@ -270,9 +268,9 @@ put_names(struct heap_writer *w, bool all)
 	}
 }
 
-/* ---- the whole ---- */
+/* ---- the file ---- */
 
-/* The sum of all stacks. */
+/* Sum up all stacks. */
 static int
 total_up(const struct heap_writer *w, int64_t ret[4], struct err *e)
 {
@@ -289,7 +287,7 @@ total_up(const struct heap_writer *w, int64_t ret[4], struct err *e)
 	return 0;
 }
 
-/* A type's name is a word of the file. */
+/* Check that each type's name can be a word of the file. */
 static int
 check_types(const struct heap_writer *w, struct err *e)
 {

@@ -12,10 +12,10 @@
 
 /*
  * Write P as a .heap file: the text of gperftools, which go tool pprof, jeprof and google-pprof
- * read, with lines of our own that are comments to them: all types of values, threads, sizes,
+ * read, with memdiag's own lines that are comments to them: all types of values, threads, sizes,
  * build-ids, and with WITH_NAMES the names of frames.  Mappings and names must have been found.
- * Refused are profiles without blocks or bytes in use, and those that have negative values.
- * Returns 0, or -1 with E; whether the stream could be written is the caller's to check.
+ * Fails for profiles without blocks or bytes in use, and with negative values.  Returns 0, or -1
+ * with E; the caller checks whether the stream could be written.
  */
 int heap_write(const struct profile *p, FILE *f, bool with_names, struct err *e);
 

@@ -7,7 +7,7 @@
 static size_t
 blocks_place(const struct blocks *b, uint64_t address)
 {
-	/* Fibonacci hashing: blocks are 16 bytes apart, so low bits say little. */
+	/* Fibonacci hashing: blocks are 16 bytes apart, so the low bits hardly differ. */
 	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (b->room - 1);
 }
 
@@ -50,7 +50,7 @@ blocks_put(struct blocks *b, struct block block)
 	return 0;
 }
 
-/* Close the gap at AT: blocks behind it may only be found through it. */
+/* Close the gap at AT: blocks after it may only be found through it. */
 static void
 close_gap(struct blocks *b, size_t at)
 {

@@ -1,6 +1,4 @@
-/*
- * blocks: the live blocks of a recording whose format names them by address.
- */
+/* blocks: the live blocks of a recording whose format identifies them by address. */
 #ifndef MEMDIAG_RECORDING_BLOCKS_H
 #define MEMDIAG_RECORDING_BLOCKS_H
 
@@ -14,17 +12,15 @@ struct block {
 	uint32_t site;
 };
 
-/* Zeroed, it is empty. */
+/* Empty if zeroed. */
 struct blocks {
 	struct block *v;
-	size_t nr, room; /* a power of two of them; 0 or the free ones have address 0 */
+	size_t nr, room; /* ROOM is a power of two; free slots have address 0 */
 };
 
-/*
- * Keep BLOCK, in the place of one that was at its address.  0, or -1 when there is no memory.
- */
+/* Add BLOCK, replacing any block at its address.  0, or -1 if memory runs out. */
 int blocks_put(struct blocks *b, struct block block);
-/* Take out what is at ADDRESS into *RET; false if nothing is. */
+/* Remove the block at ADDRESS into *RET; false if no block is there. */
 bool blocks_take(struct blocks *b, uint64_t address, struct block *ret);
 void blocks_release(struct blocks *b);
 

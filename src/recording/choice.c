@@ -15,10 +15,10 @@
 struct choice_group {
 	uint32_t site;
 	bool is_used,
-		is_age_unknown; /* some were live when the recording began, later than the cut */
+		is_age_unknown; /* some blocks were live when the recording began, after the cut */
 	uint64_t bytes;
 	int64_t live;
-	/* Since the cut, before which a block is old: live then, the fewest since, freed since. */
+	/* Live at the cut, before which a block is old; the fewest live since; freed since. */
 	int64_t old, least, freed;
 };
 
@@ -30,11 +30,11 @@ struct choosing {
 	} groups;
 	struct {
 		struct amount
-			*v; /* live when the recording began, of unknown sizes; of each site */
+			*v; /* live when the recording began, blocks of unknown sizes; by site */
 		size_t nr, room;
 	} pools;
 	uint64_t cut_ns;
-	bool has_cut, is_old_begin; /* events come after the cut; what was live at first is old */
+	bool has_cut, is_old_begin; /* events follow the cut; blocks live at first are old */
 };
 
 static int
@@ -78,7 +78,9 @@ choice_grow(struct choosing *c)
 	return 0;
 }
 
-/* The group of SITE and BYTES, which is made if it does not exist; NULL for lack of memory. */
+/*
+ * Return the group of SITE and BYTES, which is made if it does not exist; NULL if memory runs out.
+ */
 static struct choice_group *
 group_of(struct choosing *c, uint32_t site, uint64_t bytes)
 {
@@ -105,7 +107,7 @@ pool_of(struct choosing *c, uint32_t site)
 
 /* ---- events ---- */
 
-/* The next event is later than the cut: what is live now is old. */
+/* The next event is later than the cut: all that is live now is old. */
 static void
 choice_cut(struct choosing *c)
 {
@@ -129,7 +131,10 @@ choice_allocate(struct choosing *c, const struct event *v, struct err *e)
 	return 0;
 }
 
-/* A block that was live at the beginning may be meant, if no other one of its size is live. */
+/*
+ * Count a free.  It may be of a block that was live at the beginning, if no other block of its size
+ * is live.
+ */
 static int
 choice_set_free(struct choosing *c, const struct event *v, struct err *e)
 {
@@ -150,7 +155,7 @@ choice_set_free(struct choosing *c, const struct event *v, struct err *e)
 	return 0;
 }
 
-/* Blocks that were live when the recording began. */
+/* Add blocks that were live when the recording began. */
 static int
 begin_with(struct choosing *c, const struct event *v, struct err *e)
 {
@@ -169,7 +174,7 @@ begin_with(struct choosing *c, const struct event *v, struct err *e)
 	if (!g)
 		return choice_no_memory(e);
 	g->live++;
-	if (c->has_cut) { /* it may be old as well */
+	if (c->has_cut) { /* it may also be old */
 		g->old++;
 		g->least++;
 		g->is_age_unknown = true;
@@ -188,7 +193,7 @@ choice_take(struct choosing *c, const struct event *v, bool is_first, struct err
 	case EVENT_FREED:
 	case EVENT_FREED_SOON:
 		return choice_set_free(c, v, e);
-	case EVENT_LIVE: /* other parts begin with what is known */
+	case EVENT_LIVE: /* later parts begin with amounts that are already known */
 		return is_first ? begin_with(c, v, e) : 0;
 	default:
 		return 0;
@@ -293,7 +298,7 @@ history_choose(struct history_chosen *chosen, const struct history *h, struct re
 	int status;
 
 	chosen->now_ns = h->end_ns;
-	/* Without an age all that is live at the end is wanted. */
+	/* Without an age, all blocks that are live at the end are chosen. */
 	c.cut_ns = !choice->has_age		  ? UINT64_MAX
 		: choice->age_ns > chosen->now_ns ? 0
 						  : chosen->now_ns - choice->age_ns;

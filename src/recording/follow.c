@@ -15,35 +15,35 @@
 #include "recording/reading.h"
 
 /*
- * Events that are read at once, and how often follow_read() does so; of more intervals they are
- * taken first, so that they need not become longer.
+ * Events that are read at once, and how often follow_read() does so.  With more intervals than
+ * MANY_INTERVALS it returns earlier, so that they are consumed and need not become longer.
  */
 #define BATCH 512
 #define BATCHES 256
 #define MANY_INTERVALS ((size_t)16 << 10)
 
 struct follow {
-	struct log *log; /* the caller's; of its files the first NEXT are taken */
+	struct log *log; /* the caller's; the first NEXT of its files are taken */
 	size_t next;
-	char *dir;		    /* of the files, owned */
+	char *dir;		    /* directory of the files, owned */
 	struct recording_log which; /* the log */
 	struct history h;
 	struct history_reading d;
 
-	struct log_part *part;	 /* the present file; NULL before the first one */
-	struct log_file_at file; /* owned: what PART reads */
+	struct log_part *part;	 /* the present file; NULL before the first */
+	struct log_file_at file; /* owned: the file that PART reads */
 	uint64_t base_ticks;	 /* time 0 */
 	uint32_t number;	 /* of the last file */
-	bool is_whole;		 /* the file before has its end, and none is between */
+	bool is_whole;		 /* the previous file has its end, and no file is missing */
 	bool is_closed;		 /* the log has its end, or is damaged */
-	bool has_time;		 /* the first event of the file has come */
-	bool is_settled;	 /* what was live when it began is known, and is in H */
-	bool has_comments;	 /* of the first file */
+	bool has_time;		 /* the first event of the file was read */
+	bool is_settled;	 /* the amounts live at its beginning are known and are in H */
+	bool has_comments;	 /* those of the first file were added */
 	uint64_t nr_bytes;	 /* of PART, at the end of the last round */
-	bool has_current;	 /* H has the present interval as well */
-	uint64_t dropped_ns;	 /* up to where intervals were dropped */
+	bool has_current;	 /* H also has the present interval */
+	uint64_t dropped_ns;	 /* end of the dropped intervals */
 	struct {
-		struct live *v; /* of each site, when PART begins */
+		struct live *v; /* by site, when PART begins */
 		size_t nr, room;
 	} begin;
 };
@@ -118,7 +118,7 @@ follow_free(struct follow *f)
 
 /* ---- files ---- */
 
-/* Read FROM, which is taken over, from its begin.  0, or -1 with E. */
+/* Read FROM, which is taken over, from its beginning.  0, or -1 with E. */
 static int
 follow_open_part(struct follow *f, struct log_file_at *from, struct err *e)
 {
@@ -139,7 +139,7 @@ follow_open_part(struct follow *f, struct log_file_at *from, struct err *e)
 	return 0;
 }
 
-/* The first file, which says when time 0 is. */
+/* Begin with the first file, which contains time 0. */
 static int
 follow_begin(struct follow *f, struct err *e)
 {
@@ -148,7 +148,7 @@ follow_begin(struct follow *f, struct err *e)
 	return log_say_begin(f->log, &f->part->head, e);
 }
 
-/* A file that is behind the last one: go on with it. */
+/* Continue with a file that follows the last one. */
 static int
 follow_go_on(struct follow *f, struct err *e)
 {
@@ -168,7 +168,7 @@ follow_go_on(struct follow *f, struct err *e)
 	return 0;
 }
 
-/* Take the file of FILES with the least number that is behind the last one.  1: done, 0: none. */
+/* Take the file of FILES with the least number after the last one.  1: done, 0: no such file. */
 static int
 take_next(struct follow *f, struct log_files *files, struct err *e)
 {
@@ -180,7 +180,7 @@ take_next(struct follow *f, struct log_files *files, struct err *e)
 	return 0;
 }
 
-/* Go on with the next file, if it is there.  1: done, 0: it is not, -1 with E. */
+/* Continue with the next file.  1: done, 0: it does not exist yet, -1 with E. */
 static int
 next_file(struct follow *f, struct err *e)
 {
@@ -195,7 +195,7 @@ next_file(struct follow *f, struct err *e)
 			return -1;
 		return (is_first ? follow_begin : follow_go_on)(f, e) < 0 ? -1 : 1;
 	}
-	/* None, as the directory was removed: it may come again. */
+	/* The directory may have been removed, and may come again. */
 	if (log_files_find(&files, f->dir, &f->which, &ignored) == 0)
 		r = take_next(f, &files, e);
 	log_files_release(&files);
@@ -239,13 +239,13 @@ note_live(struct follow *f, const struct event *v, struct err *e)
 	while (f->begin.nr <= v->site)
 		if (!array_add(&f->begin))
 			return follow_no_memory(e);
-	/* The reader of the file has refused what is too much. */
+	/* The reader of the file has refused amounts that are too large. */
 	return live_add(&f->begin.v[v->site], v) == LIVE_ADDED
 		? 0
 		: err_set(e, 0, "cannot follow the log: a site has blocks and mappings");
 }
 
-/* Begin anew with what is live in the file, at TIME_NS: events are missing before it. */
+/* Start again from what is live in the file at TIME_NS: events are missing before it. */
 static int
 skip_gap(struct follow *f, uint64_t time_ns, struct err *e)
 {
@@ -271,8 +271,8 @@ skip_gap(struct follow *f, uint64_t time_ns, struct err *e)
 }
 
 /*
- * Note what is live by the NR events V at the begin of a file that is not the first one; how many
- * of them say so, into *RET.
+ * Record what is live, from the NR events V at the beginning of a file other than the first; store
+ * how many of them were used in *RET.
  */
 static int
 settle(struct follow *f, const struct event *v, size_t nr, size_t *ret, struct err *e)
@@ -294,7 +294,7 @@ settle(struct follow *f, const struct event *v, size_t nr, size_t *ret, struct e
 
 /* ---- reading ---- */
 
-/* Read the next events of the present file; their number into *RET.  0, or -1 with E. */
+/* Read the next events of the present file; store their number in *RET.  0, or -1 with E. */
 static int
 read_events(struct follow *f, size_t *ret, struct err *e)
 {
@@ -304,7 +304,7 @@ read_events(struct follow *f, size_t *ret, struct err *e)
 
 	if (r->ops->next(r, v, BATCH, ret, e) < 0)
 		return -1;
-	/* Also without events a file is known to begin with what is live, where it ends then. */
+	/* Without events too, a file begins with what is live, which is known once it has begun. */
 	if (!*ret && (f->is_settled || !f->part->has_begun))
 		return 0;
 	if (!f->d.has_begun)
@@ -319,7 +319,7 @@ read_events(struct follow *f, size_t *ret, struct err *e)
 	return log_say_before(f->log, f->part, e);
 }
 
-/* The present file was read as far as it is; WAS_LOCKED before that.  0, or -1 with E. */
+/* The present file was read to its current end; WAS_LOCKED before that.  0, or -1 with E. */
 static int
 end_part(struct follow *f, bool was_locked, enum follow_state *ret, struct err *e)
 {
@@ -332,7 +332,7 @@ end_part(struct follow *f, bool was_locked, enum follow_state *ret, struct err *
 	log_note_missing(f->log, f->part);
 	f->is_closed = f->part->is_last || f->part->r.is_partial;
 	*ret = f->is_closed ? FOLLOW_CLOSED : FOLLOW_WAIT;
-	/* Where nothing can be locked, one that grows is written. */
+	/* If files cannot be locked, a file that grows is being written. */
 	if (f->is_closed || (!has_end && (was_locked || has_grown)))
 		return 0;
 	f->is_whole = has_end;
@@ -361,7 +361,7 @@ follow_read(struct follow *f, enum follow_state *ret, struct err *e)
 	return nr ? 0 : end_part(f, is_locked, ret, e);
 }
 
-/* ---- what was read ---- */
+/* ---- the result ---- */
 
 const struct history *
 follow_history(const struct follow *f)

@@ -29,7 +29,7 @@ heaptrack_names_base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Where the arguments of the function NAME begin; its length if it has none. */
+/* Return where the arguments of the function NAME begin; its length if it has no arguments. */
 static size_t
 find_arguments(const char *name)
 {
@@ -46,15 +46,15 @@ find_arguments(const char *name)
 		else if (name[at - 1] == '(' && --depth == 0)
 			break;
 	}
-	/* Not "(anonymous namespace)", and not the operator of that name. */
+	/* Not "(anonymous namespace)", and not operator(). */
 	if (at <= 1 || (at > word && strncmp(name + at - 1 - word, operator, word) == 0))
 		return strlen(name);
 	return at - 1;
 }
 
 /*
- * The function NAME without arguments and, which only templates have, the type of its result: as in
- * all profiles.  To be freed; NULL when there is no memory.
+ * Return the function NAME without arguments and, which only templates have, the type of its
+ * result: as in all profiles.  The caller frees it; NULL if memory runs out.
  */
 static char *
 heaptrack_names_plain_name(const char *name)
@@ -71,7 +71,7 @@ heaptrack_names_plain_name(const char *name)
 	return strndup(name + from, len - from);
 }
 
-/* ---- what is made for one profile ---- */
+/* ---- data for one profile ---- */
 
 int
 ht_begin(struct recording *r, struct profile *p, struct err *e)
@@ -88,8 +88,8 @@ ht_begin(struct recording *r, struct profile *p, struct err *e)
 }
 
 /*
- * The mapping of a module that ADDRESS is in, + 1.  Where it begins is not known, so it is what has
- * been met of it.
+ * Find the mapping of a module that contains ADDRESS, + 1.  Where it begins is unknown, so it is
+ * the range of the addresses seen so far.
  */
 static int
 mapping_of_name(struct heaptrack *h, struct profile *p, uint32_t string_1, uint64_t address,
@@ -118,7 +118,7 @@ mapping_of_name(struct heaptrack *h, struct profile *p, uint32_t string_1, uint6
 	return 0;
 }
 
-/* Name FRAME as PLACE is; where that has no name, with its address and module. */
+/* Name FRAME like PLACE; a place without a name, by its address and module. */
 static int
 heaptrack_names_name_frame(const struct heaptrack *h, const struct ht_place *place,
 	struct profile *p, uint32_t frame, struct err *e)
@@ -183,7 +183,7 @@ mapping_of_module(
 	return 0;
 }
 
-/* The frame of a raw address: equal ones in the same module are one. */
+/* Find or add the frame of a raw address: equal addresses in the same module are one frame. */
 static int
 frame_of_address(struct heaptrack *h, struct profile *p, const struct ht_node *node, uint32_t *ret,
 	struct err *e)
@@ -203,9 +203,9 @@ frame_of_address(struct heaptrack *h, struct profile *p, const struct ht_node *n
 		}
 	}
 	/*
-	 * Since heaptrack 1.3 an address is one less than that of the return; before, pc - 1 is
-	 * what is wanted, and for those in between pc - 2 is in the call as well, which has two
-	 * bytes or more.
+	 * Since heaptrack 1.3 an address is one less than the return address.  Earlier files have
+	 * the return address itself, of which pc - 1 is wanted; for files in between, pc - 2 is
+	 * also inside the call, which has two bytes or more.
 	 */
 	if (profile_add_frame(p, node->place, h->version >= 3, mapping_1, ret, e) < 0)
 		return -1;

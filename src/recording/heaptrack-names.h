@@ -1,6 +1,4 @@
-/*
- * heaptrack-names: the stacks of a recording of heaptrack as those of a profile.
- */
+/* heaptrack-names: the stacks of a heaptrack recording as those of a profile. */
 #ifndef MEMDIAG_RECORDING_HEAPTRACK_NAMES_H
 #define MEMDIAG_RECORDING_HEAPTRACK_NAMES_H
 

@@ -1,7 +1,7 @@
 /*
- * heaptrack-priv: a recording of heaptrack that is read.  The format is of KDE/heaptrack 1.0 to
- * 1.5: src/analyze/accumulatedtracedata.cpp reads it, src/interpret/heaptrack_interpret.cpp and
- * src/track/libheaptrack.cpp write it.  It is text; the first letter of a line is its kind, and
+ * heaptrack-priv: a heaptrack recording that is being read.  The format is that of KDE/heaptrack
+ * 1.0 to 1.5: src/analyze/accumulatedtracedata.cpp reads it, src/interpret/heaptrack_interpret.cpp
+ * and src/track/libheaptrack.cpp write it.  It is text; the first letter of a line is its kind, and
  * numbers are hex:
  *
  *	v TOOL FILE	versions; before 1.0 without FILE, and "v 10200" is version 1, others are 0
@@ -11,20 +11,20 @@
  *	R PAGES		the resident memory then
  *	s BYTES TEXT	the next string, from 1; BYTES since version 3
  *	i ADDRESS MODULE [FUNCTION FILE LINE]...
- *			the next place, from 1; what is inlined comes first
+ *			the next place, from 1; inlined functions come first
  *	t PLACE PARENT	the next node of the tree of calls, from 1; 0 is the root
  *	a BYTES NODE	the next kind of allocation, from 0; since version 1
  *	+ KIND		allocated; since version 1
  *	- KIND		freed; since version 1
  *	+ BYTES NODE ADDRESS
- *	- ADDRESS	the same in version 0 and in raw files
+ *	- ADDRESS	as above, in version 0 and in raw files
  *
- * A raw file has no lines s, i and a.  A node has an address for a place, and there are
+ * A raw file has no lines s, i and a.  A node has an address for a place.  It also has
  *
  *	x BYTES PROGRAM
  *	m BYTES MODULE BASE [OFFSET BYTES]...
  *			a module, "x" for the program
- *	m BYTES -	no modules: all that are there now come again
+ *	m BYTES -	forget all modules: the present ones are listed again
  */
 #ifndef MEMDIAG_RECORDING_HEAPTRACK_PRIV_H
 #define MEMDIAG_RECORDING_HEAPTRACK_PRIV_H
@@ -36,10 +36,10 @@
 
 #define HEAPTRACK_MAX_VERSION 3
 
-/* A part of a module that is mapped, in a raw file. */
+/* A mapped part of a module, in a raw file. */
 struct ht_module {
 	uint64_t start, end;
-	uint64_t offset_bytes; /* of START from the module's base */
+	uint64_t offset_bytes; /* offset of START from the module's base */
 	uint32_t string_1;
 };
 
@@ -49,15 +49,15 @@ struct ht_frame {
 
 struct ht_place {
 	uint64_t address;
-	uint32_t module_1; /* of strings */
-	uint32_t first;	   /* in frames, the innermost function first */
+	uint32_t module_1; /* number of its string */
+	uint32_t first;	   /* number in frames, the innermost function first */
 	uint32_t nr;
 };
 
 struct ht_node {
 	uint64_t place;	   /* its number + 1; in a raw file its address */
-	uint32_t parent_1; /* smaller than its own number + 1 */
-	uint32_t module_1; /* of modules, in a raw file */
+	uint32_t parent_1; /* less than its own number + 1 */
+	uint32_t module_1; /* number of its module, in a raw file */
 };
 
 struct ht_kind {
@@ -66,17 +66,17 @@ struct ht_kind {
 };
 
 struct heaptrack {
-	struct recording r; /* first, so that one is the other */
+	struct recording r; /* first, so that a pointer to one is one to the other */
 	const char *name;
 	struct stream *stream;
 
-	/* Text from AT to END is still to be read; a NUL follows it. */
+	/* Text from AT to END has not been read yet; a NUL follows it. */
 	char *text;
 	size_t room, at, end;
-	uint64_t line_nr; /* of the line that ends before AT */
+	uint64_t line_nr; /* number of the line that ends before AT */
 	/*
-	 * When it is read again, there are as many lines as the first time: the file may still be
-	 * written to, and what tables were read then is known.
+	 * When the file is read again, as many lines are read as the first time: the file may still
+	 * be written to, and only the tables read then are known.
 	 */
 	uint64_t nr_lines;
 
@@ -84,11 +84,11 @@ struct heaptrack {
 	bool is_raw, is_again, has_ended;
 	bool has_late_stamp;
 	uint64_t time_ns, page_bytes;
-	size_t command_bytes_left; /* the next lines may be the command's */
-	uint64_t last; /* what was allocated by the last event, + 1: a kind or an address */
+	size_t command_bytes_left; /* the next lines may belong to the command */
+	uint64_t last;		   /* kind or address of the last event's allocation, + 1 */
 
 	struct {
-		const char **v; /* of r.facts */
+		const char **v; /* in r.facts */
 		size_t nr, room;
 	} strings;
 	struct {
@@ -108,7 +108,7 @@ struct heaptrack {
 		size_t nr, room;
 	} kinds;
 	struct {
-		uint32_t *v; /* the site + 1 of each node, the root first; 0: none yet */
+		uint32_t *v; /* the site + 1 of each node, the root first; 0: no site yet */
 		size_t nr, room;
 	} site_of_node;
 	struct {
@@ -116,24 +116,24 @@ struct heaptrack {
 		size_t nr, room;
 	} node_of_site;
 
-	/* The blocks of files that name them by address. */
+	/* Live blocks of a file that identifies them by address. */
 	struct blocks blocks;
 	struct {
-		struct ht_module *v; /* all that ever were */
+		struct ht_module *v; /* all modules, past and present */
 		size_t nr, room;
 	} modules;
 	struct {
-		uint32_t *v; /* numbers of those that are there now */
+		uint32_t *v; /* numbers of the present modules */
 		size_t nr, room;
 	} mapped;
 	bool is_mapped_sorted;
-	struct hash by_place, by_string; /* modules by where they are; their names */
-	uint32_t program_1;		 /* of strings */
+	struct hash by_place, by_string; /* modules by their range; their names */
+	uint32_t program_1;		 /* number of its string */
 
-	/* The numbers + 1 of this in the present profile. */
+	/* Numbers + 1 in the present profile. */
 	struct {
-		uint32_t *frames;   /* of places */
-		uint32_t *mappings; /* of strings; in a raw file of modules */
+		uint32_t *frames;   /* by place */
+		uint32_t *mappings; /* by string; in a raw file by module */
 		struct hash by_address;
 	} made;
 };

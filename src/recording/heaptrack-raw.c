@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 
-/* The name of a module, which has its length in front since version 3. */
+/* Read the name of a module, which is preceded by its length since version 3. */
 static int
 read_name(struct heaptrack *h, struct ht_line *l, const char **ret, size_t *ret_len, struct err *e)
 {
@@ -29,7 +29,7 @@ read_name(struct heaptrack *h, struct ht_line *l, const char **ret, size_t *ret_
 	return 0;
 }
 
-/* The number of the module like M, a new one if there was none. */
+/* Find or add the module equal to M; store its number in *RET. */
 static int
 keep_module(struct heaptrack *h, struct ht_module m, uint32_t *ret, struct err *e)
 {
@@ -54,7 +54,7 @@ keep_module(struct heaptrack *h, struct ht_module m, uint32_t *ret, struct err *
 	return 0;
 }
 
-/* The string NAME, which was kept before if it is of a module that was there before. */
+/* Find or add the string NAME; an earlier module may have it already. */
 static int
 heaptrack_raw_find_string(
 	struct heaptrack *h, const char *name, size_t len, uint32_t *ret_1, struct err *e)

@@ -7,9 +7,9 @@
 #include "recording/heaptrack-line.h"
 #include "recording/heaptrack-priv.h"
 
-/* The text behind the letter of a line m of a raw file. */
+/* Read the text after the letter of a line m of a raw file. */
 int ht_read_module(struct heaptrack *h, struct ht_line l, struct err *e);
-/* The module at ADDRESS now, + 1; 0: none. */
+/* Return the module that is now at ADDRESS, + 1; 0 if unknown. */
 uint32_t ht_find_module(struct heaptrack *h, uint64_t address);
 
 #endif

@@ -16,7 +16,7 @@
 #include "recording/heaptrack-raw.h"
 
 #define TEXT_BYTES ((size_t)256 << 10)
-/* Names of C++ may be long, but this is no name. */
+/* Names of C++ may be long, but not this long. */
 #define MAX_LINE_BYTES ((size_t)16 << 20)
 #define MAX_COMMAND_BYTES 8192
 /* 278 years. */
@@ -26,7 +26,7 @@
 
 /* ---- text ---- */
 
-/* Read more text behind what is there.  1: done, 0: there is no more, -1 with E. */
+/* Read more text after the present one.  1: done, 0: end of the file, -1 with E. */
 static int
 read_more(struct heaptrack *h, struct err *e)
 {
@@ -57,8 +57,8 @@ read_more(struct heaptrack *h, struct err *e)
 }
 
 /*
- * Have the whole next line in the text: its length without its end into *RET.  1: done, 0: there is
- * no more, -1 with E.
+ * Read the whole next line into the text; store its length without the line end in *RET.  1: done,
+ * 0: end of the file, -1 with E.
  */
 static int
 heaptrack_find_line(struct heaptrack *h, size_t *ret, struct err *e)
@@ -82,7 +82,7 @@ heaptrack_find_line(struct heaptrack *h, size_t *ret, struct err *e)
 	}
 }
 
-/* A string may have line ends in it: have LEN bytes of text.  1, 0, -1 as heaptrack_find_line(). */
+/* Read LEN bytes of text: a string may contain line ends.  1, 0, -1 as heaptrack_find_line(). */
 static int
 find_bytes(struct heaptrack *h, size_t len, struct err *e)
 {
@@ -104,7 +104,7 @@ heaptrack_read_version(struct heaptrack *h, struct ht_line l, struct err *e)
 		return ht_fail(h, e, "another recording begins there");
 	if (!ht_number(&l, &tool))
 		return ht_fail(h, e, "a version without a number");
-	/* Before 1.0 that number was the file's, too. */
+	/* Before 1.0 that number was the file's version, too. */
 	if (!ht_number(&l, &file))
 		file = tool == 0x10200;
 	if (file > HEAPTRACK_MAX_VERSION)
@@ -127,7 +127,7 @@ read_string(struct heaptrack *h, struct ht_line l, struct err *e)
 	return ht_add_string(h, l.at, (size_t)len, &string_1, e);
 }
 
-/* A number of a string, 0 for none. */
+/* Read the number of a string, 0 for no string. */
 static bool
 read_string_number(const struct heaptrack *h, struct ht_line *l, uint32_t *ret_1)
 {
@@ -139,7 +139,7 @@ read_string_number(const struct heaptrack *h, struct ht_line *l, uint32_t *ret_1
 	return true;
 }
 
-/* One function of a place: 1, 0 if none, -1 with E. */
+/* Read one function of a place: 1, 0 if no more follow, -1 with E. */
 static int
 read_frame(struct heaptrack *h, struct ht_line *l, struct err *e)
 {
@@ -153,7 +153,7 @@ read_frame(struct heaptrack *h, struct ht_line *l, struct err *e)
 		return ht_no_memory(h, e);
 	if (!read_string_number(h, l, &f->function_1))
 		return ht_fail(h, e, "a place has a name that is not there");
-	/* A function that no line is known of has no file. */
+	/* A function without a known line has no file. */
 	if (l->at < l->end && (!read_string_number(h, l, &f->file_1) || !ht_number(l, &line)))
 		return ht_fail(h, e, "a place has a name that is not there");
 	f->line = line < INT32_MAX ? (uint32_t)line : 0;
@@ -188,7 +188,7 @@ heaptrack_read_node(struct heaptrack *h, struct ht_line l, struct err *e)
 		return ht_fail(h, e, "a call without a place or a caller");
 	if (!h->is_raw && place > h->places.nr)
 		return ht_fail(h, e, "a call has a place that is not there");
-	/* So no stack has an end that never comes. */
+	/* A caller comes first, so every stack ends. */
 	if (parent > h->nodes.nr)
 		return ht_fail(h, e, "a call has a caller that is not there");
 	n = h->nodes.nr < UINT32_MAX - 1 ? array_add(&h->nodes) : NULL;
@@ -200,7 +200,7 @@ heaptrack_read_node(struct heaptrack *h, struct ht_line l, struct err *e)
 	return 0;
 }
 
-/* The site of NODE, a new one for a node that had none. */
+/* Find the site of NODE; make one for a node without a site. */
 static int
 heaptrack_find_site(struct heaptrack *h, uint64_t node, uint32_t *ret, struct err *e)
 {
@@ -262,8 +262,8 @@ read_command(struct heaptrack *h, struct ht_line l, struct err *e)
 }
 
 /*
- * Whether a line of that LETTER does not belong into the file: a raw one has no lines s, i and a,
- * and others no lines x and m.  What a number refers to would be different before and behind it.
+ * Return whether a line with LETTER does not belong in this file: a raw file has no lines s, i and
+ * a, and others no lines x and m.  What a number refers to would differ before and after it.
  */
 static bool
 is_mixed(const struct heaptrack *h, char letter)
@@ -273,7 +273,7 @@ is_mixed(const struct heaptrack *h, char letter)
 	return h->is_raw && (letter == 's' || letter == 'i' || letter == 'a');
 }
 
-/* A line that is in the file once, and is known already when it is read again. */
+/* Read a line that occurs once in the file, and is known already when the file is read again. */
 static int
 heaptrack_read_table(struct heaptrack *h, char letter, struct ht_line l, struct err *e)
 {
@@ -301,8 +301,8 @@ heaptrack_read_table(struct heaptrack *h, char letter, struct ht_line l, struct 
 		if (!ht_number(&l, &h->page_bytes) || h->page_bytes > MAX_PAGE_BYTES)
 			return ht_fail(h, e, "no page has that size");
 		return 0;
-	case 'A': /* heaptrack was brought into a process that ran */
-	case 'S': /* leaks that are not to be shown */
+	case 'A': /* heaptrack was attached to a running process */
+	case 'S': /* leaks that should not be shown */
 	case '#':
 		return 0;
 	}
@@ -341,7 +341,7 @@ read_rss(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *e
 	return h->page_bytes != 0;
 }
 
-/* "+ BYTES NODE ADDRESS" */
+/* Read "+ BYTES NODE ADDRESS". */
 static int
 heaptrack_read_block(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *e)
 {
@@ -362,7 +362,7 @@ heaptrack_read_block(struct heaptrack *h, struct ht_line l, struct event *ret, s
 	return 1;
 }
 
-/* "- ADDRESS", of which some are of blocks from before the recording. */
+/* Read "- ADDRESS", which may be of a block from before the recording. */
 static int
 read_free(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *e)
 {
@@ -382,9 +382,9 @@ read_free(struct heaptrack *h, struct ht_line l, struct event *ret, struct err *
 }
 
 /*
- * Whether the line that is at L belongs to the command above it, whose words may have line ends in
- * them.  Line I comes next since heaptrack 1.0 (writeCommandLine(), writeSystemInfo()), and a
- * command is cut at 4096 bytes.
+ * Return whether the line at L belongs to the command above it, whose words may contain line ends.
+ * Line I comes next since heaptrack 1.0 (writeCommandLine(), writeSystemInfo()), and a command is
+ * cut at 4096 bytes.
  */
 static bool
 is_in_command(struct heaptrack *h, char letter, struct ht_line l)
@@ -403,7 +403,7 @@ is_in_command(struct heaptrack *h, char letter, struct ht_line l)
 	return h->command_bytes_left;
 }
 
-/* The next line, of LEN bytes: 1: *RET is an event, 0: it was none, -1 with E. */
+/* Read the next line, of LEN bytes.  1: *RET is an event, 0: it was not an event, -1 with E. */
 static int
 read_line(struct heaptrack *h, size_t len, struct event *ret, struct err *e)
 {
@@ -431,7 +431,7 @@ read_line(struct heaptrack *h, size_t len, struct event *ret, struct err *e)
 
 #define MAX_FAST_DIGITS 8
 
-/* The value of a digit + 1; 0: no digit. */
+/* The value of a digit + 1; 0 for other characters. */
 static const uint8_t digit_of[256] = {
 	['0'] = 1,
 	['1'] = 2,
@@ -452,9 +452,9 @@ static const uint8_t digit_of[256] = {
 };
 
 /*
- * The lines "+ KIND" and "- KIND" that come next, which are nearly all of a file, as up to ROOM
- * events; the first line that is anything else is left to read_line().  The NUL behind the text
- * ends a number as anything else does.  Returns the number of events.
+ * Read the lines "+ KIND" and "- KIND" that come next, which are nearly all of a file, as up to
+ * ROOM events; any other line is left to read_line().  The NUL after the text ends a number as any
+ * other character does.  Returns the number of events.
  */
 static size_t
 read_fast(struct heaptrack *h, struct event *v, size_t room)
@@ -495,7 +495,7 @@ read_fast(struct heaptrack *h, struct event *v, size_t room)
 	return nr;
 }
 
-/* The file is at its end: whether that is the right one.  0, or -1 with E if it was longer. */
+/* Check the end of the file.  0, or -1 with E if the file was longer before. */
 static int
 heaptrack_end_file(struct heaptrack *h, struct err *e)
 {
@@ -521,7 +521,7 @@ heaptrack_end_file(struct heaptrack *h, struct err *e)
 	return 0;
 }
 
-/* How many of ROOM lines may be read. */
+/* Return how many of ROOM lines may be read. */
 static size_t
 lines_left(const struct heaptrack *h, size_t room)
 {
@@ -531,8 +531,7 @@ lines_left(const struct heaptrack *h, size_t room)
 }
 
 /*
- * Have a string that has line ends in it as one line of *LEN bytes.  1, 0, -1 as
- * heaptrack_find_line().
+ * Make a string that contains line ends one line of *LEN bytes.  1, 0, -1 as heaptrack_find_line().
  */
 static int
 heaptrack_find_string(struct heaptrack *h, size_t *len, struct err *e)
@@ -574,7 +573,7 @@ heaptrack_next(struct recording *r, struct event *v, size_t room, size_t *ret, s
 			return -1;
 		if (!found)
 			return heaptrack_end_file(h, e);
-		/* The line was cut off before, and read_fast() has not seen its end. */
+		/* The line was incomplete before, and read_fast() has not seen its end. */
 		if (h->version >= 1 && !h->is_raw && (found = (int)read_fast(h, v + *ret, 1))) {
 			*ret += 1;
 			continue;

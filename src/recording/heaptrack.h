@@ -7,7 +7,7 @@
 #include "recording/recording.h"
 #include "recording/stream.h"
 
-/* A reader of S, which is taken over; NAME stays as long. */
+/* Open a reader of S, which is taken over; NAME must outlive it. */
 int heaptrack_open(struct recording **ret, struct stream *s, const char *name, struct err *e);
 
 #endif

@@ -58,7 +58,7 @@ history_end_moment(struct history_moment *ret, const struct history *h, struct e
 
 /* ---- intervals ---- */
 
-/* MORE comes behind I. */
+/* Add MORE, which follows I, to I. */
 static void
 history_merge(struct history_interval *i, const struct history_interval *more)
 {

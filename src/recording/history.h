@@ -2,11 +2,11 @@
  * history: the memory of a process over time, from a recording of every allocation.  It keeps sums
  * by site and by interval; the memory it needs is for these, whatever the length of the recording.
  *
- * A local maximum is the greatest number of live bytes of an interval: what is live at its
- * beginning counts, so an interval in which nothing happens has one, too.  Of equal ones it is the
- * first.
+ * A local maximum is the greatest number of live bytes of an interval: the bytes live at its
+ * beginning count, so an interval without events has one, too.  Of equal maxima it is the first.
  *
- * Mappings of the program's own are beside what is live: no sum or maximum of that has them.
+ * The program's own mappings are kept apart from live blocks: no sum or maximum of blocks includes
+ * them.
  */
 #ifndef MEMDIAG_RECORDING_HISTORY_H
 #define MEMDIAG_RECORDING_HISTORY_H
@@ -18,10 +18,10 @@
 #include "base/err.h"
 #include "recording/live.h"
 
-/* 15 MiB; of more intervals, two each become one: 100 ms become 200 ms after five hours. */
+/* 15 MiB; if more are needed, each two become one: 100 ms become 200 ms after five hours. */
 #define HISTORY_MAX_INTERVALS ((size_t)192 << 10)
 
-/* A local maximum; -1 bytes: it is not known. */
+/* A local maximum; -1 bytes if unknown. */
 struct history_maximum {
 	struct amount live;
 	uint64_t at_ns;
@@ -29,34 +29,35 @@ struct history_maximum {
 
 struct history_interval {
 	struct history_maximum max;
-	struct amount allocated, freed; /* in it */
-	int64_t rss_bytes;		/* the greatest measured; 0: none was measured in it */
-	int64_t mapped_bytes;	 /* the most that was mapped within it; -1: it is not known */
-	int64_t unordered_bytes; /* the maximum may be off by so much; 0: it is exact */
+	struct amount allocated, freed; /* within the interval */
+	int64_t rss_bytes;		/* the greatest measured; 0: not measured in it */
+	int64_t mapped_bytes;		/* the most mapped within it; -1: unknown */
+	int64_t unordered_bytes;	/* the maximum may be off by this; 0: it is exact */
 };
 
 struct history_site {
-	struct live live; /* at the end, as the next two */
+	struct live live; /* at the end, like the next two members */
 	struct amount allocated, temporary;
-	struct amount peak; /* live, when most bytes of all sites were */
-	uint64_t nr_peak;   /* of the peak that PEAK is of; before the last: LIVE is right */
+	struct amount peak; /* live, when the bytes of all sites were at their maximum */
+	uint64_t nr_peak;   /* number of PEAK's peak; if older than the last, LIVE is the value */
 	struct amount moment;
-	uint64_t nr_moment; /* the same for the moment that is asked for now */
+	uint64_t nr_moment; /* likewise, for the moment that is being read */
 	/*
-	 * With keeps_lives: live, when the site had most bytes, and the sum of all blocks' lives.
+	 * With keeps_lives: live, when the site had most bytes, and the sum of all blocks'
+	 * lifetimes.
 	 */
 	struct amount max;
-	uint64_t lives_ms; /* of those that were not freed, up to the end */
+	uint64_t lives_ms; /* live blocks count up to the end */
 };
 
-/* Whether S has mappings, and nothing but LIVE, ALLOCATED and MOMENT. */
+/* Return whether S has mappings, and so only LIVE, ALLOCATED and MOMENT. */
 static inline bool
 history_site_is_mapped(const struct history_site *s)
 {
 	return s->live.kind == LIVE_OF_MAPPINGS;
 }
 
-/* The live amounts at the local maximum of an interval, and what was mapped then. */
+/* The live amounts at the local maximum of an interval, and the mappings at that time. */
 struct history_moment {
 	size_t interval;
 	struct history_maximum max;
@@ -64,20 +65,20 @@ struct history_moment {
 		struct history_live {
 			uint32_t site;
 			bool is_mapped;
-			struct amount live; /* not 0 blocks */
+			struct amount live; /* at least one block */
 		} * v;
 		size_t nr, room;
 	} sites;
-	struct amount mapped; /* of all of them */
+	struct amount mapped; /* of all sites */
 };
 
 void history_moment_release(struct history_moment *m);
 #define auto_moment __attribute__((cleanup(history_moment_release)))
 
 struct history {
-	uint64_t interval_ns;	 /* 0: none are kept; longer at the end if there were too many */
-	bool keeps_lives;	 /* lifetimes and maxima of sites, too */
-	unsigned int nr_threads; /* to read parts; 0: as many as there are, at most the CPUs */
+	uint64_t interval_ns;	 /* 0: no intervals; longer at the end if they were too many */
+	bool keeps_lives;	 /* also lifetimes and maxima of sites */
+	unsigned int nr_threads; /* for reading parts; 0: one per part, at most one per CPU */
 	struct {
 		struct history_interval *v; /* interval I begins at I * interval_ns */
 		size_t nr, room;
@@ -87,22 +88,25 @@ struct history {
 		size_t nr, room;
 	} sites;
 	struct amount live, allocated, freed, temporary; /* of all sites, at the end */
-	struct amount before; /* in "allocated", too: live when the recording began */
+	struct amount before; /* also in "allocated": live when the recording began */
 	struct history_maximum peak;
-	int64_t rss_peak_bytes;	 /* 0: none was measured */
-	int64_t unordered_bytes; /* maxima may be off by so much at most; 0: they are exact */
-	struct amount mapped, mapped_allocated, mapped_before; /* as the three above, of mappings */
+	int64_t rss_peak_bytes;	 /* 0: not measured */
+	int64_t unordered_bytes; /* maxima may be off by at most this; 0: they are exact */
+	struct amount mapped, mapped_allocated, mapped_before; /* like those above */
 	struct history_maximum mapped_peak;
 	uint64_t end_ns; /* the time of the last event */
-	/* The rest is for reading parts. */
-	/* Called before there are too many intervals for several histories at once; may be NULL. */
+	/* The following members are for reading parts. */
+	/*
+	 * Called before the history has too many intervals for several histories at once; may be
+	 * NULL.
+	 */
 	void (*wait_turn)(void *arg);
 	void *turn;
 	size_t first_interval;
-	uint64_t begin_ns; /* when "before" was live */
+	uint64_t begin_ns; /* time of "before" */
 	struct {
 		struct amount
-			*v; /* what "before" is of each site; of a part that is not the first */
+			*v; /* the part of "before" of each site; in a part that is not the first */
 		size_t nr, room;
 	} begin;
 };
@@ -110,14 +114,16 @@ struct history {
 void history_release(struct history *h);
 #define auto_history __attribute__((cleanup(history_release)))
 
-/* Add what is LIVE of site number SITE, S, to M, if anything is.  0, or -1 with E. */
+/* Add the LIVE amount of site number SITE, S, to M, unless it is empty.  0, or -1 with E. */
 int history_add_live(struct history_moment *m, size_t site, const struct history_site *s,
 	struct amount live, struct err *e);
 
-/* The live amounts at the end of H as a moment.  The caller releases *RET.  0, or -1 with E. */
+/*
+ * Store the live amounts at the end of H as a moment.  The caller releases *RET.  0, or -1 with E.
+ */
 int history_end_moment(struct history_moment *ret, const struct history *h, struct err *e);
 
-/* Make the intervals of H, which have ended, twice as long. */
+/* Make the intervals of H that have ended twice as long. */
 void history_widen(struct history *h);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "recording/live.h"
 
-/* L gets A more of KIND. */
+/* Add A of KIND to L. */
 static enum live_result
 live_more(struct live *l, const struct amount *a, enum live_kind kind)
 {
@@ -15,7 +15,7 @@ live_more(struct live *l, const struct amount *a, enum live_kind kind)
 	return LIVE_ADDED;
 }
 
-/* No mapping is without bytes, and all are gone with the last one. */
+/* Subtract A.  Every mapping has bytes, and none are left after the last one. */
 static enum live_result
 live_less(struct live *l, const struct amount *a)
 {

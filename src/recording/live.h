@@ -1,6 +1,6 @@
 /*
- * live: what is live at a site, and which events can follow.  The drain and the writer of a log,
- * histories and choices keep it for each site, and change it here alone.
+ * live: the live amount of a site, and which events can follow.  The drain and the writer of a log,
+ * histories and choices keep it for each site, and change it only by these functions.
  */
 #ifndef MEMDIAG_RECORDING_LIVE_H
 #define MEMDIAG_RECORDING_LIVE_H
@@ -10,7 +10,7 @@
 
 #include "recording/event.h"
 
-/* Blocks of a site or of all, and their bytes. */
+/* Blocks of a site or of all sites, and their bytes. */
 struct amount {
 	int64_t blocks, bytes;
 };
@@ -28,7 +28,7 @@ amount_less(const struct amount *a, const struct amount *b)
 	return (struct amount){ a->blocks - b->blocks, a->bytes - b->bytes };
 }
 
-/* Whether MORE is an amount, and A, which is one, can have it added. */
+/* Return whether MORE is a valid amount, and A, which is valid, has room for it. */
 static inline bool
 amount_has_room(const struct amount *a, const struct amount *more)
 {
@@ -36,21 +36,21 @@ amount_has_room(const struct amount *a, const struct amount *more)
 		more->bytes <= INT64_MAX - a->bytes;
 }
 
-/* Zeroed, nothing is. */
+/* Empty if zeroed. */
 struct live {
 	struct amount amount;
 	enum live_kind { LIVE_OF_NOTHING, LIVE_OF_BLOCKS, LIVE_OF_MAPPINGS } kind; /* so far */
 };
 
-/* Whether an event was added, or why it cannot be; then nothing has changed. */
+/* Result of adding an event; unless it is LIVE_ADDED, nothing has changed. */
 enum live_result {
 	LIVE_ADDED,
 	LIVE_IS_OTHER,	 /* the site has blocks, and the event is of a mapping, or the reverse */
-	LIVE_TOO_LITTLE, /* so much was not live */
-	LIVE_TOO_MUCH,	 /* no process has so much */
+	LIVE_TOO_LITTLE, /* less than that was live */
+	LIVE_TOO_MUCH,	 /* more than any process has */
 };
 
-/* Whether one of the blocks may have BYTES: the last one has all that there are. */
+/* Return whether one of the blocks may have BYTES: the last one has all bytes. */
 static inline bool
 live_has_block(const struct live *l, uint64_t bytes)
 {
@@ -59,8 +59,8 @@ live_has_block(const struct live *l, uint64_t bytes)
 }
 
 /*
- * Both numbers of an amount are changed in the same order: gcc makes one instruction for both, and
- * that has to wait for a number that was written alone before.
+ * Both numbers of an amount are changed in the same order: gcc combines them into one instruction,
+ * which has to wait if one number was written alone before.
  */
 static inline enum live_result
 live_add_block(struct live *l, uint64_t bytes)
@@ -89,10 +89,10 @@ live_take_block(struct live *l, uint64_t bytes)
 	return LIVE_ADDED;
 }
 
-/* Events of mappings, and of what was live before. */
+/* Add an event of a mapping, or of an amount that was live before. */
 enum live_result live_add_rare(struct live *l, const struct event *v);
 
-/* Add V, which is of the site of L, and neither EVENT_RSS, EVENT_TIME nor EVENT_UNORDERED. */
+/* Add V, which is of the site of L, and is not EVENT_RSS, EVENT_TIME or EVENT_UNORDERED. */
 static inline enum live_result
 live_add(struct live *l, const struct event *v)
 {
@@ -103,7 +103,7 @@ live_add(struct live *l, const struct event *v)
 	return live_add_rare(l, v);
 }
 
-/* The amount that V, EVENT_LIVE or of a mapping, has more or less of. */
+/* Return the amount that V, EVENT_LIVE or an event of a mapping, adds or removes. */
 static inline struct amount
 live_amount_of(const struct event *v)
 {

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "os/stranger.h"
 
-/* Names of files of a log end with one of these; who renames one keeps that. */
+/* Names of a log's files end with one of these; renaming a file must keep it. */
 static const char *const suffixes[] = { ".mlog.zst", ".mlog", ".mlog.gz" };
 
 static bool
@@ -29,7 +29,7 @@ log_directory_is_name(const char *name)
 	return false;
 }
 
-/* The head of the file PATH.  0, or -1 with E. */
+/* Read the head of the file PATH.  0, or -1 with E. */
 static int
 log_directory_read_head(struct log_head *ret, const char *path, struct err *e)
 {
@@ -62,7 +62,7 @@ log_directory_add_file(struct log_files *f, const char *dir, const char *name,
 		return err_set(e, ENOMEM, "cannot read '%s'", dir);
 	}
 	if (log_directory_read_head(&found.head, path, &f->e) < 0) {
-		/* It may just have been removed. */
+		/* It may have been removed just now. */
 		f->nr_refused += f->e.code != ENOENT;
 		return 0;
 	}
@@ -82,7 +82,7 @@ is_same_log(const struct log_head *a, const struct log_head *b)
 	return a->realtime_ns == b->realtime_ns && a->opened_ns == b->opened_ns && a->pid == b->pid;
 }
 
-/* By log, the oldest first, and by number. */
+/* Compare by log, the oldest first, then by number. */
 static int
 log_directory_compare(const void *a, const void *b)
 {
@@ -115,7 +115,7 @@ drop_first(struct log_files *f, size_t nr)
 	f->nr -= nr;
 }
 
-/* Only the last log of F, and of it the last files without a gap. */
+/* Keep only the last log of F, and only its last files without a gap. */
 static void
 log_directory_choose(struct log_files *f)
 {
@@ -135,8 +135,8 @@ log_directory_choose(struct log_files *f)
 }
 
 /*
- * Open the files of F, the last one first, so that they stay.  One that was removed meanwhile is
- * dropped with those before it: its writer removes the oldest.  0, or -1 with E.
+ * Open the files of F, the last one first, so that they stay readable.  A file that was removed
+ * meanwhile is dropped with those before it: the writer removes the oldest.  0, or -1 with E.
  */
 static int
 open_files(struct log_files *f, struct err *e)

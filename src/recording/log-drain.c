@@ -17,37 +17,39 @@
 /* Words of a place that are read at once, and events that are given out at once. */
 #define WORDS 512
 #define EVENTS 1024
-/* No thread's counter is ahead of ours by that; a stamp that is makes no sense. */
+/* No thread's counter is ahead of ours by this; such a stamp is invalid. */
 #define AHEAD_STAMPS (UINT64_C(1) << 36)
-/* So many rounds an event may be under way: whatever holds its thread up then, nothing waits. */
+/* Rounds that an event may be under way; then nothing waits for its thread any longer. */
 #define PATIENT_ROUNDS 20
-/* So long what seems to be freed before it was allocated waits for that. */
+/* A free that seems to precede its allocation waits for it this long. */
 #define WAIT_STAMPS WIRE_LOG_FRESH
 
 /* The reader's state of a block. */
 struct log_drain_block {
 	uint64_t number;
-	uint64_t time_ns, stamp; /* of the last time that was read */
+	uint64_t time_ns, stamp; /* of the last time record */
 	uint32_t owner, nr_read;
-	bool is_bad; /* of this owner and number: it is left alone */
-	/* Since NR_UNDER_ROUNDS an event is under way behind NR_WORDS, with UNDER_STAMP or more. */
+	bool is_bad; /* with this owner and number: it is left alone */
+	/*
+	 * For NR_UNDER_ROUNDS an event has been under way after NR_WORDS, with UNDER_STAMP or more.
+	 */
 	uint32_t nr_words, nr_under_rounds;
 	uint64_t under_stamp;
 };
 
-/* A block in which something is to be read or that is to be given back. */
+/* A block that has words to read or is to be returned. */
 struct log_drain_entry {
 	uint64_t number;
 	uint32_t place, index, nr_words;
 	bool is_full;
 };
 
-/* A place whose blocks are being read, one after the other. */
+/* A place whose blocks are read, one after the other. */
 struct cursor {
-	size_t at, end; /* in the entries */
+	size_t at, end; /* range in the entries */
 	struct event event;
 	uint64_t stamp;	   /* of the event */
-	uint32_t from, nr; /* what WORD has of the block */
+	uint32_t from, nr; /* part of the block in WORD */
 	uint64_t word[WORDS];
 };
 
@@ -56,17 +58,19 @@ struct log_drain {
 	uint64_t log_at;
 	uint32_t nr_blocks, max_sites, opening;
 	struct log_drain_block *block; /* owned; NR_BLOCKS */
-	/* The first NR_TOUCHED were used; as in the log, those that were taken in this round. */
+	/*
+	 * The first NR_TOUCHED were used; TAKEN, as in the log, are the blocks taken in this round.
+	 */
 	uint32_t nr_touched;
 	uint64_t taken[WIRE_LOG_MAX_BLOCKS / 64];
 	struct log_drain_site {
-		struct live live;     /* blocks, by what came out so far */
-		uint32_t first, last; /* of those that wait, plus 1; 0: none */
+		struct live live;     /* blocks, from the events given out so far */
+		uint32_t first, last; /* of its waiting events, plus 1; 0 without any */
 	} * site;		      /* owned; MAX_SITES */
 	struct {
 		struct waiting {
 			struct event event;
-			uint32_t next; /* of the site, plus 1 */
+			uint32_t next; /* next of the site, plus 1 */
 			bool is_out;
 		} * v;
 		size_t nr, room;
@@ -76,20 +80,20 @@ struct log_drain {
 		struct log_drain_entry *v;
 		size_t nr, room;
 	} entries;
-	struct cursor **cursor; /* owned, the first ROOM_CURSORS are; a heap of NR_CURSORS */
+	struct cursor **cursor; /* owned, the first ROOM_CURSORS; a heap of NR_CURSORS */
 	size_t nr_cursors, room_cursors;
 	uint64_t before_ns, before_stamp; /* of this round */
-	uint64_t cut_stamp;		  /* all events with less are there, or wait in vain */
-	uint64_t last_stamp;		  /* of an event that came out */
+	uint64_t cut_stamp;		  /* smaller stamps are complete, or not waited for */
+	uint64_t last_stamp;		  /* of an event that was given out */
 	uint32_t nr_taken;
 	bool is_last, is_steady;
-	bool is_ordered; /* by the stamps of this round */
+	bool is_ordered; /* the stamps of this round give the order */
 	struct event event[EVENTS];
 	size_t nr_events;
 	struct log_drain_state state;
 };
 
-/* ---- its head ---- */
+/* ---- the log's head ---- */
 
 static int
 log_drain_refuse(struct err *e)
@@ -178,8 +182,8 @@ damage(struct log_drain *d, struct log_drain_block *b)
 }
 
 /*
- * An event is under way in B, whose head was read after D->before_stamp.  If none was in the last
- * round, or another one, it has got its stamp since.
+ * An event is under way in B, whose head was read after D->before_stamp.  Unless the same event was
+ * under way in the last round, it has got its stamp since then.
  */
 static void
 note_under_way(
@@ -194,7 +198,7 @@ note_under_way(
 		d->cut_stamp = b->under_stamp;
 }
 
-/* Block number I has the head H.  0, or -1 without memory. */
+/* Block number I has the head H.  0, or -1 if memory runs out. */
 static int
 note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h, uint64_t last_before)
 {
@@ -210,7 +214,7 @@ note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h, uint
 		note_under_way(d, b, nr_words, last_before);
 	else
 		b->nr_under_rounds = 0;
-	/* The words in it are of no use: it is only given back. */
+	/* Its words belong to another opening: only return the block. */
 	if (h->opening != d->opening)
 		b->nr_read = nr_words;
 	if ((h->owner > WIRE_MAX_THREADS && h->owner != WIRE_LOG_OWNER_OF_MAPPINGS) ||
@@ -226,8 +230,8 @@ note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h, uint
 }
 
 /*
- * The head of block number I.  An event that is under way in it is over in a moment, unless its
- * thread has no processor: so look twice.
+ * Read the head of block number I.  An event under way in it is complete in a moment, unless its
+ * thread has no processor: so read it up to two times.
  */
 static int
 log_drain_read_block(struct log_drain *d, uint32_t i, struct wire_log_block *ret, struct err *e)
@@ -260,7 +264,7 @@ find_blocks(struct log_drain *d, uint64_t last_before, struct err *e)
 		if (note_block(d, i, &h, last_before) < 0)
 			return err_set(e, ENOMEM, "cannot read the log of a record");
 	}
-	/* Rather the order of a few events is lost than events themselves. */
+	/* Lose the order of a few events rather than events themselves. */
 	if (d->is_last || d->nr_taken > d->nr_blocks / 4 * 3)
 		d->cut_stamp = d->before_stamp;
 	return 0;
@@ -280,7 +284,7 @@ compare_entries(const void *va, const void *vb)
 
 /* ---- the next event of a place ---- */
 
-/* Word number I of the block of ENTRY into *RET; I is less than its nr_words. */
+/* Store word number I of the block of ENTRY in *RET; I is less than its nr_words. */
 static int
 get_word(struct log_drain *d, struct cursor *c, const struct log_drain_entry *entry, uint32_t i,
 	uint64_t *ret, struct err *e)
@@ -299,7 +303,7 @@ get_word(struct log_drain *d, struct cursor *c, const struct log_drain_entry *en
 	return 0;
 }
 
-/* A time that was not yet makes no sense: what is known is that it came before now. */
+/* A time in the future is invalid: the event came before now. */
 static void
 log_drain_set_time(
 	const struct log_drain *d, struct log_drain_block *b, uint64_t ns, uint64_t stamp)
@@ -308,7 +312,9 @@ log_drain_set_time(
 	b->stamp = stamp;
 }
 
-/* Whether an event with STAMP, and what follows in its place, is for another round. */
+/*
+ * Return whether an event with STAMP, and those that follow in its place, belong to another round.
+ */
 static bool
 is_for_later(const struct log_drain *d, uint64_t stamp)
 {
@@ -327,7 +333,10 @@ static const enum event_kind kinds[] = {
 	[WIRE_LOG_SHRUNK] = EVENT_SHRUNK,
 };
 
-/* The kind of an event whose first word has KIND; out of *WORD, the second, which has its bytes. */
+/*
+ * Return the kind of an event whose first word has KIND; remove the kind from *WORD, the second
+ * word, and leave the bytes.
+ */
 static enum wire_log_kind
 take_kind(enum wire_log_kind kind, uint64_t *word)
 {
@@ -338,7 +347,10 @@ take_kind(enum wire_log_kind kind, uint64_t *word)
 	return kind;
 }
 
-/* The event WORD, at which B is, into the cursor's.  1, 0 if it is no event, or -1 with E. */
+/*
+ * Read the event WORD, the next of B, into the cursor.  1, 0 if it is not a valid event, or -1 with
+ * E.
+ */
 static int
 log_drain_take_event(struct log_drain *d, struct cursor *c, const struct log_drain_entry *entry,
 	uint64_t word, struct err *e)
@@ -363,7 +375,7 @@ log_drain_take_event(struct log_drain *d, struct cursor *c, const struct log_dra
 	return 1;
 }
 
-/* A time, the first of whose words is WORD, at which B is. */
+/* Read a time; WORD is its first word and the next of B. */
 static int
 take_time(struct log_drain *d, struct cursor *c, const struct log_drain_entry *entry, uint64_t word,
 	struct err *e)
@@ -382,7 +394,7 @@ take_time(struct log_drain *d, struct cursor *c, const struct log_drain_entry *e
 	return 0;
 }
 
-/* 1: the next event is in the cursor.  0: none.  -1 with E. */
+/* Advance to the next event.  1: it is in the cursor.  0: no more events.  -1 with E. */
 static int
 log_drain_advance(struct log_drain *d, struct cursor *c, struct err *e)
 {
@@ -422,7 +434,7 @@ is_before(const struct cursor *a, const struct cursor *b)
 	return a->stamp < b->stamp;
 }
 
-/* Cursor number I of the heap may be too far ahead. */
+/* Move cursor number I down the heap to its place. */
 static void
 sink_cursor(struct log_drain *d, size_t i)
 {
@@ -443,7 +455,7 @@ sink_cursor(struct log_drain *d, size_t i)
 	d->cursor[i] = c;
 }
 
-/* Those without an event stay behind the heap, as all are owned by the array. */
+/* Cursors without an event stay after the heap: the array owns all of them. */
 static void
 remove_first(struct log_drain *d)
 {
@@ -524,8 +536,9 @@ log_drain_put(
 }
 
 /*
- * Whether EVENT frees what has not come out, as that was dropped, or is of a thread whose stamps
- * are behind.  That is there: threads append what they allocate before anybody can free it.
+ * Return whether EVENT frees a block that was not given out yet, because its allocation was
+ * dropped, or is of a thread whose stamps lag.  The allocation is in the log: threads append it
+ * before any thread can free the block.
  */
 static bool
 is_too_early(const struct log_drain *d, const struct event *event)
@@ -534,14 +547,14 @@ is_too_early(const struct log_drain *d, const struct event *event)
 		!live_has_block(&d->site[event->site].live, event->bytes);
 }
 
-/* An event that cannot be is not counted: it is damaged, or the allocation was dropped. */
+/* An invalid event is not counted: it is damaged, or the allocation was dropped. */
 static void
 log_drain_count(struct log_drain *d, const struct event *event)
 {
 	live_add(&d->site[event->site].live, event);
 }
 
-/* EVENT with STAMP is too early.  False: there is no memory. */
+/* Let EVENT with STAMP, which is too early, wait.  False if memory runs out. */
 static bool
 let_wait(struct log_drain *d, const struct event *event, uint64_t stamp)
 {
@@ -561,7 +574,7 @@ let_wait(struct log_drain *d, const struct event *event, uint64_t stamp)
 	return true;
 }
 
-/* Something of site number NUMBER has come out. */
+/* Give out waiting events of site NUMBER that are now valid, after another of its events. */
 static int
 put_waiting(struct log_drain *d, uint32_t number, const struct log_sink *sink, struct err *e)
 {
@@ -583,7 +596,7 @@ put_waiting(struct log_drain *d, uint32_t number, const struct log_sink *sink, s
 	return 0;
 }
 
-/* The allocations that frees still wait for were dropped. */
+/* Give out all frees that still wait: their allocations were dropped. */
 static int
 put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 {
@@ -598,7 +611,7 @@ put_all_waiting(struct log_drain *d, const struct log_sink *sink, struct err *e)
 	return 0;
 }
 
-/* An event with STAMP comes out: whether it is behind one that is later. */
+/* Count the event with STAMP if it is given out after a later one. */
 static void
 log_drain_check_order(struct log_drain *d, const struct event *event, uint64_t stamp)
 {
@@ -629,7 +642,7 @@ log_drain_add_event(struct log_drain *d, const struct event *event, uint64_t sta
 	return log_drain_put(d, event, sink, e) < 0 ? -1 : put_waiting(d, event->site, sink, e);
 }
 
-/* The stamp of the event that follows those of the first cursor. */
+/* Return the stamp of the event that follows those of the first cursor. */
 static uint64_t
 second_stamp(const struct log_drain *d)
 {
@@ -641,7 +654,7 @@ second_stamp(const struct log_drain *d)
 	return least;
 }
 
-/* Events of the first cursor.  1, 0: it has no more, or -1 with E. */
+/* Give out events of the first cursor.  1, 0 if it has no more, or -1 with E. */
 static int
 log_drain_take_turn(struct log_drain *d, const struct log_sink *sink, struct err *e)
 {
@@ -677,12 +690,12 @@ log_drain_merge(struct log_drain *d, const struct log_sink *sink, struct err *e)
 
 /* ---- afterwards ---- */
 
-/* The bytes that are written at once, last: see struct wire_log_block. */
+/* The bytes that are written last, at once: see struct wire_log_block. */
 #define OWNER_BYTES offsetof(struct wire_log_block, number)
 
 /*
- * The head is read once more: it was seen that the block is full, so the number of its words is
- * final, which it need not have been in the copy that showed it.
+ * Return a block.  Its head is read once more: the block was seen to be full, so the number of its
+ * words is final now, which it need not have been in the earlier copy.
  */
 static int
 log_drain_give_back(struct log_drain *d, const struct log_drain_entry *entry, struct err *e)
@@ -717,10 +730,10 @@ give_all_back(struct log_drain *d, struct err *e)
 }
 
 /*
- * Each place has its stamps: let one be alone again, if the others do not append any more.  A place
- * may have become so meanwhile, and the kernel may copy byte by byte: so this changes nothing but
- * the upper byte, which is 0 in a place's number, and without which WIRE_LOG_TOGETHER is no
- * place's.
+ * Let one place append alone again, if the others no longer append: each place has its own stamps.
+ * A place may have become alone meanwhile, and the kernel may copy byte by byte: so change only the
+ * upper byte, which is 0 in every place's number; WIRE_LOG_TOGETHER without it is not a valid
+ * place.
  */
 static int
 log_drain_end_together(struct log_drain *d, const struct wire_log *l, struct err *e)
@@ -736,8 +749,8 @@ log_drain_end_together(struct log_drain *d, const struct wire_log *l, struct err
 }
 
 /*
- * The counter has gone back, as it may in a virtual machine that was saved and restored: nothing
- * that is there waits for what it shows now.
+ * The counter has gone back, as it may in a virtual machine that was saved and restored: no event
+ * waits for its present value.
  */
 static void
 start_over(struct log_drain *d)

@@ -16,10 +16,13 @@
 #include "base/cleanup.h"
 #include "os/stranger.h"
 
-/* The bytes of a zstd frame besides its blocks, and of a block that cannot be compressed. */
+/* The bytes of a zstd frame besides its blocks, and the size of an incompressible block. */
 #define FRAME_BYTES 64
 #define BLOCK_BYTES ((size_t)128 << 10)
-/* More costs more time than the rest of a log, for a tenth of its size: scripts/bench/log. */
+/*
+ * A higher level costs more time than the rest of a log, for a tenth of its size:
+ * scripts/bench/log.
+ */
 #define LEVEL 1
 
 static int
@@ -52,7 +55,7 @@ log_file_bound(size_t len)
 	return ZSTD_compressBound(len) + (len / BLOCK_BYTES + 1) * 4 + FRAME_BYTES;
 }
 
-/* Be ready for a new file. */
+/* Prepare for a new file. */
 static int
 begin_packing(struct log_file *f)
 {
@@ -127,7 +130,7 @@ free_packer(struct log_file *f)
 
 #endif
 
-/* Readers see by it that the file has no end yet.  Where nothing can be locked, they do not. */
+/* Lock the file, by which readers see that it has no end yet.  Without locks, they do not. */
 static void
 log_file_lock(int fd)
 {
@@ -202,7 +205,7 @@ log_file_abandon(struct log_file *f)
 
 	if (f->fd < 0)
 		return;
-	/* Where this fails, a reader finds that the end is not whole. */
+	/* If this fails, a reader finds an incomplete end. */
 	if (ftruncate(f->fd, (off_t)f->bytes) < 0)
 		fail(f, errno, &ignored);
 	close(f->fd);

@@ -1,8 +1,8 @@
 /*
- * log-format: the records of a file of a log, for its writer and its reader.
- * doc/internals/log.md draws them.
+ * log-format: the records of a log file, for its writer and its reader.  doc/internals/log.md draws
+ * them.
  *
- * A file is compressed by zstd, or plain where memdiag was built without libzstd.  It begins with a
+ * A file is compressed by zstd, or plain if memdiag was built without libzstd.  It begins with a
  * line of text and a head; records follow.  Numbers are LEB128: seven bits in a byte, the low ones
  * first, and the highest bit set in all but the last.
  */
@@ -16,8 +16,8 @@
 #include "recording/event.h"
 
 /*
- * The first line; what is behind the word is the version.  Version 1 had no mappings, version 2 no
- * LOG_UNORDERED, and the order of threads was not known within a tick of the clock.
+ * The first line, which ends with the version.  Version 1 had no mappings, version 2 no
+ * LOG_UNORDERED, and the order of threads was unknown within a tick of the clock.
  */
 #define LOG_MAGIC "memdiag-log 3\n"
 #define LOG_MAGIC_2 "memdiag-log 2\n"
@@ -25,14 +25,14 @@
 #define LOG_MAGIC_WORD "memdiag-log "
 #define LOG_MAX_NAME_BYTES 256
 #define LOG_MAX_MAPS_BYTES (UINT32_C(4) << 20)
-/* The time of a record, in nanoseconds: smaller steps are rounded down. */
+/* Resolution of times in records, in nanoseconds: smaller steps are rounded down. */
 #define LOG_TICK_NS UINT64_C(1000000)
 #define LOG_MAX_TICKS (UINT64_C(1) << 43) /* 278 years */
 
 /*
- * The first byte of a record.  An event names its pair, a site and a number of bytes, by the slot
- * that the pair has in a dictionary, in one byte or two, or writes it out.  The kinds of events are
- * those of enum event_kind: allocated, freed, freed soon.  Events of mappings are written out.
+ * The first byte of a record.  An event gives its pair, a site and a number of bytes, by the pair's
+ * slot in a dictionary, in one byte or two, or writes it out.  The kinds of events are those of
+ * enum event_kind: allocated, freed, freed soon.  Events of mappings are written out.
  */
 enum log_code {
 	LOG_FIRST = 0x00,   /* + kind * 64 + slot: an event of the first dictionary */
@@ -42,13 +42,13 @@ enum log_code {
 	LOG_MOMENT, /* RSS, dropped events, their bytes, frees of unknown blocks, their bytes */
 	LOG_LIVE,   /* site, blocks, bytes: live before the first event of the file */
 	LOG_NODE,   /* number, parent, address less that of the last node, as LOG_NODE */
-	LOG_SITE,   /* number, node; 0: its stack is not known */
+	LOG_SITE,   /* number, node; 0: stack unknown */
 	LOG_MAPS,   /* bytes, text */
 	LOG_MAPPED, /* + kind - EVENT_MAPPED, four of them: site, bytes */
-	LOG_LIVE_MAPPED = LOG_MAPPED + 4, /* as LOG_LIVE: of a site with mappings */
+	LOG_LIVE_MAPPED = LOG_MAPPED + 4, /* as LOG_LIVE, for a site with mappings */
 	/*
-	 * Events whose order among those of other threads is not known, and their bytes: since the
-	 * last moment, which is 50 ms ago, and so far.  Left out where there were none.
+	 * Events with an unknown order relative to those of other threads, and their bytes: since
+	 * the last moment, which is 50 ms ago, and in all.  Omitted if both are 0.
 	 */
 	LOG_UNORDERED,
 	LOG_END = 0xff, /* events in the file, 1: the log ends, 0: another file follows */
@@ -75,7 +75,7 @@ log_put(uint8_t *at, uint64_t v)
 	return at;
 }
 
-/* False if the number does not end before END, or has more than 64 bits. */
+/* Read a number; false if it does not end before END, or has more than 64 bits. */
 static inline bool
 log_get(const uint8_t **at, const uint8_t *end, uint64_t *ret)
 {
@@ -95,7 +95,7 @@ log_get(const uint8_t **at, const uint8_t *end, uint64_t *ret)
 	return false;
 }
 
-/* A difference as a number: small if it is near zero, on either side. */
+/* Encode a signed difference as a number that is small if it is near zero, on either side. */
 static inline uint64_t
 log_fold(uint64_t difference)
 {
@@ -117,9 +117,9 @@ struct log_pair {
 };
 
 /*
- * The pairs that events had last, empty where a file begins.  A pair has one slot in the second
- * dictionary, and in the first one that with the same lower bits; the last event's pair is in both
- * afterwards, whatever was there.
+ * The pairs of the last events, empty where a file begins.  A pair has one slot in the second
+ * dictionary, and in the first the slot with the same lower bits; each event stores its pair in
+ * both, replacing their contents.
  */
 struct log_pairs {
 	struct log_pair first[LOG_FIRST_SLOTS];

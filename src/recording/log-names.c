@@ -40,7 +40,7 @@ log_names_add_site(struct log_names *n, uint32_t site, uint32_t node)
 	return 0;
 }
 
-/* Each as log_names_merge(). */
+/* Merge one table.  Each returns as log_names_merge(). */
 static int
 merge_nodes(struct log_names *n, const struct log_names *from, size_t nr_texts)
 {

@@ -14,7 +14,7 @@
 
 #define TEXT_BYTES ((size_t)256 << 10)
 
-/* The most texts of maps in a file: with one each round, those of an hour. */
+/* Most texts of maps in a file: one in each round for an hour. */
 #define MAX_TEXTS 65536
 
 /* Results of a function that reads a record, besides -1 with E. */
@@ -28,7 +28,7 @@ log_part_offset_of(const struct log_part *p)
 	return p->text_at + p->at;
 }
 
-/* "cannot read 'NAME': byte N, unpacked: WHY". */
+/* Set E to "cannot read 'NAME': byte N, unpacked: WHY". */
 static int
 log_part_refuse(const struct log_part *p, struct err *e, const char *why)
 {
@@ -46,7 +46,7 @@ log_part_no_memory(const struct log_part *p, struct err *e)
 	return err_set(e, ENOMEM, "cannot read '%s'", text_printable(p->name, shown, sizeof shown));
 }
 
-/* Drop the bytes behind max_bytes. */
+/* Drop the bytes after max_bytes. */
 static void
 cut_text(struct log_part *p)
 {
@@ -56,7 +56,7 @@ cut_text(struct log_part *p)
 	p->has_read_all = true;
 }
 
-/* Have LEN bytes, or all that there are.  0, or -1 with E. */
+/* Read until LEN bytes are in the text, or the file ends.  0, or -1 with E. */
 static int
 have(struct log_part *p, size_t len, struct err *e)
 {
@@ -93,7 +93,7 @@ log_part_limit(struct log_part *p, uint64_t max_bytes)
 	cut_text(p);
 }
 
-/* The next NR numbers into V, where a record has them.  DONE, CUT, or -1 with E. */
+/* Read the next NR numbers of a record into V.  DONE, CUT, or -1 with E. */
 static int
 read_numbers(struct log_part *p, const uint8_t **at, uint64_t *v, size_t nr, struct err *e)
 {
@@ -107,7 +107,7 @@ read_numbers(struct log_part *p, const uint8_t **at, uint64_t *v, size_t nr, str
 	return DONE;
 }
 
-/* ---- what sites are ---- */
+/* ---- sites ---- */
 
 static int
 log_part_read_node(struct log_part *p, const uint64_t *v, struct err *e)
@@ -117,7 +117,7 @@ log_part_read_node(struct log_part *p, const uint64_t *v, struct err *e)
 
 	if (!v[0] || v[0] >= WIRE_SITES_MAX_NODES || log_names_node(&p->names, node.number))
 		return log_part_refuse(p, e, "no call can have that number");
-	/* So no stack has an end that never comes. */
+	/* A caller comes first, so every stack ends. */
 	if (v[1] >= WIRE_SITES_MAX_NODES || (v[1] && !log_names_node(&p->names, node.parent)))
 		return log_part_refuse(p, e, "a call has a caller that is not there");
 	p->last_address = node.address;
@@ -200,7 +200,7 @@ log_part_read_live(
 	return DONE;
 }
 
-/* An event of a mapping, of KIND. */
+/* Read an event of a mapping, of KIND. */
 static int
 log_part_read_mapping(struct log_part *p, enum event_kind kind, const uint64_t *v,
 	struct event *ret, struct err *e)
@@ -262,7 +262,7 @@ read_end(struct log_part *p, const uint64_t *v, struct err *e)
 	return DONE;
 }
 
-/* Numbers of each record that is no event. */
+/* Counts of the numbers in records that are not events. */
 static const uint8_t nr_numbers[] = {
 	[LOG_TIME - LOG_TIME] = 1,
 	[LOG_MOMENT - LOG_TIME] = 5,
@@ -280,8 +280,8 @@ static const uint8_t nr_numbers[] = {
 };
 
 /*
- * The record CODE, whose numbers come at AT.  An event of it is put into *RET, whose site is
- * UINT32_MAX if it was none.  DONE, CUT, or -1 with E.
+ * Read the record CODE, whose numbers begin at AT.  An event goes into *RET; its site is UINT32_MAX
+ * if the record was not an event.  DONE, CUT, or -1 with E.
  */
 static int
 read_record(
@@ -324,7 +324,7 @@ read_record(
 	return log_part_refuse(p, e, "it is of no kind that is known");
 }
 
-/* An event that is written out.  DONE, CUT, or -1 with E. */
+/* Read an event that is written out.  DONE, CUT, or -1 with E. */
 static int
 read_written(struct log_part *p, const uint8_t **at, struct log_pair *ret, struct err *e)
 {
@@ -344,7 +344,7 @@ read_written(struct log_part *p, const uint8_t **at, struct log_pair *ret, struc
 	return DONE;
 }
 
-/* The event CODE, less than LOG_TIME.  DONE, CUT, or -1 with E. */
+/* Read the event CODE, less than LOG_TIME.  DONE, CUT, or -1 with E. */
 static inline int
 read_event(
 	struct log_part *p, unsigned int code, const uint8_t **at, struct event *ret, struct err *e)
@@ -382,7 +382,7 @@ read_event(
 
 /* ---- the end ---- */
 
-/* There is no more of the file, or no whole record. */
+/* The file ends, or has no further whole record. */
 static int
 log_part_stop(struct log_part *p, struct err *e)
 {
@@ -404,7 +404,7 @@ log_part_stop(struct log_part *p, struct err *e)
 		p->is_at_moment = false;
 	else
 		cut = "it was cut off";
-	/* Its writer goes on, or was killed between two rounds. */
+	/* Its writer continues, or was killed between two rounds. */
 	if (p->is_at_moment)
 		return 0;
 	p->r.is_partial = true;

@@ -84,7 +84,7 @@ log_reader_open_part(struct recording *r, size_t part, struct recording **ret, s
 	return 0;
 }
 
-/* ---- what is said of a log ---- */
+/* ---- comments and warnings ---- */
 
 static int comment(struct log *l, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -194,7 +194,7 @@ log_say_missing(struct log *l)
 			l->nr_unmatched, text_bytes(l->unmatched_bytes, size, sizeof size));
 }
 
-/* PART was read for the first time. */
+/* Take over the facts of PART, which was read for the first time. */
 static int
 log_reader_learn(struct log *l, size_t part, struct log_part *p, struct err *e)
 {
@@ -217,7 +217,7 @@ log_reader_learn(struct log *l, size_t part, struct log_part *p, struct err *e)
 	if (part == 0 && (log_say_begin(l, &p->head, e) < 0 || log_say_before(l, p, e) < 0))
 		return -1;
 	log_note_missing(l, p);
-	/* One that is not the last has no end: it is dropped with what is before it. */
+	/* A part without an end that is not the last is dropped with those before it. */
 	if (!is_last)
 		return 0;
 	if (p->r.is_partial) {
@@ -254,7 +254,7 @@ is_whole(const struct recording *r, size_t part)
 	return log_reader_file_of(r, part)->is_whole;
 }
 
-/* Begin without what was said of the parts so far. */
+/* Discard the comments and names of the parts so far. */
 static int
 log_reader_forget(struct log *l, struct err *e)
 {
@@ -325,7 +325,7 @@ log_of(struct recording *r)
 	return r->ops == &ops ? (struct log *)r : NULL;
 }
 
-/* NULL: E is set. */
+/* Make an empty log; NULL with E. */
 static struct log *
 log_new(const char *name, struct err *e)
 {
@@ -345,8 +345,8 @@ log_new(const char *name, struct err *e)
 }
 
 /*
- * A log of one file: FD, or if that is -1 the LEN bytes at DATA; S is a stream of it.  S and FD are
- * taken over.
+ * Open a log of one file: FD, or if that is -1 the LEN bytes at DATA; S is a stream of it.  S and
+ * FD are taken over.
  */
 static int
 log_open_one(struct recording **ret, struct stream *s, int fd, const char *name, const char *data,

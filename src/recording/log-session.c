@@ -23,18 +23,18 @@
 
 struct log_session {
 	struct log_session_settings set;
-	struct wire_sites head; /* as of the last round */
-	uint32_t opening;	/* of the log, that is written */
-	uint64_t ahead_ns;	/* of our clock, modulo 2^64: see find_ahead() */
-	bool is_over;		/* it has been ended, or opened anew */
+	struct wire_sites head; /* from the last round */
+	uint32_t opening;	/* of the log that is being written */
+	uint64_t ahead_ns;	/* of the process's clock, modulo 2^64: see find_ahead() */
+	bool is_over;		/* it was ended, or opened again */
 	struct log_drain *drain;
 	struct log_writer *writer;
-	struct wire_log_writer said; /* to others, in the head of the log */
+	struct wire_log_writer said; /* last state reported in the head of the log */
 	bool has_all;		     /* the last round was made */
-	struct err failure;	     /* of a file that could not be written; no kind: none */
+	struct err failure;	     /* of a file that could not be written; no kind if all could */
 	struct text maps;
 	uint32_t nr_maps_nodes; /* when they were read */
-	char *merged;		/* owned: what is mapped, and what was (wire/maps.h) */
+	char *merged;		/* owned: the present and past mappings (wire/maps.h) */
 };
 
 /* ---- the head of a log ---- */
@@ -58,7 +58,7 @@ no_log(struct err *e)
 		"It was begun without one (--mode log-fast begins one), or the process has no memory for one (ulimit -v, ulimit -d, its cgroup), no vDSO, or has forbidden itself the time stamp counter");
 }
 
-/* Where it is, into *RET_AT. */
+/* Read the head; store its place in *RET_AT. */
 static int
 log_session_read_head(
 	struct wire_log *ret, uint64_t *ret_at, const struct log_source *s, struct err *e)
@@ -133,7 +133,7 @@ give_node(void *context, uint32_t node, struct wire_node *ret, struct err *e)
 		sizeof *ret, e);
 }
 
-/* A text of the agent's, BYTES of it or MOST, at AT.  To be freed; NULL with E. */
+/* Read a text of the agent, of BYTES but at most MOST, at AT.  The caller frees it; NULL with E. */
 static char *
 log_session_read_text(const struct log_session *s, uint64_t at, uint32_t bytes, uint32_t most,
 	size_t *ret_len, struct err *e)
@@ -152,7 +152,7 @@ log_session_read_text(const struct log_session *s, uint64_t at, uint32_t bytes, 
 	return NULL;
 }
 
-/* New code has new nodes: as long as there are none, the mappings that matter are the same. */
+/* New code has new nodes: without new nodes, the mappings that matter have not changed. */
 static void
 log_session_read_maps(struct log_session *s)
 {
@@ -173,7 +173,10 @@ log_session_read_maps(struct log_session *s)
 	s->nr_maps_nodes = s->head.nr_nodes;
 }
 
-/* The agent notes them before an exec, and where memdiag writes no maps of its own. */
+/*
+ * Give the mappings.  The agent records them before an exec, and where memdiag cannot read the maps
+ * itself.
+ */
 static int
 give_maps(void *context, const char **ret, struct err *e)
 {
@@ -186,7 +189,7 @@ give_maps(void *context, const char **ret, struct err *e)
 	seen = log_session_read_text(
 		s, s->head.seen_at, s->head.seen_bytes, WIRE_SEEN_BYTES, &texts.seen_bytes, e);
 	if (!seen)
-		texts.seen_bytes = 0; /* the process has just ended: what is mapped is known */
+		texts.seen_bytes = 0; /* the process has just ended: its mappings are known */
 	if (!s->maps.len)
 		agents = log_session_read_text(s, s->head.maps_at + which * WIRE_MAPS_BYTES,
 			s->head.maps_bytes[which], WIRE_MAPS_BYTES, &texts.maps_bytes, e);
@@ -202,7 +205,7 @@ give_maps(void *context, const char **ret, struct err *e)
 	return s->merged ? 0 : err_set(e, ENOMEM, "cannot read what is mapped");
 }
 
-/* ---- what others see ---- */
+/* ---- the reported state ---- */
 
 static int
 log_session_say(struct log_session *s, const struct wire_log_writer *w, struct err *e)
@@ -217,7 +220,7 @@ log_session_count(uint64_t n)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* All but how many files are to stay, which is for others to change. */
+/* Report all members but max_files, which other memdiags may change. */
 static int
 say_numbers(struct log_session *s, struct err *e)
 {
@@ -253,13 +256,13 @@ realtime_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Less than that is of ticks, or a change of the real time. */
+/* A smaller difference comes from ticks, or from a change of the real time. */
 #define LEAST_AHEAD_NS UINT64_C(1000000000)
 
 /*
- * How much the CLOCK_MONOTONIC of the process is ahead of ours, in another time namespace.  One
- * that is only known by its log L, which it has opened itself, has noted the real time as well,
- * which is the same in all of them.
+ * Return how far the CLOCK_MONOTONIC of the process is ahead of ours, in another time namespace.  A
+ * process that is known only by its log L, which it has opened itself, has recorded the real time
+ * as well, which is the same in all namespaces.
  */
 static uint64_t
 find_ahead(const struct log_session *s, const struct wire_log *l)
@@ -288,7 +291,7 @@ open_writer(struct log_session *s, const struct wire_log *l, struct err *e)
 
 	s->head.name[sizeof s->head.name - 1] = '\0';
 	settings.realtime_ns = realtime_ns() - (now_ns - settings.opened_ns);
-	/* Programs that a process runs one after the other may begin in the same millisecond. */
+	/* Programs that a process runs in turn may begin in the same millisecond. */
 	for (unsigned int i = 0; log_writer_open(&s->writer, &settings, &names, e) < 0; i++) {
 		if (e->code != EEXIST || i == MAX_NAMES)
 			return -1;
@@ -356,7 +359,7 @@ log_session_add(void *context, const struct event *v, size_t nr, struct err *e)
 	struct err why;
 
 	(void)e;
-	/* It goes on, and counts what is lost. */
+	/* The writer continues, and counts the lost events. */
 	if (log_writer_add(s->writer, v, nr, &why) < 0)
 		s->failure = why;
 	return 0;
@@ -368,7 +371,7 @@ rss_bytes(const struct log_session *s)
 	struct os_status status;
 	struct err ignored;
 
-	/* By then it may be that of the program that it executes. */
+	/* By then it may be that of the program that the process executes. */
 	if (s->head.nr_leaving)
 		return 0;
 	if (!s->set.target)
@@ -377,8 +380,8 @@ rss_bytes(const struct log_session *s)
 }
 
 /*
- * Another memdiag may have changed it, or the process: it cannot have more files than the user has
- * allowed to begin with.
+ * Apply MAX_FILES.  Another memdiag may have changed it, or the process: that must not keep more
+ * files than the user has allowed at the beginning.
  */
 static int
 obey_files(struct log_session *s, uint32_t max_files, struct err *e)
@@ -396,7 +399,7 @@ obey_files(struct log_session *s, uint32_t max_files, struct err *e)
 	return log_writer_set_files(s->writer, max_files, e);
 }
 
-/* The names are those of after the events. */
+/* Read the heads again, after the events, so that their names are known. */
 static int
 log_session_look(struct log_session *s, struct err *e)
 {
@@ -416,7 +419,7 @@ log_session_look(struct log_session *s, struct err *e)
 	return obey_files(s, l.writer.max_files, e);
 }
 
-/* Where no file can be written, log_writer_flush() tries again later. */
+/* If no file can be written, log_writer_flush() tries again later. */
 static void
 write_moment(struct log_session *s, const struct log_moment *m)
 {
@@ -429,7 +432,7 @@ write_moment(struct log_session *s, const struct log_moment *m)
 	s->said.error = why.code ? (uint32_t)why.code : EIO;
 }
 
-/* After so many units of a stamp the others see the stores of a processor. */
+/* After this many units of a stamp, all processors see the stores of another one. */
 #define SEEN_AFTER (UINT64_C(1) << 11)
 
 static int
@@ -451,7 +454,7 @@ write_round(struct log_session *s, bool is_last, struct err *e)
 	return 0;
 }
 
-/* Nobody waits for a writer in the background, whose last words these are. */
+/* Report E in the head of the log: no process waits for a writer in the background. */
 static void
 say_failure(struct log_session *s, const struct err *e)
 {
@@ -491,7 +494,7 @@ log_session_sum(const struct log_session *s)
 		s->failure };
 }
 
-/* The process may have ended: then nobody asks. */
+/* Report the end in the head of the log; if the process has ended, that may fail. */
 static void
 say_end(struct log_session *s)
 {

@@ -8,7 +8,7 @@
 #include "os/memory.h"
 #include "os/part.h"
 
-/* Not mapped: whoever else has the file may make it shorter. */
+/* Read without mapping the file: another process that has it may make it shorter. */
 static int
 log_source_read_file(
 	const struct log_source *s, uint64_t offset, char *to, size_t size, struct err *e)

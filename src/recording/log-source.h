@@ -1,6 +1,6 @@
 /*
- * log-source: where the sites of a process and its log are (wire/sites.h, wire/log.h): in a file
- * that both sides have mapped, which stays when the process has ended; or in a process.
+ * log-source: the place of a process's sites and log (wire/sites.h, wire/log.h): a file that both
+ * sides have mapped, which stays when the process has ended; or the process itself.
  */
 #ifndef MEMDIAG_RECORDING_LOG_SOURCE_H
 #define MEMDIAG_RECORDING_LOG_SOURCE_H
@@ -13,9 +13,9 @@
 
 struct target;
 
-/* Offsets are from the head of the sites on. */
+/* Offsets are relative to the head of the sites. */
 struct log_source {
-	/* one of both */
+	/* either TARGET or FD is used */
 	const struct target *target;
 	raddr at;
 	uint64_t size_bytes; /* that may be written to; with a target */
@@ -24,8 +24,8 @@ struct log_source {
 };
 
 /*
- * Copy SIZE bytes from OFFSET on.  Pages of a file that were never written are zeroes, and take no
- * memory afterwards either; those of a process do.  0, or -1 with E.
+ * Copy SIZE bytes from OFFSET on.  Reading pages of a file that were never written yields zeroes
+ * and takes no memory; in a process it does.  0, or -1 with E.
  */
 int log_source_read(
 	const struct log_source *s, uint64_t offset, void *to, size_t size, struct err *e);

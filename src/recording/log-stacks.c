@@ -13,7 +13,7 @@
 #include "wire/maps-text.h"
 #include "wire/sites.h"
 
-/* A path of nodes has no more, unless it was made by hand. */
+/* A path of nodes is no longer, unless it was made by hand. */
 #define MAX_DEPTH WIRE_MAX_PATH
 
 static int
@@ -24,7 +24,10 @@ log_stacks_no_memory(struct err *e)
 
 /* ---- mappings ---- */
 
-/* "START-END rwxp OFFSET DEVICE INODE PATH", of code in a file.  1: done, 0: it is not that. */
+/*
+ * Add a line "START-END rwxp OFFSET DEVICE INODE PATH", of code in a file.  1: done, 0: the line is
+ * different.
+ */
 static int
 add_mapping(struct log *l, const char *line, size_t len, uint32_t text)
 {
@@ -45,7 +48,7 @@ add_mapping(struct log *l, const char *line, size_t len, uint32_t text)
 	return 1;
 }
 
-/* The build-id of the mapping before LINE, if LINE has it. */
+/* Set the build-id of the mapping before LINE, if LINE contains it. */
 static int
 log_stacks_add_id(struct log *l, const char *line)
 {
@@ -68,7 +71,7 @@ add_mappings(struct log *l, uint32_t text)
 		const char was = *end;
 		int r;
 
-		/* sscanf() measures all of what it is given. */
+		/* sscanf() measures its whole input. */
 		*end = '\0';
 		r = *line == '#' ? log_stacks_add_id(l, line)
 				 : add_mapping(l, line, (size_t)(end - line), text);
@@ -80,7 +83,7 @@ add_mappings(struct log *l, uint32_t text)
 	return 0;
 }
 
-/* The first mapping of TEXT: those of a text follow those of the texts before. */
+/* Return the first mapping of TEXT: those of a text follow those of the texts before. */
 static size_t
 first_mapping(const struct log *l, uint32_t text)
 {
@@ -97,7 +100,7 @@ first_mapping(const struct log *l, uint32_t text)
 	return first;
 }
 
-/* The mapping that ADDRESS was in when TEXT was true, + 1. */
+/* Return the mapping that contained ADDRESS when TEXT was written, + 1. */
 static size_t
 find_mapping(const struct log *l, uint64_t address, uint32_t text)
 {
@@ -113,8 +116,8 @@ find_mapping(const struct log *l, uint64_t address, uint32_t text)
 }
 
 /*
- * The same of NODE: what is mapped was written behind it if that had changed.  What was unmapped
- * before is in the text before.
+ * Return the mapping of NODE, + 1.  NODE's maps record follows it if the mappings had changed.  A
+ * mapping that was unmapped before is in the previous text.
  */
 static size_t
 log_stacks_mapping_of(const struct log *l, const struct log_node *node)
@@ -128,7 +131,7 @@ log_stacks_mapping_of(const struct log *l, const struct log_node *node)
 	return found_1;
 }
 
-/* As a mapping of P, + 1: those of several texts that are equal are one. */
+/* Find or add it as a mapping of P, + 1: equal ones of several texts are one. */
 static int
 make_mapping(struct log *l, struct profile *p, size_t mapping_1, uint32_t *ret_1, struct err *e)
 {
@@ -183,7 +186,7 @@ struct code {
 	uint32_t line;
 };
 
-/* The nodes of a text up to the one NUMBER, the last one first.  0: it is damaged. */
+/* Return the nodes of a text up to node NUMBER, the last one first.  0 if it is damaged. */
 static size_t
 log_stacks_text_path(const struct log_names *n, uint32_t number, uint64_t path[WIRE_MAX_TEXT_NODES])
 {
@@ -201,7 +204,7 @@ log_stacks_text_path(const struct log_names *n, uint32_t number, uint64_t path[W
 	return nr;
 }
 
-/* The node NUMBER if it has a line. */
+/* Return the node NUMBER if it is a line. */
 static const struct log_node *
 log_stacks_find_line(const struct log_names *n, uint64_t number)
 {
@@ -211,7 +214,9 @@ log_stacks_find_line(const struct log_names *n, uint64_t number)
 	return node && wire_label_of(node->address) == WIRE_LABEL_LINE ? node : NULL;
 }
 
-/* Find the function that ADDRESS, a label CODE, refers to (wire/sites.h).  False: it is damaged. */
+/*
+ * Find the function that ADDRESS, a label CODE, refers to (wire/sites.h).  False if it is damaged.
+ */
 static bool
 log_stacks_find_code(const struct log_names *n, uint64_t address, struct code *ret)
 {
@@ -224,7 +229,7 @@ log_stacks_find_code(const struct log_names *n, uint64_t address, struct code *r
 	if (!line)
 		return false;
 	ret->line = (uint32_t)wire_label_value(line->address);
-	/* The line that runs is below the one where the function begins. */
+	/* The running line is below the line where the function begins. */
 	first = log_stacks_find_line(n, line->parent);
 	nr = log_stacks_text_path(n, first ? first->parent : line->parent, path);
 	while (nr--)
@@ -238,7 +243,7 @@ log_stacks_find_code(const struct log_names *n, uint64_t address, struct code *r
 
 /* ---- stacks ---- */
 
-/* The frame of NODE: equal ones in the same mapping are one. */
+/* Find or add the frame of NODE: equal addresses in the same mapping are one frame. */
 static int
 make_frame(
 	struct log *l, struct profile *p, const struct log_node *node, uint32_t *ret, struct err *e)
@@ -283,7 +288,7 @@ frame_of(
 	return 0;
 }
 
-/* A stack that has no frame. */
+/* Make a frame for a stack without frames. */
 static int
 make_unknown(struct profile *p, bool is_none, uint32_t *ret, struct err *e)
 {

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "recording/log-format.h"
 
-/* A path of nodes is no longer, unless it is a ring: the process may have written anything. */
+/* A path of nodes is no longer, unless it is a loop: the process may have written anything. */
 #define MAX_PATH (WIRE_MAX_PATH + 8)
 #define BITS 64
 
@@ -42,7 +42,7 @@ log_stacks_restart(struct log_stacks *s)
 	s->maps_bytes = 0;
 }
 
-/* Have a bit for NODE. */
+/* Make room for a bit for NODE. */
 static int
 reserve_nodes(struct log_stacks *s, uint32_t node, struct err *e)
 {
@@ -88,7 +88,7 @@ log_writer_stacks_put_node(struct log_stacks *s, struct log_buffer *b, uint32_t 
 	return 0;
 }
 
-/* A path of nodes that are not in the file, from NODE towards the root: as they are read. */
+/* A path of nodes that are not in the file, in reading order: from NODE towards the root. */
 struct path {
 	struct {
 		uint32_t number;
@@ -97,7 +97,7 @@ struct path {
 	size_t nr;
 };
 
-/* False if the path cannot be read, or has no end. */
+/* Read a path.  False if it cannot be read, or is endless. */
 static bool
 read_path(const struct log_stacks *s, uint32_t node, struct path *p)
 {
@@ -113,7 +113,7 @@ read_path(const struct log_stacks *s, uint32_t node, struct path *p)
 	return true;
 }
 
-/* The name of an interpreter's function, which the frame ADDRESS refers to. */
+/* Write the name of an interpreter's function, which the frame ADDRESS refers to. */
 static int
 put_code(struct log_stacks *s, struct log_buffer *b, uint64_t address, struct err *e)
 {
@@ -129,7 +129,7 @@ put_code(struct log_stacks *s, struct log_buffer *b, uint64_t address, struct er
 	return 0;
 }
 
-/* NODE and its callers.  *RET_IS_KNOWN is false if they cannot be read. */
+/* Write NODE and its callers. *RET_IS_KNOWN is false if they cannot be read. */
 static int
 log_writer_stacks_put_path(struct log_stacks *s, struct log_buffer *b, uint32_t node,
 	bool *ret_is_known, struct err *e)
@@ -141,7 +141,7 @@ log_writer_stacks_put_path(struct log_stacks *s, struct log_buffer *b, uint32_t 
 		return 0;
 	while (p.nr--)
 		if (put_code(s, b, p.v[p.nr].node.address, e) < 0 ||
-			/* The name may have been a part of the path, in damaged memory. */
+			/* In damaged memory, the name may have been a part of the path. */
 			(!log_writer_stacks_is_written(s, p.v[p.nr].number) &&
 				log_writer_stacks_put_node(
 					s, b, p.v[p.nr].number, &p.v[p.nr].node, e) < 0))

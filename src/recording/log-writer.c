@@ -25,28 +25,28 @@
 #define DEFAULT_FILES 10
 /* Records that are compressed at once. */
 #define MAX_CHUNK_BYTES ((size_t)64 << 10)
-/* The most that a buffer has besides events: a stack and its names, the maps. */
+/* The most that a buffer has besides events: a stack and its names, and the maps. */
 #define MAX_STACK_BYTES ((size_t)512 << 10)
 
-/* How long after a failure the next file is begun: twice as long each time. */
+/* Delay of the next file after a failure: twice as long each time. */
 #define LEAST_RETRY_NS UINT64_C(1000000000)
 #define MOST_RETRY_NS UINT64_C(64000000000)
 
 struct log_writer_site {
 	struct live live;
-	uint32_t begin; /* nr_begins of the file that has its stack; 0: none */
+	uint32_t begin; /* nr_begins of the file that has its stack; 0 if no file has it */
 };
 
 struct log_writer {
-	char *dir, *name, *start; /* START: as in the names of files */
+	char *dir, *name, *start; /* START as in the names of files */
 	struct os_place place;	  /* of DIR */
-	int dir_fd;		  /* DIR, or -1; its name may lead elsewhere by now */
+	int dir_fd;		  /* descriptor of DIR, or -1; its name may lead elsewhere by now */
 	uint32_t pid, max_files;
 	uint64_t opened_ns, realtime_ns, max_file_bytes;
 	size_t chunk_bytes, reserve_bytes;
 
-	struct log_file file;	  /* fd -1: none, see log_writer_add() */
-	struct log_buffer buffer; /* what comes next in it */
+	struct log_file file;	  /* fd -1 without a file, see log_writer_add() */
+	struct log_buffer buffer; /* records to be appended to it */
 	struct log_stacks stacks;
 	struct log_pairs pairs;
 	struct {
@@ -54,28 +54,31 @@ struct log_writer {
 		uint32_t nr;
 	} sites;
 	struct {
-		uint32_t *v; /* their numbers, the oldest first */
+		uint32_t *v; /* numbers of the files, the oldest first */
 		size_t nr, room;
-	} kept;		     /* the files that are there */
+	} kept;		     /* the existing files */
 	uint32_t seq;	     /* of the present file */
-	uint32_t nr_begins;  /* of files, also those that failed */
+	uint32_t nr_begins;  /* files begun, including those that failed */
 	uint64_t time_ns;    /* of the last event */
-	uint64_t ticks;	     /* and as it is written, since opened_ns */
-	uint64_t file_ticks; /* what the file has */
+	uint64_t ticks;	     /* that time as written, since opened_ns */
+	uint64_t file_ticks; /* last time in the file */
 	uint64_t file_events, begin_bytes;
-	uint64_t drained_events;		/* of file_events */
-	uint64_t nr_unordered, unordered_bytes; /* as of the last moment */
-	bool has_lost; /* the present file, or the next one could not be begun */
-	/* By the moments of memdiag: the process's times may be anything. */
-	uint64_t moment_ns, begun_ns;	    /* the last one; that of the present file */
+	uint64_t drained_events;		/* part of file_events */
+	uint64_t nr_unordered, unordered_bytes; /* from the last moment */
+	bool has_lost; /* the present file failed, or the next one could not be begun */
+	/* By memdiag's moments: times from the process may be wrong. */
+	uint64_t moment_ns, begun_ns;	    /* of the last moment; of the present file */
 	uint64_t retry_ns, retry_within_ns; /* when the next file may be begun */
-	struct err failure;		    /* why it could not be */
+	struct err failure;		    /* why the last attempt failed */
 	struct log_written sum;
 };
 
 /* ---- names of files ---- */
 
-/* To be freed; NULL when there is no memory.  The names of one log sort as its files follow. */
+/*
+ * Return the path of a file, which the caller frees; NULL if memory runs out.  The names of one log
+ * sort in the order of its files.
+ */
 static char *
 log_writer_path_of(const struct log_writer *w, uint32_t seq)
 {
@@ -87,7 +90,7 @@ log_writer_path_of(const struct log_writer *w, uint32_t seq)
 		: path;
 }
 
-/* "20261123-154501.417", in UTC. */
+/* Return the time as "20261123-154501.417", in UTC. */
 static char *
 start_text(uint64_t realtime_ns)
 {
@@ -127,9 +130,9 @@ remove_files(struct log_writer *w, uint32_t nr, struct err *e)
 	return 0;
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
-/* Write what is in the buffer.  0, or -1 with E. */
+/* Write the buffer to the file.  0, or -1 with E. */
 static int
 drain(struct log_writer *w, bool is_end, struct err *e)
 {
@@ -142,7 +145,7 @@ drain(struct log_writer *w, bool is_end, struct err *e)
 	w->sum.file_bytes += w->file.bytes - before;
 	w->buffer.nr = 0;
 	w->drained_events = w->file_events;
-	/* Only now: where no events can be written, those that are there are to stay. */
+	/* Only now: if no events can be written, the existing ones must stay. */
 	if (w->drained_events)
 		remove_files(w, w->max_files, &ignored);
 	return 0;
@@ -173,7 +176,7 @@ log_writer_end_file(struct log_writer *w, bool is_last, struct err *e)
 		: drain(w, true, e);
 }
 
-/* ---- the begin of a file ---- */
+/* ---- the beginning of a file ---- */
 
 static int
 log_writer_put_head(struct log_writer *w, struct err *e)
@@ -196,7 +199,7 @@ log_writer_put_head(struct log_writer *w, struct err *e)
 	return 0;
 }
 
-/* Have what SITE is in the file. */
+/* Write the stack of SITE, unless it is in the file. */
 static int
 log_writer_put_site(struct log_writer *w, uint32_t site, struct err *e)
 {
@@ -231,8 +234,8 @@ put_all_live(struct log_writer *w, struct err *e)
 }
 
 /*
- * Have the directory open.  Its name is looked up again only if it was removed, and then in the
- * directory that it was in.
+ * Open the directory if necessary.  Its name is looked up again only if it was removed, and then in
+ * the directory that it was in.
  */
 static int
 have_directory(struct log_writer *w, struct err *e)
@@ -259,7 +262,7 @@ create_file(struct log_writer *w, struct err *e)
 	return log_file_create(&w->file, w->dir_fd, path, e);
 }
 
-/* Write the beginning of a file, up to its first event. */
+/* Write the beginning of a file, before its first event. */
 static int
 put_begin(struct log_writer *w, struct err *e)
 {
@@ -282,13 +285,13 @@ remove_present(const struct log_writer *w)
 	return unlinkat(w->dir_fd, log_file_name(w->file.path), 0);
 }
 
-/* Begin the next file with what is live.  0, or -1 with E, no file, and nothing left of it. */
+/* Begin the next file with the live amounts.  0, or -1 with E and without a file. */
 static int
 begin_file(struct log_writer *w, struct err *e)
 {
 	uint32_t *kept;
 
-	/* One too many has no events yet, or could not be removed: there is to be no other. */
+	/* If one too many has no events yet, or could not be removed, make no other file. */
 	if (remove_files(w, w->max_files, e) < 0)
 		return -1;
 	kept = array_add(&w->kept);
@@ -315,7 +318,7 @@ begin_file(struct log_writer *w, struct err *e)
 	return 0;
 }
 
-/* Write the buffer, and begin another file if no more fits.  0, or -1 with E. */
+/* Write the buffer, and begin another file if this one is full.  0, or -1 with E. */
 static int
 drain_and_rotate(struct log_writer *w, struct err *e)
 {
@@ -329,7 +332,7 @@ drain_and_rotate(struct log_writer *w, struct err *e)
 
 /* ---- events ---- */
 
-/* Have a place for SITE. */
+/* Make room for SITE. */
 static int
 reserve_site(struct log_writer *w, uint32_t site, struct err *e)
 {
@@ -374,7 +377,7 @@ is_pair(const struct log_pair *p, const struct event *v)
 	return p->bytes == v->bytes && p->site == v->site && p->is_used;
 }
 
-/* An event whose pair is in no dictionary. */
+/* Write an event whose pair is in no dictionary. */
 static int
 put_written(struct log_writer *w, const struct event *v, struct log_pair *first,
 	struct log_pair *second, struct err *e)
@@ -419,7 +422,7 @@ put_event(struct log_writer *w, const struct event *v, struct err *e)
 	return 0;
 }
 
-/* Remove the present file if no event is in it: it would take the place of one that has some. */
+/* Remove the present file if it has no event: it would replace one that has some. */
 static void
 remove_empty(struct log_writer *w)
 {
@@ -430,8 +433,8 @@ remove_empty(struct log_writer *w)
 }
 
 /*
- * A file could not be written, by E.  A gap in the numbers says that what follows does not continue
- * it.
+ * Give up a file that could not be written, by E.  A gap in the numbers shows that the next file
+ * does not continue it.
  */
 static void
 give_up_file(struct log_writer *w, const struct err *e)
@@ -463,7 +466,7 @@ write_event(struct log_writer *w, const struct event *v, struct err *e)
 	return 0;
 }
 
-/* V is known from here on, also if it cannot be written.  0, or -1 with E. */
+/* Add V, which counts from here on, also if it cannot be written.  0, or -1 with E. */
 static inline int
 log_writer_add_event(struct log_writer *w, const struct event *v, struct err *e)
 {
@@ -492,7 +495,7 @@ log_writer_add(struct log_writer *w, const struct event *v, size_t nr, struct er
 	int failed = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		/* Before the event is known: another file begins with what was live before it. */
+		/* Before the event counts: another file begins with the amounts live before it. */
 		if (w->buffer.nr >= w->chunk_bytes && drain_and_rotate(w, e) < 0) {
 			give_up_file(w, e);
 			failed = -1;
@@ -507,7 +510,7 @@ log_writer_add(struct log_writer *w, const struct event *v, size_t nr, struct er
 
 /* ---- rounds ---- */
 
-/* The events without an order since the last moment, if there are any. */
+/* Write the number of unordered events since the last moment, unless it is 0. */
 static int
 put_unordered(struct log_writer *w, const struct log_moment *m, struct err *e)
 {
@@ -536,7 +539,7 @@ put_moment(struct log_writer *w, const struct log_moment *m, struct err *e)
 		: put_record(w, LOG_MOMENT, numbers, sizeof numbers / sizeof *numbers, e);
 }
 
-/* Have a file.  0, or -1 with E. */
+/* Check that the open file still has a name, or begin one.  0, or -1 with E. */
 static int
 have_file(struct log_writer *w, struct err *e)
 {

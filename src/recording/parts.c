@@ -21,24 +21,24 @@ struct parts_taken {
 };
 
 /*
- * Threads read parts, and each adds what it has read to the sum when it is its turn: in the order
- * of the parts.  So there are no more histories than threads, and the sum.
+ * Threads read parts, and each adds its part to the sum when it is its turn: in the order of the
+ * parts.  So at most one history per thread exists, and the sum.
  */
 struct parts {
 	struct history *h; /* the sum */
 	struct recording *r;
 	const struct history_moments *moments;
-	uint64_t interval_ns;	       /* of a part as it is read */
-	size_t next_moment;	       /* that was not given yet */
+	uint64_t interval_ns;	       /* of a part when it is read */
+	size_t next_moment;	       /* the first that was not given yet */
 	struct history_moment pending; /* of the interval that the sum ends in, if has_pending */
 	bool has_pending;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	size_t nr, next, nr_done; /* parts */
-	size_t gap;		  /* the part that does not continue the one before; 0: none */
+	size_t nr, next, nr_done; /* counts of parts */
+	size_t gap;		  /* the part that does not continue the last; 0 without a gap */
 	bool has_failed;
-	struct err e; /* why */
+	struct err e; /* reason of the failure */
 };
 
 static int
@@ -77,7 +77,7 @@ wants(const struct parts *p, size_t interval)
 		p->moments->intervals[p->next_moment] == interval;
 }
 
-/* No more comes of the interval that is pending. */
+/* Give the pending moment: its interval is complete. */
 static int
 give_pending(struct parts *p, struct err *e)
 {
@@ -92,7 +92,8 @@ give_pending(struct parts *p, struct err *e)
 }
 
 /*
- * M, which is taken over, is of the next interval, or of the pending one: then the greater counts.
+ * Offer M, which is taken over.  It is of the next interval, or of the pending one: then the
+ * greater counts.
  */
 static int
 offer_moment(struct parts *p, struct history_moment *m, struct err *e)
@@ -124,7 +125,7 @@ begin_of(const struct history *h, size_t site)
 	return site < h->begin.nr ? h->begin.v[site] : (struct amount){ 0 };
 }
 
-/* Whether the part PART begins with what is live at the end of the sum. */
+/* Return whether PART begins with the amounts live at the end of the sum. */
 static bool
 parts_continues(const struct history *h, const struct history *part)
 {
@@ -141,7 +142,7 @@ parts_continues(const struct history *h, const struct history *part)
 	return part->begin_ns >= h->end_ns;
 }
 
-/* An interval in which nothing happened up to where the next part begins. */
+/* Add an interval without events, before the next part begins. */
 static int
 add_interval(struct parts *p, struct err *e)
 {
@@ -163,7 +164,7 @@ add_interval(struct parts *p, struct err *e)
 	return offer_moment(p, &m, e);
 }
 
-/* Have intervals of one length in PART and in the sum, and not too many. */
+/* Make the intervals of PART and of the sum equally long, and not too many. */
 static int
 align_intervals(struct parts *p, struct history *part, struct err *e)
 {
@@ -232,7 +233,7 @@ parts_add_site(
 	amount_add(&to->allocated, &from->allocated);
 	to->allocated = amount_less(&to->allocated, &begin);
 	amount_add(&to->temporary, &from->temporary);
-	to->live.amount = from->live.amount; /* with BEGIN in it, which was live in the sum */
+	to->live.amount = from->live.amount; /* includes BEGIN, which was live in the sum */
 	if (from->live.kind != LIVE_OF_NOTHING)
 		to->live.kind = from->live.kind;
 	if (history_site_is_mapped(to))
@@ -332,7 +333,7 @@ struct turn {
 	size_t part;
 };
 
-/* Wait, with the lock, until all parts before PART are in the sum, or that has failed. */
+/* Wait, holding the lock, until all parts before PART are in the sum, or one has failed. */
 static void
 wait_locked(struct parts *p, size_t part)
 {
@@ -373,7 +374,7 @@ parts_read_part(struct parts *p, size_t part, struct recording **ret, struct his
 	return failed;
 }
 
-/* It is the turn of PART, which has been read. */
+/* Add PART, which has been read, in its turn. */
 static int
 finish_part(struct parts *p, size_t part, struct recording *opened, struct history *h,
 	struct parts_taken *t, struct err *e)
@@ -389,7 +390,7 @@ finish_part(struct parts *p, size_t part, struct recording *opened, struct histo
 	return parts_add_part(p, h, t, part == 0, e) < 0 ? -1 : ops->done(p->r, part, opened, e);
 }
 
-/* Read PART, wait until those before it are in the sum, and add it. */
+/* Read PART, wait until the parts before it are in the sum, and add it. */
 static void
 do_part(struct parts *p, size_t part)
 {
@@ -442,7 +443,7 @@ threads_for(const struct history *h, size_t nr_parts)
 	return nr < nr_parts ? nr : nr_parts;
 }
 
-/* Read all parts; where threads cannot be created, those that are there do it. */
+/* Read all parts; if threads cannot be created, the existing ones do it. */
 static void
 parts_read_all(struct parts *p)
 {
@@ -465,7 +466,7 @@ parts_release(struct parts *p)
 	pthread_cond_destroy(&p->changed);
 }
 
-/* *RET_GAP as in struct parts: then nothing was given to anybody. */
+/* Try to read all parts. *RET_GAP as in struct parts: then no moment was given. */
 static int
 try_parts(struct history *h, struct recording *r, const struct history_moments *moments,
 	size_t *ret_gap, struct err *e)
@@ -499,7 +500,7 @@ parts_read(struct history *h, struct recording *r, const struct history_moments 
 	while (try_parts(h, r, moments, &gap, e) < 0) {
 		if (!gap)
 			return -1;
-		/* Some may have been given already. */
+		/* Some moments may have been given already. */
 		if (moments)
 			return err_set(e, 0, "cannot read the recording again: it has changed");
 		if (r->ops->parts->drop_before(r, gap, e) < 0)

@@ -16,7 +16,10 @@ static const char *const moment_types[] = { "inuse", "mapped" };
 #define NR_TYPES 4
 #define MOST_VALUES 12
 
-/* A profile with types OBJECTS and SPACE of each of NR NAMES, and what R says of itself. */
+/*
+ * Make a profile with types OBJECTS and SPACE of each of NR NAMES, and the comments and other facts
+ * of R.
+ */
 static int
 profiles_begin(struct profile **ret, struct recording *r, const char *const *names, size_t nr,
 	struct err *e)
@@ -71,7 +74,7 @@ profiles_set(int64_t *values, size_t type, struct amount a)
 	values[2 * type + 1] = a.bytes;
 }
 
-/* Set the values of S, which are zero, of all_types, or of types_with_lives. */
+/* Set the values of S, which are zero, of all_types or of types_with_lives. */
 static void
 profiles_set_all(int64_t *values, const struct history_site *s, bool keeps_lives)
 {
@@ -146,14 +149,14 @@ history_moment_profile(struct profile **ret, const struct history_moment *from,
 		from = &nothing;
 	if (profiles_begin(&p, r, moment_types, 1 + r->has_mappings, e) < 0)
 		return -1;
-	/* Both are in the order of their sites. */
+	/* Both are sorted by site. */
 	while (i < from->sites.nr || k < to->sites.nr) {
 		const struct history_live *old = i < from->sites.nr ? &from->sites.v[i] : NULL;
 		const struct history_live *new = k < to->sites.nr ? &to->sites.v[k] : NULL;
 		bool has_old = old && (!new || old->site <= new->site);
 		bool has_new = new && (!old || new->site <= old->site);
 		uint32_t site = has_old ? old->site : new->site;
-		/* Those of mappings are the other two. */
+		/* The values of mappings are the last two. */
 		int64_t values[] = { 0, 0, 0, 0 };
 		int64_t *const of = &values[(has_old ? old : new)->is_mapped ? 2 : 0];
 

@@ -1,6 +1,6 @@
 /*
- * profiles: what a history has, and what was chosen of a recording, as profiles, whose names may
- * still have to be found (profile/symbols.h).
+ * profiles: the sites of a history, and the chosen blocks of a recording, as profiles whose names
+ * may still have to be found (profile/symbols.h).
  */
 #ifndef MEMDIAG_RECORDING_PROFILES_H
 #define MEMDIAG_RECORDING_PROFILES_H
@@ -11,25 +11,26 @@
 #include "recording/recording.h"
 
 /*
- * The values of each site at the end: alloc_, inuse_, peak_ and temporary_, _objects and _space; in
- * a history that keeps lives also max_objects, max_space and lives_time, in milliseconds, and else
- * mapped_ and mapped_alloc_ where the format has mappings.  The caller frees *RET.
+ * Make a profile of each site's values at the end: alloc_, inuse_, peak_ and temporary_, _objects
+ * and _space; in a history that keeps lives also max_objects, max_space and lives_time, in
+ * milliseconds, and otherwise mapped_ and mapped_alloc_ if the format has mappings.  The caller
+ * frees *RET.
  */
 int history_profile(
 	struct profile **ret, const struct history *h, struct recording *r, struct err *e);
-/* The live amounts at the peak, as inuse_objects and inuse_space. */
+/* Make a profile of the live amounts at the peak, as inuse_objects and inuse_space. */
 int history_peak_profile(
 	struct profile **ret, const struct history *h, struct recording *r, struct err *e);
 /*
- * The same of TO, and mapped_objects and mapped_space where the format has mappings; if FROM is not
- * NULL less what was live then, without what did not change.
+ * Make such a profile of TO, with mapped_objects and mapped_space if the format has mappings; if
+ * FROM is not NULL, of the differences from FROM that are not 0.
  */
 int history_moment_profile(struct profile **ret, const struct history_moment *from,
 	const struct history_moment *to, struct recording *r, struct err *e);
 
 /*
- * The certain amounts as inuse_objects and inuse_space, and the possible ones as possible_objects
- * and possible_space.  The caller frees *RET.
+ * Make a profile of the certain amounts as inuse_objects and inuse_space, and the possible ones as
+ * possible_objects and possible_space.  The caller frees *RET.
  */
 int history_chosen_profile(
 	struct profile **ret, const struct history_chosen *c, struct recording *r, struct err *e);

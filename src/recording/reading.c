@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* Events that are read at once: they stay in the first cache. */
+/* Events that are read at once: they fit into the first cache. */
 #define BATCH 512
 #define NS_PER_MS HISTORY_NS_PER_MS
 
@@ -77,7 +77,7 @@ end_interval(struct history_reading *d, struct err *e)
 	return d->in_moment ? take_moment(d, e) : 0;
 }
 
-/* As many as several histories may have at once: 1 MiB. */
+/* The most that several histories may have at once: 1 MiB. */
 #define MANY_INTERVALS ((size_t)16 << 10)
 
 /* End the present interval, and begin the next one. */
@@ -101,7 +101,7 @@ reading_next_interval(struct history_reading *d, struct err *e)
 	return 0;
 }
 
-/* Go on to the interval that TIME_NS is in. */
+/* Advance to the interval that contains TIME_NS. */
 static int
 reading_go_to(struct history_reading *d, uint64_t time_ns, struct err *e)
 {
@@ -113,7 +113,7 @@ reading_go_to(struct history_reading *d, uint64_t time_ns, struct err *e)
 
 /* ---- events ---- */
 
-/* Before S changes: note what it has, if a maximum was there since it last changed. */
+/* Before S changes: store its amount if a maximum was reached since it last changed. */
 static inline void
 reading_note(const struct history_reading *d, struct history_site *s)
 {
@@ -127,7 +127,7 @@ reading_note(const struct history_reading *d, struct history_site *s)
 	}
 }
 
-/* Each number by itself, for the same reason as in live.h. */
+/* Each number is set separately, for the same reason as in live.h. */
 static inline void
 set_maximum(const struct history_reading *d, struct history_maximum *m, uint64_t time_ns)
 {
@@ -136,7 +136,7 @@ set_maximum(const struct history_reading *d, struct history_maximum *m, uint64_t
 	m->at_ns = time_ns;
 }
 
-/* More is live at TIME_NS than before: that may be a maximum. */
+/* More is live at TIME_NS than before: it may be a maximum. */
 static inline void
 raise_maxima(struct history_reading *d, uint64_t time_ns)
 {
@@ -160,7 +160,7 @@ note_life(struct history_site *s, const struct event *v, int sign)
 		s->max = s->live.amount;
 }
 
-/* V cannot follow, for WHY. */
+/* Report that V cannot follow, for WHY. */
 static int
 reading_refuse(const struct event *v, enum live_result why, struct err *e)
 {
@@ -226,7 +226,7 @@ reading_set_free(struct history_reading *d, const struct event *v, struct err *e
 	return 0;
 }
 
-/* V adds A to the mappings of S. */
+/* Add A of V to the mappings of S. */
 static int
 reading_map(struct history_reading *d, struct history_site *s, const struct event *v,
 	const struct amount *a, struct err *e)
@@ -264,7 +264,7 @@ reading_take_mapping(struct history_reading *d, const struct event *v, struct er
 	return 0;
 }
 
-/* Have what was live of SITE when a part began. */
+/* Return the amount of SITE that was live when a part began; make room for it. */
 static struct amount *
 have_begin(struct history *h, uint32_t site)
 {
@@ -275,8 +275,8 @@ have_begin(struct history *h, uint32_t site)
 }
 
 /*
- * Add the mappings of a site that were there before.  It is not noted that there were none before
- * that: the first maximum, of blocks that were live before, may have come already.
+ * Add the mappings of a site that existed before.  The earlier amount of 0 is not stored: the first
+ * maximum, of blocks that were live before, may have come already.
  */
 static int
 take_live_mapped(struct history_reading *d, const struct event *v, struct err *e)
@@ -293,7 +293,7 @@ take_live_mapped(struct history_reading *d, const struct event *v, struct err *e
 	return 0;
 }
 
-/* Add the blocks of a site that were live before, which may have no bytes: the same. */
+/* Add the blocks of a site that were live before, which may have no bytes: likewise not stored. */
 static int
 take_live(struct history_reading *d, const struct event *v, struct err *e)
 {
@@ -321,7 +321,7 @@ take_live(struct history_reading *d, const struct event *v, struct err *e)
 	return 0;
 }
 
-/* They came since the last moment, which may be in the interval before. */
+/* Count the unordered events since the last moment, which may be in the previous interval. */
 static int
 take_unordered(struct history_reading *d, int64_t bytes)
 {
@@ -368,7 +368,7 @@ reading_take_event(struct history_reading *d, const struct event *v, struct err 
 	return 0;
 }
 
-/* Have a place for each site that events may have. */
+/* Make room for every site that events may have. */
 static int
 reading_add_sites(struct history *h, uint32_t nr, struct err *e)
 {
@@ -378,7 +378,7 @@ reading_add_sites(struct history *h, uint32_t nr, struct err *e)
 	return 0;
 }
 
-/* Note sites that have not changed since the peak. */
+/* Store the amounts of sites that have not changed since the peak. */
 static void
 end_sites(struct history_reading *d)
 {
@@ -387,7 +387,7 @@ end_sites(struct history_reading *d)
 		reading_note(d, &d->h->sites.v[i]);
 }
 
-/* Moments that were asked for before the first interval, that of the first event, are skipped. */
+/* Skip the moments before the first interval, that of the first event. */
 void
 history_reading_begin(struct history_reading *d, const struct event *first, bool is_part)
 {
@@ -427,7 +427,7 @@ history_reading_end(struct history_reading *d, struct err *e)
 	return 0;
 }
 
-/* Forget all that was counted, but what this interval has of it. */
+/* Reset all counts, except for those within this interval. */
 static void
 count_from_zero(struct history_reading *d)
 {
@@ -450,7 +450,7 @@ history_reading_skip(struct history_reading *d, uint64_t time_ns, struct err *e)
 	while (time_ns >= d->interval_end_ns) {
 		if (reading_next_interval(d, e) < 0)
 			return -1;
-		/* Known from TIME_NS on, if that is in it. */
+		/* Known from TIME_NS on, if that is in the interval. */
 		d->max = time_ns < d->interval_end_ns
 			? (struct history_maximum){ { 0, 0 }, time_ns }
 			: (struct history_maximum){ { -1, -1 }, time_ns };
@@ -483,7 +483,7 @@ history_read_one(struct history *h, struct recording *r, const struct history_mo
 int
 history_end(struct history *h, struct err *e)
 {
-	/* No site has more lifetimes. */
+	/* No site has longer lifetimes. */
 	if (h->keeps_lives && h->end_ns >= NS_PER_MS &&
 		h->allocated.blocks > INT64_MAX / (int64_t)(h->end_ns / NS_PER_MS))
 		return err_set(e, 0, "cannot add up the recording: no blocks live so long");

@@ -26,7 +26,9 @@ take_fd(int *fd)
 
 enum { IS_NONE, IS_LOG, IS_HEAPTRACK };
 
-/* A file of heaptrack begins with its version; before 1.0 it had none, and those are not read. */
+/*
+ * A heaptrack file begins with its version; before 1.0 it had no version, and those are not read.
+ */
 static bool
 is_heaptrack(const char *text, size_t len)
 {
@@ -34,7 +36,7 @@ is_heaptrack(const char *text, size_t len)
 		((text[2] >= '0' && text[2] <= '9') || (text[2] >= 'a' && text[2] <= 'f'));
 }
 
-/* A file of a log begins with this word, in any version. */
+/* A log file begins with this word, in any version. */
 static bool
 is_log(const char *text, size_t len)
 {
@@ -44,8 +46,8 @@ is_log(const char *text, size_t len)
 }
 
 /*
- * The format of S, by the first bytes.  Of what cannot be unpacked so far nothing is known: its
- * reader says why not.  -1 with E.
+ * Return the format of S, from its first bytes.  If they cannot be unpacked so far, the format is
+ * unknown, and its reader reports why.  -1 with E.
  */
 static int
 recording_open_find_format(struct stream *s, struct err *e)
@@ -61,7 +63,7 @@ recording_open_find_format(struct stream *s, struct err *e)
 	return is_heaptrack(text, (size_t)nr) || (nr < 3 && is_cut) ? IS_HEAPTRACK : IS_NONE;
 }
 
-/* Open a reader of S, which is taken over; a log has FD as well, -1: its LEN bytes at DATA. */
+/* Open a reader of S, which is taken over; a log also uses FD, or if -1 the LEN bytes at DATA. */
 static int
 recording_open_stream(struct recording **ret, struct stream *s, int *fd, const char *name,
 	const char *data, size_t len, struct err *e)

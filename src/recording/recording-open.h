@@ -1,6 +1,4 @@
-/*
- * recording-open: which format a file has, by what it begins with, and its reader.
- */
+/* recording-open: finds the format of a file by its first bytes, and opens a reader. */
 #ifndef MEMDIAG_RECORDING_RECORDING_OPEN_H
 #define MEMDIAG_RECORDING_RECORDING_OPEN_H
 
@@ -11,17 +9,17 @@
 
 /*
  * Open the file PATH, which can be rewound, or the newest log in the directory PATH, or the LEN
- * bytes at DATA, which stay as long, called NAME.  1: the caller frees *RET.  0: it is no
- * recording, or no file that can be opened; of a pipe nothing is read.  -1 with E: it cannot be
- * read, or unpacked.
+ * bytes at DATA, which must stay valid, called NAME.  1: the caller frees *RET.  0: it is not a
+ * recording, or not a file that can be opened; nothing is read from a pipe.  -1 with E: it cannot
+ * be read, or unpacked.
  */
 int recording_open(struct recording **ret, const char *path, struct err *e);
 int recording_parse(
 	struct recording **ret, const char *name, const char *data, size_t len, struct err *e);
 
 /*
- * Open the log WHICH in the directory PATH, the newest one if NULL.  0: the caller frees *RET.  -1
- * with E, also if there is no log.
+ * Open the log WHICH in the directory PATH; NULL for the newest one.  0: the caller frees *RET.  -1
+ * with E, also if the log does not exist.
  */
 int recording_open_log(
 	struct recording **ret, const char *path, const struct recording_log *which, struct err *e);

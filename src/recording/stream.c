@@ -20,24 +20,24 @@
 
 static const char cut_off[] = "it was cut off";
 
-/* A step returns these instead of a number of bytes. */
+/* Results of a step instead of a number of bytes. */
 enum { DAMAGED = -1, NO_MEMORY = -2 };
 
 enum packing { PACKING_UNKNOWN, PACKING_NONE, PACKING_GZIP, PACKING_ZSTD };
 
 struct stream {
 	const char *name;
-	int fd; /* -1: in memory */
+	int fd; /* -1 if in memory */
 	const char *data;
 	size_t data_bytes;
 	uint64_t read_bytes; /* of the file or of DATA */
 
 	enum packing packing;
-	unsigned char *input; /* INPUT_BYTES */
+	unsigned char *input; /* of INPUT_BYTES */
 	size_t input_at, input_nr;
-	bool has_ended;	    /* the input */
-	bool is_drained;    /* all of it, so far, is unpacked: zstd refuses to be asked too often */
-	bool is_in_frame;   /* of gzip or zstd: its end has not come yet */
+	bool has_ended;	    /* the input has ended */
+	bool is_drained;    /* all input so far is unpacked: zstd fails if called too often */
+	bool is_in_frame;   /* inside a frame of gzip or zstd */
 	const char *is_cut; /* why the end is not the file's */
 	z_stream z;
 	bool has_z;
@@ -176,7 +176,9 @@ start_gzip(struct stream *s, struct err *e)
 	return 0;
 }
 
-/* Skip zeros, which tapes and disks put behind a file: whether the input has nothing else. */
+/*
+ * Skip zeros, which tapes and disks append to a file.  Returns whether the input has nothing else.
+ */
 static bool
 is_padding(struct stream *s)
 {
@@ -185,13 +187,13 @@ is_padding(struct stream *s)
 	return s->input_at == s->input_nr;
 }
 
-/* One step from the input to BUF: the number of bytes, DAMAGED, or NO_MEMORY. */
+/* Unpack one step from the input to BUF.  Returns the number of bytes, DAMAGED, or NO_MEMORY. */
 static long
 step_gzip(struct stream *s, char *buf, size_t size)
 {
 	int r;
 
-	/* A file may be several that follow each other. */
+	/* A file may consist of several that follow each other. */
 	if (!s->is_in_frame && is_padding(s))
 		return 0;
 	if (!s->is_in_frame && inflateReset(&s->z) != Z_OK)
@@ -220,7 +222,7 @@ start_zstd(struct stream *s, struct err *e)
 		s->zstd = ZSTD_createDStream();
 	if (!s->zstd || ZSTD_isError(ZSTD_initDStream(s->zstd)))
 		return err_set(e, ENOMEM, "cannot unpack '%s'", s->name);
-	/* The default refuses what zstd --long=28 and more have written. */
+	/* The default refuses files written with zstd --long=28 and more. */
 	ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax,
 		ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
 	s->is_in_frame = true;
@@ -314,7 +316,7 @@ stream_read(struct stream *s, char *buf, size_t size, struct err *e)
 
 		if (s->input_at == s->input_nr && !s->has_ended && stream_fill(s, e) < 0)
 			return -1;
-		/* Both libraries may hold output back when there is no input any more. */
+		/* Both libraries may hold output back when no input is left. */
 		if (s->input_at == s->input_nr && !s->is_in_frame)
 			return 0;
 		if (s->is_drained) {
@@ -336,7 +338,7 @@ stream_read(struct stream *s, char *buf, size_t size, struct err *e)
 	return 0;
 }
 
-/* Go back to the first byte without reading the file again, if all that was read is there. */
+/* Go back to the first byte, without reading the file again if all data read is still there. */
 static int
 stream_unread(struct stream *s, struct err *e)
 {
